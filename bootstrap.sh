@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# From a fresh Debian 12 to a working suite: installs the packages that are missing, then calls
+# make. Nothing else in the tree installs anything.
+# usage: ./bootstrap.sh [deps|build|check|demo|bench]     (default: build)
+set -eu
+
+# One package per line, with the reason.
+packages() {
+	sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' <<-'LIST'
+		gcc                   # compiler
+		g++                   # the public headers are tried from C++
+		libc6-dev
+		binutils              # nm, readelf: exported symbols
+		make
+		pkg-config
+		clang                 # second compiler, libFuzzer
+		libclang-rt-14-dev
+		clang-format
+		shellcheck
+		flake8
+		perl                  # prove
+		python3
+		python3-rich          # progress and tables of the Python programs
+		python3-matplotlib    # plots of the bench report
+		python3-pytest
+		python3-hypothesis
+		mandoc                # manual pages are checked
+		libopenmpi-dev        # Open MPI with the headers for components
+		openmpi-bin
+		openssh-client        # mpirun looks for a remote shell
+		hpcc                  # real MPI programs for the tests
+		netpipe-openmpi
+		libpmix-dev           # start-up of PM programs by a launcher
+		libjansson-dev        # cluster.json
+		iproute2              # the lab: namespaces, bridges, rates
+		ethtool
+		kmod
+		procps
+		util-linux
+		valgrind
+	LIST
+}
+
+die() {
+	echo "bootstrap.sh: $*" >&2
+	exit 1
+}
+
+is_installed() {
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing_packages() {
+	for package in $(packages); do
+		is_installed "$package" || printf ' %s' "$package"
+	done
+}
+
+install_missing() {
+	command -v dpkg-query >/dev/null ||
+		die "this is no Debian system; install these by your own means, then run make:" \
+			"$(packages | tr '\n' ' ')"
+	missing=$(missing_packages)
+	[ -n "$missing" ] || return 0
+	[ "$(id -u)" = 0 ] ||
+		die "packages are missing:$missing; run as root: sudo ./bootstrap.sh deps"
+	echo "installing:$missing"
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get -q update || die "apt-get update failed: is the network up?"
+	# shellcheck disable=SC2086  # a list of names
+	apt-get -q -y install --no-install-recommends $missing ||
+		die "apt-get could not install:$missing"
+}
+
+cd "$(dirname "$0")"
+goal=${1:-build}
+case $goal in
+deps | build | check | demo | bench) ;;
+*)
+	echo "usage: ./bootstrap.sh [deps|build|check|demo|bench]" >&2
+	exit 2
+	;;
+esac
+
+install_missing
+[ "$goal" = deps ] && exit 0
+make -j"$(nproc)" all
+[ "$goal" = build ] || exec make -j"$(nproc)" "$goal"

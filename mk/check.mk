@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Everything that judges the code. All of it speaks TAP and runs below one prove, whose last lines
+# count files and tests. System and MPI tests build labs and load both cores, so they run one at a
+# time beside the rest.
+
+TEST_JOBS ?= 2
+SECS      ?= 60
+PROVE      = prove --exec mk/run-test --timer -j$(TEST_JOBS) \
+	     --rules='seq=tests/{system,mpi,lab}/**' --rules='par=**'
+
+SYSTEM_T := $(sort $(wildcard tests/system/*.t))
+MPI_T    := $(sort $(wildcard tests/mpi/*.t) $(filter tests/system/mpi%,$(SYSTEM_T)))
+OTHER_T  := $(sort $(wildcard tests/mpi/*.t tests/lab/*.t tests/bench/*.t tests/conformance/*.t))
+PYTHON_T := $(if $(wildcard tests/python/*.py),mk/pytest.t)
+FUZZ_T   := $(FUZZ_PROGS)
+
+# A group without any test is nothing to run, not a failure of prove.
+run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kind")
+
+.PHONY: check check-unit check-sim check-conformance check-fuzz check-system check-python \
+	check-mpi check-san fuzz asan tsan ubsan cov lint format man demo bench
+
+check: $(ALL_OUTPUTS) $(TAP_PROGS) $(FUZZ_PROGS) ## every test and lint; parts that cannot run say why
+	@$(call run_tests,$(SYSTEM_T) $(OTHER_T) $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) $(UNIT_PROGS) \
+		$(PYTHON_T) mk/lint.t)
+
+check-unit: $(UNIT_PROGS) ## unit tests
+	@$(call run_tests,$(UNIT_PROGS))
+
+check-sim: $(SIM_PROGS) ## whole channels in virtual time (TEST_SEED=N repeats a run)
+	@$(call run_tests,$(SIM_PROGS))
+
+check-conformance: $(CONF_PROGS) ## the device contract, on every device
+	@$(call run_tests,$(CONF_PROGS))
+
+check-fuzz: $(FUZZ_PROGS) ## corpus and a few seconds of mutations per decoder
+	@$(call run_tests,$(FUZZ_T))
+
+check-system: $(ALL_OUTPUTS) ## labs, killed processes, real programs (root)
+	@$(call run_tests,$(SYSTEM_T))
+
+check-mpi: $(ALL_OUTPUTS) ## MPI programs over mtl/pm
+	@$(call run_tests,$(MPI_T))
+
+check-python: ## pytest
+	@$(call run_tests,$(PYTHON_T))
+
+# What the sanitizer targets run in their own build directory.
+check-san: $(TAP_PROGS)
+	@$(call run_tests,$(TAP_PROGS))
+
+# setarch: ThreadSanitizer's fixed mappings need the old address layout on newer kernels.
+asan: ## unit, simulator and conformance tests with AddressSanitizer
+	$(Q)TEST_TIMEOUT=900 $(MAKE) BUILD=build-asan SAN=address check-san
+tsan: ## the same with ThreadSanitizer
+	$(Q)TEST_TIMEOUT=900 setarch -R $(MAKE) BUILD=build-tsan SAN=thread check-san
+ubsan: ## the same with UndefinedBehaviorSanitizer
+	$(Q)TEST_TIMEOUT=900 $(MAKE) BUILD=build-ubsan SAN=undefined check-san
+
+cov: ## line coverage of those tests, per source file
+	$(Q)$(MAKE) BUILD=build-cov OPT='-O0 -g --coverage' LDFLAGS=--coverage check-san
+	$(Q)mk/coverage.sh build-cov
+
+fuzz: ## libFuzzer on every decoder, SECS=60 each (clang)
+ifdef HAVE_LIBFUZZER
+fuzz: $(LIBFUZZERS)
+	$(Q)for f in $(FUZZ_NAMES); do \
+		mk/run-fuzz $(BUILD)/libfuzzer/$$f $(SECS) || exit 1; done
+else
+fuzz:
+	@echo "skipped: libFuzzer (install clang libclang-rt-14-dev); make check-fuzz needs neither"
+endif
+
+lint: $(if $(LIBPM_SRC),$(LIBPM_SO)) ## include directions, file length, symbols, headers, shell, Python, C format, man
+	@mk/lint --build $(BUILD)
+
+FORMAT_DIRS := $(wildcard pmcore pm-* mpi-glue scheduler scout tests)
+format: ## clang-format every C file in place
+	$(Q)find $(FORMAT_DIRS) -name '*.[ch]' -exec clang-format -i {} +
+
+man: ## check the manual pages
+	@mk/lint man
+
+demo: $(ALL_OUTPUTS) ## a virtual cluster, a real MPI program over it, and the pmtest table (root)
+	@tests/lab/demo
+
+bench: $(ALL_OUTPUTS) ## every figure; writes docs/bench
+	@tests/bench/run --all --write docs/bench

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Compiler and flags, the same for every object. SAN=address,undefined (or thread) adds a
+# sanitizer; it is set by the asan, tsan and ubsan targets together with a BUILD of their own.
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+AR      ?= ar
+SAN     ?=
+OPT     ?= -O2 -g
+# gcc's two guesses that are off: outputs are set on success only, and it takes a caller that looks
+# at the return code for one that may read them unset; a message cut to its buffer is intended.
+WARN    := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	   -Wwrite-strings -Wundef -Wvla -Wno-unused-parameter
+ifneq ($(findstring clang,$(CC)),)
+WARN    += -Wno-unknown-warning-option
+else
+WARN    += -Wno-maybe-uninitialized -Wno-format-truncation
+endif
+CPPFLAGS += -D_GNU_SOURCE -DPM_VERSION='"$(VERSION)"' -Ipmcore/include -I.
+PM_CFLAGS := -std=gnu11 $(OPT) -fPIC -fno-semantic-interposition -fno-omit-frame-pointer \
+	     -fno-common -pthread $(WARN)
+PM_LDFLAGS := -pthread -Wl,--as-needed
+
+# Sanitizers change inlining enough for false "maybe" warnings; the plain build keeps them fatal.
+SAN_WARN := -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-tsan \
+	    -Wno-free-nonheap-object -Wno-unknown-warning-option
+san_flags = -fsanitize=$(1) -fno-sanitize-recover=all $(SAN_WARN)
+
+ifneq ($(SAN),)
+PM_CFLAGS  += $(call san_flags,$(SAN))
+PM_LDFLAGS += -fsanitize=$(SAN)
+else
+PM_LDFLAGS += -Wl,-z,defs
+endif
+
+ifeq ($(V),1)
+Q   :=
+say := @:
+else
+Q   := @
+say  = @printf '  %-7s %s\n' $(1) $(2)
+endif
+
+# Written only when the text changes, so that a new compiler, flag or file list rebuilds what it
+# touches. $(call stamp,FILE,TEXT)
+stamp = $(shell mkdir -p $(dir $(1)); printf '%s\n' '$(subst ','\'',$(2))' | cmp -s - $(1) || \
+	printf '%s\n' '$(subst ','\'',$(2))' >$(1))

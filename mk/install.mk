@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# install and uninstall. DESTDIR stages a package, PREFIX chooses the place. The Open MPI component
+# goes where the Open MPI of this machine looks for components (OMPI_PLUGINDIR, OMPI_HELPDIR).
+
+PREFIX     ?= /usr/local
+BINDIR     ?= $(PREFIX)/bin
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR     ?= $(PREFIX)/share/man
+# Python programs lie here beside their packages; BINDIR gets links to them.
+SHAREDIR   ?= $(PREFIX)/share/openscore
+
+ompi_path        = $(shell ompi_info --path $(1) 2>/dev/null | sed 's/^[^:]*: *//')
+OMPI_PLUGINDIR  ?= $(call ompi_path,pkglibdir)
+OMPI_HELPDIR    ?= $(call ompi_path,pkgdatadir)
+
+MAN_PAGES   := $(wildcard */man/*.[1-9] */*/man/*.[1-9] */*/*/man/*.[1-9])
+PUBLIC_H    := $(wildcard pmcore/include/*.h)
+MPI_HELP    := $(wildcard mpi-glue/*/help-*.txt)
+HAS_MTL     := $(and $(MTL_OBJ),$(HAVE_OMPI))
+
+# Program and the directory it lies in with all that it needs beside it.
+PY_PROGRAMS := $(wildcard configs/scconf tests/lab/sclab)
+PY_FILES    := $(filter-out %/demo,$(shell find $(wildcard configs tests/lab) -type f \
+	       ! -path '*/__pycache__/*' ! -path '*/man/*' ! -name '*.t' 2>/dev/null))
+share_of     = $(SHAREDIR)/$(patsubst tests/%,%,$(1))
+
+SHARED_LIB := $(LIBDIR)/libpm.so.$(SOVERSION).$(SOMINOR)
+INSTALLED   = $(TOOLS:%=$(BINDIR)/%) $(SHARED_LIB) $(LIBDIR)/libpm.so.$(SOVERSION) \
+	      $(LIBDIR)/libpm.so $(LIBDIR)/libpm.a $(LIBDIR)/pkgconfig/libpm.pc \
+	      $(PUBLIC_H:pmcore/include/%=$(INCLUDEDIR)/%) \
+	      $(foreach m,$(MAN_PAGES),$(MANDIR)/man$(lastword $(subst ., ,$(m)))/$(notdir $(m))) \
+	      $(if $(HAS_MTL),$(OMPI_PLUGINDIR)/mca_mtl_pm.so $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))))
+
+put  = install -D -m 644 $(1) '$(DESTDIR)$(2)'
+run1 = install -D -m 755 $(1) '$(DESTDIR)$(2)'
+
+.PHONY: install uninstall
+
+install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI component (PREFIX= DESTDIR=)
+	$(Q)set -e; \
+	install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(LIBDIR)'; \
+	$(if $(LIBPM_SRC),$(call run1,$(LIBPM_SO),$(SHARED_LIB)); \
+	ln -sfn $(notdir $(SHARED_LIB)) '$(DESTDIR)$(LIBDIR)/libpm.so.$(SOVERSION)'; \
+	ln -sfn libpm.so.$(SOVERSION) '$(DESTDIR)$(LIBDIR)/libpm.so'; \
+	$(call put,$(LIBPM_A),$(LIBDIR)/libpm.a);) \
+	$(foreach h,$(PUBLIC_H),$(call put,$(h),$(INCLUDEDIR)/$(notdir $(h)));) \
+	$(foreach m,$(MAN_PAGES),$(call put,$(m),$(MANDIR)/man$(lastword $(subst ., ,$(m)))/$(notdir $(m)));)
+	$(Q)$(if $(wildcard pmcore/libpm.pc.in),install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' && \
+		$(PC_EDIT) pmcore/libpm.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/libpm.pc')
+	$(Q)set -e; $(foreach t,$(TOOLS),$(call link_tool,$(t),$(LIBDIR),'$(DESTDIR)$(BINDIR)/$(t)');)
+	$(Q)set -e; $(foreach f,$(PY_FILES),install -D -m \
+		$$(test -x $(f) && echo 755 || echo 644) $(f) '$(DESTDIR)$(call share_of,$(f))';) \
+	$(foreach p,$(PY_PROGRAMS),ln -sfn '$(call share_of,$(p))' \
+		'$(DESTDIR)$(BINDIR)/$(notdir $(p))';)
+	$(Q)$(if $(HAS_MTL),set -e; install -d '$(DESTDIR)$(OMPI_PLUGINDIR)' '$(DESTDIR)$(OMPI_HELPDIR)'; \
+		$(call link_mtl,$(LIBDIR),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
+		$(foreach h,$(MPI_HELP),$(call put,$(h),$(OMPI_HELPDIR)/$(notdir $(h)));))
+	$(Q)test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
+
+uninstall: ## removes what install put there (same PREFIX and DESTDIR)
+	$(Q)rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)') \
+		$(foreach p,$(PY_PROGRAMS),'$(DESTDIR)$(BINDIR)/$(notdir $(p))')
+	$(Q)rm -rf '$(DESTDIR)$(SHAREDIR)'

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every header compiles alone as C; those for applications as C++ too."""
+import shutil
+
+from lintlib.tree import Skip, need
+
+PUBLIC = "pmcore/include/"
+COMMON = ["-fsyntax-only", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
+          "-Ipmcore/include", "-I.", "-", "-include"]
+# ISO C wants something in a translation unit, and a public header may be empty of declarations.
+UNIT = "typedef int header_alone;\n"
+C = ["gcc", "-x", "c", "-std=gnu11", "-D_GNU_SOURCE", "-Wno-unused-function"]
+PUBLIC_C = ["gcc", "-x", "c", "-std=c11", "-pedantic"]
+PUBLIC_CXX = ["-x", "c++", "-std=c++11", "-pedantic"]
+
+
+def needs_other_headers(tree, name):
+    """Headers of MPI programs, of the Open MPI component and of BPF need more than a C compiler."""
+    is_glue = name.startswith("mpi-glue/") and not name.startswith("mpi-glue/common/")
+    return is_glue or "bpf" in name or "#include <mpi.h>" in tree.text(name)
+
+
+def check(tree):
+    need("gcc")
+    cxx = shutil.which("g++") or shutil.which("clang++")
+    if not cxx:
+        raise Skip("install g++")
+    commands = []
+    for name in tree.headers():
+        if name.startswith(PUBLIC):
+            commands.append(PUBLIC_C + COMMON + [name])
+            commands.append([cxx] + PUBLIC_CXX + COMMON + [name])
+        elif not needs_other_headers(tree, name):
+            commands.append(C + COMMON + [name])
+    for command, (output, code) in zip(commands, tree.run_all(commands, UNIT)):
+        if code:
+            first = next((s for s in output.splitlines() if "error" in s), output.strip())
+            yield f"{command[-1]}: does not compile alone ({command[2]}): {first}"

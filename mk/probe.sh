@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Finds out what this machine offers and writes it as make variables; says in one line what is
+# skipped and which package would bring it. Knows no source file: what a program needs stands in
+# its libs.mk (NAME_NEEDS = pkg-config names or headers).
+# usage: mk/probe.sh OUTPUT [LIBS_MK...]
+set -eu
+
+out=$1
+shift
+mkdir -p "$(dirname "$out")"
+tmp=$out.$$
+trap 'rm -f "$tmp"' EXIT
+: >"$tmp"
+
+# The Debian package that brings a pkg-config name or a header.
+package_of() {
+	case $1 in
+	pmix | pmix.h) echo libpmix-dev ;;
+	jansson | jansson.h) echo libjansson-dev ;;
+	ompi | mpi.h) echo libopenmpi-dev ;;
+	*.h) echo "the package with $1" ;;
+	*) echo "lib$1-dev" ;;
+	esac
+}
+
+has() {
+	case $1 in
+	*.h) printf '#include <%s>\n' "$1" | ${CC:-gcc} -E -x c - >/dev/null 2>&1 ;;
+	*) pkg-config --exists "$1" 2>/dev/null ;;
+	esac
+}
+
+skip() { # WHAT, PACKAGE
+	echo "skipped: $1 (install $2)"
+}
+
+# The directory below which Open MPI's internal headers lie, if they were installed.
+ompi_internal() {
+	for dir in $(mpicc --showme:incdirs); do
+		for sub in "$dir" "$dir/openmpi"; do
+			if [ -f "$sub/ompi/mca/mtl/mtl.h" ]; then
+				echo "$sub"
+				return
+			fi
+		done
+	done
+}
+
+probe_ompi() {
+	if ! command -v mpicc >/dev/null 2>&1; then
+		skip "mtl/pm and MPI programs" "libopenmpi-dev openmpi-bin"
+		return
+	fi
+	echo "HAVE_MPICC := 1" >>"$tmp"
+	internal=$(ompi_internal)
+	if [ -z "$internal" ]; then
+		skip "mtl/pm" "libopenmpi-dev, with Open MPI's internal headers"
+		return
+	fi
+	{
+		echo "HAVE_OMPI := 1"
+		echo "OMPI_CPPFLAGS := $(mpicc --showme:incdirs |
+			sed 's/[^ ][^ ]*/-isystem &/g') -isystem $internal"
+		echo "OMPI_LIBS := $(mpicc --showme:libdirs |
+			sed 's/[^ ][^ ]*/-L&/g') -lmpi -lopen-rte -lopen-pal"
+	} >>"$tmp"
+}
+
+probe_clang() {
+	if ! command -v clang >/dev/null 2>&1; then
+		skip "BPF programs and libFuzzer" clang
+		return
+	fi
+	echo "HAVE_CLANG := 1" >>"$tmp"
+	if find "$(clang -print-resource-dir)/lib" -name 'libclang_rt.fuzzer-*.a' 2>/dev/null |
+		grep -q .; then
+		echo "HAVE_LIBFUZZER := 1" >>"$tmp"
+	fi
+}
+
+# One program's libs.mk: every missing need is named, the program is left out once.
+probe_tool() {
+	name=$(basename "$(dirname "$1")")
+	needs=$(sed -n "s/^${name}_NEEDS[[:space:]]*[:+?]*=//p" "$1")
+	missing=
+	for need in $needs; do
+		has "$need" || missing="$missing $(package_of "$need")"
+	done
+	[ -n "$missing" ] || return 0
+	skip "$name" "${missing# }"
+	echo "SKIP_TOOLS += $name" >>"$tmp"
+}
+
+probe_ompi
+probe_clang
+for file in "$@"; do
+	probe_tool "$file"
+done
+cmp -s "$tmp" "$out" || cp "$tmp" "$out"

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Which source becomes what. One section per kind of directory; a directory that does not exist
+# yields nothing. Objects mirror the source tree below $(BUILD)/obj.
+
+obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+outputs :=
+
+ifdef COMPILING
+$(call stamp,$(BUILD)/flags,$(CC) $(CPPFLAGS) $(PM_CFLAGS) $(CFLAGS))
+$(shell mk/probe.sh $(BUILD)/config.mk $(wildcard pmcore/tools/*/libs.mk) >&2)
+-include $(BUILD)/config.mk
+endif
+
+# --- objects -------------------------------------------------------------------------------------
+# Target-specific OBJ_CPPFLAGS, OBJ_CFLAGS: what one kind of object needs beyond the common flags.
+define compile
+@mkdir -p $(@D)
+$(call say,CC,$<)
+$(Q)$(CC) $(CPPFLAGS) $(OBJ_CPPFLAGS) $(PM_CFLAGS) $(OBJ_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+endef
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	$(compile)
+
+# --- libpm ---------------------------------------------------------------------------------------
+LIBPM_DIRS := $(addprefix pmcore/,api channel device wire util) pm-udp pm-shmem
+LIBPM_SRC  := $(sort $(wildcard $(addsuffix /*.c,$(LIBPM_DIRS))))
+LIBPM_OBJ  := $(call obj,$(LIBPM_SRC))
+LIBPM_MAP  := $(wildcard pmcore/libpm.map)
+LIBPM_SO   := $(BUILD)/libpm.so.$(SOVERSION).$(SOMINOR)
+LIBPM_A    := $(BUILD)/libpm.a
+LIBPM_LINK := $(BUILD)/libpm.so
+
+ifdef COMPILING
+$(call stamp,$(BUILD)/libpm.list,$(LIBPM_OBJ) $(LIBPM_MAP))
+endif
+ifneq ($(LIBPM_SRC),)
+outputs += $(LIBPM_SO) $(LIBPM_LINK) $(LIBPM_A)
+endif
+
+$(LIBPM_SO): $(LIBPM_OBJ) $(LIBPM_MAP) $(BUILD)/libpm.list
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libpm.so.$(SOVERSION) \
+		$(addprefix -Wl$(comma)--version-script=,$(LIBPM_MAP)) \
+		$(PM_LDFLAGS) $(LDFLAGS) -o $@ $(LIBPM_OBJ)
+
+$(LIBPM_LINK): $(LIBPM_SO)
+	$(Q)ln -sfn $(<F) $(BUILD)/libpm.so.$(SOVERSION)
+	$(Q)ln -sfn libpm.so.$(SOVERSION) $@
+
+$(LIBPM_A): $(LIBPM_OBJ) $(BUILD)/libpm.list
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(LIBPM_OBJ)
+
+UTIL_OBJ := $(call obj,$(sort $(wildcard pmcore/util/*.c)))
+UTIL_A   := $(BUILD)/libpmutil.a
+$(UTIL_A): $(UTIL_OBJ) $(BUILD)/libpm.list
+	$(Q)rm -f $@ && $(AR) rcs $@ $(UTIL_OBJ)
+
+ifneq ($(wildcard pmcore/libpm.pc.in),)
+outputs += $(BUILD)/pkgconfig/libpm.pc
+endif
+PC_EDIT = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@PREFIX@|$(PREFIX)|g' \
+	      -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g'
+# For programs built against the tree as it lies here; install writes one for the prefix.
+$(BUILD)/pkgconfig/libpm.pc: pmcore/libpm.pc.in mk/version.mk
+	@mkdir -p $(@D)
+	$(Q)sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@PREFIX@|$(CURDIR)|g' \
+		-e 's|@LIBDIR@|$(abspath $(BUILD))|g' \
+		-e 's|@INCLUDEDIR@|$(CURDIR)/pmcore/include|g' $< >$@
+
+comma := ,
+
+# --- programs: one directory below pmcore/tools each ---------------------------------------------
+# libpm exports the PM calls only; what a program uses of pmcore/util is linked in from an archive.
+# RUNPATH finds the library in the build tree; `make install` links them again with the real place.
+TOOL_NAMES  := $(filter-out common,$(sort $(patsubst pmcore/tools/%/,%, \
+		$(dir $(wildcard pmcore/tools/*/*.c)))))
+-include $(wildcard pmcore/tools/*/libs.mk)
+TOOLS       := $(filter-out $(SKIP_TOOLS),$(TOOL_NAMES))
+# What several programs share; each takes from the archive what it uses.
+PMIX_CPPFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
+TOOL_COMMON := $(call obj,$(filter-out $(if $(filter pmtest,$(SKIP_TOOLS)),%_pmix.c), \
+		$(sort $(wildcard pmcore/tools/common/*.c))))
+TOOL_A      := $(BUILD)/libpmtools.a
+tool_obj     = $(call obj,$(sort $(wildcard pmcore/tools/$(1)/*.c)))
+# $(call link_tool,NAME,RUNPATH,OUTPUT)
+link_tool    = $(CC) -Wl,-rpath,'$(2)' $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
+	       $(LDFLAGS) -o $(3) $(call tool_obj,$(1)) $(TOOL_A) -L$(BUILD) -lpm $(UTIL_A) $($(1)_LIBS)
+
+ifdef COMPILING
+$(call stamp,$(BUILD)/tools.list,$(TOOL_COMMON))
+endif
+$(TOOL_COMMON): OBJ_CPPFLAGS = $(PMIX_CPPFLAGS)
+$(TOOL_A): $(TOOL_COMMON) $(BUILD)/tools.list
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_COMMON)
+
+define tool_rule
+$(BUILD)/bin/$(1): $(call tool_obj,$(1)) $(TOOL_A) $(LIBPM_LINK) $(UTIL_A) \
+		$(wildcard pmcore/tools/$(1)/libs.mk)
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(call link_tool,$(1),$$$$ORIGIN/..,$$@)
+outputs += $(BUILD)/bin/$(1)
+endef
+$(foreach t,$(TOOLS),$(eval $(call tool_rule,$(t))))
+
+# --- mpi-glue: the pure part, and the Open MPI component -----------------------------------------
+GLUE_OBJ := $(call obj,$(sort $(wildcard mpi-glue/common/*.c)))
+GLUE_A   := $(BUILD)/libmpiglue.a
+MTL_OBJ  := $(call obj,$(sort $(wildcard mpi-glue/mtl/*.c)))
+MTL_SO   := $(BUILD)/mca/mca_mtl_pm.so
+MTL_HELP := $(patsubst mpi-glue/mtl/%,$(BUILD)/mca/%,$(wildcard mpi-glue/mtl/help-*.txt))
+outputs  += $(GLUE_A)
+
+ifdef COMPILING
+$(call stamp,$(BUILD)/glue.list,$(GLUE_OBJ) $(MTL_OBJ))
+endif
+
+$(GLUE_A): $(GLUE_OBJ) $(BUILD)/glue.list
+	@mkdir -p $(@D)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(GLUE_OBJ)
+
+# $(call link_mtl,RUNPATH,OUTPUT)
+link_mtl = $(CC) -shared -Wl,-rpath,'$(1)' -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFLAGS) \
+	   -o $(2) $(MTL_OBJ) $(GLUE_OBJ) -L$(BUILD) -lpm $(OMPI_LIBS)
+
+ifneq ($(and $(MTL_OBJ),$(HAVE_OMPI)),)
+outputs += $(MTL_SO) $(MTL_HELP) $(BUILD)/env.sh
+endif
+$(MTL_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
+# Open MPI's version macros leave the last fields of a component out.
+$(MTL_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
+# Open MPI's inline lists use the 16-byte compare-and-swap that the library was built with.
+$(MTL_OBJ): OBJ_CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mcx16)
+$(MTL_SO): $(MTL_OBJ) $(GLUE_OBJ) $(LIBPM_LINK) mk/mca.map $(BUILD)/glue.list
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(call link_mtl,$$ORIGIN/..,$@)
+
+# The component looks for its help texts beside itself as well.
+$(MTL_HELP): $(BUILD)/mca/%: mpi-glue/mtl/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+# `. build/env.sh` lets shell, mpirun, man and pkg-config find everything without an installation.
+$(BUILD)/env.sh: mk/env.sh.in
+	@mkdir -p $(@D)
+	$(Q)for page in $(abspath $(wildcard */man/*.[1-9] */*/man/*.[1-9] */*/*/man/*.[1-9])); do \
+		section=$(abspath $(BUILD))/man/man$${page##*.}; \
+		mkdir -p $$section && ln -sf $$page $$section/; done
+	$(Q)sed -e 's|@BUILD@|$(abspath $(BUILD))|g' -e 's|@TOP@|$(CURDIR)|g' \
+		-e "s|@PKGLIBDIR@|$$(ompi_info --path pkglibdir | sed 's/.*: *//')|g" $< >$@
+
+# --- test programs -------------------------------------------------------------------------------
+HARNESS_OBJ := $(call obj,$(filter-out tests/harness/fuzz_main.c, \
+		$(sort $(wildcard tests/harness/*.c))))
+find_tests   = $(sort $(shell find $(wildcard $(1)) -name '*_test.c' 2>/dev/null))
+UNIT_SRC    := $(if $(wildcard tests/unit),$(call find_tests,tests/unit))
+SIM_SRC     := $(wildcard tests/sim/*_test.c)
+CONF_SRC    := $(wildcard tests/conformance/*_test.c)
+program      = $(patsubst %.c,$(BUILD)/%,$(1))
+UNIT_PROGS  := $(call program,$(UNIT_SRC))
+SIM_PROGS   := $(call program,$(SIM_SRC))
+CONF_PROGS  := $(call program,$(CONF_SRC))
+TAP_PROGS   := $(UNIT_PROGS) $(SIM_PROGS) $(CONF_PROGS)
+
+# Helpers shared by the tests of one directory: its *.c that are no test themselves.
+SIM_HELP    := $(call obj,$(filter-out %_test.c,$(wildcard tests/sim/*.c)))
+CONF_HELP   := $(call obj,$(filter-out %_test.c,$(wildcard tests/conformance/*.c)))
+$(SIM_PROGS): $(SIM_HELP)
+$(CONF_PROGS): $(CONF_HELP)
+
+link_test = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $(1) \
+	    $(filter %.o,$(2)) $(GLUE_A) $(TOOL_A) $(LIBPM_A) -lm -ldl $(TEST_LIBS)
+
+$(TAP_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(LIBPM_A)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(call link_test,$@,$^)
+
+# --- fuzz targets: with a driver of our own, and with libFuzzer -----------------------------------
+# The libraries are compiled once more with a sanitizer for each of the two.
+FUZZ_SRC   := $(sort $(wildcard tests/fuzz/*_fuzz.c))
+FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SRC))
+FUZZ_LIB   := $(LIBPM_SRC) $(sort $(wildcard mpi-glue/common/*.c)) \
+	      $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c))
+FUZZ_MAIN  := tests/harness/fuzz_main.c tests/harness/tap.c
+FUZZ_PROGS := $(addprefix $(BUILD)/tests/fuzz/,$(FUZZ_NAMES))
+LIBFUZZERS := $(addprefix $(BUILD)/libfuzzer/,$(FUZZ_NAMES))
+
+# $(call fuzz_variant,VARIANT,COMPILER,SANITIZERS,MORE_SOURCES,OUTPUT_DIR)
+define fuzz_variant
+$(BUILD)/$(1)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call say,CC,"$$< ($(1))")
+	$$(Q)$(2) $$(CPPFLAGS) $$(PM_CFLAGS) $$(call san_flags,$(3)) -Wno-missing-prototypes \
+		$$(CFLAGS) -MMD -MP -c -o $$@ $$<
+$(addprefix $(5)/,$(FUZZ_NAMES)): $(5)/%: $(BUILD)/$(1)/obj/tests/fuzz/%.o \
+		$(patsubst %.c,$(BUILD)/$(1)/obj/%.o,$(FUZZ_LIB) $(4))
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$(2) -pthread -fsanitize=$(3) $(6) -o $$@ $$^ -lm -ldl
+endef
+ifeq ($(findstring thread,$(SAN)),)
+$(eval $(call fuzz_variant,fuzz,$(CC),address$(comma)undefined,$(FUZZ_MAIN),$(BUILD)/tests/fuzz))
+else
+FUZZ_PROGS :=
+endif
+$(eval $(call fuzz_variant,libfuzzer,clang,fuzzer-no-link$(comma)address,,$(BUILD)/libfuzzer,-fsanitize=fuzzer))
+
+# --- MPI programs and benchmarks -----------------------------------------------------------------
+MPI_PROGS   := $(patsubst tests/mpi/%.c,$(BUILD)/mpi/%,$(sort $(wildcard tests/mpi/*.c)))
+BENCH_SRC   := $(sort $(wildcard tests/bench/src/*.c))
+BENCH_MPI   := $(patsubst tests/bench/src/%.c,$(BUILD)/bench/%, \
+		$(wildcard tests/bench/src/mpi_*.c))
+BENCH_PM    := $(patsubst tests/bench/src/%.c,$(BUILD)/bench/%, \
+		$(filter-out $(wildcard tests/bench/src/mpi_*.c),$(BENCH_SRC)))
+
+ifneq ($(HAVE_MPICC),)
+outputs += $(MPI_PROGS) $(BENCH_MPI)
+endif
+outputs += $(BENCH_PM)
+
+define compile_mpi
+@mkdir -p $(@D) $(BUILD)/obj/$(<D)
+$(call say,MPICC,$<)
+$(Q)OMPI_CC="$(CC)" mpicc -D_GNU_SOURCE -I. $(PM_CFLAGS) $(CFLAGS) -MMD -MP \
+	-MF $(BUILD)/obj/$(<:.c=.d) -MT $@ -o $@ $< -pthread $(addprefix -fsanitize=,$(SAN)) -lm
+endef
+
+$(MPI_PROGS): $(BUILD)/mpi/%: tests/mpi/%.c $(BUILD)/flags
+	$(compile_mpi)
+$(BENCH_MPI): $(BUILD)/bench/%: tests/bench/src/%.c $(BUILD)/flags
+	$(compile_mpi)
+$(BENCH_PM): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/src/%.o $(LIBPM_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -Wl,-rpath,'$$ORIGIN/..' $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
+		$(LDFLAGS) -o $@ $< -L$(BUILD) -lpm -lm
+
+# --- BPF programs --------------------------------------------------------------------------------
+BPF_SRC  := $(sort $(wildcard tests/lab/*.bpf.c))
+BPF_OBJ  := $(patsubst tests/%.bpf.c,$(BUILD)/%.bpf.o,$(BPF_SRC))
+outputs  += $(if $(HAVE_CLANG),$(BPF_OBJ))
+
+$(BPF_OBJ): $(BUILD)/%.bpf.o: tests/%.bpf.c
+	@mkdir -p $(@D)
+	$(call say,BPF,$<)
+	$(Q)clang -O2 -g -target bpf -mcpu=v3 -Wall -Werror -c -o $@ $<
+
+ALL_OUTPUTS := $(outputs)
+
+ifdef COMPILING
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+endif

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""mk/lint on small trees: each rule reports a file that breaks it, and a clean tree passes."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+C_HEAD = "// SPDX-License-Identifier: BSD-3-Clause\n"
+H_HEAD = "/* SPDX-License-Identifier: BSD-3-Clause */\n#pragma once\n"
+HASH_HEAD = "# SPDX-License-Identifier: BSD-3-Clause\n"
+HEADERS = ("pmcore/include/pm.h", "pmcore/include/pm_device.h", "pmcore/util/list.h",
+           "pmcore/util/clock.h", "pmcore/wire/pm_wire.h", "pmcore/channel/channel.h",
+           "pmcore/device/registry.h", "pm-udp/udp.h", "pm-shmem/shmem.h",
+           "pmcore/tools/common/opts.h", "mpi-glue/common/match.h")
+
+
+@pytest.fixture(name="tree")
+def make_tree(tmp_path):
+    shutil.copy(os.path.join(ROOT, ".clang-format"), tmp_path)
+    for name in HEADERS:
+        write(tmp_path, name, H_HEAD)
+    return tmp_path
+
+
+def write(tree, name, text):
+    path = tree / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def lint(tree, *arguments):
+    done = subprocess.run([os.path.join(ROOT, "mk/lint"), "--root", str(tree), *arguments],
+                          capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def assert_reported(tree, rule, *words):
+    code, output = lint(tree, rule)
+    assert code == 1, output
+    line = next((s for s in output.splitlines() if all(w in s for w in words)), None)
+    assert line and line.endswith(f"[{rule}]"), output
+
+
+def test_clean_tree_passes(tree):
+    code, output = lint(tree)
+    assert code == 0, output
+
+
+@pytest.mark.parametrize("name, include", [
+    ("pmcore/channel/a.c", '"pmcore/device/registry.h"'),
+    ("pmcore/channel/a.c", '"pm.h"'),
+    ("pmcore/channel/a.c", '"pmcore/util/clock.h"'),
+    ("pmcore/channel/a.c", "<sys/socket.h>"),
+    ("pmcore/channel/a.c", "<stdio.h>"),
+    ("pmcore/channel/a.c", "<time.h>"),
+    ("pmcore/channel/a.h", "<pthread.h>"),
+    ("pmcore/util/a.c", '"pmcore/wire/pm_wire.h"'),
+    ("pmcore/wire/a.c", '"pmcore/channel/channel.h"'),
+    ("pmcore/device/a.c", '"pmcore/channel/channel.h"'),
+    ("pmcore/device/a.c", '"pm-udp/udp.h"'),
+    ("pm-udp/a.c", '"pmcore/channel/channel.h"'),
+    ("pm-udp/a.c", '"pm-shmem/shmem.h"'),
+    ("mpi-glue/mtl/a.c", '"pmcore/util/list.h"'),
+    ("mpi-glue/common/a.c", '"ompi/mca/mtl/mtl.h"'),
+    ("pmcore/tools/pmtest/a.c", '"pm_device.h"'),
+    ("pmcore/tools/pmtest/a.c", '"pmcore/channel/channel.h"'),
+    ("pmcore/include/pm.h", '"pmcore/util/list.h"'),
+    ("pm-udp/a.c", '"udp.h"'),
+    ("pm-udp/a.c", '"pm-udp/../pmcore/util/list.h"'),
+    ("pm-udp/a.c", '"pmcore/util/no_such.h"'),
+])
+def test_layers_reports(tree, name, include):
+    write(tree, name, f"{C_HEAD}#include {include}\n")
+    assert_reported(tree, "layers", f"{name}:2:", include)
+
+
+@pytest.mark.parametrize("name, include", [
+    ("pmcore/api/a.c", '"pmcore/channel/channel.h"'),
+    ("pmcore/api/a.c", '"pmcore/device/registry.h"'),
+    ("pmcore/channel/a.c", '"pmcore/wire/pm_wire.h"'),
+    ("pmcore/channel/a.c", '"pm_device.h"'),
+    ("pmcore/channel/a.c", "<string.h>"),
+    ("pmcore/device/registry.c", '"pm-udp/udp.h"'),
+    ("pmcore/device/chanlink.c", '"pmcore/channel/channel.h"'),
+    ("pm-udp/a.c", '"pm-udp/udp.h"'),
+    ("pm-udp/a.c", "<sys/socket.h>"),
+    ("mpi-glue/mtl/a.c", '"ompi/mca/mtl/mtl.h"'),
+    ("mpi-glue/mtl/a.c", '"mpi-glue/common/match.h"'),
+    ("pmcore/tools/pmtest/a.c", '"pmcore/tools/common/opts.h"'),
+    ("tests/unit/a_test.c", '"pmcore/channel/channel.h"'),
+])
+def test_layers_allows(tree, name, include):
+    write(tree, name, f"{C_HEAD}#include {include}\n")
+    code, output = lint(tree, "layers")
+    assert code == 0, output
+
+
+def test_length_reports_line_601(tree):
+    write(tree, "pm-udp/long.c", C_HEAD + "\n" * 599)
+    assert lint(tree, "length")[0] == 0
+    write(tree, "pm-udp/long.c", C_HEAD + "\n" * 600)
+    assert_reported(tree, "length", "pm-udp/long.c", "601 lines")
+
+
+@pytest.mark.parametrize("name", ["pm-udp/a.c", "tests/a.py", "tests/a.sh"])
+def test_licence_reports(tree, name):
+    write(tree, name, "x\n")
+    assert_reported(tree, "licence", f"{name}:1:")
+
+
+@pytest.mark.parametrize("mark", ["TO" "DO", "FIX" "ME", "X" "XX", "not " "implemented"])
+def test_unfinished_reports(tree, mark):
+    write(tree, "pm-udp/a.c", f"{C_HEAD}/* {mark}: later */\n")
+    assert_reported(tree, "unfinished", "pm-udp/a.c:2:")
+
+
+def build_libpm(tree, source, libraries=()):
+    (tree / "build").mkdir(exist_ok=True)
+    write(tree, "build/config.mk", "")
+    write(tree, "build/pm.c", source)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", "build/libpm.so", "build/pm.c", "-Wl,--no-as-needed",
+                    *libraries], cwd=tree, check=True)
+
+
+def test_symbols_compares_both_ways(tree):
+    write(tree, "pmcore/libpm.map", "PM_0.1 {\n\tglobal:\n\t\tpmOne; # first\n\tlocal: *;\n};\n")
+    build_libpm(tree, "int pmOne(void) { return 1; }\n")
+    assert lint(tree, "symbols") == (0, "")
+    build_libpm(tree, "int pmTwo(void) { return 1; }\n")
+    assert_reported(tree, "symbols", "pmOne", "does not define")
+    assert_reported(tree, "symbols", "pmTwo", "not listed")
+
+
+def test_symbols_reports_more_than_libc(tree):
+    write(tree, "pmcore/libpm.map", "{ global: pmOne; local: *; };\n")
+    build_libpm(tree, "int pmOne(void) { return 1; }\n", ["-lm"])
+    assert_reported(tree, "symbols", "libm.so.6")
+
+
+@pytest.mark.parametrize("name, text, language", [
+    ("pmcore/include/pm.h", "int pmOne(struct a *class);\n", "c++"),
+    ("pmcore/include/pm.h", "size_t pmOne(void);\n", "c)"),
+    ("pmcore/util/ring.h", "uint64_t ring_head(void);\n", "c)"),
+])
+def test_headers_reports(tree, name, text, language):
+    write(tree, name, H_HEAD + text)
+    assert_reported(tree, "headers", name, language)
+
+
+def need(*tools):
+    if not any(shutil.which(tool) for tool in tools):
+        pytest.skip(f"{tools[0]} is not installed")
+
+
+def test_shell_reports_unquoted(tree):
+    need("shellcheck")
+    write(tree, "tests/a.sh", f"#!/bin/sh\n{HASH_HEAD}rm $1\n")
+    assert_reported(tree, "shell", "tests/a.sh:3:")
+
+
+def test_shell_finds_scripts_by_their_first_line(tree):
+    need("shellcheck")
+    write(tree, "tests/lab/demo", f"#!/bin/sh\n{HASH_HEAD}rm $1\n")
+    assert_reported(tree, "shell", "tests/lab/demo:3:")
+
+
+def test_python_reports_unused_import(tree):
+    need("flake8", "ruff")
+    write(tree, "configs/a.py", f"{HASH_HEAD}import os\n")
+    assert_reported(tree, "python", "configs/a.py:2:", "F401")
+
+
+def test_format_reports_once_per_file(tree):
+    need("clang-format")
+    write(tree, "pm-udp/a.c", f"{C_HEAD}int  a;\nint  b;\n")
+    code, output = lint(tree, "format")
+    assert code == 1 and len(output.splitlines()) == 1, output
+    assert "pm-udp/a.c:2:" in output
+
+
+def test_man_reports_a_broken_page(tree):
+    need("mandoc")
+    write(tree, "pmcore/man/pmOne.3", "no macros at all\n.Xx\n.Bl\n.El\n.Ed\n")
+    assert_reported(tree, "man", "pmcore/man/pmOne.3")
+
+
+def test_man_reports_calls_and_commands_without_a_page(tree):
+    write(tree, "pmcore/libpm.map", "{ global: pmOne; local: *; };\n")
+    write(tree, "pmcore/tools/pmstat/main.c", C_HEAD)
+    assert_reported(tree, "man", "pmOne.3")
+    assert_reported(tree, "man", "pmstat.1")
+
+
+def test_tap_output_counts_the_rules(tree):
+    write(tree, "pm-udp/a.c", "int  a;\n")
+    code, output = lint(tree, "--tap", "licence", "layers")
+    assert code == 1
+    assert "not ok 1 - licence" in output and "ok 2 - layers" in output and "1..2" in output
+
+
+def test_unknown_rule_is_refused(tree):
+    code, output = lint(tree, "nonsense")
+    assert code == 2 and "layers" in output
