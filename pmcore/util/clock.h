@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * clock - monotonic time, and job time: the clock that protocol timers run in. Job time advances by at most
+ * a small step between two readings, so a process that was frozen (gang switch, checkpoint) or that
+ * computed for long without calling us finds its timers where it left them instead of all expired.
+ */
+#ifndef PM_UTIL_CLOCK_H
+#define PM_UTIL_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define CLOCK_JOB_STEP_NS 10000000ull /* most that passes unseen: 10 ms */
+
+static inline uint64_t clock_monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+struct job_clock {
+	uint64_t last; /* monotonic time of the last reading, ns */
+	uint64_t now;  /* job time then, ns */
+};
+
+/* Reads job time. @asleep_ns: time up to which the caller knows itself asleep by own will since the last
+ * reading (a poll timeout), which counts in full. */
+static inline uint64_t job_clock_read(struct job_clock *clock, uint64_t asleep_ns)
+{
+	uint64_t mono = clock_monotonic_ns(), step = mono - clock->last;
+
+	if (step > asleep_ns + CLOCK_JOB_STEP_NS)
+		step = asleep_ns + CLOCK_JOB_STEP_NS;
+	clock->last = mono;
+	clock->now += step;
+	return clock->now;
+}
+
+static inline void job_clock_init(struct job_clock *clock)
+{
+	clock->last = clock_monotonic_ns();
+	clock->now = 1000000000ull; /* not 0, so that "now - interval" never wraps */
+}
+
+#endif

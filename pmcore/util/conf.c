@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * conf - the table of option keys with their ranges, the defaults, and the parser that lays
+ * "key=value,..." over a struct conf. Refuses to know where the text came from and whether a named
+ * device, interface or file exists.
+ */
+#include "pmcore/util/conf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KIB 1024ull
+#define MIB (1024 * KIB)
+#define ITEM_MAX 512 /* bytes of one key=value, terminator included */
+
+/* How a value is read. */
+enum kind { NUMBER, POWER, BYTES, POWER_BYTES, SWITCH, TEXT, PATH, LARGE, DEVICES, RAILS };
+
+/* One option. */
+struct key {
+	const char *name;
+	enum kind kind;
+	size_t offset;     /* of the field in struct conf */
+	size_t room;       /* bytes of the field, for text */
+	uint64_t min, max; /* range of a number, both ends allowed */
+	bool zero_is_off;  /* 0 is allowed below min */
+};
+
+#define FIELD(f) offsetof(struct conf, f), sizeof(((struct conf *)0)->f)
+
+static const struct key keys[] = {
+	{"devices", DEVICES, FIELD(devices), 0, 0, false},
+	{"fault", TEXT, FIELD(fault), 0, 0, false},
+	{"trace", TEXT, FIELD(trace), 0, 0, false},
+	{"udp.rails", RAILS, FIELD(udp_rails), 0, 0, false},
+	{"udp.mtu", NUMBER, FIELD(udp_mtu), 576, 65535, true},
+	{"udp.gso", SWITCH, FIELD(udp_gso), 0, 1, false},
+	{"udp.port", NUMBER, FIELD(udp_port), 0, 65535, false},
+	{"shmem.ring", POWER_BYTES, FIELD(shmem_ring), 16 * KIB, 16 * MIB, false},
+	{"shmem.mtu", BYTES, FIELD(shmem_mtu), 1024, 65536, false},
+	{"shmem.large", LARGE, FIELD(shmem_large), 0, 0, false},
+	{"shmem.dir", PATH, FIELD(shmem_dir), 0, 0, false},
+	{"channel.window", POWER, FIELD(window), 8, 4096, false},
+	{"channel.credit", NUMBER, FIELD(credit), 1, 4096, false},
+	{"channel.crc", SWITCH, FIELD(crc), 0, 1, false},
+	{"channel.send_buffers", NUMBER, FIELD(send_buffers), 64, 65536, false},
+	{"channel.pull_bytes", BYTES, FIELD(pull_bytes), 64 * KIB, 1024 * MIB, false},
+	{"channel.peer_timeout", NUMBER, FIELD(peer_timeout_ms), 0, UINT32_MAX, false},
+	{"wait.spin", NUMBER, FIELD(spin_us), 0, 1000000, false},
+};
+#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+
+/* What is being parsed, and where the complaint goes. */
+struct parse {
+	struct conf conf;      /* the result so far */
+	const struct key *key; /* of the current item */
+	const char *value;     /* its text */
+	char *why;             /* the caller's room for a sentence */
+	size_t why_size;       /* bytes */
+	bool has_window;       /* channel.window was in the text */
+	bool has_credit;       /* channel.credit was in the text */
+};
+
+void conf_defaults(struct conf *conf)
+{
+	*conf = (struct conf){
+		.devices = {"self", "shmem", "udp"},
+		.n_devices = 3,
+		.udp_gso = true,
+		.shmem_ring = 64 * KIB,
+		.shmem_mtu = 16384,
+		.shmem_large = CONF_LARGE_AUTO,
+		.shmem_dir = "/dev/shm",
+		.window = 512,
+		.credit = 32,
+		.send_buffers = 2048,
+		.pull_bytes = MIB,
+		.peer_timeout_ms = 600000,
+		.spin_us = 50,
+	};
+}
+
+/* Says why the text is refused; gives -EINVAL for the caller to return. */
+__attribute__((format(printf, 2, 3))) static int refuse(struct parse *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->why, p->why_size, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static int refuse_value(struct parse *p, const char *wanted)
+{
+	return refuse(p, "option %s=%s: write %s", p->key->name, p->value, wanted);
+}
+
+static int refuse_key(struct parse *p, const char *name)
+{
+	char known[512] = "";
+	size_t i, used = 0;
+
+	for (i = 0; i < N_KEYS; i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+				 keys[i].name);
+	return refuse(p, "unknown option \"%s\": write one of %s", name, known);
+}
+
+static bool is_in_bytes(const struct key *key)
+{
+	return key->kind == BYTES || key->kind == POWER_BYTES;
+}
+
+static bool is_power(const struct key *key)
+{
+	return key->kind == POWER || key->kind == POWER_BYTES;
+}
+
+static int refuse_number(struct parse *p)
+{
+	const struct key *key = p->key;
+	char wanted[128];
+
+	snprintf(wanted, sizeof(wanted), "%s%s from %llu to %llu%s",
+		 key->zero_is_off ? "0 or " : "", is_power(key) ? "a power of two" : "a number",
+		 (unsigned long long)key->min, (unsigned long long)key->max,
+		 is_in_bytes(key) ? ", in bytes or with K, M or G behind it" : "");
+	return refuse_value(p, wanted);
+}
+
+/* Decimal digits, then K, M or G where the kind allows it. */
+static bool read_number(const char *text, bool has_unit, uint64_t *ret)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	uint64_t value = 0;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	for (; isdigit((unsigned char)*text); text++) {
+		value = value * 10 + (uint64_t)(*text - '0');
+		if (value > UINT64_MAX >> 30)
+			return false;
+	}
+	if (*text && has_unit) {
+		unit = strchr(units, toupper((unsigned char)*text));
+		if (!unit)
+			return false;
+		value <<= 10 * (unit - units + 1);
+		text++;
+	}
+	*ret = value;
+	return !*text;
+}
+
+static int set_number(struct parse *p)
+{
+	const struct key *key = p->key;
+	uint64_t value;
+	bool is_off;
+
+	if (!read_number(p->value, is_in_bytes(key), &value))
+		return refuse_number(p);
+	is_off = key->zero_is_off && !value;
+	if (!is_off && (value < key->min || value > key->max))
+		return refuse_number(p);
+	if (is_power(key) && (value & (value - 1)))
+		return refuse_number(p);
+	*(uint32_t *)((char *)&p->conf + key->offset) = (uint32_t)value;
+	return 0;
+}
+
+static int set_switch(struct parse *p)
+{
+	if (strcmp(p->value, "0") && strcmp(p->value, "1"))
+		return refuse_value(p, "1 or 0");
+	*(bool *)((char *)&p->conf + p->key->offset) = p->value[0] == '1';
+	return 0;
+}
+
+static int set_text(struct parse *p)
+{
+	char wanted[64];
+
+	if (strlen(p->value) >= p->key->room) {
+		snprintf(wanted, sizeof(wanted), "at most %zu characters", p->key->room - 1);
+		return refuse_value(p, wanted);
+	}
+	if (p->key->kind == PATH && p->value[0] != '/')
+		return refuse_value(p, "an absolute path");
+	strcpy((char *)&p->conf + p->key->offset, p->value);
+	return 0;
+}
+
+static int set_large(struct parse *p)
+{
+	static const char *const names[] = {
+		[CONF_LARGE_AUTO] = "auto", [CONF_LARGE_RING] = "ring", [CONF_LARGE_CMA] = "cma"};
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		if (strcmp(p->value, names[i]) == 0) {
+			p->conf.shmem_large = (enum conf_large)i;
+			return 0;
+		}
+	}
+	return refuse_value(p, "auto, ring or cma");
+}
+
+/*
+ * Splits the value at "+" into rows of @width bytes. Gives their number, or -EINVAL: an empty, overlong
+ * or repeated name, one with a strange character, or more than @max.
+ */
+static int split(const char *text, char *rows, size_t width, int max)
+{
+	int n, i;
+
+	for (n = 0; *text; n++) {
+		size_t len = strcspn(text, "+");
+		char *row = rows + (size_t)n * width;
+
+		if (n == max || !len || len >= width)
+			return -EINVAL;
+		memcpy(row, text, len);
+		row[len] = '\0';
+		if (strspn(row, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/"
+				"@%-") != len)
+			return -EINVAL;
+		for (i = 0; i < n; i++)
+			if (strcmp(rows + (size_t)i * width, row) == 0)
+				return -EINVAL;
+		text += len;
+		if (*text && !*++text)
+			return -EINVAL; /* nothing behind the last "+" */
+	}
+	return n;
+}
+
+static int set_devices(struct parse *p)
+{
+	char rows[8][CONF_NAME_MAX] = {{0}};
+	int n = split(p->value, rows[0], CONF_NAME_MAX, 8);
+
+	if (n < 1)
+		return refuse_value(
+			p, "1 to 8 different device names with + between, as self+shmem+udp");
+	memcpy(p->conf.devices, rows, sizeof(rows));
+	p->conf.n_devices = (unsigned int)n;
+	return 0;
+}
+
+static int set_rails(struct parse *p)
+{
+	char rows[CONF_RAILS_MAX][48] = {{0}};
+	int n = split(p->value, rows[0], sizeof(rows[0]), CONF_RAILS_MAX);
+
+	if (n < 0)
+		return refuse_value(p,
+				    "at most 8 different interfaces or subnets with + between, as "
+				    "eth1+10.0.2.0/24");
+	memcpy(p->conf.udp_rails, rows, sizeof(rows));
+	p->conf.n_udp_rails = (unsigned int)n;
+	return 0;
+}
+
+static int set_value(struct parse *p)
+{
+	switch (p->key->kind) {
+	case NUMBER:
+	case POWER:
+	case BYTES:
+	case POWER_BYTES:
+		return set_number(p);
+	case SWITCH:
+		return set_switch(p);
+	case TEXT:
+	case PATH:
+		return set_text(p);
+	case LARGE:
+		return set_large(p);
+	case DEVICES:
+		return set_devices(p);
+	case RAILS:
+		return set_rails(p);
+	}
+	return -EINVAL;
+}
+
+static const struct key *find_key(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < N_KEYS; i++)
+		if (strcmp(keys[i].name, name) == 0)
+			return &keys[i];
+	return NULL;
+}
+
+/* One "key=value"; @item may be written to. */
+static int parse_item(struct parse *p, char *item)
+{
+	char *equals = strchr(item, '=');
+
+	if (!equals)
+		return refuse(p, "option \"%s\" has no value: write key=value", item);
+	*equals = '\0';
+	p->key = find_key(item);
+	p->value = equals + 1;
+	if (!p->key)
+		return refuse_key(p, item);
+	p->has_window |= p->key->offset == offsetof(struct conf, window);
+	p->has_credit |= p->key->offset == offsetof(struct conf, credit);
+	return set_value(p);
+}
+
+/* What no single option can tell. A window made small takes a credit that was not asked for with it. */
+static int check_together(struct parse *p)
+{
+	if (p->conf.credit <= p->conf.window)
+		return 0;
+	if (p->has_credit || !p->has_window)
+		return refuse(p,
+			      "option channel.credit=%u: write at most channel.window, which is %u",
+			      p->conf.credit, p->conf.window);
+	p->conf.credit = p->conf.window;
+	return 0;
+}
+
+int conf_parse(struct conf *conf, const char *text, char *why, size_t why_size)
+{
+	struct parse p = {.conf = *conf, .why = why, .why_size = why_size};
+	char item[ITEM_MAX];
+	int rc;
+
+	while (*text) {
+		size_t len;
+
+		text += strspn(text, ", \t\n");
+		len = strcspn(text, ",\n");
+		if (len >= sizeof(item))
+			return refuse(
+				&p, "option \"%.32s...\" is too long: write at most %zu characters",
+				text, sizeof(item) - 1);
+		memcpy(item, text, len);
+		text += len;
+		while (len && strchr(" \t", item[len - 1]))
+			len--;
+		item[len] = '\0';
+		if (!len)
+			continue;
+		rc = parse_item(&p, item);
+		if (rc)
+			return rc;
+	}
+	rc = check_together(&p);
+	if (rc == 0)
+		*conf = p.conf;
+	return rc;
+}

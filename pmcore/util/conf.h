@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conf - tunables of a context. Owns the list of option keys, their ranges and defaults, and the
+ * parser of "key=value,key=value" text (from $PM_OPTIONS and pmOptions.config). Knows no files.
+ */
+#ifndef PM_UTIL_CONF_H
+#define PM_UTIL_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONF_NAME_MAX 16
+#define CONF_RAILS_MAX 8
+
+/* How shmem moves large data. */
+enum conf_large { CONF_LARGE_AUTO, CONF_LARGE_RING, CONF_LARGE_CMA };
+
+struct conf {
+	/* devices=self+shmem+udp: names in order of preference; "+" separated */
+	char devices[8][CONF_NAME_MAX];
+	unsigned int n_devices;
+	/* fault=SEED:drop=1%:dup=1%...: script of the fault interposer, "" = none (see device/fault.c) */
+	char fault[128];
+	/* trace=PATH: record packets of the network device to a file, "" = none */
+	char trace[256];
+
+	/* udp.rails=eth1+eth2 or 10.0.1.0/24+...: interfaces or subnets; "" = all usable ones */
+	char udp_rails[CONF_RAILS_MAX][48];
+	unsigned int n_udp_rails;
+	uint32_t udp_mtu;  /* udp.mtu: IP MTU to assume in bytes, 0 = the interface's; 576..65535 */
+	bool udp_gso;      /* udp.gso=1|0: segmentation offload when the kernel has it */
+	uint32_t udp_port; /* udp.port: first port to try, 0 = any */
+
+	uint32_t shmem_ring; /* shmem.ring: bytes of a pair's message ring, power of two, 16 KiB..16 MiB */
+	uint32_t shmem_mtu;          /* shmem.mtu: largest datagram in bytes, 1024..65536 */
+	enum conf_large shmem_large; /* shmem.large=auto|ring|cma */
+	char shmem_dir[128];         /* shmem.dir: directory on tmpfs, default /dev/shm */
+
+	uint32_t window; /* channel.window: packets in flight per peer, power of two, 8..4096 */
+	uint32_t credit; /* channel.credit: messages a new peer may send unasked, 1..window */
+	bool crc;        /* channel.crc=1|0: CRC32C over each packet */
+	uint32_t send_buffers; /* channel.send_buffers: packets of the transmit pool, 64..65536 */
+	uint32_t pull_bytes; /* channel.pull_bytes: bytes granted to all senders together, >= 64 KiB */
+	uint32_t peer_timeout_ms; /* channel.peer_timeout: silence in ms of job time until a peer counts
+				     as dead, 0 = never */
+	uint32_t spin_us;         /* wait.spin: microseconds pmWait spins before it sleeps */
+};
+
+/* Fills the defaults. */
+void conf_defaults(struct conf *conf);
+/*
+ * Lays @text over *@conf. Returns 0, or -EINVAL with a sentence (key, value, what is allowed) in
+ * @why; *@conf is unchanged then.
+ */
+int conf_parse(struct conf *conf, const char *text, char *why, size_t why_size);
+
+#endif

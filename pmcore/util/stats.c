@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * stats - the counter files /dev/shm/openscore-stat.UID.PID.N. A file lives as long as its writer
+ * holds a lock on it, which the kernel drops however the process ends. Readers trust nothing: anyone
+ * may put files there, so a file is read into private memory, never mapped, and only if it is a
+ * regular one of the user its name says. Refuses to know what the counters mean.
+ */
+#include "pmcore/util/stats.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pmcore/util/filesize.h"
+#include "pmcore/util/forked.h"
+
+#define DIRECTORY "/dev/shm"
+#define PREFIX "openscore-stat."
+#define MAX_CONTEXTS 256 /* names tried per process */
+
+struct stats {
+	struct stats_page *page;
+	int fd;        /* holds the lock; -1 when the page is private memory */
+	char name[64]; /* in DIRECTORY */
+};
+
+static const char *const drop_names[DROP_REASONS] = {
+	[DROP_NONE] = "none",
+	[DROP_TRUNCATED] = "truncated",
+	[DROP_VERSION] = "version",
+	[DROP_TYPE] = "type",
+	[DROP_KEY] = "key",
+	[DROP_CRC] = "crc",
+	[DROP_DESTINATION] = "destination",
+	[DROP_UNKNOWN_PEER] = "unknown-peer",
+	[DROP_DUPLICATE] = "duplicate",
+	[DROP_WINDOW] = "window",
+	[DROP_NO_BUFFER] = "no-buffer",
+	[DROP_MALFORMED] = "malformed",
+	[DROP_RAIL] = "rail",
+	[DROP_DEAD_PEER] = "dead-peer",
+	[DROP_STALE] = "stale",
+	[DROP_FAULT] = "fault",
+};
+
+const char *stats_drop_name(enum drop_reason reason)
+{
+	return (unsigned int)reason < DROP_REASONS ? drop_names[reason] : "unknown";
+}
+
+/* Whose file a name says it is. */
+struct owner {
+	uint32_t uid;
+	uint32_t pid;
+};
+
+/* Whether @name is one of ours in form; then its parts. */
+static bool parse_name(const char *name, struct owner *ret)
+{
+	unsigned int uid, pid, n;
+	char again[64];
+
+	if (sscanf(name, PREFIX "%u.%u.%u", &uid, &pid, &n) != 3)
+		return false;
+	/* Only the one spelling we make: no signs, spaces, leading zeros or tails. */
+	snprintf(again, sizeof(again), PREFIX "%u.%u.%u", uid, pid, n);
+	if (strcmp(again, name))
+		return false;
+	*ret = (struct owner){.uid = uid, .pid = pid};
+	return true;
+}
+
+/* F_OFD_SETLK takes the writer's lock, F_OFD_GETLK asks whether someone holds it. */
+static int lock_file(int fd, int command, struct flock *ret_lock)
+{
+	*ret_lock = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	if (command == F_OFD_GETLK)
+		ret_lock->l_type = F_RDLCK;
+	return fcntl(fd, command, ret_lock) < 0 ? -errno : 0;
+}
+
+/* Opens a file of the directory that is regular and belongs to whom its name says; -errno. */
+static int open_checked(int dir, const char *name, int flags, struct owner *ret_owner)
+{
+	struct stat st;
+	int fd;
+
+	if (!parse_name(name, ret_owner))
+		return -EINVAL;
+	/* O_NONBLOCK: a FIFO of that name must not hold us up */
+	fd = openat(dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == ret_owner->uid &&
+	    st.st_nlink == 1)
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/* Removes the file if it is our user's and nobody holds its lock. */
+static void sweep_one(int dir, const char *name)
+{
+	struct owner owner;
+	struct flock lock;
+	int fd;
+
+	if (!parse_name(name, &owner) || owner.uid != geteuid())
+		return;
+	fd = open_checked(dir, name, O_RDWR, &owner);
+	if (fd < 0)
+		return;
+	/*
+	 * A new file is not locked for a moment. Its maker then finds our lock, or the file gone, and
+	 * takes another name.
+	 */
+	if (lock_file(fd, F_OFD_SETLK, &lock) == 0)
+		unlinkat(dir, name, 0);
+	close(fd);
+}
+
+static void sweep(void)
+{
+	DIR *dir = opendir(DIRECTORY);
+	struct dirent *entry;
+
+	if (!dir)
+		return; /* stats_create finds out the same and falls back */
+	while ((entry = readdir(dir)))
+		sweep_one(dirfd(dir), entry->d_name);
+	closedir(dir);
+}
+
+/* Gives the new file its lock and size and maps it; -errno. */
+static int map_file(struct stats *stats)
+{
+	struct flock lock;
+	struct stat st;
+	void *map;
+	int rc;
+
+	rc = lock_file(stats->fd, F_OFD_SETLK, &lock);
+	if (rc)
+		return rc;
+	if (fstat(stats->fd, &st) < 0)
+		return -errno;
+	if (!st.st_nlink)
+		return -EAGAIN; /* swept before it was locked */
+	rc = filesize_check(sizeof(struct stats_page));
+	if (!rc)
+		rc = forked_close(stats->fd);
+	if (rc)
+		return rc;
+	/* Allocated now: a full file system must not kill us by SIGBUS later. */
+	rc = posix_fallocate(stats->fd, 0, sizeof(struct stats_page));
+	if (rc)
+		return -rc;
+	map = mmap(NULL, sizeof(struct stats_page), PROT_READ | PROT_WRITE, MAP_SHARED, stats->fd,
+		   0);
+	if (map == MAP_FAILED)
+		return -errno;
+	/* a child's mapping would hold our lock as its descriptor would */
+	if (madvise(map, sizeof(struct stats_page), MADV_DONTFORK)) {
+		munmap(map, sizeof(struct stats_page));
+		return -ENOMEM;
+	}
+	stats->page = map;
+	return 0;
+}
+
+static void discard_file(struct stats *stats)
+{
+	char path[sizeof(DIRECTORY) + sizeof(stats->name)];
+
+	snprintf(path, sizeof(path), DIRECTORY "/%s", stats->name);
+	unlink(path);
+	forked_keep(stats->fd);
+	close(stats->fd);
+	stats->fd = -1;
+}
+
+/* Tries one name. 0, -EAGAIN: try the next one, or another -errno: no file can be made. */
+static int make_file(struct stats *stats, unsigned int n)
+{
+	char path[sizeof(DIRECTORY) + sizeof(stats->name)];
+	int rc;
+
+	snprintf(stats->name, sizeof(stats->name), PREFIX "%u.%u.%u", (unsigned int)geteuid(),
+		 (unsigned int)getpid(), n);
+	snprintf(path, sizeof(path), DIRECTORY "/%s", stats->name);
+	stats->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (stats->fd < 0)
+		return errno == EEXIST ? -EAGAIN : -errno;
+	rc = map_file(stats);
+	if (rc == -EAGAIN || rc == -EACCES) {
+		close(stats->fd); /* the sweeper removes it */
+		stats->fd = -1;
+		return -EAGAIN;
+	}
+	if (rc)
+		discard_file(stats);
+	return rc;
+}
+
+static int make_page(struct stats *stats)
+{
+	unsigned int n;
+	int rc = -EAGAIN;
+
+	stats->fd = -1;
+	for (n = 0; n < MAX_CONTEXTS && rc == -EAGAIN; n++)
+		rc = make_file(stats, n);
+	if (rc == 0)
+		return 0;
+	stats->page = calloc(1, sizeof(*stats->page));
+	return stats->page ? 0 : -ENOMEM;
+}
+
+int stats_create(uint32_t node, struct stats **ret_stats)
+{
+	struct stats *stats = calloc(1, sizeof(*stats));
+	struct stats_page *page;
+	int rc;
+
+	if (!stats)
+		return -ENOMEM;
+	sweep();
+	rc = make_page(stats);
+	if (rc) {
+		free(stats);
+		return rc;
+	}
+	page = stats->page;
+	page->size = sizeof(*page);
+	page->pid = (uint32_t)getpid();
+	page->uid = geteuid();
+	page->node = node;
+	snprintf(page->program, sizeof(page->program), "%s", program_invocation_short_name);
+	/* Last: a reader that sees the magic sees the rest. */
+	__atomic_store_n(&page->magic, STATS_MAGIC, __ATOMIC_RELEASE);
+	*ret_stats = stats;
+	return 0;
+}
+
+struct stats_page *stats_page(struct stats *stats)
+{
+	return stats->page;
+}
+
+void stats_destroy(struct stats *stats)
+{
+	if (!stats)
+		return;
+	if (stats->fd < 0) {
+		free(stats->page);
+	} else {
+		munmap(stats->page, sizeof(*stats->page));
+		discard_file(stats);
+	}
+	free(stats);
+}
+
+/* Makes a text of a stranger harmless to a terminal. */
+static void clean_text(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+/* Lets through what a reader may use without further checks. */
+static bool check_page(struct stats_page *page, const struct owner *owner)
+{
+	int i;
+
+	if (page->magic != STATS_MAGIC || page->size != sizeof(*page))
+		return false;
+	if (page->n_links > STATS_LINKS || page->n_rails > STATS_RAILS)
+		return false;
+	page->uid = owner->uid;
+	page->pid = owner->pid;
+	clean_text(page->program, sizeof(page->program));
+	for (i = 0; i < STATS_LINKS; i++)
+		clean_text(page->links[i].name, sizeof(page->links[i].name));
+	for (i = 0; i < STATS_RAILS; i++)
+		clean_text(page->rails[i].name, sizeof(page->rails[i].name));
+	return true;
+}
+
+/* Whether it is the file of a live context; then its contents. */
+static bool read_live(int dir, const char *name, struct stats_page *ret_page)
+{
+	struct owner owner;
+	struct flock lock;
+	bool is_good;
+	int fd;
+
+	fd = open_checked(dir, name, O_RDONLY, &owner);
+	if (fd < 0)
+		return false;
+	is_good = lock_file(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK &&
+		  pread(fd, ret_page, sizeof(*ret_page), 0) == (ssize_t)sizeof(*ret_page) &&
+		  check_page(ret_page, &owner);
+	close(fd);
+	return is_good;
+}
+
+int stats_visit(int (*fn)(void *arg, const struct stats_page *page), void *arg)
+{
+	struct stats_page page;
+	struct dirent *entry;
+	int visited = 0, rc = 0;
+	DIR *dir;
+
+	dir = opendir(DIRECTORY);
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while (rc >= 0 && (entry = readdir(dir))) {
+		if (!read_live(dirfd(dir), entry->d_name, &page))
+			continue;
+		rc = fn(arg, &page);
+		visited++;
+	}
+	closedir(dir);
+	return rc < 0 ? rc : visited;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stats - counters of a context in a file that pmstat maps while the program runs. Owns the layout,
+ * the creation, the sweep of leftovers, and the names of counters and drop reasons. One writer (the
+ * context's thread), any number of readers; a counter is a plain aligned 64-bit store.
+ */
+#ifndef PM_UTIL_STATS_H
+#define PM_UTIL_STATS_H
+
+#include <stdint.h>
+
+#define STATS_MAGIC 0x314154534d504f53ull /* "SOPMSTA1" */
+#define STATS_RAILS 8
+#define STATS_LINKS 8
+
+/* Why a packet was dropped. Numbers are wire-stable: shared with BPF programs and pmstat. */
+enum drop_reason {
+	DROP_NONE = 0,
+	DROP_TRUNCATED,    /* shorter than its header or than it says */
+	DROP_VERSION,      /* other wire version */
+	DROP_TYPE,         /* unknown packet type */
+	DROP_KEY,          /* other job key */
+	DROP_CRC,          /* CRC32C does not match */
+	DROP_DESTINATION,  /* for another node */
+	DROP_UNKNOWN_PEER, /* from a node that can't be resolved */
+	DROP_DUPLICATE,    /* sequence number already received */
+	DROP_WINDOW,       /* sequence number outside the window */
+	DROP_NO_BUFFER,    /* no receive buffer */
+	DROP_MALFORMED,    /* contents do not decode */
+	DROP_RAIL,         /* rail number out of range */
+	DROP_DEAD_PEER,    /* from a peer declared dead */
+	DROP_STALE,        /* answers an operation that is no more */
+	DROP_FAULT,        /* dropped on purpose by the fault interposer */
+	DROP_REASONS
+};
+
+/* Counters of one rail of a packet device. */
+struct stats_rail {
+	uint64_t tx_packets, tx_bytes; /* handed to the device, headers included */
+	uint64_t rx_packets, rx_bytes; /* taken from the device, headers included */
+	uint64_t retransmits;          /* packets sent again on this rail */
+	uint64_t losses;               /* gaps seen in the rail's sequence numbers, packets */
+	uint64_t deaths, returns;      /* times the rail left and joined the stripe */
+	uint64_t full;                 /* times the rail took no more */
+	uint64_t drops[DROP_REASONS];
+	char name[16]; /* interface name or address */
+};
+
+/* Counters of one link (self, shmem, the channel) of the composite. */
+struct stats_link {
+	char name[16];
+	uint64_t tx_messages, tx_bytes, rx_messages, rx_bytes; /* datagrams of the user */
+	uint64_t read_bytes, write_bytes;                      /* one-sided, as initiator */
+	uint64_t no_buffer;                                    /* ENOBUFS given to the user */
+	uint64_t acks_tx, acks_rx;                             /* bare acks */
+	uint64_t timeouts;                                     /* retransmission timer fired */
+	uint64_t peers, peers_dead;
+	uint64_t wakes; /* sleeping peers woken */
+};
+
+struct stats_page {
+	uint64_t magic;
+	uint32_t size; /* of this struct, bytes */
+	uint32_t pid;  /* of the context's process */
+	uint32_t node; /* pmNode of the context */
+	uint32_t n_links;
+	uint32_t n_rails;
+	uint32_t uid;
+	char program[32];
+	struct stats_link links[STATS_LINKS];
+	struct stats_rail rails[STATS_RAILS];
+};
+
+struct stats; /* the mapped file and its lock */
+
+/*
+ * Creates the file of a context below /dev/shm, after sweeping those whose process is gone. Falls back to
+ * private memory when no file can be made (a full or absent /dev/shm must not stop a job), so it
+ * fails only with -ENOMEM.
+ */
+int stats_create(uint32_t node, struct stats **ret_stats);
+struct stats_page *stats_page(struct stats *stats);
+void stats_destroy(struct stats *stats);
+
+const char *stats_drop_name(enum drop_reason reason);
+
+/*
+ * Calls @fn for each live context of the host that the caller may read; the page stays mapped during the
+ * call only. Returns the number visited or -errno.
+ */
+int stats_visit(int (*fn)(void *arg, const struct stats_page *page), void *arg);
+
+#endif

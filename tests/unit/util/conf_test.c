@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Tests of the option parser: defaults, each key, each way to be wrong, nothing changed on error. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pmcore/util/conf.h"
+#include "tests/harness/tap.h"
+
+static struct conf conf;
+static char why[512];
+
+static int parse(const char *text)
+{
+	conf_defaults(&conf);
+	why[0] = '\0';
+	return conf_parse(&conf, text, why, sizeof(why));
+}
+
+/* The text is refused with a sentence that contains each of the two, and *conf stays as it was. */
+static bool is_refused(const char *text, const char *first, const char *second)
+{
+	struct conf before;
+
+	conf_defaults(&before);
+	return okf(parse(text) == -EINVAL, "%s was taken", text) &&
+	       okf(strstr(why, first) && strstr(why, second), "%s gave \"%s\"", text, why) &&
+	       is_mem(&conf, &before, sizeof(conf));
+}
+
+TAP_TEST(conf_defaults__documented_values)
+{
+	conf_defaults(&conf);
+	is_int(conf.n_devices, 3);
+	is_str(conf.devices[0], "self");
+	is_str(conf.devices[1], "shmem");
+	is_str(conf.devices[2], "udp");
+	is_int(conf.window, 512);
+	is_int(conf.credit, 32);
+	is_int(conf.send_buffers, 2048);
+	is_int(conf.pull_bytes, 1 << 20);
+	is_int(conf.peer_timeout_ms, 600000);
+	is_int(conf.spin_us, 50);
+	is_int(conf.udp_gso, 1);
+	is_int(conf.udp_mtu, 0);
+	is_int(conf.crc, 0);
+	is_int(conf.shmem_ring, 65536);
+	is_int(conf.shmem_mtu, 16384);
+	is_int(conf.shmem_large, CONF_LARGE_AUTO);
+	is_str(conf.shmem_dir, "/dev/shm");
+	is_str(conf.fault, "");
+	is_int(conf.n_udp_rails, 0);
+}
+
+TAP_TEST(conf_parse__nothing_changes_nothing)
+{
+	struct conf before;
+
+	conf_defaults(&before);
+	is_int(parse(""), 0);
+	is_mem(&conf, &before, sizeof(conf));
+	is_int(parse(" , ,,\n"), 0);
+	is_mem(&conf, &before, sizeof(conf));
+}
+
+TAP_TEST(conf_parse__every_key)
+{
+	is_int(parse("devices=udp+self,fault=7:drop=1%:dup=2%,trace=/tmp/x "
+		     "y,udp.rails=eth1+10.0.2.0/24"
+		     ",udp.mtu=9000,udp.gso=0,udp.port=4000,shmem.ring=1M,shmem.mtu=8k,shmem.large="
+		     "cma"
+		     ",shmem.dir=/run/x,channel.window=64,channel.credit=64,channel.crc=1"
+		     ",channel.send_buffers=64,channel.pull_bytes=64K,channel.peer_timeout=0"
+		     ",wait.spin=0"),
+	       0);
+	is_str(why, "");
+	is_int(conf.n_devices, 2);
+	is_str(conf.devices[0], "udp");
+	is_str(conf.devices[1], "self");
+	is_str(conf.devices[2], "");
+	is_str(conf.fault, "7:drop=1%:dup=2%");
+	is_str(conf.trace, "/tmp/x y");
+	is_int(conf.n_udp_rails, 2);
+	is_str(conf.udp_rails[0], "eth1");
+	is_str(conf.udp_rails[1], "10.0.2.0/24");
+	is_int(conf.udp_mtu, 9000);
+	is_int(conf.udp_gso, 0);
+	is_int(conf.udp_port, 4000);
+	is_int(conf.shmem_ring, 1 << 20);
+	is_int(conf.shmem_mtu, 8192);
+	is_int(conf.shmem_large, CONF_LARGE_CMA);
+	is_str(conf.shmem_dir, "/run/x");
+	is_int(conf.window, 64);
+	is_int(conf.credit, 64);
+	is_int(conf.crc, 1);
+	is_int(conf.send_buffers, 64);
+	is_int(conf.pull_bytes, 65536);
+	is_int(conf.peer_timeout_ms, 0);
+	is_int(conf.spin_us, 0);
+}
+
+TAP_TEST(conf_parse__later_wins_and_spaces_are_free)
+{
+	is_int(parse("  channel.window=64 ,  channel.window=128\n,wait.spin=7,"), 0);
+	is_int(conf.window, 128);
+	is_int(conf.spin_us, 7);
+	is_int(conf_parse(&conf, "udp.rails=,trace=", why, sizeof(why)), 0);
+	is_int(conf.window, 128);
+	is_int(conf.n_udp_rails, 0);
+}
+
+TAP_TEST(conf_parse__unknown_or_no_value)
+{
+	is_refused("channel.windows=64", "\"channel.windows\"", "channel.window,");
+	is_refused("wait.spin=1,hello", "\"hello\"", "key=value");
+	is_refused("=5", "\"\"", "devices");
+}
+
+TAP_TEST(conf_parse__numbers_out_of_range)
+{
+	is_refused("channel.window=4", "channel.window=4", "from 8 to 4096");
+	is_refused("channel.window=100", "channel.window=100", "power of two");
+	is_refused("channel.window=8192", "channel.window", "4096");
+	is_refused("channel.window=1K", "channel.window", "4096");
+	is_refused("channel.window=", "channel.window=", "8");
+	is_refused("channel.window=64x", "64x", "8");
+	is_refused("channel.window=-64", "-64", "8");
+	is_refused("channel.credit=0", "channel.credit=0", "1");
+	is_refused("channel.send_buffers=63", "63", "64");
+	is_refused("channel.pull_bytes=63K", "63K", "65536");
+	is_refused("channel.peer_timeout=4294967296", "4294967296", "4294967295");
+	is_refused("channel.peer_timeout=99999999999999999999999999", "channel.peer_timeout", "0");
+	is_refused("udp.mtu=575", "udp.mtu=575", "0 or a number from 576");
+	is_refused("udp.port=65536", "65536", "65535");
+	is_refused("shmem.ring=8K", "8K", "16384");
+	is_refused("shmem.ring=20K", "20K", "power of two");
+	is_refused("shmem.ring=17179869184G", "17179869184G", "16777216");
+	is_refused("shmem.mtu=64KK", "64KK", "K, M or G");
+	is_int(parse("udp.mtu=576,shmem.ring=16M,shmem.mtu=65536,channel.window=8"), 0);
+	is_int(parse("channel.window=4096,channel.pull_bytes=1G"), 0);
+	is_int(conf.pull_bytes, 1 << 30);
+}
+
+TAP_TEST(conf_parse__words)
+{
+	is_refused("channel.crc=yes", "channel.crc=yes", "1 or 0");
+	is_refused("udp.gso=", "udp.gso=", "1 or 0");
+	is_refused("shmem.large=big", "big", "auto, ring or cma");
+	is_refused("shmem.dir=shm", "shm", "absolute");
+	is_refused("devices=", "devices=", "self+shmem+udp");
+	is_refused("devices=udp+", "udp+", "between");
+	is_refused("devices=udp++self", "udp++self", "between");
+	is_refused("devices=udp+udp", "udp+udp", "different");
+	is_refused("devices=averyverylongname", "averyverylongname", "between");
+	is_refused("devices=a+b+c+d+e+f+g+h+i", "devices", "8");
+	is_refused("udp.rails=eth 1", "eth 1", "eth1");
+	is_int(parse("devices=a+b+c+d+e+f+g+h"), 0);
+	is_int(conf.n_devices, 8);
+	is_int(parse("shmem.large=ring"), 0);
+	is_int(conf.shmem_large, CONF_LARGE_RING);
+}
+
+TAP_TEST(conf_parse__texts_at_the_limit)
+{
+	char text[700];
+
+	snprintf(text, sizeof(text), "fault=%0127d", 1);
+	is_int(parse(text), 0);
+	is_int(strlen(conf.fault), 127);
+	snprintf(text, sizeof(text), "fault=%0128d", 1);
+	is_refused(text, "fault=", "at most 127");
+	snprintf(text, sizeof(text), "trace=%0600d", 1);
+	is_refused(text, "too long", "511");
+}
+
+TAP_TEST(conf_parse__credit_and_window_together)
+{
+	is_int(parse("channel.window=16"), 0);
+	is_int(conf.credit, 16);
+	is_refused("channel.window=16,channel.credit=17", "channel.credit=17", "which is 16");
+	is_refused("channel.credit=1024", "channel.credit=1024", "512");
+	is_int(parse("channel.credit=1024,channel.window=1024"), 0);
+	is_int(conf.credit, 1024);
+}
+
+TAP_TEST(conf_parse__no_room_for_the_sentence)
+{
+	char small[4] = "zzz";
+
+	conf_defaults(&conf);
+	is_int(conf_parse(&conf, "x=1", small, sizeof(small)), -EINVAL);
+	is_int(strlen(small), 3);
+	is_int(conf_parse(&conf, "x=1", NULL, 0), -EINVAL);
+}

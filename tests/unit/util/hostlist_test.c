@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of hostlist. The vectors of tests/golden/hostlist.json, shared with the Python side, have one
+ * array of strings per line, so a few lines here read them without a JSON library.
+ */
+#include "pmcore/util/hostlist.h"
+#include "tests/harness/tap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VECTORS "tests/golden/hostlist.json"
+#define STRINGS_MAX 16
+
+/* One line of the file. */
+struct vector {
+	char text[4096];           /* the strings, terminated, one behind the other */
+	char *string[STRINGS_MAX]; /* where each begins */
+	int n;                     /* strings */
+};
+
+/* A \uXXXX escape as UTF-8 (below 0x800 only); gives the byte behind it. */
+static char *put_utf8(char *out, const char *hex)
+{
+	char digits[5] = {hex[0], hex[1], hex[2], hex[3], 0};
+	unsigned long code = strtoul(digits, NULL, 16);
+
+	if (code >= 0x80)
+		*out++ = (char)(0xc0 | code >> 6);
+	*out++ = (char)(code < 0x80 ? code : 0x80 | (code & 0x3f));
+	return out;
+}
+
+static void read_vector(const char *line, struct vector *v)
+{
+	char *out = v->text;
+	const char *in = line;
+
+	for (v->n = 0; (in = strchr(in, '"')) && v->n < STRINGS_MAX; v->n++, in++) {
+		v->string[v->n] = out;
+		for (in++; *in != '"'; in++) {
+			if (*in != '\\')
+				*out++ = *in;
+			else if (*++in == 'u')
+				out = put_utf8(out, in + 1), in += 4;
+			else
+				*out++ = *in == 't' ? '\t' : *in;
+		}
+		*out++ = '\0';
+	}
+}
+
+/* Calls @run for each vector below the key @section; returns their number. */
+static int each_vector(const char *section, void (*run)(const struct vector *v))
+{
+	FILE *f = fopen(VECTORS, "r");
+	bool is_inside = false;
+	char line[4096];
+	struct vector v;
+	int n = 0;
+
+	if (!okf(f, "%s: %s (run from the top of the tree)", VECTORS, strerror(errno)))
+		return 0;
+	while (fgets(line, sizeof(line), f)) {
+		if (line[0] == '"')
+			is_inside = strncmp(line + 1, section, strlen(section)) == 0;
+		if (line[0] != '[' || !is_inside)
+			continue;
+		read_vector(line, &v);
+		run(&v);
+		n++;
+	}
+	fclose(f);
+	return n;
+}
+
+static void expect_names(const struct vector *v)
+{
+	struct hostlist list;
+	char why[256] = "";
+	size_t i;
+	int rc;
+
+	rc = hostlist_expand(&list, v->string[0], why, sizeof(why));
+	if (!okf(rc == 0, "\"%s\": %d %s", v->string[0], rc, why))
+		return;
+	is_int(list.n, v->n - 1);
+	for (i = 0; i < list.n && i + 1 < (size_t)v->n; i++)
+		is_str(list.names[i], v->string[i + 1]);
+	hostlist_fini(&list);
+}
+
+static void expect_refusal(const struct vector *v)
+{
+	struct hostlist list = {.n = 77};
+	char why[256] = "", place[64];
+
+	must(v->n == 3);
+	is_int(hostlist_expand(&list, v->string[0], why, sizeof(why)), -EINVAL);
+	is_int(list.n, 77);
+	snprintf(place, sizeof(place), "at character %s: ", v->string[1]);
+	okf(strncmp(why, place, strlen(place)) == 0, "\"%s\": %s", v->string[0], why);
+	okf(strstr(why, v->string[2]), "\"%s\": %s", v->string[0], why);
+}
+
+TAP_TEST(hostlist_expand__good_vectors)
+{
+	ok(each_vector("good", expect_names) >= 30);
+}
+
+TAP_TEST(hostlist_expand__bad_vectors)
+{
+	ok(each_vector("bad", expect_refusal) >= 37);
+}
+
+TAP_TEST(hostlist_expand__largest_list)
+{
+	struct hostlist list;
+	char why[128];
+
+	must(hostlist_expand(&list, "n[0000000-1048575]", why, sizeof(why)) == 0);
+	is_int(list.n, HOSTLIST_NAMES_MAX);
+	is_str(list.names[0], "n0000000");
+	is_str(list.names[HOSTLIST_NAMES_MAX - 1], "n1048575");
+	hostlist_fini(&list);
+	ok(!list.names && !list.n);
+}
+
+TAP_TEST(hostlist_expand__longest_name)
+{
+	char text[HOSTLIST_NAME_MAX + 8], why[128];
+	struct hostlist list;
+
+	memset(text, 'a', sizeof(text));
+	strcpy(text + HOSTLIST_NAME_MAX - 2, "[10]");
+	must(hostlist_expand(&list, text, why, sizeof(why)) == 0);
+	is_int(strlen(list.names[0]), HOSTLIST_NAME_MAX);
+	hostlist_fini(&list);
+	strcpy(text + HOSTLIST_NAME_MAX - 2, "[100]");
+	is_int(hostlist_expand(&list, text, why, sizeof(why)), -EINVAL);
+	is_str(why, "at character 1: a name has more than 255 characters");
+}
+
+TAP_TEST(hostlist_expand__little_room_for_the_reason)
+{
+	struct hostlist list;
+	char why[8];
+
+	memset(why, 'x', sizeof(why));
+	is_int(hostlist_expand(&list, "n[", why, 4), -EINVAL);
+	is_str(why, "at ");
+	is_int(why[4], 'x');
+	is_int(hostlist_expand(&list, "n[", NULL, 0), -EINVAL);
+}
+
+/* Any text gives a list or a refusal, never a crash: checked with sanitizers in their builds. */
+TAP_TEST(hostlist_expand__random_text)
+{
+	static const char letters[] = "n0123459[]-,/ .~\t";
+	uint64_t state = tap_seed();
+	int i, n_good = 0;
+
+	for (i = 0; i < 200000; i++) {
+		size_t len = tap_rand(&state) % 16, j;
+		struct hostlist list;
+		char text[16], why[64];
+
+		for (j = 0; j < len; j++)
+			text[j] = letters[tap_rand(&state) % (sizeof(letters) - 1)];
+		text[len] = '\0';
+		if (hostlist_expand(&list, text, why, sizeof(why)))
+			continue;
+		n_good++;
+		if (!okf(list.n > 0, "\"%s\"", text))
+			return;
+		for (j = 0; j < list.n; j++)
+			if (!okf(list.names[j][0] && !strpbrk(list.names[j], "[], /"), "\"%s\"",
+				 text))
+				return;
+		hostlist_fini(&list);
+	}
+	okf(n_good > 1000, "%d lists", n_good);
+}
