@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pm.h - the PM communication layer: the only header an application needs.
+ *
+ * Model (PMv2, with PMX's descriptors): reliable, ordered datagrams of 1..MTU bytes between the
+ * nodes of one job. A node is one process holding one context; it is named by a 32-bit number that
+ * need not be dense. There are no connections: state for a peer appears at first contact. Buffers
+ * are lent by the library and filled or read in place. No call blocks, except pmWait and pmQuiesce
+ * with a time limit; "not now" is ENOBUFS and the caller tries again after pmReceive.
+ *
+ * Return value of every int function: PM_SUCCESS (0) or a positive errno value. Outputs (ret_*) are
+ * written only on success. A closed, foreign or invented handle gives EBADF, never a crash.
+ *
+ * Threads: one context is used by one thread at a time; different contexts are independent.
+ * fork(): contexts stay with the parent; to the child their handles are closed ones (EBADF).
+ * Progress is made inside pmReceive, pmSend, pmRead, pmWrite, pmIs*Done, pmWait and pmQuiesce.
+ */
+#ifndef PM_H
+#define PM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PM_SUCCESS 0
+#define PM_VERSION_MAJOR 0
+#define PM_VERSION_MINOR 1
+
+/* A context handle. 0 is never valid. */
+typedef uint32_t pmContext;
+/* A node number, unique within a job. */
+typedef uint32_t pmNode;
+/* A send buffer, receive buffer or one-sided operation that is still open. 0 is never valid. */
+typedef uint64_t pmDesc;
+
+#define PM_CONTEXT_NONE 0u
+#define PM_NODE_ANY 0xffffffffu
+/* Longest address pmGetAddress gives, in bytes. */
+#define PM_ADDRESS_MAX 1024
+
+/* Names a memory region exported by pmMLock; plain bytes, to be sent to peers in any way. */
+typedef struct pmHandle {
+	uint64_t word[4];
+} pmHandle;
+
+/*
+ * Gives the address of @node, as published by its pmGetAddress, by pointing *@ret_addr and *@ret_len
+ * at memory that stays valid until the next call. Called at first contact with a node, from within
+ * any progressing call; must not call pm functions on the same context.
+ * Returns 0, EAGAIN (not known yet: the operation gives ENOBUFS and may be tried again) or another
+ * errno (the operation fails with it).
+ */
+typedef int (*pmResolver)(void *arg, pmNode node, const void **ret_addr, size_t *ret_len);
+
+/*
+ * What pmOpenContext needs. Zero the struct, set @size to sizeof, then the fields; the size lets
+ * later versions add fields.
+ */
+struct pmOptions {
+	size_t size;
+	uint64_t job_key; /* secret shared by the nodes of the job; packets with another are dropped */
+	pmNode self;      /* this node's number; not PM_NODE_ANY */
+	uint32_t nodes; /* nodes expected in the job, a hint for sizing; 0 = unknown */
+	uint32_t local; /* nodes of the job expected on this host, a hint; 0 = unknown */
+	const char
+		*config; /* "key=value,..." laid over $PM_OPTIONS; NULL = none; see pm_options(5) */
+	pmResolver resolver;
+	void *resolver_arg;
+};
+
+/*
+ * Opens a context. EINVAL: bad option (pmLastError tells which). ENODEV: no device could be opened.
+ * EMFILE, ENOMEM. EEXIST: another live process of this host opened the same job with the same node.
+ */
+int pmOpenContext(const struct pmOptions *options, pmContext *ret_ctx);
+/* Closes; open descriptors and handles of the context die. Messages not yet acked may be lost: call
+ * pmQuiesce before. */
+int pmCloseContext(pmContext ctx);
+
+/* This context's address for other nodes: at most PM_ADDRESS_MAX bytes are written to @buf.
+ * *@len is the room on entry, the length on return. ENOSPC: too little room. */
+int pmGetAddress(pmContext ctx, void *buf, size_t *len);
+/* Gives a node's address ahead of the resolver. EEXIST: another address is already in use. */
+int pmAddNode(pmContext ctx, pmNode node, const void *addr, size_t len);
+/* Forgets a node: its unsent messages are discarded, later contact resolves it anew. A live node has to
+ * forget us as well before the two can speak again, since both start counting messages anew. */
+int pmRemoveNode(pmContext ctx, pmNode node);
+int pmSetResolver(pmContext ctx, pmResolver resolver, void *arg);
+
+int pmGetSelf(pmContext ctx, pmNode *ret_node);
+/* Largest datagram to @node (PM_NODE_ANY: to every node). EHOSTUNREACH: no device reaches it. */
+int pmGetMtu(pmContext ctx, pmNode node, size_t *ret_mtu);
+
+/*
+ * Two-sided. Reserve @len bytes (1..MTU) towards @node, fill, send. Several buffers may be open at
+ * once, up to PM_ATTR_SEND_BUFFERS; messages to one node arrive in the order of their pmSend.
+ * ENOBUFS: none free now. EINVAL: bad @len. EHOSTUNREACH: no device reaches the node.
+ * EPIPE: the node died (pmLastError tells how it was found out).
+ */
+int pmGetSendBuffer(pmContext ctx, pmNode node, size_t len, void **ret_buf, pmDesc *ret_desc);
+/* Shortens a reserved buffer to @len, 1..reserved. */
+int pmTruncateBuffer(pmContext ctx, pmDesc desc, size_t len);
+/* Sends and gives the buffer back. Never ENOBUFS: the reservation was the promise. */
+int pmSend(pmContext ctx, pmDesc desc);
+/* Reserves, copies @data and sends in one call: the quicker way for small datagrams. Errors as
+ * pmGetSendBuffer; nothing was sent then. */
+int pmPost(pmContext ctx, pmNode node, const void *data, size_t len);
+/* Gives a reserved buffer back unsent. */
+int pmDiscardSendBuffer(pmContext ctx, pmDesc desc);
+/* PM_SUCCESS when all sent to @node (PM_NODE_ANY: to all) has reached its library, ENOBUFS not yet,
+ * EPIPE when the node died first. */
+int pmIsSendDone(pmContext ctx, pmNode node);
+
+/*
+ * Next message in place. ENOBUFS: nothing has arrived. The buffer is the caller's until released;
+ * several may be held, released in any order. Holding many starves the senders.
+ * EPIPE: a peer was found dead since the last call; *ret_src names it (the one output written on
+ * error); reported once per peer, other peers go on.
+ */
+int pmReceive(pmContext ctx, void **ret_buf, size_t *ret_len, pmNode *ret_src, pmDesc *ret_desc);
+int pmReleaseReceiveBuffer(pmContext ctx, pmDesc desc);
+
+/*
+ * One-sided. pmMLock exports [addr, addr+len) to the nodes that are given the handle; the memory must
+ * stay mapped until pmMUnlock. pmRead copies @len bytes from @roffset of the remote region to
+ * @local, pmWrite the other way. @local must stay untouched until the operation is done.
+ * Needs the remote process to call a progressing function.
+ * pmIsReadDone/pmIsWriteDone: PM_SUCCESS and the descriptor is gone; ENOBUFS not yet; EPIPE node died,
+ * EACCES the region does not exist there or the range is outside: descriptor gone as well.
+ */
+int pmMLock(pmContext ctx, void *addr, size_t len, pmHandle *ret_handle);
+int pmMUnlock(pmContext ctx, const pmHandle *handle);
+int pmRead(pmContext ctx, pmNode node, const pmHandle *remote, uint64_t roffset, void *local,
+	   size_t len, pmDesc *ret_desc);
+int pmIsReadDone(pmContext ctx, pmDesc desc);
+int pmWrite(pmContext ctx, pmNode node, const pmHandle *remote, uint64_t roffset, const void *local,
+	    size_t len, pmDesc *ret_desc);
+int pmIsWriteDone(pmContext ctx, pmDesc desc);
+
+/*
+ * Sleeping. pmBeforeSelect arms the context: ENOBUFS means messages are waiting, drain first; else
+ * *ret_fd becomes readable when pmReceive has something to do, and *ret_timeout_ms (-1 none) says when
+ * to come back at the latest. pmAfterSelect must follow before other calls. pmWait does all that:
+ * spins briefly (yields when cores are short), then sleeps; PM_SUCCESS when there may be something to
+ * receive, ETIMEDOUT after @timeout_ms (-1 = no limit).
+ */
+int pmBeforeSelect(pmContext ctx, int *ret_fd, int *ret_timeout_ms);
+int pmAfterSelect(pmContext ctx);
+int pmWait(pmContext ctx, int timeout_ms);
+
+/*
+ * Stop and go. pmQuiesce stops new transmissions and returns when everything sent has been acked and
+ * nothing of ours is in the network; ETIMEDOUT after @timeout_ms (sending stays stopped). While
+ * quiet pmGetSendBuffer gives ENOBUFS. pmResume lets it go on.
+ * pmSaveContext writes the state of a quiet context, received but unread messages included, to @buf
+ * (ENOSPC: *ret_len is the room needed; EBUSY: not quiet, or descriptors are open). pmRestoreContext puts
+ * it into a newly opened context of the same node and job (EINVAL: damaged or of another node).
+ */
+int pmQuiesce(pmContext ctx, int timeout_ms);
+int pmResume(pmContext ctx);
+int pmSaveContext(pmContext ctx, void *buf, size_t size, size_t *ret_len);
+int pmRestoreContext(pmContext ctx, const void *buf, size_t len);
+
+/* Attributes, all read-only 64-bit numbers. EINVAL: unknown attribute. */
+enum pmAttribute {
+	PM_ATTR_SEND_BUFFERS = 1, /* send buffers that may be open at once */
+	PM_ATTR_RECEIVE_BUFFERS,  /* receive buffers that may be held at once */
+	PM_ATTR_RAILS,            /* rails of the network device; 0 without one */
+	PM_ATTR_PEERS,            /* nodes in contact */
+	PM_ATTR_MEMORY,           /* bytes held by the context now */
+	PM_ATTR_MTU_MAX,          /* largest datagram any device of the context takes */
+};
+int pmGetAttribute(pmContext ctx, enum pmAttribute attribute, uint64_t *ret_value);
+/* Name of the device that serves @node ("self", "shmem", "udp", ...). Static storage. */
+int pmGetDeviceName(pmContext ctx, pmNode node, const char **ret_name);
+
+/* Writes the state of the context as readable text to the file descriptor @fd. */
+int pmDumpContext(pmContext ctx, int fd);
+/* Text of an error code. Static storage, any thread. */
+const char *pmErrorString(int error);
+/* Sentence about the calling thread's last failed call: thing, place, remedy; "" if none. Valid until
+ * the thread's next pm call. */
+const char *pmLastError(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

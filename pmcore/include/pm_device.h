@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pm_device.h - what a backend fulfils. There are two contracts:
+ *
+ *   link    a reliable, ordered transport of datagrams with one-sided reads and writes: self, shmem,
+ *           verbs, and the channel engine itself when it sits on a packet device (api/chanlink.c);
+ *   packet  an unreliable device of one or more rails that takes and gives bursts of packets: udp,
+ *           ethernet, and the interposers fault and tracer that stack on any of them.
+ *
+ * A composite context (device/composite.c) owns a list of links and sends each node's traffic to the
+ * first link that reaches it. Everything here is called from the thread that uses the context.
+ * All functions return 0 (or a count) or -errno; -EAGAIN means "not now" and is never an error.
+ * A table starts with its ABI number and size; registry.c refuses others. Operations left NULL are
+ * filled from device/stubs.c, so callers never test for NULL.
+ */
+#ifndef PM_DEVICE_H
+#define PM_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PM_DEVICE_ABI 1
+#define PM_RAILS_MAX 8
+
+struct conf;
+struct region_table;
+struct stats_link;
+struct stats_rail;
+
+/* What every device gets at open; pointers stay valid until close. */
+struct pm_device_env {
+	const struct conf *conf;
+	struct region_table *regions;
+	struct stats_link *stats; /* counters of this link, zeroed; the link itself counts */
+	struct stats_rail *rails; /* PM_RAILS_MAX entries, used by packet devices and the channel */
+	uint64_t job_key;         /* secret of the job */
+	uint32_t self;            /* our node number */
+	uint32_t nodes, local;    /* expected in the job and on this host, 0 = unknown */
+	char *why; /* room for the sentence that explains a failed open or a dead peer */
+	size_t why_size;
+	/*
+	 * The part of @node's address that belongs to link @name (a node that is heard before it was
+	 * spoken to). 0, -EAGAIN (not known yet), -EHOSTUNREACH (no such part) or another error. Valid until
+	 * the next call.
+	 */
+	int (*address_of)(void *arg, uint32_t node, const char *name, const void **ret_addr,
+			  size_t *ret_len);
+	void *address_arg;
+};
+
+/* ---- link ---- */
+
+struct pm_link;      /* a device of a context: each backend embeds this as its first member */
+struct pm_link_peer; /* a link's state for one node: backend-private */
+
+/* An arrived datagram, lent until pm_link_ops.release. */
+struct pm_inbound {
+	void *buf;
+	uint32_t len;
+	uint32_t src;    /* node */
+	uint64_t cookie; /* the link's name for the buffer */
+};
+
+struct pm_link_ops {
+	uint32_t abi;
+	uint32_t size;
+	const char *name;
+
+	int (*open)(const struct pm_device_env *env, struct pm_link **ret_link);
+	void (*close)(struct pm_link *link);
+	/* Appends the link's part of the context address; returns bytes written, 0..room. */
+	int (*address)(struct pm_link *link, void *buf, size_t room);
+	/*
+	 * A node in reach? @addr is what its address() wrote. -EHOSTUNREACH: not by this link (try the
+	 * next one), -EINVAL: damaged address. Allocates the peer state.
+	 */
+	int (*peer_add)(struct pm_link *link, uint32_t node, const void *addr, size_t len,
+			struct pm_link_peer **ret_peer);
+	/* Discards the peer and everything queued to it. Also called for dead peers. */
+	void (*peer_del)(struct pm_link *link, struct pm_link_peer *peer);
+	/* Largest datagram to the peer (NULL: smallest of all) in bytes. */
+	uint32_t (*mtu)(struct pm_link *link, struct pm_link_peer *peer);
+
+	/* Lends @len bytes towards the peer. -EAGAIN, -EPIPE (peer dead). */
+	int (*get_send)(struct pm_link *link, struct pm_link_peer *peer, uint32_t len,
+			void **ret_buf, uint64_t *ret_cookie);
+	/* Sends the lent buffer with its final length (<= reserved); len 0 discards it. */
+	int (*send)(struct pm_link *link, struct pm_link_peer *peer, uint64_t cookie, uint32_t len);
+	/* Sends a copy: get_send, copy and send in one. -EAGAIN, -EPIPE as get_send. */
+	int (*post)(struct pm_link *link, struct pm_link_peer *peer, const void *data,
+		    uint32_t len);
+	/* 0 all reached the peer's library, -EAGAIN not yet, -EPIPE. peer NULL: all peers. */
+	int (*send_done)(struct pm_link *link, struct pm_link_peer *peer);
+
+	/* Makes progress and gives the next datagram: 1 and *ret, or 0, or -EPIPE with ret->src the node
+	 * newly found dead (once per peer; env.why holds the sentence). */
+	int (*receive)(struct pm_link *link, struct pm_inbound *ret);
+	void (*release)(struct pm_link *link, uint64_t cookie);
+
+	/* One-sided; *ret_op names the operation until rma_done returned other than -EAGAIN.
+	 * The peer side is found by rkey in its region table. -EAGAIN: no room now. */
+	int (*read)(struct pm_link *link, struct pm_link_peer *peer, uint64_t rkey,
+		    uint64_t roffset, void *local, uint64_t len, uint32_t *ret_op);
+	int (*write)(struct pm_link *link, struct pm_link_peer *peer, uint64_t rkey,
+		     uint64_t roffset, const void *local, uint64_t len, uint32_t *ret_op);
+	/* 0 done, -EAGAIN, -EPIPE, -EACCES (refused by the peer), -ENOENT (no such operation). */
+	int (*rma_done)(struct pm_link *link, uint32_t op);
+	/* The region [addr, addr+len) is about to go: nothing may touch it from the return on. */
+	void (*unexport)(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len);
+
+	/* Descriptors to sleep on: writes up to @room, returns the number. Constant after open, but for
+	 * restore. */
+	int (*poll_fds)(struct pm_link *link, int *fds, int room);
+	/* About to sleep: 1 = do not, there is work; 0 = armed, the descriptors will become readable;
+	 * *timeout_ns is lowered to the link's next deadline from now (UINT64_MAX on entry = none). */
+	int (*arm)(struct pm_link *link, uint64_t *timeout_ns);
+	void (*disarm)(struct pm_link *link);
+
+	/* Stop transmitting; 0 when quiet (all acked, nothing in the network), -EAGAIN not yet: call
+	 * again after receive(). resume undoes. */
+	int (*quiesce)(struct pm_link *link);
+	void (*resume)(struct pm_link *link);
+	/* State of the quiet link; returns the bytes needed, writes them if @room suffices. */
+	int (*save)(struct pm_link *link, void *buf, size_t room);
+	/* Into a fresh link; peers are named by node and were not added yet: @resolve adds them. */
+	int (*restore)(struct pm_link *link, const void *buf, size_t len,
+		       int (*resolve)(void *arg, uint32_t node, struct pm_link_peer **ret_peer),
+		       void *arg);
+
+	/* Appends readable state to buf like snprintf; returns the length wanted. */
+	int (*dump)(struct pm_link *link, char *buf, size_t room);
+	uint64_t (*memory)(struct pm_link *link); /* bytes held now */
+};
+
+struct pm_link {
+	const struct pm_link_ops *ops;
+	/*
+	 * Set by the backend at open: polling it costs a system call, so the composite polls it less
+	 * often while it is idle and other links are busy.
+	 */
+	bool is_expensive;
+	/* receive() is known to find nothing, so it need not be called; links that can't know leave it. */
+	bool is_empty;
+};
+
+/* ---- packet ---- */
+
+struct pm_dev;      /* a packet device: each backend embeds this as its first member */
+struct pm_dev_peer; /* addresses of one node, backend-private */
+
+/*
+ * A transmit buffer. The device allocates and frees it; the channel fills it and keeps it until acked.
+ * Bytes sent: data[0..len) followed by ext[0..ext_len).
+ */
+struct pm_packet {
+	uint8_t *data; /* 8-byte aligned start, constant; the device keeps its headroom before it */
+	uint32_t room; /* bytes usable from data */
+	uint32_t len;  /* bytes used */
+	const void *ext; /* payload gathered from user memory, or NULL */
+	uint32_t ext_len;
+	uint32_t busy; /* times the device still holds it: device-owned; while not 0 the bytes must not
+				change, except that tx_free is allowed */
+	void *owner;            /* the channel's own */
+	struct pm_packet *next; /* free list of the device while free, a queue of the channel else */
+};
+
+/* A received packet, lent until rx_return. */
+struct pm_rx {
+	uint8_t *data; /* 8-byte aligned */
+	uint32_t len;
+	uint32_t rail;  /* local rail it came in by */
+	uint64_t token; /* the device's name for the buffer */
+};
+
+/* State of one rail, as far as the device knows. */
+enum pm_rail_state { PM_RAIL_UP, PM_RAIL_DOWN };
+
+struct pm_packet_ops {
+	uint32_t abi;
+	uint32_t size;
+	const char *name;
+
+	/* @lower: the device to stack on (fault, tracer), NULL for real ones. */
+	int (*open)(const struct pm_device_env *env, struct pm_dev *lower, struct pm_dev **ret_dev);
+	void (*close)(struct pm_dev *dev);
+	int (*address)(struct pm_dev *dev, void *buf, size_t room);
+	/* -EHOSTUNREACH, -EINVAL as for links. *ret_rails: bit r set = local rail r leads there. */
+	int (*peer_add)(struct pm_dev *dev, uint32_t node, const void *addr, size_t len,
+			struct pm_dev_peer **ret_peer, uint32_t *ret_rails);
+	void (*peer_del)(struct pm_dev *dev, struct pm_dev_peer *peer);
+	/* Largest packet (data + ext) to the peer in bytes. */
+	uint32_t (*mtu)(struct pm_dev *dev, struct pm_dev_peer *peer);
+
+	/* A buffer of the pool or NULL. ext is NULL, len 0. */
+	struct pm_packet *(*tx_alloc)(struct pm_dev *dev);
+	/* Gives it back; if busy the device keeps it until it is not. */
+	void (*tx_free)(struct pm_dev *dev, struct pm_packet *packet);
+	/* Queues a packet on a rail: 0, or -EAGAIN when the rail is full (then it becomes free by itself).
+	 * A rail transmits in the order of posts. */
+	int (*tx_post)(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
+		       struct pm_packet *packet);
+	/* Starts transmission of all that was posted, as far as the rails take it now. */
+	void (*tx_kick)(struct pm_dev *dev);
+
+	/* Up to @n received packets; returns the number. */
+	int (*rx_burst)(struct pm_dev *dev, struct pm_rx *rx, int n);
+	void (*rx_return)(struct pm_dev *dev, uint64_t token);
+	/* Next event about a peer that the network itself reports (port unreachable): 1 and the node with
+	 * a sentence in env.why, or 0. */
+	int (*peer_event)(struct pm_dev *dev, uint32_t *ret_node);
+	enum pm_rail_state (*rail_state)(struct pm_dev *dev, uint32_t rail);
+
+	int (*poll_fds)(struct pm_dev *dev, int *fds, int room);
+	/* Readable descriptors will wake for received packets and, when packets wait, for rail room. 1 = work
+	 * is waiting, do not sleep. */
+	int (*arm)(struct pm_dev *dev);
+	void (*disarm)(struct pm_dev *dev);
+
+	/* Closes sockets and queues, keeping buffers and peers; resume opens them again. Addresses may have
+	 * changed after resume. */
+	int (*suspend)(struct pm_dev *dev);
+	int (*resume)(struct pm_dev *dev);
+
+	int (*dump)(struct pm_dev *dev, char *buf, size_t room);
+	uint64_t (*memory)(struct pm_dev *dev);
+};
+
+struct pm_dev {
+	const struct pm_packet_ops *ops;
+	uint32_t n_rails;    /* constant after open, 1..PM_RAILS_MAX */
+	uint32_t rx_buffers; /* packets that may be held unreturned */
+	uint32_t tx_buffers; /* packets of the pool */
+};
+
+#endif
