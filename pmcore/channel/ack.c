@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ack - acknowledgement in both directions. Decides when we tell the peer what has arrived, and reads
+ * what the peer tells: cumulative ack, selective ack, and how far each rail has come. A packet is lost
+ * when its rail has moved past it and the same report, which covers it, does not show it.
+ */
+#include "pmcore/channel/chan_private.h"
+
+#define SACK_BITS 32
+/* A rail number further ahead than that is no gap but nonsense. */
+#define RAIL_JUMP_MAX (1 << 24)
+
+void ack_now(struct chan *chan, struct chan_peer *peer)
+{
+	peer->flow->is_ack_now = true;
+	chan_ready(chan, peer);
+}
+
+void ack_soon(struct chan *chan, struct chan_peer *peer)
+{
+	if (unlikely(chan->is_stopped)) {
+		ack_now(chan, peer);
+		return;
+	}
+	if (peer->flow->ack_ns)
+		return;
+	peer->flow->ack_ns = chan->now + chan->config.ack_delay_ns;
+	chan_wake_at(chan, peer->flow->ack_ns);
+}
+
+bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
+		 uint32_t local_rail)
+{
+	int32_t gap = seq_diff(header->rail_seq, peer->rail_rx[header->rail]);
+	struct chan_flow *flow = peer->flow;
+
+	if (gap > RAIL_JUMP_MAX || gap < -RAIL_JUMP_MAX)
+		return false;
+	if (gap >= 0)
+		peer->rail_rx[header->rail] = header->rail_seq + 1;
+	if (unlikely(gap > 0)) {
+		chan->rails[local_rail].losses += (uint32_t)gap;
+		ack_now(chan, peer);
+	}
+	if (header->flags & WIRE_F_ACK_NOW)
+		ack_now(chan, peer);
+	if (header->type == WIRE_ACK)
+		return true;
+	flow->news |= (uint8_t)(1u << header->rail);
+	ack_soon(chan, peer);
+	if (++flow->unacked >= chan->ack_every)
+		chan_ready(chan, peer);
+	return true;
+}
+
+/* Packets of a rail that @next has moved past, as far as the report covers them. */
+static void judge_rail(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t next,
+		       uint32_t cover)
+{
+	struct chan_flow *flow = peer->flow;
+	struct tx_slot *slot;
+	uint16_t index;
+
+	if (seq_diff(next, peer->rail_tx[rail]) > 0)
+		return;
+	while ((index = flow->rail[rail].sent.head) != CHAN_NIL) {
+		slot = &flow->slots[index];
+		if (seq_diff(slot->rail_seq, next) >= 0)
+			return;
+		if (((index - peer->tx_una) & chan->mask) >= cover)
+			return;
+		sendwin_dropped(chan, peer, slot);
+	}
+}
+
+/* @first: sequence number of bit 0. */
+static void take_bits(struct chan *chan, struct chan_peer *peer, uint32_t first, uint64_t bits)
+{
+	struct tx_slot *slot;
+	uint32_t seq;
+
+	for (; bits; bits &= bits - 1) {
+		seq = first + (uint32_t)__builtin_ctzll(bits);
+		if (seq_diff(seq, peer->tx_next) >= 0)
+			return;
+		slot = sendwin_slot(chan, peer->flow, seq);
+		if (slot->packet)
+			sendwin_acked(chan, peer, slot);
+	}
+}
+
+static void take_cumulative(struct chan *chan, struct chan_peer *peer, uint32_t ack)
+{
+	struct tx_slot *slot;
+
+	for (; peer->tx_una != ack; peer->tx_una++) {
+		slot = sendwin_slot(chan, peer->flow, peer->tx_una);
+		if (slot->packet)
+			sendwin_acked(chan, peer, slot);
+	}
+}
+
+/* Only a report that contradicts itself shows the oldest as received and does not count it. */
+static void skip_acked(struct chan *chan, struct chan_peer *peer)
+{
+	while (peer->tx_una != peer->tx_next &&
+	       !sendwin_slot(chan, peer->flow, peer->tx_una)->packet)
+		peer->tx_una++;
+}
+
+/* A whole report. */
+static void take_full(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
+		      const uint8_t *data)
+{
+	uint32_t room = (peer->mtu - sizeof(struct wire_header) - sizeof(struct wire_ack)) / 8;
+	uint64_t bitmap[WIRE_WINDOW_MAX / 64];
+	struct wire_ack body;
+	uint32_t cover = UINT32_MAX;
+	uint32_t i;
+
+	wire_get_ack(data, header, &body, bitmap);
+	for (i = 0; i < body.n_words; i++)
+		take_bits(chan, peer, header->ack + 1 + 64 * i, bitmap[i]);
+	if (body.n_words >= room)
+		cover = 1 + 64 * body.n_words;
+	for (i = 0; i < chan->config.n_rails; i++) {
+		stripe_answer(chan, peer, i, body.rail_next[i]);
+		judge_rail(chan, peer, i, body.rail_next[i], cover);
+	}
+	chan->stats->acks_rx++;
+}
+
+static void take_piggyback(struct chan *chan, struct chan_peer *peer,
+			   const struct wire_header *header)
+{
+	uint32_t rail = (header->flags & WIRE_F_ECHO_MASK) >> WIRE_F_ECHO_SHIFT;
+
+	if (header->sack)
+		take_bits(chan, peer, header->ack + 1, header->sack);
+	if (rail >= chan->config.n_rails)
+		return;
+	stripe_answer(chan, peer, rail, header->rail_ack);
+	judge_rail(chan, peer, rail, header->rail_ack, 1 + SACK_BITS);
+}
+
+bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
+	       const uint8_t *data)
+{
+	struct chan_flow *flow = peer->flow;
+	uint64_t before = flow->n_acked;
+	bool is_more;
+
+	if (seq_diff(header->ack, peer->tx_next) > 0)
+		return false;
+	is_more = credit_input(peer, header->credit);
+	/* An old report, overtaken by a newer one on another rail. */
+	if (seq_diff(header->ack, peer->tx_una) < 0)
+		return true;
+	flow->sample_ns = 0;
+	take_cumulative(chan, peer, header->ack);
+	if (data)
+		take_full(chan, peer, header, data);
+	else
+		take_piggyback(chan, peer, header);
+	skip_acked(chan, peer);
+	if (flow->n_acked != before) {
+		/* When we had to ask, the time is that of the lost ack, not of the path. */
+		if (flow->sample_ns && !flow->backoff)
+			rtt_sample(peer, chan->now - flow->sample_ns);
+		limit_acked(peer, (uint32_t)(flow->n_acked - before));
+		rtt_progress(chan, peer);
+		is_more = true;
+	}
+	if (is_more && (flow->n_lost || flow->msgs.count || flow->ctrl.count ||
+			!dlist_is_empty(&flow->serves)))
+		chan_ready(chan, peer);
+	return true;
+}
+
+/* Rails that moved take turns to be told of. */
+static uint32_t next_echo(const struct chan_flow *flow)
+{
+	uint8_t later = flow->news & (uint8_t)(0xfeu << flow->echo);
+
+	if (!flow->news)
+		return flow->echo;
+	return (uint32_t)__builtin_ctz(later ? later : flow->news);
+}
+
+void ack_fill(struct chan *chan, struct chan_peer *peer, struct wire_header *header)
+{
+	struct chan_flow *flow = peer->flow;
+	uint32_t echo = next_echo(flow);
+
+	header->flags |= (uint8_t)(echo << WIRE_F_ECHO_SHIFT);
+	header->rail_ack = peer->rail_rx[echo];
+	header->ack = peer->rx_next;
+	header->sack = flow->early ? (uint32_t)recvwin_bits(chan, flow, peer->rx_next + 1) : 0;
+	header->credit = (uint16_t)peer->rx_credit;
+}
+
+void ack_told(struct chan_peer *peer, const struct wire_header *header)
+{
+	struct chan_flow *flow = peer->flow;
+
+	flow->credit_told = header->credit;
+	flow->unacked = 0;
+	if (header->type == WIRE_ACK) {
+		flow->is_ack_now = false;
+		flow->news = 0;
+	} else {
+		flow->echo = (header->flags & WIRE_F_ECHO_MASK) >> WIRE_F_ECHO_SHIFT;
+		flow->news &= (uint8_t) ~(1u << flow->echo);
+	}
+	if (!flow->news)
+		flow->ack_ns = 0;
+}
+
+int ack_output(struct chan *chan, struct chan_peer *peer, int *posted)
+{
+	struct chan_flow *flow = peer->flow;
+	int rc;
+
+	if (!flow->is_ack_now && flow->unacked < chan->ack_every)
+		return 0;
+	rc = emit_ack(chan, peer);
+	if (!rc)
+		(*posted)++;
+	return rc;
+}
+
+uint64_t ack_timers(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->flow;
+
+	if (!flow->ack_ns)
+		return CHAN_NEVER;
+	if (chan->now < flow->ack_ns)
+		return flow->ack_ns;
+	/* Stays owed until it has left; the peer is on the ready or the stalled list until then. */
+	ack_now(chan, peer);
+	return CHAN_NEVER;
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * chan_private - the engine's structures and the functions its modules offer each other. A peer has a
+ * small permanent part (struct chan_peer: numbers that must survive) and, while it is active, a flow
+ * (struct chan_flow: windows, queues, timers) lent from a pool. Every module owns a part of the flow,
+ * named in the comments; only that module writes it.
+ *
+ * Two numberings run beside each other. seq counts DATA packets: acks, window and loss are about it.
+ * mseq counts message packets (those with datagrams): order of delivery and credit are about it, and it
+ * stands in the op field of a packet's first datagram. So a datagram never waits for lost one-sided
+ * data that was sent before it, and control messages act on arrival.
+ */
+#ifndef PM_CHANNEL_PRIVATE_H
+#define PM_CHANNEL_PRIVATE_H
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "pmcore/channel/channel.h"
+#include "pmcore/channel/dlist.h"
+#include "pm_device.h"
+#include "pmcore/util/nodemap.h"
+#include "pmcore/wire/codec.h"
+
+#define CHAN_NEVER UINT64_MAX
+#define CHAN_NIL UINT16_MAX   /* no slot */
+#define CHAN_BURST 64         /* one-sided packets to one peer per chan_poll */
+#define CHAN_POLL_POSTS 512   /* packets per chan_poll */
+#define CHAN_SPARES 8         /* transmit buffers kept for acks and probes */
+#define CHAN_RESERVE 8        /* and for control messages and one-sided data */
+#define CHAN_OPS_USER 1024    /* operations a user may have open */
+#define CHAN_OPS_MAX 32768    /* operations in all, writes pulled for others included */
+#define CHAN_SERVES_MAX 65536 /* answers owed to all peers */
+#define CHAN_TRIES 6 /* losses of one packet after which its repetition waits for the timer */
+#define RX_CHUNK 64  /* receive records allocated together */
+#define OP_CHUNK 64  /* operations allocated together */
+#define CHAN_IDLE_NS 50000000 /* quiet for so long: the flow goes back to the pool */
+#define CHAN_IDLE_FLOWS 64    /* more flows than that: quiet ones go back at once */
+#define CHAN_STRANGERS 64     /* unknown nodes remembered; questions in vain per CHAN_STRANGER_NS */
+#define CHAN_STRANGER_NS 10000000 /* between two questions about one of them */
+#define CHAN_PLACE_LEN (WIRE_OVERHEAD + sizeof(struct wire_place))
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Distance of two sequence numbers: > 0 when @a is later. */
+static inline int32_t seq_diff(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b);
+}
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* tx_slot.flags */
+enum { SLOT_RETX = 1, SLOT_MSG = 2, SLOT_LOST = 4, SLOT_VOID = 8, SLOT_ASK = 16 };
+
+/* A packet sent and not acked; index = seq & (window - 1). Owner: sendwin.c */
+struct tx_slot {
+	struct pm_packet *packet; /* NULL: free, or acked */
+	uint64_t sent_ns;         /* last transmission */
+	uint32_t rail_seq;        /* of the last transmission */
+	uint32_t bytes;
+	uint32_t load;       /* bytes in flight on the rail when it was sent, own included */
+	uint16_t prev, next; /* on the list of its rail, or of the lost ones; CHAN_NIL ends */
+	uint8_t rail;        /* of the last transmission */
+	uint8_t flags;       /* RETX sent more than once, MSG message packet, LOST on the lost list,
+				     VOID its user memory is gone, ASK wants an ack when sent again */
+	uint8_t tries;       /* times an ack showed it lost */
+};
+
+/* A node that sent a packet and is none of the job. Owner: input.c */
+struct stranger {
+	uint64_t ask_ns; /* not asked about before */
+	uint32_t node;   /* whose last question had no answer */
+};
+
+struct slot_list {
+	uint16_t head, tail; /* CHAN_NIL when empty */
+};
+
+/* What is known of one rail towards one peer. Owner: stripe.c */
+struct rail_state {
+	struct slot_list sent; /* in flight, in order of rail_seq */
+	uint32_t bytes;        /* in flight */
+	uint32_t asked;     /* rail sequence number behind the last packet that wants an answer */
+	uint64_t asked_ns;  /* since when an answer is outstanding, 0 = none is */
+	uint64_t answer_ns; /* when it last moved on */
+	uint64_t probe_ns;  /* out: when to probe next */
+	uint32_t cost;      /* picoseconds per byte in flight until it is acked; 0 = unknown */
+};
+
+struct rx_packet;
+
+struct packet_queue {
+	struct pm_packet *head, *tail;
+	uint32_t count;
+};
+
+/* The part of a peer that exists only while it is active. */
+struct chan_flow {
+	struct dlist link;      /* on chan.flows */
+	struct chan_peer *peer; /* NULL in the pool */
+	struct chan_flow *pool; /* next in the pool */
+	uint64_t used_ns;       /* last activity */
+	uint64_t heard_ns;      /* last packet from the peer, or when we began to wait for one */
+
+	/* sendwin.c */
+	struct packet_queue ctrl; /* control packets to send */
+	struct packet_queue msgs; /* message packets to send; mseq is given */
+	struct slot_list lost;    /* to be sent again, oldest finding first */
+	uint32_t in_flight;       /* slots with a packet */
+	uint32_t n_lost;          /* of these on the lost list */
+	uint32_t msgs_in_flight;
+	uint32_t reserved;  /* packets lent by chan_reserve */
+	uint64_t pause_ns;  /* repetitions wait until then */
+	uint64_t sample_ns; /* latest first transmission among the packets just acked */
+	uint64_t n_acked;   /* packets acked, ever; tells whether an ack brought anything */
+
+	/* limit.c */
+	uint32_t range;       /* of the sequence numbers from the oldest not acked on */
+	uint32_t calm;        /* up to that limit it grows fast */
+	uint32_t round_acked; /* packets since the last judgement */
+	uint32_t round_lost;
+	uint32_t caution; /* acks to come until loss is forgotten */
+
+	/* rtt.c */
+	uint64_t timer_ns; /* retransmission timer, 0 = off */
+	uint32_t backoff;  /* timeouts since the last progress */
+
+	/* stripe.c */
+	struct rail_state rail[WIRE_RAILS];
+
+	/* recvwin.c */
+	uint32_t early; /* bits set in the bitmap */
+	uint32_t held;  /* message packets that wait for an earlier one */
+
+	/* ack.c */
+	uint64_t ack_ns;    /* the ack owed leaves then at the latest, 0 = none is owed */
+	uint32_t unacked;   /* packets received since we last told */
+	uint32_t bare_acks; /* sent */
+	uint8_t news;       /* rails that moved since we last told */
+	uint8_t echo;       /* rail told of last */
+	uint8_t ack_rail;   /* rail of the last bare ack */
+	bool is_ack_now;    /* a full ack has to leave at the next poll */
+
+	/* credit.c */
+	uint16_t credit_told; /* low bits of the credit last sent */
+
+	/* serve.c */
+	struct dlist serves; /* answers owed to the peer, in order */
+	uint32_t ops;        /* operations open with the peer */
+
+	uint64_t *bitmap;        /* recvwin.c: received beyond rx_next, by seq & (window - 1) */
+	struct rx_packet **hold; /* recvwin.c: early message packets by mseq & (window - 1) */
+	struct tx_slot slots[];  /* sendwin.c: window entries */
+};
+
+struct chan_peer {
+	struct dlist ready;     /* on chan.ready or chan.stalled when there is something to send */
+	struct chan_flow *flow; /* NULL while idle */
+	void *dev;              /* handed to tx_post */
+	uint32_t node;
+	uint32_t mtu;      /* largest packet, bytes */
+	uint8_t rails;     /* rails that lead there */
+	uint8_t out_rails; /* of these: found silent */
+	bool is_dead;
+	uint16_t limit;     /* packets in flight it may have, 0 = not known yet; limit.c */
+	uint32_t tx_una;    /* oldest seq not acked */
+	uint32_t tx_next;   /* next seq to send */
+	uint32_t tx_mseq;   /* next mseq to send */
+	uint32_t tx_credit; /* mseq we must not reach */
+	uint32_t rx_next;   /* oldest seq not received */
+	uint32_t rx_mseq;   /* next mseq to deliver */
+	uint32_t rx_done;   /* message packets delivered and released */
+	uint32_t rx_credit; /* mseq the peer must not reach */
+	uint32_t srtt_ns;   /* 0 = no sample yet */
+	uint32_t rttvar_ns;
+	uint32_t rail_tx[WIRE_RAILS];    /* next to send */
+	uint32_t rail_acked[WIRE_RAILS]; /* next the peer expects, as far as it told */
+	uint32_t rail_rx[WIRE_RAILS];    /* next we expect */
+};
+
+_Static_assert(sizeof(struct chan_peer) <= 256, "an idle peer costs at most 256 bytes");
+
+/* A received message packet that waits for its order, for the user, or for release. */
+struct rx_packet {
+	uint8_t *data;          /* header first */
+	uint64_t token;         /* the device's name of the buffer */
+	struct chan_peer *peer; /* NULL: deleted meanwhile */
+	struct rx_packet *next; /* in the queue of delivered ones, or free */
+	uint32_t src;           /* node */
+	uint32_t cursor;        /* next message in the body */
+	uint32_t refs;          /* messages given out and not released */
+	uint16_t length;        /* of the body */
+	bool is_copy;           /* data is our own memory (restored), no buffer of the device */
+	bool has_credit;        /* its release gives the peer credit */
+	bool is_used;           /* not on the free list */
+};
+
+enum op_kind { OP_FREE, OP_READ, OP_WRITE, OP_PULL };
+
+/* One-sided operation. READ, WRITE: the user's. PULL: a write of a peer, carried out here by reading. */
+struct chan_op {
+	struct dlist link; /* on chan.pulls while there is something to ask for */
+	struct chan_peer *peer;
+	uint8_t *local;
+	uint64_t len;
+	uint64_t rkey; /* read from; WRITE: the temporary region of our memory, to be removed */
+	uint64_t roffset;
+	uint64_t target; /* PULL: region written to */
+	uint64_t asked;  /* bytes asked for, always a prefix */
+	uint64_t arrived;
+	struct chan_serve *verdict; /* PULL: the answer to be, so that it can't fail later */
+	uint32_t id;                /* on the wire: index | generation << 16 */
+	uint32_t next_free;         /* index, UINT32_MAX ends */
+	uint32_t initiator;         /* PULL: number the peer gave the operation */
+	int status;                 /* -EAGAIN while running */
+	uint8_t kind;               /* enum op_kind */
+};
+
+/* An answer owed to a peer: a range to stream, or a verdict. */
+struct chan_serve {
+	struct dlist link;
+	const uint8_t *at; /* next byte to send */
+	uint64_t left;     /* bytes */
+	uint64_t offset;   /* in the operation, of the next byte */
+	uint64_t rkey;     /* of the region it reads from */
+	uint32_t op;       /* the initiator's number */
+	uint32_t error;    /* of the verdict */
+	uint8_t kind;      /* WIRE_PLACE, WIRE_REFUSE or WIRE_WRITTEN */
+};
+
+/* Bytes of withdrawn user memory, for a packet the device holds. */
+struct ext_copy {
+	struct ext_copy *next;
+	struct pm_packet *packet;
+	size_t size; /* of this struct and the bytes */
+	uint8_t bytes[];
+};
+
+struct chunk; /* memory of a pool, chained for chan_destroy */
+
+struct chan {
+	struct chan_config config;
+	struct chan_ops ops;
+	void *arg;
+	uint32_t mask; /* window - 1 */
+	uint32_t ack_every;
+	uint8_t up;        /* rails with carrier */
+	uint8_t full;      /* rails that took no more since the last poll */
+	bool is_stopped;   /* quiesced */
+	uint64_t deadline; /* no timer fires before */
+	uint64_t now;      /* of the call being served */
+	uint64_t memory;   /* bytes held */
+
+	struct nodemap peers;
+	struct chan_peer *last; /* of the last packet received; saves the lookup */
+
+	/* input.c */
+	struct stranger strangers[CHAN_STRANGERS]; /* by a hash of the node */
+	uint64_t strangers_ns;                     /* the count below starts again then */
+	uint32_t n_strangers;                      /* asked about in vain since it last did */
+
+	struct dlist flows; /* active */
+	uint32_t n_flows;
+	struct chan_flow *flow_pool;
+	struct dlist ready;   /* peers with something to send */
+	struct dlist stalled; /* peers that found the rails or the buffers exhausted */
+	uint64_t unacked;     /* messages packets queued or in flight, all peers */
+
+	/* recvwin.c */
+	struct rx_packet *rx_free;
+	struct rx_packet *rx_head, *rx_tail; /* delivered, in order */
+	struct chunk *rx_chunks;
+	uint32_t rx_used; /* packets of the device that we hold */
+
+	/* credit.c */
+	uint32_t share; /* message packets a peer may have on the way to its release */
+
+	/* pull.c */
+	struct dlist pulls;         /* operations with something to ask for */
+	struct chan_op **op_chunks; /* arrays of 64 */
+	uint32_t n_op_chunks;
+	uint32_t op_free;     /* index of the first free one, UINT32_MAX = none */
+	uint32_t ops_user;    /* open */
+	uint64_t outstanding; /* bytes asked for and not arrived */
+
+	/* serve.c */
+	struct dlist serve_free;
+	struct chunk *serve_chunks;
+	uint32_t n_serves;
+
+	/* sendwin.c */
+	struct ext_copy *copies; /* of withdrawn user memory that the device still sends from */
+	uint64_t user_packets;   /* transmit buffers that hold messages or are lent */
+
+	/* emit.c */
+	struct pm_packet *spare[CHAN_SPARES]; /* filled from the front */
+	struct pm_packet *reserve[CHAN_RESERVE];
+	uint32_t n_reserve;
+
+	struct stats_link *stats; /* never NULL */
+	struct stats_rail *rails; /* never NULL */
+	struct stats_link no_stats;
+	struct stats_rail no_rails[WIRE_RAILS];
+};
+
+/* The flow's memory as one allocation of this size. */
+static inline uint32_t chan_bitmap_words(const struct chan *chan)
+{
+	return chan->config.window < 64 ? 1 : chan->config.window / 64;
+}
+
+/* Something happens at @at: the next poll comes no later. */
+static inline void chan_wake_at(struct chan *chan, uint64_t at)
+{
+	if (at < chan->deadline)
+		chan->deadline = at;
+}
+
+/* The peer has something to send. */
+static inline void chan_ready(struct chan *chan, struct chan_peer *peer)
+{
+	if (dlist_is_empty(&peer->ready))
+		dlist_add_tail(&chan->ready, &peer->ready);
+}
+
+static inline uint32_t chan_payload_max(const struct chan_peer *peer)
+{
+	uint32_t len = peer->mtu - (uint32_t)WIRE_OVERHEAD;
+
+	return len < UINT16_MAX - sizeof(struct wire_msg)
+		       ? len
+		       : UINT16_MAX - (uint32_t)sizeof(struct wire_msg);
+}
+
+/* peer.c */
+void *chan_alloc(struct chan *chan, size_t size);
+void chan_free(struct chan *chan, void *memory, size_t size);
+/* Memory of a pool: @size usable bytes, freed by chunks_free. */
+void *chunk_alloc(struct chan *chan, struct chunk **list, size_t size);
+void chunks_free(struct chan *chan, struct chunk **list);
+struct chunk *chunk_next(const struct chunk *chunk);
+void *chunk_bytes(struct chunk *chunk);
+/* Gives the peer a flow if it has none; NULL: no memory. */
+struct chan_flow *peer_attach(struct chan *chan, struct chan_peer *peer);
+static inline struct chan_flow *peer_flow(struct chan *chan, struct chan_peer *peer)
+{
+	return likely(peer->flow != NULL) ? peer->flow : peer_attach(chan, peer);
+}
+/* Nothing is queued, in flight or owed. */
+bool peer_is_quiet(const struct chan_peer *peer);
+/* Gives the flow of a quiet peer back to the pool. */
+void peer_detach(struct chan *chan, struct chan_peer *peer);
+void peer_kill(struct chan *chan, struct chan_peer *peer, int error);
+void peers_destroy(struct chan *chan);
+
+/* emit.c: puts one packet on a rail. */
+struct emit {
+	uint8_t type;  /* enum wire_type */
+	uint8_t flags; /* of the header */
+	uint8_t rails; /* bit set of the rails to choose from */
+	uint8_t rail;  /* out: the one taken */
+	uint32_t seq;
+	uint32_t rail_seq; /* out */
+};
+/* 0 or -EAGAIN. */
+int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
+		struct emit *emit);
+/* Bare packets from the engine's own buffers: 0 or -EAGAIN. */
+int emit_ack(struct chan *chan, struct chan_peer *peer);
+int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails);
+/* Buffers for what the engine itself sends under sequence numbers: messages can't take the last ones. */
+struct pm_packet *emit_alloc(struct chan *chan);
+void emit_free(struct chan *chan, struct pm_packet *packet);
+void emit_init(struct chan *chan);
+void emit_fini(struct chan *chan);
+
+/* sendwin.c */
+struct tx_slot *sendwin_slot(const struct chan *chan, struct chan_flow *flow, uint32_t seq);
+void sendwin_init(struct chan *chan, struct chan_flow *flow);
+/* Queues a control message; -EAGAIN: no buffer. */
+int sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire_msg *msg,
+		    struct pm_packet **ret_packet);
+/* Sends a packet under the next sequence number; the window must be open. 0 or -EAGAIN. */
+int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
+		     uint8_t flags);
+/* Sends what may go: repetitions, controls, messages. 0 or -EAGAIN; adds to *posted. */
+int sendwin_output(struct chan *chan, struct chan_peer *peer, int *posted);
+/* Something waits that an ack or credit would let go. */
+bool sendwin_is_waiting(const struct chan_peer *peer);
+/* The slot's packet has arrived: frees it. */
+void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot);
+/* The slot's packet is to be sent again. */
+void sendwin_lost(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot);
+/* The same, because an ack showed it: what happens too often is not tried at once. */
+void sendwin_dropped(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot);
+/* The retransmission timer fired. */
+void sendwin_timeout(struct chan *chan, struct chan_peer *peer);
+/* Packets that point into user memory that goes away go on from a copy. */
+void sendwin_unexport(struct chan *chan, struct chan_peer *peer, const uint8_t *addr, uint64_t len);
+/* Frees copies that nobody needs any more; @is_all: whether needed or not. */
+void sendwin_reap_copies(struct chan *chan, bool is_all);
+/* Frees every packet. */
+void sendwin_clear(struct chan *chan, struct chan_peer *peer);
+
+void slot_list_add(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
+void slot_list_del(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
+
+/* submit.c: queues a message that was not sent when the engine was frozen; -ENOMEM, -EINVAL. */
+int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len);
+
+/* limit.c */
+void limit_init(struct chan *chan, struct chan_peer *peer);
+/* May another packet be sent, leaving @spare of the window to others? */
+bool limit_is_open(const struct chan_peer *peer, uint32_t spare);
+/* May a lost packet go again? */
+bool limit_may_repeat(const struct chan_peer *peer);
+/* Packets were acked, shown as lost, or the timer fired. */
+void limit_acked(struct chan_peer *peer, uint32_t n);
+void limit_lost(struct chan_peer *peer);
+void limit_timeout(struct chan_peer *peer);
+
+/* rtt.c */
+void rtt_sample(struct chan_peer *peer, uint64_t rtt_ns);
+uint64_t rtt_timeout(const struct chan *chan, const struct chan_peer *peer);
+/* Starts the timer if it is off. */
+void rtt_arm(struct chan *chan, struct chan_peer *peer);
+/* The peer acked something new. */
+void rtt_progress(struct chan *chan, struct chan_peer *peer);
+/* After a timeout. */
+void rtt_backoff(struct chan *chan, struct chan_peer *peer);
+
+/* stripe.c */
+void stripe_init(struct chan *chan, struct chan_peer *peer);
+/* Rails to use for the peer now, never empty while one has carrier. */
+uint8_t stripe_rails(const struct chan *chan, const struct chan_peer *peer);
+/* The rail of a non-empty set for @bytes more. */
+uint32_t stripe_pick(const struct chan_flow *flow, uint8_t rails, uint32_t bytes);
+/* A packet left on a rail; @is_asking: it will be answered. */
+void stripe_sent(struct chan *chan, struct chan_peer *peer, uint32_t rail, bool is_asking);
+/* In flight and back. */
+void stripe_add(struct chan_flow *flow, struct tx_slot *slot);
+void stripe_del(struct chan_flow *flow, struct tx_slot *slot);
+void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot);
+/* The peer expects @next on @rail. */
+void stripe_answer(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t next);
+/* Takes silent rails out, probes those that are out; returns when to look again. */
+uint64_t stripe_timers(struct chan *chan, struct chan_peer *peer);
+void stripe_carrier(struct chan *chan, uint32_t rail, bool is_up);
+
+/* ack.c */
+/* Notes that a packet has come in by @rail; false: its rail number is absurd. */
+bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
+		 uint32_t local_rail);
+/* Reads acks and credit of a header (@data: a whole ACK packet, else NULL); false: they are absurd. */
+bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
+	       const uint8_t *data);
+/* The ack fields of a header to be sent. */
+void ack_fill(struct chan *chan, struct chan_peer *peer, struct wire_header *header);
+/* The header has left. */
+void ack_told(struct chan_peer *peer, const struct wire_header *header);
+/* Sends the bare ack that is due, if one is; 0 or -EAGAIN. */
+int ack_output(struct chan *chan, struct chan_peer *peer, int *posted);
+uint64_t ack_timers(struct chan *chan, struct chan_peer *peer);
+/* An ack has to leave, at once or within the usual delay. */
+void ack_now(struct chan *chan, struct chan_peer *peer);
+void ack_soon(struct chan *chan, struct chan_peer *peer);
+
+/* credit.c */
+void credit_init(struct chan *chan, struct chan_peer *peer);
+void credit_share(struct chan *chan);
+/* Lets the peer have its share; what it was allowed before stays. */
+static inline void credit_raise(const struct chan *chan, struct chan_peer *peer)
+{
+	uint32_t limit = peer->rx_done + chan->share;
+
+	if (seq_diff(limit, peer->rx_credit) > 0)
+		peer->rx_credit = limit;
+}
+/* A message packet was released. */
+void credit_release(struct chan *chan, struct chan_peer *peer);
+/* The peer allows as much as the low bits @credit say; true: more than before. */
+bool credit_input(struct chan_peer *peer, uint16_t credit);
+static inline bool credit_is_open(const struct chan_peer *peer)
+{
+	return seq_diff(peer->tx_credit, peer->tx_mseq) > 0;
+}
+
+/* recvwin.c */
+int recvwin_init(struct chan *chan);
+/* A DATA packet; DROP_NONE: taken over, *ret_kept tells whether the buffer is still needed. */
+enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer,
+			       const struct wire_header *header, uint8_t *data, uint64_t token,
+			       bool *ret_kept);
+/* The 64 bits from @seq on. */
+uint64_t recvwin_bits(const struct chan *chan, const struct chan_flow *flow, uint32_t seq);
+struct rx_packet *recvwin_alloc(struct chan *chan);
+void recvwin_free(struct chan *chan, struct rx_packet *rx);
+void recvwin_deliver(struct chan *chan, struct rx_packet *rx);
+/* Drops what waits for its order; with @is_all also what was not read yet. */
+void recvwin_clear(struct chan *chan, struct chan_peer *peer, bool is_all);
+void recvwin_fini(struct chan *chan);
+
+/* pull.c: operations we carry out. */
+int pull_init(struct chan *chan);
+/* A control message of @peer for an operation of ours. DROP_NONE, or why it was refused. */
+enum drop_reason pull_place(struct chan *chan, struct chan_peer *peer,
+			    const struct wire_msg_view *view);
+enum drop_reason pull_verdict(struct chan *chan, struct chan_peer *peer,
+			      const struct wire_msg_view *view);
+enum drop_reason pull_write(struct chan *chan, struct chan_peer *peer,
+			    const struct wire_msg_view *view);
+/* Asks for more as far as the budget allows; false: no buffer. */
+bool pull_output(struct chan *chan);
+struct chan_op *pull_find(const struct chan *chan, uint32_t id);
+void pull_peer_gone(struct chan *chan, struct chan_peer *peer);
+/* Stops writing into a region that goes away. */
+void pull_unexport(struct chan *chan, uint64_t rkey);
+void pull_fini(struct chan *chan);
+
+/* serve.c: answers to operations of others. */
+enum drop_reason serve_read(struct chan *chan, struct chan_peer *peer,
+			    const struct wire_msg_view *view);
+/* An answer to be filled later, NULL: no room; and back. */
+struct chan_serve *serve_take(struct chan *chan);
+void serve_give(struct chan *chan, struct chan_serve *serve);
+/* Owes the peer a verdict: REFUSE, or WRITTEN when @error is 0. */
+void serve_verdict(struct chan *chan, struct chan_peer *peer, struct chan_serve *serve, uint32_t op,
+		   uint32_t error);
+/* Data bytes of a full packet. */
+uint32_t serve_payload(const struct chan_peer *peer);
+int serve_output(struct chan *chan, struct chan_peer *peer, int *posted);
+void serve_unexport(struct chan *chan, struct chan_peer *peer, uint64_t rkey);
+void serve_clear(struct chan *chan, struct chan_peer *peer);
+void serve_fini(struct chan *chan);
+
+/* For tests: the next sequence numbers in both directions of an unused peer. */
+void chan_test_set_seq(struct chan *chan, struct chan_peer *peer, uint32_t tx, uint32_t rx);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * channel - the engine as a whole: creation, the round over all peers that have something to send, the
+ * timers, quiescence. What is sent and when a timer fires is decided by the modules it calls.
+ */
+#include "pmcore/channel/chan_private.h"
+
+#include <stdlib.h>
+
+#define MS 1000000ull
+
+static bool is_valid(const struct chan_config *config)
+{
+	uint32_t window = config->window;
+
+	return window >= 8 && window <= WIRE_WINDOW_MAX && !(window & (window - 1)) &&
+	       config->n_rails >= 1 && config->n_rails <= WIRE_RAILS && config->credit >= 1 &&
+	       config->credit <= window && config->rx_buffers >= 2 && config->regions;
+}
+
+static void set_defaults(struct chan *chan)
+{
+	struct chan_config *config = &chan->config;
+
+	if (!config->rto_min_ns)
+		config->rto_min_ns = 2 * MS;
+	if (!config->rto_max_ns)
+		config->rto_max_ns = 1000 * MS;
+	if (config->rto_max_ns < config->rto_min_ns)
+		config->rto_max_ns = config->rto_min_ns;
+	if (!config->ack_delay_ns)
+		config->ack_delay_ns = MS / 5;
+	if (!config->ack_every)
+		config->ack_every = 16;
+	if (!config->probe_ns)
+		config->probe_ns = 20 * MS;
+	if (!config->pull_bytes)
+		config->pull_bytes = 1 << 20;
+	/* Acks must come well before the window closes. */
+	chan->ack_every = config->ack_every;
+	if (chan->ack_every > config->window / 4)
+		chan->ack_every = config->window / 4;
+	chan->mask = config->window - 1;
+	chan->up = (uint8_t)((1u << config->n_rails) - 1);
+	chan->stats = config->stats ? config->stats : &chan->no_stats;
+	chan->rails = config->rails ? config->rails : chan->no_rails;
+	chan->deadline = CHAN_NEVER;
+}
+
+int chan_create(const struct chan_config *config, const struct chan_ops *ops, void *arg,
+		struct chan **ret_chan)
+{
+	struct chan *chan;
+
+	if (!is_valid(config))
+		return -EINVAL;
+	chan = calloc(1, sizeof(*chan));
+	if (!chan)
+		return -ENOMEM;
+	chan->memory = sizeof(*chan);
+	chan->config = *config;
+	chan->ops = *ops;
+	chan->arg = arg;
+	set_defaults(chan);
+	dlist_init(&chan->flows);
+	dlist_init(&chan->ready);
+	dlist_init(&chan->stalled);
+	credit_share(chan);
+	if (pull_init(chan)) {
+		free(chan);
+		return -ENOMEM;
+	}
+	emit_init(chan);
+	*ret_chan = chan;
+	return 0;
+}
+
+void chan_destroy(struct chan *chan)
+{
+	if (!chan)
+		return;
+	peers_destroy(chan);
+	sendwin_reap_copies(chan, true);
+	recvwin_fini(chan);
+	emit_fini(chan);
+	pull_fini(chan);
+	serve_fini(chan);
+	assert(chan->memory == sizeof(*chan));
+	free(chan);
+}
+
+/* 0, -EAGAIN: rails or buffers are exhausted, 1: more could go at once. */
+static int peer_output(struct chan *chan, struct chan_peer *peer, int *posted)
+{
+	struct chan_flow *flow = peer->flow;
+	int rc, more;
+
+	if (!flow || peer->is_dead)
+		return 0;
+	flow->used_ns = chan->now;
+	rc = flow->is_ack_now ? ack_output(chan, peer, posted) : 0;
+	rc |= sendwin_output(chan, peer, posted);
+	more = rc ? 0 : serve_output(chan, peer, posted);
+	if (more < 0)
+		rc = more;
+	rc |= ack_output(chan, peer, posted);
+	return rc ? -EAGAIN : more;
+}
+
+/* A flow that rests goes back to the pool; returns when to look again. */
+static uint64_t rest(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->flow;
+
+	if (flow->reserved || !peer_is_quiet(peer))
+		return chan->now + CHAN_IDLE_NS;
+	if (chan->now < flow->used_ns + CHAN_IDLE_NS && chan->n_flows <= CHAN_IDLE_FLOWS)
+		return flow->used_ns + CHAN_IDLE_NS;
+	peer_detach(chan, peer);
+	return CHAN_NEVER;
+}
+
+/*
+ * Silence while we wait for something: the peer is dead after peer_timeout. Waiting for one-sided data
+ * leaves nothing unacked, so the peer has to be asked.
+ */
+static uint64_t check_life(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->flow;
+	uint64_t timeout = chan->config.peer_timeout_ns;
+	uint64_t ask_at = flow->heard_ns + timeout / 4;
+
+	if (!timeout || (!flow->timer_ns && !flow->ops))
+		return CHAN_NEVER;
+	if (chan->now >= flow->heard_ns + timeout) {
+		peer_kill(chan, peer, EPIPE);
+		return CHAN_NEVER;
+	}
+	if (flow->timer_ns)
+		return flow->heard_ns + timeout;
+	if (chan->now < ask_at)
+		return ask_at;
+	emit_probe(chan, peer, stripe_rails(chan, peer));
+	return chan->now + timeout / 4;
+}
+
+static uint64_t check_repeat(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->flow;
+
+	if (flow->timer_ns && chan->now >= flow->timer_ns)
+		sendwin_timeout(chan, peer);
+	if (flow->lost.head != CHAN_NIL) {
+		if (chan->now < flow->pause_ns)
+			return min_u64(flow->pause_ns, flow->timer_ns);
+		chan_ready(chan, peer);
+	}
+	return flow->timer_ns ? flow->timer_ns : CHAN_NEVER;
+}
+
+/* false: a peer died, the list of flows may be another one. */
+static bool flow_timers(struct chan *chan, struct chan_peer *peer)
+{
+	chan_wake_at(chan, check_life(chan, peer));
+	if (peer->is_dead)
+		return false;
+	chan_wake_at(chan, check_repeat(chan, peer));
+	chan_wake_at(chan, ack_timers(chan, peer));
+	chan_wake_at(chan, stripe_timers(chan, peer));
+	chan_wake_at(chan, rest(chan, peer));
+	return true;
+}
+
+static void run_timers(struct chan *chan)
+{
+	struct dlist *link, *next;
+	struct chan_flow *flow;
+
+	chan->deadline = CHAN_NEVER;
+again:
+	for (link = chan->flows.next; link != &chan->flows; link = next) {
+		next = link->next;
+		flow = dlist_entry(link, struct chan_flow, link);
+		if (!flow->peer->is_dead && !flow_timers(chan, flow->peer))
+			goto again;
+	}
+}
+
+int chan_poll(struct chan *chan, uint64_t now)
+{
+	struct chan_peer *peer;
+	int posted = 0;
+	int rc;
+
+	chan->now = now;
+	chan->full = 0;
+	dlist_splice_tail(&chan->ready, &chan->stalled);
+	if (unlikely(now >= chan->deadline))
+		run_timers(chan);
+	if (!dlist_is_empty(&chan->pulls))
+		pull_output(chan);
+	if (unlikely(chan->copies))
+		sendwin_reap_copies(chan, false);
+	while (!dlist_is_empty(&chan->ready) && posted < CHAN_POLL_POSTS) {
+		peer = dlist_entry(chan->ready.next, struct chan_peer, ready);
+		dlist_del(&peer->ready);
+		rc = peer_output(chan, peer, &posted);
+		/* Whatever became ready meanwhile is tried again only when there is a chance. */
+		dlist_del(&peer->ready);
+		if (rc < 0)
+			dlist_add_tail(&chan->stalled, &peer->ready);
+		else if (rc > 0)
+			dlist_add_tail(&chan->ready, &peer->ready);
+	}
+	return posted;
+}
+
+uint64_t chan_deadline(const struct chan *chan)
+{
+	return dlist_is_empty(&chan->ready) ? chan->deadline : 0;
+}
+
+void chan_rail(struct chan *chan, uint32_t rail, bool is_up, uint64_t now)
+{
+	chan->now = now;
+	if (rail < chan->config.n_rails)
+		stripe_carrier(chan, rail, is_up);
+}
+
+void chan_quiesce(struct chan *chan, bool is_stopped)
+{
+	struct chan_flow *flow;
+	struct dlist *link;
+
+	chan->is_stopped = is_stopped;
+	for (link = chan->flows.next; link != &chan->flows; link = link->next) {
+		flow = dlist_entry(link, struct chan_flow, link);
+		if (flow->peer->is_dead)
+			continue;
+		if (is_stopped && flow->ack_ns)
+			ack_now(chan, flow->peer);
+		chan_ready(chan, flow->peer);
+	}
+}
+
+bool chan_is_quiet(const struct chan *chan)
+{
+	const struct chan_flow *flow;
+	const struct dlist *link;
+
+	for (link = chan->flows.next; link != &chan->flows; link = link->next) {
+		flow = dlist_entry(link, struct chan_flow, link);
+		if (flow->in_flight || flow->ctrl.count || flow->news || flow->is_ack_now ||
+		    flow->ack_ns || flow->early || flow->ops || !dlist_is_empty(&flow->serves))
+			return false;
+	}
+	return true;
+}
+
+static void unexport_peer(struct chan *chan, struct chan_peer *peer, uint64_t rkey,
+			  const void *addr, uint64_t len)
+{
+	serve_unexport(chan, peer, rkey);
+	sendwin_unexport(chan, peer, addr, len);
+}
+
+void chan_unexport(struct chan *chan, uint64_t rkey, const void *addr, uint64_t len)
+{
+	struct chan_flow *flow;
+	struct dlist *link;
+
+	pull_unexport(chan, rkey);
+	for (link = chan->flows.next; link != &chan->flows; link = link->next) {
+		flow = dlist_entry(link, struct chan_flow, link);
+		if (!flow->peer->is_dead)
+			unexport_peer(chan, flow->peer, rkey, addr, len);
+	}
+}

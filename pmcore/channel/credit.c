@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * credit - how many message packets a peer may have on the way to their release. The count on the wire
+ * is absolute, so a lost or old one does no harm; a raised limit is never taken back.
+ */
+#include "pmcore/channel/chan_private.h"
+
+/* Fewer would make each message wait for the release of the one before. */
+#define SHARE_MIN 2
+/* A message packet counts as so much of the budget. */
+#define PACKET_BYTES 2048
+
+void credit_init(struct chan *chan, struct chan_peer *peer)
+{
+	peer->tx_credit = chan->config.credit;
+	peer->rx_credit = chan->config.credit;
+}
+
+/*
+ * Divides what may be on the way among the active peers, called when their number changes: the receive
+ * buffers, and the budget of one-sided data counted in packets of a usual size. So senders that
+ * converge are slowed down by the receiver before switches lose their packets.
+ */
+void credit_share(struct chan *chan)
+{
+	uint64_t budget = min_u64(chan->config.rx_buffers, chan->config.pull_bytes / PACKET_BYTES);
+	uint32_t share = (uint32_t)budget / (chan->n_flows ? chan->n_flows : 1);
+
+	if (share > chan->config.window)
+		share = chan->config.window;
+	chan->share = share < SHARE_MIN ? SHARE_MIN : share;
+}
+
+/*
+ * A sender that has used up all it was told is waiting: it hears at once, unless more releases are
+ * likely to follow. One that has less than half of its share left hears with the next ack.
+ */
+void credit_release(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->is_dead ? NULL : peer_flow(chan, peer);
+	uint32_t told, left, gained;
+
+	if (peer->rx_done != peer->rx_mseq)
+		peer->rx_done++;
+	credit_raise(chan, peer);
+	if (!flow)
+		return;
+	gained = (uint16_t)(peer->rx_credit - flow->credit_told);
+	if (!gained)
+		return;
+	told = peer->rx_credit - gained;
+	left = told - (peer->rx_mseq + flow->held);
+	if (!left && (gained >= chan->share / 4 || !chan->rx_used))
+		ack_now(chan, peer);
+	else if (left <= chan->share / 2)
+		ack_soon(chan, peer);
+}
+
+bool credit_input(struct chan_peer *peer, uint16_t credit)
+{
+	int16_t more = (int16_t)(credit - (uint16_t)peer->tx_credit);
+
+	if (more <= 0)
+		return false;
+	peer->tx_credit += (uint16_t)more;
+	return true;
+}

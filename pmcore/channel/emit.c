@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * emit - puts single packets on rails: fills in the header, lets stripe choose the rail, tries another
+ * one when a rail is full. Owns the few transmit buffers kept for what the engine itself has to send, so
+ * that this can leave even when messages that wait hold all others.
+ */
+#include "pmcore/channel/chan_private.h"
+
+int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
+		struct emit *emit)
+{
+	uint32_t bytes = packet->len + packet->ext_len;
+	uint8_t rails = emit->rails & (uint8_t)~chan->full;
+	struct stats_rail *stats;
+	struct wire_header header;
+	uint32_t rail;
+
+	header.version = WIRE_VERSION;
+	header.type = emit->type;
+	header.length = (uint16_t)(bytes - sizeof(header));
+	header.key = chan->config.key;
+	header.src = chan->config.self;
+	header.dst = peer->node;
+	header.seq = emit->seq;
+	header.flags = emit->flags;
+	header.crc = 0;
+	ack_fill(chan, peer, &header);
+	while (rails) {
+		rail = stripe_pick(peer->flow, rails, bytes);
+		header.rail = (uint8_t)rail;
+		header.rail_seq = peer->rail_tx[rail];
+		wire_put_header(packet->data, &header);
+		if (unlikely(chan->config.crc))
+			wire_seal(packet->data, packet->len, packet->ext, packet->ext_len);
+		if (likely(!chan->ops.tx_post(chan->arg, rail, peer->dev, packet))) {
+			stats = &chan->rails[rail];
+			stats->tx_packets++;
+			stats->tx_bytes += bytes;
+			emit->rail = (uint8_t)rail;
+			emit->rail_seq = header.rail_seq;
+			stripe_sent(chan, peer, rail,
+				    emit->type != WIRE_ACK || (emit->flags & WIRE_F_ACK_NOW));
+			ack_told(peer, &header);
+			return 0;
+		}
+		chan->rails[rail].full++;
+		chan->full |= (uint8_t)(1u << rail);
+		rails &= (uint8_t) ~(1u << rail);
+	}
+	return -EAGAIN;
+}
+
+/*
+ * One of our own buffers that the device does not hold, leaving @leave of them at rest; while there are
+ * not enough, one more is made our own, up to a number.
+ */
+static struct pm_packet *bare_packet(struct chan *chan, uint32_t leave)
+{
+	uint32_t i;
+
+	for (i = 0; i < CHAN_SPARES; i++) {
+		if (!chan->spare[i])
+			chan->spare[i] = chan->ops.tx_alloc(chan->arg);
+		if (!chan->spare[i])
+			return NULL;
+		if (!chan->spare[i]->busy && !leave--)
+			return chan->spare[i];
+	}
+	return leave ? NULL : chan->ops.tx_alloc(chan->arg);
+}
+
+/* Posts a bare packet; one that is not our own goes back to the pool at once, though busy. */
+static int emit_bare(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
+		     struct emit *emit)
+{
+	uint32_t i = 0;
+	int rc = emit_packet(chan, peer, packet, emit);
+
+	while (i < CHAN_SPARES && chan->spare[i] != packet)
+		i++;
+	if (i == CHAN_SPARES)
+		chan->ops.tx_free(chan->arg, packet);
+	return rc;
+}
+
+/* As many words as hold anything, and fit. */
+static uint32_t ack_words(const struct chan *chan, const struct chan_peer *peer, uint64_t *bitmap)
+{
+	uint32_t room = (peer->mtu - sizeof(struct wire_header) - sizeof(struct wire_ack)) / 8;
+	uint32_t words = chan_bitmap_words(chan);
+	uint32_t n = 0;
+	uint32_t i;
+
+	if (!peer->flow->early)
+		return 0;
+	for (i = 0; i < words && i < room; i++) {
+		bitmap[i] = recvwin_bits(chan, peer->flow, peer->rx_next + 1 + 64 * i);
+		if (bitmap[i])
+			n = i + 1;
+	}
+	return n;
+}
+
+/*
+ * Acks are spread over the rails: some may be deaf in this direction only. They take no sequence number,
+ * so nothing would ever tell that a rail loses all of them: one in 31 asks for an answer.
+ */
+static void choose_ack_rail(const struct chan *chan, struct chan_flow *flow, struct emit *emit)
+{
+	uint8_t rails = emit->rails & (uint8_t)~chan->full;
+	uint8_t later = rails & (uint8_t)(0xfeu << flow->ack_rail);
+
+	if (!(emit->rails & (emit->rails - 1)) || !rails)
+		return;
+	if (flow->bare_acks % 31 == 30)
+		emit->flags = WIRE_F_ACK_NOW;
+	flow->ack_rail = (uint8_t)__builtin_ctz(later ? later : rails);
+	emit->rails = (uint8_t)(1u << flow->ack_rail);
+}
+
+int emit_ack(struct chan *chan, struct chan_peer *peer)
+{
+	struct emit emit = {.type = WIRE_ACK, .seq = peer->tx_next};
+	uint64_t bitmap[WIRE_WINDOW_MAX / 64];
+	struct pm_packet *packet;
+	struct wire_ack body;
+	int rc;
+
+	packet = bare_packet(chan, 0);
+	if (!packet)
+		return -EAGAIN;
+	memcpy(body.rail_next, peer->rail_rx, sizeof(body.rail_next));
+	body.n_words = ack_words(chan, peer, bitmap);
+	body.pad = 0;
+	wire_put_ack(packet->data + sizeof(struct wire_header), &body, bitmap);
+	packet->len = (uint32_t)(sizeof(struct wire_header) + sizeof(body) + body.n_words * 8);
+	emit.rails = stripe_rails(chan, peer);
+	choose_ack_rail(chan, peer->flow, &emit);
+	rc = emit_bare(chan, peer, packet, &emit);
+	if (!rc) {
+		peer->flow->bare_acks++;
+		chan->stats->acks_tx++;
+	}
+	return rc;
+}
+
+int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails)
+{
+	struct emit emit = {
+		.type = WIRE_PROBE, .seq = peer->tx_next, .flags = WIRE_F_ACK_NOW, .rails = rails};
+	struct pm_packet *packet;
+
+	/* A rail that is out may keep what it is given for good: acks must find another buffer. */
+	packet = bare_packet(chan, rails & ~peer->out_rails ? 0 : 2);
+	if (!packet)
+		return -EAGAIN;
+	packet->len = sizeof(struct wire_header);
+	return emit_bare(chan, peer, packet, &emit);
+}
+
+static void keep(struct chan *chan, struct pm_packet *packet)
+{
+	packet->ext = NULL;
+	packet->ext_len = 0;
+	chan->reserve[chan->n_reserve++] = packet;
+}
+
+struct pm_packet *emit_alloc(struct chan *chan)
+{
+	struct pm_packet *packet = chan->ops.tx_alloc(chan->arg);
+
+	return likely(packet != NULL) || !chan->n_reserve ? packet
+							  : chan->reserve[--chan->n_reserve];
+}
+
+void emit_free(struct chan *chan, struct pm_packet *packet)
+{
+	if (likely(chan->n_reserve == CHAN_RESERVE) || packet->busy)
+		chan->ops.tx_free(chan->arg, packet);
+	else
+		keep(chan, packet);
+}
+
+/* A pool too small to fill the reserve is no error. */
+void emit_init(struct chan *chan)
+{
+	struct pm_packet *packet;
+
+	bare_packet(chan, 0);
+	while (chan->n_reserve < CHAN_RESERVE && (packet = chan->ops.tx_alloc(chan->arg)))
+		keep(chan, packet);
+}
+
+void emit_fini(struct chan *chan)
+{
+	uint32_t i;
+
+	while (chan->n_reserve)
+		chan->ops.tx_free(chan->arg, chan->reserve[--chan->n_reserve]);
+	for (i = 0; i < CHAN_SPARES; i++) {
+		if (chan->spare[i])
+			chan->ops.tx_free(chan->arg, chan->spare[i]);
+		chan->spare[i] = NULL;
+	}
+}

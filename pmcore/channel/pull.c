@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pull - one-sided operations that this node carries out: reads, and the writes of others, which are
+ * reads from here. All data is asked for in pieces and the sum of what is on the way is bounded, so
+ * that any number of senders together never exceeds what we can take. Also holds our own writes until
+ * the peer has pulled them. Who serves the pieces: serve.c.
+ */
+#include "pmcore/channel/chan_private.h"
+
+#define OP_TABLE (CHAN_OPS_MAX / OP_CHUNK)
+#define PIECE_MIN (16 * 1024)
+#define PIECE_MAX (256 * 1024)
+
+int pull_init(struct chan *chan)
+{
+	dlist_init(&chan->pulls);
+	dlist_init(&chan->serve_free);
+	chan->op_free = UINT32_MAX;
+	chan->op_chunks = chan_alloc(chan, OP_TABLE * sizeof(*chan->op_chunks));
+	return chan->op_chunks ? 0 : -ENOMEM;
+}
+
+static struct chan_op *op_at(const struct chan *chan, uint32_t index)
+{
+	return &chan->op_chunks[index / OP_CHUNK][index % OP_CHUNK];
+}
+
+static int ops_grow(struct chan *chan)
+{
+	uint32_t first = chan->n_op_chunks * OP_CHUNK;
+	struct chan_op *chunk;
+	uint32_t i;
+
+	if (chan->n_op_chunks == OP_TABLE)
+		return -EAGAIN;
+	chunk = chan_alloc(chan, OP_CHUNK * sizeof(*chunk));
+	if (!chunk)
+		return -ENOMEM;
+	chan->op_chunks[chan->n_op_chunks++] = chunk;
+	for (i = 0; i < OP_CHUNK; i++) {
+		dlist_init(&chunk[i].link);
+		chunk[i].id = (first + i) | 1u << 16;
+		chunk[i].next_free = i + 1 < OP_CHUNK ? first + i + 1 : chan->op_free;
+	}
+	chan->op_free = first;
+	return 0;
+}
+
+static struct chan_op *op_take(struct chan *chan, struct chan_peer *peer, enum op_kind kind)
+{
+	struct chan_op *op;
+
+	if (chan->op_free == UINT32_MAX && ops_grow(chan))
+		return NULL;
+	op = op_at(chan, chan->op_free);
+	chan->op_free = op->next_free;
+	op->kind = (uint8_t)kind;
+	op->peer = peer;
+	op->asked = 0;
+	op->arrived = 0;
+	op->verdict = NULL;
+	op->status = -EAGAIN;
+	if (!peer->flow->ops++)
+		peer->flow->heard_ns = chan->now;
+	if (kind != OP_PULL)
+		chan->ops_user++;
+	return op;
+}
+
+/* The number gets a new generation, so that late answers to it are known as such. */
+static void op_give(struct chan *chan, struct chan_op *op)
+{
+	uint32_t index = op->id & UINT16_MAX;
+	uint32_t generation = (op->id >> 16) + 1;
+
+	if (generation > UINT16_MAX)
+		generation = 1;
+	if (op->kind != OP_PULL)
+		chan->ops_user--;
+	op->kind = OP_FREE;
+	op->id = index | generation << 16;
+	op->next_free = chan->op_free;
+	chan->op_free = index;
+}
+
+struct chan_op *pull_find(const struct chan *chan, uint32_t id)
+{
+	uint32_t index = id & UINT16_MAX;
+	struct chan_op *op;
+
+	if (index >= chan->n_op_chunks * OP_CHUNK)
+		return NULL;
+	op = op_at(chan, index);
+	return op->kind != OP_FREE && op->id == id ? op : NULL;
+}
+
+/* The user may free what was written from: nothing reads it from here on, whatever the peer asked for. */
+static void withdraw_source(struct chan *chan, struct chan_peer *peer, const struct chan_op *op)
+{
+	uint64_t len;
+	void *addr;
+
+	if (region_remove(chan->config.regions, op->rkey, &addr, &len))
+		return;
+	serve_unexport(chan, peer, op->rkey);
+	sendwin_unexport(chan, peer, addr, len);
+}
+
+/* Nothing more happens to the operation; a write carried out for a peer is answered. */
+static void op_finish(struct chan *chan, struct chan_op *op, int status)
+{
+	struct chan_peer *peer = op->peer;
+
+	dlist_del(&op->link);
+	chan->outstanding -= op->asked - op->arrived;
+	peer->flow->ops--;
+	op->peer = NULL;
+	op->status = status;
+	if (op->kind == OP_WRITE)
+		withdraw_source(chan, peer, op);
+	if (op->kind == OP_READ && !status)
+		chan->stats->read_bytes += op->len;
+	if (op->kind == OP_WRITE && !status)
+		chan->stats->write_bytes += op->len;
+	if (op->kind != OP_PULL)
+		return;
+	if (status == -EPIPE)
+		serve_give(chan, op->verdict);
+	else
+		serve_verdict(chan, peer, op->verdict, op->initiator, (uint32_t)-status);
+	op_give(chan, op);
+}
+
+/* Whole packets only, so that all but the last of an operation are of one size. */
+static uint64_t piece_len(const struct chan *chan, const struct chan_peer *peer)
+{
+	uint64_t piece = chan->config.pull_bytes / 8;
+	uint32_t payload = serve_payload(peer);
+
+	if (piece < PIECE_MIN)
+		piece = PIECE_MIN;
+	if (piece > PIECE_MAX)
+		piece = PIECE_MAX;
+	return piece < payload ? payload : piece - piece % payload;
+}
+
+static int ask(struct chan *chan, struct chan_op *op, uint64_t len)
+{
+	struct wire_read body = {.rkey = op->rkey,
+				 .roffset = op->roffset + op->asked,
+				 .offset = op->asked,
+				 .length = len};
+	struct wire_msg msg = {.length = sizeof(body), .kind = WIRE_READ, .op = op->id};
+	struct pm_packet *packet;
+
+	if (sendwin_control(chan, op->peer, &msg, &packet))
+		return -EAGAIN;
+	wire_put_read(packet->data + WIRE_OVERHEAD, &body);
+	op->asked += len;
+	chan->outstanding += len;
+	return 0;
+}
+
+bool pull_output(struct chan *chan)
+{
+	struct chan_op *op;
+	uint64_t len;
+
+	while (!dlist_is_empty(&chan->pulls)) {
+		op = dlist_entry(chan->pulls.next, struct chan_op, link);
+		len = min_u64(piece_len(chan, op->peer), op->len - op->asked);
+		if (chan->outstanding && chan->outstanding + len > chan->config.pull_bytes)
+			return true;
+		if (ask(chan, op, len))
+			return false;
+		dlist_del(&op->link);
+		if (op->asked < op->len)
+			dlist_add_tail(&chan->pulls, &op->link);
+	}
+	return true;
+}
+
+enum drop_reason pull_place(struct chan *chan, struct chan_peer *peer,
+			    const struct wire_msg_view *view)
+{
+	struct chan_op *op = pull_find(chan, view->msg.op);
+	struct wire_place body;
+	uint64_t len;
+
+	if (wire_get_place(view, &body))
+		return DROP_MALFORMED;
+	if (!op || op->peer != peer || op->kind == OP_WRITE)
+		return DROP_STALE;
+	len = view->msg.length - sizeof(body);
+	if (body.offset > op->asked || len > op->asked - body.offset ||
+	    len > op->asked - op->arrived)
+		return DROP_MALFORMED;
+	memcpy(op->local + body.offset, view->payload + sizeof(body), len);
+	op->arrived += len;
+	chan->outstanding -= len;
+	if (op->arrived == op->len)
+		op_finish(chan, op, 0);
+	return DROP_NONE;
+}
+
+enum drop_reason pull_verdict(struct chan *chan, struct chan_peer *peer,
+			      const struct wire_msg_view *view)
+{
+	struct chan_op *op = pull_find(chan, view->msg.op);
+	struct wire_refuse body;
+
+	if (wire_get_refuse(view, &body))
+		return DROP_MALFORMED;
+	if (!op || op->peer != peer)
+		return DROP_STALE;
+	if (view->msg.kind == WIRE_WRITTEN && op->kind != OP_WRITE)
+		return DROP_MALFORMED;
+	op_finish(chan, op, view->msg.kind == WIRE_WRITTEN ? 0 : -EACCES);
+	return DROP_NONE;
+}
+
+enum drop_reason pull_write(struct chan *chan, struct chan_peer *peer,
+			    const struct wire_msg_view *view)
+{
+	struct chan_serve *verdict;
+	struct wire_write body;
+	struct chan_op *op;
+	void *addr;
+
+	if (wire_get_write(view, &body) || !body.length)
+		return DROP_MALFORMED;
+	verdict = serve_take(chan);
+	if (!verdict)
+		return DROP_NO_BUFFER;
+	if (region_find_writable(chan->config.regions, body.rkey, body.roffset, body.length,
+				 &addr)) {
+		serve_verdict(chan, peer, verdict, view->msg.op, EACCES);
+		return DROP_NONE;
+	}
+	op = op_take(chan, peer, OP_PULL);
+	if (!op) {
+		serve_give(chan, verdict);
+		return DROP_NO_BUFFER;
+	}
+	op->local = addr;
+	op->len = body.length;
+	op->rkey = body.source;
+	op->roffset = 0;
+	op->target = body.rkey;
+	op->initiator = view->msg.op;
+	op->verdict = verdict;
+	dlist_add_tail(&chan->pulls, &op->link);
+	return DROP_NONE;
+}
+
+static int check_start(struct chan *chan, struct chan_peer *peer)
+{
+	if (peer->is_dead)
+		return -EPIPE;
+	if (chan->is_stopped || chan->ops_user >= CHAN_OPS_USER || !peer_flow(chan, peer))
+		return -EAGAIN;
+	return 0;
+}
+
+/* Without waiting for the next poll: this is latency the user sees. */
+static void start_now(struct chan *chan, struct chan_peer *peer)
+{
+	int posted = 0;
+
+	pull_output(chan);
+	peer->flow->used_ns = chan->now;
+	/* What does not leave now stays on the ready list. */
+	sendwin_output(chan, peer, &posted);
+}
+
+int chan_read(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t roffset,
+	      void *local, uint64_t len, uint64_t now, uint32_t *ret_op)
+{
+	struct chan_op *op;
+	int rc;
+
+	chan->now = now;
+	rc = check_start(chan, peer);
+	if (rc)
+		return rc;
+	op = op_take(chan, peer, OP_READ);
+	if (!op)
+		return -EAGAIN;
+	op->local = local;
+	op->len = len;
+	op->rkey = rkey;
+	op->roffset = roffset;
+	*ret_op = op->id;
+	if (!len) {
+		op_finish(chan, op, 0);
+		return 0;
+	}
+	dlist_add_tail(&chan->pulls, &op->link);
+	start_now(chan, peer);
+	return 0;
+}
+
+static int announce(struct chan *chan, struct chan_op *op, uint64_t rkey, uint64_t roffset)
+{
+	struct wire_write body = {
+		.rkey = rkey, .roffset = roffset, .length = op->len, .source = op->rkey};
+	struct wire_msg msg = {.length = sizeof(body), .kind = WIRE_WRITE, .op = op->id};
+	struct pm_packet *packet;
+
+	if (sendwin_control(chan, op->peer, &msg, &packet))
+		return -EAGAIN;
+	wire_put_write(packet->data + WIRE_OVERHEAD, &body);
+	return 0;
+}
+
+int chan_write(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t roffset,
+	       const void *local, uint64_t len, uint64_t now, uint32_t *ret_op)
+{
+	struct chan_op *op;
+	int rc;
+
+	chan->now = now;
+	rc = check_start(chan, peer);
+	if (rc)
+		return rc;
+	op = op_take(chan, peer, OP_WRITE);
+	if (!op)
+		return -EAGAIN;
+	op->len = len;
+	rc = len ? region_add_readonly(chan->config.regions, local, len, &op->rkey) : 0;
+	if (!rc && len) {
+		rc = announce(chan, op, rkey, roffset);
+		if (rc)
+			region_remove(chan->config.regions, op->rkey, &(void *){NULL},
+				      &(uint64_t){0});
+	}
+	if (rc || !len)
+		op->kind = OP_READ; /* no region to remove */
+	if (rc) {
+		op_finish(chan, op, rc);
+		op_give(chan, op);
+		return rc == -EINVAL ? rc : -EAGAIN;
+	}
+	*ret_op = op->id;
+	if (!len)
+		op_finish(chan, op, 0);
+	else
+		start_now(chan, peer);
+	return 0;
+}
+
+int chan_op_done(struct chan *chan, uint32_t id)
+{
+	struct chan_op *op = pull_find(chan, id);
+	int status;
+
+	if (!op || op->kind == OP_PULL)
+		return -ENOENT;
+	status = op->status;
+	if (status != -EAGAIN)
+		op_give(chan, op);
+	return status;
+}
+
+void pull_peer_gone(struct chan *chan, struct chan_peer *peer)
+{
+	uint32_t n = chan->n_op_chunks * OP_CHUNK;
+	struct chan_op *op;
+	uint32_t i;
+
+	if (!peer->flow || !peer->flow->ops)
+		return;
+	for (i = 0; i < n; i++) {
+		op = op_at(chan, i);
+		if (op->kind != OP_FREE && op->peer == peer)
+			op_finish(chan, op, -EPIPE);
+	}
+}
+
+void pull_unexport(struct chan *chan, uint64_t rkey)
+{
+	uint32_t n = chan->n_op_chunks * OP_CHUNK;
+	struct chan_op *op;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		op = op_at(chan, i);
+		if (op->kind == OP_PULL && op->target == rkey)
+			op_finish(chan, op, -EACCES);
+	}
+}
+
+void pull_fini(struct chan *chan)
+{
+	while (chan->n_op_chunks)
+		chan_free(chan, chan->op_chunks[--chan->n_op_chunks],
+			  OP_CHUNK * sizeof(struct chan_op));
+	chan_free(chan, chan->op_chunks, OP_TABLE * sizeof(*chan->op_chunks));
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * recvwin - what has arrived: a bitmap indexed by sequence number filters duplicates, an array indexed
+ * by message packet number restores the order of datagrams, a queue holds what the user may read. Only
+ * message packets keep their buffer; everything else acts on arrival, early or not.
+ */
+#include "pmcore/channel/chan_private.h"
+
+int recvwin_init(struct chan *chan)
+{
+	chan->rx_free = NULL;
+	chan->rx_head = NULL;
+	chan->rx_tail = NULL;
+	return 0;
+}
+
+struct rx_packet *recvwin_alloc(struct chan *chan)
+{
+	struct rx_packet *rx = chan->rx_free;
+	uint32_t i;
+
+	if (unlikely(!rx)) {
+		rx = chunk_alloc(chan, &chan->rx_chunks, RX_CHUNK * sizeof(*rx));
+		if (!rx)
+			return NULL;
+		for (i = 0; i < RX_CHUNK; i++)
+			rx[i].next = i + 1 < RX_CHUNK ? &rx[i + 1] : NULL;
+		chan->rx_free = rx;
+	}
+	chan->rx_free = rx->next;
+	rx->next = NULL;
+	rx->refs = 0;
+	rx->cursor = 0;
+	rx->is_copy = false;
+	rx->has_credit = true;
+	rx->is_used = true;
+	return rx;
+}
+
+/* Gives the buffer back to whom it belongs. */
+void recvwin_free(struct chan *chan, struct rx_packet *rx)
+{
+	if (rx->is_copy) {
+		chan_free(chan, rx->data, sizeof(struct wire_header) + rx->length);
+	} else {
+		chan->rx_used--;
+		chan->ops.rx_return(chan->arg, rx->token);
+	}
+	rx->is_used = false;
+	rx->next = chan->rx_free;
+	chan->rx_free = rx;
+}
+
+/* The bits of a window smaller than a word go round within it. */
+static uint64_t small_bits(uint64_t word, uint32_t window, uint32_t at)
+{
+	uint64_t valid = (1ull << window) - 1;
+
+	return at ? ((word >> at) | (word << (window - at))) & valid : word & valid;
+}
+
+uint64_t recvwin_bits(const struct chan *chan, const struct chan_flow *flow, uint32_t seq)
+{
+	uint32_t words = chan_bitmap_words(chan);
+	uint32_t at = seq & chan->mask;
+	uint32_t shift = at & 63;
+	uint64_t bits;
+
+	if (chan->config.window < 64)
+		return small_bits(flow->bitmap[0], chan->config.window, at);
+	bits = flow->bitmap[at >> 6] >> shift;
+	if (shift)
+		bits |= flow->bitmap[((at >> 6) + 1) & (words - 1)] << (64 - shift);
+	return bits;
+}
+
+static bool is_received(const struct chan *chan, const struct chan_flow *flow, uint32_t seq)
+{
+	uint32_t at = seq & chan->mask;
+
+	return flow->bitmap[at >> 6] >> (at & 63) & 1;
+}
+
+static void mark_received(struct chan *chan, struct chan_peer *peer, uint32_t seq)
+{
+	struct chan_flow *flow = peer->flow;
+	uint32_t at = seq & chan->mask;
+
+	if (seq != peer->rx_next) {
+		flow->bitmap[at >> 6] |= 1ull << (at & 63);
+		flow->early++;
+		return;
+	}
+	peer->rx_next++;
+	while (flow->early && is_received(chan, flow, peer->rx_next)) {
+		at = peer->rx_next & chan->mask;
+		flow->bitmap[at >> 6] &= ~(1ull << (at & 63));
+		flow->early--;
+		peer->rx_next++;
+	}
+}
+
+void recvwin_deliver(struct chan *chan, struct rx_packet *rx)
+{
+	rx->next = NULL;
+	if (chan->rx_head)
+		chan->rx_tail->next = rx;
+	else
+		chan->rx_head = rx;
+	chan->rx_tail = rx;
+}
+
+/* The next in order are waiting already. */
+static void deliver_held(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->flow;
+	struct rx_packet **hold;
+
+	while (flow->held && *(hold = &flow->hold[peer->rx_mseq & chan->mask])) {
+		recvwin_deliver(chan, *hold);
+		*hold = NULL;
+		flow->held--;
+		peer->rx_mseq++;
+	}
+}
+
+/* Buffers kept back for packets that are next in order, so that early ones can't lock them out. */
+static uint32_t buffer_reserve(const struct chan *chan)
+{
+	return chan->config.rx_buffers / 8 + 1;
+}
+
+static enum drop_reason take_message(struct chan *chan, struct chan_peer *peer,
+				     const struct wire_header *header, uint8_t *data,
+				     uint64_t token, uint32_t mseq)
+{
+	struct chan_flow *flow = peer->flow;
+	uint32_t ahead = mseq - peer->rx_mseq;
+	struct rx_packet *rx;
+
+	if (ahead >= chan->config.window)
+		return DROP_WINDOW;
+	if (ahead && flow->hold[mseq & chan->mask])
+		return DROP_DUPLICATE;
+	/* Beyond what it was allowed. */
+	if (seq_diff(mseq, peer->rx_credit) >= 0)
+		return DROP_NO_BUFFER;
+	if (chan->rx_used + (ahead ? buffer_reserve(chan) : 0) >= chan->config.rx_buffers)
+		return DROP_NO_BUFFER;
+	rx = recvwin_alloc(chan);
+	if (!rx)
+		return DROP_NO_BUFFER;
+	rx->data = data;
+	rx->token = token;
+	rx->peer = peer;
+	rx->src = peer->node;
+	rx->length = header->length;
+	chan->rx_used++;
+	credit_raise(chan, peer);
+	if (unlikely(ahead)) {
+		flow->hold[mseq & chan->mask] = rx;
+		flow->held++;
+		return DROP_NONE;
+	}
+	recvwin_deliver(chan, rx);
+	peer->rx_mseq++;
+	deliver_held(chan, peer);
+	return DROP_NONE;
+}
+
+static enum drop_reason take_control(struct chan *chan, struct chan_peer *peer,
+				     const struct wire_msg_view *view)
+{
+	switch (view->msg.kind) {
+	case WIRE_PLACE:
+		return pull_place(chan, peer, view);
+	case WIRE_READ:
+		return serve_read(chan, peer, view);
+	case WIRE_WRITE:
+		return pull_write(chan, peer, view);
+	case WIRE_REFUSE:
+	case WIRE_WRITTEN:
+		return pull_verdict(chan, peer, view);
+	default:
+		return DROP_MALFORMED;
+	}
+}
+
+/*
+ * Control messages act on arrival. Only the lack of room for the first one keeps the packet from being
+ * received, so that it comes again; anything else wrong with one is counted and ends there.
+ */
+static enum drop_reason take_controls(struct chan *chan, struct chan_peer *peer,
+				      const struct wire_header *header, const uint8_t *data,
+				      struct wire_msg_view *view, uint32_t cursor)
+{
+	enum drop_reason reason = take_control(chan, peer, view);
+
+	if (reason == DROP_NO_BUFFER)
+		return reason;
+	for (;;) {
+		if (reason != DROP_NONE)
+			chan->rails[0].drops[reason]++;
+		if (!wire_next_msg(data, header, &cursor, view))
+			return DROP_NONE;
+		reason = take_control(chan, peer, view);
+	}
+}
+
+enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer,
+			       const struct wire_header *header, uint8_t *data, uint64_t token,
+			       bool *ret_kept)
+{
+	uint32_t ahead = header->seq - peer->rx_next;
+	enum drop_reason reason = DROP_NONE;
+	struct wire_msg_view view;
+	uint32_t cursor = 0;
+
+	if (unlikely(ahead >= chan->config.window))
+		return (int32_t)ahead < 0 ? DROP_DUPLICATE : DROP_WINDOW;
+	if (ahead && is_received(chan, peer->flow, header->seq))
+		return DROP_DUPLICATE;
+	if (wire_next_msg(data, header, &cursor, &view)) {
+		if (view.msg.kind == WIRE_DATAGRAM) {
+			reason = take_message(chan, peer, header, data, token, view.msg.op);
+			*ret_kept = reason == DROP_NONE;
+		} else {
+			reason = take_controls(chan, peer, header, data, &view, cursor);
+		}
+	}
+	if (reason == DROP_NONE)
+		mark_received(chan, peer, header->seq);
+	return reason;
+}
+
+/* Reads on to the next datagram; what else a hostile packet mixes in is passed over. */
+static bool next_datagram(struct rx_packet *rx, struct wire_msg_view *ret)
+{
+	struct wire_header header;
+
+	header.length = rx->length;
+	while (wire_next_msg(rx->data, &header, &rx->cursor, ret))
+		if (ret->msg.kind == WIRE_DATAGRAM)
+			return true;
+	return false;
+}
+
+static bool is_read_out(const struct rx_packet *rx)
+{
+	return rx->cursor >= rx->length;
+}
+
+static void release_packet(struct chan *chan, struct rx_packet *rx)
+{
+	struct chan_peer *peer = rx->peer;
+	bool has_credit = peer && rx->has_credit;
+
+	recvwin_free(chan, rx);
+	if (has_credit)
+		credit_release(chan, peer);
+}
+
+static void pop_delivered(struct chan *chan)
+{
+	struct rx_packet *rx = chan->rx_head;
+
+	chan->rx_head = rx->next;
+	if (!rx->refs)
+		release_packet(chan, rx);
+}
+
+int chan_next(struct chan *chan, struct chan_msg *ret)
+{
+	struct wire_msg_view view;
+	struct rx_packet *rx;
+
+	while ((rx = chan->rx_head)) {
+		if (unlikely(!next_datagram(rx, &view))) {
+			pop_delivered(chan);
+			continue;
+		}
+		rx->refs++;
+		ret->peer = rx->peer;
+		ret->src = rx->src;
+		ret->data = (void *)view.payload;
+		ret->len = view.msg.length;
+		ret->cookie = (uintptr_t)rx;
+		chan->stats->rx_messages++;
+		chan->stats->rx_bytes += view.msg.length;
+		if (is_read_out(rx))
+			pop_delivered(chan);
+		return 1;
+	}
+	return 0;
+}
+
+bool chan_has_messages(const struct chan *chan)
+{
+	return chan->rx_head != NULL;
+}
+
+void chan_release(struct chan *chan, uint64_t cookie)
+{
+	struct rx_packet *rx = (struct rx_packet *)(uintptr_t)cookie;
+
+	assert(rx->is_used && rx->refs);
+	if (!--rx->refs && is_read_out(rx))
+		release_packet(chan, rx);
+}
+
+static void drop_unread(struct chan *chan, struct chan_peer *peer)
+{
+	struct rx_packet *rx, *next;
+
+	rx = chan->rx_head;
+	chan->rx_head = NULL;
+	for (; rx; rx = next) {
+		next = rx->next;
+		if (rx->peer != peer)
+			recvwin_deliver(chan, rx);
+		else if (rx->refs)
+			rx->cursor = rx->length;
+		else
+			recvwin_free(chan, rx);
+	}
+}
+
+/* Messages the user holds outlive their peer. */
+static void orphan(struct chan *chan, const struct chan_peer *peer)
+{
+	struct chunk *chunk;
+	struct rx_packet *rx;
+	uint32_t i;
+
+	for (chunk = chan->rx_chunks; chunk; chunk = chunk_next(chunk)) {
+		rx = chunk_bytes(chunk);
+		for (i = 0; i < RX_CHUNK; i++)
+			if (rx[i].is_used && rx[i].peer == peer)
+				rx[i].peer = NULL;
+	}
+}
+
+void recvwin_clear(struct chan *chan, struct chan_peer *peer, bool is_all)
+{
+	struct chan_flow *flow = peer->flow;
+	uint32_t i;
+
+	if (flow) {
+		for (i = 0; flow->held && i <= chan->mask; i++) {
+			if (!flow->hold[i])
+				continue;
+			recvwin_free(chan, flow->hold[i]);
+			flow->hold[i] = NULL;
+			flow->held--;
+		}
+		memset(flow->bitmap, 0, chan_bitmap_words(chan) * sizeof(uint64_t));
+		flow->early = 0;
+		flow->news = 0;
+		flow->ack_ns = 0;
+		flow->unacked = 0;
+		flow->is_ack_now = false;
+	}
+	if (!is_all)
+		return;
+	drop_unread(chan, peer);
+	orphan(chan, peer);
+}
+
+void recvwin_fini(struct chan *chan)
+{
+	struct chunk *chunk;
+	struct rx_packet *rx;
+	uint32_t i;
+
+	for (chunk = chan->rx_chunks; chunk; chunk = chunk_next(chunk)) {
+		rx = chunk_bytes(chunk);
+		for (i = 0; i < RX_CHUNK; i++)
+			if (rx[i].is_used)
+				recvwin_free(chan, &rx[i]);
+	}
+	chunks_free(chan, &chan->rx_chunks);
+}

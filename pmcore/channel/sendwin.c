@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sendwin - packets on their way: the window of those sent and not acked, the order in which the next
+ * ones leave (lost ones, then control, then messages), the timer's consequences. Bulk data is made in
+ * serve.c when the window has room. Knows no user call; see submit.c.
+ */
+#include "pmcore/channel/chan_private.h"
+
+void sendwin_init(struct chan *chan, struct chan_flow *flow)
+{
+	memset(&flow->ctrl, 0, sizeof(flow->ctrl));
+	memset(&flow->msgs, 0, sizeof(flow->msgs));
+	flow->lost.head = CHAN_NIL;
+	flow->lost.tail = CHAN_NIL;
+	flow->in_flight = 0;
+	flow->n_lost = 0;
+	flow->msgs_in_flight = 0;
+	flow->n_acked = 0;
+	limit_init(chan, flow->peer);
+}
+
+struct tx_slot *sendwin_slot(const struct chan *chan, struct chan_flow *flow, uint32_t seq)
+{
+	return &flow->slots[seq & chan->mask];
+}
+
+void slot_list_add(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot)
+{
+	uint16_t index = (uint16_t)(slot - flow->slots);
+
+	slot->prev = list->tail;
+	slot->next = CHAN_NIL;
+	if (list->tail == CHAN_NIL)
+		list->head = index;
+	else
+		flow->slots[list->tail].next = index;
+	list->tail = index;
+}
+
+void slot_list_del(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot)
+{
+	if (slot->prev == CHAN_NIL)
+		list->head = slot->next;
+	else
+		flow->slots[slot->prev].next = slot->next;
+	if (slot->next == CHAN_NIL)
+		list->tail = slot->prev;
+	else
+		flow->slots[slot->next].prev = slot->prev;
+}
+
+static uint32_t slot_seq(const struct chan *chan, const struct chan_peer *peer,
+			 const struct tx_slot *slot)
+{
+	uint32_t index = (uint32_t)(slot - peer->flow->slots);
+
+	return peer->tx_una + ((index - peer->tx_una) & chan->mask);
+}
+
+bool sendwin_is_waiting(const struct chan_peer *peer)
+{
+	return peer->flow->in_flight || (peer->flow->msgs.count && !credit_is_open(peer));
+}
+
+int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
+		     uint8_t flags)
+{
+	struct chan_flow *flow = peer->flow;
+	struct emit emit = {.type = WIRE_DATA, .seq = peer->tx_next};
+	struct tx_slot *slot;
+
+	/* Nothing may follow until this is acked, so the ack had better not wait. */
+	if (!limit_is_open(peer, 1) || ((flags & SLOT_MSG) && peer->tx_credit - peer->tx_mseq == 1))
+		emit.flags = WIRE_F_ACK_NOW;
+	emit.rails = stripe_rails(chan, peer);
+	if (emit_packet(chan, peer, packet, &emit))
+		return -EAGAIN;
+	slot = sendwin_slot(chan, flow, peer->tx_next);
+	slot->packet = packet;
+	slot->sent_ns = chan->now;
+	slot->rail_seq = emit.rail_seq;
+	slot->bytes = packet->len + packet->ext_len;
+	slot->rail = emit.rail;
+	slot->flags = flags;
+	slot->tries = 0;
+	stripe_add(flow, slot);
+	flow->in_flight++;
+	peer->tx_next++;
+	if (flags & SLOT_MSG) {
+		flow->msgs_in_flight++;
+		peer->tx_mseq++;
+	}
+	rtt_arm(chan, peer);
+	return 0;
+}
+
+int sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire_msg *msg,
+		    struct pm_packet **ret_packet)
+{
+	struct chan_flow *flow = peer_flow(chan, peer);
+	struct pm_packet *packet = flow ? emit_alloc(chan) : NULL;
+
+	if (!packet)
+		return -EAGAIN;
+	wire_put_msg(packet->data + sizeof(struct wire_header), msg);
+	packet->len = (uint32_t)WIRE_OVERHEAD + msg->length;
+	packet->ext = NULL;
+	packet->ext_len = 0;
+	packet->next = NULL;
+	if (flow->ctrl.tail)
+		flow->ctrl.tail->next = packet;
+	else
+		flow->ctrl.head = packet;
+	flow->ctrl.tail = packet;
+	flow->ctrl.count++;
+	chan_ready(chan, peer);
+	*ret_packet = packet;
+	return 0;
+}
+
+void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
+{
+	struct chan_flow *flow = peer->flow;
+
+	if (slot->flags & SLOT_LOST) {
+		slot_list_del(flow, &flow->lost, slot);
+		flow->n_lost--;
+	} else {
+		stripe_acked(chan, flow, slot);
+		stripe_del(flow, slot);
+	}
+	if (!(slot->flags & SLOT_RETX) && slot->sent_ns > flow->sample_ns)
+		flow->sample_ns = slot->sent_ns;
+	if (slot->flags & SLOT_MSG) {
+		flow->msgs_in_flight--;
+		chan->unacked--;
+		chan->user_packets--;
+		chan->ops.tx_free(chan->arg, slot->packet);
+	} else {
+		emit_free(chan, slot->packet);
+	}
+	slot->packet = NULL;
+	flow->in_flight--;
+	flow->n_acked++;
+}
+
+void sendwin_lost(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
+{
+	struct chan_flow *flow = peer->flow;
+
+	stripe_del(flow, slot);
+	slot->flags |= SLOT_LOST;
+	slot_list_add(flow, &flow->lost, slot);
+	flow->n_lost++;
+	chan_ready(chan, peer);
+}
+
+/* Lost again and again: the other side drops it, for want of buffers perhaps. */
+void sendwin_dropped(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
+{
+	uint32_t over;
+
+	sendwin_lost(chan, peer, slot);
+	limit_lost(peer);
+	if (slot->tries < UINT8_MAX)
+		slot->tries++;
+	if (slot->tries < CHAN_TRIES)
+		return;
+	over = slot->tries - CHAN_TRIES;
+	peer->flow->pause_ns =
+		chan->now + min_u64(rtt_timeout(chan, peer) << (over < 10 ? over : 10),
+				    chan->config.rto_max_ns);
+	chan_wake_at(chan, peer->flow->pause_ns);
+}
+
+/* What the packet was to carry is no more: it says so instead. Its number must still arrive. */
+static void make_refusal(struct pm_packet *packet)
+{
+	struct wire_header header = {.length = UINT16_MAX};
+	struct wire_refuse body = {.error = EACCES};
+	struct wire_msg_view view;
+	uint32_t cursor = 0;
+
+	wire_next_msg(packet->data, &header, &cursor, &view);
+	view.msg.kind = WIRE_REFUSE;
+	view.msg.length = sizeof(body);
+	wire_put_msg(packet->data + sizeof(struct wire_header), &view.msg);
+	wire_put_refuse(packet->data + WIRE_OVERHEAD, &body);
+	packet->len = (uint32_t)(WIRE_OVERHEAD + sizeof(body));
+	packet->ext = NULL;
+	packet->ext_len = 0;
+}
+
+static int repeat(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
+{
+	struct chan_flow *flow = peer->flow;
+	struct emit emit = {.type = WIRE_DATA, .seq = slot_seq(chan, peer, slot)};
+	uint8_t others;
+
+	if (slot->flags & SLOT_VOID) {
+		make_refusal(slot->packet);
+		slot->bytes = slot->packet->len;
+		slot->flags &= (uint8_t)~SLOT_VOID;
+	}
+	emit.rails = stripe_rails(chan, peer);
+	if (slot->flags & SLOT_ASK) {
+		/* The timer asks: by another rail, if there is one. */
+		emit.flags = WIRE_F_ACK_NOW;
+		others = emit.rails & (uint8_t) ~(1u << slot->rail);
+		emit.rails = others ? others : emit.rails;
+	} else if (!limit_is_open(peer, 0)) {
+		emit.flags = WIRE_F_ACK_NOW;
+	}
+	if (emit_packet(chan, peer, slot->packet, &emit))
+		return -EAGAIN;
+	slot_list_del(flow, &flow->lost, slot);
+	flow->n_lost--;
+	slot->flags = (slot->flags & (uint8_t) ~(SLOT_LOST | SLOT_ASK)) | SLOT_RETX;
+	slot->sent_ns = chan->now;
+	slot->rail_seq = emit.rail_seq;
+	slot->rail = emit.rail;
+	stripe_add(flow, slot);
+	chan->rails[emit.rail].retransmits++;
+	rtt_arm(chan, peer);
+	return 0;
+}
+
+/* A packet the device still holds may not be touched: it stays lost until a later poll. */
+static int output_lost(struct chan *chan, struct chan_peer *peer, int *posted)
+{
+	struct chan_flow *flow = peer->flow;
+	struct tx_slot *slot;
+	uint16_t index, next;
+	int rc = 0;
+
+	if (chan->now < flow->pause_ns) {
+		chan_wake_at(chan, flow->pause_ns);
+		return 0;
+	}
+	for (index = flow->lost.head; index != CHAN_NIL && limit_may_repeat(peer); index = next) {
+		slot = &flow->slots[index];
+		next = slot->next;
+		if (slot->packet->busy) {
+			rc = -EAGAIN;
+			continue;
+		}
+		if (repeat(chan, peer, slot))
+			return -EAGAIN;
+		(*posted)++;
+	}
+	return rc;
+}
+
+static void queue_pop(struct packet_queue *queue)
+{
+	queue->head = queue->head->next;
+	if (!queue->head)
+		queue->tail = NULL;
+	queue->count--;
+}
+
+/* Popped before it is posted: the link belongs to the device from then on. */
+static int output_queue(struct chan *chan, struct chan_peer *peer, struct packet_queue *queue,
+			uint8_t flags, int *posted)
+{
+	struct pm_packet *packet;
+
+	while ((packet = queue->head) && limit_is_open(peer, 0)) {
+		if ((flags & SLOT_MSG) && !credit_is_open(peer)) {
+			rtt_arm(chan, peer);
+			return 0;
+		}
+		if (sendwin_transmit(chan, peer, packet, flags))
+			return -EAGAIN;
+		queue_pop(queue);
+		(*posted)++;
+	}
+	return 0;
+}
+
+int sendwin_output(struct chan *chan, struct chan_peer *peer, int *posted)
+{
+	struct chan_flow *flow = peer->flow;
+	int rc;
+
+	rc = output_lost(chan, peer, posted);
+	if (!rc || !chan->full)
+		rc |= output_queue(chan, peer, &flow->ctrl, 0, posted);
+	if (!rc && !chan->is_stopped)
+		rc = output_queue(chan, peer, &flow->msgs, SLOT_MSG, posted);
+	return rc ? -EAGAIN : 0;
+}
+
+/* Rails with something in flight, of those in use. */
+static uint8_t rails_in_flight(const struct chan *chan, const struct chan_peer *peer)
+{
+	uint8_t rails = 0;
+	uint32_t i;
+
+	for (i = 0; i < chan->config.n_rails; i++)
+		if (peer->flow->rail[i].bytes)
+			rails |= (uint8_t)(1u << i);
+	return rails & stripe_rails(chan, peer);
+}
+
+static void probe_each(struct chan *chan, struct chan_peer *peer, uint8_t rails)
+{
+	/* One that can't leave now is made up for by the next timeout. */
+	for (; rails; rails &= (uint8_t)(rails - 1))
+		emit_probe(chan, peer, rails & (uint8_t)-rails);
+}
+
+static void repeat_oldest(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->flow;
+	struct tx_slot *slot = sendwin_slot(chan, flow, peer->tx_una);
+
+	chan->stats->timeouts++;
+	slot->flags |= SLOT_ASK;
+	if (!(slot->flags & SLOT_LOST) && !slot->packet->busy)
+		sendwin_lost(chan, peer, slot);
+	limit_timeout(peer);
+	chan_ready(chan, peer);
+}
+
+/*
+ * First a probe on each rail in use: its answer tells which packets are lost, and costs little if none
+ * is. When that brings nothing, the oldest packet goes again, by another rail, and the wait doubles.
+ */
+void sendwin_timeout(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->flow;
+	uint8_t rails;
+
+	if (!sendwin_is_waiting(peer)) {
+		flow->timer_ns = 0;
+		return;
+	}
+	rails = rails_in_flight(chan, peer);
+	if (flow->in_flight && flow->backoff)
+		repeat_oldest(chan, peer);
+	if (rails)
+		probe_each(chan, peer, rails);
+	else if (!flow->in_flight)
+		emit_probe(chan, peer, stripe_rails(chan, peer));
+	rtt_backoff(chan, peer);
+}
+
+static bool is_inside(const struct pm_packet *packet, const uint8_t *addr, uint64_t len)
+{
+	const uint8_t *ext = packet->ext;
+
+	return ext && ext < addr + len && ext + packet->ext_len > addr;
+}
+
+/* The packet goes on with a copy; false: no memory. */
+static bool copy_ext(struct chan *chan, struct pm_packet *packet)
+{
+	size_t size = sizeof(struct ext_copy) + packet->ext_len;
+	struct ext_copy *copy = chan_alloc(chan, size);
+
+	if (!copy)
+		return false;
+	copy->packet = packet;
+	copy->size = size;
+	memcpy(copy->bytes, packet->ext, packet->ext_len);
+	packet->ext = copy->bytes;
+	copy->next = chan->copies;
+	chan->copies = copy;
+	return true;
+}
+
+void sendwin_reap_copies(struct chan *chan, bool is_all)
+{
+	struct ext_copy **at = &chan->copies;
+	struct ext_copy *copy;
+
+	while ((copy = *at)) {
+		if (!is_all && (copy->packet->busy || copy->packet->ext == copy->bytes)) {
+			at = &copy->next;
+			continue;
+		}
+		*at = copy->next;
+		chan_free(chan, copy, copy->size);
+	}
+}
+
+/*
+ * What was sent may have to go again, and the device may be sending it now: it goes on from a copy.
+ * Without memory for that, it is refused when it has to go again.
+ */
+void sendwin_unexport(struct chan *chan, struct chan_peer *peer, const uint8_t *addr, uint64_t len)
+{
+	struct tx_slot *slot;
+	uint32_t seq;
+
+	for (seq = peer->tx_una; seq != peer->tx_next; seq++) {
+		slot = sendwin_slot(chan, peer->flow, seq);
+		if (slot->packet && is_inside(slot->packet, addr, len) &&
+		    !copy_ext(chan, slot->packet))
+			slot->flags |= SLOT_VOID;
+	}
+}
+
+static void queue_clear(struct chan *chan, struct packet_queue *queue)
+{
+	struct pm_packet *packet;
+
+	while ((packet = queue->head)) {
+		queue_pop(queue);
+		chan->ops.tx_free(chan->arg, packet);
+	}
+}
+
+void sendwin_clear(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->flow;
+	uint32_t n_msgs = flow->msgs.count;
+	struct tx_slot *slot;
+
+	for (; peer->tx_una != peer->tx_next; peer->tx_una++) {
+		slot = sendwin_slot(chan, flow, peer->tx_una);
+		if (slot->packet)
+			sendwin_acked(chan, peer, slot);
+	}
+	queue_clear(chan, &flow->ctrl);
+	queue_clear(chan, &flow->msgs);
+	chan->unacked -= n_msgs;
+	chan->user_packets -= n_msgs;
+	flow->timer_ns = 0;
+	dlist_del(&peer->ready);
+}

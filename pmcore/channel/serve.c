@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * serve - answers owed to the operations of other nodes: ranges of exported memory to stream, and
+ * verdicts. A range is a cursor; packets are made from it only when the window has room, so that
+ * messages submitted meanwhile overtake it. Payload goes from user memory without a copy.
+ */
+#include "pmcore/channel/chan_private.h"
+
+#define SERVE_CHUNK 64
+
+static bool has_room(struct chan *chan)
+{
+	struct chan_serve *serve;
+	uint32_t i;
+
+	if (!dlist_is_empty(&chan->serve_free))
+		return true;
+	if (chan->n_serves >= CHAN_SERVES_MAX)
+		return false;
+	serve = chunk_alloc(chan, &chan->serve_chunks, SERVE_CHUNK * sizeof(*serve));
+	if (!serve)
+		return false;
+	for (i = 0; i < SERVE_CHUNK; i++)
+		dlist_add_tail(&chan->serve_free, &serve[i].link);
+	chan->n_serves += SERVE_CHUNK;
+	return true;
+}
+
+struct chan_serve *serve_take(struct chan *chan)
+{
+	struct chan_serve *serve;
+
+	if (!has_room(chan))
+		return NULL;
+	serve = dlist_entry(chan->serve_free.next, struct chan_serve, link);
+	dlist_del(&serve->link);
+	return serve;
+}
+
+void serve_give(struct chan *chan, struct chan_serve *serve)
+{
+	dlist_del(&serve->link);
+	dlist_add_head(&chan->serve_free, &serve->link);
+}
+
+/* Verdicts are short and end an operation: they go before ranges. */
+void serve_verdict(struct chan *chan, struct chan_peer *peer, struct chan_serve *serve, uint32_t op,
+		   uint32_t error)
+{
+	serve->kind = error ? WIRE_REFUSE : WIRE_WRITTEN;
+	serve->op = op;
+	serve->error = error;
+	serve->at = NULL;
+	serve->left = 0;
+	dlist_add_head(&peer->flow->serves, &serve->link);
+	chan_ready(chan, peer);
+}
+
+enum drop_reason serve_read(struct chan *chan, struct chan_peer *peer,
+			    const struct wire_msg_view *view)
+{
+	struct chan_serve *serve;
+	struct wire_read body;
+	void *addr;
+
+	if (wire_get_read(view, &body) || !body.length)
+		return DROP_MALFORMED;
+	serve = serve_take(chan);
+	if (!serve)
+		return DROP_NO_BUFFER;
+	if (region_find(chan->config.regions, body.rkey, body.roffset, body.length, &addr)) {
+		serve_verdict(chan, peer, serve, view->msg.op, EACCES);
+		return DROP_NONE;
+	}
+	serve->kind = WIRE_PLACE;
+	serve->op = view->msg.op;
+	serve->error = 0;
+	serve->at = addr;
+	serve->left = body.length;
+	serve->offset = body.offset;
+	serve->rkey = body.rkey;
+	dlist_add_tail(&peer->flow->serves, &serve->link);
+	chan_ready(chan, peer);
+	return DROP_NONE;
+}
+
+uint32_t serve_payload(const struct chan_peer *peer)
+{
+	uint32_t len = peer->mtu - (uint32_t)CHAN_PLACE_LEN;
+	uint32_t most = UINT16_MAX - (uint32_t)(CHAN_PLACE_LEN - sizeof(struct wire_header));
+
+	return (len < most ? len : most) & ~(uint32_t)(WIRE_ALIGN - 1);
+}
+
+static uint32_t fill_place(const struct chan_peer *peer, const struct chan_serve *serve,
+			   struct pm_packet *packet)
+{
+	uint32_t len = (uint32_t)min_u64(serve->left, serve_payload(peer));
+	struct wire_place body = {.offset = serve->offset};
+	struct wire_msg msg = {
+		.length = (uint16_t)(sizeof(body) + len), .kind = WIRE_PLACE, .op = serve->op};
+
+	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
+	wire_put_place(packet->data + WIRE_OVERHEAD, &body);
+	packet->len = (uint32_t)CHAN_PLACE_LEN;
+	packet->ext = serve->at;
+	packet->ext_len = len;
+	return len;
+}
+
+static void fill_verdict(const struct chan_serve *serve, struct pm_packet *packet)
+{
+	struct wire_refuse body = {.error = serve->error};
+	struct wire_msg msg = {.length = sizeof(body), .kind = serve->kind, .op = serve->op};
+
+	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
+	wire_put_refuse(packet->data + WIRE_OVERHEAD, &body);
+	packet->len = (uint32_t)(WIRE_OVERHEAD + sizeof(body));
+	packet->ext = NULL;
+	packet->ext_len = 0;
+}
+
+/* One packet of the answer: 0 or -EAGAIN. */
+static int send_one(struct chan *chan, struct chan_peer *peer, struct chan_serve *serve)
+{
+	struct pm_packet *packet = emit_alloc(chan);
+	uint32_t len = 0;
+
+	if (!packet)
+		return -EAGAIN;
+	if (serve->kind == WIRE_PLACE)
+		len = fill_place(peer, serve, packet);
+	else
+		fill_verdict(serve, packet);
+	if (sendwin_transmit(chan, peer, packet, 0)) {
+		emit_free(chan, packet);
+		return -EAGAIN;
+	}
+	if (serve->left == len) {
+		serve_give(chan, serve);
+		return 0;
+	}
+	serve->at += len;
+	serve->offset += len;
+	serve->left -= len;
+	return 0;
+}
+
+/* An eighth of the window stays free for messages. 0, -EAGAIN, or 1: more could go at once. */
+int serve_output(struct chan *chan, struct chan_peer *peer, int *posted)
+{
+	struct chan_flow *flow = peer->flow;
+	uint32_t burst = CHAN_BURST;
+	struct chan_serve *serve;
+
+	while (!dlist_is_empty(&flow->serves)) {
+		serve = dlist_entry(flow->serves.next, struct chan_serve, link);
+		if (!limit_is_open(peer, serve->kind == WIRE_PLACE ? peer->limit / 8u : 0))
+			return 0;
+		if (!burst--)
+			return 1;
+		if (send_one(chan, peer, serve))
+			return -EAGAIN;
+		(*posted)++;
+	}
+	return 0;
+}
+
+/* By key, not by address: regions may overlap, the others stay exported. */
+void serve_unexport(struct chan *chan, struct chan_peer *peer, uint64_t rkey)
+{
+	struct dlist *head = &peer->flow->serves;
+	struct dlist *link, *next;
+	struct chan_serve *serve;
+
+	for (link = head->next; link != head; link = next) {
+		next = link->next;
+		serve = dlist_entry(link, struct chan_serve, link);
+		if (!serve->left || serve->rkey != rkey)
+			continue;
+		dlist_del(&serve->link);
+		serve_verdict(chan, peer, serve, serve->op, EACCES);
+	}
+}
+
+void serve_clear(struct chan *chan, struct chan_peer *peer)
+{
+	struct dlist *head = &peer->flow->serves;
+
+	while (!dlist_is_empty(head))
+		serve_give(chan, dlist_entry(head->next, struct chan_serve, link));
+}
+
+void serve_fini(struct chan *chan)
+{
+	chunks_free(chan, &chan->serve_chunks);
+}

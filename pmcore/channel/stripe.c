@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stripe - which rail a packet takes, and which rails are in use. A rail gets what it can drain: the
+ * packet goes where it is expected to be through first, by the bytes in flight and the measured rate.
+ * A rail is out when it stays silent while others answer; it is probed and comes back when it answers.
+ * Only the other side's word about our rail counts: packets that come in by it say nothing.
+ */
+#include "pmcore/channel/chan_private.h"
+
+#define COST_DEFAULT 1000 /* ps per byte, before anything is known */
+#define COST_MAX (1u << 30)
+#define BUSY_BYTES (16 * 1024) /* in flight on a rail that counts as busy */
+#define SILENCE_MIN_NS 5000000
+
+static uint32_t first_rail(uint8_t rails)
+{
+	return (uint32_t)__builtin_ctz(rails);
+}
+
+void stripe_init(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->flow;
+	uint32_t i;
+
+	for (i = 0; i < chan->config.n_rails; i++) {
+		struct rail_state *rail = &flow->rail[i];
+
+		rail->sent.head = CHAN_NIL;
+		rail->sent.tail = CHAN_NIL;
+		rail->bytes = 0;
+		rail->asked = peer->rail_tx[i];
+		rail->asked_ns = 0;
+		rail->answer_ns = chan->now;
+		rail->probe_ns = chan->now;
+		rail->cost = 0;
+	}
+}
+
+/* When all usable rails are out, one that was silent is better than none. */
+uint8_t stripe_rails(const struct chan *chan, const struct chan_peer *peer)
+{
+	uint8_t with_carrier = peer->rails & chan->up;
+	uint8_t live = with_carrier & (uint8_t)~peer->out_rails;
+
+	return live ? live : with_carrier;
+}
+
+static uint32_t cost_of(const struct chan_flow *flow, uint32_t rail, uint32_t unknown)
+{
+	return flow->rail[rail].cost ? flow->rail[rail].cost : unknown;
+}
+
+uint32_t stripe_pick(const struct chan_flow *flow, uint8_t rails, uint32_t bytes)
+{
+	uint32_t best = first_rail(rails);
+	uint32_t cheapest = UINT32_MAX;
+	uint64_t best_time = UINT64_MAX;
+	uint64_t time;
+	uint32_t rail;
+	uint8_t left;
+
+	if (likely(!(rails & (rails - 1))))
+		return best;
+	/* A rail not measured yet counts as good as the best. */
+	for (left = rails; left; left &= (uint8_t)(left - 1)) {
+		rail = first_rail(left);
+		if (flow->rail[rail].cost && flow->rail[rail].cost < cheapest)
+			cheapest = flow->rail[rail].cost;
+	}
+	if (cheapest == UINT32_MAX)
+		cheapest = COST_DEFAULT;
+	for (left = rails; left; left &= (uint8_t)(left - 1)) {
+		rail = first_rail(left);
+		time = (uint64_t)(flow->rail[rail].bytes + bytes) * cost_of(flow, rail, cheapest);
+		if (time < best_time) {
+			best_time = time;
+			best = rail;
+		}
+	}
+	return best;
+}
+
+void stripe_sent(struct chan *chan, struct chan_peer *peer, uint32_t rail, bool is_asking)
+{
+	struct rail_state *state = &peer->flow->rail[rail];
+
+	peer->rail_tx[rail]++;
+	if (!is_asking)
+		return;
+	state->asked = peer->rail_tx[rail];
+	if (state->asked_ns)
+		return;
+	state->asked_ns = chan->now ? chan->now : 1;
+	if (peer->rails & (peer->rails - 1))
+		chan_wake_at(chan, chan->now + SILENCE_MIN_NS);
+}
+
+void stripe_add(struct chan_flow *flow, struct tx_slot *slot)
+{
+	struct rail_state *rail = &flow->rail[slot->rail];
+
+	rail->bytes += slot->bytes;
+	slot->load = rail->bytes;
+	slot_list_add(flow, &rail->sent, slot);
+}
+
+void stripe_del(struct chan_flow *flow, struct tx_slot *slot)
+{
+	struct rail_state *rail = &flow->rail[slot->rail];
+
+	slot_list_del(flow, &rail->sent, slot);
+	rail->bytes -= slot->bytes;
+}
+
+/* Its oldest packet has waited twice as long as one elsewhere that came back: probably lost. */
+static bool is_overdue(const struct chan *chan, const struct chan_flow *flow,
+		       const struct rail_state *rail, uint64_t took)
+{
+	return chan->now - flow->slots[rail->sent.head].sent_ns > 2 * took;
+}
+
+/*
+ * A rail whose only samples were bad ones (a lost packet delayed its ack) is never chosen and so never
+ * measured again; nor is a loss there seen, without a later packet to show the gap. While others are
+ * busy one that is idle or overdue gets cheaper until it is tried.
+ */
+static void forgive_unused(const struct chan *chan, struct chan_flow *flow, uint64_t took)
+{
+	struct rail_state *rail;
+	uint32_t i;
+
+	for (i = 0; i < chan->config.n_rails; i++) {
+		rail = &flow->rail[i];
+		if (!rail->bytes || is_overdue(chan, flow, rail, took))
+			rail->cost -= rail->cost / 32;
+	}
+}
+
+/*
+ * Called before the slot leaves its rail. By Little's law the time until the ack over the bytes in flight
+ * is what a byte costs. Less is believed quickly; more may be a late ack, and is believed slowly.
+ */
+void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot)
+{
+	struct rail_state *rail = &flow->rail[slot->rail];
+	uint64_t took = chan->now - slot->sent_ns;
+	uint32_t cost;
+
+	if (chan->config.n_rails == 1 || slot->flags & SLOT_RETX)
+		return;
+	if (slot->load >= BUSY_BYTES)
+		forgive_unused(chan, flow, took);
+	cost = (uint32_t)min_u64(took * 1000 / slot->load, COST_MAX);
+	if (!rail->cost)
+		rail->cost = cost;
+	else if (cost < rail->cost)
+		rail->cost -= (rail->cost - cost) / 4;
+	else
+		rail->cost += (cost - rail->cost) / 16;
+	if (!rail->cost)
+		rail->cost = 1;
+}
+
+static void rail_returns(struct chan *chan, struct chan_peer *peer, uint32_t rail)
+{
+	peer->out_rails &= (uint8_t) ~(1u << rail);
+	chan->rails[rail].returns++;
+	chan_ready(chan, peer);
+}
+
+void stripe_answer(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t next)
+{
+	struct rail_state *state = &peer->flow->rail[rail];
+
+	/* Old news, or about packets never sent. */
+	if (seq_diff(next, peer->rail_acked[rail]) <= 0 || seq_diff(next, peer->rail_tx[rail]) > 0)
+		return;
+	peer->rail_acked[rail] = next;
+	state->answer_ns = chan->now;
+	if (seq_diff(next, state->asked) < 0) {
+		state->asked_ns = chan->now;
+		return;
+	}
+	state->asked_ns = 0;
+	if (unlikely(peer->out_rails >> rail & 1))
+		rail_returns(chan, peer, rail);
+}
+
+/* What was in flight there goes out over the others. */
+static void rail_abandon(struct chan *chan, struct chan_peer *peer, uint32_t rail)
+{
+	struct chan_flow *flow = peer->flow;
+	uint16_t index;
+
+	while ((index = flow->rail[rail].sent.head) != CHAN_NIL)
+		sendwin_lost(chan, peer, &flow->slots[index]);
+	flow->rail[rail].asked_ns = 0;
+	chan_ready(chan, peer);
+}
+
+static uint64_t silence_limit(const struct chan *chan, const struct chan_peer *peer)
+{
+	uint64_t limit = 2 * rtt_timeout(chan, peer);
+
+	if (chan->config.rail_silence_ns)
+		return chan->config.rail_silence_ns;
+	return limit < SILENCE_MIN_NS ? SILENCE_MIN_NS : limit;
+}
+
+/* Has any other rail answered since @rail was asked in vain? */
+static bool others_answer(const struct chan *chan, const struct chan_peer *peer, uint32_t rail)
+{
+	const struct chan_flow *flow = peer->flow;
+	uint32_t i;
+
+	for (i = 0; i < chan->config.n_rails; i++)
+		if (i != rail && (peer->rails >> i & 1) &&
+		    flow->rail[i].answer_ns > flow->rail[rail].asked_ns)
+			return true;
+	return false;
+}
+
+static uint64_t check_silence(struct chan *chan, struct chan_peer *peer, uint32_t rail)
+{
+	struct rail_state *state = &peer->flow->rail[rail];
+	uint64_t limit = silence_limit(chan, peer);
+	uint8_t others = stripe_rails(chan, peer) & (uint8_t) ~(1u << rail);
+
+	if (!state->asked_ns || !others)
+		return CHAN_NEVER;
+	if (chan->now < state->asked_ns + limit)
+		return state->asked_ns + limit;
+	if (!others_answer(chan, peer, rail)) {
+		/* The peer may just be busy. Ask over the others, to know. */
+		emit_probe(chan, peer, others);
+		return chan->now + limit;
+	}
+	peer->out_rails |= (uint8_t)(1u << rail);
+	state->probe_ns = chan->now + chan->config.probe_ns;
+	chan->rails[rail].deaths++;
+	rail_abandon(chan, peer, rail);
+	return state->probe_ns;
+}
+
+static uint64_t probe_rail(struct chan *chan, struct chan_peer *peer, uint32_t rail)
+{
+	struct rail_state *state = &peer->flow->rail[rail];
+
+	if (chan->now < state->probe_ns)
+		return state->probe_ns;
+	if (chan->up >> rail & 1)
+		emit_probe(chan, peer, (uint8_t)(1u << rail));
+	state->probe_ns = chan->now + chan->config.probe_ns;
+	return state->probe_ns;
+}
+
+uint64_t stripe_timers(struct chan *chan, struct chan_peer *peer)
+{
+	uint64_t next = CHAN_NEVER;
+	uint32_t rail;
+	uint8_t left;
+
+	if (!(peer->rails & (peer->rails - 1)))
+		return CHAN_NEVER;
+	for (left = peer->rails; left; left &= (uint8_t)(left - 1)) {
+		rail = first_rail(left);
+		if (peer->out_rails >> rail & 1)
+			next = min_u64(next, probe_rail(chan, peer, rail));
+		else if (chan->up >> rail & 1)
+			next = min_u64(next, check_silence(chan, peer, rail));
+	}
+	return next;
+}
+
+void stripe_carrier(struct chan *chan, uint32_t rail, bool is_up)
+{
+	uint8_t bit = (uint8_t)(1u << rail);
+	struct chan_peer *peer;
+	struct dlist *link;
+
+	if (is_up == !!(chan->up & bit))
+		return;
+	chan->up ^= bit;
+	chan->full &= (uint8_t)~bit;
+	if (is_up)
+		chan->rails[rail].returns++;
+	else
+		chan->rails[rail].deaths++;
+	for (link = chan->flows.next; link != &chan->flows; link = link->next) {
+		peer = dlist_entry(link, struct chan_flow, link)->peer;
+		if (!(peer->rails & bit) || peer->is_dead)
+			continue;
+		if (is_up)
+			peer->flow->rail[rail].probe_ns = chan->now;
+		else
+			rail_abandon(chan, peer, rail);
+		chan_ready(chan, peer);
+	}
+	chan_wake_at(chan, chan->now);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * submit - the user's side of sending: lends a packet to be filled in place, sends it at once when the
+ * way is free, and else queues it, moving it into the packet before it when there is room.
+ */
+#include "pmcore/channel/chan_private.h"
+
+/* Packets that may wait for a peer's window or credit. */
+static uint32_t queue_max(const struct chan *chan)
+{
+	return chan->config.window < 64 ? chan->config.window : 64;
+}
+
+/*
+ * Transmit buffers that messages may take. An eighth is for control and one-sided data, which have to get
+ * through while messages wait (in a quiesced engine for ever); the spare ones for acks are not part of it.
+ */
+static uint32_t user_max(const struct chan_config *config)
+{
+	uint32_t kept = config->tx_buffers / 8 + CHAN_SPARES;
+
+	if (!config->tx_buffers)
+		return UINT32_MAX;
+	return config->tx_buffers > 2 * kept ? config->tx_buffers - kept : config->tx_buffers / 2;
+}
+
+int chan_reserve(struct chan *chan, struct chan_peer *peer, uint32_t len,
+		 struct pm_packet **ret_packet, void **ret_payload)
+{
+	struct pm_packet *packet;
+	struct chan_flow *flow;
+
+	if (unlikely(peer->is_dead))
+		return -EPIPE;
+	if (unlikely(!len || len > chan_payload_max(peer)))
+		return -EINVAL;
+	flow = peer_flow(chan, peer);
+	if (unlikely(!flow || flow->msgs.count >= queue_max(chan)))
+		goto again;
+	if (unlikely(chan->user_packets >= user_max(&chan->config)))
+		goto again;
+	packet = chan->ops.tx_alloc(chan->arg);
+	if (unlikely(!packet))
+		goto again;
+	if (unlikely(packet->room < WIRE_OVERHEAD + len)) {
+		chan->ops.tx_free(chan->arg, packet);
+		return -EINVAL;
+	}
+	packet->ext = NULL;
+	packet->ext_len = 0;
+	flow->reserved++;
+	chan->user_packets++;
+	*ret_packet = packet;
+	*ret_payload = packet->data + WIRE_OVERHEAD;
+	return 0;
+again:
+	chan->stats->no_buffer++;
+	return -EAGAIN;
+}
+
+void chan_discard(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet)
+{
+	peer->flow->reserved--;
+	chan->user_packets--;
+	chan->ops.tx_free(chan->arg, packet);
+	if (unlikely(peer->is_dead) && !peer->flow->reserved)
+		peer_detach(chan, peer);
+}
+
+static uint32_t padded(uint32_t len)
+{
+	return (len + WIRE_ALIGN - 1) & ~(uint32_t)(WIRE_ALIGN - 1);
+}
+
+/* Moves a datagram behind those of the last queued packet, if it fits. */
+static bool coalesce(const struct chan_peer *peer, struct pm_packet *tail,
+		     const struct pm_packet *packet, uint32_t len)
+{
+	const struct wire_msg msg = {.length = (uint16_t)len, .kind = WIRE_DATAGRAM};
+	uint32_t at = padded(tail->len);
+	uint32_t end = at + (uint32_t)sizeof(msg) + len;
+
+	if (end > peer->mtu || end > tail->room || end - sizeof(struct wire_header) > UINT16_MAX)
+		return false;
+	memset(tail->data + tail->len, 0, at - tail->len);
+	wire_put_msg(tail->data + at, &msg);
+	memcpy(tail->data + at + sizeof(msg), packet->data + WIRE_OVERHEAD, len);
+	tail->len = end;
+	return true;
+}
+
+static void enqueue(struct chan_flow *flow, struct pm_packet *packet)
+{
+	packet->next = NULL;
+	if (flow->msgs.tail)
+		flow->msgs.tail->next = packet;
+	else
+		flow->msgs.head = packet;
+	flow->msgs.tail = packet;
+	flow->msgs.count++;
+}
+
+/* The way is not free. Its number is given now: those queued before it go first. */
+static void submit_queued(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
+			  uint32_t len)
+{
+	struct chan_flow *flow = peer->flow;
+
+	if (flow->msgs.tail && coalesce(peer, flow->msgs.tail, packet, len)) {
+		chan->unacked--;
+		chan->user_packets--;
+		chan->ops.tx_free(chan->arg, packet);
+		return;
+	}
+	enqueue(flow, packet);
+	chan_ready(chan, peer);
+}
+
+void chan_submit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet, uint32_t len,
+		 uint64_t now)
+{
+	struct chan_flow *flow = peer->flow;
+	struct wire_msg msg = {.length = (uint16_t)len, .kind = WIRE_DATAGRAM};
+
+	chan->now = now;
+	if (unlikely(peer->is_dead)) {
+		chan_discard(chan, peer, packet);
+		return;
+	}
+	flow->reserved--;
+	flow->used_ns = now;
+	chan->unacked++;
+	chan->stats->tx_messages++;
+	chan->stats->tx_bytes += len;
+	packet->len = (uint32_t)WIRE_OVERHEAD + len;
+	msg.op = peer->tx_mseq + flow->msgs.count;
+	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
+	if (likely(!flow->msgs.count && credit_is_open(peer) && limit_is_open(peer, 0) &&
+		   !chan->is_stopped) &&
+	    likely(!sendwin_transmit(chan, peer, packet, SLOT_MSG)))
+		return;
+	submit_queued(chan, peer, packet, len);
+}
+
+/* A message that was queued when the engine was frozen. */
+int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len)
+{
+	struct chan_flow *flow = peer_flow(chan, peer);
+	struct wire_msg msg = {.length = (uint16_t)len, .kind = WIRE_DATAGRAM};
+	struct pm_packet *packet;
+
+	if (len > chan_payload_max(peer))
+		return -EINVAL;
+	packet = flow ? chan->ops.tx_alloc(chan->arg) : NULL;
+	if (!packet)
+		return -ENOMEM;
+	if (packet->room < WIRE_OVERHEAD + len) {
+		chan->ops.tx_free(chan->arg, packet);
+		return -EINVAL;
+	}
+	packet->ext = NULL;
+	packet->ext_len = 0;
+	packet->len = (uint32_t)WIRE_OVERHEAD + len;
+	memcpy(packet->data + WIRE_OVERHEAD, bytes, len);
+	msg.op = peer->tx_mseq + flow->msgs.count;
+	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
+	chan->unacked++;
+	chan->user_packets++;
+	submit_queued(chan, peer, packet, len);
+	return 0;
+}
+
+bool chan_is_acked(const struct chan *chan, const struct chan_peer *peer)
+{
+	if (!peer)
+		return !chan->unacked;
+	return !peer->flow || (!peer->flow->msgs.count && !peer->flow->msgs_in_flight);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ack: judging loss by rails, stale and absurd acks, when bare acks leave. */
+#include "tests/unit/channel/rig.h"
+
+static uint32_t outstanding(const struct rig *rig)
+{
+	return rig->peer->tx_next - rig->peer->tx_una;
+}
+
+static void send_many(struct rig *rig, uint32_t n)
+{
+	while (n--)
+		is_int(rig_send(rig, 16, 1), 0);
+}
+
+TAP_TEST(ack_input__cumulative_frees)
+{
+	struct rig *rig = rig_new(1);
+
+	send_many(rig, 5);
+	is_int(rig->n_lent, 5);
+	rig_ack(rig, 3, 0, (uint32_t[WIRE_RAILS]){3});
+	is_int(rig->n_lent, 2);
+	ok(!chan_is_acked(rig->chan, rig->peer));
+	rig_ack(rig, 5, 0, NULL);
+	is_int(rig->n_lent, 0);
+	ok(chan_is_acked(rig->chan, rig->peer));
+	ok(chan_is_acked(rig->chan, NULL));
+	is_int(rig->stats.acks_rx, 2);
+	rig_close(rig);
+}
+
+TAP_TEST(ack_input__stale_changes_nothing)
+{
+	struct rig *rig = rig_new(1);
+
+	send_many(rig, 5);
+	rig_ack(rig, 4, 0, (uint32_t[WIRE_RAILS]){4});
+	rig_ack(rig, 2, 1, (uint32_t[WIRE_RAILS]){5});
+	is_int(rig->peer->tx_una, 4);
+	is_int(outstanding(rig), 1);
+	is_int(rig_poll(rig, 0), 0);
+	rig_close(rig);
+}
+
+TAP_TEST(ack_input__of_packets_never_sent)
+{
+	struct rig *rig = rig_new(1);
+
+	send_many(rig, 2);
+	rig_ack(rig, 3, 0, NULL);
+	is_int(rig->rails[0].drops[DROP_WINDOW], 1);
+	is_int(outstanding(rig), 2);
+	rig_ack(rig, 0, UINT64_MAX, (uint32_t[WIRE_RAILS]){2});
+	is_int(rig->peer->flow->in_flight, 1); /* 1 is shown, 0 is lost, the rest never was */
+	rig_ack(rig, 0, 1, (uint32_t[WIRE_RAILS]){4000});
+	is_int(rig->peer->rail_acked[0], 2);
+	rig_poll(rig, 0);
+	rig_close(rig);
+}
+
+TAP_TEST(ack_input__contradiction_does_not_break_the_window)
+{
+	struct rig *rig = rig_new(1);
+
+	send_many(rig, 4);
+	rig_ack(rig, 0, 1, NULL); /* 1 is shown */
+	rig_ack(rig, 1, 0, NULL); /* and not any more */
+	is_int(rig->peer->tx_una, 2);
+	rig_poll(rig, 100 * MS);
+	rig_poll(rig, 100 * MS);
+	rig_close(rig);
+}
+
+/* A packet is lost exactly when its rail has moved on and the report does not show it. */
+TAP_TEST(ack_input__each_pattern_of_eight_packets_on_one_rail)
+{
+	uint32_t pattern, i;
+
+	for (pattern = 0; pattern < 256; pattern++) {
+		struct rig *rig = rig_new(1);
+		uint32_t first_hole = 0, last = 0, lost = 0;
+
+		send_many(rig, 8);
+		while (pattern >> first_hole & 1)
+			first_hole++;
+		for (i = 0; i < 8; i++)
+			if (pattern >> i & 1)
+				last = i + 1;
+		for (i = 0; i < last; i++)
+			lost += !(pattern >> i & 1);
+		rig_ack(rig, first_hole, pattern >> first_hole >> 1, (uint32_t[WIRE_RAILS]){last});
+		is_int(rig->n_lent, 8 - (uint32_t)__builtin_popcount(pattern));
+		rig->n_sent = 0;
+		rig->peer->limit = 16; /* so much loss lowers it */
+		is_int(rig_poll(rig, 0), lost);
+		for (i = 0; i < rig->n_sent; i++)
+			ok(!(pattern >> rig->sent[i].header.seq & 1));
+		is_int(rig->rails[0].retransmits, lost);
+		rig_close(rig);
+	}
+}
+
+TAP_TEST(ack_input__reordering_between_rails_is_no_loss)
+{
+	struct rig *rig = rig_new(2);
+	uint32_t next[WIRE_RAILS] = {0};
+
+	send_many(rig, 6);
+	/* all of rail 1 is there, nothing of rail 0 */
+	ok(rig->sent[0].rail != rig->sent[1].rail);
+	next[rig->sent[1].rail] = rig->peer->rail_tx[rig->sent[1].rail];
+	rig_ack(rig, 0, 0x15, next);
+	is_int(rig->peer->flow->in_flight, 3);
+	is_int(rig_poll(rig, 0), 0);
+	is_int(rig->rails[0].retransmits + rig->rails[1].retransmits, 0);
+	rig_close(rig);
+}
+
+TAP_TEST(ack_input__piggyback_judges_only_what_it_covers)
+{
+	struct rig *rig = rig_init();
+	uint32_t i;
+
+	rig->config.window = 64;
+	rig->config.credit = 64;
+	rig_open(rig);
+	rig->peer->limit = 64;
+	send_many(rig, 40);
+	/* nothing but the rail's last is shown: it lies beyond the 33 that a header tells of */
+	rig->from.rail_ack = 40;
+	rig_datagram(rig, 0, 0);
+	rig->peer->limit = 64; /* so much loss lowers it */
+	is_int(rig_poll(rig, 0), 33);
+	for (i = 40; i < rig->n_sent; i++)
+		ok(rig->sent[i].header.seq < 33);
+	is_int(rig_take(rig), 0);
+	rig_close(rig);
+}
+
+TAP_TEST(ack_input__lost_but_busy_waits_for_the_device)
+{
+	struct rig *rig = rig_new(1);
+
+	rig->is_slow = true;
+	send_many(rig, 2);
+	rig_ack(rig, 0, 1, NULL);
+	is_int(rig_poll(rig, 0), 0);
+	is_int(rig->peer->flow->lost.head, 0);
+	rig_complete(rig);
+	is_int(rig_poll(rig, 0), 1);
+	is_int(rig_last(rig)->header.seq, 0);
+	is_int(rig_last(rig)->header.rail_seq, 2);
+	rig_complete(rig);
+	rig_close(rig);
+}
+
+TAP_TEST(ack_arrival__gap_is_counted_and_told_once)
+{
+	struct rig *rig = rig_new(1);
+
+	rig_datagram(rig, 0, 0);
+	rig->from.rail_seq += 2;
+	rig_datagram(rig, 3, 3);
+	is_int(rig->rails[0].losses, 2);
+	is_int(rig_poll(rig, 0), 1);
+	is_int(rig_last(rig)->header.type, WIRE_ACK);
+	is_int(rig_last(rig)->header.ack, 1);
+	is_int(rig_last(rig)->header.sack, 2);
+	rig_datagram(rig, 4, 4);
+	is_int(rig_poll(rig, 0), 0);
+	rig_close(rig);
+}
+
+TAP_TEST(ack_arrival__absurd_rail_number)
+{
+	struct rig *rig = rig_new(1);
+
+	rig->from.rail_seq = 1u << 30;
+	rig_datagram(rig, 0, 0);
+	is_int(rig->rails[0].drops[DROP_WINDOW], 1);
+	is_int(rig->peer->rail_rx[0], 0);
+	is_int(rig->peer->rx_next, 0);
+	rig_close(rig);
+}
+
+TAP_TEST(ack_output__every_so_many_or_after_the_delay)
+{
+	struct rig *rig = rig_init();
+	uint32_t i;
+
+	rig->config.ack_every = 4;
+	rig_open(rig);
+	for (i = 0; i < 3; i++) {
+		rig_datagram(rig, i, i);
+		is_int(rig_poll(rig, 0), 0);
+	}
+	rig_datagram(rig, 3, 3);
+	is_int(rig_poll(rig, 0), 1);
+	is_int(rig_last(rig)->header.ack, 4);
+	rig_datagram(rig, 4, 4);
+	is_int(chan_deadline(rig->chan), rig->now + 200 * US);
+	is_int(rig_poll(rig, 199 * US), 0);
+	is_int(rig_poll(rig, US), 1);
+	is_int(rig_last(rig)->header.ack, 5);
+	is_int(rig->stats.acks_tx, 2);
+	while (rig_take(rig) >= 0)
+		;
+	rig_close(rig);
+}
+
+TAP_TEST(ack_output__rides_on_data)
+{
+	struct rig *rig = rig_new(1);
+
+	rig_datagram(rig, 0, 0);
+	rig_datagram(rig, 2, 2);
+	is_int(rig_send(rig, 8, 1), 0);
+	is_int(rig_last(rig)->header.ack, 1);
+	is_int(rig_last(rig)->header.sack, 1);
+	is_int(rig_last(rig)->header.rail_ack, 2);
+	is_int(rig_poll(rig, MS), 0);
+	ok(!rig->peer->flow->ack_ns);
+	rig_close(rig);
+}
+
+TAP_TEST(ack_output__when_asked)
+{
+	struct rig *rig = rig_new(1);
+
+	rig->from.flags = WIRE_F_ACK_NOW;
+	rig_from(rig, WIRE_PROBE, NULL, 0);
+	is_int(rig_poll(rig, 0), 1);
+	is_int(rig_last(rig)->header.type, WIRE_ACK);
+	ok(!(rig_last(rig)->header.flags & WIRE_F_ACK_NOW));
+	rig_close(rig);
+}
+
+TAP_TEST(ack_output__waits_for_a_rail_with_room)
+{
+	struct rig *rig = rig_new(1);
+
+	rig->full = 1;
+	rig->from.flags = WIRE_F_ACK_NOW;
+	rig_datagram(rig, 0, 0);
+	is_int(rig_poll(rig, 0), 0);
+	ok(chan_deadline(rig->chan) > rig->now); /* no spinning: the device wakes us */
+	rig->full = 0;
+	is_int(rig_poll(rig, 0), 1);
+	is_int(rig_take(rig), 0);
+	rig_close(rig);
+}
+
+TAP_TEST(ack_told__rails_take_turns)
+{
+	struct rig *rig = rig_new(3);
+	uint32_t rail, seen = 0;
+
+	for (rail = 0; rail < 3; rail++) {
+		rig->from.rail = (uint8_t)rail;
+		rig->from.rail_seq = 0;
+		rig_datagram(rig, rail, rail);
+	}
+	is_int(rig->peer->flow->news, 7);
+	for (rail = 0; rail < 3; rail++) {
+		is_int(rig_send(rig, 8, 1), 0);
+		seen |= 1u << ((rig_last(rig)->header.flags & WIRE_F_ECHO_MASK) >>
+			       WIRE_F_ECHO_SHIFT);
+	}
+	is_int(seen, 7);
+	is_int(rig->peer->flow->news, 0);
+	rig_close(rig);
+}

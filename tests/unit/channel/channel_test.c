@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* channel: creation, deadlines, fairness of a poll, quiescence. */
+#include "tests/unit/channel/rig.h"
+
+TAP_TEST(chan_create__bad_settings)
+{
+	struct rig *rig = rig_init();
+	const struct chan_config good = rig->config;
+	struct chan *chan = NULL;
+	uint32_t i;
+
+	for (i = 0; i < 9; i++) {
+		struct chan_config bad = good;
+
+		bad.window = i == 0 ? 4 : i == 1 ? 8192 : i == 2 ? 24 : good.window;
+		bad.n_rails = i == 3 ? 0 : i == 4 ? 9 : 1;
+		bad.credit = i == 5 ? 0 : i == 6 ? 17 : good.credit;
+		bad.rx_buffers = i == 7 ? 1 : 64;
+		bad.regions = i == 8 ? NULL : good.regions;
+		is_int(chan_create(&bad, &rig_ops, rig, &chan), -EINVAL);
+	}
+	ok(!chan);
+	rig_open(rig);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_destroy__of_nothing)
+{
+	chan_destroy(NULL);
+	ok(true);
+}
+
+TAP_TEST(chan_deadline__never_when_idle)
+{
+	struct rig *rig = rig_new(2);
+
+	ok(chan_deadline(rig->chan) == UINT64_MAX);
+	is_int(rig_poll(rig, SEC), 0);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_poll__is_bounded_and_serves_all_in_turn)
+{
+	static uint8_t memory[400000];
+	struct rig *rig = rig_init();
+	uint8_t body[sizeof(struct wire_read)];
+	uint32_t from[4] = {0};
+	uint32_t i;
+	uint64_t rkey;
+
+	rig->config.window = 256;
+	rig->is_adding = true;
+	rig_open(rig);
+	is_int(region_add(rig->config.regions, memory, sizeof(memory), &rkey), 0);
+	wire_put_read(body, &(struct wire_read){.rkey = rkey, .length = sizeof(memory)});
+	for (i = 0; i < 4; i++) {
+		rig->from.src = 10 + i;
+		rig->from.rail_seq = 0;
+		rig_message(rig, 0, WIRE_READ, 1, body, sizeof(body));
+		chan_peer_find(rig->chan, 10 + i)->limit = 256;
+	}
+	rig_poll(rig, 0);
+	ok(rig->n_sent <= CHAN_POLL_POSTS + CHAN_BURST);
+	for (i = 0; i < rig->n_sent && i < 4 * CHAN_BURST; i++)
+		from[rig->sent[i].header.dst - 10]++;
+	for (i = 0; i < 4 && rig->n_sent == RIG_POOL; i++)
+		ok(from[i] > 0 || i == 3);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_poll__full_rails_do_not_spin)
+{
+	struct rig *rig = rig_new(1);
+
+	rig->full = 1;
+	is_int(rig_send(rig, 8, 1), 0);
+	is_int(chan_deadline(rig->chan), 0);
+	is_int(rig_poll(rig, 0), 0);
+	ok(chan_deadline(rig->chan) > rig->now);
+	rig->full = 0;
+	is_int(rig_poll(rig, 0), 1);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_quiesce__holds_new_data_only)
+{
+	struct rig *rig = rig_new(1);
+	uint8_t memory[10];
+	uint32_t op;
+
+	is_int(rig_send(rig, 8, 1), 0);
+	is_int(rig_send(rig, 8, 2), 0);
+	chan_quiesce(rig->chan, true);
+	is_int(rig_send(rig, 8, 3), 0);
+	is_int(chan_read(rig->chan, rig->peer, 1, 0, memory, 10, rig->now, &op), -EAGAIN);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 2);
+	ok(!chan_is_quiet(rig->chan));
+	rig_ack(rig, 0, 1, NULL); /* the first one is lost */
+	is_int(rig_poll(rig, 0), 1);
+	is_int(rig_last(rig)->header.seq, 0);
+	rig_ack(rig, 2, 0, NULL);
+	ok(chan_is_quiet(rig->chan));
+	ok(!chan_is_acked(rig->chan, rig->peer));
+	rig_datagram(rig, 0, 0);
+	ok(!chan_is_quiet(rig->chan));
+	is_int(rig_poll(rig, 0), 1); /* the ack does not wait */
+	ok(chan_is_quiet(rig->chan));
+	chan_quiesce(rig->chan, false);
+	is_int(rig_poll(rig, 0), 1);
+	is_int(rig_view(rig_last(rig), 0).payload[0], 3);
+	is_int(rig_take(rig), 0);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_quiesce__one_sided_transfers_come_to_their_end)
+{
+	struct rig *rig = rig_new(1);
+	uint8_t memory[10] = {0}, body[18] = {0};
+	uint32_t op;
+
+	is_int(chan_read(rig->chan, rig->peer, 1, 0, memory, 10, rig->now, &op), 0);
+	chan_quiesce(rig->chan, true);
+	rig_ack(rig, 1, 0, NULL);
+	rig_poll(rig, 0);
+	ok(!chan_is_quiet(rig->chan));
+	rig_message(rig, 0, WIRE_PLACE, op, body, 18);
+	rig_poll(rig, 0);
+	ok(chan_is_quiet(rig->chan));
+	is_int(chan_op_done(rig->chan, op), 0);
+	rig_close(rig);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* input: what is not for us, or not for anybody, is counted and its buffer returned. */
+#include "tests/unit/channel/rig.h"
+
+TAP_TEST(chan_input__each_reason_to_drop)
+{
+	struct rig *rig = rig_new(1);
+	const struct wire_header good = rig->from;
+
+	rig_input(rig, "short", 5, 0);
+	is_int(rig->rails[0].drops[DROP_TRUNCATED], 1);
+	rig->from.version = 2;
+	rig_datagram(rig, 0, 0);
+	is_int(rig->rails[0].drops[DROP_VERSION], 1);
+	rig->from = good;
+	rig->from.key++;
+	rig_datagram(rig, 0, 0);
+	is_int(rig->rails[0].drops[DROP_KEY], 1);
+	rig->from = good;
+	rig->from.dst = 5;
+	rig_datagram(rig, 0, 0);
+	is_int(rig->rails[0].drops[DROP_DESTINATION], 1);
+	rig->from = good;
+	rig->from.src = 5;
+	rig_datagram(rig, 0, 0);
+	is_int(rig->rails[0].drops[DROP_UNKNOWN_PEER], 1);
+	rig->from.src = RIG_SELF;
+	rig_datagram(rig, 0, 0);
+	is_int(rig->rails[0].drops[DROP_UNKNOWN_PEER], 2);
+	is_int(rig->n_rx, 0);
+	is_int(rig->rails[0].rx_packets, 6);
+	is_int(rig_take(rig), -1);
+	ok(!rig->peer->flow);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_input__crc_is_required_when_set)
+{
+	struct rig *rig = rig_init();
+	uint8_t bytes[64] = {0};
+
+	rig->config.crc = true;
+	rig_open(rig);
+	rig_datagram(rig, 0, 0);
+	is_int(rig->rails[0].drops[DROP_CRC], 1);
+	rig->from.type = WIRE_DATA;
+	rig->from.rail_seq = 0;
+	rig->from.length = 9;
+	wire_put_header(bytes, &rig->from);
+	wire_put_msg(bytes + 48, &(struct wire_msg){.length = 1, .kind = WIRE_DATAGRAM});
+	bytes[56] = 42;
+	wire_seal(bytes, 57, NULL, 0);
+	rig_input(rig, bytes, 57, 0);
+	is_int(rig_take(rig), 42);
+	is_int(rig_send(rig, 8, 1), 0);
+	ok(rig_last(rig)->header.flags & WIRE_F_CRC);
+	rig_close(rig);
+}
+
+/* What is not for us is told by its header: neither its CRC nor its body is looked at. */
+TAP_TEST(chan_input__key_and_destination_before_the_body)
+{
+	static const uint8_t nonsense[24] = {0xff, 0xff, 0xff};
+	struct rig *rig = rig_init();
+	struct wire_header good;
+
+	rig->config.crc = true;
+	rig_open(rig);
+	good = rig->from;
+	rig->from.key++;
+	rig_from(rig, WIRE_DATA, nonsense, sizeof(nonsense));
+	is_int(rig->rails[0].drops[DROP_KEY], 1);
+	rig->from.flags = WIRE_F_CRC; /* a wrong one */
+	rig_from(rig, WIRE_ACK, nonsense, sizeof(nonsense));
+	is_int(rig->rails[0].drops[DROP_KEY], 2);
+	rig->from = good;
+	rig->from.dst++;
+	rig_from(rig, WIRE_DATA, nonsense, sizeof(nonsense));
+	is_int(rig->rails[0].drops[DROP_DESTINATION], 1);
+	rig->from = good;
+	rig_from(rig, WIRE_DATA, nonsense, sizeof(nonsense));
+	is_int(rig->rails[0].drops[DROP_CRC], 1);
+	is_int(rig->rails[0].drops[DROP_MALFORMED], 0);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_input__first_contact_adds_the_peer)
+{
+	struct rig *rig = rig_new(1);
+	struct chan_msg msg;
+
+	rig->is_adding = true;
+	rig->from.src = 77;
+	rig_datagram(rig, 0, 0);
+	must(chan_next(rig->chan, &msg) == 1);
+	is_int(msg.src, 77);
+	ok(msg.peer == chan_peer_find(rig->chan, 77));
+	chan_release(rig->chan, msg.cookie);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_input__a_stranger_is_asked_about_now_and_then)
+{
+	struct rig *rig = rig_new(1);
+	int i;
+
+	rig->from.src = 77;
+	for (i = 0; i < 100; i++)
+		rig_datagram(rig, 0, 0);
+	is_int(rig->n_asked, 1);
+	is_int(rig->rails[0].drops[DROP_UNKNOWN_PEER], 100);
+	rig->now += 10 * MS - 1;
+	rig_datagram(rig, 0, 0);
+	is_int(rig->n_asked, 1);
+	/* it has joined meanwhile */
+	rig->now++;
+	rig->is_adding = true;
+	rig_datagram(rig, 0, 0);
+	is_int(rig->n_asked, 2);
+	is_int(rig_take(rig), 0);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_input__any_number_of_strangers)
+{
+	struct rig *rig = rig_new(1);
+	int i;
+
+	for (i = 0; i < 10000; i++) {
+		rig->from.src = 1000 + (uint32_t)i;
+		rig_datagram(rig, 0, 0);
+	}
+	is_int(rig->n_asked, 64);
+	is_int(rig->rails[0].drops[DROP_UNKNOWN_PEER], 10000);
+	rig->now += 10 * MS;
+	for (i = 0; i < 10000; i++) {
+		rig->from.src = 20000 + (uint32_t)i;
+		rig_datagram(rig, 0, 0);
+	}
+	is_int(rig->n_asked, 128);
+	/* who is known is received whoever else sends */
+	rig->from.src = RIG_PEER;
+	rig_datagram(rig, 0, 0);
+	is_int(rig_take(rig), 0);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_input__any_number_of_members)
+{
+	struct rig *rig = rig_new(1);
+	uint32_t i;
+
+	rig->is_adding = true;
+	for (i = 0; i < 200; i++) {
+		rig->from.src = 1000 + i;
+		rig_datagram(rig, 0, 0);
+		is_int(rig_take(rig), 0);
+	}
+	is_int(rig->n_asked, 200);
+	rig_close(rig);
+}
+
+/* Whatever the bytes: no crash, every invariant holds, every buffer comes back. */
+TAP_TEST(chan_input__random_bytes_behind_a_good_header)
+{
+	uint64_t random = tap_seed();
+	struct rig *rig = rig_new(3);
+	uint8_t bytes[256];
+	uint32_t i, k;
+
+	for (i = 0; i < 20000; i++) {
+		struct wire_header header = rig->from;
+		uint32_t len = (uint32_t)(tap_rand(&random) % 150);
+
+		if (i % 50 == 0)
+			rig_send(rig, 20, 1);
+		header.type = (uint8_t)(1 + tap_rand(&random) % 3);
+		header.flags = (uint8_t)tap_rand(&random) & (uint8_t)~WIRE_F_CRC;
+		header.rail = (uint8_t)(tap_rand(&random) % 8);
+		header.rail_seq =
+			rig->peer->rail_rx[header.rail] + (uint32_t)(tap_rand(&random) % 3);
+		header.seq = rig->peer->rx_next + (uint32_t)(tap_rand(&random) % 20) - 2;
+		header.ack = rig->peer->tx_una + (uint32_t)(tap_rand(&random) % 3);
+		header.sack = (uint32_t)tap_rand(&random);
+		header.rail_ack = (uint32_t)(tap_rand(&random) % 100);
+		header.length = (uint16_t)len;
+		wire_put_header(bytes, &header);
+		for (k = 0; k < len; k++)
+			bytes[48 + k] = (uint8_t)(tap_rand(&random) % 4 ? 0 : tap_rand(&random));
+		if (len >= 8) {
+			bytes[50] = (uint8_t)(1 + tap_rand(&random) % 6);
+			bytes[48] = (uint8_t)(len - 8);
+			bytes[49] = 0;
+			bytes[52] = (uint8_t)rig->peer->rx_mseq;
+			bytes[53] = (uint8_t)(rig->peer->rx_mseq >> 8);
+		}
+		rig_input(rig, bytes, 48 + len, 0);
+		rig->n_sent = 0;
+		rig_poll(rig, tap_rand(&random) % MS);
+		while (tap_rand(&random) % 2 && rig_take(rig) >= 0)
+			;
+	}
+	rig_close(rig);
+}

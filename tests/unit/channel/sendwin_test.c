@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sendwin: the window's edge, order of what leaves, repetition, timer, withdrawn memory. */
+#include "tests/unit/channel/rig.h"
+
+TAP_TEST(sendwin__closed_window_queues)
+{
+	struct rig *rig = rig_init();
+	uint32_t i;
+
+	rig->config.window = 8;
+	rig->config.credit = 8;
+	rig_open(rig);
+	for (i = 0; i < 12; i++)
+		is_int(rig_send(rig, 400, (uint8_t)i), 0);
+	is_int(rig->n_sent, 8);
+	ok(rig_last(rig)->header.flags & WIRE_F_ACK_NOW);
+	is_int(rig->peer->flow->msgs.count, 4);
+	rig->from.credit = 100;
+	rig_ack(rig, 1, 0, (uint32_t[WIRE_RAILS]){1});
+	is_int(rig_poll(rig, 0), 1);
+	rig_ack(rig, 9, 0, NULL);
+	is_int(rig_poll(rig, 0), 3);
+	for (i = 0; i < 12; i++) {
+		is_int(rig->sent[i].header.seq, i);
+		is_int(rig_view(&rig->sent[i], 0).msg.op, i);
+		is_int(rig_view(&rig->sent[i], 0).payload[0], i);
+	}
+	rig_close(rig);
+}
+
+TAP_TEST(sendwin__sequence_numbers_wrap)
+{
+	struct rig *rig = rig_new(1);
+	uint32_t i;
+
+	chan_test_set_seq(rig->chan, rig->peer, UINT32_MAX - 20, 3);
+	rig->from.rail_seq = 3;
+	for (i = 0; i < 60; i++) {
+		is_int(rig_send(rig, 100, (uint8_t)i), 0);
+		is_int(rig_last(rig)->header.seq, UINT32_MAX - 20 + i);
+		rig->from.credit = (uint16_t)(rig->peer->tx_mseq + 4);
+		if (i % 3 == 2)
+			rig_ack(rig, rig->peer->tx_next, 0, NULL);
+		rig_poll(rig, 10);
+	}
+	is_int(rig->n_lent, 0);
+	rig_close(rig);
+}
+
+TAP_TEST(sendwin__lost_go_before_new)
+{
+	struct rig *rig = rig_init();
+	uint32_t i;
+
+	rig->config.window = 8;
+	rig->config.credit = 8;
+	rig_open(rig);
+	for (i = 0; i < 10; i++)
+		is_int(rig_send(rig, 400, (uint8_t)i), 0);
+	rig->n_sent = 0;
+	rig->from.credit = 100;
+	rig_ack(rig, 1, 2, (uint32_t[WIRE_RAILS]){5}); /* 0 and 3 are there */
+	rig_poll(rig, 0);
+	is_int(rig->sent[0].header.seq, 1);
+	is_int(rig->sent[1].header.seq, 2);
+	is_int(rig->sent[2].header.seq, 4);
+	is_int(rig->sent[3].header.seq, 8);
+	is_int(rig->n_sent, 4);
+	/* the repetition takes a new number of its rail and the same content */
+	is_int(rig->sent[0].header.rail_seq, 8);
+	is_int(rig_view(&rig->sent[0], 0).payload[0], 1);
+	rig_close(rig);
+}
+
+TAP_TEST(sendwin_timeout__first_asks_then_repeats_the_oldest)
+{
+	struct rig *rig = rig_new(2);
+	uint8_t first;
+
+	is_int(rig_send(rig, 8, 1), 0);
+	is_int(rig_send(rig, 8, 2), 0);
+	first = (uint8_t)rig->sent[0].rail;
+	rig->n_sent = 0;
+	rig_poll(rig, 8 * MS);
+	is_int(rig->n_sent, 2);
+	is_int(rig->sent[0].header.type, WIRE_PROBE);
+	is_int(rig->sent[1].header.type, WIRE_PROBE);
+	ok(rig->sent[0].rail != rig->sent[1].rail);
+	is_int(rig->stats.timeouts, 0);
+	rig->n_sent = 0;
+	rig_poll(rig, 8 * MS);
+	is_int(rig->stats.timeouts, 1);
+	is_int(rig_last(rig)->header.type, WIRE_DATA);
+	is_int(rig_last(rig)->header.seq, 0);
+	ok(rig_last(rig)->header.flags & WIRE_F_ACK_NOW);
+	ok(rig_last(rig)->rail != first);
+	rig_close(rig);
+}
+
+TAP_TEST(sendwin_timeout__busy_packet_is_not_repeated)
+{
+	struct rig *rig = rig_new(1);
+	int i;
+
+	rig->is_slow = true;
+	is_int(rig_send(rig, 8, 1), 0);
+	for (i = 0; i < 5; i++)
+		rig_poll(rig, SEC);
+	is_int(rig->rails[0].retransmits, 0);
+	rig_complete(rig);
+	rig_poll(rig, SEC);
+	is_int(rig->rails[0].retransmits, 1);
+	rig_complete(rig);
+	rig_close(rig);
+}
+
+TAP_TEST(sendwin_dropped__often_waits)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t start;
+	uint32_t i;
+
+	is_int(rig_send(rig, 8, 1), 0);
+	is_int(rig_send(rig, 8, 1), 0);
+	rig_ack(rig, 0, 1, NULL);
+	for (i = 1; i < CHAN_TRIES; i++) {
+		is_int(rig_poll(rig, 10 * US), 1);
+		rig_ack(rig, 0, 1, NULL);
+	}
+	start = rig->now;
+	do {
+		rig->now = chan_deadline(rig->chan) > rig->now ? chan_deadline(rig->chan)
+							       : rig->now + US;
+		rig_poll(rig, 0);
+	} while (rig->rails[0].retransmits < CHAN_TRIES && rig->now < start + SEC);
+	is_int(rig_last(rig)->header.seq, 0);
+	ok(rig->now >= start + 2 * MS && rig->now < start + 10 * MS);
+	rig_close(rig);
+}
+
+static uint8_t memory[4000];
+
+/* The peer reads 4000 bytes of ours; returns its key. */
+static uint64_t be_read(struct rig *rig)
+{
+	uint8_t body[sizeof(struct wire_read)];
+	uint64_t rkey;
+
+	memset(memory, 0x5a, sizeof(memory));
+	is_int(region_add(rig->config.regions, memory, sizeof(memory), &rkey), 0);
+	wire_put_read(body, &(struct wire_read){.rkey = rkey, .length = sizeof(memory)});
+	rig_message(rig, 0, WIRE_READ, 77, body, sizeof(body));
+	rig_poll(rig, 0);
+	return rkey;
+}
+
+static void withdraw(struct rig *rig, uint64_t rkey)
+{
+	region_remove(rig->config.regions, rkey, &(void *){NULL}, &(uint64_t){0});
+	chan_unexport(rig->chan, rkey, memory, sizeof(memory));
+	chan_check(rig->chan);
+	memset(memory, 0, sizeof(memory));
+}
+
+TAP_TEST(sendwin_unexport__sent_packets_go_on_from_a_copy)
+{
+	struct rig *rig = rig_new(1);
+	struct wire_msg_view view;
+	uint64_t rkey;
+
+	rig->is_slow = true;
+	rkey = be_read(rig);
+	ok(rig->sent[0].packet->ext == memory);
+	withdraw(rig, rkey);
+	ok(rig->sent[0].packet->ext != memory);
+	rig_complete(rig);
+	rig_ack(rig, 0, 2, (uint32_t[WIRE_RAILS]){3}); /* 0 and 1 are lost */
+	rig->n_sent = 0;
+	rig_poll(rig, 0);
+	view = rig_view(&rig->sent[0], 0);
+	is_int(view.msg.kind, WIRE_PLACE);
+	is_int(view.msg.op, 77);
+	is_int(view.payload[8], 0x5a);
+	rig_complete(rig);
+	rig_ack(rig, rig->peer->tx_next, 0, NULL);
+	rig_poll(rig, 0);
+	rig_complete(rig);
+	rig_close(rig);
+}
+
+TAP_TEST(sendwin_unexport__elsewhere_changes_nothing)
+{
+	struct rig *rig = rig_new(1);
+	uint8_t other[16];
+
+	be_read(rig);
+	chan_unexport(rig->chan, 1, other, sizeof(other));
+	ok(rig->sent[0].packet->ext == memory);
+	chan_unexport(rig->chan, 1, memory + sizeof(memory), 10);
+	ok(rig->sent[0].packet->ext == memory);
+	rig_close(rig);
+}
+
+TAP_TEST(sendwin_unexport__no_memory_for_the_copy)
+{
+	struct rig *rig = rig_new(1);
+	struct wire_refuse refuse;
+	struct wire_msg_view view;
+
+	be_read(rig);
+	sendwin_slot(rig->chan, rig->peer->flow, 0)->flags |= SLOT_VOID;
+	rig_ack(rig, 0, 1, (uint32_t[WIRE_RAILS]){2});
+	rig->n_sent = 0;
+	rig_poll(rig, 0);
+	view = rig_view(&rig->sent[0], 0);
+	is_int(view.msg.kind, WIRE_REFUSE);
+	is_int(view.msg.op, 77);
+	is_int(wire_get_refuse(&view, &refuse), 0);
+	is_int(refuse.error, EACCES);
+	rig_close(rig);
+}

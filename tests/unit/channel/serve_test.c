@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* serve: streaming what others read, without a copy, in full packets, behind messages. */
+#include "tests/unit/channel/rig.h"
+
+#define PAYLOAD (RIG_MTU - 64)
+
+static uint8_t memory[100000];
+
+static uint64_t export(struct rig *rig)
+{
+	uint64_t rkey = 0;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(memory); i++)
+		memory[i] = (uint8_t)(i * 7 + i / 256);
+	is_int(region_add(rig->config.regions, memory, sizeof(memory), &rkey), 0);
+	return rkey;
+}
+
+static void ask(struct rig *rig, uint32_t seq, uint64_t rkey, uint64_t roffset, uint64_t len)
+{
+	uint8_t body[sizeof(struct wire_read)];
+
+	wire_put_read(body,
+		      &(struct wire_read){
+			      .rkey = rkey, .roffset = roffset, .offset = 5000, .length = len});
+	rig_message(rig, seq, WIRE_READ, 77, body, sizeof(body));
+}
+
+TAP_TEST(serve_read__full_packets_from_user_memory)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t rkey = export(rig);
+	struct wire_place place;
+	uint32_t i, at = 0;
+
+	ask(rig, 0, rkey, 100, 3 * PAYLOAD + 10);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 4);
+	for (i = 0; i < 4; i++) {
+		struct wire_msg_view view = rig_view(&rig->sent[i], 0);
+		uint32_t len = view.msg.length - 8;
+
+		is_int(view.msg.kind, WIRE_PLACE);
+		is_int(view.msg.op, 77);
+		is_int(wire_get_place(&view, &place), 0);
+		is_int(place.offset, 5000 + at);
+		is_int(len, i < 3 ? PAYLOAD : 10);
+		is_int(rig->sent[i].len, i < 3 ? RIG_MTU : 74);
+		is_mem(view.payload + 8, memory + 100 + at, len);
+		ok(rig->sent[i].packet->ext == memory + 100 + at);
+		at += len;
+	}
+	rig_close(rig);
+}
+
+TAP_TEST(serve_read__stops_short_of_the_window)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t rkey = export(rig);
+	uint32_t n;
+
+	rig->peer->limit = 16;
+	ask(rig, 0, rkey, 0, sizeof(memory));
+	rig_poll(rig, 0);
+	n = rig->n_sent;
+	is_int(n, 14); /* an eighth of the window is for messages */
+	is_int(rig_send(rig, 8, 1), 0);
+	is_int(rig_view(rig_last(rig), 0).msg.kind, WIRE_DATAGRAM);
+	rig_ack(rig, rig->peer->tx_next, 0, NULL);
+	ok(rig_poll(rig, 0) > 10);
+	rig_close(rig);
+}
+
+TAP_TEST(serve_read__range_is_checked)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t rkey = export(rig);
+	uint32_t i;
+
+	ask(rig, 0, rkey, sizeof(memory) - 10, 11);
+	ask(rig, 1, rkey + 1, 0, 1);
+	ask(rig, 2, rkey, UINT64_MAX, 2);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 3);
+	for (i = 0; i < 3; i++)
+		is_int(rig_view(&rig->sent[i], 0).msg.kind, WIRE_REFUSE);
+	ask(rig, 3, rkey, 0, 0);
+	is_int(rig->rails[0].drops[DROP_MALFORMED], 1);
+	rig_close(rig);
+}
+
+TAP_TEST(serve_unexport__the_rest_is_refused)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t rkey = export(rig);
+	uint32_t sent;
+
+	ask(rig, 0, rkey, 0, sizeof(memory));
+	rig_poll(rig, 0);
+	sent = rig->n_sent;
+	chan_unexport(rig->chan, rkey + 1, memory, sizeof(memory)); /* another key: not ours */
+	ok(!dlist_is_empty(&rig->peer->flow->serves));
+	chan_unexport(rig->chan, rkey, memory, sizeof(memory));
+	rig_ack(rig, rig->peer->tx_next, 0, NULL);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, sent + 1);
+	is_int(rig_view(rig_last(rig), 0).msg.kind, WIRE_REFUSE);
+	ok(dlist_is_empty(&rig->peer->flow->serves));
+	rig_close(rig);
+}
+
+TAP_TEST(serve_output__no_buffer_waits)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t rkey = export(rig);
+
+	/* the pool is empty but for two buffers of the reserve */
+	while (rig->chan->n_reserve > 2)
+		rig_tx_free(rig, rig->chan->reserve[--rig->chan->n_reserve]);
+	rig->n_kept += rig->n_lent;
+	rig->n_lent = 0;
+	rig->is_dry = true;
+	ask(rig, 0, rkey, 0, 5 * PAYLOAD);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 2);
+	ok(chan_deadline(rig->chan) > rig->now);
+	rig->is_dry = false;
+	is_int(rig_poll(rig, 0), 3);
+	rig_close(rig);
+}
+
+TAP_TEST(serve_read__repeated_request_is_served_once)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t rkey = export(rig);
+
+	ask(rig, 0, rkey, 0, 10);
+	ask(rig, 0, rkey, 0, 10);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 1);
+	is_int(rig->rails[0].drops[DROP_DUPLICATE], 1);
+	rig_close(rig);
+}
