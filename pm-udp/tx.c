@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tx - the transmit pool, the ring of each rail, and its way into the kernel: a lone packet by sendto,
+ * more by sendmmsg with neighbours of one size to one peer merged into one segmented message. The kernel
+ * copies, so a packet is busy only while it waits here.
+ */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "pm-udp/device.h"
+#include "pmcore/util/clock.h"
+#include "pmcore/util/stats.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+
+/* A full rail is tried again that soon; a failed try costs about 1 us. */
+#define RETRY_NS 8000
+/* A message is given up after so many refusals in a row, whatever the error queue says. */
+#define TRIES 4
+
+static const uint8_t zeros[8];
+
+int pmu_tx_init(struct pmu_dev *d, uint32_t n_packets)
+{
+	size_t room = (d->payload + 63) & ~(size_t)63;
+	void *arena;
+
+	d->packets = calloc(n_packets, sizeof(*d->packets));
+	if (!d->packets)
+		return -ENOMEM;
+	d->packet_arena_bytes = room * n_packets;
+	arena = mmap(NULL, d->packet_arena_bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (arena == MAP_FAILED)
+		return -ENOMEM;
+	d->packet_arena = arena;
+	for (uint32_t i = n_packets; i-- > 0;) {
+		struct pm_packet *p = &d->packets[i].pub;
+
+		p->data = d->packet_arena + i * room;
+		p->room = d->payload;
+		p->next = d->free_packets;
+		d->free_packets = p;
+	}
+	return 0;
+}
+
+void pmu_tx_fini(struct pmu_dev *d)
+{
+	if (d->packet_arena)
+		munmap(d->packet_arena, d->packet_arena_bytes);
+	free(d->packets);
+}
+
+struct pm_packet *pmu_tx_alloc(struct pm_dev *dev)
+{
+	struct pmu_dev *d = pmu_of(dev);
+	struct pm_packet *p = d->free_packets;
+
+	if (!p)
+		return NULL;
+	d->free_packets = p->next;
+	p->next = NULL;
+	p->len = 0;
+	p->ext = NULL;
+	p->ext_len = 0;
+	return p;
+}
+
+static void put_back(struct pmu_dev *d, struct pmu_packet *packet)
+{
+	packet->is_freed = false;
+	packet->pub.next = d->free_packets;
+	d->free_packets = &packet->pub;
+}
+
+void pmu_tx_free(struct pm_dev *dev, struct pm_packet *p)
+{
+	struct pmu_packet *packet = (struct pmu_packet *)p;
+
+	assert(!packet->is_freed);
+	if (p->busy)
+		packet->is_freed = true;
+	else
+		put_back(pmu_of(dev), packet);
+}
+
+int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct pm_packet *p)
+{
+	struct pmu_dev *d = pmu_of(dev);
+	struct pmu_rail *rail = &d->rails[r];
+
+	if (rail->is_blocked || rail->tail - rail->head == PMU_RING)
+		return -EAGAIN;
+	rail->items[rail->tail++ % PMU_RING] =
+		(struct pmu_item){(struct pmu_packet *)p, (struct pmu_peer *)peer};
+	p->busy++;
+	d->tx_waiting |= 1u << r;
+	return 0;
+}
+
+static uint32_t length_of(const struct pmu_item *item)
+{
+	return item->packet->pub.len + (item->packet->pub.ext ? item->packet->pub.ext_len : 0);
+}
+
+/* The first @n waiting packets are the kernel's, or lost. */
+static void pop(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n)
+{
+	for (; n; n--) {
+		struct pmu_packet *packet = rail->items[rail->head++ % PMU_RING].packet;
+
+		if (!--packet->pub.busy && packet->is_freed)
+			put_back(d, packet);
+	}
+}
+
+static struct sockaddr_in address_of(const struct pmu_peer *peer, uint32_t rail)
+{
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_port = htons(peer->port),
+				    .sin_addr.s_addr = htonl(peer->address[rail])};
+}
+
+/* Appends a packet to the iovecs, padded to a multiple of 8 if asked; the number used. */
+static uint32_t gather(const struct pm_packet *p, uint32_t pad, struct iovec *iov)
+{
+	uint32_t n = 0;
+
+	iov[n++] = (struct iovec){p->data, p->len};
+	if (p->ext && p->ext_len)
+		iov[n++] = (struct iovec){(void *)p->ext, p->ext_len};
+	if (pad)
+		iov[n++] = (struct iovec){(void *)zeros, pad};
+	return n;
+}
+
+/*
+ * How many packets from @at on make one segmented message: same peer, same length; only the last may be
+ * shorter. Between packets pads to a multiple of 8 keep the receiver's slices aligned, which the wire
+ * format allows; payloads are multiples of 8, so the pads always fit.
+ */
+static uint32_t run_length(const struct pmu_rail *rail, uint32_t at)
+{
+	const struct pmu_item *first = &rail->items[at % PMU_RING];
+	uint32_t len = length_of(first), padded = (len + 7) & ~7u, n = 1;
+	uint32_t most = rail->tail - at;
+
+	if (!rail->has_gso || !len)
+		return 1;
+	if (most > PMU_GSO_SEGMENTS)
+		most = PMU_GSO_SEGMENTS;
+	if (most > PMU_GSO_BYTES / padded)
+		most = PMU_GSO_BYTES / padded;
+	while (n < most) {
+		const struct pmu_item *item = &rail->items[(at + n) % PMU_RING];
+		uint32_t next = length_of(item);
+
+		if (item->peer != first->peer || next > len || !next)
+			break;
+		n++;
+		if (next < len)
+			break;
+	}
+	return n;
+}
+
+static void set_segment(struct pmu_batch *b, uint32_t m, uint16_t segment)
+{
+	struct msghdr *h = &b->msgs[m].msg_hdr;
+	struct cmsghdr *c;
+
+	h->msg_control = &b->control[m];
+	h->msg_controllen = sizeof(b->control[m].room);
+	c = CMSG_FIRSTHDR(h);
+	c->cmsg_level = IPPROTO_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(segment));
+	memcpy(CMSG_DATA(c), &segment, sizeof(segment));
+}
+
+/* Describes what waits on the rail as messages; returns their number. */
+static uint32_t build(struct pmu_dev *d, uint32_t r)
+{
+	struct pmu_rail *rail = &d->rails[r];
+	struct pmu_batch *b = &d->batch;
+	uint32_t m = 0, used = 0, at = rail->head;
+
+	while (at != rail->tail && m < PMU_TX_MSGS) {
+		const struct pmu_item *first = &rail->items[at % PMU_RING];
+		uint32_t n = run_length(rail, at), len = length_of(first), begin = used;
+
+		if (used + 3 * n > PMU_TX_IOVS)
+			break;
+		for (uint32_t i = 0; i < n; i++) {
+			const struct pmu_item *item = &rail->items[(at + i) % PMU_RING];
+
+			used += gather(&item->packet->pub, i + 1 < n ? -len & 7u : 0,
+				       &b->iovs[used]);
+		}
+		b->to[m] = address_of(first->peer, r);
+		b->packets[m] = n;
+		b->msgs[m].msg_hdr = (struct msghdr){.msg_name = &b->to[m],
+						     .msg_namelen = sizeof(b->to[m]),
+						     .msg_iov = &b->iovs[begin],
+						     .msg_iovlen = used - begin};
+		if (n > 1)
+			set_segment(b, m, (uint16_t)((len + 7) & ~7u));
+		m++;
+		at += n;
+	}
+	return m;
+}
+
+/* Hands packets to the kernel; the number taken, or -errno about the first message. */
+static int send_some(struct pmu_dev *d, uint32_t r)
+{
+	struct pmu_rail *rail = &d->rails[r];
+	const struct pmu_item *first = &rail->items[rail->head % PMU_RING];
+	const struct pm_packet *p = &first->packet->pub;
+	struct pmu_batch *b = &d->batch;
+	uint32_t n_msgs;
+	int sent, packets = 0;
+
+	rail->calls++;
+	if (rail->tail - rail->head == 1 && !p->ext) {
+		struct sockaddr_in to = address_of(first->peer, r);
+
+		b->packets[0] = 1;
+		return sendto(rail->fd, p->data, p->len, MSG_DONTWAIT | MSG_NOSIGNAL,
+			      (struct sockaddr *)&to, sizeof(to)) < 0
+			       ? -errno
+			       : 1;
+	}
+	n_msgs = build(d, r);
+	if (n_msgs == 1)
+		return sendmsg(rail->fd, &b->msgs[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+			       ? -errno
+			       : (int)b->packets[0];
+	sent = sendmmsg(rail->fd, b->msgs, n_msgs, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent < 0)
+		return -errno;
+	for (int m = 0; m < sent; m++)
+		packets += (int)b->packets[m];
+	return packets;
+}
+
+/*
+ * The kernel refused the first message. If that only was news about earlier ones (the error queue was not
+ * empty) it is tried again, else it is lost.
+ */
+static void refuse(struct pmu_dev *d, uint32_t r, int error, bool is_last_try)
+{
+	struct pmu_rail *rail = &d->rails[r];
+	uint32_t n = d->batch.packets[0];
+
+	if (pmu_error_drain(d, r) > 0 && !is_last_try)
+		return;
+	if (n > 1 &&
+	    (error == EIO || error == EINVAL || error == EOPNOTSUPP || error == EMSGSIZE)) {
+		rail->has_gso = false;
+		return;
+	}
+	pmu_error_note(d, r, rail->items[rail->head % PMU_RING].peer, error);
+	rail->lost += n;
+	pop(d, rail, n);
+}
+
+bool pmu_tx_flush(struct pmu_dev *d, uint32_t r)
+{
+	struct pmu_rail *rail = &d->rails[r];
+	unsigned int tries = 0;
+
+	while (rail->head != rail->tail) {
+		int sent;
+
+		if (rail->fd < 0) {
+			/* suspended, or the interface is gone: the channel repairs what was under way */
+			rail->lost += rail->tail - rail->head;
+			pop(d, rail, rail->tail - rail->head);
+			break;
+		}
+		sent = send_some(d, r);
+		if (sent > 0) {
+			pop(d, rail, (uint32_t)sent);
+			tries = 0;
+		} else if (sent == -EAGAIN) {
+			if (!rail->is_blocked)
+				d->env.rails[r].full++;
+			rail->is_blocked = true;
+			rail->retry_at = clock_monotonic_ns() + RETRY_NS;
+			return false;
+		} else if (sent != -EINTR) {
+			refuse(d, r, -sent, ++tries % TRIES == 0);
+		}
+	}
+	rail->is_blocked = false;
+	d->tx_waiting &= ~(1u << r);
+	return true;
+}
+
+void pmu_tx_kick(struct pm_dev *dev)
+{
+	struct pmu_dev *d = pmu_of(dev);
+	uint32_t waiting = d->tx_waiting;
+
+	for (; waiting; waiting &= waiting - 1) {
+		uint32_t r = (uint32_t)__builtin_ctz(waiting);
+
+		if (!d->rails[r].is_blocked || clock_monotonic_ns() >= d->rails[r].retry_at)
+			pmu_tx_flush(d, r);
+	}
+}
+
+void pmu_tx_forget(struct pmu_dev *d, const struct pmu_peer *peer)
+{
+	for (uint32_t r = 0; r < d->dev.n_rails; r++) {
+		struct pmu_rail *rail = &d->rails[r];
+		uint32_t at = rail->head, kept = rail->head, end = rail->tail;
+
+		for (; at != end; at++) {
+			struct pmu_item item = rail->items[at % PMU_RING];
+
+			if (item.peer != peer) {
+				rail->items[kept++ % PMU_RING] = item;
+				continue;
+			}
+			if (!--item.packet->pub.busy && item.packet->is_freed)
+				put_back(d, item.packet);
+		}
+		rail->tail = kept;
+	}
+}
