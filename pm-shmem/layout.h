@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * layout - every byte of the shared segment, and nothing else. All processes of a job on a host map it.
+ *
+ *   header page | slots, one per process | areas, one per ordered pair (sender, receiver)
+ *   area = message part: heads page, cells, bytes | bulk part: heads page, chunks
+ *
+ * A word has exactly one writer unless its comment says otherwise. Each line (64 bytes) is written by one
+ * side only, so that nobody's writes slow down another's reads. The file is sparse: a pair that never
+ * talks has no pages.
+ */
+#ifndef PM_SHMEM_LAYOUT_H
+#define PM_SHMEM_LAYOUT_H
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PMS_LINE 64
+#define PMS_PAGE 4096
+#define PMS_SLOTS 256 /* processes per host and job */
+#define PMS_WORDS (PMS_SLOTS / 64)
+#define PMS_RING_MIN 16384u /* bytes of a byte ring, power of two */
+#define PMS_RING_MAX (1u << 24)
+#define PMS_INLINE 56 /* message bytes that travel in the cell itself */
+#define PMS_CHUNKS 16 /* of a pair's bulk ring: together they stay in the caches of both sides */
+#define PMS_CHUNK_BYTES 16384           /* 32768 is as fast for megabytes, 6 % slower for 64 KiB */
+#define PMS_LEASES 32                   /* one-sided operations outstanding per pair */
+#define PMS_MAGIC 0x31304d4853534f50ull /* "POSSHM01"; changes with any change of this file */
+
+/* How the first process of the host found large data to move fastest. */
+enum pms_large { PMS_LARGE_UNKNOWN, PMS_LARGE_RING, PMS_LARGE_CMA };
+
+struct pms_header {
+	_Atomic uint64_t magic; /* PMS_MAGIC, written last: before that the segment is not made */
+	uint64_t id;            /* random, tells this segment from any other of any host */
+	uint64_t key_check; /* a hash of the job key other than the one in the directory's name */
+	uint32_t ring;      /* bytes of a pair's byte ring */
+	uint32_t mtu;       /* largest datagram, bytes */
+	uint32_t large;     /* enum pms_large; written once, under the lock */
+};
+
+/*
+ * A slot belongs to the process that holds the lock on its byte of the file (liveness.h). A slot in state
+ * LIVE whose lock is free belonged to a process that was killed.
+ */
+enum pms_slot_state { PMS_SLOT_FREE, PMS_SLOT_LIVE, PMS_SLOT_LEFT };
+
+struct pms_slot {
+	/* who: written under the segment lock, before state becomes LIVE */
+	alignas(PMS_LINE) _Atomic uint32_t state; /* enum pms_slot_state */
+	uint32_t node;                            /* number in the job */
+	uint32_t pid;                             /* as seen in the pid namespace pid_ns */
+	uint32_t uses;                            /* processes that had this slot so far */
+	uint64_t instance;                        /* random, tells the users of a slot apart */
+	uint64_t pid_ns;                          /* inode of the pid namespace, 0 = unknown */
+	uint32_t has_membarrier;                  /* its senders need no fence, see wakeup.c */
+	/* arm count while asleep or about to be, 0 while awake; the owner sets it, a waker clears it */
+	alignas(PMS_LINE) _Atomic uint32_t sleeping;
+	/* bit i: process i sends to this one; set by i at its first message, cleared by the owner */
+	alignas(PMS_LINE) _Atomic uint64_t contacts[PMS_WORDS];
+	/* bit i: this process may touch the areas it shares with i; written by the owner */
+	alignas(PMS_LINE) _Atomic uint64_t refers[PMS_WORDS];
+};
+
+/*
+ * A cell of a message ring. The word is written last and tells in one piece whether the cell is full:
+ * bits 0..31 position of the message + 1, 32..55 length in bytes, 56..63 kind.
+ */
+struct pms_cell {
+	alignas(PMS_LINE) _Atomic uint64_t word;
+	_Atomic uint64_t data[PMS_INLINE / 8]; /* the message, or where it is; meaning by kind */
+};
+
+enum pms_kind {
+	PMS_KIND_INLINE = 1, /* data is the message */
+	PMS_KIND_BYTES = 2,  /* data[0] is the offset of the message in the byte ring */
+	PMS_KIND_READ = 3,   /* data is a struct pms_request */
+	PMS_KIND_WRITE = 4,  /* the same */
+};
+
+/* A one-sided operation asked of its target. */
+struct pms_request {
+	uint64_t rkey;
+	uint64_t roffset; /* in the region, bytes */
+	uint64_t len;     /* bytes */
+	uint64_t local;   /* address of the initiator's memory, for a copy across address spaces */
+	uint32_t op;      /* the initiator's name of the operation */
+	uint32_t lease;   /* index in pms_bulk_head.leases, PMS_LEASES = no such copy allowed */
+};
+
+/* First page of the message part of an area. */
+struct pms_ring_head {
+	alignas(PMS_LINE) _Atomic uint32_t head;    /* consumer: cells before it are free again */
+	alignas(PMS_LINE) _Atomic uint32_t blocked; /* producer: asleep until the head moves */
+};
+
+/* A chunk of the bulk ring is announced by this line; its data is at the same index. */
+struct pms_chunk {
+	alignas(PMS_LINE) _Atomic uint64_t seq; /* position + 1, written last */
+	uint64_t offset;                        /* in the operation, bytes */
+	uint32_t op;                            /* the initiator's name of the operation */
+	uint32_t kind;                          /* enum pms_chunk_kind */
+	uint32_t len;                           /* data bytes of this chunk */
+	int32_t error;                          /* of PMS_CHUNK_REFUSE: -errno */
+};
+
+enum pms_chunk_kind {
+	PMS_CHUNK_DATA = 1,   /* target to initiator: part of the data of a read */
+	PMS_CHUNK_GRANT = 2,  /* target to initiator: send the data of your write */
+	PMS_CHUNK_DONE = 3,   /* target to initiator: all has been copied */
+	PMS_CHUNK_REFUSE = 4, /* target to initiator: not allowed or not possible */
+	PMS_CHUNK_PUT = 5,    /* initiator to target: part of the data of a write */
+	PMS_CHUNK_CANCEL = 6, /* initiator to target: forget the operation, then refuse it */
+};
+
+/* First page of the bulk part of an area; its producer is the initiator that gives the leases. */
+struct pms_bulk_head {
+	alignas(PMS_LINE) _Atomic uint64_t head;    /* consumer: chunks before it are free again */
+	alignas(PMS_LINE) _Atomic uint32_t blocked; /* producer: asleep until the head moves */
+	alignas(PMS_LINE) struct pms_chunk chunks[PMS_CHUNKS];
+	/* permission to copy to or from the initiator's memory: op << 8 | enum pms_lease, both write */
+	alignas(PMS_LINE) _Atomic uint64_t leases[PMS_LEASES];
+};
+
+enum pms_lease { PMS_LEASE_NONE, PMS_LEASE_GIVEN, PMS_LEASE_IN_USE };
+
+#define PMS_SLOTS_OFFSET PMS_PAGE
+#define PMS_AREAS_OFFSET (PMS_PAGE + PMS_SLOTS * sizeof(struct pms_slot))
+#define PMS_BULK_BYTES (PMS_PAGE + PMS_CHUNKS * PMS_CHUNK_BYTES)
+
+/* Cells of a message ring whose byte ring has @ring bytes: one per 256 of them. */
+static inline uint32_t pms_cells(uint32_t ring)
+{
+	return ring / 256;
+}
+
+/* Bytes of the message part of an area. */
+static inline uint64_t pms_ring_bytes(uint32_t ring)
+{
+	return PMS_PAGE + pms_cells(ring) * sizeof(struct pms_cell) + (uint64_t)ring;
+}
+
+static inline uint64_t pms_area_bytes(uint32_t ring)
+{
+	return pms_ring_bytes(ring) + PMS_BULK_BYTES;
+}
+
+static inline uint64_t pms_area_offset(uint32_t ring, uint32_t from, uint32_t to)
+{
+	return PMS_AREAS_OFFSET + ((uint64_t)from * PMS_SLOTS + to) * pms_area_bytes(ring);
+}
+
+static_assert(sizeof(struct pms_cell) == PMS_LINE, "a small message is one line");
+static_assert(sizeof(struct pms_chunk) == PMS_LINE, "an announcement is one line");
+static_assert(sizeof(struct pms_slot) == 4 * PMS_LINE, "a slot is four lines");
+static_assert(sizeof(struct pms_header) <= PMS_PAGE, "the header fits its page");
+static_assert(sizeof(struct pms_ring_head) <= PMS_PAGE, "the heads fit their page");
+static_assert(sizeof(struct pms_bulk_head) <= PMS_PAGE, "the bulk heads fit their page");
+static_assert(sizeof(struct pms_request) <= PMS_INLINE, "a request fits a cell");
+static_assert(PMS_AREAS_OFFSET % PMS_PAGE == 0, "areas can be mapped");
+
+#endif
