@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* node - who we are, who the others are, and what is known about them. */
+#include <errno.h>
+
+#include "pmcore/api/context.h"
+
+int pmGetAddress(pmContext handle, void *buf, size_t *len)
+{
+	struct context *ctx = context_get(handle);
+	int n;
+
+	if (!ctx)
+		return EBADF;
+	if (!buf || !len)
+		return fail(EINVAL, "pmGetAddress: no place for the address");
+	n = composite_address(ctx->c, buf, *len);
+	if (n < 0)
+		return fail(-n, "pmGetAddress: %zu bytes are too few: give PM_ADDRESS_MAX", *len);
+	*len = (size_t)n;
+	return PM_SUCCESS;
+}
+
+int pmAddNode(pmContext handle, pmNode node, const void *addr, size_t len)
+{
+	struct context *ctx = context_get(handle);
+	int err;
+
+	if (!ctx)
+		return EBADF;
+	if (!addr || node == PM_NODE_ANY)
+		return fail(EINVAL, "pmAddNode: no address, or PM_NODE_ANY");
+	err = composite_add(ctx->c, node, addr, len);
+	return err ? fail_why(ctx, err) : PM_SUCCESS;
+}
+
+int pmRemoveNode(pmContext handle, pmNode node)
+{
+	struct context *ctx = context_get(handle);
+	struct composite_node *n;
+
+	if (!ctx)
+		return EBADF;
+	n = nodemap_get(&ctx->c->nodes, node);
+	if (!n)
+		return fail(ENOENT, "pmRemoveNode: node %u was never in contact", node);
+	for (uint32_t i = 0; i < ctx->sends.used; i++) {
+		struct send_slot *s = (struct send_slot *)ctx->sends.slots + i;
+
+		if (!(s->slot.generation & 1) || s->node != n)
+			continue;
+		n->ops->send(n->link, n->peer, s->cookie, 0);
+		slot_close(&ctx->sends, (uint64_t)s->slot.generation << 32 | (i + 1), &s->slot);
+	}
+	composite_remove(ctx->c, node);
+	return PM_SUCCESS;
+}
+
+int pmSetResolver(pmContext handle, pmResolver resolver, void *arg)
+{
+	struct context *ctx = context_get(handle);
+
+	if (!ctx)
+		return EBADF;
+	ctx->c->resolver = resolver;
+	ctx->c->resolver_arg = arg;
+	return PM_SUCCESS;
+}
+
+int pmGetSelf(pmContext handle, pmNode *ret_node)
+{
+	struct context *ctx = context_get(handle);
+
+	if (!ctx)
+		return EBADF;
+	if (!ret_node)
+		return fail(EINVAL, "pmGetSelf: no place for the node");
+	*ret_node = ctx->c->self;
+	return PM_SUCCESS;
+}
+
+static uint32_t smallest_mtu(const struct composite *c)
+{
+	uint32_t smallest = UINT32_MAX;
+
+	for (unsigned int i = 0; i < c->n_slots; i++) {
+		uint32_t mtu = c->slots[i].ops.mtu(c->slots[i].link, NULL);
+
+		if (mtu < smallest)
+			smallest = mtu;
+	}
+	return smallest;
+}
+
+int pmGetMtu(pmContext handle, pmNode node, size_t *ret_mtu)
+{
+	struct context *ctx = context_get(handle);
+	struct composite_node *n;
+	int err;
+
+	if (!ctx)
+		return EBADF;
+	if (!ret_mtu)
+		return fail(EINVAL, "pmGetMtu: no place for the size");
+	if (node == PM_NODE_ANY) {
+		*ret_mtu = smallest_mtu(ctx->c);
+		return PM_SUCCESS;
+	}
+	err = composite_node(ctx->c, node, &n);
+	if (err)
+		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+	*ret_mtu = n->mtu;
+	return PM_SUCCESS;
+}
+
+int pmGetDeviceName(pmContext handle, pmNode node, const char **ret_name)
+{
+	struct context *ctx = context_get(handle);
+	struct composite_node *n;
+	int err;
+
+	if (!ctx)
+		return EBADF;
+	if (!ret_name)
+		return fail(EINVAL, "pmGetDeviceName: no place for the name");
+	err = composite_node(ctx->c, node, &n);
+	if (err)
+		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+	*ret_name = ctx->c->slots[n->slot].device;
+	return PM_SUCCESS;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* receive - taking datagrams and giving their buffers back. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pmcore/api/context.h"
+
+/* First what was stashed, then one round over the links. 1, 0 or -EPIPE. */
+static int take(struct context *ctx, struct stashed *ret)
+{
+	struct composite_inbound inbound;
+	int got;
+
+	if (__builtin_expect(ctx->stash_count > 0, 0)) {
+		*ret = ctx->stash[ctx->stash_head];
+		ctx->stash_head = (ctx->stash_head + 1) % ctx->stash_room;
+		ctx->stash_count--;
+		return 1;
+	}
+	if (__builtin_expect(ctx->n_dead > 0, 0)) {
+		ret->in.src = ctx->dead[--ctx->n_dead];
+		return -EPIPE;
+	}
+	got = composite_poll(ctx->c, &inbound);
+	if (got) {
+		ret->in = inbound.in;
+		ret->link = inbound.slot;
+		ret->owned = NULL;
+	}
+	return got;
+}
+
+static int report_dead(struct context *ctx, uint32_t node)
+{
+	const struct composite_node *n = nodemap_get(&ctx->c->nodes, node);
+
+	if (n && n->why)
+		return fail(EPIPE, "%s", n->why);
+	return fail(EPIPE, "node %u: %s", node, pmErrorString(EPIPE));
+}
+
+int pmReceive(pmContext handle, void **ret_buf, size_t *ret_len, pmNode *ret_src, pmDesc *ret_desc)
+{
+	struct context *ctx = context_get(handle);
+	struct inbound_slot *s;
+	struct stashed m;
+	int got;
+
+	if (!ctx)
+		return EBADF;
+	if (!ret_buf || !ret_len || !ret_src || !ret_desc)
+		return fail(EINVAL, "pmReceive: no place for an output");
+	if (ctx->inbound.n_open == ctx->inbound.capacity)
+		return ENOBUFS;
+	got = take(ctx, &m);
+	if (got == 0)
+		return ENOBUFS;
+	if (got < 0) {
+		*ret_src = m.in.src;
+		return report_dead(ctx, m.in.src);
+	}
+	s = slot_open(&ctx->inbound, struct inbound_slot, ret_desc);
+	s->link = m.link;
+	s->owned = m.owned;
+	s->cookie = m.in.cookie;
+	*ret_buf = m.in.buf;
+	*ret_len = m.in.len;
+	*ret_src = m.in.src;
+	return PM_SUCCESS;
+}
+
+int pmReleaseReceiveBuffer(pmContext handle, pmDesc desc)
+{
+	struct context *ctx = context_get(handle);
+	struct inbound_slot *s;
+
+	if (!ctx)
+		return EBADF;
+	s = slot_get(&ctx->inbound, struct inbound_slot, desc);
+	if (!s)
+		return fail(EBADF, "receive descriptor: not open: it was released before");
+	if (s->owned)
+		free(s->owned);
+	else
+		ctx->c->slots[s->link].ops.release(ctx->c->slots[s->link].link, s->cookie);
+	slot_close(&ctx->inbound, desc, &s->slot);
+	return PM_SUCCESS;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * save - quiescing, saving and restoring. The saved form is a header, the datagrams received but unread,
+ * and the links' own states:
+ *
+ *   struct saved_header; per datagram u32 source, u32 length, bytes; composite state
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pmcore/api/context.h"
+#include "pmcore/util/clock.h"
+
+#define SAVED_MAGIC 0x3144455641534d50ull /* "PMSAVED1" */
+
+struct saved_header {
+	uint64_t magic;
+	uint32_t node;
+	uint32_t n_unread;
+	uint64_t unread_bytes; /* of the datagram part */
+	uint64_t total;        /* bytes of all */
+};
+
+struct saved_datagram {
+	uint32_t src;
+	uint32_t len;
+};
+
+/* Makes a stashed datagram our own, so that no link buffer stays lent: giving one back may owe
+ * the peer an ack, which has to be out before the context is quiet. */
+static int own(struct context *ctx, struct stashed *s)
+{
+	struct composite_slot *slot = &ctx->c->slots[s->link];
+
+	if (s->owned)
+		return 0;
+	s->owned = malloc(s->in.len);
+	if (!s->owned)
+		return -ENOMEM;
+	memcpy(s->owned, s->in.buf, s->in.len);
+	slot->ops.release(slot->link, s->in.cookie);
+	s->in.buf = s->owned;
+	return 0;
+}
+
+static int own_all(struct context *ctx)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < ctx->stash_count && !err; i++)
+		err = own(ctx, &ctx->stash[(ctx->stash_head + i) % ctx->stash_room]);
+	return err;
+}
+
+int pmQuiesce(pmContext handle, int timeout_ms)
+{
+	struct context *ctx = context_get(handle);
+	uint64_t end;
+	int err;
+
+	if (!ctx)
+		return EBADF;
+	end = timeout_ms < 0 ? UINT64_MAX : clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
+	ctx->is_quiet = true;
+	while (!(err = own_all(ctx)) && (err = composite_quiesce(ctx->c)) == -EAGAIN) {
+		if (!context_progress(ctx)) {
+			if (clock_monotonic_ns() >= end)
+				return fail(ETIMEDOUT, "pmQuiesce: peers did not ack within %d ms",
+					    timeout_ms);
+			sched_yield();
+		}
+	}
+	return err ? fail(-err, "pmQuiesce: %s", pmErrorString(-err)) : PM_SUCCESS;
+}
+
+int pmResume(pmContext handle)
+{
+	struct context *ctx = context_get(handle);
+
+	if (!ctx)
+		return EBADF;
+	ctx->is_quiet = false;
+	composite_resume(ctx->c);
+	return PM_SUCCESS;
+}
+
+static size_t unread_bytes(const struct context *ctx)
+{
+	size_t sum = 0;
+
+	for (uint32_t i = 0; i < ctx->stash_count; i++)
+		sum += sizeof(struct saved_datagram) +
+		       ctx->stash[(ctx->stash_head + i) % ctx->stash_room].in.len;
+	return sum;
+}
+
+static void put_unread(const struct context *ctx, uint8_t *at)
+{
+	for (uint32_t i = 0; i < ctx->stash_count; i++) {
+		const struct stashed *s = &ctx->stash[(ctx->stash_head + i) % ctx->stash_room];
+		struct saved_datagram d = {s->in.src, s->in.len};
+
+		memcpy(at, &d, sizeof(d));
+		memcpy(at + sizeof(d), s->in.buf, d.len);
+		at += sizeof(d) + d.len;
+	}
+}
+
+int pmSaveContext(pmContext handle, void *buf, size_t size, size_t *ret_len)
+{
+	struct context *ctx = context_get(handle);
+	struct saved_header h = {.magic = SAVED_MAGIC};
+	uint8_t *at = buf;
+	size_t head;
+	int n;
+
+	if (!ctx)
+		return EBADF;
+	if ((!buf && size) || !ret_len)
+		return fail(EINVAL, "pmSaveContext: no place for the state or its length");
+	if (!ctx->is_quiet || ctx->is_armed || ctx->sends.n_open || ctx->inbound.n_open ||
+	    ctx->ops.n_open)
+		return fail(EBUSY,
+			    "pmSaveContext: quiesce first and close all descriptors (%u send, %u "
+			    "receive, %u one-sided are open)",
+			    ctx->sends.n_open, ctx->inbound.n_open, ctx->ops.n_open);
+	if (own_all(ctx))
+		return fail(ENOMEM, "pmSaveContext: out of memory");
+	h.unread_bytes = unread_bytes(ctx);
+	head = sizeof(h) + h.unread_bytes;
+	n = composite_save(ctx->c, size > head ? at + head : NULL, size > head ? size - head : 0);
+	if (n < 0)
+		return fail_why(ctx, n);
+	h.node = ctx->c->self;
+	h.n_unread = ctx->stash_count;
+	h.total = head + (size_t)n;
+	*ret_len = h.total;
+	if (h.total > size)
+		return ENOSPC;
+	memcpy(at, &h, sizeof(h));
+	put_unread(ctx, at + sizeof(h));
+	return PM_SUCCESS;
+}
+
+/* Walks the datagram part; 0 or -EINVAL. */
+static int check_unread(const uint8_t *at, size_t len, uint32_t count)
+{
+	struct saved_datagram d;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (len < sizeof(d))
+			return -EINVAL;
+		memcpy(&d, at, sizeof(d));
+		if (!d.len || d.len > len - sizeof(d))
+			return -EINVAL;
+		at += sizeof(d) + d.len;
+		len -= sizeof(d) + d.len;
+	}
+	return len ? -EINVAL : 0;
+}
+
+static int get_unread(struct context *ctx, const uint8_t *at, uint32_t count)
+{
+	struct saved_datagram d;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct stashed s = {0};
+
+		memcpy(&d, at, sizeof(d));
+		s.owned = malloc(d.len);
+		if (!s.owned)
+			return -ENOMEM;
+		memcpy(s.owned, at + sizeof(d), d.len);
+		s.in.buf = s.owned;
+		s.in.src = d.src;
+		s.in.len = d.len;
+		if (context_stash(ctx, &s)) {
+			free(s.owned);
+			return -ENOMEM;
+		}
+		at += sizeof(d) + d.len;
+	}
+	return 0;
+}
+
+int pmRestoreContext(pmContext handle, const void *buf, size_t len)
+{
+	struct context *ctx = context_get(handle);
+	const uint8_t *at = buf;
+	struct saved_header h;
+	int err;
+
+	if (!ctx)
+		return EBADF;
+	if (!buf || len < sizeof(h))
+		return fail(EINVAL, "pmRestoreContext: %zu bytes are no saved context", len);
+	memcpy(&h, buf, sizeof(h));
+	if (h.magic != SAVED_MAGIC || h.total != len || h.unread_bytes > len - sizeof(h) ||
+	    check_unread(at + sizeof(h), h.unread_bytes, h.n_unread))
+		return fail(EINVAL, "pmRestoreContext: damaged state");
+	if (h.node != ctx->c->self)
+		return fail(EINVAL, "pmRestoreContext: the state is of node %u, this is node %u",
+			    h.node, ctx->c->self);
+	err = composite_restore(ctx->c, at + sizeof(h) + h.unread_bytes,
+				len - sizeof(h) - h.unread_bytes);
+	if (!err)
+		err = get_unread(ctx, at + sizeof(h), h.n_unread);
+	return err ? fail(-err, "pmRestoreContext: %s",
+			  err == -EINVAL ? "damaged state" : pmErrorString(-err))
+		   : PM_SUCCESS;
+}

@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * chanlink - the channel engine bound to a packet device. Owns the job clock, the burst loop and the list
+ * of peers found dead. The link peer of the contract is the engine's own peer: no second lookup.
+ */
+#include "pmcore/device/chanlink.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pmcore/channel/channel.h"
+#include "pmcore/device/fault.h"
+#include "pmcore/device/stubs.h"
+#include "pmcore/device/tracer.h"
+#include "pmcore/util/clock.h"
+#include "pmcore/util/conf.h"
+
+#define BURST 64
+#define LAYERS 3
+/* Carrier changes and network errors are looked for once in so many polls that brought nothing, and
+ * whenever the clock has moved that far. */
+#define EVENT_INTERVAL_NS 2000000ull
+
+struct layer {
+	struct pm_packet_ops ops; /* completed by stubs */
+	struct pm_dev *dev;
+};
+
+struct chanlink {
+	struct pm_link link;
+	struct pm_device_env env;
+	struct layer layers[LAYERS]; /* [0] is the real device */
+	unsigned int n_layers;
+	const struct pm_packet_ops *ops; /* of the top layer */
+	struct pm_dev *dev;              /* the top layer */
+	struct chan *chan;
+	struct job_clock clock;
+	uint64_t next_events; /* job time of the next look at rails and peer events */
+	uint64_t asleep_ns;   /* granted sleep since the last clock reading */
+	uint32_t rails_up;    /* bit per rail, as last told to the engine */
+	bool is_kick_due;     /* packets were posted since the last kick */
+	bool is_full;         /* a rail refused a packet since the engine was polled */
+	uint32_t *dead;       /* nodes found dead and not reported yet */
+	uint32_t n_dead, room_dead;
+};
+
+static struct chanlink *of(struct pm_link *link)
+{
+	return (struct chanlink *)link;
+}
+
+static struct chan_peer *peer_of(struct pm_link_peer *peer)
+{
+	return (struct chan_peer *)peer;
+}
+
+/* ---- what the engine calls ---- */
+
+static struct pm_packet *op_tx_alloc(void *arg)
+{
+	struct chanlink *c = arg;
+
+	return c->ops->tx_alloc(c->dev);
+}
+
+static void op_tx_free(void *arg, struct pm_packet *packet)
+{
+	struct chanlink *c = arg;
+
+	c->ops->tx_free(c->dev, packet);
+}
+
+static int op_tx_post(void *arg, uint32_t rail, void *dev_peer, struct pm_packet *packet)
+{
+	struct chanlink *c = arg;
+	int err = c->ops->tx_post(c->dev, rail, dev_peer, packet);
+
+	if (err == -EAGAIN && c->is_kick_due) {
+		/* the ring may be full only because nobody started it yet */
+		c->is_kick_due = false;
+		c->ops->tx_kick(c->dev);
+		err = c->ops->tx_post(c->dev, rail, dev_peer, packet);
+	}
+	if (err)
+		c->is_full = true;
+	else
+		c->is_kick_due = true;
+	return err;
+}
+
+static void op_rx_return(void *arg, uint64_t token)
+{
+	struct chanlink *c = arg;
+
+	c->ops->rx_return(c->dev, token);
+}
+
+static int add_peer(struct chanlink *c, uint32_t node, const void *addr, size_t len,
+		    struct chan_peer **ret_peer)
+{
+	struct pm_dev_peer *dev_peer;
+	uint32_t rails = 0;
+	int err = c->ops->peer_add(c->dev, node, addr, len, &dev_peer, &rails);
+
+	if (err)
+		return err;
+	err = chan_peer_add(c->chan, node, dev_peer, rails, c->ops->mtu(c->dev, dev_peer),
+			    ret_peer);
+	if (err)
+		c->ops->peer_del(c->dev, dev_peer);
+	return err;
+}
+
+static struct chan_peer *op_unknown_peer(void *arg, uint32_t node)
+{
+	struct chanlink *c = arg;
+	struct chan_peer *peer;
+	const void *addr;
+	size_t len;
+
+	if (c->env.address_of(c->env.address_arg, node, c->layers[0].ops.name, &addr, &len))
+		return NULL;
+	return add_peer(c, node, addr, len, &peer) ? NULL : peer;
+}
+
+static void op_peer_dead(void *arg, struct chan_peer *peer, int error)
+{
+	struct chanlink *c = arg;
+	uint32_t *grown;
+
+	(void)error;
+	if (c->n_dead == c->room_dead) {
+		uint32_t room = c->room_dead ? 2 * c->room_dead : 16;
+
+		grown = realloc(c->dead, room * sizeof(*grown));
+		if (!grown)
+			return; /* the peer still gives -EPIPE to whoever sends to it */
+		c->dead = grown;
+		c->room_dead = room;
+	}
+	c->dead[c->n_dead++] = chan_peer_node(peer);
+}
+
+static const struct chan_ops engine_ops = {
+	.tx_alloc = op_tx_alloc,
+	.tx_free = op_tx_free,
+	.tx_post = op_tx_post,
+	.rx_return = op_rx_return,
+	.unknown_peer = op_unknown_peer,
+	.peer_dead = op_peer_dead,
+};
+
+/* ---- progress ---- */
+
+static uint64_t now(struct chanlink *c)
+{
+	uint64_t asleep = c->asleep_ns;
+
+	c->asleep_ns = 0;
+	return job_clock_read(&c->clock, asleep);
+}
+
+static void kick(struct chanlink *c)
+{
+	if (!c->is_kick_due)
+		return;
+	c->is_kick_due = false;
+	c->ops->tx_kick(c->dev);
+}
+
+static void look_at_events(struct chanlink *c, uint64_t t)
+{
+	uint32_t node;
+
+	c->next_events = t + EVENT_INTERVAL_NS;
+	for (uint32_t r = 0; r < c->dev->n_rails; r++) {
+		bool is_up = c->ops->rail_state(c->dev, r) == PM_RAIL_UP;
+
+		if (is_up != (c->rails_up >> r & 1)) {
+			c->rails_up ^= 1u << r;
+			chan_rail(c->chan, r, is_up, t);
+		}
+	}
+	while (c->ops->peer_event(c->dev, &node) == 1) {
+		struct chan_peer *peer = chan_peer_find(c->chan, node);
+
+		if (peer && !chan_peer_is_dead(peer))
+			chan_peer_dead(c->chan, peer, EPIPE);
+	}
+}
+
+static void progress(struct chanlink *c)
+{
+	struct pm_rx rx[BURST];
+	int n = c->ops->rx_burst(c->dev, rx, BURST);
+	uint64_t t = now(c);
+
+	for (int i = 0; i < n; i++)
+		chan_input(c->chan, rx[i].data, rx[i].len, rx[i].rail, rx[i].token, t);
+	if (t >= c->next_events)
+		look_at_events(c, t);
+	if (c->is_full) {
+		/* the engine does not ask again by itself: see what the rail takes now */
+		c->is_full = false;
+		c->ops->tx_kick(c->dev);
+		chan_poll(c->chan, t);
+	} else if (n || chan_deadline(c->chan) <= t) {
+		chan_poll(c->chan, t);
+	}
+	/* also when nothing new was posted: what a full rail left in its ring may go now */
+	c->is_kick_due = false;
+	c->ops->tx_kick(c->dev);
+}
+
+static int chanlink_receive(struct pm_link *link, struct pm_inbound *ret)
+{
+	struct chanlink *c = of(link);
+	struct chan_msg msg;
+
+	if (!chan_next(c->chan, &msg)) {
+		progress(c);
+		if (c->n_dead) {
+			ret->src = c->dead[--c->n_dead];
+			return -EPIPE;
+		}
+		if (!chan_next(c->chan, &msg))
+			return 0;
+	}
+	ret->buf = msg.data;
+	ret->len = msg.len;
+	ret->src = msg.src;
+	ret->cookie = msg.cookie;
+	return 1;
+}
+
+static void chanlink_release(struct pm_link *link, uint64_t cookie)
+{
+	chan_release(of(link)->chan, cookie);
+}
+
+/* ---- life ---- */
+
+static int open_layer(struct chanlink *c, const struct pm_packet_ops *ops)
+{
+	struct layer *layer = &c->layers[c->n_layers];
+	int err = stubs_packet(ops, &layer->ops);
+
+	if (err) {
+		snprintf(c->env.why, c->env.why_size, "%s: built for another version of libpm",
+			 ops->name ? ops->name : "device");
+		return err;
+	}
+	err = layer->ops.open(&c->env, c->dev, &layer->dev);
+	if (err)
+		return err;
+	layer->dev->ops = &layer->ops;
+	c->ops = &layer->ops;
+	c->dev = layer->dev;
+	c->n_layers++;
+	return 0;
+}
+
+static void close_layers(struct chanlink *c)
+{
+	while (c->n_layers > 0) {
+		struct layer *layer = &c->layers[--c->n_layers];
+
+		layer->ops.close(layer->dev);
+	}
+}
+
+static int open_engine(struct chanlink *c)
+{
+	const struct conf *conf = c->env.conf;
+	struct chan_config config = {
+		.self = c->env.self,
+		.key = c->env.job_key,
+		.window = conf->window,
+		.credit = conf->credit,
+		.rx_buffers = c->dev->rx_buffers,
+		.tx_buffers = c->dev->tx_buffers,
+		.n_rails = c->dev->n_rails,
+		.crc = conf->crc,
+		.pull_bytes = conf->pull_bytes,
+		.peer_timeout_ns = conf->peer_timeout_ms * 1000000ull,
+		.regions = c->env.regions,
+		.stats = c->env.stats,
+		.rails = c->env.rails,
+	};
+
+	return chan_create(&config, &engine_ops, c, &c->chan);
+}
+
+static void chanlink_close(struct pm_link *link)
+{
+	struct chanlink *c = of(link);
+
+	kick(c);
+	chan_destroy(c->chan);
+	close_layers(c);
+	free(c->dead);
+	free(c);
+}
+
+static int chanlink_address(struct pm_link *link, void *buf, size_t room)
+{
+	return of(link)->ops->address(of(link)->dev, buf, room);
+}
+
+static int chanlink_peer_add(struct pm_link *link, uint32_t node, const void *addr, size_t len,
+			     struct pm_link_peer **ret_peer)
+{
+	struct chanlink *c = of(link);
+	/* heard from already? */
+	struct chan_peer *peer = chan_peer_find(c->chan, node);
+	int err = peer ? 0 : add_peer(c, node, addr, len, &peer);
+
+	if (!err)
+		*ret_peer = (struct pm_link_peer *)peer;
+	return err;
+}
+
+static void chanlink_peer_del(struct pm_link *link, struct pm_link_peer *peer)
+{
+	struct chanlink *c = of(link);
+	void *dev_peer = chan_peer_dev(peer_of(peer));
+
+	chan_peer_del(c->chan, peer_of(peer));
+	c->ops->peer_del(c->dev, dev_peer);
+}
+
+static uint32_t chanlink_mtu(struct pm_link *link, struct pm_link_peer *peer)
+{
+	struct chanlink *c = of(link);
+
+	if (peer)
+		return chan_peer_mtu(peer_of(peer));
+	return c->ops->mtu(c->dev, NULL) - WIRE_OVERHEAD;
+}
+
+/* ---- two-sided ---- */
+
+static int chanlink_get_send(struct pm_link *link, struct pm_link_peer *peer, uint32_t len,
+			     void **ret_buf, uint64_t *ret_cookie)
+{
+	struct pm_packet *packet;
+	int err = chan_reserve(of(link)->chan, peer_of(peer), len, &packet, ret_buf);
+
+	if (!err)
+		*ret_cookie = (uint64_t)(uintptr_t)packet;
+	return err;
+}
+
+static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64_t cookie,
+			 uint32_t len)
+{
+	struct chanlink *c = of(link);
+	struct pm_packet *packet = (struct pm_packet *)(uintptr_t)cookie;
+
+	if (!len) {
+		chan_discard(c->chan, peer_of(peer), packet);
+		return 0;
+	}
+	chan_submit(c->chan, peer_of(peer), packet, len, now(c));
+	kick(c);
+	return 0;
+}
+
+static int chanlink_send_done(struct pm_link *link, struct pm_link_peer *peer)
+{
+	if (peer && chan_peer_is_dead(peer_of(peer)))
+		return -EPIPE;
+	return chan_is_acked(of(link)->chan, peer_of(peer)) ? 0 : -EAGAIN;
+}
+
+/* ---- one-sided ---- */
+
+static int chanlink_read(struct pm_link *link, struct pm_link_peer *peer, uint64_t rkey,
+			 uint64_t roffset, void *local, uint64_t len, uint32_t *ret_op)
+{
+	struct chanlink *c = of(link);
+	int err = chan_read(c->chan, peer_of(peer), rkey, roffset, local, len, now(c), ret_op);
+
+	kick(c);
+	return err;
+}
+
+static int chanlink_write(struct pm_link *link, struct pm_link_peer *peer, uint64_t rkey,
+			  uint64_t roffset, const void *local, uint64_t len, uint32_t *ret_op)
+{
+	struct chanlink *c = of(link);
+	int err = chan_write(c->chan, peer_of(peer), rkey, roffset, local, len, now(c), ret_op);
+
+	kick(c);
+	return err;
+}
+
+static int chanlink_rma_done(struct pm_link *link, uint32_t op)
+{
+	return chan_op_done(of(link)->chan, op);
+}
+
+static void chanlink_unexport(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len)
+{
+	chan_unexport(of(link)->chan, rkey, addr, len);
+}
+
+/* ---- sleeping ---- */
+
+static int chanlink_poll_fds(struct pm_link *link, int *fds, int room)
+{
+	return of(link)->ops->poll_fds(of(link)->dev, fds, room);
+}
+
+static int chanlink_arm(struct pm_link *link, uint64_t *timeout_ns)
+{
+	struct chanlink *c = of(link);
+	uint64_t t, deadline, events;
+
+	progress(c);
+	if (c->n_dead || chan_has_messages(c->chan) || c->ops->arm(c->dev))
+		return 1;
+	t = now(c);
+	deadline = chan_deadline(c->chan);
+	if (deadline <= t) {
+		c->ops->disarm(c->dev);
+		return 1;
+	}
+	/* a lost carrier or an unreachable port shows only when we look: keep looking while it matters */
+	events = chan_is_acked(c->chan, NULL) ? UINT64_MAX : 5 * EVENT_INTERVAL_NS;
+	if (deadline != UINT64_MAX && deadline - t < *timeout_ns)
+		*timeout_ns = deadline - t;
+	if (events < *timeout_ns)
+		*timeout_ns = events;
+	c->asleep_ns = *timeout_ns;
+	return 0;
+}
+
+static void chanlink_disarm(struct pm_link *link)
+{
+	of(link)->ops->disarm(of(link)->dev);
+}
+
+/* ---- stop and go ---- */
+
+static int chanlink_quiesce(struct pm_link *link)
+{
+	struct chanlink *c = of(link);
+
+	chan_quiesce(c->chan, true);
+	progress(c);
+	return chan_is_quiet(c->chan) ? 0 : -EAGAIN;
+}
+
+static void chanlink_resume(struct pm_link *link)
+{
+	struct chanlink *c = of(link);
+
+	chan_quiesce(c->chan, false);
+	progress(c);
+}
+
+static int chanlink_save(struct pm_link *link, void *buf, size_t room)
+{
+	return chan_freeze(of(link)->chan, buf, room);
+}
+
+struct resolve_arg {
+	int (*resolve)(void *arg, uint32_t node, struct pm_link_peer **ret_peer);
+	void *arg;
+};
+
+static int resolve_peer(void *arg, uint32_t node, struct chan_peer **ret_peer)
+{
+	struct resolve_arg *r = arg;
+
+	return r->resolve(r->arg, node, (struct pm_link_peer **)ret_peer);
+}
+
+static int chanlink_restore(struct pm_link *link, const void *buf, size_t len,
+			    int (*resolve)(void *arg, uint32_t node,
+					   struct pm_link_peer **ret_peer),
+			    void *arg)
+{
+	struct resolve_arg r = {resolve, arg};
+
+	return chan_thaw(of(link)->chan, buf, len, resolve_peer, &r);
+}
+
+static int chanlink_dump(struct pm_link *link, char *buf, size_t room)
+{
+	struct chanlink *c = of(link);
+	int n = chan_dump(c->chan, buf, room);
+
+	for (unsigned int i = 0; i < c->n_layers; i++) {
+		struct layer *layer = &c->layers[i];
+		size_t used = n < 0 || (size_t)n > room ? room : (size_t)n;
+		int more = layer->ops.dump(layer->dev, buf + used, room - used);
+
+		if (more > 0)
+			n += more;
+	}
+	return n;
+}
+
+static uint64_t chanlink_memory(struct pm_link *link)
+{
+	struct chanlink *c = of(link);
+	uint64_t sum = sizeof(*c) + chan_memory(c->chan);
+
+	for (unsigned int i = 0; i < c->n_layers; i++)
+		sum += c->layers[i].ops.memory(c->layers[i].dev);
+	return sum;
+}
+
+static const struct pm_link_ops link_ops = {
+	.abi = PM_DEVICE_ABI,
+	.size = sizeof(struct pm_link_ops),
+	.name = "channel",
+	.close = chanlink_close,
+	.address = chanlink_address,
+	.peer_add = chanlink_peer_add,
+	.peer_del = chanlink_peer_del,
+	.mtu = chanlink_mtu,
+	.get_send = chanlink_get_send,
+	.send = chanlink_send,
+	.post = stubs_post,
+	.send_done = chanlink_send_done,
+	.receive = chanlink_receive,
+	.release = chanlink_release,
+	.read = chanlink_read,
+	.write = chanlink_write,
+	.rma_done = chanlink_rma_done,
+	.unexport = chanlink_unexport,
+	.poll_fds = chanlink_poll_fds,
+	.arm = chanlink_arm,
+	.disarm = chanlink_disarm,
+	.quiesce = chanlink_quiesce,
+	.resume = chanlink_resume,
+	.save = chanlink_save,
+	.restore = chanlink_restore,
+	.dump = chanlink_dump,
+	.memory = chanlink_memory,
+};
+
+int chanlink_open(const struct pm_packet_ops *ops, const struct pm_device_env *env,
+		  struct pm_link **ret_link)
+{
+	struct chanlink *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	c->link.ops = &link_ops;
+	c->link.is_expensive = true;
+	c->env = *env;
+	job_clock_init(&c->clock);
+	err = open_layer(c, ops);
+	if (!err && env->conf->fault[0])
+		err = open_layer(c, &pm_fault_ops);
+	if (!err && env->conf->trace[0])
+		err = open_layer(c, &pm_tracer_ops);
+	if (err)
+		goto close;
+	c->rails_up = (1u << c->dev->n_rails) - 1;
+	err = open_engine(c);
+	if (err)
+		goto close;
+	*ret_link = &c->link;
+	return 0;
+
+close:
+	close_layers(c);
+	free(c);
+	return err;
+}
+
+uint32_t chanlink_rails(const struct pm_link *link)
+{
+	return link->ops == &link_ops ? ((const struct chanlink *)link)->dev->n_rails : 0;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pmcore/device/composite.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "pmcore/device/address.h"
+#include "pmcore/device/chanlink.h"
+#include "pmcore/device/registry.h"
+#include "pmcore/device/stubs.h"
+
+/*
+ * Expensive links that bring nothing while cheap ones are busy are polled once in so many rounds, of about
+ * 10 ns each: more seldom still when no node is reached by them, where only a first contact could come.
+ */
+#define EXPENSIVE_EVERY_MAX 256
+#define EXPENSIVE_EVERY_UNUSED 2048
+
+/* Sets the sentence of the last failure; cut when too long. */
+__attribute__((format(printf, 2, 3))) static void explain(struct composite *c, const char *format,
+							  ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(c->why, sizeof(c->why), format, args);
+	va_end(args);
+}
+
+/* ---- opening ---- */
+
+static int address_of(void *arg, uint32_t node, const char *name, const void **ret_addr,
+		      size_t *ret_len);
+
+static int read_conf(struct composite *c, const struct pmOptions *options)
+{
+	const char *env = getenv("PM_OPTIONS");
+	int err = 0;
+
+	conf_defaults(&c->conf);
+	if (env)
+		err = conf_parse(&c->conf, env, c->why, sizeof(c->why));
+	if (!err && options->config)
+		err = conf_parse(&c->conf, options->config, c->why, sizeof(c->why));
+	return err;
+}
+
+static int open_link(struct composite *c, const char *name, const struct pmOptions *options)
+{
+	const struct registry_entry *entry = registry_find(name);
+	struct composite_slot *slot = &c->slots[c->n_slots];
+	struct stats_page *page = stats_page(c->stats);
+	struct pm_device_env env = {
+		.conf = &c->conf,
+		.regions = c->regions,
+		.stats = &page->links[c->n_slots],
+		.rails = page->rails,
+		.job_key = options->job_key,
+		.self = options->self,
+		.nodes = options->nodes,
+		.local = options->local,
+		.why = c->why,
+		.why_size = sizeof(c->why),
+		.address_of = address_of,
+		.address_arg = c,
+	};
+	int err;
+
+	if (!entry) {
+		explain(c, "devices=%s: no such device, known are %s", name, registry_names());
+		return -EINVAL;
+	}
+	c->why[0] = '\0';
+	if (entry->link) {
+		err = stubs_link(entry->link, &slot->ops);
+		if (!err)
+			err = slot->ops.open(&env, &slot->link);
+		if (!err)
+			slot->link->ops = &slot->ops;
+	} else {
+		err = chanlink_open(entry->packet, &env, &slot->link);
+		if (!err) {
+			slot->ops = *slot->link->ops;
+			page->n_rails = chanlink_rails(slot->link);
+		}
+	}
+	if (err) {
+		memset(slot, 0, sizeof(*slot));
+		return err;
+	}
+	strcpy(slot->name, entry->name);
+	slot->device = entry->name;
+	strcpy(env.stats->name, entry->name);
+	slot->stats = env.stats;
+	c->n_slots++;
+	page->n_links = c->n_slots;
+	return 0;
+}
+
+/* A device that can't be opened is left out and remembered, unless none is left or the failure would also
+ * hit the others. */
+static int open_links(struct composite *c, const struct pmOptions *options)
+{
+	for (unsigned int i = 0; i < c->conf.n_devices; i++) {
+		const char *name = c->conf.devices[i];
+		int err = open_link(c, name, options);
+		size_t used = strlen(c->closed);
+
+		if (err == -EINVAL || err == -EEXIST || err == -ENOMEM || err == -EMFILE)
+			return err;
+		if (err)
+			snprintf(c->closed + used, sizeof(c->closed) - used, "%s%s: %s",
+				 used ? "; " : "", name, c->why[0] ? c->why : strerror(-err));
+	}
+	for (unsigned int i = 0; i < c->n_slots; i++)
+		if (!c->slots[i].link->is_expensive)
+			c->hot = i;
+	if (c->n_slots)
+		return 0;
+	explain(c, "no device could be opened: %s", c->closed);
+	return -ENODEV;
+}
+
+int composite_open(const struct pmOptions *options, struct composite **ret_composite, char *why,
+		   size_t why_size)
+{
+	struct composite *c = calloc(1, sizeof(*c));
+	uint64_t seed;
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	c->self = options->self;
+	c->expensive_every_max = EXPENSIVE_EVERY_UNUSED;
+	c->resolver = options->resolver;
+	c->resolver_arg = options->resolver_arg;
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
+		err = -errno;
+		goto out;
+	}
+	err = read_conf(c, options);
+	if (err)
+		goto out;
+	err = stats_create(options->self, &c->stats);
+	if (err)
+		goto out;
+	c->regions = region_table_create(seed);
+	err = c->regions ? open_links(c, options) : -ENOMEM;
+out:
+	if (err) {
+		snprintf(why, why_size, "%s", c->why[0] ? c->why : strerror(-err));
+		composite_close(c);
+		return err;
+	}
+	*ret_composite = c;
+	return 0;
+}
+
+static void drop_node(struct composite *c, struct composite_node *n)
+{
+	n->ops->peer_del(n->link, n->peer);
+	nodemap_remove(&c->nodes, n->node);
+	free(n->why);
+	free(n);
+}
+
+void composite_close(struct composite *c)
+{
+	struct composite_node *n;
+	uint32_t cursor = 0;
+
+	if (!c)
+		return;
+	while ((n = nodemap_next(&c->nodes, &cursor))) {
+		n->ops->peer_del(n->link, n->peer);
+		free(n->why);
+		free(n);
+	}
+	nodemap_fini(&c->nodes);
+	while (c->n_slots > 0) {
+		struct composite_slot *slot = &c->slots[--c->n_slots];
+
+		slot->ops.close(slot->link);
+	}
+	region_table_destroy(c->regions);
+	stats_destroy(c->stats);
+	free(c);
+}
+
+/* ---- nodes ---- */
+
+int composite_address(struct composite *c, void *buf, size_t room)
+{
+	int len = address_begin(buf, room, c->self);
+
+	for (unsigned int i = 0; len > 0 && i < c->n_slots; i++) {
+		struct composite_slot *slot = &c->slots[i];
+		size_t part_room;
+		uint8_t *part = address_room(buf, room, &part_room);
+		int part_len = part ? slot->ops.address(slot->link, part, part_room) : -ENOSPC;
+
+		if (part_len < 0)
+			return part_len;
+		len = address_add(buf, slot->name, (size_t)part_len);
+	}
+	return len;
+}
+
+/* Copies @node's address to c->resolved, checked. */
+static int resolve(struct composite *c, uint32_t node)
+{
+	const void *addr;
+	size_t len;
+	int err;
+
+	if (node == c->self) {
+		err = composite_address(c, c->resolved, sizeof(c->resolved));
+		if (err < 0)
+			return err;
+		c->resolved_len = (size_t)err;
+		return 0;
+	}
+	if (!c->resolver) {
+		explain(c, "node %u: no address given: call pmAddNode or set a resolver", node);
+		return -EHOSTUNREACH;
+	}
+	err = c->resolver(c->resolver_arg, node, &addr, &len);
+	if (err) {
+		if (err != EAGAIN)
+			explain(c, "node %u: no address: %s", node, strerror(err));
+		return -err;
+	}
+	if (len > sizeof(c->resolved) || address_check(addr, len, node)) {
+		explain(c, "node %u: damaged address", node);
+		return -EINVAL;
+	}
+	memcpy(c->resolved, addr, len);
+	c->resolved_len = len;
+	return 0;
+}
+
+static int address_of(void *arg, uint32_t node, const char *name, const void **ret_addr,
+		      size_t *ret_len)
+{
+	struct composite *c = arg;
+	int err = resolve(c, node);
+
+	return err ? err : address_find(c->resolved, c->resolved_len, name, ret_addr, ret_len);
+}
+
+/*
+ * Finds the first link that reaches the node whose address is in c->resolved. One that has no space left for
+ * another peer (a small /dev/shm) leaves it to the next: the two directions need not go the same way.
+ */
+static int attach(struct composite *c, uint32_t node, struct composite_node **ret_node)
+{
+	struct composite_node *n;
+	int err = -EHOSTUNREACH;
+	bool is_full = false;
+
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < c->n_slots; i++) {
+		struct composite_slot *slot = &c->slots[i];
+		const void *part;
+		size_t len;
+
+		err = address_find(c->resolved, c->resolved_len, slot->name, &part, &len);
+		if (!err)
+			err = slot->ops.peer_add(slot->link, node, part, len, &n->peer);
+		is_full |= err == -ENOSPC;
+		if (err == -EHOSTUNREACH || err == -ENOSPC)
+			continue;
+		if (err)
+			break;
+		n->node = node;
+		n->slot = (uint8_t)i;
+		n->link = slot->link;
+		n->ops = &slot->ops;
+		n->mtu = slot->ops.mtu(slot->link, n->peer);
+		err = nodemap_put(&c->nodes, node, n);
+		if (err) {
+			n->ops->peer_del(n->link, n->peer);
+			break;
+		}
+		if (slot->link->is_expensive) {
+			c->expensive_every_max = EXPENSIVE_EVERY_MAX;
+			composite_look_everywhere(c);
+		}
+		*ret_node = n;
+		return 0;
+	}
+	free(n);
+	if (is_full && (err == -EHOSTUNREACH || err == -ENOSPC))
+		return -ENOSPC; /* the link has explained it */
+	if (err == -EHOSTUNREACH)
+		explain(c, "node %u: no device reaches it%s%s%s", node,
+			c->closed[0] ? " (not open: " : "", c->closed, c->closed[0] ? ")" : "");
+	return err;
+}
+
+int composite_node(struct composite *c, uint32_t node, struct composite_node **ret_node)
+{
+	struct composite_node *n = nodemap_get(&c->nodes, node);
+	int err;
+
+	if (!n) {
+		err = resolve(c, node);
+		if (!err)
+			err = attach(c, node, &n);
+		if (err)
+			return err;
+	}
+	if (n->is_dead) {
+		explain(c, "%s", n->why ? n->why : "the node is dead");
+		return -EPIPE;
+	}
+	*ret_node = n;
+	return 0;
+}
+
+int composite_add(struct composite *c, uint32_t node, const void *addr, size_t len)
+{
+	struct composite_node *n;
+
+	if (len > sizeof(c->resolved) || address_check(addr, len, node)) {
+		explain(c, "node %u: damaged address", node);
+		return -EINVAL;
+	}
+	if (nodemap_get(&c->nodes, node)) {
+		explain(c, "node %u is already in contact: remove it first", node);
+		return -EEXIST;
+	}
+	memcpy(c->resolved, addr, len);
+	c->resolved_len = len;
+	return attach(c, node, &n);
+}
+
+void composite_remove(struct composite *c, uint32_t node)
+{
+	struct composite_node *n = nodemap_get(&c->nodes, node);
+
+	if (n)
+		drop_node(c, n);
+}
+
+static void mark_dead(struct composite *c, struct composite_slot *slot, uint32_t node)
+{
+	struct composite_node *n = nodemap_get(&c->nodes, node);
+
+	if (!n || n->is_dead)
+		return;
+	n->is_dead = true;
+	n->why = strdup(c->why);
+}
+
+/* ---- polling ---- */
+
+static inline int poll_slot(struct composite *c, unsigned int i, struct composite_inbound *ret)
+{
+	struct composite_slot *slot = &c->slots[i];
+	int got = slot->link->is_empty ? 0 : slot->ops.receive(slot->link, &ret->in);
+
+	if (__builtin_expect(!got, 1))
+		return 0;
+	ret->slot = (uint8_t)i;
+	if (__builtin_expect(got < 0, 0))
+		mark_dead(c, slot, ret->in.src);
+	return got;
+}
+
+/* The expensive links; each of those that bring something keeps them all in every second round. */
+static int poll_expensive(struct composite *c, struct composite_inbound *ret)
+{
+	for (unsigned int i = 0; i < c->n_slots; i++) {
+		int got = c->slots[i].link->is_expensive ? poll_slot(c, i, ret) : 0;
+
+		if (got) {
+			c->expensive_every = c->expensive_every ? 1 : 0;
+			c->expensive_in = c->expensive_every;
+			return got;
+		}
+	}
+	c->expensive_in = c->expensive_every;
+	return 0;
+}
+
+int composite_poll(struct composite *c, struct composite_inbound *ret)
+{
+	unsigned int hot = c->hot;
+	int got;
+
+	/* an expensive link that is due goes first, so that busy cheap ones can't starve it */
+	if (c->expensive_in-- == 0) {
+		got = poll_expensive(c, ret);
+		if (got)
+			return got;
+	}
+	got = poll_slot(c, hot, ret);
+	for (unsigned int i = 0; !got && i < c->n_slots; i++) {
+		if (i == hot || c->slots[i].link->is_expensive)
+			continue;
+		got = poll_slot(c, i, ret);
+		if (got)
+			c->hot = i;
+	}
+	if (got && c->expensive_every < c->expensive_every_max)
+		c->expensive_every += 1 + c->expensive_every / 8;
+	return got;
+}
+
+void composite_look_everywhere(struct composite *c)
+{
+	c->expensive_every = 0;
+	c->expensive_in = 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * composite - several links behind one face: self for the node itself, shmem on the same host, a network
+ * for the rest. Owns the links, the nodes in contact, and the order in which links are polled. Each node's
+ * traffic goes over the first link that reaches it.
+ */
+#ifndef PM_DEVICE_COMPOSITE_H
+#define PM_DEVICE_COMPOSITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pm.h"
+#include "pm_device.h"
+#include "pmcore/util/conf.h"
+#include "pmcore/util/nodemap.h"
+#include "pmcore/util/region.h"
+#include "pmcore/util/stats.h"
+
+#define COMPOSITE_LINKS 8
+#define COMPOSITE_WHY 512
+
+/* A node in contact. */
+struct composite_node {
+	uint32_t node;
+	bool is_dead;
+	uint8_t slot; /* of its link in composite.slots */
+	uint32_t mtu; /* largest datagram to it */
+	struct pm_link *link;
+	const struct pm_link_ops *ops; /* completed by stubs */
+	struct pm_link_peer *peer;
+	char *why; /* how its death was found out, or NULL */
+};
+
+struct composite_slot {
+	struct pm_link *link;
+	struct pm_link_ops ops; /* completed by stubs */
+	struct stats_link *stats;
+	char name[CONF_NAME_MAX];
+	const char *device; /* the same in static storage, for users */
+};
+
+struct composite {
+	struct conf conf;
+	struct region_table *regions;
+	struct stats *stats;
+	struct composite_slot slots[COMPOSITE_LINKS];
+	unsigned int n_slots;
+	unsigned int hot;         /* the cheap link that brought the last datagram */
+	uint32_t expensive_in;    /* rounds until the expensive links are polled again */
+	uint32_t expensive_every; /* ... and how many that is: grows while cheap links are busy */
+	uint32_t expensive_every_max; /* ... up to this */
+	struct nodemap nodes;         /* struct composite_node */
+	uint32_t self;
+	pmResolver resolver;
+	void *resolver_arg;
+	uint8_t resolved[PM_ADDRESS_MAX]; /* copy of the address being looked at */
+	size_t resolved_len;
+	char why[COMPOSITE_WHY]; /* sentence of the last failure */
+	char closed[COMPOSITE_WHY]; /* devices that were asked for and could not be opened, with reasons */
+};
+
+/* A received datagram and the link that lent it. */
+struct composite_inbound {
+	struct pm_inbound in;
+	uint8_t slot;
+};
+
+/* Opens the links named in options and environment. Errors as pmOpenContext, negative; @why explains. */
+int composite_open(const struct pmOptions *options, struct composite **ret_composite, char *why,
+		   size_t why_size);
+void composite_close(struct composite *c);
+
+int composite_address(struct composite *c, void *buf, size_t room);
+/* The node's entry, made at first contact. -EAGAIN (resolver), -EHOSTUNREACH, -EINVAL, -EPIPE (dead). */
+int composite_node(struct composite *c, uint32_t node, struct composite_node **ret_node);
+int composite_add(struct composite *c, uint32_t node, const void *addr, size_t len);
+void composite_remove(struct composite *c, uint32_t node);
+
+/* One round over the links: 1 and *ret, 0, or -EPIPE with ret->in.src dead. */
+int composite_poll(struct composite *c, struct composite_inbound *ret);
+/* Nothing is known about which links are busy: the next rounds poll all. */
+void composite_look_everywhere(struct composite *c);
+
+/* State of all links, see pm_link_ops. */
+int composite_quiesce(struct composite *c);
+void composite_resume(struct composite *c);
+int composite_save(struct composite *c, uint8_t *buf, size_t room);
+int composite_restore(struct composite *c, const uint8_t *buf, size_t len);
+uint64_t composite_memory(const struct composite *c);
+
+#endif

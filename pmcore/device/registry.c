@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pmcore/device/registry.h"
+
+#include <string.h>
+
+#include "pm-shmem/shmem.h"
+#include "pm-udp/udp.h"
+#include "pmcore/device/self.h"
+
+static const struct registry_entry entries[] = {
+	{"self", &pm_self_ops, NULL},
+	{"shmem", &pm_shmem_ops, NULL},
+	{"udp", NULL, &pm_udp_ops},
+};
+
+const struct registry_entry *registry_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (!strcmp(entries[i].name, name))
+			return &entries[i];
+	return NULL;
+}
+
+const char *registry_names(void)
+{
+	return "self, shmem, udp";
+}

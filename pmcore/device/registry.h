@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * registry - the devices this library knows, by name. One screen: adding a backend is a line in
+ * registry.c. Checks the ABI of each table and lays it over the stubs.
+ */
+#ifndef PM_DEVICE_REGISTRY_H
+#define PM_DEVICE_REGISTRY_H
+
+#include "pm_device.h"
+
+struct registry_entry {
+	const char *name;
+	const struct pm_link_ops *link; /* one of the two is not NULL */
+	const struct pm_packet_ops *packet;
+};
+
+/* NULL: no such device. */
+const struct registry_entry *registry_find(const char *name);
+/* Names of all devices, for messages: "self, shmem, udp". */
+const char *registry_names(void);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/harness/crew.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/harness/tap.h"
+
+static int resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len)
+{
+	struct crew *crew = arg;
+	int i = crew_member(crew, node);
+
+	if (i < 0 || !crew->address_len[i])
+		return EAGAIN;
+	*ret_addr = crew->address[i];
+	*ret_len = crew->address_len[i];
+	return 0;
+}
+
+static bool open_member(struct crew *crew, unsigned int i, const char *config)
+{
+	struct pmOptions options = {
+		.size = sizeof(options),
+		.job_key = crew->key,
+		.self = crew_node(crew, i),
+		.nodes = crew->n,
+		.local = crew->n,
+		.config = config,
+		.resolver = resolve,
+		.resolver_arg = crew,
+	};
+
+	if (!is_int(pmOpenContext(&options, &crew->ctx[i]), PM_SUCCESS)) {
+		tap_diag("%s: %s", config, pmLastError());
+		return false;
+	}
+	crew->address_len[i] = PM_ADDRESS_MAX;
+	return is_int(pmGetAddress(crew->ctx[i], crew->address[i], &crew->address_len[i]),
+		      PM_SUCCESS);
+}
+
+bool crew_open(struct crew *crew, unsigned int n, const char *const *configs)
+{
+	uint64_t seed = tap_seed() ^ (uint64_t)(uintptr_t)crew ^ (uint64_t)clock();
+
+	memset(crew, 0, sizeof(*crew));
+	crew->n = n;
+	crew->key = tap_rand(&seed);
+	crew->base = (uint32_t)tap_rand(&seed) & 0x7fffffff;
+	for (unsigned int i = 0; i < n; i++)
+		if (!open_member(crew, i, configs[i]))
+			return false;
+	return true;
+}
+
+void crew_close(struct crew *crew)
+{
+	for (unsigned int i = 0; i < crew->n; i++)
+		if (crew->ctx[i])
+			is_int(pmCloseContext(crew->ctx[i]), PM_SUCCESS);
+}
+
+bool crew_reopen(struct crew *crew, unsigned int i, const char *config)
+{
+	return open_member(crew, i, config);
+}
+
+pmNode crew_node(const struct crew *crew, unsigned int i)
+{
+	return crew->base + 1000003u * i;
+}
+
+int crew_member(const struct crew *crew, pmNode node)
+{
+	for (unsigned int i = 0; i < crew->n; i++)
+		if (crew_node(crew, i) == node)
+			return (int)i;
+	return -1;
+}
+
+void crew_fill(uint8_t *buf, size_t len, unsigned int from, uint64_t number)
+{
+	uint64_t x = (number + 1) * 0x9e3779b97f4a7c15ull + from;
+
+	for (size_t i = 0; i < len; i++) {
+		buf[i] = (uint8_t)(x >> 56);
+		x = x * 6364136223846793005ull + 1442695040888963407ull;
+	}
+}
+
+int crew_send(struct crew *crew, unsigned int from, unsigned int to, size_t len)
+{
+	pmDesc desc;
+	void *buf;
+	int err = pmGetSendBuffer(crew->ctx[from], crew_node(crew, to), len, &buf, &desc);
+
+	if (err)
+		return err;
+	crew_fill(buf, len, from, crew->sent[from][to]);
+	err = pmSend(crew->ctx[from], desc);
+	if (!err)
+		crew->sent[from][to]++;
+	return err;
+}
+
+int crew_receive(struct crew *crew, unsigned int to)
+{
+	static uint8_t want[65536];
+	pmNode src;
+	pmDesc desc;
+	size_t len;
+	void *buf;
+	int from, err = pmReceive(crew->ctx[to], &buf, &len, &src, &desc);
+
+	if (err) {
+		if (err != ENOBUFS)
+			okf(false, "pmReceive at %u: %s (%s)", to, pmErrorString(err),
+			    pmLastError());
+		return 0;
+	}
+	from = crew_member(crew, src);
+	if (okf(from >= 0 && len <= sizeof(want), "from node %u, %zu bytes", src, len)) {
+		crew_fill(want, len, (unsigned int)from, crew->received[from][to]);
+		okf(!memcmp(buf, want, len),
+		    "message %llu from %d to %u, %zu bytes: wrong contents",
+		    (unsigned long long)crew->received[from][to], from, to, len);
+		crew->received[from][to]++;
+	}
+	is_int(pmReleaseReceiveBuffer(crew->ctx[to], desc), PM_SUCCESS);
+	return 1;
+}
+
+void crew_turn(struct crew *crew)
+{
+	for (unsigned int i = 0; i < crew->n; i++)
+		crew_receive(crew, i);
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+bool crew_send_hard(struct crew *crew, unsigned int from, unsigned int to, size_t len)
+{
+	double end = seconds() + 10;
+	int err;
+
+	while ((err = crew_send(crew, from, to, len)) == ENOBUFS) {
+		crew_turn(crew);
+		if (!okf(seconds() < end, "no room from %u to %u for 10 s", from, to) ||
+		    tap_has_failed())
+			return false;
+	}
+	return okf(!err, "send from %u to %u: %s (%s)", from, to, pmErrorString(err),
+		   pmLastError());
+}
+
+static bool is_drained(const struct crew *crew)
+{
+	for (unsigned int i = 0; i < crew->n; i++)
+		for (unsigned int j = 0; j < crew->n; j++)
+			if (crew->sent[i][j] != crew->received[i][j])
+				return false;
+	return true;
+}
+
+bool crew_drain(struct crew *crew)
+{
+	double end = seconds() + 20;
+
+	while (!is_drained(crew)) {
+		crew_turn(crew);
+		if (tap_has_failed())
+			return false;
+		if (seconds() < end)
+			continue;
+		for (unsigned int i = 0; i < crew->n; i++)
+			for (unsigned int j = 0; j < crew->n; j++)
+				okf(crew->sent[i][j] == crew->received[i][j],
+				    "%u -> %u: %llu sent, %llu arrived", i, j,
+				    (unsigned long long)crew->sent[i][j],
+				    (unsigned long long)crew->received[i][j]);
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/unit/api/self.h"
+
+TAP_TEST(pmGetSendBuffer__wrong_arguments)
+{
+	pmContext ctx = self_open();
+	void *untouched = &ctx, *buf = untouched;
+	pmDesc desc = 77;
+	size_t mtu;
+
+	is_int(pmGetMtu(ctx, SELF_NODE, &mtu), 0);
+	is_int(pmGetSendBuffer(ctx, SELF_NODE, 8, NULL, &desc), EINVAL);
+	is_int(pmGetSendBuffer(ctx, SELF_NODE, 8, &buf, NULL), EINVAL);
+	is_int(pmGetSendBuffer(ctx, SELF_NODE, 0, &buf, &desc), EINVAL);
+	is_int(pmGetSendBuffer(ctx, SELF_NODE, mtu + 1, &buf, &desc), EINVAL);
+	self_said("16384");
+	is_int(pmGetSendBuffer(ctx, SELF_NODE, (size_t)1 << 32 | 8, &buf, &desc), EINVAL);
+	is_int(pmGetSendBuffer(self_closed(), SELF_NODE, 8, &buf, &desc), EBADF);
+	ok(buf == untouched);
+	is_int(desc, 77);
+	is_int(pmGetSendBuffer(ctx, SELF_NODE, mtu, &buf, &desc), 0);
+	is_int(pmDiscardSendBuffer(ctx, desc), 0);
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmSend__twice)
+{
+	pmContext ctx = self_open();
+	pmDesc desc;
+	void *buf;
+
+	is_int(pmGetSendBuffer(ctx, SELF_NODE, 5, &buf, &desc), 0);
+	memcpy(buf, "hello", 5);
+	is_int(pmSend(ctx, desc), 0);
+	is_int(pmSend(ctx, desc), EBADF);
+	self_said("sent or discarded before");
+	is_int(pmDiscardSendBuffer(ctx, desc), EBADF);
+	is_int(pmTruncateBuffer(ctx, desc, 1), EBADF);
+	is_int(pmSend(ctx, 0), EBADF);
+	self_expect(ctx, "hello");
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmDiscardSendBuffer__nothing_arrives)
+{
+	pmContext ctx = self_open();
+	pmDesc desc, other = 77;
+	pmNode src;
+	size_t len;
+	void *buf;
+
+	is_int(pmGetSendBuffer(ctx, SELF_NODE, 5, &buf, &desc), 0);
+	is_int(pmDiscardSendBuffer(ctx, desc), 0);
+	is_int(pmSend(ctx, desc), EBADF);
+	is_int(pmReceive(ctx, &buf, &len, &src, &other), ENOBUFS);
+	is_int(other, 77);
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmTruncateBuffer__only_shorter)
+{
+	pmContext ctx = self_open();
+	pmDesc desc;
+	void *buf;
+
+	is_int(pmGetSendBuffer(ctx, SELF_NODE, 8, &buf, &desc), 0);
+	memcpy(buf, "12345678", 8);
+	is_int(pmTruncateBuffer(ctx, desc, 9), EINVAL);
+	self_said("1 to 8");
+	is_int(pmTruncateBuffer(ctx, desc, 0), EINVAL);
+	is_int(pmTruncateBuffer(ctx, desc, 5), 0);
+	is_int(pmTruncateBuffer(ctx, desc, 6), EINVAL);
+	is_int(pmSend(ctx, desc), 0);
+	self_expect(ctx, "12345");
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmPost__wrong_arguments)
+{
+	pmContext ctx = self_open();
+	static char data[16385];
+
+	is_int(pmPost(ctx, SELF_NODE, NULL, 8), EINVAL);
+	is_int(pmPost(ctx, SELF_NODE, data, 0), EINVAL);
+	is_int(pmPost(ctx, SELF_NODE, data, sizeof(data)), EINVAL);
+	self_said("1 to 16384");
+	is_int(pmPost(ctx, SELF_NODE + 1, data, 8), EHOSTUNREACH);
+	is_int(pmPost(self_closed(), SELF_NODE, data, 8), EBADF);
+	is_int(pmPost(ctx, SELF_NODE, "good", 4), 0);
+	self_expect(ctx, "good");
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmPost__until_the_device_is_full)
+{
+	pmContext ctx = self_open();
+	int n = 0, err;
+
+	while (!(err = pmPost(ctx, SELF_NODE, "x", 1)) && n < 10000)
+		n++;
+	is_int(err, ENOBUFS);
+	ok(n > 0);
+	self_expect(ctx, "x");
+	is_int(pmPost(ctx, SELF_NODE, "x", 1), 0);
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmIsSendDone__known_and_unknown_nodes)
+{
+	pmContext ctx = self_open();
+
+	is_int(pmPost(ctx, SELF_NODE, "x", 1), 0);
+	is_int(pmIsSendDone(ctx, SELF_NODE), 0);
+	is_int(pmIsSendDone(ctx, PM_NODE_ANY), 0);
+	is_int(pmIsSendDone(ctx, 4711), 0);
+	is_int(pmIsSendDone(self_closed(), SELF_NODE), EBADF);
+	is_int(pmCloseContext(ctx), 0);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests of device/composite.c through the public calls: which link a node gets. */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pm.h"
+#include "tests/harness/tap.h"
+
+#define CANNOT 77
+
+/* Two contexts of one job that know each other. */
+struct couple {
+	pmContext ctx[2];
+	int err; /* of the second getting to know the first */
+};
+
+static bool open_couple(struct couple *c, const char *dir, const char *devices)
+{
+	uint8_t address[2][PM_ADDRESS_MAX];
+	size_t len[2] = {PM_ADDRESS_MAX, PM_ADDRESS_MAX};
+	char config[200];
+
+	snprintf(config, sizeof(config), "devices=%s,udp.rails=lo,shmem.dir=%s", devices, dir);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct pmOptions options = {.size = sizeof(options),
+					    .job_key = (uint64_t)getpid(),
+					    .self = i,
+					    .local = 2,
+					    .config = config};
+
+		if (pmOpenContext(&options, &c->ctx[i])) {
+			tap_diag("%s", pmLastError());
+			return false;
+		}
+	}
+	for (int i = 0; i < 2; i++)
+		if (pmGetAddress(c->ctx[i], address[i], &len[i]))
+			return false;
+	pmAddNode(c->ctx[0], 1, address[1], len[1]);
+	c->err = pmAddNode(c->ctx[1], 0, address[0], len[0]);
+	return true;
+}
+
+/* Whether a message of the second context comes to the first by @device. */
+static bool passes(struct couple *c, const char *device)
+{
+	const char *name;
+	pmDesc desc;
+	pmNode src;
+	size_t len;
+	void *buf;
+
+	if (pmGetDeviceName(c->ctx[1], 0, &name) || strcmp(name, device) ||
+	    pmGetSendBuffer(c->ctx[1], 0, 100, &buf, &desc))
+		return false;
+	memset(buf, 1, 100);
+	return !pmSend(c->ctx[1], desc) && !pmWait(c->ctx[0], 5000) &&
+	       !pmReceive(c->ctx[0], &buf, &len, &src, &desc) && src == 1 && len == 100;
+}
+
+/* A file system with room for the segment, and none for a ring. */
+static int on_small(const char *dir, const char *devices, int want)
+{
+	struct couple c;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", dir, "tmpfs", 0, "size=84k"))
+		return CANNOT;
+	if (!open_couple(&c, dir, devices))
+		return 1;
+	if (c.err != want) {
+		tap_diag("%s: error %d, %s", devices, c.err, pmLastError());
+		return 2;
+	}
+	if (want)
+		return strstr(pmLastError(), dir) ? 0 : 3;
+	return passes(&c, "udp") ? 0 : 4;
+}
+
+static void try_small(const char *devices, int want)
+{
+	char dir[] = "/tmp/composite-test-XXXXXX";
+	int status = 0;
+	pid_t pid;
+
+	must(mkdtemp(dir));
+	pid = fork();
+	if (!pid)
+		_exit(on_small(dir, devices, want));
+	ok(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	rmdir(dir);
+	if (WEXITSTATUS(status) == CANNOT)
+		tap_skip("cannot mount a file system here");
+	else
+		is_int(WEXITSTATUS(status), 0);
+}
+
+TAP_TEST(composite_add__shmem_full_and_udp_there)
+{
+	try_small("self+shmem+udp", 0);
+}
+
+TAP_TEST(composite_add__shmem_full_and_nothing_else)
+{
+	try_small("self+shmem", ENOSPC);
+}
