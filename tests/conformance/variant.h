@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * variant - the devices the conformance suite runs on. A test is written once and registered for each:
+ * CONFORMS(send__every_size) { ... uses crew ... }
+ */
+#ifndef TESTS_CONFORMANCE_VARIANT_H
+#define TESTS_CONFORMANCE_VARIANT_H
+
+#include "tests/harness/crew.h"
+#include "tests/harness/tap.h"
+
+/* Three members. In "composite" members 0 and 1 meet by shmem and member 2 is reached by udp. */
+struct variant {
+	const char *name;
+	const char *configs[3];
+	bool is_faulted; /* packets are lost on purpose: give things more time */
+};
+
+#define FAULTS "fault=7:drop=2%:dup=1%:reorder=2%:corrupt=1%"
+
+#define CONFORMS_ON(id, dev, is_fault, c0, c1, c2)                                                 \
+	TAP_TEST(id##__##dev)                                                                      \
+	{                                                                                          \
+		static const struct variant v = {#dev, {c0, c1, c2}, is_fault};                    \
+		struct crew crew;                                                                  \
+		if (crew_open(&crew, 3, v.configs))                                                \
+			body_##id(&v, &crew);                                                      \
+		crew_close(&crew);                                                                 \
+	}
+
+#define CONFORMS(id)                                                                               \
+	static void body_##id(const struct variant *variant, struct crew *crew);                   \
+	CONFORMS_ON(id, shmem, false, "devices=self+shmem", "devices=self+shmem",                  \
+		    "devices=self+shmem")                                                          \
+	CONFORMS_ON(id, shmem_ring, false, "devices=self+shmem,shmem.large=ring",                  \
+		    "devices=self+shmem,shmem.large=ring", "devices=self+shmem,shmem.large=ring")  \
+	CONFORMS_ON(id, udp, false, "devices=self+udp,udp.rails=lo",                               \
+		    "devices=self+udp,udp.rails=lo", "devices=self+udp,udp.rails=lo")              \
+	CONFORMS_ON(id, udp_faulted, true, "devices=self+udp,udp.rails=lo,channel.crc=1," FAULTS,  \
+		    "devices=self+udp,udp.rails=lo,channel.crc=1," FAULTS,                         \
+		    "devices=self+udp,udp.rails=lo,channel.crc=1," FAULTS)                         \
+	CONFORMS_ON(id, composite, false, "devices=self+shmem+udp,udp.rails=lo",                   \
+		    "devices=self+shmem+udp,udp.rails=lo", "devices=self+udp,udp.rails=lo")        \
+	static void body_##id(const struct variant *variant, struct crew *crew)
+
+#endif
