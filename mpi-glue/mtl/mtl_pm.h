@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm - Open MPI's matching transport layer over PM.
+ *
+ * Owns the types and the one module object all files of this directory share. MPI semantics live in
+ * mpi-glue/common (matching, wire formats), transport in libpm; this directory joins them to Open
+ * MPI's pml/cm. One PM context per process, one lock around everything (taken only when the
+ * program asked for threads); request callbacks run outside the lock.
+ */
+#ifndef MTL_PM_H
+#define MTL_PM_H
+
+#include "ompi_config.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/mca/mtl/base/base.h"
+#include "ompi/mca/mtl/mtl.h"
+#include "ompi/proc/proc.h"
+#include "opal/datatype/opal_convertor.h"
+
+#include "mpi-glue/common/envelope.h"
+#include "mpi-glue/common/idle.h"
+#include "mpi-glue/common/ids.h"
+#include "mpi-glue/common/match.h"
+#include "mpi-glue/common/table.h"
+#include "mpi-glue/mtl/mtl_pm_compat.h"
+#include "pm.h"
+
+#include <pthread.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+struct mtl_pm_peer;
+struct mtl_pm_request;
+
+/* A message on its way out. */
+struct mtl_pm_send {
+	TAILQ_ENTRY(mtl_pm_send) link;   /* in the peer's sends or streams; see list */
+	struct mtl_pm_peer *peer;        /* where it goes */
+	struct opal_convertor_t *source; /* packs the data when it is not in one piece */
+	const char *data;                /* data in one piece, NULL: pack with source */
+	size_t length;                   /* bytes of the message */
+	size_t sent;                     /* bytes handed to PM as FIRST, MORE or DATA */
+	size_t wanted;                   /* bytes the receiver asked for with PULL */
+	uint64_t id;                     /* our number in messages of the peer; 0: none was given */
+	uint64_t remote;                 /* the receiver's operation, from PULL */
+	pmHandle handle;                 /* of data while is_exposed */
+	uint32_t context;                /* context id */
+	int32_t rank;                    /* ours in the communicator */
+	int32_t tag;
+	bool is_sync;              /* complete only after the match */
+	bool is_exposed;           /* handle must be given back */
+	struct mtl_pm_sends *list; /* the peer's list it is in, NULL: none */
+};
+
+/* A receive, from its post to its completion. */
+struct mtl_pm_receive {
+	struct match_entry match;         /* while posted */
+	TAILQ_ENTRY(mtl_pm_receive) link; /* in the peer's reads or waiting_reads */
+	struct mtl_pm_peer *peer;         /* sender of the matched message, once needed */
+	struct opal_convertor_t *target;  /* unpacks when the memory is not in one piece */
+	char *data;                       /* memory in one piece, NULL: unpack with target */
+	size_t room;                      /* bytes it holds */
+	size_t wanted;                    /* bytes to receive: the message, cut to the room */
+	size_t got;                       /* bytes received */
+	uint64_t id;                      /* our number in DATA of the peer; 0: none was given */
+	uint64_t remote;                  /* the sender's operation */
+	pmHandle handle;                  /* of the sender's memory */
+	pmDesc read;                      /* the running pmRead */
+	bool is_waiting;                  /* in waiting_reads */
+};
+
+/* What pml/cm reserves with each of its requests; blocking sends have it on the stack. */
+struct mtl_pm_request {
+	struct mca_mtl_request_t super; /* first: pml/cm knows this part */
+	STAILQ_ENTRY(mtl_pm_request)
+	done;            /* in the module's done, between completion and callback */
+	int error;       /* blocking sends: how it ended, 0 or errno */
+	bool is_ended;   /* blocking sends: the call may return */
+	bool is_receive; /* which of the two below */
+	union {
+		struct mtl_pm_send send;
+		struct mtl_pm_receive receive;
+	};
+};
+
+/* A message that came before its receive. */
+struct mtl_pm_message {
+	struct match_entry match;       /* while unexpected */
+	struct mtl_pm_message *next;    /* in the module's free list */
+	struct mtl_pm_peer *peer;       /* sender */
+	struct mtl_pm_request *claimed; /* receive that waits for the rest of it */
+	size_t size;                    /* bytes of the message */
+	size_t got;                     /* bytes of it that have arrived; eager messages only */
+	uint64_t remote;                /* the sender's operation for ACK, PULL, FIN; 0: none */
+	pmHandle handle;                /* RTS: the sender's memory, all zero: pull */
+	size_t charged;                 /* bytes counted in the module's unexpected_bytes */
+	bool is_small;                  /* from the free list: MTL_PM_SMALL bytes of data */
+	bool is_rts;                    /* no data here, it must be fetched */
+	char data[];                    /* eager data */
+};
+
+/* A short message to a peer that PM had no buffer for. */
+struct mtl_pm_note {
+	STAILQ_ENTRY(mtl_pm_note) link; /* in the peer's notes, or the module's free list */
+	uint32_t length;                /* bytes in use */
+	union {
+		struct envelope_control control;
+		struct envelope_pull pull;
+	};
+};
+
+TAILQ_HEAD(mtl_pm_sends, mtl_pm_send);
+TAILQ_HEAD(mtl_pm_receives, mtl_pm_receive);
+STAILQ_HEAD(mtl_pm_notes, mtl_pm_note);
+STAILQ_HEAD(mtl_pm_requests, mtl_pm_request);
+
+/* One process we have talked with. Lives until the module closes. */
+struct mtl_pm_peer {
+	pmNode node;
+	ssize_t eager_limit;  /* longest message sent in one datagram; -1 while we are choked */
+	ssize_t middle_limit; /* longest message sent unasked in several; -1 while we are choked */
+	size_t mtu;           /* bytes of a datagram */
+	bool aligns; /* send buffers start at a cache line, so data in them can be aligned */
+	struct mtl_pm_sends sends;   /* not handed over yet, in order; the first may be half done */
+	struct mtl_pm_sends streams; /* being sent as DATA */
+	struct mtl_pm_notes notes;   /* control messages not handed over yet */
+	struct mtl_pm_receives reads;    /* pmReads from it that run, oldest first */
+	struct mtl_pm_message *open;     /* unexpected message that MORE continues */
+	struct mtl_pm_request *filling;  /* receive that MORE continues */
+	size_t filling_left;             /* bytes of its message still to come */
+	TAILQ_ENTRY(mtl_pm_peer) busy;   /* in the module's busy peers; see is_busy */
+	TAILQ_ENTRY(mtl_pm_peer) reader; /* in the module's readers while reads is not empty */
+	TAILQ_ENTRY(mtl_pm_peer) choke;  /* in the module's choked peers; see is_choked */
+	size_t pull_limit; /* longer messages are read by handle, shorter ones streamed */
+	bool is_busy;      /* has sends, streams or notes to retry */
+	bool is_choked;    /* we told it to send RTS only */
+	bool is_dead;      /* every operation with it fails */
+};
+
+TAILQ_HEAD(mtl_pm_peers, mtl_pm_peer);
+
+/* What we keep per communicator, in c_pml_comm. */
+struct mtl_pm_comm {
+	struct match_context *matching;
+	struct ompi_communicator_t *comm;
+	TAILQ_ENTRY(mtl_pm_comm) link; /* in the module's comms */
+};
+
+TAILQ_HEAD(mtl_pm_comms, mtl_pm_comm);
+
+/* The module: first what pml/cm sees, then ours. */
+struct mtl_pm {
+	mca_mtl_base_module_t super;
+
+	pmContext ctx;        /* PM_CONTEXT_NONE before init and after finalize */
+	bool is_threaded;     /* the program may call from several threads */
+	bool is_used;         /* pml/cm was chosen: communicators were added */
+	pthread_mutex_t lock; /* covers everything below and ctx, if is_threaded */
+
+	struct match match;
+	struct ids ids;                       /* sends and receives that peers may name */
+	struct table peers;                   /* node -> struct mtl_pm_peer */
+	struct mtl_pm_peers busy;             /* peers with something to retry */
+	struct mtl_pm_peers choked;           /* peers that must be unchoked later */
+	struct mtl_pm_peers readers;          /* peers with reads */
+	struct mtl_pm_receives waiting_reads; /* PM had no room for the pmRead */
+	struct mtl_pm_requests done;          /* completed, callback still to be called */
+	struct mtl_pm_notes free_notes;
+	struct mtl_pm_message *free_messages; /* of MTL_PM_SMALL bytes */
+	struct mtl_pm_comms comms;
+	struct idle idle;
+	size_t unexpected_bytes; /* eager data held for receives not posted yet */
+	size_t reading;          /* pmReads that run */
+	size_t exposed;          /* sends whose memory peers may be reading */
+	pmDesc held;             /* the datagram last taken, not given back yet; 0: none */
+	uint32_t deaths;         /* peers found dead */
+	uint64_t damaged;        /* datagrams dropped because no honest peer sends them */
+	void *resolved;          /* address last given to PM */
+
+	unsigned long long
+		unexpected_limit; /* parameter: bytes of unexpected_bytes that choke senders */
+	long middle_limit;        /* parameter: see peer's middle_limit; -1: by device */
+	long pull_limit;          /* parameter: see peer's pull_limit; -1: by device */
+	int read_limit;           /* parameter: pmReads that may run at once */
+	int priority;             /* parameter: when named in the mtl list */
+};
+
+extern struct mtl_pm mtl_pm;
+extern mca_mtl_base_component_2_0_0_t mca_mtl_pm_component;
+
+/* Eager data up to this many bytes is kept in blocks from a free list. */
+#define MTL_PM_SMALL 256
+
+/* mtl_pm_component.c */
+bool mtl_pm_is_named(void);
+
+/* mtl_pm_module.c */
+int mtl_pm_open(bool wants_threads);
+int mtl_pm_add_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struct ompi_proc_t **procs);
+int mtl_pm_del_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struct ompi_proc_t **procs);
+int mtl_pm_add_comm(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm);
+int mtl_pm_del_comm(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm);
+int mtl_pm_finalize(struct mca_mtl_base_module_t *mtl);
+
+/* mtl_pm_peer.c */
+int mtl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len);
+/* The peer of a rank; NULL: the reason has been shown. Takes no lock. */
+struct mtl_pm_peer *mtl_pm_peer_make(struct ompi_communicator_t *comm, int rank);
+/* The peer of a node that wrote to us; NULL when out of memory. */
+struct mtl_pm_peer *mtl_pm_peer_of_node(pmNode node);
+void mtl_pm_peer_busy(struct mtl_pm_peer *peer);
+/* The peer asks us to keep our data until it asks for it (or no longer). */
+void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked);
+/* PM says the node died: all its operations end with an error. */
+void mtl_pm_peer_died(pmNode node);
+/* Tells people that an operation with the node ended with an error of PM. */
+void mtl_pm_show_failure(pmNode node, const char *what, int error);
+/* Prints topic @topic of the help file from this process itself. */
+void mtl_pm_say(const char *topic, ...);
+/* After deaths: whether the rank's process is gone. */
+bool mtl_pm_rank_is_dead(struct ompi_communicator_t *comm, int rank);
+
+/* mtl_pm_send.c */
+int mtl_pm_blocking_send(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm,
+			 int dest, int tag, struct opal_convertor_t *convertor,
+			 mca_pml_base_send_mode_t mode);
+int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest,
+		 int tag, struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode,
+		 bool blocking, mca_mtl_request_t *mtl_request);
+/* Hands over what PM takes now of the peer's sends; returns the number of datagrams. */
+int mtl_pm_push_sends(struct mtl_pm_peer *peer);
+void mtl_pm_send_finish(struct mtl_pm_send *s, int error);
+/* A receiver answers: ACK or FIN ends the send, PULL starts the stream. */
+void mtl_pm_on_ack(const struct envelope_control *m, struct mtl_pm_peer *peer);
+void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer);
+
+/* mtl_pm_pack.c */
+/* The data in one piece, or NULL. */
+const char *mtl_pm_data_of(const struct opal_convertor_t *c);
+char *mtl_pm_room_of(const struct opal_convertor_t *c);
+size_t mtl_pm_pack(struct mtl_pm_send *s, void *to, size_t room);
+void mtl_pm_unpack(struct mtl_pm_receive *r, const void *from, size_t length);
+
+/* mtl_pm_receive.c */
+int mtl_pm_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int src,
+		 int tag, struct opal_convertor_t *convertor, mca_mtl_request_t *mtl_request);
+int mtl_pm_imrecv(struct mca_mtl_base_module_t *mtl, struct opal_convertor_t *convertor,
+		  struct ompi_message_t **message, mca_mtl_request_t *mtl_request);
+void mtl_pm_receive_finish(struct mtl_pm_receive *r, int error);
+/* The receive and the message's envelope have met. */
+void mtl_pm_receive_matched(struct mtl_pm_receive *r, int32_t source, int32_t tag, size_t size);
+/* A whole eager message for a matched receive. */
+void mtl_pm_receive_all(struct mtl_pm_receive *r, const void *data, size_t size);
+
+/* mtl_pm_arrive.c */
+/* Handles one datagram of a node; the buffer stays the caller's. */
+void mtl_pm_arrive(const void *datagram, size_t length, pmNode node);
+
+/* mtl_pm_fetch.c */
+/* Fetches the data of a message that came as RTS. */
+void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t remote,
+		  const pmHandle *handle);
+/* DATA of a sender. */
+void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t length,
+		    const struct mtl_pm_peer *peer);
+/* Looks after running and waiting reads; returns the number that ended or started. */
+int mtl_pm_progress_reads(void);
+
+/* mtl_pm_note.c */
+void mtl_pm_note(struct mtl_pm_peer *peer, const void *message, size_t length);
+void mtl_pm_note_control(struct mtl_pm_peer *peer, enum envelope_kind kind, uint64_t id, int error);
+int mtl_pm_push_notes(struct mtl_pm_peer *peer);
+
+/* mtl_pm_hold.c */
+struct mtl_pm_message *mtl_pm_hold(struct match_context *c, const struct envelope *e,
+				   struct mtl_pm_peer *peer, size_t size, bool is_rts);
+/* Gives back the memory of a message that is in no list any more. */
+void mtl_pm_message_free(struct mtl_pm_message *m);
+/* The same for a message nobody will receive. */
+void mtl_pm_message_drop(struct mtl_pm_message *m);
+
+/* mtl_pm_probe.c */
+int mtl_pm_iprobe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int src,
+		  int tag, int *flag, struct ompi_status_public_t *status);
+int mtl_pm_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int src,
+		   int tag, int *matched, struct ompi_message_t **message,
+		   struct ompi_status_public_t *status);
+int mtl_pm_cancel(struct mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_request, int flag);
+
+/* mtl_pm_progress.c */
+int mtl_pm_progress(void);
+/* One round of progress; lock held. Returns the number of things done. */
+int mtl_pm_poll(void);
+/*
+ * Polls for a while until the request is complete: for blocking calls, because a round of Open MPI's
+ * own progress costs as much as a short message. Without threads only.
+ */
+void mtl_pm_linger(const ompi_request_t *until);
+void mtl_pm_run_callbacks(struct mtl_pm_requests *done);
+
+static inline void mtl_pm_enter(void)
+{
+	if (OPAL_UNLIKELY(mtl_pm.is_threaded))
+		pthread_mutex_lock(&mtl_pm.lock);
+}
+
+/* Leaves the lock and calls back for what was completed under it: callbacks may call us again. */
+static inline void mtl_pm_leave(void)
+{
+	struct mtl_pm_requests done;
+
+	if (OPAL_LIKELY(STAILQ_EMPTY(&mtl_pm.done))) {
+		if (OPAL_UNLIKELY(mtl_pm.is_threaded))
+			pthread_mutex_unlock(&mtl_pm.lock);
+		return;
+	}
+	STAILQ_INIT(&done);
+	STAILQ_CONCAT(&done, &mtl_pm.done);
+	if (OPAL_UNLIKELY(mtl_pm.is_threaded))
+		pthread_mutex_unlock(&mtl_pm.lock);
+	mtl_pm_run_callbacks(&done);
+}
+
+/* The request has ended; mtl_pm_leave calls back, and nothing of it may be touched afterwards. */
+static inline void mtl_pm_complete(struct mtl_pm_request *req)
+{
+	STAILQ_INSERT_TAIL(&mtl_pm.done, req, done);
+}
+
+static inline struct mtl_pm_request *mtl_pm_request_of_send(struct mtl_pm_send *s)
+{
+	return (struct mtl_pm_request *)((char *)s - offsetof(struct mtl_pm_request, send));
+}
+
+static inline struct mtl_pm_request *mtl_pm_request_of_receive(struct mtl_pm_receive *r)
+{
+	return (struct mtl_pm_request *)((char *)r - offsetof(struct mtl_pm_request, receive));
+}
+
+static inline struct mtl_pm_receive *mtl_pm_receive_of_match(struct match_entry *e)
+{
+	return (struct mtl_pm_receive *)((char *)e - offsetof(struct mtl_pm_receive, match));
+}
+
+static inline struct mtl_pm_message *mtl_pm_message_of_match(struct match_entry *e)
+{
+	return (struct mtl_pm_message *)((char *)e - offsetof(struct mtl_pm_message, match));
+}
+
+static inline struct match_context *mtl_pm_matching(const struct ompi_communicator_t *comm)
+{
+	return ((const struct mtl_pm_comm *)comm->c_pml_comm)->matching;
+}
+
+static inline struct mtl_pm_peer *mtl_pm_peer_of(struct ompi_communicator_t *comm, int rank)
+{
+	struct ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+	struct mtl_pm_peer *peer = proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL];
+
+	return OPAL_LIKELY(peer != NULL) ? peer : mtl_pm_peer_make(comm, rank);
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_compat - what Open MPI 4.1 and 5.0 call differently. The only file that looks at the version.
+ */
+#ifndef MTL_PM_COMPAT_H
+#define MTL_PM_COMPAT_H
+
+#include "ompi_config.h"
+
+#include "opal/datatype/opal_convertor.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/proc/proc.h"
+
+#if OMPI_MAJOR_VERSION >= 5
+#include "opal/mca/pmix/pmix-internal.h"
+#include "ompi/runtime/ompi_rte.h"
+#define MTL_PM_SCOPE_GLOBAL PMIX_GLOBAL
+#define MTL_PM_KEY_HOSTNAME PMIX_HOSTNAME
+#define MTL_PM_TYPE_STRING PMIX_STRING
+#else
+#include "ompi/mca/rte/rte.h"
+#include "opal/mca/pmix/pmix.h"
+#define MTL_PM_SCOPE_GLOBAL OPAL_PMIX_GLOBAL
+#define MTL_PM_KEY_HOSTNAME OPAL_PMIX_HOSTNAME
+#define MTL_PM_TYPE_STRING OPAL_STRING
+#endif
+
+/* Ends the job with a sentence. For what cannot go on: no memory, no way back to a peer. */
+#define mtl_pm_fatal(fmt, ...) ompi_rte_abort(1, (char *)("mtl/pm: " fmt), ##__VA_ARGS__)
+
+/* The number that names the communicator in all its processes. */
+static inline uint32_t mtl_pm_context_id(const struct ompi_communicator_t *comm)
+{
+#if OMPI_MAJOR_VERSION >= 5
+	return (uint32_t)comm->c_index;
+#else
+	return comm->c_contextid;
+#endif
+}
+
+/*
+ * Whether pml/cm left the convertor of a contiguous send half filled in: then its buffer pointer
+ * already includes the lower bound of the type. Open MPI 5 always leaves that to us.
+ */
+static inline bool mtl_pm_is_shifted(uint32_t convertor_flags)
+{
+#if OMPI_MAJOR_VERSION >= 5
+	return false;
+#else
+	return !(convertor_flags & CONVERTOR_SEND);
+#endif
+}
+
+/* The job's number within its mpirun: the low half of the job id. */
+static inline uint32_t mtl_pm_local_job(uint32_t jobid)
+{
+	return jobid & 0xffff;
+}
+
+/* The text from which the processes of a job make their common key, to be freed; NULL: none was given. */
+char *mtl_pm_job_text(void);
+
+/* Starts a fence over this process's job; *@active becomes false at its end. 0 or an error. */
+int mtl_pm_fence_start(volatile bool *active);
+
+#endif

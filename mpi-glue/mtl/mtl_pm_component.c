@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_component - how Open MPI finds, asks and starts the MTL.
+ *
+ * Owns the component's parameters and the decision whether it offers itself. Knows nothing of
+ * messages. Selection: pml/cm takes the priority of its MTL, and the highest pml wins. Named by the
+ * user (`--mca mtl pm`), ours is above every other pml; not named, we stay out of the way.
+ */
+#include "mpi-glue/mtl/mtl_pm.h"
+
+#include "opal/mca/base/base.h"
+#include "opal/util/show_help.h"
+#include "ompi/mca/pml/base/base.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+#include <string.h>
+
+/* Below every other pml, for `--mca pml cm` without a word about the MTL. */
+#define PRIORITY_UNNAMED 1
+
+/* Whether a comma-separated selection list asks for @name; "^..." lists only exclude. */
+static bool list_names(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!list || *list == '^')
+		return false;
+	while (*list) {
+		size_t item = strcspn(list, ",");
+
+		if (item == len && !strncmp(list, name, len))
+			return true;
+		list += item + (list[item] == ',');
+	}
+	return false;
+}
+
+bool mtl_pm_is_named(void)
+{
+	return list_names(ompi_mtl_base_framework.framework_selection, "pm");
+}
+
+/* Lets help texts be found beside the component: in the build tree and in private installations. */
+static void add_help_directory(void)
+{
+	Dl_info info;
+	char path[4096];
+
+	if (!dladdr(&mca_mtl_pm_component, &info) || !info.dli_fname ||
+	    strlen(info.dli_fname) >= sizeof(path))
+		return;
+	strcpy(path, info.dli_fname);
+	opal_show_help_add_dir(dirname(path));
+}
+
+static void add_size_parameter(const char *name, const char *text, unsigned long long *value)
+{
+	mca_base_component_var_register(&mca_mtl_pm_component.mtl_version, name, text,
+					MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, 0, 0,
+					OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY, value);
+}
+
+static void add_limit_parameter(const char *name, const char *text, long *value)
+{
+	*value = -1;
+	mca_base_component_var_register(&mca_mtl_pm_component.mtl_version, name, text,
+					MCA_BASE_VAR_TYPE_LONG, NULL, 0, 0, OPAL_INFO_LVL_5,
+					MCA_BASE_VAR_SCOPE_READONLY, value);
+}
+
+static void add_int_parameter(const char *name, const char *text, int *value)
+{
+	mca_base_component_var_register(&mca_mtl_pm_component.mtl_version, name, text,
+					MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_5,
+					MCA_BASE_VAR_SCOPE_READONLY, value);
+}
+
+static int component_register(void)
+{
+	mtl_pm.priority = 100;
+	add_int_parameter("priority", "Priority when pm is named in the mtl list",
+			  &mtl_pm.priority);
+	add_limit_parameter(
+		"middle_limit",
+		"Longest message in bytes sent at once in several datagrams; longer ones "
+		"wait for the receiver (-1: by device)",
+		&mtl_pm.middle_limit);
+	add_limit_parameter(
+		"pull_limit",
+		"Longest message in bytes that a receiver has streamed to it instead of "
+		"reading the sender's memory (-1: by device)",
+		&mtl_pm.pull_limit);
+	mtl_pm.unexpected_limit = 64ull << 20;
+	add_size_parameter("unexpected_limit",
+			   "Bytes of messages without a receive kept here before senders are told "
+			   "to keep theirs",
+			   &mtl_pm.unexpected_limit);
+	mtl_pm.read_limit = 32;
+	add_int_parameter("read_limit", "Long messages fetched at the same time",
+			  &mtl_pm.read_limit);
+	return OMPI_SUCCESS;
+}
+
+static int component_open(void)
+{
+	add_help_directory();
+	return OMPI_SUCCESS;
+}
+
+static int component_query(mca_base_module_t **module, int *priority)
+{
+	bool cm_is_named = list_names(ompi_pml_base_framework.framework_selection, "cm");
+
+	*module = NULL;
+	*priority = -1;
+	if (!mtl_pm_is_named() && !cm_is_named)
+		return OMPI_ERR_NOT_AVAILABLE;
+	*priority = mtl_pm_is_named() ? mtl_pm.priority : PRIORITY_UNNAMED;
+	*module = (mca_base_module_t *)&mtl_pm.super;
+	return OMPI_SUCCESS;
+}
+
+static mca_mtl_base_module_t *start(bool wants_threads)
+{
+	return mtl_pm_open(wants_threads) == OMPI_SUCCESS ? &mtl_pm.super : NULL;
+}
+
+#if OMPI_MAJOR_VERSION >= 5
+static mca_mtl_base_module_t *component_init(bool enable_progress_threads, bool enable_mpi_threads,
+					     bool *accelerator_support)
+{
+	*accelerator_support = false;
+	return start(enable_mpi_threads);
+}
+#else
+static mca_mtl_base_module_t *component_init(bool enable_progress_threads, bool enable_mpi_threads)
+{
+	return start(enable_mpi_threads);
+}
+#endif
+
+mca_mtl_base_component_2_0_0_t mca_mtl_pm_component = {
+	.mtl_version =
+		{
+			MCA_MTL_BASE_VERSION_2_0_0,
+			.mca_component_name = "pm",
+			MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
+			.mca_open_component = component_open,
+			.mca_query_component = component_query,
+			.mca_register_component_params = component_register,
+		},
+	.mtl_data = {MCA_BASE_METADATA_PARAM_NONE},
+	.mtl_init = component_init,
+};

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_fetch - the receiving side of long messages, once the receive is known. Memory in one piece
+ * on both sides: one pmRead straight into it. Else: the sender streams, we unpack as it comes.
+ */
+#include "mpi-glue/mtl/mtl_pm.h"
+
+#include <errno.h>
+
+/* The message has come, or never will: tells the sender, ends the receive. */
+static void end(struct mtl_pm_receive *r, int error)
+{
+	mtl_pm_note_control(r->peer, ENVELOPE_FIN, r->remote, error);
+	mtl_pm_receive_finish(r, error);
+}
+
+/* 0: the read runs, or has failed and the receive is ended. ENOBUFS: not now, nothing changed. */
+static int start_read(struct mtl_pm_receive *r)
+{
+	int rc;
+
+	if (mtl_pm.reading >= (size_t)mtl_pm.read_limit)
+		return ENOBUFS;
+	rc = pmRead(mtl_pm.ctx, r->peer->node, &r->handle, 0, r->data, r->wanted, &r->read);
+	if (rc == ENOBUFS)
+		return rc;
+	if (r->is_waiting)
+		TAILQ_REMOVE(&mtl_pm.waiting_reads, r, link);
+	r->is_waiting = false;
+	if (rc) {
+		end(r, rc);
+		return 0;
+	}
+	mtl_pm.reading++;
+	if (TAILQ_EMPTY(&r->peer->reads))
+		TAILQ_INSERT_TAIL(&mtl_pm.readers, r->peer, reader);
+	TAILQ_INSERT_TAIL(&r->peer->reads, r, link);
+	return 0;
+}
+
+static void pull(struct mtl_pm_receive *r)
+{
+	struct envelope_pull m = {.base = {.kind = ENVELOPE_PULL, .id = r->remote},
+				  .wanted = r->wanted};
+
+	r->id = ids_add(&mtl_pm.ids, mtl_pm_request_of_receive(r));
+	if (!r->id) {
+		end(r, ENOMEM);
+		return;
+	}
+	m.reply = r->id;
+	mtl_pm_note(r->peer, &m, sizeof(m));
+}
+
+static bool is_readable(const pmHandle *h)
+{
+	return h->word[0] || h->word[1] || h->word[2] || h->word[3];
+}
+
+void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t remote,
+		  const pmHandle *handle)
+{
+	r->peer = peer;
+	r->remote = remote;
+	if (!r->wanted) {
+		end(r, 0);
+		return;
+	}
+	if (!r->data || !is_readable(handle)) {
+		pull(r);
+		return;
+	}
+	r->handle = *handle;
+	/* First come, first served: nobody overtakes those that wait for room. */
+	r->is_waiting = false;
+	if (TAILQ_EMPTY(&mtl_pm.waiting_reads) && !start_read(r))
+		return;
+	r->is_waiting = true;
+	TAILQ_INSERT_TAIL(&mtl_pm.waiting_reads, r, link);
+}
+
+void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t length,
+		    const struct mtl_pm_peer *peer)
+{
+	struct mtl_pm_request *req = ids_get(&mtl_pm.ids, m->id);
+	struct mtl_pm_receive *r;
+
+	if (!req || !req->is_receive || req->receive.peer != peer ||
+	    length > req->receive.wanted - req->receive.got) {
+		mtl_pm.damaged++;
+		return;
+	}
+	r = &req->receive;
+	mtl_pm_unpack(r, data, length);
+	if (r->got == r->wanted)
+		mtl_pm_receive_finish(r, 0);
+}
+
+/* Ends the reads from one peer that are done. They end in order, or are noticed late: one look a round. */
+static int end_reads_of(struct mtl_pm_peer *peer)
+{
+	struct mtl_pm_receive *r;
+	int n = 0;
+
+	while ((r = TAILQ_FIRST(&peer->reads))) {
+		int rc = pmIsReadDone(mtl_pm.ctx, r->read);
+
+		if (rc == ENOBUFS)
+			return n;
+		TAILQ_REMOVE(&peer->reads, r, link);
+		mtl_pm.reading--;
+		end(r, rc);
+		n++;
+	}
+	TAILQ_REMOVE(&mtl_pm.readers, peer, reader);
+	return n;
+}
+
+int mtl_pm_progress_reads(void)
+{
+	struct mtl_pm_peer *peer, *next;
+	struct mtl_pm_receive *r;
+	int n = 0;
+
+	for (peer = TAILQ_FIRST(&mtl_pm.readers); peer; peer = next) {
+		next = TAILQ_NEXT(peer, reader);
+		n += end_reads_of(peer);
+	}
+	while ((r = TAILQ_FIRST(&mtl_pm.waiting_reads)) && !start_read(r))
+		n++;
+	return n;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_module - opening and closing the PM context, and Open MPI's news about processes and
+ * communicators. Owns the module object. Messages are other files' business.
+ */
+#include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/common/job.h"
+
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/show_help.h"
+#include "ompi/constants.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* How long finalize waits for peers to acknowledge what was sent to them. */
+#define QUIESCE_MS 10000
+
+/*
+ * Message rings of a pair of ranks: large ones let sender and receiver drift apart without waiting for each
+ * other, until the rings of all pairs together no longer stay in the caches.
+ */
+#define RINGS_TOGETHER (2u << 20)
+#define RING_MAX (1u << 20)
+#define RING_MIN (128u << 10)
+
+/* Two of them carry 64 KiB with their headers and pads. */
+#define SHMEM_MTU "32896"
+
+struct mtl_pm mtl_pm = {
+	.super =
+		{
+			.mtl_max_contextid = ENVELOPE_CONTEXT_MAX,
+			.mtl_max_tag = INT_MAX,
+			.mtl_request_size =
+				sizeof(struct mtl_pm_request) - sizeof(struct mca_mtl_request_t),
+			.mtl_add_procs = mtl_pm_add_procs,
+			.mtl_del_procs = mtl_pm_del_procs,
+			.mtl_finalize = mtl_pm_finalize,
+			.mtl_send = mtl_pm_blocking_send,
+			.mtl_isend = mtl_pm_isend,
+			.mtl_irecv = mtl_pm_irecv,
+			.mtl_iprobe = mtl_pm_iprobe,
+			.mtl_imrecv = mtl_pm_imrecv,
+			.mtl_improbe = mtl_pm_improbe,
+			.mtl_cancel = mtl_pm_cancel,
+			.mtl_add_comm = mtl_pm_add_comm,
+			.mtl_del_comm = mtl_pm_del_comm,
+		},
+	.ctx = PM_CONTEXT_NONE,
+};
+
+static void init_lists(void)
+{
+	match_init(&mtl_pm.match);
+	ids_init(&mtl_pm.ids);
+	TAILQ_INIT(&mtl_pm.busy);
+	TAILQ_INIT(&mtl_pm.choked);
+	TAILQ_INIT(&mtl_pm.readers);
+	TAILQ_INIT(&mtl_pm.waiting_reads);
+	STAILQ_INIT(&mtl_pm.done);
+	STAILQ_INIT(&mtl_pm.free_notes);
+	TAILQ_INIT(&mtl_pm.comms);
+}
+
+/* All processes of one mpirun inherit the same text; a process without a launcher is alone. */
+static int find_job_key(uint64_t *ret_key)
+{
+	char *text = mtl_pm_job_text();
+	int rc;
+
+	if (text)
+		rc = job_key_parse(text, ret_key);
+	else if (ompi_process_info.num_procs > 1)
+		rc = -ENOENT;
+	else
+		rc = getrandom(ret_key, sizeof(*ret_key), 0) == sizeof(*ret_key) ? 0 : -errno;
+	free(text);
+	return rc;
+}
+
+/* Whether the ranks of this host must share cores, as far as counts can tell; idle.h sees the rest. */
+static bool is_crowded(uint32_t local)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return cores > 0 && local > (unsigned long)cores;
+}
+
+static int show_unusable(const char *what, const char *why)
+{
+	/* Somebody else's choice of pml/cm must not make noise about us; one rank of a host speaks for all. */
+	if (mtl_pm_is_named() && ompi_process_info.my_local_rank == 0)
+		mtl_pm_say("unusable", ompi_process_info.nodename, what, why);
+	return OMPI_ERR_NOT_AVAILABLE;
+}
+
+static int publish_address(void)
+{
+	char address[PM_ADDRESS_MAX];
+	size_t len = sizeof(address);
+	int rc = pmGetAddress(mtl_pm.ctx, address, &len);
+
+	if (rc)
+		return show_unusable("give its address", pmLastError());
+	OPAL_MODEX_SEND(rc, MTL_PM_SCOPE_GLOBAL, &mca_mtl_pm_component.mtl_version, address, len);
+	if (rc != OMPI_SUCCESS)
+		return show_unusable("publish its address", "the launcher refused it (PMIx put)");
+	return OMPI_SUCCESS;
+}
+
+/*
+ * Larger datagrams and rings than PM's own defaults make MPI's messages of 16 to 64 KiB a quarter faster.
+ * NULL when there are so many ranks that PM's own are better, or the user has set some.
+ */
+static const char *shmem_options(uint32_t local)
+{
+	static char options[64];
+	const char *user = getenv("PM_OPTIONS");
+	uint32_t pairs = local > 1 ? local * (local - 1) : 1, ring = RING_MAX;
+
+	while (ring > RING_MIN && ring * (uint64_t)pairs > RINGS_TOGETHER)
+		ring /= 2;
+	if (ring * (uint64_t)pairs > 4 * (uint64_t)RINGS_TOGETHER ||
+	    (user && strstr(user, "shmem.")))
+		return NULL;
+	snprintf(options, sizeof(options), "shmem.mtu=" SHMEM_MTU ",shmem.ring=%u", ring);
+	return options;
+}
+
+int mtl_pm_open(bool wants_threads)
+{
+	uint32_t local = (uint32_t)ompi_process_info.num_local_peers + 1;
+	struct pmOptions options = {
+		.size = sizeof(options),
+		.nodes = (uint32_t)ompi_process_info.num_procs,
+		.local = local,
+		.config = shmem_options(local),
+		.resolver = mtl_pm_resolve,
+	};
+	int rc;
+
+	if (find_job_key(&options.job_key))
+		return show_unusable(
+			"find the job key",
+			"OMPI_MCA_orte_precondition_transports is missing or damaged; start "
+			"the program with mpirun and do not set it");
+	if (job_node(mtl_pm_local_job(OMPI_PROC_MY_NAME->jobid), OMPI_PROC_MY_NAME->vpid,
+		     &options.self))
+		return show_unusable("number its processes",
+				     "at most 1048576 ranks per job and 4094 jobs per mpirun are "
+				     "possible; start another mpirun");
+	rc = pmOpenContext(&options, &mtl_pm.ctx);
+	if (rc) {
+		const char *why = pmLastError();
+
+		mtl_pm.ctx = PM_CONTEXT_NONE;
+		return show_unusable("open PM", *why ? why : pmErrorString(rc));
+	}
+
+	init_lists();
+	idle_init(&mtl_pm.idle, is_crowded(local));
+	mtl_pm.is_threaded = wants_threads || opal_using_threads();
+	pthread_mutex_init(&mtl_pm.lock, NULL);
+	rc = publish_address();
+	if (rc != OMPI_SUCCESS) {
+		pmCloseContext(mtl_pm.ctx);
+		mtl_pm.ctx = PM_CONTEXT_NONE;
+		return rc;
+	}
+	opal_progress_register(mtl_pm_progress);
+	return OMPI_SUCCESS;
+}
+
+/* Peers are made at first contact; a job of any size costs nothing here. */
+int mtl_pm_add_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struct ompi_proc_t **procs)
+{
+	return OMPI_SUCCESS;
+}
+
+/* The peer stays in our table: late control messages may still come from its node. */
+int mtl_pm_del_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struct ompi_proc_t **procs)
+{
+	for (size_t i = 0; i < nprocs; i++)
+		procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = NULL;
+	return OMPI_SUCCESS;
+}
+
+int mtl_pm_add_comm(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm)
+{
+	struct mtl_pm_comm *c = malloc(sizeof(*c));
+
+	if (!c)
+		return OMPI_ERR_OUT_OF_RESOURCE;
+	mtl_pm_enter();
+	c->comm = comm;
+	mtl_pm.is_used = true;
+	/* Messages of faster processes may have made it already. */
+	c->matching = match_context(&mtl_pm.match, mtl_pm_context_id(comm));
+	if (c->matching)
+		TAILQ_INSERT_TAIL(&mtl_pm.comms, c, link);
+	mtl_pm_leave();
+	if (!c->matching) {
+		free(c);
+		return OMPI_ERR_OUT_OF_RESOURCE;
+	}
+	comm->c_pml_comm = (void *)c;
+	return OMPI_SUCCESS;
+}
+
+/* Only messages nobody has received can be left: receives on a freed communicator have ended. */
+static void drop_entry(void *arg, struct match_entry *e, bool is_message)
+{
+	if (is_message)
+		mtl_pm_message_drop(mtl_pm_message_of_match(e));
+}
+
+int mtl_pm_del_comm(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm)
+{
+	struct mtl_pm_comm *c = (struct mtl_pm_comm *)comm->c_pml_comm;
+
+	if (!c)
+		return OMPI_SUCCESS;
+	mtl_pm_enter();
+	TAILQ_REMOVE(&mtl_pm.comms, c, link);
+	match_drop_context(&mtl_pm.match, c->matching->id, drop_entry, NULL);
+	mtl_pm_leave();
+	comm->c_pml_comm = NULL;
+	free(c);
+	return OMPI_SUCCESS;
+}
+
+/* Everything we promised to send is handed to PM: replies may still have been waiting for room. */
+static void drain(void)
+{
+	while (!TAILQ_EMPTY(&mtl_pm.busy)) {
+		if (!mtl_pm_poll())
+			sched_yield();
+	}
+}
+
+/*
+ * A process that closed cannot acknowledge any more, so nobody closes before all have been
+ * acknowledged. Failures are not fatal here: the program has ended, the others are gone or going.
+ */
+static void part_from_peers(void)
+{
+	volatile bool active = true;
+
+	drain();
+	if (pmQuiesce(mtl_pm.ctx, QUIESCE_MS) == ETIMEDOUT)
+		opal_show_help("help-mtl-pm.txt", "not acknowledged", true,
+			       ompi_process_info.nodename, QUIESCE_MS / 1000);
+	pmResume(mtl_pm.ctx);
+	if (ompi_process_info.num_procs < 2 || mtl_pm_fence_start(&active))
+		return;
+	while (active) {
+		mtl_pm_poll();
+		opal_progress();
+	}
+}
+
+static void free_peers(void)
+{
+	for (uint32_t i = 0; mtl_pm.peers.slots && i <= mtl_pm.peers.mask; i++)
+		free(mtl_pm.peers.slots[i].value);
+	table_fini(&mtl_pm.peers);
+}
+
+static void free_lists(void)
+{
+	while (!STAILQ_EMPTY(&mtl_pm.free_notes)) {
+		struct mtl_pm_note *note = STAILQ_FIRST(&mtl_pm.free_notes);
+
+		STAILQ_REMOVE_HEAD(&mtl_pm.free_notes, link);
+		free(note);
+	}
+	while (mtl_pm.free_messages) {
+		struct mtl_pm_message *m = mtl_pm.free_messages;
+
+		mtl_pm.free_messages = m->next;
+		free(m);
+	}
+}
+
+int mtl_pm_finalize(struct mca_mtl_base_module_t *mtl)
+{
+	if (mtl_pm.ctx == PM_CONTEXT_NONE)
+		return OMPI_SUCCESS;
+	/* Without communicators pml/cm was only tried, not chosen: nothing to part from. */
+	if (mtl_pm.is_used)
+		part_from_peers();
+	opal_progress_unregister(mtl_pm_progress);
+	match_fini(&mtl_pm.match, drop_entry, NULL);
+	pmCloseContext(mtl_pm.ctx);
+	mtl_pm.ctx = PM_CONTEXT_NONE;
+	ids_fini(&mtl_pm.ids);
+	free_peers();
+	free_lists();
+	free(mtl_pm.resolved);
+	mtl_pm.resolved = NULL;
+	pthread_mutex_destroy(&mtl_pm.lock);
+	return OMPI_SUCCESS;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_peer - one struct per process we have talked with: made at first contact, from a rank that
+ * is sent to or a node that wrote. Owns the table of peers, the address look-up PM asks for, and what
+ * happens when one dies.
+ */
+#include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/common/job.h"
+
+#include "opal/util/output.h"
+#include "opal/util/show_help.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static opal_process_name_t name_of_node(pmNode node)
+{
+	opal_process_name_t name = *(const opal_process_name_t *)OMPI_PROC_MY_NAME;
+
+	name.jobid = (name.jobid & ~0xffffu) | job_node_job(node);
+	name.vpid = job_node_rank(node);
+	return name;
+}
+
+/* PM asks for the address of a node at first contact. */
+int mtl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len)
+{
+	opal_process_name_t name = name_of_node(node);
+	void *address = NULL;
+	size_t len = 0;
+	int rc;
+
+	OPAL_MODEX_RECV(rc, &mca_mtl_pm_component.mtl_version, &name, &address, &len);
+	if (rc != OMPI_SUCCESS || !address)
+		return EHOSTUNREACH;
+	free(mtl_pm.resolved);
+	mtl_pm.resolved = address;
+	*ret_addr = address;
+	*ret_len = len;
+	return 0;
+}
+
+/* The host of a node for messages to people; to be freed. */
+static char *host_of_node(pmNode node)
+{
+	opal_process_name_t name = name_of_node(node);
+	char *host = NULL;
+	int rc;
+
+	OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, MTL_PM_KEY_HOSTNAME, &name, &host, MTL_PM_TYPE_STRING);
+	return rc == OMPI_SUCCESS ? host : NULL;
+}
+
+/*
+ * Limits by device, measured (8 KiB to 1 MiB, windows of 64). In shared memory a datagram costs little, so
+ * streaming beats reading until the gain of a single copy counts; on a network each datagram of a few costs a
+ * system call (4 KiB 11 us, 8 KiB 22 us half RTT) while a read takes a round trip more (16 us for both).
+ */
+#define SHMEM_MIDDLE_LIMIT 65536
+#define SHMEM_PULL_LIMIT (4 << 20)
+#define NETWORK_MIDDLE_LIMIT 4096
+#define NETWORK_PULL_LIMIT 0
+
+static void set_limits(struct mtl_pm_peer *peer)
+{
+	const char *device = "";
+	bool is_shmem = !pmGetDeviceName(mtl_pm.ctx, peer->node, &device) &&
+			!strcmp(device, "shmem");
+
+	peer->aligns = is_shmem;
+	peer->eager_limit = (ssize_t)(peer->mtu - sizeof(struct envelope));
+	peer->middle_limit = mtl_pm.middle_limit;
+	if (peer->middle_limit < 0)
+		peer->middle_limit = is_shmem ? SHMEM_MIDDLE_LIMIT : NETWORK_MIDDLE_LIMIT;
+	peer->pull_limit = (size_t)mtl_pm.pull_limit;
+	if (mtl_pm.pull_limit < 0)
+		peer->pull_limit = is_shmem ? SHMEM_PULL_LIMIT : NETWORK_PULL_LIMIT;
+}
+
+void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked)
+{
+	if (is_choked) {
+		peer->eager_limit = -1;
+		peer->middle_limit = -1;
+	} else {
+		set_limits(peer);
+	}
+}
+
+struct mtl_pm_peer *mtl_pm_peer_of_node(pmNode node)
+{
+	struct mtl_pm_peer *peer = table_get(&mtl_pm.peers, node);
+	size_t mtu;
+
+	if (peer)
+		return peer;
+	if (pmGetMtu(mtl_pm.ctx, node, &mtu))
+		return NULL;
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	peer->node = node;
+	peer->mtu = mtu;
+	TAILQ_INIT(&peer->sends);
+	TAILQ_INIT(&peer->streams);
+	STAILQ_INIT(&peer->notes);
+	TAILQ_INIT(&peer->reads);
+	set_limits(peer);
+	if (table_put(&mtl_pm.peers, node, peer)) {
+		free(peer);
+		return NULL;
+	}
+	return peer;
+}
+
+static struct mtl_pm_peer *show_unreachable(pmNode node, const char *why)
+{
+	char *host = host_of_node(node);
+
+	opal_show_help("help-mtl-pm.txt", "unreachable", true, ompi_process_info.nodename,
+		       job_node_rank(node), host ? host : "unknown host", why);
+	free(host);
+	return NULL;
+}
+
+struct mtl_pm_peer *mtl_pm_peer_make(struct ompi_communicator_t *comm, int rank)
+{
+	struct ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+	const opal_process_name_t *name = &proc->super.proc_name;
+	struct mtl_pm_peer *peer;
+	uint32_t node;
+
+	if ((name->jobid ^ OMPI_PROC_MY_NAME->jobid) & ~0xffffu) {
+		opal_show_help("help-mtl-pm.txt", "other mpirun", true, ompi_process_info.nodename,
+			       name->vpid);
+		return NULL;
+	}
+	if (job_node(mtl_pm_local_job(name->jobid), name->vpid, &node))
+		return show_unreachable(name->vpid, "the job has too many ranks or jobs");
+	peer = mtl_pm_peer_of_node(node);
+	if (!peer)
+		return show_unreachable(node, pmLastError());
+	proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = peer;
+	return peer;
+}
+
+/*
+ * Prints a text of the help file from this process itself: the launcher's way of collecting help
+ * texts loses some when processes are ending, and that is when these are due.
+ */
+void mtl_pm_say(const char *topic, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, topic);
+	text = opal_show_help_vstring("help-mtl-pm.txt", topic, true, args);
+	va_end(args);
+	if (text)
+		opal_output(0, "%s", text);
+	free(text);
+}
+
+void mtl_pm_show_failure(pmNode node, const char *what, int error)
+{
+	char *host;
+
+	/* Of a dead peer people have been told once, by mtl_pm_peer_died. */
+	if (error == EPIPE)
+		return;
+	host = host_of_node(node);
+	mtl_pm_say("failed", ompi_process_info.nodename, what, job_node_rank(node),
+		   host ? host : "unknown host", pmErrorString(error));
+	free(host);
+}
+
+void mtl_pm_peer_busy(struct mtl_pm_peer *peer)
+{
+	if (peer->is_busy)
+		return;
+	peer->is_busy = true;
+	TAILQ_INSERT_TAIL(&mtl_pm.busy, peer, busy);
+}
+
+static bool is_node_of(struct ompi_communicator_t *comm, int rank, pmNode node)
+{
+	struct ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+	uint32_t its_node;
+
+	return proc && !((proc->super.proc_name.jobid ^ OMPI_PROC_MY_NAME->jobid) & ~0xffffu) &&
+	       !job_node(mtl_pm_local_job(proc->super.proc_name.jobid), proc->super.proc_name.vpid,
+			 &its_node) &&
+	       its_node == node;
+}
+
+bool mtl_pm_rank_is_dead(struct ompi_communicator_t *comm, int rank)
+{
+	struct mtl_pm_peer *peer;
+
+	if (rank == MATCH_ANY_SOURCE)
+		return false;
+	peer = mtl_pm_peer_of(comm, rank);
+	return !peer || peer->is_dead;
+}
+
+/* Receives posted for the dead process end; those from any source can still be served by others. */
+static void end_posted(pmNode node)
+{
+	struct mtl_pm_comm *c;
+
+	TAILQ_FOREACH(c, &mtl_pm.comms, link)
+	{
+		const struct table *bins = &c->matching->bins;
+
+		for (uint32_t i = 0; bins->slots && i <= bins->mask; i++) {
+			int32_t rank = (int32_t)bins->slots[i].key;
+			struct match_entry *e;
+
+			if (!bins->slots[i].value || ompi_comm_peer_invalid(c->comm, rank) ||
+			    !is_node_of(c->comm, rank, node))
+				continue;
+			while ((e = match_take_posted(c->matching, rank)))
+				mtl_pm_receive_finish(mtl_pm_receive_of_match(e), EPIPE);
+		}
+	}
+}
+
+/* Operations the peer knows by number: sends that wait for its answer, receives it streams to. */
+static void end_numbered(struct mtl_pm_peer *peer)
+{
+	for (uint32_t i = 0; i < mtl_pm.ids.size; i++) {
+		struct mtl_pm_request *req = mtl_pm.ids.slots[i].object;
+
+		if (!req)
+			continue;
+		if (req->is_receive && req->receive.peer == peer)
+			mtl_pm_receive_finish(&req->receive, EPIPE);
+		else if (!req->is_receive && req->send.peer == peer)
+			mtl_pm_send_finish(&req->send, EPIPE);
+	}
+}
+
+static void end_half_arrived(struct mtl_pm_peer *peer)
+{
+	struct mtl_pm_message *m = peer->open;
+
+	if (peer->filling)
+		mtl_pm_receive_finish(&peer->filling->receive, EPIPE);
+	peer->filling = NULL;
+	peer->open = NULL;
+	if (!m)
+		return;
+	if (m->claimed)
+		mtl_pm_receive_finish(&m->claimed->receive, EPIPE);
+	match_discard(&m->match);
+	mtl_pm_message_drop(m);
+}
+
+void mtl_pm_peer_died(pmNode node)
+{
+	struct mtl_pm_peer *peer = mtl_pm_peer_of_node(node);
+	const char *why = pmLastError();
+	char *host;
+
+	mtl_pm.deaths++;
+	if (!peer || peer->is_dead)
+		return;
+	peer->is_dead = true;
+	host = host_of_node(node);
+	mtl_pm_say("peer died", ompi_process_info.nodename, job_node_rank(node),
+		   host ? host : "unknown host", why);
+	free(host);
+	while (!TAILQ_EMPTY(&peer->sends))
+		mtl_pm_send_finish(TAILQ_FIRST(&peer->sends), EPIPE);
+	while (!TAILQ_EMPTY(&peer->streams))
+		mtl_pm_send_finish(TAILQ_FIRST(&peer->streams), EPIPE);
+	mtl_pm_push_notes(peer);
+	end_numbered(peer);
+	end_half_arrived(peer);
+	end_posted(node);
+}

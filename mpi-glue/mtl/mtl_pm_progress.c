@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_progress - the function Open MPI calls while it waits: takes what PM has received, retries
+ * what PM had no room for, and gives the core away when others need it.
+ */
+#include "mpi-glue/mtl/mtl_pm.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+/* Polls of a blocking receive before it goes to Open MPI's progress: some microseconds. */
+#define LINGER_POLLS 256
+
+/* Datagrams per call, so that Open MPI's own events get their turn. */
+#define RECEIVE_BURST 64
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * The short way of a short message: into the receive that waits for just that. False: it is not that
+ * simple, nothing was done.
+ */
+static inline bool arrive_again(const void *datagram, size_t length)
+{
+	const struct envelope *e = datagram;
+	struct match_entry *match;
+	struct mtl_pm_receive *r;
+
+	if (length < sizeof(*e) || envelope_kind(e) != ENVELOPE_EAGER || e->pad)
+		return false;
+	match = match_arrive_again(&mtl_pm.match, envelope_context(e), e->source, e->tag);
+	if (!match)
+		return false;
+	r = mtl_pm_receive_of_match(match);
+	length -= sizeof(*e);
+	if (OPAL_LIKELY(r->data && length <= r->room)) {
+		ompi_status_public_t *status =
+			&mtl_pm_request_of_receive(r)->super.ompi_req->req_status;
+
+		memcpy(r->data, e + 1, length);
+		status->MPI_SOURCE = e->source;
+		status->MPI_TAG = e->tag;
+		status->MPI_ERROR = MPI_SUCCESS;
+		status->_ucount = length;
+		mtl_pm_complete(mtl_pm_request_of_receive(r));
+	} else {
+		mtl_pm_receive_matched(r, e->source, e->tag, length);
+		mtl_pm_receive_all(r, e + 1, length);
+	}
+	return true;
+}
+
+/* Takes one datagram; false when there is none. */
+static bool take_one(void)
+{
+	void *datagram;
+	size_t length;
+	pmNode node;
+	int rc;
+
+	/* Given back at the next look, not before the program has its message: that is what waits. */
+	if (mtl_pm.held) {
+		pmReleaseReceiveBuffer(mtl_pm.ctx, mtl_pm.held);
+		mtl_pm.held = 0;
+	}
+	rc = pmReceive(mtl_pm.ctx, &datagram, &length, &node, &mtl_pm.held);
+	if (OPAL_LIKELY(!rc)) {
+		if (OPAL_UNLIKELY(!arrive_again(datagram, length)))
+			mtl_pm_arrive(datagram, length, node);
+		return true;
+	}
+	if (rc == ENOBUFS)
+		return false;
+	if (rc != EPIPE)
+		mtl_pm_fatal("PM failed while receiving: %s", pmLastError());
+	mtl_pm_peer_died(node);
+	return true;
+}
+
+static int retry_busy(void)
+{
+	struct mtl_pm_peer *peer, *next;
+	int n = 0;
+
+	for (peer = TAILQ_FIRST(&mtl_pm.busy); peer; peer = next) {
+		next = TAILQ_NEXT(peer, busy);
+		n += mtl_pm_push_notes(peer) + mtl_pm_push_sends(peer);
+		if (STAILQ_EMPTY(&peer->notes) && TAILQ_EMPTY(&peer->sends) &&
+		    TAILQ_EMPTY(&peer->streams)) {
+			TAILQ_REMOVE(&mtl_pm.busy, peer, busy);
+			peer->is_busy = false;
+		}
+	}
+	return n;
+}
+
+static inline bool has_unfinished(void)
+{
+	return !TAILQ_EMPTY(&mtl_pm.busy) || !TAILQ_EMPTY(&mtl_pm.readers) ||
+	       !TAILQ_EMPTY(&mtl_pm.waiting_reads);
+}
+
+int mtl_pm_poll(void)
+{
+	int n = 0;
+
+	while (n < RECEIVE_BURST && take_one())
+		n++;
+	if (OPAL_UNLIKELY(has_unfinished()))
+		n += retry_busy() + mtl_pm_progress_reads();
+	return n;
+}
+
+void mtl_pm_linger(const ompi_request_t *until)
+{
+	for (int i = 0; i < LINGER_POLLS; i++) {
+		if (!take_one() && OPAL_LIKELY(!has_unfinished()))
+			continue;
+		if (OPAL_UNLIKELY(has_unfinished()))
+			mtl_pm_poll();
+		if (STAILQ_EMPTY(&mtl_pm.done))
+			continue;
+		mtl_pm_leave();
+		if (REQUEST_COMPLETE(until))
+			return;
+	}
+}
+
+void mtl_pm_run_callbacks(struct mtl_pm_requests *done)
+{
+	struct mtl_pm_request *req;
+
+	/* A callback may give the request's memory back: take it out first. */
+	while ((req = STAILQ_FIRST(done))) {
+		STAILQ_REMOVE_HEAD(done, done);
+		req->super.completion_callback(&req->super);
+	}
+}
+
+/* Nothing to do: spin or yield, whatever sees the next message first. */
+static void be_idle(void)
+{
+	uint64_t before = now_ns();
+
+	if (!idle_wants_yield(&mtl_pm.idle, before))
+		return;
+	sched_yield();
+	idle_yielded(&mtl_pm.idle, now_ns() - before);
+}
+
+int mtl_pm_progress(void)
+{
+	bool is_idle = false;
+	int n;
+
+	/* Another thread is at it: its round serves us as well. */
+	if (OPAL_UNLIKELY(mtl_pm.is_threaded && pthread_mutex_trylock(&mtl_pm.lock)))
+		return 0;
+	n = mtl_pm_poll();
+	/* Serving the reads of others is work as well, which PM does unseen; on a shared core we yield. */
+	if (n || (mtl_pm.exposed && !mtl_pm.idle.is_shared))
+		idle_busy(&mtl_pm.idle);
+	else
+		is_idle = idle_wants_clock(&mtl_pm.idle);
+	mtl_pm_leave();
+	if (is_idle)
+		be_idle();
+	return n;
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_send - the sending side of every protocol of envelope.h.
+ *
+ * Short messages go out in one datagram at once, without a request where MPI allows it. All others,
+ * and those PM has no room for, wait in the peer's list, so that messages to one peer are handed
+ * over in the order MPI saw them.
+ */
+#include "mpi-glue/mtl/mtl_pm.h"
+
+#include "opal/runtime/opal_progress.h"
+#include "ompi/constants.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* DATA datagrams per call and message: others must have their turn. */
+#define STREAM_BURST 32
+
+/* Data of fewer bytes are not worth aligning. */
+#define ALIGN_MIN 2048
+
+static inline void fill(struct envelope *e, enum envelope_kind kind, const struct mtl_pm_send *s)
+{
+	e->kind_context = envelope_pack(kind, s->context);
+	e->source = s->rank;
+	e->tag = s->tag;
+	e->pad = 0;
+}
+
+/* Most bytes of data that a datagram of a message in parts carries: whole lines, when they are aligned. */
+static size_t part_room(const struct mtl_pm_peer *peer, size_t head_size)
+{
+	size_t room = peer->mtu - head_size;
+
+	return peer->aligns ? (room - (ENVELOPE_ALIGN - 1)) & ~(size_t)(ENVELOPE_ALIGN - 1) : room;
+}
+
+/* Pad behind a header of @head_size that aligns @n bytes as they are in our memory, if it is worth it. */
+static uint32_t pad_for(const struct mtl_pm_send *s, size_t head_size, size_t n)
+{
+	uint32_t pad;
+
+	if (!s->peer->aligns || !s->data || n < ALIGN_MIN)
+		return 0;
+	pad = (uint32_t)((uintptr_t)(s->data + s->sent) - head_size) & (ENVELOPE_ALIGN - 1);
+	return head_size + pad + n <= s->peer->mtu ? pad : 0;
+}
+
+/* One datagram with up to @room bytes of data behind a header. 0 or PM's error. */
+static int send_part(struct mtl_pm_send *s, const void *head, size_t head_size, size_t room)
+{
+	char *buf;
+	pmDesc desc;
+	size_t n = s->length - s->sent < room ? s->length - s->sent : room;
+	uint32_t pad = pad_for(s, head_size, n);
+	size_t start = head_size + pad;
+	int rc = pmGetSendBuffer(mtl_pm.ctx, s->peer->node, start + n, (void **)&buf, &desc);
+
+	if (OPAL_UNLIKELY(rc))
+		return rc;
+	memcpy(buf, head, head_size);
+	if (pad)
+		envelope_set_pad(buf, pad);
+	if (OPAL_LIKELY(s->data != NULL)) {
+		memcpy(buf + start, s->data + s->sent, n);
+	} else {
+		size_t packed = mtl_pm_pack(s, buf + start, n);
+
+		if (packed < n)
+			pmTruncateBuffer(mtl_pm.ctx, desc, start + packed);
+		n = packed;
+	}
+	s->sent += n;
+	return pmSend(mtl_pm.ctx, desc);
+}
+
+/* A message that is cheaper to gather here than to reserve room for: it fits a cell of shared memory. */
+struct short_message {
+	struct envelope e;
+	char data[40];
+};
+
+static inline int post_short(const struct mtl_pm_peer *peer, uint32_t context, int32_t rank,
+			     int32_t tag, const char *data, size_t length)
+{
+	struct short_message m;
+
+	m.e.kind_context = envelope_pack(ENVELOPE_EAGER, context);
+	m.e.source = rank;
+	m.e.tag = tag;
+	m.e.pad = 0;
+	memcpy(m.data, data, length);
+	return pmPost(mtl_pm.ctx, peer->node, &m, sizeof(m.e) + length);
+}
+
+static int send_eager(struct mtl_pm_send *s)
+{
+	struct envelope e;
+
+	if (s->data && s->length <= sizeof(((struct short_message *)0)->data))
+		return post_short(s->peer, s->context, s->rank, s->tag, s->data, s->length);
+	fill(&e, ENVELOPE_EAGER, s);
+	return send_part(s, &e, sizeof(e), s->length);
+}
+
+static int number(struct mtl_pm_send *s)
+{
+	if (!s->id)
+		s->id = ids_add(&mtl_pm.ids, mtl_pm_request_of_send(s));
+	return s->id ? 0 : ENOMEM;
+}
+
+static int send_eager_sync(struct mtl_pm_send *s)
+{
+	struct envelope_sync e;
+
+	if (number(s))
+		return ENOMEM;
+	fill(&e.base, ENVELOPE_EAGER_SYNC, s);
+	e.id = s->id;
+	return send_part(s, &e, sizeof(e), s->length);
+}
+
+/* FIRST, then MORE until the end. */
+static int send_middle(struct mtl_pm_send *s)
+{
+	struct envelope_control more = {.kind = ENVELOPE_MORE};
+	int rc = 0;
+
+	if (!s->sent) {
+		struct envelope_first first;
+
+		fill(&first.base, ENVELOPE_FIRST, s);
+		first.size = s->length;
+		rc = send_part(s, &first, sizeof(first), part_room(s->peer, sizeof(first)));
+	}
+	while (!rc && s->sent < s->length)
+		rc = send_part(s, &more, sizeof(more), part_room(s->peer, sizeof(more)));
+	return rc;
+}
+
+static int send_rts(struct mtl_pm_send *s)
+{
+	struct envelope_rts *e;
+	pmDesc desc;
+	int rc;
+
+	if (number(s))
+		return ENOMEM;
+	if (s->data && s->length > s->peer->pull_limit && !s->is_exposed) {
+		/* No handle left: the receiver pulls. */
+		s->is_exposed = !pmMLock(mtl_pm.ctx, (void *)s->data, s->length, &s->handle);
+		mtl_pm.exposed += s->is_exposed;
+	}
+	rc = pmGetSendBuffer(mtl_pm.ctx, s->peer->node, sizeof(*e), (void **)&e, &desc);
+	if (rc)
+		return rc;
+	fill(&e->base, ENVELOPE_RTS, s);
+	e->size = s->length;
+	e->id = s->id;
+	if (s->is_exposed)
+		memcpy(e->handle, s->handle.word, sizeof(e->handle));
+	else
+		memset(e->handle, 0, sizeof(e->handle));
+	return pmSend(mtl_pm.ctx, desc);
+}
+
+static bool fits(size_t length, ssize_t limit)
+{
+	return (ssize_t)length <= limit;
+}
+
+static void unlink_send(struct mtl_pm_send *s)
+{
+	if (s->list)
+		TAILQ_REMOVE(s->list, s, link);
+	s->list = NULL;
+}
+
+void mtl_pm_send_finish(struct mtl_pm_send *s, int error)
+{
+	struct mtl_pm_request *req = mtl_pm_request_of_send(s);
+
+	unlink_send(s);
+	if (s->id)
+		ids_take(&mtl_pm.ids, s->id);
+	if (s->is_exposed) {
+		pmMUnlock(mtl_pm.ctx, &s->handle);
+		mtl_pm.exposed--;
+	}
+	if (OPAL_UNLIKELY(error))
+		mtl_pm_show_failure(s->peer->node, "send to", error);
+	if (req->super.ompi_req)
+		req->super.ompi_req->req_status.MPI_ERROR = error ? MPI_ERR_OTHER : MPI_SUCCESS;
+	else
+		req->error = error;
+	mtl_pm_complete(req);
+}
+
+/* Hands the message over by the protocol that suits it. ENOBUFS: later; the send stays listed. */
+static int advance(struct mtl_pm_send *s)
+{
+	const struct mtl_pm_peer *peer = s->peer;
+	int rc;
+
+	if (peer->is_dead) {
+		rc = EPIPE;
+	} else if (s->sent || (!s->is_sync && !fits(s->length, peer->eager_limit) &&
+			       fits(s->length, peer->middle_limit))) {
+		rc = send_middle(s);
+	} else if (!s->is_sync && fits(s->length, peer->eager_limit)) {
+		rc = send_eager(s);
+	} else {
+		bool is_short =
+			fits(s->length + sizeof(struct envelope_sync) - sizeof(struct envelope),
+			     peer->eager_limit);
+
+		rc = is_short ? send_eager_sync(s) : send_rts(s);
+		if (!rc) {
+			/* ACK, PULL or FIN goes on with it. */
+			s->sent = 0;
+			unlink_send(s);
+			return 0;
+		}
+	}
+	if (rc != ENOBUFS)
+		mtl_pm_send_finish(s, rc);
+	return rc;
+}
+
+static int push_stream(struct mtl_pm_send *s)
+{
+	struct envelope_control head = {.kind = ENVELOPE_DATA, .id = s->remote};
+	size_t most = part_room(s->peer, sizeof(head));
+	int n = 0;
+
+	while (n < STREAM_BURST && s->sent < s->wanted) {
+		size_t left = s->wanted - s->sent;
+		int rc = send_part(s, &head, sizeof(head), left < most ? left : most);
+
+		if (rc == ENOBUFS)
+			return n;
+		n++;
+		if (rc) {
+			mtl_pm_send_finish(s, rc);
+			return n;
+		}
+	}
+	if (s->sent >= s->wanted)
+		mtl_pm_send_finish(s, 0);
+	return n;
+}
+
+int mtl_pm_push_sends(struct mtl_pm_peer *peer)
+{
+	struct mtl_pm_send *s, *next;
+	int n = 0;
+
+	while ((s = TAILQ_FIRST(&peer->sends))) {
+		if (advance(s) == ENOBUFS)
+			break;
+		n++;
+	}
+	for (s = TAILQ_FIRST(&peer->streams); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		n += push_stream(s);
+	}
+	return n;
+}
+
+static void init(struct mtl_pm_request *req, struct mtl_pm_peer *peer,
+		 struct ompi_communicator_t *comm, int tag, struct opal_convertor_t *convertor,
+		 mca_pml_base_send_mode_t mode)
+{
+	struct mtl_pm_send *s = &req->send;
+
+	req->is_receive = false;
+	s->peer = peer;
+	s->source = convertor;
+	s->data = mtl_pm_data_of(convertor);
+	s->length = convertor->local_size;
+	s->sent = 0;
+	s->id = 0;
+	s->context = mtl_pm_context_id(comm);
+	s->rank = comm->c_my_rank;
+	s->tag = tag;
+	s->is_sync = mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
+	s->is_exposed = false;
+	s->list = NULL;
+}
+
+static void submit(struct mtl_pm_send *s)
+{
+	struct mtl_pm_peer *peer = s->peer;
+	bool is_first = TAILQ_EMPTY(&peer->sends);
+
+	s->list = &peer->sends;
+	TAILQ_INSERT_TAIL(&peer->sends, s, link);
+	if (is_first)
+		advance(s);
+	if (!TAILQ_EMPTY(&peer->sends))
+		mtl_pm_peer_busy(peer);
+}
+
+int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest,
+		 int tag, struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode,
+		 bool blocking, mca_mtl_request_t *mtl_request)
+{
+	struct mtl_pm_request *req = (struct mtl_pm_request *)mtl_request;
+	struct mtl_pm_peer *peer;
+
+	mtl_pm_enter();
+	peer = mtl_pm_peer_of(comm, dest);
+	if (!peer) {
+		mtl_pm_leave();
+		return OMPI_ERR_UNREACH;
+	}
+	init(req, peer, comm, tag, convertor, mode);
+	submit(&req->send);
+	/* Receivers that read the first of many long messages are served while the others start. */
+	if (mtl_pm.exposed > 1)
+		mtl_pm_poll();
+	mtl_pm_leave();
+	return OMPI_SUCCESS;
+}
+
+/* Sends the whole message now, without a request, if nothing stands in the way. */
+static inline bool try_at_once(struct mtl_pm_peer *peer, struct ompi_communicator_t *comm, int tag,
+			       const char *data, size_t length)
+{
+	struct envelope *e;
+	pmDesc desc;
+
+	if (OPAL_UNLIKELY((ssize_t)length > peer->eager_limit || !data ||
+			  !TAILQ_EMPTY(&peer->sends)))
+		return false;
+	if (OPAL_LIKELY(length <= sizeof(((struct short_message *)0)->data)))
+		return !post_short(peer, mtl_pm_context_id(comm), comm->c_my_rank, tag, data,
+				   length);
+	if (OPAL_UNLIKELY(pmGetSendBuffer(mtl_pm.ctx, peer->node, sizeof(*e) + length, (void **)&e,
+					  &desc)))
+		return false;
+	e->kind_context = envelope_pack(ENVELOPE_EAGER, mtl_pm_context_id(comm));
+	e->source = comm->c_my_rank;
+	e->tag = tag;
+	e->pad = 0;
+	memcpy(e + 1, data, length);
+	return pmSend(mtl_pm.ctx, desc) == 0;
+}
+
+static void blocking_send_ended(struct mca_mtl_request_t *mtl_request)
+{
+	struct mtl_pm_request *req = (struct mtl_pm_request *)mtl_request;
+
+	__atomic_store_n(&req->is_ended, true, __ATOMIC_RELEASE);
+}
+
+static int send_and_wait(struct mtl_pm_peer *peer, struct ompi_communicator_t *comm, int tag,
+			 struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode)
+{
+	struct mtl_pm_request req = {.super.completion_callback = blocking_send_ended};
+
+	init(&req, peer, comm, tag, convertor, mode);
+	submit(&req.send);
+	mtl_pm_leave();
+	while (!__atomic_load_n(&req.is_ended, __ATOMIC_ACQUIRE))
+		opal_progress();
+	return req.error ? MPI_ERR_OTHER : OMPI_SUCCESS;
+}
+
+int mtl_pm_blocking_send(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm,
+			 int dest, int tag, struct opal_convertor_t *convertor,
+			 mca_pml_base_send_mode_t mode)
+{
+	struct mtl_pm_peer *peer;
+
+	mtl_pm_enter();
+	peer = mtl_pm_peer_of(comm, dest);
+	if (OPAL_UNLIKELY(!peer)) {
+		mtl_pm_leave();
+		return OMPI_ERR_UNREACH;
+	}
+	if (OPAL_LIKELY(mode != MCA_PML_BASE_SEND_SYNCHRONOUS &&
+			try_at_once(peer, comm, tag, mtl_pm_data_of(convertor),
+				    convertor->local_size))) {
+		mtl_pm_leave();
+		return OMPI_SUCCESS;
+	}
+	return send_and_wait(peer, comm, tag, convertor, mode);
+}
+
+/* The send a peer's number stands for, if it is one that goes to that peer. */
+static struct mtl_pm_send *find_send(uint64_t id, const struct mtl_pm_peer *peer)
+{
+	struct mtl_pm_request *req = ids_get(&mtl_pm.ids, id);
+
+	if (!req || req->is_receive || req->send.peer != peer || req->send.list) {
+		mtl_pm.damaged++;
+		return NULL;
+	}
+	return &req->send;
+}
+
+void mtl_pm_on_ack(const struct envelope_control *m, struct mtl_pm_peer *peer)
+{
+	struct mtl_pm_send *s = find_send(m->id, peer);
+
+	if (s)
+		mtl_pm_send_finish(s, m->error ? EIO : 0);
+}
+
+void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer)
+{
+	struct mtl_pm_send *s = find_send(m->base.id, peer);
+
+	if (!s)
+		return;
+	s->remote = m->reply;
+	s->wanted = m->wanted < s->length ? m->wanted : s->length;
+	s->list = &peer->streams;
+	TAILQ_INSERT_TAIL(&peer->streams, s, link);
+	mtl_pm_peer_busy(peer);
+	push_stream(s);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Layouts with holes on either side or both, at every protocol's size: what arrives is what was sent,
+ * and the holes stay untouched. Also types with an offset before their first byte.
+ */
+#include "tests/mpi/check.h"
+
+/* Element i of a message holds i + salt. */
+static int salt;
+
+/* Each layout places int number i at index place(i) of an array. */
+static int place_plain(int i)
+{
+	return i;
+}
+
+static int place_vector(int i)
+{
+	return i / 3 * 5 + i % 3;
+}
+
+static int place_shifted(int i)
+{
+	return 2 * i + 4;
+}
+
+static MPI_Datatype make_plain(int n)
+{
+	MPI_Datatype t;
+
+	MPI_Type_contiguous(n, MPI_INT, &t);
+	MPI_Type_commit(&t);
+	return t;
+}
+
+static MPI_Datatype make_vector(int n)
+{
+	MPI_Datatype t;
+
+	MPI_Type_vector(n / 3, 3, 5, MPI_INT, &t);
+	MPI_Type_commit(&t);
+	return t;
+}
+
+/* Every second int, the first one 16 bytes behind the buffer's address. */
+static MPI_Datatype make_shifted(int n)
+{
+	MPI_Datatype t;
+	int *at = malloc((size_t)n * sizeof(int));
+
+	for (int i = 0; i < n; i++)
+		at[i] = place_shifted(i);
+	MPI_Type_create_indexed_block(n, 1, at, MPI_INT, &t);
+	MPI_Type_commit(&t);
+	free(at);
+	return t;
+}
+
+struct layout {
+	int (*place)(int i);
+	MPI_Datatype (*make)(int n);
+};
+
+static const struct layout layouts[] = {{place_plain, make_plain},
+					{place_vector, make_vector},
+					{place_shifted, make_shifted}};
+
+static void send_as(const struct layout *l, int n, int *buf, int synchronous)
+{
+	MPI_Datatype t = l->make(n);
+
+	for (int i = 0; i < n; i++)
+		buf[l->place(i)] = i + salt;
+	if (synchronous)
+		MPI_Ssend(buf, 1, t, 1, 0, MPI_COMM_WORLD);
+	else
+		MPI_Send(buf, 1, t, 1, 0, MPI_COMM_WORLD);
+	MPI_Type_free(&t);
+}
+
+static void receive_as(const struct layout *l, int n, int *buf, int room)
+{
+	MPI_Datatype t = l->make(n);
+	MPI_Status st;
+	int count, holes = 0;
+
+	memset(buf, 0xff, (size_t)room * sizeof(int));
+	MPI_Recv(buf, 1, t, 0, 0, MPI_COMM_WORLD, &st);
+	MPI_Get_elements(&st, t, &count);
+	CHECK(count == n, "%d elements, not %d", count, n);
+	for (int i = 0; i < n; i++)
+		CHECK(buf[l->place(i)] == i + salt, "element %d of %d is %d", i, n,
+		      buf[l->place(i)] - salt);
+	for (int i = 0; i < room; i++)
+		holes += buf[i] == -1;
+	CHECK(holes == room - n, "%d ints in holes were written", room - n - holes);
+	MPI_Type_free(&t);
+}
+
+/* A struct of char and double with padding, and an array of them cut out of larger records. */
+static void records(int n)
+{
+	struct record {
+		char c;   /* payload */
+		double d; /* payload */
+		int skip; /* not sent */
+	} *r = calloc((size_t)n, sizeof(*r));
+	int blocks[] = {1, 1};
+	MPI_Aint at[] = {offsetof(struct record, c), offsetof(struct record, d)};
+	MPI_Datatype parts[] = {MPI_CHAR, MPI_DOUBLE}, bare, t;
+
+	MPI_Type_create_struct(2, blocks, at, parts, &bare);
+	MPI_Type_create_resized(bare, 0, sizeof(struct record), &t);
+	MPI_Type_commit(&t);
+	if (check_rank == 0) {
+		for (int i = 0; i < n; i++)
+			r[i] = (struct record){(char)i, i * 0.5, i};
+		MPI_Send(r, n, t, 1, 1, MPI_COMM_WORLD);
+	} else if (check_rank == 1) {
+		for (int i = 0; i < n; i++)
+			r[i].skip = -7;
+		MPI_Recv(r, n, t, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		for (int i = 0; i < n; i++)
+			CHECK(r[i].c == (char)i && r[i].d == i * 0.5 && r[i].skip == -7,
+			      "record %d of %d", i, n);
+	}
+	MPI_Type_free(&bare);
+	MPI_Type_free(&t);
+	free(r);
+}
+
+/* Contiguous data behind a positive lower bound: no holes, but not at the buffer's address. */
+static void lower_bound(int n, int mode)
+{
+	int at[] = {3}, blocks[] = {n};
+	int *buf = calloc((size_t)n + 8, sizeof(int));
+	MPI_Request req;
+	MPI_Datatype t;
+
+	MPI_Type_indexed(1, blocks, at, MPI_INT, &t);
+	MPI_Type_commit(&t);
+	for (int i = 0; i < n && check_rank == 0; i++)
+		buf[i + 3] = i + 1;
+	if (check_rank == 0 && mode == 0) {
+		MPI_Send(buf, 1, t, 1, 2, MPI_COMM_WORLD);
+	} else if (check_rank == 0) {
+		if (mode == 1)
+			MPI_Isend(buf, 1, t, 1, 2, MPI_COMM_WORLD, &req);
+		else
+			MPI_Ssend_init(buf, 1, t, 1, 2, MPI_COMM_WORLD, &req);
+		if (mode == 2)
+			MPI_Start(&req);
+		MPI_Wait(&req, MPI_STATUS_IGNORE);
+		if (mode == 2)
+			MPI_Request_free(&req);
+	} else if (check_rank == 1) {
+		MPI_Recv(buf, 1, t, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CHECK(buf[2] == 0 && buf[n + 3] == 0, "wrote outside, %d ints", n);
+		for (int i = 0; i < n; i++)
+			CHECK(buf[i + 3] == i + 1, "int %d of %d is %d, mode %d", i, n, buf[i + 3],
+			      mode);
+	}
+	MPI_Type_free(&t);
+	free(buf);
+}
+
+int main(int argc, char **argv)
+{
+	static const int counts[] = {3, 30, 900, 6000, 300000};
+	int *buf;
+	int room = 2 * 300000 + 8;
+
+	check_start(&argc, &argv);
+	buf = malloc((size_t)room * sizeof(int));
+	for (int c = 0; c < 5; c++) {
+		for (int pair = 0; pair < 18; pair++) {
+			salt = pair * 1000000;
+			if (check_rank == 0)
+				send_as(&layouts[pair % 3], counts[c], buf, pair / 9);
+			else if (check_rank == 1)
+				receive_as(&layouts[pair / 3 % 3], counts[c], buf,
+					   2 * counts[c] + 8);
+		}
+		records(counts[c]);
+		for (int mode = 0; mode < 3; mode++)
+			lower_bound(counts[c], mode);
+	}
+	free(buf);
+	return check_end("datatypes");
+}

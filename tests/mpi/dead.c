@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rank 1 dies by SIGKILL: a receive from it, a send to it and a long send that waits for it must end
+ * with an MPI error, soon. Run with an mpirun that lets the others go on. Rank 0 prints and leaves
+ * without MPI_Finalize, which would wait for the dead one.
+ */
+#include "tests/mpi/check.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static char big[4 << 20];
+
+static void expect_error(int rc, const char *what)
+{
+	CHECK(rc != MPI_SUCCESS, "%s succeeded although its partner is dead", what);
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Request req[2];
+	int value;
+
+	check_start(&argc, &argv);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (check_rank == 1) {
+		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		raise(SIGKILL);
+	}
+	if (check_rank == 0) {
+		MPI_Irecv(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &req[0]);
+		MPI_Isend(big, sizeof(big), MPI_BYTE, 1, 3, MPI_COMM_WORLD, &req[1]);
+		MPI_Send(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+		expect_error(MPI_Wait(&req[0], MPI_STATUS_IGNORE), "the posted receive");
+		expect_error(MPI_Wait(&req[1], MPI_STATUS_IGNORE), "the long send");
+		expect_error(MPI_Send(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD), "a new send");
+		expect_error(MPI_Recv(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+			     "a new receive");
+		printf("OK dead\n");
+		fflush(stdout);
+	}
+	_exit(0);
+}

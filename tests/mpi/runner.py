@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the test files that start MPI programs share: TAP lines, the environment in which mpirun finds the
+component of the build tree, runs bounded in time, and a lab that always comes down.
+"""
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+BUILD = os.environ.get("PM_BUILD", f"{ROOT}/build")
+SCLAB = f"{ROOT}/tests/lab/sclab"
+# With the pml named as well, Open MPI can choose nothing else in silence.
+ONLY = ("--mca", "pml", "cm")
+
+
+class Tap:
+    count = 0
+    failed = 0
+
+    def ok(self, is_ok, name, detail=""):
+        self.count += 1
+        self.failed += not is_ok
+        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
+        if not is_ok:
+            for line in detail.strip().splitlines()[-25:]:
+                print(f"#   {line}", flush=True)
+
+    def skip(self, name, why):
+        self.count += 1
+        print(f"ok {self.count} - {name} # SKIP {why}", flush=True)
+
+    def end(self):
+        print(f"1..{self.count}")
+        return 1 if self.failed else 0
+
+
+def is_built():
+    """False, with the TAP line that says so, when there is no component to test."""
+    if shutil.which("mpirun") and os.path.exists(f"{BUILD}/mca/mca_mtl_pm.so"):
+        return True
+    print("1..0 # SKIP mtl/pm is not built: install libopenmpi-dev openmpi-bin, run make")
+    return False
+
+
+def environment(devices=None, **more):
+    done = subprocess.run(["ompi_info", "--parsable", "--path", "pkglibdir"], text=True,
+                          stdout=subprocess.PIPE, check=True)
+    package = done.stdout.strip().rsplit(":", 1)[1]
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+               OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none",
+               OMPI_MCA_mca_base_component_path=f"{BUILD}/mca:{package}", **more)
+    env.pop("PM_OPTIONS", None)
+    if devices:
+        env["PM_OPTIONS"] = f"devices={devices}"
+    return env
+
+
+def run(command, env, limit_s=90, cwd=None):
+    """Exit code and everything printed; all that was started ends with the time limit."""
+    with subprocess.Popen(command, env=env, cwd=cwd, text=True, errors="replace",
+                          start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT) as process:
+        try:
+            out, _ = process.communicate(timeout=limit_s)
+            return process.returncode, out
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                out, _ = process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                out, _ = process.communicate()
+            return 124, f"{out}\nstopped after {limit_s} s"
+
+
+def mpirun(ranks, *words):
+    return ["mpirun", "-np", str(ranks), "--mca", "mtl", "pm", *words]
+
+
+def can_lab():
+    return os.geteuid() == 0 and shutil.which("ip") is not None
+
+
+@contextlib.contextmanager
+def lab(tap, hosts):
+    """A lab of that many hosts; gives the words that run a command on its first one."""
+    command = [SCLAB, "--name", f"mpi{os.getpid()}"]
+    code, out = run([*command, "up", "--hosts", str(hosts), "--nics", "1"], environment())
+    try:
+        tap.ok(code == 0, f"lab of {hosts} hosts", out)
+        yield [*command, "exec", "h0", "--"]
+    finally:
+        run([*command, "down"], environment())

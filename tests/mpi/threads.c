@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPI_THREAD_MULTIPLE: pairs of threads exchange messages of all protocols at once, each pair with its
+ * own tag, while other threads probe and run collectives on communicators of their own.
+ */
+#include "tests/mpi/check.h"
+
+#include <pthread.h>
+
+enum { PAIRS = 3, ROUNDS = 150, MOST = 120000 };
+
+static MPI_Comm own[PAIRS];
+
+static size_t length_of(int i)
+{
+	static const size_t lengths[] = {8, 700, 5000, 20000, MOST};
+
+	return lengths[i % 5];
+}
+
+static void *exchange(void *arg)
+{
+	int tag = (int)(intptr_t)arg;
+	int partner = check_rank ^ 1;
+	char *out = malloc(MOST), *in = malloc(MOST);
+
+	for (int i = 0; i < ROUNDS && partner < check_size; i++) {
+		size_t len = length_of(i + tag);
+		MPI_Request req;
+		MPI_Status st;
+
+		fill(out, len, (uint64_t)(check_rank * ROUNDS + i));
+		MPI_Irecv(in, MOST, MPI_BYTE, i % 2 ? partner : MPI_ANY_SOURCE, tag, MPI_COMM_WORLD,
+			  &req);
+		if (i % 3)
+			MPI_Send(out, (int)len, MPI_BYTE, partner, tag, MPI_COMM_WORLD);
+		else
+			MPI_Ssend(out, (int)len, MPI_BYTE, partner, tag, MPI_COMM_WORLD);
+		MPI_Wait(&req, &st);
+		CHECK(first_wrong(in, len, (uint64_t)(partner * ROUNDS + i)) == len,
+		      "thread %d round %d length %zu", tag, i, len);
+	}
+	free(out);
+	free(in);
+	return NULL;
+}
+
+static void *reduce(void *arg)
+{
+	int n = (int)(intptr_t)arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int value = check_rank + i, sum;
+
+		MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, own[n]);
+		CHECK(sum == check_size * (check_size - 1) / 2 + i * check_size, "round %d: %d", i,
+		      sum);
+	}
+	return NULL;
+}
+
+static void *probe(void *arg)
+{
+	int partner = check_rank ^ 1;
+
+	for (int i = 0; i < ROUNDS && partner < check_size; i++) {
+		MPI_Message msg;
+		MPI_Request req;
+		int value, tag = 100;
+
+		MPI_Isend(&i, 1, MPI_INT, partner, tag, MPI_COMM_WORLD, &req);
+		MPI_Mprobe(partner, tag, MPI_COMM_WORLD, &msg, MPI_STATUS_IGNORE);
+		MPI_Mrecv(&value, 1, MPI_INT, &msg, MPI_STATUS_IGNORE);
+		MPI_Wait(&req, MPI_STATUS_IGNORE);
+		CHECK(value == i, "probe %d got %d", i, value);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread[2 * PAIRS + 1];
+	int provided;
+
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+	CHECK(provided == MPI_THREAD_MULTIPLE, "only level %d", provided);
+	for (int i = 0; i < PAIRS; i++)
+		MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
+	for (int i = 0; i < PAIRS; i++) {
+		pthread_create(&thread[2 * i], NULL, exchange, (void *)(intptr_t)(i + 1));
+		pthread_create(&thread[2 * i + 1], NULL, reduce, (void *)(intptr_t)i);
+	}
+	pthread_create(&thread[2 * PAIRS], NULL, probe, NULL);
+	for (int i = 0; i < 2 * PAIRS + 1; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < PAIRS; i++)
+		MPI_Comm_free(&own[i]);
+	return check_end("threads");
+}
