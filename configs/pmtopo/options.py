@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""options - the library's tunables as PM_OPTIONS text: keys as pmcore/util/conf.h has them.
+
+Only what the file says is written; everything else stays at the library's default.
+"""
+
+# In the order they are printed.
+KEYS = (
+    "devices",
+    "udp.rails", "udp.mtu", "udp.gso", "udp.port",
+    "shmem.ring", "shmem.mtu", "shmem.large", "shmem.dir",
+    "channel.window", "channel.credit", "channel.crc", "channel.send_buffers",
+    "channel.pull_bytes", "channel.peer_timeout",
+    "wait.spin",
+)
+
+
+def _text(value):
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, list):
+        return "+".join(value)
+    return str(value)
+
+
+def flatten(table):
+    """A [pm] or [overrides.X] table as key -> text, in the order of KEYS."""
+    flat = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            flat.update((f"{name}.{key}", _text(item)) for key, item in value.items())
+        else:
+            flat[name] = _text(value)
+    return {key: flat[key] for key in KEYS if key in flat}
+
+
+def of_networks(networks):
+    """What the networks say about the library: its devices in order, rails, MTU, port."""
+    if not networks:
+        return {}
+    out = {"devices": "+".join(["self"] + [network.type for network in networks])}
+    for network in networks:
+        if network.type != "udp":
+            continue
+        if network.rails:
+            out["udp.rails"] = "+".join(rail.label() or "" for rail in network.rails)
+        if network.mtu:
+            out["udp.mtu"] = str(network.mtu)
+        if network.ports:
+            out["udp.port"] = str(network.ports[0])
+    return out
+
+
+def line(options):
+    """The environment setting; needs no quoting in a shell or in systemd's EnvironmentFile."""
+    return "PM_OPTIONS=" + ",".join(f"{key}={options[key]}" for key in KEYS if key in options)
