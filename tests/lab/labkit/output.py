@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The texts a lab hands to its users: /etc/hosts of its hosts, the cluster.toml of what was built,
+# a host file for mpirun.
+
+from . import state as states
+from .plan import BLOCK, DIMENSION_NAMES, PREFIX, mac_of
+
+HOSTS_HEAD = "127.0.0.1\tlocalhost\n"
+
+
+def hosts_text(plan):
+    """Management addresses under the host's name, data addresses as HOST-NIC."""
+    lines = [f"{host.nics[0].address}\t{host.name}" for host in plan.hosts]
+    lines += [f"{nic.address}\t{nic.host}-{nic.name}" for nic in plan.data_nics()]
+    return HOSTS_HEAD + "\n".join(lines) + "\n"
+
+
+def write_hosts(plan, state):
+    states.write_file(f"{state.directory}/hosts", hosts_text(plan))
+
+
+def hostfile_text(plan, slots):
+    return "".join(f"{host.name} slots={slots}\n" for host in plan.hosts)
+
+
+def in_blocks(count, size, text):
+    """A list in TOML of what `text` says of each block: its number and how many hosts it has."""
+    items = [text(block // size, min(size, count - block)) for block in range(0, count, size)]
+    return "[" + ", ".join(f'"{item}"' for item in items) + "]"
+
+
+def addresses(plan, nic):
+    return in_blocks(len(plan.hosts), BLOCK, lambda block, n: f"10.{nic}.{block}.[1-{n}]")
+
+
+def macs(plan, nic):
+    return in_blocks(len(plan.hosts), 256,
+                     lambda block, n: f"{mac_of(nic, block << 8)[:-2]}[00-{n - 1:02x}]")
+
+
+def config_text(plan):
+    """cluster.toml(5) of the lab."""
+    options = plan.options
+    rails = [nic for nic in plan.hosts[0].nics if nic.dimension >= 0]
+    numbers = range(1, len(rails) + 1)
+    lines = ["[cluster]", f'name = "{options.lab}"', ""]
+    if options.grid:
+        lines += ["[topology]", 'kind = "hypercrossbar"', f"dims = {list(options.shape)}", ""]
+    lines += ["[[hosts]]", f'range = "{plan.range}"', f"address = {addresses(plan, 0)}"]
+    if options.grid:
+        ranges = ", ".join(f'"[0-{extent - 1}]"' for extent in options.shape)
+        lines.append(f"coords = [{ranges}]")
+    if rails:
+        lines += ["", "[hosts.addresses]", *(f"eth{n} = {addresses(plan, n)}" for n in numbers)]
+        lines += ["", "[hosts.macs]", *(f"eth{n} = {macs(plan, n)}" for n in numbers)]
+    lines += ["", "[networks.local]", 'type = "shmem"']
+    if rails:
+        lines += ["", "[networks.data]", 'type = "udp"', f"mtu = {options.mtu}", "rails = ["]
+        for n, nic in zip(numbers, rails):
+            dim = f', dim = "{DIMENSION_NAMES[nic.dimension]}"' if options.grid else ""
+            lines.append(f'\t{{ device = "{nic.name}", subnet = "10.{n}.0.0/{PREFIX}"{dim} }},')
+        lines.append("]")
+    return "\n".join(lines) + "\n"
+
+
+def write_config(plan, state):
+    states.write_file(f"{state.directory}/cluster.toml", config_text(plan))
