@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""MPI programs over mtl/pm: every program of tests/mpi on this host over shmem and over udp, with 2
+and 4 ranks, and on four hosts of a lab; how the component is selected, and what is said when it can't
+be. TAP. Each program checks itself and prints one OK line. Lab tests need root, the others do not.
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../mpi"))
+import runner                                                           # noqa: E402
+from runner import BUILD, ONLY, environment, mpirun, run                # noqa: E402
+
+EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes",
+              "comms", "threads", "collectives", "flood", "finalize")
+HUGE_NEEDS_KIB = 7 << 20        # memory two ranks of "huge" need
+TAP = runner.Tap()
+
+
+def program(name, ranks, devices, parameter=(), arguments=()):
+    """One program of tests/mpi: exit code 0 and its OK line. @parameter: name and value of ours."""
+    words = ("--mca", f"mtl_pm_{parameter[0]}", parameter[1]) if parameter else ()
+    code, out = run(mpirun(ranks, *ONLY, *words, f"{BUILD}/mpi/{name}", *arguments),
+                    environment(devices))
+    with_what = f" with {parameter[0]} {parameter[1]}" if parameter else ""
+    TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: {ranks} ranks over {devices}{with_what}",
+           f"exit {code}\n{out}")
+
+
+def local():
+    for devices in ("self+shmem", "self+udp"):
+        for ranks in (2, 4):
+            for name in EVERYWHERE + ("spawn",):
+                program(name, ranks, devices)
+        program("flood", 3, devices, ("unexpected_limit", "1000000"), ("15",))
+
+
+def protocols():
+    """The paths that default limits choose rarely: no eager parts at all, nothing but streams."""
+    for parameter in (("middle_limit", "0"), ("middle_limit", "200000"),
+                      ("pull_limit", "1000000000"), ("read_limit", "1")):
+        for name in ("sizes", "order", "truncate", "datatypes"):
+            program(name, 2, "self+shmem", parameter)
+
+
+def available_kib():
+    with open("/proc/meminfo", encoding="ascii") as f:
+        for line in f:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1])
+    return 0
+
+
+def huge():
+    if available_kib() < HUGE_NEEDS_KIB:
+        TAP.skip("huge: a message of more than 2 GiB", "needs 7 GiB of free memory")
+        return
+    program("huge", 2, "self+shmem")
+
+
+def dead():
+    for devices in ("self+shmem", "self+udp"):
+        command = mpirun(2, *ONLY, "--mca", "orte_enable_recovery", "1", f"{BUILD}/mpi/dead")
+        _, out = run(command, environment(devices))
+        TAP.ok("OK dead" in out, f"dead: a killed peer is an error over {devices}", out)
+        TAP.ok("has lost rank 1 on host" in out, f"dead: rank and host are named over {devices}",
+               out)
+
+
+def selection():
+    verbose = ("--mca", "pml_base_verbose", "10")
+    sizes = f"{BUILD}/mpi/wildcards"
+    code, out = run(mpirun(2, *verbose, sizes), environment())
+    TAP.ok(code == 0 and "selected cm best priority" in out, "--mca mtl pm alone selects it", out)
+    code, out = run(["mpirun", "-np", "2", *verbose, sizes], environment())
+    TAP.ok(code == 0 and "selected cm" not in out, "not named, it stays out of the way", out)
+    code, out = run(["mpirun", "-np", "2", *ONLY, *verbose, sizes], environment())
+    TAP.ok(code == 0 and "selected cm best priority 1" in out,
+           "named is only pml cm: the last resort", out)
+
+    code, out = run(mpirun(2, sizes), environment("no-such-device"))
+    TAP.ok("mtl/pm cannot be used on host" in out and "no-such-device" in out
+           and "pm_options(5)" in out, "unusable: the help text says why and what to do", out)
+    TAP.ok(code == 0 and "OK wildcards" in out, "unusable: the program goes on without it", out)
+    code, out = run(mpirun(2, *ONLY, sizes), environment("no-such-device"))
+    TAP.ok(code != 0 and "mtl/pm cannot be used on host" in out,
+           "unusable and nothing else allowed: exit code", out)
+    code, out = run([f"{BUILD}/mpi/spawn"], environment(OMPI_MCA_mtl="pm", OMPI_MCA_pml="cm"))
+    TAP.ok(code == 0 and "OK spawn 1 ranks" in out, "started without mpirun, and spawning", out)
+
+
+def lab():
+    if not runner.can_lab():
+        TAP.skip("4 lab hosts", "needs root and iproute2")
+        return
+    with runner.lab(TAP, 4) as on_first:
+        for name in EVERYWHERE:
+            code, out = run([*on_first, *mpirun(4, *ONLY, "-H", "h0:1,h1:1,h2:2",
+                                                f"{BUILD}/mpi/{name}")], environment())
+            TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: 4 ranks on 3 lab hosts",
+                   f"exit {code}\n{out}")
+        _, out = run([*on_first, *mpirun(2, *ONLY, "--mca", "orte_enable_recovery", "1", "-H",
+                                         "h0:1,h3:1", f"{BUILD}/mpi/dead")], environment())
+        TAP.ok("OK dead" in out and "has lost rank 1 on host h3" in out,
+               "dead: lab, rank and host are named", out)
+
+
+def main():
+    if not runner.is_built():
+        return 0
+    for part in (selection, local, protocols, huge, dead, lab):
+        part()
+    return TAP.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

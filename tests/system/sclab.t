@@ -1,0 +1,409 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""sclab on the real kernel: what is built, what commands in hosts see, and that nothing is left.
+
+Labs of its own names only, so that it may run beside other labs. TAP; skips without root.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+SCLAB = f"{ROOT}/tests/lab/sclab"
+LAB = f"t{os.getpid()}"
+PYTHON = "/usr/bin/python3"
+
+# Numbered datagrams: the receiver says when it listens, then the numbers that came and the time
+# from the first to the last; a silence of 0.3 s is the end.
+RECEIVER = """
+import json, socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)      # SO_RCVBUFFORCE
+s.bind(("", 5000))
+print("ready", flush=True)
+s.settimeout(10)
+came, first = [], None
+try:
+    while True:
+        data = s.recv(65536)
+        last = time.monotonic()
+        first = first or last
+        came.append(int(data[:8]))
+        s.settimeout(0.3)
+except TimeoutError:
+    pass
+print(json.dumps({"came": came, "seconds": last - first if came else 0}))
+"""
+SENDER = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+count, size = int(sys.argv[1]), int(sys.argv[2])
+for n in range(count):
+    for to in sys.argv[3:]:
+        s.sendto(b"%08d" % n + b"x" * (size - 8), (to, 5000))
+"""
+
+
+class Tap:
+    count = 0
+    failed = 0
+
+    def ok(self, is_ok, name, detail=""):
+        self.count += 1
+        if not is_ok:
+            self.failed += 1
+            print(f"#   {name}: {detail}", file=sys.stderr)
+        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
+
+    def equal(self, got, wanted, name):
+        self.ok(got == wanted, name, f"got {got!r}, wanted {wanted!r}")
+
+    def between(self, low, value, high, name):
+        self.ok(low <= value <= high, name, f"got {value:g}, wanted {low:g} to {high:g}")
+
+    def skip(self, name, why):
+        self.count += 1
+        print(f"ok {self.count} - {name} # SKIP {why}", flush=True)
+
+
+tap = Tap()
+
+
+def sclab(*words, lab=LAB, **keywords):
+    return subprocess.run([SCLAB, "--name", lab, *words], capture_output=True, text=True,
+                          check=False, timeout=60, **keywords)
+
+
+def must(*words, **keywords):
+    done = sclab(*words, **keywords)
+    if done.returncode:
+        raise RuntimeError(f"sclab {' '.join(words)}: {done.stderr}")
+    return done.stdout
+
+
+def in_host(host, script, **keywords):
+    return sclab("exec", host, "--", "sh", "-c", script, **keywords)
+
+
+def stream(senders, receivers, count, size, lab=LAB):
+    """Every sender sends to all receivers; what each receiver got. Addresses are HOST-NIC."""
+    listening = [subprocess.Popen([SCLAB, "--name", lab, "exec", r.split("-")[0], PYTHON, "-c",
+                                   RECEIVER], stdout=subprocess.PIPE, text=True) for r in receivers]
+    for process in listening:
+        process.stdout.readline()
+    sending = [subprocess.Popen([SCLAB, "--name", lab, "exec", s, PYTHON, "-c", SENDER,
+                                 str(count), str(size), *receivers]) for s in senders]
+    for process in sending:
+        process.wait(30)
+    return [json.loads(process.communicate(timeout=30)[0]) for process in listening]
+
+
+def mbits(result, size):
+    frame = size + 14 + 20 + 8
+    return (len(result["came"]) - 1) * frame * 8 / result["seconds"] / 1e6
+
+
+def links_of_this_machine():
+    return {link["ifname"] for link in json.loads(subprocess.check_output(["ip", "-j", "link"]))}
+
+
+def left_of(lab):
+    """Whatever on this machine still bears the lab's name."""
+    found = [f"/run/netns/{n}" for n in os.listdir("/run/netns") if n.startswith(f"{lab}-")]
+    with open("/proc/self/mounts", encoding="utf-8") as f:
+        found += [line for line in f if f"/{lab}/" in line or f"/{lab}-" in line]
+    if os.path.exists(f"/run/openscore-lab/{lab}"):
+        found.append("state directory")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if f.read().startswith(f"sclab:{lab}\0".encode()):
+                    found.append(f"process {pid}")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def test_host():
+    tap.equal(must("exec", "h0", "hostname"), "h0\n", "a host has its own name")
+    tap.equal(must("exec", "h1", "--", "printf", "%s|", "a  b", "--name", "*"), "a  b|--name|*|",
+              "exec passes words as they are")
+    tap.equal(in_host("h0", "exit 7").returncode, 7, "exec passes the exit status")
+    tap.equal(in_host("h0", "kill -9 $$").returncode, -9, "exec passes death by a signal")
+    tap.equal(sclab("exec", "h0", "cat", input="text").stdout, "text", "exec passes stdin")
+    tap.equal(sclab("exec", "h0", "no-such-program").returncode, 127, "exec says 127: not found")
+    tap.equal(sclab("exec", "h9", "true").returncode, 125, "exec says 125: no such host")
+    # processor time: how long it takes by the clock depends on what else the machine does
+    took = []
+    for _ in range(10):
+        process = subprocess.Popen([SCLAB, "--name", LAB, "exec", "h0", "true"])
+        usage = os.wait4(process.pid, 0)[2]
+        took.append(usage.ru_utime + usage.ru_stime)
+    tap.between(0, min(took), 0.1, "exec starts at once")
+    in_host("h0", "touch /tmp/mine /dev/shm/mine /run/mine")
+    tap.ok(not os.path.exists("/tmp/mine") and not os.path.exists("/dev/shm/mine"),
+           "/tmp, /dev/shm and /run are not the machine's")
+    tap.equal(in_host("h1", "ls /tmp/mine /dev/shm/mine /run/mine").stdout, "",
+              "/tmp, /dev/shm and /run are not another host's")
+    tap.equal(in_host("h0", "cd /sys/class/net && echo *").stdout, "eth0 eth1 eth2 lo\n",
+              "/sys shows the host's NICs")
+    tap.equal(in_host("h0", f"test -x {SCLAB} && test -r $PWD/. && pwd").stdout,
+              os.getcwd() + "\n", "the tree and the caller's directory are there")
+    tap.equal(sorted(must("exec", "--all", "hostname").splitlines()), ["h0: h0", "h1: h1", "h2: h2"],
+              "exec --all marks lines with the host")
+    tap.equal(sclab("exec", "--all", "sh", "-c", 'test "$(hostname)" != h1').returncode, 1,
+              "exec --all fails when one host fails")
+
+
+def test_directory_below_tmp():
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+        tap.equal(in_host("h2", "pwd; echo text >file", cwd=directory).stdout, f"{directory}\n",
+                  "a directory of the caller below /tmp is shown to the host")
+        tap.ok(os.path.exists(f"{directory}/file"), "and is the same directory", directory)
+
+
+def test_remote_shell():
+    agent = f"{SCLAB} --name {LAB} rsh-agent"
+    tap.equal(in_host("h0", f"{agent} h1 'hostname; exit 3'").stdout, "h1\n",
+              "rsh-agent reaches another host from inside one")
+    tap.equal(in_host("h0", f"{agent} -x root@10.0.0.3 'hostname; exit 3'").returncode, 3,
+              "rsh-agent takes what ssh takes, and passes the status")
+    tap.equal(in_host("h0", f"{agent} h9 true").returncode, 255, "rsh-agent fails as ssh does")
+    if not shutil.which("mpirun"):
+        tap.skip("mpirun starts processes on all hosts", "install openmpi-bin")
+        tap.skip("mpirun needs no option, and finds the caller's directory on all hosts",
+                 "install openmpi-bin")
+        return
+    done = in_host("h0", f"mpirun --mca plm_rsh_agent '{agent}' -H h0,h1,h2 -np 3 hostname")
+    tap.equal(sorted(done.stdout.split()), ["h0", "h1", "h2"],
+              "mpirun starts processes on all hosts")
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+        with open(f"{directory}/hosts", "w", encoding="utf-8") as f:
+            f.write(must("hostfile", "--slots", "2"))
+        done = in_host("h0", "mpirun --hostfile hosts -np 6 sh -c 'hostname; pwd'", cwd=directory)
+    tap.equal(sorted(done.stdout.split()), [directory] * 6 + ["h0", "h0", "h1", "h1", "h2", "h2"],
+              "mpirun needs no option, and finds the caller's directory on all hosts")
+
+
+def carried(receivers, count, enough):
+    """Mbit/s from h0 to all receivers, the best of a few tries: on a busy machine the sender gets
+    less than the link gives, but no try may get more. And how many datagrams were lost."""
+    size, best, lost = 1472, 0, 0
+    for _ in range(6):
+        results = stream(["h0"], receivers, count, size)
+        best = max(best, sum(mbits(r, size) for r in results))
+        lost += sum(count - len(r["came"]) for r in results)
+        if best >= enough:
+            break
+    return best, lost
+
+
+def test_rate():
+    rate, lost = carried(["h1-eth1"], 4000, 94)
+    tap.between(94, rate, 102, "a link of 100mbit carries 100 Mbit/s")
+    tap.equal(lost, 0, "and loses nothing: the sender is held back")
+    rate, _ = carried(["h1-eth1", "h2-eth1"], 2000, 90)
+    tap.between(90, rate, 103, "one sender to two receivers gets its own link's rate")
+    must("rate", "h1:eth1", "50mbit")
+    rate, _ = carried(["h1-eth1"], 2000, 47)
+    tap.between(47, rate, 51, "rate changes one link")
+    must("rate", "--all", "none")
+    tap.ok(carried(["h1-eth1"], 2000, 103)[0] > 103, "rate none removes the limits")
+    rates = {n["rate"] for h in json.loads(must("status", "--json"))["hosts"] for n in h["nics"]}
+    tap.equal(rates, {0}, "status agrees")
+
+
+def test_queue():
+    """Two senders to one receiver: what the switch cannot hold is lost, and only there."""
+    lab = LAB + "b"
+    must("up", "--hosts", "3", "--rate", "200mbit", "--queue", "30k", lab=lab)
+    alone = stream(["h0"], ["h1-eth1"], 2000, 1472, lab)
+    tap.equal(len(alone[0]["came"]), 2000, "a shallow queue loses nothing of one sender")
+    (result,) = stream(["h0", "h2"], ["h1-eth1"], 4000, 1472, lab)
+    tap.between(0.4, len(result["came"]) / 8000, 0.8, "and drops when two senders meet")
+    must("down", lab=lab)
+
+
+def test_loss():
+    must("rate", "--all", "200mbit")
+    patterns = []
+    for _ in range(2):
+        # anew each time: the counters of the port start from nothing
+        must("loss", "h1:eth1", "10%")
+        patterns.append(stream(["h0"], ["h1-eth1"], 4000, 100)[0]["came"])
+    tap.between(0.07, 1 - len(patterns[0]) / 4000, 0.13, "10% loss loses 10 in 100")
+    tap.equal(patterns[0], patterns[1], "one seed gives one pattern")
+    status = json.loads(must("status", "--json"))
+    nic = status["hosts"][1]["nics"][1]
+    tap.equal((nic["loss_ppm"], nic["lost"]), (100000, 4000 - len(patterns[1])),
+              "status counts the lost frames")
+    must("loss", "--all", "0")
+    tap.equal(len(stream(["h0"], ["h1-eth1"], 1000, 100)[0]["came"]), 1000, "loss 0 ends it")
+
+
+def test_link():
+    must("link", "h1:eth2", "down")
+    tap.equal(in_host("h1", "cat /sys/class/net/eth2/carrier").stdout, "0\n",
+              "link down takes the carrier away")
+    tap.equal(in_host("h1", "ip -br address show eth2 | grep -c 10.2.0.2").stdout, "1\n",
+              "and leaves the address")
+    tap.equal(len(stream(["h0"], ["h1-eth1"], 100, 100)[0]["came"]), 100, "other links go on")
+    must("link", "h1:eth2", "up")
+    tap.equal(len(stream(["h0"], ["h1-eth2"], 100, 100)[0]["came"]), 100, "link up brings it back")
+    tap.equal(sclab("link", "h1:eth7", "up").returncode, 3, "no such NIC: status 3")
+
+
+def test_config():
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as f:
+        f.write(must("config"))
+        f.flush()
+        if not os.path.exists(f"{ROOT}/configs/scconf"):
+            tap.skip("scconf accepts the lab's cluster.toml", "no scconf here")
+            return
+        done = subprocess.run([f"{ROOT}/configs/scconf", "check", f.name], capture_output=True,
+                              text=True, check=False)
+        tap.ok(done.returncode == 0, "scconf accepts the lab's cluster.toml",
+               done.stdout + done.stderr)
+
+
+def test_down():
+    sleeper = subprocess.Popen([SCLAB, "--name", LAB, "exec", "h0", "sleep", "1000"])
+    done = in_host("h0", f"{SCLAB} --name {LAB} down")
+    tap.equal(done.returncode, 1, "down from inside the lab is refused")
+    other = LAB + "b"
+    must("up", "--hosts", "2", "--direct", lab=other)
+    tap.equal(sclab("up").returncode, 4, "up of a lab that is up is refused")
+    must("down")
+    tap.equal(sleeper.wait(10), -9, "down ends what runs in the lab")
+    tap.equal(left_of(LAB), [], "down leaves nothing")
+    tap.equal(must("exec", "h1", "hostname", lab=other), "h1\n", "another lab is not touched")
+    must("down", lab=other)
+    tap.equal(left_of(other), [], "two hosts joined directly leave nothing")
+    tap.equal(sclab("down").returncode, 3, "down of a lab that is not up: status 3")
+
+
+def test_killed_holder():
+    """The sleeping process that hosts reach each other by."""
+    must("up")
+    with open(f"/run/openscore-lab/{LAB}/state.json", encoding="utf-8") as f:
+        holder = json.load(f)["holder"]
+    os.kill(holder, signal.SIGKILL)
+    tap.equal(must("exec", "h1", "hostname"), "h1\n", "exec works without the lab's process")
+    done = in_host("h0", f"{SCLAB} --name {LAB} rsh-agent h1 hostname")
+    tap.ok(done.returncode == 255 and f"process {holder}" in done.stderr,
+           "from inside a host the error names it", done.stderr)
+    must("down")
+    tap.equal(left_of(LAB), [], "down works without it")
+
+
+def test_killed_up():
+    """Killed ever later; what it left is removed by `down` or, every other time, by the next up."""
+    words = ("up", "--hosts", "24", "--nics", "3")
+    left, kills = [], 0
+    for step in range(12):
+        process = subprocess.Popen([SCLAB, "--name", LAB, *words], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        try:
+            process.wait(0.03 * 1.3 ** step)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+        if step % 2:
+            if os.path.exists(f"/run/openscore-lab/{LAB}"):
+                must("down")
+            left += left_of(LAB)
+    tap.ok(kills > 2, "up can be killed on its way", f"{kills} times")
+    tap.equal(left, [], "down after a killed up leaves nothing")
+    process = subprocess.Popen([SCLAB, "--name", LAB, *words], stdout=subprocess.DEVNULL)
+    while not os.path.exists(f"/run/netns/{LAB}-h3") and process.poll() is None:
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    must(*words)
+    tap.equal(must("exec", "h23", "hostname"), "h23\n", "up after a killed up works")
+    must("down")
+    tap.equal(left_of(LAB), [], "and leaves nothing")
+
+
+def test_interrupted_up():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen([SCLAB, "--name", LAB, "up", "--hosts", "200"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not os.path.exists(f"/run/netns/{LAB}-h3") and process.poll() is None:
+            time.sleep(0.005)
+        process.send_signal(number)
+        tap.equal((process.wait(30), left_of(LAB)), (128 + number, []),
+                  f"{number.name} undoes a half-built lab")
+
+
+def test_foreign_namespace():
+    name = f"{LAB}-h1"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        done = sclab("up")
+        tap.equal(done.returncode, 4, "a foreign namespace of our name is refused")
+        tap.ok(name in done.stderr and done.stderr.count("\n") == 1, "in one line", done.stderr)
+        tap.ok(os.path.exists(f"/run/netns/{name}"), "and not touched")
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+    must("up")
+    # the lab's own was replaced behind its back
+    subprocess.run(["ip", "netns", "del", name], check=True)
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        must("down")
+        tap.equal(left_of(LAB), [f"/run/netns/{name}"] + [
+            line for line in left_of(LAB) if name in line and line.startswith("nsfs")],
+            "down leaves a namespace that took the name of ours")
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+def test_large():
+    for shape in (("--hosts", "64", "--nics", "3"), ("--grid", "4x4x4", "--nics", "1")):
+        start = time.monotonic()
+        must("up", *shape)
+        tap.between(0, time.monotonic() - start, 30, f"{' '.join(shape)} is up in under 30 s")
+        tap.equal(must("exec", "h63", "--", PYTHON, "-c",
+                       "import socket; print(len(socket.if_nameindex()))"), "5\n", "with its NICs")
+        must("down")
+    tap.equal(left_of(LAB), [], "and leaves nothing")
+
+
+def test_unprivileged():
+    done = subprocess.run([SCLAB, "--name", LAB, "up"], capture_output=True, text=True, check=False,
+                          user="nobody", cwd="/")
+    if done.returncode == 126 or "ermission" in done.stderr:
+        tap.skip("up says that it needs root", "nobody may not read this tree")
+        return
+    tap.equal((done.returncode, done.stderr.count("\n")), (5, 1), "up says that it needs root")
+
+
+def main():
+    if os.geteuid():
+        print("1..0 # SKIP needs root to make network namespaces")
+        return 0
+    links = links_of_this_machine()
+    try:
+        must("up", "--hosts", "3", "--nics", "2", "--rate", "100mbit", "--seed", "5")
+        for test in (test_host, test_directory_below_tmp, test_remote_shell, test_rate, test_queue,
+                     test_loss, test_link, test_config, test_down, test_killed_holder,
+                     test_killed_up, test_interrupted_up, test_foreign_namespace, test_large,
+                     test_unprivileged):
+            test()
+        tap.equal(links_of_this_machine() - links, set(), "no link is left on the machine")
+    finally:
+        for lab in (LAB, LAB + "b"):
+            if os.path.exists(f"/run/openscore-lab/{lab}"):
+                sclab("down", lab=lab)
+    print(f"1..{tap.count}")
+    return 1 if tap.failed else 0
+
+
+sys.exit(main())
