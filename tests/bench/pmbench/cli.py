@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Command line of tests/bench/run."""
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import sys
+
+from . import figures, report
+from .figure import CannotRun, Failed, Figure, Result, measure
+
+EXIT_MET, EXIT_MISSED, EXIT_FAILED, EXIT_CANNOT = 0, 1, 2, 77
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tests/bench/run", description=__doc__,
+        epilog="exit status: 0 goal met, 1 missed, 2 a contestant failed, 77 cannot run here")
+    parser.add_argument("name", nargs="*", help="figures to run (see --list)")
+    parser.add_argument("--list", action="store_true", help="names, goals and meanings of all figures")
+    parser.add_argument("--all", action="store_true", help="run every figure")
+    parser.add_argument("--rounds", type=int, metavar="N", help="interleaved rounds (default: the figure's own)")
+    parser.add_argument("--json", action="store_true", help="one JSON line per figure")
+    parser.add_argument("--write", metavar="DIR", type=pathlib.Path,
+                        help="also write JSON lines, Markdown report and plots to DIR")
+    return parser
+
+
+def show_list() -> None:
+    for f in figures.ALL.values():
+        sign = "<=" if f.lower_is_better else ">="
+        print(f"{f.name:34} {sign} {f.goal:<5} {f.text}")
+
+
+def progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def run_one(figure: Figure, rounds: int | None, as_json: bool) -> tuple[int, Result | None, str]:
+    """Runs a figure and prints its outcome: exit status, result, reason when there is none."""
+    try:
+        result = measure(figure, rounds or figure.rounds, progress)
+    except CannotRun as why:
+        progress("")
+        print(json.dumps({"figure": figure.name, "cannot_run": str(why)}) if as_json
+              else f"{figure.name}: cannot run here: {why}", flush=True)
+        return EXIT_CANNOT, None, str(why)
+    except Failed as why:
+        progress("")
+        print(f"{figure.name}: failed: {why}", file=sys.stderr, flush=True)
+        return EXIT_FAILED, None, f"failed: {why}"
+    progress("")
+    print(json.dumps(result.as_json()) if as_json else report.line(result, figure), flush=True)
+    return EXIT_MET if result.met else EXIT_MISSED, result, ""
+
+
+def main(argv: list[str]) -> int:
+    args = build_parser().parse_args(argv)
+    if args.list:
+        show_list()
+        return EXIT_MET
+    unknown = [n for n in args.name if n not in figures.ALL]
+    if unknown or not (args.name or args.all):
+        print(f"tests/bench/run: {'no figure named ' + ', '.join(unknown) if unknown else 'name a figure'}: "
+              "see --list", file=sys.stderr)
+        return EXIT_FAILED
+    chosen = list(figures.ALL.values()) if args.all else [figures.ALL[n] for n in args.name]
+    outcomes = [(f, *run_one(f, args.rounds, args.json)) for f in chosen]
+    if args.write:
+        report.write(args.write, [(f, r, why) for f, _, r, why in outcomes])
+    worst = [status for _, status, _, _ in outcomes]
+    if args.all and EXIT_FAILED not in worst:
+        return EXIT_MET  # a report of all figures states misses; it does not fail by them
+    return next((s for s in (EXIT_FAILED, EXIT_MISSED, EXIT_CANNOT) if s in worst), EXIT_MET)

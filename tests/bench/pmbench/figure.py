@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a figure is, how its rounds are run, and how the verdict is reached.
+
+The machine changes speed from minute to minute, so a figure never compares numbers of different runs: every
+round measures all contestants one after the other, and the ratio is taken of their medians.
+"""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable
+
+
+class CannotRun(Exception):
+    """The figure can't be measured on this machine; the text is the reason."""
+
+
+class Failed(Exception):
+    """A contestant failed; the text names command and output."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Contestant:
+    """One side of a comparison: a name and how one measurement of it is taken."""
+
+    name: str
+    measure: Callable[[], float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A named ratio with a goal.
+
+    setup() prepares (a lab, binaries) and yields our contestant and its rivals; the best rival of the run counts.
+    """
+
+    name: str
+    goal: float
+    lower_is_better: bool
+    unit: str
+    text: str
+    setup: Callable[[], contextlib.AbstractContextManager[tuple[Contestant, list[Contestant]]]]
+    rounds: int = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The measured figure; min and max are of the ratio over the rounds."""
+
+    figure: str
+    value: float
+    unit: str
+    against: float
+    against_name: str
+    ratio: float
+    min: float
+    max: float
+    rounds: int
+    goal: float
+    met: bool
+    seconds: float
+
+    def as_json(self) -> dict[str, object]:
+        return dataclasses.asdict(self)
+
+
+def measure(figure: Figure, rounds: int, progress: Callable[[str], None]) -> Result:
+    """Runs the rounds and computes the verdict."""
+    start = time.monotonic()
+    with figure.setup() as (ours, rivals):
+        samples: dict[str, list[float]] = {c.name: [] for c in [ours, *rivals]}
+        for done in range(rounds):
+            for contestant in [ours, *rivals]:
+                progress(f"{figure.name}: round {done + 1} of {rounds}, {contestant.name}")
+                samples[contestant.name].append(contestant.measure())
+    return verdict(figure, ours.name, samples, time.monotonic() - start)
+
+
+def verdict(figure: Figure, ours: str, samples: dict[str, list[float]], seconds: float) -> Result:
+    """Medians, the best rival, the ratio and its spread."""
+    medians = {name: statistics.median(values) for name, values in samples.items()}
+    rivals = [name for name in samples if name != ours]
+    best = min(rivals, key=lambda n: medians[n]) if figure.lower_is_better else max(rivals, key=lambda n: medians[n])
+    ratio = medians[ours] / medians[best]
+    each = [a / b for a, b in zip(samples[ours], samples[best])]
+    met = ratio <= figure.goal if figure.lower_is_better else ratio >= figure.goal
+    return Result(figure=figure.name, value=round(medians[ours], 4), unit=figure.unit,
+                  against=round(medians[best], 4), against_name=best, ratio=round(ratio, 4),
+                  min=round(min(each), 4), max=round(max(each), 4), rounds=len(each), goal=figure.goal,
+                  met=met, seconds=round(seconds, 1))

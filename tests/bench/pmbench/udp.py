@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""UDP against Open MPI's TCP on the same links, and against what the links can carry."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from .command import Lab, lab, over_pm, program, run_json
+from .figure import Contestant, Figure
+
+TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth1"]
+TCP_AND_VADER = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,vader,self", "--mca", "btl_tcp_if_include", "eth1",
+                 "--mca", "mpi_yield_when_idle", "1"]
+RAIL_MBIT = 200
+MTU = 1500
+ETHERNET_HEADER = 14
+Sides = Iterator[tuple[Contestant, list[Contestant]]]
+
+
+def pinned(*cores: int) -> list[str]:
+    return ["--cpu-set", ",".join(str(c) for c in cores), "--bind-to", "core"]
+
+
+def pingpong(cluster: Lab, extra: list[str], env: dict[str, str] | None = None) -> float:
+    command = cluster.mpirun(2, [*extra, program("bench/mpi_pingpong"), "8", "10000", "5"], env)
+    return run_json(command)["half_rtt_us"]
+
+
+def stream(cluster: Lab, extra: list[str], env: dict[str, str] | None = None) -> float:
+    command = cluster.mpirun(2, [*extra, program("bench/mpi_stream"), "1048576", "64", "3", "5"], env)
+    return run_json(command)["mb_per_s"]
+
+
+def allreduce(cluster: Lab, extra: list[str], env: dict[str, str] | None = None) -> float:
+    command = cluster.mpirun(4, [*extra, program("bench/mpi_allreduce"), "8", "2000", "5"], env)
+    return run_json(command)["us"]
+
+
+def pm_goodput(cluster: Lab, rails: list[str], seconds: float) -> dict:
+    """One-way PM bandwidth of 64 KiB transfers over the named rails: pmtest's JSON line."""
+    env = {"PM_OPTIONS": f"devices=self+udp,udp.rails={'+'.join(rails)}"}
+    return run_json(cluster.mpirun(2, [program("bin/pmtest"), "--test", "bandwidth", "--size", "64K",
+                                       "--seconds", str(seconds), "--json"], env))
+
+
+@contextlib.contextmanager
+def latency_against_tcp() -> Sides:
+    with lab("udp_lat", 2, "--nics", "1", "--direct") as cluster:
+        args, env = over_pm("self+shmem+udp", udp_rails="eth1")
+        yield (Contestant("mtl pm over udp", lambda: pingpong(cluster, args, env)),
+               [Contestant("btl tcp", lambda: pingpong(cluster, TCP))])
+
+
+@contextlib.contextmanager
+def bandwidth_against_tcp() -> Sides:
+    with lab("udp_bw", 2, "--nics", "1", "--direct") as cluster:
+        args, env = over_pm("self+shmem+udp", udp_rails="eth1")
+        yield (Contestant("mtl pm over udp", lambda: stream(cluster, args, env)),
+               [Contestant("btl tcp", lambda: stream(cluster, TCP))])
+
+
+@contextlib.contextmanager
+def loss_against_lossless() -> Sides:
+    with lab("udp_loss", 2, "--nics", "1", "--rate", f"{RAIL_MBIT}mbit") as cluster:
+        def with_loss(percent: str) -> float:
+            cluster.sclab("loss", "--all", percent)
+            return pm_goodput(cluster, ["eth1"], 2)["mb_per_s"]
+
+        yield (Contestant("1 % loss", lambda: with_loss("1%")),
+               [Contestant("no loss", lambda: with_loss("0%"))])
+
+
+@contextlib.contextmanager
+def rails_against_limit() -> Sides:
+    rails = [f"eth{i}" for i in range(1, 5)]
+    with lab("udp_rails", 2, "--nics", "4", "--rate", f"{RAIL_MBIT}mbit") as cluster:
+        limit = pm_goodput(cluster, rails, 0.2)["payload_per_packet"] / (MTU + ETHERNET_HEADER)
+        limit *= len(rails) * RAIL_MBIT / 8
+        yield (Contestant("4 rails", lambda: pm_goodput(cluster, rails, 3)["mb_per_s"]),
+               [Contestant("sum of the rails' payload limits", lambda: limit)])
+
+
+@contextlib.contextmanager
+def oversubscribed_against_tcp() -> Sides:
+    with lab("udp_over", 2, "--nics", "1", "--direct") as cluster:
+        args, env = over_pm("self+shmem+udp", udp_rails="eth1")
+        yield (Contestant("mtl pm over udp and shmem", lambda: allreduce(cluster, args, env)),
+               [Contestant("btl tcp,vader with yield", lambda: allreduce(cluster, TCP_AND_VADER))])
+
+
+FIGURES = [
+    Figure("udp-mpi-latency-vs-tcp", 0.90, True, "us",
+           "half RTT of 8 B over one link: Open MPI over mtl pm (udp) against btl tcp", latency_against_tcp),
+    Figure("udp-mpi-bandwidth-1m-vs-tcp", 1.5, False, "MB/s",
+           "MPI one-way bandwidth of 1 MiB messages: mtl pm (udp, segmentation offload) against btl tcp",
+           bandwidth_against_tcp),
+    Figure("udp-loss-1pct", 0.96, False, "MB/s",
+           "goodput on a rate-limited link at 1 % loss against no loss", loss_against_lossless),
+    Figure("udp-rails-4", 0.98, False, "MB/s",
+           "payload rate of 4 rails of 200 Mbit/s against the sum of their payload limits", rails_against_limit,
+           rounds=3),
+    Figure("oversubscribed-mpi-vs-tcp", 0.8, True, "us",
+           "allreduce of 8 B by 4 ranks on 2 cores, 2 hosts: mtl pm (udp and shmem) against btl tcp,vader with "
+           "yield", oversubscribed_against_tcp),
+]
