@@ -216,10 +216,14 @@ void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked);
 void mtl_pm_peer_died(pmNode node);
 /* Tells people that an operation with the node ended with an error of PM. */
 void mtl_pm_show_failure(pmNode node, const char *what, int error);
-/* Prints topic @topic of the help file from this process itself. */
-void mtl_pm_say(const char *topic, ...);
 /* After deaths: whether the rank's process is gone. */
 bool mtl_pm_rank_is_dead(struct ompi_communicator_t *comm, int rank);
+
+/* mtl_pm_help.c */
+/* Prints topic @topic of the help file from this process itself. */
+void mtl_pm_say(const char *topic, ...);
+/* The same, but only the first of the job's ranks on this host prints; it has, when this returns. */
+void mtl_pm_say_once(const char *topic, ...);
 
 /* mtl_pm_send.c */
 int mtl_pm_blocking_send(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm,

@@ -95,9 +95,9 @@ static bool is_crowded(uint32_t local)
 
 static int show_unusable(const char *what, const char *why)
 {
-	/* Somebody else's choice of pml/cm must not make noise about us; one rank of a host speaks for all. */
-	if (mtl_pm_is_named() && ompi_process_info.my_local_rank == 0)
-		mtl_pm_say("unusable", ompi_process_info.nodename, what, why);
+	/* Somebody else's choice of pml/cm must not make noise about us. */
+	if (mtl_pm_is_named())
+		mtl_pm_say_once("unusable", ompi_process_info.nodename, what, why);
 	return OMPI_ERR_NOT_AVAILABLE;
 }
 

@@ -7,11 +7,9 @@
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/common/job.h"
 
-#include "opal/util/output.h"
 #include "opal/util/show_help.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,23 +142,6 @@ struct mtl_pm_peer *mtl_pm_peer_make(struct ompi_communicator_t *comm, int rank)
 		return show_unreachable(node, pmLastError());
 	proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = peer;
 	return peer;
-}
-
-/*
- * Prints a text of the help file from this process itself: the launcher's way of collecting help
- * texts loses some when processes are ending, and that is when these are due.
- */
-void mtl_pm_say(const char *topic, ...)
-{
-	va_list args;
-	char *text;
-
-	va_start(args, topic);
-	text = opal_show_help_vstring("help-mtl-pm.txt", topic, true, args);
-	va_end(args);
-	if (text)
-		opal_output(0, "%s", text);
-	free(text);
 }
 
 void mtl_pm_show_failure(pmNode node, const char *what, int error)
