@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * board - what the daemon tells all contexts of the host while they run: the state of the rails and who
+ * answers on which of them. One writer, the daemon; readers map it read-only. When the daemon is gone the
+ * board stays as it was.
+ */
+#ifndef PM_ETHERNET_BOARD_H
+#define PM_ETHERNET_BOARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pm-ethernet/frame.h"
+
+#define ETH_BOARD_MAGIC 0x42544550u /* "PETB" */
+#define ETH_BOARD_VERSION 1
+#define ETH_HOSTS 8192 /* places of the table of hosts, a power of two; at most 3/4 used */
+
+struct eth_board_rail {
+	_Atomic uint32_t is_up; /* interface up, with carrier, still there */
+	uint32_t mtu;
+	uint32_t speed_mbit; /* 0 = unknown */
+	uint8_t mac[ETH_MAC];
+	char name[16];
+	uint8_t pad[6];
+};
+
+/* A host as heard on one of our rails. */
+struct eth_heard {
+	uint8_t mac[ETH_MAC];
+	uint8_t rail;     /* its own number of that rail */
+	uint8_t is_alive; /* answered lately */
+	uint16_t mtu;
+	uint16_t pad;
+	uint32_t rtt_ns; /* of the last query, 0 = unknown */
+};
+
+/* A known host; the place is found by id, see eth_board_find. */
+struct eth_board_host {
+	_Atomic uint32_t version; /* odd while it is written; 0: place never used */
+	uint32_t id;
+	struct eth_heard heard[ETH_RAILS]; /* by our rail; mac all zero: never heard there */
+};
+
+struct eth_board {
+	uint32_t magic, version;
+	uint32_t host;
+	uint32_t n_rails;
+	_Atomic uint32_t n_hosts;
+	_Atomic uint32_t duplicate; /* 1: another host of the network has our id */
+	struct eth_board_rail rails[ETH_RAILS];
+	struct eth_board_host hosts[ETH_HOSTS];
+};
+
+/* Copies what is known of host @id; false: never heard of. Any thread, any process. */
+bool eth_board_find(const struct eth_board *board, uint32_t id, struct eth_heard ret[ETH_RAILS]);
+
+/*
+ * For the daemon: notes that @heard is what host @id looks like on @rail. 0 or -ENOSPC. One thread at a
+ * time.
+ */
+int eth_board_note(struct eth_board *board, uint32_t id, uint32_t rail,
+		   const struct eth_heard *heard);
+
+#endif

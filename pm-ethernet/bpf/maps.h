@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * maps - the BPF maps of pm-ethernet as user space and BPF both see them. The daemon writes all but the
+ * counters; the programs only read. All are pinned, so that a daemon started anew finds them.
+ *
+ *   host      ARRAY[1]              struct eth_host
+ *   nics      ARRAY[ETH_RAILS]      struct eth_nic      by rail
+ *   contexts  ARRAY[ETH_CONTEXTS]   struct eth_context  by context number
+ *   sockets   XSKMAP                by context * ETH_RAILS + rail: sockets on the NICs (direct)
+ *   doors     XSKMAP[ETH_CONTEXTS]  by context: the socket on the user end of its port
+ *   ports     DEVMAP[ETH_CONTEXTS]  by context: switch end of its port
+ *   rails     DEVMAP[ETH_RAILS]     by rail: the NIC
+ *   grants    HASH[ETH_CONTEXTS]    ifindex of a port's switch end -> struct eth_grant
+ *   counters  PERCPU_ARRAY[ETH_COUNTERS] struct eth_counters: by rail, ETH_RAILS = all ports
+ *
+ * Programs: "eth_nic" on each NIC (its constant nic_rail is set before loading), "eth_port" on the switch
+ * end of a port (frames from the process), "eth_door" on the user end (frames to the process).
+ */
+#ifndef PM_ETHERNET_MAPS_H
+#define PM_ETHERNET_MAPS_H
+
+#include "pm-ethernet/frame.h"
+
+#define ETH_CONTEXTS 1024 /* context numbers 1..1023; 0 is nobody */
+#define ETH_COUNTERS (ETH_RAILS + 1)
+
+struct eth_host {
+	uint32_t id;
+	uint16_t type;   /* EtherType, network byte order */
+	uint16_t n_nics; /* rails 0..n_nics-1 exist */
+};
+
+struct eth_nic {
+	uint32_t ifindex; /* 0: none now */
+	uint8_t mac[ETH_MAC];
+	uint16_t pad;
+};
+
+enum eth_attachment { ETH_DETACHED = 0, ETH_DIRECT = 1, ETH_PORT = 2 };
+
+struct eth_context {
+	uint64_t key;        /* job key; never 0 for a context that exists */
+	uint32_t attachment; /* enum eth_attachment */
+	uint32_t pad;
+};
+
+struct eth_grant {
+	uint64_t key;
+	uint16_t context;
+	uint16_t pad[3];
+};
+
+struct eth_counters {
+	uint64_t rx_frames, rx_bytes; /* taken from the NIC, or from ports, for a context */
+	uint64_t control;             /* queries and answers passed to the daemon */
+	uint64_t drops[ETH_DROPS];
+};
+
+#endif

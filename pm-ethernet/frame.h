@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * frame - what pm-ethernet puts in front of a packet of the channel, shared by user space and BPF. Numbers
+ * are little-endian but for the EtherType. The head is 32 bytes, so that the packet behind it is as aligned
+ * as the frame, and the job key lies where the kernel programs expect it.
+ */
+#ifndef PM_ETHERNET_FRAME_H
+#define PM_ETHERNET_FRAME_H
+
+#ifdef __bpf__
+#include <linux/types.h>
+typedef __u8 uint8_t;
+typedef __u16 uint16_t;
+typedef __u32 uint32_t;
+typedef __u64 uint64_t;
+#else
+#include <stddef.h>
+#include <stdint.h>
+#endif
+
+#define ETH_TYPE_DEFAULT 0x88b5 /* IEEE 802: local experimental */
+#define ETH_VERSION 1
+#define ETH_RAILS 8
+#define ETH_TTL 8 /* of a new frame: one less per relay, at most one relay per dimension */
+#define ETH_MAC 6
+
+enum eth_kind {
+	ETH_PACKET = 1, /* a packet of the channel follows */
+	ETH_QUERY = 2,  /* control, for the daemon: who is there? */
+	ETH_ANSWER = 3, /* control, for the daemon: I am */
+};
+
+/* Head of every frame. */
+struct eth_frame {
+	uint8_t dst_mac[ETH_MAC];
+	uint8_t src_mac[ETH_MAC];
+	uint16_t type;   /* network byte order */
+	uint8_t version; /* ETH_VERSION */
+	uint8_t kind;    /* enum eth_kind */
+	uint8_t ttl;     /* relays this frame may still pass */
+	uint8_t rail;    /* the sender's number of the rail; every program on the way obeys it */
+	uint32_t dst_host;
+	uint32_t src_host;
+	uint16_t dst_context;
+	uint16_t src_context;
+	uint8_t in_rail; /* the receiver's number of the rail, written by its kernel */
+	uint8_t pad;     /* 0 */
+} __attribute__((packed, aligned(2)));
+
+#define ETH_HEAD 32
+#define ETH_KEY_OFFSET 8 /* of the job key in the packet: struct wire_header.key */
+/* Bytes of head that count against the MTU. */
+#define ETH_MTU_OVERHEAD (ETH_HEAD - 14)
+
+_Static_assert(sizeof(struct eth_frame) == ETH_HEAD, "frame head size");
+
+/* Why the kernel programs dropped a frame. Numbers are shared by BPF, the daemon and pm-ethernetctl. */
+enum eth_drop {
+	ETH_DROP_NONE = 0,
+	ETH_DROP_SHORT,    /* shorter than head and packet header */
+	ETH_DROP_VERSION,  /* other version of the head */
+	ETH_DROP_KIND,     /* unknown kind, or control from a port */
+	ETH_DROP_HOST,     /* for another host */
+	ETH_DROP_CONTEXT,  /* no such context here */
+	ETH_DROP_KEY,      /* other job key */
+	ETH_DROP_RAIL,     /* no such rail */
+	ETH_DROP_SOURCE,   /* a port sent with a host or context that is not its own */
+	ETH_DROP_TYPE,     /* a port sent another EtherType */
+	ETH_DROP_NO_GRANT, /* from a port that nobody owns */
+	ETH_DROP_DETACHED, /* the context has no socket or port now */
+	ETH_DROP_LENGTH,   /* the packet says it is longer than the frame */
+	ETH_DROPS
+};
+
+#endif
