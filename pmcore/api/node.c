@@ -55,6 +55,24 @@ int pmRemoveNode(pmContext handle, pmNode node)
 	return PM_SUCCESS;
 }
 
+int pmProbeNode(pmContext handle, pmNode node)
+{
+	struct context *ctx = context_get(handle);
+	struct composite_node *n;
+	int err;
+
+	if (!ctx)
+		return EBADF;
+	if (node == PM_NODE_ANY)
+		return fail(EINVAL, "pmProbeNode: PM_NODE_ANY: name one node");
+	err = composite_node(ctx->c, node, &n);
+	if (!err)
+		err = ctx->is_quiet ? -EAGAIN : n->ops->probe(n->link, n->peer);
+	if (err)
+		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+	return PM_SUCCESS;
+}
+
 int pmSetResolver(pmContext handle, pmResolver resolver, void *arg)
 {
 	struct context *ctx = context_get(handle);

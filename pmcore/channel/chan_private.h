@@ -374,6 +374,8 @@ int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *pac
 /* Bare packets from the engine's own buffers: 0 or -EAGAIN. */
 int emit_ack(struct chan *chan, struct chan_peer *peer);
 int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails);
+/* A probe that nothing waits for: a rail on which it stays unanswered is not taken for silent. */
+int emit_knock(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 /* Buffers for what the engine itself sends under sequence numbers: messages can't take the last ones. */
 struct pm_packet *emit_alloc(struct chan *chan);
 void emit_free(struct chan *chan, struct pm_packet *packet);

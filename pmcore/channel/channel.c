@@ -144,6 +144,22 @@ static uint64_t check_life(struct chan *chan, struct chan_peer *peer)
 	return chan->now + timeout / 4;
 }
 
+int chan_probe(struct chan *chan, struct chan_peer *peer, uint64_t now)
+{
+	uint8_t rails;
+	int rc = -EAGAIN;
+
+	chan->now = now;
+	if (peer->is_dead)
+		return -EPIPE;
+	if (chan->is_stopped || !peer_flow(chan, peer))
+		return -EAGAIN;
+	for (rails = stripe_rails(chan, peer); rails; rails &= (uint8_t)(rails - 1))
+		if (!emit_knock(chan, peer, rails & (uint8_t)-rails))
+			rc = 0;
+	return rc;
+}
+
 static uint64_t check_repeat(struct chan *chan, struct chan_peer *peer)
 {
 	struct chan_flow *flow = peer->flow;

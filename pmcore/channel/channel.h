@@ -89,6 +89,12 @@ int chan_peer_add(struct chan *chan, uint32_t node, void *dev_peer, uint32_t rai
 void chan_peer_del(struct chan *chan, struct chan_peer *peer);
 /* The outside knows that the peer is gone: as if the timeout had run out. */
 void chan_peer_dead(struct chan *chan, struct chan_peer *peer, int error);
+/*
+ * Sends something on each rail in use that asks for nothing, so that a network that knows the peer is gone
+ * gets to say so (then chan_peer_dead is for the caller). An answer is not waited for: silence never kills.
+ * 0, -EAGAIN: nothing can leave now. -EPIPE dead.
+ */
+int chan_probe(struct chan *chan, struct chan_peer *peer, uint64_t now);
 struct chan_peer *chan_peer_find(const struct chan *chan, uint32_t node);
 uint32_t chan_peer_node(const struct chan_peer *peer);
 void *chan_peer_dev(const struct chan_peer *peer);

@@ -39,7 +39,7 @@ int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *pac
 			emit->rail = (uint8_t)rail;
 			emit->rail_seq = header.rail_seq;
 			stripe_sent(chan, peer, rail,
-				    emit->type != WIRE_ACK || (emit->flags & WIRE_F_ACK_NOW));
+				    emit->type == WIRE_DATA || (emit->flags & WIRE_F_ACK_NOW));
 			ack_told(peer, &header);
 			return 0;
 		}
@@ -144,10 +144,10 @@ int emit_ack(struct chan *chan, struct chan_peer *peer)
 	return rc;
 }
 
-int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails)
+static int probe(struct chan *chan, struct chan_peer *peer, uint8_t rails, uint8_t flags)
 {
 	struct emit emit = {
-		.type = WIRE_PROBE, .seq = peer->tx_next, .flags = WIRE_F_ACK_NOW, .rails = rails};
+		.type = WIRE_PROBE, .seq = peer->tx_next, .flags = flags, .rails = rails};
 	struct pm_packet *packet;
 
 	/* A rail that is out may keep what it is given for good: acks must find another buffer. */
@@ -156,6 +156,16 @@ int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 		return -EAGAIN;
 	packet->len = sizeof(struct wire_header);
 	return emit_bare(chan, peer, packet, &emit);
+}
+
+int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails)
+{
+	return probe(chan, peer, rails, WIRE_F_ACK_NOW);
+}
+
+int emit_knock(struct chan *chan, struct chan_peer *peer, uint8_t rails)
+{
+	return probe(chan, peer, rails, 0);
 }
 
 static void keep(struct chan *chan, struct pm_packet *packet)

@@ -368,6 +368,15 @@ static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64
 	return 0;
 }
 
+static int chanlink_probe(struct pm_link *link, struct pm_link_peer *peer)
+{
+	struct chanlink *c = of(link);
+	int err = chan_probe(c->chan, peer_of(peer), now(c));
+
+	kick(c);
+	return err;
+}
+
 static int chanlink_send_done(struct pm_link *link, struct pm_link_peer *peer)
 {
 	if (peer && chan_peer_is_dead(peer_of(peer)))
@@ -527,6 +536,7 @@ static const struct pm_link_ops link_ops = {
 	.get_send = chanlink_get_send,
 	.send = chanlink_send,
 	.post = stubs_post,
+	.probe = chanlink_probe,
 	.send_done = chanlink_send_done,
 	.receive = chanlink_receive,
 	.release = chanlink_release,

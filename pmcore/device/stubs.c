@@ -24,6 +24,12 @@ int stubs_post(struct pm_link *link, struct pm_link_peer *peer, const void *data
 	return link->ops->send(link, peer, cookie, len);
 }
 
+static int link_probe(struct pm_link *link, struct pm_link_peer *peer)
+{
+	(void)link, (void)peer;
+	return 0;
+}
+
 static int link_read(struct pm_link *link, struct pm_link_peer *peer, uint64_t rkey,
 		     uint64_t roffset, void *local, uint64_t len, uint32_t *ret_op)
 {
@@ -111,6 +117,7 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 	*ret = *ops;
 	FILL(ret, ops, address, link_address);
 	FILL(ret, ops, post, stubs_post);
+	FILL(ret, ops, probe, link_probe);
 	FILL(ret, ops, read, link_read);
 	FILL(ret, ops, write, link_write);
 	FILL(ret, ops, rma_done, link_rma_done);

@@ -88,6 +88,15 @@ int pmAddNode(pmContext ctx, pmNode node, const void *addr, size_t len);
 /* Forgets a node: its unsent messages are discarded, later contact resolves it anew. A live node has to
  * forget us as well before the two can speak again, since both start counting messages anew. */
 int pmRemoveNode(pmContext ctx, pmNode node);
+/*
+ * Asks the network whether @node's process is still there, for who waits for a message of it: a node that
+ * dies while nothing is sent to it would never be missed. If the network knows that it is gone, a later
+ * pmReceive gives EPIPE. Networks are believed when they say so three times within 10 s, so ask again,
+ * some ms to some seconds apart, while waiting. Silence proves nothing: a node that only computes is not
+ * found dead by asking, however long it takes. Does nothing on devices that notice deaths by themselves.
+ * ENOBUFS: not now. EINVAL: PM_NODE_ANY. EHOSTUNREACH, EPIPE: as pmGetSendBuffer.
+ */
+int pmProbeNode(pmContext ctx, pmNode node);
 int pmSetResolver(pmContext ctx, pmResolver resolver, void *arg);
 
 int pmGetSelf(pmContext ctx, pmNode *ret_node);

@@ -90,6 +90,12 @@ struct pm_link_ops {
 	/* Sends a copy: get_send, copy and send in one. -EAGAIN, -EPIPE as get_send. */
 	int (*post)(struct pm_link *link, struct pm_link_peer *peer, const void *data,
 		    uint32_t len);
+	/*
+	 * Asks the network whether the peer's process is still there; a link that learns of deaths by
+	 * itself leaves it out. Sends nothing reliable and waits for no answer: silence proves nothing.
+	 * If the network knows, receive() says so later. -EAGAIN, -EPIPE.
+	 */
+	int (*probe)(struct pm_link *link, struct pm_link_peer *peer);
 	/* 0 all reached the peer's library, -EAGAIN not yet, -EPIPE. peer NULL: all peers. */
 	int (*send_done)(struct pm_link *link, struct pm_link_peer *peer);
 

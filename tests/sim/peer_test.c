@@ -115,6 +115,38 @@ TAP_TEST(peer__idle_for_an_hour)
 	sim_destroy(sim);
 }
 
+/*
+ * Who waits for one that computes may ask for it all the time: it is not found dead, its rails stay in use,
+ * what it owes still comes.
+ */
+TAP_TEST(peer__probed_while_it_computes)
+{
+	struct sim_config config = with_timeout(2, 7);
+	struct sim *sim;
+	int i;
+
+	config.net.rx_buffers = 64;
+	sim = sim_create(&config);
+	sim_send(sim, 0, 1, 10, 1, 1400);
+	sim_finish(sim, SEC);
+	sim_pause(sim, 1);
+	for (i = 0; i < 600; i++) {
+		is_int(chan_probe(sim->nodes[0].chan, sim_peer(sim, 0, 1), sim_now(sim)), 0);
+		sim_touch(sim, 0);
+		sim_run(sim, sim_now(sim) + SEC / 2);
+	}
+	is_int(sim->nodes[0].dead_count, 0);
+	is_int(sim->nodes[0].rails[0].deaths + sim->nodes[0].rails[1].deaths, 0);
+	ok(sim->nodes[0].rails[0].tx_packets + sim->nodes[0].rails[1].tx_packets < 1300);
+	sim_unpause(sim, 1);
+	sim_send(sim, 1, 0, 100, 1, 1400);
+	sim_send(sim, 0, 1, 100, 1, 1400);
+	sim_finish(sim, 5 * SEC);
+	sim_settle(sim, 10 * SEC);
+	is_int(sim->nodes[0].dead_count + sim->nodes[1].dead_count, 0);
+	sim_destroy(sim);
+}
+
 /* The whole job stands still with packets under way; clocks and timers stand still too. */
 TAP_TEST(peer__job_frozen_for_an_hour)
 {

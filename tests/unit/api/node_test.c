@@ -99,3 +99,35 @@ TAP_TEST(pmGetSelf__and_other_questions)
 	is_str(name, "self");
 	is_int(pmCloseContext(ctx), 0);
 }
+
+TAP_TEST(pmProbeNode__device_without_probe)
+{
+	pmContext ctx = self_open();
+	pmDesc desc;
+	pmNode src;
+	size_t len;
+	void *buf;
+
+	is_int(pmProbeNode(ctx, SELF_NODE), 0);
+	is_int(pmReceive(ctx, &buf, &len, &src, &desc), ENOBUFS);
+	is_int(pmQuiesce(ctx, 1000), 0);
+	is_int(pmProbeNode(ctx, SELF_NODE), ENOBUFS);
+	is_int(pmResume(ctx), 0);
+	is_int(pmProbeNode(ctx, SELF_NODE), 0);
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmProbeNode__wrong_arguments)
+{
+	pmContext ctx = self_open();
+	int calls = 0;
+
+	is_int(pmProbeNode(self_closed(), SELF_NODE), EBADF);
+	is_int(pmProbeNode(ctx, PM_NODE_ANY), EINVAL);
+	self_said("PM_NODE_ANY");
+	is_int(pmProbeNode(ctx, 6), EHOSTUNREACH);
+	is_int(pmSetResolver(ctx, resolve, &calls), 0);
+	is_int(pmProbeNode(ctx, 6), ENOBUFS);
+	is_int(pmProbeNode(ctx, 6), ESRCH);
+	is_int(pmCloseContext(ctx), 0);
+}

@@ -39,6 +39,64 @@ TAP_TEST(chan_deadline__never_when_idle)
 	rig_close(rig);
 }
 
+TAP_TEST(chan_probe__asks_for_nothing)
+{
+	struct rig *rig = rig_new(1);
+
+	is_int(chan_probe(rig->chan, rig->peer, rig->now), 0);
+	is_int(rig->n_sent, 1);
+	is_int(rig_last(rig)->header.type, WIRE_PROBE);
+	is_int(rig_last(rig)->header.flags & WIRE_F_ACK_NOW, 0);
+	ok(chan_is_acked(rig->chan, rig->peer));
+	ok(chan_is_quiet(rig->chan));
+	while (chan_deadline(rig->chan) != UINT64_MAX) {
+		rig->now = chan_deadline(rig->chan);
+		rig_poll(rig, 0);
+	}
+	is_int(rig->n_sent, 1);
+	ok(!rig->peer->flow);
+	rig_close(rig);
+}
+
+/* Otherwise each rail would be probed every few ms for as long as the peer computes. */
+TAP_TEST(chan_probe__silence_takes_no_rail_out)
+{
+	struct rig *rig = rig_init();
+	uint64_t end;
+
+	rig->config.n_rails = 2;
+	rig->config.peer_timeout_ns = SEC;
+	rig_open(rig);
+	for (end = rig->now + 60 * SEC; rig->now < end; rig->now += SEC / 2) {
+		is_int(chan_probe(rig->chan, rig->peer, rig->now), 0);
+		rig_poll(rig, 5 * MS);
+	}
+	ok(rig->n_sent <= 2 * 120);
+	is_int(rig->peer->out_rails, 0);
+	is_int(rig->n_dead, 0);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_probe__not_now_or_never)
+{
+	struct rig *rig = rig_new(2);
+
+	rig->full = 3;
+	is_int(chan_probe(rig->chan, rig->peer, rig->now), -EAGAIN);
+	rig->full = 0;
+	chan_quiesce(rig->chan, true);
+	is_int(chan_probe(rig->chan, rig->peer, rig->now), -EAGAIN);
+	chan_quiesce(rig->chan, false);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 0);
+	chan_rail(rig->chan, 0, false, rig->now);
+	chan_rail(rig->chan, 1, false, rig->now);
+	is_int(chan_probe(rig->chan, rig->peer, rig->now), -EAGAIN);
+	chan_peer_dead(rig->chan, rig->peer, EPIPE);
+	is_int(chan_probe(rig->chan, rig->peer, rig->now), -EPIPE);
+	rig_close(rig);
+}
+
 TAP_TEST(chan_poll__is_bounded_and_serves_all_in_turn)
 {
 	static uint8_t memory[400000];

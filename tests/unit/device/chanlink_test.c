@@ -383,6 +383,54 @@ TAP_TEST(receive__dead_peer_is_reported_once)
 	end();
 }
 
+TAP_TEST(probe__leaves_by_each_rail_and_is_owed_nothing)
+{
+	struct pm_link_peer *peer;
+	struct pm_inbound in;
+
+	must(begin());
+	peer = add_peer();
+	is_int(stand.link->ops->probe(stand.link, peer), 0);
+	is_int(fake.posted[0], 1);
+	is_int(fake.posted[1], 1);
+	ok(fake.kicks > 0);
+	is_int(stand.link->ops->send_done(stand.link, peer), 0);
+	is_int(stand.link->ops->receive(stand.link, &in), 0);
+	is_int(stand.link->ops->quiesce(stand.link), 0);
+	is_int(stand.link->ops->probe(stand.link, peer), -EAGAIN);
+	end();
+}
+
+TAP_TEST(probe__full_rails)
+{
+	struct pm_link_peer *peer;
+
+	must(begin());
+	peer = add_peer();
+	fake.full = 1;
+	is_int(stand.link->ops->probe(stand.link, peer), 0);
+	is_int(fake.posted[1], 1);
+	fake.full = 3;
+	is_int(stand.link->ops->probe(stand.link, peer), -EAGAIN);
+	end();
+}
+
+/* The event is what a refused probe brings. */
+TAP_TEST(probe__network_says_dead)
+{
+	struct pm_link_peer *peer;
+	struct pm_inbound in = {0};
+
+	must(begin());
+	peer = add_peer();
+	is_int(stand.link->ops->probe(stand.link, peer), 0);
+	fake.event = PEER;
+	is_int(stand.link->ops->receive(stand.link, &in), -EPIPE);
+	is_int(in.src, PEER);
+	is_int(stand.link->ops->probe(stand.link, peer), -EPIPE);
+	end();
+}
+
 TAP_TEST(receive__event_of_a_node_never_met)
 {
 	struct pm_inbound in;

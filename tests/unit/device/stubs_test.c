@@ -59,3 +59,12 @@ TAP_TEST(registry_find__unknown)
 	ok(registry_find("carrier-pigeon") == NULL);
 	ok(registry_find("") == NULL);
 }
+
+TAP_TEST(stubs_link__probe_left_out)
+{
+	struct pm_link_ops ops;
+
+	ok(registry_find("self")->link->probe == NULL);
+	must(is_int(stubs_link(registry_find("self")->link, &ops), 0));
+	is_int(ops.probe(NULL, NULL), 0);
+}
