@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 BUILD = os.environ.get("PM_BUILD", f"{ROOT}/build")
@@ -24,8 +25,9 @@ class Tap:
         self.failed += not is_ok
         print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
         if not is_ok:
+            # prove hides comments on standard output, also in the log of a run nobody watches
             for line in detail.strip().splitlines()[-25:]:
-                print(f"#   {line}", flush=True)
+                print(f"#   {line}", file=sys.stderr, flush=True)
 
     def skip(self, name, why):
         self.count += 1
