@@ -132,10 +132,14 @@ struct mtl_pm_peer {
 	TAILQ_ENTRY(mtl_pm_peer) busy;   /* in the module's busy peers; see is_busy */
 	TAILQ_ENTRY(mtl_pm_peer) reader; /* in the module's readers while reads is not empty */
 	TAILQ_ENTRY(mtl_pm_peer) choke;  /* in the module's choked peers; see is_choked */
-	size_t pull_limit; /* longer messages are read by handle, shorter ones streamed */
-	bool is_busy;      /* has sends, streams or notes to retry */
-	bool is_choked;    /* we told it to send RTS only */
-	bool is_dead;      /* every operation with it fails */
+	uint64_t awaited; /* mtl_pm_watch: what we wait for from it, in one number; 0 between looks */
+	uint64_t awaited_before; /* the same at the last look; 0: nothing */
+	uint64_t ask_ns;         /* not asked for before, while that stays the same */
+	uint32_t asked;          /* times it was asked for since that was new */
+	size_t pull_limit;       /* longer messages are read by handle, shorter ones streamed */
+	bool is_busy;            /* has sends, streams or notes to retry */
+	bool is_choked;          /* we told it to send RTS only */
+	bool is_dead;            /* every operation with it fails */
 };
 
 TAILQ_HEAD(mtl_pm_peers, mtl_pm_peer);
@@ -174,6 +178,7 @@ struct mtl_pm {
 	size_t reading;          /* pmReads that run */
 	size_t exposed;          /* sends whose memory peers may be reading */
 	pmDesc held;             /* the datagram last taken, not given back yet; 0: none */
+	uint64_t watch_ns;       /* no look at whom we wait for before; atomic */
 	uint32_t deaths;         /* peers found dead */
 	uint64_t damaged;        /* datagrams dropped because no honest peer sends them */
 	void *resolved;          /* address last given to PM */
@@ -218,6 +223,15 @@ void mtl_pm_peer_died(pmNode node);
 void mtl_pm_show_failure(pmNode node, const char *what, int error);
 /* After deaths: whether the rank's process is gone. */
 bool mtl_pm_rank_is_dead(struct ompi_communicator_t *comm, int rank);
+/* The node of a valid rank; false: PM can't reach it, or there is none. */
+bool mtl_pm_node_of_rank(struct ompi_communicator_t *comm, int rank, pmNode *ret_node);
+
+/* mtl_pm_watch.c */
+/*
+ * To be called at times while nothing arrives, without the lock: asks the network for peers that have been
+ * waited for in vain. Nearly always it is not time yet.
+ */
+void mtl_pm_watch(uint64_t now_ns);
 
 /* mtl_pm_help.c */
 /* Prints topic @topic of the help file from this process itself. */

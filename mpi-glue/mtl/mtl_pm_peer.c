@@ -165,15 +165,13 @@ void mtl_pm_peer_busy(struct mtl_pm_peer *peer)
 	TAILQ_INSERT_TAIL(&mtl_pm.busy, peer, busy);
 }
 
-static bool is_node_of(struct ompi_communicator_t *comm, int rank, pmNode node)
+bool mtl_pm_node_of_rank(struct ompi_communicator_t *comm, int rank, pmNode *ret_node)
 {
 	struct ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
-	uint32_t its_node;
 
 	return proc && !((proc->super.proc_name.jobid ^ OMPI_PROC_MY_NAME->jobid) & ~0xffffu) &&
 	       !job_node(mtl_pm_local_job(proc->super.proc_name.jobid), proc->super.proc_name.vpid,
-			 &its_node) &&
-	       its_node == node;
+			 ret_node);
 }
 
 bool mtl_pm_rank_is_dead(struct ompi_communicator_t *comm, int rank)
@@ -198,9 +196,10 @@ static void end_posted(pmNode node)
 		for (uint32_t i = 0; bins->slots && i <= bins->mask; i++) {
 			int32_t rank = (int32_t)bins->slots[i].key;
 			struct match_entry *e;
+			pmNode its_node;
 
 			if (!bins->slots[i].value || ompi_comm_peer_invalid(c->comm, rank) ||
-			    !is_node_of(c->comm, rank, node))
+			    !mtl_pm_node_of_rank(c->comm, rank, &its_node) || its_node != node)
 				continue;
 			while ((e = match_take_posted(c->matching, rank)))
 				mtl_pm_receive_finish(mtl_pm_receive_of_match(e), EPIPE);

@@ -145,11 +145,19 @@ void mtl_pm_run_callbacks(struct mtl_pm_requests *done)
 	}
 }
 
-/* Nothing to do: spin or yield, whatever sees the next message first. */
-static void be_idle(void)
+/*
+ * Nothing to do: spin or yield, whatever sees the next message first. Serving the reads of others is work as
+ * well, which PM does unseen.
+ */
+static void be_idle(bool is_serving)
 {
 	uint64_t before = now_ns();
 
+	mtl_pm_watch(before);
+	if (is_serving) {
+		idle_busy(&mtl_pm.idle);
+		return;
+	}
 	if (!idle_wants_yield(&mtl_pm.idle, before))
 		return;
 	sched_yield();
@@ -158,20 +166,20 @@ static void be_idle(void)
 
 int mtl_pm_progress(void)
 {
-	bool is_idle = false;
+	bool is_idle = false, is_serving;
 	int n;
 
 	/* Another thread is at it: its round serves us as well. */
 	if (OPAL_UNLIKELY(mtl_pm.is_threaded && pthread_mutex_trylock(&mtl_pm.lock)))
 		return 0;
 	n = mtl_pm_poll();
-	/* Serving the reads of others is work as well, which PM does unseen; on a shared core we yield. */
-	if (n || (mtl_pm.exposed && !mtl_pm.idle.is_shared))
+	is_serving = mtl_pm.exposed && !mtl_pm.idle.is_shared; /* on a shared core we yield */
+	if (n)
 		idle_busy(&mtl_pm.idle);
 	else
 		is_idle = idle_wants_clock(&mtl_pm.idle);
 	mtl_pm_leave();
 	if (is_idle)
-		be_idle();
+		be_idle(is_serving);
 	return n;
 }
