@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ethd - the state of pm-ethernetd, all of it in one struct that main owns, and the functions its parts
+ * offer each other. One thread, one loop (loop.c); nothing here blocks longer than a bind or a close of
+ * an AF_XDP socket does. Functions return 0 (or a count) or -errno; a sentence for a person goes to
+ * the @why of the caller, or to ethd_say.
+ */
+#ifndef PM_ETHERNET_DAEMON_ETHD_H
+#define PM_ETHERNET_DAEMON_ETHD_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "pm-ethernet/attach.h"
+#include "pm-ethernet/board.h"
+#include "pm-ethernet/share.h"
+
+#define ETHD_RETRY_NS 5000000ull    /* between two tries to bind a queue that is busy */
+#define ETHD_BUSY_NS 100000000ull   /* how long a queue may stay busy after its holder's end */
+#define ETHD_CLIENTS_MAX 2048       /* open connections */
+#define ETHD_UID_CONTEXTS 256       /* contexts, and connections, of one user */
+#define ETHD_JOB_BYTES (256u << 20) /* packet memory of one job */
+#define ETHD_PORTS_BATCH 8          /* ports made at once */
+
+enum ethd_mode { ETHD_MODE_AUTO, ETHD_MODE_NATIVE, ETHD_MODE_GENERIC };
+enum ethd_direct { ETHD_DIRECT_ANY, ETHD_DIRECT_ROOT, ETHD_DIRECT_NEVER };
+enum ethd_copy { ETHD_COPY_UNKNOWN, ETHD_COPY_COPY, ETHD_COPY_ZERO };
+
+/* Exit codes, see pm-ethernetd(8). */
+enum ethd_exit {
+	ETHD_EXIT_OK = 0,
+	ETHD_EXIT_FAILED = 1,  /* something of the system failed while running */
+	ETHD_EXIT_USAGE = 2,   /* wrong options */
+	ETHD_EXIT_NIC = 3,     /* a NIC is missing or can't be programmed */
+	ETHD_EXIT_KERNEL = 4,  /* no privilege, or the kernel lacks what we need */
+	ETHD_EXIT_RUNNING = 5, /* another daemon serves this host */
+};
+
+/* What the command line says. */
+struct ethd_options {
+	char nics[ETH_RAILS][ETH_NAME];
+	uint32_t n_nics;
+	char run[96]; /* directory, without a slash at the end */
+	uint32_t host_id;
+	bool has_host_id;
+	uint16_t type; /* EtherType, host byte order */
+	enum ethd_mode mode;
+	enum ethd_direct direct;
+	char config[PATH_MAX]; /* cluster.json, "" = none */
+	char object[PATH_MAX]; /* file of the BPF programs */
+};
+
+/* One NIC, by host rail. */
+struct ethd_rail {
+	char name[ETH_NAME];
+	char driver[32];  /* "" = unknown */
+	uint32_t ifindex; /* 0: the interface is gone */
+	uint8_t mac[ETH_MAC];
+	uint32_t mtu;        /* now, but never more than at our start */
+	uint32_t mtu_max;    /* at our start; 0 = not known yet */
+	uint32_t speed_mbit; /* 0 = unknown */
+	bool is_up;          /* up, with carrier */
+	bool is_programmed;  /* eth_nic is attached */
+	enum ethd_copy copy; /* what the driver accepted at the last direct attachment */
+};
+
+/* Descriptors of the pinned maps; names as in bpf/maps.h. */
+struct ethd_maps {
+	int host, nics, contexts, sockets, doors, ports, rails, grants, counters;
+};
+
+/* A veth pair: switch end peps<N>, user end pepu<N>; N is its place in ethd.ports. */
+struct ethd_port {
+	uint32_t switch_ifindex, user_ifindex; /* 0: not made */
+	uint16_t context;                      /* who has it, 0 = free */
+	uint64_t free_since_ns; /* monotonic; a fresh holder finds an old one least busy */
+};
+
+/* The direct contexts of one job: their memory and the sockets everything else is bound to. */
+struct ethd_job {
+	struct ethd_job *next;
+	uint64_t key;
+	uid_t uid;
+	bool is_adopted; /* of an earlier daemon: no memory here, takes no more contexts */
+	bool is_zero_copy;
+	uint32_t n_rails;
+	uint8_t rails[ETH_RAILS]; /* host rails, in the order of its first process */
+	int base[ETH_RAILS];      /* AF_XDP sockets that own fill and completion rings, -1 = none */
+	uint32_t n_bound;         /* base[0..n_bound) are bound */
+	int memory, share;        /* memfds */
+	uint32_t n_slots,
+		next_slot;   /* slots are handed out once: an old one may have frames under way */
+	uint32_t n_contexts; /* contexts that use it */
+	struct eth_granted layout; /* sizes of memory and rings */
+};
+
+struct ethd_client;
+
+/* A context number that is in use; key 0 = free. */
+struct ethd_context {
+	uint64_t key;
+	uint64_t start_time; /* of the process, /proc/PID/stat field 22; tells a reused pid */
+	struct ethd_client *client; /* whose connection is the lease; NULL: adopted */
+	struct ethd_job *job;       /* direct only */
+	uint32_t attachment;        /* enum eth_attachment; ETH_DETACHED = suspended */
+	uint32_t slot;
+	uid_t uid;
+	pid_t pid; /* 0: in a pid namespace we can't see */
+	int pidfd; /* -1 = none */
+	int port;  /* place in ethd.ports, -1 = none */
+	uint32_t n_rails;
+	uint8_t rails[ETH_RAILS]; /* host rails */
+};
+
+struct ethd_discover; /* discover.c */
+
+struct ethd {
+	struct ethd_options options;
+	uint32_t host; /* our id */
+	uint32_t n_rails;
+	struct ethd_rail rails[ETH_RAILS];
+	bool is_native;       /* all programs of a host have the same mode */
+	bool is_frags;        /* programs and sockets take frames of several buffers */
+	uint32_t chunk_bytes; /* 2048 or 4096 */
+	uint32_t chunks_per_packet;
+
+	struct eth_board *board; /* shared with all contexts; we alone write */
+	int board_fd;            /* read-only, to hand out */
+	char duplicate[ETH_WHY]; /* sentence: another host has our id; "" = none. Set by discovery */
+
+	struct ethd_maps maps;
+	int port_program, door_program; /* descriptors of eth_port and eth_door */
+	struct ethd_context contexts[ETH_CONTEXTS];
+	uint16_t last_context; /* numbers are handed out round robin */
+	struct ethd_port ports[ETH_CONTEXTS];
+	uint32_t n_ports; /* places used so far */
+	struct ethd_job *jobs;
+	struct ethd_client *clients;
+	uint32_t n_clients;
+	struct ethd_discover *discover; /* owned by discover.c */
+
+	int epoll, signals, listener, netlink, lock, guard;
+	bool is_stopping;
+};
+
+/* A line for the operator on standard error; with the place and the remedy where there is one. */
+void ethd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+uint64_t ethd_now_ns(void);
+
+/* discover.c: who answers on which rail. */
+int ethd_discover_open(struct ethd *d);
+void ethd_discover_close(struct ethd *d);
+/* The AF_PACKET socket of @rail is readable. */
+void ethd_discover_input(struct ethd *d, uint32_t rail);
+/* Sends what is due; returns the next deadline, UINT64_MAX = none. */
+uint64_t ethd_discover_timer(struct ethd *d, uint64_t now_ns);
+/* The socket of each rail, -1 = none now; returns how many places were written. */
+int ethd_discover_fds(struct ethd *d, int fds[ETH_RAILS]);
+
+/* report.c: JSON text about the daemon, @topic of enum eth_topic; the caller frees it. */
+int ethd_report(struct ethd *d, uint32_t topic, char **ret_json);
+
+#endif
