@@ -33,6 +33,7 @@ packages() {
 		netpipe-openmpi
 		libpmix-dev           # start-up of PM programs by a launcher
 		libjansson-dev        # cluster.json
+		libbpf-dev            # pm-ethernetd loads its programs into the kernel
 		iproute2              # the lab: namespaces, bridges, rates
 		ethtool
 		kmod

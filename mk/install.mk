@@ -4,11 +4,15 @@
 
 PREFIX     ?= /usr/local
 BINDIR     ?= $(PREFIX)/bin
+SBINDIR    ?= $(PREFIX)/sbin
 LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 # Python programs lie here beside their packages; BINDIR gets links to them.
 SHAREDIR   ?= $(PREFIX)/share/openscore
+# What pm-ethernetd loads into the kernel, and where systemd looks for its unit.
+BPFDIR     ?= $(LIBDIR)/openscore
+UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
 ompi_path        = $(shell ompi_info --path $(1) 2>/dev/null | sed 's/^[^:]*: *//')
 OMPI_PLUGINDIR  ?= $(call ompi_path,pkglibdir)
@@ -17,11 +21,12 @@ OMPI_HELPDIR    ?= $(call ompi_path,pkgdatadir)
 MAN_PAGES   := $(wildcard */man/*.[1-9] */*/man/*.[1-9] */*/*/man/*.[1-9])
 PUBLIC_H    := $(wildcard pmcore/include/*.h)
 MPI_HELP    := $(wildcard mpi-glue/*/help-*.txt)
+UNITS       := $(wildcard pm-*/*.service.in)
 HAS_MTL     := $(and $(MTL_OBJ),$(HAVE_OMPI))
 
 # Program and the directory it lies in with all that it needs beside it.
-PY_PROGRAMS := $(wildcard configs/scconf tests/lab/sclab)
-PY_FILES    := $(filter-out %/demo,$(shell find $(wildcard configs tests/lab) -type f \
+PY_PROGRAMS := $(wildcard configs/scconf tests/lab/sclab pm-ethernet/ctl/pm-ethernetctl)
+PY_FILES    := $(filter-out %/demo,$(shell find $(wildcard configs tests/lab pm-ethernet/ctl) -type f \
 	       ! -path '*/__pycache__/*' ! -path '*/man/*' ! -name '*.t' 2>/dev/null))
 share_of     = $(SHAREDIR)/$(patsubst tests/%,%,$(1))
 
@@ -30,6 +35,8 @@ INSTALLED   = $(TOOLS:%=$(BINDIR)/%) $(SHARED_LIB) $(LIBDIR)/libpm.so.$(SOVERSIO
 	      $(LIBDIR)/libpm.so $(LIBDIR)/libpm.a $(LIBDIR)/pkgconfig/libpm.pc \
 	      $(PUBLIC_H:pmcore/include/%=$(INCLUDEDIR)/%) \
 	      $(foreach m,$(MAN_PAGES),$(MANDIR)/man$(lastword $(subst ., ,$(m)))/$(notdir $(m))) \
+	      $(if $(ETHD),$(SBINDIR)/pm-ethernetd $(addprefix $(BPFDIR)/,$(notdir $(BPF_ETH))) \
+	      $(addprefix $(UNITDIR)/,$(basename $(notdir $(UNITS))))) \
 	      $(if $(HAS_MTL),$(OMPI_PLUGINDIR)/mca_mtl_pm.so $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))))
 
 put  = install -D -m 644 $(1) '$(DESTDIR)$(2)'
@@ -53,6 +60,12 @@ install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI componen
 		$$(test -x $(f) && echo 755 || echo 644) $(f) '$(DESTDIR)$(call share_of,$(f))';) \
 	$(foreach p,$(PY_PROGRAMS),ln -sfn '$(call share_of,$(p))' \
 		'$(DESTDIR)$(BINDIR)/$(notdir $(p))';)
+	$(Q)$(if $(ETHD),set -e; install -d '$(DESTDIR)$(SBINDIR)' '$(DESTDIR)$(UNITDIR)'; \
+		$(foreach o,$(BPF_ETH),$(call put,$(o),$(BPFDIR)/$(notdir $(o)));) \
+		$(call place_bpf,$(BPFDIR),$(BUILD)/obj/bpf_installed.o); \
+		$(call link_ethd,$(BUILD)/obj/bpf_installed.o,'$(DESTDIR)$(SBINDIR)/pm-ethernetd'); \
+		$(foreach u,$(UNITS),sed -e 's|@SBINDIR@|$(SBINDIR)|g' $(u) \
+			>'$(DESTDIR)$(UNITDIR)/$(basename $(notdir $(u)))';))
 	$(Q)$(if $(HAS_MTL),set -e; install -d '$(DESTDIR)$(OMPI_PLUGINDIR)' '$(DESTDIR)$(OMPI_HELPDIR)'; \
 		$(call link_mtl,$(LIBDIR),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
 		$(foreach h,$(MPI_HELP),$(call put,$(h),$(OMPI_HELPDIR)/$(notdir $(h)));))
@@ -62,3 +75,4 @@ uninstall: ## removes what install put there (same PREFIX and DESTDIR)
 	$(Q)rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)') \
 		$(foreach p,$(PY_PROGRAMS),'$(DESTDIR)$(BINDIR)/$(notdir $(p))')
 	$(Q)rm -rf '$(DESTDIR)$(SHAREDIR)'
+	$(Q)rmdir '$(DESTDIR)$(BPFDIR)' 2>/dev/null || true

@@ -79,6 +79,18 @@ probe_clang() {
 	fi
 }
 
+# pm-ethernetd, and the tests of the programs it loads into the kernel.
+probe_ethernetd() {
+	missing=
+	command -v clang >/dev/null 2>&1 || missing=" clang"
+	has libbpf || missing="$missing libbpf-dev"
+	[ -n "$missing" ] || echo "HAVE_LIBBPF := 1" >>"$tmp"
+	has jansson || missing="$missing $(package_of jansson)"
+	[ -n "$missing" ] || return 0
+	skip pm-ethernetd "${missing# }"
+	echo "SKIP_TOOLS += pm-ethernetd" >>"$tmp"
+}
+
 # One program's libs.mk: every missing need is named, the program is left out once.
 probe_tool() {
 	name=$(basename "$(dirname "$1")")
@@ -94,6 +106,7 @@ probe_tool() {
 
 probe_ompi
 probe_clang
+probe_ethernetd
 for file in "$@"; do
 	probe_tool "$file"
 done

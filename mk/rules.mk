@@ -23,7 +23,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(compile)
 
 # --- libpm ---------------------------------------------------------------------------------------
-LIBPM_DIRS := $(addprefix pmcore/,api channel device wire util) pm-udp pm-shmem
+LIBPM_DIRS := $(addprefix pmcore/,api channel device wire util) pm-udp pm-shmem pm-ethernet
 LIBPM_SRC  := $(sort $(wildcard $(addsuffix /*.c,$(LIBPM_DIRS))))
 LIBPM_OBJ  := $(call obj,$(LIBPM_SRC))
 LIBPM_MAP  := $(wildcard pmcore/libpm.map)
@@ -154,11 +154,72 @@ $(BUILD)/env.sh: mk/env.sh.in
 	$(Q)sed -e 's|@BUILD@|$(abspath $(BUILD))|g' -e 's|@TOP@|$(CURDIR)|g' \
 		-e "s|@PKGLIBDIR@|$$(ompi_info --path pkglibdir | sed 's/.*: *//')|g" $< >$@
 
+# --- BPF programs --------------------------------------------------------------------------------
+BPF_LAB := $(patsubst tests/%.bpf.c,$(BUILD)/%.bpf.o,$(sort $(wildcard tests/lab/*.bpf.c)))
+BPF_ETH := $(patsubst pm-ethernet/%.bpf.c,$(BUILD)/%.bpf.o,$(sort $(wildcard pm-ethernet/bpf/*.bpf.c)))
+outputs += $(if $(HAVE_CLANG),$(BPF_LAB))
+outputs += $(if $(HAVE_LIBBPF),$(BPF_ETH))
+
+# The kernel's headers include some of the machine's own, which a BPF target does not look for.
+BPF_CPPFLAGS := -I. -idirafter /usr/include/$(subst -pc-,-,$(shell $(CC) -dumpmachine))
+
+define compile_bpf
+@mkdir -p $(@D)
+$(call say,BPF,$<)
+$(Q)clang -O2 -g -target bpf -mcpu=v3 -Wall -Werror $(BPF_CPPFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+endef
+
+$(BPF_LAB): $(BUILD)/%.bpf.o: tests/%.bpf.c
+	$(compile_bpf)
+$(BPF_ETH): $(BUILD)/%.bpf.o: pm-ethernet/%.bpf.c
+	$(compile_bpf)
+
+# --- pm-ethernetd --------------------------------------------------------------------------------
+# The daemon is given the place of its BPF object when it is linked (pm-ethernet/bpf/object.h): the
+# build tree's here, the installed one by `make install`.
+ETHD_SRC   := $(sort $(wildcard pm-ethernet/daemon/*.c))
+ETHD_OBJ   := $(call obj,$(ETHD_SRC))
+ETHD_A     := $(BUILD)/libethd.a
+ETHD_LIBS  := -lbpf -ljansson
+ETHD       := $(if $(filter pm-ethernetd,$(SKIP_TOOLS))$(if $(HAVE_LIBBPF),,no),,$(if $(ETHD_SRC), \
+		$(BUILD)/bin/pm-ethernetd))
+BPF_PLACE  := $(BUILD)/obj/bpf_place.o
+outputs    += $(ETHD)
+
+# $(call place_bpf,DIRECTORY,OUTPUT)
+place_bpf   = echo 'const char eth_bpf_object[] = "$(1)/pm_ethernet.bpf.o";' | \
+	      $(CC) $(PM_CFLAGS) $(CFLAGS) -x c -c -o $(2) -
+# $(call link_ethd,PLACE_OBJECT,OUTPUT)
+link_ethd   = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $(2) \
+	      $(ETHD_OBJ) $(1) $(LIBPM_A) $(ETHD_LIBS)
+
+ifdef COMPILING
+$(call stamp,$(BUILD)/ethd.list,$(ETHD_OBJ))
+endif
+
+$(BPF_PLACE): $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(call place_bpf,$(abspath $(BUILD))/bpf,$@)
+
+# For unit tests; main() stays in there unless a test asks for its file.
+$(ETHD_A): $(ETHD_OBJ) $(BUILD)/ethd.list
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(ETHD_OBJ)
+
+$(BUILD)/bin/pm-ethernetd: $(ETHD_OBJ) $(BPF_PLACE) $(BPF_ETH) $(LIBPM_A) $(BUILD)/ethd.list
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(call link_ethd,$(BPF_PLACE),$@)
+
 # --- test programs -------------------------------------------------------------------------------
 HARNESS_OBJ := $(call obj,$(filter-out tests/harness/fuzz_main.c, \
 		$(sort $(wildcard tests/harness/*.c))))
 find_tests   = $(sort $(shell find $(wildcard $(1)) -name '*_test.c' 2>/dev/null))
 UNIT_SRC    := $(if $(wildcard tests/unit),$(call find_tests,tests/unit))
+# Tests of the kernel programs and of the daemon are there when what they judge is.
+BPF_TESTS   := $(filter tests/unit/pm-ethernet/bpf/%,$(UNIT_SRC))
+ETHD_TESTS  := $(filter tests/unit/pm-ethernet/daemon/%,$(UNIT_SRC))
+UNIT_SRC    := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TESTS)) $(if $(ETHD),,$(ETHD_TESTS)),$(UNIT_SRC))
 SIM_SRC     := $(wildcard tests/sim/*_test.c)
 CONF_SRC    := $(wildcard tests/conformance/*_test.c)
 program      = $(patsubst %.c,$(BUILD)/%,$(1))
@@ -172,6 +233,11 @@ SIM_HELP    := $(call obj,$(filter-out %_test.c,$(wildcard tests/sim/*.c)))
 CONF_HELP   := $(call obj,$(filter-out %_test.c,$(wildcard tests/conformance/*.c)))
 $(SIM_PROGS): $(SIM_HELP)
 $(CONF_PROGS): $(CONF_HELP)
+unit_help    = $(call obj,$(filter-out %_test.c,$(wildcard tests/unit/pm-ethernet/$(1)/*.c)))
+$(call program,$(BPF_TESTS)): $(call unit_help,bpf) $(BPF_PLACE) | $(BPF_ETH)
+$(call program,$(BPF_TESTS)): TEST_LIBS = -lbpf
+$(call program,$(ETHD_TESTS)): $(call unit_help,daemon) $(BPF_PLACE) $(ETHD_A) | $(BPF_ETH)
+$(call program,$(ETHD_TESTS)): TEST_LIBS = $(ETHD_A) $(LIBPM_A) $(ETHD_LIBS)
 
 link_test = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $(1) \
 	    $(filter %.o,$(2)) $(GLUE_A) $(TOOL_A) $(LIBPM_A) -lm -ldl $(TEST_LIBS)
@@ -240,16 +306,6 @@ $(BENCH_PM): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/src/%.o $(LIBPM_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -Wl,-rpath,'$$ORIGIN/..' $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
 		$(LDFLAGS) -o $@ $< -L$(BUILD) -lpm -lm
-
-# --- BPF programs --------------------------------------------------------------------------------
-BPF_SRC  := $(sort $(wildcard tests/lab/*.bpf.c))
-BPF_OBJ  := $(patsubst tests/%.bpf.c,$(BUILD)/%.bpf.o,$(BPF_SRC))
-outputs  += $(if $(HAVE_CLANG),$(BPF_OBJ))
-
-$(BPF_OBJ): $(BUILD)/%.bpf.o: tests/%.bpf.c
-	@mkdir -p $(@D)
-	$(call say,BPF,$<)
-	$(Q)clang -O2 -g -target bpf -mcpu=v3 -Wall -Werror -c -o $@ $<
 
 ALL_OUTPUTS := $(outputs)
 

@@ -17,7 +17,7 @@ PUBLIC_CXX = ["-x", "c++", "-std=c++11", "-pedantic"]
 def needs_other_headers(tree, name):
     """Headers of MPI programs, of the Open MPI component and of BPF need more than a C compiler."""
     is_glue = name.startswith("mpi-glue/") and not name.startswith("mpi-glue/common/")
-    return is_glue or "bpf" in name or "#include <mpi.h>" in tree.text(name)
+    return is_glue or name.endswith(".bpf.h") or "#include <mpi.h>" in tree.text(name)
 
 
 def check(tree):

@@ -15,6 +15,9 @@ CHANNEL_SYSTEM = {f"{h}.h" for h in ("assert", "errno", "inttypes", "limits", "s
                                      "stddef", "stdint", "stdlib", "string")}
 CHANNEL_REFUSED = ("pmcore/util/clock.h", "pmcore/util/log.h")
 
+# What runs in every process does not know the daemon's inside.
+DAEMON = re.compile(r"(pm-[^/]+)/daemon/")
+
 # Directory -> what its files may include, by prefix, first match wins. {own} is the directory that
 # the pattern's star stands for. A directory not listed may include everything.
 ALLOWED = (
@@ -30,6 +33,9 @@ ALLOWED = (
                                 "pmcore/util/")),
     ("pmcore/device/", (*PUBLIC, "pmcore/device/", "pmcore/wire/", "pmcore/util/")),
     ("pmcore/tools/*/", ("pm.h", "pmcore/util/", "pmcore/tools/common/", "{own}")),
+    ("pm-ethernet/frame.h", ()),
+    ("pm-ethernet/bpf/", ("pm-ethernet/frame.h", "{own}")),
+    ("pm-ethernet/daemon/", ("pmcore/wire/", "pmcore/util/", "pm-ethernet/")),
     ("pm-*/", (*PUBLIC, "pmcore/wire/", "pmcore/util/", "{own}")),
     ("mpi-glue/common/", ("pm.h", "mpi-glue/common/")),
     ("mpi-glue/*/", ("pm.h", "mpi-glue/common/", "{own}", *OPEN_MPI)),
@@ -59,6 +65,9 @@ def check_project_include(tree, name, header):
         return f'"{header}" is no path from the root of the tree'
     if name.startswith("pmcore/channel/") and header in CHANNEL_REFUSED:
         return f'"{header}": the channel engine is given the time and says nothing'
+    daemon = DAEMON.match(header)
+    if daemon and name.startswith("pm") and not name.startswith(daemon.group(0)):
+        return f'"{header}": only the daemon knows its inside'
     prefixes = allowed_for(name)
     if prefixes is not None and not header.startswith(tuple(prefixes)):
         return f'"{header}" is against the layers; allowed here: {" ".join(prefixes)}'

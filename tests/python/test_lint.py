@@ -13,6 +13,7 @@ HASH_HEAD = "# SPDX-License-Identifier: BSD-3-Clause\n"
 HEADERS = ("pmcore/include/pm.h", "pmcore/include/pm_device.h", "pmcore/util/list.h",
            "pmcore/util/clock.h", "pmcore/wire/pm_wire.h", "pmcore/channel/channel.h",
            "pmcore/device/registry.h", "pm-udp/udp.h", "pm-shmem/shmem.h",
+           "pm-ethernet/frame.h", "pm-ethernet/bpf/maps.h", "pm-ethernet/daemon/port.h",
            "pmcore/tools/common/opts.h", "mpi-glue/common/match.h")
 
 
@@ -62,6 +63,10 @@ def test_clean_tree_passes(tree):
     ("pmcore/device/a.c", '"pm-udp/udp.h"'),
     ("pm-udp/a.c", '"pmcore/channel/channel.h"'),
     ("pm-udp/a.c", '"pm-shmem/shmem.h"'),
+    ("pm-ethernet/a.c", '"pm-ethernet/daemon/port.h"'),
+    ("pm-ethernet/bpf/a.bpf.c", '"pm.h"'),
+    ("pm-ethernet/bpf/a.bpf.c", '"pmcore/util/list.h"'),
+    ("pm-ethernet/daemon/a.c", '"pm_device.h"'),
     ("mpi-glue/mtl/a.c", '"pmcore/util/list.h"'),
     ("mpi-glue/common/a.c", '"ompi/mca/mtl/mtl.h"'),
     ("pmcore/tools/pmtest/a.c", '"pm_device.h"'),
@@ -86,6 +91,11 @@ def test_layers_reports(tree, name, include):
     ("pmcore/device/chanlink.c", '"pmcore/channel/channel.h"'),
     ("pm-udp/a.c", '"pm-udp/udp.h"'),
     ("pm-udp/a.c", "<sys/socket.h>"),
+    ("pm-ethernet/a.c", '"pm-ethernet/frame.h"'),
+    ("pm-ethernet/bpf/a.bpf.c", '"pm-ethernet/bpf/maps.h"'),
+    ("pm-ethernet/bpf/maps.h", '"pm-ethernet/frame.h"'),
+    ("pm-ethernet/daemon/a.c", '"pm-ethernet/daemon/port.h"'),
+    ("pm-ethernet/daemon/a.c", '"pm-ethernet/bpf/maps.h"'),
     ("mpi-glue/mtl/a.c", '"ompi/mca/mtl/mtl.h"'),
     ("mpi-glue/mtl/a.c", '"mpi-glue/common/match.h"'),
     ("pmcore/tools/pmtest/a.c", '"pmcore/tools/common/opts.h"'),
