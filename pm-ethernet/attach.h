@@ -83,6 +83,22 @@ struct eth_granted {
 	struct eth_granted_rail rails[ETH_RAILS];
 };
 
+/* What was agreed on what the process may ask for. */
+#define ETH_PACKETS_MIN 64
+#define ETH_PACKETS_MAX 65536
+
+/*
+ * Is it a request we can obey? 0; -EPROTO: no request at all, -EPROTONOSUPPORT: of another version,
+ * -EINVAL: a field is out of its range. Looks at what its op uses.
+ */
+int eth_request_check(const struct eth_request *r, size_t len);
+/*
+ * Is it an answer that makes sense, having come with @n_fds descriptors? 0, also of a refusal (error is
+ * set then, why is terminated, no descriptors) and of the answer to SUSPEND (attachment ETH_DETACHED, no
+ * descriptors); -EPROTO, -EPROTONOSUPPORT, -EINVAL as above.
+ */
+int eth_granted_check(const struct eth_granted *g, size_t len, unsigned n_fds);
+
 /* A piece of a report; the last one has more == 0. */
 struct eth_report {
 	uint32_t magic, version;
