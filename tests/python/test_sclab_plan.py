@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "lab"))
 
-from labkit import loss, output, plan, room, shaping, status  # noqa: E402
+from labkit import ethernet, loss, output, plan, room, shaping, status  # noqa: E402
 from labkit.errors import LabError  # noqa: E402
 
 
@@ -72,7 +72,8 @@ def test_parse_lab_name__refused(name):
     {"shape": (0,)}, {"shape": (1001,)}, {"shape": (2,) * 7, "grid": True}, {"nics": 33},
     {"nics": -1}, {"mtu": 500}, {"mtu": 70000}, {"shape": (3,), "direct": True},
     {"direct": True, "rate": 10**9}, {"direct": True, "loss_ppm": 1},
-    {"rate": 10**9, "queue": 1000}])
+    {"rate": 10**9, "queue": 1000}, {"ethernet": True, "nics": 0}, {"ethernet": True, "nics": 9},
+    {"ethernet": True, "nics": 3, "shape": (2, 2, 2), "grid": True}])
 def test_check_options__refuses_what_cannot_be_built(options):
     with pytest.raises(LabError) as caught:
         plan.make_plan(plan.Options("lab", **options))
@@ -142,6 +143,34 @@ def test_make_plan__names_fit_the_kernel():
         for switch in lab.switches:
             # IFNAMSIZ is 16 with the final zero
             assert all(len(shaping.uplink(n)) <= 15 for n in switch.nics)
+
+
+def test_nics__of_pm_ethernetd_are_the_data_nics():
+    assert ethernet.nics(flat(2, nics=3, ethernet=True)) == "eth1,eth2,eth3"
+    assert ethernet.nics(grid(2, 2, nics=2, ethernet=True)) == "eth1,eth2,eth3,eth4"
+
+
+def test_program__of_the_build_in_use(tmp_path, monkeypatch):
+    path = tmp_path / "bin" / "pm-ethernetd"
+    path.parent.mkdir()
+    path.touch(mode=0o755)
+    monkeypatch.delenv("PM_BUILD", raising=False)
+    monkeypatch.setenv("BUILD", str(tmp_path))
+    assert ethernet.program() == str(path)
+
+
+def test_program__neither_built_nor_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr(ethernet, "TREE", str(tmp_path))
+    monkeypatch.setattr(ethernet.shutil, "which", lambda *_, **__: None)
+    for name in ("PM_BUILD", "BUILD"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(LabError, match="run make"):
+        ethernet.program()
+
+
+def test_max_rails__is_that_of_the_frame():
+    with open(os.path.join(ROOT, "pm-ethernet", "frame.h"), encoding="utf-8") as f:
+        assert f"#define ETH_RAILS {plan.MAX_RAILS}\n" in f.read()
 
 
 def test_offloads__auto_is_off_with_loss():

@@ -48,6 +48,17 @@ for n in range(count):
         s.sendto(b"%08d" % n + b"x" * (size - 8), (to, 5000))
 """
 
+# In the place of pm-ethernetd: says that it is ready and stays; or fails.
+STAND_IN = """#!/usr/bin/python3
+import os, signal, socket, sys
+if os.environ.get("STAND_IN") == "fails":
+    sys.exit("pm-ethernetd: eth1: no such NIC: name another")
+os.mkdir("/run/stand-in")
+print(*sys.argv[1:], flush=True)
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+signal.pause()
+"""
+
 
 class Tap:
     count = 0
@@ -365,6 +376,26 @@ def test_foreign_namespace():
         subprocess.run(["ip", "netns", "del", name], check=True)
 
 
+def test_ethernet():
+    """What sclab does for pm-ethernetd, with a program in its place."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as build:
+        os.mkdir(f"{build}/bin")
+        with open(f"{build}/bin/pm-ethernetd", "w", encoding="utf-8") as f:
+            f.write(STAND_IN)
+        os.chmod(f.name, 0o755)
+        env = {**os.environ, "PM_BUILD": build}
+        done = sclab("up", "--nics", "2", "--ethernet", env={**env, "STAND_IN": "fails"})
+        tap.ok(done.returncode == 1 and done.stderr == "sclab: pm-ethernetd of h0 did not start: "
+               "eth1: no such NIC: name another\n", "up fails with the daemon's words", done.stderr)
+        tap.equal(left_of(LAB), [], "and leaves nothing")
+        must("up", "--nics", "2", "--ethernet", env=env)
+        tap.equal(sorted(must("exec", "--all", "cat", "/run/pm-ethernetd.log").splitlines()),
+                  ["h0: --nics eth1,eth2", "h1: --nics eth1,eth2"],
+                  "a daemon runs in every host, on all its data NICs")
+        must("down")
+        tap.equal(left_of(LAB), [], "down ends the daemons")
+
+
 def test_large():
     for shape in (("--hosts", "64", "--nics", "3"), ("--grid", "4x4x4", "--nics", "1")):
         start = time.monotonic()
@@ -394,8 +425,8 @@ def main():
         must("up", "--hosts", "3", "--nics", "2", "--rate", "100mbit", "--seed", "5")
         for test in (test_host, test_directory_below_tmp, test_remote_shell, test_rate, test_queue,
                      test_loss, test_link, test_config, test_down, test_killed_holder,
-                     test_killed_up, test_interrupted_up, test_foreign_namespace, test_large,
-                     test_unprivileged):
+                     test_killed_up, test_interrupted_up, test_foreign_namespace, test_ethernet,
+                     test_large, test_unprivileged):
             test()
         tap.equal(links_of_this_machine() - links, set(), "no link is left on the machine")
     finally:

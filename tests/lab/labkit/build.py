@@ -8,7 +8,7 @@ import select
 import socket
 import time
 
-from . import holder, kernel, loss, output, room, shaping, state as states, teardown, tools
+from . import ethernet, holder, kernel, loss, output, room, shaping, state as states, teardown, tools
 from .errors import EXIT_REFUSED, LabError
 from .plan import MANAGEMENT_MTU, PREFIX
 
@@ -93,6 +93,8 @@ def build(plan, state, shares):
     for host in plan.hosts:
         wait_for_carrier(state.net_path(host.name))
     output.write_config(plan, state)
+    if plan.options.ethernet:
+        ethernet.start(plan, state)
 
 
 def up(plan, shares):

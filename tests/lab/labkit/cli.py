@@ -15,8 +15,8 @@ HELP = """\
 usage: sclab [--name LAB] COMMAND ...
 
   up [--hosts N | --grid AxBxC] [--nics N] [--mtu BYTES] [--rate R] [--queue BYTES]
-     [--loss PCT] [--seed N] [--direct] [--offloads on|off|auto] [--share DIR]
-                          build a virtual cluster
+     [--loss PCT] [--seed N] [--direct] [--offloads on|off|auto] [--ethernet] [--share DIR]
+                          build a virtual cluster; --ethernet: with pm-ethernetd in each host
   exec [-u USER] HOST [--] CMD...    run a command in a host
   exec [-u USER] --all [--] CMD...   run it in every host, lines marked with the host's name
   shell [-u USER] HOST               a shell in a host
@@ -70,6 +70,7 @@ def parse_up(lab, args):
     parser.add_argument("--loss", type=plans.parse_loss, default=0)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--direct", action="store_true")
+    parser.add_argument("--ethernet", action="store_true")
     parser.add_argument("--offloads", choices=("on", "off", "auto"), default="auto")
     parser.add_argument("--share", action="append", default=[])
     given = parser.parse_args(args)
@@ -79,7 +80,8 @@ def parse_up(lab, args):
     options = plans.Options(
         lab=lab, shape=given.grid or (2 if given.hosts is None else given.hosts,),
         grid=bool(given.grid), nics=given.nics, mtu=given.mtu, rate=given.rate, queue=given.queue,
-        loss_ppm=given.loss, seed=seed, direct=given.direct, offloads=given.offloads)
+        loss_ppm=given.loss, seed=seed, direct=given.direct,
+        ethernet=given.ethernet, offloads=given.offloads)
     return options, given.share
 
 
@@ -102,7 +104,9 @@ def do_up(lab, args):
     options, asked = parse_up(lab, args)
     plan = plans.make_plan(options)
     need_root()
-    from . import build
+    from . import build, ethernet
+    if options.ethernet:
+        asked.append(os.path.dirname(os.path.dirname(ethernet.program())))
     for number in (signal.SIGTERM, signal.SIGHUP):
         # as an interrupt: what has been built so far is removed
         signal.signal(number, stop)
@@ -112,6 +116,8 @@ def do_up(lab, args):
           + (f" as a grid {shape}" if options.grid else "")
           + f", {len(plan.hosts[0].nics) - 1} data NICs each; config in "
           f"{state.directory}/cluster.toml")
+    if options.ethernet:
+        print(f"{ethernet.PROGRAM} runs in every host on {ethernet.nics(plan).replace(',', ' ')}")
     if options.loss_ppm:
         print(f"loss {options.loss_ppm} ppm, seed {options.seed}")
     return 0

@@ -12,6 +12,7 @@ from .errors import EXIT_USAGE, LabError
 MAX_HOSTS = 1000        # a Linux bridge has 1024 ports
 MAX_NICS = 32
 MAX_DIMENSIONS = 6
+MAX_RAILS = 8           # of pm-ethernet; ETH_RAILS of pm-ethernet/frame.h
 PREFIX = 16             # length of every subnet's prefix
 BLOCK = 250             # hosts that differ in the last number of their addresses alone
 DIMENSION_NAMES = "xyzuvw"
@@ -39,6 +40,7 @@ class Options:
     loss_ppm: int = 0             # chance of a frame to be lost at a switch, millionths
     seed: int = 1                 # of the loss pattern
     direct: bool = False          # two hosts, NIC to NIC, no switch
+    ethernet: bool = False        # pm-ethernetd runs in every host
     offloads: str = "auto"        # on, off, or auto: off when frames get lost
 
 
@@ -184,6 +186,8 @@ def check_options(options):
         raise usage(f"mtu {options.mtu} is outside 576..65535")
     if options.rate and options.queue < options.mtu + 64:
         raise usage(f"queue of {options.queue} bytes holds no frame of mtu {options.mtu}")
+    if options.ethernet and not 1 <= options.nics * len(options.shape) <= MAX_RAILS:
+        raise usage(f"--ethernet is for 1 to {MAX_RAILS} data NICs of a host: change --nics")
     if not options.direct:
         return
     if options.grid or hosts != 2:
