@@ -136,10 +136,11 @@ struct mtl_pm_peer {
 	uint64_t awaited_before; /* the same at the last look; 0: nothing */
 	uint64_t ask_ns;         /* not asked for before, while that stays the same */
 	uint32_t asked;          /* times it was asked for since that was new */
-	size_t pull_limit;       /* longer messages are read by handle, shorter ones streamed */
-	bool is_busy;            /* has sends, streams or notes to retry */
-	bool is_choked;          /* we told it to send RTS only */
-	bool is_dead;            /* every operation with it fails */
+	bool is_probed;    /* a probe of the program found nothing of it since the last look */
+	size_t pull_limit; /* longer messages are read by handle, shorter ones streamed */
+	bool is_busy;      /* has sends, streams or notes to retry */
+	bool is_choked;    /* we told it to send RTS only */
+	bool is_dead;      /* every operation with it fails */
 };
 
 TAILQ_HEAD(mtl_pm_peers, mtl_pm_peer);
@@ -232,6 +233,8 @@ bool mtl_pm_node_of_rank(struct ompi_communicator_t *comm, int rank, pmNode *ret
  * waited for in vain. Nearly always it is not time yet.
  */
 void mtl_pm_watch(uint64_t now_ns);
+/* The program looks for messages of the rank, if it is one and not any, in vain. Lock held. */
+void mtl_pm_watch_rank(struct ompi_communicator_t *comm, int rank);
 
 /* mtl_pm_help.c */
 /* Prints topic @topic of the help file from this process itself. */

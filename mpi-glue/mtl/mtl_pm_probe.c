@@ -30,6 +30,8 @@ int mtl_pm_iprobe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t 
 		e = match_peek(mtl_pm_matching(comm), src, tag);
 		if (e)
 			tell(status, mtl_pm_message_of_match(e));
+		else
+			mtl_pm_watch_rank(comm, src);
 		mtl_pm_leave();
 		*flag = e != NULL;
 		if (e)
@@ -56,6 +58,8 @@ int mtl_pm_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t
 			opal_progress();
 		mtl_pm_enter();
 		e = match_claim(mtl_pm_matching(comm), src, tag);
+		if (!e)
+			mtl_pm_watch_rank(comm, src);
 		mtl_pm_leave();
 	}
 	*matched = e != NULL;

@@ -69,10 +69,25 @@ static void note_posted(void)
 	}
 }
 
-/* What has begun to arrive. */
+void mtl_pm_watch_rank(struct ompi_communicator_t *comm, int rank)
+{
+	struct mtl_pm_peer *peer;
+	pmNode node;
+
+	if (rank == MATCH_ANY_SOURCE || !mtl_pm_node_of_rank(comm, rank, &node))
+		return;
+	peer = table_get(&mtl_pm.peers, node);
+	if (peer)
+		peer->is_probed = true;
+}
+
+/* What has begun to arrive, or is looked out for. */
 static void note_begun(struct mtl_pm_peer *peer)
 {
 	const struct mtl_pm_receive *r;
+
+	peer->awaited += peer->is_probed;
+	peer->is_probed = false;
 
 	TAILQ_FOREACH(r, &peer->reads, link)
 	{
