@@ -9,6 +9,7 @@
 #include "pm-ethernet/share.h"
 
 #define MEMORY_MAX (1ull << 32)
+#define MTU_MAX 65535u
 #define RING_MAX (1u << 22)
 #define CHUNKS_MAX 16u /* of one packet: what the kernel takes as one frame */
 
@@ -56,8 +57,8 @@ static bool is_pool(uint32_t packets)
 
 static int check_attach(const struct eth_request *r)
 {
-	if (!r->key || r->wish > ETH_WISH_PORT || r->local > ETH_SLOTS_MAX ||
-	    !is_pool(r->tx_packets) || !is_pool(r->rx_packets) || r->want_context >= ETH_CONTEXTS)
+	if (!r->key || r->wish > ETH_WISH_PORT || !is_pool(r->tx_packets) ||
+	    !is_pool(r->rx_packets) || r->want_context >= ETH_CONTEXTS)
 		return -EINVAL;
 	return check_rails_asked(r);
 }
@@ -94,7 +95,7 @@ static int check_rails_granted(const struct eth_granted *g)
 
 		if (!is_name(rail->name) || rail->host_rail >= ETH_RAILS ||
 		    seen & 1u << rail->host_rail || rail->is_zero_copy > 1 ||
-		    rail->mtu <= ETH_MTU_OVERHEAD ||
+		    rail->mtu <= ETH_MTU_OVERHEAD || rail->mtu > MTU_MAX ||
 		    rail->mtu + 14 > g->chunks_per_packet * g->chunk_bytes)
 			return -EINVAL;
 		seen |= 1u << rail->host_rail;
