@@ -48,7 +48,10 @@ struct eth_frame {
 } __attribute__((packed, aligned(2)));
 
 #define ETH_HEAD 32
-#define ETH_KEY_OFFSET 8 /* of the job key in the packet: struct wire_header.key */
+/* What the kernel programs know of the packet: struct wire_header. */
+#define ETH_PACKET_HEAD 48  /* its size */
+#define ETH_LENGTH_OFFSET 4 /* of its length: bytes behind it, 16 bits */
+#define ETH_KEY_OFFSET 8    /* of its key: the job's, 64 bits */
 /* Bytes of head that count against the MTU. */
 #define ETH_MTU_OVERHEAD (ETH_HEAD - 14)
 
@@ -63,11 +66,11 @@ enum eth_drop {
 	ETH_DROP_HOST,     /* for another host */
 	ETH_DROP_CONTEXT,  /* no such context here */
 	ETH_DROP_KEY,      /* other job key */
-	ETH_DROP_RAIL,     /* no such rail */
+	ETH_DROP_RAIL,     /* no such rail, or no NIC there now */
 	ETH_DROP_SOURCE,   /* a port sent with a host or context that is not its own */
 	ETH_DROP_TYPE,     /* a port sent another EtherType */
 	ETH_DROP_NO_GRANT, /* from a port that nobody owns */
-	ETH_DROP_DETACHED, /* the context has no socket or port now */
+	ETH_DROP_DETACHED, /* the context has no socket or port now, or not on this queue */
 	ETH_DROP_LENGTH,   /* the packet says it is longer than the frame */
 	ETH_DROPS
 };

@@ -11,7 +11,7 @@
  *   ports     DEVMAP[ETH_CONTEXTS]  by context: switch end of its port
  *   rails     DEVMAP[ETH_RAILS]     by rail: the NIC
  *   grants    HASH[ETH_CONTEXTS]    ifindex of a port's switch end -> struct eth_grant
- *   counters  PERCPU_ARRAY[ETH_COUNTERS] struct eth_counters: by rail, ETH_RAILS = all ports
+ *   counters  PERCPU_ARRAY[ETH_COUNTERS] struct eth_counters: by rail, ETH_RAILS = all ports and doors
  *
  * Programs: "eth_nic" on each NIC (its constant nic_rail is set before loading), "eth_port" on the switch
  * end of a port (frames from the process), "eth_door" on the user end (frames to the process).
@@ -51,8 +51,9 @@ struct eth_grant {
 };
 
 struct eth_counters {
-	uint64_t rx_frames, rx_bytes; /* taken from the NIC, or from ports, for a context */
-	uint64_t control;             /* queries and answers passed to the daemon */
+	/* Taken from the NIC for a context; or from ports for anybody. Bytes from the MAC on. */
+	uint64_t rx_frames, rx_bytes;
+	uint64_t control; /* queries and answers passed to the daemon */
 	uint64_t drops[ETH_DROPS];
 };
 
