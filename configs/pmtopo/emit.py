@@ -25,7 +25,8 @@ def _network(network):
     rails = [_given(rail=place, device=rail.device, subnet=rail.subnet, dim=rail.dim)
              for place, rail in enumerate(network.rails)]
     return _given(name=network.name, type=network.type, mtu=network.mtu,
-                  ports=network.ports and list(network.ports), rails=rails)
+                  ports=network.ports and list(network.ports), ethertype=network.ethertype,
+                  mode=network.mode, direct=network.direct, rails=rails)
 
 
 def _host(host):

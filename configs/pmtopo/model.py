@@ -36,6 +36,9 @@ class Network(NamedTuple):
     rails: tuple           # of Rail
     mtu: Optional[int]     # IP MTU in bytes, None: ask the interface
     ports: Optional[tuple]  # (first, last) UDP port, None: any
+    ethertype: Optional[int]  # of its frames, None: the daemon's default
+    mode: Optional[str]    # "auto", "native" or "generic": how the kernel runs its programs
+    direct: Optional[str]  # "any", "root" or "never": who may have a NIC's queue to itself
 
 
 class Topology(NamedTuple):

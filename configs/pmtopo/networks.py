@@ -7,7 +7,8 @@ from .model import Network, Rail
 from .problems import quote
 
 # Keys that only some types of network have.
-_KEYS_OF = {"udp": {"type", "rails", "mtu", "ports"}, "shmem": {"type"}}
+_KEYS_OF = {"udp": {"type", "rails", "mtu", "ports"}, "shmem": {"type"},
+            "ethernet": {"type", "rails", "ethertype", "mode", "direct"}}
 
 
 def _rail(item):
@@ -30,11 +31,14 @@ def _check_overlap(rails, place, path, problems):
                              f"{other_place}; give each rail a subnet of its own")
 
 
-def _resolve_rails(name, items, problems):
+def _resolve_rails(name, kind, items, problems):
     rails = tuple(_rail(item) for item in items)
     for place, rail in enumerate(rails):
         path = ("networks", name, "rails", place)
-        if not rail.device and not rail.subnet:
+        if kind == "ethernet" and rail.subnet:
+            problems.add(path, f"a network of type ethernet knows no subnet such as {rail.subnet}; "
+                         'write the name of the interface only, such as "eth1"')
+        elif not rail.device and not rail.subnet:
             problems.add(path, 'the rail has neither device nor subnet; write device = "eth1"')
         _check_overlap(rails, place, path, problems)
     return rails
@@ -55,8 +59,9 @@ def resolve_networks(tables, problems):
             problems.add(("networks", name, "type"), f"networks.{first_of[kind]} is of type {kind} "
                          "already; join the two, a network may have several rails")
         first_of.setdefault(kind, name)
-        rails = _resolve_rails(name, table.get("rails", ()), problems)
-        networks.append(Network(name, kind, rails, table.get("mtu"), table.get("ports")))
+        rails = _resolve_rails(name, kind, table.get("rails", ()), problems)
+        networks.append(Network(name, kind, rails, table.get("mtu"), table.get("ports"),
+                                table.get("ethertype"), table.get("mode"), table.get("direct")))
     return networks
 
 
@@ -69,4 +74,6 @@ def rail_devices(config, networks, document):
     for name, table in tables.items():
         if document.has(("networks", name, "rails")) and "rails" not in table:
             return None
-    return {rail.device: rail for network in networks for rail in network.rails if rail.device}
+    rails = [rail for network in networks for rail in network.rails if rail.device]
+    # of networks that share an interface, the one whose subnet can be checked wins
+    return {rail.device: rail for rail in sorted(rails, key=lambda rail: bool(rail.subnet))}

@@ -7,6 +7,7 @@ Only what the file says is written; everything else stays at the library's defau
 # In the order they are printed.
 KEYS = (
     "devices",
+    "ethernet.rails", "ethernet.attach", "ethernet.socket",
     "udp.rails", "udp.mtu", "udp.gso", "udp.port",
     "shmem.ring", "shmem.mtu", "shmem.large", "shmem.dir",
     "channel.window", "channel.credit", "channel.crc", "channel.send_buffers",
@@ -40,10 +41,8 @@ def of_networks(networks):
         return {}
     out = {"devices": "+".join(["self"] + [network.type for network in networks])}
     for network in networks:
-        if network.type != "udp":
-            continue
         if network.rails:
-            out["udp.rails"] = "+".join(rail.label() or "" for rail in network.rails)
+            out[f"{network.type}.rails"] = "+".join(rail.label() or "" for rail in network.rails)
         if network.mtu:
             out["udp.mtu"] = str(network.mtu)
         if network.ports:

@@ -36,7 +36,7 @@ def _check_options(path, table, common, document, problems):
 
     common: the [pm] table that this one is laid over.
     """
-    for keys in (("devices",), ("udp", "rails")):
+    for keys in (("devices",), ("ethernet", "rails"), ("udp", "rails")):
         items = table
         for key in keys:
             items = items.get(key, {})
@@ -48,15 +48,22 @@ def _check_options(path, table, common, document, problems):
 
 
 def _check_rail_subset(config, networks, problems):
-    wanted = config.get("pm", {}).get("udp", {}).get("rails", ())
     for network in networks:
         labels = [rail.label() for rail in network.rails if rail.label()]
-        if network.type != "udp" or not labels:
-            continue
+        wanted = config.get("pm", {}).get(network.type, {}).get("rails", ()) if labels else ()
         for item in wanted:
             if item not in labels:
-                problems.add(("pm", "udp", "rails"), f"{quote(item)} is no rail of networks."
+                problems.add(("pm", network.type, "rails"), f"{quote(item)} is no rail of networks."
                              f"{network.name}; write some of: {', '.join(map(str, labels))}")
+
+
+def _check_attach(path, table, networks, problems):
+    """A NIC's queue may not be asked for where nobody gets one."""
+    for network in networks:
+        if network.direct == "never" and table.get("ethernet", {}).get("attach") == "direct":
+            problems.add(path + ("ethernet", "attach"), "\"direct\" is not given out by networks."
+                         f'{network.name}, where direct is "never"; write "port" here or "any" '
+                         "there")
 
 
 def _unknown_hosts(names, inventory):
@@ -77,12 +84,13 @@ def _first_conflict(names, flat, path, set_by):
     return None
 
 
-def _lay_overrides(tables, common, inventory, document, problems):
+def _lay_overrides(tables, common, networks, inventory, document, problems):
     """Gives hosts their own options; two tables may not set one key of one host."""
     set_by = {}
     for text, table in tables.items():
         path = ("overrides", text)
         _check_options(path, table, common, document, problems)
+        _check_attach(path, table, networks, problems)
         names = hostlist.expand(text)
         if not all(name in inventory.by_name for name in names):
             if inventory.is_complete:
@@ -99,11 +107,11 @@ def _lay_overrides(tables, common, inventory, document, problems):
 
 
 def _host_rails(host, networks, book):
-    """The rails of a host; an override of udp.rails renames them in order."""
+    """The rails of a host; an override of a network's rails renames them in order."""
     out = []
-    own = host.pm.get("udp.rails")
     for network in networks:
-        labels = own.split("+") if own and network.type == "udp" else None
+        own = host.pm.get(f"{network.type}.rails")
+        labels = own.split("+") if own else None
         for place, rail in enumerate(network.rails):
             if labels and place >= len(labels):
                 break
@@ -135,7 +143,8 @@ def resolve(document):
     common = config.get("pm", {})
     _check_options(("pm",), common, {}, document, problems)
     _check_rail_subset(config, networks, problems)
-    _lay_overrides(config.get("overrides", {}), common, inventory, document, problems)
+    _check_attach(("pm",), common, networks, problems)
+    _lay_overrides(config.get("overrides", {}), common, networks, inventory, document, problems)
     if len(problems):
         return None, problems
     for host in inventory.hosts:

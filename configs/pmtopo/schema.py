@@ -13,8 +13,8 @@ from .problems import Wrong, key_text, quote
 CLUSTER_HOSTS_MAX = 1 << 20
 DIMENSIONS_MAX = 6
 
-DEVICES = ("self", "shmem", "udp")
-NETWORK_TYPES = ("udp", "shmem")
+DEVICES = ("self", "shmem", "ethernet", "udp")
+NETWORK_TYPES = ("ethernet", "udp", "shmem")
 
 
 class Value:
@@ -55,6 +55,11 @@ _RAILS = Array(Value(values.rail_text), values.RAILS_MAX)
 
 PM = Table({
     "devices": Array(Value(values.choice(*DEVICES)), 8),
+    "ethernet": Table({
+        "rails": Array(Value(values.device_name), values.RAILS_MAX),
+        "attach": Value(values.choice("auto", "direct", "port")),
+        "socket": Value(values.socket_path),
+    }),
     "udp": Table({
         "rails": _RAILS,
         "mtu": Value(values.number(576, 65535)),
@@ -116,6 +121,9 @@ ROOT = Table({
         "rails": Array(_RAIL, values.RAILS_MAX),
         "mtu": Value(values.number(576, 65535)),
         "ports": Value(values.ports),
+        "ethertype": Value(values.ethertype),
+        "mode": Value(values.choice("auto", "native", "generic")),
+        "direct": Value(values.choice("any", "root", "never")),
     }, required=("type",), example={"type": '"udp"'}))),
     "topology": Table({
         "kind": Value(values.choice("hypercrossbar")),

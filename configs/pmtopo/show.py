@@ -99,9 +99,10 @@ def show(cluster):
              [[name, str(len(ids)), hostlist.fold([cluster.hosts[i].name for i in ids])]
               for name, ids in cluster.groups.items()])
     if cluster.networks:
-        _add(console, "networks", ["network", "type", "mtu", "ports", "rails"],
+        _add(console, "networks", ["network", "type", "mtu", "ports", "ethertype", "rails"],
              [[network.name, network.type, str(network.mtu or "-"),
                "-".join(map(str, network.ports)) if network.ports else "-",
+               f"0x{network.ethertype:04x}" if network.ethertype else "-",
                str(len(network.rails)) if network.rails else "-"]
               for network in cluster.networks])
     if rails:

@@ -14,6 +14,9 @@ from .problems import Wrong, quote
 RAILS_MAX = 8
 RAIL_TEXT_MAX = 47
 AXES = "xyzuvw"
+# EtherTypes that belong to what a kernel itself sends.
+_TAKEN_TYPES = {0x0800: "IPv4", 0x0806: "ARP", 0x8100: "VLAN tags", 0x86dd: "IPv6",
+                0x8809: "link aggregation", 0x88a8: "VLAN tags", 0x88cc: "LLDP"}
 # Ports the library may use from the first on; PORT_SPAN in pm-udp/socket.c.
 PORT_SPAN = 1024
 
@@ -23,6 +26,7 @@ _QUANTITY = re.compile(r"([0-9]{1,15}) ?([A-Za-z]*)\Z")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")
 _DEVICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,14}\Z")
 _PATH = re.compile(r"/[A-Za-z0-9._/-]{0,120}\Z")
+SOCKET_MAX = 107  # sun_path of unix(7), without the final zero
 _PORTS = re.compile(r"([0-9]{1,5})-([0-9]{1,5})\Z")
 
 
@@ -137,6 +141,26 @@ def path(value):
     if not _PATH.match(_need_text(value, "/dev/shm")):
         raise Wrong(f"{quote(value)} is no usable path; write an absolute path of at most 120 "
                     "letters, digits, . _ - /")
+    return value
+
+
+def socket_path(value):
+    """The path of a unix socket."""
+    if len(path(value)) > SOCKET_MAX:
+        raise Wrong(f"the path has {len(value)} characters; a unix socket has at most {SOCKET_MAX}")
+    return value
+
+
+def ethertype(value):
+    """The type field of Ethernet frames."""
+    if isinstance(value, str) and re.fullmatch(r"0x[0-9a-fA-F]{1,4}", value):
+        raise Wrong(f"is text; write the number without quotes: {value}")
+    value = _need_number(value, "0x88b5")
+    if not 0x0600 <= value <= 0xffff:
+        raise Wrong(f"{quote(value)} is no EtherType; write one from 0x0600 to 0xffff, such as "
+                    "0x88b5")
+    if value in _TAKEN_TYPES:
+        raise Wrong(f"0x{value:04x} is that of {_TAKEN_TYPES[value]}; write another, such as 0x88b5")
     return value
 
 

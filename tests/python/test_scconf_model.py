@@ -122,6 +122,34 @@ def test_resolve__override_renames_the_rails_of_a_host(load):
     assert tree["hosts"][1]["rails"][1] == {"network": "lan", "rail": 1, "device": "eth2"}
 
 
+def test_resolve__ethernet_and_udp_share_interfaces(load):
+    tree, _ = load(HOSTS + 'addresses = { eth1 = "10.1.0.[1-4]" }\n'
+                   '[networks.raw]\ntype = "ethernet"\nrails = ["eth1", "eth2"]\n'
+                   'ethertype = 0x88b6\nmode = "generic"\ndirect = "root"\n'
+                   '[networks.lan]\ntype = "udp"\n'
+                   'rails = [{ device = "eth1", subnet = "10.1.0.0/24" }]\n'
+                   '[pm.ethernet]\nattach = "port"\nsocket = "/run/other"\n'
+                   '[overrides.n1.ethernet]\nrails = ["enp3s0"]\n')
+    assert tree["networks"][0] == {
+        "name": "raw", "type": "ethernet", "ethertype": 0x88b6, "mode": "generic",
+        "direct": "root", "rails": [{"rail": 0, "device": "eth1"}, {"rail": 1, "device": "eth2"}]}
+    assert tree["pm"] == {"devices": "self+ethernet+udp", "ethernet.rails": "eth1+eth2",
+                          "udp.rails": "eth1", "ethernet.attach": "port",
+                          "ethernet.socket": "/run/other"}
+    assert tree["hosts"][1]["rails"] == [
+        {"network": "raw", "rail": 0, "device": "enp3s0", "address": "10.1.0.2"},
+        {"network": "lan", "rail": 0, "device": "eth1", "address": "10.1.0.2"}]
+    assert list(faults(tree, SCHEMA)) == []
+
+
+def test_resolve__subnet_of_udp_is_checked_beside_ethernet(load):
+    _, problems = load(HOSTS + 'addresses = { eth1 = "10.9.0.[1-4]" }\n'
+                       '[networks.lan]\ntype = "udp"\n'
+                       'rails = [{ device = "eth1", subnet = "10.1.0.0/24" }]\n'
+                       '[networks.raw]\ntype = "ethernet"\nrails = ["eth1"]\n')
+    assert len(problems) == 1 and "10.9.0.1" in problems[0]
+
+
 def test_resolve__pm_wins_over_the_network(load):
     tree, _ = load(HOSTS + '[networks.lan]\ntype = "udp"\nrails = ["eth1", "eth2"]\nmtu = 9000\n'
                    '[pm]\ndevices = ["udp"]\nudp.rails = ["eth2"]\nudp.mtu = 1500\n'
@@ -215,7 +243,10 @@ LIMITS = {
     "channel.crc": ("0", "1"), "channel.send_buffers": ("64", "65536"),
     "channel.pull_bytes": ("65536", "1073741824"), "channel.peer_timeout": ("0", "86400000"),
     "wait.spin": ("0", "1000000"), "shmem.large": ("auto", "ring", "cma"),
-    "shmem.dir": ("/dev/shm", "/" + "a" * 120), "devices": ("self+shmem+udp", "udp"),
+    "shmem.dir": ("/dev/shm", "/" + "a" * 120), "devices": ("self+shmem+ethernet+udp", "udp"),
+    "ethernet.rails": ("eth1+enp3s0f0", "+".join(f"eth{n}" for n in range(8))),
+    "ethernet.attach": ("auto", "direct", "port"),
+    "ethernet.socket": ("/run/pm-ethernet/socket", "/" + "a" * (values.SOCKET_MAX - 1)),
     "udp.rails": ("eth1+10.1.0.0/24+eth0.5:1", "+".join(f"eth{n}" for n in range(8))),
 }
 

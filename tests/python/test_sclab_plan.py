@@ -217,7 +217,8 @@ def test_config_text__is_valid_for_scconf():
     if not os.path.exists(pmtopo):
         pytest.skip("no scconf in this tree")
     import subprocess
-    for lab in (flat(1), flat(2, nics=0), flat(300, nics=2, mtu=9000), grid(2, 3, 4, nics=2)):
+    for lab in (flat(1), flat(2, nics=0), flat(300, nics=2, mtu=9000), grid(2, 3, 4, nics=2),
+                flat(2, nics=8, ethernet=True)):
         done = subprocess.run([pmtopo, "check", "/dev/stdin"], input=output.config_text(lab),
                               capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -55,6 +55,9 @@ def config_text(plan):
         lines += ["", "[hosts.addresses]", *(f"eth{n} = {addresses(plan, n)}" for n in numbers)]
         lines += ["", "[hosts.macs]", *(f"eth{n} = {macs(plan, n)}" for n in numbers)]
     lines += ["", "[networks.local]", 'type = "shmem"']
+    if options.ethernet:
+        names = ", ".join(f'"{nic.name}"' for nic in rails)
+        lines += ["", "[networks.raw]", 'type = "ethernet"', f"rails = [{names}]"]
     if rails:
         lines += ["", "[networks.data]", 'type = "udp"', f"mtu = {options.mtu}", "rails = ["]
         for n, nic in zip(numbers, rails):
