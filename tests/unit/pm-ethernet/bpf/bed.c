@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * bed - see bed.h. Owns how programs are loaded and run and how their counters are compared; knows no
+ * rule of the programs.
+ */
+#include "tests/unit/pm-ethernet/bpf/bed.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/if_xdp.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "pm-ethernet/bpf/object.h"
+#include "tests/harness/tap.h"
+
+#ifndef BPF_F_XDP_HAS_FRAGS
+#define BPF_F_XDP_HAS_FRAGS (1U << 5)
+#endif
+
+#define CPUS_MAX 8192
+
+static const char *const program_names[BED_PROGRAMS] = {"eth_nic", "eth_port", "eth_door"};
+
+static int say(enum libbpf_print_level level, const char *format, va_list list)
+{
+	char line[1000];
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	vsnprintf(line, sizeof(line), format, list);
+	line[strcspn(line, "\n")] = 0;
+	tap_diag("%s", line);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int map;
+
+	if (geteuid())
+		tap_skip_all("BPF programs are loaded by root only");
+	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bed", 4, 4, 1, NULL);
+	if (map < 0)
+		tap_skip_all("the kernel refuses bpf(): %s", strerror(errno));
+	close(map);
+	libbpf_set_print(say);
+	return tap_main(argc, argv);
+}
+
+bool bed_put(int map, uint32_t key, const void *value)
+{
+	return is_int(bpf_map_update_elem(map, &key, value, BPF_ANY), 0);
+}
+
+bool bed_remove(int map, uint32_t key)
+{
+	return is_int(bpf_map_delete_elem(map, &key), 0);
+}
+
+void bed_set_host(const struct bed *bed, uint16_t n_nics)
+{
+	struct eth_host host = {.id = BED_HOST, .type = BED_TYPE, .n_nics = n_nics};
+
+	bed_put(bed->host, 0, &host);
+}
+
+void bed_set_context(const struct bed *bed, uint32_t number, uint64_t key, uint32_t attachment)
+{
+	struct eth_context context = {.key = key, .attachment = attachment};
+
+	bed_put(bed->contexts, number, &context);
+}
+
+/* A socket with a receive ring: what a map of sockets takes. */
+static int open_socket(void)
+{
+	int entries = 8, fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (okf(fd >= 0, "socket(AF_XDP): %s", strerror(errno)))
+		is_int(setsockopt(fd, SOL_XDP, XDP_RX_RING, &entries, sizeof(entries)), 0);
+	return fd;
+}
+
+static bool load(struct bed *bed, bool is_frags)
+{
+	struct bpf_program *program;
+	struct bpf_map *constants;
+	int i;
+
+	bed->object = bpf_object__open_file(eth_bpf_object, NULL);
+	if (!okf(bed->object != NULL, "%s: %s", eth_bpf_object, strerror(errno)))
+		return false;
+	constants = bpf_object__find_map_by_name(bed->object, ".rodata");
+	if (!ok(constants) ||
+	    !is_int(bpf_map__set_initial_value(constants, &bed->rail, sizeof(bed->rail)), 0))
+		return false;
+	if (is_frags)
+		bpf_object__for_each_program(program, bed->object)
+			bpf_program__set_flags(program, BPF_F_XDP_HAS_FRAGS);
+	if (!is_int(bpf_object__load(bed->object), 0))
+		return false;
+	for (i = 0; i < BED_PROGRAMS; i++) {
+		program = bpf_object__find_program_by_name(bed->object, program_names[i]);
+		if (!ok(program))
+			return false;
+		bed->programs[i] = bpf_program__fd(program);
+	}
+	return true;
+}
+
+static bool find_maps(struct bed *bed)
+{
+	struct {
+		const char *name;
+		int *fd;
+	} all[] = {
+		{"host", &bed->host},       {"nics", &bed->nics},     {"contexts", &bed->contexts},
+		{"sockets", &bed->sockets}, {"doors", &bed->doors},   {"ports", &bed->ports},
+		{"rails", &bed->rails},     {"grants", &bed->grants}, {"counters", &bed->counters},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		*all[i].fd = bpf_object__find_map_fd_by_name(bed->object, all[i].name);
+		if (!okf(*all[i].fd >= 0, "no map %s", all[i].name))
+			return false;
+	}
+	return true;
+}
+
+static void fill(const struct bed *bed)
+{
+	struct eth_grant grant = {.key = BED_KEY, .context = BED_PORT};
+	struct eth_nic nic = {.ifindex = bed->loopback, .mac = {2, 0, 0, 0, 0, 0}};
+	uint32_t rail;
+
+	bed_set_host(bed, BED_NICS);
+	bed_set_context(bed, BED_DIRECT, BED_KEY, ETH_DIRECT);
+	bed_set_context(bed, BED_PORT, BED_KEY, ETH_PORT);
+	bed_set_context(bed, BED_DETACHED, BED_KEY, ETH_DETACHED);
+	bed_set_context(bed, BED_ALIEN, BED_KEY + 1, ETH_PORT);
+	bed_put(bed->sockets, BED_DIRECT * ETH_RAILS + bed->rail, &bed->socket);
+	bed_put(bed->ports, BED_PORT, &bed->loopback);
+	bed_put(bed->ports, BED_ALIEN, &bed->loopback);
+	bed_put(bed->doors, BED_PORT, &bed->socket);
+	bed_put(bed->grants, bed->loopback, &grant);
+	for (rail = 0; rail < BED_NICS; rail++) {
+		nic.mac[5] = 0x10 + rail;
+		bed_put(bed->nics, rail, &nic);
+		bed_put(bed->rails, rail, &bed->loopback);
+	}
+}
+
+bool bed_open(struct bed *bed, uint32_t rail, bool is_frags)
+{
+	memset(bed, 0, sizeof(*bed));
+	bed->rail = rail;
+	bed->loopback = if_nametoindex("lo");
+	bed->socket = open_socket();
+	if (!ok(bed->loopback) || !load(bed, is_frags) || !find_maps(bed))
+		return false;
+	fill(bed);
+	return !tap_has_failed();
+}
+
+void bed_close(struct bed *bed)
+{
+	bpf_object__close(bed->object);
+	if (bed->socket >= 0)
+		close(bed->socket);
+}
+
+static void packet(struct bed_frame *ret, uint16_t body)
+{
+	uint32_t i;
+
+	for (i = 0; i < sizeof(ret->bytes); i++)
+		ret->bytes[i] = i * 7;
+	ret->length = ETH_HEAD + ETH_PACKET_HEAD + body;
+	ret->head.type = BED_TYPE;
+	ret->head.version = ETH_VERSION;
+	ret->head.kind = ETH_PACKET;
+	ret->head.rail = 2;
+	ret->head.in_rail = 0xee;
+	ret->packet.length = body;
+	ret->packet.key = BED_KEY;
+}
+
+void bed_packet_in(struct bed_frame *ret, uint16_t context, uint16_t body)
+{
+	packet(ret, body);
+	ret->head.dst_host = BED_HOST;
+	ret->head.dst_context = context;
+	ret->head.src_host = BED_FAR_HOST;
+	ret->head.src_context = 3;
+}
+
+void bed_packet_out(struct bed_frame *ret, uint16_t body)
+{
+	packet(ret, body);
+	ret->head.dst_host = BED_FAR_HOST;
+	ret->head.dst_context = 3;
+	ret->head.src_host = BED_HOST;
+	ret->head.src_context = BED_PORT;
+}
+
+int bed_run(const struct bed *bed, enum bed_program program, const struct bed_frame *in,
+	    struct bed_frame *ret_out)
+{
+	static struct bed_frame out;
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = in->bytes, .data_size_in = in->length,
+		    .data_out = out.bytes, .data_size_out = sizeof(out.bytes), .repeat = 1);
+	int r = bpf_prog_test_run_opts(bed->programs[program], &run);
+
+	if (r < 0)
+		return r;
+	out.length = run.data_size_out;
+	*ret_out = out;
+	return run.retval;
+}
+
+void bed_count(const struct bed *bed, uint32_t row, struct eth_counters *ret)
+{
+	static struct eth_counters each[CPUS_MAX];
+	int cpus = libbpf_num_possible_cpus(), cpu;
+	size_t i;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!ok(cpus <= CPUS_MAX) || !is_int(bpf_map_lookup_elem(bed->counters, &row, each), 0))
+		return;
+	for (cpu = 0; cpu < cpus; cpu++)
+		for (i = 0; i < sizeof(*ret) / sizeof(uint64_t); i++)
+			((uint64_t *)ret)[i] += ((uint64_t *)&each[cpu])[i];
+}
+
+static void read_table(const struct bed *bed, struct bed_table *ret)
+{
+	uint32_t row;
+
+	for (row = 0; row < ETH_COUNTERS; row++)
+		bed_count(bed, row, &ret->rows[row]);
+}
+
+static struct eth_counters *row_of(struct bed_table *table, const struct bed *bed,
+				   enum bed_program program)
+{
+	return &table->rows[program == BED_NIC ? bed->rail : ETH_RAILS];
+}
+
+/* One run, and what all counters must be behind it. */
+static void expect(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
+		   int verdict, const struct bed_table *want, struct bed_frame *ret_out)
+{
+	struct bed_table got;
+
+	is_int(bed_run(bed, program, frame, ret_out), verdict);
+	read_table(bed, &got);
+	is_mem(&got, want, sizeof(got));
+	is_int(ret_out->length, frame->length);
+}
+
+void bed_drops(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
+	       enum eth_drop reason)
+{
+	static struct bed_frame out;
+	struct bed_table want;
+
+	read_table(bed, &want);
+	row_of(&want, bed, program)->drops[reason]++;
+	expect(bed, program, frame, XDP_DROP, &want, &out);
+}
+
+void bed_redirects(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
+		   bool is_taken, struct bed_frame *ret_out)
+{
+	struct bed_table want;
+
+	read_table(bed, &want);
+	if (is_taken) {
+		row_of(&want, bed, program)->rx_frames++;
+		row_of(&want, bed, program)->rx_bytes += frame->length;
+	}
+	expect(bed, program, frame, XDP_REDIRECT, &want, ret_out);
+}
+
+void bed_passes(const struct bed *bed, const struct bed_frame *frame, bool is_control)
+{
+	static struct bed_frame out;
+	struct bed_table want;
+
+	read_table(bed, &want);
+	row_of(&want, bed, BED_NIC)->control += is_control;
+	expect(bed, BED_NIC, frame, XDP_PASS, &want, &out);
+	is_mem(out.bytes, frame->bytes, frame->length);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A host for the kernel programs to run on, with nothing of it real: maps of its own, filled in, and the
+ * kernel's test run in place of a network. No pins, no interface but loopback's number, so that any
+ * number of them lives side by side. main() of these tests is here too: they need bpf().
+ */
+#ifndef TESTS_UNIT_PM_ETHERNET_BPF_BED_H
+#define TESTS_UNIT_PM_ETHERNET_BPF_BED_H
+
+#include <arpa/inet.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pm-ethernet/bpf/maps.h"
+
+#define BED_KEY 0x1122334455667788ull
+#define BED_HOST 7     /* this host */
+#define BED_FAR_HOST 9 /* another */
+#define BED_TYPE htons(ETH_TYPE_DEFAULT)
+#define BED_NICS 4
+#define BED_FRAME_MAX 9100
+
+/* Contexts of this host, all of one job but for the last one. */
+enum {
+	BED_DIRECT = 5,   /* has a socket on each NIC */
+	BED_PORT = 6,     /* has a port, whose switch end is the interface of the test run */
+	BED_DETACHED = 8, /* known, but neither */
+	BED_ALIEN = 9,    /* a port of another job */
+};
+
+enum bed_program { BED_NIC, BED_FROM_PORT, BED_DOOR, BED_PROGRAMS };
+
+struct bed {
+	struct bpf_object *object;
+	int programs[BED_PROGRAMS];
+	int host, nics, contexts, sockets, doors, ports, rails, grants, counters;
+	int socket; /* AF_XDP, bound to nothing: the maps want one */
+	uint32_t rail;
+	uint32_t loopback; /* interface that test runs come from */
+};
+
+/* A frame with a packet header in front of @body bytes, as it came, goes, and came out of a run. */
+struct bed_frame {
+	uint32_t length; /* bytes */
+	union {
+		struct {
+			struct eth_frame head;
+			struct {
+				uint8_t version, type, flags, rail;
+				uint16_t length, credit;
+				uint64_t key;
+				uint8_t rest[32];
+			} packet;
+		};
+		uint8_t bytes[BED_FRAME_MAX];
+	};
+};
+
+struct bed_table {
+	struct eth_counters rows[ETH_COUNTERS];
+};
+
+/* Loads the programs as for NIC @rail; false: the running test has failed, bed_close is still due. */
+bool bed_open(struct bed *bed, uint32_t rail, bool is_frags);
+void bed_close(struct bed *bed);
+
+/* A packet of BED_KEY with @body bytes from BED_FAR_HOST to @context here. */
+void bed_packet_in(struct bed_frame *ret, uint16_t context, uint16_t body);
+/* The same from BED_PORT to context 3 of BED_FAR_HOST. */
+void bed_packet_out(struct bed_frame *ret, uint16_t body);
+
+/* Runs a program once: its verdict or -errno; *ret_out (may be @in) is the frame behind it. */
+int bed_run(const struct bed *bed, enum bed_program program, const struct bed_frame *in,
+	    struct bed_frame *ret_out);
+
+/* The counters of all CPUs, summed. */
+void bed_count(const struct bed *bed, uint32_t row, struct eth_counters *ret);
+
+/* Assertions on a run: the verdict, and that nothing at all was counted but what it says. */
+void bed_drops(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
+	       enum eth_drop reason);
+/* Redirected; counted as taken where @is_taken. *ret_out is the frame that went on. */
+void bed_redirects(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
+		   bool is_taken, struct bed_frame *ret_out);
+/* Passed as it was; counted as control where @is_control. */
+void bed_passes(const struct bed *bed, const struct bed_frame *frame, bool is_control);
+
+/* Changes of the set-up. */
+void bed_set_host(const struct bed *bed, uint16_t n_nics);
+void bed_set_context(const struct bed *bed, uint32_t number, uint64_t key, uint32_t attachment);
+bool bed_put(int map, uint32_t key, const void *value);
+bool bed_remove(int map, uint32_t key);
+
+#endif
