@@ -61,7 +61,19 @@ def undescribed(tree):
             yield f"pmcore/tools/{name}: has no manual page {name}.1"
 
 
+def alias_target(tree, page):
+    """The page that an alias page (one line, ".so man3/NAME") stands for, else None."""
+    text = tree.text(page)
+    return text.split()[1] if text.startswith(".so ") and text.count("\n") == 1 else None
+
+
 def check_man(tree):
     yield from undescribed(tree)
     need("mandoc")
-    yield from offences(tree, ["mandoc", "-T", "lint", "-W", "error"], tree.man_pages())
+    pages = {f"man{page[-1]}/{page.rsplit('/', 1)[1]}" for page in tree.man_pages()}
+    aliases = {page: alias_target(tree, page) for page in tree.man_pages()}
+    for page, target in aliases.items():
+        if target and target not in pages:
+            yield f"{page}: stands for {target}, which is no page"
+    yield from offences(tree, ["mandoc", "-T", "lint", "-W", "error"],
+                        [page for page, target in aliases.items() if not target])

@@ -196,6 +196,12 @@ def test_man_reports_a_broken_page(tree):
     assert_reported(tree, "man", "pmcore/man/pmOne.3")
 
 
+def test_man_reports_an_alias_of_nothing(tree):
+    need("mandoc")
+    write(tree, "pmcore/man/pmTwo.3", ".so man3/pmNone.3\n")
+    assert_reported(tree, "man", "pmNone.3")
+
+
 def test_man_reports_calls_and_commands_without_a_page(tree):
     write(tree, "pmcore/libpm.map", "{ global: pmOne; local: *; };\n")
     write(tree, "pmcore/tools/pmstat/main.c", C_HEAD)
