@@ -2,7 +2,8 @@
 /*
  * Rank 1 dies by SIGKILL: a receive from it, a send to it and a long send that waits for it must end
  * with an MPI error, soon. Run with an mpirun that lets the others go on. Rank 0 prints and leaves
- * without MPI_Finalize, which would wait for the dead one.
+ * without MPI_Finalize, which would wait for the dead one. With the argument "late" rank 1 dies when it
+ * has acknowledged all that it was sent: nothing on the way can show its death.
  */
 #include "tests/mpi/check.h"
 
@@ -10,6 +11,15 @@
 #include <unistd.h>
 
 static char big[4 << 20];
+
+static void acknowledge_all(void)
+{
+	double until = MPI_Wtime() + 0.3;
+	int flag;
+
+	while (MPI_Wtime() < until)
+		MPI_Iprobe(0, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
 
 static void expect_error(int rc, const char *what)
 {
@@ -26,6 +36,8 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (check_rank == 1) {
 		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		if (argc > 1)
+			acknowledge_all();
 		raise(SIGKILL);
 	}
 	if (check_rank == 0) {

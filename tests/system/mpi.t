@@ -65,6 +65,10 @@ def dead():
         TAP.ok("OK dead" in out, f"dead: a killed peer is an error over {devices}", out)
         TAP.ok("has lost rank 1 on host" in out, f"dead: rank and host are named over {devices}",
                out)
+    command = mpirun(2, *ONLY, "--mca", "orte_enable_recovery", "1", f"{BUILD}/mpi/dead", "late")
+    _, out = run(command, environment("self+udp"))
+    TAP.ok("OK dead" in out and "has lost rank 1" in out,
+           "dead: one that owed nothing is missed as well", out)
 
 
 def selection():
