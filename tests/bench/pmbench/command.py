@@ -34,6 +34,11 @@ def need_mpirun() -> None:
 
 def run_json(command: list[str]) -> dict:
     """Runs a command and gives the last JSON line that it printed."""
+    return run_json_lines(command)[-1]
+
+
+def run_json_lines(command: list[str]) -> list[dict]:
+    """Runs a command and gives the JSON lines that it printed, at least one."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
                               stdin=subprocess.DEVNULL)
@@ -44,7 +49,17 @@ def run_json(command: list[str]) -> dict:
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
         raise Failed(f"no JSON line in the output of {' '.join(command)}")
-    return json.loads(lines[-1])
+    return [json.loads(line) for line in lines]
+
+
+def pinned(command: list[str]) -> list[str]:
+    """The command as a rank of its own core, as far as there are cores."""
+    return ["sh", "-c", f'exec taskset -c $((OMPI_COMM_WORLD_RANK % {os.cpu_count() or 1})) "$@"', "sh", *command]
+
+
+def on_one_core(command: list[str]) -> list[str]:
+    """The command as a rank that shares core 0 with all others."""
+    return ["taskset", "-c", "0", *command]
 
 
 class Lab:

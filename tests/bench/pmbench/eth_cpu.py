@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a message over pm-ethernet costs the processor, in system calls and in instructions of user space.
+
+Two runs of different length are compared, so that the start of the program does not count.
+"""
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+
+from .command import BUILD, Lab, program, run_json
+from .eth import Sides, eth_lab, options_of
+from .figure import CannotRun, Contestant, Failed, Figure
+
+# What the hot path may take: instructions of sender and receiver together, progress included.
+BUDGET_8 = 2000
+BUDGET_8K = 12000
+SHORT, LONG = 2000, 10000
+SEND = ["pmPost"]
+RECEIVE = ["pmReceive", "pmReleaseReceiveBuffer"]
+
+
+def need(tool: str, package: str) -> None:
+    if not shutil.which(tool):
+        raise CannotRun(f"{tool} is not installed (Debian package {package})")
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[pathlib.Path]:
+    """A directory that hosts of a lab see as well."""
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix="bench.") as name:
+        yield pathlib.Path(name)
+
+
+def pmtest_under(cluster: Lab, tool: list[str], rank: int, test: str, size: str, iterations: int) -> None:
+    """pmtest between two hosts, one of its ranks run by a tool that watches it."""
+    words = [program("bin/pmtest"), "--test", test, "--size", size, "--iterations", str(iterations), "--warmup", "100",
+             "--no-check", "--limit", "50", "--json"]
+    script = f'if [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then exec {" ".join(tool)} "$@"; fi; exec "$@"'
+    result = run_json(cluster.mpirun(2, ["sh", "-c", script, "sh", *words], options_of("direct")))
+    if result["device"] != "ethernet":
+        raise Failed(f"pmtest went over {result['device']}, not over ethernet")
+
+
+def per_message(count: Callable[[int], int]) -> float:
+    return (count(LONG) - count(SHORT)) / (LONG - SHORT)
+
+
+def system_calls(cluster: Lab) -> float:
+    """Per message sent, in a ping-pong of 8 B: sending and waiting for the answer."""
+    def count(iterations: int) -> int:
+        with scratch() as directory:
+            out = directory / "perf"
+            tool = ["perf", "stat", "-x,", "-e", "raw_syscalls:sys_enter", "-o", str(out), "--"]
+            pmtest_under(cluster, tool, 0, "latency", "8", iterations)
+            lines = [line for line in out.read_text().splitlines() if "raw_syscalls" in line]
+        if not lines or not lines[0].split(",")[0].isdecimal():
+            raise CannotRun("perf can't count system calls here (tracefs, or permission)")
+        return int(lines[0].split(",")[0])
+    return per_message(count)
+
+
+def instructions(cluster: Lab, rank: int, functions: list[str], test: str, size: str) -> float:
+    """Per message, within the named calls of libpm."""
+    def count(iterations: int) -> int:
+        with scratch() as directory:
+            out = directory / "callgrind"
+            tool = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", "--collect-atstart=no",
+                    *(f"--toggle-collect={name}" for name in functions)]
+            pmtest_under(cluster, tool, rank, test, size, iterations)
+            totals = [line.split()[1] for line in out.read_text().splitlines() if line.startswith("totals:")]
+        if not totals:
+            raise Failed(f"{out}: callgrind wrote no totals")
+        return int(totals[0])
+    return per_message(count)
+
+
+@contextlib.contextmanager
+def calls_per_message() -> Sides:
+    need("perf", "linux-perf")
+    with eth_lab("cpu", 2, "--direct") as cluster:
+        yield (Contestant("8 B ping-pong", lambda: system_calls(cluster)),
+               [Contestant("one per message", lambda: 1.0)])
+
+
+def instructions_of(size: str, send_test: str, budget: int) -> Callable[[], contextlib.AbstractContextManager]:
+    """The side under callgrind is by far the slower one, so that neither waits in the counted calls."""
+    @contextlib.contextmanager
+    def setup() -> Sides:
+        need("valgrind", "valgrind")
+        with eth_lab("cpu", 2, "--direct") as cluster:
+            def both() -> float:
+                return (instructions(cluster, 0, SEND, send_test, size)
+                        + instructions(cluster, 1, RECEIVE, "bandwidth", size))
+
+            yield Contestant("sender and receiver", both), [Contestant("budget", lambda: float(budget))]
+    return setup
+
+
+FIGURES = [
+    Figure("eth-syscalls-per-message", 1.05, True, "1",
+           "system calls of a PM process per message of 8 B that it sends and answer it gets", calls_per_message,
+           rounds=3),
+    Figure("eth-instructions-8", 1.0, True, "1",
+           "user-space instructions in libpm per message of 8 B, sender and receiver, by callgrind, against the budget "
+           "of the hot path", instructions_of("8", "latency", BUDGET_8), rounds=1),
+    Figure("eth-instructions-8k", 1.0, True, "1",
+           "the same per 8 KiB", instructions_of("8K", "bandwidth", BUDGET_8K), rounds=1),
+]
