@@ -64,6 +64,12 @@ bool bed_remove(int map, uint32_t key)
 	return is_int(bpf_map_delete_elem(map, &key), 0);
 }
 
+void bed_come_from(struct bed *bed, uint32_t interface, uint32_t queue)
+{
+	bed->interface = interface;
+	bed->queue = queue;
+}
+
 void bed_set_host(const struct bed *bed, uint16_t n_nics)
 {
 	struct eth_host host = {.id = BED_HOST, .type = BED_TYPE, .n_nics = n_nics};
@@ -217,8 +223,16 @@ int bed_run(const struct bed *bed, enum bed_program program, const struct bed_fr
 	static struct bed_frame out;
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = in->bytes, .data_size_in = in->length,
 		    .data_out = out.bytes, .data_size_out = sizeof(out.bytes), .repeat = 1);
-	int r = bpf_prog_test_run_opts(bed->programs[program], &run);
+	struct xdp_md from = {.data_end = in->length,
+			      .ingress_ifindex = bed->interface,
+			      .rx_queue_index = bed->queue};
+	int r;
 
+	if (bed->interface) {
+		run.ctx_in = &from;
+		run.ctx_size_in = sizeof(from);
+	}
+	r = bpf_prog_test_run_opts(bed->programs[program], &run);
 	if (r < 0)
 		return r;
 	out.length = run.data_size_out;

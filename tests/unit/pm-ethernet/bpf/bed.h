@@ -37,7 +37,8 @@ struct bed {
 	int host, nics, contexts, sockets, doors, ports, rails, grants, counters;
 	int socket; /* AF_XDP, bound to nothing: the maps want one */
 	uint32_t rail;
-	uint32_t loopback; /* interface that test runs come from */
+	uint32_t loopback;         /* interface that frames come from */
+	uint32_t interface, queue; /* or this one, 0 = none */
 };
 
 /* A frame with a packet header in front of @body bytes, as it came, goes, and came out of a run. */
@@ -87,6 +88,7 @@ void bed_redirects(const struct bed *bed, enum bed_program program, const struct
 void bed_passes(const struct bed *bed, const struct bed_frame *frame, bool is_control);
 
 /* Changes of the set-up. */
+void bed_come_from(struct bed *bed, uint32_t interface, uint32_t queue);
 void bed_set_host(const struct bed *bed, uint16_t n_nics);
 void bed_set_context(const struct bed *bed, uint32_t number, uint64_t key, uint32_t attachment);
 bool bed_put(int map, uint32_t key, const void *value);

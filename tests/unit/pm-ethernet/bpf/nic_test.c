@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* eth_nic: what it takes, what it drops and why, and that it touches nothing else. */
 #include <errno.h>
+#include <net/if.h>
+#include <sched.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pmcore/wire/pm_wire.h"
@@ -128,6 +131,29 @@ TAP_TEST(eth_nic__context_without_target)
 		bed_packet_in(&frame, BED_PORT, 40);
 		bed_remove(bed.ports, BED_PORT);
 		bed_drops(&bed, BED_NIC, &frame, ETH_DROP_DETACHED);
+	}
+	bed_close(&bed);
+}
+
+/* Sockets are on queue 0; the kernel would lose a frame of another queue and count it nowhere. */
+TAP_TEST(eth_nic__frame_on_another_queue)
+{
+	uint32_t two_queues;
+
+	if (unshare(CLONE_NEWNET) ||
+	    system("ip link add r numrxqueues 2 numtxqueues 2 type veth")) {
+		tap_skip("no interface with two queues: no network namespace, or no ip");
+		return;
+	}
+	two_queues = if_nametoindex("r");
+	if (bed_open(&bed, RAIL, false)) {
+		bed_packet_in(&frame, BED_DIRECT, 40);
+		bed_come_from(&bed, two_queues, 0);
+		bed_redirects(&bed, BED_NIC, &frame, true, &out);
+		bed_come_from(&bed, two_queues, 1);
+		bed_drops(&bed, BED_NIC, &frame, ETH_DROP_DETACHED);
+		bed_packet_in(&frame, BED_PORT, 40);
+		bed_redirects(&bed, BED_NIC, &frame, true, &out);
 	}
 	bed_close(&bed);
 }

@@ -89,6 +89,20 @@ TAP_TEST(eth_port__sends_packets_of_several_buffers)
 	bed_close(&bed);
 }
 
+/* The host's number of rails counts, not what is left over in the maps. */
+TAP_TEST(eth_port__fewer_rails_than_before)
+{
+	if (bed_open(&bed, 0, false)) {
+		bed_set_host(&bed, 2);
+		check_sent(1, 40);
+		BROKEN(head.rail, 2, ETH_DROP_RAIL);
+		frame.head.dst_host = BED_HOST;
+		frame.head.dst_context = BED_PORT;
+		bed_drops(&bed, BED_FROM_PORT, &frame, ETH_DROP_RAIL);
+	}
+	bed_close(&bed);
+}
+
 TAP_TEST(eth_port__more_rails_than_there_can_be)
 {
 	if (bed_open(&bed, 0, false)) {
@@ -157,6 +171,9 @@ TAP_TEST(eth_port__to_this_host_in_vain)
 		check_local_drop(BED_DETACHED, ETH_DROP_DETACHED);
 		bed_remove(bed.ports, BED_PORT);
 		check_local_drop(BED_PORT, ETH_DROP_DETACHED);
+		/* A port of an earlier attachment is none. */
+		bed_put(bed.ports, BED_DIRECT, &bed.loopback);
+		check_local_drop(BED_DIRECT, ETH_DROP_DETACHED);
 	}
 	bed_close(&bed);
 }
