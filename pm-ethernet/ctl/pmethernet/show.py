@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""show - the reports as tables for people."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+
+def _print(title, columns, rows, empty):
+    console = Console(highlight=False)
+    if not rows:
+        console.print(Text(f"{title}: {empty}"))
+        return
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        name, _, side = column.partition(">")
+        table.add_column(name, justify="right" if side else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    console.print(table)
+
+
+def _yes(value):
+    return "yes" if value else "no"
+
+
+def _drops(drops):
+    return " ".join(f"{name} {count}" for name, count in drops.items()) or "-"
+
+
+def status(report):
+    """The daemon and its contexts."""
+    rows = [("version", report["version"]), ("host", f"{report['host']} ({report['host_name']})"),
+            ("EtherType", report["ethertype"]), ("XDP mode", report["mode"]),
+            ("frames of several buffers", _yes(report["is_frags"])),
+            ("rails", report["n_rails"]), ("hosts heard", report["n_peers"])]
+    if report["duplicate"]:
+        rows.append(("trouble", report["duplicate"]))
+    _print("pm-ethernetd", ("", ""), rows, "")
+    _print("contexts", ("context>", "pid>", "uid>", "attachment", "port", "rails", "zero copy"),
+           [(c["context"], c["pid"] or "-", c["uid"], c["attachment"], c.get("port", "-"),
+             " ".join(c["rails"]), _yes(c["is_zero_copy"]) if "is_zero_copy" in c else "-")
+            for c in report["contexts"]], "none")
+
+
+def rails(report):
+    """Our NICs."""
+    _print("rails",
+           ("rail>", "NIC", "state", "MTU>", "Mbit/s>", "MAC", "driver", "mode", "zero copy",
+            "frames in>", "drops"),
+           [(r["rail"], r["nic"], r["state"], r["mtu"], r["speed_mbit"] or "-", r["mac"],
+             r["driver"] or "-", r["mode"] if r["is_programmed"] else "none", r["zero_copy"],
+             r["rx_frames"], _drops(r["drops"])) for r in report["rails"]], "none")
+
+
+def _ear_state(ear):
+    if not ear["is_alive"]:
+        return f"silent for {ear['heard_s']:.0f} s"
+    if ear["mtu"] != ear["own_mtu"]:
+        return f"MTU differs, {ear['own_mtu']} here"
+    return "answers"
+
+
+def peers(report):
+    """Who answers on which rail."""
+    _print("peers", ("host>", "name", "NIC here", "NIC there", "MAC", "MTU>", "RTT us>", "state"),
+           [(p["host"], p["name"], ear["nic"], f"{ear['their_nic']} (rail {ear['their_rail']})",
+             ear["mac"], ear["mtu"], f"{ear['rtt_us']:.1f}", _ear_state(ear))
+            for p in sorted(report["peers"], key=lambda p: p["host"]) for ear in p["rails"]],
+           "nobody has answered so far")
+    if report["no_room"]:
+        print(f"{report['no_room']} answers of further hosts found no room in the table")
+
+
+def counters(report):
+    """Frames taken and dropped."""
+    rows = [(r["nic"], r["rx_frames"], r["rx_bytes"], r["control"], _drops(r["drops"]))
+            for r in report["rails"]]
+    ports = report["ports"]
+    rows.append(("ports", ports["rx_frames"], ports["rx_bytes"], ports["control"],
+                 _drops(ports["drops"])))
+    _print("frames", ("from", "frames>", "bytes>", "control>", "drops"), rows, "none")
+    _print("discovery",
+           ("NIC", "asked>", "answers>", "was asked>", "answered>", "stale>", "not sent>",
+            "refused"),
+           [(r["nic"], d["asked"], d["answers"], d["queries"], d["answered"], d["stale"],
+             d["send_failed"], _drops(d["refused"]))
+            for r in report["rails"] for d in (r["discovery"],)], "none")
+
+
+def findings(found):
+    """What check found."""
+    _print("check", ("", "NIC", "what", "what to do"),
+           [(f["weight"], f["nic"], f["what"], f["remedy"]) for f in found], "nothing found")
+
+
+def coalescing(rows):
+    """Waits of the interrupts and their cost."""
+    _print("interrupt coalescing",
+           ("NIC", "rx-usecs>", "rx-frames>", "adaptive", "half RTT us>", "latency"),
+           [(r["nic"], r["rx_usecs"], r["rx_frames"], _yes(r["is_adaptive"]),
+             "-" if r["half_rtt_us"] is None else f"{r['half_rtt_us']:.1f}", r["cost"])
+            if r["is_supported"] else (r["nic"], "not supported", "-", "-",
+             "-" if r["half_rtt_us"] is None else f"{r['half_rtt_us']:.1f}", r["cost"])
+            for r in rows], "no rails")
+
+
+def _value(wish, value):
+    if wish["what"] == "coalescing":
+        return f"rx-usecs {value[0]}, adaptive {'on' if value[1] else 'off'}"
+    if wish["what"] == "rings":
+        return f"rx {value[0]}, tx {value[1]}"
+    return "on" if value else "off"
+
+
+def tuning(wishes, is_applied):
+    """What tune would do, or did."""
+    _print("tuned" if is_applied else "to tune (--apply does it)",
+           ("NIC", "what", "before" if is_applied else "now", "after" if is_applied else "wanted",
+            "why"),
+           [(w["nic"], w["what"], _value(w, w["now"]), _value(w, w["want"]), w["why"])
+            for w in wishes], "everything is as wanted")
+
+
+def undone(entries):
+    """What undo set back."""
+    _print("set back", ("NIC", "what", "to"),
+           [(e["nic"], e["what"], _value(e, e["value"])) for e in entries], "nothing was changed")

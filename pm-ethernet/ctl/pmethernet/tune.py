@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""tune - settings of the NICs that PM wants, what they are now, and the way back. What apply changed
+is kept in the run directory, which is gone after a reboot as the settings are."""
+
+import json
+import os
+
+from . import nic as kernel
+
+RINGS_WANTED = 4096
+
+
+class TuneError(Exception):
+    """The record of old values can't be read or written; the text says which and why."""
+
+
+def _wish(name, what, now, want, why):
+    return {"nic": name, "what": what, "now": now, "want": want, "why": why}
+
+
+def _wishes(rail):
+    name = rail["nic"]
+    if rail["mode"] == "generic" and kernel.offload(name, "gro"):
+        yield _wish(name, "gro", True, False, "in generic mode each packet waits for GRO")
+    if kernel.offload(name, "lro"):
+        yield _wish(name, "lro", True, False, "LRO merges frames before XDP sees them")
+    wait = kernel.coalescing(name)
+    if wait and (wait["rx_usecs"] or wait["is_adaptive"]):
+        yield _wish(name, "coalescing", [wait["rx_usecs"], wait["is_adaptive"]], [0, False],
+                    "each message waits for the interrupt")
+    rings = kernel.rings(name)
+    if rings:
+        want = [min(RINGS_WANTED, rings["rx_max"]), min(RINGS_WANTED, rings["tx_max"])]
+        if rings["rx"] < want[0] or rings["tx"] < want[1]:
+            want = [max(want[0], rings["rx"]), max(want[1], rings["tx"])]
+            yield _wish(name, "rings", [rings["rx"], rings["tx"]], want,
+                        "bursts of all senders at once must fit")
+
+
+def plan(rails):
+    """What should change, as a list of wishes; empty when all is as wanted."""
+    return [wish for rail in rails if rail["state"] != "gone" for wish in _wishes(rail)]
+
+
+def _set(name, what, value):
+    if what == "coalescing":
+        kernel.set_coalescing(name, *value)
+    elif what == "rings":
+        kernel.set_rings(name, *value)
+    else:
+        kernel.set_offload(name, what, value)
+
+
+def _path(run):
+    return os.path.join(run, "tune.json")
+
+
+def _load(run):
+    try:
+        with open(_path(run), encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise TuneError(f"{_path(run)}: old values can't be read: {error}; remove the file to "
+                        "forget them") from None
+
+
+def _save(run, old):
+    try:
+        if not old:
+            os.unlink(_path(run))
+            return
+        with open(_path(run) + ".new", "w", encoding="utf-8") as file:
+            json.dump(old, file)
+        os.replace(_path(run) + ".new", _path(run))
+    except OSError as error:
+        raise TuneError(f"{_path(run)}: old values can't be kept: {error.strerror}; run this as "
+                        "root") from None
+
+
+def apply(run, wishes):
+    """Makes the wishes true; the value before the first apply is what undo goes back to."""
+    old = _load(run)
+    known = {(entry["nic"], entry["what"]) for entry in old}
+    for wish in wishes:
+        if (wish["nic"], wish["what"]) not in known:
+            old.append({"nic": wish["nic"], "what": wish["what"], "value": wish["now"]})
+    if wishes:
+        _save(run, old)
+    for wish in wishes:
+        _set(wish["nic"], wish["what"], wish["want"])
+
+
+def undo(run):
+    """Sets what apply changed back; the entries that were. A NIC that is gone stays in the record."""
+    old = _load(run)
+    done = []
+    try:
+        while old:
+            _set(old[0]["nic"], old[0]["what"], old[0]["value"])
+            done.append(old.pop(0))
+    finally:
+        if done:
+            _save(run, old)
+    return done
