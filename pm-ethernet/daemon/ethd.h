@@ -49,7 +49,6 @@ struct ethd_options {
 	enum ethd_mode mode;
 	enum ethd_direct direct;
 	char config[PATH_MAX]; /* cluster.json, "" = none */
-	char object[PATH_MAX]; /* file of the BPF programs */
 };
 
 /* One NIC, by host rail. */
@@ -122,6 +121,7 @@ struct ethd {
 	uint32_t n_rails;
 	struct ethd_rail rails[ETH_RAILS];
 	bool is_native;       /* all programs of a host have the same mode */
+	bool is_copy_only;    /* a NIC's driver refused zero copy, so no job tries it again */
 	bool is_frags;        /* programs and sockets take frames of several buffers */
 	uint32_t chunk_bytes; /* 2048 or 4096 */
 	uint32_t chunks_per_packet;

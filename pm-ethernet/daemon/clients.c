@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* A client asks one thing at a time: while an answer is on its way nothing is read from it. */
+#include "pm-ethernet/daemon/clients.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "pm-ethernet/daemon/contexts.h"
+#include "pm-ethernet/daemon/loop.h"
+#include "pm-ethernet/daemon/process.h"
+#include "pm-ethernet/daemon/state.h"
+
+struct ethd_client {
+	struct ethd_client *next;
+	int fd, pidfd;
+	uid_t uid;
+	pid_t pid;
+	uint16_t context;           /* its lease, 0 = none */
+	uint64_t waits_until_ns;    /* for a queue that is busy; 0 = doesn't wait */
+	uint64_t retry_ns;          /* when to try next */
+	struct eth_request request; /* what waits */
+	char *report;               /* text that is on its way, NULL = none */
+	size_t report_len, report_at;
+};
+
+int ethd_clients_open(struct ethd *d, char *why, size_t why_size)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int err;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", d->options.run);
+	unlink(address.sun_path);
+	d->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (d->listener >= 0 && !bind(d->listener, (struct sockaddr *)&address, sizeof(address)) &&
+	    !chmod(address.sun_path, 0666) && !listen(d->listener, 128))
+		return ethd_loop_add(d, d->listener, EPOLLIN, ETHD_SOURCE_LISTENER, 0);
+	err = -errno;
+	snprintf(why, why_size, "socket %s: %s; choose another directory with --run",
+		 address.sun_path, strerror(-err));
+	return err;
+}
+
+static uint32_t count_of(const struct ethd *d, uid_t uid)
+{
+	uint32_t n = 0;
+
+	for (const struct ethd_client *c = d->clients; c; c = c->next)
+		n += c->uid == uid;
+	return n;
+}
+
+static int identify(struct ethd_client *client)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
+		return -errno;
+	client->uid = who.uid;
+	client->pid = who.pid;
+	client->pidfd = ethd_process_peer(client->fd, who.pid);
+	return 0;
+}
+
+/* An answer without descriptors. */
+static int say(struct ethd_client *client, int err, const char *why)
+{
+	struct eth_granted g = {
+		.magic = ETH_ATTACH_MAGIC, .version = ETH_ATTACH_VERSION, .error = -err};
+
+	snprintf(g.why, sizeof(g.why), "%s", why);
+	return send(client->fd, &g, sizeof(g), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void ethd_clients_accept(struct ethd *d)
+{
+	int fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct ethd_client *client;
+
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			ethd_say("a connection could not be taken: %m");
+		return;
+	}
+	client = calloc(1, sizeof(*client));
+	if (!client) {
+		close(fd);
+		return;
+	}
+	client->fd = fd;
+	client->pidfd = -1;
+	client->next = d->clients;
+	d->clients = client;
+	d->n_clients++;
+	if (identify(client) || d->n_clients > ETHD_CLIENTS_MAX ||
+	    count_of(d, client->uid) > ETHD_UID_CONTEXTS) {
+		say(client, -EDQUOT, "too many connections to pm-ethernetd on this host");
+		ethd_client_close(d, client);
+		return;
+	}
+	if (ethd_loop_add(d, fd, EPOLLIN, ETHD_SOURCE_CLIENT, (uintptr_t)client))
+		ethd_client_close(d, client);
+}
+
+void ethd_client_close(struct ethd *d, struct ethd_client *client)
+{
+	struct ethd_client **at = &d->clients;
+
+	while (*at != client)
+		at = &(*at)->next;
+	*at = client->next;
+	d->n_clients--;
+	ethd_loop_remove(d, client->fd);
+	if (client->context)
+		ethd_context_release(d, client->context);
+	close(client->fd);
+	if (client->pidfd >= 0)
+		close(client->pidfd);
+	free(client->report);
+	free(client);
+}
+
+static int send_granted(struct ethd_client *client, const struct ethd_answer *answer)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(answer->fds))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec part = {(void *)&answer->granted, sizeof(answer->granted)};
+	struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+	size_t bytes = answer->granted.n_fds * sizeof(int);
+	struct cmsghdr *head;
+
+	if (bytes) {
+		msg.msg_control = control.room;
+		msg.msg_controllen = CMSG_SPACE(bytes);
+		head = CMSG_FIRSTHDR(&msg);
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SCM_RIGHTS;
+		head->cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(head), answer->fds, bytes);
+	}
+	return sendmsg(client->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* ATTACH and RESUME: 0 answered or waiting, else the client is to be closed. */
+static int attach(struct ethd *d, struct ethd_client *client, uint64_t now)
+{
+	struct ethd_asker who = {.client = client,
+				 .uid = client->uid,
+				 .pid = client->pid,
+				 .pidfd = client->pidfd,
+				 .is_last_try = client->waits_until_ns &&
+						now >= client->waits_until_ns,
+				 .resuming = client->context};
+	struct ethd_answer answer = {0};
+	int err = ethd_context_attach(d, &who, &client->request, &answer);
+
+	if (err == ETHD_WAIT) {
+		if (!client->waits_until_ns)
+			client->waits_until_ns = now + ETHD_BUSY_NS;
+		client->retry_ns = now + ETHD_RETRY_NS;
+		return 0;
+	}
+	client->waits_until_ns = 0;
+	if (err)
+		return say(client, err, answer.granted.why);
+	client->context = answer.granted.context;
+	err = send_granted(client, &answer);
+	ethd_answer_close(&answer);
+	return err;
+}
+
+/*
+ * A process whose context an earlier daemon granted comes with a new connection: the lease is this one
+ * from now on.
+ */
+static void take_over(struct ethd *d, struct ethd_client *client)
+{
+	const struct eth_request *r = &client->request;
+	struct ethd_context *c = &d->contexts[r->want_context];
+
+	if (client->context || !r->want_context || c->key != r->key || c->client ||
+	    c->uid != client->uid || !c->pid || c->pid != client->pid)
+		return;
+	client->context = r->want_context;
+	c->client = client;
+}
+
+static int suspend(struct ethd *d, struct ethd_client *client)
+{
+	take_over(d, client);
+	if (!client->context || d->contexts[client->context].key != client->request.key)
+		return say(client, -ENOENT, "no context of this process to suspend");
+	ethd_context_suspend(d, client->context);
+	ethd_state_save(d);
+	return say(client, 0, "");
+}
+
+static int resume(struct ethd *d, struct ethd_client *client)
+{
+	const struct ethd_context *c;
+
+	take_over(d, client);
+	c = &d->contexts[client->context];
+	if (!client->context || c->key != client->request.key)
+		return say(client, -ENOENT, "no context of this process to resume");
+	if (c->attachment != ETH_DETACHED)
+		return say(client, -EALREADY, "the context is not suspended");
+	return attach(d, client, ethd_now_ns());
+}
+
+/* As many pieces as the client has room for. */
+static int send_report(struct ethd *d, struct ethd_client *client)
+{
+	while (client->report) {
+		size_t left = client->report_len - client->report_at;
+		struct eth_report piece = {.magic = ETH_ATTACH_MAGIC,
+					   .version = ETH_ATTACH_VERSION};
+
+		piece.length = (uint32_t)(left < sizeof(piece.text) ? left : sizeof(piece.text));
+		piece.more = left > piece.length;
+		memcpy(piece.text, client->report + client->report_at, piece.length);
+		if (send(client->fd, &piece, sizeof(piece), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+			if (errno != EAGAIN)
+				return -errno;
+			return ethd_loop_change(d, client->fd, EPOLLOUT, ETHD_SOURCE_CLIENT,
+						(uintptr_t)client);
+		}
+		client->report_at += piece.length;
+		if (piece.more)
+			continue;
+		free(client->report);
+		client->report = NULL;
+	}
+	return ethd_loop_change(d, client->fd, EPOLLIN, ETHD_SOURCE_CLIENT, (uintptr_t)client);
+}
+
+static int report(struct ethd *d, struct ethd_client *client)
+{
+	struct eth_report piece = {.magic = ETH_ATTACH_MAGIC, .version = ETH_ATTACH_VERSION};
+	int err = ethd_report(d, client->request.topic, &client->report);
+
+	if (err) {
+		client->report = NULL;
+		piece.error = -err;
+		return send(client->fd, &piece, sizeof(piece), MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+			       ? -errno
+			       : 0;
+	}
+	client->report_len = strlen(client->report);
+	client->report_at = 0;
+	return send_report(d, client);
+}
+
+static int refuse(struct ethd_client *client, int err, size_t len)
+{
+	char why[ETH_WHY];
+
+	if (err == -EPROTO)
+		snprintf(why, sizeof(why),
+			 "%zu bytes that are no request to pm-ethernetd (%zu bytes, magic %08x)",
+			 len, sizeof(client->request), ETH_ATTACH_MAGIC);
+	else if (err == -EPROTONOSUPPORT)
+		snprintf(why, sizeof(why),
+			 "request of version %u, this pm-ethernetd speaks %u; install libpm and "
+			 "pm-ethernetd of one release",
+			 client->request.version, ETH_ATTACH_VERSION);
+	else
+		snprintf(why, sizeof(why),
+			 "a field of the request is out of range (op %u, wish %u, rails %u, "
+			 "packets %u "
+			 "and %u, context %u, key %s)",
+			 client->request.op, client->request.wish, client->request.n_rails,
+			 client->request.tx_packets, client->request.rx_packets,
+			 client->request.want_context, client->request.key ? "set" : "0");
+	return say(client, err, why);
+}
+
+static int obey(struct ethd *d, struct ethd_client *client, size_t len)
+{
+	int err = eth_request_check(&client->request, len);
+
+	if (err)
+		return refuse(client, err, len);
+	switch (client->request.op) {
+	case ETH_OP_ATTACH:
+		if (client->context)
+			return say(client, -EBUSY, "this connection has a context already");
+		return attach(d, client, ethd_now_ns());
+	case ETH_OP_SUSPEND:
+		return suspend(d, client);
+	case ETH_OP_RESUME:
+		return resume(d, client);
+	default:
+		return report(d, client);
+	}
+}
+
+/* Descriptors that come along are dropped by the kernel, as no room is given for them. */
+static int take_request(struct ethd *d, struct ethd_client *client)
+{
+	ssize_t n;
+
+	if (client->waits_until_ns)
+		return -EPROTO; /* speaks before it was answered */
+	memset(&client->request, 0, sizeof(client->request));
+	n = recv(client->fd, &client->request, sizeof(client->request), MSG_DONTWAIT | MSG_TRUNC);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	return n ? obey(d, client, (size_t)n) : -EPIPE;
+}
+
+void ethd_client_ready(struct ethd *d, struct ethd_client *client, uint32_t events)
+{
+	int err;
+
+	if (client->report)
+		err = events & (EPOLLHUP | EPOLLERR) ? -EPIPE : send_report(d, client);
+	else
+		err = take_request(d, client);
+	if (err)
+		ethd_client_close(d, client);
+}
+
+uint64_t ethd_clients_timer(struct ethd *d, uint64_t now_ns)
+{
+	struct ethd_client *client, *next;
+	uint64_t deadline = UINT64_MAX;
+
+	for (client = d->clients; client; client = next) {
+		next = client->next;
+		if (!client->waits_until_ns)
+			continue;
+		if (client->retry_ns <= now_ns && attach(d, client, now_ns)) {
+			ethd_client_close(d, client);
+			continue;
+		}
+		if (client->waits_until_ns && client->retry_ns < deadline)
+			deadline = client->retry_ns;
+	}
+	return deadline;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * clients - connections on the unix socket: who is there, what they ask, answers with descriptors. Never
+ * waits for a client: one that doesn't take its answer is dropped. The end of a connection ends its lease.
+ */
+#ifndef PM_ETHERNET_DAEMON_CLIENTS_H
+#define PM_ETHERNET_DAEMON_CLIENTS_H
+
+#include <stddef.h>
+
+#include "pm-ethernet/daemon/ethd.h"
+
+/* Listens at RUN/socket. */
+int ethd_clients_open(struct ethd *d, char *why, size_t why_size);
+void ethd_clients_accept(struct ethd *d);
+void ethd_client_ready(struct ethd *d, struct ethd_client *client, uint32_t events);
+/* Tries again what waits for a queue; the next deadline, UINT64_MAX = none. */
+uint64_t ethd_clients_timer(struct ethd *d, uint64_t now_ns);
+/* Ends a connection and its lease. */
+void ethd_client_close(struct ethd *d, struct ethd_client *client);
+
+#endif

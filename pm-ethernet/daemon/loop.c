@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* epoll; the source and its value travel in one word, the source in the top byte. */
+#include "pm-ethernet/daemon/loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "pm-ethernet/daemon/clients.h"
+#include "pm-ethernet/daemon/contexts.h"
+#include "pm-ethernet/daemon/rails.h"
+#include "pm-ethernet/daemon/rtnl.h"
+
+#define SOURCE_SHIFT 56
+
+static int control(struct ethd *d, int op, int fd, uint32_t events, enum ethd_source source,
+		   uint64_t value)
+{
+	struct epoll_event event = {.events = events,
+				    .data.u64 = (uint64_t)source << SOURCE_SHIFT | value};
+
+	return epoll_ctl(d->epoll, op, fd, &event) ? -errno : 0;
+}
+
+int ethd_loop_add(struct ethd *d, int fd, uint32_t events, enum ethd_source source, uint64_t value)
+{
+	return control(d, EPOLL_CTL_ADD, fd, events, source, value);
+}
+
+int ethd_loop_change(struct ethd *d, int fd, uint32_t events, enum ethd_source source,
+		     uint64_t value)
+{
+	return control(d, EPOLL_CTL_MOD, fd, events, source, value);
+}
+
+void ethd_loop_remove(struct ethd *d, int fd)
+{
+	epoll_ctl(d->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+int ethd_loop_open(struct ethd *d)
+{
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	d->epoll = epoll_create1(EPOLL_CLOEXEC);
+	d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	d->netlink = rtnl_watch_open();
+	if (d->epoll < 0 || d->signals < 0)
+		return -errno;
+	if (d->netlink < 0)
+		return d->netlink;
+	err = ethd_loop_add(d, d->signals, EPOLLIN, ETHD_SOURCE_SIGNAL, 0);
+	return err ? err : ethd_loop_add(d, d->netlink, EPOLLIN, ETHD_SOURCE_NETLINK, 0);
+}
+
+/* Sockets of a NIC that came back are new ones. */
+static void watch_rails(struct ethd *d)
+{
+	int fds[ETH_RAILS], n = ethd_discover_fds(d, fds);
+
+	for (int r = 0; r < n; r++) {
+		int err = fds[r] < 0 ? 0
+				     : ethd_loop_add(d, fds[r], EPOLLIN, ETHD_SOURCE_DISCOVER,
+						     (uint64_t)r);
+
+		if (err && err != -EEXIST)
+			ethd_say("rail %s: answers go unheard: %s", d->rails[r].name,
+				 strerror(-err));
+	}
+}
+
+static void end_process(struct ethd *d, uint16_t context)
+{
+	struct ethd_context *c = &d->contexts[context];
+
+	if (c->client)
+		ethd_client_close(d, c->client);
+	else
+		ethd_context_release(d, context);
+}
+
+static void handle(struct ethd *d, const struct epoll_event *event)
+{
+	uint64_t value = event->data.u64 & (((uint64_t)1 << SOURCE_SHIFT) - 1);
+	struct signalfd_siginfo info;
+
+	switch ((enum ethd_source)(event->data.u64 >> SOURCE_SHIFT)) {
+	case ETHD_SOURCE_SIGNAL:
+		if (read(d->signals, &info, sizeof(info)) == sizeof(info))
+			d->is_stopping = true;
+		break;
+	case ETHD_SOURCE_NETLINK:
+		if (rtnl_watch_drain(d->netlink))
+			ethd_rails_refresh(d);
+		break;
+	case ETHD_SOURCE_LISTENER:
+		ethd_clients_accept(d);
+		break;
+	case ETHD_SOURCE_CLIENT:
+		ethd_client_ready(d, (struct ethd_client *)(uintptr_t)value, event->events);
+		break;
+	case ETHD_SOURCE_PROCESS:
+		end_process(d, (uint16_t)value);
+		break;
+	case ETHD_SOURCE_DISCOVER:
+		ethd_discover_input(d, (uint32_t)value);
+		break;
+	}
+}
+
+/* Milliseconds to sleep, -1 = until something happens; never early, as that would spin. */
+static int sleep_ms(uint64_t now, uint64_t deadline)
+{
+	if (deadline == UINT64_MAX)
+		return -1;
+	if (deadline <= now)
+		return 0;
+	deadline = (deadline - now + 999999) / 1000000;
+	return deadline > 60000 ? 60000 : (int)deadline;
+}
+
+int ethd_loop_run(struct ethd *d)
+{
+	while (!d->is_stopping) {
+		struct epoll_event event;
+		uint64_t now = ethd_now_ns(), discover = ethd_discover_timer(d, now),
+			 retry = ethd_clients_timer(d, now);
+		int n;
+
+		watch_rails(d);
+		n = epoll_wait(d->epoll, &event, 1,
+			       sleep_ms(now, discover < retry ? discover : retry));
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			handle(d, &event);
+	}
+	return 0;
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * pm-ethernetd: brings the parts up in order, says when it is ready, takes down what nobody uses. Exit
+ * codes are those of pm-ethernetd(8).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "pm-ethernet/daemon/clients.h"
+#include "pm-ethernet/daemon/contexts.h"
+#include "pm-ethernet/daemon/ethd.h"
+#include "pm-ethernet/daemon/loop.h"
+#include "pm-ethernet/daemon/options.h"
+#include "pm-ethernet/daemon/ports.h"
+#include "pm-ethernet/daemon/process.h"
+#include "pm-ethernet/daemon/programs.h"
+#include "pm-ethernet/daemon/rails.h"
+#include "pm-ethernet/daemon/state.h"
+#include "pmcore/util/clock.h"
+
+#define FILES 65536u /* descriptors: some for each context and connection */
+
+void ethd_say(const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fprintf(stderr, "pm-ethernetd: %s\n", line);
+}
+
+uint64_t ethd_now_ns(void)
+{
+	return clock_monotonic_ns();
+}
+
+static struct ethd *create(const struct ethd_options *options)
+{
+	struct ethd *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->options = *options;
+	d->board_fd = d->port_program = d->door_program = -1;
+	d->epoll = d->signals = d->listener = d->netlink = d->lock = d->guard = -1;
+	d->maps = (struct ethd_maps){-1, -1, -1, -1, -1, -1, -1, -1, -1};
+	for (uint32_t c = 0; c < ETH_CONTEXTS; c++)
+		d->contexts[c] = (struct ethd_context){.pidfd = -1, .port = -1};
+	return d;
+}
+
+/* One daemon per run directory, and per network namespace, as ports and programs would collide. */
+static int lock_host(struct ethd *d, char *why, size_t why_size)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0pm-ethernetd"};
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/lock", d->options.run);
+	if (mkdir(d->options.run, 0755) && errno != EEXIST) {
+		snprintf(why, why_size, "run directory %s: %m; choose another with --run",
+			 d->options.run);
+		return ETHD_EXIT_FAILED;
+	}
+	d->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (d->lock < 0) {
+		snprintf(why, why_size,
+			 "%s: %m; run as root, or choose another directory with --run", path);
+		return errno == EACCES ? ETHD_EXIT_KERNEL : ETHD_EXIT_FAILED;
+	}
+	if (flock(d->lock, LOCK_EX | LOCK_NB)) {
+		snprintf(why, why_size,
+			 "another pm-ethernetd runs with --run %s; stop that one first",
+			 d->options.run);
+		return ETHD_EXIT_RUNNING;
+	}
+	d->guard = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (d->guard >= 0 && !bind(d->guard, (struct sockaddr *)&name,
+				   sizeof(name.sun_family) + sizeof("pm-ethernetd")))
+		return ETHD_EXIT_OK;
+	snprintf(why, why_size,
+		 errno == EADDRINUSE ? "another pm-ethernetd serves this host, with another --run; "
+				       "one serves all NICs"
+				     : "a unix socket can't be had");
+	return errno == EADDRINUSE ? ETHD_EXIT_RUNNING : ETHD_EXIT_FAILED;
+}
+
+static void choose_host_id(struct ethd *d)
+{
+	const uint8_t *mac = d->rails[0].mac;
+
+	d->host = d->options.has_host_id ? d->options.host_id
+					 : (uint32_t)mac[2] << 24 | (uint32_t)mac[3] << 16 |
+						   (uint32_t)mac[4] << 8 | mac[5];
+}
+
+/* Files, kernel programs and ports; with @n_adopted contexts those of the daemon before us. */
+static int open_kernel(struct ethd *d, int n_adopted, char *why, size_t why_size)
+{
+	if (ethd_programs_mount(d, why, why_size))
+		return ETHD_EXIT_KERNEL;
+	if (!n_adopted) {
+		ethd_programs_unpin(d);
+		ethd_ports_remove(d);
+	}
+	if (ethd_board_open(d, !n_adopted, why, why_size))
+		return ETHD_EXIT_FAILED;
+	if (ethd_programs_open(d, n_adopted, why, why_size))
+		return d->maps.host < 0 ? ETHD_EXIT_KERNEL : ETHD_EXIT_NIC;
+	ethd_ports_adopt(d);
+	ethd_contexts_sweep(d);
+	for (uint16_t c = 1; c < ETH_CONTEXTS; c++)
+		if (d->contexts[c].key)
+			ethd_process_watch(d, c);
+	ethd_rails_publish(d);
+	return ETHD_EXIT_OK;
+}
+
+static int open_loop(struct ethd *d, char *why, size_t why_size)
+{
+	int err = ethd_loop_open(d);
+
+	if (!err)
+		return ETHD_EXIT_OK;
+	snprintf(why, why_size, "events of this host can't be watched: %s", strerror(-err));
+	return ETHD_EXIT_FAILED;
+}
+
+static int open_services(struct ethd *d, char *why, size_t why_size)
+{
+	int err = ethd_discover_open(d);
+
+	if (err) {
+		snprintf(why, why_size, "other hosts can't be looked for: %s; run as root",
+			 strerror(-err));
+		return ETHD_EXIT_KERNEL;
+	}
+	return ethd_clients_open(d, why, why_size) ? ETHD_EXIT_FAILED : ETHD_EXIT_OK;
+}
+
+static void remove_all(struct ethd *d)
+{
+	ethd_ports_remove(d);
+	ethd_programs_remove(d);
+	ethd_state_remove(d);
+}
+
+static int start(struct ethd *d, char *why, size_t why_size)
+{
+	int n_adopted, code = lock_host(d, why, why_size);
+
+	if (code)
+		return code;
+	if (ethd_rails_open(d, why, why_size))
+		return ETHD_EXIT_NIC;
+	choose_host_id(d);
+	n_adopted = ethd_state_load(d, why, why_size);
+	if (n_adopted < 0)
+		return ETHD_EXIT_USAGE;
+	code = open_loop(d, why, why_size);
+	if (!code)
+		code = open_kernel(d, n_adopted, why, why_size);
+	if (!code)
+		code = open_services(d, why, why_size);
+	if (code && !n_adopted)
+		remove_all(d);
+	if (!code && n_adopted)
+		ethd_say("%d contexts of an earlier daemon go on", n_adopted);
+	if (!code)
+		ethd_state_save(d);
+	return code;
+}
+
+/* sd_notify(3): one datagram to the address in the environment. */
+static void notify(const char *text)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t len = path ? strlen(path) : 0;
+	int fd;
+
+	if (!len || len >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, len);
+	if (path[0] == '@')
+		address.sun_path[0] = 0;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
+			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
+		ethd_say("the service manager at %s was not told: %m", path);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void say_ready(const struct ethd *d)
+{
+	char names[ETH_RAILS * ETH_NAME];
+
+	ethd_rails_names(d, names, sizeof(names));
+	printf("pm-ethernetd: ready, host %u, rails %s, %s mode\n", d->host, names,
+	       d->is_native ? "native" : "generic");
+	fflush(stdout);
+	notify("READY=1");
+}
+
+/* Contexts in use outlive us; the next daemon adopts them. */
+static void stop(struct ethd *d)
+{
+	uint32_t n = ethd_contexts_count(d, (uid_t)-1);
+
+	notify("STOPPING=1");
+	ethd_discover_close(d);
+	if (n)
+		ethd_say("%u contexts are in use and go on without us", n);
+	else
+		remove_all(d);
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit files = {FILES, FILES};
+	struct ethd_options options;
+	char why[1024] = "";
+	struct ethd *d;
+	int code = ethd_options_parse(argc, argv, &options, why, sizeof(why));
+
+	if (code) {
+		if (code < 0)
+			ethd_say("%s", why);
+		return code < 0 ? ETHD_EXIT_USAGE : ETHD_EXIT_OK;
+	}
+	setrlimit(RLIMIT_NOFILE, &files);
+	d = create(&options);
+	code = d ? start(d, why, sizeof(why)) : ETHD_EXIT_FAILED;
+	if (code) {
+		ethd_say("%s", d ? why : strerror(ENOMEM));
+		return code;
+	}
+	say_ready(d);
+	code = ethd_loop_run(d);
+	if (code)
+		ethd_say("the loop ended: %s", strerror(-code));
+	stop(d);
+	return code ? ETHD_EXIT_FAILED : ETHD_EXIT_OK;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Each option has one line in the table of getopt and one in the switch. */
+#include "pm-ethernet/daemon/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUN_DIRECTORY "/run/pm-ethernet"
+
+static const struct option table[] = {
+	{"nics", required_argument, NULL, 'n'},    {"run", required_argument, NULL, 'r'},
+	{"host-id", required_argument, NULL, 'i'}, {"ethertype", required_argument, NULL, 't'},
+	{"mode", required_argument, NULL, 'm'},    {"direct", required_argument, NULL, 'd'},
+	{"foreground", no_argument, NULL, 'f'},    {"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
+};
+
+static const char usage[] =
+	"usage: pm-ethernetd --nics NAME,... [--run DIR] [--host-id N] [--ethertype N]\n"
+	"                    [--mode auto|native|generic] [--direct any|root|never]\n"
+	"Serves pm-ethernet on this host, see pm-ethernetd(8).\n";
+
+static int set_nics(struct ethd_options *o, const char *text, char *why, size_t size)
+{
+	o->n_nics = 0;
+	while (*text) {
+		size_t n = strcspn(text, ",");
+
+		if (o->n_nics == ETH_RAILS || n == 0 || n >= ETH_NAME) {
+			snprintf(why, size,
+				 "--nics %s: wanted are 1 to %d interface names with commas", text,
+				 ETH_RAILS);
+			return -EINVAL;
+		}
+		memcpy(o->nics[o->n_nics], text, n);
+		o->nics[o->n_nics][n] = 0;
+		for (uint32_t i = 0; i < o->n_nics; i++)
+			if (!strcmp(o->nics[i], o->nics[o->n_nics])) {
+				snprintf(why, size, "--nics: %s is there twice", o->nics[i]);
+				return -EINVAL;
+			}
+		o->n_nics++;
+		text += n + (text[n] == ',');
+	}
+	return 0;
+}
+
+/* 1 .. @high */
+static int set_number(const char *name, const char *text, unsigned long high, unsigned long *ret,
+		      char *why, size_t size)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 0);
+	if (errno || *end || end == text || *text == '-' || n < 1 || n > high) {
+		snprintf(why, size, "--%s %s: wanted is a number from 1 to %lu", name, text, high);
+		return -EINVAL;
+	}
+	*ret = n;
+	return 0;
+}
+
+/* The place of @text among @words, which end with NULL. */
+static int set_word(const char *name, const char *text, const char *const *words, char *why,
+		    size_t size)
+{
+	int i;
+
+	for (i = 0; words[i]; i++)
+		if (!strcmp(words[i], text))
+			return i;
+	snprintf(why, size, "--%s %s: wanted is %s, %s or %s", name, text, words[0], words[1],
+		 words[2]);
+	return -EINVAL;
+}
+
+static int set_run(struct ethd_options *o, const char *text, char *why, size_t size)
+{
+	size_t n = strlen(text);
+
+	while (n > 1 && text[n - 1] == '/')
+		n--;
+	/* the path of the socket must fit its address */
+	if (text[0] != '/' || n + sizeof("/socket") > sizeof(o->run)) {
+		snprintf(why, size,
+			 "--run %s: wanted is an absolute path of at most %zu characters", text,
+			 sizeof(o->run) - sizeof("/socket"));
+		return -EINVAL;
+	}
+	memcpy(o->run, text, n);
+	o->run[n] = 0;
+	return 0;
+}
+
+static int set(struct ethd_options *o, int option, const char *text, char *why, size_t size)
+{
+	static const char *const modes[] = {"auto", "native", "generic", NULL};
+	static const char *const directs[] = {"any", "root", "never", NULL};
+	unsigned long n = 0;
+	int err;
+
+	switch (option) {
+	case 'n':
+		return set_nics(o, text, why, size);
+	case 'r':
+		return set_run(o, text, why, size);
+	case 'i':
+		err = set_number("host-id", text, 0xfffffffe, &n, why, size);
+		o->host_id = (uint32_t)n;
+		o->has_host_id = true;
+		return err;
+	case 't':
+		err = set_number("ethertype", text, 0xffff, &n, why, size);
+		o->type = (uint16_t)n;
+		if (!err && n >= 0x600)
+			return 0;
+		snprintf(why, size, "--ethertype %s: wanted is a number from 0x600 to 0xffff",
+			 text);
+		return -EINVAL;
+	case 'm':
+		err = set_word("mode", text, modes, why, size);
+		o->mode = (enum ethd_mode)err;
+		return err < 0 ? err : 0;
+	case 'd':
+		err = set_word("direct", text, directs, why, size);
+		o->direct = (enum ethd_direct)err;
+		return err < 0 ? err : 0;
+	default:
+		return 0;
+	}
+}
+
+int ethd_options_parse(int argc, char **argv, struct ethd_options *ret, char *why, size_t why_size)
+{
+	struct ethd_options o = {.type = ETH_TYPE_DEFAULT, .run = RUN_DIRECTORY};
+	int option, err;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "hV", table, NULL)) != -1) {
+		if (option == 'h' || option == 'V') {
+			fputs(option == 'h' ? usage : "pm-ethernetd " PM_VERSION "\n", stdout);
+			return ETHD_OPTIONS_HELP;
+		}
+		if (option == '?') {
+			snprintf(why, why_size, "%s: unknown, or without its value; see --help",
+				 argv[optind - 1]);
+			return -EINVAL;
+		}
+		err = set(&o, option, optarg, why, why_size);
+		if (err)
+			return err;
+	}
+	if (optind < argc || !o.n_nics) {
+		snprintf(why, why_size,
+			 optind < argc ? "%s: no such argument; see --help"
+				       : "--nics is missing%s; see --help",
+			 optind < argc ? argv[optind] : "");
+		return -EINVAL;
+	}
+	*ret = o;
+	return 0;
+}

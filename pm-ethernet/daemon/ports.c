@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* A place in ethd.ports is the number in the names of its two interfaces. */
+#include "pm-ethernet/daemon/ports.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pm-ethernet/daemon/programs.h"
+#include "pm-ethernet/daemon/rails.h"
+#include "pm-ethernet/daemon/rtnl.h"
+#include "pm-ethernet/daemon/sockets.h"
+
+#define GROUP 0x7065u /* interface group of all ports */
+
+static void name_ends(uint32_t n, char ret_switch[ETH_NAME], char ret_user[ETH_NAME])
+{
+	snprintf(ret_switch, ETH_NAME, "peps%u", n);
+	snprintf(ret_user, ETH_NAME, "pepu%u", n);
+}
+
+/* A packet of any rail must pass. */
+static uint32_t port_mtu(const struct ethd *d)
+{
+	uint32_t mtu = 0;
+
+	for (uint32_t r = 0; r < d->n_rails; r++)
+		if (d->rails[r].mtu_max > mtu)
+			mtu = d->rails[r].mtu_max;
+	return mtu;
+}
+
+static int make(struct ethd *d, uint32_t n)
+{
+	struct ethd_port *port = &d->ports[n];
+	char switch_end[ETH_NAME], user_end[ETH_NAME];
+	int err;
+
+	name_ends(n, switch_end, user_end);
+	err = rtnl_pair_add(switch_end, user_end, GROUP, port_mtu(d));
+	if (err)
+		return err;
+	ethd_offload_off(switch_end, ETHTOOL_SGRO);
+	ethd_offload_off(user_end, ETHTOOL_SGRO);
+	port->switch_ifindex = if_nametoindex(switch_end);
+	port->user_ifindex = if_nametoindex(user_end);
+	err = ethd_program_port(d, port->switch_ifindex, d->port_program);
+	if (!err)
+		err = ethd_program_port(d, port->user_ifindex, d->door_program);
+	if (!err)
+		return 0;
+	rtnl_link_delete(port->switch_ifindex);
+	*port = (struct ethd_port){0};
+	return err;
+}
+
+/* 0 if at least one port more is there. */
+static int make_batch(struct ethd *d)
+{
+	int made = 0, err = -ENOSPC;
+
+	for (uint32_t n = 0; n < ETH_CONTEXTS && made < ETHD_PORTS_BATCH; n++) {
+		if (d->ports[n].switch_ifindex)
+			continue;
+		err = make(d, n);
+		if (err)
+			break;
+		if (n >= d->n_ports)
+			d->n_ports = n + 1;
+		made++;
+	}
+	return made ? 0 : err;
+}
+
+void ethd_ports_adopt(struct ethd *d)
+{
+	char switch_end[ETH_NAME], user_end[ETH_NAME];
+
+	for (uint32_t n = 0; n < ETH_CONTEXTS; n++) {
+		struct ethd_port *port = &d->ports[n];
+
+		name_ends(n, switch_end, user_end);
+		port->switch_ifindex = if_nametoindex(switch_end);
+		port->user_ifindex = if_nametoindex(user_end);
+		if (!port->switch_ifindex)
+			continue;
+		if (port->context) {
+			d->n_ports = n + 1;
+			continue;
+		}
+		rtnl_link_delete(port->switch_ifindex);
+		*port = (struct ethd_port){0};
+	}
+}
+
+/* The port that has been free for the longest among those not @tried, -1 = none. */
+static int find_free(const struct ethd *d, const bool *tried)
+{
+	int best = -1;
+
+	for (uint32_t n = 0; n < d->n_ports; n++)
+		if (d->ports[n].switch_ifindex && !d->ports[n].context && !tried[n] &&
+		    (best < 0 || d->ports[n].free_since_ns < d->ports[best].free_since_ns))
+			best = (int)n;
+	return best;
+}
+
+int ethd_port_take(struct ethd *d, uint16_t context, int fd, char *why, size_t why_size)
+{
+	bool tried[ETH_CONTEXTS] = {false};
+	int n, err = 0;
+
+	for (;;) {
+		n = find_free(d, tried);
+		if (n < 0) {
+			err = make_batch(d);
+			n = err ? -1 : find_free(d, tried);
+		}
+		if (n < 0)
+			break;
+		tried[n] = true;
+		err = xsk_bind_owner(fd, d->ports[n].user_ifindex, false, d->is_frags);
+		if (!err) {
+			d->ports[n].context = context;
+			return n;
+		}
+		if (err != -EBUSY)
+			break;
+	}
+	snprintf(why, why_size, "no port for a context: %s; see 'ip link' for peps0 and the like",
+		 strerror(-err));
+	return err;
+}
+
+void ethd_port_give(struct ethd *d, int port)
+{
+	d->ports[port].context = 0;
+	d->ports[port].free_since_ns = ethd_now_ns();
+}
+
+void ethd_ports_remove(struct ethd *d)
+{
+	int err = rtnl_group_delete(GROUP);
+
+	if (err && err != -ENODEV && err != -EINVAL)
+		ethd_say("ports stay: %s; remove them with 'ip link del group %u'", strerror(-err),
+			 GROUP);
+	memset(d->ports, 0, sizeof(d->ports));
+	d->n_ports = 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sockets - AF_XDP sockets and the packet memory below them, in the order of calls the kernel insists
+ * on. Knows nothing of contexts. Every call is -errno on failure; -EBUSY of a bind: the queue's last
+ * holder isn't quite gone.
+ */
+#ifndef PM_ETHERNET_DAEMON_SOCKETS_H
+#define PM_ETHERNET_DAEMON_SOCKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pm-ethernet/attach.h"
+
+/* A memfd of that size that can neither shrink nor grow. The descriptor. */
+int xsk_memory(const char *name, uint64_t bytes);
+/* A socket that owns fill and completion ring, on the memory of @layout; the socket. */
+int xsk_owner(int memory, const struct eth_granted *layout);
+/* A socket that owns nothing but its rings; @with_umem_rings: fill and completion ring too. */
+int xsk_plain(const struct eth_granted *layout, bool with_umem_rings);
+/* Puts @n chunks from @first on (byte offset in the memory) into the fill ring of an unbound socket. */
+int xsk_fill(int fd, const struct eth_granted *layout, uint64_t first, uint32_t n);
+/* Binds an owner to queue 0; @is_zero_copy: only if the driver can. */
+int xsk_bind_owner(int fd, uint32_t ifindex, bool is_zero_copy, bool is_frags);
+/* Binds to queue 0 of @ifindex, sharing the memory of @owner. */
+int xsk_bind_shared(int fd, uint32_t ifindex, int owner);
+
+#endif
