@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "pm-ethernet/ethernet.h"
 #include "pm-shmem/shmem.h"
 #include "pm-udp/udp.h"
 #include "pmcore/device/self.h"
@@ -10,6 +11,7 @@
 static const struct registry_entry entries[] = {
 	{"self", &pm_self_ops, NULL},
 	{"shmem", &pm_shmem_ops, NULL},
+	{"ethernet", NULL, &pm_ethernet_ops},
 	{"udp", NULL, &pm_udp_ops},
 };
 
@@ -23,5 +25,5 @@ const struct registry_entry *registry_find(const char *name)
 
 const char *registry_names(void)
 {
-	return "self, shmem, udp";
+	return "self, shmem, ethernet, udp";
 }

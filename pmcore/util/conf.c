@@ -17,39 +17,50 @@
 #define ITEM_MAX 512 /* bytes of one key=value, terminator included */
 
 /* How a value is read. */
-enum kind { NUMBER, POWER, BYTES, POWER_BYTES, SWITCH, TEXT, PATH, LARGE, DEVICES, RAILS };
+enum kind { NUMBER, POWER, BYTES, POWER_BYTES, SWITCH, TEXT, PATH, CHOICE, DEVICES, RAILS };
 
 /* One option. */
 struct key {
 	const char *name;
 	enum kind kind;
-	size_t offset;     /* of the field in struct conf */
-	size_t room;       /* bytes of the field, for text */
-	uint64_t min, max; /* range of a number, both ends allowed */
-	bool zero_is_off;  /* 0 is allowed below min */
+	size_t offset;            /* of the field in struct conf */
+	size_t room;              /* bytes of the field, for text */
+	uint64_t min, max;        /* range of a number, both ends allowed */
+	bool zero_is_off;         /* 0 is allowed below min */
+	const char *const *names; /* of a choice, in the order of its enum, NULL at the end */
 };
 
 #define FIELD(f) offsetof(struct conf, f), sizeof(((struct conf *)0)->f)
 
+static const char *const large_names[] =
+	{[CONF_LARGE_AUTO] = "auto", [CONF_LARGE_RING] = "ring", [CONF_LARGE_CMA] = "cma", NULL};
+static const char *const attach_names[] = {[CONF_ATTACH_AUTO] = "auto",
+					   [CONF_ATTACH_DIRECT] = "direct",
+					   [CONF_ATTACH_PORT] = "port",
+					   NULL};
+
 static const struct key keys[] = {
-	{"devices", DEVICES, FIELD(devices), 0, 0, false},
-	{"fault", TEXT, FIELD(fault), 0, 0, false},
-	{"trace", TEXT, FIELD(trace), 0, 0, false},
-	{"udp.rails", RAILS, FIELD(udp_rails), 0, 0, false},
-	{"udp.mtu", NUMBER, FIELD(udp_mtu), 576, 65535, true},
-	{"udp.gso", SWITCH, FIELD(udp_gso), 0, 1, false},
-	{"udp.port", NUMBER, FIELD(udp_port), 0, 65535, false},
-	{"shmem.ring", POWER_BYTES, FIELD(shmem_ring), 16 * KIB, 16 * MIB, false},
-	{"shmem.mtu", BYTES, FIELD(shmem_mtu), 1024, 65536, false},
-	{"shmem.large", LARGE, FIELD(shmem_large), 0, 0, false},
-	{"shmem.dir", PATH, FIELD(shmem_dir), 0, 0, false},
-	{"channel.window", POWER, FIELD(window), 8, 4096, false},
-	{"channel.credit", NUMBER, FIELD(credit), 1, 4096, false},
-	{"channel.crc", SWITCH, FIELD(crc), 0, 1, false},
-	{"channel.send_buffers", NUMBER, FIELD(send_buffers), 64, 65536, false},
-	{"channel.pull_bytes", BYTES, FIELD(pull_bytes), 64 * KIB, 1024 * MIB, false},
-	{"channel.peer_timeout", NUMBER, FIELD(peer_timeout_ms), 0, UINT32_MAX, false},
-	{"wait.spin", NUMBER, FIELD(spin_us), 0, 1000000, false},
+	{"devices", DEVICES, FIELD(devices), 0, 0, false, NULL},
+	{"fault", TEXT, FIELD(fault), 0, 0, false, NULL},
+	{"trace", TEXT, FIELD(trace), 0, 0, false, NULL},
+	{"udp.rails", RAILS, FIELD(udp_rails), 0, 0, false, NULL},
+	{"udp.mtu", NUMBER, FIELD(udp_mtu), 576, 65535, true, NULL},
+	{"udp.gso", SWITCH, FIELD(udp_gso), 0, 1, false, NULL},
+	{"udp.port", NUMBER, FIELD(udp_port), 0, 65535, false, NULL},
+	{"ethernet.socket", PATH, FIELD(ethernet_socket), 0, 0, false, NULL},
+	{"ethernet.attach", CHOICE, FIELD(ethernet_attach), 0, 0, false, attach_names},
+	{"ethernet.rails", RAILS, FIELD(ethernet_rails), 0, 0, false, NULL},
+	{"shmem.ring", POWER_BYTES, FIELD(shmem_ring), 16 * KIB, 16 * MIB, false, NULL},
+	{"shmem.mtu", BYTES, FIELD(shmem_mtu), 1024, 65536, false, NULL},
+	{"shmem.large", CHOICE, FIELD(shmem_large), 0, 0, false, large_names},
+	{"shmem.dir", PATH, FIELD(shmem_dir), 0, 0, false, NULL},
+	{"channel.window", POWER, FIELD(window), 8, 4096, false, NULL},
+	{"channel.credit", NUMBER, FIELD(credit), 1, 4096, false, NULL},
+	{"channel.crc", SWITCH, FIELD(crc), 0, 1, false, NULL},
+	{"channel.send_buffers", NUMBER, FIELD(send_buffers), 64, 65536, false, NULL},
+	{"channel.pull_bytes", BYTES, FIELD(pull_bytes), 64 * KIB, 1024 * MIB, false, NULL},
+	{"channel.peer_timeout", NUMBER, FIELD(peer_timeout_ms), 0, UINT32_MAX, false, NULL},
+	{"wait.spin", NUMBER, FIELD(spin_us), 0, 1000000, false, NULL},
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
@@ -67,8 +78,9 @@ struct parse {
 void conf_defaults(struct conf *conf)
 {
 	*conf = (struct conf){
-		.devices = {"self", "shmem", "udp"},
-		.n_devices = 3,
+		.devices = {"self", "shmem", "ethernet", "udp"},
+		.n_devices = 4,
+		.ethernet_socket = "/run/pm-ethernet/socket",
 		.udp_gso = true,
 		.shmem_ring = 64 * KIB,
 		.shmem_mtu = 16384,
@@ -196,19 +208,25 @@ static int set_text(struct parse *p)
 	return 0;
 }
 
-static int set_large(struct parse *p)
+static int set_choice(struct parse *p)
 {
-	static const char *const names[] = {
-		[CONF_LARGE_AUTO] = "auto", [CONF_LARGE_RING] = "ring", [CONF_LARGE_CMA] = "cma"};
+	const char *const *names = p->key->names;
+	char wanted[64] = "";
+	size_t used = 0;
 	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; names[i]; i++) {
 		if (strcmp(p->value, names[i]) == 0) {
-			p->conf.shmem_large = (enum conf_large)i;
+			memcpy((char *)&p->conf + p->key->offset, &i, sizeof(i));
 			return 0;
 		}
+		used += snprintf(wanted + used, sizeof(wanted) - used, "%s%s",
+				 !i             ? ""
+				 : names[i + 1] ? ", "
+						: " or ",
+				 names[i]);
 	}
-	return refuse_value(p, "auto, ring or cma");
+	return refuse_value(p, wanted);
 }
 
 /*
@@ -248,6 +266,7 @@ static int set_devices(struct parse *p)
 	if (n < 1)
 		return refuse_value(
 			p, "1 to 8 different device names with + between, as self+shmem+udp");
+	p->conf.has_devices = true;
 	memcpy(p->conf.devices, rows, sizeof(rows));
 	p->conf.n_devices = (unsigned int)n;
 	return 0;
@@ -257,13 +276,18 @@ static int set_rails(struct parse *p)
 {
 	char rows[CONF_RAILS_MAX][48] = {{0}};
 	int n = split(p->value, rows[0], sizeof(rows[0]), CONF_RAILS_MAX);
+	bool is_udp = p->key->offset == offsetof(struct conf, udp_rails);
 
 	if (n < 0)
-		return refuse_value(p,
-				    "at most 8 different interfaces or subnets with + between, as "
-				    "eth1+10.0.2.0/24");
-	memcpy(p->conf.udp_rails, rows, sizeof(rows));
-	p->conf.n_udp_rails = (unsigned int)n;
+		return refuse_value(p, is_udp ? "at most 8 different interfaces or subnets with + "
+						"between, as eth1+10.0.2.0/24"
+					      : "at most 8 different interfaces with + between, "
+						"as eth1+eth2");
+	memcpy((char *)&p->conf + p->key->offset, rows, sizeof(rows));
+	if (is_udp)
+		p->conf.n_udp_rails = (unsigned int)n;
+	else
+		p->conf.n_ethernet_rails = (unsigned int)n;
 	return 0;
 }
 
@@ -280,8 +304,8 @@ static int set_value(struct parse *p)
 	case TEXT:
 	case PATH:
 		return set_text(p);
-	case LARGE:
-		return set_large(p);
+	case CHOICE:
+		return set_choice(p);
 	case DEVICES:
 		return set_devices(p);
 	case RAILS:

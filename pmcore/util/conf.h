@@ -16,10 +16,14 @@
 /* How shmem moves large data. */
 enum conf_large { CONF_LARGE_AUTO, CONF_LARGE_RING, CONF_LARGE_CMA };
 
+/* How ethernet is attached to the network cards. */
+enum conf_attach { CONF_ATTACH_AUTO, CONF_ATTACH_DIRECT, CONF_ATTACH_PORT };
+
 struct conf {
-	/* devices=self+shmem+udp: names in order of preference; "+" separated */
+	/* devices=self+shmem+ethernet+udp: names in order of preference; "+" separated */
 	char devices[8][CONF_NAME_MAX];
 	unsigned int n_devices;
+	bool has_devices; /* the list was given, it is not the default */
 	/* fault=SEED:drop=1%:dup=1%...: script of the fault interposer, "" = none (see device/fault.c) */
 	char fault[128];
 	/* trace=PATH: record packets of the network device to a file, "" = none */
@@ -31,6 +35,13 @@ struct conf {
 	uint32_t udp_mtu;  /* udp.mtu: IP MTU to assume in bytes, 0 = the interface's; 576..65535 */
 	bool udp_gso;      /* udp.gso=1|0: segmentation offload when the kernel has it */
 	uint32_t udp_port; /* udp.port: first port to try, 0 = any */
+
+	char ethernet_socket[108];        /* ethernet.socket: of pm-ethernetd, default
+				      /run/pm-ethernet/socket */
+	enum conf_attach ethernet_attach; /* ethernet.attach=auto|direct|port */
+	/* ethernet.rails=eth1+eth2: interfaces of pm-ethernetd; "" = all of them */
+	char ethernet_rails[CONF_RAILS_MAX][48];
+	unsigned int n_ethernet_rails;
 
 	uint32_t shmem_ring; /* shmem.ring: bytes of a pair's message ring, power of two, 16 KiB..16 MiB */
 	uint32_t shmem_mtu;          /* shmem.mtu: largest datagram in bytes, 1024..65536 */

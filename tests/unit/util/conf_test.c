@@ -31,10 +31,15 @@ static bool is_refused(const char *text, const char *first, const char *second)
 TAP_TEST(conf_defaults__documented_values)
 {
 	conf_defaults(&conf);
-	is_int(conf.n_devices, 3);
+	is_int(conf.n_devices, 4);
 	is_str(conf.devices[0], "self");
 	is_str(conf.devices[1], "shmem");
-	is_str(conf.devices[2], "udp");
+	is_str(conf.devices[2], "ethernet");
+	is_str(conf.devices[3], "udp");
+	is_int(conf.has_devices, false);
+	is_str(conf.ethernet_socket, "/run/pm-ethernet/socket");
+	is_int(conf.ethernet_attach, CONF_ATTACH_AUTO);
+	is_int(conf.n_ethernet_rails, 0);
 	is_int(conf.window, 512);
 	is_int(conf.credit, 32);
 	is_int(conf.send_buffers, 2048);
@@ -191,4 +196,22 @@ TAP_TEST(conf_parse__no_room_for_the_sentence)
 	is_int(conf_parse(&conf, "x=1", small, sizeof(small)), -EINVAL);
 	is_int(strlen(small), 3);
 	is_int(conf_parse(&conf, "x=1", NULL, 0), -EINVAL);
+}
+
+TAP_TEST(conf_parse__ethernet)
+{
+	is_int(parse("ethernet.socket=/run/x,ethernet.attach=port,ethernet.rails=eth2+eth0"), 0);
+	is_str(conf.ethernet_socket, "/run/x");
+	is_int(conf.ethernet_attach, CONF_ATTACH_PORT);
+	is_int(conf.n_ethernet_rails, 2);
+	is_str(conf.ethernet_rails[0], "eth2");
+	is_str(conf.ethernet_rails[1], "eth0");
+	is_int(conf.n_udp_rails, 0);
+	is_int(parse("ethernet.attach=direct"), 0);
+	is_int(conf.ethernet_attach, CONF_ATTACH_DIRECT);
+	is_refused("ethernet.attach=both", "both", "auto, direct or port");
+	is_refused("ethernet.socket=run/x", "run/x", "absolute");
+	is_refused("ethernet.rails=a++b", "a++b", "eth1+eth2");
+	is_int(parse("devices=udp"), 0);
+	is_int(conf.has_devices, true);
 }

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tx - the transmit pool and the transmit rings. A post writes descriptors; a kick shows them to the kernel
+ * and, unless a driver fetches them by itself, makes one system call. In copy mode the kernel takes
+ * descriptors only inside that call, so what it refused waits in the ring and can be taken back.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "pm-ethernet/device.h"
+#include "pmcore/util/clock.h"
+
+/* A full socket is tried again that soon; a failed try costs about 0.5 us. */
+#define RETRY_NS 8000
+/* Completions are looked for when so many posts are open, when so few packets are free, and once in so many
+ * idle kicks: each look reads a cache line that the kernel writes. */
+#define REAP_OPEN 32u
+#define REAP_FREE 32u
+#define REAP_IDLE 64u
+/* An address outside of any packet memory: the kernel drops such a descriptor. */
+#define NOWHERE (UINT64_MAX >> 16)
+
+int eth_tx_init(struct eth_dev *d, uint32_t n_packets)
+{
+	d->packets = calloc(n_packets, sizeof(*d->packets));
+	if (!d->packets)
+		return -ENOMEM;
+	for (uint32_t i = n_packets; i-- > 0;) {
+		struct pm_packet *p = &d->packets[i].pub;
+
+		p->data = d->tx_area + (size_t)i * d->packet_bytes + ETH_HEAD;
+		p->room = d->payload;
+		p->next = d->free_packets;
+		d->free_packets = p;
+	}
+	d->n_free = n_packets;
+	return 0;
+}
+
+void eth_tx_fini(struct eth_dev *d)
+{
+	free(d->packets);
+}
+
+struct pm_packet *eth_tx_alloc(struct pm_dev *dev)
+{
+	struct eth_dev *d = eth_of(dev);
+	struct pm_packet *p;
+
+	if (d->n_free < REAP_FREE)
+		eth_completion_reap_all(d);
+	p = d->free_packets;
+	if (!p)
+		return NULL;
+	d->free_packets = p->next;
+	d->n_free--;
+	p->next = NULL;
+	p->len = 0;
+	p->ext = NULL;
+	p->ext_len = 0;
+	return p;
+}
+
+static void put_back(struct eth_dev *d, struct eth_packet *packet)
+{
+	packet->is_freed = false;
+	packet->pub.next = d->free_packets;
+	d->free_packets = &packet->pub;
+	d->n_free++;
+}
+
+void eth_tx_free(struct pm_dev *dev, struct pm_packet *p)
+{
+	struct eth_packet *packet = (struct eth_packet *)p;
+
+	assert(!packet->is_freed);
+	if (p->busy)
+		packet->is_freed = true;
+	else
+		put_back(eth_of(dev), packet);
+}
+
+void eth_tx_done(struct eth_dev *d, struct eth_socket *s, struct eth_packet *packet)
+{
+	s->outstanding--;
+	if (!--packet->pub.busy && packet->is_freed)
+		put_back(d, packet);
+}
+
+/* ---- posting ---- */
+
+/* Appends the descriptors of a frame of @len bytes at @address; a chunk each. */
+static void describe(struct eth_dev *d, struct eth_ring *tx, uint64_t address, uint32_t len)
+{
+	uint32_t chunk = d->granted.chunk_bytes;
+
+	while (len > chunk) {
+		*eth_ring_desc(tx, tx->ours++) = (struct xdp_desc){address, chunk, XDP_PKT_CONTD};
+		address += chunk;
+		len -= chunk;
+	}
+	*eth_ring_desc(tx, tx->ours++) = (struct xdp_desc){address, len, 0};
+}
+
+static bool has_room(struct eth_dev *d, struct eth_socket *s, uint32_t rail, uint32_t n)
+{
+	if (s->fd < 0 || s->is_blocked || eth_is_broken(d))
+		return false;
+	if (eth_ring_room(&s->rings.tx, n) >= n)
+		return true;
+	d->env.rails[rail].full++;
+	return false;
+}
+
+int eth_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, struct pm_packet *p)
+{
+	struct eth_dev *d = eth_of(dev);
+	const struct eth_peer *peer = (const struct eth_peer *)dev_peer;
+	struct eth_packet *packet = (struct eth_packet *)p;
+	uint32_t i = eth_socket_of(d, r);
+	struct eth_socket *s = &d->sockets[i];
+	uint32_t len = ETH_HEAD + p->len + (p->ext ? p->ext_len : 0);
+	uint32_t last = (len - 1) / d->granted.chunk_bytes;
+
+	/* its head lies in the packet, and may still be read */
+	if (__builtin_expect(p->busy, 0)) {
+		eth_completion_reap_all(d);
+		if (p->busy)
+			return -EAGAIN;
+	}
+	if (!has_room(d, s, r, last + 1))
+		return -EAGAIN;
+	memcpy(p->data - ETH_HEAD, &peer->heads[r], ETH_HEAD);
+	if (p->ext)
+		memcpy(p->data + p->len, p->ext, p->ext_len);
+	describe(d, &s->rings.tx, d->tx_base + (uint64_t)(packet - d->packets) * d->packet_bytes,
+		 len);
+	packet->last = (uint8_t)last;
+	p->busy++;
+	s->outstanding++;
+	d->tx_waiting |= 1u << i;
+	return 0;
+}
+
+/* ---- sending ---- */
+
+static void block(struct eth_dev *d, struct eth_socket *s, uint32_t i)
+{
+	if (!s->is_blocked)
+		d->env.rails[i].full++;
+	s->is_blocked = true;
+	s->retry_at = clock_monotonic_ns() + RETRY_NS;
+}
+
+/*
+ * One call: 0 when the kernel took all, 1 when it is to be called again at once, -EAGAIN when it takes no
+ * more now.
+ */
+static int call(struct eth_dev *d, struct eth_socket *s, uint32_t i)
+{
+	struct eth_ring *tx = &s->rings.tx;
+	uint32_t before = tx->theirs, open = s->outstanding;
+
+	s->calls++;
+	if (sendto(s->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0) {
+		s->is_down = false;
+		return 0;
+	}
+	switch (errno) {
+	case EINTR:
+		return 1;
+	case EAGAIN:
+		/* it takes a number of frames per call, then says this as well */
+		tx->theirs = atomic_load_explicit(tx->consumer, memory_order_acquire);
+		if (tx->theirs != before)
+			return 1;
+		/* or the completion ring is full */
+		eth_completion_reap(d, i);
+		return s->outstanding != open ? 1 : -EAGAIN;
+	case ENXIO:
+	case ENETDOWN:
+		s->is_down = true;
+		return -EAGAIN;
+	default:
+		/* EBUSY, ENOBUFS: a queue or memory is full; what the kernel dropped is the channel's to
+		 * repair */
+		return -EAGAIN;
+	}
+}
+
+bool eth_tx_flush(struct eth_dev *d, uint32_t i)
+{
+	struct eth_socket *s = &d->sockets[i];
+	struct eth_ring *tx = &s->rings.tx;
+	int rc = 0;
+
+	if (s->fd < 0 || eth_is_broken(d))
+		return false;
+	if (s->shown != tx->ours) {
+		s->shown = tx->ours;
+		eth_ring_submit(tx);
+	}
+	if (!s->is_zero_copy) {
+		tx->theirs = atomic_load_explicit(tx->consumer, memory_order_acquire);
+		do
+			rc = call(d, s, i);
+		while (rc > 0);
+	} else if (eth_ring_wants_wakeup(tx)) {
+		do
+			rc = call(d, s, i);
+		while (rc > 0);
+	}
+	if (rc < 0) {
+		block(d, s, i);
+		return false;
+	}
+	s->is_blocked = false;
+	d->tx_waiting &= ~(1u << i);
+	return true;
+}
+
+/* Nothing new to send: what can be done about the old. */
+static void look_after(struct eth_dev *d)
+{
+	if (++d->idle % REAP_IDLE == 0)
+		eth_completion_reap_all(d);
+}
+
+void eth_tx_kick(struct pm_dev *dev)
+{
+	struct eth_dev *d = eth_of(dev);
+	uint32_t waiting = d->tx_waiting;
+
+	if (!waiting) {
+		look_after(d);
+		return;
+	}
+	for (; waiting; waiting &= waiting - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(waiting);
+		struct eth_socket *s = &d->sockets[i];
+
+		if (s->is_blocked && clock_monotonic_ns() < s->retry_at)
+			continue;
+		if (s->outstanding >= REAP_OPEN)
+			eth_completion_reap(d, i);
+		eth_tx_flush(d, i);
+	}
+}
+
+/* ---- taking back ---- */
+
+/* Packets of the pool by address, as written by describe. */
+static struct eth_packet *packet_at(struct eth_dev *d, uint64_t address)
+{
+	uint64_t offset = address - d->tx_base;
+
+	return address >= d->tx_base && offset < d->tx_area_bytes
+		       ? &d->packets[offset / d->packet_bytes]
+		       : NULL;
+}
+
+void eth_tx_withdraw(struct eth_dev *d, uint32_t i)
+{
+	struct eth_socket *s = &d->sockets[i];
+	struct eth_ring *tx = &s->rings.tx;
+	uint32_t at;
+
+	/* a driver may be reading the ring at this moment */
+	if (s->fd < 0 || s->is_zero_copy)
+		return;
+	tx->theirs = atomic_load_explicit(tx->consumer, memory_order_acquire);
+	for (at = tx->theirs; at != tx->ours; at++) {
+		struct xdp_desc *desc = eth_ring_desc(tx, at);
+		struct eth_packet *packet = packet_at(d, desc->addr);
+
+		if (packet && !(desc->options & XDP_PKT_CONTD)) {
+			s->lost++;
+			eth_tx_done(d, s, packet);
+		}
+		/* what was shown can't be unsaid: the kernel will find nothing sendable there */
+		*desc = (struct xdp_desc){.addr = NOWHERE};
+	}
+	tx->ours = s->shown;
+	s->is_blocked = false;
+	d->tx_waiting &= ~(1u << i);
+}
+
+void eth_tx_forget(struct eth_dev *d)
+{
+	for (uint32_t n = 0; n < d->dev.tx_buffers; n++) {
+		struct eth_packet *packet = &d->packets[n];
+
+		packet->pub.busy = 0;
+		if (packet->is_freed)
+			put_back(d, packet);
+	}
+	for (uint32_t i = 0; i < ETH_RAILS; i++)
+		d->sockets[i].outstanding = 0;
+	d->tx_waiting = 0;
+}
