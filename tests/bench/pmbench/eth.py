@@ -72,7 +72,7 @@ def one_core_latency(cluster: Lab, extra: list[str], env: dict[str, str] | None 
 def mpi_rate(size: int) -> Measure:
     """Messages per second, one way, windows of 64."""
     def measure(cluster: Lab, extra: list[str], env: dict[str, str] | None = None) -> float:
-        words = [program("bench/mpi_stream"), str(size), "64", "1000", "5"]
+        words = [program("bench/mpi_stream"), str(size), "64", "300", "5"]
         return run_json(cluster.mpirun(2, [*extra, *pinned(words)], env))["mb_per_s"] * 1e6 / size
     return measure
 

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	}
 	qsort(rates, (size_t)repeats, sizeof(*rates), by_value);
 	if (rank == 0)
-		printf("{\"bytes\": %d, \"mb_per_s\": %.2f}\n", bytes, rates[repeats / 2]);
+		printf("{\"bytes\": %d, \"mb_per_s\": %.4f}\n", bytes, rates[repeats / 2]);
 	free(requests);
 	free(rates);
 	free(buf);
