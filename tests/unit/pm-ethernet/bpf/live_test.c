@@ -71,8 +71,11 @@ static int open_packet(uint32_t interface, uint16_t type)
 {
 	struct sockaddr_ll at = {
 		.sll_family = AF_PACKET, .sll_protocol = type, .sll_ifindex = interface};
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, type);
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, type), on = 1;
 
+	/* The queue of an interface that has just come up drops in silence until the kernel's
+	 * link watch has seen it. */
+	is_int(setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof(on)), 0);
 	is_int(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	return fd;
 }
