@@ -15,8 +15,9 @@
 
 #include "pm-ethernet/query.h"
 
-#define FRAMES_PER_INPUT 64 /* the loop has other work as well */
-#define FRAME_ROOM 256      /* a longer control frame is read as far as it matters */
+#define FRAMES_PER_INPUT 64     /* the loop has other work as well */
+#define FRAME_ROOM 256          /* a longer control frame is read as far as it matters */
+#define RECEIVE_BYTES (4 << 20) /* thousands of hosts answer one question at once */
 #define MAC_FORMAT "%02x:%02x:%02x:%02x:%02x:%02x"
 #define MAC_ARGS(m) (m)[0], (m)[1], (m)[2], (m)[3], (m)[4], (m)[5]
 
@@ -40,12 +41,14 @@ static int open_socket(uint32_t ifindex, uint16_t type)
 {
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET, .sll_protocol = type, .sll_ifindex = (int)ifindex};
-	int fd, r;
+	int room = RECEIVE_BYTES, fd, r;
 
 	fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	r = filter_control(fd);
+	if (r == 0 && setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
+		r = -errno;
 	if (r == 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)))
 		r = -errno;
 	if (r < 0) {
@@ -350,10 +353,12 @@ static void follow_rail(struct ethd *d, uint32_t rail, uint64_t now_ns)
 		if (r < 0)
 			ethd_say("%s: can't listen for other hosts: %s", own->name, strerror(-r));
 	}
-	if (probe->is_up == own->is_up)
+	if (probe->is_up == own->is_up && probe->mtu == own->mtu)
 		return;
 	probe->is_up = own->is_up;
+	probe->mtu = own->mtu;
 	if (probe->is_up) {
+		/* Others learn of a new MTU when we ask them: they ask back. */
 		probe->n_fast = ETHD_ASK_FAST_COUNT;
 		probe->ask_ns = now_ns;
 	} else {

@@ -25,6 +25,7 @@ struct ethd_probe {
 	int fd;           /* AF_PACKET, -1 = none */
 	uint32_t ifindex; /* it is bound to */
 	bool is_up;       /* as we last saw the rail */
+	uint32_t mtu;     /* the same */
 	uint32_t n_fast;  /* fast queries still to come */
 	uint64_t ask_ns;  /* next query to all */
 	uint64_t back_ns; /* no question to a stranger before */

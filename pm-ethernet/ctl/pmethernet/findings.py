@@ -87,19 +87,28 @@ def _ears(peers):
             yield peer, ear
 
 
-def _mismatches(rails, peers):
+def _groups(peers, key):
+    """Living ears by key(ear), None left out: the key and the hosts with their NICs."""
+    groups = {}
     for peer, ear in _ears(peers):
-        if ear["is_alive"] and ear["mtu"] != ear["own_mtu"]:
-            yield Finding(TROUBLE, ear["nic"],
-                          f"MTU {ear['own_mtu']} here, but {ear['mtu']} on {ear['their_nic']} of "
-                          f"{_host(peer)}",
-                          f"set both equal: ip link set {ear['nic']} mtu {ear['mtu']}, or mtu "
-                          f"{ear['own_mtu']} there; no program uses this rail between them now")
-        if ear.get("rival"):
-            yield Finding(TROUBLE, ear["nic"],
-                          f"two machines say they are host {peer['host']}: {ear['mac']} "
-                          f"({peer['name']}) and {ear['rival']}",
-                          "give one of them another id (pm-ethernetd --host-id)")
+        if ear["is_alive"] and (of := key(ear)) is not None:
+            groups.setdefault(of, []).append(f"{ear['their_nic']} of {_host(peer)}")
+    return sorted(groups.items())
+
+
+def _other_mtu(ear):
+    return (ear["nic"], ear["own_mtu"], ear["mtu"]) if ear["mtu"] != ear["own_mtu"] else None
+
+
+def _other_rail(ear):
+    return (ear["nic"], ear["rail"], ear["their_rail"]) if ear["rail"] != ear["their_rail"] else None
+
+
+def _mismatches(rails, peers):
+    for (nic, here, there), who in _groups(peers, _other_mtu):
+        yield Finding(TROUBLE, nic, f"MTU {here} here, but {there} on {_some(who)}",
+                      f"set all equal: ip link set {nic} mtu {there}, or mtu {here} there; no "
+                      "program uses this rail between them now")
     mtus = {rail["mtu"] for rail in rails if rail["state"] != "gone"}
     if len(mtus) > 1:
         small = min(mtus)
@@ -108,13 +117,19 @@ def _mismatches(rails, peers):
                       "a trunk sends packets that fit its smallest rail; set them equal")
 
 
-def _crossed(peers):
+def _rivals(peers):
     for peer, ear in _ears(peers):
-        if ear["is_alive"] and ear["their_rail"] != ear["rail"]:
-            yield Finding(NOTE, ear["nic"],
-                          f"rail {ear['rail']} here is rail {ear['their_rail']} "
-                          f"({ear['their_nic']}) of {_host(peer)}",
-                          "nothing: crossed cables work; the same order everywhere reads easier")
+        if ear.get("rival"):
+            yield Finding(TROUBLE, ear["nic"],
+                          f"two machines say they are host {peer['host']}: {ear['mac']} "
+                          f"({peer['name']}) and {ear['rival']}",
+                          "give one of them another id (pm-ethernetd --host-id)")
+
+
+def _crossed(peers):
+    for (nic, here, there), who in _groups(peers, _other_rail):
+        yield Finding(NOTE, nic, f"rail {here} here is rail {there} elsewhere: {_some(who)}",
+                      "nothing: crossed cables work; the same order everywhere reads easier")
 
 
 def _speeds(rails):
@@ -151,7 +166,7 @@ def offloads(nic, settings, mode):
 def judge(status, rails, peers, settings):
     """All findings, trouble first. settings: by NIC, None where they could not be read."""
     found = [*_duplicate(status), *_links(rails), *_silence(rails, peers, status["ethertype"]),
-             *_mismatches(rails, peers), *_crossed(peers), *_speeds(rails)]
+             *_mismatches(rails, peers), *_rivals(peers), *_crossed(peers), *_speeds(rails)]
     for rail in rails:
         if settings.get(rail["nic"]):
             found += offloads(rail["nic"], settings[rail["nic"]], rail["mode"])

@@ -11,7 +11,8 @@ def _print(title, columns, rows, empty):
     if not rows:
         console.print(Text(f"{title}: {empty}"))
         return
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold",
+                  show_header=any(columns))
     for column in columns:
         name, _, side = column.partition(">")
         table.add_column(name, justify="right" if side else "left", overflow="fold")
