@@ -1,0 +1,451 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""pm-ethernetd in a network namespace of its own: attachments by unprivileged processes, what is
+refused and how, deaths of processes and of the daemon, what it leaves behind, IP beside it. TAP. Needs
+root.
+"""
+import array
+import contextlib
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+BUILD = os.environ.get("PM_BUILD", f"{ROOT}/build")
+DAEMON = f"{BUILD}/bin/pm-ethernetd"
+NOBODY = 65534
+CLONE_NEWNS, CLONE_NEWNET, MS_REC_PRIVATE = 0x20000, 0x40000000, 0x44000
+ATTACH, SUSPEND, RESUME, REPORT = 1, 2, 3, 4
+AUTO, DIRECT, PORT = 0, 1, 2
+MAGIC, VERSION = 0x48544550, 1
+GRANTED = "=IIi256sIHHBBBBIIQIIIIIIIII"
+WITHIN_S = 1.0                  # what a dead process held is taken back
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Tap:
+    count = 0
+    failed = 0
+
+    def ok(self, is_ok, name, detail=""):
+        self.count += 1
+        if not is_ok:
+            self.failed += 1
+            print(f"#   {name}: {detail}".replace("\n", "\n#   "), file=sys.stderr)
+        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
+
+    def equal(self, got, want, name):
+        self.ok(got == want, name, f"got {got!r}, want {want!r}")
+
+
+tap = Tap()
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def unshare(flags):
+    if LIBC.unshare(flags):
+        raise OSError(ctypes.get_errno(), "unshare")
+
+
+def enter_namespace():
+    """This process goes into namespaces that end with it; mounts do not leak out of them."""
+    unshare(CLONE_NEWNET | CLONE_NEWNS)
+    if LIBC.mount(None, b"/", None, MS_REC_PRIVATE, None):
+        raise OSError(ctypes.get_errno(), "mount")
+
+
+def make_network():
+    """Two NICs whose other ends are in the namespace of a child; the child."""
+    ready, go = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        unshare(CLONE_NEWNET)
+        os.write(ready[1], b"x")
+        os.read(go[0], 1)
+        for n in (1, 2):
+            ip("addr", "add", f"10.9.{n}.2/24", "dev", f"eth{n}")
+            ip("link", "set", f"eth{n}", "up")
+        echo = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        echo.bind(("10.9.1.2", 7))
+        os.write(ready[1], b"y")
+        while True:
+            data, who = echo.recvfrom(2048)
+            echo.sendto(data, who)
+    os.read(ready[0], 1)
+    for n in (1, 2):
+        ip("link", "add", f"eth{n}", "type", "veth", "peer", "name", f"eth{n}", "netns", str(pid))
+        ip("addr", "add", f"10.9.{n}.1/24", "dev", f"eth{n}")
+        ip("link", "set", f"eth{n}", "up")
+    os.write(go[1], b"x")
+    os.read(ready[0], 1)
+    return pid
+
+
+def request(op=ATTACH, wish=AUTO, key=5, local=1, packets=256, want=0, rails=(), topic=0,
+            magic=MAGIC, version=VERSION):
+    names = b"".join(r.encode().ljust(16, b"\0") for r in rails).ljust(128, b"\0")
+    return struct.pack("=IIIIQIIIHH128sII", magic, version, op, wish, key, local, packets, packets,
+                       want, len(rails), names, topic, 0)
+
+
+class Client:
+    """A connection; `answer` holds fields of struct eth_granted and the descriptors."""
+
+    def __init__(self, run):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(5)
+        self.socket.connect(f"{run}/socket")
+
+    def ask(self, data):
+        self.socket.send(data)
+        message, control, _, _ = self.socket.recvmsg(8192, 1024)
+        fds = []
+        for _, _, part in control:
+            numbers = array.array("i")
+            numbers.frombytes(part)
+            fds += list(numbers)
+        (_, _, error, why, host, context, _, attachment, _, _, n_rails, slot,
+         n_slots) = struct.unpack_from(GRANTED, message)[:13]
+        return {"error": error, "why": why.split(b"\0")[0].decode(), "host": host,
+                "context": context, "attachment": attachment, "n_rails": n_rails, "slot": slot,
+                "n_slots": n_slots, "fds": fds}
+
+    def attach(self, **wishes):
+        return self.ask(request(**wishes))
+
+    def report(self, topic):
+        self.socket.send(request(op=REPORT, topic=topic))
+        text = b""
+        while True:
+            piece = self.socket.recv(8192)
+            _, _, error, more, length = struct.unpack_from("=IIiII", piece)
+            text += piece[20:20 + length]
+            if error or not more:
+                return json.loads(text)
+
+    def close(self, answer=None):
+        for fd in (answer or {"fds": []})["fds"]:
+            os.close(fd)
+        self.socket.close()
+
+
+class Daemon:
+    def __init__(self, run, *more):
+        self.process = subprocess.Popen([DAEMON, "--nics", "eth1,eth2", "--run", run, *more],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.ready = self.process.stdout.readline().strip()
+
+    def end(self, how):
+        self.process.send_signal(how)
+        said = self.process.communicate(timeout=20)[1]
+        return self.process.returncode, said
+
+
+def fail(*arguments):
+    done = subprocess.run([DAEMON, *arguments], capture_output=True, text=True, timeout=20, check=False)
+    return done.returncode, done.stderr.strip().removeprefix("pm-ethernetd: ")
+
+
+def holder(run, **wishes):
+    """A process of nobody that attaches and stays: its pid and what it was told."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        client = Client(run)
+        os.write(writer, json.dumps(client.attach(**wishes)).encode())
+        while True:
+            signal.pause()
+    os.close(writer)
+    told = json.loads(os.read(reader, 4096))
+    os.close(reader)
+    return pid, told
+
+
+def kill(pid):
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def contexts(run):
+    with open(f"{run}/state", encoding="ascii") as f:
+        return sorted(c["context"] for c in json.load(f)["contexts"])
+
+
+def wait_for(condition):
+    """Seconds until it holds, None if it never did."""
+    start = time.monotonic()
+    while time.monotonic() - start < 5 * WITHIN_S:
+        if condition():
+            return time.monotonic() - start
+        select.select([], [], [], 0.002)
+    return None
+
+
+def is_soon(seconds):
+    return seconds is not None and seconds <= WITHIN_S
+
+
+def echo():
+    """An IP packet to the other side of the NIC and back."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(1)
+        for _ in range(3):
+            s.sendto(b"still there?", ("10.9.1.2", 7))
+            with contextlib.suppress(TimeoutError):
+                return s.recv(100) == b"still there?"
+    return False
+
+
+def mounts():
+    with open("/proc/mounts", encoding="ascii") as f:
+        return f.read()
+
+
+def links():
+    return subprocess.run(["ip", "-d", "link"], capture_output=True, text=True, check=True).stdout
+
+
+def test_attach(run):
+    a, told = holder(run, wish=DIRECT, local=2)
+    tap.ok(told["error"] == 0 and told["attachment"] == DIRECT and len(told["fds"]) == 5,
+           "direct: memory, share, board and a socket per rail for a process of nobody", told)
+    b, second = holder(run, wish=DIRECT, local=2)
+    tap.ok(second["error"] == 0 and (told["slot"], second["slot"]) == (0, 1)
+           and second["n_slots"] == 2, "direct: the second process of the job has the next slot", second)
+    c, other = holder(run, key=6)
+    tap.ok(other["attachment"] == PORT and len(other["fds"]) == 3,
+           "auto: another job gets a port", other)
+    d, third = holder(run, local=2)
+    tap.equal(third["attachment"], PORT, "auto: a process too many of the job gets a port")
+    client = Client(run)
+    status = client.report(1)
+    client.close()
+    tap.equal(len(status["contexts"]), 4, "report: the contexts are in it")
+    tap.ok(echo(), "IP passes the NIC beside them")
+    for pid in (a, b, c, d):
+        start = contexts(run)
+        kill(pid)
+        seconds = wait_for(lambda n=len(start): len(contexts(run)) < n)
+        tap.ok(is_soon(seconds), "a killed process's context is taken back within a second", seconds)
+    e, again = holder(run, wish=DIRECT, key=9)
+    tap.equal((again["error"], again["why"]), (0, ""),
+              "direct: the next job gets the queues as soon as they are free")
+    kill(e)
+    wait_for(lambda: not contexts(run))
+
+
+def test_suspend(run):
+    client = Client(run)
+    first = client.attach(wish=DIRECT)
+    for fd in first["fds"]:
+        os.close(fd)
+    tap.equal(client.ask(request(op=SUSPEND))["error"], 0, "suspend: obeyed")
+    other, told = holder(run, wish=DIRECT, key=6)
+    tap.equal(told["error"], 0, "suspend: another job may have the queues meanwhile")
+    kill(other)
+    wait_for(lambda: len(contexts(run)) == 1)
+    second = client.ask(request(op=RESUME, wish=DIRECT))
+    tap.equal((second["error"], second["context"], second["attachment"], len(second["fds"])),
+              (0, first["context"], DIRECT, 5), "resume: same number, new sockets")
+    tap.equal(client.ask(request(op=RESUME, wish=DIRECT))["error"], 114, "resume: twice is refused")
+    client.close(second)
+    wait_for(lambda: not contexts(run))
+
+
+REFUSALS = (
+    ("a rail that is not there", request(rails=["eth1", "eth7"]),
+     (19, "this host has no rail eth7; its rails are: eth1 eth2")),
+    ("no request at all", b"hello?", (71, "6 bytes that are no request to pm-ethernetd "
+                                          "(176 bytes, magic 48544550)")),
+    ("another version", request(version=7),
+     (93, "request of version 7, this pm-ethernetd speaks 1; install libpm and pm-ethernetd of one "
+          "release")),
+    ("no key", request(key=0), (22, "a field of the request is out of range (op 1, wish 0, rails 0, "
+                                    "packets 256 and 256, context 0, key 0)")),
+    ("nothing to suspend", request(op=SUSPEND), (2, "no context of this process to suspend")),
+    ("nothing to resume", request(op=RESUME), (2, "no context of this process to resume")),
+    ("too large a pool", request(wish=DIRECT, local=64, packets=65536),
+     (7, "transmit pools of 64 contexts with 65536 packets each exceed 256 MiB of packet memory; ask "
+         "for fewer with channel.send_buffers")),
+)
+
+
+def test_refusals(run):
+    client = Client(run)
+    for name, data, want in REFUSALS:
+        answer = client.ask(data)
+        tap.equal((answer["error"], answer["why"]), want, f"refused: {name}")
+    first = client.attach(want=77)
+    tap.equal(first["context"], 77, "a number that is free can be had")
+    again = client.attach()
+    tap.equal((again["error"], again["why"]), (16, "this connection has a context already"),
+              "refused: a second context on one connection")
+    other = Client(run)
+    busy = other.attach(key=6, wish=DIRECT)
+    tap.equal((busy["error"], busy["why"]),
+              (11, "another job (of user 0) has the queues of the NICs; ask for a port"),
+              "refused: the queues of another job")
+    other.close()
+    client.close(first)
+    wait_for(lambda: not contexts(run))
+
+
+def test_limits(run):
+    """One user can neither take all numbers nor stop the daemon from answering others."""
+    pid = os.fork()
+    if pid == 0:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        crowd = []
+        for _ in range(300):
+            with contextlib.suppress(OSError):
+                crowd.append(Client(run))
+        for client in crowd:            # asks for much and takes nothing
+            with contextlib.suppress(OSError):
+                client.socket.setblocking(False)
+                for _ in range(200):
+                    client.socket.send(request(op=REPORT, topic=1))
+        while True:
+            signal.pause()
+    start = time.monotonic()
+    for _ in range(20):
+        client = Client(run)
+        answer = client.attach(wish=PORT)
+        client.close(answer)
+    tap.ok(answer["error"] == 0 and time.monotonic() - start < 5 * WITHIN_S,
+           "others are served beside 300 connections that take no answers", answer)
+    kill(pid)
+    wait_for(lambda: not contexts(run))
+
+
+def test_restart(daemon, run):
+    a, direct = holder(run, wish=DIRECT)
+    b, port = holder(run, wish=PORT, key=6)
+    want = sorted((direct["context"], port["context"]))
+    c, _ = holder(run, wish=PORT, key=8)
+    daemon.end(signal.SIGKILL)
+    tap.ok(echo() and links().count("eth_") >= 4, "kill -9 of the daemon: programs and IP go on")
+    kill(c)
+    daemon = Daemon(run)
+    tap.ok("ready" in daemon.ready, "started anew", daemon.ready)
+    tap.equal(contexts(run), want, "contexts whose processes live are adopted, others are not")
+    client = Client(run)
+    answer = client.attach(key=7)
+    tap.ok(answer["error"] == 0 and answer["attachment"] == PORT and answer["context"] not in want,
+           "a newcomer gets a port beside adopted contexts", answer)
+    client.close(answer)
+    for pid in (a, b):
+        n = len(contexts(run))
+        kill(pid)
+        seconds = wait_for(lambda n=n: len(contexts(run)) < n)
+        tap.ok(is_soon(seconds), "an adopted context's process dies: taken back", seconds)
+    wait_for(lambda: not contexts(run))
+    return daemon
+
+
+def test_options(daemon, run):
+    a, _ = holder(run, wish=PORT)
+    tap.equal(fail("--nics", "eth1", "--run", run),
+              (5, f"another pm-ethernetd runs with --run {run}; stop that one first"),
+              "two daemons with one run directory")
+    code, said = fail("--nics", "eth1", "--run", f"{run}-other")
+    tap.ok(code == 5 and "serves this host" in said, "two daemons on one host", said)
+    code, said = daemon.end(signal.SIGTERM)
+    tap.ok(code == 0 and "1 contexts are in use" in said and "peps" in links(),
+           "SIGTERM with a context in use leaves it running", said)
+    code, said = fail("--nics", "eth1", "--run", run)
+    tap.ok(code == 2 and "rails eth1 eth2" in said, "other NICs than running contexts have", said)
+    kill(a)
+    for want, words, arguments in (
+            (3, "no interface eth9", ("--nics", "eth9")), (3, "lo is no Ethernet", ("--nics", "lo")),
+            (2, "--nics is missing", ()), (2, "twice", ("--nics", "eth1,eth1")),
+            (2, "--mode x", ("--nics", "eth1", "--mode", "x")),
+            (2, "--host-id 0", ("--nics", "eth1", "--host-id", "0"))):
+        code, said = fail("--run", run, *arguments)
+        tap.ok(code == want and words in said, f"exit code {want}: {words}", f"{code} {said}")
+
+
+def is_up(rail):
+    return rail["state"] == "up"
+
+
+def rails(run):
+    client = Client(run)
+    try:
+        return client.report(2)["rails"]
+    finally:
+        client.close()
+
+
+def test_links(run):
+    ip("link", "set", "eth2", "down")
+    tap.ok(is_soon(wait_for(lambda: not is_up(rails(run)[1]))), "a link that goes down is seen")
+    ip("link", "set", "eth2", "up")
+    tap.ok(is_soon(wait_for(lambda: is_up(rails(run)[1]))), "and one that comes back")
+    ip("link", "delete", "eth2")
+    tap.ok(is_soon(wait_for(lambda: not is_up(rails(run)[1]))), "a NIC that vanishes is down")
+    ip("link", "add", "eth2", "type", "veth", "peer", "name", "far2")
+    ip("link", "set", "far2", "up")
+    ip("link", "set", "eth2", "up")
+    tap.ok(is_soon(wait_for(lambda: is_up(rails(run)[1]) and rails(run)[1]["is_programmed"])),
+           "a NIC of the same name is programmed and used again")
+    client = Client(run)
+    answer = client.attach(wish=DIRECT)
+    tap.equal((answer["error"], answer["why"]), (0, ""), "and its queue can be had")
+    client.close(answer)
+    wait_for(lambda: not contexts(run))
+
+
+def main():
+    if os.geteuid() or not os.access(DAEMON, os.X_OK):
+        print("1..0 # SKIP " + ("needs root" if os.geteuid() else f"no {DAEMON}: needs libbpf and clang"))
+        return 0
+    enter_namespace()
+    far = make_network()
+    # nobody must reach the socket
+    top = tempfile.mkdtemp(prefix="pm-ethernetd-")
+    os.chmod(top, 0o755)
+    run = f"{top}/run"
+    try:
+        daemon = Daemon(run)
+        tap.ok(daemon.ready.startswith("pm-ethernetd: ready, host ")
+               and daemon.ready.endswith(", rails eth1 eth2, generic mode"), "says when it is ready",
+               daemon.ready)
+        test_attach(run)
+        test_suspend(run)
+        test_refusals(run)
+        test_limits(run)
+        daemon = test_restart(daemon, run)
+        test_options(daemon, run)
+        daemon = Daemon(run)
+        test_links(run)
+        code, said = daemon.end(signal.SIGTERM)
+        left = os.listdir(run)
+        tap.ok(code == 0 and left == ["lock"] and "xdp" not in links() and "pep" not in links()
+               and run not in mounts(),
+               "SIGTERM without contexts leaves no program, port, pin or mount", f"{said} {left} {links()}")
+        tap.ok(echo(), "IP passes the NIC as before")
+    finally:
+        kill(far)
+        shutil.rmtree(top, ignore_errors=True)
+    print(f"1..{tap.count}")
+    return 1 if tap.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
