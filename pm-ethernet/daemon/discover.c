@@ -247,7 +247,8 @@ static bool is_news(const struct ethd *d, uint32_t rail, const struct eth_query 
 	if (query->src_host == d->host || !peer)
 		return true;
 	ear = &peer->ears[rail];
-	return !ear->is_alive || ear->mtu != query->mtu || peer->nonce != query->nonce;
+	return !ear->is_alive || ear->mtu != query->mtu || peer->nonce != query->nonce ||
+	       (ear->rail == query->rail && memcmp(ear->mac, query->src_mac, ETH_MAC));
 }
 
 static void take_query(struct ethd *d, uint32_t rail, const struct eth_query *query,

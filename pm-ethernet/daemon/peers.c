@@ -51,7 +51,8 @@ static int find_or_add(struct ethd_peers *peers, uint32_t id, struct ethd_peer *
 
 /*
  * A rail has one interface of a host. Where several answer (rails in one segment, two machines of one
- * id), the living one stays, unless the newcomer is the same machine and has the rail's very number.
+ * id), the living one stays, unless the newcomer is the same machine and either took the old one's place
+ * or has the rail's very number.
  */
 static bool may_replace(const struct ethd_peer *peer, uint32_t rail, const struct eth_query *answer)
 {
@@ -61,7 +62,7 @@ static bool may_replace(const struct ethd_peer *peer, uint32_t rail, const struc
 		return true;
 	if (!ear->is_alive)
 		return true;
-	return peer->nonce == answer->nonce && answer->rail == rail && ear->rail != rail;
+	return peer->nonce == answer->nonce && (answer->rail == ear->rail || answer->rail == rail);
 }
 
 int ethd_peers_heard(struct ethd_peers *peers, uint32_t rail, const struct eth_query *answer,

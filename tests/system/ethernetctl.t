@@ -206,6 +206,22 @@ def carrier(lab):
            seen(lab, "a"))
 
 
+def replaced(lab):
+    must("ip", "-n", lab.ns("c"), "link", "del", "eth1")
+    tap.ok(wait_until(lambda: found(lab, "c", "eth1", "gone")), "an interface that is gone is named",
+           lab.ctl("c", "check", "--json").stdout)
+    must("ip", "link", "add", "eth1", "netns", lab.ns("c"), "address", "02:00:00:00:03:99", "type",
+         "veth", "peer", "name", "c1", "netns", lab.ns("sw"))
+    must("ip", "-n", lab.ns("sw"), "link", "set", "c1", "master", "br1", "up")
+    must("ip", "-n", lab.ns("c"), "link", "set", "eth1", "up")
+
+    def known():
+        return "02:00:00:00:03:99" in [ear["mac"] for peer in lab.report("a", "peers")["peers"]
+                                       for ear in peer["rails"] if ear["is_alive"]]
+    tap.ok(wait_until(known, 3), "another one in its place is known to all at once",
+           lab.report("a", "peers"))
+
+
 def silence(lab):
     """Right after carrier(): the fast questions to all make silence show soon."""
     lab.stop("c")
@@ -286,7 +302,7 @@ def main():
         lab.host("d", 4, (1, 2))
         for number, name in enumerate("abc", 1):
             lab.start(name, number)
-        for part in (discovery, mtu, carrier, silence, liars, settings, duplicate):
+        for part in (discovery, mtu, replaced, carrier, silence, liars, settings, duplicate):
             part(lab)
         done = lab.stop("a")
         tap.ok(done == 0, "the daemon ends as told", f"{done} {lab.log('a')}")

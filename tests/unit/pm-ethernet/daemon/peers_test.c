@@ -87,6 +87,22 @@ TAP_TEST(ethd_peers_heard__rails_in_one_segment)
 	free(peers);
 }
 
+/* Another card in the old one's place: nobody waits for the old one to fall silent. */
+TAP_TEST(ethd_peers_heard__interface_replaced)
+{
+	struct ethd_peers *peers = calloc(1, sizeof(*peers));
+	struct eth_query other = answer(7, 9, 1);
+	struct ethd_peer *peer = NULL;
+
+	must(peers);
+	is_int(hear(peers, 0, answer(7, 9, 1), &peer), 1);
+	other.src_mac[3] = 0x77;
+	is_int(hear(peers, 0, other, &peer), 1);
+	is_mem(peer->ears[0].mac, other.src_mac, ETH_MAC);
+	ethd_peers_clear(peers);
+	free(peers);
+}
+
 TAP_TEST(ethd_peers_heard__two_machines_of_one_id)
 {
 	struct ethd_peers *peers = calloc(1, sizeof(*peers));
