@@ -18,7 +18,7 @@ enum drop_reason eth_frame_check(const void *bytes, uint32_t len, const struct e
 	memcpy(&frame, bytes, sizeof(frame));
 	if (frame.version != ETH_VERSION)
 		return DROP_VERSION;
-	if (frame.type != g->type || frame.kind != ETH_PACKET)
+	if (frame.type != g->type || (frame.kind != ETH_PACKET && frame.kind != ETH_GONE))
 		return DROP_TYPE;
 	if (le32toh(frame.dst_host) != g->host || le16toh(frame.dst_context) != g->context)
 		return DROP_DESTINATION;

@@ -33,7 +33,8 @@ struct eth_peer {
 	uint32_t node, index; /* index in eth_dev.peers */
 	uint32_t payload;     /* largest packet, bytes */
 	uint32_t rails;       /* bit r: heads[r] is valid */
-	bool is_gone;         /* reported by peer_event */
+	bool is_gone;         /* its context is no more */
+	bool is_told;         /* ... and peer_event said so */
 	struct eth_frame heads[];
 };
 
@@ -101,6 +102,7 @@ struct eth_dev {
 
 	struct eth_peer **peers;
 	uint32_t n_peers, room_peers;
+	uint32_t n_gone; /* peers that are gone and not told */
 	int epoll_fd;
 };
 
@@ -193,6 +195,8 @@ int eth_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, size_t len
 		 struct pm_dev_peer **ret_peer, uint32_t *ret_rails);
 void eth_peer_del(struct pm_dev *dev, struct pm_dev_peer *peer);
 uint32_t eth_peer_mtu(struct pm_dev *dev, struct pm_dev_peer *peer);
+/* The kernel of a host (number and context as in a frame) says that there is no such context. */
+void eth_peer_gone(struct eth_dev *d, uint32_t host, uint16_t context);
 int eth_peer_event(struct pm_dev *dev, uint32_t *ret_node);
 
 /* sleep.c */

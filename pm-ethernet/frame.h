@@ -28,6 +28,8 @@ enum eth_kind {
 	ETH_PACKET = 1, /* a packet of the channel follows */
 	ETH_QUERY = 2,  /* control, for the daemon: who is there? */
 	ETH_ANSWER = 3, /* control, for the daemon: I am */
+	ETH_GONE =
+		4, /* a packet with ETH_F_ASK came back: its context is no more, or of another job */
 };
 
 /* Head of every frame. */
@@ -44,8 +46,10 @@ struct eth_frame {
 	uint16_t dst_context;
 	uint16_t src_context;
 	uint8_t in_rail; /* the receiver's number of the rail, written by its kernel */
-	uint8_t pad;     /* 0 */
+	uint8_t flags;   /* 0 or ETH_F_ASK */
 } __attribute__((packed, aligned(2)));
+
+#define ETH_F_ASK 0x01 /* flag: to a context that is not there, send this back as ETH_GONE */
 
 #define ETH_HEAD 32
 /* What the kernel programs know of the packet: struct wire_header. */

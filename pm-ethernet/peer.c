@@ -187,6 +187,7 @@ void eth_peer_del(struct pm_dev *dev, struct pm_dev_peer *dev_peer)
 	struct eth_dev *d = eth_of(dev);
 	struct eth_peer *peer = (struct eth_peer *)dev_peer, *last = d->peers[--d->n_peers];
 
+	d->n_gone -= peer->is_gone && !peer->is_told;
 	d->peers[peer->index] = last;
 	last->index = peer->index;
 	free(peer);
@@ -205,25 +206,56 @@ uint32_t eth_peer_mtu(struct pm_dev *dev, struct pm_dev_peer *peer)
 	return least;
 }
 
-/* The network itself reports no deaths; but when the rings are broken nobody can be reached any more. */
-int eth_peer_event(struct pm_dev *dev, uint32_t *ret_node)
+void eth_peer_gone(struct eth_dev *d, uint32_t host, uint16_t context)
 {
-	struct eth_dev *d = eth_of(dev);
-
-	if (!eth_is_broken(d))
-		return 0;
 	for (uint32_t i = 0; i < d->n_peers; i++) {
-		if (d->peers[i]->is_gone)
+		struct eth_peer *peer = d->peers[i];
+		const struct eth_frame *head = &peer->heads[__builtin_ctz(peer->rails)];
+
+		if (head->dst_host != host || head->dst_context != context || peer->is_gone)
 			continue;
-		d->peers[i]->is_gone = true;
-		*ret_node = d->peers[i]->node;
+		peer->is_gone = true;
+		d->n_gone++;
+	}
+}
+
+static void explain_gone(const struct eth_dev *d, const struct eth_peer *peer)
+{
+	const struct eth_frame *head = &peer->heads[__builtin_ctz(peer->rails)];
+
+	if (eth_is_broken(d))
 		snprintf(d->env.why, d->env.why_size,
 			 "ethernet: node %u is out of reach: another process of the job on this "
 			 "host "
 			 "was killed while it held a lock of the shared rings (found by context %u "
 			 "of "
 			 "%u)",
-			 *ret_node, atomic_load(&d->share->broken), d->granted.n_slots);
+			 peer->node, atomic_load(&d->share->broken), d->granted.n_slots);
+	else
+		snprintf(d->env.why, d->env.why_size,
+			 "node %u: its process is gone (host %u answers that it has no context %u "
+			 "of "
+			 "this job); look for its exit on that host",
+			 peer->node, le32toh(head->dst_host), le16toh(head->dst_context));
+}
+
+/* The peers whose context is no more; with broken rings nobody can be reached. */
+int eth_peer_event(struct pm_dev *dev, uint32_t *ret_node)
+{
+	struct eth_dev *d = eth_of(dev);
+	bool is_broken = eth_is_broken(d);
+
+	if (!d->n_gone && !is_broken)
+		return 0;
+	for (uint32_t i = 0; i < d->n_peers; i++) {
+		struct eth_peer *peer = d->peers[i];
+
+		if (peer->is_told || !(peer->is_gone || is_broken))
+			continue;
+		d->n_gone -= peer->is_gone;
+		peer->is_told = true;
+		*ret_node = peer->node;
+		explain_gone(d, peer);
 		return 1;
 	}
 	return 0;

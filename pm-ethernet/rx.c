@@ -253,6 +253,14 @@ static int hand_out(struct eth_dev *d, uint32_t i, struct pm_rx *out)
 		consume(d, &a, rx, 0);
 		return 0;
 	}
+	if (a.bytes[offsetof(struct eth_frame, kind)] == ETH_GONE) {
+		struct eth_frame head;
+
+		memcpy(&head, a.bytes, sizeof(head));
+		eth_peer_gone(d, head.src_host, head.src_context);
+		consume(d, &a, rx, 0);
+		return 0;
+	}
 	is_whole = a.n == 1 && !((uintptr_t)a.bytes & 7) && s->lent < d->chunk_limit;
 	if (is_whole) {
 		lend(d, &a, out);

@@ -12,6 +12,7 @@
 
 #include "pm-ethernet/device.h"
 #include "pmcore/util/clock.h"
+#include "pmcore/wire/pm_wire.h"
 
 /* A full socket is tried again that soon; a failed try costs about 0.5 us. */
 #define RETRY_NS 8000
@@ -134,6 +135,9 @@ int eth_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, st
 	if (!has_room(d, s, r, last + 1))
 		return -EAGAIN;
 	memcpy(p->data - ETH_HEAD, &peer->heads[r], ETH_HEAD);
+	/* the channel probes whom it has not heard for a while */
+	if (p->data[offsetof(struct wire_header, type)] == WIRE_PROBE)
+		p->data[(int)offsetof(struct eth_frame, flags) - ETH_HEAD] = ETH_F_ASK;
 	if (p->ext)
 		memcpy(p->data + p->len, p->ext, p->ext_len);
 	describe(d, &s->rings.tx, d->tx_base + (uint64_t)(packet - d->packets) * d->packet_bytes,

@@ -182,6 +182,30 @@ static __always_inline const struct eth_context *find_context(const struct job *
 	return context;
 }
 
+/*
+ * Drops a packet that found no context. One that asks goes back where it came from, as it is but for the
+ * head: its key lets it pass to whoever sent it, and nobody answers it again.
+ */
+static __always_inline int refuse(const struct job *job, enum eth_drop why)
+{
+	struct eth_frame *head = &job->packet->head;
+	struct eth_frame old = *head;
+
+	job->counters->drops[why]++;
+	if (old.flags != ETH_F_ASK || old.kind != ETH_PACKET || old.dst_mac[0] & 1)
+		return XDP_DROP;
+	__builtin_memcpy(head->dst_mac, old.src_mac, ETH_MAC);
+	__builtin_memcpy(head->src_mac, old.dst_mac, ETH_MAC);
+	head->kind = ETH_GONE;
+	head->ttl = ETH_TTL;
+	head->flags = 0;
+	head->dst_host = old.src_host;
+	head->src_host = old.dst_host;
+	head->dst_context = old.src_context;
+	head->src_context = old.dst_context;
+	return XDP_TX;
+}
+
 /* From a NIC to a context of this host. */
 static __always_inline int deliver_from_nic(const struct job *job)
 {
@@ -193,7 +217,7 @@ static __always_inline int deliver_from_nic(const struct job *job)
 		return drop(job, ETH_DROP_RAIL);
 	context = find_context(job, &why);
 	if (!context)
-		return drop(job, why);
+		return refuse(job, why);
 	job->packet->head.in_rail = nic_rail;
 	if (context->attachment == ETH_PORT)
 		return take(job, &ports, number, ETH_DROP_DETACHED);
@@ -224,7 +248,7 @@ int eth_nic(struct xdp_md *ctx)
 		job.counters->control++;
 		return XDP_PASS;
 	}
-	if (job.packet->head.kind != ETH_PACKET)
+	if (job.packet->head.kind != ETH_PACKET && job.packet->head.kind != ETH_GONE)
 		return drop(&job, ETH_DROP_KIND);
 	why = check_packet(&job);
 	if (why)
@@ -242,7 +266,7 @@ static __always_inline int deliver_from_port(const struct job *job)
 
 	context = find_context(job, &why);
 	if (!context)
-		return drop(job, why);
+		return refuse(job, why);
 	if (context->attachment != ETH_PORT)
 		return drop(job, ETH_DROP_DETACHED);
 	job->packet->head.in_rail = job->packet->head.rail;

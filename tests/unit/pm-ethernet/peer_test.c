@@ -165,3 +165,28 @@ TAP_TEST(peer_address__is_what_was_granted)
 	is_int(blob.rails[1].host_rail, 2);
 	rig_close(r, true);
 }
+
+/* A probe of ours came back: the kernel over there knows no such context. */
+TAP_TEST(peer_event__context_is_gone)
+{
+	struct rig *r = rig_open(RIG_DIRECT);
+	struct eth_frame head = rig_head(r, 1);
+	struct pm_rx rx;
+	uint32_t node = 0;
+
+	rig_peer(r, 11);
+	head.kind = ETH_GONE;
+	head.src_context = 6; /* somebody we do not know */
+	ok(rig_receive(r, 0, head, 100, 0));
+	is_int(eth_rx_burst(&r->d.dev, &rx, 1), 0);
+	is_int(eth_peer_event(&r->d.dev, &node), 0);
+	head.src_context = 5;
+	ok(rig_receive(r, 0, head, 100, 0));
+	ok(rig_receive(r, 0, head, 100, 0));
+	is_int(eth_rx_burst(&r->d.dev, &rx, 1), 0);
+	is_int(eth_peer_event(&r->d.dev, &node), 1);
+	is_int(node, 11);
+	ok(strstr(r->why, "host 9") && strstr(r->why, "context 5"));
+	is_int(eth_peer_event(&r->d.dev, &node), 0);
+	rig_close(r, true);
+}

@@ -301,3 +301,20 @@ TAP_TEST(tx__random_traffic)
 	is_int(r->d.n_free, RIG_TX_PACKETS);
 	rig_close(r, true);
 }
+
+TAP_TEST(tx_post__probe_asks)
+{
+	struct rig *r = rig_open(RIG_DIRECT);
+	struct pm_dev_peer *peer = rig_peer(r, 1);
+	struct pm_packet *p = packet_of(r, 80, WIRE_DATA), *q = packet_of(r, 80, WIRE_PROBE);
+	struct xdp_desc desc;
+
+	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
+	is_int(eth_tx_post(&r->d.dev, 0, peer, q), 0);
+	eth_tx_kick(&r->d.dev);
+	must(rig_take(r, 0, &desc));
+	is_int(r->memory[desc.addr + offsetof(struct eth_frame, flags)], 0);
+	must(rig_take(r, 0, &desc));
+	is_int(r->memory[desc.addr + offsetof(struct eth_frame, flags)], ETH_F_ASK);
+	rig_close(r, true);
+}

@@ -47,7 +47,7 @@ static void drop_for_each_reason(void)
 	BROKEN(head.version, ETH_VERSION + 1, ETH_DROP_VERSION);
 	BROKEN(head.version, 0, ETH_DROP_VERSION);
 	BROKEN(head.kind, 0, ETH_DROP_KIND);
-	BROKEN(head.kind, ETH_ANSWER + 1, ETH_DROP_KIND);
+	BROKEN(head.kind, ETH_GONE + 1, ETH_DROP_KIND);
 	BROKEN(head.dst_host, BED_FAR_HOST, ETH_DROP_HOST);
 	BROKEN(head.dst_host, 0, ETH_DROP_HOST);
 	BROKEN(head.dst_context, 0, ETH_DROP_CONTEXT);

@@ -117,6 +117,10 @@ static bool add(struct tally *t, enum bed_program program, int verdict)
 	case XDP_DROP:
 		t->drops++;
 		return is_ours || program != BED_NIC;
+	case XDP_TX: /* the answer to a packet that asked */
+		t->drops++;
+		return is_ours && program != BED_DOOR && frame.head.kind == ETH_PACKET &&
+		       frame.head.flags == ETH_F_ASK && out.head.kind == ETH_GONE;
 	case XDP_PASS:
 		t->control += is_ours;
 		return program == BED_NIC && !memcmp(out.bytes, frame.bytes, frame.length);
