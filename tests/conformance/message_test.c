@@ -210,6 +210,12 @@ CONFORMS(arguments__bad_ones_are_refused)
 	crew_drain(crew);
 }
 
+/* The device that carries a member's traffic to others. */
+static const char *device_of(const char *config)
+{
+	return strstr(config, "shmem") ? "shmem" : strstr(config, "ethernet") ? "ethernet" : "udp";
+}
+
 CONFORMS(node__attributes)
 {
 	const char *name = NULL;
@@ -227,9 +233,9 @@ CONFORMS(node__attributes)
 	is_int(pmGetDeviceName(crew->ctx[0], crew_node(crew, 0), &name), PM_SUCCESS);
 	is_str(name, "self");
 	is_int(pmGetDeviceName(crew->ctx[0], crew_node(crew, 1), &name), PM_SUCCESS);
-	is_str(name, strstr(variant->configs[1], "shmem") ? "shmem" : "udp");
+	is_str(name, device_of(variant->configs[1]));
 	is_int(pmGetDeviceName(crew->ctx[0], crew_node(crew, 2), &name), PM_SUCCESS);
-	is_str(name, strstr(variant->configs[2], "shmem") ? "shmem" : "udp");
+	is_str(name, device_of(variant->configs[2]));
 }
 
 CONFORMS(pmCloseContext__twice)

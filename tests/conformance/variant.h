@@ -7,6 +7,7 @@
 #define TESTS_CONFORMANCE_VARIANT_H
 
 #include "tests/harness/crew.h"
+#include "tests/harness/ethhosts.h"
 #include "tests/harness/tap.h"
 
 /* Three members. In "composite" members 0 and 1 meet by shmem and member 2 is reached by udp. */
@@ -28,6 +29,23 @@ struct variant {
 		crew_close(&crew);                                                                 \
 	}
 
+/* Three hosts of namespaces with two rails each. */
+#define CONFORMS_ON_ETHERNET(id, attach)                                                           \
+	TAP_TEST(id##__eth_##attach)                                                               \
+	{                                                                                          \
+		char c[ETHHOSTS][ETHHOSTS_CONFIG];                                                 \
+		const char *why = ethhosts_configs(#attach, c);                                    \
+		const struct variant v = {"eth_" #attach, {c[0], c[1], c[2]}, false};              \
+		struct crew crew;                                                                  \
+		if (why) {                                                                         \
+			tap_skip("%s", why);                                                       \
+			return;                                                                    \
+		}                                                                                  \
+		if (crew_open(&crew, 3, v.configs))                                                \
+			body_##id(&v, &crew);                                                      \
+		crew_close(&crew);                                                                 \
+	}
+
 #define CONFORMS(id)                                                                               \
 	static void body_##id(const struct variant *variant, struct crew *crew);                   \
 	CONFORMS_ON(id, shmem, false, "devices=self+shmem", "devices=self+shmem",                  \
@@ -41,6 +59,8 @@ struct variant {
 		    "devices=self+udp,udp.rails=lo,channel.crc=1," FAULTS)                         \
 	CONFORMS_ON(id, composite, false, "devices=self+shmem+udp,udp.rails=lo",                   \
 		    "devices=self+shmem+udp,udp.rails=lo", "devices=self+udp,udp.rails=lo")        \
+	CONFORMS_ON_ETHERNET(id, direct)                                                           \
+	CONFORMS_ON_ETHERNET(id, port)                                                             \
 	static void body_##id(const struct variant *variant, struct crew *crew)
 
 #endif
