@@ -109,11 +109,20 @@ static void choose_host_id(struct ethd *d)
 /* Files, kernel programs and ports; with @n_adopted contexts those of the daemon before us. */
 static int open_kernel(struct ethd *d, int n_adopted, char *why, size_t why_size)
 {
+	int err;
+
 	if (ethd_programs_mount(d, why, why_size))
 		return ETHD_EXIT_KERNEL;
 	if (!n_adopted) {
 		ethd_programs_unpin(d);
 		ethd_ports_remove(d);
+	}
+	err = n_adopted ? ethd_programs_adopt(d) : 0;
+	if (err) {
+		snprintf(why, why_size,
+			 "the maps of running contexts can't be had: %s; end their processes first",
+			 strerror(-err));
+		return ETHD_EXIT_KERNEL;
 	}
 	if (ethd_board_open(d, !n_adopted, why, why_size))
 		return ETHD_EXIT_FAILED;

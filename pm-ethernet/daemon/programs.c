@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_link.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -218,6 +219,35 @@ static int take_maps(struct ethd *d, struct bpf_object *object)
 	return 0;
 }
 
+/* Takes the maps that a program uses, where we have no pin of them. */
+static int take_maps_of(struct ethd *d, int program)
+{
+	struct bpf_prog_info info = {0};
+	struct bpf_map_info map;
+	uint32_t ids[64], len = sizeof(info);
+	int err, fd;
+
+	info.nr_map_ids = sizeof(ids) / sizeof(ids[0]);
+	info.map_ids = (uintptr_t)ids;
+	err = bpf_obj_get_info_by_fd(program, &info, &len);
+	for (uint32_t i = 0; i < info.nr_map_ids && !err; i++) {
+		fd = bpf_map_get_fd_by_id(ids[i]);
+		len = sizeof(map);
+		memset(&map, 0, sizeof(map));
+		if (fd < 0)
+			return fd;
+		err = bpf_obj_get_info_by_fd(fd, &map, &len);
+		for (size_t m = 0; m < N_MAPS && !err && fd >= 0; m++)
+			if (!strcmp(map.name, maps[m].name) && *map_place(d, m) < 0) {
+				*map_place(d, m) = fd;
+				fd = -1;
+			}
+		if (fd >= 0)
+			close(fd);
+	}
+	return err;
+}
+
 static uint32_t mode_flag(const struct ethd *d)
 {
 	return d->is_native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
@@ -270,6 +300,46 @@ static int attach(struct ethd *d, uint32_t ifindex, int program, uint32_t *ret_i
 					     mode_flag(d) | XDP_FLAGS_UPDATE_IF_NOEXIST, NULL);
 	}
 	close(old);
+	return err;
+}
+
+/* The same of whatever program of ours an interface has; none is fine. */
+static int take_maps_on(struct ethd *d, uint32_t ifindex)
+{
+	uint32_t flag, id;
+	int program = ifindex ? open_present(ifindex, &flag, &id) : -ENOENT, err;
+
+	if (program < 0)
+		return program == -ENOENT || program == -EBUSY ? 0 : program;
+	err = take_maps_of(d, program);
+	close(program);
+	return err;
+}
+
+int ethd_programs_adopt(struct ethd *d)
+{
+	char path[PATH_MAX], name[ETH_NAME];
+	int err = 0;
+
+	pin_path(d, "contexts", path, sizeof(path));
+	if (!access(path, F_OK))
+		return 0;
+	for (uint32_t r = 0; r < d->n_rails && !err; r++)
+		err = take_maps_on(d, d->rails[r].ifindex);
+	for (uint32_t n = 0; n < ETH_CONTEXTS && !err; n++) {
+		if (!d->ports[n].context)
+			continue;
+		snprintf(name, sizeof(name), "peps%u", n);
+		err = take_maps_on(d, if_nametoindex(name));
+		snprintf(name, sizeof(name), "pepu%u", n);
+		if (!err)
+			err = take_maps_on(d, if_nametoindex(name));
+	}
+	for (size_t i = 0; i < N_MAPS && !err; i++) {
+		pin_path(d, maps[i].name, path, sizeof(path));
+		if (*map_place(d, i) >= 0 && bpf_obj_pin(*map_place(d, i), path))
+			err = -errno;
+	}
 	return err;
 }
 

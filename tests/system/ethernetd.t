@@ -358,6 +358,38 @@ def test_restart(daemon, run):
     return daemon
 
 
+def bpftool(*words):
+    done = subprocess.run(["bpftool", "-j", *words], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def shared_maps():
+    """Numbers of the maps that the attached programs have in common, so not of their constants."""
+    used = set()
+    for program in bpftool("net", "show")[0]["xdp"]:
+        used.update(bpftool("prog", "show", "id", str(program["id"]))["map_ids"])
+    return {m["id"] for m in bpftool("map", "show") if m["id"] in used and "rodata" not in m["name"]}
+
+
+def test_lost_pins(daemon, run):
+    """A bpffs mounted in a namespace that ends with the daemon takes the pins with it."""
+    if not shutil.which("bpftool"):
+        return daemon
+    a, told = holder(run, wish=PORT)
+    daemon.end(signal.SIGKILL)
+    before = shared_maps()
+    subprocess.run(["umount", f"{run}/bpf"], check=True)
+    daemon = Daemon(run)
+    client = Client(run)
+    answer = client.attach(wish=PORT, key=6)
+    client.close(answer)
+    tap.equal((contexts(run)[0], shared_maps()), (told["context"], before),
+              "lost pins: the maps of running contexts are found by their programs")
+    kill(a)
+    wait_for(lambda: not contexts(run))
+    return daemon
+
+
 def test_options(daemon, run):
     a, _ = holder(run, wish=PORT)
     tap.equal(fail("--nics", "eth1", "--run", run),
@@ -431,6 +463,7 @@ def main():
         test_refusals(run)
         test_limits(run)
         daemon = test_restart(daemon, run)
+        daemon = test_lost_pins(daemon, run)
         test_options(daemon, run)
         daemon = Daemon(run)
         test_links(run)
