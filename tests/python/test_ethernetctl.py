@@ -193,6 +193,12 @@ def test_report__refused(serve, tmp_path):
     fails_clearly(ctl(tmp_path, "status"), 2, "too many connections")
 
 
+def test_report__refused_before_it_is_read(serve, tmp_path):
+    why = b"256 connections of one user are enough"
+    serve(lambda topic: iter([struct.pack("=IIi256s400x", MAGIC, 1, 24, why)]))
+    fails_clearly(ctl(tmp_path, "status"), 2, why.decode())
+
+
 @pytest.mark.parametrize("args", [[], ["nonsense"], ["status", "--nonsense"],
                                   ["coalesce", "eth1", "--rx-usecs", "-1"],
                                   ["coalesce", "--rx-usecs", "3"], ["tune", "--apply", "--undo"]])

@@ -13,6 +13,7 @@ _MAGIC, _VERSION, _OP_REPORT = 0x48544550, 1, 4
 _REQUEST = struct.Struct("=IIIIQIIIHH128sII")  # struct eth_request
 _PIECE = struct.Struct("=IIiII")  # struct eth_report without its text
 _TEXT_MAX = 4096
+_WHY = slice(12, 12 + 256)  # of struct eth_granted, the answer to what is no request it obeys
 _TIMEOUT = 5  # seconds
 _REPORT_MAX = 64 << 20
 
@@ -45,6 +46,8 @@ def _piece(message, path):
         raise Unreachable(f"{path}: what answers there is not pm-ethernetd; "
                           "name its directory with --run")
     magic, version, error, more, length = _PIECE.unpack_from(message)
+    if magic == _MAGIC and version == _VERSION and error and length > _TEXT_MAX:
+        return error, 0, message[_WHY].split(b"\0")[0]
     if magic != _MAGIC or length > min(_TEXT_MAX, len(message) - _PIECE.size):
         raise Unreachable(f"{path}: what answers there is not pm-ethernetd; "
                           "name its directory with --run")
