@@ -192,7 +192,10 @@ static __always_inline int refuse(const struct job *job, enum eth_drop why)
 	struct eth_frame old = *head;
 
 	job->counters->drops[why]++;
-	if (old.flags != ETH_F_ASK || old.kind != ETH_PACKET || old.dst_mac[0] & 1)
+	if (old.flags != ETH_F_ASK || old.kind != ETH_PACKET)
+		return XDP_DROP;
+	/* One frame to a group would bring many answers, one from a group an answer to many. */
+	if ((old.dst_mac[0] | old.src_mac[0]) & 1)
 		return XDP_DROP;
 	__builtin_memcpy(head->dst_mac, old.src_mac, ETH_MAC);
 	__builtin_memcpy(head->src_mac, old.dst_mac, ETH_MAC);

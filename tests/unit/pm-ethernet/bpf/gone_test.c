@@ -55,6 +55,9 @@ TAP_TEST(eth_nic__answers_nobody_else)
 		frame.head.dst_mac[0] = 3; /* to a group */
 		bed_drops(&bed, BED_NIC, &frame, ETH_DROP_CONTEXT);
 		frame.head.dst_mac[0] = 2;
+		frame.head.src_mac[0] |= 1; /* from one */
+		bed_drops(&bed, BED_NIC, &frame, ETH_DROP_CONTEXT);
+		frame.head.src_mac[0] &= ~1;
 		frame.head.kind = ETH_GONE; /* an answer */
 		bed_drops(&bed, BED_NIC, &frame, ETH_DROP_CONTEXT);
 		/* it has its context: it goes there */
