@@ -218,7 +218,7 @@ def replaced(lab):
     def known():
         return "02:00:00:00:03:99" in [ear["mac"] for peer in lab.report("a", "peers")["peers"]
                                        for ear in peer["rails"] if ear["is_alive"]]
-    tap.ok(wait_until(known, 3), "another one in its place is known to all at once",
+    tap.ok(wait_until(known, 4), "another one in its place is known to all at once",
            lab.report("a", "peers"))
 
 
