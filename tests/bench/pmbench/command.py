@@ -95,7 +95,7 @@ def lab(name: str, hosts: int, *options: str) -> Iterator[Lab]:
     if os.geteuid():
         raise CannotRun("needs root to make network namespaces: run it with sudo")
     cluster = Lab(f"bench_{name}", hosts)
-    cluster.sclab("up", "--hosts", str(hosts), *options)
+    cluster.sclab("up", "--hosts", str(hosts), "--share", str(BUILD), *options)
     try:
         yield cluster
     finally:
