@@ -48,7 +48,6 @@ struct ethd_options {
 	uint16_t type; /* EtherType, host byte order */
 	enum ethd_mode mode;
 	enum ethd_direct direct;
-	char config[PATH_MAX]; /* cluster.json, "" = none */
 };
 
 /* One NIC, by host rail. */

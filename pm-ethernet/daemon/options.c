@@ -7,19 +7,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "pm-ethernet/daemon/cluster.h"
 
 #define RUN_DIRECTORY "/run/pm-ethernet"
 
 static const struct option table[] = {
-	{"nics", required_argument, NULL, 'n'},    {"run", required_argument, NULL, 'r'},
-	{"host-id", required_argument, NULL, 'i'}, {"ethertype", required_argument, NULL, 't'},
-	{"mode", required_argument, NULL, 'm'},    {"direct", required_argument, NULL, 'd'},
-	{"foreground", no_argument, NULL, 'f'},    {"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
+	{"nics", required_argument, NULL, 'n'},
+	{"run", required_argument, NULL, 'r'},
+	{"host-id", required_argument, NULL, 'i'},
+	{"ethertype", required_argument, NULL, 't'},
+	{"mode", required_argument, NULL, 'm'},
+	{"direct", required_argument, NULL, 'd'},
+	{"config", required_argument, NULL, 'c'},
+	{"foreground", no_argument, NULL, 'f'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
 };
 
 static const char usage[] =
-	"usage: pm-ethernetd --nics NAME,... [--run DIR] [--host-id N] [--ethertype N]\n"
+	"usage: pm-ethernetd --nics NAME,... | --config CLUSTER.JSON\n"
+	"                    [--run DIR] [--host-id N] [--ethertype N]\n"
 	"                    [--mode auto|native|generic] [--direct any|root|never]\n"
 	"Serves pm-ethernet on this host, see pm-ethernetd(8).\n";
 
@@ -97,6 +107,28 @@ static int set_run(struct ethd_options *o, const char *text, char *why, size_t s
 	return 0;
 }
 
+static int set(struct ethd_options *o, int option, const char *text, char *why, size_t size);
+
+/* As if what the file says stood in its place on the command line. */
+static int set_config(struct ethd_options *o, const char *path, char *why, size_t size)
+{
+	struct ethd_cluster c;
+	char host[256] = "";
+	int err;
+
+	gethostname(host, sizeof(host) - 1);
+	err = ethd_cluster_read(path, host, &c, why, size);
+	if (!err)
+		err = set_nics(o, c.nics, why, size);
+	if (!err && c.type[0])
+		err = set(o, 't', c.type, why, size);
+	if (!err && c.mode[0])
+		err = set(o, 'm', c.mode, why, size);
+	if (!err && c.direct[0])
+		err = set(o, 'd', c.direct, why, size);
+	return err;
+}
+
 static int set(struct ethd_options *o, int option, const char *text, char *why, size_t size)
 {
 	static const char *const modes[] = {"auto", "native", "generic", NULL};
@@ -130,6 +162,8 @@ static int set(struct ethd_options *o, int option, const char *text, char *why, 
 		err = set_word("direct", text, directs, why, size);
 		o->direct = (enum ethd_direct)err;
 		return err < 0 ? err : 0;
+	case 'c':
+		return set_config(o, text, why, size);
 	default:
 		return 0;
 	}
@@ -158,7 +192,7 @@ int ethd_options_parse(int argc, char **argv, struct ethd_options *ret, char *wh
 	if (optind < argc || !o.n_nics) {
 		snprintf(why, why_size,
 			 optind < argc ? "%s: no such argument; see --help"
-				       : "--nics is missing%s; see --help",
+				       : "--nics or --config is missing%s; see --help",
 			 optind < argc ? argv[optind] : "");
 		return -EINVAL;
 	}

@@ -405,11 +405,49 @@ def test_options(daemon, run):
     kill(a)
     for want, words, arguments in (
             (3, "no interface eth9", ("--nics", "eth9")), (3, "lo is no Ethernet", ("--nics", "lo")),
-            (2, "--nics is missing", ()), (2, "twice", ("--nics", "eth1,eth1")),
+            (2, "--nics or --config is missing", ()), (2, "twice", ("--nics", "eth1,eth1")),
             (2, "--mode x", ("--nics", "eth1", "--mode", "x")),
             (2, "--host-id 0", ("--nics", "eth1", "--host-id", "0"))):
         code, said = fail("--run", run, *arguments)
         tap.ok(code == want and words in said, f"exit code {want}: {words}", f"{code} {said}")
+
+
+def write_cluster(path, host, **keys):
+    network = {"name": "raw", "type": "ethernet", **keys}
+    hosts = [{"id": 0, "name": "elsewhere", "rails": []},
+             {"id": 1, "name": host, "rails": [{"network": "lan", "rail": 0, "device": "eth0"},
+                                               {"network": "raw", "rail": 0, "device": "eth2"},
+                                               {"network": "raw", "rail": 1, "device": "eth1"}]}]
+    with open(path, "w", encoding="ascii") as f:
+        json.dump({"networks": [network, {"name": "lan", "type": "udp"}], "hosts": hosts}, f)
+
+
+def test_config(run):
+    path = f"{run}/../cluster.json"
+    host = socket.gethostname().split(".")[0]
+    write_cluster(path, host, ethertype=0x88b6, direct="never")
+    daemon = subprocess.Popen([DAEMON, "--run", run, "--config", path, "--host-id", "4711"],
+                              stdout=subprocess.PIPE, text=True)
+    tap.equal(daemon.stdout.readline().strip(),
+              "pm-ethernetd: ready, host 4711, rails eth2 eth1, generic mode", "--config: rails")
+    client = Client(run)
+    status = client.report(1)
+    tap.equal(status["ethertype"], "0x88b6", "--config: EtherType")
+    answer = client.attach(wish=DIRECT)
+    tap.ok(answer["error"] == 1 and "--direct never" in answer["why"], "--config: direct", answer)
+    client.close()
+    daemon.terminate()
+    daemon.communicate(timeout=20)
+    for bad, words in (({"mode": "fast"}, "--mode fast: wanted is auto, native or generic"),
+                       ({"type": "udp"}, f"--config {path}: host {host} has no rail of a network")):
+        write_cluster(path, host, **bad)
+        code, said = fail("--run", run, "--config", path)
+        tap.ok(code == 2 and said.startswith(words), f"--config: {bad}", said)
+    write_cluster(path, "other")
+    tap.ok(f"no host {host}" in fail("--config", path)[1], "--config: another host's")
+    with open(path, "w", encoding="ascii") as f:
+        f.write("{")
+    tap.ok("cluster.json, line 1:" in fail("--config", path)[1], "--config: a damaged file")
 
 
 def is_up(rail):
@@ -465,6 +503,7 @@ def main():
         daemon = test_restart(daemon, run)
         daemon = test_lost_pins(daemon, run)
         test_options(daemon, run)
+        test_config(run)
         daemon = Daemon(run)
         test_links(run)
         code, said = daemon.end(signal.SIGTERM)

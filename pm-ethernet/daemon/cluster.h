@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cluster - what cluster.json (see cluster.toml(5)) says about this host's Ethernet rails. Reads the file
+ * and gives texts as they would stand on the command line; judges none of them.
+ */
+#ifndef PM_ETHERNET_DAEMON_CLUSTER_H
+#define PM_ETHERNET_DAEMON_CLUSTER_H
+
+#include <stddef.h>
+
+/* "" = the file doesn't say. */
+struct ethd_cluster {
+	char nics[256]; /* names with commas */
+	char type[16];
+	char mode[16];
+	char direct[16];
+};
+
+/* Looks host @host up, by its whole name or what stands before the first dot. -EINVAL with a sentence. */
+int ethd_cluster_read(const char *path, const char *host, struct ethd_cluster *ret, char *why,
+		      size_t why_size);
+
+#endif
