@@ -306,7 +306,7 @@ static void take_frame(struct ethd *d, uint32_t rail, const uint8_t *frame, size
 void ethd_discover_input(struct ethd *d, uint32_t rail)
 {
 	uint8_t frame[FRAME_ROOM];
-	struct sockaddr_ll from;
+	struct sockaddr_ll from = {0};
 	socklen_t from_len;
 	ssize_t len;
 	int i;
