@@ -106,6 +106,7 @@ static int ethernet_open(const struct pm_device_env *env, struct pm_dev *lower,
 	if (!d)
 		return -ENOMEM;
 	d->dev.ops = &pm_ethernet_ops;
+	d->dev.is_cheap = true;
 	d->dev.tx_buffers = env->conf->send_buffers;
 	d->dev.rx_buffers = slots_for(env->conf);
 	d->env = *env;

@@ -29,6 +29,15 @@ static uint32_t largest_mtu(const struct composite *c)
 	return largest;
 }
 
+/* Of the first device that has rails: the preferred one. */
+static uint32_t network_rails(const struct composite *c)
+{
+	for (unsigned int i = 0; i < c->n_slots; i++)
+		if (c->slots[i].stats->n_rails)
+			return c->slots[i].stats->n_rails;
+	return 0;
+}
+
 int pmGetAttribute(pmContext handle, enum pmAttribute attribute, uint64_t *ret_value)
 {
 	struct context *ctx = context_get(handle);
@@ -45,7 +54,7 @@ int pmGetAttribute(pmContext handle, enum pmAttribute attribute, uint64_t *ret_v
 		*ret_value = CONTEXT_INBOUND;
 		return PM_SUCCESS;
 	case PM_ATTR_RAILS:
-		*ret_value = stats_page(ctx->c->stats)->n_rails;
+		*ret_value = network_rails(ctx->c);
 		return PM_SUCCESS;
 	case PM_ATTR_PEERS:
 		*ret_value = ctx->c->nodes.count;
@@ -58,6 +67,18 @@ int pmGetAttribute(pmContext handle, enum pmAttribute attribute, uint64_t *ret_v
 		return PM_SUCCESS;
 	}
 	return fail(EINVAL, "pmGetAttribute: no attribute %d", (int)attribute);
+}
+
+int pmGetNote(pmContext handle, const char **ret_text)
+{
+	struct context *ctx = context_get(handle);
+
+	if (!ctx)
+		return EBADF;
+	if (!ret_text)
+		return fail(EINVAL, "pmGetNote: no place for the text");
+	*ret_text = ctx->c->note;
+	return PM_SUCCESS;
 }
 
 static int write_all(int fd, const char *text, size_t len)

@@ -11,28 +11,23 @@
 #include <string.h>
 
 #include "pmcore/channel/channel.h"
-#include "pmcore/device/fault.h"
+#include "pmcore/device/layers.h"
 #include "pmcore/device/stubs.h"
-#include "pmcore/device/tracer.h"
 #include "pmcore/util/clock.h"
 #include "pmcore/util/conf.h"
 
 #define BURST 64
-#define LAYERS 3
 /* Carrier changes and network errors are looked for once in so many polls that brought nothing, and
  * whenever the clock has moved that far. */
 #define EVENT_INTERVAL_NS 2000000ull
-
-struct layer {
-	struct pm_packet_ops ops; /* completed by stubs */
-	struct pm_dev *dev;
-};
+/* Where a look at the rings is cheaper than one at the clock, timers are looked after once in so many polls
+ * that brought nothing. */
+#define IDLE_POLLS 8u
 
 struct chanlink {
 	struct pm_link link;
 	struct pm_device_env env;
-	struct layer layers[LAYERS]; /* [0] is the real device */
-	unsigned int n_layers;
+	struct layers layers;
 	const struct pm_packet_ops *ops; /* of the top layer */
 	struct pm_dev *dev;              /* the top layer */
 	struct chan *chan;
@@ -42,6 +37,7 @@ struct chanlink {
 	uint32_t rails_up;    /* bit per rail, as last told to the engine */
 	bool is_kick_due;     /* packets were posted since the last kick */
 	bool is_full;         /* a rail refused a packet since the engine was polled */
+	uint32_t idle;        /* polls that brought nothing */
 	uint32_t *dead;       /* nodes found dead and not reported yet */
 	uint32_t n_dead, room_dead;
 };
@@ -110,6 +106,9 @@ static int add_peer(struct chanlink *c, uint32_t node, const void *addr, size_t 
 			    ret_peer);
 	if (err)
 		c->ops->peer_del(c->dev, dev_peer);
+	else
+		/* as long as nobody is reached by it, not even a cheap look is worth its while */
+		c->link.is_expensive = !c->dev->is_cheap;
 	return err;
 }
 
@@ -120,7 +119,7 @@ static struct chan_peer *op_unknown_peer(void *arg, uint32_t node)
 	const void *addr;
 	size_t len;
 
-	if (c->env.address_of(c->env.address_arg, node, c->layers[0].ops.name, &addr, &len))
+	if (c->env.address_of(c->env.address_arg, node, c->layers.all[0].ops.name, &addr, &len))
 		return NULL;
 	return add_peer(c, node, addr, len, &peer) ? NULL : peer;
 }
@@ -191,10 +190,9 @@ static void look_at_events(struct chanlink *c, uint64_t t)
 	}
 }
 
-static void progress(struct chanlink *c)
+/* What is to be done about @n packets that have come, and about timers and rails. */
+static void work(struct chanlink *c, const struct pm_rx *rx, int n)
 {
-	struct pm_rx rx[BURST];
-	int n = c->ops->rx_burst(c->dev, rx, BURST);
 	uint64_t t = now(c);
 
 	for (int i = 0; i < n; i++)
@@ -214,13 +212,30 @@ static void progress(struct chanlink *c)
 	c->ops->tx_kick(c->dev);
 }
 
+static void progress(struct chanlink *c)
+{
+	struct pm_rx rx[BURST];
+
+	work(c, rx, c->ops->rx_burst(c->dev, rx, BURST));
+}
+
+/* The same for one of many polls. */
+static void poll_once(struct chanlink *c)
+{
+	struct pm_rx rx[BURST];
+	int n = c->ops->rx_burst(c->dev, rx, BURST);
+
+	if (n || !c->dev->is_cheap || c->is_full || ++c->idle % IDLE_POLLS == 0)
+		work(c, rx, n);
+}
+
 static int chanlink_receive(struct pm_link *link, struct pm_inbound *ret)
 {
 	struct chanlink *c = of(link);
 	struct chan_msg msg;
 
 	if (!chan_next(c->chan, &msg)) {
-		progress(c);
+		poll_once(c);
 		if (c->n_dead) {
 			ret->src = c->dead[--c->n_dead];
 			return -EPIPE;
@@ -241,35 +256,6 @@ static void chanlink_release(struct pm_link *link, uint64_t cookie)
 }
 
 /* ---- life ---- */
-
-static int open_layer(struct chanlink *c, const struct pm_packet_ops *ops)
-{
-	struct layer *layer = &c->layers[c->n_layers];
-	int err = stubs_packet(ops, &layer->ops);
-
-	if (err) {
-		snprintf(c->env.why, c->env.why_size, "%s: built for another version of libpm",
-			 ops->name ? ops->name : "device");
-		return err;
-	}
-	err = layer->ops.open(&c->env, c->dev, &layer->dev);
-	if (err)
-		return err;
-	layer->dev->ops = &layer->ops;
-	c->ops = &layer->ops;
-	c->dev = layer->dev;
-	c->n_layers++;
-	return 0;
-}
-
-static void close_layers(struct chanlink *c)
-{
-	while (c->n_layers > 0) {
-		struct layer *layer = &c->layers[--c->n_layers];
-
-		layer->ops.close(layer->dev);
-	}
-}
 
 static int open_engine(struct chanlink *c)
 {
@@ -299,7 +285,7 @@ static void chanlink_close(struct pm_link *link)
 
 	kick(c);
 	chan_destroy(c->chan);
-	close_layers(c);
+	layers_close(&c->layers);
 	free(c->dead);
 	free(c);
 }
@@ -503,10 +489,9 @@ static int chanlink_dump(struct pm_link *link, char *buf, size_t room)
 	struct chanlink *c = of(link);
 	int n = chan_dump(c->chan, buf, room);
 
-	for (unsigned int i = 0; i < c->n_layers; i++) {
-		struct layer *layer = &c->layers[i];
+	for (unsigned int i = 0; i < c->layers.n; i++) {
 		size_t used = n < 0 || (size_t)n > room ? room : (size_t)n;
-		int more = layer->ops.dump(layer->dev, buf + used, room - used);
+		int more = c->layers.all[i].ops.dump(c->layers.all[i].dev, buf + used, room - used);
 
 		if (more > 0)
 			n += more;
@@ -519,8 +504,8 @@ static uint64_t chanlink_memory(struct pm_link *link)
 	struct chanlink *c = of(link);
 	uint64_t sum = sizeof(*c) + chan_memory(c->chan);
 
-	for (unsigned int i = 0; i < c->n_layers; i++)
-		sum += c->layers[i].ops.memory(c->layers[i].dev);
+	for (unsigned int i = 0; i < c->layers.n; i++)
+		sum += c->layers.all[i].ops.memory(c->layers.all[i].dev);
 	return sum;
 }
 
@@ -567,13 +552,11 @@ int chanlink_open(const struct pm_packet_ops *ops, const struct pm_device_env *e
 	c->link.is_expensive = true;
 	c->env = *env;
 	job_clock_init(&c->clock);
-	err = open_layer(c, ops);
-	if (!err && env->conf->fault[0])
-		err = open_layer(c, &pm_fault_ops);
-	if (!err && env->conf->trace[0])
-		err = open_layer(c, &pm_tracer_ops);
+	err = layers_open(ops, env, &c->layers);
 	if (err)
 		goto close;
+	c->dev = c->layers.all[c->layers.n - 1].dev;
+	c->ops = c->dev->ops;
 	c->rails_up = (1u << c->dev->n_rails) - 1;
 	err = open_engine(c);
 	if (err)
@@ -582,7 +565,7 @@ int chanlink_open(const struct pm_packet_ops *ops, const struct pm_device_env *e
 	return 0;
 
 close:
-	close_layers(c);
+	layers_close(&c->layers);
 	free(c);
 	return err;
 }

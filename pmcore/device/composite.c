@@ -58,7 +58,7 @@ static int open_link(struct composite *c, const char *name, const struct pmOptio
 		.conf = &c->conf,
 		.regions = c->regions,
 		.stats = &page->links[c->n_slots],
-		.rails = page->rails,
+		.rails = &page->rails[page->n_rails],
 		.job_key = options->job_key,
 		.self = options->self,
 		.nodes = options->nodes,
@@ -81,11 +81,16 @@ static int open_link(struct composite *c, const char *name, const struct pmOptio
 			err = slot->ops.open(&env, &slot->link);
 		if (!err)
 			slot->link->ops = &slot->ops;
+	} else if (page->n_rails > STATS_RAILS - PM_RAILS_MAX) {
+		explain(c, "%s: the other devices have taken all rails", name);
+		err = -ENOSPC;
 	} else {
 		err = chanlink_open(entry->packet, &env, &slot->link);
 		if (!err) {
 			slot->ops = *slot->link->ops;
-			page->n_rails = chanlink_rails(slot->link);
+			env.stats->first_rail = page->n_rails;
+			env.stats->n_rails = chanlink_rails(slot->link);
+			page->n_rails += env.stats->n_rails;
 		}
 	}
 	if (err) {
@@ -119,6 +124,8 @@ static int open_links(struct composite *c, const struct pmOptions *options)
 	for (unsigned int i = 0; i < c->n_slots; i++)
 		if (!c->slots[i].link->is_expensive)
 			c->hot = i;
+	if (c->n_slots && c->conf.has_devices && c->closed[0])
+		snprintf(c->note, sizeof(c->note), "going on without %s", c->closed);
 	if (c->n_slots)
 		return 0;
 	explain(c, "no device could be opened: %s", c->closed);

@@ -185,6 +185,11 @@ enum pmAttribute {
 int pmGetAttribute(pmContext ctx, enum pmAttribute attribute, uint64_t *ret_value);
 /* Name of the device that serves @node ("self", "shmem", "udp", ...). Static storage. */
 int pmGetDeviceName(pmContext ctx, pmNode node, const char **ret_name);
+/*
+ * A sentence that the program should show its user once: which of the devices he named could not be
+ * opened, and why. "" if there is nothing to say. Valid until the context is closed.
+ */
+int pmGetNote(pmContext ctx, const char **ret_text);
 
 /* Writes the state of the context as readable text to the file descriptor @fd. */
 int pmDumpContext(pmContext ctx, int fd);

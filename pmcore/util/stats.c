@@ -286,6 +286,13 @@ static bool check_page(struct stats_page *page, const struct owner *owner)
 		return false;
 	if (page->n_links > STATS_LINKS || page->n_rails > STATS_RAILS)
 		return false;
+	for (i = 0; i < STATS_LINKS; i++) {
+		const struct stats_link *link = &page->links[i];
+
+		if (link->first_rail > page->n_rails ||
+		    link->n_rails > page->n_rails - link->first_rail)
+			return false;
+	}
 	page->uid = owner->uid;
 	page->pid = owner->pid;
 	clean_text(page->program, sizeof(page->program));

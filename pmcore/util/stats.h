@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#define STATS_MAGIC 0x314154534d504f53ull /* "SOPMSTA1" */
-#define STATS_RAILS 8
+#define STATS_MAGIC 0x324154534d504f53ull /* "SOPMSTA2" */
+#define STATS_RAILS 16                    /* of all links of a context together */
 #define STATS_LINKS 8
 
 /* Why a packet was dropped. Numbers are wire-stable: shared with BPF programs and pmstat. */
@@ -56,6 +56,8 @@ struct stats_link {
 	uint64_t timeouts;                                     /* retransmission timer fired */
 	uint64_t peers, peers_dead;
 	uint64_t wakes; /* sleeping peers woken */
+	uint32_t first_rail,
+		n_rails; /* its rails in the page; a link without a packet device has none */
 };
 
 struct stats_page {

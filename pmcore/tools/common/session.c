@@ -36,12 +36,16 @@ static int open_context(struct session *session)
 		.resolver = resolve,
 		.resolver_arg = session->boot,
 	};
+	const char *note;
 	int err = pmOpenContext(&options, &session->ctx);
 
-	if (!err)
-		return 0;
-	message_error("%s: %s", pmErrorString(err), pmLastError());
-	return -err;
+	if (err) {
+		message_error("%s: %s", pmErrorString(err), pmLastError());
+		return -err;
+	}
+	if (!pmGetNote(session->ctx, &note) && *note)
+		message_error("%s", note);
+	return 0;
 }
 
 static int publish_address(struct session *session)

@@ -41,7 +41,7 @@ static const void *earlier_rail(const struct view *view, uint32_t i)
 
 static void print_titles(const char *first, const struct sample_field *fields)
 {
-	printf("  %-10s", first);
+	printf("  %-13s", first);
 	for (; fields->name; fields++)
 		if (fields->title)
 			table_text(stdout, fields->title);
@@ -64,7 +64,7 @@ static void print_cell(const struct view *view, const struct sample_field *field
 static void print_row(const struct view *view, const char *name, const struct sample_field *fields,
 		      const void *now, const void *before)
 {
-	printf("  %-10s", name);
+	printf("  %-13s", name);
 	for (; fields->name; fields++)
 		if (fields->title)
 			print_cell(view, fields, now, before);
@@ -102,6 +102,21 @@ static void print_drops(const struct view *view, uint32_t rail)
 		putchar('\n');
 }
 
+/* The rails of one link, below its name. */
+static void print_rails(const struct view *view, const struct stats_link *link)
+{
+	const struct stats_page *page = view->now;
+	char title[sizeof(link->name) + 8];
+
+	snprintf(title, sizeof(title), "%s rail", link->name);
+	print_titles(title, sample_rail_fields);
+	for (uint32_t i = link->first_rail; i < link->first_rail + link->n_rails; i++) {
+		print_row(view, page->rails[i].name, sample_rail_fields, &page->rails[i],
+			  earlier_rail(view, i));
+		print_drops(view, i);
+	}
+}
+
 static void print_context(const struct view *view)
 {
 	const struct stats_page *page = view->now;
@@ -118,13 +133,9 @@ static void print_context(const struct view *view)
 	for (uint32_t i = 0; i < page->n_links; i++)
 		print_row(view, page->links[i].name, sample_link_fields, &page->links[i],
 			  earlier_link(view, i));
-	if (page->n_rails)
-		print_titles("rail", sample_rail_fields);
-	for (uint32_t i = 0; i < page->n_rails; i++) {
-		print_row(view, page->rails[i].name, sample_rail_fields, &page->rails[i],
-			  earlier_rail(view, i));
-		print_drops(view, i);
-	}
+	for (uint32_t i = 0; i < page->n_links; i++)
+		if (page->links[i].n_rails)
+			print_rails(view, &page->links[i]);
 }
 
 void show_tables(const struct sample *now, const struct sample *before)
@@ -161,6 +172,15 @@ static void write_drops(struct json *json, const struct stats_rail *rail)
 	json_close(json, '}');
 }
 
+/* Name of the link that a rail belongs to. */
+static const char *link_of(const struct stats_page *page, uint32_t rail)
+{
+	for (uint32_t i = 0; i < page->n_links; i++)
+		if (rail - page->links[i].first_rail < page->links[i].n_rails)
+			return page->links[i].name;
+	return "";
+}
+
 static void write_context(struct json *json, const struct view *view)
 {
 	const struct stats_page *page = view->now;
@@ -183,6 +203,7 @@ static void write_context(struct json *json, const struct view *view)
 	for (uint32_t i = 0; i < page->n_rails; i++) {
 		json_open(json, NULL, '{');
 		json_text(json, "name", page->rails[i].name);
+		json_text(json, "link", link_of(page, i));
 		write_fields(json, view, sample_rail_fields, &page->rails[i],
 			     earlier_rail(view, i));
 		write_drops(json, &page->rails[i]);

@@ -110,3 +110,57 @@ TAP_TEST(composite_add__shmem_full_and_nothing_else)
 {
 	try_small("self+shmem", ENOSPC);
 }
+
+/* The note of a context with these options, in @ret. */
+static void note_of(const char *config, char *ret, size_t size)
+{
+	struct pmOptions options = {
+		.size = sizeof(options), .job_key = 5, .self = 1, .config = config};
+	const char *note = NULL;
+	pmContext ctx;
+
+	ret[0] = '\0';
+	if (!is_int(pmOpenContext(&options, &ctx), PM_SUCCESS))
+		return;
+	is_int(pmGetNote(ctx, NULL), EINVAL);
+	if (is_int(pmGetNote(ctx, &note), PM_SUCCESS) && ok(note != NULL))
+		snprintf(ret, size, "%s", note);
+	is_int(pmCloseContext(ctx), PM_SUCCESS);
+	is_int(pmGetNote(ctx, &note), EBADF);
+}
+
+#define NO_DAEMON ",ethernet.socket=/nonexistent/socket,udp.rails=lo"
+
+TAP_TEST(pmGetNote__named_device_not_open)
+{
+	char note[600];
+
+	note_of("devices=self+ethernet+udp" NO_DAEMON, note, sizeof(note));
+	ok(strstr(note, "pm-ethernetd") != NULL);
+	ok(strstr(note, "/nonexistent/socket") != NULL);
+	ok(strchr(note, '\n') == NULL);
+}
+
+TAP_TEST(pmGetNote__nothing_to_say)
+{
+	char note[600];
+
+	/* nobody asked for ethernet */
+	unsetenv("PM_OPTIONS");
+	note_of("shmem.ring=64K" NO_DAEMON, note, sizeof(note));
+	is_str(note, "");
+	note_of("devices=self+udp" NO_DAEMON, note, sizeof(note));
+	is_str(note, "");
+}
+
+TAP_TEST(pmOpenContext__ethernet_alone_without_daemon)
+{
+	struct pmOptions options = {.size = sizeof(options),
+				    .job_key = 5,
+				    .self = 1,
+				    .config = "devices=ethernet" NO_DAEMON};
+	pmContext ctx = PM_CONTEXT_NONE;
+
+	is_int(pmOpenContext(&options, &ctx), ENODEV);
+	ok(strstr(pmLastError(), "start it as root") != NULL);
+}
