@@ -221,7 +221,8 @@ static int attach_direct(struct ethd *d, struct plan *p, struct ethd_answer *ret
 static int make_port(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 {
 	struct eth_granted *l = &ret->granted;
-	int memory, fd, port, err = ethd_layout(d, p->request, 1, 1, l, p->why, ETH_WHY);
+	int memory, fd, port,
+		err = ethd_layout(d, p->request, p->who->uid, 1, 1, l, p->why, ETH_WHY);
 	uint64_t first = (uint64_t)l->tx_packets * l->chunks_per_packet;
 
 	if (err)
@@ -260,6 +261,7 @@ static int attach_port(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 		return port;
 	c->port = port;
 	c->attachment = ETH_PORT;
+	c->memory_bytes = ret->granted.memory_bytes;
 	err = bpf_map_update_elem(d->maps.doors, &key, &ret->fds[2], BPF_ANY);
 	if (!err)
 		err = bpf_map_update_elem(d->maps.ports, &key, &d->ports[port].switch_ifindex,
@@ -409,6 +411,7 @@ void ethd_context_suspend(struct ethd *d, uint16_t context)
 		ethd_job_leave(d, c->job);
 	c->port = -1;
 	c->job = NULL;
+	c->memory_bytes = 0;
 	c->attachment = ETH_DETACHED;
 }
 

@@ -22,6 +22,7 @@
 #define ETHD_CLIENTS_MAX 2048       /* open connections */
 #define ETHD_UID_CONTEXTS 256       /* contexts, and connections, of one user */
 #define ETHD_JOB_BYTES (256u << 20) /* packet memory of one job */
+#define ETHD_UID_BYTES (2ull << 30) /* packet memory of one user but root, and a quarter of all */
 #define ETHD_PORTS_BATCH 8          /* ports made at once */
 
 enum ethd_mode { ETHD_MODE_AUTO, ETHD_MODE_NATIVE, ETHD_MODE_GENERIC };
@@ -105,9 +106,10 @@ struct ethd_context {
 	uint32_t attachment;        /* enum eth_attachment; ETH_DETACHED = suspended */
 	uint32_t slot;
 	uid_t uid;
-	pid_t pid; /* 0: in a pid namespace we can't see */
-	int pidfd; /* -1 = none */
-	int port;  /* place in ethd.ports, -1 = none */
+	pid_t pid;             /* 0: in a pid namespace we can't see */
+	int pidfd;             /* -1 = none */
+	int port;              /* place in ethd.ports, -1 = none */
+	uint64_t memory_bytes; /* of its own packet memory; that of a direct one is its job's */
 	uint32_t n_rails;
 	uint8_t rails[ETH_RAILS]; /* host rails */
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "pm-ethernet/daemon/sockets.h"
@@ -34,7 +35,32 @@ static uint32_t ring_for(uint64_t chunks)
 	return n < RING_MIN ? RING_MIN : n > RING_MAX ? RING_MAX : n;
 }
 
-int ethd_layout(const struct ethd *d, const struct eth_request *r, uint32_t n_slots,
+/* The kernel can't swap packet memory out, so what one user may hold of it has a limit. */
+static int check_quota(const struct ethd *d, uid_t uid, uint64_t more, char *why, size_t why_size)
+{
+	uint64_t has = 0, limit = ETHD_UID_BYTES;
+	struct sysinfo machine;
+
+	if (!uid)
+		return 0;
+	if (!sysinfo(&machine) && (uint64_t)machine.totalram * machine.mem_unit / 4 < limit)
+		limit = (uint64_t)machine.totalram * machine.mem_unit / 4;
+	for (uint32_t c = 1; c < ETH_CONTEXTS; c++)
+		if (d->contexts[c].key && d->contexts[c].uid == uid)
+			has += d->contexts[c].memory_bytes;
+	for (const struct ethd_job *job = d->jobs; job; job = job->next)
+		if (job->uid == uid && job->n_contexts)
+			has += job->layout.memory_bytes;
+	if (has + more <= limit)
+		return 0;
+	snprintf(why, why_size,
+		 "user %u holds %llu MiB of packet memory on this host and may hold %llu MiB; "
+		 "end other programs, or ask for less with channel.send_buffers",
+		 uid, (unsigned long long)has >> 20, (unsigned long long)limit >> 20);
+	return -EDQUOT;
+}
+
+int ethd_layout(const struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t n_slots,
 		uint32_t n_sockets, struct eth_granted *ret, char *why, size_t why_size)
 {
 	uint64_t per_packet = d->chunks_per_packet, all = ETHD_JOB_BYTES / d->chunk_bytes;
@@ -63,7 +89,7 @@ int ethd_layout(const struct ethd *d, const struct eth_request *r, uint32_t n_sl
 	ret->memory_bytes = (tx + rx * n_sockets) * d->chunk_bytes;
 	ret->is_frags = d->is_frags;
 	ret->is_native = d->is_native;
-	return 0;
+	return check_quota(d, uid, ret->memory_bytes, why, why_size);
 }
 
 struct ethd_job *ethd_job_find(const struct ethd *d, uint64_t key, uid_t uid)
@@ -175,7 +201,7 @@ int ethd_job_create(struct ethd *d, const struct eth_request *r, uid_t uid, cons
 	job->n_rails = n_rails;
 	memcpy(job->rails, rails, n_rails);
 	job->is_zero_copy = d->is_native && !d->is_frags && !d->is_copy_only;
-	err = ethd_layout(d, r, job->n_slots, n_rails, &job->layout, why, why_size);
+	err = ethd_layout(d, r, uid, job->n_slots, n_rails, &job->layout, why, why_size);
 	if (!err) {
 		snprintf(why, why_size, "packet memory of %llu bytes can't be made",
 			 (unsigned long long)job->layout.memory_bytes);

@@ -10,8 +10,11 @@
 
 #include "pm-ethernet/daemon/ethd.h"
 
-/* Sizes of memory and rings for these wishes. -E2BIG with a sentence. */
-int ethd_layout(const struct ethd *d, const struct eth_request *r, uint32_t n_slots,
+/*
+ * Sizes of memory and rings for these wishes of user @uid. -E2BIG: too much for one job, -EDQUOT: too much
+ * with what the user has already; with a sentence.
+ */
+int ethd_layout(const struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t n_slots,
 		uint32_t n_sockets, struct eth_granted *ret, char *why, size_t why_size);
 struct ethd_job *ethd_job_find(const struct ethd *d, uint64_t key, uid_t uid);
 /* A job that nothing is bound for yet. */

@@ -378,23 +378,28 @@ int ethd_program_nic(struct ethd *d, uint32_t rail, char *why, size_t why_size)
 	return err;
 }
 
-static void detach_nic(struct ethd *d, uint32_t rail)
+void ethd_program_drop(uint32_t ifindex)
 {
 	LIBBPF_OPTS(bpf_xdp_attach_opts, opts);
 	uint32_t flag, id;
-	int old;
+	int old = ifindex ? open_present(ifindex, &flag, &id) : -ENOENT;
+	char name[IF_NAMESIZE] = "?";
 
-	if (!d->rails[rail].ifindex)
-		return;
-	old = open_present(d->rails[rail].ifindex, &flag, &id);
 	if (old < 0)
 		return;
 	opts.old_prog_fd = old;
-	if (bpf_xdp_detach((int)d->rails[rail].ifindex, flag, &opts))
-		ethd_say("program on %s stays: remove it with 'ip link set dev %s xdp off'",
-			 d->rails[rail].name, d->rails[rail].name);
-	d->rails[rail].is_programmed = false;
+	if (bpf_xdp_detach((int)ifindex, flag, &opts))
+		ethd_say("the program on %s stays; remove it with 'ip link set dev %s xdp off'",
+			 if_indextoname(ifindex, name) ? name : "?", name);
 	close(old);
+}
+
+static void drop_all(struct ethd *d)
+{
+	for (uint32_t r = 0; r < d->n_rails; r++) {
+		ethd_program_drop(d->rails[r].ifindex);
+		d->rails[r].is_programmed = false;
+	}
 }
 
 static int program_nics(struct ethd *d, char *why, size_t why_size)
@@ -447,8 +452,7 @@ int ethd_programs_open(struct ethd *d, bool is_mode_fixed, char *why, size_t why
 	err = program_nics(d, why, why_size);
 	if (!err || !d->is_native || is_mode_fixed || d->options.mode == ETHD_MODE_NATIVE)
 		return err;
-	for (uint32_t r = 0; r < d->n_rails; r++)
-		detach_nic(d, r);
+	drop_all(d);
 	d->is_native = false;
 	return program_nics(d, why, why_size);
 }
@@ -457,8 +461,7 @@ void ethd_programs_remove(struct ethd *d)
 {
 	char path[PATH_MAX];
 
-	for (uint32_t r = 0; r < d->n_rails; r++)
-		detach_nic(d, r);
+	drop_all(d);
 	ethd_programs_unpin(d);
 	pin_path(d, "", path, sizeof(path));
 	if (umount2(path, MNT_DETACH) && errno != EINVAL)

@@ -23,6 +23,8 @@ int ethd_programs_adopt(struct ethd *d);
 int ethd_programs_open(struct ethd *d, bool is_mode_fixed, char *why, size_t why_size);
 /* Attaches eth_nic to a rail, in place of an older one of ours. */
 int ethd_program_nic(struct ethd *d, uint32_t rail, char *why, size_t why_size);
+/* Takes a program of ours off an interface, if there is one. */
+void ethd_program_drop(uint32_t ifindex);
 /* Attaches a port's program to an interface. */
 int ethd_program_port(struct ethd *d, uint32_t ifindex, int program);
 /* Takes programs, pins and mount away. */

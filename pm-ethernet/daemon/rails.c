@@ -210,6 +210,8 @@ static void refresh_rail(struct ethd *d, uint32_t r)
 	if (read_rail(rail->name, &now))
 		now = (struct ethd_rail){0};
 	if (now.ifindex != rail->ifindex) {
+		/* it may be there under another name, and no longer ours to use */
+		ethd_program_drop(rail->ifindex);
 		rail->is_programmed = false;
 		ethd_say("rail %s: interface %s", rail->name, now.ifindex ? "is back" : "is gone");
 	} else if (now.is_up != rail->is_up) {

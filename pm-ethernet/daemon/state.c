@@ -45,10 +45,11 @@ static json_t *pack_context(const struct ethd *d, uint32_t number)
 
 	for (uint32_t r = 0; r < c->n_rails; r++)
 		json_array_append_new(rails, json_integer(c->rails[r]));
-	return json_pack("{si si si si si si so so so}", "context", (int)number, "pid", (int)c->pid,
-			 "uid", (int)c->uid, "attachment", (int)c->attachment, "port", c->port,
-			 "slot", (int)c->slot, "key", pack_number(c->key), "start",
-			 pack_number(c->start_time), "rails", rails);
+	return json_pack("{si si si si si si so so so so}", "context", (int)number, "pid",
+			 (int)c->pid, "uid", (int)c->uid, "attachment", (int)c->attachment, "port",
+			 c->port, "slot", (int)c->slot, "key", pack_number(c->key), "start",
+			 pack_number(c->start_time), "memory", pack_number(c->memory_bytes),
+			 "rails", rails);
 }
 
 static json_t *pack(const struct ethd *d)
@@ -111,6 +112,7 @@ static bool adopt(struct ethd *d, const json_t *from)
 	struct ethd_context new = {
 		.key = unpack_number(from, "key"),
 		.start_time = unpack_number(from, "start"),
+		.memory_bytes = unpack_number(from, "memory"),
 		.pid = integer(from, "pid", 0, INT_MAX),
 		.uid = (uid_t)integer(from, "uid", INT_MIN, INT_MAX),
 		.attachment = (uint32_t)integer(from, "attachment", 0, ETH_PORT),

@@ -450,6 +450,32 @@ def test_config(run):
     tap.ok("cluster.json, line 1:" in fail("--config", path)[1], "--config: a damaged file")
 
 
+def test_quota(run):
+    """Packet memory can't be swapped out: one user can't take all of it."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        held = []
+        for key in range(1, 100):
+            client = Client(run)
+            answer = client.attach(wish=PORT, key=key, packets=65536)
+            if answer["error"]:
+                break
+            held.append((client, answer))
+        os.write(writer, json.dumps([len(held), answer["why"], answer["error"]]).encode())
+        os._exit(0)
+    os.close(writer)
+    n, why, error = json.loads(os.read(reader, 4096))
+    os.close(reader)
+    os.waitpid(pid, 0)
+    # a pool of 65536 packets each way is 258 MiB, cut to the 256 of a job
+    tap.ok(1 <= n <= 8 and error == 122 and "packet memory" in why, "refused: all memory for one user",
+           f"{n} {error} {why}")
+    wait_for(lambda: not contexts(run))
+
+
 def is_up(rail):
     return rail["state"] == "up"
 
@@ -467,7 +493,10 @@ def test_links(run):
     tap.ok(is_soon(wait_for(lambda: not is_up(rails(run)[1]))), "a link that goes down is seen")
     ip("link", "set", "eth2", "up")
     tap.ok(is_soon(wait_for(lambda: is_up(rails(run)[1]))), "and one that comes back")
-    ip("link", "delete", "eth2")
+    ip("link", "set", "eth2", "name", "other2", "down")
+    tap.ok(wait_for(lambda: links().count("name eth_nic") == 1) is not None,
+           "a NIC that is renamed is left alone")
+    ip("link", "delete", "other2")
     tap.ok(is_soon(wait_for(lambda: not is_up(rails(run)[1]))), "a NIC that vanishes is down")
     ip("link", "add", "eth2", "type", "veth", "peer", "name", "far2")
     ip("link", "set", "far2", "up")
@@ -500,6 +529,7 @@ def main():
         test_suspend(run)
         test_refusals(run)
         test_limits(run)
+        test_quota(run)
         daemon = test_restart(daemon, run)
         daemon = test_lost_pins(daemon, run)
         test_options(daemon, run)
