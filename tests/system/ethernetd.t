@@ -371,6 +371,50 @@ def shared_maps():
     return {m["id"] for m in bpftool("map", "show") if m["id"] in used and "rodata" not in m["name"]}
 
 
+def test_take_over(daemon, run):
+    """A process finds its context again at a new daemon, and can suspend and resume it."""
+    client = Client(run)
+    first = client.attach(wish=DIRECT)
+    daemon.end(signal.SIGKILL)
+    client.close(first)
+    daemon = Daemon(run)
+    pid, _ = holder(run, wish=PORT)
+    thief = Client(run)
+    client = Client(run)
+    tap.equal(thief.ask(request(op=SUSPEND, key=99, want=first["context"]))["error"], 2,
+              "a new daemon: the key must be right")
+    tap.equal(client.ask(request(op=SUSPEND, want=first["context"]))["error"], 0,
+              "a new daemon: a process suspends the context it had")
+    second = client.ask(request(op=RESUME, wish=DIRECT))
+    tap.equal((second["error"], second["context"]), (0, first["context"]), "and resumes it")
+    thief.close()
+    client.close(second)
+    kill(pid)
+    wait_for(lambda: not contexts(run))
+    return daemon
+
+
+def test_child(run):
+    """A child that lingers with its parent's connection does not keep the context alive."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        client = Client(run)
+        client.attach(wish=PORT)
+        child = os.fork()
+        if child:
+            os.write(writer, str(child).encode())
+        while True:
+            signal.pause()
+    child = int(os.read(reader, 100))
+    kill(pid)
+    tap.ok(is_soon(wait_for(lambda: not contexts(run))), "a child with the connection outlives the "
+           "process: taken back")
+    os.kill(child, signal.SIGKILL)
+    os.close(reader)
+    os.close(writer)
+
+
 def test_lost_pins(daemon, run):
     """A bpffs mounted in a namespace that ends with the daemon takes the pins with it."""
     if not shutil.which("bpftool"):
@@ -531,6 +575,8 @@ def main():
         test_limits(run)
         test_quota(run)
         daemon = test_restart(daemon, run)
+        test_child(run)
+        daemon = test_take_over(daemon, run)
         daemon = test_lost_pins(daemon, run)
         test_options(daemon, run)
         test_config(run)
