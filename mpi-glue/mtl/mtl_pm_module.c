@@ -101,6 +101,15 @@ static int show_unusable(const char *what, const char *why)
 	return OMPI_ERR_NOT_AVAILABLE;
 }
 
+/* A device the user named is missing: the job goes on over the others. */
+static void show_note(void)
+{
+	const char *note;
+
+	if (pmGetNote(mtl_pm.ctx, &note) == PM_SUCCESS && *note)
+		mtl_pm_say_once("device missing", ompi_process_info.nodename, note);
+}
+
 static int publish_address(void)
 {
 	char address[PM_ADDRESS_MAX];
@@ -163,6 +172,7 @@ int mtl_pm_open(bool wants_threads)
 		mtl_pm.ctx = PM_CONTEXT_NONE;
 		return show_unusable("open PM", *why ? why : pmErrorString(rc));
 	}
+	show_note();
 
 	init_lists();
 	idle_init(&mtl_pm.idle, is_crowded(local));

@@ -117,15 +117,18 @@ static int open_links(struct composite *c, const struct pmOptions *options)
 
 		if (err == -EINVAL || err == -EEXIST || err == -ENOMEM || err == -EMFILE)
 			return err;
-		if (err)
-			snprintf(c->closed + used, sizeof(c->closed) - used, "%s%s: %s",
-				 used ? "; " : "", name, c->why[0] ? c->why : strerror(-err));
+		if (!err)
+			continue;
+		if (!c->why[0])
+			explain(c, "%s: %s", name, strerror(-err));
+		snprintf(c->closed + used, sizeof(c->closed) - used, "%s%s", used ? "; " : "",
+			 c->why);
 	}
 	for (unsigned int i = 0; i < c->n_slots; i++)
 		if (!c->slots[i].link->is_expensive)
 			c->hot = i;
 	if (c->n_slots && c->conf.has_devices && c->closed[0])
-		snprintf(c->note, sizeof(c->note), "going on without %s", c->closed);
+		snprintf(c->note, sizeof(c->note), "going on without a device: %s", c->closed);
 	if (c->n_slots)
 		return 0;
 	explain(c, "no device could be opened: %s", c->closed);
