@@ -114,15 +114,18 @@ static int open_links(struct composite *c, const struct pmOptions *options)
 		const char *name = c->conf.devices[i];
 		int err = open_link(c, name, options);
 		size_t used = strlen(c->closed);
+		bool is_named;
 
 		if (err == -EINVAL || err == -EEXIST || err == -ENOMEM || err == -EMFILE)
 			return err;
 		if (!err)
 			continue;
 		if (!c->why[0])
-			explain(c, "%s: %s", name, strerror(-err));
-		snprintf(c->closed + used, sizeof(c->closed) - used, "%s%s", used ? "; " : "",
-			 c->why);
+			explain(c, "%s", strerror(-err));
+		/* some sentences begin with the device's name */
+		is_named = !strncmp(c->why, name, strlen(name));
+		snprintf(c->closed + used, sizeof(c->closed) - used, "%s%s%s%s", used ? "; " : "",
+			 is_named ? "" : name, is_named ? "" : ": ", c->why);
 	}
 	for (unsigned int i = 0; i < c->n_slots; i++)
 		if (!c->slots[i].link->is_expensive)
