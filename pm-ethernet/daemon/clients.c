@@ -127,6 +127,17 @@ void ethd_client_close(struct ethd *d, struct ethd_client *client)
 	free(client);
 }
 
+void ethd_clients_forget(struct ethd *d)
+{
+	while (d->clients) {
+		struct ethd_client *client = d->clients;
+
+		d->clients = client->next;
+		free(client->report);
+		free(client);
+	}
+}
+
 static int send_granted(struct ethd_client *client, const struct ethd_answer *answer)
 {
 	union {

@@ -18,5 +18,7 @@ void ethd_client_ready(struct ethd *d, struct ethd_client *client, uint32_t even
 uint64_t ethd_clients_timer(struct ethd *d, uint64_t now_ns);
 /* Ends a connection and its lease. */
 void ethd_client_close(struct ethd *d, struct ethd_client *client);
+/* Frees all clients and leaves their leases alone, as the daemon's end does. */
+void ethd_clients_forget(struct ethd *d);
 
 #endif

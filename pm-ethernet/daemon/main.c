@@ -20,6 +20,7 @@
 #include "pm-ethernet/daemon/clients.h"
 #include "pm-ethernet/daemon/contexts.h"
 #include "pm-ethernet/daemon/ethd.h"
+#include "pm-ethernet/daemon/jobs.h"
 #include "pm-ethernet/daemon/loop.h"
 #include "pm-ethernet/daemon/options.h"
 #include "pm-ethernet/daemon/ports.h"
@@ -67,18 +68,22 @@ static int lock_host(struct ethd *d, char *why, size_t why_size)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0pm-ethernetd"};
 	char path[PATH_MAX];
+	int err;
 
 	snprintf(path, sizeof(path), "%s/lock", d->options.run);
 	if (mkdir(d->options.run, 0755) && errno != EEXIST) {
-		snprintf(why, why_size, "run directory %s: %m; choose another with --run",
+		err = errno;
+		snprintf(why, why_size,
+			 "run directory %s: %m; run as root, or choose another with --run",
 			 d->options.run);
-		return ETHD_EXIT_FAILED;
+		return err == EACCES ? ETHD_EXIT_KERNEL : ETHD_EXIT_FAILED;
 	}
 	d->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (d->lock < 0) {
+		err = errno;
 		snprintf(why, why_size,
 			 "%s: %m; run as root, or choose another directory with --run", path);
-		return errno == EACCES ? ETHD_EXIT_KERNEL : ETHD_EXIT_FAILED;
+		return err == EACCES ? ETHD_EXIT_KERNEL : ETHD_EXIT_FAILED;
 	}
 	if (flock(d->lock, LOCK_EX | LOCK_NB)) {
 		snprintf(why, why_size,
@@ -90,11 +95,12 @@ static int lock_host(struct ethd *d, char *why, size_t why_size)
 	if (d->guard >= 0 && !bind(d->guard, (struct sockaddr *)&name,
 				   sizeof(name.sun_family) + sizeof("pm-ethernetd")))
 		return ETHD_EXIT_OK;
+	err = errno;
 	snprintf(why, why_size,
-		 errno == EADDRINUSE ? "another pm-ethernetd serves this host, with another --run; "
-				       "one serves all NICs"
-				     : "a unix socket can't be had");
-	return errno == EADDRINUSE ? ETHD_EXIT_RUNNING : ETHD_EXIT_FAILED;
+		 err == EADDRINUSE ? "another pm-ethernetd serves this host, with another --run; "
+				     "one serves all NICs"
+				   : "a unix socket can't be had");
+	return err == EADDRINUSE ? ETHD_EXIT_RUNNING : ETHD_EXIT_FAILED;
 }
 
 static void choose_host_id(struct ethd *d)
@@ -111,8 +117,6 @@ static int open_kernel(struct ethd *d, int n_adopted, char *why, size_t why_size
 {
 	int err;
 
-	if (ethd_programs_mount(d, why, why_size))
-		return ETHD_EXIT_KERNEL;
 	if (!n_adopted) {
 		ethd_programs_unpin(d);
 		ethd_ports_remove(d);
@@ -178,6 +182,8 @@ static int start(struct ethd *d, char *why, size_t why_size)
 	n_adopted = ethd_state_load(d, why, why_size);
 	if (n_adopted < 0)
 		return ETHD_EXIT_USAGE;
+	if (ethd_programs_mount(d, why, why_size))
+		return ETHD_EXIT_KERNEL;
 	code = open_loop(d, why, why_size);
 	if (!code)
 		code = open_kernel(d, n_adopted, why, why_size);
@@ -230,11 +236,21 @@ static void stop(struct ethd *d)
 	uint32_t n = ethd_contexts_count(d, (uid_t)-1);
 
 	notify("STOPPING=1");
-	ethd_discover_close(d);
 	if (n)
 		ethd_say("%u contexts are in use and go on without us", n);
 	else
 		remove_all(d);
+}
+
+/* Descriptors go with the process. */
+static int destroy(struct ethd *d, int code)
+{
+	ethd_discover_close(d);
+	ethd_clients_forget(d);
+	while (d->jobs)
+		ethd_job_destroy(d, d->jobs);
+	free(d);
+	return code;
 }
 
 int main(int argc, char **argv)
@@ -252,15 +268,19 @@ int main(int argc, char **argv)
 	}
 	setrlimit(RLIMIT_NOFILE, &files);
 	d = create(&options);
-	code = d ? start(d, why, sizeof(why)) : ETHD_EXIT_FAILED;
+	if (!d) {
+		ethd_say("%s", strerror(ENOMEM));
+		return ETHD_EXIT_FAILED;
+	}
+	code = start(d, why, sizeof(why));
 	if (code) {
-		ethd_say("%s", d ? why : strerror(ENOMEM));
-		return code;
+		ethd_say("%s", why);
+		return destroy(d, code);
 	}
 	say_ready(d);
 	code = ethd_loop_run(d);
 	if (code)
 		ethd_say("the loop ended: %s", strerror(-code));
 	stop(d);
-	return code ? ETHD_EXIT_FAILED : ETHD_EXIT_OK;
+	return destroy(d, code ? ETHD_EXIT_FAILED : ETHD_EXIT_OK);
 }

@@ -56,21 +56,24 @@ int ethd_programs_mount(struct ethd *d, char *why, size_t why_size)
 {
 	struct statfs fs;
 	char path[PATH_MAX];
+	int err;
 
 	pin_path(d, "", path, sizeof(path));
 	if ((mkdir(path, 0700) && errno != EEXIST) || statfs(path, &fs)) {
+		err = -errno;
 		snprintf(why, why_size, "directory %s: %s; choose another with --run", path,
-			 strerror(errno));
-		return -errno;
+			 strerror(-err));
+		return err;
 	}
 	if ((uint32_t)fs.f_type == BPF_FS_MAGIC)
 		return 0;
 	if (!mount("bpf", path, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
 		return 0;
+	err = -errno;
 	snprintf(why, why_size,
 		 "bpffs can't be mounted at %s: %s; run as root, on a kernel with BPF", path,
-		 strerror(errno));
-	return -errno;
+		 strerror(-err));
+	return err;
 }
 
 void ethd_programs_unpin(struct ethd *d)

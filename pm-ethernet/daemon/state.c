@@ -206,7 +206,7 @@ int ethd_board_open(struct ethd *d, bool is_new, char *why, size_t why_size)
 	char path[PATH_MAX];
 	struct stat st;
 	void *at = MAP_FAILED;
-	int fd;
+	int fd, err;
 
 	path_of(d, "board", path, sizeof(path));
 	fd = is_new ? -1 : open(path, O_RDWR | O_CLOEXEC);
@@ -225,9 +225,10 @@ int ethd_board_open(struct ethd *d, bool is_new, char *why, size_t why_size)
 	if (at != MAP_FAILED)
 		d->board_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (at == MAP_FAILED || d->board_fd < 0) {
+		err = -errno;
 		snprintf(why, why_size, "board %s: %s; choose another directory with --run", path,
-			 strerror(errno));
-		return -errno;
+			 strerror(-err));
+		return err;
 	}
 	d->board = at;
 	d->board->magic = ETH_BOARD_MAGIC;
