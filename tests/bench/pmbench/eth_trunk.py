@@ -107,12 +107,12 @@ def incast_lab() -> Iterator[tuple[Lab, Callable[[], float], float]]:
     mbit = 200
     with eth_lab("incast", INCAST_SENDERS + 1, "--rate", f"{mbit}mbit", "--queue", INCAST_QUEUE) as cluster:
         args, env = over_eth("direct")
-        words = [*args, program("bench/mpi_incast"), str(1 << 20), "3"]
+        words = [*args, program("bench/mpi_incast"), str(1 << 18), "4"]
         per_packet = run_json(cluster.mpirun(2, [program("bin/pmtest"), "--test", "latency", "--size", "8",
                                                  "--iterations", "1000", "--json"],
                                              options_of("direct")))["payload_per_packet"]
         yield (cluster, lambda: run_json(cluster.mpirun(INCAST_SENDERS + 1, words, env))["mb_per_s"],
-               payload_limit(1, mbit, 1 << 20, per_packet))
+               payload_limit(1, mbit, 1 << 18, per_packet))
 
 
 @contextlib.contextmanager
@@ -160,7 +160,7 @@ FIGURES = [
            "goodput of 4 rails of 200 Mbit/s of which one loses 5 %, against what is left of that without loss",
            one_bad_rail),
     Figure("eth-incast-7", 0.90, False, "MB/s",
-           f"goodput of 7 senders to one receiver of 200 Mbit/s, MPI messages of 1 MiB, switch queue {INCAST_QUEUE}, "
+           f"goodput of 7 senders to one receiver of 200 Mbit/s, MPI messages of 256 KiB, switch queue {INCAST_QUEUE}, "
            "against the payload limit of its port", incast_goodput, rounds=3),
     Figure("eth-incast-7-loss", 0.005, True, "1",
            "frames that the switch dropped in eth-incast-7 against those that it passed on", incast_loss, rounds=3),
