@@ -25,7 +25,7 @@ static struct {
 	bool is_tried;
 	char why[200]; /* "" when the hosts are there */
 	char dir[64];
-	char daemon[PATH_MAX];
+	char daemon[PATH_MAX + 32];
 	struct holder hosts[ETHHOSTS], switches;
 	pid_t owner;
 } all;
@@ -151,23 +151,22 @@ static void clean_up(void)
 	run("rm -rf %s", all.dir);
 }
 
-/* bin/pm-ethernetd of the build that this program belongs to: build/tests/conformance/NAME. */
+/* bin/pm-ethernetd of the build that this program belongs to: some directory above it. */
 static bool find_daemon(void)
 {
-	ssize_t n = readlink("/proc/self/exe", all.daemon, sizeof(all.daemon) - 32);
+	char dir[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
 
 	if (n < 0)
 		return false;
-	all.daemon[n] = '\0';
-	for (int up = 0; up < 3; up++) {
-		char *slash = strrchr(all.daemon, '/');
-
-		if (!slash)
-			return false;
+	dir[n] = '\0';
+	while ((slash = strrchr(dir, '/'))) {
 		*slash = '\0';
+		snprintf(all.daemon, sizeof(all.daemon), "%s/bin/pm-ethernetd", dir);
+		if (!access(all.daemon, X_OK))
+			return true;
 	}
-	strcat(all.daemon, "/bin/pm-ethernetd");
-	return access(all.daemon, X_OK) == 0;
+	return false;
 }
 
 static void make(void)
