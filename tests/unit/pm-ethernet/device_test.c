@@ -23,7 +23,7 @@ struct side {
 	char why[400];
 };
 
-static int side_open(struct side *s, const char *config, uint64_t key)
+static int side_open_of(struct side *s, const char *config, uint64_t key, uint32_t local)
 {
 	memset(s, 0, sizeof(*s));
 	conf_defaults(&s->conf);
@@ -33,10 +33,27 @@ static int side_open(struct side *s, const char *config, uint64_t key)
 					.stats = &s->link,
 					.rails = s->rails,
 					.job_key = key,
-					.local = 1,
+					.local = local,
 					.why = s->why,
 					.why_size = sizeof(s->why)};
 	return pm_ethernet_ops.open(&s->env, NULL, &s->dev);
+}
+
+static int side_open(struct side *s, const char *config, uint64_t key)
+{
+	return side_open_of(s, config, key, 1);
+}
+
+/* @s learns to know @other; both rails lead there. */
+static bool meet(struct side *s, struct side *other)
+{
+	uint8_t addr[256];
+	uint32_t rails = 0;
+	int len = pm_ethernet_ops.address(other->dev, addr, sizeof(addr));
+
+	return is_int(pm_ethernet_ops.peer_add(s->dev, 1, addr, (size_t)len, &s->peer, &rails),
+		      0) &&
+	       is_int(rails, 3);
 }
 
 TAP_TEST(open__no_daemon)
@@ -58,8 +75,6 @@ static bool couple_open(struct side s[2], const char *attach)
 {
 	char configs[ETHHOSTS][ETHHOSTS_CONFIG];
 	const char *why = ethhosts_configs(attach, configs);
-	uint8_t addr[256];
-	uint32_t rails;
 
 	s[0].dev = s[1].dev = NULL;
 	if (why) {
@@ -69,16 +84,7 @@ static bool couple_open(struct side s[2], const char *attach)
 	for (int i = 0; i < 2; i++)
 		if (!okf(!side_open(&s[i], configs[i], 0x1234), "%s", s[i].why))
 			return false;
-	for (int i = 0; i < 2; i++) {
-		int len = pm_ethernet_ops.address(s[!i].dev, addr, sizeof(addr));
-
-		if (!is_int(pm_ethernet_ops.peer_add(s[i].dev, (uint32_t)!i, addr, (size_t)len,
-						     &s[i].peer, &rails),
-			    0) ||
-		    !is_int(rails, 3))
-			return false;
-	}
-	return true;
+	return meet(&s[0], &s[1]) && meet(&s[1], &s[0]);
 }
 
 static void couple_close(struct side s[2])
@@ -220,4 +226,62 @@ TAP_TEST(arm__wakes_for_an_arrival)
 		pm_ethernet_ops.disarm(s[0].dev);
 	}
 	couple_close(s);
+}
+
+/*
+ * Two processes' worth of contexts share the queue of host 0; each talks to one of its own on host 1. Far
+ * more packets than chunks go by, so both give chunks back and reap what the other sent.
+ */
+TAP_TEST(direct__two_slots_share_the_rings)
+{
+	char configs[ETHHOSTS][ETHHOSTS_CONFIG];
+	const char *why = ethhosts_configs("direct", configs);
+	struct side s[2][2] = {0};
+	uint32_t sent[2][2] = {0}, got[2][2] = {0};
+	uint64_t rand = tap_seed(), end = clock_monotonic_ns() + 10000000000ull;
+	bool is_open = true;
+
+	if (why) {
+		tap_skip("%s", why);
+		return;
+	}
+	for (int h = 0; h < 2; h++)
+		for (int i = 0; i < 2; i++)
+			is_open &= okf(!side_open_of(&s[h][i], configs[h], 0x1234, 2), "%s",
+				       s[h][i].why);
+	for (int h = 0; is_open && h < 2; h++)
+		for (int i = 0; is_open && i < 2; i++)
+			is_open = meet(&s[h][i], &s[!h][i]);
+	while (is_open && (sent[0][0] + sent[0][1] + sent[1][0] + sent[1][1] < 40000) &&
+	       !tap_has_failed()) {
+		uint32_t h = tap_rand(&rand) & 1, i = tap_rand(&rand) & 1;
+		struct pm_rx rx[8];
+		int n;
+
+		if (sent[h][i] - got[!h][i] < 32) {
+			struct pm_packet *p = packet_of(&s[h][i], 100, (uint8_t)i);
+
+			/* never further ahead than the smallest queue on the way */
+			if (!pm_ethernet_ops.tx_post(s[h][i].dev, sent[h][i] & 1, s[h][i].peer, p))
+				sent[h][i]++;
+			pm_ethernet_ops.tx_free(s[h][i].dev, p);
+		}
+		pm_ethernet_ops.tx_kick(s[h][i].dev);
+		h = tap_rand(&rand) & 1;
+		i = tap_rand(&rand) & 1;
+		n = pm_ethernet_ops.rx_burst(s[h][i].dev, rx, 8);
+		for (int k = 0; k < n; k++) {
+			okf(rx[k].data[99] == i, "for another context");
+			pm_ethernet_ops.rx_return(s[h][i].dev, rx[k].token);
+			got[h][i]++;
+		}
+		if (!okf(clock_monotonic_ns() < end, "stuck"))
+			break;
+	}
+	for (int k = 0; k < 4; k++)
+		okf(sent[k / 2][k & 1] - got[!(k / 2)][k & 1] <= 32, "lost %u",
+		    sent[k / 2][k & 1] - got[!(k / 2)][k & 1]);
+	for (int k = 0; k < 4; k++)
+		if (s[k / 2][k & 1].dev)
+			pm_ethernet_ops.close(s[k / 2][k & 1].dev);
 }
