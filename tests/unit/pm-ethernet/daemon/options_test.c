@@ -43,10 +43,10 @@ TAP_TEST(ethd_options_parse__everything)
 {
 	struct ethd_options o;
 
-	must(PARSE(&o, "--foreground", "--nics=a,b,c,d,e,f,g,h", "--run", "/tmp/x//", "--host-id",
+	must(PARSE(&o, "--foreground", "--nics=a,b,c,d,e,f,g,h", "--run", "/var/x//", "--host-id",
 		   "0x10", "--ethertype", "0x600", "--mode", "generic", "--direct", "never") == 0);
 	is_int(o.n_nics, 8);
-	ok(!strcmp(o.run, "/tmp/x"));
+	ok(!strcmp(o.run, "/var/x"));
 	ok(o.has_host_id && o.host_id == 16);
 	is_int(o.type, 0x600);
 	ok(o.mode == ETHD_MODE_GENERIC && o.direct == ETHD_DIRECT_NEVER);
