@@ -145,7 +145,6 @@ int ethd_rails_open(struct ethd *d, char *why, size_t why_size)
 			return -EINVAL;
 		}
 		rail->mtu_max = rail->mtu;
-		ethd_offload_off(name, ETHTOOL_SGRO);
 	}
 	d->n_rails = d->options.n_nics;
 	choose_sizes(d);
