@@ -81,8 +81,6 @@ static int set_up(struct eth_dev *d)
 	err = eth_tx_init(d, d->dev.tx_buffers);
 	if (!err)
 		err = eth_rx_init(d, d->dev.rx_buffers);
-	if (!err)
-		err = eth_sleep_watch(d);
 	if (err)
 		snprintf(d->env.why, d->env.why_size, "ethernet: no memory for the packets: %s",
 			 strerror(-err));
@@ -177,8 +175,7 @@ static int ethernet_resume(struct pm_dev *dev)
 		return -EPROTO;
 	}
 	take_rails(d);
-	err = eth_rx_attach(d);
-	return err ? err : eth_sleep_watch(d);
+	return eth_rx_attach(d);
 }
 
 /* ---- observation ---- */

@@ -201,8 +201,6 @@ int eth_peer_event(struct pm_dev *dev, uint32_t *ret_node);
 
 /* sleep.c */
 int eth_sleep_open(struct eth_dev *d);
-/* Watches the sockets of an attachment. */
-int eth_sleep_watch(struct eth_dev *d);
 int eth_sleep_fds(struct pm_dev *dev, int *fds, int room);
 int eth_sleep_arm(struct pm_dev *dev);
 void eth_sleep_disarm(struct pm_dev *dev);

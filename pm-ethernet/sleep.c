@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * sleep - one epoll descriptor for all sockets: arrivals, and room for those whose kernel side was full. Room
- * is watched by edges: the level only tells of the ring, while what was short is the socket's buffer.
+ * is watched by edges: the level only tells of the ring, while what was short is the socket's buffer. A
+ * socket is in the set only while somebody sleeps: the kernel would spend time on it for every frame.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -14,24 +15,17 @@ int eth_sleep_open(struct eth_dev *d)
 	return d->epoll_fd < 0 ? -errno : 0;
 }
 
-static int watch(struct eth_dev *d, uint32_t i, int op, uint32_t events)
+/* Waits for events at a socket; 0 takes it out of the set. */
+static void watch(struct eth_dev *d, uint32_t i, uint32_t events)
 {
+	struct eth_socket *s = &d->sockets[i];
 	struct epoll_event event = {.events = events, .data.u32 = i};
+	int op = !events ? EPOLL_CTL_DEL : s->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
-	if (epoll_ctl(d->epoll_fd, op, d->sockets[i].fd, &event))
-		return -errno;
-	d->sockets[i].watched = events;
-	return 0;
-}
-
-/* A closed socket leaves the set by itself. */
-int eth_sleep_watch(struct eth_dev *d)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; !err && i < d->n_sockets; i++)
-		err = watch(d, i, EPOLL_CTL_ADD, EPOLLIN);
-	return err;
+	if (s->fd < 0 || s->watched == events)
+		return;
+	/* without memory for the entry the sleep is as long as the time limit */
+	s->watched = epoll_ctl(d->epoll_fd, op, s->fd, &event) ? 0 : events;
 }
 
 int eth_sleep_fds(struct pm_dev *dev, int *fds, int room)
@@ -42,19 +36,12 @@ int eth_sleep_fds(struct pm_dev *dev, int *fds, int room)
 	return 1;
 }
 
-static void set(struct eth_dev *d, uint32_t events, uint32_t waiting)
-{
-	for (uint32_t i = 0; i < d->n_sockets; i++) {
-		uint32_t wanted = waiting >> i & 1 ? events | EPOLLOUT | EPOLLET : events;
-
-		if (d->sockets[i].fd >= 0 && d->sockets[i].watched != wanted)
-			watch(d, i, EPOLL_CTL_MOD, wanted);
-	}
-}
-
 void eth_sleep_disarm(struct pm_dev *dev)
 {
-	set(eth_of(dev), EPOLLIN, 0);
+	struct eth_dev *d = eth_of(dev);
+
+	for (uint32_t i = 0; i < d->n_sockets; i++)
+		watch(d, i, 0);
 }
 
 int eth_sleep_arm(struct pm_dev *dev)
@@ -74,7 +61,8 @@ int eth_sleep_arm(struct pm_dev *dev)
 			waiting |= 1u << i;
 	}
 	/* without room an arrival is no reason to wake: the user has to release something first */
-	set(d, has_room ? EPOLLIN : 0, waiting);
+	for (uint32_t i = 0; i < d->n_sockets; i++)
+		watch(d, i, (has_room ? EPOLLIN : 0) | (waiting >> i & 1 ? EPOLLOUT | EPOLLET : 0));
 	/* takes the edges that were there already; only from now on they mean news */
 	epoll_wait(d->epoll_fd, events, ETH_RAILS, 0);
 	for (uint32_t i = 0; i < d->n_sockets; i++)

@@ -162,8 +162,7 @@ static UNUSED struct rig *rig_open(struct rig_wish w)
 				d->areas->base + (i * RIG_RX_CHUNKS + n) * w.chunk_bytes;
 		k->fill.producer = rings->fill.ours;
 	}
-	if (eth_tx_init(d, RIG_TX_PACKETS) || eth_rx_init(d, 8) || eth_sleep_open(d) ||
-	    eth_sleep_watch(d))
+	if (eth_tx_init(d, RIG_TX_PACKETS) || eth_rx_init(d, 8) || eth_sleep_open(d))
 		abort();
 	return r;
 }
