@@ -185,6 +185,12 @@ def test_bucket__holds_a_frame_of_any_mtu():
         assert int(words[words.index("burst") + 1]) > mtu
 
 
+def test_bucket__burst_as_asked_for():
+    assert "burst 65536" in shaping.bucket(200 * 10**6, 1500, 1 << 20, 65536)
+    assert "burst 16384" in shaping.bucket(200 * 10**6, 1500, 1 << 20)
+    assert "burst 9064" in shaping.bucket(200 * 10**6, 9000, 1 << 20, 1)
+
+
 def test_hosts_text__names_management_and_data():
     lines = output.hosts_text(flat(2, nics=1)).splitlines()
     assert lines == ["127.0.0.1\tlocalhost", "10.0.0.1\th0", "10.0.0.2\th1", "10.1.0.1\th0-eth1",

@@ -42,6 +42,7 @@ class Options:
     direct: bool = False          # two hosts, NIC to NIC, no switch
     ethernet: bool = False        # pm-ethernetd runs in every host
     offloads: str = "auto"        # on, off, or auto: off when frames get lost
+    burst: int = 0                # bytes a limited link carries at once; 0: what suits the rate
 
 
 @dataclass
@@ -144,6 +145,10 @@ def parse_rate(text):
 
 def parse_queue(text):
     return parse_quantity(text, BYTE_UNITS, "queue", "64k or 1m")
+
+
+def parse_burst(text):
+    return parse_quantity(text, BYTE_UNITS, "burst", "64k")
 
 
 def parse_loss(text):

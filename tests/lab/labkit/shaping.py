@@ -14,9 +14,9 @@ FRAME_SLACK = 64           # headers and tags above the MTU
 UPLINK_QUEUE = 1 << 20     # bytes; full, it holds the sender back, as a NIC does
 
 
-def bucket(rate, mtu, queue):
-    """tc(8) words of the token bucket."""
-    burst = max(MIN_BURST, rate // 8 // BURST_TIME, mtu + FRAME_SLACK)
+def bucket(rate, mtu, queue, burst=0):
+    """tc(8) words of the token bucket. A burst of 0: what lasts BURST_TIME."""
+    burst = max(burst or max(MIN_BURST, rate // 8 // BURST_TIME), mtu + FRAME_SLACK)
     return f"tbf rate {rate}bit burst {burst} limit {queue}"
 
 
@@ -37,8 +37,8 @@ def limit(plan, ports, rate):
     for switch, nics in ports:
         namespace = plan.namespace(switch.name)
         present = limited(namespace)
-        down = bucket(rate, plan.options.mtu, plan.options.queue)
-        up = bucket(rate, plan.options.mtu, UPLINK_QUEUE)
+        down = bucket(rate, plan.options.mtu, plan.options.queue, plan.options.burst)
+        up = bucket(rate, plan.options.mtu, UPLINK_QUEUE, plan.options.burst)
         link, first, last = [], [], []
         for nic in nics:
             if rate and nic.port not in present:
