@@ -1,0 +1,353 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a process with nothing but its port, and a host on the wire, can do to others of pm-ethernet:
+nothing, and every frame they try is counted under its reason. A lab of three hosts with two NICs and
+the real daemon; the forger is a process of nobody that writes into its rings by itself. Needs root. TAP.
+"""
+import collections
+import json
+import os
+import random
+import sys
+
+import ethframe
+import ethlab
+from ethframe import Frame
+from ethlab import BUILD, Tap
+
+SEED = int(os.environ.get("TEST_SEED", "4711"))
+FORGER_KEY, OTHER_KEY = 0x1234567890abcdef, 0xfeedfacecafebeef
+PORT = 2
+SUSPEND, RESUME = 2, 3
+ENOENT, EDQUOT = 2, 122
+TYPE_TEXT = f"{ethframe.TYPE:04x}"
+tap = Tap()
+
+
+def grown(before, after):
+    return {k: n - before.get(k, 0) for k, n in after.items() if n != before.get(k, 0)}
+
+
+def settled(lab, host, rail, before, want, besides=()):
+    """Drops counted since @before, as soon as they are what is wanted; reasons in @besides don't matter."""
+    def now():
+        return {k: n for k, n in grown(before, lab.drops(host, rail)).items() if k not in besides}
+    ethlab.wait_until(lambda: now() == want, 3)
+    return now()
+
+
+class Stage:
+    """Forger on h0; on h1 a process of its job and a silent one of another; a listener on each switch."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.forger, self.mate, self.silent = (lab.guest(h, "nobody") for h in ("h0", "h1", "h1"))
+        self.near = lab.guest("h0", "nobody")
+        self.own = self.forger.do("attach", key=FORGER_KEY, wish=PORT)
+        self.friend = self.mate.do("attach", key=FORGER_KEY, wish=PORT)
+        self.other = self.silent.do("attach", key=OTHER_KEY, wish=PORT)
+        self.next = self.near.do("attach", key=OTHER_KEY, wish=PORT)
+        self.ears = [lab.listener(f"sw{rail}", "h0") for rail in (1, 2)]
+        self.good = Frame(dst_mac=bytes.fromhex(self.friend["macs"][0]), key=FORGER_KEY,
+                          dst_host=self.friend["host"], dst_context=self.friend["context"],
+                          src_host=self.own["host"], src_context=self.own["context"])
+
+    def verdict(self, frame):
+        return ethframe.from_port(frame, self.own["host"], self.own["context"], FORGER_KEY, 2,
+                                  {self.own["context"]: FORGER_KEY, self.next["context"]: OTHER_KEY})
+
+    def heard(self):
+        """Packets that left h0, any NIC; control frames are its daemon's, ARP the kernel's."""
+        frames = [bytes.fromhex(f) for ear in self.ears for f in ear.do("wire_take")["frames"]]
+        return [f for f in frames if f[12:14] != b"\x08\x06"
+                and not (f[12:14] == b"\x88\xb5" and f[15] in (ethframe.QUERY, ethframe.ANSWER))]
+
+
+def test_valid(stage):
+    frame = stage.good.but(src_mac=b"\2\xff\xff\xff\xff\xff").bytes()
+    stage.forger.do("send", frames=[frame.hex(), stage.good.but(rail=1).bytes().hex()])
+    came = stage.mate.do("receive")["frames"]
+    tap.ok([f[64:] for f in came] == [frame.hex()[64:]] * 2, "honest frames arrive by each rail", came)
+    out = stage.heard()
+    tap.ok(len(out) == 2 and {f[6:12].hex() for f in out} == set(stage.own["macs"]),
+           "frames leave with the address of the NIC, whatever the process wrote",
+           [f[:14].hex() for f in out])
+
+
+def forgeries(stage):
+    good, own = stage.good, stage.own
+    yield "another host", "source", good.but(src_host=stage.friend["host"])
+    yield "another context of the host", "source", good.but(src_context=stage.next["context"])
+    yield "context 0", "source", good.but(src_context=0)
+    yield "another key", "key", good.but(key=OTHER_KEY)
+    yield "no key", "key", good.but(key=0)
+    yield "another's key and context", "source", good.but(key=OTHER_KEY,
+                                                          src_context=stage.next["context"])
+    for name, number in (("IP", 0x800), ("ARP", 0x806), ("IPv6", 0x86dd), ("VLAN", 0x8100),
+                         ("length 3", 3)):
+        yield f"EtherType {name}", "type", good.but(type=number)
+    for name, kind in (("a query", 2), ("an answer", 3), ("a bounce", 4), ("kind 0", 0), ("kind 9", 9)):
+        yield name, "kind", good.but(kind=kind)
+    yield "a rail that is not there", "rail", good.but(rail=2)
+    yield "rail 255", "rail", good.but(rail=255)
+    yield "another version", "version", good.but(version=2)
+    yield "a length beyond its end", "length", good.but(length=21)
+    yield "the neighbour of another job", "key", good.but(dst_host=own["host"],
+                                                          dst_context=stage.next["context"])
+    yield "a neighbour that is not there", "context", good.but(dst_host=own["host"], dst_context=900)
+
+
+def test_forgeries(stage):
+    for name, reason, frame in forgeries(stage):
+        before = stage.lab.drops("h0")
+        stage.forger.do("send", frames=[frame.bytes().hex()] * 3)
+        counted = settled(stage.lab, "h0", None, before, {reason: 3})
+        tap.equal(counted, {reason: 3}, f"forged, {name}: counted as {reason}")
+    before = stage.lab.drops("h0")
+    whole = stage.good.bytes()
+    stage.forger.do("send", frames=[whole[:n].hex() for n in range(14, 80)])
+    tap.equal(settled(stage.lab, "h0", None, before, {"short": 66}), {"short": 66},
+              "truncated anywhere: counted as short")
+    stage.forger.do("send", frames=[whole[:n].hex() for n in range(1, 14)])
+    tap.equal(stage.heard(), [], "none of them left the host")
+    tap.equal((stage.mate.do("receive")["frames"], stage.near.do("receive")["frames"]), ([], []),
+              "and none reached a process")
+
+
+def damaged(rand, good):
+    """Anything between random bytes and a frame with one wrong byte."""
+    frame = bytearray(good)
+    how = rand.randrange(4)
+    if how == 0:
+        return rand.randbytes(rand.randrange(14, 1500))
+    if how == 1:
+        return good[:14] + rand.randbytes(rand.randrange(0, 1400))
+    if how == 2:
+        return good[:16] + rand.randbytes(rand.randrange(0, 1400))
+    frame[rand.randrange(12, 48)] ^= 1 << rand.randrange(8)
+    return bytes(frame[:rand.randrange(14, len(frame))] if rand.randrange(4) == 0 else frame)
+
+
+def test_random(stage, count=4000):
+    rand = random.Random(SEED)
+    print(f"# seed {SEED}", flush=True)
+    frames = [damaged(rand, stage.good.bytes()) for _ in range(count)]
+    fates = collections.Counter(map(stage.verdict, frames))
+    allowed = fates.pop(ethframe.OUT, 0)
+    fates.pop(ethframe.TAKEN, None)
+    before = stage.lab.drops("h0")
+    stage.forger.do("send", frames=[f.hex() for f in frames])
+    tap.equal(settled(stage.lab, "h0", None, before, dict(fates)), dict(fates),
+              f"{count} frames of noise from a port: each is counted under its reason")
+    out = stage.heard()
+    tap.ok(len(out) == allowed and all(
+        (h[8], h[10], ethframe.key_of(f)) == (stage.own["host"], stage.own["context"], FORGER_KEY)
+        for f in out for h in [ethframe.HEAD.unpack_from(f)]),
+        "what leaves bears the process's own host, context and key", f"{len(out)} of {allowed}")
+    stage.mate.do("receive")
+
+
+def test_deaf(stage):
+    """A context hears only of its own job, however well a frame is addressed to it."""
+    frames = [stage.good.but(dst_context=stage.other["context"]),
+              stage.good.but(dst_context=stage.other["context"], dst_mac=b"\xff" * 6)]
+    before = stage.lab.drops("h1", 0)
+    stage.forger.do("send", frames=[f.bytes().hex() for f in frames] * 20)
+    counted = settled(stage.lab, "h1", 0, before, {"key": 40})
+    tap.equal(counted.get("key"), 40, "a foreign context as destination: dropped where it arrives")
+    stage.forger.do("send", frames=[stage.good.bytes().hex()] * 200)
+    tap.equal(len(stage.mate.do("receive")["frames"]), 200, "its own job's packets arrive beside it")
+    tap.equal((stage.silent.do("receive")["frames"], stage.near.do("receive")["frames"]), ([], []),
+              "processes of another job on both hosts saw nothing of all that")
+
+
+ABUSES = {
+    "EBUSY": ("bind again", "bind to another", "memory again", "ring 2 again", "ring 3 again",
+              "ring 5 again"),
+    "EPERM": ("new AF_XDP socket", "new AF_PACKET socket", "mark", "shrink the memory",
+              "grow the memory", "interface down"),
+    "EACCES": ("write to the board", "open the board anew", "the daemon's files", "its state"),
+}
+
+
+def test_descriptors(stage):
+    results = stage.forger.do("abuse")["results"]
+    for name, what in ABUSES.items():
+        tap.equal({w: results[w] for w in what}, dict.fromkeys(what, name),
+                  f"its descriptors allow nothing more: {name}")
+    direct = stage.lab.guest("h2", "nobody")
+    direct.do("attach", key=5, wish=1)
+    results = direct.do("abuse")["results"]
+    tap.equal({w: r for w, r in results.items() if r == "done"}, {}, "nor do those of a direct context")
+    direct.close()
+
+
+def test_leases(stage):
+    """Nobody takes another's context, even with its key and the same user."""
+    for user in ("nobody", "daemon"):
+        thief = stage.lab.guest("h1", user)
+        for op, name in ((SUSPEND, "suspended"), (RESUME, "resumed")):
+            answer = thief.do("ask", op=op, key=FORGER_KEY, want=stage.friend["context"])
+            tap.equal(answer["error"], ENOENT, f"another's context is not {name} by user {user}")
+        answer = thief.do("attach", key=FORGER_KEY, want=stage.friend["context"], wish=PORT)
+        tap.ok(answer["context"] != stage.friend["context"], f"nor given to user {user}", answer)
+        thief.close()
+    stage.forger.do("send", frames=[stage.good.bytes().hex()])
+    tap.equal(len(stage.mate.do("receive")["frames"]), 1, "it works on")
+
+
+def available_mib():
+    with open("/proc/meminfo", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("MemAvailable:")) >> 10
+
+
+def test_limits(stage):
+    crowd, other = stage.lab.guest("h2", "nobody"), stage.lab.guest("h2", "daemon")
+    told = crowd.do("crowd", count=280, op=SUSPEND)
+    tap.ok(told["errors"] == {str(ENOENT): 256, str(EDQUOT): 24}
+           and "too many connections" in told["whys"][str(EDQUOT)],
+           "a user has 256 connections and no more", told)
+    tap.equal(other.do("attach", key=9, wish=PORT)["error"], 0, "another user is served beside them")
+    crowd.do("leave")
+    if available_mib() < 8192:
+        tap.skip("a user's packet memory is limited", "needs 8 GiB of free memory")
+        return
+    told = crowd.do("crowd", count=10, key=11, wish=PORT, packets=65536)
+    errors = {int(e): n for e, n in told["errors"].items()}
+    tap.ok(set(errors) == {0, EDQUOT} and errors[0] <= 8
+           and "user 65534 holds" in told["whys"][str(EDQUOT)],
+           "a user's packet memory is limited", told)
+    fresh = stage.lab.guest("h2", "daemon")
+    tap.equal(fresh.do("attach", key=12, wish=PORT)["error"], 0, "another user gets some beside it")
+    crowd.do("leave")
+
+
+class Talk:
+    """Two nodes of PM, on h0 and h1, and the wire between them."""
+
+    def __init__(self, lab, options=""):
+        self.lab = lab
+        self.ear = lab.listener("sw1", "h0")
+        self.wire = lab.wire("h2", "eth1")
+        self.sender, self.receiver = lab.guest("h0"), lab.guest("h1")
+        config = "devices=self+ethernet,ethernet.attach=port,ethernet.rails=eth1" + options
+        told = [guest.do("pm_open", number=n, key=0xabcdef, config=config)
+                for n, guest in enumerate((self.sender, self.receiver))]
+        self.sender.do("pm_add", node=1, address=told[1]["address"])
+        self.receiver.do("pm_add", node=0, address=told[0]["address"])
+        self.first = 0
+
+    def recorded(self):
+        return [f for f in self.ear.do("wire_take", ethertype=TYPE_TEXT)["frames"]
+                if f[30:32] == "01"]
+
+    def say(self, count, meanwhile=lambda: None):
+        """Messages from h0 to h1; both sides' tales."""
+        self.receiver.tell("pm_take", count=count, first=self.first)
+        meanwhile()
+        self.sender.tell("pm_send", node=1, count=count, first=self.first, gap_us=100)
+        self.first += count
+        return self.sender.hear(), self.receiver.hear()
+
+    def drops(self):
+        done = self.lab.inside("h1", f"{BUILD}/bin/pmstat", "--json", "--pid",
+                               str(self.receiver.pid))
+        drops = collections.Counter()
+        for rail in json.loads(done.stdout)["contexts"][0]["rails"]:
+            drops.update(rail["drops"])
+        return {reason: n for reason, n in drops.items() if n}
+
+    def close(self):
+        for guest in (self.sender, self.receiver, self.wire, self.ear):
+            guest.close()
+
+
+def is_well(told, count):
+    sent, taken = told
+    return (sent["error"], taken["error"], taken["came"], taken["late"], taken["wrong"]) == \
+        ("", "", count, 0, 0)
+
+
+def test_replay(lab):
+    talk = Talk(lab)
+    told = talk.say(2000)
+    tap.ok(is_well(told, 2000), "messages arrive", told)
+    frames = talk.recorded()
+    before = talk.drops()
+    told = talk.say(1000, lambda: talk.wire.do("wire_send", frames=frames[:1000]))
+    tap.ok(is_well(told, 1000), "messages arrive once and in order while old frames are sent again", told)
+    counted = grown(before, talk.drops())
+    tap.ok(len(frames) >= 100 and counted.get("duplicate", 0) + counted.get("window", 0)
+           >= 0.9 * min(len(frames), 1000), "frames sent again are counted, as duplicate or out of window",
+           f"{len(frames)} frames, {counted}")
+    talk.close()
+
+
+def test_checksum(lab):
+    talk = Talk(lab, ",channel.crc=1")
+    told = talk.say(1000)
+    tap.ok(is_well(told, 1000), "with checksums messages arrive", told)
+    frames = [bytes.fromhex(f) for f in talk.recorded() if len(f) > 2 * 100][:300]
+    broken = [(f[:90] + bytes([f[90] ^ 0x40]) + f[91:]).hex() for f in frames]
+    before = talk.drops()
+    told = talk.say(500, lambda: talk.wire.do("wire_send", frames=broken))
+    tap.ok(is_well(told, 500), "nothing of a damaged frame is believed", told)
+    counted = grown(before, talk.drops())
+    tap.ok(len(broken) >= 100 and counted.get("crc", 0) == len(broken), "each is counted as crc",
+           f"{len(broken)} frames, {counted}")
+    talk.close()
+
+
+def test_noise(lab):
+    """Frames of a host nobody knows, and noise, while two nodes talk."""
+    talk = Talk(lab)
+    told = talk.say(100)
+    contexts = {c["context"]: 0xabcdef for c in lab.contexts("h1") if c["pid"] == talk.receiver.pid}
+    others = {c["context"]: -1 for c in lab.contexts("h1") if c["context"] not in contexts}
+    host = lab.report("h1", "status")["host"]
+    mac = next(r["mac"] for r in lab.report("h1", "rails")["rails"] if r["rail"] == 0)
+    stranger = Frame(dst_mac=bytes.fromhex(mac.replace(":", "")), key=0xabcdef, dst_host=host,
+                     dst_context=next(iter(contexts)), src_host=0x7777, src_context=5)
+    rand = random.Random(SEED)
+    frames = [damaged(rand, stranger.bytes()) for _ in range(10000)]
+    # of our EtherType, from an address that a switch takes; no ASK, whose answer is another test's
+    frames = [stranger.bytes()[:14] + f[14:31] + bytes(f[31:32] and 1) + f[32:] for f in frames]
+    fates = collections.Counter(ethframe.from_nic(f, host, {**others, **contexts}) for f in frames)
+    strangers = fates.pop(ethframe.TAKEN, 0) + 200
+    fates.pop(ethframe.PASSED, 0)
+    before, heard = lab.drops("h1", 0), talk.drops()
+    told = talk.say(3000, lambda: (
+        talk.wire.do("wire_send", frames=[f.hex() for f in frames]),
+        talk.wire.do("wire_send", frames=[stranger.bytes().hex()], times=200)))
+    tap.ok(is_well(told, 3000), "messages arrive beside 10000 frames of noise on the wire", told)
+    tap.equal(settled(lab, "h1", 0, before, dict(fates)), dict(fates),
+              "each frame of noise is counted under its reason")
+    counted = grown(heard, talk.drops())
+    tap.ok(sum(counted.values()) == strangers, "well-formed frames of a stranger reach the context, and are "
+           "counted there", f"{strangers} frames, {counted}")
+    tap.equal(lab.report("h1", "status")["n_peers"], 2, "and no host was made up by them")
+    talk.close()
+
+
+def main():
+    with ethlab.lab("s", 3, 2, "--ethernet") as lab:
+        for host in ("h0", "h1", "h2"):
+            lab.wait_for_peers(host, 4)
+        stage = Stage(lab)
+        for test in (test_valid, test_forgeries, test_random, test_deaf, test_descriptors, test_leases,
+                     test_limits):
+            test(stage)
+        lab.dismiss()
+        for test in (test_replay, test_checksum, test_noise):
+            test(lab)
+        lab.dismiss()
+        empty = ethlab.wait_until(lambda: not any(map(lab.contexts, ("h0", "h1", "h2"))), 2)
+        tap.ok(empty is not None, "at the end no context is left", list(map(lab.contexts, ("h0", "h1"))))
+    return tap.end()
+
+
+if __name__ == "__main__":
+    if reason := ethlab.skip_reason():
+        print(f"1..0 # SKIP {reason}")
+        sys.exit(0)
+    sys.exit(main())

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the ethernet tests share: TAP lines, a lab whose hosts run pm-ethernetd, and guests in it: processes
+that obey one command after the other (ethguest.py). Knows how to reach them, not what they do.
+"""
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.realpath(os.environ.get("PM_BUILD", f"{ROOT}/build"))
+SCLAB = f"{ROOT}/tests/lab/sclab"
+CTL = f"{ROOT}/pm-ethernet/ctl/pm-ethernetctl"
+PYTHON = "/usr/bin/python3"
+ANSWER_S = 60
+ENVIRONMENT = dict(os.environ, PM_BUILD=BUILD)
+ENVIRONMENT.pop("PM_OPTIONS", None)
+
+
+class Tap:
+    count = 0
+    failed = 0
+
+    def ok(self, is_ok, name, detail=""):
+        self.count += 1
+        self.failed += not is_ok
+        if not is_ok:
+            print(f"#   {name}: {detail}".replace("\n", "\n#   "), file=sys.stderr, flush=True)
+        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
+
+    def equal(self, got, want, name):
+        self.ok(got == want, name, f"got {got!r}, want {want!r}")
+
+    def skip(self, name, why):
+        self.count += 1
+        print(f"ok {self.count} - {name} # SKIP {why}", flush=True)
+
+    def end(self):
+        print(f"1..{self.count}")
+        return 1 if self.failed else 0
+
+
+def skip_reason():
+    """Why these tests can't run here, or ''."""
+    if os.geteuid():
+        return "network namespaces and pm-ethernetd need root"
+    if not os.path.exists(f"{BUILD}/bin/pm-ethernetd"):
+        return "pm-ethernetd is not built here"
+    missing = [tool for tool in ("ip", "bridge") if not shutil.which(tool)]
+    return f"{' '.join(missing)} missing (install iproute2)" if missing else ""
+
+
+def wait_until(condition, seconds=5.0):
+    """Polls what another process tells; seconds it took, None if it never held."""
+    start = time.monotonic()
+    while time.monotonic() - start < seconds:
+        if condition():
+            return time.monotonic() - start
+        time.sleep(0.01)
+    return None
+
+
+class Refused(Exception):
+    """A guest could not do what it was told."""
+
+
+class Guest:
+    """A process in a host, or in a network namespace; ends with its standard input."""
+
+    def __init__(self, words):
+        self.process = subprocess.Popen([*words, PYTHON, f"{HERE}/ethguest.py"], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=ENVIRONMENT)
+        self.pid = self.hear()["pid"]
+
+    def tell(self, what, **arguments):
+        self.process.stdin.write(json.dumps([what, arguments]) + "\n")
+        self.process.stdin.flush()
+
+    def hear(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise Refused("the guest has ended")
+        answer = json.loads(line)
+        if "trouble" in answer:
+            raise Refused(answer["trouble"])
+        return answer
+
+    def do(self, what, **arguments):
+        self.tell(what, **arguments)
+        return self.hear()
+
+    def kill(self):
+        self.process.kill()
+        self.close()
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+class Lab:
+    """Hosts h0, h1, ... with NICs eth1, eth2, ..., NIC N of all on switch swN."""
+
+    def __init__(self, name, hosts, nics, *more):
+        self.name = name
+        self.guests = []
+        done = self.sclab("up", "--hosts", str(hosts), "--nics", str(nics), *more)
+        if done.returncode:
+            raise RuntimeError(f"sclab up: {done.stderr}")
+
+    def sclab(self, *words, **keywords):
+        return subprocess.run(self.words(*words), capture_output=True, text=True, check=False,
+                              env=ENVIRONMENT, **{"timeout": ANSWER_S, **keywords})
+
+    def words(self, *words):
+        return [SCLAB, "--name", self.name, *words]
+
+    def inside(self, host, *words, **keywords):
+        return self.sclab("exec", host, "--", *words, **keywords)
+
+    def ip(self, place, *words):
+        subprocess.run(["ip", "-n", f"{self.name}-{place}", *words], check=True,
+                       capture_output=True, timeout=ANSWER_S)
+
+    def guest(self, host, user=None):
+        words = ("-u", user) if user else ()
+        return self.add(Guest(self.words("exec", *words, host, "--")))
+
+    def listener(self, switch, port):
+        """A guest that hears what a host sends, at the switch."""
+        guest = self.add(Guest(["ip", "netns", "exec", f"{self.name}-{switch}"]))
+        guest.do("wire_open", nic=port)
+        return guest
+
+    def wire(self, host, nic):
+        """A guest of root that sends frames from the NIC of a host."""
+        guest = self.guest(host)
+        guest.do("wire_open", nic=nic)
+        return guest
+
+    def add(self, guest):
+        self.guests.append(guest)
+        return guest
+
+    def dismiss(self):
+        while self.guests:
+            self.guests.pop().close()
+
+    def report(self, host, topic):
+        done = self.inside(host, CTL, topic, "--json")
+        if done.returncode:
+            raise RuntimeError(f"pm-ethernetctl {topic} in {host}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def contexts(self, host):
+        return self.report(host, "status")["contexts"]
+
+    def drops(self, host, rail=None):
+        """Frames dropped by reason: those that came by a rail, or from ports."""
+        counters = self.report(host, "counters")
+        return counters["ports"]["drops"] if rail is None else counters["rails"][rail]["drops"]
+
+    def daemon(self, host):
+        """Process id of the host's pm-ethernetd."""
+        space = os.stat(f"/run/netns/{self.name}-{host}").st_ino
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if os.stat(f"/proc/{pid}/ns/net").st_ino == space and \
+                        os.readlink(f"/proc/{pid}/exe") == f"{BUILD}/bin/pm-ethernetd":
+                    return int(pid)
+        raise RuntimeError(f"no pm-ethernetd in {host}")
+
+    def start_daemon(self, host, nics):
+        """Anew, as `up` did; ends with the lab."""
+        process = subprocess.Popen(self.words("exec", host, "--", f"{BUILD}/bin/pm-ethernetd",
+                                              "--nics", nics),
+                                   stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        line = process.stdout.readline()
+        if "ready" not in line:
+            raise RuntimeError(f"pm-ethernetd in {host}: {line}")
+        return process
+
+    def wait_for_peers(self, host, n_rails):
+        """Until the daemon of @host has heard that many rails of others."""
+        def heard():
+            return sum(rail["is_alive"] for peer in self.report(host, "peers")["peers"]
+                       for rail in peer["rails"])
+        return wait_until(lambda: heard() >= n_rails, 15) is not None
+
+    def down(self):
+        self.dismiss()
+        self.sclab("down")
+
+
+@contextlib.contextmanager
+def lab(suffix, hosts, nics, *more):
+    one = Lab(f"e{suffix}{os.getpid()}", hosts, nics, *more)
+    try:
+        yield one
+    finally:
+        one.down()
