@@ -87,6 +87,7 @@ struct eth_dev {
 	struct eth_packet *packets;
 	struct pm_packet *free_packets;
 	uint32_t n_free;
+	uint32_t tx_limit;   /* descriptors that may wait in the ring of a socket */
 	uint32_t tx_waiting; /* bit per socket with posts the kernel has not taken */
 	uint32_t idle;       /* kicks that had nothing to do */
 

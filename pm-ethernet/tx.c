@@ -21,11 +21,19 @@
 #define REAP_OPEN 32u
 #define REAP_FREE 32u
 #define REAP_IDLE 64u
+/* Packets that may wait in the ring of a socket: as many as one call is worth, few enough that a slow rail
+ * soon says it is full and the others take over. */
+#define TX_AHEAD 32u
 /* An address outside of any packet memory: the kernel drops such a descriptor. */
 #define NOWHERE (UINT64_MAX >> 16)
 
 int eth_tx_init(struct eth_dev *d, uint32_t n_packets)
 {
+	uint32_t size = d->sockets[0].rings.tx.size;
+
+	d->tx_limit = TX_AHEAD * d->granted.chunks_per_packet;
+	if (d->tx_limit > size)
+		d->tx_limit = size;
 	d->packets = calloc(n_packets, sizeof(*d->packets));
 	if (!d->packets)
 		return -ENOMEM;
@@ -108,9 +116,12 @@ static void describe(struct eth_dev *d, struct eth_ring *tx, uint64_t address, u
 
 static bool has_room(struct eth_dev *d, struct eth_socket *s, uint32_t rail, uint32_t n)
 {
+	/* a driver that fetches by itself gets all it wants */
+	uint32_t kept = s->is_zero_copy ? 0 : s->rings.tx.size - d->tx_limit;
+
 	if (s->fd < 0 || s->is_blocked || eth_is_broken(d))
 		return false;
-	if (eth_ring_room(&s->rings.tx, n) >= n)
+	if (eth_ring_room(&s->rings.tx, kept + n) >= kept + n)
 		return true;
 	d->env.rails[rail].full++;
 	return false;
