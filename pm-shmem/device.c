@@ -76,6 +76,11 @@ static uint32_t device_mtu(struct pm_link *base, struct pm_link_peer *peer)
 	return pms_of(base)->seg.mtu;
 }
 
+/* A message in the ring costs nothing more to send. */
+static void device_cork(struct pm_link *base, bool is_on)
+{
+}
+
 /* A death shows in the segment's directory, whoever is asked for. */
 static int device_probe(struct pm_link *base, struct pm_link_peer *peer)
 {
@@ -96,6 +101,7 @@ const struct pm_link_ops pm_shmem_ops = {
 	.send = pms_send,
 	.post = pms_post,
 	.probe = device_probe,
+	.cork = device_cork,
 	.send_done = pms_send_done,
 	.receive = pms_receive,
 	.release = pms_release,

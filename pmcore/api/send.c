@@ -109,6 +109,16 @@ int pmPost(pmContext handle, pmNode node, const void *data, size_t len)
 	return PM_SUCCESS;
 }
 
+int pmCork(pmContext handle, int is_on)
+{
+	struct context *ctx = context_get(handle);
+
+	if (!ctx)
+		return EBADF;
+	composite_cork(ctx->c, is_on);
+	return PM_SUCCESS;
+}
+
 int pmDiscardSendBuffer(pmContext handle, pmDesc desc)
 {
 	struct context *ctx = context_get(handle);

@@ -250,12 +250,13 @@ struct chan {
 	void *arg;
 	uint32_t mask; /* window - 1 */
 	uint32_t ack_every;
-	uint8_t up;        /* rails with carrier */
-	uint8_t full;      /* rails that took no more since the last poll */
-	bool is_stopped;   /* quiesced */
-	uint64_t deadline; /* no timer fires before */
-	uint64_t now;      /* of the call being served */
-	uint64_t memory;   /* bytes held */
+	uint8_t up;          /* rails with carrier */
+	uint8_t full;        /* rails that took no more since the last poll */
+	bool is_stopped;     /* quiesced */
+	uint32_t cork_after; /* message packets in flight to a peer from which on more are held */
+	uint64_t deadline;   /* no timer fires before */
+	uint64_t now;        /* of the call being served */
+	uint64_t memory;     /* bytes held */
 
 	struct nodemap peers;
 	struct chan_peer *last; /* of the last packet received; saves the lookup */

@@ -45,6 +45,7 @@ static void set_defaults(struct chan *chan)
 	chan->stats = config->stats ? config->stats : &chan->no_stats;
 	chan->rails = config->rails ? config->rails : chan->no_rails;
 	chan->deadline = CHAN_NEVER;
+	chan->cork_after = UINT32_MAX;
 }
 
 int chan_create(const struct chan_config *config, const struct chan_ops *ops, void *arg,

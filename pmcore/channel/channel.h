@@ -90,6 +90,12 @@ void chan_peer_del(struct chan *chan, struct chan_peer *peer);
 /* The outside knows that the peer is gone: as if the timeout had run out. */
 void chan_peer_dead(struct chan *chan, struct chan_peer *peer, int error);
 /*
+ * Corked: of a burst to one peer, messages beyond the first packets in flight wait for the next poll, or
+ * until many have gathered, and share frames meanwhile. Off (as at the start): nothing waits; what was
+ * held is sent by the next poll. chan_deadline is 0 while something is held.
+ */
+void chan_cork(struct chan *chan, bool is_on);
+/*
  * Sends something on each rail in use that asks for nothing, so that a network that knows the peer is gone
  * gets to say so (then chan_peer_dead is for the caller). An answer is not waited for: silence never kills.
  * 0, -EAGAIN: nothing can leave now. -EPIPE dead.

@@ -89,6 +89,16 @@ static bool coalesce(const struct chan_peer *peer, struct pm_packet *tail,
 	return true;
 }
 
+/* A few in flight show that a burst is on; a peer that gets one message now and then never waits. */
+#define CORK_FLIGHT 4
+/* Held packets that are worth a system call. */
+#define CORK_PACKETS 16
+
+void chan_cork(struct chan *chan, bool is_on)
+{
+	chan->cork_after = is_on ? CORK_FLIGHT : UINT32_MAX;
+}
+
 static void enqueue(struct chan_flow *flow, struct pm_packet *packet)
 {
 	packet->next = NULL;
@@ -135,11 +145,13 @@ void chan_submit(struct chan *chan, struct chan_peer *peer, struct pm_packet *pa
 	packet->len = (uint32_t)WIRE_OVERHEAD + len;
 	msg.op = peer->tx_mseq + flow->msgs.count;
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
-	if (likely(!flow->msgs.count && credit_is_open(peer) && limit_is_open(peer, 0) &&
-		   !chan->is_stopped) &&
+	if (likely(!flow->msgs.count && flow->msgs_in_flight < chan->cork_after &&
+		   credit_is_open(peer) && limit_is_open(peer, 0) && !chan->is_stopped) &&
 	    likely(!sendwin_transmit(chan, peer, packet, SLOT_MSG)))
 		return;
 	submit_queued(chan, peer, packet, len);
+	if (flow->msgs.count == CORK_PACKETS)
+		chan_poll(chan, now);
 }
 
 /* A message that was queued when the engine was frozen. */

@@ -35,6 +35,7 @@ struct chanlink {
 	uint64_t next_events; /* job time of the next look at rails and peer events */
 	uint64_t asleep_ns;   /* granted sleep since the last clock reading */
 	uint32_t rails_up;    /* bit per rail, as last told to the engine */
+	bool is_corked;       /* the engine may hold messages of a burst */
 	bool is_kick_due;     /* packets were posted since the last kick */
 	bool is_full;         /* a rail refused a packet since the engine was polled */
 	uint32_t idle;        /* polls that brought nothing */
@@ -351,6 +352,9 @@ static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64
 	}
 	chan_submit(c->chan, peer_of(peer), packet, len, now(c));
 	kick(c);
+	/* what is held goes with the very next poll, not with one of several */
+	if (c->is_corked && !chan_deadline(c->chan))
+		c->idle = IDLE_POLLS - 1;
 	return 0;
 }
 
@@ -361,6 +365,18 @@ static int chanlink_probe(struct pm_link *link, struct pm_link_peer *peer)
 
 	kick(c);
 	return err;
+}
+
+static void chanlink_cork(struct pm_link *link, bool is_on)
+{
+	struct chanlink *c = of(link);
+
+	chan_cork(c->chan, is_on);
+	c->is_corked = is_on;
+	if (!is_on && !chan_deadline(c->chan)) {
+		chan_poll(c->chan, now(c));
+		kick(c);
+	}
 }
 
 static int chanlink_send_done(struct pm_link *link, struct pm_link_peer *peer)
@@ -522,6 +538,7 @@ static const struct pm_link_ops link_ops = {
 	.send = chanlink_send,
 	.post = stubs_post,
 	.probe = chanlink_probe,
+	.cork = chanlink_cork,
 	.send_done = chanlink_send_done,
 	.receive = chanlink_receive,
 	.release = chanlink_release,

@@ -362,6 +362,12 @@ void composite_remove(struct composite *c, uint32_t node)
 		drop_node(c, n);
 }
 
+void composite_cork(struct composite *c, bool is_on)
+{
+	for (unsigned int i = 0; i < c->n_slots; i++)
+		c->slots[i].ops.cork(c->slots[i].link, is_on);
+}
+
 static void mark_dead(struct composite *c, struct composite_slot *slot, uint32_t node)
 {
 	struct composite_node *n = nodemap_get(&c->nodes, node);

@@ -77,6 +77,8 @@ int composite_address(struct composite *c, void *buf, size_t room);
 /* The node's entry, made at first contact. -EAGAIN (resolver), -EHOSTUNREACH, -EINVAL, -EPIPE (dead). */
 int composite_node(struct composite *c, uint32_t node, struct composite_node **ret_node);
 int composite_add(struct composite *c, uint32_t node, const void *addr, size_t len);
+/* Tells all links; see pmCork. */
+void composite_cork(struct composite *c, bool is_on);
 void composite_remove(struct composite *c, uint32_t node);
 
 /* One round over the links: 1 and *ret, 0, or -EPIPE with ret->in.src dead. */

@@ -117,6 +117,12 @@ int pmSend(pmContext ctx, pmDesc desc);
 /* Reserves, copies @data and sends in one call: the quicker way for small datagrams. Errors as
  * pmGetSendBuffer; nothing was sent then. */
 int pmPost(pmContext ctx, pmNode node, const void *data, size_t len);
+/*
+ * Corked (@is_on not 0): of a burst of datagrams to one node, those beyond the first few may wait for the
+ * next pmReceive, pmWait or pmCork(ctx, 0), and share packets meanwhile. For programs that send several and
+ * then receive or wait; not before long computations. Contexts begin uncorked: nothing waits then.
+ */
+int pmCork(pmContext ctx, int is_on);
 /* Gives a reserved buffer back unsent. */
 int pmDiscardSendBuffer(pmContext ctx, pmDesc desc);
 /* PM_SUCCESS when all sent to @node (PM_NODE_ANY: to all) has reached its library, ENOBUFS not yet,

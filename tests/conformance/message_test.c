@@ -56,6 +56,20 @@ CONFORMS(pmPost__every_size)
 	crew_drain(crew);
 }
 
+/* Bursts while corked: all arrives in order, and the end of the cork needs no further call. */
+CONFORMS(pmCork__bursts)
+{
+	for (unsigned int round = 0; round < 20; round++) {
+		must(pmCork(crew->ctx[0], 1) == PM_SUCCESS);
+		for (unsigned int i = 0; i < 50; i++)
+			must(crew_send_hard(crew, 0, 1 + i % 2, 1 + (i * 37 + round) % 300));
+		if (round % 2)
+			must(pmCork(crew->ctx[0], 0) == PM_SUCCESS);
+		must(crew_drain(crew));
+	}
+	is_int(pmCork(PM_CONTEXT_NONE, 1), EBADF);
+}
+
 CONFORMS(send__all_to_all_random_sizes)
 {
 	uint64_t rng = tap_seed();

@@ -80,6 +80,63 @@ TAP_TEST(chan_submit__coalesces_up_to_the_last_byte)
 	rig_close(rig);
 }
 
+/* The first ones of a burst leave at once, the rest waits for the poll and shares frames. */
+TAP_TEST(chan_cork__holds_a_burst)
+{
+	struct rig *rig = rig_new(1);
+	uint32_t i, first, n = 0;
+
+	chan_cork(rig->chan, true);
+	for (i = 0; i < 20; i++)
+		is_int(rig_send(rig, 8, (uint8_t)i), 0);
+	first = rig->n_sent;
+	ok(first >= 1 && first < 8);
+	is_int(chan_deadline(rig->chan), 0);
+	rig_poll(rig, 0);
+	ok(rig->n_sent > first && rig->n_sent < 12);
+	for (i = 0; i < rig->n_sent; i++)
+		for (uint32_t k = 0; rig_view(&rig->sent[i], k).msg.kind; k++)
+			is_int(rig_view(&rig->sent[i], k).payload[0], n++);
+	is_int(n, 20);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_cork__many_held_packets_leave_by_themselves)
+{
+	struct rig *rig = rig_init();
+	uint32_t i, first;
+
+	rig->config.window = 64;
+	rig->config.credit = 64;
+	rig_open(rig);
+	chan_cork(rig->chan, true);
+	for (i = 0; i < 19; i++) /* too long to share a frame */
+		is_int(rig_send(rig, RIG_MTU - WIRE_OVERHEAD, (uint8_t)i), 0);
+	first = rig->n_sent;
+	is_int(first, 4);
+	for (; i < 21; i++)
+		is_int(rig_send(rig, RIG_MTU - WIRE_OVERHEAD, (uint8_t)i), 0);
+	ok(rig->n_sent > first);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_cork__off_again)
+{
+	struct rig *rig = rig_new(1);
+	uint32_t i;
+
+	chan_cork(rig->chan, true);
+	for (i = 0; i < 8; i++)
+		is_int(rig_send(rig, 8, (uint8_t)i), 0);
+	ok(rig->n_sent < 8);
+	chan_cork(rig->chan, false);
+	rig_poll(rig, 0);
+	i = rig->n_sent;
+	is_int(rig_send(rig, 8, 9), 0);
+	is_int(rig->n_sent, i + 1);
+	rig_close(rig);
+}
+
 TAP_TEST(chan_reserve__bad_lengths)
 {
 	struct rig *rig = rig_new(1);
