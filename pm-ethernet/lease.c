@@ -134,11 +134,13 @@ static ssize_t receive_answer(int fd, struct arrival *a)
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
+	bool is_reset = false;
 	ssize_t len;
 
-	do
-		len = recvmsg(fd, &h, MSG_CMSG_CLOEXEC);
-	while (len < 0 && errno == EINTR);
+	/* of a refusal that crossed our question the kernel tells the end first, then gives it */
+	while ((len = recvmsg(fd, &h, MSG_CMSG_CLOEXEC)) < 0 &&
+	       (errno == EINTR || (errno == ECONNRESET && !is_reset)))
+		is_reset = errno == ECONNRESET;
 	if (len < 0)
 		return -errno;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&h); c; c = CMSG_NXTHDR(&h, c)) {
@@ -161,7 +163,8 @@ static int ask(struct eth_dev *d, const struct eth_request *request, struct arri
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
-	if (len >= 0)
+	/* one that could not be asked may have refused us before */
+	if (len >= 0 || errno == EPIPE)
 		len = receive_answer(d->lease, ret);
 	else
 		len = -errno;
