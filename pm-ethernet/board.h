@@ -23,7 +23,8 @@ struct eth_board_rail {
 	uint32_t speed_mbit; /* 0 = unknown */
 	uint8_t mac[ETH_MAC];
 	char name[16];
-	uint8_t pad[6];
+	uint8_t pad[2];
+	_Atomic uint32_t is_gone; /* the interface was deleted */
 };
 
 /* A host as heard on one of our rails. */

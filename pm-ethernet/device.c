@@ -122,13 +122,22 @@ static int ethernet_open(const struct pm_device_env *env, struct pm_dev *lower,
 
 /* ---- rails ---- */
 
+bool eth_rail_is_gone(const struct eth_dev *d, uint32_t r)
+{
+	const struct eth_board_rail *rail = &d->board->rails[d->granted.rails[r].host_rail];
+
+	return atomic_load_explicit(&rail->is_gone, memory_order_relaxed) ||
+	       (!eth_is_port(d) && d->sockets[r].is_unbound);
+}
+
 static enum pm_rail_state ethernet_rail_state(struct pm_dev *dev, uint32_t r)
 {
 	struct eth_dev *d = eth_of(dev);
 	const struct eth_board_rail *rail = &d->board->rails[d->granted.rails[r].host_rail];
 	struct eth_socket *s = &d->sockets[eth_socket_of(d, r)];
 
-	if (s->fd >= 0 && atomic_load_explicit(&rail->is_up, memory_order_relaxed))
+	if (s->fd >= 0 && atomic_load_explicit(&rail->is_up, memory_order_relaxed) &&
+	    !eth_rail_is_gone(d, r))
 		return PM_RAIL_UP;
 	/* what waits for a dead rail can go by another only when we let it go */
 	if (!eth_is_port(d) && s->outstanding)

@@ -54,7 +54,7 @@ struct eth_socket {
 	struct eth_rings rings;
 	bool is_zero_copy;
 	bool is_blocked;      /* the kernel took no more: no posts until retry_at */
-	bool is_down;         /* the kernel said that the interface is down */
+	bool is_unbound;      /* the interface it was bound to is gone, for good */
 	uint64_t retry_at;    /* monotonic ns */
 	uint32_t shown;       /* index up to which the transmit ring was submitted */
 	uint32_t outstanding; /* posts not completed */
@@ -128,6 +128,9 @@ static inline uint32_t eth_payload(uint32_t mtu)
 {
 	return (mtu - ETH_MTU_OVERHEAD) & ~7u;
 }
+
+/* device.c. The interface of an own rail was deleted, now or since our socket was bound to it. */
+bool eth_rail_is_gone(const struct eth_dev *d, uint32_t rail);
 
 /*
  * lease.c. Talks to the daemon. What it grants is in d->granted, the sockets in d->sockets, the rest

@@ -255,7 +255,7 @@ static int take_socket(struct eth_dev *d, uint32_t i, int fd)
 	int budget = TX_BUDGET, err;
 
 	s->fd = fd;
-	s->is_blocked = s->is_down = false;
+	s->is_blocked = s->is_unbound = false;
 	s->watched = s->lent = 0;
 	err = forked_close(fd);
 	if (!err)

@@ -219,6 +219,31 @@ void eth_peer_gone(struct eth_dev *d, uint32_t host, uint16_t context)
 	}
 }
 
+/* Without any interface nobody can be reached, and a deleted one is not waited for. */
+static bool is_cut_off(const struct eth_dev *d)
+{
+	for (uint32_t r = 0; r < d->granted.n_rails; r++)
+		if (!eth_rail_is_gone(d, r))
+			return false;
+	return true;
+}
+
+static void explain_cut_off(const struct eth_dev *d, const struct eth_peer *peer)
+{
+	const struct eth_granted *g = &d->granted;
+	size_t size = d->env.why_size, used;
+
+	used = (size_t)snprintf(d->env.why, size,
+				"ethernet: node %u is out of reach: no interface of this host is "
+				"left, gone:",
+				peer->node);
+	for (uint32_t r = 0; r < g->n_rails && used < size; r++)
+		used += (size_t)snprintf(d->env.why + used, size - used, " %s", g->rails[r].name);
+	if (used < size)
+		snprintf(d->env.why + used, size - used,
+			 "; see 'ip link' and pm-ethernetctl rails");
+}
+
 static void explain_gone(const struct eth_dev *d, const struct eth_peer *peer)
 {
 	const struct eth_frame *head = &peer->heads[__builtin_ctz(peer->rails)];
@@ -226,11 +251,11 @@ static void explain_gone(const struct eth_dev *d, const struct eth_peer *peer)
 	if (eth_is_broken(d))
 		snprintf(d->env.why, d->env.why_size,
 			 "ethernet: node %u is out of reach: another process of the job on this "
-			 "host "
-			 "was killed while it held a lock of the shared rings (found by context %u "
-			 "of "
-			 "%u)",
+			 "host was killed while it held a lock of the shared rings (found by "
+			 "context %u of %u)",
 			 peer->node, atomic_load(&d->share->broken), d->granted.n_slots);
+	else if (!peer->is_gone)
+		explain_cut_off(d, peer);
 	else
 		snprintf(d->env.why, d->env.why_size,
 			 "node %u: its process is gone (host %u answers that it has no context %u "
@@ -239,18 +264,18 @@ static void explain_gone(const struct eth_dev *d, const struct eth_peer *peer)
 			 peer->node, le32toh(head->dst_host), le16toh(head->dst_context));
 }
 
-/* The peers whose context is no more; with broken rings nobody can be reached. */
+/* The peers whose context is no more; with broken rings or without interfaces nobody can be reached. */
 int eth_peer_event(struct pm_dev *dev, uint32_t *ret_node)
 {
 	struct eth_dev *d = eth_of(dev);
-	bool is_broken = eth_is_broken(d);
+	bool is_alone = eth_is_broken(d) || is_cut_off(d);
 
-	if (!d->n_gone && !is_broken)
+	if (!d->n_gone && !is_alone)
 		return 0;
 	for (uint32_t i = 0; i < d->n_peers; i++) {
 		struct eth_peer *peer = d->peers[i];
 
-		if (peer->is_told || !(peer->is_gone || is_broken))
+		if (peer->is_told || !(peer->is_gone || is_alone))
 			continue;
 		d->n_gone -= peer->is_gone;
 		peer->is_told = true;

@@ -180,10 +180,8 @@ static int call(struct eth_dev *d, struct eth_socket *s, uint32_t i)
 	uint32_t before = tx->theirs, open = s->outstanding;
 
 	s->calls++;
-	if (sendto(s->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0) {
-		s->is_down = false;
+	if (sendto(s->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
 		return 0;
-	}
 	switch (errno) {
 	case EINTR:
 		return 1;
@@ -196,12 +194,11 @@ static int call(struct eth_dev *d, struct eth_socket *s, uint32_t i)
 		eth_completion_reap(d, i);
 		return s->outstanding != open ? 1 : -EAGAIN;
 	case ENXIO:
-	case ENETDOWN:
-		s->is_down = true;
+		s->is_unbound = true;
 		return -EAGAIN;
 	default:
-		/* EBUSY, ENOBUFS: a queue or memory is full; what the kernel dropped is the channel's to
-		 * repair */
+		/* ENETDOWN: the board says so as well. EBUSY, ENOBUFS: a queue or memory is full; what the
+		 * kernel dropped is the channel's to repair */
 		return -EAGAIN;
 	}
 }

@@ -27,6 +27,23 @@ struct plan {
 	char *why; /* ETH_WHY bytes */
 };
 
+/* Some of the rails may be gone, and may come back; with none there is nothing to hand out. */
+static int check_presence(const struct ethd *d, const struct plan *p)
+{
+	size_t used;
+
+	for (uint32_t i = 0; i < p->n_rails; i++)
+		if (d->rails[p->rails[i]].ifindex)
+			return 0;
+	used = (size_t)snprintf(p->why, ETH_WHY, "no interface is left for PM, gone:");
+	for (uint32_t i = 0; i < p->n_rails && used < ETH_WHY; i++)
+		used += (size_t)snprintf(p->why + used, ETH_WHY - used, " %s",
+					 d->rails[p->rails[i]].name);
+	if (used < ETH_WHY)
+		snprintf(p->why + used, ETH_WHY - used, "; see 'ip link'");
+	return -ENODEV;
+}
+
 static int choose_rails(const struct ethd *d, struct plan *p)
 {
 	const struct eth_request *r = p->request;
@@ -44,7 +61,7 @@ static int choose_rails(const struct ethd *d, struct plan *p)
 		}
 		p->rails[i] = (uint8_t)rail;
 	}
-	return 0;
+	return check_presence(d, p);
 }
 
 uint32_t ethd_contexts_count(const struct ethd *d, uid_t uid)

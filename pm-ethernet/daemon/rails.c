@@ -192,6 +192,7 @@ static void publish_rail(struct ethd *d, uint32_t r)
 	}
 	snprintf(board->name, sizeof(board->name), "%s", rail->name);
 	atomic_store(&board->is_up, rail->is_up && rail->is_programmed);
+	atomic_store(&board->is_gone, !rail->ifindex);
 }
 
 void ethd_rails_publish(struct ethd *d)

@@ -314,6 +314,18 @@ class Commands:
             peer.sendall(struct.pack("!Q", total))
         return {"bytes": total}
 
+    def ping(self, host, count):
+        """Echo requests, each waited for."""
+        answered = 0
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as s:
+            s.settimeout(1)
+            s.connect((host, 0))
+            for number in range(count):
+                s.send(struct.pack("!BBHHH", 8, 0, 0, 0, number) + b"are you there?")
+                with contextlib.suppress(TimeoutError):
+                    answered += struct.unpack_from("!BBHHH", s.recv(100))[4] == number
+        return {"answered": answered}
+
     def tcp_send(self, host, port, count):
         with socket.create_connection((host, port), timeout=20) as s:
             s.sendall(bytes(range(256)) * (count // 256))

@@ -115,7 +115,7 @@ class Lab:
     def __init__(self, name, hosts, nics, *more):
         self.name = name
         self.guests = []
-        done = self.sclab("up", "--hosts", str(hosts), "--nics", str(nics), *more)
+        done = self.sclab("up", "--hosts", str(hosts), "--nics", str(nics), "--share", BUILD, *more)
         if done.returncode:
             raise RuntimeError(f"sclab up: {done.stderr}")
 

@@ -190,3 +190,22 @@ TAP_TEST(peer_event__context_is_gone)
 	is_int(eth_peer_event(&r->d.dev, &node), 0);
 	rig_close(r, true);
 }
+
+/* One interface is enough; without any, everybody is out of reach and told why. */
+TAP_TEST(peer_event__no_interface_is_left)
+{
+	struct rig *r = rig_open(RIG_DIRECT);
+	uint32_t node = 0;
+
+	rig_peer(r, 11);
+	r->board.rails[1].is_gone = 1;
+	is_int(pm_ethernet_ops.rail_state(&r->d.dev, 0), PM_RAIL_DOWN);
+	is_int(eth_peer_event(&r->d.dev, &node), 0);
+	r->d.sockets[1].is_unbound = true;
+	is_int(pm_ethernet_ops.rail_state(&r->d.dev, 1), PM_RAIL_DOWN);
+	is_int(eth_peer_event(&r->d.dev, &node), 1);
+	is_int(node, 11);
+	ok(strstr(r->why, "no interface of this host is left"));
+	is_int(eth_peer_event(&r->d.dev, &node), 0);
+	rig_close(r, true);
+}

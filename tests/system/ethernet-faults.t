@@ -1,0 +1,361 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""pm-ethernet while things break: processes and daemons killed, cables pulled, switches that swallow
+frames, NICs deleted, no daemon at all; and IP beside it. Labs with the real daemon, nodes of PM and MPI
+programs in them. Needs root. TAP.
+"""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import ethlab
+from ethlab import BUILD, HERE, Tap
+
+sys.path.insert(0, f"{HERE}/../mpi")
+import runner                                                           # noqa: E402
+
+KEY = 0x0ff1ce
+WITHIN_S = 1.0              # what a dead process held is taken back
+STALL_MS = 50               # longest pause when one of two rails fails
+PACE_US = 250
+STREAM = 8000               # messages, so 2 s
+TRIES = 3                   # a pause can be the machine's own
+tap = Tap()
+
+
+def config(attach, *more):
+    return ",".join(("devices=self+ethernet", f"ethernet.attach={attach}", *more))
+
+
+@contextlib.contextmanager
+def nodes(lab, attach, *more, hosts=("h0", "h1")):
+    """A node of PM in each host, each knowing the other."""
+    pair = [lab.guest(host) for host in hosts]
+    told = [guest.do("pm_open", number=n, key=KEY, config=config(attach, *more))
+            for n, guest in enumerate(pair)]
+    for n, guest in enumerate(pair):
+        guest.do("pm_add", node=1 - n, address=told[1 - n]["address"])
+    try:
+        yield pair
+    finally:
+        for guest in pair:
+            guest.close()
+
+
+def stream(pair, meanwhile, count=STREAM, first=0):
+    """Messages at a steady pace from the first node to the second; what both say."""
+    sender, receiver = pair
+    receiver.tell("pm_take", count=count, first=first, limit_s=10)
+    sender.tell("pm_send", node=1, count=count, first=first, gap_us=PACE_US, limit_s=20)
+    meanwhile()
+    return sender.hear(), receiver.hear()
+
+
+def is_whole(told, count=STREAM):
+    sent, taken = told
+    return (sent["error"], taken["error"], taken["came"], taken["late"], taken["wrong"]) == \
+        ("", "", count, 0, 0)
+
+
+def rails_of(lab, host, guest):
+    done = lab.inside(host, f"{BUILD}/bin/pmstat", "--json", "--pid", str(guest.pid))
+    return {rail["name"]: rail for rail in json.loads(done.stdout)["contexts"][0]["rails"]}
+
+
+class Job:
+    """mpirun, going on while the test breaks things."""
+
+    def __init__(self, lab, hosts, program, *arguments, options="", ranks=2, flags=()):
+        words = runner.mpirun(ranks, *runner.ONLY, *flags, "-H", hosts,
+                              *(("-x", "PM_OPTIONS") if options else ()), program, *arguments)
+        env = dict(runner.environment(), PM_BUILD=BUILD)
+        if options:
+            env["PM_OPTIONS"] = options
+        self.process = subprocess.Popen(lab.words("exec", "h0", "--", *words), env=env, text=True,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT)
+
+    def await_traffic(self):
+        """The line that tests/mpi/rally prints then; what came before it."""
+        said = ""
+        while (line := self.process.stdout.readline()) and line != "under way\n":
+            said += line
+        return said
+
+    def end(self, limit_s=30):
+        """Exit code and what it printed; None if it had to be stopped."""
+        try:
+            out, _ = self.process.communicate(timeout=limit_s)
+            return self.process.returncode, out
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+            try:
+                out, _ = self.process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                out, _ = self.process.communicate()
+            return None, out
+
+
+RALLY = f"{BUILD}/mpi/rally"
+
+
+# ---- processes and daemons ----
+
+def test_killed_node(lab):
+    for attach in ("direct", "port"):
+        with nodes(lab, attach) as pair:
+            tap.ok(is_whole(stream(pair, lambda: None, 200), 200), f"{attach}: two nodes talk")
+            victim = pair[1]
+            pair[0].tell("pm_send", node=1, count=100000, first=200, gap_us=PACE_US, limit_s=20)
+            start = time.monotonic()
+            victim.kill()
+            gone = ethlab.wait_until(lambda: not lab.contexts("h1"))
+            tap.ok(gone is not None and gone <= WITHIN_S,
+                   f"{attach}: a killed process's context is back within a second", gone)
+            sent = pair[0].hear()
+            seconds = time.monotonic() - start
+            tap.ok(sent["error"] == "EPIPE" and "process is gone" in sent["why"],
+                   f"{attach}: the other one is told that it is dead", f"{seconds:.1f} s {sent}")
+            heir = lab.guest("h1", "nobody")
+            tap.equal(heir.do("attach", key=77, wish=1)["why"], "",
+                      f"{attach}: another user's job has the queues at once")
+            heir.close()
+
+
+def test_killed_rank(lab):
+    job = Job(lab, "h0:1,h1:1", f"{BUILD}/bin/scstest", "--seconds", "20", options=config("auto"),
+              flags=("--mca", "orte_enable_recovery", "1"))
+    ethlab.wait_until(lambda: lab.contexts("h0") and lab.contexts("h1"), 10)
+    ethlab.wait_until(lambda: lab.report("h1", "counters")["rails"][0]["rx_frames"] > 100000, 1)
+    os.kill(lab.contexts("h1")[0]["pid"], signal.SIGKILL)
+    _, out = job.end(15)
+    tap.ok("died" in out or "dead" in out or "gone" in out, "scstest: a killed node is named", out)
+    tap.ok(ethlab.wait_until(lambda: not lab.contexts("h0") and not lab.contexts("h1")) is not None,
+           "scstest: nothing of it is left")
+
+
+def test_killed_daemon(lab):
+    for attach in ("direct", "port"):
+        job = Job(lab, "h0:1,h1:1", RALLY, "3", options=config(attach))
+        said = job.await_traffic()
+        leftover = lab.guest("h0", "nobody")
+        leftover.do("attach", key=78, wish=2)
+        os.kill(lab.daemon("h0"), signal.SIGKILL)
+        leftover.kill()
+        lab.start_daemon("h0", "eth1,eth2")
+        live = [c for c in lab.contexts("h0") if c["is_adopted"]]
+        tap.equal(len(live), 1, f"{attach}: daemon killed and started anew: adopted what lives, took the rest")
+        code, out = job.end()
+        tap.ok(code == 0 and "OK rally" in out, f"{attach}: the MPI job noticed nothing", f"{code} {said}{out}")
+        gone = ethlab.wait_until(lambda: not lab.contexts("h0"))
+        tap.ok(gone is not None and gone <= WITHIN_S, f"{attach}: and its context was taken back", gone)
+
+
+def test_killed_in_lock(lab):
+    """The lock around the rings that ranks of a host share has a dead owner: an end, no hanging."""
+    job = Job(lab, "h0:2,h1:2", RALLY, "40", ranks=4,
+              options="devices=self+shmem+ethernet,ethernet.attach=direct")
+    said = job.await_traffic()
+    contexts = lab.contexts("h0")
+    tap.ok([c["attachment"] for c in contexts] == ["direct"] * 2, "two ranks share the queues of a host",
+           f"{contexts} {said}")
+    killer = lab.guest("h0")
+    killer.tell("die_locked", pid=contexts[0]["pid"], rail=0)
+    try:
+        killer.hear()
+    except ethlab.Refused as e:
+        tap.ok("has ended" in str(e), "one that has their lock is killed", e)
+    start = time.monotonic()
+    code, out = job.end(25)
+    tap.ok(code not in (None, 0), "the job ends, and says that it failed",
+           f"{code} after {time.monotonic() - start:.1f} s\n{out[-3000:]}")
+    tap.ok("killed while it held a lock" in out, "with the reason", out[-3000:])
+    tap.ok(ethlab.wait_until(lambda: not lab.contexts("h0") and not lab.contexts("h1")) is not None,
+           "and leaves nothing")
+    job = Job(lab, "h0:2,h1:2", RALLY, "1", ranks=4,
+              options="devices=self+shmem+ethernet,ethernet.attach=direct")
+    code, out = job.end()
+    tap.equal(code, 0, "the next job has new ones")
+
+
+# ---- rails ----
+
+def broken_rail(lab, pair, what, breaking, mending):
+    """The best of some tries: a stream over two rails while one breaks, and after it is mended."""
+    best, first = None, 0
+    for _ in range(TRIES):
+        def meanwhile():
+            time.sleep(0.5)         # the stream runs; nothing tells of its middle
+            breaking()
+            time.sleep(1)
+            mending()
+        told = stream(pair, meanwhile, first=first)
+        first += STREAM
+        if not is_whole(told):
+            tap.ok(False, f"{what}: no message is lost", told)
+            return
+        best = min(best or told[1]["gap_ms"], told[1]["gap_ms"])
+        if best < STALL_MS:
+            break
+    tap.ok(True, f"{what}: no message is lost")
+    tap.ok(best < STALL_MS, f"{what}: traffic pauses for less than {STALL_MS} ms", f"{best:.0f} ms")
+    print(f"# {what}: longest pause {best:.1f} ms", flush=True)
+    before = rails_of(lab, "h0", pair[0])["eth2"]["tx_packets"]
+
+    def is_back():
+        stream(pair, lambda: None, 200, first=is_back.first)
+        is_back.first += 200
+        return rails_of(lab, "h0", pair[0])["eth2"]["tx_packets"] > before + 50
+    is_back.first = first
+    tap.ok(ethlab.wait_until(is_back, 5) is not None, f"{what}: the rail joins again by itself",
+           rails_of(lab, "h0", pair[0])["eth2"])
+
+
+def test_rails(lab):
+    for attach in ("direct", "port"):
+        lab.wait_for_peers("h0", 4)
+        for end in ("h0", "h1"):
+            with nodes(lab, attach) as pair:
+                broken_rail(lab, pair, f"{attach}: no carrier at the {'sender' if end == 'h0' else 'receiver'}",
+                            lambda end=end: lab.sclab("link", f"{end}:eth2", "down"),
+                            lambda end=end: lab.sclab("link", f"{end}:eth2", "up"))
+        with nodes(lab, attach) as pair:
+            broken_rail(lab, pair, f"{attach}: a switch that swallows everything",
+                        lambda: lab.sclab("loss", "h1:eth2", "100%"),
+                        lambda: lab.sclab("loss", "h1:eth2", "0"))
+
+
+def replace_nic(lab):
+    """eth2 of h0, deleted before, is made and cabled anew."""
+    mac = next(ear["mac"] for peer in lab.report("h1", "peers")["peers"] for ear in peer["rails"]
+               if ear["nic"] == "eth2")
+    lab.ip("h0", "link", "add", "eth2", "address", mac, "type", "veth", "peer", "name", "h0", "netns",
+           f"{lab.name}-sw2")
+    lab.ip("sw2", "link", "set", "h0", "master", "br", "up")
+    lab.ip("h0", "link", "set", "eth2", "up")
+    ethlab.wait_until(lambda: lab.report("h0", "rails")["rails"][1]["state"] == "up")
+
+
+def test_deleted_nics(lab):
+    with nodes(lab, "direct") as direct, nodes(lab, "port") as port:
+        told = stream(direct, lambda: (time.sleep(0.5), lab.ip("h0", "link", "del", "eth2")))
+        tap.ok(is_whole(told), "direct: a NIC is deleted, all messages arrive by the other", told)
+        tap.ok(told[1]["gap_ms"] < 1000, "direct: at once", told)
+        told = stream(port, lambda: None, 1000)
+        tap.ok(is_whole(told, 1000), "port: the same", told)
+        replace_nic(lab)
+        told = stream(direct, lambda: None, 1000, first=STREAM)
+        tap.ok(is_whole(told, 1000) and told[1]["gap_ms"] < 1000,
+               "direct: another NIC in its place is none for those who had the old one", told)
+        before = rails_of(lab, "h0", port[0])["eth2"]["tx_packets"]
+        told = stream(port, lambda: None, 1000, first=1000)
+        grown = rails_of(lab, "h0", port[0])["eth2"]["tx_packets"] - before
+        tap.ok(is_whole(told, 1000) and grown > 50, "port: another NIC in its place is used", f"{grown} {told}")
+        lab.ip("h0", "link", "del", "eth2")
+        for name, pair, first in (("direct", direct, STREAM + 1000), ("port", port, 2000)):
+            pair[0].tell("pm_send", node=1, count=10 ** 6, first=first, gap_us=PACE_US, limit_s=20)
+            if name == "direct":
+                lab.ip("h0", "link", "del", "eth1")
+            start = time.monotonic()
+            sent = pair[0].hear()
+            tap.ok(sent["error"] not in ("", "ENOBUFS") and "eth1" in sent["why"],
+                   f"{name}: without any NIC the program is told",
+                   f"{time.monotonic() - start:.1f} s {sent}")
+    note = lab.guest("h0").do("pm_open", number=0, key=KEY, config=config("auto"))["note"]
+    tap.ok("gone: eth1 eth2" in note, "a new program is told which NICs are gone", note)
+
+
+def test_deleted_nic_of_job(lab):
+    job = Job(lab, "h0:1,h1:1", RALLY, "3", options=config("auto"))
+    job.await_traffic()
+    lab.ip("h1", "link", "del", "eth2")
+    code, out = job.end()
+    tap.ok(code == 0 and "OK rally" in out, "an MPI job goes on over the NIC that is left", f"{code} {out}")
+
+
+def test_mtu(lab):
+    lab.ip("h2", "link", "set", "eth1", "mtu", "1400")
+    ethlab.wait_until(lambda: lab.report("h2", "rails")["rails"][0]["mtu"] == 1400, 5)
+    pair = [lab.guest(host) for host in ("h0", "h2")]
+    told = [guest.do("pm_open", number=n, key=KEY, config=config("port")) for n, guest in enumerate(pair)]
+    for n, guest in enumerate(pair):
+        try:
+            guest.do("pm_add", node=1 - n, address=told[1 - n]["address"])
+            why = "no error"
+        except ethlab.Refused as e:
+            why = str(e)
+        tap.ok(all(word in why for word in ("eth1", "1400", "1500", "host 1677721")),
+               "an MTU that differs is refused with NIC, host and both values", why)
+    lab.ip("h2", "link", "set", "eth1", "mtu", "1500")
+
+
+# ---- IP beside it, and no daemon ----
+
+def test_ip(lab):
+    for attach in ("direct", "port"):
+        with nodes(lab, attach) as pair:
+            server, client = lab.guest("h1"), lab.guest("h0")
+            pings, echoed = [], []
+
+            def meanwhile():
+                server.do("tcp_serve", port=7777)
+                echoed.append(client.do("tcp_send", host="h1-eth1", port=7777, count=8 << 20))
+                echoed.append(server.hear())
+                pings.append(client.do("ping", host="h1-eth2", count=20))
+
+            told = stream(pair, meanwhile)
+            tap.ok(is_whole(told), f"{attach}: messages arrive beside TCP", told)
+            tap.equal(echoed, [{"echoed": 8 << 20}, {"bytes": 8 << 20}],
+                      f"{attach}: a TCP stream over the same NIC arrives in full")
+            tap.equal(pings, [{"answered": 20}], f"{attach}: and pings are answered")
+            for guest in (server, client):
+                guest.close()
+
+
+def test_no_daemon(lab):
+    note = lab.guest("h0").do("pm_open", number=0, key=KEY, config="devices=self+ethernet")["note"]
+    tap.ok("pm-ethernetd does not run on this host" in note and "start it as root" in note,
+           "no daemon: a program can say so and what to do", note)
+    code, out = Job(lab, "h0:1,h1:1", RALLY, "1", options="devices=self+ethernet").end()
+    tap.ok(code not in (0, None) and "start it as root: pm-ethernetd --nics" in out,
+           "no daemon and nothing else allowed: MPI ends and says so", f"{code} {out}")
+    code, out = Job(lab, "h0:1,h1:1", RALLY, "1").end()
+    tap.ok(code == 0 and "OK rally" in out and "pm-ethernetd" not in out,
+           "no daemon: by default MPI uses UDP and says nothing", f"{code} {out}")
+    code, out = Job(lab, "h0:2,h1:2", RALLY, "1", options="devices=self+shmem+ethernet+udp",
+                    ranks=4).end()
+    tap.ok(code == 0 and "OK rally" in out, "no daemon: devices named, MPI uses UDP", f"{code} {out}")
+    tap.equal(out.count("pm-ethernetd does not run"), 2, "no daemon: and warns in one line per host")
+
+
+def run_parts(parts, *up):
+    with ethlab.lab("f", *up) as lab:
+        for host in ("h0", "h1") if "--ethernet" in up else ():
+            lab.wait_for_peers(host, 2 * (up[0] - 1))
+        for part in parts:
+            start = time.monotonic()
+            part(lab)
+            lab.dismiss()
+            print(f"# {part.__name__}: {time.monotonic() - start:.1f} s", flush=True)
+
+
+def main():
+    run_parts((test_killed_node, test_killed_daemon, test_killed_rank, test_killed_in_lock, test_ip,
+               test_rails, test_mtu, test_deleted_nic_of_job), 3, 2, "--ethernet")
+    run_parts((test_deleted_nics,), 2, 2, "--ethernet")
+    run_parts((test_no_daemon,), 2, 1)
+    return tap.end()
+
+
+if __name__ == "__main__":
+    if reason := ethlab.skip_reason():
+        print(f"1..0 # SKIP {reason}")
+        sys.exit(0)
+    if not runner.is_built():
+        sys.exit(0)
+    sys.exit(main())
