@@ -67,9 +67,11 @@ def test_main__help(capsys):
 def test_parse_up__options():
     options, shared = cli.parse_up("lab", ["--hosts", "4", "--nics", "2", "--rate", "1gbit", "--mtu",
                                            "9000", "--loss", "1%", "--seed", "7", "--queue", "64k",
-                                           "--share", "/tmp/x", "--ethernet", "--burst", "32k"])
+                                           "--share", "/tmp/x", "--ethernet", "--burst", "32k",
+                                           "--fast-uplinks"])
     assert options == plan.Options("lab", (4,), False, 2, 9000, 10**9, 65536, 10000, 7,
-                                   ethernet=True, burst=32768)
+                                   ethernet=True, burst=32768,
+                                   fast_uplinks=True)
     assert shared == ["/tmp/x"]
 
 

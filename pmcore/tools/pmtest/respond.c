@@ -78,6 +78,7 @@ static int exchange(struct responder *r, const struct command *c)
 	size_t len = transfer_bytes(c->size);
 	int rc = 0;
 
+	pmCork(r->s->ctx, 1);
 	if (!c->is_checked) {
 		pattern_fill(r->out, len, c->seed, 0);
 		rc = transfer_exchange(r->s, r->out, c->count, r->in, c->count, c->size);
@@ -111,6 +112,7 @@ static int take_part(struct responder *r, const struct command *c)
 		rc = echo(r, c);
 	else
 		rc = c->type == COMMAND_SINK ? sink(r, c) : exchange(r, c);
+	pmCork(r->s->ctx, 0);
 	if (rc)
 		return rc;
 	if (!c->is_checked)

@@ -149,15 +149,23 @@ int transfer_receive(struct session *s, void *to, size_t size)
 	return receive_message(s, to, size);
 }
 
+/* A message of several datagrams is a burst: those behind the first may share a system call. */
+static void cork(struct session *s, size_t size)
+{
+	pmCork(s->ctx, size > s->mtu);
+}
+
 int transfer_ping(struct session *s, const void *from, void *to, size_t size, uint64_t count)
 {
 	int rc = 0;
 
+	cork(s, size);
 	while (count-- && !rc) {
 		rc = send_message(s, from, size);
 		if (!rc)
 			rc = receive_message(s, to, size);
 	}
+	pmCork(s->ctx, 0);
 	return rc;
 }
 
@@ -165,11 +173,13 @@ int transfer_echo(struct session *s, void *buf, size_t size, uint64_t count)
 {
 	int rc = 0;
 
+	cork(s, size);
 	while (count-- && !rc) {
 		rc = receive_message(s, buf, size);
 		if (!rc)
 			rc = send_message(s, buf, size);
 	}
+	pmCork(s->ctx, 0);
 	return rc;
 }
 

@@ -147,7 +147,9 @@ static int stream(struct session *s, struct pass *pass)
 	struct command done;
 	int rc;
 
+	pmCork(s->ctx, 1);
 	rc = pass->is_checked ? check_stream(s, pass) : measure_stream(s, pass);
+	pmCork(s->ctx, 0);
 	if (!rc && !is_alone(s))
 		rc = command_receive(s, COMMAND_DONE, &done);
 	pass->elapsed_ns = clock_monotonic_ns() - start;

@@ -37,8 +37,9 @@ def payload_limit(rails: int, mbit: int, size: int, per_packet: int) -> float:
 
 
 def limited(mbit: int) -> list[str]:
-    """sclab's words for links of that rate."""
-    return ["--rate", f"{mbit}mbit", "--burst", str(int(mbit * 1e6 / 8 * BURST_S))]
+    """sclab's words for links of that rate, held where the receiver hangs: a second limiter for each
+    link would take as much of the sender's core as the sending."""
+    return ["--rate", f"{mbit}mbit", "--burst", str(int(mbit * 1e6 / 8 * BURST_S)), "--fast-uplinks"]
 
 
 def pm_goodput(cluster: Lab, sizes: str, test: str = "bandwidth", seconds: float = 1.5) -> list[dict]:

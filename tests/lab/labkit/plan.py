@@ -43,6 +43,7 @@ class Options:
     ethernet: bool = False        # pm-ethernetd runs in every host
     offloads: str = "auto"        # on, off, or auto: off when frames get lost
     burst: int = 0                # bytes a limited link carries at once; 0: what suits the rate
+    fast_uplinks: bool = False    # the rate holds towards the hosts only
 
 
 @dataclass

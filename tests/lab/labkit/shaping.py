@@ -41,18 +41,22 @@ def limit(plan, ports, rate):
         up = bucket(rate, plan.options.mtu, UPLINK_QUEUE, plan.options.burst)
         link, first, last = [], [], []
         for nic in nics:
-            if rate and nic.port not in present:
+            has_uplink = not plan.options.fast_uplinks
+            if rate and has_uplink and nic.port not in present:
                 link.append(f"link add name {uplink(nic)} mtu {plan.options.mtu} type ifb")
                 link.append(f"link set dev {uplink(nic)} up")
                 last.append(f"qdisc replace dev {nic.port} clsact")
                 last.append(f"filter add dev {nic.port} ingress protocol all u32 "
                             f"match u32 0 0 action mirred egress redirect dev {uplink(nic)}")
             if rate:
-                first += [f"qdisc replace dev {nic.port} root {down}",
-                          f"qdisc replace dev {uplink(nic)} root {up}"]
+                first.append(f"qdisc replace dev {nic.port} root {down}")
+                if has_uplink:
+                    first.append(f"qdisc replace dev {uplink(nic)} root {up}")
             elif nic.port in present:
-                first += [f"qdisc del dev {nic.port} root", f"filter del dev {nic.port} ingress"]
-                link.append(f"link del dev {uplink(nic)}")
+                first.append(f"qdisc del dev {nic.port} root")
+                if has_uplink:
+                    first.append(f"filter del dev {nic.port} ingress")
+                    link.append(f"link del dev {uplink(nic)}")
         links[namespace], before[namespace], after[namespace] = link, first, last
     if rate:
         tools.batches("ip", links)
