@@ -58,7 +58,7 @@ struct ethd_rail {
 	uint32_t ifindex; /* 0: the interface is gone */
 	uint8_t mac[ETH_MAC];
 	uint32_t mtu;        /* now, but never more than at our start */
-	uint32_t mtu_max;    /* at our start; 0 = not known yet */
+	uint32_t mtu_max;    /* at our start; of one that was missing the largest of the others */
 	uint32_t speed_mbit; /* 0 = unknown */
 	bool is_up;          /* up, with carrier */
 	bool is_programmed;  /* eth_nic is attached */

@@ -137,7 +137,8 @@ static int open_kernel(struct ethd *d, int n_adopted, char *why, size_t why_size
 	for (uint16_t c = 1; c < ETH_CONTEXTS; c++)
 		if (d->contexts[c].key)
 			ethd_process_watch(d, c);
-	ethd_rails_publish(d);
+	/* what happened between the first look and the watch */
+	ethd_rails_refresh(d);
 	return ETHD_EXIT_OK;
 }
 
@@ -172,16 +173,20 @@ static void remove_all(struct ethd *d)
 
 static int start(struct ethd *d, char *why, size_t why_size)
 {
-	int n_adopted, code = lock_host(d, why, why_size);
+	int n_missing, n_adopted, code = lock_host(d, why, why_size);
 
 	if (code)
 		return code;
-	if (ethd_rails_open(d, why, why_size))
+	n_missing = ethd_rails_open(d, why, why_size);
+	if (n_missing < 0)
 		return ETHD_EXIT_NIC;
 	choose_host_id(d);
 	n_adopted = ethd_state_load(d, why, why_size);
 	if (n_adopted < 0)
 		return ETHD_EXIT_USAGE;
+	/* a NIC that is lost while contexts run is none to stop for, then or now */
+	if (n_missing && !n_adopted)
+		return ETHD_EXIT_NIC;
 	if (ethd_programs_mount(d, why, why_size))
 		return ETHD_EXIT_KERNEL;
 	code = open_loop(d, why, why_size);
@@ -192,7 +197,8 @@ static int start(struct ethd *d, char *why, size_t why_size)
 	if (code && !n_adopted)
 		remove_all(d);
 	if (!code && n_adopted)
-		ethd_say("%d contexts of an earlier daemon go on", n_adopted);
+		ethd_say("%d contexts of an earlier daemon go on%s%s", n_adopted,
+			 n_missing ? ", but there is " : "", n_missing ? why : "");
 	if (!code)
 		ethd_state_save(d);
 	return code;

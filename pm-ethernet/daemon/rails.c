@@ -113,6 +113,8 @@ static void choose_sizes(struct ethd *d)
 	for (uint32_t r = 0; r < d->n_rails; r++)
 		if (d->rails[r].mtu > mtu)
 			mtu = d->rails[r].mtu;
+	for (uint32_t r = 0; r < d->n_rails; r++)
+		d->rails[r].mtu_max = d->rails[r].ifindex ? d->rails[r].mtu : mtu;
 	d->is_frags = mtu > PLAIN_MTU_MAX;
 	d->chunk_bytes = mtu <= 1500 ? 2048 : 4096;
 	d->chunks_per_packet =
@@ -123,6 +125,8 @@ static void choose_sizes(struct ethd *d)
 
 int ethd_rails_open(struct ethd *d, char *why, size_t why_size)
 {
+	uint32_t n_missing = 0;
+
 	for (uint32_t r = 0; r < d->options.n_nics; r++) {
 		struct ethd_rail *rail = &d->rails[r];
 		const char *name = d->options.nics[r];
@@ -135,7 +139,10 @@ int ethd_rails_open(struct ethd *d, char *why, size_t why_size)
 						      : "no interface %s; name an interface of "
 							"this host in --nics, see 'ip link'",
 				 name);
-			return err ? err : -ENODEV;
+			if (err)
+				return err;
+			n_missing++;
+			continue;
 		}
 		if (rail->mtu < MTU_MIN || rail->mtu > MTU_MAX) {
 			snprintf(why, why_size,
@@ -144,11 +151,12 @@ int ethd_rails_open(struct ethd *d, char *why, size_t why_size)
 				 name, rail->mtu, MTU_MIN, MTU_MAX, name);
 			return -EINVAL;
 		}
-		rail->mtu_max = rail->mtu;
 	}
+	if (n_missing == d->options.n_nics)
+		return -ENODEV;
 	d->n_rails = d->options.n_nics;
 	choose_sizes(d);
-	return 0;
+	return (int)n_missing;
 }
 
 int ethd_rail_find(const struct ethd *d, const char *name)

@@ -10,7 +10,10 @@
 
 #include "pm-ethernet/daemon/ethd.h"
 
-/* Looks at the NICs of the options. -ENODEV, -EINVAL, with a sentence. */
+/*
+ * Looks at the NICs of the options. How many are missing, with a sentence about one of them; -ENODEV when all
+ * are; -EINVAL, -EAFNOSUPPORT one can't be used, with a sentence.
+ */
 int ethd_rails_open(struct ethd *d, char *why, size_t why_size);
 /* Host rail of interface @name, -ENODEV. */
 int ethd_rail_find(const struct ethd *d, const char *name);

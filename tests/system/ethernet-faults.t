@@ -145,7 +145,7 @@ def test_killed_daemon(lab):
         said = job.await_traffic()
         leftover = lab.guest("h0", "nobody")
         leftover.do("attach", key=78, wish=2)
-        os.kill(lab.daemon("h0"), signal.SIGKILL)
+        lab.kill_daemon("h0")
         leftover.kill()
         lab.start_daemon("h0", "eth1,eth2")
         live = [c for c in lab.contexts("h0") if c["is_adopted"]]
@@ -270,6 +270,22 @@ def test_deleted_nics(lab):
     tap.ok("gone: eth1 eth2" in note, "a new program is told which NICs are gone", note)
 
 
+def test_deleted_nic_and_daemon(lab):
+    """The daemon is dead, a NIC goes; the next daemon serves what is left, and the NIC when it is back."""
+    with nodes(lab, "port") as pair:
+        lab.kill_daemon("h0")
+        told = stream(pair, lambda: (time.sleep(0.5), lab.ip("h0", "link", "del", "eth2")))
+        tap.ok(is_whole(told), "no daemon when a NIC is deleted: all messages arrive", told)
+        lab.start_daemon("h0", "eth1,eth2")
+        tap.equal([rail["state"] for rail in lab.report("h0", "rails")["rails"]], ["up", "gone"],
+                  "a daemon started anew does without it")
+        replace_nic(lab)
+        before = rails_of(lab, "h0", pair[0])["eth2"]["tx_packets"]
+        told = stream(pair, lambda: None, 1000, first=STREAM)
+        grown = rails_of(lab, "h0", pair[0])["eth2"]["tx_packets"] - before
+        tap.ok(is_whole(told, 1000) and grown > 50, "and takes it when it is back", f"{grown} {told}")
+
+
 def test_deleted_nic_of_job(lab):
     job = Job(lab, "h0:1,h1:1", RALLY, "3", options=config("auto"))
     job.await_traffic()
@@ -347,7 +363,7 @@ def run_parts(parts, *up):
 def main():
     run_parts((test_killed_node, test_killed_daemon, test_killed_rank, test_killed_in_lock, test_ip,
                test_rails, test_mtu, test_deleted_nic_of_job), 3, 2, "--ethernet")
-    run_parts((test_deleted_nics,), 2, 2, "--ethernet")
+    run_parts((test_deleted_nic_and_daemon, test_deleted_nics), 2, 2, "--ethernet")
     run_parts((test_no_daemon,), 2, 1)
     return tap.end()
 

@@ -5,7 +5,9 @@ that obey one command after the other (ethguest.py). Knows how to reach them, no
 import contextlib
 import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -180,6 +182,14 @@ class Lab:
                         os.readlink(f"/proc/{pid}/exe") == f"{BUILD}/bin/pm-ethernetd":
                     return int(pid)
         raise RuntimeError(f"no pm-ethernetd in {host}")
+
+    def kill_daemon(self, host):
+        """By SIGKILL; returns when it has ended, and with it the lock of its directory."""
+        pid = self.daemon(host)
+        end = os.pidfd_open(pid)
+        os.kill(pid, signal.SIGKILL)
+        select.select([end], [], [], ANSWER_S)
+        os.close(end)
 
     def start_daemon(self, host, nics):
         """Anew, as `up` did; ends with the lab."""
