@@ -9,8 +9,8 @@
 
 #define COST_DEFAULT 1000 /* ps per byte, before anything is known */
 #define COST_MAX (1u << 30)
-#define BUSY_BYTES (16 * 1024) /* in flight on a rail that counts as busy */
-#define SILENCE_MIN_NS 5000000
+#define BUSY_BYTES (16 * 1024)  /* in flight on a rail that counts as busy */
+#define SILENCE_MIN_NS 15000000 /* a full queue on the way holds answers up for 5 ms and more */
 
 static uint32_t first_rail(uint8_t rails)
 {
