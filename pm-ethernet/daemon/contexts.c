@@ -399,13 +399,16 @@ void ethd_answer_close(struct ethd_answer *answer)
 	memset(answer, 0, sizeof(*answer));
 }
 
-/* Deletions of what isn't there fail and are meant to. */
-static void forget(struct ethd *d, uint32_t context)
+/*
+ * Nothing goes to the context any more. While it has its key, probes to it are not answered that it is no
+ * more. Deletions of what isn't there fail and are meant to.
+ */
+static void detach(struct ethd *d, uint32_t context)
 {
 	struct ethd_context *c = &d->contexts[context];
-	struct eth_context none = {0};
+	struct eth_context rest = {.key = c->key, .attachment = ETH_DETACHED};
 
-	bpf_map_update_elem(d->maps.contexts, &context, &none, BPF_ANY);
+	bpf_map_update_elem(d->maps.contexts, &context, &rest, BPF_ANY);
 	for (uint32_t r = 0; r < ETH_RAILS; r++) {
 		uint32_t key = context * ETH_RAILS + r;
 
@@ -421,7 +424,7 @@ void ethd_context_suspend(struct ethd *d, uint16_t context)
 {
 	struct ethd_context *c = &d->contexts[context];
 
-	forget(d, context);
+	detach(d, context);
 	if (c->port >= 0)
 		ethd_port_give(d, c->port);
 	if (c->job)
@@ -436,6 +439,7 @@ void ethd_context_release(struct ethd *d, uint16_t context)
 {
 	struct ethd_context *c = &d->contexts[context];
 
+	c->key = 0;
 	ethd_context_suspend(d, context);
 	/* a copy of the descriptor may stay open, so the loop would not forget it by itself */
 	if (c->pidfd >= 0) {
@@ -453,7 +457,7 @@ void ethd_contexts_sweep(struct ethd *d)
 
 	for (uint32_t c = 1; c < ETH_CONTEXTS; c++)
 		if (!d->contexts[c].key || d->contexts[c].attachment == ETH_DETACHED)
-			forget(d, c);
+			detach(d, c);
 	while (!more) {
 		struct eth_grant grant = {0};
 		int port;

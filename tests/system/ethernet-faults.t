@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 
+import ethframe
 import ethlab
 from ethlab import BUILD, HERE, Tap
 
@@ -181,6 +182,35 @@ def test_killed_in_lock(lab):
               options="devices=self+shmem+ethernet,ethernet.attach=direct")
     code, out = job.end()
     tap.equal(code, 0, "the next job has new ones")
+
+
+def bounces(lab, frame):
+    """A probe to h1 comes back saying that its context is no more."""
+    wire, ear = lab.wire("h2", "eth1"), lab.listener("sw1", "h1")
+    wire.do("wire_send", frames=[frame.bytes().hex()])
+    frames = ear.do("wire_take", ethertype=f"{ethframe.TYPE:04x}")["frames"]
+    wire.close()
+    ear.close()
+    return [bytes.fromhex(f)[15] for f in frames].count(ethframe.GONE)
+
+
+def test_suspended(lab):
+    """A context without sockets is none that ended: who probes it is not told so."""
+    for attach, wish in (("direct", 1), ("port", 2)):
+        sleeper = lab.guest("h1", "nobody")
+        told = sleeper.do("attach", key=KEY, wish=wish)
+        probe = ethframe.Frame(dst_mac=bytes.fromhex(told["macs"][0]), key=KEY, flags=1,
+                               dst_host=told["host"], dst_context=told["context"], src_host=0x7777)
+        sleeper.do("ask", op=2, key=KEY)
+        before = lab.drops("h1", 0).get("detached", 0)
+        tap.equal((bounces(lab, probe), lab.drops("h1", 0).get("detached", 0) - before), (0, 1),
+                  f"{attach}: a probe to a suspended context is dropped and counted")
+        lab.kill_daemon("h1")
+        lab.start_daemon("h1", "eth1,eth2")
+        tap.equal(bounces(lab, probe), 0, f"{attach}: also when the daemon is another one")
+        sleeper.close()
+        ethlab.wait_until(lambda: not lab.contexts("h1"))
+        tap.equal(bounces(lab, probe), 1, f"{attach}: one to a context that ended comes back")
 
 
 # ---- rails ----
@@ -361,7 +391,7 @@ def run_parts(parts, *up):
 
 
 def main():
-    run_parts((test_killed_node, test_killed_daemon, test_killed_rank, test_killed_in_lock, test_ip,
+    run_parts((test_killed_node, test_killed_daemon, test_killed_rank, test_killed_in_lock, test_suspended, test_ip,
                test_rails, test_mtu, test_deleted_nic_of_job), 3, 2, "--ethernet")
     run_parts((test_deleted_nic_and_daemon, test_deleted_nics), 2, 2, "--ethernet")
     run_parts((test_no_daemon,), 2, 1)
