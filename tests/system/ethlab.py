@@ -168,6 +168,14 @@ class Lab:
     def contexts(self, host):
         return self.report(host, "status")["contexts"]
 
+    def taken_back(self, host):
+        """Seconds until the daemon holds no context any more, looked at without starting a program."""
+        def is_empty():
+            with open(f"/proc/{pid}/root/run/pm-ethernet/state", encoding="ascii") as f:
+                return not json.load(f)["contexts"]
+        pid = self.daemon(host)
+        return wait_until(is_empty)
+
     def drops(self, host, rail=None):
         """Frames dropped by reason: those that came by a rail, or from ports."""
         counters = self.report(host, "counters")
@@ -193,12 +201,12 @@ class Lab:
 
     def start_daemon(self, host, nics):
         """Anew, as `up` did; ends with the lab."""
-        process = subprocess.Popen(self.words("exec", host, "--", f"{BUILD}/bin/pm-ethernetd",
-                                              "--nics", nics),
+        log = "/run/pm-ethernetd.log"
+        command = f"exec {BUILD}/bin/pm-ethernetd --nics {nics} 2>>{log}"
+        process = subprocess.Popen(self.words("exec", host, "--", "sh", "-c", command),
                                    stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
-        line = process.stdout.readline()
-        if "ready" not in line:
-            raise RuntimeError(f"pm-ethernetd in {host}: {line}")
+        if "ready" not in process.stdout.readline():
+            raise RuntimeError(f"pm-ethernetd in {host}: {self.inside(host, 'tail', log).stdout}")
         return process
 
     def wait_for_peers(self, host, n_rails):
