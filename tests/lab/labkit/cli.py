@@ -15,7 +15,8 @@ HELP = """\
 usage: sclab [--name LAB] COMMAND ...
 
   up [--hosts N | --grid AxBxC] [--nics N] [--mtu BYTES] [--rate R] [--queue BYTES]
-     [--burst BYTES] [--fast-uplinks] [--loss PCT] [--seed N] [--direct] [--offloads on|off|auto] [--ethernet] [--share DIR]
+     [--burst BYTES] [--fast-uplinks] [--loss PCT] [--seed N] [--direct] [--offloads on|off|auto]
+     [--ethernet] [--share DIR]
                           build a virtual cluster; --ethernet: with pm-ethernetd in each host
   exec [-u USER] HOST [--] CMD...    run a command in a host
   exec [-u USER] --all [--] CMD...   run it in every host, lines marked with the host's name
