@@ -181,7 +181,6 @@ struct mtl_pm {
 	pmDesc held;             /* the datagram last taken, not given back yet; 0: none */
 	uint64_t watch_ns;       /* no look at whom we wait for before; atomic */
 	uint32_t deaths;         /* peers found dead */
-	bool is_corked;          /* PM may hold what bursts of MPI_Isend bring until we poll */
 	uint64_t damaged;        /* datagrams dropped because no honest peer sends them */
 	void *resolved;          /* address last given to PM */
 

@@ -303,15 +303,6 @@ static void submit(struct mtl_pm_send *s)
 		mtl_pm_peer_busy(peer);
 }
 
-/* After MPI_Isend the program waits or tests, which polls; after MPI_Send it may compute for long. */
-static inline void cork(bool is_on)
-{
-	if (OPAL_LIKELY(mtl_pm.is_corked == is_on))
-		return;
-	mtl_pm.is_corked = is_on;
-	pmCork(mtl_pm.ctx, is_on);
-}
-
 int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest,
 		 int tag, struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode,
 		 bool blocking, mca_mtl_request_t *mtl_request)
@@ -326,7 +317,6 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 		return OMPI_ERR_UNREACH;
 	}
 	init(req, peer, comm, tag, convertor, mode);
-	cork(true);
 	submit(&req->send);
 	/* Receivers that read the first of many long messages are served while the others start. */
 	if (mtl_pm.exposed > 1)
@@ -391,7 +381,6 @@ int mtl_pm_blocking_send(struct mca_mtl_base_module_t *mtl, struct ompi_communic
 		mtl_pm_leave();
 		return OMPI_ERR_UNREACH;
 	}
-	cork(false);
 	if (OPAL_LIKELY(mode != MCA_PML_BASE_SEND_SYNCHRONOUS &&
 			try_at_once(peer, comm, tag, mtl_pm_data_of(convertor),
 				    convertor->local_size))) {
