@@ -171,7 +171,7 @@ class Lab:
     def taken_back(self, host):
         """Seconds until the daemon holds no context any more, looked at without starting a program."""
         def is_empty():
-            with open(f"/proc/{pid}/root/run/pm-ethernet/state", encoding="ascii") as f:
+            with open(f"/proc/{pid}/root" "/run/pm-ethernet/state", encoding="ascii") as f:
                 return not json.load(f)["contexts"]
         pid = self.daemon(host)
         return wait_until(is_empty)
