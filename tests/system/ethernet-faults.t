@@ -218,6 +218,24 @@ def test_suspended(lab):
 
 # ---- rails ----
 
+def joins(lab, pair, first, what):
+    """Streams, until eth2 of the sender carries its part of one; the number of the next message."""
+    before = rails_of(lab, "h0", pair[0])["eth2"]["tx_packets"]
+    broken = []
+
+    def is_used():
+        nonlocal first
+        told = stream(pair, lambda: None, 200, first=first)
+        first += 200
+        if not is_whole(told, 200):
+            broken.append(told)
+        return broken or rails_of(lab, "h0", pair[0])["eth2"]["tx_packets"] > before + 50
+
+    tap.ok(ethlab.wait_until(is_used, 5) is not None and not broken, what,
+           f"{broken} {rails_of(lab, 'h0', pair[0])['eth2']}")
+    return first
+
+
 def broken_rail(lab, pair, what, breaking, mending):
     """The best of some tries: a stream over two rails while one breaks, and after it is mended."""
     best, first = None, 0
@@ -238,15 +256,7 @@ def broken_rail(lab, pair, what, breaking, mending):
     tap.ok(True, f"{what}: no message is lost")
     tap.ok(best < STALL_MS, f"{what}: traffic pauses for less than {STALL_MS} ms", f"{best:.0f} ms")
     print(f"# {what}: longest pause {best:.1f} ms", flush=True)
-    before = rails_of(lab, "h0", pair[0])["eth2"]["tx_packets"]
-
-    def is_back():
-        stream(pair, lambda: None, 200, first=is_back.first)
-        is_back.first += 200
-        return rails_of(lab, "h0", pair[0])["eth2"]["tx_packets"] > before + 50
-    is_back.first = first
-    tap.ok(ethlab.wait_until(is_back, 5) is not None, f"{what}: the rail joins again by itself",
-           rails_of(lab, "h0", pair[0])["eth2"])
+    joins(lab, pair, first, f"{what}: the rail joins again by itself")
 
 
 def test_rails(lab):
@@ -285,12 +295,9 @@ def test_deleted_nics(lab):
         told = stream(direct, lambda: None, 1000, first=STREAM)
         tap.ok(is_whole(told, 1000) and told[1]["gap_ms"] < 1000,
                "direct: another NIC in its place is none for those who had the old one", told)
-        before = rails_of(lab, "h0", port[0])["eth2"]["tx_packets"]
-        told = stream(port, lambda: None, 1000, first=1000)
-        grown = rails_of(lab, "h0", port[0])["eth2"]["tx_packets"] - before
-        tap.ok(is_whole(told, 1000) and grown > 50, "port: another NIC in its place is used", f"{grown} {told}")
+        taken = joins(lab, port, 1000, "port: another NIC in its place is used")
         lab.ip("h0", "link", "del", "eth2")
-        for name, pair, first in (("direct", direct, STREAM + 1000), ("port", port, 2000)):
+        for name, pair, first in (("direct", direct, STREAM + 1000), ("port", port, taken)):
             pair[0].tell("pm_send", node=1, count=10 ** 6, first=first, gap_us=PACE_US, limit_s=20)
             if name == "direct":
                 lab.ip("h0", "link", "del", "eth1")
@@ -313,10 +320,7 @@ def test_deleted_nic_and_daemon(lab):
         tap.equal([rail["state"] for rail in lab.report("h0", "rails")["rails"]], ["up", "gone"],
                   "a daemon started anew does without it")
         replace_nic(lab)
-        before = rails_of(lab, "h0", pair[0])["eth2"]["tx_packets"]
-        told = stream(pair, lambda: None, 1000, first=STREAM)
-        grown = rails_of(lab, "h0", pair[0])["eth2"]["tx_packets"] - before
-        tap.ok(is_whole(told, 1000) and grown > 50, "and takes it when it is back", f"{grown} {told}")
+        joins(lab, pair, STREAM, "and takes it when it is back")
 
 
 def test_deleted_nic_of_job(lab):
