@@ -14,7 +14,7 @@ from .figure import Contestant, Failed, Figure
 
 TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth1"]
 YIELD = ["--mca", "mpi_yield_when_idle", "1"]
-STATED = 0.0  # goal of a figure that is stated as it is
+STATED = None  # goal of a figure that is stated as it is
 Sides = Iterator[tuple[Contestant, list[Contestant]]]
 Measure = Callable[[Lab, list[str], dict[str, str] | None], float]
 

@@ -31,23 +31,34 @@ class Contestant:
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """A named ratio with a goal.
+    """A named ratio with a goal, or with none: then it is only stated.
 
     setup() prepares (a lab, binaries) and yields our contestant and its rivals; the best rival of the run counts.
     """
 
     name: str
-    goal: float
+    goal: float | None
     lower_is_better: bool
     unit: str
     text: str
     setup: Callable[[], contextlib.AbstractContextManager[tuple[Contestant, list[Contestant]]]]
     rounds: int = 5
 
+    def goal_text(self) -> str:
+        if self.goal is None:
+            return "stated"
+        return f"{'<=' if self.lower_is_better else '>='} {self.goal}"
+
+    def is_met(self, ratio: float) -> bool | None:
+        """None: there is no goal."""
+        if self.goal is None:
+            return None
+        return ratio <= self.goal if self.lower_is_better else ratio >= self.goal
+
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """The measured figure; min and max are of the ratio over the rounds."""
+    """The measured figure; min and max are of the ratio over the rounds; goal and met are None if it is only stated."""
 
     figure: str
     value: float
@@ -58,8 +69,8 @@ class Result:
     min: float
     max: float
     rounds: int
-    goal: float
-    met: bool
+    goal: float | None
+    met: bool | None
     seconds: float
 
     def as_json(self) -> dict[str, object]:
@@ -85,8 +96,7 @@ def verdict(figure: Figure, ours: str, samples: dict[str, list[float]], seconds:
     best = min(rivals, key=lambda n: medians[n]) if figure.lower_is_better else max(rivals, key=lambda n: medians[n])
     ratio = medians[ours] / medians[best]
     each = [a / b for a, b in zip(samples[ours], samples[best])]
-    met = ratio <= figure.goal if figure.lower_is_better else ratio >= figure.goal
     return Result(figure=figure.name, value=round(medians[ours], 4), unit=figure.unit,
                   against=round(medians[best], 4), against_name=best, ratio=round(ratio, 4),
                   min=round(min(each), 4), max=round(max(each), 4), rounds=len(each), goal=figure.goal,
-                  met=met, seconds=round(seconds, 1))
+                  met=figure.is_met(ratio), seconds=round(seconds, 1))

@@ -11,12 +11,15 @@ import subprocess
 from . import plots
 from .figure import Figure, Result
 
+MET = {None: "-", True: "yes", False: "**no**"}
+
 
 def line(result: Result, figure: Figure) -> str:
-    sign = "<=" if figure.lower_is_better else ">="
+    verdict = {None: "stated, no goal", True: f"goal {figure.goal_text()}  met",
+               False: f"goal {figure.goal_text()}  MISSED"}[result.met]
     return (f"{result.figure:34} {result.value:10.2f} {result.unit:5} against {result.against:10.2f} "
             f"({result.against_name})  ratio {result.ratio:.3f} [{result.min:.3f} {result.max:.3f}]  "
-            f"goal {sign} {result.goal}  {'met' if result.met else 'MISSED'}")
+            f"{verdict}")
 
 
 def version(command: list[str]) -> str:
@@ -64,13 +67,12 @@ def markdown(env: dict[str, str], outcomes: list[tuple[Figure, Result | None, st
             "the machine changes speed between runs.", "",
             "| figure | ours | against | ratio [min max] | goal | met | rounds |", "|---|---|---|---|---|---|---|"]
     for figure, result, why in outcomes:
-        sign = "<=" if figure.lower_is_better else ">="
         if result is None:
-            text.append(f"| {figure.name} | - | - | - | {sign} {figure.goal} | could not run: {why} | - |")
+            text.append(f"| {figure.name} | - | - | - | {figure.goal_text()} | could not run: {why} | - |")
             continue
         text.append(f"| {result.figure} | {result.value:g} {result.unit} | {result.against:g} {result.unit}, "
                     f"{result.against_name} | {result.ratio:.3f} [{result.min:.3f} {result.max:.3f}] | "
-                    f"{sign} {result.goal} | {'yes' if result.met else '**no**'} | {result.rounds} |")
+                    f"{figure.goal_text()} | {MET[result.met]} | {result.rounds} |")
     text += ["", "What each figure means:", ""]
     text += [f"- `{figure.name}`: {figure.text}." for figure, _, _ in outcomes]
     text += ["", "## Over message size", ""] + [f"![{name}]({name})" for name in curves]

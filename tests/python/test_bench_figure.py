@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a figure's goal, or its lack, does to the verdict, the report and the exit status."""
+import contextlib
+import json
+import os
+import sys
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
+
+from pmbench import cli, figures, report  # noqa: E402
+from pmbench.figure import Contestant, Figure, verdict  # noqa: E402
+
+SAMPLES = {"ours": [1.0, 2.0, 3.0], "theirs": [4.0, 4.0, 4.0]}  # ratio 0.5
+
+
+@contextlib.contextmanager
+def sides():
+    yield Contestant("ours", lambda: 2.0), [Contestant("theirs", lambda: 4.0)]
+
+
+def figure(goal, lower_is_better=True):
+    return Figure("probe", goal, lower_is_better, "us", "a probe", sides, rounds=1)
+
+
+def run(monkeypatch, tried, *options):
+    monkeypatch.setattr(figures, "ALL", {tried.name: tried})
+    return cli.main([tried.name, *options])
+
+
+@pytest.mark.parametrize("goal, lower_is_better, met", [
+    (0.5, True, True), (0.4, True, False), (0.5, False, True), (0.6, False, False), (None, True, None),
+    (None, False, None)])
+def test_verdict__by_goal(goal, lower_is_better, met):
+    result = verdict(figure(goal, lower_is_better), "ours", SAMPLES, 1.0)
+    assert result.ratio == 0.5 and result.met is met and result.goal == goal
+
+
+@pytest.mark.parametrize("goal, status, words", [(0.5, 0, "goal <= 0.5  met"), (0.4, 1, "goal <= 0.4  MISSED"),
+                                                 (None, 0, "stated, no goal")])
+def test_run__exit_status_and_line(monkeypatch, capsys, goal, status, words):
+    assert run(monkeypatch, figure(goal)) == status
+    assert capsys.readouterr().out.rstrip().endswith(words)
+
+
+def test_run__stated_figure_is_null_in_json(monkeypatch, capsys):
+    assert run(monkeypatch, figure(None), "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["goal"] is None and told["met"] is None and told["ratio"] == 0.5
+
+
+def test_list__says_stated(monkeypatch, capsys):
+    monkeypatch.setattr(figures, "ALL", {"probe": figure(None)})
+    assert cli.main(["--list"]) == 0
+    assert capsys.readouterr().out.split() == ["probe", "stated", "a", "probe"]
+
+
+@pytest.mark.parametrize("goal, cells", [(0.5, "<= 0.5 | yes"), (0.4, "<= 0.4 | **no**"), (None, "stated | -")])
+def test_markdown__goal_and_verdict(goal, cells):
+    tried = figure(goal)
+    result = verdict(tried, "ours", SAMPLES, 1.0)
+    assert f"| {cells} | 3 |" in report.markdown({}, [(tried, result, "")], [])
+
+
+def test_markdown__stated_figure_that_could_not_run():
+    assert "| stated | could not run: no lab |" in report.markdown({}, [(figure(None), None, "no lab")], [])
