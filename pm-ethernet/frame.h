@@ -76,6 +76,7 @@ enum eth_drop {
 	ETH_DROP_NO_GRANT, /* from a port that nobody owns */
 	ETH_DROP_DETACHED, /* the context has no socket or port now, or not on this queue */
 	ETH_DROP_LENGTH,   /* the packet says it is longer than the frame */
+	ETH_DROP_GROUP,    /* a port sent to a group address */
 	ETH_DROPS
 };
 

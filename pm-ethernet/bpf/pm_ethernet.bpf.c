@@ -289,7 +289,7 @@ static __always_inline int send_from_port(const struct job *job)
 	return take(job, &rails, rail, ETH_DROP_RAIL);
 }
 
-/* A process sends as nobody but the context that its port was granted to. */
+/* A process sends as nobody but the context that its port was granted to, and to one host at a time. */
 static __always_inline enum eth_drop check_grant(const struct job *job,
 						 const struct eth_grant *grant)
 {
@@ -301,6 +301,9 @@ static __always_inline enum eth_drop check_grant(const struct job *job,
 		return ETH_DROP_KEY;
 	if (packet->head.rail >= job->host->n_nics)
 		return ETH_DROP_RAIL;
+	/* Every host on the cable would have to look at it, and it is for one. */
+	if (packet->head.dst_mac[0] & 1)
+		return ETH_DROP_GROUP;
 	return ETH_DROP_NONE;
 }
 

@@ -25,7 +25,7 @@ static const char *const drop_names[ETH_DROPS] = {
 	[ETH_DROP_KEY] = "key",           [ETH_DROP_RAIL] = "rail",
 	[ETH_DROP_SOURCE] = "source",     [ETH_DROP_TYPE] = "type",
 	[ETH_DROP_NO_GRANT] = "no-grant", [ETH_DROP_DETACHED] = "detached",
-	[ETH_DROP_LENGTH] = "length",
+	[ETH_DROP_LENGTH] = "length",     [ETH_DROP_GROUP] = "group",
 };
 
 static json_t *mac_of(const uint8_t mac[ETH_MAC])

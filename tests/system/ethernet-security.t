@@ -92,6 +92,11 @@ def forgeries(stage):
     yield "rail 255", "rail", good.but(rail=255)
     yield "another version", "version", good.but(version=2)
     yield "a length beyond its end", "length", good.but(length=21)
+    for name, mac in (("everybody", b"\xff" * 6), ("a group", b"\1\0\x5e\0\0\1"),
+                      ("a group of IPv6", b"\x33\x33\0\0\0\1"), ("a bridge's group", b"\1\x80\xc2\0\0\0")):
+        yield name, "group", good.but(dst_mac=mac)
+    yield "everybody, for this host", "group", good.but(dst_mac=b"\xff" * 6, dst_host=own["host"],
+                                                        dst_context=own["context"])
     yield "the neighbour of another job", "key", good.but(dst_host=own["host"],
                                                           dst_context=stage.next["context"])
     yield "a neighbour that is not there", "context", good.but(dst_host=own["host"], dst_context=900)
@@ -150,7 +155,8 @@ def test_random(stage, count=4000):
 def test_deaf(stage):
     """A context hears only of its own job, however well a frame is addressed to it."""
     frames = [stage.good.but(dst_context=stage.other["context"]),
-              stage.good.but(dst_context=stage.other["context"], dst_mac=b"\xff" * 6)]
+              # an address that no switch has learnt: it goes to every host
+              stage.good.but(dst_context=stage.other["context"], dst_mac=b"\2\xfe\0\0\0\1")]
     before = stage.lab.drops("h1", 0)
     stage.forger.do("send", frames=[f.bytes().hex() for f in frames] * 20)
     counted = settled(stage.lab, "h1", 0, before, {"key": 40})

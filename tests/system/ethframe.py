@@ -73,6 +73,8 @@ def from_port(frame, host, context, key, n_rails, contexts):
         return "key"
     if rail >= n_rails:
         return "rail"
+    if frame[0] & 1:
+        return "group"
     if dst_host != host:
         return OUT
     if dst_context not in contexts:

@@ -39,6 +39,9 @@ static void drop_for_each_reason(bool is_frags)
 		BROKEN(head.rail, BED_NICS, ETH_DROP_RAIL);
 		BROKEN(head.rail, ETH_RAILS, ETH_DROP_RAIL);
 		BROKEN(head.rail, 0xff, ETH_DROP_RAIL);
+		BROKEN(head.dst_mac[0], 0x01, ETH_DROP_GROUP);
+		BROKEN(head.dst_mac[0], 0x33, ETH_DROP_GROUP);
+		BROKEN(head.dst_mac[0], 0xff, ETH_DROP_GROUP);
 	}
 	bed_close(&bed);
 }
@@ -78,6 +81,23 @@ TAP_TEST(eth_port__sends_on_each_rail)
 			check_sent(rail, 0);
 			check_sent(rail, 1400);
 		}
+	}
+	bed_close(&bed);
+}
+
+/* Not to this host either, though the address decides nothing there: no answer goes to a group. */
+TAP_TEST(eth_port__to_a_group_on_this_host)
+{
+	if (bed_open(&bed, 0, false)) {
+		bed_packet_out(&frame, 40);
+		frame.head.dst_host = BED_HOST;
+		frame.head.dst_context = BED_PORT;
+		bed_redirects(&bed, BED_FROM_PORT, &frame, true, &out);
+		frame.head.dst_mac[0] |= 1;
+		bed_drops(&bed, BED_FROM_PORT, &frame, ETH_DROP_GROUP);
+		frame.head.dst_context = 77;
+		frame.head.flags = ETH_F_ASK;
+		bed_drops(&bed, BED_FROM_PORT, &frame, ETH_DROP_GROUP);
 	}
 	bed_close(&bed);
 }
