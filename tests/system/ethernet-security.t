@@ -8,6 +8,8 @@ import collections
 import json
 import os
 import random
+import shutil
+import subprocess
 import sys
 
 import ethframe
@@ -339,6 +341,76 @@ def test_noise(lab):
     talk.close()
 
 
+class Tagged:
+    """A port of h1, and a stranger on the wire who knows its key and speaks in VLAN 5."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.target = lab.guest("h1", "nobody")
+        self.ear, self.wire = lab.wire("h1", "eth1"), lab.wire("h2", "eth1")
+        own = self.target.do("attach", key=FORGER_KEY, wish=PORT)
+        self.good = Frame(dst_mac=bytes.fromhex(own["macs"][0]), key=FORGER_KEY, dst_host=own["host"],
+                          dst_context=own["context"], src_host=0x7777, src_context=5)
+        self.mac, self.stamp = b"\2\x77\0\0\0\1", 1000
+
+    def say(self, frame):
+        """Ten tagged frames: what the process got, and what was counted as dropped."""
+        before = self.lab.drops("h1", 0)
+        self.wire.do("wire_send", frames=[ethframe.tagged(frame.bytes()).hex()], times=10)
+        self.wire.do("wire_send", frames=[frame.but(version=9).bytes().hex()])     # the end of it
+        ethlab.wait_until(lambda: grown(before, self.lab.drops("h1", 0)).get("version"), 3)
+        counted = grown(before, self.lab.drops("h1", 0))
+        counted.pop("version", None)
+        return len(self.target.do("receive")["frames"]), counted
+
+    def answered(self):
+        """Which of a question in VLAN 5 and one without a tag is answered."""
+        self.stamp += 2
+        asked = [ethframe.query(self.mac, 0x7777, self.stamp + i) for i in (0, 1)]
+        self.wire.do("wire_take")
+        self.wire.do("wire_send", frames=[ethframe.tagged(asked[0]).hex(), asked[1].hex()])
+        heard = set()
+
+        def is_over():
+            for text in self.wire.do("wire_take", ethertype=TYPE_TEXT)["frames"]:
+                frame = bytes.fromhex(text)
+                if frame[15] == ethframe.ANSWER and frame[:6] == self.mac:
+                    heard.add(ethframe.stamp_of(frame) - self.stamp)
+            return 1 in heard
+        ethlab.wait_until(is_over, 3)
+        return heard
+
+    def show_tags(self, how):
+        """Whether the switch leaves tags in the frames that it sends to h1, or hands them over beside it."""
+        words = ("ethtool", "-K", "h1", "txvlan", how)
+        subprocess.run(["ip", "netns", "exec", f"{self.lab.name}-sw1", *words], check=True,
+                       capture_output=True, timeout=30)
+
+    def left_alone(self):
+        """Tagged frames of the stranger that came by the NIC's programs untouched."""
+        return sum(f[12:24] == self.mac.hex() for f in self.ear.do("wire_take")["frames"])
+
+
+def test_tagged(lab):
+    """A VLAN is another network. What the NIC took the tag from, the kernel's programs can't tell."""
+    stage = Tagged(lab)
+    good = stage.good.but(src_mac=stage.mac)
+    tap.equal(stage.say(good.but(key=OTHER_KEY)), (0, {"key": 10}),
+              "in a VLAN whose tag the NIC took away: the key lets nobody else in")
+    tap.equal(stage.say(good), (10, {}), "and the job's own frame is as one without a tag")
+    tap.equal(stage.answered(), {1}, "no host is found by a question from there")
+    if not shutil.which("ethtool"):
+        tap.skip("a tag in the frame", "needs ethtool")
+        return
+    stage.show_tags("off")
+    stage.left_alone()
+    tap.equal((stage.say(good), stage.say(good.but(key=OTHER_KEY))), ((0, {}), (0, {})),
+              "in a VLAN whose tag is in the frame: neither taken nor counted")
+    tap.equal(stage.left_alone(), 20, "the kernel gets them")
+    tap.equal(stage.answered(), {1}, "and no host is found by a question from there")
+    stage.show_tags("on")
+
+
 def main():
     with ethlab.lab("s", 3, 2, "--ethernet") as lab:
         for host in ("h0", "h1", "h2"):
@@ -348,7 +420,7 @@ def main():
                      test_limits):
             test(stage)
         lab.dismiss()
-        for test in (test_replay, test_checksum, test_noise):
+        for test in (test_replay, test_checksum, test_noise, test_tagged):
             test(lab)
         lab.dismiss()
         empty = ethlab.wait_until(lambda: not any(map(lab.contexts, ("h0", "h1", "h2"))), 2)

@@ -8,6 +8,7 @@ import struct
 TYPE = 0x88b5
 HEAD = struct.Struct("<6s6s2sBBBBIIHHBB")
 PACKET = struct.Struct("<BBBBHHQIIIIIIII")
+QUERY_BODY = struct.Struct("<QQIB3x16s64s")
 PACKET_KIND, QUERY, ANSWER, GONE = 1, 2, 3, 4
 TAKEN, OUT, PASSED = "taken", "out", "passed"
 
@@ -40,6 +41,21 @@ class Frame:
 
     def but(self, **changes):
         return dataclasses.replace(self, **changes)
+
+
+def query(src_mac, src_host, stamp):
+    """The question of a daemon to everybody; answers bring back the stamp."""
+    head = HEAD.pack(b"\xff" * 6, src_mac, struct.pack(">H", TYPE), 1, QUERY, 8, 0, 0xffffffff, src_host,
+                     0, 0, 0, 0)
+    return head + QUERY_BODY.pack(1, stamp, 1500, 1, b"eth1", b"stranger")
+
+
+def stamp_of(frame):
+    return QUERY_BODY.unpack_from(frame, HEAD.size)[1]
+
+
+def tagged(frame, vlan=5):
+    return frame[:12] + struct.pack(">HH", 0x8100, vlan) + frame[12:]
 
 
 def is_too_long(frame):

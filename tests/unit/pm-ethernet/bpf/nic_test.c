@@ -223,6 +223,38 @@ TAP_TEST(eth_nic__leaves_other_traffic_alone)
 	bed_close(&bed);
 }
 
+/* Puts a VLAN tag in front of the EtherType. */
+static void tag(uint16_t protocol, uint16_t vlan)
+{
+	uint16_t words[2] = {htons(protocol), htons(vlan)};
+
+	memmove(frame.bytes + 16, frame.bytes + 12, frame.length - 12);
+	memcpy(frame.bytes + 12, words, sizeof(words));
+	frame.length += sizeof(words);
+}
+
+/* A VLAN is another network, whatever a frame in it holds. */
+TAP_TEST(eth_nic__leaves_tagged_frames_alone)
+{
+	static const uint8_t kinds[] = {ETH_PACKET, ETH_QUERY, ETH_ANSWER, ETH_GONE};
+	size_t i;
+
+	if (bed_open(&bed, RAIL, false)) {
+		for (i = 0; i < sizeof(kinds); i++) {
+			bed_packet_in(&frame, BED_DIRECT, 40);
+			frame.head.kind = kinds[i];
+			tag(0x8100, 5);
+			bed_passes(&bed, &frame, false);
+			tag(0x88a8, 6);
+			bed_passes(&bed, &frame, false);
+			bed_packet_in(&frame, BED_DIRECT, 40);
+			tag(0x8100, 0);
+			bed_passes(&bed, &frame, false);
+		}
+	}
+	bed_close(&bed);
+}
+
 TAP_TEST(eth_nic__obeys_the_type_it_is_given)
 {
 	struct eth_host host = {.id = BED_HOST, .type = htons(0x88b6), .n_nics = BED_NICS};
