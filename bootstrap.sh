@@ -33,6 +33,15 @@ packages() {
 		netpipe-openmpi
 		libpmix-dev           # start-up of PM programs by a launcher
 		libjansson-dev        # cluster.json
+		libev-dev             # event loops of the launcher and scheduler
+		libmunge-dev          # who sent a request
+		munge
+		libhwloc-dev          # binding of ranks to cores
+		libsqlite3-dev        # the scheduler's journal
+		sqlite3
+		pdsh                  # a private cluster is started through it
+		mpich                 # programs that speak PMI-1, for the tests
+		libmpich-dev
 		libbpf-dev            # pm-ethernetd loads its programs into the kernel
 		iproute2              # the lab: namespaces, bridges, rates
 		ethtool

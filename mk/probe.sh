@@ -18,6 +18,9 @@ package_of() {
 	case $1 in
 	pmix | pmix.h) echo libpmix-dev ;;
 	jansson | jansson.h) echo libjansson-dev ;;
+	ev.h) echo libev-dev ;;
+	munge.h) echo libmunge-dev ;;
+	sqlite3) echo libsqlite3-dev ;;
 	ompi | mpi.h) echo libopenmpi-dev ;;
 	*.h) echo "the package with $1" ;;
 	*) echo "lib$1-dev" ;;

@@ -7,7 +7,7 @@ outputs :=
 
 ifdef COMPILING
 $(call stamp,$(BUILD)/flags,$(CC) $(CPPFLAGS) $(PM_CFLAGS) $(CFLAGS))
-$(shell mk/probe.sh $(BUILD)/config.mk $(wildcard pmcore/tools/*/libs.mk) >&2)
+$(shell mk/probe.sh $(BUILD)/config.mk $(wildcard pmcore/tools/*/libs.mk scheduler/*/libs.mk) >&2)
 -include $(BUILD)/config.mk
 endif
 
@@ -211,18 +211,21 @@ $(BUILD)/bin/pm-ethernetd: $(ETHD_OBJ) $(BPF_PLACE) $(BPF_ETH) $(LIBPM_A) $(BUIL
 	$(call say,LINK,$@)
 	$(Q)$(call link_ethd,$(BPF_PLACE),$@)
 
+# --- the launcher and scheduler ------------------------------------------------------------------
+find_tests   = $(sort $(shell find $(wildcard $(1)) -name '*_test.c' 2>/dev/null))
+program      = $(patsubst %.c,$(BUILD)/%,$(1))
+include mk/scheduler.mk
+
 # --- test programs -------------------------------------------------------------------------------
 HARNESS_OBJ := $(call obj,$(filter-out tests/harness/fuzz_main.c, \
 		$(sort $(wildcard tests/harness/*.c))))
-find_tests   = $(sort $(shell find $(wildcard $(1)) -name '*_test.c' 2>/dev/null))
 UNIT_SRC    := $(if $(wildcard tests/unit),$(call find_tests,tests/unit))
 # Tests of the kernel programs and of the daemon are there when what they judge is.
 BPF_TESTS   := $(filter tests/unit/pm-ethernet/bpf/%,$(UNIT_SRC))
 ETHD_TESTS  := $(filter tests/unit/pm-ethernet/daemon/%,$(UNIT_SRC))
-UNIT_SRC    := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TESTS)) $(if $(ETHD),,$(ETHD_TESTS)),$(UNIT_SRC))
+UNIT_SRC    := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TESTS)) $(if $(ETHD),,$(ETHD_TESTS)) $(SCHED_SKIP),$(UNIT_SRC))
 SIM_SRC     := $(wildcard tests/sim/*_test.c)
 CONF_SRC    := $(wildcard tests/conformance/*_test.c)
-program      = $(patsubst %.c,$(BUILD)/%,$(1))
 UNIT_PROGS  := $(call program,$(UNIT_SRC))
 SIM_PROGS   := $(call program,$(SIM_SRC))
 CONF_PROGS  := $(call program,$(CONF_SRC))

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The programs of scheduler/: one directory each, what they share in scheduler/proto and scheduler/gang.
+# What a program needs stands in its libs.mk; a program is skipped when something of it is missing.
+
+-include $(wildcard scheduler/*/libs.mk)
+SCHED_NAMES  := $(sort $(patsubst scheduler/%/libs.mk,%,$(wildcard scheduler/*/libs.mk)))
+SCHED_PROGS  := $(filter-out $(SKIP_TOOLS),$(SCHED_NAMES))
+SCHED_COMMON := $(call obj,$(sort $(wildcard scheduler/proto/*.c scheduler/gang/*.c)))
+SCHED_A      := $(BUILD)/libsched.a
+sched_obj     = $(call obj,$(sort $(wildcard scheduler/$(1)/*.c scheduler/$(1)/*/*.c)))
+SCHED_LIBS   := -ljansson -lev -lmunge -lm -pthread
+
+ifdef COMPILING
+$(call stamp,$(BUILD)/sched.list,$(SCHED_COMMON) $(foreach p,$(SCHED_PROGS),$(call sched_obj,$(p))))
+endif
+# PMIx's headers are not written for our warnings.
+$(call sched_obj,scstepd): OBJ_CPPFLAGS = $(PMIX_CPPFLAGS)
+
+$(SCHED_A): $(SCHED_COMMON) $(BUILD)/sched.list
+	@mkdir -p $(@D)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(SCHED_COMMON)
+
+outputs += $(if $(SCHED_COMMON),$(if $(filter scrun,$(SKIP_TOOLS)),,$(SCHED_A)))
+
+# $(call link_sched,NAME,OUTPUT)
+link_sched = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $(2) \
+	     $(call sched_obj,$(1)) $(SCHED_A) $(UTIL_A) $($(1)_LIBS) $(SCHED_LIBS)
+
+# The archive is for unit tests: its main() must not win over theirs.
+define sched_rule
+$(BUILD)/bin/$(1): $(call sched_obj,$(1)) $(SCHED_A) $(UTIL_A) $(BUILD)/sched.list scheduler/$(1)/libs.mk
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(call link_sched,$(1),$$@)
+$(BUILD)/lib$(1).a: $(call sched_obj,$(1)) $(BUILD)/sched.list
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $(call sched_obj,$(1)) && objcopy --weaken-symbol=main $$@
+outputs += $(BUILD)/bin/$(1)
+endef
+$(foreach p,$(SCHED_PROGS),$(if $(wildcard scheduler/$(p)/main.c),$(eval $(call sched_rule,$(p)))))
+
+# Unit tests below tests/unit/scheduler/NAME use the program's archive, those of proto and gang the common one.
+SCHED_TESTS := $(filter tests/unit/scheduler/%,$(call find_tests,tests/unit))
+sched_of     = $(word 4,$(subst /, ,$(1)))
+SCHED_SKIP  := $(foreach t,$(SCHED_TESTS),$(if $(filter $(call sched_of,$(t)),$(SKIP_TOOLS)) \
+	       $(if $(and $(filter proto gang,$(call sched_of,$(t))),$(filter scrun,$(SKIP_TOOLS))),skip),$(t)))
+define sched_test_rule
+$(call program,$(1)): $(if $(filter proto gang,$(call sched_of,$(1))),,$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A)
+$(call program,$(1)): TEST_LIBS = $(if $(filter proto gang,$(call sched_of,$(1))),, \
+	$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A) $(UTIL_A) $($(call sched_of,$(1))_LIBS) $(SCHED_LIBS)
+endef
+$(foreach t,$(filter-out $(SCHED_SKIP),$(SCHED_TESTS)),$(eval $(call sched_test_rule,$(t))))

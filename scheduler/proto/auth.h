@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * auth - who is at the other end: munge credentials, made and read by a thread of its own, since munged may
+ * be slow, stopped or dead and no daemon may wait for it. Each credential is bound to one connection by the
+ * nonces of both sides, so that it is worth nothing anywhere else; munge itself refuses what is old, from
+ * the future or seen before.
+ */
+#ifndef SCHEDULER_PROTO_AUTH_H
+#define SCHEDULER_PROTO_AUTH_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define AUTH_NONCE_BYTES 16
+#define AUTH_NONCE_HEX (2 * AUTH_NONCE_BYTES + 1)
+
+struct auth;      /* the thread */
+struct auth_task; /* one question to it */
+
+/* What the thread found out. Valid during the call. */
+struct auth_answer {
+	int error; /* 0 or errno: EACCES refused, EAGAIN munged does not answer, ENOMEM */
+	const char *
+		why; /* a sentence with the remedy, if error: names munged, the clocks or the replay */
+	const char *text; /* the credential that was made, or the payload that was read */
+	uid_t uid;        /* who made what was read */
+	gid_t gid;
+};
+typedef void auth_done(const struct auth_answer *answer, void *owner);
+
+/* Credentials go through the socket @socket_path, NULL = munge's own default ($MUNGE_SOCKET too). NULL: no memory. */
+struct auth *auth_open(struct ev_loop *loop, const char *socket_path);
+/* Waits for the question under way; no answer comes any more. */
+void auth_close(struct auth *auth);
+
+/* Makes a credential of @payload that @reader may read; (uid_t)-1 = anybody. @done is called in the loop. NULL: no memory. */
+struct auth_task *auth_make(struct auth *auth, const char *payload, uid_t reader, auth_done *done,
+			    void *owner);
+/* Reads one. */
+struct auth_task *auth_read(struct auth *auth, const char *credential, auth_done *done,
+			    void *owner);
+/* Its @done will not be called. */
+void auth_forget(struct auth_task *task);
+
+/* Random, in hexadecimal. 0 or -errno. */
+int auth_nonce(char to[AUTH_NONCE_HEX]);
+
+#endif

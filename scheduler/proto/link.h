@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link - one authenticated connection between two programs of the suite, in a libev loop. Owns the socket,
+ * both buffers, the handshake and its time limit. Knows nothing of what the messages mean.
+ *
+ * Handshake, after the preamble of frame.h (all frames at most FRAME_MAX_STRANGER bytes, LINK_HANDSHAKE_S in all):
+ *   listener  {"op":"hello", "nonce":N1, "uid":its effective user}
+ *   connector {"op":"hello", "nonce":N2, "role":R, "credential":C}    C over "connect R N1 N2", readable by that user
+ *   listener  {"op":"welcome", "credential":D}                        D over "accept R N2 N1", readable by the connector
+ *          or {"op":"refused", "text":why}
+ * The connector takes the listener for whom munge says it is, and refuses one that is none of: root, itself,
+ * the user it was told to expect.
+ *
+ * Local links (a socketpair, a unix socket) have no handshake: the kernel says who is there.
+ */
+#ifndef SCHEDULER_PROTO_LINK_H
+#define SCHEDULER_PROTO_LINK_H
+
+#include <ev.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "scheduler/proto/auth.h"
+
+#define LINK_HANDSHAKE_S 5.0
+#define LINK_FULL (1u << 20) /* bytes not sent yet from which on link_is_full() */
+#define LINK_FDS_MAX 4       /* descriptors with one message of a local link */
+
+struct link;
+
+/*
+ * What happens. Any of them may be NULL. Each may call any function of this header, link_close() included.
+ * The head is borrowed, the body valid during the call; fds (local links) belong to the callee.
+ */
+struct link_events {
+	void (*ready)(struct link *link, void *owner); /* both sides know each other */
+	void (*message)(struct link *link, const char *op, json_t *head, const char *body,
+			size_t body_size, void *owner);
+	void (*fds)(struct link *link, const int *fds, int n,
+		    void *owner);                        /* came with the next message */
+	void (*drained)(struct link *link, void *owner); /* was full, is half empty now */
+	/* The end: @why is a sentence. error: 0 = the other side closed; ECONNREFUSED, ETIMEDOUT, EACCES,
+	 * EPROTO... The link is closed and freed when this returns. Never called from within a function of
+	 * this header that the owner called. */
+	void (*closed)(struct link *link, int error, const char *why, void *owner);
+};
+
+/*
+ * Connects to "HOST:PORT" (a name is resolved; IPv4 or [IPv6]), for job 0 to the daemon itself. @role: who we
+ * are ("scrun", "scnoded", "scstepd", "tool"). @expect: whom we expect beside root and ourselves, (uid_t)-1 =
+ * nobody. Never blocks, except for looking up a name. NULL: no memory; all other failures come by closed().
+ */
+struct link *link_connect(struct ev_loop *loop, struct auth *auth, const char *address,
+			  uint64_t job, const char *role, uid_t expect,
+			  const struct link_events *events, void *owner);
+/* The listening side of @fd (ours from now on), whose preamble was read already. */
+struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd,
+			 const struct link_events *events, void *owner);
+/* Both sides of a local connection; ready at once, but ready() is not called. @uid: who is there, from the kernel. */
+struct link *link_local(struct ev_loop *loop, int fd, uid_t uid, const struct link_events *events,
+			void *owner);
+
+/* Who is there; valid when ready. */
+uid_t link_uid(const struct link *link);
+gid_t link_gid(const struct link *link);
+const char *link_role(const struct link *link); /* of an accepted one, else "" */
+const char *link_peer(const struct link *link); /* "ADDRESS:PORT" or "local", for messages */
+
+/* Other events or another owner from now on. */
+void link_set(struct link *link, const struct link_events *events, void *owner);
+
+/* Sends; takes the reference to @head. 0, -EPIPE (it is ending), -EMSGSIZE, -ENOMEM. Queues whatever does not go now. */
+int link_send(struct link *link, json_t *head, const void *body, size_t body_size);
+/* With descriptors, over a local link; they are duplicated. */
+int link_send_fds(struct link *link, json_t *head, const int *fds, int n);
+/* Whether more than LINK_FULL bytes wait: the sender stops reading its own sources until drained(). */
+bool link_is_full(const struct link *link);
+/* Stops and goes on reading: back pressure towards the other side. */
+void link_pause(struct link *link, bool is_paused);
+/* Ends it; what is queued is sent first for at most @linger_s seconds (0: thrown away). No event comes any more. */
+void link_close(struct link *link, double linger_s);
+
+#endif

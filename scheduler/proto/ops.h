@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ops - every message of the suite's daemons: the "op" of its head, its other fields, who sends it to whom. A
+ * field in [ ] may be missing. Unknown fields are ignored, an unknown op is answered by "error" (requests) or
+ * ends the link (everything else). Types: N number >= 0, I integer, B bool, S string, {X} object as X.h says.
+ *
+ * Any request may be answered by {"op":"error", "error":S, "text":S}: error is a name of errno, text a sentence
+ * with the thing, the place and the remedy, ready to be shown.
+ */
+#ifndef SCHEDULER_PROTO_OPS_H
+#define SCHEDULER_PROTO_OPS_H
+
+/* ---- users (scrun, scqueue, scancel, scinfo, sctop) to scored ---- */
+
+/* scrun: job:{job}. The job lives as long as this connection. dry_run B: only says where it would run. */
+#define OP_SUBMIT "submit"
+/* Answers to it, in this order: */
+#define OP_QUEUED "queued" /* id N, position N, [why S: what it waits for] */
+#define OP_PLACED                                                                                  \
+	"placed" /* id N, leader S (address of the leader's scnoded), uid N, hosts [S], ranks [N per host], cores [[N]] */
+#define OP_ENDED                                                                                   \
+	"ended" /* id N, code I (exit code of scrun), text S ("" = went well; else the summary line), [statistics {}] */
+/* scrun, its job: is suspended B. Others: id N too. Answer "ok". Owner or operator. */
+#define OP_SUSPEND "suspend"
+/* id N or all B (all of the caller's), [signal N: sent to the ranks instead of ending]. Answer "ok", count N. */
+#define OP_CANCEL "cancel"
+/* [history N: jobs that ended, newest first]. Answer "jobs", jobs [..]: others' jobs without program, arguments, directory. */
+#define OP_JOBS "jobs"
+/* Answer "cluster": name S, version S, quantum_ns N, hosts [{host + state S, used cores N, jobs N, late N, ...}], rows [[...]] */
+#define OP_CLUSTER "cluster"
+/* [every_s N]: "activity" again and again: hosts, jobs with share of CPU, rows, late switches, efficiency. For sctop. */
+#define OP_ACTIVITY "activity"
+/* host S, state "up" or "drained", [text S]. Operators. Answer "ok". */
+#define OP_DRAIN "drain"
+#define OP_OK "ok"
+#define OP_ERROR "error" /* error S, text S */
+
+/* ---- scnoded to scored (role "scnoded"), one connection, for ever ---- */
+
+/* {host}, jobs [{id N, state S}] that run there already. Answer "registered" or "error". */
+#define OP_REGISTER "register"
+#define OP_REGISTERED                                                                              \
+	"registered" /* heartbeat_s N, [quantum_ns N], keep [N]: jobs to go on; all others are ended */
+/* Every heartbeat_s, both ways; nothing for 3 of them = gone. clock_ns N, load N, memory_free N,
+ * [switches {late N, worst_ns N, lost_ns N, done N}], jobs [{id N, cpu_ns N, is_idle B, received N, sent N}] */
+#define OP_BEAT "beat"
+#define OP_START "start"     /* scored: order {order}; answered by "started" or "failed" */
+#define OP_STARTED "started" /* id N */
+#define OP_FAILED "failed"   /* id N, error S, text S, code I */
+#define OP_STOP                                                                                    \
+	"stop" /* scored: id N, text S: ends the job on this host, whatever state it is in */
+#define OP_GONE                                                                                    \
+	"gone" /* scnoded: id N, nothing of it is left on this host; cpu_ns N, memory_peak N */
+#define OP_SIGNAL "signal" /* id N, signal N */
+#define OP_SLOTS "slots"   /* scored: table {slots}; no answer */
+/* The leader's scnoded, when the job is over: id N, code I, text S, [statistics {}] */
+/* OP_ENDED */
+
+/* ---- scnoded and scstepd, local link; scstepd is given descriptor 3 ---- */
+
+/* scnoded: order {order}, host {name, cpus S (list of the machine's numbers), tmpdir S}, is_leader B */
+/* OP_START */
+/* A scstepd whose scnoded came back, as its first message on RUNDIR/scnoded.sock: id N, pid N, ranks [pid N] */
+#define OP_REJOIN "rejoin"
+#define OP_REJOINED "rejoined" /* scnoded's answer: goes on */
+/* scstepd: pids [N]: children that wait to be put among those that are frozen (ranks cgroup). Answer "adopted" or "failed". */
+#define OP_ADOPT "adopt"
+#define OP_ADOPTED "adopted"
+/* scnoded: with one descriptor: somebody who asked for this job at the host's port; preamble read. */
+#define OP_DOOR "door"
+/* scnoded: reason S: everything ends (cancel, time, another host is lost). scstepd answers by ending. */
+/* OP_STOP */
+/* scstepd to scnoded: asks to kill what is left in the ranks cgroup; answered by OP_KILLED when it is empty. */
+#define OP_KILL "kill"
+#define OP_KILLED "killed"
+/* scstepd: OP_STARTED, OP_FAILED, OP_ENDED as above. scnoded: OP_SIGNAL, OP_SUSPENDED {is_suspended B} */
+
+/* ---- scrun to the leader's scstepd (role "scrun", job = id) ---- */
+
+#define OP_ATTACH "attach"     /* id N, columns N, rows N (of a terminal, 0 = none) */
+#define OP_ATTACHED "attached" /* hosts [S], [bindings [S per rank]] */
+#define OP_IN "in"             /* body: standard input; empty = its end. [rank I] */
+#define OP_IN_ROOM "in_room" /* leader: bytes N more may be sent (credit; starts with LINK_FULL) */
+#define OP_OUT "out"         /* leader: world N, rank N, stream N (1, 2); body, empty = its end */
+#define OP_WINDOW "window"   /* scrun: columns N, rows N */
+/* scrun: OP_SIGNAL signal N. Leader: */
+#define OP_PROCESSES                                                                               \
+	"processes" /* when all are started: ranks [{rank N, host N, pid N, executable S}]: MPIR's table */
+#define OP_RANK_ENDED "rank_ended" /* world N, rank N, host S, status N (of waitpid) */
+#define OP_NOTE "note"             /* text S: a line for the user's standard error */
+/* OP_ENDED code I, text S: the last one. scrun closes. */
+
+/* ---- scstepd to scstepd of one job (role "scstepd", job = id), along the tree of scstepd/tree.h ---- */
+
+#define OP_JOIN "join" /* child: id N, key S, host N (index) */
+/* All others carry "from" N and "to" I (index of the host; -1 = all), and are passed on unread:
+ * world N counts the PMIx namespaces of the job: 0 = what scrun started, others were spawned. */
+#define OP_READY                                                                                   \
+	"ready" /* to 0: host's ranks are there, forked, not let go. [error S, text S, code I, rank N] */
+#define OP_GO "go" /* to all */
+#define OP_FENCE                                                                                   \
+	"fence" /* combined on the way up: world N, set S (participants), count N, body: data */
+#define OP_FENCED "fenced" /* to all: set S, serial N, body: data of all; [error N of PMIx] */
+#define OP_MODEX "modex"   /* world N, rank N, ticket N: data of a rank is wanted */
+#define OP_MODEX_DATA "modex_data" /* ticket N, status I, body */
+#define OP_PUBLISH "publish"       /* to 0: and "lookup", "unpublish": ticket N, ... */
+#define OP_LOOKUP "lookup"
+#define OP_UNPUBLISH "unpublish"
+#define OP_ANSWER "answer"   /* ticket N, status I, body */
+#define OP_CONNECT "connect" /* and "disconnect": as a fence over worlds */
+#define OP_DISCONNECT "disconnect"
+#define OP_SPAWN "spawn" /* to 0: ticket N, apps; then OP_WORLD to all */
+#define OP_WORLD "world" /* to all: world N, parent, apps, placement */
+#define OP_ABORT "abort" /* to 0: world N, rank N, code I, text S */
+/* to 0: OP_OUT, OP_RANK_ENDED; from 0: OP_IN, OP_SIGNAL, OP_STOP, OP_WINDOW */
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * order - a job with its number, owner and place: what scored tells each scnoded to start, and scnoded each
+ * scstepd. The hosts stand in the order of the ranks; host 0 is the leader, whose scstepd talks to scrun.
+ */
+#ifndef SCHEDULER_PROTO_ORDER_H
+#define SCHEDULER_PROTO_ORDER_H
+
+#include "scheduler/proto/job.h"
+
+#define ORDER_HOST_RANKS_MAX 4096
+
+struct order_host {
+	char *name;
+	char *address;  /* "ADDRESS:PORT" of its scnoded */
+	uint32_t first; /* first rank: ranks of a host are consecutive */
+	uint32_t ranks;
+	uint32_t *cores; /* numbers of its cores (logical, of the host's own report), in the order of use */
+	size_t n_cores;
+};
+
+struct order {
+	uint64_t id;          /* number of the job, never used again */
+	uint64_t key;         /* PM's job key, random */
+	uint32_t incarnation; /* counts restarts of the job */
+	uid_t uid;
+	gid_t gid;
+	char *cluster; /* name of the cluster, part of the PMIx namespace */
+	struct order_host *hosts;
+	size_t n_hosts;
+	size_t here; /* which of them this copy goes to */
+	struct job *job;
+};
+
+int order_decode(struct order **ret, const json_t *from, char *why, size_t why_size);
+json_t *order_encode(const struct order *order, size_t here);
+void order_free(struct order *order);
+
+/* The PMIx namespace of the job: "CLUSTER.ID.INCARNATION", world 0; spawned ones add ".N". Into @to of 256 bytes. */
+void order_namespace(const struct order *order, uint32_t world, char *to, size_t size);
+
+#endif

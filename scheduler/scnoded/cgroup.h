@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cgroup - the two groups of a job on a host: "step" with its scstepd, "ranks" with everything the ranks ever
+ * start, which alone is frozen. Three forms: v2 (also the unified part of a hybrid machine), v1 (freezer), none:
+ * then the processes are found as descendants of the scstepd, which is a subreaper, and stopped by SIGSTOP.
+ * cgroup_freeze() is called by the switch thread: no allocation, no lock, no waiting.
+ */
+#ifndef SCHEDULER_SCNODED_CGROUP_H
+#define SCHEDULER_SCNODED_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum cgroup_form {
+	CGROUP_NONE,
+	CGROUP_V1,
+	CGROUP_V2,
+	CGROUP_HYBRID /* v2 freezer, v1 controllers */
+};
+
+struct cgroup; /* of one job */
+
+/* What this host has and we may write. @parent: the group all ours go below ("openscore"), made if missing. */
+enum cgroup_form cgroup_probe(const char *parent, char *why, size_t why_size);
+const char *cgroup_form_name(enum cgroup_form form);
+
+/* Makes both groups of job @id, or finds those of an earlier scnoded. NULL with errno. */
+struct cgroup *cgroup_open(enum cgroup_form form, const char *parent, uint64_t id);
+int cgroup_put_step(struct cgroup *group, pid_t pid);
+int cgroup_put_rank(struct cgroup *group, pid_t pid);
+/* Whether the process belongs to the job at all. */
+bool cgroup_has(const struct cgroup *group, pid_t pid);
+/* Writes only; 0 or -errno. */
+int cgroup_freeze(struct cgroup *group, bool is_frozen);
+/* Whether every process has stopped by now (re-read; poll(2) of cgroup.events comes 8 ms late). */
+bool cgroup_is_frozen(const struct cgroup *group);
+/* SIGKILL to every process of the ranks, frozen ones too (v1: they are thawed for it). Again until cgroup_is_empty(). */
+int cgroup_kill(struct cgroup *group);
+int cgroup_kill_all(struct cgroup *group);           /* step included */
+bool cgroup_is_empty(const struct cgroup *group);    /* of ranks */
+bool cgroup_is_deserted(const struct cgroup *group); /* of both */
+/* CPU time of the ranks so far, ns. */
+uint64_t cgroup_cpu_ns(const struct cgroup *group);
+/* Removes both groups (they are deserted) and the object. -EBUSY: somebody is left. */
+int cgroup_remove(struct cgroup *group);
+/* Forgets the object, leaves the groups. */
+void cgroup_forget(struct cgroup *group);
+/* Numbers of the jobs that have groups below @parent; free() *@ids. Count or -errno. */
+ssize_t cgroup_list(enum cgroup_form form, const char *parent, uint64_t **ids);
+
+#endif
