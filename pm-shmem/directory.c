@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "pm-shmem/liveness.h"
+#include "pmcore/util/siphash.h"
 
 #define SEGMENT "segment"
 #define OPEN_TRIES 100 /* races lost against leavers in a row before we give up */
@@ -27,41 +28,9 @@ __attribute__((format(printf, 3, 4))) static void explain(char *why, size_t size
 	va_end(args);
 }
 
-static uint64_t rotate(uint64_t x, int n)
-{
-	return x << n | x >> (64 - n);
-}
-
-static void sip_round(uint64_t v[4])
-{
-	v[0] += v[1];
-	v[1] = rotate(v[1], 13) ^ v[0];
-	v[0] = rotate(v[0], 32);
-	v[2] += v[3];
-	v[3] = rotate(v[3], 16) ^ v[2];
-	v[0] += v[3];
-	v[3] = rotate(v[3], 21) ^ v[0];
-	v[2] += v[1];
-	v[1] = rotate(v[1], 17) ^ v[2];
-	v[2] = rotate(v[2], 32);
-}
-
 uint64_t pms_job_hash(uint64_t job_key, uint64_t value)
 {
-	uint64_t v[4] = {job_key ^ 0x736f6d6570736575ull, 0x646f72616e646f6dull,
-			 job_key ^ 0x6c7967656e657261ull, 0x7465646279746573ull};
-	const uint64_t blocks[2] = {value, 8ull << 56};
-
-	for (int i = 0; i < 2; i++) {
-		v[3] ^= blocks[i];
-		sip_round(v);
-		sip_round(v);
-		v[0] ^= blocks[i];
-	}
-	v[2] ^= 0xff;
-	for (int i = 0; i < 4; i++)
-		sip_round(v);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
+	return siphash(job_key, 0, &value, sizeof(value));
 }
 
 /* Whether what is open belongs to us alone: anybody can make files in /dev/shm before us. */

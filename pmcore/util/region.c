@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "pmcore/util/siphash.h"
+
 #define SLOT_BITS 20
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
 #define NO_SLOT UINT32_MAX
@@ -29,45 +31,6 @@ struct region_table {
 	uint64_t seed;       /* secret of the tags */
 	uint64_t counter;    /* keys made so far */
 };
-
-static uint64_t rotate(uint64_t x, int bits)
-{
-	return (x << bits) | (x >> (64 - bits));
-}
-
-static void sip_round(uint64_t v[4])
-{
-	v[0] += v[1];
-	v[1] = rotate(v[1], 13) ^ v[0];
-	v[0] = rotate(v[0], 32);
-	v[2] += v[3];
-	v[3] = rotate(v[3], 16) ^ v[2];
-	v[0] += v[3];
-	v[3] = rotate(v[3], 21) ^ v[0];
-	v[2] += v[1];
-	v[1] = rotate(v[1], 17) ^ v[2];
-	v[2] = rotate(v[2], 32);
-}
-
-/* SipHash-2-4 of one 64-bit word (Aumasson, Bernstein 2012). */
-static uint64_t sip_hash(uint64_t key0, uint64_t key1, uint64_t word)
-{
-	const uint64_t words[2] = {word, 8ull << 56};
-	uint64_t v[4] = {key0 ^ 0x736f6d6570736575ull, key1 ^ 0x646f72616e646f6dull,
-			 key0 ^ 0x6c7967656e657261ull, key1 ^ 0x7465646279746573ull};
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		v[3] ^= words[i];
-		sip_round(v);
-		sip_round(v);
-		v[0] ^= words[i];
-	}
-	v[2] ^= 0xff;
-	for (i = 0; i < 4; i++)
-		sip_round(v);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
-}
 
 struct region_table *region_table_create(uint64_t seed)
 {
@@ -110,11 +73,13 @@ static int grow(struct region_table *table)
 /* A key for slot @slot that was not used before; never 0. */
 static uint64_t make_key(struct region_table *table, uint32_t slot)
 {
+	/* the seed is half a key; the other half is made of it */
+	uint64_t half = (table->seed << 29 | table->seed >> 35) ^ 0x9e3779b97f4a7c15ull;
 	uint64_t tag;
 
 	do {
-		tag = sip_hash(table->seed, rotate(table->seed, 29) ^ 0x9e3779b97f4a7c15ull,
-			       ++table->counter) &
+		table->counter++;
+		tag = siphash(table->seed, half, &table->counter, sizeof(table->counter)) &
 		      ~(uint64_t)SLOT_MASK;
 	} while (!tag);
 	return tag | slot;
