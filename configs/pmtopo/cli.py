@@ -3,22 +3,16 @@
 
 import argparse
 import os
-import signal
 import sys
+
+import pmcommand
+from pmcommand import Failure
 
 from . import document, emit, options
 from .problems import quote
 from .resolve import resolve
 
 OK, OTHER, BAD_CONFIG = 0, 1, 2
-
-
-class _Failure(Exception):
-    """Ends the command: text for standard error and the exit code."""
-
-    def __init__(self, code, text):
-        super().__init__(text)
-        self.code = code
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,12 +28,12 @@ def _load(name, note):
     try:
         found = document.load(name)
     except document.DocumentError as error:
-        raise _Failure(BAD_CONFIG if error.is_content else OTHER, str(error)) from None
+        raise Failure(BAD_CONFIG if error.is_content else OTHER, str(error)) from None
     cluster, problems = resolve(found)
     if cluster is None:
         count = len(problems.lines())
         summary = f"{name}: {count} error{'s' if count > 1 else ''}{note}"
-        raise _Failure(BAD_CONFIG, "\n".join(problems.lines() + [summary]))
+        raise Failure(BAD_CONFIG, "\n".join(problems.lines() + [summary]))
     return cluster
 
 
@@ -55,10 +49,10 @@ def _compile(args):
     cluster = _load(args.file, ", nothing written")
     try:
         if os.path.exists(output) and os.path.samefile(args.file, output):
-            raise _Failure(OTHER, f"{output}: is the input itself; name another output with -o")
+            raise Failure(OTHER, f"{output}: is the input itself; name another output with -o")
         emit.write(cluster, output)
     except OSError as error:
-        raise _Failure(OTHER, f"{output}: cannot be written: {error.strerror}; nothing "
+        raise Failure(OTHER, f"{output}: cannot be written: {error.strerror}; nothing "
                        "written") from None
 
 
@@ -70,7 +64,7 @@ def _show(args):
     try:
         from .show import show
     except ImportError:
-        raise _Failure(OTHER, "tables need the Python module rich: install python3-rich, or use "
+        raise Failure(OTHER, "tables need the Python module rich: install python3-rich, or use "
                        "--json") from None
     show(cluster)
 
@@ -81,7 +75,7 @@ def _env(args):
     if args.host is not None:
         host = cluster.by_name.get(args.host)
         if host is None:
-            raise _Failure(OTHER, f"{args.file}: there is no host {quote(args.host)}; "
+            raise Failure(OTHER, f"{args.file}: there is no host {quote(args.host)}; "
                            '"scconf show" lists the hosts')
     print(options.line(cluster.options(host)))
 
@@ -111,29 +105,12 @@ def _parser():
     return parser
 
 
+def _work(argv):
+    args = _parser().parse_args(argv)
+    args.run(args)
+    return OK
+
+
 def main(argv=None):
     """Runs the command; returns its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-    args = _parser().parse_args(argv)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:  # one that is ignored stays so
-            signal.signal(number, signal.default_int_handler)
-    try:
-        args.run(args)
-        sys.stdout.flush()
-        return OK
-    except _Failure as failure:
-        print(failure, file=sys.stderr)
-        return failure.code
-    except BrokenPipeError:
-        # The reader (head, less) has enough. Python would complain again while closing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OTHER
-    except OSError as error:
-        print(f"scconf: {error.strerror}", file=sys.stderr)
-        return OTHER
-    except KeyboardInterrupt:
-        print("scconf: interrupted", file=sys.stderr)
-        return OTHER
+    return pmcommand.run("scconf", lambda: _work(argv), error=OTHER, unread=OTHER)

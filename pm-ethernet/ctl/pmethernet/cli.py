@@ -4,9 +4,9 @@
 import argparse
 import dataclasses
 import json
-import os
-import signal
-import sys
+
+import pmcommand
+from pmcommand import Failure
 
 from . import daemon, findings, nic, tune
 
@@ -14,19 +14,11 @@ OK, TROUBLE, USAGE, UNREACHABLE = 0, 1, 2, 3
 _RX_USECS_MAX = 1_000_000
 
 
-class _Failure(Exception):
-    """Ends the command: text for standard error and the exit code."""
-
-    def __init__(self, code, text):
-        super().__init__(text)
-        self.code = code
-
-
 def _tables():
     try:
         from . import show
     except ImportError:
-        raise _Failure(USAGE, "pm-ethernetctl: tables need the Python module rich: install "
+        raise Failure(USAGE, "pm-ethernetctl: tables need the Python module rich: install "
                        "python3-rich, or use --json") from None
     return show
 
@@ -89,7 +81,7 @@ def _wait(name, peers):
 
 def _coalesce(args):
     if args.rx_usecs is not None and not args.nic:
-        raise _Failure(USAGE, "pm-ethernetctl: --rx-usecs needs the NIC it is for")
+        raise Failure(USAGE, "pm-ethernetctl: --rx-usecs needs the NIC it is for")
     if args.rx_usecs is not None:
         nic.set_coalescing(args.nic, args.rx_usecs, False)
     names = [args.nic] if args.nic else None
@@ -161,35 +153,16 @@ def _parser():
     return parser
 
 
+def _work(argv):
+    args = _parser().parse_args(argv)
+    try:
+        return args.do(args)
+    except daemon.Unreachable as error:
+        raise Failure(UNREACHABLE, f"pm-ethernetctl: {error}") from None
+    except (daemon.Refused, nic.NicError, tune.TuneError) as error:
+        raise Failure(USAGE, f"pm-ethernetctl: {error}") from None
+
+
 def main(argv=None):
     """Runs the command; returns its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-    args = _parser().parse_args(argv)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:  # one that is ignored stays so
-            signal.signal(number, signal.default_int_handler)
-    try:
-        code = args.do(args)
-        sys.stdout.flush()
-        return code
-    except _Failure as failure:
-        print(failure, file=sys.stderr)
-        return failure.code
-    except daemon.Unreachable as error:
-        print(f"pm-ethernetctl: {error}", file=sys.stderr)
-        return UNREACHABLE
-    except (daemon.Refused, nic.NicError, tune.TuneError) as error:
-        print(f"pm-ethernetctl: {error}", file=sys.stderr)
-        return USAGE
-    except BrokenPipeError:
-        # The reader (head, less) has enough. Python would complain again while closing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
-    except OSError as error:
-        print(f"pm-ethernetctl: {error.strerror}", file=sys.stderr)
-        return USAGE
-    except KeyboardInterrupt:
-        print("pm-ethernetctl: interrupted", file=sys.stderr)
-        return USAGE
+    return pmcommand.run("pm-ethernetctl", lambda: _work(argv), error=USAGE, unread=OK)

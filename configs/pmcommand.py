@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""pmcommand - the frame around the commands written in Python: what they print to, how they are
+interrupted, with which exit code they end. Knows nothing of what they do."""
+
+import os
+import signal
+import sys
+
+
+class Failure(Exception):
+    """Ends the command: text for standard error and the exit code."""
+
+    def __init__(self, code, text):
+        super().__init__(text)
+        self.code = code
+
+
+def run(name, work, error, unread):
+    """Does the work and returns the exit code that it returns, or that of the Failure it raises; error
+    where the system fails or somebody interrupts, unread where the reader of the output goes away."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # one that is ignored stays so
+            signal.signal(number, signal.default_int_handler)
+    try:
+        code = work()
+        sys.stdout.flush()
+        return code
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return failure.code
+    except BrokenPipeError:
+        # The reader (head, less) has enough. Python would complain again while closing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return unread
+    except OSError as problem:
+        print(f"{name}: {problem.strerror}", file=sys.stderr)
+        return error
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return error
