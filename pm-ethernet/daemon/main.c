@@ -132,7 +132,12 @@ static int open_kernel(struct ethd *d, int n_adopted, char *why, size_t why_size
 		return ETHD_EXIT_FAILED;
 	if (ethd_programs_open(d, n_adopted, why, why_size))
 		return d->maps.host < 0 ? ETHD_EXIT_KERNEL : ETHD_EXIT_NIC;
-	ethd_ports_adopt(d);
+	err = ethd_ports_adopt(d);
+	if (err) {
+		snprintf(why, why_size, "the interfaces of this host can't be listed: %s",
+			 strerror(-err));
+		return ETHD_EXIT_FAILED;
+	}
 	ethd_contexts_sweep(d);
 	for (uint16_t c = 1; c < ETH_CONTEXTS; c++)
 		if (d->contexts[c].key)

@@ -74,16 +74,48 @@ static int make_batch(struct ethd *d)
 	return made ? 0 : err;
 }
 
-void ethd_ports_adopt(struct ethd *d)
+/* The place of a port by the name of one of its ends, -1 = another interface. */
+static int place_of(const char *name, bool *ret_is_switch)
 {
 	char switch_end[ETH_NAME], user_end[ETH_NAME];
+	unsigned int n;
 
-	for (uint32_t n = 0; n < ETH_CONTEXTS; n++) {
+	if (sscanf(name, "pep%*1[su]%u", &n) != 1 || n >= ETH_CONTEXTS)
+		return -1;
+	name_ends(n, switch_end, user_end);
+	*ret_is_switch = !strcmp(name, switch_end);
+	return *ret_is_switch || !strcmp(name, user_end) ? (int)n : -1;
+}
+
+/* From the list of all: asked for a name that is not there, the kernel starts modprobe to look for it. */
+static int find_ends(struct ethd *d)
+{
+	struct if_nameindex *all = if_nameindex();
+	bool is_switch;
+
+	if (!all)
+		return -errno;
+	for (uint32_t n = 0; n < ETH_CONTEXTS; n++)
+		d->ports[n].switch_ifindex = d->ports[n].user_ifindex = 0;
+	for (const struct if_nameindex *one = all; one->if_index; one++) {
+		int n = place_of(one->if_name, &is_switch);
+
+		if (n >= 0 && is_switch)
+			d->ports[n].switch_ifindex = one->if_index;
+		else if (n >= 0)
+			d->ports[n].user_ifindex = one->if_index;
+	}
+	if_freenameindex(all);
+	return 0;
+}
+
+int ethd_ports_adopt(struct ethd *d)
+{
+	int err = find_ends(d);
+
+	for (uint32_t n = 0; n < ETH_CONTEXTS && !err; n++) {
 		struct ethd_port *port = &d->ports[n];
 
-		name_ends(n, switch_end, user_end);
-		port->switch_ifindex = if_nametoindex(switch_end);
-		port->user_ifindex = if_nametoindex(user_end);
 		if (!port->switch_ifindex)
 			continue;
 		if (port->context) {
@@ -93,6 +125,7 @@ void ethd_ports_adopt(struct ethd *d)
 		rtnl_link_delete(port->switch_ifindex);
 		*port = (struct ethd_port){0};
 	}
+	return err;
 }
 
 /* The port that has been free for the longest among those not @tried, -1 = none. */

@@ -10,8 +10,8 @@
 
 #include "pm-ethernet/daemon/ethd.h"
 
-/* Finds the ports a daemon before us made; those @in_use holds stay, the others are removed. */
-void ethd_ports_adopt(struct ethd *d);
+/* Finds the ports a daemon before us made; those of contexts stay, the others are removed. 0 or -errno. */
+int ethd_ports_adopt(struct ethd *d);
 /*
  * A port with a socket @fd bound to it, for @context: the place in ethd.ports. Of a pool of free ports the
  * one that is free the longest is tried first, as a queue stays busy for a while.
