@@ -43,8 +43,8 @@ $(foreach p,$(SCHED_PROGS),$(if $(wildcard scheduler/$(p)/main.c),$(eval $(call 
 # Unit tests below tests/unit/scheduler/NAME use the program's archive, those of proto and gang the common one.
 SCHED_TESTS := $(filter tests/unit/scheduler/%,$(call find_tests,tests/unit))
 sched_of     = $(word 4,$(subst /, ,$(1)))
-SCHED_SKIP  := $(foreach t,$(SCHED_TESTS),$(if $(filter $(call sched_of,$(t)),$(SKIP_TOOLS)) \
-	       $(if $(and $(filter proto gang,$(call sched_of,$(t))),$(filter scrun,$(SKIP_TOOLS))),skip),$(t)))
+is_skipped   = $(filter $(subst proto,scrun,$(subst gang,scrun,$(call sched_of,$(1)))),$(SKIP_TOOLS))
+SCHED_SKIP  := $(foreach t,$(SCHED_TESTS),$(if $(call is_skipped,$(t)),$(t)))
 define sched_test_rule
 $(call program,$(1)): $(if $(filter proto gang,$(call sched_of,$(1))),,$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A)
 $(call program,$(1)): TEST_LIBS = $(if $(filter proto gang,$(call sched_of,$(1))),, \
