@@ -234,6 +234,20 @@ struct chan_serve {
 	uint8_t kind;      /* WIRE_PLACE, WIRE_REFUSE or WIRE_WRITTEN */
 };
 
+/* How much may be on the way to us. Owner: grant.c */
+struct chan_grant {
+	uint64_t budget;   /* bytes */
+	uint64_t bytes;    /* arrived in the present window of judgement */
+	uint64_t look_at;  /* so many of them */
+	uint64_t arrived;  /* packets of any kind before this window */
+	uint64_t lost;     /* and of those lost */
+	uint32_t expected; /* part of the packets lost whatever we do, of 2^16 */
+	uint32_t calm;     /* windows in a row without too much loss */
+	bool is_used_up;   /* more was wanted in this window */
+	bool is_starting;  /* doubles */
+	bool is_settling;  /* a smaller budget does not show yet */
+};
+
 /* Bytes of withdrawn user memory, for a packet the device holds. */
 struct ext_copy {
 	struct ext_copy *next;
@@ -289,6 +303,8 @@ struct chan {
 	uint32_t op_free;     /* index of the first free one, UINT32_MAX = none */
 	uint32_t ops_user;    /* open */
 	uint64_t outstanding; /* bytes asked for and not arrived */
+
+	struct chan_grant grant;
 
 	/* serve.c */
 	struct dlist serve_free;
@@ -473,6 +489,18 @@ uint64_t ack_timers(struct chan *chan, struct chan_peer *peer);
 /* An ack has to leave, at once or within the usual delay. */
 void ack_now(struct chan *chan, struct chan_peer *peer);
 void ack_soon(struct chan *chan, struct chan_peer *peer);
+
+/* grant.c */
+void grant_init(struct chan *chan);
+/* Time to see whether the budget suits the network. */
+void grant_look(struct chan *chan);
+/* So much of what was asked for has come. */
+static inline void grant_arrived(struct chan *chan, uint64_t bytes)
+{
+	chan->grant.bytes += bytes;
+	if (unlikely(chan->grant.bytes >= chan->grant.look_at))
+		grant_look(chan);
+}
 
 /* credit.c */
 void credit_init(struct chan *chan, struct chan_peer *peer);

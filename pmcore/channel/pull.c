@@ -134,11 +134,11 @@ static void op_finish(struct chan *chan, struct chan_op *op, int status)
 /* Whole packets only, so that all but the last of an operation are of one size. */
 static uint64_t piece_len(const struct chan *chan, const struct chan_peer *peer)
 {
-	uint64_t piece = chan->config.pull_bytes / 8;
+	uint64_t piece = chan->grant.budget / 8;
 	uint32_t payload = serve_payload(peer);
 
 	if (piece < PIECE_MIN)
-		piece = PIECE_MIN;
+		piece = min_u64(PIECE_MIN, chan->grant.budget / 4);
 	if (piece > PIECE_MAX)
 		piece = PIECE_MAX;
 	return piece < payload ? payload : piece - piece % payload;
@@ -169,8 +169,10 @@ bool pull_output(struct chan *chan)
 	while (!dlist_is_empty(&chan->pulls)) {
 		op = dlist_entry(chan->pulls.next, struct chan_op, link);
 		len = min_u64(piece_len(chan, op->peer), op->len - op->asked);
-		if (chan->outstanding && chan->outstanding + len > chan->config.pull_bytes)
+		if (chan->outstanding && chan->outstanding + len > chan->grant.budget) {
+			chan->grant.is_used_up = true;
 			return true;
+		}
 		if (ask(chan, op, len))
 			return false;
 		dlist_del(&op->link);
@@ -198,6 +200,7 @@ enum drop_reason pull_place(struct chan *chan, struct chan_peer *peer,
 	memcpy(op->local + body.offset, view->payload + sizeof(body), len);
 	op->arrived += len;
 	chan->outstanding -= len;
+	grant_arrived(chan, len);
 	if (op->arrived == op->len)
 		op_finish(chan, op, 0);
 	return DROP_NONE;

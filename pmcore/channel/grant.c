@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * grant - how many bytes all senders together may have on the way to us. The switch port before us has a
+ * queue of unknown length: the budget doubles from round to round until packets get lost, gives way
+ * then, and comes near again slowly. Only loss that has to do with the budget counts: a bad link loses
+ * as much with the least budget, and that is expected from then on. Knows numbers only: what is
+ * asked for with the budget is up to pull.c.
+ *
+ * After: data in flight bounded by loss beyond a threshold and probed slowly (BBRv3,
+ * draft-cardwell-iccrg-bbr-congestion-control-02), multiplicative steps (Kelly, Scalable TCP, CCR 2003), loss
+ * that does not follow the load is no congestion (Dong et al., PCC, NSDI 2015), and the receiver as the
+ * one who decides because it alone sees all senders (Montazeri et al., Homa, SIGCOMM 2018).
+ */
+#include "pmcore/channel/chan_private.h"
+
+#define LEAST (16 * 1024)      /* for each rail: the budget of a port that loses whatever we do */
+#define FIRST (64 * 1024)      /* for each rail: before anything is known */
+#define LOOK_BYTES (16 * 1024) /* between two looks at the loss */
+#define WINDOW 512   /* packets judged together: with less a loss here and there would count */
+#define LOST_MANY 16 /* as good a sample as a whole window */
+#define SPARE_MAX 4  /* lost packets beyond twice the number expected */
+#define EXPECTED_MAX (1 << 13) /* 1/8: more is congestion, though perhaps by others */
+#define CALM 12                /* windows without loss, then growth doubles, and again */
+#define SHIFT_SLOW 5           /* a window of growth: 1/32 */
+#define SHIFT_FAST 1
+
+static uint64_t at_most(const struct chan *chan, uint64_t bytes)
+{
+	return min_u64(bytes, chan->config.pull_bytes);
+}
+
+static uint64_t least(const struct chan *chan)
+{
+	return at_most(chan, (uint64_t)LEAST * chan->config.n_rails);
+}
+
+/* What the rails have counted so far. */
+static void count(const struct chan *chan, uint64_t *ret_arrived, uint64_t *ret_lost)
+{
+	uint32_t i;
+
+	*ret_arrived = 0;
+	*ret_lost = 0;
+	for (i = 0; i < chan->config.n_rails; i++) {
+		*ret_arrived += chan->rails[i].rx_packets;
+		*ret_lost += chan->rails[i].losses;
+	}
+}
+
+static void start_window(struct chan *chan)
+{
+	struct chan_grant *grant = &chan->grant;
+
+	grant->bytes = 0;
+	grant->look_at = LOOK_BYTES;
+	count(chan, &grant->arrived, &grant->lost);
+	grant->is_used_up = false;
+}
+
+void grant_init(struct chan *chan)
+{
+	chan->grant =
+		(struct chan_grant){.budget = at_most(chan, (uint64_t)FIRST * chan->config.n_rails),
+				    .is_starting = true};
+	start_window(chan);
+}
+
+/* More than the links are known to lose by themselves. */
+static bool is_too_much(const struct chan_grant *grant, uint64_t total, uint64_t lost)
+{
+	uint64_t expected = 2 * total * grant->expected >> 16;
+	uint64_t spare = 2ull * WINDOW * grant->expected >> 16;
+
+	return lost > 1 + expected + min_u64(spare, SPARE_MAX);
+}
+
+static void shrink(struct chan *chan, uint64_t total, uint64_t lost)
+{
+	struct chan_grant *grant = &chan->grant;
+	bool is_far_off = grant->is_starting || !grant->calm || lost > total / 4;
+	uint64_t before = grant->budget;
+
+	grant->budget -= before / (is_far_off ? 2 : 4);
+	if (grant->budget < least(chan))
+		grant->budget = least(chan);
+	grant->calm = 0;
+	grant->is_starting = false;
+	start_window(chan);
+	/* The first to come was asked for before. */
+	grant->is_settling = true;
+	grant->look_at = before;
+}
+
+/* There is nothing left to give up, so this loss is not our doing. */
+static void learn(struct chan *chan, uint64_t total, uint64_t lost)
+{
+	struct chan_grant *grant = &chan->grant;
+	uint64_t ratio = (lost << 16) / total;
+
+	if (lost < LOST_MANY && total < WINDOW)
+		return;
+	grant->is_starting = ratio <= EXPECTED_MAX;
+	grant->expected = (uint32_t)min_u64(ratio, EXPECTED_MAX);
+	start_window(chan);
+}
+
+static void grow(struct chan *chan)
+{
+	struct chan_grant *grant = &chan->grant;
+	uint32_t haste = grant->calm++ / CALM;
+	uint32_t shift = haste < SHIFT_SLOW - SHIFT_FAST ? SHIFT_SLOW - haste : SHIFT_FAST;
+
+	grant->budget =
+		at_most(chan, grant->budget + (grant->budget >> (grant->is_starting ? 0 : shift)));
+}
+
+static void end_window(struct chan *chan, uint64_t total, uint64_t lost)
+{
+	struct chan_grant *grant = &chan->grant;
+
+	/* Not half of what is expected: the link got better. */
+	if (2 * (lost << 16) < total * grant->expected)
+		grant->expected -= grant->expected / 16;
+	if (grant->is_used_up)
+		grow(chan);
+	start_window(chan);
+}
+
+void grant_look(struct chan *chan)
+{
+	struct chan_grant *grant = &chan->grant;
+	uint64_t arrived, lost, total;
+
+	count(chan, &arrived, &lost);
+	lost -= grant->lost;
+	total = arrived - grant->arrived + lost;
+	grant->look_at = grant->bytes + LOOK_BYTES;
+	if (grant->is_settling) {
+		grant->is_settling = false;
+		start_window(chan);
+	} else if (is_too_much(grant, total, lost)) {
+		if (grant->budget > least(chan))
+			shrink(chan, total, lost);
+		else
+			learn(chan, total, lost);
+	} else if (grant->bytes >= grant->budget && (grant->is_starting || total >= WINDOW)) {
+		end_window(chan, total, lost);
+	}
+}
