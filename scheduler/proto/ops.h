@@ -100,7 +100,9 @@
 #define OP_GO "go" /* to all */
 #define OP_FENCE                                                                                   \
 	"fence" /* combined on the way up: world N, set S (participants), count N, body: data */
-#define OP_FENCED "fenced" /* to all: set S, serial N, body: data of all; [error N of PMIx] */
+#define OP_BARRIER "barrier" /* the same for PMI-1 */
+#define OP_FENCED                                                                                  \
+	"fenced" /* to all: kind S (op), set S, serial N, error N (errno or 0), body: data of all */
 #define OP_MODEX "modex"   /* world N, rank N, ticket N: data of a rank is wanted */
 #define OP_MODEX_DATA "modex_data" /* ticket N, status I, body */
 #define OP_PUBLISH "publish"       /* to 0: and "lookup", "unpublish": ticket N, ... */
@@ -112,6 +114,8 @@
 #define OP_SPAWN "spawn" /* to 0: ticket N, apps; then OP_WORLD to all */
 #define OP_WORLD "world" /* to all: world N, parent, apps, placement */
 #define OP_ABORT "abort" /* to 0: world N, rank N, code I, text S */
-/* to 0: OP_OUT, OP_RANK_ENDED; from 0: OP_IN, OP_SIGNAL, OP_STOP, OP_WINDOW */
+/* from 0 to a host: bytes N more of output may be sent; each starts with what stdio.h says. */
+#define OP_OUT_ROOM "out_room"
+/* to 0: OP_OUT, OP_RANK_ENDED, OP_IN_ROOM; from 0: OP_IN, OP_SIGNAL, OP_STOP, OP_WINDOW */
 
 #endif

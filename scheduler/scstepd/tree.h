@@ -41,7 +41,7 @@ struct tree_events {
 	/* A message for this host (or for all). @from: index of the sender. */
 	void (*message)(const char *op, size_t from, json_t *head, const char *body,
 			size_t body_size, void *owner);
-	/* A message that is combined on its way up (OP_FENCE, OP_CONNECT, OP_DISCONNECT): from a child, never passed on by itself. */
+	/* A message that is combined on its way up (OP_FENCE, OP_BARRIER, OP_CONNECT, OP_DISCONNECT): from a child, never passed on by itself. */
 	void (*combine)(const char *op, size_t child, json_t *head, const char *body,
 			size_t body_size, void *owner);
 	void (*lost)(size_t host, const char *why, void *owner);
@@ -57,6 +57,8 @@ void tree_enter(struct tree *tree, struct link *link);
 int tree_send(struct tree *tree, int64_t to, json_t *head, const void *body, size_t body_size);
 /* To the parent, for combine(); at the root -EINVAL. */
 int tree_send_up(struct tree *tree, json_t *head, const void *body, size_t body_size);
+/* Children whose links are open: who ends waits for them, for they stand between us and their own children. */
+size_t tree_children(const struct tree *tree);
 /* Whether the way to the root is full: output of the ranks is not read meanwhile. */
 bool tree_is_full(const struct tree *tree);
 void tree_close(struct tree *tree);

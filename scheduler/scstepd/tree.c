@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * tree - the links to the parent and the children, and who gets which message. What is for this host goes through a
+ * queue, so that nobody is called from within a function he called.
+ */
+#include "scheduler/scstepd/tree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scheduler/proto/link.h"
+#include "scheduler/proto/ops.h"
+
+struct local { /* a message for ourselves */
+	struct local *next;
+	json_t *head;
+	size_t size;
+	char body[];
+};
+
+struct branch {
+	struct tree *tree;
+	struct branch *next; /* strangers: not joined yet */
+	struct link *link;   /* NULL: none, or lost */
+	size_t host;         /* children: known when joined */
+};
+
+struct tree {
+	struct ev_loop *loop;
+	const struct order *order;
+	const struct tree_events *events;
+	void *owner;
+	size_t here, n;
+	struct branch parent;
+	struct branch children[TREE_FANOUT];
+	struct branch *strangers;
+	size_t n_joined, n_children;
+	bool has_parent; /* it is ready */
+	ev_timer limit;
+	ev_timer deliver;
+	struct local *first, **last;
+};
+
+size_t tree_toward(size_t here, size_t to)
+{
+	size_t at = to;
+
+	while (at > here) {
+		size_t above = tree_parent(at);
+
+		if (above == here)
+			return at;
+		at = above;
+	}
+	return tree_parent(here);
+}
+
+size_t tree_size(size_t host, size_t n)
+{
+	size_t first = host, last = host, sum = 0;
+
+	while (first < n) {
+		sum += (last < n ? last : n - 1) - first + 1;
+		first = tree_first_child(first);
+		last = tree_first_child(last) + TREE_FANOUT - 1;
+	}
+	return sum;
+}
+
+static bool is_combined(const char *op)
+{
+	return !strcmp(op, OP_FENCE) || !strcmp(op, OP_BARRIER) || !strcmp(op, OP_CONNECT) ||
+	       !strcmp(op, OP_DISCONNECT);
+}
+
+static void on_deliver(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+	struct tree *tree = watcher->data;
+
+	/* Only what is there now: an answer to oneself must not shut out the sockets. */
+	for (struct local **end = tree->last; tree->first;) {
+		struct local *local = tree->first;
+		bool is_last = &local->next == end;
+
+		tree->first = local->next;
+		if (!tree->first)
+			tree->last = &tree->first;
+		tree->events->message(json_string_value(json_object_get(local->head, "op")),
+				      tree->here, local->head, local->body, local->size,
+				      tree->owner);
+		json_decref(local->head);
+		free(local);
+		if (is_last)
+			break;
+	}
+	if (tree->first)
+		ev_feed_event(loop, watcher, EV_CUSTOM);
+}
+
+static int deliver(struct tree *tree, json_t *head, const void *body, size_t size)
+{
+	struct local *local = malloc(sizeof(*local) + size + 1);
+
+	if (!local) {
+		json_decref(head);
+		return -ENOMEM;
+	}
+	*local = (struct local){.head = head, .size = size};
+	if (size)
+		memcpy(local->body, body, size);
+	local->body[size] = '\0';
+	if (!tree->first)
+		ev_feed_event(tree->loop, &tree->deliver, EV_CUSTOM);
+	*tree->last = local;
+	tree->last = &local->next;
+	return 0;
+}
+
+static struct branch *branch_to(struct tree *tree, size_t host)
+{
+	size_t first = tree_first_child(tree->here);
+
+	if (host >= first && host < first + TREE_FANOUT)
+		return &tree->children[host - first];
+	return tree->here && host == tree_parent(tree->here) ? &tree->parent : NULL;
+}
+
+static int send_to(struct branch *branch, json_t *head, const void *body, size_t size)
+{
+	if (branch && branch->link)
+		return link_send(branch->link, head, body, size);
+	json_decref(head);
+	return -EPIPE;
+}
+
+static int send_down(struct tree *tree, json_t *head, const void *body, size_t size)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < TREE_FANOUT; i++) {
+		int failed = 0;
+
+		if (tree->children[i].link)
+			failed = link_send(tree->children[i].link, json_incref(head), body, size);
+		/* A link that is ending says so itself. */
+		if (failed && failed != -EPIPE)
+			rc = failed;
+	}
+	json_decref(head);
+	return rc;
+}
+
+int tree_send(struct tree *tree, int64_t to, json_t *head, const void *body, size_t body_size)
+{
+	if (!head)
+		return -ENOMEM;
+	if (to != TREE_ALL && (to < 0 || (size_t)to >= tree->n)) {
+		json_decref(head);
+		return -EINVAL;
+	}
+	if (json_object_set_new(head, "from", json_integer((json_int_t)tree->here)) ||
+	    json_object_set_new(head, "to", json_integer(to))) {
+		json_decref(head);
+		return -ENOMEM;
+	}
+	if (to == (int64_t)tree->here)
+		return deliver(tree, head, body, body_size);
+	if (to != TREE_ALL)
+		return send_to(branch_to(tree, tree_toward(tree->here, (size_t)to)), head, body,
+			       body_size);
+	if (tree->here) {
+		json_decref(head);
+		return -EINVAL;
+	}
+	send_down(tree, json_incref(head), body, body_size);
+	return deliver(tree, head, body, body_size);
+}
+
+int tree_send_up(struct tree *tree, json_t *head, const void *body, size_t body_size)
+{
+	if (!head)
+		return -ENOMEM;
+	if (!tree->here) {
+		json_decref(head);
+		return -EINVAL;
+	}
+	return send_to(&tree->parent, head, body, body_size);
+}
+
+/* The way of a message is checked before it is followed: who is at a link speaks only for his own part of the tree. */
+static void on_message(struct link *link, const char *op, json_t *head, const char *body,
+		       size_t body_size, void *owner)
+{
+	struct branch *branch = owner;
+	struct tree *tree = branch->tree;
+	bool is_from_parent = branch == &tree->parent;
+	const json_t *j_from = json_object_get(head, "from"), *j_to = json_object_get(head, "to");
+	json_int_t from = json_integer_value(j_from), to = json_integer_value(j_to);
+	struct branch *next;
+
+	if (is_combined(op) && !is_from_parent) {
+		tree->events->combine(op, branch->host, head, body, body_size, tree->owner);
+		return;
+	}
+	if (!json_is_integer(j_from) || !json_is_integer(j_to) || from < 0 ||
+	    (size_t)from >= tree->n || to < TREE_ALL || to >= (json_int_t)tree->n ||
+	    (to == TREE_ALL && !is_from_parent)) {
+		tree->events->lost(branch->host, "it sent a message that makes no sense",
+				   tree->owner);
+		return;
+	}
+	if (to == TREE_ALL)
+		send_down(tree, json_incref(head), body, body_size);
+	if (to == TREE_ALL || (size_t)to == tree->here) {
+		tree->events->message(op, (size_t)from, head, body, body_size, tree->owner);
+		return;
+	}
+	next = branch_to(tree, tree_toward(tree->here, (size_t)to));
+	/* -EPIPE: that host is being lost, which ends the job. */
+	if (next != branch)
+		send_to(next, json_incref(head), body, body_size);
+}
+
+static void on_closed(struct link *link, int error, const char *why, void *owner)
+{
+	struct branch *branch = owner;
+	struct tree *tree = branch->tree;
+
+	branch->link = NULL;
+	if (branch != &tree->parent)
+		tree->n_joined--;
+	tree->events->lost(branch->host, why, tree->owner);
+}
+
+static void on_drained(struct link *link, void *owner)
+{
+	struct branch *branch = owner;
+
+	if (branch == &branch->tree->parent)
+		branch->tree->events->drained(branch->tree->owner);
+}
+
+static void check_joined(struct tree *tree)
+{
+	if (tree->n_joined < tree->n_children || !tree->has_parent)
+		return;
+	ev_timer_stop(tree->loop, &tree->limit);
+	tree->events->joined(tree->owner);
+}
+
+static void key_text(const struct tree *tree, char to[17])
+{
+	snprintf(to, 17, "%016" PRIx64, tree->order->key);
+}
+
+static void on_ready(struct link *link, void *owner)
+{
+	struct branch *branch = owner;
+	struct tree *tree = branch->tree;
+	char key[17];
+
+	if (link_uid(link) != getuid()) {
+		tree->events->lost(branch->host, "somebody else answers there", tree->owner);
+		return;
+	}
+	key_text(tree, key);
+	/* A failure is followed by closed(). */
+	link_send(link,
+		  json_pack("{s:s, s:I, s:s, s:I}", "op", OP_JOIN, "id",
+			    (json_int_t)tree->order->id, "key", key, "host",
+			    (json_int_t)tree->here),
+		  NULL, 0);
+	tree->has_parent = true;
+	check_joined(tree);
+}
+
+static const struct link_events branch_events = {
+	.ready = on_ready, .message = on_message, .drained = on_drained, .closed = on_closed};
+
+static void forget_stranger(struct branch *stranger)
+{
+	struct branch **at = &stranger->tree->strangers;
+
+	while (*at != stranger)
+		at = &(*at)->next;
+	*at = stranger->next;
+	free(stranger);
+}
+
+static void on_stranger_closed(struct link *link, int error, const char *why, void *owner)
+{
+	forget_stranger(owner);
+}
+
+static void on_stranger_message(struct link *link, const char *op, json_t *head, const char *body,
+				size_t body_size, void *owner)
+{
+	struct branch *stranger = owner;
+	struct tree *tree = stranger->tree;
+	const char *key = json_string_value(json_object_get(head, "key"));
+	json_int_t id = json_integer_value(json_object_get(head, "id"));
+	json_int_t host = json_integer_value(json_object_get(head, "host"));
+	struct branch *child = NULL;
+	char own[17];
+
+	key_text(tree, own);
+	if (!strcmp(op, OP_JOIN) && key && !strcmp(key, own) && id == (json_int_t)tree->order->id &&
+	    host > 0 && (size_t)host < tree->n && tree_parent((size_t)host) == tree->here)
+		child = branch_to(tree, (size_t)host);
+	forget_stranger(stranger);
+	if (!child || child->link) {
+		link_close(link, 0);
+		return;
+	}
+	child->link = link;
+	link_set(link, &branch_events, child);
+	tree->n_joined++;
+	check_joined(tree);
+}
+
+static const struct link_events stranger_events = {.message = on_stranger_message,
+						   .closed = on_stranger_closed};
+
+void tree_enter(struct tree *tree, struct link *link)
+{
+	struct branch *stranger = calloc(1, sizeof(*stranger));
+
+	if (!stranger) {
+		link_close(link, 0);
+		return;
+	}
+	*stranger = (struct branch){.tree = tree, .next = tree->strangers, .link = link};
+	tree->strangers = stranger;
+	link_set(link, &stranger_events, stranger);
+}
+
+static void on_limit(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+	struct tree *tree = watcher->data;
+	size_t missing = tree_parent(tree->here ? tree->here : 1);
+
+	for (size_t i = 0; tree->has_parent && i < tree->n_children; i++)
+		if (!tree->children[i].link) {
+			missing = tree->children[i].host;
+			break;
+		}
+	tree->events->lost(missing, "it did not come in time", tree->owner);
+}
+
+struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct order *order,
+		       const struct tree_events *events, void *owner)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+	size_t first;
+
+	if (!tree)
+		return NULL;
+	tree->loop = loop;
+	tree->order = order;
+	tree->events = events;
+	tree->owner = owner;
+	tree->here = order->here;
+	tree->n = order->n_hosts;
+	tree->last = &tree->first;
+	first = tree_first_child(tree->here);
+	for (size_t i = 0; i < TREE_FANOUT; i++) {
+		tree->children[i] = (struct branch){.tree = tree, .host = first + i};
+		tree->n_children += first + i < tree->n;
+	}
+	ev_timer_init(&tree->limit, on_limit, TREE_JOIN_S, 0);
+	tree->limit.data = tree;
+	ev_timer_init(&tree->deliver, on_deliver, 0, 0);
+	tree->deliver.data = tree;
+	tree->parent.tree = tree;
+	if (tree->here) {
+		tree->parent.host = tree_parent(tree->here);
+		tree->parent.link =
+			link_connect(loop, auth, order->hosts[tree->parent.host].address, order->id,
+				     "scstepd", (uid_t)-1, &branch_events, &tree->parent);
+		if (!tree->parent.link) {
+			free(tree);
+			return NULL;
+		}
+	} else {
+		tree->has_parent = true;
+	}
+	if (tree->n > 1)
+		ev_timer_start(loop, &tree->limit);
+	return tree;
+}
+
+size_t tree_children(const struct tree *tree)
+{
+	return tree->n_joined;
+}
+
+bool tree_is_full(const struct tree *tree)
+{
+	return tree->parent.link && link_is_full(tree->parent.link);
+}
+
+void tree_close(struct tree *tree)
+{
+	if (!tree)
+		return;
+	for (size_t i = 0; i < TREE_FANOUT; i++)
+		if (tree->children[i].link)
+			link_close(tree->children[i].link, 1.0);
+	if (tree->parent.link)
+		link_close(tree->parent.link, 1.0);
+	while (tree->strangers) {
+		struct branch *stranger = tree->strangers;
+
+		tree->strangers = stranger->next;
+		link_close(stranger->link, 0);
+		free(stranger);
+	}
+	while (tree->first) {
+		struct local *local = tree->first;
+
+		tree->first = local->next;
+		json_decref(local->head);
+		free(local);
+	}
+	ev_timer_stop(tree->loop, &tree->limit);
+	ev_clear_pending(tree->loop, &tree->deliver);
+	free(tree);
+}
