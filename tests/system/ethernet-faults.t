@@ -14,7 +14,7 @@ import time
 
 import ethframe
 import ethlab
-from ethlab import BUILD, HERE, Tap
+from systest import BUILD, HERE, Tap
 
 sys.path.insert(0, f"{HERE}/../mpi")
 import runner                                                           # noqa: E402

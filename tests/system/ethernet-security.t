@@ -15,7 +15,7 @@ import sys
 import ethframe
 import ethlab
 from ethframe import Frame
-from ethlab import BUILD, Tap
+from systest import BUILD, Tap
 
 SEED = int(os.environ.get("TEST_SEED", "4711"))
 FORGER_KEY, OTHER_KEY = 0x1234567890abcdef, 0xfeedfacecafebeef

@@ -13,25 +13,11 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-BUILD = os.environ.get("PM_BUILD", f"{ROOT}/build")
+from systest import BUILD, ROOT, Tap
+
 ETHERNETD, CTL = f"{BUILD}/bin/pm-ethernetd", f"{ROOT}/pm-ethernet/ctl/pm-ethernetctl"
 TYPE = 0x88b5
 ATTACH = struct.pack("=IIIIQIIIHH128sII", 0x48544550, 1, 1, 2, 0x5eed, 1, 64, 64, 0, 0, b"", 0, 0)
-
-
-class Tap:
-    count = 0
-    failed = 0
-
-    def ok(self, is_ok, name, detail=""):
-        self.count += 1
-        if not is_ok:
-            self.failed += 1
-            print(f"#   {name}: {detail}".replace("\n", "\n#   "), file=sys.stderr)
-        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
-
-
 tap = Tap()
 
 
@@ -311,8 +297,7 @@ def main():
                "without a daemon: what to do", done.stderr)
     finally:
         lab.close()
-    print(f"1..{tap.count}")
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 if os.geteuid() != 0:

@@ -19,8 +19,8 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-BUILD = os.environ.get("PM_BUILD", f"{ROOT}/build")
+from systest import BUILD, Tap
+
 DAEMON = f"{BUILD}/bin/pm-ethernetd"
 NOBODY = 65534
 CLONE_NEWNS, CLONE_NEWNET, MS_REC_PRIVATE = 0x20000, 0x40000000, 0x44000
@@ -31,23 +31,6 @@ GRANTED = "=IIi256sIHHBBBBIIQIIIIIIIII"
 WITHIN_S = 1.0                  # what a dead process held is taken back
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-class Tap:
-    count = 0
-    failed = 0
-
-    def ok(self, is_ok, name, detail=""):
-        self.count += 1
-        if not is_ok:
-            self.failed += 1
-            print(f"#   {name}: {detail}".replace("\n", "\n#   "), file=sys.stderr)
-        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
-
-    def equal(self, got, want, name):
-        self.ok(got == want, name, f"got {got!r}, want {want!r}")
-
-
 tap = Tap()
 
 
@@ -591,8 +574,7 @@ def main():
     finally:
         kill(far)
         shutil.rmtree(top, ignore_errors=True)
-    print(f"1..{tap.count}")
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 if __name__ == "__main__":

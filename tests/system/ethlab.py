@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the ethernet tests share: TAP lines, a lab whose hosts run pm-ethernetd, and guests in it: processes
+"""What the ethernet tests share: a lab whose hosts run pm-ethernetd, and guests in it: processes
 that obey one command after the other (ethguest.py). Knows how to reach them, not what they do.
 """
 import contextlib
@@ -9,41 +9,16 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.realpath(os.environ.get("PM_BUILD", f"{ROOT}/build"))
+from systest import BUILD, HERE, ROOT
+
 SCLAB = f"{ROOT}/tests/lab/sclab"
 CTL = f"{ROOT}/pm-ethernet/ctl/pm-ethernetctl"
 PYTHON = "/usr/bin/python3"
 ANSWER_S = 60
 ENVIRONMENT = dict(os.environ, PM_BUILD=BUILD)
 ENVIRONMENT.pop("PM_OPTIONS", None)
-
-
-class Tap:
-    count = 0
-    failed = 0
-
-    def ok(self, is_ok, name, detail=""):
-        self.count += 1
-        self.failed += not is_ok
-        if not is_ok:
-            print(f"#   {name}: {detail}".replace("\n", "\n#   "), file=sys.stderr, flush=True)
-        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
-
-    def equal(self, got, want, name):
-        self.ok(got == want, name, f"got {got!r}, want {want!r}")
-
-    def skip(self, name, why):
-        self.count += 1
-        print(f"ok {self.count} - {name} # SKIP {why}", flush=True)
-
-    def end(self):
-        print(f"1..{self.count}")
-        return 1 if self.failed else 0
 
 
 def skip_reason():

@@ -9,38 +9,16 @@ import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-BUILD = os.environ.get("PM_BUILD", f"{ROOT}/build")
+from systest import BUILD, Tap, told
+
 PMTEST, PMSTAT = f"{BUILD}/bin/pmtest", f"{BUILD}/bin/pmstat"
 NOBODY = 65534
 UDP = "devices=self+udp,udp.rails=lo,channel.crc=1,fault=7:drop=3%:corrupt=3%"
-
-
-class Tap:
-    count = 0
-    failed = 0
-
-    def ok(self, is_ok, name, detail=""):
-        self.count += 1
-        if not is_ok:
-            self.failed += 1
-            print(f"#   {name}: {detail}".replace("\n", "\n#   "), file=sys.stderr)
-        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
-
-    def skip(self, name, why):
-        self.count += 1
-        print(f"ok {self.count} - {name} # SKIP {why}", flush=True)
-
-
 tap = Tap()
 
 
 def pmstat(*words, **keywords):
     return subprocess.run([PMSTAT, *words], capture_output=True, text=True, check=False, timeout=20, **keywords)
-
-
-def told(done):
-    return f"status {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-1500:]}"
 
 
 def contexts(pid, *words):
@@ -174,8 +152,7 @@ def main():
     one_alone()
     two_on_a_bad_network()
     wrong_arguments()
-    print(f"1..{tap.count}")
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 sys.exit(main())

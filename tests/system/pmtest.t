@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-BUILD = os.environ.get("PM_BUILD", f"{ROOT}/build")
+from systest import BUILD, ROOT, Tap, told
+
 PMTEST, SCSTEST, PMSTAT = (f"{BUILD}/bin/{name}" for name in ("pmtest", "scstest", "pmstat"))
 SCLAB = f"{ROOT}/tests/lab/sclab"
 LAB = f"p{os.getpid()}"
@@ -23,24 +23,6 @@ UDP = "devices=self+udp,udp.rails=lo"
 TESTS = ["latency", "bandwidth", "bidirectional", "rate", "read", "write"]
 NOISY = "fault=7:drop=2%:dup=1%:reorder=2%:corrupt=1%"
 TIME_LIMIT = 60
-
-
-class Tap:
-    count = 0
-    failed = 0
-
-    def ok(self, is_ok, name, detail=""):
-        self.count += 1
-        if not is_ok:
-            self.failed += 1
-            print(f"#   {name}: {detail}".replace("\n", "\n#   "), file=sys.stderr)
-        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
-
-    def skip(self, name, why):
-        self.count += 1
-        print(f"ok {self.count} - {name} # SKIP {why}", flush=True)
-
-
 tap = Tap()
 
 
@@ -60,10 +42,6 @@ def mpirun(ranks, *words, options=""):
 def start(*words, options=""):
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env=environment(options), stdin=subprocess.DEVNULL)
-
-
-def told(done):
-    return f"status {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-1500:]}"
 
 
 def json_lines(text):
@@ -344,8 +322,7 @@ def main():
         across_hosts()
     else:
         tap.skip("under mpirun", "install openmpi-bin")
-    print(f"1..{tap.count}")
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 sys.exit(main())

@@ -13,7 +13,8 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+from systest import ROOT, Tap
+
 SCLAB = f"{ROOT}/tests/lab/sclab"
 LAB = f"t{os.getpid()}"
 PYTHON = "/usr/bin/python3"
@@ -58,28 +59,6 @@ print(*sys.argv[1:], flush=True)
 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
 signal.pause()
 """
-
-
-class Tap:
-    count = 0
-    failed = 0
-
-    def ok(self, is_ok, name, detail=""):
-        self.count += 1
-        if not is_ok:
-            self.failed += 1
-            print(f"#   {name}: {detail}", file=sys.stderr)
-        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
-
-    def equal(self, got, wanted, name):
-        self.ok(got == wanted, name, f"got {got!r}, wanted {wanted!r}")
-
-    def between(self, low, value, high, name):
-        self.ok(low <= value <= high, name, f"got {value:g}, wanted {low:g} to {high:g}")
-
-    def skip(self, name, why):
-        self.count += 1
-        print(f"ok {self.count} - {name} # SKIP {why}", flush=True)
 
 
 tap = Tap()
@@ -433,8 +412,7 @@ def main():
         for lab in (LAB, LAB + "b"):
             if os.path.exists(f"/run/openscore-lab/{lab}"):
                 sclab("down", lab=lab)
-    print(f"1..{tap.count}")
-    return 1 if tap.failed else 0
+    return tap.end()
 
 
 sys.exit(main())

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all system tests share: where the tree and the build lie, TAP lines, what a finished program said."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.realpath(os.environ.get("PM_BUILD", f"{ROOT}/build"))
+
+
+class Tap:
+    count = 0
+    failed = 0
+
+    def ok(self, is_ok, name, detail=""):
+        self.count += 1
+        self.failed += not is_ok
+        if not is_ok:
+            print(f"#   {name}: {detail}".replace("\n", "\n#   "), file=sys.stderr, flush=True)
+        print(f"{'ok' if is_ok else 'not ok'} {self.count} - {name}", flush=True)
+
+    def equal(self, got, want, name):
+        self.ok(got == want, name, f"got {got!r}, want {want!r}")
+
+    def between(self, low, value, high, name):
+        self.ok(low <= value <= high, name, f"got {value:g}, want {low:g} to {high:g}")
+
+    def skip(self, name, why):
+        self.count += 1
+        print(f"ok {self.count} - {name} # SKIP {why}", flush=True)
+
+    def end(self):
+        """Prints the plan; the exit code."""
+        print(f"1..{self.count}")
+        return 1 if self.failed else 0
+
+
+def told(done):
+    return f"status {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-1500:]}"
