@@ -87,7 +87,15 @@ def one_alone():
         process.kill()
         process.wait()
         done = pmstat("--pid", str(process.pid))
-        tap.ok(done.returncode == 1 and str(process.pid) in done.stderr, "after kill -9 it is gone", told(done))
+        tap.ok(done.returncode == 1 and f"no process {process.pid}:" in done.stderr and "without --pid" in done.stderr,
+               "after kill -9 it is gone", told(done))
+
+
+def without_pm():
+    done = pmstat("--pid", str(os.getpid()))
+    tap.ok(done.returncode == 1 and done.stdout == "" and "without --pid" in done.stderr
+           and f"process {os.getpid()} has no PM context open" in done.stderr,
+           "of a process without PM: a hint", told(done))
 
 
 def other_user(pid):
@@ -101,11 +109,17 @@ def other_user(pid):
         for name in (PMSTAT, f"{BUILD}/libpm.so.0"):
             shutil.copy(name, copy)
         env = {**os.environ, "LD_LIBRARY_PATH": copy}
-        done = subprocess.run([f"{copy}/pmstat"], capture_output=True, text=True, check=False, timeout=20,
-                              user=NOBODY, group=NOBODY, extra_groups=[], env=env)
+
+        def as_nobody(*words):
+            return subprocess.run([f"{copy}/pmstat", *words], capture_output=True, text=True, check=False, timeout=20,
+                                  user=NOBODY, group=NOBODY, extra_groups=[], env=env)
+        done = as_nobody()
         tap.ok(done.returncode == 0 and f"pid {pid} " not in done.stdout, "another user does not see it", told(done))
         tap.ok("root sees those of all users" in done.stdout or "user nobody" in done.stdout,
                "another user is told why", told(done))
+        done = as_nobody("--pid", str(pid))
+        tap.ok(done.returncode == 1 and "is of another user" in done.stderr, "also when asking for it by number",
+               told(done))
     finally:
         shutil.rmtree(copy)
 
@@ -151,6 +165,7 @@ def main():
     nothing()
     one_alone()
     two_on_a_bad_network()
+    without_pm()
     wrong_arguments()
     return tap.end()
 

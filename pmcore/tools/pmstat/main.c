@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pmcore/tools/common/message.h"
@@ -62,13 +63,32 @@ static int read_request(int argc, char **argv, struct request *request)
 	return 0;
 }
 
+/* A process has no context that we may see: why, and what to do. */
+static int say_why_none(unsigned int pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (stat(path, &st))
+		message_error("there is no process %u: pmstat without --pid lists those that have "
+			      "a PM context",
+			      pid);
+	else if (geteuid() && st.st_uid != geteuid())
+		message_error("process %u is of another user: that user and root see its PM "
+			      "contexts, if it has any",
+			      pid);
+	else
+		message_error("process %u has no PM context open: pmstat without --pid lists those "
+			      "that have; of an MPI job the ranks, not mpirun",
+			      pid);
+	return -ESRCH;
+}
+
 static int say_none(const struct request *request)
 {
-	if (request->pid) {
-		message_error("process %u has no PM context that you may see",
-			      (unsigned int)request->pid);
-		return -ESRCH;
-	}
+	if (request->pid)
+		return say_why_none((unsigned int)request->pid);
 	if (!request->json)
 		printf("no PM context %s on this host%s\n",
 		       geteuid() ? "of yours is open" : "is open",
