@@ -2,7 +2,10 @@
 """pmcommand - the frame around the commands written in Python: what they print to, how they are
 interrupted, with which exit code they end. Knows nothing of what they do."""
 
+import argparse
 import os
+import pathlib
+import re
 import signal
 import sys
 
@@ -13,6 +16,21 @@ class Failure(Exception):
     def __init__(self, code, text):
         super().__init__(text)
         self.code = code
+
+
+class _Version(argparse.Action):
+    """Prints the suite's version; mk/ lies beside configs/ in the tree and where it is installed."""
+
+    def __call__(self, parser, *_):
+        place = pathlib.Path(__file__).resolve().parents[1] / "mk" / "version.mk"
+        number = re.search(r"^VERSION\s*:=\s*(\S+)", place.read_text("utf-8"), re.M)[1]
+        print(f"{parser.prog} {number}")
+        parser.exit()
+
+
+def add_version(parser):
+    """The option --version of an argparse parser with a prog."""
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
 
 
 def run(name, work, error, unread):

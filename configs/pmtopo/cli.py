@@ -85,6 +85,7 @@ def _parser():
                      "cluster, cluster.toml(5).",
                      epilog="Exit status: 0 success, 2 the file is not a valid description, "
                      "1 anything else.")
+    pmcommand.add_version(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name, run, text):

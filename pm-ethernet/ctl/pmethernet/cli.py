@@ -125,6 +125,7 @@ def _parser():
         prog="pm-ethernetctl", description="Shows and checks pm-ethernet on this host.",
         epilog="Exit status: 0 fine, 1 check found trouble, 2 wrong call or refused, 3 "
         "pm-ethernetd can't be reached. See pm-ethernetctl(8).")
+    pmcommand.add_version(parser)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print JSON instead of tables")
     common.add_argument("--run", metavar="DIR", default=daemon.RUN,

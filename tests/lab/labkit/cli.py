@@ -30,6 +30,7 @@ usage: sclab [--name LAB] COMMAND ...
   rsh-agent HOST CMD...              remote shell: mpirun --mca plm_rsh_agent "sclab rsh-agent"
   list                               the labs that exist on this machine
   down                               remove the lab and all that runs in it
+  --version                          print the version
 
 LAB is 'lab' or $SCLAB_NAME unless given. See sclab(1)."""
 
@@ -313,6 +314,15 @@ def stop(number, _):
     raise KeyboardInterrupt(number)
 
 
+def version():
+    """The suite's; mk/ lies above us, in the tree as where it is installed."""
+    import pathlib
+    import re
+    places = (folder / "mk" / "version.mk" for folder in pathlib.Path(__file__).resolve().parents)
+    text = next(place for place in places if place.exists()).read_text("utf-8")
+    return re.search(r"^VERSION\s*:=\s*(\S+)", text, re.M)[1]
+
+
 def main(argv):
     command = ""
     try:
@@ -320,6 +330,9 @@ def main(argv):
         if command in ("help", "-h", "--help"):
             print(HELP)
             return 0 if argv else EXIT_USAGE
+        if command == "--version":
+            print(f"sclab {version()}")
+            return 0
         if command not in COMMANDS:
             raise LabError(f"no command '{command}': see sclab help", EXIT_USAGE)
         return COMMANDS[command](lab, words)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the commands written in Python have in common, in the tree and as they are installed."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("PM_BUILD", TREE / "build")).resolve()
+VERSION = re.search(r"^VERSION\s*:=\s*(\S+)$", (TREE / "mk/version.mk").read_text("utf-8"), re.M)[1]
+COMMANDS = ["configs/scconf", "tests/lab/sclab", "pm-ethernet/ctl/pm-ethernetctl"]
+
+
+def said(*words):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_version__in_the_tree(command):
+    assert said(TREE / command, "--version") == (0, f"{os.path.basename(command)} {VERSION}\n", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_version__as_installed(command, tmp_path):
+    """By a link to where it lies with what it needs, tests/ left out."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    for part in ("configs", "tests/lab", "pm-ethernet/ctl"):
+        shutil.copytree(TREE / part, tmp_path / "share" / part.removeprefix("tests/"), ignore=ignored)
+    (tmp_path / "share/mk").mkdir()
+    shutil.copy(TREE / "mk/version.mk", tmp_path / "share/mk")
+    link = tmp_path / "command"
+    link.symlink_to(tmp_path / "share" / command.removeprefix("tests/"))
+    assert said(link, "--version") == (0, f"{os.path.basename(command)} {VERSION}\n", "")
+
+
+def installing(*settings):
+    """The commands that make install would run."""
+    if not (BUILD / "config.mk").exists():
+        pytest.skip("nothing is built: run make")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(["make", "-n", "-C", TREE, f"BUILD={BUILD}", *settings, "install"], env=env,
+                          capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
+
+
+def test_install__staged():
+    """The version lies where the commands look for it."""
+    lines = installing("PREFIX=/opt/x", "DESTDIR=/stage")
+    assert any("/stage/opt/x/share/openscore/mk/version.mk" in line for line in lines)
