@@ -40,6 +40,12 @@ INSTALLED   = $(TOOLS:%=$(BINDIR)/%) $(SHARED_LIB) $(LIBDIR)/libpm.so.$(SOVERSIO
 	      $(addprefix $(UNITDIR)/,$(basename $(notdir $(UNITS))))) \
 	      $(if $(HAS_MTL),$(OMPI_PLUGINDIR)/mca_mtl_pm.so $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))))
 
+# The last line of install.
+SAID  = installed$(if $(DESTDIR), below $(DESTDIR)): programs in $(BINDIR),
+SAID += $(if $(ETHD),pm-ethernetd in $(SBINDIR)$(comma))
+SAID += library in $(LIBDIR), headers in $(INCLUDEDIR), manual in $(MANDIR)$(if $(HAS_MTL),$(comma))
+SAID += $(if $(HAS_MTL),Open MPI component in $(OMPI_PLUGINDIR))
+
 put  = install -D -m 644 $(1) '$(DESTDIR)$(2)'
 run1 = install -D -m 755 $(1) '$(DESTDIR)$(2)'
 
@@ -71,6 +77,7 @@ install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI componen
 		$(call link_mtl,$(LIBDIR),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
 		$(foreach h,$(MPI_HELP),$(call put,$(h),$(OMPI_HELPDIR)/$(notdir $(h)));))
 	$(Q)test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
+	@echo '$(strip $(SAID))'
 
 uninstall: ## removes what install put there (same PREFIX and DESTDIR)
 	$(Q)rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)') \

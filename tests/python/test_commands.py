@@ -46,7 +46,15 @@ def installing(*settings):
                           capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
 
 
+def test_install__last_line_says_what_and_where():
+    last = next(line for line in reversed(installing("PREFIX=/opt/x")) if line.startswith("echo"))
+    for part in ("installed: programs in /opt/x/bin,", "library in /opt/x/lib,", "headers in /opt/x/include,",
+                 "manual in /opt/x/share/man"):
+        assert part in last
+
+
 def test_install__staged():
     """The version lies where the commands look for it."""
     lines = installing("PREFIX=/opt/x", "DESTDIR=/stage")
+    assert any("installed below /stage: programs in /opt/x/bin," in line for line in lines)
     assert any("/stage/opt/x/share/openscore/mk/version.mk" in line for line in lines)
