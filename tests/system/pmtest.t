@@ -281,7 +281,8 @@ def across_hosts():
     if os.geteuid():
         tap.skip("across hosts", "needs root to make network namespaces")
         return
-    done = run(SCLAB, "--name", LAB, "up", "--hosts", "2", "--nics", "2", "--rate", "200mbit", "--loss", "0.5%")
+    done = run(SCLAB, "--name", LAB, "up", "--hosts", "2", "--nics", "2", "--rate", "200mbit", "--loss", "0.5%",
+               "--share", BUILD)
     if done.returncode:
         tap.ok(False, "across hosts: the lab comes up", told(done))
         return
