@@ -131,6 +131,19 @@ int pmDiscardSendBuffer(pmContext handle, pmDesc desc)
 	return PM_SUCCESS;
 }
 
+int pmIsSendOut(pmContext handle, pmNode node)
+{
+	struct context *ctx = context_get(handle);
+	const struct composite_node *n;
+
+	if (!ctx)
+		return EBADF;
+	n = nodemap_get(&ctx->c->nodes, node);
+	if (!n || n->is_dead)
+		return PM_SUCCESS;
+	return n->ops->send_out(n->link, n->peer) ? ENOBUFS : PM_SUCCESS;
+}
+
 static int all_done(struct context *ctx)
 {
 	for (unsigned int i = 0; i < ctx->c->n_slots; i++) {

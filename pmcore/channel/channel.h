@@ -120,6 +120,8 @@ int chan_reserve(struct chan *chan, struct chan_peer *peer, uint32_t len,
 void chan_submit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet, uint32_t len,
 		 uint64_t now);
 void chan_discard(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet);
+/* No submitted message waits to leave for the peer, be it corked or for want of room. Dead peers take none. */
+bool chan_is_out(const struct chan_peer *peer);
 /* All that was submitted to the peer (NULL: to all) is acked? A dead peer counts as done. */
 bool chan_is_acked(const struct chan *chan, const struct chan_peer *peer);
 

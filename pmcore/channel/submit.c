@@ -182,6 +182,11 @@ int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes
 	return 0;
 }
 
+bool chan_is_out(const struct chan_peer *peer)
+{
+	return peer->is_dead || !peer->flow || !peer->flow->msgs.count;
+}
+
 bool chan_is_acked(const struct chan *chan, const struct chan_peer *peer)
 {
 	if (!peer)

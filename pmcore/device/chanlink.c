@@ -379,6 +379,12 @@ static void chanlink_cork(struct pm_link *link, bool is_on)
 	}
 }
 
+static int chanlink_send_out(struct pm_link *link, struct pm_link_peer *peer)
+{
+	(void)link;
+	return chan_is_out(peer_of(peer)) ? 0 : -EAGAIN;
+}
+
 static int chanlink_send_done(struct pm_link *link, struct pm_link_peer *peer)
 {
 	if (peer && chan_peer_is_dead(peer_of(peer)))
@@ -539,6 +545,7 @@ static const struct pm_link_ops link_ops = {
 	.post = stubs_post,
 	.probe = chanlink_probe,
 	.cork = chanlink_cork,
+	.send_out = chanlink_send_out,
 	.send_done = chanlink_send_done,
 	.receive = chanlink_receive,
 	.release = chanlink_release,

@@ -35,6 +35,12 @@ static void link_cork(struct pm_link *link, bool is_on)
 	(void)link, (void)is_on;
 }
 
+static int link_send_out(struct pm_link *link, struct pm_link_peer *peer)
+{
+	(void)link, (void)peer;
+	return 0;
+}
+
 static int link_read(struct pm_link *link, struct pm_link_peer *peer, uint64_t rkey,
 		     uint64_t roffset, void *local, uint64_t len, uint32_t *ret_op)
 {
@@ -124,6 +130,7 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 	FILL(ret, ops, post, stubs_post);
 	FILL(ret, ops, probe, link_probe);
 	FILL(ret, ops, cork, link_cork);
+	FILL(ret, ops, send_out, link_send_out);
 	FILL(ret, ops, read, link_read);
 	FILL(ret, ops, write, link_write);
 	FILL(ret, ops, rma_done, link_rma_done);

@@ -125,6 +125,12 @@ int pmPost(pmContext ctx, pmNode node, const void *data, size_t len);
 int pmCork(pmContext ctx, int is_on);
 /* Gives a reserved buffer back unsent. */
 int pmDiscardSendBuffer(pmContext ctx, pmDesc desc);
+/*
+ * PM_SUCCESS when PM holds back nothing that was sent to @node: the caller may turn to long computations.
+ * ENOBUFS: some waits for the cork or for the node to take more, and leaves in a later pmReceive. Nothing is
+ * held back for a dead node. Quick, and makes no progress itself.
+ */
+int pmIsSendOut(pmContext ctx, pmNode node);
 /* PM_SUCCESS when all sent to @node (PM_NODE_ANY: to all) has reached its library, ENOBUFS not yet,
  * EPIPE when the node died first. */
 int pmIsSendDone(pmContext ctx, pmNode node);

@@ -98,6 +98,8 @@ struct pm_link_ops {
 	int (*probe)(struct pm_link *link, struct pm_link_peer *peer);
 	/* On: of bursts, messages may wait for the next receive(). Off: nothing waits, also what did. */
 	void (*cork)(struct pm_link *link, bool is_on);
+	/* 0 nothing sent to the peer waits here to leave for it, -EAGAIN some does. Left out: nothing ever waits. */
+	int (*send_out)(struct pm_link *link, struct pm_link_peer *peer);
 	/* 0 all reached the peer's library, -EAGAIN not yet, -EPIPE. peer NULL: all peers. */
 	int (*send_done)(struct pm_link *link, struct pm_link_peer *peer);
 

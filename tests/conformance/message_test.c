@@ -66,6 +66,7 @@ CONFORMS(pmCork__bursts)
 		if (round % 2)
 			must(pmCork(crew->ctx[0], 0) == PM_SUCCESS);
 		must(crew_drain(crew));
+		is_int(pmIsSendOut(crew->ctx[0], crew_node(crew, 1)), PM_SUCCESS);
 	}
 	is_int(pmCork(PM_CONTEXT_NONE, 1), EBADF);
 }

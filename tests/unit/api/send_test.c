@@ -116,3 +116,14 @@ TAP_TEST(pmIsSendDone__known_and_unknown_nodes)
 	is_int(pmIsSendDone(self_closed(), SELF_NODE), EBADF);
 	is_int(pmCloseContext(ctx), 0);
 }
+
+TAP_TEST(pmIsSendOut__known_and_unknown_nodes)
+{
+	pmContext ctx = self_open();
+
+	is_int(pmPost(ctx, SELF_NODE, "x", 1), 0);
+	is_int(pmIsSendOut(ctx, SELF_NODE), 0);
+	is_int(pmIsSendOut(ctx, 4711), 0);
+	is_int(pmIsSendOut(self_closed(), SELF_NODE), EBADF);
+	is_int(pmCloseContext(ctx), 0);
+}

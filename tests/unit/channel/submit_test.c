@@ -92,7 +92,9 @@ TAP_TEST(chan_cork__holds_a_burst)
 	first = rig->n_sent;
 	ok(first >= 1 && first < 8);
 	is_int(chan_deadline(rig->chan), 0);
+	ok(!chan_is_out(rig->peer));
 	rig_poll(rig, 0);
+	ok(chan_is_out(rig->peer));
 	ok(rig->n_sent > first && rig->n_sent < 12);
 	for (i = 0; i < rig->n_sent; i++)
 		for (uint32_t k = 0; rig_view(&rig->sent[i], k).msg.kind; k++)
