@@ -121,12 +121,15 @@ struct mtl_pm_peer {
 	ssize_t eager_limit;  /* longest message sent in one datagram; -1 while we are choked */
 	ssize_t middle_limit; /* longest message sent unasked in several; -1 while we are choked */
 	size_t mtu;           /* bytes of a datagram */
-	bool aligns; /* send buffers start at a cache line, so data in them can be aligned */
+	bool aligns;  /* send buffers start at a cache line, so data in them can be aligned */
+	bool gathers; /* messages to it may share packets */
 	struct mtl_pm_sends sends;   /* not handed over yet, in order; the first may be half done */
 	struct mtl_pm_sends streams; /* being sent as DATA */
-	struct mtl_pm_notes notes;   /* control messages not handed over yet */
-	struct mtl_pm_receives reads;    /* pmReads from it that run, oldest first */
-	struct mtl_pm_message *open;     /* unexpected message that MORE continues */
+	struct mtl_pm_requests
+		gathered;             /* of a burst, complete but that PM may hold their messages */
+	struct mtl_pm_notes notes;    /* control messages not handed over yet */
+	struct mtl_pm_receives reads; /* pmReads from it that run, oldest first */
+	struct mtl_pm_message *open;  /* unexpected message that MORE continues */
 	struct mtl_pm_request *filling;  /* receive that MORE continues */
 	size_t filling_left;             /* bytes of its message still to come */
 	TAILQ_ENTRY(mtl_pm_peer) busy;   /* in the module's busy peers; see is_busy */
@@ -138,7 +141,7 @@ struct mtl_pm_peer {
 	uint32_t asked;          /* times it was asked for since that was new */
 	bool is_probed;    /* a probe of the program found nothing of it since the last look */
 	size_t pull_limit; /* longer messages are read by handle, shorter ones streamed */
-	bool is_busy;      /* has sends, streams or notes to retry */
+	bool is_busy;      /* has sends, streams, notes or gathered to retry */
 	bool is_choked;    /* we told it to send RTS only */
 	bool is_dead;      /* every operation with it fails */
 };
@@ -171,6 +174,7 @@ struct mtl_pm {
 	struct mtl_pm_peers readers;          /* peers with reads */
 	struct mtl_pm_receives waiting_reads; /* PM had no room for the pmRead */
 	struct mtl_pm_requests done;          /* completed, callback still to be called */
+	struct mtl_pm_peer *burst; /* it gathers, and the last send since the last poll went to it */
 	struct mtl_pm_notes free_notes;
 	struct mtl_pm_message *free_messages; /* of MTL_PM_SMALL bytes */
 	struct mtl_pm_comms comms;
@@ -181,6 +185,7 @@ struct mtl_pm {
 	pmDesc held;             /* the datagram last taken, not given back yet; 0: none */
 	uint64_t watch_ns;       /* no look at whom we wait for before; atomic */
 	uint32_t deaths;         /* peers found dead */
+	bool is_corked;          /* PM may hold sends to burst */
 	uint64_t damaged;        /* datagrams dropped because no honest peer sends them */
 	void *resolved;          /* address last given to PM */
 
@@ -255,6 +260,15 @@ void mtl_pm_send_finish(struct mtl_pm_send *s, int error);
 /* A receiver answers: ACK or FIN ends the send, PULL starts the stream. */
 void mtl_pm_on_ack(const struct envelope_control *m, struct mtl_pm_peer *peer);
 void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer);
+
+/* mtl_pm_burst.c */
+/* Before a message of MPI_Isend is handed over: it begins a burst, or goes on with one and may be held. */
+void mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, mca_pml_base_send_mode_t mode);
+void mtl_pm_end_burst(void);
+/* Completes the peer's gathered sends if PM holds none any more; returns whether it did. */
+int mtl_pm_push_gathered(struct mtl_pm_peer *peer);
+/* The peer is dead: they end with an error. */
+void mtl_pm_drop_gathered(struct mtl_pm_peer *peer);
 
 /* mtl_pm_pack.c */
 /* The data in one piece, or NULL. */
@@ -341,6 +355,13 @@ static inline void mtl_pm_leave(void)
 	if (OPAL_UNLIKELY(mtl_pm.is_threaded))
 		pthread_mutex_unlock(&mtl_pm.lock);
 	mtl_pm_run_callbacks(&done);
+}
+
+/* The burst ends: PM sends what it held. To be called before anything but a burst is handed over, and by each poll. */
+static inline void mtl_pm_let_go(void)
+{
+	if (OPAL_UNLIKELY(mtl_pm.burst != NULL))
+		mtl_pm_end_burst();
 }
 
 /* The request has ended; mtl_pm_leave calls back, and nothing of it may be touched afterwards. */

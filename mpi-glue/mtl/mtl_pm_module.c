@@ -249,10 +249,13 @@ int mtl_pm_del_comm(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_
 /* Everything we promised to send is handed to PM: replies may still have been waiting for room. */
 static void drain(void)
 {
+	mtl_pm_enter();
+	mtl_pm_let_go();
 	while (!TAILQ_EMPTY(&mtl_pm.busy)) {
 		if (!mtl_pm_poll())
 			sched_yield();
 	}
+	mtl_pm_leave();
 }
 
 /*

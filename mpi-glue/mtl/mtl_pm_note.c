@@ -37,6 +37,7 @@ void mtl_pm_note(struct mtl_pm_peer *peer, const void *message, size_t length)
 
 	if (peer->is_dead)
 		return;
+	mtl_pm_let_go();
 	/* Other failures than "not now" mean a dead peer: pmReceive reports it. */
 	if (STAILQ_EMPTY(&peer->notes) && hand_over(peer, message, length) != ENOBUFS)
 		return;

@@ -64,10 +64,11 @@ static char *host_of_node(pmNode node)
 static void set_limits(struct mtl_pm_peer *peer)
 {
 	const char *device = "";
-	bool is_shmem = !pmGetDeviceName(mtl_pm.ctx, peer->node, &device) &&
-			!strcmp(device, "shmem");
+	bool is_known = !pmGetDeviceName(mtl_pm.ctx, peer->node, &device);
+	bool is_shmem = is_known && !strcmp(device, "shmem");
 
 	peer->aligns = is_shmem;
+	peer->gathers = is_known && !is_shmem && strcmp(device, "self") != 0;
 	peer->eager_limit = (ssize_t)(peer->mtu - sizeof(struct envelope));
 	peer->middle_limit = mtl_pm.middle_limit;
 	if (peer->middle_limit < 0)
@@ -103,6 +104,7 @@ struct mtl_pm_peer *mtl_pm_peer_of_node(pmNode node)
 	peer->mtu = mtu;
 	TAILQ_INIT(&peer->sends);
 	TAILQ_INIT(&peer->streams);
+	STAILQ_INIT(&peer->gathered);
 	STAILQ_INIT(&peer->notes);
 	TAILQ_INIT(&peer->reads);
 	set_limits(peer);
@@ -256,6 +258,7 @@ void mtl_pm_peer_died(pmNode node)
 		mtl_pm_send_finish(TAILQ_FIRST(&peer->sends), EPIPE);
 	while (!TAILQ_EMPTY(&peer->streams))
 		mtl_pm_send_finish(TAILQ_FIRST(&peer->streams), EPIPE);
+	mtl_pm_drop_gathered(peer);
 	mtl_pm_push_notes(peer);
 	end_numbered(peer);
 	end_half_arrived(peer);

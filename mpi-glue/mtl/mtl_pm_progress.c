@@ -92,9 +92,9 @@ static int retry_busy(void)
 
 	for (peer = TAILQ_FIRST(&mtl_pm.busy); peer; peer = next) {
 		next = TAILQ_NEXT(peer, busy);
-		n += mtl_pm_push_notes(peer) + mtl_pm_push_sends(peer);
+		n += mtl_pm_push_gathered(peer) + mtl_pm_push_notes(peer) + mtl_pm_push_sends(peer);
 		if (STAILQ_EMPTY(&peer->notes) && TAILQ_EMPTY(&peer->sends) &&
-		    TAILQ_EMPTY(&peer->streams)) {
+		    TAILQ_EMPTY(&peer->streams) && STAILQ_EMPTY(&peer->gathered)) {
 			TAILQ_REMOVE(&mtl_pm.busy, peer, busy);
 			peer->is_busy = false;
 		}
@@ -112,6 +112,7 @@ int mtl_pm_poll(void)
 {
 	int n = 0;
 
+	mtl_pm_let_go();
 	while (n < RECEIVE_BURST && take_one())
 		n++;
 	if (OPAL_UNLIKELY(has_unfinished()))
@@ -121,6 +122,7 @@ int mtl_pm_poll(void)
 
 void mtl_pm_linger(const ompi_request_t *until)
 {
+	mtl_pm_let_go();
 	for (int i = 0; i < LINGER_POLLS; i++) {
 		if (!take_one() && OPAL_LIKELY(!has_unfinished()))
 			continue;

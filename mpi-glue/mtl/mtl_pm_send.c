@@ -195,7 +195,10 @@ void mtl_pm_send_finish(struct mtl_pm_send *s, int error)
 		req->super.ompi_req->req_status.MPI_ERROR = error ? MPI_ERR_OTHER : MPI_SUCCESS;
 	else
 		req->error = error;
-	mtl_pm_complete(req);
+	if (OPAL_UNLIKELY(mtl_pm.is_corked))
+		STAILQ_INSERT_TAIL(&s->peer->gathered, req, done);
+	else
+		mtl_pm_complete(req);
 }
 
 /* Hands the message over by the protocol that suits it. ENOBUFS: later; the send stays listed. */
@@ -317,6 +320,8 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 		return OMPI_ERR_UNREACH;
 	}
 	init(req, peer, comm, tag, convertor, mode);
+	if (peer->gathers || mtl_pm.burst)
+		mtl_pm_join_burst(peer, req->send.length, mode);
 	submit(&req->send);
 	/* Receivers that read the first of many long messages are served while the others start. */
 	if (mtl_pm.exposed > 1)
@@ -381,6 +386,7 @@ int mtl_pm_blocking_send(struct mca_mtl_base_module_t *mtl, struct ompi_communic
 		mtl_pm_leave();
 		return OMPI_ERR_UNREACH;
 	}
+	mtl_pm_let_go();
 	if (OPAL_LIKELY(mode != MCA_PML_BASE_SEND_SYNCHRONOUS &&
 			try_at_once(peer, comm, tag, mtl_pm_data_of(convertor),
 				    convertor->local_size))) {

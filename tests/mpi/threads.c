@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * MPI_THREAD_MULTIPLE: pairs of threads exchange messages of all protocols at once, each pair with its
- * own tag, while other threads probe and run collectives on communicators of their own.
+ * own tag, while other threads probe, send in bursts and run collectives on communicators of their own.
  */
 #include "tests/mpi/check.h"
 
 #include <pthread.h>
 
-enum { PAIRS = 3, ROUNDS = 150, MOST = 120000 };
+enum { PAIRS = 3, ROUNDS = 150, MOST = 120000, BURST = 24 };
 
 static MPI_Comm own[PAIRS];
 
@@ -77,9 +77,32 @@ static void *probe(void *arg)
 	return NULL;
 }
 
+/* What may be held for one thread is let go by whichever polls. */
+static void *burst(void *arg)
+{
+	int partner = check_rank ^ 1, tag = 200;
+	MPI_Request req[2 * BURST];
+	int out[BURST], in[BURST];
+
+	for (int i = 0; i < ROUNDS && partner < check_size; i++) {
+		for (int k = 0; k < BURST; k++) {
+			out[k] = i * BURST + k;
+			MPI_Isend(&out[k], 1, MPI_INT, partner, tag, MPI_COMM_WORLD, &req[k]);
+		}
+		for (int k = 0; k < BURST; k++)
+			MPI_Irecv(&in[k], 1, MPI_INT, partner, tag, MPI_COMM_WORLD,
+				  &req[BURST + k]);
+		MPI_Waitall(2 * BURST, req, MPI_STATUSES_IGNORE);
+		for (int k = 0; k < BURST; k++)
+			CHECK(in[k] == i * BURST + k, "burst %d: %d instead of %d", i, in[k],
+			      i * BURST + k);
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
-	pthread_t thread[2 * PAIRS + 1];
+	pthread_t thread[2 * PAIRS + 2];
 	int provided;
 
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -93,7 +116,8 @@ int main(int argc, char **argv)
 		pthread_create(&thread[2 * i + 1], NULL, reduce, (void *)(intptr_t)i);
 	}
 	pthread_create(&thread[2 * PAIRS], NULL, probe, NULL);
-	for (int i = 0; i < 2 * PAIRS + 1; i++)
+	pthread_create(&thread[2 * PAIRS + 1], NULL, burst, NULL);
+	for (int i = 0; i < 2 * PAIRS + 2; i++)
 		pthread_join(thread[i], NULL);
 	for (int i = 0; i < PAIRS; i++)
 		MPI_Comm_free(&own[i]);

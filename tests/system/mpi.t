@@ -12,7 +12,7 @@ import runner                                                           # noqa: 
 from runner import BUILD, ONLY, environment, mpirun, run                # noqa: E402
 
 EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes",
-              "comms", "threads", "collectives", "flood", "finalize")
+              "comms", "threads", "collectives", "flood", "bursts", "finalize")
 HUGE_NEEDS_KIB = 7 << 20        # memory two ranks of "huge" need
 TAP = runner.Tap()
 
