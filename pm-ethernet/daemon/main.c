@@ -27,8 +27,10 @@
 #include "pm-ethernet/daemon/process.h"
 #include "pm-ethernet/daemon/programs.h"
 #include "pm-ethernet/daemon/rails.h"
+#include "pm-ethernet/daemon/sockets.h"
 #include "pm-ethernet/daemon/state.h"
 #include "pmcore/util/clock.h"
+#include "pmcore/util/notify.h"
 
 #define FILES 65536u /* descriptors: some for each context and connection */
 
@@ -192,6 +194,15 @@ static int start(struct ethd *d, char *why, size_t why_size)
 	/* a NIC that is lost while contexts run is none to stop for, then or now */
 	if (n_missing && !n_adopted)
 		return ETHD_EXIT_NIC;
+	if (xsk_check_kernel()) {
+		snprintf(why, why_size,
+			 "this kernel lets nobody map the rings of an AF_XDP socket that is bound, "
+			 "so "
+			 "none can be handed out; Linux 6.4 or later is needed (Debian 12 has one "
+			 "in "
+			 "bookworm-backports)");
+		return ETHD_EXIT_KERNEL;
+	}
 	if (ethd_programs_mount(d, why, why_size))
 		return ETHD_EXIT_KERNEL;
 	code = open_loop(d, why, why_size);
@@ -209,36 +220,18 @@ static int start(struct ethd *d, char *why, size_t why_size)
 	return code;
 }
 
-/* sd_notify(3): one datagram to the address in the environment. */
-static void notify(const char *text)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t len = path ? strlen(path) : 0;
-	int fd;
-
-	if (!len || len >= sizeof(address.sun_path))
-		return;
-	memcpy(address.sun_path, path, len);
-	if (path[0] == '@')
-		address.sun_path[0] = 0;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
-			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
-		ethd_say("the service manager at %s was not told: %m", path);
-	if (fd >= 0)
-		close(fd);
-}
-
 static void say_ready(const struct ethd *d)
 {
 	char names[ETH_RAILS * ETH_NAME];
+	int err;
 
 	ethd_rails_names(d, names, sizeof(names));
 	printf("pm-ethernetd: ready, host %u, rails %s, %s mode\n", d->host, names,
 	       d->is_native ? "native" : "generic");
 	fflush(stdout);
-	notify("READY=1");
+	err = notify_service("READY=1");
+	if (err)
+		ethd_say("the service manager was not told: %s", strerror(-err));
 }
 
 /* Contexts in use outlive us; the next daemon adopts them. */
@@ -246,7 +239,7 @@ static void stop(struct ethd *d)
 {
 	uint32_t n = ethd_contexts_count(d, (uid_t)-1);
 
-	notify("STOPPING=1");
+	notify_service("STOPPING=1");
 	if (n)
 		ethd_say("%u contexts are in use and go on without us", n);
 	else

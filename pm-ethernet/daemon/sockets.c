@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_xdp.h>
+#include <net/if.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -142,4 +143,26 @@ int xsk_bind_shared(int fd, uint32_t ifindex, int owner)
 				       .sxdp_shared_umem_fd = (uint32_t)owner};
 
 	return bind_queue(fd, &address);
+}
+
+int xsk_check_kernel(void)
+{
+	const struct eth_granted layout = {.memory_bytes = 2 * 4096,
+					   .chunk_bytes = 4096,
+					   .fill_entries = 64,
+					   .completion_entries = 64,
+					   .rx_entries = 64,
+					   .tx_entries = 64};
+	int memory = xsk_memory("pm-ethernet-probe", layout.memory_bytes), fd, err = 0;
+
+	if (memory < 0)
+		return 0;
+	fd = xsk_owner(memory, &layout);
+	/* where even this is refused, the first context will be told why */
+	if (fd >= 0 && !xsk_bind_owner(fd, if_nametoindex("lo"), false, false))
+		err = xsk_fill(fd, &layout, 0, 0);
+	if (fd >= 0)
+		close(fd);
+	close(memory);
+	return err == -EBUSY ? err : 0;
 }

@@ -24,5 +24,7 @@ int xsk_fill(int fd, const struct eth_granted *layout, uint64_t first, uint32_t 
 int xsk_bind_owner(int fd, uint32_t ifindex, bool is_zero_copy, bool is_frags);
 /* Binds to queue 0 of @ifindex, sharing the memory of @owner. */
 int xsk_bind_shared(int fd, uint32_t ifindex, int owner);
+/* Whether processes can map the rings of a socket that we have bound: 0 (as far as one can tell), or -EBUSY. */
+int xsk_check_kernel(void);
 
 #endif
