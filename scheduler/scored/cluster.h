@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cluster - what scored takes of cluster.json: the hosts and groups that there may be.
+ */
+#ifndef SCHEDULER_SCORED_CLUSTER_H
+#define SCHEDULER_SCORED_CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cluster_host {
+	char *name;
+	bool is_usable; /* not defect, not spare */
+};
+
+struct cluster_group {
+	char *name;
+	size_t *hosts; /* places in cluster.hosts */
+	size_t n_hosts;
+};
+
+struct cluster {
+	char *name;
+	struct cluster_host *hosts;
+	size_t n_hosts;
+	struct cluster_group *groups;
+	size_t n_groups;
+};
+
+/* NULL with a sentence in @why. */
+struct cluster *cluster_read(const char *path, char *why, size_t why_size);
+void cluster_free(struct cluster *cluster);
+/* Its place, also when @name has a domain that the file leaves out; -1 = none. */
+long cluster_host_of(const struct cluster *cluster, const char *name);
+const struct cluster_group *cluster_group_of(const struct cluster *cluster, const char *name);
+
+#endif

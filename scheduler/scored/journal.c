@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One table for jobs of all states; a number is given by a row of its own, so it never comes back. */
+#include "scheduler/scored/journal.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct journal {
+	sqlite3 *db;
+	char path[4096];
+};
+
+/* user_version tells a later scored what it finds. */
+static const char schema[] =
+	"PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+	"BEGIN IMMEDIATE;"
+	"CREATE TABLE IF NOT EXISTS number (next INTEGER NOT NULL);"
+	"INSERT INTO number SELECT 1 WHERE NOT EXISTS (SELECT * FROM number);"
+	"CREATE TABLE IF NOT EXISTS job (id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, name TEXT "
+	"NOT NULL,"
+	" submitted INTEGER NOT NULL, started INTEGER NOT NULL, ended INTEGER NOT NULL, ranks "
+	"INTEGER NOT NULL,"
+	" hosts INTEGER NOT NULL, code INTEGER NOT NULL, text TEXT NOT NULL, orders TEXT NOT NULL);"
+	"CREATE INDEX IF NOT EXISTS job_ended ON job (ended);"
+	"PRAGMA user_version=1;"
+	"COMMIT;";
+
+/* A sentence about what SQLite said last; its errno. */
+static int failed(const struct journal *j, const char *what, char *why, size_t why_size)
+{
+	int code = sqlite3_extended_errcode(j->db) & 0xff;
+	bool is_full = code == SQLITE_FULL;
+
+	snprintf(why, why_size, "journal %s: %s: %s; %s", j->path, what, sqlite3_errmsg(j->db),
+		 is_full ? "make room on that file system"
+		 : code == SQLITE_BUSY
+			 ? "another scored has it: end that one, or choose another --state"
+			 : "look after the directory, or choose another with --state");
+	return is_full ? -ENOSPC : -EIO;
+}
+
+struct journal *journal_open(const char *directory, char *why, size_t why_size)
+{
+	struct journal *j = calloc(1, sizeof(*j));
+
+	if (!j) {
+		snprintf(why, why_size, "no memory");
+		return NULL;
+	}
+	snprintf(j->path, sizeof(j->path), "%s/journal.sqlite", directory);
+	if (mkdir(directory, 0700) && errno != EEXIST) {
+		snprintf(why, why_size,
+			 "state directory %s: %m; make it, or choose another with --state",
+			 directory);
+		free(j);
+		return NULL;
+	}
+	if (sqlite3_open(j->path, &j->db) || sqlite3_exec(j->db, schema, NULL, NULL, NULL)) {
+		failed(j, "open", why, why_size);
+		sqlite3_close(j->db);
+		free(j);
+		return NULL;
+	}
+	chmod(j->path, 0600);
+	return j;
+}
+
+void journal_close(struct journal *j)
+{
+	if (!j)
+		return;
+	sqlite3_close(j->db);
+	free(j);
+}
+
+uint64_t journal_number(struct journal *j, char *why, size_t why_size)
+{
+	sqlite3_stmt *s = NULL;
+	uint64_t number = 0;
+
+	if (!sqlite3_prepare_v2(j->db, "UPDATE number SET next = next + 1 RETURNING next - 1", -1,
+				&s, NULL) &&
+	    sqlite3_step(s) == SQLITE_ROW) {
+		number = (uint64_t)sqlite3_column_int64(s, 0);
+		if (sqlite3_step(s) != SQLITE_DONE)
+			number = 0;
+	}
+	if (!number)
+		failed(j, "a new job's number", why, why_size);
+	sqlite3_finalize(s);
+	return number;
+}
+
+static int put(struct journal *j, const struct journal_job *job, char *why, size_t why_size)
+{
+	static const char sql[] = "INSERT OR REPLACE INTO job VALUES (?,?,?,?,?,?,?,?,?,?,?)";
+	sqlite3_stmt *s = NULL;
+	int err = 0;
+
+	if (sqlite3_prepare_v2(j->db, sql, -1, &s, NULL))
+		return failed(j, "write", why, why_size);
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)job->id);
+	sqlite3_bind_int64(s, 2, job->uid);
+	sqlite3_bind_text(s, 3, job->name, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 4, job->submitted);
+	sqlite3_bind_int64(s, 5, job->started);
+	sqlite3_bind_int64(s, 6, job->ended);
+	sqlite3_bind_int64(s, 7, job->ranks);
+	sqlite3_bind_int64(s, 8, job->hosts);
+	sqlite3_bind_int64(s, 9, job->code);
+	sqlite3_bind_text(s, 10, job->text ? job->text : "", -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 11, job->order ? job->order : "", -1, SQLITE_STATIC);
+	if (sqlite3_step(s) != SQLITE_DONE)
+		err = failed(j, "write", why, why_size);
+	sqlite3_finalize(s);
+	return err;
+}
+
+int journal_started(struct journal *j, const struct journal_job *job, char *why, size_t why_size)
+{
+	return put(j, job, why, why_size);
+}
+
+int journal_ended(struct journal *j, const struct journal_job *job, char *why, size_t why_size)
+{
+	char sql[256];
+	int err = put(j, job, why, why_size);
+
+	snprintf(sql, sizeof(sql),
+		 "DELETE FROM job WHERE ended > 0 AND id <= (SELECT id FROM job WHERE ended > 0"
+		 " ORDER BY id DESC LIMIT 1 OFFSET %d)",
+		 JOURNAL_HISTORY);
+	if (!err && sqlite3_exec(j->db, sql, NULL, NULL, NULL))
+		err = failed(j, "drop the oldest", why, why_size);
+	return err;
+}
+
+static int read_all(struct journal *j, const char *sql, journal_each *each, void *owner, char *why,
+		    size_t why_size)
+{
+	sqlite3_stmt *s = NULL;
+	int err = 0, step;
+
+	if (sqlite3_prepare_v2(j->db, sql, -1, &s, NULL))
+		return failed(j, "read", why, why_size);
+	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+		struct journal_job job = {
+			.id = (uint64_t)sqlite3_column_int64(s, 0),
+			.uid = (uid_t)sqlite3_column_int64(s, 1),
+			.name = (const char *)sqlite3_column_text(s, 2),
+			.submitted = sqlite3_column_int64(s, 3),
+			.started = sqlite3_column_int64(s, 4),
+			.ended = sqlite3_column_int64(s, 5),
+			.ranks = (uint32_t)sqlite3_column_int64(s, 6),
+			.hosts = (uint32_t)sqlite3_column_int64(s, 7),
+			.code = sqlite3_column_int(s, 8),
+			.text = (const char *)sqlite3_column_text(s, 9),
+			.order = (const char *)sqlite3_column_text(s, 10),
+		};
+
+		each(&job, owner);
+	}
+	if (step != SQLITE_DONE)
+		err = failed(j, "read", why, why_size);
+	sqlite3_finalize(s);
+	return err;
+}
+
+int journal_running(struct journal *j, journal_each *each, void *owner, char *why, size_t why_size)
+{
+	return read_all(j, "SELECT * FROM job WHERE ended = 0 ORDER BY id", each, owner, why,
+			why_size);
+}
+
+int journal_history(struct journal *j, size_t most, journal_each *each, void *owner, char *why,
+		    size_t why_size)
+{
+	char sql[128];
+
+	snprintf(sql, sizeof(sql), "SELECT * FROM job WHERE ended > 0 ORDER BY id DESC LIMIT %zu",
+		 most < JOURNAL_HISTORY ? most : JOURNAL_HISTORY);
+	return read_all(j, sql, each, owner, why, why_size);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * journal - what scored must know after it was killed: the jobs that run and where, the last number given, and
+ * the jobs that ended. One SQLite file; each call is one transaction, on disk when it returns.
+ */
+#ifndef SCHEDULER_SCORED_JOURNAL_H
+#define SCHEDULER_SCORED_JOURNAL_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define JOURNAL_HISTORY 10000 /* ended jobs that are kept */
+
+struct journal;
+
+/* A job as it stands in the journal. Texts are the caller's when it writes, valid during the call when it reads. */
+struct journal_job {
+	uint64_t id;
+	uid_t uid;
+	const char *name;
+	int64_t submitted, started, ended; /* seconds since the epoch; 0 = not yet */
+	uint32_t ranks, hosts;
+	int code;
+	const char *text;
+	const char *order; /* the order as JSON; running jobs only */
+};
+typedef void journal_each(const struct journal_job *job, void *owner);
+
+/* Opens DIR/journal.sqlite, made if missing, and locks it for us. NULL with a sentence (directory, cause, remedy). */
+struct journal *journal_open(const char *directory, char *why, size_t why_size);
+void journal_close(struct journal *journal);
+
+/* The number for a new job, never given again. 0 with a sentence. */
+uint64_t journal_number(struct journal *journal, char *why, size_t why_size);
+/* 0 or -errno with a sentence: -ENOSPC full disk, -EIO all else. */
+int journal_started(struct journal *journal, const struct journal_job *job, char *why,
+		    size_t why_size);
+int journal_ended(struct journal *journal, const struct journal_job *job, char *why,
+		  size_t why_size);
+/* Those that were started and have not ended. 0 or -EIO with a sentence. */
+int journal_running(struct journal *journal, journal_each *each, void *owner, char *why,
+		    size_t why_size);
+/* Those that ended, newest first, at most @most. */
+int journal_history(struct journal *journal, size_t most, journal_each *each, void *owner,
+		    char *why, size_t why_size);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scored/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/gang/matrix.h"
+#include "scheduler/proto/slots.h"
+
+#define ROWS 8
+
+static const struct option table[] = {
+	{"config", required_argument, NULL, 'c'},    {"listen", required_argument, NULL, 'l'},
+	{"state", required_argument, NULL, 's'},     {"munge-socket", required_argument, NULL, 'm'},
+	{"operators", required_argument, NULL, 'o'}, {"quantum", required_argument, NULL, 'q'},
+	{"rows", required_argument, NULL, 'r'},      {"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},         {NULL, 0, NULL, 0},
+};
+
+static const char usage[] =
+	"usage: scored [--config CLUSTER.JSON] [--listen [ADDRESS:]PORT] [--state DIR]\n"
+	"              [--quantum TIME] [--rows N] [--operators USER,...]\n"
+	"              [--munge-socket PATH]\n"
+	"Schedules the jobs of a cluster, see scored(8).\n";
+
+/* "200ms", "1s", "0.5s" */
+static int set_quantum(uint64_t *ret, const char *text)
+{
+	char *end;
+	double n = strtod(text, &end);
+
+	if (end == text)
+		return -EINVAL;
+	if (!strcmp(end, "ms"))
+		n /= 1000;
+	else if (strcmp(end, "s") != 0)
+		return -EINVAL;
+	n *= 1e9;
+	if (!(n >= SLOTS_QUANTUM_MIN_NS && n <= SLOTS_QUANTUM_MAX_NS))
+		return -EINVAL;
+	*ret = (uint64_t)n;
+	return 0;
+}
+
+static int set_rows(uint32_t *ret, const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (end == text || *end || *text == '-' || n < 1 || n > MATRIX_ROWS_MAX)
+		return -EINVAL;
+	*ret = (uint32_t)n;
+	return 0;
+}
+
+int scored_options_read(struct scored_options *ret, int argc, char **argv, char *why,
+			size_t why_size)
+{
+	struct scored_options o = {.listen = SCORED_PORT,
+				   .state = SCORED_STATE_DIRECTORY,
+				   .munge_socket = getenv("SCORE_MUNGE_SOCKET"),
+				   .quantum_ns = SLOTS_QUANTUM_NS,
+				   .rows = ROWS};
+	int c;
+
+	opterr = 0;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
+		int err = 0;
+
+		switch (c) {
+		case 'c':
+			o.config = optarg;
+			break;
+		case 'l':
+			o.listen = optarg;
+			break;
+		case 's':
+			o.state = optarg;
+			break;
+		case 'm':
+			o.munge_socket = optarg;
+			break;
+		case 'o':
+			o.operators = optarg;
+			break;
+		case 'q':
+			err = set_quantum(&o.quantum_ns, optarg);
+			break;
+		case 'r':
+			err = set_rows(&o.rows, optarg);
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 1;
+		case 'V':
+			puts("scored (OpenSCore) " PM_VERSION);
+			return 1;
+		default:
+			snprintf(why, why_size, "%s %s; see scored --help", argv[optind - 1],
+				 c == ':' ? "wants a value" : "is no option");
+			return -EINVAL;
+		}
+		if (err) {
+			snprintf(why, why_size, "--%s %s: wanted is %s",
+				 c == 'q' ? "quantum" : "rows", optarg,
+				 c == 'q' ? "a time from 10ms to 10s" : "a number from 1 to 64");
+			return err;
+		}
+	}
+	if (optind < argc) {
+		snprintf(why, why_size, "%s is no option; see scored --help", argv[optind]);
+		return -EINVAL;
+	}
+	*ret = o;
+	return 0;
+}

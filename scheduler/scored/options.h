@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options - the command line of scored(8). Texts point into argv.
+ */
+#ifndef SCHEDULER_SCORED_OPTIONS_H
+#define SCHEDULER_SCORED_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SCORED_PORT "7710"
+#define SCORED_STATE_DIRECTORY "/var/lib/openscore"
+#define SCORED_EXIT_USAGE 2
+
+struct scored_options {
+	const char *config;       /* cluster.json; NULL: none */
+	const char *listen;       /* "[ADDRESS:]PORT" */
+	const char *state;        /* directory of the journal */
+	const char *munge_socket; /* NULL: munge's own */
+	const char *operators;    /* user names with commas; NULL: root alone */
+	uint64_t quantum_ns;
+	uint32_t rows; /* most jobs that take turns on a core */
+};
+
+/* Runs on: 0. Nothing to do (help, version was printed): 1. Wrong: -EINVAL and a sentence. */
+int scored_options_read(struct scored_options *ret, int argc, char **argv, char *why,
+			size_t why_size);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scored/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "pmcore/util/hostlist.h"
+#include "scheduler/scored/jobs.h"
+#include "scheduler/scored/nodes.h"
+
+struct candidates {
+	uint32_t *hosts; /* numbers of nodes, best first */
+	size_t n;
+	uint32_t least_cores; /* of any of them */
+	size_t n_unknown;     /* hosts that may be meant, whose cores nobody knows */
+};
+
+/* ---- which hosts ---- */
+
+static bool is_named(const struct hostlist *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (!strcmp(list->names[i], name))
+			return true;
+	return false;
+}
+
+static bool is_in_group(const struct scored *d, const struct cluster_group *group, const char *name)
+{
+	for (size_t i = 0; i < group->n_hosts; i++)
+		if (!strcmp(d->cluster->hosts[group->hosts[i]].name, name))
+			return true;
+	return false;
+}
+
+static unsigned int jobs_on(const struct scored *d, const struct node *node)
+{
+	const struct sjob *job;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(job, &d->jobs, all)
+	for (size_t h = 0; h < job->n_hosts; h++)
+		n += job->hosts[h].node == node && !job->hosts[h].is_gone;
+	return n;
+}
+
+/* The least busy ones first, else in their order. */
+static void insert(struct candidates *c, unsigned int *busy, const struct node *node,
+		   unsigned int jobs)
+{
+	size_t at = c->n++;
+
+	for (; at && busy[at - 1] > jobs; at--) {
+		busy[at] = busy[at - 1];
+		c->hosts[at] = c->hosts[at - 1];
+	}
+	busy[at] = jobs;
+	c->hosts[at] = node->number;
+	if (c->n == 1 || node->host->n_cores < c->least_cores)
+		c->least_cores = node->host->n_cores;
+}
+
+/* @is_now: only those that take jobs at this moment. 0, -EINVAL with a sentence, -ENOMEM. */
+static int find_candidates(const struct scored *d, const struct job *job, bool is_now,
+			   struct candidates *c, char *why, size_t why_size)
+{
+	const struct cluster_group *group =
+		job->group && d->cluster ? cluster_group_of(d->cluster, job->group) : NULL;
+	struct hostlist list = {0};
+	unsigned int *busy;
+	char wrong[200];
+
+	*c = (struct candidates){.hosts = calloc(d->n_nodes + 1, sizeof(uint32_t))};
+	busy = calloc(d->n_nodes + 1, sizeof(*busy));
+	if (job->group && !group && hostlist_expand(&list, job->group, wrong, sizeof(wrong))) {
+		snprintf(why, why_size,
+			 "group %s: no group of the cluster, and no list of hosts: %s", job->group,
+			 wrong);
+		free(busy);
+		return -EINVAL;
+	}
+	for (size_t i = 0; c->hosts && busy && i < d->n_nodes; i++) {
+		const struct node *node = d->nodes[i];
+
+		if (group ? !is_in_group(d, group, node->name)
+			  : job->group && !is_named(&list, node->name))
+			continue;
+		if (!node->host)
+			c->n_unknown++;
+		else if (!is_now || nodes_is_usable(d, node))
+			insert(c, busy, node, jobs_on(d, node));
+	}
+	for (size_t i = 0; i < list.n; i++)
+		if (!nodes_find(d, list.names[i]) && !is_now) {
+			snprintf(why, why_size,
+				 "group %s: host %s is not in the cluster; scinfo shows the hosts",
+				 job->group, list.names[i]);
+			hostlist_fini(&list);
+			free(busy);
+			return -EINVAL;
+		}
+	hostlist_fini(&list);
+	free(busy);
+	return c->hosts && busy ? 0 : -ENOMEM;
+}
+
+/* ---- how many ranks on each ---- */
+
+/* Ranks on each of *@n hosts, owned by the caller; NULL: no memory. */
+static uint32_t *spread(const struct job *job, uint32_t cores_of_host, uint32_t *n)
+{
+	uint32_t per_host = job->per_node, left = job->ranks, *ranks;
+
+	if (!per_host && !job->nodes)
+		per_host = cores_of_host / job->cores ? cores_of_host / job->cores : 1;
+	*n = job->nodes ? job->nodes : (left + per_host - 1) / per_host;
+	ranks = calloc(*n, sizeof(*ranks));
+	for (uint32_t k = 0; ranks && k < *n; k++) {
+		uint32_t even = (left + *n - k - 1) / (*n - k);
+
+		ranks[k] = per_host ? (left < per_host ? left : per_host) : even;
+		left -= ranks[k];
+	}
+	return ranks;
+}
+
+/* Cores for those ranks on one host; a job that may oversubscribe is content with all. */
+static uint32_t *cores_for(const struct job *job, const uint32_t *ranks, uint32_t n,
+			   uint32_t cores_of_host)
+{
+	uint32_t *cores = calloc(n, sizeof(*cores));
+
+	for (uint32_t k = 0; cores && k < n; k++) {
+		uint64_t wanted = (uint64_t)ranks[k] * job->cores;
+
+		if (job->may_oversubscribe && wanted > cores_of_host)
+			wanted = cores_of_host;
+		cores[k] = wanted > UINT32_MAX ? UINT32_MAX : (uint32_t)wanted;
+	}
+	return cores;
+}
+
+static uint32_t most_of(const uint32_t *n, uint32_t count)
+{
+	uint32_t most = 0;
+
+	for (uint32_t k = 0; k < count; k++)
+		most = n[k] > most ? n[k] : most;
+	return most;
+}
+
+static void say_impossible(const struct scored *d, const struct job *job,
+			   const struct candidates *c, uint32_t n, uint32_t cores, char *why,
+			   size_t why_size)
+{
+	const char *of = job->group ? job->group : "the cluster";
+
+	if (n > c->n)
+		snprintf(why, why_size,
+			 "%u hosts are wanted, but %s has %zu%s; ask for fewer with --nodes", n, of,
+			 c->n,
+			 c->n         ? ""
+			 : d->n_nodes ? " that are up"
+				      : " (no scnoded has registered)");
+	else
+		snprintf(why, why_size,
+			 "%u cores on each host are wanted, but there are not %u hosts in %s with "
+			 "so many (the "
+			 "smallest has %u); ask for fewer ranks per host, or allow more ranks than "
+			 "cores with "
+			 "--oversubscribe",
+			 cores, n, of, c->least_cores);
+}
+
+int plan_check(struct scored *d, const struct job *job, char *why, size_t why_size)
+{
+	struct candidates c;
+	int err = find_candidates(d, job, false, &c, why, why_size);
+	uint32_t n = 0, fitting = 0, *ranks = NULL, *cores = NULL;
+
+	if (!err && !c.n_unknown) {
+		ranks = spread(job, c.least_cores, &n);
+		cores = ranks ? cores_for(job, ranks, n, c.least_cores) : NULL;
+		for (size_t i = 0; cores && i < c.n; i++)
+			fitting += d->nodes[c.hosts[i]]->host->n_cores >= most_of(cores, n);
+		if (!cores) {
+			err = -ENOMEM;
+		} else if (fitting < n) {
+			say_impossible(d, job, &c, n, most_of(cores, n), why, why_size);
+			err = -EINVAL;
+		}
+	}
+	if (err == -ENOMEM)
+		snprintf(why, why_size, "scored has no memory");
+	free(c.hosts);
+	free(ranks);
+	free(cores);
+	return err;
+}
+
+int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan *ret, char *why,
+	       size_t why_size)
+{
+	struct candidates c;
+	struct plan plan = {0};
+	uint32_t n = 0, *cores = NULL;
+	int err = find_candidates(d, job, true, &c, why, why_size);
+
+	if (!err) {
+		plan.ranks = spread(job, c.least_cores, &n);
+		cores = plan.ranks ? cores_for(job, plan.ranks, n, c.least_cores) : NULL;
+		plan.place = calloc(n ? n : 1, sizeof(*plan.place));
+		err = cores && plan.place ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = matrix_add(d->matrix, id,
+				 &(struct matrix_wish){.hosts = c.hosts,
+						       .n_hosts = c.n,
+						       .n_wanted = n,
+						       .cores = cores,
+						       .is_exclusive = job->class == JOB_EXCLUSIVE},
+				 plan.place);
+	if (err == -ENOSPC || err == -EBUSY) {
+		/* What will never fit was refused at the door: hosts have gone since. */
+		snprintf(why, why_size,
+			 err == -EBUSY ? "waits for cores"
+				       : "waits for hosts that are down or drained");
+		err = -EBUSY;
+	}
+	free(c.hosts);
+	free(cores);
+	if (err) {
+		plan_fini(&plan);
+		return err;
+	}
+	plan.n = n;
+	*ret = plan;
+	return 0;
+}
+
+void plan_fini(struct plan *plan)
+{
+	if (plan->place)
+		matrix_place_fini(plan->place, plan->n);
+	free(plan->place);
+	free(plan->ranks);
+	*plan = (struct plan){0};
+}
+
+/* ---- the order ---- */
+
+static bool fill_host(struct order_host *to, const struct node *node,
+		      const struct matrix_host *place, uint32_t first, uint32_t ranks)
+{
+	to->name = strdup(node->name);
+	to->address = strdup(node->host->address);
+	to->cores = calloc(place->n_cores ? place->n_cores : 1, sizeof(uint32_t));
+	if (!to->name || !to->address || !to->cores)
+		return false;
+	memcpy(to->cores, place->cores, place->n_cores * sizeof(uint32_t));
+	to->n_cores = place->n_cores;
+	to->first = first;
+	to->ranks = ranks;
+	return true;
+}
+
+struct order *plan_order(struct scored *d, uint64_t id, uid_t uid, gid_t gid, struct job *job,
+			 const struct plan *plan)
+{
+	struct order *order = calloc(1, sizeof(*order));
+	uint32_t first = 0;
+
+	if (!order)
+		return NULL;
+	order->id = id;
+	order->incarnation = 1;
+	order->uid = uid;
+	order->gid = gid;
+	order->cluster = strdup(d->cluster ? d->cluster->name : "openscore");
+	order->hosts = calloc(plan->n, sizeof(*order->hosts));
+	if (!order->cluster || !order->hosts ||
+	    getrandom(&order->key, sizeof(order->key), 0) != sizeof(order->key)) {
+		order_free(order);
+		return NULL;
+	}
+	order->key &= INT64_MAX; /* as JSON carries it */
+	for (size_t k = 0; k < plan->n; k++) {
+		order->n_hosts = k + 1;
+		if (!fill_host(&order->hosts[k], d->nodes[plan->place[k].host], &plan->place[k],
+			       first, plan->ranks[k])) {
+			order_free(order);
+			return NULL;
+		}
+		first += plan->ranks[k];
+	}
+	order->job = job;
+	return order;
+}

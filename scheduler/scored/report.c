@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scored/report.h"
+
+#include "scheduler/proto/ops.h"
+#include "scheduler/scored/nodes.h"
+#include "scheduler/scored/users.h"
+
+static const char *state_name(const struct sjob *job)
+{
+	static const char *const names[] = {"queued", "starting", "running", "ending"};
+
+	if (job->is_suspended && job->state == SJOB_RUNNING)
+		return "suspended";
+	if (job->is_resting && job->state == SJOB_RUNNING)
+		return "idle";
+	return names[job->state];
+}
+
+static bool may_see(const struct scored *d, uid_t viewer, uid_t owner)
+{
+	return viewer == owner || users_is_operator(d, viewer);
+}
+
+static void add_program(json_t *entry, const struct job *job)
+{
+	json_t *argv = json_array();
+
+	for (char **word = job->apps[0].argv; *word; word++)
+		json_array_append_new(argv, json_string(*word));
+	json_object_set_new(entry, "name", json_string(job->name));
+	json_object_set_new(entry, "argv", argv);
+	json_object_set_new(entry, "cwd", json_string(job->cwd));
+}
+
+static json_t *hosts_of(const struct sjob *job, uint64_t *cpu_ns)
+{
+	json_t *hosts = json_array();
+
+	for (size_t h = 0; h < job->n_hosts; h++) {
+		const struct sjob_host *host = &job->hosts[h];
+
+		*cpu_ns += host->cpu_ns;
+		json_array_append_new(hosts, json_pack("{s:s, s:i, s:I}", "name", host->node->name,
+						       "ranks", (int)host->ranks, "cpu_ns",
+						       (json_int_t)host->cpu_ns));
+	}
+	return hosts;
+}
+
+static json_t *job_entry(struct scored *d, uid_t viewer, const struct sjob *job)
+{
+	uint64_t cpu_ns = 0;
+	json_t *hosts = hosts_of(job, &cpu_ns);
+	json_t *entry =
+		json_pack("{s:I, s:i, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "id",
+			  (json_int_t)job->id, "uid", (int)job->uid, "state", state_name(job),
+			  "class", job->job->class == JOB_EXCLUSIVE ? "exclusive" : "shared",
+			  "priority", (int)job->job->priority, "ranks", (int)job->job->ranks,
+			  "cores", (int)job->job->cores, "submitted", (json_int_t)job->submitted,
+			  "started", (json_int_t)job->started, "cpu_ns", (json_int_t)cpu_ns, "rows",
+			  (json_int_t)matrix_rows_of(d->matrix, job->id), "hosts", hosts);
+
+	if (job->state == SJOB_QUEUED) {
+		json_object_set_new(entry, "position",
+				    json_integer(queue_position(&d->queue, job->id)));
+		json_object_set_new(entry, "why", json_string(job->waits ? job->waits : ""));
+	}
+	if (may_see(d, viewer, job->uid))
+		add_program(entry, job->job);
+	return entry;
+}
+
+struct history {
+	struct scored *scored;
+	uid_t viewer;
+	json_t *jobs;
+};
+
+static void add_ended(const struct journal_job *job, void *owner)
+{
+	struct history *h = owner;
+	json_t *entry = json_pack("{s:I, s:i, s:s, s:i, s:i, s:I, s:I, s:I}", "id",
+				  (json_int_t)job->id, "uid", (int)job->uid, "state", "ended",
+				  "ranks", (int)job->ranks, "n_hosts", (int)job->hosts, "submitted",
+				  (json_int_t)job->submitted, "started", (json_int_t)job->started,
+				  "ended", (json_int_t)job->ended);
+
+	if (may_see(h->scored, h->viewer, job->uid)) {
+		json_object_set_new(entry, "name", json_string(job->name));
+		json_object_set_new(entry, "code", json_integer(job->code));
+		json_object_set_new(entry, "text", json_string(job->text));
+	}
+	json_array_append_new(h->jobs, entry);
+}
+
+static json_t *all_jobs(struct scored *d, uid_t viewer)
+{
+	json_t *jobs = json_array();
+	const struct sjob *job;
+
+	TAILQ_FOREACH(job, &d->jobs, all)
+	json_array_append_new(jobs, job_entry(d, viewer, job));
+	return jobs;
+}
+
+json_t *report_jobs(struct scored *d, uid_t viewer, json_int_t history)
+{
+	struct history h = {.scored = d, .viewer = viewer, .jobs = all_jobs(d, viewer)};
+	char why[512];
+
+	if (history > 0 &&
+	    journal_history(d->journal, (size_t)history, add_ended, &h, why, sizeof(why))) {
+		json_decref(h.jobs);
+		return json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EIO", "text", why);
+	}
+	return json_pack("{s:s, s:o}", "op", OP_JOBS, "jobs", h.jobs);
+}
+
+/* ---- hosts ---- */
+
+static uint32_t cores_used(const struct scored *d, const struct node *node)
+{
+	uint32_t used = 0, rows = matrix_rows(d->matrix);
+
+	for (uint32_t core = 0; node->host && core < node->host->n_cores; core++)
+		for (uint32_t row = 0; row < rows; row++)
+			if (matrix_at(d->matrix, row, node->number, core)) {
+				used++;
+				break;
+			}
+	return used;
+}
+
+static json_t *rows_of(const struct scored *d, const struct node *node)
+{
+	json_t *rows = json_array();
+
+	for (uint32_t row = 0; row < matrix_rows(d->matrix); row++) {
+		json_t *cores = json_array();
+
+		for (uint32_t core = 0; node->host && core < node->host->n_cores; core++)
+			json_array_append_new(cores, json_integer((json_int_t)matrix_at(
+							     d->matrix, row, node->number, core)));
+		json_array_append_new(rows, cores);
+	}
+	return rows;
+}
+
+static json_t *node_entry(const struct scored *d, const struct node *node)
+{
+	json_t *entry = node->host ? host_encode(node->host) : json_object();
+	const struct node_switches *s = &node->switches;
+
+	json_object_set_new(entry, "name", json_string(node->name));
+	json_object_set_new(entry, "state", json_string(nodes_state_name(node)));
+	json_object_set_new(entry, "note", json_string(node->note ? node->note : ""));
+	json_object_set_new(entry, "cores_used", json_integer(cores_used(d, node)));
+	json_object_set_new(entry, "load", json_real(node->load));
+	json_object_set_new(entry, "memory_free", json_integer((json_int_t)node->memory_free));
+	json_object_set_new(entry, "skew_ns", json_integer(node->skew_ns));
+	json_object_set_new(entry, "rows", rows_of(d, node));
+	json_object_set_new(entry, "switches",
+			    json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)s->done, "late",
+				      (json_int_t)s->late, "worst_ns", (json_int_t)s->worst_ns,
+				      "lost_ns", (json_int_t)s->lost_ns));
+	return entry;
+}
+
+static json_t *all_nodes(const struct scored *d)
+{
+	json_t *hosts = json_array();
+
+	for (size_t i = 0; i < d->n_nodes; i++)
+		json_array_append_new(hosts, node_entry(d, d->nodes[i]));
+	return hosts;
+}
+
+static json_t *cluster_of(struct scored *d, const char *op)
+{
+	return json_pack("{s:s, s:s, s:s, s:I, s:i, s:o}", "op", op, "name",
+			 d->cluster ? d->cluster->name : "openscore", "version", PM_VERSION,
+			 "quantum_ns", (json_int_t)d->options.quantum_ns, "n_rows",
+			 (int)matrix_rows(d->matrix), "hosts", all_nodes(d));
+}
+
+json_t *report_cluster(struct scored *d)
+{
+	return cluster_of(d, OP_CLUSTER);
+}
+
+json_t *report_activity(struct scored *d, uid_t viewer)
+{
+	json_t *all = cluster_of(d, OP_ACTIVITY);
+
+	json_object_set_new(all, "jobs", all_jobs(d, viewer));
+	json_object_set_new(all, "now_ns", json_integer((json_int_t)scored_now_ns()));
+	return all;
+}

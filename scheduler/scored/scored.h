@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scored - the daemon's parts and what they share. Everything happens in one libev loop. Who may change what:
+ * nodes.c the hosts, jobs.c the states of jobs, plan.c where they run, turns.c the slot tables, users.c nothing.
+ */
+#ifndef SCHEDULER_SCORED_SCORED_H
+#define SCHEDULER_SCORED_SCORED_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "scheduler/gang/matrix.h"
+#include "scheduler/gang/queue.h"
+#include "scheduler/proto/auth.h"
+#include "scheduler/proto/door.h"
+#include "scheduler/proto/host.h"
+#include "scheduler/proto/link.h"
+#include "scheduler/proto/order.h"
+#include "scheduler/proto/slots.h"
+#include "scheduler/scored/cluster.h"
+#include "scheduler/scored/journal.h"
+#include "scheduler/scored/options.h"
+
+#define BEAT_S 1.0     /* how often a scnoded and scored say that they live */
+#define BEATS_MISSED 3 /* in a row: the host is lost */
+#define GRACE_S 4.0    /* a host without scnoded for longer is lost to its jobs */
+#define REJOIN_S 20.0  /* the same after a start of ours */
+
+enum node_state {
+	NODE_ABSENT, /* in cluster.json or seen earlier; not connected */
+	NODE_UP,
+	NODE_DRAINED, /* up, but takes no new job */
+};
+
+/* What a host's switch thread counted so far. */
+struct node_switches {
+	uint64_t done, late, worst_ns, lost_ns;
+};
+
+struct visitor;
+
+struct node {
+	uint32_t number; /* its place in scored.nodes, and its number in the matrix */
+	char *name;
+	struct host *host;       /* its last registration; NULL: never */
+	struct link *link;       /* NULL: not connected */
+	struct visitor *visitor; /* the link's owner; of nodes.c */
+	enum node_state state;
+	bool is_drained; /* by an operator; survives that it goes away */
+	char *note;      /* why it is drained or lost; may be NULL */
+	double heard;    /* ev_now() of its last word */
+	int64_t skew_ns; /* its clock less ours, at its last beat */
+	double load;
+	uint64_t memory_free;
+	struct node_switches switches;
+	uint64_t table; /* number of the last slot table sent */
+};
+
+enum sjob_state { SJOB_QUEUED, SJOB_STARTING, SJOB_RUNNING, SJOB_ENDING };
+
+/* What one host of a job has told. */
+struct sjob_host {
+	struct node *node;
+	uint32_t ranks;
+	bool is_started, is_gone;
+	bool is_idle, is_stuck; /* at its last beat */
+	uint64_t cpu_ns;
+	uint64_t memory_peak;
+};
+
+struct user;
+
+struct sjob {
+	TAILQ_ENTRY(sjob) all;
+	uint64_t id;
+	uid_t uid;
+	gid_t gid;
+	enum sjob_state state;
+	struct job *job;     /* what was asked for */
+	struct order *order; /* where it runs; NULL while queued */
+	struct matrix_host *place;
+	struct sjob_host *hosts;
+	size_t n_hosts;
+	struct user *user; /* the scrun that waits for it; NULL: gone, or lost when we started anew */
+	bool is_suspended, is_resting;
+	bool is_ended; /* code and text are final */
+	int code;
+	char *text;                 /* the summary line; "" or NULL = went well */
+	char *waits;                /* queued: what for */
+	int64_t submitted, started; /* seconds since the epoch; 0 = not yet */
+	unsigned int stuck_beats;
+};
+TAILQ_HEAD(sjob_list, sjob);
+LIST_HEAD(user_list, user);
+
+struct scored {
+	struct ev_loop *loop;
+	struct scored_options options;
+	struct cluster *cluster; /* NULL: any host may register */
+	struct auth *auth;
+	struct door *door;
+	struct journal *journal;
+	struct node **nodes; /* by number */
+	size_t n_nodes;
+	struct sjob_list jobs; /* by id */
+	struct queue queue;
+	struct matrix *matrix;
+	struct user_list users;
+	uint64_t next_id;
+	uint64_t table;        /* number of the last slot table */
+	uint64_t table_n_rows; /* its rows */
+	ev_timer beat;
+	double rejoin_until; /* ev_now(): no host is taken for lost before */
+	ev_prepare plan;     /* active when somebody may start or the rows have changed */
+};
+
+/* One line to standard error. */
+void scored_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A string of one's own; never NULL (the process ends without memory for a sentence). */
+char *scored_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* CLOCK_REALTIME. */
+uint64_t scored_now_ns(void);
+
+#endif

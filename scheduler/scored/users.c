@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scored/users.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/proto/ops.h"
+#include "scheduler/scored/jobs.h"
+#include "scheduler/scored/nodes.h"
+#include "scheduler/scored/plan.h"
+#include "scheduler/scored/report.h"
+
+#define ACTIVITY_MIN_S 0.2 /* nobody is told more often */
+
+struct user {
+	LIST_ENTRY(user) all;
+	struct scored *scored;
+	struct link *link;
+	struct sjob *job; /* what it has submitted and waits for */
+	ev_timer activity;
+};
+
+static void say(const struct user *user, json_t *head)
+{
+	link_send(user->link, head, NULL, 0);
+}
+
+static void refuse(const struct user *user, const char *error, const char *text)
+{
+	say(user, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", error, "text", text));
+}
+
+/* Takes @text. */
+static void refuse_taking(const struct user *user, const char *error, char *text)
+{
+	refuse(user, error, text);
+	free(text);
+}
+
+bool users_is_operator(const struct scored *d, uid_t uid)
+{
+	const struct passwd *who;
+	const char *at = d->options.operators;
+
+	if (!uid)
+		return true;
+	who = at ? getpwuid(uid) : NULL;
+	for (; who && *at; at += strcspn(at, ","), at += *at == ',')
+		if (strcspn(at, ",") == strlen(who->pw_name) &&
+		    !strncmp(at, who->pw_name, strlen(who->pw_name)))
+			return true;
+	return false;
+}
+
+static bool may_command(const struct user *user, const struct sjob *job)
+{
+	return link_uid(user->link) == job->uid ||
+	       users_is_operator(user->scored, link_uid(user->link));
+}
+
+/* The job of field "id". Jobs of others are refused with the same words as those that do not exist. */
+static struct sjob *job_of(const struct user *user, const json_t *head)
+{
+	json_int_t id = json_integer_value(json_object_get(head, "id"));
+	struct sjob *job = jobs_find(user->scored, (uint64_t)id);
+
+	if (job && may_command(user, job))
+		return job;
+	refuse_taking(user, "ESRCH",
+		      scored_text("there is no job %lld of yours; scqueue shows those there are",
+				  (long long)id));
+	return NULL;
+}
+
+/* ---- requests ---- */
+
+static void submit(struct user *user, const json_t *head)
+{
+	struct scored *d = user->scored;
+	struct job *job;
+	char why[512];
+
+	if (user->job) {
+		refuse(user, "EBUSY", "one job per connection");
+		return;
+	}
+	if (job_decode(&job, json_object_get(head, "job"), why, sizeof(why))) {
+		refuse(user, "EINVAL", why);
+		return;
+	}
+	if (json_is_true(json_object_get(head, "dry_run"))) {
+		if (plan_check(d, job, why, sizeof(why)))
+			refuse(user, "EINVAL", why);
+		else
+			say(user, json_pack("{s:s}", "op", OP_OK));
+		job_free(job);
+		return;
+	}
+	user->job = jobs_submit(d, user, link_uid(user->link), link_gid(user->link), job, why,
+				sizeof(why));
+	if (!user->job) {
+		job_free(job);
+		refuse(user, "EINVAL", why);
+		return;
+	}
+	users_tell_queued(d, user, user->job);
+}
+
+static void suspend(struct user *user, const json_t *head)
+{
+	struct sjob *job = json_object_get(head, "id") ? job_of(user, head) : user->job;
+
+	if (!job) {
+		if (!json_object_get(head, "id"))
+			refuse(user, "ESRCH", "no job was submitted over this connection");
+		return;
+	}
+	jobs_suspend(user->scored, job, json_is_true(json_object_get(head, "is_suspended")));
+	say(user, json_pack("{s:s}", "op", OP_OK));
+}
+
+static void cancel_one(struct user *user, struct sjob *job, int signal)
+{
+	const struct passwd *who = getpwuid(link_uid(user->link));
+	char *text;
+
+	if (signal) {
+		jobs_signal(user->scored, job, signal);
+		return;
+	}
+	text = scored_text("cancelled by %s", who ? who->pw_name : "its user");
+	jobs_end(user->scored, job, 128 + SIGTERM, text);
+	free(text);
+}
+
+static void cancel(struct user *user, const json_t *head)
+{
+	json_int_t signal = json_integer_value(json_object_get(head, "signal"));
+	struct sjob *job, *next;
+	int count = 0;
+
+	if (signal < 0 || signal >= NSIG) {
+		refuse(user, "EINVAL", "signal: wanted is a number from 1 to 64");
+		return;
+	}
+	if (json_is_true(json_object_get(head, "all"))) {
+		for (job = TAILQ_FIRST(&user->scored->jobs); job; job = next) {
+			next = TAILQ_NEXT(job, all);
+			if (job->uid != link_uid(user->link) || job->is_ended)
+				continue;
+			cancel_one(user, job, (int)signal);
+			count++;
+		}
+	} else if (!(job = job_of(user, head))) {
+		return;
+	} else {
+		cancel_one(user, job, (int)signal);
+		count = 1;
+	}
+	say(user, json_pack("{s:s, s:i}", "op", OP_OK, "count", count));
+}
+
+static void drain(struct user *user, const json_t *head)
+{
+	const char *host = json_string_value(json_object_get(head, "host")),
+		   *state = json_string_value(json_object_get(head, "state")),
+		   *text = json_string_value(json_object_get(head, "text"));
+	struct node *node = host ? nodes_find(user->scored, host) : NULL;
+
+	if (!users_is_operator(user->scored, link_uid(user->link))) {
+		refuse(user, "EPERM",
+		       "only operators may do that: root, and whom --operators of scored names");
+	} else if (!node) {
+		refuse_taking(user, "ENOENT",
+			      scored_text("host %s is not in the cluster; scinfo shows the hosts",
+					  host ? host : "?"));
+	} else if (!state || (strcmp(state, "up") != 0 && strcmp(state, "drained") != 0)) {
+		refuse(user, "EINVAL", "state: wanted is \"up\" or \"drained\"");
+	} else {
+		nodes_drain(user->scored, node, !strcmp(state, "drained"), text);
+		say(user, json_pack("{s:s}", "op", OP_OK));
+	}
+}
+
+static void tell_activity(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct user *user = timer->data;
+
+	(void)loop;
+	(void)events;
+	/* Who does not read is not sent more. */
+	if (!link_is_full(user->link))
+		say(user, report_activity(user->scored, link_uid(user->link)));
+}
+
+static void activity(struct user *user, const json_t *head)
+{
+	double every = json_number_value(json_object_get(head, "every_s"));
+
+	say(user, report_activity(user->scored, link_uid(user->link)));
+	if (every <= 0)
+		return;
+	every = every < ACTIVITY_MIN_S ? ACTIVITY_MIN_S : every;
+	ev_timer_stop(user->scored->loop, &user->activity);
+	ev_timer_set(&user->activity, every, every);
+	ev_timer_start(user->scored->loop, &user->activity);
+}
+
+static void message(struct link *link, const char *op, json_t *head, const char *body,
+		    size_t body_size, void *owner)
+{
+	struct user *user = owner;
+
+	(void)link;
+	(void)body;
+	(void)body_size;
+	if (!strcmp(op, OP_SUBMIT))
+		submit(user, head);
+	else if (!strcmp(op, OP_SUSPEND))
+		suspend(user, head);
+	else if (!strcmp(op, OP_CANCEL))
+		cancel(user, head);
+	else if (!strcmp(op, OP_JOBS))
+		say(user, report_jobs(user->scored, link_uid(user->link),
+				      json_integer_value(json_object_get(head, "history"))));
+	else if (!strcmp(op, OP_CLUSTER))
+		say(user, report_cluster(user->scored));
+	else if (!strcmp(op, OP_ACTIVITY))
+		activity(user, head);
+	else if (!strcmp(op, OP_DRAIN))
+		drain(user, head);
+	else
+		refuse_taking(user, "ENOSYS",
+			      scored_text("\"%.40s\" is no request that this scored knows", op));
+}
+
+static void leave(struct user *user)
+{
+	ev_timer_stop(user->scored->loop, &user->activity);
+	LIST_REMOVE(user, all);
+	free(user);
+}
+
+static void closed(struct link *link, int error, const char *why, void *owner)
+{
+	struct user *user = owner;
+
+	(void)link;
+	(void)error;
+	(void)why;
+	if (user->job)
+		jobs_user_gone(user->scored, user->job);
+	leave(user);
+}
+
+static const struct link_events events = {.message = message, .closed = closed};
+
+void users_enter(struct scored *d, struct link *link)
+{
+	struct user *user = calloc(1, sizeof(*user));
+
+	if (!user) {
+		link_close(link, 0);
+		return;
+	}
+	user->scored = d;
+	user->link = link;
+	ev_init(&user->activity, tell_activity);
+	user->activity.data = user;
+	LIST_INSERT_HEAD(&d->users, user, all);
+	link_set(link, &events, user);
+}
+
+void users_close(struct scored *d)
+{
+	struct user *user;
+
+	while ((user = LIST_FIRST(&d->users))) {
+		link_close(user->link, 1);
+		leave(user);
+	}
+}
+
+/* ---- what becomes of a job ---- */
+
+void users_tell_queued(struct scored *d, struct user *user, const struct sjob *job)
+{
+	json_t *head = json_pack("{s:s, s:I, s:I}", "op", OP_QUEUED, "id", (json_int_t)job->id,
+				 "position", (json_int_t)queue_position(&d->queue, job->id));
+
+	if (job->waits)
+		json_object_set_new(head, "why", json_string(job->waits));
+	say(user, head);
+}
+
+void users_tell_placed(struct user *user, const struct sjob *job)
+{
+	json_t *hosts = json_array(), *ranks = json_array(), *cores = json_array();
+
+	for (size_t h = 0; h < job->n_hosts; h++) {
+		const struct order_host *host = &job->order->hosts[h];
+		json_t *list = json_array();
+
+		for (size_t c = 0; c < host->n_cores; c++)
+			json_array_append_new(list, json_integer(host->cores[c]));
+		json_array_append_new(hosts, json_string(host->name));
+		json_array_append_new(ranks, json_integer(host->ranks));
+		json_array_append_new(cores, list);
+	}
+	say(user, json_pack("{s:s, s:I, s:s, s:i, s:o, s:o, s:o}", "op", OP_PLACED, "id",
+			    (json_int_t)job->id, "leader", job->order->hosts[0].address, "uid",
+			    (int)job->uid, "hosts", hosts, "ranks", ranks, "cores", cores));
+}
+
+void users_tell_ended(struct user *user, const struct sjob *job)
+{
+	say(user, json_pack("{s:s, s:I, s:i, s:s}", "op", OP_ENDED, "id", (json_int_t)job->id,
+			    "code", job->code, "text", job->text));
+}
+
+void users_forget_job(struct user *user)
+{
+	user->job = NULL;
+}

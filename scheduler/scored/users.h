@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * users - the people's side: each connection is one user as munge knows them, with one request after another.
+ * Decides who may do what; does nothing to a job itself.
+ */
+#ifndef SCHEDULER_SCORED_USERS_H
+#define SCHEDULER_SCORED_USERS_H
+
+#include "scheduler/scored/scored.h"
+
+/* Somebody authenticated is at the door who is no scnoded. */
+void users_enter(struct scored *d, struct link *link);
+void users_close(struct scored *d);
+bool users_is_operator(const struct scored *d, uid_t uid);
+
+/* To the scrun that waits for the job. */
+void users_tell_queued(struct scored *d, struct user *user, const struct sjob *job);
+void users_tell_placed(struct user *user, const struct sjob *job);
+void users_tell_ended(struct user *user, const struct sjob *job);
+/* The job is no more. */
+void users_forget_job(struct user *user);
+
+#endif
