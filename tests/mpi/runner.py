@@ -89,7 +89,8 @@ def can_lab():
 def lab(tap, hosts):
     """A lab of that many hosts; gives the words that run a command on its first one."""
     command = [SCLAB, "--name", f"mpi{os.getpid()}"]
-    code, out = run([*command, "up", "--hosts", str(hosts), "--nics", "1"], environment())
+    code, out = run([*command, "up", "--hosts", str(hosts), "--nics", "1", "--share", BUILD],
+                    environment())
     try:
         tap.ok(code == 0, f"lab of {hosts} hosts", out)
         yield [*command, "exec", "h0", "--"]

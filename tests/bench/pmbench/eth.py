@@ -94,10 +94,11 @@ def pm_against_tcp(attach: str) -> Callable[[], contextlib.AbstractContextManage
     return setup
 
 
-def mpi_against_tcp(measure: Measure, attach: str, tcp: list[str]) -> Callable[[], contextlib.AbstractContextManager]:
+def mpi_against_tcp(measure: Measure, attach: str, tcp: list[str], *options: str,
+                    ) -> Callable[[], contextlib.AbstractContextManager]:
     @contextlib.contextmanager
     def setup() -> Sides:
-        with two_cables("mpi") as (cluster, plain):
+        with two_cables("mpi", *options) as (cluster, plain):
             args, env = over_eth(attach)
             yield (Contestant(f"mtl pm, {attach}", lambda: measure(cluster, args, env)),
                    [Contestant("btl tcp on the same link", lambda: measure(cluster, tcp, None)),
@@ -144,5 +145,8 @@ FIGURES = [
     Figure("eth-rate-1k-vs-tcp", 4.0, False, "1/s",
            "messages of 1 KiB per second, one way: Open MPI over mtl pm (pm-ethernet, direct) against btl tcp",
            mpi_against_tcp(mpi_rate(1024), "direct", TCP)),
+    Figure("eth-rate-1k-9000-vs-tcp", 4.0, False, "1/s",
+           "messages of 1 KiB per second at MTU 9000, one way: Open MPI over mtl pm (pm-ethernet, direct) against "
+           "btl tcp", mpi_against_tcp(mpi_rate(1024), "direct", TCP, "--mtu", "9000")),
     *(bandwidth(label, size, mtu) for mtu in (1500, 3498, 9000) for label, size in (("64k", 65536), ("1m", 1 << 20))),
 ]
