@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * inbox - bytes and descriptors that came from a socket, until whole frames are taken from them. Grows with what
+ * comes: an idle connection costs a few KiB, a busy one a few hundred. Knows no event loop.
+ */
+#ifndef SCHEDULER_PROTO_INBOX_H
+#define SCHEDULER_PROTO_INBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "scheduler/proto/frame.h"
+
+#define INBOX_FDS_MAX 16 /* descriptors no frame has claimed yet */
+
+/* Zeroed = empty. */
+struct inbox {
+	char *data;
+	size_t start, end, room; /* bytes from start to end wait */
+	int fds[INBOX_FDS_MAX];  /* oldest first */
+	int n_fds;
+	bool has_filled; /* the last read took all there was room for */
+};
+
+/*
+ * Reads once from @fd, frames of at most @limit bytes. Bytes read; 0 = the other side closed; -EAGAIN; -ENOMEM;
+ * -EPROTO = descriptors where none are allowed (@takes_fds) or too many; any other errno of the socket.
+ */
+ssize_t inbox_read(struct inbox *box, int fd, size_t limit, bool takes_fds);
+/* As frame_decode(). The frame's body is valid until the next inbox_read(). */
+int inbox_next(struct inbox *box, struct frame *ret, size_t limit);
+/* Takes the oldest @n descriptors, which the caller owns then. 0, or -EPROTO: there are less. */
+int inbox_take_fds(struct inbox *box, int *to, int n);
+/* Whether part of a frame waits for its rest. */
+bool inbox_is_empty(const struct inbox *box);
+void inbox_clear(struct inbox *box);
+
+#endif

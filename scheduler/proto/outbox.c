@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* outbox - see outbox.h. A list of chunks, each filled from the front and sent from the front. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "scheduler/proto/outbox.h"
+
+#define CHUNK_MIN (16u << 10) /* bytes a chunk has room for at least: small messages share one */
+#define IOV_MAX_AT_ONCE 32    /* chunks in one system call */
+
+struct outbox_chunk {
+	struct outbox_chunk *next;
+	size_t start, end, room; /* sent until start, filled until end */
+	int fds[OUTBOX_FDS_MAX]; /* go with the first byte */
+	int n_fds;
+	char data[];
+};
+
+static bool would_block(int err)
+{
+	return err == EAGAIN || err == EWOULDBLOCK;
+}
+
+/* Bytes taken, 0 if there is no room, or -errno. */
+static ssize_t send_now(int fd, struct iovec *iov, size_t n_iov, const int *fds, int n_fds)
+{
+	union {
+		char bytes[CMSG_SPACE(OUTBOX_FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = n_iov};
+	ssize_t n;
+
+	if (n_fds) {
+		struct cmsghdr *cmsg = &control.align;
+
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN((size_t)n_fds * sizeof(int));
+		memcpy(CMSG_DATA(cmsg), fds, (size_t)n_fds * sizeof(int));
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = CMSG_SPACE((size_t)n_fds * sizeof(int));
+	}
+	do
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		return n;
+	return would_block(errno) ? 0 : -errno;
+}
+
+static void chunk_free(struct outbox_chunk *chunk)
+{
+	for (int i = 0; i < chunk->n_fds; i++)
+		close(chunk->fds[i]);
+	free(chunk);
+}
+
+static struct outbox_chunk *chunk_new(size_t size, const int *fds, int n_fds)
+{
+	size_t room = size > CHUNK_MIN ? size : CHUNK_MIN;
+	struct outbox_chunk *chunk = malloc(sizeof(*chunk) + room);
+
+	if (!chunk)
+		return NULL;
+	*chunk = (struct outbox_chunk){.room = room};
+	for (; chunk->n_fds < n_fds; chunk->n_fds++) {
+		int fd = fcntl(fds[chunk->n_fds], F_DUPFD_CLOEXEC, 0);
+
+		if (fd < 0) {
+			chunk_free(chunk);
+			return NULL;
+		}
+		chunk->fds[chunk->n_fds] = fd;
+	}
+	return chunk;
+}
+
+/* Copies as much of what starts at @*skip of @message as the chunk has room for. */
+static void chunk_fill(struct outbox_chunk *chunk, const struct outbox_message *message,
+		       size_t *skip)
+{
+	size_t before = 0;
+
+	for (int i = 0; i < 2; i++) {
+		const struct iovec *part = &message->part[i];
+		size_t from = *skip > before ? *skip - before : 0;
+
+		before += part->iov_len;
+		if (from < part->iov_len) {
+			size_t n = part->iov_len - from, room = chunk->room - chunk->end;
+
+			n = n < room ? n : room;
+			memcpy(chunk->data + chunk->end, (const char *)part->iov_base + from, n);
+			chunk->end += n;
+			*skip += n;
+		}
+	}
+}
+
+/* Keeps @message without its first @sent bytes. Descriptors start a chunk, so that they go with its first byte. */
+static int keep(struct outbox *box, const struct outbox_message *message, size_t sent)
+{
+	size_t size = message->part[0].iov_len + message->part[1].iov_len;
+	int n_fds = sent ? 0 : message->n_fds;
+	struct outbox_chunk *last = box->last, *more = NULL;
+	size_t room = last && !n_fds ? last->room - last->end : 0;
+
+	if (size - sent > room) {
+		more = chunk_new(size - sent - room, message->fds, n_fds);
+		if (!more)
+			return -ENOMEM;
+	}
+	box->bytes += size - sent;
+	if (room)
+		chunk_fill(last, message, &sent);
+	if (more) {
+		chunk_fill(more, message, &sent);
+		*(last ? &last->next : &box->first) = more;
+		box->last = more;
+	}
+	return 0;
+}
+
+int outbox_send(struct outbox *box, int fd, const struct outbox_message *message)
+{
+	size_t size = message->part[0].iov_len + message->part[1].iov_len;
+	struct iovec iov[2] = {message->part[0], message->part[1]};
+	ssize_t sent = 0;
+
+	if (fd >= 0 && !box->bytes) {
+		sent = send_now(fd, iov, 2, message->fds, message->n_fds);
+		if (sent < 0)
+			return (int)sent;
+		if ((size_t)sent == size)
+			return 0;
+	}
+	if (keep(box, message, (size_t)sent))
+		return sent ? -ENOBUFS : -ENOMEM; /* half a message is out: nothing can follow */
+	return 0;
+}
+
+static void drop_sent(struct outbox *box, size_t n)
+{
+	box->bytes -= n;
+	while (n) {
+		struct outbox_chunk *chunk = box->first;
+		size_t here = chunk->end - chunk->start;
+
+		here = n < here ? n : here;
+		chunk->start += here;
+		n -= here;
+		for (; chunk->n_fds; chunk->n_fds--)
+			close(chunk->fds[chunk->n_fds - 1]);
+		if (chunk->start < chunk->end)
+			return;
+		box->first = chunk->next;
+		if (!box->first)
+			box->last = NULL;
+		chunk_free(chunk);
+	}
+}
+
+int outbox_flush(struct outbox *box, int fd)
+{
+	struct iovec iov[IOV_MAX_AT_ONCE];
+	struct outbox_chunk *chunk = box->first;
+	size_t n_iov = 0;
+	ssize_t sent;
+
+	for (; chunk && n_iov < IOV_MAX_AT_ONCE; chunk = chunk->next) {
+		if (n_iov && chunk->n_fds)
+			break;
+		iov[n_iov++] =
+			(struct iovec){chunk->data + chunk->start, chunk->end - chunk->start};
+	}
+	if (!n_iov)
+		return 0;
+	sent = send_now(fd, iov, n_iov, box->first->fds, box->first->n_fds);
+	if (sent < 0)
+		return (int)sent;
+	drop_sent(box, (size_t)sent);
+	return 0;
+}
+
+void outbox_join(struct outbox *box, struct outbox *from)
+{
+	if (!from->first)
+		return;
+	*(box->last ? &box->last->next : &box->first) = from->first;
+	box->last = from->last;
+	box->bytes += from->bytes;
+	*from = (struct outbox){0};
+}
+
+void outbox_clear(struct outbox *box)
+{
+	while (box->first) {
+		struct outbox_chunk *chunk = box->first;
+
+		box->first = chunk->next;
+		chunk_free(chunk);
+	}
+	*box = (struct outbox){0};
+}

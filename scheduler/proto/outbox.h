@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * outbox - bytes that wait for room in a socket, and the descriptors that travel with some of them. What the
+ * socket takes at once is never copied. Knows no frames and no event loop.
+ */
+#ifndef SCHEDULER_PROTO_OUTBOX_H
+#define SCHEDULER_PROTO_OUTBOX_H
+
+#include <stddef.h>
+#include <sys/uio.h>
+
+#define OUTBOX_FDS_MAX 4 /* descriptors with one message */
+
+struct outbox_chunk;
+
+/* Zeroed = empty. */
+struct outbox {
+	struct outbox_chunk *first, *last;
+	size_t bytes; /* that wait */
+};
+
+/* One message in up to two pieces. */
+struct outbox_message {
+	struct iovec part[2];
+	const int *fds; /* duplicated if they have to wait */
+	int n_fds;
+};
+
+/*
+ * Sends @message by @fd, or puts what the socket does not take behind what waits already; @fd -1 = all of it
+ * waits. 0; -ENOMEM: nothing of it was sent or kept; any other -errno: the connection is of no use any more.
+ */
+int outbox_send(struct outbox *box, int fd, const struct outbox_message *message);
+/* Sends what the socket takes. 0, or -errno when the connection is of no use any more. */
+int outbox_flush(struct outbox *box, int fd);
+/* Puts all of @from behind what waits in @box. */
+void outbox_join(struct outbox *box, struct outbox *from);
+void outbox_clear(struct outbox *box);
+
+#endif
