@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .command import Lab, lab, over_pm, program, run_json
 from .figure import Contestant, Figure
@@ -15,10 +15,6 @@ RAIL_MBIT = 200
 MTU = 1500
 ETHERNET_HEADER = 14
 Sides = Iterator[tuple[Contestant, list[Contestant]]]
-
-
-def pinned(*cores: int) -> list[str]:
-    return ["--cpu-set", ",".join(str(c) for c in cores), "--bind-to", "core"]
 
 
 def pingpong(cluster: Lab, extra: list[str], env: dict[str, str] | None = None) -> float:
@@ -43,20 +39,16 @@ def pm_goodput(cluster: Lab, rails: list[str], seconds: float) -> dict:
                                        "--seconds", str(seconds), "--json"], env))
 
 
-@contextlib.contextmanager
-def latency_against_tcp() -> Sides:
-    with lab("udp_lat", 2, "--nics", "1", "--direct") as cluster:
-        args, env = over_pm("self+shmem+udp", udp_rails="eth1")
-        yield (Contestant("mtl pm over udp", lambda: pingpong(cluster, args, env)),
-               [Contestant("btl tcp", lambda: pingpong(cluster, TCP))])
-
-
-@contextlib.contextmanager
-def bandwidth_against_tcp() -> Sides:
-    with lab("udp_bw", 2, "--nics", "1", "--direct") as cluster:
-        args, env = over_pm("self+shmem+udp", udp_rails="eth1")
-        yield (Contestant("mtl pm over udp", lambda: stream(cluster, args, env)),
-               [Contestant("btl tcp", lambda: stream(cluster, TCP))])
+def against_tcp(name: str, measure: Callable[..., float], ours: str = "mtl pm over udp", theirs: str = "btl tcp",
+                tcp: list[str] = TCP) -> Callable[[], contextlib.AbstractContextManager]:
+    """The same MPI program over mtl pm and over Open MPI's own, on one link."""
+    @contextlib.contextmanager
+    def setup() -> Sides:
+        with lab(name, 2, "--nics", "1", "--direct") as cluster:
+            args, env = over_pm("self+shmem+udp", udp_rails="eth1")
+            yield (Contestant(ours, lambda: measure(cluster, args, env)),
+                   [Contestant(theirs, lambda: measure(cluster, tcp))])
+    return setup
 
 
 @contextlib.contextmanager
@@ -80,20 +72,13 @@ def rails_against_limit() -> Sides:
                [Contestant("sum of the rails' payload limits", lambda: limit)])
 
 
-@contextlib.contextmanager
-def oversubscribed_against_tcp() -> Sides:
-    with lab("udp_over", 2, "--nics", "1", "--direct") as cluster:
-        args, env = over_pm("self+shmem+udp", udp_rails="eth1")
-        yield (Contestant("mtl pm over udp and shmem", lambda: allreduce(cluster, args, env)),
-               [Contestant("btl tcp,vader with yield", lambda: allreduce(cluster, TCP_AND_VADER))])
-
-
 FIGURES = [
     Figure("udp-mpi-latency-vs-tcp", 0.90, True, "us",
-           "half RTT of 8 B over one link: Open MPI over mtl pm (udp) against btl tcp", latency_against_tcp),
+           "half RTT of 8 B over one link: Open MPI over mtl pm (udp) against btl tcp",
+           against_tcp("udp_lat", pingpong)),
     Figure("udp-mpi-bandwidth-1m-vs-tcp", 1.5, False, "MB/s",
            "MPI one-way bandwidth of 1 MiB messages: mtl pm (udp, segmentation offload) against btl tcp",
-           bandwidth_against_tcp),
+           against_tcp("udp_bw", stream)),
     Figure("udp-loss-1pct", 0.96, False, "MB/s",
            "goodput on a rate-limited link at 1 % loss against no loss", loss_against_lossless),
     Figure("udp-rails-4", 0.98, False, "MB/s",
@@ -101,5 +86,6 @@ FIGURES = [
            rounds=3),
     Figure("oversubscribed-mpi-vs-tcp", 0.8, True, "us",
            "allreduce of 8 B by 4 ranks on 2 cores, 2 hosts: mtl pm (udp and shmem) against btl tcp,vader with "
-           "yield", oversubscribed_against_tcp),
+           "yield", against_tcp("udp_over", allreduce, "mtl pm over udp and shmem", "btl tcp,vader with yield",
+                                TCP_AND_VADER)),
 ]
