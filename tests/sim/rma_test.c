@@ -114,6 +114,32 @@ TAP_TEST(rma__thousands_of_small_ones)
 	sim_destroy(sim);
 }
 
+#define WITHDRAWN_LEN 500000
+
+/* A transfer of WITHDRAWN_LEN bytes whose memory the target withdraws @delay steps after its start; over. */
+static struct sim *withdraw_after(uint64_t delay, bool is_write, struct sim_region **ret_region,
+				  struct sim_op **ret_op)
+{
+	struct sim_config config = sim_defaults(2, 2, delay);
+	struct sim_op *op;
+	struct sim *sim;
+
+	lossy(&config, delay % 2 ? 0.05 : 0);
+	sim = sim_create(&config);
+	*ret_region = sim_export(sim, 1, WITHDRAWN_LEN);
+	op = is_write ? sim_write(sim, 0, *ret_region, 0, WITHDRAWN_LEN)
+		      : sim_read(sim, 0, *ret_region, 0, WITHDRAWN_LEN);
+	op->expected = 1;
+	if (is_write)
+		op->remote = NULL;
+	sim_run(sim, sim_now(sim) + delay * 70 * US);
+	sim_withdraw(sim, *ret_region);
+	sim_finish(sim, 10 * SEC);
+	okf(op->status == 0 || op->status == -EACCES, "status %d", op->status);
+	*ret_op = op;
+	return sim;
+}
+
 /*
  * pmMUnlock in the middle of a read: it ends as refused, or is already complete; whatever the reader
  * got was the true contents. After it no byte of the memory is sent.
@@ -123,20 +149,10 @@ TAP_TEST(rma__withdrawn_while_it_is_read)
 	uint64_t delay;
 
 	for (delay = 0; delay < 40 && !tap_has_failed(); delay++) {
-		struct sim_config config = sim_defaults(2, 2, delay);
 		struct sim_region *region;
 		struct sim_op *op;
-		struct sim *sim;
+		struct sim *sim = withdraw_after(delay, false, &region, &op);
 
-		lossy(&config, delay % 2 ? 0.05 : 0);
-		sim = sim_create(&config);
-		region = sim_export(sim, 1, 500000);
-		op = sim_read(sim, 0, region, 0, 500000);
-		op->expected = 1;
-		sim_run(sim, sim_now(sim) + delay * 70 * US);
-		sim_withdraw(sim, region);
-		sim_finish(sim, 10 * SEC);
-		okf(op->status == 0 || op->status == -EACCES, "status %d", op->status);
 		okf(delay || op->status == -EACCES, "withdrawn at once: status %d", op->status);
 		sim_settle(sim, 10 * SEC);
 		sim_destroy(sim);
@@ -149,21 +165,10 @@ TAP_TEST(rma__withdrawn_while_it_is_written)
 	uint64_t delay, i;
 
 	for (delay = 0; delay < 40 && !tap_has_failed(); delay++) {
-		struct sim_config config = sim_defaults(2, 2, delay);
 		struct sim_region *region;
 		struct sim_op *op;
-		struct sim *sim;
+		struct sim *sim = withdraw_after(delay, true, &region, &op);
 
-		lossy(&config, delay % 2 ? 0.05 : 0);
-		sim = sim_create(&config);
-		region = sim_export(sim, 1, 500000);
-		op = sim_write(sim, 0, region, 0, 500000);
-		op->expected = 1;
-		op->remote = NULL;
-		sim_run(sim, sim_now(sim) + delay * 70 * US);
-		sim_withdraw(sim, region);
-		sim_finish(sim, 10 * SEC);
-		okf(op->status == 0 || op->status == -EACCES, "status %d", op->status);
 		sim_settle(sim, 10 * SEC);
 		for (i = 0; i < region->len && region->mem[i] == 0xbb; i++)
 			;
