@@ -88,6 +88,7 @@ struct eth_dev {
 	struct pm_packet *free_packets;
 	uint32_t n_free;
 	uint32_t tx_limit;   /* descriptors that may wait in the ring of a socket */
+	uint32_t open_limit; /* packets of a socket that may be on their way */
 	uint32_t tx_waiting; /* bit per socket with posts the kernel has not taken */
 	uint32_t idle;       /* kicks that had nothing to do */
 

@@ -12,6 +12,7 @@
 
 #include "pm-ethernet/device.h"
 #include "pmcore/util/clock.h"
+#include "pmcore/util/conf.h"
 #include "pmcore/wire/pm_wire.h"
 
 /* A full socket is tried again that soon; a failed try costs about 0.5 us. */
@@ -24,6 +25,8 @@
 /* Packets that may wait in the ring of a socket: as many as one call is worth, few enough that a slow rail
  * soon says it is full and the others take over. */
 #define TX_AHEAD 32u
+/* Packets of a rail that may be on their way, at the least: a driver may be late in giving them back. */
+#define OPEN_MIN 32u
 /* An address outside of any packet memory: the kernel drops such a descriptor. */
 #define NOWHERE (UINT64_MAX >> 16)
 
@@ -34,6 +37,10 @@ int eth_tx_init(struct eth_dev *d, uint32_t n_packets)
 	d->tx_limit = TX_AHEAD * d->granted.chunks_per_packet;
 	if (d->tx_limit > size)
 		d->tx_limit = size;
+	/* what is too much for one rail is missing on the others: they share the window of a peer */
+	d->open_limit = d->env.conf->window / d->n_sockets;
+	if (d->open_limit < OPEN_MIN)
+		d->open_limit = OPEN_MIN;
 	d->packets = calloc(n_packets, sizeof(*d->packets));
 	if (!d->packets)
 		return -ENOMEM;
@@ -114,14 +121,25 @@ static void describe(struct eth_dev *d, struct eth_ring *tx, uint64_t address, u
 	*eth_ring_desc(tx, tx->ours++) = (struct xdp_desc){address, len, 0};
 }
 
-static bool has_room(struct eth_dev *d, struct eth_socket *s, uint32_t rail, uint32_t n)
+/* Whether ring and kernel hold all of a socket that they shall hold. */
+static bool is_loaded(struct eth_dev *d, uint32_t i)
 {
-	/* a driver that fetches by itself gets all it wants */
-	uint32_t kept = s->is_zero_copy ? 0 : s->rings.tx.size - d->tx_limit;
+	if (d->sockets[i].outstanding < d->open_limit)
+		return false;
+	eth_completion_reap(d, i);
+	return d->sockets[i].outstanding >= d->open_limit;
+}
+
+static bool has_room(struct eth_dev *d, uint32_t i, uint32_t rail, uint32_t n)
+{
+	struct eth_socket *s = &d->sockets[i];
+	uint32_t kept = s->rings.tx.size - d->tx_limit;
 
 	if (s->fd < 0 || s->is_blocked || eth_is_broken(d))
 		return false;
-	if (eth_ring_room(&s->rings.tx, kept + n) >= kept + n)
+	/* a driver that fetches by itself gets all it wants */
+	if (s->is_zero_copy ? eth_ring_room(&s->rings.tx, n) >= n
+			    : eth_ring_room(&s->rings.tx, kept + n) >= kept + n && !is_loaded(d, i))
 		return true;
 	d->env.rails[rail].full++;
 	return false;
@@ -143,7 +161,7 @@ int eth_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, st
 		if (p->busy)
 			return -EAGAIN;
 	}
-	if (!has_room(d, s, r, last + 1))
+	if (!has_room(d, i, r, last + 1))
 		return -EAGAIN;
 	memcpy(p->data - ETH_HEAD, &peer->heads[r], ETH_HEAD);
 	/* the channel probes whom it has not heard for a while */

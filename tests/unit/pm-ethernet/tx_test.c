@@ -130,6 +130,31 @@ TAP_TEST(tx_post__busy_packet_waits)
 	rig_close(r, true);
 }
 
+TAP_TEST(tx_post__share_of_the_window)
+{
+	struct rig *r = rig_open(RIG_DIRECT);
+	struct pm_dev_peer *peer = rig_peer(r, 1);
+	struct pm_packet *p;
+	struct xdp_desc desc;
+
+	is_int(r->d.open_limit, r->conf.window / r->d.n_sockets);
+	r->d.open_limit = 2;
+	for (int i = 0; i < 2; i++)
+		is_int(eth_tx_post(&r->d.dev, 0, peer, packet_of(r, 80, 1)), 0);
+	eth_tx_kick(&r->d.dev);
+	p = packet_of(r, 80, 1);
+	is_int(eth_tx_post(&r->d.dev, 0, peer, p), -EAGAIN);
+	is_int(r->rails[0].full, 1);
+	must(rig_take(r, 0, &desc));
+	is_int(eth_tx_post(&r->d.dev, 0, peer, p), -EAGAIN); /* taken, and not back yet */
+	rig_done(r, 0, desc.addr);
+	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
+	p = packet_of(r, 80, 1);
+	is_int(eth_tx_post(&r->d.dev, 0, peer, p), -EAGAIN);
+	is_int(eth_tx_post(&r->d.dev, 1, peer, p), 0); /* the other rail has its own share */
+	rig_close(r, true);
+}
+
 TAP_TEST(tx_post__ring_full)
 {
 	struct rig *r = rig_open(RIG_DIRECT);
