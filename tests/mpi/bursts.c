@@ -97,9 +97,15 @@ static void meet(void)
 
 static void wait_then_sleep(void)
 {
+	MPI_Status status[BURST];
+	int is_cancelled;
+
 	if (check_rank % 2) {
 		start_burst(partner, 1);
-		MPI_Waitall(BURST, req, MPI_STATUSES_IGNORE);
+		MPI_Cancel(&req[BURST - 1]);
+		MPI_Waitall(BURST, req, status);
+		MPI_Test_cancelled(&status[BURST - 1], &is_cancelled);
+		CHECK(!is_cancelled, "sends are never taken back");
 		sleep_on_pipe();
 	} else {
 		receive_burst(partner, 1);

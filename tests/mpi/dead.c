@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rank 1 dies by SIGKILL: a receive from it, a send to it and a long send that waits for it must end
- * with an MPI error, soon. Run with an mpirun that lets the others go on. Rank 0 prints and leaves
- * without MPI_Finalize, which would wait for the dead one. With the argument "late" rank 1 dies when it
- * has acknowledged all that it was sent: nothing on the way can show its death.
+ * with an MPI error, soon; of a burst that meets the death, every send must end. Run with an mpirun that
+ * lets the others go on. Rank 0 prints and leaves without MPI_Finalize, which would wait for the dead
+ * one. With the argument "late" rank 1 dies when it has acknowledged all that it was sent: nothing on the
+ * way can show its death.
  */
 #include "tests/mpi/check.h"
 
 #include <signal.h>
 #include <unistd.h>
+
+enum { BURST = 300, LENGTH = 1000 };
 
 static char big[4 << 20];
 
@@ -19,6 +22,19 @@ static void acknowledge_all(void)
 
 	while (MPI_Wtime() < until)
 		MPI_Iprobe(0, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
+/* Returns how many ended with an error: those that left before the death do not. */
+static int send_burst(void)
+{
+	MPI_Request req[BURST];
+	int errors = 0;
+
+	for (int i = 0; i < BURST; i++)
+		MPI_Isend(big, LENGTH, MPI_BYTE, 1, 4, MPI_COMM_WORLD, &req[i]);
+	for (int i = 0; i < BURST; i++)
+		errors += MPI_Wait(&req[i], MPI_STATUS_IGNORE) != MPI_SUCCESS;
+	return errors;
 }
 
 static void expect_error(int rc, const char *what)
@@ -44,11 +60,14 @@ int main(int argc, char **argv)
 		MPI_Irecv(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &req[0]);
 		MPI_Isend(big, sizeof(big), MPI_BYTE, 1, 3, MPI_COMM_WORLD, &req[1]);
 		MPI_Send(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+		if (argc == 1)
+			send_burst();
 		expect_error(MPI_Wait(&req[0], MPI_STATUS_IGNORE), "the posted receive");
 		expect_error(MPI_Wait(&req[1], MPI_STATUS_IGNORE), "the long send");
 		expect_error(MPI_Send(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD), "a new send");
 		expect_error(MPI_Recv(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
 			     "a new receive");
+		CHECK(send_burst() == BURST, "a burst to the dead");
 		printf("OK dead\n");
 		fflush(stdout);
 	}
