@@ -6,7 +6,7 @@ obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 outputs :=
 
 ifdef COMPILING
-$(call stamp,$(BUILD)/flags,$(CC) $(CPPFLAGS) $(PM_CFLAGS) $(CFLAGS))
+$(call stamp,$(BUILD)/flags,$(CC) $(CPPFLAGS) $(PM_CFLAGS) $(LTO) $(CFLAGS))
 $(shell mk/probe.sh $(BUILD)/config.mk $(wildcard pmcore/tools/*/libs.mk scheduler/*/libs.mk) >&2)
 -include $(BUILD)/config.mk
 endif
@@ -38,11 +38,12 @@ ifneq ($(LIBPM_SRC),)
 outputs += $(LIBPM_SO) $(LIBPM_LINK) $(LIBPM_A)
 endif
 
+$(LIBPM_OBJ): OBJ_CFLAGS = $(LTO)
 $(LIBPM_SO): $(LIBPM_OBJ) $(LIBPM_MAP) $(BUILD)/libpm.list
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libpm.so.$(SOVERSION) \
 		$(addprefix -Wl$(comma)--version-script=,$(LIBPM_MAP)) \
-		$(PM_LDFLAGS) $(LDFLAGS) -o $@ $(LIBPM_OBJ)
+		$(filter-out -fno-lto,$(PM_LDFLAGS)) $(LTO_LINK) $(LDFLAGS) -o $@ $(LIBPM_OBJ)
 
 $(LIBPM_LINK): $(LIBPM_SO)
 	$(Q)ln -sfn $(<F) $(BUILD)/libpm.so.$(SOVERSION)
