@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "pmcore/util/ticks.h"
+
 #define CLOCK_JOB_STEP_NS 10000000ull /* most that passes unseen: 10 ms */
 
 static inline uint64_t clock_monotonic_ns(void)
@@ -23,14 +25,18 @@ static inline uint64_t clock_monotonic_ns(void)
 struct job_clock {
 	uint64_t last; /* monotonic time of the last reading, ns */
 	uint64_t now;  /* job time then, ns */
+	struct ticks ticks;
 };
 
 /* Reads job time. @asleep_ns: time up to which the caller knows itself asleep by own will since the last
  * reading (a poll timeout), which counts in full. */
 static inline uint64_t job_clock_read(struct job_clock *clock, uint64_t asleep_ns)
 {
-	uint64_t mono = clock_monotonic_ns(), step = mono - clock->last;
+	uint64_t mono = ticks_ns(&clock->ticks), step;
 
+	if (mono < clock->last)
+		mono = clock->last;
+	step = mono - clock->last;
 	if (step > asleep_ns + CLOCK_JOB_STEP_NS)
 		step = asleep_ns + CLOCK_JOB_STEP_NS;
 	clock->last = mono;
@@ -40,6 +46,7 @@ static inline uint64_t job_clock_read(struct job_clock *clock, uint64_t asleep_n
 
 static inline void job_clock_init(struct job_clock *clock)
 {
+	ticks_init(&clock->ticks);
 	clock->last = clock_monotonic_ns();
 	clock->now = 1000000000ull; /* not 0, so that "now - interval" never wraps */
 }
