@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/link_inside.h"
+#include "scheduler/proto/netaddr.h"
 
 static const struct link_events nobody;
 
@@ -365,4 +366,9 @@ const char *link_role(const struct link *link)
 const char *link_peer(const struct link *link)
 {
 	return link->peer;
+}
+
+void link_here(const struct link *link, char *to, size_t size)
+{
+	netaddr_here(to, size, link->fd);
 }

@@ -68,6 +68,8 @@ uid_t link_uid(const struct link *link);
 gid_t link_gid(const struct link *link);
 const char *link_role(const struct link *link); /* of an accepted one, else "" */
 const char *link_peer(const struct link *link); /* "ADDRESS:PORT" or "local", for messages */
+/* Our own end of it, "ADDRESS:PORT"; "" if the kernel does not tell. */
+void link_here(const struct link *link, char *to, size_t size);
 
 /* Other events or another owner from now on. */
 void link_set(struct link *link, const struct link_events *events, void *owner);

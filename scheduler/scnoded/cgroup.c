@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the groups are: v2 and hybrid below the cgroup2 mount, v1 below the freezer hierarchy. The descriptor of
+ * the file that freezes is opened once, so that the switch thread only writes.
+ */
+#include "scheduler/scnoded/cgroup.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <mntent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "scheduler/scnoded/descent.h"
+
+struct cgroup {
+	enum cgroup_form form;
+	char path[PATH_MAX / 2]; /* of the job's group; "" without cgroups */
+	char cpu[PATH_MAX / 2];  /* v1: of the same group in cpuacct; "" = not there */
+	int freezer; /* cgroup.freeze or freezer.state of the ranks; -1 without cgroups */
+	pid_t step;  /* without cgroups: whose descendants the ranks are */
+};
+
+static const char *const leaves[] = {"step", "ranks"};
+
+/* ---- the machine ---- */
+
+/* Mount point of the first file system of that type with that option. */
+static bool find_mount(const char *type, const char *option, char *path, size_t size)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "r");
+	struct mntent *entry;
+	bool is_found = false;
+
+	while (mounts && !is_found && (entry = getmntent(mounts)))
+		if (!strcmp(entry->mnt_type, type) && (!option || hasmntopt(entry, option)))
+			is_found = snprintf(path, size, "%s", entry->mnt_dir) < (int)size;
+	if (mounts)
+		endmntent(mounts);
+	return is_found;
+}
+
+/* The directory of @parent in the hierarchy that freezes; for v1 the one that counts CPU time too. */
+static bool find_root(enum cgroup_form form, const char *parent, char *path, size_t size)
+{
+	char mount[PATH_MAX / 4];
+
+	if (!(form == CGROUP_V1 ? find_mount("cgroup", "freezer", mount, sizeof(mount))
+				: find_mount("cgroup2", NULL, mount, sizeof(mount))))
+		return false;
+	return snprintf(path, size, "%s/%s", mount, parent) < (int)size;
+}
+
+static int make_all(const char *path)
+{
+	char part[PATH_MAX];
+
+	snprintf(part, sizeof(part), "%s", path);
+	for (char *at = strchr(part + 1, '/'); at; at = strchr(at + 1, '/')) {
+		*at = 0;
+		if (mkdir(part, 0755) && errno != EEXIST && errno != EROFS && errno != EACCES)
+			return -errno;
+		*at = '/';
+	}
+	return mkdir(part, 0755) && errno != EEXIST ? -errno : 0;
+}
+
+/* Whether groups can be made and frozen there. */
+static int try_form(enum cgroup_form form, const char *parent)
+{
+	char root[PATH_MAX / 2], test[PATH_MAX];
+	int err;
+
+	if (!find_root(form, parent, root, sizeof(root)))
+		return -ENOENT;
+	err = make_all(root);
+	if (err)
+		return err;
+	snprintf(test, sizeof(test), "%s/probe-%d", root, getpid());
+	if (mkdir(test, 0755) && errno != EEXIST)
+		return -errno;
+	strcat(test, form == CGROUP_V1 ? "/freezer.state" : "/cgroup.freeze");
+	err = access(test, W_OK) ? -errno : 0;
+	*strrchr(test, '/') = 0;
+	rmdir(test);
+	return err;
+}
+
+enum cgroup_form cgroup_probe(const char *parent, char *why, size_t why_size)
+{
+	char mount[PATH_MAX / 4];
+	int v2 = try_form(CGROUP_V2, parent), v1 = 0;
+
+	if (!v2)
+		return find_mount("cgroup", NULL, mount, sizeof(mount)) ? CGROUP_HYBRID : CGROUP_V2;
+	v1 = try_form(CGROUP_V1, parent);
+	if (!v1)
+		return CGROUP_V1;
+	snprintf(why, why_size,
+		 "no cgroups (v2: %s, v1 freezer: %s): jobs are stopped and ended process by "
+		 "process; run as root, "
+		 "or delegate the group %s",
+		 strerror(-v2), strerror(-v1), parent);
+	return CGROUP_NONE;
+}
+
+const char *cgroup_form_name(enum cgroup_form form)
+{
+	static const char *const names[] = {"none", "v1", "v2", "hybrid"};
+
+	return names[form];
+}
+
+/* ---- files ---- */
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* The file's first bytes as a text; "" if there is none. */
+static void read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+
+	text[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static void leaf_file(const struct cgroup *g, const char *leaf, const char *file, char *path,
+		      size_t size)
+{
+	snprintf(path, size, "%s/%s/%s", g->path, leaf, file);
+}
+
+/* ---- a job's groups ---- */
+
+static int make_groups(struct cgroup *g)
+{
+	char path[PATH_MAX];
+	int err = make_all(g->path);
+
+	for (size_t i = 0; !err && i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", g->path, leaves[i]);
+		if (mkdir(path, 0755) && errno != EEXIST)
+			err = -errno;
+		if (g->cpu[0]) {
+			snprintf(path, sizeof(path), "%s/%s", g->cpu, leaves[i]);
+			make_all(path);
+		}
+	}
+	return err;
+}
+
+/* Time is counted in the hierarchy of cpuacct, if there is one and we may write to it. */
+static void find_cpu(struct cgroup *g, const char *parent, uint64_t id)
+{
+	char mount[PATH_MAX / 4];
+
+	if (g->form == CGROUP_V1 && find_mount("cgroup", "cpuacct", mount, sizeof(mount)))
+		snprintf(g->cpu, sizeof(g->cpu), "%s/%s/job-%llu", mount, parent,
+			 (unsigned long long)id);
+}
+
+struct cgroup *cgroup_open(enum cgroup_form form, const char *parent, uint64_t id)
+{
+	struct cgroup *g = calloc(1, sizeof(*g));
+	char root[PATH_MAX / 2], path[PATH_MAX];
+	int err;
+
+	if (!g)
+		return NULL;
+	g->form = form;
+	g->freezer = -1;
+	if (form == CGROUP_NONE)
+		return g;
+	if (!find_root(form, parent, root, sizeof(root) - 32)) {
+		free(g);
+		errno = ENOENT;
+		return NULL;
+	}
+	snprintf(g->path, sizeof(g->path), "%.*s/job-%llu", (int)sizeof(g->path) - 32, root,
+		 (unsigned long long)id);
+	find_cpu(g, parent, id);
+	err = make_groups(g);
+	if (!err) {
+		leaf_file(g, "ranks", form == CGROUP_V1 ? "freezer.state" : "cgroup.freeze", path,
+			  sizeof(path));
+		g->freezer = open(path, O_RDWR | O_CLOEXEC);
+		err = g->freezer < 0 ? -errno : 0;
+	}
+	if (err) {
+		free(g);
+		errno = -err;
+		return NULL;
+	}
+	return g;
+}
+
+static int put(struct cgroup *g, const char *leaf, pid_t pid)
+{
+	char path[PATH_MAX], text[32];
+	int err;
+
+	snprintf(text, sizeof(text), "%d", pid);
+	leaf_file(g, leaf, "cgroup.procs", path, sizeof(path));
+	err = write_file(path, text);
+	if (!err && g->cpu[0]) {
+		snprintf(path, sizeof(path), "%s/%s/cgroup.procs", g->cpu, leaf);
+		write_file(path, text);
+	}
+	return err;
+}
+
+int cgroup_put_step(struct cgroup *g, pid_t pid)
+{
+	g->step = pid;
+	return g->form == CGROUP_NONE ? 0 : put(g, "step", pid);
+}
+
+int cgroup_put_rank(struct cgroup *g, pid_t pid)
+{
+	return g->form == CGROUP_NONE ? 0 : put(g, "ranks", pid);
+}
+
+/* Calls @each for every process of the group; stops when it returns false. */
+static void each_pid(const struct cgroup *g, const char *leaf, bool (*each)(pid_t pid, void *owner),
+		     void *owner)
+{
+	char path[PATH_MAX];
+	FILE *file;
+	int pid;
+
+	leaf_file(g, leaf, "cgroup.procs", path, sizeof(path));
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%d", &pid) == 1)
+		if (!each(pid, owner))
+			break;
+	if (file)
+		fclose(file);
+}
+
+static bool is_other(pid_t pid, void *owner)
+{
+	pid_t *wanted = owner;
+
+	if (pid != *wanted)
+		return true;
+	*wanted = 0;
+	return false;
+}
+
+bool cgroup_has(const struct cgroup *g, pid_t pid)
+{
+	if (g->form == CGROUP_NONE)
+		return pid == g->step || descent_has(g->step, pid);
+	for (size_t i = 0; i < 2 && pid; i++)
+		each_pid(g, leaves[i], is_other, &pid);
+	return !pid;
+}
+
+/* ---- freezing ---- */
+
+int cgroup_freeze(struct cgroup *g, bool is_frozen)
+{
+	const char *text = is_frozen ? "1" : "0";
+
+	if (g->form == CGROUP_NONE)
+		return descent_signal(g->step, is_frozen ? SIGSTOP : SIGCONT);
+	if (g->form == CGROUP_V1)
+		text = is_frozen ? "FROZEN" : "THAWED";
+	return pwrite(g->freezer, text, strlen(text), 0) < 0 ? -errno : 0;
+}
+
+bool cgroup_is_frozen(const struct cgroup *g)
+{
+	char path[PATH_MAX], text[256];
+
+	if (g->form == CGROUP_NONE)
+		return descent_is_stopped(g->step);
+	leaf_file(g, "ranks", g->form == CGROUP_V1 ? "freezer.state" : "cgroup.events", path,
+		  sizeof(path));
+	read_file(path, text, sizeof(text));
+	return g->form == CGROUP_V1 ? !strncmp(text, "FROZEN", 6)
+				    : strstr(text, "frozen 1") != NULL;
+}
+
+/* ---- the end ---- */
+
+static bool kill_one(pid_t pid, void *owner)
+{
+	(void)owner;
+	kill(pid, SIGKILL);
+	return true;
+}
+
+static int kill_leaf(struct cgroup *g, const char *leaf)
+{
+	char path[PATH_MAX];
+
+	leaf_file(g, leaf, "cgroup.kill", path, sizeof(path));
+	/* cgroup.kill is there since Linux 5.14. */
+	if (g->form == CGROUP_V1 || write_file(path, "1"))
+		each_pid(g, leaf, kill_one, NULL);
+	return 0;
+}
+
+int cgroup_kill(struct cgroup *g)
+{
+	if (g->form == CGROUP_NONE)
+		return descent_signal(g->step, SIGKILL);
+	/* A task frozen by v1 is not killed before it is thawed. */
+	if (g->form == CGROUP_V1)
+		cgroup_freeze(g, false);
+	return kill_leaf(g, "ranks");
+}
+
+int cgroup_kill_all(struct cgroup *g)
+{
+	int err = cgroup_kill(g);
+
+	if (g->form != CGROUP_NONE)
+		return kill_leaf(g, "step");
+	if (g->step > 0)
+		kill(g->step, SIGKILL);
+	return err;
+}
+
+static bool note_somebody(pid_t pid, void *owner)
+{
+	(void)pid;
+	*(bool *)owner = true;
+	return false;
+}
+
+static bool is_leaf_empty(const struct cgroup *g, const char *leaf)
+{
+	bool is_somebody = false;
+
+	each_pid(g, leaf, note_somebody, &is_somebody);
+	return !is_somebody;
+}
+
+bool cgroup_is_empty(const struct cgroup *g)
+{
+	return g->form == CGROUP_NONE ? !descent_count(g->step) : is_leaf_empty(g, "ranks");
+}
+
+bool cgroup_is_deserted(const struct cgroup *g)
+{
+	if (g->form == CGROUP_NONE)
+		return !descent_count(g->step) && (g->step <= 0 || kill(g->step, 0));
+	return is_leaf_empty(g, "ranks") && is_leaf_empty(g, "step");
+}
+
+uint64_t cgroup_cpu_ns(const struct cgroup *g)
+{
+	char path[PATH_MAX], text[256];
+	const char *at;
+
+	if (g->form == CGROUP_NONE)
+		return descent_cpu_ns(g->step);
+	if (g->form == CGROUP_V1) {
+		snprintf(path, sizeof(path), "%s/ranks/cpuacct.usage", g->cpu);
+		read_file(path, text, sizeof(text));
+		return strtoull(text, NULL, 10);
+	}
+	leaf_file(g, "ranks", "cpu.stat", path, sizeof(path));
+	read_file(path, text, sizeof(text));
+	at = strstr(text, "usage_usec ");
+	return at ? strtoull(at + strlen("usage_usec "), NULL, 10) * 1000 : 0;
+}
+
+static int remove_group(const char *group)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", group, leaves[i]);
+		if (rmdir(path) && errno != ENOENT)
+			return -errno;
+	}
+	return rmdir(group) && errno != ENOENT ? -errno : 0;
+}
+
+void cgroup_forget(struct cgroup *g)
+{
+	if (!g)
+		return;
+	if (g->freezer >= 0)
+		close(g->freezer);
+	free(g);
+}
+
+int cgroup_remove(struct cgroup *g)
+{
+	int err = g->form == CGROUP_NONE ? 0 : remove_group(g->path);
+
+	if (err)
+		return err;
+	if (g->cpu[0])
+		remove_group(g->cpu);
+	cgroup_forget(g);
+	return 0;
+}
+
+ssize_t cgroup_list(enum cgroup_form form, const char *parent, uint64_t **ids)
+{
+	char root[PATH_MAX / 2];
+	const struct dirent *entry;
+	ssize_t n = 0;
+	DIR *dir;
+
+	*ids = NULL;
+	if (form == CGROUP_NONE || !find_root(form, parent, root, sizeof(root)))
+		return 0;
+	dir = opendir(root);
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while ((entry = readdir(dir))) {
+		uint64_t *more;
+
+		if (strncmp(entry->d_name, "job-", 4) != 0 ||
+		    !isdigit((unsigned char)entry->d_name[4]))
+			continue;
+		more = realloc(*ids, ((size_t)n + 1) * sizeof(**ids));
+		if (!more) {
+			closedir(dir);
+			free(*ids);
+			return -ENOMEM;
+		}
+		*ids = more;
+		(*ids)[n++] = strtoull(entry->d_name + 4, NULL, 10);
+	}
+	closedir(dir);
+	return n;
+}

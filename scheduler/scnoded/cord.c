@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scnoded/cord.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "scheduler/proto/ops.h"
+#include "scheduler/scnoded/steps.h"
+#include "scheduler/scnoded/uplink.h"
+
+#define BACKLOG 64
+#define PIDS_MAX ORDER_HOST_RANKS_MAX
+
+static const char *text_of(const json_t *head, const char *key)
+{
+	const char *text = json_string_value(json_object_get(head, key));
+
+	return text ? text : "";
+}
+
+static void answer(struct step *step, const char *op)
+{
+	if (step->cord)
+		link_send(step->cord, json_pack("{s:s}", "op", op), NULL, 0);
+}
+
+/* ---- what a scstepd asks for ---- */
+
+/* Only what is in the job already may be put among its ranks. NULL or why not. */
+static char *adopt_one(struct step *step, json_int_t pid)
+{
+	int err;
+
+	if (pid <= 1 || !step->group || !cgroup_has(step->group, (pid_t)pid))
+		return scnoded_text("process %lld is not of this job", (long long)pid);
+	err = cgroup_put_rank(step->group, (pid_t)pid);
+	return err ? scnoded_text("process %lld cannot be put into the ranks' cgroup: %s",
+				  (long long)pid, strerror(-err))
+		   : NULL;
+}
+
+static void adopt(struct step *step, const json_t *pids)
+{
+	char *text = NULL;
+	size_t i, n = json_array_size(pids);
+
+	for (i = 0; !text && i < n && i < PIDS_MAX; i++)
+		text = adopt_one(step, json_integer_value(json_array_get(pids, i)));
+	if (!text) {
+		answer(step, OP_ADOPTED);
+		return;
+	}
+	link_send(step->cord,
+		  json_pack("{s:s, s:s, s:s}", "op", OP_FAILED, "error", "EPERM", "text", text),
+		  NULL, 0);
+	free(text);
+}
+
+static void kill_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct step *step = timer->data;
+
+	(void)events;
+	if (step->is_leaving)
+		return;
+	if (step->group && !cgroup_is_empty(step->group)) {
+		cgroup_kill(step->group);
+		return;
+	}
+	ev_timer_stop(loop, timer);
+	answer(step, OP_KILLED);
+}
+
+static void kill_ranks(struct step *step)
+{
+	if (step->is_leaving)
+		return;
+	if (step->group)
+		cgroup_kill(step->group);
+	ev_timer_stop(step->daemon->loop, &step->killing);
+	ev_timer_set(&step->killing, 0, DESERTED_S);
+	ev_timer_start(step->daemon->loop, &step->killing);
+}
+
+static void message(struct link *link, const char *op, json_t *head, const char *body,
+		    size_t body_size, void *owner)
+{
+	struct step *step = owner;
+	struct scnoded *d = step->daemon;
+	json_int_t code = json_integer_value(json_object_get(head, "code"));
+
+	(void)link;
+	(void)body;
+	(void)body_size;
+	if (!strcmp(op, OP_ADOPT)) {
+		adopt(step, json_object_get(head, "pids"));
+	} else if (!strcmp(op, OP_KILL)) {
+		kill_ranks(step);
+	} else if (!strcmp(op, OP_STARTED)) {
+		uplink_tell_started(d, step->id);
+	} else if (!strcmp(op, OP_FAILED)) {
+		step->is_reported = true;
+		uplink_tell_failed(d, step->id, (int)(code & 0xff), text_of(head, "text"));
+	} else if (!strcmp(op, OP_ENDED)) {
+		step->is_reported = true;
+		/* Only the leader knows how the whole job ended. */
+		if (!step->order->here)
+			uplink_tell_ended(d, step->id, (int)(code & 0xff), text_of(head, "text"));
+	} else {
+		scnoded_say(
+			"job %llu: its scstepd says \"%.40s\", which this version does not know",
+			(unsigned long long)step->id, op);
+	}
+}
+
+/* Its scstepd ends, which the pidfd tells too; or it is confused, and then it is ended. */
+static void closed(struct link *link, int error, const char *why, void *owner)
+{
+	struct step *step = owner;
+
+	(void)link;
+	(void)error;
+	step->cord = NULL;
+	if (step->pid > 0 && !step->is_leaving)
+		steps_leave(step, step->is_reported ? NULL : why);
+}
+
+static const struct link_events events = {.message = message, .closed = closed};
+
+void cord_init(struct step *step)
+{
+	ev_init(&step->killing, kill_again);
+	step->killing.data = step;
+}
+
+void cord_tie(struct step *step, int fd)
+{
+	struct link *link = link_local(step->daemon->loop, fd, step->order->uid, &events, step);
+
+	if (link)
+		steps_tie(step, link);
+	else
+		steps_leave(step, "no memory");
+}
+
+/* ---- those that come back ---- */
+
+/* Somebody connected who has not said for which job. */
+struct returner {
+	struct scnoded *daemon;
+	pid_t pid;
+	uid_t uid;
+};
+
+static void returned(struct link *link, const char *op, json_t *head, const char *body,
+		     size_t body_size, void *owner)
+{
+	struct returner *r = owner;
+	struct step *step =
+		steps_find(r->daemon, (uint64_t)json_integer_value(json_object_get(head, "id")));
+
+	(void)body;
+	(void)body_size;
+	if (!strcmp(op, OP_REJOIN) && step && step->pid == r->pid && !step->is_leaving) {
+		link_set(link, &events, step);
+		steps_tie(step, link);
+		answer(step, OP_REJOINED);
+	} else {
+		link_close(link, 0);
+	}
+	free(r);
+}
+
+static void returner_closed(struct link *link, int error, const char *why, void *owner)
+{
+	(void)link;
+	(void)error;
+	(void)why;
+	free(owner);
+}
+
+static const struct link_events returner_events = {.message = returned, .closed = returner_closed};
+
+static void enter(struct ev_loop *loop, ev_io *watcher, int revents)
+{
+	struct scnoded *d = watcher->data;
+	int fd = accept4(d->rejoin_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	struct returner *r;
+
+	(void)revents;
+	if (fd < 0)
+		return;
+	r = calloc(1, sizeof(*r));
+	if (!r || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
+		free(r);
+		close(fd);
+		return;
+	}
+	*r = (struct returner){.daemon = d, .pid = who.pid, .uid = who.uid};
+	if (!link_local(loop, fd, who.uid, &returner_events, r))
+		free(r);
+}
+
+int cord_open(struct scnoded *d)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/scnoded.sock",
+			 d->options.run);
+
+	if (n >= (int)sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	unlink(address.sun_path);
+	d->rejoin_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (d->rejoin_fd < 0 || bind(d->rejoin_fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    chmod(address.sun_path, 0666) || listen(d->rejoin_fd, BACKLOG))
+		return -errno;
+	ev_io_init(&d->rejoin, enter, d->rejoin_fd, EV_READ);
+	d->rejoin.data = d;
+	ev_io_start(d->loop, &d->rejoin);
+	return 0;
+}
+
+void cord_close(struct scnoded *d)
+{
+	char path[4096];
+
+	if (d->rejoin_fd < 0)
+		return;
+	ev_io_stop(d->loop, &d->rejoin);
+	close(d->rejoin_fd);
+	snprintf(path, sizeof(path), "%s/scnoded.sock", d->options.run);
+	unlink(path);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cord - the local link between scnoded and the scstepd of one job, and the socket at which a scstepd asks for a
+ * new one when its scnoded has started anew. A scstepd is its user's process: whatever it says is checked.
+ */
+#ifndef SCHEDULER_SCNODED_CORD_H
+#define SCHEDULER_SCNODED_CORD_H
+
+#include "scheduler/scnoded/scnoded.h"
+
+/* The step's part that is ours. */
+void cord_init(struct step *step);
+/* Ties the step to our end of a socket pair. */
+void cord_tie(struct step *step, int fd);
+/* Opens RUNDIR/scnoded.sock. 0 or -errno. */
+int cord_open(struct scnoded *d);
+void cord_close(struct scnoded *d);
+
+#endif

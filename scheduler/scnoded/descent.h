@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * descent - the processes below one process, found in /proc, where there are no cgroups. Since the ancestor is a
+ * subreaper, nobody below it gets away by losing its parent.
+ */
+#ifndef SCHEDULER_SCNODED_DESCENT_H
+#define SCHEDULER_SCNODED_DESCENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* @ancestor itself is never counted or signalled. */
+bool descent_has(pid_t ancestor, pid_t pid);
+size_t descent_count(pid_t ancestor); /* zombies are not counted */
+/* To all, again until nobody new is found. 0 or -errno of the last that failed. */
+int descent_signal(pid_t ancestor, int signal);
+bool descent_is_stopped(pid_t ancestor);
+uint64_t descent_cpu_ns(pid_t ancestor);
+
+#endif

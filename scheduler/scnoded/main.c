@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scnoded: brings the parts up in order, serves until SIGTERM. Jobs outlive it, for the next one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pmcore/util/notify.h"
+#include "scheduler/scnoded/cord.h"
+#include "scheduler/scnoded/cores.h"
+#include "scheduler/scnoded/record.h"
+#include "scheduler/scnoded/scnoded.h"
+#include "scheduler/scnoded/steps.h"
+#include "scheduler/scnoded/uplink.h"
+
+#define EXIT_FAILED 1
+
+void scnoded_say(const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fprintf(stderr, "scnoded: %s\n", line);
+}
+
+char *scnoded_text(const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0) {
+		scnoded_say("no memory");
+		abort();
+	}
+	va_end(args);
+	return text;
+}
+
+static void stop(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+	(void)watcher;
+	(void)events;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+/* Guests whose job does not come. */
+static void tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct scnoded *d = timer->data;
+	struct guest *guest;
+
+	(void)events;
+	while ((guest = TAILQ_FIRST(&d->guests)) && guest->until < ev_now(loop)) {
+		TAILQ_REMOVE(&d->guests, guest, all);
+		close(guest->fd);
+		free(guest);
+	}
+}
+
+static void enter(int fd, uint64_t job, void *owner)
+{
+	if (job)
+		steps_guest(owner, fd, job);
+	else
+		close(fd); /* scnoded itself has nothing to tell */
+}
+
+/* ---- up and down ---- */
+
+static void name_host(struct scnoded *d)
+{
+	if (d->options.name)
+		snprintf(d->name, sizeof(d->name), "%s", d->options.name);
+	else if (!gethostname(d->name, sizeof(d->name) - 1))
+		d->name[strcspn(d->name, ".")] = 0;
+}
+
+/* Where a daemon of root, or of a user, keeps its things. */
+static void choose_run(struct scnoded *d)
+{
+	static char path[256];
+	const char *mine = getenv("XDG_RUNTIME_DIR");
+
+	if (d->options.run)
+		return;
+	if (!geteuid())
+		snprintf(path, sizeof(path), "/run/openscore");
+	else if (mine)
+		snprintf(path, sizeof(path), "%s/openscore", mine);
+	else
+		snprintf(path, sizeof(path), "/tmp/openscore-%u", geteuid());
+	d->options.run = path;
+}
+
+/* One daemon per run directory. */
+static int lock_run(struct scnoded *d, char *why, size_t why_size)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/lock", d->options.run);
+	d->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (d->lock >= 0 && !flock(d->lock, LOCK_EX | LOCK_NB))
+		return 0;
+	snprintf(why, why_size,
+		 "run directory %s: another scnoded has it; end that one, or choose another with "
+		 "--run",
+		 d->options.run);
+	return -EBUSY;
+}
+
+static int open_parts(struct scnoded *d, char *why, size_t why_size)
+{
+	d->form = cgroup_probe(d->options.cgroup, why, why_size);
+	if (d->form == CGROUP_NONE)
+		scnoded_say("%s", why);
+	d->loop = ev_default_loop(EVFLAG_AUTO);
+	d->auth = d->loop ? auth_open(d->loop, d->options.munge_socket) : NULL;
+	d->turn = turn_open();
+	if (!d->loop || !d->auth || !d->turn) {
+		snprintf(why, why_size, "no memory, or no thread: %m");
+		return -ENOMEM;
+	}
+	if (!turn_is_realtime(d->turn))
+		scnoded_say("no right to real-time scheduling: gang switches will be late on a "
+			    "busy host; run as "
+			    "root, or give CAP_SYS_NICE and CAP_IPC_LOCK");
+	d->cores = cores_open(d->options.cores, why, why_size);
+	return d->cores ? 0 : -EINVAL;
+}
+
+static int open_all(struct scnoded *d, char *why, size_t why_size)
+{
+	int err;
+
+	name_host(d);
+	choose_run(d);
+	err = record_open(d->options.run, why, why_size);
+	if (!err)
+		err = lock_run(d, why, why_size);
+	if (!err)
+		err = open_parts(d, why, why_size);
+	if (err)
+		return err;
+	d->door = door_open(d->loop, d->options.listen, enter, d);
+	if (!d->door) {
+		snprintf(why, why_size,
+			 "--listen %s: %m; another scnoded may be there, or choose another port",
+			 d->options.listen);
+		return -EADDRINUSE;
+	}
+	d->uplink = uplink_open(d);
+	err = d->uplink ? cord_open(d) : -ENOMEM;
+	if (err)
+		snprintf(why, why_size,
+			 "%s/scnoded.sock: %s; choose another run directory with --run",
+			 d->options.run, strerror(-err));
+	else
+		steps_open(d);
+	return err;
+}
+
+static void close_all(struct scnoded *d)
+{
+	if (d->door)
+		door_close(d->door);
+	if (d->uplink) {
+		cord_close(d);
+		steps_close(d);
+		uplink_close(d->uplink);
+	}
+	turn_close(d->turn);
+	if (d->cores)
+		cores_close(d->cores);
+	if (d->auth)
+		auth_close(d->auth);
+}
+
+static void serve(struct scnoded *d)
+{
+	ev_signal term, interrupt;
+	int err;
+
+	ev_signal_init(&term, stop, SIGTERM);
+	ev_signal_init(&interrupt, stop, SIGINT);
+	ev_signal_start(d->loop, &term);
+	ev_signal_start(d->loop, &interrupt);
+	ev_timer_init(&d->tick, tick, 1, 1);
+	d->tick.data = d;
+	ev_timer_start(d->loop, &d->tick);
+	scnoded_say("ready, host %s, port %d, %u cores, cgroups %s", d->name, door_port(d->door),
+		    cores_count(d->cores), cgroup_form_name(d->form));
+	err = notify_service("READY=1");
+	if (err)
+		scnoded_say("the service manager was not told: %s", strerror(-err));
+	ev_run(d->loop, 0);
+	ev_timer_stop(d->loop, &d->tick);
+	ev_signal_stop(d->loop, &term);
+	ev_signal_stop(d->loop, &interrupt);
+}
+
+int main(int argc, char **argv)
+{
+	static struct scnoded d = {.rejoin_fd = -1, .lock = -1};
+	char why[1024];
+	int err;
+
+	TAILQ_INIT(&d.steps);
+	TAILQ_INIT(&d.guests);
+	err = scnoded_options_read(&d.options, argc, argv, why, sizeof(why));
+	if (err == 1)
+		return 0;
+	if (err) {
+		scnoded_say("%s", why);
+		return SCNODED_EXIT_USAGE;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	umask(022);
+	err = open_all(&d, why, sizeof(why));
+	if (err)
+		scnoded_say("%s", why);
+	else
+		serve(&d);
+	close_all(&d);
+	return err ? EXIT_FAILED : 0;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scnoded/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct option table[] = {
+	{"server", required_argument, NULL, 's'},  {"name", required_argument, NULL, 'n'},
+	{"listen", required_argument, NULL, 'l'},  {"address", required_argument, NULL, 'a'},
+	{"run", required_argument, NULL, 'r'},     {"cgroup", required_argument, NULL, 'g'},
+	{"cores", required_argument, NULL, 'c'},   {"munge-socket", required_argument, NULL, 'm'},
+	{"scstepd", required_argument, NULL, 'p'}, {"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
+};
+
+static const char usage[] =
+	"usage: scnoded --server HOST[:PORT] [--name NAME] [--listen [ADDRESS:]PORT] [--address "
+	"ADDRESS]\n"
+	"               [--run DIR] [--cgroup GROUP] [--cores LIST|Nx] [--munge-socket PATH]\n"
+	"               [--scstepd PATH]\n"
+	"Runs jobs of scored(8) on this host, see scnoded(8).\n";
+
+static const char **place_of(struct scnoded_options *o, int c)
+{
+	switch (c) {
+	case 's':
+		return &o->server;
+	case 'n':
+		return &o->name;
+	case 'l':
+		return &o->listen;
+	case 'a':
+		return &o->address;
+	case 'r':
+		return &o->run;
+	case 'g':
+		return &o->cgroup;
+	case 'c':
+		return &o->cores;
+	case 'm':
+		return &o->munge_socket;
+	case 'p':
+		return &o->scstepd;
+	default:
+		return NULL;
+	}
+}
+
+int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, char *why,
+			 size_t why_size)
+{
+	struct scnoded_options o = {.server = getenv("SCORE_SERVER"),
+				    .listen = SCNODED_PORT,
+				    .cgroup = "openscore",
+				    .munge_socket = getenv("SCORE_MUNGE_SOCKET")};
+	int c;
+
+	opterr = 0;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
+		const char **place = place_of(&o, c);
+
+		if (place) {
+			*place = optarg;
+		} else if (c == 'h') {
+			fputs(usage, stdout);
+			return 1;
+		} else if (c == 'V') {
+			puts("scnoded (OpenSCore) " PM_VERSION);
+			return 1;
+		} else {
+			snprintf(why, why_size, "%s %s; see scnoded --help", argv[optind - 1],
+				 c == ':' ? "wants a value" : "is no option");
+			return -EINVAL;
+		}
+	}
+	if (optind < argc || !o.server) {
+		snprintf(why, why_size, "%s %s; see scnoded --help",
+			 optind < argc ? argv[optind] : "--server",
+			 optind < argc ? "is no option" : "is missing: the host of scored");
+		return -EINVAL;
+	}
+	*ret = o;
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options - the command line of scnoded(8). Texts point into argv or the environment.
+ */
+#ifndef SCHEDULER_SCNODED_OPTIONS_H
+#define SCHEDULER_SCNODED_OPTIONS_H
+
+#include <stddef.h>
+
+#define SCNODED_PORT "7711"
+#define SCNODED_EXIT_USAGE 2
+
+struct scnoded_options {
+	const char *server; /* "HOST[:PORT]" of scored */
+	const char *name;   /* NULL: the host's own, up to the first dot */
+	const char *listen; /* "[ADDRESS:]PORT" */
+	const char
+		*address; /* at which others reach us; NULL: the one from which scored is reached */
+	const char *run;  /* directory; NULL: what suits the user */
+	const char *cgroup; /* parent group */
+	const char *
+		cores; /* list of the machine's cores that jobs may use, "4x" = as if there were four; NULL: all allowed */
+	const char *munge_socket;
+	const char *scstepd; /* NULL: beside our own program */
+};
+
+/* As scored_options_read(). */
+int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, char *why,
+			 size_t why_size);
+
+#endif

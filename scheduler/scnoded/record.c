@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scnoded/record.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DEPTH_MAX 256
+
+static void path_of(const char *run, uint64_t id, const char *file, char *path)
+{
+	snprintf(path, PATH_MAX, "%s/jobs/%llu%s%s", run, (unsigned long long)id, *file ? "/" : "",
+		 file);
+}
+
+int record_open(const char *run, char *why, size_t why_size)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/jobs", run);
+	if ((mkdir(run, 0755) && errno != EEXIST) || (mkdir(path, 0711) && errno != EEXIST)) {
+		int err = -errno;
+
+		snprintf(why, why_size,
+			 "run directory %s: %s; run as root, or choose another with --run", run,
+			 strerror(-err));
+		return err;
+	}
+	/* Who may write there could give us orders. */
+	if (lstat(run, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & 022)) {
+		snprintf(why, why_size,
+			 "run directory %s: it is not ours alone; remove it, or choose another "
+			 "with --run",
+			 run);
+		return -EPERM;
+	}
+	return 0;
+}
+
+/* When it was started, in ticks since boot; 0 = there is none. */
+static unsigned long long started(pid_t pid)
+{
+	char path[64], line[1024];
+	unsigned long long start = 0;
+	const char *at;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	at = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	if (!at || sscanf(at,
+			  ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			  "%*d %*d %llu",
+			  &start) != 1)
+		start = 0;
+	fclose(file);
+	return start;
+}
+
+static int write_json(const char *run, uint64_t id, const char *file, const json_t *json)
+{
+	char path[PATH_MAX], temporary[PATH_MAX + 4];
+	int fd, err;
+
+	path_of(run, id, file, path);
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = json_dumpfd(json, fd, JSON_COMPACT) ? -EIO : 0;
+	if (close(fd) && !err)
+		err = -errno;
+	if (!err && rename(temporary, path))
+		err = -errno;
+	if (err)
+		unlink(temporary);
+	return err;
+}
+
+int record_make(const char *run, const struct order *order, char **tmp, char *why, size_t why_size)
+{
+	json_t *json = order_encode(order, order->here);
+	char path[PATH_MAX];
+	int err = json ? 0 : -ENOMEM;
+
+	path_of(run, order->id, "", path);
+	if (!err && mkdir(path, 0711))
+		err = -errno;
+	if (!err)
+		err = write_json(run, order->id, "order.json", json);
+	json_decref(json);
+	path_of(run, order->id, "tmp", path);
+	if (!err && mkdir(path, 0700))
+		err = -errno;
+	if (!err && !geteuid() && chown(path, order->uid, order->gid))
+		err = -errno;
+	*tmp = err ? NULL : strdup(path);
+	if (err || !*tmp) {
+		snprintf(why, why_size, "%s: %s; %s", path, strerror(err ? -err : ENOMEM),
+			 err == -ENOSPC ? "make room there" : "look after the run directory");
+		record_remove(run, order->id);
+		return err ? err : -ENOMEM;
+	}
+	return 0;
+}
+
+int record_process(const char *run, uint64_t id, pid_t pid)
+{
+	json_t *json =
+		json_pack("{s:i, s:I}", "pid", (int)pid, "started", (json_int_t)started(pid));
+	int err = json ? write_json(run, id, "process.json", json) : -ENOMEM;
+
+	json_decref(json);
+	return err;
+}
+
+static json_t *read_json(const char *run, uint64_t id, const char *file)
+{
+	char path[PATH_MAX];
+
+	path_of(run, id, file, path);
+	return json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+}
+
+struct order *record_read(const char *run, uint64_t id, pid_t *pid)
+{
+	json_t *json = read_json(run, id, "order.json"),
+	       *process = read_json(run, id, "process.json");
+	struct order *order = NULL;
+	char why[256];
+
+	*pid = (pid_t)json_integer_value(json_object_get(process, "pid"));
+	if (*pid <= 0 || started(*pid) != (unsigned long long)json_integer_value(
+						  json_object_get(process, "started")))
+		*pid = 0;
+	if (json && order_decode(&order, json, why, sizeof(why)))
+		order = NULL;
+	json_decref(json);
+	json_decref(process);
+	return order;
+}
+
+/*
+ * Removes what is in the directory @fd, which is closed. By descriptors and without following links: its owner
+ * may still be there, and change names while we go.
+ */
+static void empty_directory(int fd, int depth)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		int below;
+
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+		    !unlinkat(fd, entry->d_name, 0))
+			continue;
+		below = depth < DEPTH_MAX ? openat(fd, entry->d_name, DIRECTORY) : -1;
+		if (below >= 0)
+			empty_directory(below, depth + 1);
+		/* What cannot be removed now is tried again at the next start. */
+		unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+	}
+	closedir(dir);
+}
+
+void record_remove(const char *run, uint64_t id)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	path_of(run, id, "", path);
+	fd = open(path, DIRECTORY);
+	if (fd >= 0)
+		empty_directory(fd, 0);
+	rmdir(path);
+}
+
+size_t record_list(const char *run, uint64_t **ids)
+{
+	const struct dirent *entry;
+	char path[PATH_MAX];
+	size_t n = 0;
+	DIR *dir;
+
+	*ids = NULL;
+	snprintf(path, sizeof(path), "%s/jobs", run);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		uint64_t *more;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		more = realloc(*ids, (n + 1) * sizeof(**ids));
+		if (!more)
+			break;
+		*ids = more;
+		(*ids)[n++] = strtoull(entry->d_name, NULL, 10);
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * record - what is on disk of a job: RUNDIR/jobs/ID with its order and scstepd, for a scnoded that starts anew, and
+ * its directory for temporary files. Written whole or not at all.
+ */
+#ifndef SCHEDULER_SCNODED_RECORD_H
+#define SCHEDULER_SCNODED_RECORD_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "scheduler/proto/order.h"
+
+/* The run directory and what is always in it. 0 or -errno with a sentence. */
+int record_open(const char *run, char *why, size_t why_size);
+/* Makes jobs/ID and its tmp, owned by the job's user; *@tmp is the caller's. 0 or -errno with a sentence. */
+int record_make(const char *run, const struct order *order, char **tmp, char *why, size_t why_size);
+/* Who its scstepd is: told apart from a later process of that number by when it was started. 0 or -errno. */
+int record_process(const char *run, uint64_t id, pid_t pid);
+/* What an earlier scnoded wrote; *@pid 0 = its scstepd is gone. NULL: unreadable. */
+struct order *record_read(const char *run, uint64_t id, pid_t *pid);
+/* Removes all of it, whatever the user has put there. */
+void record_remove(const char *run, uint64_t id);
+/* Numbers of the jobs that have a record; free() *@ids. Count. */
+size_t record_list(const char *run, uint64_t **ids);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scnoded - the daemon's parts and what they share. One libev loop, and the switch thread of turn.h beside it.
+ */
+#ifndef SCHEDULER_SCNODED_SCNODED_H
+#define SCHEDULER_SCNODED_SCNODED_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "scheduler/proto/auth.h"
+#include "scheduler/proto/door.h"
+#include "scheduler/proto/link.h"
+#include "scheduler/proto/order.h"
+#include "scheduler/scnoded/cgroup.h"
+#include "scheduler/scnoded/options.h"
+#include "scheduler/scnoded/turn.h"
+
+#define REJOIN_S 4.0     /* a scstepd that was there before us has come back by then, or is ended */
+#define STOP_S 6.0       /* a scstepd that was told to end has ended by then, or is killed */
+#define DESERTED_S 0.01  /* between two looks whether killed processes are gone */
+#define GUEST_WAIT_S 5.0 /* who asks for a job at the door waits so long for it to begin */
+#define GUESTS_MAX 1024
+
+struct cores;
+struct uplink;
+struct scnoded;
+
+/* A job on this host. */
+struct step {
+	TAILQ_ENTRY(step) all;
+	struct scnoded *daemon;
+	uint64_t id;
+	struct order *order;
+	pid_t pid; /* its scstepd; 0: none any more */
+	int pidfd;
+	struct cgroup *group;
+	struct link *cord; /* NULL: not there (yet) */
+	char *tmp;         /* the job's directory for temporary files */
+	char *text;        /* why it ended, if we know; may be NULL */
+	bool is_leaving;   /* being killed and swept */
+	bool wants_killed; /* scstepd waits for OP_KILLED */
+	bool is_reported;  /* scored knows how it ended */
+	uint64_t cpu_ns;   /* at the last beat */
+	double cpu_at;
+	ev_io exit;     /* of pidfd */
+	ev_timer limit; /* it has come back, or has ended, by then */
+	ev_timer deserted;
+	ev_timer killing; /* scstepd waits for OP_KILLED */
+};
+TAILQ_HEAD(step_list, step);
+
+/* Somebody at the door whose job has not begun. */
+struct guest {
+	TAILQ_ENTRY(guest) all;
+	int fd;
+	uint64_t job;
+	double until;
+};
+TAILQ_HEAD(guest_list, guest);
+
+struct scnoded {
+	struct ev_loop *loop;
+	struct scnoded_options options;
+	char name[256]; /* of this host */
+	struct auth *auth;
+	struct door *door;
+	int rejoin_fd; /* RUNDIR/scnoded.sock */
+	ev_io rejoin;
+	int lock; /* of the run directory */
+	enum cgroup_form form;
+	struct turn *turn;
+	struct cores *cores;
+	struct uplink *uplink;
+	struct step_list steps;
+	struct guest_list guests;
+	ev_timer tick; /* guests that waited too long */
+};
+
+/* One line to standard error. */
+void scnoded_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A string of one's own; never NULL. */
+char *scnoded_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scnoded/steps.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "scheduler/proto/ops.h"
+#include "scheduler/scnoded/cord.h"
+#include "scheduler/scnoded/cores.h"
+#include "scheduler/scnoded/fork.h"
+#include "scheduler/scnoded/record.h"
+#include "scheduler/scnoded/sweep.h"
+#include "scheduler/scnoded/uplink.h"
+
+#define IDLE_SHARE 0.02 /* of one core: less is idle */
+#define EXIT_START 125
+#define EXIT_LOST 123
+
+struct step *steps_find(const struct scnoded *d, uint64_t id)
+{
+	struct step *step;
+
+	TAILQ_FOREACH(step, &d->steps, all)
+	if (step->id == id)
+		return step;
+	return NULL;
+}
+
+/* ---- the end ---- */
+
+static void forget(struct step *step)
+{
+	struct scnoded *d = step->daemon;
+
+	TAILQ_REMOVE(&d->steps, step, all);
+	ev_io_stop(d->loop, &step->exit);
+	ev_timer_stop(d->loop, &step->limit);
+	ev_timer_stop(d->loop, &step->deserted);
+	ev_timer_stop(d->loop, &step->killing);
+	if (step->pidfd >= 0)
+		close(step->pidfd);
+	if (step->cord)
+		link_close(step->cord, 0);
+	order_free(step->order);
+	free(step->tmp);
+	free(step->text);
+	free(step);
+}
+
+static void report(struct step *step)
+{
+	if (!step->is_reported)
+		uplink_tell_failed(step->daemon, step->id, EXIT_LOST,
+				   step->text ? step->text : "its scstepd ended without a word");
+	step->is_reported = true;
+}
+
+/* Nobody of it lives: takes away what is left. */
+static void sweep(struct step *step)
+{
+	struct scnoded *d = step->daemon;
+	uint64_t cpu_ns = step->group ? cgroup_cpu_ns(step->group) : 0;
+
+	if (step->group) {
+		turn_drop(d->turn, step->id);
+		if (cgroup_remove(step->group)) {
+			scnoded_say("job %llu: its cgroup cannot be removed yet: %m",
+				    (unsigned long long)step->id);
+			cgroup_forget(step->group);
+		}
+		step->group = NULL;
+	}
+	sweep_shared_memory(step->order->uid);
+	record_remove(d->options.run, step->id);
+	report(step);
+	uplink_tell_gone(d, step->id, cpu_ns);
+	forget(step);
+}
+
+static void look_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct step *step = timer->data;
+
+	(void)loop;
+	(void)events;
+	if (step->group && !cgroup_is_deserted(step->group)) {
+		cgroup_kill_all(step->group);
+		return;
+	}
+	sweep(step);
+}
+
+void steps_leave(struct step *step, const char *text)
+{
+	struct scnoded *d = step->daemon;
+
+	if (step->is_leaving)
+		return;
+	step->is_leaving = true;
+	if (!step->text && text)
+		step->text = scnoded_text("%s", text);
+	if (step->group)
+		cgroup_kill_all(step->group);
+	else if (step->pid > 0)
+		kill(step->pid, SIGKILL);
+	ev_timer_stop(d->loop, &step->limit);
+	ev_timer_set(&step->deserted, 0, DESERTED_S);
+	ev_timer_start(d->loop, &step->deserted);
+}
+
+static void too_late(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct step *step = timer->data;
+
+	(void)loop;
+	(void)events;
+	steps_leave(step, "its scstepd did not answer");
+}
+
+static void limit(struct step *step, double seconds)
+{
+	ev_timer_stop(step->daemon->loop, &step->limit);
+	ev_timer_set(&step->limit, seconds, 0);
+	ev_timer_start(step->daemon->loop, &step->limit);
+}
+
+void steps_stop(struct step *step, const char *text)
+{
+	if (step->is_leaving)
+		return;
+	if (!step->cord ||
+	    link_send(step->cord, json_pack("{s:s, s:s}", "op", OP_STOP, "reason", text), NULL,
+		      0)) {
+		steps_leave(step, text);
+		return;
+	}
+	limit(step, STOP_S);
+}
+
+/* The pidfd: its scstepd has ended. */
+static void ended(struct ev_loop *loop, ev_io *watcher, int events)
+{
+	struct step *step = watcher->data;
+	siginfo_t info = {0};
+	char *text = NULL;
+
+	(void)events;
+	ev_io_stop(loop, watcher);
+	/* Not our child after a start anew, and libev may have been faster. */
+	if (!waitid((idtype_t)P_PIDFD, (id_t)step->pidfd, &info, WEXITED | WNOHANG) &&
+	    info.si_pid && info.si_code != CLD_EXITED)
+		text = scnoded_text("its scstepd on %s was killed by signal %d (%s)",
+				    step->daemon->name, info.si_status, strsignal(info.si_status));
+	step->pid = 0;
+	steps_leave(step, text);
+	free(text);
+}
+
+/* ---- the beginning ---- */
+
+static struct step *new_step(struct scnoded *d, struct order *order)
+{
+	struct step *step = calloc(1, sizeof(*step));
+
+	if (!step)
+		return NULL;
+	step->daemon = d;
+	step->id = order->id;
+	step->order = order;
+	step->pidfd = -1;
+	ev_init(&step->exit, ended);
+	ev_init(&step->limit, too_late);
+	ev_init(&step->deserted, look_again);
+	cord_init(step);
+	step->exit.data = step->limit.data = step->deserted.data = step;
+	step->cpu_at = ev_now(d->loop);
+	TAILQ_INSERT_TAIL(&d->steps, step, all);
+	return step;
+}
+
+static void fail(struct step *step, char *text)
+{
+	scnoded_say("job %llu: %s", (unsigned long long)step->id, text);
+	step->is_reported = true;
+	uplink_tell_failed(step->daemon, step->id, EXIT_START, text);
+	free(text);
+	steps_leave(step, NULL);
+}
+
+static void watch(struct step *step)
+{
+	step->pidfd = pidfd_open(step->pid, 0);
+	if (step->pidfd < 0) {
+		step->pid = 0;
+		steps_leave(step, NULL);
+		return;
+	}
+	ev_io_set(&step->exit, step->pidfd, EV_READ);
+	ev_io_start(step->daemon->loop, &step->exit);
+}
+
+static json_t *start_message(const struct step *step)
+{
+	const struct order *order = step->order;
+	const struct order_host *host = &order->hosts[order->here];
+	char *cpus = cores_list(step->daemon->cores, host->cores, host->n_cores);
+	json_t *head = json_pack("{s:s, s:o, s:{s:s, s:s, s:s}, s:b}", "op", OP_START, "order",
+				 order_encode(order, order->here), "host", "name",
+				 step->daemon->name, "cpus", cpus ? cpus : "", "tmpdir", step->tmp,
+				 "is_leader", order->here == 0);
+
+	free(cpus);
+	return head;
+}
+
+/* Both groups, and the switch thread knows them before anybody is in them. */
+static char *make_group(struct step *step)
+{
+	struct scnoded *d = step->daemon;
+
+	step->group = cgroup_open(d->form, d->options.cgroup, step->id);
+	if (!step->group)
+		return scnoded_text(
+			"host %s: cgroup %s/job-%llu: %m; look after the cgroup file system",
+			d->name, d->options.cgroup, (unsigned long long)step->id);
+	if (turn_take(d->turn, step->id, step->group))
+		return scnoded_text("host %s: no memory", d->name);
+	return NULL;
+}
+
+static void invite_guests(struct scnoded *d, const struct step *step)
+{
+	struct guest *guest, *next;
+
+	for (guest = TAILQ_FIRST(&d->guests); guest; guest = next) {
+		next = TAILQ_NEXT(guest, all);
+		if (guest->job != step->id)
+			continue;
+		TAILQ_REMOVE(&d->guests, guest, all);
+		steps_guest(d, guest->fd, guest->job);
+		free(guest);
+	}
+}
+
+void steps_start(struct scnoded *d, struct order *order)
+{
+	char why[512], *text;
+	struct step *step;
+	int cord = -1;
+
+	if (steps_find(d, order->id) || !(step = new_step(d, order))) {
+		uplink_tell_failed(d, order->id, EXIT_START, "this job is there already");
+		order_free(order);
+		return;
+	}
+	if (record_make(d->options.run, order, &step->tmp, why, sizeof(why))) {
+		fail(step, scnoded_text("host %s: %s", d->name, why));
+		return;
+	}
+	text = make_group(step);
+	if (!text)
+		text = fork_step(step, &cord);
+	if (text) {
+		fail(step, text);
+		return;
+	}
+	record_process(d->options.run, step->id, step->pid);
+	watch(step);
+	cord_tie(step, cord);
+	if (step->cord)
+		link_send(step->cord, start_message(step), NULL, 0);
+	invite_guests(d, step);
+}
+
+void steps_tie(struct step *step, struct link *link)
+{
+	if (step->cord)
+		link_close(step->cord, 0);
+	step->cord = link;
+	ev_timer_stop(step->daemon->loop, &step->limit);
+}
+
+/* ---- the door ---- */
+
+static void wait_for_job(struct scnoded *d, int fd, uint64_t job)
+{
+	struct guest *guest = calloc(1, sizeof(*guest)), *each;
+	size_t n = 0;
+
+	TAILQ_FOREACH(each, &d->guests, all)
+	n++;
+	if (!guest || n >= GUESTS_MAX) {
+		free(guest);
+		close(fd);
+		return;
+	}
+	*guest = (struct guest){.fd = fd, .job = job, .until = ev_now(d->loop) + GUEST_WAIT_S};
+	TAILQ_INSERT_TAIL(&d->guests, guest, all);
+}
+
+void steps_guest(struct scnoded *d, int fd, uint64_t job)
+{
+	struct step *step = steps_find(d, job);
+
+	if (!step || (!step->cord && !step->is_leaving)) {
+		wait_for_job(d, fd, job);
+		return;
+	}
+	if (step->cord)
+		link_send_fds(step->cord, json_pack("{s:s}", "op", OP_DOOR), &fd, 1);
+	close(fd);
+}
+
+/* ---- beats ---- */
+
+bool steps_is_idle(struct step *step, double now, uint64_t *cpu_ns)
+{
+	uint64_t cpu = step->group ? cgroup_cpu_ns(step->group) : step->cpu_ns;
+	double passed = now - step->cpu_at;
+	bool is_idle = passed > 0 && (double)(cpu - step->cpu_ns) / 1e9 < IDLE_SHARE * passed;
+
+	step->cpu_ns = cpu;
+	step->cpu_at = now;
+	*cpu_ns = cpu;
+	return is_idle;
+}
+
+/* ---- up and down ---- */
+
+/* A job that an earlier scnoded started. */
+static void take_over(struct scnoded *d, uint64_t id)
+{
+	pid_t pid;
+	struct order *order = record_read(d->options.run, id, &pid);
+	struct step *step = order ? new_step(d, order) : NULL;
+
+	if (!step) {
+		scnoded_say("job %llu left an unreadable record, which is removed",
+			    (unsigned long long)id);
+		order_free(order);
+		record_remove(d->options.run, id);
+		return;
+	}
+	step->group = cgroup_open(d->form, d->options.cgroup, id);
+	step->pid = pid;
+	if (step->group) {
+		/* Whose turn it is, the next table says. */
+		cgroup_freeze(step->group, false);
+		turn_take(d->turn, id, step->group);
+	}
+	if (pid <= 0) {
+		steps_leave(step, "its scstepd ended while no scnoded was there");
+		return;
+	}
+	if (d->form == CGROUP_NONE)
+		cgroup_put_step(step->group, pid);
+	watch(step);
+	if (!step->is_leaving)
+		limit(step, REJOIN_S);
+}
+
+/* Groups without a record: the run directory was lost. */
+static void clear_groups(struct scnoded *d)
+{
+	uint64_t *ids;
+	ssize_t n = cgroup_list(d->form, d->options.cgroup, &ids);
+
+	for (ssize_t i = 0; i < n; i++) {
+		struct cgroup *group = steps_find(d, ids[i])
+					       ? NULL
+					       : cgroup_open(d->form, d->options.cgroup, ids[i]);
+
+		if (!group)
+			continue;
+		cgroup_kill_all(group);
+		scnoded_say("job %llu of nobody is removed", (unsigned long long)ids[i]);
+		if (cgroup_remove(group))
+			cgroup_forget(group);
+	}
+	if (n > 0)
+		free(ids);
+}
+
+void steps_open(struct scnoded *d)
+{
+	uint64_t *ids;
+	size_t n = record_list(d->options.run, &ids);
+
+	for (size_t i = 0; i < n; i++)
+		take_over(d, ids[i]);
+	free(ids);
+	clear_groups(d);
+}
+
+void steps_close(struct scnoded *d)
+{
+	struct step *step;
+	struct guest *guest;
+
+	while ((step = TAILQ_FIRST(&d->steps))) {
+		if (step->group) {
+			turn_drop(d->turn, step->id);
+			cgroup_forget(step->group);
+		}
+		forget(step);
+	}
+	while ((guest = TAILQ_FIRST(&d->guests))) {
+		TAILQ_REMOVE(&d->guests, guest, all);
+		close(guest->fd);
+		free(guest);
+	}
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * steps - the jobs of this host: starts a scstepd for each, does for it what needs privilege, and leaves nothing
+ * behind when it ends, however that comes about.
+ */
+#ifndef SCHEDULER_SCNODED_STEPS_H
+#define SCHEDULER_SCNODED_STEPS_H
+
+#include "scheduler/scnoded/scnoded.h"
+
+/* Takes over what an earlier scnoded left: jobs that run, and those that only left things behind. */
+void steps_open(struct scnoded *d);
+/* Jobs that run go on running. */
+void steps_close(struct scnoded *d);
+struct step *steps_find(const struct scnoded *d, uint64_t id);
+/* Starts it here; takes the order. What goes wrong is told to scored. */
+void steps_start(struct scnoded *d, struct order *order);
+/* Ends it: gently first. */
+void steps_stop(struct step *step, const char *text);
+/* Kills and sweeps; scored is told that it is gone. */
+void steps_leave(struct step *step, const char *text);
+/* A connection to its scstepd: @link is the step's from now on. */
+void steps_tie(struct step *step, struct link *link);
+/* Hands somebody from the door to the job, now or when it begins. */
+void steps_guest(struct scnoded *d, int fd, uint64_t job);
+/* CPU time since the last call and whether that is next to nothing. */
+bool steps_is_idle(struct step *step, double now, uint64_t *cpu_ns);
+
+#endif

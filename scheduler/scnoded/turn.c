@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The daemon's main thread makes a new roster for each change and hands it over by one pointer; the switch thread
+ * takes it at its next look, which a futex brings about at once, and says so; only then the old one is freed. The
+ * switch thread neither allocates nor waits for anybody.
+ *
+ * At a switch those whose turn is over are frozen before the others are thawed, but not waited for: a task stops only
+ * when it gets its core, which this thread may hold. Whether they have stopped is looked at before the next switch.
+ */
+#include "scheduler/scnoded/turn.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PRIORITY 50
+#define STACK_BYTES (64 << 10)
+#define NEVER UINT64_MAX
+
+struct entry {
+	uint64_t id;
+	struct cgroup *group;
+	bool is_frozen; /* as the switch thread has left it */
+};
+
+struct roster {
+	struct entry *jobs;
+	size_t n;
+	const struct slots *now, *next; /* next holds from its begins_ns on; either may be NULL */
+};
+
+struct turn {
+	pthread_t thread;
+	bool is_realtime;
+	_Atomic(struct roster *) given; /* NULL: taken */
+	atomic_uint news;               /* futex of the switch thread: grows with each roster */
+	atomic_uint taken;              /* futex of the main thread: rosters taken */
+	atomic_bool is_ending;
+	/* Main thread. */
+	struct roster *roster;
+	struct slots *now, *next;
+	/* Switch thread writes, anybody reads. */
+	_Atomic uint64_t done, late, worst_ns, lost_ns, slow_freezes;
+};
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/* Until *@word is not @seen any more, or until @until_ns of CLOCK_REALTIME. */
+static void wait_change(atomic_uint *word, unsigned int seen, uint64_t until_ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(until_ns / 1000000000ull),
+			      .tv_nsec = (long)(until_ns % 1000000000ull)};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, seen,
+		until_ns == NEVER ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+static void wake(atomic_uint *word)
+{
+	atomic_fetch_add(word, 1);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- the switch thread ---- */
+
+static bool has_turn(const struct slots *slots, uint64_t id, uint32_t row)
+{
+	for (size_t j = 0; j < slots->n_jobs; j++)
+		if (slots->jobs[j].id == id)
+			return slots_runs(&slots->jobs[j], row);
+	return true;
+}
+
+static void look_for_slow(struct turn *turn, const struct roster *r)
+{
+	for (size_t j = 0; j < r->n; j++)
+		if (r->jobs[j].is_frozen && !cgroup_is_frozen(r->jobs[j].group))
+			turn->slow_freezes++;
+}
+
+/* One pass over all: freezes, or thaws. Whether anybody changed. */
+static bool pass(struct roster *r, uint32_t row, bool is_freezing)
+{
+	bool has_changed = false;
+
+	for (size_t j = 0; j < r->n; j++) {
+		struct entry *job = &r->jobs[j];
+
+		if (job->is_frozen == is_freezing || has_turn(r->now, job->id, row) == is_freezing)
+			continue;
+		/* A job that ends has no group to write to any more. */
+		cgroup_freeze(job->group, is_freezing);
+		job->is_frozen = is_freezing;
+		has_changed = true;
+	}
+	return has_changed;
+}
+
+static void count(struct turn *turn, uint64_t planned_ns, uint64_t began_ns)
+{
+	uint64_t late = began_ns > planned_ns ? began_ns - planned_ns : 0, ended_ns = realtime_ns();
+
+	turn->done++;
+	turn->late += late > TURN_LATE_NS;
+	if (late > turn->worst_ns)
+		turn->worst_ns = late;
+	turn->lost_ns += ended_ns > planned_ns ? ended_ns - planned_ns : 0;
+}
+
+/* Does what is due, and says when to look again. @planned_ns: when this look was to be. */
+static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
+{
+	uint64_t now_ns = realtime_ns(), until_ns = NEVER;
+	bool has_changed;
+	uint32_t row;
+
+	if (r->next && now_ns >= r->next->begins_ns) {
+		r->now = r->next;
+		r->next = NULL;
+	}
+	if (!r->now || now_ns < r->now->begins_ns)
+		return r->next ? r->next->begins_ns : NEVER;
+	row = slots_row(r->now, now_ns, &until_ns);
+	if (r->now->n_rows > 1)
+		look_for_slow(turn, r);
+	has_changed = pass(r, row, true);
+	has_changed |= pass(r, row, false);
+	if (has_changed && planned_ns)
+		count(turn, planned_ns, now_ns);
+	if (r->now->n_rows == 1)
+		until_ns = NEVER;
+	return r->next && r->next->begins_ns < until_ns ? r->next->begins_ns : until_ns;
+}
+
+/* Who was frozen stays known as such. */
+static void adopt(struct roster *new, const struct roster *old)
+{
+	for (size_t i = 0; i < new->n; i++)
+		for (size_t j = 0; old && j < old->n; j++)
+			if (old->jobs[j].id == new->jobs[i].id)
+				new->jobs[i].is_frozen = old->jobs[j].is_frozen;
+}
+
+static void *run(void *argument)
+{
+	struct turn *turn = argument;
+	struct roster *roster = NULL;
+	uint64_t until_ns = NEVER;
+
+	while (!turn->is_ending) {
+		unsigned int seen = turn->news;
+		struct roster *given = atomic_exchange(&turn->given, NULL);
+		uint64_t planned_ns = given || until_ns == NEVER ? 0 : until_ns;
+
+		if (given) {
+			adopt(given, roster);
+			roster = given;
+			wake(&turn->taken);
+		}
+		if (roster && (given || realtime_ns() >= until_ns))
+			until_ns = look(turn, roster, planned_ns);
+		wait_change(&turn->news, seen, until_ns);
+	}
+	return NULL;
+}
+
+/* ---- the main thread ---- */
+
+static void free_roster(struct roster *r)
+{
+	if (r)
+		free(r->jobs);
+	free(r);
+}
+
+/* Hands over a roster, and waits until it was taken: the old one is nobody's then. */
+static void give(struct turn *turn, struct roster *r)
+{
+	unsigned int taken = turn->taken;
+
+	atomic_store(&turn->given, r);
+	wake(&turn->news);
+	while (turn->taken == taken)
+		wait_change(&turn->taken, taken, NEVER);
+	free_roster(turn->roster);
+	turn->roster = r;
+}
+
+/* A copy of the roster with @more entries of room. */
+static struct roster *copy(const struct turn *turn, size_t more)
+{
+	struct roster *r = calloc(1, sizeof(*r));
+	size_t n = turn->roster ? turn->roster->n : 0;
+
+	if (r)
+		r->jobs = calloc(n + more + 1, sizeof(*r->jobs));
+	if (!r || !r->jobs) {
+		free(r);
+		return NULL;
+	}
+	for (size_t j = 0; j < n; j++)
+		r->jobs[j] = (struct entry){.id = turn->roster->jobs[j].id,
+					    .group = turn->roster->jobs[j].group};
+	r->n = n;
+	r->now = turn->now;
+	r->next = turn->next;
+	return r;
+}
+
+static int set_priority(struct turn *turn)
+{
+	struct sched_param param = {.sched_priority = PRIORITY};
+	int err = pthread_setschedparam(turn->thread, SCHED_FIFO | SCHED_RESET_ON_FORK, &param);
+
+	turn->is_realtime = !err && !mlockall(MCL_CURRENT | MCL_FUTURE);
+	return err;
+}
+
+struct turn *turn_open(void)
+{
+	struct turn *turn = calloc(1, sizeof(*turn));
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int err;
+
+	if (!turn)
+		return NULL;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	err = pthread_create(&turn->thread, &attr, run, turn);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		free(turn);
+		errno = err;
+		return NULL;
+	}
+	set_priority(turn);
+	return turn;
+}
+
+bool turn_is_realtime(const struct turn *turn)
+{
+	return turn->is_realtime;
+}
+
+int turn_take(struct turn *turn, uint64_t id, struct cgroup *group)
+{
+	struct roster *r = copy(turn, 1);
+
+	if (!r)
+		return -ENOMEM;
+	r->jobs[r->n++] = (struct entry){.id = id, .group = group};
+	give(turn, r);
+	return 0;
+}
+
+void turn_drop(struct turn *turn, uint64_t id)
+{
+	struct roster *r = copy(turn, 0);
+
+	if (!r)
+		abort(); /* the thread would go on writing to a group that is freed */
+	for (size_t j = 0; j < r->n; j++)
+		if (r->jobs[j].id == id) {
+			struct cgroup *group = r->jobs[j].group;
+
+			r->jobs[j] = r->jobs[--r->n];
+			give(turn, r);
+			cgroup_freeze(group, false);
+			return;
+		}
+	free_roster(r);
+}
+
+void turn_table(struct turn *turn, struct slots *slots)
+{
+	struct slots *unused;
+	struct roster *r;
+
+	if (turn->next && realtime_ns() >= turn->next->begins_ns) {
+		unused = turn->now;
+		turn->now = turn->next;
+	} else {
+		unused = turn->next;
+	}
+	turn->next = slots;
+	r = copy(turn, 0);
+	if (!r)
+		abort(); /* as above: the tables of the old roster are freed now */
+	give(turn, r);
+	slots_free(unused);
+}
+
+void turn_counts(const struct turn *turn, struct turn_counts *ret)
+{
+	*ret = (struct turn_counts){.done = turn->done,
+				    .late = turn->late,
+				    .worst_ns = turn->worst_ns,
+				    .lost_ns = turn->lost_ns,
+				    .slow_freezes = turn->slow_freezes};
+}
+
+void turn_close(struct turn *turn)
+{
+	if (!turn)
+		return;
+	turn->is_ending = true;
+	wake(&turn->news);
+	pthread_join(turn->thread, NULL);
+	for (size_t j = 0; turn->roster && j < turn->roster->n; j++)
+		cgroup_freeze(turn->roster->jobs[j].group, false);
+	free_roster(turn->roster);
+	slots_free(turn->now);
+	slots_free(turn->next);
+	free(turn);
+}

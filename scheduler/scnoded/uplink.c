@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scnoded/uplink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "scheduler/proto/host.h"
+#include "scheduler/proto/netaddr.h"
+#include "scheduler/proto/ops.h"
+#include "scheduler/proto/slots.h"
+#include "scheduler/scnoded/cores.h"
+#include "scheduler/scnoded/steps.h"
+
+#define SCORED_PORT "7710"
+#define SILENCE_S 3.5 /* scored beats every second */
+
+struct uplink {
+	struct scnoded *daemon;
+	char server[512];
+	struct link *link; /* NULL: not connected */
+	bool is_registered;
+	bool was_told; /* of the failure that goes on */
+	json_t *news;  /* messages that wait for a registration */
+	double heard;
+	double beat_s;
+	ev_timer again;
+	ev_timer beat;
+};
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static const char *text_of(const json_t *head, const char *key)
+{
+	const char *text = json_string_value(json_object_get(head, key));
+
+	return text ? text : "";
+}
+
+/* ---- news ---- */
+
+/* Takes the reference. */
+static void tell(struct uplink *up, json_t *head)
+{
+	if (up->is_registered)
+		link_send(up->link, head, NULL, 0);
+	else if (json_array_size(up->news) < UPLINK_NEWS_MAX)
+		json_array_append_new(up->news, head);
+	else
+		json_decref(head);
+}
+
+static void tell_waiting(struct uplink *up)
+{
+	const json_t *head;
+	size_t i;
+
+	json_array_foreach(up->news, i, head) link_send(up->link, json_deep_copy(head), NULL, 0);
+	json_array_clear(up->news);
+}
+
+void uplink_tell_started(struct scnoded *d, uint64_t id)
+{
+	tell(d->uplink, json_pack("{s:s, s:I}", "op", OP_STARTED, "id", (json_int_t)id));
+}
+
+void uplink_tell_failed(struct scnoded *d, uint64_t id, int code, const char *text)
+{
+	tell(d->uplink, json_pack("{s:s, s:I, s:i, s:s}", "op", OP_FAILED, "id", (json_int_t)id,
+				  "code", code, "text", text));
+}
+
+void uplink_tell_ended(struct scnoded *d, uint64_t id, int code, const char *text)
+{
+	tell(d->uplink, json_pack("{s:s, s:I, s:i, s:s}", "op", OP_ENDED, "id", (json_int_t)id,
+				  "code", code, "text", text));
+}
+
+void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns)
+{
+	tell(d->uplink, json_pack("{s:s, s:I, s:I}", "op", OP_GONE, "id", (json_int_t)id, "cpu_ns",
+				  (json_int_t)cpu_ns));
+}
+
+/* ---- registration ---- */
+
+/* Where others reach us: by the address from which scored is reached. */
+static void find_address(const struct uplink *up, char *address, size_t size)
+{
+	const struct scnoded *d = up->daemon;
+	char here[NETADDR_TEXT_MAX], *colon;
+
+	link_here(up->link, here, sizeof(here));
+	colon = strrchr(here, ':');
+	if (colon)
+		*colon = 0;
+	snprintf(address, size, "%s:%d", d->options.address ? d->options.address : here,
+		 door_port(d->door));
+}
+
+static json_t *running(const struct scnoded *d)
+{
+	json_t *jobs = json_array();
+	const struct step *step;
+
+	TAILQ_FOREACH(step, &d->steps, all)
+	if (!step->is_leaving && !step->is_reported)
+		json_array_append_new(jobs, json_pack("{s:I, s:s}", "id", (json_int_t)step->id,
+						      "state", "running"));
+	return jobs;
+}
+
+static void register_host(struct uplink *up)
+{
+	struct scnoded *d = up->daemon;
+	char address[NETADDR_TEXT_MAX + 16], version[] = PM_VERSION, none[] = "";
+	struct utsname machine;
+	struct host host = {.name = d->name,
+			    .address = address,
+			    .version = version,
+			    .kernel = machine.release,
+			    .cgroups = (char *)cgroup_form_name(d->form),
+			    .n_cores = cores_count(d->cores),
+			    .memory = cores_memory(),
+			    .clock_ns = realtime_ns(),
+			    .pm = none};
+
+	uname(&machine);
+	find_address(up, address, sizeof(address));
+	link_send(up->link,
+		  json_pack("{s:s, s:o, s:o}", "op", OP_REGISTER, "host", host_encode(&host),
+			    "jobs", running(d)),
+		  NULL, 0);
+}
+
+/* Jobs that scored does not know any more are ended. */
+static void registered(struct uplink *up, const json_t *head)
+{
+	const json_t *keep = json_object_get(head, "keep"), *id;
+	struct step *step, *next;
+	size_t i;
+
+	up->is_registered = true;
+	up->was_told = false;
+	scnoded_say("registered with scored at %s", up->server);
+	for (step = TAILQ_FIRST(&up->daemon->steps); step; step = next) {
+		bool is_kept = step->is_leaving || step->is_reported;
+
+		next = TAILQ_NEXT(step, all);
+		json_array_foreach(keep, i, id)
+			is_kept |= (uint64_t)json_integer_value(id) == step->id;
+		if (!is_kept)
+			steps_stop(step, "scored does not know this job any more");
+	}
+	tell_waiting(up);
+}
+
+/* ---- what scored says ---- */
+
+static void start(struct scnoded *d, const json_t *head)
+{
+	struct order *order;
+	char why[256];
+
+	if (order_decode(&order, json_object_get(head, "order"), why, sizeof(why)))
+		uplink_tell_failed(d, (uint64_t)json_integer_value(json_object_get(head, "id")),
+				   125, why);
+	else
+		steps_start(d, order);
+}
+
+static void take_table(struct scnoded *d, const json_t *head)
+{
+	struct slots *slots;
+	char why[256];
+
+	if (slots_decode(&slots, json_object_get(head, "table"), why, sizeof(why)))
+		scnoded_say("a slot table is refused: %s", why);
+	else
+		turn_table(d->turn, slots);
+}
+
+static void about_job(struct scnoded *d, const char *op, json_t *head)
+{
+	uint64_t id = (uint64_t)json_integer_value(json_object_get(head, "id"));
+	struct step *step = steps_find(d, id);
+
+	if (!step) {
+		/* What is not here is gone: scored may have missed that. */
+		if (!strcmp(op, OP_STOP))
+			uplink_tell_gone(d, id, 0);
+	} else if (!strcmp(op, OP_STOP)) {
+		steps_stop(step, text_of(head, "text"));
+	} else if (step->cord) {
+		link_send(step->cord, json_incref(head), NULL, 0);
+	}
+}
+
+static void message(struct link *link, const char *op, json_t *head, const char *body,
+		    size_t body_size, void *owner)
+{
+	struct uplink *up = owner;
+	struct scnoded *d = up->daemon;
+
+	(void)link;
+	(void)body;
+	(void)body_size;
+	up->heard = ev_now(d->loop);
+	if (!strcmp(op, OP_REGISTERED))
+		registered(up, head);
+	else if (!strcmp(op, OP_START))
+		start(d, head);
+	else if (!strcmp(op, OP_SLOTS))
+		take_table(d, head);
+	else if (!strcmp(op, OP_STOP) || !strcmp(op, OP_SIGNAL) || !strcmp(op, OP_NOTE))
+		about_job(d, op, head);
+	else if (!strcmp(op, OP_ERROR))
+		scnoded_say("scored at %s: %s", up->server, text_of(head, "text"));
+	else if (strcmp(op, OP_BEAT) != 0)
+		scnoded_say("scored says \"%.40s\", which this version does not know", op);
+}
+
+/* ---- the connection ---- */
+
+static void lost(struct uplink *up, const char *why)
+{
+	if (!up->was_told)
+		scnoded_say("scored at %s: %s; trying again every second", up->server, why);
+	up->was_told = true;
+	up->link = NULL;
+	up->is_registered = false;
+	ev_timer_set(&up->again, UPLINK_AGAIN_S, 0);
+	ev_timer_start(up->daemon->loop, &up->again);
+}
+
+static void ready(struct link *link, void *owner)
+{
+	struct uplink *up = owner;
+
+	(void)link;
+	up->heard = ev_now(up->daemon->loop);
+	register_host(up);
+}
+
+static void closed(struct link *link, int error, const char *why, void *owner)
+{
+	(void)link;
+	(void)error;
+	lost(owner, why);
+}
+
+static const struct link_events events = {.ready = ready, .message = message, .closed = closed};
+
+static void connect_again(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	struct uplink *up = timer->data;
+	struct scnoded *d = up->daemon;
+
+	(void)revents;
+	up->link = link_connect(loop, d->auth, up->server, 0, "scnoded", (uid_t)-1, &events, up);
+	up->heard = ev_now(loop);
+	if (!up->link)
+		lost(up, "no memory");
+}
+
+static json_t *switches_of(const struct scnoded *d)
+{
+	struct turn_counts c;
+
+	turn_counts(d->turn, &c);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "done", (json_int_t)c.done, "late",
+			 (json_int_t)c.late, "worst_ns", (json_int_t)c.worst_ns, "lost_ns",
+			 (json_int_t)c.lost_ns, "slow_freezes", (json_int_t)c.slow_freezes);
+}
+
+static void beat(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	struct uplink *up = timer->data;
+	struct scnoded *d = up->daemon;
+	json_t *jobs;
+	struct step *step;
+	double load = 0;
+
+	(void)revents;
+	if (up->link && ev_now(loop) - up->heard > SILENCE_S) {
+		link_close(up->link, 0);
+		lost(up, "it said nothing for 3 s");
+	}
+	if (!up->is_registered)
+		return;
+	jobs = json_array();
+	TAILQ_FOREACH(step, &d->steps, all)
+	{
+		uint64_t cpu_ns = 0;
+		bool is_idle = steps_is_idle(step, ev_now(loop), &cpu_ns);
+
+		json_array_append_new(jobs,
+				      json_pack("{s:I, s:I, s:b}", "id", (json_int_t)step->id,
+						"cpu_ns", (json_int_t)cpu_ns, "is_idle", is_idle));
+	}
+	getloadavg(&load, 1);
+	link_send(up->link,
+		  json_pack("{s:s, s:I, s:f, s:I, s:o, s:o}", "op", OP_BEAT, "clock_ns",
+			    (json_int_t)realtime_ns(), "load", load, "memory_free",
+			    (json_int_t)cores_memory_free(), "switches", switches_of(d), "jobs",
+			    jobs),
+		  NULL, 0);
+}
+
+struct uplink *uplink_open(struct scnoded *d)
+{
+	struct uplink *up = calloc(1, sizeof(*up));
+	const char *server = d->options.server, *colon = strrchr(server, ':');
+
+	if (!up || !(up->news = json_array())) {
+		free(up);
+		return NULL;
+	}
+	up->daemon = d;
+	/* A port is there, unless the only colons are those of an IPv6 address. */
+	snprintf(up->server, sizeof(up->server), "%s%s", server,
+		 colon && !strchr(colon, ']') ? "" : ":" SCORED_PORT);
+	ev_init(&up->again, connect_again);
+	ev_timer_init(&up->beat, beat, 1, 1);
+	up->again.data = up->beat.data = up;
+	ev_timer_start(d->loop, &up->beat);
+	ev_timer_start(d->loop, &up->again);
+	return up;
+}
+
+void uplink_close(struct uplink *up)
+{
+	if (!up)
+		return;
+	ev_timer_stop(up->daemon->loop, &up->beat);
+	ev_timer_stop(up->daemon->loop, &up->again);
+	if (up->link)
+		link_close(up->link, 1);
+	json_decref(up->news);
+	free(up);
+}

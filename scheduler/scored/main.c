@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scored: brings the parts up in order, serves until SIGTERM. What runs then goes on running.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pmcore/util/notify.h"
+#include "scheduler/scored/jobs.h"
+#include "scheduler/scored/nodes.h"
+#include "scheduler/scored/scored.h"
+#include "scheduler/scored/users.h"
+
+#define EXIT_FAILED 1
+
+void scored_say(const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fprintf(stderr, "scored: %s\n", line);
+}
+
+char *scored_text(const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0) {
+		scored_say("no memory");
+		abort();
+	}
+	va_end(args);
+	return text;
+}
+
+uint64_t scored_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static void stop(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+	(void)watcher;
+	(void)events;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+static void beat(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)events;
+	nodes_beat(timer->data);
+}
+
+/* ---- who comes in ---- */
+
+static void known(struct link *link, void *owner)
+{
+	struct scored *d = owner;
+
+	if (!strcmp(link_role(link), "scnoded"))
+		nodes_enter(d, link);
+	else
+		users_enter(d, link);
+}
+
+static void not_known(struct link *link, int error, const char *why, void *owner)
+{
+	(void)owner;
+	if (error)
+		scored_say("%s was not let in: %s", link_peer(link), why);
+}
+
+static const struct link_events strangers = {.ready = known, .closed = not_known};
+
+static void enter(int fd, uint64_t job, void *owner)
+{
+	struct scored *d = owner;
+
+	if (job || !link_accept(d->loop, d->auth, fd, &strangers, d))
+		close(fd);
+}
+
+/* ---- up and down ---- */
+
+static int open_all(struct scored *d, char *why, size_t why_size)
+{
+	d->loop = ev_default_loop(EVFLAG_AUTO);
+	d->matrix = matrix_new(d->options.rows);
+	d->auth = auth_open(d->loop, d->options.munge_socket);
+	if (!d->loop || !d->matrix || !d->auth) {
+		snprintf(why, why_size, "no memory");
+		return -ENOMEM;
+	}
+	if (d->options.config && !(d->cluster = cluster_read(d->options.config, why, why_size)))
+		return -EINVAL;
+	d->journal = journal_open(d->options.state, why, why_size);
+	if (!d->journal)
+		return -EIO;
+	ev_now_update(d->loop);
+	if (nodes_open(d) || jobs_open(d, why, why_size))
+		return -EIO;
+	d->door = door_open(d->loop, d->options.listen, enter, d);
+	if (!d->door) {
+		snprintf(why, why_size,
+			 "--listen %s: %m; another scored may be there, or choose another port",
+			 d->options.listen);
+		return -errno;
+	}
+	return 0;
+}
+
+static void close_all(struct scored *d)
+{
+	if (d->door)
+		door_close(d->door);
+	users_close(d);
+	jobs_close(d);
+	nodes_close(d);
+	journal_close(d->journal);
+	cluster_free(d->cluster);
+	if (d->auth)
+		auth_close(d->auth);
+	matrix_free(d->matrix);
+}
+
+static void serve(struct scored *d)
+{
+	ev_signal term, interrupt;
+	int err;
+
+	ev_signal_init(&term, stop, SIGTERM);
+	ev_signal_init(&interrupt, stop, SIGINT);
+	ev_signal_start(d->loop, &term);
+	ev_signal_start(d->loop, &interrupt);
+	ev_timer_init(&d->beat, beat, BEAT_S, BEAT_S);
+	d->beat.data = d;
+	ev_timer_start(d->loop, &d->beat);
+	scored_say("ready, port %d, quantum %.0f ms", door_port(d->door),
+		   (double)d->options.quantum_ns / 1e6);
+	err = notify_service("READY=1");
+	if (err)
+		scored_say("the service manager was not told: %s", strerror(-err));
+	ev_run(d->loop, 0);
+	ev_timer_stop(d->loop, &d->beat);
+	ev_signal_stop(d->loop, &term);
+	ev_signal_stop(d->loop, &interrupt);
+}
+
+int main(int argc, char **argv)
+{
+	static struct scored d;
+	char why[1024];
+	int err;
+
+	TAILQ_INIT(&d.jobs);
+	LIST_INIT(&d.users);
+	err = scored_options_read(&d.options, argc, argv, why, sizeof(why));
+	if (err == 1)
+		return 0;
+	if (err) {
+		scored_say("%s", why);
+		return SCORED_EXIT_USAGE;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	err = open_all(&d, why, sizeof(why));
+	if (err)
+		scored_say("%s", why);
+	else
+		serve(&d);
+	close_all(&d);
+	return err ? EXIT_FAILED : 0;
+}
