@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One guest: a QEMU process and the agent in it (guest/agent). Runs commands in the guest and tells how they
+ended; the NICs it has were given to it by the lab.
+"""
+import os
+import re
+import select
+import shlex
+import socket
+import subprocess
+import time
+
+from .monitor import Monitor
+from .trouble import Trouble
+
+QEMU = "qemu-system-x86_64"
+GRACE_S = 20                    # beyond a command's own limit: the guest ends it and says so
+COMMAND_S = 60
+
+
+class Failed(Exception):
+    """A command that was expected to succeed did not."""
+
+
+class Task:
+    """A command under way in a guest."""
+
+    def __init__(self, guest, number, command, limit_s):
+        self.guest, self.number, self.command = guest, number, command
+        self.end = time.monotonic() + limit_s + GRACE_S
+
+    def wait(self):
+        """(exit status, all it printed); 124: its time was over."""
+        while self.number not in self.guest.statuses:
+            self.guest.hear(self.end, f"the end of '{self.command.strip()[:60]}'")
+        return self.guest.statuses[self.number], self.text()
+
+    def is_over(self):
+        self.guest.hear(time.monotonic(), "")
+        return self.number in self.guest.statuses
+
+    def text(self):
+        """What it printed until now."""
+        with open(f"{self.guest.directory}/{self.number}.out", encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+
+class Guest:
+    def __init__(self, name, directory):
+        self.name, self.directory = name, directory
+        self.nics = []          # (NAME, MAC)
+        self.statuses = {}
+        self.heard = b""
+        self.count = 0
+        self.process = self.port = self.monitor = None
+
+    def launch(self, kernel, initrd, shared, nic_words, keep, memory_mib, processors):
+        """Starts QEMU and returns at once."""
+        with open(f"{self.directory}/conf", "w", encoding="utf-8") as f:
+            f.write(f"modules={shlex.quote(kernel.modules)}\n"
+                    f"keep=({shlex.join(keep)})\n"
+                    f"nics=({shlex.join(f'{name}={mac}' for name, mac in self.nics)})\n")
+        at = self.directory
+        words = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(memory_mib),
+                 "-smp", str(processors), "-nodefaults", "-no-user-config", "-display", "none",
+                 "-no-reboot", "-kernel", kernel.image, "-initrd", initrd,
+                 "-append", "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr "
+                            f"vmlab.name={self.name}",
+                 "-serial", f"file:{at}/console", "-qmp", f"unix:{at}/qmp,server=on,wait=off",
+                 "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
+                 "-device", "virtio-9p-pci,fsdev=root,mount_tag=root",
+                 "-fsdev", f"local,id=lab,path={shared},security_model=none",
+                 "-device", "virtio-9p-pci,fsdev=lab,mount_tag=lab", "-device", "virtio-serial-pci",
+                 "-chardev", f"socket,id=agent,path={at}/agent,server=on,wait=off",
+                 "-device", "virtserialport,chardev=agent,name=agent", *nic_words]
+        with open(f"{at}/qemu", "wb") as said:
+            # it ends with us, however we end
+            self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words],
+                                            stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+
+    def await_socket(self, path, limit_s=15):
+        """Until our QEMU has made it."""
+        end = time.monotonic() + limit_s
+        while not os.path.exists(path):
+            self.check(time.monotonic() > end, f"{os.path.basename(path)} of QEMU")
+            time.sleep(0.02)
+
+    def await_ready(self, limit_s):
+        self.await_socket(f"{self.directory}/agent")
+        self.port = socket.socket(socket.AF_UNIX)
+        self.port.connect(f"{self.directory}/agent")
+        self.monitor = Monitor(f"{self.directory}/qmp")
+        end = time.monotonic() + limit_s
+        while "ready" not in self.statuses:
+            self.hear(end, "the guest to be up")
+
+    def check(self, is_late, what):
+        if self.process.poll() is not None:
+            raise Trouble(f"guest {self.name}: QEMU has ended: {self.last_words()}")
+        if is_late:
+            raise Trouble(f"guest {self.name}: waited for {what} in vain: {self.last_words()}")
+
+    def last_words(self, lines=15):
+        text = ""
+        for name in ("qemu", "console"):
+            with open(f"{self.directory}/{name}", encoding="utf-8", errors="replace") as f:
+                text += "\n".join(f.read().splitlines()[-lines:])
+        return re.sub(r"[^\x20-\x7e\n]", "", text)
+
+    def hear(self, end, what):
+        """Takes what the agent says, for at most that long; late only if nothing came and @what is given."""
+        ready = select.select([self.port], [], [], max(0, min(1, end - time.monotonic())))[0]
+        if not ready:
+            self.check(what and time.monotonic() > end, what)
+            return
+        data = self.port.recv(4096)
+        self.check(not data, what or "anything")
+        *lines, self.heard = (self.heard + data).split(b"\n")
+        for line in lines:
+            key, _, value = line.decode().strip().partition(" ")
+            self.statuses[key] = int(value) if key.isdigit() else value
+
+    # ---- commands ----
+
+    def start(self, command, limit_s=COMMAND_S):
+        """Begins a command (of bash, any number of lines) that may run for that long."""
+        self.count += 1
+        number = str(self.count)
+        with open(f"{self.directory}/{number}", "w", encoding="utf-8") as f:
+            f.write(command)
+        with open(f"{self.directory}/{number}.out", "w", encoding="utf-8"):
+            pass                # nothing was printed yet
+        self.port.sendall(f"{number} {limit_s}\n".encode())
+        return Task(self, number, command, limit_s)
+
+    def run(self, command, limit_s=COMMAND_S):
+        """(exit status, all it printed)."""
+        return self.start(command, limit_s).wait()
+
+    def must(self, command, limit_s=COMMAND_S):
+        """What it printed; it has to succeed."""
+        status, text = self.run(command, limit_s)
+        if status:
+            raise Failed(f"guest {self.name}: '{command.strip()}' ended with {status}: {text.strip()}")
+        return text
+
+    # ---- from outside ----
+
+    def set_carrier(self, nic, is_up):
+        self.monitor.do("set_link", name=f"net-{nic}", up=is_up)
+
+    def unplug(self, nic):
+        """Takes a NIC away; returns when the guest has let it go."""
+        self.monitor.do("device_del", id=f"nic-{nic}")
+        self.monitor.await_event("DEVICE_DELETED", device=f"nic-{nic}")
+
+    def end(self):
+        for channel in (self.port, self.monitor):
+            if channel:
+                channel.close()
+        if self.process:
+            self.process.kill()
+            self.process.wait()
