@@ -244,8 +244,9 @@ struct chan_grant {
 	uint32_t expected; /* part of the packets lost whatever we do, of 2^16 */
 	uint32_t calm;     /* windows in a row without too much loss */
 	bool is_used_up;   /* more was wanted in this window */
-	bool is_starting;  /* doubles */
+	bool is_starting;  /* grows fast */
 	bool is_settling;  /* a smaller budget does not show yet */
+	bool is_tight; /* was too much once and is not at its bound again: holds for messages too */
 };
 
 /* Bytes of withdrawn user memory, for a packet the device holds. */
@@ -294,7 +295,8 @@ struct chan {
 	uint32_t rx_used; /* packets of the device that we hold */
 
 	/* credit.c */
-	uint32_t share; /* message packets a peer may have on the way to its release */
+	uint32_t share;  /* message packets a peer may have on the way to its release */
+	uint32_t on_way; /* and on the way to us, while the budget is tight */
 
 	/* pull.c */
 	struct dlist pulls;         /* operations with something to ask for */
@@ -505,11 +507,15 @@ static inline void grant_arrived(struct chan *chan, uint64_t bytes)
 /* credit.c */
 void credit_init(struct chan *chan, struct chan_peer *peer);
 void credit_share(struct chan *chan);
+/* No more than is good for the way to us. */
+uint32_t credit_bound(const struct chan *chan, const struct chan_peer *peer, uint32_t limit);
 /* Lets the peer have its share; what it was allowed before stays. */
 static inline void credit_raise(const struct chan *chan, struct chan_peer *peer)
 {
 	uint32_t limit = peer->rx_done + chan->share;
 
+	if (unlikely(chan->grant.is_tight))
+		limit = credit_bound(chan, peer, limit);
 	if (seq_diff(limit, peer->rx_credit) > 0)
 		peer->rx_credit = limit;
 }

@@ -16,19 +16,40 @@ void credit_init(struct chan *chan, struct chan_peer *peer)
 	peer->rx_credit = chan->config.credit;
 }
 
-/*
- * Divides what may be on the way among the active peers, called when their number changes: the receive
- * buffers, and the budget of one-sided data counted in packets of a usual size. So senders that
- * converge are slowed down by the receiver before switches lose their packets.
- */
-void credit_share(struct chan *chan)
+static uint32_t share_of(const struct chan *chan, uint64_t packets)
 {
-	uint64_t budget = min_u64(chan->config.rx_buffers, chan->config.pull_bytes / PACKET_BYTES);
-	uint32_t share = (uint32_t)budget / (chan->n_flows ? chan->n_flows : 1);
+	uint32_t share = (uint32_t)packets / (chan->n_flows ? chan->n_flows : 1);
 
 	if (share > chan->config.window)
 		share = chan->config.window;
-	chan->share = share < SHARE_MIN ? SHARE_MIN : share;
+	return share < SHARE_MIN ? SHARE_MIN : share;
+}
+
+/*
+ * Divides what may be on the way among the active peers, called when their number or the budget changes: the
+ * receive buffers, and the budget of one-sided data counted in packets of a usual size. So senders
+ * that converge are slowed down by the receiver before switches lose their packets.
+ */
+void credit_share(struct chan *chan)
+{
+	chan->share = share_of(chan, min_u64(chan->config.rx_buffers,
+					     chan->config.pull_bytes / PACKET_BYTES));
+	chan->on_way = share_of(chan, chan->grant.budget / PACKET_BYTES);
+}
+
+/* What the user holds is in nobody's way: only packets that have not come count. */
+uint32_t credit_bound(const struct chan *chan, const struct chan_peer *peer, uint32_t limit)
+{
+	uint32_t come = peer->rx_mseq + (peer->flow ? peer->flow->held : 0);
+	uint32_t bound = come + chan->on_way;
+
+	return seq_diff(bound, limit) < 0 ? bound : limit;
+}
+
+/* The acks that release packets of a small share can't wait to be many. */
+static bool is_urgent(const struct chan *chan, uint32_t left, uint32_t gained)
+{
+	return chan->grant.is_tight && left <= chan->on_way / 2 && 4 * gained >= chan->on_way;
 }
 
 /*
@@ -42,6 +63,7 @@ void credit_release(struct chan *chan, struct chan_peer *peer)
 
 	if (peer->rx_done != peer->rx_mseq)
 		peer->rx_done++;
+	grant_arrived(chan, PACKET_BYTES);
 	credit_raise(chan, peer);
 	if (!flow)
 		return;
@@ -50,7 +72,10 @@ void credit_release(struct chan *chan, struct chan_peer *peer)
 		return;
 	told = peer->rx_credit - gained;
 	left = told - (peer->rx_mseq + flow->held);
-	if (!left && (gained >= chan->share / 4 || !chan->rx_used))
+	if (left <= chan->on_way / 2)
+		chan->grant.is_used_up = true;
+	if ((!left && (gained >= chan->share / 4 || !chan->rx_used)) ||
+	    is_urgent(chan, left, gained))
 		ack_now(chan, peer);
 	else if (left <= chan->share / 2)
 		ack_soon(chan, peer);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * grant - how many bytes all senders together may have on the way to us. The switch port before us has a
- * queue of unknown length: the budget doubles from round to round until packets get lost, gives way
+ * queue of unknown length: the budget grows by half from round to round until packets get lost, gives way
  * then, and comes near again slowly. Only loss that has to do with the budget counts: a bad link loses
  * as much with the least budget, and that is expected from then on. Knows numbers only: what is
- * asked for with the budget is up to pull.c.
+ * asked for with the budget is up to pull.c, and what is let out for messages to credit.c.
  *
  * After: data in flight bounded by loss beyond a threshold and probed slowly (BBRv3,
  * draft-cardwell-iccrg-bbr-congestion-control-02), multiplicative steps (Kelly, Scalable TCP, CCR 2003), loss
@@ -22,7 +22,7 @@
 #define EXPECTED_MAX (1 << 13) /* 1/8: more is congestion, though perhaps by others */
 #define CALM 12                /* windows without loss, then growth doubles, and again */
 #define SHIFT_SLOW 5           /* a window of growth: 1/32 */
-#define SHIFT_FAST 1
+#define SHIFT_FAST 1           /* a round at the start: 1/2 */
 
 static uint64_t at_most(const struct chan *chan, uint64_t bytes)
 {
@@ -65,6 +65,15 @@ void grant_init(struct chan *chan)
 	start_window(chan);
 }
 
+static void set_budget(struct chan *chan, uint64_t budget)
+{
+	struct chan_grant *grant = &chan->grant;
+
+	grant->is_tight = grant->is_tight && budget < chan->config.pull_bytes;
+	grant->budget = at_most(chan, budget);
+	credit_share(chan);
+}
+
 /* More than the links are known to lose by themselves. */
 static bool is_too_much(const struct chan_grant *grant, uint64_t total, uint64_t lost)
 {
@@ -79,10 +88,10 @@ static void shrink(struct chan *chan, uint64_t total, uint64_t lost)
 	struct chan_grant *grant = &chan->grant;
 	bool is_far_off = grant->is_starting || !grant->calm || lost > total / 4;
 	uint64_t before = grant->budget;
+	uint64_t budget = before - before / (is_far_off ? 2 : 4);
 
-	grant->budget -= before / (is_far_off ? 2 : 4);
-	if (grant->budget < least(chan))
-		grant->budget = least(chan);
+	grant->is_tight = true;
+	set_budget(chan, budget < least(chan) ? least(chan) : budget);
 	grant->calm = 0;
 	grant->is_starting = false;
 	start_window(chan);
@@ -108,10 +117,11 @@ static void grow(struct chan *chan)
 {
 	struct chan_grant *grant = &chan->grant;
 	uint32_t haste = grant->calm++ / CALM;
-	uint32_t shift = haste < SHIFT_SLOW - SHIFT_FAST ? SHIFT_SLOW - haste : SHIFT_FAST;
+	uint32_t shift = SHIFT_SLOW - haste;
 
-	grant->budget =
-		at_most(chan, grant->budget + (grant->budget >> (grant->is_starting ? 0 : shift)));
+	if (grant->is_starting || haste > SHIFT_SLOW - SHIFT_FAST)
+		shift = SHIFT_FAST;
+	set_budget(chan, grant->budget + (grant->budget >> shift));
 }
 
 static void end_window(struct chan *chan, uint64_t total, uint64_t lost)

@@ -44,7 +44,7 @@ static struct rig *overrun_until(uint64_t bytes)
 	return rig;
 }
 
-TAP_TEST(grant__doubles_until_the_bound)
+TAP_TEST(grant__grows_by_half_until_the_bound)
 {
 	struct rig *rig = rig_init();
 
@@ -54,8 +54,8 @@ TAP_TEST(grant__doubles_until_the_bound)
 	arrive(rig, 63, 0);
 	is_int(budget(rig), FIRST);
 	arrive(rig, 1, 0);
-	is_int(budget(rig), 2 * FIRST);
-	arrive(rig, 128, 0);
+	is_int(budget(rig), FIRST + FIRST / 2);
+	arrive(rig, 96 + 144, 0);
 	is_int(budget(rig), 200 * KIB);
 	arrive(rig, 1000, 0);
 	is_int(budget(rig), 200 * KIB);
@@ -97,17 +97,17 @@ TAP_TEST(grant__halves_when_the_start_overruns)
 	struct rig *rig = rig_new(1);
 
 	arrive(rig, 64, 0);
-	is_int(budget(rig), 2 * FIRST);
+	is_int(budget(rig), 96 * KIB);
 	arrive(rig, 16, 2);
-	is_int(budget(rig), FIRST);
+	is_int(budget(rig), 48 * KIB);
 	/* what was asked for before goes on to be lost */
-	arrive(rig, 128, 60);
-	is_int(budget(rig), FIRST);
-	/* no more doubling */
+	arrive(rig, 96, 40);
+	is_int(budget(rig), 48 * KIB);
+	/* slowly from here on */
 	arrive(rig, WINDOW - 1, 0);
-	is_int(budget(rig), FIRST);
+	is_int(budget(rig), 48 * KIB);
 	arrive(rig, 16, 0);
-	is_int(budget(rig), FIRST + FIRST / 32);
+	is_int(budget(rig), 48 * KIB + 48 * KIB / 32);
 	rig_close(rig);
 }
 
