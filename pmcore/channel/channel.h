@@ -58,7 +58,8 @@ struct chan_config {
 					them to the engine. 0 = unknown: no limit */
 	uint32_t n_rails;    /* 1..WIRE_RAILS */
 	bool crc;            /* seal every packet and require it */
-	uint64_t pull_bytes; /* one-sided bytes asked for and not arrived, all peers together */
+	uint64_t pull_bytes; /* one-sided bytes asked for and not arrived, all peers together, at most;
+					less where packets get lost because of it. 0 = default (1 MiB) */
 	uint64_t rto_min_ns; /* retransmission timer bounds; 0 = defaults (2 ms, 1 s) */
 	uint64_t rto_max_ns;
 	uint64_t ack_delay_ns; /* longest an ack waits for data to ride on; 0 = default (200 us) */
