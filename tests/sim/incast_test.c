@@ -107,6 +107,72 @@ TAP_TEST(incast__writes_are_paced_by_the_receiver)
 	sim_destroy(sim);
 }
 
+/* Frames dropped by the receiver's port of those that the data took. */
+static double port_loss(const struct sim *sim, uint64_t bytes)
+{
+	const struct simnet_count *count = simnet_count(sim->net, 0);
+
+	return (double)count->tail_dropped / ((double)bytes / 1400);
+}
+
+#define PORT_RATE 25000000 /* 200 Mbit/s */
+
+/* A port of 200 Mbit/s with a queue of 64 KiB; nobody has told the receiver. */
+static struct sim_config shallow_port(uint32_t senders, uint64_t salt)
+{
+	struct sim_config config = sim_defaults(senders + 1, 1, salt);
+
+	config.net.tx_buffers = 512;
+	config.net.rail[0].rate = PORT_RATE;
+	config.net.rail[0].queue_bytes = 64 * 1024;
+	config.chan.window = 256;
+	return config;
+}
+
+/* Two transfers of @len from each sender at once. */
+static void unpaced(uint32_t senders, uint64_t salt, uint64_t len, bool is_write)
+{
+	struct sim_config config = shallow_port(senders, salt);
+	uint64_t bytes = 2 * senders * len, start;
+	struct sim_region *region;
+	struct sim *sim;
+	uint32_t i;
+	double share;
+
+	sim = sim_create(&config);
+	sim->check_at = 64;
+	start = sim_now(sim);
+	region = sim_export(sim, 0, is_write ? bytes : 1);
+	for (i = 0; i < 2 * senders; i++) {
+		if (is_write)
+			sim_write(sim, 1 + i / 2, region, i * len, len);
+		else
+			sim_read(sim, 0, sim_export(sim, 1 + i / 2, len), 0, len);
+	}
+	sim_finish(sim, 60 * SEC);
+	share = (double)bytes / PORT_RATE / ((double)(sim_now(sim) - start) / 1e9);
+	tap_diag("%u senders: %.1f %% of the port, %.3f %% lost, %llu timeouts", senders,
+		 100 * share, 100 * port_loss(sim, bytes), (unsigned long long)sim_timeouts(sim));
+	okf(share >= 0.90, "%.1f %% of the port", 100 * share);
+	okf(port_loss(sim, bytes) <= 0.005, "%.3f %% lost", 100 * port_loss(sim, bytes));
+	sim_destroy(sim);
+}
+
+TAP_TEST(incast__unknown_shallow_port_reads)
+{
+	uint64_t salt;
+
+	for (salt = 10; salt < 13; salt++)
+		unpaced(7, salt, 2000000, false);
+	unpaced(64, salt, 250000, false);
+}
+
+TAP_TEST(incast__unknown_shallow_port_writes)
+{
+	unpaced(7, 20, 2000000, true);
+	unpaced(64, 21, 250000, true);
+}
+
 /* No sender starves: when the first is done the last is not far. */
 TAP_TEST(incast__is_fair)
 {
