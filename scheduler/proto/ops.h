@@ -37,7 +37,7 @@
 
 /* ---- scnoded to scored (role "scnoded"), one connection, for ever ---- */
 
-/* {host}, jobs [{id N, state S}] that run there already. Answer "registered" or "error". */
+/* host {host}, jobs [{id N, state S}] that run there already. Answer "registered" or "error". */
 #define OP_REGISTER "register"
 #define OP_REGISTERED                                                                              \
 	"registered" /* heartbeat_s N, [quantum_ns N], keep [N]: jobs to go on; all others are ended */
@@ -113,6 +113,7 @@
 #define OP_DISCONNECT "disconnect"
 #define OP_SPAWN "spawn" /* to 0: ticket N, apps; then OP_WORLD to all */
 #define OP_WORLD "world" /* to all: world N, parent, apps, placement */
+#define OP_EVENT "event" /* to 0, who tells all: code I, source, range N, count N, body: PMIx's infos */
 #define OP_ABORT "abort" /* to 0: world N, rank N, code I, text S */
 /* from 0 to a host: bytes N more of output may be sent; each starts with what stdio.h says. */
 #define OP_OUT_ROOM "out_room"

@@ -191,7 +191,7 @@ static void on_register(struct visitor *v, const json_t *head)
 	struct node *node;
 	char why[256], *text;
 
-	if (v->node || host_decode(&host, head, why, sizeof(why))) {
+	if (v->node || host_decode(&host, json_object_get(head, "host"), why, sizeof(why))) {
 		refuse(v->link, "EPROTO",
 		       scored_text("register: %s", v->node ? "a second time" : why));
 		link_close(v->link, 1);

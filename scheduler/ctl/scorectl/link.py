@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""link - a connection to scored, authenticated both ways (scheduler/proto/link.h), one message after the other."""
+
+import json
+import os
+import secrets
+import socket
+import struct
+
+from .munge import Munge, Refused
+
+MAGIC = b"OSCORE1\n"
+PORT = 7710
+HANDSHAKE_S = 5
+FRAME_MAX = 16 << 20
+
+
+class Unreachable(Exception):
+    """Nobody to talk to, or no longer."""
+
+
+def address_of(text):
+    """(host, port) of "HOST", "HOST:PORT" or "[IPv6]:PORT"."""
+    if text.startswith("["):
+        host, _, port = text[1:].partition("]")
+        return host, int(port[1:] or PORT)
+    host, _, port = text.rpartition(":") if text.count(":") == 1 else (text, "", "")
+    return host, int(port or PORT)
+
+
+class Link:
+    """Raises Unreachable and Refused."""
+
+    def __init__(self, server, role="tool", job=0, munge_socket=None):
+        self.server = server
+        self.munge = Munge(munge_socket)
+        self.buffer = b""
+        try:
+            self.socket = socket.create_connection(address_of(server), HANDSHAKE_S)
+        except (OSError, ValueError) as problem:
+            raise Unreachable(f"scored at {server}: {problem}; start it there, or name it with --server or "
+                              "$SCORE_SERVER") from None
+        self.socket.sendall(MAGIC + struct.pack(">Q", job))
+        self._greet(role)
+        self.socket.settimeout(None)
+
+    def _greet(self, role):
+        hello = self.receive()
+        nonce, place = secrets.token_hex(16), self._place()
+        self.send({"op": "hello", "nonce": nonce, "role": role,
+                   "credential": self.munge.make(f"connect {role} {hello['nonce']} {nonce} {place}", hello["uid"])})
+        answer = self.receive()
+        if answer["op"] != "welcome":
+            raise Refused(f"scored at {self.server}: {answer.get('text', 'refused')}")
+        text, uid = self.munge.read(answer["credential"])
+        if text != f"accept {role} {nonce} {hello['nonce']} {place}" or uid not in (0, os.geteuid()):
+            raise Refused(f"scored at {self.server}: who answers there is user {uid}, neither root nor ourselves")
+
+    def _place(self):
+        """The listener as both ends know it: a credential that somebody passes on is for another place."""
+        host, port = self.socket.getpeername()[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def send(self, head, body=b""):
+        """One message."""
+        data = json.dumps(head).encode()
+        self.socket.sendall(struct.pack(">II", 4 + len(data) + len(body), len(data)) + data + body)
+
+    def _take(self, size):
+        while len(self.buffer) < size:
+            try:
+                data = self.socket.recv(1 << 16)
+            except OSError as problem:
+                raise Unreachable(f"scored at {self.server}: {problem}") from None
+            if not data:
+                raise Unreachable(f"scored at {self.server}: it closed the connection")
+            self.buffer += data
+        taken, self.buffer = self.buffer[:size], self.buffer[size:]
+        return taken
+
+    def receive(self):
+        """The next message's head."""
+        length, head_length = struct.unpack(">II", self._take(8))
+        if not head_length + 4 <= length <= FRAME_MAX:
+            raise Unreachable(f"scored at {self.server}: what answers there is no scored")
+        data = self._take(length - 4)
+        return json.loads(data[:head_length])
+
+    def ask(self, head):
+        """A request's answer; Refused if it is refused."""
+        self.send(head)
+        answer = self.receive()
+        if answer["op"] == "error":
+            raise Refused(answer["text"])
+        return answer

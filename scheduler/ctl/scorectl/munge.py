@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""munge - credentials by libmunge: who we are, and who made what we were given."""
+
+import ctypes
+import os
+
+CTX_SOCKET = 8          # munge_opt_t of munge.h
+CTX_UID_RESTRICTION = 10
+ANYBODY = 0xffffffff
+
+
+class Refused(Exception):
+    """No credential, or one that is not good; the text names the remedy."""
+
+
+def _library():
+    try:
+        lib = ctypes.CDLL("libmunge.so.2")
+    except OSError as problem:
+        raise Refused(f"libmunge.so.2 cannot be loaded ({problem}); install libmunge2") from None
+    lib.munge_ctx_create.restype = ctypes.c_void_p
+    lib.munge_strerror.restype = ctypes.c_char_p
+    lib.munge_ctx_strerror.restype = ctypes.c_char_p
+    return lib
+
+
+class Munge:
+    """The munged behind a socket; None: $SCORE_MUNGE_SOCKET, else munge's own."""
+
+    def __init__(self, socket=None):
+        self.lib = _library()
+        self.socket = socket or os.environ.get("SCORE_MUNGE_SOCKET")
+
+    def _context(self):
+        context = ctypes.c_void_p(self.lib.munge_ctx_create())
+        if not context:
+            raise Refused("no memory")
+        if self.socket:
+            self.lib.munge_ctx_set(context, ctypes.c_int(CTX_SOCKET), ctypes.c_char_p(self.socket.encode()))
+        return context
+
+    def _check(self, code, context):
+        if code:
+            why = (self.lib.munge_ctx_strerror(context) or self.lib.munge_strerror(code)).decode()
+            raise Refused(f"munge: {why}; is munged running, with the key of the cluster"
+                          f"{f' at {self.socket}' if self.socket else ''}, and do the clocks agree?")
+
+    def make(self, payload, reader=ANYBODY):
+        """A credential over a text that one user may read."""
+        context, made = self._context(), ctypes.c_char_p()
+        try:
+            if reader != ANYBODY:
+                self.lib.munge_ctx_set(context, ctypes.c_int(CTX_UID_RESTRICTION), ctypes.c_uint(reader))
+            data = payload.encode()
+            self._check(self.lib.munge_encode(ctypes.byref(made), context, data, ctypes.c_int(len(data))), context)
+            return made.value.decode()
+        finally:
+            self.lib.munge_ctx_destroy(context)
+
+    def read(self, credential):
+        """(text, user) of a credential."""
+        context, data = self._context(), ctypes.c_void_p()
+        size, uid, gid = ctypes.c_int(), ctypes.c_uint(), ctypes.c_uint()
+        try:
+            self._check(self.lib.munge_decode(credential.encode(), context, ctypes.byref(data), ctypes.byref(size),
+                                              ctypes.byref(uid), ctypes.byref(gid)), context)
+            return ctypes.string_at(data, size.value).decode(), uid.value
+        finally:
+            self.lib.munge_ctx_destroy(context)
