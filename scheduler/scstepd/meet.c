@@ -116,7 +116,8 @@ char *meet_set(const struct worlds *worlds, struct meet_rank *ranks, size_t n)
 	for (i = 0; i < n; i++) {
 		const struct world *world = worlds_get(worlds, ranks[i].world);
 
-		if (!world || (ranks[i].rank != MEET_ALL_RANKS && ranks[i].rank >= world->n_ranks)) {
+		if (!world ||
+		    (ranks[i].rank != MEET_ALL_RANKS && ranks[i].rank >= world->n_ranks)) {
 			errno = EINVAL;
 			return NULL;
 		}
@@ -139,8 +140,8 @@ char *meet_set(const struct worlds *worlds, struct meet_rank *ranks, size_t n)
 				last = ranks[i].rank;
 			if (is_all || (first == 0 && last + 1 == all))
 				continue;
-			fprintf(out, first == last ? "%c%u" : "%c%u-%u", is_first ? ':' : ',', first,
-				last);
+			fprintf(out, first == last ? "%c%u" : "%c%u-%u", is_first ? ':' : ',',
+				first, last);
 		}
 	}
 	if (fclose(out)) {
@@ -380,8 +381,7 @@ int meet_combine(struct meet *meet, const char *op, size_t child, const json_t *
 	if (!set || !json_is_integer(serial) || slot >= TREE_FANOUT)
 		return -EPROTO;
 	rc = find_circle(meet, op, set, &circle);
-	if (!rc && (!circle->is_below[slot] ||
-		    (uint64_t)json_integer_value(serial) < circle->told))
+	if (!rc && (!circle->is_below[slot] || (uint64_t)json_integer_value(serial) < circle->told))
 		rc = -EPROTO;
 	if (!rc)
 		rc = find_meeting(meet, circle, (uint64_t)json_integer_value(serial), &meeting);

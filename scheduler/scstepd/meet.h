@@ -14,8 +14,8 @@
 #include "scheduler/scstepd/tree.h"
 #include "scheduler/scstepd/world.h"
 
-#define MEET_SET_MAX (1u << 20)  /* bytes of the text of a set */
-#define MEET_OPEN_MAX 65536      /* meetings under way */
+#define MEET_SET_MAX (1u << 20)   /* bytes of the text of a set */
+#define MEET_OPEN_MAX 65536       /* meetings under way */
 #define MEET_DATA_MAX (15u << 20) /* bytes of all together: one frame */
 
 struct meet;

@@ -27,13 +27,13 @@ struct pmi1_ops {
 };
 
 struct pmi1_setup {
-	const char *kvsname;    /* copied */
-	uint32_t size;          /* ranks of the world */
-	uint32_t universe;      /* cores of the job; 0 = not told */
-	uint32_t first;         /* ranks of this host: first .. first + n_local - 1 */
+	const char *kvsname; /* copied */
+	uint32_t size;       /* ranks of the world */
+	uint32_t universe;   /* cores of the job; 0 = not told */
+	uint32_t first;      /* ranks of this host: first .. first + n_local - 1 */
 	uint32_t n_local;
 	const uint32_t *appnum; /* n_local numbers, copied; NULL = all 0 */
-	const char *mapping;    /* value of the key PMI_process_mapping: "(vector,(0,2,1))", copied */
+	const char *mapping; /* value of the key PMI_process_mapping: "(vector,(0,2,1))", copied */
 };
 
 struct pmi1;

@@ -278,8 +278,10 @@ static void on_ready(struct link *link, void *owner)
 	check_joined(tree);
 }
 
-static const struct link_events branch_events = {
-	.ready = on_ready, .message = on_message, .drained = on_drained, .closed = on_closed};
+static const struct link_events branch_events = {.ready = on_ready,
+						 .message = on_message,
+						 .drained = on_drained,
+						 .closed = on_closed};
 
 static void forget_stranger(struct branch *stranger)
 {

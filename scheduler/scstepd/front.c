@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * front - a queue until scrun attaches, then its link.
+ */
+#include "scheduler/scstepd/front.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/proto/link.h"
+#include "scheduler/proto/ops.h"
+
+#define FRONT_LINGER_S 10.0 /* for what scrun has not read yet at the end */
+
+struct waiting {
+	struct waiting *next;
+	json_t *head;
+	size_t size;
+	char body[];
+};
+
+struct front {
+	const struct front_events *events;
+	void *owner;
+	struct link *link;
+	bool is_attached, is_gone;
+	struct waiting *first, **last;
+};
+
+struct front *front_open(const struct front_events *events, void *owner)
+{
+	struct front *front = calloc(1, sizeof(*front));
+
+	if (front) {
+		front->events = events;
+		front->owner = owner;
+		front->last = &front->first;
+	}
+	return front;
+}
+
+static void drop_waiting(struct front *front)
+{
+	while (front->first) {
+		struct waiting *waiting = front->first;
+
+		front->first = waiting->next;
+		json_decref(waiting->head);
+		free(waiting);
+	}
+	front->last = &front->first;
+}
+
+static void send_waiting(struct front *front)
+{
+	for (struct waiting *waiting = front->first; waiting; waiting = waiting->next)
+		link_send(front->link, json_incref(waiting->head), waiting->body, waiting->size);
+	drop_waiting(front);
+}
+
+static void on_message(struct link *link, const char *op, json_t *head, const char *body,
+		       size_t body_size, void *owner)
+{
+	struct front *front = owner;
+
+	if (front->is_attached) {
+		front->events->message(op, head, body, body_size, front->owner);
+	} else if (!strcmp(op, OP_ATTACH)) {
+		front->is_attached = true;
+		front->events->attached(head, front->owner);
+		send_waiting(front);
+		if (!link_is_full(link))
+			front->events->drained(front->owner);
+	}
+}
+
+static void on_drained(struct link *link, void *owner)
+{
+	struct front *front = owner;
+
+	front->events->drained(front->owner);
+}
+
+static void on_closed(struct link *link, int error, const char *why, void *owner)
+{
+	struct front *front = owner;
+
+	front->link = NULL;
+	front->is_gone = true;
+	drop_waiting(front);
+	front->events->gone(front->owner);
+}
+
+static const struct link_events front_events = {.message = on_message,
+						.drained = on_drained,
+						.closed = on_closed};
+
+void front_enter(struct front *front, struct link *link)
+{
+	if (front->link || front->is_gone) {
+		link_send(link,
+			  json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EBUSY", "text",
+				    "another scrun belongs to this job"),
+			  NULL, 0);
+		link_close(link, 1.0);
+		return;
+	}
+	front->link = link;
+	link_set(link, &front_events, front);
+}
+
+void front_send(struct front *front, json_t *head, const void *body, size_t size)
+{
+	struct waiting *waiting;
+
+	if (!head)
+		return;
+	if (front->is_attached && front->link) {
+		/* A link that is ending says so itself. */
+		link_send(front->link, head, body, size);
+		return;
+	}
+	waiting = front->is_gone ? NULL : malloc(sizeof(*waiting) + size);
+	if (!waiting) {
+		json_decref(head);
+		return;
+	}
+	*waiting = (struct waiting){.head = head, .size = size};
+	if (size)
+		memcpy(waiting->body, body, size);
+	*front->last = waiting;
+	front->last = &waiting->next;
+}
+
+bool front_is_full(const struct front *front)
+{
+	if (front->is_gone)
+		return false;
+	return !front->is_attached || link_is_full(front->link);
+}
+
+void front_close(struct front *front)
+{
+	if (!front)
+		return;
+	if (front->link)
+		link_close(front->link, FRONT_LINGER_S);
+	drop_waiting(front);
+	free(front);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * front - the link to scrun, on host 0 only. What is sent before scrun has come waits for it; what is sent after it
+ * went is dropped.
+ */
+#ifndef SCHEDULER_SCSTEPD_FRONT_H
+#define SCHEDULER_SCSTEPD_FRONT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct link;
+struct front;
+
+struct front_events {
+	void (*attached)(const json_t *head, void *owner); /* its first message */
+	void (*message)(const char *op, const json_t *head, const char *body, size_t size,
+			void *owner);
+	void (*drained)(void *owner);
+	void (*gone)(void *owner);
+};
+
+struct front *front_open(const struct front_events *events, void *owner);
+/* scrun, authenticated. A second one is refused. */
+void front_enter(struct front *front, struct link *link);
+/* Takes the reference. */
+void front_send(struct front *front, json_t *head, const void *body, size_t size);
+/* Output should wait: scrun is not there yet, or does not keep up. */
+bool front_is_full(const struct front *front);
+void front_close(struct front *front);
+
+#endif

@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * leader - one launch per world: who is ready, what scrun is told of its processes, who is answered.
+ */
+#include "scheduler/scstepd/leader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pmix.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/proto/frame.h"
+#include "scheduler/proto/link.h"
+#include "scheduler/proto/ops.h"
+#include "scheduler/scstepd/cord.h"
+#include "scheduler/scstepd/front.h"
+#include "scheduler/scstepd/output.h"
+#include "scheduler/scstepd/verdict.h"
+
+struct launch { /* of a world */
+	struct launch *next;
+	const struct world *world;
+	bool *is_ready;    /* [host] */
+	size_t missing;    /* hosts */
+	json_t *processes; /* for scrun */
+	json_t *bindings;  /* [rank] */
+	bool is_asked;     /* by a rank: the answer goes to */
+	size_t host;
+	uint64_t ticket;
+};
+
+struct leader {
+	struct step *step;
+	struct front *front;
+	struct verdict verdict;
+	bool is_told;     /* scrun knows the end */
+	uint64_t n_ranks; /* of all worlds that were let go */
+	uint64_t n_ended;
+	struct launch *launches;
+	json_t *bindings; /* of world 0, when they are known and wanted */
+	json_t *attached; /* what scrun was told, or NULL */
+	ev_timer ready_limit, time_limit;
+	int64_t *owed;   /* [host] room to be given for output */
+	uint64_t *taken; /* [host] bytes of input */
+	uint64_t passed; /* bytes of input that scrun got room for */
+	int64_t in_room; /* bytes scrun may send */
+};
+
+static void tell_end(struct leader *leader)
+{
+	if (leader->is_told)
+		return;
+	leader->is_told = true;
+	front_send(leader->front,
+		   json_pack("{s:s, s:i, s:s}", "op", OP_ENDED, "code", leader->verdict.code,
+			     "text", leader->verdict.text),
+		   NULL, 0);
+}
+
+void leader_end(struct leader *leader, int code, const char *text)
+{
+	if (leader->verdict.is_given)
+		return;
+	verdict_give(&leader->verdict, code, text);
+	ev_timer_stop(leader->step->loop, &leader->ready_limit);
+	ev_timer_stop(leader->step->loop, &leader->time_limit);
+	step_send(leader->step, TREE_ALL,
+		  json_pack("{s:s, s:i, s:s}", "op", OP_STOP, "code", code, "text",
+			    leader->verdict.text),
+		  NULL, 0);
+}
+
+/* The verdict was given by somebody else's facts. */
+static void end_by_verdict(struct leader *leader)
+{
+	struct verdict verdict = leader->verdict;
+
+	leader->verdict.is_given = false;
+	leader_end(leader, verdict.code, verdict.text);
+}
+
+void leader_over(struct leader *leader)
+{
+	tell_end(leader);
+	cord_ended(leader->step->cord, leader->verdict.code, leader->verdict.text);
+}
+
+/* ---- worlds ---- */
+
+static struct launch *launch_new(struct leader *leader, const struct world *world)
+{
+	struct launch *launch = calloc(1, sizeof(*launch));
+
+	if (!launch)
+		return NULL;
+	launch->world = world;
+	launch->is_ready = calloc(world->n_hosts, sizeof(*launch->is_ready));
+	launch->processes = json_array();
+	launch->bindings = json_array();
+	for (size_t i = 0; i < world->n_hosts; i++)
+		launch->missing += world->hosts[i].ranks > 0;
+	for (uint32_t i = 0; i < world->n_ranks; i++) {
+		json_array_append_new(launch->processes, json_null());
+		json_array_append_new(launch->bindings, json_string(""));
+	}
+	launch->next = leader->launches;
+	leader->launches = launch;
+	if (launch->is_ready && launch->processes && launch->bindings)
+		return launch;
+	return NULL;
+}
+
+static void launch_free(struct leader *leader, struct launch *launch)
+{
+	struct launch **at = &leader->launches;
+
+	while (*at != launch)
+		at = &(*at)->next;
+	*at = launch->next;
+	json_decref(launch->processes);
+	json_decref(launch->bindings);
+	free(launch->is_ready);
+	free(launch);
+}
+
+static struct launch *find_launch(const struct leader *leader, const json_t *head)
+{
+	json_int_t number = json_integer_value(json_object_get(head, "world"));
+	struct launch *launch = leader->launches;
+
+	while (launch && launch->world->number != number)
+		launch = launch->next;
+	return launch;
+}
+
+static void answer(struct leader *leader, const struct launch *launch, pmix_status_t status)
+{
+	const char *nspace = launch->world->nspace;
+
+	if (launch->is_asked)
+		step_send(leader->step, (int64_t)launch->host,
+			  json_pack("{s:s, s:I, s:i}", "op", OP_ANSWER, "ticket",
+				    (json_int_t)launch->ticket, "status", (int)status),
+			  nspace, status == PMIX_SUCCESS ? strlen(nspace) : 0);
+}
+
+static void let_go(struct leader *leader, struct launch *launch)
+{
+	struct step *step = leader->step;
+	double limit = step->order->job->timeout_s;
+
+	leader->n_ranks += launch->world->n_ranks;
+	step_send(step, TREE_ALL,
+		  json_pack("{s:s, s:i}", "op", OP_GO, "world", (int)launch->world->number), NULL,
+		  0);
+	if (!launch->world->number) {
+		ev_timer_stop(step->loop, &leader->ready_limit);
+		front_send(leader->front,
+			   json_pack("{s:s, s:O}", "op", OP_PROCESSES, "ranks", launch->processes),
+			   NULL, 0);
+		if (step->order->job->does_report_bindings)
+			for (uint32_t i = 0; i < launch->world->n_ranks; i++) {
+				char line[600];
+
+				snprintf(line, sizeof(line), "rank %u on %s: %s", i,
+					 step->order->hosts[world_host_of(launch->world, i)].name,
+					 json_string_value(json_array_get(launch->bindings, i)));
+				front_send(leader->front,
+					   json_pack("{s:s, s:s}", "op", OP_NOTE, "text", line),
+					   NULL, 0);
+			}
+		if (limit > 0) {
+			ev_timer_set(&leader->time_limit, limit, 0);
+			ev_timer_start(step->loop, &leader->time_limit);
+		}
+	}
+	answer(leader, launch, PMIX_SUCCESS);
+	launch_free(leader, launch);
+}
+
+/* Processes and bindings of one host. */
+static void note_ranks(struct launch *launch, size_t host, const json_t *head)
+{
+	const struct world_host *ranks = &launch->world->hosts[host];
+	const json_t *pids = json_object_get(head, "pids");
+	const json_t *paths = json_object_get(head, "paths");
+	const json_t *bindings = json_object_get(head, "bindings");
+
+	for (uint32_t i = 0; i < ranks->ranks; i++) {
+		json_t *bound = json_array_get(bindings, i);
+		const char *path = json_string_value(json_array_get(paths, i));
+
+		json_array_set_new(launch->processes, ranks->first + i,
+				   json_pack("{s:I, s:I, s:I, s:s}", "rank",
+					     (json_int_t)(ranks->first + i), "host",
+					     (json_int_t)host, "pid",
+					     json_integer_value(json_array_get(pids, i)),
+					     "executable", path ? path : ""));
+		if (json_is_string(bound))
+			json_array_set(launch->bindings, ranks->first + i, bound);
+	}
+}
+
+static void on_ready(struct leader *leader, size_t from, const json_t *head)
+{
+	const char *text = json_string_value(json_object_get(head, "text"));
+	json_int_t code = json_integer_value(json_object_get(head, "code"));
+	struct launch *launch = find_launch(leader, head);
+
+	if (json_object_get(head, "error")) {
+		if (launch)
+			answer(leader, launch, PMIX_ERR_PROC_ENTRY_NOT_FOUND);
+		leader_end(leader, code > 0 && code < 256 ? (int)code : STEP_CODE_START,
+			   text ? text : "");
+		return;
+	}
+	if (!launch || launch->is_ready[from] || !launch->world->hosts[from].ranks)
+		return;
+	launch->is_ready[from] = true;
+	note_ranks(launch, from, head);
+	if (--launch->missing == 0 && !leader->verdict.is_given)
+		let_go(leader, launch);
+}
+
+static void on_ready_limit(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+	struct leader *leader = watcher->data;
+	struct launch *launch = leader->launches;
+	char why[400];
+
+	for (size_t i = 0; launch && i < launch->world->n_hosts; i++) {
+		if (launch->is_ready[i] || !launch->world->hosts[i].ranks)
+			continue;
+		snprintf(why, sizeof(why), "host %s did not start its ranks within %.0f s",
+			 leader->step->order->hosts[i].name, LEADER_READY_S);
+		leader_end(leader, STEP_CODE_LOST, why);
+		return;
+	}
+}
+
+static void on_time_limit(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+	struct leader *leader = watcher->data;
+	char why[100];
+
+	snprintf(why, sizeof(why), "the job ran longer than its time limit of %g s",
+		 leader->step->order->job->timeout_s);
+	leader_end(leader, STEP_CODE_TIMEOUT, why);
+}
+
+/* A rank that spawns and is refused leaves the others of its world waiting for ever: the job ends instead. */
+static void on_spawn(struct leader *leader, size_t from, const json_t *head)
+{
+	struct step *step = leader->step;
+	const char *nspace = json_string_value(json_object_get(head, "nspace"));
+	const struct world *parent = nspace ? worlds_find(&step->worlds, nspace) : NULL;
+	json_int_t rank = json_integer_value(json_object_get(head, "rank"));
+	struct launch *launch;
+	struct world *world;
+	json_t *told = NULL;
+	char why[400] = "spawn: the request makes no sense";
+	int rc = -EINVAL;
+
+	if (parent && rank >= 0 && rank < parent->n_ranks)
+		rc = world_plan(&step->worlds, json_object_get(head, "apps"), parent->number,
+				(uint32_t)rank, &told, why, sizeof(why));
+	if (!rc)
+		rc = world_add(&step->worlds, told, &world, why, sizeof(why));
+	if (rc) {
+		json_decref(told);
+		leader_end(leader, STEP_CODE_START, why);
+		return;
+	}
+	launch = launch_new(leader, world);
+	if (!launch) {
+		json_decref(told);
+		leader_end(leader, STEP_CODE_START, "spawn: out of memory");
+		return;
+	}
+	launch->is_asked = true;
+	launch->host = from;
+	launch->ticket = (uint64_t)json_integer_value(json_object_get(head, "ticket"));
+	step_send(step, TREE_ALL, told, NULL, 0);
+}
+
+/* ---- ends ---- */
+
+static void on_rank_ended(struct leader *leader, size_t from, json_t *head)
+{
+	struct step *step = leader->step;
+	struct verdict_rank rank = {
+		.world = (uint32_t)json_integer_value(json_object_get(head, "world")),
+		.rank = (uint32_t)json_integer_value(json_object_get(head, "rank")),
+		.host = step->order->hosts[from].name,
+		.status = (int)json_integer_value(json_object_get(head, "status")),
+		.is_in_mpi = json_is_true(json_object_get(head, "in_mpi")),
+		.code = (int)json_integer_value(json_object_get(head, "code")),
+		.why = json_string_value(json_object_get(head, "text")),
+	};
+
+	front_send(leader->front, json_incref(head), NULL, 0);
+	leader->n_ended++;
+	if (leader->verdict.is_given)
+		return;
+	if (verdict_rank_ended(&leader->verdict, &rank)) {
+		end_by_verdict(leader);
+	} else if (leader->n_ended == leader->n_ranks && !leader->launches) {
+		leader_end(leader, 0, "");
+		/* All output is on its way before this: scrun need not wait for our cleaning up. */
+		tell_end(leader);
+	}
+}
+
+static void on_abort(struct leader *leader, size_t from, const json_t *head)
+{
+	const char *text = json_string_value(json_object_get(head, "text"));
+
+	if (leader->verdict.is_given)
+		return;
+	verdict_aborted(&leader->verdict,
+			(uint32_t)json_integer_value(json_object_get(head, "world")),
+			(uint32_t)json_integer_value(json_object_get(head, "rank")),
+			leader->step->order->hosts[from].name,
+			(int)json_integer_value(json_object_get(head, "code")), text ? text : "");
+	end_by_verdict(leader);
+}
+
+void leader_signal(struct leader *leader, int signo)
+{
+	if (signo > 0 && signo < NSIG)
+		step_send(leader->step, TREE_ALL,
+			  json_pack("{s:s, s:i}", "op", OP_SIGNAL, "signal", signo), NULL, 0);
+}
+
+/* ---- output and input ---- */
+
+/* Small pieces of room are saved up. */
+static void give_room(struct leader *leader, size_t host, bool is_all)
+{
+	int64_t bytes = leader->owed[host];
+
+	if (!bytes || (!is_all && bytes < output_window(leader->step->order->n_hosts) / 4))
+		return;
+	leader->owed[host] = 0;
+	step_send(leader->step, (int64_t)host,
+		  json_pack("{s:s, s:I}", "op", OP_OUT_ROOM, "bytes", (json_int_t)bytes), NULL, 0);
+}
+
+static void on_out(struct leader *leader, size_t from, json_t *head, const char *body, size_t size)
+{
+	front_send(leader->front, json_incref(head), body, size);
+	leader->owed[from] += (int64_t)size;
+	if (!front_is_full(leader->front))
+		give_room(leader, from, false);
+}
+
+static void on_front_drained(void *owner)
+{
+	struct leader *leader = owner;
+
+	for (size_t i = 0; i < leader->step->order->n_hosts; i++)
+		give_room(leader, i, true);
+}
+
+static void give_input_room(struct leader *leader, uint64_t bytes)
+{
+	leader->in_room += (int64_t)bytes;
+	leader->passed += bytes;
+	if (bytes)
+		front_send(leader->front,
+			   json_pack("{s:s, s:I}", "op", OP_IN_ROOM, "bytes", (json_int_t)bytes),
+			   NULL, 0);
+}
+
+/* With several hosts the slowest counts. */
+static void on_in_room(struct leader *leader, size_t from, const json_t *head)
+{
+	const struct step *step = leader->step;
+	json_int_t bytes = json_integer_value(json_object_get(head, "bytes"));
+	uint64_t least;
+
+	if (bytes <= 0 || bytes > (json_int_t)LINK_FULL)
+		return;
+	leader->taken[from] += (uint64_t)bytes;
+	least = leader->taken[from];
+	for (size_t i = 0;
+	     step->order->job->stdin_rank == JOB_STDIN_ALL && i < step->order->n_hosts; i++)
+		if (leader->taken[i] < least)
+			least = leader->taken[i];
+	if (least > leader->passed)
+		give_input_room(leader, least - leader->passed);
+}
+
+static void on_in(struct leader *leader, const char *body, size_t size)
+{
+	struct step *step = leader->step;
+	int64_t rank = step->order->job->stdin_rank, to = TREE_ALL;
+
+	leader->in_room -= (int64_t)size;
+	if (leader->in_room < 0) {
+		leader_end(leader, STEP_CODE_LOST, "scrun sent more standard input than it may");
+		return;
+	}
+	if (rank == JOB_STDIN_NONE) {
+		give_input_room(leader, size);
+		return;
+	}
+	if (rank >= 0)
+		to = (int64_t)world_host_of(worlds_get(&step->worlds, 0), (uint32_t)rank);
+	step_send(step, to, json_pack("{s:s}", "op", OP_IN), body, size);
+}
+
+/* ---- scrun ---- */
+
+static void send_window(struct leader *leader, const json_t *head)
+{
+	const struct step *step = leader->step;
+	json_int_t columns = json_integer_value(json_object_get(head, "columns"));
+	json_int_t rows = json_integer_value(json_object_get(head, "rows"));
+
+	if (step->order->job->wants_pty && columns > 0 && columns < 65536 && rows > 0 &&
+	    rows < 65536)
+		step_send(leader->step, TREE_ALL,
+			  json_pack("{s:s, s:I, s:I}", "op", OP_WINDOW, "columns", columns, "rows",
+				    rows),
+			  NULL, 0);
+}
+
+static void on_attached(const json_t *head, void *owner)
+{
+	struct leader *leader = owner;
+	json_t *hosts = json_array();
+
+	for (size_t i = 0; i < leader->step->order->n_hosts; i++)
+		json_array_append_new(hosts, json_string(leader->step->order->hosts[i].name));
+	front_send(leader->front, json_pack("{s:s, s:o}", "op", OP_ATTACHED, "hosts", hosts), NULL,
+		   0);
+	send_window(leader, head);
+}
+
+static void on_front_message(const char *op, const json_t *head, const char *body, size_t size,
+			     void *owner)
+{
+	struct leader *leader = owner;
+
+	if (!strcmp(op, OP_IN) && size <= FRAME_CHUNK)
+		on_in(leader, body, size);
+	else if (!strcmp(op, OP_SIGNAL))
+		leader_signal(leader, (int)json_integer_value(json_object_get(head, "signal")));
+	else if (!strcmp(op, OP_WINDOW))
+		send_window(leader, head);
+}
+
+static void on_front_gone(void *owner)
+{
+	struct leader *leader = owner;
+
+	on_front_drained(leader);
+	/* A job lives as long as its scrun. */
+	leader_end(leader, STEP_CODE_LOST, "scrun is gone");
+}
+
+static const struct front_events front_events = {.attached = on_attached,
+						 .message = on_front_message,
+						 .drained = on_front_drained,
+						 .gone = on_front_gone};
+
+void leader_enter(struct leader *leader, struct link *link)
+{
+	front_enter(leader->front, link);
+}
+
+bool leader_told(struct leader *leader, const char *op, size_t from, const json_t *head,
+		 const char *body, size_t size)
+{
+	json_t *owned = (json_t *)(uintptr_t)head; /* for another reference */
+
+	if (!strcmp(op, OP_OUT))
+		on_out(leader, from, owned, body, size);
+	else if (!strcmp(op, OP_RANK_ENDED))
+		on_rank_ended(leader, from, owned);
+	else if (!strcmp(op, OP_IN_ROOM))
+		on_in_room(leader, from, head);
+	else if (!strcmp(op, OP_READY))
+		on_ready(leader, from, head);
+	else if (!strcmp(op, OP_ABORT))
+		on_abort(leader, from, head);
+	else if (!strcmp(op, OP_SPAWN))
+		on_spawn(leader, from, head);
+	else if (!strcmp(op, OP_NOTE))
+		front_send(leader->front, json_incref(owned), NULL, 0);
+	else
+		return false;
+	return true;
+}
+
+struct leader *leader_open(struct step *step)
+{
+	struct leader *leader = calloc(1, sizeof(*leader));
+	size_t n = step->order->n_hosts;
+
+	if (!leader)
+		return NULL;
+	leader->step = step;
+	leader->in_room = LINK_FULL;
+	leader->front = front_open(&front_events, leader);
+	leader->owed = calloc(n, sizeof(*leader->owed));
+	leader->taken = calloc(n, sizeof(*leader->taken));
+	ev_timer_init(&leader->ready_limit, on_ready_limit, LEADER_READY_S, 0);
+	leader->ready_limit.data = leader;
+	ev_timer_init(&leader->time_limit, on_time_limit, 0, 0);
+	leader->time_limit.data = leader;
+	if (!leader->front || !leader->owed || !leader->taken ||
+	    !launch_new(leader, worlds_get(&step->worlds, 0))) {
+		leader_close(leader);
+		return NULL;
+	}
+	ev_timer_start(step->loop, &leader->ready_limit);
+	return leader;
+}
+
+void leader_close(struct leader *leader)
+{
+	if (!leader)
+		return;
+	ev_timer_stop(leader->step->loop, &leader->ready_limit);
+	ev_timer_stop(leader->step->loop, &leader->time_limit);
+	while (leader->launches)
+		launch_free(leader, leader->launches);
+	front_close(leader->front);
+	free(leader->owed);
+	free(leader->taken);
+	free(leader);
+}

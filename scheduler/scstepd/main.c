@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * scstepd - the daemon of one job on one host: started by scnoded under the user's name, its order comes over
+ * descriptor 3. Lives as long as the job, and longer than its scnoded.
+ */
+#include <errno.h>
+#include <ev.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "scheduler/scstepd/step.h"
+
+enum { ORDER_FD = 3 };
+
+static bool is_socket(int fd)
+{
+	int type;
+	socklen_t size = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
+}
+
+/* 0 to 2 stay taken, so that no pipe of a rank gets one of these numbers. */
+static int hold_stdio(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+	return fd < 0 ? -errno : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct step step;
+	struct ev_loop *loop;
+	int rc;
+
+	if (argc > 1 || !is_socket(ORDER_FD)) {
+		fprintf(stderr, "scstepd: started by hand: only scnoded can start it; "
+				"use scrun to start programs\n");
+		return 2;
+	}
+	rc = hold_stdio();
+	/* Keys of the job are in our memory: no debugger of the user, no core dump. */
+	prctl(PR_SET_DUMPABLE, 0);
+	/* What ranks leave behind becomes ours, to be found and ended. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	signal(SIGPIPE, SIG_IGN);
+	/* These come from the keyboard or the end of a session, to whoever is in the group. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC);
+	loop = ev_default_loop(EVFLAG_AUTO);
+	if (!rc)
+		rc = loop ? step_open(&step, loop, ORDER_FD) : -ENOMEM;
+	if (rc) {
+		fprintf(stderr, "scstepd: %s\n", strerror(-rc));
+		return 1;
+	}
+	ev_run(loop, 0);
+	step_close(&step);
+	/* Until the last words are out. */
+	ev_run(loop, 0);
+	order_free(step.order);
+	return 0;
+}

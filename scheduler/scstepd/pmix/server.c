@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * server - PMIx_server_init() in a thread, and the table of upcalls. Static, for PMIx has one server per process
+ * and gives its upcalls no pointer of ours.
+ */
+#include "scheduler/scstepd/pmix/server.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scheduler/scstepd/bind.h"
+#include "scheduler/scstepd/pmix/infos.h"
+#include "scheduler/scstepd/pmix/shift.h"
+#include "scheduler/scstepd/pmix/upcalls.h"
+
+static struct {
+	struct step *step;
+	pthread_t opener;
+	bool is_opening; /* the thread is to be joined */
+	pmix_status_t status;
+} server;
+
+static pmix_server_module_t upcalls = {
+	.client_connected2 = connected_upcall,
+	.client_finalized = finalized_upcall,
+	.abort = abort_upcall,
+	.fence_nb = fence_upcall,
+	.direct_modex = modex_upcall,
+	.publish = publish_upcall,
+	.lookup = lookup_upcall,
+	.unpublish = unpublish_upcall,
+	.spawn = spawn_upcall,
+	.connect = connect_upcall,
+	.disconnect = disconnect_upcall,
+	.register_events = register_events_upcall,
+	.deregister_events = deregister_events_upcall,
+	.notify_event = notify_upcall,
+	.query = query_upcall,
+	.job_control = job_control_upcall,
+	.log = log_upcall,
+};
+
+static void join_opener(void)
+{
+	if (server.is_opening)
+		pthread_join(server.opener, NULL);
+	server.is_opening = false;
+}
+
+static void opened(void *arg)
+{
+	char why[200];
+
+	join_opener();
+	snprintf(why, sizeof(why),
+		 "host %s: PMIx's server does not start: %s; is its network interface lo up?",
+		 server.step->host, PMIx_Error_string(server.status));
+	step_served(server.step, server.status == PMIX_SUCCESS ? NULL : why);
+}
+
+/*
+ * PMIx uses our topology instead of reading the machine once more, which takes longer than all the rest. It is put in
+ * by hand, for PMIx's own loader would copy it.
+ */
+static void share_topology(struct step *step, struct infos *infos)
+{
+	static pmix_topology_t shared = {.source = (char *)"hwloc"};
+	bool no = false;
+
+	shared.topology = bind_topology(step->bind);
+	infos_add(infos, PMIX_TOPOLOGY2, &no, PMIX_BOOL);
+	if (infos->is_broken)
+		return;
+	infos->v[infos->n - 1].value.type = PMIX_TOPO;
+	infos->v[infos->n - 1].value.data.topo = &shared;
+}
+
+static void unshare_topology(struct infos *infos)
+{
+	for (size_t i = 0; i < infos->n; i++)
+		if (infos->v[i].value.type == PMIX_TOPO)
+			infos->v[i].value.type = PMIX_UNDEF;
+}
+
+static void *open_server(void *arg)
+{
+	struct step *step = arg;
+	struct infos infos = {0};
+	pmix_rank_t rank = (pmix_rank_t)step->here;
+	char nspace[sizeof(step->worlds.all[0]->nspace) + 8];
+	bool no = false;
+
+	snprintf(nspace, sizeof(nspace), "%s:step", step->worlds.all[0]->nspace);
+	infos_text(&infos, PMIX_SERVER_NSPACE, nspace);
+	infos_add(&infos, PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK);
+	infos_text(&infos, PMIX_SERVER_TMPDIR, step->tmpdir);
+	infos_text(&infos, PMIX_SYSTEM_TMPDIR, step->tmpdir);
+	infos_text(&infos, PMIX_HOSTNAME, step->host);
+	infos_add(&infos, PMIX_SERVER_TOOL_SUPPORT, &no, PMIX_BOOL);
+	share_topology(step, &infos);
+	server.status = infos.is_broken ? PMIX_ERR_NOMEM
+					: PMIx_server_init(&upcalls, infos.v, infos.n);
+	unshare_topology(&infos);
+	infos_fini(&infos);
+	shift_post(opened, NULL);
+	return NULL;
+}
+
+int server_open(struct step *step)
+{
+	int rc;
+
+	server.step = step;
+	server.status = PMIX_ERR_INIT;
+	rc = pthread_create(&server.opener, NULL, open_server, step);
+	server.is_opening = !rc;
+	return -rc;
+}
+
+void server_close(void)
+{
+	if (!server.step)
+		return;
+	join_opener();
+	shift_close();
+	if (server.status == PMIX_SUCCESS)
+		PMIx_server_finalize();
+	server.step = NULL;
+}
+
+struct step *server_step(void)
+{
+	return server.step;
+}
+
+pmix_status_t server_status(int error)
+{
+	switch (error) {
+	case 0:
+		return PMIX_SUCCESS;
+	case ENOMEM:
+		return PMIX_ERR_NOMEM;
+	case ENOENT:
+		return PMIX_ERR_NOT_FOUND;
+	case EEXIST:
+		return PMIX_ERR_DUPLICATE_KEY;
+	case ETIMEDOUT:
+		return PMIX_ERR_TIMEOUT;
+	case EINVAL:
+		return PMIX_ERR_BAD_PARAM;
+	case EOPNOTSUPP:
+		return PMIX_ERR_NOT_SUPPORTED;
+	case ENOSPC:
+	case EMSGSIZE:
+		return PMIX_ERR_OUT_OF_RESOURCE;
+	default:
+		return PMIX_ERROR;
+	}
+}
+
+bool server_find(const pmix_proc_t *proc, struct world **ret_world, uint32_t *ret_rank)
+{
+	struct world *world = worlds_find(&server.step->worlds, proc->nspace);
+
+	if (!world || (proc->rank != PMIX_RANK_WILDCARD && proc->rank >= world->n_ranks))
+		return false;
+	*ret_world = world;
+	*ret_rank = proc->rank;
+	return true;
+}

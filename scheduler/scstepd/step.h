@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * step - the scstepd of a job on a host as one state machine:
+ *
+ *   BOOT --order--> JOIN --PMIx up, ranks forked and adopted--> READY --go--> RUN --stop--> STOPPING --> KILLING --> over
+ *
+ * It owns all parts and passes on between them what happens; each part does one thing and knows only this header.
+ * Worlds that are spawned later pass through fork, adopt, ready and go in the same way.
+ */
+#ifndef SCHEDULER_SCSTEPD_STEP_H
+#define SCHEDULER_SCSTEPD_STEP_H
+
+#include <ev.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "scheduler/proto/auth.h"
+#include "scheduler/proto/order.h"
+#include "scheduler/scstepd/meet.h"
+#include "scheduler/scstepd/tree.h"
+#include "scheduler/scstepd/world.h"
+
+#define STEP_TERM_S 2.0 /* from SIGTERM to SIGKILL */
+#define STEP_KILL_S                                                                                \
+	5.0 /* longest wait for the scnoded's OP_KILLED, and for the children of the tree */
+
+#define STEP_CODE_LOST 123 /* a host or daemon was lost */
+#define STEP_CODE_TIMEOUT 124
+#define STEP_CODE_START 125 /* could not be started */
+
+enum step_state {
+	STEP_BOOT,
+	STEP_JOIN,
+	STEP_READY,
+	STEP_RUN,
+	STEP_STOPPING,
+	STEP_KILLING,
+	STEP_OVER
+};
+
+struct bind;
+struct cord;
+struct input;
+struct leader;
+struct output;
+struct ranks;
+
+struct step {
+	struct ev_loop *loop;
+	enum step_state state;
+	struct auth *auth;
+	struct order *order; /* NULL before it came */
+	size_t here;         /* our host among the order's */
+	const char *host;    /* its name */
+	char *tmpdir;        /* of the job */
+	char *cpus;          /* list that scnoded allows, "" = no limit */
+	struct worlds worlds;
+	struct cord *cord; /* to scnoded */
+	struct tree *tree; /* to the other hosts, itself included */
+	struct meet *meet;
+	struct bind *bind;
+	struct ranks *ranks;
+	struct output *output; /* of ranks, to host 0 */
+	struct input *input;   /* to ranks */
+	struct leader *leader; /* host 0 only */
+	bool is_joined;        /* the tree is */
+	bool is_served;        /* PMIx's server is up */
+	bool is_killed;        /* nothing is left of our ranks */
+	ev_timer limit;        /* of STOPPING and KILLING */
+	ev_prepare check;      /* whether the end has come */
+};
+
+/* Takes over descriptor @fd to scnoded. 0 or -errno; then run the loop; then step_close(). */
+int step_open(struct step *step, struct ev_loop *loop, int fd);
+void step_close(struct step *step);
+
+/* What the cord brings. */
+void step_order(struct step *step, json_t *head);
+void step_adopted(struct step *step, uint32_t world, const char *failure); /* NULL: well */
+struct link;
+void step_visitor(struct step *step, struct link *link); /* authenticated */
+void step_killed(struct step *step);
+
+/* PMIx's server is up; @failure is a sentence, or NULL. */
+void step_served(struct step *step, const char *failure);
+
+/* A message to a host or TREE_ALL. What cannot be sent ends the job. */
+void step_send(struct step *step, int64_t to, json_t *head, const void *body, size_t size);
+
+struct rank;
+void step_rank_ended(struct step *step, struct rank *rank); /* its output is sent */
+/* A rank calls for the end of the job. */
+void step_abort(struct step *step, uint32_t world, uint32_t rank, int code, const char *text);
+
+/* All ranks here end: SIGTERM, SIGKILL, then the process. Twice is fine. @text: why, for people; "" = it is over anyway. */
+void step_stop(struct step *step, int code, const char *text);
+
+/* Something is wrong here: the leader is told, and decides. @rank < 0: none in particular. */
+void step_failed(struct step *step, uint32_t world, int64_t rank, int code, const char *text);
+
+#endif
