@@ -71,7 +71,7 @@ def test_parse_lab_name__refused(name):
 @pytest.mark.parametrize("options", [
     {"shape": (0,)}, {"shape": (1001,)}, {"shape": (2,) * 7, "grid": True}, {"nics": 33},
     {"nics": -1}, {"mtu": 500}, {"mtu": 70000}, {"shape": (3,), "direct": True},
-    {"direct": True, "rate": 10**9}, {"direct": True, "loss_ppm": 1},
+    {"direct": True, "rate": 10**9}, {"direct": True, "loss_ppm": 1}, {"direct": True, "spread": True},
     {"rate": 10**9, "queue": 1000}, {"ethernet": True, "nics": 0}, {"ethernet": True, "nics": 9},
     {"ethernet": True, "nics": 3, "shape": (2, 2, 2), "grid": True}])
 def test_check_options__refuses_what_cannot_be_built(options):
@@ -179,16 +179,36 @@ def test_offloads__auto_is_off_with_loss():
     assert flat(2, loss_ppm=1, offloads="on").offloads
 
 
-def test_bucket__holds_a_frame_of_any_mtu():
+def test_burst_of__holds_a_frame_of_any_mtu():
     for mtu, rate in itertools.product((1500, 9000, 65535), (10**6, 10**9, 10**11)):
-        words = shaping.bucket(rate, mtu, 1 << 20).split()
-        assert int(words[words.index("burst") + 1]) > mtu
+        assert shaping.burst_of(plan.Options("lab", mtu=mtu), rate) > mtu
 
 
-def test_bucket__burst_as_asked_for():
-    assert "burst 65536" in shaping.bucket(200 * 10**6, 1500, 1 << 20, 65536)
-    assert "burst 16384" in shaping.bucket(200 * 10**6, 1500, 1 << 20)
-    assert "burst 9064" in shaping.bucket(200 * 10**6, 9000, 1 << 20, 1)
+def test_burst_of__as_asked_for():
+    assert shaping.burst_of(plan.Options("lab", burst=65536), 200 * 10**6) == 65536
+    assert shaping.burst_of(plan.Options("lab"), 200 * 10**6) == 16384
+    assert shaping.burst_of(plan.Options("lab", mtu=9000, burst=1), 200 * 10**6) == 9064
+
+
+def test_limiter__tbf():
+    (line,) = shaping.limiter(plan.Options("lab", burst=50000), "h0", 10**8, 65536, True)
+    assert line == "qdisc replace dev h0 root tbf rate 100000000bit burst 50000 limit 65536"
+
+
+def test_limiter__htb_is_made_once_and_changed_in_place():
+    options = plan.Options("lab", burst=50000, limiter="htb")
+    first = shaping.limiter(options, "h0", 10**8, 65536, True)
+    assert first[0] == "qdisc add dev h0 root handle 1: htb default 1"
+    assert "rate 100000000bit burst 50000 cburst 50000" in first[1]
+    assert first[2].endswith("bfifo limit 65536")
+    assert shaping.limiter(options, "h0", 10**8, 65536, False) == first[1:]
+
+
+@pytest.mark.parametrize("index, cores, mask", [
+    (0, 2, "2"), (1, 2, "1"), (2, 2, "2"), (5, 4, "d"), (0, 32, "fffffffe"), (33, 40, "fd,ffffffff"),
+])
+def test_other_cores__all_but_the_hosts_own(index, cores, mask):
+    assert shaping.other_cores(index, cores) == mask
 
 
 def test_hosts_text__names_management_and_data():

@@ -180,12 +180,12 @@ def test_remote_shell():
               "mpirun needs no option, and finds the caller's directory on all hosts")
 
 
-def carried(receivers, count, enough):
+def carried(receivers, count, enough, lab=LAB):
     """Mbit/s from h0 to all receivers, the best of a few tries: on a busy machine the sender gets
     less than the link gives, but no try may get more. And how many datagrams were lost."""
     size, best, lost = 1472, 0, 0
     for _ in range(6):
-        results = stream(["h0"], receivers, count, size)
+        results = stream(["h0"], receivers, count, size, lab)
         best = max(best, sum(mbits(r, size) for r in results))
         lost += sum(count - len(r["came"]) for r in results)
         if best >= enough:
@@ -216,6 +216,23 @@ def test_queue():
     tap.equal(len(alone[0]["came"]), 2000, "a shallow queue loses nothing of one sender")
     (result,) = stream(["h0", "h2"], ["h1-eth1"], 4000, 1472, lab)
     tap.between(0.4, len(result["came"]) / 8000, 0.8, "and drops when two senders meet")
+    must("down", lab=lab)
+
+
+def test_limiter_htb():
+    """No try may carry more than the rate, but for two bursts: 0.13 % of a second."""
+    lab = LAB + "b"
+    must("up", "--rate", "100mbit", "--burst", "8k", "--limiter", "htb", "--spread", lab=lab)
+    rate, lost = carried(["h1-eth1"], 10000, 97, lab)
+    tap.between(97, rate, 100.2, "htb holds 100 Mbit/s as exactly as tbf")
+    tap.equal(lost, 0, "and holds the sender back")
+    must("rate", "h1:eth1", "50mbit", lab=lab)
+    tap.between(47, carried(["h1-eth1"], 4000, 47, lab)[0], 50.2, "rate changes a link of htb")
+    nics = {n["name"] + h["name"]: n["rate"] for h in json.loads(must("status", "--json", lab=lab))["hosts"]
+            for n in h["nics"]}
+    tap.equal((nics["eth1h0"], nics["eth1h1"]), (100 * 10**6, 50 * 10**6), "status shows both")
+    must("rate", "--all", "none", lab=lab)
+    tap.ok(carried(["h1-eth1"], 2000, 103, lab)[0] > 103, "rate none removes htb")
     must("down", lab=lab)
 
 
@@ -403,7 +420,7 @@ def main():
     try:
         must("up", "--hosts", "3", "--nics", "2", "--rate", "100mbit", "--seed", "5")
         for test in (test_host, test_directory_below_tmp, test_remote_shell, test_rate, test_queue,
-                     test_loss, test_link, test_config, test_down, test_killed_holder,
+                     test_limiter_htb, test_loss, test_link, test_config, test_down, test_killed_holder,
                      test_killed_up, test_interrupted_up, test_foreign_namespace, test_ethernet,
                      test_large, test_unprivileged):
             test()

@@ -88,6 +88,8 @@ def build(plan, state, shares):
     data = [s for s in plan.switches if not s.is_management]
     if plan.options.rate:
         shaping.limit(plan, [(s, s.nics) for s in data], plan.options.rate)
+    if plan.options.spread:
+        shaping.spread(plan, data)
     if plan.options.loss_ppm:
         loss.lose(plan, state, [(s, s.nics) for s in data], plan.options.loss_ppm)
     for host in plan.hosts:

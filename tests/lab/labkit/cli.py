@@ -15,7 +15,8 @@ HELP = """\
 usage: sclab [--name LAB] COMMAND ...
 
   up [--hosts N | --grid AxBxC] [--nics N] [--mtu BYTES] [--rate R] [--queue BYTES]
-     [--burst BYTES] [--fast-uplinks] [--loss PCT] [--seed N] [--direct] [--offloads on|off|auto]
+     [--burst BYTES] [--limiter tbf|htb] [--fast-uplinks] [--spread] [--loss PCT] [--seed N]
+     [--direct] [--offloads on|off|auto]
      [--ethernet] [--share DIR]
                           build a virtual cluster; --ethernet: with pm-ethernetd in each host
   exec [-u USER] HOST [--] CMD...    run a command in a host
@@ -70,7 +71,9 @@ def parse_up(lab, args):
     parser.add_argument("--rate", type=plans.parse_rate, default=0)
     parser.add_argument("--queue", type=plans.parse_queue, default=1 << 20)
     parser.add_argument("--burst", type=plans.parse_burst, default=0)
+    parser.add_argument("--limiter", choices=plans.LIMITERS, default="tbf")
     parser.add_argument("--fast-uplinks", action="store_true")
+    parser.add_argument("--spread", action="store_true")
     parser.add_argument("--loss", type=plans.parse_loss, default=0)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--direct", action="store_true")
@@ -84,8 +87,8 @@ def parse_up(lab, args):
     options = plans.Options(
         lab=lab, shape=given.grid or (2 if given.hosts is None else given.hosts,),
         grid=bool(given.grid), nics=given.nics, mtu=given.mtu, rate=given.rate, queue=given.queue,
-        burst=given.burst, fast_uplinks=given.fast_uplinks, loss_ppm=given.loss, seed=seed, direct=given.direct,
-        ethernet=given.ethernet, offloads=given.offloads)
+        burst=given.burst, limiter=given.limiter, fast_uplinks=given.fast_uplinks, spread=given.spread,
+        loss_ppm=given.loss, seed=seed, direct=given.direct, ethernet=given.ethernet, offloads=given.offloads)
     return options, given.share
 
 

@@ -19,6 +19,8 @@ DIMENSION_NAMES = "xyzuvw"
 MANAGEMENT_MTU = 1500
 PPM = 1_000_000
 
+LIMITERS = ("tbf", "htb")
+
 BIT_UNITS = {"": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 BYTE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20}
 
@@ -44,6 +46,8 @@ class Options:
     offloads: str = "auto"        # on, off, or auto: off when frames get lost
     burst: int = 0                # bytes a limited link carries at once; 0: what suits the rate
     fast_uplinks: bool = False    # the rate holds towards the hosts only
+    limiter: str = "tbf"          # one of LIMITERS; see shaping.py
+    spread: bool = False          # what a host sends is carried on by other cores than its own
 
 
 @dataclass
@@ -198,9 +202,9 @@ def check_options(options):
         return
     if options.grid or hosts != 2:
         raise usage("--direct joins exactly two hosts: write --hosts 2 --direct")
-    if options.rate or options.loss_ppm:
-        raise usage("--direct has no switch to limit or lose frames: "
-                "leave out --direct, or --rate and --loss")
+    if options.rate or options.loss_ppm or options.spread:
+        raise usage("--direct has no switch to limit, lose or spread frames: "
+                "leave out --direct, or --rate, --loss and --spread")
 
 
 def mac_of(nic_index, host_index):

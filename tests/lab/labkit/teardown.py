@@ -9,7 +9,7 @@ import select
 import signal
 import time
 
-from . import holder, kernel, state as states
+from . import holder, kernel, shaping, state as states
 from .errors import EXIT_NO_LAB, LabError
 
 KILL_TIMEOUT = 10     # seconds
@@ -75,6 +75,14 @@ def remove_name(path):
     os.unlink(path)
 
 
+def may_use_htb(lab):
+    try:
+        state = states.load(lab)
+    except LabError:        # damaged
+        return True
+    return state and state.options.limiter == "htb"
+
+
 def remove(state):
     """The caller holds the lab's lock and has entered its base mount namespace."""
     state.phase = states.GOING
@@ -95,6 +103,8 @@ def remove(state):
         kernel.umount(ns)
     holder.stop(state)
     states.remove_directory(state.options.lab)
+    if state.options.limiter == "htb" and not any(map(may_use_htb, states.names())):
+        shaping.forget_hysteresis()
 
 
 def down(lab):
