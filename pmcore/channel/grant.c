@@ -108,7 +108,8 @@ static void learn(struct chan *chan, uint64_t total, uint64_t lost)
 
 	if (lost < LOST_MANY && total < WINDOW)
 		return;
-	grant->is_starting = ratio <= EXPECTED_MAX;
+	/* Samples of a link near the most scatter beyond it. */
+	grant->is_starting = ratio <= 2 * EXPECTED_MAX;
 	grant->expected = (uint32_t)min_u64(ratio, EXPECTED_MAX);
 	start_window(chan);
 }
