@@ -18,7 +18,7 @@
 #define LOOK_BYTES (16 * 1024) /* between two looks at the loss */
 #define WINDOW 512   /* packets judged together: with less a loss here and there would count */
 #define LOST_MANY 16 /* as good a sample as a whole window */
-#define SPARE_MAX 4  /* lost packets beyond twice the number expected */
+#define SPARE_MAX 8  /* lost packets beyond twice the number expected */
 #define EXPECTED_MAX (1 << 13) /* 1/8: more is congestion, though perhaps by others */
 #define CALM 12                /* windows without loss, then growth doubles, and again */
 #define SHIFT_SLOW 5           /* a window of growth: 1/32 */
