@@ -116,7 +116,7 @@ MTL_HELP := $(patsubst mpi-glue/mtl/%,$(BUILD)/mca/%,$(wildcard mpi-glue/mtl/hel
 outputs  += $(GLUE_A)
 
 ifdef COMPILING
-$(call stamp,$(BUILD)/glue.list,$(GLUE_OBJ) $(MTL_OBJ))
+$(call stamp,$(BUILD)/glue.list,$(GLUE_OBJ) $(MTL_OBJ) $(wildcard mpi-glue/schizo/*.c))
 endif
 
 $(GLUE_A): $(GLUE_OBJ) $(BUILD)/glue.list
@@ -128,9 +128,20 @@ $(GLUE_A): $(GLUE_OBJ) $(BUILD)/glue.list
 link_mtl = $(CC) -shared -Wl,-rpath,'$(1)' -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFLAGS) \
 	   -o $(2) $(MTL_OBJ) $(GLUE_OBJ) -L$(BUILD) -lpm $(OMPI_LIBS)
 
+# Only Open MPI 4 has ORTE, and needs to be told of scrun.
+SCHIZO_OBJ := $(if $(HAVE_ORTE),$(call obj,$(sort $(wildcard mpi-glue/schizo/*.c))))
+SCHIZO_SO  := $(if $(SCHIZO_OBJ),$(BUILD)/mca/mca_schizo_score.so)
+link_schizo = $(CC) -shared -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFLAGS) -o $(1) $(SCHIZO_OBJ) $(OMPI_LIBS)
+
 ifneq ($(and $(MTL_OBJ),$(HAVE_OMPI)),)
-outputs += $(MTL_SO) $(MTL_HELP) $(BUILD)/env.sh
+outputs += $(MTL_SO) $(MTL_HELP) $(SCHIZO_SO) $(BUILD)/env.sh
 endif
+$(SCHIZO_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
+$(SCHIZO_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
+$(SCHIZO_SO): $(SCHIZO_OBJ) mk/mca.map $(BUILD)/glue.list
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(call link_schizo,$@)
 $(MTL_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
 # Open MPI's version macros leave the last fields of a component out.
 $(MTL_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
@@ -253,9 +264,12 @@ $(TAP_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(
 
 # --- fuzz targets: with a driver of our own, and with libFuzzer -----------------------------------
 # The libraries are compiled once more with a sanitizer for each of the two.
-FUZZ_SRC   := $(sort $(wildcard tests/fuzz/*_fuzz.c))
+# The scheduler's decoders are fuzzed where its programs can be built.
+FUZZ_SCHED := $(if $(filter scrun,$(SKIP_TOOLS)),,$(sort $(wildcard scheduler/proto/*.c)))
+FUZZ_SRC   := $(filter-out $(if $(FUZZ_SCHED),,tests/fuzz/sched_%),$(sort $(wildcard tests/fuzz/*_fuzz.c)))
+FUZZ_LIBS  := $(if $(FUZZ_SCHED),$(SCHED_LIBS))
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SRC))
-FUZZ_LIB   := $(LIBPM_SRC) $(sort $(wildcard mpi-glue/common/*.c)) \
+FUZZ_LIB   := $(LIBPM_SRC) $(sort $(wildcard mpi-glue/common/*.c)) $(FUZZ_SCHED) \
 	      $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c))
 FUZZ_MAIN  := tests/harness/fuzz_main.c tests/harness/tap.c
 FUZZ_PROGS := $(addprefix $(BUILD)/tests/fuzz/,$(FUZZ_NAMES))
@@ -272,7 +286,7 @@ $(addprefix $(5)/,$(FUZZ_NAMES)): $(5)/%: $(BUILD)/$(1)/obj/tests/fuzz/%.o \
 		$(patsubst %.c,$(BUILD)/$(1)/obj/%.o,$(FUZZ_LIB) $(4))
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$(2) -pthread -fsanitize=$(3) $(6) -o $$@ $$^ -lm -ldl
+	$$(Q)$(2) -pthread -fsanitize=$(3) $(6) -o $$@ $$^ -lm -ldl $(FUZZ_LIBS)
 endef
 ifeq ($(findstring thread,$(SAN)),)
 $(eval $(call fuzz_variant,fuzz,$(CC),address$(comma)undefined,$(FUZZ_MAIN),$(BUILD)/tests/fuzz))
