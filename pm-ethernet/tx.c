@@ -37,8 +37,11 @@ int eth_tx_init(struct eth_dev *d, uint32_t n_packets)
 	d->tx_limit = TX_AHEAD * d->granted.chunks_per_packet;
 	if (d->tx_limit > size)
 		d->tx_limit = size;
-	/* what is too much for one rail is missing on the others: they share the window of a peer */
-	d->open_limit = d->env.conf->window / d->n_sockets;
+	/*
+	 * What is too much for one rail is missing on the others: they share the window of a peer, a
+	 * quarter of which is for what has arrived and is not acked yet.
+	 */
+	d->open_limit = d->env.conf->window * 3 / 4 / d->n_sockets;
 	if (d->open_limit < OPEN_MIN)
 		d->open_limit = OPEN_MIN;
 	d->packets = calloc(n_packets, sizeof(*d->packets));
@@ -255,8 +258,10 @@ bool eth_tx_flush(struct eth_dev *d, uint32_t i)
 /* Nothing new to send: what can be done about the old. */
 static void look_after(struct eth_dev *d)
 {
-	if (++d->idle % REAP_IDLE == 0)
-		eth_completion_reap_all(d);
+	if (++d->idle % REAP_IDLE)
+		return;
+	eth_completion_reap_all(d);
+	eth_rx_look_after(d);
 }
 
 void eth_tx_kick(struct pm_dev *dev)
@@ -292,15 +297,41 @@ static struct eth_packet *packet_at(struct eth_dev *d, uint64_t address)
 		       : NULL;
 }
 
+/*
+ * What was given to a driver whose interface is gone. It took in order, so the open posts are the last of
+ * the ring; completions that are still to come would be of packets that have gone another way since.
+ */
+static void write_off(struct eth_dev *d, struct eth_socket *s, uint32_t i)
+{
+	struct eth_ring *tx = &s->rings.tx;
+
+	s->is_unbound = true;
+	for (uint32_t at = tx->ours - s->outstanding; at != tx->ours; at++) {
+		struct eth_packet *packet = packet_at(d, eth_ring_desc(tx, at)->addr);
+
+		s->lost++;
+		if (packet && packet->pub.busy)
+			eth_tx_done(d, s, packet);
+	}
+	s->outstanding = 0;
+	s->is_blocked = false;
+	d->tx_waiting &= ~(1u << i);
+}
+
 void eth_tx_withdraw(struct eth_dev *d, uint32_t i)
 {
 	struct eth_socket *s = &d->sockets[i];
 	struct eth_ring *tx = &s->rings.tx;
 	uint32_t at;
 
-	/* a driver may be reading the ring at this moment */
-	if (s->fd < 0 || s->is_zero_copy)
+	if (s->fd < 0)
 		return;
+	/* a driver may be reading the ring at this moment, as long as there is one */
+	if (s->is_zero_copy) {
+		if (eth_rail_is_gone(d, i))
+			write_off(d, s, i);
+		return;
+	}
 	tx->theirs = atomic_load_explicit(tx->consumer, memory_order_acquire);
 	for (at = tx->theirs; at != tx->ours; at++) {
 		struct xdp_desc *desc = eth_ring_desc(tx, at);
