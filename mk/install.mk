@@ -38,7 +38,8 @@ INSTALLED   = $(TOOLS:%=$(BINDIR)/%) $(SHARED_LIB) $(LIBDIR)/libpm.so.$(SOVERSIO
 	      $(foreach m,$(MAN_PAGES),$(MANDIR)/man$(lastword $(subst ., ,$(m)))/$(notdir $(m))) \
 	      $(if $(ETHD),$(SBINDIR)/pm-ethernetd $(addprefix $(BPFDIR)/,$(notdir $(BPF_ETH))) \
 	      $(addprefix $(UNITDIR)/,$(basename $(notdir $(UNITS))))) \
-	      $(if $(HAS_MTL),$(OMPI_PLUGINDIR)/mca_mtl_pm.so $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))))
+	      $(if $(HAS_MTL),$(OMPI_PLUGINDIR)/mca_mtl_pm.so \
+	      $(if $(SCHIZO_SO),$(OMPI_PLUGINDIR)/mca_schizo_score.so) $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))))
 
 # The last line of install.
 SAID  = installed$(if $(DESTDIR), below $(DESTDIR)): programs in $(BINDIR),
@@ -75,6 +76,7 @@ install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI componen
 			>'$(DESTDIR)$(UNITDIR)/$(basename $(notdir $(u)))';))
 	$(Q)$(if $(HAS_MTL),set -e; install -d '$(DESTDIR)$(OMPI_PLUGINDIR)' '$(DESTDIR)$(OMPI_HELPDIR)'; \
 		$(call link_mtl,$(LIBDIR),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
+		$(if $(SCHIZO_SO),$(call link_schizo,'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_schizo_score.so');) \
 		$(foreach h,$(MPI_HELP),$(call put,$(h),$(OMPI_HELPDIR)/$(notdir $(h)));))
 	$(Q)test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
 	@echo '$(strip $(SAID))'

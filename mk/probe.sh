@@ -63,6 +63,7 @@ probe_ompi() {
 	fi
 	{
 		echo "HAVE_OMPI := 1"
+		[ ! -f "$internal/orte/mca/schizo/schizo.h" ] || echo "HAVE_ORTE := 1"
 		echo "OMPI_CPPFLAGS := $(mpicc --showme:incdirs |
 			sed 's/[^ ][^ ]*/-isystem &/g') -isystem $internal"
 		echo "OMPI_LIBS := $(mpicc --showme:libdirs |
