@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scrun/attach.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/proto/frame.h"
+#include "scheduler/proto/link.h"
+#include "scheduler/proto/ops.h"
+#include "scheduler/scrun/terminal.h"
+
+struct attach {
+	const struct attach_events *events;
+	void *owner;
+	struct link *link; /* NULL = gone */
+	uint64_t id;
+	bool is_attached;
+	int64_t room; /* bytes of input */
+};
+
+static void on_ready(struct link *link, void *owner)
+{
+	struct attach *a = owner;
+	int columns, rows;
+
+	terminal_size(&columns, &rows);
+	link_send(link,
+		  json_pack("{s:s, s:I, s:i, s:i}", "op", OP_ATTACH, "id", (json_int_t)a->id,
+			    "columns", columns, "rows", rows),
+		  NULL, 0);
+}
+
+static void on_attached(struct attach *a)
+{
+	a->is_attached = true;
+	a->room = LINK_FULL;
+	a->events->attached(a->owner);
+	a->events->room(a->owner);
+}
+
+static void on_room(struct attach *a, const json_t *head)
+{
+	json_int_t bytes = json_integer_value(json_object_get(head, "bytes"));
+
+	if (bytes <= 0 || bytes > (json_int_t)FRAME_MAX)
+		return;
+	a->room += bytes;
+	a->events->room(a->owner);
+}
+
+static void on_output(struct attach *a, const json_t *head, const char *body, size_t size)
+{
+	json_int_t stream = json_integer_value(json_object_get(head, "stream"));
+
+	if (stream == 1 || stream == 2)
+		a->events->output((uint64_t)json_integer_value(json_object_get(head, "world")),
+				  (uint64_t)json_integer_value(json_object_get(head, "rank")),
+				  (int)stream, body, size, a->owner);
+}
+
+static const char *text_of(const json_t *head)
+{
+	const char *text = json_string_value(json_object_get(head, "text"));
+
+	return text ? text : "";
+}
+
+static void on_message(struct link *link, const char *op, json_t *head, const char *body,
+		       size_t body_size, void *owner)
+{
+	struct attach *a = owner;
+
+	a->events->heard(a->owner);
+	if (!strcmp(op, OP_OUT))
+		on_output(a, head, body, body_size);
+	else if (!strcmp(op, OP_IN_ROOM))
+		on_room(a, head);
+	else if (!strcmp(op, OP_ATTACHED))
+		on_attached(a);
+	else if (!strcmp(op, OP_NOTE))
+		a->events->note(text_of(head), a->owner);
+	else if (!strcmp(op, OP_PROCESSES))
+		a->events->processes(json_object_get(head, "ranks"), a->owner);
+	else if (!strcmp(op, OP_ENDED))
+		a->events->ended((int)json_integer_value(json_object_get(head, "code")),
+				 text_of(head), a->owner);
+	else if (!strcmp(op, OP_ERROR))
+		a->events->lost(text_of(head), a->owner);
+}
+
+static void on_closed(struct link *link, int error, const char *why, void *owner)
+{
+	struct attach *a = owner;
+
+	a->link = NULL;
+	a->events->lost(why, a->owner);
+}
+
+static const struct link_events link_events = {.ready = on_ready,
+					       .message = on_message,
+					       .closed = on_closed};
+
+struct attach *attach_open(struct ev_loop *loop, struct auth *auth, const struct place *place,
+			   const struct attach_events *events, void *owner)
+{
+	struct attach *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	*a = (struct attach){.events = events, .owner = owner, .id = place->id};
+	a->link = link_connect(loop, auth, place->leader, place->id, "scrun", place->uid,
+			       &link_events, a);
+	if (!a->link) {
+		free(a);
+		return NULL;
+	}
+	return a;
+}
+
+void attach_close(struct attach *a)
+{
+	if (!a)
+		return;
+	if (a->link)
+		link_close(a->link, 0);
+	free(a);
+}
+
+size_t attach_room(const struct attach *a)
+{
+	return a->link && a->is_attached && a->room > 0 ? (size_t)a->room : 0;
+}
+
+void attach_input(struct attach *a, const void *data, size_t size)
+{
+	if (!a->link)
+		return;
+	a->room -= (int64_t)size;
+	link_send(a->link, json_pack("{s:s}", "op", OP_IN), data, size);
+}
+
+bool attach_signal(struct attach *a, int signal)
+{
+	return a->link && a->is_attached &&
+	       !link_send(a->link, json_pack("{s:s, s:i}", "op", OP_SIGNAL, "signal", signal), NULL,
+			  0);
+}
+
+void attach_window(struct attach *a, int columns, int rows)
+{
+	if (a->link && a->is_attached)
+		link_send(a->link,
+			  json_pack("{s:s, s:i, s:i}", "op", OP_WINDOW, "columns", columns, "rows",
+				    rows),
+			  NULL, 0);
+}
+
+void attach_pause(struct attach *a, bool is_paused)
+{
+	if (a->link)
+		link_pause(a->link, is_paused);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * attach - the link to the leader of the job: input there, output, notes and exit states back. Owns the credit for
+ * input.
+ */
+#ifndef SCHEDULER_SCRUN_ATTACH_H
+#define SCHEDULER_SCRUN_ATTACH_H
+
+#include <ev.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scheduler/proto/auth.h"
+#include "scheduler/scrun/place.h"
+
+struct attach_events {
+	void (*heard)(void *owner); /* anything at all; before what it is */
+	void (*attached)(void *owner);
+	void (*room)(void *owner); /* attach_room() has become more */
+	void (*output)(uint64_t world, uint64_t rank, int stream, const char *data, size_t size,
+		       void *owner);
+	void (*note)(const char *text, void *owner);
+	void (*processes)(const json_t *ranks, void *owner);
+	void (*ended)(int code, const char *text, void *owner);
+	void (*lost)(const char *why, void *owner); /* the end, unless ended() was before */
+};
+
+struct attach;
+
+/* NULL: no memory. */
+struct attach *attach_open(struct ev_loop *loop, struct auth *auth, const struct place *place,
+			   const struct attach_events *events, void *owner);
+void attach_close(struct attach *attach);
+
+/* Bytes of input that may be sent now. */
+size_t attach_room(const struct attach *attach);
+/* At most attach_room() bytes; size 0: the end of the input. */
+void attach_input(struct attach *attach, const void *data, size_t size);
+/* false: the leader is not there. */
+bool attach_signal(struct attach *attach, int signal);
+void attach_window(struct attach *attach, int columns, int rows);
+/* Back pressure: what the ranks print stays where it is. */
+void attach_pause(struct attach *attach, bool is_paused);
+
+#endif

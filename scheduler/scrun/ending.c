@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scrun/ending.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "scheduler/scrun/say.h"
+
+void ending_give(struct ending *ending, int code, const char *fmt, ...)
+{
+	va_list args;
+
+	if (ending->is_given)
+		return;
+	ending->is_given = true;
+	ending->code = code < 0 || code > 255 ? 255 : code;
+	va_start(args, fmt);
+	vsnprintf(ending->text, sizeof(ending->text), fmt, args);
+	va_end(args);
+}
+
+void ending_say(const struct ending *ending, uint64_t job)
+{
+	if (!*ending->text)
+		return;
+	if (job)
+		say("job %" PRIu64 ": %s", job, ending->text);
+	else
+		say("%s", ending->text);
+}

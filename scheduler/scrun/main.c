@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scrun - starts an MPI job on the cluster, and is its user's hand until it ends; see scrun(1). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "scheduler/scrun/ending.h"
+#include "scheduler/scrun/files.h"
+#include "scheduler/scrun/request.h"
+#include "scheduler/scrun/say.h"
+#include "scheduler/scrun/server.h"
+#include "scheduler/scrun/session.h"
+
+extern char **environ;
+
+/* A socket must not become standard output because that was closed. */
+static void open_standard(void)
+{
+	int fd = open("/dev/null", O_RDWR);
+
+	while (fd >= 0 && fd <= STDERR_FILENO)
+		fd = dup(fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int check_pattern(const struct options *options)
+{
+	const struct files_words words = {.host = "host", .stream = 1};
+	char wrong, *name;
+
+	if (!options->output)
+		return 0;
+	name = files_name(options->output, &words, &wrong);
+	free(name);
+	if (!wrong)
+		return 0;
+	say("--output %s: %%%c is not known; known are %%r %%h %%j %%w %%s %%%%", options->output,
+	    wrong);
+	return -EINVAL;
+}
+
+static int run(const struct options *options)
+{
+	struct job *job;
+	char why[512], *address;
+	int code = request_build(&job, options, environ, why, sizeof(why));
+
+	if (code) {
+		say("%s", why);
+		return code == -EINVAL ? ENDING_USAGE : ENDING_STARTLESS;
+	}
+	address = server_address(options->server);
+	if (address) {
+		code = session_run(options, job, address);
+	} else {
+		say("no memory");
+		code = ENDING_STARTLESS;
+	}
+	free(address);
+	job_free(job);
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	char why[512];
+	int code = 0;
+
+	open_standard();
+	if (options_read(&options, argc, argv, why, sizeof(why))) {
+		say("%s", why);
+		code = ENDING_USAGE;
+	} else if (options.wants_help) {
+		fputs(options_usage, stdout);
+	} else if (options.wants_version) {
+		puts("scrun (OpenSCore) " PM_VERSION);
+	} else {
+		code = check_pattern(&options) ? ENDING_USAGE : run(&options);
+	}
+	options_fini(&options);
+	return fflush(stdout) ? EXIT_FAILURE : code;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * place - where a job runs, as scored tells it: its leader, its hosts, and which ranks are on each. Pure.
+ */
+#ifndef SCHEDULER_SCRUN_PLACE_H
+#define SCHEDULER_SCRUN_PLACE_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct place {
+	uint64_t id;
+	uid_t uid;
+	char *leader; /* "ADDRESS:PORT" of the leader's host */
+	size_t n_hosts;
+	char **hosts;    /* names */
+	uint32_t *first; /* first rank of each host; [n_hosts] = all ranks */
+};
+
+/* From an OP_PLACED. NULL: it is none, or there is no memory. */
+struct place *place_read(const json_t *head);
+void place_free(struct place *place);
+/* The number of the host that @rank is on; n_hosts = it has none. */
+size_t place_host_of(const struct place *place, uint64_t rank);
+/* Its name; NULL as above. */
+const char *place_name_of(const struct place *place, uint64_t rank);
+
+#endif

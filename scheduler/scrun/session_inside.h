@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_inside - what the files of the session share: session.c for what the daemons tell, wish.c for what the user
+ * wishes by signals.
+ */
+#ifndef SCHEDULER_SCRUN_SESSION_INSIDE_H
+#define SCHEDULER_SCRUN_SESSION_INSIDE_H
+
+#include "scheduler/scrun/attach.h"
+#include "scheduler/scrun/ending.h"
+#include "scheduler/scrun/input.h"
+#include "scheduler/scrun/output.h"
+#include "scheduler/scrun/session.h"
+#include "scheduler/scrun/signals.h"
+#include "scheduler/scrun/statistics.h"
+#include "scheduler/scrun/submit.h"
+
+enum session_state { ASKING, QUEUED, RUNNING, FLUSHING, SAYING };
+
+struct session {
+	struct ev_loop *loop;
+	const struct options *options;
+	enum session_state state;
+	uint64_t id; /* of the job; 0 = it has none yet */
+	struct auth *auth;
+	struct submit *submit;
+	struct attach *attach; /* since RUNNING */
+	struct input *input;   /* NULL = the ranks get none */
+	struct output *output;
+	struct output_options output_options;
+	struct signals *signals;
+	struct place *place; /* since RUNNING */
+	struct ending ending;
+	struct interrupts interrupts;
+	struct statistics statistics;
+	bool is_attached;
+	bool is_leader_done, is_scored_done; /* nothing more will come from there */
+	bool is_suspended;
+	char leader_lost[512]; /* why, if it did not end as it should */
+	char scored_lost[512]; /* what was said last of it */
+	char status[1024];     /* line about the queue */
+	uint64_t early;        /* bit s: signal s came before the leader was there */
+	ev_timer status_due, limit, stop_due;
+};
+
+/* Nothing more will come: what is there is written, then the session is over. */
+void session_finish(struct session *s);
+/* At once, whatever is not written yet. */
+void session_leave(struct session *s);
+/* The job is to end now. */
+void session_end_now(struct session *s);
+/* Raw mode, if a rank has a terminal and ours is there. */
+void session_make_raw(struct session *s);
+
+void wish_signal(int signal, void *owner);
+/* The job is suspended, or nobody can do it: our turn to stop. */
+void wish_stop_due(struct ev_loop *loop, ev_timer *timer, int events);
+
+#endif

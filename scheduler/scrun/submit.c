@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scrun/submit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/proto/link.h"
+#include "scheduler/proto/ops.h"
+
+#define NOBODY ((uid_t)-1)
+
+struct submit {
+	struct ev_loop *loop;
+	struct auth *auth;
+	char *address;
+	json_t *job;
+	bool is_dry_run;
+	const struct submit_events *events;
+	void *owner;
+	struct link *link; /* NULL = scored is not there */
+	ev_timer again;
+	uint64_t id; /* of the job, once it is queued; 0 = it was never */
+	bool is_placed;
+	unsigned int suspensions; /* that are not answered yet */
+};
+
+static void on_ready(struct link *link, void *owner)
+{
+	struct submit *s = owner;
+
+	link_send(link,
+		  json_pack("{s:s, s:O, s:b}", "op", OP_SUBMIT, "job", s->job, "dry_run",
+			    s->is_dry_run),
+		  NULL, 0);
+}
+
+static void on_queued(struct submit *s, const json_t *head)
+{
+	s->id = (uint64_t)json_integer_value(json_object_get(head, "id"));
+	s->events->queued(s->id, (uint64_t)json_integer_value(json_object_get(head, "position")),
+			  json_string_value(json_object_get(head, "why")), s->owner);
+}
+
+static void on_placed(struct submit *s, const json_t *head)
+{
+	struct place *place = place_read(head);
+
+	if (!place) {
+		s->events->refused(
+			"what scored says of the job's place makes no sense; both sides must "
+			"be of one version of OpenSCore",
+			s->owner);
+		return;
+	}
+	s->is_placed = true;
+	s->events->placed(place, s->owner);
+}
+
+static void on_ended(struct submit *s, const json_t *head)
+{
+	const char *text = json_string_value(json_object_get(head, "text"));
+
+	s->events->ended((int)json_integer_value(json_object_get(head, "code")), text ? text : "",
+			 json_object_get(head, "statistics"), s->owner);
+}
+
+static void on_ok(struct submit *s, const json_t *head)
+{
+	if (s->is_dry_run) {
+		s->events->possible(head, s->owner);
+	} else if (s->suspensions) {
+		s->suspensions--;
+		s->events->suspended(s->owner);
+	}
+}
+
+static void on_error(struct submit *s, const json_t *head)
+{
+	const char *text = json_string_value(json_object_get(head, "text"));
+
+	/* A wish that came too late is no reason to end. */
+	if (!s->id || s->is_dry_run)
+		s->events->refused(text ? text : "refused without a reason", s->owner);
+	else
+		on_ok(s, head);
+}
+
+static void on_message(struct link *link, const char *op, json_t *head, const char *body,
+		       size_t body_size, void *owner)
+{
+	static const struct {
+		const char *op;
+		void (*hear)(struct submit *s, const json_t *head);
+	} known[] = {{OP_QUEUED, on_queued},
+		     {OP_PLACED, on_placed},
+		     {OP_ENDED, on_ended},
+		     {OP_OK, on_ok},
+		     {OP_ERROR, on_error}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i].op, op)) {
+			known[i].hear(owner, head);
+			return;
+		}
+}
+
+static void on_closed(struct link *link, int error, const char *why, void *owner)
+{
+	struct submit *s = owner;
+	enum submit_lost how = s->is_placed ? SUBMIT_RUNNING
+			       : s->id      ? SUBMIT_QUEUED
+					    : SUBMIT_UNREACHED;
+
+	s->link = NULL;
+	if (how == SUBMIT_QUEUED)
+		ev_timer_start(s->loop, &s->again);
+	s->events->lost(how, error, why, s->owner);
+}
+
+static const struct link_events link_events = {.ready = on_ready,
+					       .message = on_message,
+					       .closed = on_closed};
+
+static bool connect_to(struct submit *s)
+{
+	s->link = link_connect(s->loop, s->auth, s->address, 0, "scrun", NOBODY, &link_events, s);
+	return s->link != NULL;
+}
+
+static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	if (!connect_to(timer->data))
+		ev_timer_start(loop, timer);
+}
+
+struct submit *submit_open(struct ev_loop *loop, struct auth *auth, const char *address,
+			   json_t *job, bool is_dry_run, const struct submit_events *events,
+			   void *owner)
+{
+	struct submit *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		json_decref(job);
+		return NULL;
+	}
+	*s = (struct submit){.loop = loop,
+			     .auth = auth,
+			     .address = strdup(address),
+			     .job = job,
+			     .is_dry_run = is_dry_run,
+			     .events = events,
+			     .owner = owner};
+	ev_timer_init(&s->again, on_again, SUBMIT_AGAIN_S, 0.);
+	s->again.data = s;
+	if (!s->job || !s->address || !connect_to(s)) {
+		submit_close(s);
+		return NULL;
+	}
+	return s;
+}
+
+void submit_close(struct submit *s)
+{
+	if (!s)
+		return;
+	ev_timer_stop(s->loop, &s->again);
+	if (s->link)
+		link_close(s->link, 0);
+	json_decref(s->job);
+	free(s->address);
+	free(s);
+}
+
+bool submit_suspend(struct submit *s, bool is_suspended)
+{
+	if (!s->link || !s->is_placed ||
+	    link_send(s->link,
+		      json_pack("{s:s, s:b}", "op", OP_SUSPEND, "is_suspended", is_suspended), NULL,
+		      0))
+		return false;
+	s->suspensions++;
+	return true;
+}
+
+bool submit_cancel(struct submit *s)
+{
+	return s->link && s->id &&
+	       !link_send(s->link,
+			  json_pack("{s:s, s:I}", "op", OP_CANCEL, "id", (json_int_t)s->id), NULL,
+			  0);
+}
+
+bool submit_is_lost(const struct submit *s)
+{
+	return !s->link;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wish - what the user wishes by signals. Part of session. */
+#include <signal.h>
+
+#include "scheduler/scrun/say.h"
+#include "scheduler/scrun/session_inside.h"
+#include "scheduler/scrun/terminal.h"
+
+static void forward(struct session *s, int signal)
+{
+	if (s->state == RUNNING && !s->is_attached && !s->is_leader_done)
+		s->early |= UINT64_C(1) << signal;
+	else if (s->state == RUNNING && s->is_attached && !s->is_leader_done)
+		attach_signal(s->attach, signal);
+	else {
+		ending_give(&s->ending, 128 + signal, "%s", "");
+		if (s->state >= FLUSHING)
+			session_leave(s);
+		else
+			session_finish(s);
+	}
+}
+
+static void interrupt(struct session *s)
+{
+	switch (interrupts_judge(&s->interrupts, ev_time())) {
+	case INTERRUPT_FORWARD:
+		forward(s, SIGINT);
+		return;
+	case INTERRUPT_END:
+		ending_give(&s->ending, 128 + SIGINT, "ended by a second interrupt");
+		session_end_now(s);
+		return;
+	case INTERRUPT_LEAVE:
+		session_leave(s);
+		return;
+	}
+}
+
+static void resume(struct session *s)
+{
+	if (s->is_suspended && s->submit)
+		submit_suspend(s->submit, false);
+	s->is_suspended = false;
+	if (s->state >= FLUSHING)
+		return;
+	session_make_raw(s);
+	if (s->input)
+		input_go(s->input);
+}
+
+void wish_stop_due(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct session *s = timer->data;
+
+	ev_timer_stop(loop, timer);
+	terminal_restore();
+	signals_stop_self(s->signals);
+	resume(s);
+}
+
+static void suspend(struct session *s)
+{
+	if (ev_is_active(&s->stop_due))
+		return;
+	s->is_suspended = s->state == RUNNING && submit_suspend(s->submit, true);
+	if (s->state == RUNNING && !s->is_suspended)
+		say("scored is not there: the job cannot be suspended and runs on");
+	ev_timer_set(&s->stop_due, s->is_suspended ? SESSION_STOP_S : 0., 0.);
+	ev_timer_start(s->loop, &s->stop_due);
+}
+
+static void change_window(struct session *s)
+{
+	int columns, rows;
+
+	terminal_size(&columns, &rows);
+	if (s->attach)
+		attach_window(s->attach, columns, rows);
+}
+
+void wish_signal(int signal, void *owner)
+{
+	struct session *s = owner;
+
+	if (signal == SIGINT)
+		interrupt(s);
+	else if (signal == SIGTSTP)
+		suspend(s);
+	else if (signal == SIGCONT)
+		resume(s);
+	else if (signal == SIGWINCH)
+		change_window(s);
+	else
+		forward(s, signal);
+}
