@@ -45,7 +45,10 @@ SCHED_TESTS := $(filter tests/unit/scheduler/%,$(call find_tests,tests/unit))
 sched_of     = $(word 4,$(subst /, ,$(1)))
 is_skipped   = $(filter $(subst proto,scrun,$(subst gang,scrun,$(call sched_of,$(1)))),$(SKIP_TOOLS))
 SCHED_SKIP  := $(foreach t,$(SCHED_TESTS),$(if $(call is_skipped,$(t)),$(t)))
+# What the tests of one directory share: its *.c that are no test themselves.
+sched_help   = $(call obj,$(filter-out %_test.c,$(wildcard $(dir $(1))*.c)))
 define sched_test_rule
+$(call program,$(1)): $(call sched_help,$(1)) $(UTIL_A)
 $(call program,$(1)): $(if $(filter proto gang,$(call sched_of,$(1))),,$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A)
 $(call program,$(1)): TEST_LIBS = $(if $(filter proto gang,$(call sched_of,$(1))),, \
 	$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A) $(UTIL_A) $($(call sched_of,$(1))_LIBS) $(SCHED_LIBS)

@@ -5,9 +5,11 @@
  *
  * Handshake, after the preamble of frame.h (all frames at most FRAME_MAX_STRANGER bytes, LINK_HANDSHAKE_S in all):
  *   listener  {"op":"hello", "nonce":N1, "uid":its effective user}
- *   connector {"op":"hello", "nonce":N2, "role":R, "credential":C}    C over "connect R N1 N2", readable by that user
- *   listener  {"op":"welcome", "credential":D}                        D over "accept R N2 N1", readable by the connector
+ *   connector {"op":"hello", "nonce":N2, "role":R, "credential":C}    C over "connect R N1 N2 A", readable by that user
+ *   listener  {"op":"welcome", "credential":D}                        D over "accept R N2 N1 A", readable by the connector
  *          or {"op":"refused", "text":why}
+ * A is the listener's "ADDRESS:PORT" of this connection, as each side's kernel tells it: what a man in the middle got
+ * is of no use at another address. So connections through address translation are refused.
  * The connector takes the listener for whom munge says it is, and refuses one that is none of: root, itself,
  * the user it was told to expect.
  *
@@ -76,7 +78,7 @@ void link_set(struct link *link, const struct link_events *events, void *owner);
 
 /* Sends; takes the reference to @head. 0, -EPIPE (it is ending), -EMSGSIZE, -ENOMEM. Queues whatever does not go now. */
 int link_send(struct link *link, json_t *head, const void *body, size_t body_size);
-/* With descriptors, over a local link; they are duplicated. */
+/* With descriptors, over a local link; they are duplicated. The head is given the field "fds": their number. */
 int link_send_fds(struct link *link, json_t *head, const int *fds, int n);
 /* Whether more than LINK_FULL bytes wait: the sender stops reading its own sources until drained(). */
 bool link_is_full(const struct link *link);

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* link_world - see link_world.h. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "scheduler/proto/door.h"
+#include "scheduler/proto/frame.h"
+#include "scheduler/proto/handshake.h"
+#include "scheduler/proto/link.h"
+#include "tests/harness/tap.h"
+#include "tests/unit/scheduler/proto/link_world.h"
+
+#define LIMIT_S 20.
+#define MUNGED "/usr/sbin/munged"
+
+/* --- a munged of our own ------------------------------------------------------------------------ */
+
+static void write_key(const char *dir)
+{
+	char path[128], key[1024];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/key", dir);
+	file = fopen(path, "w");
+	for (size_t i = 0; i < sizeof(key); i++)
+		key[i] = (char)(i * 7 + 1);
+	ok(file && fwrite(key, sizeof(key), 1, file) == 1);
+	fclose(file);
+	chmod(path, 0400);
+}
+
+static void run_munged(const char *dir)
+{
+	char option[5][160];
+	static const char *const names[5] = {"socket", "key-file", "pid-file", "log-file",
+					     "seed-file"};
+	static const char *const files[5] = {"s", "key", "pid", "log", "seed"};
+	char *argv[] = {(char *)(uintptr_t)MUNGED,
+			(char *)(uintptr_t) "--foreground",
+			(char *)(uintptr_t) "--force",
+			option[0],
+			option[1],
+			option[2],
+			option[3],
+			option[4],
+			NULL};
+
+	for (int i = 0; i < 5; i++)
+		snprintf(option[i], sizeof(option[i]), "--%s=%s/%s", names[i], dir, files[i]);
+	if (!freopen("/dev/null", "w", stderr))
+		_exit(126);
+	execv(MUNGED, argv);
+	_exit(127);
+}
+
+/* It says nothing when it is up: its socket tells. */
+static bool is_up(const char *path)
+{
+	struct stat st;
+
+	for (int i = 0; i < 1000; i++) {
+		if (!stat(path, &st) && S_ISSOCK(st.st_mode))
+			return true;
+		usleep(5000);
+	}
+	return false;
+}
+
+bool munged_start(struct munged *munged)
+{
+	if (access(MUNGED, X_OK)) {
+		tap_skip("%s is not there (install munge)", MUNGED);
+		return false;
+	}
+	snprintf(munged->dir, sizeof(munged->dir), "/tmp/munged-test-XXXXXX");
+	if (!ok(mkdtemp(munged->dir) != NULL))
+		return false;
+	chmod(munged->dir, 0755);
+	write_key(munged->dir);
+	snprintf(munged->path, sizeof(munged->path), "%s/s", munged->dir);
+	munged->pid = fork();
+	if (!munged->pid)
+		run_munged(munged->dir);
+	return ok(is_up(munged->path));
+}
+
+void munged_kill(struct munged *munged)
+{
+	if (munged->pid <= 0)
+		return;
+	kill(munged->pid, SIGKILL);
+	waitpid(munged->pid, NULL, 0);
+	munged->pid = 0;
+}
+
+void munged_stop(struct munged *munged)
+{
+	static const char *const files[] = {"s", "s.lock", "key", "pid", "log", "seed"};
+	char path[128];
+
+	munged_kill(munged);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", munged->dir, files[i]);
+		unlink(path);
+	}
+	rmdir(munged->dir);
+}
+
+/* --- a server and a client in one loop ---------------------------------------------------------- */
+
+static void break_if(struct side *side, const char *at)
+{
+	if (side->break_at && !strcmp(side->break_at, at))
+		ev_break(side->loop, EVBREAK_ALL);
+}
+
+static void on_ready(struct link *link, void *owner)
+{
+	struct side *side = owner;
+
+	side->n_ready++;
+	side->uid = link_uid(link);
+	snprintf(side->role, sizeof(side->role), "%s", link_role(link));
+	if (side->closes_when_ready) {
+		link_close(link, 1.);
+		side->link = NULL;
+	}
+	break_if(side, "ready");
+}
+
+static void on_message(struct link *link, const char *op, json_t *head, const char *body,
+		       size_t body_size, void *owner)
+{
+	struct side *side = owner;
+
+	side->n_messages++;
+	side->body_bytes += body_size;
+	snprintf(side->last_op, sizeof(side->last_op), "%s", op);
+	if (side->is_echo)
+		is_int(link_send(link, json_incref(head), body, body_size), 0);
+	break_if(side, "message");
+}
+
+static void on_closed(struct link *link, int error, const char *why, void *owner)
+{
+	struct side *side = owner;
+
+	side->n_closed++;
+	side->error = error;
+	snprintf(side->why, sizeof(side->why), "%s", why);
+	side->link = NULL;
+	break_if(side, "closed");
+}
+
+const struct link_events world_events = {
+	.ready = on_ready,
+	.message = on_message,
+	.closed = on_closed,
+};
+
+void world_enter(int fd, uint64_t job, void *owner)
+{
+	struct world *world = owner;
+
+	world->job = job;
+	world->n_entered++;
+	world->server.link =
+		link_accept(world->loop, world->auth, fd, &world_events, &world->server);
+}
+
+static void on_limit(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	okf(false, "it took more than %g s", LIMIT_S);
+	ev_break(loop, EVBREAK_ALL);
+}
+
+void world_run(struct world *world)
+{
+	ev_timer_init(&world->limit, on_limit, LIMIT_S, 0.);
+	ev_now_update(world->loop);
+	ev_timer_start(world->loop, &world->limit);
+	ev_run(world->loop, 0);
+	ev_timer_stop(world->loop, &world->limit);
+}
+
+void world_settle(struct world *world)
+{
+	for (int i = 0; i < 50; i++)
+		ev_run(world->loop, EVRUN_NOWAIT);
+}
+
+bool world_setup(struct world *world)
+{
+	memset(world, 0, sizeof(*world));
+	if (!munged_start(&world->munged))
+		return false;
+	world->loop = ev_loop_new(EVFLAG_AUTO);
+	world->server.loop = world->client.loop = world->loop;
+	world->auth = auth_open(world->loop, world->munged.path);
+	world->door = door_open(world->loop, "127.0.0.1:0", world_enter, world);
+	if (!ok(world->auth && world->door))
+		return false;
+	snprintf(world->address, sizeof(world->address), "127.0.0.1:%d", door_port(world->door));
+	return true;
+}
+
+void world_teardown(struct world *world)
+{
+	if (world->client.link)
+		link_close(world->client.link, 0.);
+	if (world->server.link)
+		link_close(world->server.link, 0.);
+	world_settle(world);
+	door_close(world->door);
+	auth_close(world->auth);
+	ev_loop_destroy(world->loop);
+	munged_stop(&world->munged);
+}
+
+void world_connect(struct world *world, const char *break_at)
+{
+	world->client.break_at = break_at;
+	world->client.link = link_connect(world->loop, world->auth, world->address, 42, "tool",
+					  (uid_t)-1, &world_events, &world->client);
+	ok(world->client.link != NULL);
+}
+
+/* A plain connection to the door, without any of our code behind it. */
+int world_stranger(const struct world *world)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)door_port(world->door)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ok(fd >= 0 && !connect(fd, (struct sockaddr *)&at, sizeof(at)));
+	return fd;
+}
+
+int world_greeted_stranger(struct world *world)
+{
+	char bytes[PREAMBLE_BYTES];
+	unsigned int before = world->n_entered;
+	int fd = world_stranger(world);
+
+	preamble_encode(bytes, 0);
+	is_int(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	while (world->n_entered == before)
+		ev_run(world->loop, EVRUN_ONCE);
+	return fd;
+}
