@@ -22,12 +22,16 @@ MAN_PAGES   := $(wildcard */man/*.[1-9] */*/man/*.[1-9] */*/*/man/*.[1-9])
 PUBLIC_H    := $(wildcard pmcore/include/*.h)
 MPI_HELP    := $(wildcard mpi-glue/*/help-*.txt)
 UNITS       := $(wildcard pm-*/*.service.in)
+SCHED_UNITS := $(wildcard scheduler/units/*.service.in)
+# scstepd lies beside scnoded, who starts it.
+SCHED_SBIN  := $(filter-out scrun,$(SCHED_PROGS))
 HAS_MTL     := $(and $(MTL_OBJ),$(HAVE_OMPI))
 
 # Program and the directory it lies in with all that it needs beside it.
-PY_PROGRAMS := $(wildcard configs/scconf tests/lab/sclab pm-ethernet/ctl/pm-ethernetctl)
+PY_PROGRAMS := $(wildcard configs/scconf tests/lab/sclab pm-ethernet/ctl/pm-ethernetctl \
+	       $(addprefix scheduler/ctl/,scqueue scancel scinfo sctop))
 # They read the version from mk/version.mk.
-PY_FILES    := $(filter-out %/demo,$(shell find $(wildcard configs tests/lab pm-ethernet/ctl) -type f \
+PY_FILES    := $(filter-out %/demo,$(shell find $(wildcard configs tests/lab pm-ethernet/ctl scheduler/ctl) -type f \
 	       ! -path '*/__pycache__/*' ! -path '*/man/*' ! -name '*.t' 2>/dev/null)) mk/version.mk
 share_of     = $(SHAREDIR)/$(patsubst tests/%,%,$(1))
 
@@ -38,12 +42,14 @@ INSTALLED   = $(TOOLS:%=$(BINDIR)/%) $(SHARED_LIB) $(LIBDIR)/libpm.so.$(SOVERSIO
 	      $(foreach m,$(MAN_PAGES),$(MANDIR)/man$(lastword $(subst ., ,$(m)))/$(notdir $(m))) \
 	      $(if $(ETHD),$(SBINDIR)/pm-ethernetd $(addprefix $(BPFDIR)/,$(notdir $(BPF_ETH))) \
 	      $(addprefix $(UNITDIR)/,$(basename $(notdir $(UNITS))))) \
+	      $(SCHED_SBIN:%=$(SBINDIR)/%) $(if $(filter scrun,$(SCHED_PROGS)),$(BINDIR)/scrun) \
+	      $(if $(SCHED_SBIN),$(addprefix $(UNITDIR)/,$(basename $(notdir $(SCHED_UNITS))))) \
 	      $(if $(HAS_MTL),$(OMPI_PLUGINDIR)/mca_mtl_pm.so \
 	      $(if $(SCHIZO_SO),$(OMPI_PLUGINDIR)/mca_schizo_score.so) $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))))
 
 # The last line of install.
 SAID  = installed$(if $(DESTDIR), below $(DESTDIR)): programs in $(BINDIR),
-SAID += $(if $(ETHD),pm-ethernetd in $(SBINDIR)$(comma))
+SAID += $(if $(ETHD)$(SCHED_SBIN),daemons in $(SBINDIR)$(comma))
 SAID += library in $(LIBDIR), headers in $(INCLUDEDIR), manual in $(MANDIR)$(if $(HAS_MTL),$(comma))
 SAID += $(if $(HAS_MTL),Open MPI component in $(OMPI_PLUGINDIR))
 
@@ -73,6 +79,11 @@ install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI componen
 		$(call place_bpf,$(BPFDIR),$(BUILD)/obj/bpf_installed.o); \
 		$(call link_ethd,$(BUILD)/obj/bpf_installed.o,'$(DESTDIR)$(SBINDIR)/pm-ethernetd'); \
 		$(foreach u,$(UNITS),sed -e 's|@SBINDIR@|$(SBINDIR)|g' $(u) \
+			>'$(DESTDIR)$(UNITDIR)/$(basename $(notdir $(u)))';))
+	$(Q)$(if $(SCHED_PROGS),set -e; install -d '$(DESTDIR)$(SBINDIR)' '$(DESTDIR)$(UNITDIR)'; \
+		$(foreach p,$(SCHED_SBIN),$(call run1,$(BUILD)/bin/$(p),$(SBINDIR)/$(p));) \
+		$(if $(filter scrun,$(SCHED_PROGS)),$(call run1,$(BUILD)/bin/scrun,$(BINDIR)/scrun);) \
+		$(foreach u,$(SCHED_UNITS),sed -e 's|@SBINDIR@|$(SBINDIR)|g' $(u) \
 			>'$(DESTDIR)$(UNITDIR)/$(basename $(notdir $(u)))';))
 	$(Q)$(if $(HAS_MTL),set -e; install -d '$(DESTDIR)$(OMPI_PLUGINDIR)' '$(DESTDIR)$(OMPI_HELPDIR)'; \
 		$(call link_mtl,$(LIBDIR),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
