@@ -103,7 +103,7 @@
 #define OP_BARRIER "barrier" /* the same for PMI-1 */
 #define OP_FENCED                                                                                  \
 	"fenced" /* to all: kind S (op), set S, serial N, error N (errno or 0), body: data of all */
-#define OP_MODEX "modex"   /* world N, rank N, ticket N: data of a rank is wanted */
+#define OP_MODEX "modex"           /* world N, rank N, ticket N: data of a rank is wanted */
 #define OP_MODEX_DATA "modex_data" /* ticket N, status I, body */
 #define OP_PUBLISH "publish"       /* to 0: and "lookup", "unpublish": ticket N, ... */
 #define OP_LOOKUP "lookup"
@@ -113,7 +113,8 @@
 #define OP_DISCONNECT "disconnect"
 #define OP_SPAWN "spawn" /* to 0: ticket N, apps; then OP_WORLD to all */
 #define OP_WORLD "world" /* to all: world N, parent, apps, placement */
-#define OP_EVENT "event" /* to 0, who tells all: code I, source, range N, count N, body: PMIx's infos */
+#define OP_EVENT                                                                                   \
+	"event" /* to 0, who tells all: code I, source, range N, count N, body: PMIx's infos */
 #define OP_ABORT "abort" /* to 0: world N, rank N, code I, text S */
 /* from 0 to a host: bytes N more of output may be sent; each starts with what stdio.h says. */
 #define OP_OUT_ROOM "out_room"
