@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pmcore/util/notify.h"
 #include "scheduler/proto/host.h"
 #include "scheduler/proto/netaddr.h"
 #include "scheduler/proto/ops.h"
@@ -152,6 +153,8 @@ static void registered(struct uplink *up, const json_t *head)
 	up->is_registered = true;
 	up->was_told = false;
 	scnoded_say("registered with scored at %s", up->server);
+	/* Who does not listen misses nothing: the log has it. */
+	notify_service("STATUS=registered");
 	for (step = TAILQ_FIRST(&up->daemon->steps); step; step = next) {
 		bool is_kept = step->is_leaving || step->is_reported;
 

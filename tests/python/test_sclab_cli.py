@@ -68,10 +68,12 @@ def test_parse_up__options():
     options, shared = cli.parse_up("lab", ["--hosts", "4", "--nics", "2", "--rate", "1gbit", "--mtu",
                                            "9000", "--loss", "1%", "--seed", "7", "--queue", "64k",
                                            "--share", "/tmp/x", "--ethernet", "--burst", "32k",
-                                           "--fast-uplinks", "--limiter", "htb", "--spread"])
+                                           "--fast-uplinks", "--limiter", "htb", "--spread",
+                                           "--scheduler", "--cores", "2", "--quantum", "20ms"])
     assert options == plan.Options("lab", (4,), False, 2, 9000, 10**9, 65536, 10000, 7,
                                    ethernet=True, burst=32768,
-                                   fast_uplinks=True, limiter="htb", spread=True)
+                                   fast_uplinks=True, limiter="htb", spread=True,
+                                   scheduler=True, cores="2", quantum="20ms")
     assert shared == ["/tmp/x"]
 
 

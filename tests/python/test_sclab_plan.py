@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "lab"))
 
-from labkit import ethernet, loss, output, plan, room, shaping, status  # noqa: E402
+from labkit import daemon, ethernet, loss, output, plan, room, shaping, status  # noqa: E402
 from labkit.errors import LabError  # noqa: E402
 
 
@@ -72,7 +72,7 @@ def test_parse_lab_name__refused(name):
     {"shape": (0,)}, {"shape": (1001,)}, {"shape": (2,) * 7, "grid": True}, {"nics": 33},
     {"nics": -1}, {"mtu": 500}, {"mtu": 70000}, {"shape": (3,), "direct": True},
     {"direct": True, "rate": 10**9}, {"direct": True, "loss_ppm": 1}, {"direct": True, "spread": True},
-    {"rate": 10**9, "queue": 1000}, {"ethernet": True, "nics": 0}, {"ethernet": True, "nics": 9},
+    {"rate": 10**9, "queue": 1000}, {"ethernet": True, "nics": 0}, {"cores": "2"}, {"ethernet": True, "nics": 9},
     {"ethernet": True, "nics": 3, "shape": (2, 2, 2), "grid": True}])
 def test_check_options__refuses_what_cannot_be_built(options):
     with pytest.raises(LabError) as caught:
@@ -160,8 +160,8 @@ def test_program__of_the_build_in_use(tmp_path, monkeypatch):
 
 
 def test_program__neither_built_nor_installed(tmp_path, monkeypatch):
-    monkeypatch.setattr(ethernet, "TREE", str(tmp_path))
-    monkeypatch.setattr(ethernet.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(daemon, "TREE", str(tmp_path))
+    monkeypatch.setattr(daemon.shutil, "which", lambda *_, **__: None)
     for name in ("PM_BUILD", "BUILD"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(LabError, match="run make"):

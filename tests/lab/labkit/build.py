@@ -8,7 +8,8 @@ import select
 import socket
 import time
 
-from . import ethernet, holder, kernel, loss, output, room, shaping, state as states, teardown, tools
+from . import ethernet, holder, kernel, loss, output, room, scheduler, shaping, state as states, \
+    teardown, tools
 from .errors import EXIT_REFUSED, LabError
 from .plan import MANAGEMENT_MTU, PREFIX
 
@@ -97,6 +98,8 @@ def build(plan, state, shares):
     output.write_config(plan, state)
     if plan.options.ethernet:
         ethernet.start(plan, state)
+    if plan.options.scheduler:
+        scheduler.start(plan, state)
 
 
 def up(plan, shares):

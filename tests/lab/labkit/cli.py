@@ -17,8 +17,9 @@ usage: sclab [--name LAB] COMMAND ...
   up [--hosts N | --grid AxBxC] [--nics N] [--mtu BYTES] [--rate R] [--queue BYTES]
      [--burst BYTES] [--limiter tbf|htb] [--fast-uplinks] [--spread] [--loss PCT] [--seed N]
      [--direct] [--offloads on|off|auto]
-     [--ethernet] [--share DIR]
-                          build a virtual cluster; --ethernet: with pm-ethernetd in each host
+     [--ethernet] [--scheduler [--cores N|own] [--quantum TIME]] [--share DIR]
+                          build a virtual cluster; --ethernet: with pm-ethernetd in each host;
+                          --scheduler: with scored and scnoded, for scrun
   exec [-u USER] HOST [--] CMD...    run a command in a host
   exec [-u USER] --all [--] CMD...   run it in every host, lines marked with the host's name
   shell [-u USER] HOST               a shell in a host
@@ -78,6 +79,9 @@ def parse_up(lab, args):
     parser.add_argument("--seed", type=int)
     parser.add_argument("--direct", action="store_true")
     parser.add_argument("--ethernet", action="store_true")
+    parser.add_argument("--scheduler", action="store_true")
+    parser.add_argument("--cores", type=plans.parse_cores, default="")
+    parser.add_argument("--quantum", default="")
     parser.add_argument("--offloads", choices=("on", "off", "auto"), default="auto")
     parser.add_argument("--share", action="append", default=[])
     given = parser.parse_args(args)
@@ -88,7 +92,8 @@ def parse_up(lab, args):
         lab=lab, shape=given.grid or (2 if given.hosts is None else given.hosts,),
         grid=bool(given.grid), nics=given.nics, mtu=given.mtu, rate=given.rate, queue=given.queue,
         burst=given.burst, limiter=given.limiter, fast_uplinks=given.fast_uplinks, spread=given.spread,
-        loss_ppm=given.loss, seed=seed, direct=given.direct, ethernet=given.ethernet, offloads=given.offloads)
+        loss_ppm=given.loss, seed=seed, direct=given.direct, ethernet=given.ethernet, offloads=given.offloads,
+        scheduler=given.scheduler, cores=given.cores, quantum=given.quantum)
     return options, given.share
 
 
@@ -111,9 +116,11 @@ def do_up(lab, args):
     options, asked = parse_up(lab, args)
     plan = plans.make_plan(options)
     need_root()
-    from . import build, ethernet
+    from . import build, ethernet, scheduler
     if options.ethernet:
         asked.append(os.path.dirname(os.path.dirname(ethernet.program())))
+    if options.scheduler:
+        asked.append(os.path.dirname(os.path.dirname(scheduler.programs()["scored"])))
     for number in (signal.SIGTERM, signal.SIGHUP):
         # as an interrupt: what has been built so far is removed
         signal.signal(number, stop)
@@ -125,6 +132,8 @@ def do_up(lab, args):
           f"{state.directory}/cluster.toml")
     if options.ethernet:
         print(f"{ethernet.PROGRAM} runs in every host on {ethernet.nics(plan).replace(',', ' ')}")
+    if options.scheduler:
+        print(scheduler.describe(state))
     if options.loss_ppm:
         print(f"loss {options.loss_ppm} ppm, seed {options.seed}")
     return 0

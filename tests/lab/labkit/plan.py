@@ -20,6 +20,7 @@ MANAGEMENT_MTU = 1500
 PPM = 1_000_000
 
 LIMITERS = ("tbf", "htb")
+OWN_CORE = "own"        # --cores: one of the machine's cores for each host, in turn
 
 BIT_UNITS = {"": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 BYTE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20}
@@ -48,6 +49,9 @@ class Options:
     fast_uplinks: bool = False    # the rate holds towards the hosts only
     limiter: str = "tbf"          # one of LIMITERS; see shaping.py
     spread: bool = False          # what a host sends is carried on by other cores than its own
+    scheduler: bool = False       # scored runs in the first host, scnoded in every one
+    cores: str = ""               # that each host offers to jobs: a number, OWN_CORE, "" = the machine's
+    quantum: str = ""             # of gang scheduling; "" = scored's default
 
 
 @dataclass
@@ -167,6 +171,12 @@ def parse_loss(text):
     return ppm
 
 
+def parse_cores(text):
+    if text != OWN_CORE and not re.fullmatch(r"[1-9][0-9]{0,3}", text):
+        raise usage(f"cores '{text}' is not understood: write a number, or {OWN_CORE}")
+    return text
+
+
 def parse_grid(text):
     if not re.fullmatch(r"[0-9]+(x[0-9]+)*", text):
         raise usage(f"grid '{text}' is not understood: write for example 4x4x4")
@@ -198,6 +208,8 @@ def check_options(options):
         raise usage(f"queue of {options.queue} bytes holds no frame of mtu {options.mtu}")
     if options.ethernet and not 1 <= options.nics * len(options.shape) <= MAX_RAILS:
         raise usage(f"--ethernet is for 1 to {MAX_RAILS} data NICs of a host: change --nics")
+    if (options.cores or options.quantum) and not options.scheduler:
+        raise usage("--cores and --quantum are for the scheduler: write --scheduler too")
     if not options.direct:
         return
     if options.grid or hosts != 2:

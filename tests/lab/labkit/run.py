@@ -71,8 +71,15 @@ def mpi_settings():
             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
+def scheduler_settings(state):
+    """Where the lab's scored and munged are, for what runs in a host."""
+    if not state.options.scheduler:
+        return {}
+    return {"SCORE_SERVER": state.hosts[0], "SCORE_MUNGE_SOCKET": state.munge_socket}
+
+
 def environment(state, host):
-    env = {**mpi_settings(), **os.environ, "SCLAB_NAME": state.options.lab, "SCLAB_HOST": host}
+    env = {**mpi_settings(), **os.environ, **scheduler_settings(state), "SCLAB_NAME": state.options.lab, "SCLAB_HOST": host}
     # a directory of the outer /tmp is of no use inside
     if not os.path.isdir(env.get("TMPDIR", "/")):
         del env["TMPDIR"]

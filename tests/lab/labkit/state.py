@@ -52,6 +52,10 @@ class State:
     def net_path(self, part):
         return f"{NETNS}/{self.options.lab}-{part}"
 
+    @property
+    def munge_socket(self):
+        return f"{self.directory}/munge/socket"
+
     def save(self):
         write_file(f"{self.directory}/state.json", json.dumps(dataclasses.asdict(self)))
 

@@ -9,7 +9,7 @@ import select
 import signal
 import time
 
-from . import holder, kernel, shaping, state as states
+from . import holder, kernel, scheduler, shaping, state as states
 from .errors import EXIT_NO_LAB, LabError
 
 KILL_TIMEOUT = 10     # seconds
@@ -48,7 +48,7 @@ def inhabitants(inodes):
     return found
 
 
-def evict(inodes):
+def evict(state, inodes):
     """Kills the processes that live in the lab, as a power switch would."""
     deadline = time.monotonic() + KILL_TIMEOUT
     while True:
@@ -64,6 +64,8 @@ def evict(inodes):
                 fd = os.pidfd_open(pid)
                 fds.append(fd)
                 signal.pidfd_send_signal(fd, signal.SIGKILL)
+        if state.options.scheduler:
+            scheduler.thaw(state)
         for fd in fds:
             select.select([fd], [], [], max(0, deadline - time.monotonic()))
             os.close(fd)
@@ -88,7 +90,7 @@ def remove(state):
     state.phase = states.GOING
     state.save()
     bindings = list(bound(state))
-    evict({(kind, kernel.namespace_inode(path)) for kind, path in bindings})
+    evict(state, {(kind, kernel.namespace_inode(path)) for kind, path in bindings})
     for kind, path in bindings:
         if kind == "net":
             remove_name(path)
@@ -98,6 +100,8 @@ def remove(state):
         if os.path.isfile(path) and not kernel.is_namespace_file(path) \
                 and os.path.getsize(path) == 0:
             os.unlink(path)
+    if state.options.scheduler:
+        scheduler.remove(state)
     ns = f"{state.directory}/ns"
     while os.path.ismount(ns):
         kernel.umount(ns)
