@@ -92,6 +92,9 @@ void step_stop(struct step *step, int code, const char *text)
 		ev_break(step->loop, EVBREAK_ALL);
 		return;
 	}
+	/* What only this host knows must not be lost with it. */
+	if (!step->leader && !step->is_told)
+		cord_failed(step->cord, code, text);
 	step->state = STEP_STOPPING;
 	ev_timer_set(&step->limit, STEP_TERM_S, 0);
 	ev_timer_start(step->loop, &step->limit);
@@ -119,6 +122,10 @@ void step_send(struct step *step, int64_t to, json_t *head, const void *body, si
 
 void step_failed(struct step *step, uint32_t world, int64_t rank, int code, const char *text)
 {
+	if (step->here && !step->is_joined) {
+		step_stop(step, code, text);
+		return;
+	}
 	step_send(step, 0,
 		  json_pack("{s:s, s:i, s:s, s:i, s:s, s:I}", "op", OP_READY, "world", (int)world,
 			    "error", "ECANCELED", "code", code, "text", text, "rank",
@@ -214,10 +221,7 @@ static void begin(struct step *step)
 void step_served(struct step *step, const char *failure)
 {
 	if (failure) {
-		if (step->here)
-			step_failed(step, 0, -1, STEP_CODE_START, failure);
-		else
-			step_stop(step, STEP_CODE_START, failure);
+		step_failed(step, 0, -1, STEP_CODE_START, failure);
 		return;
 	}
 	step->is_served = true;
@@ -265,6 +269,7 @@ static void on_stop(struct step *step, const json_t *head)
 {
 	const char *text = json_string_value(json_object_get(head, "text"));
 
+	step->is_told = true;
 	step_stop(step, (int)json_integer_value(json_object_get(head, "code")), text ? text : "");
 }
 

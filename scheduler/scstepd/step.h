@@ -68,6 +68,7 @@ struct step {
 	struct leader *leader; /* host 0 only */
 	bool is_joined;        /* the tree is */
 	bool is_served;        /* PMIx's server is up */
+	bool is_told;          /* the leader said that it is over */
 	bool is_killed;        /* nothing is left of our ranks */
 	ev_timer limit;        /* of STOPPING and KILLING */
 	ev_prepare check;      /* whether the end has come */

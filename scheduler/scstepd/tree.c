@@ -15,7 +15,7 @@
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/ops.h"
 
-struct local { /* a message for ourselves */
+struct local { /* a message for ourselves, or for a child that is not there yet */
 	struct local *next;
 	json_t *head;
 	size_t size;
@@ -25,8 +25,10 @@ struct local { /* a message for ourselves */
 struct branch {
 	struct tree *tree;
 	struct branch *next; /* strangers: not joined yet */
-	struct link *link;   /* NULL: none, or lost */
+	struct link *link;   /* NULL: not there yet, or lost */
 	size_t host;         /* children: known when joined */
+	bool is_awaited;     /* a child that has not joined: what is sent to it waits */
+	struct local *first, **last;
 };
 
 struct tree {
@@ -101,7 +103,8 @@ static void on_deliver(struct ev_loop *loop, ev_timer *watcher, int events)
 		ev_feed_event(loop, watcher, EV_CUSTOM);
 }
 
-static int deliver(struct tree *tree, json_t *head, const void *body, size_t size)
+/* Takes the reference. */
+static int keep(struct local ***last, json_t *head, const void *body, size_t size)
 {
 	struct local *local = malloc(sizeof(*local) + size + 1);
 
@@ -113,11 +116,27 @@ static int deliver(struct tree *tree, json_t *head, const void *body, size_t siz
 	if (size)
 		memcpy(local->body, body, size);
 	local->body[size] = '\0';
+	**last = local;
+	*last = &local->next;
+	return 0;
+}
+
+static int deliver(struct tree *tree, json_t *head, const void *body, size_t size)
+{
 	if (!tree->first)
 		ev_feed_event(tree->loop, &tree->deliver, EV_CUSTOM);
-	*tree->last = local;
-	tree->last = &local->next;
-	return 0;
+	return keep(&tree->last, head, body, size);
+}
+
+static void drop(struct local *local)
+{
+	while (local) {
+		struct local *next = local->next;
+
+		json_decref(local->head);
+		free(local);
+		local = next;
+	}
 }
 
 static struct branch *branch_to(struct tree *tree, size_t host)
@@ -133,6 +152,8 @@ static int send_to(struct branch *branch, json_t *head, const void *body, size_t
 {
 	if (branch && branch->link)
 		return link_send(branch->link, head, body, size);
+	if (branch && branch->is_awaited)
+		return keep(&branch->last, head, body, size);
 	json_decref(head);
 	return -EPIPE;
 }
@@ -142,10 +163,8 @@ static int send_down(struct tree *tree, json_t *head, const void *body, size_t s
 	int rc = 0;
 
 	for (size_t i = 0; i < TREE_FANOUT; i++) {
-		int failed = 0;
+		int failed = send_to(&tree->children[i], json_incref(head), body, size);
 
-		if (tree->children[i].link)
-			failed = link_send(tree->children[i].link, json_incref(head), body, size);
 		/* A link that is ending says so itself. */
 		if (failed && failed != -EPIPE)
 			rc = failed;
@@ -314,13 +333,19 @@ static void on_stranger_message(struct link *link, const char *op, json_t *head,
 	    host > 0 && (size_t)host < tree->n && tree_parent((size_t)host) == tree->here)
 		child = branch_to(tree, (size_t)host);
 	forget_stranger(stranger);
-	if (!child || child->link) {
+	if (!child || !child->is_awaited) {
 		link_close(link, 0);
 		return;
 	}
 	child->link = link;
 	link_set(link, &branch_events, child);
 	tree->n_joined++;
+	child->is_awaited = false;
+	/* A failure is followed by closed(). */
+	for (struct local *local = child->first; local; local = local->next)
+		link_send(link, json_incref(local->head), local->body, local->size);
+	drop(child->first);
+	child->first = NULL;
 	check_joined(tree);
 }
 
@@ -370,7 +395,10 @@ struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct ord
 	tree->last = &tree->first;
 	first = tree_first_child(tree->here);
 	for (size_t i = 0; i < TREE_FANOUT; i++) {
-		tree->children[i] = (struct branch){.tree = tree, .host = first + i};
+		tree->children[i] = (struct branch){.tree = tree,
+						    .host = first + i,
+						    .is_awaited = first + i < tree->n,
+						    .last = &tree->children[i].first};
 		tree->n_children += first + i < tree->n;
 	}
 	ev_timer_init(&tree->limit, on_limit, TREE_JOIN_S, 0);
@@ -409,9 +437,11 @@ void tree_close(struct tree *tree)
 {
 	if (!tree)
 		return;
-	for (size_t i = 0; i < TREE_FANOUT; i++)
+	for (size_t i = 0; i < TREE_FANOUT; i++) {
 		if (tree->children[i].link)
 			link_close(tree->children[i].link, 1.0);
+		drop(tree->children[i].first);
+	}
 	if (tree->parent.link)
 		link_close(tree->parent.link, 1.0);
 	while (tree->strangers) {
@@ -421,13 +451,7 @@ void tree_close(struct tree *tree)
 		link_close(stranger->link, 0);
 		free(stranger);
 	}
-	while (tree->first) {
-		struct local *local = tree->first;
-
-		tree->first = local->next;
-		json_decref(local->head);
-		free(local);
-	}
+	drop(tree->first);
 	ev_timer_stop(tree->loop, &tree->limit);
 	ev_clear_pending(tree->loop, &tree->deliver);
 	free(tree);
