@@ -137,7 +137,8 @@ void eth_completion_reap(struct eth_dev *d, uint32_t i)
 	struct eth_ring *done = &s->rings.done;
 	uint32_t n;
 
-	if (s->fd < 0)
+	/* of a driver that is gone all was written off */
+	if (s->fd < 0 || (s->is_zero_copy && s->is_unbound))
 		return;
 	if (d->share) {
 		reap_shared(d, i);

@@ -187,6 +187,8 @@ int eth_rx_burst(struct pm_dev *dev, struct pm_rx *rx, int n);
 void eth_rx_return(struct pm_dev *dev, uint64_t token);
 /* Gives gathered chunks back to the kernel. */
 void eth_rx_refill(struct eth_dev *d, uint32_t socket);
+/* Wakes drivers that wait for chunks; to be called now and then. */
+void eth_rx_look_after(struct eth_dev *d);
 /* Can a frame be taken now? Do frames wait? */
 bool eth_rx_has_room(const struct eth_dev *d);
 bool eth_rx_is_pending(struct eth_dev *d);

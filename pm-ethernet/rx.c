@@ -70,6 +70,13 @@ void eth_rx_fini(struct eth_dev *d)
 
 /* ---- chunks back to the kernel ---- */
 
+/* Nothing to be done about a failure: the kernel is asked again later. */
+static void wake(const struct eth_socket *s)
+{
+	if (eth_ring_wants_wakeup(&s->rings.fill))
+		(void)recvfrom(s->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
+}
+
 void eth_rx_refill(struct eth_dev *d, uint32_t i)
 {
 	struct eth_socket *s = &d->sockets[i];
@@ -86,9 +93,20 @@ void eth_rx_refill(struct eth_dev *d, uint32_t i)
 		*eth_ring_address(fill, fill->ours++) = s->back[--s->n_back];
 	eth_ring_submit(fill);
 	eth_unlock(d, i);
-	/* nothing to be done about a failure: the kernel is asked again with the next batch */
-	if (eth_ring_wants_wakeup(fill))
-		(void)recvfrom(s->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
+	wake(s);
+}
+
+/* A driver that found no chunks asks when it has gone to sleep, which may be after we have given it some. */
+void eth_rx_look_after(struct eth_dev *d)
+{
+	for (uint32_t i = 0; i < d->n_sockets; i++) {
+		struct eth_socket *s = &d->sockets[i];
+
+		if (!s->is_zero_copy || s->fd < 0 || !eth_ring_wants_wakeup(&s->rings.fill))
+			continue;
+		eth_rx_refill(d, i);
+		wake(s);
+	}
 }
 
 static void give_back(struct eth_dev *d, uint32_t i, uint64_t address)

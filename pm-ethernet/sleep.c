@@ -60,6 +60,7 @@ int eth_sleep_arm(struct pm_dev *dev)
 		if (d->tx_waiting >> i & 1 && !eth_tx_flush(d, i))
 			waiting |= 1u << i;
 	}
+	eth_rx_look_after(d);
 	/* without room an arrival is no reason to wake: the user has to release something first */
 	for (uint32_t i = 0; i < d->n_sockets; i++)
 		watch(d, i, (has_room ? EPOLLIN : 0) | (waiting >> i & 1 ? EPOLLOUT | EPOLLET : 0));

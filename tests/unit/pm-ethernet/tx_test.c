@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <sys/socket.h>
 
 #include "tests/unit/pm-ethernet/rig.h"
 
@@ -248,6 +249,50 @@ TAP_TEST(tx_withdraw__rail_down)
 	eth_tx_kick(&r->d.dev);
 	must(rig_take(r, 0, &desc));
 	is_int(r->memory[desc.addr + ETH_HEAD], 2);
+	rig_close(r, true);
+}
+
+TAP_TEST(tx_withdraw__zero_copy)
+{
+	struct rig *r = rig_open(RIG_DIRECT);
+	struct pm_dev_peer *peer = rig_peer(r, 1);
+	struct pm_packet *p = packet_of(r, 80, 1), *q = packet_of(r, 80, 2);
+	struct xdp_desc first, second;
+
+	r->d.sockets[0].is_zero_copy = true;
+	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
+	is_int(eth_tx_post(&r->d.dev, 0, peer, q), 0);
+	eth_tx_kick(&r->d.dev);
+	must(rig_take(r, 0, &first) && rig_take(r, 0, &second));
+	rig_done(r, 0, first.addr);
+	eth_completion_reap_all(&r->d);
+	r->board.rails[1].is_up = 0;
+	is_int(pm_ethernet_ops.rail_state(&r->d.dev, 0), PM_RAIL_DOWN);
+	is_int(q->busy, 1); /* the driver may still read it */
+	r->board.rails[1].is_gone = 1;
+	is_int(pm_ethernet_ops.rail_state(&r->d.dev, 0), PM_RAIL_DOWN);
+	is_int(q->busy, 0);
+	is_int(r->d.sockets[0].outstanding, 0);
+	/* a completion that comes late is not taken for that of the next post */
+	is_int(eth_tx_post(&r->d.dev, 1, peer, q), 0);
+	rig_done(r, 0, second.addr);
+	eth_completion_reap(&r->d, 0);
+	is_int(q->busy, 1);
+	rig_close(r, true);
+}
+
+TAP_TEST(tx_kick__driver_asks_for_chunks_late)
+{
+	struct rig *r = rig_open(RIG_DIRECT);
+	char byte;
+
+	r->d.sockets[0].is_zero_copy = true;
+	is_int(send(r->sockets[0].far, "w", 1, 0), 1); /* what the call that wakes takes */
+	r->sockets[0].fill.flags = XDP_RING_NEED_WAKEUP;
+	is_int(r->d.sockets[0].n_back, 0);
+	for (int i = 0; i < 1000; i++)
+		eth_tx_kick(&r->d.dev);
+	is_int(recv(r->d.sockets[0].fd, &byte, 1, MSG_DONTWAIT), -1);
 	rig_close(r, true);
 }
 
