@@ -16,6 +16,9 @@ from .trouble import Trouble
 QEMU = "qemu-system-x86_64"
 GRACE_S = 20                    # beyond a command's own limit: the guest ends it and says so
 COMMAND_S = 60
+# More than a guest may use, and what it does not use costs nothing. virtio_net gives the device an address
+# that it computes for a variable of a module, which is beyond 1 GiB: there must be memory, if only zeros.
+MACHINE_MIB = 1536
 
 
 class Failed(Exception):
@@ -61,11 +64,11 @@ class Guest:
                     f"keep=({shlex.join(keep)})\n"
                     f"nics=({shlex.join(f'{name}={mac}' for name, mac in self.nics)})\n")
         at = self.directory
-        words = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(memory_mib),
+        words = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(MACHINE_MIB),
                  "-smp", str(processors), "-nodefaults", "-no-user-config", "-display", "none",
                  "-no-reboot", "-kernel", kernel.image, "-initrd", initrd,
                  "-append", "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr "
-                            f"vmlab.name={self.name}",
+                            f"mem={memory_mib}M vmlab.name={self.name}",
                  "-serial", f"file:{at}/console", "-qmp", f"unix:{at}/qmp,server=on,wait=off",
                  "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
                  "-device", "virtio-9p-pci,fsdev=root,mount_tag=root",
