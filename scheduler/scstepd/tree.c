@@ -280,21 +280,29 @@ static void on_ready(struct link *link, void *owner)
 {
 	struct branch *branch = owner;
 	struct tree *tree = branch->tree;
-	char key[17];
 
 	if (link_uid(link) != getuid()) {
 		tree->events->lost(branch->host, "somebody else answers there", tree->owner);
 		return;
 	}
+	tree->has_parent = true;
+	check_joined(tree);
+}
+
+/*
+ * Goes out when the parent is known to be root or our user, and ahead of all that our children may already want to be
+ * passed on. A failure is followed by closed().
+ */
+static void join_parent(struct tree *tree)
+{
+	char key[17];
+
 	key_text(tree, key);
-	/* A failure is followed by closed(). */
-	link_send(link,
+	link_send(tree->parent.link,
 		  json_pack("{s:s, s:I, s:s, s:I}", "op", OP_JOIN, "id",
 			    (json_int_t)tree->order->id, "key", key, "host",
 			    (json_int_t)tree->here),
 		  NULL, 0);
-	tree->has_parent = true;
-	check_joined(tree);
 }
 
 static const struct link_events branch_events = {.ready = on_ready,
@@ -415,6 +423,7 @@ struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct ord
 			free(tree);
 			return NULL;
 		}
+		join_parent(tree);
 	} else {
 		tree->has_parent = true;
 	}

@@ -79,7 +79,8 @@ def scheduler_settings(state):
 
 
 def environment(state, host):
-    env = {**mpi_settings(), **os.environ, **scheduler_settings(state), "SCLAB_NAME": state.options.lab, "SCLAB_HOST": host}
+    env = {**mpi_settings(), **os.environ, **scheduler_settings(state),
+           "SCLAB_NAME": state.options.lab, "SCLAB_HOST": host}
     # a directory of the outer /tmp is of no use inside
     if not os.path.isdir(env.get("TMPDIR", "/")):
         del env["TMPDIR"]
