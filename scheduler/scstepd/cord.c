@@ -129,6 +129,7 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 		leader_signal(step->leader,
 			      (int)json_integer_value(json_object_get(head, "signal")));
 	else if (!strcmp(op, OP_STOP))
+		step->is_cut = true,
 		step_stop(step,
 			  json_is_integer(code) ? (int)json_integer_value(code) : STEP_CODE_LOST,
 			  reason ? reason

@@ -139,6 +139,11 @@ bool front_is_full(const struct front *front)
 	return !front->is_attached || link_is_full(front->link);
 }
 
+bool front_is_awaited(const struct front *front)
+{
+	return !front->is_attached && !front->is_gone;
+}
+
 void front_close(struct front *front)
 {
 	if (!front)

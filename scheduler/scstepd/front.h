@@ -28,6 +28,8 @@ void front_enter(struct front *front, struct link *link);
 void front_send(struct front *front, json_t *head, const void *body, size_t size);
 /* Output should wait: scrun is not there yet, or does not keep up. */
 bool front_is_full(const struct front *front);
+/* It has not attached yet, nor gone. */
+bool front_is_awaited(const struct front *front);
 void front_close(struct front *front);
 
 #endif

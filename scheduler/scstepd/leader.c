@@ -40,8 +40,6 @@ struct leader {
 	uint64_t n_ranks; /* of all worlds that were let go */
 	uint64_t n_ended;
 	struct launch *launches;
-	json_t *bindings; /* of world 0, when they are known and wanted */
-	json_t *attached; /* what scrun was told, or NULL */
 	ev_timer ready_limit, time_limit;
 	int64_t *owed;   /* [host] room to be given for output */
 	uint64_t *taken; /* [host] bytes of input */
@@ -80,6 +78,11 @@ static void end_by_verdict(struct leader *leader)
 
 	leader->verdict.is_given = false;
 	leader_end(leader, verdict.code, verdict.text);
+}
+
+bool leader_is_awaited(const struct leader *leader)
+{
+	return front_is_awaited(leader->front);
 }
 
 void leader_over(struct leader *leader)

@@ -28,6 +28,8 @@ bool leader_told(struct leader *leader, const char *op, size_t from, const json_
 void leader_signal(struct leader *leader, int signo);
 /* The job ends with this code; the first cause wins. All hosts are told. */
 void leader_end(struct leader *leader, int code, const char *text);
+/* scrun has not come yet, and there is something for it. */
+bool leader_is_awaited(const struct leader *leader);
 /* Nothing is left of the job on this host: scrun and scnoded are told. */
 void leader_over(struct leader *leader);
 

@@ -43,7 +43,8 @@ static void is_over(struct step *step)
 static void check_over(struct step *step)
 {
 	if (step->state == STEP_KILLING && step->is_killed && !ranks_alive(step->ranks) &&
-	    !tree_children(step->tree))
+	    !tree_children(step->tree) &&
+	    !(step->leader && !step->is_cut && leader_is_awaited(step->leader)))
 		is_over(step);
 }
 

@@ -69,6 +69,7 @@ struct step {
 	bool is_joined;        /* the tree is */
 	bool is_served;        /* PMIx's server is up */
 	bool is_told;          /* the leader said that it is over */
+	bool is_cut;           /* scnoded said so: nobody waits for scrun any more */
 	bool is_killed;        /* nothing is left of our ranks */
 	ev_timer limit;        /* of STOPPING and KILLING */
 	ev_prepare check;      /* whether the end has come */

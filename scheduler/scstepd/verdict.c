@@ -59,10 +59,12 @@ void verdict_aborted(struct verdict *verdict, uint32_t world, uint32_t rank, con
 		     int code, const char *text)
 {
 	char name[300], line[1024];
+	/* Open MPI has no text and says so. */
+	bool is_said = *text && strcmp(text, "N/A") != 0;
 
 	name_rank(name, sizeof(name), world, rank, host);
 	snprintf(line, sizeof(line), "%s called MPI_Abort with code %d%s%s", name, code,
-		 *text ? ": " : "", text);
+		 is_said ? ": " : "", is_said ? text : "");
 	/* What does not fit into an exit code is a failure all the same. */
 	verdict_give(verdict, code & 0xff ? code & 0xff : 1, line);
 }
