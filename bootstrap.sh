@@ -48,6 +48,8 @@ packages() {
 		kmod
 		procps
 		util-linux
+		qemu-system-x86       # virtual machines: real drivers for the tests
+		busybox-static
 		valgrind
 	LIST
 }
@@ -83,6 +85,14 @@ install_missing() {
 		die "apt-get could not install:$missing"
 }
 
+# What virtual machines boot is unpacked into the build directory, not installed; it comes from Debian 12's
+# backports, because pm-ethernet needs a later kernel than Debian 12's first. The tests do without it.
+fetch_kernel() {
+	[ "$(uname -m)" = x86_64 ] && [ ! -e build/vm/kernel/vmlinuz ] || return 0
+	tests/vm/kernel-fetch build/vm/kernel bookworm-backports ||
+		echo "bootstrap.sh: tests with virtual machines will be skipped or see old kernels only"
+}
+
 cd "$(dirname "$0")"
 goal=${1:-build}
 case $goal in
@@ -94,6 +104,7 @@ deps | build | check | demo | bench) ;;
 esac
 
 install_missing
+case $goal in deps | check) fetch_kernel ;; esac
 [ "$goal" = deps ] && exit 0
 make -j"$(nproc)" all
 [ "$goal" = build ] || exec make -j"$(nproc)" "$goal"

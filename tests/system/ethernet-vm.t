@@ -1,0 +1,267 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""pm-ethernet on a real driver and on kernels with modules: two virtual machines whose virtio NICs take native
+XDP programs, and, where their kernel can, packets without a copy. IP and VLANs beside it, a cable pulled, a
+NIC taken out while messages run. Nothing here is measured: guests are emulated. TAP.
+"""
+import json
+import os
+import select
+import sys
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[1:1] = [f"{HERE}/../vm", f"{HERE}/../mpi"]
+import runner                                                           # noqa: E402
+import vmlab                                                            # noqa: E402
+from systest import BUILD, ROOT, Tap                                    # noqa: E402
+
+CTL = f"{ROOT}/pm-ethernet/ctl/pm-ethernetctl"
+COPY, ZERO = "eth1,eth2", "eth3,eth4"
+# What a driver needs for zero copy: buffers that it maps itself.
+MAPPED = "iommu_platform=on,disable-legacy=on"
+LINKS = [vmlab.Link("a", "b")] * 2 + [vmlab.Link("a", "b", options=MAPPED)] * 2
+FIRST_KERNEL, ZERO_COPY_KERNEL = (6, 4), (7, 0)
+EVENT_S = 30                # what happens in a second on a real machine
+tap = Tap()
+
+
+def wait_until(condition):
+    """Polls what only a guest can tell; whether it came true."""
+    end = time.monotonic() + EVENT_S
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        select.select([], [], [], 0.1)
+    return True
+
+
+class Daemons:
+    """pm-ethernetd in every guest, for the life of a `with`."""
+
+    def __init__(self, lab, nics):
+        self.lab, self.nics = lab, nics
+        self.tasks = []
+
+    def __enter__(self):
+        self.tasks = [guest.start(f"exec {BUILD}/bin/pm-ethernetd --mode auto --nics {self.nics}", 200)
+                      for guest in self.lab.guests]
+        for task in self.tasks:
+            wait_until(lambda task=task: "ready" in task.text() or task.is_over())
+            tap.ok("native mode" in task.text(), f"{self.nics} of {task.guest.name}: native mode by itself",
+                   task.text())
+        rails = 1 + self.nics.count(",")
+        tap.ok(wait_until(lambda: self.heard() == rails), f"{self.nics}: every rail hears the other side")
+        return self
+
+    def heard(self):
+        peers = report(self.lab.guests[0], "peers")["peers"]
+        return sum(rail["is_alive"] for peer in peers for rail in peer["rails"])
+
+    def said(self, guest):
+        return self.tasks[self.lab.guests.index(guest)].text()
+
+    def __exit__(self, *_):
+        for task in self.tasks:
+            task.guest.must("kill $(pidof pm-ethernetd)")
+        codes = [task.wait() for task in self.tasks]
+        left = self.lab.guests[0].must("ip link")
+        tap.ok([code for code, _ in codes] == [0, 0] and "xdp" not in left and "peps" not in left,
+               f"{self.nics}: the daemons end and leave nothing behind", f"{codes} {left}")
+
+
+def report(guest, topic):
+    return json.loads(guest.must(f"{CTL} {topic} --json"))
+
+
+def sent_frames(guest):
+    """Frames that the guest's contexts have sent, by NIC."""
+    lines = guest.must(f"{BUILD}/bin/pmstat --json").splitlines()
+    contexts = [context for line in lines for context in json.loads(line)["contexts"]]
+    return {rail["name"]: rail["tx_packets"] for context in contexts for rail in context["rails"]}
+
+
+class Traffic:
+    """pmtest from a to b, which verifies what arrives."""
+
+    def __init__(self, lab, attach, *words):
+        self.a, self.b = lab.guests
+        self.attach = attach
+        env = f"PM_OPTIONS=devices=self+ethernet,ethernet.attach={attach} {BUILD}/bin/pmtest --limit 30"
+        self.server = self.b.start(f"exec env {env} --listen --once", 90)
+        wait_until(lambda: "listening" in self.server.text() or self.server.is_over())
+        self.client = self.a.start(f"exec env {env} {' '.join(words)} b", 90)
+
+    def status(self):
+        """What pm-ethernetctl says of its context once it is there."""
+        found = []
+
+        def look():
+            found[:] = report(self.a, "status")["contexts"]
+            return found or self.client.is_over()
+        wait_until(look)
+        return found[0] if found else {}
+
+    def await_frames(self, nics, beyond=50):
+        """Until so many frames more have been sent on each of these NICs."""
+        first = sent_frames(self.a)
+
+        def is_sent():
+            now = sent_frames(self.a)
+            return self.client.is_over() or \
+                all(now.get(nic, 0) >= first.get(nic, 0) + beyond for nic in nics)
+        return wait_until(is_sent) and not self.client.is_over()
+
+    def ends_well(self, name):
+        ends = self.client.wait(), self.server.wait()
+        tap.ok([code for code, _ in ends] == [0, 0], name, f"{ends}")
+
+
+def talk(lab, attach, zero_copy, name):
+    """Small and large messages over NICs that are used as they should be."""
+    traffic = Traffic(lab, attach, "--test latency,bandwidth --size 8,64k --iterations 150 --warmup 10")
+    traffic.ends_well(f"{name}: all messages arrive as sent")
+    if attach == "direct":
+        tap.equal({rail["zero_copy"] for rail in report(lab.guests[0], "rails")["rails"]}, {zero_copy},
+                  f"{name}: pm-ethernetctl rails says so")
+
+
+def watch(lab, attach, zero_copy, name):
+    """What status says of a context while messages run."""
+    traffic = Traffic(lab, attach, "--test bandwidth --size 8k --seconds 5")
+    context = traffic.status()
+    tap.equal((context.get("attachment"), context.get("is_zero_copy")), (attach, zero_copy),
+              f"{name}: pm-ethernetctl status says so")
+    return traffic
+
+
+def test_copy(lab):
+    a, b = lab.guests
+    with Daemons(lab, COPY) as daemons:
+        tap.equal({(rail["mode"], rail["driver"]) for rail in report(a, "rails")["rails"]},
+                  {("native", "virtio_net")}, "pm-ethernetctl rails: native mode on virtio_net")
+        talk(lab, "direct", "no", "native direct, copy")
+        talk(lab, "port", "", "native port")
+        test_ip(lab)
+        test_cable(lab, daemons)
+    for guest in (a, b):
+        guest.must("ip link del v5")
+
+
+def test_ip(lab):
+    """The kernel has its frames back untouched, tagged ones too, while messages run over the same NICs."""
+    a, b = lab.guests
+    for host, guest in enumerate(lab.guests, 1):
+        guest.must("ip link add link eth1 name v5 type vlan id 5 && ip link set v5 up && "
+                   f"ip addr add 10.8.5.{host}/24 dev v5")
+    traffic = watch(lab, "port", None, "native port")
+    listener = b.start("busybox nc -l -p 7001 | md5sum")
+    sender = a.start("head -c 300000 /dev/urandom >/tmp/data; md5sum </tmp/data; "
+                     "until cat /tmp/data >/dev/tcp/b/7001; do sleep 0.2; done 2>/dev/null")
+    tap.equal(a.run("busybox ping -c 3 -A -s 1400 b")[0], 0, "pings beside them")
+    tap.equal(a.run("busybox ping -c 3 -A -s 1400 10.8.5.2")[0], 0, "pings in a VLAN beside them")
+    tap.equal(listener.wait(), sender.wait(), "a TCP stream beside them")
+    traffic.ends_well("and the messages arrive as sent")
+
+
+def test_cable(lab, daemons):
+    """One of two cables pulled and put in again."""
+    a, _ = lab.guests
+    traffic = Traffic(lab, "direct", "--test bidirectional --size 64k --seconds 8")
+    tap.ok(traffic.await_frames(["eth2"]), "cable: messages run over it")
+    a.set_carrier("eth2", False)
+    tap.ok(wait_until(lambda: "eth2: link down" in daemons.said(a)), "cable: pulled, the rail is down")
+    tap.ok(traffic.await_frames(["eth1"]), "cable: messages run over the other")
+    a.set_carrier("eth2", True)
+    tap.ok(wait_until(lambda: "eth2: link up" in daemons.said(a)), "cable: back, it is up")
+    traffic.ends_well("cable: all messages arrived as sent")
+
+
+def test_mixed(lab):
+    """A NIC that could do without copies beside one that could not: none does."""
+    with Daemons(lab, "eth3,eth1"):
+        talk(lab, "direct", "no", "one NIC without zero copy")
+
+
+def test_zero_copy(lab):
+    a, _ = lab.guests
+    with Daemons(lab, ZERO) as daemons:
+        watch(lab, "direct", True, "zero copy").ends_well("zero copy: all messages arrive as sent")
+        talk(lab, "direct", "yes", "native direct, zero copy")
+        talk(lab, "port", "", "native port on NICs that do zero copy")
+        test_mpi(lab)
+        traffic = Traffic(lab, "direct", "--test bidirectional --size 64k --seconds 6")
+        tap.ok(traffic.await_frames(["eth4"]), "NIC taken out: messages run over it")
+        a.unplug("eth4")
+        tap.ok(wait_until(lambda: "eth4: interface is gone" in daemons.said(a)),
+               "NIC taken out: pm-ethernetd says so", daemons.said(a))
+        traffic.ends_well("NIC taken out: all messages arrived by the other")
+
+
+def test_mpi(lab):
+    """Two ranks a host, so that they share the queues."""
+    if not os.path.exists(f"{BUILD}/mca/mca_mtl_pm.so") or not os.path.exists(f"{BUILD}/mpi/rally"):
+        tap.skip("MPI", "mtl/pm is not built")
+        return
+    env = runner.environment("self+shmem+ethernet", PM_BUILD=BUILD)
+    words = " ".join(runner.mpirun(4, *runner.ONLY, "--mca", "plm_rsh_agent", lab.serve_rsh(60),
+                                   "--mca", "plm_rsh_no_tree_spawn", "1", "-x", "PM_OPTIONS",
+                                   "-H", "a:2,b:2", f"{BUILD}/mpi/rally", "2"))
+    exports = "\n".join(f"export {name}={value}" for name, value in env.items()
+                        if name.startswith("OMPI_") or name == "PM_OPTIONS")
+    before = report(lab.guests[0], "counters")["rails"]
+    code, text = lab.guests[0].run(f"{exports}\n{words}", 60)
+    after = report(lab.guests[0], "counters")["rails"]
+    frames = sum(rail["rx_frames"] for rail in after) - sum(rail["rx_frames"] for rail in before)
+    tap.ok(code == 0 and "OK rally" in text and frames > 100, "MPI, two ranks a host", f"{code} {text}")
+
+
+def test_old_kernel(kernel):
+    """A kernel that can't do it: the daemon says what is needed."""
+    with vmlab.Lab(BUILD, 1, [], kernel=kernel) as lab:
+        code, text = lab.guests[0].run("ip link add eth1 type dummy && "
+                                       f"exec {BUILD}/bin/pm-ethernetd --nics eth1")
+        tap.ok(code == 4 and "Linux 6.4 or later is needed" in text,
+               f"Linux {kernel.release}: pm-ethernetd says that it is too old", f"{code} {text}")
+
+
+def timed(test, *arguments):
+    start = time.monotonic()
+    test(*arguments)
+    print(f"# {test.__name__}: {time.monotonic() - start:.1f} s", flush=True)
+
+
+def main():
+    kernels = vmlab.find_kernels(BUILD)
+    old = [kernel for kernel in kernels if kernel.version < FIRST_KERNEL]
+    newest = kernels[-1]
+    if newest.version >= FIRST_KERNEL:
+        print(f"# guests run Linux {newest.release}", flush=True)
+        with vmlab.Lab(BUILD, 2, LINKS, kernel=newest) as lab:
+            try:
+                timed(test_copy, lab)
+                if newest.version >= ZERO_COPY_KERNEL:
+                    timed(test_mixed, lab)
+                    timed(test_zero_copy, lab)
+                else:
+                    tap.skip("zero copy", f"virtio_net of Linux {newest.release} has none; run "
+                             "tests/vm/kernel-fetch build/vm/kernel-new trixie-backports")
+            finally:
+                if tap.failed:
+                    lab.keep()
+    else:
+        tap.skip("native mode and zero copy", f"Linux {newest.release} is too old for pm-ethernet; run "
+                 "tests/vm/kernel-fetch build/vm/kernel-new bookworm-backports")
+    if old:
+        timed(test_old_kernel, old[-1])
+    return tap.end()
+
+
+if __name__ == "__main__":
+    if not os.path.exists(f"{BUILD}/bin/pm-ethernetd"):
+        print("1..0 # SKIP pm-ethernetd is not built here")
+        sys.exit(0)
+    if reason := vmlab.skip_reason(BUILD):
+        print(f"1..0 # SKIP {reason}")
+        sys.exit(0)
+    sys.exit(main())
