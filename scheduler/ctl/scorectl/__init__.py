@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scorectl - what scqueue, scancel, scinfo and sctop are made of."""
+"""scorectl - what scqueue, scancel, scinfo, sctop and scpool are made of."""

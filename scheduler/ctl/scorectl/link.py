@@ -12,6 +12,7 @@ from .munge import Munge, Refused
 MAGIC = b"OSCORE1\n"
 PORT = 7710
 HANDSHAKE_S = 5
+SILENCE_S = 15  # a scored that lives answers at once
 FRAME_MAX = 16 << 20
 
 
@@ -34,15 +35,24 @@ class Link:
     def __init__(self, server, role="tool", job=0, munge_socket=None):
         self.server = server
         self.munge = Munge(munge_socket)
-        self.buffer = b""
+        self.buffer = self.body = b""
         try:
             self.socket = socket.create_connection(address_of(server), HANDSHAKE_S)
         except (OSError, ValueError) as problem:
             raise Unreachable(f"scored at {server}: {problem}; start it there, or name it with --server or "
                               "$SCORE_SERVER") from None
-        self.socket.sendall(MAGIC + struct.pack(">Q", job))
-        self._greet(role)
-        self.socket.settimeout(None)
+        try:
+            self.socket.sendall(MAGIC + struct.pack(">Q", job))
+            self._greet(role)
+        except OSError as problem:
+            raise Unreachable(f"scored at {server}: {problem}") from None
+        except (KeyError, TypeError, UnicodeError):
+            raise self._stranger() from None
+        self.socket.settimeout(SILENCE_S)
+
+    def _stranger(self):
+        return Unreachable(f"scored at {self.server}: what answers there is no scored; name its host with --server or "
+                           "$SCORE_SERVER")
 
     def _greet(self, role):
         hello = self.receive()
@@ -64,7 +74,10 @@ class Link:
     def send(self, head, body=b""):
         """One message."""
         data = json.dumps(head).encode()
-        self.socket.sendall(struct.pack(">II", 4 + len(data) + len(body), len(data)) + data + body)
+        try:
+            self.socket.sendall(struct.pack(">II", 4 + len(data) + len(body), len(data)) + data + body)
+        except OSError as problem:
+            raise Unreachable(f"scored at {self.server}: {problem}") from None
 
     def _take(self, size):
         while len(self.buffer) < size:
@@ -79,12 +92,16 @@ class Link:
         return taken
 
     def receive(self):
-        """The next message's head."""
+        """The next message's head; what stands behind it is in self.body."""
         length, head_length = struct.unpack(">II", self._take(8))
         if not head_length + 4 <= length <= FRAME_MAX:
-            raise Unreachable(f"scored at {self.server}: what answers there is no scored")
+            raise self._stranger()
         data = self._take(length - 4)
-        return json.loads(data[:head_length])
+        self.body = data[head_length:]
+        try:
+            return json.loads(data[:head_length])
+        except ValueError:
+            raise self._stranger() from None
 
     def ask(self, head):
         """A request's answer; Refused if it is refused."""

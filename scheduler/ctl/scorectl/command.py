@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""command - what the commands share: options, exit codes, the way to scored, JSON or tables."""
+
+import argparse
+import json
+import sys
+import time
+
+import pmcommand
+from pmcommand import Failure
+
+from . import server
+from .link import Link, Unreachable
+from .munge import Refused
+
+OK, TROUBLE, USAGE, UNREACHABLE = 0, 1, 2, 3
+_INTERVAL_MIN_S, _INTERVAL_MAX_S = 0.2, 3600
+
+
+def parser(name, what, trouble="refused"):
+    """An argparse parser with the options that all have."""
+    made = argparse.ArgumentParser(
+        prog=name, description=what, epilog=f"Exit status: 0 fine, 1 {trouble}, 2 wrong call, 3 scored or munged "
+        f"can't be reached. See {name}(1).")
+    pmcommand.add_version(made)
+    made.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    made.add_argument("--server", metavar="HOST[:PORT]",
+                      help="host of scored; default: $SCORE_SERVER, cluster.json, this host")
+    made.add_argument("--munge-socket", metavar="PATH", help="default: $SCORE_MUNGE_SOCKET, munge's own")
+    return made
+
+
+def seconds(text):
+    """Reader of an interval."""
+    value = float(text)
+    if not _INTERVAL_MIN_S <= value <= _INTERVAL_MAX_S:
+        raise ValueError
+    return value
+
+
+seconds.__name__ = f"number of seconds, {_INTERVAL_MIN_S} to {_INTERVAL_MAX_S}"
+
+
+def tables(name):
+    """The module show; it needs rich, JSON does not."""
+    try:
+        from . import show
+    except ImportError:
+        raise Failure(USAGE, f"{name}: tables need the Python module rich: install python3-rich, or use "
+                      "--json") from None
+    return show
+
+
+def connect(name, args):
+    """A Link to scored."""
+    try:
+        return Link(server.address(args.server), munge_socket=args.munge_socket)
+    except (Unreachable, Refused) as problem:
+        raise Failure(UNREACHABLE, f"{name}: {problem}") from None
+
+
+def ask(name, link, head):
+    """The answer to a request."""
+    try:
+        return link.ask(head)
+    except Refused as refusal:
+        raise Failure(TROUBLE, f"{name}: {refusal}") from None
+
+
+def tell(name, args, value, table):
+    """A value as JSON, or through a function of show."""
+    if args.json:
+        print(json.dumps(value, indent=2))
+    else:
+        getattr(tables(name), table)(value)
+
+
+def watch(name, args, frames, drawing):
+    """Shows one value of frames after the other: as lines of JSON, live on a terminal, else as text."""
+    if args.json:
+        for frame in frames:
+            print(json.dumps(frame), flush=True)
+    elif sys.stdout.isatty():
+        tables(name).live(frames, drawing)
+    else:
+        show = tables(name)
+        for frame in frames:
+            show.text(getattr(show, drawing)(frame))
+            sys.stdout.flush()
+
+
+def every(interval, look):
+    """Values of look() for ever; the first at once."""
+    while True:
+        yield look()
+        time.sleep(interval)
+
+
+def run(name, work):
+    """The exit code of the command; ^C is how one that watches is ended."""
+    def guarded():
+        try:
+            return work()
+        except Unreachable as problem:
+            raise Failure(UNREACHABLE, f"{name}: {problem}") from None
+    return pmcommand.run(name, guarded, error=UNREACHABLE, unread=OK)
