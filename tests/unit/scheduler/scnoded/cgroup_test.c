@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each form of cgroups that this machine has, and none, with real processes. */
+#include "scheduler/scnoded/cgroup.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/harness/tap.h"
+
+#define LIMIT_MS 5000
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+#define EVENTUALLY(condition)                                                                      \
+	({                                                                                         \
+		int _left = LIMIT_MS;                                                              \
+		while (!(condition) && --_left)                                                    \
+			nap();                                                                     \
+		_left > 0;                                                                         \
+	})
+
+static void spin(void)
+{
+	for (volatile unsigned int i = 0;; i++)
+		;
+}
+
+/* A step with two ranks that spin and a grandchild that sleeps in a session of its own. */
+struct family {
+	pid_t step, ranks[2];
+};
+
+static void be_step(int tell)
+{
+	pid_t ranks[2];
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	for (int i = 0; i < 2; i++) {
+		ranks[i] = fork();
+		if (!ranks[i]) {
+			if (!i && !fork()) {
+				setsid();
+				for (;;)
+					pause();
+			}
+			spin();
+		}
+	}
+	if (write(tell, ranks, sizeof(ranks)) != sizeof(ranks))
+		_exit(1);
+	for (;;)
+		if (waitpid(-1, NULL, 0) < 0)
+			pause();
+}
+
+static struct family start(void)
+{
+	struct family f = {0};
+	int pipes[2];
+
+	if (pipe(pipes))
+		return f;
+	f.step = fork();
+	if (!f.step)
+		be_step(pipes[1]);
+	if (read(pipes[0], f.ranks, sizeof(f.ranks)) != sizeof(f.ranks))
+		f.step = 0;
+	close(pipes[0]);
+	close(pipes[1]);
+	return f;
+}
+
+static char parent[64];
+
+static void live_and_die(enum cgroup_form form)
+{
+	struct cgroup *g = cgroup_open(form, parent, 42);
+	struct family f;
+	uint64_t cpu;
+
+	must(g);
+	f = start();
+	must(f.step > 0);
+	is_int(cgroup_put_step(g, f.step), 0);
+	for (int i = 0; i < 2; i++)
+		is_int(cgroup_put_rank(g, f.ranks[i]), 0);
+	ok(cgroup_has(g, f.step));
+	ok(cgroup_has(g, f.ranks[1]));
+	ok(!cgroup_has(g, getpid()));
+	ok(!cgroup_is_empty(g));
+	is_int(cgroup_freeze(g, true), 0);
+	ok(EVENTUALLY(cgroup_is_frozen(g)));
+	cpu = cgroup_cpu_ns(g);
+	for (int i = 0; i < 50; i++)
+		nap();
+	/* /proc counts in ticks. */
+	okf(cgroup_cpu_ns(g) - cpu < 20000000, "it ran while frozen: %llu ns",
+	    (unsigned long long)(cgroup_cpu_ns(g) - cpu));
+	is_int(cgroup_freeze(g, false), 0);
+	ok(EVENTUALLY(cgroup_cpu_ns(g) - cpu > 20000000));
+	/* Killed while frozen. */
+	is_int(cgroup_freeze(g, true), 0);
+	ok(EVENTUALLY(cgroup_is_frozen(g)));
+	is_int(cgroup_kill(g), 0);
+	ok(EVENTUALLY(cgroup_kill(g) || cgroup_is_empty(g)));
+	ok(!cgroup_is_deserted(g));
+	is_int(kill(f.step, 0), 0);
+	cgroup_kill_all(g);
+	is_int(waitpid(f.step, NULL, 0), f.step);
+	ok(EVENTUALLY(cgroup_is_deserted(g)));
+	is_int(cgroup_remove(g), 0);
+}
+
+static void find_again(enum cgroup_form form)
+{
+	struct cgroup *g = cgroup_open(form, parent, 43);
+	uint64_t *ids = NULL;
+
+	must(g);
+	is_int(cgroup_list(form, parent, &ids), 1);
+	is_int(ids ? ids[0] : 0, 43);
+	free(ids);
+	cgroup_forget(g);
+	g = cgroup_open(form, parent, 43);
+	must(g);
+	is_int(cgroup_remove(g), 0);
+	is_int(cgroup_list(form, parent, &ids), 0);
+	free(ids);
+}
+
+static bool has(enum cgroup_form form)
+{
+	struct cgroup *g;
+
+	snprintf(parent, sizeof(parent), "openscore-test-%d", getpid());
+	g = cgroup_open(form, parent, 1);
+	if (!g) {
+		tap_skip("cgroups of form %s cannot be made here: needs root and such a mount",
+			 cgroup_form_name(form));
+		return false;
+	}
+	cgroup_remove(g);
+	return true;
+}
+
+static void remove_parent(enum cgroup_form form)
+{
+	/* The parent stays for later jobs, as a daemon leaves it; here it goes. */
+	static const char *const mounts[] = {"", "/sys/fs/cgroup/freezer", "/sys/fs/cgroup",
+					     "/sys/fs/cgroup/unified"};
+	char path[256];
+
+	for (size_t i = 1; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", mounts[i], parent);
+		rmdir(path);
+	}
+	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpuacct/%s", parent);
+	rmdir(path);
+	(void)form;
+}
+
+TAP_TEST(cgroup__v2)
+{
+	if (!has(CGROUP_V2))
+		return;
+	live_and_die(CGROUP_V2);
+	find_again(CGROUP_V2);
+	remove_parent(CGROUP_V2);
+}
+
+TAP_TEST(cgroup__v1)
+{
+	if (!has(CGROUP_V1))
+		return;
+	live_and_die(CGROUP_V1);
+	find_again(CGROUP_V1);
+	remove_parent(CGROUP_V1);
+}
+
+TAP_TEST(cgroup__none)
+{
+	live_and_die(CGROUP_NONE);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scored/journal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/harness/tap.h"
+
+static char why[512];
+
+static char *make_directory(void)
+{
+	static char path[64];
+
+	strcpy(path, "/tmp/journal-XXXXXX");
+	return mkdtemp(path);
+}
+
+static void remove_directory(const char *path)
+{
+	static const char *const files[] = {"journal.sqlite", "journal.sqlite-wal",
+					    "journal.sqlite-shm"};
+	char file[128];
+
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(file, sizeof(file), "%s/%s", path, files[i]);
+		unlink(file);
+	}
+	rmdir(path);
+}
+
+static struct journal_job job_of(uint64_t id)
+{
+	return (struct journal_job){.id = id,
+				    .uid = 1000,
+				    .name = "it's \"a\" job",
+				    .submitted = 10,
+				    .started = 20,
+				    .ranks = 4,
+				    .hosts = 2,
+				    .order = "{\"x\":1}"};
+}
+
+struct seen {
+	int n;
+	uint64_t last;
+	char name[64], order[64], text[64];
+	int code;
+};
+
+static void see(const struct journal_job *job, void *owner)
+{
+	struct seen *seen = owner;
+
+	seen->n++;
+	seen->last = job->id;
+	seen->code = job->code;
+	snprintf(seen->name, sizeof(seen->name), "%s", job->name);
+	snprintf(seen->order, sizeof(seen->order), "%s", job->order);
+	snprintf(seen->text, sizeof(seen->text), "%s", job->text);
+}
+
+TAP_TEST(journal__numbers_never_come_again)
+{
+	char *dir = make_directory();
+	struct journal *j = journal_open(dir, why, sizeof(why));
+	uint64_t first;
+
+	must(j);
+	first = journal_number(j, why, sizeof(why));
+	is_int(first, 1);
+	is_int(journal_number(j, why, sizeof(why)), 2);
+	journal_close(j);
+	j = journal_open(dir, why, sizeof(why));
+	must(j);
+	is_int(journal_number(j, why, sizeof(why)), 3);
+	journal_close(j);
+	remove_directory(dir);
+}
+
+TAP_TEST(journal__running_jobs_are_found_after_a_kill)
+{
+	char *dir = make_directory();
+	struct seen seen = {0};
+	struct journal *j;
+	pid_t child = fork();
+
+	if (!child) {
+		struct journal_job one = job_of(7), two = job_of(8);
+
+		j = journal_open(dir, why, sizeof(why));
+		if (!j || journal_started(j, &one, why, sizeof(why)) ||
+		    journal_started(j, &two, why, sizeof(why)))
+			_exit(1);
+		two.ended = 30;
+		two.code = 137;
+		two.text = "rank 1 on h1 was killed";
+		if (journal_ended(j, &two, why, sizeof(why)))
+			_exit(1);
+		raise(SIGKILL);
+	}
+	waitpid(child, NULL, 0);
+	j = journal_open(dir, why, sizeof(why));
+	must(j);
+	is_int(journal_running(j, see, &seen, why, sizeof(why)), 0);
+	is_int(seen.n, 1);
+	is_int(seen.last, 7);
+	is_str(seen.name, "it's \"a\" job");
+	is_str(seen.order, "{\"x\":1}");
+	seen = (struct seen){0};
+	is_int(journal_history(j, 10, see, &seen, why, sizeof(why)), 0);
+	is_int(seen.n, 1);
+	is_int(seen.last, 8);
+	is_int(seen.code, 137);
+	is_str(seen.text, "rank 1 on h1 was killed");
+	journal_close(j);
+	remove_directory(dir);
+}
+
+TAP_TEST(journal__one_scored_at_a_time)
+{
+	char *dir = make_directory();
+	struct journal *j = journal_open(dir, why, sizeof(why));
+
+	must(j);
+	ok(!journal_open(dir, why, sizeof(why)));
+	okf(strstr(why, dir) && strstr(why, "another scored"), "%s", why);
+	journal_close(j);
+	remove_directory(dir);
+	ok(!journal_open("/proc/nowhere/at/all", why, sizeof(why)));
+	okf(strstr(why, "/proc/nowhere/at/all") && strstr(why, "--state"), "%s", why);
+}
+
+TAP_TEST(journal__full_disk_is_told)
+{
+	char *dir = make_directory(), *name = calloc(1, 1 << 20);
+	struct journal_job job = job_of(1);
+	struct journal *j;
+
+	if (mount("none", dir, "tmpfs", 0, "size=256k")) {
+		tap_skip("mounting a small tmpfs needs root");
+		rmdir(dir);
+		free(name);
+		return;
+	}
+	j = journal_open(dir, why, sizeof(why));
+	if (ok(j)) {
+		memset(name, 'x', (1 << 20) - 1);
+		job.order = name;
+		is_int(journal_started(j, &job, why, sizeof(why)), -ENOSPC);
+		okf(strstr(why, "make room"), "%s", why);
+		job.order = "{}";
+		is_int(journal_started(j, &job, why, sizeof(why)), 0);
+		journal_close(j);
+	}
+	umount2(dir, MNT_DETACH);
+	rmdir(dir);
+	free(name);
+}
