@@ -55,6 +55,8 @@ int rankenv_app(const struct step *step, const struct world *world, const struct
 	env_putf(ret, "SCORE_RANKS=%" PRIu32, world->n_ranks);
 	env_putf(ret, "SCORE_WORLD=%" PRIu32, world->number);
 	env_putf(ret, "SCORE_RESTARTS=%" PRIu32, order->incarnation);
+	/* Open MPI 4.1: the namespace is a number, see world.c. */
+	env_put(ret, "OMPI_MCA_orte_launch=1");
 	/* Where Open MPI's transports look for a key that all of a job have. */
 	env_putf(ret, "OMPI_MCA_orte_precondition_transports=%016" PRIx64 "-%016" PRIx64,
 		 order->key, order->id);

@@ -5,6 +5,7 @@
 #include "scheduler/scstepd/world.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,13 @@ static struct world *world_new(const struct worlds *worlds, uint32_t number)
 		free(world);
 		return NULL;
 	}
-	order_namespace(worlds->order, number, world->nspace, sizeof(world->nspace));
+	/*
+	 * The job's number in the upper half, the world's in the lower: Open MPI 4.1 takes such a name as it is for its
+	 * own 32-bit number (rankenv.c) where it would make a hash of any other, and so do the names of its files in
+	 * /dev/shm and the node numbers of PM. 0 is the daemons' in either half.
+	 */
+	snprintf(world->nspace, sizeof(world->nspace), "%" PRIu32,
+		 (uint32_t)(worlds->order->id % 65535 + 1) << 16 | (number + 1));
 	return world;
 }
 

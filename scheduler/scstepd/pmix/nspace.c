@@ -119,7 +119,8 @@ static void add_job(const struct step *step, const struct world *world, struct i
 		nodes += world->hosts[i].ranks > 0;
 		cores += (uint32_t)step->order->hosts[i].n_cores;
 	}
-	infos_text(infos, PMIX_JOBID, world->nspace);
+	order_namespace(step->order, world->number, text, sizeof(text));
+	infos_text(infos, PMIX_JOBID, text);
 	infos_text(infos, PMIX_CLUSTER_ID, step->order->cluster);
 	/* At least the ranks: Open MPI takes it for the largest number a job can have. */
 	infos_u32(infos, PMIX_UNIV_SIZE, cores > world->n_ranks ? cores : world->n_ranks);
