@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every header compiles alone as C; those for applications as C++ too."""
 import shutil
+import subprocess
 
 from lintlib.tree import Skip, need
 
@@ -20,18 +21,29 @@ def needs_other_headers(tree, name):
     return is_glue or name.endswith(".bpf.h") or "#include <mpi.h>" in tree.text(name)
 
 
+def include_options():
+    """Where the libraries lie that internal headers may include; none without pkg-config or without them."""
+    try:
+        done = subprocess.run(["pkg-config", "--cflags-only-I", "pmix", "hwloc"], capture_output=True, text=True,
+                              check=False)
+    except FileNotFoundError:
+        return []
+    return done.stdout.replace("-I", "-isystem ").split()
+
+
 def check(tree):
     need("gcc")
     cxx = shutil.which("g++") or shutil.which("clang++")
     if not cxx:
         raise Skip("install g++")
     commands = []
+    internal = C + include_options()
     for name in tree.headers():
         if name.startswith(PUBLIC):
             commands.append(PUBLIC_C + COMMON + [name])
             commands.append([cxx] + PUBLIC_CXX + COMMON + [name])
         elif not needs_other_headers(tree, name):
-            commands.append(C + COMMON + [name])
+            commands.append(internal + COMMON + [name])
     for command, (output, code) in zip(commands, tree.run_all(commands, UNIT)):
         if code:
             first = next((s for s in output.splitlines() if "error" in s), output.strip())
