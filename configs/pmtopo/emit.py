@@ -51,7 +51,10 @@ def pieces(cluster):
     yield f'{{\n  "version": {VERSION},\n  "name": {_dense(cluster.name)},\n  "topology": '
     yield _dense(cluster.topology and {"kind": cluster.topology.kind,
                                        "dims": list(cluster.topology.dims)})
-    yield f',\n  "pm": {_dense(cluster.pm)},\n  "networks": '
+    yield f',\n  "pm": {_dense(cluster.pm)}'
+    if cluster.scheduler:
+        yield f',\n  "scheduler": {_dense(cluster.scheduler)}'
+    yield ',\n  "networks": '
     yield from _list(map(_network, cluster.networks))
     yield ',\n  "groups": '
     yield from _list({"name": name, "hosts": ids} for name, ids in cluster.groups.items())

@@ -74,6 +74,7 @@ class Cluster(NamedTuple):
     networks: list         # of Network
     topology: Optional[Topology]
     pm: dict               # library options of all hosts: key -> text
+    scheduler: Optional[dict] = None  # as in cluster.json; None: not described
 
     def options(self, host=None):
         """The library options of a host (None: of a host without overrides)."""

@@ -10,6 +10,7 @@ from .hosts import mark_spares, resolve_hosts
 from .model import Cluster, HostRail
 from .networks import rail_devices, resolve_networks
 from .problems import Problems, quote
+from .scheduler import resolve_scheduler
 from .schema import read
 from .topology import resolve_topology
 
@@ -145,6 +146,7 @@ def resolve(document):
     _check_rail_subset(config, networks, problems)
     _check_attach(("pm",), common, networks, problems)
     _lay_overrides(config.get("overrides", {}), common, networks, inventory, document, problems)
+    scheduler = resolve_scheduler(config.get("scheduler"), inventory, problems)
     if len(problems):
         return None, problems
     for host in inventory.hosts:
@@ -152,4 +154,4 @@ def resolve(document):
     shared = {**options.of_networks(networks), **options.flatten(common)}
     name = config.get("cluster", {}).get("name", "cluster")
     return Cluster(name, inventory.hosts, inventory.by_name, groups, networks, topology,
-                   shared), problems
+                   shared, scheduler), problems

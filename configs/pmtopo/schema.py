@@ -92,6 +92,16 @@ OVERRIDES = Table({name: Table({key: inner for key, inner in kind.keys.items()
                                 if key not in _COMMON.get(name, ())})
                    if isinstance(kind, Table) else kind for name, kind in PM.keys.items()})
 
+SCHEDULER = Table({
+    "server": Value(values.server),
+    "port": Value(values.number(1, 65535)),
+    "node_port": Value(values.number(1, 65535)),
+    "quantum": Value(values.duration("ms", 10, 10000)),
+    "rows": Value(values.number(1, 64)),
+    "operators": Array(Value(values.user), 256),
+    "state": Value(values.path),
+}, required=("server",), example={"server": '"head"'})
+
 _RAIL = Either(Table({
     "device": Value(values.device_name),
     "subnet": Value(values.subnet),
@@ -130,6 +140,7 @@ ROOT = Table({
         "dims": Array(Value(values.number(1, 65536)), DIMENSIONS_MAX),
     }, required=("kind", "dims"), example={"kind": '"hypercrossbar"', "dims": "[4, 4, 4]"}),
     "pm": PM,
+    "scheduler": SCHEDULER,
     "overrides": Table(free=(values.listed_hosts, OVERRIDES)),
 }, required=("hosts",), example={"hosts": '[[hosts]] with range = "n[0-3]"'})
 

@@ -25,6 +25,8 @@ _DURATIONS_US = {"us": 1, "ms": 1000, "s": 1000000, "min": 60000000}
 _QUANTITY = re.compile(r"([0-9]{1,15}) ?([A-Za-z]*)\Z")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")
 _DEVICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,14}\Z")
+_SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}\Z")
+_USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}\Z")
 _PATH = re.compile(r"/[A-Za-z0-9._/-]{0,120}\Z")
 SOCKET_MAX = 107  # sun_path of unix(7), without the final zero
 _PORTS = re.compile(r"([0-9]{1,5})-([0-9]{1,5})\Z")
@@ -133,6 +135,28 @@ def name(value):
     if not _NAME.match(_need_text(value, "lab")):
         raise Wrong(f"{quote(value)} is no name; use 1-63 letters, digits, . _ - and begin with a "
                     "letter or digit")
+    return value
+
+
+def server(value):
+    """A host that programs connect to: its name or IP address, without port."""
+    text = _need_text(value, "head")
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        pass
+    host, _, port = text.rpartition(":")
+    if port.isdecimal() and _SERVER.match(host):
+        raise Wrong(f'{quote(text)} has a port; write server = "{host}" and port = {port}')
+    if not _SERVER.match(text):
+        raise Wrong(f'{quote(text)} is no host; write its name or IP address, such as "head"')
+    return text
+
+
+def user(value):
+    """The name of a user."""
+    if not _USER.match(_need_text(value, "alice")):
+        raise Wrong(f'{quote(value)} is no user name; write what "id -un" shows')
     return value
 
 
