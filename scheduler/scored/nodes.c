@@ -10,7 +10,8 @@
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/turns.h"
 
-#define SKEW_TOLD_NS 1000000ll /* clocks further apart than this spoil switches, and are told */
+#define SKEW_TOLD_NS 5000000ll /* clocks further apart than this spoil switches, and are told */
+#define SKEW_FORGET 16 /* of the difference to a lower measurement is forgotten by each beat */
 
 static const char *text_of(const json_t *head, const char *key)
 {
@@ -144,15 +145,19 @@ static char *objection(struct scored *d, const struct host *host, const struct n
 	return NULL;
 }
 
-static void tell_skew(struct node *node, int64_t skew_ns)
+/*
+ * A message is always late, never early: of what beats say of a clock the highest is nearest to the truth, and is
+ * given up slowly, as clocks drift.
+ */
+static void measure_skew(struct node *node, int64_t seen_ns)
 {
 	int64_t was = node->skew_ns;
 
-	node->skew_ns = skew_ns;
-	if (llabs(skew_ns) > SKEW_TOLD_NS && llabs(was) <= SKEW_TOLD_NS)
+	node->skew_ns = seen_ns > was ? seen_ns : was - (was - seen_ns) / SKEW_FORGET;
+	if (llabs(node->skew_ns) > SKEW_TOLD_NS && llabs(was) <= SKEW_TOLD_NS)
 		scored_say("host %s: its clock is %.1f ms off ours; gang switches will be late: "
 			   "run an NTP daemon on both",
-			   node->name, (double)skew_ns / 1e6);
+			   node->name, (double)node->skew_ns / 1e6);
 }
 
 static void register_node(struct visitor *v, struct node *node, struct host *host,
@@ -172,7 +177,8 @@ static void register_node(struct visitor *v, struct node *node, struct host *hos
 	if (!node->is_drained)
 		set_note(node, NULL);
 	v->node = node;
-	tell_skew(node, (int64_t)host->clock_ns - (int64_t)scored_now_ns());
+	node->skew_ns = 0;
+	measure_skew(node, (int64_t)host->clock_ns - (int64_t)scored_now_ns());
 	scored_say("host %s registered from %s: %u cores, cgroups %s", node->name,
 		   link_peer(v->link), host->n_cores, host->cgroups);
 	keep = jobs_node_back(d, node, jobs);
@@ -222,7 +228,7 @@ static void on_beat(struct scored *d, struct node *node, const json_t *head)
 	const json_t *switches = json_object_get(head, "switches"), *job;
 	size_t i;
 
-	tell_skew(node, (int64_t)number_of(head, "clock_ns") - (int64_t)scored_now_ns());
+	measure_skew(node, (int64_t)number_of(head, "clock_ns") - (int64_t)scored_now_ns());
 	node->load = json_number_value(json_object_get(head, "load"));
 	node->memory_free = number_of(head, "memory_free");
 	if (switches)
