@@ -143,7 +143,12 @@ def test_copy(lab):
         talk(lab, "direct", "no", "native direct, copy")
         talk(lab, "port", "", "native port")
         test_ip(lab)
-        test_cable(lab, daemons)
+        test_cable(lab, daemons, "port")
+        if lab.kernel.version >= ZERO_COPY_KERNEL:
+            test_cable(lab, daemons, "direct")
+        else:
+            tap.skip("direct: cable", f"virtio_net of Linux {lab.kernel.release} keeps the last frames of a "
+                     "NIC without carrier, and what is in them is not sent by another rail")
     for guest in (a, b):
         guest.must("ip link del v5")
 
@@ -164,17 +169,22 @@ def test_ip(lab):
     traffic.ends_well("and the messages arrive as sent")
 
 
-def test_cable(lab, daemons):
+def test_cable(lab, daemons, attach):
     """One of two cables pulled and put in again."""
     a, _ = lab.guests
-    traffic = Traffic(lab, "direct", "--test bidirectional --size 64k --seconds 8")
-    tap.ok(traffic.await_frames(["eth2"]), "cable: messages run over it")
-    a.set_carrier("eth2", False)
-    tap.ok(wait_until(lambda: "eth2: link down" in daemons.said(a)), "cable: pulled, the rail is down")
-    tap.ok(traffic.await_frames(["eth1"]), "cable: messages run over the other")
-    a.set_carrier("eth2", True)
-    tap.ok(wait_until(lambda: "eth2: link up" in daemons.said(a)), "cable: back, it is up")
-    traffic.ends_well("cable: all messages arrived as sent")
+
+    def changes(is_up):
+        news = f"eth2: link {'up' if is_up else 'down'}"
+        before = daemons.said(a).count(news)
+        a.set_carrier("eth2", is_up)
+        return wait_until(lambda: daemons.said(a).count(news) > before)
+
+    traffic = Traffic(lab, attach, "--test bidirectional --size 64k --seconds 7")
+    tap.ok(traffic.await_frames(["eth2"]), f"{attach}: cable: messages run over it")
+    tap.ok(changes(False), f"{attach}: cable: pulled, the rail is down")
+    tap.ok(traffic.await_frames(["eth1"]), f"{attach}: cable: messages run over the other")
+    tap.ok(changes(True), f"{attach}: cable: back, it is up")
+    traffic.ends_well(f"{attach}: cable: all messages arrived as sent")
 
 
 def test_mixed(lab):
