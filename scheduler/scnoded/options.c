@@ -7,16 +7,24 @@
 #include <stdlib.h>
 
 static const struct option table[] = {
-	{"server", required_argument, NULL, 's'},  {"name", required_argument, NULL, 'n'},
-	{"listen", required_argument, NULL, 'l'},  {"address", required_argument, NULL, 'a'},
-	{"run", required_argument, NULL, 'r'},     {"cgroup", required_argument, NULL, 'g'},
-	{"cores", required_argument, NULL, 'c'},   {"munge-socket", required_argument, NULL, 'm'},
-	{"scstepd", required_argument, NULL, 'p'}, {"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
+	{"config", required_argument, NULL, 'f'},
+	{"server", required_argument, NULL, 's'},
+	{"name", required_argument, NULL, 'n'},
+	{"listen", required_argument, NULL, 'l'},
+	{"address", required_argument, NULL, 'a'},
+	{"run", required_argument, NULL, 'r'},
+	{"cgroup", required_argument, NULL, 'g'},
+	{"cores", required_argument, NULL, 'c'},
+	{"munge-socket", required_argument, NULL, 'm'},
+	{"scstepd", required_argument, NULL, 'p'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
 };
 
 static const char usage[] =
-	"usage: scnoded --server HOST[:PORT] [--name NAME] [--listen [ADDRESS:]PORT] [--address "
+	"usage: scnoded --server HOST[:PORT]|--config CLUSTER.JSON [--name NAME] [--listen "
+	"[ADDRESS:]PORT] [--address "
 	"ADDRESS]\n"
 	"               [--run DIR] [--cgroup GROUP] [--cores LIST|Nx] [--munge-socket PATH]\n"
 	"               [--scstepd PATH]\n"
@@ -25,6 +33,8 @@ static const char usage[] =
 static const char **place_of(struct scnoded_options *o, int c)
 {
 	switch (c) {
+	case 'f':
+		return &o->config;
 	case 's':
 		return &o->server;
 	case 'n':
@@ -48,12 +58,31 @@ static const char **place_of(struct scnoded_options *o, int c)
 	}
 }
 
+/* What neither the command line nor the environment says. */
+static int complete(struct scnoded_options *o, char *why, size_t why_size)
+{
+	int err = o->config ? section_load(&o->section, o->config, why, why_size) : 0;
+
+	if (err)
+		return err;
+	if (!o->server)
+		o->server = getenv("SCORE_SERVER");
+	if (!o->server)
+		o->server = o->section.server;
+	if (!o->listen)
+		o->listen = o->section.node_port ? o->section.node_port : SCNODED_PORT;
+	if (o->server)
+		return 0;
+	snprintf(why, why_size, "%s%s; see scnoded --help", o->config ? o->config : "--server",
+		 o->config ? " has no [scheduler]: write one into cluster.toml, or give --server"
+			   : " is missing: the host of scored");
+	return -EINVAL;
+}
+
 int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, char *why,
 			 size_t why_size)
 {
-	struct scnoded_options o = {.server = getenv("SCORE_SERVER"),
-				    .listen = SCNODED_PORT,
-				    .cgroup = "openscore",
+	struct scnoded_options o = {.cgroup = "openscore",
 				    .munge_socket = getenv("SCORE_MUNGE_SOCKET")};
 	int c;
 
@@ -76,12 +105,12 @@ int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, cha
 			return -EINVAL;
 		}
 	}
-	if (optind < argc || !o.server) {
-		snprintf(why, why_size, "%s %s; see scnoded --help",
-			 optind < argc ? argv[optind] : "--server",
-			 optind < argc ? "is no option" : "is missing: the host of scored");
+	if (optind < argc) {
+		snprintf(why, why_size, "%s is no option; see scnoded --help", argv[optind]);
 		return -EINVAL;
 	}
-	*ret = o;
-	return 0;
+	c = complete(&o, why, why_size);
+	if (!c)
+		*ret = o;
+	return c;
 }

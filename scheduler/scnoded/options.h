@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options - the command line of scnoded(8). Texts point into argv or the environment.
+ * options - the command line of scnoded(8), over what cluster.json says. Texts point into argv, the environment or
+ * the section.
  */
 #ifndef SCHEDULER_SCNODED_OPTIONS_H
 #define SCHEDULER_SCNODED_OPTIONS_H
 
 #include <stddef.h>
+
+#include "scheduler/proto/section.h"
 
 #define SCNODED_PORT "7711"
 #define SCNODED_EXIT_USAGE 2
@@ -21,7 +24,9 @@ struct scnoded_options {
 	const char *
 		cores; /* list of the machine's cores that jobs may use, "4x" = as if there were four; NULL: all allowed */
 	const char *munge_socket;
-	const char *scstepd; /* NULL: beside our own program */
+	const char *scstepd;    /* NULL: beside our own program */
+	const char *config;     /* cluster.json; NULL: none */
+	struct section section; /* of it */
 };
 
 /* As scored_options_read(). */

@@ -78,6 +78,7 @@ struct cluster *cluster_read(const char *path, char *why, size_t why_size)
 {
 	json_error_t error;
 	json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	char wrong[512];
 	struct cluster *c;
 
 	if (!all) {
@@ -98,6 +99,11 @@ struct cluster *cluster_read(const char *path, char *why, size_t why_size)
 		cluster_free(c);
 		c = NULL;
 	}
+	if (c && section_read(&c->section, all, wrong, sizeof(wrong))) {
+		snprintf(why, why_size, "%s: %s; write it with 'scconf compile'", path, wrong);
+		cluster_free(c);
+		c = NULL;
+	}
 	json_decref(all);
 	return c;
 }
@@ -112,6 +118,7 @@ void cluster_free(struct cluster *c)
 		free(c->groups[i].name);
 		free(c->groups[i].hosts);
 	}
+	section_fini(&c->section);
 	free(c->hosts);
 	free(c->groups);
 	free(c->name);

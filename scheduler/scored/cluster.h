@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "scheduler/proto/section.h"
+
 struct cluster_host {
 	char *name;
 	bool is_usable; /* not defect, not spare */
@@ -25,6 +27,7 @@ struct cluster {
 	size_t n_hosts;
 	struct cluster_group *groups;
 	size_t n_groups;
+	struct section section;
 };
 
 /* NULL with a sentence in @why. */

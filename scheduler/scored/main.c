@@ -99,6 +99,9 @@ static void enter(int fd, uint64_t job, void *owner)
 
 static int open_all(struct scored *d, char *why, size_t why_size)
 {
+	if (d->options.config && !(d->cluster = cluster_read(d->options.config, why, why_size)))
+		return -EINVAL;
+	scored_options_complete(&d->options, d->cluster ? &d->cluster->section : NULL);
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->matrix = matrix_new(d->options.rows);
 	d->auth = auth_open(d->loop, d->options.munge_socket);
@@ -106,8 +109,6 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 		snprintf(why, why_size, "no memory");
 		return -ENOMEM;
 	}
-	if (d->options.config && !(d->cluster = cluster_read(d->options.config, why, why_size)))
-		return -EINVAL;
 	d->journal = journal_open(d->options.state, why, why_size);
 	if (!d->journal)
 		return -EIO;

@@ -59,11 +59,7 @@ static int set_rows(uint32_t *ret, const char *text)
 int scored_options_read(struct scored_options *ret, int argc, char **argv, char *why,
 			size_t why_size)
 {
-	struct scored_options o = {.listen = SCORED_PORT,
-				   .state = SCORED_STATE_DIRECTORY,
-				   .munge_socket = getenv("SCORE_MUNGE_SOCKET"),
-				   .quantum_ns = SLOTS_QUANTUM_NS,
-				   .rows = ROWS};
+	struct scored_options o = {.munge_socket = getenv("SCORE_MUNGE_SOCKET")};
 	int c;
 
 	opterr = 0;
@@ -117,4 +113,21 @@ int scored_options_read(struct scored_options *ret, int argc, char **argv, char 
 	}
 	*ret = o;
 	return 0;
+}
+
+void scored_options_complete(struct scored_options *o, const struct section *section)
+{
+	static const struct section none;
+	const struct section *said = section ? section : &none;
+
+	if (!o->listen)
+		o->listen = said->port ? said->port : SCORED_PORT;
+	if (!o->state)
+		o->state = said->state ? said->state : SCORED_STATE_DIRECTORY;
+	if (!o->operators)
+		o->operators = said->operators;
+	if (!o->quantum_ns)
+		o->quantum_ns = said->quantum_ns ? said->quantum_ns : SLOTS_QUANTUM_NS;
+	if (!o->rows)
+		o->rows = said->rows ? said->rows : ROWS;
 }

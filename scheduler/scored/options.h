@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options - the command line of scored(8). Texts point into argv.
+ * options - the command line of scored(8), over what cluster.json says. Texts point into argv or the section.
  */
 #ifndef SCHEDULER_SCORED_OPTIONS_H
 #define SCHEDULER_SCORED_OPTIONS_H
@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "scheduler/proto/section.h"
 
 #define SCORED_PORT "7710"
 #define SCORED_STATE_DIRECTORY "/var/lib/openscore"
@@ -23,8 +25,11 @@ struct scored_options {
 	uint32_t rows; /* most jobs that take turns on a core */
 };
 
-/* Runs on: 0. Nothing to do (help, version was printed): 1. Wrong: -EINVAL and a sentence. */
+/* What the command line does not say stays 0 or NULL until scored_options_complete(). Runs on: 0. Nothing to do (help, version was printed): 1. Wrong: -EINVAL and a sentence. */
 int scored_options_read(struct scored_options *ret, int argc, char **argv, char *why,
 			size_t why_size);
+
+/* What was not said: from the section, which may be NULL and must outlive the options, else the default. */
+void scored_options_complete(struct scored_options *options, const struct section *section);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scheduler/scrun/server.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "scheduler/proto/section.h"
 
 char *server_with_port(const char *address)
 {
@@ -23,13 +24,14 @@ char *server_with_port(const char *address)
 /* NULL: the file does not say, or is not there; whoever needs it reports what is wrong with it. */
 static char *of_cluster(void)
 {
-	const char *path = getenv("SCORE_CLUSTER"), *server;
-	json_t *file = json_load_file(path && *path ? path : SERVER_CLUSTER, 0, NULL);
-	char *text;
+	const char *path = getenv("SCORE_CLUSTER");
+	struct section section;
+	char why[256], *text;
 
-	server = json_string_value(json_object_get(json_object_get(file, "scheduler"), "server"));
-	text = server && *server ? strdup(server) : NULL;
-	json_decref(file);
+	if (section_load(&section, path && *path ? path : SERVER_CLUSTER, why, sizeof(why)))
+		return NULL;
+	text = section.server ? strdup(section.server) : NULL;
+	section_fini(&section);
 	return text;
 }
 
