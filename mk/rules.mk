@@ -265,7 +265,8 @@ $(TAP_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(
 # --- fuzz targets: with a driver of our own, and with libFuzzer -----------------------------------
 # The libraries are compiled once more with a sanitizer for each of the two.
 # The scheduler's decoders are fuzzed where its programs can be built.
-FUZZ_SCHED := $(if $(filter scrun,$(SKIP_TOOLS)),,$(sort $(wildcard scheduler/proto/*.c)))
+FUZZ_SCHED := $(if $(filter scrun,$(SKIP_TOOLS)),,$(sort $(wildcard scheduler/proto/*.c)) \
+	      scheduler/scstepd/pmi1_line.c scheduler/scstepd/pmi1_space.c)
 FUZZ_SRC   := $(filter-out $(if $(FUZZ_SCHED),,tests/fuzz/sched_%),$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_LIBS  := $(if $(FUZZ_SCHED),$(SCHED_LIBS))
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SRC))
