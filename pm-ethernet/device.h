@@ -62,6 +62,7 @@ struct eth_socket {
 	uint32_t watched;     /* events epoll waits for */
 	uint32_t *back,
 		n_back; /* addresses of chunks to go back to the fill ring, as many as it has */
+	uint32_t loose; /* chunks that came back since the fill ring was last looked at */
 	/* send calls, packets given up, addresses from the kernel that are none of ours */
 	uint64_t calls, lost, strange;
 };

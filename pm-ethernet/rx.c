@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "pm-ethernet/device.h"
+#include "pmcore/util/conf.h"
 
 /* Tokens: this and a slot's number, or epoch, socket and address of a chunk. */
 #define TOKEN_SLOT (1ull << 63)
@@ -51,6 +52,7 @@ int eth_rx_attach(struct eth_dev *d)
 			return -ENOMEM;
 		s->back = back;
 		s->n_back = 0;
+		s->loose = 0;
 	}
 	d->chunk_limit = g->rx_chunks / 2 / g->n_slots;
 	d->fill_batch = g->rx_chunks / 8 / g->n_slots;
@@ -77,19 +79,36 @@ static void wake(const struct eth_socket *s)
 		(void)recvfrom(s->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 }
 
+/*
+ * Chunks that shall lie in a fill ring: as many as all nodes may have on their way to us, those never heard of
+ * included. The rest stays with us, and those used last go back first: few that go round stay in caches
+ * and TLB. The other processes of a shared ring and a driver that fetches in advance need them all.
+ */
+static uint32_t fill_level(const struct eth_dev *d, const struct eth_socket *s)
+{
+	const struct conf *conf = d->env.conf;
+	uint64_t known = (uint64_t)d->n_peers * conf->window;
+	uint64_t unknown = (uint64_t)d->env.nodes * conf->credit;
+	uint64_t level = (known + unknown) * d->granted.chunks_per_packet;
+
+	if (d->share || s->is_zero_copy || level > s->rings.fill.size)
+		return s->rings.fill.size;
+	return (uint32_t)level;
+}
+
 void eth_rx_refill(struct eth_dev *d, uint32_t i)
 {
 	struct eth_socket *s = &d->sockets[i];
 	struct eth_ring *fill = &s->rings.fill;
-	uint32_t room;
+	uint32_t level = fill_level(d, s), held;
 
 	if (s->fd < 0 || !s->n_back || !eth_lock(d, i))
 		return;
-	if (d->share) {
+	s->loose = 0;
+	if (d->share)
 		fill->ours = atomic_load_explicit(fill->producer, memory_order_relaxed);
-		fill->theirs = atomic_load_explicit(fill->consumer, memory_order_acquire);
-	}
-	for (room = eth_ring_room(fill, s->n_back); room && s->n_back; room--)
+	fill->theirs = atomic_load_explicit(fill->consumer, memory_order_acquire);
+	for (held = fill->ours - fill->theirs; held < level && s->n_back; held++)
 		*eth_ring_address(fill, fill->ours++) = s->back[--s->n_back];
 	eth_ring_submit(fill);
 	eth_unlock(d, i);
@@ -118,7 +137,7 @@ static void give_back(struct eth_dev *d, uint32_t i, uint64_t address)
 		return;
 	}
 	s->back[s->n_back++] = (uint32_t)address & ~(d->granted.chunk_bytes - 1);
-	if (s->n_back >= d->fill_batch)
+	if (++s->loose >= d->fill_batch)
 		eth_rx_refill(d, i);
 }
 

@@ -129,6 +129,7 @@ static UNUSED struct rig *rig_open(struct rig_wish w)
 					.stats = &r->link,
 					.rails = r->rails,
 					.job_key = 1,
+					.nodes = 2,
 					.why = r->why,
 					.why_size = sizeof(r->why)};
 	d->lease = d->epoll_fd = -1;

@@ -173,6 +173,41 @@ TAP_TEST(rx_return__goes_back_in_batches)
 	rig_close(r, true);
 }
 
+/* No more go round than can be on their way; what was used last is used next. */
+TAP_TEST(rx_return__few_chunks_go_round)
+{
+	struct rig *r = rig_open(RIG_DIRECT);
+	struct rig_ring *fill = &r->sockets[0].fill;
+	uint32_t before, level, n_seen = 0;
+	bool is_seen[2 * RIG_RX_CHUNKS] = {false};
+	struct pm_rx rx;
+
+	r->d.env.nodes = 1;
+	r->conf.credit = 20;
+	level = 20 + r->d.fill_batch;
+	for (int i = 0; i < 400; i++) {
+		before = fill->consumer;
+		must(rig_receive(r, 0, rig_head(r, 1), 100, 0));
+		must(burst(r, &rx, 1) == 1);
+		if (i >= 200) {
+			uint64_t at = fill->entries[before % (2 * RIG_RX_CHUNKS)];
+			bool *is = &is_seen[(at - r->d.areas->base) / 2048];
+
+			n_seen += !*is;
+			*is = true;
+		}
+		eth_rx_return(&r->d.dev, rx.token);
+		is_int(at_home(r, 0), RIG_RX_CHUNKS);
+	}
+	ok(n_seen <= level);
+	ok(fill->producer - fill->consumer <= 20);
+	/* as many peers as need all chunks: they are all given */
+	r->d.env.nodes = RIG_RX_CHUNKS;
+	eth_rx_refill(&r->d, 0);
+	is_int(fill->producer - fill->consumer, RIG_RX_CHUNKS);
+	rig_close(r, true);
+}
+
 TAP_TEST(rx_burst__no_rail_starves)
 {
 	struct rig *r = rig_open(RIG_DIRECT);
