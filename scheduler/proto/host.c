@@ -31,6 +31,7 @@ int host_decode(struct host **ret, const json_t *from, char *why, size_t why_siz
 	host->version = fields_text(&fields, "version", FIELDS_LINE, false);
 	host->kernel = fields_text(&fields, "kernel", FIELDS_LINE, false);
 	host->cgroups = decode_cgroups(&fields);
+	host->is_realtime = fields_flag(&fields, "is_realtime");
 	host->n_cores = (uint32_t)fields_number(&fields, "n_cores", 1, HOST_CORES_MAX);
 	host->memory = (uint64_t)fields_number(&fields, "memory", 0, INT64_MAX);
 	host->clock_ns = (uint64_t)fields_number(&fields, "clock_ns", 0, INT64_MAX);
@@ -45,11 +46,11 @@ int host_decode(struct host **ret, const json_t *from, char *why, size_t why_siz
 
 json_t *host_encode(const struct host *host)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "name", host->name,
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o}", "name", host->name,
 			 "address", host->address, "version", host->version, "kernel", host->kernel,
-			 "cgroups", host->cgroups, "n_cores", (json_int_t)host->n_cores, "memory",
-			 (json_int_t)host->memory, "clock_ns", (json_int_t)host->clock_ns, "pm",
-			 fields_from_text(host->pm));
+			 "cgroups", host->cgroups, "is_realtime", (int)host->is_realtime, "n_cores",
+			 (json_int_t)host->n_cores, "memory", (json_int_t)host->memory, "clock_ns",
+			 (json_int_t)host->clock_ns, "pm", fields_from_text(host->pm));
 }
 
 void host_free(struct host *host)

@@ -6,6 +6,7 @@
 #define SCHEDULER_PROTO_HOST_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct host {
 	char *version;     /* of the suite */
 	char *kernel;      /* uname -r */
 	char *cgroups;     /* "v2", "v1", "hybrid", "none" */
+	bool is_realtime;  /* its switch thread has real-time priority */
 	uint32_t n_cores;  /* that jobs may use */
 	uint64_t memory;   /* bytes */
 	uint64_t clock_ns; /* its CLOCK_REALTIME when it sent this */

@@ -25,7 +25,10 @@ struct scored_options {
 	uint32_t rows; /* most jobs that take turns on a core */
 };
 
-/* What the command line does not say stays 0 or NULL until scored_options_complete(). Runs on: 0. Nothing to do (help, version was printed): 1. Wrong: -EINVAL and a sentence. */
+/*
+ * What the command line does not say stays 0 or NULL until scored_options_complete(). Runs on: 0. Nothing to do
+ * (help, version was printed): 1. Wrong: -EINVAL and a sentence.
+ */
 int scored_options_read(struct scored_options *ret, int argc, char **argv, char *why,
 			size_t why_size);
 

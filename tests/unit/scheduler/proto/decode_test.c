@@ -31,9 +31,10 @@ static const char order_text[] =
 static const char slots_text[] =
 	"{'number':3,'begins_ns':1000000000,'quantum_ns':200000000,"
 	"'rows':64,'jobs':[[9,'8000000000000001'],[4,'0000000000000000']]}";
-static const char host_text[] = "{'name':'h0','address':'10.0.0.1:7711','version':'2.0.0','kernel':"
-				"'6.1.0','cgroups':'hybrid','n_cores':4,'memory':1024,'clock_ns':5,"
-				"'pm':''}";
+static const char host_text[] =
+	"{'name':'h0','address':'10.0.0.1:7711','version':'2.0.0','kernel':"
+	"'6.1.0','cgroups':'hybrid','is_realtime':true,'n_cores':4,'memory':1024,'clock_ns':5,"
+	"'pm':''}";
 
 /* JSON with ' for ". */
 static json_t *parse(const char *text)
