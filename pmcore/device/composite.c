@@ -161,6 +161,7 @@ int composite_open(const struct pmOptions *options, struct composite **ret_compo
 	err = stats_create(options->self, &c->stats);
 	if (err)
 		goto out;
+	c->looks = &stats_page(c->stats)->looks;
 	c->regions = region_table_create(seed);
 	err = c->regions ? open_links(c, options) : -ENOMEM;
 out:
@@ -428,6 +429,7 @@ int composite_poll(struct composite *c, struct composite_inbound *ret)
 		if (got)
 			c->hot = i;
 	}
+	*c->looks += !got;
 	if (got && c->expensive_every < c->expensive_every_max)
 		c->expensive_every += 1 + c->expensive_every / 8;
 	return got;

@@ -45,6 +45,7 @@ struct composite {
 	struct conf conf;
 	struct region_table *regions;
 	struct stats *stats;
+	uint64_t *looks; /* the counter of fruitless polls in it */
 	struct composite_slot slots[COMPOSITE_LINKS];
 	unsigned int n_slots;
 	unsigned int hot;         /* the cheap link that brought the last datagram */

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define STATS_MAGIC 0x324154534d504f53ull /* "SOPMSTA2" */
+#define STATS_MAGIC 0x334154534d504f53ull /* "SOPMSTA3" */
 #define STATS_RAILS 16                    /* of all links of a context together */
 #define STATS_LINKS 8
 
@@ -69,6 +69,7 @@ struct stats_page {
 	uint32_t n_rails;
 	uint32_t uid;
 	char program[32];
+	uint64_t looks; /* of the program for what came when nothing had: who waits makes many */
 	struct stats_link links[STATS_LINKS];
 	struct stats_rail rails[STATS_RAILS];
 };

@@ -20,6 +20,7 @@
 #include "scheduler/scnoded/scnoded.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/uplink.h"
+#include "scheduler/scnoded/waiting.h"
 
 #define EXIT_FAILED 1
 
@@ -128,7 +129,8 @@ static int open_parts(struct scnoded *d, char *why, size_t why_size)
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->auth = d->loop ? auth_open(d->loop, d->options.munge_socket) : NULL;
 	d->turn = turn_open();
-	if (!d->loop || !d->auth || !d->turn) {
+	d->waiting = waiting_open();
+	if (!d->loop || !d->auth || !d->turn || !d->waiting) {
 		snprintf(why, why_size, "no memory, or no thread: %m");
 		return -ENOMEM;
 	}
@@ -181,6 +183,7 @@ static void close_all(struct scnoded *d)
 		uplink_close(d->uplink);
 	}
 	turn_close(d->turn);
+	waiting_close(d->waiting);
 	if (d->cores)
 		cores_close(d->cores);
 	if (d->auth)

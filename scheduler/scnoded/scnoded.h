@@ -28,6 +28,7 @@
 
 struct cores;
 struct uplink;
+struct waiting;
 struct scnoded;
 
 /* A job on this host. */
@@ -75,6 +76,7 @@ struct scnoded {
 	enum cgroup_form form;
 	struct turn *turn;
 	struct cores *cores;
+	struct waiting *waiting;
 	struct uplink *uplink;
 	struct step_list steps;
 	struct guest_list guests;

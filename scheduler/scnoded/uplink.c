@@ -15,6 +15,7 @@
 #include "scheduler/proto/slots.h"
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/steps.h"
+#include "scheduler/scnoded/waiting.h"
 
 #define SCORED_PORT "7710"
 #define SILENCE_S 3.5 /* scored beats every second */
@@ -130,6 +131,7 @@ static void register_host(struct uplink *up)
 			    .version = version,
 			    .kernel = machine.release,
 			    .cgroups = (char *)cgroup_form_name(d->form),
+			    .is_realtime = turn_is_realtime(d->turn),
 			    .n_cores = cores_count(d->cores),
 			    .memory = cores_memory(),
 			    .clock_ns = realtime_ns(),
@@ -301,14 +303,16 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int revents)
 	if (!up->is_registered)
 		return;
 	jobs = json_array();
+	waiting_look(d->waiting);
 	TAILQ_FOREACH(step, &d->steps, all)
 	{
 		uint64_t cpu_ns = 0;
 		bool is_idle = steps_is_idle(step, ev_now(loop), &cpu_ns);
 
 		json_array_append_new(jobs,
-				      json_pack("{s:I, s:I, s:b}", "id", (json_int_t)step->id,
-						"cpu_ns", (json_int_t)cpu_ns, "is_idle", is_idle));
+				      json_pack("{s:I, s:I, s:b, s:b}", "id", (json_int_t)step->id,
+						"cpu_ns", (json_int_t)cpu_ns, "is_idle", is_idle,
+						"is_stuck", waiting_is(d->waiting, step)));
 	}
 	getloadavg(&load, 1);
 	link_send(up->link,

@@ -14,7 +14,9 @@
 #include "scheduler/scored/turns.h"
 #include "scheduler/scored/users.h"
 
-#define STUCK_BEATS 30 /* beats without a message on any host: told as a presumed deadlock */
+#define STUCK_BEATS 3 /* beats without a message on any host: others get its turns */
+#define PARKED_S 4.0  /* for so long, then it may show whether something has come from outside */
+#define STUCK_TOLD_S 30.0 /* told as a presumed deadlock */
 
 struct sjob *jobs_find(const struct scored *d, uint64_t id)
 {
@@ -375,24 +377,49 @@ static bool is_stuck(const struct sjob_host *host)
 	return host->is_stuck;
 }
 
-static void judge_stuck(struct sjob *job)
+static void tell_stuck(struct sjob *job)
 {
 	char text[256];
 
-	if (!all_hosts(job, is_stuck)) {
-		job->stuck_beats = 0;
-		return;
-	}
-	/* Each host beats once per period. */
-	if (++job->stuck_beats != STUCK_BEATS * job->n_hosts)
-		return;
+	job->is_told_stuck = true;
 	snprintf(text, sizeof(text),
-		 "presumed deadlock: all ranks have waited for messages for %d s and none is under "
-		 "way",
-		 STUCK_BEATS);
+		 "presumed deadlock: all ranks have waited for messages for %.0f s, and none came "
+		 "or went; ^C ends the job",
+		 STUCK_TOLD_S);
 	scored_say("job %llu: %s", (unsigned long long)job->id, text);
 	nodes_send(job->hosts[0].node, json_pack("{s:s, s:I, s:s}", "op", OP_NOTE, "id",
 						 (json_int_t)job->id, "text", text));
+}
+
+/* A new table if it rests now and did not, or the other way round. */
+static void rest(struct scored *d, struct sjob *job)
+{
+	bool rests = job->is_suspended || job->is_parked || all_hosts(job, is_idle);
+
+	if (rests == job->is_resting)
+		return;
+	job->is_resting = rests;
+	matrix_rest(d->matrix, job->id, rests);
+	turns_publish(d);
+}
+
+static void judge_stuck(struct scored *d, struct sjob *job)
+{
+	if (!all_hosts(job, is_stuck)) {
+		job->stuck_since = 0;
+		job->stuck_beats = 0;
+		job->is_told_stuck = false;
+		return;
+	}
+	if (!job->stuck_since)
+		job->stuck_since = ev_now(d->loop);
+	if (!job->is_told_stuck && ev_now(d->loop) - job->stuck_since >= STUCK_TOLD_S)
+		tell_stuck(job);
+	/* Each host beats once per period. With nobody to take its turns it may as well go on. */
+	if (++job->stuck_beats < STUCK_BEATS * job->n_hosts || matrix_rows(d->matrix) == 1)
+		return;
+	job->is_parked = true;
+	job->parked_until = ev_now(d->loop) + PARKED_S;
 }
 
 void jobs_beat(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns, bool idle,
@@ -400,20 +427,29 @@ void jobs_beat(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns
 {
 	struct sjob *job;
 	struct sjob_host *host = find_host(d, node, id, &job);
-	bool rests;
 
 	if (!host || job->state != SJOB_RUNNING)
 		return;
 	host->cpu_ns = cpu_ns;
+	/* Frozen it tells nothing of itself. */
+	if (job->is_suspended || job->is_parked)
+		return;
 	host->is_idle = idle;
 	host->is_stuck = stuck;
-	judge_stuck(job);
-	rests = job->is_suspended || all_hosts(job, is_idle);
-	if (rests == job->is_resting)
-		return;
-	job->is_resting = rests;
-	matrix_rest(d->matrix, id, rests);
-	turns_publish(d);
+	judge_stuck(d, job);
+	rest(d, job);
+}
+
+void jobs_tick(struct scored *d)
+{
+	struct sjob *job;
+
+	TAILQ_FOREACH(job, &d->jobs, all)
+	if (job->is_parked && ev_now(d->loop) >= job->parked_until) {
+		job->is_parked = false;
+		job->stuck_beats = 0;
+		rest(d, job);
+	}
 }
 
 /* ---- hosts that come and go ---- */
@@ -492,6 +528,7 @@ void jobs_suspend(struct scored *d, struct sjob *job, bool is_suspended)
 		return;
 	job->is_suspended = is_suspended;
 	job->is_resting = is_suspended;
+	job->is_parked = false;
 	matrix_rest(d->matrix, job->id, is_suspended);
 	turns_publish(d);
 }

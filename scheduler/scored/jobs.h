@@ -37,6 +37,8 @@ void jobs_gone(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns
 	       uint64_t memory_peak);
 void jobs_beat(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns, bool is_idle,
 	       bool is_stuck);
+/* Once a beat: jobs that were set aside come back. */
+void jobs_tick(struct scored *d);
 /* A host registered that runs @running ([{id, state}]); the numbers it may go on with, owned by the caller. */
 json_t *jobs_node_back(struct scored *d, struct node *node, const json_t *running);
 /* A host is not connected for too long. */

@@ -64,6 +64,7 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)loop;
 	(void)events;
 	nodes_beat(timer->data);
+	jobs_tick(timer->data);
 }
 
 /* ---- who comes in ---- */

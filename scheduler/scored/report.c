@@ -11,6 +11,8 @@ static const char *state_name(const struct sjob *job)
 
 	if (job->is_suspended && job->state == SJOB_RUNNING)
 		return "suspended";
+	if (job->is_parked)
+		return "waiting";
 	if (job->is_resting && job->state == SJOB_RUNNING)
 		return "idle";
 	return names[job->state];

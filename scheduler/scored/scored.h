@@ -92,7 +92,11 @@ struct sjob {
 	char *text;                 /* the summary line; "" or NULL = went well */
 	char *waits;                /* queued: what for */
 	int64_t submitted, started; /* seconds since the epoch; 0 = not yet */
+	bool is_parked; /* all its ranks wait for messages: others have its turns for a while */
+	double parked_until; /* ev_now() */
+	double stuck_since;  /* ev_now() of the first beat of which that was so; 0 = it is not */
 	unsigned int stuck_beats;
+	bool is_told_stuck;
 };
 TAILQ_HEAD(sjob_list, sjob);
 LIST_HEAD(user_list, user);

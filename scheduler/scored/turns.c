@@ -28,7 +28,7 @@ static bool is_on(const struct sjob *job, const struct node *node)
 /* Who idles keeps running: it costs nothing, and whether it wakes is seen only then. */
 static uint64_t rows_of(const struct scored *d, const struct sjob *job, uint32_t first, uint32_t n)
 {
-	if (job->is_suspended)
+	if (job->is_suspended || job->is_parked)
 		return 0;
 	if (job->is_resting)
 		return rotate(UINT64_MAX, 0, n);
