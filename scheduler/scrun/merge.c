@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines are kept in the order in which they came first. A rank joins an equal line if that stands behind all it
- * has joined before; else its line is a new one. Equal lines are found by a hash table.
+ * Lines are kept in the order in which they came first. A rank joins an equal line if that stands behind all of
+ * the same stream that it has joined before; else its line is a new one. Equal lines are found by a hash table.
  */
 #include "scheduler/scrun/merge.h"
 
@@ -32,7 +32,7 @@ struct merge {
 	struct entry *bucket[BUCKETS];
 	uint64_t n; /* entries */
 	size_t size;
-	uint64_t *joined; /* [rank]: number of the entry it joined last */
+	uint64_t *joined; /* [2 * rank + stream - 1]: number of the entry it joined last */
 	size_t n_joined;
 };
 
@@ -71,14 +71,14 @@ void merge_close(struct merge *merge)
 	free(merge);
 }
 
-static int make_rank(struct merge *merge, uint32_t rank)
+static int make_place(struct merge *merge, size_t place)
 {
 	size_t n = merge->n_joined ? merge->n_joined : 64;
 	uint64_t *more;
 
-	if (rank < merge->n_joined)
+	if (place < merge->n_joined)
 		return 0;
-	while (n <= rank)
+	while (n <= place)
 		n *= 2;
 	more = reallocarray(merge->joined, n, sizeof(*more));
 	if (!more)
@@ -129,7 +129,7 @@ static struct entry *append(struct merge *merge, uint64_t hash, int stream, cons
 	return entry;
 }
 
-static int join(struct merge *merge, struct entry *entry, uint32_t rank)
+static int join(struct merge *merge, struct entry *entry, uint32_t rank, size_t place)
 {
 	if (entry->n_ranks == entry->room) {
 		size_t room = entry->room ? 2 * entry->room : 4;
@@ -141,7 +141,7 @@ static int join(struct merge *merge, struct entry *entry, uint32_t rank)
 		entry->room = room;
 	}
 	entry->ranks[entry->n_ranks++] = rank;
-	merge->joined[rank] = entry->number;
+	merge->joined[place] = entry->number;
 	merge->size += sizeof(rank);
 	return 0;
 }
@@ -149,14 +149,15 @@ static int join(struct merge *merge, struct entry *entry, uint32_t rank)
 int merge_add(struct merge *merge, uint32_t rank, int stream, const char *line, size_t size)
 {
 	uint64_t hash = hash_of(stream, line, size);
+	size_t place = 2 * (size_t)rank + (size_t)stream - 1;
 	struct entry *entry;
 
-	if (make_rank(merge, rank))
+	if (make_place(merge, place))
 		return -ENOMEM;
-	entry = find(merge, hash, merge->joined[rank], stream, line, size);
+	entry = find(merge, hash, merge->joined[place], stream, line, size);
 	if (!entry)
 		entry = append(merge, hash, stream, line, size);
-	return entry ? join(merge, entry, rank) : -ENOMEM;
+	return entry ? join(merge, entry, rank, place) : -ENOMEM;
 }
 
 size_t merge_size(const struct merge *merge)

@@ -357,12 +357,13 @@ static void on_suspended(void *owner)
 static void unreached(struct session *s, int error, const char *why)
 {
 	bool has_remedy = error == EACCES || error == EAGAIN || error == EPROTO;
+	bool is_question = *why && why[strlen(why) - 1] == '?';
 
-	ending_give(
-		&s->ending, ENDING_STARTLESS, "scored, %s%s", why,
-		has_remedy
-			? ""
-			: "; start scored there, or say where it is with --server or SCORE_SERVER");
+	ending_give(&s->ending, ENDING_STARTLESS, "scored, %s%s%s", why,
+		    has_remedy    ? ""
+		    : is_question ? " Start it"
+				  : "; start it",
+		    has_remedy ? "" : ", or say where it is with --server or SCORE_SERVER");
 	session_finish(s);
 }
 

@@ -67,6 +67,19 @@ TAP_TEST(merge_add__streams_do_not_mix)
 	merge_close(merge);
 }
 
+TAP_TEST(merge_add__order_between_streams_does_not_matter)
+{
+	struct merge *merge = merge_open();
+	struct heard heard = {0};
+
+	merge_add(merge, 0, 1, "x", 1);
+	merge_add(merge, 1, 2, "y", 1);
+	merge_add(merge, 1, 1, "x", 1);
+	merge_flush(merge, hear, &heard);
+	is_str(heard.text, "1[0-1]x 2[1]y ");
+	merge_close(merge);
+}
+
 TAP_TEST(merge_flush__begins_anew)
 {
 	struct merge *merge = merge_open();
