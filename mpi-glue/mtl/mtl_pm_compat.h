@@ -51,6 +51,12 @@ static inline bool mtl_pm_is_shifted(uint32_t convertor_flags)
 #endif
 }
 
+/* The job's number within its mpirun: the low half of the job id. */
+static inline uint32_t mtl_pm_local_job(uint32_t jobid)
+{
+	return jobid & 0xffff;
+}
+
 /* The text from which the processes of a job make their common key, to be freed; NULL: none was given. */
 char *mtl_pm_job_text(void);
 

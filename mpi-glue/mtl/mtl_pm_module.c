@@ -5,7 +5,6 @@
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/common/job.h"
-#include "mpi-glue/mtl/mtl_pm_world.h"
 
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/show_help.h"
@@ -154,7 +153,6 @@ int mtl_pm_open(bool wants_threads)
 		.config = shmem_options(local),
 		.resolver = mtl_pm_resolve,
 	};
-	uint32_t world;
 	int rc;
 
 	if (find_job_key(&options.job_key))
@@ -162,8 +160,8 @@ int mtl_pm_open(bool wants_threads)
 			"find the job key",
 			"OMPI_MCA_orte_precondition_transports is missing or damaged; start "
 			"the program with mpirun and do not set it");
-	if (mtl_pm_world_of(OMPI_PROC_MY_NAME->jobid, &world) ||
-	    job_node(world, OMPI_PROC_MY_NAME->vpid, &options.self))
+	if (job_node(mtl_pm_local_job(OMPI_PROC_MY_NAME->jobid), OMPI_PROC_MY_NAME->vpid,
+		     &options.self))
 		return show_unusable("number its processes",
 				     "at most 1048576 ranks per job and 4094 jobs per mpirun are "
 				     "possible; start another mpirun");

@@ -6,7 +6,6 @@
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/common/job.h"
-#include "mpi-glue/mtl/mtl_pm_world.h"
 
 #include "opal/util/show_help.h"
 
@@ -18,7 +17,7 @@ static opal_process_name_t name_of_node(pmNode node)
 {
 	opal_process_name_t name = *(const opal_process_name_t *)OMPI_PROC_MY_NAME;
 
-	name.jobid = mtl_pm_jobid_of(job_node_job(node));
+	name.jobid = (name.jobid & ~0xffffu) | job_node_job(node);
 	name.vpid = job_node_rank(node);
 	return name;
 }
@@ -131,14 +130,14 @@ struct mtl_pm_peer *mtl_pm_peer_make(struct ompi_communicator_t *comm, int rank)
 	struct ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
 	const opal_process_name_t *name = &proc->super.proc_name;
 	struct mtl_pm_peer *peer;
-	uint32_t world, node;
+	uint32_t node;
 
-	if (mtl_pm_world_of(name->jobid, &world)) {
+	if ((name->jobid ^ OMPI_PROC_MY_NAME->jobid) & ~0xffffu) {
 		opal_show_help("help-mtl-pm.txt", "other mpirun", true, ompi_process_info.nodename,
 			       name->vpid);
 		return NULL;
 	}
-	if (job_node(world, name->vpid, &node))
+	if (job_node(mtl_pm_local_job(name->jobid), name->vpid, &node))
 		return show_unreachable(name->vpid, "the job has too many ranks or jobs");
 	peer = mtl_pm_peer_of_node(node);
 	if (!peer)
@@ -171,10 +170,10 @@ void mtl_pm_peer_busy(struct mtl_pm_peer *peer)
 bool mtl_pm_node_of_rank(struct ompi_communicator_t *comm, int rank, pmNode *ret_node)
 {
 	struct ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
-	uint32_t world;
 
-	return proc && !mtl_pm_world_of(proc->super.proc_name.jobid, &world) &&
-	       !job_node(world, proc->super.proc_name.vpid, ret_node);
+	return proc && !((proc->super.proc_name.jobid ^ OMPI_PROC_MY_NAME->jobid) & ~0xffffu) &&
+	       !job_node(mtl_pm_local_job(proc->super.proc_name.jobid), proc->super.proc_name.vpid,
+			 ret_node);
 }
 
 bool mtl_pm_rank_is_dead(struct ompi_communicator_t *comm, int rank)
