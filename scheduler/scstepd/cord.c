@@ -128,6 +128,8 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 	else if (!strcmp(op, OP_SIGNAL) && step->leader)
 		leader_signal(step->leader,
 			      (int)json_integer_value(json_object_get(head, "signal")));
+	else if (!strcmp(op, OP_NOTE) && step->leader)
+		leader_told(step->leader, op, step->here, head, NULL, 0);
 	else if (!strcmp(op, OP_STOP))
 		step->is_cut = true,
 		step_stop(step,
