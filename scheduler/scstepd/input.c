@@ -35,7 +35,8 @@ struct input {
 	struct reader *readers;
 	size_t n_readers;
 	struct chunk *first, **last;
-	bool is_begun; /* all readers are there */
+	bool is_begun;         /* all readers are there */
+	struct winsize window; /* of scrun's terminal; 0 = not known */
 };
 
 struct input *input_open(struct step *step)
@@ -158,6 +159,13 @@ static void on_writable(struct ev_loop *loop, ev_io *watcher, int events)
 	acknowledge(input);
 }
 
+static void set_window(const struct input *input, const struct reader *reader)
+{
+	/* Without it a program takes its own default. */
+	if (reader->is_terminal && input->window.ws_col)
+		ioctl(reader->watcher.fd, TIOCSWINSZ, &input->window);
+}
+
 int input_add(struct input *input, struct rank *rank, int fd, bool is_terminal)
 {
 	struct reader *reader = calloc(1, sizeof(*reader));
@@ -172,6 +180,7 @@ int input_add(struct input *input, struct rank *rank, int fd, bool is_terminal)
 	reader->watcher.data = reader;
 	input->readers = reader;
 	input->n_readers++;
+	set_window(input, reader);
 	return 0;
 }
 
@@ -225,11 +234,10 @@ void input_told(struct input *input, const char *body, size_t size)
 
 void input_window(struct input *input, int columns, int rows)
 {
-	struct winsize size = {.ws_col = (unsigned short)columns, .ws_row = (unsigned short)rows};
-
+	input->window.ws_col = (unsigned short)columns;
+	input->window.ws_row = (unsigned short)rows;
 	for (struct reader *reader = input->readers; reader; reader = reader->next)
-		if (reader->is_terminal)
-			ioctl(reader->watcher.fd, TIOCSWINSZ, &size);
+		set_window(input, reader);
 }
 
 void input_close(struct input *input)

@@ -50,6 +50,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	rc = hold_stdio();
+	/* Whatever else was left open above us is no business of the ranks'. */
+	close_range(ORDER_FD + 1, ~0u, 0);
 	/* Keys of the job are in our memory: no debugger of the user, no core dump. */
 	prctl(PR_SET_DUMPABLE, 0);
 	/* What ranks leave behind becomes ours, to be found and ended. */

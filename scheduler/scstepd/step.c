@@ -253,6 +253,14 @@ static void on_go(struct step *step, const json_t *head)
 	}
 }
 
+static void on_signal(struct step *step, int signo)
+{
+	ranks_signal(step->ranks, signo);
+	/* Who was stopped must hear that it shall end. */
+	if (signo == SIGTERM || signo == SIGINT || signo == SIGHUP || signo == SIGQUIT)
+		ranks_signal(step->ranks, SIGCONT);
+}
+
 static void on_world(struct step *step, const json_t *head)
 {
 	struct world *world = worlds_get(
