@@ -306,7 +306,7 @@ static void on_message(const char *op, size_t from, json_t *head, const char *bo
 		leader_signal(step->leader,
 			      (int)json_integer_value(json_object_get(head, "signal")));
 	else if (!strcmp(op, OP_SIGNAL))
-		ranks_signal(step->ranks, (int)json_integer_value(json_object_get(head, "signal")));
+		on_signal(step, (int)json_integer_value(json_object_get(head, "signal")));
 	else if (!strcmp(op, OP_STOP))
 		on_stop(step, head);
 	else if (!strcmp(op, OP_MODEX))
