@@ -349,10 +349,17 @@ static bool note_somebody(pid_t pid, void *owner)
 	return false;
 }
 
+/* In v2, processes that are about to end are not listed any more, but keep the group from being removed. */
 static bool is_leaf_empty(const struct cgroup *g, const char *leaf)
 {
 	bool is_somebody = false;
+	char path[PATH_MAX], text[256];
 
+	if (g->form != CGROUP_V1) {
+		leaf_file(g, leaf, "cgroup.events", path, sizeof(path));
+		read_file(path, text, sizeof(text));
+		return !strstr(text, "populated 1");
+	}
 	each_pid(g, leaf, note_somebody, &is_somebody);
 	return !is_somebody;
 }

@@ -68,10 +68,15 @@ static void sweep(struct step *step)
 	uint64_t cpu_ns = step->group ? cgroup_cpu_ns(step->group) : 0;
 
 	if (step->group) {
+		int err;
+
 		turn_drop(d->turn, step->id);
-		if (cgroup_remove(step->group)) {
-			scnoded_say("job %llu: its cgroup cannot be removed yet: %m",
-				    (unsigned long long)step->id);
+		err = cgroup_remove(step->group);
+		if (err == -EBUSY)
+			return; /* somebody came in between: is looked at again */
+		if (err) {
+			scnoded_say("job %llu: its cgroup cannot be removed: %s",
+				    (unsigned long long)step->id, strerror(-err));
 			cgroup_forget(step->group);
 		}
 		step->group = NULL;

@@ -15,15 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define DIRECTORY "/dev/shm"
 
-static const char *const prefixes[] = {"vader_segment.", "openscore.", "openscore-stat.",
-				       "osc_rdma_", NULL};
+static const char *const prefixes[] = {"vader_segment.", "openscore.",     "openscore-stat.",
+				       "osc_rdma_",      "mpich_shar_tmp", NULL};
 
 struct segment {
 	char name[NAME_MAX + 1];
+	char folder[NAME_MAX + 1]; /* "": in the directory itself */
 	dev_t device;
 	ino_t inode;
 	bool is_used;
@@ -42,26 +44,49 @@ static bool is_segment(const char *name)
 	return false;
 }
 
-static void find_segments(int dir_fd, uid_t uid, struct segments *s)
+static void add(struct segments *s, const char *folder, const char *name, const struct stat *st)
 {
-	int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	struct segment *all = realloc(s->all, (s->n + 1) * sizeof(*all));
+
+	if (!all)
+		return;
+	s->all = all;
+	all[s->n] = (struct segment){.device = st->st_dev, .inode = st->st_ino};
+	snprintf(all[s->n].folder, sizeof(all->folder), "%s", folder);
+	snprintf(all[s->n++].name, sizeof(all->name), "%s", name);
+}
+
+/* The user's folder, which may change while we look: no link is followed. */
+static int open_folder(int dir_fd, const char *name, uid_t uid)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) || st.st_uid != uid)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* PM keeps what belongs together in a folder. */
+static void find_segments(int dir_fd, const char *folder, uid_t uid, struct segments *s)
+{
+	int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0), below;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 	struct stat st;
 
 	while (dir && (entry = readdir(dir))) {
-		struct segment *all;
-
-		if (!is_segment(entry->d_name) ||
-		    fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || st.st_uid != uid ||
-		    !S_ISREG(st.st_mode))
+		if ((!*folder && !is_segment(entry->d_name)) ||
+		    fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || st.st_uid != uid)
 			continue;
-		all = realloc(s->all, (s->n + 1) * sizeof(*all));
-		if (!all)
-			break;
-		s->all = all;
-		all[s->n] = (struct segment){.device = st.st_dev, .inode = st.st_ino};
-		snprintf(all[s->n++].name, sizeof(all->name), "%s", entry->d_name);
+		if (!S_ISDIR(st.st_mode)) {
+			add(s, folder, entry->d_name, &st);
+		} else if (!*folder && (below = open_folder(dir_fd, entry->d_name, uid)) >= 0) {
+			find_segments(below, entry->d_name, uid, s);
+			close(below);
+		}
 	}
 	if (dir)
 		closedir(dir);
@@ -69,10 +94,10 @@ static void find_segments(int dir_fd, uid_t uid, struct segments *s)
 		close(fd);
 }
 
-static void mark(struct segments *s, ino_t inode)
+static void mark(struct segments *s, dev_t device, ino_t inode)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (s->all[i].inode == inode)
+		if (s->all[i].inode == inode && s->all[i].device == device)
 			s->all[i].is_used = true;
 }
 
@@ -80,14 +105,16 @@ static void mark(struct segments *s, ino_t inode)
 static void mark_maps(struct segments *s, const char *pid)
 {
 	char path[64], line[PATH_MAX + 128];
+	unsigned int high, low;
 	unsigned long inode;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
 	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file))
-		if (strstr(line, DIRECTORY) && sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1)
-			mark(s, inode);
+		if (strstr(line, DIRECTORY) &&
+		    sscanf(line, "%*s %*s %*s %x:%x %lu", &high, &low, &inode) == 3)
+			mark(s, makedev(high, low), inode);
 	if (file)
 		fclose(file);
 }
@@ -104,7 +131,7 @@ static void mark_files(struct segments *s, const char *pid)
 	while (dir && (entry = readdir(dir)))
 		if (isdigit((unsigned char)entry->d_name[0]) &&
 		    !fstatat(dirfd(dir), entry->d_name, &st, 0))
-			mark(s, st.st_ino);
+			mark(s, st.st_dev, st.st_ino);
 	if (dir)
 		closedir(dir);
 }
@@ -129,6 +156,32 @@ static void mark_used(struct segments *s, uid_t uid)
 		closedir(dir);
 }
 
+/* What is in one folder is used together. */
+static bool is_used(const struct segments *s, const struct segment *segment)
+{
+	for (size_t i = 0; *segment->folder && i < s->n; i++)
+		if (s->all[i].is_used && !strcmp(s->all[i].folder, segment->folder))
+			return true;
+	return segment->is_used;
+}
+
+static void remove_one(int dir_fd, const struct segment *segment, uid_t uid)
+{
+	int folder;
+
+	if (!*segment->folder) {
+		unlinkat(dir_fd, segment->name, 0);
+		return;
+	}
+	folder = open_folder(dir_fd, segment->folder, uid);
+	if (folder < 0)
+		return;
+	unlinkat(folder, segment->name, 0);
+	close(folder);
+	/* Until the last one is gone, this does nothing. */
+	unlinkat(dir_fd, segment->folder, AT_REMOVEDIR);
+}
+
 void sweep_shared_memory(uid_t uid)
 {
 	int dir = open(DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -136,12 +189,12 @@ void sweep_shared_memory(uid_t uid)
 
 	if (dir < 0)
 		return;
-	find_segments(dir, uid, &s);
+	find_segments(dir, "", uid, &s);
 	if (s.n)
 		mark_used(&s, uid);
 	for (size_t i = 0; i < s.n; i++)
-		if (!s.all[i].is_used)
-			unlinkat(dir, s.all[i].name, 0);
+		if (!is_used(&s, &s.all[i]))
+			remove_one(dir, &s.all[i], uid);
 	free(s.all);
 	close(dir);
 }

@@ -10,7 +10,7 @@
 
 #include "scheduler/scstepd/step.h"
 
-#define CORD_REJOIN_S 4.0
+#define CORD_REJOIN_S 3.0
 #define CORD_RETRY_S 0.2
 
 struct cord;
