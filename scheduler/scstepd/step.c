@@ -42,9 +42,10 @@ static void is_over(struct step *step)
 /* Our own ranks are gone; those below us in the tree go on through us. */
 static void check_over(struct step *step)
 {
-	if (step->state == STEP_KILLING && step->is_killed && !ranks_alive(step->ranks) &&
-	    !tree_children(step->tree) &&
-	    !(step->leader && !step->is_cut && leader_is_awaited(step->leader)))
+	if (step->state != STEP_KILLING || !step->is_killed || ranks_alive(step->ranks))
+		return;
+	if (step->is_cut ||
+	    (!tree_children(step->tree) && !(step->leader && leader_is_awaited(step->leader))))
 		is_over(step);
 }
 

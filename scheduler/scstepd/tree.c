@@ -434,7 +434,11 @@ struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct ord
 
 size_t tree_children(const struct tree *tree)
 {
-	return tree->n_joined;
+	size_t n = tree->n_joined;
+
+	for (size_t i = 0; i < tree->n_children; i++)
+		n += tree->children[i].is_awaited;
+	return n;
 }
 
 bool tree_is_full(const struct tree *tree)

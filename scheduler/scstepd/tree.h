@@ -57,7 +57,7 @@ void tree_enter(struct tree *tree, struct link *link);
 int tree_send(struct tree *tree, int64_t to, json_t *head, const void *body, size_t body_size);
 /* To the parent, for combine(); at the root -EINVAL. */
 int tree_send_up(struct tree *tree, json_t *head, const void *body, size_t body_size);
-/* Children whose links are open: who ends waits for them, for they stand between us and their own children. */
+/* Children whose links are open, or who are still to join: who ends waits for them, for they stand between us and their own children. */
 size_t tree_children(const struct tree *tree);
 /* Whether the way to the root is full: output of the ranks is not read meanwhile. */
 bool tree_is_full(const struct tree *tree);
