@@ -185,6 +185,15 @@ void session_make_raw(struct session *s)
 		terminal_make_raw(STDIN_FILENO);
 }
 
+void session_tell_window(struct session *s)
+{
+	int columns, rows;
+
+	terminal_size(&columns, &rows);
+	if (s->attach && s->options->pty_rank >= 0)
+		attach_window(s->attach, columns, rows);
+}
+
 static void on_attached(void *owner)
 {
 	struct session *s = owner;
@@ -228,6 +237,8 @@ static void on_processes(const json_t *ranks, void *owner)
 	struct session *s = owner;
 
 	mpir_spawned(ranks, s->place);
+	/* The size that was told when we attached may have come before the rank's terminal was there. */
+	session_tell_window(s);
 }
 
 static void on_leader_ended(int code, const char *text, void *owner)
@@ -314,11 +325,15 @@ static void on_scored_ended(int code, const char *text, const json_t *counted, v
 {
 	struct session *s = owner;
 
+	/* What the ranks printed is lost as well. */
+	if (!code && *s->leader_lost)
+		give_lost(s);
 	ending_give(&s->ending, code, "%s", text);
 	json_decref(s->statistics.counted);
 	s->statistics.counted = json_deep_copy(counted);
 	s->is_scored_done = true;
-	if (!s->attach)
+	/* A job that could not be started may have no leader. */
+	if (!s->attach || (code == ENDING_STARTLESS && !s->is_attached))
 		s->is_leader_done = true;
 	finish_if_done(s);
 }
@@ -409,11 +424,17 @@ static int open_input(struct session *s, const struct job *job)
 {
 	const char *file = s->options->stdin_file;
 	int fd = STDIN_FILENO;
+	struct stat st;
 
 	if (job->stdin_rank == JOB_STDIN_NONE)
 		return 0;
 	if (file)
 		fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (file && fd >= 0 && !fstat(fd, &st) && S_ISDIR(st.st_mode)) {
+		close(fd);
+		fd = -1;
+		errno = EISDIR;
+	}
 	if (fd < 0) {
 		ending_give(&s->ending, ENDING_STARTLESS,
 			    "--stdin %s: %s; name a file that can be read", file, strerror(errno));

@@ -51,6 +51,8 @@ void session_leave(struct session *s);
 void session_end_now(struct session *s);
 /* Raw mode, if a rank has a terminal and ours is there. */
 void session_make_raw(struct session *s);
+/* The size of our terminal is passed on. */
+void session_tell_window(struct session *s);
 
 void wish_signal(int signal, void *owner);
 /* The job is suspended, or nobody can do it: our turn to stop. */

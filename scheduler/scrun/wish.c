@@ -70,15 +70,6 @@ static void suspend(struct session *s)
 	ev_timer_start(s->loop, &s->stop_due);
 }
 
-static void change_window(struct session *s)
-{
-	int columns, rows;
-
-	terminal_size(&columns, &rows);
-	if (s->attach)
-		attach_window(s->attach, columns, rows);
-}
-
 void wish_signal(int signal, void *owner)
 {
 	struct session *s = owner;
@@ -90,7 +81,7 @@ void wish_signal(int signal, void *owner)
 	else if (signal == SIGCONT)
 		resume(s);
 	else if (signal == SIGWINCH)
-		change_window(s);
+		session_tell_window(s);
 	else
 		forward(s, signal);
 }
