@@ -153,7 +153,8 @@ def test_scqueue__nothing_to_show(run):
 
 
 @pytest.mark.parametrize("arguments, said", [(["--history", "0"], "number from 1"),
-                                             (["--user", "no-such"], "no such user"), (["--watch", "0"], "number of seconds"), (["x"], "unrecognized")])
+                                             (["--user", "no-such"], "no such user"),
+                                             (["--watch", "0"], "number of seconds"), (["x"], "unrecognized")])
 def test_scqueue__wrong_calls(run, arguments, said):
     code, out, err, _ = run(queue, arguments, {"op": "jobs", "jobs": []})
     assert (code, out) == (2, "") and said in err

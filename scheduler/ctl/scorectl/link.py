@@ -20,6 +20,11 @@ class Unreachable(Exception):
     """Nobody to talk to, or no longer."""
 
 
+def _said(problem):
+    """What the system says, without Python's number before it."""
+    return getattr(problem, "strerror", None) or str(problem)
+
+
 def address_of(text):
     """(host, port) of "HOST", "HOST:PORT" or "[IPv6]:PORT"."""
     if text.startswith("["):
@@ -39,13 +44,13 @@ class Link:
         try:
             self.socket = socket.create_connection(address_of(server), HANDSHAKE_S)
         except (OSError, ValueError) as problem:
-            raise Unreachable(f"scored at {server}: {problem}; start it there, or name it with --server or "
+            raise Unreachable(f"scored at {server}: {_said(problem)}; start it there, or name it with --server or "
                               "$SCORE_SERVER") from None
         try:
             self.socket.sendall(MAGIC + struct.pack(">Q", job))
             self._greet(role)
         except OSError as problem:
-            raise Unreachable(f"scored at {server}: {problem}") from None
+            raise Unreachable(f"scored at {server}: {_said(problem)}") from None
         except (KeyError, TypeError, UnicodeError):
             raise self._stranger() from None
         self.socket.settimeout(SILENCE_S)
@@ -77,14 +82,14 @@ class Link:
         try:
             self.socket.sendall(struct.pack(">II", 4 + len(data) + len(body), len(data)) + data + body)
         except OSError as problem:
-            raise Unreachable(f"scored at {self.server}: {problem}") from None
+            raise Unreachable(f"scored at {self.server}: {_said(problem)}") from None
 
     def _take(self, size):
         while len(self.buffer) < size:
             try:
                 data = self.socket.recv(1 << 16)
             except OSError as problem:
-                raise Unreachable(f"scored at {self.server}: {problem}") from None
+                raise Unreachable(f"scored at {self.server}: {_said(problem)}") from None
             if not data:
                 raise Unreachable(f"scored at {self.server}: it closed the connection")
             self.buffer += data

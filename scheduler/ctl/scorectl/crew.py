@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""crew - the scnodeds of a private cluster: started, asked and ended on their hosts through pdsh. What runs there is a
+few lines of sh; knows nothing of scored."""
+
+import os
+import shlex
+import shutil
+import subprocess
+
+CONNECT_S, COMMAND_S = 10, 40
+
+_UP = """umask 077
+mkdir {dir} || {{ echo "a private cluster of this name is there already: scpool down"; exit 1; }}
+{program} --version >/dev/null || {{ echo "install OpenSCore here, or name its place with --programs"; exit 1; }}
+cd /
+setsid {command} >{dir}/log 2>&1 </dev/null &
+echo $! >{dir}/pid"""
+
+# What is left of a job whose scored is gone ends by itself 4 s after its scnoded.
+_DOWN = """test -d {dir} || exit 0
+pid=$(cat {dir}/pid 2>/dev/null)
+if test -n "$pid" && test "$(cat /proc/$pid/comm 2>/dev/null)" = scnoded; then
+    kill $pid
+    timeout 10 tail --pid=$pid -f /dev/null || kill -9 $pid
+fi
+test -z "$(ls {dir}/run/jobs 2>/dev/null)" || sleep 6
+rm -rf {dir}"""
+
+_LOG = "tail -n 4 {dir}/log 2>/dev/null || echo 'scnoded was not started'"
+
+
+class Trouble(Exception):
+    """What the hosts said."""
+
+
+class Crew:
+    """hosts: names; through: words of a command for pdsh -R exec with %h, None: ssh; base: directory on each host."""
+
+    def __init__(self, hosts, base, through=None):
+        self.hosts, self.base, self.through = hosts, base, through
+
+    def _run(self, script, **words):
+        """The output of the script on all hosts."""
+        if not shutil.which("pdsh"):
+            raise Trouble("pdsh is not there: install pdsh")
+        host = "%h" if self.through else "$(uname -n | cut -d. -f1)"
+        # Hosts that share a file system do not share a directory.
+        text = script.format(dir=f"{self.base}.{host}", **{key: word.replace("HOST", host)
+                                                           for key, word in words.items()})
+        where = ["exec", "-w", ",".join(self.hosts), *self.through, "sh", "-c"] if self.through else [
+            "ssh", "-w", ",".join(self.hosts)]
+        done = subprocess.run(["pdsh", "-S", "-t", str(CONNECT_S), "-u", str(COMMAND_S), "-R", *where, text],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", check=False,
+                              env={**os.environ, "PDSH_SSH_ARGS_APPEND": "-oBatchMode=yes"})
+        return done.returncode, done.stdout.strip()
+
+    def up(self, program, server, munge_socket, extra):
+        """Starts them; they register by themselves."""
+        command = [program, "--server", server, "--listen", "0", *extra]
+        if munge_socket:
+            command += ["--munge-socket", munge_socket]
+        text = " ".join(map(shlex.quote, command)) + f' --run {self.base}.HOST/run --name HOST'
+        code, said = self._run(_UP, command=text, program=shlex.quote(program))
+        if code:
+            raise Trouble(said or f"pdsh ended with {code}")
+
+    def down(self):
+        """Ends them and removes what they have left."""
+        code, said = self._run(_DOWN)
+        if code:
+            raise Trouble(said or f"pdsh ended with {code}")
+
+    def log(self):
+        """The last lines of all."""
+        return self._run(_LOG)[1]
