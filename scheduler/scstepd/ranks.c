@@ -129,6 +129,14 @@ static int make_stdio(const struct step *step, const struct world *world, uint32
 	return 0;
 }
 
+static const char *cwd_of(const struct rank *rank)
+{
+	const struct world *world = rank->world;
+	const char *own = world->apps[world_app_of(world, rank->number, NULL, NULL)].cwd;
+
+	return own ? own : rank->step->order->job->cwd;
+}
+
 static void read_failure(struct rank *rank)
 {
 	struct child_failure failure;
@@ -151,7 +159,7 @@ static void read_failure(struct rank *rank)
 	case CHILD_CWD:
 		snprintf(why, sizeof(why),
 			 "%s, host %s: the directory of the job: %s; it must be there",
-			 rank->step->order->job->cwd, rank->step->host, strerror(failure.error));
+			 cwd_of(rank), rank->step->host, strerror(failure.error));
 		break;
 	case CHILD_LIMIT:
 		snprintf(why, sizeof(why), "%s, host %s: resource limit %d cannot be set: %s", name,

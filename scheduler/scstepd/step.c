@@ -344,7 +344,12 @@ static void on_lost(size_t host, const char *reason, void *owner)
 	/* At the end links go one after another, from the leaves to the root. */
 	if (step->state >= STEP_STOPPING)
 		return;
-	snprintf(why, sizeof(why), "host %s is lost: %s", step->order->hosts[host].name, reason);
+	if (step->is_joined)
+		snprintf(why, sizeof(why), "host %s is lost: %s", step->order->hosts[host].name,
+			 reason);
+	else
+		snprintf(why, sizeof(why), "host %s does not reach host %s: %s", step->host,
+			 step->order->hosts[host].name, reason);
 	step_stop(step, STEP_CODE_LOST, why);
 }
 
