@@ -79,7 +79,8 @@ static int write_json(const char *run, uint64_t id, const char *file, const json
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	err = json_dumpfd(json, fd, JSON_COMPACT) ? -EIO : 0;
+	errno = 0;
+	err = json_dumpfd(json, fd, JSON_COMPACT) ? -(errno ? errno : EIO) : 0;
 	if (close(fd) && !err)
 		err = -errno;
 	if (!err && rename(temporary, path))
