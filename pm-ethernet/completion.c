@@ -57,14 +57,16 @@ void eth_unlock(struct eth_dev *d, uint32_t i)
 static void take(struct eth_dev *d, struct eth_socket *s, uint64_t address)
 {
 	uint64_t offset = address - d->tx_base;
+	uint32_t chunk = (uint32_t)(offset >> eth_chunk_shift(d)), n = d->granted.chunks_per_packet;
+	uint32_t index = n == 1 ? chunk : chunk / n;
 	struct eth_packet *packet;
 
 	if (address < d->tx_base || offset >= d->tx_area_bytes) {
 		s->strange++;
 		return;
 	}
-	packet = &d->packets[offset / d->packet_bytes];
-	if (offset % d->packet_bytes / d->granted.chunk_bytes != packet->last)
+	packet = &d->packets[index];
+	if (chunk - index * n != packet->last)
 		return;
 	if (packet->pub.busy)
 		eth_tx_done(d, s, packet);

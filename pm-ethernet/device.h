@@ -125,6 +125,12 @@ static inline uint32_t eth_socket_of(const struct eth_dev *d, uint32_t rail)
 	return eth_is_port(d) ? 0 : rail;
 }
 
+/* Chunks are a power of two: shifts in place of divisions. */
+static inline uint32_t eth_chunk_shift(const struct eth_dev *d)
+{
+	return (uint32_t)__builtin_ctz(d->granted.chunk_bytes);
+}
+
 /* Largest packet that fits an interface, bytes. */
 static inline uint32_t eth_payload(uint32_t mtu)
 {

@@ -148,6 +148,7 @@ struct arrival {
 	uint32_t socket;
 	uint32_t n; /* descriptors */
 	uint32_t len;
+	uint32_t first;   /* length of the first */
 	uint64_t address; /* of the first */
 	uint8_t *bytes;   /* there */
 };
@@ -161,7 +162,7 @@ static bool is_inside(const struct eth_dev *d, const struct xdp_desc *desc)
 	       in_chunk + desc->len <= d->granted.chunk_bytes;
 }
 
-/* Finds the extent of the first frame: 1, 0 (its end is not there yet), or -1: nonsense, also measured. */
+/* The extent of a frame of several descriptors; as extent. */
 static int measure(const struct eth_dev *d, const struct eth_ring *rx, uint32_t ready,
 		   struct arrival *a)
 {
@@ -181,9 +182,28 @@ static int measure(const struct eth_dev *d, const struct eth_ring *rx, uint32_t 
 		if (a->n == ready)
 			return 0;
 	}
-	a->address = eth_ring_desc(rx, rx->ours)->addr;
-	a->bytes = rc > 0 ? d->areas->bytes + (a->address - d->areas->base) : NULL;
 	return a->n > d->granted.chunks_per_packet + 1 ? -1 : rc;
+}
+
+/* Finds the extent of the first frame: 1, 0 (its end is not there yet), or -1: nonsense, also measured. */
+static int extent(const struct eth_dev *d, const struct eth_ring *rx, uint32_t ready,
+		  struct arrival *a)
+{
+	const struct xdp_desc *desc = eth_ring_desc(rx, rx->ours);
+	int rc = 1;
+
+	if (__builtin_expect(desc->options & XDP_PKT_CONTD, 0)) {
+		rc = measure(d, rx, ready, a);
+	} else {
+		a->n = 1;
+		a->len = desc->len;
+		if (!is_inside(d, desc))
+			rc = -1;
+	}
+	a->first = desc->len;
+	a->address = desc->addr;
+	a->bytes = rc > 0 ? d->areas->bytes + (a->address - d->areas->base) : NULL;
+	return rc;
 }
 
 static void lend(struct eth_dev *d, const struct arrival *a, struct pm_rx *out)
@@ -226,12 +246,10 @@ static uint32_t rail_of(const struct eth_dev *d, const struct arrival *a)
 	return in_rail < ETH_RAILS ? d->rail_of[in_rail] : PM_RAILS_MAX;
 }
 
-static enum drop_reason judge(const struct eth_dev *d, const struct arrival *a,
-			      const struct eth_ring *rx, uint32_t *ret_rail)
+static enum drop_reason judge(const struct eth_dev *d, const struct arrival *a, uint32_t *ret_rail)
 {
 	/* the head and the packet's own must lie in the first chunk */
-	uint32_t first = eth_ring_desc(rx, rx->ours)->len;
-	enum drop_reason reason = eth_frame_check(a->bytes, first, &d->granted);
+	enum drop_reason reason = eth_frame_check(a->bytes, a->first, &d->granted);
 
 	if (reason)
 		return reason;
@@ -249,11 +267,9 @@ static void drop(struct eth_dev *d, const struct arrival *a, enum drop_reason re
 /* Hands the chunks from descriptor @from on back to the kernel and moves past the frame. */
 static void consume(struct eth_dev *d, const struct arrival *a, struct eth_ring *rx, uint32_t from)
 {
-	for (uint32_t n = 0; n < a->n; n++) {
+	for (uint32_t n = from; n < a->n; n++) {
 		const struct xdp_desc *desc = eth_ring_desc(rx, rx->ours + n);
 
-		if (n < from)
-			continue;
 		if (is_inside(d, desc))
 			give_back(d, a->socket, desc->addr);
 		else
@@ -275,16 +291,16 @@ static int hand_out(struct eth_dev *d, uint32_t i, struct pm_rx *out)
 
 	if (!ready)
 		return -1;
-	rc = measure(d, rx, ready, &a);
+	rc = extent(d, rx, ready, &a);
 	if (!rc) {
 		/* more may have come since the ring was looked at */
 		rx->theirs = atomic_load_explicit(rx->producer, memory_order_acquire);
-		if (rx->theirs - rx->ours == ready || !measure(d, rx, rx->theirs - rx->ours, &a))
+		if (rx->theirs - rx->ours == ready || !extent(d, rx, rx->theirs - rx->ours, &a))
 			return -1;
 		return hand_out(d, i, out);
 	}
 	if (rc > 0)
-		reason = judge(d, &a, rx, &rail);
+		reason = judge(d, &a, &rail);
 	if (reason) {
 		drop(d, &a, reason);
 		consume(d, &a, rx, 0);

@@ -156,7 +156,7 @@ int eth_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, st
 	uint32_t i = eth_socket_of(d, r);
 	struct eth_socket *s = &d->sockets[i];
 	uint32_t len = ETH_HEAD + p->len + (p->ext ? p->ext_len : 0);
-	uint32_t last = (len - 1) / d->granted.chunk_bytes;
+	uint32_t last = (len - 1) >> eth_chunk_shift(d);
 
 	/* its head lies in the packet, and may still be read */
 	if (__builtin_expect(p->busy, 0)) {

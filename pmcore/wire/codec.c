@@ -226,31 +226,38 @@ void wire_get_ack(const uint8_t *data, const struct wire_header *header, struct 
 		bitmap[i] = le64toh(bitmap[i]);
 }
 
-void wire_put_header(uint8_t *data, const struct wire_header *header)
+/*
+ * Headers are written word by word: bytes put together in memory first have to settle there before they can
+ * be copied as a whole.
+ */
+static void put_word(uint8_t *at, uint64_t word)
 {
-	struct wire_header wire = *header;
+	word = htole64(word);
+	memcpy(at, &word, sizeof(word));
+}
 
-	wire.length = htole16(header->length);
-	wire.credit = htole16(header->credit);
-	wire.key = htole64(header->key);
-	wire.src = htole32(header->src);
-	wire.dst = htole32(header->dst);
-	wire.seq = htole32(header->seq);
-	wire.rail_seq = htole32(header->rail_seq);
-	wire.ack = htole32(header->ack);
-	wire.sack = htole32(header->sack);
-	wire.rail_ack = htole32(header->rail_ack);
-	wire.crc = 0;
-	memcpy(data, &wire, sizeof(wire));
+static uint64_t pair(uint32_t first, uint32_t second)
+{
+	return first | (uint64_t)second << 32;
+}
+
+void wire_put_header(uint8_t *data, const struct wire_header *h)
+{
+	uint32_t first = h->version | h->type << 8 | h->flags << 16 | (uint32_t)h->rail << 24;
+
+	put_word(data, pair(first, h->length | (uint32_t)h->credit << 16));
+	put_word(data + offsetof(struct wire_header, key), h->key);
+	put_word(data + offsetof(struct wire_header, src), pair(h->src, h->dst));
+	put_word(data + offsetof(struct wire_header, seq), pair(h->seq, h->rail_seq));
+	put_word(data + offsetof(struct wire_header, ack), pair(h->ack, h->sack));
+	put_word(data + offsetof(struct wire_header, rail_ack), h->rail_ack);
 }
 
 void wire_put_msg(uint8_t *at, const struct wire_msg *msg)
 {
-	struct wire_msg wire = *msg;
+	uint32_t first = msg->length | msg->kind << 16 | (uint32_t)msg->pad << 24;
 
-	wire.length = htole16(msg->length);
-	wire.op = htole32(msg->op);
-	memcpy(at, &wire, sizeof(wire));
+	put_word(at, pair(first, msg->op));
 }
 
 void wire_put_read(uint8_t *at, const struct wire_read *body)
