@@ -6,6 +6,7 @@
 #include "scheduler/scstepd/bind.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,34 +26,25 @@ static hwloc_obj_type_t core_type(hwloc_topology_t topology)
 								      : HWLOC_OBJ_PU;
 }
 
-/* The k-th core that has a cpu of @allowed. */
-static hwloc_obj_t core_at(hwloc_topology_t topology, hwloc_const_bitmap_t allowed, uint32_t k)
+/* The sets of the job's cores, one by one, in the order in which scnoded lists them. */
+static hwloc_bitmap_t *list_cores(struct bind *bind, const char *cpus, hwloc_const_bitmap_t allowed,
+				  uint32_t *ret_n)
 {
-	hwloc_obj_type_t type = core_type(topology);
-	hwloc_obj_t core = NULL;
-
-	while ((core = hwloc_get_next_obj_by_type(topology, type, core)))
-		if (hwloc_bitmap_intersects(core->cpuset, allowed) && k-- == 0)
-			return core;
-	return NULL;
-}
-
-/* The sets of the job's cores, one by one; those that do not exist are left out. */
-static hwloc_bitmap_t *list_cores(struct bind *bind, const struct order_host *host,
-				  hwloc_const_bitmap_t allowed, uint32_t *ret_n)
-{
-	hwloc_bitmap_t *cores = calloc(host->n_cores + 1, sizeof(*cores));
+	hwloc_bitmap_t *cores = calloc(strlen(cpus) + 1, sizeof(*cores));
+	char *end;
 	uint32_t n = 0;
 
-	for (size_t i = 0; cores && i < host->n_cores; i++) {
-		hwloc_obj_t core = core_at(bind->topology, allowed, host->cores[i]);
+	for (const char *at = cpus; cores && *at; at = *end == ',' ? end + 1 : end) {
+		unsigned long cpu = strtoul(at, &end, 10);
 
-		if (!core)
+		if (end == at)
+			break;
+		if (cpu > INT_MAX || !hwloc_bitmap_isset(allowed, (unsigned int)cpu))
 			continue;
 		cores[n] = hwloc_bitmap_alloc();
 		if (!cores[n])
 			break;
-		hwloc_bitmap_and(cores[n], core->cpuset, allowed);
+		hwloc_bitmap_only(cores[n], (unsigned int)cpu);
 		hwloc_bitmap_or(bind->all, bind->all, cores[n]);
 		n++;
 	}
@@ -61,10 +53,10 @@ static hwloc_bitmap_t *list_cores(struct bind *bind, const struct order_host *ho
 }
 
 static int fill_slots(struct bind *bind, const struct order_host *host, uint32_t each,
-		      hwloc_const_bitmap_t allowed)
+		      const char *cpus, hwloc_const_bitmap_t allowed)
 {
 	uint32_t n = 0;
-	hwloc_bitmap_t *cores = list_cores(bind, host, allowed, &n);
+	hwloc_bitmap_t *cores = list_cores(bind, cpus, allowed, &n);
 	int rc = cores ? 0 : -ENOMEM;
 
 	if (hwloc_bitmap_iszero(bind->all))
@@ -111,7 +103,8 @@ struct bind *bind_open(const struct order *order, const char *cpus, char *why, s
 	int rc = bind && allowed ? load(bind) : -ENOMEM;
 
 	if (!rc) {
-		bind->how = order->job->bind;
+		/* No list: a host that pretends to have its cores. */
+		bind->how = *cpus ? order->job->bind : JOB_BIND_NONE;
 		bind->all = hwloc_bitmap_alloc();
 		rc = bind->all ? 0 : -ENOMEM;
 	}
@@ -128,7 +121,7 @@ struct bind *bind_open(const struct order *order, const char *cpus, char *why, s
 				 host->name, cpus);
 			rc = -EPERM;
 		} else {
-			rc = fill_slots(bind, host, order->job->cores, allowed);
+			rc = fill_slots(bind, host, order->job->cores, cpus, allowed);
 		}
 	}
 	hwloc_bitmap_free(allowed);

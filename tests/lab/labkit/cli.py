@@ -80,7 +80,7 @@ def parse_up(lab, args):
     parser.add_argument("--direct", action="store_true")
     parser.add_argument("--ethernet", action="store_true")
     parser.add_argument("--scheduler", action="store_true")
-    parser.add_argument("--cores", type=plans.parse_cores, default="")
+    parser.add_argument("--cores", type=plans.parse_cores)
     parser.add_argument("--quantum", default="")
     parser.add_argument("--offloads", choices=("on", "off", "auto"), default="auto")
     parser.add_argument("--share", action="append", default=[])
@@ -93,7 +93,7 @@ def parse_up(lab, args):
         grid=bool(given.grid), nics=given.nics, mtu=given.mtu, rate=given.rate, queue=given.queue,
         burst=given.burst, limiter=given.limiter, fast_uplinks=given.fast_uplinks, spread=given.spread,
         loss_ppm=given.loss, seed=seed, direct=given.direct, ethernet=given.ethernet, offloads=given.offloads,
-        scheduler=given.scheduler, cores=given.cores, quantum=given.quantum)
+        scheduler=given.scheduler, cores=given.cores or "", quantum=given.quantum)
     return options, given.share
 
 

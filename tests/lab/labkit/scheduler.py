@@ -53,10 +53,11 @@ def start_munged(state):
 
 
 def cores_of(options, host):
-    if options.cores != OWN_CORE:
-        return f"{options.cores}x" if options.cores else None
+    """scnoded's option. Hosts share the machine's cores: bound, the first rank of each would sit on the same one."""
     allowed = sorted(os.sched_getaffinity(0))
-    return str(allowed[int(host[1:]) % len(allowed)])
+    if options.cores == OWN_CORE:
+        return str(allowed[int(host[1:]) % len(allowed)])
+    return f"{options.cores or len(allowed)}x"
 
 
 def start(plan, state):
@@ -70,9 +71,8 @@ def start(plan, state):
     daemon.start(state, state.hosts[:1], lambda host: scored)
 
     def scnoded(host):
-        cores = cores_of(options, host)
         return [where["scnoded"], "--server", state.hosts[0], "--name", host,
-                "--cgroup", f"{cgroup_parent(state)}/{host}", *(["--cores", cores] if cores else [])]
+                "--cgroup", f"{cgroup_parent(state)}/{host}", "--cores", cores_of(options, host)]
     daemon.start(state, state.hosts, scnoded, NODE_WORD)
 
 
