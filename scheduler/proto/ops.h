@@ -108,6 +108,8 @@
 #define OP_PUBLISH "publish"       /* to 0: and "lookup", "unpublish": ticket N, ... */
 #define OP_LOOKUP "lookup"
 #define OP_UNPUBLISH "unpublish"
+/* to 0: ticket N, nspace S; the answer's body is what OP_PROCESSES has as ranks */
+#define OP_QUERY "query"
 #define OP_ANSWER "answer"   /* ticket N, status I, body */
 #define OP_CONNECT "connect" /* and "disconnect": as a fence over worlds */
 #define OP_DISCONNECT "disconnect"

@@ -40,6 +40,7 @@ struct leader {
 	uint64_t n_ranks; /* of all worlds that were let go */
 	uint64_t n_ended;
 	struct launch *launches;
+	json_t *processes; /* [world] of those that were let go, else null */
 	ev_timer ready_limit, time_limit;
 	int64_t *owed;   /* [host] room to be given for output */
 	uint64_t *taken; /* [host] bytes of input */
@@ -156,6 +157,11 @@ static void let_go(struct leader *leader, struct launch *launch)
 	double limit = step->order->job->timeout_s;
 
 	leader->n_ranks += launch->world->n_ranks;
+	while (json_array_size(leader->processes) <= launch->world->number)
+		if (json_array_append_new(leader->processes, json_null()))
+			break;
+	/* Out of memory: a query finds nothing. */
+	json_array_set(leader->processes, launch->world->number, launch->processes);
 	step_send(step, TREE_ALL,
 		  json_pack("{s:s, s:i}", "op", OP_GO, "world", (int)launch->world->number), NULL,
 		  0);
@@ -287,6 +293,21 @@ static void on_spawn(struct leader *leader, size_t from, const json_t *head)
 	launch->host = from;
 	launch->ticket = (uint64_t)json_integer_value(json_object_get(head, "ticket"));
 	step_send(step, TREE_ALL, told, NULL, 0);
+}
+
+static void on_query(struct leader *leader, size_t from, const json_t *head)
+{
+	const char *nspace = json_string_value(json_object_get(head, "nspace"));
+	const struct world *world = nspace ? worlds_find(&leader->step->worlds, nspace) : NULL;
+	json_t *table = world ? json_array_get(leader->processes, world->number) : NULL;
+	char *text = json_is_array(table) ? json_dumps(table, JSON_COMPACT) : NULL;
+
+	step_send(leader->step, (int64_t)from,
+		  json_pack("{s:s, s:I, s:i}", "op", OP_ANSWER, "ticket",
+			    json_integer_value(json_object_get(head, "ticket")), "status",
+			    text ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND),
+		  text, text ? strlen(text) : 0);
+	free(text);
 }
 
 /* ---- ends ---- */
@@ -493,6 +514,8 @@ bool leader_told(struct leader *leader, const char *op, size_t from, const json_
 		on_abort(leader, from, head);
 	else if (!strcmp(op, OP_SPAWN))
 		on_spawn(leader, from, head);
+	else if (!strcmp(op, OP_QUERY))
+		on_query(leader, from, head);
 	else if (!strcmp(op, OP_NOTE))
 		front_send(leader->front, json_incref(owned), NULL, 0);
 	else
@@ -510,13 +533,14 @@ struct leader *leader_open(struct step *step)
 	leader->step = step;
 	leader->in_room = LINK_FULL;
 	leader->front = front_open(&front_events, leader);
+	leader->processes = json_array();
 	leader->owed = calloc(n, sizeof(*leader->owed));
 	leader->taken = calloc(n, sizeof(*leader->taken));
 	ev_timer_init(&leader->ready_limit, on_ready_limit, LEADER_READY_S, 0);
 	leader->ready_limit.data = leader;
 	ev_timer_init(&leader->time_limit, on_time_limit, 0, 0);
 	leader->time_limit.data = leader;
-	if (!leader->front || !leader->owed || !leader->taken ||
+	if (!leader->front || !leader->processes || !leader->owed || !leader->taken ||
 	    !launch_new(leader, worlds_get(&step->worlds, 0))) {
 		leader_close(leader);
 		return NULL;
@@ -534,6 +558,7 @@ void leader_close(struct leader *leader)
 	while (leader->launches)
 		launch_free(leader, leader->launches);
 	front_close(leader->front);
+	json_decref(leader->processes);
 	free(leader->owed);
 	free(leader->taken);
 	free(leader);

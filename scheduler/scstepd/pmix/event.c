@@ -104,8 +104,6 @@ struct event {
 	json_t *head;
 	char *body;
 	size_t size;
-	pmix_op_cbfunc_t done;
-	void *arg;
 };
 
 static void event_free(struct event *event)
@@ -122,8 +120,6 @@ static void send_event(void *arg)
 
 	json_object_set_new(event->head, "host", json_integer((json_int_t)step->here));
 	step_send(step, 0, json_incref(event->head), event->body, event->size);
-	if (event->done)
-		event->done(PMIX_SUCCESS, event->arg);
 	event_free(event);
 }
 
@@ -139,8 +135,6 @@ pmix_status_t notify_upcall(pmix_status_t code, const pmix_proc_t *source, pmix_
 	PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
 	if (n_info)
 		status = PMIx_Data_pack(NULL, &buffer, info, (int32_t)n_info, PMIX_INFO);
-	event->done = done;
-	event->arg = arg;
 	event->head = json_pack("{s:s, s:i, s:s, s:I, s:i, s:I}", "op", OP_EVENT, "code", (int)code,
 				"nspace", source ? source->nspace : "", "rank",
 				source ? (json_int_t)source->rank : (json_int_t)PMIX_RANK_UNDEF,
@@ -156,7 +150,8 @@ pmix_status_t notify_upcall(pmix_status_t code, const pmix_proc_t *source, pmix_
 		status = PMIX_ERROR;
 	if (status != PMIX_SUCCESS)
 		event_free(event);
-	return status;
+	/* The callback belongs to PMIx's thread: calling it from ours breaks the heap of 4.2.2. */
+	return status == PMIX_SUCCESS ? PMIX_OPERATION_SUCCEEDED : status;
 }
 
 struct notice { /* lives until PMIx is done with it */

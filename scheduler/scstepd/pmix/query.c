@@ -9,19 +9,22 @@
 #include <string.h>
 
 #include "scheduler/proto/ops.h"
+#include "scheduler/scstepd/pmix/ask.h"
 #include "scheduler/scstepd/pmix/infos.h"
 #include "scheduler/scstepd/pmix/server.h"
 #include "scheduler/scstepd/pmix/shift.h"
 #include "scheduler/scstepd/pmix/upcalls.h"
 #include "scheduler/scstepd/ranks.h"
 
-enum question { NAMESPACES, LOCAL_TABLE };
+enum question { NAMESPACES, LOCAL_TABLE, TABLE };
 
 struct query {
 	enum question *questions;
 	size_t n;
 	pmix_info_cbfunc_t done;
 	void *arg;
+	char nspace[PMIX_MAX_NSLEN + 1]; /* whose processes are wanted */
+	bool wants_table;                /* of all hosts: the root is asked first */
 	struct infos answer;
 };
 
@@ -79,17 +82,84 @@ static void add_table(struct step *step, struct infos *answer)
 	free(table);
 }
 
-static void run_query(void *arg)
+/* From what the root said. */
+static void add_all_processes(struct step *step, const json_t *told, const char *nspace,
+			      struct infos *answer)
 {
-	struct query *query = arg;
+	size_t n = json_array_size(told), i;
+	pmix_data_array_t array = {.type = PMIX_PROC_INFO, .size = n};
+	pmix_proc_info_t *table = calloc(n ? n : 1, sizeof(*table));
+	json_t *process;
 
+	if (!table) {
+		answer->is_broken = true;
+		return;
+	}
+	json_array_foreach(told, i, process)
+	{
+		size_t host = (size_t)json_integer_value(json_object_get(process, "host"));
+		const char *path = json_string_value(json_object_get(process, "executable"));
+
+		PMIX_LOAD_PROCID(&table[i].proc, nspace,
+				 (pmix_rank_t)json_integer_value(json_object_get(process, "rank")));
+		table[i].hostname = host < step->order->n_hosts ? step->order->hosts[host].name
+								: NULL;
+		table[i].executable_name = (char *)(uintptr_t)path;
+		table[i].pid = (pid_t)json_integer_value(json_object_get(process, "pid"));
+		table[i].state = PMIX_PROC_STATE_RUNNING;
+	}
+	array.array = table;
+	infos_add(answer, PMIX_QUERY_PROC_TABLE, &array, PMIX_DATA_ARRAY); /* copies */
+	free(table);
+}
+
+static void finish_query(struct query *query, const json_t *told)
+{
 	for (size_t i = 0; i < query->n; i++)
 		if (query->questions[i] == NAMESPACES)
 			add_namespaces(server_step(), &query->answer);
-		else
+		else if (query->questions[i] == LOCAL_TABLE)
 			add_table(server_step(), &query->answer);
+		else
+			add_all_processes(server_step(), told, query->nspace, &query->answer);
 	query->done(query->answer.is_broken ? PMIX_ERR_NOMEM : PMIX_SUCCESS, query->answer.v,
 		    query->answer.n, query->arg, query_free, query);
+}
+
+static void run_query(void *arg)
+{
+	finish_query(arg, NULL);
+}
+
+static void on_told(struct ask *ask, pmix_status_t status, const char *body, size_t size)
+{
+	struct query *query = ask->arg;
+	json_t *told = size ? json_loadb(body, size, 0, NULL) : NULL;
+
+	if (status == PMIX_SUCCESS && told) {
+		finish_query(query, told);
+	} else {
+		query->done(PMIX_ERR_NOT_FOUND, NULL, 0, query->arg, NULL, NULL);
+		query_free(query);
+	}
+	json_decref(told);
+}
+
+/* What an upcall returns; the query goes on in the loop. */
+static pmix_status_t ask_root(const pmix_proc_t *proc, struct query *query)
+{
+	struct ask *ask = ask_new(proc, query);
+	pmix_status_t status = PMIX_ERR_NOMEM;
+
+	if (ask) {
+		ask->answered = on_told;
+		status = ask_post(ask,
+				  json_pack("{s:s, s:s}", "op", OP_QUERY, "nspace", query->nspace),
+				  NULL, 0);
+	}
+	if (status != PMIX_SUCCESS)
+		query_free(query);
+	return status;
 }
 
 static bool find_question(const char *key, enum question *ret)
@@ -98,9 +168,22 @@ static bool find_question(const char *key, enum question *ret)
 		*ret = NAMESPACES;
 	else if (!strcmp(key, PMIX_QUERY_LOCAL_PROC_TABLE))
 		*ret = LOCAL_TABLE;
+	else if (!strcmp(key, PMIX_QUERY_PROC_TABLE))
+		*ret = TABLE;
 	else
 		return false;
 	return true;
+}
+
+static void take_questions(struct query *query, const pmix_query_t *from)
+{
+	const pmix_value_t *nspace = infos_find(from->qualifiers, from->nqual, PMIX_NSPACE);
+
+	for (size_t k = 0; from->keys && from->keys[k]; k++)
+		if (find_question(from->keys[k], &query->questions[query->n]))
+			query->wants_table |= query->questions[query->n++] == TABLE;
+	if (nspace && nspace->type == PMIX_STRING && nspace->data.string)
+		snprintf(query->nspace, sizeof(query->nspace), "%s", nspace->data.string);
 }
 
 pmix_status_t query_upcall(pmix_proc_t *proc, pmix_query_t *queries, size_t n,
@@ -120,9 +203,13 @@ pmix_status_t query_upcall(pmix_proc_t *proc, pmix_query_t *queries, size_t n,
 	}
 	query->done = done;
 	query->arg = arg;
+	/* 4.2.2 asks in the server's name, which is that of world 0 and more (server.c). */
+	snprintf(query->nspace, sizeof(query->nspace), "%.*s", (int)strcspn(proc->nspace, ":"),
+		 proc->nspace);
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; queries[i].keys && queries[i].keys[k]; k++)
-			query->n += find_question(queries[i].keys[k], &query->questions[query->n]);
+		take_questions(query, &queries[i]);
+	if (query->n && query->wants_table)
+		return ask_root(proc, query);
 	if (!query->n || shift_post(run_query, query)) {
 		query_free(query);
 		return PMIX_ERR_NOT_SUPPORTED;
