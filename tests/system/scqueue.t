@@ -27,6 +27,7 @@ class World:
         self.dir = tempfile.mkdtemp(prefix="scqueue-test.", dir="/tmp")
         os.chmod(self.dir, 0o755)
         self.processes = []
+        self.group = f"openscore-test-{os.getpid()}"
         for name in PROGRAMS:
             shutil.copy(f"{BUILD}/bin/{name}", self.dir)
         ignored = shutil.ignore_patterns("__pycache__")
@@ -40,7 +41,7 @@ class World:
         self.port = self.start_scored(0)
         self.env["SCORE_SERVER"] = f"localhost:{self.port}"
         self.node = self.daemon("scnoded", "--name", "h0", "--listen", "127.0.0.1:0", "--run", f"{self.dir}/run",
-                                "--cores", "8x", "--cgroup", f"openscore-test-{os.getpid()}", until="registered with")
+                                "--cores", "8x", "--cgroup", self.group, until="registered with")
 
     def start_munged(self, name):
         place = f"{self.dir}/{name}"
@@ -97,6 +98,9 @@ class World:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        for parent, names, _ in os.walk("/sys/fs/cgroup", topdown=False):
+            if self.group in names:
+                os.rmdir(f"{parent}/{self.group}")
         shutil.rmtree(self.dir)
 
 

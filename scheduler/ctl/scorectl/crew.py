@@ -24,6 +24,7 @@ if test -n "$pid" && test "$(cat /proc/$pid/comm 2>/dev/null)" = scnoded; then
     timeout 10 tail --pid=$pid -f /dev/null || kill -9 $pid
 fi
 test -z "$(ls {dir}/run/jobs 2>/dev/null)" || sleep 6
+find /sys/fs/cgroup -maxdepth 3 -depth -type d -name {group} -exec rmdir {{}} \\; 2>/dev/null
 rm -rf {dir}"""
 
 _LOG = "tail -n 4 {dir}/log 2>/dev/null || echo 'scnoded was not started'"
@@ -45,8 +46,8 @@ class Crew:
             raise Trouble("pdsh is not there: install pdsh")
         host = "%h" if self.through else "$(uname -n | cut -d. -f1)"
         # Hosts that share a file system do not share a directory.
-        text = script.format(dir=f"{self.base}.{host}", **{key: word.replace("HOST", host)
-                                                           for key, word in words.items()})
+        words = {key: word.replace("HOST", host) for key, word in words.items()}
+        text = script.format(dir=f"{self.base}.{host}", group=f"{self._group()}.{host}", **words)
         where = ["exec", "-w", ",".join(self.hosts), *self.through, "sh", "-c"] if self.through else [
             "ssh", "-w", ",".join(self.hosts)]
         done = subprocess.run(["pdsh", "-S", "-t", str(CONNECT_S), "-u", str(COMMAND_S), "-R", *where, text],
@@ -55,12 +56,16 @@ class Crew:
                               env={**os.environ, "PDSH_SSH_ARGS_APPEND": "-oBatchMode=yes"})
         return done.returncode, done.stdout.strip()
 
+    def _group(self):
+        return self.base.rsplit("/", maxsplit=1)[-1]
+
     def up(self, program, server, munge_socket, extra):
         """Starts them; they register by themselves."""
         command = [program, "--server", server, "--listen", "0", *extra]
         if munge_socket:
             command += ["--munge-socket", munge_socket]
-        text = " ".join(map(shlex.quote, command)) + f' --run {self.base}.HOST/run --name HOST'
+        text = " ".join(map(shlex.quote, command))
+        text += f" --run {self.base}.HOST/run --name HOST --cgroup {self._group()}.HOST"
         code, said = self._run(_UP, command=text, program=shlex.quote(program))
         if code:
             raise Trouble(said or f"pdsh ended with {code}")
