@@ -23,11 +23,9 @@ static const struct option table[] = {
 };
 
 static const char usage[] =
-	"usage: scnoded --server HOST[:PORT]|--config CLUSTER.JSON [--name NAME] [--listen "
-	"[ADDRESS:]PORT] [--address "
-	"ADDRESS]\n"
-	"               [--run DIR] [--cgroup GROUP] [--cores LIST|Nx] [--munge-socket PATH]\n"
-	"               [--scstepd PATH]\n"
+	"usage: scnoded --server HOST[:PORT] | --config CLUSTER.JSON\n"
+	"               [--name NAME] [--listen [ADDRESS:]PORT] [--address ADDRESS] [--run DIR]\n"
+	"               [--cgroup GROUP] [--cores LIST|Nx] [--munge-socket PATH] [--scstepd PATH]\n"
 	"Runs jobs of scored(8) on this host, see scnoded(8).\n";
 
 static const char **place_of(struct scnoded_options *o, int c)
