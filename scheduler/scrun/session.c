@@ -106,7 +106,7 @@ void session_end_now(struct session *s)
 		return;
 	if (s->state == RUNNING && !s->is_scored_done && submit_cancel(s->submit))
 		expect(s, SESSION_END_S);
-	else if (s->state == RUNNING && s->attach && attach_signal(s->attach, SIGKILL))
+	else if (s->state == RUNNING && !s->is_leader_done && attach_signal(s->attach, SIGKILL))
 		expect(s, SESSION_END_S);
 	else
 		session_finish(s);
@@ -128,13 +128,9 @@ static void on_output_failed(const char *name, int error, void *owner)
 {
 	struct session *s = owner;
 
-	if (s->state >= FLUSHING) {
-		/* Of what is lost in the very end the exit code tells. */
-		if (!s->ending.code)
-			s->ending.code = error == EPIPE ? 128 + SIGPIPE : EXIT_FAILURE;
-		flush(s);
-		return;
-	}
+	/* That all went well for the job, as may be known already, is not all. */
+	if (!s->ending.code)
+		s->ending.is_given = false;
 	if (error == EPIPE)
 		ending_give(&s->ending, 128 + SIGPIPE, "%s", "");
 	else
@@ -142,7 +138,10 @@ static void on_output_failed(const char *name, int error, void *owner)
 			&s->ending, EXIT_FAILURE,
 			"%s: cannot be written: %s; make room, or name another place with --output",
 			name, strerror(error));
-	session_end_now(s);
+	if (s->state >= FLUSHING)
+		flush(s);
+	else
+		session_end_now(s);
 }
 
 static const struct output_events output_events = {.drained = on_output_drained,
