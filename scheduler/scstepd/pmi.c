@@ -45,8 +45,15 @@ static int on_fence(const void *data, size_t size, void *owner)
 static void on_abort(uint32_t rank, int code, const char *text, void *owner)
 {
 	struct pmi *pmi = owner;
+	char sentence[400];
 
-	step_abort(pmi->step, pmi->world->number, rank, code, text);
+	if (!*text) {
+		step_abort(pmi->step, pmi->world->number, rank, code, "");
+		return;
+	}
+	snprintf(sentence, sizeof(sentence), "rank %" PRIu32 " on %s: %s", rank, pmi->step->host,
+		 text);
+	step_failed(pmi->step, pmi->world->number, rank, code, sentence);
 }
 
 static void set_in_mpi(struct pmi *pmi, uint32_t number, bool is_in_mpi)

@@ -27,7 +27,8 @@ enum client_state {
 	CLIENT_ACTIVE,
 	CLIENT_BARRIER,
 	CLIENT_LOST, /* it went between init and finalize: nobody waits in vain, its end ends the job */
-	CLIENT_OVER, /* finalized, or it went and had never begun */
+	CLIENT_NEVER, /* it went and had never begun */
+	CLIENT_OVER,  /* finalized */
 };
 
 struct client {
@@ -65,7 +66,7 @@ static void hang_up(struct client *client)
 	close(client->fd);
 	client->fd = -1;
 	if (client->state == CLIENT_SILENT)
-		client->state = CLIENT_OVER;
+		client->state = CLIENT_NEVER;
 	else if (client->state != CLIENT_OVER)
 		client->state = CLIENT_LOST;
 }
@@ -127,15 +128,23 @@ __attribute__((format(printf, 2, 3))) static void answer(struct client *client, 
 
 /* --- barrier --- */
 
-/* Whether all ranks of this host are where the barrier wants them, and one of them waits. */
-static bool is_barrier_full(const struct pmi1 *pmi)
+/*
+ * Whether all ranks of this host are where the barrier wants them, and one of them waits. *@ret_absent: one that
+ * will never come, or NULL.
+ */
+static bool is_barrier_full(struct pmi1 *pmi, struct client **ret_absent)
 {
 	bool is_wanted = false;
 
+	*ret_absent = NULL;
 	for (uint32_t i = 0; i < pmi->n_local; i++) {
-		if (pmi->clients[i].state == CLIENT_BARRIER)
+		struct client *client = &pmi->clients[i];
+
+		if (client->state == CLIENT_BARRIER)
 			is_wanted = true;
-		else if (pmi->clients[i].state != CLIENT_OVER)
+		else if (client->state == CLIENT_NEVER)
+			*ret_absent = client;
+		else if (client->state != CLIENT_OVER)
 			return false;
 	}
 	return is_wanted;
@@ -152,10 +161,15 @@ static void abort_barrier(struct pmi1 *pmi, int error)
 
 static void check_barrier(struct pmi1 *pmi)
 {
+	struct client *absent;
 	int rc;
 
-	if (pmi->is_fencing || !is_barrier_full(pmi))
+	if (pmi->is_fencing || !is_barrier_full(pmi, &absent))
 		return;
+	if (absent) {
+		fail(absent, "it ended before MPI_Init, and others wait for it there");
+		return;
+	}
 	pmi->is_fencing = true;
 	rc = pmi->ops->fence(pmi->fresh, pmi->n_fresh, pmi->owner);
 	pmi->n_fresh = 0;

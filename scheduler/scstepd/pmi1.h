@@ -43,8 +43,8 @@ struct pmi1 *pmi1_open(struct ev_loop *loop, const struct pmi1_setup *setup,
 		       const struct pmi1_ops *ops, void *owner);
 /*
  * @fd is the server's end of the socket pair of @rank, pmi1's from now on, non-blocking already; the rank is given
- * the other end as PMI_FD, with PMI_RANK and PMI_SIZE. A rank that never says cmd=init takes part in no barrier.
- * 0 or -errno; then the fd is closed.
+ * the other end as PMI_FD, with PMI_RANK and PMI_SIZE. A rank that goes without cmd=init while others
+ * are in a barrier ends the job by ops->abort. 0 or -errno; then the fd is closed.
  */
 int pmi1_add(struct pmi1 *pmi, uint32_t rank, int fd);
 /* The barrier that ops->fence began is over. error: 0 or errno. Called once for each fence. */
