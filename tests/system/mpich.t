@@ -81,7 +81,8 @@ def lab(tap, directory):
                               timeout=LIMIT, stdin=subprocess.DEVNULL, env={**os.environ, "BUILD": BUILD})
 
     up = sclab("up", "--hosts", "2", "--scheduler", "--share", BUILD, "--share", directory)
-    if not tap.ok(up.returncode == 0, "a lab with daemons comes up", told(up)):
+    tap.ok(up.returncode == 0, "a lab with daemons comes up", told(up))
+    if up.returncode:
         return
     try:
         for name in PROGRAMS:
