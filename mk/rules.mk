@@ -301,13 +301,16 @@ MPI_PROGS   := $(patsubst tests/mpi/%.c,$(BUILD)/mpi/%,$(sort $(wildcard tests/m
 BENCH_SRC   := $(sort $(wildcard tests/bench/src/*.c))
 BENCH_MPI   := $(patsubst tests/bench/src/%.c,$(BUILD)/bench/%, \
 		$(wildcard tests/bench/src/mpi_*.c))
-BENCH_PM    := $(patsubst tests/bench/src/%.c,$(BUILD)/bench/%, \
-		$(filter-out $(wildcard tests/bench/src/mpi_*.c),$(BENCH_SRC)))
+BENCH_PMIX  := $(patsubst tests/bench/src/%.c,$(BUILD)/bench/%, \
+		$(wildcard tests/bench/src/pmix_*.c))
+BENCH_PM    := $(filter-out $(BENCH_MPI) $(BENCH_PMIX), \
+		$(patsubst tests/bench/src/%.c,$(BUILD)/bench/%,$(BENCH_SRC)))
 
 ifneq ($(HAVE_MPICC),)
 outputs += $(MPI_PROGS) $(BENCH_MPI)
 endif
-outputs += $(BENCH_PM)
+outputs += $(BENCH_PM) $(if $(filter scstepd,$(SKIP_TOOLS)),,$(BENCH_PMIX))
+$(BENCH_PMIX:$(BUILD)/bench/%=$(BUILD)/obj/tests/bench/src/%.o): OBJ_CPPFLAGS = $(PMIX_CPPFLAGS)
 
 define compile_mpi
 @mkdir -p $(@D) $(BUILD)/obj/$(<D)
@@ -320,6 +323,10 @@ $(MPI_PROGS): $(BUILD)/mpi/%: tests/mpi/%.c $(BUILD)/flags
 	$(compile_mpi)
 $(BENCH_MPI): $(BUILD)/bench/%: tests/bench/src/%.c $(BUILD)/flags
 	$(compile_mpi)
+$(BENCH_PMIX): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/src/%.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $@ $< -lpmix
 $(BENCH_PM): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/src/%.o $(LIBPM_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
