@@ -4,7 +4,9 @@
 import copy
 import json
 import pathlib
+import shutil
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
-from scorectl import activity, cancel, checks, command, info, link, queue, server, top, words  # noqa: E402
+from scorectl import activity, cancel, checks, command, crew, info, link, pool, queue, server, top, words  # noqa: E402
 from scorectl.munge import Refused  # noqa: E402
 
 S = 10**9
@@ -289,3 +291,38 @@ def test_sctop__once(run, monkeypatch):
         monkeypatch.setattr(FakeLink, "receive", lambda _: moment(104, 7.2))
         code, out, _, asked = run(top, ["--once", *arguments], moment(100, 0))
         assert code == 0 and check(out) and asked == [{"op": "activity", "every_s": 2.0}]
+
+
+# ---- scpool ----
+
+def test_crew__script_for_ssh_and_for_a_command(monkeypatch):
+    calls = []
+
+    def called(words_of_it, **_):
+        calls.append(words_of_it)
+        return subprocess.CompletedProcess(words_of_it, 0, "", None)
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/pdsh")
+    monkeypatch.setattr(subprocess, "run", called)
+    crew.Crew(["n0", "n1"], "/tmp/pool").up("/opt/a b/scnoded", "head:1", None, [])
+    crew.Crew(["n0"], "/tmp/pool", ["enter", "%h"]).down()
+    by_ssh, by_command = calls
+    assert by_ssh[by_ssh.index("-R") + 1:-1] == ["ssh", "-w", "n0,n1"]
+    assert "'/opt/a b/scnoded' --server head:1 --listen 0" in by_ssh[-1]
+    assert "--run /tmp/pool.$(uname -n | cut -d. -f1)/run" in by_ssh[-1]
+    assert by_command[by_command.index("-R") + 1:-1] == ["exec", "-w", "n0", "enter", "%h", "sh", "-c"]
+    assert "rm -rf /tmp/pool.%h" in by_command[-1] and "-exec rmdir {} \\;" in by_command[-1]
+
+
+@pytest.mark.parametrize("arguments, said", [([], "COMMAND"), (["up"], "HOSTS"), (["up", "n[0"], "at character"),
+                                             (["down", "--", "x"], "takes no command"),
+                                             (["up", "n0", "--name", "/"], "name of"),
+                                             (["down", "--name", "no-such-pool"], "there is no private cluster")])
+def test_scpool__wrong_calls(monkeypatch, capsys, arguments, said):
+    monkeypatch.setattr(sys, "argv", ["scpool", *arguments])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    try:
+        code = pool.main()
+    except SystemExit as end:
+        code = end.code
+    out, err = capsys.readouterr()
+    assert code in (1, 2) and out == "" and said in err

@@ -245,7 +245,7 @@ def _parser():
     start = argparse.ArgumentParser(add_help=False)
     start.add_argument("hosts", metavar="HOSTS", help="such as n[00-07]")
     start.add_argument("--through", metavar="COMMAND", help="by pdsh -R exec and this command with %%h in the place of "
-                       "the host, such as 'sclab exec %%h --'; default: ssh")
+                       "the host, such as 'lxc exec %%h --'; default: ssh")
     start.add_argument("--address", metavar="HOST", help="of this host, as the others reach it; default: its name")
     start.add_argument("--cores", metavar="LIST", help="of each host, see scnoded(8)")
     start.add_argument("--quantum", metavar="TIME", help="see scored(8)")
