@@ -258,6 +258,9 @@ static void on_leader_lost(const char *why, void *owner)
 	if (s->is_leader_done)
 		return;
 	snprintf(s->leader_lost, sizeof(s->leader_lost), "%s", why);
+	/* scored may have said that all went well: what the ranks printed last is lost. */
+	if (!s->ending.code)
+		s->ending.is_given = false;
 	s->is_leader_done = true;
 	finish_if_done(s);
 }
