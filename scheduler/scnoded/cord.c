@@ -38,10 +38,10 @@ static char *adopt_one(struct step *step, json_int_t pid)
 	int err;
 
 	if (pid <= 1 || !step->group || !cgroup_has(step->group, (pid_t)pid))
-		return scnoded_text("process %lld is not of this job", (long long)pid);
+		return daemon_text("process %lld is not of this job", (long long)pid);
 	err = cgroup_put_rank(step->group, (pid_t)pid);
-	return err ? scnoded_text("process %lld cannot be put into the ranks' cgroup: %s",
-				  (long long)pid, strerror(-err))
+	return err ? daemon_text("process %lld cannot be put into the ranks' cgroup: %s",
+				 (long long)pid, strerror(-err))
 		   : NULL;
 }
 
@@ -113,9 +113,8 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 		if (!step->order->here)
 			uplink_tell_ended(d, step->id, (int)(code & 0xff), text_of(head, "text"));
 	} else {
-		scnoded_say(
-			"job %llu: its scstepd says \"%.40s\", which this version does not know",
-			(unsigned long long)step->id, op);
+		daemon_say("job %llu: its scstepd says \"%.40s\", which this version does not know",
+			   (unsigned long long)step->id, op);
 	}
 }
 

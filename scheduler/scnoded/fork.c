@@ -59,7 +59,7 @@ static char *find_user(const struct step *step, struct birth *b)
 	b->gid = step->order->gid;
 	b->n_groups = -1;
 	if (!who)
-		return scnoded_text(
+		return daemon_text(
 			"host %s: there is no user %u here; make the same users on all hosts",
 			step->daemon->name, b->uid);
 	snprintf(b->user, sizeof(b->user), "USER=%s", who->pw_name);
@@ -67,12 +67,12 @@ static char *find_user(const struct step *step, struct birth *b)
 	if (geteuid())
 		return b->uid == geteuid()
 			       ? NULL
-			       : scnoded_text("host %s: this scnoded runs jobs of user %u only",
-					      step->daemon->name, geteuid());
+			       : daemon_text("host %s: this scnoded runs jobs of user %u only",
+					     step->daemon->name, geteuid());
 	b->groups = calloc(GROUPS_MAX, sizeof(*b->groups));
 	if (!b->groups || getgrouplist(who->pw_name, b->gid, b->groups, &n) < 0)
-		return scnoded_text("host %s: the groups of user %s cannot be listed",
-				    step->daemon->name, who->pw_name);
+		return daemon_text("host %s: the groups of user %s cannot be listed",
+				   step->daemon->name, who->pw_name);
 	b->n_groups = n;
 	return NULL;
 }
@@ -83,7 +83,7 @@ static char *prepare(const struct step *step, struct birth *b)
 	int n = 0;
 
 	if (!find_program(step->daemon, b->program, sizeof(b->program)) || access(b->program, X_OK))
-		return scnoded_text(
+		return daemon_text(
 			"host %s: %s: %m; install scstepd there, or name it with --scstepd",
 			step->daemon->name, b->program);
 	b->argv[0] = name;
@@ -143,14 +143,14 @@ static char *give_birth(struct step *step, const struct birth *b, const int cord
 	if (!pid)
 		be_born(b, cord[1], go[0]);
 	if (pid < 0)
-		return scnoded_text("host %s: no process for scstepd: %m", step->daemon->name);
+		return daemon_text("host %s: no process for scstepd: %m", step->daemon->name);
 	step->pid = pid;
 	err = cgroup_put_step(step->group, pid);
 	if (err)
-		text = scnoded_text("host %s: scstepd cannot be put into its cgroup: %s",
-				    step->daemon->name, strerror(-err));
+		text = daemon_text("host %s: scstepd cannot be put into its cgroup: %s",
+				   step->daemon->name, strerror(-err));
 	else if (write(go[1], "g", 1) != 1)
-		text = scnoded_text("host %s: scstepd cannot be let go: %m", step->daemon->name);
+		text = daemon_text("host %s: scstepd cannot be let go: %m", step->daemon->name);
 	return text;
 }
 
@@ -161,13 +161,13 @@ char *fork_step(struct step *step, int *cord)
 	char *text = prepare(step, &b);
 
 	if (!text && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		text = scnoded_text("host %s: no socket pair: %m", step->daemon->name);
+		text = daemon_text("host %s: no socket pair: %m", step->daemon->name);
 	if (text) {
 		free(b.groups);
 		return text;
 	}
 	if (pipe2(go, O_CLOEXEC)) {
-		text = scnoded_text("host %s: no pipe: %m", step->daemon->name);
+		text = daemon_text("host %s: no pipe: %m", step->daemon->name);
 	} else {
 		text = give_birth(step, &b, pair, go);
 		close(go[0]);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pmcore/util/notify.h"
 #include "scheduler/scnoded/cord.h"
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/record.h"
@@ -23,38 +21,6 @@
 #include "scheduler/scnoded/waiting.h"
 
 #define EXIT_FAILED 1
-
-void scnoded_say(const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	fprintf(stderr, "scnoded: %s\n", line);
-}
-
-char *scnoded_text(const char *format, ...)
-{
-	char *text = NULL;
-	va_list args;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0) {
-		scnoded_say("no memory");
-		abort();
-	}
-	va_end(args);
-	return text;
-}
-
-static void stop(struct ev_loop *loop, ev_signal *watcher, int events)
-{
-	(void)watcher;
-	(void)events;
-	ev_break(loop, EVBREAK_ALL);
-}
 
 /* Guests whose job does not come. */
 static void tick(struct ev_loop *loop, ev_timer *timer, int events)
@@ -125,7 +91,7 @@ static int open_parts(struct scnoded *d, char *why, size_t why_size)
 {
 	d->form = cgroup_probe(d->options.cgroup, why, why_size);
 	if (d->form == CGROUP_NONE)
-		scnoded_say("%s", why);
+		daemon_say("%s", why);
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->auth = d->loop ? auth_open(d->loop, d->options.munge_socket) : NULL;
 	d->turn = turn_open();
@@ -135,9 +101,9 @@ static int open_parts(struct scnoded *d, char *why, size_t why_size)
 		return -ENOMEM;
 	}
 	if (!turn_is_realtime(d->turn))
-		scnoded_say("no right to real-time scheduling: gang switches will be late on a "
-			    "busy host; run as "
-			    "root, or give CAP_SYS_NICE and CAP_IPC_LOCK");
+		daemon_say("no right to real-time scheduling: gang switches will be late on a "
+			   "busy host; run as "
+			   "root, or give CAP_SYS_NICE and CAP_IPC_LOCK");
 	d->cores = cores_open(d->options.cores, why, why_size);
 	return d->cores ? 0 : -EINVAL;
 }
@@ -192,25 +158,13 @@ static void close_all(struct scnoded *d)
 
 static void serve(struct scnoded *d)
 {
-	ev_signal term, interrupt;
-	int err;
-
-	ev_signal_init(&term, stop, SIGTERM);
-	ev_signal_init(&interrupt, stop, SIGINT);
-	ev_signal_start(d->loop, &term);
-	ev_signal_start(d->loop, &interrupt);
 	ev_timer_init(&d->tick, tick, 1, 1);
 	d->tick.data = d;
 	ev_timer_start(d->loop, &d->tick);
-	scnoded_say("ready, host %s, port %d, %u cores, cgroups %s", d->name, door_port(d->door),
-		    cores_count(d->cores), cgroup_form_name(d->form));
-	err = notify_service("READY=1");
-	if (err)
-		scnoded_say("the service manager was not told: %s", strerror(-err));
-	ev_run(d->loop, 0);
+	daemon_say("ready, host %s, port %d, %u cores, cgroups %s", d->name, door_port(d->door),
+		   cores_count(d->cores), cgroup_form_name(d->form));
+	daemon_run(d->loop);
 	ev_timer_stop(d->loop, &d->tick);
-	ev_signal_stop(d->loop, &term);
-	ev_signal_stop(d->loop, &interrupt);
 }
 
 int main(int argc, char **argv)
@@ -225,14 +179,14 @@ int main(int argc, char **argv)
 	if (err == 1)
 		return 0;
 	if (err) {
-		scnoded_say("%s", why);
+		daemon_say("%s", why);
 		return SCNODED_EXIT_USAGE;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	umask(022);
 	err = open_all(&d, why, sizeof(why));
 	if (err)
-		scnoded_say("%s", why);
+		daemon_say("%s", why);
 	else
 		serve(&d);
 	close_all(&d);

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "scheduler/proto/auth.h"
+#include "scheduler/proto/daemon.h"
 #include "scheduler/proto/door.h"
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/order.h"
@@ -82,10 +83,5 @@ struct scnoded {
 	struct guest_list guests;
 	ev_timer tick; /* guests that waited too long */
 };
-
-/* One line to standard error. */
-void scnoded_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A string of one's own; never NULL. */
-char *scnoded_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

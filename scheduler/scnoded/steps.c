@@ -75,8 +75,8 @@ static void sweep(struct step *step)
 		if (err == -EBUSY)
 			return; /* somebody came in between: is looked at again */
 		if (err) {
-			scnoded_say("job %llu: its cgroup cannot be removed: %s",
-				    (unsigned long long)step->id, strerror(-err));
+			daemon_say("job %llu: its cgroup cannot be removed: %s",
+				   (unsigned long long)step->id, strerror(-err));
 			cgroup_forget(step->group);
 		}
 		step->group = NULL;
@@ -109,7 +109,7 @@ void steps_leave(struct step *step, const char *text)
 		return;
 	step->is_leaving = true;
 	if (!step->text && text)
-		step->text = scnoded_text("%s", text);
+		step->text = daemon_text("%s", text);
 	if (step->group)
 		cgroup_kill_all(step->group);
 	else if (step->pid > 0)
@@ -160,8 +160,8 @@ static void ended(struct ev_loop *loop, ev_io *watcher, int events)
 	/* Not our child after a start anew, and libev may have been faster. */
 	if (!waitid((idtype_t)P_PIDFD, (id_t)step->pidfd, &info, WEXITED | WNOHANG) &&
 	    info.si_pid && info.si_code != CLD_EXITED)
-		text = scnoded_text("its scstepd on %s was killed by signal %d (%s)",
-				    step->daemon->name, info.si_status, strsignal(info.si_status));
+		text = daemon_text("its scstepd on %s was killed by signal %d (%s)",
+				   step->daemon->name, info.si_status, strsignal(info.si_status));
 	step->pid = 0;
 	steps_leave(step, text);
 	free(text);
@@ -191,7 +191,7 @@ static struct step *new_step(struct scnoded *d, struct order *order)
 
 static void fail(struct step *step, char *text)
 {
-	scnoded_say("job %llu: %s", (unsigned long long)step->id, text);
+	daemon_say("job %llu: %s", (unsigned long long)step->id, text);
 	step->is_reported = true;
 	uplink_tell_failed(step->daemon, step->id, EXIT_START, text);
 	free(text);
@@ -231,11 +231,11 @@ static char *make_group(struct step *step)
 
 	step->group = cgroup_open(d->form, d->options.cgroup, step->id);
 	if (!step->group)
-		return scnoded_text(
+		return daemon_text(
 			"host %s: cgroup %s/job-%llu: %m; look after the cgroup file system",
 			d->name, d->options.cgroup, (unsigned long long)step->id);
 	if (turn_take(d->turn, step->id, step->group))
-		return scnoded_text("host %s: no memory", d->name);
+		return daemon_text("host %s: no memory", d->name);
 	return NULL;
 }
 
@@ -265,7 +265,7 @@ void steps_start(struct scnoded *d, struct order *order)
 		return;
 	}
 	if (record_make(d->options.run, order, &step->tmp, why, sizeof(why))) {
-		fail(step, scnoded_text("host %s: %s", d->name, why));
+		fail(step, daemon_text("host %s: %s", d->name, why));
 		return;
 	}
 	text = make_group(step);
@@ -346,8 +346,8 @@ static void take_over(struct scnoded *d, uint64_t id)
 	struct step *step = order ? new_step(d, order) : NULL;
 
 	if (!step) {
-		scnoded_say("job %llu left an unreadable record, which is removed",
-			    (unsigned long long)id);
+		daemon_say("job %llu left an unreadable record, which is removed",
+			   (unsigned long long)id);
 		order_free(order);
 		record_remove(d->options.run, id);
 		return;
@@ -384,7 +384,7 @@ static void clear_groups(struct scnoded *d)
 		if (!group)
 			continue;
 		cgroup_kill_all(group);
-		scnoded_say("job %llu of nobody is removed", (unsigned long long)ids[i]);
+		daemon_say("job %llu of nobody is removed", (unsigned long long)ids[i]);
 		if (cgroup_remove(group))
 			cgroup_forget(group);
 	}

@@ -154,7 +154,7 @@ static void registered(struct uplink *up, const json_t *head)
 
 	up->is_registered = true;
 	up->was_told = false;
-	scnoded_say("registered with scored at %s", up->server);
+	daemon_say("registered with scored at %s", up->server);
 	/* Who does not listen misses nothing: the log has it. */
 	notify_service("STATUS=registered");
 	for (step = TAILQ_FIRST(&up->daemon->steps); step; step = next) {
@@ -189,7 +189,7 @@ static void take_table(struct scnoded *d, const json_t *head)
 	char why[256];
 
 	if (slots_decode(&slots, json_object_get(head, "table"), why, sizeof(why)))
-		scnoded_say("a slot table is refused: %s", why);
+		daemon_say("a slot table is refused: %s", why);
 	else
 		turn_table(d->turn, slots);
 }
@@ -229,9 +229,9 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	else if (!strcmp(op, OP_STOP) || !strcmp(op, OP_SIGNAL) || !strcmp(op, OP_NOTE))
 		about_job(d, op, head);
 	else if (!strcmp(op, OP_ERROR))
-		scnoded_say("scored at %s: %s", up->server, text_of(head, "text"));
+		daemon_say("scored at %s: %s", up->server, text_of(head, "text"));
 	else if (strcmp(op, OP_BEAT) != 0)
-		scnoded_say("scored says \"%.40s\", which this version does not know", op);
+		daemon_say("scored says \"%.40s\", which this version does not know", op);
 }
 
 /* ---- the connection ---- */
@@ -239,7 +239,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 static void lost(struct uplink *up, const char *why)
 {
 	if (!up->was_told)
-		scnoded_say("scored at %s: %s; trying again every second", up->server, why);
+		daemon_say("scored at %s: %s; trying again every second", up->server, why);
 	up->was_told = true;
 	up->link = NULL;
 	up->is_registered = false;

@@ -108,7 +108,7 @@ static void write_ended(struct scored *d, const struct sjob *job)
 
 	entry.ended = time(NULL);
 	if (journal_ended(d->journal, &entry, why, sizeof(why)))
-		scored_say("job %llu ended, which is not recorded: %s", (unsigned long long)job->id,
+		daemon_say("job %llu ended, which is not recorded: %s", (unsigned long long)job->id,
 			   why);
 }
 
@@ -121,7 +121,7 @@ static void finish(struct scored *d, struct sjob *job)
 
 	if (job->order)
 		write_ended(d, job);
-	scored_say("job %llu of user %u: code %d%s%s", (unsigned long long)job->id, job->uid,
+	daemon_say("job %llu of user %u: code %d%s%s", (unsigned long long)job->id, job->uid,
 		   job->code, job->text && *job->text ? ", " : "", job->text ? job->text : "");
 	if (job->user)
 		users_forget_job(job->user);
@@ -152,7 +152,7 @@ void jobs_end(struct scored *d, struct sjob *job, int code, const char *text)
 		job->is_ended = true;
 		job->code = code;
 		free(job->text);
-		job->text = scored_text("%s", text);
+		job->text = daemon_text("%s", text);
 		if (job->user)
 			users_tell_ended(job->user, job);
 	}
@@ -282,7 +282,7 @@ static bool try(struct scored *d, struct sjob *job)
 	}
 	if (!job->waits || strcmp(job->waits, why) != 0) {
 		free(job->waits);
-		job->waits = scored_text("%s", why);
+		job->waits = daemon_text("%s", why);
 		if (job->user)
 			users_tell_queued(d, job->user, job);
 	}
@@ -386,7 +386,7 @@ static void tell_stuck(struct sjob *job)
 		 "presumed deadlock: all ranks have waited for messages for %.0f s, and none came "
 		 "or went; ^C ends the job",
 		 STUCK_TOLD_S);
-	scored_say("job %llu: %s", (unsigned long long)job->id, text);
+	daemon_say("job %llu: %s", (unsigned long long)job->id, text);
 	nodes_send(job->hosts[0].node, json_pack("{s:s, s:I, s:s}", "op", OP_NOTE, "id",
 						 (json_int_t)job->id, "text", text));
 }

@@ -4,14 +4,12 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "pmcore/util/notify.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/scored.h"
@@ -19,44 +17,12 @@
 
 #define EXIT_FAILED 1
 
-void scored_say(const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	fprintf(stderr, "scored: %s\n", line);
-}
-
-char *scored_text(const char *format, ...)
-{
-	char *text = NULL;
-	va_list args;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0) {
-		scored_say("no memory");
-		abort();
-	}
-	va_end(args);
-	return text;
-}
-
 uint64_t scored_now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-static void stop(struct ev_loop *loop, ev_signal *watcher, int events)
-{
-	(void)watcher;
-	(void)events;
-	ev_break(loop, EVBREAK_ALL);
 }
 
 static void beat(struct ev_loop *loop, ev_timer *timer, int events)
@@ -83,7 +49,7 @@ static void not_known(struct link *link, int error, const char *why, void *owner
 {
 	(void)owner;
 	if (error)
-		scored_say("%s was not let in: %s", link_peer(link), why);
+		daemon_say("%s was not let in: %s", link_peer(link), why);
 }
 
 static const struct link_events strangers = {.ready = known, .closed = not_known};
@@ -142,25 +108,13 @@ static void close_all(struct scored *d)
 
 static void serve(struct scored *d)
 {
-	ev_signal term, interrupt;
-	int err;
-
-	ev_signal_init(&term, stop, SIGTERM);
-	ev_signal_init(&interrupt, stop, SIGINT);
-	ev_signal_start(d->loop, &term);
-	ev_signal_start(d->loop, &interrupt);
 	ev_timer_init(&d->beat, beat, BEAT_S, BEAT_S);
 	d->beat.data = d;
 	ev_timer_start(d->loop, &d->beat);
-	scored_say("ready, port %d, quantum %.0f ms", door_port(d->door),
+	daemon_say("ready, port %d, quantum %.0f ms", door_port(d->door),
 		   (double)d->options.quantum_ns / 1e6);
-	err = notify_service("READY=1");
-	if (err)
-		scored_say("the service manager was not told: %s", strerror(-err));
-	ev_run(d->loop, 0);
+	daemon_run(d->loop);
 	ev_timer_stop(d->loop, &d->beat);
-	ev_signal_stop(d->loop, &term);
-	ev_signal_stop(d->loop, &interrupt);
 }
 
 int main(int argc, char **argv)
@@ -175,13 +129,13 @@ int main(int argc, char **argv)
 	if (err == 1)
 		return 0;
 	if (err) {
-		scored_say("%s", why);
+		daemon_say("%s", why);
 		return SCORED_EXIT_USAGE;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	err = open_all(&d, why, sizeof(why));
 	if (err)
-		scored_say("%s", why);
+		daemon_say("%s", why);
 	else
 		serve(&d);
 	close_all(&d);

@@ -91,7 +91,7 @@ void nodes_send(struct node *node, json_t *head)
 static void set_note(struct node *node, const char *note)
 {
 	free(node->note);
-	node->note = note && *note ? scored_text("%s", note) : NULL;
+	node->note = note && *note ? daemon_text("%s", note) : NULL;
 }
 
 /* Nobody is there. Its jobs may be: a scnoded that comes back in time finds them. */
@@ -103,7 +103,7 @@ static void disconnect(struct node *node, const char *why)
 	node->state = NODE_ABSENT;
 	if (!node->is_drained)
 		set_note(node, why);
-	scored_say("host %s: %s", node->name, why);
+	daemon_say("host %s: %s", node->name, why);
 }
 
 /* ---- what a scnoded says ---- */
@@ -117,7 +117,7 @@ struct visitor {
 
 static void refuse(struct link *link, const char *error, char *text)
 {
-	scored_say("%s: %s", link_peer(link), text);
+	daemon_say("%s: %s", link_peer(link), text);
 	link_send(link, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", error, "text", text),
 		  NULL, 0);
 	free(text);
@@ -129,16 +129,16 @@ static char *objection(struct scored *d, const struct host *host, const struct n
 	long at = d->cluster ? cluster_host_of(d->cluster, host->name) : 0;
 
 	if (at < 0)
-		return scored_text("host %s is not in %s; add it to cluster.toml and compile that, "
+		return daemon_text("host %s is not in %s; add it to cluster.toml and compile that, "
 				   "or start its "
 				   "scnoded with the right --name",
 				   host->name, d->options.config);
 	if (d->cluster && !d->cluster->hosts[at].is_usable)
-		return scored_text(
+		return daemon_text(
 			"host %s is marked as defect or spare in %s; mark it as up and compile",
 			host->name, d->options.config);
 	if (old && old->link)
-		return scored_text("a host %s is registered already, from %s; two hosts have one "
+		return daemon_text("a host %s is registered already, from %s; two hosts have one "
 				   "name, or two scnoded "
 				   "run there: end one of them",
 				   host->name, link_peer(old->link));
@@ -155,7 +155,7 @@ static void measure_skew(struct node *node, int64_t seen_ns)
 
 	node->skew_ns = seen_ns > was ? seen_ns : was - (was - seen_ns) / SKEW_FORGET;
 	if (llabs(node->skew_ns) > SKEW_TOLD_NS && llabs(was) <= SKEW_TOLD_NS)
-		scored_say("host %s: its clock is %.1f ms off ours; gang switches will be late: "
+		daemon_say("host %s: its clock is %.1f ms off ours; gang switches will be late: "
 			   "run an NTP daemon on both",
 			   node->name, (double)node->skew_ns / 1e6);
 }
@@ -179,7 +179,7 @@ static void register_node(struct visitor *v, struct node *node, struct host *hos
 	v->node = node;
 	node->skew_ns = 0;
 	measure_skew(node, (int64_t)host->clock_ns - (int64_t)scored_now_ns());
-	scored_say("host %s registered from %s: %u cores, cgroups %s", node->name,
+	daemon_say("host %s registered from %s: %u cores, cgroups %s", node->name,
 		   link_peer(v->link), host->n_cores, host->cgroups);
 	keep = jobs_node_back(d, node, jobs);
 	link_send(v->link,
@@ -199,7 +199,7 @@ static void on_register(struct visitor *v, const json_t *head)
 
 	if (v->node || host_decode(&host, json_object_get(head, "host"), why, sizeof(why))) {
 		refuse(v->link, "EPROTO",
-		       scored_text("register: %s", v->node ? "a second time" : why));
+		       daemon_text("register: %s", v->node ? "a second time" : why));
 		link_close(v->link, 1);
 		free(v);
 		return;
@@ -211,7 +211,7 @@ static void on_register(struct visitor *v, const json_t *head)
 		/* Cores may have changed since it was last here; jobs that still run there have theirs. */
 		if (!node ||
 		    (!jobs_uses(d, node) && matrix_host(d->matrix, node->number, host->n_cores)))
-			text = scored_text("scored has no memory");
+			text = daemon_text("scored has no memory");
 	}
 	if (text) {
 		host_free(host);
@@ -257,7 +257,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	if (!strcmp(op, OP_REGISTER)) {
 		on_register(v, head);
 	} else if (!node) {
-		refuse(link, "EPROTO", scored_text("%s before register", op));
+		refuse(link, "EPROTO", daemon_text("%s before register", op));
 		link_close(link, 1);
 		free(v);
 	} else if (!strcmp(op, OP_BEAT)) {
@@ -271,7 +271,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	} else if (!strcmp(op, OP_GONE)) {
 		jobs_gone(d, node, id, number_of(head, "cpu_ns"), number_of(head, "memory_peak"));
 	} else {
-		scored_say("host %s says \"%s\", which this version does not know", node->name, op);
+		daemon_say("host %s says \"%s\", which this version does not know", node->name, op);
 	}
 }
 
@@ -294,7 +294,7 @@ void nodes_enter(struct scored *d, struct link *link)
 
 	if (!v || (link_uid(link) != 0 && link_uid(link) != geteuid())) {
 		refuse(link, "EPERM",
-		       scored_text("a scnoded of user %u: only those of root and of user %u may "
+		       daemon_text("a scnoded of user %u: only those of root and of user %u may "
 				   "register here; start it "
 				   "as one of them",
 				   link_uid(link), geteuid()));
@@ -354,7 +354,7 @@ void nodes_drain(struct scored *d, struct node *node, bool is_drained, const cha
 	set_note(node, note);
 	if (node->link)
 		node->state = is_drained ? NODE_DRAINED : NODE_UP;
-	scored_say("host %s is %s%s%s", node->name, is_drained ? "drained" : "up",
+	daemon_say("host %s is %s%s%s", node->name, is_drained ? "drained" : "up",
 		   note && *note ? ": " : "", note ? note : "");
 	jobs_plan(d);
 }

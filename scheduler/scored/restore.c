@@ -91,7 +91,7 @@ static void restore(const struct journal_job *entry, void *owner)
 	struct sjob *job = NULL;
 
 	if (order_decode(&order, json, r->why, sizeof(r->why)))
-		scored_say("job %llu of the journal is unreadable and given up: %s",
+		daemon_say("job %llu of the journal is unreadable and given up: %s",
 			   (unsigned long long)entry->id, r->why);
 	else
 		job = restored(r->scored, order, entry);

@@ -16,6 +16,7 @@
 #include "scheduler/gang/matrix.h"
 #include "scheduler/gang/queue.h"
 #include "scheduler/proto/auth.h"
+#include "scheduler/proto/daemon.h"
 #include "scheduler/proto/door.h"
 #include "scheduler/proto/host.h"
 #include "scheduler/proto/link.h"
@@ -122,10 +123,6 @@ struct scored {
 	ev_prepare plan;     /* active when somebody may start or the rows have changed */
 };
 
-/* One line to standard error. */
-void scored_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A string of one's own; never NULL (the process ends without memory for a sentence). */
-char *scored_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* CLOCK_REALTIME. */
 uint64_t scored_now_ns(void);
 

@@ -70,7 +70,7 @@ static struct sjob *job_of(const struct user *user, const json_t *head)
 	if (job && may_command(user, job))
 		return job;
 	refuse_taking(user, "ESRCH",
-		      scored_text("there is no job %lld of yours; scqueue shows those there are",
+		      daemon_text("there is no job %lld of yours; scqueue shows those there are",
 				  (long long)id));
 	return NULL;
 }
@@ -131,7 +131,7 @@ static void cancel_one(struct user *user, struct sjob *job, int signal)
 		jobs_signal(user->scored, job, signal);
 		return;
 	}
-	text = scored_text("cancelled by %s", who ? who->pw_name : "its user");
+	text = daemon_text("cancelled by %s", who ? who->pw_name : "its user");
 	jobs_end(user->scored, job, 128 + SIGTERM, text);
 	free(text);
 }
@@ -175,7 +175,7 @@ static void drain(struct user *user, const json_t *head)
 		       "only operators may do that: root, and whom --operators of scored names");
 	} else if (!node) {
 		refuse_taking(user, "ENOENT",
-			      scored_text("host %s is not in the cluster; scinfo shows the hosts",
+			      daemon_text("host %s is not in the cluster; scinfo shows the hosts",
 					  host ? host : "?"));
 	} else if (!state || (strcmp(state, "up") != 0 && strcmp(state, "drained") != 0)) {
 		refuse(user, "EINVAL", "state: wanted is \"up\" or \"drained\"");
@@ -234,7 +234,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 		drain(user, head);
 	else
 		refuse_taking(user, "ENOSYS",
-			      scored_text("\"%.40s\" is no request that this scored knows", op));
+			      daemon_text("\"%.40s\" is no request that this scored knows", op));
 }
 
 static void leave(struct user *user)
