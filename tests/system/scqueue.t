@@ -16,6 +16,14 @@ from systest import BUILD, ROOT, Tap, told
 
 PROGRAMS = ("scored", "scnoded", "scstepd", "scrun")
 NOBODY = 65534
+OPERATOR = 1                # daemon, who is one by the file
+CLUSTER = """[[hosts]]
+range = "h[0-1]"
+[scheduler]
+server = "localhost"
+quantum = "100ms"
+operators = ["daemon"]
+"""
 DAEMON_S, JOB_S = 15, 15
 tap = Tap()
 
@@ -38,6 +46,10 @@ class World:
         self.munge = self.start_munged("munge")
         self.env = {key: value for key, value in os.environ.items() if not key.startswith("SCORE_")}
         self.env |= {"SCORE_MUNGE_SOCKET": self.munge, "COLUMNS": "200"}
+        with open(f"{self.dir}/cluster.toml", "w", encoding="ascii") as file:
+            file.write(CLUSTER)
+        subprocess.run([f"{self.dir}/share/configs/scconf", "compile", f"{self.dir}/cluster.toml", "-o",
+                        f"{self.dir}/cluster.json"], check=True, timeout=20)
         self.port = self.start_scored(0)
         self.env["SCORE_SERVER"] = f"localhost:{self.port}"
         self.node = self.daemon("scnoded", "--name", "h0", "--listen", "127.0.0.1:0", "--run", f"{self.dir}/run",
@@ -64,8 +76,8 @@ class World:
         return process
 
     def start_scored(self, port):
-        self.scored = self.daemon("scored", "--listen", f"127.0.0.1:{port}", "--state", f"{self.dir}/state",
-                                  until="ready")
+        self.scored = self.daemon("scored", "--config", f"{self.dir}/cluster.json", "--listen", f"127.0.0.1:{port}", "--state",
+                                  f"{self.dir}/state", until="ready")
         return int(re.search(r"port (\d+)", self.scored.line)[1])
 
     def call(self, *words, user=0, **env):
@@ -154,8 +166,11 @@ def commands_of_others(world, ours, theirs):
 
 
 def drained(world):
-    done = world.call("scinfo", "--drain", "h0", "--note", "new fan")
-    tap.equal((done.returncode, done.stdout), (0, "h0: drained\n"), "--drain")
+    done = world.call("scinfo", "--drain", "h0", "--note", "new fan", user=OPERATOR)
+    tap.equal((done.returncode, done.stdout), (0, "h0: drained\n"), "--drain by an operator of cluster.toml")
+    cluster = json.loads(world.call("scinfo", "--json").stdout)
+    tap.equal((cluster["quantum_ns"], [state["state"] for state in cluster["states"]]),
+              (100_000_000, ["drained", "absent"]), "the file's quantum, and its host that is not there")
     done = world.call("scinfo", "--check", "--json")
     found = [finding for finding in json.loads(done.stdout) if "new fan" in finding["what"]]
     tap.ok(found and found[0]["where"] == "h0", "the reason is told", told(done))
@@ -179,7 +194,7 @@ def looks(world):
         frames = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)
-        tap.ok(len(frames) == 2, f"{' '.join(words)}: one line of JSON after the other")
+        tap.ok(len(frames) == 2 and process.returncode == 0, f"{' '.join(words)}: one line of JSON after the other")
 
 
 def signalled(world, process, number):

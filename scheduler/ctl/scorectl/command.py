@@ -76,7 +76,15 @@ def tell(name, args, value, table):
 
 
 def watch(name, args, frames, drawing):
-    """Shows one value of frames after the other: as lines of JSON, live on a terminal, else as text."""
+    """Shows one value of frames after the other until it is interrupted."""
+    try:
+        _show_all(name, args, frames, drawing)
+    except KeyboardInterrupt:
+        pass  # it is how one ends it
+
+
+def _show_all(name, args, frames, drawing):
+    """As lines of JSON, live on a terminal, else as text."""
     if args.json:
         for frame in frames:
             print(json.dumps(frame), flush=True)
@@ -97,7 +105,7 @@ def every(interval, look):
 
 
 def run(name, work):
-    """The exit code of the command; ^C is how one that watches is ended."""
+    """The exit code of the command."""
     def guarded():
         try:
             return work()
