@@ -31,7 +31,7 @@ HOST = {"name": "n9", "address": "10.0.0.9:7711", "version": "1", "kernel": "6.1
         "load": 2.0, "memory_free": 4 << 30, "skew_ns": 3000, "rows": [[7, 7], [0, 9]],
         "switches": {"done": 100, "late": 0, "worst_ns": 0, "lost_ns": 0}}
 CLUSTER = {"op": "cluster", "name": "lab", "version": "1", "quantum_ns": 200000000, "n_rows": 2,
-           "hosts": [HOST, {**HOST, "name": "n10"}]}
+           "hosts": [{**HOST, "name": "n10"}, HOST]}
 
 
 class FakeLink:
@@ -198,7 +198,7 @@ def test_scinfo__summary_hosts_and_one(run):
     assert code == 0 and "lab: scored 1 at head, 2 hosts, 4 of 4 cores used, quantum 200 ms, 2 rows" in out
     assert "n[9-10]" in out and "finding" not in out
     code, out, _, _ = run(info, ["--hosts"], CLUSTER)
-    assert code == 0 and "4096 MiB" in out and "3.0 us" in out
+    assert code == 0 and "4096 MiB" in out and "3.0 us" in out and out.index(" n9 ") < out.index(" n10 ")
     code, out, _, _ = run(info, ["n10"], CLUSTER)
     assert code == 0 and "10.0.0.9:7711" in out and "core 1" in out
     code, out, err, _ = run(info, ["n11"], CLUSTER)

@@ -76,7 +76,8 @@ class World:
         return process
 
     def start_scored(self, port):
-        self.scored = self.daemon("scored", "--config", f"{self.dir}/cluster.json", "--listen", f"127.0.0.1:{port}", "--state",
+        self.scored = self.daemon("scored", "--config", f"{self.dir}/cluster.json",
+                                  "--listen", f"127.0.0.1:{port}", "--state",
                                   f"{self.dir}/state", until="ready")
         return int(re.search(r"port (\d+)", self.scored.line)[1])
 

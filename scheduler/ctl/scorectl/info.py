@@ -7,7 +7,7 @@ import json
 from pmcommand import Failure
 from pmtopo import hostlist
 
-from . import checks, command
+from . import checks, command, words
 
 NAME = "scinfo"
 
@@ -39,6 +39,7 @@ def _states(hosts):
 def completed(answer, server):
     """The answer "cluster" with sums, states and findings."""
     cluster = {key: value for key, value in answer.items() if key != "op"}
+    cluster["hosts"].sort(key=lambda host: words.natural(host["name"]))
     there = [host for host in cluster["hosts"] if not host["state"].startswith("absent")]
     cluster["server"] = server
     cluster["cores"] = sum(host.get("n_cores", 0) for host in there)
