@@ -255,6 +255,10 @@ int program_failed(const char *name, const char *host, int error, char *why, siz
 	struct found found = {name, host, why, why_size};
 	bool is_missing = error == ENOENT || error == ENOTDIR;
 
+	if (error == E2BIG)
+		return say(&found, PROGRAM_NOT_EXECUTABLE,
+			   "its environment and arguments are too large; leave variables out with "
+			   "--no-env, or raise the limit of the stack (ulimit -s)");
 	return say(&found, is_missing ? PROGRAM_NOT_FOUND : PROGRAM_NOT_EXECUTABLE,
 		   strerror(error));
 }
