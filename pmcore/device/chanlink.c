@@ -3,17 +3,14 @@
  * chanlink - the channel engine bound to a packet device. Owns the job clock, the burst loop and the list
  * of peers found dead. The link peer of the contract is the engine's own peer: no second lookup.
  */
-#include "pmcore/device/chanlink.h"
+#include "pmcore/device/chanlink_private.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmcore/channel/channel.h"
-#include "pmcore/device/layers.h"
 #include "pmcore/device/stubs.h"
-#include "pmcore/util/clock.h"
 #include "pmcore/util/conf.h"
 
 #define BURST 64
@@ -22,31 +19,7 @@
 #define EVENT_INTERVAL_NS 2000000ull
 /* Where a look at the rings is cheaper than one at the clock, timers are looked after once in so many polls
  * that brought nothing. */
-#define IDLE_POLLS 8u
-
-struct chanlink {
-	struct pm_link link;
-	struct pm_device_env env;
-	struct layers layers;
-	const struct pm_packet_ops *ops; /* of the top layer */
-	struct pm_dev *dev;              /* the top layer */
-	struct chan *chan;
-	struct job_clock clock;
-	uint64_t next_events; /* job time of the next look at rails and peer events */
-	uint64_t asleep_ns;   /* granted sleep since the last clock reading */
-	uint32_t rails_up;    /* bit per rail, as last told to the engine */
-	bool is_corked;       /* the engine may hold messages of a burst */
-	bool is_kick_due;     /* packets were posted since the last kick */
-	bool is_full;         /* a rail refused a packet since the engine was polled */
-	uint32_t idle;        /* polls that brought nothing */
-	uint32_t *dead;       /* nodes found dead and not reported yet */
-	uint32_t n_dead, room_dead;
-};
-
-static struct chanlink *of(struct pm_link *link)
-{
-	return (struct chanlink *)link;
-}
+#define IDLE_POLLS 32u
 
 static struct chan_peer *peer_of(struct pm_link_peer *peer)
 {
@@ -80,10 +53,15 @@ static int op_tx_post(void *arg, uint32_t rail, void *dev_peer, struct pm_packet
 		c->ops->tx_kick(c->dev);
 		err = c->ops->tx_post(c->dev, rail, dev_peer, packet);
 	}
-	if (err)
+	if (err) {
 		c->is_full = true;
-	else
+	} else if (c->is_single) {
+		/* what the engine has to note down about it can be done while it is on its way */
+		c->is_single = false;
+		c->ops->tx_kick(c->dev);
+	} else {
 		c->is_kick_due = true;
+	}
 	return err;
 }
 
@@ -170,6 +148,16 @@ static void kick(struct chanlink *c)
 	c->ops->tx_kick(c->dev);
 }
 
+void chanlink_settle(struct chanlink *c)
+{
+	uint64_t cookie = c->released;
+
+	if (!cookie)
+		return;
+	c->released = 0;
+	chan_release(c->chan, cookie);
+}
+
 static void look_at_events(struct chanlink *c, uint64_t t)
 {
 	uint32_t node;
@@ -213,10 +201,11 @@ static void work(struct chanlink *c, const struct pm_rx *rx, int n)
 	c->ops->tx_kick(c->dev);
 }
 
-static void progress(struct chanlink *c)
+void chanlink_progress(struct chanlink *c)
 {
 	struct pm_rx rx[BURST];
 
+	chanlink_settle(c);
 	work(c, rx, c->ops->rx_burst(c->dev, rx, BURST));
 }
 
@@ -224,8 +213,10 @@ static void progress(struct chanlink *c)
 static void poll_once(struct chanlink *c)
 {
 	struct pm_rx rx[BURST];
-	int n = c->ops->rx_burst(c->dev, rx, BURST);
+	int n;
 
+	chanlink_settle(c);
+	n = c->ops->rx_burst(c->dev, rx, BURST);
 	if (n || !c->dev->is_cheap || c->is_full || ++c->idle % IDLE_POLLS == 0)
 		work(c, rx, n);
 }
@@ -251,9 +242,20 @@ static int chanlink_receive(struct pm_link *link, struct pm_inbound *ret)
 	return 1;
 }
 
+/*
+ * An answer is likely to follow, and shall not wait for this; the peer hears of it at a poll anyway. Polls of
+ * a device that is not cheap may be far apart.
+ */
 static void chanlink_release(struct pm_link *link, uint64_t cookie)
 {
-	chan_release(of(link)->chan, cookie);
+	struct chanlink *c = of(link);
+
+	if (!c->dev->is_cheap) {
+		chan_release(c->chan, cookie);
+		return;
+	}
+	chanlink_settle(c);
+	c->released = cookie;
 }
 
 /* ---- life ---- */
@@ -350,7 +352,9 @@ static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64
 		chan_discard(c->chan, peer_of(peer), packet);
 		return 0;
 	}
+	c->is_single = !c->is_corked;
 	chan_submit(c->chan, peer_of(peer), packet, len, now(c));
+	c->is_single = false;
 	kick(c);
 	/* what is held goes with the very next poll, not with one of several */
 	if (c->is_corked && !chan_deadline(c->chan))
@@ -436,7 +440,7 @@ static int chanlink_arm(struct pm_link *link, uint64_t *timeout_ns)
 	struct chanlink *c = of(link);
 	uint64_t t, deadline, events;
 
-	progress(c);
+	chanlink_progress(c);
 	if (c->n_dead || chan_has_messages(c->chan) || c->ops->arm(c->dev))
 		return 1;
 	t = now(c);
@@ -458,77 +462,6 @@ static int chanlink_arm(struct pm_link *link, uint64_t *timeout_ns)
 static void chanlink_disarm(struct pm_link *link)
 {
 	of(link)->ops->disarm(of(link)->dev);
-}
-
-/* ---- stop and go ---- */
-
-static int chanlink_quiesce(struct pm_link *link)
-{
-	struct chanlink *c = of(link);
-
-	chan_quiesce(c->chan, true);
-	progress(c);
-	return chan_is_quiet(c->chan) ? 0 : -EAGAIN;
-}
-
-static void chanlink_resume(struct pm_link *link)
-{
-	struct chanlink *c = of(link);
-
-	chan_quiesce(c->chan, false);
-	progress(c);
-}
-
-static int chanlink_save(struct pm_link *link, void *buf, size_t room)
-{
-	return chan_freeze(of(link)->chan, buf, room);
-}
-
-struct resolve_arg {
-	int (*resolve)(void *arg, uint32_t node, struct pm_link_peer **ret_peer);
-	void *arg;
-};
-
-static int resolve_peer(void *arg, uint32_t node, struct chan_peer **ret_peer)
-{
-	struct resolve_arg *r = arg;
-
-	return r->resolve(r->arg, node, (struct pm_link_peer **)ret_peer);
-}
-
-static int chanlink_restore(struct pm_link *link, const void *buf, size_t len,
-			    int (*resolve)(void *arg, uint32_t node,
-					   struct pm_link_peer **ret_peer),
-			    void *arg)
-{
-	struct resolve_arg r = {resolve, arg};
-
-	return chan_thaw(of(link)->chan, buf, len, resolve_peer, &r);
-}
-
-static int chanlink_dump(struct pm_link *link, char *buf, size_t room)
-{
-	struct chanlink *c = of(link);
-	int n = chan_dump(c->chan, buf, room);
-
-	for (unsigned int i = 0; i < c->layers.n; i++) {
-		size_t used = n < 0 || (size_t)n > room ? room : (size_t)n;
-		int more = c->layers.all[i].ops.dump(c->layers.all[i].dev, buf + used, room - used);
-
-		if (more > 0)
-			n += more;
-	}
-	return n;
-}
-
-static uint64_t chanlink_memory(struct pm_link *link)
-{
-	struct chanlink *c = of(link);
-	uint64_t sum = sizeof(*c) + chan_memory(c->chan);
-
-	for (unsigned int i = 0; i < c->layers.n; i++)
-		sum += c->layers.all[i].ops.memory(c->layers.all[i].dev);
-	return sum;
 }
 
 static const struct pm_link_ops link_ops = {

@@ -53,3 +53,26 @@ void layers_close(struct layers *layers)
 		layers->all[layers->n].ops.close(layers->all[layers->n].dev);
 	}
 }
+
+int layers_dump(const struct layers *layers, char *buf, size_t room)
+{
+	size_t used = 0;
+
+	for (unsigned int i = 0; i < layers->n; i++) {
+		size_t at = used > room ? room : used;
+		int more = layers->all[i].ops.dump(layers->all[i].dev, buf + at, room - at);
+
+		if (more > 0)
+			used += (size_t)more;
+	}
+	return (int)used;
+}
+
+uint64_t layers_memory(const struct layers *layers)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < layers->n; i++)
+		sum += layers->all[i].ops.memory(layers->all[i].dev);
+	return sum;
+}

@@ -331,6 +331,20 @@ TAP_TEST(receive__unknown_peer_is_resolved)
 	end();
 }
 
+TAP_TEST(release__cheap_device_has_it_at_the_next_poll)
+{
+	struct pm_inbound in;
+
+	must(begin());
+	fake.dev.is_cheap = true;
+	put_datagram("hello");
+	must(is_int(stand.link->ops->receive(stand.link, &in), 1));
+	stand.link->ops->release(stand.link, in.cookie);
+	is_int(stand.link->ops->receive(stand.link, &in), 0);
+	is_int(fake.rx_held, 0);
+	end();
+}
+
 TAP_TEST(receive__unknown_peer_without_address)
 {
 	struct pm_inbound in;
