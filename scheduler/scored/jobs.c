@@ -506,7 +506,8 @@ void jobs_node_lost(struct scored *d, struct node *node, const char *why)
 	struct sjob *job, *next;
 	char text[512];
 
-	if (ev_now(d->loop) < d->rejoin_until)
+	/* After a start of ours a host that has not come yet is given more time. */
+	if (!node->host && ev_now(d->loop) < d->rejoin_until)
 		return;
 	snprintf(text, sizeof(text), "host %s is lost: %s", node->name, why);
 	for (job = TAILQ_FIRST(&d->jobs); job; job = next) {

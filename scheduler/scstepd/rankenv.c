@@ -40,6 +40,17 @@ unchanged:
 	free(kept);
 }
 
+/*
+ * PM is Open MPI's transport, unless the user has chosen one. Others are not even loaded then, of which some make
+ * each start wait.
+ */
+static void put_transport(struct env *env)
+{
+	if (!env_get(env, "OMPI_MCA_mtl") && !env_get(env, "OMPI_MCA_pml") &&
+	    !env_get(env, "OMPI_MCA_btl"))
+		env_put(env, "OMPI_MCA_mtl=pm");
+}
+
 int rankenv_app(const struct step *step, const struct world *world, const struct job_app *app,
 		struct env *ret)
 {
@@ -47,6 +58,7 @@ int rankenv_app(const struct step *step, const struct world *world, const struct
 
 	env_put_all(ret, order->job->env);
 	env_put_all(ret, app->env);
+	put_transport(ret);
 	env_putf(ret, "PWD=%s", app->cwd ? app->cwd : order->job->cwd);
 	env_putf(ret, "TMPDIR=%s", step->tmpdir);
 	env_putf(ret, "SCORE_JOBID=%" PRIu64, order->id);
