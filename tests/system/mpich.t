@@ -23,37 +23,38 @@ ENDS = r"""
 #include <string.h>
 int main(int argc, char **argv)
 {
-	const char *how = argc > 1 ? argv[1] : "";
-	int rank, size, failed = 0, sum = 0, codes[1];
-	MPI_Comm child;
+    const char *how = argc > 1 ? argv[1] : "";
+    int rank, size, failed = 0, sum = 0, codes[1];
+    MPI_Comm child;
 
-	if (!strcmp(how, "never") && !strcmp(getenv("PMI_RANK"), "1"))
-		return 0;
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	if (rank == size - 1 && !strcmp(how, "abort"))
-		MPI_Abort(MPI_COMM_WORLD, 7);
-	if (rank == size - 1 && !strcmp(how, "killed"))
-		abort();
-	if (rank == size - 1 && !strcmp(how, "leaves"))
-		exit(0);
-	if (!strcmp(how, "spawn")) {
-		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-		failed = MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &child,
-					codes) != MPI_SUCCESS;
-	}
-	MPI_Barrier(MPI_COMM_WORLD);
-	MPI_Finalize();
-	return !strcmp(how, "spawn") ? 40 + failed : sum != size * (size - 1) / 2;
+    if (!strcmp(how, "never") && !strcmp(getenv("PMI_RANK"), "1"))
+        return 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == size - 1 && !strcmp(how, "abort"))
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    if (rank == size - 1 && !strcmp(how, "killed"))
+        abort();
+    if (rank == size - 1 && !strcmp(how, "leaves"))
+        exit(0);
+    if (!strcmp(how, "spawn")) {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        failed = MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &child,
+                    codes) != MPI_SUCCESS;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return !strcmp(how, "spawn") ? 40 + failed : sum != size * (size - 1) / 2;
 }
 """
 
 
 def compile_all(directory):
     for name in PROGRAMS:
-        subprocess.run([COMPILER, "-w", f"-I{ROOT}", "-o", f"{directory}/{name}", f"{ROOT}/tests/mpi/{name}.c"], check=True)
+        subprocess.run([COMPILER, "-w", f"-I{ROOT}", "-o", f"{directory}/{name}", f"{ROOT}/tests/mpi/{name}.c"],
+                       check=True)
     with open(f"{directory}/ends.c", "w", encoding="ascii") as f:
         f.write(ENDS)
     subprocess.run([COMPILER, "-o", f"{directory}/ends", f"{directory}/ends.c"], check=True)

@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import schedlocal                                                       # noqa: E402
-from systest import BUILD, ROOT, Tap, told                              # noqa: E402
+from systest import ROOT, Tap, told                                     # noqa: E402
 
 NOBODY = 65534
 STRANGER = 54321        # no user has it
@@ -24,13 +24,13 @@ CLOCK = r"""
 #include <time.h>
 time_t time(time_t *to)
 {
-	struct timespec now;
+    struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	now.tv_sec += atol(getenv("OFFSET"));
-	if (to)
-		*to = now.tv_sec;
-	return now.tv_sec;
+    clock_gettime(CLOCK_REALTIME, &now);
+    now.tv_sec += atol(getenv("OFFSET"));
+    if (to)
+        *to = now.tv_sec;
+    return now.tv_sec;
 }
 """
 TAP = Tap()
@@ -217,7 +217,8 @@ def munge_of_user(cluster):
     judge(cluster.scrun("true", munge=stopped), "munged that is stopped", STARTLESS, "within 5 s", "is it stopped?")
     daemon.end(signal.SIGKILL)
     strange, _ = cluster.start_munge("strange", key=cluster.make_key("other-key"))
-    judge(cluster.scrun("true", munge=strange), "munged of another key", STARTLESS, "Invalid credential", "same munge key")
+    judge(cluster.scrun("true", munge=strange), "munged of another key", STARTLESS, "Invalid credential",
+          "same munge key")
     daemon = cluster.start_host("k0", munge=strange)
     TAP.ok(daemon.says("same munge key") and daemon.child.poll() is None, "scnoded with another key", daemon.log())
     daemon.end()
@@ -279,8 +280,8 @@ def full_disks(cluster):
         fill(small)
         judge(cluster.scrun("--hosts", "d0", "true"), "full run directory", STARTLESS, "host d0", f"{small}/run",
               "No space left", "make room")
-        judge(cluster.scrun("--hosts", "p0", "--output", f"{small}/%r", "seq", "100000"), "full disk for output", FAILED,
-              f"{small}/0", "No space left", "--output")
+        judge(cluster.scrun("--hosts", "p0", "--output", f"{small}/%r", "seq", "100000"), "full disk for output",
+              FAILED, f"{small}/0", "No space left", "--output")
         os.unlink(f"{small}/filler")
         judge(cluster.scrun("--hosts", "d0", "true"), "run directory with room again", 0, lines=0)
         release(cluster, daemon)
@@ -295,14 +296,15 @@ def full_disks(cluster):
         daemon.end()
         scored.end()
         _, scored = cluster.start_scored("--state", f"{small}/b", name="scored-full")
-        TAP.ok(scored.child.wait(schedlocal.READY_S) != 0 and "make room" in scored.log(), "scored starts on a full disk",
-               scored.log())
+        TAP.ok(scored.child.wait(schedlocal.READY_S) != 0 and "make room" in scored.log(),
+               "scored starts on a full disk", scored.log())
 
 
 def configurations(cluster):
     base = cluster.directory
     compiled = subprocess.run([f"{ROOT}/configs/scconf", "compile", "-o", f"{base}/cluster.json",
-                               f"{ROOT}/configs/examples/two-host-lab.toml"], capture_output=True, text=True, check=False)
+                               f"{ROOT}/configs/examples/two-host-lab.toml"], capture_output=True, text=True,
+                              check=False)
     TAP.ok(compiled.returncode == 0, "a cluster.json", told(compiled))
     server, scored = cluster.start_scored("--config", f"{base}/cluster.json", name="scored-config")
     TAP.ok(scored.says("ready"), "scored with a cluster.json", scored.log())
