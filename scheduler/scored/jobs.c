@@ -114,6 +114,12 @@ static void write_ended(struct scored *d, const struct sjob *job)
 
 /* ---- the end ---- */
 
+/* What its hosts used is known when it is gone from all of them. */
+static bool waits_for_figures(const struct sjob *job)
+{
+	return job->job->is_statistics && job->order;
+}
+
 /* Nothing of it is left anywhere. */
 static void finish(struct scored *d, struct sjob *job)
 {
@@ -123,6 +129,8 @@ static void finish(struct scored *d, struct sjob *job)
 		write_ended(d, job);
 	daemon_say("job %llu of user %u: code %d%s%s", (unsigned long long)job->id, job->uid,
 		   job->code, job->text && *job->text ? ", " : "", job->text ? job->text : "");
+	if (job->user && waits_for_figures(job))
+		users_tell_ended(job->user, job);
 	if (job->user)
 		users_forget_job(job->user);
 	if (was_placed)
@@ -153,7 +161,7 @@ void jobs_end(struct scored *d, struct sjob *job, int code, const char *text)
 		job->code = code;
 		free(job->text);
 		job->text = daemon_text("%s", text);
-		if (job->user)
+		if (job->user && !waits_for_figures(job))
 			users_tell_ended(job->user, job);
 	}
 	if (was_queued)

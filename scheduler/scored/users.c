@@ -315,10 +315,30 @@ void users_tell_placed(struct user *user, const struct sjob *job)
 			    (int)job->uid, "hosts", hosts, "ranks", ranks, "cores", cores));
 }
 
+/* For scrun -statistics, which prints each as it stands. */
+static json_t *statistics_of(const struct sjob *job)
+{
+	json_t *hosts = json_object();
+	double cpu_s = 0;
+
+	for (size_t h = 0; h < job->n_hosts; h++) {
+		double each_s = (double)job->hosts[h].cpu_ns / 1e9;
+
+		cpu_s += each_s;
+		json_object_set_new(hosts, job->hosts[h].node->name, json_real(each_s));
+	}
+	return json_pack("{s:f, s:o}", "processor time, s", cpu_s, "processor time by host, s",
+			 hosts);
+}
+
 void users_tell_ended(struct user *user, const struct sjob *job)
 {
-	say(user, json_pack("{s:s, s:I, s:i, s:s}", "op", OP_ENDED, "id", (json_int_t)job->id,
-			    "code", job->code, "text", job->text));
+	json_t *head = json_pack("{s:s, s:I, s:i, s:s}", "op", OP_ENDED, "id", (json_int_t)job->id,
+				 "code", job->code, "text", job->text);
+
+	if (job->job->is_statistics && job->order)
+		json_object_set_new(head, "statistics", statistics_of(job));
+	say(user, head);
 }
 
 void users_forget_job(struct user *user)
