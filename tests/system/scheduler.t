@@ -135,7 +135,8 @@ def judge(lab, kind, victim, job):
     """What is wrong with the end of the job, '' = nothing."""
     name, host = victim
     noticed = end_of(job, 1 if kind in SURVIVED else NOTICE_S)
-    if not noticed and kind not in SURVIVED:
+    is_queued = kind == "scnoded" and not noticed and not lab.leader()      # for the host to come back
+    if not noticed and kind not in SURVIVED and not is_queued:
         job.kill()
         job.communicate()
         return f"scrun did not end within {NOTICE_S} s"
