@@ -47,7 +47,9 @@ struct auth {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t has_work;
 	struct queue todo, done;
+	bool is_asking;
 	bool is_ending;
+	bool is_left; /* to the thread: it frees all this when munge lets it go */
 };
 
 static void queue_init(struct queue *queue)
@@ -80,6 +82,24 @@ static void task_free(struct auth_task *task)
 	free(task->text);
 	free(task->answer_text);
 	free(task);
+}
+
+static void queue_free(struct queue *queue)
+{
+	struct auth_task *task;
+
+	while ((task = queue_pop(queue)) != NULL)
+		task_free(task);
+}
+
+static void auth_free(struct auth *auth)
+{
+	queue_free(&auth->todo);
+	queue_free(&auth->done);
+	pthread_cond_destroy(&auth->has_work);
+	pthread_mutex_destroy(&auth->lock);
+	free(auth->socket_path);
+	free(auth);
 }
 
 /* --- in the thread ------------------------------------------------------------------------------ */
@@ -190,7 +210,7 @@ static void *run(void *arg)
 {
 	struct auth *auth = arg;
 	struct auth_task *task;
-	bool is_forgotten;
+	bool is_forgotten, is_left;
 
 	pthread_mutex_lock(&auth->lock);
 	while (!auth->is_ending) {
@@ -200,14 +220,20 @@ static void *run(void *arg)
 			continue;
 		}
 		is_forgotten = task->is_forgotten;
+		auth->is_asking = !is_forgotten;
 		pthread_mutex_unlock(&auth->lock);
 		if (!is_forgotten)
 			ask(task);
 		pthread_mutex_lock(&auth->lock);
+		auth->is_asking = false;
 		queue_push(&auth->done, task);
-		ev_async_send(auth->loop, &auth->woken);
+		if (!auth->is_left)
+			ev_async_send(auth->loop, &auth->woken);
 	}
+	is_left = auth->is_left;
 	pthread_mutex_unlock(&auth->lock);
+	if (is_left)
+		auth_free(auth);
 	return NULL;
 }
 
@@ -291,32 +317,28 @@ no_path:
 	return NULL;
 }
 
-static void queue_free(struct queue *queue)
-{
-	struct auth_task *task;
-
-	while ((task = queue_pop(queue)) != NULL)
-		task_free(task);
-}
-
+/* A munged that is stopped holds the thread for many seconds: nobody waits for it. */
 void auth_close(struct auth *auth)
 {
+	pthread_t thread = auth->thread;
+	bool is_left;
+
+	if (auth->was_closed)
+		*auth->was_closed = true;
 	pthread_mutex_lock(&auth->lock);
-	auth->is_ending = true;
-	pthread_cond_signal(&auth->has_work);
-	pthread_mutex_unlock(&auth->lock);
-	pthread_join(auth->thread, NULL);
 	if (!auth->n_asked)
 		ev_ref(auth->loop);
 	ev_async_stop(auth->loop, &auth->woken);
-	if (auth->was_closed)
-		*auth->was_closed = true;
-	queue_free(&auth->todo);
-	queue_free(&auth->done);
-	pthread_cond_destroy(&auth->has_work);
-	pthread_mutex_destroy(&auth->lock);
-	free(auth->socket_path);
-	free(auth);
+	auth->is_ending = true;
+	is_left = auth->is_left = auth->is_asking;
+	pthread_cond_signal(&auth->has_work);
+	pthread_mutex_unlock(&auth->lock);
+	if (is_left) {
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	auth_free(auth);
 }
 
 static struct auth_task *put(struct auth *auth, const char *text, auth_done *done, void *owner,

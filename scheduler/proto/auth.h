@@ -32,7 +32,7 @@ typedef void auth_done(const struct auth_answer *answer, void *owner);
 
 /* Credentials go through the socket @socket_path, NULL = munge's own default ($MUNGE_SOCKET too). NULL: no memory. */
 struct auth *auth_open(struct ev_loop *loop, const char *socket_path);
-/* Waits for the question under way; no answer comes any more. */
+/* No answer comes any more. A question under way is left to itself: it ends when munge lets go of it. */
 void auth_close(struct auth *auth);
 
 /* Makes a credential of @payload that @reader may read; (uid_t)-1 = anybody. @done is called in the loop. NULL: no memory. */
