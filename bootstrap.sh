@@ -85,12 +85,12 @@ install_missing() {
 		die "apt-get could not install:$missing"
 }
 
-# What virtual machines boot is unpacked into the build directory, not installed; it comes from Debian 12's
-# backports, because pm-ethernet needs a later kernel than Debian 12's first. The tests do without it.
+# What virtual machines boot is unpacked into the build directory, not installed: the kernel of this machine's
+# own sources, which is what the suite has to do with. The tests do without it.
 fetch_kernel() {
 	[ "$(uname -m)" = x86_64 ] && [ ! -e build/vm/kernel/vmlinuz ] || return 0
-	tests/vm/kernel-fetch build/vm/kernel bookworm-backports ||
-		echo "bootstrap.sh: tests with virtual machines will be skipped or see old kernels only"
+	tests/vm/kernel-fetch build/vm/kernel ||
+		echo "bootstrap.sh: tests with virtual machines will be skipped"
 }
 
 cd "$(dirname "$0")"

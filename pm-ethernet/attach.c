@@ -76,6 +76,7 @@ int eth_request_check(const struct eth_request *r, size_t len)
 	case ETH_OP_RESUME:
 		return check_attach(r);
 	case ETH_OP_SUSPEND:
+	case ETH_OP_MAPPED:
 		return r->key && r->want_context < ETH_CONTEXTS ? 0 : -EINVAL;
 	case ETH_OP_REPORT:
 		return 0;
@@ -135,7 +136,9 @@ static int check_context(const struct eth_granted *g)
 	if (g->n_slots < 1 || g->n_slots > (is_direct ? ETH_SLOTS_MAX : 1u) ||
 	    g->slot >= g->n_slots)
 		return -EINVAL;
-	return g->n_fds == (is_direct ? 3u + g->n_rails : 3u) ? 0 : -EINVAL;
+	if (g->is_bound)
+		return g->is_bound == 1 && !g->n_fds ? 0 : -EINVAL;
+	return g->n_fds == (is_direct ? 3u + 2u * g->n_rails : 3u) ? 0 : -EINVAL;
 }
 
 int eth_granted_check(const struct eth_granted *g, size_t len, unsigned n_fds)

@@ -3,6 +3,10 @@
  * attach - what a process and pm-ethernetd say to each other over a unix socket (SOCK_SEQPACKET, one
  * struct per message, same host: native byte order). The open connection is the lease: when it ends the
  * context is taken back; when the daemon dies the process goes on and notices nothing.
+ *
+ * ATTACH and RESUME are answered with sockets that are not bound yet, as the kernel may refuse to map the
+ * rings of one that is (Linux before 6.4). The process maps them and says MAPPED; the daemon binds, tells the
+ * kernel programs, and answers once more. Of a socket before that nobody but its interface can be reached.
  * Each side checks every field of what it got in one decode function (attach.c).
  */
 #ifndef PM_ETHERNET_ATTACH_H
@@ -12,16 +16,22 @@
 
 #define ETH_SOCKET_PATH "/run/pm-ethernet/socket"
 #define ETH_ATTACH_MAGIC 0x48544550u /* "PETH" */
-#define ETH_ATTACH_VERSION 1
+#define ETH_ATTACH_VERSION 2
 #define ETH_NAME 16 /* bytes of an interface name, NUL included */
 #define ETH_WHY 256 /* bytes of a sentence, NUL included */
-#define ETH_FDS_MAX (4 + ETH_RAILS)
+#define ETH_FDS_MAX (3 + 2 * ETH_RAILS)
 
 enum eth_op {
 	ETH_OP_ATTACH = 1, /* a context; the answer is struct eth_granted with descriptors */
 	ETH_OP_SUSPEND,    /* sockets are closed, keep number and key; answer without descriptors */
 	ETH_OP_RESUME,     /* new sockets for the same context; answered as ATTACH */
 	ETH_OP_REPORT,     /* answer: JSON text about the daemon, in struct eth_report pieces */
+	/*
+	 * What ATTACH or RESUME brought is mapped; answer without descriptors, is_bound set. Refused, what
+	 * was granted is void: a resumed context is suspended again. ESTALE: the same question may bring
+	 * something better.
+	 */
+	ETH_OP_MAPPED,
 };
 
 enum eth_wish { ETH_WISH_AUTO = 0, ETH_WISH_DIRECT = 1, ETH_WISH_PORT = 2 };
@@ -52,7 +62,8 @@ struct eth_granted_rail {
 
 /*
  * The answer. Descriptors, in this order: the packet memory (memfd), the share (memfd; direct only), the
- * board (memfd, read-only), then the sockets: one per rail (direct) or one (port).
+ * board (memfd, read-only), then the sockets: one per rail (direct) or one (port); then (direct only) as many
+ * that own the fill and completion rings of the rails, to be closed when these are mapped.
  *
  * Packet memory: n_slots transmit areas of tx_packets * chunks_per_packet chunks each, then for each
  * socket rx_chunks receive chunks. The receive chunks are in the fill ring of their socket when it is
@@ -80,6 +91,7 @@ struct eth_granted {
 	uint32_t fill_entries, completion_entries, rx_entries,
 		tx_entries; /* ring sizes, powers of two */
 	uint32_t n_fds;
+	uint32_t is_bound; /* frames come and go from now on; is_zero_copy of the rails is known */
 	struct eth_granted_rail rails[ETH_RAILS];
 };
 

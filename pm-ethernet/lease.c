@@ -24,6 +24,8 @@
 #define ANSWER_S 10
 /* Frames the kernel takes per call. */
 #define TX_BUDGET 256
+/* Grants that may turn out void before we give up. */
+#define GRANTS_MAX 16
 
 #define explain(d, ...) snprintf((d)->env.why, (d)->env.why_size, "ethernet: " __VA_ARGS__)
 
@@ -246,7 +248,7 @@ static int map_share(struct eth_dev *d, int fd)
 	return 0;
 }
 
-static int take_socket(struct eth_dev *d, uint32_t i, int fd)
+static int take_socket(struct eth_dev *d, uint32_t i, int fd, int owner)
 {
 	const struct eth_granted *g = &d->granted;
 	const uint32_t sizes[4] = {g->rx_entries, g->tx_entries, g->fill_entries,
@@ -259,10 +261,9 @@ static int take_socket(struct eth_dev *d, uint32_t i, int fd)
 	s->watched = s->lent = 0;
 	err = forked_close(fd);
 	if (!err)
-		err = eth_rings_map(fd, sizes, &s->rings);
+		err = eth_rings_map(fd, owner, sizes, &s->rings);
 	if (err)
 		return err;
-	s->is_zero_copy = g->rails[i].is_zero_copy;
 	s->shown = s->rings.tx.ours;
 	/* older kernels take 32 at a time */
 	(void)setsockopt(fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof(budget));
@@ -286,12 +287,14 @@ static void close_sockets(struct eth_dev *d)
 /* Maps and keeps all that a grant consists of; the sockets become ours, other descriptors are closed. */
 static int take(struct eth_dev *d, struct arrival *a)
 {
-	unsigned int first;
+	unsigned int first, owners;
 	int err;
 
 	d->granted = a->granted;
 	d->n_sockets = eth_is_port(d) ? 1 : d->granted.n_rails;
-	first = a->n_fds - d->n_sockets;
+	/* of a port the socket itself is the owner of all its rings */
+	owners = a->n_fds - d->n_sockets;
+	first = eth_is_port(d) ? owners : owners - d->n_sockets;
 	err = eth_memory_map(d, a->fds[0]);
 	if (!err)
 		err = map_board(d, a->fds[first - 1]);
@@ -299,7 +302,7 @@ static int take(struct eth_dev *d, struct arrival *a)
 	if (!err && d->granted.n_slots > 1)
 		err = map_share(d, a->fds[1]);
 	for (uint32_t i = 0; !err && i < d->n_sockets; i++) {
-		err = take_socket(d, i, a->fds[first + i]);
+		err = take_socket(d, i, a->fds[first + i], a->fds[owners + i]);
 		a->fds[first + i] = -1;
 	}
 	while (a->n_fds)
@@ -313,18 +316,71 @@ static int take(struct eth_dev *d, struct arrival *a)
 	return err == -EINVAL ? -EPROTO : err;
 }
 
-static int attach(struct eth_dev *d)
+/* Has the sockets bound, now that they are mapped. */
+static int confirm(struct eth_dev *d)
 {
 	struct eth_request request;
 	struct arrival a;
+	int err = fill_request(d, ETH_OP_MAPPED, &request);
+
+	if (!err)
+		err = ask(d, &request, &a);
+	if (err)
+		return err;
+	close_arrival(&a);
+	if (!a.granted.is_bound || a.granted.n_rails != d->granted.n_rails)
+		return -EPROTO;
+	for (uint32_t r = 0; r < d->granted.n_rails; r++)
+		d->granted.rails[r].is_zero_copy = a.granted.rails[r].is_zero_copy;
+	for (uint32_t i = 0; i < d->n_sockets; i++)
+		d->sockets[i].is_zero_copy = a.granted.rails[i].is_zero_copy;
+	return 0;
+}
+
+/* The daemon lives and said no to what it had granted. */
+static bool is_void(int err)
+{
+	return err && err != -EPIPE && err != -EPROTO && err != -ETIMEDOUT;
+}
+
+/* Until something that was granted is bound. Where anything will do, a port follows what was refused. */
+static int take_bound(struct eth_dev *d, struct eth_request *request)
+{
+	const struct eth_granted before = d->granted;
+	int err = -ESTALE;
+
+	for (int n = 0; n < GRANTS_MAX && err; n++) {
+		struct arrival a;
+
+		err = ask(d, request, &a);
+		if (!err)
+			err = take(d, &a);
+		if (err)
+			return err;
+		err = confirm(d);
+		if (!err)
+			break;
+		close_sockets(d);
+		unmap_share(d);
+		eth_memory_stale(d);
+		d->granted = before;
+		if (!is_void(err) || (err != -ESTALE && request->wish != ETH_WISH_AUTO))
+			break;
+		if (err != -ESTALE)
+			request->wish = ETH_WISH_PORT;
+	}
+	return err;
+}
+
+static int attach(struct eth_dev *d)
+{
+	struct eth_request request;
 	int err = fill_request(d, ETH_OP_ATTACH, &request);
 
 	if (!err)
 		err = connect_to(d);
 	if (!err)
-		err = ask(d, &request, &a);
-	if (!err)
-		err = take(d, &a);
+		err = take_bound(d, &request);
 	if (err)
 		hang_up(d);
 	return err;
@@ -357,16 +413,15 @@ int eth_lease_suspend(struct eth_dev *d)
 int eth_lease_resume(struct eth_dev *d)
 {
 	struct eth_request request;
-	struct arrival a;
 	int err = fill_request(d, ETH_OP_RESUME, &request);
 
 	if (!err)
-		err = d->lease < 0 ? -EPIPE : ask(d, &request, &a);
+		err = d->lease < 0 ? -EPIPE : take_bound(d, &request);
 	if (err == -EPIPE) {
 		hang_up(d);
 		return attach(d);
 	}
-	return err ? err : take(d, &a);
+	return err;
 }
 
 void eth_lease_close(struct eth_dev *d)

@@ -39,7 +39,7 @@ static void catch_up(struct eth_ring *r, bool is_ours_producer)
 	r->theirs = is_ours_producer ? consumer : producer;
 }
 
-int eth_rings_map(int fd, const uint32_t sizes[4], struct eth_rings *ret)
+int eth_rings_map(int fd, int owner, const uint32_t sizes[4], struct eth_rings *ret)
 {
 	struct xdp_mmap_offsets at;
 	struct eth_rings rings = {0};
@@ -55,10 +55,10 @@ int eth_rings_map(int fd, const uint32_t sizes[4], struct eth_rings *ret)
 		err = map_ring(fd, &at.tx, sizes[1], sizeof(struct xdp_desc), XDP_PGOFF_TX_RING,
 			       &rings.tx);
 	if (!err)
-		err = map_ring(fd, &at.fr, sizes[2], sizeof(uint64_t), XDP_UMEM_PGOFF_FILL_RING,
+		err = map_ring(owner, &at.fr, sizes[2], sizeof(uint64_t), XDP_UMEM_PGOFF_FILL_RING,
 			       &rings.fill);
 	if (!err)
-		err = map_ring(fd, &at.cr, sizes[3], sizeof(uint64_t),
+		err = map_ring(owner, &at.cr, sizes[3], sizeof(uint64_t),
 			       XDP_UMEM_PGOFF_COMPLETION_RING, &rings.done);
 	if (err) {
 		eth_rings_unmap(&rings);

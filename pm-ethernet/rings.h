@@ -33,8 +33,11 @@ struct eth_rings {
 	struct eth_ring rx, tx, fill, done;
 };
 
-/* Maps the rings of a socket that is bound already; sizes in entries. 0 or -errno, then nothing is mapped. */
-int eth_rings_map(int fd, const uint32_t sizes[4], struct eth_rings *ret);
+/*
+ * Maps the rings of a socket, fill and completion those of @owner; sizes in entries. Neither should be bound:
+ * before Linux 6.4 that is -EBUSY. 0 or -errno, then nothing is mapped.
+ */
+int eth_rings_map(int fd, int owner, const uint32_t sizes[4], struct eth_rings *ret);
 void eth_rings_unmap(struct eth_rings *rings);
 
 static inline struct xdp_desc *eth_ring_desc(const struct eth_ring *r, uint32_t at)

@@ -22,10 +22,11 @@ struct ethd_client {
 	int fd, pidfd;
 	uid_t uid;
 	pid_t pid;
-	uint16_t context;           /* its lease, 0 = none */
-	uint64_t waits_until_ns;    /* for a queue that is busy; 0 = doesn't wait */
-	uint64_t retry_ns;          /* when to try next */
-	struct eth_request request; /* what waits */
+	uint16_t context;        /* its lease, 0 = none */
+	uint64_t waits_until_ns; /* for a queue that is busy; 0 = doesn't wait */
+	uint64_t retry_ns;       /* when to try next */
+	struct eth_request request;
+	struct eth_granted granted; /* its context as it was answered */
 	char *report;               /* text that is on its way, NULL = none */
 	size_t report_len, report_at;
 };
@@ -161,18 +162,32 @@ static int send_granted(struct ethd_client *client, const struct ethd_answer *an
 	return sendmsg(client->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* ATTACH and RESUME: 0 answered or waiting, else the client is to be closed. */
-static int attach(struct ethd *d, struct ethd_client *client, uint64_t now)
+/* ATTACH and RESUME. */
+static int attach(struct ethd *d, struct ethd_client *client)
 {
 	struct ethd_asker who = {.client = client,
 				 .uid = client->uid,
 				 .pid = client->pid,
 				 .pidfd = client->pidfd,
-				 .is_last_try = client->waits_until_ns &&
-						now >= client->waits_until_ns,
 				 .resuming = client->context};
 	struct ethd_answer answer = {0};
 	int err = ethd_context_attach(d, &who, &client->request, &answer);
+
+	if (err)
+		return say(client, err, answer.granted.why);
+	client->context = answer.granted.context;
+	client->granted = answer.granted;
+	err = send_granted(client, &answer);
+	ethd_answer_close(&answer);
+	return err;
+}
+
+/* MAPPED: 0 answered or waiting, else the client is to be closed. */
+static int bind_mapped(struct ethd *d, struct ethd_client *client, uint64_t now)
+{
+	bool is_last_try = client->waits_until_ns && now >= client->waits_until_ns;
+	struct eth_granted *g = &client->granted;
+	int err = ethd_context_bind(d, client->context, is_last_try, g);
 
 	if (err == ETHD_WAIT) {
 		if (!client->waits_until_ns)
@@ -181,12 +196,21 @@ static int attach(struct ethd *d, struct ethd_client *client, uint64_t now)
 		return 0;
 	}
 	client->waits_until_ns = 0;
-	if (err)
-		return say(client, err, answer.granted.why);
-	client->context = answer.granted.context;
-	err = send_granted(client, &answer);
-	ethd_answer_close(&answer);
-	return err;
+	if (!err)
+		return send(client->fd, g, sizeof(*g), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno
+											: 0;
+	if (!d->contexts[client->context].key)
+		client->context = 0;
+	return say(client, err, g->why);
+}
+
+static int mapped(struct ethd *d, struct ethd_client *client)
+{
+	const struct ethd_context *c = &d->contexts[client->context];
+
+	if (!client->context || c->key != client->request.key || !c->n_pending)
+		return say(client, -ENOENT, "nothing was granted that waits to be bound");
+	return bind_mapped(d, client, ethd_now_ns());
 }
 
 /*
@@ -225,7 +249,7 @@ static int resume(struct ethd *d, struct ethd_client *client)
 		return say(client, -ENOENT, "no context of this process to resume");
 	if (c->attachment != ETH_DETACHED)
 		return say(client, -EALREADY, "the context is not suspended");
-	return attach(d, client, ethd_now_ns());
+	return attach(d, client);
 }
 
 /* As many pieces as the client has room for. */
@@ -305,11 +329,13 @@ static int obey(struct ethd *d, struct ethd_client *client, size_t len)
 	case ETH_OP_ATTACH:
 		if (client->context)
 			return say(client, -EBUSY, "this connection has a context already");
-		return attach(d, client, ethd_now_ns());
+		return attach(d, client);
 	case ETH_OP_SUSPEND:
 		return suspend(d, client);
 	case ETH_OP_RESUME:
 		return resume(d, client);
+	case ETH_OP_MAPPED:
+		return mapped(d, client);
 	default:
 		return report(d, client);
 	}
@@ -350,7 +376,7 @@ uint64_t ethd_clients_timer(struct ethd *d, uint64_t now_ns)
 		next = client->next;
 		if (!client->waits_until_ns)
 			continue;
-		if (client->retry_ns <= now_ns && attach(d, client, now_ns)) {
+		if (client->retry_ns <= now_ns && bind_mapped(d, client, now_ns)) {
 			ethd_client_close(d, client);
 			continue;
 		}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A context is complete in the maps before its process hears of it, and gone from them before it is free. */
+/*
+ * A context is complete in the maps before its process hears that it is bound, and gone from them before it is
+ * free.
+ */
 #include "pm-ethernet/daemon/contexts.h"
 
 #include <bpf/bpf.h>
@@ -127,7 +130,10 @@ static bool has_others(const struct ethd *d, const struct plan *p)
 static int check_direct(const struct ethd *d, const struct plan *p)
 {
 	const struct ethd_job *job = ethd_job_find(d, p->request->key, p->who->uid);
+	const struct ethd_job *other = d->jobs;
 
+	while (other && other->is_void)
+		other = other->next;
 	if (d->options.direct == ETHD_DIRECT_NEVER ||
 	    (d->options.direct == ETHD_DIRECT_ROOT && p->who->uid)) {
 		snprintf(p->why, ETH_WHY,
@@ -135,10 +141,17 @@ static int check_direct(const struct ethd *d, const struct plan *p)
 			 p->who->uid, d->options.direct == ETHD_DIRECT_NEVER ? "never" : "root");
 		return -EPERM;
 	}
-	if (!job && d->jobs) {
+	for (uint32_t i = 0; i < p->n_rails; i++) {
+		if (d->rails[p->rails[i]].ifindex)
+			continue;
+		snprintf(p->why, ETH_WHY, "%s is gone; ask for a port, or for the other rails",
+			 d->rails[p->rails[i]].name);
+		return -ENODEV;
+	}
+	if (!job && other) {
 		snprintf(p->why, ETH_WHY,
 			 "another job (of user %u) has the queues of the NICs; ask for a port",
-			 d->jobs->uid);
+			 other->uid);
 		return -EAGAIN;
 	}
 	if (!job)
@@ -156,43 +169,16 @@ static int check_direct(const struct ethd *d, const struct plan *p)
 	}
 	if (job->next_slot >= job->n_slots) {
 		snprintf(p->why, ETH_WHY,
-			 "the job's first process here expected %u contexts, all were handed out; "
-			 "ask for a port",
+			 d->is_one_slot ? "only one process of a job can have the queues of the "
+					  "NICs before "
+					  "Linux 6.4 (%u handed out); ask for a port"
+					: "the job's first process here expected %u contexts, all "
+					  "were handed "
+					  "out; ask for a port",
 			 job->n_slots);
 		return -ENOSPC;
 	}
 	return 0;
-}
-
-/* The job, with its queues bound. */
-static int ready_job(struct ethd *d, struct plan *p, struct ethd_job **ret)
-{
-	struct ethd_job *job = ethd_job_find(d, p->request->key, p->who->uid);
-	bool was_zero_copy;
-	int err = 0;
-
-	if (!job)
-		err = ethd_job_create(d, p->request, p->who->uid, p->rails, p->n_rails, &job,
-				      p->why, ETH_WHY);
-	if (err)
-		return err;
-	err = ethd_job_bind(d, job);
-	if (!err) {
-		*ret = job;
-		return 0;
-	}
-	snprintf(p->why, ETH_WHY, "queue 0 of %s can't be had: %s",
-		 d->rails[job->rails[job->n_bound]].name, strerror(-err));
-	if (err == -EBUSY && !p->who->is_last_try)
-		return ETHD_WAIT;
-	/* One NIC can do without copies and another can't: then none does. */
-	was_zero_copy = job->is_zero_copy;
-	if (!job->n_contexts)
-		ethd_job_destroy(d, job);
-	if (!was_zero_copy || p->who->is_last_try)
-		return err;
-	d->is_copy_only = true;
-	return ETHD_WAIT;
 }
 
 static void add_fd(struct ethd_answer *a, int fd, bool is_ours)
@@ -204,89 +190,83 @@ static void add_fd(struct ethd_answer *a, int fd, bool is_ours)
 static int attach_direct(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 {
 	struct ethd_context *c = &d->contexts[p->context];
-	struct ethd_job *job;
-	int sockets[ETH_RAILS], err = ready_job(d, p, &job);
-	uint32_t slot;
+	struct ethd_job *job = ethd_job_find(d, p->request->key, p->who->uid);
+	int err = 0;
 
+	if (!job)
+		err = ethd_job_create(d, p->request, p->who->uid, p->rails, p->n_rails, &job,
+				      p->why, ETH_WHY);
 	if (err)
 		return err;
-	err = ethd_job_join(d, job, sockets, &slot);
+	err = ethd_job_join(d, job, c->pending, &c->slot);
 	if (err) {
-		snprintf(p->why, ETH_WHY, "no socket on the NICs' queues: %s", strerror(-err));
+		snprintf(p->why, ETH_WHY, "no socket for the NICs' queues: %s", strerror(-err));
 		if (!job->n_contexts)
 			ethd_job_destroy(d, job);
 		return err;
 	}
+	c->n_pending = p->n_rails;
 	c->job = job;
-	c->slot = slot;
 	c->attachment = ETH_DIRECT;
 	ret->granted = job->layout;
-	ret->granted.slot = slot;
+	ret->granted.slot = c->slot;
 	add_fd(ret, job->memory, true);
 	add_fd(ret, job->share, true);
 	add_fd(ret, d->board_fd, true);
-	for (uint32_t r = 0; r < p->n_rails; r++) {
-		uint32_t key = p->context * ETH_RAILS + p->rails[r];
-
-		add_fd(ret, sockets[r], false);
-		if (!err)
-			err = bpf_map_update_elem(d->maps.sockets, &key, &sockets[r], BPF_ANY);
-	}
-	return err;
+	for (uint32_t r = 0; r < p->n_rails; r++)
+		add_fd(ret, c->pending[r], true);
+	for (uint32_t r = 0; r < p->n_rails; r++)
+		add_fd(ret, job->base[r], true);
+	return 0;
 }
 
-static int make_port(struct ethd *d, struct plan *p, struct ethd_answer *ret)
+/* The socket of a port, its fill ring full; *ret_memory is below it. */
+static int make_socket(const struct eth_granted *l, uint32_t ifindex, int *ret_memory)
 {
-	struct eth_granted *l = &ret->granted;
-	int memory, fd, port,
-		err = ethd_layout(d, p->request, p->who->uid, 1, 1, l, p->why, ETH_WHY);
 	uint64_t first = (uint64_t)l->tx_packets * l->chunks_per_packet;
+	int memory = xsk_memory("pm-ethernet-packets", l->memory_bytes), fd, err;
 
-	if (err)
-		return err;
-	snprintf(p->why, ETH_WHY, "packet memory of %llu bytes can't be made",
-		 (unsigned long long)l->memory_bytes);
-	memory = xsk_memory("pm-ethernet-packets", l->memory_bytes);
 	if (memory < 0)
 		return memory;
 	fd = xsk_owner(memory, l);
-	err = fd < 0 ? fd : xsk_fill(fd, l, first * l->chunk_bytes, l->rx_chunks);
+	err = fd < 0 ? fd : xsk_tie(fd, ifindex);
+	if (!err)
+		err = xsk_fill(fd, l, first * l->chunk_bytes, l->rx_chunks);
 	if (!err) {
-		port = ethd_port_take(d, p->context, fd, p->why, ETH_WHY);
-		err = port < 0 ? port : 0;
+		*ret_memory = memory;
+		return fd;
 	}
-	if (err) {
-		close(memory);
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
-	add_fd(ret, memory, false);
-	add_fd(ret, d->board_fd, true);
-	add_fd(ret, fd, false);
-	return port;
+	if (fd >= 0)
+		close(fd);
+	close(memory);
+	return err;
 }
 
 static int attach_port(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 {
 	struct ethd_context *c = &d->contexts[p->context];
-	struct eth_grant grant = {.key = p->request->key, .context = p->context};
-	uint32_t key = p->context;
-	int port = make_port(d, p, ret), err;
+	struct eth_granted *l = &ret->granted;
+	int memory, fd, err = ethd_layout(d, p->request, p->who->uid, 1, 1, l, p->why, ETH_WHY);
 
-	if (port < 0)
-		return port;
-	c->port = port;
+	if (err)
+		return err;
+	c->port = ethd_port_take(d, p->context, p->why, ETH_WHY);
+	if (c->port < 0)
+		return c->port;
+	fd = make_socket(l, d->ports[c->port].user_ifindex, &memory);
+	if (fd < 0) {
+		snprintf(p->why, ETH_WHY, "packet memory of %llu bytes can't be made: %s",
+			 (unsigned long long)l->memory_bytes, strerror(-fd));
+		return fd;
+	}
+	c->n_pending = 1;
+	c->pending[0] = fd;
 	c->attachment = ETH_PORT;
-	c->memory_bytes = ret->granted.memory_bytes;
-	err = bpf_map_update_elem(d->maps.doors, &key, &ret->fds[2], BPF_ANY);
-	if (!err)
-		err = bpf_map_update_elem(d->maps.ports, &key, &d->ports[port].switch_ifindex,
-					  BPF_ANY);
-	if (!err)
-		err = bpf_map_update_elem(d->maps.grants, &d->ports[port].switch_ifindex, &grant,
-					  BPF_ANY);
-	return err;
+	c->memory_bytes = l->memory_bytes;
+	add_fd(ret, memory, false);
+	add_fd(ret, d->board_fd, true);
+	add_fd(ret, fd, true);
+	return 0;
 }
 
 /* Tries what was wished for, and the port where anything will do. */
@@ -302,7 +282,7 @@ static int attach_somehow(struct ethd *d, struct plan *p, struct ethd_answer *re
 		err = check_direct(d, p);
 		if (!err)
 			err = attach_direct(d, p, ret);
-		if (err >= 0 || wish == ETH_WISH_DIRECT)
+		if (!err || wish == ETH_WISH_DIRECT)
 			return err;
 		ethd_context_suspend(d, p->context);
 		ethd_answer_close(ret);
@@ -310,24 +290,23 @@ static int attach_somehow(struct ethd *d, struct plan *p, struct ethd_answer *re
 	return attach_port(d, p, ret);
 }
 
-static void describe(const struct ethd *d, const struct plan *p, struct eth_granted *g)
+static void describe(const struct ethd *d, uint16_t context, struct eth_granted *g)
 {
-	const struct ethd_context *c = &d->contexts[p->context];
+	const struct ethd_context *c = &d->contexts[context];
 
 	g->magic = ETH_ATTACH_MAGIC;
 	g->version = ETH_ATTACH_VERSION;
 	g->host = d->host;
-	g->context = p->context;
+	g->context = context;
 	g->type = __builtin_bswap16(d->options.type);
 	g->attachment = (uint8_t)c->attachment;
-	g->n_rails = (uint8_t)p->n_rails;
-	for (uint32_t i = 0; i < p->n_rails; i++) {
-		const struct ethd_rail *rail = &d->rails[p->rails[i]];
+	g->n_rails = (uint8_t)c->n_rails;
+	for (uint32_t i = 0; i < c->n_rails; i++) {
+		const struct ethd_rail *rail = &d->rails[c->rails[i]];
 
 		snprintf(g->rails[i].name, ETH_NAME, "%s", rail->name);
 		memcpy(g->rails[i].mac, rail->mac, ETH_MAC);
-		g->rails[i].host_rail = p->rails[i];
-		g->rails[i].is_zero_copy = c->attachment == ETH_DIRECT && c->job->is_zero_copy;
+		g->rails[i].host_rail = c->rails[i];
 		g->rails[i].mtu = rail->mtu;
 	}
 }
@@ -344,6 +323,7 @@ static void settle(struct ethd *d, const struct plan *p)
 	memcpy(c->rails, p->rails, sizeof(c->rails));
 	if (p->who->resuming)
 		return;
+	c->is_new = true;
 	c->start_time = ethd_process_start(c->pid);
 	c->pidfd = p->who->pidfd < 0 ? -1 : fcntl(p->who->pidfd, F_DUPFD_CLOEXEC, 0);
 	ethd_process_watch(d, p->context);
@@ -352,13 +332,10 @@ static void settle(struct ethd *d, const struct plan *p)
 int ethd_context_attach(struct ethd *d, const struct ethd_asker *who, const struct eth_request *r,
 			struct ethd_answer *ret)
 {
-	struct plan p = {.who = who, .request = r, .why = ret->granted.why};
-	struct eth_context entry = {.key = r->key};
 	char why[ETH_WHY] = "";
-	uint32_t key;
+	struct plan p = {.who = who, .request = r, .why = why};
 	int err;
 
-	p.why = why;
 	if (d->duplicate[0]) {
 		snprintf(ret->granted.why, ETH_WHY, "%s", d->duplicate);
 		return -EADDRINUSE;
@@ -368,14 +345,6 @@ int ethd_context_attach(struct ethd *d, const struct ethd_asker *who, const stru
 		err = choose_number(d, &p);
 	if (!err) {
 		err = attach_somehow(d, &p, ret);
-		if (!err) {
-			key = p.context;
-			entry.attachment = d->contexts[key].attachment;
-			err = bpf_map_update_elem(d->maps.contexts, &key, &entry, BPF_ANY);
-			if (err)
-				snprintf(why, sizeof(why), "kernel programs can't be told: %s",
-					 strerror(-err));
-		}
 		if (err) {
 			ethd_context_suspend(d, p.context);
 			ethd_answer_close(ret);
@@ -386,7 +355,79 @@ int ethd_context_attach(struct ethd *d, const struct ethd_asker *who, const stru
 		return err;
 	}
 	settle(d, &p);
-	describe(d, &p, &ret->granted);
+	describe(d, p.context, &ret->granted);
+	return 0;
+}
+
+static int bind_direct(struct ethd *d, uint16_t context, bool is_last_try, char *why)
+{
+	struct ethd_context *c = &d->contexts[context];
+	int err = ethd_job_bind(d, c->job, c->pending, is_last_try, why, ETH_WHY);
+
+	for (uint32_t r = 0; r < c->n_pending && !err; r++) {
+		uint32_t key = context * ETH_RAILS + c->rails[r];
+
+		err = bpf_map_update_elem(d->maps.sockets, &key, &c->pending[r], BPF_ANY);
+	}
+	return err;
+}
+
+static int bind_port(struct ethd *d, uint16_t context, char *why)
+{
+	struct ethd_context *c = &d->contexts[context];
+	struct eth_grant grant = {.key = c->key, .context = context};
+	struct ethd_port *port = &d->ports[c->port];
+	uint32_t key = context;
+	int err = ethd_port_bind(d, c->port, c->pending[0]);
+
+	if (err) {
+		snprintf(why, ETH_WHY, "no socket on pepu%d: %s", c->port, strerror(-err));
+		return err == -EBUSY ? -ESTALE : err;
+	}
+	err = bpf_map_update_elem(d->maps.doors, &key, &c->pending[0], BPF_ANY);
+	if (!err)
+		err = bpf_map_update_elem(d->maps.ports, &key, &port->switch_ifindex, BPF_ANY);
+	if (!err)
+		err = bpf_map_update_elem(d->maps.grants, &port->switch_ifindex, &grant, BPF_ANY);
+	return err;
+}
+
+static void close_pending(struct ethd_context *c)
+{
+	while (c->n_pending)
+		close(c->pending[--c->n_pending]);
+}
+
+int ethd_context_bind(struct ethd *d, uint16_t context, bool is_last_try, struct eth_granted *g)
+{
+	struct ethd_context *c = &d->contexts[context];
+	struct eth_context entry = {.key = c->key, .attachment = c->attachment};
+	uint32_t key = context;
+	char why[ETH_WHY] = "";
+	int err = c->job ? bind_direct(d, context, is_last_try, why) : bind_port(d, context, why);
+
+	if (err == -EBUSY && c->job && !is_last_try)
+		return ETHD_WAIT;
+	if (!err)
+		err = bpf_map_update_elem(d->maps.contexts, &key, &entry, BPF_ANY);
+	if (err) {
+		if (why[0])
+			snprintf(g->why, ETH_WHY, "%s", why);
+		else
+			snprintf(g->why, ETH_WHY, "kernel programs can't be told: %s",
+				 strerror(-err));
+		if (c->is_new)
+			ethd_context_release(d, context);
+		else
+			ethd_context_suspend(d, context);
+		return err;
+	}
+	close_pending(c);
+	c->is_new = false;
+	g->n_fds = 0;
+	g->is_bound = 1;
+	for (uint32_t r = 0; r < c->n_rails; r++)
+		g->rails[r].is_zero_copy = c->job && c->job->is_zero_copy;
 	ethd_state_save(d);
 	return 0;
 }
@@ -425,6 +466,7 @@ void ethd_context_suspend(struct ethd *d, uint16_t context)
 	struct ethd_context *c = &d->contexts[context];
 
 	detach(d, context);
+	close_pending(c);
 	if (c->port >= 0)
 		ethd_port_give(d, c->port);
 	if (c->job)

@@ -25,13 +25,17 @@ struct ethd_asker {
 	uid_t uid;
 	pid_t pid;
 	int pidfd;         /* -1 = none; a context keeps a copy */
-	bool is_last_try;  /* don't answer ETHD_WAIT any more */
 	uint16_t resuming; /* the suspended context, 0 = a new one */
 };
 
-/* 0 and *ret complete; ETHD_WAIT; or -errno with a sentence in ret->granted.why. */
+/* 0 and *ret complete, nothing bound; or -errno with a sentence in ret->granted.why. */
 int ethd_context_attach(struct ethd *d, const struct ethd_asker *who, const struct eth_request *r,
 			struct ethd_answer *ret);
+/*
+ * Binds what was granted as @g says. 0, and @g says so; ETHD_WAIT, unless @is_last_try; or -errno with a
+ * sentence in g->why: then a new context is released, a resumed one suspended.
+ */
+int ethd_context_bind(struct ethd *d, uint16_t context, bool is_last_try, struct eth_granted *g);
 /* Closes what was only to be handed out. */
 void ethd_answer_close(struct ethd_answer *answer);
 /* Takes sockets and port back, keeps number and key. */

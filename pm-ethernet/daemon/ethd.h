@@ -75,6 +75,7 @@ struct ethd_port {
 	uint32_t switch_ifindex, user_ifindex; /* 0: not made */
 	uint16_t context;                      /* who has it, 0 = free */
 	uint64_t free_since_ns; /* monotonic; a fresh holder finds an old one least busy */
+	uint64_t busy_until_ns; /* not to be taken before; its queue was found bound */
 };
 
 /* The direct contexts of one job: their memory and the sockets everything else is bound to. */
@@ -84,6 +85,7 @@ struct ethd_job {
 	uid_t uid;
 	bool is_adopted; /* of an earlier daemon: no memory here, takes no more contexts */
 	bool is_zero_copy;
+	bool is_void; /* could not be bound: nobody joins it, and who did asks anew */
 	uint32_t n_rails;
 	uint8_t rails[ETH_RAILS]; /* host rails, in the order of its first process */
 	int base[ETH_RAILS];      /* AF_XDP sockets that own fill and completion rings, -1 = none */
@@ -106,8 +108,11 @@ struct ethd_context {
 	uint32_t attachment;        /* enum eth_attachment; ETH_DETACHED = suspended */
 	uint32_t slot;
 	uid_t uid;
-	pid_t pid;             /* 0: in a pid namespace we can't see */
-	int pidfd;             /* -1 = none */
+	pid_t pid;          /* 0: in a pid namespace we can't see */
+	int pidfd;          /* -1 = none */
+	bool is_new;        /* was never bound */
+	uint32_t n_pending; /* sockets that wait until the process has mapped them */
+	int pending[ETH_RAILS];
 	int port;              /* place in ethd.ports, -1 = none */
 	uint64_t memory_bytes; /* of its own packet memory; that of a direct one is its job's */
 	uint32_t n_rails;
@@ -121,9 +126,10 @@ struct ethd {
 	uint32_t host; /* our id */
 	uint32_t n_rails;
 	struct ethd_rail rails[ETH_RAILS];
-	bool is_native;       /* all programs of a host have the same mode */
-	bool is_copy_only;    /* a NIC's driver refused zero copy, so no job tries it again */
-	bool is_frags;        /* programs and sockets take frames of several buffers */
+	bool is_native;    /* all programs of a host have the same mode */
+	bool is_copy_only; /* a NIC's driver refused zero copy, so no job tries it again */
+	bool is_frags;     /* programs and sockets take frames of several buffers */
+	bool is_one_slot; /* the kernel lets nobody map bound rings: a job gets the queues for one process */
 	uint32_t chunk_bytes; /* 2048 or 4096 */
 	uint32_t chunks_per_packet;
 

@@ -95,7 +95,7 @@ int ethd_layout(const struct ethd *d, const struct eth_request *r, uid_t uid, ui
 struct ethd_job *ethd_job_find(const struct ethd *d, uint64_t key, uid_t uid)
 {
 	for (struct ethd_job *job = d->jobs; job; job = job->next)
-		if (job->key == key && job->uid == uid)
+		if (job->key == key && job->uid == uid && !job->is_void)
 			return job;
 	return NULL;
 }
@@ -141,7 +141,7 @@ static int make_share(struct ethd_job *job)
 }
 
 /* Owners of the rings, each with its receive chunks in the fill ring. */
-static int make_owners(struct ethd_job *job)
+static int make_owners(const struct ethd *d, struct ethd_job *job)
 {
 	const struct eth_granted *l = &job->layout;
 	uint64_t first = (uint64_t)l->n_slots * l->tx_packets * l->chunks_per_packet;
@@ -154,6 +154,9 @@ static int make_owners(struct ethd_job *job)
 		job->base[r] = r ? xsk_plain(&small, true) : xsk_owner(job->memory, &small);
 		if (job->base[r] < 0)
 			return job->base[r];
+		err = xsk_tie(job->base[r], d->rails[job->rails[r]].ifindex);
+		if (err)
+			return err;
 		err = xsk_fill(job->base[r], l,
 			       (first + (uint64_t)r * l->rx_chunks) * l->chunk_bytes, l->rx_chunks);
 	}
@@ -198,6 +201,8 @@ int ethd_job_create(struct ethd *d, const struct eth_request *r, uid_t uid, cons
 	if (!job)
 		return -ENOMEM;
 	job->n_slots = r->local < 1 ? 1 : r->local > ETH_SLOTS_MAX ? ETH_SLOTS_MAX : r->local;
+	if (d->is_one_slot)
+		job->n_slots = 1;
 	job->n_rails = n_rails;
 	memcpy(job->rails, rails, n_rails);
 	job->is_zero_copy = d->is_native && !d->is_frags && !d->is_copy_only;
@@ -209,7 +214,7 @@ int ethd_job_create(struct ethd *d, const struct eth_request *r, uid_t uid, cons
 		err = job->memory < 0 ? job->memory : make_share(job);
 	}
 	if (!err)
-		err = make_owners(job);
+		err = make_owners(d, job);
 	if (err) {
 		ethd_job_destroy(d, job);
 		return err;
@@ -235,7 +240,7 @@ static int bind_owner(struct ethd *d, struct ethd_job *job, uint32_t r)
 	return err;
 }
 
-int ethd_job_bind(struct ethd *d, struct ethd_job *job)
+static int bind_owners(struct ethd *d, struct ethd_job *job)
 {
 	while (job->n_bound < job->n_rails) {
 		int err = bind_owner(d, job, job->n_bound);
@@ -247,6 +252,44 @@ int ethd_job_bind(struct ethd *d, struct ethd_job *job)
 		job->n_bound++;
 	}
 	return 0;
+}
+
+/* Its queues are free again as soon as the processes that mapped the rings have heard of it. */
+static void make_void(struct ethd_job *job)
+{
+	job->is_void = true;
+	for (uint32_t r = 0; r < ETH_RAILS; r++) {
+		if (job->base[r] >= 0)
+			close(job->base[r]);
+		job->base[r] = -1;
+	}
+}
+
+int ethd_job_bind(struct ethd *d, struct ethd_job *job, const int *sockets, bool is_last_try,
+		  char *why, size_t why_size)
+{
+	int err = job->is_void ? -ESTALE : bind_owners(d, job);
+
+	if (err) {
+		snprintf(why, why_size, "queue 0 of %s can't be had: %s",
+			 d->rails[job->rails[job->n_bound]].name, strerror(-err));
+		if (err == -EBUSY && !is_last_try)
+			return err;
+		make_void(job);
+		if (!job->is_zero_copy || err == -ESTALE || is_last_try)
+			return err;
+		/* One NIC can do without copies and another can't: then none does. */
+		d->is_copy_only = true;
+		return -ESTALE;
+	}
+	for (uint32_t r = 0; r < job->n_rails && !err; r++) {
+		err = xsk_bind_shared(sockets[r], d->rails[job->rails[r]].ifindex, job->base[r]);
+		if (err)
+			snprintf(why, why_size, "no socket on queue 0 of %s: %s",
+				 d->rails[job->rails[r]].name, strerror(-err));
+	}
+	/* nothing that passes by itself: the owners are bound */
+	return err == -EBUSY ? -EADDRINUSE : err;
 }
 
 int ethd_job_join(struct ethd *d, struct ethd_job *job, int ret_sockets[ETH_RAILS],
@@ -263,7 +306,7 @@ int ethd_job_join(struct ethd *d, struct ethd_job *job, int ret_sockets[ETH_RAIL
 			err = sockets[r];
 			break;
 		}
-		err = xsk_bind_shared(sockets[r], d->rails[job->rails[r]].ifindex, job->base[r]);
+		err = xsk_tie(sockets[r], d->rails[job->rails[r]].ifindex);
 		if (err) {
 			close(sockets[r]);
 			break;

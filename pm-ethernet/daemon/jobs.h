@@ -22,9 +22,13 @@ int ethd_job_create(struct ethd *d, const struct eth_request *r, uid_t uid, cons
 		    uint32_t n_rails, struct ethd_job **ret, char *why, size_t why_size);
 /* A job whose contexts a daemon before us granted. */
 struct ethd_job *ethd_job_adopt(struct ethd *d, uint64_t key, uid_t uid);
-/* Binds what isn't bound. -EBUSY: call again in a while; other errors are final. */
-int ethd_job_bind(struct ethd *d, struct ethd_job *job);
-/* Sockets of one more context, one per rail; its slot. On failure none is open. */
+/*
+ * Binds the sockets of a context, and what they need. -EBUSY: call again in a while, unless @is_last_try;
+ * -ESTALE: this job is void, another may do; other errors are final. With a sentence.
+ */
+int ethd_job_bind(struct ethd *d, struct ethd_job *job, const int *sockets, bool is_last_try,
+		  char *why, size_t why_size);
+/* Sockets of one more context, one per rail, not bound; its slot. On failure none is open. */
 int ethd_job_join(struct ethd *d, struct ethd_job *job, int ret_sockets[ETH_RAILS],
 		  uint32_t *ret_slot);
 /* One context less; the last one ends the job. */

@@ -178,6 +178,32 @@ static void remove_all(struct ethd *d)
 	ethd_state_remove(d);
 }
 
+/* What can be handed out on this kernel. */
+static int check_kernel(struct ethd *d, char *why, size_t why_size)
+{
+	int err;
+
+	if (!xsk_is_tied_by_kernel()) {
+		snprintf(
+			why, why_size,
+			"this kernel would let whoever is handed a socket send on any interface; "
+			"Linux 6.5 or later is needed, or an older one as patched since July 2023");
+		return ETHD_EXIT_KERNEL;
+	}
+	err = xsk_probe(d->is_frags);
+	if (err == -EINVAL && d->is_frags) {
+		snprintf(why, why_size,
+			 "AF_XDP of this kernel takes no large frames; set the MTU of the NICs to "
+			 "3498 or less, or use Linux 6.6 or later");
+		return ETHD_EXIT_KERNEL;
+	}
+	d->is_one_slot = err == -EBUSY;
+	if (d->is_one_slot)
+		ethd_say("before Linux 6.4 the queues of the NICs are for one process of a job; "
+			 "its others on this host get ports");
+	return ETHD_EXIT_OK;
+}
+
 static int start(struct ethd *d, char *why, size_t why_size)
 {
 	int n_missing, n_adopted, code = lock_host(d, why, why_size);
@@ -194,15 +220,9 @@ static int start(struct ethd *d, char *why, size_t why_size)
 	/* a NIC that is lost while contexts run is none to stop for, then or now */
 	if (n_missing && !n_adopted)
 		return ETHD_EXIT_NIC;
-	if (xsk_check_kernel()) {
-		snprintf(why, why_size,
-			 "this kernel lets nobody map the rings of an AF_XDP socket that is bound, "
-			 "so "
-			 "none can be handed out; Linux 6.4 or later is needed (Debian 12 has one "
-			 "in "
-			 "bookworm-backports)");
-		return ETHD_EXIT_KERNEL;
-	}
+	code = check_kernel(d, why, why_size);
+	if (code)
+		return code;
 	if (ethd_programs_mount(d, why, why_size))
 		return ETHD_EXIT_KERNEL;
 	code = open_loop(d, why, why_size);

@@ -13,7 +13,8 @@
 #include "pm-ethernet/daemon/rtnl.h"
 #include "pm-ethernet/daemon/sockets.h"
 
-#define GROUP 0x7065u /* interface group of all ports */
+#define GROUP 0x7065u         /* interface group of all ports */
+#define BUSY_NS 1000000000ull /* how long a port rests whose queue was found bound */
 
 static void name_ends(uint32_t n, char ret_switch[ETH_NAME], char ret_user[ETH_NAME])
 {
@@ -128,42 +129,44 @@ int ethd_ports_adopt(struct ethd *d)
 	return err;
 }
 
-/* The port that has been free for the longest among those not @tried, -1 = none. */
-static int find_free(const struct ethd *d, const bool *tried)
+/* The port that has been free for the longest, -1 = none. */
+static int find_free(const struct ethd *d)
 {
+	uint64_t now = ethd_now_ns();
 	int best = -1;
 
 	for (uint32_t n = 0; n < d->n_ports; n++)
-		if (d->ports[n].switch_ifindex && !d->ports[n].context && !tried[n] &&
+		if (d->ports[n].switch_ifindex && !d->ports[n].context &&
+		    d->ports[n].busy_until_ns <= now &&
 		    (best < 0 || d->ports[n].free_since_ns < d->ports[best].free_since_ns))
 			best = (int)n;
 	return best;
 }
 
-int ethd_port_take(struct ethd *d, uint16_t context, int fd, char *why, size_t why_size)
+int ethd_port_take(struct ethd *d, uint16_t context, char *why, size_t why_size)
 {
-	bool tried[ETH_CONTEXTS] = {false};
-	int n, err = 0;
+	int n = find_free(d), err = 0;
 
-	for (;;) {
-		n = find_free(d, tried);
-		if (n < 0) {
-			err = make_batch(d);
-			n = err ? -1 : find_free(d, tried);
-		}
-		if (n < 0)
-			break;
-		tried[n] = true;
-		err = xsk_bind_owner(fd, d->ports[n].user_ifindex, false, d->is_frags);
-		if (!err) {
-			d->ports[n].context = context;
-			return n;
-		}
-		if (err != -EBUSY)
-			break;
+	if (n < 0) {
+		err = make_batch(d);
+		n = err ? -1 : find_free(d);
+	}
+	if (n >= 0) {
+		d->ports[n].context = context;
+		return n;
 	}
 	snprintf(why, why_size, "no port for a context: %s; see 'ip link' for peps0 and the like",
 		 strerror(-err));
+	return err ? err : -ENOSPC;
+}
+
+int ethd_port_bind(struct ethd *d, int n, int fd)
+{
+	struct ethd_port *port = &d->ports[n];
+	int err = xsk_bind_owner(fd, port->user_ifindex, false, d->is_frags);
+
+	if (err == -EBUSY)
+		port->busy_until_ns = ethd_now_ns() + BUSY_NS;
 	return err;
 }
 

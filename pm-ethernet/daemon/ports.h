@@ -13,10 +13,12 @@
 /* Finds the ports a daemon before us made; those of contexts stay, the others are removed. 0 or -errno. */
 int ethd_ports_adopt(struct ethd *d);
 /*
- * A port with a socket @fd bound to it, for @context: the place in ethd.ports. Of a pool of free ports the
- * one that is free the longest is tried first, as a queue stays busy for a while.
+ * A port for @context: the place in ethd.ports. Of a pool of free ports the one that is free the longest is
+ * taken, as a queue stays busy for a while.
  */
-int ethd_port_take(struct ethd *d, uint16_t context, int fd, char *why, size_t why_size);
+int ethd_port_take(struct ethd *d, uint16_t context, char *why, size_t why_size);
+/* Binds a socket to a port that was taken. -EBUSY: its last holder is not gone; it is left alone for a while. */
+int ethd_port_bind(struct ethd *d, int port, int fd);
 void ethd_port_give(struct ethd *d, int port);
 /* Removes every port of this host. */
 void ethd_ports_remove(struct ethd *d);

@@ -191,7 +191,7 @@ static int load(struct ethd *d, int rail, struct bpf_object **ret, char *why, si
 		 : err == -EEXIST
 			 ? "the maps in the run directory are of another version: end the jobs, "
 			   "remove the directory and start again"
-			 : "they need Linux 6.4 or later, with BPF and AF_XDP");
+			 : "they need Linux 6.1 or later, with BPF and AF_XDP");
 	bpf_object__close(object);
 	return err;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/if_xdp.h>
 #include <net/if.h>
 #include <stdatomic.h>
@@ -16,6 +17,9 @@
 #endif
 #ifndef SOL_XDP
 #define SOL_XDP 283
+#endif
+#ifndef SO_BINDTOIFINDEX
+#define SO_BINDTOIFINDEX 62
 #endif
 #ifndef XDP_USE_SG
 #define XDP_USE_SG (1 << 4) /* since Linux 6.6 */
@@ -145,7 +149,29 @@ int xsk_bind_shared(int fd, uint32_t ifindex, int owner)
 	return bind_queue(fd, &address);
 }
 
-int xsk_check_kernel(void)
+int xsk_tie(int fd, uint32_t ifindex)
+{
+	int n = (int)ifindex;
+
+	return setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &n, sizeof(n)) ? -errno : 0;
+}
+
+bool xsk_is_tied_by_kernel(void)
+{
+	struct sockaddr_xdp nowhere = {.sxdp_family = AF_XDP, .sxdp_ifindex = INT_MAX};
+	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return true; /* the first context will be told why */
+	err = xsk_tie(fd, if_nametoindex("lo"));
+	/* the tie is looked at before the interface is */
+	if (!err)
+		err = bind_queue(fd, &nowhere);
+	close(fd);
+	return err == -EINVAL;
+}
+
+int xsk_probe(bool is_frags)
 {
 	const struct eth_granted layout = {.memory_bytes = 2 * 4096,
 					   .chunk_bytes = 4096,
@@ -153,16 +179,18 @@ int xsk_check_kernel(void)
 					   .completion_entries = 64,
 					   .rx_entries = 64,
 					   .tx_entries = 64};
-	int memory = xsk_memory("pm-ethernet-probe", layout.memory_bytes), fd, err = 0;
+	int memory = xsk_memory("pm-ethernet-probe", layout.memory_bytes), fd, err;
 
 	if (memory < 0)
-		return 0;
+		return memory;
 	fd = xsk_owner(memory, &layout);
-	/* where even this is refused, the first context will be told why */
-	if (fd >= 0 && !xsk_bind_owner(fd, if_nametoindex("lo"), false, false))
+	err = fd < 0 ? fd : xsk_bind_owner(fd, if_nametoindex("lo"), false, is_frags);
+	if (err == -EBUSY)
+		err = -EAGAIN;
+	if (!err)
 		err = xsk_fill(fd, &layout, 0, 0);
 	if (fd >= 0)
 		close(fd);
 	close(memory);
-	return err == -EBUSY ? err : 0;
+	return err;
 }

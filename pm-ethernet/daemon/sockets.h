@@ -24,7 +24,17 @@ int xsk_fill(int fd, const struct eth_granted *layout, uint64_t first, uint32_t 
 int xsk_bind_owner(int fd, uint32_t ifindex, bool is_zero_copy, bool is_frags);
 /* Binds to queue 0 of @ifindex, sharing the memory of @owner. */
 int xsk_bind_shared(int fd, uint32_t ifindex, int owner);
-/* Whether processes can map the rings of a socket that we have bound: 0 (as far as one can tell), or -EBUSY. */
-int xsk_check_kernel(void);
+/*
+ * Whoever has an unbound socket can bind it. Ties it to one interface, which only the privileged can change:
+ * to be done before it is handed out.
+ */
+int xsk_tie(int fd, uint32_t ifindex);
+/* Does the kernel obey the tie? Linux 6.5, and those that took its fix. */
+bool xsk_is_tied_by_kernel(void);
+/*
+ * Can bound sockets be mapped, by processes that come later? 0; -EBUSY: no (before Linux 6.4); -EINVAL: the
+ * kernel does not know @is_frags (before 6.6); other errors: it can't be told now.
+ */
+int xsk_probe(bool is_frags);
 
 #endif

@@ -46,8 +46,9 @@ static json_t *pack_context(const struct ethd *d, uint32_t number)
 	for (uint32_t r = 0; r < c->n_rails; r++)
 		json_array_append_new(rails, json_integer(c->rails[r]));
 	return json_pack("{si si si si si si so so so so}", "context", (int)number, "pid",
-			 (int)c->pid, "uid", (int)c->uid, "attachment", (int)c->attachment, "port",
-			 c->port, "slot", (int)c->slot, "key", pack_number(c->key), "start",
+			 (int)c->pid, "uid", (int)c->uid, "attachment",
+			 (int)(c->n_pending ? ETH_DETACHED : c->attachment), "port", c->port,
+			 "slot", (int)c->slot, "key", pack_number(c->key), "start",
 			 pack_number(c->start_time), "memory", pack_number(c->memory_bytes),
 			 "rails", rails);
 }
@@ -58,7 +59,7 @@ static json_t *pack(const struct ethd *d)
 	char names[ETH_RAILS * ETH_NAME];
 
 	for (uint32_t c = 1; c < ETH_CONTEXTS; c++)
-		if (d->contexts[c].key)
+		if (d->contexts[c].key && !d->contexts[c].is_new)
 			json_array_append_new(contexts, pack_context(d, c));
 	ethd_rails_names(d, names, sizeof(names));
 	return json_pack("{so si ss sb sb so}", "host", pack_number(d->host), "type",

@@ -44,7 +44,7 @@ static void check_granted(const uint8_t *data, size_t size, unsigned int n_fds)
 		return;
 	/* the last byte of the last receive chunk lies in the memory */
 	end = (uint64_t)g.n_slots * g.tx_packets * g.chunks_per_packet +
-	      (uint64_t)(n_fds - (g.attachment == ETH_DIRECT ? 3 : 2)) * g.rx_chunks;
+	      (uint64_t)(g.attachment == ETH_DIRECT ? g.n_rails : 1) * g.rx_chunks;
 	if (end * g.chunk_bytes > g.memory_bytes || g.slot >= g.n_slots || n_fds > ETH_FDS_MAX)
 		abort();
 	for (unsigned int i = 0; i < g.n_rails; i++)

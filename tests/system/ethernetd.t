@@ -24,9 +24,9 @@ from systest import BUILD, Tap
 DAEMON = f"{BUILD}/bin/pm-ethernetd"
 NOBODY = 65534
 CLONE_NEWNS, CLONE_NEWNET, MS_REC_PRIVATE = 0x20000, 0x40000000, 0x44000
-ATTACH, SUSPEND, RESUME, REPORT = 1, 2, 3, 4
+ATTACH, SUSPEND, RESUME, REPORT, MAPPED = 1, 2, 3, 4, 5
 AUTO, DIRECT, PORT = 0, 1, 2
-MAGIC, VERSION = 0x48544550, 1
+MAGIC, VERSION = 0x48544550, 2
 GRANTED = "=IIi256sIHHBBBBIIQIIIIIIIII"
 WITHIN_S = 1.0                  # what a dead process held is taken back
 
@@ -106,8 +106,13 @@ class Client:
                 "context": context, "attachment": attachment, "n_rails": n_rails, "slot": slot,
                 "n_slots": n_slots, "fds": fds}
 
-    def attach(self, **wishes):
-        return self.ask(request(**wishes))
+    def bound(self, answer, key):
+        """What was granted, after the daemon has bound it; or why it has not."""
+        again = self.ask(request(op=MAPPED, key=key)) if answer["fds"] else answer
+        return {**answer, "error": again["error"], "why": again["why"]}
+
+    def attach(self, key=5, **wishes):
+        return self.bound(self.ask(request(key=key, **wishes)), key)
 
     def report(self, topic):
         self.socket.send(request(op=REPORT, topic=topic))
@@ -205,8 +210,8 @@ def links():
 
 def test_attach(run):
     a, told = holder(run, wish=DIRECT, local=2)
-    tap.ok(told["error"] == 0 and told["attachment"] == DIRECT and len(told["fds"]) == 5,
-           "direct: memory, share, board and a socket per rail for a process of nobody", told)
+    tap.ok(told["error"] == 0 and told["attachment"] == DIRECT and len(told["fds"]) == 7,
+           "direct: memory, share, board and two sockets per rail for a process of nobody", told)
     b, second = holder(run, wish=DIRECT, local=2)
     tap.ok(second["error"] == 0 and (told["slot"], second["slot"]) == (0, 1)
            and second["n_slots"] == 2, "direct: the second process of the job has the next slot", second)
@@ -242,11 +247,23 @@ def test_suspend(run):
     tap.equal(told["error"], 0, "suspend: another job may have the queues meanwhile")
     kill(other)
     wait_for(lambda: len(contexts(run)) == 1)
-    second = client.ask(request(op=RESUME, wish=DIRECT))
+    second = client.attach(op=RESUME, wish=DIRECT)
     tap.equal((second["error"], second["context"], second["attachment"], len(second["fds"])),
-              (0, first["context"], DIRECT, 5), "resume: same number, new sockets")
+              (0, first["context"], DIRECT, 7), "resume: same number, new sockets")
     tap.equal(client.ask(request(op=RESUME, wish=DIRECT))["error"], 114, "resume: twice is refused")
     client.close(second)
+    wait_for(lambda: not contexts(run))
+
+
+def test_unbound(run):
+    """A process that ends before it has mapped what it was granted."""
+    early, late = Client(run), Client(run)
+    first, second = (client.ask(request(wish=DIRECT, local=2)) for client in (early, late))
+    tap.equal(contexts(run), [], "what is granted and not bound yet survives no restart")
+    early.close(first)
+    told = late.bound(second, 5)
+    tap.equal((told["error"], told["slot"]), (0, 1), "the job goes on without a process that ended early")
+    late.close(second)
     wait_for(lambda: not contexts(run))
 
 
@@ -256,11 +273,12 @@ REFUSALS = (
     ("no request at all", b"hello?", (71, "6 bytes that are no request to pm-ethernetd "
                                           "(176 bytes, magic 48544550)")),
     ("another version", request(version=7),
-     (93, "request of version 7, this pm-ethernetd speaks 1; install libpm and pm-ethernetd of one "
+     (93, "request of version 7, this pm-ethernetd speaks 2; install libpm and pm-ethernetd of one "
           "release")),
     ("no key", request(key=0), (22, "a field of the request is out of range (op 1, wish 0, rails 0, "
                                     "packets 256 and 256, context 0, key 0)")),
     ("nothing to suspend", request(op=SUSPEND), (2, "no context of this process to suspend")),
+    ("nothing to bind", request(op=MAPPED), (2, "nothing was granted that waits to be bound")),
     ("nothing to resume", request(op=RESUME), (2, "no context of this process to resume")),
     ("too large a pool", request(wish=DIRECT, local=64, packets=65536),
      (7, "transmit pools of 64 contexts with 65536 packets each exceed 256 MiB of packet memory; ask "
@@ -368,7 +386,7 @@ def test_take_over(daemon, run):
               "a new daemon: the key must be right")
     tap.equal(client.ask(request(op=SUSPEND, want=first["context"]))["error"], 0,
               "a new daemon: a process suspends the context it had")
-    second = client.ask(request(op=RESUME, wish=DIRECT))
+    second = client.attach(op=RESUME, wish=DIRECT)
     tap.equal((second["error"], second["context"]), (0, first["context"]), "and resumes it")
     thief.close()
     client.close(second)
@@ -554,6 +572,7 @@ def main():
                daemon.ready)
         test_attach(run)
         test_suspend(run)
+        test_unbound(run)
         test_refusals(run)
         test_limits(run)
         test_quota(run)

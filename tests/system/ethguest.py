@@ -22,8 +22,9 @@ import traceback
 
 from ethnode import Node
 
-MAGIC, VERSION = 0x48544550, 1
-GRANTED = struct.Struct("=IIi256sIHHBBBBIIQIIIIIIIII")
+MAGIC, VERSION = 0x48544550, 2
+MAPPED = 5
+GRANTED = struct.Struct("=IIi256sIHHBBBBIIQIIIIIIIIII")
 RAIL = struct.Struct("=16s6sBBI")
 AF_XDP, SOL_XDP = 44, 283
 XDP_RX_RING, XDP_TX_RING, XDP_UMEM_REG, XDP_UMEM_FILL_RING = 2, 3, 4, 5
@@ -76,8 +77,10 @@ class Raw:
         self.fds = []
         self.granted = {}
         self.answer = self.ask(ask)
-        if self.answer["error"] == 0:
+        if self.answer["error"] == 0 and self.granted["n_fds"]:
             self.map()
+            self.early = self.elsewhere()
+            self.answer = self.ask({"op": MAPPED, "key": ask.get("key", 1), "want": self.granted["context"]})
 
     def ask(self, what):
         with contextlib.suppress(BrokenPipeError):      # refused before it asked
@@ -94,7 +97,7 @@ class Raw:
         fields = GRANTED.unpack_from(message)
         names = ("host", "context", "type", "attachment", "is_native", "is_frags", "n_rails", "slot",
                  "n_slots", "memory_bytes", "chunk", "chunks_per_packet", "tx_packets", "rx_chunks",
-                 "fill", "done", "rx", "tx", "n_fds")
+                 "fill", "done", "rx", "tx", "n_fds", "is_bound")
         self.granted = dict(zip(names, fields[4:]))
         macs = [RAIL.unpack_from(message, GRANTED.size + RAIL.size * r)[1].hex()
                 for r in range(self.granted["n_rails"])]
@@ -104,14 +107,32 @@ class Raw:
     def map(self):
         g = self.granted
         self.memory = mmap.mmap(self.fds[0], g["memory_bytes"])
-        n_sockets = 1 if g["attachment"] == 2 else g["n_rails"]
-        self.sockets = [socket.socket(AF_XDP, socket.SOCK_RAW, 0, fd) for fd in self.fds[-n_sockets:]]
+        is_port = g["attachment"] == 2
+        n_sockets, first = (1, 2) if is_port else (g["n_rails"], 3)
+        self.board = self.fds[first - 1]
+        xsk = [socket.socket(AF_XDP, socket.SOCK_RAW, 0, fd) for fd in self.fds[first:]]
+        self.sockets, self.owners = xsk[:n_sockets], xsk[-n_sockets:]
+        self.unbound = [one.fileno() for one in xsk]
         at = struct.unpack("=16Q", self.sockets[0].getsockopt(SOL_XDP, XDP_MMAP_OFFSETS, 128))
         fd = self.sockets[0].fileno()
         self.rx = Ring(fd, "rx", g["rx"], at[0:4], "=QII")
         self.tx = Ring(fd, "tx", g["tx"], at[4:8], "=QII")
+        fd = self.owners[0].fileno()
         self.fill = Ring(fd, "fill", g["fill"], at[8:12], "=Q")
         self.done = Ring(fd, "done", g["done"], at[12:16], "=Q")
+
+    def elsewhere(self):
+        """Binds what is not bound yet to interfaces it is not meant for; error names of the tries."""
+        results = set()
+        for fd in self.unbound:
+            # of the NICs and ports one is its own
+            for index, name in socket.if_nameindex():
+                if name.startswith(("eth", "pepu")):
+                    continue
+                address = struct.pack("=HHIII", AF_XDP, 0, index, 0, 0)
+                failed = LIBC.bind(fd, address, len(address))
+                results.add(errno.errorcode[ctypes.get_errno()] if failed else "done")
+        return sorted(results)
 
     def kick(self):
         try:
@@ -173,9 +194,9 @@ class Raw:
         attempt("mark", lambda: option(36, 1, socket.SOL_SOCKET))
         attempt("shrink the memory", lambda: os.ftruncate(self.fds[0], 4096))
         attempt("grow the memory", lambda: os.ftruncate(self.fds[0], 1 << 30))
-        attempt("write to the board", lambda: mmap.mmap(self.fds[-1 - len(self.sockets)], 4096))
+        attempt("write to the board", lambda: mmap.mmap(self.board, 4096))
         attempt("open the board anew", lambda: os.open(
-            f"/proc/self/fd/{self.fds[-1 - len(self.sockets)]}", os.O_RDWR))
+            f"/proc/self/fd/{self.board}", os.O_RDWR))
         attempt("the daemon's files", lambda: os.listdir("/run/pm-ethernet/bpf"))
         attempt("its state", lambda: open("/run/pm-ethernet/state", encoding="ascii").close())
         attempt("interface down", lambda: fcntl.ioctl(
@@ -248,7 +269,7 @@ class Commands:
         return {"frames": [frame.hex() for frame in self.raw.receive()]}
 
     def abuse(self):
-        return {"results": self.raw.abuse()}
+        return {"results": self.raw.abuse(), "early": self.raw.early}
 
     def die_locked(self, pid, rail):
         """Takes the lock of a rail that process @pid shares with others of its job, and dies with it."""

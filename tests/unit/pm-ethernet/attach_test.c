@@ -46,7 +46,7 @@ static struct eth_granted good_direct(void)
 				.completion_entries = 1024,
 				.rx_entries = 2048,
 				.tx_entries = 1024,
-				.n_fds = 5};
+				.n_fds = 7};
 
 	g.memory_bytes = (4 * 256 + 2 * 2000) * 2048ull;
 	strcpy(g.rails[0].name, "eth1");
@@ -69,9 +69,18 @@ static struct eth_granted good_port(void)
 	return g;
 }
 
+static struct eth_granted good_bound(void)
+{
+	struct eth_granted g = good_direct();
+
+	g.n_fds = 0;
+	g.is_bound = 1;
+	return g;
+}
+
 TAP_TEST(eth_request_check__takes_each_op)
 {
-	for (uint32_t op = ETH_OP_ATTACH; op <= ETH_OP_REPORT; op++) {
+	for (uint32_t op = ETH_OP_ATTACH; op <= ETH_OP_MAPPED; op++) {
 		struct eth_request r = good_request(op);
 
 		is_int(eth_request_check(&r, sizeof(r)), 0);
@@ -136,9 +145,11 @@ TAP_TEST(eth_request_check__refuses_each_damage)
 		REFUSED(both[i], rails[1][ETH_NAME - 1], 'x');
 	}
 	REFUSED(0, key, 1);
-	REFUSED(5, key, 1);
+	REFUSED(ETH_OP_MAPPED + 1, key, 1);
 	REFUSED(ETH_OP_SUSPEND, key, 0);
 	REFUSED(ETH_OP_SUSPEND, want_context, ETH_CONTEXTS);
+	REFUSED(ETH_OP_MAPPED, key, 0);
+	REFUSED(ETH_OP_MAPPED, want_context, ETH_CONTEXTS);
 	REFUSED(ETH_OP_REPORT, pad, 1);
 }
 
@@ -150,11 +161,15 @@ TAP_TEST(eth_request_check__a_rail_named_twice)
 	is_int(eth_request_check(&r, sizeof(r)), -EINVAL);
 }
 
-TAP_TEST(eth_granted_check__takes_direct_port_refusal_and_suspended)
+TAP_TEST(eth_granted_check__takes_direct_port_bound_refusal_and_suspended)
 {
-	struct eth_granted g = good_direct();
+	struct eth_granted g = good_bound();
 
-	is_int(eth_granted_check(&g, sizeof(g), 5), 0);
+	is_int(eth_granted_check(&g, sizeof(g), 0), 0);
+	is_int(eth_granted_check(&g, sizeof(g), 7), -EINVAL);
+	g = good_direct();
+
+	is_int(eth_granted_check(&g, sizeof(g), 7), 0);
 	g = good_port();
 	is_int(eth_granted_check(&g, sizeof(g), 3), 0);
 	g = (struct eth_granted){
@@ -170,13 +185,13 @@ TAP_TEST(eth_granted_check__other_lengths_magic_and_version)
 	struct eth_granted g = good_direct();
 
 	for (size_t n = 0; n < sizeof(g); n += 8)
-		is_int(eth_granted_check(&g, n, 5), -EPROTO);
-	is_int(eth_granted_check(&g, sizeof(g) + 1, 5), -EPROTO);
+		is_int(eth_granted_check(&g, n, 7), -EPROTO);
+	is_int(eth_granted_check(&g, sizeof(g) + 1, 7), -EPROTO);
 	g.magic ^= 1;
-	is_int(eth_granted_check(&g, sizeof(g), 5), -EPROTO);
+	is_int(eth_granted_check(&g, sizeof(g), 7), -EPROTO);
 	g = good_direct();
 	g.version++;
-	is_int(eth_granted_check(&g, sizeof(g), 5), -EPROTONOSUPPORT);
+	is_int(eth_granted_check(&g, sizeof(g), 7), -EPROTONOSUPPORT);
 }
 
 #define SPOILT(good, n_fds, field, bad)                                                            \
@@ -186,7 +201,7 @@ TAP_TEST(eth_granted_check__other_lengths_magic_and_version)
 		okf(eth_granted_check(&g, sizeof(g), n_fds) == -EINVAL, "%s = %s was taken",       \
 		    #field, #bad);                                                                 \
 	} while (0)
-#define DIRECT(field, bad) SPOILT(good_direct, 5, field, bad)
+#define DIRECT(field, bad) SPOILT(good_direct, 7, field, bad)
 
 TAP_TEST(eth_granted_check__refuses_damage_of_the_context)
 {
@@ -205,7 +220,11 @@ TAP_TEST(eth_granted_check__refuses_damage_of_the_context)
 	DIRECT(n_slots, 0);
 	DIRECT(n_slots, ETH_SLOTS_MAX + 1);
 	DIRECT(n_fds, 4);
+	DIRECT(is_bound, 1); /* brings no descriptors */
+	SPOILT(good_bound, 0, is_bound, 0);
+	SPOILT(good_bound, 0, is_bound, 2);
 	SPOILT(good_direct, 4, n_fds, 4);
+	SPOILT(good_direct, 5, n_fds, 5);
 	SPOILT(good_direct, ETH_FDS_MAX + 1, n_fds, ETH_FDS_MAX + 1);
 	SPOILT(good_port, 3, n_slots, 2);
 	SPOILT(good_port, 3, attachment, ETH_DIRECT);
@@ -257,5 +276,5 @@ TAP_TEST(eth_granted_check__a_sentence_without_end)
 	struct eth_granted g = good_direct();
 
 	memset(g.why, 'x', sizeof(g.why));
-	is_int(eth_granted_check(&g, sizeof(g), 5), -EINVAL);
+	is_int(eth_granted_check(&g, sizeof(g), 7), -EINVAL);
 }

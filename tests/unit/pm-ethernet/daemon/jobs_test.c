@@ -40,7 +40,7 @@ static void check(const struct ethd *d, uint32_t tx, uint32_t rx, uint32_t slots
 				.type = 1,
 				.attachment = ETH_DIRECT,
 				.n_rails = (uint8_t)rails,
-				.n_fds = 3 + rails};
+				.n_fds = 3 + 2 * rails};
 
 	must(ethd_layout(d, &r, USER, slots, rails, &g, why, sizeof(why)) == 0);
 	for (uint32_t i = 0; i < rails; i++) {
