@@ -18,7 +18,8 @@
 #include "scheduler/scnoded/waiting.h"
 
 #define SCORED_PORT "7710"
-#define SILENCE_S 3.5 /* scored beats every second */
+#define ETHERNET_SOCKET "/run/pm-ethernet/socket" /* of pm-ethernetd */
+#define SILENCE_S 3.5                             /* scored beats every second */
 
 struct uplink {
 	struct scnoded *daemon;
@@ -124,7 +125,8 @@ static json_t *running(const struct scnoded *d)
 static void register_host(struct uplink *up)
 {
 	struct scnoded *d = up->daemon;
-	char address[NETADDR_TEXT_MAX + 16], version[] = PM_VERSION, none[] = "";
+	char address[NETADDR_TEXT_MAX + 16], version[] = PM_VERSION;
+	char devices[] = "shmem, udp, ethernet";
 	struct utsname machine;
 	struct host host = {.name = d->name,
 			    .address = address,
@@ -135,8 +137,10 @@ static void register_host(struct uplink *up)
 			    .n_cores = cores_count(d->cores),
 			    .memory = cores_memory(),
 			    .clock_ns = realtime_ns(),
-			    .pm = none};
+			    .pm = devices};
 
+	if (access(ETHERNET_SOCKET, F_OK))
+		*strrchr(devices, ',') = 0;
 	uname(&machine);
 	find_address(up, address, sizeof(address));
 	link_send(up->link,

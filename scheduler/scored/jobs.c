@@ -125,8 +125,6 @@ static void finish(struct scored *d, struct sjob *job)
 {
 	bool was_placed = job->place != NULL;
 
-	if (job->order)
-		write_ended(d, job);
 	daemon_say("job %llu of user %u: code %d%s%s", (unsigned long long)job->id, job->uid,
 		   job->code, job->text && *job->text ? ", " : "", job->text ? job->text : "");
 	if (job->user && waits_for_figures(job))
@@ -163,6 +161,9 @@ void jobs_end(struct scored *d, struct sjob *job, int code, const char *text)
 		job->text = daemon_text("%s", text);
 		if (job->user && !waits_for_figures(job))
 			users_tell_ended(job->user, job);
+		/* Before it is gone from its hosts: whoever comes after us has to know how it ended. */
+		if (job->order)
+			write_ended(d, job);
 	}
 	if (was_queued)
 		queue_remove(&d->queue, job->id);
