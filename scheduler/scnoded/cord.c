@@ -118,16 +118,23 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	}
 }
 
-/* Its scstepd ends, which the pidfd tells too; or it is confused, and then it is ended. */
+/* Its scstepd ends, of which the pidfd tells more; or it is confused, and then it is ended. */
 static void closed(struct link *link, int error, const char *why, void *owner)
 {
 	struct step *step = owner;
+	char *text;
 
 	(void)link;
-	(void)error;
 	step->cord = NULL;
-	if (step->pid > 0 && !step->is_leaving)
-		steps_leave(step, step->is_reported ? NULL : why);
+	if (step->pid <= 0 || step->is_leaving)
+		return;
+	if (!error || error == ECONNRESET) {
+		steps_await_end(step);
+		return;
+	}
+	text = daemon_text("its scstepd on %s: %s", step->daemon->name, why);
+	steps_leave(step, step->is_reported ? NULL : text);
+	free(text);
 }
 
 static const struct link_events events = {.message = message, .closed = closed};

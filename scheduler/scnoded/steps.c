@@ -19,6 +19,7 @@
 #include "scheduler/scnoded/uplink.h"
 
 #define IDLE_SHARE 0.02 /* of one core: less is idle */
+#define END_S 1.0       /* a scstepd that has closed its link has ended by then */
 #define EXIT_START 125
 #define EXIT_LOST 123
 
@@ -122,10 +123,12 @@ void steps_leave(struct step *step, const char *text)
 static void too_late(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct step *step = timer->data;
+	char *text = daemon_text("its scstepd on %s did not answer", step->daemon->name);
 
 	(void)loop;
 	(void)events;
-	steps_leave(step, "its scstepd did not answer");
+	steps_leave(step, text);
+	free(text);
 }
 
 static void limit(struct step *step, double seconds)
@@ -133,6 +136,11 @@ static void limit(struct step *step, double seconds)
 	ev_timer_stop(step->daemon->loop, &step->limit);
 	ev_timer_set(&step->limit, seconds, 0);
 	ev_timer_start(step->daemon->loop, &step->limit);
+}
+
+void steps_await_end(struct step *step)
+{
+	limit(step, END_S);
 }
 
 void steps_stop(struct step *step, const char *text)

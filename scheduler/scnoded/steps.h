@@ -19,6 +19,8 @@ void steps_start(struct scnoded *d, struct order *order);
 void steps_stop(struct step *step, const char *text);
 /* Kills and sweeps; scored is told that it is gone. */
 void steps_leave(struct step *step, const char *text);
+/* Its scstepd has gone from its link: ends soon, or is killed. */
+void steps_await_end(struct step *step);
 /* A connection to its scstepd: @link is the step's from now on. */
 void steps_tie(struct step *step, struct link *link);
 /* Hands somebody from the door to the job, now or when it begins. */
