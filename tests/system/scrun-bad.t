@@ -214,7 +214,8 @@ def munge_of_user(cluster):
     judge(cluster.scrun("true", munge=dead), "munged that died", STARTLESS, dead, "start it")
     stopped, daemon = cluster.start_munge("stopped")
     daemon.child.send_signal(signal.SIGSTOP)
-    judge(cluster.scrun("true", munge=stopped), "munged that is stopped", STARTLESS, "within 5 s", "is it stopped?")
+    judge(cluster.scrun("true", munge=stopped, limit=9), "munged that is stopped", STARTLESS,
+          "within 5 s", "is it stopped?")
     daemon.end(signal.SIGKILL)
     strange, _ = cluster.start_munge("strange", key=cluster.make_key("other-key"))
     judge(cluster.scrun("true", munge=strange), "munged of another key", STARTLESS, "Invalid credential",
