@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "scheduler/scstepd/bind.h"
+#include "scheduler/scstepd/pmix/guard.h"
 #include "scheduler/scstepd/pmix/infos.h"
 #include "scheduler/scstepd/pmix/shift.h"
 #include "scheduler/scstepd/pmix/upcalls.h"
@@ -112,13 +113,14 @@ static void *open_server(void *arg)
 
 int server_open(struct step *step)
 {
-	int rc;
+	int rc = guard_open();
 
 	server.step = step;
 	server.status = PMIX_ERR_INIT;
-	rc = pthread_create(&server.opener, NULL, open_server, step);
+	if (!rc)
+		rc = pthread_create(&server.opener, NULL, open_server, step);
 	server.is_opening = !rc;
-	return -rc;
+	return rc < 0 ? rc : -rc;
 }
 
 void server_close(void)
@@ -129,6 +131,7 @@ void server_close(void)
 	shift_close();
 	if (server.status == PMIX_SUCCESS)
 		PMIx_server_finalize();
+	guard_close();
 	server.step = NULL;
 }
 
