@@ -19,7 +19,7 @@
 #define EVENT_INTERVAL_NS 2000000ull
 /* Where a look at the rings is cheaper than one at the clock, timers are looked after once in so many polls
  * that brought nothing. */
-#define IDLE_POLLS 32u
+#define IDLE_POLLS 8u
 
 static struct chan_peer *peer_of(struct pm_link_peer *peer)
 {
