@@ -2,6 +2,7 @@
 """A lab whose hosts run scored and scnoded: jobs on it, its processes by what they are, and what is left of jobs."""
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ SCRUN = f"{BUILD}/bin/scrun"
 TIME_LIMIT = 60
 DAEMONS = ("munged", "scored", "scnoded", "pm-ethernetd")
 READY_S = 10
+RESTART_S = 0.1     # a service manager's pause before it starts a daemon anew
 
 
 def missing():
@@ -132,6 +134,7 @@ class Lab:
         """The daemon anew, with the command line it had; waits until the hosts are known to scored again."""
         before = {at: self.log("scnoded", at).count("registered") for at in self.hosts}
         line = self.lines[program, host]
+        time.sleep(RESTART_S)
         subprocess.run(self.command("sh", "-c", 'log=$1; shift; setsid "$@" >>"$log" 2>&1 </dev/null &', "sh",
                                     f"/run/{program}.log", *line, host=host), check=True, timeout=TIME_LIMIT,
                        env={**os.environ, "BUILD": BUILD})
@@ -193,25 +196,31 @@ class Lab:
         return left
 
     def ports(self):
-        """Open ports of pm-ethernet in all hosts, as lines."""
-        ctl = f"{BUILD}/bin/pm-ethernetctl"
-        if not os.path.exists(ctl):
-            ctl = f"{ROOT}/pm-ethernet/ctl/pm-ethernetctl"
+        """Ports of pm-ethernet that are open, as lines."""
+        if "--ethernet" not in self.options:
+            return []
         found = []
         for host in self.hosts:
-            done = self.run(ctl, "status", host=host)
-            found += [f"{host}: {line}" for line in done.stdout.splitlines() if "pid" in line]
+            done = self.run(f"{ROOT}/pm-ethernet/ctl/pm-ethernetctl", "status", "--json", host=host)
+            found += [f"port of pm-ethernet in {host}: {each}" for each in json.loads(done.stdout)["contexts"]]
         return found
 
     def settled(self, seconds=5):
         """What is left after at most that time."""
         wait_until(lambda: not self.leftovers(), seconds)
-        return self.leftovers()
+        return self.leftovers() or self.ports()
 
 
 def kill(pid):
+    """With -9, and until it is dead; False if it was gone already."""
     try:
-        os.kill(pid, signal.SIGKILL)
+        fd = os.pidfd_open(pid)
     except ProcessLookupError:
         return False
-    return True
+    try:
+        signal.pidfd_send_signal(fd, signal.SIGKILL)
+        return bool(select.select([fd], [], [], READY_S)[0])
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(fd)

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """scrun, scored, scnoded and scstepd on the hosts of a lab: MPI programs across hosts, what users see, who dies and
-what is left of it. TAP. SCHEDULER_ROUNDS: rounds of random deaths; SCHEDULER_SEED repeats those of a run. Needs root."""
+what is left of it. TAP. SCHEDULER_ROUNDS: rounds of random deaths; SCHEDULER_SEED repeats those of a run. Needs
+root."""
+import contextlib
 import os
 import random
 import re
@@ -153,7 +155,7 @@ def judge(lab, kind, victim, job):
     return ""
 
 
-def death(lab, kind, after, number, env):
+def death(lab, kind, after, env):
     """One round; '' or what went wrong."""
     job = lab.start("-nodes=4x1", ALLREDUCE, "8", "100000000", env=env)
     time.sleep(after)
@@ -180,15 +182,31 @@ def death(lab, kind, after, number, env):
     return "; ".join(filter(None, [wrong, f"left behind: {left}" if left else ""]))
 
 
-def deaths(lab, env):
+def deaths(lab, envs):
     random.seed(SEED)
     print(f"# seed {SEED}", flush=True)
     kinds = list(VICTIMS)
     for number in range(ROUNDS):
         kind = kinds[number % len(kinds)]
         after = random.uniform(0, 0.8)
-        wrong = death(lab, kind, after, number, env)
+        wrong = death(lab, kind, after, envs[number // len(kinds) % len(envs)])
         tap.ok(not wrong, f"round {number}: kill -9 of {kind} after {after * 1000:.0f} ms", f"seed {SEED}: {wrong}")
+
+
+def restart(lab, env):
+    """A job goes on while scored is gone, and the next scored knows it."""
+    job = lab.start("-nodes=4x1", ALLREDUCE, "8", "100000000", env=env)
+    wait_until(lambda: len(ranks(lab)) == 4, 5)
+    before = sorted(ranks(lab))
+    kill(lab.find("scored")[0])
+    lab.restart("scored")
+    tap.equal(sorted(ranks(lab)), before, "scored killed and restarted: the ranks are the same")
+    seen = lab.run("python3", "-c", ASK, '{"op": "jobs"}')
+    tap.ok(ALLREDUCE in seen.stdout and '"running"' in seen.stdout, "the new scored lists the job as running",
+           told(seen))
+    ended = interrupt(job)
+    tap.ok(ended and job.returncode, "and it can be interrupted still", str(ended))
+    tap.equal(lab.settled(), [], "nothing is left of it")
 
 
 # ---- users ----
@@ -244,12 +262,23 @@ def main():
     if why:
         print(f"1..0 # SKIP {why}")
         return 0
-    lab = schedlab.Lab(f"sched{os.getpid()}", 4, "--nics", "2", "--cores", "2")
-    with lab:
+    networks = {"udp": UDP, "ethernet": ETHERNET}
+    options = ["--nics", "2", "--cores", "2", "--ethernet"]
+    with contextlib.ExitStack() as stack:
+        try:
+            lab = stack.enter_context(schedlab.Lab(f"sched{os.getpid()}", 4, *options))
+        except RuntimeError as problem:
+            if "pm-ethernetd" not in str(problem):
+                raise
+            tap.skip("over pm-ethernet", str(problem).strip())
+            lab = stack.enter_context(schedlab.Lab(f"sched{os.getpid()}", 4, *options[:-1]))
+            del networks["ethernet"]
         words(lab)
-        programs(lab, "udp", UDP)
+        for network, devices in networks.items():
+            programs(lab, network, devices)
         users(lab)
-        deaths(lab, environment(UDP))
+        restart(lab, environment(UDP))
+        deaths(lab, [environment(devices) for devices in networks.values()])
         hpcc(lab)
     return tap.end()
 

@@ -51,7 +51,8 @@ def hosts(words: list[str], few: int, each: int = 1, of_few: int = 1,
 
 FIGURES = [
     Figure("launch-2x2-vs-mpirun", 0.90, True, "ms",
-           "wall time of an MPI program that only meets once, 2 hosts x 2 ranks: scrun against mpirun", hello, rounds=7),
+           "wall time of an MPI program that only meets once, 2 hosts x 2 ranks: scrun against mpirun", hello,
+           rounds=7),
     Figure("launch-64-hosts", 10.0, True, "ms",
            "wall time of scrun /bin/true on 64 hosts of a lab, against 8 hosts: one machine does the work of all",
            hosts(["/bin/true"], 8)),
