@@ -16,12 +16,26 @@
 
 #define BACKLOG 64
 #define PIDS_MAX ORDER_HOST_RANKS_MAX
+#define TEXT_MAX 1000  /* bytes of a scstepd's last words that are passed on */
+#define NO_FILES_S 0.1 /* rest when no descriptor is free */
 
 static const char *text_of(const json_t *head, const char *key)
 {
 	const char *text = json_string_value(json_object_get(head, key));
 
 	return text ? text : "";
+}
+
+/* A scstepd is its user's, who may have it say what he likes: as much as fits in a line, to be freed. */
+static char *words_of(const json_t *head)
+{
+	const char *text = text_of(head, "text");
+	size_t n = strnlen(text, TEXT_MAX);
+
+	/* No part of a letter. */
+	while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
+		n--;
+	return daemon_text("%.*s", (int)n, text);
 }
 
 static void answer(struct step *step, const char *op)
@@ -88,12 +102,27 @@ static void kill_ranks(struct step *step)
 	ev_timer_start(step->daemon->loop, &step->killing);
 }
 
+/* Its first word on how the job began, or ended, counts. */
+static void tell_end(struct step *step, const char *op, const json_t *head)
+{
+	int code = (int)(json_integer_value(json_object_get(head, "code")) & 0xff);
+	char *text;
+
+	if (step->is_reported)
+		return;
+	step->is_reported = true;
+	text = words_of(head);
+	if (!strcmp(op, OP_FAILED))
+		uplink_tell_failed(step->daemon, step->id, code, text);
+	else if (!step->order->here) /* only the leader knows how the whole job ended */
+		uplink_tell_ended(step->daemon, step->id, code, text);
+	free(text);
+}
+
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)
 {
 	struct step *step = owner;
-	struct scnoded *d = step->daemon;
-	json_int_t code = json_integer_value(json_object_get(head, "code"));
 
 	(void)link;
 	(void)body;
@@ -103,19 +132,17 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	} else if (!strcmp(op, OP_KILL)) {
 		kill_ranks(step);
 	} else if (!strcmp(op, OP_STARTED)) {
-		uplink_tell_started(d, step->id);
-	} else if (!strcmp(op, OP_FAILED)) {
-		step->is_reported = true;
-		uplink_tell_failed(d, step->id, (int)(code & 0xff), text_of(head, "text"));
-	} else if (!strcmp(op, OP_ENDED)) {
-		step->is_reported = true;
-		/* Only the leader knows how the whole job ended. */
-		if (!step->order->here)
-			uplink_tell_ended(d, step->id, (int)(code & 0xff), text_of(head, "text"));
+		if (!step->is_begun)
+			uplink_tell_started(step->daemon, step->id);
+		step->is_begun = true;
+	} else if (!strcmp(op, OP_FAILED) || !strcmp(op, OP_ENDED)) {
+		tell_end(step, op, head);
 	} else {
-		daemon_say("job %llu: its scstepd says \"%.40s\", which this version does not know",
-			   (unsigned long long)step->id, op);
+		steps_leave(step, "its scstepd is of another version than scnoded");
 	}
+	/* Who asks and does not read the answers. */
+	if (step->cord && link_is_full(step->cord))
+		steps_leave(step, "its scstepd does not read");
 }
 
 /* Its scstepd ends, of which the pidfd tells more; or it is confused, and then it is ended. */
@@ -157,30 +184,37 @@ void cord_tie(struct step *step, int fd)
 
 /* ---- those that come back ---- */
 
-/* Somebody connected who has not said for which job. */
+/* A scstepd connected that has said nothing yet. */
 struct returner {
 	struct scnoded *daemon;
-	pid_t pid;
-	uid_t uid;
+	uint64_t id;
 };
+
+static struct step *welcome(struct returner *r)
+{
+	struct step *step = steps_find(r->daemon, r->id);
+
+	if (step)
+		step->is_returning = false;
+	free(r);
+	return step;
+}
 
 static void returned(struct link *link, const char *op, json_t *head, const char *body,
 		     size_t body_size, void *owner)
 {
-	struct returner *r = owner;
-	struct step *step =
-		steps_find(r->daemon, (uint64_t)json_integer_value(json_object_get(head, "id")));
+	struct step *step = welcome(owner);
+	uint64_t id = (uint64_t)json_integer_value(json_object_get(head, "id"));
 
 	(void)body;
 	(void)body_size;
-	if (!strcmp(op, OP_REJOIN) && step && step->pid == r->pid && !step->is_leaving) {
+	if (!strcmp(op, OP_REJOIN) && step && step->id == id && !step->is_leaving) {
 		link_set(link, &events, step);
 		steps_tie(step, link);
 		answer(step, OP_REJOINED);
 	} else {
 		link_close(link, 0);
 	}
-	free(r);
 }
 
 static void returner_closed(struct link *link, int error, const char *why, void *owner)
@@ -188,31 +222,62 @@ static void returner_closed(struct link *link, int error, const char *why, void 
 	(void)link;
 	(void)error;
 	(void)why;
-	free(owner);
+	welcome(owner);
 }
 
 static const struct link_events returner_events = {.message = returned, .closed = returner_closed};
+
+/* Everybody on the host can connect: only scstepds of ours are listened to, one connection of each at a time. */
+static struct step *step_of(const struct scnoded *d, int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	struct step *step;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size))
+		return NULL;
+	TAILQ_FOREACH(step, &d->steps, all)
+	if (step->pid == who.pid && step->order->uid == who.uid && !step->is_returning)
+		return step;
+	return NULL;
+}
+
+static void rested(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct scnoded *d = timer->data;
+
+	(void)events;
+	ev_io_start(loop, &d->rejoin);
+}
+
+/* Who went again is no trouble of ours; without a descriptor the loop would spin. */
+static void rest(struct scnoded *d)
+{
+	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+		return;
+	ev_io_stop(d->loop, &d->rejoin);
+	ev_timer_set(&d->rejoin_rest, NO_FILES_S, 0);
+	ev_timer_start(d->loop, &d->rejoin_rest);
+}
 
 static void enter(struct ev_loop *loop, ev_io *watcher, int revents)
 {
 	struct scnoded *d = watcher->data;
 	int fd = accept4(d->rejoin_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct ucred who;
-	socklen_t size = sizeof(who);
-	struct returner *r;
+	struct step *step = fd < 0 ? NULL : step_of(d, fd);
+	struct returner *r = step ? calloc(1, sizeof(*r)) : NULL;
 
 	(void)revents;
-	if (fd < 0)
-		return;
-	r = calloc(1, sizeof(*r));
-	if (!r || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
-		free(r);
+	if (fd < 0) {
+		rest(d);
+	} else if (!r) {
 		close(fd);
-		return;
+	} else {
+		*r = (struct returner){.daemon = d, .id = step->id};
+		step->is_returning = true;
+		if (!link_local(loop, fd, step->order->uid, &returner_events, r))
+			welcome(r);
 	}
-	*r = (struct returner){.daemon = d, .pid = who.pid, .uid = who.uid};
-	if (!link_local(loop, fd, who.uid, &returner_events, r))
-		free(r);
 }
 
 int cord_open(struct scnoded *d)
@@ -229,7 +294,8 @@ int cord_open(struct scnoded *d)
 	    chmod(address.sun_path, 0666) || listen(d->rejoin_fd, BACKLOG))
 		return -errno;
 	ev_io_init(&d->rejoin, enter, d->rejoin_fd, EV_READ);
-	d->rejoin.data = d;
+	ev_init(&d->rejoin_rest, rested);
+	d->rejoin.data = d->rejoin_rest.data = d;
 	ev_io_start(d->loop, &d->rejoin);
 	return 0;
 }
@@ -241,6 +307,7 @@ void cord_close(struct scnoded *d)
 	if (d->rejoin_fd < 0)
 		return;
 	ev_io_stop(d->loop, &d->rejoin);
+	ev_timer_stop(d->loop, &d->rejoin_rest);
 	close(d->rejoin_fd);
 	snprintf(path, sizeof(path), "%s/scnoded.sock", d->options.run);
 	unlink(path);

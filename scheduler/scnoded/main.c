@@ -29,11 +29,8 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int events)
 	struct guest *guest;
 
 	(void)events;
-	while ((guest = TAILQ_FIRST(&d->guests)) && guest->until < ev_now(loop)) {
-		TAILQ_REMOVE(&d->guests, guest, all);
-		close(guest->fd);
-		free(guest);
-	}
+	while ((guest = TAILQ_FIRST(&d->guests)) && guest->until < ev_now(loop))
+		steps_show_out(d, guest);
 }
 
 static void enter(int fd, uint64_t job, void *owner)

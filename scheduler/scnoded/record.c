@@ -155,41 +155,50 @@ struct order *record_read(const char *run, uint64_t id, pid_t *pid)
 
 /*
  * Removes what is in the directory @fd, which is closed. By descriptors and without following links: its owner
- * may still be there, and change names while we go.
+ * may still be there, and change names while we go. What is too deep goes up into @top; true: something did.
  */
-static void empty_directory(int fd, int depth)
+static bool empty_directory(int fd, int depth, int top)
 {
+	static unsigned int n_raised;
 	DIR *dir = fdopendir(fd);
 	const struct dirent *entry;
+	bool is_raised = false;
 
 	if (!dir) {
 		close(fd);
-		return;
+		return false;
 	}
 	while ((entry = readdir(dir))) {
+		char name[32];
 		int below;
 
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
 		    !unlinkat(fd, entry->d_name, 0))
 			continue;
-		below = depth < DEPTH_MAX ? openat(fd, entry->d_name, DIRECTORY) : -1;
+		if (depth == DEPTH_MAX) {
+			snprintf(name, sizeof(name), "deep-%u", n_raised++);
+			is_raised |= !renameat(fd, entry->d_name, top, name);
+			continue;
+		}
+		below = openat(fd, entry->d_name, DIRECTORY);
 		if (below >= 0)
-			empty_directory(below, depth + 1);
+			is_raised |= empty_directory(below, depth + 1, top);
 		/* What cannot be removed now is tried again at the next start. */
 		unlinkat(fd, entry->d_name, AT_REMOVEDIR);
 	}
 	closedir(dir);
+	return is_raised;
 }
 
 void record_remove(const char *run, uint64_t id)
 {
 	char path[PATH_MAX];
+	bool is_raised = true;
 	int fd;
 
 	path_of(run, id, "", path);
-	fd = open(path, DIRECTORY);
-	if (fd >= 0)
-		empty_directory(fd, 0);
+	while (is_raised && (fd = open(path, DIRECTORY)) >= 0)
+		is_raised = empty_directory(fd, 0, fd);
 	rmdir(path);
 }
 

@@ -46,10 +46,12 @@ struct step {
 	char *text;        /* why it ended, if we know; may be NULL */
 	bool is_leaving;   /* being killed and swept */
 	bool wants_killed; /* scstepd waits for OP_KILLED */
+	bool is_returning; /* its scstepd has connected anew, and said nothing yet */
+	bool is_begun;     /* scored knows that it began */
 	bool is_reported;  /* scored knows how it ended */
 	uint64_t cpu_ns;   /* at the last beat */
 	double cpu_at;
-	ev_io exit;     /* of pidfd */
+	ev_io exit;     /* of pidfd: of scstepd, then of what sweeps */
 	ev_timer limit; /* it has come back, or has ended, by then */
 	ev_timer deserted;
 	ev_timer killing; /* scstepd waits for OP_KILLED */
@@ -73,7 +75,8 @@ struct scnoded {
 	struct door *door;
 	int rejoin_fd; /* RUNDIR/scnoded.sock */
 	ev_io rejoin;
-	int lock; /* of the run directory */
+	ev_timer rejoin_rest; /* no descriptor was free */
+	int lock;             /* of the run directory */
 	enum cgroup_form form;
 	struct turn *turn;
 	struct cores *cores;

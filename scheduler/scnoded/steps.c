@@ -62,11 +62,29 @@ static void report(struct step *step)
 	step->is_reported = true;
 }
 
-/* Nobody of it lives: takes away what is left. */
+/* Nothing of it is left. */
+static void end(struct step *step, uint64_t cpu_ns)
+{
+	report(step);
+	uplink_tell_gone(step->daemon, step->id, cpu_ns);
+	forget(step);
+}
+
+static void swept(struct ev_loop *loop, ev_io *watcher, int events)
+{
+	struct step *step = watcher->data;
+
+	(void)loop;
+	(void)events;
+	end(step, step->cpu_ns);
+}
+
+/* Nobody of it lives: takes away what is left. In a process of its own: a user may have left millions of files. */
 static void sweep(struct step *step)
 {
 	struct scnoded *d = step->daemon;
 	uint64_t cpu_ns = step->group ? cgroup_cpu_ns(step->group) : 0;
+	pid_t sweeper;
 
 	if (step->group) {
 		int err;
@@ -82,11 +100,21 @@ static void sweep(struct step *step)
 		}
 		step->group = NULL;
 	}
-	sweep_shared_memory(step->order->uid);
-	record_remove(d->options.run, step->id);
-	report(step);
-	uplink_tell_gone(d, step->id, cpu_ns);
-	forget(step);
+	ev_timer_stop(d->loop, &step->deserted);
+	ev_io_stop(d->loop, &step->exit);
+	if (step->pidfd >= 0)
+		close(step->pidfd);
+	step->cpu_ns = cpu_ns;
+	sweeper = sweep_begin(d->options.run, step->id, step->order->uid);
+	step->pidfd = sweeper > 0 ? pidfd_open(sweeper, 0) : -1;
+	if (step->pidfd < 0) {
+		end(step, cpu_ns);
+		return;
+	}
+	ev_init(&step->exit, swept);
+	step->exit.data = step;
+	ev_io_set(&step->exit, step->pidfd, EV_READ);
+	ev_io_start(d->loop, &step->exit);
 }
 
 static void look_again(struct ev_loop *loop, ev_timer *timer, int events)
@@ -301,6 +329,13 @@ void steps_tie(struct step *step, struct link *link)
 
 /* ---- the door ---- */
 
+void steps_show_out(struct scnoded *d, struct guest *guest)
+{
+	TAILQ_REMOVE(&d->guests, guest, all);
+	close(guest->fd);
+	free(guest);
+}
+
 static void wait_for_job(struct scnoded *d, int fd, uint64_t job)
 {
 	struct guest *guest = calloc(1, sizeof(*guest)), *each;
@@ -308,11 +343,13 @@ static void wait_for_job(struct scnoded *d, int fd, uint64_t job)
 
 	TAILQ_FOREACH(each, &d->guests, all)
 	n++;
-	if (!guest || n >= GUESTS_MAX) {
-		free(guest);
+	if (!guest) {
 		close(fd);
 		return;
 	}
+	/* Nobody knows yet who they are: whoever comes last has the best chance to be an honest one. */
+	if (n >= GUESTS_MAX)
+		steps_show_out(d, TAILQ_FIRST(&d->guests));
 	*guest = (struct guest){.fd = fd, .job = job, .until = ev_now(d->loop) + GUEST_WAIT_S};
 	TAILQ_INSERT_TAIL(&d->guests, guest, all);
 }
@@ -325,7 +362,8 @@ void steps_guest(struct scnoded *d, int fd, uint64_t job)
 		wait_for_job(d, fd, job);
 		return;
 	}
-	if (step->cord)
+	/* A scstepd that does not read has no visitors. */
+	if (step->cord && !link_is_full(step->cord))
 		link_send_fds(step->cord, json_pack("{s:s}", "op", OP_DOOR), &fd, 1);
 	close(fd);
 }
@@ -357,7 +395,8 @@ static void take_over(struct scnoded *d, uint64_t id)
 		daemon_say("job %llu left an unreadable record, which is removed",
 			   (unsigned long long)id);
 		order_free(order);
-		record_remove(d->options.run, id);
+		/* Nobody waits for the end of that. */
+		sweep_begin(d->options.run, id, (uid_t)-1);
 		return;
 	}
 	step->group = cgroup_open(d->form, d->options.cgroup, id);
@@ -423,9 +462,6 @@ void steps_close(struct scnoded *d)
 		}
 		forget(step);
 	}
-	while ((guest = TAILQ_FIRST(&d->guests))) {
-		TAILQ_REMOVE(&d->guests, guest, all);
-		close(guest->fd);
-		free(guest);
-	}
+	while ((guest = TAILQ_FIRST(&d->guests)))
+		steps_show_out(d, guest);
 }

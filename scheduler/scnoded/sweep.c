@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "scheduler/scnoded/record.h"
+
 #define DIRECTORY "/dev/shm"
+#define SEGMENTS_MAX 4096 /* at once; the user's next job takes away more */
 
 static const char *const prefixes[] = {"vader_segment.", "openscore.",     "openscore-stat.",
 				       "osc_rdma_",      "mpich_shar_tmp", NULL};
@@ -46,7 +50,8 @@ static bool is_segment(const char *name)
 
 static void add(struct segments *s, const char *folder, const char *name, const struct stat *st)
 {
-	struct segment *all = realloc(s->all, (s->n + 1) * sizeof(*all));
+	struct segment *all = s->n < SEGMENTS_MAX ? realloc(s->all, (s->n + 1) * sizeof(*all))
+						  : NULL;
 
 	if (!all)
 		return;
@@ -77,7 +82,7 @@ static void find_segments(int dir_fd, const char *folder, uid_t uid, struct segm
 	const struct dirent *entry;
 	struct stat st;
 
-	while (dir && (entry = readdir(dir))) {
+	while (dir && s->n < SEGMENTS_MAX && (entry = readdir(dir))) {
 		if ((!*folder && !is_segment(entry->d_name)) ||
 		    fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || st.st_uid != uid)
 			continue;
@@ -197,4 +202,23 @@ void sweep_shared_memory(uid_t uid)
 			remove_one(dir, &s.all[i], uid);
 	free(s.all);
 	close(dir);
+}
+
+pid_t sweep_begin(const char *run, uint64_t id, uid_t uid)
+{
+	pid_t pid = fork();
+
+	if (pid > 0)
+		return pid;
+	if (!pid) {
+		/* Else the lock of the run directory would be ours as well. */
+		close_range(STDERR_FILENO + 1, ~0u, 0);
+		signal(SIGTERM, SIG_DFL);
+		signal(SIGINT, SIG_DFL);
+	}
+	sweep_shared_memory(uid);
+	record_remove(run, id);
+	if (!pid)
+		_exit(0);
+	return -1;
 }

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep - files in /dev/shm that processes of a user left there when they were killed: segments of Open MPI and of
- * PM that nobody maps or has open any more.
+ * sweep - what is left of a job's files when its processes are gone: its directories, and in /dev/shm segments of Open
+ * MPI and of PM that nobody maps or has open any more. Users may leave as many as they like: the daemon waits for none.
  */
 #ifndef SCHEDULER_SCNODED_SWEEP_H
 #define SCHEDULER_SCNODED_SWEEP_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
+/* What of @uid nobody uses. */
 void sweep_shared_memory(uid_t uid);
+/*
+ * That, and the record of job @id under @run. The process that does it, whose end is the end of it; -1: there was none
+ * to be had, and all is done.
+ */
+pid_t sweep_begin(const char *run, uint64_t id, uid_t uid);
 
 #endif

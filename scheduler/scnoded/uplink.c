@@ -209,7 +209,8 @@ static void about_job(struct scnoded *d, const char *op, json_t *head)
 			uplink_tell_gone(d, id, 0);
 	} else if (!strcmp(op, OP_STOP)) {
 		steps_stop(step, text_of(head, "text"));
-	} else if (step->cord) {
+	} else if (step->cord && !link_is_full(step->cord)) {
+		/* Users have scored send these; who does not read them has them waiting up to a limit. */
 		link_send(step->cord, json_incref(head), NULL, 0);
 	}
 }
