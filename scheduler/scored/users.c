@@ -214,7 +214,6 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 {
 	struct user *user = owner;
 
-	(void)link;
 	(void)body;
 	(void)body_size;
 	if (!strcmp(op, OP_SUBMIT))
@@ -235,6 +234,15 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	else
 		refuse_taking(user, "ENOSYS",
 			      daemon_text("\"%.40s\" is no request that this scored knows", op));
+	/* Who does not read the answers asks no more. */
+	if (link_is_full(link))
+		link_pause(link, true);
+}
+
+static void drained(struct link *link, void *owner)
+{
+	(void)owner;
+	link_pause(link, false);
 }
 
 static void leave(struct user *user)
@@ -256,7 +264,7 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	leave(user);
 }
 
-static const struct link_events events = {.message = message, .closed = closed};
+static const struct link_events events = {.message = message, .drained = drained, .closed = closed};
 
 void users_enter(struct scored *d, struct link *link)
 {
