@@ -18,6 +18,10 @@ void daemon_say(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
+	/* Users' words are in it: no line of theirs, and no escape sequence, reaches the terminal of who reads the log. */
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == '\x7f')
+			*c = '?';
 	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 }
 
