@@ -18,6 +18,8 @@
 #include "scheduler/scstepd/leader.h"
 #include "scheduler/scstepd/ranks.h"
 
+#define VISITORS_MAX 1024 /* who have not said yet who they are */
+
 struct cord {
 	struct step *step;
 	struct link *link;                        /* NULL: broken */
@@ -29,7 +31,7 @@ struct cord {
 	double broken_at;
 	int fds[LINK_FDS_MAX]; /* came for the next message */
 	int n_fds;
-	struct visitor *visitors;
+	struct visitor *visitors; /* youngest first */
 };
 
 /* Somebody at the host's door who wants this job, until he is known. */
@@ -75,6 +77,20 @@ static void on_visitor_closed(struct link *link, int error, const char *why, voi
 static const struct link_events visitor_events = {.ready = on_visitor_ready,
 						  .closed = on_visitor_closed};
 
+/* Whoever likes may knock: the oldest goes, or no descriptor would be left for the job. */
+static void keep_few(struct cord *cord)
+{
+	struct visitor *visitor = cord->visitors;
+	size_t n = 0;
+
+	while (visitor && ++n < VISITORS_MAX)
+		visitor = visitor->next;
+	if (!visitor)
+		return;
+	link_close(visitor->link, 0);
+	forget_visitor(visitor);
+}
+
 static void take_visitor(struct cord *cord)
 {
 	struct visitor *visitor = calloc(1, sizeof(*visitor));
@@ -87,6 +103,7 @@ static void take_visitor(struct cord *cord)
 	cord->n_fds = 0;
 	if (!visitor->link)
 		goto refused;
+	keep_few(cord);
 	visitor->next = cord->visitors;
 	cord->visitors = visitor;
 	return;
