@@ -1,0 +1,235 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What one user may not do to another's jobs, nor to the daemons that run as root: seen, touched, stopped, slowed. TAP.
+Needs root, munged and two users that are in the passwd file."""
+import contextlib
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import schedlocal                                                       # noqa: E402
+from systest import ROOT, Tap, told                                        # noqa: E402
+
+OWNER, HOSTILE = 1, 65534       # daemon, nobody
+PYTHON = "/usr/bin/python3"     # everybody may run that
+SLOW_S = 5
+FLOOD = 1500
+MAGIC = b"OSCORE1\n"            # see frame.h
+TAP = Tap()
+
+
+def become(uid, words):
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *words]
+
+
+def as_user(uid, *words, **more):
+    return subprocess.run(become(uid, words), capture_output=True, text=True, check=False, timeout=20, **more)
+
+
+@contextlib.contextmanager
+def job(cluster, *words, user=OWNER, ready="here"):
+    """A job that has said @ready, until the end of the block; what it has said."""
+    log = open(f"{cluster.directory}/job-{time.monotonic_ns()}", "w+b")
+    child = subprocess.Popen(become(user, [schedlocal.SCRUN, *words]), stdin=subprocess.DEVNULL, stdout=log,
+                             stderr=log, cwd=cluster.directory, env={**os.environ, **cluster.environment()})
+
+    def said():
+        with open(log.name, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    try:
+        if not schedlocal.wait_until(lambda: ready in said(), 10):
+            raise RuntimeError(f"no {ready} in {said()}")
+        yield child, said
+    finally:
+        child.terminate()
+        child.wait(20)
+        log.close()
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def steps_of(cluster, uid):
+    """Pids of the scstepds of a user that the cluster's scnodeds have started."""
+    parents = {str(host.child.pid) for host in cluster.hosts.values()}
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            status = status_of(pid)
+            if (status["Name"], status["Uid"].split()[0]) == ("scstepd", str(uid)) and status["PPid"] in parents:
+                found.append(int(pid))
+    return found
+
+
+def tool(cluster, name, *words, user=HOSTILE):
+    return as_user(user, PYTHON, f"{ROOT}/scheduler/ctl/{name}", *words, env={**os.environ, **cluster.environment()})
+
+
+def others_job(cluster):
+    """Secrets, signals and directories of somebody else's job."""
+    secret = "geheim-4711"
+    with job(cluster, "-nodes=1x1", "sh", "-c", f"echo here; echo $TMPDIR; exec sleep 30 # {secret}") as (child, said):
+        tmp = said().split()[1]
+        number = tmp.split("/")[-2]
+        shown = tool(cluster, "scqueue", "--json")
+        if shown.returncode == 0:
+            TAP.ok(secret not in shown.stdout and cluster.directory not in shown.stdout,
+                   "scqueue of another user: no program, no arguments, no directory", told(shown))
+        else:
+            TAP.skip("scqueue of another user", shown.stderr.strip())
+        done = tool(cluster, "scancel", number)
+        TAP.ok(done.returncode != 0 and child.poll() is None, "scancel of another user: refused", told(done))
+        for path in (tmp, f"{os.path.dirname(tmp)}/order.json", f"{os.path.dirname(tmp)}"):
+            TAP.ok(as_user(HOSTILE, "find" if os.path.isdir(path) else "cat", path).returncode,
+                   f"{os.path.basename(path)} of a job: not readable by others")
+        steps = steps_of(cluster, OWNER)
+        TAP.ok(len(steps) == 1, "the job's scstepd belongs to its user", steps)
+        for pid in steps:
+            TAP.ok(as_user(OWNER, "ls", f"/proc/{pid}/fd").returncode, "descriptors of scstepd: not even its user's")
+            status = status_of(pid)
+            TAP.equal((status["Gid"], status["CapPrm"], status["CapEff"]), ("\t".join(["1"] * 4), "0" * 16, "0" * 16),
+                      "scstepd: its user's group, no capability")
+        TAP.ok(child.poll() is None, "the job went on")
+
+
+def pmix(cluster):
+    """Whoever is at PMIx's port of a job has programs started under the name of its user."""
+    with job(cluster, "-nodes=1x1", "sh", "-c", "echo $PMIX_SERVER_URI2; echo here; exec sleep 30") as (_, said):
+        port = said().split()[0].rsplit(":", 1)[1]
+        TAP.ok(port.isdigit(), "PMIx's server has a port", said())
+        # PMIx waits for a client's first bytes as long as it likes: an end at once is ours.
+        knock = ("import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 5); "
+                 "s.settimeout(1)\ntry:\n print('end' if s.recv(1) == b'' else 'bytes')\n"
+                 "except TimeoutError:\n print('waits')\nexcept ConnectionResetError:\n print('end')")
+        for uid, want in ((HOSTILE, "end"), (OWNER, "waits")):
+            done = as_user(uid, PYTHON, "-c", knock, port)
+            TAP.equal(done.stdout.strip(), want, f"PMIx's server of user {OWNER}, to user {uid}")
+
+
+def local_socket(cluster):
+    """scnoded.sock is for scstepds."""
+    path = f"{cluster.directory}/h1-run/scnoded.sock"
+    ask = ("import json, socket, struct, sys\ns = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+           "head = json.dumps({'op': 'rejoin', 'id': int(sys.argv[2]), 'pid': int(sys.argv[3]), 'ranks': []})\n"
+           "head = head.encode()\n"
+           "s.settimeout(3)\n"
+           "try:\n s.sendall(struct.pack('>II', 4 + len(head), len(head)) + head)\n print(s.recv(100) or 'end')\n"
+           "except (BrokenPipeError, ConnectionResetError):\n print('end')\n")
+    with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; echo $SCORE_JOBID; exec sleep 30") as (child, said):
+        number = said().split()[1]
+        for uid in (HOSTILE, OWNER):
+            done = as_user(uid, PYTHON, "-c", ask, path, number, str(steps_of(cluster, OWNER)[0]))
+            TAP.equal(done.stdout.strip(), "end", f"user {uid} in the place of a scstepd: shown out")
+        idle = []
+        for _ in range(FLOOD):
+            one = socket.socket(socket.AF_UNIX)
+            one.connect(path)
+            idle.append(one)
+        ended = 0
+        for one in idle:
+            one.settimeout(3)
+            with contextlib.suppress(OSError):
+                ended += one.recv(1) == b""
+            one.close()
+        TAP.equal(ended, FLOOD, "idle connections of nobody: none is kept")
+        TAP.ok(child.poll() is None, "the job went on")
+
+
+def floods(cluster):
+    """Connections that say nothing, half of it, or too much."""
+    held = []
+    ports = [cluster.server.rsplit(":", 1)[1], cluster.hosts["h1"].log().split("port ")[1].split(",")[0]]
+    for port in ports:
+        for n in range(FLOOD // 2):
+            one = socket.create_connection(("127.0.0.1", int(port)))
+            held.append(one)
+            if n % 3 == 1:
+                one.send(MAGIC[:4])
+            elif n % 3 == 2:
+                one.send(MAGIC + struct.pack(">QII", 0 if port == ports[0] else 10 ** 9, 0xffffff, 0xfffff0))
+    begun = time.monotonic()
+    done = cluster.scrun("-nodes=2x1", "true", user=OWNER)
+    took = time.monotonic() - begun
+    TAP.ok(done.returncode == 0 and took < SLOW_S, f"a job among {len(held)} strangers", f"{took:.1f} s {told(done)}")
+    for one in held:
+        one.close()
+
+
+def leftovers(cluster):
+    """Many files, deep directories, links to others' files: swept, and nothing else is."""
+    victim = f"{cluster.directory}/victim"
+    with open(victim, "w", encoding="utf-8") as file:
+        file.write("whole")
+    program = ("import os\nos.chdir(os.environ['TMPDIR'])\n"
+               f"os.symlink('{victim}', 'link'); os.symlink('{cluster.directory}', 'folder')\n"
+               "for n in range(20000): open(f'f{n}', 'w').close()\n"
+               "for n in range(700): os.mkdir('d'); os.chdir('d')\n"
+               "open('deep', 'w').close()\n")
+    done = cluster.scrun("-nodes=1x1", PYTHON, "-c", program, user=OWNER)
+    TAP.ok(done.returncode == 0, "a job that leaves files behind", told(done))
+    TAP.equal(cluster.settled(), [], "is swept")
+    with open(victim, encoding="utf-8") as file:
+        TAP.equal(file.read(), "whole", "what it linked to is there")
+    TAP.ok("said nothing" not in cluster.scored.log(), "no host was lost", cluster.scored.log())
+
+
+def survivors(cluster):
+    """What a rank leaves running."""
+    program = ("import os, time\n"
+               "for n in range(20):\n"
+               " if not os.fork():\n"
+               "  os.setsid()\n"
+               "  if os.fork(): os._exit(0)\n"
+               "  time.sleep(60)\n")
+    done = cluster.scrun("-nodes=1x1", PYTHON, "-c", program, user=HOSTILE)
+    TAP.ok(done.returncode == 0, "a rank whose children leave its session", told(done))
+    TAP.equal(cluster.settled(), [], "they are ended")
+
+
+def stopped_step(cluster):
+    """A user who stops his scstepd stops nobody else."""
+    with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; exec sleep 60", user=HOSTILE) as (child, _):
+        pids = steps_of(cluster, HOSTILE)
+        as_user(HOSTILE, "kill", "-STOP", *map(str, pids))
+        done = cluster.scrun("-nodes=1x1", "true", user=OWNER)
+        TAP.ok(done.returncode == 0, "a job beside a scstepd that is stopped", told(done))
+        child.kill()
+        TAP.ok(schedlocal.wait_until(lambda: not steps_of(cluster, HOSTILE), 12), "which is ended all the same")
+
+
+def escapes(cluster):
+    """Control characters of users."""
+    with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; exec sleep 30", "\x1b]0;title\x07\n\rfake") as _:
+        shown = tool(cluster, "scqueue", user=0)
+        if shown.returncode == 0:
+            TAP.ok(not set(shown.stdout) & {"\x1b", "\x07", "\r"}, "scqueue shows no control character", shown.stdout)
+        else:
+            TAP.skip("scqueue shows no control character", shown.stderr.strip())
+    log = cluster.scored.log() + cluster.hosts["h1"].log()
+    TAP.ok(not set(log) & {"\x1b", "\x07", "\r"}, "nor do the logs")
+    done = cluster.scrun("-nodes=1x1", "-priority=5", "true", user=HOSTILE)
+    TAP.ok(done.returncode not in (0,), "priority above 0: for operators", told(done))
+
+
+def main():
+    why = schedlocal.missing("setpriv")
+    if why:
+        TAP.skip("security of the scheduler", why)
+        return TAP.end()
+    with schedlocal.Cluster() as cluster:
+        cluster.up("h1", "h2")
+        for part in (others_job, pmix, local_socket, floods, leftovers, survivors, stopped_step, escapes):
+            part(cluster)
+        TAP.equal(cluster.settled(), [], "nothing is left")
+        TAP.ok(all(daemon.child.poll() is None for daemon in cluster.daemons), "all daemons live")
+    return TAP.end()
+
+
+sys.exit(main())
