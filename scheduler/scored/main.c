@@ -16,6 +16,7 @@
 #include "scheduler/scored/users.h"
 
 #define EXIT_FAILED 1
+#define REFUSALS_TOLD 20 /* per beat: strangers do not fill the log */
 
 uint64_t scored_now_ns(void)
 {
@@ -25,10 +26,15 @@ uint64_t scored_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
+static unsigned int n_refused; /* since the last beat */
+
 static void beat(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	(void)loop;
 	(void)events;
+	if (n_refused > REFUSALS_TOLD)
+		daemon_say("%u more were not let in", n_refused - REFUSALS_TOLD);
+	n_refused = 0;
 	nodes_beat(timer->data);
 	jobs_tick(timer->data);
 }
@@ -48,7 +54,7 @@ static void known(struct link *link, void *owner)
 static void not_known(struct link *link, int error, const char *why, void *owner)
 {
 	(void)owner;
-	if (error)
+	if (error && n_refused++ < REFUSALS_TOLD)
 		daemon_say("%s was not let in: %s", link_peer(link), why);
 }
 

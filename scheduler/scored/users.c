@@ -13,6 +13,7 @@
 #include "scheduler/scored/plan.h"
 #include "scheduler/scored/report.h"
 
+#define LINKS_MAX 4096     /* connections of one user: descriptors are left for the others */
 #define ACTIVITY_MIN_S 0.2 /* nobody is told more often */
 
 struct user {
@@ -266,9 +267,19 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 
 static const struct link_events events = {.message = message, .drained = drained, .closed = closed};
 
+static bool has_too_many(const struct scored *d, uid_t uid)
+{
+	const struct user *user;
+	size_t n = 0;
+
+	LIST_FOREACH(user, &d->users, all)
+	n += link_uid(user->link) == uid;
+	return uid && n >= LINKS_MAX;
+}
+
 void users_enter(struct scored *d, struct link *link)
 {
-	struct user *user = calloc(1, sizeof(*user));
+	struct user *user = has_too_many(d, link_uid(link)) ? NULL : calloc(1, sizeof(*user));
 
 	if (!user) {
 		link_close(link, 0);
