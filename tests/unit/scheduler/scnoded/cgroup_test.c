@@ -37,23 +37,32 @@ static void spin(void)
 /* A step with two ranks that spin and a grandchild that sleeps in a session of its own. */
 struct family {
 	pid_t step, ranks[2];
+	int go; /* a byte to each rank lets it begin */
 };
 
-static void be_step(int tell)
+static void be_rank(int number, int go)
+{
+	char byte;
+
+	if (read(go, &byte, 1) != 1)
+		_exit(1);
+	if (!number && !fork()) {
+		setsid();
+		for (;;)
+			pause();
+	}
+	spin();
+}
+
+static void be_step(int tell, int go)
 {
 	pid_t ranks[2];
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (int i = 0; i < 2; i++) {
 		ranks[i] = fork();
-		if (!ranks[i]) {
-			if (!i && !fork()) {
-				setsid();
-				for (;;)
-					pause();
-			}
-			spin();
-		}
+		if (!ranks[i])
+			be_rank(i, go);
 	}
 	if (write(tell, ranks, sizeof(ranks)) != sizeof(ranks))
 		_exit(1);
@@ -65,17 +74,19 @@ static void be_step(int tell)
 static struct family start(void)
 {
 	struct family f = {0};
-	int pipes[2];
+	int pipes[2], go[2];
 
-	if (pipe(pipes))
+	if (pipe(pipes) || pipe(go))
 		return f;
+	f.go = go[1];
 	f.step = fork();
 	if (!f.step)
-		be_step(pipes[1]);
+		be_step(pipes[1], go[0]);
 	if (read(pipes[0], f.ranks, sizeof(f.ranks)) != sizeof(f.ranks))
 		f.step = 0;
 	close(pipes[0]);
 	close(pipes[1]);
+	close(go[0]);
 	return f;
 }
 
@@ -93,6 +104,8 @@ static void live_and_die(enum cgroup_form form)
 	is_int(cgroup_put_step(g, f.step), 0);
 	for (int i = 0; i < 2; i++)
 		is_int(cgroup_put_rank(g, f.ranks[i]), 0);
+	/* Only now, as scstepd has it: what a rank starts is in the group from the beginning. */
+	is_int(write(f.go, "gg", 2), 2);
 	ok(cgroup_has(g, f.step));
 	ok(cgroup_has(g, f.ranks[1]));
 	ok(!cgroup_has(g, getpid()));
@@ -118,6 +131,7 @@ static void live_and_die(enum cgroup_form form)
 	is_int(waitpid(f.step, NULL, 0), f.step);
 	ok(EVENTUALLY(cgroup_is_deserted(g)));
 	is_int(cgroup_remove(g), 0);
+	close(f.go);
 }
 
 static void find_again(enum cgroup_form form)
