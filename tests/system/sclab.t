@@ -225,14 +225,15 @@ def test_queue():
 
 
 def test_limiter_htb():
-    """No try may carry more than the rate, but for two bursts: 0.13 % of a second."""
+    """No try may carry more than the rate, but for two bursts, 0.13 % of a second, and for the moment at which the
+    receiver gets its core: up to 10 ms."""
     lab = LAB + "b"
     must("up", "--rate", "100mbit", "--burst", "8k", "--limiter", "htb", "--spread", lab=lab)
     rate, lost = carried(["h1-eth1"], 10000, 97, lab)
-    tap.between(97, rate, 100.2, "htb holds 100 Mbit/s as exactly as tbf")
+    tap.between(97, rate, 101, "htb holds 100 Mbit/s as exactly as tbf")
     tap.equal(lost, 0, "and holds the sender back")
     must("rate", "h1:eth1", "50mbit", lab=lab)
-    tap.between(47, carried(["h1-eth1"], 4000, 47, lab)[0], 50.2, "rate changes a link of htb")
+    tap.between(47, carried(["h1-eth1"], 4000, 47, lab)[0], 51, "rate changes a link of htb")
     nics = {n["name"] + h["name"]: n["rate"] for h in json.loads(must("status", "--json", lab=lab))["hosts"]
             for n in h["nics"]}
     tap.equal((nics["eth1h0"], nics["eth1h1"]), (100 * 10**6, 50 * 10**6), "status shows both")
