@@ -38,7 +38,7 @@ static int on_fence(const void *data, size_t size, void *owner)
 	struct host *host = owner;
 
 	host->n_fences++;
-	if (okf(size <= sizeof(host->put), "%zu bytes", size))
+	if (okf(size <= sizeof(host->put), "%zu bytes", size) && size)
 		memcpy(host->put, data, size);
 	host->n_put = size;
 	return host->fence_result;
