@@ -42,6 +42,9 @@ packages() {
 		pdsh                  # a private cluster is started through it
 		mpich                 # programs that speak PMI-1, for the tests
 		libmpich-dev
+		slurmctld             # a private cluster inside an allocation of Slurm, for the tests
+		slurmd
+		slurm-client
 		libbpf-dev            # pm-ethernetd loads its programs into the kernel
 		iproute2              # the lab: namespaces, bridges, rates
 		ethtool
@@ -63,9 +66,15 @@ is_installed() {
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
+# Slurm's daemons do not start unless they are configured. Where they are, this is a host of a cluster, whose Slurm is its
+# administrator's.
+is_left_alone() {
+	case $1 in slurm*) [ -e /etc/slurm/slurm.conf ] ;; *) false ;; esac
+}
+
 missing_packages() {
 	for package in $(packages); do
-		is_installed "$package" || printf ' %s' "$package"
+		is_installed "$package" || is_left_alone "$package" || printf ' %s' "$package"
 	done
 }
 
@@ -93,6 +102,13 @@ fetch_kernel() {
 		echo "bootstrap.sh: tests with virtual machines will be skipped"
 }
 
+# Open MPI 5 and PMIx 5, for tests/system/pmix5.t: unpacked as well.
+fetch_debian13() {
+	[ "$(uname -m)" = x86_64 ] && [ ! -e build/debian13/root ] || return 0
+	tests/debian13/fetch build/debian13 ||
+		echo "bootstrap.sh: tests with Open MPI 5 and PMIx 5 will be skipped"
+}
+
 cd "$(dirname "$0")"
 goal=${1:-build}
 case $goal in
@@ -104,7 +120,12 @@ deps | build | check | demo | bench) ;;
 esac
 
 install_missing
-case $goal in deps | check) fetch_kernel ;; esac
+case $goal in
+deps | check)
+	fetch_kernel
+	fetch_debian13
+	;;
+esac
 [ "$goal" = deps ] && exit 0
 make -j"$(nproc)" all
 [ "$goal" = build ] || exec make -j"$(nproc)" "$goal"

@@ -50,6 +50,14 @@ ompi_internal() {
 	done
 }
 
+# The header that is missing for a component, if one is: Open MPI 5 does not install all.
+ompi_missing() { # FLAGS
+	# shellcheck disable=SC2086  # a list of words
+	printf '#include "%s"\n' ompi_config.h ompi/mca/mtl/mtl.h |
+		LC_ALL=C ${CC:-gcc} $1 -E -x c - 2>&1 >/dev/null |
+		sed -n 's/.*error: \(.*\): No such file.*/\1/p' | head -1
+}
+
 probe_ompi() {
 	if ! command -v mpicc >/dev/null 2>&1; then
 		skip "mtl/pm and MPI programs" "libopenmpi-dev openmpi-bin"
@@ -61,13 +69,23 @@ probe_ompi() {
 		skip "mtl/pm" "libopenmpi-dev, with Open MPI's internal headers"
 		return
 	fi
+	flags="$(mpicc --showme:incdirs | sed 's/[^ ][^ ]*/-isystem &/g') -isystem $internal"
+	missing=$(ompi_missing "$flags")
+	if [ -n "$missing" ]; then
+		echo "skipped: mtl/pm (Open MPI has not installed $missing;" \
+			"name the directory of its source in C_INCLUDE_PATH)"
+		return
+	fi
+	libs=$(pkg-config --libs pmix 2>/dev/null) || libs=-lpmix
+	if [ -f "$internal/orte/mca/schizo/schizo.h" ]; then
+		echo "HAVE_ORTE := 1" >>"$tmp"
+		libs=-lopen-rte
+	fi
 	{
 		echo "HAVE_OMPI := 1"
-		[ ! -f "$internal/orte/mca/schizo/schizo.h" ] || echo "HAVE_ORTE := 1"
-		echo "OMPI_CPPFLAGS := $(mpicc --showme:incdirs |
-			sed 's/[^ ][^ ]*/-isystem &/g') -isystem $internal"
+		echo "OMPI_CPPFLAGS := $flags"
 		echo "OMPI_LIBS := $(mpicc --showme:libdirs |
-			sed 's/[^ ][^ ]*/-L&/g') -lmpi -lopen-rte -lopen-pal"
+			sed 's/[^ ][^ ]*/-L&/g') -lmpi -lopen-pal $libs"
 	} >>"$tmp"
 }
 

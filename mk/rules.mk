@@ -262,6 +262,40 @@ $(TAP_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(
 	$(call say,LINK,$@)
 	$(Q)$(call link_test,$@,$^)
 
+# --- what tests run beside themselves ---------------------------------------------------------------
+TEST_TOOLS := $(call program,$(sort $(wildcard tests/tools/*.c)))
+outputs    += $(TEST_TOOLS)
+
+$(TEST_TOOLS): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/harness/grids.c) $(LIBPM_A)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(call link_test,$@,$^)
+
+# What simulates hypercrossbars of thousands of hosts, from the same parts as the tests.
+HXBSIM_OBJ := $(call obj,$(sort $(wildcard tests/sim/hxbsim/*.c)))
+HXBSIM     := $(if $(HXBSIM_OBJ),$(BUILD)/tests/sim/hxbsim)
+outputs    += $(HXBSIM)
+
+ifdef COMPILING
+$(call stamp,$(BUILD)/hxbsim.list,$(HXBSIM_OBJ) $(SIM_HELP))
+endif
+$(HXBSIM): $(HXBSIM_OBJ) $(SIM_HELP) $(HARNESS_OBJ) $(TOOL_A) $(LIBPM_A) $(BUILD)/hxbsim.list
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(call link_test,$@,$^)
+
+# The same patterns on a lab, to compare.
+HXBLAB_OBJ := $(call obj,$(sort $(wildcard tests/sim/hxblab/*.c)))
+HXBLAB     := $(if $(filter pmtest,$(SKIP_TOOLS)),,$(if $(HXBLAB_OBJ),$(BUILD)/tests/sim/hxblab))
+outputs    += $(HXBLAB)
+
+$(HXBLAB): TEST_LIBS = $(pmtest_LIBS)
+$(HXBLAB): $(HXBLAB_OBJ) $(filter-out %/main.o,$(HXBSIM_OBJ)) $(SIM_HELP) $(HARNESS_OBJ) $(TOOL_A) \
+		$(LIBPM_A) $(BUILD)/hxbsim.list
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(call link_test,$@,$^)
+
 # --- fuzz targets: with a driver of our own, and with libFuzzer -----------------------------------
 # The libraries are compiled once more with a sanitizer for each of the two.
 # The scheduler's decoders are fuzzed where its programs can be built.
@@ -326,7 +360,7 @@ $(BENCH_MPI): $(BUILD)/bench/%: tests/bench/src/%.c $(BUILD)/flags
 $(BENCH_PMIX): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/src/%.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $@ $< -lpmix
+	$(Q)$(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $@ $< $$(pkg-config --libs pmix)
 $(BENCH_PM): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/src/%.o $(LIBPM_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

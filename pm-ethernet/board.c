@@ -131,3 +131,30 @@ int eth_board_note(struct eth_board *board, uint32_t id, uint32_t rail,
 	atomic_store_explicit(&host->version, version ? version : 2, memory_order_release);
 	return 0;
 }
+
+_Static_assert(sizeof(struct eth_neighbour) == sizeof(uint64_t), "a neighbour is read at once");
+
+struct eth_neighbour eth_board_neighbour(const struct eth_board *board, uint32_t rail,
+					 uint32_t coordinate)
+{
+	struct eth_neighbour neighbour = {0};
+	uint64_t bytes;
+
+	if (rail >= ETH_RAILS || coordinate >= ETH_LINE_MAX)
+		return neighbour;
+	bytes = atomic_load_explicit(&board->grid.neighbours[rail * ETH_LINE_MAX + coordinate],
+				     memory_order_acquire);
+	memcpy(&neighbour, &bytes, sizeof(neighbour));
+	return neighbour;
+}
+
+void eth_board_set_neighbour(struct eth_board *board, uint32_t rail, uint32_t coordinate,
+			     const struct eth_neighbour *neighbour)
+{
+	uint64_t bytes;
+
+	memcpy(&bytes, neighbour, sizeof(bytes));
+	atomic_store_explicit(&board->grid.neighbours[rail * ETH_LINE_MAX + coordinate], bytes,
+			      memory_order_release);
+	atomic_fetch_add_explicit(&board->grid.version, 1, memory_order_release);
+}

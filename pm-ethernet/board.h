@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pm-ethernet/frame.h"
+#include "pm-ethernet/grid.h"
 
 #define ETH_BOARD_MAGIC 0x42544550u /* "PETB" */
-#define ETH_BOARD_VERSION 1
+#define ETH_BOARD_VERSION 2
 #define ETH_HOSTS 8192 /* places of the table of hosts, a power of two; at most 3/4 used */
 
 struct eth_board_rail {
@@ -44,6 +44,15 @@ struct eth_board_host {
 	struct eth_heard heard[ETH_RAILS]; /* by our rail; mac all zero: never heard there */
 };
 
+/* Where hosts stand and which neighbours are open; grid.n_dims 0: there is no grid. */
+struct eth_board_grid {
+	_Atomic uint32_t version; /* counts changes of neighbours */
+	uint32_t pad;
+	struct eth_grid grid;                                  /* constant, as are the points */
+	_Atomic uint64_t neighbours[ETH_RAILS * ETH_LINE_MAX]; /* struct eth_neighbour, see below */
+	struct eth_point points[ETH_POINTS_MAX];
+};
+
 struct eth_board {
 	uint32_t magic, version;
 	uint32_t host;
@@ -52,6 +61,7 @@ struct eth_board {
 	_Atomic uint32_t duplicate; /* 1: another host of the network has our id */
 	struct eth_board_rail rails[ETH_RAILS];
 	struct eth_board_host hosts[ETH_HOSTS];
+	struct eth_board_grid grid;
 };
 
 /* Copies what is known of host @id; false: never heard of. Any thread, any process. */
@@ -63,5 +73,13 @@ bool eth_board_find(const struct eth_board *board, uint32_t id, struct eth_heard
  */
 int eth_board_note(struct eth_board *board, uint32_t id, uint32_t rail,
 		   const struct eth_heard *heard);
+
+/* A neighbour at a coordinate of our line of a rail; coordinates outside of it read as never heard. */
+struct eth_neighbour eth_board_neighbour(const struct eth_board *board, uint32_t rail,
+					 uint32_t coordinate);
+
+/* For the daemon: the neighbour changed. Readers learn of it by grid.version. */
+void eth_board_set_neighbour(struct eth_board *board, uint32_t rail, uint32_t coordinate,
+			     const struct eth_neighbour *neighbour);
 
 #endif

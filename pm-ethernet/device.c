@@ -76,6 +76,9 @@ static int set_up(struct eth_dev *d)
 	if (err)
 		return err;
 	take_rails(d);
+	err = eth_ways_init(d);
+	if (err)
+		return err;
 	if (d->granted.tx_packets < d->dev.tx_buffers)
 		d->dev.tx_buffers = d->granted.tx_packets;
 	err = eth_tx_init(d, d->dev.tx_buffers);
@@ -109,7 +112,7 @@ static int ethernet_open(const struct pm_device_env *env, struct pm_dev *lower,
 	d->dev.rx_buffers = slots_for(env->conf);
 	d->env = *env;
 	d->lease = d->epoll_fd = -1;
-	for (uint32_t i = 0; i < ETH_RAILS; i++)
+	for (uint32_t i = 0; i <= ETH_NOWHERE; i++)
 		d->sockets[i].fd = -1;
 	err = set_up(d);
 	if (err) {
@@ -130,19 +133,27 @@ bool eth_rail_is_gone(const struct eth_dev *d, uint32_t r)
 	       (!eth_is_port(d) && d->sockets[r].is_unbound);
 }
 
+bool eth_rail_is_up(const struct eth_dev *d, uint32_t r)
+{
+	const struct eth_board_rail *rail = &d->board->rails[d->granted.rails[r].host_rail];
+
+	return d->sockets[eth_socket_of(d, r)].fd >= 0 &&
+	       atomic_load_explicit(&rail->is_up, memory_order_relaxed) && !eth_rail_is_gone(d, r);
+}
+
+/* Asked every few milliseconds: often enough to learn of other ways, which would cost each packet something. */
 static enum pm_rail_state ethernet_rail_state(struct pm_dev *dev, uint32_t r)
 {
 	struct eth_dev *d = eth_of(dev);
-	const struct eth_board_rail *rail = &d->board->rails[d->granted.rails[r].host_rail];
-	struct eth_socket *s = &d->sockets[eth_socket_of(d, r)];
 
-	if (s->fd >= 0 && atomic_load_explicit(&rail->is_up, memory_order_relaxed) &&
-	    !eth_rail_is_gone(d, r))
+	if (d->is_steering)
+		eth_ways_refresh(d);
+	if (eth_rail_is_up(d, r))
 		return PM_RAIL_UP;
 	/* what waits for a dead rail can go by another only when we let it go */
-	if (!eth_is_port(d) && s->outstanding)
+	if (!eth_is_port(d) && d->sockets[r].outstanding)
 		eth_tx_withdraw(d, r);
-	return PM_RAIL_DOWN;
+	return eth_ways_lead_around(d, r) ? PM_RAIL_UP : PM_RAIL_DOWN;
 }
 
 /* ---- suspend and resume ---- */
@@ -155,12 +166,13 @@ static int ethernet_suspend(struct pm_dev *dev)
 	return eth_lease_suspend(d);
 }
 
-/* Packets and rails were made for what was granted first. */
+/* Packets, rails and ways were made for what was granted first. */
 static bool is_alike(const struct eth_dev *d, const struct eth_granted *before)
 {
 	const struct eth_granted *g = &d->granted;
 
-	if (g->n_rails != before->n_rails || g->attachment != before->attachment)
+	if (g->n_rails != before->n_rails || g->attachment != before->attachment ||
+	    memcmp(&d->grid, &d->board->grid.grid, sizeof(d->grid)))
 		return false;
 	for (uint32_t r = 0; r < g->n_rails; r++)
 		if (strcmp(g->rails[r].name, before->rails[r].name) ||
@@ -179,12 +191,13 @@ static int ethernet_resume(struct pm_dev *dev)
 		return err;
 	if (!is_alike(d, &before)) {
 		snprintf(d->env.why, d->env.why_size,
-			 "ethernet: rails, MTU or attachment changed while the context was "
-			 "suspended; restore it where they are as before");
+			 "ethernet: rails, MTU, attachment or topology changed while the context "
+			 "was suspended; restore it where they are as before");
 		return -EPROTO;
 	}
 	take_rails(d);
-	return eth_rx_attach(d);
+	err = eth_ways_init(d);
+	return err ? err : eth_rx_attach(d);
 }
 
 /* ---- observation ---- */
@@ -206,6 +219,9 @@ static int ethernet_dump(struct pm_dev *dev, char *buf, size_t room)
 		text_add(&text, "  rail %u %s (%u of the host): mtu %u, %s\n", r, g->rails[r].name,
 			 g->rails[r].host_rail, g->rails[r].mtu,
 			 d->board->rails[g->rails[r].host_rail].is_up ? "up" : "down");
+	if (d->grid.n_dims)
+		text_add(&text, "  hypercrossbar: %u dimensions, %u points, astray %llu\n",
+			 d->grid.n_dims, d->grid.n_points, (unsigned long long)d->n_astray);
 	for (uint32_t i = 0; i < d->n_sockets; i++) {
 		const struct eth_socket *s = &d->sockets[i];
 

@@ -3,8 +3,9 @@
  * device - the state of one open ethernet device, shared by its files and by nobody else.
  *
  * Rail and socket: in direct attachment socket r sends and receives on rail r; a port has one socket for
- * all rails, the programs of the kernel obey the rail in the frame. Transmit area and receive areas are
- * parts of the packet memory, which the kernel names by offset ("address").
+ * all rails, the programs of the kernel obey the rail in the frame. In a hypercrossbar frames of a rail leave
+ * by another socket when their way is closed (ways.c). Transmit area and receive areas are parts of the packet
+ * memory, which the kernel names by offset ("address").
  */
 #ifndef PM_ETHERNET_DEVICE_H
 #define PM_ETHERNET_DEVICE_H
@@ -28,6 +29,9 @@ struct eth_packet {
 	bool is_freed; /* tx_free came while it was busy */
 };
 
+/* The place in eth_dev.sockets of a socket that is never open. */
+#define ETH_NOWHERE ETH_RAILS
+
 /* A node: the head of the frames to it, one per own rail. */
 struct eth_peer {
 	uint32_t node, index; /* index in eth_dev.peers */
@@ -35,6 +39,8 @@ struct eth_peer {
 	uint32_t rails;       /* bit r: heads[r] is valid */
 	bool is_gone;         /* its context is no more */
 	bool is_told;         /* ... and peer_event said so */
+	/* By rail, what its frames leave by; ETH_NOWHERE: to be found, see ways.c. */
+	uint8_t sockets[ETH_RAILS];
 	struct eth_frame heads[];
 };
 
@@ -73,12 +79,18 @@ struct eth_dev {
 	int lease; /* connection to the daemon, -1: none */
 	struct eth_granted granted;
 	uint32_t n_sockets;
-	struct eth_socket sockets[ETH_RAILS];
+	struct eth_socket sockets[ETH_RAILS + 1]; /* and ETH_NOWHERE */
 	uint32_t rail_of[ETH_RAILS]; /* own rail of a host rail, PM_RAILS_MAX: not ours */
 	uint32_t payload;            /* room of the packets, bytes */
 	const struct eth_board *board;
 	struct eth_share *share; /* NULL: nobody shares rings with us */
 	size_t share_bytes;
+
+	/* hypercrossbar */
+	struct eth_grid grid;  /* of the board; n_dims 0: there is none */
+	bool is_steering;      /* the first link of a way is ours to choose: direct attachment */
+	uint32_t ways_version; /* of the board's grid when the ways of peers were last forgotten */
+	uint64_t n_astray;     /* packets that found no way */
 
 	/* transmitting */
 	uint8_t *tx_area;
@@ -119,7 +131,7 @@ static inline bool eth_is_port(const struct eth_dev *d)
 	return d->granted.attachment == ETH_PORT;
 }
 
-/* The socket that sends on a rail. */
+/* The socket of a rail. */
 static inline uint32_t eth_socket_of(const struct eth_dev *d, uint32_t rail)
 {
 	return eth_is_port(d) ? 0 : rail;
@@ -139,6 +151,8 @@ static inline uint32_t eth_payload(uint32_t mtu)
 
 /* device.c. The interface of an own rail was deleted, now or since our socket was bound to it. */
 bool eth_rail_is_gone(const struct eth_dev *d, uint32_t rail);
+/* It has carrier, and our socket is open. */
+bool eth_rail_is_up(const struct eth_dev *d, uint32_t rail);
 
 /*
  * lease.c. Talks to the daemon. What it grants is in d->granted, the sockets in d->sockets, the rest
@@ -212,6 +226,28 @@ uint32_t eth_peer_mtu(struct pm_dev *dev, struct pm_dev_peer *peer);
 /* The kernel of a host (number and context as in a frame) says that there is no such context. */
 void eth_peer_gone(struct eth_dev *d, uint32_t host, uint16_t context);
 int eth_peer_event(struct pm_dev *dev, uint32_t *ret_node);
+
+/*
+ * ways.c. Takes the grid of the board, if there is one. -EINVAL (rails left out or of different MTU) or -EPROTO,
+ * with a sentence.
+ */
+int eth_ways_init(struct eth_dev *d);
+/* Rails that share the traffic to a peer, at most. */
+uint32_t eth_ways_lanes(const struct eth_dev *d);
+/*
+ * The rails to a peer on another @host of the grid: those of the first dimension to be corrected. -ENETUNREACH with a
+ * sentence: it is not in the grid, or no way is open now.
+ */
+int eth_ways_add(struct eth_dev *d, struct eth_peer *peer, uint32_t host);
+/* Its ways are to be found anew. */
+void eth_ways_forget(struct eth_dev *d, struct eth_peer *peer);
+/* All ways are, if the neighbours have changed. */
+void eth_ways_refresh(struct eth_dev *d);
+/* As eth_tx_post, for a rail whose way is to be found; without one the packet is lost. */
+int eth_ways_post(struct eth_dev *d, uint32_t rail, struct eth_peer *peer,
+		  struct pm_packet *packet);
+/* Frames of a rail that is down go another way, and no other rail of its peers is up. */
+bool eth_ways_lead_around(const struct eth_dev *d, uint32_t rail);
 
 /* sleep.c */
 int eth_sleep_open(struct eth_dev *d);

@@ -21,7 +21,7 @@ typedef __u64 uint64_t;
 #define ETH_TYPE_DEFAULT 0x88b5 /* IEEE 802: local experimental */
 #define ETH_VERSION 1
 #define ETH_RAILS 8
-#define ETH_TTL 8 /* of a new frame: one less per relay, at most one relay per dimension */
+#define ETH_TTL 8 /* of a new frame: one less per relay, of which there are 7 at most (route.h) */
 #define ETH_MAC 6
 
 enum eth_kind {
@@ -30,6 +30,9 @@ enum eth_kind {
 	ETH_ANSWER = 3, /* control, for the daemon: I am */
 	ETH_GONE =
 		4, /* a packet with ETH_F_ASK came back: its context is no more, or of another job */
+	ETH_WATCH =
+		5, /* control, head only: is the way to you open? Kernels answer by themselves, */
+	ETH_ECHO = 6, /* with this, and note when one came */
 };
 
 /* Head of every frame. */
@@ -46,10 +49,13 @@ struct eth_frame {
 	uint16_t dst_context;
 	uint16_t src_context;
 	uint8_t in_rail; /* the receiver's number of the rail, written by its kernel */
-	uint8_t flags;   /* 0 or ETH_F_ASK */
+	uint8_t flags;   /* ETH_F_* */
 } __attribute__((packed, aligned(2)));
 
 #define ETH_F_ASK 0x01 /* flag: to a context that is not there, send this back as ETH_GONE */
+/* What the relays of a detour go by: the dimension + 1 that comes last, 0 = none; see route.h. */
+#define ETH_F_LATE 0xf0
+#define ETH_LATE_SHIFT 4
 
 #define ETH_HEAD 32
 /* What the kernel programs know of the packet: struct wire_header. */
@@ -77,6 +83,9 @@ enum eth_drop {
 	ETH_DROP_DETACHED, /* the context has no socket or port now, or not on this queue */
 	ETH_DROP_LENGTH,   /* the packet says it is longer than the frame */
 	ETH_DROP_GROUP,    /* a port sent to a group address */
+	ETH_DROP_POINT,    /* for a host that is not in the grid */
+	ETH_DROP_WAY,      /* no way is open to that host */
+	ETH_DROP_TTL,      /* passed as many relays as it may */
 	ETH_DROPS
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * peer - which of our rails lead to a node and to which address there: as the daemon heard it (the board),
- * else rails of equal number are taken for one network. A difference in MTU is refused by name.
+ * else rails of equal number are taken for one network. A difference in MTU is refused by name. Ways through a
+ * hypercrossbar are the business of ways.c.
  */
 #include <endian.h>
 #include <errno.h>
@@ -108,7 +109,28 @@ static int refuse_mtu(const struct eth_dev *d, uint32_t node, const struct eth_g
 	return -EINVAL;
 }
 
-/* Fills rails, heads and payload of the peer. */
+/* The rails to a host of a hypercrossbar; relays on the way, too, carry frames of one MTU only. */
+static int find_routed_ways(struct eth_dev *d, const struct eth_blob *blob, struct eth_peer *peer)
+{
+	static const uint8_t nobody[ETH_MAC];
+	const struct eth_granted_rail *rails = d->granted.rails;
+	int err;
+
+	for (uint32_t i = 0; i < blob->n_rails; i++)
+		if (blob->rails[i].mtu != rails[0].mtu)
+			return refuse_mtu(d, peer->node, &rails[0], blob, &blob->rails[i]);
+	err = eth_ways_add(d, peer, blob->host);
+	if (err)
+		return err;
+	for (uint32_t r = 0; r < d->granted.n_rails; r++)
+		if (peer->rails >> r & 1)
+			fill_head(d, &rails[r], blob, nobody, &peer->heads[r]);
+	eth_ways_forget(d, peer);
+	peer->payload = eth_payload(rails[0].mtu);
+	return 0;
+}
+
+/* Fills rails, heads, sockets and payload of the peer. */
 static int find_ways(struct eth_dev *d, const struct eth_blob *blob, struct eth_peer *peer)
 {
 	const struct eth_granted *g = &d->granted;
@@ -117,6 +139,10 @@ static int find_ways(struct eth_dev *d, const struct eth_blob *blob, struct eth_
 
 	if (is_here && !(blob->is_port && eth_is_port(d)))
 		return -EHOSTUNREACH;
+	for (uint32_t r = 0; r < g->n_rails; r++)
+		peer->sockets[r] = (uint8_t)eth_socket_of(d, r);
+	if (!is_here && d->grid.n_dims)
+		return find_routed_ways(d, blob, peer);
 	if (!is_here)
 		eth_board_find(d->board, blob->host, heard);
 	peer->payload = UINT32_MAX;

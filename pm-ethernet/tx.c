@@ -41,7 +41,7 @@ int eth_tx_init(struct eth_dev *d, uint32_t n_packets)
 	 * What is too much for one rail is missing on the others: they share the window of a peer, a
 	 * quarter of which is for what has arrived and is not acked yet.
 	 */
-	d->open_limit = d->env.conf->window * 3 / 4 / d->n_sockets;
+	d->open_limit = d->env.conf->window * 3 / 4 / eth_ways_lanes(d);
 	if (d->open_limit < OPEN_MIN)
 		d->open_limit = OPEN_MIN;
 	d->packets = calloc(n_packets, sizeof(*d->packets));
@@ -151,9 +151,9 @@ static bool has_room(struct eth_dev *d, uint32_t i, uint32_t rail, uint32_t n)
 int eth_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, struct pm_packet *p)
 {
 	struct eth_dev *d = eth_of(dev);
-	const struct eth_peer *peer = (const struct eth_peer *)dev_peer;
+	struct eth_peer *peer = (struct eth_peer *)dev_peer;
 	struct eth_packet *packet = (struct eth_packet *)p;
-	uint32_t i = eth_socket_of(d, r);
+	uint32_t i = peer->sockets[r];
 	struct eth_socket *s = &d->sockets[i];
 	uint32_t len = ETH_HEAD + p->len + (p->ext ? p->ext_len : 0);
 	uint32_t last = (len - 1) >> eth_chunk_shift(d);
@@ -165,11 +165,11 @@ int eth_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, st
 			return -EAGAIN;
 	}
 	if (!has_room(d, i, r, last + 1))
-		return -EAGAIN;
+		return i == ETH_NOWHERE ? eth_ways_post(d, r, peer, p) : -EAGAIN;
 	memcpy(p->data - ETH_HEAD, &peer->heads[r], ETH_HEAD);
 	/* the channel probes whom it has not heard for a while */
 	if (p->data[offsetof(struct wire_header, type)] == WIRE_PROBE)
-		p->data[(int)offsetof(struct eth_frame, flags) - ETH_HEAD] = ETH_F_ASK;
+		p->data[(int)offsetof(struct eth_frame, flags) - ETH_HEAD] |= ETH_F_ASK;
 	if (p->ext)
 		memcpy(p->data + p->len, p->ext, p->ext_len);
 	describe(d, &s->rings.tx, d->tx_base + (uint64_t)(packet - d->packets) * d->packet_bytes,

@@ -51,10 +51,28 @@ static inline bool mtl_pm_is_shifted(uint32_t convertor_flags)
 #endif
 }
 
-/* The job's number within its mpirun: the low half of the job id. */
-static inline uint32_t mtl_pm_local_job(uint32_t jobid)
+/*
+ * A job's number: the launch it belongs to in the upper half, which of its jobs in the lower one. Open MPI 4.1
+ * has no other ids; 5.0 makes hashes of names like scrun's, which are such numbers.
+ */
+#if OMPI_MAJOR_VERSION >= 5
+uint32_t mtl_pm_job_number(opal_jobid_t jobid);
+/* The other way, of a job of this process's own launch. */
+opal_jobid_t mtl_pm_job_id(uint32_t number);
+#else
+#define mtl_pm_job_number(jobid) ((uint32_t)(jobid))
+#define mtl_pm_job_id(number) ((opal_jobid_t)(number))
+#endif
+
+static inline uint32_t mtl_pm_local_job(opal_jobid_t jobid)
 {
-	return jobid & 0xffff;
+	return mtl_pm_job_number(jobid) & 0xffff;
+}
+
+/* Only jobs of one launch have a key in common. */
+static inline bool mtl_pm_is_foreign(opal_jobid_t jobid)
+{
+	return (mtl_pm_job_number(jobid) ^ mtl_pm_job_number(OMPI_PROC_MY_NAME->jobid)) & ~0xffffu;
 }
 
 /* The text from which the processes of a job make their common key, to be freed; NULL: none was given. */

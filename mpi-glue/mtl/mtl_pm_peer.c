@@ -15,11 +15,10 @@
 
 static opal_process_name_t name_of_node(pmNode node)
 {
-	opal_process_name_t name = *(const opal_process_name_t *)OMPI_PROC_MY_NAME;
+	uint32_t launch = mtl_pm_job_number(OMPI_PROC_MY_NAME->jobid) & ~0xffffu;
 
-	name.jobid = (name.jobid & ~0xffffu) | job_node_job(node);
-	name.vpid = job_node_rank(node);
-	return name;
+	return (opal_process_name_t){.jobid = mtl_pm_job_id(launch | job_node_job(node)),
+				     .vpid = job_node_rank(node)};
 }
 
 /* PM asks for the address of a node at first contact. */
@@ -132,7 +131,7 @@ struct mtl_pm_peer *mtl_pm_peer_make(struct ompi_communicator_t *comm, int rank)
 	struct mtl_pm_peer *peer;
 	uint32_t node;
 
-	if ((name->jobid ^ OMPI_PROC_MY_NAME->jobid) & ~0xffffu) {
+	if (mtl_pm_is_foreign(name->jobid)) {
 		opal_show_help("help-mtl-pm.txt", "other mpirun", true, ompi_process_info.nodename,
 			       name->vpid);
 		return NULL;
@@ -171,7 +170,7 @@ bool mtl_pm_node_of_rank(struct ompi_communicator_t *comm, int rank, pmNode *ret
 {
 	struct ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
 
-	return proc && !((proc->super.proc_name.jobid ^ OMPI_PROC_MY_NAME->jobid) & ~0xffffu) &&
+	return proc && !mtl_pm_is_foreign(proc->super.proc_name.jobid) &&
 	       !job_node(mtl_pm_local_job(proc->super.proc_name.jobid), proc->super.proc_name.vpid,
 			 ret_node);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * maps - the BPF maps of pm-ethernet as user space and BPF both see them. The daemon writes all but the
- * counters; the programs only read. All are pinned, so that a daemon started anew finds them.
+ * maps - the BPF maps of pm-ethernet as user space and BPF both see them. The daemon writes all but
+ * counters and pulses; the programs only read. All are pinned, so that a daemon started anew finds them.
  *
  *   host      ARRAY[1]              struct eth_host
  *   nics      ARRAY[ETH_RAILS]      struct eth_nic      by rail
@@ -11,6 +11,11 @@
  *   ports     DEVMAP[ETH_CONTEXTS]  by context: switch end of its port
  *   rails     DEVMAP[ETH_RAILS]     by rail: the NIC
  *   grants    HASH[ETH_CONTEXTS]    ifindex of a port's switch end -> struct eth_grant
+ *   grid      ARRAY[1]              struct eth_grid
+ *   points    ARRAY[n_points or 1]  struct eth_point    by host id - 1
+ *   neighbours ARRAY[ETH_NEIGHBOURS] struct eth_neighbour by rail and coordinate
+ *   pulses    ARRAY[ETH_NEIGHBOURS] uint64_t            the same: when its last ETH_ECHO came, monotonic ns;
+ *                                                       written by eth_nic, mapped by the daemon
  *   counters  PERCPU_ARRAY[ETH_COUNTERS] struct eth_counters: by rail, ETH_RAILS = all ports and doors
  *
  * Programs: "eth_nic" on each NIC (its constant nic_rail is set before loading), "eth_port" on the switch
@@ -19,10 +24,11 @@
 #ifndef PM_ETHERNET_MAPS_H
 #define PM_ETHERNET_MAPS_H
 
-#include "pm-ethernet/frame.h"
+#include "pm-ethernet/grid.h"
 
 #define ETH_CONTEXTS 1024 /* context numbers 1..1023; 0 is nobody */
 #define ETH_COUNTERS (ETH_RAILS + 1)
+#define ETH_NEIGHBOURS (ETH_RAILS * ETH_LINE_MAX)
 
 struct eth_host {
 	uint32_t id;
@@ -53,7 +59,10 @@ struct eth_grant {
 struct eth_counters {
 	/* Taken from the NIC for a context; or from ports for anybody. Bytes from the MAC on. */
 	uint64_t rx_frames, rx_bytes;
-	uint64_t control; /* queries and answers passed to the daemon */
+	uint64_t control; /* queries and answers passed to the daemon, watches answered, echoes noted */
+	/* Passed on for other hosts, counted at the rail they came in by. */
+	uint64_t relayed_frames, relayed_bytes;
+	uint64_t detours; /* frames, of others and of ours, that begin a detour here */
 	uint64_t drops[ETH_DROPS];
 };
 

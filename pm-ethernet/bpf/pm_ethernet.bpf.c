@@ -7,164 +7,8 @@
  * counted under one reason. They keep no state but the counters, and know nothing of what the channel
  * puts into a packet but its length and its key.
  */
-#include <linux/bpf.h>
-
-#include <bpf/bpf_helpers.h>
-
-#include "pm-ethernet/bpf/maps.h"
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-	       "frames are little-endian, read in place");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct eth_host);
-} host SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ETH_RAILS);
-	__type(key, __u32);
-	__type(value, struct eth_nic);
-} nics SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ETH_CONTEXTS);
-	__type(key, __u32);
-	__type(value, struct eth_context);
-} contexts SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_XSKMAP);
-	__uint(max_entries, ETH_CONTEXTS *ETH_RAILS);
-	__type(key, __u32);
-	__type(value, __u32);
-} sockets SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_XSKMAP);
-	__uint(max_entries, ETH_CONTEXTS);
-	__type(key, __u32);
-	__type(value, __u32);
-} doors SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP);
-	__uint(max_entries, ETH_CONTEXTS);
-	__type(key, __u32);
-	__type(value, __u32);
-} ports SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP);
-	__uint(max_entries, ETH_RAILS);
-	__type(key, __u32);
-	__type(value, __u32);
-} rails SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ETH_CONTEXTS);
-	__type(key, __u32);
-	__type(value, struct eth_grant);
-} grants SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, ETH_COUNTERS);
-	__type(key, __u32);
-	__type(value, struct eth_counters);
-} counters SEC(".maps");
-
-/* Our rail number of the NIC that eth_nic is loaded for, below ETH_RAILS; set before loading. */
-const volatile __u32 nic_rail = 0;
-
-/* A frame with a packet as far as the programs look: struct wire_header behind the head. */
-struct packet {
-	struct eth_frame head;
-	uint8_t skipped[ETH_LENGTH_OFFSET];
-	uint16_t length; /* of the body */
-	uint16_t credit;
-	uint64_t key;
-	uint8_t rest[ETH_PACKET_HEAD - ETH_KEY_OFFSET - 8];
-} __attribute__((packed, aligned(2)));
-
-_Static_assert(__builtin_offsetof(struct packet, key) == ETH_HEAD + ETH_KEY_OFFSET,
-	       "place of the key");
-_Static_assert(sizeof(struct packet) == ETH_HEAD + ETH_PACKET_HEAD, "size of the packet header");
-
-/* What a program works on. */
-struct job {
-	struct xdp_md *ctx;
-	struct packet *packet; /* in the frame; how much of it is there must be checked first */
-	void *end;             /* of the part of the frame that can be read */
-	const struct eth_host *host;
-	struct eth_counters *counters; /* this CPU's, of the NIC or of all ports */
-};
-
-/* Whether all is there that a frame has at least; false can't happen in a program the daemon loaded. */
-static __always_inline int job_begin(struct job *job, struct xdp_md *ctx, __u32 row)
-{
-	__u32 zero = 0;
-
-	job->ctx = ctx;
-	job->packet = (void *)(long)ctx->data;
-	job->end = (void *)(long)ctx->data_end;
-	job->host = bpf_map_lookup_elem(&host, &zero);
-	job->counters = bpf_map_lookup_elem(&counters, &row);
-	return job->host && job->counters && (void *)(&job->packet->head.type + 1) <= job->end;
-}
-
-static __always_inline int drop(const struct job *job, enum eth_drop reason)
-{
-	job->counters->drops[reason]++;
-	return XDP_DROP;
-}
-
-/* Sends the frame to entry @index of @map; dropped for reason @absent where there is nothing. */
-static __always_inline int redirect(const struct job *job, void *map, __u32 index,
-				    enum eth_drop absent)
-{
-	/* The low bits of the flags are the verdict for an empty entry. */
-	if (bpf_redirect_map(map, index, XDP_DROP) != XDP_REDIRECT)
-		return drop(job, absent);
-	return XDP_REDIRECT;
-}
-
-/* The same for a packet that is counted here as taken. */
-static __always_inline int take(const struct job *job, void *map, __u32 index, enum eth_drop absent)
-{
-	int verdict = redirect(job, map, index, absent);
-
-	if (verdict == XDP_REDIRECT) {
-		job->counters->rx_frames++;
-		job->counters->rx_bytes += bpf_xdp_get_buff_len(job->ctx);
-	}
-	return verdict;
-}
-
-/* A frame of our type has a head that we understand. */
-static __always_inline enum eth_drop check_head(const struct job *job)
-{
-	if ((void *)(&job->packet->head + 1) > job->end)
-		return ETH_DROP_SHORT;
-	if (job->packet->head.version != ETH_VERSION)
-		return ETH_DROP_VERSION;
-	return ETH_DROP_NONE;
-}
-
-/* The packet behind the head is there in full. */
-static __always_inline enum eth_drop check_packet(const struct job *job)
-{
-	if ((void *)(job->packet + 1) > job->end)
-		return ETH_DROP_SHORT;
-	if (sizeof(struct packet) + job->packet->length > bpf_xdp_get_buff_len(job->ctx))
-		return ETH_DROP_LENGTH;
-	return ETH_DROP_NONE;
-}
+#include "pm-ethernet/bpf/job.bpf.h"
+#include "pm-ethernet/bpf/relay.bpf.h"
 
 /* The context a checked packet for this host is for; *ret_drop says why there is none. */
 static __always_inline const struct eth_context *find_context(const struct job *job,
@@ -192,6 +36,8 @@ static __always_inline int refuse(const struct job *job, enum eth_drop why)
 	struct eth_frame old = *head;
 
 	job->counters->drops[why]++;
+	if (has_grid())
+		old.flags &= ~ETH_F_LATE;
 	if (old.flags != ETH_F_ASK || old.kind != ETH_PACKET)
 		return XDP_DROP;
 	/* One frame to a group would bring many answers, one from a group an answer to many. */
@@ -209,6 +55,18 @@ static __always_inline int refuse(const struct job *job, enum eth_drop why)
 	return XDP_TX;
 }
 
+/* Refuses what came from a NIC: in a grid it may have come another way than leads back. */
+static __always_inline int refuse_to_network(const struct job *job, enum eth_drop why)
+{
+	int verdict = refuse(job, why);
+	__u32 rail = 0;
+
+	if (verdict != XDP_TX || !has_grid())
+		return verdict;
+	why = aim(job, &rail);
+	return why ? drop(job, why) : redirect(job, &rails, rail, ETH_DROP_RAIL);
+}
+
 /* From a NIC to a context of this host. */
 static __always_inline int deliver_from_nic(const struct job *job)
 {
@@ -220,7 +78,7 @@ static __always_inline int deliver_from_nic(const struct job *job)
 		return drop(job, ETH_DROP_RAIL);
 	context = find_context(job, &why);
 	if (!context)
-		return refuse(job, why);
+		return refuse_to_network(job, why);
 	job->packet->head.in_rail = nic_rail;
 	if (context->attachment == ETH_PORT)
 		return take(job, &ports, number, ETH_DROP_DETACHED);
@@ -233,7 +91,23 @@ static __always_inline int deliver_from_nic(const struct job *job)
 /* From a NIC, but not for this host. */
 static __always_inline int forward_from_nic(const struct job *job)
 {
-	return drop(job, ETH_DROP_HOST);
+	return has_grid() ? relay(job) : drop(job, ETH_DROP_HOST);
+}
+
+/* From a NIC, and no packet. */
+static __always_inline int control_from_nic(const struct job *job)
+{
+	__u8 kind = job->packet->head.kind;
+
+	if (kind == ETH_QUERY || kind == ETH_ANSWER) {
+		job->counters->control++;
+		return XDP_PASS;
+	}
+	if (kind == ETH_WATCH && has_grid())
+		return answer_watch(job);
+	if (kind == ETH_ECHO && has_grid())
+		return note_echo(job);
+	return drop(job, ETH_DROP_KIND);
 }
 
 SEC("xdp")
@@ -247,12 +121,8 @@ int eth_nic(struct xdp_md *ctx)
 	why = check_head(&job);
 	if (why)
 		return drop(&job, why);
-	if (job.packet->head.kind == ETH_QUERY || job.packet->head.kind == ETH_ANSWER) {
-		job.counters->control++;
-		return XDP_PASS;
-	}
 	if (job.packet->head.kind != ETH_PACKET && job.packet->head.kind != ETH_GONE)
-		return drop(&job, ETH_DROP_KIND);
+		return control_from_nic(&job);
 	why = check_packet(&job);
 	if (why)
 		return drop(&job, why);
@@ -276,12 +146,27 @@ static __always_inline int deliver_from_port(const struct job *job)
 	return take(job, &ports, job->packet->head.dst_context, ETH_DROP_DETACHED);
 }
 
+/* The same in a grid, where the first hop is not up to the process either. */
+static __always_inline int send_to_grid(const struct job *job)
+{
+	enum eth_drop why;
+	__u32 rail = 0;
+
+	job->packet->head.ttl = ETH_TTL;
+	job->packet->head.flags &= ~ETH_F_LATE;
+	why = aim(job, &rail);
+	return why ? drop(job, why) : take(job, &rails, rail, ETH_DROP_RAIL);
+}
+
 /* From a port to another host. What the network sees of us is not up to the process. */
 static __always_inline int send_from_port(const struct job *job)
 {
 	__u32 rail = job->packet->head.rail;
-	const struct eth_nic *nic = bpf_map_lookup_elem(&nics, &rail);
+	const struct eth_nic *nic;
 
+	if (has_grid())
+		return send_to_grid(job);
+	nic = bpf_map_lookup_elem(&nics, &rail);
 	if (!nic)
 		return drop(job, ETH_DROP_RAIL);
 	__builtin_memcpy(job->packet->head.src_mac, nic->mac, ETH_MAC);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pm-ethernet/daemon/topology.h"
+
 static const char *text_of(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
@@ -64,9 +66,11 @@ static void take_network(const json_t *network, struct ethd_cluster *c)
 	snprintf(c->direct, sizeof(c->direct), "%s", text_of(network, "direct"));
 }
 
-static void take_host(const json_t *all, const json_t *host, struct ethd_cluster *c)
+/* The NICs of the host; the name of the first one's network, "" if it has none. */
+static const char *take_host(const json_t *all, const json_t *host, struct ethd_cluster *c)
 {
 	const json_t *rail, *network;
+	const char *first = "";
 	size_t i, used = 0;
 
 	json_array_foreach(json_object_get(host, "rails"), i, rail)
@@ -77,11 +81,25 @@ static void take_host(const json_t *all, const json_t *host, struct ethd_cluster
 		if (!network || !device[0] || is_listed(c->nics, device) ||
 		    used + strlen(device) + 2 > sizeof(c->nics))
 			continue;
-		if (!used)
+		if (!used) {
 			take_network(network, c);
+			first = text_of(network, "name");
+		}
 		used += (size_t)snprintf(c->nics + used, sizeof(c->nics) - used, "%s%s",
 					 used ? "," : "", device);
 	}
+	return first;
+}
+
+/* Where everybody stands, if the file says so. */
+static int take_grid(const json_t *all, const json_t *host, const char *network,
+		     struct ethd_cluster *c, char *why, size_t why_size)
+{
+	int err = ethd_topology_read(all, host, network, &c->grid, &c->points, why, why_size);
+
+	if (!err && c->grid.n_dims)
+		c->host_id = ETHD_TOPOLOGY_ID(json_integer_value(json_object_get(host, "id")));
+	return err;
 }
 
 int ethd_cluster_read(const char *path, const char *host, struct ethd_cluster *ret, char *why,
@@ -91,9 +109,10 @@ int ethd_cluster_read(const char *path, const char *host, struct ethd_cluster *r
 	json_error_t error;
 	json_t *all = json_load_file(path, 0, &error);
 	const json_t *entry = find_host(all, host);
+	const char *network = entry ? take_host(all, entry, &c) : "";
+	char what[512] = "";
+	int err = -EINVAL;
 
-	if (entry)
-		take_host(all, entry, &c);
 	if (!all)
 		snprintf(why, why_size, "--config %s, line %d: %s; write it with 'scconf compile'",
 			 path, error.line, error.text);
@@ -106,9 +125,12 @@ int ethd_cluster_read(const char *path, const char *host, struct ethd_cluster *r
 			 "to "
 			 "cluster.toml, or name NICs with --nics",
 			 path, host);
+	else
+		err = take_grid(all, entry, network, &c, what, sizeof(what));
+	if (what[0])
+		snprintf(why, why_size, "--config %s: %s", path, what);
 	json_decref(all);
-	if (!c.nics[0])
-		return -EINVAL;
-	*ret = c;
-	return 0;
+	if (!err)
+		*ret = c;
+	return err;
 }

@@ -8,12 +8,18 @@
 
 #include <stddef.h>
 
+#include "pm-ethernet/grid.h"
+
 /* "" = the file doesn't say. */
 struct ethd_cluster {
 	char nics[256]; /* names with commas */
 	char type[16];
 	char mode[16];
 	char direct[16];
+	uint32_t host_id;     /* in a grid; 0: the file doesn't say */
+	struct eth_grid grid; /* n_dims 0: the file has none */
+	struct eth_point
+		*points; /* of all hosts of the grid; NULL without one. The caller frees it */
 };
 
 /* Looks host @host up, by its whole name or what stands before the first dot. -EINVAL with a sentence. */

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/grid.h"
 #include "pm-ethernet/query.h"
 
 #define FRAMES_PER_INPUT 64     /* the loop has other work as well */
@@ -175,7 +176,7 @@ static void answer(struct ethd *d, uint32_t rail, const struct eth_query *asked)
 	send_frame(d, rail, &query, &d->discover->probes[rail].answered);
 }
 
-static void note_on_board(struct ethd *d, const struct ethd_peer *peer, uint32_t rail)
+static void note_on_board(struct ethd *d, struct ethd_peer *peer, uint32_t rail)
 {
 	const struct ethd_ear *ear = &peer->ears[rail];
 	struct eth_heard heard = {.rail = ear->rail,
@@ -186,6 +187,7 @@ static void note_on_board(struct ethd *d, const struct ethd_peer *peer, uint32_t
 	memcpy(heard.mac, ear->mac, ETH_MAC);
 	if (eth_board_note(d->board, peer->id, rail, &heard) < 0)
 		d->discover->not_on_board++;
+	ethd_grid_heard(d, peer, rail);
 }
 
 static void note_answer(struct ethd *d, uint32_t rail, const struct eth_query *query,
@@ -365,6 +367,7 @@ static void follow_rail(struct ethd *d, uint32_t rail, uint64_t now_ns)
 	} else {
 		ethd_peers_cut(&d->discover->peers, rail, hear_of, &(struct moment){d, now_ns});
 	}
+	ethd_grid_follow(d, rail);
 }
 
 /* Asks everybody on @rail when it is time; returns when it is next. */

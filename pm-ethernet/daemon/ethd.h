@@ -15,6 +15,7 @@
 
 #include "pm-ethernet/attach.h"
 #include "pm-ethernet/board.h"
+#include "pm-ethernet/grid.h"
 #include "pm-ethernet/share.h"
 
 #define ETHD_RETRY_NS 5000000ull    /* between two tries to bind a queue that is busy */
@@ -49,6 +50,10 @@ struct ethd_options {
 	uint16_t type; /* EtherType, host byte order */
 	enum ethd_mode mode;
 	enum ethd_direct direct;
+	uint32_t watch_ns;        /* between two ETH_WATCH of a rail, 0 = none are sent */
+	struct eth_grid grid;     /* n_dims 0: none */
+	uint32_t grid_host_id;    /* ours in the grid */
+	struct eth_point *points; /* grid.n_points, ours; NULL without a grid */
 };
 
 /* One NIC, by host rail. */
@@ -68,6 +73,7 @@ struct ethd_rail {
 /* Descriptors of the pinned maps; names as in bpf/maps.h. */
 struct ethd_maps {
 	int host, nics, contexts, sockets, doors, ports, rails, grants, counters;
+	int grid, points, neighbours, pulses;
 };
 
 /* A veth pair: switch end peps<N>, user end pepu<N>; N is its place in ethd.ports. */
@@ -120,6 +126,7 @@ struct ethd_context {
 };
 
 struct ethd_discover; /* discover.c */
+struct ethd_grid;     /* grid.h */
 
 struct ethd {
 	struct ethd_options options;
@@ -147,6 +154,7 @@ struct ethd {
 	struct ethd_client *clients;
 	uint32_t n_clients;
 	struct ethd_discover *discover; /* owned by discover.c */
+	struct ethd_grid *grid;         /* owned by grid.c; NULL: there is no grid */
 
 	int epoll, signals, listener, netlink, lock, guard;
 	bool is_stopping;

@@ -13,6 +13,7 @@
 #include "pm-ethernet/daemon/contexts.h"
 #include "pm-ethernet/daemon/rails.h"
 #include "pm-ethernet/daemon/rtnl.h"
+#include "pm-ethernet/daemon/watch.h"
 
 #define SOURCE_SHIFT 56
 
@@ -128,17 +129,22 @@ static int sleep_ms(uint64_t now, uint64_t deadline)
 	return deadline > 60000 ? 60000 : (int)deadline;
 }
 
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 int ethd_loop_run(struct ethd *d)
 {
 	while (!d->is_stopping) {
 		struct epoll_event event;
-		uint64_t now = ethd_now_ns(), discover = ethd_discover_timer(d, now),
-			 retry = ethd_clients_timer(d, now);
+		uint64_t now = ethd_now_ns(), next = ethd_discover_timer(d, now);
 		int n;
 
+		next = sooner(next, ethd_watch_timer(d, now));
+		next = sooner(next, ethd_clients_timer(d, now));
 		watch_rails(d);
-		n = epoll_wait(d->epoll, &event, 1,
-			       sleep_ms(now, discover < retry ? discover : retry));
+		n = epoll_wait(d->epoll, &event, 1, sleep_ms(now, next));
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n > 0)

@@ -20,6 +20,7 @@
 #include "pm-ethernet/daemon/clients.h"
 #include "pm-ethernet/daemon/contexts.h"
 #include "pm-ethernet/daemon/ethd.h"
+#include "pm-ethernet/daemon/grid.h"
 #include "pm-ethernet/daemon/jobs.h"
 #include "pm-ethernet/daemon/loop.h"
 #include "pm-ethernet/daemon/options.h"
@@ -59,7 +60,7 @@ static struct ethd *create(const struct ethd_options *options)
 	d->options = *options;
 	d->board_fd = d->port_program = d->door_program = -1;
 	d->epoll = d->signals = d->listener = d->netlink = d->lock = d->guard = -1;
-	d->maps = (struct ethd_maps){-1, -1, -1, -1, -1, -1, -1, -1, -1};
+	memset(&d->maps, -1, sizeof(d->maps));
 	for (uint32_t c = 0; c < ETH_CONTEXTS; c++)
 		d->contexts[c] = (struct ethd_context){.pidfd = -1, .port = -1};
 	return d;
@@ -270,9 +271,11 @@ static void stop(struct ethd *d)
 static int destroy(struct ethd *d, int code)
 {
 	ethd_discover_close(d);
+	ethd_grid_close(d);
 	ethd_clients_forget(d);
 	while (d->jobs)
 		ethd_job_destroy(d, d->jobs);
+	free(d->options.points);
 	free(d);
 	return code;
 }

@@ -10,27 +10,24 @@
 #include <unistd.h>
 
 #include "pm-ethernet/daemon/cluster.h"
+#include "pm-ethernet/daemon/watch.h"
 
 #define RUN_DIRECTORY "/run/pm-ethernet"
 
 static const struct option table[] = {
-	{"nics", required_argument, NULL, 'n'},
-	{"run", required_argument, NULL, 'r'},
-	{"host-id", required_argument, NULL, 'i'},
-	{"ethertype", required_argument, NULL, 't'},
-	{"mode", required_argument, NULL, 'm'},
-	{"direct", required_argument, NULL, 'd'},
-	{"config", required_argument, NULL, 'c'},
-	{"foreground", no_argument, NULL, 'f'},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{NULL, 0, NULL, 0},
+	{"nics", required_argument, NULL, 'n'},    {"run", required_argument, NULL, 'r'},
+	{"host-id", required_argument, NULL, 'i'}, {"ethertype", required_argument, NULL, 't'},
+	{"mode", required_argument, NULL, 'm'},    {"direct", required_argument, NULL, 'd'},
+	{"config", required_argument, NULL, 'c'},  {"watch", required_argument, NULL, 'w'},
+	{"foreground", no_argument, NULL, 'f'},    {"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
 };
 
 static const char usage[] =
 	"usage: pm-ethernetd --nics NAME,... | --config CLUSTER.JSON\n"
 	"                    [--run DIR] [--host-id N] [--ethertype N]\n"
 	"                    [--mode auto|native|generic] [--direct any|root|never]\n"
+	"                    [--watch TIME]\n"
 	"Serves pm-ethernet on this host, see pm-ethernetd(8).\n";
 
 static int set_nics(struct ethd_options *o, const char *text, char *why, size_t size)
@@ -107,12 +104,28 @@ static int set_run(struct ethd_options *o, const char *text, char *why, size_t s
 	return 0;
 }
 
+/* "25ms", "1s", "0" */
+static int set_watch(struct ethd_options *o, const char *text, char *why, size_t size)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+	bool is_s = !strcmp(end, "s"), is_ms = !strcmp(end, "ms") || (!n && !*end);
+
+	if (end != text && *text != '-' && (is_s || is_ms) && n <= (is_s ? 1 : 1000)) {
+		o->watch_ns = (uint32_t)n * (is_s ? 1000000000u : 1000000u);
+		return 0;
+	}
+	snprintf(why, size, "--watch %s: wanted is a time from 1ms to 1s, or 0 to watch nobody",
+		 text);
+	return -EINVAL;
+}
+
 static int set(struct ethd_options *o, int option, const char *text, char *why, size_t size);
 
 /* As if what the file says stood in its place on the command line. */
 static int set_config(struct ethd_options *o, const char *path, char *why, size_t size)
 {
-	struct ethd_cluster c;
+	struct ethd_cluster c = {.points = NULL};
 	char host[256] = "";
 	int err;
 
@@ -126,6 +139,14 @@ static int set_config(struct ethd_options *o, const char *path, char *why, size_
 		err = set(o, 'm', c.mode, why, size);
 	if (!err && c.direct[0])
 		err = set(o, 'd', c.direct, why, size);
+	if (!err) {
+		free(o->points);
+		o->grid = c.grid;
+		o->points = c.points;
+		o->grid_host_id = c.host_id;
+	} else {
+		free(c.points);
+	}
 	return err;
 }
 
@@ -162,6 +183,8 @@ static int set(struct ethd_options *o, int option, const char *text, char *why, 
 		err = set_word("direct", text, directs, why, size);
 		o->direct = (enum ethd_direct)err;
 		return err < 0 ? err : 0;
+	case 'w':
+		return set_watch(o, text, why, size);
 	case 'c':
 		return set_config(o, text, why, size);
 	default:
@@ -169,9 +192,39 @@ static int set(struct ethd_options *o, int option, const char *text, char *why, 
 	}
 }
 
+/* What the grid says of this host holds; the command line may rename NICs, not move the host. */
+static int settle_grid(struct ethd_options *o, char *why, size_t size)
+{
+	uint32_t n_rails = 0;
+
+	if (!o->grid.n_dims)
+		return 0;
+	for (uint32_t d = 0; d < o->grid.n_dims; d++)
+		n_rails += o->grid.n_lanes[d];
+	if (o->n_nics != n_rails) {
+		snprintf(why, size,
+			 "--nics names %u NICs, but this host has %u rails in the topology of "
+			 "--config; name as many, in the order of the rails",
+			 o->n_nics, n_rails);
+		return -EINVAL;
+	}
+	if (o->has_host_id && o->host_id != o->grid_host_id) {
+		snprintf(why, size,
+			 "--host-id %u: in the topology of --config this host is %u; leave the "
+			 "option "
+			 "out",
+			 o->host_id, o->grid_host_id);
+		return -EINVAL;
+	}
+	o->host_id = o->grid_host_id;
+	o->has_host_id = true;
+	return 0;
+}
+
 int ethd_options_parse(int argc, char **argv, struct ethd_options *ret, char *why, size_t why_size)
 {
-	struct ethd_options o = {.type = ETH_TYPE_DEFAULT, .run = RUN_DIRECTORY};
+	struct ethd_options o = {
+		.type = ETH_TYPE_DEFAULT, .run = RUN_DIRECTORY, .watch_ns = ETHD_WATCH_NS};
 	int option, err;
 
 	opterr = 0;
@@ -183,19 +236,27 @@ int ethd_options_parse(int argc, char **argv, struct ethd_options *ret, char *wh
 		if (option == '?') {
 			snprintf(why, why_size, "%s: unknown, or without its value; see --help",
 				 argv[optind - 1]);
-			return -EINVAL;
+			err = -EINVAL;
+			goto drop;
 		}
 		err = set(&o, option, optarg, why, why_size);
 		if (err)
-			return err;
+			goto drop;
 	}
+	err = -EINVAL;
 	if (optind < argc || !o.n_nics) {
 		snprintf(why, why_size,
 			 optind < argc ? "%s: no such argument; see --help"
 				       : "--nics or --config is missing%s; see --help",
 			 optind < argc ? argv[optind] : "");
-		return -EINVAL;
+		goto drop;
 	}
+	err = settle_grid(&o, why, why_size);
+	if (err)
+		goto drop;
 	*ret = o;
 	return 0;
+drop:
+	free(o.points);
+	return err;
 }

@@ -22,7 +22,8 @@ struct ethd_ear {
 	uint8_t mac[ETH_MAC];
 	uint8_t rail; /* its own number of that rail */
 	bool is_alive;
-	bool is_asked; /* due_ns is when the answer is late; else when to ask again */
+	bool is_fault_told; /* that it is heard here is wrong; once is enough */
+	bool is_asked;      /* due_ns is when the answer is late; else when to ask again */
 	uint32_t unanswered;
 	uint32_t mtu;
 	uint32_t rtt_ns;

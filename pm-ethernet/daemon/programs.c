@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "pm-ethernet/bpf/object.h"
+#include "pm-ethernet/daemon/grid.h"
 
 #ifndef BPF_FS_MAGIC
 #define BPF_FS_MAGIC 0xcafe4a11
@@ -38,6 +39,10 @@ static const struct {
 	{"rails", offsetof(struct ethd_maps, rails)},
 	{"grants", offsetof(struct ethd_maps, grants)},
 	{"counters", offsetof(struct ethd_maps, counters)},
+	{"grid", offsetof(struct ethd_maps, grid)},
+	{"points", offsetof(struct ethd_maps, points)},
+	{"neighbours", offsetof(struct ethd_maps, neighbours)},
+	{"pulses", offsetof(struct ethd_maps, pulses)},
 };
 
 #define N_MAPS (sizeof(maps) / sizeof(maps[0]))
@@ -151,8 +156,10 @@ static int reuse_map(struct ethd *d, struct bpf_object *object, size_t i)
 /* Only the programs wanted now are loaded; those of ports or the one of a NIC. */
 static int prepare(struct ethd *d, struct bpf_object *object, bool is_nic)
 {
+	struct bpf_map *points = bpf_object__find_map_by_name(object, "points");
+	uint32_t n_points = d->options.grid.n_points;
 	struct bpf_program *program;
-	int err = 0;
+	int err = points ? bpf_map__set_max_entries(points, n_points ? n_points : 1) : -ENOENT;
 
 	bpf_object__for_each_program(program, object)
 	{
@@ -445,6 +452,8 @@ int ethd_programs_open(struct ethd *d, bool is_mode_fixed, char *why, size_t why
 		err = -ENOENT;
 	if (!err)
 		err = bpf_map_update_elem(d->maps.host, &zero, &host, BPF_ANY);
+	if (!err)
+		err = ethd_grid_open(d);
 	if (err) {
 		snprintf(why, why_size, "%s is not what this daemon needs: %s; install it again",
 			 eth_bpf_object, strerror(-err));

@@ -14,6 +14,7 @@
 
 #include "pm-ethernet/daemon/discover.h"
 #include "pm-ethernet/daemon/ethd.h"
+#include "pm-ethernet/daemon/report_grid.h"
 #include "pm-ethernet/report.h"
 
 #define MAC_TEXT 18
@@ -26,6 +27,8 @@ static const char *const drop_names[ETH_DROPS] = {
 	[ETH_DROP_SOURCE] = "source",     [ETH_DROP_TYPE] = "type",
 	[ETH_DROP_NO_GRANT] = "no-grant", [ETH_DROP_DETACHED] = "detached",
 	[ETH_DROP_LENGTH] = "length",     [ETH_DROP_GROUP] = "group",
+	[ETH_DROP_POINT] = "point",       [ETH_DROP_WAY] = "way",
+	[ETH_DROP_TTL] = "ttl",
 };
 
 static json_t *mac_of(const uint8_t mac[ETH_MAC])
@@ -120,6 +123,9 @@ static int sum_counters(const struct ethd *d, uint32_t row, struct eth_counters 
 		ret->rx_frames += each[cpu].rx_frames;
 		ret->rx_bytes += each[cpu].rx_bytes;
 		ret->control += each[cpu].control;
+		ret->relayed_frames += each[cpu].relayed_frames;
+		ret->relayed_bytes += each[cpu].relayed_bytes;
+		ret->detours += each[cpu].detours;
 		for (reason = 0; reason < ETH_DROPS; reason++)
 			ret->drops[reason] += each[cpu].drops[reason];
 	}
@@ -138,6 +144,9 @@ static int add_counters(const struct ethd *d, uint32_t row, json_t *object)
 	json_object_set_new(object, "rx_frames", json_integer((json_int_t)sum.rx_frames));
 	json_object_set_new(object, "rx_bytes", json_integer((json_int_t)sum.rx_bytes));
 	json_object_set_new(object, "control", json_integer((json_int_t)sum.control));
+	json_object_set_new(object, "relayed_frames", json_integer((json_int_t)sum.relayed_frames));
+	json_object_set_new(object, "relayed_bytes", json_integer((json_int_t)sum.relayed_bytes));
+	json_object_set_new(object, "detours", json_integer((json_int_t)sum.detours));
 	json_object_set_new(object, "drops", drops_of(sum.drops));
 	return 0;
 }
@@ -190,6 +199,7 @@ static int report_status(const struct ethd *d, json_t *ret)
 	json_object_set_new(ret, "n_rails", json_integer(d->n_rails));
 	json_object_set_new(ret, "n_peers", json_integer(d->discover->peers.n_peers));
 	json_object_set_new(ret, "duplicate", json_string(d->duplicate));
+	json_object_set_new(ret, "grid", ethd_report_grid(d));
 	for (number = 1; number < ETH_CONTEXTS; number++)
 		if (d->contexts[number].key)
 			json_array_append_new(contexts, context_of(d, number));
@@ -244,8 +254,8 @@ static json_t *peer_of(const struct ethd *d, const struct ethd_peer *peer, uint6
 	for (rail = 0; rail < d->n_rails; rail++)
 		if (ethd_ear_is_used(&peer->ears[rail]))
 			json_array_append_new(rails, ear_of(d, &peer->ears[rail], rail, now_ns));
-	return json_pack("{s:I, s:s, s:o}", "host", (json_int_t)peer->id, "name", peer->host_name,
-			 "rails", rails);
+	return json_pack("{s:I, s:s, s:o, s:o}", "host", (json_int_t)peer->id, "name",
+			 peer->host_name, "at", ethd_report_place(d, peer->id), "rails", rails);
 }
 
 static int report_peers(const struct ethd *d, json_t *ret)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/grid.h"
 #include "pm-ethernet/daemon/jobs.h"
 #include "pm-ethernet/daemon/process.h"
 #include "pm-ethernet/daemon/rails.h"
@@ -62,9 +63,10 @@ static json_t *pack(const struct ethd *d)
 		if (d->contexts[c].key && !d->contexts[c].is_new)
 			json_array_append_new(contexts, pack_context(d, c));
 	ethd_rails_names(d, names, sizeof(names));
-	return json_pack("{so si ss sb sb so}", "host", pack_number(d->host), "type",
+	return json_pack("{so si ss sb sb so so}", "host", pack_number(d->host), "type",
 			 (int)d->options.type, "rails", names, "native", d->is_native, "frags",
-			 d->is_frags, "contexts", contexts);
+			 d->is_frags, "grid", pack_number(ethd_grid_digest(&d->options)),
+			 "contexts", contexts);
 }
 
 static int write_all(int fd, const char *text)
@@ -153,6 +155,13 @@ static int check_options(struct ethd *d, const json_t *all, char *why, size_t wh
 	char names[ETH_RAILS * ETH_NAME];
 
 	ethd_rails_names(d, names, sizeof(names));
+	if (unpack_number(all, "grid") != ethd_grid_digest(&d->options)) {
+		snprintf(why, why_size,
+			 "contexts are in use that a pm-ethernetd with another topology granted; "
+			 "start "
+			 "with the --config of that time, or end those processes first");
+		return -EINVAL;
+	}
 	if (!d->options.has_host_id)
 		d->host = host;
 	if (rails && !strcmp(rails, names) && host == d->host && type == d->options.type) {

@@ -22,6 +22,15 @@ static inline uint64_t clock_monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
+/* What a wall clock shows, ns since 1970; jumps when somebody sets it. */
+static inline uint64_t clock_realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
 struct job_clock {
 	uint64_t last; /* monotonic time of the last reading, ns */
 	uint64_t now;  /* job time then, ns */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/sim/simapp.h"
+#include "tests/sim/simwires.h"
 
 #define SPIN_MAX 1000 /* polls at one moment without a packet until the engine counts as spinning */
 #define SPARES_MAX 16 /* transmit buffers an idle engine may keep */
@@ -38,14 +39,14 @@ static struct pm_packet *tx_alloc(void *arg)
 {
 	struct seat *seat = arg;
 
-	return simnet_alloc(seat->sim->net, seat->node);
+	return wires_alloc(seat->sim, seat->node);
 }
 
 static void tx_free(void *arg, struct pm_packet *packet)
 {
 	struct seat *seat = arg;
 
-	simnet_free(seat->sim->net, seat->node, packet);
+	wires_free(seat->sim, seat->node, packet);
 }
 
 static int tx_post(void *arg, uint32_t rail, void *dev_peer, struct pm_packet *packet)
@@ -54,14 +55,14 @@ static int tx_post(void *arg, uint32_t rail, void *dev_peer, struct pm_packet *p
 	struct seat *dst = dev_peer;
 
 	okf(rail < seat->sim->config.net.rails, "node %u posts on rail %u", seat->node, rail);
-	return simnet_post(seat->sim->net, seat->node, rail, dst->node, packet);
+	return wires_post(seat->sim, seat->node, rail, dst->node, packet);
 }
 
 static void rx_return(void *arg, uint64_t token)
 {
 	struct seat *seat = arg;
 
-	simnet_return(seat->sim->net, seat->node, token);
+	wires_return(seat->sim, seat->node, token);
 }
 
 static struct chan_peer *unknown_peer(void *arg, uint32_t node)
@@ -95,11 +96,20 @@ static const struct chan_ops engine_ops = {
 	.peer_dead = peer_dead,
 };
 
-static void mark_dirty(void *arg, uint32_t node)
+static void look_soon(void *arg, uint32_t node)
 {
 	struct sim *sim = arg;
+	uint64_t at;
 
-	sim->nodes[node].is_dirty = true;
+	if (!sim->config.react_ns) {
+		simdue_mark(&sim->due, node);
+		return;
+	}
+	if (!sim->nodes[node].chan || sim->nodes[node].pause_ns)
+		return;
+	at = sim_now(sim) + tap_rand(&sim->random) % sim->config.react_ns;
+	if (at < sim->due.time[node])
+		simdue_set(&sim->due, node, at);
 }
 
 static void on_transit(void *arg, const struct simnet_transit *transit, struct simnet_fate *fate)
@@ -112,12 +122,12 @@ static void on_transit(void *arg, const struct simnet_transit *transit, struct s
 
 uint64_t sim_now(const struct sim *sim)
 {
-	return simnet_now(sim->net);
+	return wires_now(sim);
 }
 
 static uint64_t job_now(const struct sim *sim, uint32_t node)
 {
-	return simnet_now(sim->net) - sim->nodes[node].stopped_ns;
+	return wires_now(sim) - sim->nodes[node].stopped_ns;
 }
 
 struct chan_peer *sim_peer(struct sim *sim, uint32_t node, uint32_t dst)
@@ -127,7 +137,7 @@ struct chan_peer *sim_peer(struct sim *sim, uint32_t node, uint32_t dst)
 
 	if (peer)
 		return peer;
-	is_int(chan_peer_add(chan, dst, &seats_of(sim)[dst], (1u << sim->config.net.rails) - 1,
+	is_int(chan_peer_add(chan, dst, &seats_of(sim)[dst], wires_rails(sim, node, dst),
 			     sim->config.net.mtu, &peer),
 	       0);
 	return peer;
@@ -136,17 +146,19 @@ struct chan_peer *sim_peer(struct sim *sim, uint32_t node, uint32_t dst)
 static void poll_engine(struct sim *sim, uint32_t number)
 {
 	struct sim_node *node = &sim->nodes[number];
-	uint64_t now = job_now(sim, number);
+	uint64_t now = job_now(sim, number), deadline;
 	int posted, spins = 0;
 
 	do {
 		posted = chan_poll(node->chan, now);
-		node->deadline = chan_deadline(node->chan);
+		deadline = chan_deadline(node->chan);
 		if (spins++ > SPIN_MAX) {
 			sim->is_broken |= !okf(false, "engine of node %u spins", number);
-			return;
+			break;
 		}
-	} while (posted > 0 && node->deadline <= now);
+	} while (posted > 0 && deadline <= now);
+	simdue_set(&sim->due, number,
+		   deadline == UINT64_MAX ? deadline : deadline + node->stopped_ns);
 }
 
 /* One turn of a node's progress loop. */
@@ -155,10 +167,9 @@ static void serve(struct sim *sim, uint32_t number)
 	struct sim_node *node = &sim->nodes[number];
 	struct pm_rx rx;
 
-	node->is_dirty = false;
 	if (!node->chan || node->pause_ns)
 		return;
-	while (simnet_receive(sim->net, number, &rx))
+	while (wires_receive(sim, number, &rx))
 		chan_input(node->chan, rx.data, rx.len, rx.rail, rx.token, job_now(sim, number));
 	simapp_receive(sim, number);
 	simapp_send(sim, number, job_now(sim, number));
@@ -174,41 +185,27 @@ void sim_touch(struct sim *sim, uint32_t node)
 	serve(sim, node);
 }
 
-/* Serves the dirty ones and those whose deadline has come. */
+/* Serves the marked ones and those whose deadline has come. */
 static void serve_all(struct sim *sim)
 {
-	uint32_t i;
+	const uint32_t *nodes;
+	uint32_t n = simdue_take(&sim->due, sim_now(sim), &nodes), i;
 
-	for (i = 0; i < sim->config.net.nodes; i++) {
-		struct sim_node *node = &sim->nodes[i];
-
-		if (!node->chan || node->pause_ns)
-			continue;
-		if (!node->is_dirty && node->deadline > job_now(sim, i))
-			continue;
-		serve(sim, i);
+	for (i = 0; i < n; i++) {
+		serve(sim, nodes[i]);
 		/* A deadline that stays in the past waits for the network, not for the clock. */
-		if (node->deadline <= job_now(sim, i) && simnet_next(sim->net) == UINT64_MAX)
-			node->deadline = job_now(sim, i) + US;
-		else if (node->deadline <= job_now(sim, i))
-			node->deadline = UINT64_MAX;
+		if (sim->due.time[nodes[i]] <= sim_now(sim))
+			simdue_set(&sim->due, nodes[i],
+				   wires_next(sim) == UINT64_MAX ? sim_now(sim) + US : UINT64_MAX);
 	}
 }
 
 /* When something happens next. */
 static uint64_t next_time(const struct sim *sim)
 {
-	uint64_t next = simnet_next(sim->net);
-	uint32_t i;
+	uint64_t net = wires_next(sim), due = simdue_next(&sim->due);
 
-	for (i = 0; i < sim->config.net.nodes; i++) {
-		const struct sim_node *node = &sim->nodes[i];
-
-		if (node->chan && !node->pause_ns && node->deadline != UINT64_MAX &&
-		    node->deadline + node->stopped_ns < next)
-			next = node->deadline + node->stopped_ns;
-	}
-	return next;
+	return net < due ? net : due;
 }
 
 /* One moment: false when nothing is left before @until. */
@@ -218,7 +215,7 @@ static bool step(struct sim *sim, uint64_t until)
 
 	if (next > until || sim->is_broken)
 		return false;
-	simnet_advance(sim->net, next > simnet_now(sim->net) ? next : simnet_now(sim->net));
+	wires_advance(sim, next > wires_now(sim) ? next : wires_now(sim));
 	serve_all(sim);
 	if (tap_has_failed())
 		sim->is_broken = true;
@@ -233,19 +230,24 @@ void sim_run(struct sim *sim, uint64_t until)
 		serve(sim, i);
 	while (step(sim, until))
 		;
-	if (simnet_now(sim->net) < until && !sim->is_broken)
-		simnet_advance(sim->net, until);
+	if (wires_now(sim) < until && !sim->is_broken)
+		wires_advance(sim, until);
 }
 
-bool sim_is_done(const struct sim *sim)
+bool sim_is_done(struct sim *sim)
 {
-	uint32_t i;
+	uint32_t n = sim->config.net.nodes, i;
 
 	if (!simapp_is_done(sim))
 		return false;
-	for (i = 0; i < sim->config.net.nodes; i++)
-		if (sim->nodes[i].chan && !chan_is_acked(sim->nodes[i].chan, NULL))
+	for (i = 0; i < n; i++) {
+		uint32_t node = (sim->first_acked + i) % n;
+
+		if (sim->nodes[node].chan && !chan_is_acked(sim->nodes[node].chan, NULL)) {
+			sim->first_acked = node;
 			return false;
+		}
+	}
 	return true;
 }
 
@@ -283,16 +285,17 @@ void sim_settle(struct sim *sim, uint64_t limit_ns)
 	for (i = 0; i < sim->config.net.nodes; i++) {
 		if (!sim->nodes[i].chan)
 			continue;
-		okf(simnet_rx_lent(sim->net, i) <= sim->nodes[i].n_held,
-		    "idle node %u holds %u receive buffers", i, simnet_rx_lent(sim->net, i));
-		okf(simnet_tx_lent(sim->net, i) <= SPARES_MAX,
-		    "idle node %u holds %u transmit buffers", i, simnet_tx_lent(sim->net, i));
+		okf(wires_rx_lent(sim, i) <= sim->nodes[i].n_held,
+		    "idle node %u holds %u receive buffers", i, wires_rx_lent(sim, i));
+		okf(wires_tx_lent(sim, i) <= SPARES_MAX, "idle node %u holds %u transmit buffers",
+		    i, wires_tx_lent(sim, i));
 	}
 }
 
 void sim_pause(struct sim *sim, uint32_t node)
 {
 	sim->nodes[node].pause_ns = sim_now(sim);
+	simdue_set(&sim->due, node, UINT64_MAX);
 }
 
 void sim_unpause(struct sim *sim, uint32_t node)
@@ -304,20 +307,20 @@ void sim_unpause(struct sim *sim, uint32_t node)
 
 void sim_kill(struct sim *sim, uint32_t node)
 {
-	uint32_t rail, other;
+	uint32_t other;
 
 	chan_destroy(sim->nodes[node].chan);
 	sim->nodes[node].chan = NULL;
 	sim->nodes[node].n_held = 0;
-	for (rail = 0; rail < sim->config.net.rails; rail++)
-		simnet_cable(sim->net, node, rail, false);
+	simdue_set(&sim->due, node, UINT64_MAX);
+	wires_gone(sim, node);
 	for (other = 0; other < sim->config.net.nodes; other++)
 		simapp_cut(sim, node, other);
 }
 
 void sim_carrier(struct sim *sim, uint32_t node, uint32_t rail, bool is_up)
 {
-	simnet_cable(sim->net, node, rail, is_up);
+	wires_cable(sim, node, rail, is_up);
 	chan_rail(sim->nodes[node].chan, rail, is_up, job_now(sim, node));
 	serve(sim, node);
 }
@@ -357,8 +360,7 @@ static int thaw_engine(struct sim *sim, uint32_t number, const void *blob, size_
 	rc = create_engine(sim, number);
 	if (rc == 0)
 		rc = chan_thaw(node->chan, blob, len, resolve, &seats_of(sim)[number]);
-	node->deadline = 0;
-	node->is_dirty = true;
+	simdue_mark(&sim->due, number);
 	if (rc) {
 		chan_destroy(node->chan);
 		node->chan = NULL;
@@ -393,30 +395,48 @@ int sim_replace(struct sim *sim, uint32_t number)
 	return rc;
 }
 
-struct sim_config sim_defaults(uint32_t nodes, uint32_t rails, uint64_t salt)
+static struct sim_config defaults(uint32_t nodes, uint32_t rails, uint64_t seed)
 {
 	struct sim_config config = {
 		.net = {.nodes = nodes,
 			.rails = rails,
 			.mtu = 1500,
 			.tx_buffers = 1024,
-			.rx_buffers = 1024},
+			.rx_buffers = 1024,
+			.seed = seed},
 		.chan = {.key = SIM_KEY, .window = 64, .credit = 32, .pull_bytes = 1 << 20},
 	};
-	uint64_t state = tap_seed() ^ (salt * 0x9e3779b97f4a7c15ull);
 	uint32_t rail;
 
-	config.net.seed = tap_rand(&state);
 	for (rail = 0; rail < rails; rail++)
 		config.net.rail[rail] = (struct simnet_rail){
 			.rate = GBIT, .latency_ns = 20 * US, .queue_bytes = 512 * 1024};
 	return config;
 }
 
+struct sim_config sim_defaults(uint32_t nodes, uint32_t rails, uint64_t salt)
+{
+	uint64_t state = tap_seed() ^ (salt * 0x9e3779b97f4a7c15ull);
+
+	return defaults(nodes, rails, tap_rand(&state));
+}
+
+struct sim_config sim_hxb(const struct hxbnet_config *hxb)
+{
+	struct sim_config config = defaults(hxbnet_hosts(hxb), hxbnet_n_rails(hxb), hxb->seed);
+
+	config.hxb = *hxb;
+	config.net.mtu = hxb->mtu;
+	config.net.tx_buffers = hxb->tx_buffers;
+	config.net.rx_buffers = hxb->rx_buffers;
+	return config;
+}
+
 struct sim *sim_create(const struct sim_config *config)
 {
 	static const struct simnet_ops net_ops = {
-		.arrived = mark_dirty, .has_room = mark_dirty, .transit = on_transit};
+		.arrived = look_soon, .has_room = look_soon, .transit = on_transit};
+	static const struct hxbnet_ops hxb_ops = {.arrived = look_soon, .has_room = look_soon};
 	struct sim_all *all = calloc(1, sizeof(*all));
 	uint32_t n = config->net.nodes, i;
 	struct sim *sim = &all->sim;
@@ -425,7 +445,11 @@ struct sim *sim_create(const struct sim_config *config)
 	sim->config = *config;
 	sim->random = config->net.seed + 1;
 	sim->check_at = 1;
-	sim->net = simnet_create(&config->net, &net_ops, sim);
+	simdue_init(&sim->due, n);
+	if (config->hxb.n_dims)
+		sim->hxb = hxbnet_create(&config->hxb, &hxb_ops, sim);
+	else
+		sim->net = simnet_create(&config->net, &net_ops, sim);
 	sim->nodes = calloc(n, sizeof(*sim->nodes));
 	sim->flows = calloc((size_t)n * n, sizeof(struct sim_flow *));
 	all->seats = calloc(n, sizeof(*all->seats));
@@ -448,12 +472,13 @@ void sim_destroy(struct sim *sim)
 		simapp_check_counters(sim);
 	for (i = 0; i < sim->config.net.nodes; i++)
 		chan_destroy(sim->nodes[i].chan);
-	simnet_destroy(sim->net);
+	wires_destroy(sim);
 	simapp_fini(sim);
 	for (i = 0; i < sim->config.net.nodes; i++) {
 		region_table_destroy(sim->nodes[i].regions);
 		free(sim->nodes[i].held);
 	}
+	simdue_fini(&sim->due);
 	free(sim->nodes);
 	free(seats_of(sim));
 	free(sim);

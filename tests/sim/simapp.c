@@ -7,6 +7,7 @@
 #include "tests/sim/simapp.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,20 +23,40 @@ static uint8_t pattern(uint64_t key, uint64_t i)
 	return (uint8_t)((z ^ (z >> 29)) >> (i & 7) * 8);
 }
 
+/* Eight bytes of it from @i on, a multiple of 8, as they lie in memory. */
+static uint64_t pattern_word(uint64_t key, uint64_t i)
+{
+	uint64_t z = (key + (i >> 3)) * 0x9e3779b97f4a7c15ull;
+
+	return htole64(z ^ (z >> 29));
+}
+
 static void fill(uint8_t *at, uint64_t len, uint64_t key)
 {
-	uint64_t i;
+	uint64_t i, word;
 
-	for (i = 0; i < len; i++)
+	for (i = 0; i + 8 <= len; i += 8) {
+		word = pattern_word(key, i);
+		memcpy(at + i, &word, 8);
+	}
+	for (; i < len; i++)
 		at[i] = pattern(key, i);
 }
 
 /* Where the contents first differ from the pattern that starts at @offset; @len if nowhere. */
 static uint64_t first_wrong(const uint8_t *at, uint64_t len, uint64_t key, uint64_t offset)
 {
-	uint64_t i;
+	uint64_t i, word;
 
-	for (i = 0; i < len && at[i] == pattern(key, offset + i); i++)
+	for (i = 0; i < len && (offset + i) % 8; i++)
+		if (at[i] != pattern(key, offset + i))
+			return i;
+	for (; i + 8 <= len; i += 8) {
+		memcpy(&word, at + i, 8);
+		if (word != pattern_word(key, offset + i))
+			break;
+	}
+	for (; i < len && at[i] == pattern(key, offset + i); i++)
 		;
 	return i;
 }
@@ -48,6 +69,43 @@ static uint64_t message_key(const struct sim_flow *flow, uint32_t n)
 static struct sim_flow *flow_of(const struct sim *sim, uint32_t src, uint32_t dst)
 {
 	return sim->flows[(size_t)src * sim->config.net.nodes + dst];
+}
+
+/* Room for one more pointer in an array. */
+static void *grown(void *array, uint32_t n, uint32_t *room)
+{
+	if (n < *room)
+		return array;
+	*room = *room ? 2 * *room : 8;
+	array = realloc(array, *room * sizeof(void *));
+	assert(array);
+	return array;
+}
+
+static bool is_complete(const struct sim_flow *flow)
+{
+	return flow->is_cut || flow->received >= flow->total;
+}
+
+/* Puts a flow on the lists of what is to be done. */
+static void enlist(struct sim *sim, struct sim_flow *flow)
+{
+	struct sim_node *node = &sim->nodes[flow->src];
+	uint32_t i;
+
+	simdue_mark(&sim->due, flow->src);
+	if (!flow->is_open) {
+		sim->open = grown(sim->open, sim->n_open, &sim->room_open);
+		sim->open[sim->n_open++] = flow;
+		flow->is_open = true;
+	}
+	if (flow->is_out)
+		return;
+	node->out = grown(node->out, node->n_out, &node->room_out);
+	for (i = node->n_out++; i && node->out[i - 1]->dst > flow->dst; i--)
+		node->out[i] = node->out[i - 1];
+	node->out[i] = flow;
+	flow->is_out = true;
 }
 
 struct sim_flow *sim_send(struct sim *sim, uint32_t src, uint32_t dst, uint32_t count, uint32_t min,
@@ -68,6 +126,7 @@ struct sim_flow *sim_send(struct sim *sim, uint32_t src, uint32_t dst, uint32_t 
 	for (i = 0; i < count; i++)
 		flow->lens[flow->total++] =
 			min + (uint32_t)(tap_rand(&sim->random) % (max - min + 1));
+	enlist(sim, flow);
 	return flow;
 }
 
@@ -118,24 +177,36 @@ static bool start_op(struct sim *sim, struct sim_op *op, uint64_t now)
 	return is_int(rc, 0) && ok(op->op != 0);
 }
 
-void simapp_send(struct sim *sim, uint32_t node, uint64_t now)
+/* One message of each flow; false: none could go. */
+static bool send_round(struct sim *sim, struct sim_node *node, uint64_t now)
 {
-	uint32_t n = sim->config.net.nodes, i;
-	bool was_any;
+	bool was_any = false;
+	uint32_t i, n = 0;
 
-	for (i = 0; i < sim->n_ops; i++)
-		if (sim->ops[i]->node == node && !sim->ops[i]->op &&
-		    sim->ops[i]->status == -EAGAIN && !start_op(sim, sim->ops[i], now))
+	for (i = 0; i < node->n_out; i++) {
+		struct sim_flow *flow = node->out[i];
+
+		if (!flow->is_cut && flow->sent < flow->total)
+			was_any |= send_one(sim, flow, now);
+		flow->is_out = !flow->is_cut && flow->sent < flow->total;
+		if (flow->is_out)
+			node->out[n++] = flow;
+	}
+	node->n_out = n;
+	return was_any;
+}
+
+void simapp_send(struct sim *sim, uint32_t number, uint64_t now)
+{
+	struct sim_node *node = &sim->nodes[number];
+	uint32_t i;
+
+	for (i = 0; i < node->n_open; i++)
+		if (!node->open[i]->op && node->open[i]->status == -EAGAIN &&
+		    !start_op(sim, node->open[i], now))
 			break;
-	do {
-		was_any = false;
-		for (i = 0; i < n; i++) {
-			struct sim_flow *flow = flow_of(sim, node, i);
-
-			if (flow && !flow->is_cut && flow->sent < flow->total)
-				was_any |= send_one(sim, flow, now);
-		}
-	} while (was_any);
+	while (send_round(sim, node, now))
+		;
 }
 
 static void release_one(struct sim *sim, uint32_t number)
@@ -169,6 +240,8 @@ static bool check_message(struct sim *sim, uint32_t node, const struct chan_msg 
 	flow->last_ns = sim_now(sim);
 	flow->bytes += msg->len;
 	flow->received++;
+	if (flow->received == flow->total && sim->config.flow_done)
+		sim->config.flow_done(sim->config.done_arg, flow);
 	return true;
 }
 
@@ -191,20 +264,33 @@ void simapp_receive(struct sim *sim, uint32_t number)
 		release_one(sim, number);
 }
 
-struct sim_region *sim_export(struct sim *sim, uint32_t node, uint64_t len)
+static struct sim_region *add_region(struct sim *sim, uint32_t node, uint8_t *mem, uint64_t len)
 {
 	struct sim_region *region = calloc(1, sizeof(*region));
 
-	assert(region);
+	assert(region && mem);
 	region->node = node;
 	region->len = len;
-	region->mem = malloc(len);
-	assert(region->mem);
-	is_int(region_add(sim->nodes[node].regions, region->mem, len, &region->rkey), 0);
-	fill(region->mem, len, region->rkey);
-	sim->regions = realloc(sim->regions, (sim->n_regions + 1) * sizeof(struct sim_region *));
-	assert(sim->regions);
+	region->mem = mem;
+	is_int(region_add(sim->nodes[node].regions, mem, len, &region->rkey), 0);
+	sim->regions = grown(sim->regions, sim->n_regions, &sim->room_regions);
 	sim->regions[sim->n_regions++] = region;
+	return region;
+}
+
+struct sim_region *sim_export(struct sim *sim, uint32_t node, uint64_t len)
+{
+	struct sim_region *region = add_region(sim, node, malloc(len), len);
+
+	fill(region->mem, len, region->rkey);
+	return region;
+}
+
+struct sim_region *sim_export_at(struct sim *sim, uint32_t node, uint8_t *mem, uint64_t len)
+{
+	struct sim_region *region = add_region(sim, node, mem, len);
+
+	region->is_borrowed = true;
 	return region;
 }
 
@@ -217,6 +303,17 @@ void sim_withdraw(struct sim *sim, struct sim_region *region)
 	is_int(region_remove(node->regions, region->rkey, &addr, &len), 0);
 	chan_unexport(node->chan, region->rkey, addr, len);
 	memset(addr, 0xbb, len);
+}
+
+static void list_op(struct sim *sim, struct sim_op *op)
+{
+	struct sim_node *owner = &sim->nodes[op->node];
+
+	sim->ops = grown(sim->ops, sim->n_ops, &sim->room_ops);
+	sim->ops[sim->n_ops++] = op;
+	owner->open = grown(owner->open, owner->n_open, &owner->room_open);
+	owner->open[owner->n_open++] = op;
+	simdue_mark(&sim->due, op->node);
 }
 
 static struct sim_op *add_op(struct sim *sim, uint32_t node, const struct sim_region *region,
@@ -235,14 +332,29 @@ static struct sim_op *add_op(struct sim *sim, uint32_t node, const struct sim_re
 			      .offset = offset,
 			      .len = len,
 			      .local = memory + CANARY,
+			      .memory = memory,
 			      .status = -EAGAIN,
 			      .remote = is_inside ? region->mem + offset : NULL,
 			      .expected = is_inside ? 0 : -EACCES};
 	if (is_write)
 		fill(op->local, len, region->rkey ^ 0x5555 ^ offset);
-	sim->ops = realloc(sim->ops, (sim->n_ops + 1) * sizeof(struct sim_op *));
-	assert(sim->ops);
-	sim->ops[sim->n_ops++] = op;
+	list_op(sim, op);
+	return op;
+}
+
+struct sim_op *sim_fetch(struct sim *sim, uint32_t node, const struct sim_region *region,
+			 uint8_t *local)
+{
+	struct sim_op *op = calloc(1, sizeof(*op));
+
+	assert(op);
+	*op = (struct sim_op){.node = node,
+			      .peer = region->node,
+			      .rkey = region->rkey,
+			      .len = region->len,
+			      .local = local,
+			      .status = -EAGAIN};
+	list_op(sim, op);
 	return op;
 }
 
@@ -267,7 +379,7 @@ static void check_op(const struct sim *sim, const struct sim_op *op)
 		okf(op->status == op->expected, "%s of %llu bytes from node %u at %u ended with %d",
 		    op->is_write ? "write" : "read", (unsigned long long)op->len, op->node,
 		    op->peer, op->status);
-	for (i = 0; i < CANARY; i++)
+	for (i = 0; op->memory && i < CANARY; i++)
 		okf(op->local[-1 - i] == CANARY_BYTE && op->local[op->len + i] == CANARY_BYTE,
 		    "an operation wrote outside its memory");
 	if (op->status || !op->remote || sim->is_careless)
@@ -281,22 +393,33 @@ static void check_op(const struct sim *sim, const struct sim_op *op)
 	    (unsigned long long)wrong);
 }
 
-void simapp_reap(struct sim *sim, uint32_t node)
+/* Is it over? */
+static bool reap_one(struct sim *sim, struct sim_op *op)
 {
-	uint32_t i;
+	struct chan *chan = sim->nodes[op->node].chan;
 
-	for (i = 0; i < sim->n_ops; i++) {
-		struct sim_op *op = sim->ops[i];
+	if (!op->op)
+		return op->status != -EAGAIN;
+	op->status = chan_op_done(chan, op->op);
+	if (op->status == -EAGAIN)
+		return false;
+	op->done_ns = sim_now(sim);
+	check_op(sim, op);
+	is_int(chan_op_done(chan, op->op), -ENOENT);
+	if (sim->config.op_done)
+		sim->config.op_done(sim->config.done_arg, op);
+	return true;
+}
 
-		if (op->node != node || !op->op || op->status != -EAGAIN)
-			continue;
-		op->status = chan_op_done(sim->nodes[node].chan, op->op);
-		if (op->status == -EAGAIN)
-			continue;
-		op->done_ns = sim_now(sim);
-		check_op(sim, op);
-		is_int(chan_op_done(sim->nodes[node].chan, op->op), -ENOENT);
-	}
+void simapp_reap(struct sim *sim, uint32_t number)
+{
+	struct sim_node *node = &sim->nodes[number];
+	uint32_t i, n = 0;
+
+	for (i = 0; i < node->n_open; i++)
+		if (!reap_one(sim, node->open[i]))
+			node->open[n++] = node->open[i];
+	node->n_open = n;
 }
 
 void simapp_cut(struct sim *sim, uint32_t a, uint32_t b)
@@ -307,16 +430,15 @@ void simapp_cut(struct sim *sim, uint32_t a, uint32_t b)
 		flow_of(sim, b, a)->is_cut = true;
 }
 
-bool simapp_is_done(const struct sim *sim)
+bool simapp_is_done(struct sim *sim)
 {
-	size_t pairs = (size_t)sim->config.net.nodes * sim->config.net.nodes, i;
-
-	for (i = 0; i < pairs; i++)
-		if (sim->flows[i] && !sim->flows[i]->is_cut &&
-		    sim->flows[i]->received < sim->flows[i]->total)
-			return false;
-	for (i = 0; i < sim->n_ops; i++)
-		if (sim->ops[i]->status == -EAGAIN && sim->nodes[sim->ops[i]->node].chan)
+	while (sim->n_open && is_complete(sim->open[sim->n_open - 1]))
+		sim->open[--sim->n_open]->is_open = false;
+	if (sim->n_open)
+		return false;
+	for (; sim->first_op < sim->n_ops; sim->first_op++)
+		if (sim->ops[sim->first_op]->status == -EAGAIN &&
+		    sim->nodes[sim->ops[sim->first_op]->node].chan)
 			return false;
 	return true;
 }
@@ -382,14 +504,20 @@ void simapp_fini(struct sim *sim)
 		free(sim->flows[i]);
 	}
 	for (i = 0; i < sim->n_ops; i++) {
-		free(sim->ops[i]->local - CANARY);
+		free(sim->ops[i]->memory);
 		free(sim->ops[i]);
 	}
 	for (i = 0; i < sim->n_regions; i++) {
-		free(sim->regions[i]->mem);
+		if (!sim->regions[i]->is_borrowed)
+			free(sim->regions[i]->mem);
 		free(sim->regions[i]);
 	}
+	for (i = 0; i < sim->config.net.nodes; i++) {
+		free(sim->nodes[i].out);
+		free(sim->nodes[i].open);
+	}
 	free(sim->flows);
+	free(sim->open);
 	free(sim->ops);
 	free(sim->regions);
 }

@@ -104,6 +104,27 @@ def _other_rail(ear):
     return (ear["nic"], ear["rail"], ear["their_rail"]) if ear["rail"] != ear["their_rail"] else None
 
 
+def _lines(lines):
+    """Neighbours of a hypercrossbar that are closed, by NIC and reason."""
+    for line in lines:
+        for why in sorted({closed["why"] for closed in line["closed"]} - {"our rail is down", "other MTU"}):
+            hosts = [f"host {closed['host']}" for closed in line["closed"] if closed["why"] == why]
+            yield Finding(NOTE if line["open"] else TROUBLE, line["nic"],
+                          f"{_some(hosts)} of this line is closed: {why}",
+                          "if it should be there: is it up, does pm-ethernetd run there with this topology, is "
+                          "the cable in the switch of this line? Frames go around it meanwhile")
+
+
+def _wiring(faults):
+    for fault in faults:
+        what, _, remedy = fault["what"].partition("; ")
+        yield Finding(TROUBLE, fault["nic"], f"wiring: {what}", f"{remedy}; it is not used")
+
+
+def _grid(grid):
+    return [*_wiring(grid["faults"]), *_lines(grid["lines"])]
+
+
 def _mismatches(rails, peers):
     for (nic, here, there), who in _groups(peers, _other_mtu):
         yield Finding(TROUBLE, nic, f"MTU {here} here, but {there} on {_some(who)}",
@@ -165,8 +186,11 @@ def offloads(nic, settings, mode):
 
 def judge(status, rails, peers, settings):
     """All findings, trouble first. settings: by NIC, None where they could not be read."""
-    found = [*_duplicate(status), *_links(rails), *_silence(rails, peers, status["ethertype"]),
-             *_mismatches(rails, peers), *_rivals(peers), *_crossed(peers), *_speeds(rails)]
+    grid = status.get("grid")
+    found = [*_duplicate(status), *_links(rails), *_mismatches(rails, peers), *_rivals(peers),
+             *_speeds(rails)]
+    # in a grid each rail hears other hosts
+    found += _grid(grid) if grid else [*_silence(rails, peers, status["ethertype"]), *_crossed(peers)]
     for rail in rails:
         if settings.get(rail["nic"]):
             found += offloads(rail["nic"], settings[rail["nic"]], rail["mode"])

@@ -29,15 +29,31 @@ def _drops(drops):
     return " ".join(f"{name} {count}" for name, count in drops.items()) or "-"
 
 
+def _by(numbers, between=","):
+    return between.join(map(str, numbers))
+
+
+def _closed(closed):
+    return ", ".join(f"host {one['host']} ({one['why']})" for one in closed) or "-"
+
+
 def status(report):
     """The daemon and its contexts."""
     rows = [("version", report["version"]), ("host", f"{report['host']} ({report['host_name']})"),
             ("EtherType", report["ethertype"]), ("XDP mode", report["mode"]),
             ("frames of several buffers", _yes(report["is_frags"])),
             ("rails", report["n_rails"]), ("hosts heard", report["n_peers"])]
+    if grid := report.get("grid"):
+        rows += [("hypercrossbar", f"{_by(grid['dims'], 'x')}, {grid['hosts']} hosts"),
+                 ("place", _by(grid["at"])),
+                 ("neighbours are watched", f"every {grid['watch_ms']:g} ms" if grid["watch_ms"] else "no")]
     if report["duplicate"]:
         rows.append(("trouble", report["duplicate"]))
     _print("pm-ethernetd", ("", ""), rows, "")
+    if grid:
+        _print("neighbours", ("dimension>", "lane>", "NIC", "open>", "closed"),
+               [(line["dim"], line["lane"], line["nic"], len(line["open"]), _closed(line["closed"]))
+                for line in grid["lines"]], "none")
     _print("contexts", ("context>", "pid>", "uid>", "attachment", "port", "rails", "zero copy"),
            [(c["context"], c["pid"] or "-", c["uid"], c["attachment"], c.get("port", "-"),
              " ".join(c["rails"]), _yes(c["is_zero_copy"]) if "is_zero_copy" in c else "-")
@@ -62,10 +78,14 @@ def _ear_state(ear):
     return "answers"
 
 
+def _peer(peer):
+    return f"{peer['host']} at {_by(peer['at'])}" if peer.get("at") else peer["host"]
+
+
 def peers(report):
     """Who answers on which rail."""
     _print("peers", ("host>", "name", "NIC here", "NIC there", "MAC", "MTU>", "RTT us>", "state"),
-           [(p["host"], p["name"], ear["nic"], f"{ear['their_nic']} (rail {ear['their_rail']})",
+           [(_peer(p), p["name"], ear["nic"], f"{ear['their_nic']} (rail {ear['their_rail']})",
              ear["mac"], ear["mtu"], f"{ear['rtt_us']:.1f}", _ear_state(ear))
             for p in sorted(report["peers"], key=lambda p: p["host"]) for ear in p["rails"]],
            "nobody has answered so far")
@@ -75,12 +95,12 @@ def peers(report):
 
 def counters(report):
     """Frames taken and dropped."""
-    rows = [(r["nic"], r["rx_frames"], r["rx_bytes"], r["control"], _drops(r["drops"]))
-            for r in report["rails"]]
-    ports = report["ports"]
-    rows.append(("ports", ports["rx_frames"], ports["rx_bytes"], ports["control"],
-                 _drops(ports["drops"])))
-    _print("frames", ("from", "frames>", "bytes>", "control>", "drops"), rows, "none")
+    every = [*report["rails"], {"nic": "ports", **report["ports"]}]
+    _print("frames", ("from", "frames>", "bytes>", "control>", "drops"),
+           [(r["nic"], r["rx_frames"], r["rx_bytes"], r["control"], _drops(r["drops"])) for r in every], "none")
+    if any(r.get("relayed_frames") or r.get("detours") for r in every):
+        _print("passed on to other hosts", ("from", "frames>", "bytes>", "sent on detours>"),
+               [(r["nic"], r["relayed_frames"], r["relayed_bytes"], r["detours"]) for r in every], "none")
     _print("discovery",
            ("NIC", "asked>", "answers>", "was asked>", "answered>", "stale>", "not sent>",
             "refused"),

@@ -6,12 +6,14 @@
 #ifndef TESTS_UNIT_PM_ETHERNET_RIG_H
 #define TESTS_UNIT_PM_ETHERNET_RIG_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pm-ethernet/blob.h"
 #include "pm-ethernet/device.h"
 #include "pm-ethernet/ethernet.h"
 #include "pmcore/util/conf.h"
@@ -143,7 +145,7 @@ static UNUSED struct rig *rig_open(struct rig_wish w)
 		d->rail_of[h] = PM_RAILS_MAX;
 	rig_grant(r, &w);
 	rig_memory(r, &w);
-	for (uint32_t i = 0; i < ETH_RAILS; i++)
+	for (uint32_t i = 0; i <= ETH_NOWHERE; i++)
 		d->sockets[i].fd = -1;
 	for (uint32_t i = 0; i < d->n_sockets; i++) {
 		struct rig_socket *k = &r->sockets[i];
@@ -295,6 +297,76 @@ static UNUSED struct pm_dev_peer *rig_peer(struct rig *r, uint32_t node)
 	is_int(eth_peer_add(&r->d.dev, node, blob, 10 + 10 * n, &peer, &rails), 0);
 	is_int(rails, (1u << n) - 1);
 	return peer;
+}
+
+/* ---- a hypercrossbar ---- */
+
+/* What is at the other end of a line of ours. */
+static UNUSED void rig_neighbour(struct rig *r, uint32_t rail, uint32_t to, bool is_open)
+{
+	struct eth_neighbour next = {.mac = {2, 0, 9, 9, (uint8_t)rail, (uint8_t)to},
+				     .is_open = is_open};
+
+	eth_board_set_neighbour(&r->board, rail, to, &next);
+}
+
+/*
+ * Lays a device of four rails into a grid of 3x3 with two lanes each: rails 0 and 1 along x, 2 and 3 along y, all
+ * neighbours open. Hosts are 1..9, y is the fastest, so we (7) stand at 2,0. With @n_dims 1 it is a line of 9 on
+ * rails 0 to 3.
+ */
+static UNUSED int rig_grid(struct rig *r, uint32_t n_dims)
+{
+	struct eth_board *board = &r->board;
+	struct eth_grid *grid = &board->grid.grid;
+	uint32_t lanes = 4 / n_dims, extent = n_dims == 1 ? 9 : 3;
+
+	board->n_rails = 4;
+	for (uint32_t h = 0; h < ETH_RAILS; h++)
+		r->d.rail_of[h] = PM_RAILS_MAX;
+	*grid = (struct eth_grid){.n_dims = n_dims, .n_points = 9};
+	for (uint32_t i = 0; i < 9; i++)
+		board->grid.points[i] =
+			n_dims == 1
+				? (struct eth_point){.at = {(uint16_t)i}, .is_known = 1}
+				: (struct eth_point){.at = {(uint16_t)(i / 3), (uint16_t)(i % 3)},
+						     .is_known = 1};
+	grid->own = board->grid.points[RIG_HOST - 1];
+	for (uint32_t rail = 0; rail < 4; rail++) {
+		uint32_t dim = rail / lanes, lane = rail % lanes;
+
+		grid->dims[dim] = (uint16_t)extent;
+		grid->n_lanes[dim] = (uint8_t)lanes;
+		grid->rail[dim][lane] = (uint8_t)rail;
+		grid->dim[rail] = (uint8_t)dim;
+		grid->lane[rail] = (uint8_t)lane;
+		board->rails[rail].is_up = 1;
+		snprintf(board->rails[rail].name, sizeof(board->rails[rail].name), "eth%u", rail);
+		for (uint32_t to = 0; to < extent; to++)
+			rig_neighbour(r, rail, to, to != grid->own.at[dim]);
+		if (rail >= r->d.granted.n_rails)
+			continue;
+		r->d.granted.rails[rail].host_rail = (uint8_t)rail;
+		strcpy(r->d.granted.rails[rail].name, board->rails[rail].name);
+		r->d.rail_of[rail] = rail;
+	}
+	return eth_ways_init(&r->d);
+}
+
+/* A peer of the grid, context 5 of a host, with the same rails as ours; its rails or an error. */
+static UNUSED int rig_grid_peer(struct rig *r, uint32_t host, struct pm_dev_peer **ret_peer)
+{
+	struct eth_blob blob = {.host = host, .context = 5, .n_rails = 4, .is_port = true};
+	uint8_t buf[ETH_BLOB_MAX];
+	uint32_t rails = 0;
+	int len, err;
+
+	for (uint32_t i = 0; i < 4; i++)
+		blob.rails[i] = (struct eth_blob_rail){
+			(uint8_t)i, {2, 0, 0, 1, (uint8_t)host, (uint8_t)i}, 1500};
+	len = eth_blob_pack(&blob, buf, sizeof(buf));
+	err = eth_peer_add(&r->d.dev, host, buf, (size_t)len, ret_peer, &rails);
+	return err ? err : (int)rails;
 }
 
 #endif

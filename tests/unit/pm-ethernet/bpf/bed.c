@@ -107,6 +107,10 @@ static bool load(struct bed *bed, bool is_frags)
 	if (!ok(constants) ||
 	    !is_int(bpf_map__set_initial_value(constants, &bed->rail, sizeof(bed->rail)), 0))
 		return false;
+	if (!is_int(bpf_map__set_max_entries(bpf_object__find_map_by_name(bed->object, "points"),
+					     BED_POINTS),
+		    0))
+		return false;
 	if (is_frags)
 		bpf_object__for_each_program(program, bed->object)
 			bpf_program__set_flags(program, BPF_F_XDP_HAS_FRAGS);
@@ -127,9 +131,13 @@ static bool find_maps(struct bed *bed)
 		const char *name;
 		int *fd;
 	} all[] = {
-		{"host", &bed->host},       {"nics", &bed->nics},     {"contexts", &bed->contexts},
-		{"sockets", &bed->sockets}, {"doors", &bed->doors},   {"ports", &bed->ports},
-		{"rails", &bed->rails},     {"grants", &bed->grants}, {"counters", &bed->counters},
+		{"host", &bed->host},         {"nics", &bed->nics},
+		{"contexts", &bed->contexts}, {"sockets", &bed->sockets},
+		{"doors", &bed->doors},       {"ports", &bed->ports},
+		{"rails", &bed->rails},       {"grants", &bed->grants},
+		{"counters", &bed->counters}, {"grid", &bed->grid},
+		{"points", &bed->points},     {"neighbours", &bed->neighbours},
+		{"pulses", &bed->pulses},
 	};
 	size_t i;
 
@@ -313,4 +321,77 @@ void bed_passes(const struct bed *bed, const struct bed_frame *frame, bool is_co
 	row_of(&want, bed, BED_NIC)->control += is_control;
 	expect(bed, BED_NIC, frame, XDP_PASS, &want, &out);
 	is_mem(out.bytes, frame->bytes, frame->length);
+}
+
+void bed_does(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
+	      int verdict, const struct eth_counters *change, struct bed_frame *ret_out)
+{
+	struct bed_table want;
+	uint64_t *row;
+
+	read_table(bed, &want);
+	row = (uint64_t *)row_of(&want, bed, program);
+	for (size_t i = 0; i < sizeof(*change) / sizeof(uint64_t); i++)
+		row[i] += ((const uint64_t *)change)[i];
+	expect(bed, program, frame, verdict, &want, ret_out);
+}
+
+struct eth_point bed_point(const struct eth_grid *grid, uint32_t host_id)
+{
+	struct eth_point point = {.is_known = 1};
+	uint32_t place = host_id - 1, d;
+
+	for (d = grid->n_dims; d-- > 0; place /= grid->dims[d])
+		point.at[d] = place % grid->dims[d];
+	return point;
+}
+
+struct eth_neighbour bed_neighbour(uint32_t rail, uint32_t at, bool is_open)
+{
+	return (struct eth_neighbour){.mac = {0x0a, 0, 0, rail, at >> 8, at}, .is_open = is_open};
+}
+
+void bed_set_neighbour(const struct bed *bed, uint32_t rail, uint32_t at, bool is_open)
+{
+	struct eth_neighbour neighbour = bed_neighbour(rail, at, is_open);
+
+	bed_put(bed->neighbours, rail * ETH_LINE_MAX + at, &neighbour);
+}
+
+static void add_rail(const struct bed *bed, struct eth_grid *grid, uint32_t rail)
+{
+	struct eth_nic nic = {.ifindex = bed->loopback, .mac = {2, 0, 0, 0, 0, 0x10 + rail}};
+	uint32_t dim = rail % grid->n_dims, at;
+
+	grid->dim[rail] = dim;
+	grid->lane[rail] = grid->n_lanes[dim];
+	grid->rail[dim][grid->n_lanes[dim]++] = rail;
+	bed_put(bed->nics, rail, &nic);
+	bed_put(bed->rails, rail, &bed->loopback);
+	for (at = 0; at < grid->dims[dim]; at++)
+		bed_set_neighbour(bed, rail, at, true);
+}
+
+void bed_set_grid(const struct bed *bed, const uint16_t *dims, uint32_t n_dims, uint32_t n_rails,
+		  struct eth_grid *ret)
+{
+	struct eth_grid grid = {.n_dims = n_dims, .n_points = 1};
+	struct eth_point point;
+	uint32_t i;
+
+	for (i = 0; i < n_dims; i++) {
+		grid.dims[i] = dims[i];
+		grid.n_points *= dims[i];
+	}
+	ok(grid.n_points <= BED_POINTS);
+	for (i = 0; i < grid.n_points; i++) {
+		point = bed_point(&grid, i + 1);
+		bed_put(bed->points, i, &point);
+	}
+	grid.own = bed_point(&grid, BED_HOST);
+	for (i = 0; i < n_rails; i++)
+		add_rail(bed, &grid, i);
+	bed_set_host(bed, n_rails);
+	bed_put(bed->grid, 0, &grid);
+	*ret = grid;
 }

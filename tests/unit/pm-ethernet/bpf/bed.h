@@ -20,6 +20,7 @@
 #define BED_TYPE htons(ETH_TYPE_DEFAULT)
 #define BED_NICS 4
 #define BED_FRAME_MAX 9100
+#define BED_POINTS 1024 /* hosts that a grid may have */
 
 /* Contexts of this host, all of one job but for the last one. */
 enum {
@@ -35,6 +36,7 @@ struct bed {
 	struct bpf_object *object;
 	int programs[BED_PROGRAMS];
 	int host, nics, contexts, sockets, doors, ports, rails, grants, counters;
+	int grid, points, neighbours, pulses;
 	int socket; /* AF_XDP, bound to nothing: the maps want one */
 	uint32_t rail;
 	uint32_t loopback;         /* interface that frames come from */
@@ -86,6 +88,21 @@ void bed_redirects(const struct bed *bed, enum bed_program program, const struct
 		   bool is_taken, struct bed_frame *ret_out);
 /* Passed as it was; counted as control where @is_control. */
 void bed_passes(const struct bed *bed, const struct bed_frame *frame, bool is_control);
+
+/* Any verdict, with this change of the program's counters. *ret_out is the frame behind it. */
+void bed_does(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
+	      int verdict, const struct eth_counters *change, struct bed_frame *ret_out);
+
+/*
+ * Puts this host into a grid of @n_dims dimensions, with all hosts and all neighbours open. Host ids run through
+ * the points, the last dimension fastest; rails through the dimensions, @n_rails in all. *ret is the grid.
+ */
+void bed_set_grid(const struct bed *bed, const uint16_t *dims, uint32_t n_dims, uint32_t n_rails,
+		  struct eth_grid *ret);
+struct eth_point bed_point(const struct eth_grid *grid, uint32_t host_id);
+/* The neighbour at a coordinate of the line of a rail; its address tells both. */
+struct eth_neighbour bed_neighbour(uint32_t rail, uint32_t at, bool is_open);
+void bed_set_neighbour(const struct bed *bed, uint32_t rail, uint32_t at, bool is_open);
 
 /* Changes of the set-up. */
 void bed_come_from(struct bed *bed, uint32_t interface, uint32_t queue);

@@ -155,6 +155,80 @@ static void run_random(enum bed_program program)
 	ok(!!seen[XDP_PASS] == (program == BED_NIC));
 }
 
+/* In a grid, where host 9 is a neighbour, 5 to 10 are on our line, and there are no more than 12. */
+static void make_grid_frame(uint64_t *rand)
+{
+	static const uint8_t kinds[] = {ETH_PACKET, ETH_PACKET, ETH_GONE, ETH_WATCH, ETH_ECHO};
+
+	make_frame(rand);
+	if (tap_rand(rand) % 2)
+		return;
+	bed_packet_in(&frame, tap_rand(rand) % 2 ? BED_PORT : 77, tap_rand(rand) % 200);
+	frame.head.kind = kinds[tap_rand(rand) % sizeof(kinds)];
+	frame.head.dst_host = tap_rand(rand) % 14;
+	frame.head.flags = tap_rand(rand) % 2 ? ETH_F_ASK : tap_rand(rand);
+	frame.head.src_mac[0] = 2;
+	memcpy(frame.head.src_mac, bed_neighbour(RAIL, 2, true).mac, ETH_MAC);
+	memcpy(frame.head.dst_mac, (uint8_t[]){2, 0, 0, 0, 0, 0x10 + RAIL}, ETH_MAC);
+	if (tap_rand(rand) % 4 == 0)
+		spoil(rand);
+}
+
+/* Every frame ends in one place, and is counted there. */
+static bool is_accounted(const struct eth_counters *was, const struct eth_counters *is, int verdict)
+{
+	uint64_t taken = is->rx_frames - was->rx_frames,
+		 relayed = is->relayed_frames - was->relayed_frames,
+		 control = is->control - was->control, drops = 0;
+
+	for (int i = 0; i < ETH_DROPS; i++)
+		drops += is->drops[i] - was->drops[i];
+	switch (verdict) {
+	case XDP_REDIRECT: /* or an echo, or a refusal on its way back */
+		if (out.head.kind == ETH_ECHO)
+			return control == 1 && !drops && !taken && !relayed &&
+			       frame.head.kind == ETH_WATCH;
+		return taken + relayed + drops == 1 && !control &&
+		       (!drops || (out.head.kind == ETH_GONE && frame.head.kind == ETH_PACKET)) &&
+		       relayed == (is->relayed_bytes - was->relayed_bytes) / frame.length;
+	case XDP_DROP: /* an echo; or one reason, and a second one where a refusal found no way */
+		return !taken && !relayed &&
+		       (control ? control == 1 && !drops : drops == 1 || drops == 2);
+	case XDP_PASS:
+		return !taken && !relayed && !drops &&
+		       !memcmp(out.bytes, frame.bytes, frame.length);
+	default:
+		return false;
+	}
+}
+
+TAP_TEST(eth_nic__random_frames_in_a_grid)
+{
+	static const uint16_t dims[] = {2, 6};
+	struct eth_counters was, is;
+	uint32_t seen[8] = {0}, echoes = 0, i;
+	uint64_t rand = tap_seed();
+	struct eth_grid grid;
+	int verdict;
+
+	if (bed_open(&bed, RAIL, false))
+		bed_set_grid(&bed, dims, 2, BED_NICS, &grid);
+	for (i = 0; i < FRAMES / BED_PROGRAMS && !tap_has_failed(); i++) {
+		make_grid_frame(&rand);
+		bed_count(&bed, RAIL, &was);
+		verdict = bed_run(&bed, BED_NIC, &frame, &out);
+		bed_count(&bed, RAIL, &is);
+		echoes += verdict == XDP_REDIRECT && out.head.kind == ETH_ECHO;
+		okf(is_accounted(&was, &is, verdict), "frame %u: verdict %d, counted else", i,
+		    verdict);
+		okf(out.length == frame.length, "frame %u: length", i);
+		seen[verdict & 7]++;
+	}
+	ok(seen[XDP_REDIRECT] > FRAMES / 100 && seen[XDP_DROP] > FRAMES / 100);
+	ok(echoes > FRAMES / 1000 && is.relayed_frames > FRAMES / 1000);
+	bed_close(&bed);
+}
+
 TAP_TEST(eth_nic__random_frames)
 {
 	run_random(BED_NIC);

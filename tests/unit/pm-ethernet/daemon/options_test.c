@@ -114,3 +114,22 @@ TAP_TEST(ethd_options_parse__a_path_that_just_fits)
 	strcat(path, "x");
 	is_int(PARSE(&o, "--nics", "eth1", "--run", path), -EINVAL);
 }
+
+TAP_TEST(ethd_options_parse__watch)
+{
+	static const char *const wrong[] = {"", "ms", "-1ms", "1001ms", "2s", "25", "25us", "x"};
+	struct ethd_options o;
+
+	must(PARSE(&o, "--nics", "eth1") == 0);
+	is_int(o.watch_ns, 25000000);
+	must(PARSE(&o, "--nics", "eth1", "--watch", "0") == 0);
+	is_int(o.watch_ns, 0);
+	must(PARSE(&o, "--nics", "eth1", "--watch", "7ms") == 0);
+	is_int(o.watch_ns, 7000000);
+	must(PARSE(&o, "--nics", "eth1", "--watch", "1s") == 0);
+	is_int(o.watch_ns, 1000000000);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		is_int(PARSE(&o, "--nics", "eth1", "--watch", wrong[i]), -EINVAL);
+		okf(strstr(why, "--watch") != NULL, "%s: %s", wrong[i], why);
+	}
+}
