@@ -100,7 +100,11 @@ def _syntax_error(name, text, error):
 
 def load(name):
     """The Document of a file, or DocumentError."""
-    text = _decode(name, _read(name))
+    return parse(name, _decode(name, _read(name)))
+
+
+def parse(name, text):
+    """The Document of a text, or DocumentError; name is what the file would be called."""
     if not text.strip():
         raise DocumentError(f"{name}:1: the file is empty; begin with [[hosts]] and "
                             'range = "n[0-3]"', True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""emit - writes the resolved form, cluster.json (configs/schema/cluster.schema.json).
+"""emit - writes the resolved form, cluster.json (configs/schema/cluster.schema.json), and any file in one step.
 
 One line per host, so that two versions compare well. Output depends on the input only.
 """
@@ -81,10 +81,10 @@ def _open_nameless(folder):
         raise
 
 
-def _fill(handle, cluster, path):
+def _fill(handle, parts, path):
     """Writes everything to the disk and closes the file."""
     with os.fdopen(os.dup(handle), "w", encoding="ascii") as file:
-        file.writelines(pieces(cluster))
+        file.writelines(parts)
         file.flush()
         _permissions(handle, path)
         os.fsync(handle)
@@ -103,7 +103,12 @@ def _name(handle, is_nameless, folder, temporary, path):
 
 
 def write(cluster, path):
-    """Writes the file in one step: readers see the old one or the whole new one. Raises OSError.
+    """Writes cluster.json, see replace()."""
+    replace(pieces(cluster), path)
+
+
+def replace(parts, path):
+    """Writes pieces of text to a file in one step: readers see the old one or the whole new one. Raises OSError.
 
     The new file gets its name when it is complete, so even kill -9 leaves no part of it behind.
     """
@@ -121,7 +126,7 @@ def write(cluster, path):
             handle = os.open(temporary, flags, 0o666)
         stack.callback(os.close, handle)
         try:
-            _fill(handle, cluster, path)
+            _fill(handle, parts, path)
             _name(handle, is_nameless, folder, temporary, path)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):

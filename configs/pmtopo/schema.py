@@ -11,7 +11,10 @@ from . import values
 from .problems import Wrong, key_text, quote
 
 CLUSTER_HOSTS_MAX = 1 << 20
+# ETH_DIMS, ETH_LINE_MAX and ETH_POINTS_MAX of pm-ethernet/grid.h.
 DIMENSIONS_MAX = 6
+POINTS_MAX = 1024         # of a dimension
+GRID_HOSTS_MAX = 65536
 
 DEVICES = ("self", "shmem", "ethernet", "udp")
 NETWORK_TYPES = ("ethernet", "udp", "shmem")
@@ -137,7 +140,7 @@ ROOT = Table({
     }, required=("type",), example={"type": '"udp"'}))),
     "topology": Table({
         "kind": Value(values.choice("hypercrossbar")),
-        "dims": Array(Value(values.number(1, 65536)), DIMENSIONS_MAX),
+        "dims": Array(Value(values.number(1, POINTS_MAX)), DIMENSIONS_MAX),
     }, required=("kind", "dims"), example={"kind": '"hypercrossbar"', "dims": "[4, 4, 4]"}),
     "pm": PM,
     "scheduler": SCHEDULER,

@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""show - tables of a cluster for people. Big clusters are shown by ranges of hosts."""
+"""show - a cluster for people: a drawing and tables. Big clusters are shown by ranges of hosts, and only those of
+their planes and rows are drawn that differ from all others."""
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from . import hostlist
+from . import hostlist, planes
+from .heading import heading
+from .values import AXES
 
+_MOST_SINGLE = 32      # hosts that have a row each
 _MOST_ROWS = 64
 _LONGEST = 200
+_DRAWN_ROWS = 32       # of a plane; of larger ones those that have marks
+_DRAWN_LINES = 40
+_MARKS = {planes.UP: (".", ""), planes.DEFECT: ("x", "bold red"), planes.SPARE: ("s", "yellow"),
+          planes.NONE: (" ", "")}
 
 
 def _cell(text):
@@ -37,7 +45,7 @@ def _coords(host):
 
 def _entries(cluster):
     """Runs of hosts that one row shows: single hosts, or all of one [[hosts]] table and state."""
-    if len(cluster.hosts) <= _MOST_ROWS:
+    if len(cluster.hosts) <= _MOST_SINGLE:
         return [[host] for host in cluster.hosts]
     runs = {}
     for host in cluster.hosts:
@@ -72,19 +80,90 @@ def _rail_rows(cluster):
                    "xyzuvw"[rail.dim] if rail.dim is not None else "-"]
 
 
-def _heading(cluster):
-    states = [host.state for host in cluster.hosts]
-    parts = [f"cluster {cluster.name}", f"{len(states)} hosts"]
-    parts += [f"{states.count(state)} {state}" for state in ("defect", "spare") if state in states]
-    if cluster.topology:
-        parts.append(f"{cluster.topology.kind} {'x'.join(map(str, cluster.topology.dims))}")
-    return ", ".join(parts)
+# ---- the drawing ----
+
+def _row(host_row, label):
+    text = Text(label)
+    for host in host_row:
+        text.append(*_MARKS[planes.state(host)])
+    return text
+
+
+def _block(plane, axis):
+    """Lines of text of one plane."""
+    lines = [Text(plane.title(), style="bold")] if plane.at else []
+    if len(plane.rows) <= _DRAWN_ROWS:
+        return lines + [_row(row, "") for row in plane.rows]
+    rows = [(number, row) for number, row in enumerate(plane.rows) if not planes.is_whole(row)]
+    width = len(f"{axis}={len(plane.rows) - 1} ")
+    lines += [_row(row, f"{axis}={number} ".ljust(width)) for number, row in rows[:_DRAWN_ROWS]]
+    rest = len(plane.rows) - min(len(rows), _DRAWN_ROWS)
+    return lines + [Text(f"{rest} more rows" + (", all up" if len(rows) <= _DRAWN_ROWS else ""))]
+
+
+def _side_by_side(blocks, width):
+    """Lines that show the blocks in bands that fit the width."""
+    wide = max(len(line) for block in blocks for line in block) + 3
+    across = max(1, width // wide)
+    for at in range(0, len(blocks), across):
+        band = blocks[at:at + across]
+        for number in range(max(map(len, band))):
+            line = Text()
+            for block in band:
+                piece = block[number].copy() if number < len(block) else Text()
+                piece.pad_right(wide - len(piece))
+                line.append_text(piece)
+            line.rstrip()
+            yield line
+        yield Text()
+
+
+def _rest(layout, drawn):
+    """The planes that are not drawn, in words."""
+    left = [plane for plane in layout.planes if plane not in drawn]
+    if not left:
+        return None
+    count = f"{len(left)} more plane{'s' if len(left) > 1 else ''}"
+    if not all(plane.is_whole() for plane in left):
+        return f"{count}, some with marks; --svg draws them all"
+    if len(left[0].at) > 1:
+        return f"{count}, all up"
+    values = hostlist.fold([str(plane.at[0]) for plane in left]).strip("[]")
+    return f"{count}, all up: {AXES[0]}={values}"
+
+
+def _draw(console, cluster):
+    layout = planes.layout(cluster)
+    for text in planes.along(cluster):
+        console.print(Text(text))
+    if layout.row_axis:
+        console.print(Text(f"rows are {layout.row_axis}, columns {layout.column_axis}; . up, x defect, s spare"))
+    drawn = [plane for plane in layout.planes if not plane.is_whole()] or layout.planes[:1]
+    blocks = []
+    for plane in drawn:
+        block = _block(plane, layout.row_axis)
+        across = max(1, console.width // (max(map(len, block)) + 3))
+        if blocks and (len(blocks) // across + 1) * (len(block) + 1) > _DRAWN_LINES:
+            break
+        blocks.append(block)
+    if max(map(len, blocks[0])) <= console.width:
+        console.print()
+        for line in _side_by_side(blocks, console.width):
+            console.print(line)
+        rest = _rest(layout, drawn[:len(blocks)])
+        if rest:
+            console.print(Text(rest))
+    for text in planes.marked(cluster):
+        console.print(_cell(text))
+    console.print()
 
 
 def show(cluster):
     """Prints the cluster to standard output."""
     console = Console(highlight=False)
-    console.print(Text(_heading(cluster), style="bold"))
+    console.print(Text(heading(cluster), style="bold"))
+    if cluster.topology:
+        _draw(console, cluster)
     rails = list(_rail_rows(cluster))
     columns = ["id", "host", "state", "address"] + (["coords"] if cluster.topology else [])
     places = _addressed(cluster)

@@ -12,7 +12,11 @@ from . import hostlist
 from .hosts import split_items
 from .model import Topology
 from .problems import Wrong, quote
+from .schema import GRID_HOSTS_MAX
 from .values import AXES
+
+
+KIND = "hypercrossbar"
 
 
 def _shape(dims):
@@ -140,9 +144,13 @@ def resolve_topology(config, inventory, networks, document, problems):
     if dims is None:
         return None
     dims = tuple(dims)
+    if len(inventory.hosts) > GRID_HOSTS_MAX:
+        problems.add(("topology",), f"{len(inventory.hosts)} hosts, and a {KIND} has at most {GRID_HOSTS_MAX}; "
+                     "list fewer hosts, or describe two clusters")
+        return None
     if any("coords" in table for table in tables):
         _place(tables, inventory, dims, document, problems)
     else:
         _count(inventory, dims, problems)
     _check_rails(networks, dims, problems)
-    return Topology("hypercrossbar", dims)
+    return Topology(KIND, dims)

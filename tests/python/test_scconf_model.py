@@ -187,6 +187,23 @@ def test_resolve__wrong_rails_are_told_once(load):
     assert len(problems) == 1
 
 
+@pytest.mark.parametrize("dims, hosts, text", [
+    ("[1024, 64]", 65536, ""), ("[1025]", 1025, "1025 is out of range; write a number from 1 to 1024"),
+    ("[1, 1, 1, 1, 1, 1, 1]", 1, "6"), ("[1024, 65]", 66560, "66560 hosts, and a hypercrossbar has at most 65536")])
+def test_resolve__limits_of_a_hypercrossbar(load, dims, hosts, text):
+    tree, problems = load(f'[topology]\nkind = "hypercrossbar"\ndims = {dims}\n'
+                          f'[[hosts]]\nrange = "n[0-{hosts - 1}]"\n')
+    assert (len(problems) == 1 and text in problems[0]) if text else tree["hosts"][-1]["coords"] == [1023, 63]
+
+
+def test_limits__are_those_of_pm_ethernet():
+    header = (TREE / "pm-ethernet" / "grid.h").read_text()
+    found = dict(re.findall(r"#define (ETH_\w+) (\d+)", header))
+    assert (int(found["ETH_DIMS"]), int(found["ETH_LINE_MAX"]), int(found["ETH_POINTS_MAX"])) == \
+        (schema.DIMENSIONS_MAX, schema.POINTS_MAX, schema.GRID_HOSTS_MAX)
+    assert f"#define ETH_RAILS {values.RAILS_MAX}\n" in (TREE / "pm-ethernet" / "frame.h").read_text()
+
+
 def host_rows(pieces):
     return "".join(f'[[hosts]]\nrange = "h{index}"\naddress = "10.{index >> 8}.{index & 255}.1"\n'
                    for index in range(pieces))
