@@ -78,6 +78,70 @@ void matrix_free(struct matrix *m)
 	free(m);
 }
 
+static struct matrix_host *copy_place(const struct matrix_host *from, size_t n)
+{
+	struct matrix_host *place = calloc(n ? n : 1, sizeof(*place));
+
+	for (size_t i = 0; place && i < n; i++) {
+		place[i] = from[i];
+		place[i].cores = calloc(from[i].n_cores ? from[i].n_cores : 1, sizeof(uint32_t));
+		if (!place[i].cores) {
+			matrix_place_fini(place, i);
+			free(place);
+			return NULL;
+		}
+		memcpy(place[i].cores, from[i].cores, from[i].n_cores * sizeof(uint32_t));
+	}
+	return place;
+}
+
+static bool copy_cells(struct host_cells *to, const struct host_cells *from, uint32_t rows)
+{
+	size_t n = (size_t)rows * from->n_cores;
+
+	to->n_cores = from->n_cores;
+	if (!n)
+		return true;
+	to->home = malloc(n * sizeof(*to->home));
+	to->shown = malloc(n * sizeof(*to->shown));
+	if (!to->home || !to->shown)
+		return false;
+	memcpy(to->home, from->home, n * sizeof(*to->home));
+	memcpy(to->shown, from->shown, n * sizeof(*to->shown));
+	return true;
+}
+
+struct matrix *matrix_copy(const struct matrix *from)
+{
+	struct matrix *m = matrix_new(from->rows_max);
+	bool is_whole = m != NULL;
+
+	if (!m)
+		return NULL;
+	m->n_rows = from->n_rows;
+	m->n_shown = from->n_shown;
+	m->turns = from->turns;
+	m->hosts = calloc(from->n_hosts + 1, sizeof(*m->hosts));
+	m->jobs = calloc(from->n_jobs + 1, sizeof(*m->jobs));
+	if (m->jobs)
+		m->room = from->n_jobs + 1;
+	is_whole = m->hosts && m->jobs;
+	for (size_t h = 0; is_whole && h < from->n_hosts; h++) {
+		m->n_hosts = h + 1;
+		is_whole = copy_cells(&m->hosts[h], &from->hosts[h], from->rows_max);
+	}
+	for (size_t j = 0; is_whole && j < from->n_jobs; j++) {
+		m->jobs[j] = from->jobs[j];
+		m->jobs[j].place = copy_place(from->jobs[j].place, from->jobs[j].n_hosts);
+		is_whole = m->jobs[j].place != NULL;
+		m->n_jobs = j + is_whole;
+	}
+	if (is_whole)
+		return m;
+	matrix_free(m);
+	return NULL;
+}
+
 static struct place_job *find(const struct matrix *m, uint64_t id)
 {
 	for (size_t j = 0; j < m->n_jobs; j++)
@@ -241,12 +305,47 @@ static uint32_t count_free(const struct matrix *m, uint32_t home, uint32_t host)
 	return n;
 }
 
+static uint32_t most_cores(const struct matrix_wish *wish)
+{
+	uint32_t most = 0;
+
+	for (uint32_t k = 0; k < wish->n_wanted; k++)
+		most = wish->cores[k] > most ? wish->cores[k] : most;
+	return most;
+}
+
+/* What has room on a host: in a row, or in an empty matrix. */
+static uint32_t room_on(const struct matrix *m, uint32_t home, uint32_t host, bool is_empty)
+{
+	if (host >= m->n_hosts)
+		return 0;
+	return is_empty ? m->hosts[host].n_cores : count_free(m, home, host);
+}
+
+/* Lets the wish pick among all that have room. */
+static bool pick(const struct matrix *m, uint32_t home, const struct matrix_wish *wish,
+		 bool is_empty, uint32_t *chosen)
+{
+	uint32_t *fitting = calloc(wish->n_hosts + 1, sizeof(*fitting)), most = most_cores(wish);
+	size_t n = 0;
+	bool is_found;
+
+	for (size_t i = 0; fitting && i < wish->n_hosts; i++)
+		if (room_on(m, home, wish->hosts[i], is_empty) >= most)
+			fitting[n++] = wish->hosts[i];
+	is_found = n >= wish->n_wanted && n && wish->pick(wish->pick_arg, fitting, n, chosen);
+	free(fitting);
+	return is_found;
+}
+
 /* The first candidates with room, in their order, into @chosen. False: too few. */
 static bool choose(const struct matrix *m, uint32_t home, const struct matrix_wish *wish,
 		   uint32_t *chosen)
 {
 	uint32_t k = 0;
 
+	if (wish->pick)
+		return pick(m, home, wish, false, chosen);
 	for (size_t i = 0; i < wish->n_hosts && k < wish->n_wanted; i++)
 		if (wish->hosts[i] < m->n_hosts &&
 		    count_free(m, home, wish->hosts[i]) >= wish->cores[k])
@@ -254,10 +353,13 @@ static bool choose(const struct matrix *m, uint32_t home, const struct matrix_wi
 	return k == wish->n_wanted;
 }
 
-static bool is_possible(const struct matrix *m, const struct matrix_wish *wish)
+/* In an empty matrix; @chosen is room for the hosts. */
+static bool is_possible(const struct matrix *m, const struct matrix_wish *wish, uint32_t *chosen)
 {
 	uint32_t k = 0;
 
+	if (wish->pick)
+		return pick(m, 0, wish, true, chosen);
 	for (size_t i = 0; i < wish->n_hosts && k < wish->n_wanted; i++)
 		if (wish->hosts[i] < m->n_hosts &&
 		    m->hosts[wish->hosts[i]].n_cores >= wish->cores[k])
@@ -299,20 +401,9 @@ static int enter(struct matrix *m, uint64_t id, uint32_t home, const struct matr
 		m->jobs = jobs;
 		m->room = room;
 	}
-	job.place = calloc(n ? n : 1, sizeof(*job.place));
+	job.place = copy_place(place, n);
 	if (!job.place)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		job.place[i] = place[i];
-		job.place[i].cores =
-			calloc(place[i].n_cores ? place[i].n_cores : 1, sizeof(uint32_t));
-		if (!job.place[i].cores) {
-			matrix_place_fini(job.place, i);
-			free(job.place);
-			return -ENOMEM;
-		}
-		memcpy(job.place[i].cores, place[i].cores, place[i].n_cores * sizeof(uint32_t));
-	}
 	m->jobs[m->n_jobs++] = job;
 	mark(m, &job, home, id);
 	if (home != ALL_ROWS && home >= m->n_rows)
@@ -329,8 +420,6 @@ int matrix_add(struct matrix *m, uint64_t id, const struct matrix_wish *wish,
 
 	if (!id || find(m, id))
 		return -EEXIST;
-	if (!is_possible(m, wish))
-		return -ENOSPC;
 	chosen = calloc(wish->n_wanted ? wish->n_wanted : 1, sizeof(*chosen));
 	if (!chosen)
 		return -ENOMEM;
@@ -343,6 +432,8 @@ int matrix_add(struct matrix *m, uint64_t id, const struct matrix_wish *wish,
 	}
 	if (!err)
 		err = take_cores(m, home, wish, chosen, place);
+	else if (!is_possible(m, wish, chosen))
+		err = -ENOSPC;
 	free(chosen);
 	if (err)
 		return err;

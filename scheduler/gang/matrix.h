@@ -32,11 +32,19 @@ struct matrix_wish {
 	uint32_t n_wanted;     /* hosts */
 	const uint32_t *cores; /* cores on the k-th of the wanted hosts */
 	bool is_exclusive;
+	/*
+	 * Where it matters which hosts go together: chooses n_wanted of the @n candidates that have room for the most
+	 * of cores[], in the order of the ranks, into @chosen. False: not among these. NULL: the first that fit.
+	 */
+	bool (*pick)(void *arg, const uint32_t *fitting, size_t n, uint32_t *chosen);
+	void *pick_arg;
 };
 
 struct matrix *
 matrix_new(uint32_t rows_max); /* rows that may be opened, 1..MATRIX_ROWS_MAX; NULL: no memory */
 void matrix_free(struct matrix *matrix);
+/* For what would be if. NULL: no memory. */
+struct matrix *matrix_copy(const struct matrix *matrix);
 
 /* A host with @n_cores cores; 0 takes it away (jobs on it must be removed before). Hosts are numbered by the caller. 0 or -ENOMEM. */
 int matrix_host(struct matrix *matrix, uint32_t host, uint32_t n_cores);

@@ -40,6 +40,12 @@ struct frame {
  */
 int frame_decode(struct frame *ret, const char *data, size_t size, size_t limit, size_t *used);
 
+/*
+ * About how many values and names the JSON of a whole frame has, counted without taking it: a head of a few bytes per
+ * value takes many times as long as its size lets one think. Never less than there are.
+ */
+size_t frame_values(const char *data, size_t size);
+
 /* The head as bytes: @body_size bytes of body are to follow them. NULL = no memory or over FRAME_MAX. free() it. */
 char *frame_encode(const json_t *head, size_t body_size, size_t *size);
 

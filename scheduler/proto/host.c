@@ -36,6 +36,7 @@ int host_decode(struct host **ret, const json_t *from, char *why, size_t why_siz
 	host->memory = (uint64_t)fields_number(&fields, "memory", 0, INT64_MAX);
 	host->clock_ns = (uint64_t)fields_number(&fields, "clock_ns", 0, INT64_MAX);
 	host->pm = fields_text(&fields, "pm", FIELDS_NOTE, false);
+	host->cpus = fields_text(&fields, "cpus", FIELDS_NOTE, true);
 	if (fields.err) {
 		host_free(host);
 		return fields.err;
@@ -46,9 +47,10 @@ int host_decode(struct host **ret, const json_t *from, char *why, size_t why_siz
 
 json_t *host_encode(const struct host *host)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o}", "name", host->name,
-			 "address", host->address, "version", host->version, "kernel", host->kernel,
-			 "cgroups", host->cgroups, "is_realtime", (int)host->is_realtime, "n_cores",
+	return json_pack("{s:s*, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o}", "cpus",
+			 host->cpus, "name", host->name, "address", host->address, "version",
+			 host->version, "kernel", host->kernel, "cgroups", host->cgroups,
+			 "is_realtime", (int)host->is_realtime, "n_cores",
 			 (json_int_t)host->n_cores, "memory", (json_int_t)host->memory, "clock_ns",
 			 (json_int_t)host->clock_ns, "pm", fields_from_text(host->pm));
 }
@@ -62,6 +64,7 @@ void host_free(struct host *host)
 	free(host->version);
 	free(host->kernel);
 	free(host->cgroups);
+	free(host->cpus);
 	free(host->pm);
 	free(host);
 }

@@ -22,6 +22,7 @@ struct host {
 	uint32_t n_cores;  /* that jobs may use */
 	uint64_t memory;   /* bytes */
 	uint64_t clock_ns; /* its CLOCK_REALTIME when it sent this */
+	char *cpus;        /* the machine's numbers of these cores: "0,2"; NULL or "" = any */
 	char *pm; /* what PM devices it has, for people: "ethernet eth1 eth2, shmem, udp" */
 };
 

@@ -115,16 +115,27 @@ ssize_t inbox_read(struct inbox *box, int fd, size_t limit, bool takes_fds)
 	return n;
 }
 
-int inbox_next(struct inbox *box, struct frame *ret, size_t limit)
+int inbox_next(struct inbox *box, struct frame *ret, size_t limit, size_t values)
 {
 	size_t used = 0;
 	int got;
 
 	if (box->start == box->end)
 		return 0;
+	if (values && frame_values(box->data + box->start, box->end - box->start) > values)
+		return -E2BIG;
 	got = frame_decode(ret, box->data + box->start, box->end - box->start, limit, &used);
 	box->start += used;
 	return got;
+}
+
+void inbox_trim(struct inbox *box, size_t room)
+{
+	if (box->start != box->end || box->room <= room)
+		return;
+	free(box->data);
+	box->data = NULL;
+	box->start = box->end = box->room = 0;
 }
 
 int inbox_take_fds(struct inbox *box, int *to, int n)

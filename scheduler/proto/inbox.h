@@ -28,8 +28,13 @@ struct inbox {
  * -EPROTO = descriptors where none are allowed (@takes_fds) or too many; any other errno of the socket.
  */
 ssize_t inbox_read(struct inbox *box, int fd, size_t limit, bool takes_fds);
-/* As frame_decode(). The frame's body is valid until the next inbox_read(). */
-int inbox_next(struct inbox *box, struct frame *ret, size_t limit);
+/*
+ * As frame_decode(); -E2BIG: its head has more than @values values (0 = any number). The frame's body is valid until
+ * the next inbox_read() or inbox_trim().
+ */
+int inbox_next(struct inbox *box, struct frame *ret, size_t limit, size_t values);
+/* Gives back what an empty box keeps beyond @room bytes. */
+void inbox_trim(struct inbox *box, size_t room);
 /* Takes the oldest @n descriptors, which the caller owns then. 0, or -EPROTO: there are less. */
 int inbox_take_fds(struct inbox *box, int *to, int n);
 /* Whether part of a frame waits for its rest. */

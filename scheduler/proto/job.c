@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * job - see job.h. The JSON has the fields of struct job under their names; limits are [resource, soft, hard] with -1 =
- * none, stdin is the rank, "timeout" seconds, and the flags are oversubscribe, report_bindings, statistics, pty.
+ * none, stdin is the rank, "timeout" seconds, and the flags are oversubscribe, scatter, report_bindings, statistics, debugged,
+ * pty.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,30 @@ static void check_shape(struct fields *fields, const struct job *job)
 			     job->per_node, job->ranks);
 }
 
+static void decode_cart(struct fields *fields, struct job *job)
+{
+	const json_t *array = json_object_get(fields->from, "cart"), *extent;
+	uint64_t ranks = 1;
+	size_t i;
+
+	if (!array)
+		return;
+	array = fields_array(fields, "cart", 1, JOB_CART_DIMS);
+	json_array_foreach(array, i, extent)
+	{
+		json_int_t n = json_integer_value(extent);
+
+		job->cart[i] = n < 1 || n > JOB_RANKS_MAX ? 0 : (uint32_t)n;
+		if (ranks <= JOB_RANKS_MAX)
+			ranks *= job->cart[i];
+	}
+	job->n_cart = (uint32_t)i;
+	if (!fields->err && ranks != job->ranks)
+		fields_wrong(fields,
+			     "cart must be numbers whose product is the number of ranks, %u",
+			     job->ranks);
+}
+
 static void decode_place(struct fields *fields, struct job *job)
 {
 	job->ranks = (uint32_t)fields_number(fields, "ranks", 1, JOB_RANKS_MAX);
@@ -119,6 +144,8 @@ static void decode_place(struct fields *fields, struct job *job)
 	job->bind = (enum job_bind)fields_choice(fields, "bind", bind_names);
 	job->cores = (uint32_t)fields_number_or(fields, "cores", 1, HOST_CORES_MAX, 1);
 	job->may_oversubscribe = fields_flag(fields, "oversubscribe");
+	job->may_scatter = fields_flag(fields, "scatter");
+	decode_cart(fields, job);
 	job->does_report_bindings = fields_flag(fields, "report_bindings");
 	if (!fields->err)
 		check_shape(fields, job);
@@ -133,6 +160,7 @@ static void decode_rest(struct fields *fields, struct job *job)
 						  JOB_PRIORITY_MAX, 0);
 	job->timeout_s = fields_seconds(fields, "timeout");
 	job->is_statistics = fields_flag(fields, "statistics");
+	job->is_debugged = fields_flag(fields, "debugged");
 	job->wants_pty = fields_flag(fields, "pty");
 	job->pty_rank = fields_number_or(fields, "pty_rank", 0, last, 0);
 	job->stdin_rank = fields_number_or(fields, "stdin", JOB_STDIN_NONE, last, 0);
@@ -209,9 +237,20 @@ static json_t *encode_apps(const struct job *job)
 	return array;
 }
 
+/* NULL: there is none, or no memory. */
+static json_t *encode_cart(const struct job *job)
+{
+	json_t *array = job->n_cart ? json_array() : NULL;
+
+	for (uint32_t i = 0; array && i < job->n_cart; i++)
+		json_array_append_new(array, json_integer(job->cart[i]));
+	return array;
+}
+
 static json_t *encode_place(const struct job *job)
 {
-	return json_pack("{s:I, s:I, s:I, s:s*, s:s*, s:s, s:s, s:I, s:b, s:b}", "ranks",
+	return json_pack("{s:o*, s:b, s:I, s:I, s:I, s:s*, s:s*, s:s, s:s, s:I, s:b, s:b}", "cart",
+			 encode_cart(job), "scatter", job->may_scatter, "ranks",
 			 (json_int_t)job->ranks, "nodes", (json_int_t)job->nodes, "per_node",
 			 (json_int_t)job->per_node, "group", job->group, "network", job->network,
 			 "class", class_names[job->class], "bind", bind_names[job->bind], "cores",
@@ -221,9 +260,10 @@ static json_t *encode_place(const struct job *job)
 
 static json_t *encode_rest(const struct job *job)
 {
-	return json_pack("{s:s, s:i, s:f, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name",
-			 job->name, "priority", (int)job->priority, "timeout", job->timeout_s,
-			 "statistics", job->is_statistics, "pty", job->wants_pty, "pty_rank",
+	return json_pack("{s:s, s:i, s:f, s:b, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+			 "name", job->name, "priority", (int)job->priority, "timeout",
+			 job->timeout_s, "statistics", job->is_statistics, "debugged",
+			 job->is_debugged, "pty", job->wants_pty, "pty_rank",
 			 (json_int_t)job->pty_rank, "stdin", (json_int_t)job->stdin_rank, "umask",
 			 (json_int_t)job->umask, "cwd", fields_from_text(job->cwd), "env",
 			 fields_from_texts(job->env), "limits", encode_limits(job), "apps",

@@ -14,6 +14,7 @@
 
 #define JOB_RANKS_MAX 1000000
 #define JOB_APPS_MAX 128
+#define JOB_CART_DIMS 6
 #define JOB_STDIN_NONE -2 /* struct job.stdin_rank */
 #define JOB_STDIN_ALL -1
 #define JOB_PRIORITY_MAX 1000
@@ -48,8 +49,11 @@ struct job {
 	uint32_t nodes;    /* hosts; 0 = as few as hold all ranks */
 	uint32_t per_node; /* ranks on each host; 0 = spread evenly over the hosts */
 	uint32_t ranks;    /* all; the sum over apps */
-	char *group;       /* group of the cluster, bracket list of hosts, or NULL = any host */
-	char *network;     /* devices of PM_OPTIONS or a network of the cluster, or NULL */
+	uint32_t cart[JOB_CART_DIMS]; /* grid that the ranks are laid on, the last dimension fastest */
+	uint32_t n_cart;              /* its dimensions; 0 = none. Their product is ranks */
+	bool may_scatter; /* any hosts will do, also where others make better neighbours */
+	char *group;      /* group of the cluster, bracket list of hosts, or NULL = any host */
+	char *network;    /* devices of PM_OPTIONS or a network of the cluster, or NULL */
 	enum job_class class;
 	enum job_bind bind;
 	uint32_t cores; /* cores of each rank; >= 1 */
@@ -58,7 +62,8 @@ struct job {
 	bool may_oversubscribe; /* more ranks than cores on a host */
 	bool does_report_bindings;
 	bool is_statistics;
-	bool wants_pty; /* of rank pty_rank */
+	bool is_debugged; /* ranks wait in MPI_Init until scrun lets them go */
+	bool wants_pty;   /* of rank pty_rank */
 	int64_t pty_rank;
 	int64_t stdin_rank; /* or JOB_STDIN_... */
 	uint32_t umask;

@@ -22,6 +22,16 @@ static void destroy(struct link *link)
 	free(link);
 }
 
+void link_charge(struct link *link)
+{
+	size_t now = link->is_released ? 0 : link->in.room + link->out.bytes + link->held.bytes;
+
+	if (!link->quota)
+		return;
+	link->quota->used += now - link->charged;
+	link->charged = now;
+}
+
 static void release(struct link *link)
 {
 	ev_io_stop(link->loop, &link->io);
@@ -37,6 +47,7 @@ static void release(struct link *link)
 		freeaddrinfo(link->addresses);
 	link->addresses = NULL;
 	link->is_released = true;
+	link_charge(link);
 	if (!link->depth)
 		destroy(link);
 }
@@ -153,6 +164,7 @@ void link_watch(struct link *link)
 {
 	int events = 0;
 
+	link_charge(link);
 	if (link->is_released || link->state == LINK_DEAD || link->fd < 0)
 		return;
 	if (link->state == LINK_CONNECTING || link->out.bytes)
@@ -340,6 +352,22 @@ void link_close(struct link *link, double linger_s)
 		finish(link);
 	else
 		link_watch(link);
+}
+
+void link_limit(struct link *link, size_t frame, size_t values, struct link_quota *quota)
+{
+	if (link->quota)
+		link->quota->used -= link->charged;
+	link->charged = 0;
+	link->frame_max = frame;
+	link->values_max = values;
+	link->quota = quota;
+	link_charge(link);
+}
+
+uint64_t link_begun_ns(const struct link *link)
+{
+	return link->begun_ns;
 }
 
 void link_set(struct link *link, const struct link_events *events, void *owner)

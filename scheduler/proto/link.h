@@ -44,6 +44,9 @@ struct link_events {
 	void (*fds)(struct link *link, const int *fds, int n,
 		    void *owner);                        /* came with the next message */
 	void (*drained)(struct link *link, void *owner); /* was full, is half empty now */
+	/* A message came that link_limit() forbids: EMSGSIZE, E2BIG its values, EDQUOT. Nothing more is read; who
+	 * does not close the link now hears its end by closed(). */
+	void (*refused)(struct link *link, int error, void *owner);
 	/* The end: @why is a sentence. error: 0 = the other side closed; ECONNREFUSED, ETIMEDOUT, EACCES,
 	 * EPROTO... The link is closed and freed when this returns. Never called from within a function of
 	 * this header that the owner called. */
@@ -72,6 +75,18 @@ const char *link_role(const struct link *link); /* of an accepted one, else "" *
 const char *link_peer(const struct link *link); /* "ADDRESS:PORT" or "local", for messages */
 /* Our own end of it, "ADDRESS:PORT"; "" if the kernel does not tell. */
 void link_here(const struct link *link, char *to, size_t size);
+
+/* Bytes in the buffers of all links that share it. */
+struct link_quota {
+	size_t used, max;
+};
+/*
+ * What one may cost us who is no part of ourselves: messages of at most @frame bytes and @values values in the head
+ * (0 = any number), and @quota (NULL = none from now on), which must outlive that. More comes by refused().
+ */
+void link_limit(struct link *link, size_t frame, size_t values, struct link_quota *quota);
+/* CLOCK_MONOTONIC when we began with the message that is being handed out or refused. */
+uint64_t link_begun_ns(const struct link *link);
 
 /* Other events or another owner from now on. */
 void link_set(struct link *link, const struct link_events *events, void *owner);

@@ -39,8 +39,12 @@ struct link {
 	unsigned int depth; /* callbacks of the loop under way */
 
 	ev_io io;
-	ev_timer limit; /* of connecting, of the handshake, of lingering */
-	ev_timer soon;  /* what has to wait until the owner's call has returned */
+	ev_timer limit;               /* of connecting, of the handshake, of lingering */
+	ev_timer soon;                /* what has to wait until the owner's call has returned */
+	size_t frame_max, values_max; /* of link_limit(); 0 = as everybody */
+	struct link_quota *quota;
+	size_t charged; /* of our bytes in quota->used */
+	uint64_t begun_ns;
 	struct inbox in;
 	struct outbox out;
 	struct outbox held; /* messages for when it is ready */
@@ -66,6 +70,8 @@ void link_watch(struct link *link);
 /* The end: the socket goes now, closed() is called soon. */
 __attribute__((format(printf, 3, 4))) void link_fail(struct link *link, int error, const char *fmt,
 						     ...);
+/* The quota hears what the buffers hold now. */
+void link_charge(struct link *link);
 /* Sends or queues a head of the handshake; takes the reference. */
 void link_say(struct link *link, json_t *head);
 /* Sends what waits, and ends the link if that was all that was left to do. */

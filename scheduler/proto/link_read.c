@@ -5,13 +5,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/link_inside.h"
 
 #define DISCARD_BYTES (64u << 10) /* at once, of what comes after link_close() */
 
 static size_t frame_limit(const struct link *link)
 {
-	return link->state == LINK_READY ? FRAME_MAX : FRAME_MAX_STRANGER;
+	if (link->state != LINK_READY)
+		return FRAME_MAX_STRANGER;
+	return link->frame_max ? link->frame_max : FRAME_MAX;
 }
 
 /* Whether what has come may be handed out now. */
@@ -58,7 +61,20 @@ static void hand_out(struct link *link, const struct frame *frame)
 
 static void refuse_frame(struct link *link, int err)
 {
-	if (err == -EMSGSIZE)
+	bool is_over = err == -EMSGSIZE || err == -E2BIG || err == -EDQUOT;
+
+	if (is_over && link->state == LINK_READY && link->events->refused) {
+		link->events->refused(link, -err, link->owner);
+		if (link->is_released || link->is_closing)
+			return;
+	}
+	if (err == -EDQUOT)
+		link_fail(link, EDQUOT, "%s: what waits of its user is more than %zu bytes",
+			  link->peer, link->quota->max);
+	else if (err == -E2BIG)
+		link_fail(link, E2BIG, "%s: a message of more than %zu values came", link->peer,
+			  link->values_max);
+	else if (err == -EMSGSIZE)
 		link_fail(link, EMSGSIZE, "%s: a message of more than %zu bytes came", link->peer,
 			  frame_limit(link));
 	else if (err == -ENOMEM)
@@ -76,7 +92,8 @@ void link_process(struct link *link)
 	int got;
 
 	while (may_process(link)) {
-		got = inbox_next(&link->in, &frame, frame_limit(link));
+		link->begun_ns = clock_monotonic_ns();
+		got = inbox_next(&link->in, &frame, frame_limit(link), link->values_max);
 		if (!got)
 			break;
 		if (got < 0) {
@@ -86,6 +103,8 @@ void link_process(struct link *link)
 		hand_out(link, &frame);
 		json_decref(frame.head);
 	}
+	if (!link->is_released && link->quota)
+		inbox_trim(&link->in, 0);
 	link_watch(link);
 }
 
@@ -122,8 +141,16 @@ static void discard(struct link *link)
 	link_flush(link);
 }
 
+/* Whether it has grown beyond what its user may have. */
+static bool is_over_quota(struct link *link, size_t room)
+{
+	link_charge(link);
+	return link->quota && link->in.room > room && link->quota->used > link->quota->max;
+}
+
 void link_read(struct link *link)
 {
+	size_t room = link->in.room;
 	ssize_t n;
 
 	if (link->state == LINK_DEAD)
@@ -135,7 +162,9 @@ void link_read(struct link *link)
 	if (!may_process(link))
 		return;
 	n = inbox_read(&link->in, link->fd, frame_limit(link), link->is_local);
-	if (n > 0)
+	if (n > 0 && is_over_quota(link, room))
+		refuse_frame(link, -EDQUOT);
+	else if (n > 0)
 		link_process(link);
 	else if (n == -ENOMEM)
 		link_fail(link, ENOMEM, "%s: no memory for a message that comes", link->peer);

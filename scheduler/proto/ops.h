@@ -12,7 +12,10 @@
 
 /* ---- users (scrun, scqueue, scancel, scinfo, sctop) to scored ---- */
 
-/* scrun: job:{job}. The job lives as long as this connection. dry_run B: only says where it would run. */
+/*
+ * scrun: job:{job}. The job lives as long as this connection. dry_run B: nothing is kept; the answer is "ok" with hosts [S],
+ * ranks [N], cores [[N]], cpus [[N]] (the machine's, [] = not bound) as a job would have them now, or with waits S.
+ */
 #define OP_SUBMIT "submit"
 /* Answers to it, in this order: */
 #define OP_QUEUED "queued" /* id N, position N, [why S: what it waits for] */
@@ -49,8 +52,7 @@
 #define OP_FAILED "failed"   /* id N, error S, text S, code I */
 #define OP_STOP                                                                                    \
 	"stop" /* scored: id N, text S: ends the job on this host, whatever state it is in */
-#define OP_GONE                                                                                    \
-	"gone" /* scnoded: id N, nothing of it is left on this host; cpu_ns N, memory_peak N */
+#define OP_GONE "gone"     /* scnoded: id N, nothing of it is left on this host; cpu_ns N */
 #define OP_SIGNAL "signal" /* id N, signal N */
 #define OP_SLOTS "slots"   /* scored: table {slots}; no answer */
 /* The leader's scnoded, when the job is over: id N, code I, text S, [statistics {}] */
@@ -83,11 +85,15 @@
 #define OP_IN_ROOM "in_room" /* leader: bytes N more may be sent (credit; starts with LINK_FULL) */
 #define OP_OUT "out"         /* leader: world N, rank N, stream N (1, 2); body, empty = its end */
 #define OP_WINDOW "window"   /* scrun: columns N, rows N */
-/* scrun: OP_SIGNAL signal N. Leader: */
+/* scrun: OP_SIGNAL signal N; answered by "ok" at once. */
+/* scrun, of a job that is debugged: its debugger has seen the ranks, who may leave MPI_Init. The leader to all hosts, too. */
+#define OP_RELEASE "release"
+/* Leader: */
 #define OP_PROCESSES                                                                               \
-	"processes" /* when all are started: ranks [{rank N, host N, pid N, executable S}]: MPIR's table */
-#define OP_RANK_ENDED "rank_ended" /* world N, rank N, host S, status N (of waitpid) */
-#define OP_NOTE "note"             /* text S: a line for the user's standard error */
+	"processes" /* when all are started; if the job is debugged, when all run their programs: ranks [{rank N, host N, pid N, executable S}]: MPIR's table */
+#define OP_RANK_ENDED                                                                              \
+	"rank_ended" /* world N, rank N, host S, status N (of waitpid), in_mpi B, has_come B, [max_rss N, group_peak N: bytes] */
+#define OP_NOTE "note" /* text S: a line for the user's standard error */
 /* OP_ENDED code I, text S: the last one. scrun closes. */
 
 /* ---- scstepd to scstepd of one job (role "scstepd", job = id), along the tree of scstepd/tree.h ---- */
@@ -98,6 +104,8 @@
 #define OP_READY                                                                                   \
 	"ready" /* to 0: host's ranks are there, forked, not let go. [error S, text S, code I, rank N] */
 #define OP_GO "go" /* to all */
+/* to 0, if the job is debugged: world 0's ranks of this host run their programs */
+#define OP_RUNNING "running"
 #define OP_FENCE                                                                                   \
 	"fence" /* combined on the way up: world N, set S (participants), count N, body: data */
 #define OP_BARRIER "barrier" /* the same for PMI-1 */
@@ -117,7 +125,8 @@
 #define OP_WORLD "world" /* to all: world N, parent, apps, placement */
 #define OP_EVENT                                                                                   \
 	"event" /* to 0, who tells all: code I, source, range N, count N, body: PMIx's infos */
-#define OP_ABORT "abort" /* to 0: world N, rank N, code I, text S */
+#define OP_ABORT "abort"   /* to 0: world N, rank N, code I, text S */
+#define OP_ABSENT "absent" /* to all: world N, rank N ended well and never came to MPI */
 /* from 0 to a host: bytes N more of output may be sent; each starts with what stdio.h says. */
 #define OP_OUT_ROOM "out_room"
 /* to 0: OP_OUT, OP_RANK_ENDED, OP_IN_ROOM; from 0: OP_IN, OP_SIGNAL, OP_STOP, OP_WINDOW */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/gang/box.h"
 #include "scheduler/proto/fields.h"
 #include "scheduler/proto/host.h"
 #include "scheduler/proto/order.h"
@@ -41,7 +42,25 @@ static void decode_cores(struct fields *fields, struct order_host *host)
 	}
 }
 
-static void decode_host(struct fields *fields, struct order_host *host, const json_t *from)
+/* Of all hosts of an order or of none. */
+static void decode_at(struct fields *fields, struct order_host *host, uint32_t n_dims)
+{
+	const json_t *array = n_dims ? fields_array(fields, "at", n_dims, n_dims) : NULL, *value;
+	size_t d;
+
+	json_array_foreach(array, d, value)
+	{
+		json_int_t at = json_integer_value(value);
+
+		if (!json_is_integer(value) || at < 0 || at >= BOX_LINE_MAX)
+			fields_wrong(fields, "at must be numbers below %d", BOX_LINE_MAX);
+		else
+			host->at[d] = (uint32_t)at;
+	}
+}
+
+static void decode_host(struct fields *fields, struct order_host *host, uint32_t n_dims,
+			const json_t *from)
 {
 	struct fields inner = *fields;
 
@@ -52,6 +71,7 @@ static void decode_host(struct fields *fields, struct order_host *host, const js
 	host->first = (uint32_t)fields_number(&inner, "first", 0, JOB_RANKS_MAX - 1);
 	host->ranks = (uint32_t)fields_number(&inner, "ranks", 1, ORDER_HOST_RANKS_MAX);
 	decode_cores(&inner, host);
+	decode_at(&inner, host, n_dims);
 	fields->err = inner.err;
 }
 
@@ -70,7 +90,7 @@ static void decode_hosts(struct fields *fields, struct order *order)
 	}
 	order->n_hosts = n;
 	for (size_t i = 0; i < n && !fields->err; i++) {
-		decode_host(fields, &order->hosts[i], json_array_get(array, i));
+		decode_host(fields, &order->hosts[i], order->n_dims, json_array_get(array, i));
 		if (order->hosts[i].first != first)
 			fields_wrong(fields, "hosts must hold consecutive ranks from 0");
 		first += order->hosts[i].ranks;
@@ -105,6 +125,7 @@ int order_decode(struct order **ret, const json_t *from, char *why, size_t why_s
 	order->cluster = fields_text(&fields, "cluster", FIELDS_NAME, false);
 	if (order->cluster && strlen(order->cluster) > CLUSTER_MAX)
 		fields_wrong(&fields, "cluster must have at most %d characters", CLUSTER_MAX);
+	order->n_dims = (uint32_t)fields_number_or(&fields, "n_dims", 0, BOX_DIMS, 0);
 	decode_job(&fields, order);
 	decode_hosts(&fields, order);
 	if (fields.err) {
@@ -130,6 +151,16 @@ static json_t *encode_cores(const struct order_host *host)
 	return array;
 }
 
+/* NULL: there is nothing, or no memory. */
+static json_t *encode_at(const struct order_host *host, uint32_t n_dims)
+{
+	json_t *array = n_dims ? json_array() : NULL;
+
+	for (uint32_t d = 0; array && d < n_dims; d++)
+		json_array_append_new(array, json_integer(host->at[d]));
+	return array;
+}
+
 static json_t *encode_hosts(const struct order *order)
 {
 	json_t *array = json_array();
@@ -137,7 +168,8 @@ static json_t *encode_hosts(const struct order *order)
 	for (size_t i = 0; array && i < order->n_hosts; i++) {
 		const struct order_host *host = &order->hosts[i];
 
-		if (json_array_append_new(array, json_pack("{s:s, s:s, s:I, s:I, s:o}", "name",
+		if (json_array_append_new(array, json_pack("{s:o*, s:s, s:s, s:I, s:I, s:o}", "at",
+							   encode_at(host, order->n_dims), "name",
 							   host->name, "address", host->address,
 							   "first", (json_int_t)host->first,
 							   "ranks", (json_int_t)host->ranks,
@@ -151,8 +183,9 @@ static json_t *encode_hosts(const struct order *order)
 
 json_t *order_encode(const struct order *order, size_t here)
 {
-	return json_pack("{s:I, s:o, s:I, s:I, s:I, s:s, s:I, s:o, s:o}", "id",
-			 (json_int_t)order->id, "key", fields_from_bits(order->key), "incarnation",
+	return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:s, s:I, s:o, s:o}", "n_dims",
+			 (json_int_t)order->n_dims, "id", (json_int_t)order->id, "key",
+			 fields_from_bits(order->key), "incarnation",
 			 (json_int_t)order->incarnation, "uid", (json_int_t)order->uid, "gid",
 			 (json_int_t)order->gid, "cluster", order->cluster, "here",
 			 (json_int_t)here, "hosts", encode_hosts(order), "job",

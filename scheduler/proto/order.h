@@ -15,6 +15,7 @@ struct order_host {
 	char *address;  /* "ADDRESS:PORT" of its scnoded */
 	uint32_t first; /* first rank: ranks of a host are consecutive */
 	uint32_t ranks;
+	uint32_t at[JOB_CART_DIMS]; /* where it stands in a hypercrossbar; see order.n_dims */
 	uint32_t *cores; /* numbers of its cores (logical, of the host's own report), in the order of use */
 	size_t n_cores;
 };
@@ -25,7 +26,8 @@ struct order {
 	uint32_t incarnation; /* counts restarts of the job */
 	uid_t uid;
 	gid_t gid;
-	char *cluster; /* name of the cluster, part of the PMIx namespace */
+	char *cluster;   /* name of the cluster, part of the job's full name */
+	uint32_t n_dims; /* of the hypercrossbar that the hosts are in; 0: they are in none */
 	struct order_host *hosts;
 	size_t n_hosts;
 	size_t here; /* which of them this copy goes to */
@@ -36,7 +38,8 @@ int order_decode(struct order **ret, const json_t *from, char *why, size_t why_s
 json_t *order_encode(const struct order *order, size_t here);
 void order_free(struct order *order);
 
-/* The PMIx namespace of the job: "CLUSTER.ID.INCARNATION", world 0; spawned ones add ".N". Into @to of 256 bytes. */
+/* The full name of a world of the job, for people and PMIx's JOBID: "CLUSTER.ID.INCARNATION", spawned ones with ".N"
+ * behind it. Its namespace is a number (scstepd/world.c). */
 void order_namespace(const struct order *order, uint32_t world, char *to, size_t size);
 
 #endif

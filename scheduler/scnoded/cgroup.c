@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the groups are: v2 and hybrid below the cgroup2 mount, v1 below the freezer hierarchy. The descriptor of
- * the file that freezes is opened once, so that the switch thread only writes.
+ * Where the groups are: v2 and hybrid below the cgroup2 mount, v1 below the freezer hierarchy. The descriptors of
+ * the files that freeze, and tell of it, are opened once, so that the switch thread only reads and writes.
  */
 #include "scheduler/scnoded/cgroup.h"
 
@@ -19,13 +19,17 @@
 #include <unistd.h>
 
 #include "scheduler/scnoded/descent.h"
+#include "scheduler/scnoded/limit.h"
 
 struct cgroup {
 	enum cgroup_form form;
 	char path[PATH_MAX / 2]; /* of the job's group; "" without cgroups */
 	char cpu[PATH_MAX / 2];  /* v1: of the same group in cpuacct; "" = not there */
-	int freezer; /* cgroup.freeze or freezer.state of the ranks; -1 without cgroups */
-	pid_t step;  /* without cgroups: whose descendants the ranks are */
+	char pids[PATH_MAX /
+		  2]; /* of the same group in v1's pids, if v2 has not got it; "" = not there */
+	int freezer;  /* cgroup.freeze or freezer.state of the ranks; -1 without cgroups */
+	int state;    /* v2: cgroup.events of the ranks; else freezer */
+	pid_t step;   /* without cgroups: whose descendants the ranks are */
 };
 
 static const char *const leaves[] = {"step", "ranks"};
@@ -111,6 +115,17 @@ enum cgroup_form cgroup_probe(const char *parent, char *why, size_t why_size)
 	return CGROUP_NONE;
 }
 
+bool cgroup_can_limit(enum cgroup_form form, const char *parent)
+{
+	char path[PATH_MAX / 2];
+
+	if (form == CGROUP_NONE)
+		return false;
+	if (form != CGROUP_V1 && find_root(form, parent, path, sizeof(path)) && limit_offer(path))
+		return true;
+	return find_mount("cgroup", "pids", path, sizeof(path)) && !access(path, W_OK);
+}
+
 const char *cgroup_form_name(enum cgroup_form form)
 {
 	static const char *const names[] = {"none", "v1", "v2", "hybrid"};
@@ -151,6 +166,17 @@ static void leaf_file(const struct cgroup *g, const char *leaf, const char *file
 
 /* ---- a job's groups ---- */
 
+/* What is missing there is not counted. */
+static void make_beside(const char *group, const char *leaf)
+{
+	char path[PATH_MAX];
+
+	if (!*group)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", group, leaf);
+	make_all(path);
+}
+
 static int make_groups(struct cgroup *g)
 {
 	char path[PATH_MAX];
@@ -160,34 +186,47 @@ static int make_groups(struct cgroup *g)
 		snprintf(path, sizeof(path), "%s/%s", g->path, leaves[i]);
 		if (mkdir(path, 0755) && errno != EEXIST)
 			err = -errno;
-		if (g->cpu[0]) {
-			snprintf(path, sizeof(path), "%s/%s", g->cpu, leaves[i]);
-			make_all(path);
-		}
+		make_beside(g->cpu, leaves[i]);
+		make_beside(g->pids, leaves[i]);
 	}
 	return err;
 }
 
-/* Time is counted in the hierarchy of cpuacct, if there is one and we may write to it. */
-static void find_cpu(struct cgroup *g, const char *parent, uint64_t id)
+/* A job's group in the v1 hierarchy of a controller, which counts there what the group that freezes does not. */
+static void find_beside(char *group, size_t size, const char *controller, const char *parent,
+			uint64_t id)
 {
 	char mount[PATH_MAX / 4];
 
-	if (g->form == CGROUP_V1 && find_mount("cgroup", "cpuacct", mount, sizeof(mount)))
-		snprintf(g->cpu, sizeof(g->cpu), "%s/%s/job-%llu", mount, parent,
-			 (unsigned long long)id);
+	if (find_mount("cgroup", controller, mount, sizeof(mount)))
+		snprintf(group, size, "%s/%s/job-%llu", mount, parent, (unsigned long long)id);
+}
+
+static int open_leaf(const struct cgroup *g, const char *file, int flags)
+{
+	char path[PATH_MAX];
+
+	leaf_file(g, "ranks", file, path, sizeof(path));
+	return open(path, flags | O_CLOEXEC);
+}
+
+static int open_freezer(struct cgroup *g)
+{
+	g->freezer = open_leaf(g, g->form == CGROUP_V1 ? "freezer.state" : "cgroup.freeze", O_RDWR);
+	g->state = g->form == CGROUP_V1 ? g->freezer : open_leaf(g, "cgroup.events", O_RDONLY);
+	return g->freezer < 0 || g->state < 0 ? -errno : 0;
 }
 
 struct cgroup *cgroup_open(enum cgroup_form form, const char *parent, uint64_t id)
 {
 	struct cgroup *g = calloc(1, sizeof(*g));
-	char root[PATH_MAX / 2], path[PATH_MAX];
+	char root[PATH_MAX / 2];
 	int err;
 
 	if (!g)
 		return NULL;
 	g->form = form;
-	g->freezer = -1;
+	g->freezer = g->state = -1;
 	if (form == CGROUP_NONE)
 		return g;
 	if (!find_root(form, parent, root, sizeof(root) - 32)) {
@@ -197,20 +236,29 @@ struct cgroup *cgroup_open(enum cgroup_form form, const char *parent, uint64_t i
 	}
 	snprintf(g->path, sizeof(g->path), "%.*s/job-%llu", (int)sizeof(g->path) - 32, root,
 		 (unsigned long long)id);
-	find_cpu(g, parent, id);
+	if (form == CGROUP_V1)
+		find_beside(g->cpu, sizeof(g->cpu), "cpuacct", parent, id);
+	if (form == CGROUP_V1 || !limit_offer(root))
+		find_beside(g->pids, sizeof(g->pids), "pids", parent, id);
 	err = make_groups(g);
-	if (!err) {
-		leaf_file(g, "ranks", form == CGROUP_V1 ? "freezer.state" : "cgroup.freeze", path,
-			  sizeof(path));
-		g->freezer = open(path, O_RDWR | O_CLOEXEC);
-		err = g->freezer < 0 ? -errno : 0;
-	}
+	if (!err)
+		err = open_freezer(g);
 	if (err) {
-		free(g);
+		cgroup_forget(g);
 		errno = -err;
 		return NULL;
 	}
 	return g;
+}
+
+static void put_beside(const char *group, const char *leaf, const char *pid)
+{
+	char path[PATH_MAX];
+
+	if (!*group)
+		return;
+	snprintf(path, sizeof(path), "%s/%s/cgroup.procs", group, leaf);
+	write_file(path, pid);
 }
 
 static int put(struct cgroup *g, const char *leaf, pid_t pid)
@@ -221,9 +269,9 @@ static int put(struct cgroup *g, const char *leaf, pid_t pid)
 	snprintf(text, sizeof(text), "%d", pid);
 	leaf_file(g, leaf, "cgroup.procs", path, sizeof(path));
 	err = write_file(path, text);
-	if (!err && g->cpu[0]) {
-		snprintf(path, sizeof(path), "%s/%s/cgroup.procs", g->cpu, leaf);
-		write_file(path, text);
+	if (!err) {
+		put_beside(g->cpu, leaf, text);
+		put_beside(g->pids, leaf, text);
 	}
 	return err;
 }
@@ -256,23 +304,61 @@ static void each_pid(const struct cgroup *g, const char *leaf, bool (*each)(pid_
 		fclose(file);
 }
 
-static bool is_other(pid_t pid, void *owner)
-{
-	pid_t *wanted = owner;
+struct pids {
+	pid_t *all;
+	size_t n, room;
+	bool is_broken; /* no memory */
+};
 
-	if (pid != *wanted)
-		return true;
-	*wanted = 0;
-	return false;
+static bool note_pid(pid_t pid, void *owner)
+{
+	struct pids *p = owner;
+
+	if (p->n == p->room) {
+		size_t room = p->room ? 2 * p->room : 64;
+		pid_t *all = realloc(p->all, room * sizeof(*all));
+
+		p->is_broken = !all;
+		if (!all)
+			return false;
+		p->all = all;
+		p->room = room;
+	}
+	p->all[p->n++] = pid;
+	return true;
 }
 
-bool cgroup_has(const struct cgroup *g, pid_t pid)
+static int by_pid(const void *a, const void *b)
 {
-	if (g->form == CGROUP_NONE)
-		return pid == g->step || descent_has(g->step, pid);
-	for (size_t i = 0; i < 2 && pid; i++)
-		each_pid(g, leaves[i], is_other, &pid);
-	return !pid;
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+ssize_t cgroup_pids(const struct cgroup *g, pid_t **pids)
+{
+	struct pids p = {0};
+
+	if (g->form == CGROUP_NONE) {
+		if (g->step > 0 && note_pid(g->step, &p))
+			descent_each(g->step, note_pid, &p);
+	} else {
+		for (size_t i = 0; i < 2; i++)
+			each_pid(g, leaves[i], note_pid, &p);
+	}
+	if (p.is_broken) {
+		free(p.all);
+		return -ENOMEM;
+	}
+	if (p.n)
+		qsort(p.all, p.n, sizeof(*p.all), by_pid);
+	*pids = p.all;
+	return (ssize_t)p.n;
+}
+
+bool cgroup_has(const pid_t *pids, size_t n, pid_t pid)
+{
+	return n && bsearch(&pid, pids, n, sizeof(*pids), by_pid);
 }
 
 /* ---- freezing ---- */
@@ -290,15 +376,23 @@ int cgroup_freeze(struct cgroup *g, bool is_frozen)
 
 bool cgroup_is_frozen(const struct cgroup *g)
 {
-	char path[PATH_MAX], text[256];
+	char text[256];
+	ssize_t n;
 
 	if (g->form == CGROUP_NONE)
 		return descent_is_stopped(g->step);
-	leaf_file(g, "ranks", g->form == CGROUP_V1 ? "freezer.state" : "cgroup.events", path,
-		  sizeof(path));
-	read_file(path, text, sizeof(text));
+	n = pread(g->state, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = 0;
 	return g->form == CGROUP_V1 ? !strncmp(text, "FROZEN", 6)
 				    : strstr(text, "frozen 1") != NULL;
+}
+
+/* ---- how many ---- */
+
+int cgroup_limit(struct cgroup *g, uint32_t tasks)
+{
+	return g->form == CGROUP_NONE ? -EOPNOTSUPP
+				      : limit_set(g->pids[0] ? g->pids : g->path, tasks);
 }
 
 /* ---- the end ---- */
@@ -325,9 +419,11 @@ int cgroup_kill(struct cgroup *g)
 {
 	if (g->form == CGROUP_NONE)
 		return descent_signal(g->step, SIGKILL);
-	/* A task frozen by v1 is not killed before it is thawed. */
-	if (g->form == CGROUP_V1)
+	/* A task frozen by v1 is not killed before it is thawed; it may leave no child behind until it is. */
+	if (g->form == CGROUP_V1) {
+		cgroup_limit(g, 0);
 		cgroup_freeze(g, false);
+	}
 	return kill_leaf(g, "ranks");
 }
 
@@ -410,6 +506,8 @@ void cgroup_forget(struct cgroup *g)
 {
 	if (!g)
 		return;
+	if (g->state >= 0 && g->state != g->freezer)
+		close(g->state);
 	if (g->freezer >= 0)
 		close(g->freezer);
 	free(g);
@@ -423,6 +521,8 @@ int cgroup_remove(struct cgroup *g)
 		return err;
 	if (g->cpu[0])
 		remove_group(g->cpu);
+	if (g->pids[0])
+		remove_group(g->pids);
 	cgroup_forget(g);
 	return 0;
 }

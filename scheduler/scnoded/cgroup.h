@@ -26,15 +26,26 @@ struct cgroup; /* of one job */
 enum cgroup_form cgroup_probe(const char *parent, char *why, size_t why_size);
 const char *cgroup_form_name(enum cgroup_form form);
 
+/* Whether cgroup_limit() will work for jobs there. */
+bool cgroup_can_limit(enum cgroup_form form, const char *parent);
+
 /* Makes both groups of job @id, or finds those of an earlier scnoded. NULL with errno. */
 struct cgroup *cgroup_open(enum cgroup_form form, const char *parent, uint64_t id);
 int cgroup_put_step(struct cgroup *group, pid_t pid);
 int cgroup_put_rank(struct cgroup *group, pid_t pid);
-/* Whether the process belongs to the job at all. */
-bool cgroup_has(const struct cgroup *group, pid_t pid);
+/* All processes of the job, in ascending order, read at one go; free() *@pids. Their number, or -ENOMEM. */
+ssize_t cgroup_pids(const struct cgroup *group, pid_t **pids);
+/* Whether @pid is among @n such pids. */
+bool cgroup_has(const pid_t *pids, size_t n, pid_t pid);
+/*
+ * At most so many processes and threads among the ranks from now on; those there are stay. 0; -EOPNOTSUPP: there is no
+ * controller for it here, or we may not use it.
+ */
+int cgroup_limit(struct cgroup *group, uint32_t tasks);
 /* Writes only; 0 or -errno. */
 int cgroup_freeze(struct cgroup *group, bool is_frozen);
-/* Whether every process has stopped by now (re-read; poll(2) of cgroup.events comes 8 ms late). */
+/* Whether every process has stopped by now (re-read; poll(2) of cgroup.events comes 8 ms late). For
+ * the switch thread, too. */
 bool cgroup_is_frozen(const struct cgroup *group);
 /* SIGKILL to every process of the ranks, frozen ones too (v1: they are thawed for it). Again until cgroup_is_empty(). */
 int cgroup_kill(struct cgroup *group);

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/uplink.h"
@@ -19,17 +20,10 @@
 #define TEXT_MAX 1000  /* bytes of a scstepd's last words that are passed on */
 #define NO_FILES_S 0.1 /* rest when no descriptor is free */
 
-static const char *text_of(const json_t *head, const char *key)
-{
-	const char *text = json_string_value(json_object_get(head, key));
-
-	return text ? text : "";
-}
-
 /* A scstepd is its user's, who may have it say what he likes: as much as fits in a line, to be freed. */
 static char *words_of(const json_t *head)
 {
-	const char *text = text_of(head, "text");
+	const char *text = head_text(head, "text");
 	size_t n = strnlen(text, TEXT_MAX);
 
 	/* No part of a letter. */
@@ -49,9 +43,14 @@ static void answer(struct step *step, const char *op)
 /* Only what is in the job already may be put among its ranks. NULL or why not. */
 static char *adopt_one(struct step *step, json_int_t pid)
 {
+	pid_t *pids = NULL;
+	/* Read anew for each: a number may pass to another process meanwhile. */
+	ssize_t n = step->group && pid > 1 ? cgroup_pids(step->group, &pids) : 0;
+	bool is_ours = n > 0 && cgroup_has(pids, (size_t)n, (pid_t)pid);
 	int err;
 
-	if (pid <= 1 || !step->group || !cgroup_has(step->group, (pid_t)pid))
+	free(pids);
+	if (!is_ours)
 		return daemon_text("process %lld is not of this job", (long long)pid);
 	err = cgroup_put_rank(step->group, (pid_t)pid);
 	return err ? daemon_text("process %lld cannot be put into the ranks' cgroup: %s",
@@ -61,10 +60,11 @@ static char *adopt_one(struct step *step, json_int_t pid)
 
 static void adopt(struct step *step, const json_t *pids)
 {
-	char *text = NULL;
-	size_t i, n = json_array_size(pids);
+	size_t n = json_array_size(pids);
+	char *text = n > PIDS_MAX ? daemon_text("%zu ranks at once; %d is the most", n, PIDS_MAX)
+				  : NULL;
 
-	for (i = 0; !text && i < n && i < PIDS_MAX; i++)
+	for (size_t i = 0; !text && i < n; i++)
 		text = adopt_one(step, json_integer_value(json_array_get(pids, i)));
 	if (!text) {
 		answer(step, OP_ADOPTED);

@@ -15,6 +15,8 @@ struct cores {
 	uint32_t n;
 	bool is_pretended; /* no processor stands behind them */
 	unsigned int *processor;
+	unsigned long *mask; /* NULL: any */
+	size_t mask_bytes;
 };
 
 static struct cores *make(uint32_t n)
@@ -72,6 +74,22 @@ static struct cores *find(hwloc_topology_t topology, hwloc_const_cpuset_t allowe
 	return c;
 }
 
+static struct cores *keep_mask(struct cores *c, hwloc_const_cpuset_t allowed)
+{
+	int n = hwloc_bitmap_nr_ulongs(allowed);
+
+	if (!c)
+		return NULL;
+	c->mask = n > 0 ? calloc((size_t)n, sizeof(*c->mask)) : NULL;
+	if (!c->mask) {
+		cores_close(c);
+		return NULL;
+	}
+	hwloc_bitmap_to_ulongs(allowed, (unsigned int)n, c->mask);
+	c->mask_bytes = (size_t)n * sizeof(*c->mask);
+	return c;
+}
+
 /* What this process may run on, less what the wish leaves out. False: the wish is no list. */
 static bool restrict_to(hwloc_topology_t topology, hwloc_bitmap_t allowed, const char *wish)
 {
@@ -118,6 +136,8 @@ struct cores *cores_open(const char *wish, char *why, size_t why_size)
 			 wish ? wish : "");
 		cores_close(c);
 		c = NULL;
+	} else {
+		c = keep_mask(c, allowed);
 	}
 	hwloc_bitmap_free(allowed);
 	hwloc_topology_destroy(topology);
@@ -126,8 +146,10 @@ struct cores *cores_open(const char *wish, char *why, size_t why_size)
 
 void cores_close(struct cores *c)
 {
-	if (c)
+	if (c) {
 		free(c->processor);
+		free(c->mask);
+	}
 	free(c);
 }
 
@@ -146,6 +168,12 @@ char *cores_list(const struct cores *c, const uint32_t *numbers, size_t n)
 		if (numbers[i] < c->n)
 			at += sprintf(at, "%s%u", at == list ? "" : ",", c->processor[numbers[i]]);
 	return list;
+}
+
+const unsigned long *cores_mask(const struct cores *c, size_t *bytes)
+{
+	*bytes = c->mask_bytes;
+	return c->mask;
 }
 
 uint64_t cores_memory(void)

@@ -21,6 +21,10 @@ void cores_close(struct cores *cores);
 uint32_t cores_count(const struct cores *cores);
 /* The machine's processors behind some of them, as a list ("0,2"), "" = any. free() it. NULL: no memory. */
 char *cores_list(const struct cores *cores, const uint32_t *numbers, size_t n);
+/*
+ * For sched_setaffinity(2): those processors, and the other threads of their cores that are allowed. NULL: any. Ours.
+ */
+const unsigned long *cores_mask(const struct cores *cores, size_t *bytes);
 /* Bytes of memory of the host, and what is free of it. */
 uint64_t cores_memory(void);
 uint64_t cores_memory_free(void);

@@ -116,17 +116,15 @@ static struct census count(pid_t ancestor)
 	return c;
 }
 
-bool descent_has(pid_t ancestor, pid_t pid)
+void descent_each(pid_t ancestor, bool (*each)(pid_t pid, void *owner), void *owner)
 {
-	const struct process *p;
 	struct table t;
-	bool has;
 
 	read_table(&t);
-	p = find(&t, pid);
-	has = p && is_below(&t, ancestor, p);
+	for (size_t i = 0; i < t.n; i++)
+		if (is_below(&t, ancestor, &t.all[i]) && !each(t.all[i].pid, owner))
+			break;
 	free(t.all);
-	return has;
 }
 
 size_t descent_count(pid_t ancestor)

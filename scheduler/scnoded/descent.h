@@ -12,7 +12,8 @@
 #include <sys/types.h>
 
 /* @ancestor itself is never counted or signalled. */
-bool descent_has(pid_t ancestor, pid_t pid);
+/* Calls @each for all of them; stops when it returns false. */
+void descent_each(pid_t ancestor, bool (*each)(pid_t pid, void *owner), void *owner);
 size_t descent_count(pid_t ancestor); /* zombies are not counted */
 /* To all, again until nobody new is found. 0 or -errno of the last that failed. */
 int descent_signal(pid_t ancestor, int signal);

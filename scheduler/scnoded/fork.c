@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "scheduler/scnoded/cores.h"
 
 #define GROUPS_MAX 65536
 #define CORD_FD 3
@@ -28,7 +31,9 @@ struct birth {
 	uid_t uid;
 	gid_t gid;
 	gid_t *groups;
-	int n_groups; /* -1: we are not root, and stay who we are */
+	int n_groups;              /* -1: we are not root, and stay who we are */
+	const unsigned long *mask; /* of processors; NULL: any */
+	size_t mask_bytes;
 	char program[PATH_MAX];
 	char *argv[2];
 	char *env[8];
@@ -94,6 +99,7 @@ static char *prepare(const struct step *step, struct birth *b)
 		snprintf(b->munge, sizeof(b->munge), "SCORE_MUNGE_SOCKET=%s", socket);
 		b->env[n++] = b->munge;
 	}
+	b->mask = cores_mask(step->daemon->cores, &b->mask_bytes);
 	return find_user(step, b);
 }
 
@@ -115,6 +121,9 @@ static _Noreturn void be_born(const struct birth *b, int cord, int go)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	setsid();
+	/* Even a job that is not bound keeps to the processors that jobs may use. */
+	if (b->mask)
+		sched_setaffinity(0, b->mask_bytes, (const cpu_set_t *)b->mask);
 	/* In the job's group before anything of the job runs. */
 	if (read(go, &byte, 1) != 1)
 		_exit(1);

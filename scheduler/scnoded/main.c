@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scnoded: brings the parts up in order, serves until SIGTERM. Jobs outlive it, for the next one.
+ * scnoded: brings the parts up in order, serves until SIGTERM. Jobs outlive it, for the next one, unless it is
+ * transient.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,6 +90,10 @@ static int open_parts(struct scnoded *d, char *why, size_t why_size)
 	d->form = cgroup_probe(d->options.cgroup, why, why_size);
 	if (d->form == CGROUP_NONE)
 		daemon_say("%s", why);
+	else if (!cgroup_can_limit(d->form, d->options.cgroup))
+		daemon_say("no cgroup controller pids for %s: a job may start as many processes as "
+			   "its user's limits allow (RLIMIT_NPROC, see limits.conf(5))",
+			   d->options.cgroup);
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->auth = d->loop ? auth_open(d->loop, d->options.munge_socket) : NULL;
 	d->turn = turn_open();
@@ -161,6 +166,8 @@ static void serve(struct scnoded *d)
 	daemon_say("ready, host %s, port %d, %u cores, cgroups %s", d->name, door_port(d->door),
 		   cores_count(d->cores), cgroup_form_name(d->form));
 	daemon_run(d->loop);
+	if (d->options.is_transient)
+		steps_end_all(d);
 	ev_timer_stop(d->loop, &d->tick);
 }
 
@@ -187,5 +194,7 @@ int main(int argc, char **argv)
 	else
 		serve(&d);
 	close_all(&d);
+	if (!err && d.options.is_transient)
+		record_close(d.options.run);
 	return err ? EXIT_FAILED : 0;
 }

@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define PROCESSES_MIN 16
+#define PROCESSES_MAX 4194304 /* of a whole host, see proc(5) */
 
 static const struct option table[] = {
 	{"config", required_argument, NULL, 'f'},
@@ -15,8 +19,10 @@ static const struct option table[] = {
 	{"run", required_argument, NULL, 'r'},
 	{"cgroup", required_argument, NULL, 'g'},
 	{"cores", required_argument, NULL, 'c'},
+	{"processes", required_argument, NULL, 'u'},
 	{"munge-socket", required_argument, NULL, 'm'},
 	{"scstepd", required_argument, NULL, 'p'},
+	{"transient", no_argument, NULL, 't'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -25,7 +31,8 @@ static const struct option table[] = {
 static const char usage[] =
 	"usage: scnoded --server HOST[:PORT] | --config CLUSTER.JSON\n"
 	"               [--name NAME] [--listen [ADDRESS:]PORT] [--address ADDRESS] [--run DIR]\n"
-	"               [--cgroup GROUP] [--cores LIST|Nx] [--munge-socket PATH] [--scstepd PATH]\n"
+	"               [--cgroup GROUP] [--cores LIST|Nx] [--processes N] [--munge-socket PATH]\n"
+	"               [--scstepd PATH] [--transient]\n"
 	"Runs jobs of scored(8) on this host, see scnoded(8).\n";
 
 static const char **place_of(struct scnoded_options *o, int c)
@@ -47,6 +54,8 @@ static const char **place_of(struct scnoded_options *o, int c)
 		return &o->cgroup;
 	case 'c':
 		return &o->cores;
+	case 'u':
+		return &o->processes;
 	case 'm':
 		return &o->munge_socket;
 	case 'p':
@@ -56,6 +65,16 @@ static const char **place_of(struct scnoded_options *o, int c)
 	}
 }
 
+static bool set_processes(struct scnoded_options *o)
+{
+	char *end;
+	unsigned long n = strtoul(o->processes, &end, 10);
+
+	o->n_processes = (uint32_t)n;
+	return end != o->processes && !*end && *o->processes != '-' && n >= PROCESSES_MIN &&
+	       n <= PROCESSES_MAX;
+}
+
 /* What neither the command line nor the environment says. */
 static int complete(struct scnoded_options *o, char *why, size_t why_size)
 {
@@ -63,6 +82,11 @@ static int complete(struct scnoded_options *o, char *why, size_t why_size)
 
 	if (err)
 		return err;
+	if (o->processes && !set_processes(o)) {
+		snprintf(why, why_size, "--processes %s: wanted is a number from %d to %d",
+			 o->processes, PROCESSES_MIN, PROCESSES_MAX);
+		return -EINVAL;
+	}
 	if (!o->server)
 		o->server = getenv("SCORE_SERVER");
 	if (!o->server)
@@ -91,6 +115,8 @@ int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, cha
 
 		if (place) {
 			*place = optarg;
+		} else if (c == 't') {
+			o.is_transient = true;
 		} else if (c == 'h') {
 			fputs(usage, stdout);
 			return 1;

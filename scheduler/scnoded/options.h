@@ -6,7 +6,9 @@
 #ifndef SCHEDULER_SCNODED_OPTIONS_H
 #define SCHEDULER_SCNODED_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "scheduler/proto/section.h"
 
@@ -23,9 +25,12 @@ struct scnoded_options {
 	const char *cgroup; /* parent group */
 	const char *
 		cores; /* list of the machine's cores that jobs may use, "4x" = as if there were four; NULL: all allowed */
+	const char *processes; /* most of a job, threads included; NULL: as many as its ranks need */
+	uint32_t n_processes;  /* the same as a number; 0: not said */
 	const char *munge_socket;
 	const char *scstepd;    /* NULL: beside our own program */
 	const char *config;     /* cluster.json; NULL: none */
+	bool is_transient;      /* jobs and the run directory end with it */
 	struct section section; /* of it */
 };
 

@@ -47,6 +47,18 @@ int record_open(const char *run, char *why, size_t why_size)
 	return 0;
 }
 
+void record_close(const char *run)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/jobs", run);
+	if (rmdir(path))
+		return;
+	snprintf(path, sizeof(path), "%s/lock", run);
+	unlink(path);
+	rmdir(run);
+}
+
 /* When it was started, in ticks since boot; 0 = there is none. */
 static unsigned long long started(pid_t pid)
 {

@@ -15,6 +15,8 @@
 
 /* The run directory and what is always in it. 0 or -errno with a sentence. */
 int record_open(const char *run, char *why, size_t why_size);
+/* Removes the run directory if no job is in it. */
+void record_close(const char *run);
 /* Makes jobs/ID and its tmp, owned by the job's user; *@tmp is the caller's. 0 or -errno with a sentence. */
 int record_make(const char *run, const struct order *order, char **tmp, char *why, size_t why_size);
 /* Who its scstepd is: told apart from a later process of that number by when it was started. 0 or -errno. */

@@ -84,7 +84,8 @@ struct scnoded {
 	struct uplink *uplink;
 	struct step_list steps;
 	struct guest_list guests;
-	ev_timer tick; /* guests that waited too long */
+	bool is_ending; /* takes no job any more */
+	ev_timer tick;  /* guests that waited too long */
 };
 
 #endif

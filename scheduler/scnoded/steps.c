@@ -14,12 +14,14 @@
 #include "scheduler/scnoded/cord.h"
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/fork.h"
+#include "scheduler/scnoded/limit.h"
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/sweep.h"
 #include "scheduler/scnoded/uplink.h"
 
 #define IDLE_SHARE 0.02 /* of one core: less is idle */
 #define END_S 1.0       /* a scstepd that has closed its link has ended by then */
+#define END_ALL_S (STOP_S + 4.0)
 #define EXIT_START 125
 #define EXIT_LOST 123
 
@@ -270,6 +272,9 @@ static char *make_group(struct step *step)
 		return daemon_text(
 			"host %s: cgroup %s/job-%llu: %m; look after the cgroup file system",
 			d->name, d->options.cgroup, (unsigned long long)step->id);
+	/* Where that cannot be, main() has said so. */
+	cgroup_limit(step->group,
+		     limit_of(d->options.n_processes, step->order->hosts[step->order->here].ranks));
 	if (turn_take(d->turn, step->id, step->group))
 		return daemon_text("host %s: no memory", d->name);
 	return NULL;
@@ -298,6 +303,10 @@ void steps_start(struct scnoded *d, struct order *order)
 	if (steps_find(d, order->id) || !(step = new_step(d, order))) {
 		uplink_tell_failed(d, order->id, EXIT_START, "this job is there already");
 		order_free(order);
+		return;
+	}
+	if (d->is_ending) {
+		fail(step, daemon_text("host %s: its scnoded is ending", d->name));
 		return;
 	}
 	if (record_make(d->options.run, order, &step->tmp, why, sizeof(why))) {
@@ -383,6 +392,35 @@ bool steps_is_idle(struct step *step, double now, uint64_t *cpu_ns)
 }
 
 /* ---- up and down ---- */
+
+static void tired(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct scnoded *d = timer->data;
+
+	(void)loop;
+	(void)events;
+	daemon_say("jobs that did not end within %g s are left to the next scnoded here",
+		   END_ALL_S);
+	d->is_ending = false;
+}
+
+void steps_end_all(struct scnoded *d)
+{
+	struct step *step, *next;
+	ev_timer patience;
+
+	d->is_ending = true;
+	for (step = TAILQ_FIRST(&d->steps); step; step = next) {
+		next = TAILQ_NEXT(step, all);
+		steps_stop(step, "its scnoded was told to end");
+	}
+	ev_timer_init(&patience, tired, END_ALL_S, 0);
+	patience.data = d;
+	ev_timer_start(d->loop, &patience);
+	while (d->is_ending && !TAILQ_EMPTY(&d->steps))
+		ev_run(d->loop, EVRUN_ONCE);
+	ev_timer_stop(d->loop, &patience);
+}
 
 /* A job that an earlier scnoded started. */
 static void take_over(struct scnoded *d, uint64_t id)

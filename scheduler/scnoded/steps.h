@@ -13,6 +13,8 @@ void steps_open(struct scnoded *d);
 /* Jobs that run go on running. */
 void steps_close(struct scnoded *d);
 struct step *steps_find(const struct scnoded *d, uint64_t id);
+/* Ends all, gently first, and runs the loop until nothing is left of them; not for ever. */
+void steps_end_all(struct scnoded *d);
 /* Starts it here; takes the order. What goes wrong is told to scored. */
 void steps_start(struct scnoded *d, struct order *order);
 /* Ends it: gently first. */

@@ -24,8 +24,10 @@
 #define DIRECTORY "/dev/shm"
 #define SEGMENTS_MAX 4096 /* at once; the user's next job takes away more */
 
-static const char *const prefixes[] = {"vader_segment.", "openscore.",     "openscore-stat.",
-				       "osc_rdma_",      "mpich_shar_tmp", NULL};
+/* Of Open MPI 4 and 5, of PM and pmstat, of MPICH. */
+static const char *const prefixes[] = {"vader_segment.", "sm_segment.", "osc_sm.",
+				       "osc_rdma",       "openscore.",  "openscore-stat.",
+				       "mpich_shar_tmp", NULL};
 
 struct segment {
 	char name[NAME_MAX + 1];

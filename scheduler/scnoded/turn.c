@@ -2,7 +2,7 @@
 /*
  * The daemon's main thread makes a new roster for each change and hands it over by one pointer; the switch thread
  * takes it at its next look, which a futex brings about at once, and says so; only then the old one is freed. The
- * switch thread neither allocates nor waits for anybody.
+ * switch thread neither allocates nor opens nor searches nor waits for anybody: what it needs stands in the roster.
  *
  * At a switch those whose turn is over are frozen before the others are thawed, but not waited for: a task stops only
  * when it gets its core, which this thread may hold. Whether they have stopped is looked at before the next switch.
@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
+
 #define PRIORITY 50
 #define STACK_BYTES (64 << 10)
 #define NEVER UINT64_MAX
@@ -30,6 +32,8 @@
 struct entry {
 	uint64_t id;
 	struct cgroup *group;
+	const struct slots_job *now,
+		*next;  /* its rows in either table; NULL: not in it, so it runs */
 	bool is_frozen; /* as the switch thread has left it */
 };
 
@@ -53,14 +57,6 @@ struct turn {
 	_Atomic uint64_t done, late, worst_ns, lost_ns, slow_freezes;
 };
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 /* Until *@word is not @seen any more, or until @until_ns of CLOCK_REALTIME. */
 static void wait_change(atomic_uint *word, unsigned int seen, uint64_t until_ns)
 {
@@ -79,12 +75,9 @@ static void wake(atomic_uint *word)
 
 /* ---- the switch thread ---- */
 
-static bool has_turn(const struct slots *slots, uint64_t id, uint32_t row)
+static bool has_turn(const struct entry *job, uint32_t row)
 {
-	for (size_t j = 0; j < slots->n_jobs; j++)
-		if (slots->jobs[j].id == id)
-			return slots_runs(&slots->jobs[j], row);
-	return true;
+	return !job->now || slots_runs(job->now, row);
 }
 
 static void look_for_slow(struct turn *turn, const struct roster *r)
@@ -102,7 +95,7 @@ static bool pass(struct roster *r, uint32_t row, bool is_freezing)
 	for (size_t j = 0; j < r->n; j++) {
 		struct entry *job = &r->jobs[j];
 
-		if (job->is_frozen == is_freezing || has_turn(r->now, job->id, row) == is_freezing)
+		if (job->is_frozen == is_freezing || has_turn(job, row) == is_freezing)
 			continue;
 		/* A job that ends has no group to write to any more. */
 		cgroup_freeze(job->group, is_freezing);
@@ -114,7 +107,8 @@ static bool pass(struct roster *r, uint32_t row, bool is_freezing)
 
 static void count(struct turn *turn, uint64_t planned_ns, uint64_t began_ns)
 {
-	uint64_t late = began_ns > planned_ns ? began_ns - planned_ns : 0, ended_ns = realtime_ns();
+	uint64_t late = began_ns > planned_ns ? began_ns - planned_ns : 0,
+		 ended_ns = clock_realtime_ns();
 
 	turn->done++;
 	turn->late += late > TURN_LATE_NS;
@@ -126,13 +120,15 @@ static void count(struct turn *turn, uint64_t planned_ns, uint64_t began_ns)
 /* Does what is due, and says when to look again. @planned_ns: when this look was to be. */
 static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
 {
-	uint64_t now_ns = realtime_ns(), until_ns = NEVER;
+	uint64_t now_ns = clock_realtime_ns(), until_ns = NEVER;
 	bool has_changed;
 	uint32_t row;
 
 	if (r->next && now_ns >= r->next->begins_ns) {
 		r->now = r->next;
 		r->next = NULL;
+		for (size_t j = 0; j < r->n; j++)
+			r->jobs[j].now = r->jobs[j].next;
 	}
 	if (!r->now || now_ns < r->now->begins_ns)
 		return r->next ? r->next->begins_ns : NEVER;
@@ -148,13 +144,17 @@ static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
 	return r->next && r->next->begins_ns < until_ns ? r->next->begins_ns : until_ns;
 }
 
-/* Who was frozen stays known as such. */
+/* Who was frozen stays known as such. Both have nearly the same order: the search begins where the last one ended. */
 static void adopt(struct roster *new, const struct roster *old)
 {
+	size_t n = old ? old->n : 0, at = 0;
+
 	for (size_t i = 0; i < new->n; i++)
-		for (size_t j = 0; old && j < old->n; j++)
-			if (old->jobs[j].id == new->jobs[i].id)
-				new->jobs[i].is_frozen = old->jobs[j].is_frozen;
+		for (size_t tried = 0; tried < n; tried++, at = (at + 1) % n)
+			if (old->jobs[at].id == new->jobs[i].id) {
+				new->jobs[i].is_frozen = old->jobs[at].is_frozen;
+				break;
+			}
 }
 
 static void *run(void *argument)
@@ -173,7 +173,7 @@ static void *run(void *argument)
 			roster = given;
 			wake(&turn->taken);
 		}
-		if (roster && (given || realtime_ns() >= until_ns))
+		if (roster && (given || clock_realtime_ns() >= until_ns))
 			until_ns = look(turn, roster, planned_ns);
 		wait_change(&turn->news, seen, until_ns);
 	}
@@ -189,11 +189,36 @@ static void free_roster(struct roster *r)
 	free(r);
 }
 
+/* Tables list jobs as they began, as rosters do: the search begins behind the last one found. */
+static const struct slots_job *find_rows(const struct slots *slots, uint64_t id, size_t *hint)
+{
+	for (size_t tried = 0; slots && tried < slots->n_jobs; tried++) {
+		const struct slots_job *job = &slots->jobs[(*hint + tried) % slots->n_jobs];
+
+		if (job->id != id)
+			continue;
+		*hint = (size_t)(job - slots->jobs) + 1;
+		return job;
+	}
+	return NULL;
+}
+
+static void find_all_rows(struct roster *r)
+{
+	size_t now = 0, next = 0;
+
+	for (size_t j = 0; j < r->n; j++) {
+		r->jobs[j].now = find_rows(r->now, r->jobs[j].id, &now);
+		r->jobs[j].next = find_rows(r->next, r->jobs[j].id, &next);
+	}
+}
+
 /* Hands over a roster, and waits until it was taken: the old one is nobody's then. */
 static void give(struct turn *turn, struct roster *r)
 {
 	unsigned int taken = turn->taken;
 
+	find_all_rows(r);
 	atomic_store(&turn->given, r);
 	wake(&turn->news);
 	while (turn->taken == taken)
@@ -296,7 +321,7 @@ void turn_table(struct turn *turn, struct slots *slots)
 	struct slots *unused;
 	struct roster *r;
 
-	if (turn->next && realtime_ns() >= turn->next->begins_ns) {
+	if (turn->next && clock_realtime_ns() >= turn->next->begins_ns) {
 		unused = turn->now;
 		turn->now = turn->next;
 	} else {

@@ -8,9 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
+
 #include "pmcore/util/notify.h"
 #include "scheduler/proto/host.h"
 #include "scheduler/proto/netaddr.h"
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/slots.h"
 #include "scheduler/scnoded/cores.h"
@@ -29,25 +32,9 @@ struct uplink {
 	bool was_told; /* of the failure that goes on */
 	json_t *news;  /* messages that wait for a registration */
 	double heard;
-	double beat_s;
 	ev_timer again;
 	ev_timer beat;
 };
-
-static uint64_t realtime_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-static const char *text_of(const json_t *head, const char *key)
-{
-	const char *text = json_string_value(json_object_get(head, key));
-
-	return text ? text : "";
-}
 
 /* ---- news ---- */
 
@@ -122,6 +109,19 @@ static json_t *running(const struct scnoded *d)
 	return jobs;
 }
 
+/* The machine's numbers of all cores. free() it; NULL: no memory, and nobody is told. */
+static char *cpus_of(const struct cores *cores)
+{
+	uint32_t n = cores_count(cores), *numbers = calloc(n + 1, sizeof(*numbers));
+	char *list;
+
+	for (uint32_t i = 0; numbers && i < n; i++)
+		numbers[i] = i;
+	list = numbers ? cores_list(cores, numbers, n) : NULL;
+	free(numbers);
+	return list;
+}
+
 static void register_host(struct uplink *up)
 {
 	struct scnoded *d = up->daemon;
@@ -136,8 +136,9 @@ static void register_host(struct uplink *up)
 			    .is_realtime = turn_is_realtime(d->turn),
 			    .n_cores = cores_count(d->cores),
 			    .memory = cores_memory(),
-			    .clock_ns = realtime_ns(),
-			    .pm = devices};
+			    .clock_ns = clock_realtime_ns(),
+			    .pm = devices,
+			    .cpus = cpus_of(d->cores)};
 
 	if (access(ETHERNET_SOCKET, F_OK))
 		*strrchr(devices, ',') = 0;
@@ -147,6 +148,7 @@ static void register_host(struct uplink *up)
 		  json_pack("{s:s, s:o, s:o}", "op", OP_REGISTER, "host", host_encode(&host),
 			    "jobs", running(d)),
 		  NULL, 0);
+	free(host.cpus);
 }
 
 /* Jobs that scored does not know any more are ended. */
@@ -208,7 +210,7 @@ static void about_job(struct scnoded *d, const char *op, json_t *head)
 		if (!strcmp(op, OP_STOP))
 			uplink_tell_gone(d, id, 0);
 	} else if (!strcmp(op, OP_STOP)) {
-		steps_stop(step, text_of(head, "text"));
+		steps_stop(step, head_text(head, "text"));
 	} else if (step->cord && !link_is_full(step->cord)) {
 		/* Users have scored send these; who does not read them has them waiting up to a limit. */
 		link_send(step->cord, json_incref(head), NULL, 0);
@@ -234,7 +236,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	else if (!strcmp(op, OP_STOP) || !strcmp(op, OP_SIGNAL) || !strcmp(op, OP_NOTE))
 		about_job(d, op, head);
 	else if (!strcmp(op, OP_ERROR))
-		daemon_say("scored at %s: %s", up->server, text_of(head, "text"));
+		daemon_say("scored at %s: %s", up->server, head_text(head, "text"));
 	else if (strcmp(op, OP_BEAT) != 0)
 		daemon_say("scored says \"%.40s\", which this version does not know", op);
 }
@@ -322,7 +324,7 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int revents)
 	getloadavg(&load, 1);
 	link_send(up->link,
 		  json_pack("{s:s, s:I, s:f, s:I, s:o, s:o}", "op", OP_BEAT, "clock_ns",
-			    (json_int_t)realtime_ns(), "load", load, "memory_free",
+			    (json_int_t)clock_realtime_ns(), "load", load, "memory_free",
 			    (json_int_t)cores_memory_free(), "switches", switches_of(d), "jobs",
 			    jobs),
 		  NULL, 0);

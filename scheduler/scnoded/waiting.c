@@ -92,14 +92,16 @@ void waiting_look(struct waiting *w)
 
 bool waiting_is(const struct waiting *w, const struct step *step)
 {
+	pid_t *pids = NULL;
+	ssize_t n_pids = w->now.n && step->group ? cgroup_pids(step->group, &pids) : 0;
+	bool is_waiting = n_pids > 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->now.n; i++) {
-		if (!step->group || !cgroup_has(step->group, w->now.all[i].pid))
-			continue;
-		if (!w->now.all[i].is_waiting)
-			return false;
-		n++;
-	}
-	return n && n >= step->order->hosts[step->order->here].ranks;
+	for (size_t i = 0; is_waiting && i < w->now.n; i++)
+		if (cgroup_has(pids, (size_t)n_pids, w->now.all[i].pid)) {
+			is_waiting = w->now.all[i].is_waiting;
+			n++;
+		}
+	free(pids);
+	return is_waiting && n && n >= step->order->hosts[step->order->here].ranks;
 }

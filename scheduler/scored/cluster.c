@@ -16,6 +16,53 @@ static char *text_of(const json_t *object, const char *key)
 	return text ? strdup(text) : NULL;
 }
 
+/* The shape of a hypercrossbar; of any other network nothing. */
+static bool take_topology(struct cluster *c, const json_t *topology)
+{
+	const char *kind = json_string_value(json_object_get(topology, "kind"));
+	const json_t *dims = json_object_get(topology, "dims"), *extent;
+	uint64_t points = 1;
+	size_t d;
+
+	if (!kind || strcmp(kind, "hypercrossbar"))
+		return true;
+	if (!json_array_size(dims) || json_array_size(dims) > BOX_DIMS)
+		return false;
+	json_array_foreach(dims, d, extent)
+	{
+		json_int_t n = json_integer_value(extent);
+
+		if (n < 1 || n > BOX_LINE_MAX)
+			return false;
+		c->space.dims[d] = (uint32_t)n;
+		points *= (uint64_t)n;
+	}
+	c->space.n_dims = (uint32_t)json_array_size(dims);
+	return points <= BOX_POINTS_MAX;
+}
+
+/* The point of a host; -1: it has no coordinates, -2: they are outside of the space. */
+static long point_of(const struct cluster *c, const json_t *coords)
+{
+	const json_t *coordinate;
+	long point = 0;
+	size_t d;
+
+	if (!c->space.n_dims || !coords)
+		return -1;
+	if (json_array_size(coords) != c->space.n_dims)
+		return -2;
+	json_array_foreach(coords, d, coordinate)
+	{
+		json_int_t at = json_integer_value(coordinate);
+
+		if (!json_is_integer(coordinate) || at < 0 || at >= c->space.dims[d])
+			return -2;
+		point = point * (long)c->space.dims[d] + (long)at;
+	}
+	return point;
+}
+
 static bool take_hosts(struct cluster *c, const json_t *hosts)
 {
 	const json_t *host;
@@ -29,7 +76,8 @@ static bool take_hosts(struct cluster *c, const json_t *hosts)
 		const char *state = json_string_value(json_object_get(host, "state"));
 
 		c->hosts[i].name = text_of(host, "name");
-		if (!c->hosts[i].name)
+		c->hosts[i].point = point_of(c, json_object_get(host, "coords"));
+		if (!c->hosts[i].name || c->hosts[i].point < -1)
 			return false;
 		c->hosts[i].is_usable = !state || !strcmp(state, "up");
 		c->n_hosts = i + 1;
@@ -74,6 +122,25 @@ static bool take_groups(struct cluster *c, const json_t *groups)
 	return true;
 }
 
+static bool take_networks(struct cluster *c, const json_t *networks)
+{
+	const json_t *network;
+	size_t i;
+
+	c->networks = calloc(json_array_size(networks) + 1, sizeof(*c->networks));
+	if (!c->networks)
+		return false;
+	json_array_foreach(networks, i, network)
+	{
+		c->n_networks = i + 1;
+		c->networks[i].name = text_of(network, "name");
+		c->networks[i].type = text_of(network, "type");
+		if (!c->networks[i].name || !c->networks[i].type)
+			return false;
+	}
+	return true;
+}
+
 struct cluster *cluster_read(const char *path, char *why, size_t why_size)
 {
 	json_error_t error;
@@ -91,8 +158,10 @@ struct cluster *cluster_read(const char *path, char *why, size_t why_size)
 		c->name = text_of(all, "name");
 	if (!c || !c->name ||
 	    json_integer_value(json_object_get(all, "version")) != CLUSTER_VERSION ||
+	    !take_topology(c, json_object_get(all, "topology")) ||
 	    !take_hosts(c, json_object_get(all, "hosts")) ||
-	    !take_groups(c, json_object_get(all, "groups"))) {
+	    !take_groups(c, json_object_get(all, "groups")) ||
+	    !take_networks(c, json_object_get(all, "networks"))) {
 		snprintf(why, why_size,
 			 "%s: no cluster.json of version %d; write it with 'scconf compile'", path,
 			 CLUSTER_VERSION);
@@ -118,7 +187,12 @@ void cluster_free(struct cluster *c)
 		free(c->groups[i].name);
 		free(c->groups[i].hosts);
 	}
+	for (size_t i = 0; i < c->n_networks; i++) {
+		free(c->networks[i].name);
+		free(c->networks[i].type);
+	}
 	section_fini(&c->section);
+	free(c->networks);
 	free(c->hosts);
 	free(c->groups);
 	free(c->name);

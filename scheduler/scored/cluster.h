@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cluster - what scored takes of cluster.json: the hosts and groups that there may be.
+ * cluster - what scored takes of cluster.json: the hosts, groups and networks that there may be.
  */
 #ifndef SCHEDULER_SCORED_CLUSTER_H
 #define SCHEDULER_SCORED_CLUSTER_H
@@ -8,11 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "scheduler/gang/box.h"
 #include "scheduler/proto/section.h"
 
 struct cluster_host {
 	char *name;
 	bool is_usable; /* not defect, not spare */
+	long point;     /* where it stands in the space; -1 = nowhere */
 };
 
 struct cluster_group {
@@ -21,12 +23,20 @@ struct cluster_group {
 	size_t n_hosts;
 };
 
+struct cluster_network {
+	char *name;
+	char *type; /* the device of PM that drives it */
+};
+
 struct cluster {
 	char *name;
 	struct cluster_host *hosts;
 	size_t n_hosts;
 	struct cluster_group *groups;
 	size_t n_groups;
+	struct cluster_network *networks;
+	size_t n_networks;
+	struct box_space space; /* of a hypercrossbar; n_dims 0: the network is flat */
 	struct section section;
 };
 

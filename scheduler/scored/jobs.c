@@ -7,25 +7,46 @@
 #include <string.h>
 #include <time.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scored/account.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/plan.h"
 #include "scheduler/scored/restore.h"
 #include "scheduler/scored/turns.h"
 #include "scheduler/scored/users.h"
 
-#define STUCK_BEATS 3 /* beats without a message on any host: others get its turns */
-#define PARKED_S 4.0  /* for so long, then it may show whether something has come from outside */
-#define STUCK_TOLD_S 30.0 /* told as a presumed deadlock */
+#define PLAN_NS 5000000ull /* of a round of the loop */
+
+static void enlist_placed(struct scored *d, struct sjob *job)
+{
+	TAILQ_INSERT_TAIL(&d->placed, job, placed);
+	for (size_t h = 0; h < job->n_hosts; h++)
+		job->hosts[h].node->n_jobs++;
+}
+
+static void leave(struct sjob_host *host)
+{
+	host->node->n_jobs -= !host->is_gone;
+	host->is_gone = true;
+}
 
 struct sjob *jobs_find(const struct scored *d, uint64_t id)
 {
 	struct sjob *job;
 
-	TAILQ_FOREACH(job, &d->jobs, all)
+	LIST_FOREACH(job, &d->by_id[id % JOB_BUCKETS], same)
 	if (job->id == id)
 		return job;
 	return NULL;
+}
+
+void jobs_enlist(struct scored *d, struct sjob *job)
+{
+	TAILQ_INSERT_TAIL(&d->jobs, job, all);
+	LIST_INSERT_HEAD(&d->by_id[job->id % JOB_BUCKETS], job, same);
+	if (job->n_hosts)
+		enlist_placed(d, job);
 }
 
 static struct sjob_host *host_of(const struct sjob *job, const struct node *node)
@@ -37,8 +58,8 @@ static struct sjob_host *host_of(const struct sjob *job, const struct node *node
 }
 
 /* Its entry on that host, if both are known. */
-static struct sjob_host *find_host(const struct scored *d, const struct node *node, uint64_t id,
-				   struct sjob **job)
+struct sjob_host *jobs_host(const struct scored *d, const struct node *node, uint64_t id,
+			    struct sjob **job)
 {
 	*job = jobs_find(d, id);
 	return *job ? host_of(*job, node) : NULL;
@@ -55,6 +76,12 @@ static void send_all(const struct sjob *job, json_t *head)
 static void forget(struct scored *d, struct sjob *job)
 {
 	TAILQ_REMOVE(&d->jobs, job, all);
+	LIST_REMOVE(job, same);
+	if (job->n_hosts)
+		TAILQ_REMOVE(&d->placed, job, placed);
+	for (size_t h = 0; h < job->n_hosts; h++)
+		leave(&job->hosts[h]);
+	account_discharge(job);
 	/* The order has the job in it. */
 	if (job->order)
 		order_free(job->order);
@@ -165,11 +192,13 @@ void jobs_end(struct scored *d, struct sjob *job, int code, const char *text)
 		if (job->order)
 			write_ended(d, job);
 	}
-	if (was_queued)
+	if (was_queued) {
 		queue_remove(&d->queue, job->id);
-	else if (job->state != SJOB_ENDING)
+		account_unqueue(job);
+	} else if (job->state != SJOB_ENDING) {
 		send_all(job, json_pack("{s:s, s:I, s:s}", "op", OP_STOP, "id", (json_int_t)job->id,
 					"text", text));
+	}
 	job->state = SJOB_ENDING;
 	finish_if_gone(d, job);
 }
@@ -182,12 +211,18 @@ void jobs_user_gone(struct scored *d, struct sjob *job)
 
 /* ---- the beginning ---- */
 
-void jobs_plan(struct scored *d)
+static void plan_soon(struct scored *d)
 {
 	ev_prepare_start(d->loop, &d->plan);
 }
 
-static int64_t is_limited(const struct scored *d, uid_t uid, const struct job *job)
+void jobs_plan(struct scored *d)
+{
+	d->plan_epoch++;
+	plan_soon(d);
+}
+
+static bool is_limited(const struct scored *d, uid_t uid, const struct job *job)
 {
 	return job->priority > 0 && !users_is_operator(d, uid);
 }
@@ -208,6 +243,10 @@ struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t g
 		free(new);
 		return NULL;
 	}
+	if (account_refuses(d, uid, job, why, why_size)) {
+		free(new);
+		return NULL;
+	}
 	*new = (struct sjob){
 		.user = user, .uid = uid, .gid = gid, .job = job, .submitted = time(NULL)};
 	new->id = plan_check(d, job, why, why_size) ? 0 : journal_number(d->journal, why, why_size);
@@ -215,8 +254,9 @@ struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t g
 		free(new);
 		return NULL;
 	}
-	TAILQ_INSERT_TAIL(&d->jobs, new, all);
-	jobs_plan(d);
+	jobs_enlist(d, new);
+	account_charge(d, new);
+	plan_soon(d);
 	return new;
 }
 
@@ -235,6 +275,7 @@ static bool take_place(struct scored *d, struct sjob *job, struct plan *plan)
 						   .ranks = plan->ranks[h]};
 	job->place = plan->place;
 	plan->place = NULL;
+	enlist_placed(d, job);
 	return true;
 }
 
@@ -252,6 +293,7 @@ static void start(struct scored *d, struct sjob *job, struct plan *plan)
 	char why[512];
 
 	queue_start(&d->queue, job->id);
+	account_unqueue(job);
 	if (!take_place(d, job, plan)) {
 		matrix_remove(d->matrix, job->id);
 		job->state = SJOB_ENDING;
@@ -262,7 +304,7 @@ static void start(struct scored *d, struct sjob *job, struct plan *plan)
 	job->started = time(NULL);
 	if (write_started(d, job, why, sizeof(why))) {
 		for (size_t h = 0; h < job->n_hosts; h++)
-			job->hosts[h].is_gone = true;
+			leave(&job->hosts[h]);
 		jobs_end(d, job, JOBS_EXIT_START, why);
 		return;
 	}
@@ -303,22 +345,56 @@ static bool is_restoring(const struct scored *d)
 {
 	const struct sjob *job;
 
-	TAILQ_FOREACH(job, &d->jobs, all)
+	TAILQ_FOREACH(job, &d->placed, placed)
 	if (job->order && !job->place && !job->is_ended)
 		return true;
 	return false;
 }
 
+/* Goes on in the next round of the loop. */
+static void plan_later(struct ev_loop *loop, ev_idle *watcher, int events)
+{
+	(void)events;
+	ev_idle_stop(loop, watcher);
+	plan_soon(watcher->data);
+}
+
+static bool plan_waits(struct scored *d, uint64_t since_ns)
+{
+	if (clock_monotonic_ns() - since_ns < PLAN_NS)
+		return false;
+	ev_idle_start(d->loop, &d->plan_more);
+	return true;
+}
+
+/*
+ * Whom a place was not found for is not tried again until one may be free. Who starts takes room only, so those before
+ * him are not tried again, unless one of them lets nobody pass any more.
+ */
 static void plan_now(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
 	struct scored *d = watcher->data;
+	uint64_t begun_ns = clock_monotonic_ns();
 
 	(void)events;
 	ev_prepare_stop(loop, watcher);
 	if (is_restoring(d))
 		return;
-	for (size_t i = 0; i < queue_open(&d->queue);)
-		i = try(d, jobs_find(d, d->queue.items[i].id)) ? 0 : i + 1;
+	for (size_t i = 0; i < queue_open(&d->queue);) {
+		struct sjob *job = jobs_find(d, d->queue.items[i].id);
+
+		if (job->tried == d->plan_epoch) {
+			i++;
+			continue;
+		}
+		job->tried = d->plan_epoch;
+		if (!try(d, job))
+			i++;
+		else if (queue_open(&d->queue) == 1)
+			i = 0;
+		if (plan_waits(d, begun_ns))
+			return;
+	}
 }
 
 /* ---- what scnodeds tell ---- */
@@ -326,7 +402,7 @@ static void plan_now(struct ev_loop *loop, ev_prepare *watcher, int events)
 void jobs_started(struct scored *d, struct node *node, uint64_t id)
 {
 	struct sjob *job;
-	struct sjob_host *host = find_host(d, node, id, &job);
+	struct sjob_host *host = jobs_host(d, node, id, &job);
 
 	if (!host)
 		return;
@@ -342,7 +418,7 @@ void jobs_failed(struct scored *d, struct node *node, uint64_t id, int code, con
 {
 	struct sjob *job;
 
-	if (find_host(d, node, id, &job))
+	if (jobs_host(d, node, id, &job))
 		jobs_end(d, job, code ? code : JOBS_EXIT_START, text);
 }
 
@@ -350,115 +426,20 @@ void jobs_ended(struct scored *d, struct node *node, uint64_t id, int code, cons
 {
 	struct sjob *job;
 
-	if (find_host(d, node, id, &job))
+	if (jobs_host(d, node, id, &job))
 		jobs_end(d, job, code, text);
 }
 
-void jobs_gone(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns,
-	       uint64_t memory_peak)
+void jobs_gone(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns)
 {
 	struct sjob *job;
-	struct sjob_host *host = find_host(d, node, id, &job);
+	struct sjob_host *host = jobs_host(d, node, id, &job);
 
 	if (!host || host->is_gone)
 		return;
-	host->is_gone = true;
+	leave(host);
 	host->cpu_ns = cpu_ns > host->cpu_ns ? cpu_ns : host->cpu_ns;
-	host->memory_peak = memory_peak;
 	finish_if_gone(d, job);
-}
-
-static bool all_hosts(const struct sjob *job, bool (*holds)(const struct sjob_host *host))
-{
-	for (size_t h = 0; h < job->n_hosts; h++)
-		if (!job->hosts[h].is_gone && !holds(&job->hosts[h]))
-			return false;
-	return true;
-}
-
-static bool is_idle(const struct sjob_host *host)
-{
-	return host->is_idle;
-}
-
-static bool is_stuck(const struct sjob_host *host)
-{
-	return host->is_stuck;
-}
-
-static void tell_stuck(struct sjob *job)
-{
-	char text[256];
-
-	job->is_told_stuck = true;
-	snprintf(text, sizeof(text),
-		 "presumed deadlock: all ranks have waited for messages for %.0f s, and none came "
-		 "or went; ^C ends the job",
-		 STUCK_TOLD_S);
-	daemon_say("job %llu: %s", (unsigned long long)job->id, text);
-	nodes_send(job->hosts[0].node, json_pack("{s:s, s:I, s:s}", "op", OP_NOTE, "id",
-						 (json_int_t)job->id, "text", text));
-}
-
-/* A new table if it rests now and did not, or the other way round. */
-static void rest(struct scored *d, struct sjob *job)
-{
-	bool rests = job->is_suspended || job->is_parked || all_hosts(job, is_idle);
-
-	if (rests == job->is_resting)
-		return;
-	job->is_resting = rests;
-	matrix_rest(d->matrix, job->id, rests);
-	turns_publish(d);
-}
-
-static void judge_stuck(struct scored *d, struct sjob *job)
-{
-	if (!all_hosts(job, is_stuck)) {
-		job->stuck_since = 0;
-		job->stuck_beats = 0;
-		job->is_told_stuck = false;
-		return;
-	}
-	if (!job->stuck_since)
-		job->stuck_since = ev_now(d->loop);
-	if (!job->is_told_stuck && ev_now(d->loop) - job->stuck_since >= STUCK_TOLD_S)
-		tell_stuck(job);
-	/* Each host beats once per period. With nobody to take its turns it may as well go on. */
-	if (++job->stuck_beats < STUCK_BEATS * job->n_hosts || matrix_rows(d->matrix) == 1)
-		return;
-	job->is_parked = true;
-	job->parked_until = ev_now(d->loop) + PARKED_S;
-}
-
-void jobs_beat(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns, bool idle,
-	       bool stuck)
-{
-	struct sjob *job;
-	struct sjob_host *host = find_host(d, node, id, &job);
-
-	if (!host || job->state != SJOB_RUNNING)
-		return;
-	host->cpu_ns = cpu_ns;
-	/* Frozen it tells nothing of itself. */
-	if (job->is_suspended || job->is_parked)
-		return;
-	host->is_idle = idle;
-	host->is_stuck = stuck;
-	judge_stuck(d, job);
-	rest(d, job);
-}
-
-void jobs_tick(struct scored *d)
-{
-	struct sjob *job;
-
-	TAILQ_FOREACH(job, &d->jobs, all)
-	if (job->is_parked && ev_now(d->loop) >= job->parked_until) {
-		job->is_parked = false;
-		job->stuck_beats = 0;
-		rest(d, job);
-	}
 }
 
 /* ---- hosts that come and go ---- */
@@ -467,7 +448,7 @@ bool jobs_uses(const struct scored *d, const struct node *node)
 {
 	const struct sjob *job;
 
-	TAILQ_FOREACH(job, &d->jobs, all)
+	TAILQ_FOREACH(job, &d->placed, placed)
 	if (job->place && host_of(job, node))
 		return true;
 	return false;
@@ -489,14 +470,14 @@ json_t *jobs_node_back(struct scored *d, struct node *node, const json_t *runnin
 	json_t *keep = json_array();
 	struct sjob *job, *next;
 
-	for (job = TAILQ_FIRST(&d->jobs); job; job = next) {
+	for (job = TAILQ_FIRST(&d->placed); job; job = next) {
 		struct sjob_host *host = host_of(job, node);
 
-		next = TAILQ_NEXT(job, all);
+		next = TAILQ_NEXT(job, placed);
 		if (!host || host->is_gone)
 			continue;
 		if (!runs_there(running, job->id)) {
-			host->is_gone = true;
+			leave(host);
 			jobs_end(d, job, JOBS_EXIT_LOST, "a host has started anew");
 			continue;
 		}
@@ -519,13 +500,13 @@ void jobs_node_lost(struct scored *d, struct node *node, const char *why)
 	if (!node->host && ev_now(d->loop) < d->rejoin_until)
 		return;
 	snprintf(text, sizeof(text), "host %s is lost: %s", node->name, why);
-	for (job = TAILQ_FIRST(&d->jobs); job; job = next) {
+	for (job = TAILQ_FIRST(&d->placed); job; job = next) {
 		struct sjob_host *host = host_of(job, node);
 
-		next = TAILQ_NEXT(job, all);
+		next = TAILQ_NEXT(job, placed);
 		if (!host || host->is_gone)
 			continue;
-		host->is_gone = true;
+		leave(host);
 		jobs_end(d, job, JOBS_EXIT_LOST, text);
 	}
 }
@@ -541,11 +522,11 @@ void jobs_suspend(struct scored *d, struct sjob *job, bool is_suspended)
 	job->is_parked = false;
 	matrix_rest(d->matrix, job->id, is_suspended);
 	turns_publish(d);
+	jobs_plan(d);
 }
 
-void jobs_signal(struct scored *d, struct sjob *job, int signal)
+void jobs_signal(struct sjob *job, int signal)
 {
-	(void)d;
 	if (job->n_hosts)
 		nodes_send(job->hosts[0].node, json_pack("{s:s, s:I, s:i}", "op", OP_SIGNAL, "id",
 							 (json_int_t)job->id, "signal", signal));
@@ -558,8 +539,11 @@ int jobs_open(struct scored *d, char *why, size_t why_size)
 	int err;
 
 	TAILQ_INIT(&d->jobs);
+	TAILQ_INIT(&d->placed);
 	ev_prepare_init(&d->plan, plan_now);
-	d->plan.data = d;
+	ev_idle_init(&d->plan_more, plan_later);
+	d->plan.data = d->plan_more.data = d;
+	d->plan_epoch = 1;
 	err = restore_jobs(d, why, why_size);
 	if (!err && !TAILQ_EMPTY(&d->jobs))
 		d->rejoin_until = ev_now(d->loop) + REJOIN_S;
@@ -571,6 +555,7 @@ void jobs_close(struct scored *d)
 	struct sjob *job;
 
 	ev_prepare_stop(d->loop, &d->plan);
+	ev_idle_stop(d->loop, &d->plan_more);
 	while ((job = TAILQ_FIRST(&d->jobs)))
 		forget(d, job);
 	queue_fini(&d->queue);

@@ -16,29 +16,29 @@ int jobs_open(struct scored *d, char *why, size_t why_size);
 /* Forgets all; what runs goes on. */
 void jobs_close(struct scored *d);
 
+/* Into the lists; its id and hosts are set. */
+void jobs_enlist(struct scored *d, struct sjob *job);
 struct sjob *jobs_find(const struct scored *d, uint64_t id);
+/* Its part on that host, and the job; NULL: it is unknown, or not there. */
+struct sjob_host *jobs_host(const struct scored *d, const struct node *node, uint64_t id,
+			    struct sjob **job);
 /* A new one, queued; takes @job over. NULL with a sentence, and @job is still the caller's. */
 struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t gid, struct job *job,
 			 char *why, size_t why_size);
-/* Somebody may start now, or the rows have changed: looked at before the loop sleeps. */
+/* A place may have become free: looked at before the loop sleeps, for a few ms at a time. */
 void jobs_plan(struct scored *d);
 /* Ends it, whatever its state: @code and @text unless it has ended already. */
 void jobs_end(struct scored *d, struct sjob *job, int code, const char *text);
 /* Its scrun is gone: nobody wants it. */
 void jobs_user_gone(struct scored *d, struct sjob *job);
 void jobs_suspend(struct scored *d, struct sjob *job, bool is_suspended);
-void jobs_signal(struct scored *d, struct sjob *job, int signal);
+void jobs_signal(struct sjob *job, int signal);
 
 /* What scnodeds tell. An id that is unknown, or of a job that is not on that host, is ignored. */
 void jobs_started(struct scored *d, struct node *node, uint64_t id);
 void jobs_failed(struct scored *d, struct node *node, uint64_t id, int code, const char *text);
 void jobs_ended(struct scored *d, struct node *node, uint64_t id, int code, const char *text);
-void jobs_gone(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns,
-	       uint64_t memory_peak);
-void jobs_beat(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns, bool is_idle,
-	       bool is_stuck);
-/* Once a beat: jobs that were set aside come back. */
-void jobs_tick(struct scored *d);
+void jobs_gone(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns);
 /* A host registered that runs @running ([{id, state}]); the numbers it may go on with, owned by the caller. */
 json_t *jobs_node_back(struct scored *d, struct node *node, const json_t *running);
 /* A host is not connected for too long. */

@@ -44,6 +44,21 @@ static int failed(const struct journal *j, const char *what, char *why, size_t w
 	return is_full ? -ENOSPC : -EIO;
 }
 
+/* Where it lies, in a directory that is there. */
+static int place(struct journal *j, const char *directory, char *why, size_t why_size)
+{
+	if (!strcmp(directory, JOURNAL_NONE)) {
+		snprintf(j->path, sizeof(j->path), ":memory:");
+		return 0;
+	}
+	snprintf(j->path, sizeof(j->path), "%s/journal.sqlite", directory);
+	if (!mkdir(directory, 0700) || errno == EEXIST)
+		return 0;
+	snprintf(why, why_size, "state directory %s: %m; make it, or choose another with --state",
+		 directory);
+	return -EIO;
+}
+
 struct journal *journal_open(const char *directory, char *why, size_t why_size)
 {
 	struct journal *j = calloc(1, sizeof(*j));
@@ -52,11 +67,7 @@ struct journal *journal_open(const char *directory, char *why, size_t why_size)
 		snprintf(why, why_size, "no memory");
 		return NULL;
 	}
-	snprintf(j->path, sizeof(j->path), "%s/journal.sqlite", directory);
-	if (mkdir(directory, 0700) && errno != EEXIST) {
-		snprintf(why, why_size,
-			 "state directory %s: %m; make it, or choose another with --state",
-			 directory);
+	if (place(j, directory, why, why_size)) {
 		free(j);
 		return NULL;
 	}
@@ -66,7 +77,8 @@ struct journal *journal_open(const char *directory, char *why, size_t why_size)
 		free(j);
 		return NULL;
 	}
-	chmod(j->path, 0600);
+	if (strcmp(directory, JOURNAL_NONE) != 0)
+		chmod(j->path, 0600);
 	return j;
 }
 

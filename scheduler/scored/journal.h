@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #define JOURNAL_HISTORY 10000 /* ended jobs that are kept */
+#define JOURNAL_NONE "none"   /* in the place of a directory: in memory, and gone with us */
 
 struct journal;
 

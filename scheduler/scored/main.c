@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/scored.h"
@@ -17,14 +18,6 @@
 
 #define EXIT_FAILED 1
 #define REFUSALS_TOLD 20 /* per beat: strangers do not fill the log */
-
-uint64_t scored_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static unsigned int n_refused; /* since the last beat */
 
@@ -36,7 +29,7 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int events)
 		daemon_say("%u more were not let in", n_refused - REFUSALS_TOLD);
 	n_refused = 0;
 	nodes_beat(timer->data);
-	jobs_tick(timer->data);
+	idle_tick(timer->data);
 }
 
 /* ---- who comes in ---- */
@@ -70,11 +63,31 @@ static void enter(int fd, uint64_t job, void *owner)
 
 /* ---- up and down ---- */
 
+/* One user's connections leave at least half of the descriptors to the others and the hosts. */
+static void share_files(struct scored *d)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur / 2 >= d->options.user_links)
+		return;
+	d->options.user_links = (uint32_t)(files.rlim_cur / 2);
+	daemon_say(
+		"limit of open files %llu: a user may have %u connections; raise RLIMIT_NOFILE for "
+		"more",
+		(unsigned long long)files.rlim_cur, d->options.user_links);
+}
+
 static int open_all(struct scored *d, char *why, size_t why_size)
 {
 	if (d->options.config && !(d->cluster = cluster_read(d->options.config, why, why_size)))
 		return -EINVAL;
 	scored_options_complete(&d->options, d->cluster ? &d->cluster->section : NULL);
+	share_files(d);
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->matrix = matrix_new(d->options.rows);
 	d->auth = auth_open(d->loop, d->options.munge_socket);
@@ -131,6 +144,7 @@ int main(int argc, char **argv)
 
 	TAILQ_INIT(&d.jobs);
 	LIST_INIT(&d.users);
+	LIST_INIT(&d.accounts);
 	err = scored_options_read(&d.options, argc, argv, why, sizeof(why));
 	if (err == 1)
 		return 0;

@@ -6,26 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/turns.h"
 
 #define SKEW_TOLD_NS 5000000ll /* clocks further apart than this spoil switches, and are told */
 #define SKEW_FORGET 16 /* of the difference to a lower measurement is forgotten by each beat */
-
-static const char *text_of(const json_t *head, const char *key)
-{
-	const char *text = json_string_value(json_object_get(head, key));
-
-	return text ? text : "";
-}
-
-static uint64_t number_of(const json_t *head, const char *key)
-{
-	json_int_t n = json_integer_value(json_object_get(head, key));
-
-	return n > 0 ? (uint64_t)n : 0;
-}
 
 struct node *nodes_find(const struct scored *d, const char *name)
 {
@@ -172,13 +161,13 @@ static void register_node(struct visitor *v, struct node *node, struct host *hos
 	node->visitor = v;
 	node->state = node->is_drained ? NODE_DRAINED : NODE_UP;
 	node->heard = ev_now(d->loop);
-	node->table = 0;
+	node->table_jobs = 0;
 	node->switches = (struct node_switches){0};
 	if (!node->is_drained)
 		set_note(node, NULL);
 	v->node = node;
 	node->skew_ns = 0;
-	measure_skew(node, (int64_t)host->clock_ns - (int64_t)scored_now_ns());
+	measure_skew(node, (int64_t)host->clock_ns - (int64_t)clock_realtime_ns());
 	daemon_say("host %s registered from %s: %u cores, cgroups %s", node->name,
 		   link_peer(v->link), host->n_cores, host->cgroups);
 	keep = jobs_node_back(d, node, jobs);
@@ -228,16 +217,17 @@ static void on_beat(struct scored *d, struct node *node, const json_t *head)
 	const json_t *switches = json_object_get(head, "switches"), *job;
 	size_t i;
 
-	measure_skew(node, (int64_t)number_of(head, "clock_ns") - (int64_t)scored_now_ns());
+	measure_skew(node, (int64_t)head_number(head, "clock_ns") - (int64_t)clock_realtime_ns());
 	node->load = json_number_value(json_object_get(head, "load"));
-	node->memory_free = number_of(head, "memory_free");
+	node->memory_free = head_number(head, "memory_free");
 	if (switches)
-		node->switches = (struct node_switches){.done = number_of(switches, "done"),
-							.late = number_of(switches, "late"),
-							.worst_ns = number_of(switches, "worst_ns"),
-							.lost_ns = number_of(switches, "lost_ns")};
+		node->switches =
+			(struct node_switches){.done = head_number(switches, "done"),
+					       .late = head_number(switches, "late"),
+					       .worst_ns = head_number(switches, "worst_ns"),
+					       .lost_ns = head_number(switches, "lost_ns")};
 	json_array_foreach(json_object_get(head, "jobs"), i, job)
-		jobs_beat(d, node, number_of(job, "id"), number_of(job, "cpu_ns"),
+		idle_beat(d, node, head_number(job, "id"), head_number(job, "cpu_ns"),
 			  json_is_true(json_object_get(job, "is_idle")),
 			  json_is_true(json_object_get(job, "is_stuck")));
 }
@@ -248,7 +238,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	struct visitor *v = owner;
 	struct scored *d = v->scored;
 	struct node *node = v->node;
-	uint64_t id = number_of(head, "id");
+	uint64_t id = head_number(head, "id");
 
 	(void)body;
 	(void)body_size;
@@ -265,11 +255,11 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	} else if (!strcmp(op, OP_STARTED)) {
 		jobs_started(d, node, id);
 	} else if (!strcmp(op, OP_FAILED)) {
-		jobs_failed(d, node, id, (int)number_of(head, "code"), text_of(head, "text"));
+		jobs_failed(d, node, id, (int)head_number(head, "code"), head_text(head, "text"));
 	} else if (!strcmp(op, OP_ENDED)) {
-		jobs_ended(d, node, id, (int)number_of(head, "code"), text_of(head, "text"));
+		jobs_ended(d, node, id, (int)head_number(head, "code"), head_text(head, "text"));
 	} else if (!strcmp(op, OP_GONE)) {
-		jobs_gone(d, node, id, number_of(head, "cpu_ns"), number_of(head, "memory_peak"));
+		jobs_gone(d, node, id, head_number(head, "cpu_ns"));
 	} else {
 		daemon_say("host %s says \"%s\", which this version does not know", node->name, op);
 	}
@@ -317,7 +307,7 @@ static void check(struct scored *d, struct node *node, double now)
 	}
 	if (node->link)
 		nodes_send(node, json_pack("{s:s, s:I}", "op", OP_BEAT, "clock_ns",
-					   (json_int_t)scored_now_ns()));
+					   (json_int_t)clock_realtime_ns()));
 	else if (silence > GRACE_S)
 		jobs_node_lost(d, node, node->note ? node->note : "it is not connected");
 }
@@ -330,9 +320,8 @@ void nodes_beat(struct scored *d)
 
 /* ---- what others ask ---- */
 
-bool nodes_is_usable(const struct scored *d, const struct node *node)
+bool nodes_is_usable(const struct node *node)
 {
-	(void)d;
 	return node->link && node->state == NODE_UP;
 }
 

@@ -21,7 +21,7 @@ void nodes_send(struct node *node, json_t *head);
 /* Who said nothing for too long is lost. Called every beat; says a beat to all. */
 void nodes_beat(struct scored *d);
 /* Can take new jobs. */
-bool nodes_is_usable(const struct scored *d, const struct node *node);
+bool nodes_is_usable(const struct node *node);
 const char *nodes_state_name(const struct node *node);
 /* By an operator. */
 void nodes_drain(struct scored *d, struct node *node, bool is_drained, const char *note);

@@ -11,18 +11,32 @@
 #include "scheduler/proto/slots.h"
 
 #define ROWS 8
+#define USER_LINKS 1024
+#define USER_JOBS 1000
+#define USER_MEMORY ((size_t)64 << 20)
+#define USER_MEMORY_MIN ((size_t)4 << 20) /* holds the largest request twice */
+#define USER_MOST 1000000
 
 static const struct option table[] = {
-	{"config", required_argument, NULL, 'c'},    {"listen", required_argument, NULL, 'l'},
-	{"state", required_argument, NULL, 's'},     {"munge-socket", required_argument, NULL, 'm'},
-	{"operators", required_argument, NULL, 'o'}, {"quantum", required_argument, NULL, 'q'},
-	{"rows", required_argument, NULL, 'r'},      {"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},         {NULL, 0, NULL, 0},
+	{"config", required_argument, NULL, 'c'},
+	{"listen", required_argument, NULL, 'l'},
+	{"state", required_argument, NULL, 's'},
+	{"munge-socket", required_argument, NULL, 'm'},
+	{"operators", required_argument, NULL, 'o'},
+	{"quantum", required_argument, NULL, 'q'},
+	{"rows", required_argument, NULL, 'r'},
+	{"user-connections", required_argument, NULL, 'L'},
+	{"user-jobs", required_argument, NULL, 'J'},
+	{"user-memory", required_argument, NULL, 'M'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
 };
 
 static const char usage[] =
 	"usage: scored [--config CLUSTER.JSON] [--listen [ADDRESS:]PORT] [--state DIR]\n"
 	"              [--quantum TIME] [--rows N] [--operators USER,...]\n"
+	"              [--user-connections N] [--user-jobs N] [--user-memory MIB]\n"
 	"              [--munge-socket PATH]\n"
 	"Schedules the jobs of a cluster, see scored(8).\n";
 
@@ -45,15 +59,49 @@ static int set_quantum(uint64_t *ret, const char *text)
 	return 0;
 }
 
-static int set_rows(uint32_t *ret, const char *text)
+static int set_number(uint32_t *ret, const char *text, unsigned long min, unsigned long max)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
 
-	if (end == text || *end || *text == '-' || n < 1 || n > MATRIX_ROWS_MAX)
+	if (end == text || *end || *text == '-' || n < min || n > max)
 		return -EINVAL;
 	*ret = (uint32_t)n;
 	return 0;
+}
+
+static int set_memory(size_t *ret, const char *text)
+{
+	uint32_t mib;
+	int err = set_number(&mib, text, USER_MEMORY_MIN >> 20, USER_MOST);
+
+	if (!err)
+		*ret = (size_t)mib << 20;
+	return err;
+}
+
+/* What an option wants that got something else. */
+static const char *wanted(int c)
+{
+	switch (c) {
+	case 'q':
+		return "a time from 10ms to 10s";
+	case 'r':
+		return "a number from 1 to 64";
+	case 'M':
+		return "MiB, from 4 to 1000000";
+	default:
+		return "a number from 1 to 1000000";
+	}
+}
+
+static const char *name_of(int c)
+{
+	const struct option *o = table;
+
+	while (o->name && o->val != c)
+		o++;
+	return o->name;
 }
 
 int scored_options_read(struct scored_options *ret, int argc, char **argv, char *why,
@@ -87,7 +135,16 @@ int scored_options_read(struct scored_options *ret, int argc, char **argv, char 
 			err = set_quantum(&o.quantum_ns, optarg);
 			break;
 		case 'r':
-			err = set_rows(&o.rows, optarg);
+			err = set_number(&o.rows, optarg, 1, MATRIX_ROWS_MAX);
+			break;
+		case 'L':
+			err = set_number(&o.user_links, optarg, 1, USER_MOST);
+			break;
+		case 'J':
+			err = set_number(&o.user_jobs, optarg, 1, USER_MOST);
+			break;
+		case 'M':
+			err = set_memory(&o.user_memory, optarg);
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -101,9 +158,8 @@ int scored_options_read(struct scored_options *ret, int argc, char **argv, char 
 			return -EINVAL;
 		}
 		if (err) {
-			snprintf(why, why_size, "--%s %s: wanted is %s",
-				 c == 'q' ? "quantum" : "rows", optarg,
-				 c == 'q' ? "a time from 10ms to 10s" : "a number from 1 to 64");
+			snprintf(why, why_size, "--%s %s: wanted is %s", name_of(c), optarg,
+				 wanted(c));
 			return err;
 		}
 	}
@@ -130,4 +186,10 @@ void scored_options_complete(struct scored_options *o, const struct section *sec
 		o->quantum_ns = said->quantum_ns ? said->quantum_ns : SLOTS_QUANTUM_NS;
 	if (!o->rows)
 		o->rows = said->rows ? said->rows : ROWS;
+	if (!o->user_links)
+		o->user_links = USER_LINKS;
+	if (!o->user_jobs)
+		o->user_jobs = USER_JOBS;
+	if (!o->user_memory)
+		o->user_memory = USER_MEMORY;
 }

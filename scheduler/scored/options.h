@@ -23,6 +23,10 @@ struct scored_options {
 	const char *operators;    /* user names with commas; NULL: root alone */
 	uint64_t quantum_ns;
 	uint32_t rows; /* most jobs that take turns on a core */
+	/* Of one user: */
+	uint32_t user_links; /* connections */
+	uint32_t user_jobs;  /* jobs that wait */
+	size_t user_memory;  /* bytes of his jobs and requests */
 };
 
 /*

@@ -10,6 +10,7 @@
 #include "pmcore/util/hostlist.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/nodes.h"
+#include "scheduler/scored/placement.h"
 
 struct candidates {
 	uint32_t *hosts; /* numbers of nodes, best first */
@@ -34,17 +35,6 @@ static bool is_in_group(const struct scored *d, const struct cluster_group *grou
 		if (!strcmp(d->cluster->hosts[group->hosts[i]].name, name))
 			return true;
 	return false;
-}
-
-static unsigned int jobs_on(const struct scored *d, const struct node *node)
-{
-	const struct sjob *job;
-	unsigned int n = 0;
-
-	TAILQ_FOREACH(job, &d->jobs, all)
-	for (size_t h = 0; h < job->n_hosts; h++)
-		n += job->hosts[h].node == node && !job->hosts[h].is_gone;
-	return n;
 }
 
 /* The least busy ones first, else in their order. */
@@ -90,8 +80,8 @@ static int find_candidates(const struct scored *d, const struct job *job, bool i
 			continue;
 		if (!node->host)
 			c->n_unknown++;
-		else if (!is_now || nodes_is_usable(d, node))
-			insert(c, busy, node, jobs_on(d, node));
+		else if (!is_now || nodes_is_usable(node))
+			insert(c, busy, node, node->n_jobs);
 	}
 	for (size_t i = 0; i < list.n; i++)
 		if (!nodes_find(d, list.names[i]) && !is_now) {
@@ -110,13 +100,19 @@ static int find_candidates(const struct scored *d, const struct job *job, bool i
 /* ---- how many ranks on each ---- */
 
 /* Ranks on each of *@n hosts, owned by the caller; NULL: no memory. */
-static uint32_t *spread(const struct job *job, uint32_t cores_of_host, uint32_t *n)
+static uint32_t *spread(const struct job *job, const struct candidates *c, uint32_t *n)
 {
 	uint32_t per_host = job->per_node, left = job->ranks, *ranks;
+	bool is_free = !per_host && !job->nodes;
 
-	if (!per_host && !job->nodes)
-		per_host = cores_of_host / job->cores ? cores_of_host / job->cores : 1;
+	if (is_free)
+		per_host = c->least_cores / job->cores ? c->least_cores / job->cores : 1;
 	*n = job->nodes ? job->nodes : (left + per_host - 1) / per_host;
+	/* More ranks than cores: evenly on those there are. */
+	if (is_free && job->may_oversubscribe && c->n && *n > c->n) {
+		*n = (uint32_t)c->n;
+		per_host = 0;
+	}
 	ranks = calloc(*n, sizeof(*ranks));
 	for (uint32_t k = 0; ranks && k < *n; k++) {
 		uint32_t even = (left + *n - k - 1) / (*n - k);
@@ -158,7 +154,12 @@ static void say_impossible(const struct scored *d, const struct job *job,
 {
 	const char *of = job->group ? job->group : "the cluster";
 
-	if (n > c->n)
+	if (n > c->n && c->n && !job->nodes && !job->per_node)
+		snprintf(why, why_size,
+			 "%u ranks want %u hosts, but %s has %zu; ask for fewer ranks, or for more "
+			 "of them on each host with --nodes and --oversubscribe",
+			 job->ranks, n, of, c->n);
+	else if (n > c->n)
 		snprintf(why, why_size,
 			 "%u hosts are wanted, but %s has %zu%s; ask for fewer with --nodes", n, of,
 			 c->n,
@@ -180,9 +181,10 @@ int plan_check(struct scored *d, const struct job *job, char *why, size_t why_si
 	struct candidates c;
 	int err = find_candidates(d, job, false, &c, why, why_size);
 	uint32_t n = 0, fitting = 0, *ranks = NULL, *cores = NULL;
+	struct placement placement;
 
 	if (!err && !c.n_unknown) {
-		ranks = spread(job, c.least_cores, &n);
+		ranks = spread(job, &c, &n);
 		cores = ranks ? cores_for(job, ranks, n, c.least_cores) : NULL;
 		for (size_t i = 0; cores && i < c.n; i++)
 			fitting += d->nodes[c.hosts[i]]->host->n_cores >= most_of(cores, n);
@@ -190,6 +192,9 @@ int plan_check(struct scored *d, const struct job *job, char *why, size_t why_si
 			err = -ENOMEM;
 		} else if (fitting < n) {
 			say_impossible(d, job, &c, n, most_of(cores, n), why, why_size);
+			err = -EINVAL;
+		} else if (placement_open(&placement, d, job, n, ranks[0], why, why_size) ==
+			   -EINVAL) {
 			err = -EINVAL;
 		}
 	}
@@ -201,6 +206,28 @@ int plan_check(struct scored *d, const struct job *job, char *why, size_t why_si
 	return err;
 }
 
+/*
+ * Hosts that go together, or any when these can't: some of a box may be down for long. A grid that was asked for is
+ * waited for.
+ */
+static int enter(struct scored *d, uint64_t id, const struct job *job, struct matrix_wish *wish,
+		 struct plan *plan)
+{
+	struct placement placement;
+	char why[256];
+	int err;
+
+	if (!placement_open(&placement, d, job, wish->n_wanted, plan->ranks[0], why, sizeof(why))) {
+		wish->pick = placement_pick;
+		wish->pick_arg = &placement;
+		err = matrix_add(d->matrix, id, wish, plan->place);
+		if (err != -ENOSPC || job->n_cart)
+			return err;
+		wish->pick = NULL;
+	}
+	return matrix_add(d->matrix, id, wish, plan->place);
+}
+
 int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan *ret, char *why,
 	       size_t why_size)
 {
@@ -210,19 +237,19 @@ int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan
 	int err = find_candidates(d, job, true, &c, why, why_size);
 
 	if (!err) {
-		plan.ranks = spread(job, c.least_cores, &n);
+		plan.ranks = spread(job, &c, &n);
 		cores = plan.ranks ? cores_for(job, plan.ranks, n, c.least_cores) : NULL;
 		plan.place = calloc(n ? n : 1, sizeof(*plan.place));
 		err = cores && plan.place ? 0 : -ENOMEM;
 	}
 	if (!err)
-		err = matrix_add(d->matrix, id,
-				 &(struct matrix_wish){.hosts = c.hosts,
-						       .n_hosts = c.n,
-						       .n_wanted = n,
-						       .cores = cores,
-						       .is_exclusive = job->class == JOB_EXCLUSIVE},
-				 plan.place);
+		err = enter(d, id, job,
+			    &(struct matrix_wish){.hosts = c.hosts,
+						  .n_hosts = c.n,
+						  .n_wanted = n,
+						  .cores = cores,
+						  .is_exclusive = job->class == JOB_EXCLUSIVE},
+			    &plan);
 	if (err == -ENOSPC || err == -EBUSY) {
 		/* What will never fit was refused at the door: hosts have gone since. */
 		snprintf(why, why_size,
@@ -251,6 +278,21 @@ void plan_fini(struct plan *plan)
 }
 
 /* ---- the order ---- */
+
+/* Where the hosts stand in the network, if all of them do. */
+static void fill_places(struct order *order, const struct scored *d, const struct plan *plan)
+{
+	const struct cluster *cluster = d->cluster;
+
+	for (size_t k = 0; k < plan->n; k++)
+		if (!cluster || placement_point(cluster, plan->place[k].host) < 0)
+			return;
+	order->n_dims = cluster->space.n_dims;
+	for (size_t k = 0; k < plan->n; k++)
+		box_coordinates(&cluster->space,
+				(uint32_t)placement_point(cluster, plan->place[k].host),
+				order->hosts[k].at);
+}
 
 static bool fill_host(struct order_host *to, const struct node *node,
 		      const struct matrix_host *place, uint32_t first, uint32_t ranks)
@@ -296,6 +338,7 @@ struct order *plan_order(struct scored *d, uint64_t id, uid_t uid, gid_t gid, st
 		}
 		first += plan->ranks[k];
 	}
+	fill_places(order, d, plan);
 	order->job = job;
 	return order;
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scheduler/scored/report.h"
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scored/jobs.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/users.h"
+
+#define HISTORY_MAX 10000 /* jobs that ended, of one answer: nobody waits long for it */
 
 static const char *state_name(const struct sjob *job)
 {
@@ -18,9 +22,19 @@ static const char *state_name(const struct sjob *job)
 	return names[job->state];
 }
 
-static bool may_see(const struct scored *d, uid_t viewer, uid_t owner)
+struct viewer {
+	uid_t uid;
+	bool is_operator; /* asked once: the user's name is looked up for it */
+};
+
+static struct viewer viewer_of(const struct scored *d, uid_t uid)
 {
-	return viewer == owner || users_is_operator(d, viewer);
+	return (struct viewer){uid, users_is_operator(d, uid)};
+}
+
+static bool may_see(const struct viewer *viewer, uid_t owner)
+{
+	return viewer->uid == owner || viewer->is_operator;
 }
 
 static void add_program(json_t *entry, const struct job *job)
@@ -49,45 +63,44 @@ static json_t *hosts_of(const struct sjob *job, uint64_t *cpu_ns)
 	return hosts;
 }
 
-static json_t *job_entry(struct scored *d, uid_t viewer, const struct sjob *job)
+static json_t *job_entry(struct scored *d, const struct viewer *viewer, const struct sjob *job)
 {
 	uint64_t cpu_ns = 0;
 	json_t *hosts = hosts_of(job, &cpu_ns);
-	json_t *entry =
-		json_pack("{s:I, s:i, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o}", "id",
-			  (json_int_t)job->id, "uid", (int)job->uid, "state", state_name(job),
-			  "class", job->job->class == JOB_EXCLUSIVE ? "exclusive" : "shared",
-			  "priority", (int)job->job->priority, "ranks", (int)job->job->ranks,
-			  "cores", (int)job->job->cores, "submitted", (json_int_t)job->submitted,
-			  "started", (json_int_t)job->started, "cpu_ns", (json_int_t)cpu_ns, "rows",
-			  (json_int_t)matrix_rows_of(d->matrix, job->id), "hosts", hosts);
+	json_t *entry = json_pack("{s:I, s:I, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:o}",
+				  "id", (json_int_t)job->id, "uid", (json_int_t)job->uid, "state",
+				  state_name(job), "class",
+				  job->job->class == JOB_EXCLUSIVE ? "exclusive" : "shared",
+				  "priority", (int)job->job->priority, "ranks",
+				  (int)job->job->ranks, "cores", (int)job->job->cores, "submitted",
+				  (json_int_t)job->submitted, "started", (json_int_t)job->started,
+				  "cpu_ns", (json_int_t)cpu_ns, "rows",
+				  (json_int_t)matrix_rows_of(d->matrix, job->id), "hosts", hosts);
 
 	if (job->state == SJOB_QUEUED) {
-		json_object_set_new(entry, "position",
-				    json_integer(queue_position(&d->queue, job->id)));
+		json_object_set_new(entry, "position", json_integer(job->position));
 		json_object_set_new(entry, "why", json_string(job->waits ? job->waits : ""));
 	}
-	if (may_see(d, viewer, job->uid))
+	if (may_see(viewer, job->uid))
 		add_program(entry, job->job);
 	return entry;
 }
 
 struct history {
-	struct scored *scored;
-	uid_t viewer;
+	struct viewer viewer;
 	json_t *jobs;
 };
 
 static void add_ended(const struct journal_job *job, void *owner)
 {
 	struct history *h = owner;
-	json_t *entry = json_pack("{s:I, s:i, s:s, s:i, s:i, s:I, s:I, s:I}", "id",
-				  (json_int_t)job->id, "uid", (int)job->uid, "state", "ended",
-				  "ranks", (int)job->ranks, "n_hosts", (int)job->hosts, "submitted",
-				  (json_int_t)job->submitted, "started", (json_int_t)job->started,
-				  "ended", (json_int_t)job->ended);
+	json_t *entry = json_pack("{s:I, s:I, s:s, s:i, s:i, s:I, s:I, s:I}", "id",
+				  (json_int_t)job->id, "uid", (json_int_t)job->uid, "state",
+				  "ended", "ranks", (int)job->ranks, "n_hosts", (int)job->hosts,
+				  "submitted", (json_int_t)job->submitted, "started",
+				  (json_int_t)job->started, "ended", (json_int_t)job->ended);
 
-	if (may_see(h->scored, h->viewer, job->uid)) {
+	if (may_see(&h->viewer, job->uid)) {
 		json_object_set_new(entry, "name", json_string(job->name));
 		json_object_set_new(entry, "code", json_integer(job->code));
 		json_object_set_new(entry, "text", json_string(job->text));
@@ -95,11 +108,13 @@ static void add_ended(const struct journal_job *job, void *owner)
 	json_array_append_new(h->jobs, entry);
 }
 
-static json_t *all_jobs(struct scored *d, uid_t viewer)
+static json_t *all_jobs(struct scored *d, const struct viewer *viewer)
 {
 	json_t *jobs = json_array();
 	const struct sjob *job;
 
+	for (size_t i = 0; i < d->queue.n; i++)
+		jobs_find(d, d->queue.items[i].id)->position = (int64_t)i;
 	TAILQ_FOREACH(job, &d->jobs, all)
 	json_array_append_new(jobs, job_entry(d, viewer, job));
 	return jobs;
@@ -107,9 +122,11 @@ static json_t *all_jobs(struct scored *d, uid_t viewer)
 
 json_t *report_jobs(struct scored *d, uid_t viewer, json_int_t history)
 {
-	struct history h = {.scored = d, .viewer = viewer, .jobs = all_jobs(d, viewer)};
+	struct history h = {.viewer = viewer_of(d, viewer)};
 	char why[512];
 
+	h.jobs = all_jobs(d, &h.viewer);
+	history = history > HISTORY_MAX ? HISTORY_MAX : history;
 	if (history > 0 &&
 	    journal_history(d->journal, (size_t)history, add_ended, &h, why, sizeof(why))) {
 		json_decref(h.jobs);
@@ -192,9 +209,10 @@ json_t *report_cluster(struct scored *d)
 
 json_t *report_activity(struct scored *d, uid_t viewer)
 {
+	struct viewer who = viewer_of(d, viewer);
 	json_t *all = cluster_of(d, OP_ACTIVITY);
 
-	json_object_set_new(all, "jobs", all_jobs(d, viewer));
-	json_object_set_new(all, "now_ns", json_integer((json_int_t)scored_now_ns()));
+	json_object_set_new(all, "jobs", all_jobs(d, &who));
+	json_object_set_new(all, "now_ns", json_integer((json_int_t)clock_realtime_ns()));
 	return all;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/scored/jobs.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/turns.h"
 
@@ -96,7 +97,7 @@ static void restore(const struct journal_job *entry, void *owner)
 	else
 		job = restored(r->scored, order, entry);
 	if (job)
-		TAILQ_INSERT_TAIL(&r->scored->jobs, job, all);
+		jobs_enlist(r->scored, job);
 	json_decref(json);
 }
 

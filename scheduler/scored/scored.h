@@ -28,8 +28,9 @@
 
 #define BEAT_S 1.0     /* how often a scnoded and scored say that they live */
 #define BEATS_MISSED 3 /* in a row: the host is lost */
-#define GRACE_S 4.0    /* a host without scnoded for longer is lost to its jobs */
-#define REJOIN_S 20.0  /* the same after a start of ours */
+#define JOB_BUCKETS 4096
+#define GRACE_S 4.0   /* a host without scnoded for longer is lost to its jobs */
+#define REJOIN_S 20.0 /* the same after a start of ours */
 
 enum node_state {
 	NODE_ABSENT, /* in cluster.json or seen earlier; not connected */
@@ -58,7 +59,8 @@ struct node {
 	double load;
 	uint64_t memory_free;
 	struct node_switches switches;
-	uint64_t table; /* number of the last slot table sent */
+	unsigned int n_jobs; /* that are not gone from it */
+	size_t table_jobs;   /* jobs in the last slot table that it was sent */
 };
 
 enum sjob_state { SJOB_QUEUED, SJOB_STARTING, SJOB_RUNNING, SJOB_ENDING };
@@ -70,13 +72,14 @@ struct sjob_host {
 	bool is_started, is_gone;
 	bool is_idle, is_stuck; /* at its last beat */
 	uint64_t cpu_ns;
-	uint64_t memory_peak;
 };
 
 struct user;
 
 struct sjob {
 	TAILQ_ENTRY(sjob) all;
+	TAILQ_ENTRY(sjob) placed; /* if it has hosts */
+	LIST_ENTRY(sjob) same;    /* bucket */
 	uint64_t id;
 	uid_t uid;
 	gid_t gid;
@@ -86,12 +89,16 @@ struct sjob {
 	struct matrix_host *place;
 	struct sjob_host *hosts;
 	size_t n_hosts;
+	struct account *account; /* to which it is charged; NULL: from before we started */
+	size_t bytes;            /* charged */
 	struct user *user; /* the scrun that waits for it; NULL: gone, or lost when we started anew */
 	bool is_suspended, is_resting;
 	bool is_ended; /* code and text are final */
 	int code;
 	char *text;                 /* the summary line; "" or NULL = went well */
 	char *waits;                /* queued: what for */
+	uint64_t tried;             /* queued: scored.plan_epoch when there was no place for it */
+	int64_t position;           /* queued: when it was listed last */
 	int64_t submitted, started; /* seconds since the epoch; 0 = not yet */
 	bool is_parked; /* all its ranks wait for messages: others have its turns for a while */
 	double parked_until; /* ev_now() */
@@ -100,7 +107,11 @@ struct sjob {
 	bool is_told_stuck;
 };
 TAILQ_HEAD(sjob_list, sjob);
+LIST_HEAD(sjob_bucket, sjob);
 LIST_HEAD(user_list, user);
+
+struct account;
+LIST_HEAD(account_list, account);
 
 struct scored {
 	struct ev_loop *loop;
@@ -111,19 +122,20 @@ struct scored {
 	struct journal *journal;
 	struct node **nodes; /* by number */
 	size_t n_nodes;
-	struct sjob_list jobs; /* by id */
+	struct sjob_list jobs;   /* by id */
+	struct sjob_list placed; /* those of them that have hosts */
+	struct sjob_bucket by_id[JOB_BUCKETS];
 	struct queue queue;
 	struct matrix *matrix;
 	struct user_list users;
+	struct account_list accounts;
 	uint64_t next_id;
-	uint64_t table;        /* number of the last slot table */
-	uint64_t table_n_rows; /* its rows */
+	uint64_t table; /* number of the last slot table */
 	ev_timer beat;
 	double rejoin_until; /* ev_now(): no host is taken for lost before */
 	ev_prepare plan;     /* active when somebody may start or the rows have changed */
+	ev_idle plan_more;   /* active when there was no time for all: the loop does not sleep */
+	uint64_t plan_epoch; /* grows when a place may have become free */
 };
-
-/* CLOCK_REALTIME. */
-uint64_t scored_now_ns(void);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/nodes.h"
 
@@ -40,7 +41,7 @@ static void fill(const struct scored *d, const struct node *node, uint32_t first
 {
 	const struct sjob *job;
 
-	TAILQ_FOREACH(job, &d->jobs, all)
+	TAILQ_FOREACH(job, &d->placed, placed)
 	if (job->place && is_on(job, node))
 		slots->jobs[slots->n_jobs++] = (struct slots_job){
 			.id = job->id, .rows = rows_of(d, job, first, slots->n_rows)};
@@ -51,7 +52,7 @@ static size_t count_jobs(const struct scored *d)
 	const struct sjob *job;
 	size_t n = 0;
 
-	TAILQ_FOREACH(job, &d->jobs, all)
+	TAILQ_FOREACH(job, &d->placed, placed)
 	n++;
 	return n;
 }
@@ -68,17 +69,22 @@ static void send(struct scored *d, struct node *node, uint64_t begins_ns, uint32
 	if (!slots.jobs)
 		return;
 	fill(d, node, (uint32_t)(begins_ns / d->options.quantum_ns % n_rows), &slots);
+	/* Where nobody runs, and nobody did, it is nobody's business. */
+	if (!slots.n_jobs && !node->table_jobs) {
+		free(slots.jobs);
+		return;
+	}
 	table = slots_encode(&slots);
 	free(slots.jobs);
 	if (table)
 		nodes_send(node, json_pack("{s:s, s:o}", "op", OP_SLOTS, "table", table));
-	node->table = d->table;
+	node->table_jobs = slots.n_jobs;
 }
 
 /* The next quantum that the news can reach in time; when nobody takes turns any more, at once. */
 static uint64_t begin(const struct scored *d, uint32_t n_rows)
 {
-	uint64_t soon = scored_now_ns() + TURNS_LEAD_NS, quantum = d->options.quantum_ns;
+	uint64_t soon = clock_realtime_ns() + TURNS_LEAD_NS, quantum = d->options.quantum_ns;
 
 	return n_rows == 1 ? soon / quantum * quantum : (soon / quantum + 1) * quantum;
 }
@@ -89,7 +95,6 @@ void turns_publish(struct scored *d)
 	uint64_t begins = begin(d, n_rows);
 
 	d->table++;
-	d->table_n_rows = n_rows;
 	for (size_t i = 0; i < d->n_nodes; i++)
 		if (d->nodes[i]->link)
 			send(d, d->nodes[i], begins, n_rows);

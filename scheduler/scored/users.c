@@ -7,19 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scored/account.h"
+#include "scheduler/scored/ask.h"
 #include "scheduler/scored/jobs.h"
+#include "scheduler/scored/network.h"
 #include "scheduler/scored/nodes.h"
-#include "scheduler/scored/plan.h"
 #include "scheduler/scored/report.h"
 
-#define LINKS_MAX 4096     /* connections of one user: descriptors are left for the others */
 #define ACTIVITY_MIN_S 0.2 /* nobody is told more often */
+#define GOODBYE_S 1.0      /* for who is shown out to read why */
 
 struct user {
 	LIST_ENTRY(user) all;
 	struct scored *scored;
 	struct link *link;
+	struct account *account;
+	bool is_behind;   /* does not read our answers */
 	struct sjob *job; /* what it has submitted and waits for */
 	ev_timer activity;
 };
@@ -56,6 +61,26 @@ bool users_is_operator(const struct scored *d, uid_t uid)
 	return false;
 }
 
+/* Reads requests only of who reads the answers, and while it is his turn. */
+static void watch(const struct user *user)
+{
+	link_pause(user->link, user->is_behind || user->account->is_resting);
+}
+
+void users_rest(const struct account *account)
+{
+	const struct user *user;
+
+	LIST_FOREACH(user, &account->scored->users, all)
+	if (user->account == account)
+		watch(user);
+}
+
+static void spend(const struct user *user)
+{
+	account_spend(user->account, clock_monotonic_ns() - link_begun_ns(user->link));
+}
+
 static bool may_command(const struct user *user, const struct sjob *job)
 {
 	return link_uid(user->link) == job->uid ||
@@ -78,6 +103,26 @@ static struct sjob *job_of(const struct user *user, const json_t *head)
 
 /* ---- requests ---- */
 
+/* What was asked for as the job will have it. NULL with a sentence. */
+static struct job *take_job(const struct scored *d, const json_t *from, char *why, size_t why_size)
+{
+	struct job *job;
+	char *devices;
+
+	if (job_decode(&job, from, why, why_size))
+		return NULL;
+	if (!job->network)
+		return job;
+	devices = network_devices(d->cluster, job->network, why, why_size);
+	if (!devices) {
+		job_free(job);
+		return NULL;
+	}
+	free(job->network);
+	job->network = devices;
+	return job;
+}
+
 static void submit(struct user *user, const json_t *head)
 {
 	struct scored *d = user->scored;
@@ -88,15 +133,18 @@ static void submit(struct user *user, const json_t *head)
 		refuse(user, "EBUSY", "one job per connection");
 		return;
 	}
-	if (job_decode(&job, json_object_get(head, "job"), why, sizeof(why))) {
+	job = take_job(d, json_object_get(head, "job"), why, sizeof(why));
+	if (!job) {
 		refuse(user, "EINVAL", why);
 		return;
 	}
 	if (json_is_true(json_object_get(head, "dry_run"))) {
-		if (plan_check(d, job, why, sizeof(why)))
-			refuse(user, "EINVAL", why);
+		json_t *place = ask_place(d, job, why, sizeof(why));
+
+		if (place)
+			say(user, place);
 		else
-			say(user, json_pack("{s:s}", "op", OP_OK));
+			refuse(user, "EINVAL", why);
 		job_free(job);
 		return;
 	}
@@ -129,7 +177,7 @@ static void cancel_one(struct user *user, struct sjob *job, int signal)
 	char *text;
 
 	if (signal) {
-		jobs_signal(user->scored, job, signal);
+		jobs_signal(job, signal);
 		return;
 	}
 	text = daemon_text("cancelled by %s", who ? who->pw_name : "its user");
@@ -236,20 +284,26 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 		refuse_taking(user, "ENOSYS",
 			      daemon_text("\"%.40s\" is no request that this scored knows", op));
 	/* Who does not read the answers asks no more. */
-	if (link_is_full(link))
-		link_pause(link, true);
+	user->is_behind = link_is_full(link);
+	watch(user);
+	spend(user);
 }
 
 static void drained(struct link *link, void *owner)
 {
-	(void)owner;
-	link_pause(link, false);
+	struct user *user = owner;
+
+	(void)link;
+	user->is_behind = false;
+	watch(user);
 }
 
 static void leave(struct user *user)
 {
 	ev_timer_stop(user->scored->loop, &user->activity);
 	LIST_REMOVE(user, all);
+	user->account->links--;
+	account_settle(user->account);
 	free(user);
 }
 
@@ -260,37 +314,69 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	(void)link;
 	(void)error;
 	(void)why;
+	/* The link's buffers are not his any more when this has returned. */
+	link_limit(link, 0, 0, NULL);
 	if (user->job)
 		jobs_user_gone(user->scored, user->job);
 	leave(user);
 }
 
-static const struct link_events events = {.message = message, .drained = drained, .closed = closed};
-
-static bool has_too_many(const struct scored *d, uid_t uid)
+/* He is told why, and shown out. */
+static void refused(struct link *link, int error, void *owner)
 {
-	const struct user *user;
-	size_t n = 0;
+	struct user *user = owner;
+	char why[256];
 
-	LIST_FOREACH(user, &d->users, all)
-	n += link_uid(user->link) == uid;
-	return uid && n >= LINKS_MAX;
+	account_explain(user->account, error, why, sizeof(why));
+	refuse(user, error == EDQUOT ? "EDQUOT" : "EMSGSIZE", why);
+	spend(user);
+	link_limit(link, 0, 0, NULL);
+	link_close(link, GOODBYE_S);
+	if (user->job)
+		jobs_user_gone(user->scored, user->job);
+	leave(user);
+}
+
+static const struct link_events events = {.message = message,
+					  .drained = drained,
+					  .refused = refused,
+					  .closed = closed};
+
+static void turn_away(struct link *link, const char *why)
+{
+	link_send(link,
+		  json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EUSERS", "text", why),
+		  NULL, 0);
+	link_close(link, GOODBYE_S);
 }
 
 void users_enter(struct scored *d, struct link *link)
 {
-	struct user *user = has_too_many(d, link_uid(link)) ? NULL : calloc(1, sizeof(*user));
+	struct account *account = account_of(d, link_uid(link));
+	struct user *user;
+	char why[256];
 
-	if (!user) {
-		link_close(link, 0);
+	if (account && account_has_links(account, why, sizeof(why))) {
+		turn_away(link, why);
 		return;
 	}
+	user = account ? calloc(1, sizeof(*user)) : NULL;
+	if (!user) {
+		turn_away(link, "scored has no memory");
+		if (account)
+			account_settle(account);
+		return;
+	}
+	account->links++;
 	user->scored = d;
 	user->link = link;
+	user->account = account;
+	link_limit(link, ACCOUNT_FRAME_MAX, ACCOUNT_VALUES_MAX, &account->bytes);
 	ev_init(&user->activity, tell_activity);
 	user->activity.data = user;
 	LIST_INSERT_HEAD(&d->users, user, all);
 	link_set(link, &events, user);
+	watch(user);
 }
 
 void users_close(struct scored *d)
@@ -298,7 +384,8 @@ void users_close(struct scored *d)
 	struct user *user;
 
 	while ((user = LIST_FIRST(&d->users))) {
-		link_close(user->link, 1);
+		link_limit(user->link, 0, 0, NULL);
+		link_close(user->link, GOODBYE_S);
 		leave(user);
 	}
 }
@@ -329,9 +416,9 @@ void users_tell_placed(struct user *user, const struct sjob *job)
 		json_array_append_new(ranks, json_integer(host->ranks));
 		json_array_append_new(cores, list);
 	}
-	say(user, json_pack("{s:s, s:I, s:s, s:i, s:o, s:o, s:o}", "op", OP_PLACED, "id",
+	say(user, json_pack("{s:s, s:I, s:s, s:I, s:o, s:o, s:o}", "op", OP_PLACED, "id",
 			    (json_int_t)job->id, "leader", job->order->hosts[0].address, "uid",
-			    (int)job->uid, "hosts", hosts, "ranks", ranks, "cores", cores));
+			    (json_int_t)job->uid, "hosts", hosts, "ranks", ranks, "cores", cores));
 }
 
 /* For scrun -statistics, which prints each as it stands. */

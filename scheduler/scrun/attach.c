@@ -77,6 +77,10 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 		on_room(a, head);
 	else if (!strcmp(op, OP_ATTACHED))
 		on_attached(a);
+	else if (!strcmp(op, OP_OK))
+		a->events->answered(a->owner);
+	else if (!strcmp(op, OP_RANK_ENDED))
+		a->events->rank_ended(head, a->owner);
 	else if (!strcmp(op, OP_NOTE))
 		a->events->note(text_of(head), a->owner);
 	else if (!strcmp(op, OP_PROCESSES))
@@ -144,6 +148,12 @@ bool attach_signal(struct attach *a, int signal)
 	return a->link && a->is_attached &&
 	       !link_send(a->link, json_pack("{s:s, s:i}", "op", OP_SIGNAL, "signal", signal), NULL,
 			  0);
+}
+
+void attach_release(struct attach *a)
+{
+	if (a->link)
+		link_send(a->link, json_pack("{s:s}", "op", OP_RELEASE), NULL, 0);
 }
 
 void attach_window(struct attach *a, int columns, int rows)

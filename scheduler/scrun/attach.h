@@ -23,6 +23,8 @@ struct attach_events {
 		       void *owner);
 	void (*note)(const char *text, void *owner);
 	void (*processes)(const json_t *ranks, void *owner);
+	void (*answered)(void *owner);                       /* the leader has a signal of ours */
+	void (*rank_ended)(const json_t *head, void *owner); /* OP_RANK_ENDED */
 	void (*ended)(int code, const char *text, void *owner);
 	void (*lost)(const char *why, void *owner); /* the end, unless ended() was before */
 };
@@ -41,6 +43,8 @@ void attach_input(struct attach *attach, const void *data, size_t size);
 /* false: the leader is not there. */
 bool attach_signal(struct attach *attach, int signal);
 void attach_window(struct attach *attach, int columns, int rows);
+/* The debugger has seen the ranks: they may leave MPI_Init. */
+void attach_release(struct attach *attach);
 /* Back pressure: what the ranks print stays where it is. */
 void attach_pause(struct attach *attach, bool is_paused);
 

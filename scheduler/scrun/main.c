@@ -8,6 +8,7 @@
 
 #include "scheduler/scrun/ending.h"
 #include "scheduler/scrun/files.h"
+#include "scheduler/scrun/mpir.h"
 #include "scheduler/scrun/request.h"
 #include "scheduler/scrun/say.h"
 #include "scheduler/scrun/server.h"
@@ -52,6 +53,8 @@ static int run(const struct options *options)
 		say("%s", why);
 		return code == -EINVAL ? ENDING_USAGE : ENDING_STARTLESS;
 	}
+	/* A debugger that has started us stops at main() and sets it. */
+	job->is_debugged = MPIR_being_debugged;
 	address = server_address(options->server);
 	if (address) {
 		code = session_run(options, job, address);

@@ -23,11 +23,13 @@ const char options_usage[] =
 	"  --group NAME          group of the cluster       --hosts LIST   as n[00-07],n9\n"
 	"  --network NAME        network or PM devices      --bind core|host|none\n"
 	"  --class shared|exclusive                         --oversubscribe\n"
-	"  --dry-run             only asks where            --report-bindings\n"
+	"  --map cart=8x8x4|any  neighbours in the network  --report-bindings\n"
+	"  --dry-run [--json]    only asks where\n"
 	"When:\n"
 	"  --priority N          -1000..1000                --timeout TIME 90, 15m, 2h\n"
 	"What:\n"
 	"  -x, --env NAME[=VALUE]  variable of the job      --no-env NAME  leaves one out\n"
+	"  --env-file FILE       lines of NAME=VALUE\n"
 	"  --cwd DIRECTORY                                  --name TEXT    for scqueue\n"
 	"Input and output:\n"
 	"  --stdin RANK|all|none|FILE                       --pty[=RANK]   a terminal for a rank\n"
@@ -56,6 +58,7 @@ struct entry {
 	int64_t min, max;
 	int (*read)(struct options *options, const char *text);
 	const char *wanted; /* what the value should be */
+	bool is_apart; /* also with one hyphen its value may be the next argument: -map cart=8x8x4 */
 };
 
 /* ---- values that need more than a number ---- */
@@ -69,6 +72,16 @@ static int read_nodes(struct options *o, const char *text)
 	if (each)
 		o->per_node = each;
 	return 0;
+}
+
+static int read_map(struct options *o, const char *text)
+{
+	static const char cart[] = "cart=";
+
+	if (!strncmp(text, cart, strlen(cart)))
+		return value_grid(o->cart, &o->n_cart, JOB_CART_DIMS, text + strlen(cart));
+	o->may_scatter = !strcmp(text, "any");
+	return o->may_scatter ? 0 : -EINVAL;
 }
 
 static int read_class(struct options *o, const char *text)
@@ -145,6 +158,8 @@ static const struct entry table[] = {
 	{"hosts", TEXT, .offset = OF(hosts), .wanted = "a list of hosts, as n[00-07],n9"},
 	{"network", TEXT, .offset = OF(network),
 	 .wanted = "a network of the cluster, or devices of PM"},
+	{"map", SPECIAL, .read = read_map, .wanted = "\"any\" or cart=GRID, as cart=8x8x4",
+	 .is_apart = true},
 	{"class", SPECIAL, .read = read_class, .wanted = "\"shared\" or \"exclusive\""},
 	{"bind", SPECIAL, .read = read_bind, .wanted = "\"core\", \"host\" or \"none\""},
 	{"cores", NUMBER32, .offset = OF(cores), .min = 1, .max = HOST_CORES_MAX,
@@ -160,8 +175,10 @@ static const struct entry table[] = {
 	{"oversubscribe", FLAG, .offset = OF(may_oversubscribe), .min = true},
 	{"report-bindings", FLAG, .offset = OF(does_report_bindings), .min = true},
 	{"dry-run", FLAG, .offset = OF(is_dry_run), .min = true},
+	{"json", FLAG, .offset = OF(is_json), .min = true},
 	{"env", WORDS, true, OF_APP(env), .wanted = "NAME or NAME=VALUE"},
 	{"x", WORDS, true, OF_APP(env), .wanted = "NAME or NAME=VALUE"},
+	{"env-file", WORDS, true, OF_APP(env_files), .wanted = "a file of lines NAME=VALUE"},
 	{"no-env", WORDS, .offset = OF(no_env), .wanted = "a name, or a pattern as FOO_*"},
 	{"cwd", TEXT, true, OF_APP(cwd), .wanted = "a directory"},
 	{"name", TEXT, .offset = OF(name), .wanted = "a name for the job"},
@@ -363,7 +380,7 @@ static int take_one(struct reader *r)
 	if (word[1] == '-')
 		return take_long(r, word + 2);
 	entry = find(word + 1, strlen(word + 1));
-	if (entry && is_short(entry))
+	if (entry && (is_short(entry) || entry->is_apart))
 		return take(r, "-", entry, NULL, true);
 	return take_joined(r, word + 1);
 }
@@ -450,6 +467,8 @@ static int check(const struct reader *r)
 			     JOB_APPS_MAX);
 	if (o->group && o->hosts)
 		return wrong(r, -EINVAL, "--group and --hosts: both say where; leave one out");
+	if (o->is_json && !o->is_dry_run)
+		return wrong(r, -EINVAL, "--json: it is how --dry-run answers; leave it out");
 	if (o->is_merged && o->output)
 		return wrong(r, -EINVAL,
 			     "--merge and --output: files are not merged; leave one out");
@@ -481,8 +500,10 @@ int options_read(struct options *ret, int argc, char **argv, char *why, size_t w
 
 void options_fini(struct options *options)
 {
-	for (size_t i = 0; i < options->n_apps; i++)
+	for (size_t i = 0; i < options->n_apps; i++) {
 		free(options->apps[i].env.v);
+		free(options->apps[i].env_files.v);
+	}
 	free(options->apps);
 	free(options->no_env.v);
 	*options = (struct options){0};

@@ -24,7 +24,8 @@ struct options_app {
 	char **argv;      /* NULL-terminated, points into main()'s */
 	uint32_t ranks;   /* 0 = not said */
 	struct words env; /* "NAME=VALUE", or "NAME": as it is here */
-	const char *cwd;  /* NULL = the job's */
+	struct words env_files;
+	const char *cwd; /* NULL = the job's */
 };
 
 struct options {
@@ -42,8 +43,11 @@ struct options {
 	const char *output;     /* pattern of files; NULL = our standard output and error */
 	struct words no_env;    /* patterns */
 	int64_t pty_rank;       /* -1 = none */
-	bool is_labelled, is_merged, is_dry_run, is_quiet, is_statistics;
+	bool is_labelled, is_merged, is_dry_run, is_json, is_quiet, is_statistics;
 	bool may_oversubscribe, does_report_bindings;
+	bool may_scatter;               /* --map any */
+	uint32_t cart[JOB_CART_DIMS];   /* --map cart=... */
+	uint32_t n_cart;                /* 0 = not said */
 	bool wants_help, wants_version; /* then nothing else is set */
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "scheduler/scrun/environment.h"
+#include "scheduler/scrun/envfile.h"
 
 static bool keep_text(char **ret, const char *text)
 {
@@ -94,20 +95,35 @@ static int take_app(struct job_app *app, const struct options_app *from, const c
 			 missing);
 		return -EINVAL;
 	}
-	return 0;
+	return envfile_put_before(&app->env, &from->env_files, why, why_size);
+}
+
+/* What the grid of --map holds; JOB_RANKS_MAX + 1 and no more. */
+static uint32_t cart_ranks(const struct options *o)
+{
+	uint64_t n = 1;
+
+	for (uint32_t i = 0; i < o->n_cart && n <= JOB_RANKS_MAX; i++)
+		n *= o->cart[i];
+	return n > JOB_RANKS_MAX ? JOB_RANKS_MAX + 1 : (uint32_t)n;
 }
 
 static void take_place(struct job *job, const struct options *o)
 {
 	job->nodes = o->nodes;
 	job->per_node = o->per_node;
-	/* Nothing but a shape is said: it is filled. */
-	if (o->n_apps == 1 && !o->apps[0].ranks && o->nodes)
+	/* Nothing but a grid or a shape is said: it is filled. */
+	if (o->n_apps == 1 && !o->apps[0].ranks && o->n_cart)
+		job->apps[0].ranks = cart_ranks(o);
+	else if (o->n_apps == 1 && !o->apps[0].ranks && o->nodes)
 		job->apps[0].ranks = o->nodes * (o->per_node ? o->per_node : 1);
 	else if (o->n_apps == 1 && !o->apps[0].ranks && o->per_node)
 		job->apps[0].ranks = o->per_node;
 	for (size_t i = 0; i < job->n_apps; i++)
 		job->ranks += job->apps[i].ranks;
+	memcpy(job->cart, o->cart, sizeof(job->cart));
+	job->n_cart = o->n_cart;
+	job->may_scatter = o->may_scatter;
 	job->class = o->class;
 	job->bind = o->bind;
 	job->cores = o->cores;
@@ -121,9 +137,13 @@ static void take_place(struct job *job, const struct options *o)
 	job->stdin_rank = job->wants_pty ? o->pty_rank : o->stdin_rank;
 }
 
-static int check(const struct job *job, char *why, size_t why_size)
+static int check(const struct job *job, const struct options *o, char *why, size_t why_size)
 {
-	if (job->stdin_rank >= (int64_t)job->ranks)
+	if (job->n_cart && cart_ranks(o) != job->ranks)
+		snprintf(why, why_size,
+			 "--map: its grid holds %u ranks, but the job has %u; make them equal",
+			 cart_ranks(o), job->ranks);
+	else if (job->stdin_rank >= (int64_t)job->ranks)
 		snprintf(why, why_size, "%s %lld: the job has ranks 0 to %u",
 			 job->wants_pty ? "--pty" : "--stdin", (long long)job->stdin_rank,
 			 job->ranks - 1);
@@ -172,7 +192,7 @@ int request_build(struct job **ret, const struct options *o, char *const *enviro
 	}
 	if (!err) {
 		take_place(job, o);
-		err = check(job, why, why_size);
+		err = check(job, o, why, why_size);
 	}
 	if (err) {
 		job_free(job);

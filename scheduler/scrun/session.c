@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "scheduler/scrun/dry.h"
 #include "scheduler/scrun/mpir.h"
 #include "scheduler/scrun/say.h"
 #include "scheduler/scrun/session_inside.h"
@@ -112,6 +113,15 @@ void session_end_now(struct session *s)
 		session_finish(s);
 }
 
+void session_give_up_leader(struct session *s)
+{
+	s->is_leader_done = true;
+	if (!s->is_scored_done && submit_cancel(s->submit))
+		expect(s, SESSION_RECORD_S);
+	else
+		session_finish(s);
+}
+
 /* ---- output ---- */
 
 static void on_output_drained(void *owner)
@@ -175,6 +185,7 @@ static void on_heard(void *owner)
 {
 	struct session *s = owner;
 
+	wish_heard(s, false);
 	if (s->is_scored_done && ev_is_active(&s->limit))
 		expect(s, SESSION_SILENCE_S);
 }
@@ -237,8 +248,22 @@ static void on_processes(const json_t *ranks, void *owner)
 	struct session *s = owner;
 
 	mpir_spawned(ranks, s->place);
-	/* The size that was told when we attached may have come before the rank's terminal was there. */
-	session_tell_window(s);
+	/* The debugger has let us go on from the breakpoint. */
+	if (s->job->is_debugged)
+		attach_release(s->attach);
+}
+
+static void on_answered(void *owner)
+{
+	wish_heard(owner, true);
+}
+
+static void on_rank_ended(const json_t *head, void *owner)
+{
+	struct session *s = owner;
+
+	if (s->options->is_statistics)
+		statistics_rank_ended(&s->statistics, head);
 }
 
 static void on_leader_ended(int code, const char *text, void *owner)
@@ -271,6 +296,8 @@ static const struct attach_events attach_events = {.heard = on_heard,
 						   .output = on_output,
 						   .note = on_note,
 						   .processes = on_processes,
+						   .answered = on_answered,
+						   .rank_ended = on_rank_ended,
 						   .ended = on_leader_ended,
 						   .lost = on_leader_lost};
 
@@ -352,14 +379,16 @@ static void on_refused(const char *text, void *owner)
 static void on_possible(const json_t *head, void *owner)
 {
 	struct session *s = owner;
-	struct place *place = place_read(head);
+	const char *waits = json_string_value(json_object_get(head, "waits"));
 
-	for (size_t h = 0; place && h < place->n_hosts; h++)
-		say_plain("ranks %" PRIu32 "-%" PRIu32 ": %s", place->first[h],
-			  place->first[h + 1] - 1, place->hosts[h]);
-	if (!place)
+	if (dry_print(stdout, head, s->job, s->options->is_json))
+		ending_give(&s->ending, ENDING_STARTLESS,
+			    "what scored answers makes no sense; both sides must be of one version "
+			    "of OpenSCore");
+	else if (waits)
+		say("the job can run on this cluster, but not now: it %s", waits);
+	else
 		say("the job can run on this cluster");
-	place_free(place);
 	ending_give(&s->ending, 0, "%s", "");
 	session_finish(s);
 }
@@ -473,6 +502,7 @@ static void close_parts(struct session *s)
 	ev_timer_stop(s->loop, &s->status_due);
 	ev_timer_stop(s->loop, &s->limit);
 	ev_timer_stop(s->loop, &s->stop_due);
+	ev_timer_stop(s->loop, &s->answer_due);
 	say_through(NULL);
 	terminal_restore();
 	submit_close(s->submit);
@@ -482,13 +512,13 @@ static void close_parts(struct session *s)
 	signals_close(s->signals);
 	if (s->auth)
 		auth_close(s->auth);
-	json_decref(s->statistics.counted);
+	statistics_fini(&s->statistics);
 	place_free(s->place);
 }
 
 int session_run(const struct options *options, const struct job *job, const char *address)
 {
-	struct session s = {.loop = ev_default_loop(EVFLAG_NOENV), .options = options};
+	struct session s = {.loop = ev_default_loop(EVFLAG_NOENV), .options = options, .job = job};
 
 	if (!s.loop) {
 		say("no event loop: %s", strerror(errno));
@@ -497,7 +527,8 @@ int session_run(const struct options *options, const struct job *job, const char
 	ev_timer_init(&s.status_due, on_status_due, 0., SESSION_STATUS_S);
 	ev_timer_init(&s.limit, on_limit, 0., 0.);
 	ev_timer_init(&s.stop_due, wish_stop_due, 0., 0.);
-	s.status_due.data = s.limit.data = s.stop_due.data = &s;
+	ev_timer_init(&s.answer_due, wish_answer_due, 0., SESSION_ANSWER_S);
+	s.status_due.data = s.limit.data = s.stop_due.data = s.answer_due.data = &s;
 	if (open_parts(&s, job, address)) {
 		ending_give(&s.ending, ENDING_STARTLESS, "no memory");
 		say_through(NULL);

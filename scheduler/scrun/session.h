@@ -19,7 +19,8 @@
 #define SESSION_REASON_S                                                                           \
 	6.0               /* for scored to say why the leader is gone: it has to miss beats first */
 #define SESSION_END_S 5.0 /* for a job that is to end now */
-#define SESSION_STOP_S 1.0 /* for scored to suspend the job before we stop, too */
+#define SESSION_ANSWER_S 2.0 /* for the leader to say that it has a signal that shall end the job */
+#define SESSION_STOP_S 1.0   /* for scored to suspend the job before we stop, too */
 
 /* Runs @job as @options want; @address is scored's. Returns the exit code. */
 int session_run(const struct options *options, const struct job *job, const char *address);

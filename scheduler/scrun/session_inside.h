@@ -20,6 +20,7 @@ enum session_state { ASKING, QUEUED, RUNNING, FLUSHING, SAYING };
 struct session {
 	struct ev_loop *loop;
 	const struct options *options;
+	const struct job *job;
 	enum session_state state;
 	uint64_t id; /* of the job; 0 = it has none yet */
 	struct auth *auth;
@@ -36,11 +37,12 @@ struct session {
 	bool is_attached;
 	bool is_leader_done, is_scored_done; /* nothing more will come from there */
 	bool is_suspended;
+	int asked;             /* the signal that the leader has not answered yet */
 	char leader_lost[512]; /* why, if it did not end as it should */
 	char scored_lost[512]; /* what was said last of it */
 	char status[1024];     /* line about the queue */
 	uint64_t early;        /* bit s: signal s came before the leader was there */
-	ev_timer status_due, limit, stop_due;
+	ev_timer status_due, limit, stop_due, answer_due;
 };
 
 /* Nothing more will come: what is there is written, then the session is over. */
@@ -49,12 +51,18 @@ void session_finish(struct session *s);
 void session_leave(struct session *s);
 /* The job is to end now. */
 void session_end_now(struct session *s);
+/* Nothing more is expected of the leader: it ends by scored. */
+void session_give_up_leader(struct session *s);
 /* Raw mode, if a rank has a terminal and ours is there. */
 void session_make_raw(struct session *s);
 /* The size of our terminal is passed on. */
 void session_tell_window(struct session *s);
 
 void wish_signal(int signal, void *owner);
+/* The leader was heard; @is_answer: it has our signal. */
+void wish_heard(struct session *s, bool is_answer);
+/* The leader does not answer. */
+void wish_answer_due(struct ev_loop *loop, ev_timer *timer, int events);
 /* The job is suspended, or nobody can do it: our turn to stop. */
 void wish_stop_due(struct ev_loop *loop, ev_timer *timer, int events);
 

@@ -73,6 +73,29 @@ int value_shape(uint32_t *nodes, uint32_t *per_node, const char *text)
 	return 0;
 }
 
+int value_grid(uint32_t *ret, uint32_t *n, uint32_t room, const char *text)
+{
+	uint32_t numbers[16], found = 0;
+
+	do {
+		char *end;
+		unsigned long number;
+
+		if (found == room || found == 16 || !isdigit((unsigned char)*text))
+			return -EINVAL;
+		number = strtoul(text, &end, 10);
+		if (!number || number > JOB_RANKS_MAX || (*end && *end != 'x'))
+			return -EINVAL;
+		numbers[found++] = (uint32_t)number;
+		text = *end ? end + 1 : end;
+		if (*end && !*text)
+			return -EINVAL;
+	} while (*text);
+	memcpy(ret, numbers, found * sizeof(*ret));
+	*n = found;
+	return 0;
+}
+
 int value_choice(int *ret, const char *text, const char *const *names)
 {
 	for (int i = 0; names[i]; i++)

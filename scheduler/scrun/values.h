@@ -13,6 +13,8 @@ int value_number(int64_t *ret, const char *text, int64_t min, int64_t max);
 int value_time(double *ret, const char *text);
 /* "4" (*@per_node = 0) or "4x2". */
 int value_shape(uint32_t *nodes, uint32_t *per_node, const char *text);
+/* "8x8x4", up to @room numbers of 1 and more; *@n is how many. */
+int value_grid(uint32_t *ret, uint32_t *n, uint32_t room, const char *text);
 /* The place of @text in @names, a list that ends in NULL. */
 int value_choice(int *ret, const char *text, const char *const *names);
 

@@ -1,13 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wish - what the user wishes by signals. Part of session. */
 #include <signal.h>
+#include <string.h>
 
 #include "scheduler/scrun/say.h"
 #include "scheduler/scrun/session_inside.h"
 #include "scheduler/scrun/terminal.h"
 
+static bool is_to_end(int signal)
+{
+	return signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT || signal == SIGINT;
+}
+
+void wish_heard(struct session *s, bool is_answer)
+{
+	if (is_answer)
+		ev_timer_stop(s->loop, &s->answer_due);
+	else if (ev_is_active(&s->answer_due))
+		ev_timer_again(s->loop, &s->answer_due);
+}
+
+void wish_answer_due(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct session *s = timer->data;
+
+	/* It is us who do not listen; or the end is known. */
+	if (output_is_full(s->output) && s->state == RUNNING)
+		return;
+	ev_timer_stop(loop, timer);
+	if (s->state != RUNNING || s->is_leader_done)
+		return;
+	ending_give(&s->ending, 128 + s->asked,
+		    "its leader on host %s does not answer to signal %d (%s); scored ends it",
+		    s->place->hosts[0], s->asked, strsignal(s->asked));
+	session_give_up_leader(s);
+}
+
 static void forward(struct session *s, int signal)
 {
+	if (is_to_end(signal) && s->state == RUNNING && !s->is_leader_done) {
+		s->asked = signal;
+		ev_timer_again(s->loop, &s->answer_due);
+	}
 	if (s->state == RUNNING && !s->is_attached && !s->is_leader_done)
 		s->early |= UINT64_C(1) << signal;
 	else if (s->state == RUNNING && s->is_attached && !s->is_leader_done)

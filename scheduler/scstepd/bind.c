@@ -13,6 +13,7 @@
 
 struct bind {
 	hwloc_topology_t topology;
+	hwloc_bitmap_t own;    /* of this process */
 	hwloc_bitmap_t all;    /* of the job on this host */
 	hwloc_bitmap_t *slots; /* of each rank; all of them if is_shared */
 	uint32_t n_slots;
@@ -95,6 +96,20 @@ static int load(struct bind *bind)
 	return 0;
 }
 
+/* What scnoded left to us. */
+static hwloc_bitmap_t own_set(hwloc_topology_t topology)
+{
+	hwloc_const_bitmap_t machine = hwloc_topology_get_allowed_cpuset(topology);
+	hwloc_bitmap_t own = hwloc_bitmap_alloc();
+
+	if (!own)
+		return NULL;
+	if (hwloc_get_cpubind(topology, own, HWLOC_CPUBIND_PROCESS))
+		hwloc_bitmap_copy(own, machine);
+	hwloc_bitmap_and(own, own, machine);
+	return own;
+}
+
 struct bind *bind_open(const struct order *order, const char *cpus, char *why, size_t why_size)
 {
 	const struct order_host *host = &order->hosts[order->here];
@@ -106,14 +121,13 @@ struct bind *bind_open(const struct order *order, const char *cpus, char *why, s
 		/* No list: a host that pretends to have its cores. */
 		bind->how = *cpus ? order->job->bind : JOB_BIND_NONE;
 		bind->all = hwloc_bitmap_alloc();
-		rc = bind->all ? 0 : -ENOMEM;
+		bind->own = own_set(bind->topology);
+		rc = bind->all && bind->own ? 0 : -ENOMEM;
 	}
 	if (!rc) {
-		hwloc_const_bitmap_t machine = hwloc_topology_get_allowed_cpuset(bind->topology);
-
 		if (!*cpus || hwloc_bitmap_list_sscanf(allowed, cpus))
-			hwloc_bitmap_copy(allowed, machine);
-		hwloc_bitmap_and(allowed, allowed, machine);
+			hwloc_bitmap_copy(allowed, bind->own);
+		hwloc_bitmap_and(allowed, allowed, bind->own);
 		if (hwloc_bitmap_iszero(allowed)) {
 			snprintf(why, why_size,
 				 "host %s: none of the cpus %s may be used by its scnoded; "
@@ -143,6 +157,7 @@ void bind_close(struct bind *bind)
 		hwloc_bitmap_free(bind->slots[i]);
 	free(bind->slots);
 	hwloc_bitmap_free(bind->all);
+	hwloc_bitmap_free(bind->own);
 	if (bind->topology)
 		hwloc_topology_destroy(bind->topology);
 	free(bind);
@@ -156,7 +171,7 @@ hwloc_topology_t bind_topology(const struct bind *bind)
 hwloc_const_cpuset_t bind_set(const struct bind *bind, uint32_t slot)
 {
 	if (bind->how == JOB_BIND_NONE)
-		return hwloc_topology_get_allowed_cpuset(bind->topology);
+		return bind->own;
 	return slot < bind->n_slots ? bind->slots[slot] : bind->all;
 }
 

@@ -15,9 +15,10 @@
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scstepd/absence.h"
 #include "scheduler/scstepd/cord.h"
+#include "scheduler/scstepd/flow.h"
 #include "scheduler/scstepd/front.h"
-#include "scheduler/scstepd/output.h"
 #include "scheduler/scstepd/verdict.h"
 
 struct launch { /* of a world */
@@ -35,17 +36,16 @@ struct launch { /* of a world */
 struct leader {
 	struct step *step;
 	struct front *front;
+	struct flow *flow;
 	struct verdict verdict;
 	bool is_told;     /* scrun knows the end */
 	uint64_t n_ranks; /* of all worlds that were let go */
 	uint64_t n_ended;
 	struct launch *launches;
 	json_t *processes; /* [world] of those that were let go, else null */
+	size_t starting;   /* hosts whose ranks of world 0 do not run yet, if the job is debugged */
+	json_int_t columns, rows; /* of scrun's terminal; 0 = not told */
 	ev_timer ready_limit, time_limit;
-	int64_t *owed;   /* [host] room to be given for output */
-	uint64_t *taken; /* [host] bytes of input */
-	uint64_t passed; /* bytes of input that scrun got room for */
-	int64_t in_room; /* bytes scrun may send */
 };
 
 static void tell_end(struct leader *leader)
@@ -151,6 +151,29 @@ static void answer(struct leader *leader, const struct launch *launch, pmix_stat
 			  nspace, status == PMIX_SUCCESS ? strlen(nspace) : 0);
 }
 
+static void tell_processes(const struct leader *leader)
+{
+	front_send(leader->front,
+		   json_pack("{s:s, s:O}", "op", OP_PROCESSES, "ranks",
+			     json_array_get(leader->processes, 0)),
+		   NULL, 0);
+}
+
+static void on_running(struct leader *leader)
+{
+	if (leader->starting && --leader->starting == 0)
+		tell_processes(leader);
+}
+
+static void send_window(struct leader *leader)
+{
+	if (leader->columns)
+		step_send(leader->step, TREE_ALL,
+			  json_pack("{s:s, s:I, s:I}", "op", OP_WINDOW, "columns", leader->columns,
+				    "rows", leader->rows),
+			  NULL, 0);
+}
+
 static void let_go(struct leader *leader, struct launch *launch)
 {
 	struct step *step = leader->step;
@@ -162,14 +185,16 @@ static void let_go(struct leader *leader, struct launch *launch)
 			break;
 	/* Out of memory: a query finds nothing. */
 	json_array_set(leader->processes, launch->world->number, launch->processes);
+	/* What came before all hosts were there did not reach all. */
+	if (!launch->world->number)
+		send_window(leader);
 	step_send(step, TREE_ALL,
 		  json_pack("{s:s, s:i}", "op", OP_GO, "world", (int)launch->world->number), NULL,
 		  0);
 	if (!launch->world->number) {
 		ev_timer_stop(step->loop, &leader->ready_limit);
-		front_send(leader->front,
-			   json_pack("{s:s, s:O}", "op", OP_PROCESSES, "ranks", launch->processes),
-			   NULL, 0);
+		if (!step->order->job->is_debugged)
+			tell_processes(leader);
 		if (step->order->job->does_report_bindings)
 			for (uint32_t i = 0; i < launch->world->n_ranks; i++) {
 				char line[600];
@@ -335,6 +360,8 @@ static void on_rank_ended(struct leader *leader, size_t from, json_t *head)
 		leader_end(leader, 0, "");
 		/* All output is on its way before this: scrun need not wait for our cleaning up. */
 		tell_end(leader);
+	} else if (!json_is_true(json_object_get(head, "has_come"))) {
+		absence_begin(step, rank.world, rank.rank);
 	}
 }
 
@@ -359,98 +386,26 @@ void leader_signal(struct leader *leader, int signo)
 			  json_pack("{s:s, s:i}", "op", OP_SIGNAL, "signal", signo), NULL, 0);
 }
 
-/* ---- output and input ---- */
-
-/* Small pieces of room are saved up. */
-static void give_room(struct leader *leader, size_t host, bool is_all)
-{
-	int64_t bytes = leader->owed[host];
-
-	if (!bytes || (!is_all && bytes < output_window(leader->step->order->n_hosts) / 4))
-		return;
-	leader->owed[host] = 0;
-	step_send(leader->step, (int64_t)host,
-		  json_pack("{s:s, s:I}", "op", OP_OUT_ROOM, "bytes", (json_int_t)bytes), NULL, 0);
-}
-
-static void on_out(struct leader *leader, size_t from, json_t *head, const char *body, size_t size)
-{
-	front_send(leader->front, json_incref(head), body, size);
-	leader->owed[from] += (int64_t)size;
-	if (!front_is_full(leader->front))
-		give_room(leader, from, false);
-}
-
-static void on_front_drained(void *owner)
-{
-	struct leader *leader = owner;
-
-	for (size_t i = 0; i < leader->step->order->n_hosts; i++)
-		give_room(leader, i, true);
-}
-
-static void give_input_room(struct leader *leader, uint64_t bytes)
-{
-	leader->in_room += (int64_t)bytes;
-	leader->passed += bytes;
-	if (bytes)
-		front_send(leader->front,
-			   json_pack("{s:s, s:I}", "op", OP_IN_ROOM, "bytes", (json_int_t)bytes),
-			   NULL, 0);
-}
-
-/* With several hosts the slowest counts. */
-static void on_in_room(struct leader *leader, size_t from, const json_t *head)
-{
-	const struct step *step = leader->step;
-	json_int_t bytes = json_integer_value(json_object_get(head, "bytes"));
-	uint64_t least;
-
-	if (bytes <= 0 || bytes > (json_int_t)LINK_FULL)
-		return;
-	leader->taken[from] += (uint64_t)bytes;
-	least = leader->taken[from];
-	for (size_t i = 0;
-	     step->order->job->stdin_rank == JOB_STDIN_ALL && i < step->order->n_hosts; i++)
-		if (leader->taken[i] < least)
-			least = leader->taken[i];
-	if (least > leader->passed)
-		give_input_room(leader, least - leader->passed);
-}
-
-static void on_in(struct leader *leader, const char *body, size_t size)
-{
-	struct step *step = leader->step;
-	int64_t rank = step->order->job->stdin_rank, to = TREE_ALL;
-
-	leader->in_room -= (int64_t)size;
-	if (leader->in_room < 0) {
-		leader_end(leader, STEP_CODE_LOST, "scrun sent more standard input than it may");
-		return;
-	}
-	if (rank == JOB_STDIN_NONE) {
-		give_input_room(leader, size);
-		return;
-	}
-	if (rank >= 0)
-		to = (int64_t)world_host_of(worlds_get(&step->worlds, 0), (uint32_t)rank);
-	step_send(step, to, json_pack("{s:s}", "op", OP_IN), body, size);
-}
-
 /* ---- scrun ---- */
 
-static void send_window(struct leader *leader, const json_t *head)
+static void on_window(struct leader *leader, const json_t *head)
 {
-	const struct step *step = leader->step;
 	json_int_t columns = json_integer_value(json_object_get(head, "columns"));
 	json_int_t rows = json_integer_value(json_object_get(head, "rows"));
 
-	if (step->order->job->wants_pty && columns > 0 && columns < 65536 && rows > 0 &&
-	    rows < 65536)
-		step_send(leader->step, TREE_ALL,
-			  json_pack("{s:s, s:I, s:I}", "op", OP_WINDOW, "columns", columns, "rows",
-				    rows),
-			  NULL, 0);
+	if (!leader->step->order->job->wants_pty || columns <= 0 || columns >= 65536 || rows <= 0 ||
+	    rows >= 65536)
+		return;
+	leader->columns = columns;
+	leader->rows = rows;
+	send_window(leader);
+}
+
+/* Whoever asks hears at once that we are there, whatever the ranks make of it. */
+static void on_signal(struct leader *leader, const json_t *head)
+{
+	front_send(leader->front, json_pack("{s:s}", "op", OP_OK), NULL, 0);
+	leader_signal(leader, (int)json_integer_value(json_object_get(head, "signal")));
 }
 
 static void on_attached(const json_t *head, void *owner)
@@ -462,7 +417,7 @@ static void on_attached(const json_t *head, void *owner)
 		json_array_append_new(hosts, json_string(leader->step->order->hosts[i].name));
 	front_send(leader->front, json_pack("{s:s, s:o}", "op", OP_ATTACHED, "hosts", hosts), NULL,
 		   0);
-	send_window(leader, head);
+	on_window(leader, head);
 }
 
 static void on_front_message(const char *op, const json_t *head, const char *body, size_t size,
@@ -470,19 +425,28 @@ static void on_front_message(const char *op, const json_t *head, const char *bod
 {
 	struct leader *leader = owner;
 
-	if (!strcmp(op, OP_IN) && size <= FRAME_CHUNK)
-		on_in(leader, body, size);
+	if (!strcmp(op, OP_IN) && size <= FRAME_CHUNK && flow_in(leader->flow, body, size))
+		leader_end(leader, STEP_CODE_LOST, "scrun sent more standard input than it may");
 	else if (!strcmp(op, OP_SIGNAL))
-		leader_signal(leader, (int)json_integer_value(json_object_get(head, "signal")));
+		on_signal(leader, head);
 	else if (!strcmp(op, OP_WINDOW))
-		send_window(leader, head);
+		on_window(leader, head);
+	else if (!strcmp(op, OP_RELEASE))
+		step_send(leader->step, TREE_ALL, json_pack("{s:s}", "op", OP_RELEASE), NULL, 0);
+}
+
+static void on_front_drained(void *owner)
+{
+	const struct leader *leader = owner;
+
+	flow_drained(leader->flow);
 }
 
 static void on_front_gone(void *owner)
 {
 	struct leader *leader = owner;
 
-	on_front_drained(leader);
+	flow_drained(leader->flow);
 	/* A job lives as long as its scrun. */
 	leader_end(leader, STEP_CODE_LOST, "scrun is gone");
 }
@@ -503,13 +467,15 @@ bool leader_told(struct leader *leader, const char *op, size_t from, const json_
 	json_t *owned = (json_t *)(uintptr_t)head; /* for another reference */
 
 	if (!strcmp(op, OP_OUT))
-		on_out(leader, from, owned, body, size);
+		flow_out(leader->flow, from, owned, body, size);
 	else if (!strcmp(op, OP_RANK_ENDED))
 		on_rank_ended(leader, from, owned);
 	else if (!strcmp(op, OP_IN_ROOM))
-		on_in_room(leader, from, head);
+		flow_in_room(leader->flow, from, head);
 	else if (!strcmp(op, OP_READY))
 		on_ready(leader, from, head);
+	else if (!strcmp(op, OP_RUNNING))
+		on_running(leader);
 	else if (!strcmp(op, OP_ABORT))
 		on_abort(leader, from, head);
 	else if (!strcmp(op, OP_SPAWN))
@@ -531,16 +497,15 @@ struct leader *leader_open(struct step *step)
 	if (!leader)
 		return NULL;
 	leader->step = step;
-	leader->in_room = LINK_FULL;
+	leader->starting = n;
 	leader->front = front_open(&front_events, leader);
 	leader->processes = json_array();
-	leader->owed = calloc(n, sizeof(*leader->owed));
-	leader->taken = calloc(n, sizeof(*leader->taken));
+	leader->flow = leader->front ? flow_open(step, leader->front) : NULL;
 	ev_timer_init(&leader->ready_limit, on_ready_limit, LEADER_READY_S, 0);
 	leader->ready_limit.data = leader;
 	ev_timer_init(&leader->time_limit, on_time_limit, 0, 0);
 	leader->time_limit.data = leader;
-	if (!leader->front || !leader->processes || !leader->owed || !leader->taken ||
+	if (!leader->flow || !leader->processes ||
 	    !launch_new(leader, worlds_get(&step->worlds, 0))) {
 		leader_close(leader);
 		return NULL;
@@ -557,9 +522,8 @@ void leader_close(struct leader *leader)
 	ev_timer_stop(leader->step->loop, &leader->time_limit);
 	while (leader->launches)
 		launch_free(leader, leader->launches);
+	flow_close(leader->flow);
 	front_close(leader->front);
 	json_decref(leader->processes);
-	free(leader->owed);
-	free(leader->taken);
 	free(leader);
 }

@@ -61,7 +61,8 @@ int main(int argc, char **argv)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC);
-	loop = ev_default_loop(EVFLAG_AUTO);
+	/* libev's default loop reaps children by itself, and tells nothing of the memory they had. */
+	loop = ev_loop_new(EVFLAG_AUTO);
 	if (!rc)
 		rc = loop ? step_open(&step, loop, ORDER_FD) : -ENOMEM;
 	if (rc) {
@@ -73,5 +74,6 @@ int main(int argc, char **argv)
 	/* Until the last words are out. */
 	ev_run(loop, 0);
 	order_free(step.order);
+	ev_loop_destroy(loop);
 	return 0;
 }

@@ -51,8 +51,8 @@ static void on_abort(uint32_t rank, int code, const char *text, void *owner)
 		step_abort(pmi->step, pmi->world->number, rank, code, "");
 		return;
 	}
-	snprintf(sentence, sizeof(sentence), "rank %" PRIu32 " on %s: %s", rank, pmi->step->host,
-		 text);
+	snprintf(sentence, sizeof(sentence), "rank %" PRIu32 " on %s: %s", rank,
+		 pmi->step->order->hosts[world_host_of(pmi->world, rank)].name, text);
 	step_failed(pmi->step, pmi->world->number, rank, code, sentence);
 }
 
@@ -60,8 +60,10 @@ static void set_in_mpi(struct pmi *pmi, uint32_t number, bool is_in_mpi)
 {
 	struct rank *rank = ranks_get(pmi->step->ranks, pmi->world, number);
 
-	if (rank)
-		rank->is_in_mpi = is_in_mpi;
+	if (!rank)
+		return;
+	rank->is_in_mpi = is_in_mpi;
+	rank->has_come |= is_in_mpi;
 }
 
 static void on_initialized(uint32_t rank, void *owner)
@@ -133,6 +135,7 @@ static int open_server(struct pmi *pmi)
 		.n_local = here->ranks,
 		.appnum = appnums,
 		.mapping = mapping,
+		.is_held = order->job->is_debugged && !pmi->world->number,
 	};
 	int rc = -ENOMEM;
 
@@ -197,6 +200,12 @@ int pmi_join(struct step *step, struct world *world, uint32_t rank, int *ret)
 	}
 	*ret = ends[1];
 	return 0;
+}
+
+void pmi_release(void)
+{
+	for (struct pmi *pmi = all; pmi; pmi = pmi->next)
+		pmi1_release(pmi->server);
 }
 
 void pmi_close(void)

@@ -2,6 +2,9 @@
 /*
  * pmi1 - one connection per rank: a line comes, a line goes back. A rank whose answer does not go out is not read
  * any more; what it sends and puts is limited, so it can hurt nobody but itself.
+ *
+ * A host whose ranks are gone, one of them without cmd=init, brings an excuse to the barrier in which others may be or
+ * come to be: the number of that rank under the empty key, which no rank can put. Whoever waits is told so by it.
  */
 #include "scheduler/scstepd/pmi1.h"
 
@@ -49,13 +52,17 @@ struct pmi1 {
 	const struct pmi1_ops *ops;
 	void *owner;
 	char *kvsname;
-	uint32_t universe, first, n_local;
+	uint32_t size, universe, first, n_local;
 	struct client *clients;
 	struct pmi1_space space;
+	bool is_held;
 	bool is_fencing;
 	char *fresh; /* put since the last barrier, as pmi1_space_merge() takes it */
 	size_t n_fresh, room;
+	bool is_excused;
 };
+
+static const char absence[] = "it ended before MPI_Init, and others wait for it there";
 
 static void hang_up(struct client *client)
 {
@@ -159,24 +166,63 @@ static void abort_barrier(struct pmi1 *pmi, int error)
 		}
 }
 
-static void check_barrier(struct pmi1 *pmi)
+static void fence(struct pmi1 *pmi, const char *data, size_t size)
 {
-	struct client *absent;
 	int rc;
 
-	if (pmi->is_fencing || !is_barrier_full(pmi, &absent))
-		return;
-	if (absent) {
-		fail(absent, "it ended before MPI_Init, and others wait for it there");
-		return;
-	}
 	pmi->is_fencing = true;
-	rc = pmi->ops->fence(pmi->fresh, pmi->n_fresh, pmi->owner);
-	pmi->n_fresh = 0;
+	rc = pmi->ops->fence(data, size, pmi->owner);
 	if (rc) {
 		pmi->is_fencing = false;
 		abort_barrier(pmi, -rc);
 	}
+}
+
+/* Nobody here will come to a barrier any more, and one never began: whether that matters, other hosts know. */
+static void excuse(struct pmi1 *pmi)
+{
+	uint32_t rank = pmi->first + pmi->n_local;
+	char data[16] = "";
+
+	for (uint32_t i = pmi->n_local; i--;) {
+		if (pmi->clients[i].state == CLIENT_NEVER)
+			rank = pmi->clients[i].rank;
+		else if (pmi->clients[i].state != CLIENT_OVER)
+			return;
+	}
+	if (pmi->is_excused || pmi->n_local == pmi->size || rank == pmi->first + pmi->n_local)
+		return;
+	pmi->is_excused = true;
+	fence(pmi, data, 1 + (size_t)sprintf(data + 1, "%u", rank) + 1);
+}
+
+static void check_barrier(struct pmi1 *pmi)
+{
+	struct client *absent;
+
+	if (pmi->is_fencing)
+		return;
+	if (!is_barrier_full(pmi, &absent)) {
+		excuse(pmi);
+	} else if (absent) {
+		fail(absent, "%s", absence);
+	} else {
+		fence(pmi, pmi->fresh, pmi->n_fresh);
+		pmi->n_fresh = 0;
+	}
+}
+
+/* Whether a rank of another host never came; then nobody here needs to wait. */
+static bool is_in_vain(struct pmi1 *pmi)
+{
+	const char *rank = pmi1_space_get(&pmi->space, "");
+
+	for (uint32_t i = 0; rank && i < pmi->n_local; i++)
+		if (pmi->clients[i].state == CLIENT_BARRIER) {
+			pmi->ops->abort((uint32_t)strtoul(rank, NULL, 10), 1, absence, pmi->owner);
+			return true;
+		}
+	return rank;
 }
 
 void pmi1_fenced(struct pmi1 *pmi, int error, const void *data, size_t size)
@@ -188,6 +234,8 @@ void pmi1_fenced(struct pmi1 *pmi, int error, const void *data, size_t size)
 		abort_barrier(pmi, error);
 		return;
 	}
+	if (is_in_vain(pmi))
+		return;
 	for (uint32_t i = 0; i < pmi->n_local; i++) {
 		struct client *client = &pmi->clients[i];
 
@@ -460,8 +508,20 @@ int pmi1_add(struct pmi1 *pmi, uint32_t rank, int fd)
 	ev_io_init(&client->writable, on_writable, fd, EV_WRITE);
 	client->readable.data = client;
 	client->writable.data = client;
-	ev_io_start(pmi->loop, &client->readable);
+	/* Who is not read is not answered. */
+	if (!pmi->is_held)
+		ev_io_start(pmi->loop, &client->readable);
 	return 0;
+}
+
+void pmi1_release(struct pmi1 *pmi)
+{
+	if (!pmi->is_held)
+		return;
+	pmi->is_held = false;
+	for (uint32_t i = 0; i < pmi->n_local; i++)
+		if (pmi->clients[i].fd >= 0)
+			ev_io_start(pmi->loop, &pmi->clients[i].readable);
 }
 
 static int fill(struct pmi1 *pmi, const struct pmi1_setup *setup)
@@ -501,7 +561,9 @@ struct pmi1 *pmi1_open(struct ev_loop *loop, const struct pmi1_setup *setup,
 	pmi->loop = loop;
 	pmi->ops = ops;
 	pmi->owner = owner;
+	pmi->size = setup->size;
 	pmi->universe = setup->universe;
+	pmi->is_held = setup->is_held;
 	pmi->first = setup->first;
 	rc = fill(pmi, setup);
 	if (rc) {

@@ -19,7 +19,7 @@ struct pmi1_ops {
 	 * in pmi1's own format; it is copied. The joined pieces of all hosts come by pmi1_fenced(). 0 or -errno.
 	 */
 	int (*fence)(const void *data, size_t size, void *owner);
-	/* cmd=abort, or a rank that does not keep to the protocol (@text says how). */
+	/* cmd=abort, or a rank that does not keep to the protocol (@text says how); also one of another host. */
 	void (*abort)(uint32_t rank, int code, const char *text, void *owner);
 	/* The rank did cmd=init, or cmd=finalize: one that ends between the two has failed. */
 	void (*initialized)(uint32_t rank, void *owner);
@@ -33,6 +33,7 @@ struct pmi1_setup {
 	uint32_t first;      /* ranks of this host: first .. first + n_local - 1 */
 	uint32_t n_local;
 	const uint32_t *appnum; /* n_local numbers, copied; NULL = all 0 */
+	bool is_held;           /* ranks wait in cmd=init until pmi1_release() */
 	const char *mapping; /* value of the key PMI_process_mapping: "(vector,(0,2,1))", copied */
 };
 
@@ -44,11 +45,13 @@ struct pmi1 *pmi1_open(struct ev_loop *loop, const struct pmi1_setup *setup,
 /*
  * @fd is the server's end of the socket pair of @rank, pmi1's from now on, non-blocking already; the rank is given
  * the other end as PMI_FD, with PMI_RANK and PMI_SIZE. A rank that goes without cmd=init while others
- * are in a barrier ends the job by ops->abort. 0 or -errno; then the fd is closed.
+ * are in a barrier, here or on other hosts, ends the job by ops->abort. 0 or -errno; then the fd is closed.
  */
 int pmi1_add(struct pmi1 *pmi, uint32_t rank, int fd);
 /* The barrier that ops->fence began is over. error: 0 or errno. Called once for each fence. */
 void pmi1_fenced(struct pmi1 *pmi, int error, const void *data, size_t size);
+/* Twice is fine. */
+void pmi1_release(struct pmi1 *pmi);
 /* NULL is fine. Ranks see the end of their connection. */
 void pmi1_close(struct pmi1 *pmi);
 

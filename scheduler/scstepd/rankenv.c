@@ -51,6 +51,56 @@ static void put_transport(struct env *env)
 		env_put(env, "OMPI_MCA_mtl=pm");
 }
 
+/*
+ * An Open MPI 4 that has not our schizo/score would start each rank as a job of its own, without a word. With this name
+ * of another launcher its own schizo/jsm does what is needed; where ours is there it comes first.
+ */
+static void put_start(struct env *env)
+{
+	if (!env_get(env, "JSM_JSRUN_PORT"))
+		env_put(env, "JSM_JSRUN_PORT=0");
+}
+
+/* Where this host stands in a hypercrossbar, and the grid that the job's ranks are laid on. */
+static void put_topology(const struct step *step, const struct world *world, struct env *env)
+{
+	const struct order *order = step->order;
+	char text[80];
+
+	if (order->n_dims) {
+		rankenv_numbers(order->hosts[step->here].at, order->n_dims, ",", text,
+				sizeof(text));
+		env_putf(env, "SCORE_COORDS=%s", text);
+	}
+	if (order->job->n_cart && !world->number) {
+		rankenv_numbers(order->job->cart, order->job->n_cart, "x", text, sizeof(text));
+		env_putf(env, "SCORE_CART=%s", text);
+	}
+}
+
+/* The place of rank @number in that grid, as MPI_Cart_coords tells it. */
+static void put_cart(const struct job *job, uint32_t number, struct env *env)
+{
+	uint32_t at[JOB_CART_DIMS];
+	char text[80];
+
+	for (uint32_t i = job->n_cart; i--; number /= job->cart[i])
+		at[i] = number % job->cart[i];
+	rankenv_numbers(at, job->n_cart, ",", text, sizeof(text));
+	env_putf(env, "SCORE_CART_COORDS=%s", text);
+}
+
+void rankenv_numbers(const uint32_t *numbers, uint32_t n, const char *between, char *to,
+		     size_t size)
+{
+	size_t used = 0;
+
+	*to = 0;
+	for (uint32_t i = 0; i < n && used < size; i++)
+		used += (size_t)snprintf(to + used, size - used, "%s%" PRIu32, i ? between : "",
+					 numbers[i]);
+}
+
 int rankenv_app(const struct step *step, const struct world *world, const struct job_app *app,
 		struct env *ret)
 {
@@ -59,6 +109,7 @@ int rankenv_app(const struct step *step, const struct world *world, const struct
 	env_put_all(ret, order->job->env);
 	env_put_all(ret, app->env);
 	put_transport(ret);
+	put_start(ret);
 	env_putf(ret, "PWD=%s", app->cwd ? app->cwd : order->job->cwd);
 	env_putf(ret, "TMPDIR=%s", step->tmpdir);
 	env_putf(ret, "SCORE_JOBID=%" PRIu64, order->id);
@@ -67,6 +118,7 @@ int rankenv_app(const struct step *step, const struct world *world, const struct
 	env_putf(ret, "SCORE_RANKS=%" PRIu32, world->n_ranks);
 	env_putf(ret, "SCORE_WORLD=%" PRIu32, world->number);
 	env_putf(ret, "SCORE_RESTARTS=%" PRIu32, order->incarnation);
+	put_topology(step, world, ret);
 	/* Open MPI 4.1: the namespace is a number, see world.c. */
 	env_put(ret, "OMPI_MCA_orte_launch=1");
 	/* Where Open MPI's transports look for a key that all of a job have. */
@@ -91,6 +143,8 @@ int rankenv_rank(const struct step *step, const struct world *world, uint32_t nu
 	free(ours);
 	env_putf(ret, "SCORE_RANK=%" PRIu32, number);
 	env_putf(ret, "SCORE_LOCAL_RANK=%" PRIu32, number - world->hosts[step->here].first);
+	if (step->order->job->n_cart && !world->number)
+		put_cart(step->order->job, number, ret);
 	if (pmi >= 0) {
 		env_putf(ret, "PMI_FD=%d", pmi);
 		env_putf(ret, "PMI_RANK=%" PRIu32, number);

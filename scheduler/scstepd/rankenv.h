@@ -14,5 +14,8 @@ int rankenv_app(const struct step *step, const struct world *world, const struct
 /* With what rank @number has for itself; @pmi: its end of PMI-1's socket, -1 = none. 0 or -errno. */
 int rankenv_rank(const struct step *step, const struct world *world, uint32_t number, int pmi,
 		 const struct env *common, struct env *ret);
+/* "3,1,2" */
+void rankenv_numbers(const uint32_t *numbers, uint32_t n, const char *between, char *to,
+		     size_t size);
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,7 +33,8 @@ struct ranks {
 	struct rank **all;
 	size_t n, room;
 	size_t alive;
-	ev_child reaper;
+	size_t starting; /* of world 0, that do not execute their programs yet */
+	ev_signal reaper;
 };
 
 /* Ends of pipes of a rank in the making, -1 = none. */
@@ -152,8 +154,12 @@ static void read_failure(struct rank *rank)
 		return;
 	ev_io_stop(rank->step->loop, &rank->failure);
 	close(rank->failure.fd);
-	if (n != (ssize_t)sizeof(failure))
+	if (n != (ssize_t)sizeof(failure)) {
+		/* exec() has closed the other end. */
+		if (!rank->world->number && --rank->step->ranks->starting == 0)
+			step_running(rank->step);
 		return;
+	}
 	rank->code = STEP_CODE_START;
 	switch (failure.stage) {
 	case CHILD_CWD:
@@ -208,6 +214,7 @@ static int add(struct ranks *ranks, struct rank *rank)
 	}
 	ranks->all[ranks->n++] = rank;
 	ranks->alive++;
+	ranks->starting += !rank->world->number;
 	return 0;
 }
 
@@ -399,26 +406,33 @@ void ranks_signal(struct ranks *ranks, int signo)
 	}
 }
 
-static void on_child(struct ev_loop *loop, ev_child *watcher, int events)
+static void reap(struct ranks *ranks, pid_t pid, int status, const struct rusage *usage)
 {
-	struct ranks *ranks = watcher->data;
-
-	if (!WIFEXITED(watcher->rstatus) && !WIFSIGNALED(watcher->rstatus))
-		return;
 	for (size_t i = 0; i < ranks->n; i++) {
 		struct rank *rank = ranks->all[i];
 
 		/* Others are orphans of ranks, whose end is nobody's business. */
-		if (rank->pid != watcher->rpid || rank->has_ended)
+		if (rank->pid != pid || rank->has_ended)
 			continue;
 		read_failure(rank);
 		rank->has_ended = true;
-		rank->status = watcher->rstatus;
+		rank->status = status;
+		rank->max_rss = (uint64_t)usage->ru_maxrss * 1024;
 		ranks->alive--;
 		input_rank_ended(ranks->step->input, rank);
 		output_rank_ended(ranks->step->output, rank);
 		return;
 	}
+}
+
+static void on_child(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+	struct rusage usage;
+	pid_t pid;
+	int status;
+
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
+		reap(watcher->data, pid, status, &usage);
 }
 
 struct ranks *ranks_open(struct step *step)
@@ -428,9 +442,9 @@ struct ranks *ranks_open(struct step *step)
 	if (!ranks)
 		return NULL;
 	ranks->step = step;
-	ev_child_init(&ranks->reaper, on_child, 0, 0);
+	ev_signal_init(&ranks->reaper, on_child, SIGCHLD);
 	ranks->reaper.data = ranks;
-	ev_child_start(step->loop, &ranks->reaper);
+	ev_signal_start(step->loop, &ranks->reaper);
 	return ranks;
 }
 
@@ -438,7 +452,7 @@ void ranks_close(struct ranks *ranks)
 {
 	if (!ranks)
 		return;
-	ev_child_stop(ranks->step->loop, &ranks->reaper);
+	ev_signal_stop(ranks->step->loop, &ranks->reaper);
 	for (size_t i = 0; i < ranks->n; i++)
 		rank_free(ranks->all[i]);
 	free(ranks->all);

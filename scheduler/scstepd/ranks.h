@@ -26,7 +26,9 @@ struct rank {
 	bool has_ended;   /* reaped */
 	bool is_reported; /* its end was told */
 	bool is_in_mpi;   /* came to PMIx or PMI-1 and has not finished there */
+	bool has_come;    /* came there at all */
 	int status;       /* of waitpid(2) */
+	uint64_t max_rss; /* bytes; when it has ended */
 	int code;         /* if it could not exec: exit code, and why */
 	char *why;
 	struct stream *streams[2]; /* of output.h; NULL = closed */

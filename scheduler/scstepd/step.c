@@ -14,10 +14,12 @@
 
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scstepd/absence.h"
 #include "scheduler/scstepd/bind.h"
 #include "scheduler/scstepd/cord.h"
 #include "scheduler/scstepd/input.h"
 #include "scheduler/scstepd/leader.h"
+#include "scheduler/scstepd/memory.h"
 #include "scheduler/scstepd/output.h"
 #include "scheduler/scstepd/pmi.h"
 #include "scheduler/scstepd/pmix/nspace.h"
@@ -135,6 +137,12 @@ void step_failed(struct step *step, uint32_t world, int64_t rank, int code, cons
 		  NULL, 0);
 }
 
+void step_running(struct step *step)
+{
+	if (step->order->job->is_debugged)
+		step_send(step, 0, json_pack("{s:s}", "op", OP_RUNNING), NULL, 0);
+}
+
 void step_abort(struct step *step, uint32_t world, uint32_t rank, int code, const char *text)
 {
 	step_send(step, 0,
@@ -143,13 +151,25 @@ void step_abort(struct step *step, uint32_t world, uint32_t rank, int code, cons
 		  NULL, 0);
 }
 
+static void add_memory(json_t *head, const struct rank *rank)
+{
+	int64_t peak = memory_peak(MEMORY_MOUNTS, MEMORY_GROUP);
+
+	json_object_set_new(head, "max_rss", json_integer((json_int_t)rank->max_rss));
+	if (peak > 0)
+		json_object_set_new(head, "group_peak", json_integer(peak));
+}
+
 void step_rank_ended(struct step *step, struct rank *rank)
 {
-	json_t *head = json_pack("{s:s, s:I, s:I, s:s, s:i, s:b}", "op", OP_RANK_ENDED, "world",
-				 (json_int_t)rank->world->number, "rank", (json_int_t)rank->number,
-				 "host", step->host, "status", rank->status, "in_mpi",
-				 rank->is_in_mpi);
+	json_t *head = json_pack("{s:s, s:I, s:I, s:s, s:i, s:b, s:b}", "op", OP_RANK_ENDED,
+				 "world", (json_int_t)rank->world->number, "rank",
+				 (json_int_t)rank->number, "host", step->host, "status",
+				 rank->status, "in_mpi", rank->is_in_mpi, "has_come",
+				 rank->has_come);
 
+	if (head && step->order->job->is_statistics)
+		add_memory(head, rank);
 	if (head && rank->code) {
 		json_object_set_new(head, "code", json_integer(rank->code));
 		json_object_set_new(head, "text", json_string(rank->why ? rank->why : ""));
@@ -275,6 +295,14 @@ static void on_world(struct step *step, const json_t *head)
 		begin_world(step, world);
 }
 
+static void on_release(const struct step *step)
+{
+	if (step->state >= STEP_STOPPING)
+		return;
+	pmi_release();
+	debug_release(step);
+}
+
 static void on_stop(struct step *step, const json_t *head)
 {
 	const char *text = json_string_value(json_object_get(head, "text"));
@@ -310,6 +338,10 @@ static void on_message(const char *op, size_t from, json_t *head, const char *bo
 		on_signal(step, (int)json_integer_value(json_object_get(head, "signal")));
 	else if (!strcmp(op, OP_STOP))
 		on_stop(step, head);
+	else if (!strcmp(op, OP_ABSENT))
+		absence_told(step, head);
+	else if (!strcmp(op, OP_RELEASE))
+		on_release(step);
 	else if (!strcmp(op, OP_MODEX))
 		modex_asked(step, from, head);
 	else if (!strcmp(op, OP_MODEX_DATA))
@@ -467,6 +499,7 @@ void step_close(struct step *step)
 			nspace_forget(step->worlds.all[i]);
 	server_close();
 	pmi_close();
+	absence_close(step);
 	ranks_close(step->ranks);
 	meet_close(step->meet);
 	bind_close(step->bind);

@@ -92,6 +92,9 @@ void step_served(struct step *step, const char *failure);
 /* A message to a host or TREE_ALL. What cannot be sent ends the job. */
 void step_send(struct step *step, int64_t to, json_t *head, const void *body, size_t size);
 
+/* All ranks of world 0 here execute their programs. */
+void step_running(struct step *step);
+
 struct rank;
 void step_rank_ended(struct step *step, struct rank *rank); /* its output is sent */
 /* A rank calls for the end of the job. */

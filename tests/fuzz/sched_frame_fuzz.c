@@ -39,6 +39,17 @@ static void check(const struct frame *frame, const char *from, size_t used, size
 	free(head);
 }
 
+static size_t values_of(const json_t *json)
+{
+	const json_t *value;
+	const char *name;
+	size_t i, n = 1;
+
+	json_array_foreach(json, i, value) n += values_of(value);
+	json_object_foreach((json_t *)(uintptr_t)json, name, value) n += 1 + values_of(value);
+	return n;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *at = (const char *)data;
@@ -55,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (got != 1)
 			break;
 		check(&frame, at, used, size);
+		require(frame_values(at, size) >= values_of(frame.head));
 		json_decref(frame.head);
 		at += used;
 		size -= used;

@@ -223,7 +223,18 @@ def test_scinfo__drain_names_each_host(run):
     assert run(info, ["--drain", "n[9"], {"op": "ok"})[0] == 2
 
 
-@pytest.mark.parametrize("arguments", [["--note", "x"], ["n9", "--hosts"], ["--hosts", "--check"], ["--drain"]])
+def test_scinfo__wait_for_hosts(run, monkeypatch):
+    there = {"op": "activity", "hosts": [{"name": "n10", "state": "up"}, {"name": "n9", "state": "up"},
+                                         {"name": "n8", "state": "absent"}]}
+    code, out, _, asked = run(info, ["--wait", "2", "--json"], there)
+    assert code == 0 and json.loads(out) == {"hosts": ["n9", "n10"]} and asked[0]["op"] == "activity"
+    monkeypatch.setattr(info, "_WAIT_S", -1)
+    code, out, err, _ = run(info, ["--wait", "3"], there)
+    assert (code, out) == (1, "") and "2 hosts of 3 registered" in err
+
+
+@pytest.mark.parametrize("arguments", [["--note", "x"], ["n9", "--hosts"], ["--hosts", "--check"], ["--drain"],
+                                       ["--wait", "0"], ["--wait", "many"], ["--wait", "2", "n9"]])
 def test_scinfo__wrong_calls(run, arguments):
     assert run(info, arguments, CLUSTER)[0] == 2
 

@@ -15,6 +15,7 @@ from .munge import Refused
 
 OK, TROUBLE, USAGE, UNREACHABLE = 0, 1, 2, 3
 _INTERVAL_MIN_S, _INTERVAL_MAX_S = 0.2, 3600
+_AGAIN_S = 0.2
 
 
 def parser(name, what, trouble="refused"):
@@ -51,12 +52,15 @@ def tables(name):
     return show
 
 
-def connect(name, args):
-    """A Link to scored."""
-    try:
-        return Link(server.address(args.server), munge_socket=args.munge_socket)
-    except (Unreachable, Refused) as problem:
-        raise Failure(UNREACHABLE, f"{name}: {problem}") from None
+def connect(name, args, until=0.0):
+    """A Link to scored; to one that may be about to start until then, in monotonic time."""
+    while True:
+        try:
+            return Link(server.address(args.server), munge_socket=args.munge_socket)
+        except (Unreachable, Refused) as problem:
+            if isinstance(problem, Refused) or time.monotonic() >= until:
+                raise Failure(UNREACHABLE, f"{name}: {problem}") from None
+        time.sleep(_AGAIN_S)
 
 
 def ask(name, link, head):

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""info - the command scinfo: the cluster and its hosts; operators take hosts out and back in."""
+"""info - the command scinfo: the cluster and its hosts; who starts a cluster waits for it, operators take hosts out and
+back in."""
 
+import argparse
 import dataclasses
 import json
+import time
 
 from pmcommand import Failure
 from pmtopo import hostlist
@@ -10,6 +13,16 @@ from pmtopo import hostlist
 from . import checks, command, words
 
 NAME = "scinfo"
+_WAIT_S, _EVERY_S = 30, 0.2
+
+
+def _count(text):
+    if not 1 <= int(text) <= 65536:
+        raise argparse.ArgumentTypeError(f"{text} hosts are not between 1 and 65536")
+    return int(text)
+
+
+_count.__name__ = "number of hosts"
 
 
 def _parser():
@@ -20,6 +33,7 @@ def _parser():
     what.add_argument("--check", action="store_true", help="looks for trouble; each finding says what to do")
     what.add_argument("--drain", metavar="HOSTS", help="they finish what they run and take no new job (operators)")
     what.add_argument("--undrain", metavar="HOSTS", help="they take jobs again (operators)")
+    what.add_argument("--wait", metavar="N", type=_count, help=f"until N hosts are up, at most {_WAIT_S} s")
     parser.add_argument("--note", metavar="TEXT", help="with --drain: why, for all to read")
     return parser
 
@@ -65,6 +79,23 @@ def _drain(args, link):
     return command.OK
 
 
+def _wait(args):
+    end = time.monotonic() + _WAIT_S
+    link = command.connect(NAME, args, end)
+    answer = link.ask({"op": "activity", "every_s": _EVERY_S})
+    while True:
+        up = sorted((host["name"] for host in answer["hosts"] if host["state"] == "up"), key=words.natural)
+        if len(up) >= args.wait:
+            break
+        if time.monotonic() > end:
+            raise Failure(command.TROUBLE, f"{NAME}: {words.count(len(up), 'host')} of {args.wait} registered with "
+                          f"scored at {link.server} within {_WAIT_S} s; their scnoded says why")
+        answer = link.receive()
+    if args.json:
+        print(json.dumps({"hosts": up}))
+    return command.OK
+
+
 def _one(args, cluster):
     host = next((host for host in cluster["hosts"] if host["name"] == args.host), None)
     if not host:
@@ -75,6 +106,8 @@ def _one(args, cluster):
 
 
 def _work(args):
+    if args.wait:
+        return _wait(args)
     link = command.connect(NAME, args)
     if args.drain is not None or args.undrain is not None:
         return _drain(args, link)
@@ -94,6 +127,6 @@ def main():
     args = parser.parse_args()
     if args.note and args.drain is None:
         parser.error("--note goes with --drain")
-    if args.host and (args.hosts or args.check or args.drain is not None or args.undrain is not None):
+    if args.host and (args.hosts or args.check or args.wait or args.drain is not None or args.undrain is not None):
         parser.error("HOST goes with no other request")
     return command.run(NAME, lambda: _work(args))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "scheduler/proto/ops.h"
+#include "scheduler/scstepd/absence.h"
 #include "scheduler/scstepd/pmix/server.h"
 #include "scheduler/scstepd/pmix/shift.h"
 #include "scheduler/scstepd/pmix/upcalls.h"
@@ -32,8 +33,10 @@ static void live(void *arg)
 
 	if (server_find(&life->proc, &world, &number) && number != PMIX_RANK_WILDCARD)
 		rank = ranks_get(step->ranks, world, number);
-	if (rank && life->what == CONNECTED)
-		rank->is_in_mpi = true;
+	if (rank && life->what == CONNECTED) {
+		rank->is_in_mpi = rank->has_come = true;
+		absence_check(step, world);
+	}
 	if (rank && life->what == FINALIZED)
 		rank->is_in_mpi = false;
 	if (rank && life->what == ABORTED)
@@ -126,10 +129,13 @@ static void send_event(void *arg)
 pmix_status_t notify_upcall(pmix_status_t code, const pmix_proc_t *source, pmix_data_range_t range,
 			    pmix_info_t info[], size_t n_info, pmix_op_cbfunc_t done, void *arg)
 {
-	struct event *event = calloc(1, sizeof(*event));
+	struct event *event;
 	pmix_data_buffer_t buffer;
 	pmix_status_t status = PMIX_SUCCESS;
 
+	if (code == PMIX_READY_FOR_DEBUG && source)
+		return debug_ready(source);
+	event = calloc(1, sizeof(*event));
 	if (!event)
 		return PMIX_ERR_NOMEM;
 	PMIX_DATA_BUFFER_CONSTRUCT(&buffer);

@@ -15,6 +15,10 @@
 #include "scheduler/scstepd/bind.h"
 #include "scheduler/scstepd/pmix/infos.h"
 #include "scheduler/scstepd/pmix/server.h"
+#include "scheduler/scstepd/rankenv.h"
+
+#define KEY_COORDS                                                                                 \
+	"openscore.coords" /* of each rank: where its host stands in a hypercrossbar, "3,0,1" */
 
 /* A list in text, from one call per host or rank. */
 struct text {
@@ -149,6 +153,9 @@ static void add_job(const struct step *step, const struct world *world, struct i
 	snprintf(text, sizeof(text), "%016" PRIx64 "-%016" PRIx64, step->order->key,
 		 step->order->id);
 	infos_text(infos, PMIX_CREDENTIAL, text);
+	/* PMIx 3 to 5 look for it in PMIx_Init; debug.c lets them go on. */
+	if (step->order->job->is_debugged && !world->number)
+		infos_rank(infos, PMIX_DEBUG_STOP_IN_INIT, PMIX_RANK_WILDCARD);
 	if (world->is_spawned) {
 		infos_true(infos, PMIX_SPAWNED);
 		PMIX_LOAD_PROCID(&parent, worlds_get(&step->worlds, world->parent_world)->nspace,
@@ -226,7 +233,10 @@ static void add_ranks(const struct step *step, const struct world *world, struct
 
 	for (size_t i = 0; i < world->n_hosts; i++) {
 		const struct world_host *host = &world->hosts[i];
+		char coords[80];
 
+		rankenv_numbers(step->order->hosts[i].at, step->order->n_dims, ",", coords,
+				sizeof(coords));
 		for (uint32_t local = 0; local < host->ranks; local++) {
 			struct infos part = {0};
 			uint32_t rank = host->first + local, app_rank;
@@ -241,6 +251,8 @@ static void add_ranks(const struct step *step, const struct world *world, struct
 			infos_u32(&part, PMIX_NODEID, node);
 			infos_text(&part, PMIX_HOSTNAME, step->order->hosts[i].name);
 			infos_u32(&part, PMIX_REINCARNATION, step->order->incarnation);
+			if (step->order->n_dims)
+				infos_text(&part, KEY_COORDS, coords);
 			if (i == step->here)
 				add_local(step, world, local, &part);
 			infos_array(infos, PMIX_PROC_DATA, &part);

@@ -61,6 +61,12 @@ pmix_status_t notify_upcall(pmix_status_t code, const pmix_proc_t *source, pmix_
 			    pmix_info_t info[], size_t n_info, pmix_op_cbfunc_t done, void *arg);
 void event_told(struct step *step, const json_t *head, const char *body, size_t size);
 
+/* debug.c */
+/* A rank waits for its debugger. From an upcall. */
+pmix_status_t debug_ready(const pmix_proc_t *source);
+/* The debugger has seen the ranks. Twice is fine. */
+void debug_release(const struct step *step);
+
 /* query.c */
 pmix_status_t query_upcall(pmix_proc_t *proc, pmix_query_t *queries, size_t n,
 			   pmix_info_cbfunc_t done, void *arg);

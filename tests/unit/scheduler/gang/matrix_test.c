@@ -262,3 +262,26 @@ TAP_TEST(matrix__nobody_starves_with_the_queue)
 	queue_fini(&queue);
 	matrix_free(m);
 }
+
+TAP_TEST(matrix_copy__goes_its_own_way)
+{
+	struct matrix *m = matrix_new(4), *copy;
+
+	for (uint32_t h = 0; h < HOSTS; h++)
+		is_int(matrix_host(m, h, CORES), 0);
+	is_int(add(m, 1, HOSTS, CORES, false), 0);
+	is_int(add(m, 2, 1, CORES, false), 0);
+	copy = matrix_copy(m);
+	if (ok(copy != NULL)) {
+		is_int(matrix_rows(copy), matrix_rows(m));
+		for (uint64_t id = 1; id <= 2; id++)
+			is_int(matrix_rows_of(copy, id), matrix_rows_of(m, id));
+		is_int(add(copy, 3, 1, 1, false), 0);
+		is_int(matrix_remove(copy, 1), 0);
+		ok(matrix_rows_of(m, 1) && matrix_rows_of(m, 2));
+		is_int(matrix_rows_of(m, 3), 0);
+		is_int(matrix_at(m, 0, 0, 0), 1);
+	}
+	matrix_free(copy);
+	matrix_free(m);
+}

@@ -14,19 +14,20 @@
 static const char job_text[] =
 	"{'name':'hello','nodes':2,'per_node':2,'ranks':4,'group':'h[0-3]','network':'ethernet',"
 	"'class':'exclusive','bind':'host','cores':2,'priority':-5,'timeout':1.5,"
-	"'oversubscribe':true,'report_bindings':true,'statistics':true,'pty':true,'pty_rank':3,"
+	"'oversubscribe':true,'scatter':true,'cart':[2,2],'report_bindings':true,"
+	"'statistics':true,'debugged':true,'pty':true,'pty_rank':3,"
 	"'stdin':-1,'umask':63,'cwd':'/home/u','env':['A=1','B='],'limits':[[7,10,-1],[4,-1,-1]],"
 	"'apps':[{'argv':['./a','','x'],'env':['C=3'],'cwd':'/tmp','ranks':1},"
 	"{'argv':['./b',{'hex':'ff'}],'env':[],'ranks':3}]}";
 static const char order_text[] =
 	"{'id':7,'key':'fedcba9876543210','incarnation':1,'uid':1000,'gid':100,'cluster':'lab',"
-	"'here':1,'hosts':[{'name':'h0','address':'10.0.0.1:7711','first':0,'ranks':1,'cores':[3,0]"
-	"},"
+	"'n_dims':0,'here':1,"
+	"'hosts':[{'name':'h0','address':'10.0.0.1:7711','first':0,'ranks':1,'cores':[3,0]},"
 	"{'name':'h1','address':'[fd00::1]:7711','first':1,'ranks':1,'cores':[4095]}],"
-	"'job':{'name':'b','ranks':2,'cwd':'/"
-	"','nodes':0,'per_node':0,'class':'shared','bind':'core',"
-	"'cores':1,'oversubscribe':false,'report_bindings':false,'priority':0,'timeout':0.0,"
-	"'statistics':false,'pty':false,'pty_rank':0,'stdin':0,'umask':18,'env':[],'limits':[],"
+	"'job':{'name':'b','ranks':2,'cwd':'/','nodes':0,'per_node':0,'class':'shared',"
+	"'bind':'core','cores':1,'oversubscribe':false,'scatter':false,'report_bindings':false,"
+	"'priority':0,'timeout':0.0,'statistics':false,'debugged':false,'pty':false,"
+	"'pty_rank':0,'stdin':0,'umask':18,'env':[],'limits':[],"
 	"'apps':[{'argv':['b'],'env':[],'ranks':2}]}}";
 static const char slots_text[] =
 	"{'number':3,'begins_ns':1000000000,'quantum_ns':200000000,"
@@ -34,7 +35,7 @@ static const char slots_text[] =
 static const char host_text[] =
 	"{'name':'h0','address':'10.0.0.1:7711','version':'2.0.0','kernel':"
 	"'6.1.0','cgroups':'hybrid','is_realtime':true,'n_cores':4,'memory':1024,'clock_ns':5,"
-	"'pm':''}";
+	"'pm':'','cpus':'0,2,4,6'}";
 
 /* JSON with ' for ". */
 static json_t *parse(const char *text)
@@ -274,6 +275,7 @@ TAP_TEST(job_decode__bounds)
 		JOB("oversubscribe", "1", false),
 		JOB("report_bindings", "null", false),
 		JOB("statistics", "'true'", false),
+		JOB("debugged", "1", false),
 		JOB("pty", "[]", false),
 		JOB("pty_rank", "-1", false),
 		JOB("pty_rank", "4", false),

@@ -36,6 +36,38 @@ static int decode_text(const char *head)
 	return decode(data, n + 8, FRAME_MAX);
 }
 
+/* The same, counted only. */
+static size_t count(const char *head)
+{
+	size_t n = strlen(head);
+	char data[256] = {0};
+
+	data[3] = (char)(n + 4);
+	data[7] = (char)n;
+	memcpy(data + 8, head, n);
+	is_int(frame_values(data, n + 7), 0);
+	return frame_values(data, n + 8);
+}
+
+TAP_TEST(frame_values__counts)
+{
+	ok(count("{\"op\":\"x\"}") >= 3);
+	ok(count("{\"op\":\"x\",\"a\":[1,2,{}]}") >= 8);
+	ok(count("{\"op\":\"x\",\"a\":[1,2,{}]}") < 16);
+	/* Texts count as one, whatever is in them. */
+	is_int(count("[\"a,b:c[d{\",\"\\\",,,\"]"), 3);
+	is_int(count("[\"not closed,,,,"), 2);
+	is_int(count("[\"\\"), 2);
+	is_int(count(""), 1);
+}
+
+TAP_TEST(frame_values__lengths_that_do_not_fit)
+{
+	is_int(frame_values("\0\0\0\x08\0\0\0\x20[1,2", 12), 0);
+	is_int(frame_values("\0\0\0", 3), 0);
+	is_int(frame_values(golden, GOLDEN_SIZE), 3);
+}
+
 TAP_TEST(frame_encode__golden)
 {
 	json_t *head = json_pack("{s:s}", "op", "out");

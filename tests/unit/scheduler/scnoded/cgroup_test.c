@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,6 +93,16 @@ static struct family start(void)
 
 static char parent[64];
 
+static bool has_pid(const struct cgroup *g, pid_t pid)
+{
+	pid_t *pids = NULL;
+	ssize_t n = cgroup_pids(g, &pids);
+	bool has = n > 0 && cgroup_has(pids, (size_t)n, pid);
+
+	free(pids);
+	return has;
+}
+
 static void live_and_die(enum cgroup_form form)
 {
 	struct cgroup *g = cgroup_open(form, parent, 42);
@@ -106,9 +117,9 @@ static void live_and_die(enum cgroup_form form)
 		is_int(cgroup_put_rank(g, f.ranks[i]), 0);
 	/* Only now, as scstepd has it: what a rank starts is in the group from the beginning. */
 	is_int(write(f.go, "gg", 2), 2);
-	ok(cgroup_has(g, f.step));
-	ok(cgroup_has(g, f.ranks[1]));
-	ok(!cgroup_has(g, getpid()));
+	ok(has_pid(g, f.step));
+	ok(has_pid(g, f.ranks[1]));
+	ok(!has_pid(g, getpid()));
 	ok(!cgroup_is_empty(g));
 	is_int(cgroup_freeze(g, true), 0);
 	ok(EVENTUALLY(cgroup_is_frozen(g)));
@@ -151,6 +162,81 @@ static void find_again(enum cgroup_form form)
 	free(ids);
 }
 
+/* The switch thread looks before each switch. */
+static void look_without_opening(enum cgroup_form form)
+{
+	struct cgroup *g = cgroup_open(form, parent, 44);
+	struct rlimit files, none = {0};
+
+	must(g);
+	getrlimit(RLIMIT_NOFILE, &files);
+	none.rlim_max = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &none);
+	is_int(cgroup_freeze(g, true), 0);
+	ok(EVENTUALLY(cgroup_is_frozen(g)));
+	is_int(cgroup_freeze(g, false), 0);
+	ok(EVENTUALLY(!cgroup_is_frozen(g)));
+	setrlimit(RLIMIT_NOFILE, &files);
+	is_int(cgroup_remove(g), 0);
+}
+
+#define BOMB 16
+
+/* Forks until it may not, and tells how often it could. */
+static void be_bomb(int go, int tell)
+{
+	unsigned char n = 0;
+	char byte;
+
+	if (read(go, &byte, 1) != 1)
+		_exit(1);
+	while (n < 4 * BOMB) {
+		pid_t child = fork();
+
+		if (!child)
+			for (;;)
+				pause();
+		if (child < 0)
+			break;
+		n++;
+	}
+	if (write(tell, &n, 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void hold_bomb(enum cgroup_form form)
+{
+	struct cgroup *g = cgroup_open(form, parent, 45);
+	int go[2], tell[2];
+	unsigned char n = 0;
+	pid_t rank;
+
+	must(g);
+	if (!cgroup_can_limit(form, parent)) {
+		is_int(cgroup_limit(g, BOMB), -EOPNOTSUPP);
+		is_int(cgroup_remove(g), 0);
+		tap_skip("no controller pids for cgroups of form %s here", cgroup_form_name(form));
+		return;
+	}
+	is_int(cgroup_limit(g, BOMB), 0);
+	must(!pipe(go) && !pipe(tell));
+	rank = fork();
+	if (!rank)
+		be_bomb(go[0], tell[1]);
+	is_int(cgroup_put_rank(g, rank), 0);
+	is_int(write(go[1], "g", 1), 1);
+	is_int(read(tell[0], &n, 1), 1);
+	is_int(n, BOMB - 1);
+	ok(EVENTUALLY(cgroup_kill(g) || (waitpid(-1, NULL, WNOHANG), cgroup_is_empty(g))));
+	ok(EVENTUALLY(!cgroup_remove(g)));
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(tell[i]);
+	}
+}
+
 static bool has(enum cgroup_form form)
 {
 	struct cgroup *g;
@@ -179,6 +265,8 @@ static void remove_parent(enum cgroup_form form)
 	}
 	snprintf(path, sizeof(path), "/sys/fs/cgroup/cpuacct/%s", parent);
 	rmdir(path);
+	snprintf(path, sizeof(path), "/sys/fs/cgroup/pids/%s", parent);
+	rmdir(path);
 	(void)form;
 }
 
@@ -188,6 +276,8 @@ TAP_TEST(cgroup__v2)
 		return;
 	live_and_die(CGROUP_V2);
 	find_again(CGROUP_V2);
+	look_without_opening(CGROUP_V2);
+	hold_bomb(CGROUP_V2);
 	remove_parent(CGROUP_V2);
 }
 
@@ -197,6 +287,8 @@ TAP_TEST(cgroup__v1)
 		return;
 	live_and_die(CGROUP_V1);
 	find_again(CGROUP_V1);
+	look_without_opening(CGROUP_V1);
+	hold_bomb(CGROUP_V1);
 	remove_parent(CGROUP_V1);
 }
 

@@ -13,6 +13,7 @@
 
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scored/idle.h"
 #include "scheduler/scored/nodes.h"
 #include "tests/harness/tap.h"
 
@@ -65,6 +66,9 @@ static struct world *new_world(void)
 	w->d.options.quantum_ns = SLOTS_QUANTUM_NS;
 	w->d.journal = mkdtemp(w->dir) ? journal_open(w->dir, w->why, sizeof(w->why)) : NULL;
 	LIST_INIT(&w->d.users);
+	LIST_INIT(&w->d.accounts);
+	w->d.options.user_jobs = 1000;
+	w->d.options.user_memory = 64 << 20;
 	if (!w->d.journal || jobs_open(&w->d, w->why, sizeof(w->why)))
 		return NULL;
 	for (int h = 0; h < HOSTS; h++) {
@@ -197,7 +201,7 @@ static void all_started(struct world *w, uint64_t id)
 static void all_gone(struct world *w, uint64_t id)
 {
 	for (int h = 0; h < HOSTS; h++)
-		jobs_gone(&w->d, nodes_find(&w->d, names[h]), id, 1000, 0);
+		jobs_gone(&w->d, nodes_find(&w->d, names[h]), id, 1000);
 	turn(w);
 }
 
@@ -269,7 +273,7 @@ TAP_TEST(jobs__two_share_and_one_suspended_is_frozen)
 static void beat_all(struct world *w, uint64_t id, bool is_idle, bool is_stuck)
 {
 	for (int h = 0; h < HOSTS; h++)
-		jobs_beat(&w->d, nodes_find(&w->d, names[h]), id, 1000, is_idle, is_stuck);
+		idle_beat(&w->d, nodes_find(&w->d, names[h]), id, 1000, is_idle, is_stuck);
 	turn(w);
 }
 
@@ -289,7 +293,7 @@ TAP_TEST(jobs__who_idles_gives_its_turns_away)
 	beat_all(w, one, false, false);
 	is_int(matrix_rows(w->d.matrix), 2);
 	/* Idle on one host only is not idle. */
-	jobs_beat(&w->d, nodes_find(&w->d, "h0"), two, 1000, true, false);
+	idle_beat(&w->d, nodes_find(&w->d, "h0"), two, 1000, true, false);
 	is_int(matrix_rows(w->d.matrix), 2);
 	end_world(w);
 }
@@ -313,7 +317,7 @@ TAP_TEST(jobs__who_waits_for_messages_is_parked)
 	beat_all(w, one, true, false);
 	is_str(rows_of(w, one), "0 of 1");
 	jobs_find(&w->d, one)->parked_until = ev_now(w->d.loop);
-	jobs_tick(&w->d);
+	idle_tick(&w->d);
 	turn(w);
 	is_int(matrix_rows(w->d.matrix), 2);
 	end_world(w);
@@ -333,7 +337,7 @@ TAP_TEST(jobs__a_lost_host_ends_the_job_everywhere)
 	is_int(count(w, 0, OP_STOP, &stop), 1);
 	is_int(count(w, 1, OP_STOP, NULL), 0);
 	ok(stop && strstr(json_string_value(json_object_get(stop, "text")), "host h1 is lost"));
-	jobs_gone(&w->d, nodes_find(&w->d, "h0"), id, 0, 0);
+	jobs_gone(&w->d, nodes_find(&w->d, "h0"), id, 0);
 	ok(!jobs_find(&w->d, id));
 	is_int(see_code(w, id), JOBS_EXIT_LOST);
 	end_world(w);
@@ -422,7 +426,7 @@ TAP_TEST(jobs__restored_from_the_journal)
 	is_int(job->state, SJOB_ENDING);
 	json_decref(keep);
 	json_decref(running);
-	jobs_gone(&w->d, nodes_find(&w->d, "h0"), id, 0, 0);
+	jobs_gone(&w->d, nodes_find(&w->d, "h0"), id, 0);
 	is_int(see_code(w, id), JOBS_EXIT_LOST);
 	end_world(w);
 }

@@ -162,3 +162,17 @@ TAP_TEST(journal__full_disk_is_told)
 	rmdir(dir);
 	free(name);
 }
+
+TAP_TEST(journal__none_is_in_memory)
+{
+	struct journal *j = journal_open(JOURNAL_NONE, why, sizeof(why));
+	struct journal_job job = job_of(1);
+
+	if (!ok(j))
+		return;
+	is_int(journal_number(j, why, sizeof(why)), 1);
+	is_int(journal_started(j, &job, why, sizeof(why)), 0);
+	is_int(access(JOURNAL_NONE, F_OK), -1);
+	is_int(access(":memory:", F_OK), -1);
+	journal_close(j);
+}

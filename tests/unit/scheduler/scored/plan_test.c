@@ -84,6 +84,7 @@ TAP_TEST(plan__shapes)
 		{{.ranks = 1}, "h0:1"},
 		{{.ranks = 2, .cores = 2}, "h0:1 h1:1"},
 		{{.ranks = 16, .nodes = 2, .per_node = 8, .may_oversubscribe = true}, "h0:8 h1:8"},
+		{{.ranks = 11, .may_oversubscribe = true}, "h0:3 h1:3 h2:3 h3:2"},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -140,11 +141,13 @@ TAP_TEST(plan__hosts_that_are_not_up_are_left_out)
 TAP_TEST(plan__what_can_never_be)
 {
 	struct world *w = new_world();
-	struct job hosts = {.ranks = 9, .nodes = 9, .cores = 1},
+	struct job hosts = {.ranks = 9, .nodes = 9, .cores = 1}, ranks = {.ranks = 9, .cores = 1},
 		   cores = {.ranks = 12, .nodes = 4, .cores = 1};
 
 	is_int(plan_check(&w->d, &hosts, w->why, sizeof(w->why)), -EINVAL);
 	okf(strstr(w->why, "9 hosts are wanted") && strstr(w->why, "4"), "%s", w->why);
+	is_int(plan_check(&w->d, &ranks, w->why, sizeof(w->why)), -EINVAL);
+	okf(strstr(w->why, "9 ranks want 5 hosts") && strstr(w->why, "has 4"), "%s", w->why);
 	is_int(plan_check(&w->d, &cores, w->why, sizeof(w->why)), -EINVAL);
 	okf(strstr(w->why, "3 cores") && strstr(w->why, "--oversubscribe"), "%s", w->why);
 	cores.may_oversubscribe = true;

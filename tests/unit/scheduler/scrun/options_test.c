@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* options: each form against its GNU form, what is refused, and what the refusal says. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,8 @@ static bool are_same(const struct options *a, const struct options *b)
 	       a->is_labelled == b->is_labelled && a->is_merged == b->is_merged &&
 	       a->is_statistics == b->is_statistics && a->is_quiet == b->is_quiet &&
 	       is_same(a->server, b->server) && is_same(a->apps[0].cwd, b->apps[0].cwd) &&
-	       a->apps[0].env.n == b->apps[0].env.n;
+	       a->apps[0].env.n == b->apps[0].env.n &&
+	       a->apps[0].env_files.n == b->apps[0].env_files.n && a->is_json == b->is_json;
 }
 
 TAP_TEST(options_read__each_form_equals_its_gnu_form)
@@ -55,6 +57,8 @@ TAP_TEST(options_read__each_form_equals_its_gnu_form)
 	static const char *const pairs[][2] = {
 		{"scrun -nodes=4x2 a", "scrun --nodes 4 --per-node 2 a"},
 		{"scrun -nodes=4 a", "scrun --nodes=4 a"},
+		{"scrun -nodes=4,env-file=f,dry-run,json a",
+		 "scrun --nodes 4 --env-file f --dry-run --json a"},
 		{"scrun -nodes=4x2,network=udp a", "scrun --nodes=4x2 --network udp a"},
 		{"scrun -nodes=2,group=pcc,statistics a",
 		 "scrun --nodes 2 --group pcc --statistics a"},
@@ -190,5 +194,31 @@ TAP_TEST(options_read__help_needs_no_program)
 	options_fini(&line.options);
 	read_line(&line, "scrun -V");
 	ok(!line.err && line.options.wants_version);
+	options_fini(&line.options);
+}
+
+TAP_TEST(options_read__map_is_a_grid_or_any)
+{
+	struct line line;
+
+	read_line(&line, "scrun -map cart=8x8x4 a");
+	is_int(line.err, 0);
+	is_int(line.options.n_cart, 3);
+	is_int(line.options.cart[0], 8);
+	is_int(line.options.cart[2], 4);
+	ok(!line.options.may_scatter);
+	options_fini(&line.options);
+	read_line(&line, "scrun -nodes=4x2,map=any a");
+	is_int(line.err, 0);
+	ok(line.options.may_scatter);
+	options_fini(&line.options);
+	read_line(&line, "scrun --map cart=8x0 a");
+	is_int(line.err, -EINVAL);
+	options_fini(&line.options);
+	read_line(&line, "scrun --map cart=2x2x a");
+	is_int(line.err, -EINVAL);
+	options_fini(&line.options);
+	read_line(&line, "scrun --map cart=1x1x1x1x1x1x1 a");
+	is_int(line.err, -EINVAL);
 	options_fini(&line.options);
 }

@@ -29,6 +29,16 @@ TAP_TEST(place_host_of__first_and_last_of_each)
 	place_free(place);
 }
 
+TAP_TEST(place_read__a_large_uid)
+{
+	struct place *place = read_text("{\"id\":7,\"leader\":\"1.2.3.4:7711\",\"uid\":4294967294,"
+					"\"hosts\":[\"a\"],\"ranks\":[1]}");
+
+	must(place);
+	is_int(place->uid, 4294967294);
+	place_free(place);
+}
+
 TAP_TEST(place_read__nonsense)
 {
 	static const char *const texts[] = {"{}",

@@ -82,7 +82,7 @@ static bool add(struct host *host, uint32_t i)
 	return is_int(pmi1_add(host->pmi, FIRST + i, ends[0]), 0);
 }
 
-static bool open_host(struct host *host)
+static bool open_held(struct host *host, bool is_held)
 {
 	static const uint32_t appnum[N_LOCAL] = {0, 5};
 	struct pmi1_setup setup = {.kvsname = "space",
@@ -91,11 +91,17 @@ static bool open_host(struct host *host)
 				   .first = FIRST,
 				   .n_local = N_LOCAL,
 				   .appnum = appnum,
-				   .mapping = "(vector,(0,2,2))"};
+				   .mapping = "(vector,(0,2,2))",
+				   .is_held = is_held};
 
 	*host = (struct host){.loop = ev_loop_new(EVFLAG_AUTO), .ranks = {-1, -1}};
 	host->pmi = pmi1_open(host->loop, &setup, &ops, host);
 	return ok(host->pmi != NULL) && add(host, 0) && add(host, 1);
+}
+
+static bool open_host(struct host *host)
+{
+	return open_held(host, false);
 }
 
 static void close_host(struct host *host)
@@ -135,6 +141,24 @@ static void begin(struct host *host)
 {
 	is_str(ask(host, 0, BEGIN), BEGUN);
 	is_str(ask(host, 1, BEGIN), BEGUN);
+}
+
+TAP_TEST(pmi1_release__ranks_wait_in_init)
+{
+	struct host host;
+
+	if (open_held(&host, true)) {
+		is_str(ask(&host, 0, BEGIN), "");
+		is_str(ask(&host, 1, BEGIN), "");
+		is_int(host.n_initialized, 0);
+		pmi1_release(host.pmi);
+		pmi1_release(host.pmi);
+		turn(&host);
+		is_str(hear(&host, 0), BEGUN);
+		is_str(hear(&host, 1), BEGUN);
+		is_int(host.n_initialized, 2);
+	}
+	close_host(&host);
 }
 
 static bool has(const char *text, const char *part)
@@ -219,6 +243,68 @@ TAP_TEST(pmi1__barrier_with_one_that_never_began)
 	is_int(host.n_aborts, 1);
 	is_int(host.aborted, FIRST + 1);
 	has(host.why, "before MPI_Init");
+	close_host(&host);
+}
+
+static void leave(struct host *host, uint32_t i)
+{
+	close(host->ranks[i]);
+	host->ranks[i] = -1;
+	turn(host);
+}
+
+TAP_TEST(pmi1__host_whose_ranks_never_began_is_excused)
+{
+	struct host host;
+
+	must(open_host(&host));
+	leave(&host, 0);
+	is_int(host.n_fences, 0);
+	leave(&host, 1);
+	is_int(host.n_fences, 1);
+	is_int(host.n_put, 3);
+	is_mem(host.put, "\0002", 3);
+	/* Others were there: it is their business. */
+	pmi1_fenced(host.pmi, 0, "\0002\0a\0001", 7);
+	is_int(host.n_aborts, 0);
+	is_int(host.n_fences, 1);
+	close_host(&host);
+	must(open_host(&host));
+	is_str(ask(&host, 0, BEGIN), BEGUN);
+	ask(&host, 0, "cmd=finalize\n");
+	leave(&host, 0);
+	leave(&host, 1);
+	is_int(host.n_fences, 1);
+	is_mem(host.put, "\0003", 3);
+	close_host(&host);
+}
+
+TAP_TEST(pmi1__host_whose_ranks_were_lost_is_not_excused)
+{
+	struct host host;
+
+	must(open_host(&host));
+	is_str(ask(&host, 0, BEGIN), BEGUN);
+	leave(&host, 0);
+	leave(&host, 1);
+	is_int(host.n_fences, 0);
+	close_host(&host);
+}
+
+TAP_TEST(pmi1__barrier_with_a_host_whose_ranks_never_began)
+{
+	struct host host;
+
+	must(open_host(&host));
+	begin(&host);
+	ask(&host, 0, "cmd=barrier_in\n");
+	ask(&host, 1, "cmd=barrier_in\n");
+	pmi1_fenced(host.pmi, 0, "a\0001\0\0001", 7);
+	is_int(host.n_aborts, 1);
+	is_int(host.aborted, 1);
+	is_int(host.code, 1);
+	has(host.why, "before MPI_Init");
+	is_str(hear(&host, 0), "");
 	close_host(&host);
 }
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scnoded/limit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEAST 4096
+#define EACH_RANK 64
+
+static bool write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool is_written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return is_written;
+}
+
+/* Whether the word "pids" stands in the file. */
+static bool has_pids(const char *group, const char *file)
+{
+	char path[PATH_MAX], line[512], *rest = line, *word;
+	FILE *in;
+	bool has = false;
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	in = fopen(path, "re");
+	if (in && fgets(line, sizeof(line), in))
+		while (!has && (word = strsep(&rest, " \n")))
+			has = !strcmp(word, "pids");
+	if (in)
+		fclose(in);
+	return has;
+}
+
+/* A group has the controller only if the one above hands it on. */
+static bool hand_on(const char *group)
+{
+	char path[PATH_MAX];
+
+	if (has_pids(group, "cgroup.subtree_control"))
+		return true;
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", group);
+	return has_pids(group, "cgroup.controllers") && write_text(path, "+pids");
+}
+
+bool limit_offer(const char *root)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s", root);
+	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		*at = 0;
+		/* What is above the mount has no such file. */
+		hand_on(path);
+		*at = '/';
+	}
+	return hand_on(path);
+}
+
+int limit_set(const char *group, uint32_t tasks)
+{
+	char path[PATH_MAX], text[16];
+
+	/* v1 has no such file, and needs none. */
+	hand_on(group);
+	snprintf(path, sizeof(path), "%s/ranks/pids.max", group);
+	snprintf(text, sizeof(text), "%u", tasks);
+	return write_text(path, text) ? 0 : -EOPNOTSUPP;
+}
+
+uint32_t limit_of(uint32_t said, uint32_t ranks)
+{
+	uint64_t each = (uint64_t)ranks * EACH_RANK;
+
+	if (said)
+		return said;
+	return each < LEAST ? LEAST : each > INT_MAX ? INT_MAX : (uint32_t)each;
+}

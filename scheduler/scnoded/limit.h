@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * limit - the pids controller: how many processes and threads a job may have on this host.
+ */
+#ifndef SCHEDULER_SCNODED_LIMIT_H
+#define SCHEDULER_SCNODED_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* v2: whether jobs' groups below @root, a directory of the cgroup2 mount, can be limited; sees to it that they can. */
+bool limit_offer(const char *root);
+/* For the ranks of the job's group @group: 0 or -EOPNOTSUPP. */
+int limit_set(const char *group, uint32_t tasks);
+/* What a job with so many ranks here gets if the administrator says nothing (@said is 0). */
+uint32_t limit_of(uint32_t said, uint32_t ranks);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * account - what one user costs scored: connections, jobs that wait, bytes, and time of the loop. Knows the limits, and
+ * nothing of what was asked for.
+ */
+#ifndef SCHEDULER_SCORED_ACCOUNT_H
+#define SCHEDULER_SCORED_ACCOUNT_H
+
+#include "scheduler/scored/scored.h"
+
+/* Bytes of a request: as many arguments and variables as execve() takes with the usual stack of 8 MiB, and some. */
+#define ACCOUNT_FRAME_MAX (9u << 18)
+#define ACCOUNT_VALUES_MAX 65536   /* values of a request: each costs as much as many bytes */
+#define ACCOUNT_TURN_NS 5000000ull /* of the loop, then the others come first */
+
+struct account {
+	LIST_ENTRY(account) all;
+	struct scored *scored;
+	uid_t uid;
+	size_t links, waiting, jobs;
+	struct link_quota bytes; /* of its connections' buffers and its jobs */
+	double turn;             /* ev_now() of the loop's round in which it spent: */
+	uint64_t spent_ns;
+	bool is_resting; /* its requests wait for so long */
+	ev_timer rest;
+};
+
+/* That of a user, made if he has none. NULL: no memory. */
+struct account *account_of(struct scored *d, uid_t uid);
+/* It goes if nothing is left of its user. */
+void account_settle(struct account *account);
+
+/* Whether one more connection is too many; then @why names the limit and what helps. */
+bool account_has_links(const struct account *account, char *why, size_t why_size);
+/* The same of a job that @uid wants to submit. */
+bool account_refuses(struct scored *d, uid_t uid, const struct job *job, char *why,
+		     size_t why_size);
+/* A job of its user waits, waits no more, is forgotten. */
+void account_charge(struct scored *d, struct sjob *job);
+void account_unqueue(struct sjob *job);
+void account_discharge(struct sjob *job);
+/* Why link_limit() has stopped a request of it: errno, as refused() tells. */
+void account_explain(const struct account *account, int error, char *why, size_t why_size);
+
+/* About as many bytes as a job takes. */
+size_t account_size(const struct job *job);
+/* A request took so long. users_rest() hears when the account begins and ends to rest. */
+void account_spend(struct account *account, uint64_t ns);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * memory - how much memory the job's control group on this host had at most.
+ */
+#ifndef SCHEDULER_SCSTEPD_MEMORY_H
+#define SCHEDULER_SCSTEPD_MEMORY_H
+
+#include <stdint.h>
+
+#define MEMORY_MOUNTS "/proc/self/mounts"
+#define MEMORY_GROUP "/proc/self/cgroup"
+
+/*
+ * Bytes, by memory.peak of the parent of our own group: the file is there with cgroup v2, Linux 5.19 and the controller
+ * enabled. -ENOENT without it, or another -errno. @mounts and @group: files of these formats.
+ */
+int64_t memory_peak(const char *mounts, const char *group);
+
+#endif
