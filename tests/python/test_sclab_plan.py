@@ -3,8 +3,10 @@
 import dataclasses
 import ipaddress
 import itertools
+import json
 import os
 import sys
+import types
 
 import pytest
 from hypothesis import given
@@ -244,10 +246,44 @@ def test_config_text__is_valid_for_scconf():
         pytest.skip("no scconf in this tree")
     import subprocess
     for lab in (flat(1), flat(2, nics=0), flat(300, nics=2, mtu=9000), grid(2, 3, 4, nics=2),
-                flat(2, nics=8, ethernet=True)):
+                flat(2, nics=8, ethernet=True), flat(2, scheduler=True),
+                grid(2, 3, 4, nics=2, ethernet=True, scheduler=True)):
         done = subprocess.run([pmtopo, "check", "/dev/stdin"], input=output.config_text(lab),
                               capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("shape, nics", [((2, 2), 1), ((2, 3, 4), 2), ((8,), 8), ((2,) * 6, 1)])
+def test_config_text__rails_of_a_grid_have_their_dimension(shape, nics):
+    tomllib = pytest.importorskip("tomllib")
+    lab = grid(*shape, nics=nics, ethernet=True)
+    rails = tomllib.loads(output.config_text(lab))["networks"]["raw"]["rails"]
+    assert [(rail["device"], rail["dim"]) for rail in rails] == \
+        [(nic.name, "xyzuvw"[nic.dimension]) for nic in lab.hosts[0].nics[1:]]
+
+
+def test_write_config__of_a_grid_is_compiled(tmp_path):
+    lab = grid(2, 2, ethernet=True)
+    there = types.SimpleNamespace(directory=str(tmp_path))
+    output.write_config(lab, there)
+    with open(output.compiled_path(there), encoding="utf-8") as f:
+        compiled = json.load(f)
+    assert compiled["topology"] == {"kind": "hypercrossbar", "dims": [2, 2]}
+    assert [host["coords"] for host in compiled["hosts"]] == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert ethernet.arguments(lab, there) == ["--config", f"{tmp_path}/cluster.json"]
+
+
+def test_write_config__of_a_flat_network_names_nics(tmp_path):
+    there = types.SimpleNamespace(directory=str(tmp_path))
+    output.write_config(flat(2, nics=2), there)
+    assert not os.path.exists(output.compiled_path(there))
+    assert ethernet.arguments(flat(2, nics=2), there) == ["--nics", "eth1,eth2"]
+
+
+def test_scconf__missing_beside_the_lab(monkeypatch):
+    monkeypatch.setattr(output, "__file__", "/nowhere/labkit/output.py")
+    with pytest.raises(LabError, match="install both"):
+        output.scconf()
 
 
 def test_port_seed__differs_by_port_and_seed():

@@ -70,9 +70,10 @@ def local(tap, cluster):
                             ("well", 0, "")):
         done = cluster.scrun("-nodes=2x2", f"{cluster.directory}/ends", how)
         tap.ok(done.returncode == code and text in done.stderr, f"a job of MPICH whose last rank: {how}", told(done))
-    done = cluster.scrun("-nodes=1x2", f"{cluster.directory}/ends", "never")
-    tap.ok(done.returncode == 1 and "rank 1 on p" in done.stderr and "before MPI_Init" in done.stderr,
-           "a rank that ends before MPI_Init leaves nobody waiting", told(done))
+    for nodes in ("1x2", "2x1"):
+        done = cluster.scrun(f"-nodes={nodes}", f"{cluster.directory}/ends", "never", limit=LIMIT)
+        tap.ok(done.returncode == 1 and "rank 1 on p" in done.stderr and "before MPI_Init" in done.stderr,
+               f"-nodes={nodes}: a rank that ends before MPI_Init leaves nobody waiting", told(done))
     tap.equal(cluster.settled(), [], "nothing is left of jobs of MPICH")
 
 

@@ -224,6 +224,26 @@ def test_queue():
     must("down", lab=lab)
 
 
+def test_grid():
+    """A line's switch has queues and loses frames as the switch of a flat network does."""
+    lab = LAB + "b"
+    must("up", "--grid", "3x2", "--rate", "200mbit", "--queue", "30k", "--seed", "3", lab=lab)
+    # h0, h2 and h4 differ in x alone; h1 is the neighbour of h0 along y
+    alone = stream(["h0"], ["h2-eth1"], 2000, 1472, lab)
+    tap.equal(len(alone[0]["came"]), 2000, "a line's shallow queue loses nothing of one sender")
+    for _ in range(TRIES):
+        (result,) = stream(["h0", "h4"], ["h2-eth1"], 4000, 1472, lab)
+        share = len(result["came"]) / 8000
+        if share <= 0.8:
+            break
+    tap.between(0.4, share, 0.8, "and drops when two senders of the line meet")
+    must("loss", "--all", "10%", lab=lab)
+    for target in ("h2-eth1", "h1-eth2"):
+        (result,) = stream(["h0"], [target], 3000, 100, lab)
+        tap.between(0.07, 1 - len(result["came"]) / 3000, 0.13, f"10% loss on the line to {target}")
+    must("down", lab=lab)
+
+
 def test_limiter_htb():
     """No try may carry more than the rate, but for two bursts, 0.13 % of a second, and for the moment at which the
     receiver gets its core: up to 10 ms."""
@@ -396,6 +416,13 @@ def test_ethernet():
                   "a daemon runs in every host, on all its data NICs")
         must("down")
         tap.equal(left_of(LAB), [], "down ends the daemons")
+        must("up", "--grid", "2x2", "--ethernet", env=env)
+        config = f"/run/openscore-lab/{LAB}/cluster.json"
+        tap.equal(set(must("exec", "--all", "cat", "/run/pm-ethernetd.log").splitlines()),
+                  {f"h{n}: --config {config}" for n in range(4)}, "in a grid it is told how hosts stand")
+        tap.equal(json.loads(in_host("h3", f"cat {config}").stdout)["hosts"][2]["coords"], [1, 0],
+                  "by a file that it can read")
+        must("down")
 
 
 def test_large():
@@ -425,7 +452,7 @@ def main():
     links = links_of_this_machine()
     try:
         must("up", "--hosts", "3", "--nics", "2", "--rate", "100mbit", "--seed", "5")
-        for test in (test_host, test_directory_below_tmp, test_remote_shell, test_rate, test_queue,
+        for test in (test_host, test_directory_below_tmp, test_remote_shell, test_rate, test_queue, test_grid,
                      test_limiter_htb, test_loss, test_link, test_config, test_down, test_killed_holder,
                      test_killed_up, test_interrupted_up, test_foreign_namespace, test_ethernet,
                      test_large, test_unprivileged):

@@ -4,6 +4,7 @@
 goes with them, signals, the terminal, and daemons that go away while it waits or runs. TAP. Needs root."""
 import fcntl
 import hashlib
+import json
 import os
 import pty
 import re
@@ -86,6 +87,9 @@ def codes(lab, work):
     plain = f"{work}/plain"
     with open(plain, "w", encoding="ascii") as f:
         f.write("#!/bin/sh\n")
+    wrong = f"{work}/wrong"
+    with open(wrong, "w", encoding="ascii") as f:
+        f.write("A=1\nB\n")
     table = [
         (["sh", "-c", "exit 3"], 3, r"scrun: job \d+: rank 0 on h\d exited with code 3\n"),
         (["sh", "-c", "kill -9 $$"], 137, r"scrun: job \d+: rank 0 on h\d was killed by signal 9 \(Killed\)\n"),
@@ -102,6 +106,12 @@ def codes(lab, work):
         (["--server", "h0:9", "true"], 125, r"scrun: scored, h0:9: .* refused; is .*\? Start it, or say where .*\n"),
         (["--munge-socket", f"{work}/none", "true"], 125, r"scrun: scored, .*munged.*: start it.*\n"),
         (["--dry-run", "true"], 0, r"scrun: the job can run on this cluster\n"),
+        (["--dry-run", "--nodes", "9", "true"], 125, r"scrun: 9 hosts are wanted, but the cluster has 2; .*\n"),
+        (["--dry-run", "--server", "h0:9", "true"], 125, r"scrun: scored, h0:9: .*\? Start it, or say where .*\n"),
+        (["--json", "true"], 2, r"scrun: --json: .*--dry-run.*\n"),
+        (["--env-file", f"{work}/none", "true"], 2, rf"scrun: --env-file {work}/none: No such file .*; .*\n"),
+        (["--env-file", plain, "true"], 0, ""),
+        (["--env-file", wrong, "true"], 2, rf"scrun: --env-file {wrong}, line 2: wanted is NAME=VALUE, .*\n"),
         (["--env", "NO_SUCH_NAME", "true"], 2, r"scrun: --env NO_SUCH_NAME: .*; .*\n"),
     ]
     for words, code, line in table:
@@ -112,7 +122,45 @@ def codes(lab, work):
     tap.equal(lab.settled(), [], "nothing is left of all that")
 
 
-def environment(lab):
+def dry_run(lab):
+    done = lab.scrun("--dry-run", "-nodes=2x2", "true")
+    first, second = (line.partition(":")[0] for line in done.stdout.splitlines()[:2])
+    tap.equal((sorted((first, second)), done.stdout.splitlines()[:2]),
+              (lab.hosts, [f"{first}: ranks 0-1, cores 0-1", f"{second}: ranks 2-3, cores 0-1"]),
+              "--dry-run says where")
+    told_all = json.loads(lab.scrun("--dry-run", "--json", "-nodes=2x2", "true").stdout)
+    tap.equal(([r["rank"] for r in told_all["ranks"]], [r["host"] for r in told_all["ranks"]]),
+              ([0, 1, 2, 3], [h["name"] for h in told_all["hosts"] for _ in range(h["ranks"])]), "--json for programs")
+    job = start(lab, "-nodes=2x4", "--class", "exclusive", "sleep", "60")
+    done = lab.scrun("--dry-run", "true")
+    wanted = r"scrun: the job can run on this cluster, but not now: it waits for .*\n"
+    tap.ok(done.returncode == 0 and re.fullmatch(wanted, done.stderr), "no room now: what it would wait for",
+           told(done))
+    job.terminate()
+    end_of(job)
+    numbers = [int(lab.scrun("sh", "-c", "echo $SCORE_JOBID").stdout)]
+    lab.scrun("--dry-run", "true")
+    numbers.append(int(lab.scrun("sh", "-c", "echo $SCORE_JOBID").stdout))
+    tap.equal(numbers[1], numbers[0] + 1, "a dry run takes no job's number")
+
+
+def bound(lab):
+    """Said before as it is afterwards, on hosts whose cores are the machine's."""
+    for words in (("-nodes=2x1",), ("-n", "1", "--bind", "host"), ("-nodes=2x1", "--bind", "none"),
+                  ("--nodes", "1", "-n", "2", "--oversubscribe")):
+        said = [line for line in lab.scrun("--dry-run", *words, "true").stdout.splitlines() if line.startswith("rank ")]
+        got = [re.sub(r"(not bound) .*|core .* \((cpu .*)\)", r"\1\2", line).removeprefix("scrun: ")
+               for line in lab.scrun("--report-bindings", *words, "true").stderr.splitlines()]
+        tap.equal(sorted(got), sorted(said), f"{' '.join(words)}: bound as --dry-run told")
+
+
+def environment(lab, work):
+    path = f"{work}/variables"
+    with open(path, "w", encoding="ascii") as f:
+        f.write("# of this test\n\nFROM_FILE=a b\nA=0\n")
+    done = lab.scrun("-n", "1", "-x", "A=1", "--env-file", path, "sh", "-c", "echo $FROM_FILE,$A", ":", "sh", "-c",
+                     "echo $FROM_FILE")
+    tap.equal(sorted(done.stdout.splitlines()), ["", "a b,1"], "--env-file, of one program; --env wins")
     env = {"FOR_ALL": "1", "SSH_AUTH_SOCK": "/x", "SLURM_JOB_ID": "1", "OMPI_MCA_btl": "self"}
     show = "echo $FOR_ALL,$SSH_AUTH_SOCK,$SLURM_JOB_ID,$OMPI_MCA_btl,$A"
     done = lab.scrun("-n", "1", "-x", "A=1", "sh", "-c", show, ":", "-n", "1", "--env", "SSH_AUTH_SOCK", "sh", "-c",
@@ -178,6 +226,32 @@ def signals(lab):
     gap = max((b - a for a, b in zip(times, times[1:])), default=0) / 1e9
     tap.ok(code == 143 and gap > 0.6, "the job stands still meanwhile, and goes on after", f"{code} {gap} {err}")
     tap.equal(lab.settled(), [], "nothing is left of all that")
+
+
+def unanswered(lab):
+    for words in (("--hosts", "h1"), ("-nodes=2x1",)):
+        job = start(lab, *words, "sleep", "60")
+        for pid in lab.find("scstepd"):
+            os.kill(pid, signal.SIGSTOP)
+        began = time.monotonic()
+        job.send_signal(signal.SIGTERM)
+        got = end_of(job)
+        tap.ok(got[0] == 143 and re.fullmatch(r"scrun: job \d+: its leader on host h\d does not answer to signal 15 "
+                                              r"\(Terminated\); scored ends it\n", got[2]),
+               f"SIGTERM while scstepd is stopped, {' '.join(words)}: one line", repr(got))
+        tap.between(0, time.monotonic() - began, 5, "scrun ends in time")
+        tap.equal(lab.settled(10), [], "scored has ended the job")
+
+
+def statistics(lab):
+    big = f"{sys.executable} -c 'bytearray(b\"x\" * (100 << 20))'"
+    done = lab.scrun("-nodes=2x1", "--statistics", "sh", "-c", f"[ $SCORE_RANK = 0 ] || exec {big}")
+    of_rank = re.search(r"\n  peak memory of a rank: ([\d.]+) MiB \(rank 1 on h\d\)\n", done.stderr)
+    of_all = re.search(r"\n  peak memory, sum of 2 ranks: ([\d.]+) MiB\n", done.stderr)
+    tap.ok(done.returncode == 0 and of_rank and of_all, "--statistics tells the ranks' memory", told(done))
+    if of_rank and of_all:
+        tap.between(100, float(of_rank[1]), 300, "the peak is that of the rank that has most, in MiB")
+        tap.between(float(of_rank[1]) + 1, float(of_all[1]), float(of_rank[1]) + 100, "the sum has the other one, too")
 
 
 # ---- the terminal ----
@@ -314,13 +388,17 @@ def main():
         byte_for_byte(lab, work)
         lines(lab)
         codes(lab, work)
-        environment(lab)
+        environment(lab, work)
+        dry_run(lab)
         signals(lab)
+        unanswered(lab)
+        statistics(lab)
         terminal(lab)
         background(lab)
         shared(lab)
         lost(lab)
-    with schedlab.Lab(f"c{os.getpid()}", 2) as lab:
+    with schedlab.Lab(f"c{os.getpid()}", 2, "--cores", "own") as lab:
+        bound(lab)
         cut_off(lab)
     return tap.end()
 

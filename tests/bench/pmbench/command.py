@@ -68,6 +68,13 @@ class Lab:
     def __init__(self, name: str, hosts: int) -> None:
         self.name = name
         self.hosts = hosts
+        self.names = [f"h{i}" for i in range(hosts)]
+
+    def among(self, *names: str) -> Lab:
+        """The same lab, with only these hosts for programs."""
+        part = Lab(self.name, len(names))
+        part.names = list(names)
+        return part
 
     def sclab(self, *args: str) -> None:
         done = subprocess.run([str(SCLAB), "--name", self.name, *args], capture_output=True, text=True,
@@ -83,19 +90,20 @@ class Lab:
         if not self.hosts:
             return ["mpirun", *base, *args]
         slots = -(-ranks // self.hosts)
-        hosts = ",".join(f"h{i}:{slots}" for i in range(self.hosts))
+        hosts = ",".join(f"{name}:{slots}" for name in self.names)
         agent = f"{SCLAB} --name {self.name} rsh-agent"
-        return [str(SCLAB), "--name", self.name, "exec", "h0", "--", "mpirun", "--mca", "plm_rsh_agent", agent,
+        return [str(SCLAB), "--name", self.name, "exec", self.names[0], "--", "mpirun", "--mca", "plm_rsh_agent", agent,
                 "--mca", "oob_tcp_if_include", "eth0", "--map-by", "node", "-H", hosts, *base, *args]
 
 
 @contextlib.contextmanager
-def lab(name: str, hosts: int, *options: str) -> Iterator[Lab]:
-    """A lab for the time of a figure."""
+def lab(name: str, hosts: int, *options: str, grid: str = "") -> Iterator[Lab]:
+    """A lab for the time of a figure; grid: its shape, such as "2x2x2", of as many hosts."""
     if os.geteuid():
         raise CannotRun("needs root to make network namespaces: run it with sudo")
     cluster = Lab(f"bench_{name}", hosts)
-    cluster.sclab("up", "--hosts", str(hosts), "--share", str(BUILD), *options)
+    size = ["--grid", grid] if grid else ["--hosts", str(hosts)]
+    cluster.sclab("up", *size, "--share", str(BUILD), *options)
     try:
         yield cluster
     finally:

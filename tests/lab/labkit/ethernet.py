@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# `sclab up --ethernet`: pm-ethernetd in every host, on all data NICs. Knows nothing of what it does.
+# `sclab up --ethernet`: pm-ethernetd in every host, on all data NICs; in a grid it is told by cluster.json
+# how they lie. Knows nothing of what it does.
 
-from . import daemon
+from . import daemon, output
 
 PROGRAM = "pm-ethernetd"
 
@@ -16,6 +17,12 @@ def nics(plan):
     return ",".join(nic.name for nic in plan.hosts[0].nics if nic.dimension >= 0)
 
 
+def arguments(plan, state):
+    if plan.options.grid:
+        return ["--config", output.compiled_path(state)]
+    return ["--nics", nics(plan)]
+
+
 def start(plan, state):
-    argv = [program(), "--nics", nics(plan)]
+    argv = [program(), *arguments(plan, state)]
     daemon.start(state, state.hosts, lambda host: argv)

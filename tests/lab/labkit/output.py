@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The texts a lab hands to its users: /etc/hosts of its hosts, the cluster.toml of what was built,
-# a host file for mpirun.
+# The texts a lab hands to its users: /etc/hosts of its hosts, the cluster.toml of what was built and
+# its compiled form, a host file for mpirun.
+
+import os
+import subprocess
 
 from . import state as states
+from .errors import LabError
 from .plan import BLOCK, DIMENSION_NAMES, PREFIX, mac_of
 
 HOSTS_HEAD = "127.0.0.1\tlocalhost\n"
@@ -56,16 +60,43 @@ def config_text(plan):
         lines += ["", "[hosts.macs]", *(f"eth{n} = {macs(plan, n)}" for n in numbers)]
     lines += ["", "[networks.local]", 'type = "shmem"']
     if options.ethernet:
-        names = ", ".join(f'"{nic.name}"' for nic in rails)
-        lines += ["", "[networks.raw]", 'type = "ethernet"', f"rails = [{names}]"]
+        lines += ["", "[networks.raw]", 'type = "ethernet"', "rails = ["]
+        lines += [f'\t{{ device = "{nic.name}"{dim_key(plan, nic)} }},' for nic in rails]
+        lines.append("]")
     if rails:
         lines += ["", "[networks.data]", 'type = "udp"', f"mtu = {options.mtu}", "rails = ["]
-        for n, nic in zip(numbers, rails):
-            dim = f', dim = "{DIMENSION_NAMES[nic.dimension]}"' if options.grid else ""
-            lines.append(f'\t{{ device = "{nic.name}", subnet = "10.{n}.0.0/{PREFIX}"{dim} }},')
+        lines += [f'\t{{ device = "{nic.name}", subnet = "10.{n}.0.0/{PREFIX}"{dim_key(plan, nic)} }},'
+                  for n, nic in zip(numbers, rails)]
         lines.append("]")
+    if options.scheduler:
+        lines += ["", "[scheduler]", f'server = "{plan.hosts[0].name}"']
     return "\n".join(lines) + "\n"
 
 
+def dim_key(plan, nic):
+    return f', dim = "{DIMENSION_NAMES[nic.dimension]}"' if plan.options.grid else ""
+
+
+def scconf():
+    """It lies beside the lab, in the tree as where both are installed."""
+    place = os.path.dirname(os.path.realpath(__file__))
+    while place != "/":
+        place = os.path.dirname(place)
+        if os.access(f"{place}/configs/scconf", os.X_OK):
+            return f"{place}/configs/scconf"
+    raise LabError("scconf does not lie beside sclab: run sclab from a whole tree, or install both")
+
+
+def compiled_path(state):
+    return f"{state.directory}/cluster.json"
+
+
 def write_config(plan, state):
-    states.write_file(f"{state.directory}/cluster.toml", config_text(plan))
+    """cluster.toml; where daemons take the shape of a grid from it, cluster.json as well."""
+    source = f"{state.directory}/cluster.toml"
+    states.write_file(source, config_text(plan))
+    if plan.options.grid:
+        done = subprocess.run([scconf(), "compile", source, "-o", compiled_path(state)], check=False,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            raise LabError(f"scconf did not compile the lab's {source}: {done.stderr.strip()}")

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import subprocess
 
-from . import daemon, kernel, run, tools
+from . import daemon, kernel, output, run, tools
 from .errors import LabError
 from .plan import OWN_CORE
 
@@ -66,6 +66,8 @@ def start(plan, state):
     os.environ.update(run.scheduler_settings(state))
     start_munged(state)
     scored = [where["scored"], "--state", STATE]
+    if options.grid:
+        scored += ["--config", output.compiled_path(state)]
     if options.quantum:
         scored += ["--quantum", options.quantum]
     daemon.start(state, state.hosts[:1], lambda host: scored)

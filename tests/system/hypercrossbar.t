@@ -1,0 +1,322 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""pm-ethernet in hypercrossbars: hosts that share no switch talk through relays that no process has a part
+in; relays, their daemons and cables fail under traffic; a cable in the wrong switch is told. TAP."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import ethlab
+from ethlab import CTL, wait_until
+from systest import BUILD, Tap, told
+
+KEY = 0x0c0ffee
+PACE_US = 500
+STREAM = 4000               # messages, so 2 s
+PAUSE_MS = 1000             # longest that a failure may stop traffic on a machine with other work
+TALK = ("--test", "latency,bandwidth", "--size", "8,16K", "--seconds", "0.05", "--json")
+tap = Tap()
+
+
+class Grid(ethlab.Lab):
+    """Hosts of a grid, the last coordinate fastest; a switch per line and lane; daemons with --config."""
+
+    def __init__(self, name, mode):
+        self.name, self.mode = name, mode
+        self.guests, self.daemons, self.hosts = [], {}, {}
+        self.config = f"/run/openscore-lab/{name}/cluster.json"
+
+    def up(self, shape, nics, mtu):
+        done = self.sclab("up", "--grid", shape, "--nics", str(nics), "--mtu", str(mtu), "--ethernet", "--share", BUILD)
+        if done.returncode:
+            raise RuntimeError(f"sclab up: {done.stderr}")
+        with open(self.config, encoding="ascii") as f:
+            self.hosts = {host["name"]: host for host in json.load(f)["hosts"]}
+        if self.mode == "native":
+            self.poll_cables()
+            self.restart(self.hosts)
+
+    def restart(self, hosts, *more):
+        for host in hosts:
+            with contextlib.suppress(RuntimeError):
+                self.kill_daemon(host)
+        for host in hosts:
+            self.start(host, *more)
+        for host in hosts:
+            if "ready" not in self.daemons[host].stdout.readline():
+                raise RuntimeError(f"pm-ethernetd in {host}: {self.said(host)}")
+
+    def poll_cables(self):
+        """A native program sends into a veth only if its other end polls, which GRO makes it do."""
+        for place in os.listdir("/run/netns"):
+            if place.startswith(f"{self.name}-"):
+                links = subprocess.run(["ip", "-j", "-n", place, "link", "show", "type", "veth"], check=True,
+                                       capture_output=True, text=True, timeout=ethlab.ANSWER_S).stdout
+                for link in json.loads(links or "[]"):
+                    subprocess.run(["ip", "netns", "exec", place, "ethtool", "-K", link["ifname"], "gro", "on"],
+                                   check=False, capture_output=True, timeout=ethlab.ANSWER_S)
+
+    def start(self, host, *more):
+        command = (f"exec {BUILD}/bin/pm-ethernetd --config {self.config} --mode {self.mode} "
+                   f"{' '.join(more)} 2>>/run/pm-ethernetd.log")
+        self.daemons[host] = subprocess.Popen(self.words("exec", host, "--", "sh", "-c", command), text=True,
+                                              stdout=subprocess.PIPE, env=ethlab.ENVIRONMENT)
+
+    def said(self, host):
+        return self.inside(host, "cat", "/run/pm-ethernetd.log").stdout
+
+    def at(self, *coords):
+        return next(name for name, host in self.hosts.items() if host["coords"] == list(coords))
+
+    def relayed(self, host):
+        rails = self.report(host, "counters")["rails"]
+        return sum(rail["relayed_frames"] for rail in rails), sum(rail["detours"] for rail in rails)
+
+    def is_complete(self):
+        """Every daemon has found all of its neighbours, and every kernel knows of it."""
+        return all(self.closed(host) == 0 for host in self.hosts)
+
+    def closed(self, host):
+        """How many neighbours are closed."""
+        lines = self.report(host, "status")["grid"]["lines"]
+        return sum(len(line["closed"]) for line in lines)
+
+    def nics(self, host, state):
+        for rail in self.hosts[host]["rails"]:
+            if rail["network"] == "raw":
+                self.ip(host, "link", "set", rail["device"], state)
+
+    def down(self):
+        super().down()
+        for process in self.daemons.values():
+            process.wait(ethlab.ANSWER_S)
+            process.stdout.close()
+
+
+@contextlib.contextmanager
+def grid(suffix, shape, mode, nics=1, mtu=1500):
+    one = Grid(f"x{suffix}{os.getpid()}", mode)
+    try:
+        one.up(shape, nics, mtu)
+        tap.ok(wait_until(one.is_complete, 15) is not None, f"{shape}: all neighbours are open",
+               [one.said(host) for host in one.hosts if one.closed(host)])
+        yield one
+    finally:
+        one.down()
+
+
+def options(attach):
+    return f"devices=self+ethernet,ethernet.attach={attach}"
+
+
+def start(lab, host, *words, attach):
+    return subprocess.Popen(lab.words("exec", host, "--", *words), text=True, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env=dict(ethlab.ENVIRONMENT, PM_OPTIONS=options(attach)))
+
+
+def pmtest(lab, one, other, attach):
+    """pmtest between two hosts: whether every byte was right, and the half round trip of 8 bytes."""
+    listener = start(lab, other, f"{BUILD}/bin/pmtest", "--listen", "--once", attach=attach)
+    line = listener.stderr.readline()
+    client = start(lab, one, f"{BUILD}/bin/pmtest", *TALK, other, attach=attach)
+    out, err = client.communicate(timeout=ethlab.ANSWER_S)
+    said = listener.communicate(timeout=ethlab.ANSWER_S)
+    results = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+    is_good = client.returncode == 0 and listener.returncode == 0 and len(results) == 4 and \
+        all(result["checked"] for result in results)
+    return is_good, results[0]["half_rtt_us"]["median"] if is_good else 0, f"{line}{out}{err}{said}"
+
+
+def scstest(lab, hosts, seconds, attach):
+    """All of @hosts against each other, in the background."""
+    agent = f"{ethlab.SCLAB} --name {lab.name} rsh-agent"
+    words = ["mpirun", "--mca", "plm_rsh_agent", agent, "--mca", "oob_tcp_if_include", "eth0", "--map-by", "node",
+             "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-x", "PM_OPTIONS", "-H",
+             ",".join(f"{host}:1" for host in hosts), "-np", str(len(hosts)), f"{BUILD}/bin/scstest",
+             "--seconds", str(seconds), "--max-size", "8K"]
+    return start(lab, hosts[0], *words, attach=attach)
+
+
+def is_sound(process, n_nodes):
+    out, err = process.communicate(timeout=ethlab.ANSWER_S)
+    return process.returncode == 0 and f"good: {n_nodes} nodes" in out, f"{process.returncode} {out}{err}"
+
+
+@contextlib.contextmanager
+def nodes(lab, hosts, attach):
+    pair = [lab.guest(host) for host in hosts]
+    opened = [guest.do("pm_open", number=n, key=KEY, config=options(attach)) for n, guest in enumerate(pair)]
+    for n, guest in enumerate(pair):
+        guest.do("pm_add", node=1 - n, address=opened[1 - n]["address"])
+    try:
+        yield pair
+    finally:
+        for guest in pair:
+            guest.close()
+
+
+def stream(pair, first, meanwhile, count=STREAM):
+    """Messages at a steady pace while something happens: whether all came, and the longest pause."""
+    pair[1].tell("pm_take", count=count, first=first, limit_s=10)
+    pair[0].tell("pm_send", node=1, count=count, first=first, gap_us=PACE_US, limit_s=20)
+    meanwhile()
+    sent, taken = pair[0].hear(), pair[1].hear()
+    is_whole = (sent["error"], taken["error"], taken["came"], taken["late"], taken["wrong"]) == \
+        ("", "", count, 0, 0)
+    return is_whole, taken.get("gap_ms", 0), (sent, taken)
+
+
+# ---- who reaches whom ----
+
+def check_pairs(lab, pairs, attach, what):
+    for name, one, other in pairs:
+        is_good, half_rtt, said = pmtest(lab, one, other, attach)
+        tap.ok(is_good, f"{what}, {attach}: pmtest to a host that differs in {name}", said)
+        print(f"# {what}, {attach}, {name}: half round trip {half_rtt:.1f} us", flush=True)
+
+
+def test_cube(lab, attaches):
+    pairs = [("x", lab.at(0, 0, 0), lab.at(1, 0, 0)), ("x and y", lab.at(0, 0, 0), lab.at(1, 1, 0)),
+             ("x, y and z", lab.at(0, 0, 0), lab.at(1, 1, 1))]
+    for attach in attaches:
+        check_pairs(lab, pairs, attach, f"2x2x2 {lab.mode}")
+    relays = [lab.at(1, 0, 0), lab.at(1, 1, 0)]
+    tap.ok(all(lab.relayed(host)[0] > 100 for host in relays), "the relays of x, y, z count what passed",
+           {host: lab.relayed(host) for host in lab.hosts})
+    tap.equal(lab.relayed(lab.at(1, 0, 1)), (0, 0), "who is on no way relays nothing")
+    job = scstest(lab, [lab.at(0, 0, 0), lab.at(1, 1, 0), lab.at(0, 1, 1), lab.at(1, 0, 1)], 1, "port")
+    good, said = is_sound(job, 4)
+    tap.ok(good, "2x2x2: scstest among hosts that share no switch", said)
+
+
+# ---- what fails under traffic ----
+
+def test_dead_daemons(lab):
+    """The relays' kernels go on relaying and answering when their daemons are killed."""
+    ends, relays = (lab.at(0, 0, 0), lab.at(1, 1, 1)), (lab.at(1, 0, 0), lab.at(1, 1, 0))
+    with nodes(lab, ends, "port") as pair:
+        before = lab.relayed(relays[0])
+
+        def kill():
+            time.sleep(0.3)         # the stream runs; nothing tells of its middle
+            for host in relays:
+                lab.kill_daemon(host)
+        is_whole, pause, said = stream(pair, 0, kill)
+        tap.ok(is_whole and pause < PAUSE_MS, "relays without daemons: traffic goes on", (pause, said))
+        is_whole, pause, said = stream(pair, STREAM, lambda: None)
+        tap.ok(is_whole, "relays without daemons: and on", (pause, said))
+        tap.equal(lab.closed(ends[0]), 0, "relays without daemons: their kernels answer")
+    lab.restart(relays)
+    tap.ok(wait_until(lab.is_complete, 15) is not None, "relays with daemons started anew: all are open")
+    print(f"# relayed before: {before}, after the restart: {lab.relayed(relays[0])}", flush=True)
+
+
+def test_restart(lab):
+    """A daemon started anew keeps contexts with the same grid only."""
+    ends = lab.at(0, 0, 0), lab.at(1, 1, 1)
+    other = f"{os.path.dirname(lab.config)}/other.json"
+    with open(lab.config, encoding="ascii") as f:
+        cluster = json.load(f)
+    cluster["hosts"][1]["coords"], cluster["hosts"][2]["coords"] = (cluster["hosts"][n]["coords"] for n in (2, 1))
+    with open(other, "w", encoding="ascii") as f:
+        json.dump(cluster, f)
+    with nodes(lab, ends, "port") as pair:
+        lab.restart([ends[0]])
+        is_whole, pause, said = stream(pair, 0, lambda: None, 500)
+        tap.ok(is_whole and len(lab.contexts(ends[0])) == 1, "restart: the context goes on", (pause, said))
+        try:
+            lab.restart([ends[0]], "--config", other)
+            tap.ok(False, "restart: another topology is refused while contexts are in use", lab.said(ends[0]))
+        except RuntimeError as error:
+            tap.ok("another topology" in str(error) and lab.daemons[ends[0]].wait(ethlab.ANSWER_S) == 2,
+                   "restart: another topology is refused while contexts are in use", error)
+        lab.restart([ends[0]])
+        is_whole, pause, said = stream(pair, 500, lambda: None, 500)
+        tap.ok(is_whole, "restart: and on", (pause, said))
+
+
+def test_dead_relay(lab):
+    """All NICs of a relay go down under traffic, and come up again; nobody else loses carrier."""
+    ends, relay = (lab.at(0, 0, 0), lab.at(1, 1, 1)), lab.at(1, 0, 0)
+    others = [lab.at(0, 0, 0), lab.at(1, 1, 1), lab.at(0, 1, 1), lab.at(1, 1, 0)]
+    with nodes(lab, ends, "port") as pair:
+        def pull():
+            time.sleep(0.3)
+            lab.nics(relay, "down")
+        is_whole, pause, said = stream(pair, 0, pull)
+        print(f"# a relay's NICs go down: {pause:.0f} ms without progress", flush=True)
+        tap.ok(is_whole, "a relay dies: no message is lost", said)
+        tap.ok(pause < PAUSE_MS, f"a relay dies: traffic pauses for less than {PAUSE_MS} ms", pause)
+        tap.ok(lab.closed(ends[0]) > 0, "a relay dies: its neighbours know")
+    job = scstest(lab, others, 1, "port")
+    good, said = is_sound(job, 4)
+    tap.ok(good, "a relay dies: scstest finds no wrong data on the detours", said)
+    lab.nics(relay, "up")
+    tap.ok(wait_until(lab.is_complete, 15) is not None, "the relay is back: all neighbours are open again")
+    job = scstest(lab, others, 3, "port")
+    time.sleep(1.5)                 # it is somewhere in its traffic
+    lab.nics(relay, "down")
+    good, said = is_sound(job, 4)
+    tap.ok(good, "a relay dies under scstest: no wrong data", said)
+    lab.nics(relay, "up")
+
+
+def test_square(lab):
+    corner, far = lab.at(0, 0), lab.at(2, 2)
+    mtu = lab.report(corner, "rails")["rails"][0]["mtu"]
+    check_pairs(lab, [("x and y", corner, far)], "port", f"3x3 {lab.mode} MTU {mtu}")
+    tap.ok(lab.relayed(lab.at(2, 0))[0] > 100, "3x3: the corner between relays", lab.relayed(lab.at(2, 0)))
+
+
+# ---- the operator's view ----
+
+def test_operator(lab):
+    corner = lab.at(0, 0)
+    done = lab.inside(corner, CTL, "status")
+    tap.ok(done.returncode == 0 and "0,0" in done.stdout and "3x3" in done.stdout,
+           "pm-ethernetctl status: the place in the grid", told(done))
+    done = lab.inside(corner, CTL, "check")
+    tap.ok("wiring" not in done.stdout, "pm-ethernetctl check: no fault where there is none", told(done))
+    done = lab.inside(corner, CTL, "peers")
+    tap.ok(done.returncode == 0 and "at 2,0" in done.stdout and "at 1,1" not in done.stdout,
+           "pm-ethernetctl peers: where they stand", told(done))
+    done = lab.inside(lab.at(2, 0), CTL, "counters")
+    tap.ok("passed on" in done.stdout, "pm-ethernetctl counters: what was relayed", told(done))
+
+
+def test_crossed_cables(lab):
+    """A host whose NICs are in each other's place: told by who hears it, and not used."""
+    wrong, witness = lab.at(1, 1), lab.at(0, 1)
+    lab.restart([wrong], "--nics", "eth2,eth1")
+    heard = wait_until(lambda: lab.report(witness, "status")["grid"]["faults"], 15)
+    done = lab.inside(witness, CTL, "check")
+    tap.ok(heard is not None and done.returncode == 1 and "wiring" in done.stdout and wrong in done.stdout,
+           "crossed cables: pm-ethernetctl check names NIC and host", told(done))
+    lab.restart([wrong])
+    tap.ok(wait_until(lambda: not lab.report(witness, "status")["grid"]["faults"] and lab.is_complete(), 15)
+           is not None, "crossed cables: mended, nothing is told", lab.said(witness))
+
+
+def main():
+    if reason := ethlab.skip_reason():
+        print(f"1..0 # SKIP {reason}")
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with grid("c", "2x2x2", "generic", nics=2) as lab:
+        test_cube(lab, ["port", "direct"])
+        test_dead_daemons(lab)
+        test_restart(lab)
+        test_dead_relay(lab)
+    with grid("n", "3x3", "native", mtu=9000) as lab:
+        test_square(lab)
+        test_operator(lab)
+        test_crossed_cables(lab)
+    return tap.end()
+
+
+sys.exit(main())

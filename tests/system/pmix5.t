@@ -1,0 +1,231 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Open MPI 5 and PMIx 5 of Debian 13 beside those of this machine: what of this tree stands on them is compiled, and
+each pair of scstepd's PMIx and a program's Open MPI runs on the hosts of a lab. TAP. Needs root, munged, and what
+tests/debian13/fetch unpacks."""
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import schedlab                                                         # noqa: E402
+from schedlab import BUILD, kill, over_pm                               # noqa: E402
+from systest import ROOT, Tap, told                                     # noqa: E402
+
+UNPACKED = f"{BUILD}/debian13"
+NEXT = f"{UNPACKED}/build"              # the tree, built with what is there
+SAME = ("libpm.so", "libpm.so.0", "libpmutil.a", "libsched.a")  # know neither Open MPI nor PMIx
+LIMIT = 30
+DEVICES = "devices=self+shmem+udp"
+# What the last rank does in the middle.
+ENDS = r"""
+#include <mpi.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static int meets(int rank)
+{
+    char port[MPI_MAX_PORT_NAME] = "", found[MPI_MAX_PORT_NAME] = "";
+    int sum = 0, one = 1, size;
+    MPI_Comm other, both;
+
+    if (rank == 0) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        MPI_Publish_name("pmix5", MPI_INFO_NULL, port);
+    }
+    MPI_Bcast(port, sizeof(port), MPI_CHAR, 0, MPI_COMM_WORLD);
+    if (rank > 1)
+        return 1;
+    if (rank == 1)
+        MPI_Lookup_name("pmix5", MPI_INFO_NULL, found);
+    if (rank == 1 && strcmp(port, found))
+        return 0;
+    if (rank)
+        MPI_Comm_connect(found, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
+    else
+        MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
+    MPI_Intercomm_merge(other, rank, &both);
+    MPI_Comm_size(both, &size);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, both);
+    MPI_Comm_free(&both);
+    MPI_Comm_disconnect(&other);
+    if (rank == 0) {
+        MPI_Unpublish_name("pmix5", MPI_INFO_NULL, port);
+        MPI_Close_port(port);
+    }
+    return size == 2 && sum == 2;
+}
+int main(int argc, char **argv)
+{
+    const char *how = argv[1];
+    int rank, size, sum = 0, is_good = 1;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == size - 1 && !strcmp(how, "aborts"))
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    if (rank == size - 1 && !strcmp(how, "leaves"))
+        exit(0);
+    if (!strcmp(how, "stays")) {
+        puts("here");
+        fflush(stdout);
+        sleep(30);
+    }
+    if (!strcmp(how, "meets"))
+        is_good = meets(rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return !is_good || sum != size * (size - 1) / 2;
+}
+"""
+
+
+def build(tap):
+    """The tree with Open MPI 5 and PMIx 5; whether it has mtl/pm."""
+    env = {**os.environ, "PATH": f"{UNPACKED}/bin:{os.environ['PATH']}", "PKG_CONFIG_PATH": f"{UNPACKED}/pkgconfig"}
+    for name in ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS"):
+        env.pop(name, None)
+    has_headers = os.path.isdir(f"{UNPACKED}/include/opal")
+    goals = ["bin/scstepd", "mpi/collectives", "mpi/spawn", "bench/mpi_allreduce"]
+    goals += ["mca/mca_mtl_pm.so", "mca/help-mtl-pm.txt"] if has_headers else []
+    words = ["make", f"-j{os.cpu_count()}", "-C", ROOT, f"BUILD={NEXT}", *(f"{NEXT}/{goal}" for goal in goals)]
+    os.makedirs(NEXT, exist_ok=True)
+    for name in SAME:
+        if not os.path.lexists(f"{NEXT}/{name}"):
+            os.symlink(f"{BUILD}/{name}", f"{NEXT}/{name}")
+        words += ["-o", f"{NEXT}/{name}"]
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    tap.ok(done.returncode == 0, "scstepd, mtl/pm and MPI programs build against PMIx 5 and Open MPI 5", told(done))
+    if done.returncode:
+        sys.exit(tap.end())
+    return has_headers
+
+
+def compile_ends(directory):
+    source = f"{directory}/ends.c"
+    with open(source, "w", encoding="ascii") as f:
+        f.write(ENDS)
+    for compiler, name in (("mpicc", "ends4"), (f"{UNPACKED}/bin/mpicc", "ends5")):
+        subprocess.run([compiler, "-o", f"{directory}/{name}", source], check=True)
+
+
+def serve_with(lab, scstepd):
+    """Every host's scnoded anew, with another scstepd."""
+    for host in lab.hosts:
+        lab.lines["scnoded", host] += ["--scstepd", scstepd]
+        for pid in lab.find("scnoded", host):
+            kill(pid)
+        lab.restart("scnoded", host)
+
+
+class Pair:
+    """A version of scstepd's PMIx, and an Open MPI with its programs."""
+
+    def __init__(self, tap, lab, name, env):
+        self.tap = tap
+        self.lab = lab
+        self.name = name
+        self.env = env
+
+    def run(self, nodes, *words):
+        return self.lab.scrun(f"-nodes={nodes}", *words, env=self.env, limit=LIMIT)
+
+    def says(self, nodes, text, program, *words):
+        done = self.run(nodes, program, *words)
+        self.tap.ok(done.returncode == 0 and text in done.stdout and not done.stderr,
+                    f"{self.name}: {os.path.basename(program)}, -nodes={nodes}", told(done))
+
+    def programs(self, build_dir):
+        for nodes in ("1x2", "2x2"):
+            self.says(nodes, "OK collectives", f"{build_dir}/mpi/collectives")
+        self.says("2x1", '"bytes": 8', f"{build_dir}/bench/mpi_allreduce", "8", "50", "3")
+        self.says("2x1", "OK spawn", f"{build_dir}/mpi/spawn")
+
+    def ends(self, program):
+        # Who leaves closes no connection but that to PMIx: others would call MPI_Abort as soon as they see it.
+        for how, nodes, code, text in (("meets", "2x1", 0, ""), ("aborts", "2x2", 7, "rank 3 on h"),
+                                       ("leaves", "1x2", 1, "without MPI_Finalize")):
+            done = self.run(nodes, program, how)
+            self.tap.ok(done.returncode == code and text in done.stderr,
+                        f"{self.name}: the last rank {how}", told(done))
+
+
+def guarded(tap, lab):
+    """PMIx's server lets nobody in but the job's user: scstepd's own accept() is called, see pmix/guard.c."""
+    # PMIx waits for a client's first bytes as long as it likes: an end at once is ours.
+    knock = ("import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 5); s.settimeout(1)\n"
+             "try:\n print('bytes' if s.recv(1) else 'end')\nexcept TimeoutError:\n print('waits')\n"
+             "except ConnectionResetError:\n print('end')")
+    job = lab.start("sh", "-c", "echo $PMIX_SERVER_URI2 $SCORE_HOST; exec sleep 30")
+    with job:
+        uri, host = job.stdout.readline().split()
+        for user, want in (("nobody", "end"), ("root", "waits")):
+            done = lab.run("/usr/bin/python3", "-c", knock, uri.rsplit(":", 1)[1], host=host, user=user)
+            tap.equal(done.stdout.strip(), want, f"PMIx's server of a job of root, to {user}")
+        job.terminate()
+
+
+def killed(tap, lab, program):
+    """Open MPI's shared memory has files of other names than Open MPI 4's, which nobody removes here but scnoded."""
+    job = lab.start("-nodes=1x2", program, "stays", env={"OMPI_MCA_pml": "ob1"})
+    with job:
+        said = [job.stdout.readline() for _ in range(2)]
+        files = [name for host in lab.hosts for name in lab.listing(host, "/dev/shm") if name not in lab.shm[host]]
+        for pid in lab.find("scstepd"):
+            kill(pid)
+    tap.ok(said == ["here\n"] * 2 and files and job.returncode, "scstepd is killed, and the job ends",
+           f"{said} {files} {job.returncode}")
+    tap.equal(lab.settled(), [], "nothing is left of it")
+
+
+def run_pairs(tap, lab, directory, version, has_mtl):
+    """With the scstepd that the hosts have now."""
+    done = lab.scrun("sh", "-c", "echo $PMIX_VERSION")
+    tap.ok(done.stdout.startswith(f"{version}."), f"scstepd has PMIx {version}", told(done))
+    five = Pair(tap, lab, f"PMIx {version}, Open MPI 5", {"OMPI_MCA_pml": "ob1"})
+    five.programs(NEXT)
+    five.ends(f"{directory}/ends5")
+    if has_mtl:
+        # A component path would be PMIx's as well, who says of each component there that it is none of his.
+        env = {"OPAL_PKGLIBDIR": f"{NEXT}/mca", "OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "pm", "PM_OPTIONS": DEVICES}
+        Pair(tap, lab, f"PMIx {version}, Open MPI 5 over mtl/pm", env).programs(NEXT)
+    else:
+        tap.skip(f"PMIx {version}, Open MPI 5 over mtl/pm", f"{UNPACKED}/include lacks Open MPI's headers")
+    # With this machine's own PMIx that is what scheduler.t and scheduler-security.t try.
+    if version != 4:
+        four = Pair(tap, lab, f"PMIx {version}, Open MPI 4 over mtl/pm", over_pm(DEVICES))
+        four.programs(BUILD)
+        four.ends(f"{directory}/ends4")
+        guarded(tap, lab)
+        killed(tap, lab, f"{directory}/ends5")
+    tap.equal(lab.settled(), [], f"nothing is left of jobs of PMIx {version}")
+
+
+def main():
+    why = schedlab.missing()
+    if not why and not os.path.exists(f"{UNPACKED}/root"):
+        why = f"Open MPI 5 is not unpacked; run tests/debian13/fetch {UNPACKED}"
+    if why:
+        print(f"1..0 # SKIP {why}")
+        return 0
+    tap = Tap()
+    has_mtl = build(tap)
+    directory = f"{NEXT}/pmix5.{os.getpid()}"
+    os.makedirs(directory)
+    try:
+        compile_ends(directory)
+        with schedlab.Lab(f"pmix5_{os.getpid()}", 2) as lab:
+            run_pairs(tap, lab, directory, 4, has_mtl)
+            serve_with(lab, f"{NEXT}/bin/scstepd")
+            run_pairs(tap, lab, directory, 5, has_mtl)
+    finally:
+        shutil.rmtree(directory)
+    return tap.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
