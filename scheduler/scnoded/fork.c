@@ -112,7 +112,7 @@ static void raise_limits(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static _Noreturn void be_born(const struct birth *b, int cord, int go)
+static _Noreturn void be_born(const struct birth *b, int cord, const int go[2])
 {
 	sigset_t none;
 	char byte;
@@ -124,8 +124,9 @@ static _Noreturn void be_born(const struct birth *b, int cord, int go)
 	/* Even a job that is not bound keeps to the processors that jobs may use. */
 	if (b->mask)
 		sched_setaffinity(0, b->mask_bytes, (const cpu_set_t *)b->mask);
-	/* In the job's group before anything of the job runs. */
-	if (read(go, &byte, 1) != 1)
+	/* In the job's group before anything of the job runs. A scnoded that dies before lets go by the pipe's end. */
+	close(go[1]);
+	if (read(go[0], &byte, 1) != 1)
 		_exit(1);
 	if (b->n_groups >= 0) {
 		raise_limits();
@@ -150,7 +151,7 @@ static char *give_birth(struct step *step, const struct birth *b, const int cord
 	int err;
 
 	if (!pid)
-		be_born(b, cord[1], go[0]);
+		be_born(b, cord[1], go);
 	if (pid < 0)
 		return daemon_text("host %s: no process for scstepd: %m", step->daemon->name);
 	step->pid = pid;
