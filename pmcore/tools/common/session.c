@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "pmcore/tools/common/message.h"
+#include "pmcore/util/clock.h"
 
-#define QUIESCE_MS 5000
+#define DELIVER_MS 5000
 
 /* PM's resolver: the boot's lookup with PM's sign. */
 static int resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len)
@@ -91,12 +92,25 @@ int session_meet_peer(struct session *session)
 	return err ? session_failed(session, "first contact", session->peer, err) : 0;
 }
 
+/*
+ * What still waits for room of a peer must leave before all is stopped. The peer may end first, its last acknowledgement
+ * lost: no failure of the test.
+ */
+static void deliver(struct session *session)
+{
+	uint64_t end_ns = clock_monotonic_ns() + DELIVER_MS * 1000000ull;
+
+	while (pmIsSendDone(session->ctx, PM_NODE_ANY) == ENOBUFS && clock_monotonic_ns() < end_ns)
+		if (wait_idle(&session->wait, WAIT_ROOM))
+			return;
+	pmQuiesce(session->ctx, DELIVER_MS);
+}
+
 void session_close(struct session *session, int rc)
 {
 	if (session->ctx) {
-		/* The peer may end first, its last acknowledgement lost: no failure of the test. */
 		if (!rc)
-			pmQuiesce(session->ctx, QUIESCE_MS);
+			deliver(session);
 		if (!rc && session->nodes > 1)
 			session->boot->ops->barrier(session->boot);
 		pmCloseContext(session->ctx);
