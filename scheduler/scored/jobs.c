@@ -469,6 +469,7 @@ json_t *jobs_node_back(struct scored *d, struct node *node, const json_t *runnin
 {
 	json_t *keep = json_array();
 	struct sjob *job, *next;
+	char text[512];
 
 	for (job = TAILQ_FIRST(&d->placed); job; job = next) {
 		struct sjob_host *host = host_of(job, node);
@@ -478,15 +479,21 @@ json_t *jobs_node_back(struct scored *d, struct node *node, const json_t *runnin
 			continue;
 		if (!runs_there(running, job->id)) {
 			leave(host);
-			jobs_end(d, job, JOBS_EXIT_LOST, "a host has started anew");
+			snprintf(text, sizeof(text),
+				 "host %s: its scnoded has started anew and has not got the job any more",
+				 node->name);
+			jobs_end(d, job, JOBS_EXIT_LOST, text);
 			continue;
 		}
 		if (job->is_ended)
 			continue;
 		host->is_started = true;
 		json_array_append_new(keep, json_integer((json_int_t)job->id));
-		if (!job->place && restore_place(d, job) < 0)
-			jobs_end(d, job, JOBS_EXIT_LOST, "its cores are no longer there");
+		if (!job->place && restore_place(d, job) < 0) {
+			snprintf(text, sizeof(text), "host %s: the job's cores are no longer there",
+				 node->name);
+			jobs_end(d, job, JOBS_EXIT_LOST, text);
+		}
 	}
 	return keep;
 }

@@ -399,7 +399,7 @@ TAP_TEST(jobs__restored_from_the_journal)
 {
 	struct world *w = new_world();
 	struct sjob *job;
-	json_t *running, *keep;
+	json_t *running, *keep, *stop = NULL;
 	uint64_t id;
 
 	must(w);
@@ -424,6 +424,9 @@ TAP_TEST(jobs__restored_from_the_journal)
 	keep = jobs_node_back(&w->d, nodes_find(&w->d, "h1"), running);
 	is_int(json_array_size(keep), 0);
 	is_int(job->state, SJOB_ENDING);
+	turn(w);
+	is_int(count(w, 0, OP_STOP, &stop), 1);
+	ok(stop && strstr(json_string_value(json_object_get(stop, "text")), "host h1: its scnoded"));
 	json_decref(keep);
 	json_decref(running);
 	jobs_gone(&w->d, nodes_find(&w->d, "h0"), id, 0);
