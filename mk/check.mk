@@ -53,7 +53,7 @@ check-san: $(TAP_PROGS)
 asan: ## unit, simulator and conformance tests with AddressSanitizer
 	$(Q)TEST_TIMEOUT=900 $(MAKE) BUILD=build-asan SAN=address check-san
 tsan: ## the same with ThreadSanitizer
-	$(Q)TEST_TIMEOUT=900 setarch -R $(MAKE) BUILD=build-tsan SAN=thread check-san
+	$(Q)TEST_TIMEOUT=900 TSAN_OPTIONS="die_after_fork=0 $$TSAN_OPTIONS" setarch -R $(MAKE) BUILD=build-tsan SAN=thread check-san
 ubsan: ## the same with UndefinedBehaviorSanitizer
 	$(Q)TEST_TIMEOUT=900 $(MAKE) BUILD=build-ubsan SAN=undefined check-san
 

@@ -422,9 +422,9 @@ static pid_t serve_as(struct world *world, uid_t uid, int *port)
 		ev_run(other.loop, 0);
 		_exit(0);
 	}
+	close(pipes[1]);
 	is_int(read(pipes[0], port, sizeof(*port)), sizeof(*port));
 	close(pipes[0]);
-	close(pipes[1]);
 	return pid;
 }
 
