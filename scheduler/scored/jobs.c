@@ -480,7 +480,8 @@ json_t *jobs_node_back(struct scored *d, struct node *node, const json_t *runnin
 		if (!runs_there(running, job->id)) {
 			leave(host);
 			snprintf(text, sizeof(text),
-				 "host %s: its scnoded has started anew and has not got the job any more",
+				 "host %s: its scnoded has started anew and has not got the job "
+				 "any more",
 				 node->name);
 			jobs_end(d, job, JOBS_EXIT_LOST, text);
 			continue;

@@ -426,7 +426,8 @@ TAP_TEST(jobs__restored_from_the_journal)
 	is_int(job->state, SJOB_ENDING);
 	turn(w);
 	is_int(count(w, 0, OP_STOP, &stop), 1);
-	ok(stop && strstr(json_string_value(json_object_get(stop, "text")), "host h1: its scnoded"));
+	ok(stop &&
+	   strstr(json_string_value(json_object_get(stop, "text")), "host h1: its scnoded"));
 	json_decref(keep);
 	json_decref(running);
 	jobs_gone(&w->d, nodes_find(&w->d, "h0"), id, 0);
