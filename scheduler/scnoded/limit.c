@@ -21,35 +21,37 @@ static bool write_text(const char *path, const char *text)
 	return is_written;
 }
 
-/* Whether the word "pids" stands in the file. */
-static bool has_pids(const char *group, const char *file)
+/* Whether the name of the controller stands in the file. */
+static bool has(const char *group, const char *file, const char *controller)
 {
 	char path[PATH_MAX], line[512], *rest = line, *word;
 	FILE *in;
-	bool has = false;
+	bool is_there = false;
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
 	in = fopen(path, "re");
 	if (in && fgets(line, sizeof(line), in))
-		while (!has && (word = strsep(&rest, " \n")))
-			has = !strcmp(word, "pids");
+		while (!is_there && (word = strsep(&rest, " \n")))
+			is_there = !strcmp(word, controller);
 	if (in)
 		fclose(in);
-	return has;
+	return is_there;
 }
 
-/* A group has the controller only if the one above hands it on. */
-static bool hand_on(const char *group)
+/* A group has a controller only if the one above hands it on. */
+static bool hand_on(const char *group, const char *controller)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], text[32];
 
-	if (has_pids(group, "cgroup.subtree_control"))
+	if (has(group, "cgroup.subtree_control", controller))
 		return true;
 	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", group);
-	return has_pids(group, "cgroup.controllers") && write_text(path, "+pids");
+	snprintf(text, sizeof(text), "+%s", controller);
+	return has(group, "cgroup.controllers", controller) && write_text(path, text);
 }
 
-bool limit_offer(const char *root)
+/* From the mount down to @root. */
+static bool hand_down(const char *root, const char *controller)
 {
 	char path[PATH_MAX];
 
@@ -57,10 +59,17 @@ bool limit_offer(const char *root)
 	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
 		*at = 0;
 		/* What is above the mount has no such file. */
-		hand_on(path);
+		hand_on(path, controller);
 		*at = '/';
 	}
-	return hand_on(path);
+	return hand_on(path, controller);
+}
+
+bool limit_offer(const char *root)
+{
+	/* Only counted: how much memory a job had at most. Where that cannot be, it is not told. */
+	hand_down(root, "memory");
+	return hand_down(root, "pids");
 }
 
 int limit_set(const char *group, uint32_t tasks)
@@ -68,7 +77,7 @@ int limit_set(const char *group, uint32_t tasks)
 	char path[PATH_MAX], text[16];
 
 	/* v1 has no such file, and needs none. */
-	hand_on(group);
+	hand_on(group, "pids");
 	snprintf(path, sizeof(path), "%s/ranks/pids.max", group);
 	snprintf(text, sizeof(text), "%u", tasks);
 	return write_text(path, text) ? 0 : -EOPNOTSUPP;

@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* v2: whether jobs' groups below @root, a directory of the cgroup2 mount, can be limited; sees to it that they can. */
+/*
+ * v2: whether jobs' groups below @root, a directory of the cgroup2 mount, can be limited; sees to it that they can, and
+ * that their memory is counted if that can be.
+ */
 bool limit_offer(const char *root);
 /* For the ranks of the job's group @group: 0 or -EOPNOTSUPP. */
 int limit_set(const char *group, uint32_t tasks);
