@@ -8,57 +8,39 @@
 
 #include "scheduler/scored/plan.h"
 #include "tests/harness/tap.h"
+#include "tests/unit/scheduler/scored/fake_cluster.h"
 
 #define SIDE 4
 #define HOSTS (SIDE * SIDE)
 
 struct world {
-	struct scored d;
+	struct fake_cluster f;
 	struct cluster cluster;
 	struct cluster_host places[HOSTS];
-	struct node nodes[HOSTS];
-	struct node *list[HOSTS];
-	struct host hosts[HOSTS];
-	char names[HOSTS][8];
-	char why[512];
 	uint64_t next;
 };
 
-static char address[] = "10.0.0.1:7711";
 static char cluster_name[] = "grid";
 
 static struct world *new_world(void)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	TAILQ_INIT(&w->d.jobs);
-	w->d.matrix = matrix_new(4);
-	w->d.nodes = w->list;
-	w->d.n_nodes = HOSTS;
-	w->d.cluster = &w->cluster;
+	fake_cluster_open(&w->f, HOSTS, 2, 4);
+	w->f.d.cluster = &w->cluster;
 	w->cluster.name = cluster_name;
 	w->cluster.hosts = w->places;
 	w->cluster.n_hosts = HOSTS;
 	w->cluster.space = (struct box_space){.n_dims = 2, .dims = {SIDE, SIDE}};
-	for (uint32_t h = 0; h < HOSTS; h++) {
-		snprintf(w->names[h], sizeof(w->names[h]), "h%u", h);
+	for (uint32_t h = 0; h < HOSTS; h++)
 		w->places[h] = (struct cluster_host){
-			.name = w->names[h], .is_usable = true, .point = (long)h};
-		w->hosts[h] = (struct host){.name = w->names[h], .address = address, .n_cores = 2};
-		w->nodes[h] = (struct node){.number = h,
-					    .name = w->names[h],
-					    .host = &w->hosts[h],
-					    .link = (struct link *)w,
-					    .state = NODE_UP};
-		w->list[h] = &w->nodes[h];
-		matrix_host(w->d.matrix, h, 2);
-	}
+			.name = w->f.names[h], .is_usable = true, .point = (long)h};
 	return w;
 }
 
 static void end_world(struct world *w)
 {
-	matrix_free(w->d.matrix);
+	fake_cluster_close(&w->f);
 	free(w);
 }
 
@@ -73,7 +55,7 @@ static const char *place(struct world *w, struct job *job)
 	job->cores = 1;
 	if (!job->ranks)
 		job->ranks = 2 * job->nodes;
-	err = plan_place(&w->d, ++w->next, job, &plan, w->why, sizeof(w->why));
+	err = plan_place(&w->f.d, ++w->next, job, &plan, w->f.why, sizeof(w->f.why));
 	if (err)
 		sprintf(text, "%d", err);
 	for (size_t k = 0; k < plan.n; k++)
@@ -102,11 +84,11 @@ TAP_TEST(placement__waits_for_a_box_but_not_when_any_will_do)
 	/* All but the diagonal. */
 	for (uint32_t h = 0; h < HOSTS; h++)
 		if (h % SIDE != h / SIDE)
-			matrix_host(w->d.matrix, h, 0);
+			matrix_host(w->f.d.matrix, h, 0);
 	is_str(place(w, &(struct job){.nodes = 4, .class = JOB_EXCLUSIVE}), "0 5 10 15");
-	is_int(matrix_remove(w->d.matrix, w->next), 0);
+	is_int(matrix_remove(w->f.d.matrix, w->next), 0);
 	for (uint32_t h = 0; h < HOSTS; h++)
-		matrix_host(w->d.matrix, h, 2);
+		matrix_host(w->f.d.matrix, h, 2);
 	/* Busy, not away. */
 	for (uint32_t h = 0; h < HOSTS; h++) {
 		char only[8];
@@ -146,9 +128,9 @@ TAP_TEST(placement__a_grid_is_folded)
 static void refuse(struct world *w, struct job job, const char *word)
 {
 	job.cores = 1;
-	w->why[0] = '\0';
-	is_int(plan_check(&w->d, &job, w->why, sizeof(w->why)), -EINVAL);
-	okf(strstr(w->why, word) != NULL, "%s", w->why);
+	w->f.why[0] = '\0';
+	is_int(plan_check(&w->f.d, &job, w->f.why, sizeof(w->f.why)), -EINVAL);
+	okf(strstr(w->f.why, word) != NULL, "%s", w->f.why);
 }
 
 TAP_TEST(placement__grids_that_fit_nowhere)
@@ -171,8 +153,8 @@ TAP_TEST(plan_order__tells_where_hosts_stand)
 	struct order *order;
 
 	*job = (struct job){.nodes = 4, .ranks = 4, .cores = 1, .n_cart = 2, .cart = {2, 2}};
-	must(plan_place(&w->d, 1, job, &plan, w->why, sizeof(w->why)) == 0);
-	order = plan_order(&w->d, 1, 0, 0, job, &plan);
+	must(plan_place(&w->f.d, 1, job, &plan, w->f.why, sizeof(w->f.why)) == 0);
+	order = plan_order(&w->f.d, 1, 0, 0, job, &plan);
 	must(order != NULL);
 	is_int(order->n_dims, 2);
 	is_int(order->hosts[1].at[0], 0);
