@@ -65,3 +65,15 @@ void simheap_fini(struct simheap *heap)
 	free(heap->events);
 	*heap = (struct simheap){0};
 }
+
+void simheap_run(struct simheap *heap, uint64_t until, uint64_t *now)
+{
+	struct simheap_event event;
+
+	while (heap->n && simheap_next(heap) <= until) {
+		event = simheap_pop(heap);
+		*now = event.time;
+		event.fn(event.arg, event.what);
+	}
+	*now = until;
+}

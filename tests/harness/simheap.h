@@ -31,4 +31,7 @@ struct simheap_event simheap_pop(struct simheap *heap);
 uint64_t simheap_next(const struct simheap *heap);
 void simheap_fini(struct simheap *heap);
 
+/* Does all events up to @until in order, with *@now at each one's time, and leaves it at @until. */
+void simheap_run(struct simheap *heap, uint64_t until, uint64_t *now);
+
 #endif

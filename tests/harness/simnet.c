@@ -424,14 +424,7 @@ uint64_t simnet_next(const struct simnet *net)
 
 void simnet_advance(struct simnet *net, uint64_t time)
 {
-	struct simheap_event event;
-
-	while (net->events.n && simheap_next(&net->events) <= time) {
-		event = simheap_pop(&net->events);
-		net->now = event.time;
-		event.fn(event.arg, event.what);
-	}
-	net->now = time;
+	simheap_run(&net->events, time, &net->now);
 }
 
 static void call_back(void *arg, void *what)

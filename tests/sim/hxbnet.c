@@ -449,14 +449,7 @@ uint64_t hxbnet_next(const struct hxbnet *net)
 
 void hxbnet_advance(struct hxbnet *net, uint64_t time)
 {
-	struct simheap_event event;
-
-	while (net->events.n && simheap_next(&net->events) <= time) {
-		event = simheap_pop(&net->events);
-		net->now = event.time;
-		event.fn(event.arg, event.what);
-	}
-	net->now = time;
+	simheap_run(&net->events, time, &net->now);
 }
 
 /* ---- what fails ---- */
