@@ -88,7 +88,7 @@ static uint32_t fill_level(const struct eth_dev *d, const struct eth_socket *s)
 {
 	const struct conf *conf = d->env.conf;
 	uint64_t known = (uint64_t)d->n_peers * conf->window;
-	uint64_t unknown = (uint64_t)d->env.nodes * conf->credit;
+	uint64_t unknown = (uint64_t)d->env.nodes * conf_credit(conf, d->env.nodes);
 	uint64_t level = (known + unknown) * d->granted.chunks_per_packet;
 
 	if (d->share || s->is_zero_copy || level > s->rings.fill.size)

@@ -267,7 +267,7 @@ static int open_engine(struct chanlink *c)
 		.self = c->env.self,
 		.key = c->env.job_key,
 		.window = conf->window,
-		.credit = conf->credit,
+		.credit = conf_credit(conf, c->env.nodes),
 		.rx_buffers = c->dev->rx_buffers,
 		.tx_buffers = c->dev->tx_buffers,
 		.n_rails = c->dev->n_rails,

@@ -64,6 +64,10 @@ static const struct key keys[] = {
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
+/* Initial credits of a job: so many of all its nodes together, but for each at least these. */
+#define CREDIT_OF_ALL 8192
+#define CREDIT_MIN 4
+
 /* What is being parsed, and where the complaint goes. */
 struct parse {
 	struct conf conf;      /* the result so far */
@@ -338,6 +342,7 @@ static int parse_item(struct parse *p, char *item)
 		return refuse_key(p, item);
 	p->has_window |= p->key->offset == offsetof(struct conf, window);
 	p->has_credit |= p->key->offset == offsetof(struct conf, credit);
+	p->conf.is_credit_chosen |= p->has_credit;
 	return set_value(p);
 }
 
@@ -384,4 +389,13 @@ int conf_parse(struct conf *conf, const char *text, char *why, size_t why_size)
 	if (rc == 0)
 		*conf = p.conf;
 	return rc;
+}
+
+uint32_t conf_credit(const struct conf *conf, uint32_t nodes)
+{
+	uint32_t share = nodes ? CREDIT_OF_ALL / nodes : conf->credit;
+
+	if (conf->is_credit_chosen || share >= conf->credit)
+		return conf->credit;
+	return share > CREDIT_MIN ? share : CREDIT_MIN;
 }

@@ -50,7 +50,8 @@ struct conf {
 
 	uint32_t window; /* channel.window: packets in flight per peer, power of two, 8..4096 */
 	uint32_t credit; /* channel.credit: messages a new peer may send unasked, 1..window */
-	bool crc;        /* channel.crc=1|0: CRC32C over each packet */
+	bool is_credit_chosen; /* by somebody: else it falls with the size of the job */
+	bool crc;              /* channel.crc=1|0: CRC32C over each packet */
 	uint32_t send_buffers; /* channel.send_buffers: packets of the transmit pool, 64..65536 */
 	uint32_t pull_bytes; /* channel.pull_bytes: most bytes granted to all senders, >= 64 KiB */
 	uint32_t peer_timeout_ms; /* channel.peer_timeout: silence in ms of job time until a peer counts
@@ -65,5 +66,11 @@ void conf_defaults(struct conf *conf);
  * @why; *@conf is unchanged then.
  */
 int conf_parse(struct conf *conf, const char *text, char *why, size_t why_size);
+
+/*
+ * The initial credit in a job of @nodes (0 = unknown). All may send theirs to one node at once, and nobody has told them
+ * yet to wait: in large jobs, where no credit was chosen, each has less, so that all together stay near 8192.
+ */
+uint32_t conf_credit(const struct conf *conf, uint32_t nodes);
 
 #endif

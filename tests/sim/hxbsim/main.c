@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "pmcore/tools/common/message.h"
+#include "pmcore/util/conf.h"
 #include "tests/sim/hxbsim/report.h"
 
 #define LINKS_PER_RUN 5e6 /* frames times links that take less than a minute */
@@ -66,6 +67,17 @@ static int run(const struct settings *settings, struct traffic *traffic, double 
 	return -ETIMEDOUT;
 }
 
+/* Without a chosen one that of a job of so many nodes. */
+static uint32_t credit_of(const struct settings *settings)
+{
+	struct conf conf;
+
+	if (settings->credit)
+		return (uint32_t)settings->credit;
+	conf_defaults(&conf);
+	return conf_credit(&conf, hxbnet_hosts(&settings->net));
+}
+
 static int simulate(struct settings *settings)
 {
 	struct sim_config config = sim_hxb(&settings->net);
@@ -76,7 +88,7 @@ static int simulate(struct settings *settings)
 	int rc;
 
 	config.chan.window = (uint32_t)settings->window;
-	config.chan.credit = (uint32_t)settings->credit;
+	config.chan.credit = credit_of(settings);
 	config.chan.pull_bytes = settings->pull_bytes;
 	config.react_ns = settings->react_ns;
 	traffic_hooks(&traffic, &config);

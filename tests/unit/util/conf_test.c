@@ -188,6 +188,26 @@ TAP_TEST(conf_parse__credit_and_window_together)
 	is_int(conf.credit, 1024);
 }
 
+TAP_TEST(conf_credit__falls_with_the_job)
+{
+	conf_defaults(&conf);
+	is_int(conf_credit(&conf, 0), 32);
+	is_int(conf_credit(&conf, 2), 32);
+	is_int(conf_credit(&conf, 256), 32);
+	is_int(conf_credit(&conf, 512), 16);
+	is_int(conf_credit(&conf, 2560), 4);
+	is_int(conf_credit(&conf, UINT32_MAX), 4);
+	is_int(parse("channel.window=8"), 0);
+	is_int(conf_credit(&conf, 512), 8);
+	is_int(parse("channel.credit=64,channel.window=512"), 0);
+	is_int(conf_credit(&conf, 2560), 64);
+	/* Chosen first, and another text over it. */
+	conf_defaults(&conf);
+	is_int(conf_parse(&conf, "channel.credit=2", why, sizeof(why)), 0);
+	is_int(conf_parse(&conf, "channel.crc=1", why, sizeof(why)), 0);
+	is_int(conf_credit(&conf, 65536), 2);
+}
+
 TAP_TEST(conf_parse__no_room_for_the_sentence)
 {
 	char small[4] = "zzz";
