@@ -101,8 +101,8 @@ def response() -> Sides:
 FIGURES = [
     Figure("gang-200ms", 0.99, False, "1/s",
            "barriers and allreduces of two spinning jobs on the same cores of 2 hosts, slices of 200 ms, against one "
-           "job alone", pair("200ms"), rounds=6),
-    Figure("gang-20ms", 0.97, False, "1/s", "the same with slices of 20 ms", pair("20ms"), rounds=6),
+           "job alone", pair("200ms"), rounds=12),
+    Figure("gang-20ms", 0.97, False, "1/s", "the same with slices of 20 ms", pair("20ms"), rounds=12),
     Figure("gang-none", None, False, "1/s",
            "the same by two mpirun, nobody coordinates the hosts; stated, no goal", uncoordinated, rounds=5),
     Figure("gang-response", 2.0, True, "slice",
