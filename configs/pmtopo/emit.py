@@ -26,7 +26,7 @@ def _network(network):
              for place, rail in enumerate(network.rails)]
     return _given(name=network.name, type=network.type, mtu=network.mtu,
                   ports=network.ports and list(network.ports), ethertype=network.ethertype,
-                  mode=network.mode, direct=network.direct, rails=rails)
+                  mode=network.mode, direct=network.direct, watch_ms=network.watch_ms, rails=rails)
 
 
 def _host(host):

@@ -8,7 +8,7 @@ from .problems import quote
 
 # Keys that only some types of network have.
 _KEYS_OF = {"udp": {"type", "rails", "mtu", "ports"}, "shmem": {"type"},
-            "ethernet": {"type", "rails", "ethertype", "mode", "direct"}}
+            "ethernet": {"type", "rails", "ethertype", "mode", "direct", "watch"}}
 
 
 def _rail(item):
@@ -61,7 +61,7 @@ def resolve_networks(tables, problems):
         first_of.setdefault(kind, name)
         rails = _resolve_rails(name, kind, table.get("rails", ()), problems)
         networks.append(Network(name, kind, rails, table.get("mtu"), table.get("ports"),
-                                table.get("ethertype"), table.get("mode"), table.get("direct")))
+                                table.get("ethertype"), table.get("mode"), table.get("direct"), table.get("watch")))
     return networks
 
 

@@ -67,6 +67,14 @@ def _check_attach(path, table, networks, problems):
                          "there")
 
 
+def _check_watch(config, networks, problems):
+    """Only a hypercrossbar has neighbours to watch."""
+    for network in networks:
+        if network.watch_ms is not None and "topology" not in config:
+            problems.add(("networks", network.name, "watch"), "nobody is watched without [topology]; remove the key, "
+                         "or describe the topology")
+
+
 def _unknown_hosts(names, inventory):
     unknown = [name for name in names if name not in inventory.by_name]
     near = difflib.get_close_matches(unknown[0], list(inventory.by_name)[:5000], n=1)
@@ -145,6 +153,7 @@ def resolve(document):
     _check_options(("pm",), common, {}, document, problems)
     _check_rail_subset(config, networks, problems)
     _check_attach(("pm",), common, networks, problems)
+    _check_watch(document.tree, networks, problems)
     _lay_overrides(config.get("overrides", {}), common, networks, inventory, document, problems)
     scheduler = resolve_scheduler(config.get("scheduler"), inventory, problems)
     if len(problems):

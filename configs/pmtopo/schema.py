@@ -137,6 +137,7 @@ ROOT = Table({
         "ethertype": Value(values.ethertype),
         "mode": Value(values.choice("auto", "native", "generic")),
         "direct": Value(values.choice("any", "root", "never")),
+        "watch": Value(values.duration("ms", 1, 1000, zero="watching nobody")),
     }, required=("type",), example={"type": '"udp"'}))),
     "topology": Table({
         "kind": Value(values.choice("hypercrossbar")),

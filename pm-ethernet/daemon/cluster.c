@@ -59,11 +59,15 @@ static bool is_listed(const char *names, const char *device)
 static void take_network(const json_t *network, struct ethd_cluster *c)
 {
 	const json_t *type = json_object_get(network, "ethertype");
+	const json_t *watch = json_object_get(network, "watch_ms");
 
 	if (json_is_integer(type))
 		snprintf(c->type, sizeof(c->type), "0x%04x", (unsigned)json_integer_value(type));
 	snprintf(c->mode, sizeof(c->mode), "%s", text_of(network, "mode"));
 	snprintf(c->direct, sizeof(c->direct), "%s", text_of(network, "direct"));
+	if (json_is_integer(watch))
+		snprintf(c->watch, sizeof(c->watch), "%" JSON_INTEGER_FORMAT "ms",
+			 json_integer_value(watch));
 }
 
 /* The NICs of the host; the name of the first one's network, "" if it has none. */

@@ -16,6 +16,7 @@ struct ethd_cluster {
 	char type[16];
 	char mode[16];
 	char direct[16];
+	char watch[16];
 	uint32_t host_id;     /* in a grid; 0: the file doesn't say */
 	struct eth_grid grid; /* n_dims 0: the file has none */
 	struct eth_point

@@ -139,6 +139,8 @@ static int set_config(struct ethd_options *o, const char *path, char *why, size_
 		err = set(o, 'm', c.mode, why, size);
 	if (!err && c.direct[0])
 		err = set(o, 'd', c.direct, why, size);
+	if (!err && c.watch[0])
+		err = set(o, 'w', c.watch, why, size);
 	if (!err) {
 		free(o->points);
 		o->grid = c.grid;

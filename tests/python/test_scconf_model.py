@@ -142,6 +142,32 @@ def test_resolve__ethernet_and_udp_share_interfaces(load):
     assert list(faults(tree, SCHEMA)) == []
 
 
+WATCHED = (HOSTS + '[topology]\nkind = "hypercrossbar"\ndims = [4]\n'
+           '[networks.raw]\ntype = "ethernet"\nrails = [{{ device = "eth1", dim = "x" }}]\nwatch = {}\n')
+
+
+@pytest.mark.parametrize(("text", "watch_ms"), [('"1ms"', 1), ('"40ms"', 40), ('"1s"', 1000), ("0", 0)])
+def test_resolve__how_often_neighbours_are_watched(text, watch_ms, load):
+    tree, _ = load(WATCHED.format(text))
+    assert tree["networks"][0]["watch_ms"] == watch_ms
+    assert list(faults(tree, SCHEMA)) == []
+
+
+@pytest.mark.parametrize(("text", "word"), [('"2s"', '"1ms" to "1000ms"'), ('"100us"', "whole ms"), ("25", '"25ms"'),
+                                            ('"often"', "no time"), ("true", "text in quotes")])
+def test_resolve__a_watch_that_there_is_not(text, word, load):
+    _, problems = load(WATCHED.format(text))
+    assert len(problems) == 1 and "networks.raw.watch" in problems[0] and word in problems[0]
+
+
+def test_resolve__without_a_topology_nobody_is_watched(load):
+    _, problems = load(HOSTS + '[networks.raw]\ntype = "ethernet"\nrails = ["eth1"]\nwatch = "25ms"\n')
+    assert problems == ["6: networks.raw.watch: nobody is watched without [topology]; remove the key, or describe the "
+                        "topology"]
+    _, problems = load(HOSTS + '[networks.lan]\ntype = "udp"\nrails = ["eth1"]\nwatch = "25ms"\n')
+    assert "a network of type udp has no watch" in problems[0]
+
+
 def test_resolve__subnet_of_udp_is_checked_beside_ethernet(load):
     _, problems = load(HOSTS + 'addresses = { eth1 = "10.9.0.[1-4]" }\n'
                        '[networks.lan]\ntype = "udp"\n'

@@ -31,7 +31,8 @@ static int read_text(const char *text, const char *host, struct ethd_cluster *re
 
 #define NETWORKS                                                                                   \
 	"\"networks\": [{\"name\": \"raw\", \"type\": \"ethernet\", \"ethertype\": 34998, "        \
-	"\"mode\": \"generic\", \"direct\": \"root\"}, {\"name\": \"two\", \"type\": "             \
+	"\"mode\": \"generic\", \"direct\": \"root\", \"watch_ms\": 40}, {\"name\": \"two\", "     \
+	"\"type\": "                                                                               \
 	"\"ethernet\"}, {\"name\": \"lan\", \"type\": \"udp\"}]"
 #define RAIL(network, device) "{\"network\": \"" network "\", \"device\": \"" device "\"}"
 #define HOST(name, rails) "{\"name\": \"" name "\", \"rails\": [" rails "]}"
@@ -49,6 +50,7 @@ TAP_TEST(ethd_cluster_read__rails_of_ethernet_in_their_order)
 		     "n1", &c) == 0);
 	ok(!strcmp(c.nics, "eth2,eth1,eth"));
 	ok(!strcmp(c.type, "0x88b6") && !strcmp(c.mode, "generic") && !strcmp(c.direct, "root"));
+	ok(!strcmp(c.watch, "40ms"));
 }
 
 TAP_TEST(ethd_cluster_read__what_the_file_does_not_say_is_empty)
@@ -56,7 +58,7 @@ TAP_TEST(ethd_cluster_read__what_the_file_does_not_say_is_empty)
 	struct ethd_cluster c;
 
 	must(read_text(FILE_OF(HOST("n1", RAIL("two", "eth1"))), "n1", &c) == 0);
-	ok(!strcmp(c.nics, "eth1") && !c.type[0] && !c.mode[0] && !c.direct[0]);
+	ok(!strcmp(c.nics, "eth1") && !c.type[0] && !c.mode[0] && !c.direct[0] && !c.watch[0]);
 }
 
 TAP_TEST(ethd_cluster_read__a_host_with_a_domain)

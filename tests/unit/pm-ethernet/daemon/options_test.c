@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/harness/tap.h"
 
@@ -132,4 +134,40 @@ TAP_TEST(ethd_options_parse__watch)
 		is_int(PARSE(&o, "--nics", "eth1", "--watch", wrong[i]), -EINVAL);
 		okf(strstr(why, "--watch") != NULL, "%s: %s", wrong[i], why);
 	}
+}
+
+/* A cluster.json of this host alone, whose network says @watch. */
+static void write_config(char *path, const char *watch)
+{
+	char host[256] = "";
+	int fd = mkstemp(path);
+
+	must(fd >= 0 && !gethostname(host, sizeof(host) - 1));
+	must(dprintf(fd,
+		     "{\"networks\": [{\"name\": \"raw\", \"type\": \"ethernet\"%s}], "
+		     "\"hosts\": [{\"name\": \"%s\", \"rails\": [{\"network\": \"raw\", "
+		     "\"device\": \"eth1\"}]}]}",
+		     watch, host) > 0);
+	close(fd);
+}
+
+TAP_TEST(ethd_options_parse__watch_of_the_file_unless_an_option_behind_it_says_otherwise)
+{
+	char said[] = "/tmp/options_test.XXXXXX", silent[] = "/tmp/options_test.XXXXXX";
+	struct ethd_options o;
+
+	write_config(said, ", \"watch_ms\": 40");
+	write_config(silent, "");
+	must(PARSE(&o, "--config", said) == 0);
+	is_int(o.watch_ns, 40000000);
+	must(PARSE(&o, "--config", said, "--watch", "7ms") == 0);
+	is_int(o.watch_ns, 7000000);
+	must(PARSE(&o, "--config", silent) == 0);
+	is_int(o.watch_ns, 25000000);
+	unlink(said);
+	write_config(strcpy(said, "/tmp/options_test.XXXXXX"), ", \"watch_ms\": 5000");
+	is_int(PARSE(&o, "--config", said), -EINVAL);
+	okf(strstr(why, "--watch 5000ms") != NULL, "%s", why);
+	unlink(said);
+	unlink(silent);
 }
