@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pm-ethernet/daemon/clusterfile.h"
 #include "pm-ethernet/daemon/topology.h"
 
 static const char *text_of(const json_t *object, const char *key)
@@ -32,16 +33,11 @@ static const json_t *find_network(const json_t *all, const char *name)
 
 static const json_t *find_host(const json_t *all, const char *name)
 {
-	size_t i, n = strcspn(name, ".");
 	const json_t *host;
+	size_t i;
 
-	json_array_foreach(json_object_get(all, "hosts"), i, host)
-	{
-		const char *entry = text_of(host, "name");
-
-		if (!strcmp(entry, name) || (strlen(entry) == n && !strncmp(entry, name, n)))
-			return host;
-	}
+	json_array_foreach(json_object_get(all, "hosts"), i,
+			   host) if (ethd_clusterfile_is_host(host, name)) return host;
 	return NULL;
 }
 
@@ -110,16 +106,14 @@ int ethd_cluster_read(const char *path, const char *host, struct ethd_cluster *r
 		      size_t why_size)
 {
 	struct ethd_cluster c = {.nics = ""};
-	json_error_t error;
-	json_t *all = json_load_file(path, 0, &error);
+	char what[512] = "";
+	json_t *all = ethd_clusterfile_load(path, host, what, sizeof(what));
 	const json_t *entry = find_host(all, host);
 	const char *network = entry ? take_host(all, entry, &c) : "";
-	char what[512] = "";
 	int err = -EINVAL;
 
 	if (!all)
-		snprintf(why, why_size, "--config %s, line %d: %s; write it with 'scconf compile'",
-			 path, error.line, error.text);
+		snprintf(why, why_size, "--config %s", what);
 	else if (!entry)
 		snprintf(why, why_size, "--config %s: no host %s; name this host in cluster.toml",
 			 path, host);
@@ -131,7 +125,7 @@ int ethd_cluster_read(const char *path, const char *host, struct ethd_cluster *r
 			 path, host);
 	else
 		err = take_grid(all, entry, network, &c, what, sizeof(what));
-	if (what[0])
+	if (all && what[0])
 		snprintf(why, why_size, "--config %s: %s", path, what);
 	json_decref(all);
 	if (!err)

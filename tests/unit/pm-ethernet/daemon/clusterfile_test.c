@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests of pm-ethernet/daemon/clusterfile.c: the same tree as jansson's but for other hosts' rails, and no other files. */
+#include "pm-ethernet/daemon/clusterfile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/harness/tap.h"
+
+static char why[512];
+
+static json_t *load(const char *text, size_t len, const char *host)
+{
+	char path[] = "/tmp/clusterfile_test.XXXXXX";
+	int fd = mkstemp(path);
+	json_t *tree;
+
+	okf(fd >= 0 && write(fd, text, len) == (ssize_t)len, "%s", path);
+	close(fd);
+	why[0] = 0;
+	tree = ethd_clusterfile_load(path, host, why, sizeof(why));
+	unlink(path);
+	return tree;
+}
+
+static bool is_same(const char *text, const char *host, const char *expected)
+{
+	json_t *tree = load(text, strlen(text), host), *other = json_loads(expected, 0, NULL);
+	bool is_equal = tree && other && json_equal(tree, other);
+
+	json_decref(tree);
+	json_decref(other);
+	return is_equal;
+}
+
+static const char whole[] =
+	" {\"version\": 1,\n\"name\": \"a}\\\"]\", \"pm\": {}, \"x\": [1, -2.5e3, true, null, "
+	"[]],\n"
+	"\"hosts\": [\n{\"id\": 0, \"name\": \"n0\", \"rails\": [{\"rail\": 0}], \"pm\": {\"a\": "
+	"\"b\"}},\n"
+	"{\"id\": 1, \"name\": \"n1\", \"address\": \"10.0.0.1\", \"rails\": []}\n], \"last\":7}\n";
+
+TAP_TEST(ethd_clusterfile_load__other_hosts_become_small)
+{
+	ok(is_same(whole, "n1",
+		   "{\"version\": 1, \"name\": \"a}\\\"]\", \"pm\": {}, \"x\": [1, -2500.0, true, "
+		   "null, []], "
+		   "\"hosts\": [{\"id\": 0, \"name\": \"n0\"}, {\"id\": 1, \"name\": \"n1\", "
+		   "\"address\": \"10.0.0.1\", \"rails\": []}], \"last\": 7}"));
+	ok(is_same("{\"hosts\": [{\"name\": \"n1\", \"rails\": [1]}]}", "n1.example.org",
+		   "{\"hosts\": [{\"name\": \"n1\", \"rails\": [1]}]}"));
+	ok(is_same("{}", "n1", "{}"));
+	ok(is_same("{\"hosts\":[]}", "n1", "{\"hosts\": []}"));
+	ok(is_same("{\"hosts\": {\"rails\": 5}}", "n1", "{\"hosts\": {\"rails\": 5}}"));
+}
+
+TAP_TEST(ethd_clusterfile_load__no_part_of_a_file_is_a_file)
+{
+	size_t len = strlen(whole) - 1; /* but for the last line's end */
+	uint32_t taken = 0, silent = 0;
+
+	for (size_t n = 0; n < len; n++) {
+		json_t *tree = load(whole, n, "n1");
+
+		taken += tree != NULL;
+		silent += !strstr(why, "line");
+		json_decref(tree);
+	}
+	is_int(taken, 0);
+	is_int(silent, 0);
+}
+
+TAP_TEST(ethd_clusterfile_load__names_the_line)
+{
+	static const struct {
+		const char *text, *words;
+	} bad[] = {
+		{"{\n\"a\": 1,\n\"b\" 2}", "line 3: ':' expected"},
+		{"{\n\"a\": 1\n\"b\": 2}", "line 3: '}' expected"},
+		{"{\"a\": 1}\n\n]", "line 3: end of file expected"},
+		{"{\"hosts\": [{}\n{}]}", "line 2: ']' expected"},
+		{"{\"hosts\": [{},\n\n{\"a\" 1}]}", "line 3: "},
+		{"{5: 1}", "line 1: string expected"},
+		{"[]", "line 1: '{' expected"},
+		{"{\"a\": 1,}", "line 1: "},
+		{"{\"hosts\": [{},]}", "line 1: "},
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ok(!load(bad[i].text, strlen(bad[i].text), "n1"));
+		okf(strstr(why, bad[i].words) != NULL, "%s: %s", bad[i].text, why);
+	}
+	ok(!load("{\"a\": 1}\0", 9, "n1"));
+}
