@@ -135,6 +135,7 @@ struct ethd {
 	struct ethd_rail rails[ETH_RAILS];
 	bool is_native;    /* all programs of a host have the same mode */
 	bool is_copy_only; /* a NIC's driver refused zero copy, so no job tries it again */
+	bool is_resumed;   /* maps, programs and board are those of the daemon before us */
 	bool is_frags;     /* programs and sockets take frames of several buffers */
 	bool is_one_slot; /* the kernel lets nobody map bound rings: a job gets the queues for one process */
 	uint32_t chunk_bytes; /* 2048 or 4096 */
@@ -158,6 +159,7 @@ struct ethd {
 
 	int epoll, signals, listener, netlink, lock, guard;
 	bool is_stopping;
+	bool is_leaving_all; /* stops, and lets everything go on for the next daemon */
 };
 
 /* A line for the operator on standard error; with the place and the remedy where there is one. */

@@ -217,6 +217,9 @@ static void adopt_line(struct ethd *d, uint32_t rail, uint32_t n_places)
 		n->is_open = told.is_open;
 		n->pulse.is_silent = n->is_heard && !told.is_open;
 		n->mtu = d->rails[rail].mtu;
+		/* it may have died between the map and the board */
+		if (n->is_heard)
+			publish(d, rail, at);
 	}
 }
 

@@ -50,6 +50,7 @@ int ethd_loop_open(struct ethd *d)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -96,8 +97,10 @@ static void handle(struct ethd *d, const struct epoll_event *event)
 
 	switch ((enum ethd_source)(event->data.u64 >> SOURCE_SHIFT)) {
 	case ETHD_SOURCE_SIGNAL:
-		if (read(d->signals, &info, sizeof(info)) == sizeof(info))
+		if (read(d->signals, &info, sizeof(info)) == sizeof(info)) {
 			d->is_stopping = true;
+			d->is_leaving_all = info.ssi_signo == SIGUSR1;
+		}
 		break;
 	case ETHD_SOURCE_NETLINK:
 		if (rtnl_watch_drain(d->netlink))

@@ -115,25 +115,44 @@ static void choose_host_id(struct ethd *d)
 						   (uint32_t)mac[4] << 8 | mac[5];
 }
 
-/* Files, kernel programs and ports; with @n_adopted contexts those of the daemon before us. */
-static int open_kernel(struct ethd *d, int n_adopted, char *why, size_t why_size)
+/* Goes on with what the daemon before us left in the kernel, or takes it away. */
+static int resume_kernel(struct ethd *d, int n_adopted, char *why, size_t why_size)
 {
-	int err;
+	int err = d->is_resumed ? ethd_programs_adopt(d) : 0;
 
-	if (!n_adopted) {
-		ethd_programs_unpin(d);
-		ethd_ports_remove(d);
-	}
-	err = n_adopted ? ethd_programs_adopt(d) : 0;
-	if (err) {
+	if (err && n_adopted) {
 		snprintf(why, why_size,
 			 "the maps of running contexts can't be had: %s; end their processes first",
 			 strerror(-err));
 		return ETHD_EXIT_KERNEL;
 	}
-	if (ethd_board_open(d, !n_adopted, why, why_size))
+	if (!err && d->is_resumed && !n_adopted)
+		err = ethd_programs_fit(d);
+	if (err) {
+		ethd_say("the maps of an earlier daemon can't be used: %s; made anew, nothing is "
+			 "relayed until neighbours are heard",
+			 strerror(-err));
+		d->is_resumed = false;
+	}
+	if (!d->is_resumed) {
+		ethd_programs_unpin(d);
+		ethd_ports_remove(d);
+	}
+	return ETHD_EXIT_OK;
+}
+
+/* Files, kernel programs and ports. */
+static int open_kernel(struct ethd *d, int n_adopted, char *why, size_t why_size)
+{
+	int err, code = resume_kernel(d, n_adopted, why, why_size);
+	/* another mode would stop relaying for a moment; who asks for one gets it */
+	bool is_mode_fixed = n_adopted || (d->is_resumed && d->options.mode == ETHD_MODE_AUTO);
+
+	if (code)
+		return code;
+	if (ethd_board_open(d, !d->is_resumed, why, why_size))
 		return ETHD_EXIT_FAILED;
-	if (ethd_programs_open(d, n_adopted, why, why_size))
+	if (ethd_programs_open(d, is_mode_fixed, why, why_size))
 		return d->maps.host < 0 ? ETHD_EXIT_KERNEL : ETHD_EXIT_NIC;
 	err = ethd_ports_adopt(d);
 	if (err) {
@@ -218,8 +237,8 @@ static int start(struct ethd *d, char *why, size_t why_size)
 	n_adopted = ethd_state_load(d, why, why_size);
 	if (n_adopted < 0)
 		return ETHD_EXIT_USAGE;
-	/* a NIC that is lost while contexts run is none to stop for, then or now */
-	if (n_missing && !n_adopted)
+	/* a NIC that is lost while contexts run, or others are relayed, is none to stop for */
+	if (n_missing && !d->is_resumed)
 		return ETHD_EXIT_NIC;
 	code = check_kernel(d, why, why_size);
 	if (code)
@@ -231,11 +250,12 @@ static int start(struct ethd *d, char *why, size_t why_size)
 		code = open_kernel(d, n_adopted, why, why_size);
 	if (!code)
 		code = open_services(d, why, why_size);
-	if (code && !n_adopted)
+	if (code && !d->is_resumed)
 		remove_all(d);
-	if (!code && n_adopted)
-		ethd_say("%d contexts of an earlier daemon go on%s%s", n_adopted,
-			 n_missing ? ", but there is " : "", n_missing ? why : "");
+	if (!code && d->is_resumed)
+		ethd_say("%d contexts of an earlier daemon%s go on%s%s", n_adopted,
+			 d->grid ? ", and relaying," : "", n_missing ? ", but there is " : "",
+			 n_missing ? why : "");
 	if (!code)
 		ethd_state_save(d);
 	return code;
@@ -255,13 +275,15 @@ static void say_ready(const struct ethd *d)
 		ethd_say("the service manager was not told: %s", strerror(-err));
 }
 
-/* Contexts in use outlive us; the next daemon adopts them. */
+/* Contexts in use outlive us; the next daemon adopts them. Without any this host leaves the network. */
 static void stop(struct ethd *d)
 {
 	uint32_t n = ethd_contexts_count(d, (uid_t)-1);
 
 	notify_service("STOPPING=1");
-	if (n)
+	if (d->is_leaving_all)
+		ethd_say("all is left as it is for the next daemon");
+	else if (n)
 		ethd_say("%u contexts are in use and go on without us", n);
 	else
 		remove_all(d);

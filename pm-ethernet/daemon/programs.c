@@ -86,9 +86,14 @@ void ethd_programs_unpin(struct ethd *d)
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < N_MAPS; i++) {
+		int *fd = map_place(d, i);
+
 		pin_path(d, maps[i].name, path, sizeof(path));
 		if (unlink(path) && errno != ENOENT)
 			ethd_say("pin %s stays: %m", path);
+		if (*fd >= 0)
+			close(*fd);
+		*fd = -1;
 	}
 }
 
@@ -173,6 +178,15 @@ static int prepare(struct ethd *d, struct bpf_object *object, bool is_nic)
 	}
 	for (size_t i = 0; i < N_MAPS && !err; i++)
 		err = reuse_map(d, object, i);
+	return err;
+}
+
+int ethd_programs_fit(struct ethd *d)
+{
+	struct bpf_object *object = bpf_object__open_file(eth_bpf_object, NULL);
+	int err = object ? prepare(d, object, true) : -errno;
+
+	bpf_object__close(object);
 	return err;
 }
 

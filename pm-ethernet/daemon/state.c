@@ -146,6 +146,22 @@ static bool adopt(struct ethd *d, const json_t *from)
 	return true;
 }
 
+/*
+ * Whether maps and board of that daemon can be gone on with though it left no context: relays whose programs they
+ * are pass frames on meanwhile.
+ */
+static bool is_same_grid(const struct ethd *d, const json_t *all)
+{
+	const char *rails = json_string_value(json_object_get(all, "rails"));
+	uint64_t grid = ethd_grid_digest(&d->options);
+	char names[ETH_RAILS * ETH_NAME];
+
+	ethd_rails_names(d, names, sizeof(names));
+	return grid && unpack_number(all, "grid") == grid && rails && !strcmp(rails, names) &&
+	       unpack_number(all, "host") == d->host &&
+	       integer(all, "type", 0, 0xffff) == d->options.type;
+}
+
 /* Running contexts have host id, EtherType and rail numbers in their hands. */
 static int check_options(struct ethd *d, const json_t *all, char *why, size_t why_size)
 {
@@ -191,6 +207,9 @@ int ethd_state_load(struct ethd *d, char *why, size_t why_size)
 	json_array_foreach(contexts, i, from) n += adopt(d, from);
 	if (n)
 		err = check_options(d, all, why, why_size);
+	d->is_resumed = n ? !err : is_same_grid(d, all);
+	if (!n && d->is_resumed)
+		d->is_native = json_is_true(json_object_get(all, "native"));
 	json_decref(all);
 	return err ? err : n;
 }
@@ -244,6 +263,8 @@ int ethd_board_open(struct ethd *d, bool is_new, char *why, size_t why_size)
 	d->board->magic = ETH_BOARD_MAGIC;
 	d->board->version = ETH_BOARD_VERSION;
 	d->board->host = d->host;
+	/* a rival of then is heard again if it is still there */
+	atomic_store(&d->board->duplicate, 0);
 	return 0;
 }
 

@@ -14,7 +14,7 @@
 void ethd_state_save(struct ethd *d);
 /*
  * Takes over contexts of an earlier daemon whose processes live; their number, or -EINVAL with a sentence
- * when they were granted under other options.
+ * when they were granted under other options. Says in d->is_resumed whether maps and board are to be gone on with.
  */
 int ethd_state_load(struct ethd *d, char *why, size_t why_size);
 /* Maps RUN/board; @is_new: an empty one takes the place of an old one. */

@@ -166,11 +166,11 @@ class Lab:
                     return int(pid)
         raise RuntimeError(f"no pm-ethernetd in {host}")
 
-    def kill_daemon(self, host):
-        """By SIGKILL; returns when it has ended, and with it the lock of its directory."""
+    def kill_daemon(self, host, how=signal.SIGKILL):
+        """Returns when it has ended, and with it the lock of its directory."""
         pid = self.daemon(host)
         end = os.pidfd_open(pid)
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, how)
         select.select([end], [], [], ANSWER_S)
         os.close(end)
 

@@ -216,6 +216,52 @@ def test_dead_daemons(lab):
     print(f"# relayed before: {before}, after the restart: {lab.relayed(relays[0])}", flush=True)
 
 
+def drops(lab, host):
+    return sum(sum(rail["drops"].values()) for rail in lab.report(host, "counters")["rails"])
+
+
+def test_restart_of_relay(lab, what, how, with_context=False):
+    """A stream passes a relay whose daemon ends and is started anew: what is lost, or goes another way, is counted."""
+    ends, relay = (lab.at(0, 0, 0), lab.at(1, 1, 1)), lab.at(1, 0, 0)
+    guest = lab.guest(relay) if with_context else None
+    if guest:
+        guest.do("pm_open", number=0, key=KEY, config=options("port"))
+    with nodes(lab, ends, "port") as pair:
+        relayed, lost, detours = lab.relayed(relay)[0], drops(lab, relay), lab.relayed(ends[0])[1]
+
+        def restart():
+            time.sleep(0.2)         # the stream runs; nothing tells of its middle
+            lab.kill_daemon(relay, how)
+            lab.restart([relay])
+        is_whole, pause, said = stream(pair, 0, restart)
+        tap.ok(is_whole and pause < PAUSE_MS, f"{what}: no message is lost", (pause, said))
+        # counters that begin anew would be below
+        tap.ok(lab.relayed(relay)[0] - relayed >= STREAM // 2 and drops(lab, relay) == lost,
+               f"{what}: it relays all the time, and drops nothing",
+               (relayed, lab.relayed(relay), lost, drops(lab, relay)))
+        tap.equal(lab.relayed(ends[0])[1], detours, f"{what}: nothing takes a detour")
+        print(f"# {what}: longest pause {pause:.1f} ms", flush=True)
+    tap.equal(len(lab.contexts(relay)), int(with_context), f"{what}: its contexts are as before")
+    if guest:
+        guest.close()
+    tap.ok(wait_until(lab.is_complete, 15) is not None, f"{what}: all neighbours are open")
+
+
+def test_farewell(lab):
+    """A relay without contexts whose daemon gets SIGTERM leaves the network; frames go around it."""
+    ends, relay = (lab.at(0, 0, 0), lab.at(1, 1, 1)), lab.at(1, 0, 0)
+    with nodes(lab, ends, "port") as pair:
+        def leave():
+            time.sleep(0.2)         # the stream runs; nothing tells of its middle
+            lab.kill_daemon(relay, signal.SIGTERM)
+        is_whole, pause, said = stream(pair, 0, leave)
+        tap.ok(is_whole and pause < PAUSE_MS, "SIGTERM to a relay's daemon: no message is lost", (pause, said))
+        tap.ok(lab.closed(ends[0]) > 0 and "xdp" not in lab.inside(relay, "ip", "link").stdout,
+               "SIGTERM to a relay's daemon: its programs are gone, its neighbours know")
+    lab.restart([relay])
+    tap.ok(wait_until(lab.is_complete, 15) is not None, "SIGTERM to a relay's daemon: started anew it is back")
+
+
 def test_restart(lab):
     """A daemon started anew keeps contexts with the same grid only."""
     ends = lab.at(0, 0, 0), lab.at(1, 1, 1)
@@ -310,6 +356,10 @@ def main():
     with grid("c", "2x2x2", "generic", nics=2) as lab:
         test_cube(lab, ["port", "direct"])
         test_dead_daemons(lab)
+        test_restart_of_relay(lab, "a relay's daemon is killed and started anew", signal.SIGKILL)
+        test_restart_of_relay(lab, "the same with a context on it", signal.SIGKILL, with_context=True)
+        test_restart_of_relay(lab, "a relay's daemon is restarted by SIGUSR1", signal.SIGUSR1)
+        test_farewell(lab)
         test_restart(lab)
         test_dead_relay(lab)
     with grid("n", "3x3", "native", mtu=9000) as lab:
