@@ -79,7 +79,7 @@ int eth_request_check(const struct eth_request *r, size_t len)
 	case ETH_OP_MAPPED:
 		return r->key && r->want_context < ETH_CONTEXTS ? 0 : -EINVAL;
 	case ETH_OP_REPORT:
-		return 0;
+		return memchr(r->about, 0, sizeof(r->about)) ? 0 : -EINVAL;
 	default:
 		return -EINVAL;
 	}

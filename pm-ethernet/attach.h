@@ -46,7 +46,10 @@ struct eth_request {
 	uint32_t rx_packets;   /* packets the process may hold unreturned, 64..65536 */
 	uint16_t want_context; /* this number if it is free, 0 = any */
 	uint16_t n_rails;      /* names that follow; 0 = all rails of the host */
-	char rails[ETH_RAILS][ETH_NAME];
+	union {
+		char rails[ETH_RAILS][ETH_NAME];
+		char about[ETH_RAILS * ETH_NAME]; /* REPORT: what of the topic; "" = nothing more */
+	};
 	uint32_t topic; /* REPORT: enum eth_topic of report.h */
 	uint32_t pad;
 };

@@ -11,6 +11,7 @@ enum eth_topic {
 	ETH_TOPIC_RAILS = 2,    /* our NICs */
 	ETH_TOPIC_PEERS = 3,    /* who answers on which rail */
 	ETH_TOPIC_COUNTERS = 4, /* frames taken and dropped, by rail and reason */
+	ETH_TOPIC_ROUTE = 5,    /* the way to the host that the request names, in a hypercrossbar */
 };
 
 #endif

@@ -281,11 +281,13 @@ static int send_report(struct ethd *d, struct ethd_client *client)
 static int report(struct ethd *d, struct ethd_client *client)
 {
 	struct eth_report piece = {.magic = ETH_ATTACH_MAGIC, .version = ETH_ATTACH_VERSION};
-	int err = ethd_report(d, client->request.topic, &client->report);
+	int err = ethd_report(d, client->request.topic, client->request.about, &client->report,
+			      piece.text, ETH_WHY);
 
 	if (err) {
 		client->report = NULL;
 		piece.error = -err;
+		piece.length = (uint32_t)strlen(piece.text);
 		return send(client->fd, &piece, sizeof(piece), MSG_DONTWAIT | MSG_NOSIGNAL) < 0
 			       ? -errno
 			       : 0;

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pm-ethernet/daemon/clusterfile.h"
@@ -97,8 +98,14 @@ static int take_grid(const json_t *all, const json_t *host, const char *network,
 {
 	int err = ethd_topology_read(all, host, network, &c->grid, &c->points, why, why_size);
 
-	if (!err && c->grid.n_dims)
-		c->host_id = ETHD_TOPOLOGY_ID(json_integer_value(json_object_get(host, "id")));
+	if (err || !c->grid.n_dims)
+		return err;
+	err = ethd_names_read(json_object_get(all, "hosts"), &c->names);
+	if (err) {
+		free(c->points);
+		snprintf(why, why_size, "%s", strerror(-err));
+	}
+	c->host_id = ETHD_TOPOLOGY_ID(json_integer_value(json_object_get(host, "id")));
 	return err;
 }
 

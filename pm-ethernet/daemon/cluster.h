@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "pm-ethernet/daemon/names.h"
 #include "pm-ethernet/grid.h"
 
 /* "" = the file doesn't say. */
@@ -21,6 +22,7 @@ struct ethd_cluster {
 	struct eth_grid grid; /* n_dims 0: the file has none */
 	struct eth_point
 		*points; /* of all hosts of the grid; NULL without one. The caller frees it */
+	struct ethd_names names; /* the same of their names */
 };
 
 /* Looks host @host up, by its whole name or what stands before the first dot. -EINVAL with a sentence. */

@@ -15,6 +15,7 @@
 
 #include "pm-ethernet/attach.h"
 #include "pm-ethernet/board.h"
+#include "pm-ethernet/daemon/names.h"
 #include "pm-ethernet/grid.h"
 #include "pm-ethernet/share.h"
 
@@ -54,6 +55,7 @@ struct ethd_options {
 	struct eth_grid grid;     /* n_dims 0: none */
 	uint32_t grid_host_id;    /* ours in the grid */
 	struct eth_point *points; /* grid.n_points, ours; NULL without a grid */
+	struct ethd_names names;  /* of these, ours */
 };
 
 /* One NIC, by host rail. */
@@ -176,7 +178,11 @@ uint64_t ethd_discover_timer(struct ethd *d, uint64_t now_ns);
 /* The socket of each rail, -1 = none now; returns how many places were written. */
 int ethd_discover_fds(struct ethd *d, int fds[ETH_RAILS]);
 
-/* report.c: JSON text about the daemon, @topic of enum eth_topic; the caller frees it. */
-int ethd_report(struct ethd *d, uint32_t topic, char **ret_json);
+/*
+ * report.c: JSON text about the daemon, @topic of enum eth_topic, about what the topic may ask for; the caller
+ * frees it. -errno; @why stays untouched where errno says it all.
+ */
+int ethd_report(struct ethd *d, uint32_t topic, const char *about, char **ret_json, char *why,
+		size_t why_size);
 
 #endif

@@ -298,6 +298,7 @@ static int destroy(struct ethd *d, int code)
 	while (d->jobs)
 		ethd_job_destroy(d, d->jobs);
 	free(d->options.points);
+	ethd_names_free(&d->options.names);
 	free(d);
 	return code;
 }

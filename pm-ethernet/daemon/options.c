@@ -143,11 +143,14 @@ static int set_config(struct ethd_options *o, const char *path, char *why, size_
 		err = set(o, 'w', c.watch, why, size);
 	if (!err) {
 		free(o->points);
+		ethd_names_free(&o->names);
 		o->grid = c.grid;
 		o->points = c.points;
+		o->names = c.names;
 		o->grid_host_id = c.host_id;
 	} else {
 		free(c.points);
+		ethd_names_free(&c.names);
 	}
 	return err;
 }
@@ -260,5 +263,6 @@ int ethd_options_parse(int argc, char **argv, struct ethd_options *ret, char *wh
 	return 0;
 drop:
 	free(o.points);
+	ethd_names_free(&o.names);
 	return err;
 }

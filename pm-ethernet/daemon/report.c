@@ -15,6 +15,7 @@
 #include "pm-ethernet/daemon/discover.h"
 #include "pm-ethernet/daemon/ethd.h"
 #include "pm-ethernet/daemon/report_grid.h"
+#include "pm-ethernet/daemon/report_route.h"
 #include "pm-ethernet/report.h"
 
 #define MAC_TEXT 18
@@ -301,7 +302,8 @@ static int report_counters(const struct ethd *d, json_t *ret)
 	return r;
 }
 
-int ethd_report(struct ethd *d, uint32_t topic, char **ret_json)
+int ethd_report(struct ethd *d, uint32_t topic, const char *about, char **ret_json, char *why,
+		size_t why_size)
 {
 	json_t *object = json_object();
 	char *text = NULL;
@@ -319,6 +321,9 @@ int ethd_report(struct ethd *d, uint32_t topic, char **ret_json)
 		break;
 	case ETH_TOPIC_COUNTERS:
 		r = report_counters(d, object);
+		break;
+	case ETH_TOPIC_ROUTE:
+		r = ethd_report_route(d, about, object, why, why_size);
 		break;
 	default:
 		r = -EINVAL;

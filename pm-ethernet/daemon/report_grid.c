@@ -14,8 +14,7 @@ static json_t *numbers(const uint16_t *values, uint32_t n)
 	return array;
 }
 
-/* Why a neighbour is not open. */
-static const char *reason(const struct ethd *d, uint32_t rail, const struct ethd_neighbour *n)
+const char *ethd_report_closed(const struct ethd *d, uint32_t rail, const struct ethd_neighbour *n)
 {
 	if (!d->rails[rail].is_up || !d->rails[rail].is_programmed)
 		return "our rail is down";
@@ -40,7 +39,7 @@ static json_t *line_of(const struct ethd *d, uint32_t rail)
 		else if (n->id)
 			json_array_append_new(closed,
 					      json_pack("{s:I, s:s}", "host", (json_int_t)n->id,
-							"why", reason(d, rail, n)));
+							"why", ethd_report_closed(d, rail, n)));
 	}
 	return json_pack("{s:i, s:s, s:i, s:i, s:o, s:o}", "rail", (int)rail, "nic",
 			 d->rails[rail].name, "dim", (int)dim, "lane", grid->lane[rail], "open",

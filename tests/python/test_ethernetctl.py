@@ -20,7 +20,7 @@ sys.path.insert(0, str(CTL))
 from pmethernet import findings, nic, tune  # noqa: E402
 
 MAGIC = 0x48544550
-STATUS, RAILS, PEERS, COUNTERS = 1, 2, 3, 4
+STATUS, RAILS, PEERS, COUNTERS, ROUTE = 1, 2, 3, 4, 5
 PIECE = struct.Struct("=IIiII")
 
 EAR = {"rail": 0, "nic": "eth1", "mac": "02:00:00:00:01:02", "their_rail": 0, "their_nic": "eth1",
@@ -375,3 +375,97 @@ def test_tune__one_that_fails_keeps_the_way_back(monkeypatch, tmp_path):
     assert kernel.values["gro"] is True
     monkeypatch.setattr(nic, "set_coalescing", kernel.set_coalescing)
     assert [entry["what"] for entry in tune.undo(tmp_path)] == ["coalescing", "rings"]
+
+
+# ---- route ----
+
+HERE = {"host": 1, "host_name": "n0", "host_at": [0, 0]}
+RELAY = {"to": 3, "to_name": "n2", "to_at": [0, 1]}
+FAR = {"to": 4, "to_name": "n3", "to_at": [1, 1]}
+DETOUR = {
+    "lane": 0, "rails": ["eth1", "eth2"], "is_reached": True, "is_detour": True, "why_not": None,
+    "hops": [{**HERE, **RELAY, "rail": 1, "dim": 1, "nic": "eth2", "to_nic": "eth7", "to_mac": "02:00:00:00:03:02",
+              "note": "detour: x comes last"},
+             {"host": 3, "host_name": "n2", "host_at": [0, 1], **FAR, "rail": 0, "dim": 0, "nic": None, "to_nic": None,
+              "to_mac": None, "note": "detour: x, put last"}],
+    "closed": [{"to": 2, "to_name": "n1", "to_at": [1, 0], "rail": 0, "nic": "eth1", "dead": "host", "why": "silent"}]}
+WAYS = {"from": 1, "from_name": "n0", "from_at": [0, 0], **FAR, "links_usual": 2, "ways": [DETOUR]}
+
+
+@pytest.fixture
+def crossbar(canned):
+    """The canned daemon in a hypercrossbar."""
+    canned[STATUS]["grid"] = {"dims": [2, 2], "at": [0, 0]}
+    canned[ROUTE] = copy.deepcopy(WAYS)
+    return canned
+
+
+def test_route__a_detour_and_why(crossbar, tmp_path):
+    run = ctl(tmp_path, "route", "n3")
+    assert (run.returncode, run.stderr) == (0, "")
+    for words in ("n0 (0,0) to n3 (1,1), by eth1 eth2: 2 links, a detour: 2 without failures", "n2 (0,1)", "eth7",
+                  "02:00:00:00:03:02", "x, put last", "rail 0",
+                  "not taken: eth1 to n1 (1,0): dead host, silent on all our rails to it"):
+        assert words in run.stdout, run.stdout
+
+
+def test_route__as_json(crossbar, tmp_path):
+    run = ctl(tmp_path, "route", "--json", "n3")
+    assert run.returncode == 0 and json.loads(run.stdout) == WAYS | {"is_reached": True}
+
+
+def test_route__no_way(crossbar, tmp_path):
+    crossbar[ROUTE]["ways"][0] |= {"is_reached": False, "why_not": "no way is open from n2 on"}
+    run = ctl(tmp_path, "route", "n3")
+    assert run.returncode == 1 and "UNREACHABLE, no way is open from n2 on" in run.stdout
+    assert not json.loads(ctl(tmp_path, "route", "--json", "n3").stdout)["is_reached"]
+
+
+@pytest.mark.parametrize("dead, words", [("rail", "our rail is down"), ("line", "dead line, nobody answers on eth1"),
+                                         ("link", "on this rail")])
+def test_route__what_is_dead(crossbar, tmp_path, dead, words):
+    why = "our rail is down" if dead == "rail" else "silent"
+    crossbar[ROUTE]["ways"][0]["closed"][0] |= {"dead": dead, "why": why}
+    assert words in ctl(tmp_path, "route", "n3").stdout
+
+
+def test_route__a_point_without_a_host(crossbar, tmp_path):
+    crossbar[ROUTE]["ways"][0]["closed"][0] |= {"to": 0, "to_name": "", "why": "no host, or marked as defect"}
+    assert "eth1 to a point (1,0): no host, or marked as defect" in ctl(tmp_path, "route", "n3").stdout
+
+
+def test_route__asks_for_the_host(serve, tmp_path):
+    reports = {**REPORTS, STATUS: REPORTS[STATUS] | {"grid": {"dims": [2, 2]}}, ROUTE: WAYS}
+    server = serve(lambda topic: in_pieces(json.dumps(reports[topic])))
+    ctl(tmp_path, "route", "1,1")
+    assert struct.unpack_from("=128s", server.requests[-1], 40)[0].rstrip(b"\0") == b"1,1"
+    fails_clearly(ctl(tmp_path, "route", "n" * 128), 2, "too long")
+
+
+def test_route__refused(serve, tmp_path):
+    def pieces(topic):
+        if topic == ROUTE:
+            return in_pieces("no host n9 in the hypercrossbar of this host", error=22)
+        return in_pieces(json.dumps(REPORTS[STATUS] | {"grid": {"dims": [2, 2]}}))
+    serve(pieces)
+    fails_clearly(ctl(tmp_path, "route", "n9"), 2, "no host n9")
+
+
+def test_route__without_a_hypercrossbar(canned, tmp_path):
+    found = json.loads(ctl(tmp_path, "route", "--json", "node2").stdout)
+    assert [way["hops"][0]["nic"] for way in found["ways"]] == ["eth1", "eth2"]
+    assert found["ways"][1]["hops"][0]["to_mac"] == "02:00:00:00:01:02" and found["is_reached"]
+    run = ctl(tmp_path, "route", "2")
+    assert run.returncode == 0 and "node1 to node2, by eth1: 1 link" in run.stdout
+    assert "the same host" in ctl(tmp_path, "route", "node1").stdout
+    fails_clearly(ctl(tmp_path, "route", "node3"), 2, "no host node3")
+
+
+def test_route__without_a_hypercrossbar_unreachable(canned, tmp_path):
+    rails = canned[PEERS]["peers"][0]["rails"]
+    rails[0] = rails[0] | {"is_alive": False}
+    run = ctl(tmp_path, "route", "node2")
+    assert run.returncode == 0 and "by eth1: UNREACHABLE, silent" in run.stdout
+    canned[RAILS]["rails"][1]["state"] = "down"
+    run = ctl(tmp_path, "route", "node2")
+    assert run.returncode == 1 and "eth2 to node2: our rail is down" in run.stdout

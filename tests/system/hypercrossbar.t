@@ -12,7 +12,7 @@ import time
 
 import ethlab
 from ethlab import CTL, wait_until
-from systest import BUILD, Tap, told
+from systest import BUILD, ROOT, Tap, told
 
 KEY = 0x0c0ffee
 PACE_US = 500
@@ -335,6 +335,52 @@ def test_operator(lab):
     tap.ok("passed on" in done.stdout, "pm-ethernetctl counters: what was relayed", told(done))
 
 
+def way(lab, host, to):
+    """pm-ethernetctl route: exit code, its first way, and what it said."""
+    done = lab.inside(host, CTL, "route", "--json", to)
+    ways = json.loads(done.stdout)["ways"] if done.returncode < 2 else [None]
+    return done.returncode, ways[0], told(done)
+
+
+def dead(lab, host, to):
+    """Of the first link that a way does not take: what of it is dead."""
+    closed = way(lab, host, to)[1]["closed"]
+    return closed and closed[0]["dead"]
+
+
+def test_route(lab):
+    corner, relay, far = lab.at(0, 0), lab.at(2, 0), lab.at(2, 2)
+    code, found, said = way(lab, corner, far)
+    description = f"{os.path.dirname(lab.config)}/cluster.toml"
+    done = lab.inside(corner, f"{ROOT}/configs/scconf", "route", "--json", description, corner, far)
+    configured = [hop["to"] for hop in json.loads(done.stdout)["hops"]]
+    tap.ok(code == 0 and [hop["to_name"] for hop in found["hops"]] == configured == [relay, far] and
+           (found["hops"][0]["nic"], found["hops"][0]["to_nic"], found["closed"]) == ("eth1", "eth1", []),
+           "pm-ethernetctl route: as configured while all is well", (said, told(done)))
+    done = lab.inside(corner, CTL, "route", "h99")
+    tap.ok(done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "no host h99" in done.stderr,
+           "pm-ethernetctl route: a host that there is not", told(done))
+    lab.nics(relay, "down")
+    tap.ok(wait_until(lambda: dead(lab, corner, far) == "host", 5) is not None, "route: names the dead relay",
+           way(lab, corner, far)[2])
+    code, found, said = way(lab, corner, "2,2")
+    tap.ok(code == 0 and found["is_detour"] and [hop["to_name"] for hop in found["hops"]] == [lab.at(0, 2), far],
+           "route: the detour around it", said)
+    tap.ok(way(lab, corner, relay)[0] == 1 and "none of our rails" in way(lab, corner, relay)[2],
+           "route: the dead relay is unreachable", way(lab, corner, relay)[2])
+    lab.nics(relay, "up")
+    lab.ip("x1-0", "link", "set", "dev", "br", "down")
+    tap.ok(wait_until(lambda: dead(lab, corner, far) == "line", 5) is not None, "route: names a dead line",
+           way(lab, corner, far)[2])
+    lab.ip("x1-0", "link", "set", "dev", "br", "up")
+    lab.ip(corner, "link", "set", "eth1", "down")
+    tap.ok(wait_until(lambda: dead(lab, corner, far) == "rail", 5) is not None,
+           "route: names our own rail that is down", way(lab, corner, far)[2])
+    lab.ip(corner, "link", "set", "eth1", "up")
+    tap.ok(wait_until(lambda: lab.is_complete() and not dead(lab, corner, far), 15) is not None,
+           "route: mended, all is as configured", way(lab, corner, far)[2])
+
+
 def test_crossed_cables(lab):
     """A host whose NICs are in each other's place: told by who hears it, and not used."""
     wrong, witness = lab.at(1, 1), lab.at(0, 1)
@@ -365,6 +411,7 @@ def main():
     with grid("n", "3x3", "native", mtu=9000) as lab:
         test_square(lab)
         test_operator(lab)
+        test_route(lab)
         test_crossed_cables(lab)
     return tap.end()
 

@@ -8,7 +8,7 @@ import json
 import pmcommand
 from pmcommand import Failure
 
-from . import daemon, findings, nic, tune
+from . import daemon, findings, nic, route, tune
 
 OK, TROUBLE, USAGE, UNREACHABLE = 0, 1, 2, 3
 _RX_USECS_MAX = 1_000_000
@@ -56,6 +56,17 @@ def _check(args):
                            {rail["nic"]: _settings(rail["nic"]) for rail in rails})
     _tell(args, [dataclasses.asdict(finding) for finding in found], "findings")
     return TROUBLE if any(f.weight == findings.TROUBLE for f in found) else OK
+
+
+def _route(args):
+    status = daemon.report(args.run, daemon.STATUS)
+    if status.get("grid"):
+        report = daemon.report(args.run, daemon.ROUTE, args.host)
+    else:
+        report = route.flat(status, daemon.report(args.run, daemon.RAILS)["rails"],
+                            daemon.report(args.run, daemon.PEERS)["peers"], args.host)
+    _tell(args, report | {"is_reached": route.is_reached(report)}, "route")
+    return OK if route.is_reached(report) else TROUBLE
 
 
 def _half_rtt_us(peers, name):
@@ -123,7 +134,7 @@ _usecs.__name__ = f"number of microseconds, 0 to {_RX_USECS_MAX}"
 def _parser():
     parser = argparse.ArgumentParser(
         prog="pm-ethernetctl", description="Shows and checks pm-ethernet on this host.",
-        epilog="Exit status: 0 fine, 1 check found trouble, 2 wrong call or refused, 3 "
+        epilog="Exit status: 0 fine, 1 check found trouble or route no way, 2 wrong call or refused, 3 "
         "pm-ethernetd can't be reached. See pm-ethernetctl(8).")
     pmcommand.add_version(parser)
     common = argparse.ArgumentParser(add_help=False)
@@ -143,6 +154,8 @@ def _parser():
     command("peers", _report(daemon.PEERS, "peers"), "who answers on which rail, and how fast")
     command("counters", _report(daemon.COUNTERS, "counters"), "frames taken and dropped, and why")
     command("check", _check, "look for trouble; each finding says what to do")
+    sub = command("route", _route, "show the way frames to a host take from here now")
+    sub.add_argument("host", metavar="HOST", help="name, host id, or coordinates as in 1,0,2")
     sub = command("coalesce", _coalesce, "show what waiting for interrupts costs, or set it")
     sub.add_argument("nic", metavar="NIC", nargs="?", help="an interface; default: all rails")
     sub.add_argument("--rx-usecs", type=_usecs, metavar="N",
@@ -160,7 +173,7 @@ def _work(argv):
         return args.do(args)
     except daemon.Unreachable as error:
         raise Failure(UNREACHABLE, f"pm-ethernetctl: {error}") from None
-    except (daemon.Refused, nic.NicError, tune.TuneError) as error:
+    except (daemon.Refused, route.Unknown, nic.NicError, tune.TuneError) as error:
         raise Failure(USAGE, f"pm-ethernetctl: {error}") from None
 
 

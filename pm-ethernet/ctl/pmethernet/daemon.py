@@ -7,13 +7,14 @@ import socket
 import struct
 
 RUN = "/run/pm-ethernet"
-STATUS, RAILS, PEERS, COUNTERS = 1, 2, 3, 4  # enum eth_topic
+STATUS, RAILS, PEERS, COUNTERS, ROUTE = 1, 2, 3, 4, 5  # enum eth_topic
 
 _MAGIC, _VERSION, _OP_REPORT = 0x48544550, 2, 4
 _REQUEST = struct.Struct("=IIIIQIIIHH128sII")  # struct eth_request
 _PIECE = struct.Struct("=IIiII")  # struct eth_report without its text
 _TEXT_MAX = 4096
 _WHY = slice(12, 12 + 256)  # of struct eth_granted, the answer to what is no request it obeys
+_ABOUT_MAX = 127  # bytes of what a topic is asked about
 _TIMEOUT = 5  # seconds
 _REPORT_MAX = 64 << 20
 
@@ -57,9 +58,9 @@ def _piece(message, path):
     return error, more, message[_PIECE.size:_PIECE.size + length]
 
 
-def _exchange(path, topic):
+def _exchange(path, topic, about):
     with _connect(path) as sock:
-        sock.send(_REQUEST.pack(_MAGIC, _VERSION, _OP_REPORT, 0, 0, 0, 0, 0, 0, 0, b"", topic, 0))
+        sock.send(_REQUEST.pack(_MAGIC, _VERSION, _OP_REPORT, 0, 0, 0, 0, 0, 0, 0, about, topic, 0))
         text = bytearray()
         while True:
             error, more, part = _piece(sock.recv(_PIECE.size + _TEXT_MAX), path)
@@ -72,11 +73,14 @@ def _exchange(path, topic):
                 raise Unreachable(f"{path}: the report does not end; restart pm-ethernetd")
 
 
-def report(run, topic):
-    """The report of one topic as the daemon tells it."""
+def report(run, topic, about=""):
+    """The report of one topic as the daemon tells it, about what that topic may be asked for."""
+    text = about.encode(errors="surrogateescape")
+    if len(text) > _ABOUT_MAX or b"\0" in text:
+        raise Refused(f"{about[:40]}...: too long for a name")
     path = os.path.join(run, "socket")
     try:
-        return json.loads(_exchange(path, topic))
+        return json.loads(_exchange(path, topic, text))
     except (FileNotFoundError, ConnectionRefusedError):
         raise Unreachable(f"{path}: no pm-ethernetd listens there; start it (systemctl start "
                           "pm-ethernetd), or name its directory with --run") from None

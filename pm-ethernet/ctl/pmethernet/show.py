@@ -5,6 +5,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from . import route as places
+
 
 def _print(title, columns, rows, empty):
     console = Console(highlight=False)
@@ -107,6 +109,24 @@ def counters(report):
            [(r["nic"], d["asked"], d["answers"], d["queries"], d["answered"], d["stale"],
              d["send_failed"], _drops(d["refused"]))
             for r in report["rails"] for d in (r["discovery"],)], "none")
+
+
+def _hops(hops):
+    return [(number, places.place(hop, "host"), hop["nic"] or f"rail {hop['rail']}",
+             "-" if hop["dim"] is None else places.AXES[hop["dim"]], places.place(hop, "to"), hop["to_nic"] or "-",
+             hop["to_mac"] or "-", hop["note"] or "") for number, hop in enumerate(hops, 1)]
+
+
+def route(report):
+    """The ways to a host, link by link."""
+    ends = f"{places.place(report, 'from')} to {places.place(report, 'to')}"
+    if not report["ways"]:
+        print(f"{ends}: the same host, no network is used")
+    for way in report["ways"]:
+        _print(f"{ends}, {places.head(report, way)}",
+               ("link>", "from", "by", "along", "to", "NIC there", "MAC there", ""), _hops(way["hops"]), "no link")
+        for closed in way["closed"]:
+            print(f"not taken: {places.reason(closed)}")
 
 
 def findings(found):

@@ -68,6 +68,12 @@ TAP_TEST(ethd_topology_read__shape_points_and_rails)
 	ok(c.points[0].is_known && c.points[1].is_known);
 	ok(!c.points[2].is_known && !c.points[3].is_known);
 	free(c.points);
+	is_str(ethd_names_of(&c.names, 2), "n1");
+	is_str(ethd_names_of(&c.names, 5), "");
+	is_int(ethd_names_find(&c.names, "login"), 4);
+	is_int(ethd_names_find(&c.names, "lo"), 0);
+	is_int(ethd_names_find(&c.names, ""), 0);
+	ethd_names_free(&c.names);
 }
 
 TAP_TEST(ethd_topology_read__no_grid_is_as_ever)
