@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a figure's goal, or its lack, does to the verdict, the report and the exit status."""
 import contextlib
+import dataclasses
 import json
 import os
 import sys
@@ -36,6 +37,14 @@ def run(monkeypatch, tried, *options):
 def test_verdict__by_goal(goal, lower_is_better, met):
     result = verdict(figure(goal, lower_is_better), "ours", SAMPLES, 1.0)
     assert result.ratio == 0.5 and result.met is met and result.goal == goal
+
+
+@pytest.mark.parametrize("goal, within, met", [(0.6, 0.1, True), (0.4, 0.1, True), (0.61, 0.1, False),
+                                               (0.39, 0.1, False)])
+def test_verdict__within_to_both_sides(goal, within, met):
+    tried = dataclasses.replace(figure(goal), within=within)
+    assert verdict(tried, "ours", SAMPLES, 1.0).met is met
+    assert tried.goal_text() == f"{goal} +- 0.1"
 
 
 @pytest.mark.parametrize("goal, status, words", [(0.5, 0, "goal <= 0.5  met"), (0.4, 1, "goal <= 0.4  MISSED"),

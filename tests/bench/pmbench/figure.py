@@ -43,16 +43,21 @@ class Figure:
     text: str
     setup: Callable[[], contextlib.AbstractContextManager[tuple[Contestant, list[Contestant]]]]
     rounds: int = 5
+    within: float | None = None  # the ratio may be as far from the goal, to both sides
 
     def goal_text(self) -> str:
         if self.goal is None:
             return "stated"
+        if self.within is not None:
+            return f"{self.goal} +- {self.within:g}"
         return f"{'<=' if self.lower_is_better else '>='} {self.goal}"
 
     def is_met(self, ratio: float) -> bool | None:
         """None: there is no goal."""
         if self.goal is None:
             return None
+        if self.within is not None:
+            return abs(ratio - self.goal) <= self.within
         return ratio <= self.goal if self.lower_is_better else ratio >= self.goal
 
 
