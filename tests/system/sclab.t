@@ -320,6 +320,18 @@ def test_down():
     tap.equal(sclab("down").returncode, 3, "down of a lab that is not up: status 3")
 
 
+def test_first_namespace_of_ip():
+    """On a machine where ip(8) has made no namespace yet, it does so while a lab is up. On one core, as Linux 6.18
+    numbers mount namespaces by core and lets none bind one of a lower number."""
+    script = (f"mount -t tmpfs none /run; {SCLAB} --name {LAB} up >/dev/null; ip netns add {LAB}x; ls /run/netns; "
+              f"{SCLAB} --name {LAB} down; ip netns del {LAB}x; ls /run/netns")
+    done = subprocess.run(["taskset", "-c", "0", "unshare", "-m", "sh", "-ec", script], capture_output=True,
+                          text=True, check=False, timeout=60)
+    names = "".join(f"{LAB}{part}\n" for part in ("-h0", "-h1", "-mgmt", "-sw1", "x"))
+    tap.equal((done.stdout, done.stderr), (names, ""),
+              "a lab goes that was up when ip(8) made its first namespace")
+
+
 def test_killed_holder():
     """The sleeping process that hosts reach each other by."""
     must("up")
@@ -453,9 +465,9 @@ def main():
     try:
         must("up", "--hosts", "3", "--nics", "2", "--rate", "100mbit", "--seed", "5")
         for test in (test_host, test_directory_below_tmp, test_remote_shell, test_rate, test_queue, test_grid,
-                     test_limiter_htb, test_loss, test_link, test_config, test_down, test_killed_holder,
-                     test_killed_up, test_interrupted_up, test_foreign_namespace, test_ethernet,
-                     test_large, test_unprivileged):
+                     test_limiter_htb, test_loss, test_link, test_config, test_down,
+                     test_first_namespace_of_ip, test_killed_holder, test_killed_up, test_interrupted_up,
+                     test_foreign_namespace, test_ethernet, test_large, test_unprivileged):
             test()
         tap.equal(links_of_this_machine() - links, set(), "no link is left on the machine")
     finally:

@@ -5,10 +5,12 @@
 # and the namespaces go with it: nothing is left of a room that has no name.
 
 import contextlib
+import errno
+import fcntl
 import os
 import socket
 
-from . import kernel
+from . import kernel, state as states
 from .errors import LabError
 
 PRIVATE = ("/tmp", "/run", "/dev/shm")
@@ -143,9 +145,27 @@ class Room:
         kernel.mount(f"/proc/{self.pid}/ns/{kind}", path, None, kernel.MS_BIND)
 
 
+def share_names():
+    """Makes /run/netns a mount of its own, as ip-netns(8) does at its first namespace: doing that after us, it
+    would cover our names by copies of them, and what is below could not be removed."""
+    os.makedirs(states.NETNS, exist_ok=True)
+    fd = os.open(states.NETNS, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)      # ip takes it too
+        try:
+            kernel.mount("none", states.NETNS, None, kernel.MS_REC | kernel.MS_SHARED)
+        except OSError as e:
+            if e.errno != errno.EINVAL:     # no mount
+                raise
+            kernel.mount(states.NETNS, states.NETNS, None, kernel.MS_REC | kernel.MS_BIND)
+            kernel.mount("none", states.NETNS, None, kernel.MS_REC | kernel.MS_SHARED)
+    finally:
+        os.close(fd)
+
+
 def make_rooms(state, parts, shares):
     """Makes and names the namespaces of all hosts and switches."""
-    os.makedirs("/run/netns", exist_ok=True)
+    share_names()
     go = os.pipe()
     rooms = []
     try:
