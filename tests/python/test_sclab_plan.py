@@ -73,6 +73,7 @@ def test_parse_lab_name__refused(name):
 @pytest.mark.parametrize("options", [
     {"shape": (0,)}, {"shape": (1001,)}, {"shape": (2,) * 7, "grid": True}, {"nics": 33},
     {"nics": -1}, {"mtu": 500}, {"mtu": 70000}, {"shape": (3,), "direct": True},
+    {"shape": (2, 3), "grid": True, "direct": True}, {"shape": (1, 2), "grid": True, "direct": True},
     {"direct": True, "rate": 10**9}, {"direct": True, "loss_ppm": 1}, {"direct": True, "spread": True},
     {"rate": 10**9, "queue": 1000}, {"ethernet": True, "nics": 0}, {"cores": "2"}, {"ethernet": True, "nics": 9},
     {"ethernet": True, "nics": 3, "shape": (2, 2, 2), "grid": True}])
@@ -96,6 +97,15 @@ def test_make_plan__direct_has_no_data_switch():
     lab = flat(2, nics=2, direct=True)
     assert [s.name for s in lab.switches] == ["mgmt"]
     assert [n.switch for n in lab.hosts[0].nics] == ["mgmt", "", ""]
+
+
+@given(st.integers(1, 6), st.integers(1, 2))
+def test_make_plan__direct_grid_has_a_cable_per_line(dimensions, nics):
+    switched, lab = (grid(*(2,) * dimensions, nics=nics, direct=is_direct) for is_direct in (False, True))
+    assert [s.name for s in lab.switches] == ["mgmt"]
+    assert [[(n.host, n.name) for n in cable] for cable in lab.cables] == \
+        [[(n.host, n.name) for n in switch.nics] for switch in switched.switches[1:]]
+    assert {n.switch for n in lab.data_nics()} == {""} and switched.cables == []
 
 
 def test_make_plan__grid_of_the_slides():

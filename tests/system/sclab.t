@@ -320,6 +320,23 @@ def test_down():
     tap.equal(sclab("down").returncode, 3, "down of a lab that is not up: status 3")
 
 
+def test_direct_grid():
+    """Cables in the place of switches: from h0, h2 is at the other end of eth1, along x, and h1 of eth2, along y."""
+    must("up", "--grid", "2x2", "--direct")
+    tap.equal([name for name in os.listdir("/run/netns") if name.startswith(f"{LAB}-")
+               and not name.startswith(f"{LAB}-h")], [f"{LAB}-mgmt"], "a grid joined directly has no data switch")
+    came = [len(result["came"]) for result in stream(["h0"], ["h2-eth1", "h1-eth2"], 20, 100)]
+    tap.equal(came, [20, 20], "neighbours along both dimensions are reached")
+    status = json.loads(must("status", "--json"))
+    tap.equal({(nic["switch"], nic["link"]) for host in status["hosts"] for nic in host["nics"][1:]},
+              {("", "up")}, "status shows its cables")
+    must("link", "h2:eth1", "down")
+    tap.equal(in_host("h0", "cat /sys/class/net/eth1/carrier /sys/class/net/eth2/carrier").stdout, "0\n1\n",
+              "link pulls one of them")
+    must("down")
+    tap.equal(left_of(LAB), [], "a grid joined directly leaves nothing")
+
+
 def test_first_namespace_of_ip():
     """On a machine where ip(8) has made no namespace yet, it does so while a lab is up. On one core, as Linux 6.18
     numbers mount namespaces by core and lets none bind one of a lower number."""
@@ -465,7 +482,7 @@ def main():
     try:
         must("up", "--hosts", "3", "--nics", "2", "--rate", "100mbit", "--seed", "5")
         for test in (test_host, test_directory_below_tmp, test_remote_shell, test_rate, test_queue, test_grid,
-                     test_limiter_htb, test_loss, test_link, test_config, test_down,
+                     test_limiter_htb, test_loss, test_link, test_config, test_down, test_direct_grid,
                      test_first_namespace_of_ip, test_killed_holder, test_killed_up, test_interrupted_up,
                      test_foreign_namespace, test_ethernet, test_large, test_unprivileged):
             test()

@@ -30,12 +30,14 @@ def cable_lines(plan, switch):
 
 
 def direct_lines(plan):
-    """ip(8) lines, for the first of two hosts, that join its data NICs to those of the second."""
-    here, there = plan.hosts
+    """ip(8) lines, by namespace, that join data NICs to each other."""
     mtu = plan.options.mtu
-    return [f"link add name {a.name} mtu {mtu} address {a.mac} type veth peer name {b.name} "
-            f"mtu {mtu} address {b.mac} netns {plan.namespace(there.name)}"
-            for a, b in zip(here.nics, there.nics) if not a.switch]
+    lines = {}
+    for a, b in plan.cables:
+        lines.setdefault(plan.namespace(a.host), []).append(
+            f"link add name {a.name} mtu {mtu} address {a.mac} type veth peer name {b.name} "
+            f"mtu {mtu} address {b.mac} netns {plan.namespace(b.host)}")
+    return lines
 
 
 def host_lines(plan, host):
@@ -83,8 +85,7 @@ def build(plan, state, shares):
     holder.start(state)
     room.make_rooms(state, [p.name for p in (*plan.hosts, *plan.switches)], shares)
     tools.batches("ip", {plan.namespace(s.name): cable_lines(plan, s) for s in plan.switches})
-    if plan.options.direct:
-        tools.batch("ip", plan.namespace(plan.hosts[0].name), direct_lines(plan))
+    tools.batches("ip", direct_lines(plan))
     tools.batches("ip", {plan.namespace(h.name): host_lines(plan, h) for h in plan.hosts})
     data = [s for s in plan.switches if not s.is_management]
     if plan.options.rate:

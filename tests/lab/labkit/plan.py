@@ -42,7 +42,7 @@ class Options:
     queue: int = 1 << 20          # bytes a switch holds for a rate limited host before it drops
     loss_ppm: int = 0             # chance of a frame to be lost at a switch, millionths
     seed: int = 1                 # of the loss pattern
-    direct: bool = False          # two hosts, NIC to NIC, no switch
+    direct: bool = False          # NIC to NIC, no switch: two hosts, or a grid whose lines have two
     ethernet: bool = False        # pm-ethernetd runs in every host
     offloads: str = "auto"        # on, off, or auto: off when frames get lost
     burst: int = 0                # bytes a limited link carries at once; 0: what suits the rate
@@ -99,6 +99,7 @@ class Plan:
     options: Options
     hosts: list
     switches: list
+    cables: list = field(default_factory=list)   # pairs of data NICs that are joined directly
 
     def host(self, name):
         for host in self.hosts:
@@ -212,8 +213,9 @@ def check_options(options):
         raise usage("--cores and --quantum are for the scheduler: write --scheduler too")
     if not options.direct:
         return
-    if options.grid or hosts != 2:
-        raise usage("--direct joins exactly two hosts: write --hosts 2 --direct")
+    if set(options.shape) != {2}:
+        raise usage("--direct joins exactly two hosts, or the two of each line of a grid: write "
+                    "--hosts 2 --direct, or --grid 2x2x2 --direct")
     if options.rate or options.loss_ppm or options.spread:
         raise usage("--direct has no switch to limit, lose or spread frames: "
                 "leave out --direct, or --rate, --loss and --spread")
@@ -240,6 +242,16 @@ def line_name(dimension, rail, coordinates):
     return "-".join([f"{DIMENSION_NAMES[dimension]}{rail + 1}", *others])
 
 
+def join_directly(plan):
+    """A cable in the place of each switch but the management's."""
+    for switch in plan.switches:
+        if not switch.is_management:
+            plan.cables.append(tuple(switch.nics))
+            for nic in switch.nics:
+                nic.switch = ""
+    plan.switches = [s for s in plan.switches if s.is_management]
+
+
 def make_plan(options):
     check_options(options)
     hosts = [Host(f"h{i}", i, c) for i, c in enumerate(coordinates_of(options.shape))]
@@ -256,8 +268,11 @@ def make_plan(options):
         cable(host, 0, "mgmt", -1)
         for dimension, rail in itertools.product(range(len(options.shape)), range(options.nics)):
             index = dimension * options.nics + rail + 1
-            switch = "" if options.direct else f"sw{index}"
+            switch = f"sw{index}"
             if options.grid:
                 switch = line_name(dimension, rail, host.coordinates)
             cable(host, index, switch, dimension)
-    return Plan(options, hosts, list(switches.values()))
+    plan = Plan(options, hosts, list(switches.values()))
+    if options.direct:
+        join_directly(plan)
+    return plan
