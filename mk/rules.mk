@@ -263,10 +263,15 @@ $(TAP_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(
 	$(Q)$(call link_test,$@,$^)
 
 # --- what tests run beside themselves ---------------------------------------------------------------
+BPF_TOOLS  := $(BUILD)/tests/tools/relay_time
 TEST_TOOLS := $(call program,$(sort $(wildcard tests/tools/*.c)))
+TEST_TOOLS := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TOOLS)),$(TEST_TOOLS))
 outputs    += $(TEST_TOOLS)
 
-$(TEST_TOOLS): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/harness/grids.c) $(LIBPM_A)
+$(BPF_TOOLS): $(call obj,tests/unit/pm-ethernet/bpf/bed.c tests/harness/tap.c) $(BPF_PLACE) | $(BPF_ETH)
+$(BPF_TOOLS): TEST_LIBS = -lbpf
+
+$(TEST_TOOLS): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/harness/grids.c) $(TOOL_A) $(LIBPM_A)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call link_test,$@,$^)

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <linux/if_xdp.h>
 #include <net/if.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,32 +26,6 @@
 #define CPUS_MAX 8192
 
 static const char *const program_names[BED_PROGRAMS] = {"eth_nic", "eth_port", "eth_door"};
-
-static int say(enum libbpf_print_level level, const char *format, va_list list)
-{
-	char line[1000];
-
-	if (level != LIBBPF_WARN)
-		return 0;
-	vsnprintf(line, sizeof(line), format, list);
-	line[strcspn(line, "\n")] = 0;
-	tap_diag("%s", line);
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	int map;
-
-	if (geteuid())
-		tap_skip_all("BPF programs are loaded by root only");
-	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bed", 4, 4, 1, NULL);
-	if (map < 0)
-		tap_skip_all("the kernel refuses bpf(): %s", strerror(errno));
-	close(map);
-	libbpf_set_print(say);
-	return tap_main(argc, argv);
-}
 
 bool bed_put(int map, uint32_t key, const void *value)
 {
@@ -225,12 +198,13 @@ void bed_packet_out(struct bed_frame *ret, uint16_t body)
 	ret->head.src_context = BED_PORT;
 }
 
-int bed_run(const struct bed *bed, enum bed_program program, const struct bed_frame *in,
-	    struct bed_frame *ret_out)
+int bed_time(const struct bed *bed, enum bed_program program, const struct bed_frame *in,
+	     uint32_t repeat, struct bed_frame *ret_out, uint32_t *ret_ns)
 {
 	static struct bed_frame out;
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = in->bytes, .data_size_in = in->length,
-		    .data_out = out.bytes, .data_size_out = sizeof(out.bytes), .repeat = 1);
+		    .data_out = out.bytes, .data_size_out = sizeof(out.bytes),
+		    .repeat = (int)repeat);
 	struct xdp_md from = {.data_end = in->length,
 			      .ingress_ifindex = bed->interface,
 			      .rx_queue_index = bed->queue};
@@ -245,7 +219,16 @@ int bed_run(const struct bed *bed, enum bed_program program, const struct bed_fr
 		return r;
 	out.length = run.data_size_out;
 	*ret_out = out;
+	*ret_ns = run.duration;
 	return run.retval;
+}
+
+int bed_run(const struct bed *bed, enum bed_program program, const struct bed_frame *in,
+	    struct bed_frame *ret_out)
+{
+	uint32_t ns;
+
+	return bed_time(bed, program, in, 1, ret_out, &ns);
 }
 
 void bed_count(const struct bed *bed, uint32_t row, struct eth_counters *ret)

@@ -2,7 +2,7 @@
 /*
  * A host for the kernel programs to run on, with nothing of it real: maps of its own, filled in, and the
  * kernel's test run in place of a network. No pins, no interface but loopback's number, so that any
- * number of them lives side by side. main() of these tests is here too: they need bpf().
+ * number of them lives side by side. main() of these tests is bed_main.c: they need bpf().
  */
 #ifndef TESTS_UNIT_PM_ETHERNET_BPF_BED_H
 #define TESTS_UNIT_PM_ETHERNET_BPF_BED_H
@@ -76,6 +76,13 @@ void bed_packet_out(struct bed_frame *ret, uint16_t body);
 /* Runs a program once: its verdict or -errno; *ret_out (may be @in) is the frame behind it. */
 int bed_run(const struct bed *bed, enum bed_program program, const struct bed_frame *in,
 	    struct bed_frame *ret_out);
+
+/*
+ * Runs it @repeat times on one frame, each time on what the run before left of it: the last verdict or -errno.
+ * *ret_ns is what a run took on average, by the kernel's own clock.
+ */
+int bed_time(const struct bed *bed, enum bed_program program, const struct bed_frame *in,
+	     uint32_t repeat, struct bed_frame *ret_out, uint32_t *ret_ns);
 
 /* The counters of all CPUs, summed. */
 void bed_count(const struct bed *bed, uint32_t row, struct eth_counters *ret);

@@ -221,6 +221,24 @@ TAP_TEST(eth_nic__relays_no_more_than_the_frame_may_pass)
 	bed_close(&bed);
 }
 
+/* Runs of one call go on with what the one before left: the second finds the address of another NIC. */
+TAP_TEST(bed_time__each_run_has_the_frame_of_the_one_before)
+{
+	struct eth_neighbour here = {.mac = {2, 0, 0, 0, 0, 0x10 + RAIL}, .is_open = 1};
+	uint32_t ns = 0;
+
+	if (open_cube(RAIL, 3, false)) {
+		packet_for(CUBE_X, 0, 40);
+		is_int(bed_time(&bed, BED_NIC, &frame, 5, &out, &ns), XDP_DROP);
+		is_int(out.head.ttl, ETH_TTL - 1);
+		bed_put(bed.neighbours, 1, &here);
+		is_int(bed_time(&bed, BED_NIC, &frame, 5, &out, &ns), XDP_REDIRECT);
+		is_int(out.head.ttl, ETH_TTL - 5);
+		ok(ns);
+	}
+	bed_close(&bed);
+}
+
 TAP_TEST(eth_nic__drops_what_it_can_not_relay)
 {
 	struct eth_point defect = {.at = {1, 2, 0}};
