@@ -30,10 +30,13 @@ struct handle {
 	pmHandle handle;
 };
 
+#define PARTS 64 /* of what a node expects: when it had each is known */
+
 /* What a node tells node 0. Times are those of the machine's clock, which all hosts of a lab share. */
 struct result {
 	struct head head;
 	uint64_t begin_ns, last_ns, got; /* got: bytes */
+	uint64_t had_ns[PARTS];          /* when the first (i + 1) / PARTS of them had come */
 };
 
 struct partner {
@@ -54,6 +57,7 @@ struct lab {
 	struct result own, *all;
 	uint32_t n_results;
 	uint64_t expected; /* bytes */
+	uint32_t n_had;    /* parts of them */
 	uint32_t n_ready;  /* nodes that know whom they deal with */
 	uint32_t n_told;   /* by node 0, of what it tells all */
 	bool is_ready, has_begun, has_told, is_over;
@@ -124,8 +128,13 @@ static int post(struct lab *lab, uint32_t node, const void *message, size_t len,
 
 static void count(struct lab *lab, uint64_t bytes)
 {
-	lab->own.got += bytes;
-	lab->own.last_ns = clock_monotonic_ns();
+	struct result *own = &lab->own;
+
+	own->got += bytes;
+	own->last_ns = clock_monotonic_ns();
+	for (; lab->n_had < PARTS && own->got * PARTS >= lab->expected * (lab->n_had + 1);
+	     lab->n_had++)
+		own->had_ns[lab->n_had] = own->last_ns;
 }
 
 static int take(struct lab *lab, uint32_t src, const void *buf, size_t len)
@@ -351,9 +360,36 @@ static int run(struct lab *lab)
 	return 0;
 }
 
+/* Bytes that a node had at a time, evenly between the parts of which it is known. */
+static double had_at(const struct result *one, uint64_t when)
+{
+	uint64_t from = one->begin_ns;
+	uint32_t i = 0;
+
+	while (i < PARTS && one->had_ns[i] <= when)
+		from = one->had_ns[i++];
+	if (i == PARTS)
+		return (double)one->got;
+	return (double)one->got / PARTS *
+	       (i + (double)(when - from) / (double)(one->had_ns[i] - from));
+}
+
+/* What came while all nodes were at it: from when the last has begun to when the first is through. */
+static void print_together(const struct lab *lab, struct json *json, uint64_t begin, uint64_t end)
+{
+	double bytes = 0;
+
+	for (uint32_t i = 0; end > begin && i < lab->session.nodes; i++)
+		if (lab->all[i].got)
+			bytes += had_at(&lab->all[i], end) - had_at(&lab->all[i], begin);
+	json_number(json, "together_bytes", bytes);
+	json_number(json, "together_seconds", end > begin ? (double)(end - begin) / 1e9 : 0);
+}
+
 static void print(const struct lab *lab)
 {
 	uint64_t begin = UINT64_MAX, begin_last = 0, last = 0, first = UINT64_MAX, got = 0;
+	uint64_t first_done = UINT64_MAX; /* of those that expect anything */
 	struct json json = {.out = stdout};
 	double sum = 0, squares = 0, rate;
 	uint32_t n = 0;
@@ -368,6 +404,7 @@ static void print(const struct lab *lab)
 		got += one->got;
 		if (!one->got)
 			continue;
+		first_done = one->last_ns < first_done ? one->last_ns : first_done;
 		rate = (double)one->got / (double)(one->last_ns - one->begin_ns);
 		sum += rate;
 		squares += rate * rate;
@@ -380,6 +417,7 @@ static void print(const struct lab *lab)
 	json_number(&json, "begun_within", (double)(begin_last - begin) / 1e9);
 	json_number(&json, "ended_within", (double)(last - first) / 1e9);
 	json_number(&json, "fairness", sum * sum / squares / n);
+	print_together(lab, &json, begin_last, first_done);
 	json_close(&json, '}');
 	json_end_line(&json);
 }
