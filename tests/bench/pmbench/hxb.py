@@ -31,11 +31,11 @@ def cube(name: str, lanes: int, *options: str) -> Iterator[Lab]:
         yield cluster
 
 
-def hop(attach: str) -> Setup:
+def hop(attach: str, *options: str) -> Setup:
     """Each measurement has its own 1-D beside it: the machine changes speed meanwhile."""
     @contextlib.contextmanager
     def setup() -> Sides:
-        with cube("hop", 1) as cluster:
+        with cube("hop", 1, *options) as cluster:
             def near() -> float:
                 return pm_latency(cluster.among(*NEAR), attach)
 
@@ -100,10 +100,12 @@ def failover() -> Sides:
 
 FIGURES = [
     Figure("hxb-hop", 0.30, True, "us",
-           "half RTT of 8 B, direct: what each further dimension adds, against 1-D (historic 0.84)", hop("direct"),
-           rounds=7),
+           "half RTT of 8 B, direct: what each further dimension adds, against 1-D (historic 0.84); the two hosts of a "
+           "line are joined by a cable", hop("direct", "--direct"), rounds=15),
     Figure("hxb-hop-port", None, True, "us",
-           "the same by port attachment; stated, no goal", hop("port"), rounds=5),
+           "the same by port attachment; stated, no goal", hop("port", "--direct"), rounds=5),
+    Figure("hxb-hop-switch", None, True, "us",
+           "hxb-hop with a switch, a Linux bridge, in each line; stated, no goal", hop("direct"), rounds=5),
     Figure("hxb-bandwidth-2d", 0.99, False, "MB/s",
            "bandwidth of 64 KiB messages over 2 rails of 200 Mbit/s per dimension through one relay, against 1-D "
            "(historic 0.99)", bandwidth(2), rounds=3),
