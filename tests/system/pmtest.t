@@ -226,8 +226,28 @@ def stress():
     tap.ok(result.get("reads", 0) > 50 and result.get("writes", 0) > 10, "scstest: reads and writes", told(done))
     done = mpirun(3, SCSTEST, "--seconds", "1", options=f"{UDP},channel.crc=1,{NOISY}")
     tap.ok(done.returncode == 0 and "good: 3 nodes" in done.stdout, "scstest: on a bad network", told(done))
+    patterns()
     done = run(SCSTEST, "--self", "--count", "2000")
     tap.ok(done.returncode == 0 and "good: 1 nodes" in done.stdout, "scstest: alone", told(done))
+
+
+def patterns():
+    done = mpirun(4, SCSTEST, "--pattern", "all-to-all", "--count", "1200", "--json")
+    result = (json_lines(done.stdout) or [{}])[-1]
+    tap.ok(done.returncode == 0 and result.get("good") and result.get("pattern") == "all-to-all",
+           "scstest: all-to-all", told(done))
+    done = mpirun(4, SCSTEST, "--pattern", "neighbour", "--dims", "1x2x2", "--count", "1200", "--json")
+    result = (json_lines(done.stdout) or [{}])[-1]
+    tap.ok(done.returncode == 0 and result.get("good") and result.get("dims") == [1, 2, 2],
+           "scstest: neighbour", told(done))
+    wrong = {("--pattern", "ring"): "random, all-to-all and neighbour",
+             ("--pattern", "neighbour"): "--dims 4x4x4",
+             ("--pattern", "neighbour", "--dims", "4x"): "1 to 6 extents",
+             ("--dims", "2x2"): "--pattern neighbour",
+             ("--self", "--pattern", "neighbour", "--dims", "2x2"): "2x2 has 4 nodes, the job has 1"}
+    for words, what in wrong.items():
+        done = run(SCSTEST, *words)
+        tap.ok(done.returncode == 1 and what in done.stderr, f"scstest {' '.join(words)}: refused", told(done))
 
 
 def ranks_of(job):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* scstest - stress of a whole job: all nodes talk to all nodes and verify everything. */
+/* scstest - stress of a whole job: the nodes talk to each other and verify everything. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,8 +27,11 @@ static void choose_seed(struct settings *settings, const struct boot *boot)
 	if (settings->seed == UINT64_MAX)
 		settings->seed = (uint32_t)(boot->key ^ boot->key >> 32);
 	if (boot->self == 0 && !settings->json) {
-		printf("# scstest %s: %u nodes, seed %" PRIu64 "\n", PM_VERSION, boot->nodes,
-		       settings->seed);
+		char grid[EXCHANGE_TEXT];
+
+		exchange_grid_text(&settings->grid, grid);
+		printf("# scstest %s: %u nodes, %s%s%s, seed %" PRIu64 "\n", PM_VERSION,
+		       boot->nodes, settings->pattern_text, *grid ? " " : "", grid, settings->seed);
 		fflush(stdout);
 	}
 }
@@ -42,8 +45,13 @@ static int run(struct settings *settings)
 	rc = meet(settings, &boot);
 	if (rc)
 		return rc;
-	choose_seed(settings, boot);
 	message_node(boot->self);
+	rc = settings_suit(settings, boot->nodes);
+	if (rc) {
+		boot->ops->close(boot, false);
+		return rc;
+	}
+	choose_seed(settings, boot);
 	rc = session_open(&session, boot, settings->limit);
 	if (rc)
 		return rc;

@@ -32,10 +32,9 @@ static uint32_t choose_node(struct stress *st)
 	return node < st->session->self ? node : node + 1;
 }
 
-/* One random operation, if there is room for it: 1, 0 or -errno. */
-static int begin_one(struct stress *st)
+/* One random operation with @node, if there is room for it: 1, 0 or -errno. */
+static int begin_with(struct stress *st, uint32_t node)
 {
-	uint32_t node = choose_node(st);
 	uint64_t percent = pattern_random(&st->random) % 100;
 	int rc;
 
@@ -48,6 +47,29 @@ static int begin_one(struct stress *st)
 	if (rc > 0)
 		st->begun++;
 	return rc;
+}
+
+/* With one of those whose turn it is, the first that has room. */
+static int begin_due(struct stress *st)
+{
+	struct exchange *ex = &st->exchange;
+	int rc = 0;
+
+	for (uint32_t n = ex->left; n && !rc; n--) {
+		uint32_t place = exchange_due(ex);
+
+		rc = begin_with(st, ex->node[place]);
+		if (rc > 0)
+			exchange_done(ex, place);
+	}
+	return rc;
+}
+
+static int begin_one(struct stress *st)
+{
+	if (st->settings->pattern == PATTERN_RANDOM)
+		return begin_with(st, choose_node(st));
+	return begin_due(st);
 }
 
 static void show_progress(struct stress *st, uint64_t start, uint64_t now)
@@ -212,18 +234,34 @@ static int loop(struct stress *st, uint64_t start)
 	return 0;
 }
 
+static int open_exchange(struct stress *st)
+{
+	switch (st->settings->pattern) {
+	case PATTERN_RANDOM:
+		return 0;
+	case PATTERN_ALL_TO_ALL:
+		return exchange_open_all(&st->exchange, st->session->self, st->session->nodes);
+	case PATTERN_NEIGHBOUR:
+		return exchange_open_neighbours(&st->exchange, &st->settings->grid,
+						st->session->self);
+	}
+	return -EINVAL;
+}
+
 static int prepare(struct stress *st)
 {
 	uint32_t n = st->session->nodes;
 	/* Every node makes its own choices, all from the one seed that is printed. */
 	uint64_t mix = st->settings->seed + st->session->self;
+	int rc;
 
 	st->random = pattern_random(&mix);
 	st->peers = calloc(n, sizeof(*st->peers));
 	st->all = st->session->self == 0 ? calloc(n, sizeof(*st->all)) : NULL;
 	if (!st->peers || (st->session->self == 0 && !st->all))
 		return -ENOMEM;
-	return operate_open(st);
+	rc = open_exchange(st);
+	return rc ? rc : operate_open(st);
 }
 
 /* What is known so far, when it did not come to an end. */
@@ -267,6 +305,7 @@ int stress_run(struct session *session, const struct settings *settings)
 	if ((!rc || rc == -ETIMEDOUT) && !is_clean(&st))
 		rc = rc ? -EILSEQ : -EBADMSG;
 	operate_close(&st);
+	exchange_close(&st.exchange);
 	free(st.peers);
 	free(st.all);
 	return rc;

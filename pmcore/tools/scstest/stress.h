@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pmcore/tools/common/exchange.h"
 #include "pmcore/tools/common/ledger.h"
 #include "pmcore/tools/common/session.h"
 #include "pmcore/tools/scstest/packet.h"
@@ -58,6 +59,7 @@ struct stress {
 	const struct settings *settings;
 	struct peer *peers; /* of every node, our own included */
 	struct operation operations[STRESS_OPERATIONS];
+	struct exchange exchange;  /* whose turn it is; not for PATTERN_RANDOM */
 	struct packet_hello hello; /* our memory */
 	char *source, *places;     /* it */
 	struct totals totals;

@@ -94,6 +94,17 @@ static void write_members(struct json *json, const struct totals *t)
 	json_number(json, "mb_per_s", mb_per_s(t));
 }
 
+static void write_pattern(struct json *json, const struct settings *settings)
+{
+	json_text(json, "pattern", settings->pattern_text);
+	if (!settings->grid.n_dims)
+		return;
+	json_open(json, "dims", '[');
+	for (uint32_t d = 0; d < settings->grid.n_dims; d++)
+		json_count(json, NULL, settings->grid.dims[d]);
+	json_close(json, ']');
+}
+
 static void write_json(const struct totals *nodes, uint32_t n, const struct totals *sum,
 		       const struct settings *settings, bool is_complete)
 {
@@ -103,6 +114,7 @@ static void write_json(const struct totals *nodes, uint32_t n, const struct tota
 	json_flag(&json, "good", totals_are_clean(sum));
 	json_flag(&json, "complete", is_complete);
 	json_count(&json, "nodes", n);
+	write_pattern(&json, settings);
 	json_count(&json, "seed", settings->seed);
 	write_members(&json, sum);
 	json_open(&json, "per_node", '[');
