@@ -228,10 +228,21 @@ static int enter(struct scored *d, uint64_t id, const struct job *job, struct ma
 	return matrix_add(d->matrix, id, wish, plan->place);
 }
 
+/* What will never fit was refused at the door, so if it would not even fit an empty cluster, hosts have gone since. */
+static const char *waits_for(int err, bool is_box)
+{
+	if (err != -EBUSY)
+		return "waits for hosts that are down or drained";
+	return is_box ? "waits for cores on hosts that form a box of the network; -map any takes "
+			"any"
+		      : "waits for cores";
+}
+
 int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan *ret, char *why,
 	       size_t why_size)
 {
 	struct candidates c;
+	struct matrix_wish wish = {.is_exclusive = job->class == JOB_EXCLUSIVE};
 	struct plan plan = {0};
 	uint32_t n = 0, *cores = NULL;
 	int err = find_candidates(d, job, true, &c, why, why_size);
@@ -242,19 +253,15 @@ int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan
 		plan.place = calloc(n ? n : 1, sizeof(*plan.place));
 		err = cores && plan.place ? 0 : -ENOMEM;
 	}
-	if (!err)
-		err = enter(d, id, job,
-			    &(struct matrix_wish){.hosts = c.hosts,
-						  .n_hosts = c.n,
-						  .n_wanted = n,
-						  .cores = cores,
-						  .is_exclusive = job->class == JOB_EXCLUSIVE},
-			    &plan);
+	if (!err) {
+		wish.hosts = c.hosts;
+		wish.n_hosts = c.n;
+		wish.n_wanted = n;
+		wish.cores = cores;
+		err = enter(d, id, job, &wish, &plan);
+	}
 	if (err == -ENOSPC || err == -EBUSY) {
-		/* What will never fit was refused at the door: hosts have gone since. */
-		snprintf(why, why_size,
-			 err == -EBUSY ? "waits for cores"
-				       : "waits for hosts that are down or drained");
+		snprintf(why, why_size, "%s", waits_for(err, wish.pick));
 		err = -EBUSY;
 	}
 	free(c.hosts);

@@ -98,6 +98,10 @@ TAP_TEST(placement__waits_for_a_box_but_not_when_any_will_do)
 			place(w, &(struct job){.nodes = 1, .class = JOB_EXCLUSIVE, .group = only});
 	}
 	is_str(place(w, &(struct job){.nodes = 4, .class = JOB_EXCLUSIVE}), "-16");
+	okf(strstr(w->f.why, "form a box") && strstr(w->f.why, "-map any"), "%s", w->f.why);
+	is_str(place(w, &(struct job){.nodes = 5, .class = JOB_EXCLUSIVE, .may_scatter = true}),
+	       "-16");
+	is_str(w->f.why, "waits for cores");
 	is_str(place(w, &(struct job){.nodes = 4, .class = JOB_EXCLUSIVE, .may_scatter = true}),
 	       "0 5 10 15");
 	end_world(w);
