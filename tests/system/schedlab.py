@@ -70,7 +70,8 @@ class Lab:
         self.lines = {}         # command line of each daemon, by (program, host)
 
     def __enter__(self):
-        done = self.sclab("up", "--hosts", str(len(self.hosts)), "--scheduler", "--share", BUILD, *self.options)
+        shape = () if "--grid" in self.options else ("--hosts", str(len(self.hosts)))
+        done = self.sclab("up", *shape, "--scheduler", "--share", BUILD, *self.options)
         if done.returncode:
             raise RuntimeError(done.stderr)
         for pid, (host, name) in self.processes().items():
