@@ -218,10 +218,10 @@ static bool is_too_long(const json_t *head, size_t body_size)
 	       json_dumpb(head, NULL, 0, JSON_COMPACT) + FRAME_HEAD_BYTES + body_size > FRAME_MAX;
 }
 
-static int send_frame(struct link *link, json_t *head, const void *body, size_t body_size,
-		      const int *fds, int n_fds)
+/* @message: all but the head. */
+static int send_frame(struct link *link, json_t *head, struct outbox_message *message)
 {
-	struct outbox_message message = {.fds = fds, .n_fds = n_fds};
+	size_t body_size = message->shared ? message->shared->size : message->part[1].iov_len;
 	size_t size;
 	char *bytes;
 	int err;
@@ -237,29 +237,37 @@ static int send_frame(struct link *link, json_t *head, const void *body, size_t 
 		return err;
 	}
 	json_decref(head);
-	message.part[0] = (struct iovec){bytes, size};
-	message.part[1] = (struct iovec){(void *)(uintptr_t)body, body_size};
-	err = post(link, &message, false);
+	message->part[0] = (struct iovec){bytes, size};
+	err = post(link, message, false);
 	free(bytes);
 	return err;
 }
 
 int link_send(struct link *link, json_t *head, const void *body, size_t body_size)
 {
-	if (!head)
-		return -ENOMEM;
-	return send_frame(link, head, body, body_size, NULL, 0);
+	struct outbox_message message = {.part[1] = {(void *)(uintptr_t)body, body_size}};
+
+	return head ? send_frame(link, head, &message) : -ENOMEM;
+}
+
+int link_send_shared(struct link *link, json_t *head, struct shared *body)
+{
+	struct outbox_message message = {.shared = body};
+
+	return head ? send_frame(link, head, &message) : -ENOMEM;
 }
 
 int link_send_fds(struct link *link, json_t *head, const int *fds, int n)
 {
+	struct outbox_message message = {.fds = fds, .n_fds = n};
+
 	if (!head)
 		return -ENOMEM;
 	if (json_object_set_new(head, "fds", json_integer(n))) {
 		json_decref(head);
 		return -ENOMEM;
 	}
-	return send_frame(link, head, NULL, 0, fds, n);
+	return send_frame(link, head, &message);
 }
 
 void link_say(struct link *link, json_t *head)

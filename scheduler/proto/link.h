@@ -26,6 +26,7 @@
 #include <sys/types.h>
 
 #include "scheduler/proto/auth.h"
+#include "scheduler/proto/shared.h"
 
 #define LINK_HANDSHAKE_S 5.0
 #define LINK_FULL (1u << 20) /* bytes not sent yet from which on link_is_full() */
@@ -93,6 +94,8 @@ void link_set(struct link *link, const struct link_events *events, void *owner);
 
 /* Sends; takes the reference to @head. 0, -EPIPE (it is ending), -EMSGSIZE, -ENOMEM. Queues whatever does not go now. */
 int link_send(struct link *link, json_t *head, const void *body, size_t body_size);
+/* With a body that many are sent: what waits of it is held, not copied. */
+int link_send_shared(struct link *link, json_t *head, struct shared *body);
 /* With descriptors, over a local link; they are duplicated. The head is given the field "fds": their number. */
 int link_send_fds(struct link *link, json_t *head, const int *fds, int n);
 /* Whether more than LINK_FULL bytes wait: the sender stops reading its own sources until drained(). */

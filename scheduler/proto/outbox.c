@@ -18,6 +18,7 @@ struct outbox_chunk {
 	size_t start, end, room; /* sent until start, filled until end */
 	int fds[OUTBOX_FDS_MAX]; /* go with the first byte */
 	int n_fds;
+	struct shared *shared; /* has the bytes; NULL: they are here */
 	char data[];
 };
 
@@ -56,6 +57,7 @@ static ssize_t send_now(int fd, struct iovec *iov, size_t n_iov, const int *fds,
 
 static void chunk_free(struct outbox_chunk *chunk)
 {
+	shared_release(chunk->shared);
 	for (int i = 0; i < chunk->n_fds; i++)
 		close(chunk->fds[i]);
 	free(chunk);
@@ -81,6 +83,29 @@ static struct outbox_chunk *chunk_new(size_t size, const int *fds, int n_fds)
 	return chunk;
 }
 
+static struct outbox_chunk *chunk_shared(struct shared *shared, size_t start)
+{
+	struct outbox_chunk *chunk = malloc(sizeof(*chunk));
+
+	if (chunk)
+		*chunk = (struct outbox_chunk){.start = start,
+					       .end = shared->size,
+					       .room = shared->size,
+					       .shared = shared_hold(shared)};
+	return chunk;
+}
+
+static char *chunk_bytes(struct outbox_chunk *chunk)
+{
+	return (chunk->shared ? chunk->shared->bytes : chunk->data) + chunk->start;
+}
+
+static void append(struct outbox *box, struct outbox_chunk *chunk)
+{
+	*(box->last ? &box->last->next : &box->first) = chunk;
+	box->last = chunk;
+}
+
 /* Copies as much of what starts at @*skip of @message as the chunk has room for. */
 static void chunk_fill(struct outbox_chunk *chunk, const struct outbox_message *message,
 		       size_t *skip)
@@ -103,8 +128,8 @@ static void chunk_fill(struct outbox_chunk *chunk, const struct outbox_message *
 	}
 }
 
-/* Keeps @message without its first @sent bytes. Descriptors start a chunk, so that they go with its first byte. */
-static int keep(struct outbox *box, const struct outbox_message *message, size_t sent)
+/* Copies @message without its first @sent bytes. Descriptors start a chunk, so that they go with its first byte. */
+static int copy(struct outbox *box, const struct outbox_message *message, size_t sent)
 {
 	size_t size = message->part[0].iov_len + message->part[1].iov_len;
 	int n_fds = sent ? 0 : message->n_fds;
@@ -121,16 +146,38 @@ static int keep(struct outbox *box, const struct outbox_message *message, size_t
 		chunk_fill(last, message, &sent);
 	if (more) {
 		chunk_fill(more, message, &sent);
-		*(last ? &last->next : &box->first) = more;
-		box->last = more;
+		append(box, more);
 	}
+	return 0;
+}
+
+/* Keeps @message without its first @sent bytes: what is shared without copying it. */
+static int keep(struct outbox *box, const struct outbox_message *message, size_t sent)
+{
+	size_t head = message->part[0].iov_len, skipped = sent > head ? sent - head : 0;
+	struct outbox_chunk *rest;
+
+	if (!message->shared)
+		return copy(box, message, sent);
+	rest = chunk_shared(message->shared, skipped);
+	if (!rest)
+		return -ENOMEM;
+	if (sent < head && copy(box, message, sent)) {
+		chunk_free(rest);
+		return -ENOMEM;
+	}
+	append(box, rest);
+	box->bytes += rest->end - rest->start;
 	return 0;
 }
 
 int outbox_send(struct outbox *box, int fd, const struct outbox_message *message)
 {
-	size_t size = message->part[0].iov_len + message->part[1].iov_len;
-	struct iovec iov[2] = {message->part[0], message->part[1]};
+	const struct shared *shared = message->shared;
+	struct iovec iov[2] = {message->part[0],
+			       shared ? (struct iovec){shared->bytes, shared->size}
+				      : message->part[1]};
+	size_t size = iov[0].iov_len + iov[1].iov_len;
 	ssize_t sent = 0;
 
 	if (fd >= 0 && !box->bytes) {
@@ -176,8 +223,7 @@ int outbox_flush(struct outbox *box, int fd)
 	for (; chunk && n_iov < IOV_MAX_AT_ONCE; chunk = chunk->next) {
 		if (n_iov && chunk->n_fds)
 			break;
-		iov[n_iov++] =
-			(struct iovec){chunk->data + chunk->start, chunk->end - chunk->start};
+		iov[n_iov++] = (struct iovec){chunk_bytes(chunk), chunk->end - chunk->start};
 	}
 	if (!n_iov)
 		return 0;

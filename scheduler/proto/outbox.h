@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
+#include "scheduler/proto/shared.h"
+
 #define OUTBOX_FDS_MAX 4 /* descriptors with one message */
 
 struct outbox_chunk;
@@ -22,7 +24,8 @@ struct outbox {
 /* One message in up to two pieces. */
 struct outbox_message {
 	struct iovec part[2];
-	const int *fds; /* duplicated if they have to wait */
+	struct shared *shared; /* instead of part[1]: held, not copied, if it has to wait */
+	const int *fds;        /* duplicated if they have to wait */
 	int n_fds;
 };
 
