@@ -47,7 +47,8 @@
 /* Every heartbeat_s, both ways; nothing for 3 of them = gone. clock_ns N, load N, memory_free N,
  * [switches {late N, worst_ns N, lost_ns N, done N}], jobs [{id N, cpu_ns N, is_idle B, received N, sent N}] */
 #define OP_BEAT "beat"
-#define OP_START "start"     /* scored: order {order}; answered by "started" or "failed" */
+/* scored: id N, here N; body: {order} as text, the same for all hosts but for here. Answered by "started" or "failed". */
+#define OP_START "start"
 #define OP_STARTED "started" /* id N */
 #define OP_FAILED "failed"   /* id N, error S, text S, code I */
 #define OP_STOP                                                                                    \

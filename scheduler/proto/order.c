@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* order - see order.h. The JSON has the fields of struct order under their names; key is 16 hexadecimal digits. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,25 @@ int order_decode(struct order **ret, const json_t *from, char *why, size_t why_s
 	return 0;
 }
 
+int order_decode_text(struct order **ret, const char *text, size_t size, json_t *here, char *why,
+		      size_t why_size)
+{
+	json_error_t error;
+	json_t *from = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+	int err;
+
+	if (!from) {
+		snprintf(why, why_size, "order: %s", error.text);
+		return json_error_code(&error) == json_error_out_of_memory ? -ENOMEM : -EINVAL;
+	}
+	/* Where there is none now, order_decode() misses it. */
+	json_object_del(from, "here");
+	json_object_set(from, "here", here);
+	err = order_decode(ret, from, why, why_size);
+	json_decref(from);
+	return err;
+}
+
 /* --- encoding ----------------------------------------------------------------------------------- */
 
 static json_t *encode_cores(const struct order_host *host)
@@ -190,6 +210,15 @@ json_t *order_encode(const struct order *order, size_t here)
 			 (json_int_t)order->gid, "cluster", order->cluster, "here",
 			 (json_int_t)here, "hosts", encode_hosts(order), "job",
 			 job_encode(order->job));
+}
+
+struct shared *order_encode_text(const struct order *order)
+{
+	json_t *json = order_encode(order, 0);
+	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+	json_decref(json);
+	return shared_new(text, text ? strlen(text) : 0);
 }
 
 void order_free(struct order *order)

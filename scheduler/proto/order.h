@@ -7,6 +7,7 @@
 #define SCHEDULER_PROTO_ORDER_H
 
 #include "scheduler/proto/job.h"
+#include "scheduler/proto/shared.h"
 
 #define ORDER_HOST_RANKS_MAX 4096
 
@@ -36,6 +37,11 @@ struct order {
 
 int order_decode(struct order **ret, const json_t *from, char *why, size_t why_size);
 json_t *order_encode(const struct order *order, size_t here);
+/* As text (a zero ends it) for all its hosts: whose copy it is stands beside it. NULL: no memory. */
+struct shared *order_encode_text(const struct order *order);
+/* From such text and the number that stands beside it, which may be missing or anything: it is refused then. */
+int order_decode_text(struct order **ret, const char *text, size_t size, json_t *here, char *why,
+		      size_t why_size);
 void order_free(struct order *order);
 
 /* The full name of a world of the job, for people and PMIx's JOBID: "CLUSTER.ID.INCARNATION", spawned ones with ".N"

@@ -177,12 +177,12 @@ static void registered(struct uplink *up, const json_t *head)
 
 /* ---- what scored says ---- */
 
-static void start(struct scnoded *d, const json_t *head)
+static void start(struct scnoded *d, const json_t *head, const char *text, size_t size)
 {
 	struct order *order;
 	char why[256];
 
-	if (order_decode(&order, json_object_get(head, "order"), why, sizeof(why)))
+	if (order_decode_text(&order, text, size, json_object_get(head, "here"), why, sizeof(why)))
 		uplink_tell_failed(d, (uint64_t)json_integer_value(json_object_get(head, "id")),
 				   125, why);
 	else
@@ -224,13 +224,11 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	struct scnoded *d = up->daemon;
 
 	(void)link;
-	(void)body;
-	(void)body_size;
 	up->heard = ev_now(d->loop);
 	if (!strcmp(op, OP_REGISTERED))
 		registered(up, head);
 	else if (!strcmp(op, OP_START))
-		start(d, head);
+		start(d, head, body, body_size);
 	else if (!strcmp(op, OP_SLOTS))
 		take_table(d, head);
 	else if (!strcmp(op, OP_STOP) || !strcmp(op, OP_SIGNAL) || !strcmp(op, OP_NOTE))

@@ -111,21 +111,17 @@ static struct journal_job entry_of(const struct sjob *job)
 				    .text = job->text};
 }
 
-static int write_started(struct scored *d, const struct sjob *job, char *why, size_t why_size)
+static int write_started(struct scored *d, const struct sjob *job, const char *order, char *why,
+			 size_t why_size)
 {
 	struct journal_job entry = entry_of(job);
-	json_t *order = order_encode(job->order, 0);
-	char *text = order ? json_dumps(order, JSON_COMPACT) : NULL;
-	int err = -ENOMEM;
 
-	entry.order = text;
-	if (text)
-		err = journal_started(d->journal, &entry, why, why_size);
-	else
+	if (!order) {
 		snprintf(why, why_size, "scored has no memory");
-	free(text);
-	json_decref(order);
-	return err;
+		return -ENOMEM;
+	}
+	entry.order = order;
+	return journal_started(d->journal, &entry, why, why_size);
 }
 
 static void write_ended(struct scored *d, const struct sjob *job)
@@ -279,12 +275,28 @@ static bool take_place(struct scored *d, struct sjob *job, struct plan *plan)
 	return true;
 }
 
-static void send_order(const struct sjob *job)
+static void send_order(const struct sjob *job, struct shared *order)
 {
 	for (size_t h = 0; h < job->n_hosts; h++)
-		nodes_send(job->hosts[h].node,
-			   json_pack("{s:s, s:I, s:o}", "op", OP_START, "id", (json_int_t)job->id,
-				     "order", order_encode(job->order, h)));
+		nodes_send_shared(job->hosts[h].node,
+				  json_pack("{s:s, s:I, s:I}", "op", OP_START, "id",
+					    (json_int_t)job->id, "here", (json_int_t)h),
+				  order);
+}
+
+/* The journal has it, and the hosts; the order is encoded once for all of them. False with a sentence. */
+static bool send_out(struct scored *d, const struct sjob *job, char *why, size_t why_size)
+{
+	struct shared *order = order_encode_text(job->order);
+	bool is_written = !write_started(d, job, order ? order->bytes : NULL, why, why_size);
+
+	if (is_written) {
+		/* Nobody runs before its host knows whose turn it is. */
+		turns_publish(d);
+		send_order(job, order);
+	}
+	shared_release(order);
+	return is_written;
 }
 
 /* It has a place in the matrix. */
@@ -302,15 +314,12 @@ static void start(struct scored *d, struct sjob *job, struct plan *plan)
 	}
 	job->state = SJOB_STARTING;
 	job->started = time(NULL);
-	if (write_started(d, job, why, sizeof(why))) {
+	if (!send_out(d, job, why, sizeof(why))) {
 		for (size_t h = 0; h < job->n_hosts; h++)
 			leave(&job->hosts[h]);
 		jobs_end(d, job, JOBS_EXIT_START, why);
 		return;
 	}
-	/* Nobody runs before its host knows whose turn it is. */
-	turns_publish(d);
-	send_order(job);
 	if (job->user)
 		users_tell_placed(job->user, job);
 }

@@ -77,6 +77,14 @@ void nodes_send(struct node *node, json_t *head)
 		json_decref(head);
 }
 
+void nodes_send_shared(struct node *node, json_t *head, struct shared *body)
+{
+	if (node->link)
+		link_send_shared(node->link, head, body);
+	else
+		json_decref(head);
+}
+
 static void set_note(struct node *node, const char *note)
 {
 	free(node->note);

@@ -18,6 +18,7 @@ struct node *nodes_find(const struct scored *d, const char *name);
 struct node *nodes_make(struct scored *d, const char *name);
 /* Sends, takes the reference; nothing if the node is not there. */
 void nodes_send(struct node *node, json_t *head);
+void nodes_send_shared(struct node *node, json_t *head, struct shared *body);
 /* Who said nothing for too long is lost. Called every beat; says a beat to all. */
 void nodes_beat(struct scored *d);
 /* Can take new jobs. */

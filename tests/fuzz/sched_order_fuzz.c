@@ -33,6 +33,27 @@ static void check(const struct order *order)
 	require(strlen(name) < sizeof(name) - 1);
 }
 
+/* As text with the place beside it, the same comes out. */
+static void check_text(const struct order *order)
+{
+	json_t *here = json_integer((json_int_t)order->here), *first, *second;
+	struct shared *text = order_encode_text(order);
+	char why[128] = "";
+	struct order *again = NULL;
+
+	require(here && text);
+	require(!order_decode_text(&again, text->bytes, text->size, here, why, sizeof(why)));
+	require(again->here == order->here);
+	first = order_encode(order, 0);
+	second = order_encode(again, 0);
+	require(first && second && json_equal(first, second));
+	json_decref(first);
+	json_decref(second);
+	json_decref(here);
+	order_free(again);
+	shared_release(text);
+}
+
 static void check_again(const struct order *order)
 {
 	json_t *first = order_encode(order, 0), *second;
@@ -48,6 +69,16 @@ static void check_again(const struct order *order)
 	json_decref(second);
 }
 
+/* What has no place beside it is refused, whatever it is. */
+static void check_placeless(const char *text, size_t size)
+{
+	struct order *order = NULL;
+	char why[128] = "";
+
+	require(order_decode_text(&order, text, size, NULL, why, sizeof(why)) == -EINVAL);
+	require(why[0] && memchr(why, 0, sizeof(why)) && !order);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	json_t *from = json_loadb((const char *)data, size,
@@ -56,6 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char why[128] = "";
 	int err;
 
+	check_placeless((const char *)data, size);
 	if (!from)
 		return 0;
 	err = order_decode(&order, from, why, sizeof(why));
@@ -67,6 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check(order);
 	check_again(order);
+	check_text(order);
 	order_free(order);
 	return 0;
 }

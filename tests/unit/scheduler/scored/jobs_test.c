@@ -21,7 +21,7 @@
 #define CORES 2
 #define LETTERS 32
 
-/* What a host was sent. */
+/* What a host was sent; a body stands in its head under that name. */
 struct letters {
 	int fd;
 	json_t *heads[LETTERS];
@@ -121,6 +121,8 @@ static void turn(struct world *w)
 
 		while (n > 0 && l->n < LETTERS &&
 		       frame_decode(&frame, data + at, (size_t)n - at, FRAME_MAX, &used) == 1) {
+			json_object_set_new(frame.head, "body",
+					    json_stringn(frame.body, frame.body_size));
 			l->heads[l->n++] = frame.head;
 			at += used;
 		}
@@ -245,6 +247,43 @@ TAP_TEST(jobs__a_table_comes_before_the_order)
 		start = !strcmp(op, OP_START) ? i : start;
 	}
 	okf(slots >= 0 && slots < start, "slots %d, start %d", slots, start);
+	end_world(w);
+}
+
+/* The order that a host was sent last. */
+static struct order *order_of(const struct world *w, int h, const char **ret_text)
+{
+	json_t *head = NULL;
+	struct order *order = NULL;
+	char why[128];
+
+	if (!count(w, h, OP_START, &head))
+		return NULL;
+	*ret_text = json_string_value(json_object_get(head, "body"));
+	if (order_decode_text(&order, *ret_text, strlen(*ret_text), json_object_get(head, "here"),
+			      why, sizeof(why)))
+		return NULL;
+	return order;
+}
+
+TAP_TEST(jobs__one_order_for_all_hosts)
+{
+	struct world *w = new_world();
+	const char *text[HOSTS];
+	uint64_t id;
+
+	must(w);
+	id = submit(w, 2, 2);
+	for (int h = 0; h < HOSTS; h++) {
+		struct order *order = order_of(w, h, &text[h]);
+
+		must(order);
+		is_int(order->id, id);
+		is_int(order->here, h);
+		is_str(order->hosts[h].name, names[h]);
+		is_str(text[h], text[0]);
+		order_free(order);
+	}
 	end_world(w);
 }
 
