@@ -181,6 +181,12 @@ static void look_without_opening(enum cgroup_form form)
 }
 
 #define BOMB 16
+/* The thread sanitizer has a thread of its own in each process that is long enough there, which the kernel counts. */
+#ifdef __SANITIZE_THREAD__
+#define BOMB_LEAST (BOMB / 2 - 1)
+#else
+#define BOMB_LEAST (BOMB - 1)
+#endif
 
 /* Forks until it may not, and tells how often it could. */
 static void be_bomb(int go, int tell)
@@ -228,7 +234,7 @@ static void hold_bomb(enum cgroup_form form)
 	is_int(cgroup_put_rank(g, rank), 0);
 	is_int(write(go[1], "g", 1), 1);
 	is_int(read(tell[0], &n, 1), 1);
-	is_int(n, BOMB - 1);
+	okf(n >= BOMB_LEAST && n < BOMB, "it could fork %d times", n);
 	ok(EVENTUALLY(cgroup_kill(g) || (waitpid(-1, NULL, WNOHANG), cgroup_is_empty(g))));
 	ok(EVENTUALLY(!cgroup_remove(g)));
 	for (int i = 0; i < 2; i++) {
