@@ -13,6 +13,7 @@
 #include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/nodes.h"
+#include "scheduler/scored/operators.h"
 #include "scheduler/scored/scored.h"
 #include "scheduler/scored/users.h"
 
@@ -91,7 +92,8 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->matrix = matrix_new(d->options.rows);
 	d->auth = auth_open(d->loop, d->options.munge_socket);
-	if (!d->loop || !d->matrix || !d->auth) {
+	d->operators = d->loop ? operators_open(d->options.operators, ev_now(d->loop)) : NULL;
+	if (!d->loop || !d->matrix || !d->auth || !d->operators) {
 		snprintf(why, why_size, "no memory");
 		return -ENOMEM;
 	}
@@ -122,6 +124,7 @@ static void close_all(struct scored *d)
 	cluster_free(d->cluster);
 	if (d->auth)
 		auth_close(d->auth);
+	operators_close(d->operators);
 	matrix_free(d->matrix);
 }
 

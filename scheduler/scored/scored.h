@@ -110,6 +110,7 @@ TAILQ_HEAD(sjob_list, sjob);
 LIST_HEAD(sjob_bucket, sjob);
 LIST_HEAD(user_list, user);
 
+struct operators;
 struct account;
 LIST_HEAD(account_list, account);
 
@@ -117,6 +118,7 @@ struct scored {
 	struct ev_loop *loop;
 	struct scored_options options;
 	struct cluster *cluster; /* NULL: any host may register */
+	struct operators *operators;
 	struct auth *auth;
 	struct door *door;
 	struct journal *journal;

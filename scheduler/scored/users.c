@@ -14,6 +14,7 @@
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/network.h"
 #include "scheduler/scored/nodes.h"
+#include "scheduler/scored/operators.h"
 #include "scheduler/scored/report.h"
 
 #define ACTIVITY_MIN_S 0.2 /* nobody is told more often */
@@ -48,17 +49,7 @@ static void refuse_taking(const struct user *user, const char *error, char *text
 
 bool users_is_operator(const struct scored *d, uid_t uid)
 {
-	const struct passwd *who;
-	const char *at = d->options.operators;
-
-	if (!uid)
-		return true;
-	who = at ? getpwuid(uid) : NULL;
-	for (; who && *at; at += strcspn(at, ","), at += *at == ',')
-		if (strcspn(at, ",") == strlen(who->pw_name) &&
-		    !strncmp(at, who->pw_name, strlen(who->pw_name)))
-			return true;
-	return false;
+	return operators_has(d->operators, uid, ev_now(d->loop));
 }
 
 /* Reads requests only of who reads the answers, and while it is his turn. */
@@ -171,44 +162,53 @@ static void suspend(struct user *user, const json_t *head)
 	say(user, json_pack("{s:s}", "op", OP_OK));
 }
 
-static void cancel_one(struct user *user, struct sjob *job, int signal)
+static void cancel_one(struct user *user, struct sjob *job, int signal, const char *text)
 {
-	const struct passwd *who = getpwuid(link_uid(user->link));
-	char *text;
-
-	if (signal) {
+	if (signal)
 		jobs_signal(job, signal);
-		return;
+	else
+		jobs_end(user->scored, job, 128 + SIGTERM, text);
+}
+
+/* All of his own; returns how many there were. */
+static int cancel_all(struct user *user, int signal, const char *text)
+{
+	struct sjob *job, *next;
+	int count = 0;
+
+	for (job = TAILQ_FIRST(&user->scored->jobs); job; job = next) {
+		next = TAILQ_NEXT(job, all);
+		if (job->uid != link_uid(user->link) || job->is_ended)
+			continue;
+		cancel_one(user, job, signal, text);
+		count++;
 	}
-	text = daemon_text("cancelled by %s", who ? who->pw_name : "its user");
-	jobs_end(user->scored, job, 128 + SIGTERM, text);
-	free(text);
+	return count;
 }
 
 static void cancel(struct user *user, const json_t *head)
 {
 	json_int_t signal = json_integer_value(json_object_get(head, "signal"));
-	struct sjob *job, *next;
-	int count = 0;
+	bool is_all = json_is_true(json_object_get(head, "all"));
+	const struct passwd *who;
+	struct sjob *job = NULL;
+	int count = 1;
+	char *text;
 
 	if (signal < 0 || signal >= NSIG) {
 		refuse(user, "EINVAL", "signal: wanted is a number from 1 to 64");
 		return;
 	}
-	if (json_is_true(json_object_get(head, "all"))) {
-		for (job = TAILQ_FIRST(&user->scored->jobs); job; job = next) {
-			next = TAILQ_NEXT(job, all);
-			if (job->uid != link_uid(user->link) || job->is_ended)
-				continue;
-			cancel_one(user, job, (int)signal);
-			count++;
-		}
-	} else if (!(job = job_of(user, head))) {
+	if (!is_all && !(job = job_of(user, head)))
 		return;
-	} else {
-		cancel_one(user, job, (int)signal);
-		count = 1;
-	}
+	/* Once for all of them: it may take long where users are in a directory service. */
+	who = signal ? NULL : getpwuid(link_uid(user->link));
+	text = daemon_text("cancelled by %s", who ? who->pw_name : "its user");
+	if (is_all)
+		count = cancel_all(user, (int)signal, text);
+	else
+		cancel_one(user, job, (int)signal, text);
+	free(text);
 	say(user, json_pack("{s:s, s:i}", "op", OP_OK, "count", count));
 }
 

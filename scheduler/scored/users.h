@@ -18,8 +18,8 @@ void users_tell_queued(struct scored *d, struct user *user, const struct sjob *j
 void users_tell_placed(struct user *user, const struct sjob *job);
 void users_tell_ended(struct user *user, const struct sjob *job);
 /* The job is no more. */
+void users_forget_job(struct user *user);
 /* Requests of that account wait, or wait no more. */
 void users_rest(const struct account *account);
-void users_forget_job(struct user *user);
 
 #endif
