@@ -12,6 +12,7 @@
 
 struct journal {
 	sqlite3 *db;
+	unsigned int n_ended; /* written by us */
 	char path[4096];
 };
 
@@ -138,17 +139,25 @@ int journal_started(struct journal *j, const struct journal_job *job, char *why,
 	return put(j, job, why, why_size);
 }
 
-int journal_ended(struct journal *j, const struct journal_job *job, char *why, size_t why_size)
+static int drop_oldest(struct journal *j, char *why, size_t why_size)
 {
 	char sql[256];
-	int err = put(j, job, why, why_size);
 
 	snprintf(sql, sizeof(sql),
 		 "DELETE FROM job WHERE ended > 0 AND id <= (SELECT id FROM job WHERE ended > 0"
 		 " ORDER BY id DESC LIMIT 1 OFFSET %d)",
 		 JOURNAL_HISTORY);
-	if (!err && sqlite3_exec(j->db, sql, NULL, NULL, NULL))
-		err = failed(j, "drop the oldest", why, why_size);
+	return sqlite3_exec(j->db, sql, NULL, NULL, NULL)
+		       ? failed(j, "drop the oldest", why, why_size)
+		       : 0;
+}
+
+int journal_ended(struct journal *j, const struct journal_job *job, char *why, size_t why_size)
+{
+	int err = put(j, job, why, why_size);
+
+	if (!err && j->n_ended++ % JOURNAL_BEYOND == 0)
+		err = drop_oldest(j, why, why_size);
 	return err;
 }
 

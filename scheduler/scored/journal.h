@@ -11,8 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define JOURNAL_HISTORY 10000 /* ended jobs that are kept */
-#define JOURNAL_NONE "none"   /* in the place of a directory: in memory, and gone with us */
+/* Ended jobs that are kept, and how many more there may be: to look for the oldest takes longer than to write. */
+#define JOURNAL_HISTORY 10000
+#define JOURNAL_BEYOND 100
+#define JOURNAL_NONE "none" /* in the place of a directory: in memory, and gone with us */
 
 struct journal;
 

@@ -2,6 +2,7 @@
 #include "scheduler/scored/journal.h"
 
 #include <errno.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,4 +176,57 @@ TAP_TEST(journal__none_is_in_memory)
 	is_int(access(JOURNAL_NONE, F_OK), -1);
 	is_int(access(":memory:", F_OK), -1);
 	journal_close(j);
+}
+
+/* What scored has not open, asked for by a number. */
+static int query(const char *dir, const char *sql)
+{
+	char path[128];
+	sqlite3 *db = NULL;
+	sqlite3_stmt *s = NULL;
+	int n = -1;
+
+	snprintf(path, sizeof(path), "%s/journal.sqlite", dir);
+	if (!sqlite3_open(path, &db) && !sqlite3_prepare_v2(db, sql, -1, &s, NULL))
+		n = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int(s, 0) : 0;
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return n;
+}
+
+static void end_jobs(const char *dir, uint64_t first, int n)
+{
+	struct journal *j = journal_open(dir, why, sizeof(why));
+
+	must(j);
+	for (int i = 0; i < n; i++) {
+		struct journal_job job = job_of(first + (uint64_t)i);
+
+		job.ended = 30;
+		is_int(journal_ended(j, &job, why, sizeof(why)), 0);
+	}
+	journal_close(j);
+}
+
+TAP_TEST(journal__the_oldest_are_dropped)
+{
+	static const char fill[] =
+		"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 12000)"
+		" INSERT INTO job SELECT x, 0, '', 0, 0, x > 1, 1, 1, 0, '', '' FROM n";
+	char *dir = make_directory();
+	struct journal *j = journal_open(dir, why, sizeof(why));
+
+	must(j);
+	journal_close(j);
+	must(is_int(query(dir, fill), 0));
+	end_jobs(dir, 12001, 1);
+	is_int(query(dir, "SELECT COUNT(*) FROM job WHERE ended > 0"), JOURNAL_HISTORY);
+	is_int(query(dir, "SELECT MAX(id) FROM job"), 12001);
+	is_int(query(dir, "SELECT MIN(id) FROM job WHERE ended > 0"), 12002 - JOURNAL_HISTORY);
+	/* The one that runs is not history. */
+	is_int(query(dir, "SELECT MIN(id) FROM job"), 1);
+	end_jobs(dir, 12002, JOURNAL_BEYOND);
+	is_int(query(dir, "SELECT COUNT(*) FROM job WHERE ended > 0"),
+	       JOURNAL_HISTORY + JOURNAL_BEYOND - 1);
+	remove_directory(dir);
 }
