@@ -135,10 +135,10 @@ class Cluster:
         self.hosts[file or name] = daemon
         return daemon
 
-    def up(self, *hosts):
-        """The usual: one munged, one scored, hosts that are registered."""
+    def up(self, *hosts, scored=()):
+        """The usual: one munged, one scored with the options @scored, hosts that are registered."""
         self.munge, self.munged = self.start_munge()
-        self.server, self.scored = self.start_scored()
+        self.server, self.scored = self.start_scored(*scored)
         if not self.scored.says("ready"):
             raise RuntimeError(self.scored.log())
         for host in hosts:

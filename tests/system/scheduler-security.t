@@ -18,6 +18,9 @@ OWNER, HOSTILE = 1, 65534       # daemon, nobody
 PYTHON = "/usr/bin/python3"     # everybody may run that
 SLOW_S = 5
 FLOOD = 1500
+IDLE = 1000                     # strangers at each door
+JOBS = 20                       # of one user that may wait
+CUT = 40                        # requests of which only the head comes: more than --user-memory holds
 MAGIC = b"OSCORE1\n"            # see frame.h
 TAP = Tap()
 
@@ -142,22 +145,80 @@ def local_socket(cluster):
         TAP.ok(child.poll() is None, "the job went on")
 
 
+def in_time(cluster, name, *words):
+    """Another user's job starts and ends as if nothing were."""
+    begun = time.monotonic()
+    done = cluster.scrun(*(words or ("-nodes=2x1",)), "true", user=OWNER)
+    took = time.monotonic() - begun
+    TAP.ok(done.returncode == 0 and took < SLOW_S, name, f"{took:.1f} s {told(done)}")
+
+
+@contextlib.contextmanager
+def hostile(cluster, what, number):
+    """What a hostile user's connections are told; they are there until the end of the block."""
+    child = subprocess.Popen(become(HOSTILE, [PYTHON, f"{ROOT}/tests/system/schedhostile.py", cluster.server,
+                                              cluster.munge, what, str(number)]),
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield list(iter(lambda: child.stdout.readline().strip() or "held", "held"))
+    finally:
+        child.communicate(timeout=20)
+
+
+def queue_quota(cluster):
+    """Who has as many jobs waiting as he may is told so; others' get in and start."""
+    with job(cluster, "-nodes=1x2,group=h1", "sh", "-c", "echo here; exec sleep 30"):
+        with hostile(cluster, "fill", JOBS + 2) as said:
+            TAP.equal([line.split()[0] for line in said], ["queued"] * JOBS + ["error"] * 2,
+                      f"{JOBS} jobs of one user may wait")
+            TAP.ok("--user-jobs" in said[-1] and "scancel" in said[-1], "one more: why, and what helps", said[-1])
+            in_time(cluster, "another user's job among them", "-nodes=1x1")
+            done = cluster.scrun("-nodes=1x1", "true", user=HOSTILE)
+            TAP.ok(done.returncode != 0 and len(done.stderr.splitlines()) == 1 and "--user-jobs" in done.stderr,
+                   "scrun of the one who has too many: one line", told(done))
+    done = cluster.scrun("-nodes=1x1", "true", user=HOSTILE)
+    TAP.equal(done.returncode, 0, "when they are gone he gets in")
+
+
+def oversized(cluster):
+    """More environment than a request may have: scored says so, scrun passes it on, and that is all."""
+    whole = ("import os, resource, sys\n"
+             "resource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
+             "n, size = map(int, sys.argv[1:3])\n"
+             "more = {f'V{i}': 'x' * size for i in range(n)}\n"
+             "os.execve(sys.argv[3], sys.argv[3:], {**os.environ, **more})\n")
+    for n, size, limit in ((30, 100000, "2304 KiB"), (70000, 1, "65536 values")):
+        begun = time.monotonic()
+        done = as_user(HOSTILE, PYTHON, "-c", whole, str(n), str(size), schedlocal.SCRUN, "-nodes=1x1", "true",
+                       env={**os.environ, **cluster.environment()}, cwd=cluster.directory)
+        TAP.ok(done.returncode != 0 and limit in done.stderr and len(done.stderr.splitlines()) == 1 and
+               time.monotonic() - begun < SLOW_S, f"{n} variables of {size} bytes: one line about {limit}", told(done))
+
+
+def cut_requests(cluster):
+    """Requests that never end: their user runs out of memory, nobody else does."""
+    with hostile(cluster, "cut", CUT) as said:
+        TAP.ok(said[0] == "waits" and said.count("waits") < CUT and
+               all("--user-memory" in line for line in said if line != "waits"),
+               "requests of which half has come: as many as --user-memory holds", said)
+        in_time(cluster, "another user's job among them")
+    done = cluster.scrun("-nodes=1x1", "true", user=HOSTILE)
+    TAP.equal(done.returncode, 0, "when they are cut he gets in")
+
+
 def floods(cluster):
     """Connections that say nothing, half of it, or too much."""
     held = []
     ports = [cluster.server.rsplit(":", 1)[1], cluster.hosts["h1"].log().split("port ")[1].split(",")[0]]
     for port in ports:
-        for n in range(FLOOD // 2):
+        for n in range(IDLE):
             one = socket.create_connection(("127.0.0.1", int(port)))
             held.append(one)
             if n % 3 == 1:
                 one.send(MAGIC[:4])
             elif n % 3 == 2:
                 one.send(MAGIC + struct.pack(">QII", 0 if port == ports[0] else 10 ** 9, 0xffffff, 0xfffff0))
-    begun = time.monotonic()
-    done = cluster.scrun("-nodes=2x1", "true", user=OWNER)
-    took = time.monotonic() - begun
-    TAP.ok(done.returncode == 0 and took < SLOW_S, f"a job among {len(held)} strangers", f"{took:.1f} s {told(done)}")
+    in_time(cluster, f"a job among {len(held)} strangers")
     for one in held:
         one.close()
 
@@ -224,8 +285,9 @@ def main():
         TAP.skip("security of the scheduler", why)
         return TAP.end()
     with schedlocal.Cluster() as cluster:
-        cluster.up("h1", "h2")
-        for part in (others_job, pmix, local_socket, floods, leftovers, survivors, stopped_step, escapes):
+        cluster.up("h1", "h2", scored=("--rows", "1", "--user-jobs", str(JOBS)))
+        for part in (others_job, pmix, local_socket, floods, queue_quota, oversized, cut_requests, leftovers, survivors,
+                     stopped_step, escapes):
             part(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
         TAP.ok(all(daemon.child.poll() is None for daemon in cluster.daemons), "all daemons live")

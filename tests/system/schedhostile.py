@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A user's connections to scored that ask for too much, or for half of something; run as that user. Prints what each is
+told, then "held", and keeps them until its input ends.
+usage: schedhostile.py SERVER MUNGE_SOCKET fill|cut N"""
+import os
+import socket
+import struct
+import sys
+
+sys.path.insert(0, f"{os.path.dirname(os.path.realpath(__file__))}/../../scheduler/ctl")
+from scorectl.link import Link, Unreachable                             # noqa: E402
+
+FRAME = 2304 << 10              # bytes of the largest request
+PART = 8 << 10                  # that are sent of it
+
+
+def job(nodes):
+    return {"name": "greedy", "ranks": nodes, "nodes": nodes, "per_node": 1, "class": "exclusive", "cwd": "/",
+            "env": [], "apps": [{"argv": ["/bin/true"], "env": [], "ranks": nodes}]}
+
+
+def fill(link):
+    """A job that has to wait."""
+    link.send({"op": "submit", "job": job(2)})
+    answer = link.receive()
+    return f"{answer['op']} {answer.get('text', '')}"
+
+
+def cut(link):
+    """The beginning of a large request and no more. scored makes room for all of it once the first 4 KiB are there."""
+    link.socket.sendall(struct.pack(">II", FRAME - 4, FRAME - 8) + b'{"op":"submit"'.ljust(PART))
+    link.socket.settimeout(0.01)
+    try:
+        return f"{link.receive()['text']}"
+    except Unreachable as silence:
+        return "waits" if isinstance(silence.__context__, TimeoutError) else "end"
+
+
+def main(server, munge, what, number):
+    links = []
+    for _ in range(int(number)):
+        link = Link(server, munge_socket=munge)
+        print({"fill": fill, "cut": cut}[what](link), flush=True)
+        links.append(link)
+    print("held", flush=True)
+    sys.stdin.read()
+    for link in links[::2]:     # every other goes with a reset
+        link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    for link in links:
+        link.socket.close()
+
+
+main(*sys.argv[1:])
