@@ -141,6 +141,22 @@ static void verify_read(struct stress *st, const struct operation *op)
 			      op->size, op->node, fault.offset, fault.expected, fault.got);
 }
 
+/* Its data were damaged on the way: nothing else asks for what is not there. One more fault, and others may follow. */
+static void note_refused(struct stress *st, const struct operation *op)
+{
+	struct peer *peer = &st->peers[op->node];
+
+	st->totals.corrupt++;
+	if (op->is_write) {
+		peer->is_writing = false;
+		st->n_writing--;
+	}
+	if (arrive_may_complain(st))
+		message_error("a %s of %" PRIu64 " bytes, node %u, was refused: %s",
+			      op->is_write ? "write" : "read", op->size, op->node,
+			      pmErrorString(EACCES));
+}
+
 /* 1: ended, 0: not yet, -errno. */
 static int reap_one(struct stress *st, struct operation *op)
 {
@@ -151,6 +167,10 @@ static int reap_one(struct stress *st, struct operation *op)
 		return 0;
 	op->is_open = false;
 	st->n_open--;
+	if (err == EACCES) {
+		note_refused(st, op);
+		return 1;
+	}
 	if (err)
 		return session_failed(st->session, op->is_write ? "pmIsWriteDone" : "pmIsReadDone",
 				      op->node, err);

@@ -19,6 +19,7 @@
 #include "pmcore/util/clock.h"
 
 #define PROGRESS_NS 500000000u
+#define FAULTY_NS 1000000000u /* longest silence once data are known to be wrong */
 
 enum phase { TRAFFIC, DRAIN, REPORT, OVER };
 
@@ -208,6 +209,18 @@ static int round_of(struct stress *st, enum phase phase)
 	return begun < 0 ? begun : came + ended + paid + begun;
 }
 
+/*
+ * What was damaged may be what somebody waits for: then nobody waits for long. Node 0 gives up first: it has the result,
+ * and who ends with a failure takes the others with it.
+ */
+static void lose_patience(const struct stress *st)
+{
+	uint64_t limit_ns = st->session->self ? 2 * FAULTY_NS : FAULTY_NS;
+
+	if (!totals_are_clean(&st->totals) && st->session->wait.limit_ns > limit_ns)
+		st->session->wait.limit_ns = limit_ns;
+}
+
 static int loop(struct stress *st, uint64_t start)
 {
 	enum phase phase = TRAFFIC, next;
@@ -223,6 +236,7 @@ static int loop(struct stress *st, uint64_t start)
 			wait_busy(&st->session->wait);
 			rc = wait_is_interrupted() ? -EINTR : 0;
 		} else {
+			lose_patience(st);
 			rc = wait_idle(&st->session->wait, WAIT_ROOM);
 		}
 		if (rc == -ETIMEDOUT)
@@ -301,8 +315,8 @@ int stress_run(struct session *session, const struct settings *settings)
 		rc = loop(&st, start);
 		report(&st, start, rc == 0);
 	}
-	/* A node may wait in vain because of what went wrong; then the others are not waited for. */
-	if ((!rc || rc == -ETIMEDOUT) && !is_clean(&st))
+	/* A node may wait in vain, or lose others, because of what went wrong; then the others are not waited for. */
+	if ((!rc || message_exit_code(rc) == MESSAGE_LOST) && !is_clean(&st))
 		rc = rc ? -EILSEQ : -EBADMSG;
 	operate_close(&st);
 	exchange_close(&st.exchange);
