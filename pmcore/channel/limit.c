@@ -108,8 +108,20 @@ void limit_lost(struct chan_peer *peer)
 	end_round(peer);
 }
 
+/*
+ * Timeouts in a row are one event: how far the limit may grow back fast is halved once, by the first of them, and not
+ * below where everybody starts (RFC 5681, section 3.1). A peer that was not given its core for a while would else be
+ * left with a limit of 1 or 2, from which it is far on a slow link.
+ */
 void limit_timeout(struct chan_peer *peer)
 {
-	if (peer->flow->backoff >= 2)
-		halve(peer);
+	struct chan_flow *flow = peer->flow;
+	uint32_t calm = flow->calm;
+
+	if (flow->backoff < 2)
+		return;
+	halve(peer);
+	if (flow->backoff == 2)
+		calm = peer->limit;
+	flow->calm = calm > INITIAL ? calm : INITIAL;
 }

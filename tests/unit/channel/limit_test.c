@@ -103,6 +103,32 @@ TAP_TEST(limit_timeout__only_when_they_repeat)
 	rig_close(rig);
 }
 
+TAP_TEST(limit_timeout__comes_back_soon_from_a_row_of_them)
+{
+	struct rig *rig = start(128);
+	uint32_t i;
+
+	for (i = 2; i < 12; i++) {
+		rig->peer->flow->backoff = i;
+		limit_timeout(rig->peer);
+	}
+	is_int(rig->peer->limit, 1);
+	for (i = 0; i < 64; i++)
+		limit_acked(rig->peer, 1);
+	ok(rig->peer->limit >= 64);
+	ok(rig->peer->limit < 128);
+	/* Nor is one that was small before left with nothing. */
+	rig->peer->limit = 4;
+	rig->peer->flow->calm = 4;
+	rig->peer->flow->backoff = 2;
+	limit_timeout(rig->peer);
+	is_int(rig->peer->limit, 2);
+	for (i = 0; i < 8; i++)
+		limit_acked(rig->peer, 1);
+	is_int(rig->peer->limit, 8);
+	rig_close(rig);
+}
+
 TAP_TEST(limit_is_open__edges)
 {
 	struct rig *rig = start(10);
