@@ -9,6 +9,7 @@
 #define SACK_BITS 32
 /* A rail number further ahead than that is no gap but nonsense. */
 #define RAIL_JUMP_MAX (1 << 24)
+#define ASKED_OFTEN 2 /* timeouts in a row */
 
 void ack_now(struct chan *chan, struct chan_peer *peer)
 {
@@ -143,6 +144,22 @@ static void take_piggyback(struct chan *chan, struct chan_peer *peer,
 	judge_rail(chan, peer, rail, header->rail_ack, 1 + SACK_BITS);
 }
 
+/*
+ * When we had to ask, the time may be that of a lost ack and not of the path, so it counts up to a limit; when all was
+ * repeated, nothing tells which of them was answered. Both have to count: where the path got slower than our timeouts we
+ * ask each time, and would never learn it (Karn and Partridge, SIGCOMM 1987, keep the longer timeout for that).
+ */
+static void take_sample(const struct chan *chan, struct chan_peer *peer)
+{
+	const struct chan_flow *flow = peer->flow;
+	uint64_t twice = 2ull * peer->srtt_ns, time = chan->now - flow->sample_ns;
+
+	if (flow->sample_ns)
+		rtt_sample(peer, flow->backoff && twice ? min_u64(time, twice) : time);
+	else if (flow->backoff >= ASKED_OFTEN && twice)
+		rtt_sample(peer, twice);
+}
+
 bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 	       const uint8_t *data)
 {
@@ -164,9 +181,7 @@ bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_head
 		take_piggyback(chan, peer, header);
 	skip_acked(chan, peer);
 	if (flow->n_acked != before) {
-		/* When we had to ask, the time is that of the lost ack, not of the path. */
-		if (flow->sample_ns && !flow->backoff)
-			rtt_sample(peer, chan->now - flow->sample_ns);
+		take_sample(chan, peer);
 		limit_acked(peer, (uint32_t)(flow->n_acked - before));
 		rtt_progress(chan, peer);
 		is_more = true;

@@ -114,3 +114,36 @@ TAP_TEST(rtt_backoff__doubles_every_second_time_up_to_the_limit)
 	}
 	rig_close(rig);
 }
+
+/* Each answer comes after we have asked for it: the round trip is learnt all the same. */
+TAP_TEST(rtt_sample__of_a_path_slower_than_our_timeouts)
+{
+	struct rig *rig = rig_new(1);
+	uint32_t before;
+	bool has_asked;
+	int i, polls;
+
+	rig->from.credit = 1000;
+	is_int(rig_send(rig, 8, 1), 0);
+	rig->now += 100 * US;
+	rig_ack(rig, 1, 0, NULL);
+	for (i = 0; i < 100; i++) {
+		before = rig->peer->srtt_ns;
+		is_int(rig_send(rig, 8, 1), 0);
+		is_int(rig_send(rig, 8, 1), 0);
+		for (polls = 0; polls < 20; polls++)
+			rig_poll(rig, MS);
+		ok(i > 20 || rig->peer->flow->backoff > 0);
+		has_asked = rig->peer->flow->backoff > 0;
+		rig_ack(rig, rig->peer->tx_next, 0, NULL);
+		/* One ack that was lost shall not count for more. */
+		ok(!has_asked || rig->peer->srtt_ns <= before + before / 8 + 1);
+	}
+	okf(rig->peer->srtt_ns > 10 * MS, "%u", rig->peer->srtt_ns);
+	is_int(rig_send(rig, 8, 1), 0);
+	for (polls = 0; polls < 20; polls++)
+		rig_poll(rig, MS);
+	ok(rig->peer->flow->backoff <= 1);
+	rig_ack(rig, rig->peer->tx_next, 0, NULL);
+	rig_close(rig);
+}
