@@ -47,6 +47,13 @@ def test_verdict__within_to_both_sides(goal, within, met):
     assert tried.goal_text() == f"{goal} +- 0.1"
 
 
+def test_verdict__of_rounds_by_themselves():
+    """The machine got four times slower after the first round: that says nothing about either side."""
+    samples = {"ours": [4.0, 2.0, 1.0], "theirs": [8.0, 2.0, 2.0]}
+    assert verdict(figure(None), "ours", samples, 1.0).ratio == 1.0
+    assert verdict(dataclasses.replace(figure(None), is_paired=True), "ours", samples, 1.0).ratio == 0.5
+
+
 @pytest.mark.parametrize("goal, status, words", [(0.5, 0, "goal <= 0.5  met"), (0.4, 1, "goal <= 0.4  MISSED"),
                                                  (None, 0, "stated, no goal")])
 def test_run__exit_status_and_line(monkeypatch, capsys, goal, status, words):

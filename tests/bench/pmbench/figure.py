@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a figure is, how its rounds are run, and how the verdict is reached.
 
-The machine changes speed from minute to minute, so a figure never compares numbers of different runs: every
-round measures all contestants one after the other, and the ratio is taken of their medians.
+The machine changes speed from minute to minute, so a figure never compares numbers of different runs: every round
+measures all contestants one after the other, and the ratio is taken of their medians; where a round is over before the
+speed changes much, of each round, and the median of these counts.
 """
 from __future__ import annotations
 
@@ -44,6 +45,7 @@ class Figure:
     setup: Callable[[], contextlib.AbstractContextManager[tuple[Contestant, list[Contestant]]]]
     rounds: int = 5
     within: float | None = None  # the ratio may be as far from the goal, to both sides
+    is_paired: bool = False  # the median of the ratios of the rounds counts, not the ratio of the medians
 
     def goal_text(self) -> str:
         if self.goal is None:
@@ -99,8 +101,8 @@ def verdict(figure: Figure, ours: str, samples: dict[str, list[float]], seconds:
     medians = {name: statistics.median(values) for name, values in samples.items()}
     rivals = [name for name in samples if name != ours]
     best = min(rivals, key=lambda n: medians[n]) if figure.lower_is_better else max(rivals, key=lambda n: medians[n])
-    ratio = medians[ours] / medians[best]
     each = [a / b for a, b in zip(samples[ours], samples[best])]
+    ratio = statistics.median(each) if figure.is_paired else medians[ours] / medians[best]
     return Result(figure=figure.name, value=round(medians[ours], 4), unit=figure.unit,
                   against=round(medians[best], 4), against_name=best, ratio=round(ratio, 4),
                   min=round(min(each), 4), max=round(max(each), 4), rounds=len(each), goal=figure.goal,

@@ -4,41 +4,113 @@ itself, and how soon a job answers that came behind another."""
 from __future__ import annotations
 
 import contextlib
+import pathlib
+import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 
-from .command import Lab, pinned, program
+from .command import BUILD, Lab, pinned, program
 from .eth import Sides
 from .figure import Contestant, Failed, Figure
 from .launch import over_pm
 from .sched import in_host, scheduled, scrun, seconds
 
-START_S = 1.5       # until all ranks of two jobs spin
-WINDOW_S = 1.6      # whole rounds of both slices
+START_S = 30        # until all ranks of a job spin
+SETTLE_S = 0.25     # from the order that a job stand or go on until all hosts have long obeyed
+WINDOW_S = 0.4      # whole rounds of both slices
 END_S = 20
-Start = Callable[[list[str]], list[str]]
 
 
-def spin(starts: list[Start]) -> float:
-    """Barriers and allreduces per second of the jobs together."""
-    begin = time.time() + START_S
-    words = [program("bench/mpi_spin"), f"{begin:.3f}", f"{begin + WINDOW_S:.3f}"]
-    jobs = [subprocess.Popen(start(words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True) for start in starts]
-    total = 0.0
+class Spinner:
+    """A job that spins until it is ended, and the file in which it counts."""
+
+    def __init__(self, command: list[str], count: pathlib.Path) -> None:
+        self.count = count
+        self.errors = tempfile.TemporaryFile()
+        # a process group of its own: the kernel stops nothing by SIGTSTP in a group that nobody looks after
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=self.errors, process_group=0)
+
+    def done(self) -> int:
+        """Barriers and allreduces so far."""
+        if self.process.poll() is not None:
+            self.errors.seek(0)
+            said = self.errors.read().decode(errors="replace")
+            raise Failed(f"mpi_spin: exit status {self.process.returncode}: {said[-1000:]}")
+        try:
+            return int.from_bytes(self.count.read_bytes(), "little")
+        except FileNotFoundError:
+            return 0
+
+    def wait_until_it_spins(self) -> None:
+        end = time.monotonic() + START_S
+        while not self.done():
+            if time.monotonic() > end:
+                raise Failed(f"mpi_spin does not spin after {START_S} s")
+            time.sleep(0.05)
+
+    def suspend(self) -> None:
+        self.process.send_signal(signal.SIGTSTP)
+
+    def resume(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        self.resume()
+        self.process.terminate()
+        try:
+            self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise Failed("mpi_spin did not end") from None
+        finally:
+            self.errors.close()
+
+
+def per_second(jobs: list[Spinner], window_s: float) -> float:
+    """What the jobs do together from now on."""
+    begin, before = time.monotonic(), [job.done() for job in jobs]
+    time.sleep(window_s)
+    took, after = time.monotonic() - begin, [job.done() for job in jobs]
+    return sum(b - a for a, b in zip(before, after)) / took
+
+
+def together(jobs: list[Spinner]) -> float:
+    time.sleep(SETTLE_S)
+    return per_second(jobs, WINDOW_S)
+
+
+def alone(job: Spinner, other: Spinner) -> float:
+    """What the job does while the other one is suspended."""
+    other.suspend()
     try:
-        for job in jobs:
-            out, err = job.communicate(timeout=START_S + WINDOW_S + END_S)
-            if job.returncode or '"per_s": ' not in out:
-                raise Failed(f"mpi_spin: exit status {job.returncode}: {err[-1000:]}")
-            total += float(out.split('"per_s": ')[1].split("}")[0])
-    except subprocess.TimeoutExpired:
-        raise Failed("mpi_spin did not end") from None
+        time.sleep(SETTLE_S)
+        stood_at = other.done()
+        value = per_second([job], WINDOW_S / 2)
+        if other.done() != stood_at:
+            raise Failed("a suspended job went on")
     finally:
+        other.resume()
+    return value
+
+
+@contextlib.contextmanager
+def compared(start: Callable[[list[str]], list[str]]) -> Sides:
+    """The same two jobs do both sides: where the processes of a job lie in memory makes it some per cent faster or
+    slower than the next of its kind."""
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix="spin.") as here, contextlib.ExitStack() as running:
+        jobs = []
+        for i in range(2):
+            count = pathlib.Path(here) / str(i)
+            jobs.append(Spinner(start([program("bench/mpi_spin"), str(count)]), count))
+            running.callback(jobs[-1].end)
         for job in jobs:
-            job.kill()
-    return total
+            job.wait_until_it_spins()
+        a, b = jobs
+        yield (Contestant("two jobs", lambda: together(jobs)),
+               [Contestant("one alone", lambda: (alone(a, b) + alone(b, a)) / 2)])
 
 
 @contextlib.contextmanager
@@ -50,11 +122,9 @@ def two_hosts(quantum: str) -> Iterator[Lab]:
 def pair(quantum: str) -> Callable[[], contextlib.AbstractContextManager]:
     @contextlib.contextmanager
     def setup() -> Sides:
-        with two_hosts(quantum) as cluster:
-            def job(words: list[str]) -> list[str]:
-                return scrun(cluster, ["-nodes=2x1", *words], over_pm())
-
-            yield Contestant("two jobs", lambda: spin([job, job])), [Contestant("one alone", lambda: spin([job]))]
+        with (two_hosts(quantum) as cluster,
+              compared(lambda words: scrun(cluster, ["-nodes=2x1", *words], over_pm())) as sides):
+            yield sides
     return setup
 
 
@@ -65,11 +135,13 @@ def uncoordinated() -> Sides:
         def job(words: list[str]) -> list[str]:
             env = over_pm()
             exports = [word for name in env for word in ("-x", name)]
-            command = cluster.mpirun(2, [*exports, *pinned(words)])
+            # without the parameter, a suspended mpirun leaves its ranks running
+            command = cluster.mpirun(2, ["--mca", "orte_forward_job_control", "1", *exports, *pinned(words)])
             at = command.index("--") + 1
             return in_host(cluster, command[at:], env)
 
-        yield Contestant("two jobs", lambda: spin([job, job])), [Contestant("one alone", lambda: spin([job]))]
+        with compared(job) as sides:
+            yield sides
 
 
 @contextlib.contextmanager
@@ -80,20 +152,18 @@ def response() -> Sides:
         short = [program("bin/scrun"), "-nodes=2x1", "/bin/echo", "here"]
 
         def behind() -> float:
-            alone = min(seconds(cluster, short) for _ in range(2))
-            begin = time.time() + START_S
-            words = [program("bench/mpi_spin"), f"{begin:.3f}", f"{begin + 60:.3f}"]
-            long = subprocess.Popen(scrun(cluster, ["-nodes=2x1", *words], over_pm()), stdin=subprocess.DEVNULL,
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            try:
-                time.sleep(START_S)
-                times = [seconds(cluster, short) for _ in range(3)]
-                if long.poll() is not None:
-                    raise Failed("the long job ended early")
-            finally:
-                long.terminate()
-                long.wait()
-            return max(0.0, max(times) - alone) / slice_s
+            empty = min(seconds(cluster, short) for _ in range(2))
+            with tempfile.TemporaryDirectory(dir=BUILD, prefix="spin.") as here:
+                count = pathlib.Path(here) / "long"
+                words = ["-nodes=2x1", program("bench/mpi_spin"), str(count)]
+                long = Spinner(scrun(cluster, words, over_pm()), count)
+                try:
+                    long.wait_until_it_spins()
+                    times = [seconds(cluster, short) for _ in range(3)]
+                    long.done()
+                finally:
+                    long.end()
+            return max(0.0, max(times) - empty) / slice_s
 
         yield Contestant("behind a job that spins", behind), [Contestant("one slice", lambda: 1.0)]
 
@@ -101,10 +171,13 @@ def response() -> Sides:
 FIGURES = [
     Figure("gang-200ms", 0.99, False, "1/s",
            "barriers and allreduces of two spinning jobs on the same cores of 2 hosts, slices of 200 ms, against one "
-           "job alone", pair("200ms"), rounds=12),
-    Figure("gang-20ms", 0.97, False, "1/s", "the same with slices of 20 ms", pair("20ms"), rounds=12),
+           "of them while the other is suspended", pair("200ms"), rounds=100,
+           is_paired=True),
+    Figure("gang-20ms", 0.97, False, "1/s", "the same with slices of 20 ms", pair("20ms"), rounds=100,
+           is_paired=True),
     Figure("gang-none", None, False, "1/s",
-           "the same by two mpirun, nobody coordinates the hosts; stated, no goal", uncoordinated, rounds=5),
+           "the same by two mpirun, nobody coordinates the hosts; stated, no goal", uncoordinated, rounds=50,
+           is_paired=True),
     Figure("gang-response", 2.0, True, "slice",
            "how much longer scrun /bin/echo on 2 hosts takes behind a job that spins on both than on an empty cluster, "
            "worst of three", response, rounds=3),
