@@ -10,11 +10,25 @@
 /* A rail number further ahead than that is no gap but nonsense. */
 #define RAIL_JUMP_MAX (1 << 24)
 #define ASKED_OFTEN 2 /* timeouts in a row */
+#define PATIENCE_MAX_NS 2000000
 
 void ack_now(struct chan *chan, struct chan_peer *peer)
 {
 	peer->flow->is_ack_now = true;
 	chan_ready(chan, peer);
+}
+
+/*
+ * Where our own packets leave with some time between them, on a slow or crowded link, the next of them carries the ack
+ * if we wait for it. An eighth of the round trip more is nothing that the peer's timers notice.
+ */
+static uint64_t ack_delay(const struct chan *chan, const struct chan_peer *peer)
+{
+	uint64_t longer = min_u64(peer->srtt_ns / 8, PATIENCE_MAX_NS);
+
+	if (!peer->flow->in_flight || longer < chan->config.ack_delay_ns)
+		return chan->config.ack_delay_ns;
+	return longer;
 }
 
 void ack_soon(struct chan *chan, struct chan_peer *peer)
@@ -25,7 +39,7 @@ void ack_soon(struct chan *chan, struct chan_peer *peer)
 	}
 	if (peer->flow->ack_ns)
 		return;
-	peer->flow->ack_ns = chan->now + chan->config.ack_delay_ns;
+	peer->flow->ack_ns = chan->now + ack_delay(chan, peer);
 	chan_wake_at(chan, peer->flow->ack_ns);
 }
 
@@ -182,6 +196,7 @@ bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_head
 	skip_acked(chan, peer);
 	if (flow->n_acked != before) {
 		take_sample(chan, peer);
+		limit_progress(peer, flow->sample_ns && !flow->n_lost);
 		limit_acked(peer, (uint32_t)(flow->n_acked - before));
 		rtt_progress(chan, peer);
 		is_more = true;

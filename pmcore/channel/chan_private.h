@@ -121,8 +121,10 @@ struct chan_flow {
 	uint64_t n_acked;   /* packets acked, ever; tells whether an ack brought anything */
 
 	/* limit.c */
-	uint32_t range;       /* of the sequence numbers from the oldest not acked on */
-	uint32_t calm;        /* up to that limit it grows fast */
+	uint32_t range; /* of the sequence numbers from the oldest not acked on */
+	uint32_t calm;  /* up to that limit it grows fast */
+	uint32_t limit_before,
+		calm_before;  /* what they were before timeouts in a row; 0: there were none */
 	uint32_t round_acked; /* packets since the last judgement */
 	uint32_t round_lost;
 	uint32_t caution; /* acks to come until loss is forgotten */
@@ -445,6 +447,8 @@ bool limit_may_repeat(const struct chan_peer *peer);
 void limit_acked(struct chan_peer *peer, uint32_t n);
 void limit_lost(struct chan_peer *peer);
 void limit_timeout(struct chan_peer *peer);
+/* An answer came; @is_spurious: it shows that nothing was lost, whatever the timeouts before it meant. */
+void limit_progress(struct chan_peer *peer, bool is_spurious);
 
 /* rtt.c */
 void rtt_sample(struct chan_peer *peer, uint64_t rtt_ns);

@@ -29,6 +29,7 @@ void limit_init(struct chan *chan, struct chan_peer *peer)
 	if (!peer->limit)
 		peer->limit = (uint16_t)(flow->range < INITIAL ? flow->range : INITIAL);
 	flow->calm = flow->range;
+	flow->limit_before = 0;
 	flow->round_acked = 0;
 	flow->round_lost = 0;
 	flow->caution = 0;
@@ -104,6 +105,7 @@ void limit_lost(struct chan_peer *peer)
 	struct chan_flow *flow = peer->flow;
 
 	flow->caution = 8 * flow->range;
+	flow->limit_before = 0;
 	flow->round_lost++;
 	end_round(peer);
 }
@@ -120,8 +122,24 @@ void limit_timeout(struct chan_peer *peer)
 
 	if (flow->backoff < 2)
 		return;
+	if (flow->backoff == 2) {
+		flow->limit_before = peer->limit;
+		flow->calm_before = flow->calm;
+	}
 	halve(peer);
 	if (flow->backoff == 2)
 		calm = peer->limit;
 	flow->calm = calm > INITIAL ? calm : INITIAL;
+}
+
+/* RFC 4015: timeouts that were only too short say nothing about how much the path carries. */
+void limit_progress(struct chan_peer *peer, bool is_spurious)
+{
+	struct chan_flow *flow = peer->flow;
+
+	if (is_spurious && flow->limit_before > peer->limit) {
+		peer->limit = (uint16_t)flow->limit_before;
+		flow->calm = flow->calm_before;
+	}
+	flow->limit_before = 0;
 }

@@ -209,6 +209,34 @@ TAP_TEST(ack_output__every_so_many_or_after_the_delay)
 	rig_close(rig);
 }
 
+TAP_TEST(ack_soon__waits_for_data_of_ours_on_a_slow_path)
+{
+	struct rig *rig = rig_new(1);
+	uint32_t seq = 0;
+
+	rig->peer->srtt_ns = 8 * MS;
+	/* nothing of ours is on its way: nothing to wait for */
+	rig_datagram(rig, seq, seq);
+	is_int(rig->peer->flow->ack_ns, rig->now + 200 * US);
+	rig_poll(rig, MS);
+	is_int(rig_last(rig)->header.type, WIRE_ACK);
+	is_int(rig_send(rig, 8, 1), 0);
+	seq++;
+	rig_datagram(rig, seq, seq);
+	is_int(rig->peer->flow->ack_ns, rig->now + MS);
+	rig_poll(rig, MS);
+	is_int(rig_last(rig)->header.type, WIRE_ACK);
+	/* and never for long */
+	rig->peer->srtt_ns = SEC;
+	seq++;
+	rig_datagram(rig, seq, seq);
+	is_int(rig->peer->flow->ack_ns, rig->now + 2 * MS);
+	rig_ack(rig, 1, 0, NULL);
+	while (rig_take(rig) >= 0)
+		;
+	rig_close(rig);
+}
+
 TAP_TEST(ack_output__rides_on_data)
 {
 	struct rig *rig = rig_new(1);

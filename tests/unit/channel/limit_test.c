@@ -129,6 +129,67 @@ TAP_TEST(limit_timeout__comes_back_soon_from_a_row_of_them)
 	rig_close(rig);
 }
 
+/* Timeouts at 2 and 4 ms and so on, while nothing comes. */
+static void wait_in_vain(struct rig *rig)
+{
+	uint32_t i;
+
+	for (i = 0; rig->peer->flow->backoff < 4 && i < 1000; i++)
+		rig_poll(rig, MS);
+	is_int(rig->peer->flow->backoff, 4);
+}
+
+static void send_eight(struct rig *rig)
+{
+	uint32_t i;
+
+	for (i = 0; i < 8; i++)
+		is_int(rig_send(rig, 8, 1), 0);
+}
+
+TAP_TEST(limit_progress__timeouts_too_short_are_undone)
+{
+	struct rig *rig = start(64);
+
+	send_eight(rig);
+	wait_in_vain(rig);
+	is_int(rig->peer->limit, 16);
+	rig_ack(rig, 8, 0, NULL);
+	is_int(rig->peer->limit, 64);
+	is_int(rig->peer->flow->calm, 64);
+	rig_close(rig);
+}
+
+TAP_TEST(limit_progress__loss_is_not_undone)
+{
+	struct rig *rig = start(64);
+
+	send_eight(rig);
+	wait_in_vain(rig);
+	/* 0 to 6 are lost, all but 7 have to go again */
+	rig_ack(rig, 0, 1 << 6, NULL);
+	ok(rig->peer->limit <= 16);
+	rig_poll(rig, 0);
+	rig_ack(rig, 8, 0, NULL);
+	ok(rig->peer->limit < 32);
+	rig_close(rig);
+}
+
+/* Which of the two was answered can't be told: it may have been the second. */
+TAP_TEST(limit_progress__what_went_again_proves_nothing)
+{
+	struct rig *rig = start(64);
+
+	is_int(rig_send(rig, 8, 1), 0);
+	wait_in_vain(rig);
+	rig_ack(rig, 1, 0, NULL);
+	ok(rig->peer->limit < 32);
+	send_eight(rig);
+	rig_ack(rig, 9, 0, NULL);
+	ok(rig->peer->limit < 32);
+	rig_close(rig);
+}
+
 TAP_TEST(limit_is_open__edges)
 {
 	struct rig *rig = start(10);
