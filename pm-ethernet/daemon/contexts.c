@@ -221,7 +221,8 @@ static int attach_direct(struct ethd *d, struct plan *p, struct ethd_answer *ret
 }
 
 /* The socket of a port, its fill ring full; *ret_memory is below it. */
-static int make_socket(const struct eth_granted *l, uint32_t ifindex, int *ret_memory)
+static int make_socket(const struct eth_granted *l, uint32_t ifindex, uint32_t n_rails,
+		       int *ret_memory)
 {
 	uint64_t first = (uint64_t)l->tx_packets * l->chunks_per_packet;
 	int memory = xsk_memory("pm-ethernet-packets", l->memory_bytes), fd, err;
@@ -230,6 +231,8 @@ static int make_socket(const struct eth_granted *l, uint32_t ifindex, int *ret_m
 		return memory;
 	fd = xsk_owner(memory, l);
 	err = fd < 0 ? fd : xsk_tie(fd, ifindex);
+	if (!err)
+		err = xsk_scale_room(fd, n_rails);
 	if (!err)
 		err = xsk_fill(fd, l, first * l->chunk_bytes, l->rx_chunks);
 	if (!err) {
@@ -253,7 +256,7 @@ static int attach_port(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 	c->port = ethd_port_take(d, p->context, p->why, ETH_WHY);
 	if (c->port < 0)
 		return c->port;
-	fd = make_socket(l, d->ports[c->port].user_ifindex, &memory);
+	fd = make_socket(l, d->ports[c->port].user_ifindex, p->n_rails, &memory);
 	if (fd < 0) {
 		snprintf(p->why, ETH_WHY, "packet memory of %llu bytes can't be made: %s",
 			 (unsigned long long)l->memory_bytes, strerror(-fd));

@@ -71,6 +71,18 @@ int xsk_plain(const struct eth_granted *layout, bool with_umem_rings)
 	return err;
 }
 
+int xsk_scale_room(int fd, uint32_t n)
+{
+	int room;
+	socklen_t len = sizeof(room);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &len))
+		return -errno;
+	/* The kernel tells twice what it was given. */
+	room = (int)((uint32_t)room / 2 * n);
+	return setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) ? -errno : 0;
+}
+
 /* The kernel pins the pages at registration; our own mapping isn't needed after it. */
 static int register_memory(int fd, int memory, const struct eth_granted *layout)
 {

@@ -18,6 +18,11 @@ int xsk_memory(const char *name, uint64_t bytes);
 int xsk_owner(int memory, const struct eth_granted *layout);
 /* A socket that owns nothing but its rings; @with_umem_rings: fill and completion ring too. */
 int xsk_plain(const struct eth_granted *layout, bool with_umem_rings);
+/*
+ * Room for @n times as much that was sent and has not left the machine as a socket has by default: one
+ * that sends on several rails. Too little, and what waits for one rail keeps the others idle.
+ */
+int xsk_scale_room(int fd, uint32_t n);
 /* Puts @n chunks from @first on (byte offset in the memory) into the fill ring of an unbound socket. */
 int xsk_fill(int fd, const struct eth_granted *layout, uint64_t first, uint32_t n);
 /* Binds an owner to queue 0; @is_zero_copy: only if the driver can. */
