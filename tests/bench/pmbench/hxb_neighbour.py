@@ -25,7 +25,7 @@ def payload_per_packet(cluster: Lab) -> int:
     return run_json(cluster.among("h0", "h1").mpirun(2, words, options_of("direct")))["payload_per_packet"]
 
 
-def neighbour(part: str) -> Callable[[], contextlib.AbstractContextManager]:
+def neighbour(part: str, attachment: str = "direct") -> Callable[[], contextlib.AbstractContextManager]:
     """@part: the whole exchange, or the time that all are at it together."""
     @contextlib.contextmanager
     def setup() -> Sides:
@@ -38,7 +38,7 @@ def neighbour(part: str) -> Callable[[], contextlib.AbstractContextManager]:
                      "neighbour", "--bytes", str(size), "--messages", str(messages), "--rounds", "1", "--json"]
 
             def goodput() -> float:
-                told = run_json(cluster.mpirun(HOSTS, pinned(words), options_of("direct")))
+                told = run_json(cluster.mpirun(HOSTS, pinned(words), options_of(attachment)))
                 amount, seconds = {"whole": (told["bytes_in_all"], told["seconds"]),
                                    "together": (told["together_bytes"], told["together_seconds"])}[part]
                 if not seconds:
@@ -55,7 +55,10 @@ FIGURES = [
            f"goodput of {HOSTS} hosts, {SHAPE}, that each send messages of a whole frame along all three dimensions at "
            f"once and get as much, over rails of {MBIT} Mbit/s, until the last has everything, against the payload "
            "limit of the wire (historic 0.934)", neighbour("whole"), rounds=5),
+    Figure("hxb-neighbour-3d-port", 0.90, False, "MB/s",
+           "the same by ports: one socket for all rails of a process; the goal is our own",
+           neighbour("whole", "port"), rounds=5),
     Figure("hxb-neighbour-3d-together", None, False, "MB/s",
-           "the same while all hosts are at it, until the first has everything; stated, no goal", neighbour("together"),
-           rounds=7),
+           "hxb-neighbour-3d while all hosts are at it, until the first has everything; stated, no goal",
+           neighbour("together"), rounds=7),
 ]
