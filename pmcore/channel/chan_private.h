@@ -121,11 +121,11 @@ struct chan_flow {
 	uint64_t n_acked;   /* packets acked, ever; tells whether an ack brought anything */
 
 	/* limit.c */
-	uint32_t range; /* of the sequence numbers from the oldest not acked on */
-	uint32_t calm;  /* up to that limit it grows fast */
-	uint32_t limit_before,
-		calm_before;  /* what they were before timeouts in a row; 0: there were none */
-	uint32_t round_acked; /* packets since the last judgement */
+	uint32_t range;        /* of the sequence numbers from the oldest not acked on */
+	uint32_t calm;         /* up to that limit it grows fast */
+	uint32_t limit_before; /* the limit before timeouts in a row; 0: there were none */
+	uint32_t calm_before;  /* and calm */
+	uint32_t round_acked;  /* packets since the last judgement */
 	uint32_t round_lost;
 	uint32_t caution; /* acks to come until loss is forgotten */
 
