@@ -317,6 +317,36 @@ def frozen_relays(lab):
                "thawed: the other job finds all of its data right", (out[-500:], err))
 
 
+def cut(lab, host, how):
+    """All of a host's NICs go "down" or "up"; the network by which the daemons talk stays."""
+    for nic in range(1, 1 + len(lab.reports(daemon.RAILS)[host]["rails"])):
+        done = lab.run("ip", "link", "set", "dev", f"eth{nic}", how, host=host)
+        if done.returncode:
+            raise RuntimeError(told(done))
+
+
+def dead_relay(lab):
+    """The host through which the two of an MPI job talk loses all of its cables."""
+    ends, relays = [lab.host(0, 0, 0), lab.host(0, 1, 1)], [lab.host(0, 0, 1), lab.host(0, 1, 0)]
+    words = ("--hosts", ",".join(ends), f"-nodes=2,{WHOLE_HOST}", "-map", "any", f"{BUILD}/mpi/rally", "2")
+    before = lab.relayed()
+    with running(lab, "rally", *words, env=over_pm(NETWORK)) as job:
+        line = job.stdout.readline()
+        busy = wait_until(lambda: next((host for host in relays if lab.relayed()[host] - before[host] > 500), None), 5)
+        tap.ok(line == "under way\n" and busy, "a relay of an MPI job: frames go by it", (line, lab.relayed()))
+        if not busy:
+            return
+        cut(lab, busy, "down")
+        other = next(host for host in relays if host != busy)
+        before = lab.relayed()[other]
+        out, err = job.communicate(timeout=END_S)
+    tap.ok(job.returncode == 0 and "OK rally" in out, "a relay of an MPI job dies: the job notices nothing", (out, err))
+    tap.ok(lab.relayed()[other] - before > 500, "a relay of an MPI job dies: frames go by the other",
+           (before, lab.relayed()))
+    cut(lab, busy, "up")
+    tap.ok(wait_until(lab.is_open, 15), "the relay is back: all neighbours are open again")
+
+
 # ---- many hosts ----
 
 def cube(lab):
@@ -345,6 +375,7 @@ def main():
         no_box(lab)
         side_by_side(lab)
         frozen_relays(lab)
+        dead_relay(lab)
         hpcc(lab)
         bad_network(lab)
         tap.equal(lab.settled(), [], "2x2x2: nothing is left of all that")
