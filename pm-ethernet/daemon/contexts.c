@@ -231,8 +231,9 @@ static int make_socket(const struct eth_granted *l, uint32_t ifindex, uint32_t n
 		return memory;
 	fd = xsk_owner(memory, l);
 	err = fd < 0 ? fd : xsk_tie(fd, ifindex);
+	/* Rails do not fill evenly: with twice the room of each none of them runs dry. */
 	if (!err)
-		err = xsk_scale_room(fd, n_rails);
+		err = xsk_scale_room(fd, n_rails == 1 ? 1 : 2 * n_rails);
 	if (!err)
 		err = xsk_fill(fd, l, first * l->chunk_bytes, l->rx_chunks);
 	if (!err) {

@@ -37,7 +37,7 @@ static const struct option_spec specs[] = {
 	SPEC("overhead", OPTION_COUNT, overhead, "BYTES",
 	     "of a frame on the wire beside its packet (56: head, check, gap)", .max = 200),
 	SPEC("socket", OPTION_BYTES, socket, "BYTES",
-	     "a host may have before the first switch (no limit; labs: 208K)", .min = 16 << 10,
+	     "a host may have before the first switch (no limit; labs: 416K a rail)", .min = 16 << 10,
 	     .max = 1u << 30),
 	SPEC("pattern", OPTION_TEXT, pattern_text, "NAME",
 	     "all-to-all, neighbour or incast (all-to-all)"),
