@@ -101,7 +101,10 @@ def failover() -> Sides:
 FIGURES = [
     Figure("hxb-hop", 0.30, True, "us",
            "half RTT of 8 B, direct: what each further dimension adds, against 1-D (historic 0.84); the two hosts of a "
-           "line are joined by a cable", hop("direct", "--direct"), rounds=15),
+           "line are joined by a cable", hop("direct", "--direct"), rounds=30, is_paired=True),
+    Figure("hxb-hop-native", 0.30, True, "us",
+           "the same with the programs in the driver, where those of hardware run; veth has generic ones by default",
+           hop("direct", "--direct", "--mode", "native"), rounds=30, is_paired=True),
     Figure("hxb-hop-port", None, True, "us",
            "the same by port attachment; stated, no goal", hop("port", "--direct"), rounds=5),
     Figure("hxb-hop-switch", None, True, "us",

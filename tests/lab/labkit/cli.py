@@ -17,7 +17,8 @@ usage: sclab [--name LAB] COMMAND ...
   up [--hosts N | --grid AxBxC] [--nics N] [--mtu BYTES] [--rate R] [--queue BYTES]
      [--burst BYTES] [--limiter tbf|htb] [--fast-uplinks] [--spread] [--loss PCT] [--seed N]
      [--direct] [--offloads on|off|auto]
-     [--ethernet] [--scheduler [--cores N|own] [--quantum TIME]] [--share DIR]
+     [--ethernet [--mode auto|native|generic]] [--share DIR]
+     [--scheduler [--cores N|own] [--quantum TIME]]
                           build a virtual cluster; --ethernet: with pm-ethernetd in each host;
                           --scheduler: with scored and scnoded, for scrun
   exec [-u USER] HOST [--] CMD...    run a command in a host
@@ -79,6 +80,7 @@ def parse_up(lab, args):
     parser.add_argument("--seed", type=int)
     parser.add_argument("--direct", action="store_true")
     parser.add_argument("--ethernet", action="store_true")
+    parser.add_argument("--mode", choices=("auto", "native", "generic"), default="auto")
     parser.add_argument("--scheduler", action="store_true")
     parser.add_argument("--cores", type=plans.parse_cores)
     parser.add_argument("--quantum", default="")
@@ -92,8 +94,8 @@ def parse_up(lab, args):
         lab=lab, shape=given.grid or (2 if given.hosts is None else given.hosts,),
         grid=bool(given.grid), nics=given.nics, mtu=given.mtu, rate=given.rate, queue=given.queue,
         burst=given.burst, limiter=given.limiter, fast_uplinks=given.fast_uplinks, spread=given.spread,
-        loss_ppm=given.loss, seed=seed, direct=given.direct, ethernet=given.ethernet, offloads=given.offloads,
-        scheduler=given.scheduler, cores=given.cores or "", quantum=given.quantum)
+        loss_ppm=given.loss, seed=seed, direct=given.direct, ethernet=given.ethernet, mode=given.mode,
+        offloads=given.offloads, scheduler=given.scheduler, cores=given.cores or "", quantum=given.quantum)
     return options, given.share
 
 

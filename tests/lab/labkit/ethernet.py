@@ -18,9 +18,10 @@ def nics(plan):
 
 
 def arguments(plan, state):
+    mode = ["--mode", plan.options.mode]
     if plan.options.grid:
-        return ["--config", output.compiled_path(state)]
-    return ["--nics", nics(plan)]
+        return ["--config", output.compiled_path(state), *mode]
+    return ["--nics", nics(plan), *mode]
 
 
 def start(plan, state):

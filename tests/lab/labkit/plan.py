@@ -44,6 +44,7 @@ class Options:
     seed: int = 1                 # of the loss pattern
     direct: bool = False          # NIC to NIC, no switch: two hosts, or a grid whose lines have two
     ethernet: bool = False        # pm-ethernetd runs in every host
+    mode: str = "auto"            # its --mode
     offloads: str = "auto"        # on, off, or auto: off when frames get lost
     burst: int = 0                # bytes a limited link carries at once; 0: what suits the rate
     fast_uplinks: bool = False    # the rate holds towards the hosts only
@@ -209,6 +210,8 @@ def check_options(options):
         raise usage(f"queue of {options.queue} bytes holds no frame of mtu {options.mtu}")
     if options.ethernet and not 1 <= options.nics * len(options.shape) <= MAX_RAILS:
         raise usage(f"--ethernet is for 1 to {MAX_RAILS} data NICs of a host: change --nics")
+    if options.mode != "auto" and not options.ethernet:
+        raise usage("--mode is for pm-ethernetd: write --ethernet too")
     if (options.cores or options.quantum) and not options.scheduler:
         raise usage("--cores and --quantum are for the scheduler: write --scheduler too")
     if not options.direct:
