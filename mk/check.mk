@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Everything that judges the code. All of it speaks TAP and runs below one prove, whose last lines
 # count files and tests. System and MPI tests build labs and load both cores, so they run one at a
-# time beside the rest.
+# time, after the rest; but for those that mostly wait and have no moment that may not come late.
 
 TEST_JOBS ?= 2
 SECS      ?= 60
+PATIENT   := debugger mpich pmix5 sclab scqueue scrun-bad scrun-complaints slurm
 PROVE      = prove --exec mk/run-test --timer -j$(TEST_JOBS) \
-	     --rules='seq=tests/{system,mpi,lab}/**' --rules='par=**'
+	     --rules='seq={$(subst $(space),$(comma),$(strip $(ALONE_T)))}' --rules='par=**'
 
 SYSTEM_T := $(sort $(wildcard tests/system/*.t))
 MPI_T    := $(sort $(wildcard tests/mpi/*.t) $(filter tests/system/mpi%,$(SYSTEM_T)))
 OTHER_T  := $(sort $(wildcard tests/mpi/*.t tests/lab/*.t tests/bench/*.t tests/conformance/*.t))
+ALONE_T  := $(filter-out $(PATIENT:%=tests/system/%.t),$(SYSTEM_T) $(OTHER_T))
 PYTHON_T := $(if $(wildcard tests/python/*.py),mk/pytest.t)
 FUZZ_T   := $(FUZZ_PROGS)
 

@@ -71,6 +71,7 @@ $(BUILD)/pkgconfig/libpm.pc: pmcore/libpm.pc.in mk/version.mk
 		-e 's|@INCLUDEDIR@|$(CURDIR)/pmcore/include|g' $< >$@
 
 comma := ,
+space := $() $()
 
 # --- programs: one directory below pmcore/tools each ---------------------------------------------
 # libpm exports the PM calls only; what a program uses of pmcore/util is linked in from an archive.

@@ -8,7 +8,7 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "lab"))
 
-from labkit import cli, plan, run, state  # noqa: E402
+from labkit import cli, ethernet, plan, run, state  # noqa: E402
 from labkit.errors import LabError  # noqa: E402
 
 
@@ -67,14 +67,22 @@ def test_main__help(capsys):
 def test_parse_up__options():
     options, shared = cli.parse_up("lab", ["--hosts", "4", "--nics", "2", "--rate", "1gbit", "--mtu",
                                            "9000", "--loss", "1%", "--seed", "7", "--queue", "64k",
-                                           "--share", "/tmp/x", "--ethernet", "--burst", "32k",
+                                           "--share", "/tmp/x", "--ethernet", "--mode", "native", "--burst", "32k",
                                            "--fast-uplinks", "--limiter", "htb", "--spread",
                                            "--scheduler", "--cores", "2", "--quantum", "20ms"])
     assert options == plan.Options("lab", (4,), False, 2, 9000, 10**9, 65536, 10000, 7,
-                                   ethernet=True, burst=32768,
+                                   ethernet=True, mode="native", burst=32768,
                                    fast_uplinks=True, limiter="htb", spread=True,
                                    scheduler=True, cores="2", quantum="20ms")
     assert shared == ["/tmp/x"]
+
+
+def test_arguments__mode_of_the_daemon_only_where_one_was_named():
+    found = [ethernet.arguments(plan.make_plan(plan.Options("lab", (2,), ethernet=True, mode=mode)), make_state())
+             for mode in ("auto", "native")]
+    assert found == [["--nics", "eth1"], ["--nics", "eth1", "--mode", "native"]]
+    with pytest.raises(LabError, match="--ethernet too"):
+        plan.make_plan(plan.Options("lab", (2,), mode="native"))
 
 
 def test_parse_targets__nics_by_switch():

@@ -18,7 +18,7 @@ def nics(plan):
 
 
 def arguments(plan, state):
-    mode = ["--mode", plan.options.mode]
+    mode = [] if plan.options.mode == "auto" else ["--mode", plan.options.mode]
     if plan.options.grid:
         return ["--config", output.compiled_path(state), *mode]
     return ["--nics", nics(plan), *mode]
