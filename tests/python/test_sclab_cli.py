@@ -78,7 +78,8 @@ def test_parse_up__options():
 
 
 def test_arguments__mode_of_the_daemon_only_where_one_was_named():
-    found = [ethernet.arguments(plan.make_plan(plan.Options("lab", (2,), ethernet=True, mode=mode)), make_state())
+    saved = make_state()
+    found = [ethernet.arguments(plan.make_plan(plan.Options("lab", (2,), ethernet=True, mode=mode)), saved)
              for mode in ("auto", "native")]
     assert found == [["--nics", "eth1"], ["--nics", "eth1", "--mode", "native"]]
     with pytest.raises(LabError, match="--ethernet too"):
