@@ -23,7 +23,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(compile)
 
 # --- libpm ---------------------------------------------------------------------------------------
-LIBPM_DIRS := $(addprefix pmcore/,api channel device wire util) pm-udp pm-shmem pm-ethernet
+LIBPM_DIRS := $(addprefix pmcore/,api channel device wire util) pm-udp pm-shmem pm-ethernet pm-verbs
 LIBPM_SRC  := $(sort $(wildcard $(addsuffix /*.c,$(LIBPM_DIRS))))
 LIBPM_OBJ  := $(call obj,$(LIBPM_SRC))
 LIBPM_MAP  := $(wildcard pmcore/libpm.map)
