@@ -34,6 +34,7 @@ usage: sclab [--name LAB] COMMAND ...
   list                               the labs that exist on this machine
   down                               remove the lab and all that runs in it
   --version                          print the version
+  --vm COMMAND ...                   the same with virtual machines: see sclab --vm help
 
 LAB is 'lab' or $SCLAB_NAME unless given. See sclab(1)."""
 
@@ -337,19 +338,39 @@ def version():
     return re.search(r"^VERSION\s*:=\s*(\S+)", text, re.M)[1]
 
 
+def take_vm(argv):
+    """(whether --vm stands before the command, the other words)."""
+    at = 0
+    while at < len(argv) and argv[at].startswith("--name"):
+        at += 1 if "=" in argv[at] else 2
+    if argv[at:at + 1] == ["--vm"]:
+        return True, [*argv[:at], *argv[at + 1:]]
+    return False, argv
+
+
+def commands(is_vm):
+    """By their names, and the help on them."""
+    if not is_vm:
+        return COMMANDS, HELP
+    from . import vmcli
+    return vmcli.COMMANDS, vmcli.HELP
+
+
 def main(argv):
     command = ""
     try:
+        is_vm, argv = take_vm(argv)
         lab, command, words = split(argv)
+        known, text = commands(is_vm)
         if command in ("help", "-h", "--help"):
-            print(HELP)
+            print(text)
             return 0 if argv else EXIT_USAGE
         if command == "--version":
             print(f"sclab {version()}")
             return 0
-        if command not in COMMANDS:
-            raise LabError(f"no command '{command}': see sclab help", EXIT_USAGE)
-        return COMMANDS[command](lab, words)
+        if command not in known:
+            raise LabError(f"no command '{command}': see sclab {'--vm ' if is_vm else ''}help", EXIT_USAGE)
+        return known[command](lab, words)
     except LabError as e:
         text, status = str(e), e.status
     except KeyboardInterrupt as e:

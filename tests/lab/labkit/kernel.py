@@ -33,6 +33,8 @@ AT_RECURSIVE = 0x8000
 OPEN_TREE_CLONE = 1
 MOVE_MOUNT_F_EMPTY_PATH = 4
 
+PR_SET_PDEATHSIG = 1
+
 RTM_NEWLINK = 16
 RTM_GETLINK = 18
 NLM_F_REQUEST = 1
@@ -67,6 +69,17 @@ def fork():
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     return pid
+
+
+def end_with_parent(parent, number):
+    """This process gets that signal when its parent has ended."""
+    check(libc.prctl(PR_SET_PDEATHSIG, number), "prctl")
+    if os.getppid() != parent:      # it ended before
+        os.kill(os.getpid(), number)
+
+
+def outlive_parent():
+    check(libc.prctl(PR_SET_PDEATHSIG, 0), "prctl")
 
 
 def unshare(flags):

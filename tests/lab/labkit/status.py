@@ -70,6 +70,10 @@ def table(report):
             percent = f"{nic['loss_ppm'] / 10000:g}%" if nic["loss_ppm"] else "-"
             rows.append((host["name"], nic["name"], nic["switch"] or "(direct)", nic["address"],
                          nic["link"], rate_words(nic["rate"]), percent, lost))
+    return columns(rows)
+
+
+def columns(rows):
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)).rstrip()
                      for row in rows)

@@ -2,18 +2,15 @@
 """One guest: a QEMU process and the agent in it (guest/agent). Runs commands in the guest and tells how they
 ended; the NICs it has were given to it by the lab.
 """
-import os
-import re
 import select
 import shlex
 import socket
-import subprocess
 import time
 
 from .monitor import Monitor
+from .process import Process
 from .trouble import Trouble
 
-QEMU = "qemu-system-x86_64"
 GRACE_S = 20                    # beyond a command's own limit: the guest ends it and says so
 COMMAND_S = 60
 # More than a guest may use, and what it does not use costs nothing. virtio_net gives the device an address
@@ -56,15 +53,16 @@ class Guest:
         self.heard = b""
         self.count = 0
         self.process = self.port = self.monitor = None
+        self.release = ""       # of its kernel, once it is up
 
-    def launch(self, kernel, initrd, shared, nic_words, keep, memory_mib, processors):
+    def launch(self, accelerator, kernel, initrd, shared, nic_words, keep, memory_mib, processors):
         """Starts QEMU and returns at once."""
         with open(f"{self.directory}/conf", "w", encoding="utf-8") as f:
             f.write(f"modules={shlex.quote(kernel.modules)}\n"
                     f"keep=({shlex.join(keep)})\n"
                     f"nics=({shlex.join(f'{name}={mac}' for name, mac in self.nics)})\n")
         at = self.directory
-        words = [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(MACHINE_MIB),
+        words = [*accelerator, "-m", str(max(MACHINE_MIB, memory_mib)),
                  "-smp", str(processors), "-nodefaults", "-no-user-config", "-display", "none",
                  "-no-reboot", "-kernel", kernel.image, "-initrd", initrd,
                  "-append", "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr "
@@ -76,48 +74,43 @@ class Guest:
                  "-device", "virtio-9p-pci,fsdev=lab,mount_tag=lab", "-device", "virtio-serial-pci",
                  "-chardev", f"socket,id=agent,path={at}/agent,server=on,wait=off",
                  "-device", "virtserialport,chardev=agent,name=agent", *nic_words]
-        with open(f"{at}/qemu", "wb") as said:
-            # it ends with us, however we end
-            self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words],
-                                            stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        self.process = Process(f"guest {self.name}", words, f"{at}/qemu", [f"{at}/console"])
 
-    def await_socket(self, path, limit_s=15):
-        """Until our QEMU has made it."""
-        end = time.monotonic() + limit_s
-        while not os.path.exists(path):
-            self.check(time.monotonic() > end, f"{os.path.basename(path)} of QEMU")
-            time.sleep(0.02)
+    def await_socket(self, path):
+        self.process.await_socket(path)
 
     def await_ready(self, limit_s):
-        self.await_socket(f"{self.directory}/agent")
+        for name in ("agent", "qmp"):
+            self.await_socket(f"{self.directory}/{name}")
         self.port = socket.socket(socket.AF_UNIX)
-        self.port.connect(f"{self.directory}/agent")
-        self.monitor = Monitor(f"{self.directory}/qmp")
+        try:
+            self.port.connect(f"{self.directory}/agent")
+            self.monitor = Monitor(f"{self.directory}/qmp")
+        except (OSError, Trouble) as e:
+            self.gone(str(e))
         end = time.monotonic() + limit_s
         while "ready" not in self.statuses:
             self.hear(end, "the guest to be up")
+        self.release = self.statuses["ready"]
 
-    def check(self, is_late, what):
-        if self.process.poll() is not None:
-            raise Trouble(f"guest {self.name}: QEMU has ended: {self.last_words()}")
-        if is_late:
-            raise Trouble(f"guest {self.name}: waited for {what} in vain: {self.last_words()}")
-
-    def last_words(self, lines=15):
-        text = ""
-        for name in ("qemu", "console"):
-            with open(f"{self.directory}/{name}", encoding="utf-8", errors="replace") as f:
-                text += "\n".join(f.read().splitlines()[-lines:])
-        return re.sub(r"[^\x20-\x7e\n]", "", text)
+    def gone(self, why):
+        """QEMU closed what it had open: it has ended, or does in a moment."""
+        self.process.await_end()
+        self.process.check()
+        raise Trouble(f"guest {self.name}: {why}")
 
     def hear(self, end, what):
         """Takes what the agent says, for at most that long; late only if nothing came and @what is given."""
         ready = select.select([self.port], [], [], max(0, min(1, end - time.monotonic())))[0]
         if not ready:
-            self.check(what and time.monotonic() > end, what)
+            self.process.check(what and time.monotonic() > end, what)
             return
-        data = self.port.recv(4096)
-        self.check(not data, what or "anything")
+        try:
+            data = self.port.recv(4096)
+        except ConnectionError:
+            data = b""
+        if not data:
+            self.gone("its agent has gone")
         *lines, self.heard = (self.heard + data).split(b"\n")
         for line in lines:
             key, _, value = line.decode().strip().partition(" ")
@@ -126,10 +119,10 @@ class Guest:
     # ---- commands ----
 
     def start(self, command, limit_s=COMMAND_S):
-        """Begins a command (of bash, any number of lines) that may run for that long."""
+        """Begins a command (of bash, any number of lines) that may run for that long; 0: for ever."""
         self.count += 1
         number = str(self.count)
-        with open(f"{self.directory}/{number}", "w", encoding="utf-8") as f:
+        with open(f"{self.directory}/{number}", "w", encoding="utf-8", errors="surrogateescape") as f:
             f.write(command)
         with open(f"{self.directory}/{number}.out", "w", encoding="utf-8"):
             pass                # nothing was printed yet
@@ -162,5 +155,4 @@ class Guest:
             if channel:
                 channel.close()
         if self.process:
-            self.process.kill()
-            self.process.wait()
+            self.process.end()

@@ -2,32 +2,24 @@
 """Guests and the links between them: makes them, waits until they are up, and ends them whatever happened.
 When it ended by an exception, or keep() was called, the directory with the consoles stays.
 """
-import dataclasses
 import os
+import shlex
 import shutil
 import signal
 import sys
 import tempfile
 
-from . import initrd
-from .guest import QEMU, Guest
+from . import accelerator, initrd, network
+from .guest import Guest
 from .kernels import find_kernels
+from .network import Link
+from .process import QEMU, Process
 from .trouble import Trouble
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
 READY_S = 120
 MEMORY_MIB = 320
 HIDDEN = ("/tmp/", "/run/", "/dev/")    # a guest has its own of these
-
-
-@dataclasses.dataclass(frozen=True)
-class Link:
-    """A cable between a NIC of one guest and one of another: eth1, eth2, ... by the order of links."""
-
-    one: str
-    other: str
-    mtu: int = 1500
-    options: str = ""           # more properties of the virtio-net-pci device
 
 
 def skip_reason(build):
@@ -43,78 +35,64 @@ def skip_reason(build):
 
 
 class Lab:
-    """@guests names (or how many: a, b, ...), @links in pairs of names or as Link."""
+    """@guests names (or how many: a, b, ...), @links in pairs of names or as Link; or instead of them @nets, with
+    the lines of /etc/hosts. The files lie in @directory, which is made, unless given one of its own."""
 
     def __init__(self, build, guests=2, links=(("a", "b"),), kernel=None, memory_mib=MEMORY_MIB,
-                 processors=1):
+                 processors=1, nets=None, hosts=(), keep=(), directory=None):
         names = [chr(ord("a") + n) for n in range(guests)] if isinstance(guests, int) else guests
         self.build = os.path.realpath(build)
-        self.links = [link if isinstance(link, Link) else Link(*link) for link in links]
+        self.nets, self.hosts = nets, list(hosts)
+        if nets is None:
+            self.nets, self.hosts = network.wire(
+                [link if isinstance(link, Link) else Link(*link) for link in links], names)
         self.kernel = kernel or find_kernels(self.build)[0]
         self.memory_mib, self.processors = memory_mib, processors
-        self.directory = tempfile.mkdtemp(prefix="vmlab-")
+        self.kept = {d for d in (ROOT, self.build, self.kernel.modules) if d.startswith(HIDDEN)} | set(keep)
+        self.directory = directory or tempfile.mkdtemp(prefix="vmlab-")
         self.is_kept = False
+        self.accelerator = ()
+        self.hub = None
         self.guests = []
         for name in names:
-            os.mkdir(f"{self.directory}/{name}")
+            os.makedirs(f"{self.directory}/{name}")
             self.guests.append(Guest(name, f"{self.directory}/{name}"))
 
     def guest(self, name):
         return next(guest for guest in self.guests if guest.name == name)
 
-    # ---- links ----
-
-    def nic_words(self, guest):
-        """QEMU's words for the NICs of a guest; the first guest of a link listens."""
-        words = []
-        for number, link in enumerate(self.links, 1):
-            if guest.name not in (link.one, link.other):
-                continue
-            is_server = self.is_first(guest, link)
-            mac = f"52:54:00:{number:02x}:00:{self.guests.index(guest) + 1:02x}"
-            nic = f"eth{len(guest.nics) + 1}"
-            guest.nics.append((nic, mac))
-            words += ["-netdev", f"stream,id=net-{nic},server={'on' if is_server else 'off'},"
-                                 f"addr.type=unix,addr.path={self.directory}/link{number}",
-                      "-device", f"virtio-net-pci,id=nic-{nic},netdev=net-{nic},mac={mac},romfile="
-                                 + (f",host_mtu={link.mtu}" if link.mtu != 1500 else "")
-                                 + (f",{link.options}" if link.options else "")]
-        return words
-
-    def is_first(self, guest, link):
-        other = self.guest(link.other if guest.name == link.one else link.one)
-        return self.guests.index(guest) < self.guests.index(other)
-
-    def network_script(self, guest):
-        """Each link is a network of its own, 10.7.LINK.GUEST; a name means its address on the first link."""
-        lines, known, nics = [], set(), iter(guest.nics)
-        for number, link in enumerate(self.links, 1):
-            for name in (link.one, link.other):
-                host = self.guests.index(self.guest(name)) + 1
-                address = f"10.7.{number}.{host}"
-                lines.append(f"echo {address} {name}-{number} "
-                             + ("" if name in known else name) + " >>/etc/hosts")
-                known.add(name)
-                if name == guest.name:
-                    nic, _ = next(nics)
-                    lines.append(f"ip addr add {address}/24 dev {nic}; ip link set {nic} up")
-        return "set -e\n" + "\n".join(lines)
+    def nics(self, guest):
+        return [nic for net in self.nets for nic in net.nics if nic.guest == guest.name]
 
     # ---- life ----
+
+    def network_script(self, guest):
+        lines = [f"echo {shlex.quote(line)} >>/etc/hosts" for line in self.hosts]
+        for nic in self.nics(guest):
+            lines.append(f"ip addr add {nic.address} dev {nic.name}; ip link set {nic.name} up")
+        return "set -e\n" + "\n".join(lines)
+
+    def start_hub(self):
+        words, paths = network.hub_words(self.nets, self.directory)
+        if words:
+            self.hub = Process("hub", words, f"{self.directory}/hub")
+        for path in paths:
+            self.hub.await_socket(path)
 
     def up(self):
         image = f"{self.directory}/initrd"
         initrd.write(self.kernel, image)
         for program in ("agent", "rsh"):
             shutil.copy(f"{ROOT}/tests/vm/guest/{program}", f"{self.directory}/{program}")
-        keep = sorted({d for d in (ROOT, self.build, self.kernel.modules) if d.startswith(HIDDEN)})
+        self.accelerator = accelerator.choose(self.build, self.kernel, image)
+        self.start_hub()
         for guest in self.guests:
-            words = self.nic_words(guest)
-            guest.launch(self.kernel, image, self.directory, words, keep, self.memory_mib,
-                         self.processors)
-            for number, link in enumerate(self.links, 1):
-                if guest.name in (link.one, link.other) and self.is_first(guest, link):
-                    guest.await_socket(f"{self.directory}/link{number}")
+            guest.nics = [(nic.name, nic.mac) for nic in self.nics(guest)]
+            guest.launch(self.accelerator, self.kernel, image, self.directory,
+                         network.nic_words(self.nets, self.directory, guest.name), sorted(self.kept),
+                         self.memory_mib, self.processors)
+            for path in network.listeners(self.nets, self.directory, guest.name):
+                guest.await_socket(path)
         for guest in self.guests:
             guest.await_ready(READY_S)
         for task in [guest.start(self.network_script(guest)) for guest in self.guests]:
@@ -134,6 +112,8 @@ class Lab:
     def down(self):
         for guest in self.guests:
             guest.end()
+        if self.hub:
+            self.hub.end()
         if self.is_kept:
             print(f"# consoles and outputs of the guests are kept in {self.directory}", file=sys.stderr)
         else:
