@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # From a fresh Debian 12 to a working suite: installs the packages that are missing, then calls
 # make. Nothing else in the tree installs anything.
-# usage: ./bootstrap.sh [deps|build|check|demo|bench]     (default: build)
+# usage: ./bootstrap.sh [deps|build|check|check-vm|check-vm-zerocopy|demo|bench]     (default: build)
+# Exit status: of make; 1 when something can't be installed; 77 when check-vm-zerocopy can't get its kernel.
 set -eu
 
 # One package per line, with the reason.
@@ -46,13 +47,16 @@ packages() {
 		slurmd
 		slurm-client
 		libbpf-dev            # pm-ethernetd loads its programs into the kernel
-		iproute2              # the lab: namespaces, bridges, rates
+		iproute2              # the lab: namespaces, bridges, rates; rdma
 		ethtool
 		kmod
 		procps
 		util-linux
 		qemu-system-x86       # virtual machines: real drivers for the tests
 		busybox-static
+		ibverbs-providers     # RDMA in them
+		ibverbs-utils
+		perftest
 		valgrind
 	LIST
 }
@@ -95,11 +99,26 @@ install_missing() {
 }
 
 # What virtual machines boot is unpacked into the build directory, not installed: the kernel of this machine's
-# own sources, which is what the suite has to do with. The tests do without it.
+# own sources, which is what the suite has to do with. The tests do without it. One unpacked by an earlier version of
+# this tree may lack modules.
 fetch_kernel() {
-	[ "$(uname -m)" = x86_64 ] && [ ! -e build/vm/kernel/vmlinuz ] || return 0
-	tests/vm/kernel-fetch build/vm/kernel ||
-		echo "bootstrap.sh: tests with virtual machines will be skipped"
+	[ "$(uname -m)" = x86_64 ] || return 0
+	tests/vm/kernel-fetch --is-whole build/vm/kernel || tests/vm/kernel-fetch build/vm/kernel ||
+		echo "bootstrap.sh: tests with virtual machines will be skipped, in part or all"
+}
+
+# For check-vm-zerocopy: one whose virtio_net can do zero copy, which Debian 12 has not.
+fetch_zerocopy_kernel() {
+	[ "$(uname -m)" = x86_64 ] || give_up "virtual machines are for x86_64 only"
+	tests/vm/kernel-fetch --is-whole build/vm/zerocopy && return 0
+	echo "fetching a newer kernel for virtual machines (150 MB; nothing is installed)"
+	why=$(tests/vm/kernel-fetch build/vm/zerocopy trixie-backports 2>&1 >/dev/null) ||
+		give_up "check-vm-zerocopy needs Linux 7.0 or later in build/vm/zerocopy: $why"
+}
+
+give_up() {
+	echo "bootstrap.sh: $*" >&2
+	exit 77
 }
 
 # Open MPI 5 and PMIx 5, for tests/system/pmix5.t: unpacked as well.
@@ -112,9 +131,9 @@ fetch_debian13() {
 cd "$(dirname "$0")"
 goal=${1:-build}
 case $goal in
-deps | build | check | demo | bench) ;;
+deps | build | check | check-vm | check-vm-zerocopy | demo | bench) ;;
 *)
-	echo "usage: ./bootstrap.sh [deps|build|check|demo|bench]" >&2
+	echo "usage: ./bootstrap.sh [deps|build|check|check-vm|check-vm-zerocopy|demo|bench]" >&2
 	exit 2
 	;;
 esac
@@ -125,6 +144,8 @@ deps | check)
 	fetch_kernel
 	fetch_debian13
 	;;
+check-vm) fetch_kernel ;;
+check-vm-zerocopy) fetch_zerocopy_kernel ;;
 esac
 [ "$goal" = deps ] && exit 0
 make -j"$(nproc)" all

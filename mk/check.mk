@@ -12,15 +12,21 @@ PROVE      = prove --exec mk/run-test --timer -j$(TEST_JOBS) \
 SYSTEM_T := $(sort $(wildcard tests/system/*.t))
 MPI_T    := $(sort $(wildcard tests/mpi/*.t) $(filter tests/system/mpi%,$(SYSTEM_T)))
 OTHER_T  := $(sort $(wildcard tests/mpi/*.t tests/lab/*.t tests/bench/*.t tests/conformance/*.t))
-ALONE_T  := $(filter-out $(PATIENT:%=tests/system/%.t),$(SYSTEM_T) $(OTHER_T))
+ALONE_T  := $(filter-out $(PATIENT:%=tests/system/%.t),$(SYSTEM_T) $(OTHER_T)) \
+	    $(wildcard tests/vm/*.t)
 PYTHON_T := $(if $(wildcard tests/python/*.py),mk/pytest.t)
 FUZZ_T   := $(FUZZ_PROGS)
+# Virtual machines at length, beside their short form among the system tests.
+ZERO_T   := tests/vm/zerocopy.t
+VM_T     := $(sort $(filter-out $(ZERO_T),$(wildcard tests/vm/*.t))) tests/system/ethernet-vm.t \
+	    tests/system/scheduler-vm.t
+VM_KERNEL_OF = $(if $(wildcard $(BUILD)/vm/$(1)/vmlinuz),VM_KERNEL=$(BUILD)/vm/$(1))
 
 # A group without any test is nothing to run, not a failure of prove.
 run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kind")
 
 .PHONY: check check-unit check-sim check-conformance check-fuzz check-system check-python \
-	check-mpi check-san fuzz asan tsan ubsan cov lint format man demo bench
+	check-mpi check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man demo bench
 
 check: $(ALL_OUTPUTS) $(TAP_PROGS) $(FUZZ_PROGS) ## every test and lint; parts that cannot run say why
 	@$(call run_tests,$(SYSTEM_T) $(OTHER_T) $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) $(UNIT_PROGS) \
@@ -43,6 +49,12 @@ check-system: $(ALL_OUTPUTS) ## labs, killed processes, real programs (root)
 
 check-mpi: $(ALL_OUTPUTS) ## MPI programs over mtl/pm
 	@$(call run_tests,$(MPI_T))
+
+check-vm: $(ALL_OUTPUTS) ## virtual machines with Debian 12's kernel: RDMA, native XDP, cgroups, the lab itself (root)
+	@$(call VM_KERNEL_OF,kernel) $(call run_tests,-v -j1 $(VM_T))
+
+check-vm-zerocopy: $(ALL_OUTPUTS) ## pm-ethernet in zero copy, in virtual machines with a newer kernel (bootstrap.sh fetches it)
+	@$(call VM_KERNEL_OF,zerocopy) $(call run_tests,-v -j1 $(ZERO_T))
 
 check-python: ## pytest
 	@$(call run_tests,$(PYTHON_T))

@@ -11,7 +11,8 @@ sys.path[1:1] = [f"{HERE}/../system"]
 import vmlab.rdma                                                       # noqa: E402
 from systest import BUILD, ROOT, Tap                                    # noqa: E402
 
-__all__ = ["BUILD", "ROOT", "Timed", "skip_all", "missing_tools", "pingpong", "write_bandwidth", "wait_for"]
+__all__ = ["BUILD", "EVENT_S", "ROOT", "Rail", "Timed", "missing_tools", "pingpong", "skip_all", "wait_for",
+           "write_bandwidth"]
 PORT = 18515                    # of the programs of libibverbs and perftest
 TOOLS = {"ibv_rc_pingpong": "ibverbs-utils", "ib_write_bw": "perftest", "rdma": "iproute2"}
 EVENT_S = 30                    # what happens in a second on a real machine

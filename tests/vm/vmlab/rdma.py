@@ -35,7 +35,7 @@ def gid_index(guest, device, address):
     digits = "".join(f"{int(part):02x}" for part in address.partition("/")[0].split("."))
     wanted = f"0000:0000:0000:0000:0000:ffff:{digits[:4]}:{digits[4:]}"
     port = f"/sys/class/infiniband/{device}/ports/1"
-    script = f"cd {port}/gids && for n in *; do [ \"$(cat $n)\" = {wanted} ] && " \
+    script = f"cd {port}/gids && for n in {{0..15}}; do [ \"$(cat $n)\" = {wanted} ] && " \
              f"grep -q v2 ../gid_attrs/types/$n && echo $n; done 2>/dev/null; true"
     found = guest.must(script).split()
     if not found:
