@@ -106,6 +106,15 @@ def test_networks():
     tap.ok('range = "h[0-2]"' in sclab("config").stdout, "config: the cluster.toml")
 
 
+def test_mpirun():
+    """Its daemons are started in the other hosts without an option."""
+    if not shutil.which("mpirun"):
+        tap.skip("mpirun", "openmpi-bin is not installed")
+        return
+    done = sclab("exec", "h0", "--", "timeout", "60", "mpirun", "-H", "h1,h2", "-np", "2", "hostname")
+    tap.equal((done.returncode, sorted(done.stdout.split())), (0, ["h1", "h2"]), "mpirun reaches the other hosts")
+
+
 def test_killed_exec():
     """A command does not outlive the sclab that runs it."""
     running = subprocess.Popen([SCLAB, "--vm", "--name", LAB, "exec", "h0", "--", "sh", "-c", "echo on; sleep 987"],
@@ -179,7 +188,8 @@ def main():
                "up: three hosts", told(done))
         if done.returncode == 0:
             tap.equal(sclab("up").returncode, 4, "up: not twice")
-            for test in (test_exec, test_tree, test_networks, test_killed_exec, test_killed_guest, test_killed_keeper):
+            for test in (test_exec, test_tree, test_networks, test_mpirun, test_killed_exec, test_killed_guest,
+                         test_killed_keeper):
                 test()
     finally:
         sclab("down")
