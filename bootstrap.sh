@@ -47,6 +47,7 @@ packages() {
 		slurmd
 		slurm-client
 		libbpf-dev            # pm-ethernetd loads its programs into the kernel
+		libibverbs-dev        # headers of RDMA; the library itself is looked for at run time
 		iproute2              # the lab: namespaces, bridges, rates; rdma
 		ethtool
 		kmod

@@ -113,6 +113,15 @@ probe_ethernetd() {
 	echo "SKIP_TOOLS += pm-ethernetd" >>"$tmp"
 }
 
+# The headers only: the library is looked for when a context is opened.
+probe_verbs() {
+	if has infiniband/verbs.h; then
+		echo "HAVE_VERBS := 1" >>"$tmp"
+	else
+		skip pm-verbs libibverbs-dev
+	fi
+}
+
 # One program's libs.mk: every missing need is named, the program is left out once.
 probe_tool() {
 	name=$(basename "$(dirname "$1")")
@@ -129,6 +138,7 @@ probe_tool() {
 probe_ompi
 probe_clang
 probe_ethernetd
+probe_verbs
 for file in "$@"; do
 	probe_tool "$file"
 done

@@ -23,7 +23,9 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(compile)
 
 # --- libpm ---------------------------------------------------------------------------------------
-LIBPM_DIRS := $(addprefix pmcore/,api channel device wire util) pm-udp pm-shmem pm-ethernet pm-verbs
+# Without libibverbs's headers something that refuses to open stands for pm-verbs.
+LIBPM_DIRS := $(addprefix pmcore/,api channel device wire util) pm-udp pm-shmem pm-ethernet \
+	      pm-verbs$(if $(HAVE_VERBS),,/absent)
 LIBPM_SRC  := $(sort $(wildcard $(addsuffix /*.c,$(LIBPM_DIRS))))
 LIBPM_OBJ  := $(call obj,$(LIBPM_SRC))
 LIBPM_MAP  := $(wildcard pmcore/libpm.map)
@@ -236,7 +238,9 @@ UNIT_SRC    := $(if $(wildcard tests/unit),$(call find_tests,tests/unit))
 # Tests of the kernel programs and of the daemon are there when what they judge is.
 BPF_TESTS   := $(filter tests/unit/pm-ethernet/bpf/%,$(UNIT_SRC))
 ETHD_TESTS  := $(filter tests/unit/pm-ethernet/daemon/%,$(UNIT_SRC))
-UNIT_SRC    := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TESTS)) $(if $(ETHD),,$(ETHD_TESTS)) $(SCHED_SKIP),$(UNIT_SRC))
+VERBS_TESTS := $(filter tests/unit/pm-verbs/%,$(UNIT_SRC))
+UNIT_SRC    := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TESTS)) $(if $(ETHD),,$(ETHD_TESTS)) $(SCHED_SKIP) \
+	       $(if $(HAVE_VERBS),,$(VERBS_TESTS)),$(UNIT_SRC))
 SIM_SRC     := $(wildcard tests/sim/*_test.c)
 CONF_SRC    := $(wildcard tests/conformance/*_test.c)
 UNIT_PROGS  := $(call program,$(UNIT_SRC))
@@ -254,6 +258,8 @@ $(call program,$(BPF_TESTS)): $(call unit_help,bpf) $(BPF_PLACE) | $(BPF_ETH)
 $(call program,$(BPF_TESTS)): TEST_LIBS = -lbpf
 $(call program,$(ETHD_TESTS)): $(call unit_help,daemon) $(BPF_PLACE) $(ETHD_A) | $(BPF_ETH)
 $(call program,$(ETHD_TESTS)): TEST_LIBS = $(ETHD_A) $(LIBPM_A) $(ETHD_LIBS)
+VERBS_HELP  := $(call obj,$(filter-out %_test.c,$(wildcard tests/unit/pm-verbs/*.c)))
+$(call program,$(VERBS_TESTS)): $(VERBS_HELP)
 
 link_test = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $(1) \
 	    $(filter %.o,$(2)) $(GLUE_A) $(TOOL_A) $(LIBPM_A) -lm -ldl $(TEST_LIBS)
@@ -307,7 +313,7 @@ $(HXBLAB): $(HXBLAB_OBJ) $(filter-out %/main.o,$(HXBSIM_OBJ)) $(SIM_HELP) $(HARN
 # The scheduler's decoders are fuzzed where its programs can be built.
 FUZZ_SCHED := $(if $(filter scrun,$(SKIP_TOOLS)),,$(sort $(wildcard scheduler/proto/*.c)) \
 	      scheduler/scstepd/pmi1_line.c scheduler/scstepd/pmi1_space.c)
-FUZZ_SRC   := $(filter-out $(if $(FUZZ_SCHED),,tests/fuzz/sched_%),$(sort $(wildcard tests/fuzz/*_fuzz.c)))
+FUZZ_SRC   := $(filter-out $(if $(FUZZ_SCHED),,tests/fuzz/sched_%) $(if $(HAVE_VERBS),,tests/fuzz/verbs_%),$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_LIBS  := $(if $(FUZZ_SCHED),$(SCHED_LIBS))
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SRC))
 FUZZ_LIB   := $(LIBPM_SRC) $(sort $(wildcard mpi-glue/common/*.c)) $(FUZZ_SCHED) \

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fake provider's objects, shared by its two files. */
+#ifndef TESTS_UNIT_PM_VERBS_FAKE_PRIVATE_H
+#define TESTS_UNIT_PM_VERBS_FAKE_PRIVATE_H
+
+#include <stdbool.h>
+
+#include "tests/unit/pm-verbs/fake_verbs.h"
+
+#define FAKE_INLINE 512
+
+struct fake_mr {
+	struct ibv_mr base; /* first */
+	struct fake_mr *next;
+	int access;
+};
+
+struct fake_ah {
+	struct ibv_ah base; /* first */
+	union ibv_gid dgid;
+};
+
+struct fake_cqe {
+	struct fake_cqe *next;
+	struct ibv_wc wc;
+	bool is_send; /* gives a place in the send queue back when polled */
+};
+
+struct fake_cq {
+	struct ibv_cq base; /* first */
+	struct fake_cqe *head, **tail;
+	int n;
+	bool is_armed;
+};
+
+/* A posted work request with one piece of memory. */
+struct fake_work {
+	struct fake_work *next;
+	struct ibv_send_wr wr; /* of a receive: only wr_id */
+	struct ibv_sge sge;
+	uint8_t copy[FAKE_INLINE];
+	bool is_inline;
+};
+
+struct fake_qp {
+	struct ibv_qp base; /* first */
+	struct fake_qp *next;
+	struct ibv_qp_cap cap;
+	struct fake_cq *send_cq, *recv_cq;
+	struct fake_work *sends, **sends_tail;
+	struct fake_work *receives, **receives_tail;
+	uint32_t n_sends; /* posted and not polled */
+	uint32_t n_receives;
+	uint32_t peer; /* number of the queue pair at the other end */
+	union ibv_gid dgid;
+};
+
+struct fake_world {
+	struct fake_mr *mrs;
+	struct fake_qp *qps;
+	uint32_t next_key, next_qp;
+};
+
+extern struct fake_world fake_world;
+
+bool fake_fails(enum fake_call call);
+struct fake_port *fake_port_of(struct ibv_context *context);
+/* The queue pair goes into error: all that is posted completes as flushed. */
+void fake_qp_error(struct fake_qp *qp);
+void fake_works_free(struct fake_work *work);
+
+int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int fake_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int fake_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+
+#endif

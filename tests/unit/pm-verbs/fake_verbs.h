@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fake_verbs - an RDMA provider in memory, for tests: devices with one port each on one network, everything
+ * that pm-verbs uses of a queue pair, and every call able to fail at its n-th use. What is sent arrives
+ * at once, in the call that sent it, unless it is held. One thread.
+ */
+#ifndef TESTS_UNIT_PM_VERBS_FAKE_VERBS_H
+#define TESTS_UNIT_PM_VERBS_FAKE_VERBS_H
+
+#include <stdbool.h>
+
+#include "pm-verbs/library.h"
+
+#define FAKE_DEVICES 4
+#define FAKE_GIDS 4
+
+enum fake_call {
+	FAKE_GET_DEVICE_LIST,
+	FAKE_OPEN_DEVICE,
+	FAKE_QUERY_DEVICE,
+	FAKE_QUERY_PORT,
+	FAKE_ALLOC_PD,
+	FAKE_REG_MR,
+	FAKE_CREATE_COMP_CHANNEL,
+	FAKE_CREATE_CQ,
+	FAKE_RESIZE_CQ,
+	FAKE_CREATE_QP,
+	FAKE_MODIFY_QP,
+	FAKE_CREATE_AH,
+	FAKE_POST_SEND,
+	FAKE_POST_RECV,
+	FAKE_REQ_NOTIFY_CQ,
+	FAKE_CALLS
+};
+
+struct fake_port {
+	struct ibv_port_attr attr;
+	struct ibv_gid_entry gids[FAKE_GIDS]; /* gid_type as the library has it */
+	int n_gids;
+	bool is_cut; /* nothing comes in or goes out */
+};
+
+struct fake {
+	struct fake_port ports[FAKE_DEVICES]; /* one per device: fake0, fake1, ... */
+	int n_devices;
+	uint32_t max_inline;
+	bool is_held;  /* what is sent waits for fake_run */
+	int drop_ud;   /* so many of the next datagrams get lost */
+	int lose_acks; /* so many of the next RC sends arrive and are reported as not */
+	/* what happened */
+	long calls[FAKE_CALLS];
+	long live;      /* objects made and not destroyed */
+	long overflows; /* completions that found their queue full */
+	long not_ready; /* RC sends that found no receive */
+	long resent;    /* RC sends */
+	long inlined;   /* RC sends whose bytes were copied when posted */
+};
+
+extern struct fake fake;
+
+/* Devices fake0.. with an active RoCE v2 port: GID 0 link-local, GID 1 IPv4. Replaces the library. */
+void fake_begin(int n_devices);
+/* Takes the library back. */
+void fake_end(void);
+/* The @nth use of @call from now on fails with @error, once. 0 = none. */
+void fake_fail(enum fake_call call, int nth, int error);
+/* Carries out what is held. */
+void fake_run(void);
+/* Every RC queue pair of the device goes into error, as when the device breaks. */
+void fake_break(int device);
+const char *fake_call_name(enum fake_call call);
+
+#endif

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* fake_work - what becomes of work requests in the fake provider: sends, one-sided operations, completions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/pm-verbs/fake_private.h"
+
+void fake_works_free(struct fake_work *work)
+{
+	while (work) {
+		struct fake_work *next = work->next;
+
+		free(work);
+		work = next;
+	}
+}
+
+static void complete(struct fake_cq *cq, const struct ibv_wc *wc, bool is_send)
+{
+	struct fake_cqe *cqe;
+	uint64_t one = 1;
+
+	if (cq->n >= cq->base.cqe) {
+		fake.overflows++;
+		return;
+	}
+	cqe = calloc(1, sizeof(*cqe));
+	cqe->wc = *wc;
+	cqe->is_send = is_send;
+	*cq->tail = cqe;
+	cq->tail = &cqe->next;
+	cq->n++;
+	if (!cq->is_armed)
+		return;
+	cq->is_armed = false;
+	if (write(cq->base.channel->fd, &one, sizeof(one)) != sizeof(one))
+		abort();
+}
+
+static void complete_send(struct fake_qp *qp, const struct fake_work *work,
+			  enum ibv_wc_status status)
+{
+	const struct ibv_wc wc = {.wr_id = work->wr.wr_id,
+				  .status = status,
+				  .qp_num = qp->base.qp_num,
+				  .opcode = work->wr.opcode == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ
+					    : work->wr.opcode == IBV_WR_RDMA_WRITE
+						    ? IBV_WC_RDMA_WRITE
+						    : IBV_WC_SEND};
+
+	complete(qp->send_cq, &wc, true);
+}
+
+static struct fake_work *pop(struct fake_work **head, struct fake_work ***tail)
+{
+	struct fake_work *work = *head;
+
+	if (!work)
+		return NULL;
+	*head = work->next;
+	if (!*head)
+		*tail = head;
+	return work;
+}
+
+void fake_qp_error(struct fake_qp *qp)
+{
+	struct fake_work *work;
+
+	qp->base.state = IBV_QPS_ERR;
+	while ((work = pop(&qp->sends, &qp->sends_tail))) {
+		complete_send(qp, work, IBV_WC_WR_FLUSH_ERR);
+		free(work);
+	}
+	while ((work = pop(&qp->receives, &qp->receives_tail))) {
+		const struct ibv_wc wc = {.wr_id = work->wr.wr_id,
+					  .status = IBV_WC_WR_FLUSH_ERR,
+					  .opcode = IBV_WC_RECV,
+					  .qp_num = qp->base.qp_num};
+
+		qp->n_receives--;
+		complete(qp->recv_cq, &wc, false);
+		free(work);
+	}
+}
+
+static struct fake_qp *find_qp(uint32_t number)
+{
+	for (struct fake_qp *qp = fake_world.qps; qp; qp = qp->next)
+		if (qp->base.qp_num == number)
+			return qp;
+	return NULL;
+}
+
+static bool is_within(const struct fake_mr *mr, uint64_t addr, uint64_t len)
+{
+	uint64_t start = (uintptr_t)mr->base.addr;
+
+	return addr >= start && len <= mr->base.length && addr - start <= mr->base.length - len;
+}
+
+/* Whether @key gives @access to the bytes. */
+static bool may(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int access)
+{
+	if (!len)
+		return true;
+	for (const struct fake_mr *mr = fake_world.mrs; mr; mr = mr->next)
+		if (mr->base.lkey == key)
+			return mr->base.pd == pd && is_within(mr, addr, len) &&
+			       (mr->access & access) == access;
+	return false;
+}
+
+/* The queue pair at the other end, if a packet comes through. */
+static struct fake_qp *other_end(struct fake_qp *qp, const union ibv_gid *gid, uint32_t number)
+{
+	struct fake_qp *to = find_qp(number);
+	const struct fake_port *port;
+
+	if (!to || fake_port_of(qp->base.context)->is_cut)
+		return NULL;
+	port = fake_port_of(to->base.context);
+	if (port->is_cut)
+		return NULL;
+	for (int i = 0; i < port->n_gids; i++)
+		if (!memcmp(&port->gids[i].gid, gid, sizeof(*gid)))
+			return to;
+	return NULL;
+}
+
+/* Into the next receive of @to; false when it has none. @skip bytes are left out at its start. */
+static bool deliver(struct fake_qp *to, struct fake_qp *from, const void *data, uint32_t len,
+		    uint32_t skip)
+{
+	struct fake_work *receive = pop(&to->receives, &to->receives_tail);
+	struct ibv_wc wc = {.opcode = IBV_WC_RECV, .qp_num = to->base.qp_num};
+
+	if (!receive)
+		return false;
+	to->n_receives--;
+	wc.wr_id = receive->wr.wr_id;
+	wc.src_qp = from->base.qp_num;
+	wc.byte_len = len + skip;
+	if (len + skip > receive->sge.length) {
+		wc.status = IBV_WC_LOC_LEN_ERR;
+	} else if (!may(to->base.pd, receive->sge.lkey, receive->sge.addr, len + skip,
+			IBV_ACCESS_LOCAL_WRITE)) {
+		wc.status = IBV_WC_LOC_PROT_ERR;
+	} else {
+		memcpy((uint8_t *)(uintptr_t)receive->sge.addr + skip, data, len);
+	}
+	complete(to->recv_cq, &wc, false);
+	if (wc.status)
+		fake_qp_error(to);
+	free(receive);
+	return true;
+}
+
+static enum ibv_wc_status send(struct fake_qp *qp, struct fake_qp *to, const void *data,
+			       uint32_t len)
+{
+	fake.resent++;
+	if (!deliver(to, qp, data, len, 0)) {
+		fake.not_ready++;
+		return IBV_WC_RNR_RETRY_EXC_ERR;
+	}
+	if (fake.lose_acks && fake.lose_acks--)
+		return IBV_WC_RETRY_EXC_ERR;
+	return IBV_WC_SUCCESS;
+}
+
+static enum ibv_wc_status access_remote(struct fake_qp *to, struct fake_work *work)
+{
+	bool is_read = work->wr.opcode == IBV_WR_RDMA_READ;
+	void *remote = (void *)(uintptr_t)work->wr.wr.rdma.remote_addr;
+	void *local = (void *)(uintptr_t)work->sge.addr;
+	uint64_t one = 1;
+
+	if (may(to->base.pd, work->wr.wr.rdma.rkey, work->wr.wr.rdma.remote_addr, work->sge.length,
+		is_read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE)) {
+		memcpy(is_read ? local : remote, is_read ? remote : local, work->sge.length);
+		return IBV_WC_SUCCESS;
+	}
+	fake_qp_error(to);
+	if (write(to->base.context->async_fd, &one, sizeof(one)) != sizeof(one))
+		abort();
+	return IBV_WC_REM_ACCESS_ERR;
+}
+
+static enum ibv_wc_status carry_out(struct fake_qp *qp, struct fake_work *work)
+{
+	struct fake_qp *to = other_end(qp, &qp->dgid, qp->peer);
+	int access = work->wr.opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_LOCAL_WRITE : 0;
+	const void *data = work->is_inline ? work->copy : (void *)(uintptr_t)work->sge.addr;
+
+	if (!work->is_inline &&
+	    !may(qp->base.pd, work->sge.lkey, work->sge.addr, work->sge.length, access))
+		return IBV_WC_LOC_PROT_ERR;
+	if (!to || to->peer != qp->base.qp_num ||
+	    (to->base.state != IBV_QPS_RTR && to->base.state != IBV_QPS_RTS))
+		return IBV_WC_RETRY_EXC_ERR;
+	if (work->wr.opcode == IBV_WR_SEND)
+		return send(qp, to, data, work->sge.length);
+	return access_remote(to, work);
+}
+
+static void send_datagram(struct fake_qp *qp, const struct fake_work *work)
+{
+	const struct fake_ah *ah = (struct fake_ah *)work->wr.wr.ud.ah;
+	struct fake_qp *to = other_end(qp, &ah->dgid, work->wr.wr.ud.remote_qpn);
+
+	if (fake.drop_ud && fake.drop_ud--)
+		return;
+	if (to && to->base.qp_type == IBV_QPT_UD && to->base.state >= IBV_QPS_RTR &&
+	    to->base.state <= IBV_QPS_RTS)
+		deliver(to, qp, (void *)(uintptr_t)work->sge.addr, work->sge.length, 40);
+}
+
+static void run(struct fake_qp *qp)
+{
+	struct fake_work *work;
+
+	while (qp->base.state == IBV_QPS_RTS && (work = pop(&qp->sends, &qp->sends_tail))) {
+		enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+		if (qp->base.qp_type == IBV_QPT_UD)
+			send_datagram(qp, work);
+		else
+			status = carry_out(qp, work);
+		complete_send(qp, work, status);
+		free(work);
+		if (status)
+			fake_qp_error(qp);
+	}
+}
+
+void fake_run(void)
+{
+	for (struct fake_qp *qp = fake_world.qps; qp; qp = qp->next)
+		run(qp);
+}
+
+int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct fake_qp *qp = (struct fake_qp *)base;
+	struct fake_work *work;
+
+	*bad = wr;
+	if (fake_fails(FAKE_POST_SEND))
+		return errno;
+	if (wr->next || wr->num_sge > 1 || !(wr->send_flags & IBV_SEND_SIGNALED) ||
+	    (base->state != IBV_QPS_RTS && base->state != IBV_QPS_ERR))
+		return EINVAL;
+	if (qp->n_sends >= qp->cap.max_send_wr)
+		return ENOMEM;
+	work = calloc(1, sizeof(*work));
+	work->wr = *wr;
+	if (wr->num_sge)
+		work->sge = *wr->sg_list;
+	work->is_inline = wr->send_flags & IBV_SEND_INLINE;
+	if (work->is_inline) {
+		if (work->sge.length > qp->cap.max_inline_data || work->sge.length > FAKE_INLINE)
+			abort();
+		memcpy(work->copy, (void *)(uintptr_t)work->sge.addr, work->sge.length);
+		fake.inlined++;
+	}
+	qp->n_sends++;
+	*qp->sends_tail = work;
+	qp->sends_tail = &work->next;
+	if (base->state == IBV_QPS_ERR)
+		fake_qp_error(qp);
+	else if (!fake.is_held)
+		run(qp);
+	return 0;
+}
+
+int fake_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct fake_qp *qp = (struct fake_qp *)base;
+	struct fake_work *work;
+
+	*bad = wr;
+	if (fake_fails(FAKE_POST_RECV))
+		return errno;
+	if (wr->next || wr->num_sge != 1 || base->state == IBV_QPS_RESET)
+		return EINVAL;
+	if (qp->n_receives >= qp->cap.max_recv_wr)
+		return ENOMEM;
+	work = calloc(1, sizeof(*work));
+	work->wr.wr_id = wr->wr_id;
+	work->sge = *wr->sg_list;
+	*qp->receives_tail = work;
+	qp->receives_tail = &work->next;
+	qp->n_receives++;
+	if (base->state == IBV_QPS_ERR)
+		fake_qp_error(qp);
+	return 0;
+}
+
+int fake_poll_cq(struct ibv_cq *base, int n, struct ibv_wc *wc)
+{
+	struct fake_cq *cq = (struct fake_cq *)base;
+	int got = 0;
+
+	while (got < n && cq->head) {
+		struct fake_cqe *cqe = cq->head;
+		struct fake_qp *qp = find_qp(cqe->wc.qp_num);
+
+		cq->head = cqe->next;
+		if (!cq->head)
+			cq->tail = &cq->head;
+		cq->n--;
+		if (qp && cqe->is_send)
+			qp->n_sends--;
+		wc[got++] = cqe->wc;
+		free(cqe);
+	}
+	return got;
+}
+
+int fake_req_notify_cq(struct ibv_cq *base, int solicited_only)
+{
+	if (fake_fails(FAKE_REQ_NOTIFY_CQ))
+		return errno;
+	((struct fake_cq *)base)->is_armed = true;
+	return 0;
+}
