@@ -154,6 +154,19 @@ int region_find(const struct region_table *table, uint64_t rkey, uint64_t offset
 	return 0;
 }
 
+int region_whole(const struct region_table *table, uint64_t rkey, void **ret_addr,
+		 uint64_t *ret_len, bool *ret_is_readonly)
+{
+	const struct region *region = find(table, rkey);
+
+	if (!region)
+		return -EACCES;
+	*ret_addr = region->addr;
+	*ret_len = region->len;
+	*ret_is_readonly = region->is_readonly;
+	return 0;
+}
+
 int region_find_writable(const struct region_table *table, uint64_t rkey, uint64_t offset,
 			 uint64_t len, void **ret_addr)
 {

@@ -6,6 +6,7 @@
 #ifndef PM_UTIL_REGION_H
 #define PM_UTIL_REGION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct region_table;
@@ -25,5 +26,8 @@ int region_find(const struct region_table *table, uint64_t rkey, uint64_t offset
 /* The same for writing: -EACCES also when the region is read-only. */
 int region_find_writable(const struct region_table *table, uint64_t rkey, uint64_t offset,
 			 uint64_t len, void **ret_addr);
+/* All of a region, for devices that register it with hardware. -EACCES: unknown. */
+int region_whole(const struct region_table *table, uint64_t rkey, void **ret_addr,
+		 uint64_t *ret_len, bool *ret_is_readonly);
 
 #endif

@@ -170,3 +170,21 @@ TAP_TEST(region_add__table_is_full)
 	is_int(region_add(table, memory, 1, &rkey), 0);
 	region_table_destroy(table);
 }
+
+TAP_TEST(region_whole__of_both_kinds)
+{
+	struct region_table *table = region_table_create(1);
+	static char memory[100];
+	bool is_readonly = true;
+	uint64_t key, readonly, len = 0;
+	void *addr = NULL;
+
+	must(!region_add(table, memory, 100, &key));
+	must(!region_add_readonly(table, memory + 1, 7, &readonly));
+	is_int(region_whole(table, key, &addr, &len, &is_readonly), 0);
+	ok(addr == memory && len == 100 && !is_readonly);
+	is_int(region_whole(table, readonly, &addr, &len, &is_readonly), 0);
+	ok(addr == memory + 1 && len == 7 && is_readonly);
+	is_int(region_whole(table, key + 1, &addr, &len, &is_readonly), -EACCES);
+	region_table_destroy(table);
+}
