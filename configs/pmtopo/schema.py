@@ -16,7 +16,7 @@ DIMENSIONS_MAX = 6
 POINTS_MAX = 1024         # of a dimension
 GRID_HOSTS_MAX = 65536
 
-DEVICES = ("self", "shmem", "ethernet", "udp")
+DEVICES = ("self", "shmem", "verbs", "ethernet", "udp")
 NETWORK_TYPES = ("ethernet", "udp", "shmem")
 
 
@@ -62,6 +62,12 @@ PM = Table({
         "rails": Array(Value(values.device_name), values.RAILS_MAX),
         "attach": Value(values.choice("auto", "direct", "port")),
         "socket": Value(values.socket_path),
+    }),
+    "verbs": Table({
+        "devices": Array(Value(values.device_name), values.RAILS_MAX),
+        "gid": Value(values.number(0, 255)),
+        "mtu": Value(values.size(1024, 65536, power_of_two=True)),
+        "credit": Value(values.number(8, 256)),
     }),
     "udp": Table({
         "rails": _RAILS,

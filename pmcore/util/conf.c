@@ -50,6 +50,10 @@ static const struct key keys[] = {
 	{"ethernet.socket", PATH, FIELD(ethernet_socket), 0, 0, false, NULL},
 	{"ethernet.attach", CHOICE, FIELD(ethernet_attach), 0, 0, false, attach_names},
 	{"ethernet.rails", RAILS, FIELD(ethernet_rails), 0, 0, false, NULL},
+	{"verbs.devices", RAILS, FIELD(verbs_devices), 0, 0, false, NULL},
+	{"verbs.gid", NUMBER, FIELD(verbs_gid), 0, 255, false, NULL},
+	{"verbs.mtu", POWER_BYTES, FIELD(verbs_mtu), 1024, 65536, false, NULL},
+	{"verbs.credit", NUMBER, FIELD(verbs_credit), 8, 256, false, NULL},
 	{"shmem.ring", POWER_BYTES, FIELD(shmem_ring), 16 * KIB, 16 * MIB, false, NULL},
 	{"shmem.mtu", BYTES, FIELD(shmem_mtu), 1024, 65536, false, NULL},
 	{"shmem.large", CHOICE, FIELD(shmem_large), 0, 0, false, large_names},
@@ -86,6 +90,9 @@ void conf_defaults(struct conf *conf)
 		.n_devices = 4,
 		.ethernet_socket = "/run/pm-ethernet/socket",
 		.udp_gso = true,
+		.verbs_gid = UINT32_MAX,
+		.verbs_mtu = 4096,
+		.verbs_credit = 32,
 		.shmem_ring = 64 * KIB,
 		.shmem_mtu = 16384,
 		.shmem_large = CONF_LARGE_AUTO,
@@ -281,7 +288,11 @@ static int set_rails(struct parse *p)
 	char rows[CONF_RAILS_MAX][48] = {{0}};
 	int n = split(p->value, rows[0], sizeof(rows[0]), CONF_RAILS_MAX);
 	bool is_udp = p->key->offset == offsetof(struct conf, udp_rails);
+	bool is_verbs = p->key->offset == offsetof(struct conf, verbs_devices);
 
+	if (n < 0 && is_verbs)
+		return refuse_value(
+			p, "at most 8 different RDMA ports with + between, as mlx5_0:1+mlx5_1:1");
 	if (n < 0)
 		return refuse_value(p, is_udp ? "at most 8 different interfaces or subnets with + "
 						"between, as eth1+10.0.2.0/24"
@@ -290,6 +301,8 @@ static int set_rails(struct parse *p)
 	memcpy((char *)&p->conf + p->key->offset, rows, sizeof(rows));
 	if (is_udp)
 		p->conf.n_udp_rails = (unsigned int)n;
+	else if (is_verbs)
+		p->conf.n_verbs_devices = (unsigned int)n;
 	else
 		p->conf.n_ethernet_rails = (unsigned int)n;
 	return 0;

@@ -43,6 +43,13 @@ struct conf {
 	char ethernet_rails[CONF_RAILS_MAX][48];
 	unsigned int n_ethernet_rails;
 
+	/* verbs.devices=mlx5_0:1+mlx5_1: RDMA ports, with port 1 where none is said; "" = all active ones */
+	char verbs_devices[CONF_RAILS_MAX][48];
+	unsigned int n_verbs_devices;
+	uint32_t verbs_gid; /* verbs.gid: entry of the ports' tables of addresses, UINT32_MAX = the best */
+	uint32_t verbs_mtu;    /* verbs.mtu: bytes of a message buffer, power of two, 1024..65536 */
+	uint32_t verbs_credit; /* verbs.credit: messages that a peer may send unread, 8..256 */
+
 	uint32_t shmem_ring; /* shmem.ring: bytes of a pair's message ring, power of two, 16 KiB..16 MiB */
 	uint32_t shmem_mtu;          /* shmem.mtu: largest datagram in bytes, 1024..65536 */
 	enum conf_large shmem_large; /* shmem.large=auto|ring|cma */
