@@ -6,12 +6,12 @@
 #include "pm-ethernet/ethernet.h"
 #include "pm-shmem/shmem.h"
 #include "pm-udp/udp.h"
+#include "pm-verbs/verbs.h"
 #include "pmcore/device/self.h"
 
 static const struct registry_entry entries[] = {
-	{"self", &pm_self_ops, NULL},
-	{"shmem", &pm_shmem_ops, NULL},
-	{"ethernet", NULL, &pm_ethernet_ops},
+	{"self", &pm_self_ops, NULL},   {"shmem", &pm_shmem_ops, NULL},
+	{"verbs", &pm_verbs_ops, NULL}, {"ethernet", NULL, &pm_ethernet_ops},
 	{"udp", NULL, &pm_udp_ops},
 };
 
@@ -25,5 +25,5 @@ const struct registry_entry *registry_find(const char *name)
 
 const char *registry_names(void)
 {
-	return "self, shmem, ethernet, udp";
+	return "self, shmem, verbs, ethernet, udp";
 }

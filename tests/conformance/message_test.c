@@ -228,7 +228,12 @@ CONFORMS(arguments__bad_ones_are_refused)
 /* The device that carries a member's traffic to others. */
 static const char *device_of(const char *config)
 {
-	return strstr(config, "shmem") ? "shmem" : strstr(config, "ethernet") ? "ethernet" : "udp";
+	static const char *const names[] = {"shmem", "verbs", "ethernet"};
+
+	for (int i = 0; i < 3; i++)
+		if (strstr(config, names[i]))
+			return names[i];
+	return "udp";
 }
 
 CONFORMS(node__attributes)

@@ -6,6 +6,8 @@
 #ifndef TESTS_CONFORMANCE_VARIANT_H
 #define TESTS_CONFORMANCE_VARIANT_H
 
+#include <glob.h>
+
 #include "tests/harness/crew.h"
 #include "tests/harness/ethhosts.h"
 #include "tests/harness/tap.h"
@@ -16,6 +18,15 @@ struct variant {
 	const char *configs[3];
 	bool is_faulted; /* packets are lost on purpose: give things more time */
 };
+
+static inline bool has_verbs(void)
+{
+	glob_t found = {0};
+	bool ret = !glob("/dev/infiniband/uverbs*", 0, NULL, &found) && found.gl_pathc;
+
+	globfree(&found);
+	return ret;
+}
 
 #define FAULTS "fault=7:drop=2%:dup=1%:reorder=2%:corrupt=1%"
 
@@ -46,6 +57,22 @@ struct variant {
 		crew_close(&crew);                                                                 \
 	}
 
+/* Needs RDMA ports whose devices send to themselves, as all do: skipped without. */
+#define CONFORMS_ON_VERBS(id)                                                                      \
+	TAP_TEST(id##__verbs)                                                                      \
+	{                                                                                          \
+		static const char config[] = "devices=self+verbs";                                 \
+		static const struct variant v = {"verbs", {config, config, config}, false};        \
+		struct crew crew;                                                                  \
+		if (!has_verbs()) {                                                                \
+			tap_skip("no RDMA device here (rdma link shows them)");                    \
+			return;                                                                    \
+		}                                                                                  \
+		if (crew_open(&crew, 3, v.configs))                                                \
+			body_##id(&v, &crew);                                                      \
+		crew_close(&crew);                                                                 \
+	}
+
 #define CONFORMS(id)                                                                               \
 	static void body_##id(const struct variant *variant, struct crew *crew);                   \
 	CONFORMS_ON(id, shmem, false, "devices=self+shmem", "devices=self+shmem",                  \
@@ -59,6 +86,7 @@ struct variant {
 		    "devices=self+udp,udp.rails=lo,channel.crc=1," FAULTS)                         \
 	CONFORMS_ON(id, composite, false, "devices=self+shmem+udp,udp.rails=lo",                   \
 		    "devices=self+shmem+udp,udp.rails=lo", "devices=self+udp,udp.rails=lo")        \
+	CONFORMS_ON_VERBS(id)                                                                      \
 	CONFORMS_ON_ETHERNET(id, direct)                                                           \
 	CONFORMS_ON_ETHERNET(id, port)                                                             \
 	static void body_##id(const struct variant *variant, struct crew *crew)

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * completion - polling the completion queues, and sleeping on their channels. A completion that reports an
+ * error ends its connection; the reason decides how long the next one may take: without acknowledgements
+ * the peer may be dead, with a refusal it is known to live.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "pm-verbs/device.h"
+
+#define BURST 16
+
+static void failed(struct pmv_link *link, struct pmv_qp *qp, enum ibv_wc_status status)
+{
+	uint64_t lost_ns = status == IBV_WC_RETRY_EXC_ERR ? PMV_LOST_NS : UINT64_MAX;
+	const struct pmv_port *port = &qp->rail->port;
+	char why[192];
+
+	if (!qp->peer || qp->is_failed)
+		return;
+	snprintf(why, sizeof(why), "%s:%u%s: %s", port->device, port->number,
+		 qp->rail->is_down ? " (its link is down)" : "", link->v->wc_status_str(status));
+	pmv_connection_lost(link, qp->peer, lost_ns, why);
+}
+
+/*
+ * In each of these the work still counts as posted while it is dealt with: so its queue pair is there until the
+ * last line.
+ */
+static void returned(struct pmv_link *link, struct pmv_qp *qp, uint32_t *count)
+{
+	(*count)--;
+	pmv_qp_returned(link, qp);
+}
+
+static void send_done(struct pmv_link *link, struct pmv_slot *slot, enum ibv_wc_status status)
+{
+	struct pmv_qp *qp = slot->work.qp;
+
+	if (status)
+		failed(link, qp, status);
+	pmv_sent(link, slot);
+	returned(link, qp, &qp->n_sends);
+}
+
+static void receive_done(struct pmv_link *link, struct pmv_slot *slot, const struct ibv_wc *wc)
+{
+	struct pmv_qp *qp = slot->work.qp;
+
+	if (wc->status) {
+		pmv_slot_put(link, slot);
+		failed(link, qp, wc->status);
+	} else {
+		pmv_arrived(link, slot, wc->byte_len);
+	}
+	returned(link, qp, &qp->n_receives);
+}
+
+static void probe_done(struct pmv_link *link, struct pmv_qp *qp, enum ibv_wc_status status)
+{
+	qp->is_probing = false;
+	if (status)
+		failed(link, qp, status);
+	returned(link, qp, &qp->n_sends);
+}
+
+static void piece_done(struct pmv_link *link, struct pmv_work *work, enum ibv_wc_status status)
+{
+	struct pmv_qp *qp = work->qp;
+
+	if (status)
+		failed(link, qp, status);
+	qp->n_pieces--;
+	pmv_piece_done(link, (struct pmv_piece *)work, status);
+	returned(link, qp, &qp->n_sends);
+}
+
+static void greeting_came(struct pmv_link *link, struct pmv_datagram *d, const struct ibv_wc *wc)
+{
+	if (!wc->status)
+		pmv_greeting_arrived(link, d, wc->byte_len);
+	/* one that can't be posted again is one less: the others go on */
+	pmv_greeting_post(link, d);
+}
+
+static void handle(struct pmv_link *link, const struct ibv_wc *wc)
+{
+	struct pmv_work *work = (struct pmv_work *)(uintptr_t)wc->wr_id;
+
+	switch (work->kind) {
+	case PMV_WORK_SEND:
+		send_done(link, (struct pmv_slot *)work, wc->status);
+		break;
+	case PMV_WORK_RECEIVE:
+		receive_done(link, (struct pmv_slot *)work, wc);
+		break;
+	case PMV_WORK_PIECE:
+		piece_done(link, work, wc->status);
+		break;
+	case PMV_WORK_PROBE:
+		probe_done(link, work->qp, wc->status);
+		break;
+	case PMV_WORK_GREETING_OUT:
+		pmv_greeting_gone((struct pmv_datagram *)work);
+		break;
+	case PMV_WORK_GREETING_IN:
+		greeting_came(link, (struct pmv_datagram *)work, wc);
+		break;
+	}
+}
+
+int pmv_progress(struct pmv_link *link)
+{
+	struct ibv_wc wc[BURST];
+	int total = 0;
+
+	for (uint32_t r = 0; r < link->n_rails; r++) {
+		int n = ibv_poll_cq(link->rails[r].cq, BURST, wc);
+
+		for (int i = 0; i < n; i++)
+			handle(link, &wc[i]);
+		if (n > 0)
+			total += n;
+	}
+	return total;
+}
+
+/* ---- sleeping ---- */
+
+int pmv_poll_fds(struct pm_link *base, int *fds, int room)
+{
+	struct pmv_link *link = pmv_of(base);
+	int n = 0;
+
+	for (uint32_t r = 0; r < link->n_rails && n + 2 <= room; r++) {
+		fds[n++] = link->rails[r].channel->fd;
+		fds[n++] = link->rails[r].context->async_fd;
+	}
+	return n;
+}
+
+static bool request_events(struct pmv_link *link)
+{
+	for (uint32_t r = 0; r < link->n_rails; r++)
+		if (ibv_req_notify_cq(link->rails[r].cq, 0))
+			return false;
+	return true;
+}
+
+int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
+{
+	struct pmv_link *link = pmv_of(base);
+	uint64_t left;
+
+	if (link->n_greeting)
+		pmv_greeting_timers(link, pmv_now(link));
+	link->is_armed = true;
+	/* asked for first, then looked once more: what comes between the two is seen or makes an event */
+	if (!request_events(link) || pmv_progress(link) || link->arrived.head || link->n_dying) {
+		pmv_disarm(base);
+		return 1;
+	}
+	left = link->n_greeting ? pmv_greeting_deadline(link, pmv_now(link)) : UINT64_MAX;
+	if (left < *timeout_ns)
+		*timeout_ns = left;
+	link->asleep_ns = left == UINT64_MAX ? 0 : left;
+	return 0;
+}
+
+static void take_event(struct pmv_link *link, struct pmv_rail *rail,
+		       const struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_PORT_ERR:
+	case IBV_EVENT_DEVICE_FATAL:
+		rail->is_down = true;
+		break;
+	case IBV_EVENT_PORT_ACTIVE:
+		rail->is_down = false;
+		break;
+	default:
+		/* of a queue pair: its completions say the same */
+		break;
+	}
+}
+
+void pmv_events(struct pmv_link *link)
+{
+	for (uint32_t r = 0; r < link->n_rails; r++) {
+		struct pmv_rail *rail = &link->rails[r];
+		struct ibv_async_event event;
+
+		while (!link->v->get_async_event(rail->context, &event)) {
+			take_event(link, rail, &event);
+			link->v->ack_async_event(&event);
+		}
+	}
+}
+
+void pmv_disarm(struct pm_link *base)
+{
+	struct pmv_link *link = pmv_of(base);
+
+	if (!link->is_armed)
+		return;
+	link->is_armed = false;
+	for (uint32_t r = 0; r < link->n_rails; r++) {
+		struct pmv_rail *rail = &link->rails[r];
+		struct ibv_cq *cq;
+		void *arg;
+
+		while (!link->v->get_cq_event(rail->channel, &cq, &arg))
+			link->v->ack_cq_events(rail->cq, 1);
+	}
+	pmv_events(link);
+	/* the next empty poll looks at the timers: time has passed unseen */
+	link->idle |= PMV_IDLE_CHORES - 1;
+}

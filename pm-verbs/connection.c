@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * connection - the life of the queue pair towards one peer:
+ *
+ *   IDLE --connect--> GREETING --both connected--> READY --lost--> DRAINING --all came back--> GREETING ...
+ *
+ * Each goes by a number, its epoch, which both sides know; the pair of rails follows from it, so that a
+ * connection that broke is made anew on the next pair.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pm-verbs/device.h"
+
+#define INLINE_WANTED 128 /* bytes; a device that has less is used without */
+#define READS 4           /* RDMA reads under way: every device answers as many */
+
+uint64_t pmv_random(struct pmv_link *link)
+{
+	uint64_t z = link->rng += 0x9e3779b97f4a7c15ull; /* splitmix64 */
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+uint32_t pmv_qp_depth(const struct pmv_link *link)
+{
+	return link->n_credits + PMV_PIECES + 1;
+}
+
+static struct pmv_pair pair_of(const struct pmv_link *link, const struct pm_link_peer *peer)
+{
+	return peer->pairs[(peer->epoch + link->env.self + peer->node) % peer->n_pairs];
+}
+
+static struct ibv_qp *create(struct pmv_link *link, struct pmv_rail *rail)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = rail->cq,
+		.recv_cq = rail->cq,
+		.cap = {.max_send_wr = pmv_qp_depth(link),
+			.max_recv_wr = link->n_credits,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = rail->max_inline},
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp;
+
+	if (rail->max_inline == UINT32_MAX)
+		attr.cap.max_inline_data = INLINE_WANTED;
+	qp = link->v->create_qp(rail->pd, &attr);
+	if (!qp && rail->max_inline == UINT32_MAX) {
+		attr.cap.max_inline_data = 0;
+		qp = link->v->create_qp(rail->pd, &attr);
+	}
+	if (qp)
+		rail->max_inline = attr.cap.max_inline_data;
+	return qp;
+}
+
+static int to_init(struct pmv_link *link, struct pmv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = qp->rail->port.number,
+		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+	};
+
+	return -link->v->modify_qp(qp->qp, &attr,
+				   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					   IBV_QP_ACCESS_FLAGS);
+}
+
+/* Receives for all that the peer may send: what is still held gives its place back later. */
+static int post_receives(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	while (peer->qp->n_receives < link->n_credits - peer->n_held) {
+		struct pmv_slot *slot = pmv_slot_get(link);
+
+		if (!slot)
+			return -ENOMEM;
+		if (!pmv_post_receive(link, peer->qp, slot)) {
+			pmv_slot_put(link, slot);
+			return -EIO;
+		}
+	}
+	peer->offered = peer->qp->n_receives;
+	peer->owed = peer->owed_control = 0;
+	return 0;
+}
+
+static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	struct pmv_rail *rail = &link->rails[pair_of(link, peer).ours];
+	uint32_t completions = pmv_qp_depth(link) + link->n_credits;
+	struct pmv_qp *qp = calloc(1, sizeof(*qp));
+	int err = qp ? pmv_rail_reserve(link, rail, completions) : -ENOMEM;
+
+	if (err) {
+		free(qp);
+		return err;
+	}
+	errno = 0;
+	qp->qp = create(link, rail);
+	if (!qp->qp) {
+		rail->cq_used -= completions;
+		free(qp);
+		return errno ? -errno : -EIO;
+	}
+	qp->probe.kind = PMV_WORK_PROBE;
+	qp->probe.qp = qp;
+	qp->rail = rail;
+	qp->peer = peer;
+	qp->next = link->qps;
+	link->qps = qp;
+	link->n_qps++;
+	peer->qp = qp;
+	err = to_init(link, qp);
+	return err ? err : post_receives(link, peer);
+}
+
+/* How long a connection that is greeted for now may take. */
+static uint64_t patience(const struct pmv_link *link, const struct pm_link_peer *peer, uint64_t now)
+{
+	uint64_t timeout = link->env.conf->peer_timeout_ms * 1000000ull;
+
+	if (peer->lost_ns != UINT64_MAX && peer->lost_ns)
+		return now + peer->lost_ns;
+	return timeout ? now + timeout : UINT64_MAX;
+}
+
+void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	uint64_t now = pmv_now(link);
+	int err;
+
+	if (peer->stage != PMV_IDLE || peer->state != PMV_PEER_ALIVE)
+		return;
+	peer->epoch++;
+	peer->psn = pmv_random(link) & 0xffffff;
+	err = open_end(link, peer);
+	if (err) {
+		pmv_peer_kill(link, peer, "no queue pair for it can be made: %s%s", strerror(-err),
+			      err == -ENOMEM ? ": allow more locked memory (ulimit -l)" : "");
+		return;
+	}
+	peer->stage = PMV_GREETING;
+	link->n_greeting++;
+	peer->greeted = 0;
+	peer->pause_ns = PMV_GREET_MIN_NS;
+	peer->next_greeting_ns = now + peer->pause_ns;
+	peer->patience_ns = patience(link, peer, now);
+	pmv_greet(link, peer, 0);
+}
+
+static enum ibv_mtu mtu_of(uint32_t bytes)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && 128u << mtu < bytes)
+		mtu++;
+	return mtu;
+}
+
+static int to_receive(struct pmv_link *link, struct pm_link_peer *peer,
+		      const struct pmv_greeting *greeting)
+{
+	const struct pmv_rail *rail = peer->qp->rail;
+	const struct pmv_end *end = &peer->address.rails[pair_of(link, peer).theirs];
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = mtu_of(end->mtu),
+		.dest_qp_num = greeting->qp,
+		.rq_psn = greeting->psn,
+		.max_dest_rd_atomic = (uint8_t)rail->max_reads,
+		.min_rnr_timer = 12,
+	};
+
+	pmv_path_to(rail, end, &attr.ah_attr);
+	return -link->v->modify_qp(peer->qp->qp, &attr,
+				   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					   IBV_QP_MIN_RNR_TIMER);
+}
+
+static int to_send(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	uint32_t reads = peer->qp->rail->max_reads;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.timeout = 16, /* 4.096 us << 16: 0.27 s */
+		.retry_cnt =
+			6, /* the 7 that other fields have for ever means so here too to rdma_rxe */
+		.rnr_retry = 7, /* for ever: credits see to it that there are receives */
+		.sq_psn = peer->psn,
+		.max_rd_atomic = (uint8_t)(reads < READS ? reads : READS),
+	};
+
+	return -link->v->modify_qp(peer->qp->qp, &attr,
+				   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					   IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
+		   const struct pmv_greeting *greeting)
+{
+	int err;
+
+	if (greeting->received < peer->first || greeting->received - peer->first > peer->posted.n) {
+		pmv_peer_kill(link, peer, "it counts messages that were never sent");
+		return -EPIPE;
+	}
+	err = to_receive(link, peer, greeting);
+	if (!err)
+		err = to_send(link, peer);
+	if (err) {
+		pmv_peer_kill(link, peer, "its queue pair cannot be connected: %s", strerror(-err));
+		return err;
+	}
+	peer->qp->is_connected = true;
+	peer->credits = greeting->credits;
+	pmv_settle(link, peer, greeting->received);
+	return 0;
+}
+
+void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	if (peer->stage != PMV_GREETING)
+		return;
+	peer->stage = PMV_READY;
+	link->n_greeting--;
+	pmv_pump(link, peer);
+	pmv_rma_pump(link, peer);
+}
+
+/* ---- the end of one ---- */
+
+void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
+{
+	struct pmv_qp **at = &link->qps;
+
+	while (*at != qp)
+		at = &(*at)->next;
+	*at = qp->next;
+	link->n_qps--;
+	if (qp->is_failed)
+		link->n_draining--;
+	qp->rail->cq_used -= pmv_qp_depth(link) + link->n_credits;
+	link->v->destroy_qp(qp->qp);
+	free(qp);
+}
+
+/* All of the old connection has come back: what it knew is void, and the next one begins. */
+static void drained(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	peer->qp = NULL;
+	peer->stage = PMV_IDLE;
+	peer->credits = 0;
+	pmv_slots_put(link, &peer->control);
+	pmv_rma_lost(link, peer);
+	pmv_export_forget(link, peer);
+	if (peer->failures > PMV_FAILURES_MAX) {
+		char why[sizeof(peer->why)];
+
+		strcpy(why, peer->why);
+		pmv_peer_kill(link, peer, "connections to it broke %u times in a row: %.120s",
+			      peer->failures, why);
+		return;
+	}
+	pmv_connect(link, peer);
+}
+
+void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp)
+{
+	struct pm_link_peer *peer = qp->peer;
+
+	if (!qp->is_failed || qp->n_sends || qp->n_receives)
+		return;
+	pmv_qp_destroy(link, qp);
+	if (peer)
+		drained(link, peer);
+}
+
+/* Puts the queue pair into error, so that all that was posted to it comes back. */
+static int fail(struct pmv_link *link, struct pmv_qp *qp)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (qp->is_failed)
+		return 0;
+	qp->is_failed = true;
+	link->n_draining++;
+	return -link->v->modify_qp(qp->qp, &attr, IBV_QP_STATE);
+}
+
+void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns,
+			 const char *why)
+{
+	int err;
+
+	if (peer->stage != PMV_GREETING && peer->stage != PMV_READY)
+		return;
+	if (peer->stage == PMV_GREETING)
+		link->n_greeting--;
+	peer->failures++;
+	peer->stage = PMV_DRAINING;
+	peer->lost_ns = lost_ns;
+	snprintf(peer->why, sizeof(peer->why), "%s", why);
+	err = fail(link, peer->qp);
+	if (err)
+		pmv_peer_kill(link, peer, "its queue pair cannot be stopped: %s", strerror(-err));
+	else
+		pmv_qp_returned(link, peer->qp);
+}
+
+void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	struct pmv_qp *qp = peer->qp;
+
+	if (peer->stage == PMV_GREETING)
+		link->n_greeting--;
+	peer->stage = PMV_IDLE;
+	peer->qp = NULL;
+	if (!qp)
+		return;
+	qp->peer = NULL;
+	/* one that can't be stopped is destroyed when the link is closed */
+	if (!fail(link, qp))
+		pmv_qp_returned(link, qp);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pm-verbs/device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define CLOSE_NS 100000000ull /* longest wait for goodbyes to leave: 100 ms */
+
+static void tell_address(struct pmv_link *link)
+{
+	struct pmv_address *a = &link->address;
+
+	a->n_rails = link->n_rails;
+	a->buffer_bytes = link->buffer_bytes;
+	for (uint32_t i = 0; i < link->n_rails; i++) {
+		const struct pmv_rail *rail = &link->rails[i];
+		const struct pmv_gid *gid = &rail->port.gids[rail->gid];
+
+		memcpy(a->rails[i].gid, gid->raw, sizeof(gid->raw));
+		a->rails[i].qp = rail->greeter->qp_num;
+		a->rails[i].mtu = rail->port.mtu;
+		a->rails[i].lid = rail->port.lid;
+		a->rails[i].protocol = (uint8_t)gid->protocol;
+	}
+}
+
+static void fini(struct pmv_link *link)
+{
+	pmv_rma_fini(link);
+	pmv_export_fini(link);
+	pmv_pool_fini(link);
+	for (uint32_t i = 0; i < PM_RAILS_MAX; i++)
+		if (link->rails[i].context)
+			pmv_rail_close(link, &link->rails[i]);
+	nodemap_fini(&link->nodes);
+	free(link);
+}
+
+static int init(struct pmv_link *link, const struct pm_device_env *env)
+{
+	char why[VERBS_WHY] = "";
+
+	link->env = *env;
+	link->stats = env->stats;
+	link->buffer_bytes = env->conf->verbs_mtu;
+	link->n_credits = env->conf->verbs_credit + PMV_RESERVE;
+	pmv_list_init(&link->arrived);
+	job_clock_init(&link->clock);
+	if (getrandom(&link->rng, sizeof(link->rng), 0) != sizeof(link->rng))
+		return -errno;
+	link->next_life = (uint32_t)pmv_random(link);
+	link->v = verbs_library(why);
+	if (link->v)
+		return 0;
+	snprintf(env->why, env->why_size, "%s", why);
+	return -ENODEV;
+}
+
+static int device_open(const struct pm_device_env *env, struct pm_link **ret_link)
+{
+	struct pmv_link *link = calloc(1, sizeof(*link));
+	int err;
+
+	if (!link)
+		return -ENOMEM;
+	err = init(link, env);
+	if (!err)
+		err = pmv_discover(link);
+	if (!err && pmv_pool_grow(link)) {
+		snprintf(env->why, env->why_size,
+			 "verbs: no memory for buffers can be registered: see ulimit -l");
+		err = -EPERM;
+	}
+	if (err) {
+		fini(link);
+		return err;
+	}
+	tell_address(link);
+	*ret_link = &link->base;
+	return 0;
+}
+
+/* Whether something that others wait for has not left yet. */
+static bool is_leaving(const struct pmv_link *link)
+{
+	for (uint32_t i = 0; i < link->n_rails; i++)
+		if (link->rails[i].n_out)
+			return true;
+	for (const struct pm_link_peer *p = link->peers; p; p = p->next)
+		if (p->stage == PMV_READY && p->posted.n)
+			return true;
+	return false;
+}
+
+static void say_goodbye(struct pmv_link *link)
+{
+	uint64_t end = clock_monotonic_ns() + CLOSE_NS;
+
+	while (is_leaving(link) && clock_monotonic_ns() < end)
+		pmv_progress(link);
+	for (struct pm_link_peer *p = link->peers; p; p = p->next)
+		if (p->state == PMV_PEER_ALIVE && p->epoch)
+			pmv_greet(link, p, PMV_GOODBYE);
+	while (is_leaving(link) && clock_monotonic_ns() < end)
+		pmv_progress(link);
+}
+
+static void device_close(struct pm_link *base)
+{
+	struct pmv_link *link = pmv_of(base);
+
+	say_goodbye(link);
+	while (link->peers)
+		pmv_peer_free(link, link->peers);
+	while (link->qps)
+		pmv_qp_destroy(link, link->qps);
+	fini(link);
+}
+
+static int device_address(struct pm_link *base, void *buf, size_t room)
+{
+	return pmv_address_encode(&pmv_of(base)->address, buf, room);
+}
+
+static uint32_t device_mtu(struct pm_link *base, struct pm_link_peer *peer)
+{
+	return pmv_of(base)->buffer_bytes - PMV_HEADER;
+}
+
+const struct pm_link_ops pm_verbs_ops = {
+	.abi = PM_DEVICE_ABI,
+	.size = sizeof(struct pm_link_ops),
+	.name = "verbs",
+	.open = device_open,
+	.close = device_close,
+	.address = device_address,
+	.peer_add = pmv_peer_add,
+	.peer_del = pmv_peer_del,
+	.mtu = device_mtu,
+	.get_send = pmv_get_send,
+	.send = pmv_send,
+	.probe = pmv_probe,
+	.send_out = pmv_send_out,
+	.send_done = pmv_send_done,
+	.receive = pmv_receive,
+	.release = pmv_release,
+	.read = pmv_read,
+	.write = pmv_write,
+	.rma_done = pmv_rma_done,
+	.unexport = pmv_unexport,
+	.poll_fds = pmv_poll_fds,
+	.arm = pmv_arm,
+	.disarm = pmv_disarm,
+	.quiesce = pmv_quiesce,
+	.resume = pmv_resume,
+	.save = pmv_save,
+	.restore = pmv_restore,
+	.dump = pmv_dump,
+	.memory = pmv_memory,
+};

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device - the state of an open verbs link, shared by the files of this directory:
+ *
+ *   device.c  operations table, open and close      rail.c  what is opened of a port
+ *   discover.c  which ports there are               pool.c  registered buffers
+ *   peer.c  contact, death, parting                 connection.c  the life of a queue pair
+ *   wireup.c  greetings                             tx.c  lending, sending, credits
+ *   rx.c  messages that arrived                     completion.c  polling, sleeping, events
+ *   rma.c  one-sided, asking side                   export.c  the same, owning side
+ *   state.c  quiesce, save, restore, dump
+ *
+ * A connection is a pair of RC queue pairs. It may end at any time - an error, a stale key, a broken rail - and
+ * the next one goes on where it stopped: both sides count the messages that arrived, and greet with that number.
+ */
+#ifndef PM_VERBS_DEVICE_H
+#define PM_VERBS_DEVICE_H
+
+#include "pm-verbs/address.h"
+#include "pm-verbs/library.h"
+#include "pm-verbs/registration.h"
+#include "pm-verbs/verbs.h"
+#include "pm-verbs/wire.h"
+#include "pmcore/util/clock.h"
+#include "pmcore/util/conf.h"
+#include "pmcore/util/nodemap.h"
+#include "pmcore/util/stats.h"
+
+#define PMV_RESERVE 8 /* credits that only control messages use */
+#define PMV_RESERVE_CREDIT                                                                         \
+	2             /* ... and of them those that only return credits, so that these never wait */
+#define PMV_PIECES 16 /* parts of one-sided operations posted to a queue pair at once */
+#define PMV_PIECE_BYTES (1u << 20)
+#define PMV_OPS 256          /* one-sided operations open at once */
+#define PMV_CHUNK_SLOTS 64   /* buffers that are registered together */
+#define PMV_GREETINGS_IN 64  /* receives of greetings posted per rail */
+#define PMV_GREETINGS_OUT 32 /* greetings on their way out per rail */
+#define PMV_QKEY 0x504d5631u /* of the queue pairs for greetings */
+#define PMV_GREET_MIN_NS                                                                           \
+	10000000ull /* first pause between two greetings: 10 ms, doubled each time */
+#define PMV_GREET_MAX_NS 200000000ull /* ... up to 200 ms */
+#define PMV_LOST_NS 4000000000ull /* a connection that got no acknowledgement must be back in 4 s */
+#define PMV_IDLE_CHORES 64        /* polls between looks at the timers */
+#define PMV_FAILURES_MAX 16       /* connections lost in a row with nothing done between */
+
+struct pmv_op; /* rma.c */
+struct pmv_piece;
+struct pmv_export; /* export.c */
+
+enum pmv_work_kind {
+	PMV_WORK_SEND,         /* struct pmv_slot */
+	PMV_WORK_RECEIVE,      /* struct pmv_slot */
+	PMV_WORK_PIECE,        /* struct pmv_piece */
+	PMV_WORK_PROBE,        /* struct pmv_qp */
+	PMV_WORK_GREETING_OUT, /* struct pmv_datagram */
+	PMV_WORK_GREETING_IN,
+};
+
+/* What a completion is about: the first member of what its wr_id points to. */
+struct pmv_work {
+	enum pmv_work_kind kind;
+	struct pmv_qp *qp; /* it was posted to; NULL for greetings */
+};
+
+/* Buffers registered together, for all rails. */
+struct pmv_chunk {
+	struct pmv_chunk *next;
+	void *memory;
+	struct ibv_mr *mr[PM_RAILS_MAX];
+	struct pmv_slot *slots;
+};
+
+/* A buffer for one message: free, lent, queued, posted or arrived. */
+struct pmv_slot {
+	struct pmv_work work; /* first */
+	struct pmv_slot *next;
+	struct pm_link_peer *peer; /* it goes to or came from */
+	struct pmv_chunk *chunk;
+	uint8_t *data; /* header and message */
+	uint32_t len;  /* bytes of both */
+	uint8_t kind;  /* enum pmv_kind */
+};
+
+struct pmv_list {
+	struct pmv_slot *head, **tail;
+	uint32_t n;
+};
+
+/* A buffer for one greeting. */
+struct pmv_datagram {
+	struct pmv_work work;      /* first */
+	struct pmv_datagram *next; /* free list of those that go out */
+	struct pmv_rail *rail;
+	uint8_t *data; /* PMV_DATAGRAM bytes; what comes in stands behind 40 bytes of routing header */
+};
+#define PMV_GRH 40
+#define PMV_DATAGRAM 128
+
+/* An RC queue pair. It outlives its connection until all that was posted has come back. */
+struct pmv_qp {
+	struct pmv_work
+		probe; /* first: the zero-length write that asks whether the other end lives */
+	struct pmv_qp *next;
+	struct ibv_qp *qp;
+	struct pmv_rail *rail;
+	struct pm_link_peer *peer; /* NULL: given up */
+	uint32_t n_sends;          /* posted, of all kinds */
+	uint32_t n_receives;
+	uint32_t n_pieces; /* of n_sends */
+	bool is_connected; /* may receive */
+	bool is_failed;    /* in error: waits for what was posted */
+	bool is_probing;
+};
+
+/* What is opened of one port. */
+struct pmv_rail {
+	uint8_t index;
+	struct pmv_port port;
+	int gid;             /* entry of port.gids */
+	uint32_t max_inline; /* bytes that a send may carry along; UINT32_MAX = not tried yet */
+	uint32_t max_reads;  /* RDMA reads that may be under way */
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	uint32_t cq_used; /* completions that may come at once */
+	struct ibv_qp *greeter;
+	uint8_t *greetings; /* memory of the datagrams */
+	struct ibv_mr *greetings_mr;
+	struct pmv_datagram *datagrams;
+	struct pmv_datagram *free_datagrams; /* to go out */
+	uint32_t n_out;                      /* greetings going out */
+	bool is_down;                        /* its port says so */
+};
+
+enum pmv_stage {
+	PMV_IDLE,     /* no queue pair */
+	PMV_DRAINING, /* the old one has failed, and has not given all back */
+	PMV_GREETING, /* ours is made, the other side has not said that it is connected to it */
+	PMV_READY,
+};
+
+enum pmv_peer_state { PMV_PEER_ALIVE, PMV_PEER_LEFT, PMV_PEER_DEAD };
+
+/* What a peer told of one of its regions. */
+struct pmv_grant {
+	struct pmv_grant *next;
+	struct pmv_control region;
+};
+
+struct pm_link_peer {
+	struct pm_link_peer *next; /* all of the link */
+	uint32_t node;
+	enum pmv_peer_state state;
+	bool is_added;    /* the composite has it */
+	bool is_deleted;  /* kept for the buffers that are still lent */
+	bool is_reported; /* receive() told of its death */
+	struct pmv_address address;
+	struct pmv_pair pairs[PM_RAILS_MAX];
+	uint32_t n_pairs;
+	struct ibv_ah *ah[PM_RAILS_MAX]; /* of each pair, NULL until used */
+	/* connection */
+	enum pmv_stage stage;
+	struct pmv_qp *qp;
+	uint32_t epoch;            /* number of the connection, 0 = none yet */
+	uint32_t life, their_life; /* see struct pmv_greeting; theirs 0 = not heard */
+	uint32_t psn;
+	uint32_t offered; /* receives posted when the queue pair was made */
+	uint32_t greeted; /* greetings sent of this epoch */
+	uint64_t next_greeting_ns, pause_ns;
+	uint64_t patience_ns; /* the time when it is given up, UINT64_MAX = never */
+	uint64_t lost_ns;     /* how long the next connection may take, UINT64_MAX = as the first */
+	uint32_t failures;    /* connections lost since something was acknowledged */
+	/* what goes out */
+	struct pmv_list control; /* waits for a credit */
+	struct pmv_list queue;   /* messages of the user that wait for a credit or a connection */
+	struct pmv_list posted;  /* in the order of their numbers */
+	uint64_t first;          /* number of the first in posted */
+	uint32_t n_lent;         /* send buffers of the user */
+	uint32_t credits;        /* receives that the peer has for us */
+	/* what comes in */
+	uint64_t received;        /* messages of all kinds over all connections */
+	uint32_t n_held;          /* arrived or lent to the user */
+	uint32_t owed;            /* receives posted again that it was not told of */
+	uint32_t owed_control;    /* of them, used by control messages */
+	struct pmv_grant *grants; /* newest first */
+	uint32_t n_grants;
+	struct pmv_op *ops; /* its one-sided operations that are not over */
+	char why[192];      /* how it died or left; before: what went wrong last */
+};
+
+struct pmv_link {
+	struct pm_link base;
+	const struct verbs *v;
+	struct pm_device_env env;
+	struct stats_link *stats;
+	struct pmv_rail rails[PM_RAILS_MAX];
+	uint32_t n_rails;
+	struct pmv_address address; /* what we tell others */
+	uint32_t buffer_bytes;
+	uint32_t n_credits; /* receives per connection, the reserve included */
+	struct pmv_chunk *chunks;
+	struct pmv_slot *free;
+	uint32_t n_slots, n_free;
+	struct nodemap nodes; /* struct pm_link_peer that are not deleted */
+	struct pm_link_peer *peers;
+	struct pmv_qp *qps;
+	uint32_t n_qps, n_draining;
+	uint32_t next_life;
+	uint64_t rng;
+	struct pmv_list arrived; /* messages for the user */
+	uint32_t n_dying;        /* dead peers to be reported */
+	uint32_t n_greeting;     /* peers in GREETING */
+	struct pmv_op *ops;      /* PMV_OPS, NULL until the first */
+	uint32_t n_ops;          /* open */
+	uint32_t next_op;
+	struct pmv_export *exports;
+	struct job_clock clock;
+	uint64_t asleep_ns; /* time that the next reading of the clock may find gone */
+	uint32_t idle;      /* polls, for what need not be done in each */
+	bool is_stopped;    /* quiesced */
+	bool is_armed;
+};
+
+static inline struct pmv_link *pmv_of(struct pm_link *link)
+{
+	return (struct pmv_link *)link;
+}
+
+static inline uint64_t pmv_now(struct pmv_link *link)
+{
+	uint64_t now = job_clock_read(&link->clock, link->asleep_ns);
+
+	link->asleep_ns = 0;
+	return now;
+}
+
+/* discover.c */
+int pmv_discover(struct pmv_link *link);
+
+/* rail.c: opens rails[index] of @port on @device; closing takes what is half open. */
+int pmv_rail_open(struct pmv_link *link, struct pmv_rail *rail, struct ibv_device *device);
+void pmv_rail_close(struct pmv_link *link, struct pmv_rail *rail);
+/* Makes sure that @n more completions find room. */
+int pmv_rail_reserve(struct pmv_link *link, struct pmv_rail *rail, uint32_t n);
+
+/* pool.c */
+static inline void pmv_list_init(struct pmv_list *list)
+{
+	*list = (struct pmv_list){.tail = &list->head};
+}
+void pmv_list_add(struct pmv_list *list, struct pmv_slot *slot);
+struct pmv_slot *pmv_list_take(struct pmv_list *list);
+void pmv_list_remove(struct pmv_list *list, struct pmv_slot *slot);
+/* @front goes before what is in @list. */
+void pmv_list_prepend(struct pmv_list *list, struct pmv_list *front);
+/* NULL: no memory can be had. */
+struct pmv_slot *pmv_slot_get(struct pmv_link *link);
+void pmv_slot_put(struct pmv_link *link, struct pmv_slot *slot);
+void pmv_slots_put(struct pmv_link *link, struct pmv_list *list);
+int pmv_pool_grow(struct pmv_link *link);
+void pmv_pool_fini(struct pmv_link *link);
+
+/* peer.c */
+int pmv_peer_add(struct pm_link *base, uint32_t node, const void *addr, size_t len,
+		 struct pm_link_peer **ret_peer);
+void pmv_peer_del(struct pm_link *base, struct pm_link_peer *peer);
+/* The peer's record, made of the address that the composite knows; NULL: it knows none. */
+struct pm_link_peer *pmv_peer_meet(struct pmv_link *link, uint32_t node);
+void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* It has closed its context: nothing is sent to it any more. */
+void pmv_peer_leave(struct pmv_link *link, struct pm_link_peer *peer);
+bool pmv_peer_report(struct pmv_link *link, uint32_t *ret_node);
+/* Frees a deleted peer when nothing of it is lent. */
+void pmv_peer_release(struct pmv_link *link, struct pm_link_peer *peer);
+void pmv_peer_free(struct pmv_link *link, struct pm_link_peer *peer);
+
+/* connection.c */
+void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer);
+/* Takes the other side's end; 0 when connected. */
+int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
+		   const struct pmv_greeting *greeting);
+void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer);
+/* The connection is over; @lost_ns: how long it may take to come back, UINT64_MAX = as a first contact. */
+void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns,
+			 const char *why);
+/* The peer needs none any more. */
+void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer);
+/* Something posted to @qp has come back. */
+void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp);
+void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp);
+uint32_t pmv_qp_depth(const struct pmv_link *link);
+uint64_t pmv_random(struct pmv_link *link);
+
+/* wireup.c */
+void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags);
+void pmv_greeting_arrived(struct pmv_link *link, struct pmv_datagram *datagram, uint32_t len);
+void pmv_greeting_gone(struct pmv_datagram *datagram);
+/* Greets again whom it is time to, gives up whom patience has run out for. */
+void pmv_greeting_timers(struct pmv_link *link, uint64_t now);
+/* ns from now to the next of these, UINT64_MAX = none. */
+uint64_t pmv_greeting_deadline(struct pmv_link *link, uint64_t now);
+int pmv_greeting_post(struct pmv_link *link, struct pmv_datagram *datagram);
+/* How packets of @rail find @end. */
+void pmv_path_to(const struct pmv_rail *rail, const struct pmv_end *end, struct ibv_ah_attr *ret);
+
+/* tx.c */
+int pmv_get_send(struct pm_link *base, struct pm_link_peer *peer, uint32_t len, void **ret_buf,
+		 uint64_t *ret_cookie);
+int pmv_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, uint32_t len);
+int pmv_send_done(struct pm_link *base, struct pm_link_peer *peer);
+int pmv_send_out(struct pm_link *base, struct pm_link_peer *peer);
+int pmv_probe(struct pm_link *base, struct pm_link_peer *peer);
+/* Sends a control message as soon as there is a credit. False: no memory, the peer is lost. */
+bool pmv_send_control(struct pmv_link *link, struct pm_link_peer *peer, uint8_t kind,
+		      const struct pmv_control *control);
+/* Posts what waits as far as credits go. */
+void pmv_pump(struct pmv_link *link, struct pm_link_peer *peer);
+void pmv_sent(struct pmv_link *link, struct pmv_slot *slot);
+/* Those with numbers below @received have arrived; the user's others are queued again. */
+void pmv_settle(struct pmv_link *link, struct pm_link_peer *peer, uint64_t received);
+/* Tells the peer of receives that were posted again, if it is time. */
+void pmv_return_credits(struct pmv_link *link, struct pm_link_peer *peer);
+/* Forgets what was posted, or all that would go out. */
+void pmv_posted_drop(struct pmv_link *link, struct pm_link_peer *peer);
+void pmv_tx_drop(struct pmv_link *link, struct pm_link_peer *peer);
+
+/* rx.c */
+void pmv_arrived(struct pmv_link *link, struct pmv_slot *slot, uint32_t len);
+int pmv_receive(struct pm_link *base, struct pm_inbound *ret);
+void pmv_release(struct pm_link *base, uint64_t cookie);
+/* Posts @slot to the peer's queue pair; false: it has failed. */
+bool pmv_post_receive(struct pmv_link *link, struct pmv_qp *qp, struct pmv_slot *slot);
+void pmv_rx_drop(struct pmv_link *link, struct pm_link_peer *peer);
+
+/* completion.c */
+int pmv_progress(struct pmv_link *link); /* completions handled */
+int pmv_poll_fds(struct pm_link *base, int *fds, int room);
+int pmv_arm(struct pm_link *base, uint64_t *timeout_ns);
+void pmv_disarm(struct pm_link *base);
+/* What the devices say besides completions. */
+void pmv_events(struct pmv_link *link);
+
+/* rma.c */
+int pmv_read(struct pm_link *base, struct pm_link_peer *peer, uint64_t rkey, uint64_t roffset,
+	     void *local, uint64_t len, uint32_t *ret_op);
+int pmv_write(struct pm_link *base, struct pm_link_peer *peer, uint64_t rkey, uint64_t roffset,
+	      const void *local, uint64_t len, uint32_t *ret_op);
+int pmv_rma_done(struct pm_link *base, uint32_t op);
+void pmv_piece_done(struct pmv_link *link, struct pmv_piece *piece, enum ibv_wc_status status);
+void pmv_granted(struct pmv_link *link, struct pm_link_peer *peer,
+		 const struct pmv_control *control);
+void pmv_revoked(struct pm_link_peer *peer, uint64_t rkey);
+/* Goes on with the peer's operations as far as its queue pair takes them. */
+void pmv_rma_pump(struct pmv_link *link, struct pm_link_peer *peer);
+/* The connection is lost: what was granted counts no more. */
+void pmv_rma_lost(struct pmv_link *link, struct pm_link_peer *peer);
+/* The peer is no more: its operations end with -EPIPE. */
+void pmv_rma_abort(struct pmv_link *link, struct pm_link_peer *peer);
+bool pmv_rma_has_work(const struct pmv_link *link, const struct pm_link_peer *peer);
+void pmv_rma_fini(struct pmv_link *link);
+
+/* export.c */
+void pmv_asked(struct pmv_link *link, struct pm_link_peer *peer, const struct pmv_control *control);
+void pmv_unexport(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len);
+/* @peer knows none of our keys any more. */
+void pmv_export_forget(struct pmv_link *link, const struct pm_link_peer *peer);
+void pmv_export_fini(struct pmv_link *link);
+
+/* state.c */
+int pmv_quiesce(struct pm_link *base);
+void pmv_resume(struct pm_link *base);
+int pmv_save(struct pm_link *base, void *buf, size_t room);
+int pmv_restore(struct pm_link *base, const void *buf, size_t len,
+		int (*resolve)(void *arg, uint32_t node, struct pm_link_peer **ret_peer),
+		void *arg);
+int pmv_dump(struct pm_link *base, char *buf, size_t room);
+uint64_t pmv_memory(struct pm_link *base);
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* discover - asks the library which devices and ports there are, and opens those that become rails. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pm-verbs/device.h"
+
+#define PORTS_MAX 32
+
+/* All ports of all devices, as far as they could be asked. */
+struct ports {
+	struct pmv_port port[PORTS_MAX];
+	struct ibv_device *device[PORTS_MAX];
+	uint32_t n;
+	char why[VERBS_WHY * 2]; /* the last device that could not be */
+};
+
+static enum pmv_protocol protocol_of(uint32_t gid_type)
+{
+	return gid_type == IBV_GID_TYPE_ROCE_V2   ? PMV_ROCE_V2
+	       : gid_type == IBV_GID_TYPE_ROCE_V1 ? PMV_ROCE_V1
+						  : PMV_INFINIBAND;
+}
+
+static bool is_zero(const union ibv_gid *gid)
+{
+	return !gid->global.interface_id && !gid->global.subnet_prefix;
+}
+
+static void ask_gids(const struct verbs *v, struct ibv_context *context, struct pmv_port *port,
+		     int n)
+{
+	for (int i = 0; i < n && port->n_gids < PMV_GIDS_MAX; i++) {
+		struct pmv_gid *gid = &port->gids[port->n_gids];
+		struct ibv_gid_entry entry;
+
+		/* holes in the table are told as errors */
+		if (v->query_gid_ex(context, port->number, (uint32_t)i, &entry, 0, sizeof(entry)) ||
+		    is_zero(&entry.gid))
+			continue;
+		memcpy(gid->raw, entry.gid.raw, sizeof(gid->raw));
+		gid->index = (uint32_t)i;
+		gid->protocol = protocol_of(entry.gid_type);
+		port->n_gids++;
+	}
+}
+
+static void ask_port(const struct verbs *v, struct ibv_context *context, struct ibv_device *device,
+		     uint8_t number, struct ports *ports)
+{
+	struct pmv_port *port = &ports->port[ports->n];
+	struct ibv_port_attr attr;
+	int err = verbs_query_port(v, context, number, &attr);
+
+	if (err) {
+		snprintf(ports->why, sizeof(ports->why), "verbs: port %s:%u cannot be asked: %s",
+			 device->name, number, strerror(err));
+		return;
+	}
+	memset(port, 0, sizeof(*port));
+	snprintf(port->device, sizeof(port->device), "%s", device->name);
+	port->number = number;
+	port->is_active = attr.state == IBV_PORT_ACTIVE;
+	port->is_ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+	port->lid = attr.lid;
+	port->mtu = 128u << attr.active_mtu;
+	ask_gids(v, context, port, attr.gid_tbl_len);
+	ports->device[ports->n++] = device;
+}
+
+static void ask_device(const struct verbs *v, struct ibv_device *device, struct ports *ports)
+{
+	struct ibv_context *context = v->open_device(device);
+	struct ibv_device_attr attr;
+	int err;
+
+	if (!context) {
+		pmv_port_explain_open(errno, device->name, device->dev_name, ports->why,
+				      sizeof(ports->why));
+		return;
+	}
+	err = v->query_device(context, &attr);
+	if (err)
+		snprintf(ports->why, sizeof(ports->why), "verbs: device %s cannot be asked: %s",
+			 device->name, strerror(err));
+	for (uint8_t i = 1; !err && i <= attr.phys_port_cnt && ports->n < PORTS_MAX; i++)
+		ask_port(v, context, device, i, ports);
+	v->close_device(context);
+}
+
+/* Opens what is chosen of @ports. */
+static int open_rails(struct pmv_link *link, struct ports *ports)
+{
+	const struct conf *conf = link->env.conf;
+	uint32_t chosen[PM_RAILS_MAX];
+	int n = pmv_port_choose(ports->port, ports->n, conf->verbs_devices[0],
+				sizeof(conf->verbs_devices[0]), conf->n_verbs_devices, chosen,
+				PM_RAILS_MAX, link->env.why, link->env.why_size);
+
+	/* a device that can't be opened is the better reason for having no port */
+	if (n < 0 && ports->why[0])
+		snprintf(link->env.why, link->env.why_size, "%s", ports->why);
+	for (int i = 0; i < n; i++) {
+		struct pmv_rail *rail = &link->rails[i];
+		int err;
+
+		rail->index = (uint8_t)i;
+		rail->port = ports->port[chosen[i]];
+		rail->gid = pmv_port_gid(&rail->port, conf->verbs_gid, link->env.why,
+					 link->env.why_size);
+		if (rail->gid < 0)
+			return rail->gid;
+		err = pmv_rail_open(link, rail, ports->device[chosen[i]]);
+		if (err)
+			return err;
+		link->n_rails++;
+	}
+	return n < 0 ? n : 0;
+}
+
+int pmv_discover(struct pmv_link *link)
+{
+	struct ports *ports = calloc(1, sizeof(*ports));
+	struct ibv_device **list;
+	int n = 0, err = 0;
+
+	if (!ports)
+		return -ENOMEM;
+	list = link->v->get_device_list(&n);
+	if (!list || !n) {
+		/* ENOSYS: a kernel without any of it */
+		if (list || errno == ENOSYS)
+			snprintf(link->env.why, link->env.why_size,
+				 "verbs: there is no RDMA device here (rdma link shows them)");
+		else
+			snprintf(link->env.why, link->env.why_size,
+				 "verbs: RDMA devices cannot be listed: %s", strerror(errno));
+		err = -ENODEV;
+	}
+	for (int i = 0; !err && i < n; i++)
+		ask_device(link->v, list[i], ports);
+	if (!err)
+		err = open_rails(link, ports);
+	if (list)
+		link->v->free_device_list(list);
+	free(ports);
+	return err;
+}

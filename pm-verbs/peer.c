@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * peer - contact, death and parting of other nodes. A record is made when the composite adds the node or when
+ * the node greets us first, and goes when the composite deletes it and nothing of it is lent any more.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pm-verbs/device.h"
+
+/* A record of a node with this address. */
+static int make_peer(struct pmv_link *link, uint32_t node, const void *addr, size_t len,
+		     struct pm_link_peer **ret_peer)
+{
+	struct pm_link_peer *peer = calloc(1, sizeof(*peer));
+	char why[160] = "";
+	int n, err;
+
+	if (!peer)
+		return -ENOMEM;
+	err = pmv_address_decode(addr, len, &peer->address);
+	if (err)
+		goto out;
+	n = pmv_address_pairs(&link->address, &peer->address, link->env.self < node, peer->pairs,
+			      why, sizeof(why));
+	if (n < 0) {
+		snprintf(link->env.why, link->env.why_size, "node %u: not by verbs: %s", node, why);
+		err = n;
+		goto out;
+	}
+	err = nodemap_put(&link->nodes, node, peer);
+	if (err)
+		goto out;
+	peer->n_pairs = (uint32_t)n;
+	peer->node = node;
+	peer->life = ++link->next_life ? link->next_life : ++link->next_life;
+	pmv_list_init(&peer->control);
+	pmv_list_init(&peer->queue);
+	pmv_list_init(&peer->posted);
+	peer->next = link->peers;
+	link->peers = peer;
+	link->stats->peers++;
+	*ret_peer = peer;
+	return 0;
+out:
+	free(peer);
+	return err;
+}
+
+int pmv_peer_add(struct pm_link *base, uint32_t node, const void *addr, size_t len,
+		 struct pm_link_peer **ret_peer)
+{
+	struct pmv_link *link = pmv_of(base);
+	struct pm_link_peer *peer = nodemap_get(&link->nodes, node);
+	int err = peer ? 0 : make_peer(link, node, addr, len, &peer);
+
+	if (err)
+		return err;
+	if (peer->state == PMV_PEER_DEAD) {
+		snprintf(link->env.why, link->env.why_size, "node %u: %s", node, peer->why);
+		return -EPIPE;
+	}
+	peer->is_added = true;
+	*ret_peer = peer;
+	return 0;
+}
+
+struct pm_link_peer *pmv_peer_meet(struct pmv_link *link, uint32_t node)
+{
+	struct pm_link_peer *peer = nodemap_get(&link->nodes, node);
+	const void *addr;
+	size_t len;
+
+	if (peer || node == link->env.self || !link->env.address_of)
+		return peer;
+	if (link->env.address_of(link->env.address_arg, node, "verbs", &addr, &len) ||
+	    make_peer(link, node, addr, len, &peer))
+		return NULL;
+	return peer;
+}
+
+/* Nothing is sent to it or awaited of it any more. */
+static void give_up(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	pmv_connection_end(link, peer);
+	pmv_tx_drop(link, peer);
+	pmv_rma_abort(link, peer);
+	pmv_export_forget(link, peer);
+}
+
+void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char *fmt, ...)
+{
+	va_list args;
+
+	if (peer->state == PMV_PEER_DEAD || peer->is_deleted)
+		return;
+	va_start(args, fmt);
+	vsnprintf(peer->why, sizeof(peer->why), fmt, args);
+	va_end(args);
+	peer->state = PMV_PEER_DEAD;
+	link->stats->peers_dead++;
+	link->n_dying++;
+	give_up(link, peer);
+}
+
+void pmv_peer_leave(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	if (peer->state != PMV_PEER_ALIVE)
+		return;
+	snprintf(peer->why, sizeof(peer->why), "it has closed its context");
+	peer->state = PMV_PEER_LEFT;
+	give_up(link, peer);
+}
+
+bool pmv_peer_report(struct pmv_link *link, uint32_t *ret_node)
+{
+	for (struct pm_link_peer *p = link->peers; p; p = p->next) {
+		if (p->state != PMV_PEER_DEAD || p->is_reported || p->is_deleted)
+			continue;
+		p->is_reported = true;
+		link->n_dying--;
+		snprintf(link->env.why, link->env.why_size, "node %u: %s", p->node, p->why);
+		*ret_node = p->node;
+		return true;
+	}
+	return false;
+}
+
+void pmv_peer_free(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	struct pm_link_peer **at = &link->peers;
+
+	give_up(link, peer);
+	pmv_rx_drop(link, peer);
+	if (peer->state == PMV_PEER_DEAD && !peer->is_reported)
+		link->n_dying--;
+	for (uint32_t i = 0; i < peer->n_pairs; i++)
+		if (peer->ah[i])
+			link->v->destroy_ah(peer->ah[i]);
+	for (struct pmv_qp *qp = link->qps; qp; qp = qp->next)
+		if (qp->peer == peer)
+			qp->peer = NULL;
+	if (!peer->is_deleted)
+		nodemap_remove(&link->nodes, peer->node);
+	while (*at != peer)
+		at = &(*at)->next;
+	*at = peer->next;
+	free(peer);
+}
+
+void pmv_peer_release(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	if (peer->is_deleted && !peer->n_held && !peer->n_lent)
+		pmv_peer_free(link, peer);
+}
+
+void pmv_peer_del(struct pm_link *base, struct pm_link_peer *peer)
+{
+	struct pmv_link *link = pmv_of(base);
+
+	if (peer->state == PMV_PEER_ALIVE && peer->epoch)
+		pmv_greet(link, peer, PMV_GOODBYE);
+	if (peer->state == PMV_PEER_DEAD && !peer->is_reported) {
+		peer->is_reported = true;
+		link->n_dying--;
+	}
+	give_up(link, peer);
+	pmv_rx_drop(link, peer);
+	nodemap_remove(&link->nodes, peer->node);
+	peer->is_deleted = true;
+	pmv_peer_release(link, peer);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pm-verbs/registration.h"
+
+#include <errno.h>
+
+int verbs_register(const struct verbs *v, struct ibv_pd *pd, void *addr, uint64_t len, int access,
+		   struct pmv_registration *ret)
+{
+	struct ibv_mr *mr = v->reg_mr(pd, addr, len, access);
+
+	if (!mr)
+		return errno ? -errno : -EIO;
+	ret->mr = mr;
+	ret->lkey = mr->lkey;
+	ret->rkey = mr->rkey;
+	return 0;
+}
+
+void verbs_unregister(const struct verbs *v, struct pmv_registration *registration)
+{
+	if (registration->mr)
+		v->dereg_mr(registration->mr);
+	registration->mr = NULL;
+}

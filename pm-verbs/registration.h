@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * registration - user memory that a rail may read and write: all that the link knows of how it is registered,
+ * so that what is behind it can keep registrations.
+ */
+#ifndef PM_VERBS_REGISTRATION_H
+#define PM_VERBS_REGISTRATION_H
+
+#include "pm-verbs/library.h"
+
+struct pmv_registration {
+	struct ibv_mr *mr; /* NULL: none */
+	uint32_t lkey, rkey;
+};
+
+/* @access: enum ibv_access_flags. 0 or -errno. */
+int verbs_register(const struct verbs *v, struct ibv_pd *pd, void *addr, uint64_t len, int access,
+		   struct pmv_registration *ret);
+/* On return nobody reads or writes it through this registration any more. */
+void verbs_unregister(const struct verbs *v, struct pmv_registration *registration);
+
+#endif

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * rma - one-sided operations, asking side. The key of pmMLock tells the device nothing, so at the first use of a
+ * region its owner is asked for address, length and verbs key (export.c), which are kept until the owner
+ * revokes them or the connection breaks. Then the data moves by RDMA in parts, straight between both memories.
+ * An operation that its connection did not live to see done goes on over the next one; one that the
+ * device refuses - a key that was revoked while it was on its way - ends with -EACCES.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pm-verbs/device.h"
+
+#define PARTS 4        /* of an operation that are posted at once */
+#define GRANTS_MAX 256 /* kept per peer */
+#define TRIES 3        /* an operation that breaks so many connections is given up */
+
+struct pmv_piece {
+	struct pmv_work work; /* first */
+	struct pmv_op *op;
+	uint32_t len;
+	bool is_posted;
+};
+
+struct pmv_op {
+	struct pmv_op *next;       /* of the peer */
+	struct pm_link_peer *peer; /* NULL when it is over */
+	uint32_t id;               /* 0 = free */
+	bool is_write;
+	bool is_asked;  /* an ASK is under way */
+	bool is_waited; /* rma_done has not told the result yet */
+	uint8_t tries;
+	uint64_t rkey, roffset;
+	uint8_t *local;
+	uint64_t len;
+	uint64_t posted, completed; /* bytes */
+	uint32_t n_parts;           /* posted and not come back */
+	int result;                 /* 0 or -errno; decides when is_over */
+	bool is_over;
+	struct pmv_registration registration;
+	struct pmv_piece parts[PARTS];
+};
+
+/* ---- operations ---- */
+
+static struct pmv_op *new_op(struct pmv_link *link)
+{
+	if (!link->ops)
+		link->ops = calloc(PMV_OPS, sizeof(*link->ops));
+	if (!link->ops || link->n_ops == PMV_OPS)
+		return NULL;
+	for (;;) {
+		uint32_t id = ++link->next_op;
+		struct pmv_op *op = &link->ops[id % PMV_OPS];
+
+		if (!id || op->id)
+			continue;
+		*op = (struct pmv_op){.id = id, .is_waited = true};
+		link->n_ops++;
+		return op;
+	}
+}
+
+/* Frees an operation that nobody waits for and of which nothing is under way. */
+static void free_op(struct pmv_link *link, struct pmv_op *op)
+{
+	if (op->is_waited || op->n_parts || !op->is_over)
+		return;
+	verbs_unregister(link->v, &op->registration);
+	op->id = 0;
+	link->n_ops--;
+}
+
+/* The operation leaves its peer; the memory is let go of when all parts are back. */
+static void end(struct pmv_link *link, struct pmv_op *op, int result)
+{
+	struct pmv_op **at = &op->peer->ops;
+
+	while (*at != op)
+		at = &(*at)->next;
+	*at = op->next;
+	op->peer = NULL;
+	op->is_over = true;
+	op->result = result;
+	if (!op->n_parts)
+		verbs_unregister(link->v, &op->registration);
+}
+
+static struct pmv_grant *find_grant(const struct pm_link_peer *peer, uint64_t rkey)
+{
+	for (struct pmv_grant *g = peer->grants; g; g = g->next)
+		if (g->region.rkey == rkey)
+			return g;
+	return NULL;
+}
+
+/* Somebody's ASK for the region is under way: its answer serves all. */
+static bool is_asked_for(const struct pm_link_peer *peer, uint64_t rkey)
+{
+	for (const struct pmv_op *op = peer->ops; op; op = op->next)
+		if (op->is_asked && op->rkey == rkey)
+			return true;
+	return false;
+}
+
+static bool is_inside(const struct pmv_op *op, const struct pmv_control *region)
+{
+	return op->roffset <= region->len && op->len <= region->len - op->roffset &&
+	       (!op->is_write || region->is_writable);
+}
+
+/* ---- parts ---- */
+
+static struct pmv_piece *free_part(struct pmv_op *op)
+{
+	for (int i = 0; i < PARTS; i++)
+		if (!op->parts[i].is_posted)
+			return &op->parts[i];
+	return NULL;
+}
+
+static bool post_part(struct pmv_op *op, struct pmv_piece *part, struct pmv_qp *qp,
+		      const struct pmv_control *region)
+{
+	uint64_t left = op->len - op->posted;
+	uint32_t len = left < PMV_PIECE_BYTES ? (uint32_t)left : PMV_PIECE_BYTES;
+	struct ibv_sge sge = {.addr = (uintptr_t)(op->local + op->posted),
+			      .length = len,
+			      .lkey = op->registration.lkey};
+	struct ibv_send_wr wr = {
+		.wr_id = (uintptr_t)&part->work,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = op->is_write ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {.remote_addr = region->addr + op->roffset + op->posted,
+			    .rkey = region->key},
+	};
+	struct ibv_send_wr *bad;
+
+	*part = (struct pmv_piece){.work = {PMV_WORK_PIECE, qp}, .op = op, .len = len};
+	if (ibv_post_send(qp->qp, &wr, &bad))
+		return false;
+	part->is_posted = true;
+	op->posted += len;
+	op->n_parts++;
+	qp->n_pieces++;
+	qp->n_sends++;
+	return true;
+}
+
+static int register_local(struct pmv_link *link, struct pmv_op *op)
+{
+	if (op->registration.mr)
+		return 0;
+	return verbs_register(link->v, op->peer->qp->rail->pd, op->local, op->len,
+			      op->is_write ? 0 : IBV_ACCESS_LOCAL_WRITE, &op->registration);
+}
+
+/* Goes on with one operation; false: the connection is lost, or the peer. */
+static bool step(struct pmv_link *link, struct pmv_op *op)
+{
+	struct pm_link_peer *peer = op->peer;
+	struct pmv_grant *grant = find_grant(peer, op->rkey);
+	struct pmv_piece *part;
+	int err;
+
+	if (!grant) {
+		const struct pmv_control ask = {.rkey = op->rkey, .op = op->id};
+
+		if (is_asked_for(peer, op->rkey))
+			return true;
+		op->is_asked = true;
+		return pmv_send_control(link, peer, PMV_ASK, &ask) && peer->stage == PMV_READY;
+	}
+	err = is_inside(op, &grant->region) ? register_local(link, op) : -EACCES;
+	if (err) {
+		end(link, op, err);
+		return true;
+	}
+	while (op->posted < op->len && peer->qp->n_pieces < PMV_PIECES && (part = free_part(op)))
+		if (!post_part(op, part, peer->qp, &grant->region)) {
+			pmv_connection_lost(link, peer, UINT64_MAX, "a transfer cannot be posted");
+			return false;
+		}
+	return true;
+}
+
+void pmv_rma_pump(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	struct pmv_op *next;
+
+	for (struct pmv_op *op = peer->ops; op && peer->stage == PMV_READY; op = next) {
+		next = op->next;
+		if (!step(link, op))
+			return;
+	}
+}
+
+/* What a part says about its operation: 0 nothing, or how it ends. */
+static int verdict(struct pmv_op *op, enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_SUCCESS:
+	case IBV_WC_WR_FLUSH_ERR:
+	case IBV_WC_RETRY_EXC_ERR:
+		return 0;
+	case IBV_WC_REM_ACCESS_ERR:
+		return -EACCES;
+	case IBV_WC_LOC_PROT_ERR:
+		return -EFAULT;
+	default:
+		return ++op->tries < TRIES ? 0 : -EIO;
+	}
+}
+
+void pmv_piece_done(struct pmv_link *link, struct pmv_piece *piece, enum ibv_wc_status status)
+{
+	struct pmv_op *op = piece->op;
+	struct pm_link_peer *peer = op->peer;
+	int err = verdict(op, status);
+
+	piece->is_posted = false;
+	op->n_parts--;
+	if (!status)
+		op->completed += piece->len;
+	if (!peer) {
+		if (!op->n_parts)
+			verbs_unregister(link->v, &op->registration);
+		free_op(link, op);
+		return;
+	}
+	if (!status)
+		peer->failures = 0;
+	if (err || op->completed == op->len)
+		end(link, op, err);
+	pmv_rma_pump(link, peer);
+}
+
+/* ---- what the owner says ---- */
+
+void pmv_granted(struct pmv_link *link, struct pm_link_peer *peer,
+		 const struct pmv_control *control)
+{
+	struct pmv_grant *grant;
+	struct pmv_op *op = NULL;
+
+	for (struct pmv_op *o = peer->ops; o; o = o->next)
+		if (o->id == control->op && o->rkey == control->rkey)
+			op = o;
+	if (!op)
+		return;
+	op->is_asked = false;
+	if (control->error) {
+		end(link, op, -(int)control->error);
+		pmv_rma_pump(link, peer);
+		return;
+	}
+	grant = find_grant(peer, control->rkey);
+	if (!grant) {
+		grant = calloc(1, sizeof(*grant));
+		if (!grant) {
+			end(link, op, -ENOMEM);
+			pmv_rma_pump(link, peer);
+			return;
+		}
+		grant->next = peer->grants;
+		peer->grants = grant;
+		peer->n_grants++;
+	}
+	grant->region = *control;
+	pmv_rma_pump(link, peer);
+}
+
+static void drop_grant(struct pm_link_peer *peer, struct pmv_grant **at)
+{
+	struct pmv_grant *grant = *at;
+
+	*at = grant->next;
+	peer->n_grants--;
+	free(grant);
+}
+
+void pmv_revoked(struct pm_link_peer *peer, uint64_t rkey)
+{
+	for (struct pmv_grant **at = &peer->grants; *at; at = &(*at)->next)
+		if ((*at)->region.rkey == rkey) {
+			drop_grant(peer, at);
+			return;
+		}
+}
+
+/* ---- the end of connections ---- */
+
+void pmv_rma_lost(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	while (peer->grants)
+		drop_grant(peer, &peer->grants);
+	for (struct pmv_op *op = peer->ops; op; op = op->next) {
+		/* nothing of it is under way; the next connection may take another rail */
+		op->is_asked = false;
+		op->posted = op->completed;
+		verbs_unregister(link->v, &op->registration);
+	}
+}
+
+void pmv_rma_abort(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	while (peer->ops)
+		end(link, peer->ops, -EPIPE);
+	while (peer->grants)
+		drop_grant(peer, &peer->grants);
+}
+
+bool pmv_rma_has_work(const struct pmv_link *link, const struct pm_link_peer *peer)
+{
+	return peer->ops != NULL;
+}
+
+void pmv_rma_fini(struct pmv_link *link)
+{
+	for (uint32_t i = 0; link->ops && i < PMV_OPS; i++)
+		if (link->ops[i].id)
+			verbs_unregister(link->v, &link->ops[i].registration);
+	free(link->ops);
+}
+
+/* ---- calls ---- */
+
+static int start(struct pmv_link *link, struct pm_link_peer *peer, const struct pmv_op *want,
+		 uint32_t *ret_op)
+{
+	struct pmv_op *op, **at;
+
+	if (peer->state != PMV_PEER_ALIVE)
+		return -EPIPE;
+	op = link->is_stopped ? NULL : new_op(link);
+	if (!op)
+		return -EAGAIN;
+	op->peer = peer;
+	op->is_write = want->is_write;
+	op->rkey = want->rkey;
+	op->roffset = want->roffset;
+	op->local = want->local;
+	op->len = want->len;
+	/* at the end: those that began before go first */
+	for (at = &peer->ops; *at; at = &(*at)->next)
+		continue;
+	*at = op;
+	*ret_op = op->id;
+	if (want->is_write)
+		link->stats->write_bytes += want->len;
+	else
+		link->stats->read_bytes += want->len;
+	if (peer->n_grants > GRANTS_MAX)
+		pmv_revoked(peer, peer->grants->region.rkey);
+	if (peer->stage == PMV_READY)
+		step(link, op);
+	else
+		pmv_connect(link, peer);
+	return 0;
+}
+
+int pmv_read(struct pm_link *base, struct pm_link_peer *peer, uint64_t rkey, uint64_t roffset,
+	     void *local, uint64_t len, uint32_t *ret_op)
+{
+	const struct pmv_op want = {.rkey = rkey, .roffset = roffset, .local = local, .len = len};
+
+	return start(pmv_of(base), peer, &want, ret_op);
+}
+
+int pmv_write(struct pm_link *base, struct pm_link_peer *peer, uint64_t rkey, uint64_t roffset,
+	      const void *local, uint64_t len, uint32_t *ret_op)
+{
+	const struct pmv_op want = {.rkey = rkey,
+				    .roffset = roffset,
+				    .local = (uint8_t *)(uintptr_t)local,
+				    .len = len,
+				    .is_write = true};
+
+	return start(pmv_of(base), peer, &want, ret_op);
+}
+
+int pmv_rma_done(struct pm_link *base, uint32_t id)
+{
+	struct pmv_link *link = pmv_of(base);
+	struct pmv_op *op = link->ops ? &link->ops[id % PMV_OPS] : NULL;
+	int result;
+
+	if (!op || !id || op->id != id || !op->is_waited)
+		return -ENOENT;
+	/* an operation that was refused is over when no part of it can touch the memory any more */
+	if (!op->is_over || op->n_parts)
+		return -EAGAIN;
+	result = op->result;
+	op->is_waited = false;
+	free_op(link, op);
+	return result;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* rx - what arrives over connections: messages for the user in their order, control messages for us. */
+#include <errno.h>
+
+#include "pm-verbs/device.h"
+
+#define IDLE_EVENTS (1u << 16) /* polls between looks at what the devices say, a system call */
+
+bool pmv_post_receive(struct pmv_link *link, struct pmv_qp *qp, struct pmv_slot *slot)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)slot->data,
+			      .length = link->buffer_bytes,
+			      .lkey = slot->chunk->mr[qp->rail->index]->lkey};
+	struct ibv_recv_wr wr = {.wr_id = (uintptr_t)&slot->work, .sg_list = &sge, .num_sge = 1};
+	struct ibv_recv_wr *bad;
+
+	slot->work.kind = PMV_WORK_RECEIVE;
+	slot->work.qp = qp;
+	slot->peer = NULL;
+	if (ibv_post_recv(qp->qp, &wr, &bad)) {
+		slot->work.qp = NULL;
+		return false;
+	}
+	qp->n_receives++;
+	return true;
+}
+
+/* The buffer is read: it receives again, or is free when the connection it came by is over. */
+static void recycle(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot,
+		    bool is_control)
+{
+	struct pmv_qp *qp = peer->qp;
+
+	if (!qp || qp->is_failed) {
+		pmv_slot_put(link, slot);
+		return;
+	}
+	if (!pmv_post_receive(link, qp, slot)) {
+		pmv_slot_put(link, slot);
+		pmv_connection_lost(link, peer, UINT64_MAX, "a receive cannot be posted");
+		return;
+	}
+	peer->owed++;
+	peer->owed_control += is_control;
+	pmv_return_credits(link, peer);
+}
+
+static void control_arrived(struct pmv_link *link, struct pm_link_peer *peer, uint8_t kind,
+			    const struct pmv_control *control)
+{
+	switch (kind) {
+	case PMV_ASK:
+		pmv_asked(link, peer, control);
+		break;
+	case PMV_GRANT:
+		pmv_granted(link, peer, control);
+		break;
+	case PMV_REVOKE:
+		pmv_revoked(peer, control->rkey);
+		break;
+	default:
+		break;
+	}
+}
+
+void pmv_arrived(struct pmv_link *link, struct pmv_slot *slot, uint32_t len)
+{
+	struct pm_link_peer *peer = slot->work.qp->peer;
+	struct pmv_control control;
+	struct pmv_header header;
+
+	slot->work.qp = NULL;
+	if (!peer) {
+		pmv_slot_put(link, slot);
+		return;
+	}
+	peer->received++;
+	if (pmv_header_get(slot->data, len, &header) ||
+	    (header.kind != PMV_MESSAGE &&
+	     pmv_control_get(slot->data, len, header.kind, &control))) {
+		pmv_slot_put(link, slot);
+		pmv_peer_kill(link, peer, "it sent bytes that are no message");
+		return;
+	}
+	peer->credits += header.credits;
+	/* it sends, so it knows that we are connected */
+	pmv_connection_ready(link, peer);
+	if (header.kind == PMV_MESSAGE) {
+		slot->peer = peer;
+		slot->len = len;
+		peer->n_held++;
+		pmv_list_add(&link->arrived, slot);
+	} else {
+		control_arrived(link, peer, header.kind, &control);
+		recycle(link, peer, slot, true);
+	}
+	if (header.credits)
+		pmv_pump(link, peer);
+}
+
+static int take(struct pmv_link *link, struct pm_inbound *ret)
+{
+	struct pmv_slot *slot = pmv_list_take(&link->arrived);
+
+	if (!slot)
+		return 0;
+	ret->buf = slot->data + PMV_HEADER;
+	ret->len = slot->len - PMV_HEADER;
+	ret->src = slot->peer->node;
+	ret->cookie = (uintptr_t)slot;
+	link->stats->rx_messages++;
+	link->stats->rx_bytes += ret->len;
+	return 1;
+}
+
+static void chores(struct pmv_link *link)
+{
+	if (link->n_greeting)
+		pmv_greeting_timers(link, pmv_now(link));
+	if (link->idle % IDLE_EVENTS == 0)
+		pmv_events(link);
+}
+
+int pmv_receive(struct pm_link *base, struct pm_inbound *ret)
+{
+	struct pmv_link *link = pmv_of(base);
+
+	if (!link->arrived.head) {
+		pmv_progress(link);
+		if (++link->idle % PMV_IDLE_CHORES == 0)
+			chores(link);
+	}
+	if (take(link, ret))
+		return 1;
+	return link->n_dying && pmv_peer_report(link, &ret->src) ? -EPIPE : 0;
+}
+
+void pmv_release(struct pm_link *base, uint64_t cookie)
+{
+	struct pmv_link *link = pmv_of(base);
+	struct pmv_slot *slot = (struct pmv_slot *)(uintptr_t)cookie;
+	struct pm_link_peer *peer = slot->peer;
+
+	peer->n_held--;
+	recycle(link, peer, slot, false);
+	pmv_peer_release(link, peer);
+}
+
+void pmv_rx_drop(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	struct pmv_list keep;
+	struct pmv_slot *slot;
+
+	pmv_list_init(&keep);
+	while ((slot = pmv_list_take(&link->arrived)))
+		if (slot->peer == peer) {
+			peer->n_held--;
+			pmv_slot_put(link, slot);
+		} else {
+			pmv_list_add(&keep, slot);
+		}
+	pmv_list_prepend(&link->arrived, &keep);
+}

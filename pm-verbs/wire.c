@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pm-verbs/wire.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "pmcore/util/siphash.h"
+
+#define MAGIC 0x31564d50u /* "PMV1" */
+#define ERROR_MAX 4095    /* of an errno */
+#define CONTROL_BYTES 40  /* of a GRANT, which is the longest */
+
+/* Bytes on the wire. */
+struct control_wire {
+	uint64_t rkey;
+	uint32_t op, error;
+	uint64_t addr, len;
+	uint32_t key, is_writable;
+};
+_Static_assert(sizeof(struct control_wire) == CONTROL_BYTES, "GRANT has 40 bytes");
+
+struct greeting_wire {
+	uint32_t magic, flags, from, to, epoch, life, qp, psn, credits, zero;
+	uint64_t received, zero2, tag;
+};
+_Static_assert(sizeof(struct greeting_wire) == PMV_GREETING_BYTES, "greeting has 64 bytes");
+
+void pmv_header_put(uint8_t *p, const struct pmv_header *header)
+{
+	memset(p, 0, PMV_HEADER);
+	p[0] = header->kind;
+	p[2] = (uint8_t)header->credits;
+	p[3] = (uint8_t)(header->credits >> 8);
+}
+
+int pmv_header_get(const uint8_t *p, size_t len, struct pmv_header *ret)
+{
+	uint32_t zero;
+
+	if (len < PMV_HEADER || p[0] < PMV_MESSAGE || p[0] > PMV_REVOKE || p[1])
+		return -EINVAL;
+	memcpy(&zero, p + 4, sizeof(zero));
+	if (zero || (p[0] == PMV_MESSAGE && len == PMV_HEADER) ||
+	    (p[0] != PMV_MESSAGE && len != pmv_control_size(p[0])))
+		return -EINVAL;
+	ret->kind = p[0];
+	ret->credits = (uint16_t)(p[2] | p[3] << 8);
+	return 0;
+}
+
+size_t pmv_control_size(uint8_t kind)
+{
+	switch (kind) {
+	case PMV_ASK:
+		return PMV_HEADER + 16;
+	case PMV_GRANT:
+		return PMV_HEADER + CONTROL_BYTES;
+	case PMV_REVOKE:
+		return PMV_HEADER + 8;
+	default:
+		return PMV_HEADER;
+	}
+}
+
+void pmv_control_put(uint8_t *p, uint8_t kind, const struct pmv_control *control)
+{
+	const struct control_wire w = {
+		.rkey = htole64(control->rkey),
+		.op = htole32(control->op),
+		.error = htole32(control->error),
+		.addr = htole64(control->addr),
+		.len = htole64(control->len),
+		.key = htole32(control->key),
+		.is_writable = htole32(control->is_writable),
+	};
+
+	memcpy(p, &w, pmv_control_size(kind) - PMV_HEADER);
+}
+
+int pmv_control_get(const uint8_t *p, size_t len, uint8_t kind, struct pmv_control *ret)
+{
+	struct control_wire w = {0};
+
+	if (len != pmv_control_size(kind))
+		return -EINVAL;
+	memcpy(&w, p + PMV_HEADER, len - PMV_HEADER);
+	if (le32toh(w.error) > ERROR_MAX || le32toh(w.is_writable) > 1 ||
+	    le64toh(w.len) > UINT64_MAX - le64toh(w.addr))
+		return -EINVAL;
+	*ret = (struct pmv_control){
+		.rkey = le64toh(w.rkey),
+		.op = le32toh(w.op),
+		.error = le32toh(w.error),
+		.addr = le64toh(w.addr),
+		.len = le64toh(w.len),
+		.key = le32toh(w.key),
+		.is_writable = w.is_writable != 0,
+	};
+	return 0;
+}
+
+static uint64_t tag_of(const struct greeting_wire *w, uint64_t job_key)
+{
+	/* the job's key is half a key; the other half is made of it */
+	return htole64(siphash(job_key, ~job_key, w, offsetof(struct greeting_wire, tag)));
+}
+
+void pmv_greeting_put(uint8_t *p, const struct pmv_greeting *greeting, uint64_t job_key)
+{
+	struct greeting_wire w = {
+		.magic = htole32(MAGIC),
+		.flags = htole32(greeting->flags),
+		.from = htole32(greeting->from),
+		.to = htole32(greeting->to),
+		.epoch = htole32(greeting->epoch),
+		.life = htole32(greeting->life),
+		.qp = htole32(greeting->qp),
+		.psn = htole32(greeting->psn),
+		.credits = htole32(greeting->credits),
+		.received = htole64(greeting->received),
+	};
+
+	w.tag = tag_of(&w, job_key);
+	memcpy(p, &w, sizeof(w));
+}
+
+int pmv_greeting_get(const uint8_t *p, size_t len, uint64_t job_key, struct pmv_greeting *ret)
+{
+	struct greeting_wire w;
+
+	if (len != sizeof(w))
+		return -EINVAL;
+	memcpy(&w, p, sizeof(w));
+	if (le32toh(w.magic) != MAGIC || w.zero || w.zero2 || w.tag != tag_of(&w, job_key))
+		return -EINVAL;
+	*ret = (struct pmv_greeting){
+		.flags = le32toh(w.flags),
+		.from = le32toh(w.from),
+		.to = le32toh(w.to),
+		.epoch = le32toh(w.epoch),
+		.life = le32toh(w.life),
+		.qp = le32toh(w.qp),
+		.psn = le32toh(w.psn),
+		.credits = le32toh(w.credits),
+		.received = le64toh(w.received),
+	};
+	if (ret->flags > (PMV_HAVE_YOURS | PMV_READY_HERE | PMV_GOODBYE) || !ret->epoch ||
+	    !ret->life || ret->qp > 0xffffff || ret->psn > 0xffffff || ret->credits > 0xffff)
+		return -EINVAL;
+	return 0;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * wireup - greetings: how two links tell each other their ends of a connection, by datagrams that may get lost,
+ * come twice or cross. Each side repeats its own until it has heard that the other one is connected to it;
+ * who is ready answers whoever does not know it yet. There is no server and no client, so two
+ * first greetings that cross are simply each other's answer.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pm-verbs/device.h"
+
+void pmv_path_to(const struct pmv_rail *rail, const struct pmv_end *end, struct ibv_ah_attr *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->port_num = rail->port.number;
+	ret->dlid = end->lid;
+	if (end->protocol == PMV_INFINIBAND)
+		return;
+	ret->is_global = 1;
+	memcpy(ret->grh.dgid.raw, end->gid, sizeof(end->gid));
+	ret->grh.sgid_index = (uint8_t)rail->port.gids[rail->gid].index;
+	ret->grh.hop_limit = 64;
+}
+
+int pmv_greeting_post(struct pmv_link *link, struct pmv_datagram *datagram)
+{
+	struct pmv_rail *rail = datagram->rail;
+	struct ibv_sge sge = {.addr = (uintptr_t)datagram->data,
+			      .length = PMV_DATAGRAM,
+			      .lkey = rail->greetings_mr->lkey};
+	struct ibv_recv_wr wr = {
+		.wr_id = (uintptr_t)&datagram->work, .sg_list = &sge, .num_sge = 1};
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_recv(rail->greeter, &wr, &bad);
+}
+
+void pmv_greeting_gone(struct pmv_datagram *datagram)
+{
+	datagram->next = datagram->rail->free_datagrams;
+	datagram->rail->free_datagrams = datagram;
+	datagram->rail->n_out--;
+}
+
+/* Which pair of rails the next greeting takes: first that of the connection, later the others in turn. */
+static uint32_t next_pair(const struct pmv_link *link, const struct pm_link_peer *peer)
+{
+	return (peer->epoch + link->env.self + peer->node + peer->greeted / 2) % peer->n_pairs;
+}
+
+static struct ibv_ah *path_of(struct pmv_link *link, struct pm_link_peer *peer, uint32_t pair)
+{
+	const struct pmv_rail *rail = &link->rails[peer->pairs[pair].ours];
+	struct ibv_ah_attr attr;
+
+	if (peer->ah[pair])
+		return peer->ah[pair];
+	pmv_path_to(rail, &peer->address.rails[peer->pairs[pair].theirs], &attr);
+	errno = 0;
+	peer->ah[pair] = link->v->create_ah(rail->pd, &attr);
+	if (!peer->ah[pair])
+		snprintf(peer->why, sizeof(peer->why), "no way to it by %s:%u: %s",
+			 rail->port.device, rail->port.number, strerror(errno));
+	return peer->ah[pair];
+}
+
+/* A greeting that can't be sent now is sent again as one that got lost. */
+void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags)
+{
+	uint32_t pair = next_pair(link, peer);
+	struct pmv_rail *rail = &link->rails[peer->pairs[pair].ours];
+	struct pmv_datagram *d = rail->free_datagrams;
+	struct ibv_ah *ah = d ? path_of(link, peer, pair) : NULL;
+	struct ibv_sge sge = {.length = PMV_GREETING_BYTES, .lkey = rail->greetings_mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED};
+	const struct pmv_greeting greeting = {
+		.flags = flags,
+		.from = link->env.self,
+		.to = peer->node,
+		.epoch = peer->epoch,
+		.life = peer->life,
+		.qp = peer->qp ? peer->qp->qp->qp_num : 0,
+		.psn = peer->psn,
+		.credits = peer->offered,
+		.received = peer->received,
+	};
+	struct ibv_send_wr *bad;
+
+	peer->greeted++;
+	if (!ah)
+		return;
+	pmv_greeting_put(d->data, &greeting, link->env.job_key);
+	wr.wr_id = (uintptr_t)&d->work;
+	sge.addr = (uintptr_t)d->data;
+	wr.wr.ud.ah = ah;
+	wr.wr.ud.remote_qpn = peer->address.rails[peer->pairs[pair].theirs].qp;
+	wr.wr.ud.remote_qkey = PMV_QKEY;
+	if (ibv_post_send(rail->greeter, &wr, &bad))
+		return;
+	rail->free_datagrams = d->next;
+	rail->n_out++;
+}
+
+static uint32_t own_flags(const struct pm_link_peer *peer)
+{
+	if (peer->stage == PMV_READY)
+		return PMV_HAVE_YOURS | PMV_READY_HERE;
+	return peer->qp && peer->qp->is_connected ? PMV_HAVE_YOURS : 0;
+}
+
+/*
+ * The other side made a new record of us: it left and came back, or removed us and added us again. What went
+ * between us before is over; what was not posted yet goes to the new one.
+ */
+static void renew(struct pmv_link *link, struct pm_link_peer *peer, uint32_t life)
+{
+	if (peer->their_life) {
+		pmv_connection_end(link, peer);
+		pmv_posted_drop(link, peer);
+		pmv_slots_put(link, &peer->control);
+		pmv_rma_lost(link, peer);
+		pmv_export_forget(link, peer);
+		peer->first = peer->received = 0;
+		peer->epoch = 0;
+		peer->state = PMV_PEER_ALIVE;
+	}
+	peer->their_life = life;
+}
+
+/* Of the connection that we greet for, or that is there. */
+static void take_greeting(struct pmv_link *link, struct pm_link_peer *peer,
+			  const struct pmv_greeting *g)
+{
+	if (peer->stage == PMV_GREETING) {
+		if (!peer->qp->is_connected && pmv_connect_to(link, peer, g))
+			return;
+		if (g->flags & PMV_HAVE_YOURS)
+			pmv_connection_ready(link, peer);
+	}
+	if (!(g->flags & PMV_READY_HERE) &&
+	    (peer->stage == PMV_GREETING || peer->stage == PMV_READY))
+		pmv_greet(link, peer, own_flags(peer));
+}
+
+static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struct pmv_greeting *g)
+{
+	if (g->flags & PMV_GOODBYE) {
+		if (g->life == peer->their_life)
+			pmv_peer_leave(link, peer);
+		return;
+	}
+	if (g->life != peer->their_life)
+		renew(link, peer, g->life);
+	else if (peer->state != PMV_PEER_ALIVE)
+		return;
+	if (g->epoch > peer->epoch) {
+		peer->epoch = g->epoch - 1;
+		pmv_connection_lost(link, peer, UINT64_MAX, "the other side began anew");
+	}
+	/* the peer repeats what comes while the old connection is still draining */
+	if (peer->stage == PMV_IDLE)
+		pmv_connect(link, peer);
+	if (g->epoch == peer->epoch)
+		take_greeting(link, peer, g);
+}
+
+void pmv_greeting_arrived(struct pmv_link *link, struct pmv_datagram *datagram, uint32_t len)
+{
+	struct pmv_greeting greeting;
+	struct pm_link_peer *peer;
+
+	if (len < PMV_GRH ||
+	    pmv_greeting_get(datagram->data + PMV_GRH, len - PMV_GRH, link->env.job_key, &greeting))
+		return;
+	if (greeting.to != link->env.self)
+		return;
+	peer = pmv_peer_meet(link, greeting.from);
+	if (peer && peer->state != PMV_PEER_DEAD)
+		handle(link, peer, &greeting);
+}
+
+static void greet_again(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
+{
+	if (now >= peer->patience_ns) {
+		char why[sizeof(peer->why)];
+
+		strcpy(why, peer->why);
+		pmv_peer_kill(link, peer, "it does not answer%s%.150s", why[0] ? ": " : "", why);
+		return;
+	}
+	if (now < peer->next_greeting_ns)
+		return;
+	peer->pause_ns = peer->pause_ns * 2 < PMV_GREET_MAX_NS ? peer->pause_ns * 2
+							       : PMV_GREET_MAX_NS;
+	peer->next_greeting_ns = now + peer->pause_ns;
+	pmv_greet(link, peer, own_flags(peer));
+}
+
+void pmv_greeting_timers(struct pmv_link *link, uint64_t now)
+{
+	for (struct pm_link_peer *p = link->peers; p && link->n_greeting; p = p->next)
+		if (p->stage == PMV_GREETING)
+			greet_again(link, p, now);
+}
+
+uint64_t pmv_greeting_deadline(struct pmv_link *link, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (struct pm_link_peer *p = link->peers; p && link->n_greeting; p = p->next) {
+		uint64_t at = p->next_greeting_ns < p->patience_ns ? p->next_greeting_ns
+								   : p->patience_ns;
+
+		if (p->stage == PMV_GREETING && at < next)
+			next = at;
+	}
+	if (next == UINT64_MAX)
+		return next;
+	return next > now ? next - now : 0;
+}
