@@ -178,7 +178,7 @@ def _unknown_key(table, key):
         return f'unknown key; did you mean "{near[0]}"?'
     homes = _homes(ROOT, key)
     if homes:
-        return f"unknown key here; it belongs in {' or in '.join(homes[:2])}"
+        return f"unknown key here; it belongs in {' or in '.join(homes[:3])}"
     return f"unknown key; known here: {', '.join(sorted(table.keys))}"
 
 
