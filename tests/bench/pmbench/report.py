@@ -12,6 +12,7 @@ from . import plots
 from .figure import Figure, Result
 
 MET = {None: "-", True: "yes", False: "**no**"}
+PAIRED = "; the median of the ratios of the rounds, and not the ratio of the medians"
 
 
 def line(result: Result, figure: Figure) -> str:
@@ -74,7 +75,7 @@ def markdown(env: dict[str, str], outcomes: list[tuple[Figure, Result | None, st
                     f"{result.against_name} | {result.ratio:.3f} [{result.min:.3f} {result.max:.3f}] | "
                     f"{figure.goal_text()} | {MET[result.met]} | {result.rounds} |")
     text += ["", "What each figure means:", ""]
-    text += [f"- `{figure.name}`: {figure.text}." for figure, _, _ in outcomes]
+    text += [f"- `{figure.name}`: {figure.text}{PAIRED if figure.is_paired else ''}." for figure, _, _ in outcomes]
     text += ["", "## Over message size", ""] + [f"![{name}]({name})" for name in curves]
     text += ["", "## Environment", ""] + [f"- {key}: {value}" for key, value in env.items()]
     return "\n".join(text) + "\n"
