@@ -266,20 +266,69 @@ static int address_of(void *arg, uint32_t node, const char *name, const void **r
 	return err ? err : address_find(c->resolved, c->resolved_len, name, ret_addr, ret_len);
 }
 
+/* Adds to @said, COMPOSITE_WHY bytes, why the link that was asked last does not take the node. */
+static void note_refusal(const struct composite *c, uint32_t node, char *said)
+{
+	size_t used = strlen(said);
+	char prefix[24];
+	int len = snprintf(prefix, sizeof(prefix), "node %u: ", node);
+	bool is_named = !strncmp(c->why, prefix, (size_t)len);
+
+	if (c->why[0])
+		snprintf(said + used, COMPOSITE_WHY - used, "%s%s", used ? "; " : "",
+			 c->why + (is_named ? len : 0));
+}
+
+/* No link takes the node. */
+static int explain_refusals(struct composite *c, uint32_t node, const char *said, bool is_full)
+{
+	const char *colon = said[0] ? ": " : "";
+
+	if (is_full) {
+		explain(c, "node %u: no space for it is left%s%s", node, colon, said);
+		return -ENOSPC;
+	}
+	explain(c, "node %u: no device reaches it%s%s%s%s%s", node, colon, said,
+		c->closed[0] ? " (not open: " : "", c->closed, c->closed[0] ? ")" : "");
+	return -EHOSTUNREACH;
+}
+
+/* The node is reached by the link in slot @i. */
+static int take_node(struct composite *c, struct composite_node *n, uint32_t node, unsigned int i)
+{
+	struct composite_slot *slot = &c->slots[i];
+	int err;
+
+	n->node = node;
+	n->slot = (uint8_t)i;
+	n->link = slot->link;
+	n->ops = &slot->ops;
+	n->mtu = slot->ops.mtu(slot->link, n->peer);
+	err = nodemap_put(&c->nodes, node, n);
+	if (err) {
+		n->ops->peer_del(n->link, n->peer);
+		return err;
+	}
+	if (slot->link->is_expensive) {
+		c->expensive_every_max = EXPENSIVE_EVERY_MAX;
+		composite_look_everywhere(c);
+	}
+	return 0;
+}
+
 /*
  * Finds the first link that reaches the node whose address is in c->resolved. One that has no space left for
  * another peer (a small /dev/shm) leaves it to the next: the two directions need not go the same way.
  */
 static int attach(struct composite *c, uint32_t node, struct composite_node **ret_node)
 {
-	struct composite_node *n;
-	int err = -EHOSTUNREACH;
+	struct composite_node *n = calloc(1, sizeof(*n));
+	int err = n ? -EHOSTUNREACH : -ENOMEM;
+	char said[COMPOSITE_WHY] = "";
 	bool is_full = false;
 
-	n = calloc(1, sizeof(*n));
-	if (!n)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < c->n_slots; i++) {
+	c->why[0] = '\0';
+	for (unsigned int i = 0; n && i < c->n_slots; i++) {
 		struct composite_slot *slot = &c->slots[i];
 		const void *part;
 		size_t len;
@@ -287,34 +336,22 @@ static int attach(struct composite *c, uint32_t node, struct composite_node **re
 		err = address_find(c->resolved, c->resolved_len, slot->name, &part, &len);
 		if (!err)
 			err = slot->ops.peer_add(slot->link, node, part, len, &n->peer);
-		is_full |= err == -ENOSPC;
-		if (err == -EHOSTUNREACH || err == -ENOSPC)
+		if (err == -EHOSTUNREACH || err == -ENOSPC) {
+			is_full |= err == -ENOSPC;
+			note_refusal(c, node, said);
+			c->why[0] = '\0';
 			continue;
+		}
+		if (!err)
+			err = take_node(c, n, node, i);
 		if (err)
 			break;
-		n->node = node;
-		n->slot = (uint8_t)i;
-		n->link = slot->link;
-		n->ops = &slot->ops;
-		n->mtu = slot->ops.mtu(slot->link, n->peer);
-		err = nodemap_put(&c->nodes, node, n);
-		if (err) {
-			n->ops->peer_del(n->link, n->peer);
-			break;
-		}
-		if (slot->link->is_expensive) {
-			c->expensive_every_max = EXPENSIVE_EVERY_MAX;
-			composite_look_everywhere(c);
-		}
 		*ret_node = n;
 		return 0;
 	}
 	free(n);
-	if (is_full && (err == -EHOSTUNREACH || err == -ENOSPC))
-		return -ENOSPC; /* the link has explained it */
-	if (err == -EHOSTUNREACH)
-		explain(c, "node %u: no device reaches it%s%s%s", node,
-			c->closed[0] ? " (not open: " : "", c->closed, c->closed[0] ? ")" : "");
+	if (err == -EHOSTUNREACH || err == -ENOSPC)
+		err = explain_refusals(c, node, said, is_full);
 	return err;
 }
 
