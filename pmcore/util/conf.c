@@ -24,7 +24,7 @@ struct key {
 	const char *name;
 	enum kind kind;
 	size_t offset;            /* of the field in struct conf */
-	size_t room;              /* bytes of the field, for text */
+	size_t room;              /* bytes of the field, for text and numbers */
 	uint64_t min, max;        /* range of a number, both ends allowed */
 	bool zero_is_off;         /* 0 is allowed below min */
 	const char *const *names; /* of a choice, in the order of its enum, NULL at the end */
@@ -54,6 +54,7 @@ static const struct key keys[] = {
 	{"verbs.gid", NUMBER, FIELD(verbs_gid), 0, 255, false, NULL},
 	{"verbs.mtu", POWER_BYTES, FIELD(verbs_mtu), 1024, 65536, false, NULL},
 	{"verbs.credit", NUMBER, FIELD(verbs_credit), 8, 256, false, NULL},
+	{"verbs.pinned", BYTES, FIELD(verbs_pinned), MIB, 1024 * 1024 * MIB, false, NULL},
 	{"shmem.ring", POWER_BYTES, FIELD(shmem_ring), 16 * KIB, 16 * MIB, false, NULL},
 	{"shmem.mtu", BYTES, FIELD(shmem_mtu), 1024, 65536, false, NULL},
 	{"shmem.large", CHOICE, FIELD(shmem_large), 0, 0, false, large_names},
@@ -161,19 +162,23 @@ static bool read_number(const char *text, bool has_unit, uint64_t *ret)
 	static const char units[] = "KMG";
 	const char *unit;
 	uint64_t value = 0;
+	int shift;
 
 	if (!isdigit((unsigned char)*text))
 		return false;
 	for (; isdigit((unsigned char)*text); text++) {
-		value = value * 10 + (uint64_t)(*text - '0');
-		if (value > UINT64_MAX >> 30)
+		if (value > UINT64_MAX / 16)
 			return false;
+		value = value * 10 + (uint64_t)(*text - '0');
 	}
 	if (*text && has_unit) {
 		unit = strchr(units, toupper((unsigned char)*text));
 		if (!unit)
 			return false;
-		value <<= 10 * (unit - units + 1);
+		shift = 10 * (int)(unit - units + 1);
+		if (value > UINT64_MAX >> shift)
+			return false;
+		value <<= shift;
 		text++;
 	}
 	*ret = value;
@@ -193,7 +198,10 @@ static int set_number(struct parse *p)
 		return refuse_number(p);
 	if (is_power(key) && (value & (value - 1)))
 		return refuse_number(p);
-	*(uint32_t *)((char *)&p->conf + key->offset) = (uint32_t)value;
+	if (key->room == sizeof(uint64_t))
+		*(uint64_t *)((char *)&p->conf + key->offset) = value;
+	else
+		*(uint32_t *)((char *)&p->conf + key->offset) = (uint32_t)value;
 	return 0;
 }
 

@@ -49,6 +49,8 @@ struct conf {
 	uint32_t verbs_gid; /* verbs.gid: entry of the ports' tables of addresses, UINT32_MAX = the best */
 	uint32_t verbs_mtu;    /* verbs.mtu: bytes of a message buffer, power of two, 1024..65536 */
 	uint32_t verbs_credit; /* verbs.credit: messages that a peer may send unread, 8..256 */
+	/* verbs.pinned: bytes of the program's memory registered at once, 1 MiB..1 TiB; 0 = the link chooses */
+	uint64_t verbs_pinned;
 
 	uint32_t shmem_ring; /* shmem.ring: bytes of a pair's message ring, power of two, 16 KiB..16 MiB */
 	uint32_t shmem_mtu;          /* shmem.mtu: largest datagram in bytes, 1024..65536 */

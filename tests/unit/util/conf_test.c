@@ -55,6 +55,7 @@ TAP_TEST(conf_defaults__documented_values)
 	is_str(conf.shmem_dir, "/dev/shm");
 	is_str(conf.fault, "");
 	is_int(conf.n_udp_rails, 0);
+	is_int(conf.verbs_pinned, 0);
 }
 
 TAP_TEST(conf_parse__nothing_changes_nothing)
@@ -144,6 +145,11 @@ TAP_TEST(conf_parse__numbers_out_of_range)
 	is_int(parse("udp.mtu=576,shmem.ring=16M,shmem.mtu=65536,channel.window=8"), 0);
 	is_int(parse("channel.window=4096,channel.pull_bytes=1G"), 0);
 	is_int(conf.pull_bytes, 1 << 30);
+	is_refused("verbs.pinned=1048575", "verbs.pinned", "from 1048576 to 1099511627776");
+	is_refused("verbs.pinned=1025G", "1025G", "K, M or G");
+	is_int(parse("verbs.pinned=1099511627776"), 0);
+	is_int(conf.verbs_pinned, 1ll << 40);
+	is_int(conf.shmem_ring, 65536);
 }
 
 TAP_TEST(conf_parse__words)
