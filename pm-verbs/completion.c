@@ -122,7 +122,10 @@ int pmv_progress(struct pmv_link *link)
 			handle(link, &wc[i]);
 		if (n > 0)
 			total += n;
+		pinned_turn(link->rails[r].pinned);
 	}
+	if (link->is_short)
+		pmv_rma_turn(link);
 	return total;
 }
 

@@ -70,6 +70,8 @@ static int device_open(const struct pm_device_env *env, struct pm_link **ret_lin
 	err = init(link, env);
 	if (!err)
 		err = pmv_discover(link);
+	if (!err)
+		err = pmv_local_open(link);
 	if (!err && pmv_pool_grow(link)) {
 		snprintf(env->why, env->why_size,
 			 "verbs: no memory for buffers can be registered: see ulimit -l");

@@ -8,7 +8,7 @@
  *   wireup.c  greetings                             tx.c  lending, sending, credits
  *   rx.c  messages that arrived                     completion.c  polling, sleeping, events
  *   rma.c  one-sided, asking side                   export.c  the same, owning side
- *   state.c  quiesce, save, restore, dump
+ *   local.c  the program's memory, registered       state.c  quiesce, save, restore, dump
  *
  * A connection is a pair of RC queue pairs. It may end at any time - an error, a stale key, a broken rail - and
  * the next one goes on where it stopped: both sides count the messages that arrived, and greet with that number.
@@ -18,6 +18,7 @@
 
 #include "pm-verbs/address.h"
 #include "pm-verbs/library.h"
+#include "pm-verbs/pinned.h"
 #include "pm-verbs/registration.h"
 #include "pm-verbs/verbs.h"
 #include "pm-verbs/wire.h"
@@ -25,6 +26,7 @@
 #include "pmcore/util/conf.h"
 #include "pmcore/util/nodemap.h"
 #include "pmcore/util/stats.h"
+#include "pmcore/util/text.h"
 
 #define PMV_RESERVE 8 /* credits that only control messages use */
 #define PMV_RESERVE_CREDIT                                                                         \
@@ -119,8 +121,10 @@ struct pmv_rail {
 	int gid;             /* entry of port.gids */
 	uint32_t max_inline; /* bytes that a send may carry along; UINT32_MAX = not tried yet */
 	uint32_t max_reads;  /* RDMA reads that may be under way */
+	const struct verbs *v;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
+	struct pinned *pinned; /* memory of the program; NULL while the link is opened */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	uint32_t cq_used; /* completions that may come at once */
@@ -214,6 +218,11 @@ struct pmv_link {
 	struct pmv_op *ops;      /* PMV_OPS, NULL until the first */
 	uint32_t n_ops;          /* open */
 	uint32_t next_op;
+	uint32_t n_holding;   /* operations that have memory registered */
+	bool is_short;        /* one waits for memory that others have registered */
+	bool is_given_back;   /* ... and some of it has been given back */
+	uint64_t local_share; /* bytes that a rail may have registered for operations */
+	char local_why[160];  /* why nothing is kept, "" = it is */
 	struct pmv_export *exports;
 	struct job_clock clock;
 	uint64_t asleep_ns; /* time that the next reading of the clock may find gone */
@@ -360,6 +369,31 @@ void pmv_rma_lost(struct pmv_link *link, struct pm_link_peer *peer);
 void pmv_rma_abort(struct pmv_link *link, struct pm_link_peer *peer);
 bool pmv_rma_has_work(const struct pmv_link *link, const struct pm_link_peer *peer);
 void pmv_rma_fini(struct pmv_link *link);
+
+/* Goes on with operations that waited for memory, if some has been given back. */
+void pmv_rma_turn(struct pmv_link *link);
+
+/* local.c */
+/*
+ * Bytes that each of @n_rails rails may have registered: of the @asked ones, or with 0 of what suits the lock limit
+ * (UINT64_MAX: none), the machine's memory and the number of the job's processes here (0: unknown).
+ */
+uint64_t pmv_local_share(uint64_t asked, uint64_t lock_limit, uint64_t memory, uint32_t processes,
+			 uint32_t n_rails);
+/* When the rails are open; they close it. */
+int pmv_local_open(struct pmv_link *link);
+/*
+ * A registration that covers the bytes from @addr on, all @len or as many as can be had at once; pinned_put() gives it
+ * back. -ENOBUFS, or -ENOMEM while others have some: not now.
+ */
+int pmv_local_get(struct pmv_link *link, struct pmv_rail *rail, uint8_t *addr, uint64_t len,
+		  bool is_source, struct regcache_entry **ret_entry);
+/* Lets go of all that is not in use; whether there was any. */
+bool pmv_local_flush(struct pmv_link *link);
+/* verbs_register, for which what is only kept makes room. */
+int pmv_register(struct pmv_link *link, const struct pmv_rail *rail, void *addr, uint64_t len,
+		 int access, struct pmv_registration *ret);
+void pmv_local_dump(const struct pmv_link *link, struct text *text);
 
 /* export.c */
 void pmv_asked(struct pmv_link *link, struct pm_link_peer *peer, const struct pmv_control *control);

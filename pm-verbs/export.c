@@ -68,16 +68,16 @@ static int ensure_registered(struct pmv_link *link, struct pmv_export *e,
 	if (r->mr)
 		return 0;
 	if (e->is_writable) {
-		err = verbs_register(link->v, rail->pd, e->addr, e->len,
-				     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-					     IBV_ACCESS_REMOTE_WRITE,
-				     r);
+		err = pmv_register(link, rail, e->addr, e->len,
+				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+					   IBV_ACCESS_REMOTE_WRITE,
+				   r);
 		if (!err || (err != -EFAULT && err != -EACCES))
 			return err;
 		/* the pages themselves are read-only */
 		e->is_writable = false;
 	}
-	return verbs_register(link->v, rail->pd, e->addr, e->len, IBV_ACCESS_REMOTE_READ, r);
+	return pmv_register(link, rail, e->addr, e->len, IBV_ACCESS_REMOTE_READ, r);
 }
 
 static int note_grantee(struct pmv_export *e, struct pm_link_peer *peer)

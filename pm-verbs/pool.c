@@ -73,12 +73,13 @@ int pmv_pool_grow(struct pmv_link *link)
 	if (!chunk->memory || !chunk->slots)
 		goto out;
 	for (uint32_t i = 0; i < link->n_rails; i++) {
-		chunk->mr[i] = link->v->reg_mr(link->rails[i].pd, chunk->memory, size,
-					       IBV_ACCESS_LOCAL_WRITE);
-		if (!chunk->mr[i]) {
-			err = errno ? -errno : -ENOMEM;
+		struct pmv_registration registration;
+
+		err = pmv_register(link, &link->rails[i], chunk->memory, size,
+				   IBV_ACCESS_LOCAL_WRITE, &registration);
+		if (err)
 			goto out;
-		}
+		chunk->mr[i] = registration.mr;
 	}
 	for (uint32_t i = 0; i < PMV_CHUNK_SLOTS; i++) {
 		struct pmv_slot *slot = &chunk->slots[i];

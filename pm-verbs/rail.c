@@ -136,6 +136,7 @@ int pmv_rail_open(struct pmv_link *link, struct pmv_rail *rail, struct ibv_devic
 	struct ibv_device_attr attr;
 	int err;
 
+	rail->v = link->v;
 	rail->context = link->v->open_device(device);
 	if (!rail->context) {
 		pmv_port_explain_open(errno, device->name, device->dev_name, link->env.why,
@@ -172,6 +173,7 @@ void pmv_rail_close(struct pmv_link *link, struct pmv_rail *rail)
 		v->dereg_mr(rail->greetings_mr);
 	free(rail->greetings);
 	free(rail->datagrams);
+	pinned_close(rail->pinned);
 	if (rail->cq)
 		v->destroy_cq(rail->cq);
 	if (rail->channel)

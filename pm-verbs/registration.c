@@ -8,6 +8,9 @@ int verbs_register(const struct verbs *v, struct ibv_pd *pd, void *addr, uint64_
 {
 	struct ibv_mr *mr = v->reg_mr(pd, addr, len, access);
 
+	/* the lock limit is told by either of these */
+	if (!mr && (errno == EAGAIN || errno == ENOMEM))
+		return -ENOMEM;
 	if (!mr)
 		return errno ? -errno : -EIO;
 	ret->mr = mr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * registration - user memory that a rail may read and write: all that the link knows of how it is registered,
- * so that what is behind it can keep registrations.
+ * registration - memory that a rail may read and write, from one call to the other. What is kept for the next
+ * operation is in local.c.
  */
 #ifndef PM_VERBS_REGISTRATION_H
 #define PM_VERBS_REGISTRATION_H
@@ -13,7 +13,7 @@ struct pmv_registration {
 	uint32_t lkey, rkey;
 };
 
-/* @access: enum ibv_access_flags. 0 or -errno. */
+/* @access: enum ibv_access_flags. 0 or -errno; -ENOMEM: less may succeed, or later. */
 int verbs_register(const struct verbs *v, struct ibv_pd *pd, void *addr, uint64_t len, int access,
 		   struct pmv_registration *ret);
 /* On return nobody reads or writes it through this registration any more. */

@@ -37,7 +37,8 @@ struct pmv_op {
 	uint32_t n_parts;           /* posted and not come back */
 	int result;                 /* 0 or -errno; decides when is_over */
 	bool is_over;
-	struct pmv_registration registration;
+	struct pmv_rail *rail;         /* of memory */
+	struct regcache_entry *memory; /* covers what is under way; NULL: nothing is */
 	struct pmv_piece parts[PARTS];
 };
 
@@ -61,12 +62,22 @@ static struct pmv_op *new_op(struct pmv_link *link)
 	}
 }
 
+static void let_go(struct pmv_link *link, struct pmv_op *op)
+{
+	if (!op->memory)
+		return;
+	pinned_put(op->rail->pinned, op->memory);
+	op->memory = NULL;
+	link->n_holding--;
+	link->is_given_back = true;
+}
+
 /* Frees an operation that nobody waits for and of which nothing is under way. */
 static void free_op(struct pmv_link *link, struct pmv_op *op)
 {
 	if (op->is_waited || op->n_parts || !op->is_over)
 		return;
-	verbs_unregister(link->v, &op->registration);
+	let_go(link, op);
 	op->id = 0;
 	link->n_ops--;
 }
@@ -83,7 +94,7 @@ static void end(struct pmv_link *link, struct pmv_op *op, int result)
 	op->is_over = true;
 	op->result = result;
 	if (!op->n_parts)
-		verbs_unregister(link->v, &op->registration);
+		let_go(link, op);
 }
 
 static struct pmv_grant *find_grant(const struct pm_link_peer *peer, uint64_t rkey)
@@ -122,11 +133,12 @@ static struct pmv_piece *free_part(struct pmv_op *op)
 static bool post_part(struct pmv_op *op, struct pmv_piece *part, struct pmv_qp *qp,
 		      const struct pmv_control *region)
 {
-	uint64_t left = op->len - op->posted;
+	const struct ibv_mr *mr = op->memory->mr;
+	uint64_t covered = op->memory->end - (uintptr_t)op->local;
+	uint64_t left = (covered < op->len ? covered : op->len) - op->posted;
 	uint32_t len = left < PMV_PIECE_BYTES ? (uint32_t)left : PMV_PIECE_BYTES;
-	struct ibv_sge sge = {.addr = (uintptr_t)(op->local + op->posted),
-			      .length = len,
-			      .lkey = op->registration.lkey};
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)(op->local + op->posted), .length = len, .lkey = mr->lkey};
 	struct ibv_send_wr wr = {
 		.wr_id = (uintptr_t)&part->work,
 		.sg_list = &sge,
@@ -149,12 +161,48 @@ static bool post_part(struct pmv_op *op, struct pmv_piece *part, struct pmv_qp *
 	return true;
 }
 
-static int register_local(struct pmv_link *link, struct pmv_op *op)
+/* Sees that the next byte to be moved is registered: 0, -EAGAIN: not now, or why it can't be. */
+static int take_memory(struct pmv_link *link, struct pmv_op *op)
 {
-	if (op->registration.mr)
+	uint8_t *at = op->local + op->posted;
+	int err;
+
+	if (op->memory && (uintptr_t)at < op->memory->end)
 		return 0;
-	return verbs_register(link->v, op->peer->qp->rail->pd, op->local, op->len,
-			      op->is_write ? 0 : IBV_ACCESS_LOCAL_WRITE, &op->registration);
+	/* all that was registered is under way */
+	if (op->n_parts)
+		return -EAGAIN;
+	let_go(link, op);
+	op->rail = op->peer->qp->rail;
+	err = pmv_local_get(link, op->rail, at, op->len - op->posted, op->is_write, &op->memory);
+	if (!err) {
+		link->n_holding++;
+		return 0;
+	}
+	if (err != -ENOBUFS && err != -ENOMEM)
+		return err;
+	if (!link->n_holding)
+		return -ENOMEM;
+	/* others have it, and give it back when they are done */
+	link->is_short = true;
+	return -EAGAIN;
+}
+
+/* Posts parts as far as queue pair and memory go: 0, -EAGAIN; -EPIPE: one can't be posted; else as take_memory. */
+static int post_parts(struct pmv_link *link, struct pmv_op *op, const struct pmv_control *region)
+{
+	struct pmv_qp *qp = op->peer->qp;
+	struct pmv_piece *part;
+
+	while (op->posted < op->len && qp->n_pieces < PMV_PIECES && (part = free_part(op))) {
+		int err = take_memory(link, op);
+
+		if (err)
+			return err;
+		if (!post_part(op, part, qp, region))
+			return -EPIPE;
+	}
+	return 0;
 }
 
 /* Goes on with one operation; false: the connection is lost, or the peer. */
@@ -162,7 +210,6 @@ static bool step(struct pmv_link *link, struct pmv_op *op)
 {
 	struct pm_link_peer *peer = op->peer;
 	struct pmv_grant *grant = find_grant(peer, op->rkey);
-	struct pmv_piece *part;
 	int err;
 
 	if (!grant) {
@@ -173,16 +220,13 @@ static bool step(struct pmv_link *link, struct pmv_op *op)
 		op->is_asked = true;
 		return pmv_send_control(link, peer, PMV_ASK, &ask) && peer->stage == PMV_READY;
 	}
-	err = is_inside(op, &grant->region) ? register_local(link, op) : -EACCES;
-	if (err) {
-		end(link, op, err);
-		return true;
+	err = is_inside(op, &grant->region) ? post_parts(link, op, &grant->region) : -EACCES;
+	if (err == -EPIPE) {
+		pmv_connection_lost(link, peer, UINT64_MAX, "a transfer cannot be posted");
+		return false;
 	}
-	while (op->posted < op->len && peer->qp->n_pieces < PMV_PIECES && (part = free_part(op)))
-		if (!post_part(op, part, peer->qp, &grant->region)) {
-			pmv_connection_lost(link, peer, UINT64_MAX, "a transfer cannot be posted");
-			return false;
-		}
+	if (err && err != -EAGAIN)
+		end(link, op, err);
 	return true;
 }
 
@@ -195,6 +239,16 @@ void pmv_rma_pump(struct pmv_link *link, struct pm_link_peer *peer)
 		if (!step(link, op))
 			return;
 	}
+}
+
+void pmv_rma_turn(struct pmv_link *link)
+{
+	if (!link->is_given_back)
+		return;
+	/* who still gets none says so again */
+	link->is_short = link->is_given_back = false;
+	for (struct pm_link_peer *peer = link->peers; peer; peer = peer->next)
+		pmv_rma_pump(link, peer);
 }
 
 /* What a part says about its operation: 0 nothing, or how it ends. */
@@ -226,7 +280,7 @@ void pmv_piece_done(struct pmv_link *link, struct pmv_piece *piece, enum ibv_wc_
 		op->completed += piece->len;
 	if (!peer) {
 		if (!op->n_parts)
-			verbs_unregister(link->v, &op->registration);
+			let_go(link, op);
 		free_op(link, op);
 		return;
 	}
@@ -300,7 +354,7 @@ void pmv_rma_lost(struct pmv_link *link, struct pm_link_peer *peer)
 		/* nothing of it is under way; the next connection may take another rail */
 		op->is_asked = false;
 		op->posted = op->completed;
-		verbs_unregister(link->v, &op->registration);
+		let_go(link, op);
 	}
 }
 
@@ -321,7 +375,7 @@ void pmv_rma_fini(struct pmv_link *link)
 {
 	for (uint32_t i = 0; link->ops && i < PMV_OPS; i++)
 		if (link->ops[i].id)
-			verbs_unregister(link->v, &link->ops[i].registration);
+			let_go(link, &link->ops[i]);
 	free(link->ops);
 }
 

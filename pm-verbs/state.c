@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "pm-verbs/device.h"
-#include "pmcore/util/text.h"
 
 int pmv_quiesce(struct pm_link *base)
 {
@@ -19,6 +18,8 @@ int pmv_quiesce(struct pm_link *base)
 		if (p->state == PMV_PEER_ALIVE &&
 		    (p->posted.head || p->control.head || p->ops || p->stage == PMV_DRAINING))
 			return -EAGAIN;
+	/* who stands still, or is saved, holds on to no memory */
+	pmv_local_flush(link);
 	return 0;
 }
 
@@ -166,6 +167,7 @@ int pmv_dump(struct pm_link *base, char *buf, size_t room)
 			 r->port.number, pmv_protocol_name(gid->protocol), gid->index, r->port.mtu,
 			 r->is_down ? ", down" : "");
 	}
+	pmv_local_dump(link, &text);
 	for (const struct pm_link_peer *p = link->peers; p; p = p->next)
 		if (!p->is_deleted)
 			dump_peer(&text, p);

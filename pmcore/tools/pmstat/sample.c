@@ -25,6 +25,9 @@ const struct sample_field sample_link_fields[] = {
 	{LINK(acks_tx), .title = NULL},
 	{LINK(acks_rx), .title = NULL},
 	{LINK(wakes), .title = NULL},
+	{LINK(pinned_hits), .title = NULL},
+	{LINK(pinned_misses), .title = NULL},
+	{LINK(pinned_evictions), .title = NULL},
 	{.name = NULL},
 };
 

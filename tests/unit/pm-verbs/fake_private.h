@@ -13,6 +13,7 @@ struct fake_mr {
 	struct ibv_mr base; /* first */
 	struct fake_mr *next;
 	int access;
+	bool is_stale; /* its pages are the program's no more */
 };
 
 struct fake_ah {

@@ -170,6 +170,11 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t len, int acce
 
 	if (fake_fails(FAKE_REG_MR))
 		return NULL;
+	if (fake.lockable && fake.locked + len > fake.lockable) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	fake.locked += len;
 	mr = make(sizeof(*mr));
 	mr->base.context = pd->context;
 	mr->base.pd = pd;
@@ -189,7 +194,19 @@ static int dereg_mr(struct ibv_mr *mr)
 	while (&(*at)->base != mr)
 		at = &(*at)->next;
 	*at = (*at)->next;
+	fake.locked -= mr->length;
 	return unmake(mr);
+}
+
+void fake_replaced(const void *addr, size_t len)
+{
+	uintptr_t start = (uintptr_t)addr;
+
+	for (struct fake_mr *mr = fake_world.mrs; mr; mr = mr->next) {
+		uintptr_t at = (uintptr_t)mr->base.addr;
+
+		mr->is_stale |= at < start + len && start < at + mr->base.length;
+	}
 }
 
 static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)

@@ -44,16 +44,19 @@ struct fake {
 	struct fake_port ports[FAKE_DEVICES]; /* one per device: fake0, fake1, ... */
 	int n_devices;
 	uint32_t max_inline;
-	bool is_held;  /* what is sent waits for fake_run */
-	int drop_ud;   /* so many of the next datagrams get lost */
-	int lose_acks; /* so many of the next RC sends arrive and are reported as not */
+	bool is_held;      /* what is sent waits for fake_run */
+	int drop_ud;       /* so many of the next datagrams get lost */
+	int lose_acks;     /* so many of the next RC sends arrive and are reported as not */
+	uint64_t lockable; /* bytes that may be registered, 0 = endless */
 	/* what happened */
 	long calls[FAKE_CALLS];
-	long live;      /* objects made and not destroyed */
-	long overflows; /* completions that found their queue full */
-	long not_ready; /* RC sends that found no receive */
-	long resent;    /* RC sends */
-	long inlined;   /* RC sends whose bytes were copied when posted */
+	long live;       /* objects made and not destroyed */
+	long overflows;  /* completions that found their queue full */
+	long not_ready;  /* RC sends that found no receive */
+	long resent;     /* RC sends */
+	long inlined;    /* RC sends whose bytes were copied when posted */
+	long stale;      /* one-sided operations whose pages here were the program's no more */
+	uint64_t locked; /* bytes that are registered */
 };
 
 extern struct fake fake;
@@ -68,6 +71,8 @@ void fake_fail(enum fake_call call, int nth, int error);
 void fake_run(void);
 /* Every RC queue pair of the device goes into error, as when the device breaks. */
 void fake_break(int device);
+/* The program has other pages there now; what is registered goes on with the old ones. */
+void fake_replaced(const void *addr, size_t len);
 const char *fake_call_name(enum fake_call call);
 
 #endif

@@ -101,16 +101,24 @@ static bool is_within(const struct fake_mr *mr, uint64_t addr, uint64_t len)
 	return addr >= start && len <= mr->base.length && addr - start <= mr->base.length - len;
 }
 
+static const struct fake_mr *find_mr(uint32_t key)
+{
+	const struct fake_mr *mr = fake_world.mrs;
+
+	while (mr && mr->base.lkey != key)
+		mr = mr->next;
+	return mr;
+}
+
 /* Whether @key gives @access to the bytes. */
 static bool may(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int access)
 {
+	const struct fake_mr *mr = find_mr(key);
+
 	if (!len)
 		return true;
-	for (const struct fake_mr *mr = fake_world.mrs; mr; mr = mr->next)
-		if (mr->base.lkey == key)
-			return mr->base.pd == pd && is_within(mr, addr, len) &&
-			       (mr->access & access) == access;
-	return false;
+	return mr && mr->base.pd == pd && is_within(mr, addr, len) &&
+	       (mr->access & access) == access;
 }
 
 /* The queue pair at the other end, if a packet comes through. */
@@ -171,6 +179,20 @@ static enum ibv_wc_status send(struct fake_qp *qp, struct fake_qp *to, const voi
 	return IBV_WC_SUCCESS;
 }
 
+/* Pages that the program has given back take what is read, and hold what was written to them long ago. */
+static void move(const struct fake_work *work, bool is_read, void *local, void *remote)
+{
+	uint32_t len = work->sge.length;
+
+	if (len && find_mr(work->sge.lkey)->is_stale) {
+		fake.stale++;
+		if (!is_read)
+			memset(remote, 0xee, len);
+		return;
+	}
+	memcpy(is_read ? local : remote, is_read ? remote : local, len);
+}
+
 static enum ibv_wc_status access_remote(struct fake_qp *to, struct fake_work *work)
 {
 	bool is_read = work->wr.opcode == IBV_WR_RDMA_READ;
@@ -180,7 +202,7 @@ static enum ibv_wc_status access_remote(struct fake_qp *to, struct fake_work *wo
 
 	if (may(to->base.pd, work->wr.wr.rdma.rkey, work->wr.wr.rdma.remote_addr, work->sge.length,
 		is_read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE)) {
-		memcpy(is_read ? local : remote, is_read ? remote : local, work->sge.length);
+		move(work, is_read, local, remote);
 		return IBV_WC_SUCCESS;
 	}
 	fake_qp_error(to);
