@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tests/conformance/variant.h"
 
@@ -86,6 +87,42 @@ CONFORMS(pmWrite__sizes_and_offsets)
 	}
 	free(region);
 	free(local);
+	(void)variant;
+}
+
+/* Memory that was given back and is there again at the same address: what a device knew of it is worth nothing. */
+CONFORMS(pmWrite__memory_mapped_anew)
+{
+	enum { LEN = 200000 };
+	uint8_t *region = malloc(LEN), *local = NULL;
+	pmHandle h;
+	pmDesc desc;
+
+	must(pmMLock(crew->ctx[1], region, LEN, &h) == PM_SUCCESS);
+	for (unsigned int i = 0; i < 5; i++) {
+		void *at = mmap(local, LEN, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | (local ? MAP_FIXED : 0), -1, 0);
+		int err;
+
+		must(at != MAP_FAILED);
+		local = at;
+		crew_fill(local, LEN, 0, i);
+		while ((err = pmWrite(crew->ctx[0], crew_node(crew, 1), &h, 0, local, LEN,
+				      &desc)) == ENOBUFS)
+			crew_turn(crew);
+		must(err == PM_SUCCESS);
+		is_int(finish(crew, 0, desc, pmIsWriteDone), PM_SUCCESS);
+		okf(!memcmp(region, local, LEN), "written for the %uth time", i);
+		crew_fill(region, LEN, 1, i);
+		must(start_read(crew, 0, 1, &h, 0, local, LEN, &desc) == PM_SUCCESS);
+		is_int(finish(crew, 0, desc, pmIsReadDone), PM_SUCCESS);
+		okf(!memcmp(region, local, LEN), "read for the %uth time", i);
+		if (i & 1)
+			munmap(local, LEN);
+	}
+	is_int(pmMUnlock(crew->ctx[1], &h), PM_SUCCESS);
+	munmap(local, LEN);
+	free(region);
 	(void)variant;
 }
 
