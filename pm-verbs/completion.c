@@ -124,6 +124,9 @@ int pmv_progress(struct pmv_link *link)
 			total += n;
 		pinned_turn(link->rails[r].pinned);
 	}
+	/* a goodbye overtakes messages by another rail: it counts when none is left */
+	if (!total && link->n_leaving)
+		total = pmv_peers_leave(link);
 	if (link->is_short)
 		pmv_rma_turn(link);
 	return total;

@@ -138,7 +138,7 @@ void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer)
 	uint64_t now = pmv_now(link);
 	int err;
 
-	if (peer->stage != PMV_IDLE || peer->state != PMV_PEER_ALIVE)
+	if (peer->stage != PMV_IDLE || peer->state != PMV_PEER_ALIVE || peer->is_leaving)
 		return;
 	peer->epoch++;
 	peer->psn = pmv_random(link) & 0xffffff;

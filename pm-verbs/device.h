@@ -157,6 +157,7 @@ struct pm_link_peer {
 	uint32_t node;
 	enum pmv_peer_state state;
 	bool is_added;    /* the composite has it */
+	bool is_leaving;  /* it said goodbye, and what it sent before may not be taken yet */
 	bool is_deleted;  /* kept for the buffers that are still lent */
 	bool is_reported; /* receive() told of its death */
 	struct pmv_address address;
@@ -215,6 +216,7 @@ struct pmv_link {
 	struct pmv_list arrived; /* messages for the user */
 	uint32_t n_dying;        /* dead peers to be reported */
 	uint32_t n_greeting;     /* peers in GREETING */
+	uint32_t n_leaving;      /* peers that said goodbye and have not left yet */
 	struct pmv_op *ops;      /* PMV_OPS, NULL until the first */
 	uint32_t n_ops;          /* open */
 	uint32_t next_op;
@@ -278,8 +280,10 @@ void pmv_peer_del(struct pm_link *base, struct pm_link_peer *peer);
 struct pm_link_peer *pmv_peer_meet(struct pmv_link *link, uint32_t node);
 void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* It has closed its context: nothing is sent to it any more. */
-void pmv_peer_leave(struct pmv_link *link, struct pm_link_peer *peer);
+/* It says that it closes its context; it leaves when all that it sent before has been taken. */
+void pmv_peer_goodbye(struct pmv_link *link, struct pm_link_peer *peer);
+/* No completion is left: those that said goodbye have left, nothing is sent to them any more. How many. */
+int pmv_peers_leave(struct pmv_link *link);
 bool pmv_peer_report(struct pmv_link *link, uint32_t *ret_node);
 /* Frees a deleted peer when nothing of it is lent. */
 void pmv_peer_release(struct pmv_link *link, struct pm_link_peer *peer);
@@ -344,7 +348,7 @@ bool pmv_post_receive(struct pmv_link *link, struct pmv_qp *qp, struct pmv_slot 
 void pmv_rx_drop(struct pmv_link *link, struct pm_link_peer *peer);
 
 /* completion.c */
-int pmv_progress(struct pmv_link *link); /* completions handled */
+int pmv_progress(struct pmv_link *link); /* completions handled, or peers that left */
 int pmv_poll_fds(struct pm_link *base, int *fds, int room);
 int pmv_arm(struct pm_link *base, uint64_t *timeout_ns);
 void pmv_disarm(struct pm_link *base);

@@ -84,6 +84,8 @@ struct pm_link_peer *pmv_peer_meet(struct pmv_link *link, uint32_t node)
 /* Nothing is sent to it or awaited of it any more. */
 static void give_up(struct pmv_link *link, struct pm_link_peer *peer)
 {
+	link->n_leaving -= peer->is_leaving;
+	peer->is_leaving = false;
 	pmv_connection_end(link, peer);
 	pmv_tx_drop(link, peer);
 	pmv_rma_abort(link, peer);
@@ -105,13 +107,39 @@ void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char 
 	give_up(link, peer);
 }
 
-void pmv_peer_leave(struct pmv_link *link, struct pm_link_peer *peer)
+void pmv_peer_goodbye(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	if (peer->state != PMV_PEER_ALIVE)
+	if (peer->state != PMV_PEER_ALIVE || peer->is_leaving)
 		return;
-	snprintf(peer->why, sizeof(peer->why), "it has closed its context");
-	peer->state = PMV_PEER_LEFT;
-	give_up(link, peer);
+	peer->is_leaving = true;
+	link->n_leaving++;
+	/* nobody will answer what is being made */
+	if (peer->stage == PMV_GREETING)
+		pmv_connection_lost(link, peer, UINT64_MAX, "it has closed its context");
+}
+
+/*
+ * What waits for a peer that closed after its part of a checkpoint must be saved: so nobody leaves a stopped
+ * link, but for one whose operations would keep the link from ever becoming quiet.
+ */
+static bool may_leave(const struct pmv_link *link, const struct pm_link_peer *peer)
+{
+	return peer->is_leaving && (!link->is_stopped || peer->ops);
+}
+
+int pmv_peers_leave(struct pmv_link *link)
+{
+	int n = 0;
+
+	for (struct pm_link_peer *p = link->peers; p && link->n_leaving; p = p->next) {
+		if (!may_leave(link, p))
+			continue;
+		snprintf(p->why, sizeof(p->why), "it has closed its context");
+		p->state = PMV_PEER_LEFT;
+		give_up(link, p);
+		n++;
+	}
+	return n;
 }
 
 bool pmv_peer_report(struct pmv_link *link, uint32_t *ret_node)

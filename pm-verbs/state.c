@@ -9,14 +9,22 @@
 
 #include "pm-verbs/device.h"
 
+static bool is_quiet(const struct pm_link_peer *peer)
+{
+	if (peer->ops)
+		return false;
+	/* one that has closed its context acknowledges no more */
+	return peer->is_leaving ||
+	       (!peer->posted.head && !peer->control.head && peer->stage != PMV_DRAINING);
+}
+
 int pmv_quiesce(struct pm_link *base)
 {
 	struct pmv_link *link = pmv_of(base);
 
 	link->is_stopped = true;
 	for (const struct pm_link_peer *p = link->peers; p; p = p->next)
-		if (p->state == PMV_PEER_ALIVE &&
-		    (p->posted.head || p->control.head || p->ops || p->stage == PMV_DRAINING))
+		if (p->state == PMV_PEER_ALIVE && !is_quiet(p))
 			return -EAGAIN;
 	/* who stands still, or is saved, holds on to no memory */
 	pmv_local_flush(link);

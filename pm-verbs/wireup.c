@@ -151,9 +151,12 @@ static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struc
 {
 	if (g->flags & PMV_GOODBYE) {
 		if (g->life == peer->their_life)
-			pmv_peer_leave(link, peer);
+			pmv_peer_goodbye(link, peer);
 		return;
 	}
+	/* what it sent before it left is taken first; one that came back repeats this */
+	if (peer->is_leaving)
+		return;
 	if (g->life != peer->their_life)
 		renew(link, peer, g->life);
 	else if (peer->state != PMV_PEER_ALIVE)

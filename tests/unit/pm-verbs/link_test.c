@@ -314,6 +314,51 @@ TAP_TEST(peer__leaves_and_comes_back)
 	links_close();
 }
 
+/* Whichever rails the goodbye and the messages take: what was acknowledged before it is received. */
+TAP_TEST(peer__leaves_behind_its_messages)
+{
+	for (uint32_t pair = 0; pair < 4; pair++) {
+		fake_begin(2);
+		must(links_open(2, NULL));
+		must(links_send(0, 1, 8) == 0);
+		links_drain();
+		for (int i = 0; i < 32; i++)
+			must(links_send(1, 0, 8) == 0);
+		is_int(nodes[1].peer[0]->n_pairs, 2);
+		is_int(nodes[1].peer[0]->posted.n, 32);
+		nodes[1].peer[0]->greeted = pair;
+		OPS->peer_del(nodes[1].link, nodes[1].peer[0]);
+		links_turn(100);
+		is_int(nodes[0].received[1], 32);
+		is_int(links_send(0, 1, 8), -EPIPE);
+		is_int(pmv_of(nodes[0].link)->n_leaving, 0);
+		is_int(nodes[0].dead, 0);
+		links_close();
+	}
+}
+
+/* A goodbye to a stopped link ends what would keep it from becoming quiet, and nothing else before it goes on. */
+TAP_TEST(quiesce__a_peer_leaves)
+{
+	uint8_t region[500], local[500];
+	uint64_t rkey;
+	uint32_t op;
+
+	fake_begin(1);
+	must(links_open(2, NULL));
+	must(!region_add(nodes[1].regions, region, sizeof(region), &rkey));
+	must(links_send(0, 1, 8) == 0);
+	links_drain();
+	must(!OPS->read(nodes[0].link, nodes[0].peer[1], rkey, 0, local, sizeof(local), &op));
+	is_int(OPS->quiesce(nodes[0].link), -EAGAIN);
+	OPS->peer_del(nodes[1].link, nodes[1].peer[0]);
+	for (int i = 0; i < 100 && OPS->quiesce(nodes[0].link); i++)
+		pmv_progress(pmv_of(nodes[0].link));
+	is_int(OPS->quiesce(nodes[0].link), 0);
+	is_int(OPS->rma_done(nodes[0].link, op), -EPIPE);
+	links_close();
+}
+
 /* Buffers that are lent outlive their peer. */
 TAP_TEST(peer_del__with_buffers_lent)
 {
