@@ -69,9 +69,12 @@ static void write_message(struct writer *w, enum direction direction, const stru
 
 int pmv_save(struct pm_link *base, void *buf, size_t room)
 {
-	const struct pmv_link *link = pmv_of(base);
+	struct pmv_link *link = pmv_of(base);
 	struct writer w = {buf, room, 0};
 
+	/* what the device has acknowledged nobody else saves */
+	while (pmv_progress(link))
+		;
 	for (const struct pmv_slot *s = link->arrived.head; s; s = s->next)
 		write_message(&w, SAVED_IN, s);
 	for (const struct pm_link_peer *p = link->peers; p; p = p->next)

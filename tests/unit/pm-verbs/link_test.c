@@ -459,6 +459,34 @@ TAP_TEST(save_restore__messages_on_both_sides)
 	links_close();
 }
 
+/* What the device acknowledged and nobody polled is saved, and what waits for a peer that closed meanwhile. */
+TAP_TEST(save__takes_what_came)
+{
+	const int n = 20, record = 12 + 8;
+	uint8_t saved[21 * 20];
+	uint64_t cookie;
+	void *buf;
+
+	fake_begin(2);
+	must(links_open(2, NULL));
+	must(links_send(0, 1, 8) == 0);
+	links_drain();
+	must(!OPS->get_send(nodes[0].link, nodes[0].peer[1], 8, &buf, &cookie));
+	is_int(OPS->quiesce(nodes[0].link), 0);
+	is_int(OPS->send(nodes[0].link, nodes[0].peer[1], cookie, 8), 0);
+	for (int i = 0; i < n; i++)
+		must(links_send(1, 0, 8) == 0);
+	OPS->peer_del(nodes[1].link, nodes[1].peer[0]);
+	is_int(OPS->save(nodes[0].link, NULL, 0), (n + 1) * record);
+	is_int(OPS->save(nodes[0].link, saved, sizeof(saved)), (n + 1) * record);
+	is_int(OPS->quiesce(nodes[0].link), 0);
+	OPS->resume(nodes[0].link);
+	links_turn(100);
+	is_int(nodes[0].received[1], n);
+	is_int(links_send(0, 1, 8), -EPIPE);
+	links_close();
+}
+
 TAP_TEST(dump__says_what_there_is)
 {
 	char text[2000];
