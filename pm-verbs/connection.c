@@ -236,6 +236,8 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
 	link->n_greeting--;
 	pmv_pump(link, peer);
 	pmv_rma_pump(link, peer);
+	/* buffers may have been released since the greeting told how many there are */
+	pmv_return_credits(link, peer);
 }
 
 /* ---- the end of one ---- */

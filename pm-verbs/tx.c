@@ -195,6 +195,8 @@ void pmv_sent(struct pmv_link *link, struct pmv_slot *slot)
 	peer->failures = 0;
 	pmv_slot_put(link, slot);
 	pmv_pump(link, peer);
+	/* for them there may have been no room before */
+	pmv_return_credits(link, peer);
 }
 
 void pmv_settle(struct pmv_link *link, struct pm_link_peer *peer, uint64_t received)

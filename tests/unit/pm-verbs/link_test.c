@@ -158,6 +158,65 @@ TAP_TEST(credits__held_messages_do_not_stop_operations)
 	links_close();
 }
 
+/* Node 1 takes all that the user's credits allow, and keeps it. */
+static void hold_all(struct pm_inbound *in, int n)
+{
+	int got = 0;
+
+	for (int i = 0; i < n; i++)
+		must(links_send(0, 1, 10) == 0);
+	for (int i = 0; i < TURNS && got < n; i++) {
+		got += OPS->receive(nodes[1].link, &in[got]) == 1;
+		links_take(0);
+	}
+	must(got == n);
+	nodes[1].received[0] += (uint64_t)n;
+}
+
+/* All is released while the connection is made anew: the other side knows of none of it. */
+TAP_TEST(credits__released_while_greeting)
+{
+	struct pm_inbound in[16];
+
+	fake_begin(1);
+	must(links_open(2, "verbs.credit=16"));
+	hold_all(in, 16);
+	fake.drop_ud = 1000;
+	fake_break(0);
+	links_turn(10);
+	is_int(nodes[1].peer[0]->stage, PMV_GREETING);
+	for (int i = 0; i < 16; i++)
+		OPS->release(nodes[1].link, in[i].cookie);
+	fake.drop_ud = 0;
+	must(links_send(0, 1, 10) == 0);
+	links_drain();
+	links_close();
+}
+
+/* The credits fall due while the send queue takes nothing more. */
+TAP_TEST(credits__released_with_full_send_queue)
+{
+	struct pm_inbound in[16];
+	struct pmv_qp *qp;
+
+	fake_begin(1);
+	must(links_open(2, "verbs.credit=16"));
+	hold_all(in, 16);
+	qp = nodes[1].peer[0]->qp;
+	fake.is_held = true;
+	must(links_send(1, 0, 10) == 0);
+	qp->n_sends += pmv_of(nodes[1].link)->n_credits;
+	for (int i = 0; i < 16; i++)
+		OPS->release(nodes[1].link, in[i].cookie);
+	qp->n_sends -= pmv_of(nodes[1].link)->n_credits;
+	is_int(nodes[1].peer[0]->owed, 16);
+	fake.is_held = false;
+	fake_run();
+	must(links_send(0, 1, 10) == 0);
+	links_drain();
+	links_close();
+}
+
 TAP_TEST(send__order_is_of_send)
 {
 	uint64_t cookie[8];
