@@ -175,7 +175,7 @@ struct pm_link_peer {
 	uint64_t next_greeting_ns, pause_ns;
 	uint64_t patience_ns; /* the time when it is given up, UINT64_MAX = never */
 	uint64_t lost_ns;     /* how long the next connection may take, UINT64_MAX = as the first */
-	uint32_t failures;    /* connections lost since something was acknowledged */
+	uint32_t failures;    /* connections lost since something was acknowledged or arrived */
 	/* what goes out */
 	struct pmv_list control; /* waits for a credit */
 	struct pmv_list queue;   /* messages of the user that wait for a credit or a connection */

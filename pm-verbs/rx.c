@@ -75,6 +75,7 @@ void pmv_arrived(struct pmv_link *link, struct pmv_slot *slot, uint32_t len)
 		return;
 	}
 	peer->received++;
+	peer->failures = 0;
 	if (pmv_header_get(slot->data, len, &header) ||
 	    (header.kind != PMV_MESSAGE &&
 	     pmv_control_get(slot->data, len, header.kind, &control))) {

@@ -279,6 +279,22 @@ TAP_TEST(recovery__posted_and_not_sent)
 	links_close();
 }
 
+/* A side that only receives may lose any number of connections that served it. */
+TAP_TEST(recovery__of_one_that_only_receives)
+{
+	fake_begin(1);
+	must(links_open(2, NULL));
+	for (int i = 0; i < 2 * PMV_FAILURES_MAX; i++) {
+		must(links_send(0, 1, 8) == 0);
+		links_drain();
+		is_int(nodes[1].peer[0]->failures, 0);
+		fake_break(0);
+		links_turn(10);
+	}
+	is_int(nodes[1].dead, 0);
+	links_close();
+}
+
 /* A broken port: the next connection takes the other rail. */
 TAP_TEST(recovery__other_rail)
 {
