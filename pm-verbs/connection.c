@@ -219,7 +219,12 @@ int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 	if (!err)
 		err = to_send(link, peer);
 	if (err) {
-		pmv_peer_kill(link, peer, "its queue pair cannot be connected: %s", strerror(-err));
+		char why[sizeof(peer->why)];
+
+		/* the next pair of rails may do */
+		snprintf(why, sizeof(why), "its queue pair cannot be connected: %s",
+			 strerror(-err));
+		pmv_connection_lost(link, peer, UINT64_MAX, why);
 		return err;
 	}
 	peer->qp->is_connected = true;

@@ -318,6 +318,23 @@ TAP_TEST(recovery__other_rail)
 	links_close();
 }
 
+/* Whichever step of connecting fails on one pair of rails: the next connection takes the other one. */
+TAP_TEST(recovery__cannot_connect_by_one_rail)
+{
+	/* the first two uses make the ends */
+	for (int nth = 3; nth <= 6; nth++) {
+		fake_begin(2);
+		must(links_open(2, NULL));
+		fake_fail(FAKE_MODIFY_QP, nth, EINVAL);
+		must(links_send(0, 1, 8) == 0);
+		links_drain();
+		is_int(nodes[0].dead, 0);
+		is_int(nodes[1].dead, 0);
+		ok(nodes[0].peer[1]->epoch > 1);
+		links_close();
+	}
+}
+
 /* Its device answers no more, and neither does it. */
 TAP_TEST(peer__dead)
 {
