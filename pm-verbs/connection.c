@@ -255,8 +255,6 @@ void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
 		at = &(*at)->next;
 	*at = qp->next;
 	link->n_qps--;
-	if (qp->is_failed)
-		link->n_draining--;
 	qp->rail->cq_used -= pmv_qp_depth(link) + link->n_credits;
 	link->v->destroy_qp(qp->qp);
 	free(qp);
@@ -301,7 +299,6 @@ static int fail(struct pmv_link *link, struct pmv_qp *qp)
 	if (qp->is_failed)
 		return 0;
 	qp->is_failed = true;
-	link->n_draining++;
 	return -link->v->modify_qp(qp->qp, &attr, IBV_QP_STATE);
 }
 

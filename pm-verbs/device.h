@@ -156,7 +156,6 @@ struct pm_link_peer {
 	struct pm_link_peer *next; /* all of the link */
 	uint32_t node;
 	enum pmv_peer_state state;
-	bool is_added;    /* the composite has it */
 	bool is_leaving;  /* it said goodbye, and what it sent before may not be taken yet */
 	bool is_deleted;  /* kept for the buffers that are still lent */
 	bool is_reported; /* receive() told of its death */
@@ -210,7 +209,7 @@ struct pmv_link {
 	struct nodemap nodes; /* struct pm_link_peer that are not deleted */
 	struct pm_link_peer *peers;
 	struct pmv_qp *qps;
-	uint32_t n_qps, n_draining;
+	uint32_t n_qps;
 	uint32_t next_life;
 	uint64_t rng;
 	struct pmv_list arrived; /* messages for the user */

@@ -36,8 +36,6 @@ static const struct symbol {
 	SYMBOL(destroy_cq),
 	SYMBOL(get_cq_event),
 	SYMBOL(ack_cq_events),
-	SYMBOL(create_srq),
-	SYMBOL(destroy_srq),
 	SYMBOL(create_qp),
 	SYMBOL(modify_qp),
 	SYMBOL(destroy_qp),
@@ -45,7 +43,6 @@ static const struct symbol {
 	SYMBOL(destroy_ah),
 	SYMBOL(get_async_event),
 	SYMBOL(ack_async_event),
-	SYMBOL(event_type_str),
 	SYMBOL(wc_status_str),
 #undef SYMBOL
 };

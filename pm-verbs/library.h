@@ -34,8 +34,6 @@ struct verbs {
 	int (*get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq,
 			    void **ret_cq_context);
 	void (*ack_cq_events)(struct ibv_cq *cq, unsigned int n);
-	struct ibv_srq *(*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
-	int (*destroy_srq)(struct ibv_srq *srq);
 	struct ibv_qp *(*create_qp)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 	int (*destroy_qp)(struct ibv_qp *qp);
@@ -43,7 +41,6 @@ struct verbs {
 	int (*destroy_ah)(struct ibv_ah *ah);
 	int (*get_async_event)(struct ibv_context *context, struct ibv_async_event *event);
 	void (*ack_async_event)(struct ibv_async_event *event);
-	const char *(*event_type_str)(enum ibv_event_type type);
 	const char *(*wc_status_str)(enum ibv_wc_status status);
 };
 

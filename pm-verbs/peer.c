@@ -62,7 +62,6 @@ int pmv_peer_add(struct pm_link *base, uint32_t node, const void *addr, size_t l
 		snprintf(link->env.why, link->env.why_size, "node %u: %s", node, peer->why);
 		return -EPIPE;
 	}
-	peer->is_added = true;
 	*ret_peer = peer;
 	return 0;
 }

@@ -315,11 +315,6 @@ static void ack_async_event(struct ibv_async_event *event)
 {
 }
 
-static const char *event_type_str(enum ibv_event_type type)
-{
-	return "fake event";
-}
-
 static const char *wc_status_str(enum ibv_wc_status status)
 {
 	return status == IBV_WC_RETRY_EXC_ERR ? "transport retry counter exceeded" : "fake status";
@@ -440,7 +435,6 @@ static const struct verbs table = {
 	.destroy_ah = destroy_ah,
 	.get_async_event = get_async_event,
 	.ack_async_event = ack_async_event,
-	.event_type_str = event_type_str,
 	.wc_status_str = wc_status_str,
 };
 
