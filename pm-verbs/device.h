@@ -370,7 +370,6 @@ void pmv_rma_pump(struct pmv_link *link, struct pm_link_peer *peer);
 void pmv_rma_lost(struct pmv_link *link, struct pm_link_peer *peer);
 /* The peer is no more: its operations end with -EPIPE. */
 void pmv_rma_abort(struct pmv_link *link, struct pm_link_peer *peer);
-bool pmv_rma_has_work(const struct pmv_link *link, const struct pm_link_peer *peer);
 void pmv_rma_fini(struct pmv_link *link);
 
 /* Goes on with operations that waited for memory, if some has been given back. */

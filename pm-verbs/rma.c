@@ -306,7 +306,8 @@ void pmv_granted(struct pmv_link *link, struct pm_link_peer *peer,
 		return;
 	op->is_asked = false;
 	if (control->error) {
-		end(link, op, -(int)control->error);
+		/* whatever the owner says: some errors mean something else to who asks for the result */
+		end(link, op, control->error == ENOMEM ? -ENOMEM : -EACCES);
 		pmv_rma_pump(link, peer);
 		return;
 	}
@@ -364,11 +365,6 @@ void pmv_rma_abort(struct pmv_link *link, struct pm_link_peer *peer)
 		end(link, peer->ops, -EPIPE);
 	while (peer->grants)
 		drop_grant(peer, &peer->grants);
-}
-
-bool pmv_rma_has_work(const struct pmv_link *link, const struct pm_link_peer *peer)
-{
-	return peer->ops != NULL;
 }
 
 void pmv_rma_fini(struct pmv_link *link)

@@ -123,7 +123,8 @@ static void renew(struct pmv_link *link, struct pm_link_peer *peer, uint32_t lif
 		pmv_connection_end(link, peer);
 		pmv_posted_drop(link, peer);
 		pmv_slots_put(link, &peer->control);
-		pmv_rma_lost(link, peer);
+		/* parts may be under way, and the regions are gone with the record */
+		pmv_rma_abort(link, peer);
 		pmv_export_forget(link, peer);
 		peer->first = peer->received = 0;
 		peer->epoch = 0;

@@ -78,6 +78,29 @@ TAP_TEST(unexport__others_are_told)
 	links_close();
 }
 
+/* An owner out of its mind: its error is neither "not yet" nor "no such operation". */
+TAP_TEST(granted__any_error_is_a_refusal)
+{
+	static const struct {
+		uint32_t said;
+		int err;
+	} cases[] = {{EAGAIN, -EACCES}, {ENOENT, -EACCES}, {1 << 31, -EACCES}, {ENOMEM, -ENOMEM}};
+	struct pmv_control control = {.rkey = 7};
+	uint8_t local[10];
+	uint32_t op;
+
+	fake_begin(1);
+	must(links_open(2, NULL));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		must(!OPS->read(nodes[0].link, nodes[0].peer[1], 7, 0, local, sizeof(local), &op));
+		control.op = op;
+		control.error = cases[i].said;
+		pmv_granted(pmv_of(nodes[0].link), nodes[0].peer[1], &control);
+		is_int(OPS->rma_done(nodes[0].link, op), cases[i].err);
+	}
+	links_close();
+}
+
 /* Memory that was taken back while a read is on its way: refused by the device; messages go on, in order. */
 TAP_TEST(unexport__in_mid_transfer)
 {
