@@ -7,7 +7,14 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/completion.h"
+#include "pm-verbs/connection.h"
+#include "pm-verbs/peer.h"
+#include "pm-verbs/pool.h"
+#include "pm-verbs/rma.h"
+#include "pm-verbs/rx.h"
+#include "pm-verbs/tx.h"
+#include "pm-verbs/wireup.h"
 
 #define BURST 16
 

@@ -12,7 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/connection.h"
+#include "pm-verbs/export.h"
+#include "pm-verbs/peer.h"
+#include "pm-verbs/pool.h"
+#include "pm-verbs/rail.h"
+#include "pm-verbs/rma.h"
+#include "pm-verbs/rx.h"
+#include "pm-verbs/tx.h"
+#include "pm-verbs/wireup.h"
 
 #define INLINE_WANTED 128 /* bytes; a device that has less is used without */
 #define READS 4           /* RDMA reads under way: every device answers as many */

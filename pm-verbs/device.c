@@ -8,6 +8,20 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "pm-verbs/completion.h"
+#include "pm-verbs/connection.h"
+#include "pm-verbs/discover.h"
+#include "pm-verbs/export.h"
+#include "pm-verbs/local.h"
+#include "pm-verbs/peer.h"
+#include "pm-verbs/pool.h"
+#include "pm-verbs/rail.h"
+#include "pm-verbs/rma.h"
+#include "pm-verbs/rx.h"
+#include "pm-verbs/state.h"
+#include "pm-verbs/tx.h"
+#include "pm-verbs/wireup.h"
+
 #define CLOSE_NS 100000000ull /* longest wait for goodbyes to leave: 100 ms */
 
 static void tell_address(struct pmv_link *link)

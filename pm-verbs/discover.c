@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/discover.h"
+#include "pm-verbs/rail.h"
 
 #define PORTS_MAX 32
 

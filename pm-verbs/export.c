@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/export.h"
+#include "pm-verbs/local.h"
+#include "pm-verbs/tx.h"
 #include "pmcore/util/region.h"
 
 struct grantee {

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/local.h"
 
 #define RANGES 4096              /* registered at once per rail */
 #define PART_MIN (128ull << 10)  /* bytes: so much is tried before there is no memory */

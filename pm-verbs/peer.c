@@ -8,7 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/connection.h"
+#include "pm-verbs/export.h"
+#include "pm-verbs/peer.h"
+#include "pm-verbs/pool.h"
+#include "pm-verbs/rma.h"
+#include "pm-verbs/rx.h"
+#include "pm-verbs/tx.h"
+#include "pm-verbs/wireup.h"
 
 /* A record of a node with this address. */
 static int make_peer(struct pmv_link *link, uint32_t node, const void *addr, size_t len,

@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/local.h"
+#include "pm-verbs/pool.h"
 
 void pmv_list_add(struct pmv_list *list, struct pmv_slot *slot)
 {

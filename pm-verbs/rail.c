@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/rail.h"
+#include "pm-verbs/wireup.h"
 
 #define CQ_FIRST 512 /* completions there is room for at first */
 #define DATAGRAMS (PMV_GREETINGS_IN + PMV_GREETINGS_OUT)

@@ -9,7 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/connection.h"
+#include "pm-verbs/local.h"
+#include "pm-verbs/rma.h"
+#include "pm-verbs/tx.h"
 
 #define PARTS 4        /* of an operation that are posted at once */
 #define GRANTS_MAX 256 /* kept per peer */

@@ -2,7 +2,15 @@
 /* rx - what arrives over connections: messages for the user in their order, control messages for us. */
 #include <errno.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/completion.h"
+#include "pm-verbs/connection.h"
+#include "pm-verbs/export.h"
+#include "pm-verbs/peer.h"
+#include "pm-verbs/pool.h"
+#include "pm-verbs/rma.h"
+#include "pm-verbs/rx.h"
+#include "pm-verbs/tx.h"
+#include "pm-verbs/wireup.h"
 
 #define IDLE_EVENTS (1u << 16) /* polls between looks at what the devices say, a system call */
 

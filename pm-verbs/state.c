@@ -7,7 +7,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/completion.h"
+#include "pm-verbs/connection.h"
+#include "pm-verbs/local.h"
+#include "pm-verbs/pool.h"
+#include "pm-verbs/state.h"
+#include "pm-verbs/tx.h"
 
 static bool is_quiet(const struct pm_link_peer *peer)
 {

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/connection.h"
+#include "pm-verbs/peer.h"
+#include "pm-verbs/pool.h"
+#include "pm-verbs/tx.h"
 
 /* Messages of the user towards one peer that may be lent, queued or posted. */
 static uint32_t most_out(const struct pmv_link *link)

@@ -9,7 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/connection.h"
+#include "pm-verbs/export.h"
+#include "pm-verbs/peer.h"
+#include "pm-verbs/pool.h"
+#include "pm-verbs/rma.h"
+#include "pm-verbs/tx.h"
+#include "pm-verbs/wireup.h"
 
 void pmv_path_to(const struct pmv_rail *rail, const struct pmv_end *end, struct ibv_ah_attr *ret)
 {

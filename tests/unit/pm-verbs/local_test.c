@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The program's memory in one-sided operations: registered once, anew when its pages are others, and within bounds. */
+#include "pm-verbs/local.h"
 #include "tests/unit/pm-verbs/links.h"
 #include "tests/unit/pm-verbs/unmapping.h"
 

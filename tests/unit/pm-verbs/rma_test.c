@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* One-sided operations between links on the fake provider. */
+#include "pm-verbs/rma.h"
 #include "tests/unit/pm-verbs/links.h"
 
 #define OPS (&pm_verbs_ops)

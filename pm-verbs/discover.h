@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* discover - which ports there are, and which of them become rails. */
+#ifndef PM_VERBS_DISCOVER_H
+#define PM_VERBS_DISCOVER_H
+
+#include "pm-verbs/device.h"
+
+int pmv_discover(struct pmv_link *link);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pool - registered buffers for messages. */
+#ifndef PM_VERBS_POOL_H
+#define PM_VERBS_POOL_H
+
+#include "pm-verbs/device.h"
+
+static inline void pmv_list_init(struct pmv_list *list)
+{
+	*list = (struct pmv_list){.tail = &list->head};
+}
+void pmv_list_add(struct pmv_list *list, struct pmv_slot *slot);
+struct pmv_slot *pmv_list_take(struct pmv_list *list);
+void pmv_list_remove(struct pmv_list *list, struct pmv_slot *slot);
+/* @front goes before what is in @list. */
+void pmv_list_prepend(struct pmv_list *list, struct pmv_list *front);
+/* NULL: no memory can be had. */
+struct pmv_slot *pmv_slot_get(struct pmv_link *link);
+void pmv_slot_put(struct pmv_link *link, struct pmv_slot *slot);
+void pmv_slots_put(struct pmv_link *link, struct pmv_list *list);
+int pmv_pool_grow(struct pmv_link *link);
+void pmv_pool_fini(struct pmv_link *link);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rail - what is opened of one port. */
+#ifndef PM_VERBS_RAIL_H
+#define PM_VERBS_RAIL_H
+
+#include "pm-verbs/device.h"
+
+/* Opens rails[index] of @port on @device; closing takes what is half open. */
+int pmv_rail_open(struct pmv_link *link, struct pmv_rail *rail, struct ibv_device *device);
+void pmv_rail_close(struct pmv_link *link, struct pmv_rail *rail);
+/* Makes sure that @n more completions find room. */
+int pmv_rail_reserve(struct pmv_link *link, struct pmv_rail *rail, uint32_t n);
+
+#endif
