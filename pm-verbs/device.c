@@ -67,6 +67,10 @@ static int init(struct pmv_link *link, const struct pm_device_env *env)
 	if (getrandom(&link->rng, sizeof(link->rng), 0) != sizeof(link->rng))
 		return -errno;
 	link->next_life = (uint32_t)pmv_random(link);
+	if (!verbs_is_possible()) {
+		snprintf(env->why, env->why_size, PMV_NO_DEVICE);
+		return -ENODEV;
+	}
 	link->v = verbs_library(why);
 	if (link->v)
 		return 0;

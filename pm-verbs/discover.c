@@ -16,6 +16,7 @@ struct ports {
 	struct ibv_device *device[PORTS_MAX];
 	uint32_t n;
 	char why[VERBS_WHY * 2]; /* the last device that could not be */
+	int error;               /* ... negative, 0 = none */
 };
 
 static enum pmv_protocol protocol_of(uint32_t gid_type)
@@ -78,8 +79,8 @@ static void ask_device(const struct verbs *v, struct ibv_device *device, struct 
 	int err;
 
 	if (!context) {
-		pmv_port_explain_open(errno, device->name, device->dev_name, ports->why,
-				      sizeof(ports->why));
+		ports->error = pmv_port_explain_open(errno, device->name, device->dev_name,
+						     ports->why, sizeof(ports->why));
 		return;
 	}
 	err = v->query_device(context, &attr);
@@ -103,6 +104,8 @@ static int open_rails(struct pmv_link *link, struct ports *ports)
 	/* a device that can't be opened is the better reason for having no port */
 	if (n < 0 && ports->why[0])
 		snprintf(link->env.why, link->env.why_size, "%s", ports->why);
+	if (n < 0 && ports->error)
+		return ports->error;
 	for (int i = 0; i < n; i++) {
 		struct pmv_rail *rail = &link->rails[i];
 		int err;
@@ -133,8 +136,7 @@ int pmv_discover(struct pmv_link *link)
 	if (!list || !n) {
 		/* ENOSYS: a kernel without any of it */
 		if (list || errno == ENOSYS)
-			snprintf(link->env.why, link->env.why_size,
-				 "verbs: there is no RDMA device here (rdma link shows them)");
+			snprintf(link->env.why, link->env.why_size, PMV_NO_DEVICE);
 		else
 			snprintf(link->env.why, link->env.why_size,
 				 "verbs: RDMA devices cannot be listed: %s", strerror(errno));

@@ -5,6 +5,8 @@
 
 #include "pm-verbs/device.h"
 
+#define PMV_NO_DEVICE "verbs: there is no RDMA device here (rdma link shows them)"
+
 int pmv_discover(struct pmv_link *link);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NAME "libibverbs.so.1"
 
@@ -86,6 +87,16 @@ const struct verbs *verbs_library(char *why)
 	ret = replaced ? replaced : loaded;
 	pthread_mutex_unlock(&lock);
 	return ret;
+}
+
+bool verbs_is_possible(void)
+{
+	bool is_replaced;
+
+	pthread_mutex_lock(&lock);
+	is_replaced = replaced != NULL;
+	pthread_mutex_unlock(&lock);
+	return is_replaced || !access("/sys/class/infiniband", F_OK);
 }
 
 void verbs_library_replace(const struct verbs *table)

@@ -8,6 +8,7 @@
 #define PM_VERBS_LIBRARY_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 
 /* Each member is what the function of that name with ibv_ before it does. */
 struct verbs {
@@ -48,6 +49,8 @@ struct verbs {
 
 /* The table, loaded once and for good; or NULL with a sentence in @why (VERBS_WHY bytes). */
 const struct verbs *verbs_library(char *why);
+/* The kernel has RDMA at all: without, the library need not be there. */
+bool verbs_is_possible(void);
 /* Tests: from now on this is the table; NULL goes back to the library. */
 void verbs_library_replace(const struct verbs *table);
 

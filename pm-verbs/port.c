@@ -187,7 +187,7 @@ void pmv_port_explain_memlock(uint64_t limit, const char *what, char *why, size_
 		 what, (unsigned long long)(limit >> 10));
 }
 
-void pmv_port_explain_open(int err, const char *name, const char *node, char *why, size_t why_size)
+int pmv_port_explain_open(int err, const char *name, const char *node, char *why, size_t why_size)
 {
 	if (err == EACCES || err == EPERM)
 		snprintf(why, why_size,
@@ -202,4 +202,5 @@ void pmv_port_explain_open(int err, const char *name, const char *node, char *wh
 	else
 		snprintf(why, why_size, "verbs: device %s cannot be opened: %s", name,
 			 strerror(err));
+	return err == EACCES || err == EPERM ? -EPERM : -ENODEV;
 }

@@ -69,8 +69,8 @@ int pmv_port_reaches(const struct pmv_end *ours, const struct pmv_end *theirs, c
 
 /* Says what to do about @limit bytes of lockable memory (UINT64_MAX: it is not limited). */
 void pmv_port_explain_memlock(uint64_t limit, const char *what, char *why, size_t why_size);
-/* Says why device @name with its file @node could not be opened. */
-void pmv_port_explain_open(int err, const char *name, const char *node, char *why, size_t why_size);
+/* Says why device @name with its file @node could not be opened. -EPERM: it is not for this user; else -ENODEV. */
+int pmv_port_explain_open(int err, const char *name, const char *node, char *why, size_t why_size);
 
 const char *pmv_protocol_name(unsigned int protocol);
 

@@ -139,11 +139,9 @@ int pmv_rail_open(struct pmv_link *link, struct pmv_rail *rail, struct ibv_devic
 
 	rail->v = link->v;
 	rail->context = link->v->open_device(device);
-	if (!rail->context) {
-		pmv_port_explain_open(errno, device->name, device->dev_name, link->env.why,
-				      link->env.why_size);
-		return -ENODEV;
-	}
+	if (!rail->context)
+		return pmv_port_explain_open(errno, device->name, device->dev_name, link->env.why,
+					     link->env.why_size);
 	err = link->v->query_device(rail->context, &attr);
 	if (err) {
 		errno = err;

@@ -110,12 +110,15 @@ static int open_link(struct composite *c, const char *name, const struct pmOptio
  * hit the others. */
 static int open_links(struct composite *c, const struct pmOptions *options)
 {
+	bool is_refused = false; /* a device is there, but not for this user */
+
 	for (unsigned int i = 0; i < c->conf.n_devices; i++) {
 		const char *name = c->conf.devices[i];
 		int err = open_link(c, name, options);
 		size_t used = strlen(c->closed);
 		bool is_named;
 
+		is_refused |= err == -EPERM;
 		if (err == -EINVAL || err == -EEXIST || err == -ENOMEM || err == -EMFILE)
 			return err;
 		if (!err)
@@ -130,7 +133,7 @@ static int open_links(struct composite *c, const struct pmOptions *options)
 	for (unsigned int i = 0; i < c->n_slots; i++)
 		if (!c->slots[i].link->is_expensive)
 			c->hot = i;
-	if (c->n_slots && c->conf.has_devices && c->closed[0])
+	if (c->n_slots && (c->conf.has_devices || is_refused) && c->closed[0])
 		snprintf(c->note, sizeof(c->note), "going on without a device: %s", c->closed);
 	if (c->n_slots)
 		return 0;

@@ -87,8 +87,8 @@ struct parse {
 void conf_defaults(struct conf *conf)
 {
 	*conf = (struct conf){
-		.devices = {"self", "shmem", "ethernet", "udp"},
-		.n_devices = 4,
+		.devices = {"self", "shmem", "verbs", "ethernet", "udp"},
+		.n_devices = 5,
 		.ethernet_socket = "/run/pm-ethernet/socket",
 		.udp_gso = true,
 		.verbs_gid = UINT32_MAX,

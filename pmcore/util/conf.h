@@ -20,7 +20,7 @@ enum conf_large { CONF_LARGE_AUTO, CONF_LARGE_RING, CONF_LARGE_CMA };
 enum conf_attach { CONF_ATTACH_AUTO, CONF_ATTACH_DIRECT, CONF_ATTACH_PORT };
 
 struct conf {
-	/* devices=self+shmem+ethernet+udp: names in order of preference; "+" separated */
+	/* devices=self+shmem+verbs+ethernet+udp: names in order of preference; "+" separated */
 	char devices[8][CONF_NAME_MAX];
 	unsigned int n_devices;
 	bool has_devices; /* the list was given, it is not the default */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scheduler/scnoded/uplink.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,11 +123,21 @@ static char *cpus_of(const struct cores *cores)
 	return list;
 }
 
+/* An RDMA device, whatever its driver. */
+static bool has_rdma(void)
+{
+	glob_t found;
+	bool has = !glob("/sys/class/infiniband/*", GLOB_NOSORT, NULL, &found);
+
+	globfree(&found);
+	return has;
+}
+
 static void register_host(struct uplink *up)
 {
 	struct scnoded *d = up->daemon;
 	char address[NETADDR_TEXT_MAX + 16], version[] = PM_VERSION;
-	char devices[] = "shmem, udp, ethernet";
+	char devices[64];
 	struct utsname machine;
 	struct host host = {.name = d->name,
 			    .address = address,
@@ -140,8 +151,8 @@ static void register_host(struct uplink *up)
 			    .pm = devices,
 			    .cpus = cpus_of(d->cores)};
 
-	if (access(ETHERNET_SOCKET, F_OK))
-		*strrchr(devices, ',') = 0;
+	snprintf(devices, sizeof(devices), "shmem, udp%s%s",
+		 access(ETHERNET_SOCKET, F_OK) ? "" : ", ethernet", has_rdma() ? ", verbs" : "");
 	uname(&machine);
 	find_address(up, address, sizeof(address));
 	link_send(up->link,

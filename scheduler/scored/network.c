@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICES 4
+#define DEVICES 5
 
-static const char *const devices[DEVICES] = {"self", "shmem", "ethernet", "udp"};
+static const char *const devices[DEVICES] = {"self", "shmem", "verbs", "ethernet", "udp"};
 
 static int device_of(const char *name, size_t length)
 {

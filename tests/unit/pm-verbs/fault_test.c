@@ -81,7 +81,7 @@ TAP_TEST(open__says_why_not)
 	ok(strstr(n.why, "no RDMA device") != NULL);
 	fake_begin(1);
 	fake_fail(FAKE_OPEN_DEVICE, 1, EACCES);
-	is_int(node_open(&n, 0, NULL), -ENODEV);
+	is_int(node_open(&n, 0, NULL), -EPERM);
 	ok(strstr(n.why, "no permission for /dev/infiniband/uverbs0") != NULL);
 	fake_begin(1);
 	fake_fail(FAKE_REG_MR, 1, ENOMEM);

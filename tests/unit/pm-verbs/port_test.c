@@ -120,9 +120,9 @@ TAP_TEST(pmv_port_explain__remedies)
 	ok(strstr(why, "LimitMEMLOCK=infinity") != NULL);
 	pmv_port_explain_memlock(UINT64_MAX, "rxe0:1: memory", why, sizeof(why));
 	ok(strstr(why, "not limited") != NULL);
-	pmv_port_explain_open(EACCES, "rxe0", "uverbs0", why, sizeof(why));
+	is_int(pmv_port_explain_open(EACCES, "rxe0", "uverbs0", why, sizeof(why)), -EPERM);
 	ok(strstr(why, "no permission for /dev/infiniband/uverbs0") != NULL);
-	pmv_port_explain_open(ENOENT, "rxe0", "uverbs0", why, sizeof(why));
+	is_int(pmv_port_explain_open(ENOENT, "rxe0", "uverbs0", why, sizeof(why)), -ENODEV);
 	ok(strstr(why, "ib_uverbs") != NULL);
 	pmv_port_explain_open(EIO, "rxe0", "uverbs0", why, sizeof(why));
 	ok(strstr(why, "Input/output error") != NULL);

@@ -31,11 +31,12 @@ static bool is_refused(const char *text, const char *first, const char *second)
 TAP_TEST(conf_defaults__documented_values)
 {
 	conf_defaults(&conf);
-	is_int(conf.n_devices, 4);
+	is_int(conf.n_devices, 5);
 	is_str(conf.devices[0], "self");
 	is_str(conf.devices[1], "shmem");
-	is_str(conf.devices[2], "ethernet");
-	is_str(conf.devices[3], "udp");
+	is_str(conf.devices[2], "verbs");
+	is_str(conf.devices[3], "ethernet");
+	is_str(conf.devices[4], "udp");
 	is_int(conf.has_devices, false);
 	is_str(conf.ethernet_socket, "/run/pm-ethernet/socket");
 	is_int(conf.ethernet_attach, CONF_ATTACH_AUTO);

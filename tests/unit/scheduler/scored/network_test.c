@@ -40,6 +40,7 @@ TAP_TEST(network_devices__devices_as_they_are)
 {
 	means(&desk, "udp", "udp");
 	means(&desk, "udp+self", "udp+self");
+	means(&desk, "verbs+udp", "verbs+udp");
 	means(&desk, "self+fast", "self+ethernet");
 	means(NULL, "shmem+udp+shmem", "shmem+udp");
 }
@@ -51,15 +52,15 @@ TAP_TEST(network_devices__unknown)
 	is_refused(
 		&desk, "infiniband",
 		"network infiniband: no network of the cluster, which has lan, fast; nor a device "
-		"of PM: self, shmem, ethernet, udp");
+		"of PM: self, shmem, verbs, ethernet, udp");
 	is_refused(&desk, "lan+",
 		   "network : no network of the cluster, which has lan, fast; nor a device of PM: "
-		   "self, shmem, ethernet, udp");
+		   "self, shmem, verbs, ethernet, udp");
 	is_refused(&bare, "lan",
 		   "network lan: the cluster's file names no network, and it is no device of PM: "
-		   "self, shmem, ethernet, udp");
+		   "self, shmem, verbs, ethernet, udp");
 	is_refused(
 		NULL, "lan",
 		"network lan: this scored has no cluster.json (--config) that names networks, and "
-		"it is no device of PM: self, shmem, ethernet, udp");
+		"it is no device of PM: self, shmem, verbs, ethernet, udp");
 }
