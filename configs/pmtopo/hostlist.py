@@ -39,7 +39,7 @@ class _Run:
         self.width = width
 
 
-def _shown(text):
+def shown(text):
     """Harmless to a terminal."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
@@ -47,7 +47,7 @@ def _shown(text):
 def _run(text, at, base):
     match = (_RANGE if base == 10 else _HEX_RANGE).match(text)
     if not match:
-        raise HostlistError(at, f'"{_shown(text[:40])}" is no range: write a number, 1-9 or 1-9/2')
+        raise HostlistError(at, f'"{shown(text[:40])}" is no range: write a number, 1-9 or 1-9/2')
     low, high, step = match.groups()
     high = low if high is None else high
     if len(low) > MAX_DIGITS or len(high) > MAX_DIGITS or len(step or "") > MAX_DIGITS:
@@ -91,7 +91,7 @@ def _item(text, at, base):
         if not match:
             if text[at] == "]":
                 raise HostlistError(at, 'a "]" without "["')
-            raise HostlistError(at, f'"{_shown(text[at])}" cannot be part of a name: '
+            raise HostlistError(at, f'"{shown(text[at])}" cannot be part of a name: '
                                 "use letters, digits, . _ -")
         parts.append(match.group())
         at = match.end()

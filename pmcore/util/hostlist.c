@@ -27,6 +27,7 @@ struct range {
 struct walk {
 	const char *text; /* the whole list */
 	const char *at;   /* next character */
+	size_t before;    /* characters of what the user wrote that stand before the text */
 	char *why;        /* the caller's room for a sentence */
 	size_t why_size;  /* bytes */
 };
@@ -50,7 +51,8 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct walk *w, const ch
 	va_list ap;
 	int n;
 
-	n = snprintf(w->why, w->why_size, "at character %zu: ", (size_t)(place - w->text) + 1);
+	n = snprintf(w->why, w->why_size,
+		     "at character %zu: ", w->before + (size_t)(place - w->text) + 1);
 	if (n < 0 || (size_t)n >= w->why_size)
 		return -EINVAL;
 	va_start(ap, fmt);
@@ -341,7 +343,14 @@ static const char *next_item(const char *at)
 
 int hostlist_expand(struct hostlist *ret, const char *text, char *why, size_t why_size)
 {
-	struct walk w = {.text = text, .at = text, .why = why, .why_size = why_size};
+	return hostlist_expand_part(ret, text, 0, why, why_size);
+}
+
+int hostlist_expand_part(struct hostlist *ret, const char *text, size_t before, char *why,
+			 size_t why_size)
+{
+	struct walk w = {
+		.text = text, .at = text, .before = before, .why = why, .why_size = why_size};
 	char name[HOSTLIST_NAME_MAX + 1];
 	struct hostlist list;
 	struct output out;

@@ -7,10 +7,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "pmcore/util/hostlist.h"
+#include "pmcore/util/nameset.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/placement.h"
+#include "scheduler/scored/wish.h"
 
 struct candidates {
 	uint32_t *hosts; /* numbers of nodes, best first */
@@ -20,22 +21,6 @@ struct candidates {
 };
 
 /* ---- which hosts ---- */
-
-static bool is_named(const struct hostlist *list, const char *name)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (!strcmp(list->names[i], name))
-			return true;
-	return false;
-}
-
-static bool is_in_group(const struct scored *d, const struct cluster_group *group, const char *name)
-{
-	for (size_t i = 0; i < group->n_hosts; i++)
-		if (!strcmp(d->cluster->hosts[group->hosts[i]].name, name))
-			return true;
-	return false;
-}
 
 /* The least busy ones first, else in their order. */
 static void insert(struct candidates *c, unsigned int *busy, const struct node *node,
@@ -53,48 +38,54 @@ static void insert(struct candidates *c, unsigned int *busy, const struct node *
 		c->least_cores = node->host->n_cores;
 }
 
-/* @is_now: only those that take jobs at this moment. 0, -EINVAL with a sentence, -ENOMEM. */
-static int find_candidates(const struct scored *d, const struct job *job, bool is_now,
-			   struct candidates *c, char *why, size_t why_size)
+/* @wish: the only hosts that may be taken, NULL = any. @is_now: only those that take jobs at this moment. */
+static int collect(const struct scored *d, const struct nameset *wish, bool is_now,
+		   struct candidates *c)
 {
-	const struct cluster_group *group =
-		job->group && d->cluster ? cluster_group_of(d->cluster, job->group) : NULL;
-	struct hostlist list = {0};
-	unsigned int *busy;
-	char wrong[200];
+	unsigned int *busy = calloc(d->n_nodes + 1, sizeof(*busy));
 
-	*c = (struct candidates){.hosts = calloc(d->n_nodes + 1, sizeof(uint32_t))};
-	busy = calloc(d->n_nodes + 1, sizeof(*busy));
-	if (job->group && !group && hostlist_expand(&list, job->group, wrong, sizeof(wrong))) {
-		snprintf(why, why_size,
-			 "group %s: no group of the cluster, and no list of hosts: %s", job->group,
-			 wrong);
-		free(busy);
-		return -EINVAL;
-	}
+	c->hosts = calloc(d->n_nodes + 1, sizeof(uint32_t));
 	for (size_t i = 0; c->hosts && busy && i < d->n_nodes; i++) {
 		const struct node *node = d->nodes[i];
 
-		if (group ? !is_in_group(d, group, node->name)
-			  : job->group && !is_named(&list, node->name))
+		if (wish && !nameset_has(wish, node->name))
 			continue;
 		if (!node->host)
 			c->n_unknown++;
 		else if (!is_now || nodes_is_usable(node))
 			insert(c, busy, node, node->n_jobs);
 	}
-	for (size_t i = 0; i < list.n; i++)
-		if (!nodes_find(d, list.names[i]) && !is_now) {
-			snprintf(why, why_size,
-				 "group %s: host %s is not in the cluster; scinfo shows the hosts",
-				 job->group, list.names[i]);
-			hostlist_fini(&list);
-			free(busy);
-			return -EINVAL;
-		}
-	hostlist_fini(&list);
 	free(busy);
 	return c->hosts && busy ? 0 : -ENOMEM;
+}
+
+/* The same for what the job wishes. 0, -EINVAL with a sentence, -ENOMEM. */
+static int find_candidates(const struct scored *d, const struct job *job, bool is_now,
+			   struct candidates *c, char *why, size_t why_size)
+{
+	struct hostlist list = {0};
+	struct nameset wish;
+	int err;
+
+	*c = (struct candidates){0};
+	if (!job->group)
+		return collect(d, NULL, is_now, c);
+	err = wish_hosts(d, job->group, &list, why, why_size);
+	if (err)
+		return err;
+	err = is_now ? 0 : wish_check(d, job->group, &list, why, why_size);
+	if (err) {
+		hostlist_fini(&list);
+		return err;
+	}
+	err = nameset_init(&wish);
+	for (size_t i = 0; !err && i < list.n; i++)
+		err = nameset_add(&wish, list.names[i]);
+	if (!err)
+		err = collect(d, &wish, is_now, c);
+	nameset_fini(&wish);
+	hostlist_fini(&list);
+	return err;
 }
 
 /* ---- how many ranks on each ---- */

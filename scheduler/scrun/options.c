@@ -20,7 +20,7 @@ const char options_usage[] =
 	"Where:\n"
 	"  --nodes H[xP]         hosts, and ranks on each   --per-node P   ranks on each host\n"
 	"  -n, -np, --ranks N    ranks in all               --cores N      cores of each rank\n"
-	"  --group NAME          group of the cluster       --hosts LIST   as n[00-07],n9\n"
+	"  --group NAME          group of the cluster       --hosts EXPR   as n[00-07]~n3\n"
 	"  --network NAME        network or PM devices      --bind core|host|none\n"
 	"  --class shared|exclusive                         --oversubscribe\n"
 	"  --map cart=8x8x4|any  neighbours in the network  --report-bindings\n"

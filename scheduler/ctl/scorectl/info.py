@@ -8,7 +8,7 @@ import json
 import time
 
 from pmcommand import Failure
-from pmtopo import hostlist
+from pmtopo import hostexpr, hostlist
 
 from . import checks, command, words
 
@@ -66,7 +66,7 @@ def completed(answer, server):
 def _drain(args, link):
     text = args.drain if args.drain is not None else args.undrain
     try:
-        names = hostlist.expand(text)
+        names = hostexpr.expand(text)
     except hostlist.HostlistError as error:
         raise Failure(command.USAGE, f"{NAME}: {text}: at character {error.at + 1}: {error.why}") from None
     head = {"op": "drain", "state": "drained" if args.drain is not None else "up", "text": args.note or ""}

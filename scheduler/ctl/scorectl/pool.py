@@ -17,7 +17,7 @@ import time
 
 import pmcommand
 from pmcommand import Failure
-from pmtopo import hostlist
+from pmtopo import hostexpr, hostlist
 
 from . import command, words
 from .crew import Crew, Trouble
@@ -141,7 +141,7 @@ def _take_down(place, record, is_forced=False):
 
 def _expand(text):
     try:
-        names = hostlist.expand(text)
+        names = hostexpr.expand(text)
     except hostlist.HostlistError as error:
         raise Failure(command.USAGE, f"{NAME}: {text}: at character {error.at + 1}: {error.why}") from None
     return list(dict.fromkeys(name.split(".")[0] if not name[0].isdigit() else name for name in names))

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/*
- * Tests of hostlist. The vectors of tests/golden/hostlist.json, shared with the Python side, have one
- * array of strings per line, so a few lines here read them without a JSON library.
- */
+/* Tests of hostlist, with the vectors that the Python side has, too. */
 #include "pmcore/util/hostlist.h"
 #include "tests/harness/tap.h"
+#include "tests/harness/vectors.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,69 +10,6 @@
 #include <string.h>
 
 #define VECTORS "tests/golden/hostlist.json"
-#define STRINGS_MAX 16
-
-/* One line of the file. */
-struct vector {
-	char text[4096];           /* the strings, terminated, one behind the other */
-	char *string[STRINGS_MAX]; /* where each begins */
-	int n;                     /* strings */
-};
-
-/* A \uXXXX escape as UTF-8 (below 0x800 only); gives the byte behind it. */
-static char *put_utf8(char *out, const char *hex)
-{
-	char digits[5] = {hex[0], hex[1], hex[2], hex[3], 0};
-	unsigned long code = strtoul(digits, NULL, 16);
-
-	if (code >= 0x80)
-		*out++ = (char)(0xc0 | code >> 6);
-	*out++ = (char)(code < 0x80 ? code : 0x80 | (code & 0x3f));
-	return out;
-}
-
-static void read_vector(const char *line, struct vector *v)
-{
-	char *out = v->text;
-	const char *in = line;
-
-	for (v->n = 0; (in = strchr(in, '"')) && v->n < STRINGS_MAX; v->n++, in++) {
-		v->string[v->n] = out;
-		for (in++; *in != '"'; in++) {
-			if (*in != '\\')
-				*out++ = *in;
-			else if (*++in == 'u')
-				out = put_utf8(out, in + 1), in += 4;
-			else
-				*out++ = *in == 't' ? '\t' : *in;
-		}
-		*out++ = '\0';
-	}
-}
-
-/* Calls @run for each vector below the key @section; returns their number. */
-static int each_vector(const char *section, void (*run)(const struct vector *v))
-{
-	FILE *f = fopen(VECTORS, "r");
-	bool is_inside = false;
-	char line[4096];
-	struct vector v;
-	int n = 0;
-
-	if (!okf(f, "%s: %s (run from the top of the tree)", VECTORS, strerror(errno)))
-		return 0;
-	while (fgets(line, sizeof(line), f)) {
-		if (line[0] == '"')
-			is_inside = strncmp(line + 1, section, strlen(section)) == 0;
-		if (line[0] != '[' || !is_inside)
-			continue;
-		read_vector(line, &v);
-		run(&v);
-		n++;
-	}
-	fclose(f);
-	return n;
-}
 
 static void expect_names(const struct vector *v)
 {
@@ -107,12 +42,12 @@ static void expect_refusal(const struct vector *v)
 
 TAP_TEST(hostlist_expand__good_vectors)
 {
-	ok(each_vector("good", expect_names) >= 30);
+	ok(each_vector(VECTORS, "good", expect_names) >= 30);
 }
 
 TAP_TEST(hostlist_expand__bad_vectors)
 {
-	ok(each_vector("bad", expect_refusal) >= 37);
+	ok(each_vector(VECTORS, "bad", expect_refusal) >= 37);
 }
 
 TAP_TEST(hostlist_expand__largest_list)

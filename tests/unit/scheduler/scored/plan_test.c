@@ -78,12 +78,17 @@ TAP_TEST(plan__shapes)
 TAP_TEST(plan__chosen_hosts)
 {
 	struct fake_cluster *f = new_cluster();
-	char group[] = "h[2-3]", nobody[] = "h9", broken[] = "h[2";
+	char group[] = "h[2-3]", expression[] = "all@1~h2", nobody[] = "h9", broken[] = "h[2";
 	struct job job = {.ranks = 2, .nodes = 2, .cores = 1, .group = group};
 	struct plan plan;
 
 	if (is_int(place(f, 1, &job, &plan), 0)) {
 		is_str(shape(f, &plan), "h2:1 h3:1");
+		plan_fini(&plan);
+	}
+	job.group = expression;
+	if (is_int(place(f, 2, &job, &plan), 0)) {
+		is_str(shape(f, &plan), "h1:1 h3:1");
 		plan_fini(&plan);
 	}
 	job.group = nobody;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wish - the hosts that a job asks for, by an expression of hosts and of the cluster's groups. */
+#ifndef SCHEDULER_SCORED_WISH_H
+#define SCHEDULER_SCORED_WISH_H
+
+#include "pmcore/util/hostlist.h"
+#include "scheduler/scored/scored.h"
+
+/*
+ * Each host once, in order; hostlist_fini frees them. "all" is every host of the cluster, unless a group has that name.
+ * -EINVAL with a sentence: it is no expression. -ENOMEM.
+ */
+int wish_hosts(const struct scored *d, const char *text, struct hostlist *ret, char *why,
+	       size_t why_size);
+/* -EINVAL with a sentence: one of @hosts, which @text gave, is not in the cluster. */
+int wish_check(const struct scored *d, const char *text, const struct hostlist *hosts, char *why,
+	       size_t why_size);
+
+#endif
