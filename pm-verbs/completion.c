@@ -9,6 +9,7 @@
 
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/greeter.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rma.h"
@@ -83,14 +84,6 @@ static void piece_done(struct pmv_link *link, struct pmv_work *work, enum ibv_wc
 	returned(link, qp, &qp->n_sends);
 }
 
-static void greeting_came(struct pmv_link *link, struct pmv_datagram *d, const struct ibv_wc *wc)
-{
-	if (!wc->status)
-		pmv_greeting_arrived(link, d, wc->byte_len);
-	/* one that can't be posted again is one less: the others go on */
-	pmv_greeting_post(link, d);
-}
-
 static void handle(struct pmv_link *link, const struct ibv_wc *wc)
 {
 	struct pmv_work *work = (struct pmv_work *)(uintptr_t)wc->wr_id;
@@ -109,10 +102,10 @@ static void handle(struct pmv_link *link, const struct ibv_wc *wc)
 		probe_done(link, work->qp, wc->status);
 		break;
 	case PMV_WORK_GREETING_OUT:
-		pmv_greeting_gone((struct pmv_datagram *)work);
+		pmv_greeting_sent(link, (struct pmv_datagram *)work, wc->status);
 		break;
 	case PMV_WORK_GREETING_IN:
-		greeting_came(link, (struct pmv_datagram *)work, wc);
+		pmv_greeting_received(link, (struct pmv_datagram *)work, wc);
 		break;
 	}
 }

@@ -14,6 +14,7 @@
 
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
+#include "pm-verbs/greeter.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rail.h"

@@ -5,10 +5,11 @@
  *   device.c  operations table, open and close      rail.c  what is opened of a port
  *   discover.c  which ports there are               pool.c  registered buffers
  *   peer.c  contact, death, parting                 connection.c  the life of a queue pair
- *   wireup.c  greetings                             tx.c  lending, sending, credits
- *   rx.c  messages that arrived                     completion.c  polling, sleeping, events
- *   rma.c  one-sided, asking side                   export.c  the same, owning side
- *   local.c  the program's memory, registered       state.c  quiesce, save, restore, dump
+ *   wireup.c  greetings                             greeter.c  the queue pair they go by
+ *   tx.c  lending, sending, credits                 rx.c  messages that arrived
+ *   completion.c  polling, sleeping, events         rma.c  one-sided, asking side
+ *   export.c  the same, owning side                 local.c  the program's memory, registered
+ *   state.c  quiesce, save, restore, dump
  *
  * A connection is a pair of RC queue pairs. It may end at any time - an error, a stale key, a broken rail - and
  * the next one goes on where it stopped: both sides count the messages that arrived, and greet with that number.
@@ -114,6 +115,18 @@ struct pmv_qp {
 	bool is_probing;
 };
 
+/* The way to one end of a peer, for greetings. */
+struct pmv_path {
+	struct pmv_path *next; /* of those that are not asked for any more */
+	struct ibv_ah *ah;
+};
+
+enum pmv_greeter_state {
+	PMV_GREETER_RUNS,
+	PMV_GREETER_STOPS,  /* in error: waits for its datagrams, then starts again */
+	PMV_GREETER_BROKEN, /* does not start again */
+};
+
 /* What is opened of one port. */
 struct pmv_rail {
 	uint8_t index;
@@ -133,8 +146,12 @@ struct pmv_rail {
 	struct ibv_mr *greetings_mr;
 	struct pmv_datagram *datagrams;
 	struct pmv_datagram *free_datagrams; /* to go out */
-	uint32_t n_out;                      /* greetings going out */
-	bool is_down;                        /* its port says so */
+	uint32_t n_in, n_out;                /* greetings that may come in, that go out */
+	struct pmv_path *old_paths;          /* of peers that are no more: kept while n_out */
+	enum pmv_greeter_state greeter_state;
+	uint32_t greeter_starts; /* times that it started again */
+	char greeter_why[128];   /* why it is broken */
+	bool is_down;            /* its port says so */
 };
 
 enum pmv_stage {
@@ -162,7 +179,7 @@ struct pm_link_peer {
 	struct pmv_address address;
 	struct pmv_pair pairs[PM_RAILS_MAX];
 	uint32_t n_pairs;
-	struct ibv_ah *ah[PM_RAILS_MAX]; /* of each pair, NULL until used */
+	struct pmv_path *paths[PM_RAILS_MAX]; /* of each pair, NULL until used */
 	/* connection */
 	enum pmv_stage stage;
 	struct pmv_qp *qp;

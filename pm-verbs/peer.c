@@ -10,6 +10,7 @@
 
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
+#include "pm-verbs/greeter.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rma.h"
@@ -171,8 +172,8 @@ void pmv_peer_free(struct pmv_link *link, struct pm_link_peer *peer)
 	if (peer->state == PMV_PEER_DEAD && !peer->is_reported)
 		link->n_dying--;
 	for (uint32_t i = 0; i < peer->n_pairs; i++)
-		if (peer->ah[i])
-			link->v->destroy_ah(peer->ah[i]);
+		if (peer->paths[i])
+			pmv_path_close(link, &link->rails[peer->pairs[i].ours], peer->paths[i]);
 	for (struct pmv_qp *qp = link->qps; qp; qp = qp->next)
 		if (qp->peer == peer)
 			qp->peer = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * rail - what is opened of one port: context, protection domain, one completion queue with its channel, and the
- * UD queue pair that greetings go by, with their buffers.
+ * queue pair that greetings go by.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,11 +10,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "pm-verbs/greeter.h"
 #include "pm-verbs/rail.h"
-#include "pm-verbs/wireup.h"
 
 #define CQ_FIRST 512 /* completions there is room for at first */
-#define DATAGRAMS (PMV_GREETINGS_IN + PMV_GREETINGS_OUT)
 
 static int set_nonblocking(int fd)
 {
@@ -56,80 +55,16 @@ static int open_queues(struct pmv_link *link, struct pmv_rail *rail)
 	rail->cq = v->create_cq(rail->context, CQ_FIRST, NULL, rail->channel, 0);
 	if (!rail->cq)
 		return explain(link, rail, "no completion queue");
-	rail->cq_used = DATAGRAMS;
 	if (set_nonblocking(rail->channel->fd) || set_nonblocking(rail->context->async_fd))
 		return explain(link, rail, "descriptor");
 	return 0;
 }
 
-/* Datagrams lie in one piece of memory: first those that come in. */
-static int make_datagrams(struct pmv_link *link, struct pmv_rail *rail)
-{
-	rail->datagrams = calloc(DATAGRAMS, sizeof(*rail->datagrams));
-	rail->greetings = aligned_alloc(4096, (size_t)DATAGRAMS * PMV_DATAGRAM);
-	if (!rail->datagrams || !rail->greetings)
-		return -ENOMEM;
-	memset(rail->greetings, 0, (size_t)DATAGRAMS * PMV_DATAGRAM);
-	rail->greetings_mr = link->v->reg_mr(rail->pd, rail->greetings,
-					     (size_t)DATAGRAMS * PMV_DATAGRAM,
-					     IBV_ACCESS_LOCAL_WRITE);
-	if (!rail->greetings_mr)
-		return explain(link, rail, "memory for greetings");
-	for (int i = 0; i < DATAGRAMS; i++) {
-		struct pmv_datagram *d = &rail->datagrams[i];
-
-		d->rail = rail;
-		d->data = rail->greetings + (size_t)i * PMV_DATAGRAM;
-		d->work.kind = i < PMV_GREETINGS_IN ? PMV_WORK_GREETING_IN : PMV_WORK_GREETING_OUT;
-		if (i < PMV_GREETINGS_IN)
-			continue;
-		d->next = rail->free_datagrams;
-		rail->free_datagrams = d;
-	}
-	return 0;
-}
-
-static int start_greeter(struct pmv_link *link, struct pmv_rail *rail)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = rail->port.number, .qkey = PMV_QKEY};
-	int err = link->v->modify_qp(rail->greeter, &attr,
-				     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-
-	for (int i = 0; !err && i < PMV_GREETINGS_IN; i++)
-		err = pmv_greeting_post(link, &rail->datagrams[i]);
-	attr.qp_state = IBV_QPS_RTR;
-	if (!err)
-		err = link->v->modify_qp(rail->greeter, &attr, IBV_QP_STATE);
-	attr.qp_state = IBV_QPS_RTS;
-	if (!err)
-		err = link->v->modify_qp(rail->greeter, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
-	return err;
-}
-
 static int open_greeter(struct pmv_link *link, struct pmv_rail *rail)
 {
-	struct ibv_qp_init_attr attr = {
-		.send_cq = rail->cq,
-		.recv_cq = rail->cq,
-		.cap = {.max_send_wr = PMV_GREETINGS_OUT,
-			.max_recv_wr = PMV_GREETINGS_IN,
-			.max_send_sge = 1,
-			.max_recv_sge = 1},
-		.qp_type = IBV_QPT_UD,
-	};
-	int err = make_datagrams(link, rail);
+	const char *what;
 
-	if (err)
-		return err == -ENOMEM ? -ENODEV : err;
-	rail->greeter = link->v->create_qp(rail->pd, &attr);
-	if (!rail->greeter)
-		return explain(link, rail, "no queue pair for greetings");
-	err = start_greeter(link, rail);
-	if (!err)
-		return 0;
-	errno = err < 0 ? -err : err;
-	return explain(link, rail, "the queue pair for greetings does not start");
+	return pmv_greeter_open(link, rail, &what) ? explain(link, rail, what) : 0;
 }
 
 int pmv_rail_open(struct pmv_link *link, struct pmv_rail *rail, struct ibv_device *device)
@@ -166,12 +101,7 @@ void pmv_rail_close(struct pmv_link *link, struct pmv_rail *rail)
 {
 	const struct verbs *v = link->v;
 
-	if (rail->greeter)
-		v->destroy_qp(rail->greeter);
-	if (rail->greetings_mr)
-		v->dereg_mr(rail->greetings_mr);
-	free(rail->greetings);
-	free(rail->datagrams);
+	pmv_greeter_close(link, rail);
 	pinned_close(rail->pinned);
 	if (rail->cq)
 		v->destroy_cq(rail->cq);

@@ -182,6 +182,12 @@ int pmv_dump(struct pm_link *base, char *buf, size_t room)
 		text_add(&text, "  rail %u: %s:%u, %s, address %u, MTU %u%s\n", i, r->port.device,
 			 r->port.number, pmv_protocol_name(gid->protocol), gid->index, r->port.mtu,
 			 r->is_down ? ", down" : "");
+		if (r->greeter_state == PMV_GREETER_BROKEN)
+			text_add(&text, "  rail %u: no greetings go by it: %s\n", i,
+				 r->greeter_why);
+		else if (r->greeter_starts)
+			text_add(&text, "  rail %u: its queue pair for greetings failed %u times\n",
+				 i, r->greeter_starts);
 	}
 	pmv_local_dump(link, &text);
 	for (const struct pm_link_peer *p = link->peers; p; p = p->next)

@@ -11,44 +11,12 @@
 
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
+#include "pm-verbs/greeter.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
-
-void pmv_path_to(const struct pmv_rail *rail, const struct pmv_end *end, struct ibv_ah_attr *ret)
-{
-	memset(ret, 0, sizeof(*ret));
-	ret->port_num = rail->port.number;
-	ret->dlid = end->lid;
-	if (end->protocol == PMV_INFINIBAND)
-		return;
-	ret->is_global = 1;
-	memcpy(ret->grh.dgid.raw, end->gid, sizeof(end->gid));
-	ret->grh.sgid_index = (uint8_t)rail->port.gids[rail->gid].index;
-	ret->grh.hop_limit = 64;
-}
-
-int pmv_greeting_post(struct pmv_link *link, struct pmv_datagram *datagram)
-{
-	struct pmv_rail *rail = datagram->rail;
-	struct ibv_sge sge = {.addr = (uintptr_t)datagram->data,
-			      .length = PMV_DATAGRAM,
-			      .lkey = rail->greetings_mr->lkey};
-	struct ibv_recv_wr wr = {
-		.wr_id = (uintptr_t)&datagram->work, .sg_list = &sge, .num_sge = 1};
-	struct ibv_recv_wr *bad;
-
-	return ibv_post_recv(rail->greeter, &wr, &bad);
-}
-
-void pmv_greeting_gone(struct pmv_datagram *datagram)
-{
-	datagram->next = datagram->rail->free_datagrams;
-	datagram->rail->free_datagrams = datagram;
-	datagram->rail->n_out--;
-}
 
 /* Which pair of rails the next greeting takes: first that of the connection, later the others in turn. */
 static uint32_t next_pair(const struct pmv_link *link, const struct pm_link_peer *peer)
@@ -56,20 +24,18 @@ static uint32_t next_pair(const struct pmv_link *link, const struct pm_link_peer
 	return (peer->epoch + link->env.self + peer->node + peer->greeted / 2) % peer->n_pairs;
 }
 
-static struct ibv_ah *path_of(struct pmv_link *link, struct pm_link_peer *peer, uint32_t pair)
+static struct pmv_path *path_of(struct pmv_link *link, struct pm_link_peer *peer, uint32_t pair)
 {
-	const struct pmv_rail *rail = &link->rails[peer->pairs[pair].ours];
-	struct ibv_ah_attr attr;
+	struct pmv_rail *rail = &link->rails[peer->pairs[pair].ours];
 
-	if (peer->ah[pair])
-		return peer->ah[pair];
-	pmv_path_to(rail, &peer->address.rails[peer->pairs[pair].theirs], &attr);
-	errno = 0;
-	peer->ah[pair] = link->v->create_ah(rail->pd, &attr);
-	if (!peer->ah[pair])
+	if (peer->paths[pair])
+		return peer->paths[pair];
+	peer->paths[pair] =
+		pmv_path_open(link, rail, &peer->address.rails[peer->pairs[pair].theirs]);
+	if (!peer->paths[pair])
 		snprintf(peer->why, sizeof(peer->why), "no way to it by %s:%u: %s",
 			 rail->port.device, rail->port.number, strerror(errno));
-	return peer->ah[pair];
+	return peer->paths[pair];
 }
 
 /* A greeting that can't be sent now is sent again as one that got lost. */
@@ -77,13 +43,7 @@ void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags)
 {
 	uint32_t pair = next_pair(link, peer);
 	struct pmv_rail *rail = &link->rails[peer->pairs[pair].ours];
-	struct pmv_datagram *d = rail->free_datagrams;
-	struct ibv_ah *ah = d ? path_of(link, peer, pair) : NULL;
-	struct ibv_sge sge = {.length = PMV_GREETING_BYTES, .lkey = rail->greetings_mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED};
+	struct pmv_path *path = path_of(link, peer, pair);
 	const struct pmv_greeting greeting = {
 		.flags = flags,
 		.from = link->env.self,
@@ -95,21 +55,14 @@ void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags)
 		.credits = peer->offered,
 		.received = peer->received,
 	};
-	struct ibv_send_wr *bad;
 
 	peer->greeted++;
-	if (!ah)
-		return;
-	pmv_greeting_put(d->data, &greeting, link->env.job_key);
-	wr.wr_id = (uintptr_t)&d->work;
-	sge.addr = (uintptr_t)d->data;
-	wr.wr.ud.ah = ah;
-	wr.wr.ud.remote_qpn = peer->address.rails[peer->pairs[pair].theirs].qp;
-	wr.wr.ud.remote_qkey = PMV_QKEY;
-	if (ibv_post_send(rail->greeter, &wr, &bad))
-		return;
-	rail->free_datagrams = d->next;
-	rail->n_out++;
+	if (rail->greeter_state == PMV_GREETER_BROKEN)
+		snprintf(peer->why, sizeof(peer->why), "no greetings go by %s:%u: %.90s",
+			 rail->port.device, rail->port.number, rail->greeter_why);
+	else if (path)
+		pmv_greeter_send(link, rail, path, peer->address.rails[peer->pairs[pair].theirs].qp,
+				 &greeting);
 }
 
 static uint32_t own_flags(const struct pm_link_peer *peer)

@@ -7,13 +7,9 @@
 
 void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags);
 void pmv_greeting_arrived(struct pmv_link *link, struct pmv_datagram *datagram, uint32_t len);
-void pmv_greeting_gone(struct pmv_datagram *datagram);
 /* Greets again whom it is time to, gives up whom patience has run out for. */
 void pmv_greeting_timers(struct pmv_link *link, uint64_t now);
 /* ns from now to the next of these, UINT64_MAX = none. */
 uint64_t pmv_greeting_deadline(struct pmv_link *link, uint64_t now);
-int pmv_greeting_post(struct pmv_link *link, struct pmv_datagram *datagram);
-/* How packets of @rail find @end. */
-void pmv_path_to(const struct pmv_rail *rail, const struct pmv_end *end, struct ibv_ah_attr *ret);
 
 #endif

@@ -69,6 +69,8 @@ struct fake_port *fake_port_of(struct ibv_context *context);
 /* The queue pair goes into error: all that is posted completes as flushed. */
 void fake_qp_error(struct fake_qp *qp);
 void fake_works_free(struct fake_work *work);
+/* Whether something posted to it has not been polled. */
+bool fake_qp_is_used(const struct fake_qp *qp);
 
 int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

@@ -224,6 +224,10 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 static int destroy_ah(struct ibv_ah *ah)
 {
+	for (const struct fake_qp *qp = fake_world.qps; qp; qp = qp->next)
+		for (const struct fake_work *w = qp->sends; w; w = w->next)
+			if (qp->base.qp_type == IBV_QPT_UD && w->wr.wr.ud.ah == ah)
+				fake.early++;
 	return unmake(ah);
 }
 
@@ -381,6 +385,9 @@ static int modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 		qp->peer = attr->dest_qp_num;
 	if (mask & IBV_QP_AV)
 		qp->dgid = attr->ah_attr.grh.dgid;
+	/* real ones would take what was not polled out of the completion queue */
+	if (attr->qp_state == IBV_QPS_RESET && fake_qp_is_used(qp))
+		fake.early++;
 	if (attr->qp_state == IBV_QPS_ERR)
 		fake_qp_error(qp);
 	else
@@ -400,11 +407,21 @@ static int destroy_qp(struct ibv_qp *base)
 	return unmake(qp);
 }
 
-void fake_break(int device)
+static void break_all(int device, enum ibv_qp_type type)
 {
 	for (struct fake_qp *qp = fake_world.qps; qp; qp = qp->next)
-		if (qp->base.context->device == &devices[device] && qp->base.qp_type == IBV_QPT_RC)
+		if (qp->base.context->device == &devices[device] && qp->base.qp_type == type)
 			fake_qp_error(qp);
+}
+
+void fake_break(int device)
+{
+	break_all(device, IBV_QPT_RC);
+}
+
+void fake_break_ud(int device)
+{
+	break_all(device, IBV_QPT_UD);
 }
 
 /* ---- beginning and end ---- */

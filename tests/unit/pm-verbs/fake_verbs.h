@@ -46,6 +46,7 @@ struct fake {
 	uint32_t max_inline;
 	bool is_held;      /* what is sent waits for fake_run */
 	int drop_ud;       /* so many of the next datagrams get lost */
+	int refuse_ud;     /* so many of the next can't be sent: they stop their send queue */
 	int lose_acks;     /* so many of the next RC sends arrive and are reported as not */
 	uint64_t lockable; /* bytes that may be registered, 0 = endless */
 	/* what happened */
@@ -55,6 +56,7 @@ struct fake {
 	long not_ready;  /* RC sends that found no receive */
 	long resent;     /* RC sends */
 	long inlined;    /* RC sends whose bytes were copied when posted */
+	long early;      /* objects changed or destroyed while work needed them */
 	long stale;      /* one-sided operations whose pages here were the program's no more */
 	uint64_t locked; /* bytes that are registered */
 };
@@ -71,6 +73,8 @@ void fake_fail(enum fake_call call, int nth, int error);
 void fake_run(void);
 /* Every RC queue pair of the device goes into error, as when the device breaks. */
 void fake_break(int device);
+/* The same for its UD queue pairs. */
+void fake_break_ud(int device);
 /* The program has other pages there now; what is registered goes on with the old ones. */
 void fake_replaced(const void *addr, size_t len);
 const char *fake_call_name(enum fake_call call);

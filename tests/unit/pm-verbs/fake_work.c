@@ -65,15 +65,31 @@ static struct fake_work *pop(struct fake_work **head, struct fake_work ***tail)
 	return work;
 }
 
+static void flush_sends(struct fake_qp *qp)
+{
+	struct fake_work *work;
+
+	while ((work = pop(&qp->sends, &qp->sends_tail))) {
+		complete_send(qp, work, IBV_WC_WR_FLUSH_ERR);
+		free(work);
+	}
+}
+
+bool fake_qp_is_used(const struct fake_qp *qp)
+{
+	const struct fake_cqe *cqe = qp->recv_cq->head;
+
+	while (cqe && cqe->wc.qp_num != qp->base.qp_num)
+		cqe = cqe->next;
+	return cqe || qp->sends || qp->receives;
+}
+
 void fake_qp_error(struct fake_qp *qp)
 {
 	struct fake_work *work;
 
 	qp->base.state = IBV_QPS_ERR;
-	while ((work = pop(&qp->sends, &qp->sends_tail))) {
-		complete_send(qp, work, IBV_WC_WR_FLUSH_ERR);
-		free(work);
-	}
+	flush_sends(qp);
 	while ((work = pop(&qp->receives, &qp->receives_tail))) {
 		const struct ibv_wc wc = {.wr_id = work->wr.wr_id,
 					  .status = IBV_WC_WR_FLUSH_ERR,
@@ -246,15 +262,23 @@ static void run(struct fake_qp *qp)
 
 	while (qp->base.state == IBV_QPS_RTS && (work = pop(&qp->sends, &qp->sends_tail))) {
 		enum ibv_wc_status status = IBV_WC_SUCCESS;
+		bool is_ud = qp->base.qp_type == IBV_QPT_UD;
 
-		if (qp->base.qp_type == IBV_QPT_UD)
+		if (is_ud && fake.refuse_ud && fake.refuse_ud--)
+			status = IBV_WC_LOC_QP_OP_ERR;
+		else if (is_ud)
 			send_datagram(qp, work);
 		else
 			status = carry_out(qp, work);
 		complete_send(qp, work, status);
 		free(work);
-		if (status)
+		if (status && is_ud) {
+			/* it goes on receiving */
+			qp->base.state = IBV_QPS_SQE;
+			flush_sends(qp);
+		} else if (status) {
 			fake_qp_error(qp);
+		}
 	}
 }
 
@@ -273,7 +297,8 @@ int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_
 	if (fake_fails(FAKE_POST_SEND))
 		return errno;
 	if (wr->next || wr->num_sge > 1 || !(wr->send_flags & IBV_SEND_SIGNALED) ||
-	    (base->state != IBV_QPS_RTS && base->state != IBV_QPS_ERR))
+	    (base->state != IBV_QPS_RTS && base->state != IBV_QPS_SQE &&
+	     base->state != IBV_QPS_ERR))
 		return EINVAL;
 	if (qp->n_sends >= qp->cap.max_send_wr)
 		return ENOMEM;
@@ -293,6 +318,8 @@ int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_
 	qp->sends_tail = &work->next;
 	if (base->state == IBV_QPS_ERR)
 		fake_qp_error(qp);
+	else if (base->state == IBV_QPS_SQE)
+		flush_sends(qp);
 	else if (!fake.is_held)
 		run(qp);
 	return 0;

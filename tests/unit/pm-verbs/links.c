@@ -86,6 +86,7 @@ void links_close(void)
 	is_int(fake.live, 0);
 	is_int(fake.overflows, 0);
 	is_int(fake.not_ready, 0);
+	is_int(fake.early, 0);
 	fake_end();
 }
 
