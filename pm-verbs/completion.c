@@ -110,6 +110,15 @@ static void handle(struct pmv_link *link, const struct ibv_wc *wc)
 	}
 }
 
+/* A queue that was found empty, or gave as many as it holds, has given all that came before. */
+static void count_backlog(struct pmv_rail *rail, int n)
+{
+	if (n < BURST || rail->backlog < BURST)
+		rail->backlog = 0;
+	else
+		rail->backlog -= BURST;
+}
+
 int pmv_progress(struct pmv_link *link)
 {
 	struct ibv_wc wc[BURST];
@@ -118,15 +127,16 @@ int pmv_progress(struct pmv_link *link)
 	for (uint32_t r = 0; r < link->n_rails; r++) {
 		int n = ibv_poll_cq(link->rails[r].cq, BURST, wc);
 
+		count_backlog(&link->rails[r], n);
 		for (int i = 0; i < n; i++)
 			handle(link, &wc[i]);
 		if (n > 0)
 			total += n;
 		pinned_turn(link->rails[r].pinned);
 	}
-	/* a goodbye overtakes messages by another rail: it counts when none is left */
-	if (!total && link->n_leaving)
-		total = pmv_peers_leave(link);
+	/* a goodbye overtakes messages by another rail: it counts when those are taken */
+	if (link->n_leaving)
+		total += pmv_peers_leave(link);
 	if (link->is_short)
 		pmv_rma_turn(link);
 	return total;

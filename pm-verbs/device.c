@@ -66,7 +66,6 @@ static int init(struct pmv_link *link, const struct pm_device_env *env)
 	job_clock_init(&link->clock);
 	if (getrandom(&link->rng, sizeof(link->rng), 0) != sizeof(link->rng))
 		return -errno;
-	link->next_life = (uint32_t)pmv_random(link);
 	if (!verbs_is_possible()) {
 		snprintf(env->why, env->why_size, PMV_NO_DEVICE);
 		return -ENODEV;

@@ -141,6 +141,7 @@ struct pmv_rail {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	uint32_t cq_used; /* completions that may come at once */
+	uint32_t backlog; /* of them, that may have come before somebody left */
 	struct ibv_qp *greeter;
 	uint8_t *greetings; /* memory of the datagrams */
 	struct ibv_mr *greetings_mr;
@@ -173,9 +174,10 @@ struct pm_link_peer {
 	struct pm_link_peer *next; /* all of the link */
 	uint32_t node;
 	enum pmv_peer_state state;
-	bool is_leaving;  /* it said goodbye, and what it sent before may not be taken yet */
-	bool is_deleted;  /* kept for the buffers that are still lent */
-	bool is_reported; /* receive() told of its death */
+	bool is_leaving;    /* it said goodbye, and what it sent before may not be taken yet */
+	uint64_t next_life; /* the same of a newer record of theirs that took its place; 0 = none */
+	bool is_deleted;    /* kept for the buffers that are still lent */
+	bool is_reported;   /* receive() told of its death */
 	struct pmv_address address;
 	struct pmv_pair pairs[PM_RAILS_MAX];
 	uint32_t n_pairs;
@@ -184,7 +186,7 @@ struct pm_link_peer {
 	enum pmv_stage stage;
 	struct pmv_qp *qp;
 	uint32_t epoch;            /* number of the connection, 0 = none yet */
-	uint32_t life, their_life; /* see struct pmv_greeting; theirs 0 = not heard */
+	uint64_t life, their_life; /* see struct pmv_greeting; theirs 0 = not heard */
 	uint32_t psn;
 	uint32_t offered; /* receives posted when the queue pair was made */
 	uint32_t greeted; /* greetings sent of this epoch */
@@ -227,12 +229,12 @@ struct pmv_link {
 	struct pm_link_peer *peers;
 	struct pmv_qp *qps;
 	uint32_t n_qps;
-	uint32_t next_life;
+	uint64_t last_life; /* of the newest record */
 	uint64_t rng;
 	struct pmv_list arrived; /* messages for the user */
 	uint32_t n_dying;        /* dead peers to be reported */
 	uint32_t n_greeting;     /* peers in GREETING */
-	uint32_t n_leaving;      /* peers that said goodbye and have not left yet */
+	uint32_t n_leaving;      /* peers that said goodbye, or came back, and have not left yet */
 	struct pmv_op *ops;      /* PMV_OPS, NULL until the first */
 	uint32_t n_ops;          /* open */
 	uint32_t next_op;

@@ -18,6 +18,21 @@
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
+/*
+ * The wall clock orders the records of one node, also over processes and reboots. Where it was set back between two
+ * processes only greetings of the old one that come late would be taken for newer ones; records of others
+ * don't outlive a process anyway, for the new one has another address.
+ */
+static uint64_t new_life(struct pmv_link *link)
+{
+	uint64_t life = (clock_realtime_ns() & ~1023ull) | (pmv_random(link) & 1023);
+
+	if (life <= link->last_life)
+		life = link->last_life + 1;
+	link->last_life = life;
+	return life;
+}
+
 /* A record of a node with this address. */
 static int make_peer(struct pmv_link *link, uint32_t node, const void *addr, size_t len,
 		     struct pm_link_peer **ret_peer)
@@ -43,7 +58,7 @@ static int make_peer(struct pmv_link *link, uint32_t node, const void *addr, siz
 		goto out;
 	peer->n_pairs = (uint32_t)n;
 	peer->node = node;
-	peer->life = ++link->next_life ? link->next_life : ++link->next_life;
+	peer->life = new_life(link);
 	pmv_list_init(&peer->control);
 	pmv_list_init(&peer->queue);
 	pmv_list_init(&peer->posted);
@@ -91,8 +106,9 @@ struct pm_link_peer *pmv_peer_meet(struct pmv_link *link, uint32_t node)
 /* Nothing is sent to it or awaited of it any more. */
 static void give_up(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	link->n_leaving -= peer->is_leaving;
+	link->n_leaving -= peer->is_leaving || peer->next_life;
 	peer->is_leaving = false;
+	peer->next_life = 0;
 	pmv_connection_end(link, peer);
 	pmv_tx_drop(link, peer);
 	pmv_rma_abort(link, peer);
@@ -114,15 +130,51 @@ void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char 
 	give_up(link, peer);
 }
 
+/* What it sent before may be in any of the completion queues. */
+static void begin_leaving(struct pmv_link *link)
+{
+	link->n_leaving++;
+	for (uint32_t r = 0; r < link->n_rails; r++)
+		link->rails[r].backlog = (uint32_t)link->rails[r].cq->cqe;
+}
+
 void pmv_peer_goodbye(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	if (peer->state != PMV_PEER_ALIVE || peer->is_leaving)
+	if (peer->state != PMV_PEER_ALIVE || peer->is_leaving || peer->next_life)
 		return;
 	peer->is_leaving = true;
-	link->n_leaving++;
+	begin_leaving(link);
 	/* nobody will answer what is being made */
 	if (peer->stage == PMV_GREETING)
 		pmv_connection_lost(link, peer, UINT64_MAX, "it has closed its context");
+}
+
+void pmv_peer_replaced(struct pmv_link *link, struct pm_link_peer *peer, uint64_t life)
+{
+	peer->next_life = life;
+	begin_leaving(link);
+}
+
+/*
+ * The other side made a new record of us: it left and came back, or removed us and added us again. What went
+ * between us before is over; what was not posted yet goes to the new one.
+ */
+static void begin_anew(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	pmv_connection_end(link, peer);
+	pmv_posted_drop(link, peer);
+	pmv_slots_put(link, &peer->control);
+	/* parts may be under way, and the regions are gone with the record */
+	pmv_rma_abort(link, peer);
+	pmv_export_forget(link, peer);
+	peer->first = peer->received = 0;
+	peer->epoch = peer->failures = 0;
+	peer->state = PMV_PEER_ALIVE;
+	peer->their_life = peer->next_life;
+	peer->next_life = 0;
+	peer->lost_ns = UINT64_MAX;
+	link->n_leaving--;
+	pmv_connect(link, peer);
 }
 
 /*
@@ -138,13 +190,19 @@ int pmv_peers_leave(struct pmv_link *link)
 {
 	int n = 0;
 
+	for (uint32_t r = 0; r < link->n_rails; r++)
+		if (link->rails[r].backlog)
+			return 0;
 	for (struct pm_link_peer *p = link->peers; p && link->n_leaving; p = p->next) {
-		if (!may_leave(link, p))
-			continue;
-		snprintf(p->why, sizeof(p->why), "it has closed its context");
-		p->state = PMV_PEER_LEFT;
-		give_up(link, p);
-		n++;
+		if (p->next_life) {
+			begin_anew(link, p);
+			n++;
+		} else if (may_leave(link, p)) {
+			snprintf(p->why, sizeof(p->why), "it has closed its context");
+			p->state = PMV_PEER_LEFT;
+			give_up(link, p);
+			n++;
+		}
 	}
 	return n;
 }

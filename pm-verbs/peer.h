@@ -14,7 +14,12 @@ void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char 
 	__attribute__((format(printf, 3, 4)));
 /* It says that it closes its context; it leaves when all that it sent before has been taken. */
 void pmv_peer_goodbye(struct pmv_link *link, struct pm_link_peer *peer);
-/* No completion is left: those that said goodbye have left, nothing is sent to them any more. How many. */
+/* It is there as a newer record of us, which says nothing of the old one's end. */
+void pmv_peer_replaced(struct pmv_link *link, struct pm_link_peer *peer, uint64_t life);
+/*
+ * When all has been taken that came before them: those that said goodbye have left, nothing is sent to them any more, and
+ * those that are there anew begin anew. How many.
+ */
 int pmv_peers_leave(struct pmv_link *link);
 bool pmv_peer_report(struct pmv_link *link, uint32_t *ret_node);
 /* Frees a deleted peer when nothing of it is lent. */

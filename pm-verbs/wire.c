@@ -7,7 +7,7 @@
 
 #include "pmcore/util/siphash.h"
 
-#define MAGIC 0x31564d50u /* "PMV1" */
+#define MAGIC 0x32564d50u /* "PMV2" */
 #define ERROR_MAX 4095    /* of an errno */
 #define CONTROL_BYTES 40  /* of a GRANT, which is the longest */
 
@@ -21,8 +21,8 @@ struct control_wire {
 _Static_assert(sizeof(struct control_wire) == CONTROL_BYTES, "GRANT has 40 bytes");
 
 struct greeting_wire {
-	uint32_t magic, flags, from, to, epoch, life, qp, psn, credits, zero;
-	uint64_t received, zero2, tag;
+	uint32_t magic, flags, from, to, epoch, qp, psn, credits;
+	uint64_t life, heard, received, tag;
 };
 _Static_assert(sizeof(struct greeting_wire) == PMV_GREETING_BYTES, "greeting has 64 bytes");
 
@@ -114,15 +114,24 @@ void pmv_greeting_put(uint8_t *p, const struct pmv_greeting *greeting, uint64_t 
 		.from = htole32(greeting->from),
 		.to = htole32(greeting->to),
 		.epoch = htole32(greeting->epoch),
-		.life = htole32(greeting->life),
 		.qp = htole32(greeting->qp),
 		.psn = htole32(greeting->psn),
 		.credits = htole32(greeting->credits),
+		.life = htole64(greeting->life),
+		.heard = htole64(greeting->heard),
 		.received = htole64(greeting->received),
 	};
 
 	w.tag = tag_of(&w, job_key);
 	memcpy(p, &w, sizeof(w));
+}
+
+static bool is_sound(const struct pmv_greeting *g)
+{
+	if (g->flags > (PMV_HAVE_YOURS | PMV_READY_HERE | PMV_GOODBYE) || !g->epoch || !g->life ||
+	    g->qp > 0xffffff || g->psn > 0xffffff || g->credits > 0xffff)
+		return false;
+	return g->heard || (!(g->flags & (PMV_HAVE_YOURS | PMV_READY_HERE)) && !g->received);
 }
 
 int pmv_greeting_get(const uint8_t *p, size_t len, uint64_t job_key, struct pmv_greeting *ret)
@@ -132,21 +141,19 @@ int pmv_greeting_get(const uint8_t *p, size_t len, uint64_t job_key, struct pmv_
 	if (len != sizeof(w))
 		return -EINVAL;
 	memcpy(&w, p, sizeof(w));
-	if (le32toh(w.magic) != MAGIC || w.zero || w.zero2 || w.tag != tag_of(&w, job_key))
+	if (le32toh(w.magic) != MAGIC || w.tag != tag_of(&w, job_key))
 		return -EINVAL;
 	*ret = (struct pmv_greeting){
 		.flags = le32toh(w.flags),
 		.from = le32toh(w.from),
 		.to = le32toh(w.to),
 		.epoch = le32toh(w.epoch),
-		.life = le32toh(w.life),
+		.life = le64toh(w.life),
+		.heard = le64toh(w.heard),
 		.qp = le32toh(w.qp),
 		.psn = le32toh(w.psn),
 		.credits = le32toh(w.credits),
 		.received = le64toh(w.received),
 	};
-	if (ret->flags > (PMV_HAVE_YOURS | PMV_READY_HERE | PMV_GOODBYE) || !ret->epoch ||
-	    !ret->life || ret->qp > 0xffffff || ret->psn > 0xffffff || ret->credits > 0xffff)
-		return -EINVAL;
-	return 0;
+	return is_sound(ret) ? 0 : -EINVAL;
 }

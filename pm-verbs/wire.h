@@ -10,7 +10,9 @@
  *   GRANT            u64 rkey, u32 operation, u32 error, u64 address, u64 length, u32 key, u32 writable
  *   REVOKE           u64 rkey: the region is gone, forget its key
  *
- * By datagram, a greeting (wireup.c): GREETING_BYTES with a SipHash tag of the job's key.
+ * By datagram, a greeting (wireup.c): GREETING_BYTES with a SipHash tag of the job's key. It may come late, twice
+ * or not at all, so it says which record of the sender it is from and which of the receiver's it is for; who has
+ * heard of none of the receiver's has received nothing and is connected to nothing.
  */
 #ifndef PM_VERBS_WIRE_H
 #define PM_VERBS_WIRE_H
@@ -63,9 +65,10 @@ struct pmv_greeting {
 	uint32_t flags;    /* enum pmv_greeting_flag */
 	uint32_t from, to; /* nodes */
 	uint32_t epoch;    /* number of the connection between the two, from 1 */
-	uint32_t life; /* of the sender's record of the receiver: another number, another record */
-	uint32_t qp;   /* number of the sender's queue pair */
-	uint32_t psn;  /* its first packet number */
+	uint64_t life; /* of the sender's record of the receiver: a higher number, a newer record */
+	uint64_t heard;    /* life of the receiver's record of the sender; 0 = not heard yet */
+	uint32_t qp;       /* number of the sender's queue pair */
+	uint32_t psn;      /* its first packet number */
 	uint32_t credits;  /* receives posted to it */
 	uint64_t received; /* messages that arrived over all connections before */
 };

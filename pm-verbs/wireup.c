@@ -50,6 +50,7 @@ void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags)
 		.to = peer->node,
 		.epoch = peer->epoch,
 		.life = peer->life,
+		.heard = peer->their_life,
 		.qp = peer->qp ? peer->qp->qp->qp_num : 0,
 		.psn = peer->psn,
 		.credits = peer->offered,
@@ -72,26 +73,6 @@ static uint32_t own_flags(const struct pm_link_peer *peer)
 	return peer->qp && peer->qp->is_connected ? PMV_HAVE_YOURS : 0;
 }
 
-/*
- * The other side made a new record of us: it left and came back, or removed us and added us again. What went
- * between us before is over; what was not posted yet goes to the new one.
- */
-static void renew(struct pmv_link *link, struct pm_link_peer *peer, uint32_t life)
-{
-	if (peer->their_life) {
-		pmv_connection_end(link, peer);
-		pmv_posted_drop(link, peer);
-		pmv_slots_put(link, &peer->control);
-		/* parts may be under way, and the regions are gone with the record */
-		pmv_rma_abort(link, peer);
-		pmv_export_forget(link, peer);
-		peer->first = peer->received = 0;
-		peer->epoch = 0;
-		peer->state = PMV_PEER_ALIVE;
-	}
-	peer->their_life = life;
-}
-
 /* Of the connection that we greet for, or that is there. */
 static void take_greeting(struct pmv_link *link, struct pm_link_peer *peer,
 			  const struct pmv_greeting *g)
@@ -107,6 +88,26 @@ static void take_greeting(struct pmv_link *link, struct pm_link_peer *peer,
 		pmv_greet(link, peer, own_flags(peer));
 }
 
+/*
+ * Whether the greeting is of the newest record that we know of theirs, and for this one of ours. Greetings may come
+ * late, or be sent again by whoever saw them: none of those may end what is there.
+ */
+static bool is_current(struct pmv_link *link, struct pm_link_peer *peer,
+		       const struct pmv_greeting *g)
+{
+	if (g->life < peer->their_life)
+		return false;
+	if (peer->their_life && g->life > peer->their_life) {
+		pmv_peer_replaced(link, peer, g->life);
+		return false;
+	}
+	if (!g->heard || g->heard == peer->life)
+		return true;
+	/* it knows a record of ours that is no more, and shall hear of this one */
+	pmv_connect(link, peer);
+	return false;
+}
+
 static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struct pmv_greeting *g)
 {
 	if (g->flags & PMV_GOODBYE) {
@@ -115,11 +116,10 @@ static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struc
 		return;
 	}
 	/* what it sent before it left is taken first; one that came back repeats this */
-	if (peer->is_leaving)
+	if (peer->is_leaving || peer->next_life || !is_current(link, peer, g))
 		return;
-	if (g->life != peer->their_life)
-		renew(link, peer, g->life);
-	else if (peer->state != PMV_PEER_ALIVE)
+	peer->their_life = g->life;
+	if (peer->state != PMV_PEER_ALIVE)
 		return;
 	if (g->epoch > peer->epoch) {
 		peer->epoch = g->epoch - 1;

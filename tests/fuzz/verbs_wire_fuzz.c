@@ -34,7 +34,7 @@ static void check_message(const uint8_t *data, size_t size)
 static void check_greeting(const uint8_t *data, size_t size)
 {
 	struct pmv_greeting greeting, twice;
-	uint8_t again[PMV_GREETING_BYTES];
+	uint8_t again[PMV_GREETING_BYTES], same[PMV_GREETING_BYTES];
 
 	if (!pmv_greeting_get(data, size, 1, &greeting))
 		abort(); /* nobody guesses a tag */
@@ -45,7 +45,10 @@ static void check_greeting(const uint8_t *data, size_t size)
 	if (pmv_greeting_get(again, sizeof(again), 1, &twice))
 		return;
 	if (twice.qp > 0xffffff || twice.psn > 0xffffff || twice.credits > 0xffff || !twice.epoch ||
-	    !twice.life || memcmp(&twice, &greeting, sizeof(twice)))
+	    !twice.life || (!twice.heard && twice.received))
+		abort();
+	pmv_greeting_put(same, &twice, 1);
+	if (memcmp(same, again, sizeof(same)))
 		abort();
 }
 
