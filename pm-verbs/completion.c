@@ -10,6 +10,7 @@
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/greeter.h"
+#include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rma.h"
@@ -21,12 +22,16 @@
 
 static void failed(struct pmv_link *link, struct pmv_qp *qp, enum ibv_wc_status status)
 {
-	uint64_t lost_ns = status == IBV_WC_RETRY_EXC_ERR ? PMV_LOST_NS : UINT64_MAX;
 	const struct pmv_port *port = &qp->rail->port;
+	uint64_t lost_ns = UINT64_MAX;
 	char why[192];
 
 	if (!qp->peer || qp->is_failed)
 		return;
+	/* the port may have said more, unheard */
+	pmv_events(link);
+	if (status == IBV_WC_RETRY_EXC_ERR)
+		lost_ns = pmv_patience_lost(link, qp);
 	snprintf(why, sizeof(why), "%s:%u%s: %s", port->device, port->number,
 		 qp->rail->is_down ? " (its link is down)" : "", link->v->wc_status_str(status));
 	pmv_connection_lost(link, qp->peer, lost_ns, why);
@@ -191,9 +196,11 @@ static void take_event(struct pmv_link *link, struct pmv_rail *rail,
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_DEVICE_FATAL:
 		rail->is_down = true;
+		pmv_patience_of_rail(link, rail);
 		break;
 	case IBV_EVENT_PORT_ACTIVE:
 		rail->is_down = false;
+		pmv_patience_of_rail(link, rail);
 		break;
 	default:
 		/* of a queue pair: its completions say the same */

@@ -15,6 +15,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
+#include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rail.h"
@@ -132,16 +133,6 @@ static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
 	return err ? err : post_receives(link, peer);
 }
 
-/* How long a connection that is greeted for now may take. */
-static uint64_t patience(const struct pmv_link *link, const struct pm_link_peer *peer, uint64_t now)
-{
-	uint64_t timeout = link->env.conf->peer_timeout_ms * 1000000ull;
-
-	if (peer->lost_ns != UINT64_MAX && peer->lost_ns)
-		return now + peer->lost_ns;
-	return timeout ? now + timeout : UINT64_MAX;
-}
-
 void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	uint64_t now = pmv_now(link);
@@ -162,7 +153,7 @@ void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer)
 	peer->greeted = 0;
 	peer->pause_ns = PMV_GREET_MIN_NS;
 	peer->next_greeting_ns = now + peer->pause_ns;
-	peer->patience_ns = patience(link, peer, now);
+	peer->patience_ns = pmv_patience_until(link, peer, now);
 	pmv_greet(link, peer, 0);
 }
 

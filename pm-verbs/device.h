@@ -9,7 +9,7 @@
  *   tx.c  lending, sending, credits                 rx.c  messages that arrived
  *   completion.c  polling, sleeping, events         rma.c  one-sided, asking side
  *   export.c  the same, owning side                 local.c  the program's memory, registered
- *   state.c  quiesce, save, restore, dump
+ *   patience.c  how long they may be silent         state.c  quiesce, save, restore, dump
  *
  * A connection is a pair of RC queue pairs. It may end at any time - an error, a stale key, a broken rail - and
  * the next one goes on where it stopped: both sides count the messages that arrived, and greet with that number.
@@ -42,9 +42,8 @@
 #define PMV_GREET_MIN_NS                                                                           \
 	10000000ull /* first pause between two greetings: 10 ms, doubled each time */
 #define PMV_GREET_MAX_NS 200000000ull /* ... up to 200 ms */
-#define PMV_LOST_NS 4000000000ull /* a connection that got no acknowledgement must be back in 4 s */
-#define PMV_IDLE_CHORES 64        /* polls between looks at the timers */
-#define PMV_FAILURES_MAX 16       /* connections lost in a row with nothing done between */
+#define PMV_IDLE_CHORES 64            /* polls between looks at the timers */
+#define PMV_FAILURES_MAX 16           /* connections lost in a row with nothing done between */
 
 struct pmv_op; /* rma.c */
 struct pmv_piece;
@@ -153,6 +152,9 @@ struct pmv_rail {
 	uint32_t greeter_starts; /* times that it started again */
 	char greeter_why[128];   /* why it is broken */
 	bool is_down;            /* its port says so */
+	uint64_t failed_ns;      /* when it failed or came back last, 0 = never */
+	uint64_t silent_ns;      /* when somebody's acknowledgements were missed last, 0 = never */
+	uint8_t silent_gid[16];  /* ... of this host */
 };
 
 enum pmv_stage {
@@ -192,7 +194,7 @@ struct pm_link_peer {
 	uint32_t greeted; /* greetings sent of this epoch */
 	uint64_t next_greeting_ns, pause_ns;
 	uint64_t patience_ns; /* the time when it is given up, UINT64_MAX = never */
-	uint64_t lost_ns;     /* how long the next connection may take, UINT64_MAX = as the first */
+	uint64_t lost_ns;     /* how long the next connection may take, UINT64_MAX = peer_timeout */
 	uint32_t failures;    /* connections lost since something was acknowledged or arrived */
 	/* what goes out */
 	struct pmv_list control; /* waits for a credit */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
@@ -147,9 +148,18 @@ void pmv_greeting_arrived(struct pmv_link *link, struct pmv_datagram *datagram, 
 		handle(link, peer, &greeting);
 }
 
+static bool is_out_of_patience(struct pmv_link *link, const struct pm_link_peer *peer, uint64_t now)
+{
+	if (now < peer->patience_ns)
+		return false;
+	/* a port may have failed and said so unheard */
+	pmv_events(link);
+	return now >= peer->patience_ns;
+}
+
 static void greet_again(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
 {
-	if (now >= peer->patience_ns) {
+	if (is_out_of_patience(link, peer, now)) {
 		char why[sizeof(peer->why)];
 
 		strcpy(why, peer->why);

@@ -8,7 +8,8 @@ Only what the file says is written; everything else stays at the library's defau
 KEYS = (
     "devices",
     "ethernet.rails", "ethernet.attach", "ethernet.socket",
-    "verbs.devices", "verbs.gid", "verbs.mtu", "verbs.credit", "verbs.pinned",
+    "verbs.devices", "verbs.gid", "verbs.mtu", "verbs.credit", "verbs.lost_timeout",
+    "verbs.pinned",
     "udp.rails", "udp.mtu", "udp.gso", "udp.port",
     "shmem.ring", "shmem.mtu", "shmem.large", "shmem.dir",
     "channel.window", "channel.credit", "channel.crc", "channel.send_buffers",

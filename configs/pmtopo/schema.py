@@ -68,6 +68,7 @@ PM = Table({
         "gid": Value(values.number(0, 255)),
         "mtu": Value(values.size(1024, 65536, power_of_two=True)),
         "credit": Value(values.number(8, 256)),
+        "lost_timeout": Value(values.duration("ms", 1, 86400000, zero="channel.peer_timeout")),
         "pinned": Value(values.size(1 << 20, 1 << 40)),
     }),
     "udp": Table({

@@ -49,6 +49,8 @@ struct conf {
 	uint32_t verbs_gid; /* verbs.gid: entry of the ports' tables of addresses, UINT32_MAX = the best */
 	uint32_t verbs_mtu;    /* verbs.mtu: bytes of a message buffer, power of two, 1024..65536 */
 	uint32_t verbs_credit; /* verbs.credit: messages that a peer may send unread, 8..256 */
+	/* verbs.lost_timeout: ms of job time that a node whose connection broke without a word may take to come back */
+	uint32_t verbs_lost_ms;
 	/* verbs.pinned: bytes of the program's memory registered at once, 1 MiB..1 TiB; 0 = the link chooses */
 	uint64_t verbs_pinned;
 

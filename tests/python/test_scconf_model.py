@@ -292,7 +292,7 @@ LIMITS = {
     "ethernet.socket": ("/run/pm-ethernet/socket", "/" + "a" * (values.SOCKET_MAX - 1)),
     "verbs.devices": ("mlx5_0:1+rxe1", "+".join(f"mlx5_{n}:1" for n in range(8))),
     "verbs.gid": ("0", "255"), "verbs.mtu": ("1024", "65536"), "verbs.credit": ("8", "256"),
-    "verbs.pinned": ("1048576", "1099511627776"),
+    "verbs.lost_timeout": ("0", "86400000"), "verbs.pinned": ("1048576", "1099511627776"),
     "udp.rails": ("eth1+10.1.0.0/24+eth0.5:1", "+".join(f"eth{n}" for n in range(8))),
 }
 
@@ -337,7 +337,8 @@ def test_schema__limits_are_those_of_the_library(load):
     for key, (low, high) in {key: pair for key, pair in LIMITS.items() if len(pair) == 2}.items():
         if not low.isdecimal() or key in ("udp.gso", "channel.crc", "channel.credit"):
             continue
-        quoted = {"channel.peer_timeout": '"{}ms"', "wait.spin": '"{}us"'}.get(key, "{}")
+        quoted = {"channel.peer_timeout": '"{}ms"', "verbs.lost_timeout": '"{}ms"',
+                  "wait.spin": '"{}us"'}.get(key, "{}")
         for number in (low, high):
             tree, problems = pm(key, quoted.format(number) if number != "0" else "0")
             assert problems == []

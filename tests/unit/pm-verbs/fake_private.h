@@ -66,6 +66,7 @@ extern struct fake_world fake_world;
 
 bool fake_fails(enum fake_call call);
 struct fake_port *fake_port_of(struct ibv_context *context);
+void fake_say(struct ibv_context *context, enum ibv_event_type event);
 /* The queue pair goes into error: all that is posted completes as flushed. */
 void fake_qp_error(struct fake_qp *qp);
 void fake_works_free(struct fake_work *work);

@@ -311,8 +311,17 @@ static int get_async_event(struct ibv_context *context, struct ibv_async_event *
 	if (read(context->async_fd, &one, sizeof(one)) != sizeof(one))
 		return -1;
 	memset(event, 0, sizeof(*event));
-	event->event_type = IBV_EVENT_QP_ACCESS_ERR;
+	event->event_type = fake_port_of(context)->event;
 	return 0;
+}
+
+void fake_say(struct ibv_context *context, enum ibv_event_type event)
+{
+	uint64_t one = 1;
+
+	fake_port_of(context)->event = event;
+	if (write(context->async_fd, &one, sizeof(one)) != sizeof(one))
+		abort();
 }
 
 static void ack_async_event(struct ibv_async_event *event)
@@ -422,6 +431,14 @@ void fake_break(int device)
 void fake_break_ud(int device)
 {
 	break_all(device, IBV_QPT_UD);
+}
+
+void fake_event(int device, enum ibv_event_type event)
+{
+	/* each context has one for greetings */
+	for (struct fake_qp *qp = fake_world.qps; qp; qp = qp->next)
+		if (qp->base.context->device == &devices[device] && qp->base.qp_type == IBV_QPT_UD)
+			fake_say(qp->base.context, event);
 }
 
 /* ---- beginning and end ---- */

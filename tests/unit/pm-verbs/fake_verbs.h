@@ -37,7 +37,8 @@ struct fake_port {
 	struct ibv_port_attr attr;
 	struct ibv_gid_entry gids[FAKE_GIDS]; /* gid_type as the library has it */
 	int n_gids;
-	bool is_cut; /* nothing comes in or goes out */
+	bool is_cut;               /* nothing comes in or goes out */
+	enum ibv_event_type event; /* what it said last */
 };
 
 struct fake {
@@ -75,6 +76,8 @@ void fake_run(void);
 void fake_break(int device);
 /* The same for its UD queue pairs. */
 void fake_break_ud(int device);
+/* The device's port says so. */
+void fake_event(int device, enum ibv_event_type event);
 /* The program has other pages there now; what is registered goes on with the old ones. */
 void fake_replaced(const void *addr, size_t len);
 const char *fake_call_name(enum fake_call call);

@@ -214,7 +214,6 @@ static enum ibv_wc_status access_remote(struct fake_qp *to, struct fake_work *wo
 	bool is_read = work->wr.opcode == IBV_WR_RDMA_READ;
 	void *remote = (void *)(uintptr_t)work->wr.wr.rdma.remote_addr;
 	void *local = (void *)(uintptr_t)work->sge.addr;
-	uint64_t one = 1;
 
 	if (may(to->base.pd, work->wr.wr.rdma.rkey, work->wr.wr.rdma.remote_addr, work->sge.length,
 		is_read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE)) {
@@ -222,8 +221,7 @@ static enum ibv_wc_status access_remote(struct fake_qp *to, struct fake_work *wo
 		return IBV_WC_SUCCESS;
 	}
 	fake_qp_error(to);
-	if (write(to->base.context->async_fd, &one, sizeof(one)) != sizeof(one))
-		abort();
+	fake_say(to->base.context, IBV_EVENT_QP_ACCESS_ERR);
 	return IBV_WC_REM_ACCESS_ERR;
 }
 

@@ -57,6 +57,7 @@ TAP_TEST(conf_defaults__documented_values)
 	is_str(conf.fault, "");
 	is_int(conf.n_udp_rails, 0);
 	is_int(conf.verbs_pinned, 0);
+	is_int(conf.verbs_lost_ms, 4000);
 }
 
 TAP_TEST(conf_parse__nothing_changes_nothing)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * patience - how long a node may be silent before it counts as dead. Two things answer for a node: its device
+ * acknowledges what is sent over a connection, whatever the process does; its process answers
+ * greetings, when it looks for messages. So silence means:
+ *
+ *   no answer to a first greeting       it may be computing: channel.peer_timeout
+ *   no acknowledgement on a connection  the process is gone, and its queue pair with it: verbs.lost_timeout; or
+ *                                       something between the two devices failed
+ *   ... where that something shows      the connection is lost at our end alone, and the process may be computing
+ *                                       as before: channel.peer_timeout again
+ *
+ * It shows when our own port says that it failed or came back, and when two hosts fall silent on one rail at the
+ * same time. The port of one other host that fails can't be told from the death of the process there.
+ */
+#include <string.h>
+
+#include "pm-verbs/patience.h"
+
+/* What is not acknowledged was sent up to so long ago: 7 tries, 0.27 s apart, which devices may stretch to 4 times that. */
+#define RETRIES_NS 8000000000ull
+
+uint64_t pmv_patience_until(const struct pmv_link *link, const struct pm_link_peer *peer,
+			    uint64_t now)
+{
+	uint64_t timeout = link->env.conf->peer_timeout_ms * 1000000ull;
+
+	if (!timeout || peer->lost_ns < timeout)
+		timeout = peer->lost_ns;
+	return timeout == UINT64_MAX ? timeout : now + timeout;
+}
+
+static bool leads_by(const struct pmv_link *link, const struct pm_link_peer *peer,
+		     const struct pmv_rail *rail)
+{
+	for (uint32_t i = 0; i < peer->n_pairs; i++)
+		if (&link->rails[peer->pairs[i].ours] == rail)
+			return true;
+	return false;
+}
+
+void pmv_patience_of_rail(struct pmv_link *link, struct pmv_rail *rail)
+{
+	uint64_t now = pmv_now(link);
+
+	rail->failed_ns = now;
+	for (struct pm_link_peer *p = link->peers; p; p = p->next) {
+		if (p->lost_ns == UINT64_MAX || !leads_by(link, p, rail))
+			continue;
+		p->lost_ns = UINT64_MAX;
+		if (p->stage == PMV_GREETING)
+			p->patience_ns = pmv_patience_until(link, p, now);
+	}
+}
+
+/* Whether the host of another peer fell silent on the rail while this one's did. */
+static bool is_another_silent(struct pmv_rail *rail, const struct pm_link_peer *peer, uint64_t now)
+{
+	const uint8_t *gid = peer->address.rails[0].gid;
+	bool is = rail->silent_ns && now - rail->silent_ns < RETRIES_NS &&
+		  memcmp(rail->silent_gid, gid, sizeof(rail->silent_gid)) != 0;
+
+	memcpy(rail->silent_gid, gid, sizeof(rail->silent_gid));
+	rail->silent_ns = now;
+	return is;
+}
+
+uint64_t pmv_patience_lost(struct pmv_link *link, struct pmv_qp *qp)
+{
+	const struct conf *conf = link->env.conf;
+	struct pmv_rail *rail = qp->rail;
+
+	if (is_another_silent(rail, qp->peer, pmv_now(link)))
+		pmv_patience_of_rail(link, rail);
+	if (rail->is_down || (rail->failed_ns && pmv_now(link) - rail->failed_ns < RETRIES_NS))
+		return UINT64_MAX;
+	return conf->verbs_lost_ms ? conf->verbs_lost_ms * 1000000ull : UINT64_MAX;
+}

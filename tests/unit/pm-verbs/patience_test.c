@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* How long a node may be silent: what tells a process that is gone from a way that failed. */
+#include "pm-verbs/completion.h"
+#include "tests/unit/pm-verbs/links.h"
+
+#define OPS (&pm_verbs_ops)
+
+/* Nodes 0, 1, 2 on devices of their own, in contact. */
+static void open_hosts(const char *options)
+{
+	fake_begin(3);
+	memset(nodes, 0, sizeof(nodes));
+	for (uint32_t i = 0; i < 3; i++) {
+		char all[200];
+
+		snprintf(all, sizeof(all), "verbs.devices=fake%u%s%s", i, options ? "," : "",
+			 options ? options : "");
+		must(node_open(&nodes[i], i, all) == 0);
+	}
+	for (int i = 0; i < 3; i++)
+		for (int j = 0; j < 3; j++)
+			must(i == j || links_add(i, j));
+	must(links_send(0, 1, 8) == 0 && links_send(0, 2, 8) == 0);
+	links_drain();
+}
+
+/* Node 0 looks for messages, and no other, who all compute; until @ms have passed or a death is told. How long. */
+static int pass(int ms)
+{
+	int at = 0;
+
+	for (; at < ms && !nodes[0].dead; at += 10) {
+		pmv_of(nodes[0].link)->clock.now += 10000000;
+		for (int i = 0; i < PMV_IDLE_CHORES; i++)
+			links_take(0);
+	}
+	return at;
+}
+
+static void cut(int device, bool is_cut)
+{
+	fake.ports[device].is_cut = is_cut;
+}
+
+static void is_between(int value, int low, int high)
+{
+	okf(value >= low && value <= high, "%d ms are not within %d and %d", value, low, high);
+}
+
+/* The connection to node 1 breaks without a word. */
+static void lose(void)
+{
+	cut(1, true);
+	must(links_send(0, 1, 8) == 0);
+	for (int i = 0; i < 10; i++)
+		links_take(0);
+	ok(nodes[0].peer[1]->stage == PMV_GREETING);
+}
+
+static void come_back(void)
+{
+	for (int i = 0; i < 3; i++)
+		cut(i, false);
+	links_drain();
+	is_int(nodes[0].dead, 0);
+}
+
+TAP_TEST(lost__no_other_sign)
+{
+	static const struct {
+		const char *options;
+		int low, high;
+	} cases[] = {
+		{NULL, 3900, 4100},
+		{"verbs.lost_timeout=1000", 900, 1100},
+		{"verbs.lost_timeout=0,channel.peer_timeout=7000", 6900, 7100},
+		{"channel.peer_timeout=2000", 1900, 2100},
+		{"channel.peer_timeout=0,verbs.lost_timeout=3000", 2900, 3100},
+		{"channel.peer_timeout=0,verbs.lost_timeout=0", 20000, 20000},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		open_hosts(cases[i].options);
+		lose();
+		is_between(pass(20000), cases[i].low, cases[i].high);
+		nodes[0].sent[1] = nodes[1].received[0];
+		links_close();
+	}
+}
+
+/* Our port failed before the connection was found broken. */
+TAP_TEST(lost__after_our_port_failed)
+{
+	open_hosts(NULL);
+	cut(0, true);
+	fake_event(0, IBV_EVENT_PORT_ERR);
+	must(links_send(0, 1, 8) == 0);
+	links_take(0);
+	ok(strstr(nodes[0].peer[1]->why, "(its link is down)") != NULL);
+	is_int(pass(15000), 15000);
+	must(links_send(0, 2, 8) == 0);
+	is_int(pass(15000), 15000);
+	ok(pmv_of(nodes[0].link)->rails[0].is_down);
+	fake_event(0, IBV_EVENT_PORT_ACTIVE);
+	come_back();
+	/* what was long ago says nothing of later deaths */
+	is_int(pass(10000), 10000);
+	lose();
+	is_between(pass(20000), 3900, 4100);
+	nodes[0].sent[1] = nodes[1].received[0];
+	links_close();
+}
+
+/* It fails, or comes back, while the node has time to answer. */
+TAP_TEST(lost__before_our_port_failed)
+{
+	open_hosts(NULL);
+	lose();
+	is_int(pass(3000), 3000);
+	fake_event(0, IBV_EVENT_PORT_ERR);
+	pmv_events(pmv_of(nodes[0].link));
+	is_int(pass(30000), 30000);
+	come_back();
+	links_close();
+}
+
+/* Nobody has read what it said when time is up. */
+TAP_TEST(lost__our_port_said_so_unheard)
+{
+	open_hosts(NULL);
+	lose();
+	is_int(pass(3000), 3000);
+	fake_event(0, IBV_EVENT_PORT_ACTIVE);
+	is_int(pass(30000), 30000);
+	come_back();
+	links_close();
+}
+
+/* The patience that a port's failure gives ends too. */
+TAP_TEST(lost__our_port_failed_and_the_process_is_gone)
+{
+	open_hosts("channel.peer_timeout=9000");
+	lose();
+	is_int(pass(2000), 2000);
+	fake_event(0, IBV_EVENT_PORT_ACTIVE);
+	pmv_events(pmv_of(nodes[0].link));
+	is_between(pass(20000), 8900, 9100);
+	nodes[0].sent[1] = nodes[1].received[0];
+	links_close();
+}
+
+/* A switch, not two processes. */
+TAP_TEST(lost__two_hosts_at_once)
+{
+	open_hosts(NULL);
+	lose();
+	is_int(pass(2000), 2000);
+	cut(2, true);
+	must(links_send(0, 2, 8) == 0);
+	is_int(pass(30000), 30000);
+	come_back();
+	links_close();
+}
+
+/* ... but one after the other: both. */
+TAP_TEST(lost__two_hosts_in_turn)
+{
+	open_hosts("verbs.lost_timeout=20000");
+	lose();
+	is_int(pass(10000), 10000);
+	cut(2, true);
+	must(links_send(0, 2, 8) == 0);
+	is_between(pass(30000), 9900, 10100);
+	is_int(nodes[0].dead, 2);
+	nodes[0].dead = 0;
+	is_between(pass(30000), 9900, 10100);
+	is_int(nodes[0].dead, 3);
+	nodes[0].sent[1] = nodes[1].received[0];
+	nodes[0].sent[2] = nodes[2].received[0];
+	links_close();
+}
