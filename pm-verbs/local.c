@@ -84,6 +84,12 @@ bool pmv_local_flush(struct pmv_link *link)
 	return is_any;
 }
 
+void pmv_local_rest(struct pmv_link *link)
+{
+	for (uint32_t i = 0; i < link->n_rails; i++)
+		pinned_rest(link->rails[i].pinned);
+}
+
 int pmv_register(struct pmv_link *link, const struct pmv_rail *rail, void *addr, uint64_t len,
 		 int access, struct pmv_registration *ret)
 {

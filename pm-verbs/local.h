@@ -19,6 +19,8 @@ int pmv_local_open(struct pmv_link *link);
  */
 int pmv_local_get(struct pmv_link *link, struct pmv_rail *rail, uint8_t *addr, uint64_t len,
 		  bool is_source, struct regcache_entry **ret_entry);
+/* Lets go of everything until the next operation. */
+void pmv_local_rest(struct pmv_link *link);
 /* Lets go of all that is not in use; whether there was any. */
 bool pmv_local_flush(struct pmv_link *link);
 /* verbs_register, for which what is only kept makes room. */

@@ -12,6 +12,7 @@
 struct pinned {
 	struct regcache *cache;
 	struct unmap_watch *watch; /* NULL: nothing is noticed, so nothing is kept */
+	bool is_telling;           /* it can be had; NULL only for a rest */
 	const struct regcache_ops *ops;
 	void *arg; /* of the ops */
 };
@@ -57,6 +58,7 @@ int pinned_open(const struct regcache_ops *ops, void *arg, const struct regcache
 		ret_why[0] = '\0';
 	if (unmap_open(ret_why, why_len, &pinned->watch))
 		pinned->watch = NULL;
+	pinned->is_telling = pinned->watch != NULL;
 	*ret_pinned = pinned;
 	return 0;
 }
@@ -80,9 +82,18 @@ static void forget(void *arg, uintptr_t addr, size_t len)
 	regcache_invalidate(pinned->cache, addr, len);
 }
 
+static void wake(struct pinned *pinned)
+{
+	char why[160];
+
+	if (pinned->is_telling && !pinned->watch && unmap_open(why, sizeof(why), &pinned->watch))
+		pinned->watch = NULL;
+}
+
 int pinned_get(struct pinned *pinned, void *addr, size_t len, int access,
 	       struct regcache_entry **ret_entry)
 {
+	wake(pinned);
 	if (pinned->watch && unmap_poll(pinned->watch, forget, pinned))
 		return regcache_get(pinned->cache, addr, len, access, ret_entry);
 	return regcache_get_fresh(pinned->cache, addr, len, access, ret_entry);
@@ -102,6 +113,13 @@ void pinned_turn(struct pinned *pinned)
 void pinned_flush(struct pinned *pinned)
 {
 	regcache_flush(pinned->cache);
+}
+
+void pinned_rest(struct pinned *pinned)
+{
+	regcache_flush(pinned->cache);
+	unmap_close(pinned->watch);
+	pinned->watch = NULL;
 }
 
 const struct regcache_count *pinned_count(const struct pinned *pinned)

@@ -34,6 +34,11 @@ void pinned_put(struct pinned *pinned, struct regcache_entry *entry);
 void pinned_turn(struct pinned *pinned);
 /* Lets go of all that is not in use. */
 void pinned_flush(struct pinned *pinned);
+/*
+ * The same, and until the next pinned_get it has no thread, userfaultfd or watched memory of this process: nothing
+ * that a checkpoint could not save, or that would keep a thread from being frozen.
+ */
+void pinned_rest(struct pinned *pinned);
 
 const struct regcache_count *pinned_count(const struct pinned *pinned);
 

@@ -32,7 +32,7 @@ int pmv_quiesce(struct pm_link *base)
 		if (p->state == PMV_PEER_ALIVE && !is_quiet(p))
 			return -EAGAIN;
 	/* who stands still, or is saved, holds on to no memory */
-	pmv_local_flush(link);
+	pmv_local_rest(link);
 	return 0;
 }
 

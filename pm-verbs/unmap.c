@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * unmap - one userfaultfd per process (a mapping can belong to only one), a thread that reads its events
- * and notes them for each watch.
+ * and notes them for each watch. The thread starts with the first memory that is watched: most contexts
+ * watch none.
  *
  * Ranges are registered for write protection and no page is ever protected: so there are no page
  * faults to resolve, only the events of the mappings. (Registered for missing pages, as others do, memory
@@ -72,6 +73,7 @@ static struct {
 	int stop;       /* eventfd: the reader shall end */
 	int pagemap;    /* -1 also when shared memory can't be registered at all */
 	bool is_broken; /* the reader has given up */
+	bool is_read;   /* atomic, changed under `opening`: there is a reader */
 	pthread_t reader;
 } us = {.events = -1, .stop = -1, .pagemap = -1};
 
@@ -156,6 +158,7 @@ static void in_child(void)
 {
 	us.watches = NULL;
 	us.events = us.stop = us.pagemap = -1;
+	us.is_read = false;
 	generation++;
 	pthread_mutex_init(&lock, NULL);
 	pthread_mutex_init(&opening, NULL);
@@ -267,10 +270,6 @@ static int start(const char **ret_what)
 		goto close;
 	*ret_what = "an eventfd";
 	rc = keep_fd(eventfd(0, EFD_CLOEXEC), &us.stop);
-	if (rc)
-		goto close;
-	*ret_what = "a thread";
-	rc = start_thread();
 	if (!rc)
 		return 0;
 close:
@@ -280,10 +279,30 @@ close:
 	return rc;
 }
 
+/* Nothing is watched yet, so nobody waits while it is not there. */
+static int ensure_reader(void)
+{
+	int rc = 0;
+
+	if (__atomic_load_n(&us.is_read, __ATOMIC_ACQUIRE))
+		return 0;
+	pthread_mutex_lock(&opening);
+	if (!us.is_read)
+		rc = start_thread();
+	if (!rc)
+		__atomic_store_n(&us.is_read, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&opening);
+	return rc;
+}
+
 static void stop(void)
 {
-	eventfd_write(us.stop, 1);
-	pthread_join(us.reader, NULL);
+	if (us.is_read) {
+		eventfd_write(us.stop, 1);
+		pthread_join(us.reader, NULL);
+	}
+	us.is_read = false;
+	close_fd(&us.events);
 	close_fd(&us.stop);
 	close_fd(&us.pagemap);
 }
@@ -355,11 +374,12 @@ static bool is_told(const struct unmap_watch *watch)
 
 int unmap_add(struct unmap_watch *watch, void *addr, size_t len)
 {
-	int rc = -ESTALE;
+	int rc = watch->generation == generation ? ensure_reader() : -ESTALE;
 
+	if (rc)
+		return rc;
 	pthread_mutex_lock(&lock);
-	if (is_told(watch))
-		rc = register_pages(addr, len);
+	rc = is_told(watch) ? register_pages(addr, len) : -ESTALE;
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
