@@ -38,7 +38,7 @@ int pmv_header_get(const uint8_t *p, size_t len, struct pmv_header *ret)
 {
 	uint32_t zero;
 
-	if (len < PMV_HEADER || p[0] < PMV_MESSAGE || p[0] > PMV_REVOKE || p[1])
+	if (len < PMV_HEADER || p[0] < PMV_MESSAGE || p[0] > PMV_CLOSE || p[1])
 		return -EINVAL;
 	memcpy(&zero, p + 4, sizeof(zero));
 	if (zero || (p[0] == PMV_MESSAGE && len == PMV_HEADER) ||
@@ -128,8 +128,10 @@ void pmv_greeting_put(uint8_t *p, const struct pmv_greeting *greeting, uint64_t 
 
 static bool is_sound(const struct pmv_greeting *g)
 {
-	if (g->flags > (PMV_HAVE_YOURS | PMV_READY_HERE | PMV_GOODBYE) || !g->epoch || !g->life ||
-	    g->qp > 0xffffff || g->psn > 0xffffff || g->credits > 0xffff)
+	if (!g->epoch || !g->life || g->qp > 0xffffff || g->psn > 0xffffff || g->credits > 0xffff)
+		return false;
+	if (g->flags == PMV_WAIT ? g->qp || g->credits
+				 : g->flags > (PMV_HAVE_YOURS | PMV_READY_HERE | PMV_GOODBYE))
 		return false;
 	return g->heard || (!(g->flags & (PMV_HAVE_YOURS | PMV_READY_HERE)) && !g->received);
 }

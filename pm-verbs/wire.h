@@ -9,6 +9,7 @@
  *   ASK              u64 rkey, u32 operation: what is the region's address and key?
  *   GRANT            u64 rkey, u32 operation, u32 error, u64 address, u64 length, u32 key, u32 writable
  *   REVOKE           u64 rkey: the region is gone, forget its key
+ *   CLOSE            nothing: this is the last message over this connection
  *
  * By datagram, a greeting (wireup.c): GREETING_BYTES with a SipHash tag of the job's key. It may come late, twice
  * or not at all, so it says which record of the sender it is from and which of the receiver's it is for; who has
@@ -25,7 +26,7 @@
 #define PMV_CONTROL_MAX (PMV_HEADER + 40)
 #define PMV_GREETING_BYTES 64
 
-enum pmv_kind { PMV_MESSAGE = 1, PMV_CREDIT, PMV_ASK, PMV_GRANT, PMV_REVOKE };
+enum pmv_kind { PMV_MESSAGE = 1, PMV_CREDIT, PMV_ASK, PMV_GRANT, PMV_REVOKE, PMV_CLOSE };
 
 struct pmv_header {
 	uint8_t kind;     /* enum pmv_kind */
@@ -58,6 +59,7 @@ enum pmv_greeting_flag {
 	PMV_HAVE_YOURS = 1, /* my queue pair is connected to the one you greeted with */
 	PMV_READY_HERE = 2, /* I know that yours is, too: needs no answer */
 	PMV_GOODBYE = 4,    /* this context is closed, or has removed you */
+	PMV_WAIT = 8,       /* I have no room for this connection yet, and no queue pair to tell */
 };
 
 /* What one side says of its end of the connection with number epoch. */

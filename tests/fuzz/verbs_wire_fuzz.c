@@ -45,7 +45,7 @@ static void check_greeting(const uint8_t *data, size_t size)
 	if (pmv_greeting_get(again, sizeof(again), 1, &twice))
 		return;
 	if (twice.qp > 0xffffff || twice.psn > 0xffffff || twice.credits > 0xffff || !twice.epoch ||
-	    !twice.life || (!twice.heard && twice.received))
+	    !twice.life || (!twice.heard && twice.received) || (twice.flags & PMV_WAIT && twice.qp))
 		abort();
 	pmv_greeting_put(same, &twice, 1);
 	if (memcmp(same, again, sizeof(same)))

@@ -19,7 +19,7 @@ TAP_TEST(pmv_header__round_trip_and_damaged)
 	is_int(pmv_header_get(p, 7, &out), -EINVAL);
 	p[0] = 0;
 	is_int(pmv_header_get(p, 9, &out), -EINVAL);
-	p[0] = PMV_REVOKE + 1;
+	p[0] = PMV_CLOSE + 1;
 	is_int(pmv_header_get(p, 9, &out), -EINVAL);
 	p[0] = PMV_CREDIT;
 	is_int(pmv_header_get(p, 8, &out), 0);
@@ -29,6 +29,10 @@ TAP_TEST(pmv_header__round_trip_and_damaged)
 	p[1] = 0;
 	p[7] = 1;
 	is_int(pmv_header_get(p, 8, &out), -EINVAL);
+	p[7] = 0;
+	p[0] = PMV_CLOSE;
+	is_int(pmv_header_get(p, 8, &out), 0);
+	is_int(pmv_header_get(p, 9, &out), -EINVAL);
 }
 
 TAP_TEST(pmv_control__round_trip)
@@ -160,4 +164,22 @@ TAP_TEST(pmv_greeting_get__not_heard)
 	is_int(check(&g), -EINVAL);
 	g.flags = PMV_GOODBYE;
 	is_int(check(&g), 0);
+}
+
+/* Who has no place for a connection has nothing to tell of it, and says nothing else. */
+TAP_TEST(pmv_greeting_get__wait)
+{
+	struct pmv_greeting g = sound;
+
+	g.flags = PMV_WAIT;
+	g.qp = g.credits = 0;
+	is_int(check(&g), 0);
+	g.qp = 1;
+	is_int(check(&g), -EINVAL);
+	g.qp = 0;
+	g.credits = 1;
+	is_int(check(&g), -EINVAL);
+	g.credits = 0;
+	g.flags = PMV_WAIT | PMV_HAVE_YOURS;
+	is_int(check(&g), -EINVAL);
 }
