@@ -9,7 +9,7 @@ KEYS = (
     "devices",
     "ethernet.rails", "ethernet.attach", "ethernet.socket",
     "verbs.devices", "verbs.gid", "verbs.mtu", "verbs.credit", "verbs.lost_timeout",
-    "verbs.pinned",
+    "verbs.connections", "verbs.pinned",
     "udp.rails", "udp.mtu", "udp.gso", "udp.port",
     "shmem.ring", "shmem.mtu", "shmem.large", "shmem.dir",
     "channel.window", "channel.credit", "channel.crc", "channel.send_buffers",

@@ -58,6 +58,7 @@ TAP_TEST(conf_defaults__documented_values)
 	is_int(conf.n_udp_rails, 0);
 	is_int(conf.verbs_pinned, 0);
 	is_int(conf.verbs_lost_ms, 4000);
+	is_int(conf.verbs_connections, 0);
 }
 
 TAP_TEST(conf_parse__nothing_changes_nothing)
@@ -147,6 +148,9 @@ TAP_TEST(conf_parse__numbers_out_of_range)
 	is_int(parse("udp.mtu=576,shmem.ring=16M,shmem.mtu=65536,channel.window=8"), 0);
 	is_int(parse("channel.window=4096,channel.pull_bytes=1G"), 0);
 	is_int(conf.pull_bytes, 1 << 30);
+	is_refused("verbs.connections=1", "verbs.connections", "from 2 to 65536");
+	is_int(parse("verbs.connections=65536"), 0);
+	is_int(conf.verbs_connections, 65536);
 	is_refused("verbs.pinned=1048575", "verbs.pinned", "from 1048576 to 1099511627776");
 	is_refused("verbs.pinned=1025G", "1025G", "K, M or G");
 	is_int(parse("verbs.pinned=1099511627776"), 0);
