@@ -14,6 +14,7 @@
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rma.h"
+#include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
@@ -144,6 +145,9 @@ int pmv_progress(struct pmv_link *link)
 		total += pmv_peers_leave(link);
 	if (link->is_short)
 		pmv_rma_turn(link);
+	link->turn++;
+	if (link->is_crowded)
+		pmv_roster_turn(link);
 	return total;
 }
 
@@ -172,10 +176,12 @@ static bool request_events(struct pmv_link *link)
 int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
 {
 	struct pmv_link *link = pmv_of(base);
-	uint64_t left;
+	uint64_t left, next;
 
 	if (link->n_greeting)
 		pmv_greeting_timers(link, pmv_now(link));
+	if (link->waiting || link->n_closing)
+		pmv_roster_timers(link, pmv_now(link));
 	link->is_armed = true;
 	/* asked for first, then looked once more: what comes between the two is seen or makes an event */
 	if (!request_events(link) || pmv_progress(link) || link->arrived.head || link->n_dying) {
@@ -183,6 +189,10 @@ int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
 		return 1;
 	}
 	left = link->n_greeting ? pmv_greeting_deadline(link, pmv_now(link)) : UINT64_MAX;
+	next = link->waiting || link->n_closing ? pmv_roster_deadline(link, pmv_now(link))
+						: UINT64_MAX;
+	if (next < left)
+		left = next;
 	if (left < *timeout_ns)
 		*timeout_ns = left;
 	link->asleep_ns = left == UINT64_MAX ? 0 : left;

@@ -3,6 +3,7 @@
  * connection - the life of the queue pair towards one peer:
  *
  *   IDLE --connect--> GREETING --both connected--> READY --lost--> DRAINING --all came back--> GREETING ...
+ *                                                         --closed in agreement (closing.c)--> IDLE
  *
  * Each goes by a number, its epoch, which both sides know; the pair of rails follows from it, so that a
  * connection that broke is made anew on the next pair.
@@ -20,6 +21,7 @@
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rail.h"
 #include "pm-verbs/rma.h"
+#include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
@@ -39,6 +41,11 @@ uint64_t pmv_random(struct pmv_link *link)
 uint32_t pmv_qp_depth(const struct pmv_link *link)
 {
 	return link->n_credits + PMV_PIECES + 1;
+}
+
+uint32_t pmv_connection_completions(const struct pmv_link *link)
+{
+	return pmv_qp_depth(link) + link->n_credits;
 }
 
 static struct pmv_pair pair_of(const struct pmv_link *link, const struct pm_link_peer *peer)
@@ -106,7 +113,7 @@ static int post_receives(struct pmv_link *link, struct pm_link_peer *peer)
 static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	struct pmv_rail *rail = &link->rails[pair_of(link, peer).ours];
-	uint32_t completions = pmv_qp_depth(link) + link->n_credits;
+	uint32_t completions = pmv_connection_completions(link);
 	struct pmv_qp *qp = calloc(1, sizeof(*qp));
 	int err = qp ? pmv_rail_reserve(link, rail, completions) : -ENOMEM;
 
@@ -133,16 +140,33 @@ static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
 	return err ? err : post_receives(link, peer);
 }
 
+static bool may_connect(const struct pm_link_peer *peer)
+{
+	return peer->stage == PMV_IDLE && peer->state == PMV_PEER_ALIVE && !peer->is_leaving;
+}
+
 void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer)
 {
+	if (may_connect(peer) && pmv_roster_enter(link, peer))
+		pmv_connection_begin(link, peer);
+}
+
+void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
+{
 	uint64_t now = pmv_now(link);
+	uint32_t n_others = link->n_qps;
 	int err;
 
-	if (peer->stage != PMV_IDLE || peer->state != PMV_PEER_ALIVE || peer->is_leaving)
+	if (!may_connect(peer))
 		return;
 	peer->epoch++;
 	peer->psn = pmv_random(link) & 0xffffff;
 	err = open_end(link, peer);
+	if (err == -ENOMEM && pmv_roster_lower(link, n_others)) {
+		pmv_connection_end(link, peer);
+		pmv_connect(link, peer);
+		return;
+	}
 	if (err) {
 		pmv_peer_kill(link, peer, "no queue pair for it can be made: %s%s", strerror(-err),
 			      err == -ENOMEM ? ": allow more locked memory (ulimit -l)" : "");
@@ -150,6 +174,7 @@ void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer)
 	}
 	peer->stage = PMV_GREETING;
 	link->n_greeting++;
+	pmv_roster_began(link, peer);
 	peer->greeted = 0;
 	peer->pause_ns = PMV_GREET_MIN_NS;
 	peer->next_greeting_ns = now + peer->pause_ns;
@@ -228,6 +253,7 @@ int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		return err;
 	}
 	peer->qp->is_connected = true;
+	pmv_roster_heard(link, peer);
 	peer->credits = greeting->credits;
 	pmv_settle(link, peer, greeting->received);
 	return 0;
@@ -239,6 +265,8 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
 		return;
 	peer->stage = PMV_READY;
 	link->n_greeting--;
+	peer->since_ns = pmv_now(link);
+	peer->used = 0;
 	pmv_pump(link, peer);
 	pmv_rma_pump(link, peer);
 	/* buffers may have been released since the greeting told how many there are */
@@ -255,9 +283,27 @@ void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
 		at = &(*at)->next;
 	*at = qp->next;
 	link->n_qps--;
-	qp->rail->cq_used -= pmv_qp_depth(link) + link->n_credits;
+	qp->rail->cq_used -= pmv_connection_completions(link);
+	link->is_crowded = true;
 	link->v->destroy_qp(qp->qp);
 	free(qp);
+}
+
+/* Whether a connection that ended in agreement is missed. What was posted may have arrived: the next one tells. */
+static bool is_missed(const struct pm_link_peer *peer)
+{
+	return peer->is_called || peer->queue.head || peer->posted.head || peer->ops;
+}
+
+/* The next one, if it is wanted. One that was lost keeps its place: the other side may wait there. */
+static void go_on(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	if (peer->is_parted && !is_missed(peer))
+		return;
+	if (!peer->is_parted && pmv_roster_has_place(link, peer))
+		pmv_connection_begin(link, peer);
+	else
+		pmv_connect(link, peer);
 }
 
 /* All of the old connection has come back: what it knew is void, and the next one begins. */
@@ -277,7 +323,7 @@ static void drained(struct pmv_link *link, struct pm_link_peer *peer)
 			      peer->failures, why);
 		return;
 	}
-	pmv_connect(link, peer);
+	go_on(link, peer);
 }
 
 void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp)
@@ -295,26 +341,30 @@ void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp)
 static int fail(struct pmv_link *link, struct pmv_qp *qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	int err;
 
 	if (qp->is_failed)
 		return 0;
 	qp->is_failed = true;
-	return -link->v->modify_qp(qp->qp, &attr, IBV_QP_STATE);
+	err = -link->v->modify_qp(qp->qp, &attr, IBV_QP_STATE);
+	qp->is_stuck = err != 0;
+	return err;
 }
 
-void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns,
-			 const char *why)
+/* The peer counts no more among those in its stage. */
+static void leave_stage(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	link->n_greeting -= peer->stage == PMV_GREETING;
+	link->n_closing -= peer->stage == PMV_CLOSING;
+	pmv_roster_heard(link, peer);
+}
+
+static void drain(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	int err;
 
-	if (peer->stage != PMV_GREETING && peer->stage != PMV_READY)
-		return;
-	if (peer->stage == PMV_GREETING)
-		link->n_greeting--;
-	peer->failures++;
+	leave_stage(link, peer);
 	peer->stage = PMV_DRAINING;
-	peer->lost_ns = lost_ns;
-	snprintf(peer->why, sizeof(peer->why), "%s", why);
 	err = fail(link, peer->qp);
 	if (err)
 		pmv_peer_kill(link, peer, "its queue pair cannot be stopped: %s", strerror(-err));
@@ -322,12 +372,51 @@ void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint6
 		pmv_qp_returned(link, peer->qp);
 }
 
+void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns,
+			 const char *why)
+{
+	if (peer->stage == PMV_IDLE || peer->stage == PMV_DRAINING)
+		return;
+	/* the other side had sent all, so it may have gone first */
+	if (peer->stage == PMV_CLOSING && peer->is_closed) {
+		pmv_connection_part(link, peer);
+		return;
+	}
+	peer->failures++;
+	peer->lost_ns = lost_ns;
+	snprintf(peer->why, sizeof(peer->why), "%s", why);
+	drain(link, peer);
+}
+
+static void part(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns)
+{
+	peer->is_parted = true;
+	peer->lost_ns = lost_ns;
+	link->stats->connections_closed++;
+	drain(link, peer);
+}
+
+void pmv_connection_part(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	part(link, peer, UINT64_MAX);
+}
+
+void pmv_connection_yield(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
+{
+	uint64_t left = peer->patience_ns;
+
+	if (left != UINT64_MAX)
+		left = left > now ? left - now : 1;
+	part(link, peer, left);
+}
+
 void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	struct pmv_qp *qp = peer->qp;
 
-	if (peer->stage == PMV_GREETING)
-		link->n_greeting--;
+	leave_stage(link, peer);
+	pmv_roster_leave(link, peer);
+	peer->is_called = peer->is_parted = false;
 	peer->stage = PMV_IDLE;
 	peer->qp = NULL;
 	if (!qp)

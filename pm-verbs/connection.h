@@ -5,7 +5,10 @@
 
 #include "pm-verbs/device.h"
 
+/* Makes a connection if there is none, as soon as there is a place for it. */
 void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer);
+/* The same for who has been given a place. */
+void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer);
 /* Takes the other side's end; 0 when connected. */
 int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		   const struct pmv_greeting *greeting);
@@ -13,12 +16,18 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer);
 /* The connection is over; @lost_ns: how long it may take to come back, UINT64_MAX = as a first contact. */
 void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns,
 			 const char *why);
+/* Both sides have ended it. */
+void pmv_connection_part(struct pmv_link *link, struct pm_link_peer *peer);
+/* One that is greeted for ends for the sake of others. The time it took counts when it is tried again. */
+void pmv_connection_yield(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
 /* The peer needs none any more. */
 void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer);
 /* Something posted to @qp has come back. */
 void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp);
 void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp);
 uint32_t pmv_qp_depth(const struct pmv_link *link);
+/* Completions of one that may come at once. */
+uint32_t pmv_connection_completions(const struct pmv_link *link);
 uint64_t pmv_random(struct pmv_link *link);
 
 #endif

@@ -17,6 +17,7 @@
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rail.h"
 #include "pm-verbs/rma.h"
+#include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
 #include "pm-verbs/state.h"
 #include "pm-verbs/tx.h"
@@ -98,6 +99,7 @@ static int device_open(const struct pm_device_env *env, struct pm_link **ret_lin
 		fini(link);
 		return err;
 	}
+	pmv_roster_init(link);
 	tell_address(link);
 	*ret_link = &link->base;
 	return 0;
@@ -110,7 +112,7 @@ static bool is_leaving(const struct pmv_link *link)
 		if (link->rails[i].n_out)
 			return true;
 	for (const struct pm_link_peer *p = link->peers; p; p = p->next)
-		if (p->stage == PMV_READY && p->posted.n)
+		if ((p->stage == PMV_READY || p->stage == PMV_CLOSING) && p->posted.n)
 			return true;
 	return false;
 }

@@ -6,6 +6,7 @@
  *   discover.c  which ports there are               pool.c  registered buffers
  *   peer.c  contact, death, parting                 connection.c  the life of a queue pair
  *   wireup.c  greetings                             greeter.c  the queue pair they go by
+ *   roster.c  the bound of connections              closing.c  their end in agreement
  *   tx.c  lending, sending, credits                 rx.c  messages that arrived
  *   completion.c  polling, sleeping, events         rma.c  one-sided, asking side
  *   export.c  the same, owning side                 local.c  the program's memory, registered
@@ -31,8 +32,9 @@
 
 #define PMV_RESERVE 8 /* credits that only control messages use */
 #define PMV_RESERVE_CREDIT                                                                         \
-	2             /* ... and of them those that only return credits, so that these never wait */
-#define PMV_PIECES 16 /* parts of one-sided operations posted to a queue pair at once */
+	3 /* ... and of them those that only return credits, so that these never wait */
+#define PMV_RESERVE_CLOSE 1 /* ... and of them that for the end */
+#define PMV_PIECES 16       /* parts of one-sided operations posted to a queue pair at once */
 #define PMV_PIECE_BYTES (1u << 20)
 #define PMV_OPS 256          /* one-sided operations open at once */
 #define PMV_CHUNK_SLOTS 64   /* buffers that are registered together */
@@ -42,8 +44,11 @@
 #define PMV_GREET_MIN_NS                                                                           \
 	10000000ull /* first pause between two greetings: 10 ms, doubled each time */
 #define PMV_GREET_MAX_NS 200000000ull /* ... up to 200 ms */
-#define PMV_IDLE_CHORES 64            /* polls between looks at the timers */
-#define PMV_FAILURES_MAX 16           /* connections lost in a row with nothing done between */
+#define PMV_SLICE_NS                                                                               \
+	10000000ull /* a connection in use is kept for 10 ms when others want its place */
+#define PMV_AGREE_NS 100000000ull /* the other side's CLOSE is waited for 100 ms */
+#define PMV_IDLE_CHORES 64        /* polls between looks at the timers */
+#define PMV_FAILURES_MAX 16       /* connections lost in a row with nothing done between */
 
 struct pmv_op; /* rma.c */
 struct pmv_piece;
@@ -111,6 +116,7 @@ struct pmv_qp {
 	uint32_t n_pieces; /* of n_sends */
 	bool is_connected; /* may receive */
 	bool is_failed;    /* in error: waits for what was posted */
+	bool is_stuck;     /* it could not be put into error */
 	bool is_probing;
 };
 
@@ -133,6 +139,7 @@ struct pmv_rail {
 	int gid;             /* entry of port.gids */
 	uint32_t max_inline; /* bytes that a send may carry along; UINT32_MAX = not tried yet */
 	uint32_t max_reads;  /* RDMA reads that may be under way */
+	uint32_t max_qp, max_cqe; /* of the device */
 	const struct verbs *v;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -162,6 +169,7 @@ enum pmv_stage {
 	PMV_DRAINING, /* the old one has failed, and has not given all back */
 	PMV_GREETING, /* ours is made, the other side has not said that it is connected to it */
 	PMV_READY,
+	PMV_CLOSING, /* one side wants to end it: closing.c */
 };
 
 enum pmv_peer_state { PMV_PEER_ALIVE, PMV_PEER_LEFT, PMV_PEER_DEAD };
@@ -196,6 +204,17 @@ struct pm_link_peer {
 	uint64_t patience_ns; /* the time when it is given up, UINT64_MAX = never */
 	uint64_t lost_ns;     /* how long the next connection may take, UINT64_MAX = peer_timeout */
 	uint32_t failures;    /* connections lost since something was acknowledged or arrived */
+	/* its place in the bound of connections: roster.c */
+	struct pm_link_peer *next_waiting;
+	bool is_waiting;      /* for a place */
+	bool is_called;       /* the peer has greeted for the next connection */
+	bool is_calling;      /* we have, and nothing was heard */
+	bool is_close_posted; /* our CLOSE */
+	bool is_closed;       /* the peer's CLOSE came: it sends nothing more */
+	bool is_parted;       /* the last connection ended in agreement */
+	uint64_t since_ns;    /* waiting, READY, CLOSING: since when */
+	uint64_t used;        /* pmv_link.turn when something last went or came, 0 = not yet */
+	uint32_t n_told;      /* regions of ours whose keys it has */
 	/* what goes out */
 	struct pmv_list control; /* waits for a credit */
 	struct pmv_list queue;   /* messages of the user that wait for a credit or a connection */
@@ -231,6 +250,14 @@ struct pmv_link {
 	struct pm_link_peer *peers;
 	struct pmv_qp *qps;
 	uint32_t n_qps;
+	uint32_t n_most;              /* ... up to this */
+	struct pm_link_peer *waiting; /* for a place, first come first */
+	struct pm_link_peer **waiting_tail;
+	uint32_t n_waiting;
+	uint32_t n_calling; /* peers with is_calling */
+	uint32_t n_closing; /* peers in CLOSING */
+	bool is_crowded;    /* the roster has something to do */
+	uint64_t turn;      /* rounds of polling, the age of connections */
 	uint64_t last_life; /* of the newest record */
 	uint64_t rng;
 	struct pmv_list arrived; /* messages for the user */

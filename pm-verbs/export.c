@@ -93,6 +93,7 @@ static int note_grantee(struct pmv_export *e, struct pm_link_peer *peer)
 	if (!g)
 		return -ENOMEM;
 	g->peer = peer;
+	peer->n_told++;
 	g->next = e->grantees;
 	e->grantees = g;
 	return 0;
@@ -156,6 +157,7 @@ void pmv_unexport(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len)
 	free_export(link, e);
 	for (struct grantee *g = told; g; g = next) {
 		next = g->next;
+		g->peer->n_told--;
 		/* one that has lost its connection has lost the key with it */
 		if (g->peer->stage == PMV_READY)
 			pmv_send_control(link, g->peer, PMV_REVOKE, &revoke);
@@ -163,7 +165,7 @@ void pmv_unexport(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len)
 	}
 }
 
-void pmv_export_forget(struct pmv_link *link, const struct pm_link_peer *peer)
+void pmv_export_forget(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	for (struct pmv_export *e = link->exports; e; e = e->next)
 		for (struct grantee **at = &e->grantees; *at; at = &(*at)->next)
@@ -171,6 +173,7 @@ void pmv_export_forget(struct pmv_link *link, const struct pm_link_peer *peer)
 				struct grantee *g = *at;
 
 				*at = g->next;
+				peer->n_told--;
 				free(g);
 				break;
 			}

@@ -8,7 +8,7 @@
 void pmv_asked(struct pmv_link *link, struct pm_link_peer *peer, const struct pmv_control *control);
 void pmv_unexport(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len);
 /* @peer knows none of our keys any more. */
-void pmv_export_forget(struct pmv_link *link, const struct pm_link_peer *peer);
+void pmv_export_forget(struct pmv_link *link, struct pm_link_peer *peer);
 void pmv_export_fini(struct pmv_link *link);
 
 #endif

@@ -94,6 +94,8 @@ int pmv_rail_open(struct pmv_link *link, struct pmv_rail *rail, struct ibv_devic
 	rail->max_reads = attr.max_qp_rd_atom < 16 ? (uint32_t)attr.max_qp_rd_atom : 16;
 	if (!rail->max_reads)
 		rail->max_reads = 1;
+	rail->max_qp = (uint32_t)attr.max_qp;
+	rail->max_cqe = (uint32_t)attr.max_cqe;
 	return 0;
 }
 

@@ -287,8 +287,10 @@ void pmv_piece_done(struct pmv_link *link, struct pmv_piece *piece, enum ibv_wc_
 		free_op(link, op);
 		return;
 	}
-	if (!status)
+	if (!status) {
 		peer->failures = 0;
+		peer->used = link->turn;
+	}
 	if (err || op->completed == op->len)
 		end(link, op, err);
 	pmv_rma_pump(link, peer);

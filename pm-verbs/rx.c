@@ -2,12 +2,14 @@
 /* rx - what arrives over connections: messages for the user in their order, control messages for us. */
 #include <errno.h>
 
+#include "pm-verbs/closing.h"
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rma.h"
+#include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
@@ -66,6 +68,9 @@ static void control_arrived(struct pmv_link *link, struct pm_link_peer *peer, ui
 	case PMV_REVOKE:
 		pmv_revoked(peer, control->rkey);
 		break;
+	case PMV_CLOSE:
+		pmv_close_arrived(link, peer);
+		break;
 	default:
 		break;
 	}
@@ -94,6 +99,7 @@ void pmv_arrived(struct pmv_link *link, struct pmv_slot *slot, uint32_t len)
 	peer->credits += header.credits;
 	/* it sends, so it knows that we are connected */
 	pmv_connection_ready(link, peer);
+	peer->used = link->turn;
 	if (header.kind == PMV_MESSAGE) {
 		slot->peer = peer;
 		slot->len = len;
@@ -126,6 +132,8 @@ static void chores(struct pmv_link *link)
 {
 	if (link->n_greeting)
 		pmv_greeting_timers(link, pmv_now(link));
+	if (link->waiting || link->n_closing)
+		pmv_roster_timers(link, pmv_now(link));
 	if (link->idle % IDLE_EVENTS == 0)
 		pmv_events(link);
 }

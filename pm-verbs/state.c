@@ -19,8 +19,8 @@ static bool is_quiet(const struct pm_link_peer *peer)
 	if (peer->ops)
 		return false;
 	/* one that has closed its context acknowledges no more */
-	return peer->is_leaving ||
-	       (!peer->posted.head && !peer->control.head && peer->stage != PMV_DRAINING);
+	return peer->is_leaving || (!peer->posted.head && !peer->control.head &&
+				    peer->stage != PMV_DRAINING && peer->stage != PMV_CLOSING);
 }
 
 int pmv_quiesce(struct pm_link *base)
@@ -148,9 +148,16 @@ int pmv_restore(struct pm_link *base, const void *buf, size_t len,
 static const char *stage_name(enum pmv_stage stage)
 {
 	static const char *const names[] = {"not connected", "connection lost", "greeting",
-					    "connected"};
+					    "connected", "closing"};
 
 	return names[stage];
+}
+
+static const char *state_name(const struct pm_link_peer *p)
+{
+	if (p->state != PMV_PEER_ALIVE)
+		return p->state == PMV_PEER_LEFT ? "left" : "dead";
+	return p->is_waiting ? "waits for a connection" : stage_name(p->stage);
 }
 
 static void dump_peer(struct text *text, const struct pm_link_peer *p)
@@ -158,12 +165,8 @@ static void dump_peer(struct text *text, const struct pm_link_peer *p)
 	text_add(text,
 		 "  node %u: %s, connection %u, %u lent, %u queued, %u posted, %u credits, %u "
 		 "held%s%s\n",
-		 p->node,
-		 p->state == PMV_PEER_ALIVE  ? stage_name(p->stage)
-		 : p->state == PMV_PEER_LEFT ? "left"
-					     : "dead",
-		 p->epoch, p->n_lent, p->queue.n, p->posted.n, p->credits, p->n_held,
-		 p->why[0] ? ", last: " : "", p->why);
+		 p->node, state_name(p), p->epoch, p->n_lent, p->queue.n, p->posted.n, p->credits,
+		 p->n_held, p->why[0] ? ", last: " : "", p->why);
 }
 
 int pmv_dump(struct pm_link *base, char *buf, size_t room)
@@ -175,6 +178,11 @@ int pmv_dump(struct pm_link *base, char *buf, size_t room)
 		buf[0] = '\0';
 	text_add(&text, "verbs: %u rails, %u queue pairs, %u of %u buffers of %u bytes free\n",
 		 link->n_rails, link->n_qps, link->n_free, link->n_slots, link->buffer_bytes);
+	text_add(&text,
+		 "  at most %u connections, %u nodes wait for one; %llu closed for others, of them "
+		 "%llu made again\n",
+		 link->n_most, link->n_waiting, (unsigned long long)link->stats->connections_closed,
+		 (unsigned long long)link->stats->connections_reopened);
 	for (uint32_t i = 0; i < link->n_rails; i++) {
 		const struct pmv_rail *r = &link->rails[i];
 		const struct pmv_gid *gid = &r->port.gids[r->gid];

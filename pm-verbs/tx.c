@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pm-verbs/closing.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
@@ -76,6 +77,7 @@ static bool post(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 	if (!peer->owed)
 		peer->owed_control = 0;
 	peer->credits--;
+	peer->used = link->turn;
 	qp->n_sends++;
 	return true;
 }
@@ -95,9 +97,36 @@ static bool post_all(struct pmv_link *link, struct pm_link_peer *peer, struct pm
 	return true;
 }
 
+/* A message of nothing that goes before all that waits, by credits that others leave alone; whether it is posted. */
+static bool send_first(struct pmv_link *link, struct pm_link_peer *peer, uint8_t kind,
+		       uint32_t reserve)
+{
+	struct pmv_slot *slot = peer->credits > reserve ? pmv_slot_get(link) : NULL;
+	struct pmv_list one;
+	bool is_posted;
+
+	if (!slot)
+		return false;
+	slot->peer = peer;
+	slot->kind = kind;
+	slot->len = (uint32_t)pmv_control_size(kind);
+	pmv_list_init(&one);
+	pmv_list_add(&one, slot);
+	post_all(link, peer, &one, reserve);
+	is_posted = !one.head;
+	/* not posted: no room now, or the connection is lost and its credits with it */
+	pmv_slots_put(link, &one);
+	return is_posted;
+}
+
 void pmv_pump(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	if (peer->stage != PMV_READY || !post_all(link, peer, &peer->control, PMV_RESERVE_CREDIT))
+	if (peer->stage != PMV_READY) {
+		if (peer->stage == PMV_CLOSING && !peer->is_close_posted)
+			peer->is_close_posted = send_first(link, peer, PMV_CLOSE, 0);
+		return;
+	}
+	if (!post_all(link, peer, &peer->control, PMV_RESERVE_CREDIT))
 		return;
 	if (!link->is_stopped)
 		post_all(link, peer, &peer->queue, PMV_RESERVE);
@@ -148,25 +177,6 @@ bool pmv_send_control(struct pmv_link *link, struct pm_link_peer *peer, uint8_t 
 	return true;
 }
 
-/* A message that only returns credits: goes before all that waits, by a credit that nothing else may use. */
-static void send_credit(struct pmv_link *link, struct pm_link_peer *peer)
-{
-	struct pmv_slot *slot = peer->credits ? pmv_slot_get(link) : NULL;
-	struct pmv_list one;
-
-	/* without a buffer it is tried again when the next receive is posted */
-	if (!slot)
-		return;
-	slot->peer = peer;
-	slot->kind = PMV_CREDIT;
-	slot->len = (uint32_t)pmv_control_size(PMV_CREDIT);
-	pmv_list_init(&one);
-	pmv_list_add(&one, slot);
-	post_all(link, peer, &one, 0);
-	/* not posted: no room now, or the connection is lost and its credits with it */
-	pmv_slots_put(link, &one);
-}
-
 void pmv_return_credits(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	bool is_time = peer->owed >= (link->n_credits - PMV_RESERVE) / 2 ||
@@ -177,7 +187,8 @@ void pmv_return_credits(struct pmv_link *link, struct pm_link_peer *peer)
 	/* what waits takes them along */
 	pmv_pump(link, peer);
 	if (peer->owed && peer->stage == PMV_READY)
-		send_credit(link, peer);
+		/* if it can't be sent it is tried again when the next receive is posted */
+		send_first(link, peer, PMV_CREDIT, PMV_RESERVE_CLOSE);
 }
 
 /* What was sent has been acknowledged, or came back because its connection is over. */
@@ -200,6 +211,8 @@ void pmv_sent(struct pmv_link *link, struct pmv_slot *slot)
 	pmv_pump(link, peer);
 	/* for them there may have been no room before */
 	pmv_return_credits(link, peer);
+	if (peer->stage == PMV_CLOSING)
+		pmv_close_acknowledged(link, peer);
 }
 
 void pmv_settle(struct pmv_link *link, struct pm_link_peer *peer, uint64_t received)
@@ -261,12 +274,16 @@ int pmv_send_out(struct pm_link *base, struct pm_link_peer *peer)
 /* A write of nothing: the other side's device acknowledges it, if the queue pair is still there. */
 int pmv_probe(struct pm_link *base, struct pm_link_peer *peer)
 {
+	struct pmv_link *link = pmv_of(base);
 	struct pmv_qp *qp = peer->qp;
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
 	struct ibv_send_wr *bad;
 
 	if (peer->state != PMV_PEER_ALIVE)
 		return -EPIPE;
+	/* one that had to go for others is needed again */
+	if (peer->stage == PMV_IDLE && peer->is_parted)
+		pmv_connect(link, peer);
 	if (peer->stage != PMV_READY || qp->is_probing)
 		return 0;
 	wr.wr_id = (uintptr_t)&qp->probe;

@@ -13,6 +13,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
+#include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rma.h"
@@ -49,12 +50,13 @@ void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags)
 		.flags = flags,
 		.from = link->env.self,
 		.to = peer->node,
-		.epoch = peer->epoch,
+		/* who waits has not begun it yet */
+		.epoch = peer->epoch + (flags == PMV_WAIT),
 		.life = peer->life,
 		.heard = peer->their_life,
 		.qp = peer->qp ? peer->qp->qp->qp_num : 0,
 		.psn = peer->psn,
-		.credits = peer->offered,
+		.credits = peer->qp ? peer->offered : 0,
 		.received = peer->received,
 	};
 
@@ -89,6 +91,15 @@ static void take_greeting(struct pmv_link *link, struct pm_link_peer *peer,
 		pmv_greet(link, peer, own_flags(peer));
 }
 
+/* The peer wants a connection: it gets one, or hears that it has to wait, and that we live. */
+static void answer_call(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	peer->is_called = true;
+	pmv_connect(link, peer);
+	if (peer->is_waiting)
+		pmv_greet(link, peer, PMV_WAIT);
+}
+
 /*
  * Whether the greeting is of the newest record that we know of theirs, and for this one of ours. Greetings may come
  * late, or be sent again by whoever saw them: none of those may end what is there.
@@ -105,8 +116,24 @@ static bool is_current(struct pmv_link *link, struct pm_link_peer *peer,
 	if (!g->heard || g->heard == peer->life)
 		return true;
 	/* it knows a record of ours that is no more, and shall hear of this one */
-	pmv_connect(link, peer);
+	if (peer->stage == PMV_IDLE)
+		answer_call(link, peer);
 	return false;
+}
+
+/* The peer lives, and has no place for us yet. */
+static void be_patient(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	if (peer->stage != PMV_GREETING)
+		return;
+	peer->lost_ns = UINT64_MAX;
+	peer->patience_ns = pmv_patience_until(link, peer, pmv_now(link));
+}
+
+/* A late one about a connection that was there and has ended in agreement. */
+static bool is_of_the_past(const struct pm_link_peer *peer, const struct pmv_greeting *g)
+{
+	return peer->is_parted && peer->is_closed && g->epoch <= peer->epoch && g->flags;
 }
 
 static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struct pmv_greeting *g)
@@ -122,13 +149,20 @@ static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struc
 	peer->their_life = g->life;
 	if (peer->state != PMV_PEER_ALIVE)
 		return;
+	if (g->flags == PMV_WAIT) {
+		be_patient(link, peer);
+		return;
+	}
 	if (g->epoch > peer->epoch) {
 		peer->epoch = g->epoch - 1;
+		peer->is_called = true;
+		/* one that begins anew has ended what we are closing */
+		peer->is_closed |= peer->stage == PMV_CLOSING;
 		pmv_connection_lost(link, peer, UINT64_MAX, "the other side began anew");
 	}
 	/* the peer repeats what comes while the old connection is still draining */
-	if (peer->stage == PMV_IDLE)
-		pmv_connect(link, peer);
+	if (peer->stage == PMV_IDLE && !is_of_the_past(peer, g))
+		answer_call(link, peer);
 	if (g->epoch == peer->epoch)
 		take_greeting(link, peer, g);
 }

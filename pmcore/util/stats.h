@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define STATS_MAGIC 0x344154534d504f53ull /* "SOPMSTA4" */
+#define STATS_MAGIC 0x354154534d504f53ull /* "SOPMSTA5" */
 #define STATS_RAILS 16                    /* of all links of a context together */
 #define STATS_LINKS 8
 
@@ -58,6 +58,8 @@ struct stats_link {
 	uint64_t wakes; /* sleeping peers woken */
 	/* RDMA: one-sided operations whose memory was registered already, or was not, and what went for others */
 	uint64_t pinned_hits, pinned_misses, pinned_evictions;
+	/* RDMA: connections closed so that others have room, and those made again after that */
+	uint64_t connections_closed, connections_reopened;
 	uint32_t first_rail,
 		n_rails; /* its rails in the page; a link without a packet device has none */
 };

@@ -28,6 +28,8 @@ const struct sample_field sample_link_fields[] = {
 	{LINK(pinned_hits), .title = NULL},
 	{LINK(pinned_misses), .title = NULL},
 	{LINK(pinned_evictions), .title = NULL},
+	{LINK(connections_closed), .title = NULL},
+	{LINK(connections_reopened), .title = NULL},
 	{.name = NULL},
 };
 

@@ -335,6 +335,16 @@ static const char *wc_status_str(enum ibv_wc_status status)
 
 /* ---- queue pairs ---- */
 
+static void count_qps(const struct ibv_context *context)
+{
+	int n = 0;
+
+	for (const struct fake_qp *qp = fake_world.qps; qp; qp = qp->next)
+		n += qp->base.context == context && qp->base.qp_type == IBV_QPT_RC;
+	if (n > fake.most_qps)
+		fake.most_qps = n;
+}
+
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct fake_qp *qp;
@@ -359,6 +369,7 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
 	qp->receives_tail = &qp->receives;
 	qp->next = fake_world.qps;
 	fake_world.qps = qp;
+	count_qps(pd->context);
 	return &qp->base;
 }
 

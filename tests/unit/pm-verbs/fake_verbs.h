@@ -60,6 +60,7 @@ struct fake {
 	long early;      /* objects changed or destroyed while work needed them */
 	long stale;      /* one-sided operations whose pages here were the program's no more */
 	uint64_t locked; /* bytes that are registered */
+	int most_qps;    /* RC queue pairs of one context that there ever were at once */
 };
 
 extern struct fake fake;

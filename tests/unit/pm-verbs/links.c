@@ -144,11 +144,11 @@ void links_turn(int turns)
 }
 
 /* The job's time is moved on by hand, so that greetings are repeated however fast this runs. */
-static void pass_time(void)
+void links_pass_time(uint64_t ns)
 {
 	for (int i = 0; i < LINKS; i++)
 		if (nodes[i].link)
-			pmv_of(nodes[i].link)->clock.now += 1000000;
+			pmv_of(nodes[i].link)->clock.now += ns;
 }
 
 static bool is_drained(void)
@@ -164,7 +164,7 @@ bool links_drain(void)
 {
 	for (int i = 0; i < TURNS && !is_drained(); i++) {
 		links_turn(100);
-		pass_time();
+		links_pass_time(1000000);
 	}
 	return okf(is_drained(), "messages are missing: %s; %s", nodes[0].why, nodes[1].why);
 }
@@ -182,8 +182,51 @@ int links_rma(int from, int to, bool is_write, uint64_t rkey, uint64_t offset, v
 	err = -EAGAIN;
 	for (int i = 0; i < TURNS && err == -EAGAIN; i++) {
 		links_turn(100);
-		pass_time();
+		links_pass_time(1000000);
 		err = OPS->rma_done(n->link, op);
 	}
 	return err;
+}
+
+struct pmv_link *links_of(int node)
+{
+	return pmv_of(nodes[node].link);
+}
+
+void links_run(unsigned int set, int ms)
+{
+	for (int i = 0; i < ms; i++) {
+		for (int k = 0; k < 2 * PMV_IDLE_CHORES; k++)
+			for (int n = 0; n < LINKS; n++)
+				if (set & 1u << n && nodes[n].link)
+					links_take(n);
+		links_pass_time(1000000);
+	}
+}
+
+void links_check_clean(int bound)
+{
+	okf(fake.most_qps <= bound, "%d queue pairs where %d are allowed", fake.most_qps, bound);
+	for (int i = 0; i < LINKS; i++) {
+		if (!nodes[i].link)
+			continue;
+		is_int(nodes[i].dead, 0);
+		for (struct pm_link_peer *p = links_of(i)->peers; p; p = p->next) {
+			is_int(p->failures, 0);
+			is_str(p->why, "");
+		}
+	}
+}
+
+void links_check_quiet(void)
+{
+	links_run(31, 150);
+	for (int i = 0; i < LINKS; i++) {
+		if (!nodes[i].link)
+			continue;
+		is_int(links_of(i)->n_waiting, 0);
+		is_int(links_of(i)->n_calling, 0);
+		is_int(links_of(i)->n_closing, 0);
+		is_int(links_of(i)->n_greeting, 0);
+	}
 }

@@ -13,7 +13,7 @@
 #include "tests/harness/tap.h"
 #include "tests/unit/pm-verbs/fake_verbs.h"
 
-#define LINKS 3
+#define LINKS 5
 #define TURNS 20000
 
 /* One opened link and what it was opened with. */
@@ -53,6 +53,15 @@ bool links_drain(void);
 /* One-sided operation @from -> @to to its end. */
 int links_rma(int from, int to, bool is_write, uint64_t rkey, uint64_t offset, void *local,
 	      uint64_t len);
+/* Moves the job's time of all links on. */
+void links_pass_time(uint64_t ns);
+struct pmv_link *links_of(int node);
+/* Nodes of @set, a bit each, look for messages and take them, for @ms of job time. */
+void links_run(unsigned int set, int ms);
+/* No connection broke, nobody is dead, and none had more queue pairs than @bound. */
+void links_check_clean(int bound);
+/* When all is quiet there is no wish and no connection half made or closed. */
+void links_check_quiet(void);
 void links_fill(void *buf, size_t len, uint64_t seed);
 bool links_is_filled(const void *buf, size_t len, uint64_t seed);
 
