@@ -23,6 +23,7 @@
 #include "pm-verbs/rma.h"
 #include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
+#include "pm-verbs/state.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
@@ -278,6 +279,7 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
 void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
 {
 	struct pmv_qp **at = &link->qps;
+	int err;
 
 	while (*at != qp)
 		at = &(*at)->next;
@@ -285,7 +287,9 @@ void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
 	link->n_qps--;
 	qp->rail->cq_used -= pmv_connection_completions(link);
 	link->is_crowded = true;
-	link->v->destroy_qp(qp->qp);
+	err = link->v->destroy_qp(qp->qp);
+	if (err)
+		pmv_note_refusal(link, "a queue pair is not destroyed", err);
 	free(qp);
 }
 

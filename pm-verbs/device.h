@@ -274,9 +274,11 @@ struct pmv_link {
 	char local_why[160];  /* why nothing is kept, "" = it is */
 	struct pmv_export *exports;
 	struct job_clock clock;
-	uint64_t asleep_ns; /* time that the next reading of the clock may find gone */
-	uint32_t idle;      /* polls, for what need not be done in each */
-	bool is_stopped;    /* quiesced */
+	uint64_t asleep_ns;  /* time that the next reading of the clock may find gone */
+	uint32_t idle;       /* polls, for what need not be done in each */
+	uint32_t n_refusals; /* calls that devices must not refuse, and did */
+	char refusal[160];   /* the last one */
+	bool is_stopped;     /* quiesced */
 	bool is_armed;
 };
 

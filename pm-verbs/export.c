@@ -2,13 +2,16 @@
 /*
  * export - the owning side of one-sided operations: regions that others have asked for are registered whole, and
  * who was told a key is remembered. When the user takes a region back it is registered no more before unexport
- * returns, so the device refuses whoever still comes; those that were told are told that it is gone.
+ * returns, so the device refuses whoever still comes; those that were told are told that it is gone. Where the device
+ * won't deregister it, the connections of those end instead.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/local.h"
+#include "pm-verbs/state.h"
 #include "pm-verbs/tx.h"
 #include "pmcore/util/region.h"
 
@@ -99,15 +102,20 @@ static int note_grantee(struct pmv_export *e, struct pm_link_peer *peer)
 	return 0;
 }
 
-static void free_export(struct pmv_link *link, struct pmv_export *e)
+/* 0 or -errno: the device has not let go of the memory. */
+static int free_export(struct pmv_link *link, struct pmv_export *e)
 {
 	struct pmv_export **at = &link->exports;
+	int err = 0;
 
 	while (*at != e)
 		at = &(*at)->next;
 	*at = e->next;
 	for (uint32_t i = 0; i < link->n_rails; i++)
-		verbs_unregister(link->v, &e->registrations[i]);
+		if (verbs_unregister(link->v, &e->registrations[i]))
+			err = -EBUSY;
+	if (err)
+		pmv_note_refusal(link, "a region of memory is not deregistered", err);
 	while (e->grantees) {
 		struct grantee *g = e->grantees;
 
@@ -115,6 +123,7 @@ static void free_export(struct pmv_link *link, struct pmv_export *e)
 		free(g);
 	}
 	free(e);
+	return err;
 }
 
 void pmv_asked(struct pmv_link *link, struct pm_link_peer *peer, const struct pmv_control *control)
@@ -149,17 +158,21 @@ void pmv_unexport(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len)
 	struct pmv_export *e = find(link, rkey);
 	const struct pmv_control revoke = {.rkey = rkey};
 	struct grantee *told, *next;
+	int err;
 
 	if (!e)
 		return;
 	told = e->grantees;
 	e->grantees = NULL;
-	free_export(link, e);
+	err = free_export(link, e);
 	for (struct grantee *g = told; g; g = next) {
 		next = g->next;
 		g->peer->n_told--;
 		/* one that has lost its connection has lost the key with it */
-		if (g->peer->stage == PMV_READY)
+		if (err)
+			pmv_connection_lost(link, g->peer, UINT64_MAX,
+					    "a region of memory could not be taken back");
+		else if (g->peer->stage == PMV_READY)
 			pmv_send_control(link, g->peer, PMV_REVOKE, &revoke);
 		free(g);
 	}

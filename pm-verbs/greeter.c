@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "pm-verbs/greeter.h"
+#include "pm-verbs/state.h"
 #include "pm-verbs/wireup.h"
 
 #define DATAGRAMS (PMV_GREETINGS_IN + PMV_GREETINGS_OUT)
@@ -53,8 +54,11 @@ static void free_old_paths(struct pmv_link *link, struct pmv_rail *rail)
 	while (rail->old_paths) {
 		struct pmv_path *path = rail->old_paths;
 
+		int err = link->v->destroy_ah(path->ah);
+
+		if (err)
+			pmv_note_refusal(link, "an address handle is not destroyed", err);
 		rail->old_paths = path->next;
-		link->v->destroy_ah(path->ah);
 		free(path);
 	}
 }

@@ -161,13 +161,16 @@ void pmv_local_dump(const struct pmv_link *link, struct text *text)
 	for (uint32_t i = 0; i < link->n_rails; i++) {
 		const struct regcache_count *c = pinned_count(link->rails[i].pinned);
 
-		text_add(text,
-			 "  rail %u: %u ranges of memory registered, %llu of %llu KiB; %llu hits, "
-			 "%llu misses, %llu evictions, %llu given back by the program\n",
-			 i, c->entries, (unsigned long long)c->bytes >> 10,
-			 (unsigned long long)link->local_share >> 10, (unsigned long long)c->hits,
-			 (unsigned long long)(c->misses + c->bypasses),
-			 (unsigned long long)c->evictions, (unsigned long long)c->invalidated);
+		text_add(
+			text,
+			"  rail %u: %u ranges of memory registered, %llu of %llu KiB; %llu hits, "
+			"%llu misses, %llu evictions, %llu given back by the program, %llu kept by "
+			"the device\n",
+			i, c->entries, (unsigned long long)c->bytes >> 10,
+			(unsigned long long)link->local_share >> 10, (unsigned long long)c->hits,
+			(unsigned long long)(c->misses + c->bypasses),
+			(unsigned long long)c->evictions, (unsigned long long)c->invalidated,
+			(unsigned long long)c->refused);
 	}
 	if (link->local_why[0])
 		text_add(text, "  each operation registers for itself: %s\n", link->local_why);

@@ -73,6 +73,12 @@ out:
 	return err;
 }
 
+int pmv_peer_refuse(struct pmv_link *link, const struct pm_link_peer *peer)
+{
+	snprintf(link->env.why, link->env.why_size, "node %u: %s", peer->node, peer->why);
+	return -EPIPE;
+}
+
 int pmv_peer_add(struct pm_link *base, uint32_t node, const void *addr, size_t len,
 		 struct pm_link_peer **ret_peer)
 {
@@ -82,10 +88,8 @@ int pmv_peer_add(struct pm_link *base, uint32_t node, const void *addr, size_t l
 
 	if (err)
 		return err;
-	if (peer->state == PMV_PEER_DEAD) {
-		snprintf(link->env.why, link->env.why_size, "node %u: %s", node, peer->why);
-		return -EPIPE;
-	}
+	if (peer->state == PMV_PEER_DEAD)
+		return pmv_peer_refuse(link, peer);
 	*ret_peer = peer;
 	return 0;
 }
@@ -215,7 +219,7 @@ bool pmv_peer_report(struct pmv_link *link, uint32_t *ret_node)
 			continue;
 		p->is_reported = true;
 		link->n_dying--;
-		snprintf(link->env.why, link->env.why_size, "node %u: %s", p->node, p->why);
+		pmv_peer_refuse(link, p);
 		*ret_node = p->node;
 		return true;
 	}

@@ -21,6 +21,8 @@ void pmv_peer_replaced(struct pmv_link *link, struct pm_link_peer *peer, uint64_
  * those that are there anew begin anew. How many.
  */
 int pmv_peers_leave(struct pmv_link *link);
+/* -EPIPE, and why in the link's sentence: it is dead or has left. */
+int pmv_peer_refuse(struct pmv_link *link, const struct pm_link_peer *peer);
 bool pmv_peer_report(struct pmv_link *link, uint32_t *ret_node);
 /* Frees a deleted peer when nothing of it is lent. */
 void pmv_peer_release(struct pmv_link *link, struct pm_link_peer *peer);

@@ -19,9 +19,11 @@ int verbs_register(const struct verbs *v, struct ibv_pd *pd, void *addr, uint64_
 	return 0;
 }
 
-void verbs_unregister(const struct verbs *v, struct pmv_registration *registration)
+int verbs_unregister(const struct verbs *v, struct pmv_registration *registration)
 {
-	if (registration->mr)
-		v->dereg_mr(registration->mr);
-	registration->mr = NULL;
+	int err = registration->mr ? v->dereg_mr(registration->mr) : 0;
+
+	if (!err)
+		registration->mr = NULL;
+	return err < 0 ? err : -err;
 }

@@ -16,7 +16,7 @@ struct pmv_registration {
 /* @access: enum ibv_access_flags. 0 or -errno; -ENOMEM: less may succeed, or later. */
 int verbs_register(const struct verbs *v, struct ibv_pd *pd, void *addr, uint64_t len, int access,
 		   struct pmv_registration *ret);
-/* On return nobody reads or writes it through this registration any more. */
-void verbs_unregister(const struct verbs *v, struct pmv_registration *registration);
+/* On return nobody reads or writes it through this registration any more; -errno: they may, and it stays as it is. */
+int verbs_unregister(const struct verbs *v, struct pmv_registration *registration);
 
 #endif

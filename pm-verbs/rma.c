@@ -11,11 +11,12 @@
 
 #include "pm-verbs/connection.h"
 #include "pm-verbs/local.h"
+#include "pm-verbs/peer.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/tx.h"
 
 #define PARTS 4        /* of an operation that are posted at once */
-#define GRANTS_MAX 256 /* kept per peer */
+#define GRANTS_MAX 256 /* kept per peer when an operation begins */
 #define TRIES 3        /* an operation that breaks so many connections is given up */
 
 struct pmv_piece {
@@ -350,6 +351,16 @@ void pmv_revoked(struct pm_link_peer *peer, uint64_t rkey)
 		}
 }
 
+/* Who uses it again asks again. */
+static void drop_oldest_grant(struct pm_link_peer *peer)
+{
+	struct pmv_grant **at = &peer->grants;
+
+	while ((*at)->next)
+		at = &(*at)->next;
+	drop_grant(peer, at);
+}
+
 /* ---- the end of connections ---- */
 
 void pmv_rma_lost(struct pmv_link *link, struct pm_link_peer *peer)
@@ -388,7 +399,7 @@ static int start(struct pmv_link *link, struct pm_link_peer *peer, const struct 
 	struct pmv_op *op, **at;
 
 	if (peer->state != PMV_PEER_ALIVE)
-		return -EPIPE;
+		return pmv_peer_refuse(link, peer);
 	op = link->is_stopped ? NULL : new_op(link);
 	if (!op)
 		return -EAGAIN;
@@ -407,8 +418,8 @@ static int start(struct pmv_link *link, struct pm_link_peer *peer, const struct 
 		link->stats->write_bytes += want->len;
 	else
 		link->stats->read_bytes += want->len;
-	if (peer->n_grants > GRANTS_MAX)
-		pmv_revoked(peer, peer->grants->region.rkey);
+	while (peer->n_grants > GRANTS_MAX)
+		drop_oldest_grant(peer);
 	if (peer->stage == PMV_READY)
 		step(link, op);
 	else

@@ -5,6 +5,8 @@
  * message: u32 direction, u32 node, u32 length, and the bytes.
  */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pm-verbs/completion.h"
@@ -160,6 +162,12 @@ static const char *state_name(const struct pm_link_peer *p)
 	return p->is_waiting ? "waits for a connection" : stage_name(p->stage);
 }
 
+void pmv_note_refusal(struct pmv_link *link, const char *what, int err)
+{
+	link->n_refusals++;
+	snprintf(link->refusal, sizeof(link->refusal), "%s: %s", what, strerror(abs(err)));
+}
+
 static void dump_peer(struct text *text, const struct pm_link_peer *p)
 {
 	text_add(text,
@@ -197,6 +205,9 @@ int pmv_dump(struct pm_link *base, char *buf, size_t room)
 			text_add(&text, "  rail %u: its queue pair for greetings failed %u times\n",
 				 i, r->greeter_starts);
 	}
+	if (link->n_refusals)
+		text_add(&text, "  %u calls refused by devices, last: %s\n", link->n_refusals,
+			 link->refusal);
 	pmv_local_dump(link, &text);
 	for (const struct pm_link_peer *p = link->peers; p; p = p->next)
 		if (!p->is_deleted)

@@ -12,6 +12,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
+#include "pm-verbs/state.h"
 #include "pm-verbs/tx.h"
 
 /* Messages of the user towards one peer that may be lent, queued or posted. */
@@ -25,6 +26,17 @@ static bool has_room(const struct pmv_link *link, const struct pm_link_peer *pee
 	return peer->n_lent + peer->queue.n + peer->posted.n < most_out(link);
 }
 
+/* One that can't be had because all are posted to receive may never come: that is said. */
+static struct pmv_slot *get_slot(struct pmv_link *link)
+{
+	struct pmv_slot *slot = pmv_slot_get(link);
+
+	if (!slot)
+		pmv_note_refusal(link, "no more message buffers can be registered (ulimit -l)",
+				 ENOMEM);
+	return slot;
+}
+
 int pmv_get_send(struct pm_link *base, struct pm_link_peer *peer, uint32_t len, void **ret_buf,
 		 uint64_t *ret_cookie)
 {
@@ -32,8 +44,8 @@ int pmv_get_send(struct pm_link *base, struct pm_link_peer *peer, uint32_t len, 
 	struct pmv_slot *slot;
 
 	if (peer->state != PMV_PEER_ALIVE)
-		return -EPIPE;
-	slot = !link->is_stopped && has_room(link, peer) ? pmv_slot_get(link) : NULL;
+		return pmv_peer_refuse(link, peer);
+	slot = !link->is_stopped && has_room(link, peer) ? get_slot(link) : NULL;
 	if (!slot) {
 		link->stats->no_buffer++;
 		return -EAGAIN;
@@ -249,19 +261,19 @@ void pmv_tx_drop(struct pmv_link *link, struct pm_link_peer *peer)
 	pmv_slots_put(link, &peer->queue);
 }
 
-static int peer_done(const struct pm_link_peer *peer)
+static int peer_done(struct pmv_link *link, const struct pm_link_peer *peer)
 {
 	if (peer->state != PMV_PEER_ALIVE)
-		return -EPIPE;
+		return pmv_peer_refuse(link, peer);
 	return peer->queue.head || peer->posted.head ? -EAGAIN : 0;
 }
 
 int pmv_send_done(struct pm_link *base, struct pm_link_peer *peer)
 {
 	if (peer)
-		return peer_done(peer);
+		return peer_done(pmv_of(base), peer);
 	for (peer = pmv_of(base)->peers; peer; peer = peer->next)
-		if (peer_done(peer) == -EAGAIN)
+		if (peer->state == PMV_PEER_ALIVE && peer_done(pmv_of(base), peer))
 			return -EAGAIN;
 	return 0;
 }
@@ -280,7 +292,7 @@ int pmv_probe(struct pm_link *base, struct pm_link_peer *peer)
 	struct ibv_send_wr *bad;
 
 	if (peer->state != PMV_PEER_ALIVE)
-		return -EPIPE;
+		return pmv_peer_refuse(link, peer);
 	/* one that had to go for others is needed again */
 	if (peer->stage == PMV_IDLE && peer->is_parted)
 		pmv_connect(link, peer);

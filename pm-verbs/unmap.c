@@ -15,6 +15,9 @@
  * from before the pages go to after the event was read, and refuses UFFDIO_COPY while there are any:
  * unmap_poll asks by a copy of nothing.
  *
+ * Stopped or frozen, the reader may leave a thread waiting in munmap, killable, until the process goes on. A
+ * cgroup of such a process is not reported as frozen, though nothing of it runs: who freezes must not wait for that.
+ *
  * Under the lock nobody allocates, frees or unmaps: that would wait for the reader, who waits for the lock.
  */
 #include "pm-verbs/unmap.h"

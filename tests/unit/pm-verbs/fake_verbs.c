@@ -191,11 +191,19 @@ static int dereg_mr(struct ibv_mr *mr)
 {
 	struct fake_mr **at = &fake_world.mrs;
 
+	if (fake_fails(FAKE_DEREG_MR))
+		return errno;
 	while (&(*at)->base != mr)
 		at = &(*at)->next;
 	*at = (*at)->next;
 	fake.locked -= mr->length;
 	return unmake(mr);
+}
+
+void fake_forget(void)
+{
+	while (fake_world.mrs)
+		dereg_mr(&fake_world.mrs->base);
 }
 
 void fake_replaced(const void *addr, size_t len)
@@ -228,6 +236,10 @@ static int destroy_ah(struct ibv_ah *ah)
 		for (const struct fake_work *w = qp->sends; w; w = w->next)
 			if (qp->base.qp_type == IBV_QPT_UD && w->wr.wr.ud.ah == ah)
 				fake.early++;
+	if (fake_fails(FAKE_DESTROY_AH)) {
+		unmake(ah);
+		return failing.error;
+	}
 	return unmake(ah);
 }
 
@@ -419,12 +431,15 @@ static int destroy_qp(struct ibv_qp *base)
 {
 	struct fake_qp **at = &fake_world.qps, *qp = (struct fake_qp *)base;
 
+	bool is_refused = fake_fails(FAKE_DESTROY_QP);
+
 	while (*at != qp)
 		at = &(*at)->next;
 	*at = qp->next;
 	fake_works_free(qp->sends);
 	fake_works_free(qp->receives);
-	return unmake(qp);
+	unmake(qp);
+	return is_refused ? failing.error : 0;
 }
 
 static void break_all(int device, enum ibv_qp_type type)

@@ -30,7 +30,12 @@ enum fake_call {
 	FAKE_POST_SEND,
 	FAKE_POST_RECV,
 	FAKE_REQ_NOTIFY_CQ,
-	FAKE_CALLS
+	FAKE_CALLS,
+	/* memory that is not deregistered is so at the next attempt; the others go all the same */
+	FAKE_DEREG_MR = FAKE_CALLS,
+	FAKE_DESTROY_QP,
+	FAKE_DESTROY_AH,
+	FAKE_CALLS_AND_ENDS
 };
 
 struct fake_port {
@@ -51,7 +56,7 @@ struct fake {
 	int lose_acks;     /* so many of the next RC sends arrive and are reported as not */
 	uint64_t lockable; /* bytes that may be registered, 0 = endless */
 	/* what happened */
-	long calls[FAKE_CALLS];
+	long calls[FAKE_CALLS_AND_ENDS];
 	long live;       /* objects made and not destroyed */
 	long overflows;  /* completions that found their queue full */
 	long not_ready;  /* RC sends that found no receive */
@@ -79,6 +84,8 @@ void fake_break(int device);
 void fake_break_ud(int device);
 /* The device's port says so. */
 void fake_event(int device, enum ibv_event_type event);
+/* Frees the memory regions that were not deregistered. */
+void fake_forget(void);
 /* The program has other pages there now; what is registered goes on with the old ones. */
 void fake_replaced(const void *addr, size_t len);
 const char *fake_call_name(enum fake_call call);
