@@ -151,6 +151,9 @@ TAP_TEST(conf_parse__numbers_out_of_range)
 	is_refused("verbs.connections=1", "verbs.connections", "from 2 to 65536");
 	is_int(parse("verbs.connections=65536"), 0);
 	is_int(conf.verbs_connections, 65536);
+	is_refused("verbs.lost_timeout=86400001", "verbs.lost_timeout", "from 0 to 86400000");
+	is_int(parse("verbs.lost_timeout=0"), 0);
+	is_int(conf.verbs_lost_ms, 0);
 	is_refused("verbs.pinned=1048575", "verbs.pinned", "from 1048576 to 1099511627776");
 	is_refused("verbs.pinned=1025G", "1025G", "K, M or G");
 	is_int(parse("verbs.pinned=1099511627776"), 0);
