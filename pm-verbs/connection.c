@@ -388,7 +388,8 @@ void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint6
 	}
 	peer->failures++;
 	peer->lost_ns = lost_ns;
-	snprintf(peer->why, sizeof(peer->why), "%s", why);
+	if (why)
+		snprintf(peer->why, sizeof(peer->why), "%s", why);
 	drain(link, peer);
 }
 

@@ -13,7 +13,10 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer);
 int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		   const struct pmv_greeting *greeting);
 void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer);
-/* The connection is over; @lost_ns: how long it may take to come back, UINT64_MAX = as a first contact. */
+/*
+ * The connection is over; @lost_ns: how long it may take to come back, UINT64_MAX = as a first contact.
+ * @why: NULL = nothing is wrong.
+ */
 void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns,
 			 const char *why);
 /* Both sides have ended it. */

@@ -46,9 +46,10 @@
 #define PMV_GREET_MAX_NS 200000000ull /* ... up to 200 ms */
 #define PMV_SLICE_NS                                                                               \
 	10000000ull /* a connection in use is kept for 10 ms when others want its place */
-#define PMV_AGREE_NS 100000000ull /* the other side's CLOSE is waited for 100 ms */
-#define PMV_IDLE_CHORES 64        /* polls between looks at the timers */
-#define PMV_FAILURES_MAX 16       /* connections lost in a row with nothing done between */
+#define PMV_AGREE_NS 100000000ull   /* the other side's CLOSE is waited for 100 ms */
+#define PMV_SILENT_NS 1000000000ull /* ... and a sign that it knows of our queue pair for 1 s */
+#define PMV_IDLE_CHORES 64          /* polls between looks at the timers */
+#define PMV_FAILURES_MAX 16         /* connections lost in a row with nothing done between */
 
 struct pmv_op; /* rma.c */
 struct pmv_piece;

@@ -6,8 +6,8 @@
  *
  * A greeting goes out with a queue pair already, so two links that are full of those, each waiting for a place at
  * another one, would wait for ever. So one place is never taken by a peer that we call: whoever calls us gets that one,
- * and has its own already. No circle can close. A node that computes answers no call: after PMV_AGREE_NS a call gives
- * its place to others and waits again.
+ * and has its own already, and no circle closes. A node that computes answers no call: after PMV_AGREE_NS a call gives
+ * its place to others and waits again. That also opens the circles of links that may have a single connection.
  */
 #include "pm-verbs/roster.h"
 
@@ -17,7 +17,6 @@
 #include "pm-verbs/connection.h"
 
 #define MOST 256 /* connections when nobody says and there is room: 40 MiB of buffers */
-#define LEAST 2  /* one that we call, and one that calls us */
 
 static uint32_t least_of(uint64_t a, uint64_t b)
 {
@@ -34,7 +33,7 @@ uint32_t pmv_roster_most(const struct pmv_roster_limits *limits)
 	/* the other quarter of that half is for what is sent, and for regions (local.c has the first half) */
 	if (!limits->asked)
 		most = least_of(most, limits->lock_limit / 4 / limits->bytes);
-	return most < LEAST ? LEAST : most;
+	return most ? most : 1;
 }
 
 void pmv_roster_init(struct pmv_link *link)
@@ -64,18 +63,23 @@ void pmv_roster_init(struct pmv_link *link)
 
 bool pmv_roster_lower(struct pmv_link *link, uint32_t n)
 {
-	if (n < LEAST)
-		return false;
-	link->n_most = n;
-	return true;
+	if (n)
+		link->n_most = n;
+	return n;
 }
 
 /* ---- who waits ---- */
 
+/* Calls that may be unanswered at once: all places but one, if there are several. */
+static uint32_t most_calls(const struct pmv_link *link)
+{
+	return link->n_most > 1 ? link->n_most - 1 : 1;
+}
+
 bool pmv_roster_has_place(const struct pmv_link *link, const struct pm_link_peer *peer)
 {
 	return link->n_qps < link->n_most &&
-	       (peer->is_called || link->n_calling + 1 < link->n_most);
+	       (peer->is_called || link->n_calling < most_calls(link));
 }
 
 static void unlink_waiting(struct pmv_link *link, struct pm_link_peer **at)
@@ -163,7 +167,7 @@ static void give_places(struct pmv_link *link)
 /* Places that those who wait could take now. */
 static uint32_t wanted(const struct pmv_link *link)
 {
-	uint32_t may_call = link->n_most - 1 - link->n_calling, n = 0;
+	uint32_t may_call = most_calls(link) - link->n_calling, n = 0;
 
 	for (const struct pm_link_peer *p = link->waiting; p && n < link->n_most;
 	     p = p->next_waiting) {
@@ -200,9 +204,15 @@ static bool is_slice_over(uint64_t since, uint64_t now)
 	return now >= since + PMV_SLICE_NS;
 }
 
+/* When a peer that we greet has been silent for too long: if it is connected to us, it may believe that all is well. */
+static uint64_t silent_at(const struct pm_link_peer *peer)
+{
+	return peer->since_ns + (peer->qp->is_connected ? PMV_SILENT_NS : PMV_AGREE_NS);
+}
+
 static bool is_unanswered(const struct pm_link_peer *peer, uint64_t now)
 {
-	return peer->stage == PMV_GREETING && now >= peer->since_ns + PMV_AGREE_NS;
+	return peer->stage == PMV_GREETING && now >= silent_at(peer);
 }
 
 /* Whether the peer's connection may be closed, given how long the first in the row has waited. */
@@ -254,7 +264,7 @@ static bool is_call_waiting(const struct pmv_link *link)
 
 	while (p && (p->is_called || !is_served(link, p)))
 		p = p->next_waiting;
-	return p && link->n_calling + 1 >= link->n_most;
+	return p && link->n_calling >= most_calls(link);
 }
 
 static void end_oldest_call(struct pmv_link *link, uint64_t now)
@@ -288,20 +298,26 @@ void pmv_roster_timers(struct pmv_link *link, uint64_t now)
 		pmv_roster_turn(link);
 }
 
+/* When something may have to be done about the peer's connection. */
+static uint64_t deadline_of(const struct pm_link_peer *peer, const struct pm_link_peer *first)
+{
+	if (peer->stage == PMV_CLOSING)
+		return peer->since_ns + PMV_AGREE_NS;
+	if (first && peer->stage == PMV_GREETING)
+		return silent_at(peer);
+	if (first && peer->stage == PMV_READY)
+		return PMV_SLICE_NS +
+		       (peer->since_ns > first->since_ns ? peer->since_ns : first->since_ns);
+	return UINT64_MAX;
+}
+
 uint64_t pmv_roster_deadline(const struct pmv_link *link, uint64_t now)
 {
-	const struct pm_link_peer *first = link->waiting;
 	uint64_t next = UINT64_MAX;
 
 	for (const struct pmv_qp *qp = link->qps; qp; qp = qp->next) {
-		const struct pm_link_peer *peer = qp->peer;
-		uint64_t at = UINT64_MAX;
+		uint64_t at = qp->peer ? deadline_of(qp->peer, link->waiting) : UINT64_MAX;
 
-		if (peer && (peer->stage == PMV_CLOSING || (peer->stage == PMV_GREETING && first)))
-			at = peer->since_ns + PMV_AGREE_NS;
-		else if (peer && peer->stage == PMV_READY && first)
-			at = PMV_SLICE_NS +
-			     (peer->since_ns > first->since_ns ? peer->since_ns : first->since_ns);
 		/* what is over has been looked at: it waits for an event */
 		if (at > now && at < next)
 			next = at;

@@ -158,7 +158,10 @@ static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struc
 		peer->is_called = true;
 		/* one that begins anew has ended what we are closing */
 		peer->is_closed |= peer->stage == PMV_CLOSING;
-		pmv_connection_lost(link, peer, UINT64_MAX, "the other side began anew");
+		/* ... or its call had waited for too long */
+		pmv_connection_lost(link, peer, UINT64_MAX,
+				    peer->stage == PMV_GREETING ? NULL
+								: "the other side began anew");
 	}
 	/* the peer repeats what comes while the old connection is still draining */
 	if (peer->stage == PMV_IDLE && !is_of_the_past(peer, g))

@@ -69,7 +69,7 @@ PM = Table({
         "mtu": Value(values.size(1024, 65536, power_of_two=True)),
         "credit": Value(values.number(8, 256)),
         "lost_timeout": Value(values.duration("ms", 1, 86400000, zero="channel.peer_timeout")),
-        "connections": Value(values.number(2, 65536)),
+        "connections": Value(values.number(1, 65536)),
         "pinned": Value(values.size(1 << 20, 1 << 40)),
     }),
     "udp": Table({

@@ -55,7 +55,7 @@ static const struct key keys[] = {
 	{"verbs.mtu", POWER_BYTES, FIELD(verbs_mtu), 1024, 65536, false, NULL},
 	{"verbs.credit", NUMBER, FIELD(verbs_credit), 8, 256, false, NULL},
 	{"verbs.lost_timeout", NUMBER, FIELD(verbs_lost_ms), 0, 86400000, false, NULL},
-	{"verbs.connections", NUMBER, FIELD(verbs_connections), 2, 65536, false, NULL},
+	{"verbs.connections", NUMBER, FIELD(verbs_connections), 1, 65536, false, NULL},
 	{"verbs.pinned", BYTES, FIELD(verbs_pinned), MIB, 1024 * 1024 * MIB, false, NULL},
 	{"shmem.ring", POWER_BYTES, FIELD(shmem_ring), 16 * KIB, 16 * MIB, false, NULL},
 	{"shmem.mtu", BYTES, FIELD(shmem_mtu), 1024, 65536, false, NULL},

@@ -51,7 +51,7 @@ struct conf {
 	uint32_t verbs_credit; /* verbs.credit: messages that a peer may send unread, 8..256 */
 	/* verbs.lost_timeout: ms of job time that a node whose connection broke without a word may take to come back */
 	uint32_t verbs_lost_ms;
-	/* verbs.connections: most queue pairs for messages, 2..65536; 0 = the link chooses */
+	/* verbs.connections: most queue pairs for messages, 1..65536; 0 = the link chooses */
 	uint32_t verbs_connections;
 	/* verbs.pinned: bytes of the program's memory registered at once, 1 MiB..1 TiB; 0 = the link chooses */
 	uint64_t verbs_pinned;

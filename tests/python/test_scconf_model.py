@@ -292,7 +292,7 @@ LIMITS = {
     "ethernet.socket": ("/run/pm-ethernet/socket", "/" + "a" * (values.SOCKET_MAX - 1)),
     "verbs.devices": ("mlx5_0:1+rxe1", "+".join(f"mlx5_{n}:1" for n in range(8))),
     "verbs.gid": ("0", "255"), "verbs.mtu": ("1024", "65536"), "verbs.credit": ("8", "256"),
-    "verbs.lost_timeout": ("0", "86400000"), "verbs.connections": ("2", "65536"),
+    "verbs.lost_timeout": ("0", "86400000"), "verbs.connections": ("1", "65536"),
     "verbs.pinned": ("1048576", "1099511627776"),
     "udp.rails": ("eth1+10.1.0.0/24+eth0.5:1", "+".join(f"eth{n}" for n in range(8))),
 }

@@ -26,7 +26,7 @@ TAP_TEST(close__by_one_or_both)
 {
 	for (int both = 0; both < 2; both++) {
 		fake_begin(1);
-		must(links_open(2, NULL));
+		must(links_open_still(2, NULL));
 		must(links_send(0, 1, 10) == 0 && links_send(1, 0, 10) == 0);
 		links_drain();
 		fake.is_held = true;
@@ -57,7 +57,7 @@ TAP_TEST(close__by_one_or_both)
 TAP_TEST(close__with_messages_queued)
 {
 	fake_begin(1);
-	must(links_open(2, "verbs.credit=8"));
+	must(links_open_still(2, "verbs.credit=8"));
 	for (int i = 0; i < 14; i++)
 		must(links_send(0, 1, 10) == 0);
 	for (int i = 0; i < 20; i++) {
@@ -77,7 +77,7 @@ TAP_TEST(close__lost)
 {
 	for (int is_delivered = 0; is_delivered < 2; is_delivered++) {
 		fake_begin(1);
-		must(links_open(2, NULL));
+		must(links_open_still(2, NULL));
 		must(links_send(0, 1, 10) == 0 && links_send(1, 0, 10) == 0);
 		links_drain();
 		if (is_delivered)
@@ -103,7 +103,7 @@ TAP_TEST(close__meanwhile_the_peer_goes)
 {
 	for (int how = 0; how < 3; how++) {
 		fake_begin(1);
-		must(links_open(3, NULL));
+		must(links_open_still(3, NULL));
 		must(links_send(0, 1, 10) == 0 && links_send(0, 2, 10) == 0);
 		links_drain();
 		pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
@@ -128,7 +128,7 @@ TAP_TEST(close__meanwhile_the_peer_goes)
 TAP_TEST(close__not_answered)
 {
 	fake_begin(1);
-	must(links_open(4, "verbs.connections=2"));
+	must(links_open_still(4, "verbs.connections=2"));
 	must(links_send(0, 1, 10) == 0 && links_send(0, 2, 10) == 0);
 	links_drain();
 	for (int i = 0; i < 5; i++)
@@ -155,7 +155,7 @@ TAP_TEST(close__with_an_operation_open)
 	int err = -EAGAIN;
 
 	fake_begin(1);
-	must(links_open(2, NULL));
+	must(links_open_still(2, NULL));
 	links_fill(region, sizeof(region), 3);
 	must(!region_add(nodes[1].regions, region, sizeof(region), &rkey));
 	must(links_send(0, 1, 10) == 0);
@@ -184,10 +184,15 @@ TAP_TEST(close__the_next_call_comes_early)
 	uint64_t before;
 
 	fake_begin(1);
-	must(links_open(2, NULL));
+	must(links_open_still(2, NULL));
 	must(links_send(0, 1, 10) == 0);
 	links_drain();
 	pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+	poll(0, 5);
+	/* all is acknowledged, and the other side's word is still to come */
+	is_int(nodes[0].peer[1]->posted.n, 0);
+	is_int(OPS->quiesce(nodes[0].link), -EAGAIN);
+	OPS->resume(nodes[0].link);
 	poll(1, 10);
 	is_int(nodes[1].peer[0]->stage, PMV_IDLE);
 	must(links_send(1, 0, 10) == 0);
@@ -206,7 +211,7 @@ TAP_TEST(close__the_next_call_comes_early)
 TAP_TEST(close__late_greeting)
 {
 	fake_begin(1);
-	must(links_open(2, NULL));
+	must(links_open_still(2, NULL));
 	must(links_send(0, 1, 10) == 0);
 	links_drain();
 	pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
@@ -222,7 +227,7 @@ TAP_TEST(close__late_greeting)
 TAP_TEST(close__probe_makes_it_anew)
 {
 	fake_begin(1);
-	must(links_open(2, NULL));
+	must(links_open_still(2, NULL));
 	must(links_send(0, 1, 10) == 0);
 	links_drain();
 	pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));

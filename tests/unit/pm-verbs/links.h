@@ -35,6 +35,10 @@ struct node {
 extern struct node nodes[LINKS];
 
 bool links_open(int n, const char *options);
+/* The same with time that stands still, but for links_pass_time(). */
+bool links_open_still(int n, const char *options);
+/* Its time stands still from now on. */
+void node_still(struct node *n);
 int node_open(struct node *n, uint32_t self, const char *options);
 void node_close(struct node *n);
 /* Closes what is open; all objects of the provider must be gone then. */

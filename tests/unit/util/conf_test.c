@@ -148,7 +148,7 @@ TAP_TEST(conf_parse__numbers_out_of_range)
 	is_int(parse("udp.mtu=576,shmem.ring=16M,shmem.mtu=65536,channel.window=8"), 0);
 	is_int(parse("channel.window=4096,channel.pull_bytes=1G"), 0);
 	is_int(conf.pull_bytes, 1 << 30);
-	is_refused("verbs.connections=1", "verbs.connections", "from 2 to 65536");
+	is_refused("verbs.connections=0", "verbs.connections", "from 1 to 65536");
 	is_int(parse("verbs.connections=65536"), 0);
 	is_int(conf.verbs_connections, 65536);
 	is_refused("verbs.lost_timeout=86400001", "verbs.lost_timeout", "from 0 to 86400000");
