@@ -199,7 +199,8 @@ def wrong_arguments():
                         (["--size", "9:8"], "9:8"), (["--iterations", "0"], "--iterations 0"),
                         (["--seconds", "x"], "--seconds x"), (["--listen=70000"], "65535"), (["--once"], "--once"),
                         (["--self", "somehost"], "exclude"), (["--iterations", "5", "--seconds", "1"], "exclude"),
-                        ([], "mpirun -np 2"), (["nowhere.invalid"], "nowhere.invalid")):
+                        (["--wait", "doze"], "poll and sleep"), ([], "mpirun -np 2"),
+                        (["nowhere.invalid"], "nowhere.invalid")):
         done = run(PMTEST, *words)
         tap.ok(done.returncode == 1 and said in done.stderr and not done.stdout,
                f"wrong: pmtest {' '.join(words)}", told(done))

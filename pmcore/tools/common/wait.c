@@ -50,8 +50,8 @@ static void yield(struct wait *wait, uint64_t now)
 	wait->is_shared = clock_monotonic_ns() - now >= LONG_YIELD_NS;
 }
 
-/* Until a packet comes in, which may be the acknowledgement that makes room. */
-static void sleep_for_room(pmContext ctx)
+/* Until a packet comes in, which may be the acknowledgement that makes room; without spinning before, as pmWait. */
+static void sleep_at_once(pmContext ctx, int most_ms)
 {
 	struct pollfd pfd = {.events = POLLIN};
 	int timeout_ms;
@@ -59,7 +59,7 @@ static void sleep_for_room(pmContext ctx)
 	if (pmBeforeSelect(ctx, &pfd.fd, &timeout_ms) != PM_SUCCESS)
 		return;
 	/* An interrupted sleep is as good as a finished one: the caller looks again. */
-	poll(&pfd, 1, timeout_ms == 0 ? 0 : ROOM_MS);
+	poll(&pfd, 1, timeout_ms >= 0 && timeout_ms < most_ms ? timeout_ms : most_ms);
 	pmAfterSelect(ctx);
 }
 
@@ -83,13 +83,17 @@ int wait_slow(struct wait *wait, enum wait_for what)
 	if (wait->polls <= WAIT_CHECK_POLLS)
 		wait->since_ns = now;
 	idle = now - wait->since_ns;
-	if (idle < SPIN_NS && !wait->is_shared)
+	if (wait->how == WAIT_POLLING)
+		return check(wait, now);
+	if (idle < SPIN_NS && !wait->is_shared && wait->how != WAIT_SLEEPING)
 		return 0;
-	if (idle < YIELD_NS || wait->stays_awake)
+	if ((idle < YIELD_NS || wait->stays_awake) && wait->how != WAIT_SLEEPING)
 		yield(wait, now);
-	else if (what == WAIT_MESSAGE)
-		pmWait(wait->ctx, SLEEP_MS);
+	else if (what == WAIT_ROOM)
+		sleep_at_once(wait->ctx, ROOM_MS);
+	else if (wait->how == WAIT_SLEEPING)
+		sleep_at_once(wait->ctx, SLEEP_MS);
 	else
-		sleep_for_room(wait->ctx);
+		pmWait(wait->ctx, SLEEP_MS);
 	return check(wait, now);
 }

@@ -5,7 +5,8 @@
  *
  *   SPIN --20 us--> YIELD --100 us--> SLEEP    each success starts again at SPIN
  *
- * A yield that takes long has let somebody else run: cores are shared, then every idle poll yields.
+ * A yield that takes long has let somebody else run: cores are shared, then every idle poll yields. Programs
+ * that measure may ask for polling or sleeping alone.
  */
 #ifndef TOOLS_WAIT_H
 #define TOOLS_WAIT_H
@@ -21,8 +22,16 @@ enum wait_for {
 	WAIT_ROOM,    /* room to send, or the end of a one-sided operation */
 };
 
+/* How an idle loop goes on. */
+enum wait_how {
+	WAIT_GRADUALLY, /* spin, yield, sleep */
+	WAIT_POLLING,   /* spin for ever */
+	WAIT_SLEEPING,  /* sleep at once */
+};
+
 struct wait {
 	pmContext ctx;
+	enum wait_how how;
 	bool (*is_gone)(void *arg); /* asked now and then: the other side has left; may be NULL */
 	void *arg;                  /* its argument */
 	uint64_t limit_ns;          /* longest silence; 0 = for ever */
@@ -30,7 +39,7 @@ struct wait {
 	uint64_t checked_ns;        /* when is_gone was last asked */
 	uint32_t polls;             /* idle polls since the last success */
 	bool is_shared;             /* somebody else wants this core */
-	bool stays_awake;           /* never sleep: others read and write our memory */
+	bool stays_awake;           /* others read and write our memory: sleep only if told to */
 };
 
 #define WAIT_CHECK_POLLS 64 /* polls between two looks at the clock, a power of two */
@@ -51,7 +60,8 @@ int wait_slow(struct wait *wait, enum wait_for what);
  */
 static inline int wait_idle(struct wait *wait, enum wait_for what)
 {
-	if ((++wait->polls & (WAIT_CHECK_POLLS - 1)) && !wait->is_shared)
+	if ((++wait->polls & (WAIT_CHECK_POLLS - 1)) && !wait->is_shared &&
+	    wait->how != WAIT_SLEEPING)
 		return 0;
 	return wait_slow(wait, what);
 }

@@ -37,6 +37,7 @@ static int run(struct boot *boot, const struct plan *plan)
 	rc = session_open(&session, boot, plan->limit);
 	if (rc)
 		return rc;
+	session.wait.how = plan->how;
 	rc = session_meet_peer(&session);
 	if (!rc)
 		rc = session.self == 0 ? drive(&session, plan) : respond(&session);

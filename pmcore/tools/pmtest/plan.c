@@ -28,6 +28,8 @@ static const struct option_spec specs[] = {
 	SPEC("depth", OPTION_COUNT, depth, "N",
 	     "reads or writes under way at once (default 16, less for large ones)", .min = 1,
 	     .max = PLAN_DEPTH_MAX),
+	SPEC("wait", OPTION_TEXT, wait, "HOW",
+	     "poll, or sleep at once (default: poll a while, then sleep)"),
 	SPEC("limit", OPTION_SECONDS, limit, "S", "longest silence of the other node (default 10)"),
 	SPEC("no-check", OPTION_FLAG, no_check, NULL,
 	     "leave out the pass that verifies every byte"),
@@ -147,6 +149,16 @@ static int check_measure(struct plan *plan)
 	return 0;
 }
 
+static int choose_wait(struct plan *plan)
+{
+	if (!plan->wait)
+		return 0;
+	if (strcmp(plan->wait, "poll") != 0 && strcmp(plan->wait, "sleep") != 0)
+		return usage("--wait: there are poll and sleep");
+	plan->how = plan->wait[0] == 'p' ? WAIT_POLLING : WAIT_SLEEPING;
+	return 0;
+}
+
 static void print_help(void)
 {
 	puts("usage: mpirun -np 2 pmtest [OPTION...]     under any PMIx launcher\n"
@@ -184,6 +196,8 @@ int plan_read(int argc, char **argv, struct plan *ret_plan)
 		rc = check_start(&plan);
 	if (!rc)
 		rc = check_measure(&plan);
+	if (!rc)
+		rc = choose_wait(&plan);
 	if (!rc)
 		*ret_plan = plan;
 	return rc;

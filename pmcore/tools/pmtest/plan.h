@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "pmcore/tools/common/options.h"
+#include "pmcore/tools/common/wait.h"
 
 #define PLAN_SIZE_MAX (4ull << 20)
 #define PLAN_DEPTH_MAX 64
@@ -30,6 +31,8 @@ struct plan {
 	double seconds;            /* time of a measurement; 0 = by iterations */
 	uint64_t warmup;           /* messages before it; UINT64_MAX = as many as needed */
 	uint64_t depth;            /* one-sided operations at once; 0 = by size */
+	const char *wait;          /* the word of --wait, NULL = none */
+	enum wait_how how;         /* and what it means */
 	double limit;              /* longest silence of the other node, s */
 	bool no_check;             /* no pass with verified data */
 	bool json;                 /* JSON lines instead of a table */
