@@ -138,9 +138,10 @@ void pmv_pump(struct pmv_link *link, struct pm_link_peer *peer)
 			peer->is_close_posted = send_first(link, peer, PMV_CLOSE, 0);
 		return;
 	}
-	if (!post_all(link, peer, &peer->control, PMV_RESERVE_CREDIT))
+	/* called with each message and each acknowledgement, when there is mostly nothing */
+	if (peer->control.head && !post_all(link, peer, &peer->control, PMV_RESERVE_CREDIT))
 		return;
-	if (!link->is_stopped)
+	if (peer->queue.head && !link->is_stopped)
 		post_all(link, peer, &peer->queue, PMV_RESERVE);
 }
 
