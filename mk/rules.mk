@@ -272,11 +272,13 @@ $(TAP_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(
 # --- what tests run beside themselves ---------------------------------------------------------------
 BPF_TOOLS  := $(BUILD)/tests/tools/relay_time
 TEST_TOOLS := $(call program,$(sort $(wildcard tests/tools/*.c)))
-TEST_TOOLS := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TOOLS)),$(TEST_TOOLS))
+VERBS_TOOLS := $(filter $(BUILD)/tests/tools/verbs_%,$(TEST_TOOLS))
+TEST_TOOLS := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TOOLS)) $(if $(HAVE_VERBS),,$(VERBS_TOOLS)),$(TEST_TOOLS))
 outputs    += $(TEST_TOOLS)
 
 $(BPF_TOOLS): $(call obj,tests/unit/pm-ethernet/bpf/bed.c tests/harness/tap.c) $(BPF_PLACE) | $(BPF_ETH)
 $(BPF_TOOLS): TEST_LIBS = -lbpf
+$(VERBS_TOOLS): $(VERBS_HELP) $(call obj,tests/harness/tap.c)
 
 $(TEST_TOOLS): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/harness/grids.c) $(TOOL_A) $(LIBPM_A)
 	@mkdir -p $(@D)
