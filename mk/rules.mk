@@ -280,7 +280,7 @@ $(BPF_TOOLS): $(call obj,tests/unit/pm-ethernet/bpf/bed.c tests/harness/tap.c) $
 $(BPF_TOOLS): TEST_LIBS = -lbpf
 $(VERBS_TOOLS): $(VERBS_HELP) $(call obj,tests/harness/tap.c)
 
-$(TEST_TOOLS): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/harness/grids.c) $(TOOL_A) $(LIBPM_A)
+$(TEST_TOOLS): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/harness/grids.c) $(GLUE_A) $(TOOL_A) $(LIBPM_A)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call link_test,$@,$^)
@@ -293,7 +293,7 @@ outputs    += $(HXBSIM)
 ifdef COMPILING
 $(call stamp,$(BUILD)/hxbsim.list,$(HXBSIM_OBJ) $(SIM_HELP))
 endif
-$(HXBSIM): $(HXBSIM_OBJ) $(SIM_HELP) $(HARNESS_OBJ) $(TOOL_A) $(LIBPM_A) $(BUILD)/hxbsim.list
+$(HXBSIM): $(HXBSIM_OBJ) $(SIM_HELP) $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(LIBPM_A) $(BUILD)/hxbsim.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call link_test,$@,$^)
@@ -304,7 +304,7 @@ HXBLAB     := $(if $(filter pmtest,$(SKIP_TOOLS)),,$(if $(HXBLAB_OBJ),$(BUILD)/t
 outputs    += $(HXBLAB)
 
 $(HXBLAB): TEST_LIBS = $(pmtest_LIBS)
-$(HXBLAB): $(HXBLAB_OBJ) $(filter-out %/main.o,$(HXBSIM_OBJ)) $(SIM_HELP) $(HARNESS_OBJ) $(TOOL_A) \
+$(HXBLAB): $(HXBLAB_OBJ) $(filter-out %/main.o,$(HXBSIM_OBJ)) $(SIM_HELP) $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) \
 		$(LIBPM_A) $(BUILD)/hxbsim.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
