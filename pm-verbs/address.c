@@ -27,6 +27,16 @@ static uint32_t get32(const uint8_t *p)
 	return get16(p) | get16(p + 2) << 16;
 }
 
+void pmv_end_encode(const struct pmv_end *end, uint8_t *p)
+{
+	memset(p, 0, PMV_ADDRESS_RAIL);
+	memcpy(p, end->gid, sizeof(end->gid));
+	put32(p + 16, end->qp);
+	put16(p + 20, end->lid);
+	put16(p + 22, end->mtu);
+	p[24] = end->protocol;
+}
+
 int pmv_address_encode(const struct pmv_address *address, void *buf, size_t room)
 {
 	size_t len = PMV_ADDRESS_HEADER + address->n_rails * (size_t)PMV_ADDRESS_RAIL;
@@ -39,15 +49,8 @@ int pmv_address_encode(const struct pmv_address *address, void *buf, size_t room
 	p[1] = (uint8_t)address->n_rails;
 	put32(p + 4, address->buffer_bytes);
 	p += PMV_ADDRESS_HEADER;
-	for (uint32_t i = 0; i < address->n_rails; i++, p += PMV_ADDRESS_RAIL) {
-		const struct pmv_end *end = &address->rails[i];
-
-		memcpy(p, end->gid, sizeof(end->gid));
-		put32(p + 16, end->qp);
-		put16(p + 20, end->lid);
-		put16(p + 22, end->mtu);
-		p[24] = end->protocol;
-	}
+	for (uint32_t i = 0; i < address->n_rails; i++, p += PMV_ADDRESS_RAIL)
+		pmv_end_encode(&address->rails[i], p);
 	return (int)len;
 }
 
@@ -56,7 +59,7 @@ static bool is_mtu(uint32_t mtu)
 	return mtu >= 256 && mtu <= 4096 && !(mtu & (mtu - 1));
 }
 
-static int decode_rail(const uint8_t *p, struct pmv_end *ret)
+int pmv_end_decode(const uint8_t *p, struct pmv_end *ret)
 {
 	memcpy(ret->gid, p, sizeof(ret->gid));
 	ret->qp = get32(p + 16);
@@ -88,7 +91,7 @@ int pmv_address_decode(const void *buf, size_t len, struct pmv_address *ret)
 	    a.buffer_bytes % 64)
 		return -EINVAL;
 	for (uint32_t i = 0; i < a.n_rails; i++)
-		if (decode_rail(p + PMV_ADDRESS_HEADER + i * PMV_ADDRESS_RAIL, &a.rails[i]))
+		if (pmv_end_decode(p + PMV_ADDRESS_HEADER + i * PMV_ADDRESS_RAIL, &a.rails[i]))
 			return -EINVAL;
 	*ret = a;
 	return 0;

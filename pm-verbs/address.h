@@ -24,6 +24,10 @@ struct pmv_address {
 	struct pmv_end rails[PM_RAILS_MAX];
 };
 
+/* One rail, PMV_ADDRESS_RAIL bytes. Decoding: 0 or -EINVAL. */
+void pmv_end_encode(const struct pmv_end *end, uint8_t *p);
+int pmv_end_decode(const uint8_t *p, struct pmv_end *ret);
+
 /* Bytes written, or -ENOSPC. */
 int pmv_address_encode(const struct pmv_address *address, void *buf, size_t room);
 /* 0, -EHOSTUNREACH: of another version; -EINVAL: damaged. */

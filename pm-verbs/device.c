@@ -13,6 +13,7 @@
 #include "pm-verbs/discover.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/local.h"
+#include "pm-verbs/opening.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rail.h"
@@ -57,8 +58,6 @@ static void fini(struct pmv_link *link)
 
 static int init(struct pmv_link *link, const struct pm_device_env *env)
 {
-	char why[VERBS_WHY] = "";
-
 	link->env = *env;
 	link->stats = env->stats;
 	link->buffer_bytes = env->conf->verbs_mtu;
@@ -67,15 +66,34 @@ static int init(struct pmv_link *link, const struct pm_device_env *env)
 	job_clock_init(&link->clock);
 	if (getrandom(&link->rng, sizeof(link->rng), 0) != sizeof(link->rng))
 		return -errno;
-	if (!verbs_is_possible()) {
-		snprintf(env->why, env->why_size, PMV_NO_DEVICE);
-		return -ENODEV;
-	}
-	link->v = verbs_library(why);
-	if (link->v)
-		return 0;
-	snprintf(env->why, env->why_size, "%s", why);
-	return -ENODEV;
+	link->v = pmv_load(env->why, env->why_size);
+	return link->v ? 0 : -ENODEV;
+}
+
+static int take_port(void *arg, const struct pmv_port *port, int gid, struct ibv_device *device)
+{
+	struct pmv_link *link = arg;
+	struct pmv_rail *rail = &link->rails[link->n_rails];
+	int err;
+
+	rail->index = (uint8_t)link->n_rails;
+	rail->port = *port;
+	rail->gid = gid;
+	err = pmv_rail_open(link, rail, device);
+	link->n_rails += !err;
+	return err;
+}
+
+static int open_rails(struct pmv_link *link)
+{
+	const struct pmv_discovery discovery = {.v = link->v,
+						.conf = link->env.conf,
+						.why = link->env.why,
+						.why_size = link->env.why_size,
+						.take = take_port,
+						.arg = link};
+
+	return pmv_discover(&discovery);
 }
 
 static int device_open(const struct pm_device_env *env, struct pm_link **ret_link)
@@ -87,7 +105,7 @@ static int device_open(const struct pm_device_env *env, struct pm_link **ret_lin
 		return -ENOMEM;
 	err = init(link, env);
 	if (!err)
-		err = pmv_discover(link);
+		err = open_rails(link);
 	if (!err)
 		err = pmv_local_open(link);
 	if (!err && pmv_pool_grow(link)) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* discover - asks the library which devices and ports there are, and opens those that become rails. */
+/* discover - asks the library which devices and ports there are, and hands on those that become rails. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pm-verbs/discover.h"
-#include "pm-verbs/rail.h"
 
 #define PORTS_MAX 32
 
@@ -92,39 +91,30 @@ static void ask_device(const struct verbs *v, struct ibv_device *device, struct 
 	v->close_device(context);
 }
 
-/* Opens what is chosen of @ports. */
-static int open_rails(struct pmv_link *link, struct ports *ports)
+/* Hands on what is chosen of @ports. */
+static int take_ports(const struct pmv_discovery *d, struct ports *ports)
 {
-	const struct conf *conf = link->env.conf;
 	uint32_t chosen[PM_RAILS_MAX];
-	int n = pmv_port_choose(ports->port, ports->n, conf->verbs_devices[0],
-				sizeof(conf->verbs_devices[0]), conf->n_verbs_devices, chosen,
-				PM_RAILS_MAX, link->env.why, link->env.why_size);
+	int n = pmv_port_choose(ports->port, ports->n, d->conf->verbs_devices[0],
+				sizeof(d->conf->verbs_devices[0]), d->conf->n_verbs_devices, chosen,
+				PM_RAILS_MAX, d->why, d->why_size);
+	int err = n < 0 ? n : 0;
 
 	/* a device that can't be opened is the better reason for having no port */
 	if (n < 0 && ports->why[0])
-		snprintf(link->env.why, link->env.why_size, "%s", ports->why);
+		snprintf(d->why, d->why_size, "%s", ports->why);
 	if (n < 0 && ports->error)
 		return ports->error;
-	for (int i = 0; i < n; i++) {
-		struct pmv_rail *rail = &link->rails[i];
-		int err;
+	for (int i = 0; !err && i < n; i++) {
+		const struct pmv_port *port = &ports->port[chosen[i]];
+		int gid = pmv_port_gid(port, d->conf->verbs_gid, d->why, d->why_size);
 
-		rail->index = (uint8_t)i;
-		rail->port = ports->port[chosen[i]];
-		rail->gid = pmv_port_gid(&rail->port, conf->verbs_gid, link->env.why,
-					 link->env.why_size);
-		if (rail->gid < 0)
-			return rail->gid;
-		err = pmv_rail_open(link, rail, ports->device[chosen[i]]);
-		if (err)
-			return err;
-		link->n_rails++;
+		err = gid < 0 ? gid : d->take(d->arg, port, gid, ports->device[chosen[i]]);
 	}
-	return n < 0 ? n : 0;
+	return err;
 }
 
-int pmv_discover(struct pmv_link *link)
+int pmv_discover(const struct pmv_discovery *d)
 {
 	struct ports *ports = calloc(1, sizeof(*ports));
 	struct ibv_device **list;
@@ -132,22 +122,22 @@ int pmv_discover(struct pmv_link *link)
 
 	if (!ports)
 		return -ENOMEM;
-	list = link->v->get_device_list(&n);
+	list = d->v->get_device_list(&n);
 	if (!list || !n) {
 		/* ENOSYS: a kernel without any of it */
 		if (list || errno == ENOSYS)
-			snprintf(link->env.why, link->env.why_size, PMV_NO_DEVICE);
+			snprintf(d->why, d->why_size, PMV_NO_DEVICE);
 		else
-			snprintf(link->env.why, link->env.why_size,
-				 "verbs: RDMA devices cannot be listed: %s", strerror(errno));
+			snprintf(d->why, d->why_size, "verbs: RDMA devices cannot be listed: %s",
+				 strerror(errno));
 		err = -ENODEV;
 	}
 	for (int i = 0; !err && i < n; i++)
-		ask_device(link->v, list[i], ports);
+		ask_device(d->v, list[i], ports);
 	if (!err)
-		err = open_rails(link, ports);
+		err = take_ports(d, ports);
 	if (list)
-		link->v->free_device_list(list);
+		d->v->free_device_list(list);
 	free(ports);
 	return err;
 }

@@ -3,10 +3,28 @@
 #ifndef PM_VERBS_DISCOVER_H
 #define PM_VERBS_DISCOVER_H
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/library.h"
+#include "pm-verbs/port.h"
+#include "pm_device.h"
+#include "pmcore/util/conf.h"
 
 #define PMV_NO_DEVICE "verbs: there is no RDMA device here (rdma link shows them)"
 
-int pmv_discover(struct pmv_link *link);
+/* Who asks, and what becomes of the ports. */
+struct pmv_discovery {
+	const struct verbs *v;
+	const struct conf *conf;
+	char *why; /* room for a sentence */
+	size_t why_size;
+	/*
+	 * Called for each port that becomes a rail, in their order, at most PM_RAILS_MAX: @gid is the entry of
+	 * port->gids to use, @device is there during the call only. An error ends it all.
+	 */
+	int (*take)(void *arg, const struct pmv_port *port, int gid, struct ibv_device *device);
+	void *arg;
+};
+
+/* 0, or -errno with a sentence, or what take() returned. */
+int pmv_discover(const struct pmv_discovery *discovery);
 
 #endif

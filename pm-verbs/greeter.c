@@ -12,6 +12,7 @@
 
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/state.h"
+#include "pm-verbs/opening.h"
 #include "pm-verbs/wireup.h"
 
 #define DATAGRAMS (PMV_GREETINGS_IN + PMV_GREETINGS_OUT)
@@ -21,15 +22,7 @@
 
 void pmv_path_to(const struct pmv_rail *rail, const struct pmv_end *end, struct ibv_ah_attr *ret)
 {
-	memset(ret, 0, sizeof(*ret));
-	ret->port_num = rail->port.number;
-	ret->dlid = end->lid;
-	if (end->protocol == PMV_INFINIBAND)
-		return;
-	ret->is_global = 1;
-	memcpy(ret->grh.dgid.raw, end->gid, sizeof(end->gid));
-	ret->grh.sgid_index = (uint8_t)rail->port.gids[rail->gid].index;
-	ret->grh.hop_limit = 64;
+	pmv_path(&rail->port, rail->gid, end, ret);
 }
 
 struct pmv_path *pmv_path_open(struct pmv_link *link, struct pmv_rail *rail,

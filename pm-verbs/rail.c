@@ -4,42 +4,18 @@
  * queue pair that greetings go by.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "pm-verbs/greeter.h"
+#include "pm-verbs/opening.h"
 #include "pm-verbs/rail.h"
 
 #define CQ_FIRST 512 /* completions there is room for at first */
 
-static int set_nonblocking(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
-}
-
-/* The sentence about a call that failed, and the error that lets the composite go on without us. */
 static int explain(struct pmv_link *link, const struct pmv_rail *rail, const char *what)
 {
-	int err = errno ? errno : EIO;
-	char text[96];
-
-	snprintf(text, sizeof(text), "%s:%u: %s", rail->port.device, rail->port.number, what);
-	if (err == ENOMEM || err == EAGAIN) {
-		struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-
-		getrlimit(RLIMIT_MEMLOCK, &limit);
-		pmv_port_explain_memlock(limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX
-									 : limit.rlim_cur,
-					 text, link->env.why, link->env.why_size);
-		return -EPERM;
-	}
-	snprintf(link->env.why, link->env.why_size, "verbs: %s: %s", text, strerror(err));
-	return -ENODEV;
+	return pmv_explain(&rail->port, what, link->env.why, link->env.why_size);
 }
 
 static int open_queues(struct pmv_link *link, struct pmv_rail *rail)
@@ -55,7 +31,7 @@ static int open_queues(struct pmv_link *link, struct pmv_rail *rail)
 	rail->cq = v->create_cq(rail->context, CQ_FIRST, NULL, rail->channel, 0);
 	if (!rail->cq)
 		return explain(link, rail, "no completion queue");
-	if (set_nonblocking(rail->channel->fd) || set_nonblocking(rail->context->async_fd))
+	if (pmv_set_nonblocking(rail->channel->fd) || pmv_set_nonblocking(rail->context->async_fd))
 		return explain(link, rail, "descriptor");
 	return 0;
 }
