@@ -10,6 +10,7 @@ KEYS = (
     "ethernet.rails", "ethernet.attach", "ethernet.socket",
     "verbs.devices", "verbs.gid", "verbs.mtu", "verbs.credit", "verbs.lost_timeout",
     "verbs.connections", "verbs.pinned",
+    "verbs.path", "verbs.connected_max",
     "udp.rails", "udp.mtu", "udp.gso", "udp.port",
     "shmem.ring", "shmem.mtu", "shmem.large", "shmem.dir",
     "channel.window", "channel.credit", "channel.crc", "channel.send_buffers",

@@ -16,7 +16,7 @@ DIMENSIONS_MAX = 6
 POINTS_MAX = 1024         # of a dimension
 GRID_HOSTS_MAX = 65536
 
-DEVICES = ("self", "shmem", "verbs", "ethernet", "udp")
+DEVICES = ("self", "shmem", "verbs", "verbs-datagram", "ethernet", "udp")
 NETWORK_TYPES = ("ethernet", "udp", "shmem")
 
 
@@ -71,6 +71,8 @@ PM = Table({
         "lost_timeout": Value(values.duration("ms", 1, 86400000, zero="channel.peer_timeout")),
         "connections": Value(values.number(1, 65536)),
         "pinned": Value(values.size(1 << 20, 1 << 40)),
+        "path": Value(values.choice("auto", "connected", "datagram")),
+        "connected_max": Value(values.number(0, 1 << 20)),
     }),
     "udp": Table({
         "rails": _RAILS,
@@ -98,7 +100,7 @@ PM = Table({
 })
 
 # All hosts of a job must agree on these, so no host may have its own.
-_COMMON = {"channel": ("credit", "crc")}
+_COMMON = {"channel": ("credit", "crc"), "verbs": ("path", "connected_max")}
 
 OVERRIDES = Table({name: Table({key: inner for key, inner in kind.keys.items()
                                 if key not in _COMMON.get(name, ())})

@@ -39,6 +39,11 @@ static const char *const attach_names[] = {[CONF_ATTACH_AUTO] = "auto",
 					   [CONF_ATTACH_PORT] = "port",
 					   NULL};
 
+static const char *const path_names[] = {[CONF_PATH_AUTO] = "auto",
+					 [CONF_PATH_CONNECTED] = "connected",
+					 [CONF_PATH_DATAGRAM] = "datagram",
+					 NULL};
+
 static const struct key keys[] = {
 	{"devices", DEVICES, FIELD(devices), 0, 0, false, NULL},
 	{"fault", TEXT, FIELD(fault), 0, 0, false, NULL},
@@ -57,6 +62,8 @@ static const struct key keys[] = {
 	{"verbs.lost_timeout", NUMBER, FIELD(verbs_lost_ms), 0, 86400000, false, NULL},
 	{"verbs.connections", NUMBER, FIELD(verbs_connections), 1, 65536, false, NULL},
 	{"verbs.pinned", BYTES, FIELD(verbs_pinned), MIB, 1024 * 1024 * MIB, false, NULL},
+	{"verbs.path", CHOICE, FIELD(verbs_path), 0, 0, false, path_names},
+	{"verbs.connected_max", NUMBER, FIELD(verbs_connected_max), 0, 1u << 20, false, NULL},
 	{"shmem.ring", POWER_BYTES, FIELD(shmem_ring), 16 * KIB, 16 * MIB, false, NULL},
 	{"shmem.mtu", BYTES, FIELD(shmem_mtu), 1024, 65536, false, NULL},
 	{"shmem.large", CHOICE, FIELD(shmem_large), 0, 0, false, large_names},
@@ -97,6 +104,8 @@ void conf_defaults(struct conf *conf)
 		.verbs_mtu = 4096,
 		.verbs_credit = 32,
 		.verbs_lost_ms = 4000,
+		.verbs_path = CONF_PATH_AUTO,
+		.verbs_connected_max = 512,
 		.shmem_ring = 64 * KIB,
 		.shmem_mtu = 16384,
 		.shmem_large = CONF_LARGE_AUTO,

@@ -19,6 +19,9 @@ enum conf_large { CONF_LARGE_AUTO, CONF_LARGE_RING, CONF_LARGE_CMA };
 /* How ethernet is attached to the network cards. */
 enum conf_attach { CONF_ATTACH_AUTO, CONF_ATTACH_DIRECT, CONF_ATTACH_PORT };
 
+/* How verbs reaches its peers. */
+enum conf_path { CONF_PATH_AUTO, CONF_PATH_CONNECTED, CONF_PATH_DATAGRAM };
+
 struct conf {
 	/* devices=self+shmem+verbs+ethernet+udp: names in order of preference; "+" separated */
 	char devices[8][CONF_NAME_MAX];
@@ -55,6 +58,8 @@ struct conf {
 	uint32_t verbs_connections;
 	/* verbs.pinned: bytes of the program's memory registered at once, 1 MiB..1 TiB; 0 = the link chooses */
 	uint64_t verbs_pinned;
+	enum conf_path verbs_path; /* verbs.path=auto|connected|datagram */
+	uint32_t verbs_connected_max; /* verbs.connected_max: auto is datagram in jobs of more processes */
 
 	uint32_t shmem_ring; /* shmem.ring: bytes of a pair's message ring, power of two, 16 KiB..16 MiB */
 	uint32_t shmem_mtu;          /* shmem.mtu: largest datagram in bytes, 1024..65536 */

@@ -59,6 +59,8 @@ TAP_TEST(conf_defaults__documented_values)
 	is_int(conf.verbs_pinned, 0);
 	is_int(conf.verbs_lost_ms, 4000);
 	is_int(conf.verbs_connections, 0);
+	is_int(conf.verbs_path, CONF_PATH_AUTO);
+	is_int(conf.verbs_connected_max, 512);
 }
 
 TAP_TEST(conf_parse__nothing_changes_nothing)
@@ -158,6 +160,9 @@ TAP_TEST(conf_parse__numbers_out_of_range)
 	is_refused("verbs.pinned=1025G", "1025G", "K, M or G");
 	is_int(parse("verbs.pinned=1099511627776"), 0);
 	is_int(conf.verbs_pinned, 1ll << 40);
+	is_refused("verbs.connected_max=1048577", "verbs.connected_max", "from 0 to 1048576");
+	is_int(parse("verbs.connected_max=0"), 0);
+	is_int(conf.verbs_connected_max, 0);
 	is_int(conf.shmem_ring, 65536);
 }
 
@@ -166,6 +171,9 @@ TAP_TEST(conf_parse__words)
 	is_refused("channel.crc=yes", "channel.crc=yes", "1 or 0");
 	is_refused("udp.gso=", "udp.gso=", "1 or 0");
 	is_refused("shmem.large=big", "big", "auto, ring or cma");
+	is_refused("verbs.path=ud", "ud", "auto, connected or datagram");
+	is_int(parse("verbs.path=datagram"), 0);
+	is_int(conf.verbs_path, CONF_PATH_DATAGRAM);
 	is_refused("shmem.dir=shm", "shm", "absolute");
 	is_refused("devices=", "devices=", "self+shmem+udp");
 	is_refused("devices=udp+", "udp+", "between");
