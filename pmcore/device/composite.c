@@ -49,9 +49,17 @@ static int read_conf(struct composite *c, const struct pmOptions *options)
 	return err;
 }
 
+static bool is_open(const struct composite *c, const char *name)
+{
+	for (unsigned int i = 0; i < c->n_slots; i++)
+		if (!strcmp(c->slots[i].name, name))
+			return true;
+	return false;
+}
+
 static int open_link(struct composite *c, const char *name, const struct pmOptions *options)
 {
-	const struct registry_entry *entry = registry_find(name);
+	const struct registry_entry *entry = registry_choose(name, &c->conf, options->nodes);
 	struct composite_slot *slot = &c->slots[c->n_slots];
 	struct stats_page *page = stats_page(c->stats);
 	struct pm_device_env env = {
@@ -75,6 +83,9 @@ static int open_link(struct composite *c, const char *name, const struct pmOptio
 		return -EINVAL;
 	}
 	c->why[0] = '\0';
+	/* both ways of a device may be named, and mean the same in this job */
+	if (is_open(c, entry->name))
+		return 0;
 	if (entry->link) {
 		err = stubs_link(entry->link, &slot->ops);
 		if (!err)
@@ -282,6 +293,24 @@ static void note_refusal(const struct composite *c, uint32_t node, char *said)
 			 c->why + (is_named ? len : 0));
 }
 
+/*
+ * Finds the link's part of the address in c->resolved. A node that goes the other way over the same kind of port is told
+ * of by name.
+ */
+static int find_part(struct composite *c, const char *name, const void **ret_part, size_t *ret_len)
+{
+	const char *other = registry_other_way(name);
+	int err = address_find(c->resolved, c->resolved_len, name, ret_part, ret_len);
+
+	if (err == -EHOSTUNREACH && other &&
+	    !address_find(c->resolved, c->resolved_len, other, ret_part, ret_len))
+		explain(c,
+			"it is reached by %s and not by %s: set verbs.path, devices and the size "
+			"of the job alike",
+			other, name);
+	return err;
+}
+
 /* No link takes the node. */
 static int explain_refusals(struct composite *c, uint32_t node, const char *said, bool is_full)
 {
@@ -336,7 +365,7 @@ static int attach(struct composite *c, uint32_t node, struct composite_node **re
 		const void *part;
 		size_t len;
 
-		err = address_find(c->resolved, c->resolved_len, slot->name, &part, &len);
+		err = find_part(c, slot->name, &part, &len);
 		if (!err)
 			err = slot->ops.peer_add(slot->link, node, part, len, &n->peer);
 		if (err == -EHOSTUNREACH || err == -ENOSPC) {

@@ -10,9 +10,9 @@
 #include "pmcore/device/self.h"
 
 static const struct registry_entry entries[] = {
-	{"self", &pm_self_ops, NULL},   {"shmem", &pm_shmem_ops, NULL},
-	{"verbs", &pm_verbs_ops, NULL}, {"ethernet", NULL, &pm_ethernet_ops},
-	{"udp", NULL, &pm_udp_ops},
+	{"self", &pm_self_ops, NULL},         {"shmem", &pm_shmem_ops, NULL},
+	{"verbs", &pm_verbs_ops, NULL},       {"verbs-datagram", NULL, &pm_verbs_datagram_ops},
+	{"ethernet", NULL, &pm_ethernet_ops}, {"udp", NULL, &pm_udp_ops},
 };
 
 const struct registry_entry *registry_find(const char *name)
@@ -23,7 +23,22 @@ const struct registry_entry *registry_find(const char *name)
 	return NULL;
 }
 
+const struct registry_entry *registry_choose(const char *name, const struct conf *conf,
+					     uint32_t nodes)
+{
+	if (!strcmp(name, "verbs") && pm_verbs_takes_datagrams(conf, nodes))
+		name = "verbs-datagram";
+	return registry_find(name);
+}
+
+const char *registry_other_way(const char *name)
+{
+	if (!strcmp(name, "verbs"))
+		return "verbs-datagram";
+	return strcmp(name, "verbs-datagram") ? NULL : "verbs";
+}
+
 const char *registry_names(void)
 {
-	return "self, shmem, verbs, ethernet, udp";
+	return "self, shmem, verbs, verbs-datagram, ethernet, udp";
 }

@@ -16,6 +16,11 @@ struct registry_entry {
 
 /* NULL: no such device. */
 const struct registry_entry *registry_find(const char *name);
+/* The device that a job of so many processes (0 = unknown) takes which asks for @name. */
+const struct registry_entry *registry_choose(const char *name, const struct conf *conf,
+					     uint32_t nodes);
+/* The device that goes other ways over the same ports, or NULL: the two do not understand each other. */
+const char *registry_other_way(const char *name);
 /* Names of all devices, for messages: "self, shmem, udp". */
 const char *registry_names(void);
 

@@ -230,6 +230,8 @@ static const char *device_of(const char *config)
 {
 	static const char *const names[] = {"shmem", "verbs", "ethernet"};
 
+	if (strstr(config, "verbs.path=datagram"))
+		return "verbs-datagram";
 	for (int i = 0; i < 3; i++)
 		if (strstr(config, names[i]))
 			return names[i];

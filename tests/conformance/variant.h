@@ -58,11 +58,11 @@ static inline bool has_verbs(void)
 	}
 
 /* Needs RDMA ports whose devices send to themselves, as all do: skipped without. */
-#define CONFORMS_ON_VERBS(id)                                                                      \
-	TAP_TEST(id##__verbs)                                                                      \
+#define CONFORMS_ON_VERBS(id, dev, is_fault, options)                                              \
+	TAP_TEST(id##__##dev)                                                                      \
 	{                                                                                          \
-		static const char config[] = "devices=self+verbs";                                 \
-		static const struct variant v = {"verbs", {config, config, config}, false};        \
+		static const char config[] = "devices=self+verbs," options;                        \
+		static const struct variant v = {#dev, {config, config, config}, is_fault};        \
 		struct crew crew;                                                                  \
 		if (!has_verbs()) {                                                                \
 			tap_skip("no RDMA device here (rdma link shows them)");                    \
@@ -86,7 +86,10 @@ static inline bool has_verbs(void)
 		    "devices=self+udp,udp.rails=lo,channel.crc=1," FAULTS)                         \
 	CONFORMS_ON(id, composite, false, "devices=self+shmem+udp,udp.rails=lo",                   \
 		    "devices=self+shmem+udp,udp.rails=lo", "devices=self+udp,udp.rails=lo")        \
-	CONFORMS_ON_VERBS(id)                                                                      \
+	CONFORMS_ON_VERBS(id, verbs, false, "verbs.path=connected")                                \
+	CONFORMS_ON_VERBS(id, verbs_datagram, false, "verbs.path=datagram")                        \
+	CONFORMS_ON_VERBS(id, verbs_datagram_faulted, true,                                        \
+			  "verbs.path=datagram,channel.crc=1," FAULTS)                             \
 	CONFORMS_ON_ETHERNET(id, direct)                                                           \
 	CONFORMS_ON_ETHERNET(id, port)                                                             \
 	static void body_##id(const struct variant *variant, struct crew *crew)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * What a composite says of a node that no link takes, with links that say what they are told to: this file has the
- * registry's two functions.
+ * registry's functions.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -124,6 +124,20 @@ const struct registry_entry *registry_find(const char *name)
 		if (!strcmp(entries[i].name, name))
 			return &entries[i];
 	return NULL;
+}
+
+const struct registry_entry *registry_choose(const char *name, const struct conf *conf,
+					     uint32_t nodes)
+{
+	return registry_find(name);
+}
+
+/* "second" and "closed" are two ways of one device. */
+const char *registry_other_way(const char *name)
+{
+	if (!strcmp(name, "second"))
+		return "closed";
+	return strcmp(name, "closed") ? NULL : "second";
 }
 
 const char *registry_names(void)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "pmcore/util/conf.h"
 #include "tests/harness/tap.h"
 
 TAP_TEST(registry_find__every_listed_name)
@@ -24,7 +25,7 @@ TAP_TEST(registry_find__every_listed_name)
 		is_str(entry->link ? entry->link->name : entry->packet->name, name);
 		n++;
 	}
-	is_int(n, 5);
+	is_int(n, 6);
 }
 
 TAP_TEST(registry_find__part_of_a_name)
@@ -32,4 +33,32 @@ TAP_TEST(registry_find__part_of_a_name)
 	ok(registry_find("sel") == NULL);
 	ok(registry_find("selfish") == NULL);
 	ok(registry_find("UDP") == NULL);
+}
+
+TAP_TEST(registry_choose__by_the_size_of_the_job)
+{
+	struct conf conf;
+
+	conf_defaults(&conf);
+	/* unknown, the largest that is connected, and one more */
+	is_str(registry_choose("verbs", &conf, 0)->name, "verbs");
+	is_str(registry_choose("verbs", &conf, 512)->name, "verbs");
+	is_str(registry_choose("verbs", &conf, 513)->name, "verbs-datagram");
+	is_str(registry_choose("verbs-datagram", &conf, 2)->name, "verbs-datagram");
+	is_str(registry_choose("udp", &conf, 100000)->name, "udp");
+	ok(!registry_choose("verb", &conf, 100000));
+	conf.verbs_connected_max = 1;
+	is_str(registry_choose("verbs", &conf, 2)->name, "verbs-datagram");
+	is_str(registry_choose("verbs", &conf, 1)->name, "verbs");
+	conf.verbs_path = CONF_PATH_CONNECTED;
+	is_str(registry_choose("verbs", &conf, 100000)->name, "verbs");
+	conf.verbs_path = CONF_PATH_DATAGRAM;
+	is_str(registry_choose("verbs", &conf, 0)->name, "verbs-datagram");
+}
+
+TAP_TEST(registry_other_way__of_verbs_only)
+{
+	is_str(registry_other_way("verbs"), "verbs-datagram");
+	is_str(registry_other_way("verbs-datagram"), "verbs");
+	ok(!registry_other_way("udp"));
 }

@@ -24,7 +24,7 @@ struct fake_ah {
 struct fake_cqe {
 	struct fake_cqe *next;
 	struct ibv_wc wc;
-	bool is_send; /* gives a place in the send queue back when polled */
+	uint32_t n_sends; /* places in the send queue that it gives back when polled */
 };
 
 struct fake_cq {
@@ -32,6 +32,8 @@ struct fake_cq {
 	struct fake_cqe *head, **tail;
 	int n;
 	bool is_armed;
+	bool is_event;        /* that waits in the channel */
+	struct fake_cq *next; /* all */
 };
 
 /* A posted work request with one piece of memory. */
@@ -50,7 +52,8 @@ struct fake_qp {
 	struct fake_cq *send_cq, *recv_cq;
 	struct fake_work *sends, **sends_tail;
 	struct fake_work *receives, **receives_tail;
-	uint32_t n_sends; /* posted and not polled */
+	uint32_t n_sends;  /* posted and not polled */
+	uint32_t n_silent; /* ... of them, done without a completion */
 	uint32_t n_receives;
 	uint32_t peer; /* number of the queue pair at the other end */
 	union ibv_gid dgid;
@@ -59,6 +62,7 @@ struct fake_qp {
 struct fake_world {
 	struct fake_mr *mrs;
 	struct fake_qp *qps;
+	struct fake_cq *cqs;
 	uint32_t next_key, next_qp;
 };
 
@@ -69,6 +73,8 @@ struct fake_port *fake_port_of(struct ibv_context *context);
 void fake_say(struct ibv_context *context, enum ibv_event_type event);
 /* The queue pair goes into error: all that is posted completes as flushed. */
 void fake_qp_error(struct fake_qp *qp);
+/* The queue pair forgets all that is posted. */
+void fake_qp_reset(struct fake_qp *qp);
 void fake_works_free(struct fake_work *work);
 /* Whether something posted to it has not been polled. */
 bool fake_qp_is_used(const struct fake_qp *qp);

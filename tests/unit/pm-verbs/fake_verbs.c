@@ -276,6 +276,8 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *cq_c
 	cq->base.cq_context = cq_context;
 	cq->base.cqe = cqe;
 	cq->tail = &cq->head;
+	cq->next = fake_world.cqs;
+	fake_world.cqs = cq;
 	return &cq->base;
 }
 
@@ -289,8 +291,11 @@ static int resize_cq(struct ibv_cq *cq, int cqe)
 
 static int destroy_cq(struct ibv_cq *base)
 {
-	struct fake_cq *cq = (struct fake_cq *)base;
+	struct fake_cq *cq = (struct fake_cq *)base, **at = &fake_world.cqs;
 
+	while (*at != cq)
+		at = &(*at)->next;
+	*at = cq->next;
 	while (cq->head) {
 		struct fake_cqe *cqe = cq->head;
 
@@ -303,12 +308,16 @@ static int destroy_cq(struct ibv_cq *base)
 static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq,
 			void **ret_cq_context)
 {
+	struct fake_cq *cq = fake_world.cqs;
 	uint64_t one;
 
 	if (read(channel->fd, &one, sizeof(one)) != sizeof(one))
 		return -1;
-	*ret_cq = NULL;
-	*ret_cq_context = NULL;
+	while (cq->base.channel != channel || !cq->is_event)
+		cq = cq->next;
+	cq->is_event = false;
+	*ret_cq = &cq->base;
+	*ret_cq_context = cq->base.cq_context;
 	return 0;
 }
 
@@ -324,6 +333,7 @@ static int get_async_event(struct ibv_context *context, struct ibv_async_event *
 		return -1;
 	memset(event, 0, sizeof(*event));
 	event->event_type = fake_port_of(context)->event;
+	event->element.port_num = 1;
 	return 0;
 }
 
@@ -420,6 +430,8 @@ static int modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	/* real ones would take what was not polled out of the completion queue */
 	if (attr->qp_state == IBV_QPS_RESET && fake_qp_is_used(qp))
 		fake.early++;
+	if (attr->qp_state == IBV_QPS_RESET)
+		fake_qp_reset(qp);
 	if (attr->qp_state == IBV_QPS_ERR)
 		fake_qp_error(qp);
 	else

@@ -53,19 +53,22 @@ struct fake {
 	bool is_held;      /* what is sent waits for fake_run */
 	int drop_ud;       /* so many of the next datagrams get lost */
 	int refuse_ud;     /* so many of the next can't be sent: they stop their send queue */
+	int drop_every;    /* one of so many datagrams gets lost, 0 = none */
 	int lose_acks;     /* so many of the next RC sends arrive and are reported as not */
 	uint64_t lockable; /* bytes that may be registered, 0 = endless */
 	/* what happened */
 	long calls[FAKE_CALLS_AND_ENDS];
-	long live;       /* objects made and not destroyed */
-	long overflows;  /* completions that found their queue full */
-	long not_ready;  /* RC sends that found no receive */
-	long resent;     /* RC sends */
-	long inlined;    /* RC sends whose bytes were copied when posted */
-	long early;      /* objects changed or destroyed while work needed them */
-	long stale;      /* one-sided operations whose pages here were the program's no more */
-	uint64_t locked; /* bytes that are registered */
-	int most_qps;    /* RC queue pairs of one context that there ever were at once */
+	long live;        /* objects made and not destroyed */
+	long overflows;   /* completions that found their queue full */
+	long not_ready;   /* RC sends that found no receive */
+	long resent;      /* RC sends */
+	long datagrams;   /* UD sends */
+	long unsignalled; /* ... of them without a completion */
+	long inlined;     /* RC sends whose bytes were copied when posted */
+	long early;       /* objects changed or destroyed while work needed them */
+	long stale;       /* one-sided operations whose pages here were the program's no more */
+	uint64_t locked;  /* bytes that are registered */
+	int most_qps;     /* RC queue pairs of one context that there ever were at once */
 };
 
 extern struct fake fake;

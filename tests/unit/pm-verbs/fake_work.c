@@ -17,7 +17,8 @@ void fake_works_free(struct fake_work *work)
 	}
 }
 
-static void complete(struct fake_cq *cq, const struct ibv_wc *wc, bool is_send)
+/* @n_sends: see struct fake_cqe. */
+static void complete(struct fake_cq *cq, const struct ibv_wc *wc, uint32_t n_sends)
 {
 	struct fake_cqe *cqe;
 	uint64_t one = 1;
@@ -28,13 +29,14 @@ static void complete(struct fake_cq *cq, const struct ibv_wc *wc, bool is_send)
 	}
 	cqe = calloc(1, sizeof(*cqe));
 	cqe->wc = *wc;
-	cqe->is_send = is_send;
+	cqe->n_sends = n_sends;
 	*cq->tail = cqe;
 	cq->tail = &cqe->next;
 	cq->n++;
 	if (!cq->is_armed)
 		return;
 	cq->is_armed = false;
+	cq->is_event = true;
 	if (write(cq->base.channel->fd, &one, sizeof(one)) != sizeof(one))
 		abort();
 }
@@ -50,7 +52,13 @@ static void complete_send(struct fake_qp *qp, const struct fake_work *work,
 						    ? IBV_WC_RDMA_WRITE
 						    : IBV_WC_SEND};
 
-	complete(qp->send_cq, &wc, true);
+	/* a successful one is told of if that was asked for, and then for those before it too */
+	if (!status && !(work->wr.send_flags & IBV_SEND_SIGNALED)) {
+		qp->n_silent++;
+		return;
+	}
+	complete(qp->send_cq, &wc, qp->n_silent + 1);
+	qp->n_silent = 0;
 }
 
 static struct fake_work *pop(struct fake_work **head, struct fake_work ***tail)
@@ -97,9 +105,23 @@ void fake_qp_error(struct fake_qp *qp)
 					  .qp_num = qp->base.qp_num};
 
 		qp->n_receives--;
-		complete(qp->recv_cq, &wc, false);
+		complete(qp->recv_cq, &wc, 0);
 		free(work);
 	}
+}
+
+void fake_qp_reset(struct fake_qp *qp)
+{
+	fake_works_free(qp->sends);
+	fake_works_free(qp->receives);
+	qp->sends = qp->receives = NULL;
+	qp->sends_tail = &qp->sends;
+	qp->receives_tail = &qp->receives;
+	qp->n_sends = qp->n_receives = qp->n_silent = 0;
+	/* completions that are not polled yet stay, and give nothing back */
+	for (struct fake_cqe *cqe = qp->send_cq->head; cqe; cqe = cqe->next)
+		if (cqe->wc.qp_num == qp->base.qp_num)
+			cqe->n_sends = 0;
 }
 
 static struct fake_qp *find_qp(uint32_t number)
@@ -175,7 +197,7 @@ static bool deliver(struct fake_qp *to, struct fake_qp *from, const void *data, 
 	} else {
 		memcpy((uint8_t *)(uintptr_t)receive->sge.addr + skip, data, len);
 	}
-	complete(to->recv_cq, &wc, false);
+	complete(to->recv_cq, &wc, 0);
 	if (wc.status)
 		fake_qp_error(to);
 	free(receive);
@@ -242,16 +264,24 @@ static enum ibv_wc_status carry_out(struct fake_qp *qp, struct fake_work *work)
 	return access_remote(to, work);
 }
 
-static void send_datagram(struct fake_qp *qp, const struct fake_work *work)
+static enum ibv_wc_status send_datagram(struct fake_qp *qp, const struct fake_work *work)
 {
 	const struct fake_ah *ah = (struct fake_ah *)work->wr.wr.ud.ah;
 	struct fake_qp *to = other_end(qp, &ah->dgid, work->wr.wr.ud.remote_qpn);
+	const void *data = work->is_inline ? work->copy : (void *)(uintptr_t)work->sge.addr;
 
-	if (fake.drop_ud && fake.drop_ud--)
-		return;
+	fake.datagrams++;
+	fake.unsignalled += !(work->wr.send_flags & IBV_SEND_SIGNALED);
+	if (!work->is_inline &&
+	    !may(qp->base.pd, work->sge.lkey, work->sge.addr, work->sge.length, 0))
+		return IBV_WC_LOC_PROT_ERR;
+	if ((fake.drop_ud && fake.drop_ud--) ||
+	    (fake.drop_every && fake.datagrams % fake.drop_every == 0))
+		return IBV_WC_SUCCESS;
 	if (to && to->base.qp_type == IBV_QPT_UD && to->base.state >= IBV_QPS_RTR &&
 	    to->base.state <= IBV_QPS_RTS)
-		deliver(to, qp, (void *)(uintptr_t)work->sge.addr, work->sge.length, 40);
+		deliver(to, qp, data, work->sge.length, 40);
+	return IBV_WC_SUCCESS;
 }
 
 static void run(struct fake_qp *qp)
@@ -259,13 +289,13 @@ static void run(struct fake_qp *qp)
 	struct fake_work *work;
 
 	while (qp->base.state == IBV_QPS_RTS && (work = pop(&qp->sends, &qp->sends_tail))) {
-		enum ibv_wc_status status = IBV_WC_SUCCESS;
+		enum ibv_wc_status status;
 		bool is_ud = qp->base.qp_type == IBV_QPT_UD;
 
 		if (is_ud && fake.refuse_ud && fake.refuse_ud--)
 			status = IBV_WC_LOC_QP_OP_ERR;
 		else if (is_ud)
-			send_datagram(qp, work);
+			status = send_datagram(qp, work);
 		else
 			status = carry_out(qp, work);
 		complete_send(qp, work, status);
@@ -286,15 +316,15 @@ void fake_run(void)
 		run(qp);
 }
 
-int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+static int post_one_send(struct ibv_qp *base, struct ibv_send_wr *wr)
 {
 	struct fake_qp *qp = (struct fake_qp *)base;
+	bool is_ud = base->qp_type == IBV_QPT_UD;
 	struct fake_work *work;
 
-	*bad = wr;
 	if (fake_fails(FAKE_POST_SEND))
 		return errno;
-	if (wr->next || wr->num_sge > 1 || !(wr->send_flags & IBV_SEND_SIGNALED) ||
+	if (wr->num_sge > 1 || (!is_ud && (wr->next || !(wr->send_flags & IBV_SEND_SIGNALED))) ||
 	    (base->state != IBV_QPS_RTS && base->state != IBV_QPS_SQE &&
 	     base->state != IBV_QPS_ERR))
 		return EINVAL;
@@ -323,15 +353,25 @@ int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_
 	return 0;
 }
 
-int fake_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	int err = 0;
+
+	for (; !err && wr; wr = wr->next) {
+		*bad = wr;
+		err = post_one_send(qp, wr);
+	}
+	return err;
+}
+
+static int post_one_recv(struct ibv_qp *base, struct ibv_recv_wr *wr)
 {
 	struct fake_qp *qp = (struct fake_qp *)base;
 	struct fake_work *work;
 
-	*bad = wr;
 	if (fake_fails(FAKE_POST_RECV))
 		return errno;
-	if (wr->next || wr->num_sge != 1 || base->state == IBV_QPS_RESET)
+	if (wr->num_sge != 1 || base->state == IBV_QPS_RESET)
 		return EINVAL;
 	if (qp->n_receives >= qp->cap.max_recv_wr)
 		return ENOMEM;
@@ -344,6 +384,17 @@ int fake_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_
 	if (base->state == IBV_QPS_ERR)
 		fake_qp_error(qp);
 	return 0;
+}
+
+int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	int err = 0;
+
+	for (; !err && wr; wr = wr->next) {
+		*bad = wr;
+		err = post_one_recv(qp, wr);
+	}
+	return err;
 }
 
 int fake_poll_cq(struct ibv_cq *base, int n, struct ibv_wc *wc)
@@ -359,8 +410,8 @@ int fake_poll_cq(struct ibv_cq *base, int n, struct ibv_wc *wc)
 		if (!cq->head)
 			cq->tail = &cq->head;
 		cq->n--;
-		if (qp && cqe->is_send)
-			qp->n_sends--;
+		if (qp)
+			qp->n_sends -= cqe->n_sends;
 		wc[got++] = cqe->wc;
 		free(cqe);
 	}

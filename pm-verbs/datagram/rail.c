@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * rail - what is opened of one port: context, protection domain, a completion queue for each direction with one channel
+ * for both, the registered buffers and the UD queue pair. One in error is reset, which takes all work back
+ * from the device at once; completions of before that are told by their run and count for nothing.
+ */
+#include "pm-verbs/datagram/rail.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pm-verbs/datagram/peer.h"
+#include "pm-verbs/datagram/rx.h"
+#include "pm-verbs/datagram/sleep.h"
+#include "pm-verbs/datagram/tx.h"
+#include "pm-verbs/opening.h"
+
+#define INLINE_WANTED 256 /* bytes: acknowledgements, requests and small messages */
+
+static int explain(struct pmvd_dev *d, const struct pmvd_rail *rail, const char *what)
+{
+	return pmv_explain(&rail->port, what, d->env.why, d->env.why_size);
+}
+
+static uint32_t least(uint32_t a, int b)
+{
+	return b > 0 && (uint32_t)b < a ? (uint32_t)b : a;
+}
+
+/* The depth of both queues: what we want, as far as the device allows. */
+static int ask_limits(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	struct ibv_device_attr attr;
+	uint32_t depth = PMVD_TX_DEPTH;
+	int err = d->v->query_device(rail->context, &attr);
+
+	if (err) {
+		errno = err;
+		return explain(d, rail, "the device cannot be asked");
+	}
+	while (depth > 1 && least(least(depth, attr.max_qp_wr), attr.max_cqe) < depth)
+		depth /= 2;
+	/* packets and buffers have been numbered when it is opened again */
+	if (rail->rx.memory)
+		return 0;
+	rail->tx.depth = depth;
+	rail->rx.n = least(least(rail->rx.n, attr.max_qp_wr), attr.max_cqe);
+	return 0;
+}
+
+static int open_queues(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	const struct verbs *v = d->v;
+
+	rail->pd = v->alloc_pd(rail->context);
+	if (!rail->pd)
+		return explain(d, rail, "no protection domain");
+	rail->channel = v->create_comp_channel(rail->context);
+	if (!rail->channel)
+		return explain(d, rail, "no completion channel");
+	rail->send_cq = v->create_cq(rail->context, (int)rail->tx.depth, rail, rail->channel, 0);
+	if (!rail->send_cq)
+		return explain(d, rail, "no completion queue to send");
+	rail->recv_cq = v->create_cq(rail->context, (int)rail->rx.n, rail, rail->channel, 0);
+	if (!rail->recv_cq)
+		return explain(d, rail, "no completion queue to receive");
+	if (pmv_set_nonblocking(rail->channel->fd) || pmv_set_nonblocking(rail->context->async_fd))
+		return explain(d, rail, "descriptor");
+	return 0;
+}
+
+static int register_buffers(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	rail->tx.mr = d->v->reg_mr(rail->pd, d->packet_memory, d->packet_memory_bytes,
+				   IBV_ACCESS_LOCAL_WRITE);
+	if (!rail->tx.mr)
+		return explain(d, rail, "memory for packets to send");
+	rail->rx.mr = d->v->reg_mr(rail->pd, rail->rx.memory, (size_t)rail->rx.n * d->stride,
+				   IBV_ACCESS_LOCAL_WRITE);
+	if (!rail->rx.mr)
+		return explain(d, rail, "memory for packets to receive");
+	return 0;
+}
+
+/* Inline sends are asked for in steps: what a device offers is told by no attribute. */
+static int make_queue_pair(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = rail->send_cq,
+		.recv_cq = rail->recv_cq,
+		.cap = {.max_send_wr = rail->tx.depth,
+			.max_recv_wr = rail->rx.n,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+		.qp_type = IBV_QPT_UD,
+	};
+
+	for (uint32_t size = INLINE_WANTED; !rail->qp; size /= 2) {
+		attr.cap.max_inline_data = size;
+		rail->qp = d->v->create_qp(rail->pd, &attr);
+		if (!rail->qp && (errno != EINVAL || !size))
+			return explain(d, rail, "no queue pair");
+		rail->tx.max_inline = size;
+	}
+	return 0;
+}
+
+static int modify(struct pmvd_dev *d, struct pmvd_rail *rail, enum ibv_qp_state state, int mask)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = state, .port_num = rail->port.number, .qkey = PMVD_QKEY};
+
+	return d->v->modify_qp(rail->qp, &attr, IBV_QP_STATE | mask);
+}
+
+/* From RESET to where it sends; a positive error. */
+static int start(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	int err = modify(d, rail, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+
+	if (!err)
+		err = pmvd_rx_start(d, rail);
+	if (!err)
+		err = modify(d, rail, IBV_QPS_RTR, 0);
+	if (!err)
+		err = modify(d, rail, IBV_QPS_RTS, IBV_QP_SQ_PSN);
+	return err;
+}
+
+static int open_queue_pair(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	int err = make_queue_pair(d, rail);
+
+	if (err)
+		return err;
+	rail->run++;
+	errno = start(d, rail);
+	return errno ? explain(d, rail, "the queue pair does not start") : 0;
+}
+
+int pmvd_rail_take(struct pmvd_dev *d, struct pmvd_rail *rail, const struct pmv_port *port, int gid,
+		   struct ibv_device *device)
+{
+	if (port->mtu < PMVD_MTU_MIN) {
+		snprintf(
+			d->env.why, d->env.why_size,
+			"verbs: port %s:%u has an MTU of %u bytes, datagrams need %u: raise it, or "
+			"set verbs.path=connected",
+			port->device, port->number, port->mtu, PMVD_MTU_MIN);
+		return -ENODEV;
+	}
+	rail->port = *port;
+	rail->gid = gid;
+	rail->is_failed = rail->is_broken = rail->is_port_down = false;
+	rail->is_send_requested = rail->is_recv_requested = false;
+	rail->context = d->v->open_device(device);
+	if (!rail->context)
+		return pmv_port_explain_open(errno, device->name, device->dev_name, d->env.why,
+					     d->env.why_size);
+	return 0;
+}
+
+int pmvd_rail_open(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	int err = ask_limits(d, rail);
+
+	if (!err && !rail->rx.memory)
+		err = pmvd_rx_make(d, rail);
+	if (!err)
+		err = open_queues(d, rail);
+	if (!err)
+		err = register_buffers(d, rail);
+	if (!err)
+		err = open_queue_pair(d, rail);
+	if (!err && pmvd_sleep_watch(d, rail))
+		err = explain(d, rail, "its descriptors cannot be watched");
+	return err;
+}
+
+void pmvd_rail_close(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	const struct verbs *v = d->v;
+
+	if (!rail->context)
+		return;
+	if (rail->qp)
+		v->destroy_qp(rail->qp);
+	pmvd_tx_drop(d, rail);
+	pmvd_rx_stop(rail);
+	pmvd_peers_leave(d, rail);
+	pmvd_sleep_unwatch(d, rail);
+	if (rail->tx.mr)
+		v->dereg_mr(rail->tx.mr);
+	if (rail->rx.mr)
+		v->dereg_mr(rail->rx.mr);
+	if (rail->send_cq)
+		v->destroy_cq(rail->send_cq);
+	if (rail->recv_cq)
+		v->destroy_cq(rail->recv_cq);
+	if (rail->channel)
+		v->destroy_comp_channel(rail->channel);
+	if (rail->pd)
+		v->dealloc_pd(rail->pd);
+	v->close_device(rail->context);
+	rail->qp = NULL;
+	rail->tx.mr = rail->rx.mr = NULL;
+	rail->send_cq = rail->recv_cq = NULL;
+	rail->channel = NULL;
+	rail->pd = NULL;
+	rail->context = NULL;
+}
+
+void pmvd_rail_fail(struct pmvd_dev *d, struct pmvd_rail *rail, const char *what)
+{
+	if (rail->is_failed)
+		return;
+	rail->is_failed = true;
+	d->tx_waiting &= ~(1u << rail->index);
+	snprintf(rail->trouble, sizeof(rail->trouble), "%s", what);
+}
+
+void pmvd_rail_restart(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	int err = rail->is_broken ? EIO : modify(d, rail, IBV_QPS_RESET, 0);
+
+	if (err)
+		return;
+	pmvd_tx_drop(d, rail);
+	pmvd_rx_stop(rail);
+	rail->run++;
+	err = start(d, rail);
+	if (err) {
+		/* tried again at the next look */
+		snprintf(rail->trouble, sizeof(rail->trouble), "it does not start again: %s",
+			 strerror(err));
+		return;
+	}
+	rail->is_failed = false;
+	rail->restarts++;
+}
