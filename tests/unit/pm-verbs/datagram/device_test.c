@@ -158,6 +158,16 @@ TAP_TEST(resume__traffic_goes_on)
 	boxes_close();
 }
 
+TAP_TEST(suspend__sends_what_waits)
+{
+	fake_begin(1);
+	must(boxes_open(2, NULL));
+	is_int(box_post(0, 1, 0, 5, 300, 0), 0);
+	is_int(OPS->suspend(boxes[0].dev), 0);
+	is_int(box_take(1, NULL, NULL), 5);
+	boxes_close();
+}
+
 TAP_TEST(resume__a_port_has_gone)
 {
 	fake_begin(2);

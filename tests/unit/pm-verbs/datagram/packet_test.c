@@ -231,6 +231,25 @@ TAP_TEST(error__a_broken_queue_pair_is_started_again)
 	boxes_close();
 }
 
+TAP_TEST(error__completions_of_an_earlier_run_are_nothing)
+{
+	struct pmvd_rail *rail;
+
+	fake_begin(1);
+	must(boxes_open(2, NULL));
+	rail = &pmvd_of(boxes[1].dev)->rails[0];
+	fake_break_datagrams(0);
+	box_take(1, NULL, NULL);
+	is_int(OPS->rail_state(boxes[1].dev, 0), PM_RAIL_UP);
+	/* as if the provider had kept one back: its buffer is posted again */
+	rail->rx.arrived[0] = (struct ibv_wc){.wr_id = (uint64_t)(rail->run - 1) << 32 | 3,
+					      .byte_len = PMVD_GRH + 64};
+	rail->rx.next_arrived = 0;
+	rail->rx.n_arrived = 1;
+	is_int(box_take(1, NULL, NULL), -1);
+	boxes_close();
+}
+
 TAP_TEST(error__again_and_again)
 {
 	fake_begin(1);
