@@ -86,6 +86,7 @@ TAP_TEST(peer_del__with_packets_under_way)
 	fake_run();
 	box_kick(0);
 	is_int(pmvd_of(boxes[0].dev)->n_peers, 0);
+	is_int(fake.early, 0);
 	for (int i = 0; i < 3; i++)
 		is_int(box_take(1, NULL, NULL), i);
 	boxes_close();

@@ -238,7 +238,7 @@ TAP_TEST(error__completions_of_an_earlier_run_are_nothing)
 	fake_begin(1);
 	must(boxes_open(2, NULL));
 	rail = &pmvd_of(boxes[1].dev)->rails[0];
-	fake_break_datagrams(0);
+	fake_break_ud(0);
 	box_take(1, NULL, NULL);
 	is_int(OPS->rail_state(boxes[1].dev, 0), PM_RAIL_UP);
 	/* as if the provider had kept one back: its buffer is posted again */
@@ -287,6 +287,23 @@ TAP_TEST(error__it_does_not_start_again_at_once)
 	box_take(0, NULL, NULL);
 	is_int(OPS->rail_state(boxes[0].dev, 0), PM_RAIL_UP);
 	ok(box_passes(0, 1, 0));
+	boxes_close();
+}
+
+/* As rdma_rxe does while the link is down: the send queue stops. */
+TAP_TEST(error__a_packet_that_cannot_be_sent)
+{
+	fake_begin(1);
+	must(boxes_open(2, NULL));
+	for (uint32_t i = 0; i < 10; i++)
+		is_int(box_post(0, 1, 0, i, 300, 0), 0);
+	fake.refuse_ud = 1;
+	box_kick(0);
+	ok(pmvd_of(boxes[0].dev)->rails[0].is_failed);
+	is_int(pmvd_of(boxes[0].dev)->rails[0].lost, 10);
+	is_int(OPS->rail_state(boxes[0].dev, 0), PM_RAIL_UP);
+	ok(box_passes(0, 1, 0));
+	ok(box_passes(1, 0, 0));
 	boxes_close();
 }
 
