@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "pm-verbs/datagram/door.h"
 #include "pm-verbs/datagram/peer.h"
 #include "pm-verbs/datagram/rail.h"
 #include "pm-verbs/datagram/rx.h"
@@ -60,6 +61,7 @@ static void datagram_close(struct pm_dev *dev)
 
 	send_last(d);
 	close_rails(d);
+	pmvd_door_close(d);
 	if (d->epoll_fd >= 0)
 		close(d->epoll_fd);
 	pmvd_peers_fini(d);
@@ -127,6 +129,8 @@ static int set_up(struct pmvd_dev *d)
 		err = make_buffers(d);
 	for (uint32_t r = 0; !err && r < d->dev.n_rails; r++)
 		err = pmvd_rail_open(d, &d->rails[r]);
+	if (!err)
+		pmvd_door_open(d);
 	return err;
 }
 
@@ -142,7 +146,7 @@ static int datagram_open(const struct pm_device_env *env, struct pm_dev *lower,
 	d->dev.ops = &pm_verbs_datagram_ops;
 	d->dev.is_cheap = true;
 	d->env = *env;
-	d->epoll_fd = -1;
+	d->epoll_fd = d->door_fd = d->knock_fd = -1;
 	err = set_up(d);
 	if (err) {
 		datagram_close(&d->dev);
@@ -228,11 +232,11 @@ static int datagram_dump(struct pm_dev *dev, char *buf, size_t room)
 	struct pmvd_dev *d = pmvd_of(dev);
 	struct text text = {.buf = buf, .room = room};
 
-	text_add(
-		&text,
-		"verbs-datagram: %u peers, copied %llu, slots free %u of %u, ways not found %llu\n",
-		d->n_peers, (unsigned long long)d->copies, d->n_free_slots, d->n_slots,
-		(unsigned long long)d->failed_ways);
+	text_add(&text,
+		 "verbs-datagram: %u peers, copied %llu, slots free %u of %u, ways not found %llu, "
+		 "knocks %llu\n",
+		 d->n_peers, (unsigned long long)d->copies, d->n_free_slots, d->n_slots,
+		 (unsigned long long)d->failed_ways, (unsigned long long)d->knocks);
 	for (uint32_t r = 0; r < d->dev.n_rails; r++)
 		dump_rail(&d->rails[r], &text);
 	return (int)text.len;
@@ -269,6 +273,7 @@ const struct pm_packet_ops pm_verbs_datagram_ops = {
 	.tx_kick = pmvd_tx_kick,
 	.rx_burst = pmvd_rx_burst,
 	.rx_return = pmvd_rx_return,
+	.peer_event = pmvd_door_event,
 	.rail_state = pmvd_rail_state,
 	.poll_fds = pmvd_sleep_fds,
 	.arm = pmvd_sleep_arm,

@@ -7,6 +7,7 @@
  *   peer.c    where nodes are reached             address.c  what others are told about that
  *   tx.c      packets out                         rx.c       packets in
  *   sleep.c   completion channels, what the devices say
+ *   door.c    whether a peer's process is still there
  *
  * Each port is a rail with one queue pair, which serves all peers: memory and queue pairs do not grow with the job.
  * Packets may get lost, as on any packet device; a queue pair that fails is reset, and keeps its number.
@@ -43,6 +44,12 @@ struct pmvd_peer {
 	uint32_t mtu;           /* largest packet, bytes */
 	uint32_t rails;         /* bit r: local rail r leads there */
 	uint32_t n_posted;      /* packets to it that the device has not sent yet */
+	uint16_t door;          /* UDP port there, 0 = none */
+	bool is_door_known;     /* it has answered a knock: who refuses later is gone */
+	bool is_in_doubt;       /* packets were posted to it since the last knock */
+	bool is_refused;        /* the last knock was */
+	uint8_t refusals;       /* in a row, since it answered */
+	uint64_t knock_ns;      /* when it may be knocked at again, monotonic */
 	bool is_deleted;        /* kept for them: the address handles are in use */
 	struct pmvd_way ways[]; /* one per local rail */
 };
@@ -127,6 +134,11 @@ struct pmvd_dev {
 	struct pmvd_peer **peers;
 	uint32_t n_peers, room_peers;
 	uint64_t failed_ways; /* address handles that could not be made */
+
+	int door_fd, knock_fd; /* see door.h; -1 = none */
+	uint16_t door;         /* our port */
+	uint32_t next_knock;   /* in peers */
+	uint64_t knocks;
 
 	int epoll_fd; /* what poll_fds gives; watches channels and devices */
 };

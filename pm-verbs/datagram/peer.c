@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pm-verbs/datagram/door.h"
 #include "pm-verbs/opening.h"
 #include "pmcore/util/clock.h"
 
@@ -34,7 +35,7 @@ static void own_address(const struct pmvd_dev *d, struct pmvd_address *ret)
 
 int pmvd_peer_address(struct pm_dev *dev, void *buf, size_t room)
 {
-	struct pmvd_address all, open = {0};
+	struct pmvd_address all, open = {.door = pmvd_of(dev)->door};
 
 	own_address(pmvd_of(dev), &all);
 	for (uint32_t r = 0; r < all.n_rails; r++)
@@ -73,6 +74,7 @@ static int make_peer(struct pmvd_dev *d, uint32_t node, const struct pmvd_addres
 		return -ENOMEM;
 	peer->node = node;
 	peer->rails = rails;
+	peer->door = theirs->door;
 	peer->mtu = d->payload;
 	for (uint32_t r = 0; r < d->dev.n_rails; r++) {
 		if (!(rails >> r & 1))
@@ -107,9 +109,11 @@ int pmvd_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, size_t le
 		return -EHOSTUNREACH;
 	}
 	err = make_peer(d, node, &theirs, rails, to, (struct pmvd_peer **)ret_peer);
-	if (!err)
-		*ret_rails = rails;
-	return err;
+	if (err)
+		return err;
+	*ret_rails = rails;
+	pmvd_door_knock(d, (struct pmvd_peer *)*ret_peer);
+	return 0;
 }
 
 static void free_peer(struct pmvd_dev *d, struct pmvd_peer *peer)

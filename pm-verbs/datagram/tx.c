@@ -208,6 +208,7 @@ int pmvd_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, s
 	fill(rail, peer, (struct pmvd_packet *)p, ah);
 	p->busy++;
 	peer->n_posted++;
+	peer->is_in_doubt = true;
 	rail->tx.tail++;
 	d->tx_waiting |= 1u << r;
 	return 0;

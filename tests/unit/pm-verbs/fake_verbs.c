@@ -531,7 +531,7 @@ static void set_up_port(int i)
 	port->gids[0].gid.raw[0] = 0xfe;
 	port->gids[0].gid.raw[1] = 0x80;
 	port->gids[1].gid.raw[10] = port->gids[1].gid.raw[11] = 0xff;
-	port->gids[1].gid.raw[12] = 10;
+	port->gids[1].gid.raw[12] = 127;
 }
 
 void fake_begin(int n_devices)

@@ -14,7 +14,7 @@ static struct pmv_end end_of(uint8_t id, uint32_t mtu, enum pmv_protocol protoco
 
 static struct pmvd_address with_rails(uint32_t n)
 {
-	struct pmvd_address a = {.n_rails = n};
+	struct pmvd_address a = {.n_rails = n, .door = 40000};
 
 	for (uint32_t i = 0; i < n; i++)
 		a.rails[i] = end_of((uint8_t)(i + 1), 1024, PMV_ROCE_V2);
@@ -49,9 +49,6 @@ TAP_TEST(decode__refuses_what_is_damaged)
 	buf[1] = 0;
 	is_int(pmvd_address_decode(buf, PMVD_ADDRESS_HEADER, &b), -EINVAL);
 	buf[1] = 2;
-	buf[3] = 1;
-	is_int(pmvd_address_decode(buf, len, &b), -EINVAL);
-	buf[3] = 0;
 	/* an MTU of 512 bytes, which connections can live with */
 	buf[PMVD_ADDRESS_HEADER + 23] = 2;
 	is_int(pmvd_address_decode(buf, len, &b), -EINVAL);
