@@ -187,6 +187,39 @@ TAP_TEST(resume__a_port_has_gone)
 	boxes_close();
 }
 
+TAP_TEST(resume__each_call_fails_once)
+{
+	for (int call = 0; call < FAKE_CALLS; call++)
+		for (long nth = 1, uses = 1; nth <= uses; nth += nth < 20 ? 1 : 97) {
+			long before;
+			int err;
+
+			fake_begin(2);
+			must(boxes_open(2, NULL));
+			is_int(OPS->suspend(boxes[0].dev), 0);
+			before = fake.calls[call];
+			fake_fail((enum fake_call)call, (int)nth, EIO);
+			err = OPS->resume(boxes[0].dev);
+			fake_fail((enum fake_call)call, 0, 0);
+			uses = fake.calls[call] - before > uses ? fake.calls[call] - before : uses;
+			okf(!err || strlen(boxes[0].why) > 10, "%s %ld: \"%s\"",
+			    fake_call_name((enum fake_call)call), nth, boxes[0].why);
+			if (err) {
+				is_int(OPS->suspend(boxes[0].dev), 0);
+				is_int(OPS->resume(boxes[0].dev), 0);
+			}
+			/* a device that can't be asked leaves its rail closed */
+			ok(box_passes(0, 1,
+				      OPS->rail_state(boxes[0].dev, 1) == PM_RAIL_DOWN ? 0 : 1));
+			boxes_close();
+			if (tap_has_failed()) {
+				tap_diag("%s failed at its use %ld",
+					 fake_call_name((enum fake_call)call), nth);
+				return;
+			}
+		}
+}
+
 TAP_TEST(dump__fits_any_room)
 {
 	char text[2000], part[2000];
