@@ -5,7 +5,7 @@
  *   link    a reliable, ordered transport of datagrams with one-sided reads and writes: self, shmem,
  *           verbs, and the channel engine itself when it sits on a packet device (api/chanlink.c);
  *   packet  an unreliable device of one or more rails that takes and gives bursts of packets: udp,
- *           ethernet, and the interposers fault and tracer that stack on any of them.
+ *           ethernet, verbs-datagram, and the interposers fault and tracer that stack on any of them.
  *
  * A composite context (device/composite.c) owns a list of links and sends each node's traffic to the
  * first link that reaches it. Everything here is called from the thread that uses the context.
