@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""pm-verbs by datagrams between two guests on two rails of soft-RoCE: pmtest, which looks at every byte, plain, with lost
-frames, and with a cable that is pulled and plugged in again. TAP."""
+"""pm-verbs by datagrams between two guests on two rails of soft-RoCE: pmtest, which looks at every byte, plain, with
+lost frames, and with a cable that is pulled and plugged in again. TAP."""
 import re
 import sys
 
