@@ -96,6 +96,16 @@ static int open_rails(struct pmv_link *link)
 	return pmv_discover(&discovery);
 }
 
+static int first_buffers(struct pmv_link *link)
+{
+	int err = pmv_pool_grow(link);
+
+	if (!err)
+		return 0;
+	errno = -err;
+	return pmv_rail_explain(link, &link->rails[0], "memory for messages");
+}
+
 static int device_open(const struct pm_device_env *env, struct pm_link **ret_link)
 {
 	struct pmv_link *link = calloc(1, sizeof(*link));
@@ -108,11 +118,8 @@ static int device_open(const struct pm_device_env *env, struct pm_link **ret_lin
 		err = open_rails(link);
 	if (!err)
 		err = pmv_local_open(link);
-	if (!err && pmv_pool_grow(link)) {
-		snprintf(env->why, env->why_size,
-			 "verbs: no memory for buffers can be registered: see ulimit -l");
-		err = -EPERM;
-	}
+	if (!err)
+		err = first_buffers(link);
 	if (err) {
 		fini(link);
 		return err;

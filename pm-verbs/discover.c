@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* discover - asks the library which devices and ports there are, and hands on those that become rails. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pm-verbs/discover.h"
 
@@ -71,9 +73,18 @@ static void ask_port(const struct verbs *v, struct ibv_context *context, struct 
 	ports->device[ports->n++] = device;
 }
 
+/* The library would wait seconds for udev to change that, and then tell another reason. */
+static bool is_denied(const struct ibv_device *device)
+{
+	char path[sizeof(device->dev_name) + 32];
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
+	return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) && errno == EACCES;
+}
+
 static void ask_device(const struct verbs *v, struct ibv_device *device, struct ports *ports)
 {
-	struct ibv_context *context = v->open_device(device);
+	struct ibv_context *context = is_denied(device) ? NULL : v->open_device(device);
 	struct ibv_device_attr attr;
 	int err;
 

@@ -13,7 +13,7 @@
 
 #define CQ_FIRST 512 /* completions there is room for at first */
 
-static int explain(struct pmv_link *link, const struct pmv_rail *rail, const char *what)
+int pmv_rail_explain(struct pmv_link *link, const struct pmv_rail *rail, const char *what)
 {
 	return pmv_explain(&rail->port, what, link->env.why, link->env.why_size);
 }
@@ -24,15 +24,15 @@ static int open_queues(struct pmv_link *link, struct pmv_rail *rail)
 
 	rail->pd = v->alloc_pd(rail->context);
 	if (!rail->pd)
-		return explain(link, rail, "no protection domain");
+		return pmv_rail_explain(link, rail, "no protection domain");
 	rail->channel = v->create_comp_channel(rail->context);
 	if (!rail->channel)
-		return explain(link, rail, "no completion channel");
+		return pmv_rail_explain(link, rail, "no completion channel");
 	rail->cq = v->create_cq(rail->context, CQ_FIRST, NULL, rail->channel, 0);
 	if (!rail->cq)
-		return explain(link, rail, "no completion queue");
+		return pmv_rail_explain(link, rail, "no completion queue");
 	if (pmv_set_nonblocking(rail->channel->fd) || pmv_set_nonblocking(rail->context->async_fd))
-		return explain(link, rail, "descriptor");
+		return pmv_rail_explain(link, rail, "descriptor");
 	return 0;
 }
 
@@ -40,7 +40,7 @@ static int open_greeter(struct pmv_link *link, struct pmv_rail *rail)
 {
 	const char *what;
 
-	return pmv_greeter_open(link, rail, &what) ? explain(link, rail, what) : 0;
+	return pmv_greeter_open(link, rail, &what) ? pmv_rail_explain(link, rail, what) : 0;
 }
 
 int pmv_rail_open(struct pmv_link *link, struct pmv_rail *rail, struct ibv_device *device)
@@ -56,7 +56,7 @@ int pmv_rail_open(struct pmv_link *link, struct pmv_rail *rail, struct ibv_devic
 	err = link->v->query_device(rail->context, &attr);
 	if (err) {
 		errno = err;
-		err = explain(link, rail, "the device cannot be asked");
+		err = pmv_rail_explain(link, rail, "the device cannot be asked");
 	}
 	if (!err)
 		err = open_queues(link, rail);

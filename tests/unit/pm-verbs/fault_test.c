@@ -88,6 +88,11 @@ TAP_TEST(open__says_why_not)
 	is_int(node_open(&n, 0, NULL), -EPERM);
 	ok(strstr(n.why, "RLIMIT_MEMLOCK") != NULL);
 	fake_begin(1);
+	fake_fail(FAKE_REG_MR, 2, ENOMEM);
+	is_int(node_open(&n, 0, NULL), -EPERM);
+	ok(strstr(n.why, "fake0:1: memory for messages: ") != NULL);
+	ok(strstr(n.why, "RLIMIT_MEMLOCK") != NULL);
+	fake_begin(1);
 	is_int(node_open(&n, 0, "verbs.gid=5"), -ENXIO);
 	ok(strstr(n.why, "verbs.gid=5: port fake0:1 has no such entry") != NULL);
 	fake_begin(1);
