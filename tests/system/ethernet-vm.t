@@ -6,7 +6,6 @@ NIC taken out while messages run. Nothing here is measured: guests are emulated.
 """
 import json
 import os
-import select
 import sys
 import time
 
@@ -15,6 +14,7 @@ sys.path[1:1] = [f"{HERE}/../vm", f"{HERE}/../mpi"]
 import runner                                                           # noqa: E402
 import vmlab                                                            # noqa: E402
 from systest import BUILD, ROOT, Tap                                    # noqa: E402
+from vmtest import need_guests, wait_until                              # noqa: E402
 
 CTL = f"{ROOT}/pm-ethernet/ctl/pm-ethernetctl"
 COPY, ZERO = "eth1,eth2", "eth3,eth4"
@@ -22,18 +22,7 @@ COPY, ZERO = "eth1,eth2", "eth3,eth4"
 MAPPED = "iommu_platform=on,disable-legacy=on"
 LINKS = [vmlab.Link("a", "b")] * 2 + [vmlab.Link("a", "b", options=MAPPED)] * 2
 ZERO_COPY_KERNEL = 7, 0
-EVENT_S = 30                # what happens in a second on a real machine
 tap = Tap()
-
-
-def wait_until(condition):
-    """Polls what only a guest can tell; whether it came true."""
-    end = time.monotonic() + EVENT_S
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        select.select([], [], [], 0.1)
-    return True
 
 
 class Daemons:
@@ -263,7 +252,5 @@ if __name__ == "__main__":
     if not os.path.exists(f"{BUILD}/bin/pm-ethernetd"):
         print("1..0 # SKIP pm-ethernetd is not built here")
         sys.exit(0)
-    if reason := vmlab.skip_reason(BUILD):
-        print(f"1..0 # SKIP {reason}")
-        sys.exit(0)
+    need_guests()
     sys.exit(main())

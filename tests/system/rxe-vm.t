@@ -8,8 +8,7 @@ import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[1:1] = [f"{HERE}/../vm"]
-from vmtest import BUILD, ROOT, Timed, missing_tools, skip_all          # noqa: E402
-import vmlab                                                            # noqa: E402
+from vmtest import ROOT, Timed, need_lab, need_rdma                     # noqa: E402
 
 LAB = f"t{os.getpid()}"
 MESSAGES = 100
@@ -59,10 +58,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if os.geteuid() and not os.environ.get("XDG_RUNTIME_DIR"):
-        skip_all("needs root, or XDG_RUNTIME_DIR")
-    if reason := vmlab.skip_reason(BUILD):
-        skip_all(reason)
-    if missing := missing_tools():
-        skip_all(f"no programs of libibverbs here (install {missing})")
+    need_lab()
+    need_rdma()
     sys.exit(main())

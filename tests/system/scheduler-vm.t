@@ -13,6 +13,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[1:1] = [f"{HERE}/../vm"]
 import vmlab                                                            # noqa: E402
 from systest import BUILD, ROOT, Tap                                    # noqa: E402
+from vmtest import need_guests                                          # noqa: E402
 
 MEMORY_MIB = 500
 EVENT_S = 60            # what happens in a second on a real machine
@@ -130,9 +131,7 @@ def judge(guest, form):
 
 
 def main():
-    if reason := vmlab.skip_reason(BUILD):
-        print(f"1..0 # SKIP {reason}")
-        return 0
+    need_guests()
     with vmlab.Lab(BUILD, 1, [], memory_mib=MEMORY_MIB) as lab:
         guest = lab.guests[0]
         guest.must(MUNGED)

@@ -5,7 +5,7 @@ control groups of version 2 alone, BPF with type information. TAP."""
 import re
 import sys
 
-from vmtest import BUILD, Timed, skip_all
+from vmtest import BUILD, Timed, need_guests
 import vmlab
 
 CONTROLLERS = {"cpuset", "cpu", "io", "memory", "pids", "rdma"}
@@ -78,6 +78,5 @@ def main():
 
 
 if __name__ == "__main__":
-    if reason := vmlab.skip_reason(BUILD):
-        skip_all(reason)
+    need_guests()
     sys.exit(main())

@@ -4,7 +4,7 @@
 writes, and that lost frames are sent again. Nothing here is measured. TAP."""
 import sys
 
-from vmtest import BUILD, Rail, Timed, missing_tools, pingpong, skip_all, write_bandwidth
+from vmtest import BUILD, Rail, Timed, need_guests, need_rdma, pingpong, write_bandwidth
 import vmlab
 import vmlab.rdma
 
@@ -75,8 +75,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if reason := vmlab.skip_reason(BUILD):
-        skip_all(reason)
-    if missing := missing_tools():
-        skip_all(f"no programs of libibverbs here (install {missing})")
+    need_guests()
+    need_rdma()
     sys.exit(main())

@@ -4,15 +4,13 @@
 behind when a guest, its keeper or `sclab --vm up` is killed. TAP."""
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 
-from vmtest import BUILD, ROOT, Timed, skip_all
+from vmtest import BUILD, ROOT, Timed, need_lab, wait_until
 import vmlab
 
 SCLAB = f"{ROOT}/tests/lab/sclab"
@@ -42,15 +40,6 @@ def machines(lab=LAB):
         if f"openscore-vm/{lab}/".encode() in line and line.startswith(b"qemu-system"):
             found.append(int(pid))
     return found
-
-
-def wait_until(condition, limit_s=EVENT_S):
-    end = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        select.select([], [], [], 0.1)      # processes that are none of ours
-    return True
 
 
 def keeper_of(pid):
@@ -122,7 +111,7 @@ def test_killed_exec():
     running.stdout.readline()
     running.kill()
     running.wait()
-    tap.ok(wait_until(lambda: "sleep 987" not in sclab("exec", "h0", "busybox", "ps").stdout),
+    tap.ok(wait_until(lambda: "sleep 987" not in sclab("exec", "h0", "busybox", "ps").stdout, EVENT_S),
            "exec: killed, its command ends in the host")
 
 
@@ -140,7 +129,7 @@ def test_killed_guest():
 def test_killed_keeper():
     """Nothing survives it; down and up know what to do with the rest."""
     os.kill(keeper_of(machines()[0]), signal.SIGKILL)
-    tap.ok(wait_until(lambda: not machines()), "keeper killed: no QEMU stays")
+    tap.ok(wait_until(lambda: not machines(), EVENT_S), "keeper killed: no QEMU stays")
     tap.ok(f"{LAB}  left behind" in sclab("list").stdout, "keeper killed: list says so")
     done = sclab("down")
     tap.ok(done.returncode == 0 and LAB not in sclab("list").stdout, "keeper killed: down removes the rest", told(done))
@@ -150,10 +139,10 @@ def test_killed_up(number):
     lab = f"{LAB}x"
     starting = subprocess.Popen([SCLAB, "--vm", "--name", lab, "up", "--hosts", "1"], stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    is_there = wait_until(lambda: machines(lab))
+    is_there = wait_until(lambda: machines(lab), EVENT_S)
     starting.send_signal(number)
     starting.wait()
-    tap.ok(is_there and wait_until(lambda: not machines(lab) and lab not in sclab("list").stdout),
+    tap.ok(is_there and wait_until(lambda: not machines(lab) and lab not in sclab("list").stdout, EVENT_S),
            f"up ended by signal {number.name}: nothing stays")
 
 
@@ -200,8 +189,5 @@ def main():
 
 
 if __name__ == "__main__":
-    if os.geteuid() and not os.environ.get("XDG_RUNTIME_DIR"):
-        skip_all("needs root, or XDG_RUNTIME_DIR")
-    if reason := vmlab.skip_reason(BUILD):
-        skip_all(reason)
+    need_lab()
     sys.exit(main())

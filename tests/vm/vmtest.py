@@ -2,6 +2,7 @@
 """What tests of things in guests share: TAP lines that say how long each took, and RDMA between two guests."""
 import os
 import re
+import select
 import shutil
 import sys
 import time
@@ -11,8 +12,8 @@ sys.path[1:1] = [f"{HERE}/../system"]
 import vmlab.rdma                                                       # noqa: E402
 from systest import BUILD, ROOT, Tap                                    # noqa: E402
 
-__all__ = ["BUILD", "EVENT_S", "ROOT", "Rail", "Timed", "missing_tools", "pingpong", "skip_all", "wait_for",
-           "write_bandwidth"]
+__all__ = ["BUILD", "EVENT_S", "ROOT", "Rail", "Timed", "need_guests", "need_lab", "need_rdma", "pingpong", "skip_all",
+           "wait_for", "wait_until", "write_bandwidth"]
 PORT = 18515                    # of the programs of libibverbs and perftest
 TOOLS = {"ibv_rc_pingpong": "ibverbs-utils", "ib_write_bw": "perftest", "rdma": "iproute2"}
 EVENT_S = 30                    # what happens in a second on a real machine
@@ -34,6 +35,25 @@ def skip_all(why):
     sys.exit(0)
 
 
+def need_guests():
+    """Skips the whole test where guests can't be started."""
+    if reason := vmlab.skip_reason(BUILD):
+        skip_all(reason)
+
+
+def need_lab():
+    """... where sclab --vm can't keep one."""
+    if os.geteuid() and not os.environ.get("XDG_RUNTIME_DIR"):
+        skip_all("needs root, or XDG_RUNTIME_DIR")
+    need_guests()
+
+
+def need_rdma():
+    """... where what sets RDMA up in guests, or tries it, is not installed."""
+    if missing := missing_tools():
+        skip_all(f"no programs of libibverbs here (install {missing})")
+
+
 def missing_tools():
     """Packages to install, or ''."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -41,6 +61,16 @@ def missing_tools():
     if not os.path.isdir("/etc/libibverbs.d"):
         missing.add("ibverbs-providers")
     return " ".join(sorted(missing))
+
+
+def wait_until(condition, limit_s=EVENT_S):
+    """Polls what only a guest can tell; whether it came true."""
+    end = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        select.select([], [], [], 0.1)
+    return True
 
 
 def wait_for(guest, condition, limit_s=EVENT_S):

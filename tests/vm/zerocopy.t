@@ -5,11 +5,10 @@ copying them. The kernel is asked whether it does, of the very sockets that carr
 of them have to arrive in bounded time, so none may be stuck in a ring that nobody looks after. TAP."""
 import json
 import re
-import select
 import sys
 import time
 
-from vmtest import BUILD, EVENT_S, ROOT, Timed, skip_all
+from vmtest import BUILD, ROOT, Timed, need_guests, skip_all, wait_until
 import vmlab
 
 CTL = f"{ROOT}/pm-ethernet/ctl/pm-ethernetctl"
@@ -32,16 +31,6 @@ for name in os.listdir(f"/proc/{pid}/fd"):
         print(int.from_bytes(mine.getsockopt(SOL_XDP, XDP_OPTIONS, 4), sys.byteorder))
 """
 tap = Timed()
-
-
-def wait_until(condition, limit_s=EVENT_S):
-    """Polls what only a guest can tell; whether it came true."""
-    end = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        select.select([], [], [], 0.1)
-    return True
 
 
 def report(guest, topic):
@@ -133,8 +122,7 @@ def main(kernel):
 
 
 def check_start():
-    if reason := vmlab.skip_reason(BUILD):
-        skip_all(reason)
+    need_guests()
     kernel = vmlab.find_kernels(BUILD)[-1]
     if kernel.version < FIRST_KERNEL:
         skip_all(f"virtio_net of Linux {kernel.release} has no zero copy (run ./bootstrap.sh check-vm-zerocopy)")

@@ -159,22 +159,28 @@ def take_user(args):
     return None, args
 
 
+def split_exec(args, caller):
+    """(HOST or --all, the command's words) of what follows exec."""
+    target, words = args[:1], args[1:]
+    if words[:1] == ["--"]:
+        words = words[1:]
+    if not target or not words:
+        raise LabError(f"exec: write {caller} exec HOST [--] COMMAND..., or --all for HOST", EXIT_USAGE)
+    return target[0], words
+
+
 def do_exec(lab, args):
     user, args = take_user(args)
     if args[:1] in (["-h"], ["--help"]):
         print(HELP)
         return 0
-    target, words = args[:1], args[1:]
-    if words[:1] == ["--"]:
-        words = words[1:]
-    if not target or not words:
-        raise LabError("exec: write sclab exec HOST [--] COMMAND..., or --all for HOST", EXIT_USAGE)
+    target, words = split_exec(args, "sclab")
     need_root()
     from . import run
     state = states.load_running(lab)
-    if target == ["--all"]:
+    if target == "--all":
         return run.run_in_all(state, words, user)
-    return run.run_in(state, target[0], words, user)
+    return run.run_in(state, target, words, user)
 
 
 def do_shell(lab, args):

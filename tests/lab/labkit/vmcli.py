@@ -151,17 +151,13 @@ def do_exec(lab, args):
     if args[:1] in (["-h"], ["--help"]):
         print(HELP)
         return 0
-    target, words = args[:1], args[1:]
-    if words[:1] == ["--"]:
-        words = words[1:]
-    if not target or not words:
-        raise LabError("exec: write sclab --vm exec HOST [--] COMMAND..., or --all for HOST", EXIT_USAGE)
+    target, words = cli.split_exec(args, "sclab --vm")
     signal.signal(signal.SIGTERM, cli.stop)
     hosts = list(vmclient.describe(lab)["nics"])
-    if target == ["--all"]:
+    if target == "--all":
         return vmclient.run_in_all(lab, hosts, lambda host: command_for(lab, host, words))
-    need_host(lab, hosts, target[0])
-    return vmclient.Command(lab, target[0], command_for(lab, target[0], words)).wait()
+    need_host(lab, hosts, target)
+    return vmclient.Command(lab, target, command_for(lab, target, words)).wait()
 
 
 def need_host(lab, hosts, name):
