@@ -6,11 +6,10 @@
 #ifndef TESTS_CONFORMANCE_VARIANT_H
 #define TESTS_CONFORMANCE_VARIANT_H
 
-#include <glob.h>
-
 #include "tests/harness/crew.h"
 #include "tests/harness/ethhosts.h"
 #include "tests/harness/tap.h"
+#include "tests/harness/verbsports.h"
 
 /* Three members. In "composite" members 0 and 1 meet by shmem and member 2 is reached by udp. */
 struct variant {
@@ -18,15 +17,6 @@ struct variant {
 	const char *configs[3];
 	bool is_faulted; /* packets are lost on purpose: give things more time */
 };
-
-static inline bool has_verbs(void)
-{
-	glob_t found = {0};
-	bool ret = !glob("/dev/infiniband/uverbs*", 0, NULL, &found) && found.gl_pathc;
-
-	globfree(&found);
-	return ret;
-}
 
 #define FAULTS "fault=7:drop=2%:dup=1%:reorder=2%:corrupt=1%"
 
@@ -57,20 +47,26 @@ static inline bool has_verbs(void)
 		crew_close(&crew);                                                                 \
 	}
 
-/* Needs RDMA ports whose devices send to themselves, as all do: skipped without. */
+/* Needs RDMA ports, which can send to themselves: skipped without. */
 #define CONFORMS_ON_VERBS(id, dev, is_fault, options)                                              \
 	TAP_TEST(id##__##dev)                                                                      \
 	{                                                                                          \
-		static const char config[] = "devices=self+verbs," options;                        \
-		static const struct variant v = {#dev, {config, config, config}, is_fault};        \
+		char c[3][VERBSPORTS_CONFIG];                                                      \
+		const char *why = verbsports_configs(3, options, c);                               \
+		const struct variant v = {                                                         \
+			#dev, {c[0], c[1], c[2]}, is_fault || verbsports_are_faulted()};           \
 		struct crew crew;                                                                  \
-		if (!has_verbs()) {                                                                \
-			tap_skip("no RDMA device here (rdma link shows them)");                    \
+		if (why) {                                                                         \
+			tap_skip("%s", why);                                                       \
 			return;                                                                    \
 		}                                                                                  \
-		if (crew_open(&crew, 3, v.configs))                                                \
+		if (crew_open(&crew, 3, v.configs)) {                                              \
+			verbsports_break();                                                        \
 			body_##id(&v, &crew);                                                      \
+			verbsports_mend();                                                         \
+		}                                                                                  \
 		crew_close(&crew);                                                                 \
+		is_int(verbsports_open(), 0);                                                      \
 	}
 
 #define CONFORMS(id)                                                                               \

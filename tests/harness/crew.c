@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tests/harness/tap.h"
 
@@ -146,18 +147,48 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
+/* What the devices know of each other, where they do not get on. */
+static void dump(const struct crew *crew)
+{
+	for (unsigned int i = 0; i < crew->n; i++)
+		pmDumpContext(crew->ctx[i], STDERR_FILENO);
+}
+
+/* Whether there is time left for what finds no room; all members take what came. */
+static bool try_again(struct crew *crew, double end, unsigned int from, unsigned int to)
+{
+	crew_turn(crew);
+	if (tap_has_failed())
+		return false;
+	if (okf(seconds() < end, "no room from %u to %u for 10 s", from, to))
+		return true;
+	dump(crew);
+	return false;
+}
+
 bool crew_send_hard(struct crew *crew, unsigned int from, unsigned int to, size_t len)
 {
 	double end = seconds() + 10;
 	int err;
 
-	while ((err = crew_send(crew, from, to, len)) == ENOBUFS) {
-		crew_turn(crew);
-		if (!okf(seconds() < end, "no room from %u to %u for 10 s", from, to) ||
-		    tap_has_failed())
+	while ((err = crew_send(crew, from, to, len)) == ENOBUFS)
+		if (!try_again(crew, end, from, to))
 			return false;
-	}
 	return okf(!err, "send from %u to %u: %s (%s)", from, to, pmErrorString(err),
+		   pmLastError());
+}
+
+bool crew_post_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf, size_t len)
+{
+	double end = seconds() + 10;
+	int err;
+
+	crew_fill(buf, len, from, crew->sent[from][to]);
+	while ((err = pmPost(crew->ctx[from], crew_node(crew, to), buf, len)) == ENOBUFS)
+		if (!try_again(crew, end, from, to))
+			return false;
+	crew->sent[from][to] += !err;
+	return okf(!err, "post from %u to %u: %s (%s)", from, to, pmErrorString(err),
 		   pmLastError());
 }
 
@@ -186,6 +217,7 @@ bool crew_drain(struct crew *crew)
 				    "%u -> %u: %llu sent, %llu arrived", i, j,
 				    (unsigned long long)crew->sent[i][j],
 				    (unsigned long long)crew->received[i][j]);
+		dump(crew);
 		return false;
 	}
 	return true;

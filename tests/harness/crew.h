@@ -44,6 +44,9 @@ int crew_send(struct crew *crew, unsigned int from, unsigned int to, size_t len)
 int crew_receive(struct crew *crew, unsigned int to);
 /* Sends, giving every member turns to receive while there is no room. False after about 10 s. */
 bool crew_send_hard(struct crew *crew, unsigned int from, unsigned int to, size_t len);
+/* The same by pmPost, from @buf. */
+bool crew_post_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf,
+		    size_t len);
 /* Receives on all members until everything sent has arrived. False after about 20 s. */
 bool crew_drain(struct crew *crew);
 /* Calls pmReceive on every member once, checking what comes. */
