@@ -7,7 +7,7 @@
 
 #define LARGEST (256 << 10)
 
-static unsigned char out[LARGEST], in[LARGEST];
+static unsigned char *out, *in;
 
 static void ring(unsigned int round)
 {
@@ -28,6 +28,8 @@ int main(int argc, char **argv)
 	double until;
 	int is_over = 0;
 
+	out = malloc(LARGEST);
+	in = malloc(LARGEST);
 	check_start(&argc, &argv);
 	until = MPI_Wtime() + (argc > 1 ? atof(argv[1]) : 3);
 	while (!is_over) {
@@ -43,5 +45,7 @@ int main(int argc, char **argv)
 			fflush(stdout);
 		}
 	}
+	free(out);
+	free(in);
 	return check_end("rally");
 }
