@@ -51,7 +51,7 @@ check-mpi: $(ALL_OUTPUTS) ## MPI programs over mtl/pm
 	@$(call run_tests,$(MPI_T))
 
 check-vm: $(ALL_OUTPUTS) ## virtual machines with Debian 12's kernel: RDMA, native XDP, cgroups, the lab itself (root)
-	@$(call VM_KERNEL_OF,kernel) $(call run_tests,-v -j1 $(VM_T))
+	@TEST_TIMEOUT=$${TEST_TIMEOUT:-900} $(call VM_KERNEL_OF,kernel) $(call run_tests,-v -j1 $(VM_T))
 
 check-vm-zerocopy: $(ALL_OUTPUTS) ## pm-ethernet in zero copy, in virtual machines with a newer kernel (bootstrap.sh fetches it)
 	@$(call VM_KERNEL_OF,zerocopy) $(call run_tests,-v -j1 $(ZERO_T))
