@@ -16,6 +16,7 @@
 #include "pm-verbs/rma.h"
 #include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
+#include "pm-verbs/shared.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
@@ -62,13 +63,29 @@ static void receive_done(struct pmv_link *link, struct pmv_slot *slot, const str
 {
 	struct pmv_qp *qp = slot->work.qp;
 
+	slot->work.qp = NULL;
 	if (wc->status) {
 		pmv_slot_put(link, slot);
 		failed(link, qp, wc->status);
+	} else if (qp->peer) {
+		pmv_arrived(link, qp->peer, slot, wc->byte_len);
 	} else {
-		pmv_arrived(link, slot, wc->byte_len);
+		pmv_slot_put(link, slot);
 	}
 	returned(link, qp, &qp->n_receives);
+}
+
+static void shared_done(struct pmv_link *link, struct pmv_slot *slot, const struct ibv_wc *wc)
+{
+	struct pmv_qp *qp = pmv_shared_taken(slot, wc->qp_num);
+
+	if (!wc->status && qp && qp->peer) {
+		pmv_arrived(link, qp->peer, slot, wc->byte_len);
+		return;
+	}
+	pmv_receive_again(link, slot);
+	if (wc->status && qp)
+		failed(link, qp, wc->status);
 }
 
 static void probe_done(struct pmv_link *link, struct pmv_qp *qp, enum ibv_wc_status status)
@@ -100,6 +117,9 @@ static void handle(struct pmv_link *link, const struct ibv_wc *wc)
 		break;
 	case PMV_WORK_RECEIVE:
 		receive_done(link, (struct pmv_slot *)work, wc);
+		break;
+	case PMV_WORK_SHARED:
+		shared_done(link, (struct pmv_slot *)work, wc);
 		break;
 	case PMV_WORK_PIECE:
 		piece_done(link, work, wc->status);
@@ -138,8 +158,11 @@ int pmv_progress(struct pmv_link *link)
 			handle(link, &wc[i]);
 		if (n > 0)
 			total += n;
+		link->rails[r].is_emptied = n < BURST;
 		pinned_turn(link->rails[r].pinned);
 	}
+	if (link->is_ending)
+		total += pmv_shared_turn(link);
 	/* a goodbye overtakes messages by another rail: it counts when those are taken */
 	if (link->n_leaving)
 		total += pmv_peers_leave(link);
@@ -193,6 +216,11 @@ int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
 						: UINT64_MAX;
 	if (next < left)
 		left = next;
+	if (link->ending) {
+		uint64_t end = pmv_shared_deadline(link, pmv_now(link));
+
+		left = end < left ? end : left;
+	}
 	if (left < *timeout_ns)
 		*timeout_ns = left;
 	link->asleep_ns = left == UINT64_MAX ? 0 : left;
@@ -212,8 +240,14 @@ static void take_event(struct pmv_link *link, struct pmv_rail *rail,
 		rail->is_down = false;
 		pmv_patience_of_rail(link, rail);
 		break;
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		pmv_shared_last(link, rail, event->element.qp->qp_num);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+		pmv_shared_failed(link, rail);
+		break;
 	default:
-		/* of a queue pair: its completions say the same */
+		/* of a queue pair: its completions or its last receive say the same */
 		break;
 	}
 }

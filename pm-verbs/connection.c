@@ -24,6 +24,7 @@
 #include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
 #include "pm-verbs/state.h"
+#include "pm-verbs/shared.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
@@ -44,9 +45,9 @@ uint32_t pmv_qp_depth(const struct pmv_link *link)
 	return link->n_credits + PMV_PIECES + 1;
 }
 
-uint32_t pmv_connection_completions(const struct pmv_link *link)
+uint32_t pmv_connection_completions(const struct pmv_link *link, bool is_shared)
 {
-	return pmv_qp_depth(link) + link->n_credits;
+	return pmv_qp_depth(link) + (is_shared ? 0 : link->n_credits);
 }
 
 static struct pmv_pair pair_of(const struct pmv_link *link, const struct pm_link_peer *peer)
@@ -54,15 +55,16 @@ static struct pmv_pair pair_of(const struct pmv_link *link, const struct pm_link
 	return peer->pairs[(peer->epoch + link->env.self + peer->node) % peer->n_pairs];
 }
 
-static struct ibv_qp *create(struct pmv_link *link, struct pmv_rail *rail)
+static struct ibv_qp *create(struct pmv_link *link, struct pmv_rail *rail, bool is_shared)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = rail->cq,
 		.recv_cq = rail->cq,
+		.srq = is_shared ? rail->shared.srq : NULL,
 		.cap = {.max_send_wr = pmv_qp_depth(link),
-			.max_recv_wr = link->n_credits,
+			.max_recv_wr = is_shared ? 0 : link->n_credits,
 			.max_send_sge = 1,
-			.max_recv_sge = 1,
+			.max_recv_sge = is_shared ? 0 : 1,
 			.max_inline_data = rail->max_inline},
 		.qp_type = IBV_QPT_RC,
 	};
@@ -106,15 +108,23 @@ static int post_receives(struct pmv_link *link, struct pm_link_peer *peer)
 			return -EIO;
 		}
 	}
-	peer->offered = peer->qp->n_receives;
-	peer->owed = peer->owed_control = 0;
 	return 0;
+}
+
+static int offer_receives(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	int err = peer->qp->is_shared ? 0 : post_receives(link, peer);
+
+	peer->offered = link->n_credits - peer->n_held;
+	peer->owed = peer->owed_control = 0;
+	return err;
 }
 
 static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	struct pmv_rail *rail = &link->rails[pair_of(link, peer).ours];
-	uint32_t completions = pmv_connection_completions(link);
+	bool is_shared = pmv_shared_ready(link, rail);
+	uint32_t completions = pmv_connection_completions(link, is_shared);
 	struct pmv_qp *qp = calloc(1, sizeof(*qp));
 	int err = qp ? pmv_rail_reserve(link, rail, completions) : -ENOMEM;
 
@@ -123,7 +133,7 @@ static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
 		return err;
 	}
 	errno = 0;
-	qp->qp = create(link, rail);
+	qp->qp = create(link, rail, is_shared);
 	if (!qp->qp) {
 		rail->cq_used -= completions;
 		free(qp);
@@ -133,12 +143,16 @@ static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
 	qp->probe.qp = qp;
 	qp->rail = rail;
 	qp->peer = peer;
+	qp->is_shared = is_shared;
 	qp->next = link->qps;
 	link->qps = qp;
 	link->n_qps++;
 	peer->qp = qp;
-	err = to_init(link, qp);
-	return err ? err : post_receives(link, peer);
+	/* before anything else may fail: it leaves when it is destroyed */
+	err = is_shared ? pmv_shared_join(link, qp) : 0;
+	if (!err)
+		err = to_init(link, qp);
+	return err ? err : offer_receives(link, peer);
 }
 
 static bool may_connect(const struct pm_link_peer *peer)
@@ -280,16 +294,20 @@ void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
 {
 	struct pmv_qp **at = &link->qps;
 	int err;
+	uint32_t number;
 
 	while (*at != qp)
 		at = &(*at)->next;
 	*at = qp->next;
 	link->n_qps--;
-	qp->rail->cq_used -= pmv_connection_completions(link);
+	qp->rail->cq_used -= pmv_connection_completions(link, qp->is_shared);
 	link->is_crowded = true;
+	number = qp->qp->qp_num;
 	err = link->v->destroy_qp(qp->qp);
 	if (err)
 		pmv_note_refusal(link, "a queue pair is not destroyed", err);
+	if (qp->is_shared)
+		pmv_shared_leave(link, qp->rail, number);
 	free(qp);
 }
 
@@ -330,15 +348,24 @@ static void drained(struct pmv_link *link, struct pm_link_peer *peer)
 	go_on(link, peer);
 }
 
-void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp)
+void pmv_qp_ended(struct pmv_link *link, struct pmv_qp *qp)
 {
 	struct pm_link_peer *peer = qp->peer;
 
-	if (!qp->is_failed || qp->n_sends || qp->n_receives)
-		return;
 	pmv_qp_destroy(link, qp);
 	if (peer)
 		drained(link, peer);
+}
+
+void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp)
+{
+	if (!qp->is_failed || qp->n_sends || qp->n_receives)
+		return;
+	/* before it was connected nobody knew that it may send to it */
+	if (qp->is_shared && qp->is_connected)
+		pmv_shared_end(link, qp);
+	else
+		pmv_qp_ended(link, qp);
 }
 
 /* Puts the queue pair into error, so that all that was posted to it comes back. */

@@ -27,10 +27,12 @@ void pmv_connection_yield(struct pmv_link *link, struct pm_link_peer *peer, uint
 void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer);
 /* Something posted to @qp has come back. */
 void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp);
+/* Nothing of it can come any more: the next connection begins. */
+void pmv_qp_ended(struct pmv_link *link, struct pmv_qp *qp);
 void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp);
 uint32_t pmv_qp_depth(const struct pmv_link *link);
 /* Completions of one that may come at once. */
-uint32_t pmv_connection_completions(const struct pmv_link *link);
+uint32_t pmv_connection_completions(const struct pmv_link *link, bool is_shared);
 uint64_t pmv_random(struct pmv_link *link);
 
 #endif

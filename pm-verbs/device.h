@@ -11,6 +11,7 @@
  *   completion.c  polling, sleeping, events         rma.c  one-sided, asking side
  *   export.c  the same, owning side                 local.c  the program's memory, registered
  *   patience.c  how long they may be silent         state.c  quiesce, save, restore, dump
+ *   shared.c  receives that a rail's connections share
  *
  * A connection is a pair of RC queue pairs. It may end at any time - an error, a stale key, a broken rail - and
  * the next one goes on where it stopped: both sides count the messages that arrived, and greet with that number.
@@ -58,6 +59,7 @@ struct pmv_export; /* export.c */
 enum pmv_work_kind {
 	PMV_WORK_SEND,         /* struct pmv_slot */
 	PMV_WORK_RECEIVE,      /* struct pmv_slot */
+	PMV_WORK_SHARED,       /* struct pmv_slot */
 	PMV_WORK_PIECE,        /* struct pmv_piece */
 	PMV_WORK_PROBE,        /* struct pmv_qp */
 	PMV_WORK_GREETING_OUT, /* struct pmv_datagram */
@@ -67,7 +69,7 @@ enum pmv_work_kind {
 /* What a completion is about: the first member of what its wr_id points to. */
 struct pmv_work {
 	enum pmv_work_kind kind;
-	struct pmv_qp *qp; /* it was posted to; NULL for greetings */
+	struct pmv_qp *qp; /* it was posted to; NULL for greetings and shared receives */
 };
 
 /* Buffers registered together, for all rails. */
@@ -76,6 +78,7 @@ struct pmv_chunk {
 	void *memory;
 	struct ibv_mr *mr[PM_RAILS_MAX];
 	struct pmv_slot *slots;
+	bool is_plain; /* not registered: for messages that wait to be read */
 };
 
 /* A buffer for one message: free, lent, queued, posted or arrived. */
@@ -84,9 +87,11 @@ struct pmv_slot {
 	struct pmv_slot *next;
 	struct pm_link_peer *peer; /* it goes to or came from */
 	struct pmv_chunk *chunk;
-	uint8_t *data; /* header and message */
-	uint32_t len;  /* bytes of both */
-	uint8_t kind;  /* enum pmv_kind */
+	struct pmv_rail *rail; /* whose shared receives it belongs to, NULL = none */
+	uint64_t number;       /* of its posting there */
+	uint8_t *data;         /* header and message */
+	uint32_t len;          /* bytes of both */
+	uint8_t kind;          /* enum pmv_kind */
 };
 
 struct pmv_list {
@@ -108,7 +113,7 @@ struct pmv_datagram {
 struct pmv_qp {
 	struct pmv_work
 		probe; /* first: the zero-length write that asks whether the other end lives */
-	struct pmv_qp *next;
+	struct pmv_qp *next, *next_ending;
 	struct ibv_qp *qp;
 	struct pmv_rail *rail;
 	struct pm_link_peer *peer; /* NULL: given up */
@@ -119,6 +124,31 @@ struct pmv_qp {
 	bool is_failed;    /* in error: waits for what was posted */
 	bool is_stuck;     /* it could not be put into error */
 	bool is_probing;
+	bool is_shared;     /* receives by the rail's shared ones; and for its end: */
+	bool is_last;       /* the device said that it takes no more of them */
+	bool is_quiet;      /* so it is: what is in the completion queue by now is all */
+	uint64_t silent_ns; /* the time when that is not waited for any longer, 0 = it is not ending */
+};
+
+/* Receives that the connections of a rail share. */
+struct pmv_shared {
+	struct ibv_srq *srq; /* NULL = there are none */
+	struct nodemap qps;  /* struct pmv_qp by the device's number */
+	uint32_t n_qps;
+	uint32_t most;     /* receives that there may be, 0 = each connection has its own */
+	uint32_t room;     /* ... those that got lost included */
+	uint32_t want;     /* ... that the connections need now */
+	uint32_t posted;   /* ... that have not come back */
+	uint32_t missing;  /* of them, those that got lost with a queue pair */
+	uint32_t reserved; /* completions of the rail's queue */
+	uint64_t next;     /* number of the next posting */
+	uint64_t last;     /* ... of the latest that came back */
+	uint64_t counted;  /* those with smaller numbers are counted as missing */
+	struct ibv_recv_wr request; /* what is posted again and again, with another buffer */
+	struct ibv_sge piece;
+	bool is_failed; /* from now on each connection has its own */
+	bool is_worn;   /* too many are missing: to be made anew */
+	bool is_silent; /* the device does not say when a queue pair takes no more */
 };
 
 /* The way to one end of a peer, for greetings. */
@@ -149,6 +179,8 @@ struct pmv_rail {
 	struct ibv_cq *cq;
 	uint32_t cq_used; /* completions that may come at once */
 	uint32_t backlog; /* of them, that may have come before somebody left */
+	bool is_emptied;  /* by the latest look into it */
+	struct pmv_shared shared;
 	struct ibv_qp *greeter;
 	uint8_t *greetings; /* memory of the datagrams */
 	struct ibv_mr *greetings_mr;
@@ -245,8 +277,9 @@ struct pmv_link {
 	uint32_t buffer_bytes;
 	uint32_t n_credits; /* receives per connection, the reserve included */
 	struct pmv_chunk *chunks;
-	struct pmv_slot *free;
-	uint32_t n_slots, n_free;
+	struct pmv_slot *free, *free_plain;
+	uint32_t n_slots, n_free, n_plain;
+	uint32_t poor;        /* times that no more memory is asked for to receive into */
 	struct nodemap nodes; /* struct pm_link_peer that are not deleted */
 	struct pm_link_peer *peers;
 	struct pmv_qp *qps;
@@ -255,11 +288,14 @@ struct pmv_link {
 	struct pm_link_peer *waiting; /* for a place, first come first */
 	struct pm_link_peer **waiting_tail;
 	uint32_t n_waiting;
-	uint32_t n_calling; /* peers with is_calling */
-	uint32_t n_closing; /* peers in CLOSING */
-	bool is_crowded;    /* the roster has something to do */
-	uint64_t turn;      /* rounds of polling, the age of connections */
-	uint64_t last_life; /* of the newest record */
+	uint32_t n_calling;    /* peers with is_calling */
+	uint32_t n_closing;    /* peers in CLOSING */
+	bool is_crowded;       /* the roster has something to do */
+	uint64_t turn;         /* rounds of polling, the age of connections */
+	uint64_t last_life;    /* of the newest record */
+	struct pmv_qp *ending; /* all that was sent has come back, and messages may still come */
+	bool is_ending;        /* some are, or shared receives are given up */
+	bool has_fallen;       /* a queue pair failed, by the device's word */
 	uint64_t rng;
 	struct pmv_list arrived; /* messages for the user */
 	uint32_t n_dying;        /* dead peers to be reported */

@@ -37,6 +37,8 @@ static const struct symbol {
 	SYMBOL(destroy_cq),
 	SYMBOL(get_cq_event),
 	SYMBOL(ack_cq_events),
+	SYMBOL(create_srq),
+	SYMBOL(destroy_srq),
 	SYMBOL(create_qp),
 	SYMBOL(modify_qp),
 	SYMBOL(destroy_qp),

@@ -35,6 +35,8 @@ struct verbs {
 	int (*get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq,
 			    void **ret_cq_context);
 	void (*ack_cq_events)(struct ibv_cq *cq, unsigned int n);
+	struct ibv_srq *(*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+	int (*destroy_srq)(struct ibv_srq *srq);
 	struct ibv_qp *(*create_qp)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 	int (*destroy_qp)(struct ibv_qp *qp);

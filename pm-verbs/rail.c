@@ -10,6 +10,7 @@
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/opening.h"
 #include "pm-verbs/rail.h"
+#include "pm-verbs/shared.h"
 
 #define CQ_FIRST 512 /* completions there is room for at first */
 
@@ -66,6 +67,7 @@ int pmv_rail_open(struct pmv_link *link, struct pmv_rail *rail, struct ibv_devic
 		pmv_rail_close(link, rail);
 		return err;
 	}
+	pmv_shared_init(link, rail, &attr);
 	rail->max_inline = UINT32_MAX;
 	rail->max_reads = attr.max_qp_rd_atom < 16 ? (uint32_t)attr.max_qp_rd_atom : 16;
 	if (!rail->max_reads)
@@ -81,6 +83,7 @@ void pmv_rail_close(struct pmv_link *link, struct pmv_rail *rail)
 
 	pmv_greeter_close(link, rail);
 	pinned_close(rail->pinned);
+	pmv_shared_fini(link, rail);
 	if (rail->cq)
 		v->destroy_cq(rail->cq);
 	if (rail->channel)

@@ -43,7 +43,7 @@ void pmv_roster_init(struct pmv_link *link)
 		.asked = link->env.conf->verbs_connections,
 		.max_qp = UINT32_MAX,
 		.max_cqe = UINT32_MAX,
-		.cqe = pmv_connection_completions(link),
+		.cqe = pmv_connection_completions(link, false),
 		.bytes = (uint64_t)link->n_credits * link->buffer_bytes * link->n_rails,
 		.processes = link->env.local,
 	};

@@ -11,6 +11,7 @@
 #include "pm-verbs/rma.h"
 #include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
+#include "pm-verbs/shared.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
@@ -35,18 +36,41 @@ bool pmv_post_receive(struct pmv_link *link, struct pmv_qp *qp, struct pmv_slot 
 	return true;
 }
 
+void pmv_receive_again(struct pmv_link *link, struct pmv_slot *slot)
+{
+	if (slot->rail)
+		pmv_shared_again(link, slot);
+	else
+		pmv_slot_put(link, slot);
+}
+
+/* By a queue pair with receives of its own; false: none can be posted. */
+static bool receive_by(struct pmv_link *link, struct pmv_qp *qp, struct pmv_slot *slot)
+{
+	if (slot->chunk->is_plain) {
+		pmv_slot_put(link, slot);
+		slot = pmv_slot_get(link);
+	}
+	if (slot && pmv_post_receive(link, qp, slot))
+		return true;
+	if (slot)
+		pmv_slot_put(link, slot);
+	return false;
+}
+
 /* The buffer is read: it receives again, or is free when the connection it came by is over. */
 static void recycle(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot,
 		    bool is_control)
 {
 	struct pmv_qp *qp = peer->qp;
+	bool is_over = !qp || qp->is_failed;
 
-	if (!qp || qp->is_failed) {
-		pmv_slot_put(link, slot);
-		return;
-	}
-	if (!pmv_post_receive(link, qp, slot)) {
-		pmv_slot_put(link, slot);
+	if (is_over || qp->is_shared) {
+		pmv_receive_again(link, slot);
+		if (is_over)
+			return;
+		pmv_shared_fill(link, qp->rail);
+	} else if (!receive_by(link, qp, slot)) {
 		pmv_connection_lost(link, peer, UINT64_MAX, "a receive cannot be posted");
 		return;
 	}
@@ -76,24 +100,36 @@ static void control_arrived(struct pmv_link *link, struct pm_link_peer *peer, ui
 	}
 }
 
-void pmv_arrived(struct pmv_link *link, struct pmv_slot *slot, uint32_t len)
+static void hand_up(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot,
+		    uint32_t len)
 {
-	struct pm_link_peer *peer = slot->work.qp->peer;
+	if (slot->rail)
+		slot = pmv_shared_replace(link, slot, len);
+	slot->peer = peer;
+	slot->len = len;
+	peer->n_held++;
+	pmv_list_add(&link->arrived, slot);
+}
+
+void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot,
+		 uint32_t len)
+{
 	struct pmv_control control;
 	struct pmv_header header;
 
-	slot->work.qp = NULL;
-	if (!peer) {
-		pmv_slot_put(link, slot);
-		return;
-	}
 	peer->received++;
 	peer->failures = 0;
 	if (pmv_header_get(slot->data, len, &header) ||
 	    (header.kind != PMV_MESSAGE &&
 	     pmv_control_get(slot->data, len, header.kind, &control))) {
-		pmv_slot_put(link, slot);
+		pmv_receive_again(link, slot);
 		pmv_peer_kill(link, peer, "it sent bytes that are no message");
+		return;
+	}
+	/* shared receives are there for others too */
+	if (peer->n_held >= link->n_credits) {
+		pmv_receive_again(link, slot);
+		pmv_peer_kill(link, peer, "it sent more than it has credits for");
 		return;
 	}
 	peer->credits += header.credits;
@@ -101,10 +137,7 @@ void pmv_arrived(struct pmv_link *link, struct pmv_slot *slot, uint32_t len)
 	pmv_connection_ready(link, peer);
 	peer->used = link->turn;
 	if (header.kind == PMV_MESSAGE) {
-		slot->peer = peer;
-		slot->len = len;
-		peer->n_held++;
-		pmv_list_add(&link->arrived, slot);
+		hand_up(link, peer, slot, len);
 	} else {
 		control_arrived(link, peer, header.kind, &control);
 		recycle(link, peer, slot, true);

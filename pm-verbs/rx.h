@@ -5,7 +5,10 @@
 
 #include "pm-verbs/device.h"
 
-void pmv_arrived(struct pmv_link *link, struct pmv_slot *slot, uint32_t len);
+void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot,
+		 uint32_t len);
+/* Nobody needs what is in it: the place in the shared receives that it came from is its own again. */
+void pmv_receive_again(struct pmv_link *link, struct pmv_slot *slot);
 int pmv_receive(struct pm_link *base, struct pm_inbound *ret);
 void pmv_release(struct pm_link *base, uint64_t cookie);
 /* Posts @slot to the peer's queue pair; false: it has failed. */

@@ -13,6 +13,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/local.h"
 #include "pm-verbs/pool.h"
+#include "pm-verbs/shared.h"
 #include "pm-verbs/state.h"
 #include "pm-verbs/tx.h"
 
@@ -204,6 +205,7 @@ int pmv_dump(struct pm_link *base, char *buf, size_t room)
 		else if (r->greeter_starts)
 			text_add(&text, "  rail %u: its queue pair for greetings failed %u times\n",
 				 i, r->greeter_starts);
+		pmv_shared_dump(r, &text);
 	}
 	if (link->n_refusals)
 		text_add(&text, "  %u calls refused by devices, last: %s\n", link->n_refusals,
@@ -220,7 +222,8 @@ uint64_t pmv_memory(struct pm_link *base)
 	const struct pmv_link *link = pmv_of(base);
 	uint64_t sum = sizeof(*link);
 
-	sum += (uint64_t)link->n_slots * (link->buffer_bytes + sizeof(struct pmv_slot));
+	sum += (uint64_t)(link->n_slots + link->n_plain) *
+	       (link->buffer_bytes + sizeof(struct pmv_slot));
 	sum += link->n_rails * (PMV_GREETINGS_IN + PMV_GREETINGS_OUT) *
 	       (PMV_DATAGRAM + sizeof(struct pmv_datagram));
 	sum += link->n_qps * sizeof(struct pmv_qp);

@@ -9,7 +9,7 @@ KEYS = (
     "devices",
     "ethernet.rails", "ethernet.attach", "ethernet.socket",
     "verbs.devices", "verbs.gid", "verbs.mtu", "verbs.credit", "verbs.lost_timeout",
-    "verbs.connections", "verbs.pinned",
+    "verbs.shared", "verbs.connections", "verbs.pinned",
     "verbs.path", "verbs.connected_max",
     "udp.rails", "udp.mtu", "udp.gso", "udp.port",
     "shmem.ring", "shmem.mtu", "shmem.large", "shmem.dir",

@@ -70,6 +70,7 @@ PM = Table({
         "credit": Value(values.number(8, 256)),
         "lost_timeout": Value(values.duration("ms", 1, 86400000, zero="channel.peer_timeout")),
         "connections": Value(values.number(1, 65536)),
+        "shared": Value(values.number(16, 32768, zero="none")),
         "pinned": Value(values.size(1 << 20, 1 << 40)),
         "path": Value(values.choice("auto", "connected", "datagram")),
         "connected_max": Value(values.number(0, 1 << 20)),

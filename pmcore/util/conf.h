@@ -56,6 +56,7 @@ struct conf {
 	uint32_t verbs_lost_ms;
 	/* verbs.connections: most queue pairs for messages, 1..65536; 0 = the link chooses */
 	uint32_t verbs_connections;
+	uint32_t verbs_shared; /* verbs.shared: most receives that a rail's connections share, 16..32768; 0 = none shared */
 	/* verbs.pinned: bytes of the program's memory registered at once, 1 MiB..1 TiB; 0 = the link chooses */
 	uint64_t verbs_pinned;
 	enum conf_path verbs_path; /* verbs.path=auto|connected|datagram */

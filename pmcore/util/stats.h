@@ -60,6 +60,8 @@ struct stats_link {
 	uint64_t pinned_hits, pinned_misses, pinned_evictions;
 	/* RDMA: connections closed so that others have room, and those made again after that */
 	uint64_t connections_closed, connections_reopened;
+	/* ... receives that its connections share, and those of them that are lost until they are made anew */
+	uint64_t shared_posted, shared_missing;
 	uint32_t first_rail,
 		n_rails; /* its rails in the page; a link without a packet device has none */
 };

@@ -293,6 +293,7 @@ LIMITS = {
     "verbs.devices": ("mlx5_0:1+rxe1", "+".join(f"mlx5_{n}:1" for n in range(8))),
     "verbs.gid": ("0", "255"), "verbs.mtu": ("1024", "65536"), "verbs.credit": ("8", "256"),
     "verbs.lost_timeout": ("0", "86400000"), "verbs.connections": ("1", "65536"),
+    "verbs.shared": ("0", "16", "32768"),
     "verbs.pinned": ("1048576", "1099511627776"),
     "verbs.path": ("auto", "datagram"), "verbs.connected_max": ("0", "1048576"),
     "udp.rails": ("eth1+10.1.0.0/24+eth0.5:1", "+".join(f"eth{n}" for n in range(8))),

@@ -30,6 +30,8 @@ const struct sample_field sample_link_fields[] = {
 	{LINK(pinned_evictions), .title = NULL},
 	{LINK(connections_closed), .title = NULL},
 	{LINK(connections_reopened), .title = NULL},
+	{LINK(shared_posted), .title = NULL, .is_level = true},
+	{LINK(shared_missing), .title = NULL, .is_level = true},
 	{.name = NULL},
 };
 

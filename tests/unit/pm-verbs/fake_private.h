@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fake provider's objects, shared by its two files. */
+/* The fake provider's objects, shared by its files. */
 #ifndef TESTS_UNIT_PM_VERBS_FAKE_PRIVATE_H
 #define TESTS_UNIT_PM_VERBS_FAKE_PRIVATE_H
 
@@ -45,11 +45,27 @@ struct fake_work {
 	bool is_inline;
 };
 
+/* Receives that queue pairs share. */
+struct fake_srq {
+	struct ibv_srq base; /* first */
+	struct fake_work *receives, **tail;
+	uint32_t n, room;
+};
+
+struct fake_event {
+	struct fake_event *next;
+	struct ibv_context *context;
+	struct ibv_async_event event;
+};
+
 struct fake_qp {
 	struct ibv_qp base; /* first */
 	struct fake_qp *next;
 	struct ibv_qp_cap cap;
 	struct fake_cq *send_cq, *recv_cq;
+	struct fake_srq *srq;
+	struct fake_cqe *late, **late_tail; /* completions that the device still has */
+	bool is_waiting;                    /* the other side had no receive */
 	struct fake_work *sends, **sends_tail;
 	struct fake_work *receives, **receives_tail;
 	uint32_t n_sends;  /* posted and not polled */
@@ -63,6 +79,7 @@ struct fake_world {
 	struct fake_mr *mrs;
 	struct fake_qp *qps;
 	struct fake_cq *cqs;
+	struct fake_event *events; /* oldest first */
 	uint32_t next_key, next_qp;
 };
 
@@ -78,6 +95,32 @@ void fake_qp_reset(struct fake_qp *qp);
 void fake_works_free(struct fake_work *work);
 /* Whether something posted to it has not been polled. */
 bool fake_qp_is_used(const struct fake_qp *qp);
+struct fake_work *fake_work_take(struct fake_work **head, struct fake_work ***tail);
+void fake_work_add(const struct ibv_recv_wr *wr, struct fake_work ***tail);
+void *fake_make(size_t size);
+int fake_unmake(void *object);
+
+/* Into the queue: it is found by polling. */
+void fake_complete(struct fake_cq *cq, const struct ibv_wc *wc, uint32_t n_sends);
+/* Tries again what waits for receives. */
+void fake_retry(void);
+
+void fake_event_add(struct ibv_context *context, enum ibv_event_type type, struct ibv_qp *qp);
+bool fake_event_take(struct ibv_context *context, struct ibv_async_event *ret);
+/* Nobody hears of the queue pair any more; NULL: of the device. */
+void fake_event_forget(struct ibv_context *context, const struct ibv_qp *qp);
+
+struct ibv_srq *fake_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+int fake_destroy_srq(struct ibv_srq *srq);
+int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+/* A message came by a shared receive. */
+void fake_shared_complete(struct fake_qp *qp, const struct ibv_wc *wc);
+/* The queue pair is in error, has been reset, or is destroyed. */
+void fake_shared_error(struct fake_qp *qp);
+void fake_shared_reset(struct fake_qp *qp);
+void fake_shared_destroy(struct fake_qp *qp);
+/* What the device still has comes out. */
+void fake_shared_run(void);
 
 int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

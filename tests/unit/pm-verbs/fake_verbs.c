@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * fake_verbs - the objects and their calls: devices, memory, completion queues, channels, the states of queue
- * pairs. What happens to a work request is in fake_work.c.
+ * pairs. What happens to a work request is in fake_work.c, shared receives and events are in fake_shared.c.
  */
 #include "tests/unit/pm-verbs/fake_verbs.h"
 
@@ -46,18 +46,19 @@ const char *fake_call_name(enum fake_call call)
 		"get_device_list", "open_device", "query_device",        "query_port",
 		"alloc_pd",        "reg_mr",      "create_comp_channel", "create_cq",
 		"resize_cq",       "create_qp",   "modify_qp",           "create_ah",
-		"post_send",       "post_recv",   "req_notify_cq"};
+		"post_send",       "post_recv",   "req_notify_cq",       "create_srq",
+		"post_srq_recv"};
 
 	return names[call];
 }
 
-static void *make(size_t size)
+void *fake_make(size_t size)
 {
 	fake.live++;
 	return calloc(1, size);
 }
 
-static int unmake(void *object)
+int fake_unmake(void *object)
 {
 	fake.live--;
 	free(object);
@@ -72,7 +73,7 @@ static struct ibv_device **get_device_list(int *ret_n)
 
 	if (fake_fails(FAKE_GET_DEVICE_LIST))
 		return NULL;
-	list = make(sizeof(*list) * (FAKE_DEVICES + 1));
+	list = fake_make(sizeof(*list) * (FAKE_DEVICES + 1));
 	for (int i = 0; i < fake.n_devices; i++)
 		list[i] = &devices[i];
 	*ret_n = fake.n_devices;
@@ -81,7 +82,7 @@ static struct ibv_device **get_device_list(int *ret_n)
 
 static void free_device_list(struct ibv_device **list)
 {
-	unmake(list);
+	fake_unmake(list);
 }
 
 static struct ibv_context *open_device(struct ibv_device *device)
@@ -90,11 +91,12 @@ static struct ibv_context *open_device(struct ibv_device *device)
 
 	if (fake_fails(FAKE_OPEN_DEVICE))
 		return NULL;
-	context = make(sizeof(*context));
+	context = fake_make(sizeof(*context));
 	context->device = device;
 	context->async_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
 	context->ops.post_send = fake_post_send;
 	context->ops.post_recv = fake_post_recv;
+	context->ops.post_srq_recv = fake_post_srq_recv;
 	context->ops.poll_cq = fake_poll_cq;
 	context->ops.req_notify_cq = fake_req_notify_cq;
 	return context;
@@ -102,8 +104,9 @@ static struct ibv_context *open_device(struct ibv_device *device)
 
 static int close_device(struct ibv_context *context)
 {
+	fake_event_forget(context, NULL);
 	close(context->async_fd);
-	return unmake(context);
+	return fake_unmake(context);
 }
 
 static int query_device(struct ibv_context *context, struct ibv_device_attr *attr)
@@ -117,6 +120,8 @@ static int query_device(struct ibv_context *context, struct ibv_device_attr *att
 	attr->max_cqe = 32768;
 	attr->max_qp_rd_atom = 16;
 	attr->max_qp_init_rd_atom = 16;
+	attr->max_srq = fake.max_srq;
+	attr->max_srq_wr = 1024;
 	return 0;
 }
 
@@ -154,14 +159,14 @@ static struct ibv_pd *alloc_pd(struct ibv_context *context)
 
 	if (fake_fails(FAKE_ALLOC_PD))
 		return NULL;
-	pd = make(sizeof(*pd));
+	pd = fake_make(sizeof(*pd));
 	pd->context = context;
 	return pd;
 }
 
 static int dealloc_pd(struct ibv_pd *pd)
 {
-	return unmake(pd);
+	return fake_unmake(pd);
 }
 
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
@@ -175,7 +180,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t len, int acce
 		return NULL;
 	}
 	fake.locked += len;
-	mr = make(sizeof(*mr));
+	mr = fake_make(sizeof(*mr));
 	mr->base.context = pd->context;
 	mr->base.pd = pd;
 	mr->base.addr = addr;
@@ -197,7 +202,7 @@ static int dereg_mr(struct ibv_mr *mr)
 		at = &(*at)->next;
 	*at = (*at)->next;
 	fake.locked -= mr->length;
-	return unmake(mr);
+	return fake_unmake(mr);
 }
 
 void fake_forget(void)
@@ -223,7 +228,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 	if (fake_fails(FAKE_CREATE_AH))
 		return NULL;
-	ah = make(sizeof(*ah));
+	ah = fake_make(sizeof(*ah));
 	ah->base.context = pd->context;
 	ah->base.pd = pd;
 	ah->dgid = attr->grh.dgid;
@@ -237,10 +242,10 @@ static int destroy_ah(struct ibv_ah *ah)
 			if (qp->base.qp_type == IBV_QPT_UD && w->wr.wr.ud.ah == ah)
 				fake.early++;
 	if (fake_fails(FAKE_DESTROY_AH)) {
-		unmake(ah);
+		fake_unmake(ah);
 		return failing.error;
 	}
-	return unmake(ah);
+	return fake_unmake(ah);
 }
 
 /* ---- completion queues ---- */
@@ -251,7 +256,7 @@ static struct ibv_comp_channel *create_comp_channel(struct ibv_context *context)
 
 	if (fake_fails(FAKE_CREATE_COMP_CHANNEL))
 		return NULL;
-	channel = make(sizeof(*channel));
+	channel = fake_make(sizeof(*channel));
 	channel->context = context;
 	channel->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
 	return channel;
@@ -260,7 +265,7 @@ static struct ibv_comp_channel *create_comp_channel(struct ibv_context *context)
 static int destroy_comp_channel(struct ibv_comp_channel *channel)
 {
 	close(channel->fd);
-	return unmake(channel);
+	return fake_unmake(channel);
 }
 
 static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *cq_context,
@@ -270,7 +275,7 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *cq_c
 
 	if (fake_fails(FAKE_CREATE_CQ))
 		return NULL;
-	cq = make(sizeof(*cq));
+	cq = fake_make(sizeof(*cq));
 	cq->base.context = context;
 	cq->base.channel = channel;
 	cq->base.cq_context = cq_context;
@@ -302,7 +307,7 @@ static int destroy_cq(struct ibv_cq *base)
 		cq->head = cqe->next;
 		free(cqe);
 	}
-	return unmake(cq);
+	return fake_unmake(cq);
 }
 
 static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq,
@@ -327,23 +332,12 @@ static void ack_cq_events(struct ibv_cq *cq, unsigned int n)
 
 static int get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	uint64_t one;
-
-	if (read(context->async_fd, &one, sizeof(one)) != sizeof(one))
-		return -1;
-	memset(event, 0, sizeof(*event));
-	event->event_type = fake_port_of(context)->event;
-	event->element.port_num = 1;
-	return 0;
+	return fake_event_take(context, event) ? 0 : -1;
 }
 
 void fake_say(struct ibv_context *context, enum ibv_event_type event)
 {
-	uint64_t one = 1;
-
-	fake_port_of(context)->event = event;
-	if (write(context->async_fd, &one, sizeof(one)) != sizeof(one))
-		abort();
+	fake_event_add(context, event, NULL);
 }
 
 static void ack_async_event(struct ibv_async_event *event)
@@ -378,7 +372,7 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
 		errno = EINVAL;
 		return NULL;
 	}
-	qp = make(sizeof(*qp));
+	qp = fake_make(sizeof(*qp));
 	qp->base.context = pd->context;
 	qp->base.pd = pd;
 	qp->base.qp_type = attr->qp_type;
@@ -387,6 +381,8 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
 	qp->cap = attr->cap;
 	qp->send_cq = (struct fake_cq *)attr->send_cq;
 	qp->recv_cq = (struct fake_cq *)attr->recv_cq;
+	qp->srq = (struct fake_srq *)attr->srq;
+	qp->late_tail = &qp->late;
 	qp->sends_tail = &qp->sends;
 	qp->receives_tail = &qp->receives;
 	qp->next = fake_world.qps;
@@ -430,12 +426,15 @@ static int modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	/* real ones would take what was not polled out of the completion queue */
 	if (attr->qp_state == IBV_QPS_RESET && fake_qp_is_used(qp))
 		fake.early++;
-	if (attr->qp_state == IBV_QPS_RESET)
-		fake_qp_reset(qp);
-	if (attr->qp_state == IBV_QPS_ERR)
+	if (attr->qp_state == IBV_QPS_ERR) {
 		fake_qp_error(qp);
-	else
-		qp->base.state = attr->qp_state;
+		return 0;
+	}
+	if (attr->qp_state == IBV_QPS_RESET) {
+		fake_qp_reset(qp);
+		fake_shared_reset(qp);
+	}
+	qp->base.state = attr->qp_state;
 	return 0;
 }
 
@@ -448,9 +447,11 @@ static int destroy_qp(struct ibv_qp *base)
 	while (*at != qp)
 		at = &(*at)->next;
 	*at = qp->next;
+	fake_shared_destroy(qp);
+	fake_event_forget(base->context, base);
 	fake_works_free(qp->sends);
 	fake_works_free(qp->receives);
-	unmake(qp);
+	fake_unmake(qp);
 	return is_refused ? failing.error : 0;
 }
 
@@ -479,6 +480,11 @@ void fake_event(int device, enum ibv_event_type event)
 			fake_say(qp->base.context, event);
 }
 
+void fake_break_qp(struct ibv_qp *qp)
+{
+	fake_qp_error((struct fake_qp *)qp);
+}
+
 /* ---- beginning and end ---- */
 
 static const struct verbs table = {
@@ -500,6 +506,8 @@ static const struct verbs table = {
 	.destroy_cq = destroy_cq,
 	.get_cq_event = get_cq_event,
 	.ack_cq_events = ack_cq_events,
+	.create_srq = fake_create_srq,
+	.destroy_srq = fake_destroy_srq,
 	.create_qp = create_qp,
 	.modify_qp = modify_qp,
 	.destroy_qp = destroy_qp,
@@ -540,6 +548,7 @@ void fake_begin(int n_devices)
 	memset(&failing, 0, sizeof(failing));
 	memset(&fake_world, 0, sizeof(fake_world));
 	fake.n_devices = n_devices;
+	fake.max_srq = getenv("FAKE_SRQ") ? atoi(getenv("FAKE_SRQ")) : 64;
 	for (int i = 0; i < FAKE_DEVICES; i++) {
 		snprintf(devices[i].name, sizeof(devices[i].name), "fake%d", i);
 		snprintf(devices[i].dev_name, sizeof(devices[i].dev_name), "uverbs%d", i);

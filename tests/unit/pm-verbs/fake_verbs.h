@@ -30,6 +30,8 @@ enum fake_call {
 	FAKE_POST_SEND,
 	FAKE_POST_RECV,
 	FAKE_REQ_NOTIFY_CQ,
+	FAKE_CREATE_SRQ,
+	FAKE_POST_SRQ_RECV,
 	FAKE_CALLS,
 	/* memory that is not deregistered is so at the next attempt; the others go all the same */
 	FAKE_DEREG_MR = FAKE_CALLS,
@@ -42,25 +44,29 @@ struct fake_port {
 	struct ibv_port_attr attr;
 	struct ibv_gid_entry gids[FAKE_GIDS]; /* gid_type as the library has it */
 	int n_gids;
-	bool is_cut;               /* nothing comes in or goes out */
-	enum ibv_event_type event; /* what it said last */
+	bool is_cut; /* nothing comes in or goes out */
 };
 
 struct fake {
 	struct fake_port ports[FAKE_DEVICES]; /* one per device: fake0, fake1, ... */
 	int n_devices;
 	uint32_t max_inline;
-	bool is_held;      /* what is sent waits for fake_run */
-	int drop_ud;       /* so many of the next datagrams get lost */
-	int refuse_ud;     /* so many of the next can't be sent: they stop their send queue */
-	int drop_every;    /* one of so many datagrams gets lost, 0 = none */
-	int lose_acks;     /* so many of the next RC sends arrive and are reported as not */
+	bool is_held;    /* what is sent waits for fake_run */
+	int drop_ud;     /* so many of the next datagrams get lost */
+	int refuse_ud;   /* so many of the next can't be sent: they stop their send queue */
+	int drop_every;  /* one of so many datagrams gets lost, 0 = none */
+	int max_srq;     /* queues of shared receives that a device has: 64, or $FAKE_SRQ */
+	bool is_silent;  /* it does not say that a queue pair takes no more of them */
+	bool is_late;    /* they are completed in fake_run, or at the RESET of a silent device */
+	int lose_shared; /* so many of the next queue pairs in error take a shared receive along */
+	int lose_acks;   /* so many of the next RC sends arrive and are reported as not */
 	uint64_t lockable; /* bytes that may be registered, 0 = endless */
 	/* what happened */
 	long calls[FAKE_CALLS_AND_ENDS];
 	long live;        /* objects made and not destroyed */
 	long overflows;   /* completions that found their queue full */
 	long not_ready;   /* RC sends that found no receive */
+	long waits;       /* RC sends that found no shared receive, and came later */
 	long resent;      /* RC sends */
 	long datagrams;   /* UD sends */
 	long unsignalled; /* ... of them without a completion */
@@ -89,6 +95,10 @@ void fake_break_ud(int device);
 void fake_event(int device, enum ibv_event_type event);
 /* Frees the memory regions that were not deregistered. */
 void fake_forget(void);
+/* One goes into error. */
+void fake_break_qp(struct ibv_qp *qp);
+/* The shared receives of the device fail, and say so. */
+void fake_break_shared(int device);
 /* The program has other pages there now; what is registered goes on with the old ones. */
 void fake_replaced(const void *addr, size_t len);
 const char *fake_call_name(enum fake_call call);

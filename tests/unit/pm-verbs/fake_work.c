@@ -18,7 +18,7 @@ void fake_works_free(struct fake_work *work)
 }
 
 /* @n_sends: see struct fake_cqe. */
-static void complete(struct fake_cq *cq, const struct ibv_wc *wc, uint32_t n_sends)
+void fake_complete(struct fake_cq *cq, const struct ibv_wc *wc, uint32_t n_sends)
 {
 	struct fake_cqe *cqe;
 	uint64_t one = 1;
@@ -57,11 +57,11 @@ static void complete_send(struct fake_qp *qp, const struct fake_work *work,
 		qp->n_silent++;
 		return;
 	}
-	complete(qp->send_cq, &wc, qp->n_silent + 1);
+	fake_complete(qp->send_cq, &wc, qp->n_silent + 1);
 	qp->n_silent = 0;
 }
 
-static struct fake_work *pop(struct fake_work **head, struct fake_work ***tail)
+struct fake_work *fake_work_take(struct fake_work **head, struct fake_work ***tail)
 {
 	struct fake_work *work = *head;
 
@@ -77,7 +77,7 @@ static void flush_sends(struct fake_qp *qp)
 {
 	struct fake_work *work;
 
-	while ((work = pop(&qp->sends, &qp->sends_tail))) {
+	while ((work = fake_work_take(&qp->sends, &qp->sends_tail))) {
 		complete_send(qp, work, IBV_WC_WR_FLUSH_ERR);
 		free(work);
 	}
@@ -96,18 +96,23 @@ void fake_qp_error(struct fake_qp *qp)
 {
 	struct fake_work *work;
 
+	if (qp->srq && qp->base.state != IBV_QPS_ERR)
+		fake_shared_error(qp);
 	qp->base.state = IBV_QPS_ERR;
 	flush_sends(qp);
-	while ((work = pop(&qp->receives, &qp->receives_tail))) {
+	while ((work = fake_work_take(&qp->receives, &qp->receives_tail))) {
 		const struct ibv_wc wc = {.wr_id = work->wr.wr_id,
 					  .status = IBV_WC_WR_FLUSH_ERR,
 					  .opcode = IBV_WC_RECV,
 					  .qp_num = qp->base.qp_num};
 
 		qp->n_receives--;
-		complete(qp->recv_cq, &wc, 0);
+		fake_complete(qp->recv_cq, &wc, 0);
 		free(work);
 	}
+	/* who waits for its receives learns that there are none */
+	if (qp->srq)
+		fake_retry();
 }
 
 void fake_qp_reset(struct fake_qp *qp)
@@ -180,12 +185,17 @@ static struct fake_qp *other_end(struct fake_qp *qp, const union ibv_gid *gid, u
 static bool deliver(struct fake_qp *to, struct fake_qp *from, const void *data, uint32_t len,
 		    uint32_t skip)
 {
-	struct fake_work *receive = pop(&to->receives, &to->receives_tail);
+	struct fake_srq *srq = to->srq;
+	struct fake_work *receive = srq ? fake_work_take(&srq->receives, &srq->tail)
+					: fake_work_take(&to->receives, &to->receives_tail);
 	struct ibv_wc wc = {.opcode = IBV_WC_RECV, .qp_num = to->base.qp_num};
 
 	if (!receive)
 		return false;
-	to->n_receives--;
+	if (srq)
+		srq->n--;
+	else
+		to->n_receives--;
 	wc.wr_id = receive->wr.wr_id;
 	wc.src_qp = from->base.qp_num;
 	wc.byte_len = len + skip;
@@ -197,7 +207,10 @@ static bool deliver(struct fake_qp *to, struct fake_qp *from, const void *data, 
 	} else {
 		memcpy((uint8_t *)(uintptr_t)receive->sge.addr + skip, data, len);
 	}
-	complete(to->recv_cq, &wc, 0);
+	if (srq)
+		fake_shared_complete(to, &wc);
+	else
+		fake_complete(to->recv_cq, &wc, 0);
 	if (wc.status)
 		fake_qp_error(to);
 	free(receive);
@@ -243,7 +256,7 @@ static enum ibv_wc_status access_remote(struct fake_qp *to, struct fake_work *wo
 		return IBV_WC_SUCCESS;
 	}
 	fake_qp_error(to);
-	fake_say(to->base.context, IBV_EVENT_QP_ACCESS_ERR);
+	fake_event_add(to->base.context, IBV_EVENT_QP_ACCESS_ERR, &to->base);
 	return IBV_WC_REM_ACCESS_ERR;
 }
 
@@ -284,11 +297,26 @@ static enum ibv_wc_status send_datagram(struct fake_qp *qp, const struct fake_wo
 	return IBV_WC_SUCCESS;
 }
 
+/* The other side's device has no shared receive, and says "later". */
+static bool must_wait(struct fake_qp *qp)
+{
+	const struct fake_qp *to = other_end(qp, &qp->dgid, qp->peer);
+
+	if (qp->base.qp_type != IBV_QPT_RC || !qp->sends || qp->sends->wr.opcode != IBV_WR_SEND ||
+	    !to || !to->srq || to->peer != qp->base.qp_num || to->srq->receives ||
+	    (to->base.state != IBV_QPS_RTR && to->base.state != IBV_QPS_RTS))
+		return false;
+	fake.waits++;
+	qp->is_waiting = true;
+	return true;
+}
+
 static void run(struct fake_qp *qp)
 {
 	struct fake_work *work;
 
-	while (qp->base.state == IBV_QPS_RTS && (work = pop(&qp->sends, &qp->sends_tail))) {
+	while (qp->base.state == IBV_QPS_RTS && !must_wait(qp) &&
+	       (work = fake_work_take(&qp->sends, &qp->sends_tail))) {
 		enum ibv_wc_status status;
 		bool is_ud = qp->base.qp_type == IBV_QPT_UD;
 
@@ -310,8 +338,18 @@ static void run(struct fake_qp *qp)
 	}
 }
 
+void fake_retry(void)
+{
+	for (struct fake_qp *qp = fake_world.qps; qp && !fake.is_held; qp = qp->next)
+		if (qp->is_waiting) {
+			qp->is_waiting = false;
+			run(qp);
+		}
+}
+
 void fake_run(void)
 {
+	fake_shared_run();
 	for (struct fake_qp *qp = fake_world.qps; qp; qp = qp->next)
 		run(qp);
 }
@@ -364,22 +402,27 @@ int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 	return err;
 }
 
+void fake_work_add(const struct ibv_recv_wr *wr, struct fake_work ***tail)
+{
+	struct fake_work *work = calloc(1, sizeof(*work));
+
+	work->wr.wr_id = wr->wr_id;
+	work->sge = *wr->sg_list;
+	**tail = work;
+	*tail = &work->next;
+}
+
 static int post_one_recv(struct ibv_qp *base, struct ibv_recv_wr *wr)
 {
 	struct fake_qp *qp = (struct fake_qp *)base;
-	struct fake_work *work;
 
 	if (fake_fails(FAKE_POST_RECV))
 		return errno;
-	if (wr->num_sge != 1 || base->state == IBV_QPS_RESET)
+	if (wr->num_sge != 1 || base->state == IBV_QPS_RESET || qp->srq)
 		return EINVAL;
 	if (qp->n_receives >= qp->cap.max_recv_wr)
 		return ENOMEM;
-	work = calloc(1, sizeof(*work));
-	work->wr.wr_id = wr->wr_id;
-	work->sge = *wr->sg_list;
-	*qp->receives_tail = work;
-	qp->receives_tail = &work->next;
+	fake_work_add(wr, &qp->receives_tail);
 	qp->n_receives++;
 	if (base->state == IBV_QPS_ERR)
 		fake_qp_error(qp);

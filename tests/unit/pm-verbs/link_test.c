@@ -184,6 +184,7 @@ TAP_TEST(credits__released_while_greeting)
 	hold_all(in, 16);
 	fake.drop_ud = 1000;
 	fake_break(0);
+	links_hear();
 	links_turn(10);
 	is_int(nodes[1].peer[0]->stage, PMV_GREETING);
 	for (int i = 0; i < 16; i++)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/unit/pm-verbs/links.h"
 
+#include "pm-verbs/completion.h"
+
 #define OPS (&pm_verbs_ops)
 
 struct node nodes[LINKS];
@@ -157,6 +159,13 @@ void links_turn(int turns)
 		for (int i = 0; i < LINKS; i++)
 			if (nodes[i].link)
 				links_take(i);
+}
+
+void links_hear(void)
+{
+	for (int i = 0; i < LINKS; i++)
+		if (nodes[i].link)
+			pmv_events(pmv_of(nodes[i].link));
 }
 
 /* The job's time is moved on by hand, so that greetings are repeated however fast this runs. */

@@ -52,6 +52,8 @@ int links_send(int from, int to, uint32_t len);
 int links_take(int at);
 /* Lets all links look for what came, some times. */
 void links_turn(int turns);
+/* All links take what their devices say besides completions. */
+void links_hear(void);
 /* Until all that was sent has been taken; false: it does not come. */
 bool links_drain(void);
 /* One-sided operation @from -> @to to its end. */

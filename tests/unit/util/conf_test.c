@@ -61,6 +61,7 @@ TAP_TEST(conf_defaults__documented_values)
 	is_int(conf.verbs_connections, 0);
 	is_int(conf.verbs_path, CONF_PATH_AUTO);
 	is_int(conf.verbs_connected_max, 512);
+	is_int(conf.verbs_shared, 512);
 }
 
 TAP_TEST(conf_parse__nothing_changes_nothing)
@@ -156,6 +157,9 @@ TAP_TEST(conf_parse__numbers_out_of_range)
 	is_refused("verbs.lost_timeout=86400001", "verbs.lost_timeout", "from 0 to 86400000");
 	is_int(parse("verbs.lost_timeout=0"), 0);
 	is_int(conf.verbs_lost_ms, 0);
+	is_refused("verbs.shared=15", "verbs.shared", "0 or a number from 16 to 32768");
+	is_int(parse("verbs.shared=0"), 0);
+	is_int(conf.verbs_shared, 0);
 	is_refused("verbs.pinned=1048575", "verbs.pinned", "from 1048576 to 1099511627776");
 	is_refused("verbs.pinned=1025G", "1025G", "K, M or G");
 	is_int(parse("verbs.pinned=1099511627776"), 0);
