@@ -100,6 +100,9 @@ int pmv_rail_reserve(struct pmv_link *link, struct pmv_rail *rail, uint32_t n)
 	uint32_t want = rail->cq_used + n;
 	int err = 0;
 
+	/* fewer connections are an answer to this, as to a lack of memory */
+	if (rail->max_cqe && want > rail->max_cqe)
+		return -ENOMEM;
 	if (want > (uint32_t)rail->cq->cqe)
 		err = link->v->resize_cq(rail->cq,
 					 (int)(want > CQ_FIRST * 2 ? want * 2 : CQ_FIRST * 2));

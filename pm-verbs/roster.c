@@ -16,7 +16,9 @@
 #include "pm-verbs/closing.h"
 #include "pm-verbs/connection.h"
 
-#define MOST 256 /* connections when nobody says and there is room: 40 MiB of buffers */
+/* Connections when nobody says and there is room. */
+#define MOST 256        /* 40 MiB of buffers */
+#define MOST_SHARED 512 /* who shares receives has queue pairs alone for them */
 
 static uint32_t least_of(uint64_t a, uint64_t b)
 {
@@ -25,26 +27,44 @@ static uint32_t least_of(uint64_t a, uint64_t b)
 
 uint32_t pmv_roster_most(const struct pmv_roster_limits *limits)
 {
-	uint32_t most = limits->asked ? limits->asked : MOST;
+	uint32_t most = limits->asked ? limits->asked : limits->bytes ? MOST : MOST_SHARED;
 	uint32_t processes = limits->processes ? limits->processes : 1;
 
 	most = least_of(most, limits->max_qp / processes);
 	most = least_of(most, limits->max_cqe / limits->cqe);
 	/* the other quarter of that half is for what is sent, and for regions (local.c has the first half) */
-	if (!limits->asked)
+	if (!limits->asked && limits->bytes)
 		most = least_of(most, limits->lock_limit / 4 / limits->bytes);
 	return most ? most : 1;
 }
 
+/* The receives are shared on all rails. If this fails later, the bound is lowered as buffers run out. */
+static bool is_shared(const struct pmv_link *link)
+{
+	for (uint32_t i = 0; i < link->n_rails; i++)
+		if (!link->rails[i].shared.most)
+			return false;
+	return true;
+}
+
+/* Completions that the rail's queue has for connections. */
+static uint32_t completions_left(const struct pmv_rail *rail)
+{
+	uint32_t used = rail->cq_used + rail->shared.room;
+
+	return used < rail->max_cqe ? rail->max_cqe - used : 0;
+}
+
 void pmv_roster_init(struct pmv_link *link)
 {
+	uint64_t receives = (uint64_t)link->n_credits * link->buffer_bytes * link->n_rails;
 	struct rlimit lock = {RLIM_INFINITY, RLIM_INFINITY};
 	struct pmv_roster_limits limits = {
 		.asked = link->env.conf->verbs_connections,
 		.max_qp = UINT32_MAX,
 		.max_cqe = UINT32_MAX,
-		.cqe = pmv_connection_completions(link, false),
-		.bytes = (uint64_t)link->n_credits * link->buffer_bytes * link->n_rails,
+		.cqe = pmv_connection_completions(link, is_shared(link)),
+		.bytes = is_shared(link) ? 0 : receives,
 		.processes = link->env.local,
 	};
 
@@ -54,7 +74,7 @@ void pmv_roster_init(struct pmv_link *link)
 		const struct pmv_rail *rail = &link->rails[i];
 
 		limits.max_qp = least_of(limits.max_qp, rail->max_qp);
-		limits.max_cqe = least_of(limits.max_cqe, rail->max_cqe - rail->cq_used);
+		limits.max_cqe = least_of(limits.max_cqe, completions_left(rail));
 	}
 	link->n_most = pmv_roster_most(&limits);
 	link->waiting_tail = &link->waiting;

@@ -11,7 +11,7 @@ struct pmv_roster_limits {
 	uint32_t max_qp;     /* queue pairs of a device, the least of all rails */
 	uint32_t max_cqe;    /* completions of a queue, the same */
 	uint32_t cqe;        /* completions of a connection */
-	uint64_t bytes;      /* registered for a connection */
+	uint64_t bytes;      /* registered for a connection, 0 = receives are shared */
 	uint64_t lock_limit; /* UINT64_MAX = none */
 	uint32_t processes;  /* of the job on this host, 0 = unknown */
 };

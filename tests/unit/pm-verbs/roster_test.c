@@ -28,6 +28,10 @@ TAP_TEST(pmv_roster_most__limits)
 		{{200, 100000, 1000000, 97, BYTES, 64 << 20, 0}, 200},
 		{{0, 100000, 1000000, 97, BYTES, 64 << 10, 0}, 1},
 		{{0, 3, 1000000, 97, BYTES, UINT64_MAX, 4}, 1},
+		/* who shares receives needs no buffers */
+		{{0, 100000, 1000000, 57, 0, 64 << 10, 0}, 512},
+		{{1000, 100000, 1000000, 57, 0, 64 << 10, 0}, 1000},
+		{{0, 100, 1000000, 57, 0, UINT64_MAX, 1}, 100},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
