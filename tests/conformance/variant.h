@@ -83,6 +83,9 @@ struct variant {
 	CONFORMS_ON(id, composite, false, "devices=self+shmem+udp,udp.rails=lo",                   \
 		    "devices=self+shmem+udp,udp.rails=lo", "devices=self+udp,udp.rails=lo")        \
 	CONFORMS_ON_VERBS(id, verbs, false, "verbs.path=connected")                                \
+	/* receives of each connection, and shared ones that are fewer than the credits */         \
+	CONFORMS_ON_VERBS(id, verbs_own, false, "verbs.path=connected,verbs.shared=0")             \
+	CONFORMS_ON_VERBS(id, verbs_few, false, "verbs.path=connected,verbs.shared=16")            \
 	CONFORMS_ON_VERBS(id, verbs_datagram, false, "verbs.path=datagram")                        \
 	CONFORMS_ON_VERBS(id, verbs_datagram_faulted, true,                                        \
 			  "verbs.path=datagram,channel.crc=1," FAULTS)                             \
