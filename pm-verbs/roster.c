@@ -187,7 +187,9 @@ static void give_places(struct pmv_link *link)
 /* Places that those who wait could take now. */
 static uint32_t wanted(const struct pmv_link *link)
 {
-	uint32_t may_call = most_calls(link) - link->n_calling, n = 0;
+	uint32_t most = most_calls(link), n = 0;
+	/* the bound may have been lowered below the calls that there are */
+	uint32_t may_call = most > link->n_calling ? most - link->n_calling : 0;
 
 	for (const struct pm_link_peer *p = link->waiting; p && n < link->n_most;
 	     p = p->next_waiting) {

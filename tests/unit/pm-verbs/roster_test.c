@@ -171,6 +171,24 @@ TAP_TEST(connect__no_memory_for_more)
 	links_close();
 }
 
+/* With more calls out than the lowered bound allows nobody else may call, so nobody gives way for it. */
+TAP_TEST(pmv_roster_lower__below_the_calls)
+{
+	fake_begin(1);
+	must(links_open_still(LINKS, "verbs.connections=4"));
+	must(links_send(0, 1, 10) == 0);
+	links_drain();
+	must(links_send(0, 2, 10) == 0 && links_send(0, 3, 10) == 0);
+	is_int(links_of(0)->n_calling, 2);
+	ok(pmv_roster_lower(links_of(0), 2));
+	must(links_send(0, 4, 10) == 0);
+	links_run(1, 50);
+	is_int(nodes[0].peer[1]->stage, PMV_READY);
+	links_drain();
+	links_check_quiet();
+	links_close();
+}
+
 /* Who calls a node that is full hears that it has to wait, and does not take it for dead. */
 TAP_TEST(call__of_one_that_is_full)
 {
