@@ -245,6 +245,7 @@ struct pm_link_peer {
 	bool is_close_posted; /* our CLOSE */
 	bool is_closed;       /* the peer's CLOSE came: it sends nothing more */
 	bool is_parted;       /* the last connection ended in agreement */
+	uint64_t call_ns;     /* how long our call waits for an answer when others want its place */
 	uint64_t since_ns;    /* waiting, READY, CLOSING: since when */
 	uint64_t used;        /* pmv_link.turn when something last went or came, 0 = not yet */
 	uint32_t n_told;      /* regions of ours whose keys it has */

@@ -6,8 +6,9 @@
  *
  * A greeting goes out with a queue pair already, so two links that are full of those, each waiting for a place at
  * another one, would wait for ever. So one place is never taken by a peer that we call: whoever calls us gets that one,
- * and has its own already, and no circle closes. A node that computes answers no call: after PMV_AGREE_NS a call gives
- * its place to others and waits again. That also opens the circles of links that may have a single connection.
+ * and has its own already, and no circle closes. A node that computes answers no call: after about
+ * PMV_AGREE_NS a call gives its place to others and waits again. That also opens the circles of links that may have a
+ * single connection, and as each draws its own time, not in step.
  */
 #include "pm-verbs/roster.h"
 
@@ -146,6 +147,8 @@ void pmv_roster_began(struct pmv_link *link, struct pm_link_peer *peer)
 	link->n_calling += peer->is_calling;
 	peer->is_called = peer->is_closed = peer->is_close_posted = false;
 	peer->since_ns = pmv_now(link);
+	/* links with one place that call in a circle would give up in step, and call the next ones in step */
+	peer->call_ns = PMV_AGREE_NS / 2 + pmv_random(link) % PMV_AGREE_NS;
 	peer->used = 0;
 	link->stats->connections_reopened += peer->is_parted;
 	peer->is_parted = false;
@@ -229,7 +232,7 @@ static bool is_slice_over(uint64_t since, uint64_t now)
 /* When a peer that we greet has been silent for too long: if it is connected to us, it may believe that all is well. */
 static uint64_t silent_at(const struct pm_link_peer *peer)
 {
-	return peer->since_ns + (peer->qp->is_connected ? PMV_SILENT_NS : PMV_AGREE_NS);
+	return peer->since_ns + (peer->qp->is_connected ? PMV_SILENT_NS : peer->call_ns);
 }
 
 static bool is_unanswered(const struct pm_link_peer *peer, uint64_t now)

@@ -95,6 +95,19 @@ TAP_TEST(connections__a_circle_of_calls)
 static uint8_t region[LINKS][3 << 20], local[3 << 20];
 
 /* Regions of other nodes in turn, more of them than connections: keys are asked for anew, data goes on. */
+/* Links with one place that begin together and know the others in the same order. */
+TAP_TEST(connections__a_circle_of_calls_in_step)
+{
+	fake_begin(1);
+	must(links_open_still(LINKS, "verbs.connections=1"));
+	for (int turn = 1; turn < LINKS; turn++)
+		for (int i = 0; i < LINKS; i++)
+			must(links_send(i, (i + turn) % LINKS, 10) == 0);
+	must(links_drain());
+	links_check_clean(1);
+	links_close();
+}
+
 TAP_TEST(read_write__over_closed_connections)
 {
 	uint64_t rkey[LINKS], len;

@@ -85,6 +85,8 @@ void node_still(struct node *n)
 {
 	/* the last reading was long after now, and time never goes back */
 	pmv_of(n->link)->clock.last = UINT64_MAX / 2;
+	/* a run is repeated by its seed */
+	pmv_of(n->link)->rng = n->self;
 }
 
 bool links_open_still(int n, const char *options)
