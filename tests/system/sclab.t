@@ -18,7 +18,7 @@ from systest import ROOT, Tap
 SCLAB = f"{ROOT}/tests/lab/sclab"
 LAB = f"t{os.getpid()}"
 PYTHON = "/usr/bin/python3"
-TRIES = 3
+TRIES = 8
 
 # Numbered datagrams: the receiver says when it listens, then the numbers that came and the time
 # from the first to the last; a silence of 0.3 s is the end.
