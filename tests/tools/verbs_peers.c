@@ -83,19 +83,24 @@ static bool send(struct node *from, struct pm_link_peer *to)
 	return !OPS->send(from->link, to, cookie, 8);
 }
 
-/* Until @at has taken a message; @other is looked at as well. */
-static bool receive(struct node *at, struct node *other)
+/*
+ * Until @at has taken a message. @other is looked at as well, and the @n first links in turn: they have nothing to
+ * take, but their connections are closed for others.
+ */
+static bool receive(struct node *at, struct node *other, uint32_t n)
 {
 	struct pm_inbound in;
 
 	for (int i = 0; i < PATIENCE; i++) {
+		struct node *old = &links[(uint32_t)i % n];
 		int got = OPS->receive(at->link, &in);
 
 		if (got == 1) {
 			OPS->release(at->link, in.cookie);
 			return true;
 		}
-		if (got < 0 || OPS->receive(other->link, &in) < 0)
+		if (got < 0 || OPS->receive(other->link, &in) < 0 ||
+		    (old != at && OPS->receive(old->link, &in) < 0))
 			return false;
 	}
 	return false;
@@ -103,8 +108,8 @@ static bool receive(struct node *at, struct node *other)
 
 static bool talk(uint32_t i)
 {
-	return send(&links[0], towards[i]) && receive(&links[i], &links[0]) &&
-	       send(&links[i], links[i].peer[0]) && receive(&links[0], &links[i]);
+	return send(&links[0], towards[i]) && receive(&links[i], &links[0], i) &&
+	       send(&links[i], links[i].peer[0]) && receive(&links[0], &links[i], i);
 }
 
 /* ---- what the one link has ---- */

@@ -20,7 +20,7 @@ from .figure import Contestant, Failed, Figure
 SHORT, LONG = 500, 2500
 CALLS = ["pmPost", "pmReceive", "pmReleaseReceiveBuffer", "pmWrite", "pmRead", "pmIsWriteDone", "pmIsReadDone",
          "bare_message"]
-PROVIDER = ["fake_post_send", "fake_post_recv", "fake_poll_cq", "fake_req_notify_cq"]
+PROVIDER = ["fake_post_send", "fake_post_recv", "fake_post_srq_recv", "fake_poll_cq", "fake_req_notify_cq"]
 # The goals are our own. A device that resends and puts in order leaves less to do: pm-ethernet may take 2000 and 12000.
 SHARE_8, SHARE_8K = 0.75, 0.4
 # A whole operation, asked and answered without the other side's processor.
