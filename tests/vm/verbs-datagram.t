@@ -5,7 +5,7 @@ lost frames, and with a cable that is pulled and plugged in again. TAP."""
 import re
 import sys
 
-from vmtest import BUILD, ROOT, Timed, missing_tools, skip_all, wait_for
+from vmtest import BUILD, ROOT, Timed, need_guests, need_rdma, wait_for
 import vmlab
 import vmlab.rdma
 
@@ -89,8 +89,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if reason := vmlab.skip_reason(BUILD):
-        skip_all(reason)
-    if missing := missing_tools():
-        skip_all(f"no programs of libibverbs here (install {missing})")
+    need_guests()
+    need_rdma()
     sys.exit(main())
