@@ -132,4 +132,53 @@
 #define OP_OUT_ROOM "out_room"
 /* to 0: OP_OUT, OP_RANK_ENDED, OP_IN_ROOM; from 0: OP_IN, OP_SIGNAL, OP_STOP, OP_WINDOW */
 
+/* ---- leases of hosts: scout, msgb, msgblock to scored ---- */
+
+/*
+ * hosts [S], [count N: any that many of them, consecutive in the order given; scatter B: need not be], mode S "exclusive"
+ * (keeps jobs and all others away) or "shared" (beside jobs), reason S, place S (who holds it, for people: host and pid),
+ * lease_s N, [wait B], [force B: operators]. Answers: "waiting" as often as it changes, then "locked"; or "error".
+ */
+#define OP_LOCK "lock"
+#define OP_WAITING "waiting" /* position N, holders [S: sentences] */
+#define OP_LOCKED                                                                                  \
+	"locked" /* id N, hosts [S], lease_s N: it ends when it is not renewed for so long */
+#define OP_RENEW "renew"   /* id N; owner. Answer "ok" */
+#define OP_UNLOCK "unlock" /* id N; owner or operator. Answer "ok" */
+/* Answer "locks": locks [{id N, uid N, hosts [S], mode S, reason S, place S, since N, left_s N}], waiting [{uid N, hosts [S],
+ * [count N], mode S, reason S, place S, since N, position N}], jobs [{id N, uid N, hosts [S]}] */
+#define OP_LOCKS "locks"
+
+/* ---- scout to scnoded (role "scout") ---- */
+
+/* Starts a scremote of the user's, who has the connection from then on: OP_REMOTE_READY is its first word. */
+#define OP_REMOTE "remote"
+
+/* ---- scout and scremote; in a session also with host N in each head, to and from the session's socket ---- */
+
+#define OP_REMOTE_READY                                                                            \
+	"remote_ready" /* version S, host S, pid N, [key S: as it was called with] */
+/*
+ * scout: id N (> 0), argv [S], directory S, env {S}, stdin B (OP_IN will come), [merge_stderr B: one stream]. A directory that
+ * is not there: home, or "failed" with [is_directory_needed B].
+ */
+#define OP_RUN "run"
+/* scout: OP_IN id N, body; empty = its end; first LINK_FULL bytes, more as agent's OP_IN_ROOM id N, bytes N allows. */
+/* Agent: OP_OUT id N, stream N, body; the same credit by scout's OP_OUT_ROOM id N, bytes N. */
+/* Agent, the last of a run: OP_ENDED id N, status N (of waitpid), [error S, text S: it could not be started] */
+/* scout: OP_SIGNAL id N, signal N: to the process group; 9: to everything that the command has started. */
+#define OP_PING "ping" /* scout: id N; answered by OP_PONG id N */
+#define OP_PONG "pong"
+/* scout: listen for a parent in a tree of OP_PUT. Answer OP_DOOR_OPEN port N. */
+#define OP_DOOR_WANTED "door_wanted"
+#define OP_DOOR_OPEN "door_open"
+/* scout, or the parent: id N, path S, mode N, size N, sha256 S, [mtime_ns N], children [{host S, address S, children [..]}] */
+#define OP_PUT "put"
+#define OP_DATA                                                                                    \
+	"data" /* id N, body; empty = the end. Credit by OP_IN_ROOM (put), OP_OUT_ROOM (get) */
+#define OP_CUT "cut"   /* agent: id N, hosts [S] that get nothing by this tree, text S */
+#define OP_GET "get"   /* scout: id N, path S. Answer OP_FILE, data, OP_FILE_DONE; or OP_FAILED */
+#define OP_FILE "file" /* id N, size N, mode N, mtime_ns N */
+#define OP_FILE_DONE "file_done" /* id N, sha256 S: it is in its place; of OP_GET: all was sent */
+
 #endif
