@@ -213,8 +213,9 @@ static int ethernet_dump(struct pm_dev *dev, char *buf, size_t room)
 		 "%u "
 		 "of %u, copied %llu, slots free %u of %u\n",
 		 g->host, g->context, eth_is_port(d) ? "port" : "direct",
-		 g->is_native ? "native" : "generic", g->slot, g->n_slots, d->n_peers, d->n_free,
-		 d->dev.tx_buffers, (unsigned long long)d->copies, d->n_free_slots, d->n_slots);
+		 g->is_native ? "native" : "generic", g->slot, g->n_slots, d->n_peers,
+		 d->pool.n_free, d->dev.tx_buffers, (unsigned long long)d->copies, d->n_free_slots,
+		 d->n_slots);
 	for (uint32_t r = 0; r < d->dev.n_rails; r++)
 		text_add(&text, "  rail %u %s (%u of the host): mtu %u, %s\n", r, g->rails[r].name,
 			 g->rails[r].host_rail, g->rails[r].mtu,

@@ -17,6 +17,7 @@
 #include "pm-ethernet/rings.h"
 #include "pm-ethernet/share.h"
 #include "pm_device.h"
+#include "pmcore/util/packetpool.h"
 #include "pmcore/util/stats.h"
 
 /* Receive chunks gathered before they go back to the fill ring. */
@@ -25,8 +26,7 @@
 /* A transmit buffer of the pool. */
 struct eth_packet {
 	struct pm_packet pub;
-	uint8_t last;  /* its last chunk in use: whose completion ends a post */
-	bool is_freed; /* tx_free came while it was busy */
+	uint8_t last; /* its last chunk in use: whose completion ends a post */
 };
 
 /* The place in eth_dev.sockets of a socket that is never open. */
@@ -98,8 +98,7 @@ struct eth_dev {
 	uint64_t tx_base;      /* address of its first byte */
 	uint32_t packet_bytes; /* chunks of a packet together */
 	struct eth_packet *packets;
-	struct pm_packet *free_packets;
-	uint32_t n_free;
+	struct packetpool pool;
 	uint32_t tx_limit;   /* descriptors that may wait in the ring of a socket */
 	uint32_t open_limit; /* packets of a socket that may be on their way */
 	uint32_t tx_waiting; /* bit per socket with posts the kernel has not taken */

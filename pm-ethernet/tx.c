@@ -4,7 +4,6 @@
  * and, unless a driver fetches them by itself, makes one system call. In copy mode the kernel takes
  * descriptors only inside that call, so what it refused waits in the ring and can be taken back.
  */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +51,8 @@ int eth_tx_init(struct eth_dev *d, uint32_t n_packets)
 
 		p->data = d->tx_area + (size_t)i * d->packet_bytes + ETH_HEAD;
 		p->room = d->payload;
-		p->next = d->free_packets;
-		d->free_packets = p;
+		packetpool_put(&d->pool, p);
 	}
-	d->n_free = n_packets;
 	return 0;
 }
 
@@ -67,46 +64,21 @@ void eth_tx_fini(struct eth_dev *d)
 struct pm_packet *eth_tx_alloc(struct pm_dev *dev)
 {
 	struct eth_dev *d = eth_of(dev);
-	struct pm_packet *p;
 
-	if (d->n_free < REAP_FREE)
+	if (d->pool.n_free < REAP_FREE)
 		eth_completion_reap_all(d);
-	p = d->free_packets;
-	if (!p)
-		return NULL;
-	d->free_packets = p->next;
-	d->n_free--;
-	p->next = NULL;
-	p->len = 0;
-	p->ext = NULL;
-	p->ext_len = 0;
-	return p;
-}
-
-static void put_back(struct eth_dev *d, struct eth_packet *packet)
-{
-	packet->is_freed = false;
-	packet->pub.next = d->free_packets;
-	d->free_packets = &packet->pub;
-	d->n_free++;
+	return packetpool_take(&d->pool);
 }
 
 void eth_tx_free(struct pm_dev *dev, struct pm_packet *p)
 {
-	struct eth_packet *packet = (struct eth_packet *)p;
-
-	assert(!packet->is_freed);
-	if (p->busy)
-		packet->is_freed = true;
-	else
-		put_back(eth_of(dev), packet);
+	packetpool_give(&eth_of(dev)->pool, p);
 }
 
 void eth_tx_done(struct eth_dev *d, struct eth_socket *s, struct eth_packet *packet)
 {
 	s->outstanding--;
-	if (!--packet->pub.busy && packet->is_freed)
-		put_back(d, packet);
+	packetpool_let_go(&d->pool, &packet->pub);
 }
 
 /* ---- posting ---- */
@@ -355,8 +327,8 @@ void eth_tx_forget(struct eth_dev *d)
 		struct eth_packet *packet = &d->packets[n];
 
 		packet->pub.busy = 0;
-		if (packet->is_freed)
-			put_back(d, packet);
+		if (packet->pub.is_freed)
+			packetpool_put(&d->pool, &packet->pub);
 	}
 	for (uint32_t i = 0; i < ETH_RAILS; i++)
 		d->sockets[i].outstanding = 0;

@@ -376,7 +376,7 @@ static uint64_t udp_memory(struct pm_dev *dev)
 	const struct pmu_dev *d = pmu_of(dev);
 	uint64_t per_peer = sizeof(struct pmu_peer) + d->dev.n_rails * sizeof(uint32_t);
 
-	return sizeof(*d) + d->packet_arena_bytes + d->dev.tx_buffers * sizeof(struct pmu_packet) +
+	return sizeof(*d) + d->packet_arena_bytes + d->dev.tx_buffers * sizeof(struct pm_packet) +
 	       d->rx.arena_bytes + d->rx.n_slots * sizeof(uint32_t) +
 	       d->room_peers * sizeof(struct pmu_peer *) + d->n_peers * per_peer;
 }

@@ -15,6 +15,7 @@
 
 #include "pm-udp/addr.h"
 #include "pm_device.h"
+#include "pmcore/util/packetpool.h"
 
 /* Packets a rail takes between two kicks; power of two. */
 #define PMU_RING 256u
@@ -32,12 +33,6 @@
 /* Nodes found gone and not asked for yet. */
 #define PMU_GONE_MAX 16
 
-/* A transmit buffer of the pool. */
-struct pmu_packet {
-	struct pm_packet pub;
-	bool is_freed; /* tx_free came while it was busy */
-};
-
 /* Addresses of one node. */
 struct pmu_peer {
 	uint32_t node;
@@ -53,7 +48,7 @@ struct pmu_peer {
 
 /* One packet waiting to be sent. */
 struct pmu_item {
-	struct pmu_packet *packet;
+	struct pm_packet *packet;
 	struct pmu_peer *peer;
 };
 
@@ -134,10 +129,10 @@ struct pmu_dev {
 	struct pmu_batch batch;
 
 	uint32_t tx_waiting; /* bit per rail whose ring is not empty */
-	struct pmu_packet *packets;
+	struct pm_packet *packets;
 	uint8_t *packet_arena;
 	size_t packet_arena_bytes;
-	struct pm_packet *free_packets;
+	struct packetpool pool;
 
 	struct pmu_peer **peers;
 	uint32_t n_peers, room_peers;

@@ -5,7 +5,6 @@
  * copies, so a packet is busy only while it waits here.
  */
 #include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
@@ -42,12 +41,11 @@ int pmu_tx_init(struct pmu_dev *d, uint32_t n_packets)
 		return -ENOMEM;
 	d->packet_arena = arena;
 	for (uint32_t i = n_packets; i-- > 0;) {
-		struct pm_packet *p = &d->packets[i].pub;
+		struct pm_packet *p = &d->packets[i];
 
 		p->data = d->packet_arena + i * room;
 		p->room = d->payload;
-		p->next = d->free_packets;
-		d->free_packets = p;
+		packetpool_put(&d->pool, p);
 	}
 	return 0;
 }
@@ -61,35 +59,12 @@ void pmu_tx_fini(struct pmu_dev *d)
 
 struct pm_packet *pmu_tx_alloc(struct pm_dev *dev)
 {
-	struct pmu_dev *d = pmu_of(dev);
-	struct pm_packet *p = d->free_packets;
-
-	if (!p)
-		return NULL;
-	d->free_packets = p->next;
-	p->next = NULL;
-	p->len = 0;
-	p->ext = NULL;
-	p->ext_len = 0;
-	return p;
-}
-
-static void put_back(struct pmu_dev *d, struct pmu_packet *packet)
-{
-	packet->is_freed = false;
-	packet->pub.next = d->free_packets;
-	d->free_packets = &packet->pub;
+	return packetpool_take(&pmu_of(dev)->pool);
 }
 
 void pmu_tx_free(struct pm_dev *dev, struct pm_packet *p)
 {
-	struct pmu_packet *packet = (struct pmu_packet *)p;
-
-	assert(!packet->is_freed);
-	if (p->busy)
-		packet->is_freed = true;
-	else
-		put_back(pmu_of(dev), packet);
+	packetpool_give(&pmu_of(dev)->pool, p);
 }
 
 int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct pm_packet *p)
@@ -99,8 +74,7 @@ int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct
 
 	if (rail->is_blocked || rail->tail - rail->head == PMU_RING)
 		return -EAGAIN;
-	rail->items[rail->tail++ % PMU_RING] =
-		(struct pmu_item){(struct pmu_packet *)p, (struct pmu_peer *)peer};
+	rail->items[rail->tail++ % PMU_RING] = (struct pmu_item){p, (struct pmu_peer *)peer};
 	p->busy++;
 	d->tx_waiting |= 1u << r;
 	return 0;
@@ -108,18 +82,14 @@ int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct
 
 static uint32_t length_of(const struct pmu_item *item)
 {
-	return item->packet->pub.len + (item->packet->pub.ext ? item->packet->pub.ext_len : 0);
+	return item->packet->len + (item->packet->ext ? item->packet->ext_len : 0);
 }
 
 /* The first @n waiting packets are the kernel's, or lost. */
 static void pop(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n)
 {
-	for (; n; n--) {
-		struct pmu_packet *packet = rail->items[rail->head++ % PMU_RING].packet;
-
-		if (!--packet->pub.busy && packet->is_freed)
-			put_back(d, packet);
-	}
+	for (; n; n--)
+		packetpool_let_go(&d->pool, rail->items[rail->head++ % PMU_RING].packet);
 }
 
 static struct sockaddr_in address_of(const struct pmu_peer *peer, uint32_t rail)
@@ -202,8 +172,7 @@ static uint32_t build(struct pmu_dev *d, uint32_t r)
 		for (uint32_t i = 0; i < n; i++) {
 			const struct pmu_item *item = &rail->items[(at + i) % PMU_RING];
 
-			used += gather(&item->packet->pub, i + 1 < n ? -len & 7u : 0,
-				       &b->iovs[used]);
+			used += gather(item->packet, i + 1 < n ? -len & 7u : 0, &b->iovs[used]);
 		}
 		b->to[m] = address_of(first->peer, r);
 		b->packets[m] = n;
@@ -224,7 +193,7 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 {
 	struct pmu_rail *rail = &d->rails[r];
 	const struct pmu_item *first = &rail->items[rail->head % PMU_RING];
-	const struct pm_packet *p = &first->packet->pub;
+	const struct pm_packet *p = first->packet;
 	struct pmu_batch *b = &d->batch;
 	uint32_t n_msgs;
 	int sent, packets = 0;
@@ -332,8 +301,7 @@ void pmu_tx_forget(struct pmu_dev *d, const struct pmu_peer *peer)
 				rail->items[kept++ % PMU_RING] = item;
 				continue;
 			}
-			if (!--item.packet->pub.busy && item.packet->is_freed)
-				put_back(d, item.packet);
+			packetpool_let_go(&d->pool, item.packet);
 		}
 		rail->tail = kept;
 	}

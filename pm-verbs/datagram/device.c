@@ -247,7 +247,7 @@ static uint64_t datagram_memory(struct pm_dev *dev)
 	const struct pmvd_dev *d = pmvd_of(dev);
 	uint64_t per_peer = sizeof(struct pmvd_peer) + d->dev.n_rails * sizeof(struct pmvd_way);
 	uint64_t sum = sizeof(*d) + d->packet_memory_bytes +
-		       d->dev.tx_buffers * sizeof(struct pmvd_packet) +
+		       d->dev.tx_buffers * sizeof(struct pm_packet) +
 		       (uint64_t)d->n_slots * (d->payload + sizeof(uint32_t)) +
 		       d->room_peers * sizeof(struct pmvd_peer *) + d->n_peers * per_peer;
 

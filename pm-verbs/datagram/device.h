@@ -18,18 +18,13 @@
 #include "pm-verbs/datagram/address.h"
 #include "pm-verbs/library.h"
 #include "pm-verbs/verbs.h"
+#include "pmcore/util/packetpool.h"
 
 #define PMVD_QKEY 0x504d5632u
 #define PMVD_GRH 40       /* bytes of routing header that stand before what comes in */
 #define PMVD_HEAD 64      /* room for it, so that packets begin on a line of the cache */
 #define PMVD_TX_DEPTH 256 /* packets on their way out per rail; power of two */
 #define PMVD_RX_BURST 32  /* completions taken at once */
-
-/* A transmit buffer of the pool. */
-struct pmvd_packet {
-	struct pm_packet pub; /* first */
-	bool is_freed;        /* tx_free came while it was busy */
-};
 
 /* From one of our rails to a node. */
 struct pmvd_way {
@@ -58,7 +53,7 @@ struct pmvd_peer {
 struct pmvd_item {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct pmvd_packet *packet; /* NULL: nothing waits for it any more */
+	struct pm_packet *packet; /* NULL: nothing waits for it any more */
 	struct pmvd_peer *peer;
 };
 
@@ -121,10 +116,10 @@ struct pmvd_dev {
 	struct pmvd_rail rails[PM_RAILS_MAX];
 
 	uint32_t tx_waiting; /* bit per rail with packets that wait for a kick */
-	struct pmvd_packet *packets;
+	struct pm_packet *packets;
 	uint8_t *packet_memory;
 	size_t packet_memory_bytes;
-	struct pm_packet *free_packets;
+	struct packetpool pool;
 
 	uint8_t *slots; /* room for copies of what was received: n_slots times payload */
 	uint32_t n_slots, *free_slots, n_free_slots;

@@ -35,12 +35,11 @@ int pmvd_tx_init(struct pmvd_dev *d, uint32_t n_packets)
 		return -ENOMEM;
 	d->packet_memory = memory;
 	for (uint32_t i = n_packets; i-- > 0;) {
-		struct pm_packet *p = &d->packets[i].pub;
+		struct pm_packet *p = &d->packets[i];
 
 		p->data = d->packet_memory + (size_t)i * d->payload;
 		p->room = d->payload;
-		p->next = d->free_packets;
-		d->free_packets = p;
+		packetpool_put(&d->pool, p);
 	}
 	return 0;
 }
@@ -61,37 +60,15 @@ static void reap_all(struct pmvd_dev *d)
 struct pm_packet *pmvd_tx_alloc(struct pm_dev *dev)
 {
 	struct pmvd_dev *d = pmvd_of(dev);
-	struct pm_packet *p;
 
-	if (!d->free_packets)
+	if (!d->pool.free)
 		reap_all(d);
-	p = d->free_packets;
-	if (!p)
-		return NULL;
-	d->free_packets = p->next;
-	p->next = NULL;
-	p->len = 0;
-	p->ext = NULL;
-	p->ext_len = 0;
-	return p;
-}
-
-static void put_back(struct pmvd_dev *d, struct pmvd_packet *packet)
-{
-	packet->is_freed = false;
-	packet->pub.next = d->free_packets;
-	d->free_packets = &packet->pub;
+	return packetpool_take(&d->pool);
 }
 
 void pmvd_tx_free(struct pm_dev *dev, struct pm_packet *p)
 {
-	struct pmvd_packet *packet = (struct pmvd_packet *)p;
-
-	assert(!packet->is_freed);
-	if (p->busy)
-		packet->is_freed = true;
-	else
-		put_back(pmvd_of(dev), packet);
+	packetpool_give(&pmvd_of(dev)->pool, p);
 }
 
 /* ---- the ring ---- */
@@ -104,11 +81,11 @@ static struct pmvd_item *item_at(struct pmvd_tx *tx, uint32_t i)
 /* The device needs the bytes of the item no more. */
 static void let_go(struct pmvd_dev *d, struct pmvd_item *item)
 {
-	struct pmvd_packet *packet = item->packet;
+	struct pm_packet *p = item->packet;
 
 	item->packet = NULL;
-	if (packet && !--packet->pub.busy && packet->is_freed)
-		put_back(d, packet);
+	if (p)
+		packetpool_let_go(&d->pool, p);
 }
 
 /* All items before @end are over; so may they be already. */
@@ -155,12 +132,11 @@ void pmvd_tx_reap(struct pmvd_dev *d, struct pmvd_rail *rail)
 }
 
 /* Describes the packet as the next item. */
-static void fill(struct pmvd_rail *rail, struct pmvd_peer *peer, struct pmvd_packet *packet,
+static void fill(struct pmvd_rail *rail, struct pmvd_peer *peer, struct pm_packet *p,
 		 struct ibv_ah *ah)
 {
 	struct pmvd_tx *tx = &rail->tx;
 	struct pmvd_item *item = item_at(tx, tx->tail);
-	struct pm_packet *p = &packet->pub;
 	uint32_t len = p->len;
 
 	if (p->ext) {
@@ -168,7 +144,7 @@ static void fill(struct pmvd_rail *rail, struct pmvd_peer *peer, struct pmvd_pac
 		memcpy(p->data + len, p->ext, p->ext_len);
 		len += p->ext_len;
 	}
-	item->packet = packet;
+	item->packet = p;
 	item->peer = peer;
 	item->sge =
 		(struct ibv_sge){.addr = (uintptr_t)p->data, .length = len, .lkey = tx->mr->lkey};
@@ -205,7 +181,7 @@ int pmvd_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, s
 		rail->lost++;
 		return 0;
 	}
-	fill(rail, peer, (struct pmvd_packet *)p, ah);
+	fill(rail, peer, p, ah);
 	p->busy++;
 	peer->n_posted++;
 	peer->is_in_doubt = true;

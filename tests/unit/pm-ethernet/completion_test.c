@@ -86,10 +86,10 @@ TAP_TEST(completion_reap__chunks_of_others_go_to_their_mailbox)
 	rig_done(a, 0, second);
 	rig_done(a, 0, first);
 	eth_completion_reap(&a->d, 0);
-	is_int(a->d.n_free, RIG_TX_PACKETS);
-	is_int(b->d.n_free, RIG_TX_PACKETS - 1);
+	is_int(a->d.pool.n_free, RIG_TX_PACKETS);
+	is_int(b->d.pool.n_free, RIG_TX_PACKETS - 1);
 	eth_completion_reap(&b->d, 0);
-	is_int(b->d.n_free, RIG_TX_PACKETS);
+	is_int(b->d.pool.n_free, RIG_TX_PACKETS);
 	is_int(a->d.sockets[0].strange + b->d.sockets[0].strange, 0);
 	job_close(&j);
 }
@@ -106,14 +106,14 @@ TAP_TEST(completion_reap__mailbox_needs_no_lock)
 	eth_completion_reap(&a->d, 0);
 	is_int(pthread_mutex_lock(&j.share->rails[0].lock), 0);
 	eth_completion_reap(&b->d, 0);
-	is_int(b->d.n_free, RIG_TX_PACKETS);
+	is_int(b->d.pool.n_free, RIG_TX_PACKETS);
 	/* but the ring does: nobody waits for it */
 	rig_done(a, 0, post(b, (struct pm_dev_peer *)b->d.peers[0]));
 	eth_completion_reap(&b->d, 0);
-	is_int(b->d.n_free, RIG_TX_PACKETS - 1);
+	is_int(b->d.pool.n_free, RIG_TX_PACKETS - 1);
 	pthread_mutex_unlock(&j.share->rails[0].lock);
 	eth_completion_reap(&b->d, 0);
-	is_int(b->d.n_free, RIG_TX_PACKETS);
+	is_int(b->d.pool.n_free, RIG_TX_PACKETS);
 	job_close(&j);
 }
 
@@ -192,6 +192,6 @@ TAP_TEST(completion_reap__nonsense_from_the_ring)
 	rig_done(r, 0, r->d.tx_area_bytes);
 	eth_completion_reap(&r->d, 0);
 	is_int(r->d.sockets[0].strange, 3);
-	is_int(r->d.n_free, RIG_TX_PACKETS);
+	is_int(r->d.pool.n_free, RIG_TX_PACKETS);
 	rig_close(r, true);
 }

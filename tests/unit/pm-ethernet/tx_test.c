@@ -102,13 +102,13 @@ TAP_TEST(tx_free__while_busy_waits_for_completion)
 	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
 	eth_tx_kick(&r->d.dev);
 	eth_tx_free(&r->d.dev, p);
-	is_int(r->d.n_free, RIG_TX_PACKETS - 1);
+	is_int(r->d.pool.n_free, RIG_TX_PACKETS - 1);
 	must(rig_take(r, 0, &desc));
 	rig_done(r, 0, desc.addr);
 	/* found by itself in idle kicks */
 	for (int i = 0; i < 100; i++)
 		eth_tx_kick(&r->d.dev);
-	is_int(r->d.n_free, RIG_TX_PACKETS);
+	is_int(r->d.pool.n_free, RIG_TX_PACKETS);
 	is_int(r->d.sockets[0].outstanding, 0);
 	rig_close(r, true);
 }
@@ -310,7 +310,7 @@ TAP_TEST(tx_alloc__whole_pool_and_back)
 	ok(!eth_tx_alloc(&r->d.dev));
 	for (int i = 0; i < RIG_TX_PACKETS; i++)
 		eth_tx_free(&r->d.dev, all[i]);
-	is_int(r->d.n_free, RIG_TX_PACKETS);
+	is_int(r->d.pool.n_free, RIG_TX_PACKETS);
 	rig_close(r, true);
 }
 
@@ -368,7 +368,7 @@ TAP_TEST(tx__random_traffic)
 		is_int(r->d.sockets[i].strange, 0);
 	}
 	is_int(taken, posted);
-	is_int(r->d.n_free, RIG_TX_PACKETS);
+	is_int(r->d.pool.n_free, RIG_TX_PACKETS);
 	rig_close(r, true);
 }
 

@@ -256,7 +256,7 @@ TAP_TEST(tx_post__without_a_way_packets_are_lost_until_there_is_one)
 		for (uint32_t by = 0; by < 4; by++)
 			ok(!sends(r, peer, 2 + (by & 1), WIRE_DATA, by, &head));
 	is_int(r->d.n_astray, 12);
-	is_int(r->d.n_free, RIG_TX_PACKETS);
+	is_int(r->d.pool.n_free, RIG_TX_PACKETS);
 	rig_neighbour(r, 3, 2, true);
 	settle(r);
 	ok(sends(r, peer, 2, WIRE_DATA, 3, &head));
