@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmcore/util/hostlist.h"
 #include "tests/harness/tap.h"
 
 /* A \uXXXX escape as UTF-8 (below 0x800 only); gives the byte behind it. */
@@ -61,4 +62,31 @@ int each_vector(const char *file, const char *section, void (*run)(const struct 
 	}
 	fclose(f);
 	return n;
+}
+
+void vector_expect_names(const struct vector *v, vector_expand *expand)
+{
+	struct hostlist list;
+	char why[256] = "";
+	int rc = expand(&list, v->string[0], why, sizeof(why));
+
+	if (!okf(rc == 0, "\"%s\": %d %s", v->string[0], rc, why))
+		return;
+	is_int(list.n, v->n - 1);
+	for (size_t i = 0; i < list.n && i + 1 < (size_t)v->n; i++)
+		is_str(list.names[i], v->string[i + 1]);
+	hostlist_fini(&list);
+}
+
+void vector_expect_refusal(const struct vector *v, vector_expand *expand)
+{
+	struct hostlist list = {.n = 77};
+	char why[256] = "", place[64];
+
+	must(v->n == 3);
+	is_int(expand(&list, v->string[0], why, sizeof(why)), -EINVAL);
+	is_int(list.n, 77);
+	snprintf(place, sizeof(place), "at character %s: ", v->string[1]);
+	okf(strncmp(why, place, strlen(place)) == 0, "\"%s\": %s", v->string[0], why);
+	okf(strstr(why, v->string[2]), "\"%s\": %s", v->string[0], why);
 }

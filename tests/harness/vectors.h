@@ -6,6 +6,10 @@
 #ifndef TESTS_HARNESS_VECTORS_H
 #define TESTS_HARNESS_VECTORS_H
 
+#include <stddef.h>
+
+struct hostlist;
+
 #define VECTOR_STRINGS_MAX 24
 
 /* One line of the file. */
@@ -17,5 +21,13 @@ struct vector {
 
 /* Calls @run for each vector of @file below the key @section; returns their number. */
 int each_vector(const char *file, const char *section, void (*run)(const struct vector *v));
+
+/* How a text becomes names: 0, or -errno with a sentence and @list untouched. */
+typedef int vector_expand(struct hostlist *list, const char *text, char *why, size_t why_size);
+
+/* The first string has to give the names that follow it. */
+void vector_expect_names(const struct vector *v, vector_expand *expand);
+/* The first string has to be refused at the character that is the second one, with the third in the sentence. */
+void vector_expect_refusal(const struct vector *v, vector_expand *expand);
 
 #endif

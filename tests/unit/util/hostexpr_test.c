@@ -5,8 +5,6 @@
 #include "tests/harness/vectors.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define VECTORS "tests/golden/hostexpr.json"
@@ -41,31 +39,19 @@ static int each_host(void *arg, const char *name, int (*add)(void *to, const cha
 
 static const struct hostexpr_groups groups = {.each = each_host};
 
+static int expand(struct hostlist *list, const char *text, char *why, size_t why_size)
+{
+	return hostexpr_expand(list, text, &groups, why, why_size);
+}
+
 static void expect_names(const struct vector *v)
 {
-	struct hostlist list;
-	char why[256] = "";
-	int rc = hostexpr_expand(&list, v->string[0], &groups, why, sizeof(why));
-
-	if (!okf(rc == 0, "\"%s\": %d %s", v->string[0], rc, why))
-		return;
-	is_int(list.n, v->n - 1);
-	for (size_t i = 0; i < list.n && i + 1 < (size_t)v->n; i++)
-		is_str(list.names[i], v->string[i + 1]);
-	hostlist_fini(&list);
+	vector_expect_names(v, expand);
 }
 
 static void expect_refusal(const struct vector *v)
 {
-	struct hostlist list = {.n = 77};
-	char why[256] = "", place[64];
-
-	must(v->n == 3);
-	is_int(hostexpr_expand(&list, v->string[0], &groups, why, sizeof(why)), -EINVAL);
-	is_int(list.n, 77);
-	snprintf(place, sizeof(place), "at character %s: ", v->string[1]);
-	okf(strncmp(why, place, strlen(place)) == 0, "\"%s\": %s", v->string[0], why);
-	okf(strstr(why, v->string[2]), "\"%s\": %s", v->string[0], why);
+	vector_expect_refusal(v, expand);
 }
 
 static void read_groups(void)

@@ -5,39 +5,18 @@
 #include "tests/harness/vectors.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define VECTORS "tests/golden/hostlist.json"
 
 static void expect_names(const struct vector *v)
 {
-	struct hostlist list;
-	char why[256] = "";
-	size_t i;
-	int rc;
-
-	rc = hostlist_expand(&list, v->string[0], why, sizeof(why));
-	if (!okf(rc == 0, "\"%s\": %d %s", v->string[0], rc, why))
-		return;
-	is_int(list.n, v->n - 1);
-	for (i = 0; i < list.n && i + 1 < (size_t)v->n; i++)
-		is_str(list.names[i], v->string[i + 1]);
-	hostlist_fini(&list);
+	vector_expect_names(v, hostlist_expand);
 }
 
 static void expect_refusal(const struct vector *v)
 {
-	struct hostlist list = {.n = 77};
-	char why[256] = "", place[64];
-
-	must(v->n == 3);
-	is_int(hostlist_expand(&list, v->string[0], why, sizeof(why)), -EINVAL);
-	is_int(list.n, 77);
-	snprintf(place, sizeof(place), "at character %s: ", v->string[1]);
-	okf(strncmp(why, place, strlen(place)) == 0, "\"%s\": %s", v->string[0], why);
-	okf(strstr(why, v->string[2]), "\"%s\": %s", v->string[0], why);
+	vector_expect_refusal(v, hostlist_expand);
 }
 
 TAP_TEST(hostlist_expand__good_vectors)
