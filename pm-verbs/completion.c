@@ -17,6 +17,7 @@
 #include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
 #include "pm-verbs/shared.h"
+#include "pm-verbs/stall.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
@@ -49,6 +50,12 @@ static void returned(struct pmv_link *link, struct pmv_qp *qp, uint32_t *count)
 	pmv_qp_returned(link, qp);
 }
 
+static void send_returned(struct pmv_link *link, struct pmv_qp *qp)
+{
+	pmv_stall_returned(link, qp);
+	returned(link, qp, &qp->n_sends);
+}
+
 static void send_done(struct pmv_link *link, struct pmv_slot *slot, enum ibv_wc_status status)
 {
 	struct pmv_qp *qp = slot->work.qp;
@@ -56,7 +63,7 @@ static void send_done(struct pmv_link *link, struct pmv_slot *slot, enum ibv_wc_
 	if (status)
 		failed(link, qp, status);
 	pmv_sent(link, slot);
-	returned(link, qp, &qp->n_sends);
+	send_returned(link, qp);
 }
 
 static void receive_done(struct pmv_link *link, struct pmv_slot *slot, const struct ibv_wc *wc)
@@ -93,7 +100,7 @@ static void probe_done(struct pmv_link *link, struct pmv_qp *qp, enum ibv_wc_sta
 	qp->is_probing = false;
 	if (status)
 		failed(link, qp, status);
-	returned(link, qp, &qp->n_sends);
+	send_returned(link, qp);
 }
 
 static void piece_done(struct pmv_link *link, struct pmv_work *work, enum ibv_wc_status status)
@@ -104,7 +111,7 @@ static void piece_done(struct pmv_link *link, struct pmv_work *work, enum ibv_wc
 		failed(link, qp, status);
 	qp->n_pieces--;
 	pmv_piece_done(link, (struct pmv_piece *)work, status);
-	returned(link, qp, &qp->n_sends);
+	send_returned(link, qp);
 }
 
 static void handle(struct pmv_link *link, const struct ibv_wc *wc)
@@ -205,6 +212,8 @@ int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
 		pmv_greeting_timers(link, pmv_now(link));
 	if (link->waiting || link->n_closing)
 		pmv_roster_timers(link, pmv_now(link));
+	if (link->n_stalling)
+		pmv_stall_timers(link, pmv_now(link));
 	link->is_armed = true;
 	/* asked for first, then looked once more: what comes between the two is seen or makes an event */
 	if (!request_events(link) || pmv_progress(link) || link->arrived.head || link->n_dying) {
@@ -214,6 +223,9 @@ int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
 	left = link->n_greeting ? pmv_greeting_deadline(link, pmv_now(link)) : UINT64_MAX;
 	next = link->waiting || link->n_closing ? pmv_roster_deadline(link, pmv_now(link))
 						: UINT64_MAX;
+	if (next < left)
+		left = next;
+	next = link->n_stalling ? pmv_stall_deadline(link, pmv_now(link)) : UINT64_MAX;
 	if (next < left)
 		left = next;
 	if (link->ending) {
@@ -227,6 +239,12 @@ int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
 	return 0;
 }
 
+static void port_changed(struct pmv_link *link, struct pmv_rail *rail)
+{
+	pmv_patience_of_rail(link, rail);
+	pmv_stall_watch(link, rail);
+}
+
 static void take_event(struct pmv_link *link, struct pmv_rail *rail,
 		       const struct ibv_async_event *event)
 {
@@ -234,11 +252,11 @@ static void take_event(struct pmv_link *link, struct pmv_rail *rail,
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_DEVICE_FATAL:
 		rail->is_down = true;
-		pmv_patience_of_rail(link, rail);
+		port_changed(link, rail);
 		break;
 	case IBV_EVENT_PORT_ACTIVE:
 		rail->is_down = false;
-		pmv_patience_of_rail(link, rail);
+		port_changed(link, rail);
 		break;
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		pmv_shared_last(link, rail, event->element.qp->qp_num);

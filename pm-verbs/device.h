@@ -11,7 +11,7 @@
  *   completion.c  polling, sleeping, events         rma.c  one-sided, asking side
  *   export.c  the same, owning side                 local.c  the program's memory, registered
  *   patience.c  how long they may be silent         state.c  quiesce, save, restore, dump
- *   shared.c  receives that a rail's connections share
+ *   shared.c  receives that a rail's connections share   stall.c  work that does not come back
  *
  * A connection is a pair of RC queue pairs. It may end at any time - an error, a stale key, a broken rail - and
  * the next one goes on where it stopped: both sides count the messages that arrived, and greet with that number.
@@ -128,6 +128,10 @@ struct pmv_qp {
 	bool is_last;       /* the device said that it takes no more of them */
 	bool is_quiet;      /* so it is: what is in the completion queue by now is all */
 	uint64_t silent_ns; /* the time when that is not waited for any longer, 0 = it is not ending */
+	/* since its port failed: stall.c */
+	uint32_t n_watched; /* sends posted before that have not come back */
+	uint32_t n_seen;    /* ... at the latest look */
+	uint64_t stall_ns;  /* the time of the next one, 0 = it is not watched */
 };
 
 /* Receives that the connections of a rail share. */
@@ -291,6 +295,7 @@ struct pmv_link {
 	uint32_t n_waiting;
 	uint32_t n_calling;    /* peers with is_calling */
 	uint32_t n_closing;    /* peers in CLOSING */
+	uint32_t n_stalling;   /* queue pairs that are watched */
 	bool is_crowded;       /* the roster has something to do */
 	uint64_t turn;         /* rounds of polling, the age of connections */
 	uint64_t last_life;    /* of the newest record */

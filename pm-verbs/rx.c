@@ -12,10 +12,11 @@
 #include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
 #include "pm-verbs/shared.h"
+#include "pm-verbs/stall.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
-#define IDLE_EVENTS (1u << 16) /* polls between looks at what the devices say, a system call */
+#define IDLE_EVENTS (1u << 14) /* polls between looks at what the devices say, a system call */
 
 bool pmv_post_receive(struct pmv_link *link, struct pmv_qp *qp, struct pmv_slot *slot)
 {
@@ -167,6 +168,8 @@ static void chores(struct pmv_link *link)
 		pmv_greeting_timers(link, pmv_now(link));
 	if (link->waiting || link->n_closing)
 		pmv_roster_timers(link, pmv_now(link));
+	if (link->n_stalling)
+		pmv_stall_timers(link, pmv_now(link));
 	if (link->idle % IDLE_EVENTS == 0)
 		pmv_events(link);
 }

@@ -66,6 +66,7 @@ struct fake_qp {
 	struct fake_srq *srq;
 	struct fake_cqe *late, **late_tail; /* completions that the device still has */
 	bool is_waiting;                    /* the other side had no receive */
+	bool is_stuck;                      /* what is posted stays there */
 	struct fake_work *sends, **sends_tail;
 	struct fake_work *receives, **receives_tail;
 	uint32_t n_sends;  /* posted and not polled */

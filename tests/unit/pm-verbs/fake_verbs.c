@@ -467,6 +467,13 @@ void fake_break(int device)
 	break_all(device, IBV_QPT_RC);
 }
 
+void fake_stick(int device)
+{
+	for (struct fake_qp *qp = fake_world.qps; qp; qp = qp->next)
+		qp->is_stuck |= qp->base.context->device == &devices[device] &&
+				qp->base.qp_type == IBV_QPT_RC;
+}
+
 void fake_break_ud(int device)
 {
 	break_all(device, IBV_QPT_UD);

@@ -89,7 +89,9 @@ void fake_fail(enum fake_call call, int nth, int error);
 void fake_run(void);
 /* Every RC queue pair of the device goes into error, as when the device breaks. */
 void fake_break(int device);
-/* The same for its UD queue pairs. */
+/* They carry out nothing more and report nothing, until they are put into error. */
+void fake_stick(int device);
+/* Its UD queue pairs go into error. */
 void fake_break_ud(int device);
 /* The device's port says so. */
 void fake_event(int device, enum ibv_event_type event);

@@ -315,7 +315,7 @@ static void run(struct fake_qp *qp)
 {
 	struct fake_work *work;
 
-	while (qp->base.state == IBV_QPS_RTS && !must_wait(qp) &&
+	while (qp->base.state == IBV_QPS_RTS && !qp->is_stuck && !must_wait(qp) &&
 	       (work = fake_work_take(&qp->sends, &qp->sends_tail))) {
 		enum ibv_wc_status status;
 		bool is_ud = qp->base.qp_type == IBV_QPT_UD;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * stall - queue pairs whose work does not come back after their port failed. A device tries again what is not
+ * acknowledged and reports it in the end. Soft-RoCE of Linux 6.1 does not always: a send that finds no route, because
+ * the link has just gone down, stops the queue pair, and those before it that were not acknowledged are neither tried
+ * again nor reported. So when a port fails or comes back, what its queue pairs have posted by then has to come
+ * back; the connection of one from which nothing does is lost, and made again by the next pair of rails.
+ */
+#include <stdio.h>
+
+#include "pm-verbs/connection.h"
+#include "pm-verbs/stall.h"
+
+/* A queue pair has tried 7 times, 0.27 s apart. One that tries for longer loses its connection, but no message. */
+#define STALL_NS 2000000000ull
+
+void pmv_stall_watch(struct pmv_link *link, struct pmv_rail *rail)
+{
+	uint64_t now = pmv_now(link);
+
+	for (struct pmv_qp *qp = link->qps; qp; qp = qp->next) {
+		if (qp->rail != rail || !qp->peer || qp->is_failed || !qp->n_sends)
+			continue;
+		if (!qp->n_watched) {
+			link->n_stalling++;
+			qp->stall_ns = now + STALL_NS;
+			qp->n_seen = qp->n_sends;
+		}
+		qp->n_watched = qp->n_sends;
+	}
+}
+
+void pmv_stall_end(struct pmv_link *link, struct pmv_qp *qp)
+{
+	if (!qp->stall_ns)
+		return;
+	qp->n_watched = 0;
+	qp->stall_ns = 0;
+	link->n_stalling--;
+}
+
+static void lose(struct pmv_link *link, struct pmv_qp *qp)
+{
+	const struct pmv_port *port = &qp->rail->port;
+	char why[192];
+
+	pmv_stall_end(link, qp);
+	if (!qp->peer || qp->is_failed)
+		return;
+	snprintf(why, sizeof(why), "%s:%u%s: nothing is acknowledged since its link failed",
+		 port->device, port->number, qp->rail->is_down ? " (its link is down)" : "");
+	pmv_connection_lost(link, qp->peer, UINT64_MAX, why);
+}
+
+void pmv_stall_timers(struct pmv_link *link, uint64_t now)
+{
+	struct pmv_qp *next;
+
+	for (struct pmv_qp *qp = link->qps; qp && link->n_stalling; qp = next) {
+		next = qp->next;
+		if (!qp->stall_ns || now < qp->stall_ns)
+			continue;
+		if (qp->n_watched == qp->n_seen) {
+			lose(link, qp);
+			continue;
+		}
+		qp->n_seen = qp->n_watched;
+		qp->stall_ns = now + STALL_NS;
+	}
+}
+
+uint64_t pmv_stall_deadline(const struct pmv_link *link, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (const struct pmv_qp *qp = link->qps; qp && link->n_stalling; qp = qp->next)
+		if (qp->stall_ns && qp->stall_ns < next)
+			next = qp->stall_ns;
+	if (next == UINT64_MAX)
+		return next;
+	return next > now ? next - now : 0;
+}
