@@ -435,7 +435,8 @@ void slot_list_add(struct chan_flow *flow, struct slot_list *list, struct tx_slo
 void slot_list_del(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
 
 /* submit.c: queues a message that was not sent when the engine was frozen; -ENOMEM, -EINVAL. */
-int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len);
+int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len,
+		    bool is_carried);
 
 /* limit.c */
 void limit_init(struct chan *chan, struct chan_peer *peer);

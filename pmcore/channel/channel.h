@@ -120,6 +120,9 @@ int chan_reserve(struct chan *chan, struct chan_peer *peer, uint32_t len,
  * one frame then carries several messages. Never fails. */
 void chan_submit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet, uint32_t len,
 		 uint64_t now);
+/* The same for one that chan_next shall give as carried. */
+void chan_submit_carried(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
+			 uint32_t len, uint64_t now);
 void chan_discard(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet);
 /* No submitted message waits to leave for the peer, be it corked or for want of room. Dead peers take none. */
 bool chan_is_out(const struct chan_peer *peer);
@@ -139,6 +142,7 @@ struct chan_msg {
 	uint32_t src; /* node */
 	void *data;
 	uint32_t len;
+	bool is_carried; /* by chan_submit_carried: not the user's */
 	uint64_t cookie; /* for chan_release */
 };
 /* Next message in order of arrival per peer: 1 and *ret, or 0. */

@@ -20,14 +20,17 @@ static void put(struct out *out, const void *bytes, size_t len)
 	out->len += len;
 }
 
-static void put_msg(struct out *out, uint32_t node, const void *bytes, uint16_t len, bool is_last)
+static void put_msg(struct out *out, uint32_t node, const struct wire_msg_view *view, bool is_last)
 {
 	static const uint8_t zeros[8];
-	struct freeze_msg msg = {.node = node, .len = len, .is_last = is_last};
+	struct freeze_msg msg = {.node = node,
+				 .len = view->msg.length,
+				 .is_last = is_last,
+				 .is_carried = view->msg.flags & WIRE_M_CARRIED};
 
 	put(out, &msg, sizeof(msg));
-	put(out, bytes, len);
-	put(out, zeros, -(uint32_t)len & 7);
+	put(out, view->payload, msg.len);
+	put(out, zeros, -(uint32_t)msg.len & 7);
 }
 
 /* Datagrams of a packet from @cursor on; returns their number. */
@@ -41,7 +44,7 @@ static uint32_t put_datagrams(struct out *out, uint32_t node, const uint8_t *dat
 	while (wire_next_msg(data, &header, &cursor, &view)) {
 		if (view.msg.kind != WIRE_DATAGRAM)
 			continue;
-		put_msg(out, node, view.payload, view.msg.length, cursor >= length);
+		put_msg(out, node, &view, cursor >= length);
 		n++;
 	}
 	return n;

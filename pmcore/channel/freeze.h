@@ -39,8 +39,9 @@ struct freeze_peer {
 
 struct freeze_msg {
 	uint32_t node;
-	uint16_t len;     /* bytes */
-	uint16_t is_last; /* of its packet: its release gives credit */
+	uint16_t len;       /* bytes */
+	uint8_t is_last;    /* of its packet: its release gives credit */
+	uint8_t is_carried; /* not the user's */
 };
 
 _Static_assert(sizeof(struct freeze_head) == 40, "frozen head");

@@ -284,6 +284,7 @@ int chan_next(struct chan *chan, struct chan_msg *ret)
 		ret->src = rx->src;
 		ret->data = (void *)view.payload;
 		ret->len = view.msg.length;
+		ret->is_carried = view.msg.flags & WIRE_M_CARRIED;
 		ret->cookie = (uintptr_t)rx;
 		chan->stats->rx_messages++;
 		chan->stats->rx_bytes += view.msg.length;

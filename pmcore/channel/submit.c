@@ -74,9 +74,10 @@ static uint32_t padded(uint32_t len)
 
 /* Moves a datagram behind those of the last queued packet, if it fits. */
 static bool coalesce(const struct chan_peer *peer, struct pm_packet *tail,
-		     const struct pm_packet *packet, uint32_t len)
+		     const struct pm_packet *packet, uint32_t len, uint8_t flags)
 {
-	const struct wire_msg msg = {.length = (uint16_t)len, .kind = WIRE_DATAGRAM};
+	const struct wire_msg msg = {
+		.length = (uint16_t)len, .kind = WIRE_DATAGRAM, .flags = flags};
 	uint32_t at = padded(tail->len);
 	uint32_t end = at + (uint32_t)sizeof(msg) + len;
 
@@ -112,11 +113,11 @@ static void enqueue(struct chan_flow *flow, struct pm_packet *packet)
 
 /* The way is not free. Its number is given now: those queued before it go first. */
 static void submit_queued(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
-			  uint32_t len)
+			  uint32_t len, uint8_t flags)
 {
 	struct chan_flow *flow = peer->flow;
 
-	if (flow->msgs.tail && coalesce(peer, flow->msgs.tail, packet, len)) {
+	if (flow->msgs.tail && coalesce(peer, flow->msgs.tail, packet, len, flags)) {
 		chan->unacked--;
 		chan->user_packets--;
 		chan->ops.tx_free(chan->arg, packet);
@@ -126,11 +127,12 @@ static void submit_queued(struct chan *chan, struct chan_peer *peer, struct pm_p
 	chan_ready(chan, peer);
 }
 
-void chan_submit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet, uint32_t len,
-		 uint64_t now)
+static inline __attribute__((always_inline)) void submit(struct chan *chan, struct chan_peer *peer,
+							 struct pm_packet *packet, uint32_t len,
+							 uint8_t flags, uint64_t now)
 {
 	struct chan_flow *flow = peer->flow;
-	struct wire_msg msg = {.length = (uint16_t)len, .kind = WIRE_DATAGRAM};
+	struct wire_msg msg = {.length = (uint16_t)len, .kind = WIRE_DATAGRAM, .flags = flags};
 
 	chan->now = now;
 	if (unlikely(peer->is_dead)) {
@@ -149,16 +151,30 @@ void chan_submit(struct chan *chan, struct chan_peer *peer, struct pm_packet *pa
 		   credit_is_open(peer) && limit_is_open(peer, 0) && !chan->is_stopped) &&
 	    likely(!sendwin_transmit(chan, peer, packet, SLOT_MSG)))
 		return;
-	submit_queued(chan, peer, packet, len);
+	submit_queued(chan, peer, packet, len, flags);
 	if (flow->msgs.count == CORK_PACKETS)
 		chan_poll(chan, now);
 }
 
-/* A message that was queued when the engine was frozen. */
-int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len)
+void chan_submit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet, uint32_t len,
+		 uint64_t now)
 {
+	submit(chan, peer, packet, len, 0, now);
+}
+
+void chan_submit_carried(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
+			 uint32_t len, uint64_t now)
+{
+	submit(chan, peer, packet, len, WIRE_M_CARRIED, now);
+}
+
+/* A message that was queued when the engine was frozen. */
+int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len,
+		    bool is_carried)
+{
+	const uint8_t flags = is_carried ? WIRE_M_CARRIED : 0;
 	struct chan_flow *flow = peer_flow(chan, peer);
-	struct wire_msg msg = {.length = (uint16_t)len, .kind = WIRE_DATAGRAM};
+	struct wire_msg msg = {.length = (uint16_t)len, .kind = WIRE_DATAGRAM, .flags = flags};
 	struct pm_packet *packet;
 
 	if (len > chan_payload_max(peer))
@@ -178,7 +194,7 @@ int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
 	chan->unacked++;
 	chan->user_packets++;
-	submit_queued(chan, peer, packet, len);
+	submit_queued(chan, peer, packet, len, flags);
 	return 0;
 }
 

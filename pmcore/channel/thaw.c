@@ -98,7 +98,7 @@ static int thaw_unsent(struct chan *chan, struct chan_peer *peer, struct in *in,
 
 	for (; n; n--) {
 		get_msg(in, &msg, &bytes);
-		rc = submit_restored(chan, peer, bytes, msg.len);
+		rc = submit_restored(chan, peer, bytes, msg.len, msg.is_carried);
 		if (rc)
 			return rc;
 	}
@@ -160,6 +160,7 @@ static int thaw_unread(struct chan *chan, struct in *in, resolve_fn resolve, voi
 		return -ENOMEM;
 	}
 	head.length = (uint16_t)msg.len;
+	head.flags = msg.is_carried ? WIRE_M_CARRIED : 0;
 	wire_put_msg(data + sizeof(struct wire_header), &head);
 	memcpy(data + WIRE_OVERHEAD, bytes, msg.len);
 	rx->data = data;

@@ -255,7 +255,7 @@ void wire_put_header(uint8_t *data, const struct wire_header *h)
 
 void wire_put_msg(uint8_t *at, const struct wire_msg *msg)
 {
-	uint32_t first = msg->length | msg->kind << 16 | (uint32_t)msg->pad << 24;
+	uint32_t first = msg->length | msg->kind << 16 | (uint32_t)msg->flags << 24;
 
 	put_word(at, pair(first, msg->op));
 }

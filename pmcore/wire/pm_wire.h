@@ -60,10 +60,14 @@ enum wire_kind {
 	WIRE_WRITTEN = 6,  /* body wire_refuse with error 0: the write has been done */
 };
 
+/* wire_msg.flags */
+#define WIRE_M_CARRIED                                                                             \
+	0x01 /* a datagram of the composite's own (device/takeover.c), not of the user */
+
 struct wire_msg {
 	uint16_t length; /* payload bytes behind this header, body struct included */
 	uint8_t kind;    /* enum wire_kind */
-	uint8_t pad;     /* 0 */
+	uint8_t flags;   /* WIRE_M_CARRIED, of datagrams; others are 0 */
 	/* Initiator's operation number; in the first datagram of a packet: packets of datagrams
 	 * sent to this node before; 0 in those behind it. */
 	uint32_t op;

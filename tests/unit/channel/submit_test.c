@@ -214,3 +214,32 @@ TAP_TEST(chan_submit__to_a_dead_peer_is_discarded)
 	ok(chan_is_acked(rig->chan, rig->peer));
 	rig_close(rig);
 }
+
+/* Carried and the user's share frames, each with its mark. */
+TAP_TEST(chan_submit_carried__is_marked)
+{
+	struct rig *rig = rig_new(1);
+	struct pm_packet *packet;
+	void *payload;
+
+	for (uint32_t i = 0; i < 6; i++) {
+		rig->full = i > 1;
+		is_int(chan_reserve(rig->chan, rig->peer, 8, &packet, &payload), 0);
+		memset(payload, (int)i, 8);
+		if (i % 2)
+			chan_submit_carried(rig->chan, rig->peer, packet, 8, rig->now);
+		else
+			chan_submit(rig->chan, rig->peer, packet, 8, rig->now);
+	}
+	rig->full = 0;
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 3);
+	is_int(rig_view(&rig->sent[0], 0).msg.flags, 0);
+	is_int(rig_view(&rig->sent[1], 0).msg.flags, WIRE_M_CARRIED);
+	for (uint32_t i = 0; i < 4; i++) {
+		is_int(rig_view(&rig->sent[2], i).msg.kind, WIRE_DATAGRAM);
+		is_int(rig_view(&rig->sent[2], i).msg.flags, i % 2 ? WIRE_M_CARRIED : 0);
+		is_int(rig_view(&rig->sent[2], i).payload[0], i + 2);
+	}
+	rig_close(rig);
+}

@@ -64,6 +64,39 @@ TAP_TEST(chan_thaw__goes_on_where_it_stopped)
 	rig_close(new);
 }
 
+/* What is not the user's stays so, in either direction. */
+TAP_TEST(chan_thaw__carried_messages)
+{
+	const struct wire_msg mark = {.length = 4, .kind = WIRE_DATAGRAM, .flags = WIRE_M_CARRIED};
+	struct rig *old = rig_new(1), *new = rig_new(1);
+	uint8_t buf[4000], body[sizeof(mark) + 4] = {0};
+	struct pm_packet *packet;
+	struct chan_msg msg;
+	void *payload;
+	int len;
+
+	wire_put_msg(body, &mark);
+	rig_from(old, WIRE_DATA, body, sizeof(body));
+	rig_poll(old, SEC);
+	chan_quiesce(old->chan, true);
+	is_int(chan_reserve(old->chan, old->peer, 8, &packet, &payload), 0);
+	memset(payload, 1, 8);
+	chan_submit_carried(old->chan, old->peer, packet, 8, old->now);
+	is_int(rig_send(old, 8, 2), 0);
+	len = chan_freeze(old->chan, buf, sizeof(buf));
+	must(len > 0);
+	is_int(chan_thaw(new->chan, buf, (size_t)len, resolve, new), 0);
+	must(chan_next(new->chan, &msg) == 1);
+	ok(msg.is_carried);
+	chan_release(new->chan, msg.cookie);
+	rig_poll(new, 0);
+	is_int(rig_view(&new->sent[0], 0).msg.flags, WIRE_M_CARRIED);
+	is_int(rig_view(&new->sent[0], 1).msg.flags, 0);
+	is_int(rig_view(&new->sent[0], 1).payload[0], 2);
+	rig_close(old);
+	rig_close(new);
+}
+
 /* Every single byte changed, every shorter length: refused, and nothing has changed. */
 TAP_TEST(chan_thaw__damaged)
 {
