@@ -239,7 +239,7 @@ static int chanlink_receive(struct pm_link *link, struct pm_inbound *ret)
 	ret->len = msg.len;
 	ret->src = msg.src;
 	ret->cookie = msg.cookie;
-	return 1;
+	return 1 + msg.is_carried;
 }
 
 /*
@@ -362,6 +362,24 @@ static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64
 	return 0;
 }
 
+static int chanlink_carry(struct pm_link *link, struct pm_link_peer *peer, const void *head,
+			  uint32_t head_len, const void *data, uint32_t len)
+{
+	struct chanlink *c = of(link);
+	struct pm_packet *packet;
+	void *payload;
+	int err = chan_reserve(c->chan, peer_of(peer), head_len + len, &packet, &payload);
+
+	if (err)
+		return err;
+	memcpy(payload, head, head_len);
+	if (len)
+		memcpy((uint8_t *)payload + head_len, data, len);
+	chan_submit_carried(c->chan, peer_of(peer), packet, head_len + len, now(c));
+	kick(c);
+	return 0;
+}
+
 static int chanlink_probe(struct pm_link *link, struct pm_link_peer *peer)
 {
 	struct chanlink *c = of(link);
@@ -480,6 +498,7 @@ static const struct pm_link_ops link_ops = {
 	.cork = chanlink_cork,
 	.send_out = chanlink_send_out,
 	.send_done = chanlink_send_done,
+	.carry = chanlink_carry,
 	.receive = chanlink_receive,
 	.release = chanlink_release,
 	.read = chanlink_read,
@@ -518,6 +537,7 @@ int chanlink_open(const struct pm_packet_ops *ops, const struct pm_device_env *e
 	err = open_engine(c);
 	if (err)
 		goto close;
+	c->link.can_carry = true;
 	*ret_link = &c->link;
 	return 0;
 

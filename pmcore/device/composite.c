@@ -12,6 +12,7 @@
 #include "pmcore/device/chanlink.h"
 #include "pmcore/device/registry.h"
 #include "pmcore/device/stubs.h"
+#include "pmcore/device/takeover.h"
 
 /*
  * Expensive links that bring nothing while cheap ones are busy are polled once in so many rounds, of about
@@ -57,8 +58,21 @@ static bool is_open(const struct composite *c, const char *name)
 	return false;
 }
 
-static int open_link(struct composite *c, const char *name, const struct pmOptions *options)
+/* Whether one that stands behind device @i in the list can take nodes over. */
+static bool has_successor(const struct conf *conf, unsigned int i)
 {
+	while (++i < conf->n_devices) {
+		const struct registry_entry *entry = registry_find(conf->devices[i]);
+
+		if (entry && entry->packet)
+			return true;
+	}
+	return false;
+}
+
+static int open_link(struct composite *c, unsigned int i, const struct pmOptions *options)
+{
+	const char *name = c->conf.devices[i];
 	const struct registry_entry *entry = registry_choose(name, &c->conf, options->nodes);
 	struct composite_slot *slot = &c->slots[c->n_slots];
 	struct stats_page *page = stats_page(c->stats);
@@ -75,6 +89,7 @@ static int open_link(struct composite *c, const char *name, const struct pmOptio
 		.why_size = sizeof(c->why),
 		.address_of = address_of,
 		.address_arg = c,
+		.can_leave = has_successor(&c->conf, i),
 	};
 	int err;
 
@@ -125,7 +140,7 @@ static int open_links(struct composite *c, const struct pmOptions *options)
 
 	for (unsigned int i = 0; i < c->conf.n_devices; i++) {
 		const char *name = c->conf.devices[i];
-		int err = open_link(c, name, options);
+		int err = open_link(c, i, options);
 		size_t used = strlen(c->closed);
 		bool is_named;
 
@@ -188,10 +203,10 @@ out:
 	return 0;
 }
 
-static void drop_node(struct composite *c, struct composite_node *n)
+static void free_node(struct composite_node *n)
 {
 	n->ops->peer_del(n->link, n->peer);
-	nodemap_remove(&c->nodes, n->node);
+	free(n->address);
 	free(n->why);
 	free(n);
 }
@@ -203,11 +218,8 @@ void composite_close(struct composite *c)
 
 	if (!c)
 		return;
-	while ((n = nodemap_next(&c->nodes, &cursor))) {
-		n->ops->peer_del(n->link, n->peer);
-		free(n->why);
-		free(n);
-	}
+	while ((n = nodemap_next(&c->nodes, &cursor)))
+		free_node(n);
 	nodemap_fini(&c->nodes);
 	while (c->n_slots > 0) {
 		struct composite_slot *slot = &c->slots[--c->n_slots];
@@ -229,7 +241,11 @@ int composite_address(struct composite *c, void *buf, size_t room)
 		struct composite_slot *slot = &c->slots[i];
 		size_t part_room;
 		uint8_t *part = address_room(buf, room, &part_room);
-		int part_len = part ? slot->ops.address(slot->link, part, part_room) : -ENOSPC;
+		int part_len;
+
+		if (slot == c->takeover)
+			continue;
+		part_len = part ? slot->ops.address(slot->link, part, part_room) : -ENOSPC;
 
 		if (part_len < 0)
 			return part_len;
@@ -280,8 +296,7 @@ static int address_of(void *arg, uint32_t node, const char *name, const void **r
 	return err ? err : address_find(c->resolved, c->resolved_len, name, ret_addr, ret_len);
 }
 
-/* Adds to @said, COMPOSITE_WHY bytes, why the link that was asked last does not take the node. */
-static void note_refusal(const struct composite *c, uint32_t node, char *said)
+void composite_note_refusal(const struct composite *c, uint32_t node, char *said)
 {
 	size_t used = strlen(said);
 	char prefix[24];
@@ -325,6 +340,25 @@ static int explain_refusals(struct composite *c, uint32_t node, const char *said
 	return -EHOSTUNREACH;
 }
 
+void composite_reached(struct composite *c, const struct composite_slot *slot)
+{
+	if (!slot->link->is_expensive)
+		return;
+	c->expensive_every_max = EXPENSIVE_EVERY_MAX;
+	composite_look_everywhere(c);
+}
+
+/* The address of a node that its link may lose, for the one that takes it over. */
+static int keep_address(const struct composite *c, struct composite_node *n)
+{
+	n->address = malloc(c->resolved_len);
+	if (!n->address)
+		return -ENOMEM;
+	memcpy(n->address, c->resolved, c->resolved_len);
+	n->address_len = c->resolved_len;
+	return 0;
+}
+
 /* The node is reached by the link in slot @i. */
 static int take_node(struct composite *c, struct composite_node *n, uint32_t node, unsigned int i)
 {
@@ -336,15 +370,15 @@ static int take_node(struct composite *c, struct composite_node *n, uint32_t nod
 	n->link = slot->link;
 	n->ops = &slot->ops;
 	n->mtu = slot->ops.mtu(slot->link, n->peer);
-	err = nodemap_put(&c->nodes, node, n);
+	err = slot->link->can_leave ? keep_address(c, n) : 0;
+	if (!err)
+		err = nodemap_put(&c->nodes, node, n);
 	if (err) {
 		n->ops->peer_del(n->link, n->peer);
+		free(n->address);
 		return err;
 	}
-	if (slot->link->is_expensive) {
-		c->expensive_every_max = EXPENSIVE_EVERY_MAX;
-		composite_look_everywhere(c);
-	}
+	composite_reached(c, slot);
 	return 0;
 }
 
@@ -365,12 +399,14 @@ static int attach(struct composite *c, uint32_t node, struct composite_node **re
 		const void *part;
 		size_t len;
 
+		if (slot == c->takeover)
+			continue;
 		err = find_part(c, slot->name, &part, &len);
 		if (!err)
 			err = slot->ops.peer_add(slot->link, node, part, len, &n->peer);
 		if (err == -EHOSTUNREACH || err == -ENOSPC) {
 			is_full |= err == -ENOSPC;
-			note_refusal(c, node, said);
+			composite_note_refusal(c, node, said);
 			c->why[0] = '\0';
 			continue;
 		}
@@ -428,8 +464,10 @@ void composite_remove(struct composite *c, uint32_t node)
 {
 	struct composite_node *n = nodemap_get(&c->nodes, node);
 
-	if (n)
-		drop_node(c, n);
+	if (!n)
+		return;
+	nodemap_remove(&c->nodes, node);
+	free_node(n);
 }
 
 void composite_cork(struct composite *c, bool is_on)
@@ -438,17 +476,30 @@ void composite_cork(struct composite *c, bool is_on)
 		c->slots[i].ops.cork(c->slots[i].link, is_on);
 }
 
-static void mark_dead(struct composite *c, struct composite_slot *slot, uint32_t node)
+void composite_mark_dead(struct composite *c, uint32_t node)
 {
 	struct composite_node *n = nodemap_get(&c->nodes, node);
 
 	if (!n || n->is_dead)
 		return;
+	if (takeover_has(c, n))
+		takeover_died(c, n);
 	n->is_dead = true;
 	n->why = strdup(c->why);
 }
 
 /* ---- polling ---- */
+
+/* What is no datagram for the program: 0, or -EPIPE. */
+static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsigned int i, int got,
+						       struct pm_inbound *in)
+{
+	if (got != -EPIPE)
+		got = takeover_event(c, i, got, in);
+	if (got == -EPIPE)
+		composite_mark_dead(c, in->src);
+	return got;
+}
 
 static inline int poll_slot(struct composite *c, unsigned int i, struct composite_inbound *ret)
 {
@@ -458,8 +509,8 @@ static inline int poll_slot(struct composite *c, unsigned int i, struct composit
 	if (__builtin_expect(!got, 1))
 		return 0;
 	ret->slot = (uint8_t)i;
-	if (__builtin_expect(got < 0, 0))
-		mark_dead(c, slot, ret->in.src);
+	if (__builtin_expect(got != 1, 0))
+		got = look_closer(c, i, got, &ret->in);
 	return got;
 }
 

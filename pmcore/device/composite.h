@@ -30,7 +30,9 @@ struct composite_node {
 	struct pm_link *link;
 	const struct pm_link_ops *ops; /* completed by stubs */
 	struct pm_link_peer *peer;
-	char *why; /* how its death was found out, or NULL */
+	char *why;     /* how its death was found out, or NULL */
+	void *address; /* copy, kept while another link may have to take it over; else NULL */
+	size_t address_len;
 };
 
 struct composite_slot {
@@ -51,8 +53,9 @@ struct composite {
 	unsigned int hot;         /* the cheap link that brought the last datagram */
 	uint32_t expensive_in;    /* rounds until the expensive links are polled again */
 	uint32_t expensive_every; /* ... and how many that is: grows while cheap links are busy */
-	uint32_t expensive_every_max; /* ... up to this */
-	struct nodemap nodes;         /* struct composite_node */
+	uint32_t expensive_every_max;    /* ... up to this */
+	struct composite_slot *takeover; /* the last slot (takeover.h), NULL until a node needs it */
+	struct nodemap nodes;            /* struct composite_node */
 	uint32_t self;
 	pmResolver resolver;
 	void *resolver_arg;
@@ -84,6 +87,12 @@ void composite_remove(struct composite *c, uint32_t node);
 
 /* One round over the links: 1 and *ret, 0, or -EPIPE with ret->in.src dead. */
 int composite_poll(struct composite *c, struct composite_inbound *ret);
+/* Marks the node dead, with the sentence in c->why. */
+void composite_mark_dead(struct composite *c, uint32_t node);
+/* A node is reached by the slot's link, which may be expensive to poll. */
+void composite_reached(struct composite *c, const struct composite_slot *slot);
+/* Adds to @said, COMPOSITE_WHY bytes, why the link that was asked last does not take the node. */
+void composite_note_refusal(const struct composite *c, uint32_t node, char *said);
 /* Nothing is known about which links are busy: the next rounds poll all. */
 void composite_look_everywhere(struct composite *c);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pmcore/device/composite.h"
+#include "pmcore/device/takeover.h"
 
 #define SECTION (CONF_NAME_MAX + sizeof(uint32_t))
 
@@ -70,14 +71,17 @@ static int restore_peer(void *arg, uint32_t node, struct pm_link_peer **ret_peer
 
 	if (err)
 		return err;
+	/* it may have begun to come another way, which is not known here yet */
 	if (n->slot != r->slot)
-		return -EHOSTUNREACH;
-	*ret_peer = n->peer;
+		return takeover_ask(r->c, n, r->slot, ret_peer);
+	*ret_peer = takeover_has(r->c, n) ? takeover_peer(n) : n->peer;
 	return 0;
 }
 
-static int find_slot(const struct composite *c, const uint8_t *name)
+static int find_slot(struct composite *c, const uint8_t *name)
 {
+	if (!strncmp((const char *)name, TAKEOVER_NAME, CONF_NAME_MAX) && takeover_open(c))
+		return -1;
 	for (unsigned int i = 0; i < c->n_slots; i++)
 		if (!strncmp(c->slots[i].name, (const char *)name, CONF_NAME_MAX))
 			return (int)i;
@@ -92,7 +96,7 @@ struct section {
 };
 
 /* Finds all sections before a link sees any; their number or -EINVAL. A link has one state at most. */
-static int find_sections(const struct composite *c, const uint8_t *buf, size_t len,
+static int find_sections(struct composite *c, const uint8_t *buf, size_t len,
 			 struct section sections[COMPOSITE_LINKS])
 {
 	size_t at = sizeof(uint32_t);
@@ -124,24 +128,34 @@ static int find_sections(const struct composite *c, const uint8_t *buf, size_t l
 	return at == len ? (int)count : -EINVAL;
 }
 
+static int restore_section(struct composite *c, const struct section *s)
+{
+	struct restore_arg r = {c, (unsigned int)s->slot};
+
+	return s->len ? c->slots[s->slot].ops.restore(c->slots[s->slot].link, s->bytes, s->len,
+						      restore_peer, &r)
+		      : 0;
+}
+
+static bool is_takeover(const struct composite *c, const struct section *s)
+{
+	return s->slot >= 0 && &c->slots[s->slot] == c->takeover;
+}
+
 int composite_restore(struct composite *c, const uint8_t *buf, size_t len)
 {
 	struct section sections[COMPOSITE_LINKS];
 	int count = find_sections(c, buf, len, sections);
+	int err = 0;
 
-	if (count < 0)
-		return count;
-	for (int i = 0; i < count; i++) {
-		const struct section *s = &sections[i];
-		struct restore_arg r = {c, (unsigned int)s->slot};
-		int err = s->len ? c->slots[s->slot].ops.restore(c->slots[s->slot].link, s->bytes,
-								 s->len, restore_peer, &r)
-				 : 0;
-
-		if (err)
-			return err;
-	}
-	return 0;
+	/* first of all which nodes go by another link than they would by themselves */
+	for (int i = 0; !err && i < count; i++)
+		if (is_takeover(c, &sections[i]))
+			err = restore_section(c, &sections[i]);
+	for (int i = 0; !err && i < count; i++)
+		if (!is_takeover(c, &sections[i]))
+			err = restore_section(c, &sections[i]);
+	return count < 0 ? count : err;
 }
 
 uint64_t composite_memory(const struct composite *c)

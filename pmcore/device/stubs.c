@@ -66,6 +66,15 @@ static void link_unexport(struct pm_link *link, uint64_t rkey, void *addr, uint6
 	(void)link, (void)rkey, (void)addr, (void)len;
 }
 
+static int link_carry(struct pm_link *link, struct pm_link_peer *peer, const void *head,
+		      uint32_t head_len, const void *data, uint32_t len)
+{
+	(void)link, (void)peer, (void)head, (void)head_len, (void)data, (void)len;
+	return -EOPNOTSUPP;
+}
+
+static const struct pm_leave_ops link_leaving; /* for links without can_leave, so nobody calls one */
+
 static int link_poll_fds(struct pm_link *link, int *fds, int room)
 {
 	(void)link, (void)fds, (void)room;
@@ -135,6 +144,8 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 	FILL(ret, ops, write, link_write);
 	FILL(ret, ops, rma_done, link_rma_done);
 	FILL(ret, ops, unexport, link_unexport);
+	FILL(ret, ops, carry, link_carry);
+	FILL(ret, ops, leaving, &link_leaving);
 	FILL(ret, ops, poll_fds, link_poll_fds);
 	FILL(ret, ops, arm, link_arm);
 	FILL(ret, ops, disarm, link_nothing);

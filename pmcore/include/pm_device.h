@@ -47,6 +47,8 @@ struct pm_device_env {
 	int (*address_of)(void *arg, uint32_t node, const char *name, const void **ret_addr,
 			  size_t *ret_len);
 	void *address_arg;
+	/* The composite can go on by another link where this one loses its way to a node: see pm_leave_ops. */
+	bool can_leave;
 };
 
 /* ---- link ---- */
@@ -60,6 +62,43 @@ struct pm_inbound {
 	uint32_t len;
 	uint32_t src;    /* node */
 	uint64_t cookie; /* the link's name for the buffer */
+};
+
+/* A one-sided operation that its link can't finish. */
+struct pm_unfinished {
+	uint32_t op; /* the link's name of it */
+	bool is_write;
+	uint64_t rkey, roffset;
+	void *local;
+	uint64_t len;
+};
+
+/*
+ * What a link offers that can lose its way to a node which may live: receive() says -ENETUNREACH, and the composite
+ * takes node and messages to another link (device/takeover.c). Both ends number the messages between them
+ * alike, from 0 in the order of sending; numbers may be left out. The peer stays until peer_del.
+ */
+struct pm_leave_ops {
+	/*
+	 * Nothing is sent to the peer by this link any more, and nothing taken from it but what has arrived. 0 when
+	 * receive() has given all of that: *ret_next is the number after the last that arrived. -EAGAIN: poll on.
+	 * -EPIPE: it can't be known, the peer is dead.
+	 */
+	int (*leave)(struct pm_link *link, struct pm_link_peer *peer, uint64_t *ret_next);
+	/* After leave(): gives each message that may not have arrived, in order, then drops them. *ret_next: the
+	 * number after them. An error of @give ends it, and is returned. */
+	int (*unsent)(struct pm_link *link, struct pm_link_peer *peer,
+		      int (*give)(void *arg, uint64_t number, const void *data, uint32_t len),
+		      void *arg, uint64_t *ret_next);
+	/* Where the buffer is that get_send lent. Cookies of such a link are even. */
+	void *(*lent)(struct pm_link *link, uint64_t cookie);
+	/* After leave(): the operations with the peer that are not over; writes up to @room, returns the number. */
+	int (*unfinished)(struct pm_link *link, struct pm_link_peer *peer,
+			  struct pm_unfinished *ops, int room);
+	/* Such an operation is over: rma_done gives @result. */
+	void (*finish)(struct pm_link *link, uint32_t op, int result);
+	/* No other link takes the node: it is dead, as if receive() had said -EPIPE. */
+	void (*forsake)(struct pm_link *link, struct pm_link_peer *peer);
 };
 
 struct pm_link_ops {
@@ -103,8 +142,18 @@ struct pm_link_ops {
 	/* 0 all reached the peer's library, -EAGAIN not yet, -EPIPE. peer NULL: all peers. */
 	int (*send_done)(struct pm_link *link, struct pm_link_peer *peer);
 
-	/* Makes progress and gives the next datagram: 1 and *ret, or 0, or -EPIPE with ret->src the node
-	 * newly found dead (once per peer; env.why holds the sentence). */
+	/*
+	 * Sends @head_len bytes and @len more, copied, as one datagram that is not the user's. -EAGAIN, -EPIPE as
+	 * get_send. Left out: see can_carry.
+	 */
+	int (*carry)(struct pm_link *link, struct pm_link_peer *peer, const void *head,
+		     uint32_t head_len, const void *data, uint32_t len);
+
+	/*
+	 * Makes progress and gives the next datagram: 1 and *ret, 2 and *ret if it was sent by carry(), or 0, or,
+	 * once per peer, -EPIPE with ret->src the node newly found dead or -ENETUNREACH with one that this link
+	 * does not reach any more (only with env.can_leave); env.why holds the sentence.
+	 */
 	int (*receive)(struct pm_link *link, struct pm_inbound *ret);
 	void (*release)(struct pm_link *link, uint64_t cookie);
 
@@ -141,6 +190,7 @@ struct pm_link_ops {
 	/* Appends readable state to buf like snprintf; returns the length wanted. */
 	int (*dump)(struct pm_link *link, char *buf, size_t room);
 	uint64_t (*memory)(struct pm_link *link); /* bytes held now */
+	const struct pm_leave_ops *leaving;       /* left out: see can_leave */
 };
 
 struct pm_link {
@@ -152,6 +202,8 @@ struct pm_link {
 	bool is_expensive;
 	/* receive() is known to find nothing, so it need not be called; links that can't know leave it. */
 	bool is_empty;
+	bool can_leave; /* it has pm_leave_ops: a node may get out of its reach. Set at open, as the next */
+	bool can_carry; /* it has carry(): nodes can be taken over by it */
 };
 
 /* ---- packet ---- */

@@ -64,6 +64,13 @@ TAP_TEST(address__too_little_room)
 	links_end();
 }
 
+/* Other links lose their way to nodes, and take them over. */
+static bool is_for_networks(size_t offset)
+{
+	return offset == offsetof(struct pm_link_ops, carry) ||
+	       offset == offsetof(struct pm_link_ops, leaving);
+}
+
 TAP_TEST(ops__table_is_complete)
 {
 	is_int(OPS->abi, PM_DEVICE_ABI);
@@ -71,8 +78,8 @@ TAP_TEST(ops__table_is_complete)
 	is_str(OPS->name, "shmem");
 	for (size_t i = offsetof(struct pm_link_ops, open); i < sizeof(*OPS);
 	     i += sizeof(void (*)(void)))
-		okf(*(void *const *)((const uint8_t *)OPS + i) != NULL, "operation at offset %zu",
-		    i);
+		okf(is_for_networks(i) || *(void *const *)((const uint8_t *)OPS + i) != NULL,
+		    "operation at offset %zu", i);
 }
 
 /* ---- no memory ---- */

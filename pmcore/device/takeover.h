@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * takeover - a node goes on by another link when the one that it was reached by has lost its way. Both ends leave
+ * the old link: the one that notices first sends a mark by the new one, which makes the other do the same.
+ * What the old link is not known to have delivered follows with its number, so the other end drops what
+ * it has got already: every message arrives once and in order.
+ *
+ * It is a link itself, in a slot that the composite gets with the first such node. The node's messages pass
+ * through it in parts that fit the new link, by carry(), for as long as the node is in contact.
+ */
+#ifndef PM_DEVICE_TAKEOVER_H
+#define PM_DEVICE_TAKEOVER_H
+
+#include "pmcore/device/composite.h"
+
+#define TAKEOVER_NAME "takeover" /* of the slot */
+
+/* receive() of the link in @slot has said @got, other than 0 or 1, about @in->src: 0 or -EPIPE for the program. */
+int takeover_event(struct composite *c, unsigned int slot, int got, struct pm_inbound *in);
+/* The new link has found the node dead: c->why gets both reasons. */
+void takeover_died(struct composite *c, struct composite_node *n);
+/* The node goes by this link? */
+bool takeover_has(const struct composite *c, const struct composite_node *n);
+/* The node's peer at the link that has taken it. */
+struct pm_link_peer *takeover_peer(const struct composite_node *n);
+/* Whether the link in slot @i takes the node, 0 and *ret_peer; c->why has its reason if not. */
+int takeover_ask(struct composite *c, const struct composite_node *n, unsigned int i,
+		 struct pm_link_peer **ret_peer);
+/* Opens the slot, as the first node does: for a state that was saved with one. */
+int takeover_open(struct composite *c);
+
+#endif
