@@ -16,6 +16,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
+#include "pm-verbs/leave.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
@@ -183,7 +184,7 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 		return;
 	}
 	if (err) {
-		pmv_peer_kill(link, peer, "no queue pair for it can be made: %s%s", strerror(-err),
+		pmv_peer_lose(link, peer, "no queue pair for it can be made: %s%s", strerror(-err),
 			      err == -ENOMEM ? ": allow more locked memory (ulimit -l)" : "");
 		return;
 	}
@@ -341,7 +342,7 @@ static void drained(struct pmv_link *link, struct pm_link_peer *peer)
 		char why[sizeof(peer->why)];
 
 		strcpy(why, peer->why);
-		pmv_peer_kill(link, peer, "connections to it broke %u times in a row: %.120s",
+		pmv_peer_lose(link, peer, "connections to it broke %u times in a row: %.120s",
 			      peer->failures, why);
 		return;
 	}

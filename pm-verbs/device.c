@@ -12,6 +12,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/discover.h"
 #include "pm-verbs/export.h"
+#include "pm-verbs/leave.h"
 #include "pm-verbs/local.h"
 #include "pm-verbs/opening.h"
 #include "pm-verbs/peer.h"
@@ -126,6 +127,7 @@ static int device_open(const struct pm_device_env *env, struct pm_link **ret_lin
 	}
 	pmv_roster_init(link);
 	tell_address(link);
+	link->base.can_leave = true;
 	*ret_link = &link->base;
 	return 0;
 }
@@ -207,4 +209,5 @@ const struct pm_link_ops pm_verbs_ops = {
 	.restore = pmv_restore,
 	.dump = pmv_dump,
 	.memory = pmv_memory,
+	.leaving = &pmv_leave_ops,
 };

@@ -10,8 +10,9 @@
  *   tx.c  lending, sending, credits                 rx.c  messages that arrived
  *   completion.c  polling, sleeping, events         rma.c  one-sided, asking side
  *   export.c  the same, owning side                 local.c  the program's memory, registered
- *   patience.c  how long they may be silent         state.c  quiesce, save, restore, dump
+ *   patience.c  how long they may be silent         leave.c  the way to a peer is lost
  *   shared.c  receives that a rail's connections share   stall.c  work that does not come back
+ *   state.c  quiesce, save, restore, dump
  *
  * A connection is a pair of RC queue pairs. It may end at any time - an error, a stale key, a broken rail - and
  * the next one goes on where it stopped: both sides count the messages that arrived, and greet with that number.
@@ -209,7 +210,12 @@ enum pmv_stage {
 	PMV_CLOSING, /* one side wants to end it: closing.c */
 };
 
-enum pmv_peer_state { PMV_PEER_ALIVE, PMV_PEER_LEFT, PMV_PEER_DEAD };
+enum pmv_peer_state {
+	PMV_PEER_ALIVE,
+	PMV_PEER_LEFT,
+	PMV_PEER_DEAD,
+	PMV_PEER_LOST /* another device takes it over */
+};
 
 /* What a peer told of one of its regions. */
 struct pmv_grant {
@@ -224,7 +230,7 @@ struct pm_link_peer {
 	bool is_leaving;    /* it said goodbye, and what it sent before may not be taken yet */
 	uint64_t next_life; /* the same of a newer record of theirs that took its place; 0 = none */
 	bool is_deleted;    /* kept for the buffers that are still lent */
-	bool is_reported;   /* receive() told of its death */
+	bool is_reported;   /* receive() told of its death or loss */
 	struct pmv_address address;
 	struct pmv_pair pairs[PM_RAILS_MAX];
 	uint32_t n_pairs;
@@ -304,7 +310,7 @@ struct pmv_link {
 	bool has_fallen;       /* a queue pair failed, by the device's word */
 	uint64_t rng;
 	struct pmv_list arrived; /* messages for the user */
-	uint32_t n_dying;        /* dead peers to be reported */
+	uint32_t n_dying;        /* dead and lost peers to be reported */
 	uint32_t n_greeting;     /* peers in GREETING */
 	uint32_t n_leaving;      /* peers that said goodbye, or came back, and have not left yet */
 	struct pmv_op *ops;      /* PMV_OPS, NULL until the first */

@@ -108,6 +108,11 @@ struct pm_link_peer *pmv_peer_meet(struct pmv_link *link, uint32_t node)
 	return peer;
 }
 
+static bool is_unreported(const struct pm_link_peer *peer)
+{
+	return (peer->state == PMV_PEER_DEAD || peer->state == PMV_PEER_LOST) && !peer->is_reported;
+}
+
 /* Nothing is sent to it or awaited of it any more. */
 static void give_up(struct pmv_link *link, struct pm_link_peer *peer)
 {
@@ -129,9 +134,23 @@ void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char 
 	va_start(args, fmt);
 	vsnprintf(peer->why, sizeof(peer->why), fmt, args);
 	va_end(args);
+	link->n_dying += !is_unreported(peer);
+	peer->is_reported = false;
 	peer->state = PMV_PEER_DEAD;
 	link->stats->peers_dead++;
-	link->n_dying++;
+	give_up(link, peer);
+}
+
+void pmv_peer_forsake(struct pm_link *base, struct pm_link_peer *peer)
+{
+	struct pmv_link *link = pmv_of(base);
+
+	if (peer->state != PMV_PEER_LOST)
+		return;
+	link->n_dying -= is_unreported(peer);
+	peer->is_reported = true;
+	peer->state = PMV_PEER_DEAD;
+	link->stats->peers_dead++;
 	give_up(link, peer);
 }
 
@@ -212,18 +231,18 @@ int pmv_peers_leave(struct pmv_link *link)
 	return n;
 }
 
-bool pmv_peer_report(struct pmv_link *link, uint32_t *ret_node)
+int pmv_peer_report(struct pmv_link *link, uint32_t *ret_node)
 {
 	for (struct pm_link_peer *p = link->peers; p; p = p->next) {
-		if (p->state != PMV_PEER_DEAD || p->is_reported || p->is_deleted)
+		if (!is_unreported(p) || p->is_deleted)
 			continue;
 		p->is_reported = true;
 		link->n_dying--;
 		pmv_peer_refuse(link, p);
 		*ret_node = p->node;
-		return true;
+		return p->state == PMV_PEER_DEAD ? -EPIPE : -ENETUNREACH;
 	}
-	return false;
+	return 0;
 }
 
 void pmv_peer_free(struct pmv_link *link, struct pm_link_peer *peer)
@@ -232,8 +251,7 @@ void pmv_peer_free(struct pmv_link *link, struct pm_link_peer *peer)
 
 	give_up(link, peer);
 	pmv_rx_drop(link, peer);
-	if (peer->state == PMV_PEER_DEAD && !peer->is_reported)
-		link->n_dying--;
+	link->n_dying -= is_unreported(peer);
 	for (uint32_t i = 0; i < peer->n_pairs; i++)
 		if (peer->paths[i])
 			pmv_path_close(link, &link->rails[peer->pairs[i].ours], peer->paths[i]);
@@ -260,10 +278,8 @@ void pmv_peer_del(struct pm_link *base, struct pm_link_peer *peer)
 
 	if (peer->state == PMV_PEER_ALIVE && peer->epoch)
 		pmv_greet(link, peer, PMV_GOODBYE);
-	if (peer->state == PMV_PEER_DEAD && !peer->is_reported) {
-		peer->is_reported = true;
-		link->n_dying--;
-	}
+	link->n_dying -= is_unreported(peer);
+	peer->is_reported = true;
 	give_up(link, peer);
 	pmv_rx_drop(link, peer);
 	nodemap_remove(&link->nodes, peer->node);

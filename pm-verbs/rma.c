@@ -391,6 +391,33 @@ void pmv_rma_fini(struct pmv_link *link)
 	free(link->ops);
 }
 
+/* ---- taken over by another device ---- */
+
+int pmv_rma_unfinished(struct pm_link *base, struct pm_link_peer *peer, struct pm_unfinished *ops,
+		       int room)
+{
+	int n = 0;
+
+	(void)base;
+	for (const struct pmv_op *op = peer->ops; op && n < room; op = op->next)
+		ops[n++] = (struct pm_unfinished){.op = op->id,
+						  .is_write = op->is_write,
+						  .rkey = op->rkey,
+						  .roffset = op->roffset,
+						  .local = op->local,
+						  .len = op->len};
+	return n;
+}
+
+void pmv_rma_finish(struct pm_link *base, uint32_t id, int result)
+{
+	struct pmv_link *link = pmv_of(base);
+	struct pmv_op *op = &link->ops[id % PMV_OPS];
+
+	if (op->id == id && op->peer)
+		end(link, op, result);
+}
+
 /* ---- calls ---- */
 
 static int start(struct pmv_link *link, struct pm_link_peer *peer, const struct pmv_op *want,

@@ -21,6 +21,10 @@ void pmv_rma_lost(struct pmv_link *link, struct pm_link_peer *peer);
 /* The peer is no more: its operations end with -EPIPE. */
 void pmv_rma_abort(struct pmv_link *link, struct pm_link_peer *peer);
 void pmv_rma_fini(struct pmv_link *link);
+/* See struct pm_leave_ops. */
+int pmv_rma_unfinished(struct pm_link *base, struct pm_link_peer *peer, struct pm_unfinished *ops,
+		       int room);
+void pmv_rma_finish(struct pm_link *base, uint32_t op, int result);
 
 /* Goes on with operations that waited for memory, if some has been given back. */
 void pmv_rma_turn(struct pmv_link *link);

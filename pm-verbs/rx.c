@@ -185,7 +185,7 @@ int pmv_receive(struct pm_link *base, struct pm_inbound *ret)
 	}
 	if (take(link, ret))
 		return 1;
-	return link->n_dying && pmv_peer_report(link, &ret->src) ? -EPIPE : 0;
+	return link->n_dying ? pmv_peer_report(link, &ret->src) : 0;
 }
 
 void pmv_release(struct pm_link *base, uint64_t cookie)

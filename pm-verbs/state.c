@@ -32,7 +32,8 @@ int pmv_quiesce(struct pm_link *base)
 
 	link->is_stopped = true;
 	for (const struct pm_link_peer *p = link->peers; p; p = p->next)
-		if (p->state == PMV_PEER_ALIVE && !is_quiet(p))
+		if ((p->state == PMV_PEER_ALIVE && !is_quiet(p)) ||
+		    (p->state == PMV_PEER_LOST && !p->is_reported))
 			return -EAGAIN;
 	/* who stands still, or is saved, holds on to no memory */
 	pmv_local_rest(link);
@@ -159,7 +160,9 @@ static const char *stage_name(enum pmv_stage stage)
 static const char *state_name(const struct pm_link_peer *p)
 {
 	if (p->state != PMV_PEER_ALIVE)
-		return p->state == PMV_PEER_LEFT ? "left" : "dead";
+		return p->state == PMV_PEER_LEFT   ? "left"
+		       : p->state == PMV_PEER_LOST ? "lost"
+						   : "dead";
 	return p->is_waiting ? "waits for a connection" : stage_name(p->stage);
 }
 

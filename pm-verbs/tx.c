@@ -264,7 +264,8 @@ void pmv_tx_drop(struct pmv_link *link, struct pm_link_peer *peer)
 
 static int peer_done(struct pmv_link *link, const struct pm_link_peer *peer)
 {
-	if (peer->state != PMV_PEER_ALIVE)
+	/* of a lost one it is done when another device has it */
+	if (peer->state != PMV_PEER_ALIVE && peer->state != PMV_PEER_LOST)
 		return pmv_peer_refuse(link, peer);
 	return peer->queue.head || peer->posted.head ? -EAGAIN : 0;
 }

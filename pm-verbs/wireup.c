@@ -13,6 +13,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
+#include "pm-verbs/leave.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
@@ -181,7 +182,7 @@ void pmv_greeting_arrived(struct pmv_link *link, struct pmv_datagram *datagram, 
 	if (greeting.to != link->env.self)
 		return;
 	peer = pmv_peer_meet(link, greeting.from);
-	if (peer && peer->state != PMV_PEER_DEAD)
+	if (peer && peer->state != PMV_PEER_DEAD && peer->state != PMV_PEER_LOST)
 		handle(link, peer, &greeting);
 }
 
@@ -200,7 +201,7 @@ static void greet_again(struct pmv_link *link, struct pm_link_peer *peer, uint64
 		char why[sizeof(peer->why)];
 
 		strcpy(why, peer->why);
-		pmv_peer_kill(link, peer, "it does not answer%s%.150s", why[0] ? ": " : "", why);
+		pmv_peer_lose(link, peer, "it does not answer%s%.150s", why[0] ? ": " : "", why);
 		return;
 	}
 	if (now < peer->next_greeting_ns)
