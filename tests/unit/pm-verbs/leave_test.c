@@ -163,6 +163,86 @@ TAP_TEST(leave__all_ports_dead_under_traffic)
 	}
 }
 
+/* The ports work again before the other side has noticed anything: what it greets with is not answered any more. */
+TAP_TEST(leave__way_comes_back)
+{
+	must(begin(1, CONFIG));
+	chat(10);
+	fake.lose_acks = 2;
+	for (int i = 0; i < 4; i++)
+		send_one(0);
+	send_one(1);
+	cut();
+	for (int i = 0; i < 20000 && strcmp(device(0), "udp"); i++) {
+		take(0);
+		verbs_of(0)->clock.now += 1000000;
+	}
+	is_str(device(0), "udp");
+	is_str(device(1), "verbs");
+	fake.ports[0].is_cut = false;
+	send_one(1);
+	chat(100);
+	is_str(device(0), "udp");
+	is_str(device(1), "udp");
+	is_int(pair.dead, 0);
+	end();
+}
+
+/* Left is the link when receive() has given all that had arrived, also what the device has not told of yet. */
+TAP_TEST(leave__not_before_all_is_taken)
+{
+	const struct pm_leave_ops *leaving = pm_verbs_ops.leaving;
+	uint64_t next = 0;
+	int err;
+
+	fake_begin(1);
+	must(links_open(2, NULL));
+	must(links_send(0, 1, 8) == 0);
+	links_drain();
+	for (int i = 0; i < 25; i++)
+		is_int(links_send(0, 1, 100), 0);
+	err = leaving->leave(nodes[1].link, nodes[1].peer[0], &next);
+	for (int i = 0; i < 100 && err == -EAGAIN; i++) {
+		links_take(1);
+		err = leaving->leave(nodes[1].link, nodes[1].peer[0], &next);
+	}
+	is_int(err, 0);
+	is_int(nodes[1].received[0], 26);
+	ok(next >= 26);
+	is_int(links_take(1), 0);
+	is_int(leaving->leave(nodes[1].link, nodes[1].peer[0], &next), 0);
+	/* the other side is not answered any more */
+	links_turn(100);
+	is_int(nodes[1].received[0], 26);
+	links_close();
+}
+
+/* What is still in the completion queue when the mark comes goes before what comes by the other device. */
+TAP_TEST(leave__much_is_not_taken_yet)
+{
+	for (int n = 14; n < 30; n++) {
+		must(begin(1, CONFIG));
+		chat(10);
+		for (int i = 0; i < n; i++)
+			is_int(send_one(0), 0);
+		cut();
+		for (int i = 0; i < 3; i++)
+			send_one(0);
+		for (int i = 0; i < 20000 && strcmp(device(0), "udp"); i++) {
+			take(0);
+			verbs_of(0)->clock.now += 1000000;
+		}
+		for (int i = 0; i < 20; i++)
+			take(0);
+		/* udp is polled first, and the mark is there */
+		composite_look_everywhere(context_get(pair.ctx[1])->c);
+		chat(3);
+		end();
+		if (tap_has_failed())
+			return;
+	}
+}
+
 /* One that was never reached by verbs. */
 TAP_TEST(leave__never_connected)
 {
