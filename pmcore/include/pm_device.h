@@ -8,7 +8,7 @@
  *           ethernet, verbs-datagram, and the interposers fault and tracer that stack on any of them.
  *
  * A composite context (device/composite.c) owns a list of links and sends each node's traffic to the
- * first link that reaches it. Everything here is called from the thread that uses the context.
+ * first link that reaches it, and by another one when that has lost its way. Everything here is called from the thread that uses the context.
  * All functions return 0 (or a count) or -errno; -EAGAIN means "not now" and is never an error.
  * A table starts with its ABI number and size; registry.c refuses others. Operations left NULL are
  * filled from device/stubs.c, so callers never test for NULL.
