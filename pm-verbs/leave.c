@@ -24,8 +24,8 @@ static void lose(struct pmv_link *link, struct pm_link_peer *peer, const char *w
 	peer->state = PMV_PEER_LOST;
 	peer->is_reported = false;
 	link->n_dying++;
-	/* one that was never complete can have brought nothing */
-	if (peer->stage == PMV_IDLE)
+	/* one that was never connected can have brought nothing, and a device may be slow to give it back */
+	if (peer->stage == PMV_IDLE || (peer->stage == PMV_GREETING && !peer->qp->is_connected))
 		pmv_connection_end(link, peer);
 	else
 		pmv_connection_lost(link, peer, UINT64_MAX, why);
