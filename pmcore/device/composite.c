@@ -254,6 +254,21 @@ int composite_address(struct composite *c, void *buf, size_t room)
 	return len;
 }
 
+/*
+ * The address that a node in contact was added with, where it is kept. The other end may have lost its way by the link that
+ * reaches it from here, and come by another one, which asks for its part.
+ */
+static bool recall(struct composite *c, uint32_t node)
+{
+	const struct composite_node *n = nodemap_get(&c->nodes, node);
+
+	if (!n || n->is_dead || !n->address)
+		return false;
+	memcpy(c->resolved, n->address, n->address_len);
+	c->resolved_len = n->address_len;
+	return true;
+}
+
 /* Copies @node's address to c->resolved, checked. */
 static int resolve(struct composite *c, uint32_t node)
 {
@@ -268,11 +283,15 @@ static int resolve(struct composite *c, uint32_t node)
 		c->resolved_len = (size_t)err;
 		return 0;
 	}
+	if (!c->resolver && recall(c, node))
+		return 0;
 	if (!c->resolver) {
 		explain(c, "node %u: no address given: call pmAddNode or set a resolver", node);
 		return -EHOSTUNREACH;
 	}
 	err = c->resolver(c->resolver_arg, node, &addr, &len);
+	if (err && err != EAGAIN && recall(c, node))
+		return 0;
 	if (err) {
 		if (err != EAGAIN)
 			explain(c, "node %u: no address: %s", node, strerror(err));

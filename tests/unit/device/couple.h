@@ -16,6 +16,7 @@ struct couple {
 	size_t address_len[2];
 	uint32_t sent[2], received[2];
 	int dead[2];
+	bool is_added; /* they know each other by pmAddNode() alone */
 };
 
 static struct couple couple;
@@ -53,7 +54,7 @@ static inline bool open_one(int i, const char *config)
 	struct pmOptions options = {.size = sizeof(options),
 				    .job_key = (uint64_t)getpid(),
 				    .self = (uint32_t)i,
-				    .resolver = resolve,
+				    .resolver = couple.is_added ? NULL : resolve,
 				    .config = config};
 
 	couple.address_len[i] = PM_ADDRESS_MAX;
@@ -64,14 +65,29 @@ static inline bool open_one(int i, const char *config)
 		   pmLastError());
 }
 
-static inline bool open_couple(const char *config)
+static inline bool open_both(const char *config)
 {
-	memset(&couple, 0, sizeof(couple));
 	if (!open_one(0, config) || !open_one(1, config))
 		return false;
 	couple.way[0]->other = couple.way[1];
 	couple.way[1]->other = couple.way[0];
 	return true;
+}
+
+static inline bool open_couple(const char *config)
+{
+	memset(&couple, 0, sizeof(couple));
+	return open_both(config);
+}
+
+/* Without a resolver: each is told of the other. */
+static inline bool open_couple_added(const char *config)
+{
+	memset(&couple, 0, sizeof(couple));
+	couple.is_added = true;
+	return open_both(config) &&
+	       is_int(pmAddNode(couple.ctx[0], 1, couple.address[1], couple.address_len[1]), 0) &&
+	       is_int(pmAddNode(couple.ctx[1], 0, couple.address[0], couple.address_len[0]), 0);
 }
 
 static inline void close_couple(void)

@@ -91,6 +91,36 @@ TAP_TEST(takeover__waits_for_what_the_old_link_still_has)
 	close_couple();
 }
 
+static int know_nobody(void *arg, pmNode node, const void **ret_addr, size_t *ret_len)
+{
+	return EHOSTUNREACH;
+}
+
+/* Who was told of the node by pmAddNode() knows its address at all links, with no resolver to ask or one that can't tell. */
+TAP_TEST(takeover__node_that_was_added)
+{
+	for (int i = 0; i < 4; i++) {
+		int loser = i % 2;
+
+		if (!open_couple_added(CONFIG))
+			return;
+		if (i >= 2)
+			is_int(pmSetResolver(couple.ctx[!loser], know_nobody, NULL), 0);
+		send_some(0, 3);
+		send_some(1, 3);
+		losing_carry(couple.way[0], 2);
+		couple.way[loser]->is_lost = true;
+		drain();
+		is_str(device(0), "udp");
+		is_str(device(1), "udp");
+		send_some(0, 3);
+		send_some(1, 3);
+		drain();
+		settle();
+		close_couple();
+	}
+}
+
 /* Buffers that the old link lent are sent, and given back to it. */
 TAP_TEST(takeover__buffers_lent_before)
 {
