@@ -12,6 +12,9 @@
  *
  * It shows when our own port says that it failed or came back, and when two hosts fall silent on one rail at the
  * same time. The port of one other host that fails can't be told from the death of the process there.
+ *
+ * Where another device can take nodes over, going by that one is no death: no way means verbs.lost_timeout then, also
+ * while our own ports are down. A way that came back is waited for as ever, for the process may be computing.
  */
 #include <string.h>
 
@@ -20,13 +23,32 @@
 /* What is not acknowledged was sent up to so long ago: 7 tries, 0.27 s apart, which devices may stretch to 4 times that. */
 #define RETRIES_NS 8000000000ull
 
+static uint64_t lost_timeout(const struct pmv_link *link)
+{
+	const struct conf *conf = link->env.conf;
+
+	return conf->verbs_lost_ms ? conf->verbs_lost_ms * 1000000ull : UINT64_MAX;
+}
+
+/* All our ports that lead to the peer say that they are down. */
+static bool is_cut_off(const struct pmv_link *link, const struct pm_link_peer *peer)
+{
+	for (uint32_t i = 0; i < peer->n_pairs; i++)
+		if (!link->rails[peer->pairs[i].ours].is_down)
+			return false;
+	return true;
+}
+
 uint64_t pmv_patience_until(const struct pmv_link *link, const struct pm_link_peer *peer,
 			    uint64_t now)
 {
 	uint64_t timeout = link->env.conf->peer_timeout_ms * 1000000ull;
+	uint64_t lost_ns = peer->lost_ns;
 
-	if (!timeout || peer->lost_ns < timeout)
-		timeout = peer->lost_ns;
+	if (link->env.can_leave && is_cut_off(link, peer) && lost_timeout(link) < lost_ns)
+		lost_ns = lost_timeout(link);
+	if (!timeout || lost_ns < timeout)
+		timeout = lost_ns;
 	return timeout == UINT64_MAX ? timeout : now + timeout;
 }
 
@@ -45,7 +67,7 @@ void pmv_patience_of_rail(struct pmv_link *link, struct pmv_rail *rail)
 
 	rail->failed_ns = now;
 	for (struct pm_link_peer *p = link->peers; p; p = p->next) {
-		if (p->lost_ns == UINT64_MAX || !leads_by(link, p, rail))
+		if ((p->lost_ns == UINT64_MAX && !link->env.can_leave) || !leads_by(link, p, rail))
 			continue;
 		p->lost_ns = UINT64_MAX;
 		if (p->stage == PMV_GREETING)
@@ -67,12 +89,11 @@ static bool is_another_silent(struct pmv_rail *rail, const struct pm_link_peer *
 
 uint64_t pmv_patience_lost(struct pmv_link *link, struct pmv_qp *qp)
 {
-	const struct conf *conf = link->env.conf;
 	struct pmv_rail *rail = qp->rail;
 
-	if (is_another_silent(rail, qp->peer, pmv_now(link)))
+	if (is_another_silent(rail, qp->peer, pmv_now(link)) && !link->env.can_leave)
 		pmv_patience_of_rail(link, rail);
 	if (rail->is_down || (rail->failed_ns && pmv_now(link) - rail->failed_ns < RETRIES_NS))
 		return UINT64_MAX;
-	return conf->verbs_lost_ms ? conf->verbs_lost_ms * 1000000ull : UINT64_MAX;
+	return lost_timeout(link);
 }

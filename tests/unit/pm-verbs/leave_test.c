@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Tests of leave.c with the composite: two contexts lose their RDMA ports and go on by udp. */
+#include "pm-verbs/completion.h"
 #include "pmcore/api/context.h"
 #include "tests/unit/pm-verbs/links.h"
 
@@ -24,7 +25,7 @@ static int resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_le
 	return 0;
 }
 
-static bool begin(int n_devices, const char *config)
+static bool begin_each(int n_devices, const char *const config[2])
 {
 	memset(&pair, 0, sizeof(pair));
 	fake_begin(n_devices);
@@ -33,7 +34,7 @@ static bool begin(int n_devices, const char *config)
 					    .job_key = 4711,
 					    .self = i,
 					    .resolver = resolve,
-					    .config = config};
+					    .config = config[i]};
 
 		pair.address_len[i] = PM_ADDRESS_MAX;
 		if (!okf(!pmOpenContext(&options, &pair.ctx[i]), "%s", pmLastError()) ||
@@ -41,6 +42,18 @@ static bool begin(int n_devices, const char *config)
 			return false;
 	}
 	return true;
+}
+
+static bool begin(int n_devices, const char *config)
+{
+	return begin_each(n_devices, (const char *const[2]){config, config});
+}
+
+/* Each on a device of its own, fake0 and fake1. */
+static bool begin_apart(void)
+{
+	return begin_each(2, (const char *const[2]){CONFIG ",verbs.devices=fake0",
+						    CONFIG ",verbs.devices=fake1"});
 }
 
 static void end(void)
@@ -109,6 +122,8 @@ static void turn(void)
 		/* the link's time goes faster, so that what it waits for is over soon */
 		verbs_of(i)->clock.now += 1000000;
 	}
+	if (!fake.is_held)
+		fake_run();
 }
 
 /* @n messages each way, as far as they are taken, with what comes in between. */
@@ -160,6 +175,46 @@ TAP_TEST(leave__all_ports_dead_under_traffic)
 			turn();
 		is_int(pmIsSendDone(pair.ctx[0], 1), 0);
 		end();
+	}
+}
+
+/* The one whose own port is down leaves, or the other one does, and the one that has noticed nothing follows. */
+TAP_TEST(leave__port_of_one_side_is_down)
+{
+	for (int course = 0; course < 32; course++) {
+		int first = course & 1;
+
+		must(begin_apart());
+		chat(40);
+		is_str(device(0), "verbs");
+		fake.lose_acks = course >> 1 & 1;
+		for (int i = 0; i < 5; i++)
+			send_one(i % 2);
+		/* as rdma_rxe does without a link */
+		if (course & 16)
+			fake_stick(0);
+		if (course & 4)
+			fake.refuse_ud = 5;
+		fake.ports[0].is_cut = true;
+		/* what the other one sends in vain does not end before it hears of this one */
+		send_one(first);
+		if (course & 8)
+			send_one(!first);
+		fake_event(0, IBV_EVENT_PORT_ERR);
+		pmv_events(verbs_of(0));
+		for (int i = 0; i < 20000 && strcmp(device(first), "udp"); i++) {
+			take(first);
+			verbs_of(first)->clock.now += 1000000;
+		}
+		is_str(device(first), "udp");
+		chat(100);
+		is_str(device(!first), "udp");
+		is_int(pair.dead, 0);
+		end();
+		if (tap_has_failed()) {
+			tap_diag("course %d", course);
+			return;
+		}
 	}
 }
 
@@ -240,6 +295,43 @@ TAP_TEST(leave__much_is_not_taken_yet)
 		end();
 		if (tap_has_failed())
 			return;
+	}
+}
+
+/* A device that shares receives has acknowledged messages of which it tells when its queue pair has ended. */
+TAP_TEST(leave__device_tells_late)
+{
+	for (int course = 0; course < 4; course++) {
+		int loser = course & 1;
+
+		must(begin(1, CONFIG));
+		fake.is_silent = course & 2;
+		chat(10);
+		fake.is_late = true;
+		for (int i = 0; i < 5; i++)
+			send_one(0);
+		fake.is_late = false;
+		cut();
+		send_one(loser);
+		for (int i = 0; i < 20000 && strcmp(device(loser), "udp"); i++) {
+			take(loser);
+			verbs_of(loser)->clock.now += 1000000;
+			if (loser)
+				fake_run();
+		}
+		/* the mark comes before the device tells */
+		for (int i = 0; i < 20; i++)
+			take(loser);
+		composite_look_everywhere(context_get(pair.ctx[!loser])->c);
+		chat(30);
+		is_str(device(0), "udp");
+		is_str(device(1), "udp");
+		is_int(pair.dead, 0);
+		end();
+		if (tap_has_failed()) {
+			tap_diag("course %d", course);
+			return;
+		}
 	}
 }
 

@@ -179,3 +179,115 @@ TAP_TEST(lost__two_hosts_in_turn)
 	nodes[0].sent[2] = nodes[2].received[0];
 	links_close();
 }
+
+/* ---- where another device can take nodes over ---- */
+
+static void open_leaving(const char *options)
+{
+	open_hosts(options);
+	for (int i = 0; i < 3; i++)
+		pmv_of(nodes[i].link)->env.can_leave = true;
+}
+
+/* As pass(), until the way to @peer is lost. */
+static int pass_until_lost(int peer, int ms)
+{
+	int at = 0;
+
+	for (; at < ms && nodes[0].peer[peer]->state == PMV_PEER_ALIVE; at += 10)
+		pass(10);
+	return at;
+}
+
+static void close_leaving(void)
+{
+	is_int(nodes[0].dead, 0);
+	for (int i = 1; i < 3; i++)
+		nodes[0].sent[i] = nodes[i].received[0];
+	links_close();
+}
+
+/* Nobody may be dead, and yet there is no way. */
+TAP_TEST(left__our_port_is_down)
+{
+	static const struct {
+		const char *options;
+		int low, high;
+	} cases[] = {
+		{NULL, 3900, 4100},
+		{"verbs.lost_timeout=1000", 900, 1100},
+		{"verbs.lost_timeout=0,channel.peer_timeout=7000", 6900, 7100},
+		{"channel.peer_timeout=0,verbs.lost_timeout=0", 20000, 20000},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		open_leaving(cases[i].options);
+		cut(0, true);
+		fake_event(0, IBV_EVENT_PORT_ERR);
+		must(links_send(0, 1, 8) == 0);
+		is_between(pass_until_lost(1, 20000), cases[i].low, cases[i].high);
+		is_int(nodes[0].peer[2]->state, PMV_PEER_ALIVE);
+		close_leaving();
+	}
+}
+
+/* It says so while the node has time to answer. */
+TAP_TEST(left__our_port_goes_down_meanwhile)
+{
+	open_leaving("verbs.lost_timeout=5000");
+	lose();
+	is_int(pass_until_lost(1, 3000), 3000);
+	cut(0, true);
+	fake_event(0, IBV_EVENT_PORT_ERR);
+	pmv_events(pmv_of(nodes[0].link));
+	is_between(pass_until_lost(1, 20000), 4900, 5100);
+	close_leaving();
+}
+
+/* There is a way again: the node computes, and is waited for. */
+TAP_TEST(left__our_port_came_back)
+{
+	open_leaving(NULL);
+	cut(0, true);
+	fake_event(0, IBV_EVENT_PORT_ERR);
+	must(links_send(0, 1, 8) == 0);
+	is_int(pass_until_lost(1, 3000), 3000);
+	cut(0, false);
+	fake_event(0, IBV_EVENT_PORT_ACTIVE);
+	pmv_events(pmv_of(nodes[0].link));
+	is_int(pass_until_lost(1, 30000), 30000);
+	come_back();
+	links_close();
+}
+
+/* One of two ports leads there still. */
+TAP_TEST(left__another_port_is_up)
+{
+	fake_begin(2);
+	must(links_open_still(2, NULL));
+	pmv_of(nodes[0].link)->env.can_leave = true;
+	is_int(pmv_of(nodes[0].link)->n_rails, 2);
+	must(links_send(0, 1, 8) == 0);
+	links_drain();
+	fake_event(0, IBV_EVENT_PORT_ERR);
+	fake_event(1, IBV_EVENT_PORT_ACTIVE);
+	cut(0, true);
+	cut(1, true);
+	must(links_send(0, 1, 8) == 0);
+	is_int(pass_until_lost(1, 30000), 30000);
+	come_back();
+	links_close();
+}
+
+/* A switch: both processes are reached by the other device. */
+TAP_TEST(left__two_hosts_at_once)
+{
+	open_leaving(NULL);
+	lose();
+	is_int(pass_until_lost(1, 2000), 2000);
+	cut(2, true);
+	must(links_send(0, 2, 8) == 0);
+	is_between(pass_until_lost(1, 20000), 1900, 2100);
+	is_between(pass_until_lost(2, 20000), 1900, 2100);
+	close_leaving();
+}
