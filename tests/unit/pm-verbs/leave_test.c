@@ -450,6 +450,25 @@ TAP_TEST(leave__buffers_of_the_program)
 	end();
 }
 
+/* Nodes that have forgotten each other go by verbs again when they can. */
+TAP_TEST(leave__removed_and_met_again)
+{
+	must(begin(1, CONFIG));
+	chat(10);
+	cut();
+	chat(10);
+	is_str(device(0), "udp");
+	is_str(device(1), "udp");
+	for (int i = 0; i < 2; i++)
+		is_int(pmRemoveNode(pair.ctx[i], (pmNode)!i), 0);
+	fake.ports[0].is_cut = false;
+	chat(10);
+	is_str(device(0), "verbs");
+	is_str(device(1), "verbs");
+	is_int(pair.dead, 0);
+	end();
+}
+
 /* With no other device it is dead, as ever. */
 TAP_TEST(leave__no_other_device)
 {
