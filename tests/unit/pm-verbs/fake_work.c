@@ -241,7 +241,9 @@ static void move(const struct fake_work *work, bool is_read, void *local, void *
 			memset(remote, 0xee, len);
 		return;
 	}
-	memcpy(is_read ? local : remote, is_read ? remote : local, len);
+	/* of nothing there may be no address */
+	if (len)
+		memcpy(is_read ? local : remote, is_read ? remote : local, len);
 }
 
 static enum ibv_wc_status access_remote(struct fake_qp *to, struct fake_work *work)
