@@ -56,7 +56,9 @@ void pmv_close_timers(struct pmv_link *link, uint64_t now)
 		struct pm_link_peer *peer = qp->peer;
 
 		next = qp->next;
-		if (!peer || peer->stage != PMV_CLOSING || pmv_close_is_young(peer, now))
+		/* once for each connection: its lanes, which go with it, come before it */
+		if (!peer || qp->lane || peer->stage != PMV_CLOSING ||
+		    pmv_close_is_young(peer, now))
 			continue;
 		/* else the device tells soon whether the other one lives */
 		if (peer->is_closed || is_acknowledged(peer))

@@ -10,6 +10,7 @@
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/greeter.h"
+#include "pm-verbs/lanes.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
@@ -33,8 +34,10 @@ static void failed(struct pmv_link *link, struct pmv_qp *qp, enum ibv_wc_status 
 		return;
 	/* the port may have said more, unheard */
 	pmv_events(link);
-	if (status == IBV_WC_RETRY_EXC_ERR)
+	if (status == IBV_WC_RETRY_EXC_ERR) {
 		lost_ns = pmv_patience_lost(link, qp);
+		pmv_lane_rest(link, qp);
+	}
 	snprintf(why, sizeof(why), "%s:%u%s: %s", port->device, port->number,
 		 qp->rail->is_down ? " (its link is down)" : "", link->v->wc_status_str(status));
 	pmv_connection_lost(link, qp->peer, lost_ns, why);
@@ -109,7 +112,6 @@ static void piece_done(struct pmv_link *link, struct pmv_work *work, enum ibv_wc
 
 	if (status)
 		failed(link, qp, status);
-	qp->n_pieces--;
 	pmv_piece_done(link, (struct pmv_piece *)work, status);
 	send_returned(link, qp);
 }

@@ -16,6 +16,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
+#include "pm-verbs/lanes.h"
 #include "pm-verbs/leave.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
@@ -51,25 +52,30 @@ uint32_t pmv_connection_completions(const struct pmv_link *link, bool is_shared)
 	return pmv_qp_depth(link) + (is_shared ? 0 : link->n_credits);
 }
 
-static struct pmv_pair pair_of(const struct pmv_link *link, const struct pm_link_peer *peer)
+uint32_t pmv_connection_pair(const struct pmv_link *link, const struct pm_link_peer *peer)
 {
-	return peer->pairs[(peer->epoch + link->env.self + peer->node) % peer->n_pairs];
+	return (peer->epoch + link->env.self + peer->node) % peer->n_pairs;
 }
 
-static struct ibv_qp *create(struct pmv_link *link, struct pmv_rail *rail, bool is_shared)
+static struct ibv_qp *create(struct pmv_link *link, const struct pmv_qp *want)
 {
+	struct pmv_rail *rail = want->rail;
 	struct ibv_qp_init_attr attr = {
 		.send_cq = rail->cq,
 		.recv_cq = rail->cq,
-		.srq = is_shared ? rail->shared.srq : NULL,
-		.cap = {.max_send_wr = pmv_qp_depth(link),
-			.max_recv_wr = is_shared ? 0 : link->n_credits,
+		.srq = want->is_shared ? rail->shared.srq : NULL,
+		.cap = {.max_send_wr = want->lane ? PMV_PIECES : pmv_qp_depth(link),
+			.max_recv_wr = want->is_shared ? 0 : link->n_credits,
 			.max_send_sge = 1,
-			.max_recv_sge = is_shared ? 0 : 1,
+			.max_recv_sge = want->is_shared ? 0 : 1,
 			.max_inline_data = rail->max_inline},
 		.qp_type = IBV_QPT_RC,
 	};
 	struct ibv_qp *qp;
+
+	/* nobody sends to a lane, but none is what not every device takes for an answer */
+	if (want->lane)
+		attr.cap.max_recv_wr = 1;
 
 	if (rail->max_inline == UINT32_MAX)
 		attr.cap.max_inline_data = INLINE_WANTED;
@@ -83,7 +89,7 @@ static struct ibv_qp *create(struct pmv_link *link, struct pmv_rail *rail, bool 
 	return qp;
 }
 
-static int to_init(struct pmv_link *link, struct pmv_qp *qp)
+int pmv_qp_to_init(struct pmv_link *link, struct pmv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -121,38 +127,47 @@ static int offer_receives(struct pmv_link *link, struct pm_link_peer *peer)
 	return err;
 }
 
-static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
+int pmv_qp_make(struct pmv_link *link, const struct pmv_qp *want, struct pmv_qp **ret_qp)
 {
-	struct pmv_rail *rail = &link->rails[pair_of(link, peer).ours];
-	bool is_shared = pmv_shared_ready(link, rail);
-	uint32_t completions = pmv_connection_completions(link, is_shared);
-	struct pmv_qp *qp = calloc(1, sizeof(*qp));
-	int err = qp ? pmv_rail_reserve(link, rail, completions) : -ENOMEM;
+	struct pmv_qp *qp = malloc(sizeof(*qp));
+	int err = qp ? pmv_rail_reserve(link, want->rail, want->completions) : -ENOMEM;
 
 	if (err) {
 		free(qp);
 		return err;
 	}
+	*qp = *want;
 	errno = 0;
-	qp->qp = create(link, rail, is_shared);
+	qp->qp = create(link, want);
 	if (!qp->qp) {
-		rail->cq_used -= completions;
+		want->rail->cq_used -= want->completions;
 		free(qp);
 		return errno ? -errno : -EIO;
 	}
 	qp->probe.kind = PMV_WORK_PROBE;
 	qp->probe.qp = qp;
-	qp->rail = rail;
-	qp->peer = peer;
-	qp->is_shared = is_shared;
 	qp->next = link->qps;
 	link->qps = qp;
 	link->n_qps++;
-	peer->qp = qp;
+	*ret_qp = qp;
+	return 0;
+}
+
+static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	struct pmv_rail *rail = &link->rails[peer->pairs[pmv_connection_pair(link, peer)].ours];
+	struct pmv_qp want = {
+		.rail = rail, .peer = peer, .is_shared = pmv_shared_ready(link, rail)};
+	int err;
+
+	want.completions = pmv_connection_completions(link, want.is_shared);
+	err = pmv_qp_make(link, &want, &peer->qp);
+	if (err)
+		return err;
 	/* before anything else may fail: it leaves when it is destroyed */
-	err = is_shared ? pmv_shared_join(link, qp) : 0;
+	err = want.is_shared ? pmv_shared_join(link, peer->qp) : 0;
 	if (!err)
-		err = to_init(link, qp);
+		err = pmv_qp_to_init(link, peer->qp);
 	return err ? err : offer_receives(link, peer);
 }
 
@@ -207,58 +222,68 @@ static enum ibv_mtu mtu_of(uint32_t bytes)
 	return mtu;
 }
 
-static int to_receive(struct pmv_link *link, struct pm_link_peer *peer,
-		      const struct pmv_greeting *greeting)
+static int to_receive(struct pmv_link *link, struct pmv_qp *qp, const struct pmv_end *end,
+		      const struct pmv_qp_start *theirs)
 {
-	const struct pmv_rail *rail = peer->qp->rail;
-	const struct pmv_end *end = &peer->address.rails[pair_of(link, peer).theirs];
+	const struct pmv_rail *rail = qp->rail;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = mtu_of(end->mtu),
-		.dest_qp_num = greeting->qp,
-		.rq_psn = greeting->psn,
+		.dest_qp_num = theirs->number,
+		.rq_psn = theirs->psn,
 		.max_dest_rd_atomic = (uint8_t)rail->max_reads,
 		.min_rnr_timer = 12,
 	};
 
 	pmv_path_to(rail, end, &attr.ah_attr);
-	return -link->v->modify_qp(peer->qp->qp, &attr,
+	return -link->v->modify_qp(qp->qp, &attr,
 				   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 					   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 					   IBV_QP_MIN_RNR_TIMER);
 }
 
-static int to_send(struct pmv_link *link, struct pm_link_peer *peer)
+static int to_send(struct pmv_link *link, struct pmv_qp *qp, uint32_t psn)
 {
-	uint32_t reads = peer->qp->rail->max_reads;
+	uint32_t reads = qp->rail->max_reads;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
 		.timeout = 16, /* 4.096 us << 16: 0.27 s */
 		.retry_cnt =
 			6, /* the 7 that other fields have for ever means so here too to rdma_rxe */
 		.rnr_retry = 7, /* for ever: credits see to it that there are receives */
-		.sq_psn = peer->psn,
+		.sq_psn = psn,
 		.max_rd_atomic = (uint8_t)(reads < READS ? reads : READS),
 	};
 
-	return -link->v->modify_qp(peer->qp->qp, &attr,
+	return -link->v->modify_qp(qp->qp, &attr,
 				   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 					   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 					   IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
+int pmv_qp_connect(struct pmv_link *link, struct pmv_qp *qp, uint32_t pair, uint32_t psn,
+		   const struct pmv_qp_start *theirs)
+{
+	const struct pm_link_peer *peer = qp->peer;
+	int err = to_receive(link, qp, &peer->address.rails[peer->pairs[pair].theirs], theirs);
+
+	if (!err)
+		err = to_send(link, qp, psn);
+	qp->is_connected = !err;
+	return err;
+}
+
 int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		   const struct pmv_greeting *greeting)
 {
+	const struct pmv_qp_start theirs = {greeting->qp, greeting->psn};
 	int err;
 
 	if (greeting->received < peer->first || greeting->received - peer->first > peer->posted.n) {
 		pmv_peer_kill(link, peer, "it counts messages that were never sent");
 		return -EPIPE;
 	}
-	err = to_receive(link, peer, greeting);
-	if (!err)
-		err = to_send(link, peer);
+	err = pmv_qp_connect(link, peer->qp, pmv_connection_pair(link, peer), peer->psn, &theirs);
 	if (err) {
 		char why[sizeof(peer->why)];
 
@@ -268,7 +293,6 @@ int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		pmv_connection_lost(link, peer, UINT64_MAX, why);
 		return err;
 	}
-	peer->qp->is_connected = true;
 	pmv_roster_heard(link, peer);
 	peer->credits = greeting->credits;
 	pmv_settle(link, peer, greeting->received);
@@ -301,7 +325,7 @@ void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
 		at = &(*at)->next;
 	*at = qp->next;
 	link->n_qps--;
-	qp->rail->cq_used -= pmv_connection_completions(link, qp->is_shared);
+	qp->rail->cq_used -= qp->completions;
 	link->is_crowded = true;
 	number = qp->qp->qp_num;
 	err = link->v->destroy_qp(qp->qp);
@@ -332,7 +356,6 @@ static void go_on(struct pmv_link *link, struct pm_link_peer *peer)
 /* All of the old connection has come back: what it knew is void, and the next one begins. */
 static void drained(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	peer->qp = NULL;
 	peer->stage = PMV_IDLE;
 	peer->credits = 0;
 	pmv_slots_put(link, &peer->control);
@@ -353,8 +376,12 @@ void pmv_qp_ended(struct pmv_link *link, struct pmv_qp *qp)
 {
 	struct pm_link_peer *peer = qp->peer;
 
+	if (peer && qp->lane)
+		pmv_lane_ended(peer, qp);
+	else if (peer)
+		peer->qp = NULL;
 	pmv_qp_destroy(link, qp);
-	if (peer)
+	if (peer && peer->stage == PMV_DRAINING && !peer->qp && !pmv_lanes_count(peer))
 		drained(link, peer);
 }
 
@@ -369,8 +396,7 @@ void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp)
 		pmv_qp_ended(link, qp);
 }
 
-/* Puts the queue pair into error, so that all that was posted to it comes back. */
-static int fail(struct pmv_link *link, struct pmv_qp *qp)
+int pmv_qp_fail(struct pmv_link *link, struct pmv_qp *qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	int err;
@@ -397,11 +423,16 @@ static void drain(struct pmv_link *link, struct pm_link_peer *peer)
 
 	leave_stage(link, peer);
 	peer->stage = PMV_DRAINING;
-	err = fail(link, peer->qp);
-	if (err)
+	err = pmv_qp_fail(link, peer->qp);
+	if (!err)
+		err = pmv_lanes_fail(link, peer);
+	if (err) {
 		pmv_peer_kill(link, peer, "its queue pair cannot be stopped: %s", strerror(-err));
-	else
-		pmv_qp_returned(link, peer->qp);
+		return;
+	}
+	/* the connection's own is last: with it the next one may begin */
+	pmv_lanes_returned(link, peer);
+	pmv_qp_returned(link, peer->qp);
 }
 
 void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns,
@@ -449,6 +480,7 @@ void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer)
 
 	leave_stage(link, peer);
 	pmv_roster_leave(link, peer);
+	pmv_lanes_end(link, peer);
 	peer->is_called = peer->is_parted = false;
 	peer->stage = PMV_IDLE;
 	peer->qp = NULL;
@@ -456,6 +488,6 @@ void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer)
 		return;
 	qp->peer = NULL;
 	/* one that can't be stopped is destroyed when the link is closed */
-	if (!fail(link, qp))
+	if (!pmv_qp_fail(link, qp))
 		pmv_qp_returned(link, qp);
 }

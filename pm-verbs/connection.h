@@ -25,6 +25,22 @@ void pmv_connection_part(struct pmv_link *link, struct pm_link_peer *peer);
 void pmv_connection_yield(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
 /* The peer needs none any more. */
 void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer);
+/* Which of its pairs of rails the connection takes. */
+uint32_t pmv_connection_pair(const struct pmv_link *link, const struct pm_link_peer *peer);
+
+/* What one side says of its end of a queue pair. */
+struct pmv_qp_start {
+	uint32_t number, psn;
+};
+
+/* A queue pair with rail, peer, lane, completions and kind of receives of @want; it counts as a place. 0 or -errno. */
+int pmv_qp_make(struct pmv_link *link, const struct pmv_qp *want, struct pmv_qp **ret_qp);
+int pmv_qp_to_init(struct pmv_link *link, struct pmv_qp *qp);
+/* Connects it by a pair of rails: it may send from then on. */
+int pmv_qp_connect(struct pmv_link *link, struct pmv_qp *qp, uint32_t pair, uint32_t psn,
+		   const struct pmv_qp_start *theirs);
+/* Puts the queue pair into error, so that all that was posted to it comes back. */
+int pmv_qp_fail(struct pmv_link *link, struct pmv_qp *qp);
 /* Something posted to @qp has come back. */
 void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp);
 /* Nothing of it can come any more: the next connection begins. */

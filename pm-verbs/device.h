@@ -12,10 +12,12 @@
  *   export.c  the same, owning side                 local.c  the program's memory, registered
  *   patience.c  how long they may be silent         leave.c  the way to a peer is lost
  *   shared.c  receives that a rail's connections share   stall.c  work that does not come back
+ *   lanes.c  further queue pairs of a connection    grants.c  what others told of their regions
  *   state.c  quiesce, save, restore, dump
  *
- * A connection is a pair of RC queue pairs. It may end at any time - an error, a stale key, a broken rail - and
- * the next one goes on where it stopped: both sides count the messages that arrived, and greet with that number.
+ * A connection is a pair of RC queue pairs, and more of them (lanes) for large operations. It may end at any time - an
+ * error, a stale key, a broken rail - and the next one goes on where it stopped: both sides count the messages that
+ * arrived, and greet with that number.
  */
 #ifndef PM_VERBS_DEVICE_H
 #define PM_VERBS_DEVICE_H
@@ -56,6 +58,7 @@
 struct pmv_op; /* rma.c */
 struct pmv_piece;
 struct pmv_export; /* export.c */
+struct pmv_lanes;  /* lanes.c */
 
 enum pmv_work_kind {
 	PMV_WORK_SEND,         /* struct pmv_slot */
@@ -120,10 +123,13 @@ struct pmv_qp {
 	struct pm_link_peer *peer; /* NULL: given up */
 	uint32_t n_sends;          /* posted, of all kinds */
 	uint32_t n_receives;
-	uint32_t n_pieces; /* of n_sends */
-	bool is_connected; /* may receive */
-	bool is_failed;    /* in error: waits for what was posted */
-	bool is_stuck;     /* it could not be put into error */
+	uint32_t n_pieces;    /* of n_sends */
+	uint64_t n_bytes;     /* of those pieces */
+	uint32_t completions; /* reserved in the rail's queue */
+	uint8_t lane;         /* 0 = the connection's own, else 1 + its pair of rails */
+	bool is_connected;    /* may receive */
+	bool is_failed;       /* in error: waits for what was posted */
+	bool is_stuck;        /* it could not be put into error */
 	bool is_probing;
 	bool is_shared;     /* receives by the rail's shared ones; and for its end: */
 	bool is_last;       /* the device said that it takes no more of them */
@@ -221,6 +227,10 @@ enum pmv_peer_state {
 struct pmv_grant {
 	struct pmv_grant *next;
 	struct pmv_control region;
+	uint32_t keys[PM_RAILS_MAX]; /* verbs keys for lanes, by pair of rails */
+	uint32_t asked;              /* bit per pair: for its key; by the latest connection */
+	uint32_t known;              /* ... it has come */
+	uint32_t refused;            /* ... or it will not */
 };
 
 struct pm_link_peer {
@@ -241,8 +251,9 @@ struct pm_link_peer {
 	uint32_t epoch;            /* number of the connection, 0 = none yet */
 	uint64_t life, their_life; /* see struct pmv_greeting; theirs 0 = not heard */
 	uint32_t psn;
-	uint32_t offered; /* receives posted when the queue pair was made */
-	uint32_t greeted; /* greetings sent of this epoch */
+	struct pmv_lanes *lanes; /* NULL until a large operation wants some */
+	uint32_t offered;        /* receives posted when the queue pair was made */
+	uint32_t greeted;        /* greetings sent of this epoch */
 	uint64_t next_greeting_ns, pause_ns;
 	uint64_t patience_ns; /* the time when it is given up, UINT64_MAX = never */
 	uint64_t lost_ns;     /* how long the next connection may take, UINT64_MAX = peer_timeout */

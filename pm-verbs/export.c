@@ -11,6 +11,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/local.h"
+#include "pm-verbs/peer.h"
 #include "pm-verbs/state.h"
 #include "pm-verbs/tx.h"
 #include "pmcore/util/region.h"
@@ -128,22 +129,29 @@ static int free_export(struct pmv_link *link, struct pmv_export *e)
 
 void pmv_asked(struct pmv_link *link, struct pm_link_peer *peer, const struct pmv_control *control)
 {
-	struct pmv_control grant = {.rkey = control->rkey, .op = control->op};
+	struct pmv_control grant = {
+		.rkey = control->rkey, .op = control->op, .lane = control->lane};
 	struct pmv_export *e = NULL;
+	const struct pmv_rail *rail;
 	int err;
 
 	/* a connection that is over asks again */
 	if (peer->stage != PMV_READY)
 		return;
+	if (control->lane > peer->n_pairs) {
+		pmv_peer_kill(link, peer, "it speaks of a queue pair that can't be");
+		return;
+	}
+	rail = control->lane ? &link->rails[peer->pairs[control->lane - 1].ours] : peer->qp->rail;
 	err = get_export(link, control->rkey, &e);
 	if (!err)
-		err = ensure_registered(link, e, peer->qp->rail);
+		err = ensure_registered(link, e, rail);
 	if (!err)
 		err = note_grantee(e, peer);
 	if (!err) {
 		grant.addr = (uintptr_t)e->addr;
 		grant.len = e->len;
-		grant.key = e->registrations[peer->qp->rail->index].rkey;
+		grant.key = e->registrations[rail->index].rkey;
 		grant.is_writable = e->is_writable;
 	} else if (e && !e->grantees) {
 		free_export(link, e);

@@ -11,6 +11,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
+#include "pm-verbs/lanes.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rma.h"
@@ -263,6 +264,7 @@ void pmv_peer_free(struct pmv_link *link, struct pm_link_peer *peer)
 	while (*at != peer)
 		at = &(*at)->next;
 	*at = peer->next;
+	pmv_lanes_free(peer);
 	free(peer);
 }
 

@@ -2,28 +2,36 @@
 /*
  * rma - one-sided operations, asking side. The key of pmMLock tells the device nothing, so at the first use of a
  * region its owner is asked for address, length and verbs key (export.c), which are kept until the owner
- * revokes them or the connection breaks. Then the data moves by RDMA in parts, straight between both memories.
- * An operation that its connection did not live to see done goes on over the next one; one that the
- * device refuses - a key that was revoked while it was on its way - ends with -EACCES.
+ * revokes them or the connection breaks. Then the data moves by RDMA in parts, straight between both memories,
+ * those of a large operation over all lanes (lanes.c). An operation that its connection did not live to see done goes on
+ * over the next one; one that the device refuses - a key that was revoked while it was on its way - ends with -EACCES.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pm-verbs/connection.h"
+#include "pm-verbs/grants.h"
+#include "pm-verbs/lanes.h"
 #include "pm-verbs/local.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/tx.h"
 
-#define PARTS 4        /* of an operation that are posted at once */
-#define GRANTS_MAX 256 /* kept per peer when an operation begins */
-#define TRIES 3        /* an operation that breaks so many connections is given up */
+#define PARTS 8           /* of an operation that are posted at once */
+#define OWN_PARTS 4       /* ... to one queue pair */
+#define SPREAD_MIN 65536u /* bytes; what is larger goes over all lanes */
+#define SPREAD_UNIT 4096u /* bytes; parts are whole ones */
+#define TRIES 3           /* an operation that breaks so many connections is given up */
 
+/* A range of an operation that is not moved yet. */
 struct pmv_piece {
 	struct pmv_work work; /* first */
 	struct pmv_op *op;
-	uint32_t len;
-	bool is_posted;
+	uint64_t offset;
+	uint32_t len;    /* 0 = there is none */
+	uint32_t posted; /* bytes of it that are under way, 0 = it is to be posted */
 };
 
 struct pmv_op {
@@ -37,12 +45,16 @@ struct pmv_op {
 	uint64_t rkey, roffset;
 	uint8_t *local;
 	uint64_t len;
-	uint64_t posted, completed; /* bytes */
-	uint32_t n_parts;           /* posted and not come back */
-	int result;                 /* 0 or -errno; decides when is_over */
+	uint64_t divided;   /* bytes that parts were made of */
+	uint64_t completed; /* bytes */
+	uint32_t n_parts;   /* posted and not come back */
+	uint32_t n_waiting; /* parts to be posted */
+	int result;         /* 0 or -errno; decides when is_over */
 	bool is_over;
-	struct pmv_rail *rail;         /* of memory */
-	struct regcache_entry *memory; /* covers what is under way; NULL: nothing is */
+	uint32_t barred; /* bit per pair of rails that has no memory for it */
+	struct regcache_entry
+		*memory[PM_RAILS_MAX]; /* by rail: covers what is under way; NULL: nothing is */
+	uint8_t n_out[PM_RAILS_MAX];   /* n_parts by rail */
 	struct pmv_piece parts[PARTS];
 };
 
@@ -60,20 +72,31 @@ static struct pmv_op *new_op(struct pmv_link *link)
 
 		if (!id || op->id)
 			continue;
-		*op = (struct pmv_op){.id = id, .is_waited = true};
+		/* most of it are the parts, of which little need be known */
+		memset(op, 0, offsetof(struct pmv_op, parts));
+		for (int i = 0; i < PARTS; i++)
+			op->parts[i].len = op->parts[i].posted = 0;
+		op->id = id;
+		op->is_waited = true;
 		link->n_ops++;
 		return op;
 	}
 }
 
-static void let_go(struct pmv_link *link, struct pmv_op *op)
+static void let_go_on(struct pmv_link *link, struct pmv_op *op, struct pmv_rail *rail)
 {
-	if (!op->memory)
+	if (!op->memory[rail->index])
 		return;
-	pinned_put(op->rail->pinned, op->memory);
-	op->memory = NULL;
+	pinned_put(rail->pinned, op->memory[rail->index]);
+	op->memory[rail->index] = NULL;
 	link->n_holding--;
 	link->is_given_back = true;
+}
+
+static void let_go(struct pmv_link *link, struct pmv_op *op)
+{
+	for (uint32_t r = 0; r < link->n_rails; r++)
+		let_go_on(link, op, &link->rails[r]);
 }
 
 /* Frees an operation that nobody waits for and of which nothing is under way. */
@@ -101,14 +124,6 @@ static void end(struct pmv_link *link, struct pmv_op *op, int result)
 		let_go(link, op);
 }
 
-static struct pmv_grant *find_grant(const struct pm_link_peer *peer, uint64_t rkey)
-{
-	for (struct pmv_grant *g = peer->grants; g; g = g->next)
-		if (g->region.rkey == rkey)
-			return g;
-	return NULL;
-}
-
 /* Somebody's ASK for the region is under way: its answer serves all. */
 static bool is_asked_for(const struct pm_link_peer *peer, uint64_t rkey)
 {
@@ -126,85 +141,191 @@ static bool is_inside(const struct pmv_op *op, const struct pmv_control *region)
 
 /* ---- parts ---- */
 
-static struct pmv_piece *free_part(struct pmv_op *op)
+/* One that is to be posted, of at most @most bytes if it is made now; NULL: none can be, or all are. */
+static struct pmv_piece *next_part(struct pmv_op *op, uint32_t most)
 {
-	for (int i = 0; i < PARTS; i++)
-		if (!op->parts[i].is_posted)
-			return &op->parts[i];
-	return NULL;
+	uint64_t left = op->len - op->divided;
+	struct pmv_piece *part = op->parts, *end = part + PARTS;
+
+	if (op->n_waiting) {
+		while (!part->len || part->posted)
+			part++;
+		return part;
+	}
+	while (part < end && part->len)
+		part++;
+	if (part == end)
+		return NULL;
+	part->offset = op->divided;
+	part->len = left < most ? (uint32_t)left : most;
+	op->divided += part->len;
+	op->n_waiting++;
+	return part;
 }
 
 static bool post_part(struct pmv_op *op, struct pmv_piece *part, struct pmv_qp *qp,
-		      const struct pmv_control *region)
+		      const struct pmv_grant *grant)
 {
-	const struct ibv_mr *mr = op->memory->mr;
-	uint64_t covered = op->memory->end - (uintptr_t)op->local;
-	uint64_t left = (covered < op->len ? covered : op->len) - op->posted;
-	uint32_t len = left < PMV_PIECE_BYTES ? (uint32_t)left : PMV_PIECE_BYTES;
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)(op->local + op->posted), .length = len, .lkey = mr->lkey};
+	const struct regcache_entry *memory = op->memory[qp->rail->index];
+	uint8_t *local = op->local + part->offset;
+	uint64_t covered = memory->end - (uintptr_t)local;
+	uint32_t len = covered < part->len ? (uint32_t)covered : part->len;
+	struct ibv_sge sge = {.addr = (uintptr_t)local,
+			      .length = len,
+			      .lkey = ((const struct ibv_mr *)memory->mr)->lkey};
 	struct ibv_send_wr wr = {
 		.wr_id = (uintptr_t)&part->work,
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = op->is_write ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = {.remote_addr = region->addr + op->roffset + op->posted,
-			    .rkey = region->key},
+		.wr.rdma = {.remote_addr = grant->region.addr + op->roffset + part->offset,
+			    .rkey = qp->lane ? grant->keys[qp->lane - 1] : grant->region.key},
 	};
 	struct ibv_send_wr *bad;
 
-	*part = (struct pmv_piece){.work = {PMV_WORK_PIECE, qp}, .op = op, .len = len};
+	part->work = (struct pmv_work){PMV_WORK_PIECE, qp};
+	part->op = op;
 	if (ibv_post_send(qp->qp, &wr, &bad))
 		return false;
-	part->is_posted = true;
-	op->posted += len;
+	part->posted = len;
+	op->n_waiting--;
 	op->n_parts++;
+	op->n_out[qp->rail->index]++;
 	qp->n_pieces++;
+	qp->n_bytes += len;
 	qp->n_sends++;
 	return true;
 }
 
-/* Sees that the next byte to be moved is registered: 0, -EAGAIN: not now, or why it can't be. */
-static int take_memory(struct pmv_link *link, struct pmv_op *op)
+/* Sees that the part's first byte is registered: 0, -EAGAIN: not now, or why it can't be. */
+static int take_memory(struct pmv_link *link, struct pmv_op *op, struct pmv_rail *rail,
+		       const struct pmv_piece *part)
 {
-	uint8_t *at = op->local + op->posted;
+	struct regcache_entry **memory = &op->memory[rail->index];
+	uint8_t *at = op->local + part->offset;
 	int err;
 
-	if (op->memory && (uintptr_t)at < op->memory->end)
+	if (*memory && (uintptr_t)at >= (*memory)->start && (uintptr_t)at < (*memory)->end)
 		return 0;
-	/* all that was registered is under way */
-	if (op->n_parts)
+	/* what is registered is under way */
+	if (op->n_out[rail->index])
 		return -EAGAIN;
-	let_go(link, op);
-	op->rail = op->peer->qp->rail;
-	err = pmv_local_get(link, op->rail, at, op->len - op->posted, op->is_write, &op->memory);
-	if (!err) {
+	let_go_on(link, op, rail);
+	err = pmv_local_get(link, rail, at, op->len - part->offset, op->is_write, memory);
+	if (!err)
 		link->n_holding++;
-		return 0;
-	}
+	return err;
+}
+
+/* The same for the connection's own queue pair, without which nothing goes: it waits for memory that others have. */
+static int await_memory(struct pmv_link *link, struct pmv_op *op, const struct pmv_piece *part)
+{
+	int err = take_memory(link, op, op->peer->qp->rail, part);
+
 	if (err != -ENOBUFS && err != -ENOMEM)
 		return err;
 	if (!link->n_holding)
 		return -ENOMEM;
-	/* others have it, and give it back when they are done */
+	/* others give it back when they are done */
 	link->is_short = true;
 	return -EAGAIN;
 }
 
-/* Posts parts as far as queue pair and memory go: 0, -EAGAIN; -EPIPE: one can't be posted; else as take_memory. */
-static int post_parts(struct pmv_link *link, struct pmv_op *op, const struct pmv_control *region)
+/* ---- spreading ---- */
+
+static bool is_spread(const struct pmv_op *op)
 {
-	struct pmv_qp *qp = op->peer->qp;
+	return op->len > SPREAD_MIN && op->peer->n_pairs > 1;
+}
+
+/* A lane that takes parts of the operation, or will when its key has come. */
+static struct pmv_qp *lane_for(const struct pmv_op *op, const struct pmv_grant *grant,
+			       uint32_t pair)
+{
+	struct pmv_qp *qp = pmv_lane_ready(op->peer, pair);
+
+	return qp && !((grant->refused | op->barred) & 1u << pair) && !qp->rail->is_down ? qp
+											 : NULL;
+}
+
+/* Asks for the keys that lanes need; false: the connection is lost, or the peer. */
+static bool ask_for_lanes(struct pmv_link *link, struct pmv_op *op, struct pmv_grant *grant)
+{
+	struct pm_link_peer *peer = op->peer;
+
+	for (uint32_t pair = 0; pair < peer->n_pairs; pair++) {
+		const struct pmv_control ask = {.rkey = op->rkey, .op = op->id, .lane = pair + 1};
+
+		if (grant->asked & 1u << pair || !pmv_lane_ready(peer, pair))
+			continue;
+		grant->asked |= 1u << pair;
+		if (!pmv_send_control(link, peer, PMV_ASK, &ask) || peer->stage != PMV_READY)
+			return false;
+	}
+	return true;
+}
+
+static bool has_room(const struct pmv_op *op, const struct pmv_qp *qp)
+{
+	return qp->n_pieces < PMV_PIECES && op->n_out[qp->rail->index] < OWN_PARTS;
+}
+
+/* Where the next part of a large operation goes: where the fewest bytes are under way. NULL: nowhere now. */
+static struct pmv_qp *choose_lane(const struct pmv_op *op, const struct pmv_grant *grant,
+				  uint32_t *ret_share)
+{
+	struct pmv_qp *best = op->peer->qp;
+	uint64_t share = op->len;
+	uint32_t n = 1;
+
+	for (uint32_t pair = 0; pair < op->peer->n_pairs; pair++) {
+		struct pmv_qp *qp = lane_for(op, grant, pair);
+
+		n += qp != NULL;
+		if (qp && qp->n_bytes < best->n_bytes)
+			best = qp;
+	}
+	if (n > 1)
+		share = (share / n + SPREAD_UNIT) & ~(uint64_t)(SPREAD_UNIT - 1);
+	*ret_share = share < PMV_PIECE_BYTES ? (uint32_t)share : PMV_PIECE_BYTES;
+	/* a key that is on its way is waited for */
+	if (best->lane && !(grant->known & 1u << (best->lane - 1)))
+		return NULL;
+	return has_room(op, best) ? best : NULL;
+}
+
+static struct pmv_qp *choose(const struct pmv_op *op, const struct pmv_grant *grant,
+			     uint32_t *ret_share)
+{
+	if (is_spread(op))
+		return choose_lane(op, grant, ret_share);
+	*ret_share = PMV_PIECE_BYTES;
+	return has_room(op, op->peer->qp) ? op->peer->qp : NULL;
+}
+
+/* Posts parts as far as queue pairs and memory go: 0, -EAGAIN; -EPIPE: one can't be posted; else as take_memory. */
+static int post_parts(struct pmv_link *link, struct pmv_op *op, const struct pmv_grant *grant)
+{
 	struct pmv_piece *part;
+	struct pmv_qp *qp;
+	uint32_t share;
 
-	while (op->posted < op->len && qp->n_pieces < PMV_PIECES && (part = free_part(op))) {
-		int err = take_memory(link, op);
+	while ((op->n_waiting || op->divided < op->len) && (qp = choose(op, grant, &share)) &&
+	       (part = next_part(op, share))) {
+		int err = qp->lane ? take_memory(link, op, qp->rail, part)
+				   : await_memory(link, op, part);
 
+		if (err && err != -EAGAIN && qp->lane) {
+			op->barred |= 1u << (qp->lane - 1);
+			continue;
+		}
 		if (err)
 			return err;
-		if (!post_part(op, part, qp, region))
+		if (!post_part(op, part, qp, grant)) {
+			pmv_lane_rest(link, qp);
 			return -EPIPE;
+		}
 	}
 	return 0;
 }
@@ -213,7 +334,7 @@ static int post_parts(struct pmv_link *link, struct pmv_op *op, const struct pmv
 static bool step(struct pmv_link *link, struct pmv_op *op)
 {
 	struct pm_link_peer *peer = op->peer;
-	struct pmv_grant *grant = find_grant(peer, op->rkey);
+	struct pmv_grant *grant = pmv_grant_find(peer, op->rkey);
 	int err;
 
 	if (!grant) {
@@ -224,7 +345,10 @@ static bool step(struct pmv_link *link, struct pmv_op *op)
 		op->is_asked = true;
 		return pmv_send_control(link, peer, PMV_ASK, &ask) && peer->stage == PMV_READY;
 	}
-	err = is_inside(op, &grant->region) ? post_parts(link, op, &grant->region) : -EACCES;
+	if (is_spread(op) &&
+	    (!(op->n_parts || pmv_lanes_want(link, peer)) || !ask_for_lanes(link, op, grant)))
+		return false;
+	err = is_inside(op, &grant->region) ? post_parts(link, op, grant) : -EACCES;
 	if (err == -EPIPE) {
 		pmv_connection_lost(link, peer, UINT64_MAX, "a transfer cannot be posted");
 		return false;
@@ -278,10 +402,17 @@ void pmv_piece_done(struct pmv_link *link, struct pmv_piece *piece, enum ibv_wc_
 	struct pm_link_peer *peer = op->peer;
 	int err = verdict(op, status);
 
-	piece->is_posted = false;
+	piece->work.qp->n_pieces--;
+	piece->work.qp->n_bytes -= piece->posted;
 	op->n_parts--;
-	if (!status)
-		op->completed += piece->len;
+	op->n_out[piece->work.qp->rail->index]--;
+	if (!status) {
+		op->completed += piece->posted;
+		piece->offset += piece->posted;
+		piece->len -= piece->posted;
+	}
+	piece->posted = 0;
+	op->n_waiting += piece->len > 0;
 	if (!peer) {
 		if (!op->n_parts)
 			let_go(link, op);
@@ -302,75 +433,36 @@ void pmv_piece_done(struct pmv_link *link, struct pmv_piece *piece, enum ibv_wc_
 void pmv_granted(struct pmv_link *link, struct pm_link_peer *peer,
 		 const struct pmv_control *control)
 {
-	struct pmv_grant *grant;
 	struct pmv_op *op = NULL;
 
+	if (control->lane) {
+		pmv_grant_lane(peer, control);
+		pmv_rma_pump(link, peer);
+		return;
+	}
 	for (struct pmv_op *o = peer->ops; o; o = o->next)
 		if (o->id == control->op && o->rkey == control->rkey)
 			op = o;
 	if (!op)
 		return;
 	op->is_asked = false;
-	if (control->error) {
-		/* whatever the owner says: some errors mean something else to who asks for the result */
+	/* whatever the owner says: some errors mean something else to who asks for the result */
+	if (control->error)
 		end(link, op, control->error == ENOMEM ? -ENOMEM : -EACCES);
-		pmv_rma_pump(link, peer);
-		return;
-	}
-	grant = find_grant(peer, control->rkey);
-	if (!grant) {
-		grant = calloc(1, sizeof(*grant));
-		if (!grant) {
-			end(link, op, -ENOMEM);
-			pmv_rma_pump(link, peer);
-			return;
-		}
-		grant->next = peer->grants;
-		peer->grants = grant;
-		peer->n_grants++;
-	}
-	grant->region = *control;
+	else if (!pmv_grant_keep(peer, control))
+		end(link, op, -ENOMEM);
 	pmv_rma_pump(link, peer);
-}
-
-static void drop_grant(struct pm_link_peer *peer, struct pmv_grant **at)
-{
-	struct pmv_grant *grant = *at;
-
-	*at = grant->next;
-	peer->n_grants--;
-	free(grant);
-}
-
-void pmv_revoked(struct pm_link_peer *peer, uint64_t rkey)
-{
-	for (struct pmv_grant **at = &peer->grants; *at; at = &(*at)->next)
-		if ((*at)->region.rkey == rkey) {
-			drop_grant(peer, at);
-			return;
-		}
-}
-
-/* Who uses it again asks again. */
-static void drop_oldest_grant(struct pm_link_peer *peer)
-{
-	struct pmv_grant **at = &peer->grants;
-
-	while ((*at)->next)
-		at = &(*at)->next;
-	drop_grant(peer, at);
 }
 
 /* ---- the end of connections ---- */
 
 void pmv_rma_lost(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	while (peer->grants)
-		drop_grant(peer, &peer->grants);
+	pmv_grants_drop(peer);
 	for (struct pmv_op *op = peer->ops; op; op = op->next) {
 		/* nothing of it is under way; the next connection may take another rail */
 		op->is_asked = false;
-		op->posted = op->completed;
+		op->barred = 0;
 		let_go(link, op);
 	}
 }
@@ -379,8 +471,7 @@ void pmv_rma_abort(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	while (peer->ops)
 		end(link, peer->ops, -EPIPE);
-	while (peer->grants)
-		drop_grant(peer, &peer->grants);
+	pmv_grants_drop(peer);
 }
 
 void pmv_rma_fini(struct pmv_link *link)
@@ -445,8 +536,7 @@ static int start(struct pmv_link *link, struct pm_link_peer *peer, const struct 
 		link->stats->write_bytes += want->len;
 	else
 		link->stats->read_bytes += want->len;
-	while (peer->n_grants > GRANTS_MAX)
-		drop_oldest_grant(peer);
+	pmv_grants_trim(peer);
 	if (peer->stage == PMV_READY)
 		step(link, op);
 	else

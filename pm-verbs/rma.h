@@ -13,7 +13,6 @@ int pmv_rma_done(struct pm_link *base, uint32_t op);
 void pmv_piece_done(struct pmv_link *link, struct pmv_piece *piece, enum ibv_wc_status status);
 void pmv_granted(struct pmv_link *link, struct pm_link_peer *peer,
 		 const struct pmv_control *control);
-void pmv_revoked(struct pm_link_peer *peer, uint64_t rkey);
 /* Goes on with the peer's operations as far as its queue pair takes them. */
 void pmv_rma_pump(struct pmv_link *link, struct pm_link_peer *peer);
 /* The connection is lost: what was granted counts no more. */

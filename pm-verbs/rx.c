@@ -6,6 +6,8 @@
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
+#include "pm-verbs/grants.h"
+#include "pm-verbs/lanes.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rma.h"
@@ -95,6 +97,9 @@ static void control_arrived(struct pmv_link *link, struct pm_link_peer *peer, ui
 		break;
 	case PMV_CLOSE:
 		pmv_close_arrived(link, peer);
+		break;
+	case PMV_LANE:
+		pmv_lane_heard(link, peer, control);
 		break;
 	default:
 		break;

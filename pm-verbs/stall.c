@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "pm-verbs/connection.h"
+#include "pm-verbs/lanes.h"
 #include "pm-verbs/stall.h"
 
 /* A queue pair has tried 7 times, 0.27 s apart. One that tries for longer loses its connection, but no message. */
@@ -49,6 +50,7 @@ static void lose(struct pmv_link *link, struct pmv_qp *qp)
 		return;
 	snprintf(why, sizeof(why), "%s:%u%s: nothing is acknowledged since its link failed",
 		 port->device, port->number, qp->rail->is_down ? " (its link is down)" : "");
+	pmv_lane_rest(link, qp);
 	pmv_connection_lost(link, qp->peer, UINT64_MAX, why);
 }
 
@@ -62,6 +64,8 @@ void pmv_stall_timers(struct pmv_link *link, uint64_t now)
 			continue;
 		if (qp->n_watched == qp->n_seen) {
 			lose(link, qp);
+			/* with it others may have gone that were lanes of the same connection */
+			next = link->qps;
 			continue;
 		}
 		qp->n_seen = qp->n_watched;

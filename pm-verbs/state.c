@@ -11,6 +11,7 @@
 
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/lanes.h"
 #include "pm-verbs/local.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/shared.h"
@@ -175,10 +176,11 @@ void pmv_note_refusal(struct pmv_link *link, const char *what, int err)
 static void dump_peer(struct text *text, const struct pm_link_peer *p)
 {
 	text_add(text,
-		 "  node %u: %s, connection %u, %u lent, %u queued, %u posted, %u credits, %u "
+		 "  node %u: %s, connection %u with %u lanes, %u lent, %u queued, %u posted, %u "
+		 "credits, %u "
 		 "held%s%s\n",
-		 p->node, state_name(p), p->epoch, p->n_lent, p->queue.n, p->posted.n, p->credits,
-		 p->n_held, p->why[0] ? ", last: " : "", p->why);
+		 p->node, state_name(p), p->epoch, pmv_lanes_count(p), p->n_lent, p->queue.n,
+		 p->posted.n, p->credits, p->n_held, p->why[0] ? ", last: " : "", p->why);
 }
 
 int pmv_dump(struct pm_link *base, char *buf, size_t room)
@@ -231,6 +233,6 @@ uint64_t pmv_memory(struct pm_link *base)
 	       (PMV_DATAGRAM + sizeof(struct pmv_datagram));
 	sum += link->n_qps * sizeof(struct pmv_qp);
 	for (const struct pm_link_peer *p = link->peers; p; p = p->next)
-		sum += sizeof(*p) + p->n_grants * sizeof(struct pmv_grant);
+		sum += sizeof(*p) + p->n_grants * sizeof(struct pmv_grant) + pmv_lanes_memory(p);
 	return sum;
 }

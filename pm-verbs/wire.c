@@ -5,20 +5,29 @@
 #include <errno.h>
 #include <string.h>
 
+#include "pm_device.h"
 #include "pmcore/util/siphash.h"
 
 #define MAGIC 0x32564d50u /* "PMV2" */
 #define ERROR_MAX 4095    /* of an errno */
 #define CONTROL_BYTES 40  /* of a GRANT, which is the longest */
+#define LANE_BYTES 16
+#define NUMBER_MAX 0xffffffu /* of a queue pair or packet */
 
 /* Bytes on the wire. */
 struct control_wire {
 	uint64_t rkey;
-	uint32_t op, error;
+	uint32_t op, error; /* in ASK: lane */
 	uint64_t addr, len;
-	uint32_t key, is_writable;
+	uint32_t key;
+	uint16_t is_writable, lane;
 };
 _Static_assert(sizeof(struct control_wire) == CONTROL_BYTES, "GRANT has 40 bytes");
+
+struct lane_wire {
+	uint32_t lane, qp, psn, yours;
+};
+_Static_assert(sizeof(struct lane_wire) == LANE_BYTES, "LANE has 16 bytes");
 
 struct greeting_wire {
 	uint32_t magic, flags, from, to, epoch, qp, psn, credits;
@@ -38,7 +47,7 @@ int pmv_header_get(const uint8_t *p, size_t len, struct pmv_header *ret)
 {
 	uint32_t zero;
 
-	if (len < PMV_HEADER || p[0] < PMV_MESSAGE || p[0] > PMV_CLOSE || p[1])
+	if (len < PMV_HEADER || p[0] < PMV_MESSAGE || p[0] > PMV_LANE || p[1])
 		return -EINVAL;
 	memcpy(&zero, p + 4, sizeof(zero));
 	if (zero || (p[0] == PMV_MESSAGE && len == PMV_HEADER) ||
@@ -58,9 +67,40 @@ size_t pmv_control_size(uint8_t kind)
 		return PMV_HEADER + CONTROL_BYTES;
 	case PMV_REVOKE:
 		return PMV_HEADER + 8;
+	case PMV_LANE:
+		return PMV_HEADER + LANE_BYTES;
 	default:
 		return PMV_HEADER;
 	}
+}
+
+static void put_lane(uint8_t *p, const struct pmv_control *control)
+{
+	const struct lane_wire w = {
+		.lane = htole32(control->lane),
+		.qp = htole32(control->qp),
+		.psn = htole32(control->psn),
+		.yours = htole32(control->yours),
+	};
+
+	memcpy(p, &w, sizeof(w));
+}
+
+static int get_lane(const uint8_t *p, struct pmv_control *ret)
+{
+	struct lane_wire w;
+
+	memcpy(&w, p, sizeof(w));
+	if (!w.lane || le32toh(w.lane) > PM_RAILS_MAX || le32toh(w.qp) > NUMBER_MAX ||
+	    le32toh(w.psn) > NUMBER_MAX || le32toh(w.yours) > NUMBER_MAX || (!w.qp && w.yours))
+		return -EINVAL;
+	*ret = (struct pmv_control){
+		.lane = le32toh(w.lane),
+		.qp = le32toh(w.qp),
+		.psn = le32toh(w.psn),
+		.yours = le32toh(w.yours),
+	};
+	return 0;
 }
 
 void pmv_control_put(uint8_t *p, uint8_t kind, const struct pmv_control *control)
@@ -68,24 +108,38 @@ void pmv_control_put(uint8_t *p, uint8_t kind, const struct pmv_control *control
 	const struct control_wire w = {
 		.rkey = htole64(control->rkey),
 		.op = htole32(control->op),
-		.error = htole32(control->error),
+		.error = htole32(kind == PMV_ASK ? control->lane : control->error),
 		.addr = htole64(control->addr),
 		.len = htole64(control->len),
 		.key = htole32(control->key),
-		.is_writable = htole32(control->is_writable),
+		.is_writable = htole16(control->is_writable),
+		.lane = htole16((uint16_t)control->lane),
 	};
 
+	if (kind == PMV_LANE) {
+		put_lane(p, control);
+		return;
+	}
 	memcpy(p, &w, pmv_control_size(kind) - PMV_HEADER);
 }
 
 int pmv_control_get(const uint8_t *p, size_t len, uint8_t kind, struct pmv_control *ret)
 {
 	struct control_wire w = {0};
+	uint32_t lane;
 
 	if (len != pmv_control_size(kind))
 		return -EINVAL;
+	if (kind == PMV_LANE)
+		return get_lane(p + PMV_HEADER, ret);
 	memcpy(&w, p + PMV_HEADER, len - PMV_HEADER);
-	if (le32toh(w.error) > ERROR_MAX || le32toh(w.is_writable) > 1 ||
+	if (kind == PMV_ASK) {
+		lane = le32toh(w.error);
+		w.error = 0;
+	} else {
+		lane = le16toh(w.lane);
+	}
+	if (lane > PM_RAILS_MAX || le32toh(w.error) > ERROR_MAX || le16toh(w.is_writable) > 1 ||
 	    le64toh(w.len) > UINT64_MAX - le64toh(w.addr))
 		return -EINVAL;
 	*ret = (struct pmv_control){
@@ -96,6 +150,7 @@ int pmv_control_get(const uint8_t *p, size_t len, uint8_t kind, struct pmv_contr
 		.len = le64toh(w.len),
 		.key = le32toh(w.key),
 		.is_writable = w.is_writable != 0,
+		.lane = lane,
 	};
 	return 0;
 }

@@ -6,10 +6,13 @@
  * Over a connection: u8 kind, u8 zero, u16 credits returned, u32 zero, and then
  *   MESSAGE          a datagram of the user, at least one byte
  *   CREDIT           nothing: it is there for the credits
- *   ASK              u64 rkey, u32 operation: what is the region's address and key?
- *   GRANT            u64 rkey, u32 operation, u32 error, u64 address, u64 length, u32 key, u32 writable
+ *   ASK              u64 rkey, u32 operation, u32 lane: what is the region's address and key?
+ *   GRANT            u64 rkey, u32 operation, u32 error, u64 address, u64 length, u32 key, u16 writable, u16 lane
  *   REVOKE           u64 rkey: the region is gone, forget its key
  *   CLOSE            nothing: this is the last message over this connection
+ *   LANE             u32 lane, u32 queue pair, u32 packet number, u32 yours: my end of a further queue pair
+ *
+ * A lane is named by its pair of rails, from 1; 0 is the connection's own queue pair.
  *
  * By datagram, a greeting (wireup.c): GREETING_BYTES with a SipHash tag of the job's key. It may come late, twice
  * or not at all, so it says which record of the sender it is from and which of the receiver's it is for; who has
@@ -26,7 +29,7 @@
 #define PMV_CONTROL_MAX (PMV_HEADER + 40)
 #define PMV_GREETING_BYTES 64
 
-enum pmv_kind { PMV_MESSAGE = 1, PMV_CREDIT, PMV_ASK, PMV_GRANT, PMV_REVOKE, PMV_CLOSE };
+enum pmv_kind { PMV_MESSAGE = 1, PMV_CREDIT, PMV_ASK, PMV_GRANT, PMV_REVOKE, PMV_CLOSE, PMV_LANE };
 
 struct pmv_header {
 	uint8_t kind;     /* enum pmv_kind */
@@ -37,7 +40,7 @@ void pmv_header_put(uint8_t *p, const struct pmv_header *header);
 /* @len: of the whole message. */
 int pmv_header_get(const uint8_t *p, size_t len, struct pmv_header *ret);
 
-/* ASK, GRANT and REVOKE; each has some of the fields. */
+/* ASK, GRANT, REVOKE and LANE; each has some of the fields. */
 struct pmv_control {
 	uint64_t rkey;  /* of pmMLock */
 	uint32_t op;    /* the asker's name of its operation */
@@ -46,6 +49,10 @@ struct pmv_control {
 	uint64_t len;   /* bytes */
 	uint32_t key;   /* verbs rkey of all of it */
 	bool is_writable;
+	uint32_t lane;  /* 0 = the connection's own queue pair, else 1 + its pair of rails */
+	uint32_t qp;    /* number of the sender's end, 0 = it has none and makes none */
+	uint32_t psn;   /* its first packet number */
+	uint32_t yours; /* the end that it is connected to, 0 = not yet */
 };
 
 /* Bytes of a message of @kind, its header included. */

@@ -54,7 +54,7 @@ struct conf {
 	uint32_t verbs_credit; /* verbs.credit: messages that a peer may send unread, 8..256 */
 	/* verbs.lost_timeout: ms of job time that a node whose connection broke without a word may take to come back */
 	uint32_t verbs_lost_ms;
-	/* verbs.connections: most queue pairs for messages, 1..65536; 0 = the link chooses */
+	/* verbs.connections: most queue pairs, 1..65536; 0 = the link chooses */
 	uint32_t verbs_connections;
 	uint32_t verbs_shared; /* verbs.shared: most receives that a rail's connections share, 16..32768; 0 = none shared */
 	/* verbs.pinned: bytes of the program's memory registered at once, 1 MiB..1 TiB; 0 = the link chooses */

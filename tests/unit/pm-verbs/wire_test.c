@@ -19,7 +19,7 @@ TAP_TEST(pmv_header__round_trip_and_damaged)
 	is_int(pmv_header_get(p, 7, &out), -EINVAL);
 	p[0] = 0;
 	is_int(pmv_header_get(p, 9, &out), -EINVAL);
-	p[0] = PMV_CLOSE + 1;
+	p[0] = PMV_LANE + 1;
 	is_int(pmv_header_get(p, 9, &out), -EINVAL);
 	p[0] = PMV_CREDIT;
 	is_int(pmv_header_get(p, 8, &out), 0);
@@ -182,4 +182,47 @@ TAP_TEST(pmv_greeting_get__wait)
 	g.credits = 0;
 	g.flags = PMV_WAIT | PMV_HAVE_YOURS;
 	is_int(check(&g), -EINVAL);
+}
+
+TAP_TEST(control__lane)
+{
+	uint8_t p[PMV_CONTROL_MAX] = {PMV_LANE};
+	const struct pmv_control in = {.lane = 8, .qp = 0xffffff, .psn = 0xfffffe, .yours = 3};
+	size_t size = pmv_control_size(PMV_LANE);
+	struct pmv_control bad[] = {in, in, in, in, in, in}, out;
+
+	pmv_control_put(p + PMV_HEADER, PMV_LANE, &in);
+	is_int(pmv_control_get(p, size, PMV_LANE, &out), 0);
+	ok(!memcmp(&in, &out, sizeof(in)));
+	is_int(pmv_control_get(p, size - 1, PMV_LANE, &out), -EINVAL);
+	bad[0].lane = 0;
+	bad[1].lane = 9;
+	bad[2].qp = 1 << 24;
+	bad[3].psn = 1 << 24;
+	bad[4].yours = 1 << 24;
+	bad[5].qp = 0; /* connected to ours, and there is none */
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		pmv_control_put(p + PMV_HEADER, PMV_LANE, &bad[i]);
+		is_int(pmv_control_get(p, size, PMV_LANE, &out), -EINVAL);
+	}
+}
+
+/* Which lane a key is asked for and told for. */
+TAP_TEST(control__keys_of_lanes)
+{
+	static const uint8_t kinds[] = {PMV_ASK, PMV_GRANT};
+	uint8_t p[PMV_CONTROL_MAX] = {0};
+
+	for (int i = 0; i < 2; i++) {
+		struct pmv_control in = {.rkey = 5, .op = 6, .lane = 8}, out;
+		size_t size = pmv_control_size(kinds[i]);
+
+		pmv_control_put(p + PMV_HEADER, kinds[i], &in);
+		is_int(pmv_control_get(p, size, kinds[i], &out), 0);
+		is_int(out.lane, 8);
+		is_int(out.error, 0);
+		in.lane = 9;
+		pmv_control_put(p + PMV_HEADER, kinds[i], &in);
+		is_int(pmv_control_get(p, size, kinds[i], &out), -EINVAL);
+	}
 }
