@@ -73,11 +73,9 @@ class Lab:
         return "set -e\n" + "\n".join(lines)
 
     def start_hub(self):
-        words, paths = network.hub_words(self.nets, self.directory)
+        words = network.hub_words(self.nets, self.directory)
         if words:
             self.hub = Process("hub", words, f"{self.directory}/hub")
-        for path in paths:
-            self.hub.await_socket(path)
 
     def up(self):
         image = f"{self.directory}/initrd"
@@ -85,7 +83,6 @@ class Lab:
         for program in ("agent", "rsh"):
             shutil.copy(f"{ROOT}/tests/vm/guest/{program}", f"{self.directory}/{program}")
         self.accelerator = accelerator.choose(self.build, self.kernel, image)
-        self.start_hub()
         for guest in self.guests:
             guest.nics = [(nic.name, nic.mac) for nic in self.nics(guest)]
             guest.launch(self.accelerator, self.kernel, image, self.directory,
@@ -93,6 +90,7 @@ class Lab:
                          self.memory_mib, self.processors)
             for path in network.listeners(self.nets, self.directory, guest.name):
                 guest.await_socket(path)
+        self.start_hub()
         for guest in self.guests:
             guest.await_ready(READY_S)
         for task in [guest.start(self.network_script(guest)) for guest in self.guests]:

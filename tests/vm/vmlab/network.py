@@ -3,7 +3,10 @@
 both; what the NICs are called and which addresses they have was decided before.
 
 A hub is a QEMU without a machine: it hands every frame to all other NICs, and needs no port, bridge or
-privilege of this machine. One process serves all hubs of a lab.
+privilege of this machine. One process serves all hubs of a lab. It connects to the guests and not they to it: QEMU
+writes without waiting only where it connected. Each hub has a port that leads nowhere and takes everything, else it
+would wait when no other port takes more. So frames for a NIC that takes none, as one that its guest has set
+down, are kept and then dropped, as by a switch, and no other NIC waits for it.
 """
 import dataclasses
 
@@ -73,7 +76,7 @@ def ends(nets, directory):
     for number, net in enumerate(nets, 1):
         for position, nic in enumerate(net.nics):
             at = path(directory, number, None if net.is_cable else position)
-            yield net, nic, at, net.is_cable and position == 0
+            yield net, nic, at, not net.is_cable or position == 0
 
 
 def nic_words(nets, directory, guest):
@@ -95,13 +98,13 @@ def listeners(nets, directory, guest):
 
 
 def hub_words(nets, directory):
-    """QEMU's words for the hubs, none if there is none, and the paths where they listen."""
-    words, paths = [], []
+    """QEMU's words for the hubs, none if there is none; all guests have to listen."""
+    words = []
     for number, net in enumerate(nets, 1):
         if net.is_cable:
             continue
         for position in range(len(net.nics)):
-            paths.append(path(directory, number, position))
-            words += stream(f"s{number}-{position}", True, paths[-1])
+            words += stream(f"s{number}-{position}", False, path(directory, number, position))
             words += ["-netdev", f"hubport,id=p{number}-{position},hubid={number},netdev=s{number}-{position}"]
-    return (HUB_WORDS + words if words else []), paths
+        words += ["-netdev", f"hubport,id=nowhere{number},hubid={number}"]
+    return HUB_WORDS + words if words else []
