@@ -35,6 +35,7 @@ void pmv_end_encode(const struct pmv_end *end, uint8_t *p)
 	put16(p + 20, end->lid);
 	put16(p + 22, end->mtu);
 	p[24] = end->protocol;
+	p[26] = end->skipped;
 }
 
 int pmv_address_encode(const struct pmv_address *address, void *buf, size_t room)
@@ -66,7 +67,8 @@ int pmv_end_decode(const uint8_t *p, struct pmv_end *ret)
 	ret->lid = (uint16_t)get16(p + 20);
 	ret->mtu = get16(p + 22);
 	ret->protocol = p[24];
-	if (ret->qp > 0xffffff || !is_mtu(ret->mtu) || p[25] || p[26] || p[27])
+	ret->skipped = p[26];
+	if (ret->qp > 0xffffff || !is_mtu(ret->mtu) || p[25] || p[26] >= PM_RAILS_MAX || p[27])
 		return -EINVAL;
 	if (ret->protocol < PMV_INFINIBAND || ret->protocol > PMV_ROCE_V2)
 		return -EINVAL;
@@ -97,6 +99,14 @@ int pmv_address_decode(const void *buf, size_t len, struct pmv_address *ret)
 	return 0;
 }
 
+int pmv_end_find(const struct pmv_end *rails, uint32_t n, uint32_t number)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (i + rails[i].skipped == number)
+			return (int)i;
+	return -1;
+}
+
 int pmv_address_pairs(const struct pmv_address *ours, const struct pmv_address *theirs,
 		      bool is_lower, struct pmv_pair *ret, char *why, size_t why_size)
 {
@@ -110,9 +120,13 @@ int pmv_address_pairs(const struct pmv_address *ours, const struct pmv_address *
 			 ours->buffer_bytes, theirs->buffer_bytes);
 		return -EHOSTUNREACH;
 	}
-	for (uint32_t i = 0; i < lower->n_rails && i < upper->n_rails; i++)
-		if (!pmv_port_reaches(&ours->rails[i], &theirs->rails[i], why, why_size))
-			ret[n++] = (struct pmv_pair){(uint8_t)i, (uint8_t)i};
+	for (uint32_t l = 0; l < lower->n_rails; l++) {
+		int u = pmv_end_find(upper->rails, upper->n_rails, l + lower->rails[l].skipped);
+		uint32_t o = is_lower ? l : (uint32_t)u, t = is_lower ? (uint32_t)u : l;
+
+		if (u >= 0 && !pmv_port_reaches(&ours->rails[o], &theirs->rails[t], why, why_size))
+			ret[n++] = (struct pmv_pair){(uint8_t)o, (uint8_t)t};
+	}
 	if (n)
 		return n;
 	for (uint32_t l = 0; l < lower->n_rails; l++)

@@ -4,7 +4,8 @@
  * and per rail what the other side needs to greet us. Little-endian; bytes of others are checked here.
  *
  *   u8 version, u8 rails, u16 zero, u32 buffer bytes;
- *   per rail: u8 gid[16], u32 queue pair, u16 lid, u16 MTU, u8 protocol, u8 zero[3]
+ *   per rail: u8 gid[16], u32 queue pair, u16 lid, u16 MTU, u8 protocol, u8 zero, u8 rails missing before it,
+ *   u8 zero
  */
 #ifndef PM_VERBS_ADDRESS_H
 #define PM_VERBS_ADDRESS_H
@@ -27,6 +28,8 @@ struct pmv_address {
 /* One rail, PMV_ADDRESS_RAIL bytes. Decoding: 0 or -EINVAL. */
 void pmv_end_encode(const struct pmv_end *end, uint8_t *p);
 int pmv_end_decode(const uint8_t *p, struct pmv_end *ret);
+/* The index of the rail with that number among @n; -1 = there is none. */
+int pmv_end_find(const struct pmv_end *rails, uint32_t n, uint32_t number);
 
 /* Bytes written, or -ENOSPC. */
 int pmv_address_encode(const struct pmv_address *address, void *buf, size_t room);
@@ -40,7 +43,7 @@ struct pmv_pair {
 
 /*
  * The ways between two addresses in an order that both sides find alike, whichever calls itself ours: rails of
- * equal number, or, when no such two match, all that do. Their number (at most PM_RAILS_MAX), or -EHOSTUNREACH
+ * equal number, those that are missing counted, or, when no such two match, all that do. Their number (at most PM_RAILS_MAX), or -EHOSTUNREACH
  * with a sentence. @is_lower: our node number is the lower one.
  */
 int pmv_address_pairs(const struct pmv_address *ours, const struct pmv_address *theirs,

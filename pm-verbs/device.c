@@ -42,6 +42,7 @@ static void tell_address(struct pmv_link *link)
 		a->rails[i].mtu = rail->port.mtu;
 		a->rails[i].lid = rail->port.lid;
 		a->rails[i].protocol = (uint8_t)gid->protocol;
+		a->rails[i].skipped = rail->port.skipped;
 	}
 }
 
@@ -91,6 +92,8 @@ static int open_rails(struct pmv_link *link)
 						.conf = link->env.conf,
 						.why = link->env.why,
 						.why_size = link->env.why_size,
+						.note = link->env.note,
+						.note_size = link->env.note_size,
 						.take = take_port,
 						.arg = link};
 

@@ -102,6 +102,40 @@ static void ask_device(const struct verbs *v, struct ibv_device *device, struct 
 	v->close_device(context);
 }
 
+/* What is @used already of a list of names, with one more. */
+static size_t list_name(char *text, size_t size, size_t used, const char *name)
+{
+	if (used >= size)
+		return used;
+	return used + (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", name);
+}
+
+/*
+ * A rail has the number that it has where all ports are active, so that both ends of a wire call it alike. The
+ * names of those that are not are said.
+ */
+static void number_rails(const struct pmv_discovery *d, struct ports *ports, const uint32_t *chosen,
+			 int n)
+{
+	char missing[160] = "";
+	size_t used = 0;
+	int rail = 0;
+
+	for (uint32_t i = 0; i < d->conf->n_verbs_devices; i++) {
+		const char *name = d->conf->verbs_devices[i];
+
+		if (rail < n && pmv_port_is_named(&ports->port[chosen[rail]], name)) {
+			ports->port[chosen[rail]].skipped = (uint8_t)(i - (uint32_t)rail);
+			rail++;
+		} else {
+			used = list_name(missing, sizeof(missing), used, name);
+		}
+	}
+	if (used && d->note)
+		snprintf(d->note, d->note_size,
+			 "verbs: going on without %s: not active, bring the link up", missing);
+}
+
 /* Hands on what is chosen of @ports. */
 static int take_ports(const struct pmv_discovery *d, struct ports *ports)
 {
@@ -116,6 +150,8 @@ static int take_ports(const struct pmv_discovery *d, struct ports *ports)
 		snprintf(d->why, d->why_size, "%s", ports->why);
 	if (n < 0 && ports->error)
 		return ports->error;
+	if (!err)
+		number_rails(d, ports, chosen, n);
 	for (int i = 0; !err && i < n; i++) {
 		const struct pmv_port *port = &ports->port[chosen[i]];
 		int gid = pmv_port_gid(port, d->conf->verbs_gid, d->why, d->why_size);

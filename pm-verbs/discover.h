@@ -16,6 +16,8 @@ struct pmv_discovery {
 	const struct conf *conf;
 	char *why; /* room for a sentence */
 	size_t why_size;
+	char *note; /* room for what is left out, NULL = nobody asks */
+	size_t note_size;
 	/*
 	 * Called for each port that becomes a rail, in their order, at most PM_RAILS_MAX: @gid is the entry of
 	 * port->gids to use, @device is there during the call only. An error ends it all.

@@ -95,8 +95,9 @@ static void list_ports(const struct pmv_port *ports, uint32_t n, char *text, siz
 					 ports[i].device, ports[i].number);
 }
 
-static int choose_named(const struct pmv_port *ports, uint32_t n_ports, const char *name,
-			uint32_t *ret, char *why, size_t why_size)
+/* 0, -EAGAIN: it is not active, or -ENODEV; both with a sentence. */
+static int find_named(const struct pmv_port *ports, uint32_t n_ports, const char *name,
+		      uint32_t *ret, char *why, size_t why_size)
 {
 	char known[160];
 
@@ -107,7 +108,7 @@ static int choose_named(const struct pmv_port *ports, uint32_t n_ports, const ch
 			snprintf(why, why_size,
 				 "verbs.devices=%s: the port is not active: bring its link up",
 				 name);
-			return -ENODEV;
+			return -EAGAIN;
 		}
 		*ret = i;
 		return 0;
@@ -118,20 +119,31 @@ static int choose_named(const struct pmv_port *ports, uint32_t n_ports, const ch
 	return -ENODEV;
 }
 
+static int choose_named(const struct pmv_port *ports, uint32_t n_ports, const char *names,
+			size_t width, uint32_t n_names, uint32_t *ret, uint32_t max, char *why,
+			size_t why_size)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_names && n < max; i++) {
+		int err = find_named(ports, n_ports, names + i * width, &ret[n], why, why_size);
+
+		if (err && err != -EAGAIN)
+			return err;
+		n += !err;
+	}
+	return n ? (int)n : -ENODEV;
+}
+
 int pmv_port_choose(const struct pmv_port *ports, uint32_t n_ports, const char *names, size_t width,
 		    uint32_t n_names, uint32_t *ret, uint32_t max, char *why, size_t why_size)
 {
 	char known[160];
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < n_names && n < max; i++) {
-		int err = choose_named(ports, n_ports, names + i * width, &ret[n], why, why_size);
-
-		if (err)
-			return err;
-		n++;
-	}
-	for (uint32_t i = 0; !n_names && i < n_ports && n < max; i++)
+	if (n_names)
+		return choose_named(ports, n_ports, names, width, n_names, ret, max, why, why_size);
+	for (uint32_t i = 0; i < n_ports && n < max; i++)
 		if (ports[i].is_active)
 			ret[n++] = i;
 	if (n)

@@ -30,6 +30,7 @@ struct pmv_port {
 	char device[64];
 	uint8_t number; /* from 1 */
 	bool is_active;
+	uint8_t skipped;  /* of a rail: ports asked for before it that are none */
 	bool is_ethernet; /* link layer: RoCE */
 	uint16_t lid;     /* InfiniBand: address in the subnet */
 	uint32_t mtu;     /* active, bytes of payload: 256..4096 */
@@ -48,7 +49,7 @@ int pmv_port_gid(const struct pmv_port *port, uint32_t index, char *why, size_t 
 bool pmv_port_is_named(const struct pmv_port *port, const char *name);
 
 /*
- * Which of @ports become rails: the @n_names named ones in that order, else the active ones, at most @max.
+ * Which of @ports become rails: the active ones, or those of them that are named, in that order, at most @max.
  * Their number, or -ENODEV with a sentence; their indices in @ret.
  */
 int pmv_port_choose(const struct pmv_port *ports, uint32_t n_ports, const char *names, size_t width,
@@ -61,6 +62,7 @@ struct pmv_end {
 	uint32_t mtu;
 	uint16_t lid;
 	uint8_t protocol; /* enum pmv_protocol */
+	uint8_t skipped;  /* rails that are missing before it: with its index that is its number */
 };
 
 /* 0, or -EHOSTUNREACH with a sentence: other protocol, other MTU, other subnet. */

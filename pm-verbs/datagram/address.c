@@ -70,11 +70,14 @@ uint32_t pmvd_address_ways(const struct pmvd_address *ours, const struct pmvd_ad
 {
 	uint32_t mask = 0, taken = 0;
 
-	for (uint32_t i = 0; i < ours->n_rails && i < theirs->n_rails; i++)
-		if (reaches(ours, i, theirs, i, why, why_size)) {
-			ret_to[i] = (uint8_t)i;
+	for (uint32_t i = 0; i < ours->n_rails; i++) {
+		int t = pmv_end_find(theirs->rails, theirs->n_rails, i + ours->rails[i].skipped);
+
+		if (t >= 0 && reaches(ours, i, theirs, (uint32_t)t, why, why_size)) {
+			ret_to[i] = (uint8_t)t;
 			mask |= 1u << i;
 		}
+	}
 	if (mask)
 		return mask;
 	for (uint32_t o = 0; o < ours->n_rails; o++) {

@@ -77,6 +77,8 @@ static int discover(struct pmvd_dev *d, int (*take)(void *arg, const struct pmv_
 						.conf = d->env.conf,
 						.why = d->env.why,
 						.why_size = d->env.why_size,
+						.note = d->env.note,
+						.note_size = d->env.note_size,
 						.take = take,
 						.arg = d};
 
@@ -148,6 +150,7 @@ static int datagram_open(const struct pm_device_env *env, struct pm_dev *lower,
 	d->env = *env;
 	d->epoll_fd = d->door_fd = d->knock_fd = -1;
 	err = set_up(d);
+	d->env.note = NULL;
 	if (err) {
 		datagram_close(&d->dev);
 		return err;
@@ -175,10 +178,14 @@ static int take_port_again(void *arg, const struct pmv_port *port, int gid,
 
 	for (uint32_t r = 0; r < d->dev.n_rails; r++) {
 		struct pmvd_rail *rail = &d->rails[r];
+		struct pmv_port same = *port;
 
-		if (rail->port.number == port->number && !strcmp(rail->port.device, port->device) &&
-		    port->mtu <= d->payload)
-			return pmvd_rail_take(d, rail, port, gid, device);
+		if (rail->port.number != port->number || strcmp(rail->port.device, port->device) ||
+		    port->mtu > d->payload)
+			continue;
+		/* it keeps its number, whichever others are active now */
+		same.skipped = rail->port.skipped;
+		return pmvd_rail_take(d, rail, &same, gid, device);
 	}
 	return 0;
 }

@@ -30,6 +30,7 @@ static void own_address(const struct pmvd_dev *d, struct pmvd_address *ret)
 		end->mtu = rail->port.mtu;
 		end->lid = rail->port.lid;
 		end->protocol = (uint8_t)gid->protocol;
+		end->skipped = rail->port.skipped;
 	}
 }
 
@@ -38,9 +39,14 @@ int pmvd_peer_address(struct pm_dev *dev, void *buf, size_t room)
 	struct pmvd_address all, open = {.door = pmvd_of(dev)->door};
 
 	own_address(pmvd_of(dev), &all);
-	for (uint32_t r = 0; r < all.n_rails; r++)
-		if (all.rails[r].mtu)
-			open.rails[open.n_rails++] = all.rails[r];
+	for (uint32_t r = 0; r < all.n_rails; r++) {
+		struct pmv_end *end = &open.rails[open.n_rails];
+
+		if (!all.rails[r].mtu)
+			continue;
+		*end = all.rails[r];
+		end->skipped += (uint8_t)(r - open.n_rails++);
+	}
 	return open.n_rails ? pmvd_address_encode(&open, buf, room) : -ENODEV;
 }
 

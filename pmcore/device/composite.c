@@ -58,6 +58,13 @@ static bool is_open(const struct composite *c, const char *name)
 	return false;
 }
 
+static void add_note(struct composite *c, const char *before, const char *what)
+{
+	size_t used = strlen(c->note);
+
+	snprintf(c->note + used, sizeof(c->note) - used, "%s%s%s", used ? "; " : "", before, what);
+}
+
 /* Whether one that stands behind device @i in the list can take nodes over. */
 static bool has_successor(const struct conf *conf, unsigned int i)
 {
@@ -87,6 +94,8 @@ static int open_link(struct composite *c, unsigned int i, const struct pmOptions
 		.local = options->local,
 		.why = c->why,
 		.why_size = sizeof(c->why),
+		.note = c->without,
+		.note_size = sizeof(c->without),
 		.address_of = address_of,
 		.address_arg = c,
 		.can_leave = has_successor(&c->conf, i),
@@ -97,7 +106,7 @@ static int open_link(struct composite *c, unsigned int i, const struct pmOptions
 		explain(c, "devices=%s: no such device, known are %s", name, registry_names());
 		return -EINVAL;
 	}
-	c->why[0] = '\0';
+	c->why[0] = c->without[0] = '\0';
 	/* both ways of a device may be named, and mean the same in this job */
 	if (is_open(c, entry->name))
 		return 0;
@@ -129,6 +138,8 @@ static int open_link(struct composite *c, unsigned int i, const struct pmOptions
 	slot->stats = env.stats;
 	c->n_slots++;
 	page->n_links = c->n_slots;
+	if (c->without[0])
+		add_note(c, "", c->without);
 	return 0;
 }
 
@@ -160,7 +171,7 @@ static int open_links(struct composite *c, const struct pmOptions *options)
 		if (!c->slots[i].link->is_expensive)
 			c->hot = i;
 	if (c->n_slots && (c->conf.has_devices || is_refused) && c->closed[0])
-		snprintf(c->note, sizeof(c->note), "going on without a device: %s", c->closed);
+		add_note(c, "going on without a device: ", c->closed);
 	if (c->n_slots)
 		return 0;
 	explain(c, "no device could be opened: %s", c->closed);

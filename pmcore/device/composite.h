@@ -63,6 +63,7 @@ struct composite {
 	size_t resolved_len;
 	char why[COMPOSITE_WHY]; /* sentence of the last failure */
 	char closed[COMPOSITE_WHY]; /* devices that were asked for and could not be opened, with reasons */
+	char without[160];          /* what the device that is being opened goes on without */
 	char note[COMPOSITE_WHY + 32]; /* the same for the user who named the devices, "" = nothing */
 };
 

@@ -198,8 +198,8 @@ int pmGetAttribute(pmContext ctx, enum pmAttribute attribute, uint64_t *ret_valu
 /* Name of the device that serves @node ("self", "shmem", "udp", ...). Static storage. */
 int pmGetDeviceName(pmContext ctx, pmNode node, const char **ret_name);
 /*
- * A sentence that the program should show its user once: which of the devices he named could not be
- * opened, and why. "" if there is nothing to say. Valid until the context is closed.
+ * A sentence that the program should show its user once: which of the devices and ports he named could
+ * not be opened, and why. "" if there is nothing to say. Valid until the context is closed.
  */
 int pmGetNote(pmContext ctx, const char **ret_text);
 

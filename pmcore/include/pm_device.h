@@ -39,6 +39,8 @@ struct pm_device_env {
 	uint32_t nodes, local;    /* expected in the job and on this host, 0 = unknown */
 	char *why; /* room for the sentence that explains a failed open or a dead peer */
 	size_t why_size;
+	char *note; /* room for what an open that succeeds goes on without, empty; used during open only */
+	size_t note_size;
 	/*
 	 * The part of @node's address that belongs to link @name (a node that is heard before it was
 	 * spoken to). 0, -EAGAIN (not known yet), -EHOSTUNREACH (no such part) or another error. Valid until

@@ -12,7 +12,7 @@ static struct pmv_address sample(uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++)
 		a.rails[i] = (struct pmv_end){
-			{1, 2, [15] = (uint8_t)i}, 0x123456, 1024, 0xabcd, PMV_ROCE_V2};
+			{1, 2, [15] = (uint8_t)i}, 0x123456, 1024, 0xabcd, PMV_ROCE_V2, 0};
 	return a;
 }
 
@@ -57,6 +57,21 @@ TAP_TEST(pmv_address_decode__damaged)
 	is_int(pmv_address_decode(bytes, (size_t)len, &b), 0);
 }
 
+TAP_TEST(pmv_address_decode__missing_rails)
+{
+	struct pmv_address a = sample(2), b;
+	uint8_t bytes[64 + PMV_ADDRESS_RAIL];
+	int len;
+
+	a.rails[1].skipped = PM_RAILS_MAX - 1;
+	len = pmv_address_encode(&a, bytes, sizeof(bytes));
+	is_int(pmv_address_decode(bytes, (size_t)len, &b), 0);
+	ok(b.rails[0].skipped == 0 && b.rails[1].skipped == PM_RAILS_MAX - 1);
+	a.rails[1].skipped++;
+	len = pmv_address_encode(&a, bytes, sizeof(bytes));
+	is_int(pmv_address_decode(bytes, (size_t)len, &b), -EINVAL);
+}
+
 /* Both sides find the same pairs in the same order. */
 static void compare(const struct pmv_address *a, const struct pmv_address *b, int want)
 {
@@ -89,4 +104,24 @@ TAP_TEST(pmv_address_pairs__alike_on_both_sides)
 	compare(&a, &b, 8);
 	b.buffer_bytes = 8192;
 	compare(&a, &b, -EHOSTUNREACH);
+}
+
+/* Of two wires and three: who lacks one calls the others as before. */
+TAP_TEST(pmv_address_pairs__missing_rails)
+{
+	struct pmv_address a = sample(2), b = sample(1), c = sample(2);
+	struct pmv_pair pairs[PM_RAILS_MAX];
+	char why[200];
+
+	b.rails[0].skipped = 1;
+	compare(&a, &b, 1);
+	is_int(pmv_address_pairs(&a, &b, true, pairs, why, sizeof(why)), 1);
+	ok(pairs[0].ours == 1 && pairs[0].theirs == 0);
+	c.rails[1].skipped = 1;
+	compare(&a, &c, 1);
+	is_int(pmv_address_pairs(&c, &a, true, pairs, why, sizeof(why)), 1);
+	ok(pairs[0].ours == 0 && pairs[0].theirs == 0);
+	/* one that nobody else has */
+	b.rails[0].skipped = 2;
+	compare(&a, &b, 2);
 }

@@ -74,6 +74,20 @@ TAP_TEST(ways__rails_of_equal_number)
 	is_int(to[2], 1);
 }
 
+TAP_TEST(ways__missing_rails)
+{
+	struct pmvd_address a = with_rails(3), b = with_rails(2);
+	uint8_t to[PM_RAILS_MAX] = {9, 9, 9};
+	char why[160] = "";
+
+	b.rails[1].skipped = 1;
+	is_int(pmvd_address_ways(&a, &b, to, why, sizeof(why)), 5);
+	is_int(to[0], 0);
+	is_int(to[2], 1);
+	is_int(pmvd_address_ways(&b, &a, to, why, sizeof(why)), 3);
+	is_int(to[1], 2);
+}
+
 TAP_TEST(ways__crossed_when_no_number_matches)
 {
 	struct pmvd_address a = {.n_rails = 2}, b = {.n_rails = 2};

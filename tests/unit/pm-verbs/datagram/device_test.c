@@ -187,6 +187,44 @@ TAP_TEST(resume__a_port_has_gone)
 	boxes_close();
 }
 
+TAP_TEST(open__one_port_is_not_active)
+{
+	struct pmvd_address address;
+
+	fake_begin(2);
+	fake.ports[0].attr.state = IBV_PORT_DOWN;
+	must(box_open(&boxes[0], "verbs.devices=fake0+fake1") == 0);
+	is_int(pmvd_address_decode(boxes[0].address, boxes[0].address_len, &address), 0);
+	is_int(address.n_rails, 1);
+	is_int(address.rails[0].skipped, 1);
+	boxes_close();
+}
+
+/* A wire is called alike by both ends, whichever others are missing. */
+TAP_TEST(resume__rails_keep_their_numbers)
+{
+	struct datagram_node *a = &boxes[0];
+	struct pmvd_address address;
+
+	fake_begin(2);
+	must(boxes_open(2, "verbs.devices=fake0+fake1"));
+	for (int i = 0; i < 2; i++) {
+		/* the first port is not there, then it is again */
+		fake.ports[0].attr.state = i ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+		is_int(OPS->suspend(a->dev), 0);
+		is_int(OPS->resume(a->dev), 0);
+		a->address_len = (size_t)OPS->address(a->dev, a->address, sizeof(a->address));
+		is_int(pmvd_address_decode(a->address, a->address_len, &address), 0);
+		is_int(address.n_rails, i + 1);
+		is_int(address.rails[i].skipped, !i);
+		OPS->peer_del(boxes[1].dev, boxes[1].peer[0]);
+		is_int(box_meet(1, 0), 0);
+		is_int(boxes[1].mask[0], i ? 3 : 2);
+		ok(box_passes(1, 0, 1));
+	}
+	boxes_close();
+}
+
 TAP_TEST(resume__each_call_fails_once)
 {
 	for (int call = 0; call < FAKE_CALLS; call++)
