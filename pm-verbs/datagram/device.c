@@ -246,6 +246,9 @@ static int datagram_dump(struct pm_dev *dev, char *buf, size_t room)
 		 (unsigned long long)d->failed_ways, (unsigned long long)d->knocks);
 	for (uint32_t r = 0; r < d->dev.n_rails; r++)
 		dump_rail(&d->rails[r], &text);
+	if (d->n_refusals)
+		text_add(&text, "  %u calls refused by devices, last: %s\n", d->n_refusals,
+			 d->refusal);
 	return (int)text.len;
 }
 

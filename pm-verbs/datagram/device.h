@@ -135,6 +135,9 @@ struct pmvd_dev {
 	uint32_t next_knock;   /* in peers */
 	uint64_t knocks;
 
+	uint32_t n_refusals; /* calls that devices must not refuse, and did */
+	char refusal[160];   /* the last one */
+
 	int epoll_fd; /* what poll_fds gives; watches channels and devices */
 };
 

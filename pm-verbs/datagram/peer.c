@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pm-verbs/datagram/door.h"
+#include "pm-verbs/datagram/rail.h"
 #include "pm-verbs/opening.h"
 #include "pmcore/util/clock.h"
 
@@ -122,6 +123,13 @@ int pmvd_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, size_t le
 	return 0;
 }
 
+static void close_way(struct pmvd_dev *d, struct pmvd_way *way)
+{
+	if (way->ah)
+		pmvd_note_end(d, "an address handle is not destroyed", d->v->destroy_ah(way->ah));
+	way->ah = NULL;
+}
+
 static void free_peer(struct pmvd_dev *d, struct pmvd_peer *peer)
 {
 	struct pmvd_peer *last = d->peers[--d->n_peers];
@@ -129,8 +137,7 @@ static void free_peer(struct pmvd_dev *d, struct pmvd_peer *peer)
 	d->peers[peer->index] = last;
 	last->index = peer->index;
 	for (uint32_t r = 0; r < d->dev.n_rails; r++)
-		if (peer->ways[r].ah)
-			d->v->destroy_ah(peer->ways[r].ah);
+		close_way(d, &peer->ways[r]);
 	free(peer);
 }
 
@@ -189,9 +196,7 @@ void pmvd_peers_leave(struct pmvd_dev *d, const struct pmvd_rail *rail)
 	for (uint32_t i = 0; i < d->n_peers; i++) {
 		struct pmvd_way *way = &d->peers[i]->ways[rail->index];
 
-		if (way->ah)
-			d->v->destroy_ah(way->ah);
-		way->ah = NULL;
+		close_way(d, way);
 		way->retry_ns = 0;
 	}
 }

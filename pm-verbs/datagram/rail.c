@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pm-verbs/datagram/peer.h"
@@ -178,36 +179,63 @@ int pmvd_rail_open(struct pmvd_dev *d, struct pmvd_rail *rail)
 	return err;
 }
 
-void pmvd_rail_close(struct pmvd_dev *d, struct pmvd_rail *rail)
+void pmvd_note_end(struct pmvd_dev *d, const char *what, int err)
 {
+	if (!err)
+		return;
+	d->n_refusals++;
+	snprintf(d->refusal, sizeof(d->refusal), "%s: %s", what, strerror(abs(err)));
+}
+
+static void close_queue_pair(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	if (rail->qp)
+		pmvd_note_end(d, "a queue pair is not destroyed", d->v->destroy_qp(rail->qp));
+	rail->qp = NULL;
+}
+
+static void unregister_buffers(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	static const char *const what = "memory for packets is not deregistered";
+
+	if (rail->tx.mr)
+		pmvd_note_end(d, what, d->v->dereg_mr(rail->tx.mr));
+	if (rail->rx.mr)
+		pmvd_note_end(d, what, d->v->dereg_mr(rail->rx.mr));
+	rail->tx.mr = rail->rx.mr = NULL;
+}
+
+static void close_queues(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	static const char *const what = "a completion queue is not destroyed";
 	const struct verbs *v = d->v;
 
+	if (rail->send_cq)
+		pmvd_note_end(d, what, v->destroy_cq(rail->send_cq));
+	if (rail->recv_cq)
+		pmvd_note_end(d, what, v->destroy_cq(rail->recv_cq));
+	if (rail->channel)
+		pmvd_note_end(d, "a completion channel is not destroyed",
+			      v->destroy_comp_channel(rail->channel));
+	if (rail->pd)
+		pmvd_note_end(d, "a protection domain is not freed", v->dealloc_pd(rail->pd));
+	rail->send_cq = rail->recv_cq = NULL;
+	rail->channel = NULL;
+	rail->pd = NULL;
+}
+
+void pmvd_rail_close(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
 	if (!rail->context)
 		return;
-	if (rail->qp)
-		v->destroy_qp(rail->qp);
+	close_queue_pair(d, rail);
 	pmvd_tx_drop(d, rail);
 	pmvd_rx_stop(rail);
 	pmvd_peers_leave(d, rail);
 	pmvd_sleep_unwatch(d, rail);
-	if (rail->tx.mr)
-		v->dereg_mr(rail->tx.mr);
-	if (rail->rx.mr)
-		v->dereg_mr(rail->rx.mr);
-	if (rail->send_cq)
-		v->destroy_cq(rail->send_cq);
-	if (rail->recv_cq)
-		v->destroy_cq(rail->recv_cq);
-	if (rail->channel)
-		v->destroy_comp_channel(rail->channel);
-	if (rail->pd)
-		v->dealloc_pd(rail->pd);
-	v->close_device(rail->context);
-	rail->qp = NULL;
-	rail->tx.mr = rail->rx.mr = NULL;
-	rail->send_cq = rail->recv_cq = NULL;
-	rail->channel = NULL;
-	rail->pd = NULL;
+	unregister_buffers(d, rail);
+	close_queues(d, rail);
+	pmvd_note_end(d, "a device is not closed", d->v->close_device(rail->context));
 	rail->context = NULL;
 }
 

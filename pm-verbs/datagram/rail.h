@@ -22,4 +22,7 @@ static inline bool pmvd_rail_is_running(const struct pmvd_rail *rail)
 	return rail->qp && !rail->is_failed;
 }
 
+/* Remembers that a call that ends something failed, if @err (of either sign) says so. */
+void pmvd_note_end(struct pmvd_dev *d, const char *what, int err);
+
 #endif

@@ -258,6 +258,52 @@ TAP_TEST(resume__each_call_fails_once)
 		}
 }
 
+static bool is_said(const char *what)
+{
+	char text[4000];
+
+	OPS->dump(boxes[0].dev, text, sizeof(text));
+	return okf(strstr(text, what) != NULL, "\"%s\" is not in: %s", what, text);
+}
+
+/* What a device does not end is counted and said. */
+TAP_TEST(refused__ends)
+{
+	static const struct {
+		enum fake_call call;
+		const char *what;
+	} cases[] = {
+		{FAKE_DESTROY_QP,
+		 "1 calls refused by devices, last: a queue pair is not destroyed: "
+		 "Device or resource busy"},
+		{FAKE_DESTROY_AH,
+		 "2 calls refused by devices, last: an address handle is not destr"},
+		{FAKE_DEREG_MR,
+		 "3 calls refused by devices, last: memory for packets is not dereg"},
+	};
+
+	fake_begin(1);
+	must(boxes_open(2, NULL));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ok(box_passes(0, 1, 0));
+		fake_fail(cases[i].call, 1, EBUSY);
+		is_int(OPS->suspend(boxes[0].dev), 0);
+		is_int(OPS->resume(boxes[0].dev), 0);
+		is_said(cases[i].what);
+	}
+	/* one that is deleted alone */
+	ok(box_passes(0, 1, 0));
+	fake_fail(FAKE_DESTROY_AH, 1, EBUSY);
+	OPS->peer_del(boxes[0].dev, boxes[0].peer[1]);
+	is_said("4 calls refused by devices, last: an address handle");
+	box_close(&boxes[0]);
+	box_close(&boxes[1]);
+	/* what the device still has registered */
+	is_int(fake.live, 1);
+	fake_forget();
+	boxes_close();
+}
+
 TAP_TEST(dump__fits_any_room)
 {
 	char text[2000], part[2000];
