@@ -358,6 +358,42 @@ TAP_TEST(lanes__their_connection_is_silent)
 	end_with(&c);
 }
 
+/* Devices that neither complete nor report: the connection is lost, with the lanes that are well. */
+TAP_TEST(lanes__some_are_stuck)
+{
+	static const unsigned int sets[] = {1, 2, 4, 8, 1 | 8};
+
+	for (size_t k = 0; k < sizeof(sets) / sizeof(*sets); k++) {
+		struct copy c;
+		uint32_t own, op;
+		int err = -EAGAIN;
+
+		begin(&c, 4);
+		check_read(&c);
+		own = pmv_connection_pair(links_of(0), peer_of(0));
+		memset(c.local, 0, REGION);
+		for (int rail = 0; rail < 4; rail++)
+			if (sets[k] & 1u << rail)
+				fake_stick(rail);
+		must(!OPS->read(nodes[0].link, peer_of(0), c.rkey, 0, c.local, 262144, &op));
+		for (int rail = 0; rail < 4; rail++)
+			if (sets[k] & 1u << rail)
+				fake_event(rail, IBV_EVENT_PORT_ACTIVE);
+		links_hear();
+		for (int i = 0; i < 30 && err == -EAGAIN; i++) {
+			links_run(3, 100);
+			err = OPS->rma_done(nodes[0].link, op);
+		}
+		is_int(err, 0);
+		ok(!memcmp(c.local, c.region, 262144));
+		is_int(links_of(0)->n_stalling, 0);
+		if (!(sets[k] & 1u << own))
+			is_int(pmv_connection_pair(links_of(0), peer_of(0)), own);
+		check_read(&c);
+		end_with(&c);
+	}
+}
+
 /* Memory that was taken back while it is read over lanes. */
 TAP_TEST(lanes__region_is_taken_back)
 {
