@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "scheduler/scnoded/descent.h"
+#include "scheduler/proto/descent.h"
 #include "scheduler/scnoded/limit.h"
 
 struct cgroup {

@@ -24,7 +24,7 @@
 #include "scheduler/scstepd/output.h"
 #include "scheduler/scstepd/pmi.h"
 #include "scheduler/scstepd/pmix/nspace.h"
-#include "scheduler/scstepd/program.h"
+#include "scheduler/proto/program.h"
 #include "scheduler/scstepd/rankenv.h"
 #include "scheduler/scstepd/terminal.h"
 

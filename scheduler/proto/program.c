@@ -3,7 +3,7 @@
  * program - search in PATH, and a look at the first bytes: ELF for this machine with an interpreter that is there,
  * or a script whose interpreter is there.
  */
-#include "scheduler/scstepd/program.h"
+#include "scheduler/proto/program.h"
 
 #include <elf.h>
 #include <errno.h>

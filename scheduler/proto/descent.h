@@ -3,8 +3,8 @@
  * descent - the processes below one process, found in /proc, where there are no cgroups. Since the ancestor is a
  * subreaper, nobody below it gets away by losing its parent.
  */
-#ifndef SCHEDULER_SCNODED_DESCENT_H
-#define SCHEDULER_SCNODED_DESCENT_H
+#ifndef SCHEDULER_PROTO_DESCENT_H
+#define SCHEDULER_PROTO_DESCENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /*
  * program: every way in which a program may be missing or unfit has its own sentence and its exit code.
  */
-#include "scheduler/scstepd/program.h"
+#include "scheduler/proto/program.h"
 
 #include <elf.h>
 #include <errno.h>

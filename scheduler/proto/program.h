@@ -3,8 +3,8 @@
  * program - where a program is and whether it can run here, found out before anything is forked, so that the message
  * can say what is wrong with it. The search is execvp(3)'s, with the job's PATH and directory.
  */
-#ifndef SCHEDULER_SCSTEPD_PROGRAM_H
-#define SCHEDULER_SCSTEPD_PROGRAM_H
+#ifndef SCHEDULER_PROTO_PROGRAM_H
+#define SCHEDULER_PROTO_PROGRAM_H
 
 #include <stddef.h>
 

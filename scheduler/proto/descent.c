@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "scheduler/scnoded/descent.h"
+#include "scheduler/proto/descent.h"
 
 #include <ctype.h>
 #include <dirent.h>
