@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scremote/agent.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "scheduler/proto/ops.h"
+#include "scheduler/proto/program.h"
+#include "scheduler/scremote/message.h"
+#include "scheduler/scremote/run.h"
+
+#define LINGER_S 1 /* for our last word */
+
+json_t *agent_text(const char *text)
+{
+	json_t *value = json_string(text);
+	char ascii[1024];
+
+	if (value)
+		return value;
+	snprintf(ascii, sizeof(ascii), "%s", text);
+	for (char *c = ascii; *c; c++)
+		if ((unsigned char)*c >= 0x80)
+			*c = '?';
+	return json_string(ascii);
+}
+
+void agent_send(struct agent *agent, json_t *head, const void *body, size_t size)
+{
+	/* Who cannot be told has gone, and everything ends when that is heard. */
+	link_send(agent->link, head, body, size);
+}
+
+/* ---- the end ---- */
+
+static void end(struct agent *agent, double linger)
+{
+	while (!TAILQ_EMPTY(&agent->runs))
+		run_free(TAILQ_FIRST(&agent->runs));
+	if (agent->link)
+		link_close(agent->link, linger);
+	agent->link = NULL;
+	ev_break(agent->loop, EVBREAK_ALL);
+}
+
+static void closed(struct link *link, int error, const char *why, void *owner)
+{
+	struct agent *agent = owner;
+
+	(void)link;
+	agent->link = NULL;
+	/* A scout that closes has all it wants. */
+	if (error)
+		snprintf(agent->why, sizeof(agent->why), "%s", why);
+	end(agent, 0);
+}
+
+/* Whoever says this is no scout of ours: nothing it has started goes on. */
+static void refuse(struct agent *agent, uint64_t id, const char *why)
+{
+	agent_send(agent,
+		   json_pack("{s:s, s:I, s:s, s:o}", "op", OP_ERROR, "id", (json_int_t)id, "error",
+			     "EPROTO", "text", agent_text(why)),
+		   NULL, 0);
+	end(agent, LINGER_S);
+}
+
+/* ---- what scout says ---- */
+
+static void start(struct agent *agent, const struct message *m)
+{
+	if (run_find(agent, m->id))
+		refuse(agent, m->id, "run: this id is that of a command that has not ended");
+	else
+		run_start(agent, m);
+}
+
+static void about_run(struct agent *agent, const struct message *m, const char *body, size_t size)
+{
+	struct run *run = run_find(agent, m->id);
+
+	/* It has ended, which scout did not know yet. */
+	if (!run)
+		return;
+	if (m->kind == MESSAGE_SIGNAL)
+		run_signal(run, m->signal);
+	else if (m->kind == MESSAGE_OUT_ROOM)
+		run_room(run, m->bytes);
+	else if (run_input(run, body, size))
+		refuse(agent, m->id, "in: more bytes than there was room for");
+}
+
+static void take(struct agent *agent, const struct message *m, const char *body, size_t size)
+{
+	switch (m->kind) {
+	case MESSAGE_PING:
+		agent_send(agent, json_pack("{s:s, s:I}", "op", OP_PONG, "id", (json_int_t)m->id),
+			   NULL, 0);
+		break;
+	case MESSAGE_RUN:
+		start(agent, m);
+		break;
+	case MESSAGE_IN:
+	case MESSAGE_OUT_ROOM:
+	case MESSAGE_SIGNAL:
+		about_run(agent, m, body, size);
+		break;
+	}
+}
+
+/* A command that cannot be understood is one that has ended; all else ends the connection. */
+static void misunderstood(struct agent *agent, const struct message *m, int err, const char *why)
+{
+	struct keeper_report report = {.status = PROGRAM_NOT_EXECUTABLE << 8, .error = -err};
+
+	if (m->kind != MESSAGE_RUN || !m->id || err == -ENOTSUP || run_find(agent, m->id)) {
+		refuse(agent, m->id, why);
+		return;
+	}
+	snprintf(report.text, sizeof(report.text), "%s", why);
+	run_refuse(agent, m->id, &report);
+}
+
+static void message(struct link *link, const char *op, json_t *head, const char *body, size_t size,
+		    void *owner)
+{
+	struct agent *agent = owner;
+	struct message m;
+	char why[512];
+	int err = message_decode(&m, op, head, why, sizeof(why));
+
+	(void)link;
+	if (err)
+		misunderstood(agent, &m, err, why);
+	else
+		take(agent, &m, body, size);
+	message_free(&m);
+}
+
+static void drained(struct link *link, void *owner)
+{
+	struct agent *agent = owner;
+	struct run *run;
+
+	(void)link;
+	TAILQ_FOREACH(run, &agent->runs, all)
+	run_resume(run);
+}
+
+/* ---- the beginning ---- */
+
+static void ready(struct link *link, void *owner)
+{
+	struct agent *agent = owner;
+	json_t *head = json_pack("{s:s, s:s, s:s, s:I}", "op", OP_REMOTE_READY, "version",
+				 PM_VERSION, "host", agent->host, "pid", (json_int_t)getpid());
+
+	(void)link;
+	if (agent->key)
+		json_object_set_new(head, "key", json_string(agent->key));
+	agent_send(agent, head, NULL, 0);
+}
+
+static const struct link_events events = {.ready = ready,
+					  .message = message,
+					  .drained = drained,
+					  .closed = closed};
+
+static void name_host(struct agent *agent, const char *name)
+{
+	if (name)
+		snprintf(agent->host, sizeof(agent->host), "%s", name);
+	else if (!gethostname(agent->host, sizeof(agent->host) - 1))
+		agent->host[strcspn(agent->host, ".")] = 0;
+}
+
+/* A connected unix socket whose other end is ours or root's, or -errno. */
+static int connect_path(const char *path, char *why, size_t why_size)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+
+	if (snprintf(to.sun_path, sizeof(to.sun_path), "%s", path) >= (int)sizeof(to.sun_path))
+		errno = ENAMETOOLONG;
+	else if (fd >= 0 && !connect(fd, (struct sockaddr *)&to, sizeof(to)) &&
+		 !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
+		if (!who.uid || who.uid == geteuid())
+			return fd;
+		errno = EPERM;
+	}
+	err = -errno;
+	snprintf(why, why_size, "%s: %s; is scout running there?", path, strerror(-err));
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int open_local(struct agent *agent, int fd, char *why, size_t why_size)
+{
+	int type;
+	socklen_t size = sizeof(type);
+
+	if (fd < 0)
+		return fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size)) {
+		snprintf(why, why_size, "--fd %d: %s; only scnoded and scout give it", fd,
+			 strerror(errno));
+		return -errno;
+	}
+	agent->link = link_local(agent->loop, fd, geteuid(), &events, agent);
+	return 0;
+}
+
+static int open_remote(struct agent *agent, const struct scremote_options *o)
+{
+	agent->auth = auth_open(agent->loop, o->munge_socket);
+	if (agent->auth)
+		agent->link = link_connect(agent->loop, agent->auth, o->connect, 0, "remote",
+					   (uid_t)-1, &events, agent);
+	return 0;
+}
+
+int agent_open(struct agent *agent, struct ev_loop *loop, const struct scremote_options *options,
+	       char *why, size_t why_size)
+{
+	bool is_path = options->connect && strchr(options->connect, '/');
+	int err;
+
+	*agent = (struct agent){.loop = loop, .key = options->key};
+	TAILQ_INIT(&agent->runs);
+	name_host(agent, options->host);
+	if (is_path || !options->connect)
+		err = open_local(agent,
+				 is_path ? connect_path(options->connect, why, why_size)
+					 : options->fd,
+				 why, why_size);
+	else
+		err = open_remote(agent, options);
+	if (!err && !agent->link) {
+		snprintf(why, why_size, "no memory");
+		err = -ENOMEM;
+	}
+	/* There is no handshake to wait for. */
+	if (!err && !agent->auth)
+		ready(agent->link, agent);
+	return err;
+}
+
+void agent_close(struct agent *agent)
+{
+	end(agent, LINGER_S);
+	if (agent->auth)
+		auth_close(agent->auth);
+	agent->auth = NULL;
+}

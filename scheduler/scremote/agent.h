@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * agent - the connection to scout and what is done by its order. Its end is the end of everything that was started and
+ * has not ended.
+ */
+#ifndef SCHEDULER_SCREMOTE_AGENT_H
+#define SCHEDULER_SCREMOTE_AGENT_H
+
+#include <ev.h>
+#include <jansson.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "scheduler/proto/link.h"
+#include "scheduler/scremote/options.h"
+
+struct run;
+TAILQ_HEAD(run_list, run);
+
+struct agent {
+	struct ev_loop *loop;
+	struct auth *auth; /* NULL: not needed until now */
+	struct link *link;
+	struct run_list runs;
+	size_t n_runs;
+	const char *key; /* may be NULL */
+	char host[256];
+	char why[1024]; /* there never was a connection; "" else */
+};
+
+/* 0, or -errno and a sentence. From then on the loop has everything to do; it is left at the end of the connection. */
+int agent_open(struct agent *agent, struct ev_loop *loop, const struct scremote_options *options,
+	       char *why, size_t why_size);
+void agent_close(struct agent *agent);
+
+/* To scout. Takes the reference. */
+void agent_send(struct agent *agent, json_t *head, const void *body, size_t size);
+/* A text for scout, whatever bytes are in it. */
+json_t *agent_text(const char *text);
+
+#endif

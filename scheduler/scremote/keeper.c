@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scremote/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pmcore/util/clock.h"
+#include "scheduler/proto/descent.h"
+#include "scheduler/proto/program.h"
+
+#define GRACE_NS (KEEPER_GRACE_S * 1000000000ull)
+#define LOOK_MS 20 /* between two looks for what escaped a kill by forking */
+#define EXIT_NOT_STARTED 126
+
+struct keeper {
+	const struct keeper_plan *plan;
+	pid_t self, command;
+	int children;        /* signalfd of SIGCHLD */
+	bool has_ended;      /* the command */
+	bool is_alone;       /* no child is left */
+	bool is_killing;     /* everything below us */
+	uint64_t killing_ns; /* when that begins by itself; 0: not */
+	struct keeper_report report;
+};
+
+/* ---- the command ---- */
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int signo = 1; signo < NSIG; signo++)
+		if (signo != SIGKILL && signo != SIGSTOP)
+			signal(signo, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static _Noreturn void run(const struct keeper *k, const char *path, int failure)
+{
+	int err;
+
+	setsid();
+	reset_signals();
+	/* Who kills the keeper has not let the command go. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != k->self)
+		_exit(EXIT_NOT_STARTED);
+	for (int i = 0; i < 3; i++)
+		dup2(k->plan->stdio[i], i);
+	execve(path, k->plan->run->argv, environ);
+	err = errno;
+	if (write(failure, &err, sizeof(err)) < 0)
+		_exit(EXIT_NOT_STARTED);
+	_exit(EXIT_NOT_STARTED);
+}
+
+static void fail(struct keeper *k, int code, int error)
+{
+	k->report.status = code << 8;
+	k->report.error = error;
+	k->has_ended = true;
+}
+
+static int error_of(int code)
+{
+	return code == PROGRAM_NOT_FOUND ? ENOENT : EACCES;
+}
+
+/* Where the command runs; its path is relative to that. */
+static bool enter_directory(struct keeper *k, char cwd[PATH_MAX])
+{
+	const struct message *m = k->plan->run;
+	const char *wanted = m->directory ? m->directory : k->plan->home;
+	int err = chdir(wanted) ? errno : 0;
+
+	/* A home that is not there is no reason not to run. */
+	if (err && !m->is_directory_needed && (!chdir(k->plan->home) || !chdir("/")))
+		err = 0;
+	if (err) {
+		snprintf(k->report.text, sizeof(k->report.text), "directory %s, host %s: %s",
+			 wanted, k->plan->host, strerror(err));
+		fail(k, PROGRAM_NOT_EXECUTABLE, err);
+		return false;
+	}
+	if (!getcwd(cwd, PATH_MAX))
+		strcpy(cwd, "/");
+	setenv("PWD", cwd, 1);
+	return true;
+}
+
+/* Starts it; waits until it runs its program, or cannot. */
+static void start(struct keeper *k, const char *path)
+{
+	int failure[2], err = 0;
+
+	if (pipe2(failure, O_CLOEXEC)) {
+		snprintf(k->report.text, sizeof(k->report.text), "host %s: no pipe: %m",
+			 k->plan->host);
+		fail(k, PROGRAM_NOT_EXECUTABLE, errno);
+		return;
+	}
+	k->command = fork();
+	if (!k->command)
+		run(k, path, failure[1]);
+	err = k->command < 0 ? errno : 0;
+	close(failure[1]);
+	if (err) {
+		snprintf(k->report.text, sizeof(k->report.text), "host %s: no process: %s",
+			 k->plan->host, strerror(err));
+		fail(k, PROGRAM_NOT_EXECUTABLE, err);
+	} else if (read(failure[0], &err, sizeof(err)) == sizeof(err)) {
+		int code = program_failed(k->plan->run->argv[0], k->plan->host, err, k->report.text,
+					  sizeof(k->report.text));
+
+		waitpid(k->command, NULL, 0);
+		fail(k, code, err);
+	}
+	close(failure[0]);
+}
+
+static void start_in_place(struct keeper *k)
+{
+	const struct message *m = k->plan->run;
+	char cwd[PATH_MAX], *path;
+	int code;
+
+	for (char **variable = m->env; *variable; variable++)
+		putenv(*variable);
+	if (!enter_directory(k, cwd))
+		return;
+	code = program_find(m->argv[0], getenv("PATH"), cwd, k->plan->host, &path, k->report.text,
+			    sizeof(k->report.text));
+	if (code)
+		fail(k, code, error_of(code));
+	else
+		start(k, path);
+}
+
+/* ---- until its end ---- */
+
+static void hear(struct keeper *k)
+{
+	int signo;
+	ssize_t n = recv(k->plan->cord, &signo, sizeof(signo), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(signo)) {
+		if (!k->has_ended) {
+			kill(-k->command, SIGHUP);
+			kill(-k->command, SIGCONT);
+		}
+		k->killing_ns = clock_monotonic_ns() + GRACE_NS;
+	} else if (signo == SIGKILL) {
+		k->is_killing = true;
+	} else if (!k->has_ended) {
+		kill(-k->command, signo);
+	}
+}
+
+static void reap(struct keeper *k)
+{
+	struct signalfd_siginfo info;
+	int status;
+	pid_t pid;
+
+	/* It is a level that is asked for, not how many there were. */
+	while (read(k->children, &info, sizeof(info)) == sizeof(info))
+		continue;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != k->command)
+			continue;
+		k->has_ended = true;
+		k->report.status = status;
+	}
+	k->is_alone = pid < 0;
+}
+
+static bool is_done(const struct keeper *k)
+{
+	return k->is_alone || (k->has_ended && !k->is_killing && !k->killing_ns);
+}
+
+static int wait_ms(const struct keeper *k)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (k->is_killing)
+		return LOOK_MS;
+	if (!k->killing_ns)
+		return -1;
+	return k->killing_ns <= now ? 0 : (int)((k->killing_ns - now) / 1000000) + 1;
+}
+
+static void watch(struct keeper *k)
+{
+	struct pollfd on[2] = {{.fd = k->children, .events = POLLIN},
+			       {.fd = k->plan->cord, .events = POLLIN}};
+
+	for (reap(k); !is_done(k); reap(k)) {
+		poll(on, 2, wait_ms(k));
+		if (on[1].revents && !k->killing_ns)
+			hear(k);
+		/* Its end is heard once. */
+		if (k->killing_ns) {
+			on[1].fd = -1;
+			k->is_killing |= clock_monotonic_ns() >= k->killing_ns;
+		}
+		if (k->is_killing)
+			descent_signal(k->self, SIGKILL);
+	}
+}
+
+/* ---- from its beginning ---- */
+
+/* All but 0 to 2, the cord and what the command gets: above all no other keeper's cord. */
+static void close_others(const struct keeper_plan *plan)
+{
+	const int keep[] = {plan->cord, plan->stdio[0], plan->stdio[1], plan->stdio[2]};
+	unsigned from = 3, next;
+
+	do {
+		next = ~0u;
+		for (int i = 0; i < 4; i++)
+			if ((unsigned)keep[i] >= from && (unsigned)keep[i] < next)
+				next = (unsigned)keep[i];
+		if (next > from)
+			close_range(from, next - 1, 0);
+		from = next + 1;
+	} while (next != ~0u);
+}
+
+/* The command's ends are the command's alone, and ours no longer those of who started the agent. */
+static void let_go_stdio(const struct keeper_plan *plan)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; i < 3; i++)
+		if (i == 0 || plan->stdio[i] != plan->stdio[i - 1])
+			close(plan->stdio[i]);
+	for (int i = 0; i < 3 && null >= 0; i++)
+		dup2(null, i);
+	if (null > 2)
+		close(null);
+}
+
+static _Noreturn void keep(const struct keeper_plan *plan)
+{
+	struct keeper k = {.plan = plan, .self = getpid(), .command = -1};
+	sigset_t all, child;
+
+	setsid();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	close_others(plan);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	k.children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (k.children < 0) {
+		snprintf(k.report.text, sizeof(k.report.text), "host %s: no signalfd: %m",
+			 plan->host);
+		fail(&k, PROGRAM_NOT_EXECUTABLE, errno);
+	} else {
+		start_in_place(&k);
+	}
+	let_go_stdio(plan);
+	if (!k.has_ended)
+		watch(&k);
+	if (send(plan->cord, &k.report, sizeof(k.report), MSG_NOSIGNAL) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+pid_t keeper_fork(const struct keeper_plan *plan)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	/* No handler of the agent's runs in the keeper. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (!pid)
+		keep(plan);
+	pid = pid < 0 ? -errno : pid;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}

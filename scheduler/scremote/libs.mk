@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+scremote_NEEDS := jansson ev.h munge.h
