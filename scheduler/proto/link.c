@@ -362,6 +362,21 @@ void link_close(struct link *link, double linger_s)
 		link_watch(link);
 }
 
+int link_give_up(struct link *link)
+{
+	int fd = link->fd;
+
+	if (link->state != LINK_READY || link->is_closing || link->broken || link->is_at_end ||
+	    link->out.bytes || !inbox_is_empty(&link->in))
+		return -EBUSY;
+	ev_io_stop(link->loop, &link->io);
+	link->fd = -1;
+	link->is_closing = true;
+	link->events = &nobody;
+	release(link);
+	return fd;
+}
+
 void link_limit(struct link *link, size_t frame, size_t values, struct link_quota *quota)
 {
 	if (link->quota)

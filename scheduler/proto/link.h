@@ -102,6 +102,11 @@ int link_send_fds(struct link *link, json_t *head, const int *fds, int n);
 bool link_is_full(const struct link *link);
 /* Stops and goes on reading: back pressure towards the other side. */
 void link_pause(struct link *link, bool is_paused);
+/*
+ * Gives its socket up, to be spoken to by another program, and ends the link without a word. The descriptor, the caller's;
+ * -EBUSY: more has come or has to go, or it is not ready, and all is as it was.
+ */
+int link_give_up(struct link *link);
 /* Ends it; what is queued is sent first for at most @linger_s seconds (0: thrown away). No event comes any more. */
 void link_close(struct link *link, double linger_s);
 

@@ -16,6 +16,7 @@
 #include "scheduler/scnoded/cord.h"
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/record.h"
+#include "scheduler/scnoded/remote.h"
 #include "scheduler/scnoded/scnoded.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/uplink.h"
@@ -36,10 +37,12 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int events)
 
 static void enter(int fd, uint64_t job, void *owner)
 {
+	struct scnoded *d = owner;
+
 	if (job)
-		steps_guest(owner, fd, job);
+		steps_guest(d, fd, job);
 	else
-		close(fd); /* scnoded itself has nothing to tell */
+		remote_caller(d->remote, fd);
 }
 
 /* ---- up and down ---- */
@@ -98,7 +101,8 @@ static int open_parts(struct scnoded *d, char *why, size_t why_size)
 	d->auth = d->loop ? auth_open(d->loop, d->options.munge_socket) : NULL;
 	d->turn = turn_open();
 	d->waiting = waiting_open();
-	if (!d->loop || !d->auth || !d->turn || !d->waiting) {
+	d->remote = remote_open(d);
+	if (!d->loop || !d->auth || !d->turn || !d->waiting || !d->remote) {
 		snprintf(why, why_size, "no memory, or no thread: %m");
 		return -ENOMEM;
 	}
@@ -150,6 +154,7 @@ static void close_all(struct scnoded *d)
 		steps_close(d);
 		uplink_close(d->uplink);
 	}
+	remote_close(d->remote);
 	turn_close(d->turn);
 	waiting_close(d->waiting);
 	if (d->cores)

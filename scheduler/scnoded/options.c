@@ -22,6 +22,8 @@ static const struct option table[] = {
 	{"processes", required_argument, NULL, 'u'},
 	{"munge-socket", required_argument, NULL, 'm'},
 	{"scstepd", required_argument, NULL, 'p'},
+	{"scremote", required_argument, NULL, 'q'},
+	{"no-remote", no_argument, NULL, 'R'},
 	{"transient", no_argument, NULL, 't'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -32,7 +34,7 @@ static const char usage[] =
 	"usage: scnoded --server HOST[:PORT] | --config CLUSTER.JSON\n"
 	"               [--name NAME] [--listen [ADDRESS:]PORT] [--address ADDRESS] [--run DIR]\n"
 	"               [--cgroup GROUP] [--cores LIST|Nx] [--processes N] [--munge-socket PATH]\n"
-	"               [--scstepd PATH] [--transient]\n"
+	"               [--scstepd PATH] [--scremote PATH] [--no-remote] [--transient]\n"
 	"Runs jobs of scored(8) on this host, see scnoded(8).\n";
 
 static const char **place_of(struct scnoded_options *o, int c)
@@ -60,6 +62,8 @@ static const char **place_of(struct scnoded_options *o, int c)
 		return &o->munge_socket;
 	case 'p':
 		return &o->scstepd;
+	case 'q':
+		return &o->scremote;
 	default:
 		return NULL;
 	}
@@ -117,6 +121,8 @@ int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, cha
 			*place = optarg;
 		} else if (c == 't') {
 			o.is_transient = true;
+		} else if (c == 'R') {
+			o.has_no_remote = true;
 		} else if (c == 'h') {
 			fputs(usage, stdout);
 			return 1;

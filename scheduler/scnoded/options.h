@@ -30,6 +30,8 @@ struct scnoded_options {
 	const char *munge_socket;
 	const char *scstepd;    /* NULL: beside our own program */
 	const char *config;     /* cluster.json; NULL: none */
+	const char *scremote;   /* the same */
+	bool has_no_remote;     /* starts nothing for scout */
 	bool is_transient;      /* jobs and the run directory end with it */
 	struct section section; /* of it */
 };

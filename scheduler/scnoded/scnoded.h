@@ -28,6 +28,7 @@
 #define GUESTS_MAX 1024
 
 struct cores;
+struct remote;
 struct uplink;
 struct waiting;
 struct scnoded;
@@ -82,6 +83,7 @@ struct scnoded {
 	struct cores *cores;
 	struct waiting *waiting;
 	struct uplink *uplink;
+	struct remote *remote;
 	struct step_list steps;
 	struct guest_list guests;
 	bool is_ending; /* takes no job any more */

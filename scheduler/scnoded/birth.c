@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scnoded/birth.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define GROUPS_MAX 65536
+#define FILES_MAX 1048576
+
+/* As execve() wants it: not constant. */
+static char search[] = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+static bool find_program(const char *name, const char *said, char *path, size_t size)
+{
+	ssize_t n;
+
+	if (said)
+		return snprintf(path, size, "%s", said) < (int)size;
+	n = readlink("/proc/self/exe", path, size - strlen(name) - 1);
+	if (n <= 0)
+		return false;
+	path[n] = 0;
+	strcpy(strrchr(path, '/') + 1, name);
+	return true;
+}
+
+/* NULL, or what is wrong with the user on this host. */
+static char *find_user(struct birth *b, const struct scnoded *d, uid_t uid, gid_t gid,
+		       const char *what)
+{
+	const struct passwd *who = getpwuid(uid);
+	int n = GROUPS_MAX;
+
+	if (!who)
+		return daemon_text(
+			"host %s: there is no user %u here; make the same users on all hosts",
+			d->name, uid);
+	b->uid = uid;
+	b->gid = gid == BIRTH_USUAL_GROUP ? who->pw_gid : gid;
+	b->n_groups = -1;
+	snprintf(b->user, sizeof(b->user), "USER=%s", who->pw_name);
+	snprintf(b->home, sizeof(b->home), "HOME=%s", who->pw_dir);
+	if (geteuid())
+		return uid == geteuid()
+			       ? NULL
+			       : daemon_text("host %s: this scnoded runs %s of user %u only",
+					     d->name, what, geteuid());
+	b->groups = calloc(GROUPS_MAX, sizeof(*b->groups));
+	if (!b->groups || getgrouplist(who->pw_name, b->gid, b->groups, &n) < 0)
+		return daemon_text("host %s: the groups of user %s cannot be listed", d->name,
+				   who->pw_name);
+	b->n_groups = n;
+	return NULL;
+}
+
+char *birth_prepare(struct birth *ret, const struct scnoded *d, const char *name, const char *said,
+		    uid_t uid, gid_t gid, const char *what)
+{
+	const char *socket = d->options.munge_socket;
+	int n = 0;
+
+	*ret = (struct birth){.n_groups = -1};
+	if (!find_program(name, said, ret->program, sizeof(ret->program)) ||
+	    access(ret->program, X_OK))
+		return daemon_text("host %s: %s: %m; install %s there, or name it with --%s",
+				   d->name, ret->program, name, name);
+	ret->env[n++] = search;
+	ret->env[n++] = ret->user;
+	ret->env[n++] = ret->home;
+	if (socket) {
+		snprintf(ret->munge, sizeof(ret->munge), "SCORE_MUNGE_SOCKET=%s", socket);
+		ret->env[n++] = ret->munge;
+	}
+	return find_user(ret, d, uid, gid, what);
+}
+
+void birth_fini(struct birth *birth)
+{
+	free(birth->groups);
+	birth->groups = NULL;
+}
+
+void birth_begin(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	setsid();
+}
+
+/* As root users get all they may lock and open; else it stays as it is. */
+static void raise_limits(void)
+{
+	struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY}, files = {65536, FILES_MAX};
+
+	setrlimit(RLIMIT_MEMLOCK, &all);
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
+_Noreturn void birth_exec(const struct birth *birth, char *const *argv, int fd)
+{
+	if (birth->n_groups >= 0) {
+		raise_limits();
+		if (setgroups((size_t)birth->n_groups, birth->groups) ||
+		    setresgid(birth->gid, birth->gid, birth->gid) ||
+		    setresuid(birth->uid, birth->uid, birth->uid))
+			_exit(1);
+	}
+	if (fd == BIRTH_FD)
+		fcntl(fd, F_SETFD, 0);
+	else
+		dup2(fd, BIRTH_FD);
+	close_range(BIRTH_FD + 1, ~0u, 0);
+	execve(birth->program, argv, birth->env);
+	_exit(1);
+}

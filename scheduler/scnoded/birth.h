@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * birth - a program of ours that lies beside scnoded and runs as a user, with a connection as descriptor 3. What can
+ * fail by the user's data is done before the fork, as is all that takes memory: other threads may hold the allocator's
+ * lock.
+ */
+#ifndef SCHEDULER_SCNODED_BIRTH_H
+#define SCHEDULER_SCNODED_BIRTH_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "scheduler/scnoded/scnoded.h"
+
+#define BIRTH_FD 3
+#define BIRTH_USUAL_GROUP ((gid_t)-1)
+
+struct birth {
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups;
+	int n_groups; /* -1: we are not root, and stay who we are */
+	char program[PATH_MAX];
+	char *env[8];
+	char munge[PATH_MAX], home[PATH_MAX], user[256];
+};
+
+/*
+ * NULL, or what is wrong on this host, the caller's. @said: path of the program; NULL: @name beside our own. @what: what
+ * the daemon runs for users, for the message to another one.
+ */
+char *birth_prepare(struct birth *ret, const struct scnoded *d, const char *name, const char *said,
+		    uid_t uid, gid_t gid, const char *what);
+void birth_fini(struct birth *birth);
+
+/* In the child, first of all: a session of its own, no signal blocked. */
+void birth_begin(void);
+/* And last of all. No descriptor but 0 to 2 and @fd goes with it. */
+_Noreturn void birth_exec(const struct birth *birth, char *const *argv, int fd);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scnoded/remote.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scheduler/proto/frame.h"
+#include "scheduler/proto/ops.h"
+#include "scheduler/scnoded/birth.h"
+
+#define VALUES_MAX 64 /* of a caller's message */
+#define LINGER_S 1.0  /* for the answer that refuses him */
+
+/* Somebody whose wish is not known yet. */
+struct caller {
+	TAILQ_ENTRY(caller) all;
+	struct remote *remote;
+	struct link *link;
+	ev_timer limit;
+};
+
+/* A scremote that lives. */
+struct child {
+	TAILQ_ENTRY(child) all;
+	struct remote *remote;
+	uid_t uid;
+	ev_child end;
+};
+
+struct remote {
+	struct scnoded *daemon;
+	TAILQ_HEAD(, caller) callers;
+	size_t n_callers;
+	TAILQ_HEAD(, child) children;
+};
+
+/* ---- callers ---- */
+
+static void forget(struct caller *caller, double linger)
+{
+	struct remote *remote = caller->remote;
+
+	TAILQ_REMOVE(&remote->callers, caller, all);
+	remote->n_callers--;
+	ev_timer_stop(remote->daemon->loop, &caller->limit);
+	if (caller->link)
+		link_close(caller->link, linger);
+	free(caller);
+}
+
+static void say_error(struct link *link, int error, const char *text)
+{
+	link_send(link,
+		  json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", strerrorname_np(error),
+			    "text", text),
+		  NULL, 0);
+}
+
+/* Takes the text. */
+static void refuse(struct caller *caller, int error, char *text)
+{
+	say_error(caller->link, error, text);
+	free(text);
+	forget(caller, LINGER_S);
+}
+
+static void too_late(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)events;
+	forget(timer->data, 0);
+}
+
+/* ---- scremotes ---- */
+
+static size_t count(const struct remote *remote, uid_t uid)
+{
+	const struct child *child;
+	size_t n = 0;
+
+	TAILQ_FOREACH(child, &remote->children, all)
+	n += child->uid == uid;
+	return n;
+}
+
+static void ended(struct ev_loop *loop, ev_child *watcher, int events)
+{
+	struct child *child = watcher->data;
+
+	(void)events;
+	ev_child_stop(loop, watcher);
+	TAILQ_REMOVE(&child->remote->children, child, all);
+	free(child);
+}
+
+static _Noreturn void be_born(const struct birth *b, char *host, int fd)
+{
+	static char name[] = "scremote", fd_option[] = "--fd", fd_number[] = "3",
+		    host_option[] = "--host";
+	char *const argv[] = {name, fd_option, fd_number, host_option, host, NULL};
+
+	birth_begin();
+	birth_exec(b, argv, fd);
+}
+
+/* NULL; or why not, the caller's. */
+static char *fork_for(struct remote *remote, const struct birth *b, uid_t uid, int fd)
+{
+	struct scnoded *d = remote->daemon;
+	struct child *child = calloc(1, sizeof(*child));
+	pid_t pid = child ? fork() : -1;
+
+	if (!pid)
+		be_born(b, d->name, fd);
+	if (pid < 0) {
+		free(child);
+		return daemon_text("host %s: no process for scremote: %m", d->name);
+	}
+	child->remote = remote;
+	child->uid = uid;
+	TAILQ_INSERT_TAIL(&remote->children, child, all);
+	ev_child_init(&child->end, ended, pid, 0);
+	child->end.data = child;
+	ev_child_start(d->loop, &child->end);
+	return NULL;
+}
+
+/* Whoever does not hear it has gone. */
+static void refuse_socket(struct remote *remote, int fd, uid_t uid, char *text)
+{
+	static const struct link_events nothing;
+	struct link *link = link_local(remote->daemon->loop, fd, uid, &nothing, NULL);
+
+	if (link) {
+		say_error(link, EAGAIN, text);
+		link_close(link, LINGER_S);
+	}
+	free(text);
+}
+
+static void hand_over(struct caller *caller, const struct birth *b)
+{
+	struct remote *remote = caller->remote;
+	uid_t uid = link_uid(caller->link);
+	int fd = link_give_up(caller->link);
+	char *text;
+
+	if (fd < 0) {
+		refuse(caller, EPROTO,
+		       daemon_text("remote: something was sent before the answer has come"));
+		return;
+	}
+	caller->link = NULL;
+	forget(caller, 0);
+	text = fork_for(remote, b, uid, fd);
+	if (text)
+		refuse_socket(remote, fd, uid, text);
+	else
+		close(fd);
+}
+
+/* ---- what a caller wants ---- */
+
+static void start(struct caller *caller)
+{
+	const struct scnoded *d = caller->remote->daemon;
+	uid_t uid = link_uid(caller->link);
+	struct birth b;
+	char *text;
+
+	if (d->options.has_no_remote) {
+		refuse(caller, EPERM,
+		       daemon_text("host %s: its scnoded starts nothing for scout (--no-remote); "
+				   "use scout -rsh ssh",
+				   d->name));
+		return;
+	}
+	if (count(caller->remote, uid) >= REMOTE_USER_MAX) {
+		refuse(caller, EAGAIN,
+		       daemon_text("host %s: %d scouts of user %u are there already; end some",
+				   d->name, REMOTE_USER_MAX, uid));
+		return;
+	}
+	text = birth_prepare(&b, d, "scremote", d->options.scremote, uid, BIRTH_USUAL_GROUP,
+			     "commands");
+	if (text)
+		refuse(caller, geteuid() && uid != geteuid() ? EPERM : ENOENT, text);
+	else
+		hand_over(caller, &b);
+	birth_fini(&b);
+}
+
+static void message(struct link *link, const char *op, json_t *head, const char *body, size_t size,
+		    void *owner)
+{
+	struct caller *caller = owner;
+
+	(void)head;
+	(void)body;
+	(void)size;
+	if (!strcmp(link_role(link), "scout") && !strcmp(op, OP_REMOTE))
+		start(caller);
+	else
+		refuse(caller, EPROTO,
+		       daemon_text("host %s: its scnoded has nothing to tell a \"%s\" who says "
+				   "\"%.40s\"; both sides must be of one version of OpenSCore",
+				   caller->remote->daemon->name, link_role(link), op));
+}
+
+static void closed(struct link *link, int error, const char *why, void *owner)
+{
+	struct caller *caller = owner;
+
+	(void)link;
+	(void)error;
+	(void)why;
+	caller->link = NULL;
+	forget(caller, 0);
+}
+
+static const struct link_events events = {.message = message, .closed = closed};
+
+void remote_caller(struct remote *remote, int fd)
+{
+	struct scnoded *d = remote->daemon;
+	struct caller *caller = calloc(1, sizeof(*caller));
+
+	if (!caller) {
+		close(fd);
+		return;
+	}
+	/* Nobody knows yet who they are: whoever comes last has the best chance to be an honest one. */
+	if (remote->n_callers == REMOTE_CALLERS_MAX)
+		forget(TAILQ_FIRST(&remote->callers), 0);
+	caller->remote = remote;
+	TAILQ_INSERT_TAIL(&remote->callers, caller, all);
+	remote->n_callers++;
+	ev_timer_init(&caller->limit, too_late, REMOTE_SAY_S, 0.);
+	caller->limit.data = caller;
+	ev_timer_start(d->loop, &caller->limit);
+	caller->link = link_accept(d->loop, d->auth, fd, &events, caller);
+	if (caller->link)
+		link_limit(caller->link, FRAME_MAX_STRANGER, VALUES_MAX, NULL);
+	else
+		forget(caller, 0);
+}
+
+/* ---- up and down ---- */
+
+struct remote *remote_open(struct scnoded *d)
+{
+	struct remote *remote = calloc(1, sizeof(*remote));
+
+	if (!remote)
+		return NULL;
+	remote->daemon = d;
+	TAILQ_INIT(&remote->callers);
+	TAILQ_INIT(&remote->children);
+	return remote;
+}
+
+void remote_close(struct remote *remote)
+{
+	struct child *child;
+
+	if (!remote)
+		return;
+	while (!TAILQ_EMPTY(&remote->callers))
+		forget(TAILQ_FIRST(&remote->callers), 0);
+	while ((child = TAILQ_FIRST(&remote->children))) {
+		if (remote->daemon->options.is_transient)
+			kill(child->end.pid, SIGTERM);
+		ended(remote->daemon->loop, &child->end, 0);
+	}
+	free(remote);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * remote - who comes to the door with no job: a scout, who wants a scremote of his. It gets his connection and is on its
+ * own from then on; it is in no job's group, and lives on when we end, unless we are transient.
+ */
+#ifndef SCHEDULER_SCNODED_REMOTE_H
+#define SCHEDULER_SCNODED_REMOTE_H
+
+#include "scheduler/scnoded/scnoded.h"
+
+#define REMOTE_CALLERS_MAX 1024 /* who have not said what they want; the oldest goes for one more */
+#define REMOTE_USER_MAX 64      /* scremotes of one user */
+#define REMOTE_SAY_S 10.0       /* a caller has said it by then, who he is included */
+
+struct remote;
+
+/* NULL: no memory. */
+struct remote *remote_open(struct scnoded *d);
+void remote_close(struct remote *remote);
+/* Takes the descriptor. */
+void remote_caller(struct remote *remote, int fd);
+
+#endif
