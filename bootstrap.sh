@@ -38,6 +38,7 @@ packages() {
 		libmunge-dev          # who sent a request
 		munge
 		libhwloc-dev          # binding of ranks to cores
+		nettle-dev            # SHA-256 of files that are staged
 		libsqlite3-dev        # the scheduler's journal
 		sqlite3
 		pdsh                  # a private cluster is started through it

@@ -20,6 +20,7 @@ package_of() {
 	jansson | jansson.h) echo libjansson-dev ;;
 	ev.h) echo libev-dev ;;
 	munge.h) echo libmunge-dev ;;
+	nettle) echo nettle-dev ;;
 	sqlite3) echo libsqlite3-dev ;;
 	ompi | mpi.h) echo libopenmpi-dev ;;
 	*.h) echo "the package with $1" ;;

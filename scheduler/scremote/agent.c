@@ -10,7 +10,10 @@
 
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/program.h"
+#include "scheduler/scremote/get.h"
 #include "scheduler/scremote/message.h"
+#include "scheduler/scremote/parent.h"
+#include "scheduler/scremote/put.h"
 #include "scheduler/scremote/run.h"
 
 #define LINGER_S 1 /* for our last word */
@@ -32,7 +35,35 @@ json_t *agent_text(const char *text)
 void agent_send(struct agent *agent, json_t *head, const void *body, size_t size)
 {
 	/* Who cannot be told has gone, and everything ends when that is heard. */
-	link_send(agent->link, head, body, size);
+	if (agent->link)
+		link_send(agent->link, head, body, size);
+	else
+		json_decref(head);
+}
+
+void agent_send_failed(struct agent *agent, uint64_t id, int error, const char *text)
+{
+	const char *name = strerrorname_np(error);
+
+	agent_send(agent,
+		   json_pack("{s:s, s:I, s:s, s:o}", "op", OP_FAILED, "id", (json_int_t)id, "error",
+			     name ? name : "EIO", "text", agent_text(text)),
+		   NULL, 0);
+}
+
+void agent_send_cut(struct agent *agent, uint64_t id, json_t *hosts, const char *why)
+{
+	agent_send(agent,
+		   json_pack("{s:s, s:I, s:O, s:o}", "op", OP_CUT, "id", (json_int_t)id, "hosts",
+			     hosts, "text", agent_text(why)),
+		   NULL, 0);
+}
+
+struct auth *agent_auth(struct agent *agent)
+{
+	if (!agent->auth)
+		agent->auth = auth_open(agent->loop, agent->munge_socket);
+	return agent->auth;
 }
 
 /* ---- the end ---- */
@@ -41,6 +72,12 @@ static void end(struct agent *agent, double linger)
 {
 	while (!TAILQ_EMPTY(&agent->runs))
 		run_free(TAILQ_FIRST(&agent->runs));
+	while (!TAILQ_EMPTY(&agent->puts))
+		put_free(TAILQ_FIRST(&agent->puts));
+	while (!TAILQ_EMPTY(&agent->gets))
+		get_free(TAILQ_FIRST(&agent->gets));
+	parents_close(agent->parents);
+	agent->parents = NULL;
 	if (agent->link)
 		link_close(agent->link, linger);
 	agent->link = NULL;
@@ -79,6 +116,75 @@ static void start(struct agent *agent, const struct message *m)
 		run_start(agent, m);
 }
 
+static void start_get(struct agent *agent, const struct message *m)
+{
+	if (get_find(agent, m->id))
+		refuse(agent, m->id, "get: this id is that of a file that is being sent");
+	else
+		get_start(agent, m);
+}
+
+static int start_put(struct agent *agent, struct link *from, const struct message *m)
+{
+	if (put_find(agent, from, m->id))
+		return -EPROTO;
+	put_start(agent, from, m);
+	return 0;
+}
+
+/* One that has failed takes the rest as well, so that nobody waits. */
+static void give_room(struct link *to, uint64_t id, size_t bytes)
+{
+	if (bytes)
+		link_send(to,
+			  json_pack("{s:s, s:I, s:I}", "op", OP_IN_ROOM, "id", (json_int_t)id,
+				    "bytes", (json_int_t)bytes),
+			  NULL, 0);
+}
+
+int agent_take_file(struct agent *agent, struct link *from, const struct message *m,
+		    const char *body, size_t size)
+{
+	struct put *put;
+
+	if (m->kind == MESSAGE_PUT)
+		return start_put(agent, from, m);
+	if (m->kind != MESSAGE_DATA)
+		return -EPROTO;
+	put = put_find(agent, from, m->id);
+	if (put)
+		return put_data(put, body, size);
+	give_room(from, m->id, size);
+	return 0;
+}
+
+static void open_door(struct agent *agent)
+{
+	int err = 0;
+
+	if (!agent->parents)
+		agent->parents = parents_open(agent);
+	if (!agent->parents)
+		err = errno;
+	agent_send(agent,
+		   err ? json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", strerrorname_np(err),
+				   "text", strerror(err))
+		       : json_pack("{s:s, s:i}", "op", OP_DOOR_OPEN, "port",
+				   parents_port(agent->parents)),
+		   NULL, 0);
+}
+
+static void make_room(struct agent *agent, const struct message *m)
+{
+	struct run *run = run_find(agent, m->id);
+	struct get *get = run ? NULL : get_find(agent, m->id);
+
+	if (run)
+		run_room(run, m->bytes);
+	else if (get)
+		get_room(get, m->bytes);
+}
+
 static void about_run(struct agent *agent, const struct message *m, const char *body, size_t size)
 {
 	struct run *run = run_find(agent, m->id);
@@ -88,8 +194,6 @@ static void about_run(struct agent *agent, const struct message *m, const char *
 		return;
 	if (m->kind == MESSAGE_SIGNAL)
 		run_signal(run, m->signal);
-	else if (m->kind == MESSAGE_OUT_ROOM)
-		run_room(run, m->bytes);
 	else if (run_input(run, body, size))
 		refuse(agent, m->id, "in: more bytes than there was room for");
 }
@@ -105,24 +209,45 @@ static void take(struct agent *agent, const struct message *m, const char *body,
 		start(agent, m);
 		break;
 	case MESSAGE_IN:
-	case MESSAGE_OUT_ROOM:
 	case MESSAGE_SIGNAL:
 		about_run(agent, m, body, size);
+		break;
+	case MESSAGE_OUT_ROOM:
+		make_room(agent, m);
+		break;
+	case MESSAGE_PUT:
+	case MESSAGE_DATA:
+		if (agent_take_file(agent, agent->link, m, body, size))
+			refuse(agent, m->id,
+			       "put: it is there already, or more came than had room");
+		break;
+	case MESSAGE_GET:
+		start_get(agent, m);
+		break;
+	case MESSAGE_DOOR_WANTED:
+		open_door(agent);
+		break;
+	case MESSAGE_IN_ROOM:
+		refuse(agent, m->id, "in_room: that is ours to give");
 		break;
 	}
 }
 
-/* A command that cannot be understood is one that has ended; all else ends the connection. */
+/* A command or file that cannot be understood is one that has ended; all else ends the connection. */
 static void misunderstood(struct agent *agent, const struct message *m, int err, const char *why)
 {
 	struct keeper_report report = {.status = PROGRAM_NOT_EXECUTABLE << 8, .error = -err};
 
-	if (m->kind != MESSAGE_RUN || !m->id || err == -ENOTSUP || run_find(agent, m->id)) {
+	if (!m->id || err == -ENOTSUP) {
 		refuse(agent, m->id, why);
-		return;
+	} else if (m->kind == MESSAGE_RUN && !run_find(agent, m->id)) {
+		snprintf(report.text, sizeof(report.text), "%s", why);
+		run_refuse(agent, m->id, &report);
+	} else if (m->kind == MESSAGE_PUT || m->kind == MESSAGE_GET) {
+		agent_send_failed(agent, m->id, -err, why);
+	} else {
+		refuse(agent, m->id, why);
 	}
-	snprintf(report.text, sizeof(report.text), "%s", why);
-	run_refuse(agent, m->id, &report);
 }
 
 static void message(struct link *link, const char *op, json_t *head, const char *body, size_t size,
@@ -145,10 +270,13 @@ static void drained(struct link *link, void *owner)
 {
 	struct agent *agent = owner;
 	struct run *run;
+	struct get *get;
 
 	(void)link;
 	TAILQ_FOREACH(run, &agent->runs, all)
 	run_resume(run);
+	TAILQ_FOREACH(get, &agent->gets, all)
+	get_resume(get);
 }
 
 /* ---- the beginning ---- */
@@ -219,8 +347,7 @@ static int open_local(struct agent *agent, int fd, char *why, size_t why_size)
 
 static int open_remote(struct agent *agent, const struct scremote_options *o)
 {
-	agent->auth = auth_open(agent->loop, o->munge_socket);
-	if (agent->auth)
+	if (agent_auth(agent))
 		agent->link = link_connect(agent->loop, agent->auth, o->connect, 0, "remote",
 					   (uid_t)-1, &events, agent);
 	return 0;
@@ -232,8 +359,11 @@ int agent_open(struct agent *agent, struct ev_loop *loop, const struct scremote_
 	bool is_path = options->connect && strchr(options->connect, '/');
 	int err;
 
-	*agent = (struct agent){.loop = loop, .key = options->key};
+	*agent = (struct agent){
+		.loop = loop, .key = options->key, .munge_socket = options->munge_socket};
 	TAILQ_INIT(&agent->runs);
+	TAILQ_INIT(&agent->puts);
+	TAILQ_INIT(&agent->gets);
 	name_host(agent, options->host);
 	if (is_path || !options->connect)
 		err = open_local(agent,

@@ -14,7 +14,13 @@
 #include "scheduler/proto/link.h"
 #include "scheduler/scremote/options.h"
 
+struct get;
+struct message;
+struct parents;
+struct put;
 struct run;
+TAILQ_HEAD(get_list, get);
+TAILQ_HEAD(put_list, put);
 TAILQ_HEAD(run_list, run);
 
 struct agent {
@@ -23,6 +29,12 @@ struct agent {
 	struct link *link;
 	struct run_list runs;
 	size_t n_runs;
+	struct put_list puts;
+	size_t n_puts;
+	struct get_list gets;
+	size_t n_gets;
+	struct parents *parents; /* NULL: nobody may come */
+	const char *munge_socket;
 	const char *key; /* may be NULL */
 	char host[256];
 	char why[1024]; /* there never was a connection; "" else */
@@ -35,6 +47,14 @@ void agent_close(struct agent *agent);
 
 /* To scout. Takes the reference. */
 void agent_send(struct agent *agent, json_t *head, const void *body, size_t size);
+void agent_send_failed(struct agent *agent, uint64_t id, int error, const char *text);
+/* Borrows the names. */
+void agent_send_cut(struct agent *agent, uint64_t id, json_t *hosts, const char *why);
+/* What proves who we are, or NULL: no memory. */
+struct auth *agent_auth(struct agent *agent);
+/* OP_PUT or OP_DATA from whoever may send files. 0, or -errno: who says that is to be shown out. */
+int agent_take_file(struct agent *agent, struct link *from, const struct message *m,
+		    const char *body, size_t size);
 /* A text for scout, whatever bytes are in it. */
 json_t *agent_text(const char *text);
 

@@ -118,6 +118,12 @@ int input_add(struct input *input, const char *bytes, size_t size)
 	return 0;
 }
 
+void input_discard(struct input *input)
+{
+	shut(input);
+	feed(input);
+}
+
 void input_close(struct input *input)
 {
 	shut(input);

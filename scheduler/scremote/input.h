@@ -28,6 +28,8 @@ void input_open(struct input *input, struct ev_loop *loop, int fd,
 		void (*room)(size_t bytes, void *owner), void *owner);
 /* No bytes: the end. 0; -ENOBUFS: more than the credit; -ENOMEM. */
 int input_add(struct input *input, const char *bytes, size_t size);
+/* Nobody reads it any more: what waits and what comes is thrown away, and there is room for it. */
+void input_discard(struct input *input);
 void input_close(struct input *input);
 
 #endif

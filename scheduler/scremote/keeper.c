@@ -18,6 +18,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/descent.h"
 #include "scheduler/proto/program.h"
+#include "scheduler/scremote/process.h"
 
 #define GRACE_NS (KEEPER_GRACE_S * 1000000000ull)
 #define LOOK_MS 20 /* between two looks for what escaped a kill by forking */
@@ -225,23 +226,6 @@ static void watch(struct keeper *k)
 
 /* ---- from its beginning ---- */
 
-/* All but 0 to 2, the cord and what the command gets: above all no other keeper's cord. */
-static void close_others(const struct keeper_plan *plan)
-{
-	const int keep[] = {plan->cord, plan->stdio[0], plan->stdio[1], plan->stdio[2]};
-	unsigned from = 3, next;
-
-	do {
-		next = ~0u;
-		for (int i = 0; i < 4; i++)
-			if ((unsigned)keep[i] >= from && (unsigned)keep[i] < next)
-				next = (unsigned)keep[i];
-		if (next > from)
-			close_range(from, next - 1, 0);
-		from = next + 1;
-	} while (next != ~0u);
-}
-
 /* The command's ends are the command's alone, and ours no longer those of who started the agent. */
 static void let_go_stdio(const struct keeper_plan *plan)
 {
@@ -256,17 +240,13 @@ static void let_go_stdio(const struct keeper_plan *plan)
 		close(null);
 }
 
-static _Noreturn void keep(const struct keeper_plan *plan)
+static void keep(const void *owner)
 {
+	const struct keeper_plan *plan = owner;
 	struct keeper k = {.plan = plan, .self = getpid(), .command = -1};
-	sigset_t all, child;
+	sigset_t child;
 
-	setsid();
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	signal(SIGCHLD, SIG_DFL);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	close_others(plan);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	k.children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -280,23 +260,17 @@ static _Noreturn void keep(const struct keeper_plan *plan)
 	let_go_stdio(plan);
 	if (!k.has_ended)
 		watch(&k);
+	/* An agent that is gone needs no report. */
 	if (send(plan->cord, &k.report, sizeof(k.report), MSG_NOSIGNAL) < 0)
-		_exit(1);
-	_exit(0);
+		return;
 }
 
 pid_t keeper_fork(const struct keeper_plan *plan)
 {
-	sigset_t all, before;
-	pid_t pid;
+	struct process_plan process = {.work = keep,
+				       .plan = plan,
+				       .fds = {plan->cord, plan->stdio[0], plan->stdio[1],
+					       plan->stdio[2]}};
 
-	/* No handler of the agent's runs in the keeper. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = fork();
-	if (!pid)
-		keep(plan);
-	pid = pid < 0 ? -errno : pid;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return pid;
+	return process_fork(&process);
 }

@@ -2,6 +2,7 @@
 #include "scheduler/scremote/message.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,105 @@ static void take_run(struct message *m, struct fields *fields)
 	m->merges_stderr = fields_flag(fields, "merge_stderr");
 }
 
+/* ---- files ---- */
+
+static void take_path(struct message *m, struct fields *fields)
+{
+	size_t length;
+
+	m->path = fields_text(fields, "path", FIELDS_BYTES, false);
+	length = m->path ? strlen(m->path) : 1;
+	if (!length || length >= PATH_MAX)
+		fields_wrong(fields, "path must have 1 to %d bytes", PATH_MAX - 1);
+}
+
+static void take_sha256(struct message *m, struct fields *fields)
+{
+	m->sha256 = fields_text(fields, "sha256", FIELDS_NAME, false);
+	if (m->sha256 && (strlen(m->sha256) != MESSAGE_SHA256_CHARS ||
+			  strspn(m->sha256, "0123456789abcdef") != MESSAGE_SHA256_CHARS))
+		fields_wrong(fields, "sha256 must be %d hexadecimal digits", MESSAGE_SHA256_CHARS);
+}
+
+/* Adds the names of the host @from and of all below it to @hosts. */
+static void take_hosts(struct fields *fields, const json_t *from, json_t *hosts, size_t depth)
+{
+	const json_t *children, *child;
+	char *name, *address;
+	size_t i;
+
+	fields->from = from;
+	children = fields_array(fields, "children", 0, MESSAGE_TREE_MAX);
+	name = fields_text(fields, "host", FIELDS_NAME, false);
+	address = fields_text(fields, "address", FIELDS_LINE, false);
+	if (depth == MESSAGE_TREE_DEPTH_MAX || json_array_size(hosts) == MESSAGE_TREE_MAX)
+		fields_wrong(fields, "the tree has more than %d hosts or is deeper than %d",
+			     MESSAGE_TREE_MAX, MESSAGE_TREE_DEPTH_MAX);
+	if (!fields->err && json_array_append_new(hosts, json_string(name)))
+		fields_no_memory(fields);
+	free(name);
+	free(address);
+	json_array_foreach(children, i, child)
+	{
+		if (fields->err)
+			return;
+		take_hosts(fields, child, hosts, depth + 1);
+	}
+}
+
+static void take_child(struct message_child *child, struct fields *fields, json_t *from)
+{
+	const json_t *below;
+
+	child->hosts = json_array();
+	if (!child->hosts)
+		fields_no_memory(fields);
+	take_hosts(fields, from, child->hosts, 0);
+	fields->from = from;
+	child->address = fields_text(fields, "address", FIELDS_LINE, false);
+	below = fields_array(fields, "children", 0, MESSAGE_TREE_MAX);
+	child->children = below ? json_incref((json_t *)(uintptr_t)below) : json_array();
+}
+
+static void take_children(struct message *m, struct fields *fields)
+{
+	const json_t *array = fields_array(fields, "children", 0, MESSAGE_TREE_MAX), *put;
+	size_t n = json_array_size(array);
+
+	if (!n)
+		return;
+	m->children = calloc(n, sizeof(*m->children));
+	if (!m->children) {
+		fields_no_memory(fields);
+		return;
+	}
+	put = fields->from;
+	for (; m->n_children < n && !fields->err; m->n_children++)
+		take_child(&m->children[m->n_children], fields,
+			   json_array_get(array, m->n_children));
+	fields->from = put;
+}
+
+static void take_put(struct message *m, struct fields *fields)
+{
+	take_path(m, fields);
+	m->mode = (mode_t)fields_number(fields, "mode", 0, 07777);
+	m->size = (uint64_t)fields_number(fields, "size", 0, INT64_MAX);
+	m->mtime_ns = fields_number_or(fields, "mtime_ns", 0, INT64_MAX, -1);
+	take_sha256(m, fields);
+	take_children(m, fields);
+}
+
+static void free_children(struct message *m)
+{
+	for (size_t i = 0; i < m->n_children; i++) {
+		free(m->children[i].address);
+		json_decref(m->children[i].children);
+		json_decref(m->children[i].hosts);
+	}
+	free(m->children);
+}
+
 /* ---- all ---- */
 
 static void take_nothing(struct message *m, struct fields *fields)
@@ -89,11 +189,19 @@ static void take_signal(struct message *m, struct fields *fields)
 static const struct {
 	const char *op;
 	enum message_kind kind;
+	bool has_id;
 	void (*take)(struct message *m, struct fields *fields);
 } kinds[] = {
-	{OP_PING, MESSAGE_PING, take_nothing},    {OP_RUN, MESSAGE_RUN, take_run},
-	{OP_IN, MESSAGE_IN, take_nothing},        {OP_OUT_ROOM, MESSAGE_OUT_ROOM, take_room},
-	{OP_SIGNAL, MESSAGE_SIGNAL, take_signal},
+	{OP_PING, MESSAGE_PING, true, take_nothing},
+	{OP_RUN, MESSAGE_RUN, true, take_run},
+	{OP_IN, MESSAGE_IN, true, take_nothing},
+	{OP_OUT_ROOM, MESSAGE_OUT_ROOM, true, take_room},
+	{OP_SIGNAL, MESSAGE_SIGNAL, true, take_signal},
+	{OP_PUT, MESSAGE_PUT, true, take_put},
+	{OP_DATA, MESSAGE_DATA, true, take_nothing},
+	{OP_IN_ROOM, MESSAGE_IN_ROOM, true, take_room},
+	{OP_GET, MESSAGE_GET, true, take_path},
+	{OP_DOOR_WANTED, MESSAGE_DOOR_WANTED, false, take_nothing},
 };
 
 int message_decode(struct message *ret, const char *op, const json_t *head, char *why,
@@ -106,7 +214,8 @@ int message_decode(struct message *ret, const char *op, const json_t *head, char
 		if (strcmp(op, kinds[i].op) != 0)
 			continue;
 		ret->kind = kinds[i].kind;
-		ret->id = (uint64_t)fields_number(&fields, "id", 1, INT64_MAX);
+		if (kinds[i].has_id)
+			ret->id = (uint64_t)fields_number(&fields, "id", 1, INT64_MAX);
 		kinds[i].take(ret, &fields);
 		return fields.err;
 	}
@@ -119,5 +228,8 @@ void message_free(struct message *message)
 	fields_texts_free(message->argv);
 	fields_texts_free(message->env);
 	free(message->directory);
+	free(message->path);
+	free(message->sha256);
+	free_children(message);
 	*message = (struct message){0};
 }

@@ -9,8 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define MESSAGE_ARGUMENTS_MAX 65536
+#define MESSAGE_TREE_MAX 65536 /* hosts in a tree of OP_PUT */
+#define MESSAGE_TREE_DEPTH_MAX 64
+#define MESSAGE_SHA256_CHARS 64
 
 enum message_kind {
 	MESSAGE_PING,
@@ -18,6 +22,18 @@ enum message_kind {
 	MESSAGE_IN,
 	MESSAGE_OUT_ROOM,
 	MESSAGE_SIGNAL,
+	MESSAGE_PUT,
+	MESSAGE_DATA,
+	MESSAGE_IN_ROOM, /* from a host below us in a tree of OP_PUT */
+	MESSAGE_GET,
+	MESSAGE_DOOR_WANTED,
+};
+
+/* A host that gets a file from us, and what it passes on. */
+struct message_child {
+	char *address;
+	json_t *children; /* of OP_PUT to it */
+	json_t *hosts;    /* names: its own and of all below */
 };
 
 /* What the kind has no use for is 0 or NULL. */
@@ -32,6 +48,13 @@ struct message {
 	bool merges_stderr;
 	int signal;
 	size_t bytes; /* of credit */
+	char *path;   /* absolute, or below the home directory */
+	mode_t mode;
+	uint64_t size;    /* bytes of the file */
+	char *sha256;     /* of it, in hexadecimal */
+	int64_t mtime_ns; /* since 1970; -1: not said */
+	struct message_child *children;
+	size_t n_children;
 };
 
 /*

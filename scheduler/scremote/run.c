@@ -12,6 +12,7 @@
 
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/program.h"
+#include "scheduler/scremote/ends.h"
 #include "scheduler/scremote/environment.h"
 
 struct run *run_find(const struct agent *agent, uint64_t id)
@@ -155,51 +156,16 @@ void run_signal(struct run *run, int signal)
 
 /* ---- the beginning ---- */
 
-/* Ours stand in [0], the command's in [1]; the cord's, too. -1: there is none. */
-struct ends {
-	int cord[2], in[2], out[2], err[2];
-};
-
-static void close_end(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
-static void close_ends(const struct ends *e, int side)
-{
-	close_end(e->cord[side]);
-	close_end(e->in[side]);
-	close_end(e->out[side]);
-	close_end(e->err[side]);
-}
-
-/* @ours: which end of pipe(2)'s is ours, who never wait for it. */
-static int make_pipe(int ret[2], int ours)
-{
-	int both[2];
-
-	if (pipe2(both, O_CLOEXEC))
-		return -errno;
-	ret[0] = both[ours];
-	ret[1] = both[!ours];
-	return fcntl(ret[0], F_SETFL, O_NONBLOCK) ? -errno : 0;
-}
-
 static int open_ends(struct ends *e, const struct message *m)
 {
-	int err;
+	int err = ends_open_cord(e);
 
-	*e = (struct ends){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, e->cord)) {
-		e->cord[0] = e->cord[1] = -1;
-		return -errno;
-	}
-	err = make_pipe(e->out, 0);
+	if (!err)
+		err = ends_make_pipe(e->out, 0);
 	if (!err && !m->merges_stderr)
-		err = make_pipe(e->err, 0);
+		err = ends_make_pipe(e->err, 0);
 	if (!err && m->has_stdin)
-		err = make_pipe(e->in, 1);
+		err = ends_make_pipe(e->in, 1);
 	if (!err && !m->has_stdin) {
 		e->in[1] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		err = e->in[1] < 0 ? -errno : 0;
@@ -248,7 +214,7 @@ static int try_to_start(struct agent *agent, const struct message *m, struct end
 		free(run);
 		return err;
 	}
-	close_ends(e, 1);
+	ends_close(e, 1);
 	begin(agent, run, m, e);
 	return 0;
 }
@@ -256,13 +222,13 @@ static int try_to_start(struct agent *agent, const struct message *m, struct end
 void run_start(struct agent *agent, const struct message *message)
 {
 	struct keeper_report report = {.status = PROGRAM_NOT_EXECUTABLE << 8};
-	struct ends ends = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+	struct ends ends = ENDS_NONE;
 	int err = try_to_start(agent, message, &ends);
 
 	if (!err)
 		return;
-	close_ends(&ends, 0);
-	close_ends(&ends, 1);
+	ends_close(&ends, 0);
+	ends_close(&ends, 1);
 	report.error = -err;
 	snprintf(report.text, sizeof(report.text), "host %s: a command could not be started: %s",
 		 agent->host, strerror(-err));

@@ -5,7 +5,6 @@ who is refused. TAP. Needs root, munged and a user that is in the passwd file.""
 import contextlib
 import json
 import os
-import secrets
 import signal
 import socket
 import struct
@@ -14,44 +13,14 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import schedlocal                                                       # noqa: E402
-from systest import BUILD, ROOT, Tap                                    # noqa: E402
-
-sys.path[:0] = [f"{ROOT}/scheduler/ctl", f"{ROOT}/configs"]
-from scorectl.link import Link, Unreachable                             # noqa: E402
-from scorectl.munge import Munge                                        # noqa: E402
+from systest import BUILD, Tap                                          # noqa: E402
+from remotelab import Agent, Guest, Link, Unreachable                   # noqa: E402
 
 USER = 65534                    # nobody
 USER_MAX = 64                   # see remote.h of scnoded
 GONE_S = 8
 NAP = 86311                     # seconds that nobody else sleeps
 TAP = Tap()
-
-
-class Agent:
-    """A scremote at the other end of a connection, which is a Link or has its functions."""
-
-    def __init__(self, link):
-        self.link = link
-        self.ids = 0
-
-    def run(self, *words, **more):
-        """The command's id; it is under way."""
-        self.ids += 1
-        self.link.send({"op": "run", "id": self.ids, "argv": list(words), **more})
-        return self.ids
-
-    def end_of(self, number):
-        """(status, standard output) of one that says less than its credit."""
-        said = b""
-        while True:
-            head = self.link.receive()
-            if head["op"] == "out" and head["id"] == number:
-                said += self.link.body
-            elif head["op"] == "ended":
-                return head["status"], said.decode()
-
-    def do(self, *words, **more):
-        return self.end_of(self.run(*words, **more))
 
 
 def address_of(host):
@@ -199,31 +168,6 @@ def many(cluster, host):
 
 
 # ---- by itself ----
-
-class Guest(Link):
-    """A Link from its listening side."""
-
-    def __init__(self, connection, munge):      # pylint: disable=super-init-not-called
-        self.server = "listener"
-        self.munge = Munge(munge)
-        self.buffer = self.body = b""
-        self.socket = connection
-        self.socket.settimeout(GONE_S)
-
-    def welcome(self):
-        """(role, uid) of who has connected, by the handshake of link.h."""
-        self._take(16)
-        mine = secrets.token_hex(16)
-        self.send({"op": "hello", "nonce": mine, "uid": os.geteuid()})
-        hello = self.receive()
-        role, nonce = hello["role"], hello["nonce"]
-        place = "%s:%d" % self.socket.getsockname()
-        text, uid = self.munge.read(hello["credential"])
-        if text != f"connect {role} {mine} {nonce} {place}":
-            return text, uid
-        self.send({"op": "welcome", "credential": self.munge.make(f"accept {role} {nonce} {mine} {place}", uid)})
-        return role, uid
-
 
 def connects(cluster):
     with socket.create_server(("127.0.0.1", 0)) as door:
