@@ -160,7 +160,7 @@
 	"remote_ready" /* version S, host S, pid N, [key S: as it was called with] */
 /*
  * scout: id N (> 0), argv [S], directory S, env {S}, stdin B (OP_IN will come), [merge_stderr B: one stream]. A directory that
- * is not there: home, or "failed" with [is_directory_needed B].
+ * is not there: home, or OP_ENDED with an error if [is_directory_needed B].
  */
 #define OP_RUN "run"
 /* scout: OP_IN id N, body; empty = its end; first LINK_FULL bytes, more as agent's OP_IN_ROOM id N, bytes N allows. */
@@ -172,7 +172,10 @@
 /* scout: listen for a parent in a tree of OP_PUT. Answer OP_DOOR_OPEN port N. */
 #define OP_DOOR_WANTED "door_wanted"
 #define OP_DOOR_OPEN "door_open"
-/* scout, or the parent: id N, path S, mode N, size N, sha256 S, [mtime_ns N], children [{host S, address S, children [..]}] */
+/*
+ * scout, or the parent: id N, path S, mode N, size N, sha256 S, [mtime_ns N], children [{host S, address S, children [..]}].
+ * Whatever comes of it, each host answers scout itself: OP_FILE_DONE or OP_FAILED; and takes all the data.
+ */
 #define OP_PUT "put"
 #define OP_DATA                                                                                    \
 	"data" /* id N, body; empty = the end. Credit by OP_IN_ROOM (put), OP_OUT_ROOM (get) */
