@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""scoutkit - what scout, msgb, msgblock, sceptic and sc_watch are made of."""
