@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One table for jobs of all states; a number is given by a row of its own, so it never comes back. */
+/*
+ * One table for jobs of all states, one for leases that are held, one for those that were taken from somebody. A number
+ * is given by a row of its own, so it never comes back.
+ */
 #include "scheduler/scored/journal.h"
 
 #include <errno.h>
@@ -9,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 struct journal {
 	sqlite3 *db;
@@ -28,6 +32,10 @@ static const char schema[] =
 	"INTEGER NOT NULL,"
 	" hosts INTEGER NOT NULL, code INTEGER NOT NULL, text TEXT NOT NULL, orders TEXT NOT NULL);"
 	"CREATE INDEX IF NOT EXISTS job_ended ON job (ended);"
+	"CREATE TABLE IF NOT EXISTS lease (id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, since "
+	"INTEGER NOT NULL, wish TEXT NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS taken (id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, taker "
+	"INTEGER NOT NULL, at INTEGER NOT NULL, text TEXT NOT NULL);"
 	"PRAGMA user_version=1;"
 	"COMMIT;";
 
@@ -206,4 +214,125 @@ int journal_history(struct journal *j, size_t most, journal_each *each, void *ow
 	snprintf(sql, sizeof(sql), "SELECT * FROM job WHERE ended > 0 ORDER BY id DESC LIMIT %zu",
 		 most < JOURNAL_HISTORY ? most : JOURNAL_HISTORY);
 	return read_all(j, sql, each, owner, why, why_size);
+}
+
+/* ---- leases ---- */
+
+static int done(struct journal *j, sqlite3_stmt *s, char *why, size_t why_size)
+{
+	int err = sqlite3_step(s) == SQLITE_DONE ? 0 : failed(j, "write", why, why_size);
+
+	sqlite3_finalize(s);
+	return err;
+}
+
+int journal_lease_begun(struct journal *j, const struct journal_lease *lease, char *why,
+			size_t why_size)
+{
+	sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(j->db, "INSERT OR REPLACE INTO lease VALUES (?,?,?,?)", -1, &s,
+			       NULL))
+		return failed(j, "write", why, why_size);
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)lease->id);
+	sqlite3_bind_int64(s, 2, lease->uid);
+	sqlite3_bind_int64(s, 3, lease->since);
+	sqlite3_bind_text(s, 4, lease->wish, -1, SQLITE_STATIC);
+	return done(j, s, why, why_size);
+}
+
+static int forget_lease(struct journal *j, uint64_t id, char *why, size_t why_size)
+{
+	sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(j->db, "DELETE FROM lease WHERE id = ?", -1, &s, NULL))
+		return failed(j, "write", why, why_size);
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)id);
+	return done(j, s, why, why_size);
+}
+
+static int note_taken(struct journal *j, const struct journal_lease *lease, uid_t taker,
+		      const char *text, char *why, size_t why_size)
+{
+	char sql[128];
+	sqlite3_stmt *s = NULL;
+	int err;
+
+	if (sqlite3_prepare_v2(j->db, "INSERT OR REPLACE INTO taken VALUES (?,?,?,?,?)", -1, &s,
+			       NULL))
+		return failed(j, "write", why, why_size);
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)lease->id);
+	sqlite3_bind_int64(s, 2, lease->uid);
+	sqlite3_bind_int64(s, 3, taker);
+	sqlite3_bind_int64(s, 4, time(NULL));
+	sqlite3_bind_text(s, 5, text, -1, SQLITE_STATIC);
+	err = done(j, s, why, why_size);
+	snprintf(sql, sizeof(sql),
+		 "DELETE FROM taken WHERE id <= (SELECT id FROM taken ORDER BY id DESC LIMIT 1 "
+		 "OFFSET %d)",
+		 JOURNAL_HISTORY);
+	if (!err && sqlite3_exec(j->db, sql, NULL, NULL, NULL))
+		err = failed(j, "drop the oldest", why, why_size);
+	return err;
+}
+
+/* The end of a lease and who is to blame for it are one transaction. */
+int journal_lease_ended(struct journal *j, const struct journal_lease *lease, const uid_t *taker,
+			const char *text, char *why, size_t why_size)
+{
+	int err;
+
+	if (!taker)
+		return forget_lease(j, lease->id, why, why_size);
+	if (sqlite3_exec(j->db, "BEGIN IMMEDIATE", NULL, NULL, NULL))
+		return failed(j, "write", why, why_size);
+	err = forget_lease(j, lease->id, why, why_size);
+	if (!err)
+		err = note_taken(j, lease, *taker, text, why, why_size);
+	if (!err && sqlite3_exec(j->db, "COMMIT", NULL, NULL, NULL))
+		err = failed(j, "write", why, why_size);
+	if (err)
+		sqlite3_exec(j->db, "ROLLBACK", NULL, NULL, NULL);
+	return err;
+}
+
+int journal_leases(struct journal *j, journal_each_lease *each, void *owner, char *why,
+		   size_t why_size)
+{
+	sqlite3_stmt *s = NULL;
+	int err = 0, step;
+
+	if (sqlite3_prepare_v2(j->db, "SELECT * FROM lease ORDER BY id", -1, &s, NULL))
+		return failed(j, "read", why, why_size);
+	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+		struct journal_lease lease = {
+			.id = (uint64_t)sqlite3_column_int64(s, 0),
+			.uid = (uid_t)sqlite3_column_int64(s, 1),
+			.since = sqlite3_column_int64(s, 2),
+			.wish = (const char *)sqlite3_column_text(s, 3),
+		};
+
+		each(&lease, owner);
+	}
+	if (step != SQLITE_DONE)
+		err = failed(j, "read", why, why_size);
+	sqlite3_finalize(s);
+	return err;
+}
+
+bool journal_lease_taken(struct journal *j, uint64_t id, uid_t uid, char *text, size_t size)
+{
+	sqlite3_stmt *s = NULL;
+	bool is_taken = false;
+
+	if (sqlite3_prepare_v2(j->db, "SELECT text FROM taken WHERE id = ? AND uid = ?", -1, &s,
+			       NULL))
+		return false;
+	sqlite3_bind_int64(s, 1, (sqlite3_int64)id);
+	sqlite3_bind_int64(s, 2, uid);
+	is_taken = sqlite3_step(s) == SQLITE_ROW;
+	if (is_taken)
+		snprintf(text, size, "%s", (const char *)sqlite3_column_text(s, 0));
+	sqlite3_finalize(s);
+	return is_taken;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * journal - what scored must know after it was killed: the jobs that run and where, the last number given, and
- * the jobs that ended. One SQLite file; each call is one transaction, on disk when it returns.
+ * the jobs that ended; the leases, and who took one from somebody. One SQLite file; each call is one transaction, on disk when it returns.
  */
 #ifndef SCHEDULER_SCORED_JOURNAL_H
 #define SCHEDULER_SCORED_JOURNAL_H
 
-#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -48,5 +48,24 @@ int journal_running(struct journal *journal, journal_each *each, void *owner, ch
 /* Those that ended, newest first, at most @most. */
 int journal_history(struct journal *journal, size_t most, journal_each *each, void *owner,
 		    char *why, size_t why_size);
+
+/* A lease that is held. */
+struct journal_lease {
+	uint64_t id; /* journal_number() too */
+	uid_t uid;
+	int64_t since;    /* seconds since the epoch */
+	const char *wish; /* JSON as lock_wish.h reads it, with the hosts that it has */
+};
+typedef void journal_each_lease(const struct journal_lease *lease, void *owner);
+
+int journal_lease_begun(struct journal *journal, const struct journal_lease *lease, char *why,
+			size_t why_size);
+/* @taker: who ended it that is not its owner, and @text how: kept, the last JOURNAL_HISTORY of them. NULL: it just ended. */
+int journal_lease_ended(struct journal *journal, const struct journal_lease *lease,
+			const uid_t *taker, const char *text, char *why, size_t why_size);
+int journal_leases(struct journal *journal, journal_each_lease *each, void *owner, char *why,
+		   size_t why_size);
+/* How that user's lease was ended by another: true and the text. */
+bool journal_lease_taken(struct journal *journal, uint64_t id, uid_t uid, char *text, size_t size);
 
 #endif

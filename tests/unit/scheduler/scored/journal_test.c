@@ -230,3 +230,47 @@ TAP_TEST(journal__the_oldest_are_dropped)
 	       JOURNAL_HISTORY + JOURNAL_BEYOND - 1);
 	remove_directory(dir);
 }
+
+/* ---- leases ---- */
+
+static void list_lease(const struct journal_lease *lease, void *owner)
+{
+	char *to = owner;
+
+	sprintf(to + strlen(to), "%llu %u %lld %s;", (unsigned long long)lease->id, lease->uid,
+		(long long)lease->since, lease->wish);
+}
+
+static const char *leases(struct journal *j)
+{
+	static char text[256];
+
+	*text = 0;
+	is_int(journal_leases(j, list_lease, text, why, sizeof(why)), 0);
+	return text;
+}
+
+TAP_TEST(journal__leases_outlive_us_and_who_took_one_is_known)
+{
+	char *path = make_directory(), text[64] = "";
+	struct journal *j = journal_open(path, why, sizeof(why));
+	struct journal_lease one = {.id = 4, .uid = 1000, .since = 99, .wish = "{1}"};
+	struct journal_lease two = {.id = 5, .uid = 1001, .since = 100, .wish = "{2}"};
+	struct journal_lease three = {.id = 6, .uid = 1001, .since = 101, .wish = "{3}"};
+	uid_t root = 0;
+
+	is_int(journal_lease_begun(j, &one, why, sizeof(why)), 0);
+	is_int(journal_lease_begun(j, &two, why, sizeof(why)), 0);
+	is_int(journal_lease_begun(j, &three, why, sizeof(why)), 0);
+	is_int(journal_lease_ended(j, &one, NULL, NULL, why, sizeof(why)), 0);
+	is_int(journal_lease_ended(j, &two, &root, "taken by root", why, sizeof(why)), 0);
+	journal_close(j);
+	j = journal_open(path, why, sizeof(why));
+	is_str(leases(j), "6 1001 101 {3};");
+	ok(journal_lease_taken(j, 5, 1001, text, sizeof(text)));
+	is_str(text, "taken by root");
+	ok(!journal_lease_taken(j, 5, 1000, text, sizeof(text)));
+	ok(!journal_lease_taken(j, 4, 1000, text, sizeof(text)));
+	journal_close(j);
+	remove_directory(path);
+}
