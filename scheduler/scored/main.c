@@ -14,6 +14,7 @@
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
+#include "scheduler/scored/reload.h"
 #include "scheduler/scored/scored.h"
 #include "scheduler/scored/users.h"
 
@@ -101,7 +102,7 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 	if (!d->journal)
 		return -EIO;
 	ev_now_update(d->loop);
-	if (nodes_open(d) || jobs_open(d, why, why_size))
+	if ((d->cluster && nodes_read(d)) || jobs_open(d, why, why_size))
 		return -EIO;
 	d->door = door_open(d->loop, d->options.listen, enter, d);
 	if (!d->door) {
@@ -135,7 +136,9 @@ static void serve(struct scored *d)
 	ev_timer_start(d->loop, &d->beat);
 	daemon_say("ready, port %d, quantum %.0f ms", door_port(d->door),
 		   (double)d->options.quantum_ns / 1e6);
+	reload_open(d);
 	daemon_run(d->loop);
+	reload_close(d);
 	ev_timer_stop(d->loop, &d->beat);
 }
 

@@ -24,12 +24,20 @@ struct node *nodes_find(const struct scored *d, const char *name)
 	return NULL;
 }
 
-struct node *nodes_make(struct scored *d, const char *name)
+/* What cluster.json says of it; @at: its place there, -1 = none. */
+static void list(const struct scored *d, struct node *node, long at)
 {
-	struct node *node = nodes_find(d, name), **nodes;
+	const struct cluster_host *host = at < 0 ? NULL : &d->cluster->hosts[at];
 
-	if (node)
-		return node;
+	node->is_listed = !d->cluster || host;
+	node->is_out = d->cluster && !(host && host->is_usable);
+	node->point = host ? host->point : -1;
+}
+
+static struct node *make(struct scored *d, const char *name)
+{
+	struct node *node, **nodes;
+
 	nodes = realloc(d->nodes, (d->n_nodes + 1) * sizeof(struct node *));
 	node = calloc(1, sizeof(*node));
 	if (nodes)
@@ -45,11 +53,32 @@ struct node *nodes_make(struct scored *d, const char *name)
 	return node;
 }
 
-int nodes_open(struct scored *d)
+struct node *nodes_make(struct scored *d, const char *name)
 {
-	for (size_t i = 0; d->cluster && i < d->cluster->n_hosts; i++)
-		if (!nodes_make(d, d->cluster->hosts[i].name))
+	struct node *node = nodes_find(d, name);
+
+	if (node)
+		return node;
+	node = make(d, name);
+	if (node)
+		list(d, node, d->cluster ? cluster_host_of(d->cluster, name) : -1);
+	return node;
+}
+
+int nodes_read(struct scored *d)
+{
+	for (size_t i = 0; i < d->n_nodes; i++)
+		list(d, d->nodes[i], cluster_host_of(d->cluster, d->nodes[i]->name));
+	for (size_t i = 0; i < d->cluster->n_hosts; i++) {
+		const char *name = d->cluster->hosts[i].name;
+		struct node *node = nodes_find(d, name);
+
+		if (!node)
+			node = make(d, name);
+		if (!node)
 			return -ENOMEM;
+		list(d, node, (long)i);
+	}
 	return 0;
 }
 
@@ -330,18 +359,20 @@ void nodes_beat(struct scored *d)
 
 bool nodes_is_usable(const struct node *node)
 {
-	return node->link && node->state == NODE_UP;
+	return node->link && node->state == NODE_UP && !node->is_out;
 }
 
 const char *nodes_state_name(const struct node *node)
 {
 	switch (node->state) {
 	case NODE_UP:
-		return "up";
+		return node->is_out ? "removed" : "up";
 	case NODE_DRAINED:
 		return "drained";
 	default:
-		return node->is_drained ? "absent, drained" : "absent";
+		return !node->is_listed   ? "absent, removed"
+		       : node->is_drained ? "absent, drained"
+					  : "absent";
 	}
 }
 

@@ -8,8 +8,11 @@
 
 #include "scheduler/scored/scored.h"
 
-/* Enters the hosts of cluster.json, absent. 0 or -ENOMEM. */
-int nodes_open(struct scored *d);
+/*
+ * Enters the hosts of cluster.json, absent; of those there are already, what it says of them now. Who is no longer in it
+ * takes no new job. 0 or -ENOMEM.
+ */
+int nodes_read(struct scored *d);
 void nodes_close(struct scored *d);
 /* Somebody authenticated as "scnoded" is at the door. */
 void nodes_enter(struct scored *d, struct link *link);

@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-long placement_point(const struct cluster *cluster, uint32_t node)
-{
-	return node < cluster->n_hosts ? cluster->hosts[node].point : -1;
-}
-
 static void say_grid(const struct job *job, char *to, size_t size)
 {
 	size_t used = 0;
@@ -57,7 +52,7 @@ static int fold_grid(struct placement *p, const struct job *job, uint32_t per_ho
 int placement_open(struct placement *p, const struct scored *d, const struct job *job, uint32_t n,
 		   uint32_t per_host, char *why, size_t why_size)
 {
-	*p = (struct placement){.cluster = d->cluster, .n_wanted = n};
+	*p = (struct placement){.cluster = d->cluster, .nodes = d->nodes, .n_wanted = n};
 	if (!d->cluster || !d->cluster->space.n_dims || n < 2 || job->may_scatter)
 		return -ENOENT;
 	return job->n_cart ? fold_grid(p, job, per_host, why, why_size) : 0;
@@ -71,17 +66,18 @@ struct field {
 	uint32_t *node_of;
 };
 
-static bool field_open(struct field *field, const struct cluster *cluster, const uint32_t *fitting,
+static bool field_open(struct field *field, const struct placement *p, const uint32_t *fitting,
 		       size_t n)
 {
+	const struct box_space *space = &p->cluster->space;
 	uint32_t points = 1;
 
-	for (uint32_t d = 0; d < cluster->space.n_dims; d++)
-		points *= cluster->space.dims[d];
+	for (uint32_t d = 0; d < space->n_dims; d++)
+		points *= space->dims[d];
 	field->is_free = calloc(points, sizeof(*field->is_free));
 	field->node_of = calloc(points, sizeof(*field->node_of));
 	for (size_t i = 0; field->is_free && field->node_of && i < n; i++) {
-		long point = placement_point(cluster, fitting[i]);
+		long point = p->nodes[fitting[i]]->point;
 
 		if (point < 0)
 			continue;
@@ -159,7 +155,7 @@ bool placement_pick(void *arg, const uint32_t *fitting, size_t n, uint32_t *chos
 	struct field field = {0};
 	bool is_found = false;
 
-	if (box && field_open(&field, p->cluster, fitting, n))
+	if (box && field_open(&field, p, fitting, n))
 		is_found = p->is_cart ? pick_folded(p, &field, box, chosen)
 				      : pick_box(p, &field, box, chosen);
 	field_close(&field);

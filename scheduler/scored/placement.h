@@ -13,6 +13,7 @@
 
 struct placement {
 	const struct cluster *cluster;
+	struct node *const *nodes;
 	uint32_t n_wanted;     /* hosts */
 	bool is_cart;          /* grid and folds are of use */
 	struct fold_grid grid; /* of hosts */
@@ -27,8 +28,6 @@ struct placement {
  */
 int placement_open(struct placement *placement, const struct scored *d, const struct job *job,
 		   uint32_t n, uint32_t per_host, char *why, size_t why_size);
-/* Where a node stands; nodes of cluster.json have the numbers that they have there. -1: nowhere. */
-long placement_point(const struct cluster *cluster, uint32_t node);
 /* For struct matrix_wish; @arg is the placement, hosts are numbers of nodes. */
 bool placement_pick(void *arg, const uint32_t *fitting, size_t n, uint32_t *chosen);
 

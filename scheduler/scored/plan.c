@@ -219,6 +219,16 @@ static int enter(struct scored *d, uint64_t id, const struct job *job, struct ma
 	return matrix_add(d->matrix, id, wish, plan->place);
 }
 
+/* cluster.json was read anew: what the job wants is not in it now, and may be again. */
+static int wait_for_group(char *why, size_t why_size)
+{
+	char what[256];
+
+	snprintf(what, sizeof(what), "%s", why);
+	snprintf(why, why_size, "waits for its hosts: %s", what);
+	return -EBUSY;
+}
+
 /* What will never fit was refused at the door, so if it would not even fit an empty cluster, hosts have gone since. */
 static const char *waits_for(int err, bool is_box)
 {
@@ -255,6 +265,8 @@ int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan
 		snprintf(why, why_size, "%s", waits_for(err, wish.pick));
 		err = -EBUSY;
 	}
+	if (err == -EINVAL)
+		err = wait_for_group(why, why_size);
 	free(c.hosts);
 	free(cores);
 	if (err) {
@@ -283,12 +295,11 @@ static void fill_places(struct order *order, const struct scored *d, const struc
 	const struct cluster *cluster = d->cluster;
 
 	for (size_t k = 0; k < plan->n; k++)
-		if (!cluster || placement_point(cluster, plan->place[k].host) < 0)
+		if (!cluster || d->nodes[plan->place[k].host]->point < 0)
 			return;
 	order->n_dims = cluster->space.n_dims;
 	for (size_t k = 0; k < plan->n; k++)
-		box_coordinates(&cluster->space,
-				(uint32_t)placement_point(cluster, plan->place[k].host),
+		box_coordinates(&cluster->space, (uint32_t)d->nodes[plan->place[k].host]->point,
 				order->hosts[k].at);
 }
 

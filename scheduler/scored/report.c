@@ -185,12 +185,19 @@ static json_t *node_entry(const struct scored *d, const struct node *node)
 	return entry;
 }
 
+/* Who has gone from cluster.json and from everywhere is forgotten. */
+static bool is_of_interest(const struct node *node)
+{
+	return node->is_listed || node->link || node->n_jobs;
+}
+
 static json_t *all_nodes(const struct scored *d)
 {
 	json_t *hosts = json_array();
 
 	for (size_t i = 0; i < d->n_nodes; i++)
-		json_array_append_new(hosts, node_entry(d, d->nodes[i]));
+		if (is_of_interest(d->nodes[i]))
+			json_array_append_new(hosts, node_entry(d, d->nodes[i]));
 	return hosts;
 }
 

@@ -53,6 +53,9 @@ struct node {
 	struct visitor *visitor; /* the link's owner; of nodes.c */
 	enum node_state state;
 	bool is_drained; /* by an operator; survives that it goes away */
+	bool is_listed;  /* cluster.json has it; true without one */
+	bool is_out;     /* it has not, or as defect or spare: takes no new job */
+	long point;      /* where it stands in the network's space; -1 = nowhere */
 	char *note;      /* why it is drained or lost; may be NULL */
 	double heard;    /* ev_now() of its last word */
 	int64_t skew_ns; /* its clock less ours, at its last beat */
@@ -134,6 +137,7 @@ struct scored {
 	uint64_t next_id;
 	uint64_t table; /* number of the last slot table */
 	ev_timer beat;
+	ev_signal hangup;
 	double rejoin_until; /* ev_now(): no host is taken for lost before */
 	ev_prepare plan;     /* active when somebody may start or the rows have changed */
 	ev_idle plan_more;   /* active when there was no time for all: the loop does not sleep */

@@ -35,7 +35,7 @@ static int each_of_group(void *arg, const char *name, int (*add)(void *to, const
 
 static bool is_known(const struct scored *d, const char *name)
 {
-	return nodes_find(d, name) || (d->cluster && cluster_host_of(d->cluster, name) >= 0);
+	return d->cluster ? cluster_host_of(d->cluster, name) >= 0 : nodes_find(d, name) != NULL;
 }
 
 int wish_hosts(const struct scored *d, const char *text, struct hostlist *ret, char *why,

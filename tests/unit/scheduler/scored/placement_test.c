@@ -32,9 +32,11 @@ static struct world *new_world(void)
 	w->cluster.hosts = w->places;
 	w->cluster.n_hosts = HOSTS;
 	w->cluster.space = (struct box_space){.n_dims = 2, .dims = {SIDE, SIDE}};
-	for (uint32_t h = 0; h < HOSTS; h++)
+	for (uint32_t h = 0; h < HOSTS; h++) {
 		w->places[h] = (struct cluster_host){
 			.name = w->f.names[h], .is_usable = true, .point = (long)h};
+		w->f.nodes[h].point = (long)h;
+	}
 	return w;
 }
 
