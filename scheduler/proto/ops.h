@@ -29,7 +29,8 @@
 #define OP_CANCEL "cancel"
 /* [history N: jobs that ended, newest first]. Answer "jobs", jobs [..]: others' jobs without program, arguments, directory. */
 #define OP_JOBS "jobs"
-/* Answer "cluster": name S, version S, quantum_ns N, hosts [{host + state S, used cores N, jobs N, late N, ...}], rows [[...]] */
+/* Answer "cluster": name S, version S, quantum_ns N, hosts [{host + state S, used cores N, jobs N, late N,
+ * [lock {id N, uid N, reason S, since N}: exclusive], ...}], rows [[...]] */
 #define OP_CLUSTER "cluster"
 /* [every_s N]: "activity" again and again: hosts, jobs with share of CPU, rows, late switches, efficiency. For sctop. */
 #define OP_ACTIVITY "activity"
@@ -143,7 +144,8 @@
 #define OP_WAITING "waiting" /* position N, holders [S: sentences] */
 #define OP_LOCKED                                                                                  \
 	"locked" /* id N, hosts [S], lease_s N: it ends when it is not renewed for so long */
-#define OP_RENEW "renew"   /* id N; owner. Answer "ok" */
+#define OP_RENEW                                                                                   \
+	"renew" /* id N; owner. Answer "ok"; or "error" ENOENT, text: how it was lost, by whom */
 #define OP_UNLOCK "unlock" /* id N; owner or operator. Answer "ok" */
 /* Answer "locks": locks [{id N, uid N, hosts [S], mode S, reason S, place S, since N, left_s N}], waiting [{uid N, hosts [S],
  * [count N], mode S, reason S, place S, since N, position N}], jobs [{id N, uid N, hosts [S]}] */

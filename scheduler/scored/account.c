@@ -51,7 +51,7 @@ struct account *account_of(struct scored *d, uid_t uid)
 
 void account_settle(struct account *a)
 {
-	if (a->links || a->jobs)
+	if (a->links || a->jobs || a->locks)
 		return;
 	ev_timer_stop(a->scored->loop, &a->rest);
 	LIST_REMOVE(a, all);
@@ -91,7 +91,8 @@ void account_explain(const struct account *a, int error, char *why, size_t why_s
 	else
 		snprintf(
 			why, why_size,
-			"jobs and requests of user %u take %zu MiB of scored's memory, of %zu that "
+			"jobs, locks and requests of user %u take %zu MiB of scored's memory, of "
+			"%zu that "
 			"--user-memory of scored allows; submit more when some have ended, or with "
 			"less "
 			"arguments and environment",
@@ -175,6 +176,38 @@ bool account_refuses(struct scored *d, uid_t uid, const struct job *job, char *w
 	is_refused = has_jobs(a, account_size(job), why, why_size);
 	account_settle(a);
 	return is_refused;
+}
+
+bool account_refuses_lock(const struct account *a, size_t bytes, char *why, size_t why_size)
+{
+	const struct scored_options *o = &a->scored->options;
+
+	if (!is_limited(a))
+		return false;
+	if (a->locks >= o->user_jobs) {
+		snprintf(why, why_size,
+			 "user %u has or waits for %u locks, as many as --user-jobs of scored "
+			 "allows; give some back",
+			 a->uid, o->user_jobs);
+		return true;
+	}
+	if (a->bytes.used + bytes <= a->bytes.max)
+		return false;
+	account_explain(a, EDQUOT, why, why_size);
+	return true;
+}
+
+void account_charge_lock(struct account *a, size_t bytes)
+{
+	a->locks++;
+	a->bytes.used += bytes;
+}
+
+void account_discharge_lock(struct account *a, size_t bytes)
+{
+	a->locks--;
+	a->bytes.used -= bytes;
+	account_settle(a);
 }
 
 void account_spend(struct account *a, uint64_t ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * account - what one user costs scored: connections, jobs that wait, bytes, and time of the loop. Knows the limits, and
+ * account - what one user costs scored: connections, jobs that wait, locks, bytes, and time of the loop. Knows the limits, and
  * nothing of what was asked for.
  */
 #ifndef SCHEDULER_SCORED_ACCOUNT_H
@@ -17,7 +17,7 @@ struct account {
 	LIST_ENTRY(account) all;
 	struct scored *scored;
 	uid_t uid;
-	size_t links, waiting, jobs;
+	size_t links, waiting, jobs, locks;
 	struct link_quota bytes; /* of its connections' buffers and its jobs */
 	double turn;             /* ev_now() of the loop's round in which it spent: */
 	uint64_t spent_ns;
@@ -39,6 +39,10 @@ bool account_refuses(struct scored *d, uid_t uid, const struct job *job, char *w
 void account_charge(struct scored *d, struct sjob *job);
 void account_unqueue(struct sjob *job);
 void account_discharge(struct sjob *job);
+/* A lock of its user of about so many bytes: whether it is too much; it is charged, and is no more. */
+bool account_refuses_lock(const struct account *account, size_t bytes, char *why, size_t why_size);
+void account_charge_lock(struct account *account, size_t bytes);
+void account_discharge_lock(struct account *account, size_t bytes);
 /* Why link_limit() has stopped a request of it: errno, as refused() tells. */
 void account_explain(const struct account *account, int error, char *why, size_t why_size);
 

@@ -10,6 +10,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
+#include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/plan.h"
 #include "scheduler/scored/restore.h"
@@ -328,7 +329,7 @@ static void start(struct scored *d, struct sjob *job, struct plan *plan)
 static bool try(struct scored *d, struct sjob *job)
 {
 	struct plan plan;
-	char why[256];
+	char why[512];
 	int err = plan_place(d, job->id, job->job, &plan, why, sizeof(why));
 
 	if (!err) {
@@ -387,6 +388,7 @@ static void plan_now(struct ev_loop *loop, ev_prepare *watcher, int events)
 
 	(void)events;
 	ev_prepare_stop(loop, watcher);
+	locks_look(d);
 	if (is_restoring(d))
 		return;
 	for (size_t i = 0; i < queue_open(&d->queue);) {

@@ -12,6 +12,7 @@
 
 #include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs.h"
+#include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
 #include "scheduler/scored/reload.h"
@@ -32,6 +33,7 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int events)
 	n_refused = 0;
 	nodes_beat(timer->data);
 	idle_tick(timer->data);
+	locks_beat(timer->data);
 }
 
 /* ---- who comes in ---- */
@@ -102,7 +104,8 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 	if (!d->journal)
 		return -EIO;
 	ev_now_update(d->loop);
-	if ((d->cluster && nodes_read(d)) || jobs_open(d, why, why_size))
+	if ((d->cluster && nodes_read(d)) || jobs_open(d, why, why_size) ||
+	    locks_open(d, why, why_size))
 		return -EIO;
 	d->door = door_open(d->loop, d->options.listen, enter, d);
 	if (!d->door) {
@@ -119,6 +122,7 @@ static void close_all(struct scored *d)
 	if (d->door)
 		door_close(d->door);
 	users_close(d);
+	locks_close(d);
 	jobs_close(d);
 	nodes_close(d);
 	journal_close(d->journal);

@@ -9,6 +9,7 @@
 
 #include "pmcore/util/nameset.h"
 #include "scheduler/scored/jobs.h"
+#include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/placement.h"
 #include "scheduler/scored/wish.h"
@@ -16,8 +17,11 @@
 struct candidates {
 	uint32_t *hosts; /* numbers of nodes, best first */
 	size_t n;
-	uint32_t least_cores; /* of any of them */
-	size_t n_unknown;     /* hosts that may be meant, whose cores nobody knows */
+	uint32_t least_cores;      /* of any of them */
+	size_t n_unknown;          /* hosts that may be meant, whose cores nobody knows */
+	size_t n_locked;           /* that would do, but for locks of hosts */
+	const struct node *locked; /* the first of them, */
+	struct lock *lock;         /* and who keeps the job off */
 };
 
 /* ---- which hosts ---- */
@@ -38,8 +42,21 @@ static void insert(struct candidates *c, unsigned int *busy, const struct node *
 		c->least_cores = node->host->n_cores;
 }
 
-/* @wish: the only hosts that may be taken, NULL = any. @is_now: only those that take jobs at this moment. */
-static int collect(const struct scored *d, const struct nameset *wish, bool is_now,
+/* Whether a lock of hosts keeps the job off. */
+static bool is_locked(const struct scored *d, const struct node *node, uint64_t id,
+		      struct candidates *c)
+{
+	struct lock *lock = locks_keep_off(d, node, id);
+
+	if (lock && !c->n_locked++) {
+		c->locked = node;
+		c->lock = lock;
+	}
+	return lock;
+}
+
+/* @wish: the only hosts that may be taken, NULL = any. @id: only those that take this job now; 0: at any time. */
+static int collect(const struct scored *d, const struct nameset *wish, uint64_t id,
 		   struct candidates *c)
 {
 	unsigned int *busy = calloc(d->n_nodes + 1, sizeof(*busy));
@@ -52,7 +69,7 @@ static int collect(const struct scored *d, const struct nameset *wish, bool is_n
 			continue;
 		if (!node->host)
 			c->n_unknown++;
-		else if (!is_now || nodes_is_usable(node))
+		else if (!id || (nodes_is_usable(node) && !is_locked(d, node, id, c)))
 			insert(c, busy, node, node->n_jobs);
 	}
 	free(busy);
@@ -60,7 +77,7 @@ static int collect(const struct scored *d, const struct nameset *wish, bool is_n
 }
 
 /* The same for what the job wishes. 0, -EINVAL with a sentence, -ENOMEM. */
-static int find_candidates(const struct scored *d, const struct job *job, bool is_now,
+static int find_candidates(const struct scored *d, const struct job *job, uint64_t id,
 			   struct candidates *c, char *why, size_t why_size)
 {
 	struct hostlist list = {0};
@@ -69,11 +86,11 @@ static int find_candidates(const struct scored *d, const struct job *job, bool i
 
 	*c = (struct candidates){0};
 	if (!job->group)
-		return collect(d, NULL, is_now, c);
+		return collect(d, NULL, id, c);
 	err = wish_hosts(d, job->group, &list, why, why_size);
 	if (err)
 		return err;
-	err = is_now ? 0 : wish_check(d, job->group, &list, why, why_size);
+	err = id ? 0 : wish_check(d, job->group, &list, why, why_size);
 	if (err) {
 		hostlist_fini(&list);
 		return err;
@@ -82,7 +99,7 @@ static int find_candidates(const struct scored *d, const struct job *job, bool i
 	for (size_t i = 0; !err && i < list.n; i++)
 		err = nameset_add(&wish, list.names[i]);
 	if (!err)
-		err = collect(d, &wish, is_now, c);
+		err = collect(d, &wish, id, c);
 	nameset_fini(&wish);
 	hostlist_fini(&list);
 	return err;
@@ -170,7 +187,7 @@ static void say_impossible(const struct scored *d, const struct job *job,
 int plan_check(struct scored *d, const struct job *job, char *why, size_t why_size)
 {
 	struct candidates c;
-	int err = find_candidates(d, job, false, &c, why, why_size);
+	int err = find_candidates(d, job, 0, &c, why, why_size);
 	uint32_t n = 0, fitting = 0, *ranks = NULL, *cores = NULL;
 	struct placement placement;
 
@@ -230,13 +247,28 @@ static int wait_for_group(char *why, size_t why_size)
 }
 
 /* What will never fit was refused at the door, so if it would not even fit an empty cluster, hosts have gone since. */
-static const char *waits_for(int err, bool is_box)
+static const char *waits_for_cores(int err, bool is_box)
 {
 	if (err != -EBUSY)
 		return "waits for hosts that are down or drained";
 	return is_box ? "waits for cores on hosts that form a box of the network; -map any takes "
 			"any"
 		      : "waits for cores";
+}
+
+static void say_waits(int err, bool is_box, const struct candidates *c, char *why, size_t why_size)
+{
+	char lock[400], more[32] = "";
+
+	if (!c->lock) {
+		snprintf(why, why_size, "%s", waits_for_cores(err, is_box));
+		return;
+	}
+	if (c->n_locked > 1)
+		snprintf(more, sizeof(more), " and %zu more", c->n_locked - 1);
+	locks_say(c->lock, lock, sizeof(lock));
+	snprintf(why, why_size, "waits: host%s %s%s %s %s", c->n_locked > 1 ? "s" : "",
+		 c->locked->name, more, c->n_locked > 1 ? "are" : "is", lock);
 }
 
 int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan *ret, char *why,
@@ -246,7 +278,7 @@ int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan
 	struct matrix_wish wish = {.is_exclusive = job->class == JOB_EXCLUSIVE};
 	struct plan plan = {0};
 	uint32_t n = 0, *cores = NULL;
-	int err = find_candidates(d, job, true, &c, why, why_size);
+	int err = find_candidates(d, job, id, &c, why, why_size);
 
 	if (!err) {
 		plan.ranks = spread(job, &c, &n);
@@ -262,7 +294,7 @@ int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan
 		err = enter(d, id, job, &wish, &plan);
 	}
 	if (err == -ENOSPC || err == -EBUSY) {
-		snprintf(why, why_size, "%s", waits_for(err, wish.pick));
+		say_waits(err, wish.pick, &c, why, why_size);
 		err = -EBUSY;
 	}
 	if (err == -EINVAL)

@@ -4,6 +4,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/jobs.h"
+#include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/users.h"
 
@@ -169,6 +170,7 @@ static json_t *node_entry(const struct scored *d, const struct node *node)
 {
 	json_t *entry = node->host ? host_encode(node->host) : json_object();
 	const struct node_switches *s = &node->switches;
+	json_t *lock = locks_of_node(d, node);
 
 	json_object_set_new(entry, "name", json_string(node->name));
 	json_object_set_new(entry, "state", json_string(nodes_state_name(node)));
@@ -178,6 +180,8 @@ static json_t *node_entry(const struct scored *d, const struct node *node)
 	json_object_set_new(entry, "memory_free", json_integer((json_int_t)node->memory_free));
 	json_object_set_new(entry, "skew_ns", json_integer(node->skew_ns));
 	json_object_set_new(entry, "rows", rows_of(d, node));
+	if (lock)
+		json_object_set_new(entry, "lock", lock);
 	json_object_set_new(entry, "switches",
 			    json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)s->done, "late",
 				      (json_int_t)s->late, "worst_ns", (json_int_t)s->worst_ns,

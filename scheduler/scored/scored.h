@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * scored - the daemon's parts and what they share. Everything happens in one libev loop. Who may change what:
- * nodes.c the hosts, jobs.c the states of jobs, plan.c where they run, turns.c the slot tables, users.c nothing.
+ * nodes.c the hosts, jobs.c the states of jobs, plan.c where they run, turns.c the slot tables, locks.c who has hosts for
+ * himself, users.c nothing.
  */
 #ifndef SCHEDULER_SCORED_SCORED_H
 #define SCHEDULER_SCORED_SCORED_H
@@ -114,6 +115,7 @@ LIST_HEAD(sjob_bucket, sjob);
 LIST_HEAD(user_list, user);
 
 struct operators;
+struct locks;
 struct account;
 LIST_HEAD(account_list, account);
 
@@ -132,6 +134,7 @@ struct scored {
 	struct sjob_bucket by_id[JOB_BUCKETS];
 	struct queue queue;
 	struct matrix *matrix;
+	struct locks *locks; /* NULL: nobody can have one */
 	struct user_list users;
 	struct account_list accounts;
 	uint64_t next_id;

@@ -12,6 +12,7 @@
 #include "scheduler/scored/account.h"
 #include "scheduler/scored/ask.h"
 #include "scheduler/scored/jobs.h"
+#include "scheduler/scored/locks.h"
 #include "scheduler/scored/network.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
@@ -25,8 +26,9 @@ struct user {
 	struct scored *scored;
 	struct link *link;
 	struct account *account;
-	bool is_behind;   /* does not read our answers */
-	struct sjob *job; /* what it has submitted and waits for */
+	bool is_behind;     /* does not read our answers */
+	struct sjob *job;   /* what it has submitted and waits for */
+	struct lock *waits; /* for this lock; NULL: for none */
 	ev_timer activity;
 };
 
@@ -280,7 +282,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 		activity(user, head);
 	else if (!strcmp(op, OP_DRAIN))
 		drain(user, head);
-	else
+	else if (!locks_request(user->scored, link, &user->waits, op, head))
 		refuse_taking(user, "ENOSYS",
 			      daemon_text("\"%.40s\" is no request that this scored knows", op));
 	/* Who does not read the answers asks no more. */
@@ -300,6 +302,8 @@ static void drained(struct link *link, void *owner)
 
 static void leave(struct user *user)
 {
+	if (user->waits)
+		locks_forget(user->waits);
 	ev_timer_stop(user->scored->loop, &user->activity);
 	LIST_REMOVE(user, all);
 	user->account->links--;
