@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""agents - the agents (scremote) of some hosts: who is there, what each is asked, which have fallen silent. Does not
+know how they are reached (reach.py) nor what for (fanout.py, staging.py, session.py)."""
+
+from . import frames
+
+COMING, READY, GONE = "coming", "ready", "gone"
+SILENT_S = 10   # a host that says nothing for so long while it is waited for is lost
+_ASK_S = 3      # of silence, then it is asked
+_TICK_S = 1
+
+
+class Agent:
+    """One host's. talks: whatever waits for an answer, by the number of its messages; each has message(agent, number,
+    head, body) and lost(agent)."""
+
+    def __init__(self, host, index):
+        self.host, self.index = host, index
+        self.state, self.why = COMING, ""
+        self.stream = None      # of an agent of our own, None in a session
+        self.talks = {}
+        self.since = 0.0        # we wait for it from then on
+        self._say = None
+        self._last = 0
+
+    def send(self, head, body=b""):
+        """One message; nothing without an agent."""
+        if self.state == READY:
+            self._say(head, body)
+
+    def open(self, talk, now):
+        """The number of a new talk."""
+        if not self.talks:
+            self.since = now
+        self._last += 1
+        self.talks[self._last] = talk
+        return self._last
+
+    def close(self, number):
+        """What still comes of it is dropped."""
+        self.talks.pop(number, None)
+
+    def hear(self, head, body):
+        """A message from it; Broken."""
+        if head["op"] == "pong":
+            return
+        number = frames.number(head, "id", low=1)
+        talk = self.talks.get(number)
+        if talk:
+            talk.message(self, number, head, body)
+
+
+class Agents:
+    """All of them, in order. Each of changes is called with an agent that is ready, or gone, from now on."""
+
+    def __init__(self, turns, hosts):
+        self.loop = turns
+        self.all = [Agent(host, index) for index, host in enumerate(hosts)]
+        self.changes = []
+        self.is_idle_watched = False    # also those that are asked nothing
+        self._tick = None
+        self._due = 0.0
+
+    def ready(self, agent, say, stream=None):
+        """It is there; say(head, body) sends to it."""
+        agent.state, agent._say, agent.stream = READY, say, stream
+        agent.since = self.loop.now()
+        if stream:
+            stream.message = lambda head, body: self._hear(agent, head, body)
+            stream.ended = lambda why: self.gone(agent, f"lost: {why}")
+            self._watch()
+        self._tell(agent)
+
+    def gone(self, agent, why):
+        """It is not there, and why; who talked with it is told first."""
+        if agent.state == GONE:
+            return
+        agent.state, agent.why = GONE, why
+        if agent.stream:
+            agent.stream.close()
+            agent.stream = None
+        talks, agent.talks = agent.talks, {}
+        for talk in talks.values():
+            talk.lost(agent)
+        self._tell(agent)
+
+    def close(self):
+        """Lets go of all."""
+        self.changes = []
+        if self._tick:
+            self._tick.cancel()
+        for agent in self.all:
+            agent.talks = {}
+            if agent.stream:
+                agent.stream.close()
+                agent.stream = None
+            agent.state = GONE
+
+    def _tell(self, agent):
+        for change in list(self.changes):
+            change(agent)
+
+    def _hear(self, agent, head, body):
+        try:
+            agent.hear(head, body)
+        except frames.Broken as problem:
+            self.gone(agent, f"lost: its agent sends {problem}")
+
+    # ---- silence ----
+
+    def _watch(self):
+        if not self._tick:
+            self._due = self.loop.now() + _TICK_S
+            self._tick = self.loop.call_later(_TICK_S, self._look)
+
+    def _look(self):
+        now = self.loop.now()
+        late = now - self._due      # we did not listen, as when our own output was held up
+        for agent in self.all:
+            if agent.state == READY and agent.stream and (agent.talks or self.is_idle_watched):
+                if late > _TICK_S:
+                    agent.since = now
+                self._judge(agent, now)
+        self._tick = None
+        self._watch()
+
+    def _judge(self, agent, now):
+        silent = now - max(agent.since, agent.stream.heard)
+        if silent > SILENT_S:
+            self.gone(agent, f"lost: nothing was heard of it for {SILENT_S} s")
+        elif silent > _ASK_S:
+            agent.send({"op": "ping", "id": 1})

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""frames - messages as they lie on a connection (scheduler/proto/frame.h), made and taken apart without waiting for
+any. Pure: bytes in, bytes out. scorectl.link has the form that waits."""
+
+import json
+import struct
+
+MAX = 16 << 20      # bytes of a frame, all included
+CHUNK = 64 << 10    # most bytes of a stream in one frame
+ROOM = 1 << 20      # of a stream may be sent before the other side gives more: LINK_FULL
+_LENGTHS = struct.Struct(">II")
+
+
+class Broken(Exception):
+    """Bytes that are no frames."""
+
+
+def encode(head, body=b""):
+    """One message as bytes."""
+    data = json.dumps(head, separators=(",", ":")).encode()
+    return _LENGTHS.pack(4 + len(data) + len(body), len(data)) + data + body
+
+
+def _head(data):
+    try:
+        head = json.loads(data)
+    except (ValueError, RecursionError):
+        raise Broken("a head that is no JSON") from None
+    if not isinstance(head, dict) or not isinstance(head.get("op"), str):
+        raise Broken("a head without \"op\"")
+    return head
+
+
+class Decoder:
+    """Takes bytes as they come."""
+
+    def __init__(self):
+        self._data = bytearray()
+        self._preamble = b""
+
+    def expect(self, preamble):
+        """Bytes that stand before the first message."""
+        self._preamble = preamble
+
+    def feed(self, data):
+        """More bytes."""
+        self._data += data
+
+    def messages(self):
+        """(head, body) of each message that is there in full; Broken."""
+        at, data = 0, self._data
+        if self._preamble:
+            if not self._preamble.startswith(bytes(data[:len(self._preamble)])):
+                raise Broken("another preamble")
+            if len(data) < len(self._preamble):
+                return
+            at, self._preamble = len(self._preamble), b""
+        try:
+            while len(data) - at >= _LENGTHS.size:
+                length, head_length = _LENGTHS.unpack_from(data, at)
+                if not head_length + 4 <= length <= MAX - 4:
+                    raise Broken("lengths that do not fit together")
+                end = at + 4 + length
+                if len(data) < end:
+                    break
+                start = at + _LENGTHS.size
+                head = _head(bytes(data[start:start + head_length]))
+                body = bytes(data[start + head_length:end])
+                at = end
+                yield head, body
+        finally:
+            del data[:at]
+
+
+def number(head, name, low=0, high=(1 << 63) - 1):
+    """A whole number of a head; Broken."""
+    value = head.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise Broken(f"{head['op']}: \"{name}\" is missing or no number")
+    return value
+
+
+def text(head, name, otherwise=None):
+    """A text of a head; what is missing is otherwise, and Broken without that."""
+    value = head.get(name, otherwise)
+    if not isinstance(value, str):
+        raise Broken(f"{head['op']}: \"{name}\" is missing or no text")
+    return value

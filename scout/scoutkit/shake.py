@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""shake - the handshake at the beginning of a connection (scheduler/proto/link.h), either side of it, as a machine
+that is fed heads and says heads. Asks munge; knows no socket."""
+
+import os
+import struct
+
+from scorectl.munge import Refused
+
+from . import frames
+
+MAGIC = b"OSCORE1\n"
+PREAMBLE = struct.Struct(">8sQ")
+
+
+def place(address):
+    """The listening side of a connection, as both ends name it."""
+    host, port = address[:2]
+    host = host.removeprefix("::ffff:") if "." in host else host
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _nonce():
+    return os.urandom(16).hex()
+
+
+class Connector:
+    """Our side when we connected. hear() answers True when both know each other; Refused."""
+
+    def __init__(self, munge, role, where, say):
+        self._munge, self._role, self._where, self._say = munge, role, where, say
+        self._mine, self._theirs = _nonce(), None
+
+    @staticmethod
+    def preamble(job=0):
+        """What is sent before everything."""
+        return PREAMBLE.pack(MAGIC, job)
+
+    def hear(self, head):
+        """What the listener said."""
+        if head["op"] == "refused":
+            raise Refused(f"it refuses us: {frames.text(head, 'text', 'it does not say why')}")
+        if self._theirs is None:
+            self._hello(head)
+            return False
+        if head["op"] != "welcome":
+            raise frames.Broken("no welcome")
+        said, uid = self._munge.read(frames.text(head, "credential"))
+        if said != f"accept {self._role} {self._mine} {self._theirs} {self._where}" or uid not in (0, os.geteuid()):
+            raise Refused(f"user {uid} answers there, who is neither root nor you")
+        return True
+
+    def _hello(self, head):
+        uid = frames.number(head, "uid", high=(1 << 32) - 2)
+        if head["op"] != "hello" or uid not in (0, os.geteuid()):
+            raise Refused(f"a program of user {uid} listens there, who is neither root nor you")
+        self._theirs = frames.text(head, "nonce")
+        text = f"connect {self._role} {self._theirs} {self._mine} {self._where}"
+        self._say({"op": "hello", "nonce": self._mine, "role": self._role,
+                   "credential": self._munge.make(text, uid)})
+
+
+class Listener:
+    """Our side when we were connected to: only by ourselves. hear() as above."""
+
+    def __init__(self, munge, where, say):
+        self._munge, self._where, self._say = munge, where, say
+        self._mine = _nonce()
+        say({"op": "hello", "nonce": self._mine, "uid": os.geteuid()})
+
+    def hear(self, head):
+        """What the one that connected said; preamble read."""
+        if head["op"] != "hello":
+            raise frames.Broken("no hello")
+        role, theirs = frames.text(head, "role"), frames.text(head, "nonce")
+        said, uid = self._munge.read(frames.text(head, "credential"))
+        if said != f"connect {role} {self._mine} {theirs} {self._where}" or role != "remote":
+            self._refuse("the credential was made for another connection")
+        if uid != os.geteuid():
+            self._refuse(f"you are user {uid}, and only user {os.geteuid()} is served")
+        text = f"accept {role} {theirs} {self._mine} {self._where}"
+        self._say({"op": "welcome", "credential": self._munge.make(text, uid)})
+        return True
+
+    def _refuse(self, why):
+        self._say({"op": "refused", "text": why})
+        raise Refused(why)

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""scout: the ways to agents: scnoded's port, pdsh; what is said of hosts that are not reached."""
+
+import os
+import pathlib
+import socket
+import sys
+import textwrap
+import threading
+
+import pytest
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TREE / "scout"), str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
+
+from scorectl.munge import Refused  # noqa: E402
+from scoutkit import agents, fanout, frames, hosts, opening, shake  # noqa: E402
+
+ME = os.geteuid()
+
+
+class Munge:
+    """Credentials that anybody can read, and anybody can make: TEXT|USER."""
+
+    def __init__(self, _=None):
+        self.uid = ME
+
+    def make(self, payload, reader):
+        return f"{payload}|{self.uid}"
+
+    def read(self, credential):
+        text, _, uid = credential.rpartition("|")
+        return text, int(uid)
+
+
+class Node:
+    """A port where one caller after the other is greeted as by scnoded; then behave(say, hear)."""
+
+    def __init__(self, behave, uid=ME):
+        self.behave, self.uid = behave, uid
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            caller, _ = self.socket.accept()
+            caller.settimeout(10)
+            try:
+                self._greet(caller)
+            except OSError:
+                pass
+            caller.close()
+
+    def _greet(self, caller):
+        decoder, waiting = frames.Decoder(), []
+        decoder.expect(shake.Connector.preamble())
+
+        def say(head, body=b""):
+            caller.sendall(frames.encode(head, body))
+
+        def hear():
+            while not waiting:
+                data = caller.recv(1 << 16)
+                if not data:
+                    raise OSError
+                decoder.feed(data)
+                waiting.extend(head for head, _ in decoder.messages())
+            return waiting.pop(0)
+        say({"op": "hello", "nonce": "0" * 32, "uid": self.uid})
+        hello = hear()
+        assert hello["credential"].startswith(f"connect scout {'0' * 32} {hello['nonce']} 127.0.0.1:{self.port}|")
+        say({"op": "welcome", "credential":
+             f"accept scout {hello['nonce']} {'0' * 32} 127.0.0.1:{self.port}|{self.uid}"})
+        self.behave(say, hear)
+
+
+def agent(say, hear):
+    """scnoded that has an agent, who does one run."""
+    assert hear() == {"op": "remote"}
+    say({"op": "remote_ready", "version": "1", "host": "x", "pid": 1})
+    number = hear()["id"]
+    say({"op": "out", "id": number, "stream": 1}, b"hello\n")
+    say({"op": "ended", "id": number, "status": 0})
+
+
+@pytest.fixture(autouse=True)
+def munge(monkeypatch):
+    monkeypatch.setattr(opening, "Munge", Munge)
+    monkeypatch.delenv("SCORE_CLUSTER", raising=False)
+
+
+def cluster(port, *names):
+    made = hosts.Cluster()
+    made.node_port = port
+    made.addresses = dict.fromkeys(names, "127.0.0.1")
+    return made
+
+
+def run(port, rsh="scnoded", **more):
+    return fanout.run(["n0"], ["true"], cluster=cluster(port, "n0"), rsh=rsh, connect=5, **more)["n0"]
+
+
+# ---- scnoded ----
+
+def test_scnoded__an_agent():
+    done = run(Node(agent).port)
+    assert (done.stdout, done.code, done.error) == (b"hello\n", 0, "")
+
+
+def refuses(say, hear):
+    hear()
+    say({"op": "error", "error": "EPERM", "text": "agents are switched off here; start scnoded without --no-remote"})
+
+
+@pytest.mark.parametrize("behave, said", [
+    (refuses, "not reached: agents are switched off here; start scnoded without --no-remote"),
+    (lambda say, hear: say({"op": "ok"}), "not reached: its scnoded gives no agent"),
+    (lambda say, hear: hear(), "not reached: scnoded there: the connection was closed")])
+def test_scnoded__what_it_says_is_told(behave, said):
+    done = run(Node(behave).port)
+    assert (done.code, done.error) == (255, said)
+
+
+def test_scnoded__of_another_user():
+    done = run(Node(agent, uid=ME + 77).port)
+    assert f"a program of user {ME + 77} listens there" in done.error
+
+
+def test_scnoded__nobody_there():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert run(port).error == f"not reached: port {port}: Connection refused"
+
+
+def test_scnoded__silent_host_is_given_up():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        where = cluster(listener.getsockname()[1], "n0")
+        done = fanout.run(["n0"], ["true"], cluster=where, rsh="scnoded", connect=0.1)
+    assert done["n0"].error == "not reached: nothing was heard of it within 0.1 s"
+
+
+def test_scnoded__unknown_name():
+    done = fanout.run(["no.such.host.invalid"], ["true"], rsh="scnoded", connect=20)
+    assert done["no.such.host.invalid"].error.startswith("not reached: no.such.host.invalid: ")
+
+
+# ---- the handshake ----
+
+def listener_says(credential_of, uid=ME):
+    said = []
+    ours = shake.Connector(Munge(), "scout", "1.2.3.4:5", said.append)
+    ours.hear({"op": "hello", "nonce": "n1", "uid": uid})
+    return ours.hear({"op": "welcome", "credential": credential_of(said[0]["nonce"])})
+
+
+def test_connector__knows_the_listener():
+    assert listener_says(lambda mine: f"accept scout {mine} n1 1.2.3.4:5|{ME}")
+    for wrong in (lambda mine: f"accept scout {mine} n1 1.2.3.4:6|{ME}",
+                  lambda mine: f"accept scout x n1 1.2.3.4:5|{ME}",
+                  lambda mine: f"accept scout {mine} n1 1.2.3.4:5|{ME + 77}"):
+        with pytest.raises(Refused):
+            listener_says(wrong)
+    with pytest.raises(Refused):
+        listener_says(lambda mine: "", uid=ME + 77)
+
+
+def test_listener__lets_only_ourselves_in():
+    def connector_says(uid=ME, role="remote", where="1.2.3.4:5"):
+        said = []
+        ours = shake.Listener(Munge(), "1.2.3.4:5", said.append)
+        return ours.hear({"op": "hello", "nonce": "n2", "role": role,
+                          "credential": f"connect {role} {said[0]['nonce']} n2 {where}|{uid}"})
+    assert connector_says()
+    for wrong in ({"uid": ME + 77}, {"role": "scrun"}, {"where": "1.2.3.4:6"}):
+        with pytest.raises(Refused):
+            connector_says(**wrong)
+
+
+@pytest.mark.parametrize("address, text", [(("::ffff:10.0.0.1", 5, 0, 0), "10.0.0.1:5"),
+                                           (("10.0.0.1", 5), "10.0.0.1:5"),
+                                           (("fd00::1", 5, 0, 0), "[fd00::1]:5")])
+def test_place__as_netaddr_has_it(address, text):
+    assert shake.place(address) == text
+
+
+# ---- pdsh ----
+
+FAKE_AGENT = f"""#!{sys.executable}
+    import socket, sys
+    sys.path[:0] = {sys.path[:3]!r}
+    from scoutkit import frames
+    words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+    if words["--host"] == "n1":
+        print("ssh: connect to host n1 port 22: No route to host", file=sys.stderr)
+        sys.exit(255)
+    with socket.socket(socket.AF_UNIX) as link:
+        link.connect(words["--connect"])
+        link.sendall(frames.encode({{"op": "remote_ready", "host": words["--host"], "key": words["--key"] * KEY}}))
+        link.recv(65536)
+        link.sendall(frames.encode({{"op": "ended", "id": 1, "status": 0}}))
+        link.recv(65536)
+    """
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """A directory with a scremote; pdsh and its file of sockets are the real ones."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+    def make(key=1):
+        path = tmp_path / "scremote"
+        path.write_text(textwrap.dedent(FAKE_AGENT.replace("KEY", str(key))).replace("\n    ", "\n"))
+        path.chmod(0o755)
+        return str(tmp_path)
+    return make
+
+
+def test_pdsh__agents_connect_back_and_its_words_are_kept(programs, tmp_path):
+    done = fanout.run(["n0", "n1", "n2"], ["true"], rsh="exec", through="env", connect=10, programs=programs())
+    assert [one.code for one in done.values()] == [0, 255, 0]
+    assert done["n1"].error == "not reached: ssh: connect to host n1 port 22: No route to host"
+    assert [path.name for path in tmp_path.iterdir()] == ["scremote"]
+
+
+def test_pdsh__wrong_key_is_not_let_in(programs):
+    done = fanout.run(["n0"], ["true"], rsh="exec", through="env", connect=10, programs=programs(key=0))
+    assert "not reached" in done["n0"].error
+
+
+def test_pdsh__after_scnoded_where_there_is_none(programs):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    done = fanout.run(["n0", "n1"], ["true"], cluster=cluster(port, "n0", "n1"), rsh="auto", through="env",
+                      programs=programs())
+    assert done["n0"].code == 0
+    assert done["n1"].error == (f"not reached: port {port}: Connection refused; "
+                                "ssh: connect to host n1 port 22: No route to host")
+
+
+def test_pdsh__not_installed(monkeypatch, programs):
+    directory = programs()
+    monkeypatch.setenv("PATH", directory)
+    done = fanout.run(["n0"], ["true"], rsh="ssh", programs=directory)
+    assert done["n0"].error.startswith("not reached: pdsh is not installed")
+
+
+def test_programs__no_agent(tmp_path):
+    done = fanout.run(["n0"], ["true"], rsh="exec", through="env", programs=str(tmp_path))
+    assert "name its place with --programs" in done["n0"].error
+
+
+def test_agents__gone_is_told_once():
+    turns = type("Loop", (), {"now": lambda _: 0.0})()
+    crew = agents.Agents(turns, ["n0"])
+    told = []
+    crew.changes.append(lambda agent: told.append(agent.why))
+    crew.gone(crew.all[0], "a")
+    crew.gone(crew.all[0], "b")
+    assert told == ["a"]
