@@ -71,6 +71,11 @@ def ask(name, link, head):
         raise Failure(TROUBLE, f"{name}: {refusal}") from None
 
 
+def complain(name, text):
+    """A sentence about what goes on without."""
+    print(f"{name}: {text}", file=sys.stderr)
+
+
 def tell(name, args, value, table):
     """A value as JSON, or through a function of show."""
     if args.json:

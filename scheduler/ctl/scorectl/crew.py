@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""crew - the scnodeds of a private cluster: started, asked and ended on their hosts through pdsh. What runs there is a
-few lines of sh; knows nothing of scored."""
+"""crew - the scnodeds of a private cluster: started, asked and ended on their hosts, here through pdsh. What runs there
+is a few lines of sh; knows nothing of scored."""
 
 import os
 import shlex
@@ -42,12 +42,19 @@ class Crew:
 
     def _run(self, script, **words):
         """The output of the script on all hosts."""
-        if not shutil.which("pdsh"):
-            raise Trouble("pdsh is not there: install pdsh")
-        host = "%h" if self.through else "$(uname -n | cut -d. -f1)"
+        host = self._host()
         # Hosts that share a file system do not share a directory.
         words = {key: word.replace("HOST", host) for key, word in words.items()}
-        text = script.format(dir=f"{self.base}.{host}", group=f"{self._group()}.{host}", **words)
+        return self._carry(script.format(dir=f"{self.base}.{host}", group=f"{self._group()}.{host}", **words))
+
+    def _host(self):
+        """What the script has in the place of the host's name."""
+        return "%h" if self.through else "$(uname -n | cut -d. -f1)"
+
+    def _carry(self, text):
+        """(code, output) of a script on all hosts."""
+        if not shutil.which("pdsh"):
+            raise Trouble("pdsh is not there: install pdsh")
         where = ["exec", "-w", ",".join(self.hosts), *self.through, "sh", "-c"] if self.through else [
             "ssh", "-w", ",".join(self.hosts)]
         done = subprocess.run(["pdsh", "-S", "-t", str(CONNECT_S), "-u", str(COMMAND_S), "-R", *where, text],

@@ -6,27 +6,18 @@ import json
 import os
 import pathlib
 import re
-import select
 import shlex
-import shutil
-import signal
-import socket
 import subprocess
 import sys
-import time
 
 import pmcommand
 from pmcommand import Failure
 from pmtopo import hostexpr, hostlist
 
-from . import command, words
-from .crew import Crew, Trouble
-from .link import Link, Unreachable
-from .munge import Refused
+from . import command, private, words
+from .crew import Crew
 
 NAME = "scpool"
-_READY_S, _END_S = 10, 20
-_HERE = pathlib.Path(__file__).resolve()
 
 
 def _place(name):
@@ -34,109 +25,12 @@ def _place(name):
     return pathlib.Path(f"/tmp/openscore-pool-{os.geteuid()}.{name}")
 
 
-def _program(name, directory):
-    # share/openscore/scheduler/ctl/scorectl of an installation has sbin five steps up.
-    path = ":".join([directory] if directory else
-                    [os.environ.get("PATH", ""), str(_HERE.parents[5] / "sbin"), "/usr/local/sbin", "/usr/sbin"])
-    found = shutil.which(name, path=path)
-    if not found:
-        raise Failure(command.TROUBLE, f"{NAME}: {name} is not in {path}; name its place with --programs")
-    return os.path.realpath(found)
-
-
-# ---- scored, here ----
-
-def _await_ready(notify, process, log):
-    """scored says so to its service manager, which we are."""
-    end = time.monotonic() + _READY_S
-    notify.settimeout(0.2)
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            if b"READY=1" in notify.recv(4096):
-                return int(re.search(r"ready, port (\d+)", log.read_text())[1])
-        except TimeoutError:
-            continue
-    raise Trouble(f"scored: {log.read_text().strip() or 'it does not get ready'}")
-
-
-def _start_scored(program, place, args):
-    call = [program, "--listen", "0", "--state", str(place / "state")]
-    if args.quantum:
-        call += ["--quantum", args.quantum]
-    if args.munge_socket:
-        call += ["--munge-socket", args.munge_socket]
-    log = place / "scored.log"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, log.open("w") as out:
-        notify.bind(str(place / "notify"))
-        process = subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-                                   cwd="/", env={**os.environ, "NOTIFY_SOCKET": str(place / "notify")})
-        (place / "scored.pid").write_text(str(process.pid))
-        return _await_ready(notify, process, log)
-
-
-def _end_scored(place):
-    try:
-        pid = int((place / "scored.pid").read_text())
-        if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() != "scored":
-            return
-        handle = os.pidfd_open(pid)
-    except (OSError, ValueError):
-        return  # it has ended before
-    try:
-        signal.pidfd_send_signal(handle, signal.SIGTERM)
-        select.select([handle], [], [], _END_S)
-    finally:
-        os.close(handle)
-
-
-# ---- the whole ----
-
 def _crew(record):
     return Crew(record["hosts"], record["base"], record["through"])
 
 
-def _await_hosts(link, hosts, seconds):
-    """Until all are registered; the names of those that are not."""
-    end = time.monotonic() + seconds
-    answer = link.ask({"op": "activity", "every_s": 0.2})
-    while True:
-        missing = set(hosts) - {host["name"] for host in answer["hosts"] if host["state"] == "up"}
-        if not missing or time.monotonic() > end:
-            return missing
-        answer = link.receive()
-
-
-def _await_no_jobs(link):
-    end = time.monotonic() + _END_S
-    link.ask({"op": "cancel", "all": True})
-    answer = link.ask({"op": "activity", "every_s": 0.2})
-    while answer["jobs"] and time.monotonic() < end:
-        answer = link.receive()
-    return len(answer["jobs"])
-
-
-def _take_down(place, record, is_forced=False):
-    """All of it, whatever part is there; sentences about what could not be done. What is left on hosts that cannot be
-    reached is remembered, unless forced."""
-    said, is_reached = [], True
-    try:
-        left = _await_no_jobs(Link(record["local"], munge_socket=record["munge_socket"]))
-        if left:
-            said.append(f"{words.count(left, 'job')} did not end within {_END_S} s")
-    except KeyError:
-        pass  # it never had a scored
-    except (Unreachable, Refused) as problem:
-        said.append(f"jobs were not cancelled ({problem}); they end with their scnoded")
-    try:
-        _crew(record).down()
-    except Trouble as problem:
-        is_reached = False
-        said.append(f"the hosts were not all reached, so something may be left there: '{NAME} down' tries again, with "
-                    f"--force it forgets them\n{problem}")
-    _end_scored(place)
-    if is_reached or is_forced:
-        shutil.rmtree(place)
-    return said
+def _cluster(name):
+    return private.Cluster(_place(name), NAME, _crew)
 
 
 def _expand(text):
@@ -147,40 +41,14 @@ def _expand(text):
     return list(dict.fromkeys(name.split(".")[0] if not name[0].isdigit() else name for name in names))
 
 
-def _bring_up(place, args):
+def _bring_up(cluster, args):
     """The record of a pool whose hosts have all registered."""
-    hosts = _expand(args.hosts)
-    scored, scnoded = (_program(name, args.programs) for name in ("scored", "scnoded"))
-    try:
-        place.mkdir(0o700)
-    except FileExistsError:
-        raise Failure(command.TROUBLE, f"{NAME}: {place} is there: a private cluster runs, or was left behind; "
-                      f"{NAME} down ends it") from None
-    record = {"hosts": hosts, "through": shlex.split(args.through) if args.through else None,
-              "base": str(place), "munge_socket": args.munge_socket}
-    try:
-        (place / "pool.json").write_text(json.dumps(record))
-        port = _start_scored(scored, place, args)
-        record |= {"local": f"localhost:{port}", "server": f"{args.address or socket.gethostname()}:{port}"}
-        (place / "pool.json").write_text(json.dumps(record))
-        extra = ["--cores", args.cores] if args.cores else []
-        _crew(record).up(scnoded, record["server"], args.munge_socket, extra)
-        missing = _await_hosts(Link(record["local"], munge_socket=args.munge_socket), hosts, args.wait)
-        if missing:
-            raise Trouble(f"{words.hosts(missing)} did not register with scored at {record['server']} within "
-                          f"{args.wait:g} s; is that address reached from there (--address), does munged run with "
-                          f"the same key? Last lines of scnoded:\n{_crew(record).log()}")
-    except BaseException as problem:
-        for text in _take_down(place, record):
-            print(f"{NAME}: {text}", file=sys.stderr)
-        if isinstance(problem, (Trouble, Unreachable, Refused)):
-            raise Failure(command.TROUBLE, f"{NAME}: {problem}") from None
-        raise
-    return record
+    return cluster.up({"hosts": _expand(args.hosts), "through": shlex.split(args.through) if args.through else None,
+                       "base": str(cluster.place), "munge_socket": args.munge_socket}, args)
 
 
 def _up(args):
-    record = _bring_up(_place(args.name), args)
+    record = _bring_up(_cluster(args.name), args)
     if args.json:
         print(json.dumps({"server": record["server"], "hosts": record["hosts"]}))
     else:
@@ -190,17 +58,18 @@ def _up(args):
 
 
 def _down(args):
-    place = _place(args.name)
+    cluster = _cluster(args.name)
+    place = cluster.place
     try:
         if place.lstat().st_uid != os.geteuid():
             raise Failure(command.TROUBLE, f"{NAME}: {place} is not ours; choose another --name")
-        record = json.loads((place / "pool.json").read_text())
+        record = cluster.read()
     except FileNotFoundError:
         raise Failure(command.TROUBLE, f"{NAME}: there is no private cluster \"{args.name}\" of yours on this host; "
                       "end it where it was started") from None
-    said = _take_down(place, record, args.force)
+    said = cluster.down(args.force)
     for text in said:
-        print(f"{NAME}: {text}", file=sys.stderr)
+        command.complain(NAME, text)
     if place.exists():
         return command.TROUBLE
     if args.json:
@@ -209,8 +78,8 @@ def _down(args):
 
 
 def _run(args):
-    place = _place(args.name)
-    record = _bring_up(place, args)
+    cluster = _cluster(args.name)
+    record = _bring_up(cluster, args)
     env = {**os.environ, "SCORE_SERVER": record["server"]}
     if args.munge_socket:
         env["SCORE_MUNGE_SOCKET"] = args.munge_socket
@@ -219,8 +88,8 @@ def _run(args):
     except OSError as problem:
         raise Failure(127, f"{NAME}: {args.command[0]}: {problem.strerror}") from None
     finally:
-        for text in _take_down(place, record):
-            print(f"{NAME}: {text}", file=sys.stderr)
+        for text in cluster.down():
+            command.complain(NAME, text)
     return code if code >= 0 else 128 - code
 
 
