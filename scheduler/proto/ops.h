@@ -186,4 +186,10 @@
 #define OP_FILE "file" /* id N, size N, mode N, mtime_ns N */
 #define OP_FILE_DONE "file_done" /* id N, sha256 S: it is in its place; of OP_GET: all was sent */
 
+/* ---- a scout session to a command in it, over a unix socket, beside the messages above ---- */
+
+/* The first: hosts [S], gone [[host N, why S]], pid N, since N, lock S, directory S, stdin [N, N]: device and file of its input. */
+#define OP_SESSION "session"
+/* OP_GONE host N, text S: its agent is lost */
+
 #endif

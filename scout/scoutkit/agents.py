@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """agents - the agents (scremote) of some hosts: who is there, what each is asked, which have fallen silent. Does not
-know how they are reached (reach.py) nor what for (fanout.py, staging.py, session.py)."""
+know how they are reached (reach.py) nor what for (fanout.py, put.py, get.py, session.py)."""
+
+import collections
 
 from . import frames
 
@@ -19,9 +21,10 @@ class Agent:
         self.state, self.why = COMING, ""
         self.stream = None      # of an agent of our own, None in a session
         self.talks = {}
+        self.doors = collections.deque()    # who wants to know the port of its door, in order
         self.since = 0.0        # we wait for it from then on
         self._say = None
-        self._last = 0
+        self.last = 0
 
     def send(self, head, body=b""):
         """One message; nothing without an agent."""
@@ -32,9 +35,24 @@ class Agent:
         """The number of a new talk."""
         if not self.talks:
             self.since = now
-        self._last += 1
-        self.talks[self._last] = talk
-        return self._last
+        self.last += 1
+        self.talks[self.last] = talk
+        return self.last
+
+    def open_as(self, number, talk, now):
+        """The same with a number that is new on several hosts (Agents.common)."""
+        if not self.talks:
+            self.since = now
+        self.last = max(self.last, number)
+        self.talks[number] = talk
+
+    def ask_door(self, told):
+        """told(port) when it listens for a parent in a tree of files; None: it is gone."""
+        if self.state != READY:
+            told(None)
+            return
+        self.doors.append(told)
+        self.send({"op": "door_wanted"})
 
     def close(self, number):
         """What still comes of it is dropped."""
@@ -43,6 +61,11 @@ class Agent:
     def hear(self, head, body):
         """A message from it; Broken."""
         if head["op"] == "pong":
+            return
+        if head["op"] == "door_open":
+            port = frames.number(head, "port", 1, 65535)
+            if self.doors:
+                self.doors.popleft()(port)
             return
         number = frames.number(head, "id", low=1)
         talk = self.talks.get(number)
@@ -60,6 +83,14 @@ class Agents:
         self.is_idle_watched = False    # also those that are asked nothing
         self._tick = None
         self._due = 0.0
+
+    def common(self):
+        """A number that is new on all hosts."""
+        return 1 + max(agent.last for agent in self.all)
+
+    def are_known(self):
+        """Whether none is on its way."""
+        return all(agent.state != COMING for agent in self.all)
 
     def ready(self, agent, say, stream=None):
         """It is there; say(head, body) sends to it."""
@@ -82,6 +113,8 @@ class Agents:
         talks, agent.talks = agent.talks, {}
         for talk in talks.values():
             talk.lost(agent)
+        while agent.doors:
+            agent.doors.popleft()(None)
         self._tell(agent)
 
     def close(self):

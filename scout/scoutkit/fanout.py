@@ -13,7 +13,7 @@ from .result import Result
 
 KILL_AFTER_S = 5        # what an interrupt has not ended is killed
 _TERM_S = 2             # the same of the end of -timeout
-_GIVE_BACK = 256 << 10  # bytes of room that are given back at once
+GIVE_BACK = 256 << 10  # bytes of room that are given back at once
 
 
 class Run:
@@ -116,10 +116,10 @@ class Fanout:
 
     def start(self):
         """On those that are there, and on the others when they come."""
-        self.agents.changes.append(self._on_change)
+        self.agents.changes.append(self.on_change)
         for agent in self.agents.all:
             if agent.state != states.COMING:
-                self._on_change(agent)
+                self.on_change(agent)
 
     def is_over(self):
         """Whether all have ended."""
@@ -127,7 +127,8 @@ class Fanout:
 
     # ---- one host ----
 
-    def _on_change(self, agent):
+    def on_change(self, agent):
+        """Of agents.py."""
         run = self._runs.get(agent)
         if not run or run.begun is not None:
             return
@@ -138,7 +139,7 @@ class Fanout:
         run.begun = time.monotonic()
         run.number = agent.open(self, self.loop.now())
         run.is_fed = self._has_stdin
-        agent.send({**self._order, "id": run.number})
+        agent.send({**self._order, "id": run.number, "env": {**self._order["env"], "SCOUT_HOST": agent.host}})
         if self._timeout:
             run.limit = self.loop.call_later(self._timeout, lambda: self._expire(run, signals.SIGTERM))
         if self.feeder:
@@ -174,7 +175,7 @@ class Fanout:
             (run.result.stdout if stream == 1 else run.result.stderr).add(body)
         run.owed[stream] += len(body)
         owed = run.owed[1] + run.owed[2]
-        if owed >= _GIVE_BACK:
+        if owed >= GIVE_BACK:
             run.owed = {1: 0, 2: 0}
             run.agent.send({"op": "out_room", "id": run.number, "bytes": owed})
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""main - the command scout: which of its works is meant, on which hosts, with which lock."""
+
+import os
+import sys
+
+from . import hosts, locks, loop, opening, options as command_line, shell
+from .shell import say
+
+TROUBLE, USAGE = 1, 2
+SESSION = "SCOUT_SESSION"
+
+
+def _version():
+    import re
+    place = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "mk", "version.mk")
+    with open(place, encoding="utf-8") as file:
+        return re.search(r"^VERSION\s*:=\s*(\S+)", file.read(), re.M)[1]
+
+
+def _work(options, crew, cluster):
+    """What is to be done with agents; the exit code."""
+    if options.verb == "put":
+        from . import put
+        return put.run(crew, options, cluster)
+    if options.verb == "get":
+        from . import get
+        return get.run(crew, options)
+    return shell.run(crew, options)
+
+
+# ---- in a session ----
+
+def _in_session(options):
+    from . import inside
+    with loop.Loop() as turns, inside.joined(turns, os.environ[SESSION]) as session:
+        if options.verb == "private-scored":
+            from . import pool
+            print(pool.start(session, options))
+            return 0
+        if not options.words:
+            return session.tell(options)
+        cluster = hosts.Cluster()
+        wanted = cluster.chosen(options) if options.group or options.file else cluster.without(
+            session.hosts, options)
+        options.stdin = options.stdin and not session.is_its_input()
+        return _work(options, session.part(wanted), cluster)
+
+
+# ---- outside ----
+
+def _outside(options):
+    cluster = hosts.Cluster()
+    names = cluster.chosen(options)
+    is_session = options.is_here or not (options.words or options.verb)
+    with locks.taken(options, names, "exclusive" if is_session else "shared") as lock:
+        with loop.Loop() as turns:
+            lock.watch(turns)
+            with opening.reached(turns, lock.hosts, cluster, options) as crew:
+                if is_session:
+                    from . import session
+                    return session.run(crew, options, lock)
+                return _work(options, crew, cluster)
+
+
+def _run(arguments):
+    options = command_line.read(arguments)
+    if options.verb == "help":
+        sys.stdout.write(command_line.USAGE)
+        return 0
+    if options.verb == "version":
+        print(f"scout {_version()}")
+        return 0
+    if os.environ.get(SESSION):
+        return _in_session(options)
+    if not (options.group or options.file):
+        raise command_line.Wrong("on which hosts? Name them with -g, or begin a session: scout -g EXPR"
+                                 if options.words else "this is no session: scout -g EXPR begins one, "
+                                 "scout --help tells more")
+    return _outside(options)
+
+
+def main():
+    """Exit code of scout."""
+    try:
+        return _run(sys.argv[1:])
+    except (command_line.Wrong, hosts.Wrong) as problem:
+        say(problem)
+        return USAGE
+    except locks.Trouble as trouble:
+        say(trouble)
+        return locks.CODE
+    except BrokenPipeError:
+        # The reader (head, less) has enough. Python would complain again while closing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 128 + 13
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 130
+    except Exception as problem:  # those of modules that are loaded only where they are needed
+        code = getattr(problem, "code", None)
+        if isinstance(problem, OSError):
+            say(problem.strerror or problem)
+            return TROUBLE
+        if code is None:
+            raise
+        say(str(problem).removeprefix("scout: "))
+        return code

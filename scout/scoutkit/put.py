@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""put - "scout -put": files to all hosts. Two hosts get a file from us and pass each piece on, so that all have it soon
+after the first; whoever was cut off by another's failure gets it from us afterwards."""
+
+import os
+import stat
+
+from . import agents as states
+from . import frames, hosts, result, tree
+from .shell import raise_when_interrupted, say
+
+_PARENT_LOST = ("ECONNRESET", "EPIPE")  # as a host says that lost the one it got the file from
+_DOOR_S = 5     # for a host to open its door; else it gets the file from us
+
+
+class Trouble(Exception):
+    """A file that can't be sent."""
+
+
+class File:
+    """One that is to be sent: open, measured."""
+
+    def __init__(self, path, target):
+        import hashlib
+        self.path, self.target = path, target
+        try:
+            found = os.stat(path)
+            if not stat.S_ISREG(found.st_mode):
+                raise Trouble(f"{path}: it is no regular file; pack directories with tar")
+            self.handle = open(path, "rb", buffering=0)
+            digest = hashlib.file_digest(self.handle, "sha256")
+        except OSError as problem:
+            raise Trouble(f"{path}: {problem.strerror}") from None
+        self.size, self.sha256 = found.st_size, digest.hexdigest()
+        self.mode, self.mtime_ns = stat.S_IMODE(found.st_mode), found.st_mtime_ns
+
+    def order(self):
+        """What the agents are told of it."""
+        return {"op": "put", "path": self.target, "mode": self.mode, "size": self.size, "sha256": self.sha256,
+                "mtime_ns": self.mtime_ns}
+
+    def read(self, at):
+        """A piece; empty at the end."""
+        return os.pread(self.handle.fileno(), min(frames.CHUNK, self.size - at), at)
+
+
+def targets(words):
+    """(file, where it goes) of FILE... DEST; one that ends in / or gets several files is a directory."""
+    *paths, destination = words
+    is_directory = len(paths) > 1 or destination.endswith("/") or os.path.basename(destination) in (".", "..")
+    for path in paths:
+        name = os.path.basename(os.path.normpath(path))
+        yield path, os.path.join(destination, name) if is_directory else destination
+
+
+class Sending:
+    """One file to some hosts: first by the tree, then once more to those who were cut off."""
+
+    def __init__(self, crew, file, address):
+        self.crew, self.loop, self.file, self._address = crew, crew.loop, file, address
+        self.words = {}         # by host: "" or what went wrong
+        self.codes = {}
+        self._cut = []
+        self._wanted = []
+        self._room, self._at, self._number = {}, {}, None
+        self._below = {}        # names below a host, in this round
+
+    # ---- rounds ----
+
+    def run(self, doors):
+        """Sends it; doors: ports of those who may be in the tree."""
+        there = [agent for agent in self.crew.all if agent.state == states.READY]
+        ordered = [agent.host for agent in there if doors.get(agent)]
+        where = {agent.host: hosts_address(self._address(agent.host), doors[agent]) for agent in there if
+                 doors.get(agent)}
+        roots = tree.children(ordered, where.get) if len(ordered) > tree.WIDTH else []
+        inside = set(tree.names(roots))
+        roots += [{"host": agent.host, "children": []} for agent in there if agent.host not in inside]
+        self._round(roots)
+        again = [host for host in self._cut if host not in self.words and self._agent(host).state == states.READY]
+        if again:
+            self._round([{"host": host, "children": []} for host in again])
+
+    def _agent(self, host):
+        return next(agent for agent in self.crew.all if agent.host == host)
+
+    def _round(self, roots):
+        self._cut = []
+        self._number = self.crew.common()
+        self._wanted = tree.names(roots)
+        self._below = tree.below(roots)
+        by_name = {agent.host: agent for agent in self.crew.all}
+        for host in self._wanted:
+            by_name[host].open_as(self._number, self, self.loop.now())
+        order = self.file.order()
+        self._room = {by_name[node["host"]]: frames.ROOM for node in roots}
+        self._at = dict.fromkeys(self._room, 0)
+        for node in roots:
+            by_name[node["host"]].send({**order, "id": self._number, "children": node["children"]})
+        for agent in list(self._room):
+            self._feed(agent)
+        self.loop.run_until(lambda: not self._wanted)
+        for agent in self.crew.all:
+            agent.close(self._number)
+
+    def _feed(self, agent):
+        """Each at its own pace: what one has no room for holds up no other."""
+        while agent in self._room and self._room[agent] > 0:
+            data = self.file.read(self._at[agent])
+            agent.send({"op": "data", "id": self._number}, data)
+            self._room[agent] -= len(data)
+            self._at[agent] += len(data)
+            if not data:
+                del self._room[agent]
+
+    # ---- answers ----
+
+    def _settle(self, host, words, code):
+        if host in self._wanted:
+            self._wanted.remove(host)
+            self.words[host], self.codes[host] = words, code
+
+    def message(self, agent, _, head, __):
+        """Of agents.py."""
+        op = head["op"]
+        if op == "in_room" and agent in self._room:
+            self._room[agent] += frames.number(head, "bytes")
+            self._feed(agent)
+        elif op == "file_done":
+            self._settle(agent.host, "", 0)
+        elif op == "failed":
+            if head.get("error") in _PARENT_LOST and agent not in self._at:
+                self._cut_off([agent.host])
+            else:
+                self._settle(agent.host, frames.text(head, "text", "failed"), 1)
+        elif op == "cut":
+            names = head.get("hosts")
+            if not isinstance(names, list):
+                raise frames.Broken("cut: \"hosts\" is missing")
+            self._cut_off(names)
+
+    def _cut_off(self, names):
+        for host in names:
+            if host in self._wanted:
+                self._wanted.remove(host)
+                self._cut.append(host)
+
+    def lost(self, agent):
+        """Of agents.py. Who is below it hears no more of it."""
+        self._room.pop(agent, None)
+        self._settle(agent.host, agent.why, result.NOT_REACHED)
+        self._cut_off(self._below.get(agent.host, ()))
+
+
+def hosts_address(host, port):
+    """ADDRESS:PORT."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def ask_doors(crew):
+    """Ports of all that answer in time, by agent."""
+    doors, waiting = {}, set()
+
+    def told(agent, port):
+        waiting.discard(agent)
+        if port:
+            doors[agent] = port
+    for agent in crew.all:
+        if agent.state == states.READY:
+            waiting.add(agent)
+            agent.ask_door(lambda port, agent=agent: told(agent, port))
+    limit = []
+    timer = crew.loop.call_later(_DOOR_S, lambda: limit.append(True))
+    crew.loop.run_until(lambda: not waiting or limit)
+    timer.cancel()
+    return doors
+
+
+def send(crew, file, address=lambda host: host):
+    """(words by host, codes by host) of one file."""
+    sending = Sending(crew, file, address)
+    there = sum(agent.state == states.READY for agent in crew.all)
+    sending.run(ask_doors(crew) if there > tree.WIDTH else {})
+    return sending.words, sending.codes
+
+
+def run(crew, options, cluster):
+    """The exit code."""
+    try:
+        files = [File(*each) for each in targets(options.words)]
+    except Trouble as trouble:
+        say(trouble)
+        return 1
+    raise_when_interrupted(crew.loop)
+    crew.loop.run_until(crew.are_known)
+    largest, words = 0, {}
+    for agent in crew.all:
+        if agent.state == states.GONE:
+            words.setdefault(agent.why, []).append(agent.host)
+            largest = result.NOT_REACHED
+    for file in files:
+        begun = crew.loop.now()
+        said, codes = send(crew, file, cluster.address)
+        for host, text in said.items():
+            if text:
+                words.setdefault(text, []).append(host)
+        largest = max(largest, *codes.values(), 0)
+        if options.verbose:
+            say(f"{file.path}: {file.size} bytes to {sum(not code for code in codes.values())} hosts in "
+                f"{crew.loop.now() - begun:.2f} s")
+    if words:
+        say("; ".join(f"{hosts.fold(names)}: {text}" for text, names in words.items()))
+    return largest

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""scout: a session and the commands in it, over fake agents."""
+
+import contextlib
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from fakeagent import TIME_LIMIT, Crew, cat, prints
+
+from scoutkit import fanout, frames, hosts, inside, locks, loop, session
+
+
+class Sink:
+    """Of those who look at the results."""
+
+    @staticmethod
+    def ended(one):
+        """Nothing."""
+
+
+class Lease:
+    """A lock that can be lost."""
+
+    id, lost = 7, None
+
+
+@contextlib.contextmanager
+def running(scripts, lock=None):
+    """A session in a thread of its own: (crew, session)."""
+    with Crew(scripts) as crew:
+        made = session.Session(crew.agents, lock or locks.Lock(scripts))
+        over = []
+        wake = os.pipe()
+        crew.loop.watch(wake[0], loop.READ, lambda _: None)
+        thread = threading.Thread(target=lambda: crew.loop.run_until(lambda: over), daemon=True)
+        thread.start()
+        try:
+            yield crew, made
+        finally:
+            over.append(True)
+            os.write(wake[1], b"x")
+            thread.join(TIME_LIMIT)
+            made.close()
+            made.remove()
+
+
+@contextlib.contextmanager
+def command(made, names=None, argv=("x",), **more):
+    """A fan-out in the session, not started."""
+    with loop.Loop() as turns, inside.joined(turns, f"{made.directory}/{session.SOCKET}") as joined:
+        yield turns, fanout.Fanout(joined.part(names or joined.hosts), argv, Sink, **more)
+
+
+def run(made, names=None, **more):
+    with command(made, names, **more) as (turns, work):
+        work.start()
+        turns.run_until(work.is_over)
+        return {one.host: one for one in work.results}
+
+
+def wait_until(condition):
+    end = time.monotonic() + TIME_LIMIT
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.005)
+    assert condition()
+
+
+def test_command__as_without_a_session():
+    with running({"n0": prints(b"0"), "n1": prints(b"1", b"e", 256), "n2": None}) as (_, made):
+        done = run(made)
+        assert [(one.stdout.bytes(), one.code) for one in done.values()] == [(b"0", 0), (b"1", 1), (b"", 255)]
+        assert done["n2"].words() == "not reached: no route to host"
+        assert list(run(made, ["n1"])) == ["n1"]
+        with pytest.raises(hosts.Wrong, match=r"n9: not in this session, which has n\[0-2\]"):
+            run(made, ["n1", "n9"])
+
+
+def test_command__much_input_and_output():
+    data = os.urandom(3 << 20)
+    with running({"n0": cat(), "n1": cat()}) as (_, made):
+        with command(made, has_stdin=True) as (turns, work):
+            work.feeder = fanout._Bytes(work, data)
+            work.start()
+            turns.run_until(work.is_over)
+            assert all(one.stdout.bytes() == data for one in work.results)
+
+
+def test_commands__do_not_meet():
+    """Both have number 1 for what they run; the agents see two numbers."""
+    with running({"n0": cat()}) as (crew, made):
+        with command(made, has_stdin=True) as (turns, first), command(made, has_stdin=True) as (others, second):
+            for each, what in ((first, b"first"), (second, b"second")):
+                each.feeder = fanout._Bytes(each, what)
+                each.start()
+            others.run_until(second.is_over)
+            turns.run_until(first.is_over)
+            assert [work.results[0].stdout.bytes() for work in (first, second)] == [b"first", b"second"]
+        numbers = {head["id"] for head, _ in crew.fakes["n0"].heard if head["op"] == "run"}
+        assert len(numbers) == 2
+
+
+def test_command__that_dies_leaves_nothing():
+    with running({"n0": lambda *_: None}) as (crew, made):
+        with command(made) as (turns, work):
+            work.start()
+            wait_until(lambda: "run" in crew.fakes["n0"].ops())
+        wait_until(lambda: "signal" in crew.fakes["n0"].ops())
+        head = crew.fakes["n0"].heard[-1][0]
+        assert (head["signal"], head["id"]) == (9, crew.fakes["n0"].heard[0][0]["id"])
+
+
+def test_host__that_is_lost_is_told():
+    def dies(fake, head, _):
+        fake.die()
+    with running({"n0": prints(), "n1": dies}) as (_, made):
+        assert run(made)["n1"].words() == "lost: the connection was closed"
+        assert run(made)["n1"].words() == "lost: the connection was closed"
+        assert run(made, ["n0"])["n0"].code == 0
+
+
+def test_lock__lost_means_no_more_commands():
+    lease = Lease()
+    with running({"n0": prints()}, locks.Lock(["n0"], lease)) as (crew, made):
+        assert run(made)["n0"].code == 0
+        lease.lost = "root took it"
+        one = run(made)["n0"]
+        assert one.code == 126 and one.words() == "the hosts are no longer locked for you: root took it"
+        assert crew.fakes["n0"].ops() == ["run"]
+
+
+@pytest.mark.parametrize("head", [{"op": "run", "id": 1, "host": 7}, {"op": "run", "id": 1}, {"op": "run", "host": 0},
+                                  {"op": "put", "id": 1, "host": 0, "children": [3]}])
+def test_client__that_makes_no_sense_is_let_go(head):
+    with running({"n0": prints()}) as (crew, made):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(TIME_LIMIT)
+            client.connect(f"{made.directory}/{session.SOCKET}")
+            client.sendall(frames.encode(head))
+            assert b"".join(iter(lambda: client.recv(4096), b"")).count(b"op") == 1
+        assert not crew.fakes["n0"].heard
+
+
+def test_tell__hosts_and_state(capsys):
+    options = type("Options", (), {"output": "merge"})
+    with running({"n0": prints(), "n1": prints(), "n2": None}) as (_, made):
+        with loop.Loop() as turns, inside.joined(turns, f"{made.directory}/{session.SOCKET}") as joined:
+            assert joined.tell(options) == 1
+            assert joined.is_its_input()
+    out = capsys.readouterr().out
+    assert "n[0-1]: ready\nn2: not reached: no route to host\n" in out and "not locked" in out
+
+
+def test_join__no_such_session(tmp_path):
+    with loop.Loop() as turns, pytest.raises(inside.Gone, match="the session has ended"):
+        inside.Joined(turns, str(tmp_path / "none"))
+
+
+def test_session__ends_with_its_commands():
+    with running({"n0": lambda *_: None}) as (crew, made):
+        with command(made) as (turns, work):
+            work.start()
+            wait_until(lambda: "run" in crew.fakes["n0"].ops())
+            # As when its process is killed.
+            next(iter(made.clients)).stream.socket.shutdown(2)
+            turns.run_until(work.is_over)
+            assert work.results[0].words() == "lost: the session has ended"
