@@ -188,7 +188,7 @@
 
 /* ---- a scout session to a command in it, over a unix socket, beside the messages above ---- */
 
-/* The first: hosts [S], gone [[host N, why S]], pid N, since N, lock S, directory S, stdin [N, N]: device and file of its input. */
+/* The first: hosts [S], gone [[host N, why S]], pid N, since N, lock S, directory S, [programs S], [address S], stdin [N, N]: its input's device and file. */
 #define OP_SESSION "session"
 /* OP_GONE host N, text S: its agent is lost */
 

@@ -11,6 +11,7 @@
 #include "scheduler/scrun/mpir.h"
 #include "scheduler/scrun/request.h"
 #include "scheduler/scrun/say.h"
+#include "scheduler/scrun/scout.h"
 #include "scheduler/scrun/server.h"
 #include "scheduler/scrun/session.h"
 
@@ -43,6 +44,21 @@ static int check_pattern(const struct options *options)
 	return -EINVAL;
 }
 
+/* NULL: why is said. */
+static char *find_server(const struct options *options)
+{
+	char why[512], *address = NULL;
+
+	if (!scout_is_asked(options->server)) {
+		address = server_address(options->server);
+		if (!address)
+			say("no memory");
+	} else if (scout_server(&address, why, sizeof(why)) && *why) {
+		say("%s", why);
+	}
+	return address;
+}
+
 static int run(const struct options *options)
 {
 	struct job *job;
@@ -55,13 +71,8 @@ static int run(const struct options *options)
 	}
 	/* A debugger that has started us stops at main() and sets it. */
 	job->is_debugged = MPIR_being_debugged;
-	address = server_address(options->server);
-	if (address) {
-		code = session_run(options, job, address);
-	} else {
-		say("no memory");
-		code = ENDING_STARTLESS;
-	}
+	address = find_server(options);
+	code = address ? session_run(options, job, address) : ENDING_STARTLESS;
 	free(address);
 	job_free(job);
 	return code;

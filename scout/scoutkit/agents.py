@@ -67,6 +67,9 @@ class Agent:
             if self.doors:
                 self.doors.popleft()(port)
             return
+        if head["op"] == "error" and "id" not in head and self.doors:
+            self.doors.popleft()(None)
+            return
         number = frames.number(head, "id", low=1)
         talk = self.talks.get(number)
         if talk:

@@ -160,10 +160,12 @@ class Fanout:
             run.room += frames.number(head, "bytes")
             if self.feeder:
                 self.feeder.look()
-        elif op in ("ended", "failed"):
+        elif op in ("ended", "failed", "error"):
             run.result.status = frames.number(head, "status", high=0xffff) if op == "ended" else 126 << 8
             if "error" in head:
-                run.result.text = frames.text(head, "text", frames.text(head, "error"))
+                # The summary names hosts, and puts those together that say the same.
+                text = frames.text(head, "text", frames.text(head, "error"))
+                run.result.text = text.replace(f", host {agent.host}", "")
             agent.close(number)
             self._over(run)
 

@@ -59,7 +59,7 @@ class Copy:
             self._give_back(agent, number, len(body))
         elif op == "file_done" and self._head:
             self._finish(frames.text(head, "sha256"))
-        elif op == "failed":
+        elif op in ("failed", "error"):
             self.fail(frames.text(head, "text", "failed"), 1)
 
     def _give_back(self, agent, number, size):

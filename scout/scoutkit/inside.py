@@ -50,6 +50,10 @@ class Joined:
         """Where the session keeps what belongs to it."""
         return self._greeting["directory"]
 
+    def option(self, name):
+        """One of those that the session was begun with: programs, address."""
+        return self._greeting[name]
+
     def absent(self):
         """Hosts that are not there."""
         return [self.hosts[index] for index in self._gone]

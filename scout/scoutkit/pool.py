@@ -66,9 +66,8 @@ def start(session, options):
         cluster = _cluster(session.directory, agents)
         base = f"/tmp/openscore-pool-{os.geteuid()}.{os.path.basename(session.directory)}"
         record = {"hosts": [agent.host for agent in agents.all], "base": base, "munge_socket": options.munge_socket}
-        chosen = types.SimpleNamespace(programs=options.programs or os.environ.get("SCOUT_PROGRAMS"), quantum=None,
-                                       cores=None, address=options.address, munge_socket=options.munge_socket,
-                                       wait=_WAIT_S)
+        chosen = types.SimpleNamespace(programs=session.option("programs"), address=session.option("address"),
+                                       munge_socket=options.munge_socket, quantum=None, cores=None, wait=_WAIT_S)
         return cluster.up(record, chosen)["server"]
 
 

@@ -80,6 +80,9 @@ class Sending:
         again = [host for host in self._cut if host not in self.words and self._agent(host).state == states.READY]
         if again:
             self._round([{"host": host, "children": []} for host in again])
+        for agent in self.crew.all:
+            if agent.host not in self.words:
+                self.words[agent.host], self.codes[agent.host] = agent.why or "cut off twice", result.NOT_REACHED
 
     def _agent(self, host):
         return next(agent for agent in self.crew.all if agent.host == host)
@@ -128,7 +131,7 @@ class Sending:
             self._feed(agent)
         elif op == "file_done":
             self._settle(agent.host, "", 0)
-        elif op == "failed":
+        elif op in ("failed", "error"):
             if head.get("error") in _PARENT_LOST and agent not in self._at:
                 self._cut_off([agent.host])
             else:
@@ -194,10 +197,6 @@ def run(crew, options, cluster):
     raise_when_interrupted(crew.loop)
     crew.loop.run_until(crew.are_known)
     largest, words = 0, {}
-    for agent in crew.all:
-        if agent.state == states.GONE:
-            words.setdefault(agent.why, []).append(agent.host)
-            largest = result.NOT_REACHED
     for file in files:
         begun = crew.loop.now()
         said, codes = send(crew, file, cluster.address)

@@ -20,7 +20,7 @@ from .stream import Stream
 SOCKET = "session"      # in the session's directory
 _BACKLOG = 128
 _OPENS = ("run", "put", "get")
-_LAST = {"run": ("ended",), "get": ("file_done", "failed"), "put": ()}
+_LAST = {"run": ("ended", "error"), "get": ("file_done", "failed", "error"), "put": ()}
 _HANGUP_S = 5           # for the shell to end when we are told to
 
 
@@ -79,8 +79,9 @@ class Client:
         agent = crew.all[frames.number(head, "host", high=len(crew.all) - 1)]
         del head["host"]
         if head["op"] == "door_wanted":
-            agent.ask_door(lambda port: port and self.stream.send(
-                {"op": "door_open", "port": port, "host": agent.index}))
+            agent.ask_door(lambda port: self.stream.send(
+                {"op": "door_open", "port": port, "host": agent.index} if port else
+                {"op": "error", "error": "ENOTSUP", "text": "it opens no door", "host": agent.index}))
             return
         theirs = frames.number(head, "id", low=1)
         if head["op"] in _OPENS and (agent, theirs) not in self.talks:
@@ -115,8 +116,9 @@ class Client:
 class Session:
     """directory: of the socket and what else belongs to it."""
 
-    def __init__(self, crew, lock):
+    def __init__(self, crew, lock, programs=None, address=None):
         self.crew, self.lock, self.clients = crew, lock, set()
+        self._programs, self._address = programs, address
         self.since = time.time()
         self.directory = f"{os.environ.get('TMPDIR') or '/tmp'}/scout-{os.geteuid()}-{os.getpid()}-" \
                          f"{os.urandom(4).hex()}"
@@ -147,6 +149,7 @@ class Session:
         found = os.fstat(0)
         return {"op": "session", "hosts": [agent.host for agent in self.crew.all], "pid": os.getpid(),
                 "since": self.since, "lock": self.lock.describe(), "directory": self.directory,
+                "programs": self._programs, "address": self._address,
                 "gone": [[agent.index, agent.why] for agent in self.crew.all if agent.state == states.GONE],
                 # One that reads commands from it may not lose them to what it runs.
                 "stdin": [found.st_dev, found.st_ino]}
@@ -233,12 +236,14 @@ def run(crew, options, lock):
     if not _gathered(crew):
         say("none of the hosts was reached")
         return 255
-    session = Session(crew, lock)
+    session = Session(crew, lock, options.programs, options.address)
     try:
         folded = hosts.fold([agent.host for agent in crew.all])
         words, env = _command(session, options, folded)
         program = os.path.realpath(f"{os.path.dirname(os.path.realpath(__file__))}/../scout")
         env |= {"SCOUT_SESSION": f"{session.directory}/{SOCKET}", "SCOUT_PROGRAM": program}
+        if options.munge_socket:
+            env["SCORE_MUNGE_SOCKET"] = options.munge_socket
         if not options.words and stat.S_ISCHR(os.fstat(0).st_mode) and os.isatty(0):
             say(f"{folded}: {lock.describe()}; scout COMMAND runs one there, exit ends the session")
         try:

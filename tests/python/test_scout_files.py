@@ -127,8 +127,8 @@ def test_put__a_full_disk_is_told(tmp_path, source, capsys):
             fake.say({"op": "failed", "id": head["id"], "error": "ENOSPC", "text": "/t/b: no space left on device"})
     with Crew({**stores(tmp_path, "n0"), "n1": full, "n2": None}) as crew:
         assert put.run(crew.agents, options(str(source), "/t/b"), CLUSTER) == 255
-    assert capsys.readouterr().err == ("scout: n2: not reached: no route to host; "
-                                       "n1: /t/b: no space left on device\n")
+    assert capsys.readouterr().err == ("scout: n1: /t/b: no space left on device; "
+                                       "n2: not reached: no route to host\n")
     assert (tmp_path / "n0" / "b").read_bytes() == source.read_bytes()
 
 
