@@ -168,7 +168,7 @@ void locks_explain(const struct lock *lock, char *to, size_t size)
 		used += (size_t)snprintf(to + used, size - used, "%s; ", text);
 	}
 	if (used < size)
-		snprintf(to + used, size - used, "-wait waits for them, msgb shows all locks");
+		snprintf(to + used, size - used, "msgb shows all locks");
 }
 
 /* ---- all ---- */

@@ -11,12 +11,17 @@ from scorectl.link import SILENCE_S, Link, Unreachable
 from scorectl.munge import Refused
 
 LEASE_S = 60      # it ends when nobody renews it for so long
+_RENEW_S = 5.0    # often enough to hear soon who has taken it
 _AGAIN_S = 1.0    # between two attempts to reach a scored that is gone
 _GOODBYE_S = 2.0  # for the last word: what is not given back ends by itself
 
 
 class TooLong(Exception):
     """The lock was not to be had in time."""
+
+
+class Busy(Refused):
+    """Others have the hosts; the text says who."""
 
 
 class Lost(Exception):
@@ -41,8 +46,8 @@ class Lease:
     on_waiting(position, holders)   called by take() as often as it changes: place in the row, sentences
     on_lost(text)   called once, by another thread, when the lock is lost
 
-    take() -> the hosts. Raises Refused (scored said no; the text says who has them), Unreachable, TooLong. From then
-    on a daemon thread renews it, also with a scored that was started anew, until release().
+    take() -> the hosts. Raises Busy (the text says who has them), Refused (it may not be), Unreachable, TooLong. From
+    then on a daemon thread renews it, also with a scored that was started anew, until release().
     lost       None, or how it was lost, a sentence: taken by force, released by an operator, not renewed in time.
     check()    raises Lost if it is.
     release()  gives it back; never raises, may be called again. Also by "with Lease(...) as lease:", which takes it.
@@ -108,7 +113,8 @@ class Lease:
             if self.on_waiting:
                 self.on_waiting(answer["position"], answer["holders"])
         if answer["op"] != "locked":
-            raise Refused(answer.get("text", "scored gives no locks: it is of another version"))
+            kind = Busy if answer.get("error") == "EBUSY" else Refused
+            raise kind(answer.get("text", "scored gives no locks: it is of another version"))
         self.id, self.hosts, self.lease_s = answer["id"], answer["hosts"], answer["lease_s"]
         self._link.socket.settimeout(SILENCE_S)
 
@@ -128,12 +134,12 @@ class Lease:
     # ---- holding ----
 
     def _renew_on(self):
-        pause = self.lease_s / 3
+        pause = min(self.lease_s / 3, _RENEW_S)
         while not self._ended.wait(pause):
             is_renewed = self.renew()
             if self.lost:
                 return
-            pause = self.lease_s / 3 if is_renewed else _AGAIN_S
+            pause = min(self.lease_s / 3, _RENEW_S if is_renewed else _AGAIN_S)
 
     def renew(self):
         """Once, now; whether it could be done. The thread does it in time."""

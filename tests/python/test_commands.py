@@ -12,7 +12,8 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PM_BUILD", TREE / "build")).resolve()
 VERSION = re.search(r"^VERSION\s*:=\s*(\S+)$", (TREE / "mk/version.mk").read_text("utf-8"), re.M)[1]
 COMMANDS = ["configs/scconf", "tests/lab/sclab", "pm-ethernet/ctl/pm-ethernetctl",
-            *(f"scheduler/ctl/{name}" for name in ("scqueue", "scancel", "scinfo", "sctop", "scpool"))]
+            *(f"scheduler/ctl/{name}" for name in ("scqueue", "scancel", "scinfo", "sctop", "scpool")),
+            "scout/msgb", "scout/msgblock"]
 
 
 def said(*words):
@@ -29,7 +30,7 @@ def test_version__in_the_tree(command):
 def test_version__as_installed(command, tmp_path):
     """By a link to where it lies with what it needs, tests/ left out."""
     ignored = shutil.ignore_patterns("__pycache__")
-    for part in ("configs", "tests/lab", "pm-ethernet/ctl", "scheduler/ctl"):
+    for part in ("configs", "tests/lab", "pm-ethernet/ctl", "scheduler/ctl", "scout"):
         shutil.copytree(TREE / part, tmp_path / "share" / part.removeprefix("tests/"), ignore=ignored)
     (tmp_path / "share/mk").mkdir()
     shutil.copy(TREE / "mk/version.mk", tmp_path / "share/mk")

@@ -205,6 +205,14 @@ def test_scinfo__summary_hosts_and_one(run):
     assert (code, out) == (1, "") and "host n11 is not in the cluster" in err
 
 
+def test_scinfo__whose_lock(run):
+    locked = {**HOST, "lock": {"id": 3, "uid": 4999, "reason": "disks", "since": 5}, "note": "slow"}
+    for arguments in ([], ["--hosts"], ["n9"]):
+        assert "slow; locked by 4999: disks" in run(info, arguments, {**CLUSTER, "hosts": [locked]})[1]
+    _, out, _, _ = run(info, ["--json"], CLUSTER)
+    assert json.loads(out)["hosts"][0]["remark"] == ""
+
+
 def test_scinfo__a_host_never_seen(run):
     never = {"name": "n1", "state": "absent", "note": "", "cores_used": 0, "load": 0.0, "memory_free": 0, "skew_ns": 0,
              "rows": [[], []], "switches": HOST["switches"]}

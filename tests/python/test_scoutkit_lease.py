@@ -85,8 +85,12 @@ def test_take__asks_and_gives_back(world):
 
 def test_take__refused(world):
     world({"op": "error", "error": "EBUSY", "text": "n1 is locked by ann: disks"})
-    with pytest.raises(Refused, match="locked by ann"):
+    with pytest.raises(lease.Busy, match="locked by ann"):
         lease.Lease(["n1"], server="x").take()
+    world({"op": "error", "error": "EPERM", "text": "only operators"})
+    with pytest.raises(Refused, match="only operators") as raised:
+        lease.Lease(["n1"], server="x").take()
+    assert not isinstance(raised.value, lease.Busy)
 
 
 def test_take__nobody_is_there(world):

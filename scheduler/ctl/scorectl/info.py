@@ -38,12 +38,20 @@ def _parser():
     return parser
 
 
+def _remark(host):
+    """The note, and who has locked it."""
+    lock = host.get("lock")
+    reason = f": {lock['reason']}" if lock and lock["reason"] else ""
+    return "; ".join(filter(None, (host["note"], lock and f"locked by {words.user(lock['uid'])}{reason}")))
+
+
 def _states(hosts):
-    """Hosts of one state and note together."""
+    """Hosts of one state and remark together."""
     found = {}
     for host in hosts:
-        entry = found.setdefault((host["state"], host["note"]), {
-            "state": host["state"], "note": host["note"], "hosts": [], "cores": 0, "cores_used": 0})
+        entry = found.setdefault((host["state"], host["remark"]), {
+            "state": host["state"], "note": host["note"], "remark": host["remark"], "hosts": [], "cores": 0,
+            "cores_used": 0})
         entry["hosts"].append(host["name"])
         entry["cores"] += host.get("n_cores", 0)
         entry["cores_used"] += host["cores_used"]
@@ -54,6 +62,8 @@ def completed(answer, server):
     """The answer "cluster" with sums, states and findings."""
     cluster = {key: value for key, value in answer.items() if key != "op"}
     cluster["hosts"].sort(key=lambda host: words.natural(host["name"]))
+    for host in cluster["hosts"]:
+        host["remark"] = _remark(host)
     there = [host for host in cluster["hosts"] if not host["state"].startswith("absent")]
     cluster["server"] = server
     cluster["cores"] = sum(host.get("n_cores", 0) for host in there)

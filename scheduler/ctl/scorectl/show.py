@@ -12,8 +12,8 @@ from rich.text import Text
 from . import words
 
 _WIDTH = 160  # of what no terminal reads
-_COLOURS = {"up": "green", "running": "green", "absent": "red", "drained": "yellow", "suspended": "yellow",
-            "queued": "cyan", "trouble": "red", "note": "yellow"}
+_COLOURS = {"up": "green", "running": "green", "absent": "red", "drained": "yellow", "removed": "yellow",
+            "suspended": "yellow", "queued": "cyan", "trouble": "red", "note": "yellow"}
 
 
 def _console():
@@ -85,7 +85,7 @@ def _advice(cluster):
 def summary(cluster):
     """The cluster in a line and one row per state of hosts."""
     rows = [(state["state"], words.hosts(state["hosts"]), len(state["hosts"]), f"{state['cores_used']} / "
-             f"{state['cores']}", state["note"] or "-") for state in cluster["states"]]
+             f"{state['cores']}", state["remark"] or "-") for state in cluster["states"]]
     text(Group(_line(cluster), _table("", ("state", "hosts", "number>", "cores used>", "note"), rows, "no hosts"),
                *_advice(cluster)))
 
@@ -94,7 +94,7 @@ def hosts(cluster):
     """One row per host."""
     rows = [(host["name"], host["state"], f"{host['cores_used']} / {host.get('n_cores', 0)}", f"{host['load']:.1f}",
              words.size(host["memory_free"]), words.size(host.get("memory", 0)), host.get("cgroups", "-"),
-             host.get("kernel", "-"), words.time_ns(host["skew_ns"]), host["note"] or "-")
+             host.get("kernel", "-"), words.time_ns(host["skew_ns"]), host["remark"] or "-")
             for host in cluster["hosts"]]
     columns = ("host", "state", "cores used>", "load>", "memory free>", "memory>", "cgroups", "kernel", "clock off by>",
                "note")
@@ -105,7 +105,7 @@ def host(one):
     """Everything of one host, and who has its cores in which row."""
     switches = one["switches"]
     known = (("address", "address"), ("version", "version"), ("kernel", "kernel"), ("cgroups", "cgroups"), ("pm", "PM"))
-    rows = [("state", one["state"]), ("note", one["note"] or "-"),
+    rows = [("state", one["state"]), ("note", one["remark"] or "-"),
             *((title, one.get(key) or "-") for key, title in known),
             ("cores used", f"{one['cores_used']} of {one.get('n_cores', 0)}"), ("load", f"{one['load']:.2f}"),
             ("memory free", f"{words.size(one['memory_free'])} of {words.size(one.get('memory', 0))}"),
@@ -122,6 +122,24 @@ def findings(found):
     """What scinfo --check found."""
     text(_table("check", ("", "where", "what", "what to do"),
                 [(f["weight"], f["where"], f["what"], f["remedy"]) for f in found], "nothing found"))
+
+
+# ---- msgb ----
+
+def locks_drawing(seen):
+    """Locks, who waits for some, and jobs, as msgb.view() has them."""
+    def rows(kind, *keys):
+        return [tuple(entry[key] for key in keys) for entry in seen[kind]]
+    return Group(
+        _table("locks", ("id>", "user", "mode", "hosts", "since>", "left>", "reason", "place"),
+               rows("locks", "id", "user", "mode", "hosts", "since", "left", "reason", "place"), "none"),
+        _table("waiting", ("place>", "user", "mode", "hosts", "since>", "reason", "from"),
+               rows("waiting", "position", "user", "mode", "hosts", "since", "reason", "place"), "nobody"),
+        _table("jobs", ("id>", "user", "hosts"), rows("jobs", "id", "user", "hosts"), "none"))
+
+
+def locks(seen):
+    text(locks_drawing(seen))
 
 
 # ---- sctop ----

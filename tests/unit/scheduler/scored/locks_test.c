@@ -182,7 +182,7 @@ TAP_TEST(locks__taken_waited_for_and_given_back)
 	is_str(ask(w, &w->ann, lock("h0", "h1", "x")), "locked h0,h1");
 	ok(begins(ask(w, &w->bob, lock("h2", "h1", "x")),
 		  "EBUSY h1 is locked by user 70001 since 20"));
-	ok(strstr(w->bob.said, ": disks; -wait waits for them"));
+	ok(strstr(w->bob.said, ": disks; msgb shows all locks"));
 	ok(begins(ask(w, &w->bob, lock("h2", "h1", "xw")), "waiting 0: h1 is locked by"));
 	is_str(ask(w, &w->bob, lock("h2", NULL, "x")),
 	       "EBUSY this connection waits for a lock already");
