@@ -9,7 +9,7 @@ import time
 from . import agents as states
 from . import collect, frames
 from .loop import READ
-from .result import Result
+from .result import Result, plain
 
 KILL_AFTER_S = 5        # what an interrupt has not ended is killed
 _TERM_S = 2             # the same of the end of -timeout
@@ -83,6 +83,16 @@ class Feed:
             self.look()
 
 
+def _here():
+    """Our directory; home where it has no name that can be sent."""
+    try:
+        here = os.getcwd()
+        here.encode()
+        return here
+    except (OSError, UnicodeEncodeError):
+        return os.path.expanduser("~")
+
+
 class Fanout:
     """options: argv, directory, env, has_stdin, timeout (seconds or None), is_directory_needed. sink: data(host,
     stream, bytes) if it has one, and ended(result)."""
@@ -90,7 +100,7 @@ class Fanout:
     def __init__(self, agents, argv, sink, *, directory=None, env=None, has_stdin=False, timeout=None,
                  is_directory_needed=False, keep=True):
         self.loop, self.agents, self._sink, self._timeout, self._keep = agents.loop, agents, sink, timeout, keep
-        self._order = {"op": "run", "argv": list(argv), "directory": directory or os.getcwd(), "env": env or {},
+        self._order = {"op": "run", "argv": list(argv), "directory": directory or _here(), "env": env or {},
                        "stdin": has_stdin}
         if is_directory_needed:
             self._order["is_directory_needed"] = True
@@ -163,9 +173,7 @@ class Fanout:
         elif op in ("ended", "failed", "error"):
             run.result.status = frames.number(head, "status", high=0xffff) if op == "ended" else 126 << 8
             if "error" in head:
-                # The summary names hosts, and puts those together that say the same.
-                text = frames.text(head, "text", frames.text(head, "error"))
-                run.result.text = text.replace(f", host {agent.host}", "")
+                run.result.text = plain(head, agent.host)
             agent.close(number)
             self._over(run)
 

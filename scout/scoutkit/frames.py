@@ -23,7 +23,7 @@ def encode(head, body=b""):
 
 def _head(data):
     try:
-        head = json.loads(data)
+        head = json.loads(data.decode())
     except (ValueError, RecursionError):
         raise Broken("a head that is no JSON") from None
     if not isinstance(head, dict) or not isinstance(head.get("op"), str):

@@ -60,7 +60,7 @@ class Copy:
         elif op == "file_done" and self._head:
             self._finish(frames.text(head, "sha256"))
         elif op in ("failed", "error"):
-            self.fail(frames.text(head, "text", "failed"), 1)
+            self.fail(result.plain(head, self.agent.host), 1)
 
     def _give_back(self, agent, number, size):
         self._owed += size

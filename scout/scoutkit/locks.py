@@ -73,8 +73,12 @@ def taken(options, names, mode):
     lease = Lease(names, count=options.count, scatter=options.scatter, mode=mode, reason=reason, wait=options.wait,
                   force=options.force, server=options.server, munge_socket=options.munge_socket, on_waiting=_waiting)
     try:
-        return Lock(lease.take(), lease)
+        lock = Lock(lease.take(), lease)
+        if options.verbose:
+            from .hosts import fold
+            say(f"{fold(lock.hosts)}: {lock.describe()}, {mode}")
+        return lock
     except Unreachable as problem:
         raise Trouble(f"{problem}; without a lock: -no-lock") from None
     except Refused as refusal:
-        raise Trouble(f"{refusal}{'' if options.wait else '; -wait waits for them'}") from None
+        raise Trouble(refusal) from None

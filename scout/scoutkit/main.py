@@ -2,6 +2,7 @@
 """main - the command scout: which of its works is meant, on which hosts, with which lock."""
 
 import os
+import signal
 import sys
 
 from . import hosts, locks, loop, opening, options as command_line, shell
@@ -43,6 +44,9 @@ def _in_session(options):
         cluster = hosts.Cluster()
         wanted = cluster.chosen(options) if options.group or options.file else cluster.without(
             session.hosts, options)
+        if options.count and options.count > len(wanted):
+            raise command_line.Wrong(f"-n {options.count}: there are {len(wanted)} to choose from")
+        wanted = wanted[:options.count]
         options.stdin = options.stdin and not session.is_its_input()
         return _work(options, session.part(wanted), cluster)
 
@@ -80,8 +84,21 @@ def _run(arguments):
     return _outside(options)
 
 
+def _prepare():
+    """What our caller may have left out: standard descriptors, which a connection must not become; and an interrupt
+    that leaves by the way of exceptions, so that a lock is given back."""
+    handle = os.open(os.devnull, os.O_RDWR)
+    while handle <= 2:
+        handle = os.dup(handle)
+    os.close(handle)
+    for number in shell.INTERRUPTS:
+        if signal.getsignal(number) == signal.SIG_DFL:  # one that is ignored stays so
+            signal.signal(number, signal.default_int_handler)
+
+
 def main():
     """Exit code of scout."""
+    _prepare()
     try:
         return _run(sys.argv[1:])
     except (command_line.Wrong, hosts.Wrong) as problem:

@@ -175,7 +175,14 @@ def read(arguments):
 
 
 def command(words):
-    """What is executed: several words as they are; one with blanks or characters of the shell by sh."""
+    """What is executed: several words as they are; one with blanks or characters of the shell by sh. Wrong."""
+    for word in words:
+        if not word.isprintable():
+            try:
+                word.encode()
+            except UnicodeEncodeError:
+                raise Wrong("the command is no UTF-8 text, and cannot be sent to hosts; put it into a script there") \
+                    from None
     if len(words) == 1 and re.search(r"[\s;&|<>()$`\\\"'*?\[\]#~{}!]", words[0]):
         return ["/bin/sh", "-c", words[0]]
     return list(words)

@@ -36,6 +36,14 @@ def program(directory):
     return os.path.realpath(found)
 
 
+def _directory():
+    """Of pdsh, which wants one that is there."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "/"
+
+
 class Start:
     """Of agents on some hosts. ready(host, stream, head) for each that comes, failed(host, why) for the others."""
 
@@ -91,7 +99,7 @@ class Start:
     @staticmethod
     def _spawn(command):
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                start_new_session=True)
+                                start_new_session=True, cwd=_directory())
 
     def close(self):
         """Agents that came live on; nobody else is let in."""

@@ -2,7 +2,6 @@
 """progress - a line on a terminal about what is still waited for, when that takes longer than a moment."""
 
 import os
-import shutil
 
 from . import hosts
 
@@ -40,7 +39,7 @@ class Progress(_Quiet):
         left = self._waiting()
         line = f"scout: {self._total - len(left)} of {self._total} hosts done, waiting for {hosts.fold(left)}" \
             if left else "scout: all hosts done"
-        width = shutil.get_terminal_size().columns - 1
+        width = (os.get_terminal_size(2).columns or 80) - 1
         os.write(2, b"\r" + line[:width].encode(errors="replace") + b"\x1b[K")
         self._is_shown = True
         self._timer = self._loop.call_later(_AGAIN_S, self._show)

@@ -135,7 +135,7 @@ class Sending:
             if head.get("error") in _PARENT_LOST and agent not in self._at:
                 self._cut_off([agent.host])
             else:
-                self._settle(agent.host, frames.text(head, "text", "failed"), 1)
+                self._settle(agent.host, result.plain(head, agent.host), 1)
         elif op == "cut":
             names = head.get("hosts")
             if not isinstance(names, list):

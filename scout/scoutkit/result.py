@@ -4,6 +4,8 @@
 import os
 import signal
 
+from . import frames
+
 NOT_REACHED, TIMED_OUT = 255, 124
 _DETAILS_MAX = 300
 
@@ -14,6 +16,11 @@ def signal_name(number):
         return f"{number} ({signal.Signals(number).name})"
     except ValueError:
         return str(number)
+
+
+def plain(head, host):
+    """What an agent says of a failure, without its host: the summary puts those together that say the same."""
+    return frames.text(head, "text", frames.text(head, "error", "failed")).replace(f", host {host}", "")
 
 
 class Result:

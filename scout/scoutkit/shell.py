@@ -71,10 +71,13 @@ def run(crew, options, env=None):
         work.feeder = fanout.Feed(turns, 0, work)
     _Ending(turns, work, line)
     line.start(work.waiting, len(names))
+    begun = turns.now()
     try:
         work.start()
         turns.run_until(work.is_over)
     finally:
         line.end()
     sink.finish(work.results)
+    if options.verbose:
+        say(f"{len(names)} hosts in {turns.now() - begun:.2f} s")
     return tell(work.results)

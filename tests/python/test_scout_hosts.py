@@ -57,6 +57,12 @@ def test_command__one_word_of_the_shell_is_the_shells(words, argv):
     assert options.command(words) == argv
 
 
+def test_command__that_is_no_text():
+    with pytest.raises(options.Wrong, match="no UTF-8"):
+        options.command(["echo", "\udcff"])
+    assert options.command(["echo", "a\n\u00e4"]) == ["echo", "a\n\u00e4"]
+
+
 # ---- hosts ----
 
 def test_expand__groups_in_their_order(cluster):
