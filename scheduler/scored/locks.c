@@ -113,6 +113,12 @@ static int find_hosts(struct lock *lock, char *why, size_t why_size)
 {
 	const struct lock_wish *wish = lock->wish;
 
+	/* To look for each takes long, and the loop waits. */
+	if (wish->n_hosts > lock->scored->n_nodes) {
+		snprintf(why, why_size, "%zu hosts are wanted; the cluster has %zu", wish->n_hosts,
+			 lock->scored->n_nodes);
+		return -ENOENT;
+	}
 	for (size_t i = 0; i < wish->n_hosts; i++) {
 		const struct node *node = nodes_find(lock->scored, wish->hosts[i]);
 

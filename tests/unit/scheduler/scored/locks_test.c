@@ -264,6 +264,9 @@ TAP_TEST(locks__bad_requests)
 	is_str(ask(w, &w->ann, json_pack("{s:s}", "op", OP_LOCK)),
 	       "EINVAL lock: hosts are missing");
 	ok(begins(ask(w, &w->ann, about(OP_UNLOCK, 99)), "ENOENT there is no lock 99"));
+	is_str(ask(w, &w->ann,
+		   json_pack("{s:s, s:[s,s,s,s]}", "op", OP_LOCK, "hosts", "h0", "h0", "h0", "h0")),
+	       "ENOENT 4 hosts are wanted; the cluster has 3");
 	is_str(ask(w, &w->ann, lock("h0", "h0", "x")), "locked h0");
 	ok(!locks_request(&w->f.d, w->ann.link, &w->ann.waits, "other", NULL));
 	end_world(w);
