@@ -12,7 +12,7 @@ from rich.text import Text
 from . import words
 
 _WIDTH = 160  # of what no terminal reads
-_COLOURS = {"up": "green", "running": "green", "absent": "red", "drained": "yellow", "removed": "yellow",
+_COLOURS = {"up": "green", "running": "green", "absent": "red", "dead": "red", "drained": "yellow", "removed": "yellow",
             "suspended": "yellow", "queued": "cyan", "trouble": "red", "note": "yellow"}
 
 
@@ -118,9 +118,9 @@ def host(one):
                _table("", ("row>", *cores), slots, "none")))
 
 
-def findings(found):
+def findings(found, title="check"):
     """What scinfo --check found."""
-    text(_table("check", ("", "where", "what", "what to do"),
+    text(_table(title, ("", "where", "what", "what to do"),
                 [(f["weight"], f["where"], f["what"], f["remedy"]) for f in found], "nothing found"))
 
 

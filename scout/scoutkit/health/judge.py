@@ -89,6 +89,11 @@ def is_dead(view, scene):
     return scene.is_scheduled and view.door.state != doors.ANSWERS
 
 
+def is_absent(view):
+    """Whether scored does not hear it."""
+    return view.entry is None or view.entry["state"].startswith("absent")
+
+
 def _dead(scene):
     for view in scene.views:
         if not is_dead(view, scene):
@@ -105,7 +110,7 @@ def _scored(scene):
     for view in scene.views:
         if is_dead(view, scene):
             continue
-        if view.entry is None or view.entry["state"].startswith("absent"):
+        if is_absent(view):
             yield Finding(TROUBLE, (view.name,), "scnoded answers, but is not registered with scored",
                           "its log says why (journalctl -u scnoded): another scored, another munge key, a clock that "
                           "is off")
@@ -114,7 +119,7 @@ def _scored(scene):
 def _registered(scene):
     """What scored knows of the hosts that are registered."""
     there = [view.entry for view in scene.views
-             if view.entry and not is_dead(view, scene) and not view.entry["state"].startswith("absent")]
+             if not is_absent(view) and not is_dead(view, scene)]
     if scene.cluster:
         for found in checks.judge({**scene.cluster, "hosts": there}):
             level = TROUBLE if found.weight == checks.TROUBLE else NOTE
