@@ -13,7 +13,7 @@ BUILD = pathlib.Path(os.environ.get("PM_BUILD", TREE / "build")).resolve()
 VERSION = re.search(r"^VERSION\s*:=\s*(\S+)$", (TREE / "mk/version.mk").read_text("utf-8"), re.M)[1]
 COMMANDS = ["configs/scconf", "tests/lab/sclab", "pm-ethernet/ctl/pm-ethernetctl",
             *(f"scheduler/ctl/{name}" for name in ("scqueue", "scancel", "scinfo", "sctop", "scpool")),
-            *(f"scout/{name}" for name in ("scout", "msgb", "msgblock", "sceptic"))]
+            *(f"scout/{name}" for name in ("scout", "msgb", "msgblock", "sceptic", "sc_watch"))]
 
 
 def said(*words):
