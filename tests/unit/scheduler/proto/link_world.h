@@ -8,13 +8,9 @@
 
 #include "scheduler/proto/door.h"
 #include "scheduler/proto/link.h"
+#include "tests/harness/munged.h"
 
 #define NOBODY 65534
-
-struct munged {
-	char dir[64], path[96];
-	pid_t pid;
-};
 
 struct side {
 	struct ev_loop *loop;
@@ -44,9 +40,6 @@ struct world {
 
 extern const struct link_events world_events;
 
-bool munged_start(struct munged *munged);
-void munged_kill(struct munged *munged);
-void munged_stop(struct munged *munged);
 void world_run(struct world *world);
 void world_settle(struct world *world);
 bool world_setup(struct world *world);

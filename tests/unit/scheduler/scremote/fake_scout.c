@@ -18,14 +18,22 @@
 #include "tests/harness/tap.h"
 
 #define LOOK_MS 10
+#define AGENT_FD 3
 
-static _Noreturn void be_agent(int fd)
+static _Noreturn void be_agent(int fd, const char *munge_socket, const char *home)
 {
-	struct scremote_options options = {.fd = fd, .host = SCOUT_HOST};
-	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	struct scremote_options options = {
+		.fd = AGENT_FD, .host = SCOUT_HOST, .munge_socket = munge_socket};
+	struct ev_loop *loop;
 	struct agent agent;
 	char why[256];
 
+	/* The ends of other scouts' connections would keep those open. */
+	dup2(fd, AGENT_FD);
+	close_range(AGENT_FD + 1, ~0u, 0);
+	loop = ev_loop_new(EVFLAG_AUTO);
+	if (home)
+		setenv("HOME", home, 1);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_IGN);
 	if (!loop || environment_complete() || agent_open(&agent, loop, &options, why, sizeof(why)))
@@ -39,6 +47,11 @@ static _Noreturn void be_agent(int fd)
 
 void scout_open(struct scout *scout)
 {
+	scout_open_with(scout, NULL, NULL);
+}
+
+void scout_open_with(struct scout *scout, const char *munge_socket, const char *home)
+{
 	int pair[2];
 
 	*scout = (struct scout){.fd = -1};
@@ -47,7 +60,7 @@ void scout_open(struct scout *scout)
 	scout->agent = fork();
 	if (!scout->agent) {
 		close(pair[0]);
-		be_agent(pair[1]);
+		be_agent(pair[1], munge_socket, home);
 	}
 	close(pair[1]);
 	scout->fd = pair[0];

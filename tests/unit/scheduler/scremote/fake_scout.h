@@ -34,6 +34,8 @@ struct scout_end {
 
 /* Has heard OP_REMOTE_READY. */
 void scout_open(struct scout *scout);
+/* NULL: as it is. */
+void scout_open_with(struct scout *scout, const char *munge_socket, const char *home);
 /* Closes the connection, waits for the agent. */
 void scout_close(struct scout *scout);
 
