@@ -3,7 +3,6 @@
 
 import json
 import os
-import secrets
 import socket
 import struct
 
@@ -61,7 +60,7 @@ class Link:
 
     def _greet(self, role):
         hello = self.receive()
-        nonce, place = secrets.token_hex(16), self._place()
+        nonce, place = os.urandom(16).hex(), self._place()
         self.send({"op": "hello", "nonce": nonce, "role": role,
                    "credential": self.munge.make(f"connect {role} {hello['nonce']} {nonce} {place}", hello["uid"])})
         answer = self.receive()
