@@ -14,7 +14,6 @@
 #include "scheduler/scored/turns.h"
 
 #define SKEW_TOLD_NS 5000000ll /* clocks further apart than this spoil switches, and are told */
-#define SKEW_FORGET 16 /* of the difference to a lower measurement is forgotten by each beat */
 
 struct node *nodes_find(const struct scored *d, const char *name)
 {
@@ -172,14 +171,18 @@ static char *objection(struct scored *d, const struct host *host, const struct n
 }
 
 /*
- * A message is always late, never early: of what beats say of a clock the highest is nearest to the truth, and is
- * given up slowly, as clocks drift.
+ * A message is always late, never early, and sometimes by seconds: of what the last beats say of a clock the highest is
+ * nearest to the truth.
  */
 static void measure_skew(struct node *node, int64_t seen_ns)
 {
 	int64_t was = node->skew_ns;
 
-	node->skew_ns = seen_ns > was ? seen_ns : was - (was - seen_ns) / SKEW_FORGET;
+	node->skews_ns[node->n_skews++ % NODE_SKEWS] = seen_ns;
+	node->skew_ns = seen_ns;
+	for (unsigned int i = 0; i < node->n_skews && i < NODE_SKEWS; i++)
+		if (node->skews_ns[i] > node->skew_ns)
+			node->skew_ns = node->skews_ns[i];
 	if (llabs(node->skew_ns) > SKEW_TOLD_NS && llabs(was) <= SKEW_TOLD_NS)
 		daemon_say("host %s: its clock is %.1f ms off ours; gang switches will be late: "
 			   "run an NTP daemon on both",
@@ -204,6 +207,7 @@ static void register_node(struct visitor *v, struct node *node, struct host *hos
 		set_note(node, NULL);
 	v->node = node;
 	node->skew_ns = 0;
+	node->n_skews = 0;
 	measure_skew(node, (int64_t)host->clock_ns - (int64_t)clock_realtime_ns());
 	daemon_say("host %s registered from %s: %u cores, cgroups %s", node->name,
 		   link_peer(v->link), host->n_cores, host->cgroups);
