@@ -4,6 +4,7 @@
 import contextlib
 import os
 import socket
+import struct
 import time
 
 from . import agents as states
@@ -19,6 +20,16 @@ class Gone(Exception):
     code = 2    # of scout
 
 
+def _check_owner(link, path):
+    """Whoever holds a session sees what is run in it and names programs: when ours has ended, its place in a directory
+    for all may be taken by others."""
+    uid = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    if uid not in (0, os.geteuid()):
+        link.close()
+        raise Gone(f"the session is of user {uid}, who is neither root nor you ({path}); begin one of your own, or "
+                   "unset SCOUT_SESSION")
+
+
 class Joined:
     """The session as a command sees it."""
 
@@ -31,6 +42,7 @@ class Joined:
             link.close()
             raise Gone(f"the session has ended ({path}: {problem.strerror}); begin another one, or unset "
                        "SCOUT_SESSION") from None
+        _check_owner(link, path)
         self._stream = Stream(turns, link, self._hear, self._end)
         late = []
         timer = turns.call_later(_GREETING_S, lambda: late.append(True))

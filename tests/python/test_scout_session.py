@@ -113,6 +113,22 @@ def test_command__that_dies_leaves_nothing():
         assert (head["signal"], head["id"]) == (9, crew.fakes["n0"].heard[0][0]["id"])
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="must be root to be somebody else")
+def test_command__not_in_the_session_of_another_user(tmp_path):
+    """A session that has ended leaves its name to whoever takes it: he would see our commands, and choose programs."""
+    path = str(tmp_path / "session")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        os.seteuid(65534)
+        try:
+            listener.listen()
+        finally:
+            os.seteuid(0)
+        with loop.Loop() as turns:
+            with pytest.raises(inside.Gone, match="the session is of user 65534, who is neither root nor you"):
+                inside.Joined(turns, path)
+
+
 def test_host__that_is_lost_is_told():
     def dies(fake, head, _):
         fake.die()
