@@ -128,10 +128,18 @@ static bool is_name(const char *text)
 	return n && n <= NAME_MAX_CHARS && strspn(text, NAME_CHARS) == n;
 }
 
+/* Those that a terminal obeys: ASCII's, and U+0080 to U+009F as UTF-8. */
+static bool is_control(const char *c)
+{
+	unsigned char first = (unsigned char)c[0];
+
+	return first < ' ' || first == 0x7f || (first == 0xc2 && (unsigned char)c[1] < 0xa0);
+}
+
 static bool is_line(const char *text)
 {
 	for (const char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == '\x7f')
+		if (is_control(c))
 			return false;
 	return strlen(text) <= LINE_MAX_BYTES;
 }
