@@ -117,6 +117,7 @@ def _speak(data):
     (_speak(struct.pack(">II", 8, 4) + b"null"), doors.STRANGER),
     (_speak(struct.pack(">II", 8, 4) + b"\xff{}}"), doors.STRANGER),
     (_speak(struct.pack(">II", 16, 12) + b'{"op":"bye"}'), doors.STRANGER),
+    (_speak(struct.pack(">II", 4004, 4000) + b"[" * 4000), doors.STRANGER),
     (lambda connection: connection.shutdown(socket.SHUT_RDWR), doors.STRANGER),
 ])
 def test_knock(answer, state):

@@ -104,7 +104,7 @@ class Link:
         self.body = data[head_length:]
         try:
             return json.loads(data[:head_length])
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._stranger() from None
 
     def ask(self, head):

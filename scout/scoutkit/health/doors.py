@@ -58,7 +58,7 @@ async def _greeted(address, port, limit):
         return Door(ANSWERS)
     except asyncio.TimeoutError:
         return Door(MUTE, f"not a word within {limit:g} s")
-    except (ValueError, UnicodeError):
+    except (ValueError, RecursionError):
         return Door(STRANGER, "it speaks something else")
     except (OSError, EOFError):
         return Door(STRANGER, "it closes the connection")
