@@ -54,3 +54,5 @@ $(call program,$(1)): TEST_LIBS = $(if $(filter proto gang,$(call sched_of,$(1))
 	$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A) $(UTIL_A) $($(call sched_of,$(1))_LIBS) $(SCHED_LIBS)
 endef
 $(foreach t,$(filter-out $(SCHED_SKIP),$(SCHED_TESTS)),$(eval $(call sched_test_rule,$(t))))
+# It needs a munged as the tests of links do.
+$(BUILD)/tests/unit/scheduler/scremote/parent_test: $(call obj,tests/unit/scheduler/proto/link_world.c)

@@ -14,6 +14,7 @@ struct parent {
 	TAILQ_ENTRY(parent) all;
 	struct parents *parents;
 	struct link *link;
+	bool is_known; /* one of ours */
 };
 
 struct parents {
@@ -37,8 +38,11 @@ static void forget(struct parent *parent)
 
 static void ready(struct link *link, void *owner)
 {
-	if (link_uid(link) != geteuid() || strcmp(link_role(link), "remote") != 0)
-		forget(owner);
+	struct parent *parent = owner;
+
+	parent->is_known = link_uid(link) == geteuid() && !strcmp(link_role(link), "remote");
+	if (!parent->is_known)
+		forget(parent);
 }
 
 static void message(struct link *link, const char *op, json_t *head, const char *body, size_t size,
@@ -67,6 +71,17 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 
 static const struct link_events events = {.ready = ready, .message = message, .closed = closed};
 
+/* For one more: who has not said yet who he is goes first, so that a crowd of strangers ends no file. */
+static void make_room(struct parents *parents)
+{
+	struct parent *parent;
+
+	TAILQ_FOREACH(parent, &parents->list, all)
+	if (!parent->is_known)
+		break;
+	forget(parent ? parent : TAILQ_FIRST(&parents->list));
+}
+
 static void enter(int fd, uint64_t job, void *owner)
 {
 	struct parents *parents = owner;
@@ -77,7 +92,7 @@ static void enter(int fd, uint64_t job, void *owner)
 		return;
 	}
 	if (parents->n == PARENTS_MAX)
-		forget(TAILQ_FIRST(&parents->list));
+		make_room(parents);
 	parent->parents = parents;
 	TAILQ_INSERT_TAIL(&parents->list, parent, all);
 	parents->n++;

@@ -11,7 +11,7 @@
 #include "scheduler/proto/door.h"
 #include "scheduler/scremote/agent.h"
 
-#define PARENTS_MAX 256 /* at once; the oldest goes when one more comes */
+#define PARENTS_MAX 256 /* at once; the oldest stranger goes when one more comes */
 
 struct parents;
 

@@ -59,7 +59,9 @@ TAP_TEST(lock_wish__refused)
 	ok(!again(json_pack("{s:[s], s:s}", "hosts", "a", "mode", "half")));
 	ok(!again(json_pack("{s:[s], s:s}", "hosts", "a", "reason", "two\nlines")));
 	/* Of U+0080 to U+009F terminals make commands as of ESC. */
-	ok(!again(json_pack("{s:[s], s:s}", "hosts", "a", "reason", "\xc2\x9b" "2J")));
+	ok(!again(json_pack("{s:[s], s:s}", "hosts", "a", "reason",
+			    "\xc2\x9b"
+			    "2J")));
 	memset(text, 'x', LOCK_TEXT_MAX + 1);
 	ok(!again(json_pack("{s:[s], s:s}", "hosts", "a", "reason", text)));
 	is_str(why, "lock: reason may have 200 bytes at most");
