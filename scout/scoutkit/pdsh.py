@@ -18,6 +18,7 @@ from .stream import Stream
 
 _WORDS_MAX = 300    # characters of what was said about a host
 _BACKLOG = 1024
+_STRANGERS_MAX = 256    # who have not said who they are
 
 
 class Trouble(Exception):
@@ -51,7 +52,7 @@ class Start:
         self.loop, self._munge, self._ready, self._failed = turns, munge, ready, failed
         self._key = os.urandom(16).hex()
         self._missing = dict.fromkeys(hosts, "")
-        self._callers = set()
+        self._callers = {}      # streams in the order in which they came, values mean nothing
         self._directory = self._listener = self._process = None
         self._rest = b""
         if not shutil.which("pdsh"):
@@ -164,6 +165,11 @@ class Start:
             caller, _ = self._listener.accept()
         except OSError:
             return
+        # A crowd that says nothing is to leave descriptors for agents: the oldest goes.
+        if len(self._callers) >= _STRANGERS_MAX:
+            stream = next(iter(self._callers))
+            stream.close()
+            del self._callers[stream]
         if caller.family == socket.AF_UNIX:
             uid = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
             if uid not in (0, os.geteuid()):
@@ -173,7 +179,7 @@ class Start:
 
     def came(self, caller, stream, head):
         """An agent of ours, with its first message."""
-        self._callers.discard(stream)
+        self._callers.pop(stream, None)
         host = frames.text(head, "host")
         if head["op"] != "remote_ready" or head.get("key") != self._key or host not in self._missing:
             stream.close()
@@ -190,14 +196,14 @@ class Caller:
         is_local = sock.family == socket.AF_UNIX
         where = None if is_local else shake.place(sock.getsockname())
         self._stream = Stream(start.loop, sock, self._hear, self._gone)
-        start._callers.add(self._stream)
+        start._callers[self._stream] = None
         self._shake = None
         if not is_local:
             self._stream.expect(shake.PREAMBLE.pack(shake.MAGIC, 0))
             self._shake = shake.Listener(start._munge, where, self._stream.send)
 
     def _gone(self, _=None):
-        self._start._callers.discard(self._stream)
+        self._start._callers.pop(self._stream, None)
 
     def _hear(self, head, _):
         try:

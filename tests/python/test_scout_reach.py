@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import resource
 import socket
 import sys
 import textwrap
@@ -226,6 +227,28 @@ def test_pdsh__agents_connect_back_and_its_words_are_kept(programs, tmp_path):
 def test_pdsh__wrong_key_is_not_let_in(programs):
     done = fanout.run(["n0"], ["true"], rsh="exec", through="env", connect=10, programs=programs(key=0))
     assert "not reached" in done["n0"].error
+
+
+CROWD = """
+    import resource
+    resource.setrlimit(resource.RLIMIT_NOFILE, (900, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    crowd = [socket.socket(socket.AF_UNIX) for _ in range(600)]
+    for one in crowd:
+        one.connect(words["--connect"])
+"""
+
+
+def test_pdsh__a_crowd_of_strangers_leaves_room_for_agents(programs, monkeypatch):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    begin = "    with socket.socket(socket.AF_UNIX) as link:"
+    monkeypatch.setattr(sys.modules[__name__], "FAKE_AGENT", FAKE_AGENT.replace(begin, CROWD[1:] + begin))
+    directory = programs()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (500, hard))
+    try:
+        done = fanout.run(["n0"], ["true"], rsh="exec", through="env", connect=5, programs=directory)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert done["n0"].code == 0
 
 
 def test_pdsh__after_scnoded_where_there_is_none(programs):
