@@ -22,12 +22,14 @@ class Cluster:
         self.groups, self.addresses, self.node_port = {}, {}, NODE_PORT
         named = path or os.environ.get("SCORE_CLUSTER")
         path = named or CLUSTER
+        self._is_known = True
         try:
             with open(path, encoding="utf-8") as file:
                 self._take(json.load(file))
         except FileNotFoundError:
             if named:
                 raise Wrong(f"{path}: there is no such file; scconf compile writes it") from None
+            self._is_known = False
         except OSError as problem:
             raise Wrong(f"{path}: {problem.strerror}") from None
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
@@ -41,10 +43,16 @@ class Cluster:
         self.groups.setdefault("all", names)
         self.node_port = (document.get("scheduler") or {}).get("node_port", NODE_PORT)
 
+    def _group(self, name):
+        if name == "all" and not self._is_known:
+            raise Wrong(f"all: no groups are known without {CLUSTER}; name the hosts, or another file with "
+                        "SCORE_CLUSTER")
+        return self.groups.get(name)
+
     def expand(self, text):
         """Names that an expression means."""
         try:
-            return hostexpr.expand(text, self.groups.get)
+            return hostexpr.expand(text, self._group)
         except hostlist.HostlistError as error:
             raise Wrong(f"{hostlist.shown(text)}: at character {error.at + 1}: {error.why}") from None
 
@@ -86,6 +94,12 @@ class Cluster:
     def address(self, name):
         """Where a host is: its management address, else its name."""
         return self.addresses.get(name, name)
+
+
+def check_count(count, names):
+    """Whether -n, None: without it, asks for no more than there are."""
+    if count and count > len(names):
+        raise Wrong(f"-n {count}: there are {len(names)} to choose from")
 
 
 def fold(names):

@@ -44,8 +44,7 @@ def _in_session(options):
         cluster = hosts.Cluster()
         wanted = cluster.chosen(options) if options.group or options.file else cluster.without(
             session.hosts, options)
-        if options.count and options.count > len(wanted):
-            raise command_line.Wrong(f"-n {options.count}: there are {len(wanted)} to choose from")
+        hosts.check_count(options.count, wanted)
         wanted = wanted[:options.count]
         options.stdin = options.stdin and not session.is_its_input()
         return _work(options, session.part(wanted), cluster)
@@ -56,6 +55,7 @@ def _in_session(options):
 def _outside(options):
     cluster = hosts.Cluster()
     names = cluster.chosen(options)
+    hosts.check_count(options.count, names)
     is_session = options.is_here or not (options.words or options.verb)
     with locks.taken(options, names, "exclusive" if is_session else "shared") as lock:
         with loop.Loop() as turns:

@@ -124,6 +124,7 @@ def _write(path, names):
 def _work(args):
     try:
         names = hosts.Cluster().expand(args.group)
+        hosts.check_count(args.count, names)
     except hosts.Wrong as problem:
         raise Failure(USAGE, f"{NAME}: {problem}") from None
     lease = Lease(names, count=args.count, scatter=args.scatter, mode="exclusive",

@@ -156,7 +156,8 @@ def test_msgblock__no_command(block, words, code):
 
 
 @pytest.mark.parametrize("arguments", [(), ("-g", "n1"), ("-g", "n1", "--"), ("true",), ("-g", "n[", "true"),
-                                       ("-g", "n1", "-n", "0", "true"), ("-g", "n1", "-timeout", "0", "true"),
+                                       ("-g", "n1", "-n", "0", "true"),
+                                       ("-g", "n1", "-n", "2", "true"), ("-g", "n1", "-timeout", "0", "true"),
                                        ("-g", "n1", "-machinefile", "/no/such", "true")])
 def test_msgblock__wrong_calls(block, arguments):
     assert block(*arguments)[0] == 2

@@ -104,5 +104,13 @@ def test_cluster__named_but_absent(tmp_path, monkeypatch):
         hosts.Cluster()
 
 
+def test_expand__all_without_a_cluster(tmp_path, monkeypatch):
+    monkeypatch.delenv("SCORE_CLUSTER", raising=False)
+    monkeypatch.setattr(hosts, "CLUSTER", str(tmp_path / "absent"))
+    assert hosts.Cluster().expand("n[0-1]") == ["n0", "n1"]
+    with pytest.raises(hosts.Wrong, match="no groups are known without .*absent"):
+        hosts.Cluster().expand("all~n1")
+
+
 def test_fold():
     assert hosts.fold(["n10", "n9", "n11", "m"]) == "m,n[9-11]"

@@ -79,6 +79,11 @@ def test_count__those_that_were_got(scout):
     assert (code, out) == (0, "n0:\n0\nn1:\n1\n") and Lease.made[0].more["scatter"]
 
 
+def test_count__more_than_there_are(scout):
+    code, _, err = scout("-g", "n[0-3]", "-n", "5", "x")
+    assert (code, err) == (2, "scout: -n 5: there are 4 to choose from\n") and not Lease.made
+
+
 def test_wait__is_told(scout):
     _, _, err = scout("-nostdin", "-g", "n0", "-wait", "true")
     assert err == "scout: waiting for the hosts: n0 is locked by root; place 2 in the row\n"
