@@ -69,11 +69,20 @@ def code_of_all(results):
     return max((result.code for result in results), default=0)
 
 
+def _without_host(words, host):
+    """With %h for the host's name, so that what pdsh and ssh say of many hosts can be equal."""
+    if host not in words:
+        return words
+    import re
+    return re.sub(rf"(?<![\w-]){re.escape(host)}(?![\w-])", "%h", words)
+
+
 def summary(results, fold):
     """One line about those that did not end well: what happened, under the folded list of hosts; "": all is well."""
     what = {}
     for one in results:
         words = one.words()
         if words:
-            what.setdefault(words, []).append(one.host)
-    return "; ".join(f"{fold(hosts)}: {words}" for words, hosts in what.items())
+            what.setdefault(_without_host(words, one.host), []).append(one)
+    return "; ".join(f"{fold([one.host for one in alike])}: {words if len(alike) > 1 else alike[0].words()}"
+                     for words, alike in what.items())

@@ -63,6 +63,16 @@ def test_summary__equal_ends_of_many_hosts_together():
     assert result.summary(done.values(), hosts.fold) == "n[0,2,4]: exit 1"
 
 
+def test_summary__equal_but_for_the_names_of_hosts():
+    def failed(host, error):
+        one = result.Result(host)
+        one.error = error
+        return one
+    refused = [failed(host, f"not reached: ssh: connect to host {host} port 22: refused") for host in ("n1", "n10")]
+    assert result.summary(refused, hosts.fold) == "n[1,10]: not reached: ssh: connect to host %h port 22: refused"
+    assert result.summary(refused[:1], hosts.fold) == "n1: not reached: ssh: connect to host n1 port 22: refused"
+
+
 def test_run__bytes_that_are_no_frames_lose_the_host():
     with Crew({"n0": lambda fake, *_: fake.raw(b"\0\0\0\1\0\0\0\2garbage")}) as crew:
         assert go(crew)["n0"].words() == "lost: it sends lengths that do not fit together"
