@@ -42,6 +42,18 @@ def seconds(text):
 seconds.__name__ = f"number of seconds, {_INTERVAL_MIN_S} to {_INTERVAL_MAX_S}"
 
 
+def retries(text):
+    """Reader of how often something is tried anew; None: without end."""
+    if text == "inf":
+        return None
+    if not 0 <= int(text) <= 1_000_000:
+        raise ValueError
+    return int(text)
+
+
+retries.__name__ = "number of retries, or inf"
+
+
 def tables(name):
     """The module show; it needs rich, JSON does not."""
     try:

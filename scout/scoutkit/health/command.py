@@ -26,18 +26,6 @@ def _count(text):
 _count.__name__ = "number of hosts, 1 to 65536"
 
 
-def _retries(text):
-    """None: without end."""
-    if text == "inf":
-        return None
-    if not 0 <= int(text) <= 1_000_000:
-        raise ValueError
-    return int(text)
-
-
-_retries.__name__ = "number of retries, or inf"
-
-
 def _parser():
     parser = command.parser(NAME, "Asks all hosts at once how they are, and says what is wrong and what to do.")
     parser.epilog = "Exit status: 0 all is well, 1 something is not, 2 wrong call, 3 it could not be judged. See " \
@@ -50,7 +38,7 @@ def _parser():
     lists.add_argument("-D", action="store_true", help="print the hosts to be left out, dead or in trouble")
     parser.add_argument("-l", action="store_true", help="with -a, -d, -D: a line for each host")
     parser.add_argument("-j", metavar="N", type=_count, default=512, help="ask so many at once; default: 512")
-    parser.add_argument("-r", metavar="N", type=_retries, default=2,
+    parser.add_argument("-r", metavar="N", type=command.retries, default=2,
                         help="ask silent hosts again, so many times; inf: until all are up; default: 2")
     parser.add_argument("-t", metavar="S", type=command.seconds, default=5.0,
                         help="seconds that a host has to answer; default: 5")

@@ -8,6 +8,7 @@ import sys
 
 import pmcommand
 from pmcommand import Failure
+from scorectl.command import retries
 
 from ..hosts import Cluster, Wrong
 from . import core, probe, process
@@ -30,18 +31,6 @@ def _seconds(text):
 _seconds.__name__ = "number of seconds"
 
 
-def _retries(text):
-    """None: without end."""
-    if text == "inf":
-        return None
-    if not 0 <= int(text) <= 1_000_000:
-        raise ValueError
-    return int(text)
-
-
-_retries.__name__ = "number of retries, or inf"
-
-
 def _parser():
     made = argparse.ArgumentParser(
         prog=NAME, usage=f"{NAME} [OPTION...] -- DAEMON [ARGUMENT...]", allow_abbrev=False,
@@ -53,7 +42,7 @@ def _parser():
                       help="so long without a failure, and earlier ones are forgotten; default: 600")
     made.add_argument("-l", metavar="CMD", help="run here after each failure")
     made.add_argument("-r", metavar="CMD", help="run on the hosts after each failure")
-    made.add_argument("-n", metavar="N", type=_retries, default=10,
+    made.add_argument("-n", metavar="N", type=retries, default=10,
                       help="give up after so many new starts, inf: never; default: 10")
     made.add_argument("-a", metavar="CMD", help="run here when giving up")
     made.add_argument("-f", metavar="LOG", help="write the log there; default: standard error")
