@@ -4,6 +4,7 @@
 import os
 import pathlib
 import pty
+import select
 import sys
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
@@ -31,7 +32,11 @@ def test_progress__shown_after_a_moment_and_removed(monkeypatch):
     finally:
         os.dup2(saved, 2)
         os.close(saved)
-    shown = os.read(ours, 4096).decode()
+    shown = b""
+    # The kernel hands on what was written in pieces, some of them later.
+    while not shown.endswith(b"\r\x1b[K") and select.select([ours], [], [], 5)[0]:
+        shown += os.read(ours, 4096)
+    shown = shown.decode()
     os.close(ours)
     os.close(theirs)
     assert "scout: 5 of 8 hosts done, waiting for n[1-2,7]" in shown and "scout: all hosts done" in shown
