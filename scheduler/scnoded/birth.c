@@ -107,8 +107,18 @@ static void raise_limits(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* A user may read and write what his processes hold, so they get nothing of ours but the way to the log. */
+static void leave_streams(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		_exit(1);
+}
+
 _Noreturn void birth_exec(const struct birth *birth, char *const *argv, int fd)
 {
+	leave_streams();
 	if (birth->n_groups >= 0) {
 		raise_limits();
 		if (setgroups((size_t)birth->n_groups, birth->groups) ||

@@ -11,8 +11,9 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def say(text):
-    """A line of ours."""
-    print(f"scout: {text}", file=sys.stderr, flush=True)
+    """A line of ours; what hosts and others put into it commands no terminal."""
+    harmless = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in str(text))
+    print(f"scout: {harmless}", file=sys.stderr, flush=True)
 
 
 def _interrupt():
