@@ -5,12 +5,14 @@ import json
 import pathlib
 import random
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / part) for part in ("scout", "scheduler/ctl", "configs")]
 
+from scoutkit import fanout  # noqa: E402
 from scoutkit.watchdog import command, core, probe, process  # noqa: E402
 from scoutkit.watchdog.core import Settings, Watch  # noqa: E402
 
@@ -378,6 +380,22 @@ def test_command__wrong_call(monkeypatch, capsys, words, said):
     except SystemExit as end:
         code = end.code
     assert code == 2 and said in capsys.readouterr().err
+
+
+def test_remote_hook__fails_when_it_fails_on_one(monkeypatch, capsys):
+    """The words that run there carry the reason; what hosts say is told with their names."""
+    asked = []
+
+    def run(hosts, words, timeout):
+        asked.append((hosts, words))
+        well = SimpleNamespace(error="", status=0, stdout=b"cleaned\n", stderr=b"")
+        return {"n1": well, "n2": SimpleNamespace(error="", status=256, stdout=b"", stderr=b"no\n"),
+                "n3": SimpleNamespace(error="not reached", status=None, stdout=b"", stderr=b"")}
+    monkeypatch.setattr(fanout, "run", run)
+    code = command._remote("clean", ["n1", "n2", "n3"])("exit 3", 2)()
+    assert asked == [(["n1", "n2", "n3"], ["/usr/bin/env", "SC_WATCH_REASON=exit 3", "SC_WATCH_COUNT=2", "/bin/sh",
+                                          "-c", "clean"])]
+    assert (code, capsys.readouterr().err) == (1, "n1: cleaned\nn2: no\nn2: exit 1\nn3: not reached\n")
 
 
 @pytest.mark.parametrize("status, text", [(0, ""), (3 << 8, "exit 3"), (9, "killed by signal 9 (SIGKILL)"),
