@@ -99,6 +99,14 @@ void account_explain(const struct account *a, int error, char *why, size_t why_s
 			a->uid, a->bytes.used / MIB, a->bytes.max / MIB);
 }
 
+static bool lacks_room(const struct account *a, size_t bytes, char *why, size_t why_size)
+{
+	if (a->bytes.used + bytes <= a->bytes.max)
+		return false;
+	account_explain(a, EDQUOT, why, why_size);
+	return true;
+}
+
 static bool has_jobs(const struct account *a, size_t bytes, char *why, size_t why_size)
 {
 	const struct scored_options *o = &a->scored->options;
@@ -113,10 +121,7 @@ static bool has_jobs(const struct account *a, size_t bytes, char *why, size_t wh
 			 a->uid, o->user_jobs);
 		return true;
 	}
-	if (a->bytes.used + bytes <= a->bytes.max)
-		return false;
-	account_explain(a, EDQUOT, why, why_size);
-	return true;
+	return lacks_room(a, bytes, why, why_size);
 }
 
 static size_t size_of(char *const *texts)
@@ -191,10 +196,7 @@ bool account_refuses_lock(const struct account *a, size_t bytes, char *why, size
 			 a->uid, o->user_jobs);
 		return true;
 	}
-	if (a->bytes.used + bytes <= a->bytes.max)
-		return false;
-	account_explain(a, EDQUOT, why, why_size);
-	return true;
+	return lacks_room(a, bytes, why, why_size);
 }
 
 void account_charge_lock(struct account *a, size_t bytes)
