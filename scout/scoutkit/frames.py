@@ -6,6 +6,7 @@ import json
 import struct
 
 MAX = 16 << 20      # bytes of a frame, all included
+STRANGER = 8192     # of one from somebody who is not known yet
 CHUNK = 64 << 10    # most bytes of a stream in one frame
 ROOM = 1 << 20      # of a stream may be sent before the other side gives more: LINK_FULL
 _LENGTHS = struct.Struct(">II")
@@ -37,10 +38,15 @@ class Decoder:
     def __init__(self):
         self._data = bytearray()
         self._preamble = b""
+        self._limit = MAX
 
     def expect(self, preamble):
-        """Bytes that stand before the first message."""
-        self._preamble = preamble
+        """A stranger: bytes that stand before the first message, and short messages until trust()."""
+        self._preamble, self._limit = preamble, STRANGER
+
+    def trust(self):
+        """Messages may be long from now on."""
+        self._limit = MAX
 
     def feed(self, data):
         """More bytes."""
@@ -58,7 +64,7 @@ class Decoder:
         try:
             while len(data) - at >= _LENGTHS.size:
                 length, head_length = _LENGTHS.unpack_from(data, at)
-                if not head_length + 4 <= length <= MAX - 4:
+                if not head_length + 4 <= length <= self._limit - 4:
                     raise Broken("lengths that do not fit together")
                 end = at + 4 + length
                 if len(data) < end:

@@ -51,8 +51,12 @@ class Stream:
         self.queued += len(data)
 
     def expect(self, preamble):
-        """What the other side sends before its messages."""
+        """A stranger: what it sends before its messages, which are short until trust()."""
         self._decoder.expect(preamble)
+
+    def trust(self):
+        """The other side is known now."""
+        self._decoder.trust()
 
     def close(self):
         """No call comes any more."""

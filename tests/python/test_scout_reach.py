@@ -166,6 +166,21 @@ def test_connector__knows_the_listener():
         listener_says(lambda mine: "", uid=ME + 77)
 
 
+def test_decoder__strangers_have_to_be_brief():
+    decoder, long = frames.Decoder(), frames.encode({"op": "hello"}, bytes(frames.STRANGER))
+    decoder.expect(b"x")
+    decoder.feed(b"x" + frames.encode({"op": "hello"}))
+    assert [head for head, _ in decoder.messages()] == [{"op": "hello"}]
+    decoder.feed(long[:8])
+    with pytest.raises(frames.Broken):
+        list(decoder.messages())
+    decoder = frames.Decoder()
+    decoder.expect(b"x")
+    decoder.trust()
+    decoder.feed(b"x" + long)
+    assert len(list(decoder.messages())) == 1
+
+
 def test_listener__lets_only_ourselves_in():
     def connector_says(uid=ME, role="remote", where="1.2.3.4:5"):
         said = []
