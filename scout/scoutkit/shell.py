@@ -5,15 +5,15 @@ import os
 import signal
 import sys
 
-from . import fanout, hosts, options as command_line, progress, result, show
+from . import fanout, hosts, options as command_line, progress, result, show, terminal
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def say(text):
     """A line of ours; what hosts and others put into it commands no terminal."""
-    harmless = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in str(text))
-    print(f"scout: {harmless}", file=sys.stderr, flush=True)
+    said = terminal.harmless(str(text), kept="\n")
+    print(f"scout: {said}", file=sys.stderr, flush=True)
 
 
 def _interrupt():

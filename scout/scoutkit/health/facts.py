@@ -6,6 +6,8 @@ import pathlib
 import re
 from dataclasses import dataclass, field
 
+from .. import terminal
+
 _TEXT_MAX = 200         # of what a host says in words
 _LINES_MAX = 1000
 _NUMBER = re.compile(r"-?[0-9]{1,19}\Z")
@@ -52,9 +54,9 @@ def script():
     return (pathlib.Path(__file__).parent / "facts.sh").read_text("utf-8")
 
 
-def harmless(text):
+def harmless(said):
     """What comes from a host, fit for a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text[:_TEXT_MAX])
+    return terminal.harmless(said[:_TEXT_MAX])
 
 
 def _number(text):
