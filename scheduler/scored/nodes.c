@@ -180,7 +180,7 @@ static void measure_skew(struct node *node, int64_t seen_ns)
 
 	node->skews_ns[node->n_skews++ % NODE_SKEWS] = seen_ns;
 	node->skew_ns = seen_ns;
-	for (unsigned int i = 0; i < node->n_skews && i < NODE_SKEWS; i++)
+	for (unsigned int i = 0; i < NODE_SKEWS; i++)
 		if (node->skews_ns[i] > node->skew_ns)
 			node->skew_ns = node->skews_ns[i];
 	if (llabs(node->skew_ns) > SKEW_TOLD_NS && llabs(was) <= SKEW_TOLD_NS)
@@ -207,7 +207,8 @@ static void register_node(struct visitor *v, struct node *node, struct host *hos
 		set_note(node, NULL);
 	v->node = node;
 	node->skew_ns = 0;
-	node->n_skews = 0;
+	/* no clock is called slow before that many beats have said so: the registration is the latest of all */
+	memset(node->skews_ns, 0, sizeof(node->skews_ns));
 	measure_skew(node, (int64_t)host->clock_ns - (int64_t)clock_realtime_ns());
 	daemon_say("host %s registered from %s: %u cores, cgroups %s", node->name,
 		   link_peer(v->link), host->n_cores, host->cgroups);
