@@ -13,8 +13,6 @@
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/turns.h"
 
-#define SKEW_TOLD_NS 5000000ll /* clocks further apart than this spoil switches, and are told */
-
 struct node *nodes_find(const struct scored *d, const char *name)
 {
 	for (size_t i = 0; i < d->n_nodes; i++)
@@ -170,23 +168,12 @@ static char *objection(struct scored *d, const struct host *host, const struct n
 	return NULL;
 }
 
-/*
- * A message is always late, never early, and sometimes by seconds: of what the last beats say of a clock the highest is
- * nearest to the truth.
- */
-static void measure_skew(struct node *node, int64_t seen_ns)
+static void measure_skew(struct node *node, int64_t its_ns)
 {
-	int64_t was = node->skew_ns;
-
-	node->skews_ns[node->n_skews++ % NODE_SKEWS] = seen_ns;
-	node->skew_ns = seen_ns;
-	for (unsigned int i = 0; i < NODE_SKEWS; i++)
-		if (node->skews_ns[i] > node->skew_ns)
-			node->skew_ns = node->skews_ns[i];
-	if (llabs(node->skew_ns) > SKEW_TOLD_NS && llabs(was) <= SKEW_TOLD_NS)
+	if (skew_take(&node->skew, its_ns - (int64_t)clock_realtime_ns()))
 		daemon_say("host %s: its clock is %.1f ms off ours; gang switches will be late: "
 			   "run an NTP daemon on both",
-			   node->name, (double)node->skew_ns / 1e6);
+			   node->name, (double)node->skew.ns / 1e6);
 }
 
 static void register_node(struct visitor *v, struct node *node, struct host *host,
@@ -206,10 +193,8 @@ static void register_node(struct visitor *v, struct node *node, struct host *hos
 	if (!node->is_drained)
 		set_note(node, NULL);
 	v->node = node;
-	node->skew_ns = 0;
-	/* no clock is called slow before that many beats have said so: the registration is the latest of all */
-	memset(node->skews_ns, 0, sizeof(node->skews_ns));
-	measure_skew(node, (int64_t)host->clock_ns - (int64_t)clock_realtime_ns());
+	skew_begin(&node->skew);
+	measure_skew(node, (int64_t)host->clock_ns);
 	daemon_say("host %s registered from %s: %u cores, cgroups %s", node->name,
 		   link_peer(v->link), host->n_cores, host->cgroups);
 	keep = jobs_node_back(d, node, jobs);
@@ -259,7 +244,7 @@ static void on_beat(struct scored *d, struct node *node, const json_t *head)
 	const json_t *switches = json_object_get(head, "switches"), *job;
 	size_t i;
 
-	measure_skew(node, (int64_t)head_number(head, "clock_ns") - (int64_t)clock_realtime_ns());
+	measure_skew(node, (int64_t)head_number(head, "clock_ns"));
 	node->load = json_number_value(json_object_get(head, "load"));
 	node->memory_free = head_number(head, "memory_free");
 	if (switches)

@@ -178,7 +178,7 @@ static json_t *node_entry(const struct scored *d, const struct node *node)
 	json_object_set_new(entry, "cores_used", json_integer(cores_used(d, node)));
 	json_object_set_new(entry, "load", json_real(node->load));
 	json_object_set_new(entry, "memory_free", json_integer((json_int_t)node->memory_free));
-	json_object_set_new(entry, "skew_ns", json_integer(node->skew_ns));
+	json_object_set_new(entry, "skew_ns", json_integer(node->skew.ns));
 	json_object_set_new(entry, "rows", rows_of(d, node));
 	if (lock)
 		json_object_set_new(entry, "lock", lock);

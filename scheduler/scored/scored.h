@@ -26,10 +26,10 @@
 #include "scheduler/scored/cluster.h"
 #include "scheduler/scored/journal.h"
 #include "scheduler/scored/options.h"
+#include "scheduler/scored/skew.h"
 
 #define BEAT_S 1.0     /* how often a scnoded and scored say that they live */
 #define BEATS_MISSED 3 /* in a row: the host is lost */
-#define NODE_SKEWS 8   /* beats of which the least delayed tells a host's clock */
 #define JOB_BUCKETS 4096
 #define GRACE_S 4.0   /* a host without scnoded for longer is lost to its jobs */
 #define REJOIN_S 20.0 /* the same after a start of ours */
@@ -54,16 +54,13 @@ struct node {
 	struct link *link;       /* NULL: not connected */
 	struct visitor *visitor; /* the link's owner; of nodes.c */
 	enum node_state state;
-	bool is_drained; /* by an operator; survives that it goes away */
-	bool is_listed;  /* cluster.json has it; true without one */
-	bool is_out;     /* it has not, or as defect or spare: takes no new job */
-	long point;      /* where it stands in the network's space; -1 = nowhere */
-	char *note;      /* why it is drained or lost; may be NULL */
-	double heard;    /* ev_now() of its last word */
-	int64_t skews_ns
-		[NODE_SKEWS]; /* its clock less ours and the delay of the message, at its last beats */
-	unsigned int n_skews;
-	int64_t skew_ns; /* the highest of them */
+	bool is_drained;  /* by an operator; survives that it goes away */
+	bool is_listed;   /* cluster.json has it; true without one */
+	bool is_out;      /* it has not, or as defect or spare: takes no new job */
+	long point;       /* where it stands in the network's space; -1 = nowhere */
+	char *note;       /* why it is drained or lost; may be NULL */
+	double heard;     /* ev_now() of its last word */
+	struct skew skew; /* of its clock */
 	double load;
 	uint64_t memory_free;
 	struct node_switches switches;
