@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # install and uninstall. DESTDIR stages a package, PREFIX chooses the place. The Open MPI component
-# goes where the Open MPI of this machine looks for components (OMPI_PLUGINDIR, OMPI_HELPDIR).
+# goes where the Open MPI of this machine looks for components if PREFIX is the default one or Open MPI's own;
+# with any other nothing is written outside it (OMPI_PLUGINDIR, OMPI_HELPDIR).
 
 PREFIX     ?= /usr/local
 BINDIR     ?= $(PREFIX)/bin
@@ -15,8 +16,10 @@ BPFDIR     ?= $(LIBDIR)/openscore
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
 ompi_path        = $(shell ompi_info --path $(1) 2>/dev/null | sed 's/^[^:]*: *//')
-OMPI_PLUGINDIR  ?= $(call ompi_path,pkglibdir)
-OMPI_HELPDIR    ?= $(call ompi_path,pkgdatadir)
+IN_OMPI          = $(filter $(PREFIX:%/=%),/usr/local $(call ompi_path,prefix))
+OMPI_PLUGINDIR  ?= $(if $(IN_OMPI),$(call ompi_path,pkglibdir),$(LIBDIR)/openmpi)
+# The component looks beside itself, too.
+OMPI_HELPDIR    ?= $(if $(IN_OMPI),$(call ompi_path,pkgdatadir),$(OMPI_PLUGINDIR))
 
 MAN_PAGES   := $(wildcard */man/*.[1-9] */*/man/*.[1-9] */*/*/man/*.[1-9])
 PUBLIC_H    := $(wildcard pmcore/include/*.h)
@@ -52,7 +55,7 @@ INSTALLED   = $(TOOLS:%=$(BINDIR)/%) $(SHARED_LIB) $(LIBDIR)/libpm.so.$(SOVERSIO
 SAID  = installed$(if $(DESTDIR), below $(DESTDIR)): programs in $(BINDIR),
 SAID += $(if $(ETHD)$(SCHED_SBIN),daemons in $(SBINDIR)$(comma))
 SAID += library in $(LIBDIR), headers in $(INCLUDEDIR), manual in $(MANDIR)$(if $(HAS_MTL),$(comma))
-SAID += $(if $(HAS_MTL),Open MPI component in $(OMPI_PLUGINDIR))
+SAID += $(if $(HAS_MTL),Open MPI component in $(OMPI_PLUGINDIR)$(if $(IN_OMPI),, (mtl_pm(7): how Open MPI finds it)))
 
 put  = install -D -m 644 $(1) '$(DESTDIR)$(2)'
 run1 = install -D -m 755 $(1) '$(DESTDIR)$(2)'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the commands written in Python have in common, in the tree and as they are installed."""
+import functools
 import os
 import pathlib
 import re
@@ -39,6 +40,7 @@ def test_version__as_installed(command, tmp_path):
     assert said(link, "--version") == (0, f"{os.path.basename(command)} {VERSION}\n", "")
 
 
+@functools.cache    # make takes seconds to tell
 def installing(*settings):
     """The commands that make install would run."""
     if not (BUILD / "config.mk").exists():
@@ -60,3 +62,27 @@ def test_install__staged():
     lines = installing("PREFIX=/opt/x", "DESTDIR=/stage")
     assert any("installed below /stage: programs in /opt/x/bin," in line for line in lines)
     assert any("/stage/opt/x/share/openscore/mk/version.mk" in line for line in lines)
+
+
+def place_of_component(*settings):
+    """The directory that make install would put Open MPI's component into."""
+    found = [re.search(r"-o '([^']*)/mca_mtl_pm\.so'", line) for line in installing(*settings)]
+    if not any(found):
+        pytest.skip("mtl/pm is not built")
+    return next(match[1] for match in found if match)
+
+
+def test_install__component_of_open_mpi():
+    """Another prefix leaves the machine's Open MPI alone; that one's own and the default mean it."""
+    theirs = place_of_component()
+    path = subprocess.run(["ompi_info", "--path", "prefix"], capture_output=True, text=True, timeout=60, check=True)
+    prefix = path.stdout.split(":", 1)[1].strip()
+    assert not theirs.startswith("/usr/local/lib/openmpi")
+    assert place_of_component(f"PREFIX={prefix}", "DESTDIR=/stage") == f"/stage{theirs}"
+    assert place_of_component("PREFIX=/opt/x") == "/opt/x/lib/openmpi"
+    assert place_of_component("PREFIX=/opt/x", "DESTDIR=/stage") == "/stage/opt/x/lib/openmpi"
+
+
+def test_install__nothing_outside_its_prefix():
+    text = "\n".join(installing("PREFIX=/opt/x"))
+    assert not re.search(r"'/(?!opt/x/)[^']*/(mca_|help-)", text)
