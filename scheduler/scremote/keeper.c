@@ -18,6 +18,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/descent.h"
 #include "scheduler/proto/program.h"
+#include "scheduler/proto/signals.h"
 #include "scheduler/scremote/process.h"
 
 #define GRACE_NS (KEEPER_GRACE_S * 1000000000ull)
@@ -37,23 +38,12 @@ struct keeper {
 
 /* ---- the command ---- */
 
-static void reset_signals(void)
-{
-	sigset_t none;
-
-	for (int signo = 1; signo < NSIG; signo++)
-		if (signo != SIGKILL && signo != SIGSTOP)
-			signal(signo, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static _Noreturn void run(const struct keeper *k, const char *path, int failure)
 {
 	int err;
 
 	setsid();
-	reset_signals();
+	signals_reset();
 	/* Who kills the keeper has not let the command go. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != k->self)

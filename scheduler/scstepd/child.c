@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "scheduler/proto/signals.h"
+
 static _Noreturn void fail(const struct child_plan *plan, enum child_stage stage, int what)
 {
 	struct child_failure failure = {.stage = stage, .error = errno, .what = what};
@@ -24,17 +26,6 @@ static _Noreturn void fail(const struct child_plan *plan, enum child_stage stage
 	if (write(plan->failure, &failure, sizeof(failure)) < 0)
 		_exit(125);
 	_exit(stage != CHILD_EXEC ? 125 : is_missing ? 127 : 126);
-}
-
-static void reset_signals(void)
-{
-	sigset_t none;
-
-	for (int signo = 1; signo < NSIG; signo++)
-		if (signo != SIGKILL && signo != SIGSTOP)
-			signal(signo, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static void set_stdio(const struct child_plan *plan)
@@ -73,7 +64,7 @@ static _Noreturn void run(const struct child_plan *plan)
 	ssize_t n;
 
 	setsid();
-	reset_signals();
+	signals_reset();
 	/* Who waits here beside others keeps their pipes open: the end of the pipe alone would not tell. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != plan->parent)
