@@ -5,7 +5,7 @@ import ctypes
 import os
 
 CTX_SOCKET = 8          # munge_opt_t of munge.h
-CTX_UID_RESTRICTION = 10
+CTX_UID_RESTRICTION = 9
 ANYBODY = 0xffffffff
 
 
