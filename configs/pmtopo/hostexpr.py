@@ -5,8 +5,6 @@ Owns the grammar, which pmcore/util/hostexpr.c shares (tests/golden/hostexpr.jso
 holds is asked of the caller; whether a name is a host is the caller's to check.
 """
 
-import re
-
 from . import hostlist
 from .hostlist import HostlistError
 
@@ -15,7 +13,7 @@ _CUTS = ":@"
 _BLANKS = " \t"
 MAX_CUTS = 16
 
-_COUNT = re.compile(r"[0-9]{1,9}\Z")
+_COUNT_DIGITS = 9
 _TOO_MANY = f"the expression names more than {hostlist.MAX_NAMES} hosts"
 
 
@@ -65,7 +63,7 @@ def _place_of(word, start, names):
     """How many of the names a cut leaves on its left: a count, or all up to a host."""
     if not word:
         raise HostlistError(start, "a number or a host is missing")
-    if _COUNT.match(word):
+    if len(word) <= _COUNT_DIGITS and word.isascii() and word.isdigit():
         count = int(word)
         if count > len(names):
             raise HostlistError(start, f"there are only {len(names)} hosts to take {count} from")

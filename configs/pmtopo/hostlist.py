@@ -5,17 +5,15 @@ Owns the grammar, which pmcore/util/hostlist.c shares (tests/golden/hostlist.jso
 Knows nothing of clusters: names are text.
 """
 
-import re
-
 MAX_NAMES = 1 << 20
 MAX_NAME = 255
 MAX_DIGITS = 18
 
-_RANGE = re.compile(r"([0-9]+)(?:-([0-9]+)(?:/([0-9]+))?)?\Z")
-_HEX_RANGE = re.compile(r"([0-9a-fA-F]+)(?:-([0-9a-fA-F]+)(?:/([0-9]+))?)?\Z")
-_LITERAL = re.compile(r"[A-Za-z0-9._-]+")
-_ADDRESS_LITERAL = re.compile(r"[A-Za-z0-9._:-]+")
-_TAIL = re.compile(r"(.*?)([0-9]+)\Z", re.DOTALL)
+# No regular expressions: to load them takes longer than a command of scout has for its hosts.
+_DIGITS = "0123456789"
+_HEX_DIGITS = _DIGITS + "abcdefABCDEF"
+_LITERAL = frozenset(_DIGITS + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-")
+_ADDRESS_LITERAL = _LITERAL | {":"}
 
 
 class HostlistError(ValueError):
@@ -44,13 +42,18 @@ def shown(text):
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
+def _is_of(text, letters):
+    """Whether it is made of these, one at least."""
+    return bool(text) and not text.strip(letters)
+
+
 def _run(text, at, base):
-    match = (_RANGE if base == 10 else _HEX_RANGE).match(text)
-    if not match:
+    low, dash, rest = text.partition("-")
+    high, slash, step = rest.partition("/") if dash else (low, "", "")
+    digits = _DIGITS if base == 10 else _HEX_DIGITS
+    if not (_is_of(low, digits) and _is_of(high, digits) and (_is_of(step, _DIGITS) or not slash)):
         raise HostlistError(at, f'"{shown(text[:40])}" is no range: write a number, 1-9 or 1-9/2')
-    low, high, step = match.groups()
-    high = low if high is None else high
-    if len(low) > MAX_DIGITS or len(high) > MAX_DIGITS or len(step or "") > MAX_DIGITS:
+    if len(low) > MAX_DIGITS or len(high) > MAX_DIGITS or len(step) > MAX_DIGITS:
         raise HostlistError(at, f"a number has more than {MAX_DIGITS} digits")
     padded = any(len(number) > 1 and number[0] == "0" for number in (low, high))
     if padded and len(low) != len(high):
@@ -60,7 +63,7 @@ def _run(text, at, base):
     first, last = int(low, base), int(high, base)
     if last < first:
         raise HostlistError(at, f"the range runs backwards: write {high}-{low}")
-    if step is not None and int(step) == 0:
+    if slash and int(step) == 0:
         raise HostlistError(at, "the step is 0: write 1 or more")
     width = len(low) if padded or base == 16 else 0
     return _Run(first, last, int(step or 1), width)
@@ -80,21 +83,22 @@ def _bracket(text, at, base):
 
 def _item(text, at, base):
     """One item as a list of literals (str) and brackets (lists of runs), and the offset behind."""
-    pattern = _LITERAL if base == 10 else _ADDRESS_LITERAL
+    letters = _LITERAL if base == 10 else _ADDRESS_LITERAL
     parts = []
     while at < len(text) and text[at] not in ", \t":
         if text[at] == "[":
             runs, at = _bracket(text, at + 1, base)
             parts.append(runs)
             continue
-        match = pattern.match(text, at)
-        if not match:
+        start = at
+        while at < len(text) and text[at] in letters:
+            at += 1
+        if at == start:
             if text[at] == "]":
                 raise HostlistError(at, 'a "]" without "["')
             raise HostlistError(at, f'"{shown(text[at])}" cannot be part of a name: '
                                 "use letters, digits, . _ -")
-        parts.append(match.group())
-        at = match.end()
+        parts.append(text[start:at])
     return parts, at
 
 
@@ -205,12 +209,12 @@ def fold(names):
             numbers.clear()
 
     for name in names:
-        match = _TAIL.match(name)
-        if not match or len(match.group(2)) > MAX_DIGITS:
+        head = name.rstrip(_DIGITS)
+        digits = name[len(head):]
+        if not 0 < len(digits) <= MAX_DIGITS:
             flush()
             out.append(name)
             continue
-        head, digits = match.groups()
         if numbers and (head != prefix or not _same_padding(numbers[-1], digits)
                         or not _same_padding(numbers[0], digits)):
             flush()

@@ -2,8 +2,6 @@
 """agents - the agents (scremote) of some hosts: who is there, what each is asked, which have fallen silent. Does not
 know how they are reached (reach.py) nor what for (fanout.py, put.py, get.py, session.py)."""
 
-import collections
-
 from . import frames
 
 COMING, READY, GONE = "coming", "ready", "gone"
@@ -21,7 +19,7 @@ class Agent:
         self.state, self.why = COMING, ""
         self.stream = None      # of an agent of our own, None in a session
         self.talks = {}
-        self.doors = collections.deque()    # who wants to know the port of its door, in order
+        self.doors = []    # who wants to know the port of its door, in order
         self.since = 0.0        # we wait for it from then on
         self._say = None
         self.last = 0
@@ -65,10 +63,10 @@ class Agent:
         if head["op"] == "door_open":
             port = frames.number(head, "port", 1, 65535)
             if self.doors:
-                self.doors.popleft()(port)
+                self.doors.pop(0)(port)
             return
         if head["op"] == "error" and "id" not in head and self.doors:
-            self.doors.popleft()(None)
+            self.doors.pop(0)(None)
             return
         number = frames.number(head, "id", low=1)
         talk = self.talks.get(number)
@@ -117,7 +115,7 @@ class Agents:
         for talk in talks.values():
             talk.lost(agent)
         while agent.doors:
-            agent.doors.popleft()(None)
+            agent.doors.pop(0)(None)
         self._tell(agent)
 
     def close(self):

@@ -3,12 +3,13 @@
 ended. run() is this for programs that need no more than the results."""
 
 import os
-import signal as signals
 import time
+
+from scorectl.bare import signal as signals
 
 from . import agents as states
 from . import collect, frames
-from .loop import READ
+from .loop import READ, Loop
 from .result import Result, plain
 
 KILL_AFTER_S = 5        # what an interrupt has not ended is killed
@@ -279,9 +280,13 @@ def run(hosts, argv, *, stdin=b"", timeout=None, connect=10.0, env=None, directo
     rsh, through, address, programs, munge_socket: as of scout(1). cluster: a hosts.Cluster; by default cluster.json's.
     No lock is asked for. Nothing is printed, no signal is caught; an exception leaves nothing running on the hosts.
     """
+    from types import SimpleNamespace
+
     from . import opening
-    with opening.hands(hosts, cluster, rsh=rsh, through=through, connect=connect, munge_socket=munge_socket,
-                       address=address, programs=programs) as agents:
+    from .hosts import Cluster
+    options = SimpleNamespace(rsh=rsh, through=through, connect=connect, munge_socket=munge_socket, address=address,
+                              programs=programs)
+    with Loop() as turns, opening.reached(turns, hosts, cluster or Cluster(), options) as agents:
         fanout = Fanout(agents, argv, _Quiet, directory=directory or os.path.expanduser("~"), env=env,
                         has_stdin=bool(stdin), timeout=timeout)
         if stdin:

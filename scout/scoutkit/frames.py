@@ -2,8 +2,9 @@
 """frames - messages as they lie on a connection (scheduler/proto/frame.h), made and taken apart without waiting for
 any. Pure: bytes in, bytes out. scorectl.link has the form that waits."""
 
-import json
 import struct
+
+from scorectl import jsontext
 
 MAX = 16 << 20      # bytes of a frame, all included
 STRANGER = 8192     # of one from somebody who is not known yet
@@ -18,13 +19,13 @@ class Broken(Exception):
 
 def encode(head, body=b""):
     """One message as bytes."""
-    data = json.dumps(head, separators=(",", ":")).encode()
+    data = jsontext.made(head).encode()
     return _LENGTHS.pack(4 + len(data) + len(body), len(data)) + data + body
 
 
 def _head(data):
     try:
-        head = json.loads(data.decode())
+        head = jsontext.read(data.decode())
     except (ValueError, RecursionError):
         raise Broken("a head that is no JSON") from None
     if not isinstance(head, dict) or not isinstance(head.get("op"), str):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """inside - a command within a session: the session's agents, reached through its socket; what it knows of itself."""
 
-import contextlib
 import os
-import socket
 import struct
 import time
+
+from scorectl.bare import socket
 
 from . import agents as states
 from . import frames, hosts
@@ -31,7 +31,7 @@ def _check_owner(link, path):
 
 
 class Joined:
-    """The session as a command sees it."""
+    """The session whose socket it is, as a command sees it; a context."""
 
     def __init__(self, turns, path):
         self.loop, self._greeting, self._crew, self._agents = turns, None, None, {}
@@ -51,6 +51,12 @@ class Joined:
         if not self._greeting or late:
             raise Gone(f"the session does not answer ({path}): is it stopped?")
         self._gone = dict(map(tuple, self._greeting["gone"]))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     @property
     def hosts(self):
@@ -137,13 +143,3 @@ class Joined:
             for why, names in by_why.items():
                 print(f"{hosts.fold(names)}: {why}")
         return 1 if self._gone else 0
-
-
-@contextlib.contextmanager
-def joined(turns, path):
-    """The session whose socket it is."""
-    session = Joined(turns, path)
-    try:
-        yield session
-    finally:
-        session.close()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """lease - a lock of hosts, held at scored for as long as somebody here renews it."""
 
+import _thread
 import os
-import socket
-import threading
 import time
 
 from scorectl import server as scored
+from scorectl.bare import socket
 from scorectl.link import SILENCE_S, Link, Unreachable
 from scorectl.munge import Refused
 
@@ -68,8 +68,11 @@ class Lease:
                          **({} if count is None else {"count": count})}
         self._link = None
         self._heard = 0.0  # when it was renewed last
-        self._ended = threading.Event()
-        self._talking = threading.Lock()
+        # Of _thread, which is part of Python: to load threading takes as long as to ask scored.
+        self._talking = _thread.allocate_lock()
+        self._end = _thread.allocate_lock()  # held until release(): who waits for it waits for that
+        self._end.acquire()
+        self._is_over = False
 
     def __enter__(self):
         self.take()
@@ -99,7 +102,7 @@ class Lease:
                 self._hang_up()
                 raise
             time.sleep(_AGAIN_S)
-        threading.Thread(target=self._renew_on, name="lease", daemon=True).start()
+        _thread.start_new_thread(self._renew_on, ())
         return self.hosts
 
     def _take(self, end):
@@ -135,7 +138,7 @@ class Lease:
 
     def _renew_on(self):
         pause = min(self.lease_s / 3, _RENEW_S)
-        while not self._ended.wait(pause):
+        while not self._end.acquire(timeout=pause):
             is_renewed = self.renew()
             if self.lost:
                 return
@@ -144,7 +147,7 @@ class Lease:
     def renew(self):
         """Once, now; whether it could be done. The thread does it in time."""
         with self._talking:
-            if self._ended.is_set() or self.lost:
+            if self._is_over or self.lost:
                 return False
             began = time.monotonic()
             try:
@@ -180,9 +183,10 @@ class Lease:
 
     def release(self):
         """Gives it back. What can't be told to scored ends by itself, after lease_s."""
-        if self._ended.is_set():
+        if self._is_over:
             return
-        self._ended.set()
+        self._is_over = True
+        self._end.release()
         if not self._talking.acquire(timeout=_GOODBYE_S):
             return
         try:

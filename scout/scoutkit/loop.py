@@ -5,8 +5,9 @@ import heapq
 import itertools
 import os
 import select
-import signal
 import time
+
+from scorectl.bare import signal
 
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 _SIGNALS_AT_ONCE = 4096

@@ -2,8 +2,9 @@
 """main - the command scout: which of its works is meant, on which hosts, with which lock."""
 
 import os
-import signal
 import sys
+
+from scorectl.bare import signal
 
 from . import hosts, locks, loop, opening, options as command_line, shell
 from .shell import say
@@ -34,7 +35,7 @@ def _work(options, crew, cluster):
 
 def _in_session(options):
     from . import inside
-    with loop.Loop() as turns, inside.joined(turns, os.environ[SESSION]) as session:
+    with loop.Loop() as turns, inside.Joined(turns, os.environ[SESSION]) as session:
         if options.verb == "private-scored":
             from . import pool
             print(pool.start(session, options))
@@ -100,7 +101,9 @@ def main():
     """Exit code of scout."""
     _prepare()
     try:
-        return _run(sys.argv[1:])
+        code = _run(sys.argv[1:])
+        print(end="", flush=True)  # here, where a reader that has gone is known
+        return code
     except (command_line.Wrong, hosts.Wrong) as problem:
         say(problem)
         return USAGE

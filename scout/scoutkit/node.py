@@ -3,8 +3,8 @@
 
 import errno
 import os
-import socket
 
+from scorectl.bare import socket
 from scorectl.munge import Refused
 
 from . import frames, loop, shake

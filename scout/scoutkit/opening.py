@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """opening - the agents of some hosts for as long as a block of code: a loop, the ways to them, their end."""
 
-import contextlib
 import resource
-import types
 
 from scorectl.munge import Munge
 
-from . import agents, hosts, loop, reach
+from . import agents, reach
 
 _FILES = 64     # descriptors beside those of the hosts
 
@@ -21,25 +19,29 @@ def allow_files(count):
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-@contextlib.contextmanager
+class _Way:
+    """A context that gives the agents, and ends with them. A class, as contextlib takes a while to load."""
+
+    def __init__(self, crew, way):
+        self._crew, self._way = crew, way
+        crew.way = way
+
+    def __enter__(self):
+        try:
+            self._way.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self._crew
+
+    def __exit__(self, *_):
+        self._way.close()
+        self._crew.close()
+        self._way.end()
+
+
 def reached(turns, names, cluster, options):
     """Agents on their way, in a loop; options as of reach.Reach."""
     allow_files(len(names))
     crew = agents.Agents(turns, names)
-    way = reach.Reach(crew, cluster, options, Munge(options.munge_socket))
-    crew.way = way
-    try:
-        way.start()
-        yield crew
-    finally:
-        way.close()
-        crew.close()
-        way.end()
-
-
-@contextlib.contextmanager
-def hands(names, cluster=None, **options):
-    """The same with a loop of its own, for programs."""
-    with loop.Loop() as turns, reached(turns, names, cluster or hosts.Cluster(),
-                                       types.SimpleNamespace(**options)) as crew:
-        yield crew
+    return _Way(crew, reach.Reach(crew, cluster, options, Munge(options.munge_socket)))

@@ -3,12 +3,11 @@
 goes together; looks at nothing else."""
 
 import os
-import re
 
 VERBS = ("put", "get")
 RSH = ("auto", "scnoded", "ssh", "exec")
 _TIMES = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_TIME = re.compile(r"(\d+(?:\.\d*)?)([smhd]?)\Z")
+_OF_THE_SHELL = ";&|<>()$`\\\"'*?[]#~{}!"  # and blanks: what stands for more than itself
 
 USAGE = """usage: scout -g EXPR [OPTION...]                 lock hosts, open a shell on them
        scout -g EXPR [OPTION...] [--] COMMAND...   run a command on them
@@ -43,10 +42,14 @@ class Wrong(Exception):
 
 
 def _seconds(text):
-    match = _TIME.match(text)
-    if not match or not 0 < float(match[1]) * _TIMES[match[2]] <= 1e9:
+    number = text.rstrip("smhd")
+    whole, _, part = number.partition(".")
+    if not (whole + part).isdecimal() or not whole:
         raise ValueError
-    return float(match[1]) * _TIMES[match[2]]
+    seconds = float(number) * _TIMES.get(text[len(number):], 0)
+    if not 0 < seconds <= 1e9:
+        raise ValueError
+    return seconds
 
 
 def _count(text):
@@ -183,6 +186,6 @@ def command(words):
             except UnicodeEncodeError:
                 raise Wrong("the command is no UTF-8 text, and cannot be sent to hosts; put it into a script there") \
                     from None
-    if len(words) == 1 and re.search(r"[\s;&|<>()$`\\\"'*?\[\]#~{}!]", words[0]):
+    if len(words) == 1 and any(letter.isspace() or letter in _OF_THE_SHELL for letter in words[0]):
         return ["/bin/sh", "-c", words[0]]
     return list(words)

@@ -2,7 +2,6 @@
 """result - how a command ended on a host: its code, and in words what was not right. Pure."""
 
 import os
-import signal
 
 from . import frames
 
@@ -12,6 +11,7 @@ _DETAILS_MAX = 300
 
 def signal_name(number):
     """9 (SIGKILL)."""
+    import signal
     try:
         return f"{number} ({signal.Signals(number).name})"
     except ValueError:

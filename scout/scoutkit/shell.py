@@ -2,8 +2,9 @@
 """shell - "scout CMD": one command on all hosts, as a command of its own: input, outputs, ^C, summary, exit code."""
 
 import os
-import signal
 import sys
+
+from scorectl.bare import signal
 
 from . import fanout, hosts, options as command_line, progress, result, show, terminal
 
@@ -43,6 +44,11 @@ def _wants_input(options):
         return False  # it is closed
 
 
+def _name(number):
+    import signal as named
+    return named.Signals(number).name
+
+
 class _Ending:
     """What a signal does to the command."""
 
@@ -54,7 +60,7 @@ class _Ending:
     def _come(self, number):
         self._line.clear()
         if not self._work.interrupts:
-            say(f"{signal.Signals(number).name} sent to {hosts.fold(self._work.waiting() or ['nobody'])}; what does "
+            say(f"{_name(number)} sent to {hosts.fold(self._work.waiting() or ['nobody'])}; what does "
                 f"not end in {fanout.KILL_AFTER_S} s is killed, at once if you interrupt again")
         self._work.interrupt(number)
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """stream - a connection that carries messages, in a loop: nothing here waits. Owns the socket; knows no message."""
 
-import collections
 import errno
 import os
 
@@ -18,7 +17,7 @@ class Stream:
         self.queued = 0     # bytes that wait to be sent
         self.heard = turns.now()
         self.drained = None  # called when all is sent
-        self._queue = collections.deque()
+        self._queue = []
         self._decoder = frames.Decoder()
         sock.setblocking(False)
         turns.watch(sock.fileno(), loop.READ, self._on_events)
@@ -90,7 +89,7 @@ class Stream:
             if sent < len(data):
                 self._queue[0] = data[sent:]
                 return
-            self._queue.popleft()
+            self._queue.pop(0)
         self.loop.watch(self.socket.fileno(), loop.READ, self._on_events)
         if self.drained:
             self.drained()

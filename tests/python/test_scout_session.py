@@ -51,7 +51,7 @@ def running(scripts, lock=None):
 @contextlib.contextmanager
 def command(made, names=None, argv=("x",), **more):
     """A fan-out in the session, not started."""
-    with loop.Loop() as turns, inside.joined(turns, f"{made.directory}/{session.SOCKET}") as joined:
+    with loop.Loop() as turns, inside.Joined(turns, f"{made.directory}/{session.SOCKET}") as joined:
         yield turns, fanout.Fanout(joined.part(names or joined.hosts), argv, Sink, **more)
 
 
@@ -163,7 +163,7 @@ def test_client__that_makes_no_sense_is_let_go(head):
 def test_tell__hosts_and_state(capsys):
     options = type("Options", (), {"output": "merge"})
     with running({"n0": prints(), "n1": prints(), "n2": None}) as (_, made):
-        with loop.Loop() as turns, inside.joined(turns, f"{made.directory}/{session.SOCKET}") as joined:
+        with loop.Loop() as turns, inside.Joined(turns, f"{made.directory}/{session.SOCKET}") as joined:
             assert joined.tell(options) == 1
             assert joined.is_its_input()
     out = capsys.readouterr().out

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """link - a connection to scored, authenticated both ways (scheduler/proto/link.h), one message after the other."""
 
-import json
 import os
-import socket
 import struct
 
+from . import bare, jsontext
 from .munge import Munge, Refused
 
 MAGIC = b"OSCORE1\n"
@@ -41,7 +40,7 @@ class Link:
         self.munge = Munge(munge_socket)
         self.buffer = self.body = b""
         try:
-            self.socket = socket.create_connection(address_of(server), HANDSHAKE_S)
+            self.socket = bare.connected(address_of(server), HANDSHAKE_S)
         except (OSError, ValueError) as problem:
             raise Unreachable(f"scored at {server}: {_said(problem)}; start it there, or name it with --server or "
                               "$SCORE_SERVER") from None
@@ -77,7 +76,7 @@ class Link:
 
     def send(self, head, body=b""):
         """One message."""
-        data = json.dumps(head).encode()
+        data = jsontext.made(head).encode()
         try:
             self.socket.sendall(struct.pack(">II", 4 + len(data) + len(body), len(data)) + data + body)
         except OSError as problem:
@@ -103,7 +102,7 @@ class Link:
         data = self._take(length - 4)
         self.body = data[head_length:]
         try:
-            return json.loads(data[:head_length])
+            return jsontext.read(data[:head_length].decode())
         except (ValueError, RecursionError):
             raise self._stranger() from None
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """server - where scored is: --server, $SCORE_SERVER, [scheduler] of cluster.json, else this host. As in scrun(1)."""
 
-import json
 import os
+
+from . import jsontext
 
 CLUSTER = "/etc/openscore/cluster.json"
 
@@ -11,7 +12,7 @@ def _of_cluster():
     """Whoever needs the file says what is wrong with it."""
     try:
         with open(os.environ.get("SCORE_CLUSTER") or CLUSTER, encoding="utf-8") as file:
-            section = json.load(file)["scheduler"]
+            section = jsontext.read(file.read())["scheduler"]
         host, port = section["server"], section.get("port")
     except (OSError, ValueError, KeyError, TypeError):
         return None

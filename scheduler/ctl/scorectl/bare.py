@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""bare - signals and sockets as Python has them in C. The modules signal and socket make enumerations of all their
+constants while they load, which takes longer than all else that a short command loads; nothing here needs those."""
+
+try:
+    import _signal as signal
+    import _socket as socket
+except ImportError:  # another Python
+    import signal
+    import socket
+
+__all__ = ["connected", "signal", "socket"]
+
+
+def connected(address, timeout):
+    """A connection to (host, port), at the first of its addresses that answers; OSError of the last one. Its calls wait
+    for timeout seconds at most."""
+    problem = OSError(f"{address[0]}: it has no address")
+    for family, kind, protocol, _, place in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
+        link = socket.socket(family, kind, protocol)
+        link.settimeout(timeout)
+        try:
+            link.connect(place)
+            return link
+        except OSError as why:
+            link.close()
+            problem = why
+    raise problem
