@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 
 from pmbench import cli, figures, report  # noqa: E402
-from pmbench.figure import Contestant, Figure, verdict  # noqa: E402
+from pmbench.figure import Contestant, Figure, measure, verdict  # noqa: E402
 
 SAMPLES = {"ours": [1.0, 2.0, 3.0], "theirs": [4.0, 4.0, 4.0]}  # ratio 0.5
 
@@ -45,6 +45,18 @@ def test_verdict__within_to_both_sides(goal, within, met):
     tried = dataclasses.replace(figure(goal), within=within)
     assert verdict(tried, "ours", SAMPLES, 1.0).met is met
     assert tried.goal_text() == f"{goal} +- 0.1"
+
+
+def test_measure__turns_about():
+    order = []
+
+    @contextlib.contextmanager
+    def setup():
+        ours, *rivals = (Contestant(name, lambda name=name: order.append(name) or 1.0) for name in "abc")
+        yield ours, rivals
+
+    measure(dataclasses.replace(figure(1.0), setup=setup), 3, lambda text: None)
+    assert "".join(order) == "abccbaabc"
 
 
 def test_verdict__of_rounds_by_themselves():

@@ -12,8 +12,8 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 from pmbench import verbs_cpu, verbs_hpcc, verbs_peers, verbs_vm  # noqa: E402
 from pmbench.figure import CannotRun, Failed  # noqa: E402
 
-WRITE_BW = """ #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
- 65536      200              13.47              11.50              0.000184
+WRITE_BW = f""" #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
+ {verbs_vm.BLOCK}      {verbs_vm.BLOCKS}              13.47              11.50              0.000184
 """
 
 

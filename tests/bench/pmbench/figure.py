@@ -85,12 +85,13 @@ class Result:
 
 
 def measure(figure: Figure, rounds: int, progress: Callable[[str], None]) -> Result:
-    """Runs the rounds and computes the verdict."""
+    """Runs the rounds and computes the verdict. Every second round goes backwards: a machine that gets faster or slower
+    favours nobody."""
     start = time.monotonic()
     with figure.setup() as (ours, rivals):
         samples: dict[str, list[float]] = {c.name: [] for c in [ours, *rivals]}
         for done in range(rounds):
-            for contestant in [ours, *rivals]:
+            for contestant in [ours, *rivals][:: -1 if done % 2 else 1]:
                 progress(f"{figure.name}: round {done + 1} of {rounds}, {contestant.name}")
                 samples[contestant.name].append(contestant.measure())
     return verdict(figure, ours.name, samples, time.monotonic() - start)
