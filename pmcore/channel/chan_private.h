@@ -169,7 +169,9 @@ struct chan_peer {
 	uint32_t mtu;      /* largest packet, bytes */
 	uint8_t rails;     /* rails that lead there */
 	uint8_t out_rails; /* of these: found silent */
-	bool is_dead;
+	bool is_dead : 1;
+	bool is_asked : 1;  /* for a sign of life: chan_ask */
+	bool is_silent : 1; /* ... and nothing has come since */
 	uint16_t limit;     /* packets in flight it may have, 0 = not known yet; limit.c */
 	uint32_t tx_una;    /* oldest seq not acked */
 	uint32_t tx_next;   /* next seq to send */
@@ -382,10 +384,11 @@ void peers_destroy(struct chan *chan);
 
 /* emit.c: puts one packet on a rail. */
 struct emit {
-	uint8_t type;  /* enum wire_type */
-	uint8_t flags; /* of the header */
-	uint8_t rails; /* bit set of the rails to choose from */
-	uint8_t rail;  /* out: the one taken */
+	uint8_t type;    /* enum wire_type */
+	uint8_t flags;   /* of the header */
+	uint8_t rails;   /* bit set of the rails to choose from */
+	uint8_t rail;    /* out: the one taken */
+	bool is_in_vain; /* nothing waits for the answer that it asks for */
 	uint32_t seq;
 	uint32_t rail_seq; /* out */
 };
@@ -397,6 +400,8 @@ int emit_ack(struct chan *chan, struct chan_peer *peer);
 int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 /* A probe that nothing waits for: a rail on which it stays unanswered is not taken for silent. */
 int emit_knock(struct chan *chan, struct chan_peer *peer, uint8_t rails);
+/* One that the peer answers when it looks, and that nothing waits for either. */
+int emit_question(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 /* Buffers for what the engine itself sends under sequence numbers: messages can't take the last ones. */
 struct pm_packet *emit_alloc(struct chan *chan);
 void emit_free(struct chan *chan, struct pm_packet *packet);

@@ -146,7 +146,9 @@ static uint64_t check_life(struct chan *chan, struct chan_peer *peer)
 	return chan->now + timeout / 4;
 }
 
-int chan_probe(struct chan *chan, struct chan_peer *peer, uint64_t now)
+/* Sends one of these on each rail in use. */
+static int send_each(struct chan *chan, struct chan_peer *peer, uint64_t now,
+		     int (*emit)(struct chan *chan, struct chan_peer *peer, uint8_t rails))
 {
 	uint8_t rails;
 	int rc = -EAGAIN;
@@ -157,9 +159,29 @@ int chan_probe(struct chan *chan, struct chan_peer *peer, uint64_t now)
 	if (chan->is_stopped || !peer_flow(chan, peer))
 		return -EAGAIN;
 	for (rails = stripe_rails(chan, peer); rails; rails &= (uint8_t)(rails - 1))
-		if (!emit_knock(chan, peer, rails & (uint8_t)-rails))
+		if (!emit(chan, peer, rails & (uint8_t)-rails))
 			rc = 0;
 	return rc;
+}
+
+int chan_probe(struct chan *chan, struct chan_peer *peer, uint64_t now)
+{
+	return send_each(chan, peer, now, emit_knock);
+}
+
+int chan_ask(struct chan *chan, struct chan_peer *peer, uint64_t now)
+{
+	int rc;
+
+	if (peer->is_asked && !peer->is_silent && !peer->is_dead) {
+		peer->is_asked = false;
+		return 0;
+	}
+	rc = send_each(chan, peer, now, emit_question);
+	if (rc)
+		return rc;
+	peer->is_asked = peer->is_silent = true;
+	return -EAGAIN;
 }
 
 static uint64_t check_repeat(struct chan *chan, struct chan_peer *peer)

@@ -102,6 +102,11 @@ void chan_cork(struct chan *chan, bool is_on);
  * 0, -EAGAIN: nothing can leave now. -EPIPE dead.
  */
 int chan_probe(struct chan *chan, struct chan_peer *peer, uint64_t now);
+/*
+ * Asks the peer's process for a sign of life, which it gives when it looks: 0 once something of it has come since it was
+ * asked, -EAGAIN: it is asked now. Ask again after a while: packets get lost, and silence means nothing. -EPIPE dead.
+ */
+int chan_ask(struct chan *chan, struct chan_peer *peer, uint64_t now);
 struct chan_peer *chan_peer_find(const struct chan *chan, uint32_t node);
 uint32_t chan_peer_node(const struct chan_peer *peer);
 void *chan_peer_dev(const struct chan_peer *peer);

@@ -39,7 +39,8 @@ int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *pac
 			emit->rail = (uint8_t)rail;
 			emit->rail_seq = header.rail_seq;
 			stripe_sent(chan, peer, rail,
-				    emit->type == WIRE_DATA || (emit->flags & WIRE_F_ACK_NOW));
+				    emit->type == WIRE_DATA ||
+					    ((emit->flags & WIRE_F_ACK_NOW) && !emit->is_in_vain));
 			ack_told(peer, &header);
 			return 0;
 		}
@@ -144,10 +145,14 @@ int emit_ack(struct chan *chan, struct chan_peer *peer)
 	return rc;
 }
 
-static int probe(struct chan *chan, struct chan_peer *peer, uint8_t rails, uint8_t flags)
+static int probe(struct chan *chan, struct chan_peer *peer, uint8_t rails, uint8_t flags,
+		 bool is_in_vain)
 {
-	struct emit emit = {
-		.type = WIRE_PROBE, .seq = peer->tx_next, .flags = flags, .rails = rails};
+	struct emit emit = {.type = WIRE_PROBE,
+			    .seq = peer->tx_next,
+			    .flags = flags,
+			    .rails = rails,
+			    .is_in_vain = is_in_vain};
 	struct pm_packet *packet;
 
 	/* A rail that is out may keep what it is given for good: acks must find another buffer. */
@@ -160,12 +165,17 @@ static int probe(struct chan *chan, struct chan_peer *peer, uint8_t rails, uint8
 
 int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 {
-	return probe(chan, peer, rails, WIRE_F_ACK_NOW);
+	return probe(chan, peer, rails, WIRE_F_ACK_NOW, false);
 }
 
 int emit_knock(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 {
-	return probe(chan, peer, rails, 0);
+	return probe(chan, peer, rails, 0, true);
+}
+
+int emit_question(struct chan *chan, struct chan_peer *peer, uint8_t rails)
+{
+	return probe(chan, peer, rails, WIRE_F_ACK_NOW, true);
 }
 
 static void keep(struct chan *chan, struct pm_packet *packet)

@@ -72,6 +72,7 @@ static enum drop_reason take(struct chan *chan, uint8_t *data, uint32_t len, uin
 		return DROP_NO_BUFFER;
 	if (unlikely(!ack_arrival(chan, peer, &header, rail)))
 		return DROP_WINDOW;
+	peer->is_silent = false;
 	peer->flow->heard_ns = chan->now;
 	peer->flow->used_ns = chan->now;
 	if (unlikely(!ack_input(chan, peer, &header, header.type == WIRE_ACK ? data : NULL)))

@@ -97,6 +97,52 @@ TAP_TEST(chan_probe__not_now_or_never)
 	rig_close(rig);
 }
 
+/* An answer is asked for, and nothing waits for it. */
+TAP_TEST(chan_ask__process_that_computes)
+{
+	struct rig *rig = rig_init();
+	uint64_t end;
+
+	rig->config.n_rails = 2;
+	rig->config.peer_timeout_ns = SEC;
+	rig_open(rig);
+	for (end = rig->now + 60 * SEC; rig->now < end; rig->now += SEC / 2) {
+		is_int(chan_ask(rig->chan, rig->peer, rig->now), -EAGAIN);
+		is_int(rig_last(rig)->header.type, WIRE_PROBE);
+		ok(rig_last(rig)->header.flags & WIRE_F_ACK_NOW);
+		ok(chan_is_acked(rig->chan, rig->peer));
+		ok(chan_is_quiet(rig->chan));
+		rig_poll(rig, 5 * MS);
+	}
+	ok(rig->n_sent <= 2 * 120);
+	is_int(rig->peer->out_rails, 0);
+	is_int(rig->n_dead, 0);
+	rig_close(rig);
+}
+
+/* Whatever comes of it is a sign of life, of which one is told once. */
+TAP_TEST(chan_ask__sign_of_life)
+{
+	struct rig *rig = rig_new(1);
+
+	rig_ack(rig, 0, 0, NULL);
+	is_int(chan_ask(rig->chan, rig->peer, rig->now), -EAGAIN);
+	is_int(chan_ask(rig->chan, rig->peer, rig->now), -EAGAIN);
+	rig_ack(rig, 0, 0, NULL);
+	is_int(chan_ask(rig->chan, rig->peer, rig->now), 0);
+	is_int(chan_ask(rig->chan, rig->peer, rig->now), -EAGAIN);
+	rig->full = 1;
+	rig_ack(rig, 0, 0, NULL);
+	is_int(chan_ask(rig->chan, rig->peer, rig->now), 0);
+	/* it could not be asked */
+	is_int(chan_ask(rig->chan, rig->peer, rig->now), -EAGAIN);
+	rig_ack(rig, 0, 0, NULL);
+	is_int(chan_ask(rig->chan, rig->peer, rig->now), -EAGAIN);
+	chan_peer_dead(rig->chan, rig->peer, EPIPE);
+	is_int(chan_ask(rig->chan, rig->peer, rig->now), -EPIPE);
+	rig_close(rig);
+}
+
 TAP_TEST(chan_poll__is_bounded_and_serves_all_in_turn)
 {
 	static uint8_t memory[400000];
