@@ -209,7 +209,7 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 	peer->greeted = 0;
 	peer->pause_ns = PMV_GREET_MIN_NS;
 	peer->next_greeting_ns = now + peer->pause_ns;
-	peer->patience_ns = pmv_patience_until(link, peer, now);
+	pmv_patience_begin(link, peer, now);
 	pmv_greet(link, peer, 0);
 }
 
@@ -305,6 +305,7 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
 		return;
 	peer->stage = PMV_READY;
 	link->n_greeting--;
+	pmv_patience_undoubt(link, peer);
 	peer->since_ns = pmv_now(link);
 	peer->used = 0;
 	pmv_pump(link, peer);
@@ -414,6 +415,7 @@ static void leave_stage(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	link->n_greeting -= peer->stage == PMV_GREETING;
 	link->n_closing -= peer->stage == PMV_CLOSING;
+	pmv_patience_undoubt(link, peer);
 	pmv_roster_heard(link, peer);
 }
 

@@ -241,6 +241,7 @@ struct pm_link_peer {
 	uint64_t next_life; /* the same of a newer record of theirs that took its place; 0 = none */
 	bool is_deleted;    /* kept for the buffers that are still lent */
 	bool is_reported;   /* receive() told of its death or loss */
+	bool is_doubted;    /* receive() shall tell that it is silent */
 	struct pmv_address address;
 	struct pmv_pair pairs[PM_RAILS_MAX];
 	uint32_t n_pairs;
@@ -256,6 +257,7 @@ struct pm_link_peer {
 	uint32_t greeted;        /* greetings sent of this epoch */
 	uint64_t next_greeting_ns, pause_ns;
 	uint64_t patience_ns; /* the time when it is given up, UINT64_MAX = never */
+	uint64_t doubt_ns;    /* ... when receive() tells that it is silent, the same */
 	uint64_t lost_ns;     /* how long the next connection may take, UINT64_MAX = peer_timeout */
 	uint32_t failures;    /* connections lost since something was acknowledged or arrived */
 	/* its place in the bound of connections: roster.c */
@@ -321,7 +323,7 @@ struct pmv_link {
 	bool has_fallen;       /* a queue pair failed, by the device's word */
 	uint64_t rng;
 	struct pmv_list arrived; /* messages for the user */
-	uint32_t n_dying;        /* dead and lost peers to be reported */
+	uint32_t n_dying;        /* dead, lost and silent peers to be reported */
 	uint32_t n_greeting;     /* peers in GREETING */
 	uint32_t n_leaving;      /* peers that said goodbye, or came back, and have not left yet */
 	struct pmv_op *ops;      /* PMV_OPS, NULL until the first */

@@ -11,6 +11,7 @@
 
 #include "pm-verbs/connection.h"
 #include "pm-verbs/leave.h"
+#include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/tx.h"
@@ -108,4 +109,5 @@ const struct pm_leave_ops pmv_leave_ops = {
 	.unfinished = pmv_rma_unfinished,
 	.finish = pmv_rma_finish,
 	.forsake = pmv_peer_forsake,
+	.lives = pmv_patience_lives,
 };

@@ -14,14 +14,17 @@
  * same time. The port of one other host that fails can't be told from the death of the process there.
  *
  * Where another device can take nodes over, going by that one is no death: no way means verbs.lost_timeout then, also
- * while our own ports are down. A way that came back is waited for as ever, for the process may be computing.
+ * while our own ports are down. A silence that may mean that the process computes is told after the same time: the other
+ * device asks the process, and when it has answered there, it has verbs.lost_timeout once more to be heard here too.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "pm-verbs/patience.h"
 
 /* What is not acknowledged was sent up to so long ago: 7 tries, 0.27 s apart, which devices may stretch to 4 times that. */
 #define RETRIES_NS 8000000000ull
+#define DOUBT_NS 1000000000ull /* between two times that receive() tells of a silent peer: 1 s */
 
 static uint64_t lost_timeout(const struct pmv_link *link)
 {
@@ -39,8 +42,9 @@ static bool is_cut_off(const struct pmv_link *link, const struct pm_link_peer *p
 	return true;
 }
 
-uint64_t pmv_patience_until(const struct pmv_link *link, const struct pm_link_peer *peer,
-			    uint64_t now)
+/* Until when the connection that is greeted for from @now on may take; UINT64_MAX = for ever. */
+static uint64_t patience_until(const struct pmv_link *link, const struct pm_link_peer *peer,
+			       uint64_t now)
 {
 	uint64_t timeout = link->env.conf->peer_timeout_ms * 1000000ull;
 	uint64_t lost_ns = peer->lost_ns;
@@ -50,6 +54,44 @@ uint64_t pmv_patience_until(const struct pmv_link *link, const struct pm_link_pe
 	if (!timeout || lost_ns < timeout)
 		timeout = lost_ns;
 	return timeout == UINT64_MAX ? timeout : now + timeout;
+}
+
+void pmv_patience_begin(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
+{
+	uint64_t lost = lost_timeout(link);
+
+	pmv_patience_undoubt(link, peer);
+	peer->patience_ns = patience_until(link, peer, now);
+	peer->doubt_ns = link->env.can_leave && lost != UINT64_MAX ? now + lost : UINT64_MAX;
+}
+
+void pmv_patience_doubt(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
+{
+	if (now < peer->doubt_ns)
+		return;
+	peer->doubt_ns = now + DOUBT_NS;
+	link->n_dying += !peer->is_doubted;
+	peer->is_doubted = true;
+}
+
+void pmv_patience_undoubt(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	link->n_dying -= peer->is_doubted;
+	peer->is_doubted = false;
+}
+
+void pmv_patience_lives(struct pm_link *base, struct pm_link_peer *peer)
+{
+	struct pmv_link *link = pmv_of(base);
+	uint64_t end = pmv_now(link) + lost_timeout(link);
+
+	if (peer->stage != PMV_GREETING)
+		return;
+	pmv_patience_undoubt(link, peer);
+	peer->doubt_ns = UINT64_MAX;
+	if (end < peer->patience_ns)
+		peer->patience_ns = end;
+	snprintf(peer->why, sizeof(peer->why), "its process does by another device");
 }
 
 static bool leads_by(const struct pmv_link *link, const struct pm_link_peer *peer,
@@ -71,7 +113,7 @@ void pmv_patience_of_rail(struct pmv_link *link, struct pmv_rail *rail)
 			continue;
 		p->lost_ns = UINT64_MAX;
 		if (p->stage == PMV_GREETING)
-			p->patience_ns = pmv_patience_until(link, p, now);
+			pmv_patience_begin(link, p, now);
 	}
 }
 

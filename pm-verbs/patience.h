@@ -5,9 +5,14 @@
 
 #include "pm-verbs/device.h"
 
-/* Until when the connection that is greeted for from @now on may take; UINT64_MAX = for ever. */
-uint64_t pmv_patience_until(const struct pmv_link *link, const struct pm_link_peer *peer,
-			    uint64_t now);
+/* The peer is greeted for a connection, or heard of meanwhile: from @now on it may be silent for so long. */
+void pmv_patience_begin(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
+/* It is still silent at @now: where another device could take it, receive() says so from time to time. */
+void pmv_patience_doubt(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
+/* It is not greeted for any more, or receive() has said so. */
+void pmv_patience_undoubt(struct pmv_link *link, struct pm_link_peer *peer);
+/* Its process has answered by another device. */
+void pmv_patience_lives(struct pm_link *base, struct pm_link_peer *peer);
 /* What @qp sent was not acknowledged: how long its peer may take to come back, UINT64_MAX = as a first contact. */
 uint64_t pmv_patience_lost(struct pmv_link *link, struct pmv_qp *qp);
 /* The rail has failed, or works again: silence by it says nothing of others. */

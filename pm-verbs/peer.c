@@ -12,6 +12,7 @@
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/lanes.h"
+#include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/rma.h"
@@ -242,6 +243,13 @@ int pmv_peer_report(struct pmv_link *link, uint32_t *ret_node)
 		pmv_peer_refuse(link, p);
 		*ret_node = p->node;
 		return p->state == PMV_PEER_DEAD ? -EPIPE : -ENETUNREACH;
+	}
+	for (struct pm_link_peer *p = link->peers; p; p = p->next) {
+		if (!p->is_doubted)
+			continue;
+		pmv_patience_undoubt(link, p);
+		*ret_node = p->node;
+		return -ETIMEDOUT;
 	}
 	return 0;
 }

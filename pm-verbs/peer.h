@@ -23,7 +23,7 @@ void pmv_peer_replaced(struct pmv_link *link, struct pm_link_peer *peer, uint64_
 int pmv_peers_leave(struct pmv_link *link);
 /* -EPIPE, and why in the link's sentence: it is dead or has left. */
 int pmv_peer_refuse(struct pmv_link *link, const struct pm_link_peer *peer);
-/* 0, or -EPIPE or -ENETUNREACH and a node of which receive() has not told yet that it is dead or lost. */
+/* 0, or -EPIPE, -ENETUNREACH or -ETIMEDOUT and a node of which receive() has not told yet that it is dead, lost or silent. */
 int pmv_peer_report(struct pmv_link *link, uint32_t *ret_node);
 /* No other device takes over the lost peer. */
 void pmv_peer_forsake(struct pm_link *base, struct pm_link_peer *peer);

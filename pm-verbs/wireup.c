@@ -128,7 +128,7 @@ static void be_patient(struct pmv_link *link, struct pm_link_peer *peer)
 	if (peer->stage != PMV_GREETING)
 		return;
 	peer->lost_ns = UINT64_MAX;
-	peer->patience_ns = pmv_patience_until(link, peer, pmv_now(link));
+	pmv_patience_begin(link, peer, pmv_now(link));
 }
 
 /* A late one about a connection that was there and has ended in agreement. */
@@ -204,6 +204,7 @@ static void greet_again(struct pmv_link *link, struct pm_link_peer *peer, uint64
 		pmv_peer_lose(link, peer, "it does not answer%s%.150s", why[0] ? ": " : "", why);
 		return;
 	}
+	pmv_patience_doubt(link, peer, now);
 	if (now < peer->next_greeting_ns)
 		return;
 	peer->pause_ns = peer->pause_ns * 2 < PMV_GREET_MAX_NS ? peer->pause_ns * 2
@@ -224,6 +225,7 @@ uint64_t pmv_greeting_deadline(struct pmv_link *link, uint64_t now)
 	uint64_t next = UINT64_MAX;
 
 	for (struct pm_link_peer *p = link->peers; p && link->n_greeting; p = p->next) {
+		/* the next greeting looks at doubts too */
 		uint64_t at = p->next_greeting_ns < p->patience_ns ? p->next_greeting_ns
 								   : p->patience_ns;
 

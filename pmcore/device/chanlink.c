@@ -389,6 +389,15 @@ static int chanlink_probe(struct pm_link *link, struct pm_link_peer *peer)
 	return err;
 }
 
+static int chanlink_ask(struct pm_link *link, struct pm_link_peer *peer)
+{
+	struct chanlink *c = of(link);
+	int err = chan_ask(c->chan, peer_of(peer), now(c));
+
+	kick(c);
+	return err;
+}
+
 static void chanlink_cork(struct pm_link *link, bool is_on)
 {
 	struct chanlink *c = of(link);
@@ -495,6 +504,7 @@ static const struct pm_link_ops link_ops = {
 	.send = chanlink_send,
 	.post = stubs_post,
 	.probe = chanlink_probe,
+	.ask = chanlink_ask,
 	.cork = chanlink_cork,
 	.send_out = chanlink_send_out,
 	.send_done = chanlink_send_done,

@@ -526,6 +526,8 @@ static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsi
 {
 	if (got != -EPIPE)
 		got = takeover_event(c, i, got, in);
+	else if (!takeover_believes(c, i, in->src))
+		got = 0;
 	if (got == -EPIPE)
 		composite_mark_dead(c, in->src);
 	return got;

@@ -26,7 +26,9 @@ struct composite_node {
 	uint32_t node;
 	bool is_dead;
 	uint8_t slot; /* of its link in composite.slots */
-	uint32_t mtu; /* largest datagram to it */
+	uint8_t asked; /* ... of the one that its process was asked by for a sign of life, 0 = none */
+	bool is_answered; /* it has given one */
+	uint32_t mtu;     /* largest datagram to it */
 	struct pm_link *link;
 	const struct pm_link_ops *ops; /* completed by stubs */
 	struct pm_link_peer *peer;

@@ -30,6 +30,12 @@ static int link_probe(struct pm_link *link, struct pm_link_peer *peer)
 	return 0;
 }
 
+static int link_ask(struct pm_link *link, struct pm_link_peer *peer)
+{
+	(void)link, (void)peer;
+	return -EAGAIN;
+}
+
 static void link_cork(struct pm_link *link, bool is_on)
 {
 	(void)link, (void)is_on;
@@ -138,6 +144,7 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 	FILL(ret, ops, address, link_address);
 	FILL(ret, ops, post, stubs_post);
 	FILL(ret, ops, probe, link_probe);
+	FILL(ret, ops, ask, link_ask);
 	FILL(ret, ops, cork, link_cork);
 	FILL(ret, ops, send_out, link_send_out);
 	FILL(ret, ops, read, link_read);

@@ -144,6 +144,50 @@ int takeover_ask(struct composite *c, const struct composite_node *n, unsigned i
 	return err ? err : slot->ops.peer_add(slot->link, n->node, part, len, ret_peer);
 }
 
+/* ---- doubt ---- */
+
+/* The node's link in @slot hears nothing of it: one that could take the node asks the process. */
+static void doubt(struct composite *c, uint32_t node, unsigned int slot)
+{
+	struct composite_node *n = nodemap_get(&c->nodes, node);
+	struct pm_link_peer *peer;
+
+	if (!n || n->slot != slot || n->is_dead || takeover_has(c, n))
+		return;
+	for (unsigned int i = slot + 1; i < c->n_slots; i++) {
+		struct composite_slot *by = &c->slots[i];
+
+		if (takeover_ask(c, n, i, &peer))
+			continue;
+		n->asked = (uint8_t)i;
+		composite_reached(c, by);
+		if (!by->ops.ask(by->link, peer)) {
+			n->is_answered = true;
+			c->slots[slot].ops.leaving->lives(c->slots[slot].link, n->peer);
+		}
+		break;
+	}
+	c->why[0] = '\0';
+}
+
+/* A refusal by a link that never brought an answer may be that of a firewall. */
+bool takeover_believes(struct composite *c, unsigned int slot, uint32_t node)
+{
+	const struct composite_node *n = nodemap_get(&c->nodes, node);
+	const struct composite_slot *own = n ? &c->slots[n->slot] : NULL;
+	uint64_t none;
+
+	if (!n || n->is_dead || n->asked != slot || takeover_has(c, n))
+		return true;
+	if (!n->is_answered)
+		return false;
+	own->ops.leaving->leave(own->link, n->peer, &none);
+	own->ops.leaving->forsake(own->link, n->peer);
+	return true;
+}
+
+/* ---- the change of both ends ---- */
+
 /* The node's link in @slot has lost its way to it. */
 static int lost(struct composite *c, uint32_t node, unsigned int slot)
 {
@@ -233,5 +277,9 @@ static int carried(struct composite *c, unsigned int slot, const struct pm_inbou
 
 int takeover_event(struct composite *c, unsigned int slot, int got, struct pm_inbound *in)
 {
+	if (got == -ETIMEDOUT) {
+		doubt(c, in->src, slot);
+		return 0;
+	}
 	return got == -ENETUNREACH ? lost(c, in->src, slot) : carried(c, slot, in);
 }

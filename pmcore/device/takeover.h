@@ -5,6 +5,9 @@
  * What the old link is not known to have delivered follows with its number, so the other end drops what
  * it has got already: every message arrives once and in order.
  *
+ * A link that hears nothing of a node can't tell a way that is broken from a process that computes. So the process is
+ * asked by the next link: one that answers there, and stays silent at the old one, is reached by that no more.
+ *
  * It is a link itself, in a slot that the composite gets with the first such node. The node's messages pass
  * through it in parts that fit the new link, by carry(), for as long as the node is in contact.
  */
@@ -17,6 +20,8 @@
 
 /* receive() of the link in @slot has said @got, other than 0 or 1, about @in->src: 0 or -EPIPE for the program. */
 int takeover_event(struct composite *c, unsigned int slot, int got, struct pm_inbound *in);
+/* The link in @slot says that the node is dead, which may go by another one: whether that is to be believed. */
+bool takeover_believes(struct composite *c, unsigned int slot, uint32_t node);
 /* The new link has found the node dead: c->why gets both reasons. */
 void takeover_died(struct composite *c, struct composite_node *n);
 /* The node goes by this link? */

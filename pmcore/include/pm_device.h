@@ -101,6 +101,11 @@ struct pm_leave_ops {
 	void (*finish)(struct pm_link *link, uint32_t op, int result);
 	/* No other link takes the node: it is dead, as if receive() had said -EPIPE. */
 	void (*forsake)(struct pm_link *link, struct pm_link_peer *peer);
+	/*
+	 * The process of a node about which receive() has said -ETIMEDOUT has given a sign of life by another link. If
+	 * it stays silent by this one for a while longer, the way is broken, and receive() says -ENETUNREACH.
+	 */
+	void (*lives)(struct pm_link *link, struct pm_link_peer *peer);
 };
 
 struct pm_link_ops {
@@ -137,6 +142,11 @@ struct pm_link_ops {
 	 * If the network knows, receive() says so later. -EAGAIN, -EPIPE.
 	 */
 	int (*probe)(struct pm_link *link, struct pm_link_peer *peer);
+	/*
+	 * Asks the peer's process for a sign of life: 0 when one has come since it was asked, -EAGAIN: it is asked
+	 * now, if that can be; ask again after a while. -EPIPE. Never kills. A link that can't leaves it out.
+	 */
+	int (*ask)(struct pm_link *link, struct pm_link_peer *peer);
 	/* On: of bursts, messages may wait for the next receive(). Off: nothing waits, also what did. */
 	void (*cork)(struct pm_link *link, bool is_on);
 	/* 0 nothing sent to the peer waits here to leave for it, -EAGAIN some does. Left out: nothing ever waits. */
@@ -154,7 +164,8 @@ struct pm_link_ops {
 	/*
 	 * Makes progress and gives the next datagram: 1 and *ret, 2 and *ret if it was sent by carry(), or 0, or,
 	 * once per peer, -EPIPE with ret->src the node newly found dead or -ENETUNREACH with one that this link
-	 * does not reach any more (only with env.can_leave); env.why holds the sentence.
+	 * does not reach any more (only with env.can_leave); env.why holds the sentence. -ETIMEDOUT, only then too,
+	 * and again and again: with one that is silent, as it computes or the way to it is broken.
 	 */
 	int (*receive)(struct pm_link *link, struct pm_inbound *ret);
 	void (*release)(struct pm_link *link, uint64_t cookie);

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """A node goes on by another device when RDMA does not reach it any more: two guests talk by pm-verbs on rxe, whose NIC
-is taken down under traffic, or its cable is pulled, or what lies between the two drops everything. All messages come,
-once and in order, by udp on the other NIC; the next job goes by verbs when that is possible again. TAP."""
+is taken down under traffic, or its cable is pulled, or what lies between the two drops everything, then or from the
+first. All messages come, once and in order, by udp on the other NIC; the next job goes by verbs when that is possible
+again. TAP."""
 import json
 import shutil
 import sys
@@ -35,14 +36,16 @@ def is_whole(ends):
                for end, other in (ends, ends[::-1]))
 
 
-def test(lab, name, change, undo):
-    """Traffic under which @change is made."""
+def test(lab, name, change, undo, is_from_start=False):
+    """Traffic under which @change is made, or before which."""
     address = next(nic for nic in lab.nics(lab.guests[1]) if nic.name == NICS[1]).address.partition("/")[0]
     for guest in lab.guests:
         guest.must("rm -f /tmp/under-way")
+    if is_from_start:
+        change()
     tasks = [guest.start(f"{TALKER} {number} {CONFIG} {address}", LIMIT_S) for number, guest in enumerate(lab.guests)]
     is_under_way = all(wait_for(guest, "[ -e /tmp/under-way ]") for guest in lab.guests)
-    if is_under_way:
+    if is_under_way and not is_from_start:
         change()
     ends = [told(task) for task in tasks]
     undo()
@@ -82,6 +85,7 @@ def main():
         test(lab, "cable pulled", lambda: first.set_carrier(NICS[0], False), lambda: first.set_carrier(NICS[0], True))
         is_active(first)
         test(lab, "all frames dropped", lambda: drop_all(lab), lambda: drop_nothing(lab))
+        test(lab, "all frames dropped from the first", lambda: drop_all(lab), lambda: drop_nothing(lab), True)
         if tap.failed:
             lab.keep()
     return tap.end()

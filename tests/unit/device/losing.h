@@ -20,6 +20,7 @@
 #define LOSING_MTU 4000u
 #define LOSING_MESSAGES 64
 #define LOSING_OPS 40
+#define LOSING_DOUBT_NS 2000000ull   /* between two times that a silence is told */
 #define LOSING_TURN_NS 5000000000ull /* longest wait for anything */
 
 struct losing_message {
@@ -40,7 +41,9 @@ struct losing {
 	struct pm_unfinished ops[LOSING_OPS];
 	int results[LOSING_OPS];
 	uint32_t n_ops;
-	bool is_lost, is_left, is_deaf, is_forsaken, is_deleted;
+	uint32_t n_lives;  /* times that the other process was heard by another link */
+	uint64_t doubt_ns; /* when receive() tells again that it is silent */
+	bool is_lost, is_left, is_deaf, is_forsaken, is_deleted, is_silent, is_patient;
 };
 
 static inline struct losing *losing_of(struct pm_link *link)
@@ -138,6 +141,10 @@ static int losing_receive(struct pm_link *link, struct pm_inbound *ret)
 		l->is_lost = false;
 		snprintf(l->env.why, l->env.why_size, "node %u: it does not answer", ret->src);
 		return -ENETUNREACH;
+	}
+	if (l->is_silent && clock_monotonic_ns() >= l->doubt_ns) {
+		l->doubt_ns = clock_monotonic_ns() + LOSING_DOUBT_NS;
+		return -ETIMEDOUT;
 	}
 	if (l->is_deaf || l->n_given == l->other->n_arrived)
 		return 0;
@@ -243,6 +250,15 @@ static void losing_forsake(struct pm_link *link, struct pm_link_peer *peer)
 			l->results[i] = -EPIPE;
 }
 
+/* Who is deaf to the other one's sign of life hears nothing of it. */
+static void losing_lives(struct pm_link *link, struct pm_link_peer *peer)
+{
+	struct losing *l = losing_of(link);
+
+	l->n_lives++;
+	l->is_lost = l->is_silent && !l->is_patient;
+}
+
 static int losing_quiesce(struct pm_link *link)
 {
 	const struct losing *l = losing_of(link);
@@ -251,7 +267,8 @@ static int losing_quiesce(struct pm_link *link)
 }
 
 static const struct pm_leave_ops losing_leave_ops = {
-	losing_leave, losing_unsent, losing_lent, losing_unfinished, losing_finish, losing_forsake,
+	losing_leave,  losing_unsent,  losing_lent,  losing_unfinished,
+	losing_finish, losing_forsake, losing_lives,
 };
 
 static const struct pm_link_ops losing_ops = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* How long a node may be silent: what tells a process that is gone from a way that failed. */
 #include "pm-verbs/completion.h"
+#include "pm-verbs/wireup.h"
 #include "tests/unit/pm-verbs/links.h"
 
 #define OPS (&pm_verbs_ops)
@@ -290,4 +291,120 @@ TAP_TEST(left__two_hosts_at_once)
 	is_between(pass_until_lost(1, 20000), 1900, 2100);
 	is_between(pass_until_lost(2, 20000), 1900, 2100);
 	close_leaving();
+}
+
+/* ---- silence without a sign of anything ---- */
+
+/* Times within @ms that node 0's link tells of a silence; -1: of a node that is not @peer. */
+static int pass_in_doubt(int peer, int ms)
+{
+	int doubts = 0;
+
+	for (int at = 0; at < ms; at += 10) {
+		pmv_of(nodes[0].link)->clock.now += 10000000;
+		for (int i = 0; i < PMV_IDLE_CHORES; i++) {
+			struct pm_inbound in;
+			int got = OPS->receive(nodes[0].link, &in);
+
+			if (got == -ETIMEDOUT && in.src != (uint32_t)peer)
+				return -1;
+			doubts += got == -ETIMEDOUT;
+		}
+	}
+	return doubts;
+}
+
+/* Nodes 0, 1, 2 of which none has heard of another one. */
+static void open_strangers(const char *options, bool can_leave)
+{
+	fake_begin(3);
+	memset(nodes, 0, sizeof(nodes));
+	for (uint32_t i = 0; i < 3; i++) {
+		char all[200];
+
+		snprintf(all, sizeof(all), "verbs.devices=fake%u%s", i, options);
+		must(node_open(&nodes[i], i, all) == 0);
+		pmv_of(nodes[i].link)->env.can_leave = can_leave;
+	}
+	must(links_add(0, 1) && links_add(1, 0));
+	must(links_send(0, 1, 8) == 0);
+}
+
+static void meet(void)
+{
+	links_drain();
+	is_int(nodes[0].dead, 0);
+	is_int(pmv_of(nodes[0].link)->n_dying, 0);
+	links_close();
+}
+
+TAP_TEST(doubt__first_contact)
+{
+	static const struct {
+		const char *options;
+		bool can_leave;
+		int before, after; /* silences told within 3.8 s, and 3 s more */
+	} cases[] = {
+		{"", true, 0, 3},
+		{",verbs.lost_timeout=1500", true, 3, 3},
+		{",verbs.lost_timeout=0", true, 0, 0},
+		{"", false, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		open_strangers(cases[i].options, cases[i].can_leave);
+		is_int(pass_in_doubt(1, 3800), cases[i].before);
+		is_int(pass_in_doubt(1, 3000), cases[i].after);
+		meet();
+	}
+}
+
+/* Its process lives, so it has as long again; the way is broken if nothing comes. */
+TAP_TEST(doubt__process_lives)
+{
+	open_strangers("", true);
+	cut(1, true);
+	ok(pass_in_doubt(1, 5000) > 0);
+	OPS->leaving->lives(nodes[0].link, nodes[0].peer[1]);
+	is_int(pass_in_doubt(1, 3800), 0);
+	is_int(nodes[0].peer[1]->state, PMV_PEER_ALIVE);
+	is_between(pass_until_lost(1, 20000), 100, 300);
+	ok(strstr(nodes[0].peer[1]->why,
+		  "it does not answer: its process does by another device") != NULL);
+	is_int(nodes[0].peer[1]->state, PMV_PEER_LOST);
+	nodes[0].sent[1] = 0;
+	links_close();
+}
+
+/* It answers here too, as it looks for messages again. */
+TAP_TEST(doubt__process_lives_and_answers)
+{
+	open_strangers("", true);
+	ok(pass_in_doubt(1, 5000) > 0);
+	OPS->leaving->lives(nodes[0].link, nodes[0].peer[1]);
+	for (int i = 0; i < 10 && nodes[0].peer[1]->stage != PMV_READY; i++) {
+		pass(100);
+		links_take(1);
+	}
+	is_int(nodes[0].peer[1]->stage, PMV_READY);
+	is_int(pass_in_doubt(1, 20000), 0);
+	/* who is connected is not lost by what comes late */
+	OPS->leaving->lives(nodes[0].link, nodes[0].peer[1]);
+	is_int(pass_in_doubt(1, 20000), 0);
+	meet();
+}
+
+/* A silence that was not told yet is of nobody any more. */
+TAP_TEST(doubt__ends_with_the_peer)
+{
+	open_strangers("", true);
+	pmv_of(nodes[0].link)->clock.now += 5000000000ull;
+	pmv_greeting_timers(pmv_of(nodes[0].link), pmv_of(nodes[0].link)->clock.now);
+	is_int(pmv_of(nodes[0].link)->n_dying, 1);
+	OPS->peer_del(nodes[0].link, nodes[0].peer[1]);
+	nodes[0].peer[1] = NULL;
+	is_int(pmv_of(nodes[0].link)->n_dying, 0);
+	is_int(pass_in_doubt(1, 5000), 0);
+	nodes[0].sent[1] = 0;
+	links_close();
 }
