@@ -3,7 +3,8 @@
 hpcc over mtl pm and verbs, one rank in each of two virtual machines with rdma_rxe. Counters, no times: that the guests
 are emulated changes nothing. pmstat is asked once a second; what a rank told last counts.
 
-hpcc's last part, which sends 2 MB around a ring for minutes, would add hits alone: it is ended there.
+hpcc is ended where it begins to send 2 MB around a ring, for minutes, which would add hits alone: what comes before is
+PTRANS, whose results it checks, RandomAccess, FFT and the latencies. Linpack, which comes last, is not reached.
 """
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from .figure import CannotRun, Contestant, Failed, Figure
 from .verbs_vm import two_guests, vmlab
 
 EXAMPLE = pathlib.Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
-# Lines of the input: a matrix that is solved in seconds, in blocks that are large enough to go without a copy.
+# Lines of the input: a matrix that is transposed in seconds, in blocks that are large enough to go without a copy.
 CHANGES = {5: "320 Ns", 7: "80 NBs", 10: "1 Ps", 11: "2 Qs"}
 LIMIT_S = 200
 MEMORY_MIB = 640
@@ -27,8 +28,9 @@ OUTPUT = f"{PLACE}/hpccoutf.txt"
 RUN = f"""
 {{mpirun}} &
 while kill -0 $! && ! grep -qs 'Avg Random Order Latency' {OUTPUT}; do sleep 1; done
-grep -q 'Avg Random Order Latency' {OUTPUT} && grep '1 tests completed and passed residual checks' {OUTPUT}
+grep -q 'Avg Random Order Latency' {OUTPUT} && grep '5 tests completed and passed residual checks' {OUTPUT}
 status=$?
+[ $status = 0 ] || tail -n 30 {OUTPUT}
 kill $! && wait $!
 exit $status
 """
@@ -82,6 +84,6 @@ def with_hpcc() -> Sides:
 
 FIGURES = [
     Figure("verbs-hit-rate-hpcc", 0.95, False, "%",
-           "transfers of hpcc over mtl pm and verbs whose memory was registered already, two ranks in two emulated "
-           "guests; the goal is our own", with_hpcc, rounds=1),
+           "transfers of hpcc, without Linpack and bandwidths, over mtl pm and verbs whose memory was registered "
+           "already, two ranks in two emulated guests; the goal is our own", with_hpcc, rounds=1),
 ]
