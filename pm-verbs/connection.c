@@ -465,6 +465,7 @@ static void part(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost
 void pmv_connection_part(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	part(link, peer, UINT64_MAX);
+	pmv_patience_parted(link, peer);
 }
 
 void pmv_connection_yield(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)

@@ -242,6 +242,8 @@ struct pm_link_peer {
 	bool is_deleted;    /* kept for the buffers that are still lent */
 	bool is_reported;   /* receive() told of its death or loss */
 	bool is_doubted;    /* receive() shall tell that it is silent */
+	bool is_vouched;    /* its process has answered by another device once */
+	uint32_t n_doubts;  /* times that this silence was told */
 	struct pmv_address address;
 	struct pmv_pair pairs[PM_RAILS_MAX];
 	uint32_t n_pairs;

@@ -15,7 +15,9 @@
  *
  * Where another device can take nodes over, going by that one is no death: no way means verbs.lost_timeout then, also
  * while our own ports are down. A silence that may mean that the process computes is told after the same time: the other
- * device asks the process, and when it has answered there, it has verbs.lost_timeout once more to be heard here too.
+ * device asks the process, and when it has answered there, it has verbs.lost_timeout once more to be heard here too. It
+ * also learns there if the process is gone, of which our device knows nothing when there is no connection. As only who has
+ * answered before is believed to be gone, peers are asked already when their connection is closed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +64,14 @@ void pmv_patience_begin(struct pmv_link *link, struct pm_link_peer *peer, uint64
 
 	pmv_patience_undoubt(link, peer);
 	peer->patience_ns = patience_until(link, peer, now);
+	peer->n_doubts = 0;
 	peer->doubt_ns = link->env.can_leave && lost != UINT64_MAX ? now + lost : UINT64_MAX;
+}
+
+static void tell(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	link->n_dying += !peer->is_doubted;
+	peer->is_doubted = true;
 }
 
 void pmv_patience_doubt(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
@@ -70,8 +79,15 @@ void pmv_patience_doubt(struct pmv_link *link, struct pm_link_peer *peer, uint64
 	if (now < peer->doubt_ns)
 		return;
 	peer->doubt_ns = now + DOUBT_NS;
-	link->n_dying += !peer->is_doubted;
-	peer->is_doubted = true;
+	peer->n_doubts++;
+	tell(link, peer);
+}
+
+void pmv_patience_parted(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	if (link->env.can_leave && lost_timeout(link) != UINT64_MAX && !peer->is_vouched &&
+	    peer->state == PMV_PEER_ALIVE)
+		tell(link, peer);
 }
 
 void pmv_patience_undoubt(struct pmv_link *link, struct pm_link_peer *peer)
@@ -85,7 +101,9 @@ void pmv_patience_lives(struct pm_link *base, struct pm_link_peer *peer)
 	struct pmv_link *link = pmv_of(base);
 	uint64_t end = pmv_now(link) + lost_timeout(link);
 
-	if (peer->stage != PMV_GREETING)
+	peer->is_vouched = true;
+	/* an answer that comes at once is one to what was asked before this silence */
+	if (peer->stage != PMV_GREETING || peer->n_doubts < 2)
 		return;
 	pmv_patience_undoubt(link, peer);
 	peer->doubt_ns = UINT64_MAX;

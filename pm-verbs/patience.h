@@ -9,6 +9,8 @@
 void pmv_patience_begin(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
 /* It is still silent at @now: where another device could take it, receive() says so from time to time. */
 void pmv_patience_doubt(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
+/* Its connection is closed in agreement, so it lives: where another device could take it, that shall hear so too. */
+void pmv_patience_parted(struct pmv_link *link, struct pm_link_peer *peer);
 /* It is not greeted for any more, or receive() has said so. */
 void pmv_patience_undoubt(struct pmv_link *link, struct pm_link_peer *peer);
 /* Its process has answered by another device. */

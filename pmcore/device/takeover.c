@@ -160,7 +160,6 @@ static void doubt(struct composite *c, uint32_t node, unsigned int slot)
 		if (takeover_ask(c, n, i, &peer))
 			continue;
 		n->asked = (uint8_t)i;
-		composite_reached(c, by);
 		if (!by->ops.ask(by->link, peer)) {
 			n->is_answered = true;
 			c->slots[slot].ops.leaving->lives(c->slots[slot].link, n->peer);

@@ -102,8 +102,9 @@ struct pm_leave_ops {
 	/* No other link takes the node: it is dead, as if receive() had said -EPIPE. */
 	void (*forsake)(struct pm_link *link, struct pm_link_peer *peer);
 	/*
-	 * The process of a node about which receive() has said -ETIMEDOUT has given a sign of life by another link. If
-	 * it stays silent by this one for a while longer, the way is broken, and receive() says -ENETUNREACH.
+	 * The process of a node about which receive() has said -ETIMEDOUT has given a sign of life by another link, since
+	 * the time before. If it stays silent by this one for a while longer, the way is broken, and receive() says
+	 * -ENETUNREACH.
 	 */
 	void (*lives)(struct pm_link *link, struct pm_link_peer *peer);
 };
@@ -165,7 +166,8 @@ struct pm_link_ops {
 	 * Makes progress and gives the next datagram: 1 and *ret, 2 and *ret if it was sent by carry(), or 0, or,
 	 * once per peer, -EPIPE with ret->src the node newly found dead or -ENETUNREACH with one that this link
 	 * does not reach any more (only with env.can_leave); env.why holds the sentence. -ETIMEDOUT, only then too,
-	 * and again and again: with one that is silent, as it computes or the way to it is broken.
+	 * and again and again: with one that is silent, as it computes or the way to it is broken; or that lives, for
+	 * the other link to hear of it as long as it may be asked.
 	 */
 	int (*receive)(struct pm_link *link, struct pm_inbound *ret);
 	void (*release)(struct pm_link *link, uint64_t cookie);

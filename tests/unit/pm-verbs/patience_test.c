@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* How long a node may be silent: what tells a process that is gone from a way that failed. */
+#include "pm-verbs/closing.h"
 #include "pm-verbs/completion.h"
 #include "pm-verbs/wireup.h"
 #include "tests/unit/pm-verbs/links.h"
@@ -364,7 +365,7 @@ TAP_TEST(doubt__process_lives)
 {
 	open_strangers("", true);
 	cut(1, true);
-	ok(pass_in_doubt(1, 5000) > 0);
+	is_int(pass_in_doubt(1, 5500), 2);
 	OPS->leaving->lives(nodes[0].link, nodes[0].peer[1]);
 	is_int(pass_in_doubt(1, 3800), 0);
 	is_int(nodes[0].peer[1]->state, PMV_PEER_ALIVE);
@@ -376,11 +377,46 @@ TAP_TEST(doubt__process_lives)
 	links_close();
 }
 
+/* What it said before it fell silent says nothing. */
+TAP_TEST(doubt__answer_of_before)
+{
+	open_strangers("", true);
+	is_int(pass_in_doubt(1, 4500), 1);
+	OPS->leaving->lives(nodes[0].link, nodes[0].peer[1]);
+	is_int(pass_in_doubt(1, 20000), 20);
+	meet();
+}
+
+/* Who is parted from lives, and is asked as long as the other device has not heard of it. */
+TAP_TEST(doubt__connection_is_closed)
+{
+	open_strangers("", true);
+	links_drain();
+	for (int i = 0; i < 4; i++) {
+		int told = 0;
+
+		pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+		for (int j = 0; j < 100; j++) {
+			struct pm_inbound in;
+
+			told += OPS->receive(nodes[0].link, &in) == -ETIMEDOUT;
+			links_take(1);
+		}
+		is_int(nodes[0].peer[1]->stage, PMV_IDLE);
+		is_int(told, i < 2);
+		if (i == 1)
+			OPS->leaving->lives(nodes[0].link, nodes[0].peer[1]);
+		must(links_send(0, 1, 8) == 0);
+		links_drain();
+	}
+	meet();
+}
+
 /* It answers here too, as it looks for messages again. */
 TAP_TEST(doubt__process_lives_and_answers)
 {
 	open_strangers("", true);
-	ok(pass_in_doubt(1, 5000) > 0);
+	is_int(pass_in_doubt(1, 5500), 2);
 	OPS->leaving->lives(nodes[0].link, nodes[0].peer[1]);
 	for (int i = 0; i < 10 && nodes[0].peer[1]->stage != PMV_READY; i++) {
 		pass(100);
