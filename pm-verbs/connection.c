@@ -6,7 +6,7 @@
  *                                                         --closed in agreement (closing.c)--> IDLE
  *
  * Each goes by a number, its epoch, which both sides know; the pair of rails follows from it, so that a
- * connection that broke is made anew on the next pair.
+ * connection that broke is made anew on the next pair. Numbers of pairs of which a port is down are left out.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -52,9 +52,29 @@ uint32_t pmv_connection_completions(const struct pmv_link *link, bool is_shared)
 	return pmv_qp_depth(link) + (is_shared ? 0 : link->n_credits);
 }
 
+static uint32_t pair_of(const struct pmv_link *link, const struct pm_link_peer *peer,
+			uint32_t epoch)
+{
+	return (epoch + link->env.self + peer->node) % peer->n_pairs;
+}
+
 uint32_t pmv_connection_pair(const struct pmv_link *link, const struct pm_link_peer *peer)
 {
-	return (peer->epoch + link->env.self + peer->node) % peer->n_pairs;
+	return pair_of(link, peer, peer->epoch);
+}
+
+/*
+ * The number of the next connection: that of a pair of rails of which ours is up, if there is one. The other side does
+ * the same with its own, and whoever hears of a higher number takes that.
+ */
+static uint32_t next_epoch(const struct pmv_link *link, const struct pm_link_peer *peer)
+{
+	uint32_t first = peer->epoch + 1;
+
+	for (uint32_t epoch = first; epoch < first + peer->n_pairs; epoch++)
+		if (!link->rails[peer->pairs[pair_of(link, peer, epoch)].ours].is_down)
+			return epoch;
+	return first;
 }
 
 static struct ibv_qp *create(struct pmv_link *link, const struct pmv_qp *want)
@@ -190,7 +210,7 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 
 	if (!may_connect(peer))
 		return;
-	peer->epoch++;
+	peer->epoch = next_epoch(link, peer);
 	peer->psn = pmv_random(link) & 0xffffff;
 	err = open_end(link, peer);
 	if (err == -ENOMEM && pmv_roster_lower(link, n_others)) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Ports that are named and not active when a context is opened: what is used instead, and what is said. */
+#include "pm-verbs/completion.h"
+#include "pm-verbs/connection.h"
 #include "tests/unit/pm-verbs/links.h"
 
 #include "pm.h"
@@ -95,4 +97,32 @@ TAP_TEST(inactive__wires_keep_their_numbers)
 	must(links_send(0, 1, 8) == 0 && links_send(1, 0, 8) == 0);
 	links_drain();
 	links_close();
+}
+
+/* A port that went down after the open, of the one that calls or the one that is called: no connection is tried by it. */
+TAP_TEST(inactive__first_contact_by_the_other_port)
+{
+	for (int down = 0; down < 4; down++) {
+		for (int caller = 0; caller < 2; caller++) {
+			fake_begin(4);
+			memset(nodes, 0, sizeof(nodes));
+			must(node_open(&nodes[0], 0, "verbs.devices=fake0+fake1") == 0);
+			must(node_open(&nodes[1], 1, "verbs.devices=fake2+fake3") == 0);
+			must(links_add(0, 1) && links_add(1, 0));
+			fake.ports[down].is_cut = true;
+			fake_event(down, IBV_EVENT_PORT_ERR);
+			pmv_events(links_of(down / 2));
+			must(links_send(caller, !caller, 8) == 0);
+			links_drain();
+			for (int i = 0; i < 2; i++) {
+				struct pm_link_peer *peer = nodes[i].peer[!i];
+
+				is_int(peer->stage, PMV_READY);
+				is_str(peer->why, "");
+				is_int(peer->pairs[pmv_connection_pair(links_of(i), peer)].ours,
+				       !(down % 2));
+			}
+			links_close();
+		}
+	}
 }
