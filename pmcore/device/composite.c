@@ -497,6 +497,7 @@ void composite_remove(struct composite *c, uint32_t node)
 	if (!n)
 		return;
 	nodemap_remove(&c->nodes, node);
+	takeover_forget(c, n);
 	free_node(n);
 }
 

@@ -185,6 +185,16 @@ bool takeover_believes(struct composite *c, unsigned int slot, uint32_t node)
 	return true;
 }
 
+/* It may come back with another address, or as a process that has heard of nothing. */
+void takeover_forget(struct composite *c, const struct composite_node *n)
+{
+	struct pm_link_peer *peer;
+
+	for (unsigned int i = 0; n->address && i < c->n_slots; i++)
+		if (i != n->slot && !takeover_ask(c, n, i, &peer))
+			c->slots[i].ops.peer_del(c->slots[i].link, peer);
+}
+
 /* ---- the change of both ends ---- */
 
 /* The node's link in @slot has lost its way to it. */

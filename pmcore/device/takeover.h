@@ -20,6 +20,8 @@
 
 /* receive() of the link in @slot has said @got, other than 0 or 1, about @in->src: 0 or -EPIPE for the program. */
 int takeover_event(struct composite *c, unsigned int slot, int got, struct pm_inbound *in);
+/* The node is removed: no link that has asked it, or was asked by it, knows it any more. */
+void takeover_forget(struct composite *c, const struct composite_node *n);
 /* The link in @slot says that the node is dead, which may go by another one: whether that is to be believed. */
 bool takeover_believes(struct composite *c, unsigned int slot, uint32_t node);
 /* The new link has found the node dead: c->why gets both reasons. */

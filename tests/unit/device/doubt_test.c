@@ -95,6 +95,34 @@ TAP_TEST(doubt__refused_by_who_never_answered)
 	is_int(pmCloseContext(couple.ctx[0]), 0);
 }
 
+static uint64_t udp_peers(int at)
+{
+	const struct composite *c = context_get(couple.ctx[at])->c;
+
+	for (unsigned int i = 0; i < c->n_slots; i++)
+		if (!strcmp(c->slots[i].name, "udp"))
+			return c->slots[i].stats->peers;
+	return UINT64_MAX;
+}
+
+/* Neither who asked nor who was asked keeps anything of the node behind its back. */
+TAP_TEST(doubt__node_is_removed)
+{
+	if (!open_couple_added(CONFIG))
+		return;
+	couple.way[0]->is_silent = couple.way[0]->is_patient = true;
+	send_some(0, 1);
+	if (!hear(0))
+		return;
+	for (int i = 0; i < 2; i++) {
+		is_int(udp_peers(i), 1);
+		is_int(pmRemoveNode(couple.ctx[i], (pmNode)!i), 0);
+		is_int(udp_peers(i), 0);
+		ok(couple.way[i]->is_deleted);
+	}
+	close_couple();
+}
+
 /* One that answered once and is refused now is gone, though its own link can't tell. */
 TAP_TEST(doubt__refused_by_who_has_answered)
 {
