@@ -99,6 +99,13 @@ void journal_close(struct journal *j)
 	free(j);
 }
 
+/* What is written from now on goes to the disk at once, or with what is written later. */
+static void be_sure(struct journal *j, bool is_sure)
+{
+	sqlite3_exec(j->db, is_sure ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", NULL,
+		     NULL, NULL);
+}
+
 uint64_t journal_number(struct journal *j, char *why, size_t why_size)
 {
 	sqlite3_stmt *s = NULL;
@@ -112,7 +119,7 @@ uint64_t journal_number(struct journal *j, char *why, size_t why_size)
 			number = 0;
 	}
 	if (!number)
-		failed(j, "a new job's number", why, why_size);
+		failed(j, "a new number", why, why_size);
 	sqlite3_finalize(s);
 	return number;
 }
@@ -226,6 +233,16 @@ static int done(struct journal *j, sqlite3_stmt *s, char *why, size_t why_size)
 	return err;
 }
 
+uint64_t journal_lease_number(struct journal *j, char *why, size_t why_size)
+{
+	uint64_t number;
+
+	be_sure(j, false);
+	number = journal_number(j, why, why_size);
+	be_sure(j, true);
+	return number;
+}
+
 int journal_lease_begun(struct journal *j, const struct journal_lease *lease, char *why,
 			size_t why_size)
 {
@@ -282,8 +299,12 @@ int journal_lease_ended(struct journal *j, const struct journal_lease *lease, co
 {
 	int err;
 
-	if (!taker)
-		return forget_lease(j, lease->id, why, why_size);
+	if (!taker) {
+		be_sure(j, false);
+		err = forget_lease(j, lease->id, why, why_size);
+		be_sure(j, true);
+		return err;
+	}
 	if (sqlite3_exec(j->db, "BEGIN IMMEDIATE", NULL, NULL, NULL))
 		return failed(j, "write", why, why_size);
 	err = forget_lease(j, lease->id, why, why_size);

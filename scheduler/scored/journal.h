@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * journal - what scored must know after it was killed: the jobs that run and where, the last number given, and
- * the jobs that ended; the leases, and who took one from somebody. One SQLite file; each call is one transaction, on disk when it returns.
+ * the jobs that ended; the leases, and who took one from somebody. One SQLite file; each call is one transaction, which
+ * no end of scored undoes. It is on disk when the call returns, but for what is said to be written only: that may be
+ * lost when the machine itself fails before the next one that is.
  */
 #ifndef SCHEDULER_SCORED_JOURNAL_H
 #define SCHEDULER_SCORED_JOURNAL_H
@@ -51,16 +53,21 @@ int journal_history(struct journal *journal, size_t most, journal_each *each, vo
 
 /* A lease that is held. */
 struct journal_lease {
-	uint64_t id; /* journal_number() too */
+	uint64_t id; /* journal_lease_number() */
 	uid_t uid;
 	int64_t since;    /* seconds since the epoch */
 	const char *wish; /* JSON as lock_wish.h reads it, with the hosts that it has */
 };
 typedef void journal_each_lease(const struct journal_lease *lease, void *owner);
 
+/* The number for a lease. Written only: journal_lease_begun() comes after it in the file, and it is told to nobody before. */
+uint64_t journal_lease_number(struct journal *journal, char *why, size_t why_size);
 int journal_lease_begun(struct journal *journal, const struct journal_lease *lease, char *why,
 			size_t why_size);
-/* @taker: who ended it that is not its owner, and @text how: kept, the last JOURNAL_HISTORY of them. NULL: it just ended. */
+/*
+ * @taker: who ended it that is not its owner, and @text how: kept, the last JOURNAL_HISTORY of them. NULL: it just ended,
+ * which is written only: one whose end is lost comes back without a holder, and ends when nobody renews it.
+ */
 int journal_lease_ended(struct journal *journal, const struct journal_lease *lease,
 			const uid_t *taker, const char *text, char *why, size_t why_size);
 int journal_leases(struct journal *journal, journal_each_lease *each, void *owner, char *why,

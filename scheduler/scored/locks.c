@@ -379,7 +379,7 @@ static struct lock *take(struct scored *d, struct link *link, const json_t *head
 		lock_free(lock);
 		return NULL;
 	}
-	lock->lease.id = journal_number(d->journal, why, sizeof(why));
+	lock->lease.id = journal_lease_number(d->journal, why, sizeof(why));
 	if (!lock->lease.id || leases_add(&d->locks->leases, &lock->lease)) {
 		refuse(link, "EIO", lock->lease.id ? "scored has no memory" : why);
 		lock_free(lock);

@@ -7,12 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/harness/tap.h"
 
 static char why[512];
+static int n_syncs;
+
+/* SQLite's, counted. */
+int fdatasync(int fd)
+{
+	n_syncs++;
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+int fsync(int fd)
+{
+	n_syncs++;
+	return (int)syscall(SYS_fsync, fd);
+}
 
 static char *make_directory(void)
 {
@@ -273,4 +288,59 @@ TAP_TEST(journal__leases_outlive_us_and_who_took_one_is_known)
 	ok(!journal_lease_taken(j, 4, 1000, text, sizeof(text)));
 	journal_close(j);
 	remove_directory(path);
+}
+
+TAP_TEST(journal__a_lease_waits_for_the_disk_once)
+{
+	static const uid_t root = 0;
+	char *dir = make_directory();
+	struct journal *j = journal_open(dir, why, sizeof(why));
+	struct journal_lease one = {.uid = 1000, .since = 99, .wish = "{1}"};
+
+	must(j);
+	/* The first that is written makes the file of what is written. */
+	one.id = journal_number(j, why, sizeof(why));
+	n_syncs = 0;
+	one.id = journal_lease_number(j, why, sizeof(why));
+	is_int(one.id, 2);
+	is_int(n_syncs, 0);
+	is_int(journal_lease_begun(j, &one, why, sizeof(why)), 0);
+	is_int(n_syncs, 1);
+	is_int(journal_lease_ended(j, &one, NULL, NULL, why, sizeof(why)), 0);
+	is_int(n_syncs, 1);
+	is_int(journal_lease_begun(j, &one, why, sizeof(why)), 0);
+	is_int(n_syncs, 2);
+	is_int(journal_lease_ended(j, &one, &root, "taken by root", why, sizeof(why)), 0);
+	is_int(n_syncs, 3);
+	is_int(journal_number(j, why, sizeof(why)), 3);
+	is_int(n_syncs, 4);
+	journal_close(j);
+	remove_directory(dir);
+}
+
+TAP_TEST(journal__what_did_not_wait_for_the_disk_outlives_a_kill)
+{
+	char *dir = make_directory();
+	struct journal_lease one = {.uid = 1000, .since = 99, .wish = "{1}"}, two = one;
+	struct journal *j;
+	pid_t child = fork();
+
+	if (!child) {
+		j = journal_open(dir, why, sizeof(why));
+		one.id = j ? journal_lease_number(j, why, sizeof(why)) : 0;
+		two.id = j ? journal_lease_number(j, why, sizeof(why)) : 0;
+		if (!two.id || journal_lease_begun(j, &one, why, sizeof(why)) ||
+		    journal_lease_begun(j, &two, why, sizeof(why)) ||
+		    journal_lease_ended(j, &one, NULL, NULL, why, sizeof(why)) ||
+		    journal_lease_number(j, why, sizeof(why)) != 3)
+			_exit(1);
+		raise(SIGKILL);
+	}
+	waitpid(child, NULL, 0);
+	j = journal_open(dir, why, sizeof(why));
+	must(j);
+	is_str(leases(j), "2 1000 99 {1};");
+	is_int(journal_lease_number(j, why, sizeof(why)), 4);
+	journal_close(j);
+	remove_directory(dir);
 }
