@@ -16,6 +16,8 @@
 #include "scheduler/proto/auth.h"
 
 #define WHY_MAX 512
+/* A daemon that locks its memory has all of it, and copies its page tables whenever it forks. */
+#define STACK_BYTES (256 << 10)
 #define MUNGED_DEFAULT "/run/munge/munge.socket.2" /* when libmunge does not tell */
 
 /* Read and written by the loop only, but for what the thread fills in while is_running. */
@@ -274,11 +276,15 @@ static void on_woken(struct ev_loop *loop, ev_async *watcher, int events)
 static int start(struct auth *auth)
 {
 	sigset_t all, before;
+	pthread_attr_t attr;
 	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&auth->thread, NULL, run, auth);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	err = pthread_create(&auth->thread, &attr, run, auth);
+	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define GROUPS_MAX 65536
+#define GROUPS_USUAL 64 /* more than most users have */
 #define FILES_MAX 1048576
 
 /* As execve() wants it: not constant. */
@@ -32,12 +32,33 @@ static bool find_program(const char *name, const char *said, char *path, size_t 
 	return true;
 }
 
+/* Of a user of root's scnoded. Room for all that Linux allows would be a quarter of a megabyte for each program. */
+static bool list_groups(struct birth *b, const char *user)
+{
+	int room = GROUPS_USUAL, n;
+
+	for (;;) {
+		gid_t *groups = reallocarray(b->groups, (size_t)room, sizeof(*groups));
+
+		if (!groups)
+			return false;
+		b->groups = groups;
+		n = room;
+		if (getgrouplist(user, b->gid, b->groups, &n) >= 0)
+			break;
+		if (n <= room)
+			return false;
+		room = n;
+	}
+	b->n_groups = n;
+	return true;
+}
+
 /* NULL, or what is wrong with the user on this host. */
 static char *find_user(struct birth *b, const struct scnoded *d, uid_t uid, gid_t gid,
 		       const char *what)
 {
 	const struct passwd *who = getpwuid(uid);
-	int n = GROUPS_MAX;
 
 	if (!who)
 		return daemon_text(
@@ -53,11 +74,9 @@ static char *find_user(struct birth *b, const struct scnoded *d, uid_t uid, gid_
 			       ? NULL
 			       : daemon_text("host %s: this scnoded runs %s of user %u only",
 					     d->name, what, geteuid());
-	b->groups = calloc(GROUPS_MAX, sizeof(*b->groups));
-	if (!b->groups || getgrouplist(who->pw_name, b->gid, b->groups, &n) < 0)
+	if (!list_groups(b, who->pw_name))
 		return daemon_text("host %s: the groups of user %s cannot be listed", d->name,
 				   who->pw_name);
-	b->n_groups = n;
 	return NULL;
 }
 

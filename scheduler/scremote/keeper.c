@@ -38,10 +38,9 @@ struct keeper {
 
 /* ---- the command ---- */
 
-static _Noreturn void run(const struct keeper *k, const char *path, int failure)
+/* In the keeper's memory, until the program has its own: @ret_error is the keeper's to read. */
+static _Noreturn void run(const struct keeper *k, const char *path, volatile int *ret_error)
 {
-	int err;
-
 	setsid();
 	signals_reset();
 	/* Who kills the keeper has not let the command go. */
@@ -51,9 +50,7 @@ static _Noreturn void run(const struct keeper *k, const char *path, int failure)
 	for (int i = 0; i < 3; i++)
 		dup2(k->plan->stdio[i], i);
 	execve(path, k->plan->run->argv, environ);
-	err = errno;
-	if (write(failure, &err, sizeof(err)) < 0)
-		_exit(EXIT_NOT_STARTED);
+	*ret_error = errno;
 	_exit(EXIT_NOT_STARTED);
 }
 
@@ -91,34 +88,27 @@ static bool enter_directory(struct keeper *k, char cwd[PATH_MAX])
 	return true;
 }
 
-/* Starts it; waits until it runs its program, or cannot. */
+/* Starts it; waits until it runs its program, or cannot. A fork would copy the page tables for nothing. */
 static void start(struct keeper *k, const char *path)
 {
-	int failure[2], err = 0;
+	volatile int error = 0;
 
-	if (pipe2(failure, O_CLOEXEC)) {
-		snprintf(k->report.text, sizeof(k->report.text), "host %s: no pipe: %m",
-			 k->plan->host);
-		fail(k, PROGRAM_NOT_EXECUTABLE, errno);
-		return;
-	}
-	k->command = fork();
+	k->command = vfork();
 	if (!k->command)
-		run(k, path, failure[1]);
-	err = k->command < 0 ? errno : 0;
-	close(failure[1]);
-	if (err) {
+		run(k, path, &error);
+	if (k->command < 0) {
+		int err = errno;
+
 		snprintf(k->report.text, sizeof(k->report.text), "host %s: no process: %s",
 			 k->plan->host, strerror(err));
 		fail(k, PROGRAM_NOT_EXECUTABLE, err);
-	} else if (read(failure[0], &err, sizeof(err)) == sizeof(err)) {
-		int code = program_failed(k->plan->run->argv[0], k->plan->host, err, k->report.text,
-					  sizeof(k->report.text));
+	} else if (error) {
+		int code = program_failed(k->plan->run->argv[0], k->plan->host, error,
+					  k->report.text, sizeof(k->report.text));
 
 		waitpid(k->command, NULL, 0);
-		fail(k, code, err);
+		fail(k, code, error);
 	}
-	close(failure[0]);
 }
 
 static void start_in_place(struct keeper *k)
