@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""groups - named sets of hosts, made of host ranges and other groups; "~" takes away."""
+"""groups - named sets of hosts: each a list of host expressions (hostexpr), of which a later one goes on from what the
+earlier ones came to."""
 
 import difflib
 
-from . import hostlist
-from .hosts import split_items
+from . import hostexpr, hostlist
 from .problems import quote
 
 _SUGGEST_FROM = 5000
@@ -27,18 +27,33 @@ class _Resolver:
         self.problems.add(path, f"{quote(hostlist.fold(names))} is neither a host nor a group; "
                           f"{hint}")
 
-    def item(self, path, text):
-        if text in self.tables or text == "all":
-            return self.group(text, path)
+    def named(self, path, word):
+        """The names of a word of an expression; None when it is not one."""
+        if word in self.tables or word == "all":
+            return self.group(word, path)
         try:
-            names = hostlist.expand(text)
-        except hostlist.HostlistError as error:
-            self.problems.add(path, f"{quote(text)}: at character {error.at + 1}: {error.why}")
-            return []
+            names = hostlist.expand(word)
+        except hostlist.HostlistError:
+            return None     # whoever reads the expression tells where in it
         unknown = [name for name in names if name not in self.inventory.by_name]
         if unknown:
             self.unknown(path, unknown)
-        return [name for name in names if name in self.inventory.by_name]
+        return names
+
+    def joined(self, path, members, text):
+        """The members with what an expression adds to them and takes away."""
+        try:
+            return hostexpr.expand(text, lambda word: self.named(path, word), members)
+        except hostexpr.NotThere as error:
+            # Hosts that could not be read are told of already.
+            if self.inventory.is_complete:
+                self.wrong(path, text, error)
+        except hostlist.HostlistError as error:
+            self.wrong(path, text, error)
+        return members
+
+    def wrong(self, path, text, error):
+        self.problems.add(path, f"{quote(text)}: at character {error.at + 1}: {error.why}")
 
     def group(self, name, path):
         if name in self.done:
@@ -51,21 +66,15 @@ class _Resolver:
             self.problems.add(path, "groups are nested more than 50 deep; list the hosts instead")
             return []
         self.open.append(name)
-        members = {}
+        members = []
         before = len(self.problems)
         for text in self.tables[name]:
-            for _, item in split_items(text):
-                item = item.strip()
-                found = self.item(("groups", name), item.removeprefix("~").strip())
-                if item.startswith("~"):
-                    for member in found:
-                        members.pop(member, None)
-                else:
-                    members.update(dict.fromkeys(found))
+            members = self.joined(("groups", name), members, text)
+        members = [member for member in members if member in self.inventory.by_name]
         self.open.pop()
         if not members and len(self.problems) == before and self.inventory.is_complete:
             self.problems.add(("groups", name), "the group has no members; name some or remove it")
-        self.done[name] = list(members)
+        self.done[name] = members
         return self.done[name]
 
 

@@ -17,6 +17,10 @@ _COUNT_DIGITS = 9
 _TOO_MANY = f"the expression names more than {hostlist.MAX_NAMES} hosts"
 
 
+class NotThere(HostlistError):
+    """A cut at a host, or behind a number of hosts, that the hosts on its left do not have."""
+
+
 class _Reader:
     """A place in the text."""
 
@@ -66,10 +70,10 @@ def _place_of(word, start, names):
     if len(word) <= _COUNT_DIGITS and word.isascii() and word.isdigit():
         count = int(word)
         if count > len(names):
-            raise HostlistError(start, f"there are only {len(names)} hosts to take {count} from")
+            raise NotThere(start, f"there are only {len(names)} hosts to take {count} from")
         return count
     if word not in names:
-        raise HostlistError(start, f'"{hostlist.shown(word[:40])}" is not among the hosts on its left')
+        raise NotThere(start, f'"{hostlist.shown(word[:40])}" is not among the hosts on its left')
     return list(names).index(word) + 1
 
 
@@ -106,23 +110,27 @@ def _operator(reader):
     return operator == "~"
 
 
-def expand(text, find_group=lambda name: None):
+def expand(text, find_group=lambda name: None, left=None):
     """The hosts that the expression names, in order, each once; at least one.
 
     Terms are joined from left to right: "a+b" and "a,b" are all of both, "a~b" is a without b. A term is a
     group, or names with brackets as in hostlist, and may be cut: "a:4" are its first four hosts, "a@4" the
     others, "a:n7" those up to n7, "a@n7" those behind it; digits alone are a count. find_group(name) gives the
-    names of a group in order, or None. Raises HostlistError.
+    names of a group in order, or None. left: hosts that stand on the left of it all already; it may then begin with
+    "~", and leave none. Raises HostlistError.
     """
     reader = _Reader(text)
     reader.skip_blanks()
     if not reader.next():
         raise HostlistError(0, "the expression is empty: write a host or a group")
-    if reader.next() == "~":
+    is_removing = reader.next() == "~"
+    if is_removing and left is None:
         raise HostlistError(reader.at, 'there is nothing to take from: write "all~" before it')
+    if is_removing:
+        reader.at += 1
+        reader.skip_blanks()
     total = 0
-    names = {}
-    is_removing = False
+    names = dict.fromkeys(left or ())
     while True:
         start = reader.at
         term = _term(reader, find_group)
@@ -137,6 +145,6 @@ def expand(text, find_group=lambda name: None):
         if not reader.next():
             break
         is_removing = _operator(reader)
-    if not names:
+    if not names and left is None:
         raise HostlistError(0, "the expression leaves no host")
     return list(names)
