@@ -244,6 +244,18 @@ def test_command__hosts(call, cluster):
     assert cluster.asked[0][0] == ["n3", "n4"]
 
 
+def test_command__hosts_of_a_file(call, cluster, tmp_path):
+    path = tmp_path / "hosts"
+    path.write_text("# of the day\nn3\nodd\n")
+    assert call("-F", str(path), "-x", "n1")[:2] == (0, "1 host: all well\n")
+    assert cluster.asked[0][0] == ["n3"]
+    path.write_text("n9\n")
+    code, _, err = call("-F", str(path))
+    assert code == 2 and "hosts:1: n9: not in the cluster" in err
+    code, _, err = call("-F", str(path), "-g", "n1")
+    assert code == 2 and "leave one out" in err
+
+
 def test_command__port_of_scored(call, cluster):
     cluster.scored[0]["hosts"][2]["address"] = "10.9.9.9:4711"
     call()

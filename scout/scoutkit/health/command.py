@@ -31,6 +31,7 @@ def _parser():
     parser.epilog = "Exit status: 0 all is well, 1 something is not, 2 wrong call, 3 it could not be judged. See " \
         "sceptic(1)."
     parser.add_argument("-g", metavar="EXPR", help="these hosts: names, ranges, groups; default: all")
+    parser.add_argument("-F", metavar="FILE", help="those that a file names, an expression a line")
     parser.add_argument("-x", metavar="EXPR", help="without these")
     lists = parser.add_mutually_exclusive_group()
     lists.add_argument("-a", action="store_true", help="print the hosts that are well")
@@ -69,7 +70,7 @@ def _look(args, run):
     ask = functools.partial(survey.ask_scored, server.address(args.server), args.munge_socket)
     cluster, error = answer = ask() if is_scheduled else (None, "")
     try:
-        names = survey.names_of(args.g, args.x, known, cluster)
+        names = survey.names_of(args.g, args.F, args.x, known, cluster)
     except survey.NoHosts as problem:
         raise Failure(BLIND, f"{NAME}: {f'{error}; ' if error else ''}{problem}") from None
     except Wrong as problem:
@@ -136,6 +137,8 @@ def main(run=None):
     """Exit code of sceptic. run: in the place of scout's."""
     parser = _parser()
     args = parser.parse_args()
+    if args.g and args.F:
+        parser.error("-g and -F both say which hosts; leave one out")
     if args.l and not (args.a or args.d or args.D):
         parser.error("-l goes with -a, -d or -D")
     work = _watch if args.watch else _once

@@ -26,9 +26,11 @@ def ask_scored(address, munge_socket=None):
         return None, str(problem)
 
 
-def names_of(expression, left_out, inventory, cluster):
-    """The hosts to look at. Raises Wrong and NoHosts."""
-    if expression and expression != "all":
+def names_of(expression, file, left_out, inventory, cluster):
+    """The hosts to look at; file: of expressions. Raises Wrong and NoHosts."""
+    if file:
+        names = inventory.read(file)
+    elif expression and expression != "all":
         names = inventory.expand(expression)
     elif inventory.names:
         names = list(inventory.names)
