@@ -4,8 +4,8 @@
 import os
 
 from . import agents as states
-from . import fanout, frames, hosts, result
-from .shell import raise_when_interrupted, say
+from . import fanout, frames, result, staged
+from .shell import raise_when_interrupted
 
 
 class Copy:
@@ -13,10 +13,10 @@ class Copy:
 
     def __init__(self, agent, path, directory):
         import hashlib
-        self.agent = agent
+        self.agent, self.path, self.size = agent, path, 0
         self._place = os.path.join(directory, agent.host)
-        self._target = os.path.join(self._place, os.path.basename(path))
-        self._temporary = f"{self._target}.scout-{os.getpid()}"
+        self.target = os.path.join(self._place, os.path.basename(path))
+        self._temporary = f"{self.target}.scout-{os.getpid()}"
         self._digest, self._handle, self._head, self._owed = hashlib.sha256(), -1, None, 0
         self.words, self.code, self.is_over = "", 0, False
 
@@ -45,7 +45,7 @@ class Copy:
         try:
             self._take(agent, number, head, body)
         except OSError as problem:
-            self.fail(f"{self._target} here: {problem.strerror}", 1)
+            self.fail(f"{self.target} here: {problem.strerror}", 1)
 
     def _take(self, agent, number, head, body):
         op = head["op"]
@@ -69,7 +69,7 @@ class Copy:
             self._owed = 0
 
     def _begin(self, head):
-        frames.number(head, "size")
+        self.size = frames.number(head, "size")
         self._head = (frames.number(head, "mode", high=0o7777), frames.number(head, "mtime_ns", low=-1 << 63))
         os.makedirs(self._place, exist_ok=True)
         self._handle = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -82,7 +82,7 @@ class Copy:
         os.fchmod(self._handle, mode & 0o777)
         os.utime(self._handle, ns=(mtime_ns, mtime_ns))
         os.fsync(self._handle)
-        os.rename(self._temporary, self._target)
+        os.rename(self._temporary, self.target)
         os.close(self._handle)
         self._handle, self.is_over = -1, True
 
@@ -92,22 +92,21 @@ def run(crew, options):
     path, directory = options.words
     raise_when_interrupted(crew.loop)
     copies = [Copy(agent, path, directory) for agent in crew.all]
+    words = "interrupted", 130
     try:
         crew.loop.run_until(crew.are_known)
+        limit = staged.Limit(crew.loop, options.timeout)
         for copy in copies:
             if copy.agent.state == states.READY:
                 copy.start(path, crew.loop.now())
             else:
                 copy.lost(copy.agent)
-        crew.loop.run_until(lambda: all(copy.is_over for copy in copies))
+        crew.loop.run_until(lambda: limit.is_over or all(copy.is_over for copy in copies))
+        limit.close()
+        words = staged.LATE
     finally:
         for copy in copies:
             if not copy.is_over:
-                copy.fail("interrupted", 130)
-    words = {}
-    for copy in copies:
-        if copy.words:
-            words.setdefault(copy.words, []).append(copy.agent.host)
-    if words:
-        say("; ".join(f"{hosts.fold(names)}: {text}" for text, names in words.items()))
-    return max(copy.code for copy in copies)
+                copy.fail(*words)
+    return staged.tell([staged.End(copy.agent.host, path, copy.target, copy.size, copy.words, copy.code)
+                        for copy in copies], options)

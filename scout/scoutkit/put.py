@@ -6,7 +6,7 @@ import os
 import stat
 
 from . import agents as states
-from . import frames, hosts, result, tree
+from . import frames, result, staged, tree
 from .shell import raise_when_interrupted, say
 
 _PARENT_LOST = ("ECONNRESET", "EPIPE")  # as a host says that lost the one it got the file from
@@ -25,8 +25,10 @@ class File:
         self.path, self.target = path, target
         try:
             found = os.stat(path)
+            if stat.S_ISDIR(found.st_mode):
+                raise Trouble(f"{path}: it is a directory; send it so: tar c {path} | scout -g ... tar x -C {target}")
             if not stat.S_ISREG(found.st_mode):
-                raise Trouble(f"{path}: it is no regular file; pack directories with tar")
+                raise Trouble(f"{path}: it is no regular file")
             self.handle = open(path, "rb", buffering=0)
             digest = hashlib.file_digest(self.handle, "sha256")
         except OSError as problem:
@@ -56,8 +58,8 @@ def targets(words):
 class Sending:
     """One file to some hosts: first by the tree, then once more to those who were cut off."""
 
-    def __init__(self, crew, file, address):
-        self.crew, self.loop, self.file, self._address = crew, crew.loop, file, address
+    def __init__(self, crew, file, address, limit):
+        self.crew, self.loop, self.file, self._address, self._limit = crew, crew.loop, file, address, limit
         self.words = {}         # by host: "" or what went wrong
         self.codes = {}
         self._cut = []
@@ -80,15 +82,19 @@ class Sending:
         again = [host for host in self._cut if host not in self.words and self._agent(host).state == states.READY]
         if again:
             self._round([{"host": host, "children": []} for host in again])
+        rest = staged.LATE if self._limit.is_over else ("cut off twice", result.NOT_REACHED)
         for agent in self.crew.all:
             if agent.host not in self.words:
-                self.words[agent.host], self.codes[agent.host] = agent.why or "cut off twice", result.NOT_REACHED
+                self.words[agent.host], self.codes[agent.host] = \
+                    (agent.why, result.NOT_REACHED) if agent.why else rest
 
     def _agent(self, host):
         return next(agent for agent in self.crew.all if agent.host == host)
 
     def _round(self, roots):
         self._cut = []
+        if self._limit.is_over:
+            return
         self._number = self.crew.common()
         self._wanted = tree.names(roots)
         self._below = tree.below(roots)
@@ -102,7 +108,8 @@ class Sending:
             by_name[node["host"]].send({**order, "id": self._number, "children": node["children"]})
         for agent in list(self._room):
             self._feed(agent)
-        self.loop.run_until(lambda: not self._wanted)
+        # What has not all come by then is thrown away there, as the connection ends.
+        self.loop.run_until(lambda: not self._wanted or self._limit.is_over)
         for agent in self.crew.all:
             agent.close(self._number)
 
@@ -160,7 +167,7 @@ def hosts_address(host, port):
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def ask_doors(crew):
+def ask_doors(crew, limit):
     """Ports of all that answer in time, by agent."""
     doors, waiting = {}, set()
 
@@ -172,18 +179,17 @@ def ask_doors(crew):
         if agent.state == states.READY:
             waiting.add(agent)
             agent.ask_door(lambda port, agent=agent: told(agent, port))
-    limit = []
-    timer = crew.loop.call_later(_DOOR_S, lambda: limit.append(True))
-    crew.loop.run_until(lambda: not waiting or limit)
-    timer.cancel()
+    patience = staged.Limit(crew.loop, _DOOR_S)
+    crew.loop.run_until(lambda: not waiting or patience.is_over or limit.is_over)
+    patience.close()
     return doors
 
 
-def send(crew, file, address=lambda host: host):
+def send(crew, file, address, limit):
     """(words by host, codes by host) of one file."""
-    sending = Sending(crew, file, address)
+    sending = Sending(crew, file, address, limit)
     there = sum(agent.state == states.READY for agent in crew.all)
-    sending.run(ask_doors(crew) if there > tree.WIDTH else {})
+    sending.run(ask_doors(crew, limit) if there > tree.WIDTH else {})
     return sending.words, sending.codes
 
 
@@ -196,17 +202,14 @@ def run(crew, options, cluster):
         return 1
     raise_when_interrupted(crew.loop)
     crew.loop.run_until(crew.are_known)
-    largest, words = 0, {}
+    limit, ends = staged.Limit(crew.loop, options.timeout), []
     for file in files:
         begun = crew.loop.now()
-        said, codes = send(crew, file, cluster.address)
-        for host, text in said.items():
-            if text:
-                words.setdefault(text, []).append(host)
-        largest = max(largest, *codes.values(), 0)
+        words, codes = send(crew, file, cluster.address, limit)
+        ends += [staged.End(agent.host, file.path, file.target, file.size, words[agent.host], codes[agent.host])
+                 for agent in crew.all]
         if options.verbose:
             say(f"{file.path}: {file.size} bytes to {sum(not code for code in codes.values())} hosts in "
                 f"{crew.loop.now() - begun:.2f} s")
-    if words:
-        say("; ".join(f"{hosts.fold(names)}: {text}" for text, names in words.items()))
-    return largest
+    limit.close()
+    return staged.tell(ends, options)

@@ -2,6 +2,7 @@
 """scout -put and -get, over fake agents."""
 
 import hashlib
+import json
 import os
 import types
 
@@ -12,8 +13,8 @@ from fakeagent import Crew, files
 from scoutkit import get, put, tree
 
 
-def options(*words):
-    return types.SimpleNamespace(words=list(words), verbose=False)
+def options(*words, timeout=None, output="merge"):
+    return types.SimpleNamespace(words=list(words), verbose=False, timeout=timeout, output=output)
 
 
 CLUSTER = types.SimpleNamespace(address=lambda host: f"10.0.0.{host[1:]}")
@@ -138,7 +139,24 @@ def test_put__what_is_no_file(tmp_path, capsys):
         assert put.run(crew.agents, options(str(tmp_path / "absent"), "/t/"), CLUSTER) == 1
         assert not crew.fakes["n0"].heard
     err = capsys.readouterr().err
-    assert "it is no regular file" in err and "No such file" in err
+    assert "it is a directory; send it so: tar c" in err and "No such file" in err
+
+
+def starts_only(fake, head, _):
+    """Takes orders and never ends."""
+
+
+def test_put__timeout_and_json(tmp_path, source, capsys):
+    with Crew({**stores(tmp_path, "n0"), "n1": starts_only}) as crew:
+        call = options(str(source), str(source), "/t/", timeout=0.2, output="json")
+        assert put.run(crew.agents, call, CLUSTER) == 124
+        assert crew.fakes["n0"].ops().count("put") == 1
+    out, err = capsys.readouterr()
+    first, hanging, late, _ = map(json.loads, out.splitlines())
+    assert first == {"host": "n0", "source": str(source), "target": "/t/a.out", "code": 0, "error": "",
+                     "bytes": 2_500_000}
+    assert (hanging["host"], hanging["code"], hanging["error"], hanging["bytes"]) == ("n1", 124, "timed out", 0)
+    assert (late["host"], late["code"]) == ("n0", 124) and err == "scout: n[0-1]: timed out\n"
 
 
 # ---- get ----
@@ -155,6 +173,22 @@ def test_get__a_copy_of_each(tmp_path, capsys):
     assert (found.st_mode & 0o777, found.st_mtime_ns) == (0o640, 10**18)
     assert capsys.readouterr().err == ("scout: n1: /var/log: it is not there; n2: not reached: no route to host\n")
     assert [path.name for path in (out / "n0").iterdir()] == ["log"] and not (out / "n1").exists()
+
+
+def test_get__timeout_and_json(tmp_path, capsys):
+    def stalls(fake, head, _):
+        if head["op"] == "get":
+            fake.say({"op": "file", "id": head["id"], "size": 2, "mode": 0o600, "mtime_ns": 0})
+            fake.say({"op": "data", "id": head["id"]}, b"x")
+    scripts = stores(tmp_path, "n0")
+    (tmp_path / "n0" / "log").write_bytes(b"abc")
+    out = tmp_path / "copies"
+    with Crew({**scripts, "n1": stalls}) as crew:
+        assert get.run(crew.agents, options("/var/log", str(out), timeout=0.2, output="json")) == 124
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["host"], one["code"], one["error"], one["bytes"], one["target"]) for one in told] == [
+        ("n0", 0, "", 3, f"{out}/n0/log"), ("n1", 124, "timed out", 0, f"{out}/n1/log")]
+    assert list((out / "n1").iterdir()) == []
 
 
 def test_get__another_checksum_leaves_nothing(tmp_path, capsys):
