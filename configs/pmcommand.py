@@ -33,6 +33,18 @@ def add_version(parser):
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
 
 
+def wanted(what):
+    """For readers of argparse, which raise ValueError: what is to be written, for who wrote something else."""
+    def made(read):
+        def reader(text):
+            try:
+                return read(text)
+            except ValueError:
+                raise argparse.ArgumentTypeError(f"{text!r}: wanted is a {what}") from None
+        return reader
+    return made
+
+
 def run(name, work, error, unread):
     """Does the work and returns the exit code that it returns, or that of the Failure it raises; error
     where the system fails or somebody interrupts, unread where the reader of the output goes away."""

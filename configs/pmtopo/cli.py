@@ -7,7 +7,7 @@ import os
 import sys
 
 import pmcommand
-from pmcommand import Failure
+from pmcommand import Failure, wanted
 
 from . import detect, diff, document, draft, emit, generate, heard, legacy, options, path, schema, svg, values
 from .heading import heading
@@ -17,13 +17,11 @@ from .resolve import resolve
 OK, OTHER, BAD_CONFIG = 0, 1, 2
 
 
+@wanted("number from 0")
 def _number(text):
     if not text.isdecimal():
         raise ValueError
     return int(text)
-
-
-_number.__name__ = "number from 0"
 
 
 class _Parser(argparse.ArgumentParser):

@@ -4,7 +4,7 @@
 import json
 import time
 
-from pmcommand import Failure
+from pmcommand import Failure, wanted
 from scorectl import command, words
 
 from . import hosts
@@ -12,13 +12,11 @@ from . import hosts
 NAME = "msgb"
 
 
+@wanted("number of a lock")
 def _number(text):
     if not (text.isascii() and text.isdigit()):
         raise ValueError
     return int(text)
-
-
-_number.__name__ = "number of a lock"
 
 
 def _parser():

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pmcommand
-from pmcommand import Failure
+from pmcommand import Failure, wanted
 from pmtopo import hostlist
 from scorectl import command
 from scorectl.link import Unreachable
@@ -22,6 +22,7 @@ USAGE, NO_LOCK, TOO_LATE, NOT_EXECUTABLE, NOT_FOUND = 2, 3, 124, 126, 127
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
 
+@wanted("number of seconds")
 def _seconds(text):
     value = float(text)
     if not 0 < value <= 1e9:
@@ -29,16 +30,11 @@ def _seconds(text):
     return value
 
 
-_seconds.__name__ = "number of seconds"
-
-
+@wanted("number of hosts")
 def _count(text):
     if not (text.isascii() and text.isdigit()) or not int(text):
         raise ValueError
     return int(text)
-
-
-_count.__name__ = "number of hosts"
 
 
 def _parser():

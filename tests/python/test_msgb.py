@@ -68,6 +68,11 @@ def test_msgb__of_some_hosts(run):
     assert not seen["locks"] and seen["waiting"] and seen["jobs"]
 
 
+def test_msgb__what_is_no_number(run):
+    err = run(["--release", "x"], {"op": "ok"})[2]
+    assert err.endswith("argument --release: 'x': wanted is a number of a lock\n")
+
+
 def test_msgb__release(run):
     assert run(["--release", "3"], {"op": "ok"}) == (0, "lock 3: released\n", "", [{"op": "unlock", "id": 3}])
     assert run(["--release", "3"], {"op": "error", "text": "it is ann's"})[:3] == (1, "", "msgb: it is ann's\n")

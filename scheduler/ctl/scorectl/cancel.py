@@ -5,12 +5,15 @@ import json
 import signal
 import sys
 
+from pmcommand import wanted
+
 from . import command, words
 from .munge import Refused
 
 NAME = "scancel"
 
 
+@wanted("signal, such as USR1 or 10")
 def signal_of(text):
     """A signal's number from TERM, SIGTERM, term or 15; ValueError."""
     if text.isascii() and text.isdigit():
@@ -22,17 +25,12 @@ def signal_of(text):
         raise ValueError from None
 
 
-signal_of.__name__ = "signal, such as USR1 or 10"
-
-
+@wanted("number of a job")
 def job_of(text):
     """A job's number."""
     if not (text.isascii() and text.isdigit()) or not 0 < int(text) < 1 << 63:
         raise ValueError
     return int(text)
-
-
-job_of.__name__ = "number of a job"
 
 
 def _parser():

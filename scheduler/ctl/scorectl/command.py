@@ -7,7 +7,7 @@ import sys
 import time
 
 import pmcommand
-from pmcommand import Failure
+from pmcommand import Failure, wanted
 
 from . import server
 from .link import Link, Unreachable
@@ -31,6 +31,7 @@ def parser(name, what, trouble="refused"):
     return made
 
 
+@wanted(f"number of seconds, {_INTERVAL_MIN_S} to {_INTERVAL_MAX_S}")
 def seconds(text):
     """Reader of an interval."""
     value = float(text)
@@ -39,9 +40,7 @@ def seconds(text):
     return value
 
 
-seconds.__name__ = f"number of seconds, {_INTERVAL_MIN_S} to {_INTERVAL_MAX_S}"
-
-
+@wanted("number of retries, or inf")
 def retries(text):
     """Reader of how often something is tried anew; None: without end."""
     if text == "inf":
@@ -49,9 +48,6 @@ def retries(text):
     if not 0 <= int(text) <= 1_000_000:
         raise ValueError
     return int(text)
-
-
-retries.__name__ = "number of retries, or inf"
 
 
 def tables(name):

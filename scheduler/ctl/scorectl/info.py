@@ -7,7 +7,7 @@ import dataclasses
 import json
 import time
 
-from pmcommand import Failure
+from pmcommand import Failure, wanted
 from pmtopo import hostexpr, hostlist
 
 from . import checks, command, words
@@ -16,13 +16,11 @@ NAME = "scinfo"
 _WAIT_S, _EVERY_S = 30, 0.2
 
 
+@wanted("number of hosts")
 def _count(text):
     if not 1 <= int(text) <= 65536:
         raise argparse.ArgumentTypeError(f"{text} hosts are not between 1 and 65536")
     return int(text)
-
-
-_count.__name__ = "number of hosts"
 
 
 def _parser():

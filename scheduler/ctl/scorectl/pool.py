@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pmcommand
-from pmcommand import Failure
+from pmcommand import Failure, wanted
 from pmtopo import hostexpr, hostlist
 
 from . import command, private, words
@@ -93,13 +93,11 @@ def _run(args):
     return code if code >= 0 else 128 - code
 
 
+@wanted("name of letters, digits, _ and -")
 def _name(text):
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", text):
         raise ValueError
     return text
-
-
-_name.__name__ = "name of letters, digits, _ and -"
 
 
 def _parser():

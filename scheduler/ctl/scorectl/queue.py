@@ -4,7 +4,7 @@
 import pwd
 import time
 
-from pmcommand import Failure
+from pmcommand import Failure, wanted
 
 from . import command, words
 
@@ -62,14 +62,12 @@ def _parser():
     return parser
 
 
+@wanted("number from 1 to 100000")
 def _number(text):
     value = int(text)
     if not 1 <= value <= 100000:
         raise ValueError
     return value
-
-
-_number.__name__ = "number from 1 to 100000"
 
 
 def _work(args):

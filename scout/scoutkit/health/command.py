@@ -6,7 +6,7 @@ import json
 import sys
 import time
 
-from pmcommand import Failure
+from pmcommand import Failure, wanted
 from scorectl import command, server, words
 
 from ..hosts import Wrong
@@ -17,13 +17,11 @@ WELL, WRONG, USAGE, BLIND = 0, 1, 2, 3
 _LISTS = {"a": report.ALIVE, "d": report.DOWN, "D": report.DEFECTS}
 
 
+@wanted("number of hosts, 1 to 65536")
 def _count(text):
     if not 1 <= int(text) <= 65536:
         raise ValueError
     return int(text)
-
-
-_count.__name__ = "number of hosts, 1 to 65536"
 
 
 def _parser():

@@ -7,7 +7,7 @@ import shutil
 import sys
 
 import pmcommand
-from pmcommand import Failure
+from pmcommand import Failure, wanted
 from scorectl.command import retries
 
 from ..hosts import Cluster, Wrong
@@ -21,14 +21,12 @@ _DAY_S = 86400
 _REMOTE_S = 50      # less than a hook may take, so that it can say on which hosts it failed
 
 
+@wanted("number of seconds")
 def _seconds(text):
     value = float(text)
     if not 0.01 <= value <= 365 * _DAY_S:
         raise ValueError
     return value
-
-
-_seconds.__name__ = "number of seconds"
 
 
 def _parser():
