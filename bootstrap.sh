@@ -130,6 +130,12 @@ fetch_debian13() {
 		echo "bootstrap.sh: tests with Open MPI 5 and PMIx 5 will be skipped"
 }
 
+# sshd, for tests/system/ssh.t: unpacked, as installed it would be started and listen.
+fetch_sshd() {
+	[ -x build/sshd/sshd ] || tests/ssh/fetch build/sshd ||
+		echo "bootstrap.sh: the test with sshd will be skipped"
+}
+
 cd "$(dirname "$0")"
 goal=${1:-build}
 case $goal in
@@ -145,6 +151,7 @@ case $goal in
 deps | check)
 	fetch_kernel
 	fetch_debian13
+	fetch_sshd
 	;;
 check-vm) fetch_kernel ;;
 check-vm-zerocopy) fetch_zerocopy_kernel ;;

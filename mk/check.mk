@@ -5,7 +5,7 @@
 
 TEST_JOBS ?= 2
 SECS      ?= 60
-PATIENT   := debugger locks mpich pmix5 remote remote-files sc-watch sceptic sclab scout scqueue scrun-bad scrun-complaints slurm
+PATIENT   := debugger locks mpich pmix5 remote remote-files sc-watch sceptic sclab scout scqueue scrun-bad scrun-complaints slurm ssh
 PROVE      = prove --exec mk/run-test --timer -j$(TEST_JOBS) \
 	     --rules='seq={$(subst $(space),$(comma),$(strip $(ALONE_T)))}' --rules='par=**'
 

@@ -317,9 +317,11 @@ def test_sctop__once(run, monkeypatch):
 def test_crew__script_for_ssh_and_for_a_command(monkeypatch):
     calls = []
 
-    def called(words_of_it, **_):
+    def called(words_of_it, env, **_):
         calls.append(words_of_it)
+        assert env["PDSH_SSH_ARGS_APPEND"] == "-F mine -oBatchMode=yes"
         return subprocess.CompletedProcess(words_of_it, 0, "", None)
+    monkeypatch.setenv("PDSH_SSH_ARGS_APPEND", "-F mine")
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/pdsh")
     monkeypatch.setattr(subprocess, "run", called)
     crew.Crew(["n0", "n1"], "/tmp/pool").up("/opt/a b/scnoded", "head:1", None, [])

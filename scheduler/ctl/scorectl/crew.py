@@ -57,10 +57,11 @@ class Crew:
             raise Trouble("pdsh is not there: install pdsh")
         where = ["exec", "-w", ",".join(self.hosts), *self.through, "sh", "-c"] if self.through else [
             "ssh", "-w", ",".join(self.hosts)]
+        ssh_args = f"{os.environ.get('PDSH_SSH_ARGS_APPEND', '')} -oBatchMode=yes".strip()
         done = subprocess.run(["pdsh", "-S", "-t", str(CONNECT_S), "-u", str(COMMAND_S), "-R", *where, text],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               errors="replace", check=False,
-                              env={**os.environ, "PDSH_SSH_ARGS_APPEND": "-oBatchMode=yes"})
+                              env={**os.environ, "PDSH_SSH_ARGS_APPEND": ssh_args})
         return done.returncode, done.stdout.strip()
 
     def _group(self):
