@@ -192,6 +192,13 @@ def _command(session, options, folded):
     return ["/bin/sh"], {}
 
 
+def _path(program):
+    """$PATH on which "scout" is this program, as it may have been called by its place."""
+    path = os.environ.get("PATH") or os.defpath
+    found = shutil.which("scout", path=path)
+    return path if found and os.path.realpath(found) == program else f"{os.path.dirname(program)}:{path}"
+
+
 class _Child:
     """The shell, or what is in its place."""
 
@@ -241,7 +248,8 @@ def run(crew, options, lock):
         folded = hosts.fold([agent.host for agent in crew.all])
         words, env = _command(session, options, folded)
         program = os.path.realpath(f"{os.path.dirname(os.path.realpath(__file__))}/../scout")
-        env |= {"SCOUT_SESSION": f"{session.directory}/{SOCKET}", "SCOUT_PROGRAM": program}
+        env |= {"SCOUT_SESSION": f"{session.directory}/{SOCKET}", "SCOUT_PROGRAM": program,
+                "PATH": _path(program)}
         if options.munge_socket:
             env["SCORE_MUNGE_SOCKET"] = options.munge_socket
         if not options.words and stat.S_ISCHR(os.fstat(0).st_mode) and os.isatty(0):

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import shutil
 import signal
 import socket
 import struct
@@ -108,6 +109,19 @@ def _greet(connection):
 
 def _speak(data):
     return lambda connection: connection.sendall(data)
+
+
+def test_script__versions_of_what_lies_beside_the_agent(tmp_path):
+    for place in ("sbin", "bin"):
+        (tmp_path / place).mkdir()
+    shutil.copy("/bin/sh", tmp_path / "sbin" / "scremote")      # as a parent it has the agent's name
+    for name in ("sbin/scnoded", "bin/scrun"):
+        (tmp_path / name).write_text("#!/bin/sh\necho of this tree 9.8\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run([tmp_path / "sbin" / "scremote", "-c", '/bin/sh -c "$0"; exit', facts.script()], timeout=60,
+                          capture_output=True, check=True, env={"PATH": "/usr/bin:/bin"})
+    versions = facts.read(done.stdout).versions
+    assert versions["scnoded"] == versions["scrun"] == "9.8"
 
 
 @pytest.mark.parametrize("answer, state", [

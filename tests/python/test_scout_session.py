@@ -184,3 +184,19 @@ def test_session__ends_with_its_commands():
             next(iter(made.clients)).stream.socket.shutdown(2)
             turns.run_until(work.is_over)
             assert work.results[0].words() == "lost: the session has ended"
+
+
+# ---- what the shell finds ----
+
+def test_path__scout_is_the_one_that_was_called(tmp_path, monkeypatch):
+    for name in ("ours", "other", "links"):
+        (tmp_path / name).mkdir()
+    for name in ("ours", "other"):
+        (tmp_path / name / "scout").write_text("")
+        (tmp_path / name / "scout").chmod(0o755)
+    program = str(tmp_path / "ours" / "scout")
+    (tmp_path / "links" / "scout").symlink_to(program)
+    for path, want in ((f"{tmp_path}/links:/bin", f"{tmp_path}/links:/bin"), ("/nowhere", f"{tmp_path}/ours:/nowhere"),
+                       (f"{tmp_path}/other", f"{tmp_path}/ours:{tmp_path}/other")):
+        monkeypatch.setenv("PATH", path)
+        assert session._path(program) == want

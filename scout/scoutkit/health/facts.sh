@@ -7,6 +7,10 @@ PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 LC_ALL=C
 export PATH LC_ALL
 
+# The agent that runs this lies where the others were installed or built.
+agent=$(readlink "/proc/$PPID/exe" 2>/dev/null)
+[ "${agent##*/}" != scremote ] || PATH=$PATH:${agent%/*}:${agent%/*}/../bin
+
 echo "clock $(date +%s%N)"
 echo "kernel $(uname -r)"
 
