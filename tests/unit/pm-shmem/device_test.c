@@ -64,10 +64,11 @@ TAP_TEST(address__too_little_room)
 	links_end();
 }
 
-/* Other links lose their way to nodes, and take them over. */
+/* Other links lose their way to nodes, and take them over; of a death in this host the link learns by itself. */
 static bool is_for_networks(size_t offset)
 {
-	return offset == offsetof(struct pm_link_ops, carry) ||
+	return offset == offsetof(struct pm_link_ops, ask) ||
+	       offset == offsetof(struct pm_link_ops, carry) ||
 	       offset == offsetof(struct pm_link_ops, leaving);
 }
 
