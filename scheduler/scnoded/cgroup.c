@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Where the groups are: v2 and hybrid below the cgroup2 mount, v1 below the freezer hierarchy. The descriptors of
- * the files that freeze, and tell of it, are opened once, so that the switch thread only reads and writes.
- */
+/* The files that freeze, and tell of it, are opened once, so that the switch thread only reads and writes. */
 #include "scheduler/scnoded/cgroup.h"
 
 #include <ctype.h>
@@ -10,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <mntent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +15,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/descent.h"
+#include "scheduler/scnoded/hierarchy.h"
 #include "scheduler/scnoded/limit.h"
 
 struct cgroup {
@@ -36,55 +33,15 @@ static const char *const leaves[] = {"step", "ranks"};
 
 /* ---- the machine ---- */
 
-/* Mount point of the first file system of that type with that option. */
-static bool find_mount(const char *type, const char *option, char *path, size_t size)
-{
-	FILE *mounts = setmntent("/proc/self/mounts", "r");
-	struct mntent *entry;
-	bool is_found = false;
-
-	while (mounts && !is_found && (entry = getmntent(mounts)))
-		if (!strcmp(entry->mnt_type, type) && (!option || hasmntopt(entry, option)))
-			is_found = snprintf(path, size, "%s", entry->mnt_dir) < (int)size;
-	if (mounts)
-		endmntent(mounts);
-	return is_found;
-}
-
-/* The directory of @parent in the hierarchy that freezes; for v1 the one that counts CPU time too. */
-static bool find_root(enum cgroup_form form, const char *parent, char *path, size_t size)
-{
-	char mount[PATH_MAX / 4];
-
-	if (!(form == CGROUP_V1 ? find_mount("cgroup", "freezer", mount, sizeof(mount))
-				: find_mount("cgroup2", NULL, mount, sizeof(mount))))
-		return false;
-	return snprintf(path, size, "%s/%s", mount, parent) < (int)size;
-}
-
-static int make_all(const char *path)
-{
-	char part[PATH_MAX];
-
-	snprintf(part, sizeof(part), "%s", path);
-	for (char *at = strchr(part + 1, '/'); at; at = strchr(at + 1, '/')) {
-		*at = 0;
-		if (mkdir(part, 0755) && errno != EEXIST && errno != EROFS && errno != EACCES)
-			return -errno;
-		*at = '/';
-	}
-	return mkdir(part, 0755) && errno != EEXIST ? -errno : 0;
-}
-
 /* Whether groups can be made and frozen there. */
 static int try_form(enum cgroup_form form, const char *parent)
 {
 	char root[PATH_MAX / 2], test[PATH_MAX];
 	int err;
 
-	if (!find_root(form, parent, root, sizeof(root)))
+	if (!hierarchy_root(form, parent, root, sizeof(root)))
 		return -ENOENT;
-	err = make_all(root);
+	err = hierarchy_make(root);
 	if (err)
 		return err;
 	snprintf(test, sizeof(test), "%s/probe-%d", root, getpid());
@@ -103,7 +60,8 @@ enum cgroup_form cgroup_probe(const char *parent, char *why, size_t why_size)
 	int v2 = try_form(CGROUP_V2, parent), v1 = 0;
 
 	if (!v2)
-		return find_mount("cgroup", NULL, mount, sizeof(mount)) ? CGROUP_HYBRID : CGROUP_V2;
+		return hierarchy_mount("cgroup", NULL, mount, sizeof(mount)) ? CGROUP_HYBRID
+									     : CGROUP_V2;
 	v1 = try_form(CGROUP_V1, parent);
 	if (!v1)
 		return CGROUP_V1;
@@ -121,9 +79,10 @@ bool cgroup_can_limit(enum cgroup_form form, const char *parent)
 
 	if (form == CGROUP_NONE)
 		return false;
-	if (form != CGROUP_V1 && find_root(form, parent, path, sizeof(path)) && limit_offer(path))
+	if (form != CGROUP_V1 && hierarchy_root(form, parent, path, sizeof(path)) &&
+	    limit_offer(path))
 		return true;
-	return find_mount("cgroup", "pids", path, sizeof(path)) && !access(path, W_OK);
+	return hierarchy_mount("cgroup", "pids", path, sizeof(path)) && !access(path, W_OK);
 }
 
 const char *cgroup_form_name(enum cgroup_form form)
@@ -133,38 +92,13 @@ const char *cgroup_form_name(enum cgroup_form form)
 	return names[form];
 }
 
-/* ---- files ---- */
-
-static int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
-/* The file's first bytes as a text; "" if there is none. */
-static void read_file(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
-
-	text[n > 0 ? n : 0] = 0;
-	if (fd >= 0)
-		close(fd);
-}
+/* ---- a job's groups ---- */
 
 static void leaf_file(const struct cgroup *g, const char *leaf, const char *file, char *path,
 		      size_t size)
 {
 	snprintf(path, size, "%s/%s/%s", g->path, leaf, file);
 }
-
-/* ---- a job's groups ---- */
 
 /* What is missing there is not counted. */
 static void make_beside(const char *group, const char *leaf)
@@ -174,13 +108,13 @@ static void make_beside(const char *group, const char *leaf)
 	if (!*group)
 		return;
 	snprintf(path, sizeof(path), "%s/%s", group, leaf);
-	make_all(path);
+	hierarchy_make(path);
 }
 
 static int make_groups(struct cgroup *g)
 {
 	char path[PATH_MAX];
-	int err = make_all(g->path);
+	int err = hierarchy_make(g->path);
 
 	for (size_t i = 0; !err && i < 2; i++) {
 		snprintf(path, sizeof(path), "%s/%s", g->path, leaves[i]);
@@ -198,7 +132,7 @@ static void find_beside(char *group, size_t size, const char *controller, const 
 {
 	char mount[PATH_MAX / 4];
 
-	if (find_mount("cgroup", controller, mount, sizeof(mount)))
+	if (hierarchy_mount("cgroup", controller, mount, sizeof(mount)))
 		snprintf(group, size, "%s/%s/job-%llu", mount, parent, (unsigned long long)id);
 }
 
@@ -229,7 +163,7 @@ struct cgroup *cgroup_open(enum cgroup_form form, const char *parent, uint64_t i
 	g->freezer = g->state = -1;
 	if (form == CGROUP_NONE)
 		return g;
-	if (!find_root(form, parent, root, sizeof(root) - 32)) {
+	if (!hierarchy_root(form, parent, root, sizeof(root) - 32)) {
 		free(g);
 		errno = ENOENT;
 		return NULL;
@@ -258,7 +192,7 @@ static void put_beside(const char *group, const char *leaf, const char *pid)
 	if (!*group)
 		return;
 	snprintf(path, sizeof(path), "%s/%s/cgroup.procs", group, leaf);
-	write_file(path, pid);
+	hierarchy_write(path, pid);
 }
 
 static int put(struct cgroup *g, const char *leaf, pid_t pid)
@@ -268,7 +202,7 @@ static int put(struct cgroup *g, const char *leaf, pid_t pid)
 
 	snprintf(text, sizeof(text), "%d", pid);
 	leaf_file(g, leaf, "cgroup.procs", path, sizeof(path));
-	err = write_file(path, text);
+	err = hierarchy_write(path, text);
 	if (!err) {
 		put_beside(g->cpu, leaf, text);
 		put_beside(g->pids, leaf, text);
@@ -287,21 +221,13 @@ int cgroup_put_rank(struct cgroup *g, pid_t pid)
 	return g->form == CGROUP_NONE ? 0 : put(g, "ranks", pid);
 }
 
-/* Calls @each for every process of the group; stops when it returns false. */
 static void each_pid(const struct cgroup *g, const char *leaf, bool (*each)(pid_t pid, void *owner),
 		     void *owner)
 {
 	char path[PATH_MAX];
-	FILE *file;
-	int pid;
 
-	leaf_file(g, leaf, "cgroup.procs", path, sizeof(path));
-	file = fopen(path, "re");
-	while (file && fscanf(file, "%d", &pid) == 1)
-		if (!each(pid, owner))
-			break;
-	if (file)
-		fclose(file);
+	snprintf(path, sizeof(path), "%s/%s", g->path, leaf);
+	hierarchy_each_pid(path, each, owner);
 }
 
 struct pids {
@@ -397,21 +323,12 @@ int cgroup_limit(struct cgroup *g, uint32_t tasks)
 
 /* ---- the end ---- */
 
-static bool kill_one(pid_t pid, void *owner)
-{
-	(void)owner;
-	kill(pid, SIGKILL);
-	return true;
-}
-
 static int kill_leaf(struct cgroup *g, const char *leaf)
 {
 	char path[PATH_MAX];
 
-	leaf_file(g, leaf, "cgroup.kill", path, sizeof(path));
-	/* cgroup.kill is there since Linux 5.14. */
-	if (g->form == CGROUP_V1 || write_file(path, "1"))
-		each_pid(g, leaf, kill_one, NULL);
+	snprintf(path, sizeof(path), "%s/%s", g->path, leaf);
+	hierarchy_kill(g->form, path);
 	return 0;
 }
 
@@ -438,26 +355,12 @@ int cgroup_kill_all(struct cgroup *g)
 	return err;
 }
 
-static bool note_somebody(pid_t pid, void *owner)
-{
-	(void)pid;
-	*(bool *)owner = true;
-	return false;
-}
-
-/* In v2, processes that are about to end are not listed any more, but keep the group from being removed. */
 static bool is_leaf_empty(const struct cgroup *g, const char *leaf)
 {
-	bool is_somebody = false;
-	char path[PATH_MAX], text[256];
+	char path[PATH_MAX];
 
-	if (g->form != CGROUP_V1) {
-		leaf_file(g, leaf, "cgroup.events", path, sizeof(path));
-		read_file(path, text, sizeof(text));
-		return !strstr(text, "populated 1");
-	}
-	each_pid(g, leaf, note_somebody, &is_somebody);
-	return !is_somebody;
+	snprintf(path, sizeof(path), "%s/%s", g->path, leaf);
+	return hierarchy_is_empty(g->form, path);
 }
 
 bool cgroup_is_empty(const struct cgroup *g)
@@ -481,11 +384,11 @@ uint64_t cgroup_cpu_ns(const struct cgroup *g)
 		return descent_cpu_ns(g->step);
 	if (g->form == CGROUP_V1) {
 		snprintf(path, sizeof(path), "%s/ranks/cpuacct.usage", g->cpu);
-		read_file(path, text, sizeof(text));
+		hierarchy_read(path, text, sizeof(text));
 		return strtoull(text, NULL, 10);
 	}
 	leaf_file(g, "ranks", "cpu.stat", path, sizeof(path));
-	read_file(path, text, sizeof(text));
+	hierarchy_read(path, text, sizeof(text));
 	at = strstr(text, "usage_usec ");
 	return at ? strtoull(at + strlen("usage_usec "), NULL, 10) * 1000 : 0;
 }
@@ -535,7 +438,7 @@ ssize_t cgroup_list(enum cgroup_form form, const char *parent, uint64_t **ids)
 	DIR *dir;
 
 	*ids = NULL;
-	if (form == CGROUP_NONE || !find_root(form, parent, root, sizeof(root)))
+	if (form == CGROUP_NONE || !hierarchy_root(form, parent, root, sizeof(root)))
 		return 0;
 	dir = opendir(root);
 	if (!dir)
