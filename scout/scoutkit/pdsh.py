@@ -19,6 +19,7 @@ from .stream import Stream
 _WORDS_MAX = 300    # characters of what was said about a host
 _BACKLOG = 1024
 _STRANGERS_MAX = 256    # who have not said who they are
+_SAY_S = 10             # by then they have
 
 
 class Trouble(Exception):
@@ -52,7 +53,7 @@ class Start:
         self.loop, self._munge, self._ready, self._failed = turns, munge, ready, failed
         self._key = os.urandom(16).hex()
         self._missing = dict.fromkeys(hosts, "")
-        self._callers = {}      # streams in the order in which they came, values mean nothing
+        self._callers = {}      # timers by stream, in the order in which they came
         self._directory = self._listener = self._process = None
         self._rest = b""
         if not shutil.which("pdsh"):
@@ -105,8 +106,9 @@ class Start:
     def close(self):
         """Agents that came live on; nobody else is let in."""
         self._ready = self._failed = lambda *_: None
-        for stream in self._callers:
+        for stream in list(self._callers):
             stream.close()
+            self.forget(stream)
         if self._listener and self._listener.fileno() >= 0:
             self.loop.forget(self._listener.fileno())
             self._listener.close()
@@ -169,7 +171,7 @@ class Start:
         if len(self._callers) >= _STRANGERS_MAX:
             stream = next(iter(self._callers))
             stream.close()
-            del self._callers[stream]
+            self.forget(stream)
         if caller.family == socket.AF_UNIX:
             uid = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
             if uid not in (0, os.geteuid()):
@@ -177,9 +179,15 @@ class Start:
                 return
         Caller(self, caller)
 
+    def forget(self, stream):
+        """Whether it is an agent is known, or will not be."""
+        timer = self._callers.pop(stream, None)
+        if timer:
+            timer.cancel()
+
     def came(self, caller, stream, head):
         """An agent of ours, with its first message."""
-        self._callers.pop(stream, None)
+        self.forget(stream)
         host = frames.text(head, "host")
         if head["op"] != "remote_ready" or head.get("key") != self._key or host not in self._missing:
             stream.close()
@@ -196,14 +204,18 @@ class Caller:
         is_local = sock.family == socket.AF_UNIX
         where = None if is_local else shake.place(sock.getsockname())
         self._stream = Stream(start.loop, sock, self._hear, self._gone)
-        start._callers[self._stream] = None
+        start._callers[self._stream] = start.loop.call_later(_SAY_S, self._end)
         self._shake = None
         if not is_local:
             self._stream.expect(shake.PREAMBLE.pack(shake.MAGIC, 0))
             self._shake = shake.Listener(start._munge, where, self._stream.send)
 
     def _gone(self, _=None):
-        self._start._callers.pop(self._stream, None)
+        self._start.forget(self._stream)
+
+    def _end(self):
+        self._stream.close()
+        self._gone()
 
     def _hear(self, head, _):
         try:
@@ -213,5 +225,4 @@ class Caller:
                 self._stream.trust()
                 self._shake = None
         except (Refused, frames.Broken):
-            self._stream.close()
-            self._gone()
+            self._end()

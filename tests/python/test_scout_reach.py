@@ -15,7 +15,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scout"), str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
 from scorectl.munge import Refused  # noqa: E402
-from scoutkit import agents, fanout, frames, hosts, opening, shake  # noqa: E402
+from scoutkit import agents, fanout, frames, hosts, opening, pdsh, shake  # noqa: E402
 
 ME = os.geteuid()
 
@@ -264,6 +264,22 @@ def test_pdsh__a_crowd_of_strangers_leaves_room_for_agents(programs, monkeypatch
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert done["n0"].code == 0
+
+
+SILENT = """
+    silent = socket.socket(socket.AF_UNIX)
+    silent.connect(words["--connect"])
+    silent.settimeout(5)
+    assert silent.recv(1) == b""
+"""
+
+
+def test_pdsh__who_says_nothing_is_shown_out(programs, monkeypatch):
+    begin = "    with socket.socket(socket.AF_UNIX) as link:"
+    monkeypatch.setattr(sys.modules[__name__], "FAKE_AGENT", FAKE_AGENT.replace(begin, SILENT[1:] + begin))
+    monkeypatch.setattr(pdsh, "_SAY_S", 0.2)
+    done = fanout.run(["n0"], ["true"], rsh="exec", through="env", connect=10, programs=programs())
+    assert (done["n0"].code, done["n0"].error) == (0, "")
 
 
 def test_pdsh__after_scnoded_where_there_is_none(programs):
