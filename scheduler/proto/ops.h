@@ -156,6 +156,9 @@
 /* Starts a scremote of the user's, who has the connection from then on: OP_REMOTE_READY is its first word. */
 #define OP_REMOTE "remote"
 
+/* Exit code of a scremote whose connection ended before its commands did: nothing of them shall be left. */
+#define REMOTE_EXIT_CUT 3
+
 /* ---- scout and scremote; in a session also with host N in each head, to and from the session's socket ---- */
 
 #define OP_REMOTE_READY                                                                            \

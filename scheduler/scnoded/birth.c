@@ -86,7 +86,7 @@ char *birth_prepare(struct birth *ret, const struct scnoded *d, const char *name
 	const char *socket = d->options.munge_socket;
 	int n = 0;
 
-	*ret = (struct birth){.n_groups = -1};
+	*ret = (struct birth){.n_groups = -1, .err = -1};
 	if (!find_program(name, said, ret->program, sizeof(ret->program)) ||
 	    access(ret->program, X_OK))
 		return daemon_text("host %s: %s: %m; install %s there, or name it with --%s",
@@ -127,18 +127,33 @@ static void raise_limits(void)
 }
 
 /* A user may read and write what his processes hold, so they get nothing of ours but the way to the log. */
-static void leave_streams(void)
+static void leave_streams(const struct birth *birth)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		_exit(1);
+	if (birth->err >= 0 && dup2(birth->err, STDERR_FILENO) < 0)
+		_exit(1);
+}
+
+/* When memory is short the kernel takes users' processes before the daemon, whose score they have inherited. */
+static void be_killed_first(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "0", 1) < 0)
+		errno = 0;
+	close(fd);
 }
 
 _Noreturn void birth_exec(const struct birth *birth, char *const *argv, int fd)
 {
-	leave_streams();
+	leave_streams(birth);
 	if (birth->n_groups >= 0) {
+		be_killed_first();
 		raise_limits();
 		if (setgroups((size_t)birth->n_groups, birth->groups) ||
 		    setresgid(birth->gid, birth->gid, birth->gid) ||

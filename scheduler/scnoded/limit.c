@@ -72,15 +72,23 @@ bool limit_offer(const char *root)
 	return hand_down(root, "pids");
 }
 
-int limit_set(const char *group, uint32_t tasks)
+int limit_group(const char *group, uint32_t tasks)
 {
 	char path[PATH_MAX], text[16];
 
-	/* v1 has no such file, and needs none. */
-	hand_on(group, "pids");
-	snprintf(path, sizeof(path), "%s/ranks/pids.max", group);
+	snprintf(path, sizeof(path), "%s/pids.max", group);
 	snprintf(text, sizeof(text), "%u", tasks);
 	return write_text(path, text) ? 0 : -EOPNOTSUPP;
+}
+
+int limit_set(const char *group, uint32_t tasks)
+{
+	char ranks[PATH_MAX - 16];
+
+	/* v1 has no such file, and needs none. */
+	hand_on(group, "pids");
+	snprintf(ranks, sizeof(ranks), "%s/ranks", group);
+	return limit_group(ranks, tasks);
 }
 
 uint32_t limit_of(uint32_t said, uint32_t ranks)

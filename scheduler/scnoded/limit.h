@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * limit - the pids controller: how many processes and threads a job may have on this host.
+ * limit - the pids controller: how many processes and threads a job, or a user through scout, may have on this host.
  */
 #ifndef SCHEDULER_SCNODED_LIMIT_H
 #define SCHEDULER_SCNODED_LIMIT_H
@@ -13,6 +13,8 @@
  * that their memory is counted if that can be.
  */
 bool limit_offer(const char *root);
+/* For all who are in that group or below it: 0 or -EOPNOTSUPP. */
+int limit_group(const char *group, uint32_t tasks);
 /* For the ranks of the job's group @group: 0 or -EOPNOTSUPP. */
 int limit_set(const char *group, uint32_t tasks);
 /* What a job with so many ranks here gets if the administrator says nothing (@said is 0). */

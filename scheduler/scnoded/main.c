@@ -171,8 +171,10 @@ static void serve(struct scnoded *d)
 	daemon_say("ready, host %s, port %d, %u cores, cgroups %s", d->name, door_port(d->door),
 		   cores_count(d->cores), cgroup_form_name(d->form));
 	daemon_run(d->loop);
-	if (d->options.is_transient)
+	if (d->options.is_transient) {
 		steps_end_all(d);
+		remote_end_all(d->remote);
+	}
 	ev_timer_stop(d->loop, &d->tick);
 }
 

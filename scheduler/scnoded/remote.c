@@ -5,11 +5,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/birth.h"
+#include "scheduler/scnoded/limit.h"
+#include "scheduler/scnoded/murmur.h"
+#include "scheduler/scnoded/pen.h"
 
 #define VALUES_MAX 64 /* of a caller's message */
 #define LINGER_S 1.0  /* for the answer that refuses him */
@@ -27,6 +31,8 @@ struct child {
 	TAILQ_ENTRY(child) all;
 	struct remote *remote;
 	uid_t uid;
+	struct pen *pen; /* NULL: there are no cgroups */
+	struct murmur *murmur;
 	ev_child end;
 };
 
@@ -35,6 +41,7 @@ struct remote {
 	TAILQ_HEAD(, caller) callers;
 	size_t n_callers;
 	TAILQ_HEAD(, child) children;
+	struct pens *pens;
 };
 
 /* ---- callers ---- */
@@ -86,46 +93,88 @@ static size_t count(const struct remote *remote, uid_t uid)
 	return n;
 }
 
-static void ended(struct ev_loop *loop, ev_child *watcher, int events)
+static void forget_child(struct child *child, bool is_cut)
 {
-	struct child *child = watcher->data;
-
-	(void)events;
-	ev_child_stop(loop, watcher);
+	if (child->pen)
+		pen_leave(child->pen, is_cut ? PEN_GRACE_S : PEN_STAYS);
+	murmur_close(child->murmur);
 	TAILQ_REMOVE(&child->remote->children, child, all);
 	free(child);
 }
 
-static _Noreturn void be_born(const struct birth *b, char *host, int fd)
+/* One that has ended as it should has seen the ends of its commands: what these have left was meant to stay. */
+static void ended(struct ev_loop *loop, ev_child *watcher, int events)
+{
+	bool is_cut = !WIFEXITED(watcher->rstatus) ||
+		      WEXITSTATUS(watcher->rstatus) == REMOTE_EXIT_CUT;
+
+	(void)events;
+	ev_child_stop(loop, watcher);
+	forget_child(watcher->data, is_cut);
+}
+
+static _Noreturn void be_born(const struct birth *b, const struct pen *pen, char *host, int fd)
 {
 	static char name[] = "scremote", fd_option[] = "--fd", fd_number[] = "3",
 		    host_option[] = "--host";
 	char *const argv[] = {name, fd_option, fd_number, host_option, host, NULL};
 
 	birth_begin();
+	if (pen)
+		pen_enter(pen);
 	birth_exec(b, argv, fd);
 }
 
 /* NULL; or why not, the caller's. */
-static char *fork_for(struct remote *remote, const struct birth *b, uid_t uid, int fd)
+static char *prepare(struct child *child, struct birth *b)
 {
-	struct scnoded *d = remote->daemon;
-	struct child *child = calloc(1, sizeof(*child));
-	pid_t pid = child ? fork() : -1;
+	struct scnoded *d = child->remote->daemon;
 
+	child->murmur = murmur_open(d->loop, child->uid, &b->err);
+	if (!child->murmur)
+		return daemon_text("host %s: no pipe for scremote: %m", d->name);
+	child->pen = pen_make(child->remote->pens, child->uid);
+	if (!child->pen && errno != ENOTSUP)
+		return daemon_text("host %s: no control group for scremote: %m", d->name);
+	return NULL;
+}
+
+static char *start_child(struct child *child, struct birth *b, int fd)
+{
+	struct scnoded *d = child->remote->daemon;
+	char *text = prepare(child, b);
+	pid_t pid;
+
+	if (text)
+		return text;
+	pid = fork();
 	if (!pid)
-		be_born(b, d->name, fd);
-	if (pid < 0) {
-		free(child);
+		be_born(b, child->pen, d->name, fd);
+	if (pid < 0)
 		return daemon_text("host %s: no process for scremote: %m", d->name);
-	}
-	child->remote = remote;
-	child->uid = uid;
-	TAILQ_INSERT_TAIL(&remote->children, child, all);
 	ev_child_init(&child->end, ended, pid, 0);
 	child->end.data = child;
 	ev_child_start(d->loop, &child->end);
 	return NULL;
+}
+
+/* NULL; or why not, the caller's. */
+static char *fork_for(struct remote *remote, struct birth *b, uid_t uid, int fd)
+{
+	struct child *child = calloc(1, sizeof(*child));
+	char *text;
+
+	if (!child)
+		return daemon_text("host %s: no memory", remote->daemon->name);
+	child->remote = remote;
+	child->uid = uid;
+	TAILQ_INSERT_TAIL(&remote->children, child, all);
+	text = start_child(child, b, fd);
+	if (b->err >= 0)
+		close(b->err);
+	if (text)
+		forget_child(child, true);
+	return text;
 }
 
 /* Whoever does not hear it has gone. */
@@ -141,7 +190,7 @@ static void refuse_socket(struct remote *remote, int fd, uid_t uid, char *text)
 	free(text);
 }
 
-static void hand_over(struct caller *caller, const struct birth *b)
+static void hand_over(struct caller *caller, struct birth *b)
 {
 	struct remote *remote = caller->remote;
 	uid_t uid = link_uid(caller->link);
@@ -259,7 +308,22 @@ struct remote *remote_open(struct scnoded *d)
 	remote->daemon = d;
 	TAILQ_INIT(&remote->callers);
 	TAILQ_INIT(&remote->children);
+	remote->pens =
+		pens_open(d->loop, d->form, d->options.cgroup, limit_of(d->options.n_processes, 0));
+	if (!remote->pens) {
+		free(remote);
+		return NULL;
+	}
 	return remote;
+}
+
+void remote_end_all(struct remote *remote)
+{
+	const struct child *child;
+
+	TAILQ_FOREACH(child, &remote->children, all)
+	kill(child->end.pid, SIGTERM);
+	pens_end(remote->pens);
 }
 
 void remote_close(struct remote *remote)
@@ -271,9 +335,9 @@ void remote_close(struct remote *remote)
 	while (!TAILQ_EMPTY(&remote->callers))
 		forget(TAILQ_FIRST(&remote->callers), 0);
 	while ((child = TAILQ_FIRST(&remote->children))) {
-		if (remote->daemon->options.is_transient)
-			kill(child->end.pid, SIGTERM);
-		ended(remote->daemon->loop, &child->end, 0);
+		ev_child_stop(remote->daemon->loop, &child->end);
+		forget_child(child, false);
 	}
+	pens_close(remote->pens);
 	free(remote);
 }

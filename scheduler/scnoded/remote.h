@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * remote - who comes to the door with no job: a scout, who wants a scremote of his. It gets his connection and is on its
- * own from then on; it is in no job's group, and lives on when we end, unless we are transient.
+ * own from then on; it is in a control group of its own (pen.h), and lives on when we end, unless we are transient.
  */
 #ifndef SCHEDULER_SCNODED_REMOTE_H
 #define SCHEDULER_SCNODED_REMOTE_H
@@ -16,6 +16,8 @@ struct remote;
 
 /* NULL: no memory. */
 struct remote *remote_open(struct scnoded *d);
+/* Ends all scremotes and what they have started; runs the loop. */
+void remote_end_all(struct remote *remote);
 void remote_close(struct remote *remote);
 /* Takes the descriptor. */
 void remote_caller(struct remote *remote, int fd);

@@ -70,6 +70,10 @@ struct auth *agent_auth(struct agent *agent)
 
 static void end(struct agent *agent, double linger)
 {
+	struct run *run;
+
+	TAILQ_FOREACH(run, &agent->runs, all)
+	agent->is_cut |= run_is_under_way(run);
 	while (!TAILQ_EMPTY(&agent->runs))
 		run_free(TAILQ_FIRST(&agent->runs));
 	while (!TAILQ_EMPTY(&agent->puts))

@@ -8,6 +8,7 @@
 
 #include <ev.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
 
@@ -38,6 +39,7 @@ struct agent {
 	const char *key; /* may be NULL */
 	char host[256];
 	char why[1024]; /* there never was a connection; "" else */
+	bool is_cut;    /* something was under way at its end, or has escaped from its keeper */
 };
 
 /* 0, or -errno and a sentence. From then on the loop has everything to do; it is left at the end of the connection. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/daemon.h"
+#include "scheduler/proto/ops.h"
 #include "scheduler/scremote/agent.h"
 #include "scheduler/scremote/environment.h"
 
@@ -64,6 +65,9 @@ static int serve(struct ev_loop *loop, const struct scremote_options *options)
 	ev_run(loop, 0);
 	if (agent.why[0])
 		daemon_say("%s", agent.why);
+	/* For scnoded alone, which has a control group of ours. */
+	if (agent.is_cut && !options->connect)
+		return REMOTE_EXIT_CUT;
 	return agent.why[0] ? SCREMOTE_EXIT_FAILED : 0;
 }
 

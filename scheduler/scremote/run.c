@@ -40,6 +40,11 @@ void run_refuse(struct agent *agent, uint64_t id, const struct keeper_report *re
 	agent_send(agent, head, NULL, 0);
 }
 
+bool run_is_under_way(const struct run *run)
+{
+	return run->cord >= 0;
+}
+
 void run_free(struct run *run)
 {
 	struct agent *agent = run->agent;
@@ -75,6 +80,7 @@ static void on_heard(struct ev_loop *loop, ev_io *watcher, int events)
 		return;
 	if (n != sizeof(run->report)) {
 		run->report = (struct keeper_report){.status = SIGKILL, .error = ECHILD};
+		run->agent->is_cut = true;
 		snprintf(run->report.text, sizeof(run->report.text),
 			 "host %s: the process that watched over the command was killed",
 			 run->agent->host);

@@ -6,6 +6,7 @@
 #define SCHEDULER_SCREMOTE_RUN_H
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -36,6 +37,8 @@ void run_start(struct agent *agent, const struct message *message);
 int run_input(struct run *run, const char *bytes, size_t size);
 void run_room(struct run *run, size_t bytes);
 void run_signal(struct run *run, int signal);
+/* Whether the command has not ended. */
+bool run_is_under_way(const struct run *run);
 /* There may be room for output again. */
 void run_resume(struct run *run);
 /* Its keeper sees to it that nothing of it is left, if the command has not ended. */

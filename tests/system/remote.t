@@ -3,6 +3,7 @@
 """scremote as scnoded starts it for a user, and as it connects by itself: who it is, what it holds, what is left of it,
 who is refused. TAP. Needs root, munged and a user that is in the passwd file."""
 import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import schedlocal                                                       # noqa: E402
@@ -19,6 +21,7 @@ from remotelab import Agent, Guest, Link, Unreachable                   # noqa: 
 USER = 65534                    # nobody
 USER_MAX = 64                   # see remote.h of scnoded
 GONE_S = 8
+PIDFD_GETFD = 438               # system call
 NAP = 86311                     # seconds that nobody else sleeps
 TAP = Tap()
 
@@ -71,6 +74,25 @@ def are_gone(number=NAP):
     return schedlocal.wait_until(lambda: not naps(number), GONE_S)
 
 
+def groups_of(pid):
+    with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
+        return file.read()
+
+
+def pen_of(pid):
+    """The control group that a scremote has with its commands, as scnoded names it; '' = none."""
+    return "".join(word for word in groups_of(pid).split("/") if word.startswith("pen-")).strip()
+
+
+def pens(cluster):
+    return [path for path in cluster.cgroups() if os.path.basename(path).startswith(("pen-", "scout-"))]
+
+
+def keepers_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+        return [int(word) for word in file.read().split()]
+
+
 def links_of(pid):
     found = []
     for number in os.listdir(f"/proc/{pid}/fd"):
@@ -88,8 +110,9 @@ def ours(cluster, host):
     TAP.ok(sum(path.startswith("socket:") for path in held) == 1 and "/" not in "".join(
         path for path in held if path.startswith("/") and path.split("/")[1] not in ("dev", "tmp")),
         "it holds nothing of scnoded's", held)
-    TAP.equal(open(f"/proc/{ready['pid']}/cgroup", encoding="utf-8").read(),
-              open(f"/proc/{host.child.pid}/cgroup", encoding="utf-8").read(), "it is in no job's control group")
+    groups = groups_of(ready["pid"])
+    TAP.ok(pen_of(ready["pid"]) and not pen_of(host.child.pid) and "/job-" not in groups,
+           "it has a control group of its own, and is in no job's", groups)
     agent = Agent(link)
     TAP.equal(agent.do("sh", "-c", "echo $HOME; exit 3"), (3 << 8, "/root\n"), "a command's output and exit code")
     TAP.equal(agent.do("sh", "-c", "kill -9 $$"), (9, ""), "a command's signal")
@@ -97,6 +120,94 @@ def ours(cluster, host):
     TAP.ok(schedlocal.wait_until(lambda: len(naps()) == 2, GONE_S), "a command with two processes", naps())
     link.socket.close()
     TAP.ok(are_gone(), "the connection is lost: nothing is left", naps())
+
+
+def escaped(cluster, host):
+    """Twice forked, in sessions of their own, and those who watched over them are killed."""
+    def begin():
+        link, ready = call(host, cluster.munge)
+        agent = Agent(link)
+        agent.run("sh", "-c", f"setsid sh -c 'setsid sleep {NAP} & setsid sleep {NAP} &'; sleep {NAP}")
+        schedlocal.wait_until(lambda: len(naps()) == 3, GONE_S)
+        for keeper in keepers_of(ready["pid"]):
+            os.kill(keeper, signal.SIGKILL)
+        return link, ready["pid"]
+
+    link, _ = begin()
+    TAP.equal(len(naps()), 3, "keepers are killed: what they watched lives on")
+    link.socket.close()
+    TAP.ok(are_gone(), "until the connection ends", naps())
+    _, pid = begin()
+    os.kill(pid, signal.SIGKILL)
+    TAP.ok(are_gone(), "keepers and scremote are killed: nothing is left", naps())
+    TAP.ok(schedlocal.wait_until(lambda: not pens(cluster), GONE_S), "nor a control group", pens(cluster))
+
+
+def daemons(cluster, host):
+    link, _ = call(host, cluster.munge)
+    TAP.equal(Agent(link).do("sh", "-c", f"setsid sleep {NAP} >/dev/null 2>&1 &"), (0, ""),
+              "a command that leaves a daemon")
+    link.socket.close()
+    schedlocal.wait_until(lambda: False, 4)      # longer than what is cut off may take to end
+    TAP.equal(len(naps()), 1, "which lives on when the command has ended by itself")
+    TAP.ok(any(path.endswith(f"/scout-0/{pen_of(naps()[0])}") for path in pens(cluster)), "in its control group",
+           pens(cluster))
+    for pid in naps():
+        os.kill(pid, signal.SIGKILL)
+    TAP.ok(schedlocal.wait_until(lambda: not pens(cluster), GONE_S), "which goes with it", pens(cluster))
+
+
+BOMB = f"""
+import os, time
+while True:
+    try:
+        if not os.fork():
+            os.setsid()
+            os.execvp("sleep", ["sleep", "{NAP}"])
+    except OSError:
+        time.sleep(0.01)
+"""
+
+
+def bomb(cluster):
+    """A user's program that forks without end."""
+    host = cluster.start_host("h5", "--processes", "64")
+    host.says("ready")
+
+    def explode():
+        link, ready = call(host, cluster.munge)
+        Agent(link).run(sys.executable, "-c", BOMB)
+        count = schedlocal.wait_until(lambda: len(naps()) > 50, GONE_S) and len(naps())
+        begun = time.monotonic()
+        other = call(host, cluster.munge)[1]["op"]
+        return [count, ready["op"], other, time.monotonic() - begun]
+
+    count, _, other, seconds = as_user(USER, explode)
+    TAP.ok(50 < count < 64, "a user who forks without end has the processes that --processes says", count)
+    TAP.ok(other == "remote_ready" and seconds < 2, "scnoded answers meanwhile", (other, seconds))
+    TAP.ok(are_gone(), "his scout is gone: nothing is left", len(naps()))
+    host.end()
+
+
+def murmurs(cluster, host):
+    """What a user writes to his scremote's standard error."""
+    def mutter():
+        link, ready = call(host, cluster.munge)
+        system = ctypes.CDLL(None, use_errno=True).syscall
+        stderr = system(PIDFD_GETFD, os.pidfd_open(ready["pid"]), 2, 0)
+        with open(stderr, "wb", buffering=0) as err:
+            err.write(b"host h9 \x1b[2J is down\n" + b"x" * 200 + b"\n")
+            with contextlib.suppress(OSError):
+                for _ in range(1000):
+                    err.write(b"scored: noise\n")
+        return Agent(link).do("echo", "well")
+
+    before = len(host.log())
+    TAP.equal(as_user(USER, mutter), [0, "well\n"], "a user who writes to scremote's standard error")
+    said = host.log()[before:]
+    TAP.ok(f"scout of user {USER}: host h9 ?[2J is down\n" in said, "scnoded's log names him", said[:200])
+    TAP.ok(len(said) < 2000 and all(line.startswith("scnoded: ") for line in said.splitlines()),
+           "and has little of it", len(said))
 
 
 def others(cluster, host):
@@ -134,6 +245,7 @@ def transient(cluster):
     schedlocal.wait_until(naps, GONE_S)
     host.end()
     TAP.ok(are_gone(), "a transient scnoded takes them with it", naps())
+    TAP.equal([path for path in pens(cluster) if "/h2/" in path], [], "and leaves no control group")
 
 
 def refused(cluster, host):
@@ -223,6 +335,10 @@ def main():
         host = cluster.hosts["h0"]
         try:
             ours(cluster, host)
+            escaped(cluster, host)
+            daemons(cluster, host)
+            bomb(cluster)
+            murmurs(cluster, host)
             others(cluster, host)
             survives(cluster)
             transient(cluster)

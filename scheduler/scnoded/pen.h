@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pen - the control group of one scremote with all that it starts, so that none of it counts as scnoded's and none escapes
+ * when it is to end. The pens of a user lie in one group (PARENT/scout-UID), which bounds how many processes and threads
+ * they have together; root's is not bounded. What a command has left behind on purpose stays in the pen, which is
+ * removed when the last of it has ended, by a later scnoded too.
+ */
+#ifndef SCHEDULER_SCNODED_PEN_H
+#define SCHEDULER_SCNODED_PEN_H
+
+#include <ev.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "scheduler/scnoded/cgroup.h"
+
+#define PEN_GRACE_S 3.0 /* more than a keeper's: it says SIGHUP first */
+#define PEN_STAYS (-1.0)
+
+struct pen;
+struct pens;
+
+/* Finds those that an earlier scnoded has left. NULL: no memory. @tasks: of a user. */
+struct pens *pens_open(struct ev_loop *loop, enum cgroup_form form, const char *parent,
+		       uint32_t tasks);
+/* Those with somebody in them stay as they are. */
+void pens_close(struct pens *pens);
+/* Ends all that is in any of them, that of living scremotes PEN_GRACE_S later; runs the loop until it is gone, or will not go. */
+void pens_end(struct pens *pens);
+
+/* NULL with errno: there can be none; ENOTSUP: no cgroups here, which main() has said. */
+struct pen *pen_make(struct pens *pens, uid_t uid);
+/* In the child that becomes the scremote, root still: calls nothing that takes memory. */
+void pen_enter(const struct pen *pen);
+/* The scremote has ended. Takes the pen. All that is in it is killed so many seconds later, or not: PEN_STAYS. */
+void pen_leave(struct pen *pen, double grace_s);
+
+#endif
