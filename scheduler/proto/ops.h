@@ -171,7 +171,7 @@
 /* scout: OP_IN id N, body; empty = its end; first LINK_FULL bytes, more as agent's OP_IN_ROOM id N, bytes N allows. */
 /* Agent: OP_OUT id N, stream N, body; the same credit by scout's OP_OUT_ROOM id N, bytes N. */
 /* Agent, the last of a run: OP_ENDED id N, status N (of waitpid), [error S, text S: it could not be started] */
-/* scout: OP_SIGNAL id N, signal N: to the process group; 9: to everything that the command has started. */
+/* scout: OP_SIGNAL id N, signal N: to the process group; 9: to everything that the command has started. Any ends an OP_GET. */
 #define OP_PING "ping" /* scout: id N; answered by OP_PONG id N */
 #define OP_PONG "pong"
 /* scout: listen for a parent in a tree of OP_PUT. Answer OP_DOOR_OPEN port N. */

@@ -189,16 +189,23 @@ static void make_room(struct agent *agent, const struct message *m)
 		get_room(get, m->bytes);
 }
 
-static void about_run(struct agent *agent, const struct message *m, const char *body, size_t size)
+/* To what has ended, which scout did not know yet, nothing is done. */
+static void take_signal(struct agent *agent, const struct message *m)
+{
+	struct run *run = run_find(agent, m->id);
+	struct get *get = run ? NULL : get_find(agent, m->id);
+
+	if (run)
+		run_signal(run, m->signal);
+	else if (get)
+		get_cancel(get);
+}
+
+static void take_input(struct agent *agent, const struct message *m, const char *body, size_t size)
 {
 	struct run *run = run_find(agent, m->id);
 
-	/* It has ended, which scout did not know yet. */
-	if (!run)
-		return;
-	if (m->kind == MESSAGE_SIGNAL)
-		run_signal(run, m->signal);
-	else if (run_input(run, body, size))
+	if (run && run_input(run, body, size))
 		refuse(agent, m->id, "in: more bytes than there was room for");
 }
 
@@ -213,8 +220,10 @@ static void take(struct agent *agent, const struct message *m, const char *body,
 		start(agent, m);
 		break;
 	case MESSAGE_IN:
+		take_input(agent, m, body, size);
+		break;
 	case MESSAGE_SIGNAL:
-		about_run(agent, m, body, size);
+		take_signal(agent, m);
 		break;
 	case MESSAGE_OUT_ROOM:
 		make_room(agent, m);

@@ -2,6 +2,7 @@
 #include "scheduler/scremote/get.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,6 +62,13 @@ static void fail(struct get *get)
 {
 	agent_send_failed(get->agent, get->id, get->report.error, get->report.text);
 	get_free(get);
+}
+
+void get_cancel(struct get *get)
+{
+	get->report.error = ECANCELED;
+	snprintf(get->report.text, sizeof(get->report.text), "cancelled");
+	fail(get);
 }
 
 /* The reader has ended well, and all it read is sent. */

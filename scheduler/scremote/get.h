@@ -36,6 +36,8 @@ void get_start(struct agent *agent, const struct message *message);
 void get_room(struct get *get, size_t bytes);
 /* There may be room again. */
 void get_resume(struct get *get);
+/* scout wants no more of it: OP_FAILED. */
+void get_cancel(struct get *get);
 void get_free(struct get *get);
 
 #endif

@@ -2,6 +2,7 @@
 """get - "scout -get": a file of each host to DIR/HOST/NAME here, whole or not at all."""
 
 import os
+import signal
 
 from . import agents as states
 from . import fanout, frames, result, staged
@@ -39,13 +40,14 @@ class Copy:
     def message(self, agent, number, head, body):
         """Of agents.py."""
         if self.is_over:
-            # It is not to wait for room for what nobody wants.
-            agent.send({"op": "out_room", "id": number, "bytes": max(1, len(body))})
+            if head["op"] in ("failed", "file_done"):
+                agent.close(number)
             return
         try:
             self._take(agent, number, head, body)
         except OSError as problem:
             self.fail(f"{self.target} here: {problem.strerror}", 1)
+            agent.send({"op": "signal", "id": number, "signal": int(signal.SIGKILL)})
 
     def _take(self, agent, number, head, body):
         op = head["op"]

@@ -49,7 +49,10 @@ class Joined:
         turns.run_until(lambda: self._greeting or late)
         timer.cancel()
         if not self._greeting or late:
+            self._stream.close()
             raise Gone(f"the session does not answer ({path}): is it stopped?")
+        if not self._greeting["hosts"]:
+            raise Gone(f"the session has ended ({path}); begin another one, or unset SCOUT_SESSION")
         self._gone = dict(map(tuple, self._greeting["gone"]))
 
     def __enter__(self):
@@ -90,9 +93,9 @@ class Joined:
 
     # ---- messages ----
 
-    def _end(self, why):
+    def _end(self, _):
         if not self._greeting:
-            self._greeting = {"hosts": [], "gone": [], "why": why}
+            self._greeting = {"hosts": [], "gone": []}
         for agent in self._crew.all if self._crew else ():
             self._crew.gone(agent, "lost: the session has ended")
 

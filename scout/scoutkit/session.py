@@ -38,7 +38,7 @@ class Relay:
                 self.client.talks.pop((agent, self.number), None)
         if self.client:
             self.client.stream.send({**head, "id": self.number, "host": agent.index}, body)
-        elif body:
+        elif body and self.kind == "run":
             agent.send({"op": "out_room", "id": number, "bytes": len(body)})
 
     def lost(self, agent):
@@ -61,7 +61,7 @@ class Client:
         self.session.clients.discard(self)
         for (agent, _), (number, relay) in self.talks.items():
             relay.client = None
-            if relay.kind == "run":
+            if relay.kind in ("run", "get"):
                 agent.send({"op": "signal", "id": number, "signal": int(signal.SIGKILL)})
             elif relay.kind == "put":
                 agent.send({"op": "data", "id": number})  # too short: it is thrown away

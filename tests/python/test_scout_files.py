@@ -201,3 +201,18 @@ def test_get__another_checksum_leaves_nothing(tmp_path, capsys):
         assert get.run(crew.agents, options("/a", str(tmp_path))) == 1
     assert "the checksum of what came is another" in capsys.readouterr().err
     assert not list((tmp_path / "n0").iterdir())
+
+
+def test_get__that_cannot_be_kept_is_cancelled(tmp_path, capsys):
+    def sends(fake, head, _):
+        if head["op"] == "get":
+            fake.say({"op": "file", "id": head["id"], "size": 9, "mode": 0o600, "mtime_ns": 0})
+        elif head["op"] == "signal":
+            fake.say({"op": "failed", "id": head["id"], "error": "ECANCELED", "text": "cancelled"})
+    (tmp_path / "n0").write_text("a file where the directory should be")
+    with Crew({"n0": sends, "n1": sends}) as crew:
+        (tmp_path / "n1").write_text("as well")
+        assert get.run(crew.agents, options("/a", str(tmp_path))) == 1
+        crew.loop.run_until(lambda: not any(agent.talks for agent in crew.agents.all))
+        assert [fake.ops() for fake in crew.fakes.values()] == 2 * [["get", "signal"]]
+    assert "File exists" in capsys.readouterr().err

@@ -113,6 +113,37 @@ def test_command__that_dies_leaves_nothing():
         assert (head["signal"], head["id"]) == (9, crew.fakes["n0"].heard[0][0]["id"])
 
 
+def test_get__that_is_left_is_cancelled():
+    """Its host need not send the rest of a large file that nobody wants."""
+    def sends(fake, head, _):
+        if head["op"] == "get":
+            fake.say({"op": "file", "id": head["id"], "size": 1 << 30, "mode": 0o600, "mtime_ns": 0})
+        elif head["op"] == "signal":
+            fake.say({"op": "data", "id": head["id"]}, b"on its way")
+            fake.say({"op": "failed", "id": head["id"], "error": "ECANCELED", "text": "cancelled"})
+    with running({"n0": sends}) as (crew, made):
+        with loop.Loop() as turns, inside.Joined(turns, f"{made.directory}/{session.SOCKET}") as joined:
+            agent = joined.part(["n0"]).all[0]
+            heard = []
+            talk = type("Talk", (), {"message": lambda _, agent, number, head, body: heard.append(head["op"])})()
+            agent.send({"op": "get", "id": agent.open(talk, 0.0), "path": "/large"})
+            turns.run_until(lambda: heard)
+        wait_until(lambda: not crew.agents.all[0].talks and "signal" in crew.fakes["n0"].ops())
+        assert crew.fakes["n0"].ops() == ["get", "signal"]
+
+
+def test_join__a_session_that_ends_before_it_greets(tmp_path):
+    path = str(tmp_path / "session")
+    with socket.socket(socket.AF_UNIX) as listener, loop.Loop() as turns:
+        listener.bind(path)
+        listener.listen()
+        thread = threading.Thread(target=lambda: listener.accept()[0].close())
+        thread.start()
+        with pytest.raises(inside.Gone, match="the session has ended .*; begin another one, or unset SCOUT_SESSION"):
+            inside.Joined(turns, path)
+        thread.join()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="must be root to be somebody else")
 def test_command__not_in_the_session_of_another_user(tmp_path):
     """A session that has ended leaves its name to whoever takes it: he would see our commands, and choose programs."""
