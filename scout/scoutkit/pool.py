@@ -64,7 +64,8 @@ def start(session, options):
             pass
         agents = session.part([name for name in session.hosts if name not in session.absent()])
         cluster = _cluster(session.directory, agents)
-        base = f"/tmp/openscore-pool-{os.geteuid()}.{os.path.basename(session.directory)}"
+        # A name that nobody can have taken before.
+        base = f"/tmp/openscore-pool-{os.geteuid()}.scout-{os.urandom(8).hex()}"
         record = {"hosts": [agent.host for agent in agents.all], "base": base, "munge_socket": options.munge_socket}
         chosen = types.SimpleNamespace(programs=session.option("programs"), address=session.option("address"),
                                        munge_socket=options.munge_socket, quantum=None, cores=None, wait=_WAIT_S)

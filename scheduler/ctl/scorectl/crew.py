@@ -10,14 +10,19 @@ import subprocess
 CONNECT_S, COMMAND_S = 10, 40
 
 _UP = """umask 077
-mkdir {dir} || {{ echo "a private cluster of this name is there already: scpool down"; exit 1; }}
+mkdir {dir} || {{
+    if test -O {dir}; then echo "a private cluster of this name is there already: scpool down"
+    else echo "{dir} is not yours: choose another name"; fi
+    exit 1
+}}
 {program} --version >/dev/null || {{ echo "install OpenSCore here, or name its place with --programs"; exit 1; }}
 cd /
 setsid {command} >{dir}/log 2>&1 </dev/null &
 echo $! >{dir}/pid"""
 
 # What is left of a job whose scored is gone ends by itself 4 s after its scnoded.
-_DOWN = """test -d {dir} || exit 0
+# Names in /tmp are anybody's: what another user has put there is neither read nor removed.
+_DOWN = """test -d {dir} && test -O {dir} && test ! -h {dir} || exit 0
 pid=$(cat {dir}/pid 2>/dev/null)
 if test -n "$pid" && test "$(cat /proc/$pid/comm 2>/dev/null)" = scnoded; then
     kill $pid
@@ -27,7 +32,7 @@ test -z "$(ls {dir}/run/jobs 2>/dev/null)" || sleep 6
 find /sys/fs/cgroup -maxdepth 3 -depth -type d -name {group} -exec rmdir {{}} \\; 2>/dev/null
 rm -rf {dir}"""
 
-_LOG = "tail -n 4 {dir}/log 2>/dev/null || echo 'scnoded was not started'"
+_LOG = "test -O {dir} && tail -n 4 {dir}/log 2>/dev/null || echo 'scnoded was not started'"
 
 
 class Trouble(Exception):
