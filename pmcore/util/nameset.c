@@ -116,6 +116,11 @@ bool nameset_has(const struct nameset *set, const char *name)
 	return set->room && *find(set, name);
 }
 
+long nameset_place(const struct nameset *set, const char *name)
+{
+	return set->room ? (long)*find(set, name) - 1 : -1;
+}
+
 const char *nameset_next(const struct nameset *set, size_t *at)
 {
 	while (*at < set->used) {

@@ -25,6 +25,8 @@ void nameset_fini(struct nameset *set);
 int nameset_add(struct nameset *set, const char *name);
 void nameset_remove(struct nameset *set, const char *name);
 bool nameset_has(const struct nameset *set, const char *name);
+/* How many were added before it, as long as none was removed; -1: it is not there. */
+long nameset_place(const struct nameset *set, const char *name);
 /* The name after the place *@at, which begins at 0 and is moved on; NULL: no more. */
 const char *nameset_next(const struct nameset *set, size_t *at);
 

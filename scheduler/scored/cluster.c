@@ -69,7 +69,7 @@ static bool take_hosts(struct cluster *c, const json_t *hosts)
 	size_t i;
 
 	c->hosts = calloc(json_array_size(hosts) + 1, sizeof(*c->hosts));
-	if (!c->hosts)
+	if (!c->hosts || nameset_init(&c->names))
 		return false;
 	json_array_foreach(hosts, i, host)
 	{
@@ -81,6 +81,9 @@ static bool take_hosts(struct cluster *c, const json_t *hosts)
 			return false;
 		c->hosts[i].is_usable = !state || !strcmp(state, "up");
 		c->n_hosts = i + 1;
+		/* One that is there twice would move those behind it. */
+		if (nameset_add(&c->names, c->hosts[i].name) || c->names.n != c->n_hosts)
+			return false;
 	}
 	return c->n_hosts > 0;
 }
@@ -192,6 +195,7 @@ void cluster_free(struct cluster *c)
 		free(c->networks[i].type);
 	}
 	section_fini(&c->section);
+	nameset_fini(&c->names);
 	free(c->networks);
 	free(c->hosts);
 	free(c->groups);
@@ -201,16 +205,16 @@ void cluster_free(struct cluster *c)
 
 long cluster_host_of(const struct cluster *c, const char *name)
 {
-	size_t length = strcspn(name, ".");
+	long whole = nameset_place(&c->names, name), first;
+	char *label;
 
-	for (size_t i = 0; i < c->n_hosts; i++) {
-		const char *entry = c->hosts[i].name;
-
-		if (!strcmp(entry, name) ||
-		    (strlen(entry) == length && !strncmp(entry, name, length)))
-			return (long)i;
-	}
-	return -1;
+	if (!strchr(name, '.'))
+		return whole;
+	label = strndup(name, strcspn(name, "."));
+	first = label ? nameset_place(&c->names, label) : -1;
+	free(label);
+	/* The file may have both: whichever comes first there. */
+	return whole < 0 || (first >= 0 && first < whole) ? first : whole;
 }
 
 const struct cluster_group *cluster_group_of(const struct cluster *c, const char *name)

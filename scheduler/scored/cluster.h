@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "pmcore/util/nameset.h"
 #include "scheduler/gang/box.h"
 #include "scheduler/proto/section.h"
 
@@ -32,6 +33,7 @@ struct cluster {
 	char *name;
 	struct cluster_host *hosts;
 	size_t n_hosts;
+	struct nameset names; /* of hosts, in their order */
 	struct cluster_group *groups;
 	size_t n_groups;
 	struct cluster_network *networks;

@@ -96,7 +96,7 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 	d->matrix = matrix_new(d->options.rows);
 	d->auth = auth_open(d->loop, d->options.munge_socket);
 	d->operators = d->loop ? operators_open(d->options.operators, ev_now(d->loop)) : NULL;
-	if (!d->loop || !d->matrix || !d->auth || !d->operators) {
+	if (!d->loop || !d->matrix || !d->auth || !d->operators || nameset_init(&d->node_names)) {
 		snprintf(why, why_size, "no memory");
 		return -ENOMEM;
 	}

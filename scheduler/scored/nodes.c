@@ -15,10 +15,9 @@
 
 struct node *nodes_find(const struct scored *d, const char *name)
 {
-	for (size_t i = 0; i < d->n_nodes; i++)
-		if (!strcmp(d->nodes[i]->name, name))
-			return d->nodes[i];
-	return NULL;
+	long at = nameset_place(&d->node_names, name);
+
+	return at < 0 ? NULL : d->nodes[at];
 }
 
 /* What cluster.json says of it; @at: its place there, -1 = none. */
@@ -41,7 +40,9 @@ static struct node *make(struct scored *d, const char *name)
 		d->nodes = nodes;
 	if (node)
 		node->name = strdup(name);
-	if (!nodes || !node || !node->name) {
+	if (!nodes || !node || !node->name || nameset_add(&d->node_names, node->name)) {
+		if (node)
+			free(node->name);
 		free(node);
 		return NULL;
 	}
@@ -93,6 +94,7 @@ void nodes_close(struct scored *d)
 		free(node);
 	}
 	free(d->nodes);
+	nameset_fini(&d->node_names);
 }
 
 void nodes_send(struct node *node, json_t *head)

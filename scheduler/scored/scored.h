@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "pmcore/util/nameset.h"
 #include "scheduler/gang/matrix.h"
 #include "scheduler/gang/queue.h"
 #include "scheduler/proto/auth.h"
@@ -130,8 +131,9 @@ struct scored {
 	struct journal *journal;
 	struct node **nodes; /* by number */
 	size_t n_nodes;
-	struct sjob_list jobs;   /* by id */
-	struct sjob_list placed; /* those of them that have hosts */
+	struct nameset node_names; /* in the order of nodes */
+	struct sjob_list jobs;     /* by id */
+	struct sjob_list placed;   /* those of them that have hosts */
 	struct sjob_bucket by_id[JOB_BUCKETS];
 	struct queue queue;
 	struct matrix *matrix;

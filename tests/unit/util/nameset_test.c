@@ -92,3 +92,22 @@ TAP_TEST(nameset__empty)
 	ok(!nameset_next(&set, &at));
 	nameset_fini(&set);
 }
+
+TAP_TEST(nameset_place__counts_from_the_first)
+{
+	struct nameset set;
+	char names[100][8];
+
+	must(!nameset_init(&set));
+	is_int(nameset_place(&set, "n0"), -1);
+	for (int i = 0; i < 100; i++) {
+		snprintf(names[i], sizeof(names[i]), "n%d", i);
+		must(!nameset_add(&set, names[i]));
+	}
+	is_int(nameset_add(&set, "n7"), 0);
+	is_int(nameset_place(&set, "n0"), 0);
+	is_int(nameset_place(&set, "n7"), 7);
+	is_int(nameset_place(&set, "n99"), 99);
+	is_int(nameset_place(&set, "n100"), -1);
+	nameset_fini(&set);
+}

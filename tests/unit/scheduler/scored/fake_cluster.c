@@ -15,6 +15,7 @@ static void add_host(struct fake_cluster *f, uint32_t h, uint32_t cores)
 				    .link = (struct link *)f, /* only looked at for being there */
 				    .state = NODE_UP};
 	f->list[h] = &f->nodes[h];
+	nameset_add(&f->d.node_names, f->names[h]);
 	matrix_host(f->d.matrix, h, cores);
 }
 
@@ -32,4 +33,5 @@ void fake_cluster_open(struct fake_cluster *f, uint32_t hosts, uint32_t cores, u
 void fake_cluster_close(struct fake_cluster *f)
 {
 	matrix_free(f->d.matrix);
+	nameset_fini(&f->d.node_names);
 }
