@@ -47,8 +47,14 @@ static int check_pattern(const struct options *options)
 /* NULL: why is said. */
 static char *find_server(const struct options *options)
 {
+	const char *other = scout_is_overruled(options->server);
 	char why[512], *address = NULL;
 
+	if (other && !options->is_quiet)
+		say("SCORE_SERVER=%s leads out of this scout session, whose hosts are locked "
+		    "there; unset "
+		    "it to run on them",
+		    other);
 	if (!scout_is_asked(options->server)) {
 		address = server_address(options->server);
 		if (!address)

@@ -27,6 +27,11 @@ bool scout_is_asked(const char *server_option)
 	return !server_option && !variable("SCORE_SERVER") && variable("SCOUT_SESSION");
 }
 
+const char *scout_is_overruled(const char *server_option)
+{
+	return server_option || !variable("SCOUT_SESSION") ? NULL : variable("SCORE_SERVER");
+}
+
 /* @out becomes its standard output. 0 or -errno. */
 static int spawn_scout(pid_t *pid, char *program, int out)
 {

@@ -11,6 +11,8 @@
 
 /* Whether we run in such a session and nobody said where else to go. */
 bool scout_is_asked(const char *server_option);
+/* What $SCORE_SERVER says, if it leads out of such a session; NULL: it does not. */
+const char *scout_is_overruled(const char *server_option);
 /*
  * Its address in @ret, owned by the caller: "HOST:PORT". 0, or -errno and a sentence in @why; "" = scout has said it
  * on standard error.

@@ -285,6 +285,7 @@ echo fed | $SCOUT_PROGRAM -g h2 cat
 $SCOUT_PROGRAM -x h0 'exit 4'; echo code $?
 $SCOUT_PROGRAM -g h9 true; echo code $?
 env -u SCORE_SERVER scrun -nodes=3x1 -q sh -c 'uname -n' | sort
+timeout 5 scrun -nodes=1x1 true
 """
 
 
@@ -296,6 +297,7 @@ def sessions(lab):
     tap.equal(lines[2:8], ["h[0-2]:", "one", "fed", "code 4", "code 2", "h0"],
               "commands in it leave the script of its shell alone")
     tap.equal(lines[7:], ["h0", "h1", "h2"], "scrun in it has a scored of its own")
+    tap.ok("leads out of this scout session" in done.said(), "and says where SCORE_SERVER leads", done)
     tap.ok("h[1-2]: exit 4" in done.said() and "h9: not in this session" in done.said(), "what they say", done)
     nothing_left(lab, "after a session")
     left = lab.scout("-no-lock", "-g", lab.all, "ls -d /tmp/openscore-pool* /tmp/scout-* 2>/dev/null")

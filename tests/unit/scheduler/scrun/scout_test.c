@@ -23,6 +23,20 @@ TAP_TEST(scout_is_asked__only_in_a_session_without_another_server)
 	ok(!scout_is_asked(NULL));
 }
 
+TAP_TEST(scout_is_overruled__by_the_environment)
+{
+	unsetenv("SCOUT_SESSION");
+	setenv("SCORE_SERVER", "front", 1);
+	ok(!scout_is_overruled(NULL));
+	setenv("SCOUT_SESSION", "/tmp/s", 1);
+	is_str(scout_is_overruled(NULL), "front");
+	ok(!scout_is_overruled("other"));
+	setenv("SCORE_SERVER", "", 1);
+	ok(!scout_is_overruled(NULL));
+	unsetenv("SCORE_SERVER");
+	ok(!scout_is_overruled(NULL));
+}
+
 /* A program that does what @body says. */
 static void pretend(char *path, const char *body)
 {
