@@ -4,7 +4,7 @@
 import errno
 import os
 
-from scorectl.bare import socket
+from scorectl.bare import addresses, socket
 from scorectl.munge import Refused
 
 from . import frames, loop, shake
@@ -20,7 +20,7 @@ class Approach:
         self._port, self._stream, self._socket, self._shake = port, None, None, None
         self._is_known = False
         try:
-            self._addresses = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
+            self._addresses = addresses(address, port)
         except (socket.gaierror, UnicodeError) as problem:
             # Not before our maker has got us.
             text = f"{address}: {getattr(problem, 'strerror', None) or problem}"

@@ -32,8 +32,8 @@ try:
 except (ValueError, RecursionError):
     print("refused")
 """
-HEAVY = {"argparse", "collections", "contextlib", "dataclasses", "enum", "functools", "json", "re", "selectors",
-         "signal", "socket", "subprocess", "threading", "typing"}
+HEAVY = {"argparse", "collections", "contextlib", "dataclasses", "encodings.idna", "enum", "functools", "json", "re",
+         "selectors", "signal", "socket", "subprocess", "threading", "typing"}
 
 
 @given(VALUES)
@@ -77,9 +77,15 @@ def test_connected__to_who_listens_and_to_nobody():
         bare.connected(place, 5)
 
 
+def test_addresses__of_a_name_that_is_no_ascii():
+    with pytest.raises(UnicodeError):
+        bare.addresses("\u00f6" * 64, 1)
+
+
 def test_scout__loads_nothing_that_takes_long():
     """Each of these takes a millisecond or more, of the 25 that scout may need beside what pdsh does."""
     code = (f"import sys; sys.path[:0] = {PATHS}; import scoutkit.main, scoutkit.lease, scoutkit.opening; "
+            "from scorectl import bare; bare.addresses('localhost', 7710); "
             f"print(sorted({HEAVY} & set(sys.modules)))")
     done = subprocess.run(["/usr/bin/python3", "-IS", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

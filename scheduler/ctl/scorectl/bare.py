@@ -9,14 +9,19 @@ except ImportError:  # another Python
     import signal
     import socket
 
-__all__ = ["connected", "signal", "socket"]
+__all__ = ["addresses", "connected", "signal", "socket"]
+
+
+def addresses(host, port):
+    """As socket.getaddrinfo gives those of connections. A name that is no ASCII takes tables of letters to load."""
+    return socket.getaddrinfo(host.encode() if host.isascii() else host, port, 0, socket.SOCK_STREAM)
 
 
 def connected(address, timeout):
     """A connection to (host, port), at the first of its addresses that answers; OSError of the last one. Its calls wait
     for timeout seconds at most."""
     problem = OSError(f"{address[0]}: it has no address")
-    for family, kind, protocol, _, place in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
+    for family, kind, protocol, _, place in addresses(*address):
         link = socket.socket(family, kind, protocol)
         link.settimeout(timeout)
         try:
