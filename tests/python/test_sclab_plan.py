@@ -290,6 +290,14 @@ def test_write_config__of_a_flat_network_names_nics(tmp_path):
     assert ethernet.arguments(flat(2, nics=2), there) == ["--nics", "eth1,eth2"]
 
 
+def test_write_config__with_a_scheduler_has_groups(tmp_path):
+    there = types.SimpleNamespace(directory=str(tmp_path))
+    output.write_config(flat(5, scheduler=True), there)
+    with open(output.compiled_path(there), encoding="utf-8") as f:
+        groups = {group["name"]: group["hosts"] for group in json.load(f)["groups"]}
+    assert (groups["low"], groups["high"]) == ([0, 1], [2, 3, 4])
+
+
 def test_scconf__missing_beside_the_lab(monkeypatch):
     monkeypatch.setattr(output, "__file__", "/nowhere/labkit/output.py")
     with pytest.raises(LabError, match="install both"):

@@ -108,6 +108,7 @@ def chosen(lab):
     done = lab.scout("-v", "-g", "h[0-2]", "true")
     tap.ok(done.code == 0 and done.said().startswith("scout: h[0-2]: lock ") and "3 hosts in " in done.said(),
            "-v: the lock, and how long it took", done)
+    check(lab.scout("-no-lock", "-g", "all~low", EACH), 0, b"h2:\nh2\nh3:\nh3\n", "groups of the lab")
     path = f"{BUILD}/scout-test.hosts"
     with open(path, "w", encoding="ascii") as file:
         file.write("# two of them\nh[1-2]\nh3 # and one\n")
@@ -279,7 +280,7 @@ def files(lab):
 # ---- sessions ----
 
 SCRIPT = """
-$SCOUT_PROGRAM
+scout
 $SCOUT_PROGRAM echo one
 echo fed | $SCOUT_PROGRAM -g h2 cat
 $SCOUT_PROGRAM -x h0 'exit 4'; echo code $?

@@ -9,6 +9,7 @@ import subprocess
 from . import state as states
 from .errors import LabError
 from .plan import BLOCK, DIMENSION_NAMES, PREFIX, mac_of
+from .state import compiled_path
 
 HOSTS_HEAD = "127.0.0.1\tlocalhost\n"
 
@@ -70,6 +71,9 @@ def config_text(plan):
         lines.append("]")
     if options.scheduler:
         lines += ["", "[scheduler]", f'server = "{plan.hosts[0].name}"']
+    if len(plan.hosts) > 1:
+        half, last = len(plan.hosts) // 2, len(plan.hosts) - 1
+        lines += ["", "[groups]", f'low = ["h[0-{half - 1}]"]', f'high = ["h[{half}-{last}]"]']
     return "\n".join(lines) + "\n"
 
 
@@ -87,15 +91,16 @@ def scconf():
     raise LabError("scconf does not lie beside sclab: run sclab from a whole tree, or install both")
 
 
-def compiled_path(state):
-    return f"{state.directory}/cluster.json"
+def is_compiled(options):
+    """Whether somebody reads cluster.json: daemons the shape of a grid, scout and others groups and addresses."""
+    return options.grid or options.scheduler
 
 
 def write_config(plan, state):
-    """cluster.toml; where daemons take the shape of a grid from it, cluster.json as well."""
+    """cluster.toml, and cluster.json for who reads it."""
     source = f"{state.directory}/cluster.toml"
     states.write_file(source, config_text(plan))
-    if plan.options.grid:
+    if is_compiled(plan.options):
         done = subprocess.run([scconf(), "compile", source, "-o", compiled_path(state)], check=False,
                               capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if done.returncode:

@@ -72,10 +72,11 @@ def mpi_settings():
 
 
 def scheduler_settings(state):
-    """Where the lab's scored and munged are, for what runs in a host."""
+    """Where the lab's scored, munged and cluster.json are, for what runs in a host."""
     if not state.options.scheduler:
         return {}
-    return {"SCORE_SERVER": state.hosts[0], "SCORE_MUNGE_SOCKET": state.munge_socket}
+    return {"SCORE_SERVER": state.hosts[0], "SCORE_MUNGE_SOCKET": state.munge_socket,
+            "SCORE_CLUSTER": states.compiled_path(state)}
 
 
 def environment(state, host):

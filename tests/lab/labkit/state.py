@@ -64,6 +64,11 @@ def directory_of(lab):
     return f"{BASE}/{lab}"
 
 
+def compiled_path(state):
+    """cluster.json of the lab."""
+    return f"{state.directory}/cluster.json"
+
+
 def write_file(path, text):
     """Whole or not at all."""
     temporary = f"{path}.new"
