@@ -26,7 +26,8 @@ class File:
         try:
             found = os.stat(path)
             if stat.S_ISDIR(found.st_mode):
-                raise Trouble(f"{path}: it is a directory; send it so: tar c {path} | scout -g ... tar x -C {target}")
+                raise Trouble(f"{path}: it is a directory; send it so: tar c {path} | scout -g ... tar x -C "
+                              f"{os.path.dirname(target) or '.'}")
             if not stat.S_ISREG(found.st_mode):
                 raise Trouble(f"{path}: it is no regular file")
             self.handle = open(path, "rb", buffering=0)

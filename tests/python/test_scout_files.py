@@ -139,7 +139,8 @@ def test_put__what_is_no_file(tmp_path, capsys):
         assert put.run(crew.agents, options(str(tmp_path / "absent"), "/t/"), CLUSTER) == 1
         assert not crew.fakes["n0"].heard
     err = capsys.readouterr().err
-    assert "it is a directory; send it so: tar c" in err and "No such file" in err
+    assert f"it is a directory; send it so: tar c {tmp_path} | scout -g ... tar x -C /t\n" in err
+    assert "No such file" in err
 
 
 def starts_only(fake, head, _):
