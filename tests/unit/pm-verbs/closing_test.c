@@ -8,6 +8,22 @@
 
 #define OPS (&pm_verbs_ops)
 
+static void close_first(void)
+{
+	pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+}
+
+/* Two that have talked, and the first has said that it closes. */
+static bool open_and_close(void)
+{
+	fake_begin(1);
+	if (!ok(links_open_still(2, NULL)) || !ok(links_send(0, 1, 10) == 0))
+		return false;
+	links_drain();
+	close_first();
+	return true;
+}
+
 static void check_closed(int a, int b)
 {
 	is_int(nodes[a].peer[b]->stage, PMV_IDLE);
@@ -32,7 +48,7 @@ TAP_TEST(close__by_one_or_both)
 		fake.is_held = true;
 		for (int i = 0; i < 10; i++)
 			must(links_send(0, 1, 10) == 0 && links_send(1, 0, 10) == 0);
-		pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+		close_first();
 		if (both)
 			pmv_close(links_of(1), nodes[1].peer[0], pmv_now(links_of(1)));
 		is_int(OPS->quiesce(nodes[0].link), -EAGAIN);
@@ -65,7 +81,7 @@ TAP_TEST(close__with_messages_queued)
 		pmv_progress(links_of(1));
 	}
 	ok(nodes[0].peer[1]->queue.n > 0);
-	pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+	close_first();
 	links_drain();
 	is_int(nodes[0].peer[1]->epoch, 2);
 	links_check_clean(256);
@@ -84,7 +100,7 @@ TAP_TEST(close__lost)
 			fake.lose_acks = 1;
 		else
 			fake.is_held = true;
-		pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+		close_first();
 		if (!is_delivered)
 			fake_break(0);
 		fake.is_held = false;
@@ -106,7 +122,7 @@ TAP_TEST(close__meanwhile_the_peer_goes)
 		must(links_open_still(3, NULL));
 		must(links_send(0, 1, 10) == 0 && links_send(0, 2, 10) == 0);
 		links_drain();
-		pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+		close_first();
 		if (how == 0)
 			OPS->peer_del(nodes[1].link, nodes[1].peer[0]);
 		else if (how == 1)
@@ -161,7 +177,7 @@ TAP_TEST(close__with_an_operation_open)
 	must(links_send(0, 1, 10) == 0);
 	links_drain();
 	must(!OPS->read(nodes[0].link, nodes[0].peer[1], rkey, 0, local, sizeof(local), &op));
-	pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+	close_first();
 	for (int ms = 0; ms < 100 && err == -EAGAIN; ms++) {
 		links_run(3, 1);
 		err = OPS->rma_done(nodes[0].link, op);
@@ -183,11 +199,7 @@ TAP_TEST(close__the_next_call_comes_early)
 {
 	uint64_t before;
 
-	fake_begin(1);
-	must(links_open_still(2, NULL));
-	must(links_send(0, 1, 10) == 0);
-	links_drain();
-	pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+	must(open_and_close());
 	poll(0, 5);
 	/* all is acknowledged, and the other side's word is still to come */
 	is_int(nodes[0].peer[1]->posted.n, 0);
@@ -210,11 +222,7 @@ TAP_TEST(close__the_next_call_comes_early)
 /* A greeting of the connection that was closed comes late: it is not taken for a call. */
 TAP_TEST(close__late_greeting)
 {
-	fake_begin(1);
-	must(links_open_still(2, NULL));
-	must(links_send(0, 1, 10) == 0);
-	links_drain();
-	pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+	must(open_and_close());
 	links_turn(20);
 	check_closed(0, 1);
 	pmv_greet(links_of(1), nodes[1].peer[0], PMV_HAVE_YOURS);
@@ -226,11 +234,7 @@ TAP_TEST(close__late_greeting)
 /* Who asks whether a node lives asks over a connection, also when that had to go. */
 TAP_TEST(close__probe_makes_it_anew)
 {
-	fake_begin(1);
-	must(links_open_still(2, NULL));
-	must(links_send(0, 1, 10) == 0);
-	links_drain();
-	pmv_close(links_of(0), nodes[0].peer[1], pmv_now(links_of(0)));
+	must(open_and_close());
 	links_turn(20);
 	is_int(OPS->probe(nodes[0].link, nodes[0].peer[1]), 0);
 	links_turn(20);

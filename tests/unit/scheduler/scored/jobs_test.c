@@ -287,16 +287,22 @@ TAP_TEST(jobs__one_order_for_all_hosts)
 	end_world(w);
 }
 
+/* Two that share all cores. */
+static void start_two(struct world *w, uint64_t *one, uint64_t *two)
+{
+	*one = submit(w, 2, 2);
+	*two = submit(w, 2, 2);
+	all_started(w, *one);
+	all_started(w, *two);
+}
+
 TAP_TEST(jobs__two_share_and_one_suspended_is_frozen)
 {
 	struct world *w = new_world();
 	uint64_t one, two;
 
 	must(w);
-	one = submit(w, 2, 2);
-	two = submit(w, 2, 2);
-	all_started(w, one);
-	all_started(w, two);
+	start_two(w, &one, &two);
 	is_int(matrix_rows(w->d.matrix), 2);
 	is_int(matrix_rows_of(w->d.matrix, one) ^ matrix_rows_of(w->d.matrix, two), 3);
 	jobs_suspend(&w->d, jobs_find(&w->d, one), true);
@@ -322,10 +328,7 @@ TAP_TEST(jobs__who_idles_gives_its_turns_away)
 	uint64_t one, two;
 
 	must(w);
-	one = submit(w, 2, 2);
-	two = submit(w, 2, 2);
-	all_started(w, one);
-	all_started(w, two);
+	start_two(w, &one, &two);
 	beat_all(w, one, true, false);
 	is_str(rows_of(w, one), "1 of 1");
 	is_str(rows_of(w, two), "1 of 1");
@@ -343,10 +346,7 @@ TAP_TEST(jobs__who_waits_for_messages_is_parked)
 	uint64_t one, two;
 
 	must(w);
-	one = submit(w, 2, 2);
-	two = submit(w, 2, 2);
-	all_started(w, one);
-	all_started(w, two);
+	start_two(w, &one, &two);
 	/* The first beat of a host says nothing of the other one. */
 	for (int i = 0; i < 4; i++)
 		beat_all(w, one, false, true);

@@ -216,15 +216,20 @@ TAP_TEST(run__what_it_leaves_in_the_background_lives_on)
 	"trap '' HUP INT TERM; setsid sh -c 'trap \"\" HUP INT TERM; echo $$; sleep 1000' & "      \
 	"while :; do sleep 1000; done"
 
+static pid_t run_stubborn(struct scout *scout)
+{
+	scout_open(scout);
+	scout_run(scout, STUBBORN, NULL);
+	return scout_pid(scout);
+}
+
 TAP_TEST(signal__nothing_is_left_of_what_is_killed)
 {
 	struct scout scout;
 	struct scout_end end;
 	pid_t left;
 
-	scout_open(&scout);
-	scout_run(&scout, STUBBORN, NULL);
-	left = scout_pid(&scout);
+	left = run_stubborn(&scout);
 	must(left > 1);
 	scout_say(&scout, json_pack("{s:s, s:i, s:i}", "op", OP_SIGNAL, "id", 1, "signal", SIGINT),
 		  NULL, 0);
@@ -260,9 +265,7 @@ TAP_TEST(connection__lost)
 	struct scout scout;
 	pid_t left;
 
-	scout_open(&scout);
-	scout_run(&scout, STUBBORN, NULL);
-	left = scout_pid(&scout);
+	left = run_stubborn(&scout);
 	must(left > 1);
 	scout_close(&scout);
 	ok(is_gone(left));
@@ -273,9 +276,7 @@ TAP_TEST(agent__killed)
 	struct scout scout;
 	pid_t left;
 
-	scout_open(&scout);
-	scout_run(&scout, STUBBORN, NULL);
-	left = scout_pid(&scout);
+	left = run_stubborn(&scout);
 	must(left > 1);
 	kill(scout.agent, SIGKILL);
 	scout_close(&scout);
