@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Everything that judges the code. All of it speaks TAP and runs below one prove, whose last lines
-# count files and tests. System and MPI tests build labs and load both cores, so they run one at a
-# time, after the rest; but for those that mostly wait and have no moment that may not come late.
+# count files and tests. Most tests wait more than they compute, so there are more at once than cores.
+# After them, one at a time, come system tests that measure time, fill both cores, or count frames that
+# a busy machine loses. A test that is named nowhere here has to bear what runs beside it.
 
-TEST_JOBS ?= 2
+TEST_JOBS ?= 3
 SECS      ?= 60
-PATIENT   := debugger locks mpich pmix5 remote remote-files sc-watch sceptic sclab scout scqueue scrun-bad scrun-complaints slurm ssh
+LONG      := scrun-bad scrun
+ALONE     := ethernet-faults ethernet-security ethernet-vm ethernetd hypercrossbar hypercrossbar-jobs mpi \
+	     mpi-real relay-time scheduler-security sclab scout-64
 PROVE      = prove --exec mk/run-test --timer -j$(TEST_JOBS) \
 	     --rules='seq={$(subst $(space),$(comma),$(strip $(ALONE_T)))}' --rules='par=**'
 
-SYSTEM_T := $(sort $(wildcard tests/system/*.t))
+SYSTEM_T := $(LONG:%=tests/system/%.t) $(filter-out $(LONG:%=tests/system/%.t),$(sort $(wildcard tests/system/*.t)))
 MPI_T    := $(sort $(wildcard tests/mpi/*.t) $(filter tests/system/mpi%,$(SYSTEM_T)))
 OTHER_T  := $(sort $(wildcard tests/mpi/*.t tests/lab/*.t tests/bench/*.t tests/conformance/*.t))
-ALONE_T  := $(filter-out $(PATIENT:%=tests/system/%.t),$(SYSTEM_T) $(OTHER_T)) \
-	    $(wildcard tests/vm/*.t)
+ALONE_T  := $(ALONE:%=tests/system/%.t) $(OTHER_T) $(wildcard tests/vm/*.t)
 PYTHON_T := $(if $(wildcard tests/python/*.py),mk/pytest.t)
 FUZZ_T   := $(FUZZ_PROGS)
 # Virtual machines at length, beside their short form among the system tests.
@@ -28,9 +30,11 @@ run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kin
 .PHONY: check check-unit check-sim check-conformance check-fuzz check-system check-python \
 	check-mpi check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man demo bench
 
+# In the order in which they begin: long ones first, so that the others fill the gaps between them. Python's
+# keep one core busy for a while, which does no harm to those that come alone.
 check: $(ALL_OUTPUTS) $(TAP_PROGS) $(FUZZ_PROGS) ## every test and lint; parts that cannot run say why
-	@$(call run_tests,$(SYSTEM_T) $(OTHER_T) $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) $(UNIT_PROGS) \
-		$(PYTHON_T) mk/lint.t)
+	@$(call run_tests,$(SYSTEM_T) $(OTHER_T) mk/lint.t $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) $(UNIT_PROGS) \
+		$(PYTHON_T))
 
 check-unit: $(UNIT_PROGS) ## unit tests
 	@$(call run_tests,$(UNIT_PROGS))
