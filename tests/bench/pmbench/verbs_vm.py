@@ -29,7 +29,7 @@ LIMIT_S = 60
 ROUND_TRIPS = 500
 BLOCK, BLOCKS = 65536, 400
 UNDER_WAY = 16  # blocks at once, of both
-BANDWIDTH_ROUNDS = 11
+BANDWIDTH_ROUNDS = 9
 OVER_VERBS = "PM_OPTIONS=devices=self+verbs"
 
 
