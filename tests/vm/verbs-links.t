@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The conformance suite on pm-verbs in a guest, while links of a member go down and up: in each test its only rail,
-both in turn, or one of two for good; and both in turn from the first test to the last. TAP."""
+both in turn, or one of two for good; and both in turn from the first test to the last. Both in turn also where each
+connection has its own receives, and where those that are shared are too few. TAP."""
 import sys
 
 from vmtest import ROOT, Timed, need_guests, need_rdma
@@ -11,6 +12,7 @@ from verbslab import MEMBERS, PROGRAM_S, RAILS, judge
 FLAP = f"{ROOT}/tests/vm/guest/flap"
 # In each test: those that open nothing in mid-test, which takes a link that is up.
 PROGRAMS = {"message": "", "rma": "", "state": "pmQuiesce"}
+VARIANTS = {"own receives": "verbs_own", "few shared receives": "verbs_few"}
 OFTEN = 3                       # times that links went down, at least
 tap = Timed()
 
@@ -19,10 +21,10 @@ def downs(guest):
     return sum(map(int, guest.must("cat /sys/class/infiniband/*/ports/1/hw_counters/link_downed").split()))
 
 
-def test_turns(guest, what, rails):
+def test_turns(guest, what, rails, programs=None, variant="verbs"):
     before = downs(guest)
     devices = " ".join(f"rxe{rail * MEMBERS}" for rail in range(rails))
-    judge(tap, guest, what, rails, PROGRAMS, f"{FLAP} turns {devices}")
+    judge(tap, guest, what, rails, programs or PROGRAMS, f"{FLAP} turns {devices}", variant)
     times = downs(guest) - before
     tap.ok(times >= OFTEN, f"{what}: many times", f"{times}")
     print(f"#   {times} times", flush=True)
@@ -52,6 +54,8 @@ def main():
         if guest:
             test_turns(guest, "the only rail down and up", 1)
             test_turns(guest, "two rails down and up in turn", RAILS)
+            for what, variant in VARIANTS.items():
+                test_turns(guest, f"{what}, two rails down and up in turn", RAILS, {"message": "", "rma": ""}, variant)
             test_throughout(guest)
             test_gone(guest)
     return tap.end()

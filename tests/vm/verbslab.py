@@ -100,14 +100,14 @@ def frames(guest, rail):
     return sum(map(int, guest.must(f"cat {paths}").split()))
 
 
-def judge(tap, guest, what, rails, programs=None, fault=""):
-    """Tests of the conformance suite, a line for each program: all whose names begin so. @fault is a command of the
-    shell that runs beside each test and whose input ends with it."""
+def judge(tap, guest, what, rails, programs=None, fault="", variant="verbs"):
+    """Tests of the conformance suite, a line for each program: all of the variant whose names begin so. @fault is a
+    command of the shell that runs beside each test and whose input ends with it."""
     env = f"TEST_VERBS_PORTS='{ports(rails)}'" + (f" TEST_VERBS_FAULT='{fault}'" if fault else "")
     for program, beginning in (programs or PROGRAMS).items():
         path = f"{BUILD}/tests/conformance/{program}_test"
-        code, text = guest.run(f"env {env} {path} $({path} -l | grep '^{beginning}.*__verbs$')", PROGRAM_S)
-        done = re.findall(r"^ok \d+ - \S+__verbs$", text, re.M)
+        code, text = guest.run(f"env {env} {path} $({path} -l | grep '^{beginning}.*__{variant}$')", PROGRAM_S)
+        done = re.findall(rf"^ok \d+ - \S+__{variant}$", text, re.M)
         tap.ok(code == 0 and done and "not ok" not in text, f"{what}: {program}, {len(done)} tests", f"{code} {text}")
         for line in re.findall(r"^#.*reported after.*", text, re.M):
             tap.ok("it does not answer: " in line and "transport retry counter exceeded" in line,
