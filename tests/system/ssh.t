@@ -153,7 +153,8 @@ def pool(lab):
 BY_HAND = f"""export PATH={BUILD}/bin:$PATH
 scored --listen 7720 --state /tmp/pool-state >/dev/null 2>&1 &
 pdsh -R ssh -w 'h[1-3]' 'echo $$ >/tmp/pool-pid; exec {BUILD}/bin/scnoded --server h0:7720 --listen 7721 \\
-    --run /tmp/pool-run --cgroup pool-$(uname -n) --munge-socket '$SCORE_MUNGE_SOCKET >/dev/null 2>&1 &
+    --run /tmp/pool-run --munge-socket '$SCORE_MUNGE_SOCKET' \\
+    --cgroup openscore-lab/'$SCLAB_NAME'/pool-$(uname -n)' >/dev/null 2>&1 &
 export SCORE_SERVER=$(hostname):7720
 {ROOT}/scheduler/ctl/scinfo --wait 3 >&2 && scrun -nodes=3x1 -q uname -n
 pdsh -R ssh -w 'h[1-3]' 'kill $(cat /tmp/pool-pid)'; kill %1; wait
