@@ -42,7 +42,9 @@ static void known(struct link *link, void *owner)
 {
 	struct scored *d = owner;
 
-	if (!strcmp(link_role(link), "scnoded"))
+	if (d->options.is_private && link_uid(link) && link_uid(link) != geteuid())
+		users_turn_away(link, "EPERM", "this scored is private to another user");
+	else if (!strcmp(link_role(link), "scnoded"))
 		nodes_enter(d, link);
 	else
 		users_enter(d, link);

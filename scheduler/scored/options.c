@@ -28,6 +28,7 @@ static const struct option table[] = {
 	{"user-connections", required_argument, NULL, 'L'},
 	{"user-jobs", required_argument, NULL, 'J'},
 	{"user-memory", required_argument, NULL, 'M'},
+	{"private", no_argument, NULL, 'p'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -37,7 +38,7 @@ static const char usage[] =
 	"usage: scored [--config CLUSTER.JSON] [--listen [ADDRESS:]PORT] [--state DIR]\n"
 	"              [--quantum TIME] [--rows N] [--operators USER,...]\n"
 	"              [--user-connections N] [--user-jobs N] [--user-memory MIB]\n"
-	"              [--munge-socket PATH]\n"
+	"              [--munge-socket PATH] [--private]\n"
 	"Schedules the jobs of a cluster, see scored(8).\n";
 
 /* "200ms", "1s", "0.5s" */
@@ -145,6 +146,9 @@ int scored_options_read(struct scored_options *ret, int argc, char **argv, char 
 			break;
 		case 'M':
 			err = set_memory(&o.user_memory, optarg);
+			break;
+		case 'p':
+			o.is_private = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);

@@ -22,7 +22,8 @@ struct scored_options {
 	const char *munge_socket; /* NULL: munge's own */
 	const char *operators;    /* user names with commas; NULL: root alone */
 	uint64_t quantum_ns;
-	uint32_t rows; /* most jobs that take turns on a core */
+	bool is_private; /* only for its own user and root */
+	uint32_t rows;   /* most jobs that take turns on a core */
 	/* Of one user: */
 	uint32_t user_links; /* connections */
 	uint32_t user_jobs;  /* jobs that wait */

@@ -346,10 +346,9 @@ static const struct link_events events = {.message = message,
 					  .refused = refused,
 					  .closed = closed};
 
-static void turn_away(struct link *link, const char *why)
+void users_turn_away(struct link *link, const char *error, const char *why)
 {
-	link_send(link,
-		  json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EUSERS", "text", why),
+	link_send(link, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", error, "text", why),
 		  NULL, 0);
 	link_close(link, GOODBYE_S);
 }
@@ -361,12 +360,12 @@ void users_enter(struct scored *d, struct link *link)
 	char why[256];
 
 	if (account && account_has_links(account, why, sizeof(why))) {
-		turn_away(link, why);
+		users_turn_away(link, "EUSERS", why);
 		return;
 	}
 	user = account ? calloc(1, sizeof(*user)) : NULL;
 	if (!user) {
-		turn_away(link, "scored has no memory");
+		users_turn_away(link, "EUSERS", "scored has no memory");
 		if (account)
 			account_settle(account);
 		return;

@@ -10,6 +10,8 @@
 
 /* Somebody authenticated is at the door who is no scnoded. */
 void users_enter(struct scored *d, struct link *link);
+/* Says why and closes. @error: as errno is named. */
+void users_turn_away(struct link *link, const char *error, const char *why);
 void users_close(struct scored *d);
 bool users_is_operator(const struct scored *d, uid_t uid);
 

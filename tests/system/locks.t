@@ -5,18 +5,22 @@ msgb and msgblock as users call them. TAP."""
 import json
 import os
 import re
+import select
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 
-from schedlocal import Cluster, missing, wait_until
+from schedlocal import Cluster, free_port, missing, wait_until
 from systest import BUILD, ROOT, Tap, told
 
 sys.path[:0] = [f"{ROOT}/{part}" for part in ("scout", "scheduler/ctl", "configs")]
-from scorectl.link import Link  # noqa: E402
-from scorectl.munge import Refused  # noqa: E402
+from scorectl.link import MAGIC, Link, Unreachable, address_of  # noqa: E402
+from scorectl.munge import Munge, Refused  # noqa: E402
 from scoutkit.lease import Lease  # noqa: E402
 
 DAEMON, BIN, NOBODY = 1, 2, 65534   # the first is an operator
@@ -112,7 +116,7 @@ class Person:
                 try:
                     link.send(head)
                     answer = link.receive()
-                except Refused as refusal:
+                except (Refused, Unreachable) as refusal:
                     answer = {"op": "error", "text": str(refusal)}
             os.write(self.up[1], (json.dumps(answer) + "\n").encode())
 
@@ -161,6 +165,126 @@ def nobody_steals(world):
     ann.ask("unlock", id=lock["id"])
     ann.end()
     bob.end()
+
+
+class Recorded(Link):
+    """Keeps what it has said."""
+
+    def send(self, head, body=b""):
+        self.__dict__.setdefault("said", []).append(head)
+        super().send(head, body)
+
+
+class Spoken(Link):
+    """A handshake in which somebody says what another one said."""
+
+    def __init__(self, server, hello):      # pylint: disable=super-init-not-called
+        self.server, self.buffer = server, b""
+        self.socket = socket.create_connection(address_of(server), LIMIT_S)
+        self.socket.sendall(MAGIC + struct.pack(">Q", 0))
+        self.receive()
+        self.send(hello)
+
+
+def lies(world):
+    """Frames that no command of ours sends."""
+    ann, bob = Person(world, NOBODY), Person(world, BIN)
+    lock = ann.lock("h0", reason="disks")
+    number = lock["id"]
+    for op in ("unlock", "renew"):
+        for more in ({"uid": NOBODY}, {"uid": 0, "user": "root", "operator": True}, {"force": True}):
+            tap.equal(bob.ask(op, id=number, **more).get("error"), "EPERM", f"{op} of another's with {sorted(more)}")
+    tap.equal(bob.lock("h0", force=True, uid=0, operator=True).get("error"), "EPERM", "force with a uid of root's")
+    mine = bob.lock("h1", uid=NOBODY, id=number, user="nobody")
+    tap.ok([(entry["id"], entry["user"]) for entry in world.locks()["locks"]] ==
+           [(number, "nobody"), (mine["id"], "bin")] and mine["id"] != number,
+           "a lock with another's uid and id is one's own", world.locks())
+    bob.ask("unlock", id=mine["id"])
+    for odd in (-1, 0, 1 << 64, str(number), float(number), None, [number], {"id": number}):
+        person = Person(world, BIN)
+        tap.ok(person.ask("unlock", id=odd).get("op") == "error", f"unlock of {odd!r}")
+        person.end()
+    tap.equal(ann.ask("renew", id=number)["op"], "ok", "the lock is still its owner's")
+    ann.ask("unlock", id=number)
+    ann.end()
+    bob.end()
+
+
+def replayed(world):
+    """A credential of root's in another's hands."""
+    link = Recorded(world.server, munge_socket=world.munge)
+    hello = link.said[0]
+    for name, said in (("a credential that was used", hello), ("with another nonce", {**hello, "nonce": "0" * 32}),
+                       ("without one", {**hello, "credential": ""})):
+        tap.equal(Spoken(world.server, said).receive()["op"], "refused", name)
+    credential = Munge(world.munge).make("unlock", 0)
+    tap.equal(Spoken(world.server, {**hello, "credential": credential}).receive()["op"], "refused",
+              "a credential of root's for something else")
+
+
+def passed_on(world):
+    """Somebody between a user and scored, who passes everything on."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        address = "%s:%d" % door.getsockname()
+
+        def carry():
+            ours, theirs = door.accept()[0], socket.create_connection(address_of(world.server))
+            while True:
+                for one in select.select((ours, theirs), (), (), LIMIT_S)[0]:
+                    data = one.recv(1 << 16)
+                    if not data:
+                        ours.close()
+                        theirs.close()
+                        return
+                    (theirs if one is ours else ours).sendall(data)
+
+        thread = threading.Thread(target=carry, daemon=True)
+        thread.start()
+        try:
+            Link(address, munge_socket=world.munge)
+            said = "let in"
+        except Refused as problem:
+            said = str(problem)
+        thread.join(LIMIT_S)
+    tap.ok("passed on are not accepted" in said, "who connects through another is not let in", said)
+
+
+def private(world):
+    """The scored of somebody's session."""
+    place = f"{world.directory}/private"
+    os.mkdir(place)
+    os.chown(place, BIN, BIN)
+    server = f"127.0.0.1:{free_port()}"
+    child = subprocess.Popen(["setpriv", f"--reuid={BIN}", f"--regid={BIN}", "--clear-groups", f"{BUILD}/bin/scored",
+                              "--listen", server, "--private", "--state", f"{place}/state", "--munge-socket",
+                              world.munge],
+                             stderr=subprocess.PIPE, text=True)
+    while "ready" not in child.stderr.readline():
+        pass
+    for uid, want in ((NOBODY, "EPERM"), (DAEMON, "EPERM"), (BIN, None), (0, None)):
+        for op in ("locks", "jobs"):
+            said = as_user(uid, server, world.munge, op)
+            tap.ok(said.get("error") == want and (not want or said["op"] == "error"),
+                   f"{op} of bin's private scored, for user {uid}", said)
+    child.terminate()
+    child.communicate()
+    root = f"127.0.0.1:{free_port()}"
+    world.start("private-scored", f"{BUILD}/bin/scored", "--listen", root, "--private", "--state", f"{place}-root",
+                "--munge-socket", world.munge).says("ready")
+    tap.equal(as_user(NOBODY, root, world.munge, "locks").get("error"), "EPERM", "root's is for root alone")
+
+
+def as_user(uid, server, munge, op):
+    """The first thing that a scored says to that user."""
+    work = ("import json, sys; sys.path.insert(0, sys.argv[1]); from scorectl.link import Link; "
+            "link = Link(sys.argv[2], munge_socket=sys.argv[3]); link.send({'op': sys.argv[4]}); "
+            "print(json.dumps(link.receive()))")
+    # Only bin takes bin's scored for one; the others' handshake goes on all the same.
+    trust = "import os, sys; os.geteuid = lambda: int(sys.argv[5]); " if uid != BIN else ""
+    done = subprocess.run(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "/usr/bin/python3", "-c",
+                           trust + work, f"{ROOT}/scheduler/ctl", server, munge, op, str(BIN)],
+                          capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    return json.loads(done.stdout) if done.returncode == 0 else {"op": "none", "error": told(done)}
 
 
 def operators_may(world):
@@ -367,7 +491,8 @@ def main():
         print(f"1..0 # SKIP {why}")
         return 0
     with World() as world:
-        for part in (nobody_steals, operators_may, in_order, jobs_and_locks, after_a_kill, new_file, exit_codes):
+        for part in (nobody_steals, lies, replayed, passed_on, private, operators_may,
+                     in_order, jobs_and_locks, after_a_kill, new_file, exit_codes):
             part(world)
             # The next one finds the hosts free: a job leaves its hosts after its scrun.
             wait_until(lambda: not world.locks()["jobs"], LIMIT_S)

@@ -82,7 +82,7 @@ class Cluster:
     # ---- scored, here ----
 
     def _start_scored(self, path, options):
-        call = [path, "--listen", "0", "--state", str(self.place / "state")]
+        call = [path, "--listen", "0", "--private", "--state", str(self.place / "state")]
         if options.quantum:
             call += ["--quantum", options.quantum]
         if options.munge_socket:
@@ -126,6 +126,9 @@ class Cluster:
         try:
             self.place.mkdir(0o700)
         except FileExistsError:
+            if self.place.lstat().st_uid != os.geteuid():
+                raise Failure(command.TROUBLE, f"{self.who}: {self.place} is not yours; choose another "
+                              "name") from None
             raise Failure(command.TROUBLE, f"{self.who}: {self.place} is there: a private cluster runs, or was left "
                           f"behind; {self.who} down ends it") from None
         self.record = record
