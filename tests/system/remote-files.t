@@ -156,6 +156,28 @@ def one(cluster, data):
         for name, path, error in (("a directory", host.home, "EISDIR"), ("nothing", "nothing", "ENOENT"),
                                   ("a device", "/dev/null", "EINVAL")):
             TAP.equal(get(host, path)[2].get("error"), error, f"{name} is not got")
+        abandoned(host)
+
+
+def abandoned(host):
+    """A large file of which somebody wants no more."""
+    with open(f"{host.home}/large", "wb") as file:
+        file.truncate(1 << 30)
+    host.link.send({"op": "get", "id": 6, "path": f"{host.home}/large"})
+    about(host, 6)
+    host.link.send({"op": "signal", "id": 6, "signal": 9})
+    said = about(host, 6)
+    while said["op"] == "data":
+        said = about(host, 6)
+    TAP.equal((said["op"], said.get("error")), ("failed", "ECANCELED"), "one that nobody wants any more is cancelled")
+    children = f"/proc/{host.child.pid}/task/{host.child.pid}/children"
+
+    def readers():
+        with open(children, encoding="utf-8") as file:
+            return file.read()
+
+    TAP.ok(schedlocal.wait_until(lambda: not readers(), GONE_S), "and its reader ends", readers())
+    os.unlink(f"{host.home}/large")
 
 
 def about(host, number):
