@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define GROUPS_USUAL 64 /* more than most users have */
@@ -149,16 +150,22 @@ static void be_killed_first(void)
 	close(fd);
 }
 
+/* libc's would tell the threads of the daemon, which it may believe to have still: see pen_fork(). */
+static void become_user(const struct birth *b)
+{
+	if (syscall(SYS_setgroups, (size_t)b->n_groups, b->groups) ||
+	    syscall(SYS_setresgid, b->gid, b->gid, b->gid) ||
+	    syscall(SYS_setresuid, b->uid, b->uid, b->uid))
+		_exit(1);
+}
+
 _Noreturn void birth_exec(const struct birth *birth, char *const *argv, int fd)
 {
 	leave_streams(birth);
 	if (birth->n_groups >= 0) {
 		be_killed_first();
 		raise_limits();
-		if (setgroups((size_t)birth->n_groups, birth->groups) ||
-		    setresgid(birth->gid, birth->gid, birth->gid) ||
-		    setresuid(birth->uid, birth->uid, birth->uid))
-			_exit(1);
+		become_user(birth);
 	}
 	if (fd == BIRTH_FD)
 		fcntl(fd, F_SETFD, 0);

@@ -9,12 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -168,10 +171,12 @@ static struct pen *new_pen(struct pens *pens, const char *user, const char *name
 }
 
 /* The user's group with its limit, where there can be one: if not, main() has said so. */
-static int make_user(const struct pen *pen, uid_t uid)
+static int make_user(struct pen *pen, uid_t uid)
 {
 	const char *counted = pen->counted[0] ? pen->counted : pen->user;
 
+	if (!uid)
+		pen->counted[0] = 0;
 	if (mkdir(pen->user, 0755) && errno != EEXIST)
 		return -errno;
 	if (pen->counted[0])
@@ -227,11 +232,37 @@ static void enter(const char *group)
 	close(fd);
 }
 
-void pen_enter(const struct pen *pen)
+/*
+ * A process that is born in a group need not be moved to it: for the first to be moved in a while the kernel lets all
+ * readers of its locks pass, 10 ms. v1 can't do that.
+ */
+static pid_t fork_into(const char *group)
 {
-	enter(pen->path);
-	if (pen->counted[0])
+	int dir = open(group, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct clone_args args = {
+		.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)dir};
+	pid_t pid;
+
+	if (dir < 0)
+		return -1;
+	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (pid)
+		close(dir);
+	return pid;
+}
+
+pid_t pen_fork(const struct pen *pen)
+{
+	pid_t pid = pen->pens->form != CGROUP_V1 ? fork_into(pen->path) : -1;
+
+	if (pid < 0) {
+		pid = fork();
+		if (!pid)
+			enter(pen->path);
+	}
+	if (!pid && pen->counted[0])
 		enter(pen->counted);
+	return pid;
 }
 
 /* ---- up and down ---- */

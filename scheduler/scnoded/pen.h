@@ -30,8 +30,12 @@ void pens_end(struct pens *pens);
 
 /* NULL with errno: there can be none; ENOTSUP: no cgroups here, which main() has said. */
 struct pen *pen_make(struct pens *pens, uid_t uid);
-/* In the child that becomes the scremote, root still: calls nothing that takes memory. */
-void pen_enter(const struct pen *pen);
+/*
+ * fork() of the scremote, which finds itself in the pen. Whom the kernel does not let in goes on outside, as where there
+ * are no groups. The child may call what birth.h says, and nothing of libc that minds threads: it may not know that it
+ * has none.
+ */
+pid_t pen_fork(const struct pen *pen);
 /* The scremote has ended. Takes the pen. All that is in it is killed so many seconds later, or not: PEN_STAYS. */
 void pen_leave(struct pen *pen, double grace_s);
 

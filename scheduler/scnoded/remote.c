@@ -113,15 +113,13 @@ static void ended(struct ev_loop *loop, ev_child *watcher, int events)
 	forget_child(watcher->data, is_cut);
 }
 
-static _Noreturn void be_born(const struct birth *b, const struct pen *pen, char *host, int fd)
+static _Noreturn void be_born(const struct birth *b, char *host, int fd)
 {
 	static char name[] = "scremote", fd_option[] = "--fd", fd_number[] = "3",
 		    host_option[] = "--host";
 	char *const argv[] = {name, fd_option, fd_number, host_option, host, NULL};
 
 	birth_begin();
-	if (pen)
-		pen_enter(pen);
 	birth_exec(b, argv, fd);
 }
 
@@ -147,9 +145,9 @@ static char *start_child(struct child *child, struct birth *b, int fd)
 
 	if (text)
 		return text;
-	pid = fork();
+	pid = child->pen ? pen_fork(child->pen) : fork();
 	if (!pid)
-		be_born(b, child->pen, d->name, fd);
+		be_born(b, d->name, fd);
 	if (pid < 0)
 		return daemon_text("host %s: no process for scremote: %m", d->name);
 	ev_child_init(&child->end, ended, pid, 0);

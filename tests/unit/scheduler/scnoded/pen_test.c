@@ -66,9 +66,8 @@ static bool goes_away(enum cgroup_form form, unsigned uid)
 /* ---- processes ---- */
 
 /* Two more, of which one has a session of its own and no parent; both hold @tell. */
-static _Noreturn void be_agent(const struct pen *pen, int tell)
+static _Noreturn void be_agent(int tell)
 {
-	pen_enter(pen);
 	if (!fork()) {
 		setsid();
 		if (fork())
@@ -92,10 +91,10 @@ static pid_t start_agent(const struct pen *pen, int *ret_end)
 
 	if (pipe(ends))
 		return -1;
-	agent = fork();
+	agent = pen_fork(pen);
 	if (!agent) {
 		close(ends[0]);
-		be_agent(pen, ends[1]);
+		be_agent(ends[1]);
 	}
 	close(ends[1]);
 	while (n < 3 && read(ends[0], bytes + n, 1) == 1)
@@ -164,11 +163,10 @@ static void kept(enum cgroup_form form)
 }
 
 /* Forks until it may not, and tells how often it could. */
-static _Noreturn void be_bomb(const struct pen *pen, int tell)
+static _Noreturn void be_bomb(int tell)
 {
 	unsigned char n = 0;
 
-	pen_enter(pen);
 	for (; n < 4 * TASKS; n++) {
 		pid_t child = fork();
 
@@ -193,9 +191,9 @@ static unsigned char forks(const struct pen *pen)
 
 	if (pipe(tell))
 		return 0;
-	agent = fork();
+	agent = pen_fork(pen);
 	if (!agent)
-		be_bomb(pen, tell[1]);
+		be_bomb(tell[1]);
 	is_int(read(tell[0], &n, 1), 1);
 	end_agent(agent);
 	close(tell[0]);
