@@ -5,7 +5,7 @@ is lost."""
 import os
 
 from .loop import READ
-from .shell import say
+from .terminal import say
 
 CODE = 3    # exit code of scout without its lock
 

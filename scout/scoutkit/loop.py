@@ -9,6 +9,7 @@ import time
 
 from scorectl.bare import signal
 
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 _SIGNALS_AT_ONCE = 4096
 

@@ -7,7 +7,7 @@ import sys
 from scorectl.bare import signal
 
 from . import hosts, locks, loop, opening, options as command_line, shell
-from .shell import say
+from .terminal import say
 
 TROUBLE, USAGE = 1, 2
 SESSION = "SCOUT_SESSION"
@@ -92,7 +92,7 @@ def _prepare():
     while handle <= 2:
         handle = os.dup(handle)
     os.close(handle)
-    for number in shell.INTERRUPTS:
+    for number in loop.INTERRUPTS:
         if signal.getsignal(number) == signal.SIG_DFL:  # one that is ignored stays so
             signal.signal(number, signal.default_int_handler)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """opening - the agents of some hosts for as long as a block of code: a loop, the ways to them, their end."""
 
-import resource
+import os
 
 from scorectl.munge import Munge
 
@@ -12,11 +12,13 @@ _FILES = 64     # descriptors beside those of the hosts
 
 def allow_files(count):
     """As many descriptors as the hosts need, if we may."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count + _FILES
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    if not 0 <= os.sysconf("SC_OPEN_MAX") < wanted:  # -1: no limit
+        return
+    import resource
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 class _Way:

@@ -7,7 +7,8 @@ import stat
 
 from . import agents as states
 from . import frames, result, staged, tree
-from .shell import raise_when_interrupted, say
+from .shell import raise_when_interrupted
+from .terminal import say
 
 _PARENT_LOST = ("ECONNRESET", "EPIPE")  # as a host says that lost the one it got the file from
 _DOOR_S = 5     # for a host to open its door; else it gets the file from us

@@ -14,8 +14,9 @@ import time
 
 from . import agents as states
 from . import frames, hosts, loop, tree
-from .shell import raise_when_interrupted, say
+from .shell import raise_when_interrupted
 from .stream import Stream
+from .terminal import say
 
 SOCKET = "session"      # in the session's directory
 _BACKLOG = 128

@@ -2,19 +2,10 @@
 """shell - "scout CMD": one command on all hosts, as a command of its own: input, outputs, ^C, summary, exit code."""
 
 import os
-import sys
 
-from scorectl.bare import signal
-
-from . import fanout, hosts, options as command_line, progress, result, show, terminal
-
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def say(text):
-    """A line of ours; what hosts and others put into it commands no terminal."""
-    said = terminal.harmless(str(text), kept="\n")
-    print(f"scout: {said}", file=sys.stderr, flush=True)
+from . import fanout, hosts, options as command_line, progress, result, show
+from .loop import INTERRUPTS
+from .terminal import say
 
 
 def _interrupt():

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 
 from . import hosts, result
-from .shell import say
+from .terminal import say
 
 
 @dataclass

@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""terminal - what hosts and other people wrote, made fit for a terminal."""
+"""terminal - what scout says there, and what hosts and other people wrote, made fit for it."""
+
+import sys
 
 
 def harmless(text, kept=""):
     """Only letters that can be printed, and those that are kept."""
     return "".join(letter if letter.isprintable() or letter in kept else "?" for letter in text)
+
+
+def say(text):
+    """A line of ours; what hosts and others put into it commands no terminal."""
+    print(f"scout: {harmless(str(text), kept=chr(10))}", file=sys.stderr, flush=True)
