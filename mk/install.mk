@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # install and uninstall. DESTDIR stages a package, PREFIX chooses the place. The Open MPI component
 # goes where the Open MPI of this machine looks for components if PREFIX is the default one or Open MPI's own;
-# with any other nothing is written outside it (OMPI_PLUGINDIR, OMPI_HELPDIR).
+# with any other nothing is written outside it (OMPI_PLUGINDIR, OMPI_HELPDIR). Python's modules are compiled
+# here, as users may not write beside them and would do it for each command again.
 
 PREFIX     ?= /usr/local
 BINDIR     ?= $(PREFIX)/bin
@@ -78,6 +79,7 @@ install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI componen
 		$$(test -x $(f) && echo 755 || echo 644) $(f) '$(DESTDIR)$(call share_of,$(f))';) \
 	$(foreach p,$(PY_PROGRAMS),ln -sfn '$(call share_of,$(p))' \
 		'$(DESTDIR)$(BINDIR)/$(notdir $(p))';)
+	$(Q)/usr/bin/python3 -m compileall -q $(if $(DESTDIR),-s '$(DESTDIR)' -p /) '$(DESTDIR)$(SHAREDIR)'
 	$(Q)$(if $(ETHD),set -e; install -d '$(DESTDIR)$(SBINDIR)' '$(DESTDIR)$(UNITDIR)'; \
 		$(foreach o,$(BPF_ETH),$(call put,$(o),$(BPFDIR)/$(notdir $(o)));) \
 		$(call place_bpf,$(BPFDIR),$(BUILD)/obj/bpf_installed.o); \

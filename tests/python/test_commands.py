@@ -64,6 +64,15 @@ def test_install__staged():
     assert any("/stage/opt/x/share/openscore/mk/version.mk" in line for line in lines)
 
 
+def test_install__python_is_compiled():
+    """By who installs: a user's command, which may not write there, would compile all of it each time."""
+    lines = installing("PREFIX=/opt/x", "DESTDIR=/stage")
+    compiles = [n for n, line in enumerate(lines)
+                if "-m compileall" in line and "'/stage/opt/x/share/openscore'" in line]
+    assert len(compiles) == 1
+    assert max(n for n, line in enumerate(lines) if "/share/openscore/scout/scoutkit/main.py" in line) < compiles[0]
+
+
 def place_of_component(*settings):
     """The directory that make install would put Open MPI's component into."""
     found = [re.search(r"-o '([^']*)/mca_mtl_pm\.so'", line) for line in installing(*settings)]
