@@ -39,7 +39,8 @@ def test_loss(lab, rail, nic):
     client, server = lab.guests
     client.must(f"modprobe sch_netem && tc qdisc add dev {nic} root netem loss {LOSS}%")
     before = counters(client, rail), counters(server, rail)
-    tap.ok(*swapped(f"{rail.device}: with {LOSS} % of the frames lost all messages arrive", pingpong(rail, 500)))
+    tap.ok(*swapped(f"{rail.device}: with {LOSS} % of the frames lost all messages arrive",
+                    pingpong(rail, 500, is_lossy=True)))
     dropped = int(client.must(f"tc -s qdisc show dev {nic} | sed -n 's/.*(dropped \\([0-9]*\\),.*/\\1/p'"))
     after = counters(client, rail), counters(server, rail)
     changes = [{name: now[name] - then[name] for name in now if now[name] != then[name]}
