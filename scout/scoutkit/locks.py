@@ -44,13 +44,17 @@ class Lock:
         turns.forget(self._pipe[0])
         say(f"the hosts are no longer locked for you: {self.lost}")
 
+    def release(self):
+        """Gives it back; again does nothing."""
+        if self._lease:
+            self._lease.on_lost = None
+            self._lease.release()
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if self._lease:
-            self._lease.on_lost = None
-            self._lease.release()
+        self.release()
         if self._pipe:
             for end in self._pipe:
                 os.close(end)

@@ -65,7 +65,9 @@ def _outside(options):
                 if is_session:
                     from . import session
                     return session.run(crew, options, lock)
-                return _work(options, crew, cluster)
+                code = _work(options, crew, cluster)
+                lock.release()  # nothing runs any more: nobody need wait for the agents' ends
+                return code
 
 
 def _run(arguments):

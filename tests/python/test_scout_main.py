@@ -57,11 +57,13 @@ def scout(monkeypatch, capfd):
                         agent.stream.loop = turns
                         turns.watch(agent.stream.socket.fileno(), loop.READ, agent.stream._on_events)
                 yield crew.agents
+                ends.append([lease.is_released for lease in Lease.made])
         monkeypatch.setattr(opening, "reached", reached)
         monkeypatch.setattr(sys, "argv", ["scout", *words])
         monkeypatch.setattr(sys, "stdin", None)
         code = main.main()
         return (code, *capfd.readouterr())
+    ends = run.ends = []    # whether locks were given back when agents were left
     return run
 
 
@@ -97,6 +99,10 @@ def test_lock__refused_is_3(scout, monkeypatch, refusal, said):
     monkeypatch.setattr(Lease, "refusal", refusal)
     assert scout("-nostdin", "-g", "n0", "true") == (3, "", f"scout: {said}\n")
     assert scout("-nostdin", "-no-lock", "-g", "n0", "true")[0] == 0
+
+
+def test_lock__is_given_back_before_the_agents(scout):
+    assert scout("-nostdin", "-g", "n[0-1]", "true")[0] == 0 and scout.ends == [[True]]
 
 
 def test_lock__lost_is_told_from_the_loop(capfd):
