@@ -35,8 +35,7 @@ static uint64_t lost_timeout(const struct pmv_link *link)
 	return conf->verbs_lost_ms ? conf->verbs_lost_ms * 1000000ull : UINT64_MAX;
 }
 
-/* All our ports that lead to the peer say that they are down. */
-static bool is_cut_off(const struct pmv_link *link, const struct pm_link_peer *peer)
+bool pmv_is_cut_off(const struct pmv_link *link, const struct pm_link_peer *peer)
 {
 	for (uint32_t i = 0; i < peer->n_pairs; i++)
 		if (!link->rails[peer->pairs[i].ours].is_down)
@@ -51,7 +50,7 @@ static uint64_t patience_until(const struct pmv_link *link, const struct pm_link
 	uint64_t timeout = link->env.conf->peer_timeout_ms * 1000000ull;
 	uint64_t lost_ns = peer->lost_ns;
 
-	if (link->env.can_leave && is_cut_off(link, peer) && lost_timeout(link) < lost_ns)
+	if (link->env.can_leave && pmv_is_cut_off(link, peer) && lost_timeout(link) < lost_ns)
 		lost_ns = lost_timeout(link);
 	if (!timeout || lost_ns < timeout)
 		timeout = lost_ns;

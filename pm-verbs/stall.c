@@ -4,12 +4,15 @@
  * acknowledged and reports it in the end. Soft-RoCE of Linux 6.1 does not always: a send that finds no route, because
  * the link has just gone down, stops the queue pair, and those before it that were not acknowledged are neither tried
  * again nor reported. So when a port fails or comes back, what its queue pairs have posted by then has to come
- * back; the connection of one from which nothing does is lost, and made again by the next pair of rails.
+ * back; the connection of one from which nothing does is lost, and made again by the next pair of rails. While the port is
+ * down the same becomes of what is posted later, so a connection that has nothing under way leaves it as well, where
+ * another port leads to the peer.
  */
 #include <stdio.h>
 
 #include "pm-verbs/connection.h"
 #include "pm-verbs/lanes.h"
+#include "pm-verbs/patience.h"
 #include "pm-verbs/stall.h"
 
 /* A queue pair has tried 7 times, 0.27 s apart. One that tries for longer loses its connection, but no message. */
@@ -20,15 +23,25 @@ void pmv_stall_watch(struct pmv_link *link, struct pmv_rail *rail)
 	uint64_t now = pmv_now(link);
 
 	for (struct pmv_qp *qp = link->qps; qp; qp = qp->next) {
-		if (qp->rail != rail || !qp->peer || qp->is_failed || !qp->n_sends)
+		if (qp->rail != rail || !qp->peer || qp->is_failed)
 			continue;
+		if (!qp->n_sends && !rail->is_down) {
+			pmv_stall_end(link, qp);
+			continue;
+		}
+		link->n_stalling += !qp->stall_ns;
 		if (!qp->n_watched) {
-			link->n_stalling++;
 			qp->stall_ns = now + STALL_NS;
 			qp->n_seen = qp->n_sends;
 		}
 		qp->n_watched = qp->n_sends;
 	}
+}
+
+void pmv_stall_all_returned(struct pmv_link *link, struct pmv_qp *qp)
+{
+	if (!qp->rail->is_down)
+		pmv_stall_end(link, qp);
 }
 
 void pmv_stall_end(struct pmv_link *link, struct pmv_qp *qp)
@@ -43,15 +56,24 @@ void pmv_stall_end(struct pmv_link *link, struct pmv_qp *qp)
 static void lose(struct pmv_link *link, struct pmv_qp *qp)
 {
 	const struct pmv_port *port = &qp->rail->port;
+	const char *stuck = qp->n_watched ? ": nothing is acknowledged since its link failed" : "";
 	char why[192];
 
 	pmv_stall_end(link, qp);
 	if (!qp->peer || qp->is_failed)
 		return;
-	snprintf(why, sizeof(why), "%s:%u%s: nothing is acknowledged since its link failed",
-		 port->device, port->number, qp->rail->is_down ? " (its link is down)" : "");
+	snprintf(why, sizeof(why), "%s:%u%s%s", port->device, port->number,
+		 qp->rail->is_down ? " (its link is down)" : "", stuck);
 	pmv_lane_rest(link, qp);
 	pmv_connection_lost(link, qp->peer, UINT64_MAX, why);
+}
+
+/* Or will be by what is posted next. */
+static bool is_stuck(const struct pmv_link *link, const struct pmv_qp *qp)
+{
+	if (qp->n_watched)
+		return qp->n_watched == qp->n_seen;
+	return qp->rail->is_down && !pmv_is_cut_off(link, qp->peer);
 }
 
 void pmv_stall_timers(struct pmv_link *link, uint64_t now)
@@ -62,7 +84,7 @@ void pmv_stall_timers(struct pmv_link *link, uint64_t now)
 		next = qp->next;
 		if (!qp->stall_ns || now < qp->stall_ns)
 			continue;
-		if (qp->n_watched == qp->n_seen) {
+		if (is_stuck(link, qp)) {
 			lose(link, qp);
 			/* with it others may have gone that were lanes of the same connection */
 			next = link->qps;
@@ -70,6 +92,8 @@ void pmv_stall_timers(struct pmv_link *link, uint64_t now)
 		}
 		qp->n_seen = qp->n_watched;
 		qp->stall_ns = now + STALL_NS;
+		if (!qp->n_watched)
+			pmv_stall_end(link, qp);
 	}
 }
 

@@ -5,7 +5,7 @@
 
 #include "pm-verbs/device.h"
 
-/* The rail's port failed, or works again: what its queue pairs have posted is watched. */
+/* The rail's port failed, or works again: its queue pairs are watched, or those that have something posted. */
 void pmv_stall_watch(struct pmv_link *link, struct pmv_rail *rail);
 /* The queue pair is not watched any more. */
 void pmv_stall_end(struct pmv_link *link, struct pmv_qp *qp);
@@ -14,11 +14,14 @@ void pmv_stall_timers(struct pmv_link *link, uint64_t now);
 /* How long until there may be one; UINT64_MAX = none is watched. */
 uint64_t pmv_stall_deadline(const struct pmv_link *link, uint64_t now);
 
+/* Nothing of what was posted then is left. */
+void pmv_stall_all_returned(struct pmv_link *link, struct pmv_qp *qp);
+
 /* Something sent by the queue pair has come back. */
 static inline void pmv_stall_returned(struct pmv_link *link, struct pmv_qp *qp)
 {
 	if (qp->n_watched && !--qp->n_watched)
-		pmv_stall_end(link, qp);
+		pmv_stall_all_returned(link, qp);
 }
 
 #endif

@@ -96,6 +96,47 @@ TAP_TEST(stall__by_the_other_rail)
 	links_close();
 }
 
+/* Nothing was under way when the port went down, so nothing shows that what is posted next would get stuck. */
+TAP_TEST(stall__an_idle_connection_leaves_the_port)
+{
+	int device;
+
+	open_two(true, "");
+	device = device_in_use();
+	fake.ports[device].is_cut = true;
+	fake_event(device, IBV_EVENT_PORT_ERR);
+	links_hear();
+	links_run(3, 2500);
+	fake_stick(device);
+	must(links_send(0, 1, 8) == 0);
+	links_run(3, 300);
+	is_int(nodes[1].received[0], 2);
+	ok(device_in_use() != device);
+	ok(strstr(peer()->why, "(its link is down)") != NULL);
+	is_int(nodes[0].dead + nodes[1].dead, 0);
+	links_close();
+}
+
+/* It is back before that: the connection stays. */
+TAP_TEST(stall__an_idle_connection_outlives_a_short_failure)
+{
+	uint32_t epoch;
+
+	open_two(true, "");
+	epoch = peer()->epoch;
+	fake_event(device_in_use(), IBV_EVENT_PORT_ERR);
+	links_hear();
+	links_run(3, 1900);
+	fake_event(device_in_use(), IBV_EVENT_PORT_ACTIVE);
+	links_hear();
+	links_run(3, 5000);
+	must(links_send(0, 1, 8) == 0);
+	links_run(3, 300);
+	is_int(nodes[1].received[0], 2);
+	is_int(peer()->epoch, epoch);
+	links_close();
+}
+
 /* A one-sided operation is posted again. */
 TAP_TEST(stall__one_sided)
 {
