@@ -294,6 +294,12 @@ class Commands:
                 self.wire.socket.send(bytes.fromhex(frame))
         return {}
 
+    def nic_frames(self, nic):
+        """Frames that the NIC has taken from the wire."""
+        with open("/proc/thread-self/net/dev", encoding="ascii") as f:
+            counts = dict(line.split(":", 1) for line in f.read().splitlines()[2:])
+        return {"count": next(int(c.split()[1]) for n, c in counts.items() if n.strip() == nic)}
+
     def wire_take(self, ethertype=None):
         """What came since last asked, of that type if it is given."""
         select.select([self.wire.socket], [], [], 0.05)
