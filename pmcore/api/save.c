@@ -54,6 +54,7 @@ static int own_all(struct context *ctx)
 	return err;
 }
 
+/* One that is quiet takes what comes too: others may not become so without its answer. */
 int pmQuiesce(pmContext handle, int timeout_ms)
 {
 	struct context *ctx = context_get(handle);
@@ -64,13 +65,20 @@ int pmQuiesce(pmContext handle, int timeout_ms)
 		return EBADF;
 	end = timeout_ms < 0 ? UINT64_MAX : clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
 	ctx->is_quiet = true;
-	while (!(err = own_all(ctx)) && (err = composite_quiesce(ctx->c)) == -EAGAIN) {
-		if (!context_progress(ctx)) {
-			if (clock_monotonic_ns() >= end)
-				return fail(ETIMEDOUT, "pmQuiesce: peers did not ack within %d ms",
-					    timeout_ms);
-			sched_yield();
-		}
+	for (;;) {
+		int came = context_progress(ctx);
+
+		err = own_all(ctx);
+		if (!err)
+			err = composite_quiesce(ctx->c);
+		if (err != -EAGAIN)
+			break;
+		if (came)
+			continue;
+		if (clock_monotonic_ns() >= end)
+			return fail(ETIMEDOUT, "pmQuiesce: peers did not ack within %d ms",
+				    timeout_ms);
+		sched_yield();
 	}
 	return err ? fail(-err, "pmQuiesce: %s", pmErrorString(-err)) : PM_SUCCESS;
 }

@@ -175,7 +175,8 @@ int pmWait(pmContext ctx, int timeout_ms);
 /*
  * Stop and go. pmQuiesce stops new transmissions and returns when everything sent has been acked and
  * nothing of ours is in the network; ETIMEDOUT after @timeout_ms (sending stays stopped). While
- * quiet pmGetSendBuffer gives ENOBUFS. pmResume lets it go on.
+ * quiet pmGetSendBuffer gives ENOBUFS. Others may need its answers to become quiet: who stops several calls it
+ * for each in turn until all are quiet at once. pmResume lets it go on.
  * pmSaveContext writes the state of a quiet context, received but unread messages included, to @buf
  * (ENOSPC: *ret_len is the room needed; EBUSY: not quiet, or descriptors are open). pmRestoreContext puts
  * it into a newly opened context of the same node and job (EINVAL: damaged or of another node).

@@ -65,6 +65,32 @@ CONFORMS(pmQuiesce__in_traffic_then_resume)
 	(void)variant;
 }
 
+/* The others are quiet when what they read from it has come, of which it has to do its part. */
+CONFORMS(pmQuiesce__serves_others_while_quiet)
+{
+	const size_t len = 1 << 20;
+	uint8_t *region = malloc(len), *local[3] = {NULL, malloc(len), malloc(len)};
+	pmHandle handle;
+	pmDesc desc[3];
+
+	crew_fill(region, len, 0, 7);
+	must(pmMLock(crew->ctx[0], region, len, &handle) == PM_SUCCESS);
+	must(quiesce_all(variant, crew));
+	for (unsigned int i = 1; i < 3; i++) {
+		is_int(pmResume(crew->ctx[i]), PM_SUCCESS);
+		must(is_int(pmRead(crew->ctx[i], crew_node(crew, 0), &handle, 0, local[i], len,
+				   &desc[i]),
+			    PM_SUCCESS));
+	}
+	must(quiesce_all(variant, crew));
+	for (unsigned int i = 1; i < 3; i++) {
+		is_int(pmIsReadDone(crew->ctx[i], desc[i]), PM_SUCCESS);
+		ok(!memcmp(local[i], region, len));
+		free(local[i]);
+	}
+	free(region);
+}
+
 CONFORMS(pmSaveContext__busy_and_too_small)
 {
 	uint8_t small[8];
