@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
@@ -67,10 +68,12 @@ uint32_t pmv_connection_pair(const struct pmv_link *link, const struct pm_link_p
  * The number of the next connection: that of a pair of rails of which ours is up, if there is one. The other side does
  * the same with its own, and whoever hears of a higher number takes that.
  */
-static uint32_t next_epoch(const struct pmv_link *link, const struct pm_link_peer *peer)
+static uint32_t next_epoch(struct pmv_link *link, const struct pm_link_peer *peer)
 {
 	uint32_t first = peer->epoch + 1;
 
+	/* what a port said unheard: two sides that leave out each other's choice would never agree */
+	pmv_events(link);
 	for (uint32_t epoch = first; epoch < first + peer->n_pairs; epoch++)
 		if (!link->rails[peer->pairs[pair_of(link, peer, epoch)].ours].is_down)
 			return epoch;

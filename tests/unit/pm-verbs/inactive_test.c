@@ -126,3 +126,40 @@ TAP_TEST(inactive__first_contact_by_the_other_port)
 		}
 	}
 }
+
+/*
+ * Each side believes another port of its own to be down, and both are back unheard: if each left out what the other one
+ * chooses, they would go on like that until one calls the other dead.
+ */
+TAP_TEST(inactive__ports_are_back_unheard)
+{
+	fake_begin(4);
+	memset(nodes, 0, sizeof(nodes));
+	must(node_open(&nodes[0], 0, "verbs.devices=fake0+fake1") == 0);
+	must(node_open(&nodes[1], 1, "verbs.devices=fake2+fake3") == 0);
+	must(links_add(0, 1) && links_add(1, 0));
+	fake_event(0, IBV_EVENT_PORT_ERR);
+	fake_event(3, IBV_EVENT_PORT_ERR);
+	for (int i = 0; i < 4; i++)
+		fake.ports[i].is_cut = true;
+	links_hear();
+	must(links_send(0, 1, 8) == 0 && links_send(1, 0, 8) == 0);
+	links_run(3, 300);
+	for (int i = 0; i < 4; i++)
+		fake.ports[i].is_cut = false;
+	fake_event(0, IBV_EVENT_PORT_ACTIVE);
+	fake_event(3, IBV_EVENT_PORT_ACTIVE);
+	for (int i = 0; i < 2; i++) {
+		node_still(&nodes[i]);
+		links_of(i)->idle = 0;
+	}
+	for (int i = 0; i < 100; i++) {
+		links_turn(PMV_IDLE_CHORES);
+		links_pass_time(10000000);
+	}
+	is_int(nodes[1].received[0], 1);
+	is_int(nodes[0].received[1], 1);
+	is_int(nodes[0].dead + nodes[1].dead, 0);
+	okf(nodes[0].peer[1]->epoch < 5, "connection %u", nodes[0].peer[1]->epoch);
+	links_close();
+}
