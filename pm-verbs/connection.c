@@ -28,6 +28,7 @@
 #include "pm-verbs/rx.h"
 #include "pm-verbs/state.h"
 #include "pm-verbs/shared.h"
+#include "pm-verbs/stall.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
@@ -349,6 +350,7 @@ void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
 		at = &(*at)->next;
 	*at = qp->next;
 	link->n_qps--;
+	pmv_stall_end(link, qp);
 	qp->rail->cq_used -= qp->completions;
 	link->is_crowded = true;
 	number = qp->qp->qp_num;

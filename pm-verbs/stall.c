@@ -18,23 +18,30 @@
 /* A queue pair has tried 7 times, 0.27 s apart. One that tries for longer loses its connection, but no message. */
 #define STALL_NS 2000000000ull
 
+static void watch(struct pmv_link *link, struct pmv_qp *qp, uint64_t now)
+{
+	if (!qp->n_sends && !qp->rail->is_down) {
+		pmv_stall_end(link, qp);
+		return;
+	}
+	link->n_stalling += !qp->stall_ns;
+	if (!qp->n_watched) {
+		qp->stall_ns = now + STALL_NS;
+		qp->n_seen = qp->n_sends;
+	}
+	qp->n_watched = qp->n_sends;
+}
+
 void pmv_stall_watch(struct pmv_link *link, struct pmv_rail *rail)
 {
 	uint64_t now = pmv_now(link);
 
 	for (struct pmv_qp *qp = link->qps; qp; qp = qp->next) {
-		if (qp->rail != rail || !qp->peer || qp->is_failed)
-			continue;
-		if (!qp->n_sends && !rail->is_down) {
-			pmv_stall_end(link, qp);
-			continue;
-		}
-		link->n_stalling += !qp->stall_ns;
-		if (!qp->n_watched) {
-			qp->stall_ns = now + STALL_NS;
-			qp->n_seen = qp->n_sends;
-		}
-		qp->n_watched = qp->n_sends;
+		/* those of ports that are down still had nowhere else to go while this one was down, too */
+		bool is_concerned = qp->rail == rail || (qp->rail->is_down && !rail->is_down);
+
+		if (is_concerned && qp->peer && !qp->is_failed)
+			watch(link, qp, now);
 	}
 }
 

@@ -5,7 +5,10 @@
 
 #include "pm-verbs/device.h"
 
-/* The rail's port failed, or works again: its queue pairs are watched, or those that have something posted. */
+/*
+ * The rail's port failed: its queue pairs are watched. Or it works again: those of them that have something posted are,
+ * and those of ports that are down.
+ */
 void pmv_stall_watch(struct pmv_link *link, struct pmv_rail *rail);
 /* The queue pair is not watched any more. */
 void pmv_stall_end(struct pmv_link *link, struct pmv_qp *qp);

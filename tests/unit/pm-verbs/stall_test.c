@@ -117,6 +117,32 @@ TAP_TEST(stall__an_idle_connection_leaves_the_port)
 	links_close();
 }
 
+/* Both ports went down, so there was none to go to; now the other one is back, and this one is not. */
+TAP_TEST(stall__an_idle_connection_leaves_when_another_port_is_back)
+{
+	int device;
+
+	open_two(true, "");
+	device = device_in_use();
+	fake.ports[device].is_cut = true;
+	fake_event(0, IBV_EVENT_PORT_ERR);
+	fake_event(2, IBV_EVENT_PORT_ERR);
+	links_hear();
+	links_run(3, 5000);
+	ok(device_in_use() == device);
+	is_int(links_of(0)->n_stalling, 0);
+	fake_event(2 - device, IBV_EVENT_PORT_ACTIVE);
+	links_hear();
+	links_run(3, 2500);
+	fake_stick(device);
+	must(links_send(0, 1, 8) == 0);
+	links_run(3, 300);
+	is_int(nodes[1].received[0], 2);
+	ok(device_in_use() != device);
+	is_int(nodes[0].dead + nodes[1].dead, 0);
+	links_close();
+}
+
 /* It is back before that: the connection stays. */
 TAP_TEST(stall__an_idle_connection_outlives_a_short_failure)
 {
@@ -219,5 +245,19 @@ TAP_TEST(stall__closed_meanwhile)
 	links_run(3, 300);
 	is_int(links_of(0)->n_stalling, 0);
 	is_int(nodes[1].received[0], 1 + MESSAGES);
+	links_close();
+}
+
+TAP_TEST(stall__closed_while_the_port_is_down)
+{
+	open_two(false, "");
+	fake_event(0, IBV_EVENT_PORT_ERR);
+	links_hear();
+	is_int(links_of(0)->n_stalling, 1);
+	OPS->peer_del(nodes[0].link, peer());
+	nodes[0].peer[1] = NULL;
+	links_run(3, 10);
+	is_int(links_of(0)->n_qps, 0);
+	is_int(links_of(0)->n_stalling, 0);
 	links_close();
 }
