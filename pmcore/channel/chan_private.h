@@ -240,16 +240,18 @@ struct chan_serve {
 
 /* How much may be on the way to us. Owner: grant.c */
 struct chan_grant {
-	uint64_t budget;   /* bytes */
-	uint64_t bytes;    /* arrived in the present window of judgement */
-	uint64_t look_at;  /* so many of them */
-	uint64_t arrived;  /* packets of any kind before this window */
-	uint64_t lost;     /* and of those lost */
-	uint32_t expected; /* part of the packets lost whatever we do, of 2^16 */
-	uint32_t calm;     /* windows in a row without too much loss */
-	bool is_used_up;   /* more was wanted in this window */
-	bool is_starting;  /* grows fast */
-	bool is_settling;  /* a smaller budget does not show yet */
+	uint64_t budget;        /* bytes */
+	uint64_t bytes;         /* arrived in the present window of judgement */
+	uint64_t look_at;       /* so many of them */
+	uint64_t arrived;       /* packets of any kind before this window */
+	uint64_t lost;          /* and of those lost */
+	uint64_t trial_arrived; /* packets of any kind before the expectation is on trial */
+	uint64_t trial_lost;    /* and of those lost */
+	uint32_t expected;      /* part of the packets lost whatever we do, of 2^16 */
+	uint32_t calm;          /* windows in a row without too much loss */
+	bool is_used_up;        /* more was wanted in this window */
+	bool is_starting;       /* grows fast */
+	bool is_settling;       /* a smaller budget does not show yet */
 	bool is_tight; /* was too much once and is not at its bound again: holds for messages too */
 };
 

@@ -100,18 +100,56 @@ static void shrink(struct chan *chan, uint64_t total, uint64_t lost)
 	grant->look_at = before;
 }
 
+/* So little above the least that what gets lost has nothing to do with the difference. */
+static bool is_least(const struct chan *chan)
+{
+	uint64_t budget = chan->grant.budget;
+
+	return budget - budget / 4 <= least(chan);
+}
+
+/* From here on it is seen whether the link still loses as much as expected. */
+static void start_trial(struct chan *chan)
+{
+	count(chan, &chan->grant.trial_arrived, &chan->grant.trial_lost);
+}
+
 /* There is nothing left to give up, so this loss is not our doing. */
 static void learn(struct chan *chan, uint64_t total, uint64_t lost)
 {
 	struct chan_grant *grant = &chan->grant;
 	uint64_t ratio = (lost << 16) / total;
 
+	grant->calm = 0;
+	set_budget(chan, least(chan));
 	if (lost < LOST_MANY && total < WINDOW)
 		return;
 	/* Samples of a link near the most scatter beyond it. */
 	grant->is_starting = ratio <= 2 * EXPECTED_MAX;
 	grant->expected = (uint32_t)min_u64(ratio, EXPECTED_MAX);
+	start_trial(chan);
 	start_window(chan);
+}
+
+/*
+ * Not half of what is expected: the link got better. Of so many packets that chance hardly does that: most
+ * windows of a good link are without loss, and so are the short ones of a bad link.
+ */
+static void forget(struct chan *chan)
+{
+	struct chan_grant *grant = &chan->grant;
+	uint64_t arrived, lost, expected;
+
+	if (!grant->expected)
+		return;
+	count(chan, &arrived, &lost);
+	lost -= grant->trial_lost;
+	expected = (arrived - grant->trial_arrived + lost) * grant->expected >> 16;
+	if (expected < LOST_MANY)
+		return;
+	if (2 * lost < expected)
+		grant->expected -= grant->expected / 4;
+	start_trial(chan);
 }
 
 static void grow(struct chan *chan)
@@ -125,14 +163,10 @@ static void grow(struct chan *chan)
 	set_budget(chan, grant->budget + (grant->budget >> shift));
 }
 
-static void end_window(struct chan *chan, uint64_t total, uint64_t lost)
+static void end_window(struct chan *chan)
 {
-	struct chan_grant *grant = &chan->grant;
-
-	/* Not half of what is expected: the link got better. */
-	if (2 * (lost << 16) < total * grant->expected)
-		grant->expected -= grant->expected / 16;
-	if (grant->is_used_up)
+	forget(chan);
+	if (chan->grant.is_used_up)
 		grow(chan);
 	start_window(chan);
 }
@@ -150,11 +184,11 @@ void grant_look(struct chan *chan)
 		grant->is_settling = false;
 		start_window(chan);
 	} else if (is_too_much(grant, total, lost)) {
-		if (grant->budget > least(chan))
-			shrink(chan, total, lost);
-		else
+		if (is_least(chan))
 			learn(chan, total, lost);
+		else
+			shrink(chan, total, lost);
 	} else if (grant->bytes >= grant->budget && (grant->is_starting || total >= WINDOW)) {
-		end_window(chan, total, lost);
+		end_window(chan);
 	}
 }

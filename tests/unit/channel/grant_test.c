@@ -176,6 +176,41 @@ TAP_TEST(grant__expectation_fades_when_the_link_is_better)
 	rig_close(rig);
 }
 
+/* One packet of 50 is lost, so most windows of 16 packets lose none. */
+TAP_TEST(grant__short_windows_without_loss_prove_nothing)
+{
+	struct rig *rig = overrun_until(LEAST);
+	uint32_t learned, i;
+
+	for (i = 0; i < 6; i++)
+		arrive(rig, 98, 2);
+	learned = rig->chan->grant.expected;
+	ok(learned > 0);
+	for (i = 0; i < 50 * 100; i++) {
+		rig->rails[0].losses += i % 50 == 25;
+		rig->rails[0].rx_packets++;
+		grant_arrived(rig->chan, KIB);
+	}
+	is_int(rig->chan->grant.expected, learned);
+	rig_close(rig);
+}
+
+/* Else it would go up and down there for ever, and learn nothing. */
+TAP_TEST(grant__loss_just_above_the_least_is_the_links_own)
+{
+	struct rig *rig = overrun_until(LEAST);
+
+	arrive(rig, WINDOW + 16, 0);
+	ok(budget(rig) > LEAST);
+	arrive(rig, 16, 3);
+	is_int(budget(rig), LEAST);
+	is_int(rig->chan->grant.expected, 0);
+	arrive(rig, WINDOW, 3);
+	ok(rig->chan->grant.expected > 0);
+	ok(rig->chan->grant.is_starting);
+	rig_close(rig);
+}
+
 /* Loss of a half is never taken for the link's own. */
 TAP_TEST(grant__stays_at_the_least_when_most_is_lost)
 {
