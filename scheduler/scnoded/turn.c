@@ -10,8 +10,6 @@
 #include "scheduler/scnoded/turn.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,15 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "pmcore/util/clock.h"
+#include "scheduler/scnoded/nap.h"
 
 #define PRIORITY 50
 #define STACK_BYTES (64 << 10)
-#define NEVER UINT64_MAX
 
 struct entry {
 	uint64_t id;
@@ -56,22 +50,6 @@ struct turn {
 	/* Switch thread writes, anybody reads. */
 	_Atomic uint64_t done, late, worst_ns, lost_ns, slow_freezes;
 };
-
-/* Until *@word is not @seen any more, or until @until_ns of CLOCK_REALTIME. */
-static void wait_change(atomic_uint *word, unsigned int seen, uint64_t until_ns)
-{
-	struct timespec ts = {.tv_sec = (time_t)(until_ns / 1000000000ull),
-			      .tv_nsec = (long)(until_ns % 1000000000ull)};
-
-	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, seen,
-		until_ns == NEVER ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
-}
-
-static void wake(atomic_uint *word)
-{
-	atomic_fetch_add(word, 1);
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
 
 /* ---- the switch thread ---- */
 
@@ -108,7 +86,7 @@ static bool pass(struct roster *r, uint32_t row, bool is_freezing)
 static void count(struct turn *turn, uint64_t planned_ns, uint64_t began_ns)
 {
 	uint64_t late = began_ns > planned_ns ? began_ns - planned_ns : 0,
-		 ended_ns = clock_realtime_ns();
+		 ended_ns = nap_clock_ns();
 
 	turn->done++;
 	turn->late += late > TURN_LATE_NS;
@@ -120,7 +98,7 @@ static void count(struct turn *turn, uint64_t planned_ns, uint64_t began_ns)
 /* Does what is due, and says when to look again. @planned_ns: when this look was to be. */
 static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
 {
-	uint64_t now_ns = clock_realtime_ns(), until_ns = NEVER;
+	uint64_t now_ns = nap_clock_ns(), until_ns = NAP_FOREVER;
 	bool has_changed;
 	uint32_t row;
 
@@ -131,7 +109,7 @@ static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
 			r->jobs[j].now = r->jobs[j].next;
 	}
 	if (!r->now || now_ns < r->now->begins_ns)
-		return r->next ? r->next->begins_ns : NEVER;
+		return r->next ? r->next->begins_ns : NAP_FOREVER;
 	row = slots_row(r->now, now_ns, &until_ns);
 	if (r->now->n_rows > 1)
 		look_for_slow(turn, r);
@@ -140,7 +118,7 @@ static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
 	if (has_changed && planned_ns)
 		count(turn, planned_ns, now_ns);
 	if (r->now->n_rows == 1)
-		until_ns = NEVER;
+		until_ns = NAP_FOREVER;
 	return r->next && r->next->begins_ns < until_ns ? r->next->begins_ns : until_ns;
 }
 
@@ -161,21 +139,21 @@ static void *run(void *argument)
 {
 	struct turn *turn = argument;
 	struct roster *roster = NULL;
-	uint64_t until_ns = NEVER;
+	uint64_t until_ns = NAP_FOREVER;
 
 	while (!turn->is_ending) {
 		unsigned int seen = turn->news;
 		struct roster *given = atomic_exchange(&turn->given, NULL);
-		uint64_t planned_ns = given || until_ns == NEVER ? 0 : until_ns;
+		uint64_t planned_ns = given || until_ns == NAP_FOREVER ? 0 : until_ns;
 
 		if (given) {
 			adopt(given, roster);
 			roster = given;
-			wake(&turn->taken);
+			nap_end(&turn->taken);
 		}
-		if (roster && (given || clock_realtime_ns() >= until_ns))
+		if (roster && (given || nap_clock_ns() >= until_ns))
 			until_ns = look(turn, roster, planned_ns);
-		wait_change(&turn->news, seen, until_ns);
+		nap_until(&turn->news, seen, until_ns);
 	}
 	return NULL;
 }
@@ -220,9 +198,9 @@ static void give(struct turn *turn, struct roster *r)
 
 	find_all_rows(r);
 	atomic_store(&turn->given, r);
-	wake(&turn->news);
+	nap_end(&turn->news);
 	while (turn->taken == taken)
-		wait_change(&turn->taken, taken, NEVER);
+		nap_until(&turn->taken, taken, NAP_FOREVER);
 	free_roster(turn->roster);
 	turn->roster = r;
 }
@@ -321,7 +299,7 @@ void turn_table(struct turn *turn, struct slots *slots)
 	struct slots *unused;
 	struct roster *r;
 
-	if (turn->next && clock_realtime_ns() >= turn->next->begins_ns) {
+	if (turn->next && nap_clock_ns() >= turn->next->begins_ns) {
 		unused = turn->now;
 		turn->now = turn->next;
 	} else {
@@ -349,7 +327,7 @@ void turn_close(struct turn *turn)
 	if (!turn)
 		return;
 	turn->is_ending = true;
-	wake(&turn->news);
+	nap_end(&turn->news);
 	pthread_join(turn->thread, NULL);
 	for (size_t j = 0; turn->roster && j < turn->roster->n; j++)
 		cgroup_freeze(turn->roster->jobs[j].group, false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * turn - the switch thread: freezes and thaws the jobs of this host when the slot table says so. Runs under
- * SCHED_FIFO with RESET_ON_FORK, its memory locked, and sleeps by clock_nanosleep on CLOCK_REALTIME; a table
+ * SCHED_FIFO with RESET_ON_FORK, its memory locked, and sleeps by nap.h; a table
  * is handed over without a lock that the thread could wait for. Counts switches that came late.
  */
 #ifndef SCHEDULER_SCNODED_TURN_H

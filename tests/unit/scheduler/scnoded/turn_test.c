@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "scheduler/scnoded/nap.h"
 #include "tests/harness/tap.h"
 
 #define QUANTUM_NS 20000000ull
@@ -23,19 +23,76 @@ static struct event {
 static int n_events;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
+/* The clock of slot tables stands still until a test moves it on. */
+static pthread_mutex_t clock_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t clock_news = PTHREAD_COND_INITIALIZER;
+static uint64_t clock_ns = 1000 * QUANTUM_NS;
+static pthread_t tester;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+/* What the switch thread waits for; word is NULL while it is awake. */
+static struct {
+	atomic_uint *word;
+	unsigned int seen;
+	uint64_t until_ns;
+} asleep;
+
+static bool is_over(atomic_uint *word, unsigned int seen, uint64_t until_ns)
+{
+	return atomic_load(word) != seen || clock_ns >= until_ns;
+}
+
+uint64_t nap_clock_ns(void)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&clock_lock);
+	ns = clock_ns;
+	pthread_mutex_unlock(&clock_lock);
+	return ns;
+}
+
+void nap_until(atomic_uint *word, unsigned int seen, uint64_t until_ns)
+{
+	bool is_switch = !pthread_equal(pthread_self(), tester);
+
+	pthread_mutex_lock(&clock_lock);
+	if (is_switch) {
+		asleep.word = word;
+		asleep.seen = seen;
+		asleep.until_ns = until_ns;
+		pthread_cond_broadcast(&clock_news);
+	}
+	while (!is_over(word, seen, until_ns))
+		pthread_cond_wait(&clock_news, &clock_lock);
+	if (is_switch)
+		asleep.word = NULL;
+	pthread_mutex_unlock(&clock_lock);
+}
+
+void nap_end(atomic_uint *word)
+{
+	pthread_mutex_lock(&clock_lock);
+	atomic_fetch_add(word, 1);
+	pthread_cond_broadcast(&clock_news);
+	pthread_mutex_unlock(&clock_lock);
+}
+
+/* Moves the clock on, and waits until the switch thread has done what is due and sleeps. */
+static void advance_to(uint64_t ns)
+{
+	pthread_mutex_lock(&clock_lock);
+	clock_ns = ns;
+	pthread_cond_broadcast(&clock_news);
+	while (!asleep.word || is_over(asleep.word, asleep.seen, asleep.until_ns))
+		pthread_cond_wait(&clock_news, &clock_lock);
+	pthread_mutex_unlock(&clock_lock);
 }
 
 int cgroup_freeze(struct cgroup *group, bool is_frozen)
 {
 	pthread_mutex_lock(&lock);
 	if (n_events < EVENTS && group->is_frozen != is_frozen)
-		events[n_events++] = (struct event){group->id, now_ns(), is_frozen};
+		events[n_events++] = (struct event){group->id, nap_clock_ns(), is_frozen};
 	group->is_frozen = is_frozen;
 	pthread_mutex_unlock(&lock);
 	return 0;
@@ -73,21 +130,14 @@ static struct slots *table(uint64_t begins_ns, uint32_t n_rows, uint64_t rows1, 
 	return s;
 }
 
-static void sleep_until(uint64_t ns)
-{
-	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000ull),
-			      .tv_nsec = (long)(ns % 1000000000ull)};
-
-	while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &ts, NULL))
-		;
-}
-
 static struct cgroup one, two;
 
 static struct turn *two_jobs(void)
 {
-	struct turn *turn = turn_open();
+	struct turn *turn;
 
+	tester = pthread_self();
+	turn = turn_open();
 	n_events = 0;
 	one = (struct cgroup){.id = 1};
 	two = (struct cgroup){.id = 2};
@@ -111,24 +161,24 @@ TAP_TEST(turn__nobody_is_frozen_without_a_table)
 /* Two jobs, 15 quanta: they alternate, and never run both once the first switch is over. */
 TAP_TEST(turn__two_jobs_alternate)
 {
-	uint64_t begins = now_ns() + QUANTUM_NS, ran[2] = {0}, since[2] = {0}, late;
+	uint64_t begins = nap_clock_ns() + QUANTUM_NS, ran[2] = {0}, since[2] = {0};
 	struct turn *turn = two_jobs();
 	struct turn_counts counts;
 
 	must(turn);
 	turn_table(turn, table(begins, 2, 1, 2));
-	sleep_until(begins + 15 * QUANTUM_NS + QUANTUM_NS / 2);
+	for (uint64_t q = 0; q <= 15; q++)
+		advance_to(begins + q * QUANTUM_NS);
 	turn_counts(turn, &counts);
-	late = (now_ns() - begins) / QUANTUM_NS - 15; /* we slept longer: the switches went on */
 	turn_close(turn);
-	okf(counts.done >= 13 && counts.done <= 16 + late, "%d switches, %d quanta late",
-	    (int)counts.done, (int)late);
+	is_int(counts.done, 16);
+	is_int(counts.late, 0);
 	okf(events[0].id == 2 && events[0].is_frozen, "the second job is frozen first");
-	for (int e = 1; e + 1 < n_events && e < 29; e += 2)
+	for (int e = 1; e < 31; e += 2)
 		okf(events[e].is_frozen && !events[e + 1].is_frozen &&
 			    events[e].id != events[e + 1].id,
 		    "event %d: frozen before the other is thawed", e);
-	for (int e = 0; e < n_events && events[e].at_ns < begins + 15 * QUANTUM_NS; e++) {
+	for (int e = 0; e < n_events; e++) {
 		int job = (int)events[e].id - 1;
 
 		if (events[e].is_frozen)
@@ -136,21 +186,41 @@ TAP_TEST(turn__two_jobs_alternate)
 		else
 			since[job] = events[e].at_ns;
 	}
-	okf(ran[1] > 5 * QUANTUM_NS && ran[1] < 9 * QUANTUM_NS, "the second job ran %llu ms",
-	    (unsigned long long)ran[1] / 1000000);
+	is_int(ran[1], 7 * QUANTUM_NS);
 	ok(!cgroup_is_frozen(&one) && !cgroup_is_frozen(&two));
+}
+
+TAP_TEST(turn__a_late_switch_is_counted)
+{
+	uint64_t begins = nap_clock_ns();
+	struct turn *turn = two_jobs();
+	struct turn_counts counts;
+
+	must(turn);
+	turn_table(turn, table(begins, 2, 1, 2));
+	advance_to(begins + QUANTUM_NS + 2 * TURN_LATE_NS);
+	/* Two switches slept over: the same job has its turn again, so there is none. */
+	advance_to(begins + 3 * QUANTUM_NS + TURN_LATE_NS);
+	advance_to(begins + 4 * QUANTUM_NS + TURN_LATE_NS);
+	turn_counts(turn, &counts);
+	is_int(counts.done, 2);
+	is_int(counts.late, 1);
+	is_int(counts.worst_ns, 2 * TURN_LATE_NS);
+	is_int(counts.lost_ns, 3 * TURN_LATE_NS);
+	ok(!cgroup_is_frozen(&one) && cgroup_is_frozen(&two));
+	turn_close(turn);
 }
 
 TAP_TEST(turn__a_table_waits_for_its_time)
 {
-	uint64_t begins = now_ns() + 5 * QUANTUM_NS;
+	uint64_t begins = nap_clock_ns() + 5 * QUANTUM_NS;
 	struct turn *turn = two_jobs();
 
 	must(turn);
 	turn_table(turn, table(begins, 1, 1, 0));
-	sleep_until(begins - 2 * QUANTUM_NS);
+	advance_to(begins - 2 * QUANTUM_NS);
 	is_int(count_events(), 0);
-	sleep_until(begins + 2 * QUANTUM_NS);
+	advance_to(begins + 2 * QUANTUM_NS);
 	ok(cgroup_is_frozen(&two));
 	ok(!cgroup_is_frozen(&one));
 	turn_close(turn);
@@ -161,13 +231,13 @@ TAP_TEST(turn__a_job_that_leaves_is_thawed)
 	struct turn *turn = two_jobs();
 
 	must(turn);
-	turn_table(turn, table(now_ns(), 1, 1, 0));
-	sleep_until(now_ns() + QUANTUM_NS);
+	turn_table(turn, table(nap_clock_ns(), 1, 1, 0));
+	advance_to(nap_clock_ns() + QUANTUM_NS);
 	ok(cgroup_is_frozen(&two));
 	turn_drop(turn, 2);
 	ok(!cgroup_is_frozen(&two));
 	/* The table still names it, which is nobody's business. */
-	sleep_until(now_ns() + 2 * QUANTUM_NS);
+	advance_to(nap_clock_ns() + 2 * QUANTUM_NS);
 	ok(!cgroup_is_frozen(&two));
 	turn_close(turn);
 }
@@ -178,15 +248,15 @@ TAP_TEST(turn__who_comes_later_takes_its_turn)
 	struct cgroup three = {.id = 3};
 
 	must(turn);
-	turn_table(turn, table(now_ns(), 1, 1, 0));
+	turn_table(turn, table(nap_clock_ns(), 1, 1, 0));
 	turn_drop(turn, 2);
 	is_int(turn_take(turn, 3, &three), 0);
 	ok(!cgroup_is_frozen(&three));
 	is_int(turn_take(turn, 2, &two), 0);
-	sleep_until(now_ns() + QUANTUM_NS);
+	advance_to(nap_clock_ns() + QUANTUM_NS);
 	ok(cgroup_is_frozen(&two));
-	turn_table(turn, table(now_ns(), 1, 0, 1));
-	sleep_until(now_ns() + QUANTUM_NS);
+	turn_table(turn, table(nap_clock_ns(), 1, 0, 1));
+	advance_to(nap_clock_ns() + QUANTUM_NS);
 	ok(cgroup_is_frozen(&one) && !cgroup_is_frozen(&two) && !cgroup_is_frozen(&three));
 	turn_close(turn);
 }
@@ -198,10 +268,10 @@ TAP_TEST(turn__many_tables)
 
 	must(turn);
 	for (int i = 0; i < 200; i++)
-		turn_table(turn,
-			   table(now_ns() + (i % 3) * QUANTUM_NS / 8, 2, 1 + (i & 1), 2 - (i & 1)));
-	turn_table(turn, table(now_ns(), 1, 0, 0));
-	sleep_until(now_ns() + QUANTUM_NS);
+		turn_table(turn, table(nap_clock_ns() + (i % 3) * QUANTUM_NS / 8, 2, 1 + (i & 1),
+				       2 - (i & 1)));
+	turn_table(turn, table(nap_clock_ns(), 1, 0, 0));
+	advance_to(nap_clock_ns() + QUANTUM_NS);
 	ok(cgroup_is_frozen(&one) && cgroup_is_frozen(&two));
 	turn_close(turn);
 	ok(!cgroup_is_frozen(&one) && !cgroup_is_frozen(&two));
