@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-BUILD = os.environ.get("PM_BUILD", f"{ROOT}/build")
+sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../system"))
+from systest import BUILD, ROOT                                         # noqa: E402
+
 SCLAB = f"{ROOT}/tests/lab/sclab"
 # With the pml named as well, Open MPI can choose nothing else in silence.
 ONLY = ("--mca", "pml", "cm")
@@ -75,6 +76,9 @@ def run(command, env, limit_s=90, cwd=None):
                 os.killpg(process.pid, signal.SIGKILL)
                 out, _ = process.communicate()
             return 124, f"{out}\nstopped after {limit_s} s"
+        except SystemExit:
+            os.killpg(process.pid, signal.SIGTERM)
+            raise
 
 
 def mpirun(ranks, *words):

@@ -366,7 +366,6 @@ def main():
     if why or not os.path.exists(f"{BUILD}/bin/pm-ethernetd"):
         print(f"1..0 # SKIP {why or 'pm-ethernetd is not built here'}")
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with Grid("a", (2, 2, 2), "--nics", "2", "--mtu", "9000", "--queue", SHALLOW, "--fast-uplinks", "--quantum",
               "20ms") as lab:
         tap.ok(wait_until(lab.is_open, 15), "2x2x2: all neighbours are open")
