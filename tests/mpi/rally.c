@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Traffic for as many seconds as the argument says, 3 unless given: rings of messages of changing size, and
- * reductions, all checked. For tests that break something meanwhile.
+ * Traffic for as many seconds as the argument says, 3 unless given, or until rank 0 gets SIGUSR1: rings of messages of
+ * changing size, and reductions, all checked. For tests that break something meanwhile.
  */
 #include "tests/mpi/check.h"
+
+#include <signal.h>
 
 #define LARGEST (256 << 10)
 
 static unsigned char *out, *in;
+static volatile sig_atomic_t is_enough;
+
+static void have_enough(int number)
+{
+	(void)number;
+	is_enough = 1;
+}
 
 static void ring(unsigned int round)
 {
@@ -31,6 +40,7 @@ int main(int argc, char **argv)
 	out = malloc(LARGEST);
 	in = malloc(LARGEST);
 	check_start(&argc, &argv);
+	signal(SIGUSR1, have_enough);
 	until = MPI_Wtime() + (argc > 1 ? atof(argv[1]) : 3);
 	while (!is_over) {
 		int ranks = 0, one = 1;
@@ -38,7 +48,7 @@ int main(int argc, char **argv)
 		ring(round);
 		MPI_Allreduce(&one, &ranks, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 		CHECK(ranks == check_size, "round %u: %d ranks took part", round, ranks);
-		is_over = MPI_Wtime() > until;
+		is_over = is_enough || MPI_Wtime() > until;
 		MPI_Bcast(&is_over, 1, MPI_INT, 0, MPI_COMM_WORLD);
 		if (!round++ && !check_rank) {
 			printf("under way\n");

@@ -287,13 +287,14 @@ def side_by_side(lab):
 
 
 def frozen_relays(lab):
-    """Two hosts that share no switch talk while the ranks on both hosts between them are frozen."""
+    """Two hosts that share no switch talk while the ranks on both hosts between them are frozen: by turns in one job,
+    for good in the next."""
     ends, relays = [lab.host(0, 0, 0), lab.host(0, 1, 1)], [lab.host(0, 0, 1), lab.host(0, 1, 0)]
     words = ("--hosts", ",".join(ends), f"-nodes=2,{WHOLE_HOST}", "-map", "any", *CHECKED)
-    everywhere = (f"-nodes=8,{WHOLE_HOST}", SCSTEST, "--seconds", "4", "--max-size", "4K", "--json")
-    with running(lab, "everywhere", *everywhere, env=ENVIRONMENT) as other:
+    everywhere = (f"-nodes=8,{WHOLE_HOST}", SCSTEST, "--max-size", "4K", "--json", "--seconds")
+    with running(lab, "turns", *everywhere, "60", env=ENVIRONMENT):
         wait_until(lambda: len(lab.where("scstest")) == 8, 10)
-        number = lab.job("everywhere")["id"]
+        number = lab.job("turns")["id"]
         with running(lab, "ends", *words, "--seconds", "1", "--json", env=ENVIRONMENT) as job:
             seen = set()
             while job.poll() is None:
@@ -301,7 +302,11 @@ def frozen_relays(lab):
             result = result_of(job.communicate()[0])
         tap.equal(seen, {True, False}, "gang scheduling: the ranks of a relay are frozen by turns")
         tap.ok(is_sound(result, 2), "gang scheduling: a pair talks through it", result)
+    before = lab.relayed()
+    with running(lab, "everywhere", *everywhere, "4", env=ENVIRONMENT) as other:
+        wait_until(lambda: sum(grown(before, lab.relayed()).values()) > 1000, 10)
         other.send_signal(signal.SIGTSTP)
+        number = lab.job("everywhere")["id"]
         tap.ok(wait_until(lambda: all(lab.is_frozen(number, host) for host in lab.hosts)
                           and lab.job("everywhere")["state"] == "suspended", 5),
                "suspended: all ranks of the other job are frozen")
@@ -320,15 +325,14 @@ def frozen_relays(lab):
 def cut(lab, host, how):
     """All of a host's NICs go "down" or "up"; the network by which the daemons talk stays."""
     for nic in range(1, 1 + len(lab.reports(daemon.RAILS)[host]["rails"])):
-        done = lab.run("ip", "link", "set", "dev", f"eth{nic}", how, host=host)
-        if done.returncode:
-            raise RuntimeError(told(done))
+        subprocess.run(["ip", "-n", f"{lab.name}-{host}", "link", "set", "dev", f"eth{nic}", how], check=True,
+                       capture_output=True, timeout=END_S)
 
 
 def dead_relay(lab):
     """The host through which the two of an MPI job talk loses all of its cables."""
     ends, relays = [lab.host(0, 0, 0), lab.host(0, 1, 1)], [lab.host(0, 0, 1), lab.host(0, 1, 0)]
-    words = ("--hosts", ",".join(ends), f"-nodes=2,{WHOLE_HOST}", "-map", "any", f"{BUILD}/mpi/rally", "2")
+    words = ("--hosts", ",".join(ends), f"-nodes=2,{WHOLE_HOST}", "-map", "any", f"{BUILD}/mpi/rally", str(END_S))
     before = lab.relayed()
     with running(lab, "rally", *words, env=over_pm(NETWORK)) as job:
         line = job.stdout.readline()
@@ -339,6 +343,8 @@ def dead_relay(lab):
         cut(lab, busy, "down")
         other = next(host for host in relays if host != busy)
         before = lab.relayed()[other]
+        wait_until(lambda: lab.relayed()[other] - before > 500, 10)
+        job.send_signal(signal.SIGUSR1)     # enough
         out, err = job.communicate(timeout=END_S)
     tap.ok(job.returncode == 0 and "OK rally" in out, "a relay of an MPI job dies: the job notices nothing", (out, err))
     tap.ok(lab.relayed()[other] - before > 500, "a relay of an MPI job dies: frames go by the other",
