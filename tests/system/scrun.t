@@ -18,11 +18,12 @@ import time
 
 import schedlab
 from schedlab import SCRUN, kill, wait_until
-from systest import Tap, told
+from systest import ROOT, Tap, told
 
 tap = Tap()
 MEGABYTES = 100
 LIMIT = 60
+SCQUEUE = f"{ROOT}/scheduler/ctl/scqueue"
 
 
 def md5(path):
@@ -173,7 +174,7 @@ def environment(lab, work):
 # ---- signals ----
 
 def start(lab, *words):
-    """scrun in a process group of its own, and its ranks are there."""
+    """scrun in a process group of its own, and its ranks are there; who has a trap says so by a line."""
     before = len(lab.find("sleep")) + len(lab.find("sh"))
     job = subprocess.Popen(lab.command(SCRUN, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            stdin=subprocess.DEVNULL, process_group=0)
@@ -203,11 +204,13 @@ def signals(lab):
         job.send_signal(number)
         got = end_of(job)
         tap.ok(got[0] == code and "was killed by signal" in got[2], f"{number.name} reaches the ranks", repr(got))
-    job = start(lab, "sh", "-c", "trap 'echo usr2; exit 5' USR2; while :; do sleep 0.05; done")
+    job = start(lab, "sh", "-c", "trap 'echo usr2; exit 5' USR2; echo set; while :; do sleep 0.05; done")
+    job.stdout.readline()
     job.send_signal(signal.SIGUSR2)
     got = end_of(job)
     tap.equal(got[:2], (5, "usr2\n"), "SIGUSR2 reaches a handler")
-    job = start(lab, "sh", "-c", "trap '' INT; while :; do sleep 0.05; done")
+    job = start(lab, "sh", "-c", "trap '' INT; echo set; while :; do sleep 0.05; done")
+    job.stdout.readline()
     job.send_signal(signal.SIGINT)
     time.sleep(0.3)
     is_running = job.poll() is None
@@ -346,12 +349,11 @@ def lost(lab):
     code, _, err = end_of(job)
     tap.ok(code == 5 and "goes on without it" in err, "scored dies: the job goes on and tells its end", f"{code} {err}")
     lab.restart("scored")
-    first = start(lab, "-nodes=2x4", "--class", "exclusive", "sleep", "3")
+    first = start(lab, "-nodes=2x4", "--class", "exclusive", "sleep", "5")
     second = subprocess.Popen(lab.command(SCRUN, "-nodes=2x4", "--class", "exclusive", "echo", "at last"),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-    time.sleep(0.5)
+    wait_until(lambda: '"queued"' in lab.run(SCQUEUE, "--json").stdout, LIMIT)
     kill(lab.find("scored")[0])
-    time.sleep(0.3)
     lab.restart("scored")
     code, out, err = end_of(second, 20)
     tap.ok(code == 0 and out == 8 * "at last\n" and "waiting for it" in err and "submitted anew" in err,
