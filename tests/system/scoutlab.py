@@ -84,9 +84,17 @@ class Lab(schedlab.Lab):
         return those()
 
 
+def has_pending(pid, number):
+    """Whether the signal still waits for the process to run."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+        sets = [int(line.split()[1], 16) for line in status if line.startswith(("SigPnd:", "ShdPnd:"))]
+    return any(pending >> (number - 1) & 1 for pending in sets)
+
+
 def interrupt(process, number=signal.SIGINT):
-    """As ^C: to the whole group."""
+    """As ^C: to the whole group. Returns when it has been taken: two that come at once are one."""
     os.killpg(process.pid, number)
+    wait_until(lambda: not has_pending(process.pid, number), TIME_LIMIT)
 
 
 __all__ = ["AGENT", "SCLAB", "SCOUT", "Done", "Lab", "interrupt", "missing", "wait_until"]
