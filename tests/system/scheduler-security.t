@@ -78,8 +78,8 @@ def tool(cluster, name, *words, user=HOSTILE):
 def others_job(cluster):
     """Secrets, signals and directories of somebody else's job."""
     secret = "geheim-4711"
-    with job(cluster, "-nodes=1x1", "sh", "-c", f"echo here; echo $TMPDIR; exec sleep 30 # {secret}") as (child, said):
-        tmp = said().split()[1]
+    with job(cluster, "-nodes=1x1", "sh", "-c", f"echo $TMPDIR; echo here; exec sleep 30 # {secret}") as (child, said):
+        tmp = said().split()[0]
         number = tmp.split("/")[-2]
         shown = tool(cluster, "scqueue", "--json")
         if shown.returncode == 0:
@@ -125,8 +125,8 @@ def local_socket(cluster):
            "s.settimeout(3)\n"
            "try:\n s.sendall(struct.pack('>II', 4 + len(head), len(head)) + head)\n print(s.recv(100) or 'end')\n"
            "except (BrokenPipeError, ConnectionResetError):\n print('end')\n")
-    with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; echo $SCORE_JOBID; exec sleep 30") as (child, said):
-        number = said().split()[1]
+    with job(cluster, "-nodes=1x1", "sh", "-c", "echo $SCORE_JOBID; echo here; exec sleep 30") as (child, said):
+        number = said().split()[0]
         for uid in (HOSTILE, OWNER):
             done = as_user(uid, PYTHON, "-c", ask, path, number, str(steps_of(cluster, OWNER)[0]))
             TAP.equal(done.stdout.strip(), "end", f"user {uid} in the place of a scstepd: shown out")
