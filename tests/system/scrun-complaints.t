@@ -101,12 +101,16 @@ static void spawn(MPI_Comm parent, char **argv)
     MPI_Comm_disconnect(&parent);
 }
 
-/* For so long; rank 0 tells the longest pause. */
+/* For so long; rank 0 tells when it begins, and the longest pause. */
 static void last(double seconds, int rank)
 {
     double began = MPI_Wtime(), before = began, now, longest = 0;
     int is_over = 0, all_over = 0;
 
+    if (!rank) {
+        printf("begun\n");
+        fflush(stdout);
+    }
     while (!all_over) {
         now = MPI_Wtime();
         longest = now - before > longest ? now - before : longest;
@@ -441,8 +445,7 @@ def names(lab, program, env):
 
 def stopped_for_long(lab, program, env):
     job = lab.start("-nodes=2x2", program, "last", "5", env=env)
-    wait_until(lambda: len(lab.find("program")) == 4, 5)
-    time.sleep(0.5)
+    job.stdout.readline()
     job.send_signal(signal.SIGTSTP)
     time.sleep(4)
     job.send_signal(signal.SIGCONT)
