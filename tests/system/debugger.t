@@ -76,11 +76,12 @@ def under_debugger(lab, library, title, late=False):
 def attached(lab):
     job = lab.start("-nodes=2x1", "sleep", "60")
     wait_until(lambda: len(lab.find("sleep")) == 2, 10)
-    time.sleep(0.3)
-    done = lab.run(DEBUGGER, "--attach", str(job.pid))
-    processes = json.loads(done.stdout or "{}").get("processes", [])
-    tap.equal(sorted(p["pid"] for p in processes), sorted(lab.find("sleep")),
-              "a debugger that comes later finds the table")
+
+    def table():
+        done = lab.run(DEBUGGER, "--attach", str(job.pid))
+        return sorted(p["pid"] for p in json.loads(done.stdout or "{}").get("processes", []))
+    wait_until(lambda: len(table()) == 2, 10)
+    tap.equal(table(), sorted(lab.find("sleep")), "a debugger that comes later finds the table")
     job.terminate()
     job.communicate(timeout=LIMIT)
 
