@@ -456,7 +456,7 @@ def exit_codes(world):
     done = world.call("msgblock", "-g", "h0", "true", user=BIN)
     tap.ok(done.returncode == 3 and "locked by nobody" in done.stderr and "-wait waits" in done.stderr,
            "hosts that another has", told(done))
-    done = world.call("msgblock", "-g", "h0", "-timeout", "0.5", "true", user=BIN)
+    done = world.call("msgblock", "-g", "h0", "-timeout", "2", "true", user=BIN)
     tap.ok(done.returncode == 124 and "waiting: h0 is locked by nobody" in done.stderr, "not in time", told(done))
     done = world.call("msgblock", "-g", "h0", "-force", "-reason", "now", "true", user=DAEMON)
     tap.equal(done.returncode, 0, "by force")
