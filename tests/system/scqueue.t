@@ -126,12 +126,15 @@ def until(condition, seconds):
 
 
 def read_until(stream, word):
-    """The first line with the word; "" when there is none in time."""
-    end = time.monotonic() + DAEMON_S
+    """The first line with the word; "" when there is none in time. Past the stream's buffer, of which select(2) does
+    not know."""
+    end, said = time.monotonic() + DAEMON_S, ""
     while select.select([stream], [], [], max(0, end - time.monotonic()))[0]:
-        line = stream.readline()
-        if word in line or not line:
-            return line
+        piece = os.read(stream.fileno(), 4096).decode()
+        said += piece
+        lines = [line for line in said.splitlines(keepends=True) if word in line and line.endswith("\n")]
+        if lines or not piece:
+            return lines[0] if lines else ""
     return ""
 
 
