@@ -100,7 +100,7 @@ def check_results(name, text, device, sizes):
 
 
 def under_mpirun():
-    args = ["--size", "0,8,20000,4M", "--iterations", "40", "--json"]
+    args = ["--size", "0,8,20000,4M", "--iterations", "10", "--json"]
     for device, options in (("shmem", ""), ("udp", UDP)):
         done = mpirun(2, PMTEST, *args, options=options)
         tap.ok(done.returncode == 0, f"mpirun, {device}: exit status", told(done))
