@@ -109,7 +109,7 @@ def test_timeout__term_then_kill(monkeypatch):
         if head["op"] == "signal" and head["signal"] == 9:
             fake.ended(head, 9)
     with Crew({"n0": stubborn, "n1": prints()}) as crew:
-        done = go(crew, timeout=0.05)
+        done = go(crew, timeout=0.5)
         assert [head["signal"] for head, _ in crew.fakes["n0"].heard if head["op"] == "signal"] == [15, 9]
     assert (done["n0"].code, done["n0"].words(), done["n1"].code) == (124, "timed out", 0)
 

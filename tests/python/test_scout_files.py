@@ -149,7 +149,7 @@ def starts_only(fake, head, _):
 
 def test_put__timeout_and_json(tmp_path, source, capsys):
     with Crew({**stores(tmp_path, "n0"), "n1": starts_only}) as crew:
-        call = options(str(source), str(source), "/t/", timeout=0.2, output="json")
+        call = options(str(source), str(source), "/t/", timeout=2, output="json")
         assert put.run(crew.agents, call, CLUSTER) == 124
         assert crew.fakes["n0"].ops().count("put") == 1
     out, err = capsys.readouterr()
@@ -185,7 +185,7 @@ def test_get__timeout_and_json(tmp_path, capsys):
     (tmp_path / "n0" / "log").write_bytes(b"abc")
     out = tmp_path / "copies"
     with Crew({**scripts, "n1": stalls}) as crew:
-        assert get.run(crew.agents, options("/var/log", str(out), timeout=0.2, output="json")) == 124
+        assert get.run(crew.agents, options("/var/log", str(out), timeout=1, output="json")) == 124
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["host"], one["code"], one["error"], one["bytes"], one["target"]) for one in told] == [
         ("n0", 0, "", 3, f"{out}/n0/log"), ("n1", 124, "timed out", 0, f"{out}/n1/log")]
