@@ -141,6 +141,15 @@ def probe_hangs(_):
     none_left("hanging probes")
 
 
+def probe_floods(_):
+    """What it prints was kept in memory, 1 GB a second of it."""
+    probe = "head -c 200000000 /dev/zero; echo; stat -L -c 'kept: %s' /dev/stdout; exit 1"
+    watched = Watched(["-pause", "0.05", "-every", "0.05", "-probe", probe], ["sleep", "300"])
+    tap.equal(watched.await_event("silent"), "exit 1: kept: 0", "of what a probe prints the last line is kept")
+    watched.end(signal.SIGTERM)
+    none_left("probes that print much")
+
+
 def stubborn(_):
     watched = Watched(["-grace", "0.3"], ["sh", "-c", 'trap "" TERM INT HUP; echo up; while :; do sleep 300; done'])
     watched.process.stdout.readline()
@@ -240,8 +249,8 @@ def main():
     work = tempfile.mkdtemp(prefix="sc-watch-test.", dir="/tmp")
     os.chmod(work, 0o755)
     try:
-        for part in (crash_loop, killed, hangs, probe_hangs, stubborn, hook_fails, stopped_in_hook, orphaned, service,
-                     words, scored):
+        for part in (crash_loop, killed, hangs, probe_hangs, probe_floods, stubborn, hook_fails, stopped_in_hook,
+                     orphaned, service, words, scored):
             part(work)
     finally:
         shutil.rmtree(work)

@@ -8,9 +8,10 @@ import signal
 import sys
 import traceback
 
+from .said import Said
+
 _PR_SET_PDEATHSIG = 1
 _OURS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_TAIL = 300
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -27,10 +28,10 @@ def run(words, env):
 
 class Process:
     """work: called in the child; what it returns is the exit code. orphaned: the signal it gets when the watchdog is no
-    more. is_quiet: what it prints is kept for said()."""
+    more. is_quiet: the last line it prints is told with how it ended; said, None without that, is to be heard."""
 
     def __init__(self, work, orphaned, is_quiet=False):
-        self._said = os.memfd_create("said", os.MFD_CLOEXEC) if is_quiet else None
+        self.said = Said() if is_quiet else None
         parent = os.getpid()
         sys.stderr.flush()
         # A signal that comes before the child is itself waits until it is.
@@ -40,6 +41,8 @@ class Process:
             self._be_child(work, orphaned, parent, mask)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self.fd = os.pidfd_open(self.pid)
+        if self.said:
+            self.said.let_go()
 
     def _be_child(self, work, orphaned, parent, mask):
         code = 126
@@ -54,9 +57,8 @@ class Process:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             with open(os.devnull, "rb") as nothing:
                 os.dup2(nothing.fileno(), 0)
-            if self._said is not None:
-                os.dup2(self._said, 1)
-                os.dup2(self._said, 2)
+            if self.said:
+                self.said.become_outputs()
             code = work()
         except BaseException:
             traceback.print_exc()
@@ -78,12 +80,6 @@ class Process:
         except ProcessLookupError:
             self.signal(signal.SIGKILL)     # it has not come to setsid() yet
 
-    def said(self):
-        """The last line it printed, "" = none."""
-        size = os.fstat(self._said).st_size
-        text = os.pread(self._said, _TAIL, max(0, size - _TAIL)).decode("utf-8", "replace").strip()
-        return "".join(letter if letter.isprintable() else "?" for letter in text.split("\n")[-1])
-
     def take(self, with_group=False):
         """How it ended, in words, "" = with 0; when the descriptor is readable. with_group: what it started and left in
         its group ends, too."""
@@ -91,10 +87,7 @@ class Process:
             self.kill()     # its number is nobody else's until it is waited for
         _, status = os.waitpid(self.pid, 0)
         os.close(self.fd)
-        said = ""
-        if self._said is not None:
-            said = self.said()
-            os.close(self._said)
+        said = self.said.close() if self.said else ""
         how = ending(status)
         return f"{how}: {said}" if how and said else how
 

@@ -55,7 +55,9 @@ class Runner:
         deadline = self._watch.deadline()
         limit = None if deadline is None else max(0.0, deadline - time.monotonic())
         for key, _ in self._waiting.select(limit):
-            key.data(key.fileobj)
+            # One call may have forgotten another's descriptor, and its number may be taken anew.
+            if self._waiting.get_map().get(key.fileobj) is key:
+                key.data(key.fileobj)
         self._do(self._watch.time(time.monotonic()))
 
     def _on_signals(self, here):
@@ -82,10 +84,20 @@ class Runner:
 
     def _begin(self, process, ended, with_group=False):
         """ended(how) is called when the process has; see Process.take()."""
+        said = process.said
+
         def on_end(fd):
             self._waiting.unregister(fd)
+            if said and said.fd in self._waiting.get_map():
+                self._waiting.unregister(said.fd)
             ended(process.take(with_group))
+
+        def on_said(fd):
+            if not said.hear():
+                self._waiting.unregister(fd)
         self._waiting.register(process.fd, selectors.EVENT_READ, on_end)
+        if said:
+            self._waiting.register(said.fd, selectors.EVENT_READ, on_said)
         return process
 
     def _do_start(self):
