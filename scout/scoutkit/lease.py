@@ -10,10 +10,14 @@ from scorectl.bare import socket
 from scorectl.link import SILENCE_S, Link, Unreachable
 from scorectl.munge import Refused
 
+from .terminal import harmless
+
 LEASE_S = 60      # it ends when nobody renews it for so long
 _RENEW_S = 5.0    # often enough to hear soon who has taken it
 _AGAIN_S = 1.0    # between two attempts to reach a scored that is gone
 _GOODBYE_S = 2.0  # for the last word: what is not given back ends by itself
+_COMMAND_MAX = 80
+_REASON_MAX = 200  # bytes that scored takes
 
 
 class TooLong(Exception):
@@ -26,6 +30,11 @@ class Busy(Refused):
 
 class Lost(Exception):
     """The lock was held and is no more; the text says to whom it was lost."""
+
+
+def reason_of(command):
+    """The reason of who gives none: his command, as scored takes it. Commands may have lines, and be long."""
+    return harmless(command[:_COMMAND_MAX]).encode()[:_REASON_MAX].decode(errors="ignore")
 
 
 def _place():
@@ -63,6 +72,7 @@ class Lease:
         self.lease_s = lease_s
         self.hosts = list(hosts)
         self.id = self.lost = None
+        reason = reason.encode(errors="replace").decode()   # words of a command line may be no UTF-8
         self._request = {"op": "lock", "hosts": self.hosts, "mode": mode, "reason": reason, "place": _place(),
                          "lease_s": lease_s, "scatter": scatter, "wait": wait, "force": force,
                          **({} if count is None else {"count": count})}

@@ -72,8 +72,9 @@ def taken(options, names, mode):
     from scorectl.link import Unreachable
     from scorectl.munge import Refused
 
-    from .lease import Lease
-    reason = options.reason or ("scout session" if mode == "exclusive" else f"scout {' '.join(options.words)}"[:80])
+    from .lease import Lease, reason_of
+    reason = options.reason or ("scout session" if mode == "exclusive" else
+                                reason_of(f"scout {' '.join(options.words)}"))
     lease = Lease(names, count=options.count, scatter=options.scatter, mode=mode, reason=reason, wait=options.wait,
                   force=options.force, server=options.server, munge_socket=options.munge_socket, on_waiting=_waiting)
     try:

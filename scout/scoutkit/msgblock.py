@@ -15,7 +15,7 @@ from scorectl.link import Unreachable
 from scorectl.munge import Refused
 
 from . import hosts
-from .lease import Busy, Lease, TooLong
+from .lease import Busy, Lease, TooLong, reason_of
 
 NAME = "msgblock"
 USAGE, NO_LOCK, TOO_LATE, NOT_EXECUTABLE, NOT_FOUND = 2, 3, 124, 126, 127
@@ -124,9 +124,9 @@ def _work(args):
     except hosts.Wrong as problem:
         raise Failure(USAGE, f"{NAME}: {problem}") from None
     lease = Lease(names, count=args.count, scatter=args.scatter, mode="exclusive",
-                  reason=args.reason or f"{NAME} {args.words[0]}"[:80], wait=args.wait or args.timeout is not None,
-                  force=args.force, server=args.server, munge_socket=args.munge_socket, on_waiting=_waiting,
-                  timeout=args.timeout)
+                  reason=args.reason or reason_of(f"{NAME} {args.words[0]}"), force=args.force,
+                  wait=args.wait or args.timeout is not None, server=args.server, munge_socket=args.munge_socket,
+                  on_waiting=_waiting, timeout=args.timeout)
     try:
         lease.take()
     except TooLong as problem:

@@ -75,6 +75,11 @@ def test_one_shot__shared_lock_given_back(scout):
     assert made.is_released and made.more["mode"] == "shared" and made.more["reason"] == "why"
 
 
+def test_one_shot__a_command_of_lines_is_a_reason(scout):
+    assert scout("-nostdin", "-g", "n0", "echo a\necho b")[0] == 0
+    assert Lease.made[0].more["reason"] == "scout echo a?echo b"
+
+
 def test_count__those_that_were_got(scout):
     code, out, _ = scout("-nostdin", "-g", "n[0-3]", "-n", "2", "-scatter", "-sort", "x",
                          scripts={f"n{i}": prints(b"%d\n" % i) for i in range(4)})

@@ -83,6 +83,21 @@ def test_take__asks_and_gives_back(world):
     assert made.asked[1:] == [{"op": "unlock", "id": 7}]
 
 
+@pytest.mark.parametrize("command, reason", [
+    ("scout make", "scout make"), ("scout echo a\necho\tb", "scout echo a?echo?b"), ("scout \x1b[m", "scout ?[m"),
+    ("scout \udcff", "scout ?"),
+    ("scout " + 99 * "x", "scout " + 74 * "x"), ("scout " + 99 * "€", "scout " + 64 * "€")])
+def test_reason_of__what_scored_takes(command, reason):
+    """Lines, control characters, bytes that are no text, more than 200 bytes of few letters."""
+    assert lease.reason_of(command) == reason and len(reason.encode()) <= 200
+
+
+def test_take__a_reason_that_is_no_text(world):
+    made = world(LOCKED, OK)
+    with lease.Lease(["n1"], reason="e\udcff", server="x"):
+        assert made.asked[0]["reason"] == "e?"
+
+
 def test_take__refused(world):
     world({"op": "error", "error": "EBUSY", "text": "n1 is locked by ann: disks"})
     with pytest.raises(lease.Busy, match="locked by ann"):

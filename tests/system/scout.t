@@ -34,6 +34,8 @@ def outputs(lab):
     check(lab.scout("-no-lock", "-g", "h[0-3]~h2", "uname -n; test -d /nonexistent || echo no >&2"), 0,
           b"h0:\nh0\nh1:\nh1\nh3:\nh3\n", "one word is for the shell, each host has its name",
           "h0:\nno\nh1:\nno\nh3:\nno\n")
+    check(lab.scout("-g", lab.all, "echo a\n\techo b"), 0, b"h[0-3]:\na\nb\n",
+          "a command of several lines, with a lock", "")
     odd = "test $((${SCOUT_HOST#h} % 2)) = 0 && echo even || echo odd"
     check(lab.scout("-no-lock", "-g", "h3,h[0-2]", odd), 0, b"h[1,3]:\nodd\nh[0,2]:\neven\n",
           "two kinds of output under two lists")
