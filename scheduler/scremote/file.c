@@ -116,8 +116,11 @@ static bool make_part(struct file *f)
 {
 	struct stat st;
 
-	if (!stat(f->path, &st) && S_ISDIR(st.st_mode))
-		return fail(f, EISDIR, "");
+	if (!stat(f->path, &st) && !S_ISREG(st.st_mode)) {
+		/* A rename would take /dev/null away from all. */
+		return S_ISDIR(st.st_mode) ? fail(f, EISDIR, "write it with a / at its end")
+					   : fail(f, EEXIST, "a device, pipe or socket is there");
+	}
 	snprintf(f->part, sizeof(f->part), "%s" SUFFIX, f->path);
 	f->fd = mkostemp(f->part, O_CLOEXEC);
 	if (f->fd < 0) {

@@ -140,6 +140,25 @@ TAP_TEST(put__in_the_place_of_another)
 	teardown(&room);
 }
 
+TAP_TEST(put__takes_no_place_of_a_pipe_or_device)
+{
+	struct room room;
+	struct stat st;
+
+	setup(&room);
+	must(!mkfifo(room.path, 0600));
+	put_text(&room, NULL);
+	is_failed(&room, "EEXIST");
+	ok(!lstat(room.path, &st) && S_ISFIFO(st.st_mode));
+	unlink(room.path);
+	must(!symlink("/dev/null", room.path));
+	put_text(&room, NULL);
+	is_failed(&room, "EEXIST");
+	ok(!lstat(room.path, &st) && S_ISLNK(st.st_mode));
+	is_int(count(&room), 1);
+	teardown(&room);
+}
+
 TAP_TEST(put__fails_and_leaves_nothing)
 {
 	struct room room;
