@@ -45,9 +45,21 @@ def wanted(what):
     return made
 
 
+def _hold_standard():
+    """Standard descriptors that our caller has closed: nothing that is opened may become one, and what is said there is
+    lost, as Python has no streams for them."""
+    handle = os.open(os.devnull, os.O_RDWR)
+    while handle <= 2:
+        handle = os.dup(handle)
+    os.close(handle)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)
+
+
 def run(name, work, error, unread):
     """Does the work and returns the exit code that it returns, or that of the Failure it raises; error
     where the system fails or somebody interrupts, unread where the reader of the output goes away."""
+    _hold_standard()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

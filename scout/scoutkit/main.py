@@ -94,6 +94,8 @@ def _prepare():
     while handle <= 2:
         handle = os.dup(handle)
     os.close(handle)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)
     for number in loop.INTERRUPTS:
         if signal.getsignal(number) == signal.SIG_DFL:  # one that is ignored stays so
             signal.signal(number, signal.default_int_handler)

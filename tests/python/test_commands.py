@@ -40,6 +40,19 @@ def test_version__as_installed(command, tmp_path):
     assert said(link, "--version") == (0, f"{os.path.basename(command)} {VERSION}\n", "")
 
 
+@pytest.mark.parametrize("command, words, code", [
+    ("scout/sc_watch", ["-n", "0", "--", "sh", "-c", "echo up >{0}; exit 1"], 1), ("scout/scout", ["--help"], 0),
+    ("configs/scconf", ["check", "/no/such/file"], 1)])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_standard_descriptors__closed(command, words, code, closed, tmp_path):
+    """What cannot be said is lost, and nothing else: the daemon runs, the code is the usual one."""
+    mark = tmp_path / "mark"
+    words = [word.format(mark) for word in words]
+    done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", TREE / command, *words], capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert (done.returncode, "Traceback" in done.stderr, mark.exists()) == (code, False, "sc_watch" in command)
+
+
 @functools.cache    # make takes seconds to tell
 def installing(*settings):
     """The commands that make install would run."""

@@ -2,6 +2,7 @@
 """sc_watch: what it does when, in virtual time; its options; processes are in tests/system/sc-watch.t."""
 
 import json
+import os
 import pathlib
 import random
 import sys
@@ -13,7 +14,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / part) for part in ("scout", "scheduler/ctl", "configs")]
 
 from scoutkit import fanout  # noqa: E402
-from scoutkit.watchdog import command, core, probe, process  # noqa: E402
+from scoutkit.watchdog import command, core, log, probe, process  # noqa: E402
 from scoutkit.watchdog.core import Settings, Watch  # noqa: E402
 
 
@@ -380,6 +381,17 @@ def test_command__wrong_call(monkeypatch, capsys, words, said):
     except SystemExit as end:
         code = end.code
     assert code == 2 and said in capsys.readouterr().err
+
+
+def test_log__a_name_that_is_no_text(tmp_path):
+    log.Log("d\udcff", tmp_path / "log").say("started", "pid 7")
+    assert "sc_watch: d\\udcff: started: pid 7" in (tmp_path / "log").read_text()
+
+
+def test_log__a_pipe_that_nobody_reads(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="No such device"):
+        log.Log("d", tmp_path / "pipe")
 
 
 def test_remote_hook__fails_when_it_fails_on_one(monkeypatch, capsys):

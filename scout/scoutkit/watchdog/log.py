@@ -3,7 +3,12 @@
 
 import datetime
 import json
+import os
 import sys
+
+
+def _opened(path, flags):
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY, 0o666)
 
 
 class Log:
@@ -17,7 +22,8 @@ class Log:
     def reopen(self):
         """After somebody has moved the file away. Raises OSError."""
         if self._path:
-            fresh = open(self._path, "a", encoding="utf-8")
+            # A daemon's name may be no text. A pipe that nobody reads is told, not waited for.
+            fresh = open(self._path, "a", encoding="utf-8", errors="backslashreplace", opener=_opened)
             if self._file is not sys.stderr:
                 self._file.close()
             self._file = fresh
