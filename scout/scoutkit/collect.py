@@ -16,7 +16,16 @@ class Store:
         self._end = 0
 
     def put(self, data):
-        """Where the bytes lie from now on."""
+        """Where the bytes lie from now on. Raises OSError, which names the remedy."""
+        try:
+            return self._put(data)
+        except OSError as problem:
+            import tempfile
+            raise OSError(problem.errno, f"what hosts print does not fit into {tempfile.gettempdir()}: "
+                          f"{problem.strerror}; name another directory with TMPDIR, or take -label, which keeps nothing"
+                          ) from None
+
+    def _put(self, data):
         if self._file is None:
             import tempfile
             self._file = tempfile.TemporaryFile()
@@ -36,17 +45,20 @@ class Store:
 
 
 class Output:
-    """One stream of one host."""
+    """One stream of one host. limit: bytes that are kept, None: all."""
 
-    __slots__ = ("_store", "_head", "_places", "_digest", "size", "last")
+    __slots__ = ("_store", "_limit", "_head", "_places", "_digest", "size", "last")
 
-    def __init__(self, store):
+    def __init__(self, store, limit=None):
         self._store, self._head, self._places, self._digest = store, bytearray(), [], None
-        self.size = 0
+        self._limit = limit
+        self.size = 0       # of what is kept
         self.last = b""     # its last byte
 
     def add(self, data):
         """More of it."""
+        if self._limit is not None:
+            data = data[:self._limit - self.size]
         if not data:
             return
         self.size += len(data)

@@ -99,13 +99,13 @@ class Fanout:
     stream, bytes) if it has one, and ended(result)."""
 
     def __init__(self, agents, argv, sink, *, directory=None, env=None, has_stdin=False, timeout=None,
-                 is_directory_needed=False, keep=True):
+                 is_directory_needed=False, keep=True, output_max=None):
         self.loop, self.agents, self._sink, self._timeout, self._keep = agents.loop, agents, sink, timeout, keep
         self._order = {"op": "run", "argv": list(argv), "directory": directory or _here(), "env": env or {},
                        "stdin": has_stdin}
         if is_directory_needed:
             self._order["is_directory_needed"] = True
-        self._store = collect.Store()
+        self._store, self._output_max = collect.Store(), output_max
         self._runs = {agent: Run(agent, self._new_result(agent.host)) for agent in agents.all}
         self._has_stdin = has_stdin
         self.feeder = None          # looked at when hosts have room
@@ -114,7 +114,7 @@ class Fanout:
         self._data = getattr(sink, "data", None)
 
     def _new_result(self, host):
-        return Result(host, collect.Output(self._store), collect.Output(self._store))
+        return Result(host, *(collect.Output(self._store, self._output_max) for _ in range(2)))
 
     @property
     def results(self):
@@ -272,12 +272,13 @@ class Done:
 
 
 def run(hosts, argv, *, stdin=b"", timeout=None, connect=10.0, env=None, directory=None, rsh="auto", through=None,
-        cluster=None, munge_socket=None, address=None, programs=None):
+        cluster=None, munge_socket=None, address=None, programs=None, output_max=None):
     """Runs argv on the hosts at once, and returns {host: Done} when all have ended, in their order.
 
     hosts: names. stdin: bytes for each. timeout: seconds for the command on each host, None: no limit. connect:
     seconds until a host that does not answer is given up. env: added to the hosts' own. directory: home by default.
     rsh, through, address, programs, munge_socket: as of scout(1). cluster: a hosts.Cluster; by default cluster.json's.
+    output_max: bytes of each output that are kept, what comes later is dropped; None: all.
     No lock is asked for. Nothing is printed, no signal is caught; an exception leaves nothing running on the hosts.
     """
     from types import SimpleNamespace
@@ -288,7 +289,7 @@ def run(hosts, argv, *, stdin=b"", timeout=None, connect=10.0, env=None, directo
                               programs=programs)
     with Loop() as turns, opening.reached(turns, hosts, cluster or Cluster(), options) as agents:
         fanout = Fanout(agents, argv, _Quiet, directory=directory or os.path.expanduser("~"), env=env,
-                        has_stdin=bool(stdin), timeout=timeout)
+                        has_stdin=bool(stdin), timeout=timeout, output_max=output_max)
         if stdin:
             fanout.feeder = _Bytes(fanout, stdin)
         fanout.start()

@@ -398,16 +398,17 @@ def test_remote_hook__fails_when_it_fails_on_one(monkeypatch, capsys):
     """The words that run there carry the reason; what hosts say is told with their names."""
     asked = []
 
-    def run(hosts, words, timeout):
+    def run(hosts, words, timeout, output_max):
+        assert timeout < 60 and output_max < 1 << 20
         asked.append((hosts, words))
-        well = SimpleNamespace(error="", status=0, stdout=b"cleaned\n", stderr=b"")
+        well = SimpleNamespace(error="", status=0, stdout=b"clea\x1b[2Jned\n", stderr=b"")
         return {"n1": well, "n2": SimpleNamespace(error="", status=256, stdout=b"", stderr=b"no\n"),
                 "n3": SimpleNamespace(error="not reached", status=None, stdout=b"", stderr=b"")}
     monkeypatch.setattr(fanout, "run", run)
     code = command._remote("clean", ["n1", "n2", "n3"])("exit 3", 2)()
     assert asked == [(["n1", "n2", "n3"], ["/usr/bin/env", "SC_WATCH_REASON=exit 3", "SC_WATCH_COUNT=2", "/bin/sh",
                                           "-c", "clean"])]
-    assert (code, capsys.readouterr().err) == (1, "n1: cleaned\nn2: no\nn2: exit 1\nn3: not reached\n")
+    assert (code, capsys.readouterr().err) == (1, "n1: clea?[2Jned\nn2: no\nn2: exit 1\nn3: not reached\n")
 
 
 @pytest.mark.parametrize("status, text", [(0, ""), (3 << 8, "exit 3"), (9, "killed by signal 9 (SIGKILL)"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scout: one command on fake agents: statuses, input, credit, ends; what is shown of it."""
 
+import errno
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ import pytest
 
 from fakeagent import Crew, cat, prints
 
-from scoutkit import agents, fanout, frames, hosts, result, show
+from scoutkit import agents, collect, fanout, frames, hosts, result, show
 
 
 class Sink:
@@ -176,6 +177,23 @@ def test_output__large_ones_are_told_apart():
         keys = [done[name].stdout.key() for name in ("n0", "n1", "n2")]
         assert keys[0] == keys[1] != keys[2]
         assert done["n1"].stdout.bytes() == big
+
+
+def test_output__no_more_is_kept_than_is_wanted():
+    """A host that prints without end ends as others do, and fills no disk here."""
+    big = os.urandom(3 << 20)
+    with Crew({"n0": prints(big), "n1": prints(b"x")}) as crew:
+        done = go(crew, output_max=100_000)
+        assert done["n0"].stdout.bytes() == big[:100_000] and done["n0"].code == 0
+        assert done["n1"].stdout.bytes() == b"x"
+
+
+def test_output__no_room_here_names_the_place(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(collect.os, "pwrite", full)
+    with Crew({"n0": prints(b"x" * (1 << 20))}) as crew, pytest.raises(OSError, match="/.*TMPDIR.*-label"):
+        go(crew)
 
 
 # ---- what is shown ----

@@ -14,6 +14,7 @@ from . import inventory, judge, report, survey
 
 NAME = "sceptic"
 WELL, WRONG, USAGE, BLIND = 0, 1, 2, 3
+_FACTS_MAX = 256 << 10  # bytes that a host may tell: one that prints without end fills no disk here
 _LISTS = {"a": report.ALIVE, "d": report.DOWN, "D": report.DEFECTS}
 
 
@@ -50,7 +51,7 @@ def _parser():
 def _fan_out(args):
     """run() of scout's library; loaded here, as a call that is wrong needs none of it."""
     from ..fanout import run
-    return functools.partial(run, connect=args.t, munge_socket=args.munge_socket)
+    return functools.partial(run, connect=args.t, munge_socket=args.munge_socket, output_max=_FACTS_MAX)
 
 
 def _is_scheduled(args, known):

@@ -11,6 +11,7 @@ from pmcommand import Failure, wanted
 from scorectl.command import retries
 
 from ..hosts import Cluster, Wrong
+from ..terminal import harmless
 from . import core, probe, process
 from .log import Log
 from .runner import Runner
@@ -19,6 +20,7 @@ NAME = "sc_watch"
 FINE, GAVE_UP, USAGE = 0, 1, 2
 _DAY_S = 86400
 _REMOTE_S = 50      # less than a hook may take, so that it can say on which hosts it failed
+_SAID_MAX = 16 << 10    # bytes of each output of a host that are told
 
 
 @wanted("number of seconds")
@@ -83,14 +85,18 @@ def _remote(line, hosts):
 def _run_there(hosts, words):
     from ..fanout import run    # only who has such a hook needs it
     code = 0
-    for host, result in run(hosts, words, timeout=_REMOTE_S).items():
+    for host, result in run(hosts, words, timeout=_REMOTE_S, output_max=_SAID_MAX).items():
         for line in result.stdout.decode("utf-8", "replace").splitlines() + \
                 result.stderr.decode("utf-8", "replace").splitlines():
-            print(f"{host}: {line}", file=sys.stderr)
+            _tell(host, line)
         if result.error or result.status:
-            print(f"{host}: {result.error or process.ending(result.status)}", file=sys.stderr)
+            _tell(host, result.error or process.ending(result.status))
             code = 1
     return code
+
+
+def _tell(host, line):
+    print(f"{host}: {harmless(line)}", file=sys.stderr)
 
 
 def _hosts(args):
