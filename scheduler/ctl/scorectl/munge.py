@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """munge - credentials by libmunge: who we are, and who made what we were given."""
 
-import ctypes
 import os
+
+from .library import Library, byref, bytes_at, c_char_p, c_int, c_uint, c_void_p
 
 CTX_SOCKET = 8          # munge_opt_t of munge.h
 CTX_UID_RESTRICTION = 9
@@ -15,12 +16,12 @@ class Refused(Exception):
 
 def _library():
     try:
-        lib = ctypes.CDLL("libmunge.so.2")
+        lib = Library("libmunge.so.2")
     except OSError as problem:
         raise Refused(f"libmunge.so.2 cannot be loaded ({problem}); install libmunge2") from None
-    lib.munge_ctx_create.restype = ctypes.c_void_p
-    lib.munge_strerror.restype = ctypes.c_char_p
-    lib.munge_ctx_strerror.restype = ctypes.c_char_p
+    lib.munge_ctx_create.restype = c_void_p
+    lib.munge_strerror.restype = c_char_p
+    lib.munge_ctx_strerror.restype = c_char_p
     return lib
 
 
@@ -32,11 +33,11 @@ class Munge:
         self.socket = socket or os.environ.get("SCORE_MUNGE_SOCKET")
 
     def _context(self):
-        context = ctypes.c_void_p(self.lib.munge_ctx_create())
+        context = c_void_p(self.lib.munge_ctx_create())
         if not context:
             raise Refused("no memory")
         if self.socket:
-            self.lib.munge_ctx_set(context, ctypes.c_int(CTX_SOCKET), ctypes.c_char_p(self.socket.encode()))
+            self.lib.munge_ctx_set(context, c_int(CTX_SOCKET), c_char_p(self.socket.encode()))
         return context
 
     def _check(self, code, context):
@@ -47,23 +48,23 @@ class Munge:
 
     def make(self, payload, reader=ANYBODY):
         """A credential over a text that one user may read."""
-        context, made = self._context(), ctypes.c_char_p()
+        context, made = self._context(), c_char_p()
         try:
             if reader != ANYBODY:
-                self.lib.munge_ctx_set(context, ctypes.c_int(CTX_UID_RESTRICTION), ctypes.c_uint(reader))
+                self.lib.munge_ctx_set(context, c_int(CTX_UID_RESTRICTION), c_uint(reader))
             data = payload.encode()
-            self._check(self.lib.munge_encode(ctypes.byref(made), context, data, ctypes.c_int(len(data))), context)
+            self._check(self.lib.munge_encode(byref(made), context, data, c_int(len(data))), context)
             return made.value.decode()
         finally:
             self.lib.munge_ctx_destroy(context)
 
     def read(self, credential):
         """(text, user) of a credential."""
-        context, data = self._context(), ctypes.c_void_p()
-        size, uid, gid = ctypes.c_int(), ctypes.c_uint(), ctypes.c_uint()
+        context, data = self._context(), c_void_p()
+        size, uid, gid = c_int(), c_uint(), c_uint()
         try:
-            self._check(self.lib.munge_decode(credential.encode(), context, ctypes.byref(data), ctypes.byref(size),
-                                              ctypes.byref(uid), ctypes.byref(gid)), context)
-            return ctypes.string_at(data, size.value).decode(), uid.value
+            self._check(self.lib.munge_decode(credential.encode(), context, byref(data), byref(size),
+                                              byref(uid), byref(gid)), context)
+            return (bytes_at(data.value, size.value) if size.value else b"").decode(), uid.value
         finally:
             self.lib.munge_ctx_destroy(context)
