@@ -20,6 +20,7 @@ class Cluster:
 
     def __init__(self, path=None):
         self.groups, self.addresses, self.node_port = {}, {}, NODE_PORT
+        self._names = frozenset()
         named = path or os.environ.get("SCORE_CLUSTER")
         path = named or CLUSTER
         self._is_known = True
@@ -37,6 +38,7 @@ class Cluster:
 
     def _take(self, document):
         names = [host["name"] for host in document["hosts"]]
+        self._names = frozenset(names)
         self.addresses = {host["name"]: host["address"] for host in document["hosts"] if host.get("address")}
         self.groups = {group["name"]: [names[number] for number in group["hosts"]] for group in document["groups"]}
         # As scored has it: one marked as defect or spare is used when it is named.
@@ -90,6 +92,10 @@ class Cluster:
         if not names:
             raise Wrong(f"-x {options.exclude}: it leaves no host")
         return names
+
+    def has(self, names):
+        """Whether all are hosts of it."""
+        return self._names.issuperset(names)
 
     def address(self, name):
         """Where a host is: its management address, else its name."""

@@ -55,6 +55,8 @@ class Lease:
     on_waiting(position, holders)   called by take() as often as it changes: place in the row, sentences
     on_lost(text)   called once, by another thread, when the lock is lost
 
+    ask()      what take() begins with, for who has something to do while scored answers; raises as take() does.
+    answer_fd  after ask(): can be read when take() need not wait.
     take() -> the hosts. Raises Busy (the text says who has them), Refused (it may not be), Unreachable, TooLong. From
     then on a daemon thread renews it, also with a scored that was started anew, until release().
     lost       None, or how it was lost, a sentence: taken by force, released by an operator, not renewed in time.
@@ -77,6 +79,7 @@ class Lease:
                          "lease_s": lease_s, "scatter": scatter, "wait": wait, "force": force,
                          **({} if count is None else {"count": count})}
         self._link = None
+        self._is_asked = False  # and the answer not read
         self._heard = 0.0  # when it was renewed last
         # Of _thread, which is part of Python: to load threading takes as long as to ask scored.
         self._talking = _thread.allocate_lock()
@@ -92,6 +95,22 @@ class Lease:
         self.release()
 
     # ---- taking ----
+
+    def ask(self):
+        """Tells scored what is wanted."""
+        try:
+            self._connect()
+            self._heard = time.monotonic()
+            self._link.send(self._request)
+        except BaseException:
+            self._hang_up()
+            raise
+        self._is_asked = True
+
+    @property
+    def answer_fd(self):
+        """A descriptor."""
+        return self._link.socket.fileno()
 
     def take(self):
         """The hosts, when they are ours."""
@@ -116,10 +135,11 @@ class Lease:
         return self.hosts
 
     def _take(self, end):
-        self._heard = time.monotonic()
-        self._link.send(self._request)
+        if not self._is_asked:
+            self.ask()
         while True:
             answer = self._answer(end)
+            self._is_asked = False
             self._heard = time.monotonic()
             if answer["op"] != "waiting":
                 break
@@ -200,6 +220,9 @@ class Lease:
         if not self._talking.acquire(timeout=_GOODBYE_S):
             return
         try:
+            if self._is_asked and not self._request["wait"]:
+                self._link.socket.settimeout(_GOODBYE_S)
+                self._take(None)  # it may be ours already
             if self.id is not None and not self.lost:
                 self._connect()
                 self._link.socket.settimeout(_GOODBYE_S)
@@ -222,6 +245,7 @@ class Lease:
             self._link.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
     def _hang_up(self):
+        self._is_asked = False
         if self._link:
             self._link.socket.close()
             self._link = None

@@ -8,6 +8,7 @@ from .loop import READ
 from .terminal import say
 
 CODE = 3    # exit code of scout without its lock
+_TURNS_S = 2    # others have their turns while scored takes its time, until it is silent for so long
 
 
 class Trouble(Exception):
@@ -15,10 +16,12 @@ class Trouble(Exception):
 
 
 class Lock:
-    """hosts: those that were got. lost: None, or how the lock was lost."""
+    """hosts: those that were got; of a lock that is_due those that take() gets, which calls taken(lock). lost: None, or
+    how the lock was lost."""
 
-    def __init__(self, hosts, lease=None):
-        self.hosts, self._lease = list(hosts), lease
+    def __init__(self, hosts, lease=None, taken=None):
+        self.hosts, self._lease, self._taken = list(hosts), lease, taken
+        self.is_due = lease is not None
         self._pipe = None
 
     @property
@@ -31,6 +34,35 @@ class Lock:
         if not self._lease:
             return "not locked"
         return f"lock lost: {self.lost}" if self.lost else f"lock {self._lease.id}"
+
+    def take(self, turns=None):
+        """If it is due: gets it, Trouble. What else the loop has to do is done while scored takes its time."""
+        if not self.is_due:
+            return
+        from scorectl.link import Unreachable
+        from scorectl.munge import Refused
+        try:
+            if turns:
+                turns.turn(is_waiting=False)    # whoever is there already is to have something to do meanwhile
+                self._lease.ask()
+                self._turn(turns)
+            self.hosts = self._lease.take()
+        except Unreachable as problem:
+            raise Trouble(f"{problem}; without a lock: -no-lock") from None
+        except Refused as refusal:
+            raise Trouble(refusal) from None
+        self.is_due = False
+        self._taken(self)
+
+    def _turn(self, turns):
+        said, fd = [], self._lease.answer_fd
+        turns.watch(fd, READ, said.append)
+        late = turns.call_later(_TURNS_S, lambda: said.append(None))
+        try:
+            turns.run_until(lambda: said)
+        finally:
+            late.cancel()
+            turns.forget(fd)
 
     def watch(self, turns):
         """Tells when it is lost. Its thread writes into a pipe, so that the rest is done in the loop."""
@@ -65,25 +97,22 @@ def _waiting(position, holders):
     say(f"waiting for the hosts: {'; '.join(holders) or 'they are free in a moment'}{place}")
 
 
-def taken(options, names, mode):
-    """A Lock, a context; Trouble."""
+def lock(options, names, mode):
+    """A Lock, a context: due, so that something else can be done while scored takes its time. One that may have to be
+    waited for, or whose hosts scored is to choose, is taken here; Trouble."""
     if not options.lock:
         return Lock(names)
-    from scorectl.link import Unreachable
-    from scorectl.munge import Refused
-
     from .lease import Lease, reason_of
-    reason = options.reason or ("scout session" if mode == "exclusive" else
-                                reason_of(f"scout {' '.join(options.words)}"))
-    lease = Lease(names, count=options.count, scatter=options.scatter, mode=mode, reason=reason, wait=options.wait,
-                  force=options.force, server=options.server, munge_socket=options.munge_socket, on_waiting=_waiting)
-    try:
-        lock = Lock(lease.take(), lease)
+
+    def taken(one):
         if options.verbose:
             from .hosts import fold
-            say(f"{fold(lock.hosts)}: {lock.describe()}, {mode}")
-        return lock
-    except Unreachable as problem:
-        raise Trouble(f"{problem}; without a lock: -no-lock") from None
-    except Refused as refusal:
-        raise Trouble(refusal) from None
+            say(f"{fold(one.hosts)}: {one.describe()}, {mode}")
+    reason = options.reason or ("scout session" if mode == "exclusive" else
+                                reason_of(f"scout {' '.join(options.words)}"))
+    made = Lock(names, Lease(
+        names, count=options.count, scatter=options.scatter, mode=mode, reason=reason, wait=options.wait,
+        force=options.force, server=options.server, munge_socket=options.munge_socket, on_waiting=_waiting), taken)
+    if options.wait or options.force or options.count:
+        made.take()
+    return made

@@ -118,9 +118,9 @@ class Loop:
 
     # ---- the turn ----
 
-    def turn(self):
+    def turn(self, is_waiting=True):
         """Waits for what comes next, and makes the calls."""
-        ready = self._poll.poll(self._wait_s())
+        ready = self._poll.poll(self._wait_s() if is_waiting else 0)
         for fd, events in ready:
             call = self._calls.get(fd)  # one call may forget another's descriptor
             if call:

@@ -6,7 +6,7 @@ import sys
 
 from scorectl.bare import signal
 
-from . import hosts, locks, loop, opening, options as command_line, shell
+from . import hosts, locks, loop, opening, options as command_line
 from .terminal import say
 
 TROUBLE, USAGE = 1, 2
@@ -28,6 +28,7 @@ def _work(options, crew, cluster):
     if options.verb == "get":
         from . import get
         return get.run(crew, options)
+    from . import shell  # not before hosts have something to do meanwhile
     return shell.run(crew, options)
 
 
@@ -58,16 +59,20 @@ def _outside(options):
     names = cluster.chosen(options)
     hosts.check_count(options.count, names)
     is_session = options.is_here or not (options.words or options.verb)
-    with locks.taken(options, names, "exclusive" if is_session else "shared") as lock:
-        with loop.Loop() as turns:
+    with locks.lock(options, names, "exclusive" if is_session else "shared") as lock, loop.Loop() as turns:
+        if not cluster.has(names):
+            lock.take()     # scored knows sooner what is no host than a search for its address
+        with opening.reached(turns, lock.hosts, cluster, options, lock.is_due) as crew:
+            if lock.is_due:
+                lock.take(turns)
+                crew.way.go()
             lock.watch(turns)
-            with opening.reached(turns, lock.hosts, cluster, options) as crew:
-                if is_session:
-                    from . import session
-                    return session.run(crew, options, lock)
-                code = _work(options, crew, cluster)
-                lock.release()  # nothing runs any more: nobody need wait for the agents' ends
-                return code
+            if is_session:
+                from . import session
+                return session.run(crew, options, lock)
+            code = _work(options, crew, cluster)
+            lock.release()  # nothing runs any more: nobody need wait for the agents' ends
+            return code
 
 
 def _run(arguments):

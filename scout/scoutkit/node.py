@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""node - how an agent is got from a host's scnoded: connects, shakes hands, asks for one, hands the connection over."""
+"""node - how an agent is got from a host's scnoded: connects, shakes hands, asks for one as soon as that may be, hands
+the connection over."""
 
 import errno
 import os
@@ -13,12 +14,13 @@ from .stream import Stream
 
 class Approach:
     """To one host, at its addresses one after the other. ready(stream, head) or failed(why, is_served) is called once;
-    is_served: there is a host that answers, but no agent is to be had from its scnoded."""
+    is_served: there is a host that answers, but no agent is to be had from its scnoded. is_held: none is asked for
+    before go()."""
 
-    def __init__(self, turns, munge, address, port, ready, failed):
+    def __init__(self, turns, munge, address, port, ready, failed, is_held=False):
         self.loop, self._munge, self._ready, self._failed = turns, munge, ready, failed
         self._port, self._stream, self._socket, self._shake = port, None, None, None
-        self._is_known = False
+        self._is_known, self._is_held = False, is_held
         try:
             self._addresses = addresses(address, port)
         except (socket.gaierror, UnicodeError) as problem:
@@ -28,6 +30,12 @@ class Approach:
             turns.call_later(0, lambda: self._fail(text, False))
             return
         self._next(None)
+
+    def go(self):
+        """It may start an agent."""
+        self._is_held = False
+        if self._is_known:
+            self._ask()
 
     def close(self):
         """No call comes any more."""
@@ -84,12 +92,16 @@ class Approach:
 
     # ---- what is said ----
 
+    def _ask(self):
+        self._stream.send({"op": "remote"})
+
     def _hear(self, head, _):
         try:
             if not self._is_known:
                 if self._shake.hear(head):
                     self._is_known = True
-                    self._stream.send({"op": "remote"})
+                    if not self._is_held:
+                        self._ask()
             elif head["op"] == "remote_ready":
                 stream, self._stream = self._stream, None
                 self._ready(stream, head)

@@ -42,8 +42,8 @@ class _Way:
         self._way.end()
 
 
-def reached(turns, names, cluster, options):
-    """Agents on their way, in a loop; options as of reach.Reach."""
+def reached(turns, names, cluster, options, is_held=False):
+    """Agents on their way, in a loop; options and is_held as of reach.Reach. Their way is the agents' way."""
     allow_files(len(names))
     crew = agents.Agents(turns, names)
-    return _Way(crew, reach.Reach(crew, cluster, options, Munge(options.munge_socket)))
+    return _Way(crew, reach.Reach(crew, cluster, options, Munge(options.munge_socket), is_held))

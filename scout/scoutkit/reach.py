@@ -10,15 +10,17 @@ _GATHER_S = 1.0     # pdsh waits so long for others whose scnoded does not answe
 
 
 class Reach:
-    """options: rsh, through, connect, munge_socket, address, programs."""
+    """options: rsh, through, connect, munge_socket, address, programs. is_held: scnodeds and we get to know each other,
+    but no agent is started before go()."""
 
-    def __init__(self, agents, cluster, options, munge):
+    def __init__(self, agents, cluster, options, munge, is_held=False):
         self.loop, self.agents, self.cluster = agents.loop, agents, cluster
         self._options, self._munge = options, munge
         self._by_name = {agent.host: agent for agent in agents.all}
         self._waiting = list(reversed(agents.all))
         self._approaches, self._limits = {}, {}
         self._for_pdsh, self._starts, self._gather = [], [], None
+        self._is_held = is_held
 
     def start(self):
         """Answers come to the agents."""
@@ -28,6 +30,14 @@ class Reach:
                 self._limit(agent)
             self._call_pdsh()
         self._approach()
+
+    def go(self):
+        """Agents are started from now on."""
+        self._is_held = False
+        for approach in list(self._approaches.values()):
+            approach.go()
+        if not self._gather:
+            self._call_pdsh()
 
     def close(self):
         """Whoever is still on his way is given up; agents that came stay."""
@@ -84,7 +94,7 @@ class Reach:
             self._approaches[agent.index] = Approach(
                 self.loop, self._munge, self.cluster.address(agent.host), self.cluster.node_port,
                 lambda stream, _, agent=agent: self._ready(agent, stream),
-                lambda why, is_served, agent=agent: self._no_node(agent, why, is_served))
+                lambda why, is_served, agent=agent: self._no_node(agent, why, is_served), self._is_held)
 
     def _no_node(self, agent, why, is_served):
         self._approaches.pop(agent.index, None)
@@ -105,6 +115,8 @@ class Reach:
         if self._gather:
             self._gather.cancel()
             self._gather = None
+        if self._is_held:
+            return
         chosen, self._for_pdsh = [a for a in self._for_pdsh if a.state == states.COMING], []
         if not chosen:
             return

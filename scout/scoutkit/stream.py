@@ -6,7 +6,7 @@ import os
 
 from . import frames, loop
 
-_AT_ONCE = 256 << 10
+_AT_ONCE = 64 << 10  # a buffer that need not be mapped and unmapped for each message
 
 
 class Stream:

@@ -20,18 +20,28 @@ class Lease:
 
     refusal = None
     made = []
+    events = []     # of take() and of the way to the agents
     lost = None
 
     def __init__(self, hosts, **more):
         self.hosts, self.more, self.is_released, self.id = hosts, more, False, 7
+        self.scored = None
         Lease.made.append(self)
 
+    def ask(self):
+        self.answer_fd, self.scored = os.pipe()
+
     def take(self):
+        Lease.events.append("lock")
         if Lease.refusal:
             raise Lease.refusal
         if self.more["wait"]:
             self.more["on_waiting"](1, ["n0 is locked by root"])
         return self.hosts[:self.more["count"]]
+
+    def answer(self):
+        if self.scored:
+            os.write(self.scored, b"x")
 
     def release(self):
         self.is_released = True
@@ -43,12 +53,14 @@ def scout(monkeypatch, capfd):
     monkeypatch.setattr(lease, "Lease", Lease)
     monkeypatch.setattr(Lease, "refusal", None)
     monkeypatch.setattr(Lease, "made", [])
+    monkeypatch.setattr(Lease, "events", [])
     for name in ("SCORE_CLUSTER", "SCOUT_SESSION"):
         monkeypatch.delenv(name, raising=False)
 
     def run(*words, scripts=None):
         @contextlib.contextmanager
-        def reached(turns, names, *_):
+        def reached(turns, names, _cluster, _options, is_held):
+            Lease.events.append("held" if is_held else "free")
             with Crew({name: (scripts or {}).get(name, prints()) for name in names}) as crew:
                 crew.agents.loop = turns
                 for agent in crew.agents.all:
@@ -56,6 +68,9 @@ def scout(monkeypatch, capfd):
                         crew.loop.forget(agent.stream.socket.fileno())
                         agent.stream.loop = turns
                         turns.watch(agent.stream.socket.fileno(), loop.READ, agent.stream._on_events)
+                crew.agents.way = types.SimpleNamespace(go=lambda: Lease.events.append("go"))
+                # scored answers when hosts have had their turn
+                turns.call_later(0, lambda: Lease.made and Lease.made[-1].answer())
                 yield crew.agents
                 ends.append([lease.is_released for lease in Lease.made])
         monkeypatch.setattr(opening, "reached", reached)
@@ -104,6 +119,48 @@ def test_lock__refused_is_3(scout, monkeypatch, refusal, said):
     monkeypatch.setattr(Lease, "refusal", refusal)
     assert scout("-nostdin", "-g", "n0", "true") == (3, "", f"scout: {said}\n")
     assert scout("-nostdin", "-no-lock", "-g", "n0", "true")[0] == 0
+
+
+@pytest.fixture
+def known(monkeypatch, tmp_path):
+    """A cluster.json with n0 and n1."""
+    path = tmp_path / "cluster.json"
+    path.write_text('{"hosts": [{"name": "n0"}, {"name": "n1"}], "groups": []}')
+
+    def name():
+        monkeypatch.setenv("SCORE_CLUSTER", str(path))
+    return name
+
+
+def test_lock__hosts_are_met_meanwhile_but_nothing_is_started(scout, known, monkeypatch):
+    known()
+    assert scout("-nostdin", "-g", "n[0-1]", "true")[0] == 0
+    assert Lease.events == ["held", "lock", "go"] and Lease.made[0].is_released
+    monkeypatch.setattr(Lease, "events", [])
+    monkeypatch.setattr(Lease, "refusal", Refused("n0 is locked by root"))
+    assert scout("-nostdin", "-g", "n[0-1]", "true")[0] == 3
+    assert Lease.events == ["held", "lock"]
+
+
+@pytest.mark.parametrize("words", [["n0", "-wait"], ["n0", "-force"], ["n[0-1]", "-n", "1"], ["n[0-2]"]])
+def test_lock__comes_first_if_it_lasts_or_scored_has_to_say_which(scout, known, words):
+    known()
+    assert scout("-nostdin", "-g", *words, "true")[0] == 0
+    assert Lease.events == ["lock", "free"]
+
+
+def test_lock__a_scored_that_says_nothing_is_waited_for(monkeypatch):
+    def take():
+        return ["n0"]
+    ends = os.pipe()
+    held = types.SimpleNamespace(ask=lambda: None, take=take, answer_fd=ends[0], lost=None, release=lambda: None)
+    monkeypatch.setattr(locks, "_TURNS_S", 0.05)
+    with loop.Loop() as turns, locks.Lock(["n0"], held, lambda _: None) as lock:
+        assert lock.is_due
+        lock.take(turns)
+        assert not lock.is_due and lock.hosts == ["n0"]
+    for end in ends:
+        os.close(end)
 
 
 def test_lock__is_given_back_before_the_agents(scout):

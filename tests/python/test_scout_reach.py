@@ -8,6 +8,7 @@ import socket
 import sys
 import textwrap
 import threading
+import types
 
 import pytest
 
@@ -15,7 +16,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scout"), str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
 from scorectl.munge import Refused  # noqa: E402
-from scoutkit import agents, fanout, frames, hosts, opening, pdsh, shake  # noqa: E402
+from scoutkit import agents, fanout, frames, hosts, loop, opening, pdsh, reach, shake  # noqa: E402
 
 ME = os.geteuid()
 
@@ -144,6 +145,59 @@ def test_scnoded__silent_host_is_given_up():
 def test_scnoded__unknown_name():
     done = fanout.run(["no.such.host.invalid"], ["true"], rsh="scnoded", connect=20)
     assert done["no.such.host.invalid"].error.startswith("not reached: no.such.host.invalid: ")
+
+
+# ---- held ----
+
+def way_of(port, rsh):
+    return types.SimpleNamespace(rsh=rsh, connect=5, through="env", munge_socket=None, address=None, programs=None), \
+        cluster(port, "n0")
+
+
+def test_held__known_but_no_agent_before_go(monkeypatch):
+    read, asked = [], []
+
+    class Reader(Munge):
+        def read(self, credential):
+            read.append(credential)
+            return super().read(credential)
+
+    def behave(say, hear):
+        asked.append(hear())
+        say({"op": "remote_ready", "version": "1", "host": "x", "pid": 1})
+        hear()
+    monkeypatch.setattr(opening, "Munge", Reader)
+    options, where = way_of(Node(behave).port, "auto")
+    with loop.Loop() as turns, opening.reached(turns, ["n0"], where, options, True) as crew:
+        turns.run_until(lambda: read)  # they know each other
+        turns.call_later(0.05, lambda: read.append(None))
+        turns.run_until(lambda: None in read)
+        assert not asked and crew.all[0].state == agents.COMING
+        crew.way.go()
+        turns.run_until(crew.are_known)
+        assert asked == [{"op": "remote"}] and crew.all[0].state == agents.READY
+
+
+@pytest.mark.parametrize("rsh", ["exec", "auto"])
+def test_held__pdsh_is_not_started_before_go(monkeypatch, rsh):
+    started, failed = [], []
+
+    class Start:
+        def __init__(self, turns, names, *_):
+            started.append(names)
+
+        close = end = lambda self: None
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    monkeypatch.setattr(pdsh, "Start", Start)
+    monkeypatch.setattr(reach, "_GATHER_S", 0.01)
+    options, where = way_of(port, rsh)
+    with loop.Loop() as turns, opening.reached(turns, ["n0"], where, options, True) as crew:
+        turns.call_later(0.1, lambda: failed.append(True))
+        turns.run_until(lambda: failed)
+        assert not started
+        crew.way.go()
+        assert started == [["n0"]]
 
 
 # ---- the handshake ----

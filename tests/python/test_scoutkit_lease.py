@@ -98,6 +98,37 @@ def test_take__a_reason_that_is_no_text(world):
         assert made.asked[0]["reason"] == "e?"
 
 
+def test_ask__what_take_begins_with(world):
+    made = world(LOCKED, OK)
+    held = lease.Lease(["n1"], server="x")
+    held.ask()
+    assert [head["op"] for head in made.asked] == ["lock"] and held.id is None
+    assert held.take() == ["n1", "n2"] and held.id == 7
+    held.release()
+    assert [head["op"] for head in made.asked] == ["lock", "unlock"]
+
+
+def test_ask__what_is_given_after_all_is_given_back(world):
+    made = world(LOCKED, OK)
+    held = lease.Lease(["n1"], server="x")
+    held.ask()
+    held.release()
+    assert [head["op"] for head in made.asked] == ["lock", "unlock"] and not made.answers
+    made.answers[:] = [{"op": "error", "error": "EBUSY", "text": "n1 is locked by ann: disks"}]
+    held = lease.Lease(["n1"], server="x")
+    held.ask()
+    held.release()
+    assert [head["op"] for head in made.asked] == ["lock", "unlock", "lock"]
+
+
+def test_ask__nobody_is_there(world):
+    world("down")
+    held = lease.Lease(["n1"], server="x")
+    with pytest.raises(Unreachable):
+        held.ask()
+    held.release()
+
+
 def test_take__refused(world):
     world({"op": "error", "error": "EBUSY", "text": "n1 is locked by ann: disks"})
     with pytest.raises(lease.Busy, match="locked by ann"):
