@@ -27,12 +27,27 @@ static bool agrees(struct ticks *t, uint64_t ms)
 	return true;
 }
 
+/* Reads until the rate is known: on a busy machine most of the time is not ours. */
+static bool agrees_with_rate(struct ticks *t, uint64_t ms)
+{
+	bool is_right = agrees(t, ms);
+
+	for (int i = 0; i < 100 && is_right && t->is_even && !t->mult; i++)
+		is_right = agrees(t, ms);
+	return is_right;
+}
+
 TAP_TEST(ticks_ns__before_the_rate_is_known)
 {
 	struct ticks t;
+	uint64_t start;
 
-	ticks_init(&t);
-	ok(agrees(&t, 1));
+	/* Again if we were away so long that it could be measured. */
+	do {
+		start = clock_monotonic_ns();
+		ticks_init(&t);
+		ok(agrees(&t, 1));
+	} while (clock_monotonic_ns() - start >= 10 * MS);
 	is_int(t.mult, 0);
 	is_int(t.good, 0);
 }
@@ -42,7 +57,7 @@ TAP_TEST(ticks_ns__rate_known)
 	struct ticks t;
 
 	ticks_init(&t);
-	ok(agrees(&t, 30));
+	ok(agrees_with_rate(&t, 30));
 	is_int(!!t.mult, t.is_even);
 }
 
@@ -63,7 +78,7 @@ TAP_TEST(ticks_ns__counter_behind_the_anchor)
 	uint64_t before;
 
 	ticks_init(&t);
-	agrees(&t, 15);
+	agrees_with_rate(&t, 15);
 	t.at = ticks_count() + 1000000000;
 	before = clock_monotonic_ns();
 	ok(ticks_ns(&t) >= before);
@@ -75,7 +90,7 @@ TAP_TEST(ticks_ns__old_anchor_is_not_used)
 	uint64_t before;
 
 	ticks_init(&t);
-	agrees(&t, 15);
+	agrees_with_rate(&t, 15);
 	/* as after a long time away, with a rate that has become wrong */
 	t.at -= t.good;
 	t.at_ns -= 5 * MS;
@@ -89,7 +104,7 @@ TAP_TEST(ticks_anchor__rate_is_not_measured_over_hours)
 	uint64_t mult;
 
 	ticks_init(&t);
-	agrees(&t, 15);
+	agrees_with_rate(&t, 15);
 	mult = t.mult;
 	t.base_ns -= 3600000 * MS;
 	ticks_anchor(&t);
