@@ -118,11 +118,13 @@ def send(there, head, data, midway=lambda: None):
 
 
 def settle(there, seconds=STALL_S):
-    """Until all have answered; those who have not."""
+    """Until all have said what became of their own file, behind what was cut below them; those who have not."""
+    def late():
+        return [host.name for host in there if all(said["op"] == "cut" for said in host.answers)]
     until = time.monotonic() + seconds
-    while any(not host.answers for host in there) and time.monotonic() < until:
+    while late() and time.monotonic() < until:
         hear([host for host in there if host.child.poll() is None], 0.1)
-    return [host.name for host in there if not host.answers]
+    return late()
 
 
 def answers(there):
