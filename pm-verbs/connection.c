@@ -430,6 +430,7 @@ int pmv_qp_fail(struct pmv_link *link, struct pmv_qp *qp)
 	if (qp->is_failed)
 		return 0;
 	qp->is_failed = true;
+	pmv_stall_end(link, qp);
 	err = -link->v->modify_qp(qp->qp, &attr, IBV_QP_STATE);
 	qp->is_stuck = err != 0;
 	return err;

@@ -67,8 +67,6 @@ static void lose(struct pmv_link *link, struct pmv_qp *qp)
 	char why[192];
 
 	pmv_stall_end(link, qp);
-	if (!qp->peer || qp->is_failed)
-		return;
 	snprintf(why, sizeof(why), "%s:%u%s%s", port->device, port->number,
 		 qp->rail->is_down ? " (its link is down)" : "", stuck);
 	pmv_lane_rest(link, qp);

@@ -261,3 +261,26 @@ TAP_TEST(stall__closed_while_the_port_is_down)
 	is_int(links_of(0)->n_stalling, 0);
 	links_close();
 }
+
+/* Its queue pair outlives it for some time, and nobody is there any more whose connection could be lost. */
+TAP_TEST(stall__removed_while_the_port_is_down)
+{
+	open_two(false, "");
+	must(links_send(1, 0, 8) == 0);
+	links_drain();
+	fake_event(0, IBV_EVENT_PORT_ERR);
+	links_hear();
+	links_run(3, 1900);
+	fake.is_late = true;
+	must(links_send(1, 0, 8) == 0);
+	OPS->peer_del(nodes[0].link, peer());
+	nodes[0].peer[1] = NULL;
+	is_int(links_of(0)->n_qps, 1);
+	is_int(links_of(0)->n_stalling, 0);
+	links_run(1, 200);
+	is_int(links_of(0)->n_qps, 1);
+	fake.is_late = false;
+	links_run(1, 3000);
+	is_int(links_of(0)->n_qps, 0);
+	links_close();
+}
