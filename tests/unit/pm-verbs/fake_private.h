@@ -9,6 +9,13 @@
 
 #define FAKE_INLINE 512
 
+/* A device as one process has opened it, with a link of its own to the network. */
+struct fake_context {
+	struct ibv_context base; /* first */
+	bool is_cut;             /* as of a port */
+	bool is_down;            /* also: what is to be sent finds no route, as with rdma_rxe */
+};
+
 struct fake_mr {
 	struct ibv_mr base; /* first */
 	struct fake_mr *next;
@@ -89,6 +96,8 @@ extern struct fake_world fake_world;
 bool fake_fails(enum fake_call call);
 struct fake_port *fake_port_of(struct ibv_context *context);
 void fake_say(struct ibv_context *context, enum ibv_event_type event);
+/* Carries out what is held of one queue pair. */
+void fake_qp_run(struct fake_qp *qp);
 /* The queue pair goes into error: all that is posted completes as flushed. */
 void fake_qp_error(struct fake_qp *qp);
 /* The queue pair forgets all that is posted. */

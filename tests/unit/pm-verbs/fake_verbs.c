@@ -91,7 +91,7 @@ static struct ibv_context *open_device(struct ibv_device *device)
 
 	if (fake_fails(FAKE_OPEN_DEVICE))
 		return NULL;
-	context = fake_make(sizeof(*context));
+	context = fake_make(sizeof(struct fake_context));
 	context->device = device;
 	context->async_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
 	context->ops.post_send = fake_post_send;

@@ -59,8 +59,9 @@ struct fake {
 	bool is_silent;  /* it does not say that a queue pair takes no more of them */
 	bool is_late;    /* they are completed in fake_run, or at the RESET of a silent device */
 	int lose_shared; /* so many of the next queue pairs in error take a shared receive along */
-	int lose_acks;   /* so many of the next RC sends arrive and are reported as not */
-	uint64_t lockable; /* bytes that may be registered, 0 = endless */
+	enum ibv_wc_status spoil; /* the next RC send is not carried out, and says so */
+	int lose_acks;            /* so many of the next RC sends arrive and are reported as not */
+	uint64_t lockable;        /* bytes that may be registered, 0 = endless */
 	/* what happened */
 	long calls[FAKE_CALLS_AND_ENDS];
 	long live;        /* objects made and not destroyed */

@@ -164,17 +164,27 @@ static bool may(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t l
 	       (mr->access & access) == access;
 }
 
+static bool is_cut(struct ibv_context *context)
+{
+	const struct fake_context *own = (struct fake_context *)context;
+
+	return own->is_cut || own->is_down || fake_port_of(context)->is_cut;
+}
+
+static bool is_down(const struct fake_qp *qp)
+{
+	return ((struct fake_context *)qp->base.context)->is_down;
+}
+
 /* The queue pair at the other end, if a packet comes through. */
 static struct fake_qp *other_end(struct fake_qp *qp, const union ibv_gid *gid, uint32_t number)
 {
 	struct fake_qp *to = find_qp(number);
 	const struct fake_port *port;
 
-	if (!to || fake_port_of(qp->base.context)->is_cut)
+	if (!to || is_cut(qp->base.context) || is_cut(to->base.context))
 		return NULL;
 	port = fake_port_of(to->base.context);
-	if (port->is_cut)
-		return NULL;
 	for (int i = 0; i < port->n_gids; i++)
 		if (!memcmp(&port->gids[i].gid, gid, sizeof(*gid)))
 			return to;
@@ -268,6 +278,12 @@ static enum ibv_wc_status carry_out(struct fake_qp *qp, struct fake_work *work)
 	int access = work->wr.opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_LOCAL_WRITE : 0;
 	const void *data = work->is_inline ? work->copy : (void *)(uintptr_t)work->sge.addr;
 
+	if (fake.spoil) {
+		enum ibv_wc_status status = fake.spoil;
+
+		fake.spoil = IBV_WC_SUCCESS;
+		return status;
+	}
 	if (!work->is_inline &&
 	    !may(qp->base.pd, work->sge.lkey, work->sge.addr, work->sge.length, access))
 		return IBV_WC_LOC_PROT_ERR;
@@ -313,16 +329,17 @@ static bool must_wait(struct fake_qp *qp)
 	return true;
 }
 
-static void run(struct fake_qp *qp)
+void fake_qp_run(struct fake_qp *qp)
 {
 	struct fake_work *work;
 
+	qp->is_stuck |= qp->base.qp_type == IBV_QPT_RC && qp->sends && is_down(qp);
 	while (qp->base.state == IBV_QPS_RTS && !qp->is_stuck && !must_wait(qp) &&
 	       (work = fake_work_take(&qp->sends, &qp->sends_tail))) {
 		enum ibv_wc_status status;
 		bool is_ud = qp->base.qp_type == IBV_QPT_UD;
 
-		if (is_ud && fake.refuse_ud && fake.refuse_ud--)
+		if (is_ud && (is_down(qp) || (fake.refuse_ud && fake.refuse_ud--)))
 			status = IBV_WC_LOC_QP_OP_ERR;
 		else if (is_ud)
 			status = send_datagram(qp, work);
@@ -345,7 +362,7 @@ void fake_retry(void)
 	for (struct fake_qp *qp = fake_world.qps; qp && !fake.is_held; qp = qp->next)
 		if (qp->is_waiting) {
 			qp->is_waiting = false;
-			run(qp);
+			fake_qp_run(qp);
 		}
 }
 
@@ -353,7 +370,7 @@ void fake_run(void)
 {
 	fake_shared_run();
 	for (struct fake_qp *qp = fake_world.qps; qp; qp = qp->next)
-		run(qp);
+		fake_qp_run(qp);
 }
 
 static int post_one_send(struct ibv_qp *base, struct ibv_send_wr *wr)
@@ -389,7 +406,7 @@ static int post_one_send(struct ibv_qp *base, struct ibv_send_wr *wr)
 	else if (base->state == IBV_QPS_SQE)
 		flush_sends(qp);
 	else if (!fake.is_held)
-		run(qp);
+		fake_qp_run(qp);
 	return 0;
 }
 
