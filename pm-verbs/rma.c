@@ -218,11 +218,25 @@ static int take_memory(struct pmv_link *link, struct pmv_op *op, struct pmv_rail
 	return err;
 }
 
+/* Of what the operation has registered on rails where nothing of it is under way; false: there is none. */
+static bool let_go_of_idle(struct pmv_link *link, struct pmv_op *op)
+{
+	uint32_t before = link->n_holding;
+
+	for (uint32_t r = 0; r < link->n_rails; r++)
+		if (!op->n_out[r])
+			let_go_on(link, op, &link->rails[r]);
+	return link->n_holding < before;
+}
+
 /* The same for the connection's own queue pair, without which nothing goes: it waits for memory that others have. */
 static int await_memory(struct pmv_link *link, struct pmv_op *op, const struct pmv_piece *part)
 {
-	int err = take_memory(link, op, op->peer->qp->rail, part);
+	struct pmv_rail *rail = op->peer->qp->rail;
+	int err = take_memory(link, op, rail, part);
 
+	if ((err == -ENOBUFS || err == -ENOMEM) && let_go_of_idle(link, op))
+		err = take_memory(link, op, rail, part);
 	if (err != -ENOBUFS && err != -ENOMEM)
 		return err;
 	if (!link->n_holding)

@@ -475,6 +475,34 @@ TAP_TEST(lane_heard__late)
 	end_with(&c);
 }
 
+/* Its lanes hold what the connection's own rail lacks: the operation does not wait for itself. */
+TAP_TEST(lanes__no_memory_left_but_their_own)
+{
+	struct copy c;
+	uint64_t locked;
+	uint32_t op;
+
+	begin_with(&c, 3, "verbs.pinned=2M");
+	check_read(&c);
+	/* over the rail that is looked at first, so that lanes are still busy when its own memory is used up */
+	while (pmv_connection_pair(links_of(0), peer_of(0))) {
+		fake_break_qp(peer_of(0)->qp->qp);
+		check_read(&c);
+	}
+	begin_read(&c, &op);
+	is_int(links_of(0)->n_holding, 3);
+	/* others have taken the rest meanwhile */
+	locked = fake.locked;
+	fake.lockable = 1;
+	fake.is_held = false;
+	fake_run();
+	is_int(result_of(0, op), -ENOMEM);
+	is_int(links_of(0)->n_holding, 0);
+	fake.lockable = locked;
+	check_read(&c);
+	end_with(&c);
+}
+
 /* Each call that lanes use fails once: the operation ends well all the same. */
 TAP_TEST(lanes__each_call_fails_once)
 {
