@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "pm-verbs/wire.h"
+#include "pm_device.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,7 +25,12 @@ static void check_message(const uint8_t *data, size_t size)
 		abort();
 	if (header.kind == PMV_MESSAGE || pmv_control_get(data, size, header.kind, &control))
 		return;
-	if (control.addr + control.len < control.addr || control.error > 4095)
+	if (control.addr + control.len < control.addr || control.error > 4095 ||
+	    control.lane > PM_RAILS_MAX)
+		abort();
+	if (header.kind == PMV_LANE &&
+	    (!control.lane || control.qp > 0xffffff || control.psn > 0xffffff ||
+	     control.yours > 0xffffff || (!control.qp && control.yours)))
 		abort();
 	pmv_control_put(again + PMV_HEADER, header.kind, &control);
 	if (memcmp(again, data, size))
