@@ -53,7 +53,7 @@ def stream(pair, meanwhile, count=STREAM, first=0):
     receiver.tell("pm_take", count=count, first=first, limit_s=10)
     sender.tell("pm_send", node=1, count=count, first=first, gap_us=PACE_US, limit_s=20)
     meanwhile()
-    return sender.hear(), receiver.hear()
+    return ethlab.results(sender, receiver)
 
 
 def is_whole(told, count=STREAM):

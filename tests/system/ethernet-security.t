@@ -262,7 +262,7 @@ class Talk:
         meanwhile()
         self.sender.tell("pm_send", node=1, count=count, first=self.first, gap_us=100)
         self.first += count
-        return self.sender.hear(), self.receiver.hear()
+        return ethlab.results(self.sender, self.receiver)
 
     def inject(self, frames):
         """From h2, never more at once than a busy host's veth has room for (256 frames), so that none is lost."""

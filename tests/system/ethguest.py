@@ -322,6 +322,15 @@ class Commands:
     def pm_take(self, **how):
         return self.node.take(**how)
 
+    def pm_serve(self):
+        """Until the next line comes, which may do so once we have said that we look for it."""
+        print(json.dumps({"serving": True}), flush=True)
+        self.node.serve(lambda: select.select([sys.stdin], [], [], 0)[0])
+        return {}
+
+    def nothing(self):
+        return {}
+
     def pm_close(self):
         self.node.close()
         return {}

@@ -91,6 +91,16 @@ class Guest:
         self.process.stdout.close()
 
 
+def results(sender, receiver):
+    """What pm_send and pm_take, under way, come to. The receiver works on until the sender knows that all has come."""
+    taken = receiver.hear()
+    receiver.do("pm_serve")
+    sent = sender.hear()
+    receiver.do("nothing")      # this is what pm_serve answers
+    receiver.hear()
+    return sent, taken
+
+
 class Lab:
     """Hosts h0, h1, ... with NICs eth1, eth2, ..., NIC N of all on switch swN."""
 

@@ -127,11 +127,12 @@ class Node:
             if last is not None:
                 result["gap_ms"] = max(result["gap_ms"], (now - last) * 1e3 - (waited - owed) / 1e6)
             last, owed, end = now, waited, now + limit_s
-        # what was received last is still to be acknowledged
-        until = time.monotonic() + 0.05
-        while time.monotonic() < until:
-            self.progress()
         return result
+
+    def serve(self, is_over):
+        """What was received last is still to be acknowledged, and again if that got lost."""
+        while not is_over():
+            self.progress()
 
     def close(self):
         self.check(self.pm.pmCloseContext(self.context))

@@ -165,7 +165,7 @@ def stream(pair, first, meanwhile, count=STREAM):
     pair[1].tell("pm_take", count=count, first=first, limit_s=10)
     pair[0].tell("pm_send", node=1, count=count, first=first, gap_us=PACE_US, limit_s=20)
     meanwhile()
-    sent, taken = pair[0].hear(), pair[1].hear()
+    sent, taken = ethlab.results(*pair)
     is_whole = (sent["error"], taken["error"], taken["came"], taken["late"], taken["wrong"]) == \
         ("", "", count, 0, 0)
     return is_whole, taken.get("gap_ms", 0), (sent, taken)

@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 import time
+import types
 from collections.abc import Callable, Iterator
 
 from .command import BUILD, ROOT, SCLAB, Lab, lab, program
@@ -58,12 +59,16 @@ def bandwidth(dimensions: int) -> Setup:
     return setup
 
 
-def guest_in(cluster: Lab, host: str):
-    """A process in a host that does with PM what it is told: of the system tests."""
+def ethlab() -> types.ModuleType:
+    """Of the system tests."""
     os.environ["PM_BUILD"] = str(BUILD)
     sys.path.insert(0, str(ROOT / "tests" / "system"))
-    ethlab = importlib.import_module("ethlab")
-    return ethlab.Guest([str(SCLAB), "--name", cluster.name, "exec", host, "--"])
+    return importlib.import_module("ethlab")
+
+
+def guest_in(cluster: Lab, host: str):
+    """A process in a host that does with PM what it is told."""
+    return ethlab().Guest([str(SCLAB), "--name", cluster.name, "exec", host, "--"])
 
 
 @contextlib.contextmanager
@@ -85,7 +90,7 @@ def failover() -> Sides:
                 pair[0].tell("pm_send", node=1, count=MESSAGES, first=0, gap_us=GAP_US, limit_s=20)
                 time.sleep(0.3)  # the stream runs; nothing tells of its middle
                 relay("down")
-                said = pair[0].hear(), pair[1].hear()
+                said = ethlab().results(*pair)
             finally:
                 for guest in pair:
                     guest.close()
