@@ -87,6 +87,10 @@ class Job:
             said += line
         return said
 
+    def enough(self):
+        """Tells tests/mpi/rally; mpirun passes it on."""
+        self.process.send_signal(signal.SIGUSR1)
+
     def end(self, limit_s=30):
         """Exit code and what it printed; None if it had to be stopped."""
         try:
@@ -145,7 +149,7 @@ def test_killed_rank(lab):
 
 def test_killed_daemon(lab):
     for attach in ("direct", "port"):
-        job = Job(lab, "h0:1,h1:1", RALLY, "3", options=config(attach))
+        job = Job(lab, "h0:1,h1:1", RALLY, "60", options=config(attach))
         said = job.await_traffic()
         leftover = lab.guest("h0", "nobody")
         leftover.do("attach", key=78, wish=2)
@@ -154,6 +158,7 @@ def test_killed_daemon(lab):
         lab.start_daemon("h0", "eth1,eth2")
         live = [c for c in lab.contexts("h0") if c["is_adopted"]]
         tap.equal(len(live), 1, f"{attach}: daemon killed and started anew: adopted what lives, took the rest")
+        job.enough()
         code, out = job.end()
         tap.ok(code == 0 and "OK rally" in out, f"{attach}: the MPI job noticed nothing", f"{code} {said}{out}")
         gone = lab.taken_back("h0")
