@@ -39,6 +39,17 @@ def settled(lab, host, rail, before, want, besides=()):
     return now()
 
 
+def received(guest, count):
+    """The frames that a context got, as soon as they are so many: they come by the kernel's leave."""
+    frames = []
+
+    def are_all():
+        frames.extend(guest.do("receive")["frames"])
+        return len(frames) >= count
+    ethlab.wait_until(are_all, 3)
+    return frames
+
+
 class Stage:
     """Forger on h0; on h1 a process of its job and a silent one of another; a listener on each switch."""
 
@@ -59,19 +70,26 @@ class Stage:
         return ethframe.from_port(frame, self.own["host"], self.own["context"], FORGER_KEY, 2,
                                   {self.own["context"]: FORGER_KEY, self.next["context"]: OTHER_KEY})
 
-    def heard(self):
-        """Packets that left h0, any NIC; control frames are its daemon's, ARP the kernel's."""
-        frames = [bytes.fromhex(f) for ear in self.ears for f in ear.do("wire_take")["frames"]]
-        return [f for f in frames if f[12:14] != b"\x08\x06"
-                and not (f[12:14] == b"\x88\xb5" and f[15] in (ethframe.QUERY, ethframe.ANSWER))]
+    def heard(self, count=0):
+        """Packets that left h0, any NIC, as soon as they are so many; control frames are its daemon's, ARP the
+        kernel's."""
+        packets = []
+
+        def are_all():
+            frames = [bytes.fromhex(f) for ear in self.ears for f in ear.do("wire_take")["frames"]]
+            packets.extend(f for f in frames if f[12:14] != b"\x08\x06" and not (
+                f[12:14] == b"\x88\xb5" and f[15] in (ethframe.QUERY, ethframe.ANSWER)))
+            return len(packets) >= count
+        ethlab.wait_until(are_all, 3)
+        return packets
 
 
 def test_valid(stage):
     frame = stage.good.but(src_mac=b"\2\xff\xff\xff\xff\xff").bytes()
     stage.forger.do("send", frames=[frame.hex(), stage.good.but(rail=1).bytes().hex()])
-    came = stage.mate.do("receive")["frames"]
+    came = received(stage.mate, 2)
     tap.ok([f[64:] for f in came] == [frame.hex()[64:]] * 2, "honest frames arrive by each rail", came)
-    out = stage.heard()
+    out = stage.heard(2)
     tap.ok(len(out) == 2 and {f[6:12].hex() for f in out} == set(stage.own["macs"]),
            "frames leave with the address of the NIC, whatever the process wrote",
            [f[:14].hex() for f in out])
@@ -147,7 +165,7 @@ def test_random(stage, count=4000):
     stage.forger.do("send", frames=[f.hex() for f in frames])
     tap.equal(settled(stage.lab, "h0", None, before, dict(fates)), dict(fates),
               f"{count} frames of noise from a port: each is counted under its reason")
-    out = stage.heard()
+    out = stage.heard(allowed)
     tap.ok(len(out) == allowed and all(
         (h[8], h[10], ethframe.key_of(f)) == (stage.own["host"], stage.own["context"], FORGER_KEY)
         for f in out for h in [ethframe.HEAD.unpack_from(f)]),
@@ -165,7 +183,7 @@ def test_deaf(stage):
     counted = settled(stage.lab, "h1", 0, before, {"key": 40})
     tap.equal(counted.get("key"), 40, "a foreign context as destination: dropped where it arrives")
     stage.forger.do("send", frames=[stage.good.bytes().hex()] * 200)
-    tap.equal(len(stage.mate.do("receive")["frames"]), 200, "its own job's packets arrive beside it")
+    tap.equal(len(received(stage.mate, 200)), 200, "its own job's packets arrive beside it")
     tap.equal((stage.silent.do("receive")["frames"], stage.near.do("receive")["frames"]), ([], []),
               "processes of another job on both hosts saw nothing of all that")
 
@@ -206,7 +224,7 @@ def test_leases(stage):
         tap.ok(answer["context"] != stage.friend["context"], f"nor given to user {user}", answer)
         thief.close()
     stage.forger.do("send", frames=[stage.good.bytes().hex()])
-    tap.equal(len(stage.mate.do("receive")["frames"]), 1, "it works on")
+    tap.equal(len(received(stage.mate, 1)), 1, "it works on")
 
 
 def available_mib():
@@ -366,15 +384,15 @@ class Tagged:
                           dst_context=own["context"], src_host=0x7777, src_context=5)
         self.mac, self.stamp = b"\2\x77\0\0\0\1", 1000
 
-    def say(self, frame):
-        """Ten tagged frames: what the process got, and what was counted as dropped."""
+    def say(self, frame, count=0):
+        """Ten tagged frames: what the process got, as soon as it is @count, and what was counted as dropped."""
         before = self.lab.drops("h1", 0)
         self.wire.do("wire_send", frames=[ethframe.tagged(frame.bytes()).hex()], times=10)
         self.wire.do("wire_send", frames=[frame.but(version=9).bytes().hex()])     # the end of it
         ethlab.wait_until(lambda: grown(before, self.lab.drops("h1", 0)).get("version"), 3)
         counted = grown(before, self.lab.drops("h1", 0))
         counted.pop("version", None)
-        return len(self.target.do("receive")["frames"]), counted
+        return len(received(self.target, count)), counted
 
     def answered(self):
         """Which of a question in VLAN 5 and one without a tag is answered."""
@@ -399,9 +417,15 @@ class Tagged:
         subprocess.run(["ip", "netns", "exec", f"{self.lab.name}-sw1", *words], check=True,
                        capture_output=True, timeout=30)
 
-    def left_alone(self):
-        """Tagged frames of the stranger that came by the NIC's programs untouched."""
-        return sum(f[12:24] == self.mac.hex() for f in self.ear.do("wire_take")["frames"])
+    def left_alone(self, count=0):
+        """Tagged frames of the stranger that came by the NIC's programs untouched, as soon as they are so many."""
+        came = []
+
+        def are_all():
+            came.extend(f for f in self.ear.do("wire_take")["frames"] if f[12:24] == self.mac.hex())
+            return len(came) >= count
+        ethlab.wait_until(are_all, 3)
+        return len(came)
 
 
 def test_tagged(lab):
@@ -410,7 +434,7 @@ def test_tagged(lab):
     good = stage.good.but(src_mac=stage.mac)
     tap.equal(stage.say(good.but(key=OTHER_KEY)), (0, {"key": 10}),
               "in a VLAN whose tag the NIC took away: the key lets nobody else in")
-    tap.equal(stage.say(good), (10, {}), "and the job's own frame is as one without a tag")
+    tap.equal(stage.say(good, 10), (10, {}), "and the job's own frame is as one without a tag")
     tap.equal(stage.answered(), {1}, "no host is found by a question from there")
     if not shutil.which("ethtool"):
         tap.skip("a tag in the frame", "needs ethtool")
@@ -419,7 +443,7 @@ def test_tagged(lab):
     stage.left_alone()
     tap.equal((stage.say(good), stage.say(good.but(key=OTHER_KEY))), ((0, {}), (0, {})),
               "in a VLAN whose tag is in the frame: neither taken nor counted")
-    tap.equal(stage.left_alone(), 20, "the kernel gets them")
+    tap.equal(stage.left_alone(20), 20, "the kernel gets them")
     tap.equal(stage.answered(), {1}, "and no host is found by a question from there")
     stage.show_tags("on")
 
