@@ -51,7 +51,8 @@ def enter_namespace():
 
 
 def make_network():
-    """Two NICs whose other ends are in the namespace of a child; the child."""
+    """Two NICs whose other ends are in the namespace of a child; the child. Both ends with one index would look to the
+    kernel like a NIC of which it tells the link once a second."""
     ready, go = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -65,11 +66,10 @@ def make_network():
         echo.bind(("10.9.1.2", 7))
         os.write(ready[1], b"y")
         while True:
-            data, who = echo.recvfrom(2048)
-            echo.sendto(data, who)
+            echo.sendto(*echo.recvfrom(2048))
     os.read(ready[0], 1)
     for n in (1, 2):
-        ip("link", "add", f"eth{n}", "type", "veth", "peer", "name", f"eth{n}", "netns", str(pid))
+        ip("link", "add", f"eth{n}", "index", f"10{n}", "type", "veth", "peer", "name", f"eth{n}", "netns", str(pid))
         ip("addr", "add", f"10.9.{n}.1/24", "dev", f"eth{n}")
         ip("link", "set", f"eth{n}", "up")
     os.write(go[1], b"x")
