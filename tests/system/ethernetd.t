@@ -89,7 +89,7 @@ class Client:
 
     def __init__(self, run):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(5)
+        self.socket.settimeout(20)
         self.socket.connect(f"{run}/socket")
 
     def ask(self, data):
