@@ -163,7 +163,7 @@ def death(lab, kind, after, env):
     pids = find(lab, job)
     if not pids:
         # nothing of that kind yet: as soon as there is
-        pids = wait_until(lambda: find(lab, job), 2)
+        pids = wait_until(lambda: find(lab, job), schedlab.READY_S)
     victim = None
     if pids:
         pid = random.choice(pids)
