@@ -204,8 +204,10 @@ def murmurs(cluster, host):
 
     before = len(host.log())
     TAP.equal(as_user(USER, mutter), [0, "well\n"], "a user who writes to scremote's standard error")
+    named = f"scout of user {USER}: host h9 ?[2J is down\n"
+    schedlocal.wait_until(lambda: named in host.log()[before:], GONE_S)
     said = host.log()[before:]
-    TAP.ok(f"scout of user {USER}: host h9 ?[2J is down\n" in said, "scnoded's log names him", said[:200])
+    TAP.ok(named in said, "scnoded's log names him", said[:200])
     TAP.ok(len(said) < 2000 and all(line.startswith("scnoded: ") for line in said.splitlines()),
            "and has little of it", len(said))
 
