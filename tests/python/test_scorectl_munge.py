@@ -19,3 +19,36 @@ def test_options__as_in_the_header():
     numbers = dict(re.findall(r"MUNGE_OPT_(\w+)\s*=\s*(\d+)", HEADER.read_text(encoding="utf-8")))
     assert int(numbers["SOCKET"]) == munge.CTX_SOCKET
     assert int(numbers["UID_RESTRICTION"]) == munge.CTX_UID_RESTRICTION
+
+
+class Lib:
+    """libmunge as far as it is called: what it returns is its own."""
+
+    def munge_ctx_create(self):
+        return 1
+
+    def munge_ctx_destroy(self, _context):
+        pass
+
+    def munge_encode(self, made, _context, data, _size):
+        made._obj.value = data
+        return 0
+
+    def munge_decode(self, _credential, _context, data, _size, uid, _gid):
+        data._obj.value, uid._obj.value = 0x1000, 7
+        return 0
+
+    def munge_ctx_strerror(self, _context):
+        return b"no"
+
+
+def test_what_the_library_returns_is_given_back(monkeypatch):
+    freed = []
+    monkeypatch.setattr(munge, "_library", lambda: (Lib(), lambda place: freed.append(place.value)))
+    one = munge.Munge()
+    assert one.make("text") == "text" and freed == [b"text"]
+    assert one.read("credential") == ("", 7) and freed[1:] == [0x1000]
+    monkeypatch.setattr(Lib, "munge_encode", lambda *_: 5)
+    with pytest.raises(munge.Refused, match="munge: no;"):
+        one.make("text")
+    assert freed[2:] == [None]

@@ -15,6 +15,7 @@ class Refused(Exception):
 
 
 def _library():
+    """libmunge, and what gives back what it returns."""
     try:
         lib = Library("libmunge.so.2")
     except OSError as problem:
@@ -22,14 +23,14 @@ def _library():
     lib.munge_ctx_create.restype = c_void_p
     lib.munge_strerror.restype = c_char_p
     lib.munge_ctx_strerror.restype = c_char_p
-    return lib
+    return lib, Library("libc.so.6").free
 
 
 class Munge:
     """The munged behind a socket; None: $SCORE_MUNGE_SOCKET, else munge's own."""
 
     def __init__(self, socket=None):
-        self.lib = _library()
+        self.lib, self._free = _library()
         self.socket = socket or os.environ.get("SCORE_MUNGE_SOCKET")
 
     def _context(self):
@@ -56,6 +57,7 @@ class Munge:
             self._check(self.lib.munge_encode(byref(made), context, data, c_int(len(data))), context)
             return made.value.decode()
         finally:
+            self._free(made)
             self.lib.munge_ctx_destroy(context)
 
     def read(self, credential):
@@ -67,4 +69,5 @@ class Munge:
                                               byref(uid), byref(gid)), context)
             return (bytes_at(data.value, size.value) if size.value else b"").decode(), uid.value
         finally:
+            self._free(data)
             self.lib.munge_ctx_destroy(context)
