@@ -84,6 +84,7 @@ class Lease:
         # Of _thread, which is part of Python: to load threading takes as long as to ask scored.
         self._talking = _thread.allocate_lock()
         self._end = _thread.allocate_lock()  # held until release(): who waits for it waits for that
+        self._renewing = _thread.allocate_lock()  # by the thread, until it ends
         self._end.acquire()
         self._is_over = False
 
@@ -131,6 +132,7 @@ class Lease:
                 self._hang_up()
                 raise
             time.sleep(_AGAIN_S)
+        self._renewing.acquire()
         _thread.start_new_thread(self._renew_on, ())
         return self.hosts
 
@@ -168,11 +170,14 @@ class Lease:
 
     def _renew_on(self):
         pause = min(self.lease_s / 3, _RENEW_S)
-        while not self._end.acquire(timeout=pause):
-            is_renewed = self.renew()
-            if self.lost:
-                return
-            pause = min(self.lease_s / 3, _RENEW_S if is_renewed else _AGAIN_S)
+        try:
+            while not self._end.acquire(timeout=pause):
+                is_renewed = self.renew()
+                if self.lost:
+                    return
+                pause = min(self.lease_s / 3, _RENEW_S if is_renewed else _AGAIN_S)
+        finally:
+            self._renewing.release()    # from here to its end no other thread gets a turn
 
     def renew(self):
         """Once, now; whether it could be done. The thread does it in time."""
@@ -232,6 +237,8 @@ class Lease:
         finally:
             self._hang_up()
             self._talking.release()
+            # Python crashes when a thread comes back to it while it ends itself.
+            self._renewing.acquire(timeout=_GOODBYE_S)
 
     # ---- the connection ----
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Locks of hosts over links that are made of answers."""
 
+import _thread
 import pathlib
 import sys
 import threading
@@ -174,6 +175,20 @@ def test_renew__by_its_thread_until_it_is_lost(world):
         held.check()
     held.release()
     assert [head["op"] for head in made.asked] == ["lock", "renew", "renew", "renew"]
+
+
+def test_release__no_thread_is_left(world, monkeypatch):
+    """Python may end right after it."""
+    start, ended = _thread.start_new_thread, []
+
+    def watched(work, _):
+        start(lambda: (work(), ended.append(True)), ())
+    monkeypatch.setattr(_thread, "start_new_thread", watched)
+    for count in range(200):
+        world(LOCKED, OK)
+        with lease.Lease(["n1"], server="x"):
+            assert len(ended) == count
+        assert len(ended) == count + 1
 
 
 def test_renew__a_scored_that_starts_anew(world):
