@@ -176,6 +176,11 @@ static void read_and_write(void)
 	ok(!memcmp(local, ends[2].region, REGION));
 }
 
+static bool is_by_both_rails(void)
+{
+	return ends[0].box.rails[0].tx_packets > 100 && ends[0].box.rails[1].tx_packets > 100;
+}
+
 TAP_TEST(channel__messages_and_one_sided)
 {
 	fake_begin(2);
@@ -186,8 +191,10 @@ TAP_TEST(channel__messages_and_one_sided)
 	ok(fake.unsignalled > 0);
 	/* only what the clock of a busy machine makes of it */
 	ok(ends[0].box.rails[0].retransmits < 30);
-	/* both rails were used */
-	ok(ends[0].box.rails[0].tx_packets > 100 && ends[0].box.rails[1].tx_packets > 100);
+	/* a rail that a busy machine made look slow is used again */
+	for (int round = 0; round < 20 && !is_by_both_rails(); round++)
+		ok(exchange(300));
+	ok(is_by_both_rails());
 	ends_close();
 }
 
