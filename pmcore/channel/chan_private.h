@@ -39,6 +39,7 @@
 #define CHAN_IDLE_FLOWS 64    /* more flows than that: quiet ones go back at once */
 #define CHAN_STRANGERS 64     /* unknown nodes remembered; questions in vain per CHAN_STRANGER_NS */
 #define CHAN_STRANGER_NS 10000000 /* between two questions about one of them */
+#define CHAN_EXT_BINS 256 /* regions are counted together whose keys end alike */
 #define CHAN_PLACE_LEN (WIRE_OVERHEAD + sizeof(struct wire_place))
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -321,6 +322,7 @@ struct chan {
 
 	/* sendwin.c */
 	struct ext_copy *copies; /* of withdrawn user memory that the device still sends from */
+	uint32_t exts[CHAN_EXT_BINS]; /* packets in flight that point into user memory, by region */
 	uint64_t user_packets;   /* transmit buffers that hold messages or are lent */
 
 	/* emit.c */
@@ -431,8 +433,8 @@ void sendwin_lost(struct chan *chan, struct chan_peer *peer, struct tx_slot *slo
 void sendwin_dropped(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot);
 /* The retransmission timer fired. */
 void sendwin_timeout(struct chan *chan, struct chan_peer *peer);
-/* Packets that point into user memory that goes away go on from a copy. */
-void sendwin_unexport(struct chan *chan, struct chan_peer *peer, const uint8_t *addr, uint64_t len);
+/* Packets that point into a region that goes away go on from a copy. */
+void sendwin_unexport(struct chan *chan, struct chan_peer *peer, uint64_t rkey);
 /* Frees copies that nobody needs any more; @is_all: whether needed or not. */
 void sendwin_reap_copies(struct chan *chan, bool is_all);
 /* Frees every packet. */

@@ -297,22 +297,17 @@ bool chan_is_quiet(const struct chan *chan)
 	return true;
 }
 
-static void unexport_peer(struct chan *chan, struct chan_peer *peer, uint64_t rkey,
-			  const void *addr, uint64_t len)
+void chan_unexport(struct chan *chan, uint64_t rkey)
 {
-	serve_unexport(chan, peer, rkey);
-	sendwin_unexport(chan, peer, addr, len);
-}
-
-void chan_unexport(struct chan *chan, uint64_t rkey, const void *addr, uint64_t len)
-{
-	struct chan_flow *flow;
+	struct chan_peer *peer;
 	struct dlist *link;
 
 	pull_unexport(chan, rkey);
 	for (link = chan->flows.next; link != &chan->flows; link = link->next) {
-		flow = dlist_entry(link, struct chan_flow, link);
-		if (!flow->peer->is_dead)
-			unexport_peer(chan, flow->peer, rkey, addr, len);
+		peer = dlist_entry(link, struct chan_flow, link)->peer;
+		if (peer->is_dead)
+			continue;
+		serve_unexport(chan, peer, rkey);
+		sendwin_unexport(chan, peer, rkey);
 	}
 }

@@ -10,6 +10,7 @@ struct sums {
 	uint64_t unacked; /* message packets queued or in flight */
 	uint64_t user;    /* transmit buffers with messages, or lent */
 	uint64_t held;    /* receive buffers of early packets */
+	uint32_t exts[CHAN_EXT_BINS]; /* packets in flight with user memory, as chan.exts */
 	uint32_t flows;
 	uint32_t ops;
 };
@@ -48,17 +49,21 @@ static uint32_t check_list(const struct chan *chan, const struct chan_peer *peer
 	return n;
 }
 
-static void check_slots(const struct chan *chan, const struct chan_peer *peer)
+static void check_slots(const struct chan *chan, const struct chan_peer *peer, struct sums *sums)
 {
+	const struct pm_packet *packet;
 	const struct chan_flow *flow = peer->flow;
 	uint32_t used = 0, msgs = 0, listed, bytes;
 	uint32_t i;
 
 	assert(peer->tx_next - peer->tx_una <= chan->config.window);
 	for (i = 0; i <= chan->mask; i++) {
-		if (!flow->slots[i].packet)
+		packet = flow->slots[i].packet;
+		if (!packet)
 			continue;
 		used++;
+		if (packet->ext)
+			sums->exts[packet->region % CHAN_EXT_BINS]++;
 		if (flow->slots[i].flags & SLOT_MSG)
 			msgs++;
 	}
@@ -117,7 +122,7 @@ static void check_flow(const struct chan *chan, const struct chan_flow *flow, st
 	const struct chan_peer *peer = flow->peer;
 
 	assert(peer && peer->flow == flow);
-	check_slots(chan, peer);
+	check_slots(chan, peer, sums);
 	check_queue(&flow->ctrl);
 	check_queue(&flow->msgs);
 	check_receive(chan, peer);
@@ -187,6 +192,7 @@ void chan_check(const struct chan *chan)
 	assert(sums.flows == chan->n_flows);
 	assert(sums.unacked == chan->unacked);
 	assert(sums.user == chan->user_packets);
+	assert(!memcmp(sums.exts, chan->exts, sizeof(sums.exts)));
 	check_received(chan, sums.held);
 	check_ops(chan, sums.ops);
 }

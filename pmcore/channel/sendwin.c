@@ -62,6 +62,12 @@ bool sendwin_is_waiting(const struct chan_peer *peer)
 	return peer->flow->in_flight || (peer->flow->msgs.count && !credit_is_open(peer));
 }
 
+/* Of the regions whose packets are counted together with those of @rkey. */
+static uint32_t *exts_of(struct chan *chan, uint64_t rkey)
+{
+	return &chan->exts[rkey % CHAN_EXT_BINS];
+}
+
 int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 		     uint8_t flags)
 {
@@ -84,6 +90,8 @@ int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet
 	slot->flags = flags;
 	slot->tries = 0;
 	stripe_add(flow, slot);
+	if (packet->ext)
+		++*exts_of(chan, packet->region);
 	flow->in_flight++;
 	peer->tx_next++;
 	if (flags & SLOT_MSG) {
@@ -137,6 +145,8 @@ void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *sl
 		chan->user_packets--;
 		chan->ops.tx_free(chan->arg, slot->packet);
 	} else {
+		if (slot->packet->ext)
+			--*exts_of(chan, slot->packet->region);
 		emit_free(chan, slot->packet);
 	}
 	slot->packet = NULL;
@@ -198,6 +208,7 @@ static int repeat(struct chan *chan, struct chan_peer *peer, struct tx_slot *slo
 	uint8_t others;
 
 	if (slot->flags & SLOT_VOID) {
+		--*exts_of(chan, slot->packet->region);
 		make_refusal(slot->packet);
 		slot->bytes = slot->packet->len;
 		slot->flags &= (uint8_t)~SLOT_VOID;
@@ -346,13 +357,6 @@ void sendwin_timeout(struct chan *chan, struct chan_peer *peer)
 	rtt_backoff(chan, peer);
 }
 
-static bool is_inside(const struct pm_packet *packet, const uint8_t *addr, uint64_t len)
-{
-	const uint8_t *ext = packet->ext;
-
-	return ext && ext < addr + len && ext + packet->ext_len > addr;
-}
-
 /* The packet goes on with a copy; false: no memory. */
 static bool copy_ext(struct chan *chan, struct pm_packet *packet)
 {
@@ -364,6 +368,9 @@ static bool copy_ext(struct chan *chan, struct pm_packet *packet)
 	copy->packet = packet;
 	copy->size = size;
 	memcpy(copy->bytes, packet->ext, packet->ext_len);
+	--*exts_of(chan, packet->region);
+	packet->region = 0;
+	++*exts_of(chan, packet->region);
 	packet->ext = copy->bytes;
 	copy->next = chan->copies;
 	chan->copies = copy;
@@ -387,16 +394,17 @@ void sendwin_reap_copies(struct chan *chan, bool is_all)
 
 /*
  * What was sent may have to go again, and the device may be sending it now: it goes on from a copy.
- * Without memory for that, it is refused when it has to go again.
+ * Without memory for that, it is refused when it has to go again. By key, not by address: regions may
+ * overlap, and the memory of the others stays.
  */
-void sendwin_unexport(struct chan *chan, struct chan_peer *peer, const uint8_t *addr, uint64_t len)
+void sendwin_unexport(struct chan *chan, struct chan_peer *peer, uint64_t rkey)
 {
 	struct tx_slot *slot;
 	uint32_t seq;
 
-	for (seq = peer->tx_una; seq != peer->tx_next; seq++) {
+	for (seq = peer->tx_una; seq != peer->tx_next && *exts_of(chan, rkey); seq++) {
 		slot = sendwin_slot(chan, peer->flow, seq);
-		if (slot->packet && is_inside(slot->packet, addr, len) &&
+		if (slot->packet && slot->packet->ext && slot->packet->region == rkey &&
 		    !copy_ext(chan, slot->packet))
 			slot->flags |= SLOT_VOID;
 	}

@@ -105,6 +105,7 @@ static uint32_t fill_place(const struct chan_peer *peer, const struct chan_serve
 	packet->len = (uint32_t)CHAN_PLACE_LEN;
 	packet->ext = serve->at;
 	packet->ext_len = len;
+	packet->region = serve->rkey;
 	return len;
 }
 

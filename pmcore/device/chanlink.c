@@ -452,7 +452,9 @@ static int chanlink_rma_done(struct pm_link *link, uint32_t op)
 
 static void chanlink_unexport(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len)
 {
-	chan_unexport(of(link)->chan, rkey, addr, len);
+	(void)addr;
+	(void)len;
+	chan_unexport(of(link)->chan, rkey);
 }
 
 /* ---- sleeping ---- */

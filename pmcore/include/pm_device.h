@@ -239,7 +239,7 @@ struct pm_packet {
 	uint32_t busy; /* times the device still holds it: device-owned; while not 0 the bytes must not
 				change, except that tx_free is allowed */
 	bool is_freed;          /* the device's: tx_free came while it was busy */
-	void *owner;            /* the channel's own */
+	uint64_t region;        /* the channel's: key of the region that ext lies in, 0 = none */
 	struct pm_packet *next; /* free list of the device while free, a queue of the channel else */
 };
 

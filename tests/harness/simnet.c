@@ -137,7 +137,7 @@ struct pm_packet *simnet_alloc(struct simnet *net, uint32_t node)
 	packet->len = 0;
 	packet->ext = NULL;
 	packet->ext_len = 0;
-	packet->owner = NULL;
+	packet->region = 0;
 	packet->next = NULL;
 	return packet;
 }

@@ -64,7 +64,7 @@ struct pm_packet *txpool_alloc(struct txpool *pool, uint32_t owner)
 	packet->len = 0;
 	packet->ext = NULL;
 	packet->ext_len = 0;
-	packet->owner = NULL;
+	packet->region = 0;
 	packet->next = NULL;
 	return packet;
 }

@@ -99,9 +99,9 @@ TAP_TEST(serve_unexport__the_rest_is_refused)
 	ask(rig, 0, rkey, 0, sizeof(memory));
 	rig_poll(rig, 0);
 	sent = rig->n_sent;
-	chan_unexport(rig->chan, rkey + 1, memory, sizeof(memory)); /* another key: not ours */
+	chan_unexport(rig->chan, rkey + 1); /* another key: not ours */
 	ok(!dlist_is_empty(&rig->peer->flow->serves));
-	chan_unexport(rig->chan, rkey, memory, sizeof(memory));
+	chan_unexport(rig->chan, rkey);
 	rig_ack(rig, rig->peer->tx_next, 0, NULL);
 	rig_poll(rig, 0);
 	is_int(rig->n_sent, sent + 1);
