@@ -127,7 +127,7 @@ int eth_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, st
 	struct eth_packet *packet = (struct eth_packet *)p;
 	uint32_t i = peer->sockets[r];
 	struct eth_socket *s = &d->sockets[i];
-	uint32_t len = ETH_HEAD + p->len + (p->ext ? p->ext_len : 0);
+	uint32_t len = ETH_HEAD + p->len;
 	uint32_t last = (len - 1) >> eth_chunk_shift(d);
 
 	/* its head lies in the packet, and may still be read */
@@ -142,8 +142,6 @@ int eth_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, st
 	/* the channel probes whom it has not heard for a while */
 	if (p->data[offsetof(struct wire_header, type)] == WIRE_PROBE)
 		p->data[(int)offsetof(struct eth_frame, flags) - ETH_HEAD] |= ETH_F_ASK;
-	if (p->ext)
-		memcpy(p->data + p->len, p->ext, p->ext_len);
 	describe(d, &s->rings.tx, d->tx_base + (uint64_t)(packet - d->packets) * d->packet_bytes,
 		 len);
 	packet->last = (uint8_t)last;

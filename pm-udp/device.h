@@ -19,7 +19,7 @@
 
 /* Packets a rail takes between two kicks; power of two. */
 #define PMU_RING 256u
-/* Messages per sendmmsg and iovecs they share; a run of 64 segments needs up to 192. */
+/* Messages per sendmmsg and iovecs they share; a run of 64 segments needs up to 128. */
 #define PMU_TX_MSGS 32
 #define PMU_TX_IOVS 1024
 /* Segments the kernel takes per UDP_SEGMENT message (64 before Linux 6.9). */

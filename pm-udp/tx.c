@@ -80,11 +80,6 @@ int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct
 	return 0;
 }
 
-static uint32_t length_of(const struct pmu_item *item)
-{
-	return item->packet->len + (item->packet->ext ? item->packet->ext_len : 0);
-}
-
 /* The first @n waiting packets are the kernel's, or lost. */
 static void pop(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n)
 {
@@ -105,8 +100,6 @@ static uint32_t gather(const struct pm_packet *p, uint32_t pad, struct iovec *io
 	uint32_t n = 0;
 
 	iov[n++] = (struct iovec){p->data, p->len};
-	if (p->ext && p->ext_len)
-		iov[n++] = (struct iovec){(void *)p->ext, p->ext_len};
 	if (pad)
 		iov[n++] = (struct iovec){(void *)zeros, pad};
 	return n;
@@ -120,7 +113,7 @@ static uint32_t gather(const struct pm_packet *p, uint32_t pad, struct iovec *io
 static uint32_t run_length(const struct pmu_rail *rail, uint32_t at)
 {
 	const struct pmu_item *first = &rail->items[at % PMU_RING];
-	uint32_t len = length_of(first), padded = (len + 7) & ~7u, n = 1;
+	uint32_t len = first->packet->len, padded = (len + 7) & ~7u, n = 1;
 	uint32_t most = rail->tail - at;
 
 	if (!rail->has_gso || !len)
@@ -131,7 +124,7 @@ static uint32_t run_length(const struct pmu_rail *rail, uint32_t at)
 		most = PMU_GSO_BYTES / padded;
 	while (n < most) {
 		const struct pmu_item *item = &rail->items[(at + n) % PMU_RING];
-		uint32_t next = length_of(item);
+		uint32_t next = item->packet->len;
 
 		if (item->peer != first->peer || next > len || !next)
 			break;
@@ -165,9 +158,9 @@ static uint32_t build(struct pmu_dev *d, uint32_t r)
 
 	while (at != rail->tail && m < PMU_TX_MSGS) {
 		const struct pmu_item *first = &rail->items[at % PMU_RING];
-		uint32_t n = run_length(rail, at), len = length_of(first), begin = used;
+		uint32_t n = run_length(rail, at), len = first->packet->len, begin = used;
 
-		if (used + 3 * n > PMU_TX_IOVS)
+		if (used + 2 * n > PMU_TX_IOVS)
 			break;
 		for (uint32_t i = 0; i < n; i++) {
 			const struct pmu_item *item = &rail->items[(at + i) % PMU_RING];
@@ -199,7 +192,7 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 	int sent, packets = 0;
 
 	rail->calls++;
-	if (rail->tail - rail->head == 1 && !p->ext) {
+	if (rail->tail - rail->head == 1) {
 		struct sockaddr_in to = address_of(first->peer, r);
 
 		b->packets[0] = 1;

@@ -2,8 +2,7 @@
 /*
  * tx - packets gather in the rail's ring and go to the device in one call. The last of each batch is signalled, and
  * some between; a completion tells of all packets before it. Short ones are copied by the device at once, so
- * their buffers are free again. Payload of the user's is copied behind the headers: to look its registration
- * up costs more than copying a packet.
+ * their buffers are free again.
  */
 #include "pm-verbs/datagram/tx.h"
 
@@ -137,23 +136,17 @@ static void fill(struct pmvd_rail *rail, struct pmvd_peer *peer, struct pm_packe
 {
 	struct pmvd_tx *tx = &rail->tx;
 	struct pmvd_item *item = item_at(tx, tx->tail);
-	uint32_t len = p->len;
 
-	if (p->ext) {
-		assert(p->ext_len <= p->room - len);
-		memcpy(p->data + len, p->ext, p->ext_len);
-		len += p->ext_len;
-	}
 	item->packet = p;
 	item->peer = peer;
 	item->sge =
-		(struct ibv_sge){.addr = (uintptr_t)p->data, .length = len, .lkey = tx->mr->lkey};
+		(struct ibv_sge){.addr = (uintptr_t)p->data, .length = p->len, .lkey = tx->mr->lkey};
 	item->wr = (struct ibv_send_wr){
 		.wr_id = pmvd_work(rail, tx->tail),
 		.sg_list = &item->sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
-		.send_flags = len <= tx->max_inline ? IBV_SEND_INLINE : 0,
+		.send_flags = p->len <= tx->max_inline ? IBV_SEND_INLINE : 0,
 		.wr.ud = {.ah = ah,
 			  .remote_qpn = peer->ways[rail->index].end.qp,
 			  .remote_qkey = PMVD_QKEY},

@@ -39,7 +39,6 @@
 #define CHAN_IDLE_FLOWS 64    /* more flows than that: quiet ones go back at once */
 #define CHAN_STRANGERS 64     /* unknown nodes remembered; questions in vain per CHAN_STRANGER_NS */
 #define CHAN_STRANGER_NS 10000000 /* between two questions about one of them */
-#define CHAN_EXT_BINS 256 /* regions are counted together whose keys end alike */
 #define CHAN_PLACE_LEN (WIRE_OVERHEAD + sizeof(struct wire_place))
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -57,7 +56,7 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 }
 
 /* tx_slot.flags */
-enum { SLOT_RETX = 1, SLOT_MSG = 2, SLOT_LOST = 4, SLOT_VOID = 8, SLOT_ASK = 16 };
+enum { SLOT_RETX = 1, SLOT_MSG = 2, SLOT_LOST = 4, SLOT_ASK = 8 };
 
 /* A packet sent and not acked; index = seq & (window - 1). Owner: sendwin.c */
 struct tx_slot {
@@ -69,7 +68,7 @@ struct tx_slot {
 	uint16_t prev, next; /* on the list of its rail, or of the lost ones; CHAN_NIL ends */
 	uint8_t rail;        /* of the last transmission */
 	uint8_t flags;       /* RETX sent more than once, MSG message packet, LOST on the lost list,
-				     VOID its user memory is gone, ASK wants an ack when sent again */
+				     ASK wants an ack when sent again */
 	uint8_t tries;       /* times an ack showed it lost */
 };
 
@@ -256,14 +255,6 @@ struct chan_grant {
 	bool is_tight; /* was too much once and is not at its bound again: holds for messages too */
 };
 
-/* Bytes of withdrawn user memory, for a packet the device holds. */
-struct ext_copy {
-	struct ext_copy *next;
-	struct pm_packet *packet;
-	size_t size; /* of this struct and the bytes */
-	uint8_t bytes[];
-};
-
 struct chunk; /* memory of a pool, chained for chan_destroy */
 
 struct chan {
@@ -321,8 +312,6 @@ struct chan {
 	uint32_t n_serves;
 
 	/* sendwin.c */
-	struct ext_copy *copies; /* of withdrawn user memory that the device still sends from */
-	uint32_t exts[CHAN_EXT_BINS]; /* packets in flight that point into user memory, by region */
 	uint64_t user_packets;   /* transmit buffers that hold messages or are lent */
 
 	/* emit.c */
@@ -433,10 +422,6 @@ void sendwin_lost(struct chan *chan, struct chan_peer *peer, struct tx_slot *slo
 void sendwin_dropped(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot);
 /* The retransmission timer fired. */
 void sendwin_timeout(struct chan *chan, struct chan_peer *peer);
-/* Packets that point into a region that goes away go on from a copy. */
-void sendwin_unexport(struct chan *chan, struct chan_peer *peer, uint64_t rkey);
-/* Frees copies that nobody needs any more; @is_all: whether needed or not. */
-void sendwin_reap_copies(struct chan *chan, bool is_all);
 /* Frees every packet. */
 void sendwin_clear(struct chan *chan, struct chan_peer *peer);
 

@@ -82,7 +82,6 @@ void chan_destroy(struct chan *chan)
 	if (!chan)
 		return;
 	peers_destroy(chan);
-	sendwin_reap_copies(chan, true);
 	recvwin_fini(chan);
 	emit_fini(chan);
 	pull_fini(chan);
@@ -239,8 +238,6 @@ int chan_poll(struct chan *chan, uint64_t now)
 		run_timers(chan);
 	if (!dlist_is_empty(&chan->pulls))
 		pull_output(chan);
-	if (unlikely(chan->copies))
-		sendwin_reap_copies(chan, false);
 	while (!dlist_is_empty(&chan->ready) && posted < CHAN_POLL_POSTS) {
 		peer = dlist_entry(chan->ready.next, struct chan_peer, ready);
 		dlist_del(&peer->ready);
@@ -299,15 +296,13 @@ bool chan_is_quiet(const struct chan *chan)
 
 void chan_unexport(struct chan *chan, uint64_t rkey)
 {
-	struct chan_peer *peer;
+	struct chan_flow *flow;
 	struct dlist *link;
 
 	pull_unexport(chan, rkey);
 	for (link = chan->flows.next; link != &chan->flows; link = link->next) {
-		peer = dlist_entry(link, struct chan_flow, link)->peer;
-		if (peer->is_dead)
-			continue;
-		serve_unexport(chan, peer, rkey);
-		sendwin_unexport(chan, peer, rkey);
+		flow = dlist_entry(link, struct chan_flow, link);
+		if (!flow->peer->is_dead)
+			serve_unexport(chan, flow->peer, rkey);
 	}
 }

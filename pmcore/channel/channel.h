@@ -29,7 +29,7 @@
 
 struct chan;      /* one engine: one context on one packet device */
 struct chan_peer; /* state for one node; at most 256 bytes while idle */
-struct pm_packet; /* transmit buffer, see pm_device.h: data room len ext ext_len busy region next */
+struct pm_packet; /* transmit buffer, see pm_device.h: data room len busy next */
 
 /* What the engine needs from outside; @arg is that of chan_create. */
 struct chan_ops {
@@ -165,8 +165,8 @@ int chan_read(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t
 int chan_write(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t roffset,
 	       const void *local, uint64_t len, uint64_t now, uint32_t *ret_op);
 int chan_op_done(struct chan *chan, uint32_t op);
-/* Region @rkey goes away: what is left of reads served from it and of writes into it is refused; packets not
- * acked that point into its memory go on from a copy. Call after the region has left the table. */
+/* Region @rkey goes away: what is left of reads served from it and of writes into it is refused. Call after it
+ * has left the table. */
 void chan_unexport(struct chan *chan, uint64_t rkey);
 
 /* A rail of the device went down or came up (carrier). Silence is found by the engine itself. */

@@ -10,7 +10,6 @@ struct sums {
 	uint64_t unacked; /* message packets queued or in flight */
 	uint64_t user;    /* transmit buffers with messages, or lent */
 	uint64_t held;    /* receive buffers of early packets */
-	uint32_t exts[CHAN_EXT_BINS]; /* packets in flight with user memory, as chan.exts */
 	uint32_t flows;
 	uint32_t ops;
 };
@@ -32,8 +31,7 @@ static uint32_t check_list(const struct chan *chan, const struct chan_peer *peer
 		assert(slot->prev == prev);
 		assert(((i - peer->tx_una) & chan->mask) < peer->tx_next - peer->tx_una);
 		assert(!!(slot->flags & SLOT_LOST) == (rail < 0));
-		assert(slot->flags & SLOT_VOID ||
-		       slot->bytes == slot->packet->len + slot->packet->ext_len);
+		assert(slot->bytes == slot->packet->len);
 		if (rail >= 0) {
 			assert(slot->rail == rail);
 			assert(!before || seq_diff(slot->rail_seq, before->rail_seq) > 0);
@@ -49,21 +47,17 @@ static uint32_t check_list(const struct chan *chan, const struct chan_peer *peer
 	return n;
 }
 
-static void check_slots(const struct chan *chan, const struct chan_peer *peer, struct sums *sums)
+static void check_slots(const struct chan *chan, const struct chan_peer *peer)
 {
-	const struct pm_packet *packet;
 	const struct chan_flow *flow = peer->flow;
 	uint32_t used = 0, msgs = 0, listed, bytes;
 	uint32_t i;
 
 	assert(peer->tx_next - peer->tx_una <= chan->config.window);
 	for (i = 0; i <= chan->mask; i++) {
-		packet = flow->slots[i].packet;
-		if (!packet)
+		if (!flow->slots[i].packet)
 			continue;
 		used++;
-		if (packet->ext)
-			sums->exts[packet->region % CHAN_EXT_BINS]++;
 		if (flow->slots[i].flags & SLOT_MSG)
 			msgs++;
 	}
@@ -122,7 +116,7 @@ static void check_flow(const struct chan *chan, const struct chan_flow *flow, st
 	const struct chan_peer *peer = flow->peer;
 
 	assert(peer && peer->flow == flow);
-	check_slots(chan, peer, sums);
+	check_slots(chan, peer);
 	check_queue(&flow->ctrl);
 	check_queue(&flow->msgs);
 	check_receive(chan, peer);
@@ -192,7 +186,6 @@ void chan_check(const struct chan *chan)
 	assert(sums.flows == chan->n_flows);
 	assert(sums.unacked == chan->unacked);
 	assert(sums.user == chan->user_packets);
-	assert(!memcmp(sums.exts, chan->exts, sizeof(sums.exts)));
 	check_received(chan, sums.held);
 	check_ops(chan, sums.ops);
 }

@@ -9,7 +9,7 @@
 int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 		struct emit *emit)
 {
-	uint32_t bytes = packet->len + packet->ext_len;
+	uint32_t bytes = packet->len;
 	uint8_t rails = emit->rails & (uint8_t)~chan->full;
 	struct stats_rail *stats;
 	struct wire_header header;
@@ -31,7 +31,7 @@ int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *pac
 		header.rail_seq = peer->rail_tx[rail];
 		wire_put_header(packet->data, &header);
 		if (unlikely(chan->config.crc))
-			wire_seal(packet->data, packet->len, packet->ext, packet->ext_len);
+			wire_seal(packet->data, packet->len);
 		if (likely(!chan->ops.tx_post(chan->arg, rail, peer->dev, packet))) {
 			stats = &chan->rails[rail];
 			stats->tx_packets++;
@@ -180,8 +180,6 @@ int emit_question(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 
 static void keep(struct chan *chan, struct pm_packet *packet)
 {
-	packet->ext = NULL;
-	packet->ext_len = 0;
 	chan->reserve[chan->n_reserve++] = packet;
 }
 

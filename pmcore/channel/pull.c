@@ -103,7 +103,6 @@ static void withdraw_source(struct chan *chan, struct chan_peer *peer, const str
 	if (region_remove(chan->config.regions, op->rkey, &addr, &len))
 		return;
 	serve_unexport(chan, peer, op->rkey);
-	sendwin_unexport(chan, peer, op->rkey);
 }
 
 /* Nothing more happens to the operation; a write carried out for a peer is answered. */

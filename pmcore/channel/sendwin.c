@@ -62,12 +62,6 @@ bool sendwin_is_waiting(const struct chan_peer *peer)
 	return peer->flow->in_flight || (peer->flow->msgs.count && !credit_is_open(peer));
 }
 
-/* Of the regions whose packets are counted together with those of @rkey. */
-static uint32_t *exts_of(struct chan *chan, uint64_t rkey)
-{
-	return &chan->exts[rkey % CHAN_EXT_BINS];
-}
-
 int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 		     uint8_t flags)
 {
@@ -85,13 +79,11 @@ int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet
 	slot->packet = packet;
 	slot->sent_ns = chan->now;
 	slot->rail_seq = emit.rail_seq;
-	slot->bytes = packet->len + packet->ext_len;
+	slot->bytes = packet->len;
 	slot->rail = emit.rail;
 	slot->flags = flags;
 	slot->tries = 0;
 	stripe_add(flow, slot);
-	if (packet->ext)
-		++*exts_of(chan, packet->region);
 	flow->in_flight++;
 	peer->tx_next++;
 	if (flags & SLOT_MSG) {
@@ -112,8 +104,6 @@ int sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire
 		return -EAGAIN;
 	wire_put_msg(packet->data + sizeof(struct wire_header), msg);
 	packet->len = (uint32_t)WIRE_OVERHEAD + msg->length;
-	packet->ext = NULL;
-	packet->ext_len = 0;
 	packet->next = NULL;
 	if (flow->ctrl.tail)
 		flow->ctrl.tail->next = packet;
@@ -145,8 +135,6 @@ void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *sl
 		chan->user_packets--;
 		chan->ops.tx_free(chan->arg, slot->packet);
 	} else {
-		if (slot->packet->ext)
-			--*exts_of(chan, slot->packet->region);
 		emit_free(chan, slot->packet);
 	}
 	slot->packet = NULL;
@@ -183,36 +171,12 @@ void sendwin_dropped(struct chan *chan, struct chan_peer *peer, struct tx_slot *
 	chan_wake_at(chan, peer->flow->pause_ns);
 }
 
-/* What the packet was to carry is no more: it says so instead. Its number must still arrive. */
-static void make_refusal(struct pm_packet *packet)
-{
-	struct wire_header header = {.length = UINT16_MAX};
-	struct wire_refuse body = {.error = EACCES};
-	struct wire_msg_view view;
-	uint32_t cursor = 0;
-
-	wire_next_msg(packet->data, &header, &cursor, &view);
-	view.msg.kind = WIRE_REFUSE;
-	view.msg.length = sizeof(body);
-	wire_put_msg(packet->data + sizeof(struct wire_header), &view.msg);
-	wire_put_refuse(packet->data + WIRE_OVERHEAD, &body);
-	packet->len = (uint32_t)(WIRE_OVERHEAD + sizeof(body));
-	packet->ext = NULL;
-	packet->ext_len = 0;
-}
-
 static int repeat(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
 {
 	struct chan_flow *flow = peer->flow;
 	struct emit emit = {.type = WIRE_DATA, .seq = slot_seq(chan, peer, slot)};
 	uint8_t others;
 
-	if (slot->flags & SLOT_VOID) {
-		--*exts_of(chan, slot->packet->region);
-		make_refusal(slot->packet);
-		slot->bytes = slot->packet->len;
-		slot->flags &= (uint8_t)~SLOT_VOID;
-	}
 	emit.rails = stripe_rails(chan, peer);
 	if (slot->flags & SLOT_ASK) {
 		/* The timer asks: by another rail, if there is one. */
@@ -355,59 +319,6 @@ void sendwin_timeout(struct chan *chan, struct chan_peer *peer)
 	else if (!flow->in_flight)
 		emit_probe(chan, peer, stripe_rails(chan, peer));
 	rtt_backoff(chan, peer);
-}
-
-/* The packet goes on with a copy; false: no memory. */
-static bool copy_ext(struct chan *chan, struct pm_packet *packet)
-{
-	size_t size = sizeof(struct ext_copy) + packet->ext_len;
-	struct ext_copy *copy = chan_alloc(chan, size);
-
-	if (!copy)
-		return false;
-	copy->packet = packet;
-	copy->size = size;
-	memcpy(copy->bytes, packet->ext, packet->ext_len);
-	--*exts_of(chan, packet->region);
-	packet->region = 0;
-	++*exts_of(chan, packet->region);
-	packet->ext = copy->bytes;
-	copy->next = chan->copies;
-	chan->copies = copy;
-	return true;
-}
-
-void sendwin_reap_copies(struct chan *chan, bool is_all)
-{
-	struct ext_copy **at = &chan->copies;
-	struct ext_copy *copy;
-
-	while ((copy = *at)) {
-		if (!is_all && (copy->packet->busy || copy->packet->ext == copy->bytes)) {
-			at = &copy->next;
-			continue;
-		}
-		*at = copy->next;
-		chan_free(chan, copy, copy->size);
-	}
-}
-
-/*
- * What was sent may have to go again, and the device may be sending it now: it goes on from a copy.
- * Without memory for that, it is refused when it has to go again. By key, not by address: regions may
- * overlap, and the memory of the others stays.
- */
-void sendwin_unexport(struct chan *chan, struct chan_peer *peer, uint64_t rkey)
-{
-	struct tx_slot *slot;
-	uint32_t seq;
-
-	for (seq = peer->tx_una; seq != peer->tx_next && *exts_of(chan, rkey); seq++) {
-		slot = sendwin_slot(chan, peer->flow, seq);
-		if (slot->packet && slot->packet->ext && slot->packet->region == rkey &&
-		    !copy_ext(chan, slot->packet))
-			slot->flags |= SLOT_VOID;
-	}
 }
 
 static void queue_clear(struct chan *chan, struct packet_queue *queue)

@@ -2,7 +2,8 @@
 /*
  * serve - answers owed to the operations of other nodes: ranges of exported memory to stream, and
  * verdicts. A range is a cursor; packets are made from it only when the window has room, so that
- * messages submitted meanwhile overtake it. Payload goes from user memory without a copy.
+ * messages submitted meanwhile overtake it. They hold a copy, so nothing of a region that was served
+ * is needed any more.
  */
 #include "pmcore/channel/chan_private.h"
 
@@ -102,10 +103,8 @@ static uint32_t fill_place(const struct chan_peer *peer, const struct chan_serve
 
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
 	wire_put_place(packet->data + WIRE_OVERHEAD, &body);
-	packet->len = (uint32_t)CHAN_PLACE_LEN;
-	packet->ext = serve->at;
-	packet->ext_len = len;
-	packet->region = serve->rkey;
+	packet->len = (uint32_t)CHAN_PLACE_LEN + len;
+	memcpy(packet->data + CHAN_PLACE_LEN, serve->at, len);
 	return len;
 }
 
@@ -117,8 +116,6 @@ static void fill_verdict(const struct chan_serve *serve, struct pm_packet *packe
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
 	wire_put_refuse(packet->data + WIRE_OVERHEAD, &body);
 	packet->len = (uint32_t)(WIRE_OVERHEAD + sizeof(body));
-	packet->ext = NULL;
-	packet->ext_len = 0;
 }
 
 /* One packet of the answer: 0 or -EAGAIN. */

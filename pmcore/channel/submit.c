@@ -46,8 +46,6 @@ int chan_reserve(struct chan *chan, struct chan_peer *peer, uint32_t len,
 		chan->ops.tx_free(chan->arg, packet);
 		return -EINVAL;
 	}
-	packet->ext = NULL;
-	packet->ext_len = 0;
 	flow->reserved++;
 	chan->user_packets++;
 	*ret_packet = packet;
@@ -186,8 +184,6 @@ int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes
 		chan->ops.tx_free(chan->arg, packet);
 		return -EINVAL;
 	}
-	packet->ext = NULL;
-	packet->ext_len = 0;
 	packet->len = (uint32_t)WIRE_OVERHEAD + len;
 	memcpy(packet->data + WIRE_OVERHEAD, bytes, len);
 	msg.op = peer->tx_mseq + flow->msgs.count;

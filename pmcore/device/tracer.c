@@ -172,10 +172,10 @@ static void put_ethernet(uint8_t *frame, const uint8_t *packet, uint32_t len)
 }
 
 static void record(struct tracer_dev *t, uint32_t rail, enum direction direction,
-		   const uint8_t *data, uint32_t len, const void *ext, uint32_t ext_len)
+		   const uint8_t *data, uint32_t len)
 {
 	static const uint8_t zeros[4];
-	uint32_t original = ETHERNET_BYTES + len + ext_len;
+	uint32_t original = ETHERNET_BYTES + len;
 	uint32_t pad = -original & 3u;
 	struct packet_block head = {
 		.type = BLOCK_PACKET,
@@ -209,8 +209,6 @@ static void record(struct tracer_dev *t, uint32_t rail, enum direction direction
 	append(t, &head, sizeof(head));
 	append(t, ethernet, sizeof(ethernet));
 	append(t, data, len);
-	if (ext_len)
-		append(t, ext, ext_len);
 	append(t, zeros, pad);
 	append(t, &tail, sizeof(tail));
 	t->recorded++;
@@ -272,8 +270,7 @@ static int tracer_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer 
 	int err = t->base.lower->ops->tx_post(t->base.lower, rail, peer, packet);
 
 	if (!err)
-		record(t, rail, OUTBOUND, packet->data, packet->len, packet->ext,
-		       packet->ext ? packet->ext_len : 0);
+		record(t, rail, OUTBOUND, packet->data, packet->len);
 	return err;
 }
 
@@ -283,7 +280,7 @@ static int tracer_rx_burst(struct pm_dev *dev, struct pm_rx *rx, int n)
 	int got = t->base.lower->ops->rx_burst(t->base.lower, rx, n);
 
 	for (int i = 0; i < got; i++)
-		record(t, rx[i].rail, INBOUND, rx[i].data, rx[i].len, NULL, 0);
+		record(t, rx[i].rail, INBOUND, rx[i].data, rx[i].len);
 	return got;
 }
 

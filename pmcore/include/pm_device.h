@@ -228,18 +228,15 @@ struct pm_dev_peer; /* addresses of one node, backend-private */
 
 /*
  * A transmit buffer. The device allocates and frees it; the channel fills it and keeps it until acked.
- * Bytes sent: data[0..len) followed by ext[0..ext_len).
+ * Bytes sent: data[0..len).
  */
 struct pm_packet {
 	uint8_t *data; /* 8-byte aligned start, constant; the device keeps its headroom before it */
 	uint32_t room; /* bytes usable from data */
 	uint32_t len;  /* bytes used */
-	const void *ext; /* payload gathered from user memory, or NULL */
-	uint32_t ext_len;
 	uint32_t busy; /* times the device still holds it: device-owned; while not 0 the bytes must not
 				change, except that tx_free is allowed */
 	bool is_freed;          /* the device's: tx_free came while it was busy */
-	uint64_t region;        /* the channel's: key of the region that ext lies in, 0 = none */
 	struct pm_packet *next; /* free list of the device while free, a queue of the channel else */
 };
 
@@ -267,10 +264,10 @@ struct pm_packet_ops {
 	int (*peer_add)(struct pm_dev *dev, uint32_t node, const void *addr, size_t len,
 			struct pm_dev_peer **ret_peer, uint32_t *ret_rails);
 	void (*peer_del)(struct pm_dev *dev, struct pm_dev_peer *peer);
-	/* Largest packet (data + ext) to the peer in bytes. */
+	/* Largest packet to the peer in bytes. */
 	uint32_t (*mtu)(struct pm_dev *dev, struct pm_dev_peer *peer);
 
-	/* A buffer of the pool or NULL. ext is NULL, len 0. */
+	/* A buffer of the pool or NULL; len 0. */
 	struct pm_packet *(*tx_alloc)(struct pm_dev *dev);
 	/* Gives it back; if busy the device keeps it until it is not. */
 	void (*tx_free)(struct pm_dev *dev, struct pm_packet *packet);

@@ -36,8 +36,6 @@ static inline struct pm_packet *packetpool_take(struct packetpool *pool)
 	pool->n_free--;
 	p->next = NULL;
 	p->len = 0;
-	p->ext = NULL;
-	p->ext_len = 0;
 	return p;
 }
 

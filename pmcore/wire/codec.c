@@ -49,7 +49,7 @@ static void get_ack(const uint8_t *at, struct wire_ack *ret)
 }
 
 /* CRC of a packet whose crc field counts as 0. */
-static uint32_t packet_crc(const uint8_t *data, uint32_t len, const void *ext, uint32_t ext_len)
+static uint32_t packet_crc(const uint8_t *data, uint32_t len)
 {
 	static const uint8_t zero[sizeof(uint32_t)];
 	const uint32_t at = offsetof(struct wire_header, crc);
@@ -57,8 +57,7 @@ static uint32_t packet_crc(const uint8_t *data, uint32_t len, const void *ext, u
 
 	crc = crc32c(0, data, at);
 	crc = crc32c(crc, zero, sizeof(zero));
-	crc = crc32c(crc, data + HEADER_BYTES, len - HEADER_BYTES);
-	return ext_len ? crc32c(crc, ext, ext_len) : crc;
+	return crc32c(crc, data + HEADER_BYTES, len - HEADER_BYTES);
 }
 
 /* Where the message behind one of @length payload bytes at @at begins. */
@@ -132,7 +131,7 @@ enum drop_reason wire_check_body(const uint8_t *data, int need_crc,
 	if (need_crc && !(header->flags & WIRE_F_CRC))
 		return DROP_CRC;
 	if ((header->flags & WIRE_F_CRC) &&
-	    packet_crc(data, HEADER_BYTES + header->length, NULL, 0) != header->crc)
+	    packet_crc(data, HEADER_BYTES + header->length) != header->crc)
 		return DROP_CRC;
 	switch (header->type) {
 	case WIRE_DATA:
@@ -309,11 +308,11 @@ void wire_put_ack(uint8_t *at, const struct wire_ack *body, const uint64_t *bitm
 	}
 }
 
-void wire_seal(uint8_t *data, uint32_t len, const void *ext, uint32_t ext_len)
+void wire_seal(uint8_t *data, uint32_t len)
 {
 	uint32_t crc;
 
 	data[offsetof(struct wire_header, flags)] |= WIRE_F_CRC;
-	crc = htole32(packet_crc(data, len, ext, ext_len));
+	crc = htole32(packet_crc(data, len));
 	memcpy(data + offsetof(struct wire_header, crc), &crc, sizeof(crc));
 }

@@ -45,7 +45,7 @@ int wire_get_place(const struct wire_msg_view *view, struct wire_place *ret);
 void wire_get_ack(const uint8_t *data, const struct wire_header *header, struct wire_ack *ret,
 		  uint64_t *bitmap);
 
-/* Write in wire order. wire_put_header leaves crc 0; wire_seal adds the CRC over data and ext. */
+/* Write in wire order. wire_put_header leaves crc 0; wire_seal adds the CRC. */
 void wire_put_header(uint8_t *data, const struct wire_header *header);
 void wire_put_msg(uint8_t *at, const struct wire_msg *msg);
 void wire_put_read(uint8_t *at, const struct wire_read *body);
@@ -53,6 +53,6 @@ void wire_put_write(uint8_t *at, const struct wire_write *body);
 void wire_put_refuse(uint8_t *at, const struct wire_refuse *body);
 void wire_put_place(uint8_t *at, const struct wire_place *body);
 void wire_put_ack(uint8_t *at, const struct wire_ack *body, const uint64_t *bitmap);
-void wire_seal(uint8_t *data, uint32_t len, const void *ext, uint32_t ext_len);
+void wire_seal(uint8_t *data, uint32_t len);
 
 #endif

@@ -51,8 +51,7 @@ static struct pm_packet *tx_alloc(void *arg)
 		return NULL;
 	rig->pool = packet->next;
 	rig->tx_lent++;
-	packet->len = packet->ext_len = 0;
-	packet->ext = NULL;
+	packet->len = 0;
 	return packet;
 }
 
@@ -73,13 +72,11 @@ static int tx_post(void *arg, uint32_t rail, void *dev_peer, struct pm_packet *p
 
 	(void)dev_peer;
 	require(rail < RIG_RAILS, "rail out of range");
-	require(packet->len + packet->ext_len <= MTU, "packet larger than the MTU");
+	require(packet->len <= MTU, "packet larger than the MTU");
 	if (rail == 1 && ++rig->posts % 3 == 0)
 		return -EAGAIN;
 	for (i = 0; i < packet->len; i++)
 		sink ^= packet->data[i];
-	for (i = 0; i < packet->ext_len; i++)
-		sink ^= ((const uint8_t *)packet->ext)[i];
 	(void)sink;
 	return 0;
 }

@@ -135,9 +135,6 @@ struct pm_packet *simnet_alloc(struct simnet *net, uint32_t node)
 	net->nodes[node].tx_lent++;
 	((struct txbuf *)packet)->is_free = false;
 	packet->len = 0;
-	packet->ext = NULL;
-	packet->ext_len = 0;
-	packet->region = 0;
 	packet->next = NULL;
 	return packet;
 }
@@ -158,14 +155,12 @@ void simnet_free(struct simnet *net, uint32_t node, struct pm_packet *packet)
 static struct frame *make_frame(const struct pm_packet *packet, uint32_t src, uint32_t dst,
 				uint32_t rail)
 {
-	uint32_t len = packet->len + packet->ext_len;
+	uint32_t len = packet->len;
 	struct frame *frame = malloc(sizeof(*frame) + len);
 
 	assert(frame);
 	*frame = (struct frame){.src = src, .dst = dst, .rail = rail, .len = len};
 	memcpy(frame->data, packet->data, packet->len);
-	if (packet->ext_len)
-		memcpy(frame->data + packet->len, packet->ext, packet->ext_len);
 	return frame;
 }
 
@@ -331,7 +326,7 @@ int simnet_post(struct simnet *net, uint32_t node, uint32_t rail, uint32_t dst,
 	const struct simnet_rail *conf = &net->config.rail[rail];
 	struct port *port = port_of(net, node, rail);
 	uint32_t room = conf->nic_packets ? conf->nic_packets : NIC_PACKETS;
-	uint32_t len = packet->len + packet->ext_len;
+	uint32_t len = packet->len;
 	struct posting *posting;
 
 	okf(!((struct txbuf *)packet)->is_free, "node %u posts a packet it gave back", node);
@@ -349,7 +344,7 @@ int simnet_post(struct simnet *net, uint32_t node, uint32_t rail, uint32_t dst,
 				    .dst = dst,
 				    .digest = digest_bytes(0, packet->data, packet->len)};
 	net->digest = digest_bytes(net->digest ^ net->now, &posting->node, 3 * sizeof(uint32_t));
-	net->digest = digest_bytes(net->digest ^ posting->digest, packet->ext, packet->ext_len);
+	net->digest ^= posting->digest;
 	packet->busy++;
 	port->nic_queue++;
 	net->count[rail].posted++;

@@ -259,7 +259,7 @@ static void stub_free(void *arg, struct pm_packet *packet)
 {
 	struct stub *stub = arg;
 
-	packet->len = packet->ext_len = 0;
+	packet->len = 0;
 	packet->next = stub->pool;
 	stub->pool = packet;
 }

@@ -62,9 +62,6 @@ struct pm_packet *txpool_alloc(struct txpool *pool, uint32_t owner)
 	((struct txbuf *)packet)->is_free = false;
 	((struct txbuf *)packet)->owner = owner;
 	packet->len = 0;
-	packet->ext = NULL;
-	packet->ext_len = 0;
-	packet->region = 0;
 	packet->next = NULL;
 	return packet;
 }

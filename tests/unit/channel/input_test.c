@@ -49,7 +49,7 @@ TAP_TEST(chan_input__crc_is_required_when_set)
 	wire_put_header(bytes, &rig->from);
 	wire_put_msg(bytes + 48, &(struct wire_msg){.length = 1, .kind = WIRE_DATAGRAM});
 	bytes[56] = 42;
-	wire_seal(bytes, 57, NULL, 0);
+	wire_seal(bytes, 57);
 	rig_input(rig, bytes, 57, 0);
 	is_int(rig_take(rig), 42);
 	is_int(rig_send(rig, 8, 1), 0);

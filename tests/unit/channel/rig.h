@@ -69,8 +69,6 @@ static inline struct pm_packet *rig_tx_alloc(void *arg)
 		return NULL;
 	rig->free = packet->next;
 	packet->next = NULL;
-	packet->ext = NULL;
-	packet->ext_len = 0;
 	packet->len = 0;
 	rig->n_lent++;
 	return packet;
@@ -92,14 +90,12 @@ static inline int rig_tx_post(void *arg, uint32_t rail, void *dev_peer, struct p
 
 	if (rig->full >> rail & 1)
 		return -EAGAIN;
-	if (!ok(rig->n_sent < RIG_SENT) || !ok(packet->len + packet->ext_len <= RIG_MTU))
+	if (!ok(rig->n_sent < RIG_SENT) || !ok(packet->len <= RIG_MTU))
 		return -EAGAIN;
 	ok(!packet->busy);
 	sent = &rig->sent[rig->n_sent++];
 	memcpy(sent->bytes, packet->data, packet->len);
-	if (packet->ext_len)
-		memcpy(sent->bytes + packet->len, packet->ext, packet->ext_len);
-	sent->len = packet->len + packet->ext_len;
+	sent->len = packet->len;
 	sent->rail = rail;
 	sent->packet = packet;
 	is_int(wire_decode(sent->bytes, sent->len, 0, &sent->header), DROP_NONE);

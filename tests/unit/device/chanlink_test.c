@@ -106,8 +106,7 @@ static struct pm_packet *fake_tx_alloc(struct pm_dev *dev)
 		return NULL;
 	fake.free = packet->next;
 	fake.lent++;
-	packet->len = packet->ext_len = 0;
-	packet->ext = NULL;
+	packet->len = 0;
 	return packet;
 }
 

@@ -15,7 +15,7 @@ static struct pm_packet *packet_of(struct rig *r, uint32_t len, uint8_t fill)
 	return p;
 }
 
-TAP_TEST(tx_post__frame_is_head_data_and_ext)
+TAP_TEST(tx_post__frame_is_head_and_data)
 {
 	struct rig *r = rig_open(RIG_DIRECT);
 	struct pm_dev_peer *peer = rig_peer(r, 1);
@@ -23,8 +23,6 @@ TAP_TEST(tx_post__frame_is_head_data_and_ext)
 	struct xdp_desc desc;
 	struct eth_frame head;
 
-	p->ext = "external";
-	p->ext_len = 8;
 	is_int(eth_tx_post(&r->d.dev, 1, peer, p), 0);
 	is_int(p->busy, 1);
 	ok(!rig_take(r, 1, &desc)); /* not shown before the kick */
@@ -32,7 +30,7 @@ TAP_TEST(tx_post__frame_is_head_data_and_ext)
 	is_int(rig_calls(r, 1), 1);
 	is_int(rig_calls(r, 0), 0);
 	must(rig_take(r, 1, &desc));
-	is_int(desc.len, ETH_HEAD + 108);
+	is_int(desc.len, ETH_HEAD + 100);
 	is_int(desc.options, 0);
 	is_int(desc.addr % 2048, 0);
 	memcpy(&head, r->memory + desc.addr, sizeof(head));
@@ -47,7 +45,6 @@ TAP_TEST(tx_post__frame_is_head_data_and_ext)
 	is_mem(head.dst_mac, "\2\0\0\0\11\1", ETH_MAC);
 	is_mem(head.src_mac, "\2\0\0\0\7\1", ETH_MAC);
 	is_int(r->memory[desc.addr + ETH_HEAD + 99], 'd');
-	is_mem(r->memory + desc.addr + ETH_HEAD + 100, "external", 8);
 	eth_tx_kick(&r->d.dev);
 	is_int(rig_calls(r, 1), 0); /* nothing new, no call */
 	eth_tx_free(&r->d.dev, p);

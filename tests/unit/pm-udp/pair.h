@@ -208,30 +208,19 @@ static inline uint8_t pattern(uint32_t seq, uint32_t at)
 	return (uint8_t)(seq * 31 + at * 7 + (at >> 8));
 }
 
-/* Packet @seq of @len >= 4 bytes on a rail; every third with its end in foreign memory. -EAGAIN. */
+/* Packet @seq of @len >= 4 bytes on a rail. -EAGAIN. */
 static UNUSED int post(struct side *s, uint32_t rail, uint32_t seq, uint32_t len)
 {
-	static uint8_t foreign[65536];
 	struct pm_packet *k = s->dev->ops->tx_alloc(s->dev);
-	uint32_t ext = seq % 3 == 2 && len > 16 ? len / 2 : 0;
 	int err;
 
 	if (!k)
 		return -ENOBUFS;
-	for (uint32_t i = 4; i < len; i++) {
-		if (i < len - ext)
-			k->data[i] = pattern(seq, i);
-		else
-			foreign[i] = pattern(seq, i);
-	}
+	for (uint32_t i = 4; i < len; i++)
+		k->data[i] = pattern(seq, i);
 	memcpy(k->data, &seq, 4);
-	k->len = len - ext;
-	k->ext = ext ? foreign + len - ext : NULL;
-	k->ext_len = ext;
+	k->len = len;
 	err = s->dev->ops->tx_post(s->dev, rail, s->peer, k);
-	/* foreign memory is used again by the next post: it has to be sent before */
-	if (!err && ext)
-		s->dev->ops->tx_kick(s->dev);
 	s->dev->ops->tx_free(s->dev, k);
 	return err;
 }

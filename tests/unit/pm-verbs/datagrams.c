@@ -79,25 +79,18 @@ static uint8_t byte_of(uint32_t seq, uint32_t i)
 	return (uint8_t)(seq * 31 + i * 7 + (i >> 8));
 }
 
-int box_post(int from, int to, uint32_t rail, uint32_t seq, uint32_t len, uint32_t ext_len)
+int box_post(int from, int to, uint32_t rail, uint32_t seq, uint32_t len)
 {
-	static uint8_t elsewhere[4096];
 	struct datagram_node *n = &boxes[from];
 	struct pm_packet *p = OPS->tx_alloc(n->dev);
 	int err;
 
 	if (!p)
 		return -ENOBUFS;
-	p->len = len - ext_len;
+	p->len = len;
 	memcpy(p->data, &seq, sizeof(seq));
 	for (uint32_t i = 4; i < p->len; i++)
 		p->data[i] = byte_of(seq, i);
-	if (ext_len) {
-		for (uint32_t i = 0; i < ext_len; i++)
-			elsewhere[i] = byte_of(seq, p->len + i);
-		p->ext = elsewhere;
-		p->ext_len = ext_len;
-	}
 	err = OPS->tx_post(n->dev, rail, n->peer[to], p);
 	/* the device keeps it as long as it needs it */
 	OPS->tx_free(n->dev, p);
@@ -136,7 +129,7 @@ bool box_passes(int from, int to, uint32_t rail)
 	uint32_t len = 0, got_rail = 0;
 	int got;
 
-	if (!is_int(box_post(from, to, rail, ++seq, 100, 0), 0))
+	if (!is_int(box_post(from, to, rail, ++seq, 100), 0))
 		return false;
 	box_kick(from);
 	got = box_take(to, &len, &got_rail);

@@ -36,8 +36,8 @@ bool boxes_open(int n, const char *options);
 /* Closes all; nothing of the provider may be left, and no queue may have overflown. */
 void boxes_close(void);
 int box_meet(int from, int to);
-/* Posts a packet of @len bytes that tell @seq, @ext_len of them from elsewhere; what tx_post says, or -ENOBUFS. */
-int box_post(int from, int to, uint32_t rail, uint32_t seq, uint32_t len, uint32_t ext_len);
+/* Posts a packet of @len bytes that tell @seq; what tx_post says, or -ENOBUFS. */
+int box_post(int from, int to, uint32_t rail, uint32_t seq, uint32_t len);
 void box_kick(int at);
 /* Takes one packet: its seq, or -1: none, or -2: its bytes are wrong. */
 int box_take(int at, uint32_t *ret_len, uint32_t *ret_rail);

@@ -14,12 +14,12 @@ TAP_TEST(packetpool_take__empty)
 TAP_TEST(packetpool_take__what_was_in_it_is_gone)
 {
 	struct packetpool pool = {0};
-	struct pm_packet p = {.room = 64, .len = 8, .ext = &pool, .ext_len = 4};
+	struct pm_packet p = {.room = 64, .len = 8};
 
 	packetpool_put(&pool, &p);
 	is_int(pool.n_free, 1);
 	ok(packetpool_take(&pool) == &p);
-	ok(!p.next && !p.len && !p.ext && !p.ext_len && p.room == 64);
+	ok(!p.next && !p.len && p.room == 64);
 	is_int(pool.n_free, 0);
 	ok(!packetpool_take(&pool));
 }

@@ -77,7 +77,7 @@ TAP_TEST(peer_del__with_packets_under_way)
 	must(boxes_open(2, NULL));
 	fake.is_held = true;
 	for (uint32_t i = 0; i < 3; i++)
-		is_int(box_post(0, 1, 0, i, 600, 0), 0);
+		is_int(box_post(0, 1, 0, i, 600), 0);
 	box_kick(0);
 	OPS->peer_del(boxes[0].dev, boxes[0].peer[1]);
 	/* the address handle is there as long as the device may look at it */
@@ -123,7 +123,7 @@ TAP_TEST(resume__traffic_goes_on)
 	must(boxes_open(2, NULL));
 	ok(box_passes(0, 1, 0));
 	/* one packet is lent over it all */
-	is_int(box_post(1, 0, 1, 5, 900, 0), 0);
+	is_int(box_post(1, 0, 1, 5, 900), 0);
 	box_kick(1);
 	is_int(OPS->rx_burst(boxes[0].dev, &rx, 1), 1);
 	for (int i = 0; i < 2; i++)
@@ -133,7 +133,7 @@ TAP_TEST(resume__traffic_goes_on)
 	is_int(OPS->rail_state(boxes[0].dev, 0), PM_RAIL_DOWN);
 	is_int(OPS->address(boxes[0].dev, boxes[0].address, sizeof(boxes[0].address)), -ENODEV);
 	/* swallowed */
-	is_int(box_post(0, 1, 0, 1, 100, 0), 0);
+	is_int(box_post(0, 1, 0, 1, 100), 0);
 	box_kick(0);
 	is_int(box_take(1, NULL, NULL), -1);
 	is_int(OPS->arm(boxes[0].dev), 0);
@@ -163,7 +163,7 @@ TAP_TEST(suspend__sends_what_waits)
 {
 	fake_begin(1);
 	must(boxes_open(2, NULL));
-	is_int(box_post(0, 1, 0, 5, 300, 0), 0);
+	is_int(box_post(0, 1, 0, 5, 300), 0);
 	is_int(OPS->suspend(boxes[0].dev), 0);
 	is_int(box_take(1, NULL, NULL), 5);
 	boxes_close();

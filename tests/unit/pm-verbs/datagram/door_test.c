@@ -26,7 +26,7 @@ static int look(int at, uint32_t *ret_node)
 {
 	int got;
 
-	box_post(at, !at, 0, 1, 64, 0);
+	box_post(at, !at, 0, 1, 64);
 	box_kick(at);
 	peer_of(at)->knock_ns = 0;
 	got = OPS->peer_event(boxes[at].dev, ret_node);
@@ -145,7 +145,7 @@ TAP_TEST(door__not_without_packets_and_not_too_often)
 		is_int(OPS->peer_event(boxes[0].dev, &node), 0);
 	is_int((long)pmvd_of(boxes[0].dev)->knocks, 0);
 	for (int k = 0; k < 100; k++) {
-		box_post(0, 1, 0, 1, 64, 0);
+		box_post(0, 1, 0, 1, 64);
 		box_kick(0);
 		is_int(OPS->peer_event(boxes[0].dev, &node), 0);
 	}

@@ -15,10 +15,10 @@ TAP_TEST(tx__every_size)
 		fake.max_inline = inlines[k];
 		must(boxes_open(2, NULL));
 		for (uint32_t size = 8; size <= 1024; size += 8) {
-			uint32_t len = 0, ext = size > 16 ? size - 16 : 0;
+			uint32_t len = 0;
 
-			is_int(box_post(0, 1, 0, size, size, 0), 0);
-			is_int(box_post(0, 1, 0, size, size, ext), 0);
+			is_int(box_post(0, 1, 0, size, size), 0);
+			is_int(box_post(0, 1, 0, size, size), 0);
 			box_kick(0);
 			for (int twice = 0; twice < 2; twice++) {
 				is_int(box_take(1, &len, NULL), (int)size);
@@ -38,7 +38,7 @@ TAP_TEST(tx__a_batch_is_one_call_and_few_completions)
 	fake_begin(1);
 	must(boxes_open(2, NULL));
 	for (uint32_t i = 0; i < 40; i++)
-		is_int(box_post(0, 1, 0, i, 200, 0), 0);
+		is_int(box_post(0, 1, 0, i, 200), 0);
 	/* nothing before the kick */
 	is_int(fake.datagrams, 0);
 	box_kick(0);
@@ -48,8 +48,8 @@ TAP_TEST(tx__a_batch_is_one_call_and_few_completions)
 		is_int(box_take(1, NULL, NULL), i);
 	/* all have come back */
 	for (uint32_t i = 0; i < 64; i++)
-		is_int(box_post(0, 1, 0, i, 200, 0), 0);
-	is_int(box_post(0, 1, 0, 0, 200, 0), -ENOBUFS);
+		is_int(box_post(0, 1, 0, i, 200), 0);
+	is_int(box_post(0, 1, 0, 0, 200), -ENOBUFS);
 	boxes_close();
 }
 
@@ -87,7 +87,7 @@ TAP_TEST(tx__a_full_ring_gets_room)
 	fake_begin(1);
 	must(boxes_open(2, "channel.send_buffers=1024"));
 	fake.is_held = true;
-	while (!box_post(0, 1, 0, sent, 100, 0)) {
+	while (!box_post(0, 1, 0, sent, 100)) {
 		box_kick(0);
 		sent++;
 	}
@@ -101,7 +101,7 @@ TAP_TEST(tx__a_full_ring_gets_room)
 	ok(box_is_readable(0));
 	OPS->disarm(boxes[0].dev);
 	ok(!box_is_readable(0));
-	is_int(box_post(0, 1, 0, sent, 100, 0), 0);
+	is_int(box_post(0, 1, 0, sent, 100), 0);
 	box_kick(0);
 	for (uint32_t i = 0; i <= sent; i++)
 		is_int(box_take(1, NULL, NULL), (int)i);
@@ -114,8 +114,8 @@ TAP_TEST(tx__no_way_to_the_node)
 	must(boxes_open(2, NULL));
 	fake_fail(FAKE_CREATE_AH, 1, EHOSTUNREACH);
 	/* lost, as everything may be; and not asked for again at each packet */
-	is_int(box_post(0, 1, 0, 1, 100, 0), 0);
-	is_int(box_post(0, 1, 0, 1, 100, 0), 0);
+	is_int(box_post(0, 1, 0, 1, 100), 0);
+	is_int(box_post(0, 1, 0, 1, 100), 0);
 	is_int(fake.calls[FAKE_CREATE_AH], 1);
 	is_int(pmvd_of(boxes[0].dev)->rails[0].lost, 2);
 	pmvd_of(boxes[0].dev)->peers[0]->ways[0].retry_ns = 0;
@@ -133,7 +133,7 @@ TAP_TEST(rx__many_held)
 	must(boxes_open(2, NULL));
 	d = pmvd_of(boxes[1].dev);
 	for (uint32_t i = 0; n < boxes[1].dev->rx_buffers; i++) {
-		is_int(box_post(0, 1, 0, i, 128, 0), 0);
+		is_int(box_post(0, 1, 0, i, 128), 0);
 		box_kick(0);
 		must(OPS->rx_burst(boxes[1].dev, &held[n], 1) == 1);
 		n++;
@@ -141,7 +141,7 @@ TAP_TEST(rx__many_held)
 	ok(d->rails[0].rx.n_lent > 0 && d->copies > 0);
 	/* so many may always be held, and traffic still goes */
 	ok(box_passes(0, 1, 0));
-	while (n < 3000 && !box_post(0, 1, 0, n, 128, 0)) {
+	while (n < 3000 && !box_post(0, 1, 0, n, 128)) {
 		box_kick(0);
 		if (OPS->rx_burst(boxes[1].dev, &held[n], 1) != 1)
 			break;
@@ -171,7 +171,7 @@ TAP_TEST(rx__a_flood_is_lost_and_does_no_harm)
 	fake_begin(1);
 	must(boxes_open(2, NULL));
 	for (uint32_t i = 0; i < 5000; i++) {
-		is_int(box_post(0, 1, 0, i, 64, 0), 0);
+		is_int(box_post(0, 1, 0, i, 64), 0);
 		box_kick(0);
 	}
 	while (box_take(1, NULL, NULL) >= 0)
@@ -206,10 +206,10 @@ TAP_TEST(error__a_broken_queue_pair_is_started_again)
 	must(boxes_open(2, NULL));
 	number = pmvd_of(boxes[1].dev)->rails[0].qp->qp_num;
 	/* some that arrived before, some on their way */
-	is_int(box_post(0, 1, 0, 7, 300, 0), 0);
+	is_int(box_post(0, 1, 0, 7, 300), 0);
 	box_kick(0);
 	fake.is_held = true;
-	is_int(box_post(1, 0, 0, 8, 300, 0), 0);
+	is_int(box_post(1, 0, 0, 8, 300), 0);
 	box_kick(1);
 	fake_break_ud(0);
 	fake.is_held = false;
@@ -220,7 +220,7 @@ TAP_TEST(error__a_broken_queue_pair_is_started_again)
 	for (int i = 0; i < 2; i++) {
 		ok(pmvd_of(boxes[i].dev)->rails[0].is_failed);
 		/* swallowed; the other rail goes on */
-		is_int(box_post(i, !i, 0, 3, 100, 0), 0);
+		is_int(box_post(i, !i, 0, 3, 100), 0);
 		ok(box_passes(i, !i, 1));
 		is_int(OPS->rail_state(boxes[i].dev, 0), PM_RAIL_UP);
 		is_int(pmvd_of(boxes[i].dev)->rails[0].restarts, 1);
@@ -256,7 +256,7 @@ TAP_TEST(error__again_and_again)
 	must(boxes_open(2, NULL));
 	for (int k = 0; k < 100; k++) {
 		for (uint32_t i = 0; i < 5; i++)
-			is_int(box_post(0, 1, 0, i, 300, 0), 0);
+			is_int(box_post(0, 1, 0, i, 300), 0);
 		if (k & 1)
 			box_kick(0);
 		fake_break_ud(0);
@@ -296,7 +296,7 @@ TAP_TEST(error__a_packet_that_cannot_be_sent)
 	fake_begin(1);
 	must(boxes_open(2, NULL));
 	for (uint32_t i = 0; i < 10; i++)
-		is_int(box_post(0, 1, 0, i, 300, 0), 0);
+		is_int(box_post(0, 1, 0, i, 300), 0);
 	fake.refuse_ud = 1;
 	box_kick(0);
 	ok(pmvd_of(boxes[0].dev)->rails[0].is_failed);
@@ -312,7 +312,7 @@ TAP_TEST(error__a_refused_post)
 	fake_begin(1);
 	must(boxes_open(2, NULL));
 	for (uint32_t i = 0; i < 10; i++)
-		is_int(box_post(0, 1, 0, i, 300, 0), 0);
+		is_int(box_post(0, 1, 0, i, 300), 0);
 	fake_fail(FAKE_POST_SEND, 5, EIO);
 	box_kick(0);
 	ok(pmvd_of(boxes[0].dev)->rails[0].is_failed);
@@ -321,7 +321,7 @@ TAP_TEST(error__a_refused_post)
 	is_int(OPS->rail_state(boxes[0].dev, 0), PM_RAIL_UP);
 	/* no buffer is gone */
 	for (uint32_t i = 0; i < 64; i++)
-		is_int(box_post(0, 1, 0, i, 300, 0), 0);
+		is_int(box_post(0, 1, 0, i, 300), 0);
 	box_kick(0);
 	for (int i = 0; i < 64; i++)
 		is_int(box_take(1, NULL, NULL), i);
@@ -360,7 +360,7 @@ TAP_TEST(arm__an_arrival_wakes)
 	for (int k = 0; k < 10; k++) {
 		is_int(OPS->arm(boxes[1].dev), 0);
 		ok(!box_is_readable(1));
-		is_int(box_post(0, 1, (uint32_t)k & 1, 5, 64, 0), 0);
+		is_int(box_post(0, 1, (uint32_t)k & 1, 5, 64), 0);
 		box_kick(0);
 		ok(box_is_readable(1));
 		OPS->disarm(boxes[1].dev);
@@ -402,7 +402,7 @@ TAP_TEST(arm__starts_a_failed_queue_pair_first)
 	is_int(pmvd_of(boxes[1].dev)->rails[0].restarts, 1);
 	box_take(0, NULL, NULL);
 	is_int(OPS->rail_state(boxes[0].dev, 0), PM_RAIL_UP);
-	is_int(box_post(0, 1, 0, 5, 64, 0), 0);
+	is_int(box_post(0, 1, 0, 5, 64), 0);
 	box_kick(0);
 	ok(box_is_readable(1));
 	OPS->disarm(boxes[1].dev);
