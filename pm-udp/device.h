@@ -15,7 +15,7 @@
 
 #include "pm-udp/addr.h"
 #include "pm_device.h"
-#include "pmcore/util/packetpool.h"
+#include "pmcore/util/packetblock.h"
 
 /* Packets a rail takes between two kicks; power of two. */
 #define PMU_RING 256u
@@ -132,7 +132,7 @@ struct pmu_dev {
 	struct pm_packet *packets;
 	uint8_t *packet_arena;
 	size_t packet_arena_bytes;
-	struct packetpool pool;
+	struct packetblocks pool; /* a block is what one segmented message carries */
 
 	struct pmu_peer **peers;
 	uint32_t n_peers, room_peers;

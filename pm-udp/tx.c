@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "pm-udp/device.h"
 #include "pmcore/util/clock.h"
@@ -26,26 +27,36 @@
 
 static const uint8_t zeros[8];
 
+/* Packets of the largest size that one segmented message carries. */
+static uint32_t segments_of(uint32_t payload)
+{
+	uint32_t n = PMU_GSO_BYTES / payload;
+
+	return n > PMU_GSO_SEGMENTS ? PMU_GSO_SEGMENTS : n ? n : 1;
+}
+
 int pmu_tx_init(struct pmu_dev *d, uint32_t n_packets)
 {
-	size_t room = (d->payload + 63) & ~(size_t)63;
+	uint32_t each = segments_of(d->payload), n_blocks = (n_packets + each - 1) / each;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t block = ((size_t)each * d->payload + page - 1) & ~(page - 1);
 	void *arena;
 
-	d->packets = calloc(n_packets, sizeof(*d->packets));
-	if (!d->packets)
+	d->packets = calloc((size_t)n_blocks * each, sizeof(*d->packets));
+	if (!d->packets || packetblocks_init(&d->pool, d->packets, n_blocks, each))
 		return -ENOMEM;
-	d->packet_arena_bytes = room * n_packets;
+	d->packet_arena_bytes = n_blocks * block;
 	arena = mmap(NULL, d->packet_arena_bytes, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (arena == MAP_FAILED)
 		return -ENOMEM;
 	d->packet_arena = arena;
-	for (uint32_t i = n_packets; i-- > 0;) {
-		struct pm_packet *p = &d->packets[i];
-
-		p->data = d->packet_arena + i * room;
-		p->room = d->payload;
-		packetpool_put(&d->pool, p);
+	d->dev.tx_buffers = n_blocks * each;
+	d->dev.burst = each;
+	for (uint32_t i = 0; i < d->dev.tx_buffers; i++) {
+		d->packets[i].data =
+			d->packet_arena + i / each * block + (size_t)(i % each) * d->payload;
+		d->packets[i].room = d->payload;
 	}
 	return 0;
 }
@@ -54,17 +65,18 @@ void pmu_tx_fini(struct pmu_dev *d)
 {
 	if (d->packet_arena)
 		munmap(d->packet_arena, d->packet_arena_bytes);
+	packetblocks_fini(&d->pool);
 	free(d->packets);
 }
 
 struct pm_packet *pmu_tx_alloc(struct pm_dev *dev)
 {
-	return packetpool_take(&pmu_of(dev)->pool);
+	return packetblocks_take(&pmu_of(dev)->pool);
 }
 
 void pmu_tx_free(struct pm_dev *dev, struct pm_packet *p)
 {
-	packetpool_give(&pmu_of(dev)->pool, p);
+	packetblocks_give(&pmu_of(dev)->pool, p);
 }
 
 int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct pm_packet *p)
@@ -84,7 +96,7 @@ int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct
 static void pop(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n)
 {
 	for (; n; n--)
-		packetpool_let_go(&d->pool, rail->items[rail->head++ % PMU_RING].packet);
+		packetblocks_let_go(&d->pool, rail->items[rail->head++ % PMU_RING].packet);
 }
 
 static struct sockaddr_in address_of(const struct pmu_peer *peer, uint32_t rail)
@@ -94,15 +106,31 @@ static struct sockaddr_in address_of(const struct pmu_peer *peer, uint32_t rail)
 				    .sin_addr.s_addr = htonl(peer->address[rail])};
 }
 
-/* Appends a packet to the iovecs, padded to a multiple of 8 if asked; the number used. */
-static uint32_t gather(const struct pm_packet *p, uint32_t pad, struct iovec *iov)
+/* Appends bytes to @used iovecs, those that continue the last one to it; the number used then. */
+static uint32_t gather(struct iovec *iov, uint32_t used, const void *at, uint32_t len)
 {
-	uint32_t n = 0;
+	if (used && (const uint8_t *)iov[used - 1].iov_base + iov[used - 1].iov_len == at) {
+		iov[used - 1].iov_len += len;
+		return used;
+	}
+	iov[used] = (struct iovec){(void *)at, len};
+	return used + 1;
+}
 
-	iov[n++] = (struct iovec){p->data, p->len};
-	if (pad)
-		iov[n++] = (struct iovec){(void *)zeros, pad};
-	return n;
+/* The iovecs of @n packets from @at on, all but the last padded to a multiple of 8; their number. */
+static uint32_t gather_run(const struct pmu_rail *rail, uint32_t at, uint32_t n, struct iovec *iov)
+{
+	uint32_t used = 0, pad;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct pm_packet *p = rail->items[(at + i) % PMU_RING].packet;
+
+		used = gather(iov, used, p->data, p->len);
+		pad = i + 1 < n ? -p->len & 7u : 0;
+		if (pad)
+			used = gather(iov, used, zeros, pad);
+	}
+	return used;
 }
 
 /*
@@ -118,10 +146,8 @@ static uint32_t run_length(const struct pmu_rail *rail, uint32_t at)
 
 	if (!rail->has_gso || !len)
 		return 1;
-	if (most > PMU_GSO_SEGMENTS)
-		most = PMU_GSO_SEGMENTS;
-	if (most > PMU_GSO_BYTES / padded)
-		most = PMU_GSO_BYTES / padded;
+	if (most > segments_of(padded))
+		most = segments_of(padded);
 	while (n < most) {
 		const struct pmu_item *item = &rail->items[(at + n) % PMU_RING];
 		uint32_t next = item->packet->len;
@@ -162,11 +188,7 @@ static uint32_t build(struct pmu_dev *d, uint32_t r)
 
 		if (used + 2 * n > PMU_TX_IOVS)
 			break;
-		for (uint32_t i = 0; i < n; i++) {
-			const struct pmu_item *item = &rail->items[(at + i) % PMU_RING];
-
-			used += gather(item->packet, i + 1 < n ? -len & 7u : 0, &b->iovs[used]);
-		}
+		used += gather_run(rail, at, n, &b->iovs[used]);
 		b->to[m] = address_of(first->peer, r);
 		b->packets[m] = n;
 		b->msgs[m].msg_hdr = (struct msghdr){.msg_name = &b->to[m],
@@ -294,7 +316,7 @@ void pmu_tx_forget(struct pmu_dev *d, const struct pmu_peer *peer)
 				rail->items[kept++ % PMU_RING] = item;
 				continue;
 			}
-			packetpool_let_go(&d->pool, item.packet);
+			packetblocks_let_go(&d->pool, item.packet);
 		}
 		rail->tail = kept;
 	}

@@ -27,7 +27,7 @@ ALLOWED = (
                          "pmcore/util/")),
     ("pmcore/wire/", ("pmcore/wire/", "pmcore/util/")),
     # What packet devices share, so it knows their packets.
-    ("pmcore/util/packetpool.h", ("pm_device.h",)),
+    ("pmcore/util/packet", ("pm_device.h",)),
     ("pmcore/util/", ("pmcore/util/",)),
     ("pmcore/device/registry.c", (*PUBLIC, "pmcore/device/", "pmcore/wire/", "pmcore/util/", "pm-")),
     # The one place where the channel engine meets a packet device.

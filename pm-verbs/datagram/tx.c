@@ -139,8 +139,8 @@ static void fill(struct pmvd_rail *rail, struct pmvd_peer *peer, struct pm_packe
 
 	item->packet = p;
 	item->peer = peer;
-	item->sge =
-		(struct ibv_sge){.addr = (uintptr_t)p->data, .length = p->len, .lkey = tx->mr->lkey};
+	item->sge = (struct ibv_sge){
+		.addr = (uintptr_t)p->data, .length = p->len, .lkey = tx->mr->lkey};
 	item->wr = (struct ibv_send_wr){
 		.wr_id = pmvd_work(rail, tx->tail),
 		.sg_list = &item->sge,

@@ -42,6 +42,14 @@ static void op_tx_free(void *arg, struct pm_packet *packet)
 	c->ops->tx_free(c->dev, packet);
 }
 
+/* What was posted leaves now. */
+static void start(struct chanlink *c)
+{
+	c->is_kick_due = false;
+	c->n_posted = 0;
+	c->ops->tx_kick(c->dev);
+}
+
 static int op_tx_post(void *arg, uint32_t rail, void *dev_peer, struct pm_packet *packet)
 {
 	struct chanlink *c = arg;
@@ -49,8 +57,7 @@ static int op_tx_post(void *arg, uint32_t rail, void *dev_peer, struct pm_packet
 
 	if (err == -EAGAIN && c->is_kick_due) {
 		/* the ring may be full only because nobody started it yet */
-		c->is_kick_due = false;
-		c->ops->tx_kick(c->dev);
+		start(c);
 		err = c->ops->tx_post(c->dev, rail, dev_peer, packet);
 	}
 	if (err) {
@@ -58,7 +65,9 @@ static int op_tx_post(void *arg, uint32_t rail, void *dev_peer, struct pm_packet
 	} else if (c->is_single) {
 		/* what the engine has to note down about it can be done while it is on its way */
 		c->is_single = false;
-		c->ops->tx_kick(c->dev);
+		start(c);
+	} else if (++c->n_posted >= c->dev->burst && c->dev->burst) {
+		start(c);
 	} else {
 		c->is_kick_due = true;
 	}
@@ -142,10 +151,8 @@ static uint64_t now(struct chanlink *c)
 
 static void kick(struct chanlink *c)
 {
-	if (!c->is_kick_due)
-		return;
-	c->is_kick_due = false;
-	c->ops->tx_kick(c->dev);
+	if (c->is_kick_due)
+		start(c);
 }
 
 void chanlink_settle(struct chanlink *c)
@@ -191,14 +198,13 @@ static void work(struct chanlink *c, const struct pm_rx *rx, int n)
 	if (c->is_full) {
 		/* the engine does not ask again by itself: see what the rail takes now */
 		c->is_full = false;
-		c->ops->tx_kick(c->dev);
+		start(c);
 		chan_poll(c->chan, t);
 	} else if (n || chan_deadline(c->chan) <= t) {
 		chan_poll(c->chan, t);
 	}
 	/* also when nothing new was posted: what a full rail left in its ring may go now */
-	c->is_kick_due = false;
-	c->ops->tx_kick(c->dev);
+	start(c);
 }
 
 void chanlink_progress(struct chanlink *c)
@@ -355,9 +361,10 @@ static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64
 	c->is_single = !c->is_corked;
 	chan_submit(c->chan, peer_of(peer), packet, len, now(c));
 	c->is_single = false;
-	kick(c);
+	if (!c->is_corked)
+		kick(c);
 	/* what is held goes with the very next poll, not with one of several */
-	if (c->is_corked && !chan_deadline(c->chan))
+	else if (c->is_kick_due || !chan_deadline(c->chan))
 		c->idle = IDLE_POLLS - 1;
 	return 0;
 }
@@ -404,16 +411,16 @@ static void chanlink_cork(struct pm_link *link, bool is_on)
 
 	chan_cork(c->chan, is_on);
 	c->is_corked = is_on;
-	if (!is_on && !chan_deadline(c->chan)) {
+	if (is_on)
+		return;
+	if (!chan_deadline(c->chan))
 		chan_poll(c->chan, now(c));
-		kick(c);
-	}
+	kick(c);
 }
 
 static int chanlink_send_out(struct pm_link *link, struct pm_link_peer *peer)
 {
-	(void)link;
-	return chan_is_out(peer_of(peer)) ? 0 : -EAGAIN;
+	return chan_is_out(peer_of(peer)) && !of(link)->is_kick_due ? 0 : -EAGAIN;
 }
 
 static int chanlink_send_done(struct pm_link *link, struct pm_link_peer *peer)

@@ -24,6 +24,7 @@ struct chanlink {
 	uint32_t rails_up;    /* bit per rail, as last told to the engine */
 	bool is_corked;       /* the engine may hold messages of a burst */
 	bool is_kick_due;     /* packets were posted since the last kick */
+	uint32_t n_posted;    /* ... and how many */
 	bool is_single;       /* the next post is worth a kick of its own */
 	bool is_full;         /* a rail refused a packet since the engine was polled */
 	uint32_t idle;        /* polls that brought nothing */

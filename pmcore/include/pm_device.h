@@ -306,7 +306,8 @@ struct pm_dev {
 	uint32_t n_rails;    /* constant after open, 1..PM_RAILS_MAX */
 	uint32_t rx_buffers; /* packets that may be held unreturned */
 	uint32_t tx_buffers; /* packets of the pool */
-	bool is_cheap;       /* an idle rx_burst costs no system call */
+	uint32_t burst; /* packets that one kick sends best, so more don't wait for others; 0 = any number */
+	bool is_cheap; /* an idle rx_burst costs no system call */
 };
 
 #endif

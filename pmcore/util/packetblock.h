@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * packetblock - the free transmit buffers of a device that sends many packets in one piece. The buffers of a block
+ * lie one behind the other and are handed out in that order, so what is taken in a row can leave as one range
+ * of memory. A block whose buffers are all back begins again with its first one: a program that
+ * has one packet on its way uses the same few cache lines for ever.
+ *
+ * When no block is whole, single buffers that have come back serve as well, so packets that wait for
+ * long keep no others from being taken. Where the bytes lie is the device's business. Inline, since every packet passes
+ * here twice.
+ */
+#ifndef PMCORE_UTIL_PACKETBLOCK_H
+#define PMCORE_UTIL_PACKETBLOCK_H
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "pm_device.h"
+
+#define PACKETBLOCK_MAX 64u /* buffers of a block */
+#define PACKETBLOCK_NONE UINT32_MAX
+
+struct packetblock {
+	uint64_t free;       /* bit i: its buffer i can be taken */
+	uint32_t next, prev; /* of its list, PACKETBLOCK_NONE ends */
+};
+
+/* Blocks of which some buffers are free, or all. The one being taken from is in neither list. */
+struct packetblock_list {
+	uint32_t head;
+};
+
+struct packetblocks {
+	struct pm_packet *packets; /* block b has those from b * per_block on */
+	struct packetblock *blocks;
+	uint32_t n_blocks, per_block;
+	uint64_t whole;   /* the bits of a block with all of them free */
+	uint32_t current; /* buffers are taken from this one */
+	uint32_t cursor; /* ... from this bit on; what has come back before it waits for another turn */
+	struct packetblock_list wholes, parts;
+	uint32_t n_free;
+};
+
+static inline void packetblock_push(struct packetblocks *all, struct packetblock_list *list,
+				    uint32_t b)
+{
+	struct packetblock *block = &all->blocks[b];
+
+	block->prev = PACKETBLOCK_NONE;
+	block->next = list->head;
+	if (list->head != PACKETBLOCK_NONE)
+		all->blocks[list->head].prev = b;
+	list->head = b;
+}
+
+static inline void packetblock_unlink(struct packetblocks *all, struct packetblock_list *list,
+				      uint32_t b)
+{
+	struct packetblock *block = &all->blocks[b];
+
+	if (block->prev == PACKETBLOCK_NONE)
+		list->head = block->next;
+	else
+		all->blocks[block->prev].next = block->next;
+	if (block->next != PACKETBLOCK_NONE)
+		all->blocks[block->next].prev = block->prev;
+}
+
+/*
+ * All of @packets, @n_blocks times @per_block (1..PACKETBLOCK_MAX), are free at first. 0 or -ENOMEM; the caller keeps
+ * the array and calls packetblocks_fini.
+ */
+static inline int packetblocks_init(struct packetblocks *all, struct pm_packet *packets,
+				    uint32_t n_blocks, uint32_t per_block)
+{
+	uint32_t b;
+
+	assert(n_blocks && per_block && per_block <= PACKETBLOCK_MAX);
+	*all = (struct packetblocks){.packets = packets,
+				     .n_blocks = n_blocks,
+				     .per_block = per_block,
+				     .whole = UINT64_MAX >> (PACKETBLOCK_MAX - per_block),
+				     .wholes.head = PACKETBLOCK_NONE,
+				     .parts.head = PACKETBLOCK_NONE,
+				     .n_free = n_blocks * per_block};
+	all->blocks = calloc(n_blocks, sizeof(*all->blocks));
+	if (!all->blocks)
+		return -ENOMEM;
+	for (b = n_blocks; b-- > 0;) {
+		all->blocks[b].free = all->whole;
+		if (b)
+			packetblock_push(all, &all->wholes, b);
+	}
+	return 0;
+}
+
+static inline void packetblocks_fini(struct packetblocks *all)
+{
+	free(all->blocks);
+	all->blocks = NULL;
+}
+
+/* The current block is used up: goes on with another one, which there is. */
+static inline void packetblock_turn(struct packetblocks *all)
+{
+	struct packetblock_list *list = all->wholes.head != PACKETBLOCK_NONE ? &all->wholes
+									     : &all->parts;
+
+	if (all->blocks[all->current].free)
+		packetblock_push(all, &all->parts, all->current);
+	all->current = list->head;
+	all->cursor = 0;
+	packetblock_unlink(all, list, all->current);
+}
+
+/* An empty buffer, or NULL. */
+static inline struct pm_packet *packetblocks_take(struct packetblocks *all)
+{
+	struct packetblock *block = &all->blocks[all->current];
+	uint64_t ahead = all->cursor < all->per_block ? block->free >> all->cursor : 0;
+	struct pm_packet *p;
+	uint32_t bit;
+
+	if (__builtin_expect(!ahead, 0)) {
+		if (!all->n_free)
+			return NULL;
+		packetblock_turn(all);
+		block = &all->blocks[all->current];
+		ahead = block->free;
+	}
+	bit = all->cursor + (uint32_t)__builtin_ctzll(ahead);
+	block->free &= ~(1ull << bit);
+	all->cursor = bit + 1;
+	all->n_free--;
+	p = &all->packets[all->current * all->per_block + bit];
+	p->next = NULL;
+	p->len = 0;
+	return p;
+}
+
+static inline void packetblocks_put(struct packetblocks *all, struct pm_packet *p)
+{
+	uint32_t at = (uint32_t)(p - all->packets), b = at / all->per_block;
+	struct packetblock *block = &all->blocks[b];
+	bool was_empty = !block->free;
+
+	p->is_freed = false;
+	block->free |= 1ull << at % all->per_block;
+	all->n_free++;
+	if (b == all->current) {
+		if (block->free == all->whole)
+			all->cursor = 0;
+		return;
+	}
+	if (block->free == all->whole) {
+		if (!was_empty)
+			packetblock_unlink(all, &all->parts, b);
+		packetblock_push(all, &all->wholes, b);
+	} else if (was_empty) {
+		packetblock_push(all, &all->parts, b);
+	}
+}
+
+/* Its user needs it no more: back at once, or when the device lets go of it. */
+static inline void packetblocks_give(struct packetblocks *all, struct pm_packet *p)
+{
+	assert(!p->is_freed);
+	if (p->busy)
+		p->is_freed = true;
+	else
+		packetblocks_put(all, p);
+}
+
+/* The device holds it once less. */
+static inline void packetblocks_let_go(struct packetblocks *all, struct pm_packet *p)
+{
+	if (!--p->busy && p->is_freed)
+		packetblocks_put(all, p);
+}
+
+#endif

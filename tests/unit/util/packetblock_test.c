@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests of packetblock: order within blocks, single buffers when no block is whole, nothing lost or given twice. */
+#include "pmcore/util/packetblock.h"
+
+#include <string.h>
+
+#include "tests/harness/tap.h"
+
+#define BLOCKS 3
+#define EACH 4
+#define ALL (BLOCKS * EACH)
+
+static struct pm_packet packets[ALL];
+
+static struct packetblocks fresh(void)
+{
+	struct packetblocks all;
+
+	memset(packets, 0, sizeof(packets));
+	is_int(packetblocks_init(&all, packets, BLOCKS, EACH), 0);
+	return all;
+}
+
+static long take(struct packetblocks *all)
+{
+	struct pm_packet *p = packetblocks_take(all);
+
+	return p ? p - packets : -1;
+}
+
+TAP_TEST(packetblocks_take__in_a_row_until_all_are_out)
+{
+	struct packetblocks all = fresh();
+
+	for (long i = 0; i < ALL; i++)
+		is_int(take(&all), i);
+	is_int(take(&all), -1);
+	is_int(all.n_free, 0);
+	packetblocks_fini(&all);
+}
+
+TAP_TEST(packetblocks_take__what_was_in_it_is_gone)
+{
+	struct packetblocks all = fresh();
+
+	packets[0] = (struct pm_packet){.room = 64, .len = 8, .next = &packets[1]};
+	is_int(take(&all), 0);
+	ok(!packets[0].len && !packets[0].next && packets[0].room == 64);
+	packetblocks_fini(&all);
+}
+
+TAP_TEST(packetblocks_put__a_whole_block_begins_again)
+{
+	struct packetblocks all = fresh();
+
+	for (int i = 0; i < 3; i++) {
+		is_int(take(&all), 0);
+		is_int(take(&all), 1);
+		packetblocks_put(&all, &packets[1]);
+		packetblocks_put(&all, &packets[0]);
+	}
+	packetblocks_fini(&all);
+}
+
+/* A row is not continued with single buffers while there is a whole block. */
+TAP_TEST(packetblocks_take__whole_blocks_first)
+{
+	struct packetblocks all = fresh();
+
+	for (long i = 0; i < EACH + 1; i++)
+		take(&all);
+	packetblocks_put(&all, &packets[0]);
+	packetblocks_put(&all, &packets[2]);
+	for (long i = EACH + 1; i < ALL; i++)
+		is_int(take(&all), i);
+	/* now those that came back */
+	is_int(take(&all), 0);
+	is_int(take(&all), 2);
+	is_int(take(&all), -1);
+	packetblocks_fini(&all);
+}
+
+TAP_TEST(packetblocks_put__behind_the_cursor_waits)
+{
+	struct packetblocks all = fresh();
+
+	for (long i = 0; i < 3; i++)
+		is_int(take(&all), i);
+	packetblocks_put(&all, &packets[0]);
+	is_int(take(&all), 3);
+	is_int(take(&all), EACH);
+	packetblocks_fini(&all);
+}
+
+TAP_TEST(packetblocks_give__busy_ones_come_back_when_let_go)
+{
+	struct packetblocks all = fresh();
+
+	take(&all);
+	packets[0].busy = 2;
+	packetblocks_give(&all, &packets[0]);
+	packetblocks_let_go(&all, &packets[0]);
+	is_int(all.n_free, ALL - 1);
+	packetblocks_let_go(&all, &packets[0]);
+	is_int(all.n_free, ALL);
+	ok(!packets[0].is_freed);
+	packetblocks_fini(&all);
+}
+
+TAP_TEST(packetblocks_init__64_in_a_block)
+{
+	static struct pm_packet many[2 * PACKETBLOCK_MAX];
+	struct packetblocks all;
+
+	is_int(packetblocks_init(&all, many, 2, PACKETBLOCK_MAX), 0);
+	for (uint32_t i = 0; i < 2 * PACKETBLOCK_MAX; i++)
+		ok(packetblocks_take(&all) == &many[i]);
+	ok(!packetblocks_take(&all));
+	packetblocks_fini(&all);
+}
+
+/* A long random course: no buffer is out twice, and as many are found as are free. */
+TAP_TEST(packetblocks__random_course)
+{
+	uint64_t random = tap_seed();
+	struct packetblocks all = fresh();
+	bool is_out[ALL] = {false};
+	uint32_t out = 0;
+
+	for (int i = 0; i < 200000 && !tap_has_failed(); i++) {
+		long at = (long)(tap_rand(&random) % ALL);
+
+		if (is_out[at]) {
+			packetblocks_put(&all, &packets[at]);
+			is_out[at] = false;
+			out--;
+		} else {
+			long got = take(&all);
+
+			if (!ok(got >= 0 && !is_out[got]))
+				break;
+			is_out[got] = true;
+			out++;
+		}
+		if (out == ALL)
+			is_int(take(&all), -1);
+		if (all.n_free != ALL - out)
+			is_int(all.n_free, ALL - out);
+	}
+	packetblocks_fini(&all);
+}
