@@ -16,7 +16,7 @@ from .topology import resolve_topology
 
 
 # The library's own default of channel.window; conf_defaults in pmcore/util/conf.c.
-DEFAULT_WINDOW = 512
+DEFAULT_WINDOW = 1024
 
 
 def _check_credit(path, table, common, document, problems):

@@ -11,6 +11,7 @@
 #define RAIL_JUMP_MAX (1 << 24)
 #define ASKED_OFTEN 2 /* timeouts in a row */
 #define PATIENCE_MAX_NS 2000000
+#define ACKS_PUT_OFF 4 /* times ack_every packets without an ack */
 
 void ack_now(struct chan *chan, struct chan_peer *peer)
 {
@@ -43,6 +44,18 @@ void ack_soon(struct chan *chan, struct chan_peer *peer)
 	chan_wake_at(chan, peer->flow->ack_ns);
 }
 
+/* So many packets are worth an ack of their own. */
+static bool is_worth(const struct chan *chan, const struct chan_flow *flow)
+{
+	return flow->unacked >= chan->ack_every;
+}
+
+/* So many don't wait any longer for a packet that carries it, nor for a poll that brings nothing. */
+static bool is_late(const struct chan *chan, const struct chan_flow *flow)
+{
+	return flow->unacked >= ACKS_PUT_OFF * chan->ack_every;
+}
+
 bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 		 uint32_t local_rail)
 {
@@ -63,7 +76,10 @@ bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_he
 		return true;
 	flow->news |= (uint8_t)(1u << header->rail);
 	ack_soon(chan, peer);
-	if (++flow->unacked >= chan->ack_every)
+	flow->unacked++;
+	if (unlikely(is_worth(chan, flow)))
+		chan_wake_at(chan, chan->now + 1);
+	if (unlikely(is_late(chan, flow)))
 		chan_ready(chan, peer);
 	return true;
 }
@@ -251,7 +267,7 @@ int ack_output(struct chan *chan, struct chan_peer *peer, int *posted)
 	struct chan_flow *flow = peer->flow;
 	int rc;
 
-	if (!flow->is_ack_now && flow->unacked < chan->ack_every)
+	if (!flow->is_ack_now && !is_late(chan, flow))
 		return 0;
 	rc = emit_ack(chan, peer);
 	if (!rc)
@@ -259,14 +275,20 @@ int ack_output(struct chan *chan, struct chan_peer *peer, int *posted)
 	return rc;
 }
 
+/*
+ * When many packets have come, what the program sends next may carry the ack, and a packet of its own costs time while
+ * others wait to be read: it leaves with the first poll before which nothing has come.
+ */
 uint64_t ack_timers(struct chan *chan, struct chan_peer *peer)
 {
 	struct chan_flow *flow = peer->flow;
 
 	if (!flow->ack_ns)
 		return CHAN_NEVER;
-	if (chan->now < flow->ack_ns)
+	if (chan->now < flow->ack_ns && !is_worth(chan, flow))
 		return flow->ack_ns;
+	if (chan->now < flow->ack_ns && chan->is_fed)
+		return chan->now + 1;
 	/* Stays owed until it has left; the peer is on the ready or the stalled list until then. */
 	ack_now(chan, peer);
 	return CHAN_NEVER;

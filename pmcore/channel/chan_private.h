@@ -50,6 +50,12 @@ static inline int32_t seq_diff(uint32_t a, uint32_t b)
 	return (int32_t)(a - b);
 }
 
+/* Where a message behind @len bytes of a packet begins. */
+static inline uint32_t wire_align(uint32_t len)
+{
+	return (len + WIRE_ALIGN - 1) & ~(uint32_t)(WIRE_ALIGN - 1);
+}
+
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -152,9 +158,14 @@ struct chan_flow {
 	/* credit.c */
 	uint16_t credit_told; /* low bits of the credit last sent */
 
+	/* pull.c */
+	struct dlist
+		pulls; /* operations with the peer that have something to ask for, oldest first */
+	struct dlist pulling; /* on chan.pulling while there are some */
+	uint32_t ops;         /* operations open with the peer */
+
 	/* serve.c */
 	struct dlist serves; /* answers owed to the peer, in order */
-	uint32_t ops;        /* operations open with the peer */
 
 	uint64_t *bitmap;        /* recvwin.c: received beyond rx_next, by seq & (window - 1) */
 	struct rx_packet **hold; /* recvwin.c: early message packets by mseq & (window - 1) */
@@ -209,7 +220,7 @@ enum op_kind { OP_FREE, OP_READ, OP_WRITE, OP_PULL };
 
 /* One-sided operation. READ, WRITE: the user's. PULL: a write of a peer, carried out here by reading. */
 struct chan_op {
-	struct dlist link; /* on chan.pulls while there is something to ask for */
+	struct dlist link; /* on the flow's pulls while there is something to ask for */
 	struct chan_peer *peer;
 	uint8_t *local;
 	uint64_t len;
@@ -266,6 +277,7 @@ struct chan {
 	uint8_t up;          /* rails with carrier */
 	uint8_t full;        /* rails that took no more since the last poll */
 	bool is_stopped;     /* quiesced */
+	bool is_fed;         /* packets have come since the last poll */
 	uint32_t cork_after; /* message packets in flight to a peer from which on more are held */
 	uint64_t deadline;   /* no timer fires before */
 	uint64_t now;        /* of the call being served */
@@ -297,7 +309,7 @@ struct chan {
 	uint32_t on_way; /* and on the way to us, while the budget is tight */
 
 	/* pull.c */
-	struct dlist pulls;         /* operations with something to ask for */
+	struct dlist pulling;       /* flows whose operations have something to ask for */
 	struct chan_op **op_chunks; /* arrays of 64 */
 	uint32_t n_op_chunks;
 	uint32_t op_free;     /* index of the first free one, UINT32_MAX = none */
@@ -312,7 +324,7 @@ struct chan {
 	uint32_t n_serves;
 
 	/* sendwin.c */
-	uint64_t user_packets;   /* transmit buffers that hold messages or are lent */
+	uint64_t user_packets; /* transmit buffers that hold messages or are lent */
 
 	/* emit.c */
 	struct pm_packet *spare[CHAN_SPARES]; /* filled from the front */
@@ -404,9 +416,8 @@ void emit_fini(struct chan *chan);
 /* sendwin.c */
 struct tx_slot *sendwin_slot(const struct chan *chan, struct chan_flow *flow, uint32_t seq);
 void sendwin_init(struct chan *chan, struct chan_flow *flow);
-/* Queues a control message; -EAGAIN: no buffer. */
-int sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire_msg *msg,
-		    struct pm_packet **ret_packet);
+/* Queues a control message, whose body is to be written to where this points; NULL: no buffer. */
+uint8_t *sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire_msg *msg);
 /* Sends a packet under the next sequence number; the window must be open. 0 or -EAGAIN. */
 int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 		     uint8_t flags);

@@ -31,7 +31,7 @@ static void set_defaults(struct chan *chan)
 	if (!config->ack_delay_ns)
 		config->ack_delay_ns = MS / 5;
 	if (!config->ack_every)
-		config->ack_every = 16;
+		config->ack_every = 64;
 	if (!config->probe_ns)
 		config->probe_ns = 20 * MS;
 	if (!config->pull_bytes)
@@ -236,7 +236,7 @@ int chan_poll(struct chan *chan, uint64_t now)
 	dlist_splice_tail(&chan->ready, &chan->stalled);
 	if (unlikely(now >= chan->deadline))
 		run_timers(chan);
-	if (!dlist_is_empty(&chan->pulls))
+	if (!dlist_is_empty(&chan->pulling))
 		pull_output(chan);
 	while (!dlist_is_empty(&chan->ready) && posted < CHAN_POLL_POSTS) {
 		peer = dlist_entry(chan->ready.next, struct chan_peer, ready);
@@ -249,6 +249,7 @@ int chan_poll(struct chan *chan, uint64_t now)
 		else if (rc > 0)
 			dlist_add_tail(&chan->ready, &peer->ready);
 	}
+	chan->is_fed = false;
 	return posted;
 }
 

@@ -90,6 +90,7 @@ void chan_input(struct chan *chan, uint8_t *data, uint32_t len, uint32_t rail, u
 
 	assert(rail < chan->config.n_rails);
 	chan->now = now;
+	chan->is_fed = true;
 	chan->rails[rail].rx_packets++;
 	chan->rails[rail].rx_bytes += len;
 	reason = take(chan, data, len, rail, token, &is_kept);

@@ -130,6 +130,8 @@ struct chan_flow *peer_attach(struct chan *chan, struct chan_peer *peer)
 	flow->ops = 0;
 	flow->reserved = 0;
 	dlist_init(&flow->serves);
+	dlist_init(&flow->pulls);
+	dlist_init(&flow->pulling);
 	peer->flow = flow;
 	sendwin_init(chan, flow);
 	stripe_init(chan, peer);
@@ -156,6 +158,7 @@ void peer_detach(struct chan *chan, struct chan_peer *peer)
 	if (!flow)
 		return;
 	dlist_del(&flow->link);
+	dlist_del(&flow->pulling);
 	dlist_del(&peer->ready);
 	chan->n_flows--;
 	flow->peer = NULL;

@@ -13,7 +13,7 @@
 
 int pull_init(struct chan *chan)
 {
-	dlist_init(&chan->pulls);
+	dlist_init(&chan->pulling);
 	dlist_init(&chan->serve_free);
 	chan->op_free = UINT32_MAX;
 	chan->op_chunks = chan_alloc(chan, OP_TABLE * sizeof(*chan->op_chunks));
@@ -131,16 +131,17 @@ static void op_finish(struct chan *chan, struct chan_op *op, int status)
 }
 
 /* Whole packets only, so that all but the last of an operation are of one size. */
-static uint64_t piece_len(const struct chan *chan, const struct chan_peer *peer)
+static uint64_t piece_len(const struct chan *chan, const struct chan_peer *peer, uint64_t left)
 {
-	uint64_t piece = chan->grant.budget / 8;
+	uint64_t piece = chan->grant.budget / 4;
 	uint32_t payload = serve_payload(peer);
 
 	if (piece < PIECE_MIN)
-		piece = min_u64(PIECE_MIN, chan->grant.budget / 4);
+		piece = PIECE_MIN;
 	if (piece > PIECE_MAX)
 		piece = PIECE_MAX;
-	return piece < payload ? payload : piece - piece % payload;
+	piece = piece < payload ? payload : piece - piece % payload;
+	return min_u64(piece, left);
 }
 
 static int ask(struct chan *chan, struct chan_op *op, uint64_t len)
@@ -150,35 +151,53 @@ static int ask(struct chan *chan, struct chan_op *op, uint64_t len)
 				 .offset = op->asked,
 				 .length = len};
 	struct wire_msg msg = {.length = sizeof(body), .kind = WIRE_READ, .op = op->id};
-	struct pm_packet *packet;
+	uint8_t *at = sendwin_control(chan, op->peer, &msg);
 
-	if (sendwin_control(chan, op->peer, &msg, &packet))
+	if (!at)
 		return -EAGAIN;
-	wire_put_read(packet->data + WIRE_OVERHEAD, &body);
+	wire_put_read(at, &body);
 	op->asked += len;
 	chan->outstanding += len;
 	return 0;
 }
 
+/* Peers take turns; the operations of a peer go one after the other, so that the oldest is done first. */
 bool pull_output(struct chan *chan)
 {
+	struct chan_flow *flow;
 	struct chan_op *op;
 	uint64_t len;
 
-	while (!dlist_is_empty(&chan->pulls)) {
-		op = dlist_entry(chan->pulls.next, struct chan_op, link);
-		len = min_u64(piece_len(chan, op->peer), op->len - op->asked);
+	while (!dlist_is_empty(&chan->pulling)) {
+		flow = dlist_entry(chan->pulling.next, struct chan_flow, pulling);
+		if (dlist_is_empty(&flow->pulls)) {
+			dlist_del(&flow->pulling);
+			continue;
+		}
+		op = dlist_entry(flow->pulls.next, struct chan_op, link);
+		len = piece_len(chan, op->peer, op->len - op->asked);
 		if (chan->outstanding && chan->outstanding + len > chan->grant.budget) {
 			chan->grant.is_used_up = true;
 			return true;
 		}
 		if (ask(chan, op, len))
 			return false;
-		dlist_del(&op->link);
-		if (op->asked < op->len)
-			dlist_add_tail(&chan->pulls, &op->link);
+		if (op->asked == op->len)
+			dlist_del(&op->link);
+		dlist_del(&flow->pulling);
+		dlist_add_tail(&chan->pulling, &flow->pulling);
 	}
 	return true;
+}
+
+/* The operation has something to ask for. */
+static void enlist(struct chan *chan, struct chan_op *op)
+{
+	struct chan_flow *flow = op->peer->flow;
+
+	dlist_add_tail(&flow->pulls, &op->link);
+	if (dlist_is_empty(&flow->pulling))
+		dlist_add_tail(&chan->pulling, &flow->pulling);
 }
 
 enum drop_reason pull_place(struct chan *chan, struct chan_peer *peer,
@@ -251,7 +270,7 @@ enum drop_reason pull_write(struct chan *chan, struct chan_peer *peer,
 	op->target = body.rkey;
 	op->initiator = view->msg.op;
 	op->verdict = verdict;
-	dlist_add_tail(&chan->pulls, &op->link);
+	enlist(chan, op);
 	return DROP_NONE;
 }
 
@@ -297,7 +316,7 @@ int chan_read(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t
 		op_finish(chan, op, 0);
 		return 0;
 	}
-	dlist_add_tail(&chan->pulls, &op->link);
+	enlist(chan, op);
 	start_now(chan, peer);
 	return 0;
 }
@@ -307,11 +326,11 @@ static int announce(struct chan *chan, struct chan_op *op, uint64_t rkey, uint64
 	struct wire_write body = {
 		.rkey = rkey, .roffset = roffset, .length = op->len, .source = op->rkey};
 	struct wire_msg msg = {.length = sizeof(body), .kind = WIRE_WRITE, .op = op->id};
-	struct pm_packet *packet;
+	uint8_t *at = sendwin_control(chan, op->peer, &msg);
 
-	if (sendwin_control(chan, op->peer, &msg, &packet))
+	if (!at)
 		return -EAGAIN;
-	wire_put_write(packet->data + WIRE_OVERHEAD, &body);
+	wire_put_write(at, &body);
 	return 0;
 }
 

@@ -94,14 +94,32 @@ int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet
 	return 0;
 }
 
-int sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire_msg *msg,
-		    struct pm_packet **ret_packet)
+/* Behind those of the last packet that waits, if it fits: the body, or NULL. */
+static uint8_t *join_control(const struct chan_peer *peer, const struct wire_msg *msg)
+{
+	struct pm_packet *packet = peer->flow->ctrl.tail;
+	uint32_t at = packet ? wire_align(packet->len) : 0;
+	uint32_t end = at + (uint32_t)sizeof(*msg) + msg->length;
+
+	if (!packet || end > peer->mtu || end > packet->room)
+		return NULL;
+	memset(packet->data + packet->len, 0, at - packet->len);
+	wire_put_msg(packet->data + at, msg);
+	packet->len = end;
+	return packet->data + at + sizeof(*msg);
+}
+
+uint8_t *sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire_msg *msg)
 {
 	struct chan_flow *flow = peer_flow(chan, peer);
-	struct pm_packet *packet = flow ? emit_alloc(chan) : NULL;
+	uint8_t *body = flow ? join_control(peer, msg) : NULL;
+	struct pm_packet *packet;
 
+	if (body || !flow)
+		return body;
+	packet = emit_alloc(chan);
 	if (!packet)
-		return -EAGAIN;
+		return NULL;
 	wire_put_msg(packet->data + sizeof(struct wire_header), msg);
 	packet->len = (uint32_t)WIRE_OVERHEAD + msg->length;
 	packet->next = NULL;
@@ -112,8 +130,7 @@ int sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire
 	flow->ctrl.tail = packet;
 	flow->ctrl.count++;
 	chan_ready(chan, peer);
-	*ret_packet = packet;
-	return 0;
+	return packet->data + WIRE_OVERHEAD;
 }
 
 void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)

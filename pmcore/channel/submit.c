@@ -65,18 +65,13 @@ void chan_discard(struct chan *chan, struct chan_peer *peer, struct pm_packet *p
 		peer_detach(chan, peer);
 }
 
-static uint32_t padded(uint32_t len)
-{
-	return (len + WIRE_ALIGN - 1) & ~(uint32_t)(WIRE_ALIGN - 1);
-}
-
 /* Moves a datagram behind those of the last queued packet, if it fits. */
 static bool coalesce(const struct chan_peer *peer, struct pm_packet *tail,
 		     const struct pm_packet *packet, uint32_t len, uint8_t flags)
 {
 	const struct wire_msg msg = {
 		.length = (uint16_t)len, .kind = WIRE_DATAGRAM, .flags = flags};
-	uint32_t at = padded(tail->len);
+	uint32_t at = wire_align(tail->len);
 	uint32_t end = at + (uint32_t)sizeof(msg) + len;
 
 	if (end > peer->mtu || end > tail->room || end - sizeof(struct wire_header) > UINT16_MAX)

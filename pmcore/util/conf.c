@@ -112,7 +112,7 @@ void conf_defaults(struct conf *conf)
 		.shmem_mtu = 16384,
 		.shmem_large = CONF_LARGE_AUTO,
 		.shmem_dir = "/dev/shm",
-		.window = 512,
+		.window = 1024,
 		.credit = 32,
 		.send_buffers = 2048,
 		.pull_bytes = MIB,

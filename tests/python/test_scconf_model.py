@@ -282,7 +282,7 @@ int main(void)
 LIMITS = {
     "udp.mtu": ("576", "65535"), "udp.port": ("0", "65535"), "udp.gso": ("0", "1"),
     "shmem.ring": ("16384", "16777216"), "shmem.mtu": ("1024", "65536"),
-    "channel.window": ("8", "4096"), "channel.credit": ("1", "512"),
+    "channel.window": ("8", "4096"), "channel.credit": ("1", "1024"),
     "channel.crc": ("0", "1"), "channel.send_buffers": ("64", "65536"),
     "channel.pull_bytes": ("65536", "1073741824"), "channel.peer_timeout": ("0", "86400000"),
     "wait.spin": ("0", "1000000"), "shmem.large": ("auto", "ring", "cma"),

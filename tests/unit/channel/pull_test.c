@@ -80,36 +80,99 @@ TAP_TEST(chan_read__of_nothing)
 	rig_close(rig);
 }
 
-TAP_TEST(chan_read__budget_and_turns)
+/* The requests of the packets sent since @from: bytes asked for, by region key. */
+static void sum_up(struct rig *rig, uint32_t from, uint64_t *asked)
+{
+	struct wire_msg_view view;
+	struct wire_read body;
+
+	for (uint32_t i = from; i < rig->n_sent; i++) {
+		const struct rig_sent *sent = &rig->sent[i];
+		uint32_t cursor = 0;
+
+		while (wire_next_msg(sent->bytes, &sent->header, &cursor, &view)) {
+			is_int(view.msg.kind, WIRE_READ);
+			is_int(wire_get_read(&view, &body), 0);
+			is_int(body.length % PAYLOAD, 0);
+			asked[body.rkey] += body.length;
+		}
+	}
+}
+
+TAP_TEST(chan_read__budget_and_the_oldest_first)
 {
 	struct rig *rig = rig_init();
-	uint32_t op[2], wire_op, i;
 	uint64_t asked[2] = {0};
+	uint32_t op[2], i;
 
 	rig->config.pull_bytes = 65536;
 	rig->config.window = 64;
 	rig_open(rig);
 	rig->peer->limit = 64;
 	for (i = 0; i < 2; i++)
-		is_int(chan_read(rig->chan, rig->peer, i, 0, memory, 100000, rig->now, &op[i]), 0);
+		is_int(chan_read(rig->chan, rig->peer, i, 0, memory, 12 * 16128, rig->now, &op[i]),
+		       0);
 	rig_poll(rig, 0);
-	for (i = 0; i < rig->n_sent; i++) {
-		struct wire_read body = request(&rig->sent[i], &wire_op);
-
-		is_int(body.length % PAYLOAD, 0);
-		asked[body.rkey] += body.length;
-	}
-	ok(asked[0] + asked[1] <= 65536);
-	is_int(rig->chan->outstanding, asked[0] + asked[1]);
-	/* a piece comes, and another: the operations go on by turns */
+	sum_up(rig, 0, asked);
+	is_int(asked[0], 4 * 16128);
+	is_int(asked[1], 0);
+	is_int(rig->chan->outstanding, asked[0]);
+	/* as much as comes is asked for again */
 	for (i = 0; i * PAYLOAD < 16128; i++)
 		place(rig, i, op[0], (uint64_t)i * PAYLOAD, PAYLOAD, 1);
+	rig->n_sent = 0;
 	rig_poll(rig, 0);
-	is_int(request(rig_last(rig), &wire_op).rkey, 0);
-	for (; i * PAYLOAD < 2 * 16128; i++)
+	sum_up(rig, 0, asked);
+	is_int(asked[0], 5 * 16128);
+	is_int(asked[1], 0);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_read__peers_take_turns)
+{
+	struct rig *rig = rig_init();
+	struct chan_peer *other;
+	uint64_t asked[2] = {0};
+	uint32_t op[2], i;
+
+	rig->config.pull_bytes = 65536;
+	rig->config.window = 64;
+	rig_open(rig);
+	is_int(chan_peer_add(rig->chan, 77, NULL, 1, RIG_MTU, &other), 0);
+	is_int(chan_read(rig->chan, rig->peer, 0, 0, memory, 10 * 16128, rig->now, &op[0]), 0);
+	is_int(chan_read(rig->chan, other, 1, 0, memory, 10 * 16128, rig->now, &op[1]), 0);
+	sum_up(rig, 0, asked);
+	/* the bound was reached before the second began */
+	is_int(asked[0], 4 * 16128);
+	is_int(asked[1], 0);
+	for (i = 0; i * PAYLOAD < 2 * 16128; i++)
 		place(rig, i, op[0], (uint64_t)i * PAYLOAD, PAYLOAD, 1);
+	rig->n_sent = 0;
 	rig_poll(rig, 0);
-	is_int(request(rig_last(rig), &wire_op).rkey, 1);
+	asked[0] = 0;
+	sum_up(rig, 0, asked);
+	is_int(asked[0], 16128);
+	is_int(asked[1], 16128);
+	rig_close(rig);
+}
+
+/* Requests to one peer that leave together share a packet. */
+TAP_TEST(chan_read__requests_share_a_packet)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t asked[3] = {0};
+	uint32_t op, i;
+
+	rig->full = 1; /* the rail takes nothing now */
+	for (i = 0; i < 3; i++)
+		is_int(chan_read(rig->chan, rig->peer, i, 0, memory, PAYLOAD, rig->now, &op), 0);
+	is_int(rig->n_sent, 0);
+	rig->full = 0;
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 1);
+	sum_up(rig, 0, asked);
+	for (i = 0; i < 3; i++)
+		is_int(asked[i], PAYLOAD);
 	rig_close(rig);
 }
 

@@ -41,7 +41,7 @@ TAP_TEST(conf_defaults__documented_values)
 	is_str(conf.ethernet_socket, "/run/pm-ethernet/socket");
 	is_int(conf.ethernet_attach, CONF_ATTACH_AUTO);
 	is_int(conf.n_ethernet_rails, 0);
-	is_int(conf.window, 512);
+	is_int(conf.window, 1024);
 	is_int(conf.credit, 32);
 	is_int(conf.send_buffers, 2048);
 	is_int(conf.pull_bytes, 1 << 20);
@@ -210,9 +210,9 @@ TAP_TEST(conf_parse__credit_and_window_together)
 	is_int(parse("channel.window=16"), 0);
 	is_int(conf.credit, 16);
 	is_refused("channel.window=16,channel.credit=17", "channel.credit=17", "which is 16");
-	is_refused("channel.credit=1024", "channel.credit=1024", "512");
-	is_int(parse("channel.credit=1024,channel.window=1024"), 0);
-	is_int(conf.credit, 1024);
+	is_refused("channel.credit=2048", "channel.credit=2048", "1024");
+	is_int(parse("channel.credit=2048,channel.window=2048"), 0);
+	is_int(conf.credit, 2048);
 }
 
 TAP_TEST(conf_credit__falls_with_the_job)
