@@ -23,7 +23,6 @@ static const uint8_t header_size[ENVELOPE_KINDS] = {
 static int is_exact(uint32_t kind)
 {
 	switch (kind) {
-	case ENVELOPE_RTS:
 	case ENVELOPE_ACK:
 	case ENVELOPE_PULL:
 	case ENVELOPE_FIN:
@@ -81,6 +80,12 @@ int envelope_parse(const void *datagram, size_t len)
 		if (((const struct envelope_control *)datagram)->kind != kind)
 			return -EBADMSG;
 		break;
+	}
+	if (kind == ENVELOPE_RTS) {
+		const struct envelope_rts *rts = datagram;
+
+		if (rts->head > rts->size || len - head > rts->head)
+			return -EBADMSG;
 	}
 	if (kind == ENVELOPE_FIRST && len - head > ((const struct envelope_first *)datagram)->size)
 		return -EBADMSG;

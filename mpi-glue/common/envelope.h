@@ -8,8 +8,8 @@
  * through ids.h.
  *
  *   eager     EAGER | EAGER_SYNC (answered by ACK at the match) | FIRST, MORE, MORE ...
- *   long      RTS -> receiver reads by handle -> FIN
- *             RTS -> PULL -> DATA, DATA ... (when either side's memory is not in one piece)
+ *   long      RTS, MORE, MORE ... up to the head -> receiver reads the rest by handle -> FIN
+ *             the same -> PULL -> DATA, DATA ... (when either side's memory is not in one piece)
  *   choke     CHOKE: send no unasked-for data any more, RTS only; UNCHOKE ends that
  */
 #ifndef MPI_GLUE_ENVELOPE_H
@@ -23,7 +23,7 @@ enum envelope_kind {
 	ENVELOPE_EAGER_SYNC, /* struct envelope_sync, the whole message */
 	ENVELOPE_FIRST,      /* struct envelope_first, the first part of a message */
 	ENVELOPE_MORE,       /* struct envelope_control, the next part of the peer's open message */
-	ENVELOPE_RTS,        /* struct envelope_rts */
+	ENVELOPE_RTS,        /* struct envelope_rts, the first part of the head */
 	ENVELOPE_ACK,        /* struct envelope_control: the synchronous send was matched */
 	ENVELOPE_PULL,       /* struct envelope_pull */
 	ENVELOPE_DATA,    /* struct envelope_control, the next part for the receiver's operation */
@@ -64,11 +64,20 @@ _Static_assert(sizeof(struct envelope_first) == 24, "wire size");
 
 struct envelope_rts {
 	struct envelope base;
-	uint64_t size;      /* of the message in bytes */
-	uint64_t id;        /* sender's operation, echoed by PULL and FIN */
+	uint64_t size; /* of the message in bytes */
+	uint64_t id;   /* sender's operation, echoed by PULL and FIN */
+	uint64_t head; /* bytes that come unasked, here and in MORE; a MORE with ENVELOPE_LAST may end them before */
 	uint64_t handle[4]; /* PM handle of the message's memory; all zero: it must be pulled */
 };
-_Static_assert(sizeof(struct envelope_rts) == 64, "wire size");
+_Static_assert(sizeof(struct envelope_rts) == 72, "wire size");
+
+/* In MORE: the head of a long message ends here. */
+#define ENVELOPE_LAST 1u
+/*
+ * A head that is packed ends where an element would be cut: up to so many bytes before its announced end. One that is
+ * the whole message, or whose memory is in one piece (there is a handle), ends where it says.
+ */
+#define ENVELOPE_SLACK 512u
 
 struct envelope_control {
 	uint32_t kind; /* enum envelope_kind */
@@ -76,7 +85,7 @@ struct envelope_control {
 		uint32_t error; /* FIN: 0, or 1 when the receiver could not read */
 		uint32_t pad; /* MORE, DATA: bytes between header and data, below ENVELOPE_ALIGN */
 	};
-	uint64_t id; /* operation of the side this goes to; 0 where none is meant */
+	uint64_t id; /* operation of the side this goes to; 0 where none is meant; MORE: 0 or ENVELOPE_LAST */
 };
 _Static_assert(sizeof(struct envelope_control) == 16, "wire size");
 

@@ -40,7 +40,8 @@ struct mtl_pm_send {
 	struct opal_convertor_t *source; /* packs the data when it is not in one piece */
 	const char *data;                /* data in one piece, NULL: pack with source */
 	size_t length;                   /* bytes of the message */
-	size_t sent;                     /* bytes handed to PM as FIRST, MORE or DATA */
+	size_t sent;                     /* bytes handed to PM as FIRST, RTS, MORE or DATA */
+	size_t head;                     /* announced: bytes that go before the receiver asks */
 	size_t wanted;                   /* bytes the receiver asked for with PULL */
 	uint64_t id;                     /* our number in messages of the peer; 0: none was given */
 	uint64_t remote;                 /* the receiver's operation, from PULL */
@@ -49,6 +50,9 @@ struct mtl_pm_send {
 	int32_t rank;                    /* ours in the communicator */
 	int32_t tag;
 	bool is_sync;              /* complete only after the match */
+	bool is_announced;         /* RTS was handed over */
+	bool is_answered;          /* FIN or PULL came before all of the head had gone */
+	int answer;                /* ... FIN's error; PULL: wanted is not 0 */
 	bool is_exposed;           /* handle must be given back */
 	struct mtl_pm_sends *list; /* the peer's list it is in, NULL: none */
 };
@@ -62,12 +66,17 @@ struct mtl_pm_receive {
 	char *data;                       /* memory in one piece, NULL: unpack with target */
 	size_t room;                      /* bytes it holds */
 	size_t wanted;                    /* bytes to receive: the message, cut to the room */
-	size_t got;                       /* bytes received */
+	size_t got;                       /* bytes of it placed in order: head, parts, stream */
 	uint64_t id;                      /* our number in DATA of the peer; 0: none was given */
 	uint64_t remote;                  /* the sender's operation */
 	pmHandle handle;                  /* of the sender's memory */
 	pmDesc read;                      /* the running pmRead */
+	size_t read_from;                 /* where in the message it begins */
 	bool is_waiting;                  /* in waiting_reads */
+	bool has_head_due;                /* parts that were sent unasked are still to come */
+	bool has_rest_due;                /* a read or a stream brings what is behind them */
+	bool is_pulled; /* it is a stream, which brings nothing if the head brought all */
+	int error;      /* of a part, 0 or errno */
 };
 
 /* What pml/cm reserves with each of its requests; blocking sends have it on the stack. */
@@ -91,13 +100,14 @@ struct mtl_pm_message {
 	struct mtl_pm_peer *peer;       /* sender */
 	struct mtl_pm_request *claimed; /* receive that waits for the rest of it */
 	size_t size;                    /* bytes of the message */
-	size_t got;                     /* bytes of it that have arrived; eager messages only */
+	size_t head;                    /* bytes of it that come unasked: all, or RTS's head */
+	size_t got;                     /* bytes of these that have arrived */
 	uint64_t remote;                /* the sender's operation for ACK, PULL, FIN; 0: none */
 	pmHandle handle;                /* RTS: the sender's memory, all zero: pull */
 	size_t charged;                 /* bytes counted in the module's unexpected_bytes */
 	bool is_small;                  /* from the free list: MTL_PM_SMALL bytes of data */
-	bool is_rts;                    /* no data here, it must be fetched */
-	char data[];                    /* eager data */
+	bool is_rts;                    /* what is behind the head must be fetched */
+	char data[];                    /* the head */
 };
 
 /* A short message to a peer that PM had no buffer for. */
@@ -131,7 +141,7 @@ struct mtl_pm_peer {
 	struct mtl_pm_receives reads; /* pmReads from it that run, oldest first */
 	struct mtl_pm_message *open;  /* unexpected message that MORE continues */
 	struct mtl_pm_request *filling;  /* receive that MORE continues */
-	size_t filling_left;             /* bytes of its message still to come */
+	size_t filling_left;             /* bytes of its message, or head, still to come */
 	TAILQ_ENTRY(mtl_pm_peer) busy;   /* in the module's busy peers; see is_busy */
 	TAILQ_ENTRY(mtl_pm_peer) reader; /* in the module's readers while reads is not empty */
 	TAILQ_ENTRY(mtl_pm_peer) choke;  /* in the module's choked peers; see is_choked */
@@ -139,11 +149,13 @@ struct mtl_pm_peer {
 	uint64_t awaited_before; /* the same at the last look; 0: nothing */
 	uint64_t ask_ns;         /* not asked for before, while that stays the same */
 	uint32_t asked;          /* times it was asked for since that was new */
-	bool is_probed;    /* a probe of the program found nothing of it since the last look */
-	size_t pull_limit; /* longer messages are read by handle, shorter ones streamed */
-	bool is_busy;      /* has sends, streams, notes or gathered to retry */
-	bool is_choked;    /* we told it to send RTS only */
-	bool is_dead;      /* every operation with it fails */
+	bool is_probed;     /* a probe of the program found nothing of it since the last look */
+	size_t pull_limit;  /* longer messages are read by handle, shorter ones streamed */
+	size_t head_limit;  /* bytes of a longer message that go with its announcement */
+	uint32_t announced; /* messages to it that were announced and are not over */
+	bool is_busy;       /* has sends, streams, notes or gathered to retry */
+	bool is_choked;     /* we told it to send RTS only */
+	bool is_dead;       /* every operation with it fails */
 };
 
 TAILQ_HEAD(mtl_pm_peers, mtl_pm_peer);
@@ -193,6 +205,7 @@ struct mtl_pm {
 		unexpected_limit; /* parameter: bytes of unexpected_bytes that choke senders */
 	long middle_limit;        /* parameter: see peer's middle_limit; -1: by device */
 	long pull_limit;          /* parameter: see peer's pull_limit; -1: by device */
+	long head_limit;          /* parameter: see peer's head_limit; -1: by device */
 	int read_limit;           /* parameter: pmReads that may run at once */
 	int priority;             /* parameter: when named in the mtl list */
 };
@@ -283,19 +296,22 @@ int mtl_pm_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 int mtl_pm_imrecv(struct mca_mtl_base_module_t *mtl, struct opal_convertor_t *convertor,
 		  struct ompi_message_t **message, mca_mtl_request_t *mtl_request);
 void mtl_pm_receive_finish(struct mtl_pm_receive *r, int error);
+/* The head, or the rest, has come or never will (@error); with the other the receive ends. */
+void mtl_pm_receive_head_done(struct mtl_pm_receive *r, int error);
+void mtl_pm_receive_rest_done(struct mtl_pm_receive *r, int error);
 /* The receive and the message's envelope have met. */
 void mtl_pm_receive_matched(struct mtl_pm_receive *r, int32_t source, int32_t tag, size_t size);
-/* A whole eager message for a matched receive. */
-void mtl_pm_receive_all(struct mtl_pm_receive *r, const void *data, size_t size);
+/* A whole head, or message, for a matched receive. */
+void mtl_pm_receive_head(struct mtl_pm_receive *r, const void *data, size_t size);
 
 /* mtl_pm_arrive.c */
 /* Handles one datagram of a node; the buffer stays the caller's. */
 void mtl_pm_arrive(const void *datagram, size_t length, pmNode node);
 
 /* mtl_pm_fetch.c */
-/* Fetches the data of a message that came as RTS. */
+/* Fetches what is behind the announced @head of a message of @size bytes that came as RTS. */
 void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t remote,
-		  const pmHandle *handle);
+		  const pmHandle *handle, size_t head, size_t size);
 /* DATA of a sender. */
 void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t length,
 		    const struct mtl_pm_peer *peer);
@@ -309,7 +325,7 @@ int mtl_pm_push_notes(struct mtl_pm_peer *peer);
 
 /* mtl_pm_hold.c */
 struct mtl_pm_message *mtl_pm_hold(struct match_context *c, const struct envelope *e,
-				   struct mtl_pm_peer *peer, size_t size, bool is_rts);
+				   struct mtl_pm_peer *peer, size_t size, size_t head);
 /* Gives back the memory of a message that is in no list any more. */
 void mtl_pm_message_free(struct mtl_pm_message *m);
 /* The same for a message nobody will receive. */

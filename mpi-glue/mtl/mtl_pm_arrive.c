@@ -44,16 +44,16 @@ static void on_eager(const struct envelope *e, const void *data, size_t size, ui
 		if (remote)
 			mtl_pm_note_control(peer_of(node), ENVELOPE_ACK, remote, 0);
 		mtl_pm_receive_matched(r, e->source, e->tag, size);
-		mtl_pm_receive_all(r, data, size);
+		mtl_pm_receive_head(r, data, size);
 		return;
 	}
-	m = mtl_pm_hold(c, e, peer_of(node), size, false);
+	m = mtl_pm_hold(c, e, peer_of(node), size, size);
 	m->remote = remote;
 	m->got = size;
 	memcpy(m->data, data, size);
 }
 
-static void fill_receive(struct mtl_pm_peer *peer, const void *data, size_t length)
+static void fill_receive(struct mtl_pm_peer *peer, const void *data, size_t length, bool is_last)
 {
 	struct mtl_pm_receive *r = &peer->filling->receive;
 	size_t room = r->wanted - r->got;
@@ -61,35 +61,53 @@ static void fill_receive(struct mtl_pm_peer *peer, const void *data, size_t leng
 	/* What was cut off by a short receive is counted, not kept. */
 	mtl_pm_unpack(r, data, length < room ? length : room);
 	peer->filling_left -= length;
-	if (!peer->filling_left) {
+	if (!peer->filling_left || is_last) {
 		peer->filling = NULL;
-		mtl_pm_receive_finish(r, 0);
+		mtl_pm_receive_head_done(r, 0);
 	}
 }
 
-static void fill_message(struct mtl_pm_peer *peer, const void *data, size_t length)
+static void fill_message(struct mtl_pm_peer *peer, const void *data, size_t length, bool is_last)
 {
 	struct mtl_pm_message *m = peer->open;
 
 	memcpy(m->data + m->got, data, length);
 	m->got += length;
-	if (m->got < m->size)
+	if (is_last)
+		m->head = m->got;
+	if (m->got < m->head)
 		return;
 	peer->open = NULL;
 	if (m->claimed) {
-		mtl_pm_receive_all(&m->claimed->receive, m->data, m->size);
+		mtl_pm_receive_head(&m->claimed->receive, m->data, m->head);
 		mtl_pm_message_free(m);
 	}
 }
 
-static void on_more(struct mtl_pm_peer *peer, const void *data, size_t length)
+static void fill(struct mtl_pm_peer *peer, const void *data, size_t length, bool is_last)
 {
 	if (peer->filling && length <= peer->filling_left)
-		fill_receive(peer, data, length);
-	else if (peer->open && length <= peer->open->size - peer->open->got)
-		fill_message(peer, data, length);
+		fill_receive(peer, data, length, is_last);
+	else if (peer->open && length <= peer->open->head - peer->open->got)
+		fill_message(peer, data, length, is_last);
 	else
 		mtl_pm.damaged++;
+}
+
+static bool may_begin(const struct mtl_pm_peer *peer, size_t head)
+{
+	if (!peer->open && !peer->filling && head <= FIRST_SIZE_MAX)
+		return true;
+	mtl_pm.damaged++;
+	return false;
+}
+
+/* A receive whose first @head bytes come now and in MORE. */
+static void begin_filling(struct mtl_pm_peer *peer, struct mtl_pm_receive *r, size_t head)
+{
+	r->has_head_due = true;
+	peer->filling = mtl_pm_request_of_receive(r);
+	peer->filling_left = head;
 }
 
 static void on_first(const struct envelope_first *first, const void *data, size_t length,
@@ -100,44 +118,52 @@ static void on_first(const struct envelope_first *first, const void *data, size_
 	struct match_context *c;
 	struct match_entry *match;
 
-	if (peer->open || peer->filling || first->size > FIRST_SIZE_MAX) {
-		mtl_pm.damaged++;
+	if (!may_begin(peer, first->size))
 		return;
-	}
 	c = context_of(e);
 	match = match_arrive(c, e->source, e->tag);
 	if (match) {
 		struct mtl_pm_receive *r = mtl_pm_receive_of_match(match);
 
 		mtl_pm_receive_matched(r, e->source, e->tag, first->size);
-		peer->filling = mtl_pm_request_of_receive(r);
-		peer->filling_left = first->size;
+		begin_filling(peer, r, first->size);
 	} else {
-		peer->open = mtl_pm_hold(c, e, peer, first->size, false);
+		peer->open = mtl_pm_hold(c, e, peer, first->size, first->size);
 	}
-	on_more(peer, data, length);
+	fill(peer, data, length, false);
 }
 
-static void on_rts(const struct envelope_rts *rts, pmNode node)
+static void on_rts(const struct envelope_rts *rts, const void *data, size_t length, pmNode node)
 {
 	const struct envelope *e = &rts->base;
-	struct match_context *c = context_of(e);
 	struct mtl_pm_peer *peer = peer_of(node);
-	struct match_entry *match = match_arrive(c, e->source, e->tag);
+	struct match_context *c;
+	struct match_entry *match;
 	pmHandle handle;
 
+	if (rts->head && !may_begin(peer, rts->head))
+		return;
 	memcpy(handle.word, rts->handle, sizeof(handle.word));
+	c = context_of(e);
+	match = match_arrive(c, e->source, e->tag);
 	if (match) {
 		struct mtl_pm_receive *r = mtl_pm_receive_of_match(match);
 
 		mtl_pm_receive_matched(r, e->source, e->tag, rts->size);
-		mtl_pm_fetch(r, peer, rts->id, &handle);
+		if (rts->head)
+			begin_filling(peer, r, rts->head);
+		mtl_pm_fetch(r, peer, rts->id, &handle, rts->head, rts->size);
 	} else {
-		struct mtl_pm_message *m = mtl_pm_hold(c, e, peer, rts->size, true);
+		struct mtl_pm_message *m = mtl_pm_hold(c, e, peer, rts->size, rts->head);
 
+		m->is_rts = true;
 		m->remote = rts->id;
 		m->handle = handle;
+		if (rts->head)
+			peer->open = m;
 	}
+	if (length)
+		fill(peer, data, length, false);
 }
 
 static void on_control(const void *datagram, const void *data, size_t length, pmNode node)
@@ -147,7 +173,7 @@ static void on_control(const void *datagram, const void *data, size_t length, pm
 
 	switch (m->kind) {
 	case ENVELOPE_MORE:
-		on_more(peer, data, length);
+		fill(peer, data, length, m->id == ENVELOPE_LAST);
 		break;
 	case ENVELOPE_DATA:
 		mtl_pm_on_data(m, data, length, peer);
@@ -191,7 +217,7 @@ void mtl_pm_arrive(const void *datagram, size_t length, pmNode node)
 		on_first(datagram, data, length, node);
 		break;
 	case ENVELOPE_RTS:
-		on_rts(datagram, node);
+		on_rts(datagram, data, length, node);
 		break;
 	default:
 		on_control(datagram, data, length, node);

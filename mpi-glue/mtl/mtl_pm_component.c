@@ -91,6 +91,11 @@ static int component_register(void)
 		"Longest message in bytes that a receiver has streamed to it instead of "
 		"reading the sender's memory (-1: by device)",
 		&mtl_pm.pull_limit);
+	add_limit_parameter(
+		"head_limit",
+		"Bytes of a longer message that are sent with its announcement, before the "
+		"receiver asks for the rest (-1: by device)",
+		&mtl_pm.head_limit);
 	mtl_pm.unexpected_limit = 64ull << 20;
 	add_size_parameter("unexpected_limit",
 			   "Bytes of messages without a receive kept here before senders are told "

@@ -7,11 +7,11 @@
 
 #include <errno.h>
 
-/* The message has come, or never will: tells the sender, ends the receive. */
+/* The rest has come, or never will: tells the sender. */
 static void end(struct mtl_pm_receive *r, int error)
 {
 	mtl_pm_note_control(r->peer, ENVELOPE_FIN, r->remote, error);
-	mtl_pm_receive_finish(r, error);
+	mtl_pm_receive_rest_done(r, error);
 }
 
 /* 0: the read runs, or has failed and the receive is ended. ENOBUFS: not now, nothing changed. */
@@ -21,7 +21,8 @@ static int start_read(struct mtl_pm_receive *r)
 
 	if (mtl_pm.reading >= (size_t)mtl_pm.read_limit)
 		return ENOBUFS;
-	rc = pmRead(mtl_pm.ctx, r->peer->node, &r->handle, 0, r->data, r->wanted, &r->read);
+	rc = pmRead(mtl_pm.ctx, r->peer->node, &r->handle, r->read_from, r->data + r->read_from,
+		    r->wanted - r->read_from, &r->read);
 	if (rc == ENOBUFS)
 		return rc;
 	if (r->is_waiting)
@@ -43,6 +44,7 @@ static void pull(struct mtl_pm_receive *r)
 	struct envelope_pull m = {.base = {.kind = ENVELOPE_PULL, .id = r->remote},
 				  .wanted = r->wanted};
 
+	r->is_pulled = true;
 	r->id = ids_add(&mtl_pm.ids, mtl_pm_request_of_receive(r));
 	if (!r->id) {
 		end(r, ENOMEM);
@@ -58,11 +60,15 @@ static bool is_readable(const pmHandle *h)
 }
 
 void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t remote,
-		  const pmHandle *handle)
+		  const pmHandle *handle, size_t head, size_t size)
 {
+	bool is_exact = is_readable(handle) || head == size || !head;
+
 	r->peer = peer;
 	r->remote = remote;
-	if (!r->wanted) {
+	r->read_from = head;
+	r->has_rest_due = true;
+	if (r->wanted + (is_exact ? 0 : ENVELOPE_SLACK) <= head) {
 		end(r, 0);
 		return;
 	}
@@ -93,7 +99,7 @@ void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t l
 	r = &req->receive;
 	mtl_pm_unpack(r, data, length);
 	if (r->got == r->wanted)
-		mtl_pm_receive_finish(r, 0);
+		mtl_pm_receive_rest_done(r, 0);
 }
 
 /* Ends the reads from one peer that are done. They end in order, or are noticed late: one look a round. */

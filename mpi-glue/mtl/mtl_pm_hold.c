@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-/* Announced messages bring no data here and are often many: they take no block of the free list. */
-static struct mtl_pm_message *alloc_message(size_t data, bool is_rts)
+/* Announced messages often bring no data here and are many: they take no block of the free list. */
+static struct mtl_pm_message *alloc_message(size_t data, bool is_whole)
 {
 	struct mtl_pm_message *m = mtl_pm.free_messages;
-	bool is_small = !is_rts && data <= MTL_PM_SMALL;
+	bool is_small = is_whole && data <= MTL_PM_SMALL;
 
 	if (is_small && m) {
 		mtl_pm.free_messages = m->next;
@@ -44,22 +44,22 @@ static void unchoke_all(void)
 	}
 }
 
-/* Queues a message of @size bytes; the caller fills in the rest. */
+/* Queues a message of @size bytes, of which @head come unasked; the caller fills in the rest. */
 struct mtl_pm_message *mtl_pm_hold(struct match_context *c, const struct envelope *e,
-				   struct mtl_pm_peer *peer, size_t size, bool is_rts)
+				   struct mtl_pm_peer *peer, size_t size, size_t head)
 {
-	size_t data = is_rts ? 0 : size;
-	struct mtl_pm_message *m = alloc_message(data, is_rts);
+	struct mtl_pm_message *m = alloc_message(head, head == size);
 
 	m->match.source = e->source;
 	m->match.tag = e->tag;
 	m->peer = peer;
 	m->claimed = NULL;
 	m->size = size;
+	m->head = head;
 	m->got = 0;
 	m->remote = 0;
-	m->is_rts = is_rts;
-	m->charged = is_rts ? 0 : sizeof(*m) + data;
+	m->is_rts = false;
+	m->charged = head || !size ? sizeof(*m) + head : 0;
 	if (match_store(c, &m->match))
 		mtl_pm_fatal("out of memory for a queue of messages");
 	mtl_pm.unexpected_bytes += m->charged;

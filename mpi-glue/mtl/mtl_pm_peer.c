@@ -57,8 +57,9 @@ static char *host_of_node(pmNode node)
  */
 #define SHMEM_MIDDLE_LIMIT 65536
 #define SHMEM_PULL_LIMIT (4 << 20)
-#define NETWORK_MIDDLE_LIMIT 4096
+#define NETWORK_MIDDLE_LIMIT 32768
 #define NETWORK_PULL_LIMIT 0
+#define NETWORK_HEAD_LIMIT 98304
 
 static void set_limits(struct mtl_pm_peer *peer)
 {
@@ -72,6 +73,9 @@ static void set_limits(struct mtl_pm_peer *peer)
 	peer->middle_limit = mtl_pm.middle_limit;
 	if (peer->middle_limit < 0)
 		peer->middle_limit = is_shmem ? SHMEM_MIDDLE_LIMIT : NETWORK_MIDDLE_LIMIT;
+	peer->head_limit = (size_t)mtl_pm.head_limit;
+	if (mtl_pm.head_limit < 0)
+		peer->head_limit = peer->gathers ? NETWORK_HEAD_LIMIT : 0;
 	peer->pull_limit = (size_t)mtl_pm.pull_limit;
 	if (mtl_pm.pull_limit < 0)
 		peer->pull_limit = is_shmem ? SHMEM_PULL_LIMIT : NETWORK_PULL_LIMIT;
@@ -82,6 +86,7 @@ void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked)
 	if (is_choked) {
 		peer->eager_limit = -1;
 		peer->middle_limit = -1;
+		peer->head_limit = 0;
 	} else {
 		set_limits(peer);
 	}
@@ -217,7 +222,7 @@ static void end_numbered(struct mtl_pm_peer *peer)
 		if (!req)
 			continue;
 		if (req->is_receive && req->receive.peer == peer)
-			mtl_pm_receive_finish(&req->receive, EPIPE);
+			mtl_pm_receive_rest_done(&req->receive, EPIPE);
 		else if (!req->is_receive && req->send.peer == peer)
 			mtl_pm_send_finish(&req->send, EPIPE);
 	}
@@ -226,15 +231,16 @@ static void end_numbered(struct mtl_pm_peer *peer)
 static void end_half_arrived(struct mtl_pm_peer *peer)
 {
 	struct mtl_pm_message *m = peer->open;
+	struct mtl_pm_request *filling = peer->filling;
 
-	if (peer->filling)
-		mtl_pm_receive_finish(&peer->filling->receive, EPIPE);
 	peer->filling = NULL;
+	if (filling)
+		mtl_pm_receive_head_done(&filling->receive, EPIPE);
 	peer->open = NULL;
 	if (!m)
 		return;
 	if (m->claimed)
-		mtl_pm_receive_finish(&m->claimed->receive, EPIPE);
+		mtl_pm_receive_head_done(&m->claimed->receive, EPIPE);
 	match_discard(&m->match);
 	mtl_pm_message_drop(m);
 }

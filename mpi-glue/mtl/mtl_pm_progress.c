@@ -53,7 +53,7 @@ static inline bool arrive_again(const void *datagram, size_t length)
 		mtl_pm_complete(mtl_pm_request_of_receive(r));
 	} else {
 		mtl_pm_receive_matched(r, e->source, e->tag, length);
-		mtl_pm_receive_all(r, e + 1, length);
+		mtl_pm_receive_head(r, e + 1, length);
 	}
 	return true;
 }

@@ -21,6 +21,10 @@ static void init(struct mtl_pm_request *req, struct opal_convertor_t *convertor)
 	r->got = 0;
 	r->id = 0;
 	r->peer = NULL;
+	r->has_head_due = false;
+	r->has_rest_due = false;
+	r->is_pulled = false;
+	r->error = 0;
 }
 
 void mtl_pm_receive_finish(struct mtl_pm_receive *r, int error)
@@ -37,6 +41,28 @@ void mtl_pm_receive_finish(struct mtl_pm_receive *r, int error)
 	mtl_pm_complete(req);
 }
 
+static void part_done(struct mtl_pm_receive *r, int error)
+{
+	if (OPAL_UNLIKELY(error && !r->error))
+		r->error = error;
+	if (!r->has_head_due && !r->has_rest_due)
+		mtl_pm_receive_finish(r, r->error);
+}
+
+void mtl_pm_receive_head_done(struct mtl_pm_receive *r, int error)
+{
+	r->has_head_due = false;
+	if (r->is_pulled && r->got >= r->wanted)
+		r->has_rest_due = false;
+	part_done(r, error);
+}
+
+void mtl_pm_receive_rest_done(struct mtl_pm_receive *r, int error)
+{
+	r->has_rest_due = false;
+	part_done(r, error);
+}
+
 void mtl_pm_receive_matched(struct mtl_pm_receive *r, int32_t source, int32_t tag, size_t size)
 {
 	ompi_status_public_t *status = &mtl_pm_request_of_receive(r)->super.ompi_req->req_status;
@@ -49,10 +75,10 @@ void mtl_pm_receive_matched(struct mtl_pm_receive *r, int32_t source, int32_t ta
 	status->_ucount = r->wanted;
 }
 
-void mtl_pm_receive_all(struct mtl_pm_receive *r, const void *data, size_t size)
+void mtl_pm_receive_head(struct mtl_pm_receive *r, const void *data, size_t size)
 {
 	mtl_pm_unpack(r, data, size < r->wanted ? size : r->wanted);
-	mtl_pm_receive_finish(r, 0);
+	mtl_pm_receive_head_done(r, 0);
 }
 
 /* A receive takes a message that was waiting for it. */
@@ -61,16 +87,16 @@ static void take(struct mtl_pm_request *req, struct mtl_pm_message *m)
 	struct mtl_pm_receive *r = &req->receive;
 
 	mtl_pm_receive_matched(r, m->match.source, m->match.tag, m->size);
-	if (m->is_rts) {
-		mtl_pm_fetch(r, m->peer, m->remote, &m->handle);
-	} else if (m->got < m->size) {
+	r->has_head_due = true;
+	if (m->is_rts)
+		mtl_pm_fetch(r, m->peer, m->remote, &m->handle, m->head, m->size);
+	else if (m->remote)
+		mtl_pm_note_control(m->peer, ENVELOPE_ACK, m->remote, 0);
+	if (m->got < m->head) {
 		m->claimed = req;
 		return;
-	} else {
-		if (m->remote)
-			mtl_pm_note_control(m->peer, ENVELOPE_ACK, m->remote, 0);
-		mtl_pm_receive_all(r, m->data, m->size);
 	}
+	mtl_pm_receive_head(r, m->data, m->head);
 	mtl_pm_message_free(m);
 }
 

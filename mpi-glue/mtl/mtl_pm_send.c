@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* DATA datagrams per call and message: others must have their turn. */
-#define STREAM_BURST 32
+#define STREAM_BURST 44
 
 /* Data of fewer bytes are not worth aligning. */
 #define ALIGN_MIN 2048
@@ -122,10 +122,27 @@ static int send_eager_sync(struct mtl_pm_send *s)
 	return send_part(s, &e, sizeof(e), s->length);
 }
 
+/* Between these the datagrams of a message gather, and leave in one go. */
+static bool begin_row(const struct mtl_pm_peer *peer)
+{
+	bool is_new = peer->gathers && !mtl_pm.is_corked;
+
+	if (is_new)
+		pmCork(mtl_pm.ctx, 1);
+	return is_new;
+}
+
+static void end_row(bool is_new)
+{
+	if (is_new)
+		pmCork(mtl_pm.ctx, 0);
+}
+
 /* FIRST, then MORE until the end. */
 static int send_middle(struct mtl_pm_send *s)
 {
 	struct envelope_control more = {.kind = ENVELOPE_MORE};
+	bool is_row = begin_row(s->peer);
 	int rc = 0;
 
 	if (!s->sent) {
@@ -137,33 +154,90 @@ static int send_middle(struct mtl_pm_send *s)
 	}
 	while (!rc && s->sent < s->length)
 		rc = send_part(s, &more, sizeof(more), part_room(s->peer, sizeof(more)));
+	end_row(is_row);
 	return rc;
 }
 
+/* The memory is offered for reading; without a handle the receiver pulls. */
+static void expose(struct mtl_pm_send *s)
+{
+	if (!s->data || s->length <= s->peer->pull_limit || s->is_exposed)
+		return;
+	s->is_exposed = !pmMLock(mtl_pm.ctx, (void *)s->data, s->length, &s->handle);
+	mtl_pm.exposed += s->is_exposed;
+}
+
+/* A head keeps the wire busy until the receiver has asked for more. Where others are on their way it is busy anyway. */
+static size_t head_of(const struct mtl_pm_send *s)
+{
+	size_t limit = s->peer->announced ? 0 : s->peer->head_limit;
+
+	return s->length < limit ? s->length : limit;
+}
+
+/* Packed data may end before a datagram is full, where an element would be cut. */
 static int send_rts(struct mtl_pm_send *s)
 {
 	struct envelope_rts *e;
+	size_t room = s->peer->mtu - sizeof(*e), n;
 	pmDesc desc;
 	int rc;
 
 	if (number(s))
 		return ENOMEM;
-	if (s->data && s->length > s->peer->pull_limit && !s->is_exposed) {
-		/* No handle left: the receiver pulls. */
-		s->is_exposed = !pmMLock(mtl_pm.ctx, (void *)s->data, s->length, &s->handle);
-		mtl_pm.exposed += s->is_exposed;
-	}
-	rc = pmGetSendBuffer(mtl_pm.ctx, s->peer->node, sizeof(*e), (void **)&e, &desc);
+	expose(s);
+	s->head = head_of(s);
+	n = s->head < room ? s->head : room;
+	rc = pmGetSendBuffer(mtl_pm.ctx, s->peer->node, sizeof(*e) + n, (void **)&e, &desc);
 	if (rc)
 		return rc;
+	if (s->data)
+		memcpy(e + 1, s->data, n);
+	else if (n)
+		n = mtl_pm_pack(s, e + 1, n);
+	if (s->head <= room && s->head < s->length)
+		s->head = n;
 	fill(&e->base, ENVELOPE_RTS, s);
 	e->size = s->length;
 	e->id = s->id;
+	e->head = s->head;
 	if (s->is_exposed)
 		memcpy(e->handle, s->handle.word, sizeof(e->handle));
 	else
 		memset(e->handle, 0, sizeof(e->handle));
+	s->sent = n;
+	s->is_announced = true;
+	s->peer->announced++;
+	pmTruncateBuffer(mtl_pm.ctx, desc, sizeof(*e) + n);
 	return pmSend(mtl_pm.ctx, desc);
+}
+
+static int send_head_part(struct mtl_pm_send *s)
+{
+	struct envelope_control more = {.kind = ENVELOPE_MORE};
+	size_t room = part_room(s->peer, sizeof(more)), left = s->head - s->sent;
+	size_t slack = s->data || s->head == s->length ? 0 : ENVELOPE_SLACK;
+	bool is_last = left <= room + slack;
+	int rc;
+
+	more.id = is_last ? ENVELOPE_LAST : 0;
+	rc = send_part(s, &more, sizeof(more), left < room ? left : room);
+	/* what a packed head falls short of its announcement goes with the rest */
+	if (!rc && is_last && slack)
+		s->head = s->sent;
+	return rc;
+}
+
+/* RTS and the head. */
+static int announce(struct mtl_pm_send *s)
+{
+	bool is_row = begin_row(s->peer);
+	int rc = s->is_announced ? 0 : send_rts(s);
+
+	while (!rc && s->sent < s->head)
+		rc = send_head_part(s);
+	end_row(is_row);
+	return rc;
 }
 
 static bool fits(size_t length, ssize_t limit)
@@ -185,6 +259,7 @@ void mtl_pm_send_finish(struct mtl_pm_send *s, int error)
 	unlink_send(s);
 	if (s->id)
 		ids_take(&mtl_pm.ids, s->id);
+	s->peer->announced -= s->is_announced;
 	if (s->is_exposed) {
 		pmMUnlock(mtl_pm.ctx, &s->handle);
 		mtl_pm.exposed--;
@@ -201,6 +276,31 @@ void mtl_pm_send_finish(struct mtl_pm_send *s, int error)
 		mtl_pm_complete(req);
 }
 
+static void stream(struct mtl_pm_send *s)
+{
+	s->list = &s->peer->streams;
+	TAILQ_INSERT_TAIL(&s->peer->streams, s, link);
+	mtl_pm_peer_busy(s->peer);
+}
+
+/* The head is out: the receiver's answer goes on with the message. */
+static void wait_for_answer(struct mtl_pm_send *s)
+{
+	unlink_send(s);
+	if (!s->is_answered)
+		return;
+	if (s->wanted)
+		stream(s);
+	else
+		mtl_pm_send_finish(s, s->answer);
+}
+
+static bool is_short_sync(const struct mtl_pm_send *s)
+{
+	return fits(s->length + sizeof(struct envelope_sync) - sizeof(struct envelope),
+		    s->peer->eager_limit);
+}
+
 /* Hands the message over by the protocol that suits it. ENOBUFS: later; the send stays listed. */
 static int advance(struct mtl_pm_send *s)
 {
@@ -209,21 +309,24 @@ static int advance(struct mtl_pm_send *s)
 
 	if (peer->is_dead) {
 		rc = EPIPE;
-	} else if (s->sent || (!s->is_sync && !fits(s->length, peer->eager_limit) &&
-			       fits(s->length, peer->middle_limit))) {
+	} else if (!s->is_announced &&
+		   (s->sent || (!s->is_sync && !fits(s->length, peer->eager_limit) &&
+				fits(s->length, peer->middle_limit)))) {
 		rc = send_middle(s);
 	} else if (!s->is_sync && fits(s->length, peer->eager_limit)) {
 		rc = send_eager(s);
-	} else {
-		bool is_short =
-			fits(s->length + sizeof(struct envelope_sync) - sizeof(struct envelope),
-			     peer->eager_limit);
-
-		rc = is_short ? send_eager_sync(s) : send_rts(s);
+	} else if (!s->is_announced && is_short_sync(s)) {
+		rc = send_eager_sync(s);
 		if (!rc) {
-			/* ACK, PULL or FIN goes on with it. */
+			/* ACK ends it. */
 			s->sent = 0;
 			unlink_send(s);
+			return 0;
+		}
+	} else {
+		rc = announce(s);
+		if (!rc) {
+			wait_for_answer(s);
 			return 0;
 		}
 	}
@@ -236,22 +339,18 @@ static int push_stream(struct mtl_pm_send *s)
 {
 	struct envelope_control head = {.kind = ENVELOPE_DATA, .id = s->remote};
 	size_t most = part_room(s->peer, sizeof(head));
-	int n = 0;
+	bool is_row = begin_row(s->peer);
+	int n = 0, rc = 0;
 
-	while (n < STREAM_BURST && s->sent < s->wanted) {
+	while (!rc && n < STREAM_BURST && s->sent < s->wanted) {
 		size_t left = s->wanted - s->sent;
-		int rc = send_part(s, &head, sizeof(head), left < most ? left : most);
 
-		if (rc == ENOBUFS)
-			return n;
-		n++;
-		if (rc) {
-			mtl_pm_send_finish(s, rc);
-			return n;
-		}
+		rc = send_part(s, &head, sizeof(head), left < most ? left : most);
+		n += rc != ENOBUFS;
 	}
-	if (s->sent >= s->wanted)
-		mtl_pm_send_finish(s, 0);
+	end_row(is_row);
+	if ((rc && rc != ENOBUFS) || s->sent >= s->wanted)
+		mtl_pm_send_finish(s, rc);
 	return n;
 }
 
@@ -284,11 +383,15 @@ static void init(struct mtl_pm_request *req, struct mtl_pm_peer *peer,
 	s->data = mtl_pm_data_of(convertor);
 	s->length = convertor->local_size;
 	s->sent = 0;
+	s->head = 0;
+	s->wanted = 0;
 	s->id = 0;
 	s->context = mtl_pm_context_id(comm);
 	s->rank = comm->c_my_rank;
 	s->tag = tag;
 	s->is_sync = mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
+	s->is_announced = false;
+	s->is_answered = false;
 	s->is_exposed = false;
 	s->list = NULL;
 }
@@ -396,24 +499,30 @@ int mtl_pm_blocking_send(struct mca_mtl_base_module_t *mtl, struct ompi_communic
 	return send_and_wait(peer, comm, tag, convertor, mode);
 }
 
-/* The send a peer's number stands for, if it is one that goes to that peer. */
+/* The send a peer's number stands for, if it is one that goes to that peer and waits for an answer. */
 static struct mtl_pm_send *find_send(uint64_t id, const struct mtl_pm_peer *peer)
 {
 	struct mtl_pm_request *req = ids_get(&mtl_pm.ids, id);
+	struct mtl_pm_send *s = req && !req->is_receive ? &req->send : NULL;
 
-	if (!req || req->is_receive || req->send.peer != peer || req->send.list) {
+	if (!s || s->peer != peer || s->is_answered || s->list == &peer->streams ||
+	    (s->list && !s->is_announced)) {
 		mtl_pm.damaged++;
 		return NULL;
 	}
-	return &req->send;
+	return s;
 }
 
 void mtl_pm_on_ack(const struct envelope_control *m, struct mtl_pm_peer *peer)
 {
 	struct mtl_pm_send *s = find_send(m->id, peer);
 
-	if (s)
-		mtl_pm_send_finish(s, m->error ? EIO : 0);
+	if (!s)
+		return;
+	s->is_answered = true;
+	s->answer = m->error ? EIO : 0;
+	if (!s->list)
+		wait_for_answer(s);
 }
 
 void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer)
@@ -422,10 +531,13 @@ void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer)
 
 	if (!s)
 		return;
+	s->is_answered = true;
+	s->answer = 0;
 	s->remote = m->reply;
 	s->wanted = m->wanted < s->length ? m->wanted : s->length;
-	s->list = &peer->streams;
-	TAILQ_INSERT_TAIL(&peer->streams, s, link);
-	mtl_pm_peer_busy(peer);
-	push_stream(s);
+	if (s->list)
+		return;
+	wait_for_answer(s);
+	if (s->list)
+		push_stream(s);
 }

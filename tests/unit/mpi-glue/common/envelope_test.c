@@ -40,8 +40,11 @@ TAP_TEST(envelope_parse__exact_lengths)
 	static const struct {
 		enum envelope_kind kind;
 		int length;
-	} exact[] = {{ENVELOPE_RTS, 64}, {ENVELOPE_ACK, 16},   {ENVELOPE_PULL, 32},
-		     {ENVELOPE_FIN, 16}, {ENVELOPE_CHOKE, 16}, {ENVELOPE_UNCHOKE, 16}};
+	} exact[] = {{ENVELOPE_ACK, 16},
+		     {ENVELOPE_PULL, 32},
+		     {ENVELOPE_FIN, 16},
+		     {ENVELOPE_CHOKE, 16},
+		     {ENVELOPE_UNCHOKE, 16}};
 
 	for (size_t i = 0; i < sizeof(exact) / sizeof(exact[0]); i++) {
 		make(exact[i].kind);
@@ -49,6 +52,26 @@ TAP_TEST(envelope_parse__exact_lengths)
 		is_int(envelope_parse(&d, (size_t)exact[i].length - 1), -EBADMSG);
 		is_int(envelope_parse(&d, (size_t)exact[i].length + 1), -EBADMSG);
 	}
+}
+
+TAP_TEST(envelope_parse__announcement_with_a_head)
+{
+	make(ENVELOPE_RTS);
+	is_int(envelope_parse(&d, 72), 72);
+	is_int(envelope_parse(&d, 71), -EBADMSG);
+	is_int(envelope_parse(&d, 73), -EBADMSG); /* more than the head it tells of */
+	d.rts.size = 1000;
+	d.rts.head = 10;
+	is_int(envelope_parse(&d, 72), 72);
+	is_int(envelope_parse(&d, 82), 72);
+	is_int(envelope_parse(&d, 83), -EBADMSG);
+	d.rts.head = 1000;
+	is_int(envelope_parse(&d, 82), 72);
+	d.rts.head = 1001; /* longer than the message */
+	is_int(envelope_parse(&d, 82), -EBADMSG);
+	d.rts.head = 10;
+	d.base.source = -1;
+	is_int(envelope_parse(&d, 82), -EBADMSG);
 }
 
 TAP_TEST(envelope_parse__pad_before_data)
