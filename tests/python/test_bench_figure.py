@@ -89,8 +89,8 @@ def test_list__says_stated(monkeypatch, capsys):
 def test_markdown__goal_and_verdict(goal, cells):
     tried = figure(goal)
     result = verdict(tried, "ours", SAMPLES, 1.0)
-    assert f"| {cells} | 3 |" in report.markdown({}, [(tried, [result], "")], [])
+    assert f"| {cells} | 3 |" in report.markdown({}, [(tried, [result], "")], [], [])
 
 
 def test_markdown__stated_figure_that_could_not_run():
-    assert "| stated | could not run: no lab |" in report.markdown({}, [(figure(None), [], "no lab")], [])
+    assert "| stated | could not run: no lab |" in report.markdown({}, [(figure(None), [], "no lab")], [], [])

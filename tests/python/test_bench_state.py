@@ -223,7 +223,7 @@ def test_run__not_seen_is_no_miss(near_machine, monkeypatch, capsys):
 def test_report__rows_of_both_states(near_machine):
     tried = figure()
     outcomes = measure(tried, Bench(limit_s=0))
-    text = report.markdown({}, [(tried, outcomes, "")], [])
+    text = report.markdown({}, [(tried, outcomes, "")], [], [])
     assert "| probe | near | 2 us | 4 us, theirs | 0.500 [0.500 0.500] | <= 0.6 | yes | 2 |" in text
     assert "| probe | far | - | - | - | <= 0.6 | not seen | 0 of 2 |" in text
     assert [record["state"] for record in report.records([(tried, outcomes, "")])] == ["near", "far"]

@@ -9,7 +9,8 @@ import sys
 
 from . import figures, report
 from .errors import CannotRun, Failed
-from .figure import LIMIT_S, Bench, Figure, NotSeen, Outcome
+from .figure import LIMIT_S, Goal, NotSeen, Outcome
+from .sweep import SweepBench, demands
 
 EXIT_MET, EXIT_MISSED, EXIT_FAILED, EXIT_CANNOT = 0, 1, 2, 77
 
@@ -23,11 +24,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--all", action="store_true", help="run every figure")
     parser.add_argument("--rounds", type=int, metavar="N", help="interleaved rounds (default: the figure's own)")
     parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS",
-                        help="of a figure, to see both states of the machine; with 0 the state that is seen "
+                        help="of a figure or sweep, to see both states of the machine; with 0 the state that is seen "
                              "first is enough (default: %(default)g)")
     parser.add_argument("--json", action="store_true", help="one JSON line per figure and state of the machine")
     parser.add_argument("--write", metavar="DIR", type=pathlib.Path,
-                        help="also write JSON lines, Markdown report and plots to DIR")
+                        help="also write JSON lines, Markdown report, tables over size and plots to DIR")
     return parser
 
 
@@ -46,7 +47,7 @@ def status_of(outcomes: list[Outcome]) -> int:
     return EXIT_MISSED if any(not isinstance(o, NotSeen) and o.met is False for o in outcomes) else EXIT_MET
 
 
-def run_one(figure: Figure, bench: Bench, as_json: bool) -> tuple[int, list[Outcome], str]:
+def run_one(figure: Goal, bench: SweepBench, as_json: bool) -> tuple[int, list[Outcome], str]:
     """Runs a figure and prints its outcomes: exit status, outcomes, reason when there are none."""
     try:
         outcomes = figure.outcomes(bench)
@@ -76,10 +77,10 @@ def main(argv: list[str]) -> int:
               "see --list", file=sys.stderr)
         return EXIT_FAILED
     chosen = list(figures.ALL.values()) if args.all else [figures.ALL[n] for n in args.name]
-    bench = Bench(args.rounds, args.limit, progress)
+    bench = SweepBench(args.rounds, args.limit, progress, demands(chosen))
     outcomes = [(f, *run_one(f, bench, args.json)) for f in chosen]
     if args.write:
-        report.write(args.write, [(f, found, why) for f, _, found, why in outcomes])
+        report.write(args.write, [(f, found, why) for f, _, found, why in outcomes], bench.measured())
     worst = [status for _, status, _, _ in outcomes]
     if args.all and EXIT_FAILED not in worst:
         return EXIT_MET  # a report of all figures states misses; it does not fail by them

@@ -10,12 +10,12 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from .command import BUILD, Lab, lab, on_one_core, over_pm, program, run_json
+from .devices import BTL_TCP as TCP
 from .figure import Contestant, Failed, Figure
 from .mpisizes import latency, message_rate
 from .rounds import Reading
 from .watched import SideOf, plain, run_watched, side_of
 
-TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth1"]
 YIELD = ["--mca", "mpi_yield_when_idle", "1"]
 STATED = None  # goal of a figure that is stated as it is
 Sides = Iterator[tuple[Contestant, list[Contestant]]]

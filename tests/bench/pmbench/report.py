@@ -8,9 +8,10 @@ import pathlib
 import platform
 import subprocess
 
-from . import plots
+from . import plots, sizetable
 from . import state as states
 from .figure import Goal, NotSeen, Outcome, Result
+from .sweep import Measured
 
 Row = tuple[Goal, list[Outcome], str]  # a figure, its outcomes, why there are none
 
@@ -23,7 +24,7 @@ STATES = (
     f"{states.FAR_NS:g} ns in the state *near*, and longer in the state *far*. A measurement during which the state "
     "changed is thrown away, and only measurements of one state are compared. A figure has a row for each state, and "
     "its goal must hold in both. *Not seen* means that the machine was not in that state for enough rounds. A figure "
-    "without a state is indifferent to it.")
+    "without a state is indifferent to it. `docs/bench/method.md` says how the figures are measured.")
 
 
 def line(outcome: Outcome, figure: Goal) -> str:
@@ -68,16 +69,17 @@ def environment() -> dict[str, str]:
     }
 
 
-def write(directory: pathlib.Path, rows: list[Row]) -> None:
-    """Writes figures.jsonl, README.md and the plots below @directory."""
+def write(directory: pathlib.Path, rows: list[Row], sweeps: list[Measured]) -> None:
+    """Writes figures.jsonl, README.md, the tables over size and the plots below @directory."""
     directory.mkdir(parents=True, exist_ok=True)
     env = environment()
     with (directory / "figures.jsonl").open("w", encoding="utf-8") as out:
         out.write(json.dumps({"environment": env}) + "\n")
         for record in records(rows):
             out.write(json.dumps(record) + "\n")
+    tables = sizetable.write(directory, sweeps)
     curves = plots.write(directory)
-    (directory / "README.md").write_text(markdown(env, rows, curves), encoding="utf-8")
+    (directory / "README.md").write_text(markdown(env, rows, curves, tables), encoding="utf-8")
 
 
 def records(rows: list[Row]) -> list[dict[str, object]]:
@@ -97,7 +99,7 @@ def cells(figure: Goal, outcome: Outcome | None, why: str) -> list[str]:
             MET[outcome.met], str(outcome.rounds)]
 
 
-def markdown(env: dict[str, str], rows: list[Row], curves: list[str]) -> str:
+def markdown(env: dict[str, str], rows: list[Row], curves: list[str], tables: list[str]) -> str:
     text = ["# Figures", "",
             "Written by `make bench`. Each figure is a ratio of medians over interleaved rounds; "
             "`tests/bench/run NAME` repeats one of them alone. Speeds of different figures must not be compared: "
@@ -108,6 +110,6 @@ def markdown(env: dict[str, str], rows: list[Row], curves: list[str]) -> str:
              for figure, outcomes, why in rows for outcome in outcomes or [None]]
     text += ["", "What each figure means:", ""]
     text += [f"- `{figure.name}`: {figure.text}{PAIRED if figure.is_paired else ''}." for figure, _, _ in rows]
-    text += ["", "## Over message size", ""] + [f"![{name}]({name})" for name in curves]
+    text += ["", "## Over message size", "", *tables, ""] + [f"![{name}]({name})" for name in curves]
     text += ["", "## Environment", ""] + [f"- {key}: {value}" for key, value in env.items()]
     return "\n".join(text) + "\n"

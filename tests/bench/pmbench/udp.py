@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from .command import BUILD, Lab, lab, over_pm, program, run_json
+from .devices import BTL_TCP as TCP
 from .figure import Contestant, Figure
 from .mpisizes import latency
 from .watched import SideOf, plain, side_of
 
-TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth1"]
 TCP_AND_VADER = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,vader,self", "--mca", "btl_tcp_if_include", "eth1",
                  "--mca", "mpi_yield_when_idle", "1"]
 RAIL_MBIT = 200
