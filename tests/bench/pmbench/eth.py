@@ -115,10 +115,10 @@ def bandwidth(label: str, size: int, mtu: int) -> Figure:
 
 
 FIGURES = [
-    Figure("eth-direct-latency-vs-tcp", 0.40, True, "us",
+    Figure("eth-direct-latency-vs-tcp", 0.38, True, "us",
            "half RTT of 8 B: PM over pm-ethernet (direct) against a spinning raw TCP socket", pm_against_tcp("direct"),
            rounds=7),
-    Figure("eth-port-latency-vs-tcp", 0.65, True, "us",
+    Figure("eth-port-latency-vs-tcp", 0.62, True, "us",
            "half RTT of 8 B: PM over pm-ethernet (port) against a spinning raw TCP socket", pm_against_tcp("port"),
            rounds=7),
     Figure("eth-direct-mpi-latency-vs-tcp", 0.45, True, "us",
@@ -127,7 +127,7 @@ FIGURES = [
     Figure("eth-port-mpi-latency-vs-tcp", 0.70, True, "us",
            "half RTT of 8 B: Open MPI over mtl pm (pm-ethernet, port) against btl tcp",
            mpi_against_tcp(latency(8), "port", TCP), rounds=7),
-    Figure("eth-onecore-mpi-vs-tcp", 0.40, True, "us",
+    Figure("eth-onecore-mpi-vs-tcp", 0.36, True, "us",
            "half RTT of 8 B, both ranks on one core: Open MPI over mtl pm (pm-ethernet, direct) against btl tcp with "
            "yield", mpi_against_tcp(plain(one_core_latency), "direct", [*TCP, *YIELD]), is_indifferent=True),
     Figure("eth-rate-8-vs-tcp", 4.0, False, "1/s",

@@ -106,7 +106,7 @@ def failover() -> Sides:
 
 
 FIGURES = [
-    Figure("hxb-hop", 0.30, True, "us",
+    Figure("hxb-hop", 0.28, True, "us",
            "half RTT of 8 B, direct: what each further dimension adds, against 1-D (historic 0.84); the two hosts of a "
            "line are joined by a cable", hop("direct", "--direct"), rounds=15, is_paired=True),
     Figure("hxb-hop-native", 0.30, True, "us",

@@ -70,7 +70,7 @@ def rails_against_limit() -> Sides:
 
 
 FIGURES = [
-    Figure("udp-mpi-latency-vs-tcp", 0.90, True, "us",
+    Figure("udp-mpi-latency-vs-tcp", 0.80, True, "us",
            "half RTT of 8 B over one link: Open MPI over mtl pm (udp) against btl tcp",
            against_tcp("udp_lat", latency(8))),
     Figure("udp-mpi-bandwidth-1m-vs-tcp", 1.5, False, "MB/s",
