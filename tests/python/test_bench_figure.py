@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 
 from pmbench import cli, figures, report  # noqa: E402
-from pmbench.figure import Contestant, Figure, measure, verdict  # noqa: E402
+from pmbench.figure import Bench, Contestant, Figure, measure, verdict  # noqa: E402
 
 SAMPLES = {"ours": [1.0, 2.0, 3.0], "theirs": [4.0, 4.0, 4.0]}  # ratio 0.5
 
@@ -23,7 +23,7 @@ def sides():
 
 
 def figure(goal, lower_is_better=True):
-    return Figure("probe", goal, lower_is_better, "us", "a probe", sides, rounds=1)
+    return Figure("probe", goal, lower_is_better, "us", "a probe", sides, rounds=1, is_indifferent=True)
 
 
 def run(monkeypatch, tried, *options):
@@ -55,7 +55,7 @@ def test_measure__turns_about():
         ours, *rivals = (Contestant(name, lambda name=name: order.append(name) or 1.0) for name in "abc")
         yield ours, rivals
 
-    measure(dataclasses.replace(figure(1.0), setup=setup), 3, lambda text: None)
+    measure(dataclasses.replace(figure(1.0), setup=setup), Bench(rounds=3))
     assert "".join(order) == "abccbaabc"
 
 
@@ -76,7 +76,7 @@ def test_run__exit_status_and_line(monkeypatch, capsys, goal, status, words):
 def test_run__stated_figure_is_null_in_json(monkeypatch, capsys):
     assert run(monkeypatch, figure(None), "--json") == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["goal"] is None and told["met"] is None and told["ratio"] == 0.5
+    assert told["goal"] is None and told["met"] is None and told["ratio"] == 0.5 and told["state"] == ""
 
 
 def test_list__says_stated(monkeypatch, capsys):
@@ -89,8 +89,8 @@ def test_list__says_stated(monkeypatch, capsys):
 def test_markdown__goal_and_verdict(goal, cells):
     tried = figure(goal)
     result = verdict(tried, "ours", SAMPLES, 1.0)
-    assert f"| {cells} | 3 |" in report.markdown({}, [(tried, result, "")], [])
+    assert f"| {cells} | 3 |" in report.markdown({}, [(tried, [result], "")], [], [])
 
 
 def test_markdown__stated_figure_that_could_not_run():
-    assert "| stated | could not run: no lab |" in report.markdown({}, [(figure(None), None, "no lab")], [])
+    assert "| stated | could not run: no lab |" in report.markdown({}, [(figure(None), [], "no lab")], [], [])

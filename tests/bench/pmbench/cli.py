@@ -8,7 +8,9 @@ import pathlib
 import sys
 
 from . import figures, report
-from .figure import CannotRun, Failed, Figure, Result, measure
+from .errors import CannotRun, Failed
+from .figure import LIMIT_S, Goal, NotSeen, Outcome
+from .sweep import SweepBench, demands
 
 EXIT_MET, EXIT_MISSED, EXIT_FAILED, EXIT_CANNOT = 0, 1, 2, 77
 
@@ -21,9 +23,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="names, goals and meanings of all figures")
     parser.add_argument("--all", action="store_true", help="run every figure")
     parser.add_argument("--rounds", type=int, metavar="N", help="interleaved rounds (default: the figure's own)")
-    parser.add_argument("--json", action="store_true", help="one JSON line per figure")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS",
+                        help="of a figure or sweep, to see both states of the machine; with 0 the state that is seen "
+                             "first is enough (default: %(default)g)")
+    parser.add_argument("--json", action="store_true", help="one JSON line per figure and state of the machine")
     parser.add_argument("--write", metavar="DIR", type=pathlib.Path,
-                        help="also write JSON lines, Markdown report and plots to DIR")
+                        help="also write JSON lines, Markdown report, tables over size and plots to DIR")
     return parser
 
 
@@ -37,22 +42,28 @@ def progress(text: str) -> None:
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def run_one(figure: Figure, rounds: int | None, as_json: bool) -> tuple[int, Result | None, str]:
-    """Runs a figure and prints its outcome: exit status, result, reason when there is none."""
+def status_of(outcomes: list[Outcome]) -> int:
+    """Missed if it is missed in any state. A state that was not seen says nothing."""
+    return EXIT_MISSED if any(not isinstance(o, NotSeen) and o.met is False for o in outcomes) else EXIT_MET
+
+
+def run_one(figure: Goal, bench: SweepBench, as_json: bool) -> tuple[int, list[Outcome], str]:
+    """Runs a figure and prints its outcomes: exit status, outcomes, reason when there are none."""
     try:
-        result = measure(figure, rounds or figure.rounds, progress)
+        outcomes = figure.outcomes(bench)
     except CannotRun as why:
         progress("")
         print(json.dumps({"figure": figure.name, "cannot_run": str(why)}) if as_json
               else f"{figure.name}: cannot run here: {why}", flush=True)
-        return EXIT_CANNOT, None, str(why)
+        return EXIT_CANNOT, [], str(why)
     except Failed as why:
         progress("")
         print(f"{figure.name}: failed: {why}", file=sys.stderr, flush=True)
-        return EXIT_FAILED, None, f"failed: {why}"
+        return EXIT_FAILED, [], f"failed: {why}"
     progress("")
-    print(json.dumps(result.as_json()) if as_json else report.line(result, figure), flush=True)
-    return EXIT_MISSED if result.met is False else EXIT_MET, result, ""
+    for outcome in outcomes:
+        print(json.dumps(outcome.as_json()) if as_json else report.line(outcome, figure), flush=True)
+    return status_of(outcomes), outcomes, ""
 
 
 def main(argv: list[str]) -> int:
@@ -66,9 +77,10 @@ def main(argv: list[str]) -> int:
               "see --list", file=sys.stderr)
         return EXIT_FAILED
     chosen = list(figures.ALL.values()) if args.all else [figures.ALL[n] for n in args.name]
-    outcomes = [(f, *run_one(f, args.rounds, args.json)) for f in chosen]
+    bench = SweepBench(args.rounds, args.limit, progress, demands(chosen))
+    outcomes = [(f, *run_one(f, bench, args.json)) for f in chosen]
     if args.write:
-        report.write(args.write, [(f, r, why) for f, _, r, why in outcomes])
+        report.write(args.write, [(f, found, why) for f, _, found, why in outcomes], bench.measured())
     worst = [status for _, status, _, _ in outcomes]
     if args.all and EXIT_FAILED not in worst:
         return EXIT_MET  # a report of all figures states misses; it does not fail by them

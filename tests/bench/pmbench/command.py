@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-from .figure import CannotRun, Failed
+from .errors import CannotRun, Failed
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("BUILD", ROOT / "build")).resolve()

@@ -17,7 +17,7 @@ from .figure import CannotRun, Contestant, Failed, Figure
 
 # What the hot path may take: instructions of sender and receiver together, progress included.
 BUDGET_8 = 2000
-BUDGET_8K = 12000
+BUDGET_8K = 10000
 SHORT, LONG = 2000, 10000
 SEND = ["pmPost"]
 RECEIVE = ["pmReceive", "pmReleaseReceiveBuffer"]

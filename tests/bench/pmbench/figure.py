@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a figure is, how its rounds are run, and how the verdict is reached.
+"""What a figure is, and how its verdict is reached.
 
 The machine changes speed from minute to minute, so a figure never compares numbers of different runs: every round
 measures all contestants one after the other, and the ratio is taken of their medians; where a round is over before the
-speed changes much, of each round, and the median of these counts.
+speed changes much, of each round, and the median of these counts. The machine also has two states (state.py): a figure
+has a verdict for each of them, and its goal must hold in both.
 """
 from __future__ import annotations
 
@@ -11,41 +12,62 @@ import contextlib
 import dataclasses
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
+from . import state as states
+from .errors import CannotRun, Failed
+from .rounds import Aim, Reading, Samples, Take, collect
 
-class CannotRun(Exception):
-    """The figure can't be measured on this machine; the text is the reason."""
+__all__ = ["Bench", "CannotRun", "Contestant", "Failed", "Figure", "Goal", "NotSeen", "Outcome", "Result", "measure",
+           "verdict"]
 
-
-class Failed(Exception):
-    """A contestant failed; the text names command and output."""
+LIMIT_S = 300.0  # of a figure, to see both states
 
 
 @dataclasses.dataclass(frozen=True)
 class Contestant:
-    """One side of a comparison: a name and how one measurement of it is taken."""
+    """One side of a comparison: a name and how one measurement of it is taken.
+
+    read() takes the state to wait for, and probes the machine itself, closer to the measurement than others can.
+    """
 
     name: str
-    measure: Callable[[], float]
+    measure: Callable[[], float] | None = None
+    read: Callable[[str], Reading] | None = None
+
+    def take(self, points: Sequence[int], state: str) -> list[Reading]:
+        """One reading, with probes around it unless the figure is indifferent."""
+        if self.read:
+            return [dataclasses.replace(self.read(state), point=points[0])]
+        assert self.measure
+        if state == states.INDIFFERENT:
+            return [Reading(self.measure(), points[0])]
+        before = states.seek(state)
+        value = self.measure()
+        return [Reading(value, points[0], before, states.probe())]
+
+
+@dataclasses.dataclass
+class Bench:
+    """How the figures of one call are measured."""
+
+    rounds: int | None = None  # None: each figure's own
+    limit_s: float = LIMIT_S
+    progress: Callable[[str], None] = lambda text: None
 
 
 @dataclasses.dataclass(frozen=True)
-class Figure:
-    """A named ratio with a goal, or with none: then it is only stated.
-
-    setup() prepares (a lab, binaries) and yields our contestant and its rivals; the best rival of the run counts.
-    """
+class Goal:
+    """A named ratio with a goal, or with none: then it is only stated."""
 
     name: str
     goal: float | None
     lower_is_better: bool
     unit: str
     text: str
-    setup: Callable[[], contextlib.AbstractContextManager[tuple[Contestant, list[Contestant]]]]
-    rounds: int = 5
-    within: float | None = None  # the ratio may be as far from the goal, to both sides
-    is_paired: bool = False  # the median of the ratios of the rounds counts, not the ratio of the medians
+
+    within = None
+    is_paired = False
 
     def goal_text(self) -> str:
         if self.goal is None:
@@ -64,8 +86,25 @@ class Figure:
 
 
 @dataclasses.dataclass(frozen=True)
+class Figure(Goal):
+    """setup() prepares (a lab, binaries) and yields our contestant and its rivals; the best rival of the run counts."""
+
+    setup: Callable[[], contextlib.AbstractContextManager[tuple[Contestant, list[Contestant]]]]
+    rounds: int = 5
+    within: float | None = None  # the ratio may be as far from the goal, to both sides
+    is_paired: bool = False  # the median of the ratios of the rounds counts, not the ratio of the medians
+    is_indifferent: bool = False  # the state of the machine means nothing to it
+
+    def outcomes(self, bench: Bench) -> list[Outcome]:
+        return measure(self, bench)
+
+
+@dataclasses.dataclass(frozen=True)
 class Result:
-    """The measured figure; min and max are of the ratio over the rounds; goal and met are None if it is only stated."""
+    """The measured figure; min and max are of the ratio over the rounds; goal and met are None if it is only stated.
+
+    state: of the machine, "" if the figure is indifferent to it. at: where the worst of several was found.
+    """
 
     figure: str
     value: float
@@ -79,25 +118,66 @@ class Result:
     goal: float | None
     met: bool | None
     seconds: float
+    state: str = states.INDIFFERENT
+    at: str = ""
 
     def as_json(self) -> dict[str, object]:
         return dataclasses.asdict(self)
 
 
-def measure(figure: Figure, rounds: int, progress: Callable[[str], None]) -> Result:
-    """Runs the rounds and computes the verdict. Every second round goes backwards: a machine that gets faster or slower
-    favours nobody."""
+@dataclasses.dataclass(frozen=True)
+class NotSeen:
+    """The machine was not in that state for enough rounds, so nothing is said about it."""
+
+    figure: str
+    state: str
+    rounds: int  # that were complete
+    wanted: int
+    seconds: float
+
+    def as_json(self) -> dict[str, object]:
+        return {**dataclasses.asdict(self), "not_seen": True}
+
+
+Outcome = Result | NotSeen
+
+
+def states_of(is_indifferent: bool) -> tuple[str, ...]:
+    """The states that a figure gets a verdict for."""
+    return (states.INDIFFERENT,) if is_indifferent or not states.can_tell() else states.STATES
+
+
+def measure(figure: Figure, bench: Bench) -> list[Outcome]:
+    """Runs the rounds and computes the verdict for each state."""
     start = time.monotonic()
+    aim = Aim((0,), states_of(figure.is_indifferent), bench.rounds or figure.rounds, bench.limit_s)
     with figure.setup() as (ours, rivals):
-        samples: dict[str, list[float]] = {c.name: [] for c in [ours, *rivals]}
-        for done in range(rounds):
-            for contestant in [ours, *rivals][:: -1 if done % 2 else 1]:
-                progress(f"{figure.name}: round {done + 1} of {rounds}, {contestant.name}")
-                samples[contestant.name].append(contestant.measure())
-    return verdict(figure, ours.name, samples, time.monotonic() - start)
+        sides: dict[str, Take] = {c.name: c.take for c in [ours, *rivals]}
+        samples = collect(sides, aim, lambda text: bench.progress(f"{figure.name}: {text}"))
+    return judged(aim.states, lambda state: judge(figure, ours.name, list(sides), samples, aim, state,
+                                                  time.monotonic() - start))
 
 
-def verdict(figure: Figure, ours: str, samples: dict[str, list[float]], seconds: float) -> Result:
+def judged(of: Iterable[str], verdict_in: Callable[[str], Outcome]) -> list[Outcome]:
+    """The outcome in each state, of which at least one was seen."""
+    outcomes = [verdict_in(state) for state in of]
+    if all(isinstance(outcome, NotSeen) for outcome in outcomes):
+        raise CannotRun("the machine changed its state too often for " + " and for ".join(
+            f"{o.wanted} rounds in state {o.state} (there were {o.rounds})" for o in outcomes
+            if isinstance(o, NotSeen)))
+    return outcomes
+
+
+def judge(figure: Figure, ours: str, sides: list[str], samples: Samples, aim: Aim, state: str,
+          seconds: float) -> Outcome:
+    rounds = samples.rounds(state, sides, 0)
+    if rounds < aim.rounds:
+        return NotSeen(figure.name, state, rounds, aim.rounds, round(seconds, 1))
+    return verdict(figure, ours, samples.paired(state, sides, 0), seconds, state)
+
+
+def verdict(figure: Goal, ours: str, samples: dict[str, list[float]], seconds: float,
+            state: str = states.INDIFFERENT) -> Result:
     """Medians, the best rival, the ratio and its spread."""
     medians = {name: statistics.median(values) for name, values in samples.items()}
     rivals = [name for name in samples if name != ours]
@@ -107,4 +187,4 @@ def verdict(figure: Figure, ours: str, samples: dict[str, list[float]], seconds:
     return Result(figure=figure.name, value=round(medians[ours], 4), unit=figure.unit,
                   against=round(medians[best], 4), against_name=best, ratio=round(ratio, 4),
                   min=round(min(each), 4), max=round(max(each), 4), rounds=len(each), goal=figure.goal,
-                  met=figure.is_met(ratio), seconds=round(seconds, 1))
+                  met=figure.is_met(ratio), seconds=round(seconds, 1), state=state)

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """All figures by name."""
-from . import (eth, eth_cpu, eth_trunk, gang, hxb, hxb_agree, hxb_compile, hxb_neighbour, hxb_relay, launch, scout,
-               shmem, udp, verbs_cpu, verbs_hpcc, verbs_peers, verbs_vm)
+import dataclasses
 
-ALL = {f.name: f for f in [*shmem.FIGURES, *udp.FIGURES, *eth.FIGURES, *eth_trunk.FIGURES,
-                            *eth_cpu.FIGURES, *launch.FIGURES, *scout.FIGURES, *gang.FIGURES, *hxb.FIGURES,
-                            *hxb_neighbour.FIGURES,
-                            *hxb_relay.FIGURES, *hxb_compile.FIGURES, *hxb_agree.FIGURES,
-                            *verbs_cpu.FIGURES, *verbs_peers.FIGURES, *verbs_hpcc.FIGURES,
-                            *verbs_vm.FIGURES]}
+from . import (eth, eth_cpu, eth_trunk, gang, hxb, hxb_agree, hxb_compile, hxb_neighbour, hxb_relay, launch, scout,
+               shapes, shmem, sizes, udp, verbs_cpu, verbs_hpcc, verbs_peers, verbs_vm)
+from .figure import Figure
+
+
+def indifferent(*modules) -> list[Figure]:
+    """The figures of these modules do not depend on the time of a cache line between two cores: counts, launch times,
+    limited links, virtual machines, work of one core."""
+    return [dataclasses.replace(f, is_indifferent=True) for module in modules for f in module.FIGURES]
+
+
+ALL = {f.name: f for f in [*shmem.FIGURES, *udp.FIGURES, *eth.FIGURES, *sizes.FIGURES, *shapes.FIGURES,
+                           *eth_trunk.FIGURES, *indifferent(eth_cpu, launch, scout, gang), *hxb.FIGURES,
+                           *indifferent(hxb_neighbour, hxb_relay, hxb_compile, hxb_agree, verbs_cpu, verbs_peers,
+                                        verbs_hpcc, verbs_vm)]}

@@ -8,19 +8,39 @@ import pathlib
 import platform
 import subprocess
 
-from . import plots
-from .figure import Figure, Result
+from . import plots, sizetable
+from . import state as states
+from .figure import Goal, NotSeen, Outcome, Result
+from .sweep import Measured
+
+Row = tuple[Goal, list[Outcome], str]  # a figure, its outcomes, why there are none
 
 MET = {None: "-", True: "yes", False: "**no**"}
 PAIRED = "; the median of the ratios of the rounds, and not the ratio of the medians"
 
 
-def line(result: Result, figure: Figure) -> str:
+STATES = (
+    f"The machine has two states. Between the cores that the ranks are pinned to, a cache line takes less than "
+    f"{states.FAR_NS:g} ns in the state *near*, and longer in the state *far*. A measurement during which the state "
+    "changed is thrown away, and only measurements of one state are compared. A figure has a row for each state, and "
+    "its goal must hold in both. *Not seen* means that the machine was not in that state for enough rounds. A figure "
+    "without a state is indifferent to it. `docs/bench/method.md` says how the figures are measured.")
+
+
+def line(outcome: Outcome, figure: Goal) -> str:
+    if isinstance(outcome, NotSeen):
+        return (f"{outcome.figure:34} {outcome.state:4} not seen: {outcome.rounds} of {outcome.wanted} rounds in "
+                f"{outcome.seconds:.0f} s")
     verdict = {None: "stated, no goal", True: f"goal {figure.goal_text()}  met",
-               False: f"goal {figure.goal_text()}  MISSED"}[result.met]
-    return (f"{result.figure:34} {result.value:10.2f} {result.unit:5} against {result.against:10.2f} "
-            f"({result.against_name})  ratio {result.ratio:.3f} [{result.min:.3f} {result.max:.3f}]  "
-            f"{verdict}")
+               False: f"goal {figure.goal_text()}  MISSED"}[outcome.met]
+    return (f"{outcome.figure:34} {outcome.state:4} {outcome.value:10.2f} {outcome.unit:5} against "
+            f"{outcome.against:10.2f} ({outcome.against_name})  ratio {ratio(outcome)}  {verdict}")
+
+
+def ratio(result: Result) -> str:
+    """With its spread, and where it was found."""
+    place = f" at {result.at}" if result.at else ""
+    return f"{result.ratio:.3f} [{result.min:.3f} {result.max:.3f}]{place}"
 
 
 def version(command: list[str]) -> str:
@@ -49,33 +69,47 @@ def environment() -> dict[str, str]:
     }
 
 
-def write(directory: pathlib.Path, outcomes: list[tuple[Figure, Result | None, str]]) -> None:
-    """Writes figures.jsonl, README.md and the plots below @directory."""
+def write(directory: pathlib.Path, rows: list[Row], sweeps: list[Measured]) -> None:
+    """Writes figures.jsonl, README.md, the tables over size and the plots below @directory."""
     directory.mkdir(parents=True, exist_ok=True)
     env = environment()
     with (directory / "figures.jsonl").open("w", encoding="utf-8") as out:
         out.write(json.dumps({"environment": env}) + "\n")
-        for figure, result, why in outcomes:
-            out.write(json.dumps(result.as_json() if result else {"figure": figure.name, "cannot_run": why}) + "\n")
+        for record in records(rows):
+            out.write(json.dumps(record) + "\n")
+    tables = sizetable.write(directory, sweeps)
     curves = plots.write(directory)
-    (directory / "README.md").write_text(markdown(env, outcomes, curves), encoding="utf-8")
+    (directory / "README.md").write_text(markdown(env, rows, curves, tables), encoding="utf-8")
 
 
-def markdown(env: dict[str, str], outcomes: list[tuple[Figure, Result | None, str]], curves: list[str]) -> str:
+def records(rows: list[Row]) -> list[dict[str, object]]:
+    return [record for figure, outcomes, why in rows
+            for record in [o.as_json() for o in outcomes] or [{"figure": figure.name, "cannot_run": why}]]
+
+
+def cells(figure: Goal, outcome: Outcome | None, why: str) -> list[str]:
+    """A row of the table of figures."""
+    if outcome is None:
+        return [figure.name, "-", "-", "-", "-", figure.goal_text(), f"could not run: {why}", "-"]
+    if isinstance(outcome, NotSeen):
+        return [figure.name, outcome.state, "-", "-", "-", figure.goal_text(), "not seen",
+                f"{outcome.rounds} of {outcome.wanted}"]
+    return [figure.name, outcome.state or "-", f"{outcome.value:g} {outcome.unit}",
+            f"{outcome.against:g} {outcome.unit}, {outcome.against_name}", ratio(outcome), figure.goal_text(),
+            MET[outcome.met], str(outcome.rounds)]
+
+
+def markdown(env: dict[str, str], rows: list[Row], curves: list[str], tables: list[str]) -> str:
     text = ["# Figures", "",
             "Written by `make bench`. Each figure is a ratio of medians over interleaved rounds; "
             "`tests/bench/run NAME` repeats one of them alone. Speeds of different figures must not be compared: "
-            "the machine changes speed between runs.", "",
-            "| figure | ours | against | ratio [min max] | goal | met | rounds |", "|---|---|---|---|---|---|---|"]
-    for figure, result, why in outcomes:
-        if result is None:
-            text.append(f"| {figure.name} | - | - | - | {figure.goal_text()} | could not run: {why} | - |")
-            continue
-        text.append(f"| {result.figure} | {result.value:g} {result.unit} | {result.against:g} {result.unit}, "
-                    f"{result.against_name} | {result.ratio:.3f} [{result.min:.3f} {result.max:.3f}] | "
-                    f"{figure.goal_text()} | {MET[result.met]} | {result.rounds} |")
+            "the machine changes speed between runs.", "", STATES, "",
+            "| figure | state | ours | against | ratio [min max] | goal | met | rounds |",
+            "|---|---|---|---|---|---|---|---|"]
+    text += [f"| {' | '.join(cells(figure, outcome, why))} |"
+             for figure, outcomes, why in rows for outcome in outcomes or [None]]
     text += ["", "What each figure means:", ""]
-    text += [f"- `{figure.name}`: {figure.text}{PAIRED if figure.is_paired else ''}." for figure, _, _ in outcomes]
-    text += ["", "## Over message size", ""] + [f"![{name}]({name})" for name in curves]
+    text += [f"- `{figure.name}`: {figure.text}{PAIRED if figure.is_paired else ''}." for figure, _, _ in rows]
+    text += ["", "## Over message size", "", *tables, ""] + [f"![{name}]({name})" for name in curves]
     text += ["", "## Environment", ""] + [f"- {key}: {value}" for key, value in env.items()]
     return "\n".join(text) + "\n"

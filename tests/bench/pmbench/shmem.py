@@ -5,52 +5,53 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from .command import HERE, over_pm, program, run_json
+from .command import HERE, over_pm, program
 from .figure import Contestant, Figure
+from .mpisizes import latency
+from .watched import side_of
 
 VADER = ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]
 NO_CMA = ["--mca", "btl_vader_single_copy_mechanism", "none"]
 PINNED = ["--bind-to", "core"]
+NS_PER_US = 1000
 Setup = Callable[[], contextlib.AbstractContextManager]
 
 
-def pingpong(extra: list[str], env: dict[str, str] | None = None) -> float:
+def pingpong(name: str, args: list[str], env: dict[str, str] | None = None) -> Contestant:
     """Half RTT of 8 B in ns between two pinned ranks."""
-    command = HERE.mpirun(2, [*PINNED, *extra, program("bench/mpi_pingpong"), "8", "100000", "5"], env)
-    return run_json(command)["half_rtt_us"] * 1000
+    return latency(8, NS_PER_US)(name, HERE, args, env)
 
 
-def stream(size: int, extra: list[str], env: dict[str, str] | None = None) -> float:
+def stream(size: int, name: str, args: list[str], env: dict[str, str] | None = None) -> Contestant:
     """One-way MB/s with windows of 64 messages between two pinned ranks."""
     windows = max(4, min(400, (1 << 28) // (size * 64)))
-    command = HERE.mpirun(2, [*PINNED, *extra, program("bench/mpi_stream"), str(size), "64", str(windows), "5"], env)
-    return run_json(command)["mb_per_s"]
+    words = [program("bench/mpi_stream"), str(size), "64", str(windows), "5"]
+    return side_of(words, lambda told: told[-1]["mb_per_s"])(name, HERE, args, env)
 
 
-def pm_latency() -> float:
-    command = HERE.mpirun(2, [*PINNED, program("bin/pmtest"), "--test", "latency", "--size", "8",
-                              "--iterations", "200000", "--json"])
-    return run_json(command)["half_rtt_us"]["median"] * 1000
+def pm_latency() -> Contestant:
+    """The same of PM alone."""
+    words = [program("bin/pmtest"), "--test", "latency", "--size", "8", "--iterations", "200000", "--json"]
+    return side_of(words, lambda told: told[-1]["half_rtt_us"]["median"] * NS_PER_US)("PM over shmem", HERE, [], None)
 
 
 @contextlib.contextmanager
 def pm_against_vader() -> Iterator[tuple[Contestant, list[Contestant]]]:
-    yield Contestant("PM over shmem", pm_latency), [Contestant("btl vader", lambda: pingpong(VADER))]
+    yield pm_latency(), [pingpong("btl vader", VADER)]
 
 
 @contextlib.contextmanager
 def mpi_against_vader() -> Iterator[tuple[Contestant, list[Contestant]]]:
     args, env = over_pm()
-    yield Contestant("mtl pm", lambda: pingpong(args, env)), [Contestant("btl vader", lambda: pingpong(VADER))]
+    yield pingpong("mtl pm", args, env), [pingpong("btl vader", VADER)]
 
 
 def bandwidth_against_vader(size: int) -> Setup:
     @contextlib.contextmanager
     def setup() -> Iterator[tuple[Contestant, list[Contestant]]]:
         args, env = over_pm()
-        yield (Contestant("mtl pm", lambda: stream(size, args, env)),
-               [Contestant("btl vader with CMA", lambda: stream(size, VADER)),
-                Contestant("btl vader without CMA", lambda: stream(size, VADER + NO_CMA))])
+        yield (stream(size, "mtl pm", args, env),
+               [stream(size, "btl vader with CMA", VADER), stream(size, "btl vader without CMA", VADER + NO_CMA)])
     return setup
 
 

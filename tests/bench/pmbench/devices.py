@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The ways between two hosts of a lab that MPI can take as a user gets it: devices of PM, and Open MPI's TCP.
+
+TCP has a cable of its own without pm-ethernetd, and segmentation offload on, as a NIC has it. UDP uses that cable too.
+"""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from .command import Lab, lab, over_pm, program
+
+DIRECT, PORT, UDP, TCP = "direct", "port", "udp", "btl tcp"
+NAMES = {DIRECT: "pm-ethernet, direct", PORT: "pm-ethernet, port", UDP: "udp"}
+OVER_ETHERNET = (DIRECT, PORT)
+BTL_TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth1"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """Where and how mpirun starts a program."""
+
+    cluster: Lab
+    args: list[str]
+    env: dict[str, str] | None = None
+
+
+@contextlib.contextmanager
+def open_ways(names: Iterable[str], mtu: int) -> Iterator[dict[str, Way]]:
+    """The named ways on labs of their own, cables of that MTU."""
+    options = ["--direct", "--offloads", "on", "--mtu", str(mtu)]
+    names, ways = list(names), {}
+    with contextlib.ExitStack() as labs:
+        plain = labs.enter_context(lab("sizes", 2, *options))
+        if set(names) & set(OVER_ETHERNET):
+            program("bin/pm-ethernetd")
+            ethernet = labs.enter_context(lab("sizes_eth", 2, "--ethernet", *options))
+        for name in names:
+            if name in OVER_ETHERNET:
+                ways[name] = Way(ethernet, *over_pm("self+shmem+ethernet", ethernet_attach=name))
+            elif name == UDP:
+                ways[name] = Way(plain, *over_pm("self+shmem+udp", udp_rails="eth1"))
+            else:
+                ways[name] = Way(plain, BTL_TCP)
+        yield ways

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sweeps in the report: sizes.md with a table for each sweep, device and state, sizes.jsonl with the same for
+programs, and a plot of the ratio over size for each sweep of many sizes."""
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Iterator
+
+from . import state as states
+from .devices import NAMES, TCP
+from .sweep import Cell, Measured, size_text
+
+PLOTTED = 6  # sizes that a sweep has at least
+COLOURS = {states.NEAR: "tab:blue", states.FAR: "tab:orange", states.INDIFFERENT: "tab:gray"}
+
+
+def states_seen(found: Measured) -> list[str]:
+    """Those that any size was measured in."""
+    return [state for state in (*states.STATES, states.INDIFFERENT)
+            if any(found.cell(state, device, size) for device in found.demand.devices for size in found.demand.sizes)]
+
+
+def all_cells(found: Measured) -> Iterator[tuple[str, str, int, Cell]]:
+    """Device, state, size and what was measured there."""
+    for device in found.demand.devices:
+        for state in states_seen(found):
+            for size in found.demand.sizes:
+                if cell := found.cell(state, device, size):
+                    yield device, state, size, cell
+
+
+def records(found: Measured) -> list[dict[str, object]]:
+    sweep = found.sweep
+    return [{"sweep": sweep.name, "mtu": sweep.mtu, "device": device, "state": state, "bytes": size,
+             "unit": sweep.unit, "ours": round(cell.ours, 4), "tcp": round(cell.tcp, 4),
+             "ratio": round(cell.ratio, 4), "rounds": cell.rounds}
+            for device, state, size, cell in all_cells(found)]
+
+
+def table(found: Measured, device: str) -> list[str]:
+    """Markdown: a row per size, and for each state ours, TCP's and the ratio. An empty cell was not seen."""
+    seen = states_seen(found)
+    heads = ["bytes", *(f"{what}{' ' + state if state else ''}" for state in seen for what in ("ours", "tcp", "ratio"))]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for size in found.demand.sizes:
+        row = [size_text(size)]
+        for state in seen:
+            cell = found.cell(state, device, size)
+            row += [f"{cell.ours:.4g}", f"{cell.tcp:.4g}", f"{cell.ratio:.3f}"] if cell else ["", "", ""]
+        lines.append(f"| {' | '.join(row)} |")
+    return lines
+
+
+def section(found: Measured) -> list[str]:
+    """Markdown: all devices of a sweep."""
+    sweep = found.sweep
+    better = "lower" if sweep.lower_is_better else "higher"
+    lines = [f"## {sweep.label}", "",
+             f"{sweep.title[0].upper()}{sweep.title[1:]}, MTU {sweep.mtu}, {sweep.unit}; a {better} ratio is better."]
+    for device in found.demand.devices:
+        lines += ["", f"### {sweep.label}: {NAMES[device]}", "", *table(found, device)]
+    return [*lines, ""]
+
+
+def draw(path: pathlib.Path, found: Measured) -> None:
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    devices = found.demand.devices
+    figure, grid = pyplot.subplots(1, len(devices), figsize=(4 * len(devices), 3.6), layout="constrained", sharey=True,
+                                   squeeze=False)
+    for axes, device in zip(grid[0], devices):
+        for state in states_seen(found):
+            cells = [(size, found.cell(state, device, size)) for size in found.demand.sizes]
+            points = [(size, cell.ratio) for size, cell in cells if cell]
+            axes.plot(*zip(*points), marker="o", markersize=3, color=COLOURS[state], label=state or "ratio")
+        axes.axhline(1.0, color="black", linewidth=0.8)
+        axes.set(xscale="log", yscale="log", xlabel="message size, bytes", title=device)
+        axes.grid(True, which="both", alpha=0.3)
+        axes.legend()
+    grid[0][0].set_ylabel(f"ratio to {TCP}")
+    figure.suptitle(f"{found.sweep.title}, MTU {found.sweep.mtu}", fontsize=10)
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def plots(directory: pathlib.Path, sweeps: list[Measured]) -> list[str]:
+    """Names of the plots that could be made."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return []
+    names = []
+    for found in sweeps:
+        if len(found.demand.sizes) >= PLOTTED and states_seen(found):
+            names.append(f"sizes-{found.sweep.label}.png")
+            draw(directory / names[-1], found)
+    return names
+
+
+def write(directory: pathlib.Path, sweeps: list[Measured]) -> list[str]:
+    """Writes the files; gives the lines of the report that lead to them."""
+    if not sweeps:
+        return []
+    with (directory / "sizes.jsonl").open("w", encoding="utf-8") as out:
+        for found in sweeps:
+            for record in records(found):
+                out.write(json.dumps(record) + "\n")
+    text = ["# Sweeps over message size", "",
+            "Written by `make bench`: medians over interleaved rounds of one state of the machine, against Open MPI's "
+            f"{TCP} with offloads on a cable without pm-ethernetd.", ""]
+    for found in sweeps:
+        text += section(found)
+    (directory / "sizes.md").write_text("\n".join(text), encoding="utf-8")
+    return ["Every size of each sweep is in [sizes.md](sizes.md), and in [sizes.jsonl](sizes.jsonl) for programs.", "",
+            *(f"![{name}]({name})" for name in plots(directory, sweeps))]
