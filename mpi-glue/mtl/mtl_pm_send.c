@@ -252,6 +252,16 @@ static void unlink_send(struct mtl_pm_send *s)
 	s->list = NULL;
 }
 
+/*
+ * The window to a peer may be smaller than a message in many parts. PM gives out the rest as acks come, at
+ * our polls: so the program stays in its MPI_Wait until then, or the receiver would wait for its next one.
+ */
+static bool is_held(const struct mtl_pm_send *s)
+{
+	return s->peer->gathers && s->length > (size_t)s->peer->eager_limit &&
+	       pmIsSendOut(mtl_pm.ctx, s->peer->node) == ENOBUFS;
+}
+
 void mtl_pm_send_finish(struct mtl_pm_send *s, int error)
 {
 	struct mtl_pm_request *req = mtl_pm_request_of_send(s);
@@ -270,10 +280,12 @@ void mtl_pm_send_finish(struct mtl_pm_send *s, int error)
 		req->super.ompi_req->req_status.MPI_ERROR = error ? MPI_ERR_OTHER : MPI_SUCCESS;
 	else
 		req->error = error;
-	if (OPAL_UNLIKELY(mtl_pm.is_corked))
+	if (OPAL_UNLIKELY(mtl_pm.is_corked || is_held(s))) {
 		STAILQ_INSERT_TAIL(&s->peer->gathered, req, done);
-	else
+		mtl_pm_peer_busy(s->peer);
+	} else {
 		mtl_pm_complete(req);
+	}
 }
 
 static void stream(struct mtl_pm_send *s)

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BURST = 48, FEW = 8, ROUNDS = 20, LONGEST = 1200 };
+enum { BURST = 48, FEW = 8, ROUNDS = 20, LONGEST = 1200, LONG = 131072 };
 
 static char out[BURST][LONGEST], in[BURST][LONGEST];
 static MPI_Request req[BURST];
@@ -148,6 +148,31 @@ static void send_then_sleep(void)
 	}
 }
 
+/* A message of many packets that are packed, to a partner whose window has hardly opened yet. */
+static void layout_then_sleep(int length)
+{
+	static char blocks[2 * LONG];
+	MPI_Datatype every_other;
+
+	MPI_Type_vector(length / 32, 32, 64, MPI_BYTE, &every_other);
+	MPI_Type_commit(&every_other);
+	if (check_rank % 2) {
+		fill(blocks, sizeof(blocks), (uint64_t)length);
+		MPI_Send(blocks, 1, every_other, partner, 8, MPI_COMM_WORLD);
+		sleep_on_pipe();
+	} else {
+		static char packed[LONG], whole[2 * LONG];
+
+		MPI_Recv(packed, length, MPI_BYTE, partner, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		fill(whole, sizeof(whole), (uint64_t)length);
+		for (int i = 0; i < length / 32; i++)
+			CHECK(!memcmp(packed + 32 * i, whole + 64 * i, 32), "block %d of %d", i,
+			      length);
+		wake();
+	}
+	MPI_Type_free(&every_other);
+}
+
 /* Somebody waits for our receive, which is complete at once as the message is here: the answer must go. */
 static void answer_then_sleep(void)
 {
@@ -216,6 +241,8 @@ static void as_pairs(const char *program)
 	if (partner >= check_size)
 		return;
 	open_pipe(program);
+	layout_then_sleep(LONG);
+	layout_then_sleep(LONG / 4);
 	for (int round = 0; round < ROUNDS; round++) {
 		wait_then_sleep();
 		test_then_sleep(1 + round * 7 % (BURST - 1));
