@@ -119,6 +119,8 @@ static int ethernet_open(const struct pm_device_env *env, struct pm_dev *lower,
 		ethernet_close(&d->dev);
 		return err;
 	}
+	/* a hypercrossbar has no IP route beyond its next neighbours */
+	d->dev.takes_lane = !d->grid.n_dims;
 	*ret_dev = &d->dev;
 	return 0;
 }

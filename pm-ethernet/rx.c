@@ -15,10 +15,10 @@
 #include "pmcore/util/conf.h"
 
 /* Tokens: this and a slot's number, or epoch, socket and address of a chunk. */
-#define TOKEN_SLOT (1ull << 63)
+#define TOKEN_SLOT (1ull << (PM_TOKEN_BITS - 1))
 #define TOKEN_EPOCH_SHIFT 48
 #define TOKEN_SOCKET_SHIFT 40
-#define EPOCH_MASK 0x7fffu
+#define EPOCH_MASK 0x1fffu
 
 int eth_rx_init(struct eth_dev *d, uint32_t n_slots)
 {

@@ -189,6 +189,8 @@ static int choose_named(const struct conf *conf, const struct pmu_iface *all, in
 			if (!is_taken && is_meant(entry, &all[i]))
 				found = i;
 		}
+		if (found < 0 && conf->udp_is_lane)
+			continue;
 		if (found < 0) {
 			char names[256];
 
@@ -201,7 +203,9 @@ static int choose_named(const struct conf *conf, const struct pmu_iface *all, in
 		}
 		rails[chosen++] = all[found];
 	}
-	return chosen;
+	if (!chosen)
+		snprintf(why, why_size, "udp: no rail has an IPv4 address");
+	return chosen ? chosen : -ENODEV;
 }
 
 int pmu_addr_rails(const struct conf *conf, struct pmu_iface rails[PM_RAILS_MAX], char *why,
@@ -395,7 +399,7 @@ static uint32_t pair_routed(const struct pmu_address *local, const struct pmu_ad
 }
 
 uint32_t pmu_addr_pair(const struct pmu_address *local, const struct pmu_address *peer,
-		       uint32_t ret_to[PM_RAILS_MAX], uint32_t *ret_payload)
+		       bool neighbours, uint32_t ret_to[PM_RAILS_MAX], uint32_t *ret_payload)
 {
 	uint32_t mask = 0, taken = 0, payload = PMU_PAYLOAD_MAX;
 
@@ -424,7 +428,7 @@ uint32_t pmu_addr_pair(const struct pmu_address *local, const struct pmu_address
 			payload = local->rails[l].payload;
 	}
 	if (!mask)
-		return pair_routed(local, peer, ret_to, ret_payload);
+		return neighbours ? 0 : pair_routed(local, peer, ret_to, ret_payload);
 	*ret_payload = payload;
 	return mask;
 }

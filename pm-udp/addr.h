@@ -67,11 +67,12 @@ int pmu_addr_pack(const struct pmu_address *address, void *buf, size_t room);
 int pmu_addr_unpack(const void *buf, size_t len, struct pmu_address *ret_address);
 
 /*
- * Pairs local rails with addresses of a peer: by subnet, else by asking the kernel's routing table. Fills
+ * Pairs local rails with addresses of a peer: by subnet, else, unless only @neighbours are wanted, by asking the
+ * kernel's routing table. Fills
  * ret_to[r] for each bit r of the returned mask, and the payload all of these carry. 0: no way.
  */
 uint32_t pmu_addr_pair(const struct pmu_address *local, const struct pmu_address *peer,
-		       uint32_t ret_to[PM_RAILS_MAX], uint32_t *ret_payload);
+		       bool neighbours, uint32_t ret_to[PM_RAILS_MAX], uint32_t *ret_payload);
 
 /* Dotted text into @buf of at least 16 bytes; returns @buf. */
 char *pmu_addr_text(uint32_t address, char *buf);

@@ -169,7 +169,7 @@ static int udp_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, siz
 	if (err)
 		return err;
 	own_address(d, &own);
-	rails = pmu_addr_pair(&own, &remote, to, &payload);
+	rails = pmu_addr_pair(&own, &remote, d->env.conf->udp_is_lane, to, &payload);
 	if (!rails)
 		return -EHOSTUNREACH;
 	err = make_room(d);
@@ -287,8 +287,11 @@ static int udp_suspend(struct pm_dev *dev)
 	pmu_link_close(d);
 	pmu_sockets_close(d);
 	d->is_receive_off = false;
-	for (uint32_t r = 0; r < d->dev.n_rails; r++)
+	for (uint32_t r = 0; r < d->dev.n_rails; r++) {
 		d->rails[r].is_up = false;
+		/* what still waits is let go: without its socket a rail loses it */
+		pmu_tx_flush(d, r);
+	}
 	return 0;
 }
 

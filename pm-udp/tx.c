@@ -92,11 +92,24 @@ int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct
 	return 0;
 }
 
+/* The kernel has copied a packet, or it is lost. */
+static void let_go(struct pmu_dev *d, struct pm_packet *p)
+{
+	struct pm_dev *lender = d->dev.lender;
+
+	if (!lender) {
+		packetblocks_let_go(&d->pool, p);
+	} else if (!--p->busy && p->is_freed) {
+		p->is_freed = false;
+		lender->ops->tx_free(lender, p);
+	}
+}
+
 /* The first @n waiting packets are the kernel's, or lost. */
 static void pop(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n)
 {
 	for (; n; n--)
-		packetblocks_let_go(&d->pool, rail->items[rail->head++ % PMU_RING].packet);
+		let_go(d, rail->items[rail->head++ % PMU_RING].packet);
 }
 
 static struct sockaddr_in address_of(const struct pmu_peer *peer, uint32_t rail)
@@ -316,7 +329,7 @@ void pmu_tx_forget(struct pmu_dev *d, const struct pmu_peer *peer)
 				rail->items[kept++ % PMU_RING] = item;
 				continue;
 			}
-			packetblocks_let_go(&d->pool, item.packet);
+			let_go(d, item.packet);
 		}
 		rail->tail = kept;
 	}

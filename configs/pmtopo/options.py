@@ -7,7 +7,7 @@ Only what the file says is written; everything else stays at the library's defau
 # In the order they are printed.
 KEYS = (
     "devices",
-    "ethernet.rails", "ethernet.attach", "ethernet.socket",
+    "ethernet.rails", "ethernet.attach", "ethernet.lane", "ethernet.socket",
     "verbs.devices", "verbs.gid", "verbs.mtu", "verbs.credit", "verbs.lost_timeout",
     "verbs.shared", "verbs.connections", "verbs.pinned",
     "verbs.path", "verbs.connected_max",

@@ -61,6 +61,7 @@ PM = Table({
     "ethernet": Table({
         "rails": Array(Value(values.device_name), values.RAILS_MAX),
         "attach": Value(values.choice("auto", "direct", "port")),
+        "lane": Value(values.choice("auto", "never", "always")),
         "socket": Value(values.socket_path),
     }),
     "verbs": Table({

@@ -19,6 +19,7 @@
 
 #include "pmcore/channel/channel.h"
 #include "pmcore/channel/dlist.h"
+#include "pmcore/channel/road.h"
 #include "pm_device.h"
 #include "pmcore/util/nodemap.h"
 #include "pmcore/wire/codec.h"
@@ -62,7 +63,7 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 }
 
 /* tx_slot.flags */
-enum { SLOT_RETX = 1, SLOT_MSG = 2, SLOT_LOST = 4, SLOT_ASK = 8 };
+enum { SLOT_RETX = 1, SLOT_MSG = 2, SLOT_LOST = 4, SLOT_ASK = 8, SLOT_BULK = 16 };
 
 /* A packet sent and not acked; index = seq & (window - 1). Owner: sendwin.c */
 struct tx_slot {
@@ -74,7 +75,7 @@ struct tx_slot {
 	uint16_t prev, next; /* on the list of its rail, or of the lost ones; CHAN_NIL ends */
 	uint8_t rail;        /* of the last transmission */
 	uint8_t flags;       /* RETX sent more than once, MSG message packet, LOST on the lost list,
-				     ASK wants an ack when sent again */
+				     ASK wants an ack when sent again, BULK part of long data */
 	uint8_t tries;       /* times an ack showed it lost */
 };
 
@@ -125,6 +126,7 @@ struct chan_flow {
 	uint64_t pause_ns;  /* repetitions wait until then */
 	uint64_t sample_ns; /* latest first transmission among the packets just acked */
 	uint64_t n_acked;   /* packets acked, ever; tells whether an ack brought anything */
+	uint32_t bulk_cork; /* chan.n_corks when messages last left as long data */
 
 	/* limit.c */
 	uint32_t range;        /* of the sequence numbers from the oldest not acked on */
@@ -141,6 +143,7 @@ struct chan_flow {
 
 	/* stripe.c */
 	struct rail_state rail[WIRE_RAILS];
+	struct road road; /* road.c */
 
 	/* recvwin.c */
 	uint32_t early; /* bits set in the bitmap */
@@ -181,18 +184,19 @@ struct chan_peer {
 	uint8_t rails;     /* rails that lead there */
 	uint8_t out_rails; /* of these: found silent */
 	bool is_dead : 1;
-	bool is_asked : 1;  /* for a sign of life: chan_ask */
-	bool is_silent : 1; /* ... and nothing has come since */
-	uint16_t limit;     /* packets in flight it may have, 0 = not known yet; limit.c */
-	uint32_t tx_una;    /* oldest seq not acked */
-	uint32_t tx_next;   /* next seq to send */
-	uint32_t tx_mseq;   /* next mseq to send */
-	uint32_t tx_credit; /* mseq we must not reach */
-	uint32_t rx_next;   /* oldest seq not received */
-	uint32_t rx_mseq;   /* next mseq to deliver */
-	uint32_t rx_done;   /* message packets delivered and released */
-	uint32_t rx_credit; /* mseq the peer must not reach */
-	uint32_t srtt_ns;   /* 0 = no sample yet */
+	bool is_asked : 1;       /* for a sign of life: chan_ask */
+	bool is_silent : 1;      /* ... and nothing has come since */
+	bool prefers_single : 1; /* long data has been faster there by single rails; road.c */
+	uint16_t limit;          /* packets in flight it may have, 0 = not known yet; limit.c */
+	uint32_t tx_una;         /* oldest seq not acked */
+	uint32_t tx_next;        /* next seq to send */
+	uint32_t tx_mseq;        /* next mseq to send */
+	uint32_t tx_credit;      /* mseq we must not reach */
+	uint32_t rx_next;        /* oldest seq not received */
+	uint32_t rx_mseq;        /* next mseq to deliver */
+	uint32_t rx_done;        /* message packets delivered and released */
+	uint32_t rx_credit;      /* mseq the peer must not reach */
+	uint32_t srtt_ns;        /* 0 = no sample yet */
 	uint32_t rttvar_ns;
 	uint32_t rail_tx[WIRE_RAILS];    /* next to send */
 	uint32_t rail_acked[WIRE_RAILS]; /* next the peer expects, as far as it told */
@@ -246,6 +250,7 @@ struct chan_serve {
 	uint64_t rkey;     /* of the region it reads from */
 	uint32_t op;       /* the initiator's number */
 	uint32_t error;    /* of the verdict */
+	bool is_bulk;      /* a long range */
 	uint8_t kind;      /* WIRE_PLACE, WIRE_REFUSE or WIRE_WRITTEN */
 };
 
@@ -279,6 +284,8 @@ struct chan {
 	bool is_stopped;     /* quiesced */
 	bool is_fed;         /* packets have come since the last poll */
 	uint32_t cork_after; /* message packets in flight to a peer from which on more are held */
+	uint32_t n_corks;    /* times it was corked */
+	uint32_t n_links;    /* rails without the bulk ones, which use the same wires */
 	uint64_t deadline;   /* no timer fires before */
 	uint64_t now;        /* of the call being served */
 	uint64_t memory;     /* bytes held */

@@ -14,7 +14,8 @@ static bool is_valid(const struct chan_config *config)
 	uint32_t window = config->window;
 
 	return window >= 8 && window <= WIRE_WINDOW_MAX && !(window & (window - 1)) &&
-	       config->n_rails >= 1 && config->n_rails <= WIRE_RAILS && config->credit >= 1 &&
+	       config->n_rails >= 1 && config->n_rails <= WIRE_RAILS &&
+	       (config->bulk_rails + 1u) >> config->n_rails == 0 && config->credit >= 1 &&
 	       config->credit <= window && config->rx_buffers >= 2 && config->regions;
 }
 
@@ -42,10 +43,12 @@ static void set_defaults(struct chan *chan)
 		chan->ack_every = config->window / 4;
 	chan->mask = config->window - 1;
 	chan->up = (uint8_t)((1u << config->n_rails) - 1);
+	chan->n_links = config->n_rails - (uint32_t)__builtin_popcount(config->bulk_rails);
 	chan->stats = config->stats ? config->stats : &chan->no_stats;
 	chan->rails = config->rails ? config->rails : chan->no_rails;
 	chan->deadline = CHAN_NEVER;
 	chan->cork_after = UINT32_MAX;
+	chan->n_corks = 1;
 }
 
 int chan_create(const struct chan_config *config, const struct chan_ops *ops, void *arg,
@@ -141,7 +144,7 @@ static uint64_t check_life(struct chan *chan, struct chan_peer *peer)
 		return flow->heard_ns + timeout;
 	if (chan->now < ask_at)
 		return ask_at;
-	emit_probe(chan, peer, stripe_rails(chan, peer));
+	emit_probe(chan, peer, road_single(chan, stripe_rails(chan, peer)));
 	return chan->now + timeout / 4;
 }
 
@@ -157,7 +160,8 @@ static int send_each(struct chan *chan, struct chan_peer *peer, uint64_t now,
 		return -EPIPE;
 	if (chan->is_stopped || !peer_flow(chan, peer))
 		return -EAGAIN;
-	for (rails = stripe_rails(chan, peer); rails; rails &= (uint8_t)(rails - 1))
+	for (rails = road_single(chan, stripe_rails(chan, peer)); rails;
+	     rails &= (uint8_t)(rails - 1))
 		if (!emit(chan, peer, rails & (uint8_t)-rails))
 			rc = 0;
 	return rc;

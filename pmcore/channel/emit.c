@@ -135,7 +135,7 @@ int emit_ack(struct chan *chan, struct chan_peer *peer)
 	body.pad = 0;
 	wire_put_ack(packet->data + sizeof(struct wire_header), &body, bitmap);
 	packet->len = (uint32_t)(sizeof(struct wire_header) + sizeof(body) + body.n_words * 8);
-	emit.rails = stripe_rails(chan, peer);
+	emit.rails = road_single(chan, stripe_rails(chan, peer));
 	choose_ack_rail(chan, peer->flow, &emit);
 	rc = emit_bare(chan, peer, packet, &emit);
 	if (!rc) {

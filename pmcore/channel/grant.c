@@ -31,7 +31,7 @@ static uint64_t at_most(const struct chan *chan, uint64_t bytes)
 
 static uint64_t least(const struct chan *chan)
 {
-	return at_most(chan, (uint64_t)LEAST * chan->config.n_rails);
+	return at_most(chan, (uint64_t)LEAST * chan->n_links);
 }
 
 /* What the rails have counted so far. */
@@ -59,9 +59,8 @@ static void start_window(struct chan *chan)
 
 void grant_init(struct chan *chan)
 {
-	chan->grant =
-		(struct chan_grant){.budget = at_most(chan, (uint64_t)FIRST * chan->config.n_rails),
-				    .is_starting = true};
+	chan->grant = (struct chan_grant){.budget = at_most(chan, (uint64_t)FIRST * chan->n_links),
+					  .is_starting = true};
 	start_window(chan);
 }
 

@@ -135,6 +135,7 @@ struct chan_flow *peer_attach(struct chan *chan, struct chan_peer *peer)
 	peer->flow = flow;
 	sendwin_init(chan, flow);
 	stripe_init(chan, peer);
+	road_init(chan, peer);
 	dlist_add_tail(&chan->flows, &flow->link);
 	chan->n_flows++;
 	credit_share(chan);

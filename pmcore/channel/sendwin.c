@@ -73,8 +73,13 @@ int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet
 	if (!limit_is_open(peer, 1) || ((flags & SLOT_MSG) && peer->tx_credit - peer->tx_mseq == 1))
 		emit.flags = WIRE_F_ACK_NOW;
 	emit.rails = stripe_rails(chan, peer);
+	if (unlikely(chan->config.bulk_rails))
+		emit.rails = flags & SLOT_BULK ? road_bulk(chan, peer, emit.rails)
+					       : road_single(chan, emit.rails);
 	if (emit_packet(chan, peer, packet, &emit))
 		return -EAGAIN;
+	if (flags & SLOT_BULK)
+		road_sent(chan, peer);
 	slot = sendwin_slot(chan, flow, peer->tx_next);
 	slot->packet = packet;
 	slot->sent_ns = chan->now;
@@ -175,6 +180,8 @@ void sendwin_dropped(struct chan *chan, struct chan_peer *peer, struct tx_slot *
 {
 	uint32_t over;
 
+	if (slot->flags & SLOT_BULK)
+		road_lost(chan, peer, slot->rail);
 	sendwin_lost(chan, peer, slot);
 	limit_lost(peer);
 	if (slot->tries < UINT8_MAX)
@@ -194,7 +201,7 @@ static int repeat(struct chan *chan, struct chan_peer *peer, struct tx_slot *slo
 	struct emit emit = {.type = WIRE_DATA, .seq = slot_seq(chan, peer, slot)};
 	uint8_t others;
 
-	emit.rails = stripe_rails(chan, peer);
+	emit.rails = road_single(chan, stripe_rails(chan, peer));
 	if (slot->flags & SLOT_ASK) {
 		/* The timer asks: by another rail, if there is one. */
 		emit.flags = WIRE_F_ACK_NOW;
@@ -251,12 +258,24 @@ static void queue_pop(struct packet_queue *queue)
 	queue->count--;
 }
 
+/* Messages of several packets, or many at once; the last packets of a burst go the way of those before. */
+static bool is_bulk(const struct chan *chan, struct chan_flow *flow)
+{
+	if (!chan->config.bulk_rails)
+		return false;
+	if (flow->msgs.count >= CHAN_BULK)
+		flow->bulk_cork = chan->n_corks;
+	return flow->bulk_cork && flow->bulk_cork == chan->n_corks;
+}
+
 /* Popped before it is posted: the link belongs to the device from then on. */
 static int output_queue(struct chan *chan, struct chan_peer *peer, struct packet_queue *queue,
 			uint8_t flags, int *posted)
 {
 	struct pm_packet *packet;
 
+	if (flags & SLOT_MSG && is_bulk(chan, peer->flow))
+		flags |= SLOT_BULK;
 	while ((packet = queue->head) && limit_is_open(peer, 0)) {
 		if ((flags & SLOT_MSG) && !credit_is_open(peer)) {
 			rtt_arm(chan, peer);
@@ -333,8 +352,9 @@ void sendwin_timeout(struct chan *chan, struct chan_peer *peer)
 		repeat_oldest(chan, peer);
 	if (rails)
 		probe_each(chan, peer, rails);
-	else if (!flow->in_flight)
-		emit_probe(chan, peer, stripe_rails(chan, peer));
+	/* what waits for credit only, and what a network that knows of the peer's end has to be asked by */
+	if (!flow->in_flight || (rails && !(rails & ~chan->config.bulk_rails)))
+		emit_probe(chan, peer, road_single(chan, stripe_rails(chan, peer)));
 	rtt_backoff(chan, peer);
 }
 

@@ -51,6 +51,7 @@ void serve_verdict(struct chan *chan, struct chan_peer *peer, struct chan_serve 
 	serve->kind = error ? WIRE_REFUSE : WIRE_WRITTEN;
 	serve->op = op;
 	serve->error = error;
+	serve->is_bulk = false;
 	serve->at = NULL;
 	serve->left = 0;
 	dlist_add_head(&peer->flow->serves, &serve->link);
@@ -76,6 +77,8 @@ enum drop_reason serve_read(struct chan *chan, struct chan_peer *peer,
 	serve->kind = WIRE_PLACE;
 	serve->op = view->msg.op;
 	serve->error = 0;
+	serve->is_bulk = chan->config.bulk_rails &&
+			 body.length >= (uint64_t)CHAN_BULK * serve_payload(peer);
 	serve->at = addr;
 	serve->left = body.length;
 	serve->offset = body.offset;
@@ -130,7 +133,7 @@ static int send_one(struct chan *chan, struct chan_peer *peer, struct chan_serve
 		len = fill_place(peer, serve, packet);
 	else
 		fill_verdict(serve, packet);
-	if (sendwin_transmit(chan, peer, packet, 0)) {
+	if (sendwin_transmit(chan, peer, packet, serve->is_bulk ? SLOT_BULK : 0)) {
 		emit_free(chan, packet);
 		return -EAGAIN;
 	}

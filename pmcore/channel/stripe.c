@@ -144,13 +144,18 @@ void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slo
 {
 	struct rail_state *rail = &flow->rail[slot->rail];
 	uint64_t took = chan->now - slot->sent_ns;
+	bool is_busy = slot->load >= BUSY_BYTES;
 	uint32_t cost;
 
-	if (chan->config.n_rails == 1 || slot->flags & SLOT_RETX)
+	/* one rail of a kind is no choice between rails; between kinds it is one for long data */
+	if (slot->flags & SLOT_RETX ||
+	    (chan->n_links == 1 && (!is_busy || !chan->config.bulk_rails)))
 		return;
-	if (slot->load >= BUSY_BYTES)
+	if (is_busy)
 		forgive_unused(chan, flow, took);
 	cost = (uint32_t)min_u64(took * 1000 / slot->load, COST_MAX);
+	if (is_busy && slot->flags & SLOT_BULK)
+		road_acked(chan, flow->peer, slot->rail, cost);
 	if (!rail->cost)
 		rail->cost = cost;
 	else if (cost < rail->cost)
@@ -176,6 +181,7 @@ void stripe_answer(struct chan *chan, struct chan_peer *peer, uint32_t rail, uin
 	if (seq_diff(next, peer->rail_acked[rail]) <= 0 || seq_diff(next, peer->rail_tx[rail]) > 0)
 		return;
 	peer->rail_acked[rail] = next;
+	peer->flow->road.proven |= (uint8_t)(1u << rail);
 	state->answer_ns = chan->now;
 	if (seq_diff(next, state->asked) < 0) {
 		state->asked_ns = chan->now;

@@ -83,14 +83,21 @@ static bool coalesce(const struct chan_peer *peer, struct pm_packet *tail,
 	return true;
 }
 
-/* A few in flight show that a burst is on; a peer that gets one message now and then never waits. */
+/*
+ * A few in flight show that a burst is on; a peer that gets one message now and then never waits. Where long data has
+ * rails of its own all are held, until it is known which of the rails they are for.
+ */
 #define CORK_FLIGHT 4
 /* Held packets that are worth a system call. */
 #define CORK_PACKETS 16
 
 void chan_cork(struct chan *chan, bool is_on)
 {
-	chan->cork_after = is_on ? CORK_FLIGHT : UINT32_MAX;
+	chan->cork_after = UINT32_MAX;
+	if (!is_on)
+		return;
+	chan->cork_after = chan->config.bulk_rails ? 0 : CORK_FLIGHT;
+	chan->n_corks++;
 }
 
 static void enqueue(struct chan_flow *flow, struct pm_packet *packet)

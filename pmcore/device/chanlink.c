@@ -277,6 +277,8 @@ static int open_engine(struct chanlink *c)
 		.rx_buffers = c->dev->rx_buffers,
 		.tx_buffers = c->dev->tx_buffers,
 		.n_rails = c->dev->n_rails,
+		.bulk_rails = (uint8_t)c->dev->bulk_rails,
+		.is_bulk_forced = conf->ethernet_lane == CONF_LANE_ALWAYS,
 		.crc = conf->crc,
 		.pull_bytes = conf->pull_bytes,
 		.peer_timeout_ns = conf->peer_timeout_ms * 1000000ull,

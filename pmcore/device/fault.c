@@ -250,6 +250,8 @@ static int fault_open(const struct pm_device_env *env, struct pm_dev *lower,
 		f->room_held = 2;
 	f->copy_bytes = (lower->ops->mtu(lower, NULL) + 63) & ~63u;
 	f->base.dev.n_rails = lower->n_rails;
+	f->base.dev.bulk_rails = lower->bulk_rails;
+	f->base.dev.burst = lower->burst;
 	f->base.dev.tx_buffers = lower->tx_buffers;
 	f->base.dev.rx_buffers = lower->rx_buffers - f->room_held;
 	f->held = calloc(f->room_held + 1, sizeof(*f->held));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "pmcore/device/fault.h"
+#include "pmcore/device/lane.h"
 #include "pmcore/device/stubs.h"
 #include "pmcore/device/tracer.h"
 #include "pmcore/util/conf.h"
@@ -37,6 +38,8 @@ int layers_open(const struct pm_packet_ops *ops, const struct pm_device_env *env
 
 	ret->n = 0;
 	err = add(ret, ops, env);
+	if (!err && ret->all[0].dev->takes_lane)
+		err = add(ret, &pm_lane_ops, env);
 	if (!err && env->conf->fault[0])
 		err = add(ret, &pm_fault_ops, env);
 	if (!err && env->conf->trace[0])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * layers - a packet device and the interposers stacked on it (fault, tracer), as the options want them.
+ * layers - a packet device and what is stacked on it (lane, fault, tracer), as the options want it.
  * Knows nothing of the channel.
  */
 #ifndef PM_DEVICE_LAYERS_H
@@ -8,7 +8,7 @@
 
 #include "pm_device.h"
 
-#define LAYERS 3
+#define LAYERS 4
 
 struct layers {
 	struct {

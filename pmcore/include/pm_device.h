@@ -5,7 +5,8 @@
  *   link    a reliable, ordered transport of datagrams with one-sided reads and writes: self, shmem,
  *           verbs, and the channel engine itself when it sits on a packet device (api/chanlink.c);
  *   packet  an unreliable device of one or more rails that takes and gives bursts of packets: udp,
- *           ethernet, verbs-datagram, and the interposers fault and tracer that stack on any of them.
+ *           ethernet, verbs-datagram, the lane that stacks on ethernet, and the interposers fault and tracer
+ *           that stack on any of them.
  *
  * A composite context (device/composite.c) owns a list of links and sends each node's traffic to the
  * first link that reaches it, and by another one when that has lost its way. Everything here is called from the thread that uses the context.
@@ -240,6 +241,9 @@ struct pm_packet {
 	struct pm_packet *next; /* free list of the device while free, a queue of the channel else */
 };
 
+/* Tokens of received packets are smaller than 2 to this power: the layers above tell theirs apart by the rest. */
+#define PM_TOKEN_BITS 62
+
 /* A received packet, lent until rx_return. */
 struct pm_rx {
 	uint8_t *data; /* 8-byte aligned */
@@ -256,7 +260,7 @@ struct pm_packet_ops {
 	uint32_t size;
 	const char *name;
 
-	/* @lower: the device to stack on (fault, tracer), NULL for real ones. */
+	/* @lower: the device to stack on (lane, fault, tracer), NULL for real ones. */
 	int (*open)(const struct pm_device_env *env, struct pm_dev *lower, struct pm_dev **ret_dev);
 	void (*close)(struct pm_dev *dev);
 	int (*address)(struct pm_dev *dev, void *buf, size_t room);
@@ -307,7 +311,15 @@ struct pm_dev {
 	uint32_t rx_buffers; /* packets that may be held unreturned */
 	uint32_t tx_buffers; /* packets of the pool */
 	uint32_t burst; /* packets that one kick sends best, so more don't wait for others; 0 = any number */
-	bool is_cheap; /* an idle rx_burst costs no system call */
+	bool is_cheap;   /* an idle rx_burst costs no system call */
+	bool takes_lane; /* long data to neighbours may go by datagrams beside it: device/lane.c */
+	/* Bit r: rail r carries long data cheaply and single packets dearly; the other rails do not. */
+	uint32_t bulk_rails;
+	/*
+	 * The device whose packets are posted here in place of packets of our own pool; NULL: ours. A packet that was freed
+	 * while busy goes back to its tx_free, with is_freed cleared.
+	 */
+	struct pm_dev *lender;
 };
 
 #endif

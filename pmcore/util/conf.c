@@ -38,7 +38,8 @@ static const char *const attach_names[] = {[CONF_ATTACH_AUTO] = "auto",
 					   [CONF_ATTACH_DIRECT] = "direct",
 					   [CONF_ATTACH_PORT] = "port",
 					   NULL};
-
+static const char *const lane_names[] =
+	{[CONF_LANE_AUTO] = "auto", [CONF_LANE_NEVER] = "never", [CONF_LANE_ALWAYS] = "always", NULL};
 static const char *const path_names[] = {[CONF_PATH_AUTO] = "auto",
 					 [CONF_PATH_CONNECTED] = "connected",
 					 [CONF_PATH_DATAGRAM] = "datagram",
@@ -54,6 +55,7 @@ static const struct key keys[] = {
 	{"udp.port", NUMBER, FIELD(udp_port), 0, 65535, false, NULL},
 	{"ethernet.socket", PATH, FIELD(ethernet_socket), 0, 0, false, NULL},
 	{"ethernet.attach", CHOICE, FIELD(ethernet_attach), 0, 0, false, attach_names},
+	{"ethernet.lane", CHOICE, FIELD(ethernet_lane), 0, 0, false, lane_names},
 	{"ethernet.rails", RAILS, FIELD(ethernet_rails), 0, 0, false, NULL},
 	{"verbs.devices", RAILS, FIELD(verbs_devices), 0, 0, false, NULL},
 	{"verbs.gid", NUMBER, FIELD(verbs_gid), 0, 255, false, NULL},

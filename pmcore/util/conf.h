@@ -19,6 +19,9 @@ enum conf_large { CONF_LARGE_AUTO, CONF_LARGE_RING, CONF_LARGE_CMA };
 /* How ethernet is attached to the network cards. */
 enum conf_attach { CONF_ATTACH_AUTO, CONF_ATTACH_DIRECT, CONF_ATTACH_PORT };
 
+/* Whether long data of ethernet goes by datagrams: where they are measured to be cheaper, never, wherever it can. */
+enum conf_lane { CONF_LANE_AUTO, CONF_LANE_NEVER, CONF_LANE_ALWAYS };
+
 /* How verbs reaches its peers. */
 enum conf_path { CONF_PATH_AUTO, CONF_PATH_CONNECTED, CONF_PATH_DATAGRAM };
 
@@ -38,10 +41,13 @@ struct conf {
 	uint32_t udp_mtu;  /* udp.mtu: IP MTU to assume in bytes, 0 = the interface's; 576..65535 */
 	bool udp_gso;      /* udp.gso=1|0: segmentation offload when the kernel has it */
 	uint32_t udp_port; /* udp.port: first port to try, 0 = any */
+	bool udp_is_lane; /* no option: it is the lane of ethernet, which takes named rails as far as they have an address, and
+				reaches hosts in their subnets only */
 
 	char ethernet_socket[108];        /* ethernet.socket: of pm-ethernetd, default
 				      /run/pm-ethernet/socket */
 	enum conf_attach ethernet_attach; /* ethernet.attach=auto|direct|port */
+	enum conf_lane ethernet_lane;     /* ethernet.lane=auto|never|always */
 	/* ethernet.rails=eth1+eth2: interfaces of pm-ethernetd; "" = all of them */
 	char ethernet_rails[CONF_RAILS_MAX][48];
 	unsigned int n_ethernet_rails;

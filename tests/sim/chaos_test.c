@@ -65,6 +65,10 @@ static struct sim_config choose_config(struct chaos *c, uint64_t run)
 	config.chan.credit = 1 + below(c, window < 64 ? window : 64);
 	config.chan.crc = one_in(c, 3);
 	config.chan.pull_bytes = 4096u << below(c, 9);
+	/* the upper half of the rails for long data */
+	if (c->rails > 1 && one_in(c, 2))
+		config.chan.bulk_rails =
+			(uint8_t)(((1u << c->rails) - 1) & (0xffu << (c->rails + 1) / 2));
 	for (rail = 0; rail < c->rails; rail++)
 		choose_rail(c, &config.net.rail[rail], config.chan.crc);
 	return config;

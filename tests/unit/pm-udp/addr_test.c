@@ -101,7 +101,7 @@ static void expect(struct pmu_address *local, struct pmu_address *peer, uint32_t
 {
 	uint32_t got[PM_RAILS_MAX] = {0}, payload = 0, rails;
 
-	rails = pmu_addr_pair(local, peer, got, &payload);
+	rails = pmu_addr_pair(local, peer, false, got, &payload);
 	is_int(rails, mask);
 	for (uint32_t r = 0; r < PM_RAILS_MAX; r++)
 		if (rails >> r & 1)
@@ -160,7 +160,7 @@ TAP_TEST(addr_pair__packet_size_is_the_smallest_of_all)
 	a.rails[0].payload = 8968;
 	b.rails[0].payload = 8968;
 	b.rails[1].payload = 1400;
-	is_int(pmu_addr_pair(&a, &b, to, &payload), 3);
+	is_int(pmu_addr_pair(&a, &b, false, to, &payload), 3);
 	is_int(payload, 1400);
 }
 
@@ -177,9 +177,9 @@ TAP_TEST(addr_pair__routed_host_of_another_subnet)
 	}
 	a = make(1, 2, (uint32_t[]){IP(10, 9, 0, 1), IP(10, 9, 1, 1)});
 	enter(&p.net, 0);
-	is_int(pmu_addr_pair(&a, &b, to, &payload), 0);
+	is_int(pmu_addr_pair(&a, &b, false, to, &payload), 0);
 	is_int(sh("ip route add 10.9.200.0/24 via 10.9.1.2"), 0);
-	is_int(pmu_addr_pair(&a, &b, to, &payload), 2);
+	is_int(pmu_addr_pair(&a, &b, false, to, &payload), 2);
 	is_int(to[1], IP(10, 9, 200, 2));
 	is_int(payload, 1472);
 	net_drop(&p.net);

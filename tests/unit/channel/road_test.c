@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* road: what goes by single and by bulk rails, the proof that one works, trials of the other kind. */
+#include "tests/unit/channel/rig.h"
+
+#define SINGLE 0
+#define BULK 1
+#define LONG (RIG_MTU - WIRE_OVERHEAD) /* bytes of a message that fills a packet */
+
+static struct rig *open_rig(bool is_forced)
+{
+	struct rig *rig = rig_init();
+
+	rig->config.n_rails = 2;
+	rig->config.bulk_rails = 1u << BULK;
+	rig->config.is_bulk_forced = is_forced;
+	rig->config.window = 64;
+	rig->config.credit = 64;
+	rig_open(rig);
+	return rig;
+}
+
+/* All that was sent has arrived. */
+static void ack_all(struct rig *rig)
+{
+	rig->from.credit = (uint16_t)(rig->peer->tx_mseq + rig->config.credit);
+	rig_ack(rig, rig->peer->tx_next, 0, NULL);
+	rig_poll(rig, 0);
+}
+
+/* As a message of @n packets is sent: held until the last, then posted. Returns where the first is. */
+static uint32_t send_long(struct rig *rig, uint32_t n)
+{
+	uint32_t at = rig->n_sent, i;
+
+	chan_cork(rig->chan, true);
+	for (i = 0; i < n; i++)
+		is_int(rig_send(rig, LONG, (uint8_t)i), 0);
+	chan_cork(rig->chan, false);
+	rig_poll(rig, 0);
+	return at;
+}
+
+/* Data packets posted from @at on that went by @rail. */
+static uint32_t count(const struct rig *rig, uint32_t at, uint32_t rail)
+{
+	uint32_t n = 0;
+
+	for (; at < rig->n_sent; at++)
+		n += rig->sent[at].header.type == WIRE_DATA && rig->sent[at].rail == rail;
+	return n;
+}
+
+static void prove(struct rig *rig)
+{
+	send_long(rig, CHAN_BULK);
+	ack_all(rig);
+}
+
+TAP_TEST(chan_create__some_rail_is_for_single_packets)
+{
+	struct rig *rig = rig_init();
+
+	rig->config.n_rails = 2;
+	rig->config.bulk_rails = 3;
+	is_int(rig_create(rig), -EINVAL);
+	rig->config.bulk_rails = 4;
+	is_int(rig_create(rig), -EINVAL);
+	rig->config.bulk_rails = 2;
+	is_int(rig_create(rig), 0);
+	is_int(chan_peer_add(rig->chan, RIG_PEER, rig, 3, RIG_MTU, &rig->peer), 0);
+	rig_close(rig);
+}
+
+TAP_TEST(road__unproven_rails_are_asked_and_not_used)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t at = send_long(rig, CHAN_BULK), i, asked = 0;
+
+	is_int(count(rig, at, SINGLE), CHAN_BULK);
+	for (i = at; i < rig->n_sent; i++)
+		if (rig->sent[i].rail == BULK) {
+			is_int(rig->sent[i].header.type, WIRE_PROBE);
+			ok(rig->sent[i].header.flags & WIRE_F_ACK_NOW);
+			asked++;
+		}
+	is_int(asked, 1);
+	/* once in a while, not for each message */
+	at = send_long(rig, CHAN_BULK);
+	for (i = at; i < rig->n_sent; i++)
+		is_int(rig->sent[i].rail, SINGLE);
+	ack_all(rig);
+	rig_close(rig);
+}
+
+TAP_TEST(road__long_messages_take_a_proven_rail)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t at;
+
+	prove(rig);
+	at = send_long(rig, 6);
+	is_int(count(rig, at, BULK), 6);
+	ack_all(rig);
+	/* fewer are no long data */
+	at = send_long(rig, CHAN_BULK - 1);
+	is_int(count(rig, at, SINGLE), CHAN_BULK - 1);
+	ack_all(rig);
+	at = rig->n_sent;
+	is_int(rig_send(rig, LONG, 1), 0);
+	is_int(count(rig, at, SINGLE), 1);
+	ack_all(rig);
+	rig_close(rig);
+}
+
+TAP_TEST(road__the_end_of_a_burst_goes_the_way_of_its_beginning)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t at, i;
+
+	prove(rig);
+	for (i = 0; i < 40; i++) { /* the limit grows */
+		send_long(rig, 4);
+		ack_all(rig);
+	}
+	at = send_long(rig, 17); /* one more than leaves by itself */
+	is_int(count(rig, at, BULK), 17);
+	ack_all(rig);
+	rig_close(rig);
+}
+
+TAP_TEST(road__acks_and_probes_take_single_rails)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t i, at;
+
+	prove(rig);
+	at = rig->n_sent;
+	for (i = 0; i < 40; i++) {
+		rig_datagram(rig, i, i);
+		rig->from.flags = WIRE_F_ACK_NOW;
+		rig_poll(rig, MS);
+	}
+	ok(rig->n_sent > at + 30);
+	for (i = at; i < rig->n_sent; i++)
+		is_int(rig->sent[i].rail, SINGLE);
+	at = rig->n_sent;
+	is_int(chan_probe(rig->chan, rig->peer, rig->now), 0);
+	is_int(rig->n_sent, at + 1);
+	is_int(rig_last(rig)->rail, SINGLE);
+	rig_close(rig);
+}
+
+TAP_TEST(road__the_other_kind_stands_in)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t at;
+
+	prove(rig);
+	chan_rail(rig->chan, SINGLE, false, rig->now);
+	at = rig->n_sent;
+	is_int(rig_send(rig, 8, 1), 0);
+	is_int(count(rig, at, BULK), 1);
+	ack_all(rig);
+	chan_rail(rig->chan, SINGLE, true, rig->now);
+	chan_rail(rig->chan, BULK, false, rig->now);
+	at = send_long(rig, 5);
+	is_int(count(rig, at, SINGLE), 5);
+	ack_all(rig);
+	rig_close(rig);
+}
+
+/* A network that knows of the peer's end tells it of packets by single rails. */
+TAP_TEST(road__timeouts_ask_by_single_rails_too)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t at, i, by_single = 0;
+
+	prove(rig);
+	send_long(rig, 5);
+	at = rig->n_sent;
+	rig_poll(rig, 500 * MS);
+	for (i = at; i < rig->n_sent; i++)
+		by_single += rig->sent[i].rail == SINGLE && rig->sent[i].header.type == WIRE_PROBE;
+	ok(by_single >= 1);
+	ack_all(rig);
+	rig_close(rig);
+}
+
+TAP_TEST(road__what_got_lost_goes_by_single_rails)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t at, next[WIRE_RAILS];
+
+	prove(rig);
+	send_long(rig, 6);
+	/* the first two of them did not come */
+	memcpy(next, rig->peer->rail_tx, sizeof(next));
+	rig_ack(rig, rig->peer->tx_una, 0x1e, next);
+	at = rig->n_sent;
+	rig_poll(rig, 0);
+	is_int(count(rig, at, SINGLE), 2);
+	is_int(count(rig, at, BULK), 0);
+	ack_all(rig);
+	rig_close(rig);
+}
+
+/* Long data of @n packets, each acked at the cost of its rail. */
+static void carry(struct rig *rig, uint32_t n, uint32_t cost_single, uint32_t cost_bulk,
+		  uint32_t counts[2])
+{
+	struct chan_peer *peer = rig->peer;
+
+	for (; n; n--) {
+		uint8_t rails = road_bulk(rig->chan, peer, 3);
+		uint32_t rail = rails == 1u << BULK ? BULK : SINGLE;
+
+		road_sent(rig->chan, peer);
+		road_acked(rig->chan, peer, rail, rail == BULK ? cost_bulk : cost_single);
+		if (counts)
+			counts[rail]++;
+	}
+}
+
+TAP_TEST(road__stays_where_it_is_cheaper)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t n[2] = {0};
+
+	prove(rig);
+	carry(rig, 1000000, 1400, 400, n);
+	ok(n[SINGLE] > 64 && n[SINGLE] < 4000);
+	ok(!rig->peer->prefers_single);
+	rig_close(rig);
+}
+
+TAP_TEST(road__changes_to_what_is_cheaper_and_back)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t n[2] = {0};
+
+	prove(rig);
+	carry(rig, 5000, 400, 1400, n);
+	ok(rig->peer->prefers_single);
+	carry(rig, 20000, 400, 1400, NULL);
+	ok(rig->peer->prefers_single);
+	/* it got worse: seen before the next trial would have been due */
+	carry(rig, 6000, 4000, 1400, NULL);
+	ok(!rig->peer->prefers_single);
+	rig_close(rig);
+}
+
+TAP_TEST(road__noise_changes_nothing)
+{
+	struct rig *rig = open_rig(false);
+
+	prove(rig);
+	carry(rig, 100000, 1000, 1050, NULL);
+	ok(!rig->peer->prefers_single);
+	rig_close(rig);
+}
+
+/* What is lost has no cost of its own, but counts. */
+TAP_TEST(road__loss_leads_to_a_trial)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t i;
+
+	prove(rig);
+	carry(rig, 70000, 600, 500, NULL);
+	ok(!rig->peer->prefers_single);
+	for (i = 0; i < 20000 && !rig->peer->prefers_single; i++) {
+		carry(rig, 2, 600, 500, NULL);
+		if (!rig->peer->flow->road.is_trying)
+			road_lost(rig->chan, rig->peer, BULK);
+	}
+	ok(rig->peer->prefers_single);
+	rig_close(rig);
+}
+
+TAP_TEST(road__forced_is_never_changed)
+{
+	struct rig *rig = open_rig(true);
+	uint32_t n[2] = {0};
+
+	prove(rig);
+	carry(rig, 10000, 400, 1400, n);
+	is_int(n[SINGLE], 0);
+	rig_close(rig);
+}

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Tests of lane: which rails and packets are whose, addresses with and without datagrams, what each side is asked. */
+#include "pmcore/device/lane.h"
+
+#include "tests/unit/device/lower.h"
+
+/* The other device: one that the lane opens by itself. */
+static struct other {
+	struct pm_dev dev;
+	int refusal;     /* of open */
+	int unreachable; /* of peer_add */
+	char names[8][48];
+	uint32_t n_names;
+	bool is_lane;
+	uint32_t send_buffers;
+	int kicks, closed, suspended, posted, armed, disarmed, has_work;
+	uint32_t given, returned; /* packets */
+	int looks;
+	uint32_t event;
+	struct pm_packet *held; /* the last posted */
+} other;
+
+static const struct pm_packet_ops other_ops;
+
+static int other_open(const struct pm_device_env *env, struct pm_dev *lower, struct pm_dev **ret)
+{
+	if (other.refusal) {
+		snprintf(env->why, env->why_size, "udp: refused here");
+		return other.refusal;
+	}
+	other.n_names = env->conf->n_udp_rails;
+	memcpy(other.names, env->conf->udp_rails, sizeof(other.names));
+	other.is_lane = env->conf->udp_is_lane;
+	other.send_buffers = env->conf->send_buffers;
+	other.dev = (struct pm_dev){
+		.ops = &other_ops, .n_rails = other.n_names, .rx_buffers = 300, .burst = 4};
+	for (uint32_t r = 0; r < other.n_names; r++)
+		memcpy(env->rails[r].name, other.names[r], sizeof(env->rails[r].name));
+	*ret = &other.dev;
+	return 0;
+}
+
+static void other_close(struct pm_dev *dev)
+{
+	other.closed++;
+}
+
+static int other_address(struct pm_dev *dev, void *buf, size_t room)
+{
+	if (room < 3)
+		return -ENOSPC;
+	memcpy(buf, "udp", 3);
+	return 3;
+}
+
+static int other_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, size_t len,
+			  struct pm_dev_peer **ret_peer, uint32_t *ret_rails)
+{
+	ok(len == 3 && !memcmp(addr, "udp", 3));
+	if (other.unreachable)
+		return other.unreachable;
+	*ret_peer = (struct pm_dev_peer *)&other;
+	*ret_rails = (1u << other.n_names) - 1;
+	return 0;
+}
+
+static void other_peer_del(struct pm_dev *dev, struct pm_dev_peer *peer)
+{
+	ok(peer == (struct pm_dev_peer *)&other);
+}
+
+static uint32_t other_mtu(struct pm_dev *dev, struct pm_dev_peer *peer)
+{
+	ok(!peer || peer == (struct pm_dev_peer *)&other);
+	return LOWER_BYTES - 8;
+}
+
+static struct pm_packet *other_tx_alloc(struct pm_dev *dev)
+{
+	ok(!"a packet of the datagrams' pool was asked for");
+	return NULL;
+}
+
+static void other_tx_free(struct pm_dev *dev, struct pm_packet *packet)
+{
+	ok(!"a packet was given to the datagrams' pool");
+}
+
+static int other_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
+			 struct pm_packet *packet)
+{
+	ok(rail < other.n_names && peer == (struct pm_dev_peer *)&other);
+	other.posted++;
+	other.held = packet;
+	return 0;
+}
+
+static void other_tx_kick(struct pm_dev *dev)
+{
+	other.kicks++;
+}
+
+static int other_rx_burst(struct pm_dev *dev, struct pm_rx *rx, int n)
+{
+	static uint8_t bytes[8];
+
+	other.looks++;
+	if (!other.given || n < 1)
+		return 0;
+	other.given--;
+	rx[0] = (struct pm_rx){.data = bytes, .len = 8, .rail = 0, .token = 0x10005};
+	return 1;
+}
+
+static void other_rx_return(struct pm_dev *dev, uint64_t token)
+{
+	is_int(token, 0x10005);
+	other.returned++;
+}
+
+static int other_peer_event(struct pm_dev *dev, uint32_t *ret_node)
+{
+	if (!other.event)
+		return 0;
+	*ret_node = other.event;
+	other.event = 0;
+	return 1;
+}
+
+static enum pm_rail_state other_rail_state(struct pm_dev *dev, uint32_t rail)
+{
+	ok(rail < other.n_names);
+	return PM_RAIL_DOWN;
+}
+
+static int other_arm(struct pm_dev *dev)
+{
+	other.armed++;
+	return other.has_work;
+}
+
+static void other_disarm(struct pm_dev *dev)
+{
+	other.disarmed++;
+}
+
+static int other_suspend(struct pm_dev *dev)
+{
+	other.suspended++;
+	return 0;
+}
+
+static const struct pm_packet_ops other_ops = {
+	.abi = PM_DEVICE_ABI,
+	.size = sizeof(struct pm_packet_ops),
+	.name = "other",
+	.open = other_open,
+	.close = other_close,
+	.address = other_address,
+	.peer_add = other_peer_add,
+	.peer_del = other_peer_del,
+	.mtu = other_mtu,
+	.tx_alloc = other_tx_alloc,
+	.tx_free = other_tx_free,
+	.tx_post = other_tx_post,
+	.tx_kick = other_tx_kick,
+	.rx_burst = other_rx_burst,
+	.rx_return = other_rx_return,
+	.peer_event = other_peer_event,
+	.rail_state = other_rail_state,
+	.arm = other_arm,
+	.disarm = other_disarm,
+	.suspend = other_suspend,
+	.resume = other_suspend,
+};
+
+/* ---- the frames below: the scripted device, and what it lacks ---- */
+
+static struct pm_packet_ops frames_ops;
+static int frames_kicks, frames_disarmed, frames_suspended;
+static uint32_t frames_peers;
+
+static int frames_address(struct pm_dev *dev, void *buf, size_t room)
+{
+	if (room < 5)
+		return -ENOSPC;
+	memcpy(buf, "frame", 5);
+	return 5;
+}
+
+static int frames_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, size_t len,
+			   struct pm_dev_peer **ret_peer, uint32_t *ret_rails)
+{
+	if (node == 99)
+		return -EHOSTUNREACH;
+	ok(len == 5 && !memcmp(addr, "frame", 5));
+	frames_peers++;
+	*ret_peer = (struct pm_dev_peer *)&frames_peers;
+	*ret_rails = (1u << ((struct lower *)dev)->n_rails) - 1;
+	return 0;
+}
+
+static void frames_peer_del(struct pm_dev *dev, struct pm_dev_peer *peer)
+{
+	ok(peer == (struct pm_dev_peer *)&frames_peers);
+	frames_peers--;
+}
+
+static void frames_kick(struct pm_dev *dev)
+{
+	frames_kicks++;
+}
+
+static void frames_disarm(struct pm_dev *dev)
+{
+	frames_disarmed++;
+}
+
+static int frames_suspend(struct pm_dev *dev)
+{
+	is_int(other.suspended, frames_suspended + 1); /* the datagrams first */
+	frames_suspended++;
+	return 0;
+}
+
+static int frames_peer_event(struct pm_dev *dev, uint32_t *ret_node)
+{
+	return 0;
+}
+
+static enum pm_rail_state frames_rail_state(struct pm_dev *dev, uint32_t rail)
+{
+	return PM_RAIL_UP;
+}
+
+static struct stand *stand;
+
+static int open_lane(uint32_t n_rails, enum conf_lane lane, uint32_t packets)
+{
+	stand = calloc(1, sizeof(*stand));
+	memset(&other, 0, sizeof(other));
+	frames_kicks = frames_disarmed = frames_suspended = 0;
+	frames_peers = 0;
+	lower_init(&stand->lower, n_rails, packets);
+	frames_ops = lower_ops;
+	frames_ops.address = frames_address;
+	frames_ops.peer_add = frames_peer_add;
+	frames_ops.peer_del = frames_peer_del;
+	frames_ops.tx_kick = frames_kick;
+	frames_ops.disarm = frames_disarm;
+	frames_ops.suspend = frames_suspend;
+	frames_ops.peer_event = frames_peer_event;
+	frames_ops.rail_state = frames_rail_state;
+	stand->lower.dev.ops = &frames_ops;
+	stand->conf.ethernet_lane = lane;
+	stand->conf.send_buffers = 2048;
+	for (uint32_t r = 0; r < n_rails; r++)
+		snprintf(stand->rails[r].name, sizeof(stand->rails[r].name), "eth%u", r + 1);
+	stand->env = (struct pm_device_env){.conf = &stand->conf,
+					    .stats = &stand->link,
+					    .rails = stand->rails,
+					    .why = stand->why,
+					    .why_size = sizeof(stand->why)};
+	return 0;
+}
+
+static int stack(int refusal)
+{
+	other.refusal = refusal;
+	return lane_open(&stand->env, &stand->lower.dev, &other_ops, &stand->dev);
+}
+
+static void shut(void)
+{
+	pm_lane_ops.close(stand->dev);
+	free(stand);
+}
+
+TAP_TEST(lane__rails_of_datagrams_follow_those_of_frames)
+{
+	open_lane(2, CONF_LANE_AUTO, 0);
+	is_int(stack(0), 0);
+	is_int(stand->dev->n_rails, 4);
+	is_int(stand->dev->bulk_rails, 0xc);
+	is_int(stand->dev->rx_buffers, 300);
+	is_str(other.names[0], "eth1");
+	is_str(other.names[1], "eth2");
+	ok(other.is_lane && other.send_buffers < 100);
+	ok(other.dev.lender == &stand->lower.dev);
+	is_str(stand->rails[1].name, "eth2");
+	is_str(stand->rails[2].name, "eth1:udp");
+	is_str(stand->rails[3].name, "eth2:udp");
+	is_int(pm_lane_ops.rail_state(stand->dev, 1), PM_RAIL_UP);
+	is_int(pm_lane_ops.rail_state(stand->dev, 2), PM_RAIL_DOWN);
+	shut();
+	is_int(other.closed, 1);
+}
+
+TAP_TEST(lane__a_long_name_keeps_its_mark)
+{
+	open_lane(1, CONF_LANE_AUTO, 0);
+	strcpy(stand->rails[0].name, "enp129s0f1np123");
+	is_int(stack(0), 0);
+	is_str(stand->rails[1].name, "enp129s0f1n:udp");
+	shut();
+}
+
+TAP_TEST(lane__none_without_room_or_by_wish)
+{
+	char text[300];
+
+	open_lane(5, CONF_LANE_AUTO, 0);
+	is_int(stack(0), 0);
+	is_int(stand->dev->n_rails, 5);
+	is_int(stand->dev->bulk_rails, 0);
+	pm_lane_ops.dump(stand->dev, text, sizeof(text));
+	ok(strstr(text, "lane: none: 5 rails leave no room") != NULL);
+	shut();
+	open_lane(1, CONF_LANE_NEVER, 0);
+	is_int(stack(0), 0);
+	is_int(stand->dev->n_rails, 1);
+	shut();
+	open_lane(1, CONF_LANE_AUTO, 0);
+	is_int(stack(-ENODEV), 0);
+	is_int(stand->dev->n_rails, 1);
+	pm_lane_ops.dump(stand->dev, text, sizeof(text));
+	ok(strstr(text, "udp: refused here") != NULL);
+	shut();
+}
+
+TAP_TEST(lane__always_means_always)
+{
+	open_lane(1, CONF_LANE_ALWAYS, 0);
+	is_int(stack(-ENODEV), -ENODEV);
+	is_str(stand->why, "ethernet.lane: udp: refused here");
+	free(stand);
+}
+
+/* Adds a peer that has the address of @stand itself, without its datagrams if not @has_datagrams. */
+static int add_peer(uint32_t node, bool has_datagrams, struct pm_dev_peer **ret,
+		    uint32_t *ret_rails)
+{
+	uint8_t blob[64];
+	int len = pm_lane_ops.address(stand->dev, blob, sizeof(blob));
+
+	is_int(len, 12);
+	return pm_lane_ops.peer_add(stand->dev, node, blob, (size_t)len - (has_datagrams ? 0 : 3),
+				    ret, ret_rails);
+}
+
+TAP_TEST(lane__peers_with_and_without_datagrams)
+{
+	struct pm_dev_peer *peer;
+	uint32_t rails;
+
+	open_lane(2, CONF_LANE_AUTO, 0);
+	is_int(stack(0), 0);
+	is_int(add_peer(1, true, &peer, &rails), 0);
+	is_int(rails, 0xf);
+	is_int(pm_lane_ops.mtu(stand->dev, peer), LOWER_BYTES - 8);
+	pm_lane_ops.peer_del(stand->dev, peer);
+	is_int(add_peer(1, false, &peer, &rails), 0);
+	is_int(rails, 3);
+	is_int(pm_lane_ops.mtu(stand->dev, peer), LOWER_BYTES);
+	pm_lane_ops.peer_del(stand->dev, peer);
+	other.unreachable = -EHOSTUNREACH; /* another subnet */
+	is_int(add_peer(1, true, &peer, &rails), 0);
+	is_int(rails, 3);
+	pm_lane_ops.peer_del(stand->dev, peer);
+	other.unreachable = -EINVAL;
+	is_int(add_peer(1, true, &peer, &rails), -EINVAL);
+	is_int(add_peer(99, true, &peer, &rails), -EHOSTUNREACH);
+	is_int(frames_peers, 0);
+	shut();
+}
+
+TAP_TEST(lane_address_unpack__damaged)
+{
+	const uint8_t good[] = {1, 0, 2, 0, 'f', 'f', 'd'};
+	struct lane_address parts;
+	uint8_t bad[sizeof(good)];
+
+	is_int(lane_address_unpack(good, sizeof(good), &parts), 0);
+	is_int(parts.frames_len, 2);
+	is_int(parts.datagrams_len, 1);
+	ok(parts.frames == good + 4 && parts.datagrams == good + 6);
+	is_int(lane_address_unpack(good, 6, &parts), 0);
+	is_int(parts.datagrams_len, 0);
+	for (size_t len = 0; len < 6; len++)
+		is_int(lane_address_unpack(good, len, &parts), -EINVAL);
+	for (int i = 0; i < 4; i++) {
+		memcpy(bad, good, sizeof(bad));
+		bad[i] ^=
+			i == 2 ? 2
+			       : 9; /* no frames; or another version, or more bytes than there are */
+		is_int(lane_address_unpack(bad, sizeof(bad), &parts), -EINVAL);
+	}
+}
+
+TAP_TEST(lane__packets_go_by_their_rail)
+{
+	struct pm_dev_peer *peer;
+	struct pm_packet packet = {0};
+	uint32_t rails;
+
+	open_lane(1, CONF_LANE_AUTO, 0);
+	is_int(stack(0), 0);
+	is_int(add_peer(1, true, &peer, &rails), 0);
+	is_int(pm_lane_ops.tx_post(stand->dev, 0, peer, &packet), 0);
+	is_int(stand->lower.posted, 1);
+	is_int(other.posted, 0);
+	for (int i = 0; i < 3; i++)
+		is_int(pm_lane_ops.tx_post(stand->dev, 1, peer, &packet), 0);
+	is_int(other.posted, 3);
+	is_int(other.kicks, 0);
+	is_int(pm_lane_ops.tx_post(stand->dev, 1, peer, &packet), 0);
+	is_int(other.kicks, 1); /* one datagram is full */
+	is_int(stand->lower.posted, 1);
+	pm_lane_ops.tx_kick(stand->dev);
+	is_int(other.kicks, 2);
+	is_int(frames_kicks, 1);
+	pm_lane_ops.peer_del(stand->dev, peer);
+	shut();
+}
+
+TAP_TEST(lane__received_packets_go_back_to_whom_they_are_of)
+{
+	struct pm_rx rx[8];
+
+	open_lane(1, CONF_LANE_AUTO, 3);
+	is_int(stack(0), 0);
+	other.given = 1;
+	is_int(pm_lane_ops.rx_burst(stand->dev, rx, 3), 3);
+	while (other.given)
+		pm_lane_ops.rx_burst(stand->dev, rx, 3);
+	is_int(rx[0].rail, 1);
+	pm_lane_ops.rx_return(stand->dev, rx[0].token);
+	stand->lower.end = 6;
+	other.given = 1;
+	is_int(pm_lane_ops.rx_burst(stand->dev, rx, 8), 4);
+	for (int i = 0; i < 4; i++) {
+		is_int(rx[i].rail, i == 3);
+		pm_lane_ops.rx_return(stand->dev, rx[i].token);
+	}
+	is_int(other.returned, 2);
+	is_int(stand->lower.held, 3);
+	shut();
+}
+
+TAP_TEST(lane__a_quiet_socket_is_looked_at_now_and_then)
+{
+	struct pm_rx rx[8];
+	int before;
+
+	open_lane(1, CONF_LANE_AUTO, 0);
+	is_int(stack(0), 0);
+	for (int i = 0; i < 1000; i++)
+		pm_lane_ops.rx_burst(stand->dev, rx, 8);
+	ok(other.looks > 20 && other.looks < 50);
+	other.given = 1;
+	while (other.given)
+		pm_lane_ops.rx_burst(stand->dev, rx, 8);
+	before = other.looks;
+	for (int i = 0; i < 100; i++)
+		pm_lane_ops.rx_burst(stand->dev, rx, 8);
+	is_int(other.looks, before + 100);
+	shut();
+}
+
+/* A firewall that answers datagrams for the peer kills nobody. */
+TAP_TEST(lane__refused_datagrams_are_no_death)
+{
+	uint32_t node = 0;
+
+	open_lane(1, CONF_LANE_AUTO, 0);
+	is_int(stack(0), 0);
+	other.event = 7;
+	is_int(pm_lane_ops.peer_event(stand->dev, &node), 0);
+	is_int(other.event, 0);
+	shut();
+}
+
+TAP_TEST(lane__sleeps_on_both)
+{
+	open_lane(1, CONF_LANE_AUTO, 0);
+	is_int(stack(0), 0);
+	is_int(pm_lane_ops.arm(stand->dev), 0);
+	is_int(stand->lower.armed, 1);
+	is_int(other.armed, 1);
+	pm_lane_ops.disarm(stand->dev);
+	is_int(frames_disarmed, 1);
+	is_int(other.disarmed, 1);
+	other.has_work = 1;
+	is_int(pm_lane_ops.arm(stand->dev), 1);
+	is_int(frames_disarmed, 2);
+	is_int(pm_lane_ops.suspend(stand->dev), 0);
+	is_int(frames_suspended, 1);
+	shut();
+}
