@@ -361,6 +361,45 @@ def test_mtu(lab):
     lab.ip("h2", "link", "set", "eth1", "mtu", "1500")
 
 
+# ---- long data by datagrams ----
+
+def sent_by(lab, host, is_lane):
+    """Packets that a job's contexts in a host have sent by rails of datagrams, or by those of frames."""
+    done = lab.inside(host, f"{BUILD}/bin/pmstat", "--json")
+    rails = [rail for context in json.loads(done.stdout)["contexts"] for rail in context["rails"]]
+    return sum(rail["tx_packets"] for rail in rails if rail["name"].endswith(":udp") == is_lane)
+
+
+def grows(lab, host, is_lane, by):
+    before = sent_by(lab, host, is_lane)
+    return ethlab.wait_until(lambda: sent_by(lab, host, is_lane) > before + by, 10) is not None
+
+
+def test_lane(lab):
+    for attach in ("direct", "port"):
+        job = Job(lab, "h0:1,h1:1", RALLY, "60", options=config(attach, "ethernet.lane=always"))
+        job.await_traffic()
+        tap.ok(grows(lab, "h0", True, 1000), f"{attach}: long messages go by datagrams")
+        lab.ip("h1", "rule", "add", "pref", "1", "ipproto", "udp", "prohibit")
+        tap.ok(grows(lab, "h1", False, 10000), f"{attach}: a firewall turns them away, and frames carry everything")
+        lab.ip("h1", "rule", "del", "pref", "1")
+        tap.ok(grows(lab, "h1", True, 1000), f"{attach}: it lets them through again, and they are used again")
+        job.enough()
+        code, out = job.end()
+        tap.ok(code == 0 and "OK rally" in out, f"{attach}: the MPI job noticed nothing", f"{code} {out}")
+    with nodes(lab, "direct", "ethernet.lane=never") as pair:
+        tap.equal(sorted(rails_of(lab, "h0", pair[0])), ["eth1", "eth2"], "ethernet.lane=never: no datagrams")
+    lab.ip("h1", "address", "flush", "dev", "eth2")
+    with nodes(lab, "direct", "ethernet.lane=always") as pair:
+        tap.equal(sorted(rails_of(lab, "h1", pair[1])), ["eth1", "eth1:udp", "eth2"],
+                  "a NIC without an address has frames only")
+        tap.ok(is_whole(stream(pair, lambda: None, 200), 200), "and all messages arrive")
+    told = lab.guest("h1").do("pm_open", number=1, key=KEY,
+                              config=config("direct", "ethernet.lane=always", "ethernet.rails=eth2"))
+    tap.ok("ethernet.lane" in told["note"] and "no rail has an IPv4 address" in told["note"],
+           "ethernet.lane=always without any address: ethernet is left out, and says why", told)
+
+
 # ---- IP beside it, and no daemon ----
 
 def test_ip(lab):
@@ -413,7 +452,7 @@ def run_parts(parts, *up):
 
 def main():
     run_parts((test_killed_node, test_killed_daemon, test_killed_rank, test_killed_in_lock, test_suspended, test_ip,
-               test_rails, test_mtu, test_deleted_nic_of_job), 3, 2, "--ethernet")
+               test_rails, test_mtu, test_lane, test_deleted_nic_of_job), 3, 2, "--ethernet")
     run_parts((test_deleted_nic_and_daemon, test_deleted_nics), 2, 2, "--ethernet")
     run_parts((test_no_daemon,), 2, 1)
     return tap.end()
