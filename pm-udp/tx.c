@@ -97,7 +97,7 @@ static void let_go(struct pmu_dev *d, struct pm_packet *p)
 {
 	struct pm_dev *lender = d->dev.lender;
 
-	if (!lender) {
+	if (!lender || p->is_bulk) {
 		packetblocks_let_go(&d->pool, p);
 	} else if (!--p->busy && p->is_freed) {
 		p->is_freed = false;

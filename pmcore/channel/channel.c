@@ -64,6 +64,8 @@ int chan_create(const struct chan_config *config, const struct chan_ops *ops, vo
 	chan->memory = sizeof(*chan);
 	chan->config = *config;
 	chan->ops = *ops;
+	if (!ops->tx_alloc_bulk)
+		chan->ops.tx_alloc_bulk = ops->tx_alloc;
 	chan->arg = arg;
 	set_defaults(chan);
 	dlist_init(&chan->flows);

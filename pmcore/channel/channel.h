@@ -35,6 +35,8 @@ struct pm_packet; /* transmit buffer, see pm_device.h: data room len busy next *
 struct chan_ops {
 	/* A transmit buffer or NULL; given back by tx_free (also while busy). */
 	struct pm_packet *(*tx_alloc)(void *arg);
+	/* The same for one that most likely leaves by a bulk rail; NULL: as tx_alloc. */
+	struct pm_packet *(*tx_alloc_bulk)(void *arg);
 	void (*tx_free)(void *arg, struct pm_packet *packet);
 	/* Puts a packet on a rail. 0, or -EAGAIN: the rail takes no more now. */
 	int (*tx_post)(void *arg, uint32_t rail, void *dev_peer, struct pm_packet *packet);

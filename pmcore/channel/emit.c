@@ -191,9 +191,16 @@ struct pm_packet *emit_alloc(struct chan *chan)
 							  : chan->reserve[--chan->n_reserve];
 }
 
+struct pm_packet *emit_alloc_bulk(struct chan *chan)
+{
+	struct pm_packet *packet = chan->ops.tx_alloc_bulk(chan->arg);
+
+	return likely(packet != NULL) ? packet : emit_alloc(chan);
+}
+
 void emit_free(struct chan *chan, struct pm_packet *packet)
 {
-	if (likely(chan->n_reserve == CHAN_RESERVE) || packet->busy)
+	if (likely(chan->n_reserve == CHAN_RESERVE) || packet->busy || packet->is_bulk)
 		chan->ops.tx_free(chan->arg, packet);
 	else
 		keep(chan, packet);

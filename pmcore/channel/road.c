@@ -48,6 +48,13 @@ static bool takes_bulk(const struct chan *chan, const struct chan_peer *peer)
 	return chan->config.is_bulk_forced || peer->prefers_single == peer->flow->road.is_trying;
 }
 
+bool road_is_bulk(const struct chan *chan, const struct chan_peer *peer)
+{
+	uint8_t rails = stripe_rails(chan, peer), bulk = rails & chan->config.bulk_rails;
+
+	return (bulk & peer->flow->road.proven) && (bulk == rails || takes_bulk(chan, peer));
+}
+
 uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 {
 	uint8_t bulk = rails & chan->config.bulk_rails;

@@ -39,6 +39,8 @@ void road_init(struct chan *chan, struct chan_peer *peer);
 /* Of @rails, never empty as long as these are not: those for single packets; those for long data. */
 uint8_t road_single(const struct chan *chan, uint8_t rails);
 uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails);
+/* Long data to the peer, which has a flow, goes by bulk rails now. */
+bool road_is_bulk(const struct chan *chan, const struct chan_peer *peer);
 /* A packet of long data has left. */
 void road_sent(struct chan *chan, struct chan_peer *peer);
 /* One came back, sent while much was in flight on its rail, at that cost. */

@@ -124,7 +124,9 @@ static void fill_verdict(const struct chan_serve *serve, struct pm_packet *packe
 /* One packet of the answer: 0 or -EAGAIN. */
 static int send_one(struct chan *chan, struct chan_peer *peer, struct chan_serve *serve)
 {
-	struct pm_packet *packet = emit_alloc(chan);
+	struct pm_packet *packet = serve->is_bulk && road_is_bulk(chan, peer)
+					   ? emit_alloc_bulk(chan)
+					   : emit_alloc(chan);
 	uint32_t len = 0;
 
 	if (!packet)

@@ -39,7 +39,10 @@ int chan_reserve(struct chan *chan, struct chan_peer *peer, uint32_t len,
 		goto again;
 	if (unlikely(chan->user_packets >= user_max(&chan->config)))
 		goto again;
-	packet = chan->ops.tx_alloc(chan->arg);
+	/* held until it is known which rails it takes: part of long data, as a rule */
+	packet = unlikely(!chan->cork_after) && road_is_bulk(chan, peer)
+			 ? chan->ops.tx_alloc_bulk(chan->arg)
+			 : chan->ops.tx_alloc(chan->arg);
 	if (unlikely(!packet))
 		goto again;
 	if (unlikely(packet->room < WIRE_OVERHEAD + len)) {

@@ -35,6 +35,13 @@ static struct pm_packet *op_tx_alloc(void *arg)
 	return c->ops->tx_alloc(c->dev);
 }
 
+static struct pm_packet *op_tx_alloc_bulk(void *arg)
+{
+	struct chanlink *c = arg;
+
+	return c->ops->tx_alloc_bulk(c->dev);
+}
+
 static void op_tx_free(void *arg, struct pm_packet *packet)
 {
 	struct chanlink *c = arg;
@@ -132,6 +139,7 @@ static void op_peer_dead(void *arg, struct chan_peer *peer, int error)
 
 static const struct chan_ops engine_ops = {
 	.tx_alloc = op_tx_alloc,
+	.tx_alloc_bulk = op_tx_alloc_bulk,
 	.tx_free = op_tx_free,
 	.tx_post = op_tx_post,
 	.rx_return = op_rx_return,

@@ -307,6 +307,7 @@ const struct pm_packet_ops pm_fault_ops = {
 	.peer_del = through_peer_del,
 	.mtu = through_mtu,
 	.tx_alloc = through_tx_alloc,
+	.tx_alloc_bulk = through_tx_alloc_bulk,
 	.tx_free = through_tx_free,
 	.tx_post = through_tx_post,
 	.tx_kick = through_tx_kick,

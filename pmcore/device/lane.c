@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lane - see lane.h. Packets come from the pool of the frames for both ways. Each look at the datagrams' socket is a
- * system call, so it is looked at each time only while something goes by it.
+ * lane - see lane.h. Either device has a pool of its own, and packets of both may go either way: those of the frames'
+ * pool are posted as they are, for the kernel copies what goes by datagrams; those of the datagrams' pool, which
+ * leave best in one piece, are copied to go by frames. Each look at the datagrams' socket is a system call, so
+ * it is looked at each time only while something goes by it.
  */
 #include "pmcore/device/lane.h"
 
@@ -26,9 +28,6 @@
 /* Looks that find nothing until the datagrams count as quiet, about 100 us; then one in COLD_LOOKS is made. */
 #define WARM_LOOKS 256u
 #define COLD_LOOKS 32u
-/* Packets of the datagram device's own pool, which nobody takes. */
-#define OWN_PACKETS 64u
-
 struct lane_dev {
 	struct pm_dev dev;
 	struct pm_dev *frames;
@@ -121,7 +120,6 @@ static int find_lane(struct lane_dev *l, const struct pm_device_env *env,
 {
 	l->conf = *env->conf;
 	l->conf.udp_is_lane = true;
-	l->conf.send_buffers = OWN_PACKETS;
 	l->first = l->frames->n_rails;
 	if (env->conf->ethernet_lane == CONF_LANE_NEVER) {
 		snprintf(l->why, sizeof(l->why), "ethernet.lane=never");
@@ -316,9 +314,25 @@ static struct pm_packet *lane_tx_alloc(struct pm_dev *dev)
 	return of(dev)->frames->ops->tx_alloc(of(dev)->frames);
 }
 
+static struct pm_packet *lane_tx_alloc_bulk(struct pm_dev *dev)
+{
+	struct lane_dev *l = of(dev);
+	struct pm_packet *packet = l->datagrams ? l->ops.tx_alloc(l->datagrams) : NULL;
+
+	if (!packet)
+		return lane_tx_alloc(dev);
+	packet->is_bulk = true;
+	return packet;
+}
+
 static void lane_tx_free(struct pm_dev *dev, struct pm_packet *packet)
 {
-	of(dev)->frames->ops->tx_free(of(dev)->frames, packet);
+	struct lane_dev *l = of(dev);
+
+	if (packet->is_bulk)
+		l->ops.tx_free(l->datagrams, packet);
+	else
+		l->frames->ops->tx_free(l->frames, packet);
 }
 
 static void kick_datagrams(struct lane_dev *l)
@@ -341,6 +355,24 @@ static int post_datagram(struct lane_dev *l, uint32_t rail, struct lane_peer *pe
 	return 0;
 }
 
+static int post_frame(struct lane_dev *l, uint32_t rail, struct lane_peer *peer,
+		      struct pm_packet *packet)
+{
+	struct pm_packet *copy;
+	int err;
+
+	if (!packet->is_bulk)
+		return l->frames->ops->tx_post(l->frames, rail, peer->frames, packet);
+	copy = l->frames->ops->tx_alloc(l->frames);
+	if (!copy)
+		return -EAGAIN;
+	memcpy(copy->data, packet->data, packet->len);
+	copy->len = packet->len;
+	err = l->frames->ops->tx_post(l->frames, rail, peer->frames, copy);
+	l->frames->ops->tx_free(l->frames, copy);
+	return err;
+}
+
 static int lane_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *dev_peer,
 			struct pm_packet *packet)
 {
@@ -349,7 +381,7 @@ static int lane_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *d
 
 	if (rail >= l->first)
 		return post_datagram(l, rail - l->first, peer, packet);
-	return l->frames->ops->tx_post(l->frames, rail, peer->frames, packet);
+	return post_frame(l, rail, peer, packet);
 }
 
 static void lane_tx_kick(struct pm_dev *dev)
@@ -495,6 +527,7 @@ const struct pm_packet_ops pm_lane_ops = {
 	.peer_del = lane_peer_del,
 	.mtu = lane_mtu,
 	.tx_alloc = lane_tx_alloc,
+	.tx_alloc_bulk = lane_tx_alloc_bulk,
 	.tx_free = lane_tx_free,
 	.tx_post = lane_tx_post,
 	.tx_kick = lane_tx_kick,

@@ -165,6 +165,11 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 	return 0;
 }
 
+static struct pm_packet *packet_tx_alloc_bulk(struct pm_dev *dev)
+{
+	return dev->ops->tx_alloc(dev);
+}
+
 static int packet_address(struct pm_dev *dev, void *buf, size_t room)
 {
 	(void)dev, (void)buf, (void)room;
@@ -223,6 +228,7 @@ int stubs_packet(const struct pm_packet_ops *ops, struct pm_packet_ops *ret)
 	    !ops->rx_burst || !ops->rx_return)
 		return -EPROTO;
 	*ret = *ops;
+	FILL(ret, ops, tx_alloc_bulk, packet_tx_alloc_bulk);
 	FILL(ret, ops, address, packet_address);
 	FILL(ret, ops, peer_event, packet_peer_event);
 	FILL(ret, ops, rail_state, packet_rail_state);

@@ -37,6 +37,11 @@ struct pm_packet *through_tx_alloc(struct pm_dev *dev)
 	return of(dev)->lower->ops->tx_alloc(of(dev)->lower);
 }
 
+struct pm_packet *through_tx_alloc_bulk(struct pm_dev *dev)
+{
+	return of(dev)->lower->ops->tx_alloc_bulk(of(dev)->lower);
+}
+
 void through_tx_free(struct pm_dev *dev, struct pm_packet *packet)
 {
 	of(dev)->lower->ops->tx_free(of(dev)->lower, packet);

@@ -19,6 +19,7 @@ int through_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, size_t
 void through_peer_del(struct pm_dev *dev, struct pm_dev_peer *peer);
 uint32_t through_mtu(struct pm_dev *dev, struct pm_dev_peer *peer);
 struct pm_packet *through_tx_alloc(struct pm_dev *dev);
+struct pm_packet *through_tx_alloc_bulk(struct pm_dev *dev);
 void through_tx_free(struct pm_dev *dev, struct pm_packet *packet);
 int through_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
 		    struct pm_packet *packet);

@@ -311,6 +311,7 @@ const struct pm_packet_ops pm_tracer_ops = {
 	.peer_del = through_peer_del,
 	.mtu = through_mtu,
 	.tx_alloc = through_tx_alloc,
+	.tx_alloc_bulk = through_tx_alloc_bulk,
 	.tx_free = through_tx_free,
 	.tx_post = tracer_tx_post,
 	.tx_kick = through_tx_kick,

@@ -238,6 +238,7 @@ struct pm_packet {
 	uint32_t busy; /* times the device still holds it: device-owned; while not 0 the bytes must not
 				change, except that tx_free is allowed */
 	bool is_freed;          /* the device's: tx_free came while it was busy */
+	bool is_bulk;           /* the device's: it is of tx_alloc_bulk */
 	struct pm_packet *next; /* free list of the device while free, a queue of the channel else */
 };
 
@@ -273,6 +274,8 @@ struct pm_packet_ops {
 
 	/* A buffer of the pool or NULL; len 0. */
 	struct pm_packet *(*tx_alloc)(struct pm_dev *dev);
+	/* The same for a packet that most likely leaves by a bulk rail. Left out: there is one kind of buffers. */
+	struct pm_packet *(*tx_alloc_bulk)(struct pm_dev *dev);
 	/* Gives it back; if busy the device keeps it until it is not. */
 	void (*tx_free)(struct pm_dev *dev, struct pm_packet *packet);
 	/* Queues a packet on a rail: 0, or -EAGAIN when the rail is full (then it becomes free by itself).
@@ -316,8 +319,8 @@ struct pm_dev {
 	/* Bit r: rail r carries long data cheaply and single packets dearly; the other rails do not. */
 	uint32_t bulk_rails;
 	/*
-	 * The device whose packets are posted here in place of packets of our own pool; NULL: ours. A packet that was freed
-	 * while busy goes back to its tx_free, with is_freed cleared.
+	 * The device of the packets that are posted here without being of our own pool, which have is_bulk; NULL: there are
+	 * none. One that was freed while busy goes back to its tx_free, with is_freed cleared.
 	 */
 	struct pm_dev *lender;
 };

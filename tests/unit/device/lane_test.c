@@ -16,6 +16,8 @@ static struct other {
 	int kicks, closed, suspended, posted, armed, disarmed, has_work;
 	uint32_t given, returned; /* packets */
 	int looks;
+	bool is_dry; /* has no packets */
+	int freed;
 	uint32_t event;
 	struct pm_packet *held; /* the last posted */
 } other;
@@ -75,15 +77,17 @@ static uint32_t other_mtu(struct pm_dev *dev, struct pm_dev_peer *peer)
 	return LOWER_BYTES - 8;
 }
 
+static struct pm_packet other_packet;
+
 static struct pm_packet *other_tx_alloc(struct pm_dev *dev)
 {
-	ok(!"a packet of the datagrams' pool was asked for");
-	return NULL;
+	return other.is_dry ? NULL : &other_packet;
 }
 
 static void other_tx_free(struct pm_dev *dev, struct pm_packet *packet)
 {
-	ok(!"a packet was given to the datagrams' pool");
+	ok(packet == &other_packet);
+	other.freed++;
 }
 
 static int other_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
@@ -223,6 +227,31 @@ static int frames_suspend(struct pm_dev *dev)
 	return 0;
 }
 
+static uint8_t frames_bytes[LOWER_BYTES];
+static struct pm_packet frames_packet;
+static bool frames_are_dry;
+static int frames_freed;
+static struct pm_packet *frames_posted;
+
+static struct pm_packet *frames_tx_alloc(struct pm_dev *dev)
+{
+	frames_packet = (struct pm_packet){.data = frames_bytes, .room = sizeof(frames_bytes)};
+	return frames_are_dry ? NULL : &frames_packet;
+}
+
+static void frames_tx_free(struct pm_dev *dev, struct pm_packet *packet)
+{
+	ok(!packet->is_bulk);
+	frames_freed++;
+}
+
+static int frames_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
+			  struct pm_packet *packet)
+{
+	frames_posted = packet;
+	return lower_tx_post(dev, rail, peer, packet);
+}
+
 static int frames_peer_event(struct pm_dev *dev, uint32_t *ret_node)
 {
 	return 0;
@@ -241,11 +270,16 @@ static int open_lane(uint32_t n_rails, enum conf_lane lane, uint32_t packets)
 	memset(&other, 0, sizeof(other));
 	frames_kicks = frames_disarmed = frames_suspended = 0;
 	frames_peers = 0;
+	frames_freed = 0;
+	frames_are_dry = false;
 	lower_init(&stand->lower, n_rails, packets);
 	frames_ops = lower_ops;
 	frames_ops.address = frames_address;
 	frames_ops.peer_add = frames_peer_add;
 	frames_ops.peer_del = frames_peer_del;
+	frames_ops.tx_alloc = frames_tx_alloc;
+	frames_ops.tx_free = frames_tx_free;
+	frames_ops.tx_post = frames_tx_post;
 	frames_ops.tx_kick = frames_kick;
 	frames_ops.disarm = frames_disarm;
 	frames_ops.suspend = frames_suspend;
@@ -285,7 +319,7 @@ TAP_TEST(lane__rails_of_datagrams_follow_those_of_frames)
 	is_int(stand->dev->rx_buffers, 300);
 	is_str(other.names[0], "eth1");
 	is_str(other.names[1], "eth2");
-	ok(other.is_lane && other.send_buffers < 100);
+	ok(other.is_lane && other.send_buffers == 2048);
 	ok(other.dev.lender == &stand->lower.dev);
 	is_str(stand->rails[1].name, "eth2");
 	is_str(stand->rails[2].name, "eth1:udp");
@@ -419,6 +453,55 @@ TAP_TEST(lane__packets_go_by_their_rail)
 	pm_lane_ops.tx_kick(stand->dev);
 	is_int(other.kicks, 2);
 	is_int(frames_kicks, 1);
+	pm_lane_ops.peer_del(stand->dev, peer);
+	shut();
+}
+
+TAP_TEST(lane__each_pool_gets_its_own_back)
+{
+	struct pm_packet *packet;
+
+	open_lane(1, CONF_LANE_AUTO, 0);
+	is_int(stack(0), 0);
+	packet = pm_lane_ops.tx_alloc_bulk(stand->dev);
+	ok(packet == &other_packet && packet->is_bulk);
+	pm_lane_ops.tx_free(stand->dev, packet);
+	is_int(other.freed, 1);
+	other.is_dry = true;
+	packet = pm_lane_ops.tx_alloc_bulk(stand->dev);
+	ok(packet == &frames_packet && !packet->is_bulk);
+	pm_lane_ops.tx_free(stand->dev, packet);
+	is_int(frames_freed, 1);
+	shut();
+	open_lane(1, CONF_LANE_NEVER, 0);
+	is_int(stack(0), 0);
+	ok(pm_lane_ops.tx_alloc_bulk(stand->dev) == &frames_packet);
+	shut();
+}
+
+/* What can't go by datagrams any more goes by frames, in a packet of theirs. */
+TAP_TEST(lane__a_bulk_packet_goes_by_frames_as_a_copy)
+{
+	uint8_t bytes[] = "the bytes of a packet";
+	struct pm_dev_peer *peer;
+	struct pm_packet *packet;
+	uint32_t rails;
+
+	open_lane(1, CONF_LANE_AUTO, 0);
+	is_int(stack(0), 0);
+	is_int(add_peer(1, true, &peer, &rails), 0);
+	packet = pm_lane_ops.tx_alloc_bulk(stand->dev);
+	packet->data = bytes;
+	packet->len = sizeof(bytes);
+	is_int(pm_lane_ops.tx_post(stand->dev, 0, peer, packet), 0);
+	ok(frames_posted == &frames_packet);
+	is_int(frames_packet.len, sizeof(bytes));
+	is_mem(frames_packet.data, bytes, sizeof(bytes));
+	is_int(frames_freed, 1);
+	is_int(other.posted, 0);
+	frames_are_dry = true;
+	is_int(pm_lane_ops.tx_post(stand->dev, 0, peer, packet), -EAGAIN);
+	pm_lane_ops.tx_free(stand->dev, packet);
 	pm_lane_ops.peer_del(stand->dev, peer);
 	shut();
 }

@@ -54,6 +54,12 @@ static struct pm_packet *l_tx_alloc(struct pm_dev *dev)
 	return &packet;
 }
 
+static struct pm_packet *l_tx_alloc_bulk(struct pm_dev *dev)
+{
+	note(dev, "tx_alloc_bulk", 0);
+	return &packet;
+}
+
 static void l_tx_free(struct pm_dev *dev, struct pm_packet *p)
 {
 	note(dev, "tx_free", (uintptr_t)p);
@@ -125,6 +131,7 @@ static const struct pm_packet_ops lower_ops = {
 	.peer_del = l_peer_del,
 	.mtu = l_mtu,
 	.tx_alloc = l_tx_alloc,
+	.tx_alloc_bulk = l_tx_alloc_bulk,
 	.tx_free = l_tx_free,
 	.tx_post = l_tx_post,
 	.tx_kick = l_tx_kick,
@@ -174,6 +181,7 @@ TAP_TEST(through__packets)
 	struct pm_dev *dev = begin();
 
 	ok(through_tx_alloc(dev) == &packet);
+	ok(through_tx_alloc_bulk(dev) == &packet);
 	is_int(through_tx_post(dev, 3, NULL, &packet), -12);
 	is_int(argument, 3 + (uintptr_t)&packet);
 	through_tx_kick(dev);
@@ -181,7 +189,7 @@ TAP_TEST(through__packets)
 	is_int(argument, (uintptr_t)&packet);
 	through_rx_return(dev, 77);
 	is_int(argument, 77);
-	is_str(calls, "tx_alloc tx_post tx_kick tx_free rx_return ");
+	is_str(calls, "tx_alloc tx_alloc_bulk tx_post tx_kick tx_free rx_return ");
 }
 
 TAP_TEST(through__sleep_and_state)
