@@ -15,7 +15,7 @@ from .samples import Sample
 from .stages import OTHERS, STAGES, WAITING, Frame, call_of, of_chain
 
 PATTERN_MIN = 100  # samples that make a pattern
-FITTING = 0.25     # of the pattern's samples may lie in places where it fits less often
+FITTING = 0.5      # of the pattern's samples may lie in places where it fits less often
 
 Place = tuple[str, str, str]  # stage, innermost function, system call
 POLLING: Place = (WAITING, "", "")
@@ -57,10 +57,10 @@ def counted(samples: Iterable[Sample], core: int, span: Span, program: str, file
 
 
 def times_fitting(found: Mapping[Place, float], pattern: Mapping[Place, float]) -> float:
-    """How many of the found samples are of the pattern: as many as leave next to none of its places short.
+    """How many of the found samples are of the pattern: the ratio that is typical of its places.
 
-    Where a rank also works, there are more samples than the pattern explains; where it does not, just as many. So the
-    smallest ratios tell, less the quarter in which chance or another way of waiting shows.
+    Where a rank also works, there are more samples than that. Of a short wait there are fewer in what only a long one
+    comes to: a rank that expects an answer soon polls in a loop of mtl/pm's, and leaves Open MPI's for later.
     """
     total = sum(pattern.values())
     ratios = sorted((found.get(place, 0) / count, count) for place, count in pattern.items())

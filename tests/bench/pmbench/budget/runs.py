@@ -33,7 +33,7 @@ CALM_S = 0.01    # of it, until nothing is under way any more
 RUN_LIMIT_S = 60
 RANKS = (0, 1)
 WIRE_BYTES, WIRE_MOST = 64 << 20, 200  # of the longer run
-CALLGRIND_BYTES, CALLGRIND_MOST = 16 << 20, 60
+CALLGRIND_BYTES, CALLGRIND_MOST = 64 << 20, 2000  # the start differs by some ten thousand instructions
 
 
 class Unsteady(Exception):

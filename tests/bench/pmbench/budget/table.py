@@ -126,7 +126,7 @@ def wire_lines(told: Mapping) -> list[str]:
     """Each read request is a round trip more for the part of the message that it asks for."""
     if not told["wire"]:
         return []
-    counts = (f"{count:.3g} {name}" for name, count in told["wire"].items() if count)
+    counts = (f"{count:.3g} {name}" for name, count in told["wire"].items() if count > 0)
     return [f"  on the wire, per message: {', '.join(counts)}"]
 
 
@@ -157,7 +157,7 @@ def cells(told: Mapping) -> list[str]:
     pairs = [[sum(told["stages"][rank].get(stage, 0.0) for stage in of) for rank in (0, 1)] for _, of in GROUPS]
     pairs.append([unseen(told, rank) for rank in (0, 1)])
     wire = ", ".join(f"{told['wire'][name]:.3g} {short}" for name, short in
-                     (("data", "data"), ("acks", "acks"), ("read requests", "reads")) if told["wire"].get(name))
+                     (("data", "data"), ("acks", "acks"), ("read requests", "reads")) if told["wire"].get(name, 0) > 0)
     return [size_text(told["bytes"]), told["device"], told["state"] or "-",
             range_text(told["message_us"]) if "message_us" in told else "-", range_text(told["watched_us"]),
             *(f"{number(one)} / {number(other)}" for one, other in pairs), wire or "-"]
