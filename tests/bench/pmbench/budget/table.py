@@ -126,13 +126,17 @@ def wire_lines(told: Mapping) -> list[str]:
     """Each read request is a round trip more for the part of the message that it asks for."""
     if not told["wire"]:
         return []
-    counts = (f"{count:.3g} {name}" for name, count in told["wire"].items() if count > 0)
+    counts = (f"{count_text(count)} {name}" for name, count in told["wire"].items() if count > 0)
     return [f"  on the wire, per message: {', '.join(counts)}"]
 
 
 def function_lines(told: Mapping, most: int) -> list[str]:
     return [f"  rank {rank}: {us:8.2f} us in {name}" for rank in (0, 1)
             for name, us in list(told["functions"][rank].items())[:most]]
+
+
+def count_text(count: float) -> str:
+    return f"{count:.0f}" if count >= 100 else f"{count:.3g}"
 
 
 # --- for pages -------------------------------------------------------------------------------------
@@ -156,7 +160,7 @@ def markdown(records: Iterable[Mapping]) -> str:
 def cells(told: Mapping) -> list[str]:
     pairs = [[sum(told["stages"][rank].get(stage, 0.0) for stage in of) for rank in (0, 1)] for _, of in GROUPS]
     pairs.append([unseen(told, rank) for rank in (0, 1)])
-    wire = ", ".join(f"{told['wire'][name]:.3g} {short}" for name, short in
+    wire = ", ".join(f"{count_text(told['wire'][name])} {short}" for name, short in
                      (("data", "data"), ("acks", "acks"), ("read requests", "reads")) if told["wire"].get(name, 0) > 0)
     return [size_text(told["bytes"]), told["device"], told["state"] or "-",
             range_text(told["message_us"]) if "message_us" in told else "-", range_text(told["watched_us"]),
