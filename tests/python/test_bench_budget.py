@@ -367,3 +367,11 @@ def test_main__tables(tmp_path, capsys):
     (tmp_path / "b.jsonl").write_text(json.dumps(told()) + "\n")
     assert cli.main(["--tables", str(tmp_path / "b.jsonl")]) == 0
     assert "| 8 KiB | udp | near |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", [None, "no JSON", "{}"])
+def test_main__tables_of_something_else(text, tmp_path, capsys):
+    if text is not None:
+        (tmp_path / "b.jsonl").write_text(text)
+    assert cli.main(["--tables", str(tmp_path / "b.jsonl")]) == cli.EXIT_USAGE
+    assert "that --json has written" in capsys.readouterr().err

@@ -150,6 +150,15 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
+def show_tables(path: pathlib.Path) -> int:
+    try:
+        print(table.markdown(json.loads(line) for line in path.read_text().splitlines() if line))
+    except (OSError, ValueError, KeyError) as why:
+        print(f"tests/bench/budget: {path}: {why!r}; give a file that --json has written", file=sys.stderr)
+        return EXIT_USAGE
+    return EXIT_OK
+
+
 def interrupt(number: int, _: object) -> None:
     raise KeyboardInterrupt
 
@@ -157,8 +166,7 @@ def interrupt(number: int, _: object) -> None:
 def main(argv: list[str]) -> int:
     args = build_parser().parse_args(argv)
     if args.tables:
-        print(table.markdown(json.loads(line) for line in args.tables.read_text().splitlines() if line))
-        return EXIT_OK
+        return show_tables(args.tables)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
     try:
