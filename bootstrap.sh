@@ -59,7 +59,8 @@ packages() {
 		ibverbs-providers     # RDMA in them
 		ibverbs-utils
 		perftest
-		valgrind
+		valgrind              # instructions are counted
+		linux-perf            # tests/bench/budget samples the cores
 	LIST
 }
 

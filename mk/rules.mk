@@ -351,13 +351,14 @@ BENCH_MPI   := $(patsubst tests/bench/src/%.c,$(BUILD)/bench/%, \
 		$(wildcard tests/bench/src/mpi_*.c))
 BENCH_PMIX  := $(patsubst tests/bench/src/%.c,$(BUILD)/bench/%, \
 		$(wildcard tests/bench/src/pmix_*.c))
-BENCH_PM    := $(filter-out $(BENCH_MPI) $(BENCH_PMIX), \
+BENCH_SO    := $(BUILD)/bench/callwatch.so
+BENCH_PM    := $(filter-out $(BENCH_MPI) $(BENCH_PMIX) $(BENCH_SO:.so=), \
 		$(patsubst tests/bench/src/%.c,$(BUILD)/bench/%,$(BENCH_SRC)))
 
 ifneq ($(HAVE_MPICC),)
 outputs += $(MPI_PROGS) $(BENCH_MPI)
 endif
-outputs += $(BENCH_PM) $(if $(filter scstepd,$(SKIP_TOOLS)),,$(BENCH_PMIX))
+outputs += $(BENCH_PM) $(BENCH_SO) $(if $(filter scstepd,$(SKIP_TOOLS)),,$(BENCH_PMIX))
 $(BENCH_PMIX:$(BUILD)/bench/%=$(BUILD)/obj/tests/bench/src/%.o): OBJ_CPPFLAGS = $(PMIX_CPPFLAGS)
 
 define compile_mpi
@@ -375,6 +376,11 @@ $(BENCH_PMIX): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/src/%.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $@ $< $$(pkg-config --libs pmix)
+# Loaded before a program, whose system calls it sees.
+$(BENCH_SO): $(BUILD)/bench/%.so: $(BUILD)/obj/tests/bench/src/%.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -o $@ $< -ldl
 $(BENCH_PM): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/src/%.o $(LIBPM_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

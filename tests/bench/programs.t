@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The MPI programs of tests/bench that measure many sizes, over mtl/pm in shared memory: each checks its data and
 prints one JSON line per size. The probes of the cache line time. TAP; needs no root."""
+import glob
 import json
 import os
 import sys
@@ -57,6 +58,25 @@ def probes():
            "linewatch: a time before and after a command", f"exit {code}\n{out}")
 
 
+def counts_calls():
+    """callwatch.so sees what a program calls, and says of which slices of time."""
+    base = f"{BUILD}/programs-calls.{os.getpid()}"
+    words = ["env", f"LD_PRELOAD={BUILD}/bench/callwatch.so", f"CALLWATCH={base}", f"{BUILD}/bench/mpi_trip",
+             *QUICK, "64"]
+    code, out = run(mpirun(2, *ONLY, *words), environment("self+udp"))
+    files = glob.glob(f"{base}.*")
+    ranks = sorted((json.load(open(path)) for path in files), key=lambda one: one["rank"])
+    for path in files:
+        os.unlink(path)
+    sent = [sum(one[5] for name in ("sendto", "sendmsg", "sendmmsg") for one in each["calls"][name]) for each in ranks]
+    TAP.ok(code == 0 and [each["rank"] for each in ranks] == [0, 1] and min(sent, default=0) > 64 * 10,
+           "callwatch: bytes that both ranks have sent", f"exit {code}, {sent}\n{out}")
+    code, out = run(mpirun(2, *ONLY, f"{BUILD}/bench/mpi_trip", "-o", "7", "64"), environment("self+shmem"))
+    lines = told(out)
+    TAP.ok(code == 0 and (lines[0]["batches"], lines[0]["operations"]) == (1, 7)
+           and 0 < lines[0]["from_ns"] < lines[0]["to_ns"], "mpi_trip -o: so many operations", f"exit {code}\n{out}")
+
+
 def main():
     if not runner.is_built():
         return 0
@@ -79,6 +99,7 @@ def main():
     refuses("mpi_exchange", "0")
     refuses("mpi_halo", "-d", "3", "8")
     probes()
+    counts_calls()
     return TAP.end()
 
 

@@ -205,3 +205,10 @@ def test_figures__names_and_goals_of_the_issue():
              "eth-window-every-size": 1.05, "eth-window-1m": 1.5, "udp-window-1m": 1.5, "eth-bibw-1m": 1.3,
              "vector-512k-vs-tcp": 0.95, "exchange-1m-vs-tcp": 0.95}
     assert {name: figures.ALL[name].goal for name in goals} == goals
+
+
+def test_report__leads_to_the_other_pages():
+    """The report is written anew each time; what it does not name is not found."""
+    text = report.markdown({}, [], [], [])
+    for page in ("budget.md", "tried.md", "remarks.md"):
+        assert f"]({page})" in text and os.path.exists(os.path.join(ROOT, "docs", "bench", page)), page

@@ -27,6 +27,10 @@ STATES = (
     "without a state is indifferent to it. `docs/bench/method.md` says how the figures are measured.")
 
 
+PAGES = ("Where the time of a message goes is in [budget.md](budget.md), what was tried to make long messages "
+         "faster is in [tried.md](tried.md), and remarks on figures are in [remarks.md](remarks.md).")
+
+
 def line(outcome: Outcome, figure: Goal) -> str:
     if isinstance(outcome, NotSeen):
         return (f"{outcome.figure:34} {outcome.state:4} not seen: {outcome.rounds} of {outcome.wanted} rounds in "
@@ -103,7 +107,7 @@ def markdown(env: dict[str, str], rows: list[Row], curves: list[str], tables: li
     text = ["# Figures", "",
             "Written by `make bench`. Each figure is a ratio of medians over interleaved rounds; "
             "`tests/bench/run NAME` repeats one of them alone. Speeds of different figures must not be compared: "
-            "the machine changes speed between runs.", "", STATES, "",
+            "the machine changes speed between runs.", "", STATES, "", PAGES, "",
             "| figure | state | ours | against | ratio [min max] | goal | met | rounds |",
             "|---|---|---|---|---|---|---|---|"]
     text += [f"| {' | '.join(cells(figure, outcome, why))} |"

@@ -27,10 +27,11 @@
 #include "tests/bench/src/line.h"
 #include "tests/mpi/check.h"
 
-#define SWEEP_OPTIONS "t:l:n:f:"
-#define SWEEP_USAGE "[-t MILLISECONDS] [-l FILE] [-n NS | -f NS]"
+#define SWEEP_OPTIONS "t:o:l:n:f:"
+#define SWEEP_USAGE "[-t MILLISECONDS | -o OPERATIONS] [-l FILE] [-n NS | -f NS]"
 #define SWEEP_HELP                                                                                 \
 	"  -t  time of the batches of one size (default: 40)\n"                                    \
+	"  -o  so many operations in one batch, for counting, not for times\n"                     \
 	"  -l  file that ranks 0 and 1 share to measure the cache line time\n"                     \
 	"  -n  wait for a cache line time below NS, -f: of NS or more; a few seconds at most\n"
 
@@ -49,6 +50,7 @@
 
 struct sweep {
 	double budget_s;  /* time of the batches of one size, s */
+	int operations;   /* of the only batch; 0: as time allows */
 	double below_ns;  /* wait for a cache line time below it; 0: do not wait */
 	double above_ns;  /* wait for at least that; 0: do not wait */
 	double seek_s;    /* time left to wait, s */
@@ -71,6 +73,7 @@ struct sweep_result {
 	int batches, n;   /* how many, of how many operations */
 	double before_ns; /* cache line time; 0: not measured */
 	double after_ns;
+	double from_ns, to_ns; /* CLOCK_MONOTONIC around the batches */
 };
 
 static struct sweep sweep = {.budget_s = 0.04, .seek_s = SWEEP_SEEK_S};
@@ -85,6 +88,9 @@ static inline bool sweep_option(int option, const char *value)
 	case 't':
 		sweep.budget_s = atof(value) / 1e3;
 		return sweep.budget_s > 0;
+	case 'o':
+		sweep.operations = atoi(value);
+		return sweep.operations > 0;
 	case 'l':
 		sweep.file = value;
 		return true;
@@ -290,7 +296,7 @@ static inline int sweep_calibrate(const struct sweep_work *work)
 
 static inline bool is_over(int batches, double spent)
 {
-	if (batches >= SWEEP_BATCHES_MAX || spent >= 4 * sweep.budget_s)
+	if (sweep.operations || batches >= SWEEP_BATCHES_MAX || spent >= 4 * sweep.budget_s)
 		return true;
 	return batches >= SWEEP_BATCHES_MIN && spent >= sweep.budget_s;
 }
@@ -304,13 +310,15 @@ static inline struct sweep_result sweep_measure(const struct sweep_work *work)
 
 	work->check(work->what, 1);
 	result.before_ns = sweep_settle();
-	result.n = sweep_calibrate(work);
+	result.n = sweep.operations ? sweep.operations : sweep_calibrate(work);
+	result.from_ns = line_now_ns();
 	do {
 		double took = sweep_batch(work, result.n);
 
 		spent += took;
 		times[result.batches++] = took / result.n * 1e6;
 	} while (!sweep_tell(is_over(result.batches, spent)));
+	result.to_ns = line_now_ns();
 	result.after_ns = sweep_probe();
 	qsort(times, (size_t)result.batches, sizeof(*times), line_by_value);
 	result.us = times[result.batches / 2];
@@ -327,6 +335,7 @@ static inline void sweep_print(size_t bytes, const char *key, double value,
 		return;
 	printf("{\"bytes\": %zu, \"%s\": %.4f, \"batches\": %d, \"operations\": %d", bytes, key,
 	       value, result->batches, result->n);
+	printf(", \"from_ns\": %.0f, \"to_ns\": %.0f", result->from_ns, result->to_ns);
 	if (sweep.line)
 		printf(", \"line_ns\": [%.1f, %.1f]", result->before_ns, result->after_ns);
 	printf("}\n");

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the time of a message goes: tests/bench/budget."""
