@@ -2,8 +2,11 @@
 /* What random loss costs: goodput against the lossless run of the same network. */
 #include "tests/sim/sim.h"
 
+#include <stdlib.h>
+
 /* So long that the first contact weighs little: with its ack and the probe lost it takes 10 ms. */
 #define MESSAGES 80000
+#define RUNS 5 /* with loss, of a read or write */
 
 /* Payload rate of a long stream of messages at a loss probability, bytes per second. */
 static double stream_rate(double loss, uint32_t rails, uint32_t window)
@@ -56,10 +59,17 @@ TAP_TEST(goodput__messages_at_8_percent)
 	message_goodput(0.08, 0.90);
 }
 
-/* Seconds a read takes. */
-static double read_time(double loss, uint32_t rails, bool is_write)
+static int by_value(const void *a, const void *b)
 {
-	struct sim_config config = sim_defaults(2, rails, 2);
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Seconds a read takes. */
+static double read_time(double loss, uint32_t rails, bool is_write, uint32_t run)
+{
+	struct sim_config config = sim_defaults(2, rails, 2 + run);
 	const uint64_t len = 20000000ull * rails; /* long enough that the end weighs little */
 	struct sim *sim;
 	uint32_t rail;
@@ -82,13 +92,24 @@ static double read_time(double loss, uint32_t rails, bool is_write)
 	return time;
 }
 
+/* The median of several: one loss at a bad moment costs a timeout, which weighs much in a single one. */
+static double usual_read_time(double loss, uint32_t rails, bool is_write)
+{
+	double times[RUNS];
+
+	for (int i = 0; i < RUNS; i++)
+		times[i] = read_time(loss, rails, is_write, (uint32_t)i);
+	qsort(times, RUNS, sizeof(times[0]), by_value);
+	return times[RUNS / 2];
+}
+
 static void read_goodput(double loss, double goal, bool is_write)
 {
 	uint32_t rails;
 
 	for (rails = 1; rails <= 4; rails *= 4) {
-		double ratio = read_time(0, rails, is_write) / read_time(loss, rails, is_write) /
-			       (1 - loss);
+		double ratio = read_time(0, rails, is_write, 0) /
+			       usual_read_time(loss, rails, is_write) / (1 - loss);
 
 		tap_diag("%s, %u rails, %.0f %% loss: %.1f %% of (1 - loss) x lossless",
 			 is_write ? "writes" : "reads", rails, 100 * loss, 100 * ratio);
