@@ -82,6 +82,7 @@ static int udp_open(const struct pm_device_env *env, struct pm_dev *lower, struc
 	if (!d)
 		return -ENOMEM;
 	d->dev.ops = &pm_udp_ops;
+	d->dev.can_gather = true;
 	d->env = *env;
 	d->host = pmu_addr_host();
 	d->rx.fd = d->link_fd = -1;

@@ -19,9 +19,10 @@
 
 /* Packets a rail takes between two kicks; power of two. */
 #define PMU_RING 256u
-/* Messages per sendmmsg and iovecs they share; a run of 64 segments needs up to 128. */
+/* Messages per sendmmsg, the iovecs they share, and those of a packet: its two parts and a pad. */
 #define PMU_TX_MSGS 32
 #define PMU_TX_IOVS 1024
+#define PMU_IOVS_EACH 3
 /* Segments the kernel takes per UDP_SEGMENT message (64 before Linux 6.9). */
 #define PMU_GSO_SEGMENTS 64
 #define PMU_GSO_BYTES 65000u

@@ -139,7 +139,9 @@ static uint32_t gather_run(const struct pmu_rail *rail, uint32_t at, uint32_t n,
 		const struct pm_packet *p = rail->items[(at + i) % PMU_RING].packet;
 
 		used = gather(iov, used, p->data, p->len);
-		pad = i + 1 < n ? -p->len & 7u : 0;
+		if (p->more_len)
+			used = gather(iov, used, p->more, p->more_len);
+		pad = i + 1 < n ? -pm_packet_bytes(p) & 7u : 0;
 		if (pad)
 			used = gather(iov, used, zeros, pad);
 	}
@@ -154,7 +156,7 @@ static uint32_t gather_run(const struct pmu_rail *rail, uint32_t at, uint32_t n,
 static uint32_t run_length(const struct pmu_rail *rail, uint32_t at)
 {
 	const struct pmu_item *first = &rail->items[at % PMU_RING];
-	uint32_t len = first->packet->len, padded = (len + 7) & ~7u, n = 1;
+	uint32_t len = pm_packet_bytes(first->packet), padded = (len + 7) & ~7u, n = 1;
 	uint32_t most = rail->tail - at;
 
 	if (!rail->has_gso || !len)
@@ -163,7 +165,7 @@ static uint32_t run_length(const struct pmu_rail *rail, uint32_t at)
 		most = segments_of(padded);
 	while (n < most) {
 		const struct pmu_item *item = &rail->items[(at + n) % PMU_RING];
-		uint32_t next = item->packet->len;
+		uint32_t next = pm_packet_bytes(item->packet);
 
 		if (item->peer != first->peer || next > len || !next)
 			break;
@@ -197,9 +199,10 @@ static uint32_t build(struct pmu_dev *d, uint32_t r)
 
 	while (at != rail->tail && m < PMU_TX_MSGS) {
 		const struct pmu_item *first = &rail->items[at % PMU_RING];
-		uint32_t n = run_length(rail, at), len = first->packet->len, begin = used;
+		uint32_t n = run_length(rail, at), len = pm_packet_bytes(first->packet),
+			 begin = used;
 
-		if (used + 2 * n > PMU_TX_IOVS)
+		if (used + PMU_IOVS_EACH * n > PMU_TX_IOVS)
 			break;
 		used += gather_run(rail, at, n, &b->iovs[used]);
 		b->to[m] = address_of(first->peer, r);
@@ -227,7 +230,7 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 	int sent, packets = 0;
 
 	rail->calls++;
-	if (rail->tail - rail->head == 1) {
+	if (rail->tail - rail->head == 1 && !p->more_len) {
 		struct sockaddr_in to = address_of(first->peer, r);
 
 		b->packets[0] = 1;

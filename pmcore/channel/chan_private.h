@@ -20,6 +20,7 @@
 #include "pmcore/channel/channel.h"
 #include "pmcore/channel/dlist.h"
 #include "pmcore/channel/road.h"
+#include "pmcore/channel/serve.h"
 #include "pm_device.h"
 #include "pmcore/util/nodemap.h"
 #include "pmcore/wire/codec.h"
@@ -123,6 +124,7 @@ struct chan_flow {
 	uint32_t n_lost;          /* of these on the lost list */
 	uint32_t msgs_in_flight;
 	uint32_t reserved;  /* packets lent by chan_reserve */
+	uint32_t n_lent;    /* packets in flight whose data lies in memory of the program */
 	uint64_t pause_ns;  /* repetitions wait until then */
 	uint64_t sample_ns; /* latest first transmission among the packets just acked */
 	uint64_t n_acked;   /* packets acked, ever; tells whether an ack brought anything */
@@ -239,19 +241,6 @@ struct chan_op {
 	uint32_t initiator;         /* PULL: number the peer gave the operation */
 	int status;                 /* -EAGAIN while running */
 	uint8_t kind;               /* enum op_kind */
-};
-
-/* An answer owed to a peer: a range to stream, or a verdict. */
-struct chan_serve {
-	struct dlist link;
-	const uint8_t *at; /* next byte to send */
-	uint64_t left;     /* bytes */
-	uint64_t offset;   /* in the operation, of the next byte */
-	uint64_t rkey;     /* of the region it reads from */
-	uint32_t op;       /* the initiator's number */
-	uint32_t error;    /* of the verdict */
-	bool is_bulk;      /* a long range */
-	uint8_t kind;      /* WIRE_PLACE, WIRE_REFUSE or WIRE_WRITTEN */
 };
 
 /* How much may be on the way to us. Owner: grant.c */
@@ -441,6 +430,8 @@ void sendwin_lost(struct chan *chan, struct chan_peer *peer, struct tx_slot *slo
 void sendwin_dropped(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot);
 /* The retransmission timer fired. */
 void sendwin_timeout(struct chan *chan, struct chan_peer *peer);
+/* The memory is about to go: packets in flight that are sent from there get copies of their data. */
+void sendwin_take_back(struct chan *chan, struct chan_peer *peer, const void *addr, uint64_t len);
 /* Frees every packet. */
 void sendwin_clear(struct chan *chan, struct chan_peer *peer);
 
@@ -577,22 +568,6 @@ void pull_peer_gone(struct chan *chan, struct chan_peer *peer);
 /* Stops writing into a region that goes away. */
 void pull_unexport(struct chan *chan, uint64_t rkey);
 void pull_fini(struct chan *chan);
-
-/* serve.c: answers to operations of others. */
-enum drop_reason serve_read(struct chan *chan, struct chan_peer *peer,
-			    const struct wire_msg_view *view);
-/* An answer to be filled later, NULL: no room; and back. */
-struct chan_serve *serve_take(struct chan *chan);
-void serve_give(struct chan *chan, struct chan_serve *serve);
-/* Owes the peer a verdict: REFUSE, or WRITTEN when @error is 0. */
-void serve_verdict(struct chan *chan, struct chan_peer *peer, struct chan_serve *serve, uint32_t op,
-		   uint32_t error);
-/* Data bytes of a full packet. */
-uint32_t serve_payload(const struct chan_peer *peer);
-int serve_output(struct chan *chan, struct chan_peer *peer, int *posted);
-void serve_unexport(struct chan *chan, struct chan_peer *peer, uint64_t rkey);
-void serve_clear(struct chan *chan, struct chan_peer *peer);
-void serve_fini(struct chan *chan);
 
 /* For tests: the next sequence numbers in both directions of an unused peer. */
 void chan_test_set_seq(struct chan *chan, struct chan_peer *peer, uint32_t tx, uint32_t rx);

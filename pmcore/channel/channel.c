@@ -301,7 +301,7 @@ bool chan_is_quiet(const struct chan *chan)
 	return true;
 }
 
-void chan_unexport(struct chan *chan, uint64_t rkey)
+void chan_unexport(struct chan *chan, uint64_t rkey, const void *addr, uint64_t len)
 {
 	struct chan_flow *flow;
 	struct dlist *link;
@@ -310,6 +310,6 @@ void chan_unexport(struct chan *chan, uint64_t rkey)
 	for (link = chan->flows.next; link != &chan->flows; link = link->next) {
 		flow = dlist_entry(link, struct chan_flow, link);
 		if (!flow->peer->is_dead)
-			serve_unexport(chan, flow->peer, rkey);
+			serve_unexport(chan, flow->peer, rkey, addr, len);
 	}
 }

@@ -62,6 +62,7 @@ struct chan_config {
 	uint8_t bulk_rails; /* bit r: rail r is for long data, see pm_dev.bulk_rails; not all of them */
 	bool is_bulk_forced; /* long data takes them even where they are slower */
 	bool crc;            /* seal every packet and require it */
+	bool can_gather; /* the device takes packets with bytes in pm_packet.more; on bulk rails, where there are some */
 	uint64_t pull_bytes; /* one-sided bytes asked for and not arrived, all peers together, at most;
 					less where packets get lost because of it. 0 = default (1 MiB) */
 	uint64_t rto_min_ns; /* retransmission timer bounds; 0 = defaults (2 ms, 1 s) */
@@ -169,9 +170,9 @@ int chan_read(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t
 int chan_write(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t roffset,
 	       const void *local, uint64_t len, uint64_t now, uint32_t *ret_op);
 int chan_op_done(struct chan *chan, uint32_t op);
-/* Region @rkey goes away: what is left of reads served from it and of writes into it is refused. Call after it
- * has left the table. */
-void chan_unexport(struct chan *chan, uint64_t rkey);
+/* Region @rkey, which was [addr, addr+len), goes away: what is left of reads served from it and of writes into it is
+ * refused. Call after it has left the table. */
+void chan_unexport(struct chan *chan, uint64_t rkey, const void *addr, uint64_t len);
 
 /* A rail of the device went down or came up (carrier). Silence is found by the engine itself. */
 void chan_rail(struct chan *chan, uint32_t rail, bool is_up, uint64_t now);

@@ -31,7 +31,7 @@ static uint32_t check_list(const struct chan *chan, const struct chan_peer *peer
 		assert(slot->prev == prev);
 		assert(((i - peer->tx_una) & chan->mask) < peer->tx_next - peer->tx_una);
 		assert(!!(slot->flags & SLOT_LOST) == (rail < 0));
-		assert(slot->bytes == slot->packet->len);
+		assert(slot->bytes == pm_packet_bytes(slot->packet));
 		if (rail >= 0) {
 			assert(slot->rail == rail);
 			assert(!before || seq_diff(slot->rail_seq, before->rail_seq) > 0);

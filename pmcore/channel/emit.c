@@ -9,7 +9,7 @@
 int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 		struct emit *emit)
 {
-	uint32_t bytes = packet->len;
+	uint32_t bytes = pm_packet_bytes(packet);
 	uint8_t rails = emit->rails & (uint8_t)~chan->full;
 	struct stats_rail *stats;
 	struct wire_header header;

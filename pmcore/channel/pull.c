@@ -102,7 +102,7 @@ static void withdraw_source(struct chan *chan, struct chan_peer *peer, const str
 
 	if (region_remove(chan->config.regions, op->rkey, &addr, &len))
 		return;
-	serve_unexport(chan, peer, op->rkey);
+	serve_unexport(chan, peer, op->rkey, addr, len);
 }
 
 /* Nothing more happens to the operation; a write carried out for a peer is answered. */

@@ -16,6 +16,7 @@ void sendwin_init(struct chan *chan, struct chan_flow *flow)
 	flow->n_lost = 0;
 	flow->msgs_in_flight = 0;
 	flow->n_acked = 0;
+	flow->n_lent = 0;
 	limit_init(chan, flow->peer);
 }
 
@@ -84,12 +85,13 @@ int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet
 	slot->packet = packet;
 	slot->sent_ns = chan->now;
 	slot->rail_seq = emit.rail_seq;
-	slot->bytes = packet->len;
+	slot->bytes = pm_packet_bytes(packet);
 	slot->rail = emit.rail;
 	slot->flags = flags;
 	slot->tries = 0;
 	stripe_add(flow, slot);
 	flow->in_flight++;
+	flow->n_lent += packet->more_len != 0;
 	peer->tx_next++;
 	if (flags & SLOT_MSG) {
 		flow->msgs_in_flight++;
@@ -138,6 +140,41 @@ uint8_t *sendwin_control(struct chan *chan, struct chan_peer *peer, const struct
 	return packet->data + WIRE_OVERHEAD;
 }
 
+/* From here on the packet holds its data itself. */
+static void own_data(struct chan_flow *flow, struct pm_packet *packet)
+{
+	memcpy(packet->data + packet->len, packet->more, packet->more_len);
+	packet->len += packet->more_len;
+	packet->more_len = 0;
+	flow->n_lent--;
+}
+
+/* The memory is the program's again; a repetition that is still to leave must not see what becomes of it. */
+static void give_back(struct chan_flow *flow, struct pm_packet *packet)
+{
+	if (!packet->more_len)
+		return;
+	if (packet->busy) {
+		own_data(flow, packet);
+		return;
+	}
+	packet->more_len = 0;
+	flow->n_lent--;
+}
+
+void sendwin_take_back(struct chan *chan, struct chan_peer *peer, const void *addr, uint64_t len)
+{
+	struct chan_flow *flow = peer->flow;
+	uint32_t seq;
+
+	for (seq = peer->tx_una; flow->n_lent && seq != peer->tx_next; seq++) {
+		struct pm_packet *packet = sendwin_slot(chan, flow, seq)->packet;
+
+		if (packet && packet->more_len && (uintptr_t)packet->more - (uintptr_t)addr < len)
+			own_data(flow, packet);
+	}
+}
+
 void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
 {
 	struct chan_flow *flow = peer->flow;
@@ -157,6 +194,7 @@ void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *sl
 		chan->user_packets--;
 		chan->ops.tx_free(chan->arg, slot->packet);
 	} else {
+		give_back(flow, slot->packet);
 		emit_free(chan, slot->packet);
 	}
 	slot->packet = NULL;

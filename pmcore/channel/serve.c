@@ -2,12 +2,13 @@
 /*
  * serve - answers owed to the operations of other nodes: ranges of exported memory to stream, and
  * verdicts. A range is a cursor; packets are made from it only when the window has room, so that
- * messages submitted meanwhile overtake it. They hold a copy, so nothing of a region that was served
- * is needed any more.
+ * messages submitted meanwhile overtake it. They hold a copy, or are sent from the region itself until it
+ * is withdrawn: those that are not acked by then get their copy.
  */
 #include "pmcore/channel/chan_private.h"
 
 #define SERVE_CHUNK 64
+#define LEND_MIN 256 /* bytes from which on naming memory costs less than copying it */
 
 static bool has_room(struct chan *chan)
 {
@@ -96,19 +97,30 @@ uint32_t serve_payload(const struct chan_peer *peer)
 	return (len < most ? len : most) & ~(uint32_t)(WIRE_ALIGN - 1);
 }
 
-static uint32_t fill_place(const struct chan_peer *peer, const struct chan_serve *serve,
-			   struct pm_packet *packet)
+/* Sent from where it lies, where the device can do that cheaply; a checksum needs it in one piece. */
+static bool is_lent(const struct chan *chan, bool is_bulk, uint32_t len)
 {
-	uint32_t len = (uint32_t)min_u64(serve->left, serve_payload(peer));
+	return chan->config.can_gather && !chan->config.crc && len >= LEND_MIN &&
+	       (is_bulk || !chan->config.bulk_rails);
+}
+
+static void fill_place(const struct chan_serve *serve, uint32_t len, bool is_lent,
+		       struct pm_packet *packet)
+{
 	struct wire_place body = {.offset = serve->offset};
 	struct wire_msg msg = {
 		.length = (uint16_t)(sizeof(body) + len), .kind = WIRE_PLACE, .op = serve->op};
 
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
 	wire_put_place(packet->data + WIRE_OVERHEAD, &body);
-	packet->len = (uint32_t)CHAN_PLACE_LEN + len;
-	memcpy(packet->data + CHAN_PLACE_LEN, serve->at, len);
-	return len;
+	packet->len = (uint32_t)CHAN_PLACE_LEN;
+	if (is_lent) {
+		packet->more = serve->at;
+		packet->more_len = len;
+	} else {
+		memcpy(packet->data + CHAN_PLACE_LEN, serve->at, len);
+		packet->len += len;
+	}
 }
 
 static void fill_verdict(const struct chan_serve *serve, struct pm_packet *packet)
@@ -124,18 +136,18 @@ static void fill_verdict(const struct chan_serve *serve, struct pm_packet *packe
 /* One packet of the answer: 0 or -EAGAIN. */
 static int send_one(struct chan *chan, struct chan_peer *peer, struct chan_serve *serve)
 {
-	struct pm_packet *packet = serve->is_bulk && road_is_bulk(chan, peer)
-					   ? emit_alloc_bulk(chan)
-					   : emit_alloc(chan);
-	uint32_t len = 0;
+	uint32_t len = (uint32_t)min_u64(serve->left, serve_payload(peer));
+	bool is_bulk = serve->is_bulk && road_is_bulk(chan, peer);
+	struct pm_packet *packet = is_bulk ? emit_alloc_bulk(chan) : emit_alloc(chan);
 
 	if (!packet)
 		return -EAGAIN;
 	if (serve->kind == WIRE_PLACE)
-		len = fill_place(peer, serve, packet);
+		fill_place(serve, len, is_lent(chan, is_bulk, len), packet);
 	else
 		fill_verdict(serve, packet);
 	if (sendwin_transmit(chan, peer, packet, serve->is_bulk ? SLOT_BULK : 0)) {
+		packet->more_len = 0;
 		emit_free(chan, packet);
 		return -EAGAIN;
 	}
@@ -169,8 +181,9 @@ int serve_output(struct chan *chan, struct chan_peer *peer, int *posted)
 	return 0;
 }
 
-/* By key, not by address: regions may overlap, the others stay exported. */
-void serve_unexport(struct chan *chan, struct chan_peer *peer, uint64_t rkey)
+/* Ranges go by key, not by address: regions may overlap, the others stay exported. */
+void serve_unexport(struct chan *chan, struct chan_peer *peer, uint64_t rkey, const void *addr,
+		    uint64_t len)
 {
 	struct dlist *head = &peer->flow->serves;
 	struct dlist *link, *next;
@@ -184,6 +197,7 @@ void serve_unexport(struct chan *chan, struct chan_peer *peer, uint64_t rkey)
 		dlist_del(&serve->link);
 		serve_verdict(chan, peer, serve, serve->op, EACCES);
 	}
+	sendwin_take_back(chan, peer, addr, len);
 }
 
 void serve_clear(struct chan *chan, struct chan_peer *peer)

@@ -288,6 +288,7 @@ static int open_engine(struct chanlink *c)
 		.bulk_rails = (uint8_t)c->dev->bulk_rails,
 		.is_bulk_forced = conf->ethernet_lane == CONF_LANE_ALWAYS,
 		.crc = conf->crc,
+		.can_gather = c->dev->can_gather,
 		.pull_bytes = conf->pull_bytes,
 		.peer_timeout_ns = conf->peer_timeout_ms * 1000000ull,
 		.regions = c->env.regions,
@@ -469,9 +470,7 @@ static int chanlink_rma_done(struct pm_link *link, uint32_t op)
 
 static void chanlink_unexport(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len)
 {
-	(void)addr;
-	(void)len;
-	chan_unexport(of(link)->chan, rkey);
+	chan_unexport(of(link)->chan, rkey, addr, len);
 }
 
 /* ---- sleeping ---- */

@@ -157,6 +157,7 @@ int lane_open(const struct pm_device_env *env, struct pm_dev *frames,
 
 		l->dev.n_rails = l->first + n;
 		l->dev.bulk_rails = ((1u << n) - 1) << l->first;
+		l->dev.can_gather = l->datagrams->can_gather;
 		if (l->datagrams->rx_buffers < l->dev.rx_buffers)
 			l->dev.rx_buffers = l->datagrams->rx_buffers;
 	}
@@ -361,13 +362,15 @@ static int post_frame(struct lane_dev *l, uint32_t rail, struct lane_peer *peer,
 	struct pm_packet *copy;
 	int err;
 
-	if (!packet->is_bulk)
+	if (!packet->is_bulk && !packet->more_len)
 		return l->frames->ops->tx_post(l->frames, rail, peer->frames, packet);
 	copy = l->frames->ops->tx_alloc(l->frames);
 	if (!copy)
 		return -EAGAIN;
 	memcpy(copy->data, packet->data, packet->len);
-	copy->len = packet->len;
+	if (packet->more_len)
+		memcpy(copy->data + packet->len, packet->more, packet->more_len);
+	copy->len = pm_packet_bytes(packet);
 	err = l->frames->ops->tx_post(l->frames, rail, peer->frames, copy);
 	l->frames->ops->tx_free(l->frames, copy);
 	return err;

@@ -238,6 +238,8 @@ static int tracer_open(const struct pm_device_env *env, struct pm_dev *lower,
 		return -ENOMEM;
 	t->base.dev = *lower;
 	t->base.dev.ops = &pm_tracer_ops;
+	/* what is recorded lies in one piece */
+	t->base.dev.can_gather = false;
 	t->base.lower = lower;
 	t->fd = -1;
 	t->buffer = malloc(BUFFER_BYTES);

@@ -229,18 +229,29 @@ struct pm_dev_peer; /* addresses of one node, backend-private */
 
 /*
  * A transmit buffer. The device allocates and frees it; the channel fills it and keeps it until acked.
- * Bytes sent: data[0..len).
+ * Bytes sent: data[0..len), then more[0..more_len).
  */
 struct pm_packet {
 	uint8_t *data; /* 8-byte aligned start, constant; the device keeps its headroom before it */
 	uint32_t room; /* bytes usable from data */
 	uint32_t len;  /* bytes used */
+	uint32_t more_len;
+	/*
+	 * Memory of the program that is sent from where it lies; only to a device that can_gather. The channel may copy it
+	 * to data[len..) and set more_len to 0 at any time, also while the device holds the packet.
+	 */
+	const uint8_t *more;
 	uint32_t busy; /* times the device still holds it: device-owned; while not 0 the bytes must not
 				change, except that tx_free is allowed */
 	bool is_freed;          /* the device's: tx_free came while it was busy */
 	bool is_bulk;           /* the device's: it is of tx_alloc_bulk */
 	struct pm_packet *next; /* free list of the device while free, a queue of the channel else */
 };
+
+static inline uint32_t pm_packet_bytes(const struct pm_packet *packet)
+{
+	return packet->len + packet->more_len;
+}
 
 /* Tokens of received packets are smaller than 2 to this power: the layers above tell theirs apart by the rest. */
 #define PM_TOKEN_BITS 62
@@ -315,6 +326,7 @@ struct pm_dev {
 	uint32_t tx_buffers; /* packets of the pool */
 	uint32_t burst; /* packets that one kick sends best, so more don't wait for others; 0 = any number */
 	bool is_cheap;   /* an idle rx_burst costs no system call */
+	bool can_gather; /* packets may have bytes in pm_packet.more */
 	bool takes_lane; /* long data to neighbours may go by datagrams beside it: device/lane.c */
 	/* Bit r: rail r carries long data cheaply and single packets dearly; the other rails do not. */
 	uint32_t bulk_rails;

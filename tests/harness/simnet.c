@@ -98,6 +98,13 @@ static uint64_t digest_bytes(uint64_t digest, const void *data, size_t len)
 	return digest;
 }
 
+/* The same in one part or in two: the first one's length is a multiple of 8 if there is a second. */
+static uint64_t digest_packet(const struct pm_packet *packet)
+{
+	return digest_bytes(digest_bytes(0, packet->data, packet->len), packet->more,
+			    packet->more_len);
+}
+
 static uint64_t serialise_ns(const struct simnet_rail *rail, uint32_t len)
 {
 	if (!rail->rate)
@@ -135,6 +142,7 @@ struct pm_packet *simnet_alloc(struct simnet *net, uint32_t node)
 	net->nodes[node].tx_lent++;
 	((struct txbuf *)packet)->is_free = false;
 	packet->len = 0;
+	packet->more_len = 0;
 	packet->next = NULL;
 	return packet;
 }
@@ -155,12 +163,14 @@ void simnet_free(struct simnet *net, uint32_t node, struct pm_packet *packet)
 static struct frame *make_frame(const struct pm_packet *packet, uint32_t src, uint32_t dst,
 				uint32_t rail)
 {
-	uint32_t len = packet->len;
+	uint32_t len = pm_packet_bytes(packet);
 	struct frame *frame = malloc(sizeof(*frame) + len);
 
 	assert(frame);
 	*frame = (struct frame){.src = src, .dst = dst, .rail = rail, .len = len};
 	memcpy(frame->data, packet->data, packet->len);
+	if (packet->more_len)
+		memcpy(frame->data + packet->len, packet->more, packet->more_len);
 	return frame;
 }
 
@@ -309,8 +319,8 @@ static void leave_nic(void *arg, void *what)
 	struct pm_packet *packet = posting->packet;
 	struct txbuf *buf = (struct txbuf *)packet;
 
-	okf(digest_bytes(0, packet->data, packet->len) == posting->digest,
-	    "node %u changed a packet while it was busy", posting->node);
+	okf(digest_packet(packet) == posting->digest, "node %u changed a packet while it was busy",
+	    posting->node);
 	depart(net, make_frame(packet, posting->node, posting->dst, posting->rail));
 	port_of(net, posting->node, posting->rail)->nic_queue--;
 	packet->busy--;
@@ -326,12 +336,13 @@ int simnet_post(struct simnet *net, uint32_t node, uint32_t rail, uint32_t dst,
 	const struct simnet_rail *conf = &net->config.rail[rail];
 	struct port *port = port_of(net, node, rail);
 	uint32_t room = conf->nic_packets ? conf->nic_packets : NIC_PACKETS;
-	uint32_t len = packet->len;
+	uint32_t len = pm_packet_bytes(packet);
 	struct posting *posting;
 
 	okf(!((struct txbuf *)packet)->is_free, "node %u posts a packet it gave back", node);
-	okf(packet->len <= packet->room && len <= net->config.mtu, "node %u posts %u bytes", node,
-	    len);
+	okf(packet->len <= packet->room && !(packet->len % 8 && packet->more_len) &&
+		    len <= net->config.mtu,
+	    "node %u posts %u bytes", node, len);
 	if (port->nic_queue >= room) {
 		net->nodes[node].wants_room = true;
 		return -EAGAIN;
@@ -342,7 +353,7 @@ int simnet_post(struct simnet *net, uint32_t node, uint32_t rail, uint32_t dst,
 				    .node = node,
 				    .rail = rail,
 				    .dst = dst,
-				    .digest = digest_bytes(0, packet->data, packet->len)};
+				    .digest = digest_packet(packet)};
 	net->digest = digest_bytes(net->digest ^ net->now, &posting->node, 3 * sizeof(uint32_t));
 	net->digest ^= posting->digest;
 	packet->busy++;

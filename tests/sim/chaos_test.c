@@ -64,6 +64,7 @@ static struct sim_config choose_config(struct chaos *c, uint64_t run)
 	config.chan.window = window;
 	config.chan.credit = 1 + below(c, window < 64 ? window : 64);
 	config.chan.crc = one_in(c, 3);
+	config.chan.can_gather = !one_in(c, 4);
 	config.chan.pull_bytes = 4096u << below(c, 9);
 	/* the upper half of the rails for long data */
 	if (c->rails > 1 && one_in(c, 2))

@@ -339,7 +339,7 @@ static void reach_host(void *arg, void *what)
 
 static struct frame *make_frame(struct pm_packet *packet, uint32_t src, uint32_t dst, uint32_t rail)
 {
-	uint32_t len = packet->len;
+	uint32_t len = pm_packet_bytes(packet);
 	struct frame *frame = malloc(sizeof(*frame) + len);
 
 	assert(frame);
@@ -352,6 +352,8 @@ static struct frame *make_frame(struct pm_packet *packet, uint32_t src, uint32_t
 				.is_own = true,
 				.packet = packet};
 	memcpy(frame->data, packet->data, packet->len);
+	if (packet->more_len)
+		memcpy(frame->data + packet->len, packet->more, packet->more_len);
 	return frame;
 }
 
@@ -364,7 +366,7 @@ static void note(struct hxbnet *net, uint64_t word)
 int hxbnet_post(struct hxbnet *net, uint32_t host, uint32_t rail, uint32_t dst,
 		struct pm_packet *packet)
 {
-	uint32_t len = packet->len;
+	uint32_t len = pm_packet_bytes(packet);
 	struct frame probe = {.src = host, .dst = dst, .at = host, .rail = (uint8_t)rail};
 	struct frame *frame;
 	struct nic *nic;

@@ -404,7 +404,11 @@ static struct sim_config defaults(uint32_t nodes, uint32_t rails, uint64_t seed)
 			.tx_buffers = 1024,
 			.rx_buffers = 1024,
 			.seed = seed},
-		.chan = {.key = SIM_KEY, .window = 64, .credit = 32, .pull_bytes = 1 << 20},
+		.chan = {.key = SIM_KEY,
+			 .window = 64,
+			 .credit = 32,
+			 .pull_bytes = 1 << 20,
+			 .can_gather = true},
 	};
 	uint32_t rail;
 

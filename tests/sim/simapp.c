@@ -301,7 +301,7 @@ void sim_withdraw(struct sim *sim, struct sim_region *region)
 	void *addr;
 
 	is_int(region_remove(node->regions, region->rkey, &addr, &len), 0);
-	chan_unexport(node->chan, region->rkey);
+	chan_unexport(node->chan, region->rkey, addr, len);
 	memset(addr, 0xbb, len);
 }
 

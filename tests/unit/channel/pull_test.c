@@ -384,7 +384,7 @@ TAP_TEST(pull_unexport__write_under_way_is_refused)
 	rig_message(rig, 0, WIRE_WRITE, 33, body, sizeof(body));
 	rig_poll(rig, 0);
 	request(&rig->sent[0], &wire_op);
-	chan_unexport(rig->chan, rkey);
+	chan_unexport(rig->chan, rkey, memory, 200);
 	rig_poll(rig, 0);
 	is_int(rig_view(rig_last(rig), 0).msg.kind, WIRE_REFUSE);
 	place(rig, 1, wire_op, 0, 50, 6);

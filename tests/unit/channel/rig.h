@@ -90,12 +90,14 @@ static inline int rig_tx_post(void *arg, uint32_t rail, void *dev_peer, struct p
 
 	if (rig->full >> rail & 1)
 		return -EAGAIN;
-	if (!ok(rig->n_sent < RIG_SENT) || !ok(packet->len <= RIG_MTU))
+	if (!ok(rig->n_sent < RIG_SENT) || !ok(pm_packet_bytes(packet) <= RIG_MTU))
 		return -EAGAIN;
 	ok(!packet->busy);
 	sent = &rig->sent[rig->n_sent++];
 	memcpy(sent->bytes, packet->data, packet->len);
-	sent->len = packet->len;
+	if (packet->more_len)
+		memcpy(sent->bytes + packet->len, packet->more, packet->more_len);
+	sent->len = pm_packet_bytes(packet);
 	sent->rail = rail;
 	sent->packet = packet;
 	is_int(wire_decode(sent->bytes, sent->len, 0, &sent->header), DROP_NONE);

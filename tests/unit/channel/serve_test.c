@@ -27,9 +27,18 @@ static void ask(struct rig *rig, uint32_t seq, uint64_t rkey, uint64_t roffset, 
 	rig_message(rig, seq, WIRE_READ, 77, body, sizeof(body));
 }
 
-TAP_TEST(serve_read__full_packets_from_user_memory)
+/* For a device that sends from the region itself. */
+static struct rig *gathering(void)
 {
-	struct rig *rig = rig_new(1);
+	struct rig *rig = rig_init();
+
+	rig->config.can_gather = true;
+	rig_open(rig);
+	return rig;
+}
+
+static void read_full_packets(struct rig *rig)
+{
 	uint64_t rkey = export(rig);
 	struct wire_place place;
 	uint32_t i, at = 0;
@@ -50,6 +59,77 @@ TAP_TEST(serve_read__full_packets_from_user_memory)
 		is_mem(view.payload + 8, memory + 100 + at, len);
 		at += len;
 	}
+	rig_close(rig);
+}
+
+TAP_TEST(serve_read__full_packets_from_user_memory)
+{
+	read_full_packets(rig_new(1));
+	read_full_packets(gathering());
+}
+
+TAP_TEST(serve_read__sent_from_the_region_itself)
+{
+	struct rig *rig = gathering();
+	uint64_t rkey = export(rig);
+
+	ask(rig, 0, rkey, 0, 2 * PAYLOAD + 10);
+	rig_poll(rig, 0);
+	ok(rig->sent[1].packet->more == memory + PAYLOAD);
+	is_int(rig->sent[1].packet->more_len, PAYLOAD);
+	is_int(rig->sent[2].packet->more_len, 0); /* short: copied */
+	is_int(rig->peer->flow->n_lent, 2);
+	rig_ack(rig, rig->peer->tx_next, 0, NULL);
+	is_int(rig->peer->flow->n_lent, 0);
+	is_int(rig->sent[1].packet->more_len, 0);
+	rig_close(rig);
+}
+
+TAP_TEST(serve_read__copied_where_one_piece_is_needed)
+{
+	struct rig *rig = gathering();
+	uint64_t rkey = export(rig);
+
+	/* a checksum */
+	ask(rig, 0, rkey, 0, PAYLOAD);
+	rig->chan->config.crc = true;
+	rig_poll(rig, 0);
+	is_int(rig_view(rig_last(rig), 0).msg.kind, WIRE_PLACE);
+	is_int(rig_last(rig)->packet->more_len, 0);
+	rig_close(rig);
+
+	/* a rail that is not for long data */
+	rig = rig_init();
+	rig->config.can_gather = true;
+	rig->config.n_rails = 2;
+	rig->config.bulk_rails = 2;
+	rig_open(rig);
+	rkey = export(rig);
+	ask(rig, 0, rkey, 0, PAYLOAD);
+	rig_poll(rig, 0);
+	is_int(rig_view(rig_last(rig), 0).msg.kind, WIRE_PLACE);
+	is_int(rig_last(rig)->packet->more_len, 0);
+	rig_close(rig);
+}
+
+/* The copy that is still to leave holds its data when the program has its memory back. */
+TAP_TEST(serve_read__acked_while_the_device_holds_it)
+{
+	struct rig *rig = gathering();
+	uint64_t rkey = export(rig);
+	struct pm_packet *packet;
+
+	rig->is_slow = true;
+	ask(rig, 0, rkey, 0, PAYLOAD);
+	rig_poll(rig, 0);
+	packet = rig_last(rig)->packet;
+	is_int(packet->more_len, PAYLOAD);
+	rig_ack(rig, rig->peer->tx_next, 0, NULL);
+	is_int(packet->more_len, 0);
+	is_int(packet->len, RIG_MTU);
+	is_mem(packet->data + 64, memory, PAYLOAD);
+	is_int(rig->peer->flow->n_lent, 0);
+	rig_complete(rig);
 	rig_close(rig);
 }
 
@@ -98,9 +178,9 @@ TAP_TEST(serve_unexport__the_rest_is_refused)
 	ask(rig, 0, rkey, 0, sizeof(memory));
 	rig_poll(rig, 0);
 	sent = rig->n_sent;
-	chan_unexport(rig->chan, rkey + 1); /* another key: not ours */
+	chan_unexport(rig->chan, rkey + 1, memory, 0); /* another key: not ours */
 	ok(!dlist_is_empty(&rig->peer->flow->serves));
-	chan_unexport(rig->chan, rkey);
+	chan_unexport(rig->chan, rkey, memory, sizeof(memory));
 	rig_ack(rig, rig->peer->tx_next, 0, NULL);
 	rig_poll(rig, 0);
 	is_int(rig->n_sent, sent + 1);
@@ -110,9 +190,8 @@ TAP_TEST(serve_unexport__the_rest_is_refused)
 }
 
 /* The memory is its owner's again, and what was lost of it comes as it was. */
-TAP_TEST(serve_unexport__what_was_served_is_repeated)
+static void repeat_what_was_served(struct rig *rig)
 {
-	struct rig *rig = rig_new(1);
 	uint64_t rkey = export(rig);
 	struct wire_msg_view view;
 	uint8_t first = memory[0];
@@ -121,7 +200,7 @@ TAP_TEST(serve_unexport__what_was_served_is_repeated)
 	rig_poll(rig, 0);
 	is_int(rig->n_sent, 3);
 	region_remove(rig->config.regions, rkey, &(void *){NULL}, &(uint64_t){0});
-	chan_unexport(rig->chan, rkey);
+	chan_unexport(rig->chan, rkey, memory, sizeof(memory));
 	memset(memory, ~first, sizeof(memory));
 	rig_ack(rig, 0, 2, (uint32_t[WIRE_RAILS]){3}); /* 0 and 1 are lost */
 	rig->n_sent = 0;
@@ -130,6 +209,12 @@ TAP_TEST(serve_unexport__what_was_served_is_repeated)
 	is_int(view.msg.kind, WIRE_PLACE);
 	is_int(view.payload[8], first);
 	rig_close(rig);
+}
+
+TAP_TEST(serve_unexport__what_was_served_is_repeated)
+{
+	repeat_what_was_served(rig_new(1));
+	repeat_what_was_served(gathering());
 }
 
 TAP_TEST(serve_output__no_buffer_waits)

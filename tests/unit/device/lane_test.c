@@ -34,8 +34,12 @@ static int other_open(const struct pm_device_env *env, struct pm_dev *lower, str
 	memcpy(other.names, env->conf->udp_rails, sizeof(other.names));
 	other.is_lane = env->conf->udp_is_lane;
 	other.send_buffers = env->conf->send_buffers;
-	other.dev = (struct pm_dev){
-		.ops = &other_ops, .n_rails = other.n_names, .rx_buffers = 300, .burst = 4};
+	other.dev = (struct pm_dev){.can_gather = true,
+
+				    .ops = &other_ops,
+				    .n_rails = other.n_names,
+				    .rx_buffers = 300,
+				    .burst = 4};
 	for (uint32_t r = 0; r < other.n_names; r++)
 		memcpy(env->rails[r].name, other.names[r], sizeof(env->rails[r].name));
 	*ret = &other.dev;
@@ -489,6 +493,7 @@ TAP_TEST(lane__a_bulk_packet_goes_by_frames_as_a_copy)
 
 	open_lane(1, CONF_LANE_AUTO, 0);
 	is_int(stack(0), 0);
+	ok(stand->dev->can_gather);
 	is_int(add_peer(1, true, &peer, &rails), 0);
 	packet = pm_lane_ops.tx_alloc_bulk(stand->dev);
 	packet->data = bytes;
@@ -499,6 +504,13 @@ TAP_TEST(lane__a_bulk_packet_goes_by_frames_as_a_copy)
 	is_mem(frames_packet.data, bytes, sizeof(bytes));
 	is_int(frames_freed, 1);
 	is_int(other.posted, 0);
+	packet->len = 8;
+	packet->more = bytes + 8;
+	packet->more_len = sizeof(bytes) - 8;
+	is_int(pm_lane_ops.tx_post(stand->dev, 0, peer, packet), 0);
+	is_int(frames_packet.len, sizeof(bytes));
+	is_mem(frames_packet.data, bytes, sizeof(bytes));
+	packet->more_len = 0;
 	frames_are_dry = true;
 	is_int(pm_lane_ops.tx_post(stand->dev, 0, peer, packet), -EAGAIN);
 	pm_lane_ops.tx_free(stand->dev, packet);

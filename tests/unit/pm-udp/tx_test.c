@@ -31,6 +31,47 @@ static void exchange(struct pair *p, const uint32_t *lens, uint32_t n, uint32_t 
 	}
 }
 
+/* Packets of which the second half lies elsewhere arrive as those in one piece: alone and in a run, odd ones too. */
+static void in_two_parts(struct pair *p, uint32_t n, uint32_t len)
+{
+	struct side *from = &p->side[0], *to = &p->side[1];
+	uint8_t *elsewhere = malloc((size_t)n * len);
+	struct pm_packet *packets[64];
+	uint32_t got = 0, seq;
+	struct pm_rx rx[64];
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct pm_packet *k = packets[i] = from->dev->ops->tx_alloc(from->dev);
+		uint32_t first = len / 2 & ~7u;
+
+		for (uint32_t at = 4; at < len; at++)
+			*(at < first ? &k->data[at] : &elsewhere[i * len + at]) = pattern(i, at);
+		memcpy(k->data, &i, 4);
+		k->len = first;
+		k->more = elsewhere + i * len + first;
+		k->more_len = len - first;
+		is_int(from->dev->ops->tx_post(from->dev, 0, from->peer, k), 0);
+	}
+	from->dev->ops->tx_kick(from->dev);
+	for (uint32_t i = 0; i < n; i++) {
+		packets[i]->more_len = 0;
+		from->dev->ops->tx_free(from->dev, packets[i]);
+	}
+	while (got < n) {
+		int r = burst(to, rx, 64, 2000);
+
+		if (!okf(r > 0, "packet %u of %u did not come", got, n))
+			break;
+		for (int i = 0; i < r; i++) {
+			if (check_packet(&rx[i], len, &seq))
+				is_int(seq, got);
+			got++;
+			to->dev->ops->rx_return(to->dev, rx[i].token);
+		}
+	}
+	free(elsewhere);
+}
+
 static void all_sizes(struct pair *p)
 {
 	uint32_t mtu = p->side[0].dev->ops->mtu(p->side[0].dev, p->side[0].peer), n = 0;
@@ -54,6 +95,9 @@ static void all_sizes(struct pair *p)
 	for (uint32_t i = 0; i < 1000; i++)
 		lens[i] = i % 45 == 44 ? mtu - 9 : mtu;
 	exchange(p, lens, 1000, 100);
+	in_two_parts(p, 1, 333);
+	in_two_parts(p, 40, 1024);
+	in_two_parts(p, 40, 333);
 	free(lens);
 }
 
