@@ -103,6 +103,13 @@ struct rail_state {
 
 struct rx_packet;
 
+/* What a header reports. Owner: ack.c */
+struct ack_report {
+	uint32_t ack, sack, rail_ack;
+	uint16_t credit;
+	uint8_t echo; /* flags that name the rail; other bits before anything was heard */
+};
+
 struct packet_queue {
 	struct pm_packet *head, *tail;
 	uint32_t count;
@@ -155,6 +162,7 @@ struct chan_flow {
 	uint64_t ack_ns;    /* the ack owed leaves then at the latest, 0 = none is owed */
 	uint32_t unacked;   /* packets received since we last told */
 	uint32_t bare_acks; /* sent */
+	struct ack_report heard; /* the last one in a header */
 	uint8_t news;       /* rails that moved since we last told */
 	uint8_t echo;       /* rail told of last */
 	uint8_t ack_rail;   /* rail of the last bare ack */

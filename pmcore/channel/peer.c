@@ -124,6 +124,7 @@ struct chan_flow *peer_attach(struct chan *chan, struct chan_peer *peer)
 	flow->bare_acks = 0;
 	flow->news = 0;
 	flow->echo = 0;
+	flow->heard.echo = UINT8_MAX;
 	flow->ack_rail = 0;
 	flow->is_ack_now = false;
 	flow->credit_told = (uint16_t)peer->rx_credit;
