@@ -55,9 +55,13 @@ struct pmu_item {
 
 /* A rail: its interface and its sending side. */
 struct pmu_rail {
-	struct pmu_iface iface; /* index 0: not found at resume, the rail is down */
-	int fd;                 /* socket to send by, -1 = closed */
-	int send_buffer;        /* bytes the kernel granted */
+	struct pmu_iface iface;     /* index 0: not found at resume, the rail is down */
+	int fd;                     /* socket to send by, -1 = closed */
+	int send_buffer;            /* bytes the kernel granted */
+	struct pmu_peer *connected; /* messages to it need no address; NULL: the socket has no peer */
+	struct pmu_peer *recent;    /* got the last message of those sent with an address */
+	uint32_t streak;            /* messages in a row that it got */
+	uint32_t segment; /* UDP_SEGMENT of the socket, bytes; 0: each message says its own */
 	bool is_up;
 	bool has_gso;        /* UDP_SEGMENT works here */
 	bool is_blocked;     /* the send buffer was full: no posts until the ring is empty */
@@ -171,6 +175,15 @@ void pmu_tx_kick(struct pm_dev *dev);
 bool pmu_tx_flush(struct pmu_dev *d, uint32_t rail);
 /* Drops what waits for a peer. */
 void pmu_tx_forget(struct pmu_dev *d, const struct pmu_peer *peer);
+
+/* connect.c. Where the peer's end of a rail is. */
+struct sockaddr_in pmu_address_of(const struct pmu_peer *peer, uint32_t rail);
+/* A message is about to go to the peer by this rail, whose number is @r: true when it needs no address. */
+bool pmu_connect_look(struct pmu_rail *rail, struct pmu_peer *peer, uint32_t r);
+/* The peer goes, or (NULL) the socket is a new one. */
+void pmu_connect_forget(struct pmu_rail *rail, const struct pmu_peer *peer);
+/* The kernel can't cut messages into segments any more. */
+void pmu_connect_whole(struct pmu_rail *rail);
 
 /* rx.c */
 int pmu_rx_init(struct pmu_dev *d, uint32_t n_slots);

@@ -162,6 +162,8 @@ static int open_sender(struct pmu_dev *d, uint32_t r)
 	rail->has_gso = d->env.conf->udp_gso && get(rail->fd, IPPROTO_UDP, UDP_SEGMENT) >= 0;
 	rail->is_blocked = false;
 	rail->is_watched = false;
+	rail->segment = 0;
+	pmu_connect_forget(rail, NULL);
 	return watch(d, EPOLL_CTL_ADD, rail->fd, 0, r);
 }
 

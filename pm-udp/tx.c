@@ -112,13 +112,6 @@ static void pop(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n)
 		let_go(d, rail->items[rail->head++ % PMU_RING].packet);
 }
 
-static struct sockaddr_in address_of(const struct pmu_peer *peer, uint32_t rail)
-{
-	return (struct sockaddr_in){.sin_family = AF_INET,
-				    .sin_port = htons(peer->port),
-				    .sin_addr.s_addr = htonl(peer->address[rail])};
-}
-
 /* Appends bytes to @used iovecs, those that continue the last one to it; the number used then. */
 static uint32_t gather(struct iovec *iov, uint32_t used, const void *at, uint32_t len)
 {
@@ -176,6 +169,18 @@ static uint32_t run_length(const struct pmu_rail *rail, uint32_t at)
 	return n;
 }
 
+/* A message to the peer that the socket is connected to needs no address. */
+static void set_address(struct pmu_dev *d, uint32_t r, struct pmu_peer *peer, uint32_t m)
+{
+	struct msghdr *h = &d->batch.msgs[m].msg_hdr;
+
+	if (pmu_connect_look(&d->rails[r], peer, r))
+		return;
+	d->batch.to[m] = pmu_address_of(peer, r);
+	h->msg_name = &d->batch.to[m];
+	h->msg_namelen = sizeof(d->batch.to[m]);
+}
+
 static void set_segment(struct pmu_batch *b, uint32_t m, uint16_t segment)
 {
 	struct msghdr *h = &b->msgs[m].msg_hdr;
@@ -199,24 +204,38 @@ static uint32_t build(struct pmu_dev *d, uint32_t r)
 
 	while (at != rail->tail && m < PMU_TX_MSGS) {
 		const struct pmu_item *first = &rail->items[at % PMU_RING];
-		uint32_t n = run_length(rail, at), len = pm_packet_bytes(first->packet),
-			 begin = used;
+		uint32_t n = run_length(rail, at), begin = used;
+		uint32_t segment = (pm_packet_bytes(first->packet) + 7) & ~7u;
 
 		if (used + PMU_IOVS_EACH * n > PMU_TX_IOVS)
 			break;
 		used += gather_run(rail, at, n, &b->iovs[used]);
-		b->to[m] = address_of(first->peer, r);
 		b->packets[m] = n;
-		b->msgs[m].msg_hdr = (struct msghdr){.msg_name = &b->to[m],
-						     .msg_namelen = sizeof(b->to[m]),
-						     .msg_iov = &b->iovs[begin],
-						     .msg_iovlen = used - begin};
-		if (n > 1)
-			set_segment(b, m, (uint16_t)((len + 7) & ~7u));
+		b->msgs[m].msg_hdr =
+			(struct msghdr){.msg_iov = &b->iovs[begin], .msg_iovlen = used - begin};
+		set_address(d, r, first->peer, m);
+		if (n > 1 && segment != rail->segment)
+			set_segment(b, m, (uint16_t)segment);
 		m++;
 		at += n;
 	}
 	return m;
+}
+
+static int send_one(struct pmu_rail *rail, uint32_t r, const struct pmu_item *item)
+{
+	const struct pm_packet *p = item->packet;
+	struct sockaddr_in to;
+	ssize_t sent;
+
+	if (pmu_connect_look(rail, item->peer, r)) {
+		sent = send(rail->fd, p->data, p->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	} else {
+		to = pmu_address_of(item->peer, r);
+		sent = sendto(rail->fd, p->data, p->len, MSG_DONTWAIT | MSG_NOSIGNAL,
+			      (struct sockaddr *)&to, sizeof(to));
+	}
+	return sent < 0 ? -errno : 1;
 }
 
 /* Hands packets to the kernel; the number taken, or -errno about the first message. */
@@ -231,13 +250,8 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 
 	rail->calls++;
 	if (rail->tail - rail->head == 1 && !p->more_len) {
-		struct sockaddr_in to = address_of(first->peer, r);
-
 		b->packets[0] = 1;
-		return sendto(rail->fd, p->data, p->len, MSG_DONTWAIT | MSG_NOSIGNAL,
-			      (struct sockaddr *)&to, sizeof(to)) < 0
-			       ? -errno
-			       : 1;
+		return send_one(rail, r, first);
 	}
 	n_msgs = build(d, r);
 	if (n_msgs == 1)
@@ -263,9 +277,11 @@ static void refuse(struct pmu_dev *d, uint32_t r, int error, bool is_last_try)
 
 	if (pmu_error_drain(d, r) > 0 && !is_last_try)
 		return;
-	if (n > 1 &&
+	/* a socket that cuts refuses short messages as well, when it can't cut any more */
+	if ((n > 1 || rail->segment) &&
 	    (error == EIO || error == EINVAL || error == EOPNOTSUPP || error == EMSGSIZE)) {
 		rail->has_gso = false;
+		pmu_connect_whole(rail);
 		return;
 	}
 	pmu_error_note(d, r, rail->items[rail->head % PMU_RING].peer, error);
@@ -335,5 +351,6 @@ void pmu_tx_forget(struct pmu_dev *d, const struct pmu_peer *peer)
 			let_go(d, item.packet);
 		}
 		rail->tail = kept;
+		pmu_connect_forget(rail, peer);
 	}
 }

@@ -159,14 +159,14 @@ struct chan_flow {
 	uint32_t held;  /* message packets that wait for an earlier one */
 
 	/* ack.c */
-	uint64_t ack_ns;    /* the ack owed leaves then at the latest, 0 = none is owed */
-	uint32_t unacked;   /* packets received since we last told */
-	uint32_t bare_acks; /* sent */
+	uint64_t ack_ns;         /* the ack owed leaves then at the latest, 0 = none is owed */
+	uint32_t unacked;        /* packets received since we last told */
+	uint32_t bare_acks;      /* sent */
 	struct ack_report heard; /* the last one in a header */
-	uint8_t news;       /* rails that moved since we last told */
-	uint8_t echo;       /* rail told of last */
-	uint8_t ack_rail;   /* rail of the last bare ack */
-	bool is_ack_now;    /* a full ack has to leave at the next poll */
+	uint8_t news;            /* rails that moved since we last told */
+	uint8_t echo;            /* rail told of last */
+	uint8_t ack_rail;        /* rail of the last bare ack */
+	bool is_ack_now;         /* a full ack has to leave at the next poll */
 
 	/* credit.c */
 	uint16_t credit_told; /* low bits of the credit last sent */
