@@ -40,6 +40,9 @@ struct chan_ops {
 	void (*tx_free)(void *arg, struct pm_packet *packet);
 	/* Puts a packet on a rail. 0, or -EAGAIN: the rail takes no more now. */
 	int (*tx_post)(void *arg, uint32_t rail, void *dev_peer, struct pm_packet *packet);
+	/* The same for @n packets in a row: how many of them the rail has taken. NULL: by tx_post. */
+	uint32_t (*tx_post_run)(void *arg, uint32_t rail, void *dev_peer,
+				struct pm_packet *const *packets, uint32_t n);
 	/* The packet buffer @token is no longer used. */
 	void (*rx_return)(void *arg, uint64_t token);
 	/* A packet came from a node without state: chan_peer_add it and return it, or NULL; the same

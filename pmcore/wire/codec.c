@@ -240,16 +240,51 @@ static uint64_t pair(uint32_t first, uint32_t second)
 	return first | (uint64_t)second << 32;
 }
 
-void wire_put_header(uint8_t *data, const struct wire_header *h)
-{
-	uint32_t first = h->version | h->type << 8 | h->flags << 16 | (uint32_t)h->rail << 24;
+_Static_assert(sizeof(struct wire_words) == HEADER_BYTES, "the words are the whole header");
 
-	put_word(data, pair(first, h->length | (uint32_t)h->credit << 16));
-	put_word(data + offsetof(struct wire_header, key), h->key);
-	put_word(data + offsetof(struct wire_header, src), pair(h->src, h->dst));
-	put_word(data + offsetof(struct wire_header, seq), pair(h->seq, h->rail_seq));
-	put_word(data + offsetof(struct wire_header, ack), pair(h->ack, h->sack));
-	put_word(data + offsetof(struct wire_header, rail_ack), h->rail_ack);
+#define FLAGS_SHIFT 16
+#define LENGTH_SHIFT 32
+#define SEQ_WORD (offsetof(struct wire_header, seq) / 8)
+
+static inline struct wire_words pack(const struct wire_header *h, uint16_t length)
+{
+	uint32_t first = h->version | h->type << 8 | h->flags << FLAGS_SHIFT |
+			 (uint32_t)h->rail << 24;
+
+	return (struct wire_words){{pair(first, length | (uint32_t)h->credit << 16), h->key,
+				    pair(h->src, h->dst), pair(h->seq, h->rail_seq),
+				    pair(h->ack, h->sack), h->rail_ack}};
+}
+
+static inline void put_words(uint8_t *data, const struct wire_words *words)
+{
+	uint32_t i;
+
+	for (i = 0; i < HEADER_BYTES / 8; i++)
+		put_word(data + 8 * i, words->word[i]);
+}
+
+void wire_put_header(uint8_t *data, const struct wire_header *header)
+{
+	struct wire_words words = pack(header, header->length);
+
+	put_words(data, &words);
+}
+
+void wire_pack_header(const struct wire_header *header, struct wire_words *ret)
+{
+	*ret = pack(header, 0);
+}
+
+void wire_put_words(uint8_t *data, const struct wire_words *words, uint32_t ahead, uint16_t length,
+		    uint8_t flags)
+{
+	uint64_t numbers = words->word[SEQ_WORD];
+	struct wire_words own = *words;
+
+	own.word[0] |= (uint64_t)length << LENGTH_SHIFT | (uint64_t)flags << FLAGS_SHIFT;
+	own.word[SEQ_WORD] = pair((uint32_t)numbers + ahead, (uint32_t)(numbers >> 32) + ahead);
+	put_words(data, &own);
 }
 
 void wire_put_msg(uint8_t *at, const struct wire_msg *msg)
