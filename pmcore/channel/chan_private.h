@@ -331,6 +331,10 @@ struct chan {
 	/* sendwin.c */
 	uint64_t user_packets; /* transmit buffers that hold messages or are lent */
 
+	/* submit.c */
+	uint32_t queue_max; /* packets that may wait for a peer's window or credit */
+	uint32_t user_max;  /* transmit buffers that messages may take */
+
 	/* emit.c */
 	struct pm_packet *spare[CHAN_SPARES]; /* filled from the front */
 	struct pm_packet *reserve[CHAN_RESERVE];
@@ -423,7 +427,9 @@ void sendwin_clear(struct chan *chan, struct chan_peer *peer);
 void slot_list_add(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
 void slot_list_del(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
 
-/* submit.c: queues a message that was not sent when the engine was frozen; -ENOMEM, -EINVAL. */
+/* submit.c */
+void submit_init(struct chan *chan);
+/* Queues a message that was not sent when the engine was frozen; -ENOMEM, -EINVAL. */
 int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len,
 		    bool is_carried);
 

@@ -137,6 +137,11 @@ void chan_submit(struct chan *chan, struct chan_peer *peer, struct pm_packet *pa
 void chan_submit_carried(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 			 uint32_t len, uint64_t now);
 void chan_discard(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet);
+/* The next message to the peer will be held, so it may be submitted with the time of an earlier call. */
+bool chan_will_hold(const struct chan *chan, const struct chan_peer *peer);
+/* Reserves, copies and submits in one: as chan_reserve. */
+int chan_post(struct chan *chan, struct chan_peer *peer, const void *data, uint32_t len,
+	      uint64_t now);
 /* No submitted message waits to leave for the peer, be it corked or for want of room. Dead peers take none. */
 bool chan_is_out(const struct chan_peer *peer);
 /* All that was submitted to the peer (NULL: to all) is acked? A dead peer counts as done. */

@@ -80,29 +80,33 @@ static uint8_t rails_for(struct chan *chan, struct chan_peer *peer, uint8_t flag
 	return flags & SLOT_BULK ? road_bulk(chan, peer, rails) : road_single(chan, rails);
 }
 
-/* It has left under the next sequence number. */
-static void enter(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
-		  const struct emit *emit, uint8_t flags)
+/* @n packets have left under the next sequence numbers. */
+static void enter(struct chan *chan, struct chan_peer *peer, struct pm_packet *const *packets,
+		  uint32_t n, const struct emit *emit, uint8_t flags)
 {
 	struct chan_flow *flow = peer->flow;
-	struct tx_slot *slot = sendwin_slot(chan, flow, peer->tx_next);
+	struct tx_slot *slot;
+	uint32_t i;
 
-	if (flags & SLOT_BULK)
-		road_sent(chan, peer);
-	slot->packet = packet;
-	slot->sent_ns = chan->now;
-	slot->rail_seq = emit->rail_seq;
-	slot->bytes = pm_packet_bytes(packet);
-	slot->rail = emit->rail;
-	slot->flags = flags;
-	slot->tries = 0;
-	stripe_add(flow, slot);
-	flow->in_flight++;
-	flow->n_lent += packet->more_len != 0;
-	peer->tx_next++;
+	for (i = 0; i < n; i++) {
+		slot = sendwin_slot(chan, flow, peer->tx_next + i);
+		slot->packet = packets[i];
+		slot->sent_ns = chan->now;
+		slot->rail_seq = emit->rail_seq + i;
+		slot->bytes = pm_packet_bytes(packets[i]);
+		slot->rail = emit->rail;
+		slot->flags = flags;
+		slot->tries = 0;
+		stripe_add(flow, slot);
+		flow->n_lent += packets[i]->more_len != 0;
+		if (flags & SLOT_BULK)
+			road_sent(chan, peer);
+	}
+	flow->in_flight += n;
+	peer->tx_next += n;
 	if (flags & SLOT_MSG) {
-		flow->msgs_in_flight++;
-		peer->tx_mseq++;
+		flow->msgs_in_flight += n;
+		peer->tx_mseq += n;
 	}
 }
 
@@ -114,7 +118,7 @@ int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet
 	emit.rails = rails_for(chan, peer, flags);
 	if (emit_packet(chan, peer, packet, &emit))
 		return -EAGAIN;
-	enter(chan, peer, packet, &emit, flags);
+	enter(chan, peer, &packet, 1, &emit, flags);
 	rtt_arm(chan, peer);
 	return 0;
 }
@@ -130,7 +134,7 @@ static uint32_t transmit_some(struct chan *chan, struct chan_peer *peer,
 			      struct pm_packet *const *packets, uint32_t n, uint8_t flags)
 {
 	struct emit emit = {.type = WIRE_DATA, .seq = peer->tx_next};
-	uint32_t left, i;
+	uint32_t left;
 
 	emit.rails = rails_for(chan, peer, flags) & (uint8_t)~chan->full;
 	if (n == 1 || !is_uniform(peer->flow, emit.rails))
@@ -139,10 +143,10 @@ static uint32_t transmit_some(struct chan *chan, struct chan_peer *peer,
 		n = road_run(&peer->flow->road);
 	emit.last_flags = asks(peer, n, flags);
 	left = emit_run(chan, peer, packets, n, &emit);
-	for (i = 0; i < left; i++, emit.rail_seq++)
-		enter(chan, peer, packets[i], &emit, flags);
-	if (left)
+	if (left) {
+		enter(chan, peer, packets, left, &emit, flags);
 		rtt_arm(chan, peer);
+	}
 	return left;
 }
 

@@ -238,6 +238,36 @@ static int chanlink_get_send(struct pm_link *link, struct pm_link_peer *peer, ui
 	return err;
 }
 
+/* A held message needs no time of its own. */
+static inline __attribute__((always_inline)) uint64_t now_for(struct chanlink *c,
+							      const struct chan_peer *peer)
+{
+	return c->is_corked && chan_will_hold(c->chan, peer) ? c->clock.now : now(c);
+}
+
+/* A message was given to the engine. */
+static void look_after(struct chanlink *c)
+{
+	c->is_single = false;
+	if (!c->is_corked)
+		kick(c);
+	/* what is held goes with the very next poll, not with one of several */
+	else if (c->is_kick_due || !chan_deadline(c->chan))
+		c->idle = IDLE_POLLS - 1;
+}
+
+static int chanlink_post(struct pm_link *link, struct pm_link_peer *peer, const void *data,
+			 uint32_t len)
+{
+	struct chanlink *c = of(link);
+	int err;
+
+	c->is_single = !c->is_corked;
+	err = chan_post(c->chan, peer_of(peer), data, len, now_for(c, peer_of(peer)));
+	look_after(c);
+	return err;
+}
+
 static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64_t cookie,
 			 uint32_t len)
 {
@@ -249,13 +279,8 @@ static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64
 		return 0;
 	}
 	c->is_single = !c->is_corked;
-	chan_submit(c->chan, peer_of(peer), packet, len, now(c));
-	c->is_single = false;
-	if (!c->is_corked)
-		kick(c);
-	/* what is held goes with the very next poll, not with one of several */
-	else if (c->is_kick_due || !chan_deadline(c->chan))
-		c->idle = IDLE_POLLS - 1;
+	chan_submit(c->chan, peer_of(peer), packet, len, now_for(c, peer_of(peer)));
+	look_after(c);
 	return 0;
 }
 
@@ -399,7 +424,7 @@ static const struct pm_link_ops link_ops = {
 	.mtu = chanlink_mtu,
 	.get_send = chanlink_get_send,
 	.send = chanlink_send,
-	.post = stubs_post,
+	.post = chanlink_post,
 	.probe = chanlink_probe,
 	.ask = chanlink_ask,
 	.cork = chanlink_cork,

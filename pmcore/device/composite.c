@@ -455,7 +455,7 @@ static int attach(struct composite *c, uint32_t node, struct composite_node **re
 
 int composite_node(struct composite *c, uint32_t node, struct composite_node **ret_node)
 {
-	struct composite_node *n = nodemap_get(&c->nodes, node);
+	struct composite_node *n = composite_find(c, node);
 	int err;
 
 	if (!n) {
@@ -497,6 +497,7 @@ void composite_remove(struct composite *c, uint32_t node)
 	if (!n)
 		return;
 	nodemap_remove(&c->nodes, node);
+	c->recent = NULL;
 	takeover_forget(c, n);
 	free_node(n);
 }
