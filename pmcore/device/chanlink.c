@@ -114,19 +114,28 @@ static void poll_once(struct chanlink *c)
 		work(c, rx, n);
 }
 
+/* A message that has come, else -EPIPE for a peer that is dead, or 0. */
+static __attribute__((noinline)) int poll_for(struct chanlink *c, struct pm_inbound *ret,
+					      struct chan_msg *msg)
+{
+	poll_once(c);
+	if (c->n_dead) {
+		ret->src = c->dead[--c->n_dead];
+		return -EPIPE;
+	}
+	return chan_next(c->chan, msg);
+}
+
 static int chanlink_receive(struct pm_link *link, struct pm_inbound *ret)
 {
 	struct chanlink *c = of(link);
 	struct chan_msg msg;
+	int rc;
 
 	if (!chan_next(c->chan, &msg)) {
-		poll_once(c);
-		if (c->n_dead) {
-			ret->src = c->dead[--c->n_dead];
-			return -EPIPE;
-		}
-		if (!chan_next(c->chan, &msg))
-			return 0;
+		rc = poll_for(c, ret, &msg);
+		if (rc <= 0)
+			return rc;
 	}
 	ret->buf = msg.data;
 	ret->len = msg.len;

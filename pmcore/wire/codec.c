@@ -76,14 +76,14 @@ static enum drop_reason check_messages(const uint8_t *body, uint32_t len)
 		if (len - at < MSG_BYTES)
 			return DROP_MALFORMED;
 		get_msg(body + at, &msg);
-		if (msg.length > len - at - MSG_BYTES)
-			return DROP_MALFORMED;
 		if (msg.kind < WIRE_DATAGRAM || msg.kind > WIRE_WRITTEN)
 			return DROP_MALFORMED;
 		if (msg.kind == WIRE_DATAGRAM && !msg.length)
 			return DROP_MALFORMED;
-		if (at + MSG_BYTES + msg.length == len)
+		if (msg.length == len - at - MSG_BYTES)
 			return DROP_NONE;
+		if (msg.length > len - at - MSG_BYTES)
+			return DROP_MALFORMED;
 		at = skip_msg(at, msg.length);
 		if (at >= len)
 			return DROP_MALFORMED; /* ends within or right behind padding */
@@ -106,20 +106,21 @@ static enum drop_reason check_ack(const uint8_t *body, uint32_t len)
 enum drop_reason wire_decode_header(const uint8_t *data, uint32_t len,
 				    struct wire_header *ret_header)
 {
-	struct wire_header header;
+	uint16_t length;
 
 	if (len < HEADER_BYTES)
 		return DROP_TRUNCATED;
-	get_header(data, &header);
-	if (header.version != WIRE_VERSION)
+	if (data[offsetof(struct wire_header, version)] != WIRE_VERSION)
 		return DROP_VERSION;
-	if (header.type < WIRE_DATA || header.type > WIRE_PROBE)
+	if ((uint8_t)(data[offsetof(struct wire_header, type)] - WIRE_DATA) >
+	    WIRE_PROBE - WIRE_DATA)
 		return DROP_TYPE;
-	if (header.rail >= WIRE_RAILS)
+	if (data[offsetof(struct wire_header, rail)] >= WIRE_RAILS)
 		return DROP_RAIL;
-	if (header.length > len - HEADER_BYTES)
+	memcpy(&length, data + offsetof(struct wire_header, length), sizeof(length));
+	if (le16toh(length) > len - HEADER_BYTES)
 		return DROP_TRUNCATED;
-	*ret_header = header;
+	get_header(data, ret_header);
 	return DROP_NONE;
 }
 
@@ -156,16 +157,21 @@ enum drop_reason wire_decode(const uint8_t *data, uint32_t len, int need_crc,
 	return reason;
 }
 
+uint32_t wire_get_msg(const uint8_t *data, uint32_t cursor, struct wire_msg_view *ret)
+{
+	const uint8_t *at = data + HEADER_BYTES + cursor;
+
+	get_msg(at, &ret->msg);
+	ret->payload = at + MSG_BYTES;
+	return skip_msg(cursor, ret->msg.length);
+}
+
 int wire_next_msg(const uint8_t *data, const struct wire_header *header, uint32_t *cursor,
 		  struct wire_msg_view *ret)
 {
-	const uint8_t *body = data + HEADER_BYTES;
-
 	if (*cursor >= header->length)
 		return 0;
-	get_msg(body + *cursor, &ret->msg);
-	ret->payload = body + *cursor + MSG_BYTES;
-	*cursor = skip_msg(*cursor, ret->msg.length);
+	*cursor = wire_get_msg(data, *cursor, ret);
 	return 1;
 }
 

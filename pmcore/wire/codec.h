@@ -36,6 +36,8 @@ struct wire_msg_view {
  */
 int wire_next_msg(const uint8_t *data, const struct wire_header *header, uint32_t *cursor,
 		  struct wire_msg_view *ret);
+/* The same for a cursor before the end of the packet: the cursor behind the message. */
+uint32_t wire_get_msg(const uint8_t *data, uint32_t cursor, struct wire_msg_view *ret);
 /* Bodies of control messages, host order; 0 or -EBADMSG when shorter than the struct. */
 int wire_get_read(const struct wire_msg_view *view, struct wire_read *ret);
 int wire_get_write(const struct wire_msg_view *view, struct wire_write *ret);
