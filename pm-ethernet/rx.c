@@ -128,7 +128,7 @@ void eth_rx_look_after(struct eth_dev *d)
 	}
 }
 
-static void give_back(struct eth_dev *d, uint32_t i, uint64_t address)
+static inline void give_back(struct eth_dev *d, uint32_t i, uint64_t address)
 {
 	struct eth_socket *s = &d->sockets[i];
 
@@ -137,7 +137,7 @@ static void give_back(struct eth_dev *d, uint32_t i, uint64_t address)
 		return;
 	}
 	s->back[s->n_back++] = (uint32_t)address & ~(d->granted.chunk_bytes - 1);
-	if (++s->loose >= d->fill_batch)
+	if (__builtin_expect(++s->loose >= d->fill_batch, 0))
 		eth_rx_refill(d, i);
 }
 
@@ -153,18 +153,19 @@ struct arrival {
 	uint8_t *bytes;   /* there */
 };
 
-static bool is_inside(const struct eth_dev *d, const struct xdp_desc *desc)
+static inline bool is_inside(const struct eth_dev *d, const struct xdp_desc *desc)
 {
 	const struct eth_area *area = d->areas;
 	uint64_t in_chunk = desc->addr & (d->granted.chunk_bytes - 1);
 
-	return desc->addr >= area->base && desc->addr - area->base < area->size && desc->len &&
+	/* an address before the area is a very large one from its begin on */
+	return desc->addr - area->base < area->size && desc->len &&
 	       in_chunk + desc->len <= d->granted.chunk_bytes;
 }
 
 /* The extent of a frame of several descriptors; as extent. */
-static int measure(const struct eth_dev *d, const struct eth_ring *rx, uint32_t ready,
-		   struct arrival *a)
+static __attribute__((noinline)) int measure(const struct eth_dev *d, const struct eth_ring *rx,
+					     uint32_t ready, struct arrival *a)
 {
 	int rc = 1;
 
@@ -186,8 +187,8 @@ static int measure(const struct eth_dev *d, const struct eth_ring *rx, uint32_t 
 }
 
 /* Finds the extent of the first frame: 1, 0 (its end is not there yet), or -1: nonsense, also measured. */
-static int extent(const struct eth_dev *d, const struct eth_ring *rx, uint32_t ready,
-		  struct arrival *a)
+static inline __attribute__((always_inline)) int
+extent(const struct eth_dev *d, const struct eth_ring *rx, uint32_t ready, struct arrival *a)
 {
 	const struct xdp_desc *desc = eth_ring_desc(rx, rx->ours);
 	int rc = 1;
@@ -204,6 +205,13 @@ static int extent(const struct eth_dev *d, const struct eth_ring *rx, uint32_t r
 	a->address = desc->addr;
 	a->bytes = rc > 0 ? d->areas->bytes + (a->address - d->areas->base) : NULL;
 	return rc;
+}
+
+/* The same for all that is ready. */
+static __attribute__((noinline)) int measure_first(const struct eth_dev *d,
+						   const struct eth_ring *rx, struct arrival *a)
+{
+	return extent(d, rx, rx->theirs - rx->ours, a);
 }
 
 static void lend(struct eth_dev *d, const struct arrival *a, struct pm_rx *out)
@@ -278,54 +286,64 @@ static void consume(struct eth_dev *d, const struct arrival *a, struct eth_ring 
 	rx->ours += a->n;
 }
 
+/* A frame that is no packet: nonsense, not for us, or about a peer that is gone. */
+static __attribute__((cold, noinline)) int put_aside(struct eth_dev *d, const struct arrival *a,
+						     struct eth_ring *rx, enum drop_reason reason)
+{
+	struct eth_frame head;
+
+	if (reason) {
+		drop(d, a, reason);
+	} else {
+		memcpy(&head, a->bytes, sizeof(head));
+		eth_peer_gone(d, head.src_host, head.src_context);
+	}
+	consume(d, a, rx, 0);
+	return 0;
+}
+
+/* The whole first frame of a socket: 1, or -1: nonsense, also measured; 0: there is none. */
+static inline __attribute__((always_inline)) int find(const struct eth_dev *d, struct eth_ring *rx,
+						      struct arrival *a)
+{
+	uint32_t ready = eth_ring_ready(rx);
+	int rc = ready ? extent(d, rx, ready, a) : 0;
+
+	if (__builtin_expect(rc || !ready, 1))
+		return rc;
+	/* more may have come since the ring was looked at */
+	rx->theirs = atomic_load_explicit(rx->producer, memory_order_acquire);
+	return rx->theirs - rx->ours == ready ? 0 : measure_first(d, rx, a);
+}
+
 /* The next frame of a socket: 1 and *out, 0 (it was dropped), or -1: none, or no room for it. */
-static int hand_out(struct eth_dev *d, uint32_t i, struct pm_rx *out)
+static inline int hand_out(struct eth_dev *d, uint32_t i, struct pm_rx *out)
 {
 	struct eth_socket *s = &d->sockets[i];
 	struct eth_ring *rx = &s->rings.rx;
 	struct arrival a = {.socket = i};
-	uint32_t ready = eth_ring_ready(rx), rail = 0, from = 0;
 	enum drop_reason reason = DROP_MALFORMED;
-	bool is_whole;
-	int rc;
+	uint32_t rail = 0;
+	int rc = find(d, rx, &a);
 
-	if (!ready)
+	if (!rc)
 		return -1;
-	rc = extent(d, rx, ready, &a);
-	if (!rc) {
-		/* more may have come since the ring was looked at */
-		rx->theirs = atomic_load_explicit(rx->producer, memory_order_acquire);
-		if (rx->theirs - rx->ours == ready || !extent(d, rx, rx->theirs - rx->ours, &a))
-			return -1;
-		return hand_out(d, i, out);
-	}
 	if (rc > 0)
 		reason = judge(d, &a, &rail);
-	if (reason) {
-		drop(d, &a, reason);
-		consume(d, &a, rx, 0);
-		return 0;
-	}
-	if (a.bytes[offsetof(struct eth_frame, kind)] == ETH_GONE) {
-		struct eth_frame head;
-
-		memcpy(&head, a.bytes, sizeof(head));
-		eth_peer_gone(d, head.src_host, head.src_context);
-		consume(d, &a, rx, 0);
-		return 0;
-	}
-	is_whole = a.n == 1 && !((uintptr_t)a.bytes & 7) && s->lent < d->chunk_limit;
-	if (is_whole) {
+	if (__builtin_expect(reason || a.bytes[offsetof(struct eth_frame, kind)] == ETH_GONE, 0))
+		return put_aside(d, &a, rx, reason);
+	if (__builtin_expect(a.n == 1 && !((uintptr_t)a.bytes & 7) && s->lent < d->chunk_limit,
+			     1)) {
 		lend(d, &a, out);
-		from = 1;
+		rx->ours++;
 	} else if (d->n_free_slots) {
 		copy(d, &a, rx, out);
+		consume(d, &a, rx, 0);
 	} else {
 		return -1;
 	}
 	out->len = a.len - ETH_HEAD;
 	out->rail = rail;
-	consume(d, &a, rx, from);
 	return 1;
 }
 
@@ -369,7 +387,7 @@ void eth_rx_return(struct pm_dev *dev, uint64_t token)
 	uint32_t socket = token >> TOKEN_SOCKET_SHIFT & 0xff;
 	struct eth_area *area;
 
-	if (token & TOKEN_SLOT) {
+	if (__builtin_expect((token & TOKEN_SLOT) != 0, 0)) {
 		assert(d->n_free_slots < d->n_slots);
 		d->free_slots[d->n_free_slots++] = (uint32_t)token;
 		return;
@@ -377,7 +395,7 @@ void eth_rx_return(struct pm_dev *dev, uint64_t token)
 	area = area_of(d, token);
 	assert(area && area->lent && socket < ETH_RAILS);
 	area->lent--;
-	if (area->is_stale) {
+	if (__builtin_expect(area->is_stale, 0)) {
 		eth_memory_returned(d, area);
 		return;
 	}

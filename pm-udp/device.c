@@ -398,6 +398,7 @@ const struct pm_packet_ops pm_udp_ops = {
 	.tx_alloc = pmu_tx_alloc,
 	.tx_free = pmu_tx_free,
 	.tx_post = pmu_tx_post,
+	.tx_post_run = pmu_tx_post_run,
 	.tx_kick = pmu_tx_kick,
 	.rx_burst = pmu_rx_burst,
 	.rx_return = pmu_rx_return,

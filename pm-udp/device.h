@@ -170,6 +170,8 @@ struct pm_packet *pmu_tx_alloc(struct pm_dev *dev);
 void pmu_tx_free(struct pm_dev *dev, struct pm_packet *packet);
 int pmu_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
 		struct pm_packet *packet);
+uint32_t pmu_tx_post_run(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
+			 struct pm_packet *const *packets, uint32_t n);
 void pmu_tx_kick(struct pm_dev *dev);
 /* Sends what waits on a rail as far as its socket takes it; true when nothing is left. */
 bool pmu_tx_flush(struct pmu_dev *d, uint32_t rail);

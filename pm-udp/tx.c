@@ -92,6 +92,25 @@ int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct
 	return 0;
 }
 
+uint32_t pmu_tx_post_run(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer,
+			 struct pm_packet *const *packets, uint32_t n)
+{
+	struct pmu_dev *d = pmu_of(dev);
+	struct pmu_rail *rail = &d->rails[r];
+	uint32_t room = rail->is_blocked ? 0 : PMU_RING - (rail->tail - rail->head);
+
+	if (n > room)
+		n = room;
+	for (uint32_t i = 0; i < n; i++) {
+		rail->items[rail->tail++ % PMU_RING] =
+			(struct pmu_item){packets[i], (struct pmu_peer *)peer};
+		packets[i]->busy++;
+	}
+	if (n)
+		d->tx_waiting |= 1u << r;
+	return n;
+}
+
 /* The kernel has copied a packet, or it is lost. */
 static void let_go(struct pmu_dev *d, struct pm_packet *p)
 {

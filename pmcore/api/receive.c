@@ -5,29 +5,22 @@
 
 #include "pmcore/api/context.h"
 
-/* First what was stashed, then one round over the links. 1, 0 or -EPIPE. */
-static int take(struct context *ctx, struct stashed *ret)
+/* The first datagram that was stashed, else a node that was found dead meanwhile: 1 or -EPIPE. */
+static __attribute__((cold, noinline)) int
+take_stashed(struct context *ctx, struct composite_inbound *ret, void **ret_owned)
 {
-	struct composite_inbound inbound;
-	int got;
+	const struct stashed *s = &ctx->stash[ctx->stash_head];
 
-	if (__builtin_expect(ctx->stash_count > 0, 0)) {
-		*ret = ctx->stash[ctx->stash_head];
-		ctx->stash_head = (ctx->stash_head + 1) % ctx->stash_room;
-		ctx->stash_count--;
-		return 1;
-	}
-	if (__builtin_expect(ctx->n_dead > 0, 0)) {
+	if (!ctx->stash_count) {
 		ret->in.src = ctx->dead[--ctx->n_dead];
 		return -EPIPE;
 	}
-	got = composite_poll(ctx->c, &inbound);
-	if (got) {
-		ret->in = inbound.in;
-		ret->link = inbound.slot;
-		ret->owned = NULL;
-	}
-	return got;
+	ret->in = s->in;
+	ret->slot = s->link;
+	*ret_owned = s->owned;
+	ctx->stash_head = (ctx->stash_head + 1) % ctx->stash_room;
+	ctx->stash_count--;
+	return 1;
 }
 
 static int report_dead(struct context *ctx, uint32_t node)
@@ -42,8 +35,9 @@ static int report_dead(struct context *ctx, uint32_t node)
 int pmReceive(pmContext handle, void **ret_buf, size_t *ret_len, pmNode *ret_src, pmDesc *ret_desc)
 {
 	struct context *ctx = context_get(handle);
+	struct composite_inbound m;
 	struct inbound_slot *s;
-	struct stashed m;
+	void *owned = NULL;
 	int got;
 
 	if (!ctx)
@@ -52,16 +46,19 @@ int pmReceive(pmContext handle, void **ret_buf, size_t *ret_len, pmNode *ret_src
 		return fail(EINVAL, "pmReceive: no place for an output");
 	if (ctx->inbound.n_open == ctx->inbound.capacity)
 		return ENOBUFS;
-	got = take(ctx, &m);
+	if (__builtin_expect((ctx->stash_count | ctx->n_dead) > 0, 0))
+		got = take_stashed(ctx, &m, &owned);
+	else
+		got = composite_poll(ctx->c, &m);
 	if (got == 0)
 		return ENOBUFS;
-	if (got < 0) {
+	if (__builtin_expect(got < 0, 0)) {
 		*ret_src = m.in.src;
 		return report_dead(ctx, m.in.src);
 	}
 	s = slot_open(&ctx->inbound, struct inbound_slot, ret_desc);
-	s->link = m.link;
-	s->owned = m.owned;
+	s->link = m.slot;
+	s->owned = owned;
 	s->cookie = m.in.cookie;
 	*ret_buf = m.in.buf;
 	*ret_len = m.in.len;

@@ -92,7 +92,7 @@ int pmPost(pmContext handle, pmNode node, const void *data, size_t len)
 
 	if (!ctx)
 		return EBADF;
-	n = nodemap_get(&ctx->c->nodes, node);
+	n = composite_find(ctx->c, node);
 	if (__builtin_expect(!n || n->is_dead, 0)) {
 		err = get_node(ctx, node, &n);
 		if (err)

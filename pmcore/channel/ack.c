@@ -62,20 +62,22 @@ bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_he
 	int32_t gap = seq_diff(header->rail_seq, peer->rail_rx[header->rail]);
 	struct chan_flow *flow = peer->flow;
 
-	if (gap > RAIL_JUMP_MAX || gap < -RAIL_JUMP_MAX)
+	if (unlikely(gap) && (gap > RAIL_JUMP_MAX || gap < -RAIL_JUMP_MAX))
 		return false;
-	if (gap >= 0)
+	if (likely(gap >= 0))
 		peer->rail_rx[header->rail] = header->rail_seq + 1;
 	if (unlikely(gap > 0)) {
 		chan->rails[local_rail].losses += (uint32_t)gap;
 		ack_now(chan, peer);
 	}
-	if (header->flags & WIRE_F_ACK_NOW)
+	if (unlikely(header->flags & WIRE_F_ACK_NOW))
 		ack_now(chan, peer);
-	if (header->type == WIRE_ACK)
+	if (unlikely(header->type == WIRE_ACK))
 		return true;
 	flow->news |= (uint8_t)(1u << header->rail);
-	ack_soon(chan, peer);
+	/* owed already, as a rule */
+	if (unlikely(!flow->ack_ns || chan->is_stopped))
+		ack_soon(chan, peer);
 	flow->unacked++;
 	if (unlikely(is_worth(chan, flow)))
 		chan_wake_at(chan, chan->now + 1);

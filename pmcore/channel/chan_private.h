@@ -19,6 +19,7 @@
 
 #include "pmcore/channel/channel.h"
 #include "pmcore/channel/dlist.h"
+#include "pmcore/channel/emit.h"
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/serve.h"
 #include "pm_device.h"
@@ -330,6 +331,10 @@ struct chan {
 	/* sendwin.c */
 	uint64_t user_packets; /* transmit buffers that hold messages or are lent */
 
+	/* submit.c */
+	uint32_t queue_max; /* packets that may wait for a peer's window or credit */
+	uint32_t user_max;  /* transmit buffers that messages may take */
+
 	/* emit.c */
 	struct pm_packet *spare[CHAN_SPARES]; /* filled from the front */
 	struct pm_packet *reserve[CHAN_RESERVE];
@@ -391,33 +396,6 @@ void peer_detach(struct chan *chan, struct chan_peer *peer);
 void peer_kill(struct chan *chan, struct chan_peer *peer, int error);
 void peers_destroy(struct chan *chan);
 
-/* emit.c: puts one packet on a rail. */
-struct emit {
-	uint8_t type;    /* enum wire_type */
-	uint8_t flags;   /* of the header */
-	uint8_t rails;   /* bit set of the rails to choose from */
-	uint8_t rail;    /* out: the one taken */
-	bool is_in_vain; /* nothing waits for the answer that it asks for */
-	uint32_t seq;
-	uint32_t rail_seq; /* out */
-};
-/* 0 or -EAGAIN. */
-int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
-		struct emit *emit);
-/* Bare packets from the engine's own buffers: 0 or -EAGAIN. */
-int emit_ack(struct chan *chan, struct chan_peer *peer);
-int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails);
-/* A probe that nothing waits for: a rail on which it stays unanswered is not taken for silent. */
-int emit_knock(struct chan *chan, struct chan_peer *peer, uint8_t rails);
-/* One that the peer answers when it looks, and that nothing waits for either. */
-int emit_question(struct chan *chan, struct chan_peer *peer, uint8_t rails);
-/* Buffers for what the engine itself sends under sequence numbers: messages can't take the last ones. */
-struct pm_packet *emit_alloc(struct chan *chan);
-struct pm_packet *emit_alloc_bulk(struct chan *chan);
-void emit_free(struct chan *chan, struct pm_packet *packet);
-void emit_init(struct chan *chan);
-void emit_fini(struct chan *chan);
-
 /* sendwin.c */
 struct tx_slot *sendwin_slot(const struct chan *chan, struct chan_flow *flow, uint32_t seq);
 void sendwin_init(struct chan *chan, struct chan_flow *flow);
@@ -426,6 +404,9 @@ uint8_t *sendwin_control(struct chan *chan, struct chan_peer *peer, const struct
 /* Sends a packet under the next sequence number; the window must be open. 0 or -EAGAIN. */
 int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 		     uint8_t flags);
+/* The same for @n packets, for all of which the window must be open: how many have left. */
+uint32_t sendwin_transmit_run(struct chan *chan, struct chan_peer *peer,
+			      struct pm_packet *const *packets, uint32_t n, uint8_t flags);
 /* Sends what may go: repetitions, controls, messages. 0 or -EAGAIN; adds to *posted. */
 int sendwin_output(struct chan *chan, struct chan_peer *peer, int *posted);
 /* Something waits that an ack or credit would let go. */
@@ -446,14 +427,20 @@ void sendwin_clear(struct chan *chan, struct chan_peer *peer);
 void slot_list_add(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
 void slot_list_del(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
 
-/* submit.c: queues a message that was not sent when the engine was frozen; -ENOMEM, -EINVAL. */
+/* submit.c */
+void submit_init(struct chan *chan);
+/* Queues a message that was not sent when the engine was frozen; -ENOMEM, -EINVAL. */
 int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len,
 		    bool is_carried);
 
 /* limit.c */
 void limit_init(struct chan *chan, struct chan_peer *peer);
-/* May another packet be sent, leaving @spare of the window to others? */
-bool limit_is_open(const struct chan_peer *peer, uint32_t spare);
+/* How many more packets may be sent, leaving @spare of the window to others? */
+uint32_t limit_room(const struct chan_peer *peer, uint32_t spare);
+static inline bool limit_is_open(const struct chan_peer *peer, uint32_t spare)
+{
+	return limit_room(peer, spare) > 0;
+}
 /* May a lost packet go again? */
 bool limit_may_repeat(const struct chan_peer *peer);
 /* Packets were acked, shown as lost, or the timer fired. */
@@ -479,8 +466,9 @@ void stripe_init(struct chan *chan, struct chan_peer *peer);
 uint8_t stripe_rails(const struct chan *chan, const struct chan_peer *peer);
 /* The rail of a non-empty set for @bytes more. */
 uint32_t stripe_pick(const struct chan_flow *flow, uint8_t rails, uint32_t bytes);
-/* A packet left on a rail; @is_asking: it will be answered. */
-void stripe_sent(struct chan *chan, struct chan_peer *peer, uint32_t rail, bool is_asking);
+/* @n packets left on a rail; @is_asking: they will be answered. */
+void stripe_sent(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t n,
+		 bool is_asking);
 /* In flight and back. */
 void stripe_add(struct chan_flow *flow, struct tx_slot *slot);
 void stripe_del(struct chan_flow *flow, struct tx_slot *slot);
@@ -540,9 +528,16 @@ static inline void credit_raise(const struct chan *chan, struct chan_peer *peer)
 void credit_release(struct chan *chan, struct chan_peer *peer);
 /* The peer allows as much as the low bits @credit say; true: more than before. */
 bool credit_input(struct chan_peer *peer, uint16_t credit);
+/* Message packets that the peer allows beyond those sent. */
+static inline uint32_t credit_room(const struct chan_peer *peer)
+{
+	int32_t room = seq_diff(peer->tx_credit, peer->tx_mseq);
+
+	return room > 0 ? (uint32_t)room : 0;
+}
 static inline bool credit_is_open(const struct chan_peer *peer)
 {
-	return seq_diff(peer->tx_credit, peer->tx_mseq) > 0;
+	return credit_room(peer) > 0;
 }
 
 /* recvwin.c */

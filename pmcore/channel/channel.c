@@ -71,6 +71,7 @@ int chan_create(const struct chan_config *config, const struct chan_ops *ops, vo
 	dlist_init(&chan->flows);
 	dlist_init(&chan->ready);
 	dlist_init(&chan->stalled);
+	submit_init(chan);
 	grant_init(chan);
 	credit_share(chan);
 	if (pull_init(chan)) {

@@ -40,6 +40,9 @@ struct chan_ops {
 	void (*tx_free)(void *arg, struct pm_packet *packet);
 	/* Puts a packet on a rail. 0, or -EAGAIN: the rail takes no more now. */
 	int (*tx_post)(void *arg, uint32_t rail, void *dev_peer, struct pm_packet *packet);
+	/* The same for @n packets in a row: how many of them the rail has taken. NULL: by tx_post. */
+	uint32_t (*tx_post_run)(void *arg, uint32_t rail, void *dev_peer,
+				struct pm_packet *const *packets, uint32_t n);
 	/* The packet buffer @token is no longer used. */
 	void (*rx_return)(void *arg, uint64_t token);
 	/* A packet came from a node without state: chan_peer_add it and return it, or NULL; the same
@@ -134,6 +137,11 @@ void chan_submit(struct chan *chan, struct chan_peer *peer, struct pm_packet *pa
 void chan_submit_carried(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 			 uint32_t len, uint64_t now);
 void chan_discard(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet);
+/* The next message to the peer will be held, so it may be submitted with the time of an earlier call. */
+bool chan_will_hold(const struct chan *chan, const struct chan_peer *peer);
+/* Reserves, copies and submits in one: as chan_reserve. */
+int chan_post(struct chan *chan, struct chan_peer *peer, const void *data, uint32_t len,
+	      uint64_t now);
 /* No submitted message waits to leave for the peer, be it corked or for want of room. Dead peers take none. */
 bool chan_is_out(const struct chan_peer *peer);
 /* All that was submitted to the peer (NULL: to all) is acked? A dead peer counts as done. */

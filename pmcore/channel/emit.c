@@ -6,6 +6,21 @@
  */
 #include "pmcore/channel/chan_private.h"
 
+/* All of a header but its length and the numbers of its rail. */
+static void fill_header(struct chan *chan, struct chan_peer *peer, const struct emit *emit,
+			struct wire_header *header)
+{
+	header->version = WIRE_VERSION;
+	header->type = emit->type;
+	header->key = chan->config.key;
+	header->src = chan->config.self;
+	header->dst = peer->node;
+	header->seq = emit->seq;
+	header->flags = emit->flags;
+	header->crc = 0;
+	ack_fill(chan, peer, header);
+}
+
 int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 		struct emit *emit)
 {
@@ -15,16 +30,8 @@ int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *pac
 	struct wire_header header;
 	uint32_t rail;
 
-	header.version = WIRE_VERSION;
-	header.type = emit->type;
+	fill_header(chan, peer, emit, &header);
 	header.length = (uint16_t)(bytes - sizeof(header));
-	header.key = chan->config.key;
-	header.src = chan->config.self;
-	header.dst = peer->node;
-	header.seq = emit->seq;
-	header.flags = emit->flags;
-	header.crc = 0;
-	ack_fill(chan, peer, &header);
 	while (rails) {
 		rail = stripe_pick(peer->flow, rails, bytes);
 		header.rail = (uint8_t)rail;
@@ -38,7 +45,7 @@ int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *pac
 			stats->tx_bytes += bytes;
 			emit->rail = (uint8_t)rail;
 			emit->rail_seq = header.rail_seq;
-			stripe_sent(chan, peer, rail,
+			stripe_sent(chan, peer, rail, 1,
 				    emit->type == WIRE_DATA ||
 					    ((emit->flags & WIRE_F_ACK_NOW) && !emit->is_in_vain));
 			ack_told(peer, &header);
@@ -49,6 +56,71 @@ int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *pac
 		rails &= (uint8_t) ~(1u << rail);
 	}
 	return -EAGAIN;
+}
+
+/* Headers of a run that goes on under @header; the bytes of its packets. */
+static uint64_t put_headers(struct chan *chan, struct pm_packet *const *packets, uint32_t n,
+			    const struct emit *emit, struct wire_header *header)
+{
+	uint64_t bytes, sum = 0;
+	struct wire_words words;
+	uint32_t i;
+
+	wire_pack_header(header, &words);
+	for (i = 0; i < n; i++) {
+		bytes = pm_packet_bytes(packets[i]);
+		sum += bytes;
+		wire_put_words(packets[i]->data, &words, i, (uint16_t)(bytes - sizeof(*header)),
+			       i == n - 1 ? emit->last_flags : 0);
+		if (unlikely(chan->config.crc))
+			wire_seal(packets[i]->data, packets[i]->len);
+	}
+	return sum;
+}
+
+/* How many of them the rail has taken. */
+static uint32_t post(struct chan *chan, uint32_t rail, struct chan_peer *peer,
+		     struct pm_packet *const *packets, uint32_t n)
+{
+	uint32_t i = 0;
+
+	if (likely(chan->ops.tx_post_run != NULL))
+		return chan->ops.tx_post_run(chan->arg, rail, peer->dev, packets, n);
+	while (i < n && !chan->ops.tx_post(chan->arg, rail, peer->dev, packets[i]))
+		i++;
+	return i;
+}
+
+uint32_t emit_run(struct chan *chan, struct chan_peer *peer, struct pm_packet *const *packets,
+		  uint32_t n, struct emit *emit)
+{
+	uint32_t rail = (uint32_t)__builtin_ctz(emit->rails);
+	struct stats_rail *stats = &chan->rails[rail];
+	struct wire_header header;
+	uint32_t left, i;
+	uint64_t bytes;
+
+	fill_header(chan, peer, emit, &header);
+	header.length = 0;
+	header.rail = (uint8_t)rail;
+	header.rail_seq = peer->rail_tx[rail];
+	bytes = put_headers(chan, packets, n, emit, &header);
+	left = post(chan, rail, peer, packets, n);
+	if (unlikely(left < n)) {
+		for (i = left; i < n; i++)
+			bytes -= pm_packet_bytes(packets[i]);
+		stats->full++;
+		chan->full |= (uint8_t)(1u << rail);
+		if (!left)
+			return 0;
+	}
+	stats->tx_packets += left;
+	stats->tx_bytes += bytes;
+	emit->rail = (uint8_t)rail;
+	emit->rail_seq = header.rail_seq;
+	stripe_sent(chan, peer, rail, left, true);
+	ack_told(peer, &header);
+	return left;
 }
 
 /*

@@ -85,17 +85,18 @@ static enum drop_reason take(struct chan *chan, uint8_t *data, uint32_t len, uin
 void chan_input(struct chan *chan, uint8_t *data, uint32_t len, uint32_t rail, uint64_t token,
 		uint64_t now)
 {
+	struct stats_rail *stats = &chan->rails[rail];
 	enum drop_reason reason;
 	bool is_kept = false;
 
 	assert(rail < chan->config.n_rails);
 	chan->now = now;
 	chan->is_fed = true;
-	chan->rails[rail].rx_packets++;
-	chan->rails[rail].rx_bytes += len;
+	stats->rx_packets++;
+	stats->rx_bytes += len;
 	reason = take(chan, data, len, rail, token, &is_kept);
 	if (unlikely(reason != DROP_NONE))
-		chan->rails[rail].drops[reason]++;
+		stats->drops[reason]++;
 	if (!is_kept)
 		chan->ops.rx_return(chan->arg, token);
 }

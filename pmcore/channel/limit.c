@@ -35,9 +35,10 @@ void limit_init(struct chan *chan, struct chan_peer *peer)
 	flow->caution = 0;
 }
 
-bool limit_is_open(const struct chan_peer *peer, uint32_t spare)
+uint32_t limit_room(const struct chan_peer *peer, uint32_t spare)
 {
 	const struct chan_flow *flow = peer->flow;
+	uint32_t used = flow->in_flight + spare, range = peer->tx_next - peer->tx_una + spare;
 	uint32_t limit = peer->limit;
 
 	/*
@@ -46,8 +47,9 @@ bool limit_is_open(const struct chan_peer *peer, uint32_t spare)
 	 */
 	if (flow->caution && limit >= CAUTION_MIN && limit > flow->range / 2)
 		limit = flow->range / 2;
-	return flow->in_flight + spare < limit &&
-	       peer->tx_next - peer->tx_una + spare < flow->range;
+	if (used >= limit || range >= flow->range)
+		return 0;
+	return limit - used < flow->range - range ? limit - used : flow->range - range;
 }
 
 bool limit_may_repeat(const struct chan_peer *peer)

@@ -14,19 +14,27 @@ int recvwin_init(struct chan *chan)
 	return 0;
 }
 
-struct rx_packet *recvwin_alloc(struct chan *chan)
+/* More free records: false, no memory. */
+static bool grow(struct chan *chan)
 {
-	struct rx_packet *rx = chan->rx_free;
+	struct rx_packet *rx = chunk_alloc(chan, &chan->rx_chunks, RX_CHUNK * sizeof(*rx));
 	uint32_t i;
 
-	if (unlikely(!rx)) {
-		rx = chunk_alloc(chan, &chan->rx_chunks, RX_CHUNK * sizeof(*rx));
-		if (!rx)
-			return NULL;
-		for (i = 0; i < RX_CHUNK; i++)
-			rx[i].next = i + 1 < RX_CHUNK ? &rx[i + 1] : NULL;
-		chan->rx_free = rx;
-	}
+	if (!rx)
+		return false;
+	for (i = 0; i < RX_CHUNK; i++)
+		rx[i].next = i + 1 < RX_CHUNK ? &rx[i + 1] : NULL;
+	chan->rx_free = rx;
+	return true;
+}
+
+static inline struct rx_packet *take_record(struct chan *chan)
+{
+	struct rx_packet *rx;
+
+	if (unlikely(!chan->rx_free) && !grow(chan))
+		return NULL;
+	rx = chan->rx_free;
 	chan->rx_free = rx->next;
 	rx->next = NULL;
 	rx->refs = 0;
@@ -37,10 +45,15 @@ struct rx_packet *recvwin_alloc(struct chan *chan)
 	return rx;
 }
 
-/* Gives the buffer back to whom it belongs. */
-void recvwin_free(struct chan *chan, struct rx_packet *rx)
+struct rx_packet *recvwin_alloc(struct chan *chan)
 {
-	if (rx->is_copy) {
+	return take_record(chan);
+}
+
+/* Gives the buffer back to whom it belongs. */
+static inline void give_record(struct chan *chan, struct rx_packet *rx)
+{
+	if (unlikely(rx->is_copy)) {
 		chan_free(chan, rx->data, sizeof(struct wire_header) + rx->length);
 	} else {
 		chan->rx_used--;
@@ -49,6 +62,11 @@ void recvwin_free(struct chan *chan, struct rx_packet *rx)
 	rx->is_used = false;
 	rx->next = chan->rx_free;
 	chan->rx_free = rx;
+}
+
+void recvwin_free(struct chan *chan, struct rx_packet *rx)
+{
+	give_record(chan, rx);
 }
 
 /* The bits of a window smaller than a word go round within it. */
@@ -147,7 +165,7 @@ static enum drop_reason take_message(struct chan *chan, struct chan_peer *peer,
 		return DROP_NO_BUFFER;
 	if (chan->rx_used + (ahead ? buffer_reserve(chan) : 0) >= chan->config.rx_buffers)
 		return DROP_NO_BUFFER;
-	rx = recvwin_alloc(chan);
+	rx = take_record(chan);
 	if (!rx)
 		return DROP_NO_BUFFER;
 	rx->data = data;
@@ -236,12 +254,14 @@ enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer,
 /* Reads on to the next datagram; what else a hostile packet mixes in is passed over. */
 static bool next_datagram(struct rx_packet *rx, struct wire_msg_view *ret)
 {
-	struct wire_header header;
+	uint32_t cursor = rx->cursor;
 
-	header.length = rx->length;
-	while (wire_next_msg(rx->data, &header, &rx->cursor, ret))
-		if (ret->msg.kind == WIRE_DATAGRAM)
+	while (cursor < rx->length) {
+		cursor = wire_get_msg(rx->data, cursor, ret);
+		rx->cursor = cursor;
+		if (likely(ret->msg.kind == WIRE_DATAGRAM))
 			return true;
+	}
 	return false;
 }
 
@@ -255,7 +275,7 @@ static void release_packet(struct chan *chan, struct rx_packet *rx)
 	struct chan_peer *peer = rx->peer;
 	bool has_credit = peer && rx->has_credit;
 
-	recvwin_free(chan, rx);
+	give_record(chan, rx);
 	if (has_credit)
 		credit_release(chan, peer);
 }

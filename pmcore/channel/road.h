@@ -15,7 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CHAN_BULK 4 /* packets in a row that are long data */
+#define CHAN_BULK 4    /* packets in a row that are long data */
+#define ROAD_LOOK 2048 /* packets of long data between two looks at what they cost */
 
 struct chan;
 struct chan_peer;
@@ -41,6 +42,13 @@ uint8_t road_single(const struct chan *chan, uint8_t rails);
 uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 /* Long data to the peer, which has a flow, goes by bulk rails now. */
 bool road_is_bulk(const struct chan *chan, const struct chan_peer *peer);
+/* So many packets of long data go the same way for certain, at least one: until something is tried or looked at. */
+static inline uint32_t road_run(const struct road *road)
+{
+	uint32_t look = ROAD_LOOK - road->n_sent % ROAD_LOOK;
+
+	return look < road->left ? look : road->left;
+}
 /* A packet of long data has left. */
 void road_sent(struct chan *chan, struct chan_peer *peer);
 /* One came back, sent while much was in flight on its rail, at that cost. */

@@ -63,42 +63,101 @@ bool sendwin_is_waiting(const struct chan_peer *peer)
 	return peer->flow->in_flight || (peer->flow->msgs.count && !credit_is_open(peer));
 }
 
+/* Nothing may follow @n packets more until they are acked, so the ack of the last had better not wait. */
+static uint8_t asks(const struct chan_peer *peer, uint32_t n, uint8_t flags)
+{
+	if (limit_room(peer, 0) == n || ((flags & SLOT_MSG) && credit_room(peer) == n))
+		return WIRE_F_ACK_NOW;
+	return 0;
+}
+
+static uint8_t rails_for(struct chan *chan, struct chan_peer *peer, uint8_t flags)
+{
+	uint8_t rails = stripe_rails(chan, peer);
+
+	if (likely(!chan->config.bulk_rails))
+		return rails;
+	return flags & SLOT_BULK ? road_bulk(chan, peer, rails) : road_single(chan, rails);
+}
+
+/* @n packets have left under the next sequence numbers. */
+static void enter(struct chan *chan, struct chan_peer *peer, struct pm_packet *const *packets,
+		  uint32_t n, const struct emit *emit, uint8_t flags)
+{
+	struct chan_flow *flow = peer->flow;
+	struct tx_slot *slot;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		slot = sendwin_slot(chan, flow, peer->tx_next + i);
+		slot->packet = packets[i];
+		slot->sent_ns = chan->now;
+		slot->rail_seq = emit->rail_seq + i;
+		slot->bytes = pm_packet_bytes(packets[i]);
+		slot->rail = emit->rail;
+		slot->flags = flags;
+		slot->tries = 0;
+		stripe_add(flow, slot);
+		flow->n_lent += packets[i]->more_len != 0;
+		if (flags & SLOT_BULK)
+			road_sent(chan, peer);
+	}
+	flow->in_flight += n;
+	peer->tx_next += n;
+	if (flags & SLOT_MSG) {
+		flow->msgs_in_flight += n;
+		peer->tx_mseq += n;
+	}
+}
+
 int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 		     uint8_t flags)
 {
-	struct chan_flow *flow = peer->flow;
-	struct emit emit = {.type = WIRE_DATA, .seq = peer->tx_next};
-	struct tx_slot *slot;
+	struct emit emit = {.type = WIRE_DATA, .seq = peer->tx_next, .flags = asks(peer, 1, flags)};
 
-	/* Nothing may follow until this is acked, so the ack had better not wait. */
-	if (!limit_is_open(peer, 1) || ((flags & SLOT_MSG) && peer->tx_credit - peer->tx_mseq == 1))
-		emit.flags = WIRE_F_ACK_NOW;
-	emit.rails = stripe_rails(chan, peer);
-	if (unlikely(chan->config.bulk_rails))
-		emit.rails = flags & SLOT_BULK ? road_bulk(chan, peer, emit.rails)
-					       : road_single(chan, emit.rails);
+	emit.rails = rails_for(chan, peer, flags);
 	if (emit_packet(chan, peer, packet, &emit))
 		return -EAGAIN;
-	if (flags & SLOT_BULK)
-		road_sent(chan, peer);
-	slot = sendwin_slot(chan, flow, peer->tx_next);
-	slot->packet = packet;
-	slot->sent_ns = chan->now;
-	slot->rail_seq = emit.rail_seq;
-	slot->bytes = pm_packet_bytes(packet);
-	slot->rail = emit.rail;
-	slot->flags = flags;
-	slot->tries = 0;
-	stripe_add(flow, slot);
-	flow->in_flight++;
-	flow->n_lent += packet->more_len != 0;
-	peer->tx_next++;
-	if (flags & SLOT_MSG) {
-		flow->msgs_in_flight++;
-		peer->tx_mseq++;
-	}
+	enter(chan, peer, &packet, 1, &emit, flags);
 	rtt_arm(chan, peer);
 	return 0;
+}
+
+/* The headers of packets in a row are alike where there is one rail to take, and not two to tell the peer of. */
+static bool is_uniform(const struct chan_flow *flow, uint8_t rails)
+{
+	return rails && !(rails & (rails - 1)) && !(flow->news & (flow->news - 1));
+}
+
+/* How many have left, at least one if anything can leave. */
+static uint32_t transmit_some(struct chan *chan, struct chan_peer *peer,
+			      struct pm_packet *const *packets, uint32_t n, uint8_t flags)
+{
+	struct emit emit = {.type = WIRE_DATA, .seq = peer->tx_next};
+	uint32_t left;
+
+	emit.rails = rails_for(chan, peer, flags) & (uint8_t)~chan->full;
+	if (n == 1 || !is_uniform(peer->flow, emit.rails))
+		return sendwin_transmit(chan, peer, packets[0], flags) ? 0 : 1;
+	if (flags & SLOT_BULK && n > road_run(&peer->flow->road))
+		n = road_run(&peer->flow->road);
+	emit.last_flags = asks(peer, n, flags);
+	left = emit_run(chan, peer, packets, n, &emit);
+	if (left) {
+		enter(chan, peer, packets, left, &emit, flags);
+		rtt_arm(chan, peer);
+	}
+	return left;
+}
+
+uint32_t sendwin_transmit_run(struct chan *chan, struct chan_peer *peer,
+			      struct pm_packet *const *packets, uint32_t n, uint8_t flags)
+{
+	uint32_t done = 0, left = 1;
+
+	for (; left && done < n; done += left)
+		left = transmit_some(chan, peer, packets + done, n - done, flags);
+	return done;
 }
 
 /* Behind those of the last packet that waits, if it fits: the body, or NULL. */
@@ -306,23 +365,40 @@ static bool is_bulk(const struct chan *chan, struct chan_flow *flow)
 	return flow->bulk_cork && flow->bulk_cork == chan->n_corks;
 }
 
-/* Popped before it is posted: the link belongs to the device from then on. */
+/* The first packets of the queue, at most @most and CHAN_RUN; their number. */
+static uint32_t list_first(const struct packet_queue *queue, uint32_t most,
+			   struct pm_packet **ret_packets)
+{
+	struct pm_packet *packet = queue->head;
+	uint32_t n = 0;
+
+	for (; packet && n < most && n < CHAN_RUN; packet = packet->next)
+		ret_packets[n++] = packet;
+	return n;
+}
+
 static int output_queue(struct chan *chan, struct chan_peer *peer, struct packet_queue *queue,
 			uint8_t flags, int *posted)
 {
-	struct pm_packet *packet;
+	struct pm_packet *packets[CHAN_RUN];
+	uint32_t room, n, left, i;
 
 	if (flags & SLOT_MSG && is_bulk(chan, peer->flow))
 		flags |= SLOT_BULK;
-	while ((packet = queue->head) && limit_is_open(peer, 0)) {
-		if ((flags & SLOT_MSG) && !credit_is_open(peer)) {
+	while (queue->head && (room = limit_room(peer, 0))) {
+		if (flags & SLOT_MSG)
+			room = (uint32_t)min_u64(room, credit_room(peer));
+		if (!room) {
 			rtt_arm(chan, peer);
 			return 0;
 		}
-		if (sendwin_transmit(chan, peer, packet, flags))
+		n = list_first(queue, room, packets);
+		left = sendwin_transmit_run(chan, peer, packets, n, flags);
+		for (i = 0; i < left; i++)
+			queue_pop(queue);
+		*posted += (int)left;
+		if (left < n)
 			return -EAGAIN;
-		queue_pop(queue);
-		(*posted)++;
 	}
 	return 0;
 }

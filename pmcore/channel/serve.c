@@ -104,10 +104,11 @@ static bool is_lent(const struct chan *chan, bool is_bulk, uint32_t len)
 	       (is_bulk || !chan->config.bulk_rails);
 }
 
-static void fill_place(const struct chan_serve *serve, uint32_t len, bool is_lent,
+/* The part of a range that begins @skip bytes ahead. */
+static void fill_place(const struct chan_serve *serve, uint64_t skip, uint32_t len, bool is_lent,
 		       struct pm_packet *packet)
 {
-	struct wire_place body = {.offset = serve->offset};
+	struct wire_place body = {.offset = serve->offset + skip};
 	struct wire_msg msg = {
 		.length = (uint16_t)(sizeof(body) + len), .kind = WIRE_PLACE, .op = serve->op};
 
@@ -115,10 +116,10 @@ static void fill_place(const struct chan_serve *serve, uint32_t len, bool is_len
 	wire_put_place(packet->data + WIRE_OVERHEAD, &body);
 	packet->len = (uint32_t)CHAN_PLACE_LEN;
 	if (is_lent) {
-		packet->more = serve->at;
+		packet->more = serve->at + skip;
 		packet->more_len = len;
 	} else {
-		memcpy(packet->data + CHAN_PLACE_LEN, serve->at, len);
+		memcpy(packet->data + CHAN_PLACE_LEN, serve->at + skip, len);
 		packet->len += len;
 	}
 }
@@ -133,50 +134,85 @@ static void fill_verdict(const struct chan_serve *serve, struct pm_packet *packe
 	packet->len = (uint32_t)(WIRE_OVERHEAD + sizeof(body));
 }
 
-/* One packet of the answer: 0 or -EAGAIN. */
-static int send_one(struct chan *chan, struct chan_peer *peer, struct chan_serve *serve)
+/* Packets of what is left of a range, at most @most and CHAN_RUN; their number. */
+static uint32_t fill_places(struct chan *chan, struct chan_peer *peer,
+			    const struct chan_serve *serve, uint32_t most,
+			    struct pm_packet **ret_packets)
 {
-	uint32_t len = (uint32_t)min_u64(serve->left, serve_payload(peer));
 	bool is_bulk = serve->is_bulk && road_is_bulk(chan, peer);
-	struct pm_packet *packet = is_bulk ? emit_alloc_bulk(chan) : emit_alloc(chan);
+	uint32_t payload = serve_payload(peer), n = 0, len;
+	struct pm_packet *packet;
+	uint64_t skip;
 
-	if (!packet)
-		return -EAGAIN;
-	if (serve->kind == WIRE_PLACE)
-		fill_place(serve, len, is_lent(chan, is_bulk, len), packet);
-	else
-		fill_verdict(serve, packet);
-	if (sendwin_transmit(chan, peer, packet, serve->is_bulk ? SLOT_BULK : 0)) {
-		packet->more_len = 0;
-		emit_free(chan, packet);
-		return -EAGAIN;
+	for (skip = 0; skip < serve->left && n < most && n < CHAN_RUN; skip += len) {
+		packet = is_bulk ? emit_alloc_bulk(chan) : emit_alloc(chan);
+		if (!packet)
+			break;
+		len = (uint32_t)min_u64(serve->left - skip, payload);
+		fill_place(serve, skip, len, is_lent(chan, is_bulk, len), packet);
+		ret_packets[n++] = packet;
 	}
+	return n;
+}
+
+/* So many packets of the answer have left. */
+static void advance(struct chan *chan, const struct chan_peer *peer, struct chan_serve *serve,
+		    uint32_t n)
+{
+	uint64_t len = min_u64(serve->left, (uint64_t)n * serve_payload(peer));
+
 	if (serve->left == len) {
 		serve_give(chan, serve);
-		return 0;
+		return;
 	}
 	serve->at += len;
 	serve->offset += len;
 	serve->left -= len;
-	return 0;
+}
+
+/* At most @most packets of the answer: how many have left, at least one if that can leave. */
+static uint32_t send_some(struct chan *chan, struct chan_peer *peer, struct chan_serve *serve,
+			  uint32_t most)
+{
+	uint8_t flags = serve->is_bulk ? SLOT_BULK : 0;
+	struct pm_packet *packets[CHAN_RUN];
+	uint32_t n = 0, left, i;
+
+	if (serve->kind == WIRE_PLACE) {
+		n = fill_places(chan, peer, serve, most, packets);
+	} else if ((packets[0] = emit_alloc(chan))) {
+		fill_verdict(serve, packets[0]);
+		n = 1;
+	}
+	left = sendwin_transmit_run(chan, peer, packets, n, flags);
+	for (i = left; i < n; i++) {
+		packets[i]->more_len = 0;
+		emit_free(chan, packets[i]);
+	}
+	if (left)
+		advance(chan, peer, serve, left);
+	return left;
 }
 
 /* An eighth of the window stays free for messages. 0, -EAGAIN, or 1: more could go at once. */
 int serve_output(struct chan *chan, struct chan_peer *peer, int *posted)
 {
 	struct chan_flow *flow = peer->flow;
-	uint32_t burst = CHAN_BURST;
+	uint32_t burst = CHAN_BURST, room, left;
 	struct chan_serve *serve;
 
 	while (!dlist_is_empty(&flow->serves)) {
 		serve = dlist_entry(flow->serves.next, struct chan_serve, link);
-		if (!limit_is_open(peer, serve->kind == WIRE_PLACE ? peer->limit / 8u : 0))
+		room = limit_room(peer, serve->kind == WIRE_PLACE ? peer->limit / 8u : 0);
+		if (!room)
 			return 0;
-		if (!burst--)
+		if (!burst)
 			return 1;
-		if (send_one(chan, peer, serve))
+		left = send_some(chan, peer, serve, room < burst ? room : burst);
+		if (!left)
 			return -EAGAIN;
-		(*posted)++;
+		burst -= left;
+		*posted += (int)left;
 	}
 	return 0;
 }

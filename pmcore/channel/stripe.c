@@ -80,11 +80,12 @@ uint32_t stripe_pick(const struct chan_flow *flow, uint8_t rails, uint32_t bytes
 	return best;
 }
 
-void stripe_sent(struct chan *chan, struct chan_peer *peer, uint32_t rail, bool is_asking)
+void stripe_sent(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t n,
+		 bool is_asking)
 {
 	struct rail_state *state = &peer->flow->rail[rail];
 
-	peer->rail_tx[rail]++;
+	peer->rail_tx[rail] += n;
 	if (!is_asking)
 		return;
 	state->asked = peer->rail_tx[rail];

@@ -5,12 +5,6 @@
  */
 #include "pmcore/channel/chan_private.h"
 
-/* Packets that may wait for a peer's window or credit. */
-static uint32_t queue_max(const struct chan *chan)
-{
-	return chan->config.window < 64 ? chan->config.window : 64;
-}
-
 /*
  * Transmit buffers that messages may take. An eighth is for control and one-sided data, which have to get
  * through while messages wait (in a quiesced engine for ever); the spare ones for acks are not part of it.
@@ -24,39 +18,72 @@ static uint32_t user_max(const struct chan_config *config)
 	return config->tx_buffers > 2 * kept ? config->tx_buffers - kept : config->tx_buffers / 2;
 }
 
-int chan_reserve(struct chan *chan, struct chan_peer *peer, uint32_t len,
-		 struct pm_packet **ret_packet, void **ret_payload)
+void submit_init(struct chan *chan)
 {
-	struct pm_packet *packet;
-	struct chan_flow *flow;
+	chan->queue_max = chan->config.window < 64 ? chan->config.window : 64;
+	chan->user_max = user_max(&chan->config);
+}
+
+/* May a message of @len bytes be sent now? 0, or as chan_reserve. */
+static inline int check(struct chan *chan, struct chan_peer *peer, uint32_t len)
+{
+	const struct chan_flow *flow;
 
 	if (unlikely(peer->is_dead))
 		return -EPIPE;
 	if (unlikely(!len || len > chan_payload_max(peer)))
 		return -EINVAL;
 	flow = peer_flow(chan, peer);
-	if (unlikely(!flow || flow->msgs.count >= queue_max(chan)))
-		goto again;
-	if (unlikely(chan->user_packets >= user_max(&chan->config)))
-		goto again;
-	/* held until it is known which rails it takes: part of long data, as a rule */
-	packet = unlikely(!chan->cork_after) && road_is_bulk(chan, peer)
-			 ? chan->ops.tx_alloc_bulk(chan->arg)
-			 : chan->ops.tx_alloc(chan->arg);
+	if (unlikely(!flow || flow->msgs.count >= chan->queue_max))
+		return -EAGAIN;
+	return unlikely(chan->user_packets >= chan->user_max) ? -EAGAIN : 0;
+}
+
+/* Those that are held until it is known which rails they take are part of long data, as a rule. */
+static bool is_for_bulk(const struct chan *chan, const struct chan_peer *peer)
+{
+	const struct pm_packet *tail = peer->flow->msgs.tail;
+
+	return unlikely(!chan->cork_after) && (tail ? tail->is_bulk : road_is_bulk(chan, peer));
+}
+
+/* A packet for a message of @len bytes: 0, or as chan_reserve. */
+static inline int take_packet(struct chan *chan, const struct chan_peer *peer, uint32_t len,
+			      struct pm_packet **ret_packet)
+{
+	struct pm_packet *packet = is_for_bulk(chan, peer) ? chan->ops.tx_alloc_bulk(chan->arg)
+							   : chan->ops.tx_alloc(chan->arg);
+
 	if (unlikely(!packet))
-		goto again;
+		return -EAGAIN;
 	if (unlikely(packet->room < WIRE_OVERHEAD + len)) {
 		chan->ops.tx_free(chan->arg, packet);
 		return -EINVAL;
 	}
-	flow->reserved++;
 	chan->user_packets++;
 	*ret_packet = packet;
-	*ret_payload = packet->data + WIRE_OVERHEAD;
 	return 0;
-again:
-	chan->stats->no_buffer++;
-	return -EAGAIN;
+}
+
+static int refuse(struct chan *chan, int rc)
+{
+	if (rc == -EAGAIN)
+		chan->stats->no_buffer++;
+	return rc;
+}
+
+int chan_reserve(struct chan *chan, struct chan_peer *peer, uint32_t len,
+		 struct pm_packet **ret_packet, void **ret_payload)
+{
+	int rc = check(chan, peer, len);
+
+	if (likely(!rc))
+		rc = take_packet(chan, peer, len, ret_packet);
+	if (unlikely(rc))
+		return refuse(chan, rc);
+	peer->flow->reserved++;
+	*ret_payload = (*ret_packet)->data + WIRE_OVERHEAD;
+	return 0;
 }
 
 void chan_discard(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet)
@@ -68,9 +95,9 @@ void chan_discard(struct chan *chan, struct chan_peer *peer, struct pm_packet *p
 		peer_detach(chan, peer);
 }
 
-/* Moves a datagram behind those of the last queued packet, if it fits. */
-static bool coalesce(const struct chan_peer *peer, struct pm_packet *tail,
-		     const struct pm_packet *packet, uint32_t len, uint8_t flags)
+/* Puts a datagram behind those of the last queued packet, if it fits. */
+static bool coalesce(const struct chan_peer *peer, struct pm_packet *tail, const void *data,
+		     uint32_t len, uint8_t flags)
 {
 	const struct wire_msg msg = {
 		.length = (uint16_t)len, .kind = WIRE_DATAGRAM, .flags = flags};
@@ -81,7 +108,7 @@ static bool coalesce(const struct chan_peer *peer, struct pm_packet *tail,
 		return false;
 	memset(tail->data + tail->len, 0, at - tail->len);
 	wire_put_msg(tail->data + at, &msg);
-	memcpy(tail->data + at + sizeof(msg), packet->data + WIRE_OVERHEAD, len);
+	memcpy(tail->data + at + sizeof(msg), data, len);
 	tail->len = end;
 	return true;
 }
@@ -120,7 +147,8 @@ static void submit_queued(struct chan *chan, struct chan_peer *peer, struct pm_p
 {
 	struct chan_flow *flow = peer->flow;
 
-	if (flow->msgs.tail && coalesce(peer, flow->msgs.tail, packet, len, flags)) {
+	if (flow->msgs.tail &&
+	    coalesce(peer, flow->msgs.tail, packet->data + WIRE_OVERHEAD, len, flags)) {
 		chan->unacked--;
 		chan->user_packets--;
 		chan->ops.tx_free(chan->arg, packet);
@@ -130,23 +158,23 @@ static void submit_queued(struct chan *chan, struct chan_peer *peer, struct pm_p
 	chan_ready(chan, peer);
 }
 
-static inline __attribute__((always_inline)) void submit(struct chan *chan, struct chan_peer *peer,
-							 struct pm_packet *packet, uint32_t len,
-							 uint8_t flags, uint64_t now)
+/* What is counted of a message that is sent to a peer with a flow. */
+static inline void count(struct chan *chan, struct chan_flow *flow, uint32_t len, uint64_t now)
 {
-	struct chan_flow *flow = peer->flow;
-	struct wire_msg msg = {.length = (uint16_t)len, .kind = WIRE_DATAGRAM, .flags = flags};
-
 	chan->now = now;
-	if (unlikely(peer->is_dead)) {
-		chan_discard(chan, peer, packet);
-		return;
-	}
-	flow->reserved--;
 	flow->used_ns = now;
 	chan->unacked++;
 	chan->stats->tx_messages++;
 	chan->stats->tx_bytes += len;
+}
+
+static inline __attribute__((always_inline)) void send(struct chan *chan, struct chan_peer *peer,
+						       struct pm_packet *packet, uint32_t len,
+						       uint8_t flags)
+{
+	struct chan_flow *flow = peer->flow;
+	struct wire_msg msg = {.length = (uint16_t)len, .kind = WIRE_DATAGRAM, .flags = flags};
+
 	packet->len = (uint32_t)WIRE_OVERHEAD + len;
 	msg.op = peer->tx_mseq + flow->msgs.count;
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
@@ -156,7 +184,21 @@ static inline __attribute__((always_inline)) void submit(struct chan *chan, stru
 		return;
 	submit_queued(chan, peer, packet, len, flags);
 	if (flow->msgs.count == CORK_PACKETS)
-		chan_poll(chan, now);
+		chan_poll(chan, chan->now);
+}
+
+static inline __attribute__((always_inline)) void submit(struct chan *chan, struct chan_peer *peer,
+							 struct pm_packet *packet, uint32_t len,
+							 uint8_t flags, uint64_t now)
+{
+	if (unlikely(peer->is_dead)) {
+		chan->now = now;
+		chan_discard(chan, peer, packet);
+		return;
+	}
+	peer->flow->reserved--;
+	count(chan, peer->flow, len, now);
+	send(chan, peer, packet, len, flags);
 }
 
 void chan_submit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet, uint32_t len,
@@ -169,6 +211,27 @@ void chan_submit_carried(struct chan *chan, struct chan_peer *peer, struct pm_pa
 			 uint32_t len, uint64_t now)
 {
 	submit(chan, peer, packet, len, WIRE_M_CARRIED, now);
+}
+
+int chan_post(struct chan *chan, struct chan_peer *peer, const void *data, uint32_t len,
+	      uint64_t now)
+{
+	struct pm_packet *packet;
+	int rc = check(chan, peer, len);
+
+	if (likely(!rc))
+		rc = take_packet(chan, peer, len, &packet);
+	if (unlikely(rc))
+		return refuse(chan, rc);
+	memcpy(packet->data + WIRE_OVERHEAD, data, len);
+	count(chan, peer->flow, len, now);
+	send(chan, peer, packet, len, 0);
+	return 0;
+}
+
+bool chan_will_hold(const struct chan *chan, const struct chan_peer *peer)
+{
+	return !chan->cork_after && peer->flow && peer->flow->msgs.count + 1 < CORK_PACKETS;
 }
 
 /* A message that was queued when the engine was frozen. */

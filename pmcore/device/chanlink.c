@@ -26,127 +26,6 @@ static struct chan_peer *peer_of(struct pm_link_peer *peer)
 	return (struct chan_peer *)peer;
 }
 
-/* ---- what the engine calls ---- */
-
-static struct pm_packet *op_tx_alloc(void *arg)
-{
-	struct chanlink *c = arg;
-
-	return c->ops->tx_alloc(c->dev);
-}
-
-static struct pm_packet *op_tx_alloc_bulk(void *arg)
-{
-	struct chanlink *c = arg;
-
-	return c->ops->tx_alloc_bulk(c->dev);
-}
-
-static void op_tx_free(void *arg, struct pm_packet *packet)
-{
-	struct chanlink *c = arg;
-
-	c->ops->tx_free(c->dev, packet);
-}
-
-/* What was posted leaves now. */
-static void start(struct chanlink *c)
-{
-	c->is_kick_due = false;
-	c->n_posted = 0;
-	c->ops->tx_kick(c->dev);
-}
-
-static int op_tx_post(void *arg, uint32_t rail, void *dev_peer, struct pm_packet *packet)
-{
-	struct chanlink *c = arg;
-	int err = c->ops->tx_post(c->dev, rail, dev_peer, packet);
-
-	if (err == -EAGAIN && c->is_kick_due) {
-		/* the ring may be full only because nobody started it yet */
-		start(c);
-		err = c->ops->tx_post(c->dev, rail, dev_peer, packet);
-	}
-	if (err) {
-		c->is_full = true;
-	} else if (c->is_single) {
-		/* what the engine has to note down about it can be done while it is on its way */
-		c->is_single = false;
-		start(c);
-	} else if (++c->n_posted >= c->dev->burst && c->dev->burst) {
-		start(c);
-	} else {
-		c->is_kick_due = true;
-	}
-	return err;
-}
-
-static void op_rx_return(void *arg, uint64_t token)
-{
-	struct chanlink *c = arg;
-
-	c->ops->rx_return(c->dev, token);
-}
-
-static int add_peer(struct chanlink *c, uint32_t node, const void *addr, size_t len,
-		    struct chan_peer **ret_peer)
-{
-	struct pm_dev_peer *dev_peer;
-	uint32_t rails = 0;
-	int err = c->ops->peer_add(c->dev, node, addr, len, &dev_peer, &rails);
-
-	if (err)
-		return err;
-	err = chan_peer_add(c->chan, node, dev_peer, rails, c->ops->mtu(c->dev, dev_peer),
-			    ret_peer);
-	if (err)
-		c->ops->peer_del(c->dev, dev_peer);
-	else
-		/* as long as nobody is reached by it, not even a cheap look is worth its while */
-		c->link.is_expensive = !c->dev->is_cheap;
-	return err;
-}
-
-static struct chan_peer *op_unknown_peer(void *arg, uint32_t node)
-{
-	struct chanlink *c = arg;
-	struct chan_peer *peer;
-	const void *addr;
-	size_t len;
-
-	if (c->env.address_of(c->env.address_arg, node, c->layers.all[0].ops.name, &addr, &len))
-		return NULL;
-	return add_peer(c, node, addr, len, &peer) ? NULL : peer;
-}
-
-static void op_peer_dead(void *arg, struct chan_peer *peer, int error)
-{
-	struct chanlink *c = arg;
-	uint32_t *grown;
-
-	(void)error;
-	if (c->n_dead == c->room_dead) {
-		uint32_t room = c->room_dead ? 2 * c->room_dead : 16;
-
-		grown = realloc(c->dead, room * sizeof(*grown));
-		if (!grown)
-			return; /* the peer still gives -EPIPE to whoever sends to it */
-		c->dead = grown;
-		c->room_dead = room;
-	}
-	c->dead[c->n_dead++] = chan_peer_node(peer);
-}
-
-static const struct chan_ops engine_ops = {
-	.tx_alloc = op_tx_alloc,
-	.tx_alloc_bulk = op_tx_alloc_bulk,
-	.tx_free = op_tx_free,
-	.tx_post = op_tx_post,
-	.rx_return = op_rx_return,
-	.unknown_peer = op_unknown_peer,
-	.peer_dead = op_peer_dead,
-};
-
 /* ---- progress ---- */
 
 static uint64_t now(struct chanlink *c)
@@ -160,7 +39,7 @@ static uint64_t now(struct chanlink *c)
 static void kick(struct chanlink *c)
 {
 	if (c->is_kick_due)
-		start(c);
+		chanlink_start(c);
 }
 
 void chanlink_settle(struct chanlink *c)
@@ -206,13 +85,13 @@ static void work(struct chanlink *c, const struct pm_rx *rx, int n)
 	if (c->is_full) {
 		/* the engine does not ask again by itself: see what the rail takes now */
 		c->is_full = false;
-		start(c);
+		chanlink_start(c);
 		chan_poll(c->chan, t);
 	} else if (n || chan_deadline(c->chan) <= t) {
 		chan_poll(c->chan, t);
 	}
 	/* also when nothing new was posted: what a full rail left in its ring may go now */
-	start(c);
+	chanlink_start(c);
 }
 
 void chanlink_progress(struct chanlink *c)
@@ -235,19 +114,28 @@ static void poll_once(struct chanlink *c)
 		work(c, rx, n);
 }
 
+/* A message that has come, else -EPIPE for a peer that is dead, or 0. */
+static __attribute__((noinline)) int poll_for(struct chanlink *c, struct pm_inbound *ret,
+					      struct chan_msg *msg)
+{
+	poll_once(c);
+	if (c->n_dead) {
+		ret->src = c->dead[--c->n_dead];
+		return -EPIPE;
+	}
+	return chan_next(c->chan, msg);
+}
+
 static int chanlink_receive(struct pm_link *link, struct pm_inbound *ret)
 {
 	struct chanlink *c = of(link);
 	struct chan_msg msg;
+	int rc;
 
 	if (!chan_next(c->chan, &msg)) {
-		poll_once(c);
-		if (c->n_dead) {
-			ret->src = c->dead[--c->n_dead];
-			return -EPIPE;
-		}
-		if (!chan_next(c->chan, &msg))
-			return 0;
+		rc = poll_for(c, ret, &msg);
+		if (rc <= 0)
+			return rc;
 	}
 	ret->buf = msg.data;
 	ret->len = msg.len;
@@ -296,7 +184,7 @@ static int open_engine(struct chanlink *c)
 		.rails = c->env.rails,
 	};
 
-	return chan_create(&config, &engine_ops, c, &c->chan);
+	return chan_create(&config, &chanlink_engine_ops, c, &c->chan);
 }
 
 static void chanlink_close(struct pm_link *link)
@@ -321,7 +209,7 @@ static int chanlink_peer_add(struct pm_link *link, uint32_t node, const void *ad
 	struct chanlink *c = of(link);
 	/* heard from already? */
 	struct chan_peer *peer = chan_peer_find(c->chan, node);
-	int err = peer ? 0 : add_peer(c, node, addr, len, &peer);
+	int err = peer ? 0 : chanlink_add_peer(c, node, addr, len, &peer);
 
 	if (!err)
 		*ret_peer = (struct pm_link_peer *)peer;
@@ -359,6 +247,36 @@ static int chanlink_get_send(struct pm_link *link, struct pm_link_peer *peer, ui
 	return err;
 }
 
+/* A held message needs no time of its own. */
+static inline __attribute__((always_inline)) uint64_t now_for(struct chanlink *c,
+							      const struct chan_peer *peer)
+{
+	return c->is_corked && chan_will_hold(c->chan, peer) ? c->clock.now : now(c);
+}
+
+/* A message was given to the engine. */
+static void look_after(struct chanlink *c)
+{
+	c->is_single = false;
+	if (!c->is_corked)
+		kick(c);
+	/* what is held goes with the very next poll, not with one of several */
+	else if (c->is_kick_due || !chan_deadline(c->chan))
+		c->idle = IDLE_POLLS - 1;
+}
+
+static int chanlink_post(struct pm_link *link, struct pm_link_peer *peer, const void *data,
+			 uint32_t len)
+{
+	struct chanlink *c = of(link);
+	int err;
+
+	c->is_single = !c->is_corked;
+	err = chan_post(c->chan, peer_of(peer), data, len, now_for(c, peer_of(peer)));
+	look_after(c);
+	return err;
+}
+
 static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64_t cookie,
 			 uint32_t len)
 {
@@ -370,13 +288,8 @@ static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64
 		return 0;
 	}
 	c->is_single = !c->is_corked;
-	chan_submit(c->chan, peer_of(peer), packet, len, now(c));
-	c->is_single = false;
-	if (!c->is_corked)
-		kick(c);
-	/* what is held goes with the very next poll, not with one of several */
-	else if (c->is_kick_due || !chan_deadline(c->chan))
-		c->idle = IDLE_POLLS - 1;
+	chan_submit(c->chan, peer_of(peer), packet, len, now_for(c, peer_of(peer)));
+	look_after(c);
 	return 0;
 }
 
@@ -520,7 +433,7 @@ static const struct pm_link_ops link_ops = {
 	.mtu = chanlink_mtu,
 	.get_send = chanlink_get_send,
 	.send = chanlink_send,
-	.post = stubs_post,
+	.post = chanlink_post,
 	.probe = chanlink_probe,
 	.ask = chanlink_ask,
 	.cork = chanlink_cork,

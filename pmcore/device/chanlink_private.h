@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * chanlink_private - the state of a channel bound to a device, shared by chanlink.c (what moves messages) and
- * chanlink_state.c (stopping, saving, observing), and seen by nobody else.
+ * chanlink_private - the state of a channel bound to a device, shared by chanlink.c (what moves messages),
+ * chanlink_engine.c (what the engine calls) and chanlink_state.c (stopping, saving, observing), and seen by nobody else.
  */
 #ifndef PM_DEVICE_CHANLINK_PRIVATE_H
 #define PM_DEVICE_CHANLINK_PRIVATE_H
@@ -41,6 +41,12 @@ static inline struct chanlink *of(struct pm_link *link)
 /* chanlink.c: one round of receiving, timers and sending; the release that was put off. */
 void chanlink_progress(struct chanlink *c);
 void chanlink_settle(struct chanlink *c);
+
+/* chanlink_engine.c: starts what was posted; makes a node a peer of device and engine. */
+extern const struct chan_ops chanlink_engine_ops;
+void chanlink_start(struct chanlink *c);
+int chanlink_add_peer(struct chanlink *c, uint32_t node, const void *addr, size_t len,
+		      struct chan_peer **ret_peer);
 
 /* chanlink_state.c: operations of the link. */
 int chanlink_quiesce(struct pm_link *link);

@@ -455,7 +455,7 @@ static int attach(struct composite *c, uint32_t node, struct composite_node **re
 
 int composite_node(struct composite *c, uint32_t node, struct composite_node **ret_node)
 {
-	struct composite_node *n = nodemap_get(&c->nodes, node);
+	struct composite_node *n = composite_find(c, node);
 	int err;
 
 	if (!n) {
@@ -497,6 +497,7 @@ void composite_remove(struct composite *c, uint32_t node)
 	if (!n)
 		return;
 	nodemap_remove(&c->nodes, node);
+	c->recent = NULL;
 	takeover_forget(c, n);
 	free_node(n);
 }
@@ -517,79 +518,4 @@ void composite_mark_dead(struct composite *c, uint32_t node)
 		takeover_died(c, n);
 	n->is_dead = true;
 	n->why = strdup(c->why);
-}
-
-/* ---- polling ---- */
-
-/* What is no datagram for the program: 0, or -EPIPE. */
-static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsigned int i, int got,
-						       struct pm_inbound *in)
-{
-	if (got != -EPIPE)
-		got = takeover_event(c, i, got, in);
-	else if (!takeover_believes(c, i, in->src))
-		got = 0;
-	if (got == -EPIPE)
-		composite_mark_dead(c, in->src);
-	return got;
-}
-
-static inline int poll_slot(struct composite *c, unsigned int i, struct composite_inbound *ret)
-{
-	struct composite_slot *slot = &c->slots[i];
-	int got = slot->link->is_empty ? 0 : slot->ops.receive(slot->link, &ret->in);
-
-	if (__builtin_expect(!got, 1))
-		return 0;
-	ret->slot = (uint8_t)i;
-	if (__builtin_expect(got != 1, 0))
-		got = look_closer(c, i, got, &ret->in);
-	return got;
-}
-
-/* The expensive links; each of those that bring something keeps them all in every second round. */
-static int poll_expensive(struct composite *c, struct composite_inbound *ret)
-{
-	for (unsigned int i = 0; i < c->n_slots; i++) {
-		int got = c->slots[i].link->is_expensive ? poll_slot(c, i, ret) : 0;
-
-		if (got) {
-			c->expensive_every = c->expensive_every ? 1 : 0;
-			c->expensive_in = c->expensive_every;
-			return got;
-		}
-	}
-	c->expensive_in = c->expensive_every;
-	return 0;
-}
-
-int composite_poll(struct composite *c, struct composite_inbound *ret)
-{
-	unsigned int hot = c->hot;
-	int got;
-
-	/* an expensive link that is due goes first, so that busy cheap ones can't starve it */
-	if (c->expensive_in-- == 0) {
-		got = poll_expensive(c, ret);
-		if (got)
-			return got;
-	}
-	got = poll_slot(c, hot, ret);
-	for (unsigned int i = 0; !got && i < c->n_slots; i++) {
-		if (i == hot || c->slots[i].link->is_expensive)
-			continue;
-		got = poll_slot(c, i, ret);
-		if (got)
-			c->hot = i;
-	}
-	*c->looks += !got;
-	if (got && c->expensive_every < c->expensive_every_max)
-		c->expensive_every += 1 + c->expensive_every / 8;
-	return got;
-}
-
-void composite_look_everywhere(struct composite *c)
-{
-	c->expensive_every = 0;
-	c->expensive_in = 0;
 }

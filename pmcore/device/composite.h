@@ -58,6 +58,7 @@ struct composite {
 	uint32_t expensive_every_max;    /* ... up to this */
 	struct composite_slot *takeover; /* the last slot (takeover.h), NULL until a node needs it */
 	struct nodemap nodes;            /* struct composite_node */
+	struct composite_node *recent;   /* the last one that was looked for there, or NULL */
 	uint32_t self;
 	pmResolver resolver;
 	void *resolver_arg;
@@ -83,6 +84,17 @@ void composite_close(struct composite *c);
 int composite_address(struct composite *c, void *buf, size_t room);
 /* The node's entry, made at first contact. -EAGAIN (resolver), -EHOSTUNREACH, -EINVAL, -EPIPE (dead). */
 int composite_node(struct composite *c, uint32_t node, struct composite_node **ret_node);
+/* The same if it is in contact, dead or alive, else NULL. */
+static inline struct composite_node *composite_find(struct composite *c, uint32_t node)
+{
+	struct composite_node *n = c->recent;
+
+	if (__builtin_expect(n && n->node == node, 1))
+		return n;
+	n = nodemap_get(&c->nodes, node);
+	c->recent = n;
+	return n;
+}
 int composite_add(struct composite *c, uint32_t node, const void *addr, size_t len);
 /* Tells all links; see pmCork. */
 void composite_cork(struct composite *c, bool is_on);

@@ -387,6 +387,40 @@ static int lane_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *d
 	return post_frame(l, rail, peer, packet);
 }
 
+/* Datagrams as post_datagram. */
+static uint32_t post_datagrams(struct lane_dev *l, uint32_t rail, struct lane_peer *peer,
+			       struct pm_packet *const *packets, uint32_t n)
+{
+	uint32_t done = 0, room, want, got;
+
+	do {
+		room = l->datagrams->burst - l->posted[rail];
+		want = n - done < room ? n - done : room;
+		got = l->ops.tx_post_run(l->datagrams, rail, peer->datagrams, packets + done, want);
+		done += got;
+		l->posted[rail] += got;
+		if (got == room)
+			kick_datagrams(l);
+	} while (done < n && got == want);
+	if (done)
+		l->warmth = WARM_LOOKS;
+	return done;
+}
+
+static uint32_t lane_tx_post_run(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *dev_peer,
+				 struct pm_packet *const *packets, uint32_t n)
+{
+	struct lane_dev *l = of(dev);
+	struct lane_peer *peer = peer_of(dev_peer);
+	uint32_t done = 0;
+
+	if (rail >= l->first)
+		return post_datagrams(l, rail - l->first, peer, packets, n);
+	while (done < n && !post_frame(l, rail, peer, packets[done]))
+		done++;
+	return done;
+}
+
 static void lane_tx_kick(struct pm_dev *dev)
 {
 	struct lane_dev *l = of(dev);
@@ -533,6 +567,7 @@ const struct pm_packet_ops pm_lane_ops = {
 	.tx_alloc_bulk = lane_tx_alloc_bulk,
 	.tx_free = lane_tx_free,
 	.tx_post = lane_tx_post,
+	.tx_post_run = lane_tx_post_run,
 	.tx_kick = lane_tx_kick,
 	.rx_burst = lane_rx_burst,
 	.rx_return = lane_rx_return,

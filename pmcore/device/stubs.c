@@ -170,6 +170,16 @@ static struct pm_packet *packet_tx_alloc_bulk(struct pm_dev *dev)
 	return dev->ops->tx_alloc(dev);
 }
 
+static uint32_t packet_tx_post_run(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
+				   struct pm_packet *const *packets, uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (i < n && !dev->ops->tx_post(dev, rail, peer, packets[i]))
+		i++;
+	return i;
+}
+
 static int packet_address(struct pm_dev *dev, void *buf, size_t room)
 {
 	(void)dev, (void)buf, (void)room;
@@ -229,6 +239,7 @@ int stubs_packet(const struct pm_packet_ops *ops, struct pm_packet_ops *ret)
 		return -EPROTO;
 	*ret = *ops;
 	FILL(ret, ops, tx_alloc_bulk, packet_tx_alloc_bulk);
+	FILL(ret, ops, tx_post_run, packet_tx_post_run);
 	FILL(ret, ops, address, packet_address);
 	FILL(ret, ops, peer_event, packet_peer_event);
 	FILL(ret, ops, rail_state, packet_rail_state);

@@ -293,6 +293,9 @@ struct pm_packet_ops {
 	 * A rail transmits in the order of posts. */
 	int (*tx_post)(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
 		       struct pm_packet *packet);
+	/* The same for @n packets in a row: how many of them were queued. Left out: one by one. */
+	uint32_t (*tx_post_run)(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
+				struct pm_packet *const *packets, uint32_t n);
 	/* Starts transmission of all that was posted, as far as the rails take it now. */
 	void (*tx_kick)(struct pm_dev *dev);
 

@@ -76,14 +76,14 @@ static enum drop_reason check_messages(const uint8_t *body, uint32_t len)
 		if (len - at < MSG_BYTES)
 			return DROP_MALFORMED;
 		get_msg(body + at, &msg);
-		if (msg.length > len - at - MSG_BYTES)
-			return DROP_MALFORMED;
 		if (msg.kind < WIRE_DATAGRAM || msg.kind > WIRE_WRITTEN)
 			return DROP_MALFORMED;
 		if (msg.kind == WIRE_DATAGRAM && !msg.length)
 			return DROP_MALFORMED;
-		if (at + MSG_BYTES + msg.length == len)
+		if (msg.length == len - at - MSG_BYTES)
 			return DROP_NONE;
+		if (msg.length > len - at - MSG_BYTES)
+			return DROP_MALFORMED;
 		at = skip_msg(at, msg.length);
 		if (at >= len)
 			return DROP_MALFORMED; /* ends within or right behind padding */
@@ -106,20 +106,21 @@ static enum drop_reason check_ack(const uint8_t *body, uint32_t len)
 enum drop_reason wire_decode_header(const uint8_t *data, uint32_t len,
 				    struct wire_header *ret_header)
 {
-	struct wire_header header;
+	uint16_t length;
 
 	if (len < HEADER_BYTES)
 		return DROP_TRUNCATED;
-	get_header(data, &header);
-	if (header.version != WIRE_VERSION)
+	if (data[offsetof(struct wire_header, version)] != WIRE_VERSION)
 		return DROP_VERSION;
-	if (header.type < WIRE_DATA || header.type > WIRE_PROBE)
+	if ((uint8_t)(data[offsetof(struct wire_header, type)] - WIRE_DATA) >
+	    WIRE_PROBE - WIRE_DATA)
 		return DROP_TYPE;
-	if (header.rail >= WIRE_RAILS)
+	if (data[offsetof(struct wire_header, rail)] >= WIRE_RAILS)
 		return DROP_RAIL;
-	if (header.length > len - HEADER_BYTES)
+	memcpy(&length, data + offsetof(struct wire_header, length), sizeof(length));
+	if (le16toh(length) > len - HEADER_BYTES)
 		return DROP_TRUNCATED;
-	*ret_header = header;
+	get_header(data, ret_header);
 	return DROP_NONE;
 }
 
@@ -156,16 +157,21 @@ enum drop_reason wire_decode(const uint8_t *data, uint32_t len, int need_crc,
 	return reason;
 }
 
+uint32_t wire_get_msg(const uint8_t *data, uint32_t cursor, struct wire_msg_view *ret)
+{
+	const uint8_t *at = data + HEADER_BYTES + cursor;
+
+	get_msg(at, &ret->msg);
+	ret->payload = at + MSG_BYTES;
+	return skip_msg(cursor, ret->msg.length);
+}
+
 int wire_next_msg(const uint8_t *data, const struct wire_header *header, uint32_t *cursor,
 		  struct wire_msg_view *ret)
 {
-	const uint8_t *body = data + HEADER_BYTES;
-
 	if (*cursor >= header->length)
 		return 0;
-	get_msg(body + *cursor, &ret->msg);
-	ret->payload = body + *cursor + MSG_BYTES;
-	*cursor = skip_msg(*cursor, ret->msg.length);
+	*cursor = wire_get_msg(data, *cursor, ret);
 	return 1;
 }
 
@@ -240,16 +246,51 @@ static uint64_t pair(uint32_t first, uint32_t second)
 	return first | (uint64_t)second << 32;
 }
 
-void wire_put_header(uint8_t *data, const struct wire_header *h)
-{
-	uint32_t first = h->version | h->type << 8 | h->flags << 16 | (uint32_t)h->rail << 24;
+_Static_assert(sizeof(struct wire_words) == HEADER_BYTES, "the words are the whole header");
 
-	put_word(data, pair(first, h->length | (uint32_t)h->credit << 16));
-	put_word(data + offsetof(struct wire_header, key), h->key);
-	put_word(data + offsetof(struct wire_header, src), pair(h->src, h->dst));
-	put_word(data + offsetof(struct wire_header, seq), pair(h->seq, h->rail_seq));
-	put_word(data + offsetof(struct wire_header, ack), pair(h->ack, h->sack));
-	put_word(data + offsetof(struct wire_header, rail_ack), h->rail_ack);
+#define FLAGS_SHIFT 16
+#define LENGTH_SHIFT 32
+#define SEQ_WORD (offsetof(struct wire_header, seq) / 8)
+
+static inline struct wire_words pack(const struct wire_header *h, uint16_t length)
+{
+	uint32_t first = h->version | h->type << 8 | h->flags << FLAGS_SHIFT |
+			 (uint32_t)h->rail << 24;
+
+	return (struct wire_words){{pair(first, length | (uint32_t)h->credit << 16), h->key,
+				    pair(h->src, h->dst), pair(h->seq, h->rail_seq),
+				    pair(h->ack, h->sack), h->rail_ack}};
+}
+
+static inline void put_words(uint8_t *data, const struct wire_words *words)
+{
+	uint32_t i;
+
+	for (i = 0; i < HEADER_BYTES / 8; i++)
+		put_word(data + 8 * i, words->word[i]);
+}
+
+void wire_put_header(uint8_t *data, const struct wire_header *header)
+{
+	struct wire_words words = pack(header, header->length);
+
+	put_words(data, &words);
+}
+
+void wire_pack_header(const struct wire_header *header, struct wire_words *ret)
+{
+	*ret = pack(header, 0);
+}
+
+void wire_put_words(uint8_t *data, const struct wire_words *words, uint32_t ahead, uint16_t length,
+		    uint8_t flags)
+{
+	uint64_t numbers = words->word[SEQ_WORD];
+	struct wire_words own = *words;
+
+	own.word[0] |= (uint64_t)length << LENGTH_SHIFT | (uint64_t)flags << FLAGS_SHIFT;
+	own.word[SEQ_WORD] = pair((uint32_t)numbers + ahead, (uint32_t)(numbers >> 32) + ahead);
+	put_words(data, &own);
 }
 
 void wire_put_msg(uint8_t *at, const struct wire_msg *msg)

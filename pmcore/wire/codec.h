@@ -36,6 +36,8 @@ struct wire_msg_view {
  */
 int wire_next_msg(const uint8_t *data, const struct wire_header *header, uint32_t *cursor,
 		  struct wire_msg_view *ret);
+/* The same for a cursor before the end of the packet: the cursor behind the message. */
+uint32_t wire_get_msg(const uint8_t *data, uint32_t cursor, struct wire_msg_view *ret);
 /* Bodies of control messages, host order; 0 or -EBADMSG when shorter than the struct. */
 int wire_get_read(const struct wire_msg_view *view, struct wire_read *ret);
 int wire_get_write(const struct wire_msg_view *view, struct wire_write *ret);
@@ -47,6 +49,17 @@ void wire_get_ack(const uint8_t *data, const struct wire_header *header, struct 
 
 /* Write in wire order. wire_put_header leaves crc 0; wire_seal adds the CRC. */
 void wire_put_header(uint8_t *data, const struct wire_header *header);
+/*
+ * The same for packets in a row, whose headers differ by little: the words of the first one in host order, its length
+ * taken as 0; and the header of the packet @ahead of it, with as much higher numbers, @length, and @flags beside those
+ * of the first.
+ */
+struct wire_words {
+	uint64_t word[6];
+};
+void wire_pack_header(const struct wire_header *header, struct wire_words *ret);
+void wire_put_words(uint8_t *data, const struct wire_words *words, uint32_t ahead, uint16_t length,
+		    uint8_t flags);
 void wire_put_msg(uint8_t *at, const struct wire_msg *msg);
 void wire_put_read(uint8_t *at, const struct wire_read *body);
 void wire_put_write(uint8_t *at, const struct wire_write *body);

@@ -38,6 +38,18 @@ TAP_TEST(pmAddNode__wrong_arguments)
 	is_int(pmCloseContext(ctx), 0);
 }
 
+TAP_TEST(pmRemoveNode__the_one_sent_to_last)
+{
+	pmContext ctx = self_open();
+
+	for (int i = 0; i < 3; i++) {
+		is_int(pmPost(ctx, SELF_NODE, "x", 1), 0);
+		self_expect(ctx, "x");
+		is_int(pmRemoveNode(ctx, SELF_NODE), 0);
+	}
+	is_int(pmCloseContext(ctx), 0);
+}
+
 TAP_TEST(pmRemoveNode__open_send_buffer)
 {
 	pmContext ctx = self_open();

@@ -47,6 +47,7 @@ struct rig {
 	uint32_t alloc_limit; /* lend no more than that */
 	bool is_dry;          /* lend nothing */
 	uint8_t full;         /* rails that answer -EAGAIN */
+	uint32_t room;        /* packets until all of them do */
 	bool is_slow;         /* posted packets stay busy until rig_complete */
 	struct rig_sent sent[RIG_SENT];
 	uint32_t n_sent;
@@ -88,8 +89,9 @@ static inline int rig_tx_post(void *arg, uint32_t rail, void *dev_peer, struct p
 	struct rig *rig = arg;
 	struct rig_sent *sent;
 
-	if (rig->full >> rail & 1)
+	if (rig->full >> rail & 1 || !rig->room)
 		return -EAGAIN;
+	rig->room--;
 	if (!ok(rig->n_sent < RIG_SENT) || !ok(pm_packet_bytes(packet) <= RIG_MTU))
 		return -EAGAIN;
 	ok(!packet->busy);
@@ -151,6 +153,7 @@ static inline struct rig *rig_init(void)
 
 	rig->now = SEC;
 	rig->alloc_limit = RIG_POOL;
+	rig->room = UINT32_MAX;
 	for (i = 0; i < RIG_POOL; i++) {
 		rig->pool[i].data = aligned_alloc(8, RIG_MTU);
 		rig->pool[i].room = RIG_MTU;

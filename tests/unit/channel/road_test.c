@@ -287,3 +287,17 @@ TAP_TEST(road__forced_is_never_changed)
 	is_int(n[SINGLE], 0);
 	rig_close(rig);
 }
+
+/* A run ends where the road may turn, so a trial has all of its packets. */
+TAP_TEST(road_run__ends_with_what_is_certain)
+{
+	struct road road = {.left = 500, .n_sent = 100};
+
+	is_int(road_run(&road), 500);
+	road.n_sent = ROAD_LOOK - 3;
+	is_int(road_run(&road), 3);
+	road.n_sent = 3 * ROAD_LOOK;
+	is_int(road_run(&road), 500);
+	road.left = 1;
+	is_int(road_run(&road), 1);
+}

@@ -249,3 +249,48 @@ TAP_TEST(serve_read__repeated_request_is_served_once)
 	is_int(rig->rails[0].drops[DROP_DUPLICATE], 1);
 	rig_close(rig);
 }
+
+TAP_TEST(serve_output__rail_takes_a_part)
+{
+	struct rig *rig = gathering();
+	uint64_t rkey = export(rig);
+	struct wire_place place;
+	uint32_t i;
+
+	rig->peer->limit = 16;
+	ask(rig, 0, rkey, 0, 10 * PAYLOAD);
+	rig->room = 3;
+	is_int(rig_poll(rig, 0), 3);
+	is_int(rig->n_lent, 3); /* what did not leave is back */
+	is_int(rig->peer->flow->n_lent, 3);
+	rig->room = 4;
+	is_int(rig_poll(rig, 0), 4);
+	rig->alloc_limit = rig->n_lent;
+	rig->room = UINT32_MAX;
+	is_int(rig_poll(rig, 0), 3); /* from the reserve */
+	is_int(rig->n_sent, 10);
+	for (i = 0; i < 10; i++) {
+		struct wire_msg_view view = rig_view(&rig->sent[i], 0);
+
+		is_int(rig->sent[i].header.seq, i);
+		is_int(wire_get_place(&view, &place), 0);
+		is_int(place.offset, 5000 + i * PAYLOAD);
+		is_mem(view.payload + 8, memory + i * PAYLOAD, PAYLOAD);
+	}
+	rig_close(rig);
+}
+
+TAP_TEST(serve_output__buffers_end_within_a_run)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t rkey = export(rig);
+
+	rig->peer->limit = 16;
+	ask(rig, 0, rkey, 0, 12 * PAYLOAD);
+	rig->alloc_limit = 2; /* and CHAN_RESERVE */
+	is_int(rig_poll(rig, 0), 2 + CHAN_RESERVE);
+	is_int(rig_poll(rig, 0), 0);
+	rig->alloc_limit = RIG_POOL;
+	is_int(rig_poll(rig, 0), 2);
+	rig_close(rig);
+}

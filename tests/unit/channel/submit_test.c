@@ -243,3 +243,77 @@ TAP_TEST(chan_submit_carried__is_marked)
 	}
 	rig_close(rig);
 }
+
+TAP_TEST(chan_post__as_reserve_and_submit)
+{
+	struct rig *rig = rig_new(1), *other = rig_new(1);
+	uint8_t bytes[300];
+	uint32_t i;
+
+	for (i = 0; i < 24; i++) {
+		uint32_t len = 1 + i * 37 % sizeof(bytes);
+
+		rig->full = other->full = i > 6;
+		memset(bytes, (int)i, len);
+		is_int(chan_post(rig->chan, rig->peer, bytes, len, rig->now), 0);
+		is_int(rig_send(other, len, (uint8_t)i), 0);
+		is_int(rig->n_lent, other->n_lent);
+	}
+	rig->full = other->full = 0;
+	rig_poll(rig, 0);
+	rig_poll(other, 0);
+	is_int(rig->n_sent, other->n_sent);
+	for (i = 0; i < rig->n_sent; i++) {
+		is_int(rig->sent[i].len, other->sent[i].len);
+		is_mem(rig->sent[i].bytes, other->sent[i].bytes, rig->sent[i].len);
+	}
+	is_int(rig->stats.tx_messages, 24);
+	ok(rig->stats.tx_bytes == other->stats.tx_bytes);
+	rig_close(other);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_post__refused)
+{
+	struct rig *rig = rig_new(1);
+	uint8_t bytes[RIG_MTU] = {0};
+
+	is_int(chan_post(rig->chan, rig->peer, bytes, 0, rig->now), -EINVAL);
+	is_int(chan_post(rig->chan, rig->peer, bytes, RIG_MTU - WIRE_OVERHEAD + 1, rig->now),
+	       -EINVAL);
+	is_int(rig->stats.no_buffer, 0);
+	rig->is_dry = true;
+	is_int(chan_post(rig->chan, rig->peer, bytes, 8, rig->now), -EAGAIN);
+	is_int(rig->stats.no_buffer, 1);
+	rig->is_dry = false;
+	is_int(rig->n_sent, 0);
+	ok(chan_is_acked(rig->chan, NULL));
+	chan_peer_dead(rig->chan, rig->peer, EPIPE);
+	is_int(chan_post(rig->chan, rig->peer, bytes, 8, rig->now), -EPIPE);
+	is_int(rig->n_lent, 0);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_will_hold__until_many_wait)
+{
+	struct rig *rig = rig_init();
+	uint32_t i;
+
+	rig->config.n_rails = 2;
+	rig->config.bulk_rails = 2;
+	rig->config.window = 64;
+	rig->config.credit = 64;
+	rig_open(rig);
+	ok(!chan_will_hold(rig->chan, rig->peer));
+	is_int(rig_send(rig, 400, 0), 0);
+	ok(!chan_will_hold(rig->chan, rig->peer));
+	rig->n_sent = 0;
+	chan_cork(rig->chan, true);
+	for (i = 0; chan_will_hold(rig->chan, rig->peer); i++)
+		is_int(rig_send(rig, 400, (uint8_t)i), 0);
+	is_int(i, 15);
+	is_int(rig->n_sent, 0);
+	is_int(rig_send(rig, 400, 0), 0);
+	ok(rig->n_sent > 0);
+	rig_close(rig);
+}

@@ -25,6 +25,8 @@ static struct fake {
 	struct pm_packet *free;
 	uint32_t lent;
 	uint8_t full;       /* rails that take no more */
+	uint32_t room;      /* packets until all of them are, renewed by a kick */
+	uint32_t renewed;   /* ... to so many */
 	uint8_t down;       /* rails without carrier */
 	uint32_t posted[2]; /* packets taken, per rail */
 	uint32_t refused;   /* posts answered with -EAGAIN */
@@ -36,6 +38,7 @@ static struct fake {
 	int has_work;   /* what arm answers */
 	uint32_t armed, disarmed;
 	uint32_t added; /* peers */
+	uint32_t rails; /* that lead to a peer */
 	char added_by[8];
 } fake;
 
@@ -82,7 +85,7 @@ static int fake_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, si
 	memcpy(fake.added_by, addr, len);
 	fake.added++;
 	*ret_peer = (struct pm_dev_peer *)dev;
-	*ret_rails = 3;
+	*ret_rails = fake.rails;
 	return 0;
 }
 
@@ -122,10 +125,11 @@ static int fake_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *p
 			struct pm_packet *packet)
 {
 	(void)dev, (void)peer, (void)packet;
-	if (fake.full >> rail & 1) {
+	if (fake.full >> rail & 1 || !fake.room) {
 		fake.refused++;
 		return -EAGAIN;
 	}
+	fake.room--;
 	fake.posted[rail]++;
 	return 0;
 }
@@ -134,6 +138,7 @@ static void fake_tx_kick(struct pm_dev *dev)
 {
 	(void)dev;
 	fake.kicks++;
+	fake.room = fake.renewed;
 }
 
 static int fake_rx_burst(struct pm_dev *dev, struct pm_rx *rx, int n)
@@ -234,6 +239,8 @@ static bool begin(void)
 	};
 
 	memset(&fake, 0, sizeof(fake));
+	fake.room = fake.renewed = UINT32_MAX;
+	fake.rails = 3;
 	memset(&stand, 0, sizeof(stand));
 	conf_defaults(&stand.conf);
 	stand.regions = region_table_create(1);
@@ -304,6 +311,73 @@ TAP_TEST(receive__full_rail_is_asked_again)
 	is_int(ops->receive(stand.link, &in), 0);
 	is_int(fake.posted[0] + fake.posted[1], 1);
 	is_int(ops->send_done(stand.link, peer), -EAGAIN);
+	end();
+}
+
+/* Messages too long to share a packet, held while the rails take nothing. */
+static void hold(struct pm_link_peer *peer, int n)
+{
+	static const uint8_t bytes[400];
+
+	fake.full = 3;
+	for (int i = 0; i < n; i++)
+		is_int(stand.link->ops->post(stand.link, peer, bytes, sizeof(bytes)), 0);
+	is_int(fake.posted[0] + fake.posted[1], 0);
+	fake.full = 0;
+}
+
+TAP_TEST(receive__a_run_that_fills_the_ring_starts_it)
+{
+	struct pm_link_peer *peer;
+	struct pm_inbound in;
+	uint32_t kicks;
+
+	must(begin());
+	fake.rails = 1;
+	peer = add_peer();
+	hold(peer, 8);
+	fake.room = fake.renewed = 3;
+	kicks = fake.kicks;
+	is_int(stand.link->ops->receive(stand.link, &in), 0);
+	is_int(fake.posted[0], 8);
+	is_int(fake.kicks - kicks, 4); /* first of all, after each three, and at the end */
+	end();
+}
+
+TAP_TEST(receive__a_run_leaves_in_bursts_of_the_device)
+{
+	struct pm_link_peer *peer;
+	struct pm_inbound in;
+	uint32_t kicks;
+
+	must(begin());
+	fake.dev.burst = 3;
+	fake.rails = 1;
+	peer = add_peer();
+	hold(peer, 8);
+	kicks = fake.kicks;
+	is_int(stand.link->ops->receive(stand.link, &in), 0);
+	is_int(fake.posted[0], 8);
+	is_int(fake.kicks - kicks, 4);
+	end();
+}
+
+TAP_TEST(receive__a_run_on_a_full_rail_is_asked_again)
+{
+	struct pm_link_peer *peer;
+	struct pm_inbound in;
+
+	must(begin());
+	fake.rails = 1;
+	peer = add_peer();
+	hold(peer, 8);
+	fake.renewed = 0;
+	fake.room = 2;
+	is_int(stand.link->ops->receive(stand.link, &in), 0);
+	is_int(fake.posted[0], 0); /* a kick came first */
+	fake.renewed = 5;
+	is_int(stand.link->ops->receive(stand.link, &in), 0);
+	is_int(fake.posted[0], 8);
 	end();
 }
 

@@ -309,6 +309,47 @@ TAP_TEST(tx_post__ring_full_until_kicked)
 	pair_close(&p);
 }
 
+TAP_TEST(tx_post_run__as_much_as_the_ring_takes)
+{
+	struct pm_packet *run[8];
+	struct pm_rx rx[64];
+	struct pair p;
+	struct side *a = &p.side[0];
+	uint32_t seq;
+	int n = 0;
+
+	if (!pair_open_loopback(&p, "channel.send_buffers=1024")) {
+		pair_close(&p);
+		return;
+	}
+	for (uint32_t i = 0; i < 8; i++) {
+		run[i] = a->dev->ops->tx_alloc(a->dev);
+		memset(run[i]->data, 0, 64);
+		memcpy(run[i]->data, &i, sizeof(i));
+		run[i]->len = 64;
+	}
+	is_int(a->dev->ops->tx_post_run(a->dev, 0, a->peer, run, 8), 8);
+	a->dev->ops->tx_kick(a->dev);
+	while (n < 8 && !tap_has_failed()) {
+		int got = burst(&p.side[1], rx, 8, 1000);
+
+		for (int i = 0; i < got; i++) {
+			memcpy(&seq, rx[i].data, 4);
+			is_int(seq, n++);
+			p.side[1].dev->ops->rx_return(p.side[1].dev, rx[i].token);
+		}
+		must(got > 0);
+	}
+	for (uint32_t i = 0; i < PMU_RING - 5; i++)
+		is_int(post(a, 0, 0, 64), 0);
+	is_int(a->dev->ops->tx_post_run(a->dev, 0, a->peer, run, 8), 5);
+	is_int(run[4]->busy, 1);
+	is_int(run[5]->busy, 0);
+	is_int(a->dev->ops->tx_post_run(a->dev, 0, a->peer, run, 8), 0);
+	a->dev->ops->tx_kick(a->dev);
+	pair_close(&p);
+}
+
 TAP_TEST(peer_del__drops_what_waits_for_it)
 {
 	struct pair p;

@@ -480,3 +480,28 @@ TAP_TEST(wire_decode__random_damage)
 		walk(&p);
 	}
 }
+
+TAP_TEST(wire_put_words__as_wire_put_header)
+{
+	uint8_t expected[sizeof(struct wire_header)], data[sizeof(expected)];
+	uint64_t state = tap_seed();
+	struct wire_header header;
+	struct wire_words words;
+
+	for (int i = 0; i < 1000; i++) {
+		uint32_t ahead = (uint32_t)tap_rand(&state) % 64;
+		uint16_t length = (uint16_t)tap_rand(&state);
+		uint8_t flags = (uint8_t)tap_rand(&state);
+
+		for (size_t at = 0; at < sizeof(header); at++)
+			((uint8_t *)&header)[at] = (uint8_t)tap_rand(&state);
+		wire_pack_header(&header, &words);
+		wire_put_words(data, &words, ahead, length, flags);
+		header.length = length;
+		header.flags |= flags;
+		header.seq += ahead;
+		header.rail_seq += ahead;
+		wire_put_header(expected, &header);
+		is_mem(data, expected, sizeof(data));
+	}
+}
