@@ -24,6 +24,7 @@ int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *pac
 	header.seq = emit->seq;
 	header.flags = emit->flags;
 	header.crc = 0;
+	packet->is_kept = emit->type == WIRE_DATA;
 	ack_fill(chan, peer, &header);
 	while (rails) {
 		rail = stripe_pick(peer->flow, rails, bytes);
@@ -200,7 +201,8 @@ struct pm_packet *emit_alloc_bulk(struct chan *chan)
 
 void emit_free(struct chan *chan, struct pm_packet *packet)
 {
-	if (likely(chan->n_reserve == CHAN_RESERVE) || packet->busy || packet->is_bulk)
+	if (likely(chan->n_reserve == CHAN_RESERVE) || packet->busy || packet->is_bulk ||
+	    packet->is_shown)
 		chan->ops.tx_free(chan->arg, packet);
 	else
 		keep(chan, packet);
