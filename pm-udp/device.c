@@ -85,7 +85,7 @@ static int udp_open(const struct pm_device_env *env, struct pm_dev *lower, struc
 	d->dev.can_gather = true;
 	d->env = *env;
 	d->host = pmu_addr_host();
-	d->rx.fd = d->link_fd = -1;
+	d->rx.fd = d->link_fd = d->arena.fd = -1;
 	for (uint32_t r = 0; r < PM_RAILS_MAX; r++)
 		d->rails[r].fd = -1;
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -361,13 +361,14 @@ static int udp_dump(struct pm_dev *dev, char *buf, size_t room)
 
 		text_add(&text,
 			 "  rail %u %s %s/%u %s%s: packet %u, send buffer %d, segmentation %s, "
-			 "waiting %u, send calls %llu, lost %llu, error reports %llu\n",
+			 "waiting %u, send calls %llu, uncopied %llu, lost %llu, error reports "
+			 "%llu\n",
 			 r, rail->iface.name, pmu_addr_text(rail->iface.address, address),
 			 rail->iface.prefix, rail->is_up ? "up" : "down",
 			 rail->is_blocked ? " full" : "", rail->iface.payload, rail->send_buffer,
 			 rail->has_gso ? "on" : "off", rail->tail - rail->head,
-			 (unsigned long long)rail->calls, (unsigned long long)rail->lost,
-			 (unsigned long long)rail->errors);
+			 (unsigned long long)rail->calls, (unsigned long long)rail->shown,
+			 (unsigned long long)rail->lost, (unsigned long long)rail->errors);
 	}
 	if (d->trouble[0])
 		text_add(&text, "  last trouble (%u of routes): %s\n", d->route_troubles,
@@ -380,7 +381,7 @@ static uint64_t udp_memory(struct pm_dev *dev)
 	const struct pmu_dev *d = pmu_of(dev);
 	uint64_t per_peer = sizeof(struct pmu_peer) + d->dev.n_rails * sizeof(uint32_t);
 
-	return sizeof(*d) + d->packet_arena_bytes + d->dev.tx_buffers * sizeof(struct pm_packet) +
+	return sizeof(*d) + d->arena.size + d->dev.tx_buffers * sizeof(struct pm_packet) +
 	       d->rx.arena_bytes + d->rx.n_slots * sizeof(uint32_t) +
 	       d->room_peers * sizeof(struct pmu_peer *) + d->n_peers * per_peer;
 }

@@ -23,9 +23,10 @@
 #define PMU_TX_MSGS 32
 #define PMU_TX_IOVS 1024
 #define PMU_IOVS_EACH 3
-/* Segments the kernel takes per UDP_SEGMENT message (64 before Linux 6.9). */
+/* Segments the kernel takes per UDP_SEGMENT message (64 before Linux 6.9), and bytes: wherever they begin, they lie
+ * in no more than 16 pages, which is what the kernel takes to send without a copy. */
 #define PMU_GSO_SEGMENTS 64
-#define PMU_GSO_BYTES 65000u
+#define PMU_GSO_BYTES 61440u
 /* Landing buffers of 64 KiB: the most one receive call fills, and the most lent out as slices. */
 #define PMU_RX_BATCH 8
 #define PMU_LANDINGS 32
@@ -71,6 +72,7 @@ struct pmu_rail {
 	struct pmu_item items[PMU_RING];
 	uint64_t lost;   /* packets the kernel refused to send */
 	uint64_t calls;  /* send system calls */
+	uint64_t shown;  /* packets sent without a copy */
 	uint64_t errors; /* reports read from the error queue */
 };
 
@@ -123,6 +125,17 @@ struct pmu_rx {
 	} control[PMU_RX_BATCH];
 };
 
+/* The transmit buffers. */
+struct pmu_arena {
+	int fd; /* of the file that they lie in; -1: in private memory, none can be shown */
+	uint32_t n_packets;
+	uint8_t *bytes;
+	size_t size;   /* bytes */
+	size_t stride; /* from one block to the next, bytes */
+	struct pm_packet *packets;
+	struct packetblocks pool;
+};
+
 struct pmu_dev {
 	struct pm_dev dev;
 	struct pm_device_env env;
@@ -134,10 +147,7 @@ struct pmu_dev {
 	struct pmu_batch batch;
 
 	uint32_t tx_waiting; /* bit per rail whose ring is not empty */
-	struct pm_packet *packets;
-	uint8_t *packet_arena;
-	size_t packet_arena_bytes;
-	struct packetblocks pool; /* a block is what one segmented message carries */
+	struct pmu_arena arena;
 
 	struct pmu_peer **peers;
 	uint32_t n_peers, room_peers;
@@ -177,6 +187,18 @@ void pmu_tx_kick(struct pm_dev *dev);
 bool pmu_tx_flush(struct pmu_dev *d, uint32_t rail);
 /* Drops what waits for a peer. */
 void pmu_tx_forget(struct pmu_dev *d, const struct pmu_peer *peer);
+
+/* arena.c. At least @n_packets of @payload bytes; 0 or -ENOMEM, the caller closes. */
+int pmu_arena_open(struct pmu_arena *arena, uint32_t n_packets, uint32_t payload);
+void pmu_arena_close(struct pmu_arena *arena);
+
+/* show.c. Does this kernel send datagrams of pages without a copy? */
+bool pmu_show_is_possible(void);
+/* Bytes of the @n waiting packets from @at on, a run to one peer, if they can leave without a copy; else 0. */
+uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,
+			uint32_t n);
+/* Sends the first @n like that: their number, or -errno. */
+int pmu_show_send(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n, uint32_t bytes);
 
 /* connect.c. Where the peer's end of a rail is. */
 struct sockaddr_in pmu_address_of(const struct pmu_peer *peer, uint32_t rail);

@@ -7,13 +7,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/udp.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "pm-udp/device.h"
 #include "pmcore/util/clock.h"
+#include "pmcore/util/conf.h"
 #include "pmcore/util/stats.h"
 
 #ifndef UDP_SEGMENT
@@ -37,46 +36,29 @@ static uint32_t segments_of(uint32_t payload)
 
 int pmu_tx_init(struct pmu_dev *d, uint32_t n_packets)
 {
-	uint32_t each = segments_of(d->payload), n_blocks = (n_packets + each - 1) / each;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t block = ((size_t)each * d->payload + page - 1) & ~(page - 1);
-	void *arena;
+	int err = pmu_arena_open(&d->arena, n_packets, d->payload);
 
-	d->packets = calloc((size_t)n_blocks * each, sizeof(*d->packets));
-	if (!d->packets || packetblocks_init(&d->pool, d->packets, n_blocks, each))
-		return -ENOMEM;
-	d->packet_arena_bytes = n_blocks * block;
-	arena = mmap(NULL, d->packet_arena_bytes, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (arena == MAP_FAILED)
-		return -ENOMEM;
-	d->packet_arena = arena;
-	d->dev.tx_buffers = n_blocks * each;
-	d->dev.burst = each;
-	for (uint32_t i = 0; i < d->dev.tx_buffers; i++) {
-		d->packets[i].data =
-			d->packet_arena + i / each * block + (size_t)(i % each) * d->payload;
-		d->packets[i].room = d->payload;
-	}
+	if (err)
+		return err;
+	d->dev.tx_buffers = d->arena.n_packets;
+	d->dev.burst = segments_of(d->payload);
+	d->dev.can_show = d->arena.fd >= 0 && d->env.conf->udp_gso && pmu_show_is_possible();
 	return 0;
 }
 
 void pmu_tx_fini(struct pmu_dev *d)
 {
-	if (d->packet_arena)
-		munmap(d->packet_arena, d->packet_arena_bytes);
-	packetblocks_fini(&d->pool);
-	free(d->packets);
+	pmu_arena_close(&d->arena);
 }
 
 struct pm_packet *pmu_tx_alloc(struct pm_dev *dev)
 {
-	return packetblocks_take(&pmu_of(dev)->pool);
+	return packetblocks_take(&pmu_of(dev)->arena.pool);
 }
 
 void pmu_tx_free(struct pm_dev *dev, struct pm_packet *p)
 {
-	packetblocks_give(&pmu_of(dev)->pool, p);
+	packetblocks_give(&pmu_of(dev)->arena.pool, p);
 }
 
 int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct pm_packet *p)
@@ -117,7 +99,7 @@ static void let_go(struct pmu_dev *d, struct pm_packet *p)
 	struct pm_dev *lender = d->dev.lender;
 
 	if (!lender || p->is_bulk) {
-		packetblocks_let_go(&d->pool, p);
+		packetblocks_let_go(&d->arena.pool, p);
 	} else if (!--p->busy && p->is_freed) {
 		p->is_freed = false;
 		lender->ops->tx_free(lender, p);
@@ -226,7 +208,7 @@ static uint32_t build(struct pmu_dev *d, uint32_t r)
 		uint32_t n = run_length(rail, at), begin = used;
 		uint32_t segment = (pm_packet_bytes(first->packet) + 7) & ~7u;
 
-		if (used + PMU_IOVS_EACH * n > PMU_TX_IOVS)
+		if (used + PMU_IOVS_EACH * n > PMU_TX_IOVS || (m && pmu_show_bytes(d, rail, at, n)))
 			break;
 		used += gather_run(rail, at, n, &b->iovs[used]);
 		b->packets[m] = n;
@@ -264,7 +246,7 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 	const struct pmu_item *first = &rail->items[rail->head % PMU_RING];
 	const struct pm_packet *p = first->packet;
 	struct pmu_batch *b = &d->batch;
-	uint32_t n_msgs;
+	uint32_t n_msgs, bytes;
 	int sent, packets = 0;
 
 	rail->calls++;
@@ -272,6 +254,10 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 		b->packets[0] = 1;
 		return send_one(rail, r, first);
 	}
+	b->packets[0] = run_length(rail, rail->head);
+	bytes = pmu_show_bytes(d, rail, rail->head, b->packets[0]);
+	if (bytes)
+		return pmu_show_send(d, rail, b->packets[0], bytes);
 	n_msgs = build(d, r);
 	if (n_msgs == 1)
 		return sendmsg(rail->fd, &b->msgs[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0

@@ -27,8 +27,10 @@
 #include "pmcore/wire/codec.h"
 
 #define CHAN_NEVER UINT64_MAX
-#define CHAN_NIL UINT16_MAX   /* no slot */
-#define CHAN_BURST 64         /* one-sided packets to one peer per chan_poll */
+#define CHAN_NIL UINT16_MAX /* no slot */
+#define CHAN_BURST                                                                                 \
+	64 /* one-sided packets to one peer per chan_poll, where the device has no burst */
+#define CHAN_BURSTS 3         /* and bursts of the device, where it has */
 #define CHAN_POLL_POSTS 512   /* packets per chan_poll */
 #define CHAN_SPARES 8         /* transmit buffers kept for acks and probes */
 #define CHAN_RESERVE 8        /* and for control messages and one-sided data */
@@ -275,7 +277,8 @@ struct chan {
 	struct chan_config config;
 	struct chan_ops ops;
 	void *arg;
-	uint32_t mask; /* window - 1 */
+	uint32_t mask;        /* window - 1 */
+	uint32_t serve_burst; /* one-sided packets to one peer per poll */
 	uint32_t ack_every;
 	uint8_t up;          /* rails with carrier */
 	uint8_t full;        /* rails that took no more since the last poll */

@@ -42,6 +42,7 @@ static void set_defaults(struct chan *chan)
 	if (chan->ack_every > config->window / 4)
 		chan->ack_every = config->window / 4;
 	chan->mask = config->window - 1;
+	chan->serve_burst = config->burst ? CHAN_BURSTS * config->burst : CHAN_BURST;
 	chan->up = (uint8_t)((1u << config->n_rails) - 1);
 	chan->n_links = config->n_rails - (uint32_t)__builtin_popcount(config->bulk_rails);
 	chan->stats = config->stats ? config->stats : &chan->no_stats;

@@ -61,11 +61,13 @@ struct chan_config {
 	uint32_t rx_buffers; /* packets the device lets us hold */
 	uint32_t tx_buffers; /* packets of the device's transmit pool; messages leave an eighth of
 					them to the engine. 0 = unknown: no limit */
+	uint32_t burst;      /* packets that the device sends best in one go, 0 = any number */
 	uint32_t n_rails;    /* 1..WIRE_RAILS */
 	uint8_t bulk_rails; /* bit r: rail r is for long data, see pm_dev.bulk_rails; not all of them */
 	bool is_bulk_forced; /* long data takes them even where they are slower */
 	bool crc;            /* seal every packet and require it */
 	bool can_gather; /* the device takes packets with bytes in pm_packet.more; on bulk rails, where there are some */
+	bool can_show; /* the device sends long packets without such bytes uncopied, see pm_dev.can_show */
 	uint64_t pull_bytes; /* one-sided bytes asked for and not arrived, all peers together, at most;
 					less where packets get lost because of it. 0 = default (1 MiB) */
 	uint64_t rto_min_ns; /* retransmission timer bounds; 0 = defaults (2 ms, 1 s) */

@@ -32,6 +32,7 @@ int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *pac
 
 	fill_header(chan, peer, emit, &header);
 	header.length = (uint16_t)(bytes - sizeof(header));
+	packet->is_kept = emit->type == WIRE_DATA;
 	while (rails) {
 		rail = stripe_pick(peer->flow, rails, bytes);
 		header.rail = (uint8_t)rail;
@@ -70,6 +71,7 @@ static uint64_t put_headers(struct chan *chan, struct pm_packet *const *packets,
 	for (i = 0; i < n; i++) {
 		bytes = pm_packet_bytes(packets[i]);
 		sum += bytes;
+		packets[i]->is_kept = true;
 		wire_put_words(packets[i]->data, &words, i, (uint16_t)(bytes - sizeof(*header)),
 			       i == n - 1 ? emit->last_flags : 0);
 		if (unlikely(chan->config.crc))
@@ -272,7 +274,8 @@ struct pm_packet *emit_alloc_bulk(struct chan *chan)
 
 void emit_free(struct chan *chan, struct pm_packet *packet)
 {
-	if (likely(chan->n_reserve == CHAN_RESERVE) || packet->busy || packet->is_bulk)
+	if (likely(chan->n_reserve == CHAN_RESERVE) || packet->busy || packet->is_bulk ||
+	    packet->is_shown)
 		chan->ops.tx_free(chan->arg, packet);
 	else
 		keep(chan, packet);

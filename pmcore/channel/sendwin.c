@@ -234,7 +234,7 @@ void sendwin_take_back(struct chan *chan, struct chan_peer *peer, const void *ad
 	}
 }
 
-void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
+static void leave_window(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
 {
 	struct chan_flow *flow = peer->flow;
 
@@ -259,6 +259,12 @@ void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *sl
 	slot->packet = NULL;
 	flow->in_flight--;
 	flow->n_acked++;
+}
+
+void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
+{
+	slot->packet->is_kept = false;
+	leave_window(chan, peer, slot);
 }
 
 void sendwin_lost(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
@@ -292,6 +298,23 @@ void sendwin_dropped(struct chan *chan, struct chan_peer *peer, struct tx_slot *
 	chan_wake_at(chan, peer->flow->pause_ns);
 }
 
+/* The network may still read the bytes of the first transmission: a repetition has other ones. */
+static int copy_shown(struct chan *chan, struct tx_slot *slot)
+{
+	struct pm_packet *shown = slot->packet, *copy;
+
+	if (likely(!shown->is_shown))
+		return 0;
+	copy = emit_alloc(chan);
+	if (!copy)
+		return -EAGAIN;
+	memcpy(copy->data, shown->data, shown->len);
+	copy->len = shown->len;
+	slot->packet = copy;
+	chan->ops.tx_free(chan->arg, shown);
+	return 0;
+}
+
 static int repeat(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
 {
 	struct chan_flow *flow = peer->flow;
@@ -307,7 +330,7 @@ static int repeat(struct chan *chan, struct chan_peer *peer, struct tx_slot *slo
 	} else if (!limit_is_open(peer, 0)) {
 		emit.flags = WIRE_F_ACK_NOW;
 	}
-	if (emit_packet(chan, peer, slot->packet, &emit))
+	if (copy_shown(chan, slot) || emit_packet(chan, peer, slot->packet, &emit))
 		return -EAGAIN;
 	slot_list_del(flow, &flow->lost, slot);
 	flow->n_lost--;
@@ -491,7 +514,7 @@ void sendwin_clear(struct chan *chan, struct chan_peer *peer)
 	for (; peer->tx_una != peer->tx_next; peer->tx_una++) {
 		slot = sendwin_slot(chan, flow, peer->tx_una);
 		if (slot->packet)
-			sendwin_acked(chan, peer, slot);
+			leave_window(chan, peer, slot);
 	}
 	queue_clear(chan, &flow->ctrl);
 	queue_clear(chan, &flow->msgs);

@@ -9,6 +9,8 @@
 
 #define SERVE_CHUNK 64
 #define LEND_MIN 256 /* bytes from which on naming memory costs less than copying it */
+#define CACHED_MAX                                                                                 \
+	(2u << 20) /* bytes offered for reading, most of which are likely to be in the caches */
 
 static bool has_room(struct chan *chan)
 {
@@ -97,11 +99,17 @@ uint32_t serve_payload(const struct chan_peer *peer)
 	return (len < most ? len : most) & ~(uint32_t)(WIRE_ALIGN - 1);
 }
 
+/* A copy is cheap while the data is in the caches, and then the packets themselves leave uncopied. */
+static bool is_copy_cheaper(const struct chan *chan)
+{
+	return chan->config.can_show && region_bytes(chan->config.regions) <= CACHED_MAX;
+}
+
 /* Sent from where it lies, where the device can do that cheaply; a checksum needs it in one piece. */
 static bool is_lent(const struct chan *chan, bool is_bulk, uint32_t len)
 {
 	return chan->config.can_gather && !chan->config.crc && len >= LEND_MIN &&
-	       (is_bulk || !chan->config.bulk_rails);
+	       (is_bulk || !chan->config.bulk_rails) && !is_copy_cheaper(chan);
 }
 
 /* The part of a range that begins @skip bytes ahead. */
@@ -198,7 +206,7 @@ static uint32_t send_some(struct chan *chan, struct chan_peer *peer, struct chan
 int serve_output(struct chan *chan, struct chan_peer *peer, int *posted)
 {
 	struct chan_flow *flow = peer->flow;
-	uint32_t burst = CHAN_BURST, room, left;
+	uint32_t burst = chan->serve_burst, room, left;
 	struct chan_serve *serve;
 
 	while (!dlist_is_empty(&flow->serves)) {

@@ -157,7 +157,9 @@ int lane_open(const struct pm_device_env *env, struct pm_dev *frames,
 
 		l->dev.n_rails = l->first + n;
 		l->dev.bulk_rails = ((1u << n) - 1) << l->first;
+		l->dev.burst = l->datagrams->burst;
 		l->dev.can_gather = l->datagrams->can_gather;
+		l->dev.can_show = l->datagrams->can_show;
 		if (l->datagrams->rx_buffers < l->dev.rx_buffers)
 			l->dev.rx_buffers = l->datagrams->rx_buffers;
 	}

@@ -243,6 +243,16 @@ struct pm_packet {
 	const uint8_t *more;
 	uint32_t busy; /* times the device still holds it: device-owned; while not 0 the bytes must not
 				change, except that tx_free is allowed */
+	/*
+	 * The channel's: the packet is on its way, and its bytes stay as they are until the peer has acked it. Then it is
+	 * cleared. A packet that is freed with it may still be on its way.
+	 */
+	bool is_kept;
+	/*
+	 * The device's: as long as is_kept is set, the network may read the bytes where they lie, although the device does
+	 * not hold the packet any more. The channel repeats such a packet from a copy.
+	 */
+	bool is_shown;
 	bool is_freed;          /* the device's: tx_free came while it was busy */
 	bool is_bulk;           /* the device's: it is of tx_alloc_bulk */
 	struct pm_packet *next; /* free list of the device while free, a queue of the channel else */
@@ -330,6 +340,7 @@ struct pm_dev {
 	uint32_t burst; /* packets that one kick sends best, so more don't wait for others; 0 = any number */
 	bool is_cheap;   /* an idle rx_burst costs no system call */
 	bool can_gather; /* packets may have bytes in pm_packet.more */
+	bool can_show; /* runs of long packets without such bytes leave uncopied: see pm_packet.is_shown */
 	bool takes_lane; /* long data to neighbours may go by datagrams beside it: device/lane.c */
 	/* Bit r: rail r carries long data cheaply and single packets dearly; the other rails do not. */
 	uint32_t bulk_rails;

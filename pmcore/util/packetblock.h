@@ -8,6 +8,12 @@
  * When no block is whole, single buffers that have come back serve as well, so packets that wait for
  * long keep no others from being taken. Where the bytes lie is the device's business. Inline, since every packet passes
  * here twice.
+ *
+ * A block that is whole again is taken after those that have been whole for longer. So runs cross from one block into
+ * the next one in memory, and a buffer rests for a while: its cache lines may still be on their way to a reader.
+ *
+ * The network may still read the bytes of a packet that is freed unacked (pm_packet.is_shown). Its buffer is held
+ * back. When the rest of its block is free the device gives the block other memory (renew), and all of it can be taken.
  */
 #ifndef PMCORE_UTIL_PACKETBLOCK_H
 #define PMCORE_UTIL_PACKETBLOCK_H
@@ -25,12 +31,13 @@
 
 struct packetblock {
 	uint64_t free;       /* bit i: its buffer i can be taken */
+	uint64_t held;       /* bit i: its buffer i is held back */
 	uint32_t next, prev; /* of its list, PACKETBLOCK_NONE ends */
 };
 
 /* Blocks of which some buffers are free, or all. The one being taken from is in neither list. */
 struct packetblock_list {
-	uint32_t head;
+	uint32_t head, tail; /* PACKETBLOCK_NONE: it is empty */
 };
 
 struct packetblocks {
@@ -42,18 +49,23 @@ struct packetblocks {
 	uint32_t cursor; /* ... from this bit on; what has come back before it waits for another turn */
 	struct packetblock_list wholes, parts;
 	uint32_t n_free;
+	uint32_t n_held; /* buffers held back */
+	/* Gives the block other memory at the same place; false: that failed. NULL: no packet is ever shown. */
+	bool (*renew)(struct packetblocks *all, uint32_t block);
 };
 
-static inline void packetblock_push(struct packetblocks *all, struct packetblock_list *list,
-				    uint32_t b)
+static inline void packetblock_append(struct packetblocks *all, struct packetblock_list *list,
+				      uint32_t b)
 {
 	struct packetblock *block = &all->blocks[b];
 
-	block->prev = PACKETBLOCK_NONE;
-	block->next = list->head;
-	if (list->head != PACKETBLOCK_NONE)
-		all->blocks[list->head].prev = b;
-	list->head = b;
+	block->next = PACKETBLOCK_NONE;
+	block->prev = list->tail;
+	if (list->tail != PACKETBLOCK_NONE)
+		all->blocks[list->tail].next = b;
+	else
+		list->head = b;
+	list->tail = b;
 }
 
 static inline void packetblock_unlink(struct packetblocks *all, struct packetblock_list *list,
@@ -67,6 +79,8 @@ static inline void packetblock_unlink(struct packetblocks *all, struct packetblo
 		all->blocks[block->prev].next = block->next;
 	if (block->next != PACKETBLOCK_NONE)
 		all->blocks[block->next].prev = block->prev;
+	else
+		list->tail = block->prev;
 }
 
 /*
@@ -83,16 +97,16 @@ static inline int packetblocks_init(struct packetblocks *all, struct pm_packet *
 				     .n_blocks = n_blocks,
 				     .per_block = per_block,
 				     .whole = UINT64_MAX >> (PACKETBLOCK_MAX - per_block),
-				     .wholes.head = PACKETBLOCK_NONE,
-				     .parts.head = PACKETBLOCK_NONE,
+				     .wholes = {PACKETBLOCK_NONE, PACKETBLOCK_NONE},
+				     .parts = {PACKETBLOCK_NONE, PACKETBLOCK_NONE},
 				     .n_free = n_blocks * per_block};
 	all->blocks = calloc(n_blocks, sizeof(*all->blocks));
 	if (!all->blocks)
 		return -ENOMEM;
-	for (b = n_blocks; b-- > 0;) {
+	for (b = 0; b < n_blocks; b++) {
 		all->blocks[b].free = all->whole;
 		if (b)
-			packetblock_push(all, &all->wholes, b);
+			packetblock_append(all, &all->wholes, b);
 	}
 	return 0;
 }
@@ -110,7 +124,7 @@ static inline void packetblock_turn(struct packetblocks *all)
 									     : &all->parts;
 
 	if (all->blocks[all->current].free)
-		packetblock_push(all, &all->parts, all->current);
+		packetblock_append(all, &all->parts, all->current);
 	all->current = list->head;
 	all->cursor = 0;
 	packetblock_unlink(all, list, all->current);
@@ -141,27 +155,65 @@ static inline struct pm_packet *packetblocks_take(struct packetblocks *all)
 	return p;
 }
 
+/* One of its buffers that are in use less: whole now, it waits for its turn. @had_free: it had free ones before. */
+static inline void packetblock_came_back(struct packetblocks *all, uint32_t b, bool had_free)
+{
+	struct packetblock *block = &all->blocks[b];
+
+	if (b == all->current) {
+		if (block->free == all->whole)
+			all->cursor = 0;
+	} else if (block->free == all->whole) {
+		if (had_free)
+			packetblock_unlink(all, &all->parts, b);
+		packetblock_append(all, &all->wholes, b);
+	} else if (!had_free && block->free) {
+		packetblock_append(all, &all->parts, b);
+	}
+}
+
+/* The network may still read the buffer: it is held back. */
+static inline void packetblocks_hold(struct packetblocks *all, uint32_t b, uint64_t bit)
+{
+	all->blocks[b].held |= bit;
+	all->n_held++;
+}
+
+/* Nothing of the block is in use but what is held back: with other memory all of it can be taken. */
+static inline void packetblocks_renew(struct packetblocks *all, uint32_t b)
+{
+	struct packetblock *block = &all->blocks[b];
+	uint32_t n = (uint32_t)__builtin_popcountll(block->held);
+	bool had_free = block->free;
+
+	if ((block->free | block->held) != all->whole || !all->renew(all, b))
+		return;
+	all->n_held -= n;
+	all->n_free += n;
+	block->held = 0;
+	block->free = all->whole;
+	packetblock_came_back(all, b, had_free);
+}
+
 static inline void packetblocks_put(struct packetblocks *all, struct pm_packet *p)
 {
 	uint32_t at = (uint32_t)(p - all->packets), b = at / all->per_block;
 	struct packetblock *block = &all->blocks[b];
-	bool was_empty = !block->free;
+	uint64_t bit = 1ull << at % all->per_block;
+	bool is_read = p->is_shown && p->is_kept, had_free = block->free;
 
 	p->is_freed = false;
-	block->free |= 1ull << at % all->per_block;
-	all->n_free++;
-	if (b == all->current) {
-		if (block->free == all->whole)
-			all->cursor = 0;
-		return;
+	p->is_shown = false;
+	p->is_kept = false;
+	if (__builtin_expect(is_read, 0)) {
+		packetblocks_hold(all, b, bit);
+	} else {
+		block->free |= bit;
+		all->n_free++;
+		packetblock_came_back(all, b, had_free);
 	}
-	if (block->free == all->whole) {
-		if (!was_empty)
-			packetblock_unlink(all, &all->parts, b);
-		packetblock_push(all, &all->wholes, b);
-	} else if (was_empty) {
-		packetblock_push(all, &all->parts, b);
-	}
+	if (__builtin_expect(block->held != 0, 0))
+		packetblocks_renew(all, b);
 }
 
 /* Its user needs it no more: back at once, or when the device lets go of it. */

@@ -72,6 +72,60 @@ TAP_TEST(sendwin__lost_go_before_new)
 	rig_close(rig);
 }
 
+/* What the network may still read is not changed: the repetition is another packet. */
+TAP_TEST(sendwin__shown_packet_is_repeated_from_a_copy)
+{
+	struct rig *rig = rig_new(1);
+	struct pm_packet *shown;
+	uint8_t before[RIG_MTU];
+
+	is_int(rig_send(rig, 300, 7), 0);
+	is_int(rig_send(rig, 300, 8), 0);
+	shown = rig->sent[0].packet;
+	ok(shown->is_kept);
+	shown->is_shown = true;
+	memcpy(before, shown->data, shown->len);
+	rig_ack(rig, 0, 1, NULL);
+	is_int(rig_poll(rig, 0), 1);
+	ok(rig_last(rig)->packet != shown);
+	is_int(rig_last(rig)->header.seq, 0);
+	is_int(rig_last(rig)->header.rail_seq, 2);
+	is_mem(rig_view(rig_last(rig), 0).payload, before + WIRE_OVERHEAD, 300);
+	is_mem(shown->data, before, shown->len);
+	/* it was freed unacked, and its place was taken by the copy */
+	ok(shown->is_kept);
+	ok(rig_last(rig)->packet->is_kept);
+	rig_ack(rig, 2, 0, NULL);
+	ok(!rig_last(rig)->packet->is_kept);
+	is_int(rig->n_lent, 0);
+	rig_close(rig);
+}
+
+TAP_TEST(sendwin_clear__packets_of_a_dead_peer_stay_kept)
+{
+	struct rig *rig = rig_new(1);
+	struct pm_packet *packet;
+
+	is_int(rig_send(rig, 300, 7), 0);
+	packet = rig_last(rig)->packet;
+	chan_peer_dead(rig->chan, rig->peer, EPIPE);
+	is_int(rig->n_lent, 0);
+	ok(packet->is_kept);
+	rig_close(rig);
+}
+
+TAP_TEST(emit_ack__is_not_kept)
+{
+	struct rig *rig = rig_new(1);
+
+	rig->from.flags = WIRE_F_ACK_NOW;
+	rig_datagram(rig, 0, 0);
+	rig_poll(rig, 0);
+	is_int(rig_last(rig)->header.type, WIRE_ACK);
+	ok(!rig_last(rig)->packet->is_kept);
+	rig_close(rig);
+}
+
 TAP_TEST(sendwin_timeout__first_asks_then_repeats_the_oldest)
 {
 	struct rig *rig = rig_new(2);

@@ -112,6 +112,56 @@ TAP_TEST(serve_read__copied_where_one_piece_is_needed)
 	rig_close(rig);
 }
 
+/* Data that is likely to be in the caches is copied where the packets leave uncopied; much data is not. */
+TAP_TEST(serve_read__where_packets_can_be_shown)
+{
+	struct rig *rig = rig_init();
+	static uint8_t large[4 << 20];
+	uint64_t rkey, other;
+	uint64_t len;
+	void *addr;
+
+	rig->config.can_gather = true;
+	rig->config.can_show = true;
+	rig_open(rig);
+	rkey = export(rig);
+	ask(rig, 0, rkey, 0, PAYLOAD);
+	rig_poll(rig, 0);
+	is_int(rig_last(rig)->packet->more_len, 0);
+	is_int(region_add(rig->config.regions, large, sizeof(large), &other), 0);
+	ask(rig, 1, rkey, 0, PAYLOAD);
+	rig_poll(rig, 0);
+	is_int(rig_last(rig)->packet->more_len, PAYLOAD);
+	is_int(region_remove(rig->config.regions, other, &addr, &len), 0);
+	ask(rig, 2, rkey, 0, PAYLOAD);
+	rig_poll(rig, 0);
+	is_int(rig_last(rig)->packet->more_len, 0);
+	rig_close(rig);
+}
+
+/* Peers take turns, each for a few of the bursts that the device sends best. */
+TAP_TEST(serve_output__peers_take_turns)
+{
+	const uint32_t turn = CHAN_BURSTS * 2, other = RIG_PEER + 1;
+	struct rig *rig = rig_init();
+	struct chan_peer *peer;
+	uint64_t rkey;
+	uint32_t i;
+
+	rig->config.burst = 2;
+	rig_open(rig);
+	is_int(chan_peer_add(rig->chan, other, rig, 0xff, RIG_MTU, &peer), 0);
+	rkey = export(rig);
+	ask(rig, 0, rkey, 0, 2 * turn * PAYLOAD);
+	rig->from.src = other;
+	rig->from.rail_seq = 0;
+	ask(rig, 0, rkey, 0, 2 * turn * PAYLOAD);
+	rig_poll(rig, 0);
+	for (i = 0; i < 2 * turn; i++)
+		is_int(rig->sent[i].header.dst, i < turn ? RIG_PEER : other);
+	rig_close(rig);
+}
+
 /* The copy that is still to leave holds its data when the program has its memory back. */
 TAP_TEST(serve_read__acked_while_the_device_holds_it)
 {

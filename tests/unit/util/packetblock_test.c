@@ -119,11 +119,127 @@ TAP_TEST(packetblocks_init__64_in_a_block)
 	packetblocks_fini(&all);
 }
 
-/* A long random course: no buffer is out twice, and as many are found as are free. */
+/* Blocks that were made new; -1 if that fails from now on. */
+static int n_renewed;
+
+static bool renew(struct packetblocks *all, uint32_t block)
+{
+	ok(block < all->n_blocks);
+	if (n_renewed < 0)
+		return false;
+	n_renewed++;
+	return true;
+}
+
+static struct packetblocks renewable(void)
+{
+	struct packetblocks all = fresh();
+
+	all.renew = renew;
+	n_renewed = 0;
+	return all;
+}
+
+/* The network may still read it. */
+static void put_unacked(struct packetblocks *all, long i)
+{
+	packets[i].is_shown = packets[i].is_kept = true;
+	packetblocks_put(all, &packets[i]);
+}
+
+TAP_TEST(packetblocks_take__the_block_that_is_whole_for_longest)
+{
+	struct packetblocks all = fresh();
+
+	for (long i = 0; i < ALL; i++)
+		take(&all);
+	for (long i = 0; i < ALL; i++)
+		packetblocks_put(&all, &packets[(i + EACH) % ALL]);
+	/* the current block, then the others in the order in which they came back */
+	for (long i = 0; i < EACH; i++)
+		is_int(take(&all), 2 * EACH + i);
+	for (long i = 0; i < EACH; i++)
+		is_int(take(&all), EACH + i);
+	for (long i = 0; i < EACH; i++)
+		is_int(take(&all), i);
+	packetblocks_fini(&all);
+}
+
+TAP_TEST(packetblocks_put__unacked_ones_are_held_until_the_block_is_renewed)
+{
+	struct packetblocks all = renewable();
+
+	for (long i = 0; i < ALL; i++)
+		take(&all);
+	put_unacked(&all, EACH);
+	put_unacked(&all, EACH + 2);
+	is_int(all.n_held, 2);
+	is_int(take(&all), -1);
+	packetblocks_put(&all, &packets[EACH + 1]);
+	is_int(take(&all), EACH + 1);
+	packetblocks_put(&all, &packets[EACH + 3]);
+	is_int(n_renewed, 0);
+	packetblocks_put(&all, &packets[EACH + 1]);
+	is_int(n_renewed, 1);
+	is_int(all.n_held, 0);
+	is_int(all.n_free, EACH);
+	for (long i = 0; i < EACH; i++)
+		is_int(take(&all), EACH + i);
+	ok(!packets[EACH].is_shown && !packets[EACH].is_kept);
+	packetblocks_fini(&all);
+}
+
+TAP_TEST(packetblocks_put__all_of_a_block_unacked)
+{
+	struct packetblocks all = renewable();
+
+	for (long i = 0; i < EACH; i++)
+		take(&all);
+	for (long i = 0; i < EACH; i++)
+		put_unacked(&all, i);
+	is_int(n_renewed, 1);
+	is_int(all.n_free, ALL);
+	is_int(take(&all), 0);
+	packetblocks_fini(&all);
+}
+
+TAP_TEST(packetblocks_put__a_block_that_can_not_be_renewed)
+{
+	struct packetblocks all = renewable();
+
+	n_renewed = -1;
+	for (long i = 0; i < ALL; i++)
+		take(&all);
+	put_unacked(&all, 1);
+	for (long i = 0; i < ALL; i++)
+		if (i != 1)
+			packetblocks_put(&all, &packets[i]);
+	for (long i = 0; i < ALL - 1; i++)
+		ok(take(&all) != 1);
+	is_int(take(&all), -1);
+	packetblocks_fini(&all);
+}
+
+TAP_TEST(packetblocks_put__acked_or_copied_ones_are_free)
+{
+	struct packetblocks all = renewable();
+
+	take(&all);
+	take(&all);
+	packets[0].is_shown = true;
+	packets[1].is_kept = true;
+	packetblocks_put(&all, &packets[0]);
+	packetblocks_put(&all, &packets[1]);
+	is_int(all.n_held, 0);
+	is_int(all.n_free, ALL);
+	packetblocks_fini(&all);
+}
+
+/* A long random course: no buffer is out twice, and as many are found as are free; some come back unacked. */
 TAP_TEST(packetblocks__random_course)
 {
 	uint64_t random = tap_seed();
-	struct packetblocks all = fresh();
+	struct packetblocks all = renewable();
 	bool is_out[ALL] = {false};
 	uint32_t out = 0;
 
@@ -131,12 +247,15 @@ TAP_TEST(packetblocks__random_course)
 		long at = (long)(tap_rand(&random) % ALL);
 
 		if (is_out[at]) {
+			packets[at].is_shown = packets[at].is_kept = !(tap_rand(&random) % 8);
 			packetblocks_put(&all, &packets[at]);
 			is_out[at] = false;
 			out--;
 		} else {
 			long got = take(&all);
 
+			if (got < 0 && ALL - out == all.n_held)
+				continue;
 			if (!ok(got >= 0 && !is_out[got]))
 				break;
 			is_out[got] = true;
@@ -144,8 +263,9 @@ TAP_TEST(packetblocks__random_course)
 		}
 		if (out == ALL)
 			is_int(take(&all), -1);
-		if (all.n_free != ALL - out)
-			is_int(all.n_free, ALL - out);
+		if (all.n_free + all.n_held != ALL - out)
+			is_int(all.n_free + all.n_held, ALL - out);
 	}
+	ok(n_renewed > 100);
 	packetblocks_fini(&all);
 }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * arena - the memory of the transmit buffers: a file in memory, so that the kernel can be told to send pages of it
+ * without a copy (show.c). Blocks follow each other without a gap where their size is a number of pages, as
+ * it is for 64 packets of MTU 1500. Knows no socket.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "pm-udp/device.h"
+
+/* A hole in the file: the old pages live on as long as the network reads them, and new ones come at the next write. */
+static bool renew(struct packetblocks *pool, uint32_t block)
+{
+	struct pmu_arena *arena =
+		(struct pmu_arena *)((uint8_t *)pool - offsetof(struct pmu_arena, pool));
+
+	return !fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  (off_t)(block * arena->stride), (off_t)arena->stride);
+}
+
+static int map(struct pmu_arena *arena)
+{
+	void *bytes;
+
+	arena->fd = memfd_create("pm-udp packets", MFD_CLOEXEC);
+	if (arena->fd >= 0 && ftruncate(arena->fd, (off_t)arena->size)) {
+		close(arena->fd);
+		arena->fd = -1;
+	}
+	bytes = mmap(NULL, arena->size, PROT_READ | PROT_WRITE,
+		     arena->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, arena->fd, 0);
+	if (bytes == MAP_FAILED)
+		return -ENOMEM;
+	arena->bytes = bytes;
+	return 0;
+}
+
+int pmu_arena_open(struct pmu_arena *arena, uint32_t n_packets, uint32_t payload)
+{
+	uint32_t n_blocks = (n_packets + PACKETBLOCK_MAX - 1) / PACKETBLOCK_MAX;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	arena->n_packets = n_blocks * PACKETBLOCK_MAX;
+	arena->stride = ((size_t)PACKETBLOCK_MAX * payload + page - 1) & ~(page - 1);
+	arena->size = n_blocks * arena->stride;
+	arena->packets = calloc(arena->n_packets, sizeof(*arena->packets));
+	if (!arena->packets ||
+	    packetblocks_init(&arena->pool, arena->packets, n_blocks, PACKETBLOCK_MAX) ||
+	    map(arena))
+		return -ENOMEM;
+	arena->pool.renew = renew;
+	for (uint32_t i = 0; i < arena->n_packets; i++) {
+		arena->packets[i].data = arena->bytes + i / PACKETBLOCK_MAX * arena->stride +
+					 (size_t)(i % PACKETBLOCK_MAX) * payload;
+		arena->packets[i].room = payload;
+	}
+	return 0;
+}
+
+void pmu_arena_close(struct pmu_arena *arena)
+{
+	if (arena->bytes)
+		munmap(arena->bytes, arena->size);
+	if (arena->fd >= 0)
+		close(arena->fd);
+	packetblocks_fini(&arena->pool);
+	free(arena->packets);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * show - sends a long run of packets without a copy into the kernel: sendfile of the pages that they lie in. A run of
+ * 60 KiB takes 8 us this way and 13 us with a copy. The network reads the pages until the peer has received
+ * them, so only packets that the channel keeps as they are until their ack are sent like this.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/sendfile.h>
+#include <sys/utsname.h>
+
+#include "pm-udp/device.h"
+
+/* Shorter runs are copied as fast. */
+#define SHOW_MIN 24576u
+/* While more than this part of the buffers is held back for packets that got lost, all runs are copied. */
+#define HELD_PART 8
+
+bool pmu_show_is_possible(void)
+{
+	struct utsname name;
+	unsigned int major, minor;
+
+	/* before Linux 6.5 sendfile made a datagram of each page, or of as many as it found together */
+	return !uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 5));
+}
+
+/* Do the packets lie in the arena as the wire wants them: in one piece, each but the last of the socket's segment? */
+static uint32_t bytes_in_one_piece(const struct pmu_dev *d, const struct pmu_rail *rail,
+				   uint32_t at, uint32_t n)
+{
+	const uint8_t *begin = rail->items[at % PMU_RING].packet->data;
+	uint32_t bytes = 0;
+
+	if (begin < d->arena.bytes || begin >= d->arena.bytes + d->arena.size)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct pm_packet *p = rail->items[(at + i) % PMU_RING].packet;
+
+		if (!p->is_kept || p->more_len || p->data != begin + bytes ||
+		    (i + 1 < n && p->len != rail->segment))
+			return 0;
+		bytes += p->len;
+	}
+	return bytes;
+}
+
+uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,
+			uint32_t n)
+{
+	if (!d->dev.can_show || n * rail->segment < SHOW_MIN ||
+	    rail->items[at % PMU_RING].peer != rail->connected ||
+	    d->arena.pool.n_held > d->arena.n_packets / HELD_PART)
+		return 0;
+	return bytes_in_one_piece(d, rail, at, n);
+}
+
+int pmu_show_send(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n, uint32_t bytes)
+{
+	off_t at = rail->items[rail->head % PMU_RING].packet->data - d->arena.bytes;
+	ssize_t sent = sendfile(rail->fd, d->arena.fd, &at, bytes);
+
+	if (sent < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == EIO)) {
+		d->dev.can_show = false;
+		return -EINTR;
+	}
+	if (sent < 0)
+		return -errno;
+	rail->shown += n;
+	for (uint32_t i = 0; i < n; i++)
+		rail->items[(rail->head + i) % PMU_RING].packet->is_shown = true;
+	/* a part has left as datagrams that make no sense, which the peer drops: what is missing is sent again */
+	if ((uint32_t)sent != bytes)
+		d->dev.can_show = false;
+	return (int)n;
+}
