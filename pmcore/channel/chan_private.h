@@ -287,6 +287,7 @@ struct chan {
 	uint32_t cork_after; /* message packets in flight to a peer from which on more are held */
 	uint32_t n_corks;    /* times it was corked */
 	uint32_t n_links;    /* rails without the bulk ones, which use the same wires */
+	bool is_striping;    /* there is a choice between rails of a kind */
 	uint64_t deadline;   /* no timer fires before */
 	uint64_t now;        /* of the call being served */
 	uint64_t memory;     /* bytes held */

@@ -45,6 +45,7 @@ static void set_defaults(struct chan *chan)
 	chan->serve_burst = config->burst ? CHAN_BURSTS * config->burst : CHAN_BURST;
 	chan->up = (uint8_t)((1u << config->n_rails) - 1);
 	chan->n_links = config->n_rails - (uint32_t)__builtin_popcount(config->bulk_rails);
+	chan->is_striping = chan->n_links > 1 || __builtin_popcount(config->bulk_rails) > 1;
 	chan->stats = config->stats ? config->stats : &chan->no_stats;
 	chan->rails = config->rails ? config->rails : chan->no_rails;
 	chan->deadline = CHAN_NEVER;

@@ -137,26 +137,9 @@ static void forgive_unused(const struct chan *chan, struct chan_flow *flow, uint
 	}
 }
 
-/*
- * Called before the slot leaves its rail. By Little's law the time until the ack over the bytes in flight
- * is what a byte costs. Less is believed quickly; more may be a late ack, and is believed slowly.
- */
-void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot)
+/* Less is believed quickly; more may be a late ack, and is believed slowly. */
+static void learn(struct rail_state *rail, uint32_t cost)
 {
-	struct rail_state *rail = &flow->rail[slot->rail];
-	uint64_t took = chan->now - slot->sent_ns;
-	bool is_busy = slot->load >= BUSY_BYTES;
-	uint32_t cost;
-
-	/* one rail of a kind is no choice between rails; between kinds it is one for long data */
-	if (slot->flags & SLOT_RETX ||
-	    (chan->n_links == 1 && (!is_busy || !chan->config.bulk_rails)))
-		return;
-	if (is_busy)
-		forgive_unused(chan, flow, took);
-	cost = (uint32_t)min_u64(took * 1000 / slot->load, COST_MAX);
-	if (is_busy && slot->flags & SLOT_BULK)
-		road_acked(chan, flow->peer, slot->rail, cost);
 	if (!rail->cost)
 		rail->cost = cost;
 	else if (cost < rail->cost)
@@ -165,6 +148,30 @@ void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slo
 		rail->cost += (cost - rail->cost) / 16;
 	if (!rail->cost)
 		rail->cost = 1;
+}
+
+/*
+ * Called before the slot leaves its rail. By Little's law the time until the ack over the bytes in flight
+ * is what a byte costs.
+ */
+void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot)
+{
+	uint64_t took = chan->now - slot->sent_ns;
+	bool is_busy = slot->load >= BUSY_BYTES;
+	bool is_bulk = is_busy && slot->flags & SLOT_BULK;
+	uint32_t cost;
+
+	if (slot->flags & SLOT_RETX || (chan->n_links == 1 && !is_busy) ||
+	    !(chan->is_striping || is_bulk))
+		return;
+	cost = (uint32_t)min_u64(took * 1000 / slot->load, COST_MAX);
+	if (is_bulk)
+		road_acked(chan, flow->peer, slot->rail, cost);
+	if (!chan->is_striping)
+		return;
+	if (is_busy)
+		forgive_unused(chan, flow, took);
+	learn(&flow->rail[slot->rail], cost);
 }
 
 static void rail_returns(struct chan *chan, struct chan_peer *peer, uint32_t rail)

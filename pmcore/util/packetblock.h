@@ -44,6 +44,7 @@ struct packetblocks {
 	struct pm_packet *packets; /* block b has those from b * per_block on */
 	struct packetblock *blocks;
 	uint32_t n_blocks, per_block;
+	uint64_t inverse; /* of per_block: 2^32 over it, rounded up */
 	uint64_t whole;   /* the bits of a block with all of them free */
 	uint32_t current; /* buffers are taken from this one */
 	uint32_t cursor; /* ... from this bit on; what has come back before it waits for another turn */
@@ -93,9 +94,11 @@ static inline int packetblocks_init(struct packetblocks *all, struct pm_packet *
 	uint32_t b;
 
 	assert(n_blocks && per_block && per_block <= PACKETBLOCK_MAX);
+	assert((uint64_t)n_blocks * per_block * per_block <= 1ull << 32);
 	*all = (struct packetblocks){.packets = packets,
 				     .n_blocks = n_blocks,
 				     .per_block = per_block,
+				     .inverse = ((1ull << 32) + per_block - 1) / per_block,
 				     .whole = UINT64_MAX >> (PACKETBLOCK_MAX - per_block),
 				     .wholes = {PACKETBLOCK_NONE, PACKETBLOCK_NONE},
 				     .parts = {PACKETBLOCK_NONE, PACKETBLOCK_NONE},
@@ -197,9 +200,10 @@ static inline void packetblocks_renew(struct packetblocks *all, uint32_t b)
 
 static inline void packetblocks_put(struct packetblocks *all, struct pm_packet *p)
 {
-	uint32_t at = (uint32_t)(p - all->packets), b = at / all->per_block;
+	/* a division costs as much as all the rest; this is exact up to 2^32 / per_block buffers */
+	uint32_t at = (uint32_t)(p - all->packets), b = (uint32_t)(at * all->inverse >> 32);
 	struct packetblock *block = &all->blocks[b];
-	uint64_t bit = 1ull << at % all->per_block;
+	uint64_t bit = 1ull << (at - b * all->per_block);
 	bool is_read = p->is_shown && p->is_kept, had_free = block->free;
 
 	p->is_freed = false;

@@ -269,3 +269,24 @@ TAP_TEST(packetblocks__random_course)
 	ok(n_renewed > 100);
 	packetblocks_fini(&all);
 }
+
+TAP_TEST(packetblocks_put__each_buffer_to_its_block)
+{
+	static struct pm_packet many[100 * PACKETBLOCK_MAX];
+	struct packetblocks all;
+
+	for (uint32_t each = 1; each <= PACKETBLOCK_MAX; each++) {
+		memset(many, 0, sizeof(many));
+		is_int(packetblocks_init(&all, many, 100, each), 0);
+		while (packetblocks_take(&all))
+			continue;
+		for (uint32_t i = 0; i < 100 * each; i++) {
+			/* 67 is prime and divides no number of buffers here, so each comes back once */
+			packetblocks_put(&all, &many[i * 67 % (100 * each)]);
+		}
+		is_int(all.n_free, 100 * each);
+		for (uint32_t b = 0; b < 100; b++)
+			ok(all.blocks[b].free == all.whole);
+		packetblocks_fini(&all);
+	}
+}
