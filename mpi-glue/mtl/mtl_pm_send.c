@@ -75,6 +75,24 @@ static int send_part(struct mtl_pm_send *s, const void *head, size_t head_size, 
 	return pmSend(mtl_pm.ctx, desc);
 }
 
+/* Datagrams full of what lies in one piece, up to @end. 0 or PM's error; what was sent is counted. */
+static int send_row(struct mtl_pm_send *s, const struct envelope_control *head, size_t room,
+		    size_t end)
+{
+	size_t done;
+	int rc = pmPostRow(mtl_pm.ctx, s->peer->node, head, sizeof(*head), s->data + s->sent,
+			   end - s->sent, room, &done);
+
+	s->sent += done;
+	return rc;
+}
+
+/* Can parts be sent as a row? Each may need a pad of its own where lines are aligned. */
+static bool is_row_possible(const struct mtl_pm_send *s)
+{
+	return s->data && !s->peer->aligns;
+}
+
 /* A message that is cheaper to gather here than to reserve room for: it fits a cell of shared memory. */
 struct short_message {
 	struct envelope e;
@@ -152,6 +170,8 @@ static int send_middle(struct mtl_pm_send *s)
 		first.size = s->length;
 		rc = send_part(s, &first, sizeof(first), part_room(s->peer, sizeof(first)));
 	}
+	if (!rc && is_row_possible(s) && s->sent < s->length)
+		rc = send_row(s, &more, part_room(s->peer, sizeof(more)), s->length);
 	while (!rc && s->sent < s->length)
 		rc = send_part(s, &more, sizeof(more), part_room(s->peer, sizeof(more)));
 	end_row(is_row);
@@ -228,12 +248,25 @@ static int send_head_part(struct mtl_pm_send *s)
 	return rc;
 }
 
+/* All of the head but its last part, which says so. */
+static int send_head_row(struct mtl_pm_send *s)
+{
+	struct envelope_control more = {.kind = ENVELOPE_MORE};
+	size_t room = part_room(s->peer, sizeof(more)), left = s->head - s->sent;
+
+	if (!is_row_possible(s) || left <= room)
+		return 0;
+	return send_row(s, &more, room, s->sent + (left - 1) / room * room);
+}
+
 /* RTS and the head. */
 static int announce(struct mtl_pm_send *s)
 {
 	bool is_row = begin_row(s->peer);
 	int rc = s->is_announced ? 0 : send_rts(s);
 
+	if (!rc)
+		rc = send_head_row(s);
 	while (!rc && s->sent < s->head)
 		rc = send_head_part(s);
 	end_row(is_row);

@@ -109,6 +109,48 @@ int pmPost(pmContext handle, pmNode node, const void *data, size_t len)
 	return PM_SUCCESS;
 }
 
+/* The node of a row that can be sent, or a positive errno. */
+static int row_node(struct context *ctx, pmNode node, const struct pm_row *row, uint64_t part,
+		    struct composite_node **ret_node)
+{
+	int err = get_node(ctx, node, ret_node);
+	uint32_t mtu;
+
+	if (err)
+		return err;
+	mtu = (*ret_node)->mtu;
+	if (row->head_len >= mtu || !part || part > mtu - row->head_len)
+		return fail(EINVAL, "pmPostRow: %u and %llu bytes to node %u: 1 to %u are possible",
+			    row->head_len, (unsigned long long)part, node, mtu);
+	return ctx->is_quiet ? ENOBUFS : 0;
+}
+
+int pmPostRow(pmContext handle, pmNode node, const void *head, size_t headLen, const void *data,
+	      size_t len, size_t part, size_t *ret_done)
+{
+	struct context *ctx = context_get(handle);
+	struct composite_node *n;
+	struct pm_row row = {.head = headLen ? head : data, .data = data, .len = len};
+	uint64_t done;
+	int err;
+
+	if (!ctx)
+		return EBADF;
+	if (!ret_done || !data || !len || (headLen && !head) || headLen > UINT32_MAX)
+		return fail(EINVAL, "pmPostRow: no data, no head, or no place for what was taken");
+	*ret_done = 0;
+	row.head_len = (uint32_t)headLen;
+	err = row_node(ctx, node, &row, part, &n);
+	if (err)
+		return err;
+	row.part = (uint32_t)part;
+	err = n->ops->post_row(n->link, n->peer, &row, &done);
+	*ret_done = done;
+	if (err)
+		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+	return PM_SUCCESS;
+}
+
 int pmCork(pmContext handle, int is_on)
 {
 	struct context *ctx = context_get(handle);

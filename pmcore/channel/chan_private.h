@@ -433,6 +433,10 @@ void slot_list_del(struct chan_flow *flow, struct slot_list *list, struct tx_slo
 
 /* submit.c */
 void submit_init(struct chan *chan);
+/* May a message of @len bytes be sent now? 0, or as chan_reserve. */
+int submit_check(struct chan *chan, struct chan_peer *peer, uint32_t len);
+/* A message packet waits behind the others. */
+void submit_enqueue(struct chan_flow *flow, struct pm_packet *packet);
 /* Queues a message that was not sent when the engine was frozen; -ENOMEM, -EINVAL. */
 int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len,
 		    bool is_carried);

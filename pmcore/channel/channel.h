@@ -28,6 +28,7 @@
 #include "pmcore/wire/pm_wire.h"
 
 struct chan;      /* one engine: one context on one packet device */
+struct pm_row;    /* datagrams to be sent in a row, see pm_device.h */
 struct chan_peer; /* state for one node; at most 256 bytes while idle */
 struct pm_packet; /* transmit buffer, see pm_device.h: data room len busy next */
 
@@ -144,6 +145,9 @@ bool chan_will_hold(const struct chan *chan, const struct chan_peer *peer);
 /* Reserves, copies and submits in one: as chan_reserve. */
 int chan_post(struct chan *chan, struct chan_peer *peer, const void *data, uint32_t len,
 	      uint64_t now);
+/* The datagrams of a row: as chan_reserve. *ret_done: bytes of its data that were taken, all of them if 0 is returned. */
+int chan_post_row(struct chan *chan, struct chan_peer *peer, const struct pm_row *row, uint64_t now,
+		  uint64_t *ret_done);
 /* No submitted message waits to leave for the peer, be it corked or for want of room. Dead peers take none. */
 bool chan_is_out(const struct chan_peer *peer);
 /* All that was submitted to the peer (NULL: to all) is acked? A dead peer counts as done. */

@@ -24,6 +24,13 @@ void submit_init(struct chan *chan)
 	chan->user_max = user_max(&chan->config);
 }
 
+static int refuse(struct chan *chan, int rc)
+{
+	if (rc == -EAGAIN)
+		chan->stats->no_buffer++;
+	return rc;
+}
+
 /* May a message of @len bytes be sent now? 0, or as chan_reserve. */
 static inline int check(struct chan *chan, struct chan_peer *peer, uint32_t len)
 {
@@ -37,6 +44,11 @@ static inline int check(struct chan *chan, struct chan_peer *peer, uint32_t len)
 	if (unlikely(!flow || flow->msgs.count >= chan->queue_max))
 		return -EAGAIN;
 	return unlikely(chan->user_packets >= chan->user_max) ? -EAGAIN : 0;
+}
+
+int submit_check(struct chan *chan, struct chan_peer *peer, uint32_t len)
+{
+	return refuse(chan, check(chan, peer, len));
 }
 
 /* Those that are held until it is known which rails they take are part of long data, as a rule. */
@@ -63,13 +75,6 @@ static inline int take_packet(struct chan *chan, const struct chan_peer *peer, u
 	chan->user_packets++;
 	*ret_packet = packet;
 	return 0;
-}
-
-static int refuse(struct chan *chan, int rc)
-{
-	if (rc == -EAGAIN)
-		chan->stats->no_buffer++;
-	return rc;
 }
 
 int chan_reserve(struct chan *chan, struct chan_peer *peer, uint32_t len,
@@ -130,7 +135,7 @@ void chan_cork(struct chan *chan, bool is_on)
 	chan->n_corks++;
 }
 
-static void enqueue(struct chan_flow *flow, struct pm_packet *packet)
+void submit_enqueue(struct chan_flow *flow, struct pm_packet *packet)
 {
 	packet->next = NULL;
 	if (flow->msgs.tail)
@@ -154,7 +159,7 @@ static void submit_queued(struct chan *chan, struct chan_peer *peer, struct pm_p
 		chan->ops.tx_free(chan->arg, packet);
 		return;
 	}
-	enqueue(flow, packet);
+	submit_enqueue(flow, packet);
 	chan_ready(chan, peer);
 }
 

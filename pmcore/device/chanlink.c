@@ -279,6 +279,16 @@ static int chanlink_post(struct pm_link *link, struct pm_link_peer *peer, const 
 	return err;
 }
 
+static int chanlink_post_row(struct pm_link *link, struct pm_link_peer *peer,
+			     const struct pm_row *row, uint64_t *ret_done)
+{
+	struct chanlink *c = of(link);
+	int err = chan_post_row(c->chan, peer_of(peer), row, now(c), ret_done);
+
+	look_after(c);
+	return err;
+}
+
 static int chanlink_send(struct pm_link *link, struct pm_link_peer *peer, uint64_t cookie,
 			 uint32_t len)
 {
@@ -436,6 +446,7 @@ static const struct pm_link_ops link_ops = {
 	.get_send = chanlink_get_send,
 	.send = chanlink_send,
 	.post = chanlink_post,
+	.post_row = chanlink_post_row,
 	.probe = chanlink_probe,
 	.ask = chanlink_ask,
 	.cork = chanlink_cork,

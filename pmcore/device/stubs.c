@@ -24,6 +24,28 @@ int stubs_post(struct pm_link *link, struct pm_link_peer *peer, const void *data
 	return link->ops->send(link, peer, cookie, len);
 }
 
+static int link_post_row(struct pm_link *link, struct pm_link_peer *peer, const struct pm_row *row,
+			 uint64_t *ret_done)
+{
+	uint64_t cookie;
+	uint8_t *buf;
+	int err = 0;
+
+	for (*ret_done = 0; !err && *ret_done < row->len;) {
+		uint64_t left = row->len - *ret_done;
+		uint32_t part = left < row->part ? (uint32_t)left : row->part;
+
+		err = link->ops->get_send(link, peer, row->head_len + part, (void **)&buf, &cookie);
+		if (err)
+			break;
+		memcpy(buf, row->head, row->head_len);
+		memcpy(buf + row->head_len, row->data + *ret_done, part);
+		err = link->ops->send(link, peer, cookie, row->head_len + part);
+		*ret_done += part;
+	}
+	return err;
+}
+
 static int link_probe(struct pm_link *link, struct pm_link_peer *peer)
 {
 	(void)link, (void)peer;
@@ -143,6 +165,7 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 	*ret = *ops;
 	FILL(ret, ops, address, link_address);
 	FILL(ret, ops, post, stubs_post);
+	FILL(ret, ops, post_row, link_post_row);
 	FILL(ret, ops, probe, link_probe);
 	FILL(ret, ops, ask, link_ask);
 	FILL(ret, ops, cork, link_cork);

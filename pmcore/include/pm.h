@@ -118,6 +118,14 @@ int pmSend(pmContext ctx, pmDesc desc);
  * pmGetSendBuffer; nothing was sent then. */
 int pmPost(pmContext ctx, pmNode node, const void *data, size_t len);
 /*
+ * Sends @len bytes (at least 1) of @data as a row of datagrams: each is a copy of the head (@headLen bytes, 0 with NULL)
+ * and of the next @part bytes of data, the last one of what is left. The same as as many pmPost, and cheaper.
+ * *ret_done: bytes of data that were taken, in any case. PM_SUCCESS: all. ENOBUFS: no more now; the rest may be sent
+ * later. Other errors as pmPost.
+ */
+int pmPostRow(pmContext ctx, pmNode node, const void *head, size_t headLen, const void *data,
+	      size_t len, size_t part, size_t *ret_done);
+/*
  * Corked (@is_on not 0): of a burst of datagrams to one node, those beyond the first few may wait for the
  * next pmReceive, pmWait or pmCork(ctx, 0), and share packets meanwhile. For programs that send several and
  * then receive or wait; not before long computations. Contexts begin uncorked: nothing waits then.

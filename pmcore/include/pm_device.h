@@ -59,6 +59,15 @@ struct pm_device_env {
 struct pm_link;      /* a device of a context: each backend embeds this as its first member */
 struct pm_link_peer; /* a link's state for one node: backend-private */
 
+/* Datagrams to be sent in a row: each is the head and @part bytes of data, the last one what is left. */
+struct pm_row {
+	const void *head;
+	uint32_t head_len; /* bytes */
+	uint32_t part;     /* bytes, at least 1 */
+	const uint8_t *data;
+	uint64_t len; /* bytes, at least 1 */
+};
+
 /* An arrived datagram, lent until pm_link_ops.release. */
 struct pm_inbound {
 	void *buf;
@@ -138,6 +147,9 @@ struct pm_link_ops {
 	/* Sends a copy: get_send, copy and send in one. -EAGAIN, -EPIPE as get_send. */
 	int (*post)(struct pm_link *link, struct pm_link_peer *peer, const void *data,
 		    uint32_t len);
+	/* Sends copies: as many datagrams as there is room for. *ret_done: bytes of data taken. 0 all, else as get_send. */
+	int (*post_row)(struct pm_link *link, struct pm_link_peer *peer, const struct pm_row *row,
+			uint64_t *ret_done);
 	/*
 	 * Asks the network whether the peer's process is still there; a link that learns of deaths by
 	 * itself leaves it out. Sends nothing reliable and waits for no answer: silence proves nothing.

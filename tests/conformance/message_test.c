@@ -49,6 +49,31 @@ CONFORMS(pmPost__every_size)
 	crew_drain(crew);
 }
 
+/* Rows of one datagram and of many more than windows hold, corked and not, among other messages. */
+CONFORMS(pmPostRow__all_arrives_in_order)
+{
+	static uint8_t data[200 * 4096];
+	size_t done = 1;
+
+	for (unsigned int round = 0; round < 24; round++) {
+		unsigned int to = round % crew->n;
+		size_t mtu = mtu_to(crew, 0, to), part = mtu > 4096 ? 4096 - round : mtu - round;
+		size_t len = round % 4 ? (1 + round * round / 4) * part - round : 1 + round;
+
+		must(pmCork(crew->ctx[0], round & 1) == PM_SUCCESS);
+		must(crew_send_hard(crew, 0, to, 1 + 5 * round));
+		must(crew_row_hard(crew, 0, to, data, len, part));
+		must(crew_send_hard(crew, 0, to, 1 + 3 * round));
+		is_int(pmPostRow(crew->ctx[0], crew_node(crew, to), NULL, 0, data, 8, mtu + 1,
+				 &done),
+		       EINVAL);
+		is_int(done, 0);
+	}
+	must(pmCork(crew->ctx[0], 0) == PM_SUCCESS);
+	is_int(pmPostRow(PM_CONTEXT_NONE, crew_node(crew, 1), NULL, 0, data, 8, 8, &done), EBADF);
+	crew_drain(crew);
+}
+
 /* Bursts while corked: all arrives in order, and the end of the cork needs no further call. */
 CONFORMS(pmCork__bursts)
 {

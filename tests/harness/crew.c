@@ -201,6 +201,30 @@ static bool is_drained(const struct crew *crew)
 	return true;
 }
 
+bool crew_row_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf, size_t len,
+		   size_t part)
+{
+	double end = seconds() + 10;
+	size_t at, done = 0;
+	int err = 0;
+
+	for (at = 0; at < len; at += part)
+		crew_fill(buf + at, len - at < part ? len - at : part, from,
+			  crew->sent[from][to] + at / part);
+	for (at = 0; at < len && !err; at += done) {
+		err = pmPostRow(crew->ctx[from], crew_node(crew, to), NULL, 0, buf + at, len - at,
+				part, &done);
+		crew->sent[from][to] += (done + part - 1) / part;
+		if (err != ENOBUFS)
+			continue;
+		err = 0;
+		if (!okf(done % part == 0, "%zu bytes of parts of %zu were taken", done, part) ||
+		    !try_again(crew, end, from, to))
+			return false;
+	}
+	return okf(!err, "row from %u to %u: %s (%s)", from, to, pmErrorString(err), pmLastError());
+}
+
 bool crew_drain(struct crew *crew)
 {
 	double end = seconds() + 20;

@@ -105,6 +105,58 @@ TAP_TEST(pmPost__until_the_device_is_full)
 	is_int(pmCloseContext(ctx), 0);
 }
 
+TAP_TEST(pmPostRow__wrong_arguments)
+{
+	pmContext ctx = self_open();
+	static char data[16385];
+	size_t done = 7;
+
+	is_int(pmPostRow(ctx, SELF_NODE, NULL, 0, data, 8, 0, &done), EINVAL);
+	self_said("1 to 16384");
+	is_int(done, 0);
+	is_int(pmPostRow(ctx, SELF_NODE, NULL, 0, NULL, 8, 4, &done), EINVAL);
+	is_int(pmPostRow(ctx, SELF_NODE, NULL, 0, data, 0, 4, &done), EINVAL);
+	is_int(pmPostRow(ctx, SELF_NODE, NULL, 4, data, 8, 4, &done), EINVAL);
+	is_int(pmPostRow(ctx, SELF_NODE, NULL, 0, data, 8, 4, NULL), EINVAL);
+	is_int(pmPostRow(ctx, SELF_NODE, data, 8, data, 8, 16377, &done), EINVAL);
+	is_int(pmPostRow(ctx, SELF_NODE, data, 16384, data, 8, 1, &done), EINVAL);
+	is_int(pmPostRow(ctx, SELF_NODE + 1, NULL, 0, data, 8, 4, &done), EHOSTUNREACH);
+	is_int(pmPostRow(self_closed(), SELF_NODE, NULL, 0, data, 8, 4, &done), EBADF);
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmPostRow__head_and_parts)
+{
+	pmContext ctx = self_open();
+	size_t done;
+
+	is_int(pmPostRow(ctx, SELF_NODE, "head ", 5, "abcdefgh", 8, 3, &done), 0);
+	is_int(done, 8);
+	self_expect(ctx, "head abc");
+	self_expect(ctx, "head def");
+	self_expect(ctx, "head gh");
+	is_int(pmPostRow(ctx, SELF_NODE, NULL, 0, "xy", 2, 3, &done), 0);
+	self_expect(ctx, "xy");
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmPostRow__until_the_device_is_full)
+{
+	pmContext ctx = self_open();
+	static char data[20000];
+	size_t done;
+
+	memset(data, 'x', sizeof(data));
+	is_int(pmPostRow(ctx, SELF_NODE, NULL, 0, data, sizeof(data), 1, &done), ENOBUFS);
+	ok(done > 0 && done < sizeof(data));
+	for (size_t i = 0; i < done; i++)
+		if (!self_expect(ctx, "x"))
+			break;
+	is_int(pmPostRow(ctx, SELF_NODE, NULL, 0, data, 1, 1, &done), 0);
+	is_int(done, 1);
+	is_int(pmCloseContext(ctx), 0);
+}
+
 TAP_TEST(pmIsSendDone__known_and_unknown_nodes)
 {
 	pmContext ctx = self_open();

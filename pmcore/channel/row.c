@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * row - many datagrams to one peer given in one call, as the parts of a long message are: their packets are filled and
+ * transmitted by the run, and wait in no queue while the way is free. What was given before leaves before.
+ */
+#include "pmcore/channel/chan_private.h"
+
+static uint64_t part_at(const struct pm_row *row, uint64_t at)
+{
+	return min_u64(row->part, row->len - at);
+}
+
+static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, struct pm_packet *packet)
+{
+	uint32_t part = (uint32_t)part_at(row, at);
+	struct wire_msg msg = {
+		.length = (uint16_t)(row->head_len + part), .kind = WIRE_DATAGRAM, .op = mseq};
+	uint8_t *body = packet->data + WIRE_OVERHEAD;
+
+	assert(packet->room >= WIRE_OVERHEAD + msg.length);
+	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
+	memcpy(body, row->head, row->head_len);
+	memcpy(body + row->head_len, row->data + at, part);
+	packet->len = (uint32_t)WIRE_OVERHEAD + row->head_len + part;
+}
+
+/* Packets of the row from @at on, as many as there are buffers for and no more than CHAN_RUN. */
+static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct pm_row *row,
+			 uint64_t at, bool is_bulk, struct pm_packet **ret_packets)
+{
+	uint32_t waiting = peer->flow->msgs.count;
+	uint64_t most = min_u64(chan->queue_max - waiting, chan->user_max - chan->user_packets);
+	uint32_t n = 0;
+
+	for (; at < row->len && n < most && n < CHAN_RUN; at += part_at(row, at)) {
+		struct pm_packet *packet = is_bulk ? chan->ops.tx_alloc_bulk(chan->arg)
+						   : chan->ops.tx_alloc(chan->arg);
+
+		if (!packet)
+			break;
+		fill(row, at, peer->tx_mseq + waiting + n, packet);
+		ret_packets[n++] = packet;
+	}
+	return n;
+}
+
+/* So many of a run can leave at once, behind nothing that waits. */
+static uint32_t room_for(const struct chan *chan, const struct chan_peer *peer, uint32_t n)
+{
+	if (peer->flow->msgs.count || chan->is_stopped)
+		return 0;
+	return (uint32_t)min_u64(n, min_u64(limit_room(peer, 0), credit_room(peer)));
+}
+
+/* Sends a run, or queues what can't leave. */
+static void send_run(struct chan *chan, struct chan_peer *peer, struct pm_packet *const *packets,
+		     uint32_t n, uint8_t flags)
+{
+	uint32_t room = room_for(chan, peer, n), i = 0;
+
+	chan->unacked += n;
+	chan->user_packets += n;
+	if (room)
+		i = sendwin_transmit_run(chan, peer, packets, room, flags);
+	if (i == n)
+		return;
+	for (; i < n; i++)
+		submit_enqueue(peer->flow, packets[i]);
+	chan_ready(chan, peer);
+}
+
+/* It is long data, and so is what the cork holds of it already. */
+static bool begin(struct chan *chan, struct chan_peer *peer, const struct pm_row *row)
+{
+	bool is_long = row->len > (uint64_t)(CHAN_BULK - 1) * row->part;
+	int posted = 0;
+
+	if (is_long && !chan->cork_after)
+		peer->flow->bulk_cork = chan->n_corks;
+	if (peer->flow->msgs.count && is_long)
+		(void)sendwin_output(chan, peer, &posted);
+	return chan->config.bulk_rails && is_long;
+}
+
+int chan_post_row(struct chan *chan, struct chan_peer *peer, const struct pm_row *row, uint64_t now,
+		  uint64_t *ret_done)
+{
+	uint32_t len = row->head_len + (uint32_t)part_at(row, 0), n;
+	int rc = submit_check(chan, peer, len);
+	struct pm_packet *packets[CHAN_RUN];
+	uint64_t done = 0;
+	bool is_bulk;
+
+	*ret_done = 0;
+	if (rc)
+		return rc;
+	chan->now = now;
+	peer->flow->used_ns = now;
+	is_bulk = begin(chan, peer, row);
+	while (done < row->len) {
+		n = fill_run(chan, peer, row, done, is_bulk && road_is_bulk(chan, peer), packets);
+		if (!n)
+			break;
+		send_run(chan, peer, packets, n, is_bulk ? SLOT_MSG | SLOT_BULK : SLOT_MSG);
+		chan->stats->tx_messages += n;
+		done = min_u64(row->len, done + (uint64_t)n * row->part);
+		chan->stats->tx_bytes += (uint64_t)n * row->head_len;
+	}
+	chan->stats->tx_bytes += done;
+	*ret_done = done;
+	if (done == row->len)
+		return 0;
+	chan->stats->no_buffer++;
+	return -EAGAIN;
+}

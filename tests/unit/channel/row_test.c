@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* row: order, numbers and sizes, the ends of window, credit and buffers, rails for long data. */
+#include "tests/unit/channel/rig.h"
+
+#define PART 300
+#define HEAD 8
+
+static uint8_t data[100 * PART];
+
+static int post(struct rig *rig, uint64_t len, uint64_t *ret_done)
+{
+	struct pm_row row = {
+		.head = "headhead", .head_len = HEAD, .part = PART, .data = data, .len = len};
+
+	for (uint32_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 13 + i / 251);
+	return chan_post_row(rig->chan, rig->peer, &row, rig->now, ret_done);
+}
+
+/* The @n-th packet posted is the datagram @mseq of a row, @part bytes from @at on. */
+static void is_part(const struct rig *rig, uint32_t n, uint32_t mseq, uint64_t at, uint32_t part)
+{
+	struct wire_msg_view view = rig_view(&rig->sent[n], 0);
+
+	is_int(view.msg.kind, WIRE_DATAGRAM);
+	is_int(view.msg.op, mseq);
+	if (!is_int(view.msg.length, HEAD + part))
+		return;
+	is_mem(view.payload, "headhead", HEAD);
+	is_mem(view.payload + HEAD, data + at, part);
+}
+
+TAP_TEST(chan_post_row__all_at_once)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t done;
+
+	is_int(post(rig, 5 * PART + 7, &done), 0);
+	is_int(done, 5 * PART + 7);
+	is_int(rig->n_sent, 6);
+	for (uint32_t i = 0; i < 6; i++)
+		is_part(rig, i, i, (uint64_t)i * PART, i < 5 ? PART : 7);
+	is_int(rig->stats.tx_messages, 6);
+	is_int(rig->stats.tx_bytes, 5 * PART + 7 + 6 * HEAD);
+	chan_check(rig->chan);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_post_row__behind_what_waits)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t done;
+
+	chan_quiesce(rig->chan, true);
+	is_int(rig_send(rig, 10, 1), 0);
+	is_int(post(rig, 3 * PART, &done), 0);
+	is_int(rig->n_sent, 0);
+	is_int(rig->peer->flow->msgs.count, 4);
+	chan_quiesce(rig->chan, false);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 4);
+	is_int(rig_view(&rig->sent[0], 0).payload[0], 1);
+	for (uint32_t i = 0; i < 3; i++)
+		is_part(rig, 1 + i, 1 + i, (uint64_t)i * PART, PART);
+	rig_close(rig);
+}
+
+/* The window, then the queue, then no more; the rest is given again when there is room. */
+TAP_TEST(chan_post_row__more_than_the_window)
+{
+	struct rig *rig = rig_init();
+	uint64_t done, more;
+
+	rig->config.window = 8;
+	rig->config.credit = 8;
+	rig_open(rig);
+	is_int(post(rig, 40 * PART, &done), -EAGAIN);
+	is_int(done, 16 * PART);
+	is_int(rig->n_sent, 8);
+	ok(rig_last(rig)->header.flags & WIRE_F_ACK_NOW);
+	is_int(rig->peer->flow->msgs.count, 8);
+	is_int(rig->stats.no_buffer, 1);
+	is_int(post(rig, 24 * PART, &more), -EAGAIN);
+	is_int(more, 0);
+	rig->from.credit = 100;
+	rig_ack(rig, 8, 0, NULL);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 16);
+	for (uint32_t i = 0; i < 16; i++)
+		is_part(rig, i, i, (uint64_t)i * PART, PART);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_post_row__credit_ends_in_the_middle)
+{
+	struct rig *rig = rig_init();
+	uint64_t done;
+
+	rig->config.credit = 3;
+	rig_open(rig);
+	is_int(post(rig, 6 * PART, &done), 0);
+	is_int(rig->n_sent, 3);
+	is_int(rig->peer->flow->msgs.count, 3);
+	rig->from.credit = 6;
+	rig_ack(rig, 3, 0, NULL);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 6);
+	for (uint32_t i = 0; i < 6; i++)
+		is_part(rig, i, i, (uint64_t)i * PART, PART);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_post_row__buffers_end_in_the_middle)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t done;
+
+	rig->alloc_limit = 4;
+	is_int(post(rig, 6 * PART, &done), -EAGAIN);
+	is_int(done, 4 * PART);
+	is_int(rig->n_sent, 4);
+	rig_ack(rig, 4, 0, NULL);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_post_row__rail_full)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t done;
+
+	rig->full = 1;
+	is_int(post(rig, 4 * PART, &done), 0);
+	is_int(rig->n_sent, 0);
+	rig->full = 0;
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		is_part(rig, i, i, (uint64_t)i * PART, PART);
+	rig_close(rig);
+}
+
+/* Long rows take the rails that are for long data, together with what the cork held of them; short ones do not. */
+TAP_TEST(chan_post_row__rails_for_long_data)
+{
+	struct rig *rig = rig_init();
+	uint64_t done;
+	uint32_t i;
+
+	rig->config.n_rails = 2;
+	rig->config.bulk_rails = 2;
+	rig_open(rig);
+	rig->peer->rail_acked[1] = 1;
+	is_int(peer_flow(rig->chan, rig->peer) != NULL, 1);
+	rig->peer->flow->road.proven = 3;
+	chan_cork(rig->chan, true);
+	is_int(rig_send(rig, 10, 1), 0);
+	is_int(rig->n_sent, 0);
+	is_int(post(rig, 5 * PART, &done), 0);
+	is_int(rig->n_sent, 6);
+	for (i = 0; i < 6; i++)
+		is_int(rig->sent[i].rail, 1);
+	chan_cork(rig->chan, false);
+	rig_ack(rig, 6, 0, NULL);
+	is_int(post(rig, 3 * PART, &done), 0);
+	is_int(rig->n_sent, 9);
+	for (i = 6; i < 9; i++)
+		is_int(rig->sent[i].rail, 0);
+	rig_close(rig);
+}
+
+TAP_TEST(chan_post_row__to_the_dead)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t done = 1;
+
+	chan_peer_dead(rig->chan, rig->peer, EPIPE);
+	is_int(post(rig, PART, &done), -EPIPE);
+	is_int(done, 0);
+	rig_close(rig);
+}
