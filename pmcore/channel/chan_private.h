@@ -293,6 +293,8 @@ struct chan {
 	struct chan_peer *last; /* of the last packet received; saves the lookup */
 
 	/* input.c */
+	struct wire_words run;      /* a header of run_peer whose report is the last one heard */
+	struct chan_peer *run_peer; /* it is active; NULL: there is none */
 	struct stranger strangers[CHAN_STRANGERS]; /* by a hash of the node */
 	uint64_t strangers_ns;                     /* the count below starts again then */
 	uint32_t n_strangers;                      /* asked about in vain since it last did */
@@ -484,6 +486,10 @@ void stripe_carrier(struct chan *chan, uint32_t rail, bool is_up);
 /* Notes that a packet has come in by @rail; false: its rail number is absurd. */
 bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 		 uint32_t local_rail);
+/* The same for a packet of data that is the next one of its rail and asks for nothing. */
+void ack_next(struct chan *chan, struct chan_peer *peer, uint32_t rail);
+/* A header that is none of an ACK packet says the same as the last one: there is nothing to read. */
+bool ack_is_known(const struct chan_flow *flow, const struct wire_header *header);
 /* Reads acks and credit of a header (@data: a whole ACK packet, else NULL); false: they are absurd. */
 bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 	       const uint8_t *data);
@@ -543,10 +549,9 @@ static inline bool credit_is_open(const struct chan_peer *peer)
 
 /* recvwin.c */
 int recvwin_init(struct chan *chan);
-/* A DATA packet; DROP_NONE: taken over, *ret_kept tells whether the buffer is still needed. */
-enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer,
-			       const struct wire_header *header, uint8_t *data, uint64_t token,
-			       bool *ret_kept);
+/* A DATA packet of @length body bytes; DROP_NONE: taken over, *ret_kept tells whether the buffer is still needed. */
+enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32_t seq,
+			       uint16_t length, uint8_t *data, uint64_t token, bool *ret_kept);
 /* The 64 bits from @seq on. */
 uint64_t recvwin_bits(const struct chan *chan, const struct chan_flow *flow, uint32_t seq);
 struct rx_packet *recvwin_alloc(struct chan *chan);
