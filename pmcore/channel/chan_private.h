@@ -35,6 +35,7 @@
 #define CHAN_OPS_USER 1024    /* operations a user may have open */
 #define CHAN_OPS_MAX 32768    /* operations in all, writes pulled for others included */
 #define CHAN_SERVES_MAX 65536 /* answers owed to all peers */
+#define CHAN_CAUTION_MIN 32   /* smaller limits are used in full while packets get lost */
 #define CHAN_TRIES 6 /* losses of one packet after which its repetition waits for the timer */
 #define RX_CHUNK 64  /* receive records allocated together */
 #define OP_CHUNK 64  /* operations allocated together */
@@ -439,7 +440,20 @@ int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes
 /* limit.c */
 void limit_init(struct chan *chan, struct chan_peer *peer);
 /* How many more packets may be sent, leaving @spare of the window to others? */
-uint32_t limit_room(const struct chan_peer *peer, uint32_t spare);
+static inline uint32_t limit_room(const struct chan_peer *peer, uint32_t spare)
+{
+	const struct chan_flow *flow = peer->flow;
+	uint32_t used = flow->in_flight + spare, range = peer->tx_next - peer->tx_una + spare;
+	uint32_t limit = peer->limit;
+
+	/* While packets get lost, half of the window is kept for what follows a hole: the repetition queues behind
+	 * all that is in flight, and the rails shall not run dry meanwhile. */
+	if (flow->caution && limit >= CHAN_CAUTION_MIN && limit > flow->range / 2)
+		limit = flow->range / 2;
+	if (used >= limit || range >= flow->range)
+		return 0;
+	return limit - used < flow->range - range ? limit - used : flow->range - range;
+}
 static inline bool limit_is_open(const struct chan_peer *peer, uint32_t spare)
 {
 	return limit_room(peer, spare) > 0;

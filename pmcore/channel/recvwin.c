@@ -280,7 +280,7 @@ static void release_packet(struct chan *chan, struct rx_packet *rx)
 		credit_release(chan, peer);
 }
 
-static void pop_delivered(struct chan *chan)
+static __attribute__((cold, noinline)) void pop_delivered(struct chan *chan)
 {
 	struct rx_packet *rx = chan->rx_head;
 
@@ -291,28 +291,27 @@ static void pop_delivered(struct chan *chan)
 
 int chan_next(struct chan *chan, struct chan_msg *ret)
 {
+	struct stats_link *stats = chan->stats;
 	struct wire_msg_view view;
 	struct rx_packet *rx;
 
-	while ((rx = chan->rx_head)) {
-		if (unlikely(!next_datagram(rx, &view))) {
-			pop_delivered(chan);
-			continue;
-		}
-		rx->refs++;
-		ret->peer = rx->peer;
-		ret->src = rx->src;
-		ret->data = (void *)view.payload;
-		ret->len = view.msg.length;
-		ret->is_carried = view.msg.flags & WIRE_M_CARRIED;
-		ret->cookie = (uintptr_t)rx;
-		chan->stats->rx_messages++;
-		chan->stats->rx_bytes += view.msg.length;
-		if (is_read_out(rx))
-			pop_delivered(chan);
-		return 1;
-	}
-	return 0;
+	while ((rx = chan->rx_head) && unlikely(!next_datagram(rx, &view)))
+		pop_delivered(chan);
+	if (!rx)
+		return 0;
+	rx->refs++;
+	ret->peer = rx->peer;
+	ret->src = rx->src;
+	ret->data = (void *)view.payload;
+	ret->len = view.msg.length;
+	ret->is_carried = view.msg.flags & WIRE_M_CARRIED;
+	ret->cookie = (uintptr_t)rx;
+	stats->rx_messages++;
+	stats->rx_bytes += view.msg.length;
+	/* it is held from here on, so it goes when it is released */
+	if (is_read_out(rx))
+		chan->rx_head = rx->next;
+	return 1;
 }
 
 bool chan_has_messages(const struct chan *chan)
