@@ -56,11 +56,32 @@ static bool is_late(const struct chan *chan, const struct chan_flow *flow)
 	return flow->unacked >= ACKS_PUT_OFF * chan->ack_every;
 }
 
+/* Something of the rail is to be told, by a packet of ours or by an ack of its own. */
+static inline void owe(struct chan *chan, struct chan_peer *peer, uint32_t rail)
+{
+	struct chan_flow *flow = peer->flow;
+
+	flow->news |= (uint8_t)(1u << rail);
+	/* owed already, as a rule */
+	if (unlikely(!flow->ack_ns || chan->is_stopped))
+		ack_soon(chan, peer);
+	flow->unacked++;
+	if (unlikely(is_worth(chan, flow)))
+		chan_wake_at(chan, chan->now + 1);
+	if (unlikely(is_late(chan, flow)))
+		chan_ready(chan, peer);
+}
+
+void ack_next(struct chan *chan, struct chan_peer *peer, uint32_t rail)
+{
+	peer->rail_rx[rail]++;
+	owe(chan, peer, rail);
+}
+
 bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 		 uint32_t local_rail)
 {
 	int32_t gap = seq_diff(header->rail_seq, peer->rail_rx[header->rail]);
-	struct chan_flow *flow = peer->flow;
 
 	if (unlikely(gap) && (gap > RAIL_JUMP_MAX || gap < -RAIL_JUMP_MAX))
 		return false;
@@ -74,15 +95,7 @@ bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_he
 		ack_now(chan, peer);
 	if (unlikely(header->type == WIRE_ACK))
 		return true;
-	flow->news |= (uint8_t)(1u << header->rail);
-	/* owed already, as a rule */
-	if (unlikely(!flow->ack_ns || chan->is_stopped))
-		ack_soon(chan, peer);
-	flow->unacked++;
-	if (unlikely(is_worth(chan, flow)))
-		chan_wake_at(chan, chan->now + 1);
-	if (unlikely(is_late(chan, flow)))
-		chan_ready(chan, peer);
+	owe(chan, peer, header->rail);
 	return true;
 }
 
@@ -193,21 +206,23 @@ static void take_sample(const struct chan *chan, struct chan_peer *peer)
 }
 
 /* As long as packets come in a row most say the same about our own; it means nothing the second time. */
-static bool is_known(struct chan_flow *flow, const struct wire_header *header)
+bool ack_is_known(const struct chan_flow *flow, const struct wire_header *header)
 {
 	const struct ack_report *heard = &flow->heard;
-	uint8_t echo = header->flags & WIRE_F_ECHO_MASK;
 
-	if (heard->ack == header->ack && heard->credit == header->credit &&
-	    heard->rail_ack == header->rail_ack && heard->sack == header->sack &&
-	    heard->echo == echo)
-		return true;
+	return heard->ack == header->ack && heard->credit == header->credit &&
+	       heard->rail_ack == header->rail_ack && heard->sack == header->sack &&
+	       heard->echo == (header->flags & WIRE_F_ECHO_MASK);
+}
+
+static void hear(struct chan *chan, struct chan_flow *flow, const struct wire_header *header)
+{
 	flow->heard = (struct ack_report){.ack = header->ack,
 					  .sack = header->sack,
 					  .rail_ack = header->rail_ack,
 					  .credit = header->credit,
-					  .echo = echo};
-	return false;
+					  .echo = header->flags & WIRE_F_ECHO_MASK};
+	chan->run_peer = NULL;
 }
 
 bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
@@ -219,8 +234,8 @@ bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_head
 
 	if (seq_diff(header->ack, peer->tx_next) > 0)
 		return false;
-	if (!data && is_known(flow, header))
-		return true;
+	if (!data)
+		hear(chan, flow, header);
 	is_more = credit_input(peer, header->credit);
 	/* An old report, overtaken by a newer one on another rail. */
 	if (seq_diff(header->ack, peer->tx_una) < 0)

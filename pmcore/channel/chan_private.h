@@ -37,6 +37,7 @@
 #define CHAN_OPS_USER 1024    /* operations a user may have open */
 #define CHAN_OPS_MAX 32768    /* operations in all, writes pulled for others included */
 #define CHAN_SERVES_MAX 65536 /* answers owed to all peers */
+#define CHAN_CAUTION_MIN 32   /* smaller limits are used in full while packets get lost */
 #define CHAN_TRIES 6 /* losses of one packet after which its repetition waits for the timer */
 #define RX_CHUNK 64  /* receive records allocated together */
 #define OP_CHUNK 64  /* operations allocated together */
@@ -296,6 +297,8 @@ struct chan {
 	struct chan_peer *last; /* of the last packet received; saves the lookup */
 
 	/* input.c */
+	struct wire_words run;      /* a header of run_peer whose report is the last one heard */
+	struct chan_peer *run_peer; /* it is active; NULL: there is none */
 	struct stranger strangers[CHAN_STRANGERS]; /* by a hash of the node */
 	uint64_t strangers_ns;                     /* the count below starts again then */
 	uint32_t n_strangers;                      /* asked about in vain since it last did */
@@ -444,7 +447,20 @@ int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes
 /* limit.c */
 void limit_init(struct chan *chan, struct chan_peer *peer);
 /* How many more packets may be sent, leaving @spare of the window to others? */
-uint32_t limit_room(const struct chan_peer *peer, uint32_t spare);
+static inline uint32_t limit_room(const struct chan_peer *peer, uint32_t spare)
+{
+	const struct chan_flow *flow = peer->flow;
+	uint32_t used = flow->in_flight + spare, range = peer->tx_next - peer->tx_una + spare;
+	uint32_t limit = peer->limit;
+
+	/* While packets get lost, half of the window is kept for what follows a hole: the repetition queues behind
+	 * all that is in flight, and the rails shall not run dry meanwhile. */
+	if (flow->caution && limit >= CHAN_CAUTION_MIN && limit > flow->range / 2)
+		limit = flow->range / 2;
+	if (used >= limit || range >= flow->range)
+		return 0;
+	return limit - used < flow->range - range ? limit - used : flow->range - range;
+}
 static inline bool limit_is_open(const struct chan_peer *peer, uint32_t spare)
 {
 	return limit_room(peer, spare) > 0;
@@ -491,6 +507,10 @@ void stripe_carrier(struct chan *chan, uint32_t rail, bool is_up);
 /* Notes that a packet has come in by @rail; false: its rail number is absurd. */
 bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 		 uint32_t local_rail);
+/* The same for a packet of data that is the next one of its rail and asks for nothing. */
+void ack_next(struct chan *chan, struct chan_peer *peer, uint32_t rail);
+/* A header that is none of an ACK packet says the same as the last one: there is nothing to read. */
+bool ack_is_known(const struct chan_flow *flow, const struct wire_header *header);
 /* Reads acks and credit of a header (@data: a whole ACK packet, else NULL); false: they are absurd. */
 bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 	       const uint8_t *data);
@@ -550,10 +570,9 @@ static inline bool credit_is_open(const struct chan_peer *peer)
 
 /* recvwin.c */
 int recvwin_init(struct chan *chan);
-/* A DATA packet; DROP_NONE: taken over, *ret_kept tells whether the buffer is still needed. */
-enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer,
-			       const struct wire_header *header, uint8_t *data, uint64_t token,
-			       bool *ret_kept);
+/* A DATA packet of @length body bytes; DROP_NONE: taken over, *ret_kept tells whether the buffer is still needed. */
+enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32_t seq,
+			       uint16_t length, uint8_t *data, uint64_t token, bool *ret_kept);
 /* The 64 bits from @seq on. */
 uint64_t recvwin_bits(const struct chan *chan, const struct chan_flow *flow, uint32_t seq);
 struct rx_packet *recvwin_alloc(struct chan *chan);

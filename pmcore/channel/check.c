@@ -176,11 +176,26 @@ static void check_ops(const struct chan *chan, uint32_t expected)
 	assert(outstanding == chan->outstanding);
 }
 
+/* What a packet in a row is compared with has been heard, of a peer that is there. */
+static void check_run(const struct chan *chan)
+{
+	const struct ack_report *heard;
+
+	if (!chan->run_peer)
+		return;
+	assert(chan->run_peer->flow);
+	heard = &chan->run_peer->flow->heard;
+	assert(chan->run.word[4] == (heard->ack | (uint64_t)heard->sack << 32));
+	assert((uint32_t)chan->run.word[5] == heard->rail_ack);
+	assert(chan->run.word[0] >> 48 == heard->credit);
+}
+
 void chan_check(const struct chan *chan)
 {
 	struct sums sums = {0};
 	const struct dlist *link;
 
+	check_run(chan);
 	for (link = chan->flows.next; link != &chan->flows; link = link->next)
 		check_flow(chan, dlist_entry(link, struct chan_flow, link), &sums);
 	assert(sums.flows == chan->n_flows);

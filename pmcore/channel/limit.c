@@ -6,12 +6,11 @@
  */
 #include "pmcore/channel/chan_private.h"
 
-#define ROUND_MIN 32   /* packets judged together: fewer give no ratio */
-#define LOSS_SHIFT 2   /* more than 1/4 lost is congestion */
-#define GROW_SHIFT 3   /* up to 1/8 lost does not slow growth down */
-#define LOST_MANY 4    /* that many lost and more than half: no need to wait for the round's end */
-#define INITIAL 8      /* before anything is known */
-#define CAUTION_MIN 32 /* smaller limits are used in full */
+#define ROUND_MIN 32 /* packets judged together: fewer give no ratio */
+#define LOSS_SHIFT 2 /* more than 1/4 lost is congestion */
+#define GROW_SHIFT 3 /* up to 1/8 lost does not slow growth down */
+#define LOST_MANY 4  /* that many lost and more than half: no need to wait for the round's end */
+#define INITIAL 8    /* before anything is known */
 
 static uint32_t most(const struct chan *chan, const struct chan_peer *peer)
 {
@@ -33,23 +32,6 @@ void limit_init(struct chan *chan, struct chan_peer *peer)
 	flow->round_acked = 0;
 	flow->round_lost = 0;
 	flow->caution = 0;
-}
-
-uint32_t limit_room(const struct chan_peer *peer, uint32_t spare)
-{
-	const struct chan_flow *flow = peer->flow;
-	uint32_t used = flow->in_flight + spare, range = peer->tx_next - peer->tx_una + spare;
-	uint32_t limit = peer->limit;
-
-	/*
-	 * While packets get lost, half of the window is kept for what follows a hole: the repetition queues
-	 * behind all that is in flight, and the rails shall not run dry meanwhile.
-	 */
-	if (flow->caution && limit >= CAUTION_MIN && limit > flow->range / 2)
-		limit = flow->range / 2;
-	if (used >= limit || range >= flow->range)
-		return 0;
-	return limit - used < flow->range - range ? limit - used : flow->range - range;
 }
 
 bool limit_may_repeat(const struct chan_peer *peer)

@@ -159,6 +159,8 @@ void peer_detach(struct chan *chan, struct chan_peer *peer)
 
 	if (!flow)
 		return;
+	if (chan->run_peer == peer)
+		chan->run_peer = NULL;
 	dlist_del(&flow->link);
 	dlist_del(&flow->pulling);
 	dlist_del(&peer->ready);

@@ -148,9 +148,8 @@ static uint32_t buffer_reserve(const struct chan *chan)
 	return chan->config.rx_buffers / 8 + 1;
 }
 
-static enum drop_reason take_message(struct chan *chan, struct chan_peer *peer,
-				     const struct wire_header *header, uint8_t *data,
-				     uint64_t token, uint32_t mseq)
+static enum drop_reason take_message(struct chan *chan, struct chan_peer *peer, uint16_t length,
+				     uint8_t *data, uint64_t token, uint32_t mseq)
 {
 	struct chan_flow *flow = peer->flow;
 	uint32_t ahead = mseq - peer->rx_mseq;
@@ -172,7 +171,7 @@ static enum drop_reason take_message(struct chan *chan, struct chan_peer *peer,
 	rx->token = token;
 	rx->peer = peer;
 	rx->src = peer->node;
-	rx->length = header->length;
+	rx->length = length;
 	chan->rx_used++;
 	credit_raise(chan, peer);
 	if (unlikely(ahead)) {
@@ -208,9 +207,9 @@ static enum drop_reason take_control(struct chan *chan, struct chan_peer *peer,
  * Control messages act on arrival. Only the lack of room for the first one keeps the packet from being
  * received, so that it comes again; anything else wrong with one is counted and ends there.
  */
-static enum drop_reason take_controls(struct chan *chan, struct chan_peer *peer,
-				      const struct wire_header *header, const uint8_t *data,
-				      struct wire_msg_view *view, uint32_t cursor)
+static enum drop_reason take_controls(struct chan *chan, struct chan_peer *peer, uint16_t length,
+				      const uint8_t *data, struct wire_msg_view *view,
+				      uint32_t cursor)
 {
 	enum drop_reason reason = take_control(chan, peer, view);
 
@@ -219,35 +218,36 @@ static enum drop_reason take_controls(struct chan *chan, struct chan_peer *peer,
 	for (;;) {
 		if (reason != DROP_NONE)
 			chan->rails[0].drops[reason]++;
-		if (!wire_next_msg(data, header, &cursor, view))
+		if (cursor >= length)
 			return DROP_NONE;
+		cursor = wire_get_msg(data, cursor, view);
 		reason = take_control(chan, peer, view);
 	}
 }
 
-enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer,
-			       const struct wire_header *header, uint8_t *data, uint64_t token,
-			       bool *ret_kept)
+enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32_t seq,
+			       uint16_t length, uint8_t *data, uint64_t token, bool *ret_kept)
 {
-	uint32_t ahead = header->seq - peer->rx_next;
+	uint32_t ahead = seq - peer->rx_next;
 	enum drop_reason reason = DROP_NONE;
 	struct wire_msg_view view;
-	uint32_t cursor = 0;
+	uint32_t cursor;
 
 	if (unlikely(ahead >= chan->config.window))
 		return (int32_t)ahead < 0 ? DROP_DUPLICATE : DROP_WINDOW;
-	if (ahead && is_received(chan, peer->flow, header->seq))
+	if (unlikely(ahead) && is_received(chan, peer->flow, seq))
 		return DROP_DUPLICATE;
-	if (wire_next_msg(data, header, &cursor, &view)) {
+	if (length) {
+		cursor = wire_get_msg(data, 0, &view);
 		if (view.msg.kind == WIRE_DATAGRAM) {
-			reason = take_message(chan, peer, header, data, token, view.msg.op);
+			reason = take_message(chan, peer, length, data, token, view.msg.op);
 			*ret_kept = reason == DROP_NONE;
 		} else {
-			reason = take_controls(chan, peer, header, data, &view, cursor);
+			reason = take_controls(chan, peer, length, data, &view, cursor);
 		}
 	}
 	if (reason == DROP_NONE)
-		mark_received(chan, peer, header->seq);
+		mark_received(chan, peer, seq);
 	return reason;
 }
 
@@ -280,7 +280,7 @@ static void release_packet(struct chan *chan, struct rx_packet *rx)
 		credit_release(chan, peer);
 }
 
-static void pop_delivered(struct chan *chan)
+static __attribute__((cold, noinline)) void pop_delivered(struct chan *chan)
 {
 	struct rx_packet *rx = chan->rx_head;
 
@@ -291,28 +291,27 @@ static void pop_delivered(struct chan *chan)
 
 int chan_next(struct chan *chan, struct chan_msg *ret)
 {
+	struct stats_link *stats = chan->stats;
 	struct wire_msg_view view;
 	struct rx_packet *rx;
 
-	while ((rx = chan->rx_head)) {
-		if (unlikely(!next_datagram(rx, &view))) {
-			pop_delivered(chan);
-			continue;
-		}
-		rx->refs++;
-		ret->peer = rx->peer;
-		ret->src = rx->src;
-		ret->data = (void *)view.payload;
-		ret->len = view.msg.length;
-		ret->is_carried = view.msg.flags & WIRE_M_CARRIED;
-		ret->cookie = (uintptr_t)rx;
-		chan->stats->rx_messages++;
-		chan->stats->rx_bytes += view.msg.length;
-		if (is_read_out(rx))
-			pop_delivered(chan);
-		return 1;
-	}
-	return 0;
+	while ((rx = chan->rx_head) && unlikely(!next_datagram(rx, &view)))
+		pop_delivered(chan);
+	if (!rx)
+		return 0;
+	rx->refs++;
+	ret->peer = rx->peer;
+	ret->src = rx->src;
+	ret->data = (void *)view.payload;
+	ret->len = view.msg.length;
+	ret->is_carried = view.msg.flags & WIRE_M_CARRIED;
+	ret->cookie = (uintptr_t)rx;
+	stats->rx_messages++;
+	stats->rx_bytes += view.msg.length;
+	/* it is held from here on, so it goes when it is released */
+	if (is_read_out(rx))
+		chan->rx_head = rx->next;
+	return 1;
 }
 
 bool chan_has_messages(const struct chan *chan)

@@ -64,14 +64,15 @@ bool sendwin_is_waiting(const struct chan_peer *peer)
 }
 
 /* Nothing may follow @n packets more until they are acked, so the ack of the last had better not wait. */
-static uint8_t asks(const struct chan_peer *peer, uint32_t n, uint8_t flags)
+static inline uint8_t asks(const struct chan_peer *peer, uint32_t n, uint8_t flags)
 {
 	if (limit_room(peer, 0) == n || ((flags & SLOT_MSG) && credit_room(peer) == n))
 		return WIRE_F_ACK_NOW;
 	return 0;
 }
 
-static uint8_t rails_for(struct chan *chan, struct chan_peer *peer, uint8_t flags)
+static inline __attribute__((always_inline)) uint8_t
+rails_for(struct chan *chan, struct chan_peer *peer, uint8_t flags)
 {
 	uint8_t rails = stripe_rails(chan, peer);
 
@@ -81,8 +82,10 @@ static uint8_t rails_for(struct chan *chan, struct chan_peer *peer, uint8_t flag
 }
 
 /* @n packets have left under the next sequence numbers. */
-static void enter(struct chan *chan, struct chan_peer *peer, struct pm_packet *const *packets,
-		  uint32_t n, const struct emit *emit, uint8_t flags)
+static inline __attribute__((always_inline)) void enter(struct chan *chan, struct chan_peer *peer,
+							struct pm_packet *const *packets,
+							uint32_t n, const struct emit *emit,
+							uint8_t flags)
 {
 	struct chan_flow *flow = peer->flow;
 	struct tx_slot *slot;

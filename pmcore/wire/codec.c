@@ -67,7 +67,8 @@ static uint32_t skip_msg(uint32_t at, uint32_t length)
 }
 
 /* An empty body is legal: a message taken back after its number was given leaves one. */
-static enum drop_reason check_messages(const uint8_t *body, uint32_t len)
+static inline __attribute__((always_inline)) enum drop_reason check_messages(const uint8_t *body,
+									     uint32_t len)
 {
 	struct wire_msg msg;
 	uint32_t at = 0;
@@ -142,6 +143,11 @@ enum drop_reason wire_check_body(const uint8_t *data, int need_crc,
 	default:
 		return header->length ? DROP_MALFORMED : DROP_NONE;
 	}
+}
+
+enum drop_reason wire_check_data(const uint8_t *data, uint16_t length)
+{
+	return check_messages(data + HEADER_BYTES, length);
 }
 
 enum drop_reason wire_decode(const uint8_t *data, uint32_t len, int need_crc,
@@ -249,13 +255,14 @@ static uint64_t pair(uint32_t first, uint32_t second)
 _Static_assert(sizeof(struct wire_words) == HEADER_BYTES, "the words are the whole header");
 
 #define FLAGS_SHIFT 16
+#define RAIL_SHIFT 24
 #define LENGTH_SHIFT 32
 #define SEQ_WORD (offsetof(struct wire_header, seq) / 8)
 
 static inline struct wire_words pack(const struct wire_header *h, uint16_t length)
 {
 	uint32_t first = h->version | h->type << 8 | h->flags << FLAGS_SHIFT |
-			 (uint32_t)h->rail << 24;
+			 (uint32_t)h->rail << RAIL_SHIFT;
 
 	return (struct wire_words){{pair(first, length | (uint32_t)h->credit << 16), h->key,
 				    pair(h->src, h->dst), pair(h->seq, h->rail_seq),
@@ -291,6 +298,35 @@ void wire_put_words(uint8_t *data, const struct wire_words *words, uint32_t ahea
 	own.word[0] |= (uint64_t)length << LENGTH_SHIFT | (uint64_t)flags << FLAGS_SHIFT;
 	own.word[SEQ_WORD] = pair((uint32_t)numbers + ahead, (uint32_t)(numbers >> 32) + ahead);
 	put_words(data, &own);
+}
+
+static uint64_t get_word(const uint8_t *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return le64toh(word);
+}
+
+bool wire_is_like(const uint8_t *data, uint32_t len, const struct wire_words *words,
+		  struct wire_numbers *ret)
+{
+	const uint64_t others = 0xffull << RAIL_SHIFT | 0xffffull << LENGTH_SHIFT;
+	uint64_t first, numbers;
+
+	if (len < HEADER_BYTES)
+		return false;
+	first = get_word(data);
+	if (((first ^ words->word[0]) & ~others) || get_word(data + 8) != words->word[1] ||
+	    get_word(data + 16) != words->word[2] || get_word(data + 32) != words->word[4] ||
+	    (uint32_t)get_word(data + 40) != (uint32_t)words->word[5])
+		return false;
+	numbers = get_word(data + 8 * SEQ_WORD);
+	ret->seq = (uint32_t)numbers;
+	ret->rail_seq = (uint32_t)(numbers >> 32);
+	ret->rail = (uint8_t)(first >> RAIL_SHIFT);
+	ret->length = (uint16_t)(first >> LENGTH_SHIFT);
+	return ret->rail < WIRE_RAILS && ret->length <= len - HEADER_BYTES;
 }
 
 void wire_put_msg(uint8_t *at, const struct wire_msg *msg)

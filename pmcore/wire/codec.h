@@ -6,6 +6,8 @@
 #ifndef PM_WIRE_CODEC_H
 #define PM_WIRE_CODEC_H
 
+#include <stdbool.h>
+
 #include "pmcore/util/stats.h"
 #include "pmcore/wire/pm_wire.h"
 
@@ -60,6 +62,19 @@ struct wire_words {
 void wire_pack_header(const struct wire_header *header, struct wire_words *ret);
 void wire_put_words(uint8_t *data, const struct wire_words *words, uint32_t ahead, uint16_t length,
 		    uint8_t flags);
+/*
+ * Both steps for packets in a row without a CRC. Is the header that of @words, which was decoded before, but for its rail,
+ * length, seq and rail_seq? These are given in host order, and are as wire_decode_header wants them. Then the body of DATA
+ * of that length, as wire_check_body.
+ */
+struct wire_numbers {
+	uint32_t seq, rail_seq;
+	uint16_t length;
+	uint8_t rail;
+};
+bool wire_is_like(const uint8_t *data, uint32_t len, const struct wire_words *words,
+		  struct wire_numbers *ret);
+enum drop_reason wire_check_data(const uint8_t *data, uint16_t length);
 void wire_put_msg(uint8_t *at, const struct wire_msg *msg);
 void wire_put_read(uint8_t *at, const struct wire_read *body);
 void wire_put_write(uint8_t *at, const struct wire_write *body);

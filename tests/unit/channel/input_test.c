@@ -202,3 +202,164 @@ TAP_TEST(chan_input__random_bytes_behind_a_good_header)
 	}
 	rig_close(rig);
 }
+
+/* One of two engines that get the same packets. The second never takes a packet for the next one in a row. */
+static void give(struct rig *rig, bool is_slow, const void *bytes, uint32_t len, uint32_t rail)
+{
+	if (is_slow)
+		rig->chan->run_peer = NULL;
+	rig_input(rig, bytes, len, rail);
+}
+
+static void compare(const struct rig *a, const struct rig *b)
+{
+	const struct chan_peer *p = a->peer, *q = b->peer;
+
+	is_int(p->rx_next, q->rx_next);
+	is_int(p->rx_mseq, q->rx_mseq);
+	is_int(p->rx_credit, q->rx_credit);
+	is_int(p->tx_una, q->tx_una);
+	is_int(p->tx_credit, q->tx_credit);
+	is_int(p->is_silent, q->is_silent);
+	is_mem(p->rail_rx, q->rail_rx, sizeof(p->rail_rx));
+	is_mem(p->rail_acked, q->rail_acked, sizeof(p->rail_acked));
+	is_mem(a->rails, b->rails, sizeof(a->rails));
+	is_int(a->n_rx, b->n_rx);
+	is_int(a->n_sent, b->n_sent);
+	ok(a->chan->deadline == b->chan->deadline);
+	if (!is_int(!p->flow, !q->flow) || !p->flow)
+		return;
+	is_int(p->flow->early, q->flow->early);
+	is_int(p->flow->news, q->flow->news);
+	is_int(p->flow->unacked, q->flow->unacked);
+	is_int(p->flow->is_ack_now, q->flow->is_ack_now);
+	is_int(p->flow->in_flight, q->flow->in_flight);
+	is_mem(&p->flow->heard, &q->flow->heard, sizeof(p->flow->heard));
+	ok(p->flow->ack_ns == q->flow->ack_ns && p->flow->heard_ns == q->flow->heard_ns &&
+	   p->flow->used_ns == q->flow->used_ns);
+}
+
+/* The next packet of the other side, most often in a row, else with something changed in its header or body. */
+static uint32_t make(struct rig *rig, uint64_t *state, uint32_t *seq, uint32_t rails[2],
+		     uint8_t *bytes)
+{
+	struct wire_msg msg = {.length = 4, .kind = WIRE_DATAGRAM, .op = *seq};
+	struct wire_header header = rig->from;
+	uint32_t len = sizeof(header) + sizeof(msg) + 4;
+	uint32_t odd = tap_rand(state) % 4 ? 99 : (uint32_t)tap_rand(state) % 14;
+
+	header.rail = (uint8_t)(tap_rand(state) % 8 == 0);
+	header.rail_seq = rails[header.rail]++;
+	header.seq = (*seq)++;
+	header.length = sizeof(msg) + 4;
+	switch (odd) {
+	case 0: /* lost */
+		header.seq = (*seq)++;
+		msg.op = header.seq;
+		break;
+	case 1: /* once more */
+		header.seq -= (uint32_t)tap_rand(state) % 3;
+		(*seq)--;
+		break;
+	case 2: /* tells something new */
+		header.ack = rig->peer->tx_next - (uint32_t)tap_rand(state) % 3;
+		header.rail_ack = rig->peer->rail_tx[0];
+		break;
+	case 3:
+		rig->from.credit++;
+		header.credit = rig->from.credit;
+		break;
+	case 4:
+		header.flags = WIRE_F_ACK_NOW;
+		break;
+	case 5: /* nonsense */
+		header.ack += 1000;
+		break;
+	case 6:
+		header.key++;
+		break;
+	case 7:
+		header.dst++;
+		break;
+	case 8: /* runs out of the packet */
+		msg.length = 9;
+		break;
+	case 9:
+		header.length += 8;
+		break;
+	case 10:
+		header.type = WIRE_PROBE;
+		header.length = 0;
+		break;
+	case 11: /* a wrong checksum */
+		header.flags = WIRE_F_CRC;
+		break;
+	case 12: /* a gap of its rail */
+		header.rail_seq = rails[header.rail]++;
+		break;
+	case 13:
+		header.rail = (uint8_t)(tap_rand(state) % 16);
+		break;
+	}
+	wire_put_header(bytes, &header);
+	wire_put_msg(bytes + sizeof(header), &msg);
+	memcpy(bytes + sizeof(header) + sizeof(msg), &msg.op, 4);
+	return len;
+}
+
+TAP_TEST(chan_input__a_packet_in_a_row_is_taken_as_any_other)
+{
+	uint64_t state = tap_seed();
+	uint32_t i, n_fast = 0;
+
+	for (i = 0; i < 40 && !tap_has_failed(); i++) {
+		struct rig *a = rig_new(2), *b = rig_new(2);
+		uint32_t k, seq = 0, rails[2] = {0};
+
+		for (k = 0; k < 60; k++) {
+			_Alignas(8) uint8_t bytes[128] = {0};
+			uint32_t len = make(a, &state, &seq, rails, bytes), rail = bytes[3] & 1;
+
+			if (k % 9 == 0) {
+				is_int(rig_send(a, 8, (uint8_t)k), rig_send(b, 8, (uint8_t)k));
+				a->now = b->now += MS;
+			}
+			n_fast += a->chan->run_peer != NULL;
+			give(a, false, bytes, len, rail);
+			give(b, true, bytes, len, rail);
+			compare(a, b);
+			chan_check(a->chan);
+			if (k % 4 == 3) {
+				is_int(rig_poll(a, US), rig_poll(b, US));
+				is_int(rig_take(a), rig_take(b));
+			}
+		}
+		while (rig_take(a) >= 0)
+			ok(rig_take(b) >= 0);
+		is_int(rig_take(b), -1);
+		rig_close(a);
+		rig_close(b);
+	}
+	ok(n_fast > 500);
+}
+
+TAP_TEST(chan_input__a_row_ends_with_its_peer)
+{
+	struct rig *rig = rig_new(1);
+	uint32_t i;
+
+	for (i = 0; i < 4; i++)
+		rig_datagram(rig, i, i);
+	ok(rig->chan->run_peer == rig->peer);
+	for (i = 0; i < 4; i++)
+		is_int(rig_take(rig), i);
+	chan_peer_dead(rig->chan, rig->peer, EPIPE);
+	ok(!rig->chan->run_peer);
+	rig_datagram(rig, 4, 4);
+	is_int(rig->rails[0].drops[DROP_DEAD_PEER], 1);
+	chan_peer_del(rig->chan, rig->peer);
+	rig_datagram(rig, 5, 5);
+	is_int(rig->rails[0].drops[DROP_UNKNOWN_PEER], 1);
+	is_int(rig_take(rig), -1);
+	rig_close(rig);
+}
