@@ -20,8 +20,8 @@ def _wish(name, what, now, want, why):
 
 def _wishes(rail):
     name = rail["nic"]
-    if rail["mode"] == "generic" and kernel.offload(name, "gro"):
-        yield _wish(name, "gro", True, False, "in generic mode each packet waits for GRO")
+    if rail["mode"] != "native" and kernel.offload(name, "gro"):
+        yield _wish(name, "gro", True, False, f"in {rail['mode']} mode each packet waits for GRO")
     if kernel.offload(name, "lro"):
         yield _wish(name, "lro", True, False, "LRO merges frames before XDP sees them")
     wait = kernel.coalescing(name)
