@@ -3,7 +3,7 @@
  * The kernel's half of pm-ethernet: three programs that bring frames of our EtherType to the context
  * they are for, and let nothing else happen. eth_nic looks at what a NIC received and leaves all other
  * traffic to the kernel; eth_port holds a process to the identity its port was granted; eth_door hands
- * over at the process's end of a port. Each frame is either passed, or redirected, or dropped and
+ * over at the process's end of a port. Each frame is either passed, or handed on, or dropped and
  * counted under one reason. They keep no state but the counters, and know nothing of what the channel
  * puts into a packet but its length and its key.
  */

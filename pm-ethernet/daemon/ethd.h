@@ -27,7 +27,7 @@
 #define ETHD_UID_BYTES (2ull << 30) /* packet memory of one user but root, and a quarter of all */
 #define ETHD_PORTS_BATCH 8          /* ports made at once */
 
-/* Where the programs stand: XDP in the driver, XDP in the kernel before the driver's packets are its own, or tc. */
+/* Where the programs stand: at XDP in the driver, at XDP behind it, or at the ingress hook of tc. */
 enum ethd_mode { ETHD_MODE_AUTO, ETHD_MODE_NATIVE, ETHD_MODE_GENERIC, ETHD_MODE_TC };
 enum ethd_direct { ETHD_DIRECT_ANY, ETHD_DIRECT_ROOT, ETHD_DIRECT_NEVER };
 enum ethd_copy { ETHD_COPY_UNKNOWN, ETHD_COPY_COPY, ETHD_COPY_ZERO };

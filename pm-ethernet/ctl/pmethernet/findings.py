@@ -43,7 +43,7 @@ def _links(rails):
             yield Finding(TROUBLE, nic, "no carrier, or the interface is down",
                           f"ip link set {nic} up; check cable and switch port")
         elif not rail["is_programmed"]:
-            yield Finding(TROUBLE, nic, "the XDP program is not attached",
+            yield Finding(TROUBLE, nic, "the kernel program is not attached",
                           f"another program may sit there (ip link show {nic}); remove it and "
                           "restart pm-ethernetd")
 
