@@ -537,6 +537,11 @@ int ethd_programs_open(struct ethd *d, bool is_mode_fixed, char *why, size_t why
 
 	if (!is_mode_fixed)
 		d->mode = wanted_mode(d);
+	if (d->mode == ETHD_MODE_TC && !tcx_is_usable()) {
+		snprintf(why, why_size,
+			 "--mode tc needs Linux 6.10 or later; use --mode generic on this kernel");
+		return -EOPNOTSUPP;
+	}
 	err = open_mode(d, why, why_size);
 	if (!err || d->mode != ETHD_MODE_NATIVE || is_mode_fixed ||
 	    d->options.mode == ETHD_MODE_NATIVE)
