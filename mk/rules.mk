@@ -190,8 +190,8 @@ $(BPF_ETH): $(BUILD)/%.bpf.o: pm-ethernet/%.bpf.c
 	$(compile_bpf)
 
 # --- pm-ethernetd --------------------------------------------------------------------------------
-# The daemon is given the place of its BPF object when it is linked (pm-ethernet/bpf/object.h): the
-# build tree's here, the installed one by `make install`.
+# The daemon is given the place of its BPF objects when it is linked (pm-ethernet/bpf/object.h): the
+# build tree's here, the installed ones by `make install`.
 ETHD_SRC   := $(sort $(wildcard pm-ethernet/daemon/*.c))
 ETHD_OBJ   := $(call obj,$(ETHD_SRC))
 ETHD_A     := $(BUILD)/libethd.a
@@ -202,7 +202,8 @@ BPF_PLACE  := $(BUILD)/obj/bpf_place.o
 outputs    += $(ETHD)
 
 # $(call place_bpf,DIRECTORY,OUTPUT)
-place_bpf   = echo 'const char eth_bpf_object[] = "$(1)/pm_ethernet.bpf.o";' | \
+place_bpf   = echo 'const char eth_bpf_object[] = "$(1)/pm_ethernet.bpf.o";' \
+	           'const char eth_bpf_object_tc[] = "$(1)/pm_ethernet_tc.bpf.o";' | \
 	      $(CC) $(PM_CFLAGS) $(CFLAGS) -x c -c -o $(2) -
 # $(call link_ethd,PLACE_OBJECT,OUTPUT)
 link_ethd   = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $(2) \

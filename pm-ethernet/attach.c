@@ -127,6 +127,7 @@ static int check_memory(const struct eth_granted *g)
 static int check_context(const struct eth_granted *g)
 {
 	bool is_direct = g->attachment == ETH_DIRECT;
+	uint32_t n_fds = (is_direct ? 3u + 2u * g->n_rails : 3u) + !!g->inbox_bytes;
 
 	if (!is_direct && g->attachment != ETH_PORT)
 		return -EINVAL;
@@ -136,9 +137,12 @@ static int check_context(const struct eth_granted *g)
 	if (g->n_slots < 1 || g->n_slots > (is_direct ? ETH_SLOTS_MAX : 1u) ||
 	    g->slot >= g->n_slots)
 		return -EINVAL;
+	if (g->inbox_bytes && (!is_power_of_two(g->inbox_bytes) || g->inbox_bytes < ETH_INBOX_MIN ||
+			       g->inbox_bytes > ETH_INBOX_MAX))
+		return -EINVAL;
 	if (g->is_bound)
 		return g->is_bound == 1 && !g->n_fds ? 0 : -EINVAL;
-	return g->n_fds == (is_direct ? 3u + 2u * g->n_rails : 3u) ? 0 : -EINVAL;
+	return g->n_fds == n_fds ? 0 : -EINVAL;
 }
 
 int eth_granted_check(const struct eth_granted *g, size_t len, unsigned n_fds)

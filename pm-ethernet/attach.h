@@ -16,10 +16,11 @@
 
 #define ETH_SOCKET_PATH "/run/pm-ethernet/socket"
 #define ETH_ATTACH_MAGIC 0x48544550u /* "PETH" */
-#define ETH_ATTACH_VERSION 2
+#define ETH_ATTACH_VERSION 3
 #define ETH_NAME 16 /* bytes of an interface name, NUL included */
 #define ETH_WHY 256 /* bytes of a sentence, NUL included */
-#define ETH_FDS_MAX (3 + 2 * ETH_RAILS)
+#define ETH_FDS_MAX (4 + 2 * ETH_RAILS)
+#define ETH_INBOX_MAX (1u << 26) /* bytes */
 
 enum eth_op {
 	ETH_OP_ATTACH = 1, /* a context; the answer is struct eth_granted with descriptors */
@@ -65,12 +66,13 @@ struct eth_granted_rail {
 
 /*
  * The answer. Descriptors, in this order: the packet memory (memfd), the share (memfd; direct only), the
- * board (memfd, read-only), then the sockets: one per rail (direct) or one (port); then (direct only) as many
+ * board (memfd, read-only), the inbox (a BPF ring buffer; only if it has bytes), then the sockets: one per rail (direct) or one (port); then (direct only) as many
  * that own the fill and completion rings of the rails, to be closed when these are mapped.
  *
  * Packet memory: n_slots transmit areas of tx_packets * chunks_per_packet chunks each, then for each
  * socket rx_chunks receive chunks. The receive chunks are in the fill ring of their socket when it is
  * handed over; whoever takes one out of a receive ring gives it back to the fill ring of the same socket.
+ * With an inbox no frame comes by the sockets: all are in its ring, of whatever rail (inbox.h).
  * A packet larger than a chunk lies in adjacent chunks and is sent as several descriptors.
  * Fill and completion ring of a rail are shared by all slots (direct): see share.h.
  */
@@ -93,6 +95,7 @@ struct eth_granted {
 	uint32_t rx_chunks;  /* per socket */
 	uint32_t fill_entries, completion_entries, rx_entries,
 		tx_entries; /* ring sizes, powers of two */
+	uint32_t inbox_bytes; /* of the inbox's ring, a power of two; 0 = frames come by the sockets */
 	uint32_t n_fds;
 	uint32_t is_bound; /* frames come and go from now on; is_zero_copy of the rails is known */
 	struct eth_granted_rail rails[ETH_RAILS];

@@ -111,7 +111,7 @@ static int ethernet_open(const struct pm_device_env *env, struct pm_dev *lower,
 	d->dev.tx_buffers = env->conf->send_buffers;
 	d->dev.rx_buffers = slots_for(env->conf);
 	d->env = *env;
-	d->lease = d->epoll_fd = -1;
+	d->lease = d->epoll_fd = d->inbox.fd = -1;
 	for (uint32_t i = 0; i <= ETH_NOWHERE; i++)
 		d->sockets[i].fd = -1;
 	err = set_up(d);
@@ -215,9 +215,11 @@ static int ethernet_dump(struct pm_dev *dev, char *buf, size_t room)
 		 "%u "
 		 "of %u, copied %llu, slots free %u of %u\n",
 		 g->host, g->context, eth_is_port(d) ? "port" : "direct",
-		 g->is_native ? "native" : "generic", g->slot, g->n_slots, d->n_peers,
-		 d->pool.n_free, d->dev.tx_buffers, (unsigned long long)d->copies, d->n_free_slots,
-		 d->n_slots);
+		 eth_has_inbox(d) ? "tc"
+		 : g->is_native   ? "native"
+				  : "generic",
+		 g->slot, g->n_slots, d->n_peers, d->pool.n_free, d->dev.tx_buffers,
+		 (unsigned long long)d->copies, d->n_free_slots, d->n_slots);
 	for (uint32_t r = 0; r < d->dev.n_rails; r++)
 		text_add(&text, "  rail %u %s (%u of the host): mtu %u, %s\n", r, g->rails[r].name,
 			 g->rails[r].host_rail, g->rails[r].mtu,
@@ -225,6 +227,9 @@ static int ethernet_dump(struct pm_dev *dev, char *buf, size_t room)
 	if (d->grid.n_dims)
 		text_add(&text, "  hypercrossbar: %u dimensions, %u points, astray %llu\n",
 			 d->grid.n_dims, d->grid.n_points, (unsigned long long)d->n_astray);
+	if (eth_has_inbox(d))
+		text_add(&text, "  inbox: %u bytes, strange %llu\n", g->inbox_bytes,
+			 (unsigned long long)d->inbox.strange);
 	for (uint32_t i = 0; i < d->n_sockets; i++) {
 		const struct eth_socket *s = &d->sockets[i];
 
@@ -243,7 +248,7 @@ static uint64_t ethernet_memory(struct pm_dev *dev)
 {
 	const struct eth_dev *d = eth_of(dev);
 	uint64_t per_peer = sizeof(struct eth_peer) + d->dev.n_rails * sizeof(struct eth_frame);
-	uint64_t sum = sizeof(*d) + d->tx_area_bytes +
+	uint64_t sum = sizeof(*d) + d->tx_area_bytes + d->granted.inbox_bytes +
 		       d->dev.tx_buffers * sizeof(struct eth_packet) +
 		       (uint64_t)d->n_slots * (d->slot_bytes + sizeof(uint32_t)) +
 		       d->room_peers * sizeof(struct eth_peer *) + d->n_peers * per_peer;

@@ -14,6 +14,7 @@
 
 #include "pm-ethernet/attach.h"
 #include "pm-ethernet/board.h"
+#include "pm-ethernet/inbox.h"
 #include "pm-ethernet/rings.h"
 #include "pm-ethernet/share.h"
 #include "pm_device.h"
@@ -105,11 +106,12 @@ struct eth_dev {
 	uint32_t idle;       /* kicks that had nothing to do */
 
 	/* receiving */
+	struct eth_inbox inbox; /* has a descriptor: all frames come by it, none by sockets */
 	struct eth_area *areas; /* the newest first */
 	uint32_t chunk_limit;   /* chunks of a socket that may be lent */
 	uint32_t fill_batch;    /* chunks gathered before they go back */
 	uint32_t next_socket;   /* where the next burst begins */
-	uint8_t *slots;         /* room for copies */
+	uint8_t *slots;         /* room for copies, of frames in the inbox for all */
 	uint32_t slot_bytes, n_slots;
 	uint32_t *free_slots, n_free_slots; /* a stack */
 	uint64_t copies;
@@ -128,6 +130,12 @@ static inline struct eth_dev *eth_of(struct pm_dev *dev)
 static inline bool eth_is_port(const struct eth_dev *d)
 {
 	return d->granted.attachment == ETH_PORT;
+}
+
+/* Frames come by the inbox and not by the sockets. */
+static inline bool eth_has_inbox(const struct eth_dev *d)
+{
+	return d->granted.inbox_bytes != 0;
 }
 
 /* The socket of a rail. */

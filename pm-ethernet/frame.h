@@ -86,6 +86,7 @@ enum eth_drop {
 	ETH_DROP_POINT,    /* for a host that is not in the grid */
 	ETH_DROP_WAY,      /* no way is open to that host */
 	ETH_DROP_TTL,      /* passed as many relays as it may */
+	ETH_DROP_FULL,     /* the context's inbox has no room */
 	ETH_DROPS
 };
 

@@ -270,8 +270,24 @@ static int take_socket(struct eth_dev *d, uint32_t i, int fd, int owner)
 	return 0;
 }
 
+static int take_inbox(struct eth_dev *d, int fd)
+{
+	int err = forked_close(fd);
+
+	return err ? err : eth_inbox_open(fd, d->granted.inbox_bytes, &d->inbox);
+}
+
+static void close_inbox(struct eth_dev *d)
+{
+	if (d->inbox.fd < 0)
+		return;
+	forked_keep(d->inbox.fd);
+	eth_inbox_close(&d->inbox);
+}
+
 static void close_sockets(struct eth_dev *d)
 {
+	close_inbox(d);
 	for (uint32_t i = 0; i < ETH_RAILS; i++) {
 		struct eth_socket *s = &d->sockets[i];
 
@@ -287,7 +303,7 @@ static void close_sockets(struct eth_dev *d)
 /* Maps and keeps all that a grant consists of; the sockets become ours, other descriptors are closed. */
 static int take(struct eth_dev *d, struct arrival *a)
 {
-	unsigned int first, owners;
+	unsigned int first, owners, board;
 	int err;
 
 	d->granted = a->granted;
@@ -295,12 +311,18 @@ static int take(struct eth_dev *d, struct arrival *a)
 	/* of a port the socket itself is the owner of all its rings */
 	owners = a->n_fds - d->n_sockets;
 	first = eth_is_port(d) ? owners : owners - d->n_sockets;
+	board = first - 1 - eth_has_inbox(d);
 	err = eth_memory_map(d, a->fds[0]);
 	if (!err)
-		err = map_board(d, a->fds[first - 1]);
+		err = map_board(d, a->fds[board]);
 	/* alone in it, nobody else looks into our rings */
 	if (!err && d->granted.n_slots > 1)
 		err = map_share(d, a->fds[1]);
+	if (!err && eth_has_inbox(d)) {
+		err = take_inbox(d, a->fds[board + 1]);
+		if (!err)
+			a->fds[board + 1] = -1;
+	}
 	for (uint32_t i = 0; !err && i < d->n_sockets; i++) {
 		err = take_socket(d, i, a->fds[first + i], a->fds[owners + i]);
 		a->fds[first + i] = -1;

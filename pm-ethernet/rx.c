@@ -2,7 +2,8 @@
 /*
  * rx - frames are lent where the kernel put them. They are copied to a slot instead when they span several
  * chunks, or when so many chunks of the socket are lent already that the kernel might run short of them: a
- * slot holds one packet, so rx_buffers packets can always be held.
+ * slot holds one packet, so rx_buffers packets can always be held. From the inbox all are copied: its room comes
+ * free in the order of arrival, so one that is held for long would shut it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -286,18 +287,22 @@ static void consume(struct eth_dev *d, const struct arrival *a, struct eth_ring 
 	rx->ours += a->n;
 }
 
+static void note_gone(struct eth_dev *d, const uint8_t *frame)
+{
+	struct eth_frame head;
+
+	memcpy(&head, frame, sizeof(head));
+	eth_peer_gone(d, head.src_host, head.src_context);
+}
+
 /* A frame that is no packet: nonsense, not for us, or about a peer that is gone. */
 static __attribute__((cold, noinline)) int put_aside(struct eth_dev *d, const struct arrival *a,
 						     struct eth_ring *rx, enum drop_reason reason)
 {
-	struct eth_frame head;
-
-	if (reason) {
+	if (reason)
 		drop(d, a, reason);
-	} else {
-		memcpy(&head, a->bytes, sizeof(head));
-		eth_peer_gone(d, head.src_host, head.src_context);
-	}
+	else
+		note_gone(d, a->bytes);
 	consume(d, a, rx, 0);
 	return 0;
 }
@@ -347,12 +352,63 @@ static inline int hand_out(struct eth_dev *d, uint32_t i, struct pm_rx *out)
 	return 1;
 }
 
+/* ---- from the inbox ---- */
+
+/* What to do with a frame of the inbox: DROP_NONE and the own rail that it came by, or a reason to drop it. */
+static enum drop_reason judge_inbox(const struct eth_dev *d, const uint8_t *frame, uint32_t len,
+				    uint32_t *ret_rail)
+{
+	enum drop_reason reason = eth_frame_check(frame, len, &d->granted);
+
+	if (reason)
+		return reason;
+	if (len - ETH_HEAD > d->payload)
+		return DROP_MALFORMED;
+	*ret_rail = d->rail_of[frame[offsetof(struct eth_frame, in_rail)]];
+	return *ret_rail < d->dev.n_rails ? DROP_NONE : DROP_RAIL;
+}
+
+static int burst_inbox(struct eth_dev *d, struct pm_rx *out, int n)
+{
+	const uint8_t *frame;
+	uint64_t next;
+	uint32_t len;
+	int given = 0;
+
+	while (given < n && d->n_free_slots &&
+	       (frame = eth_inbox_next(&d->inbox, &len, &next)) != NULL) {
+		uint32_t rail = 0;
+		enum drop_reason reason = judge_inbox(d, frame, len, &rail);
+
+		if (reason) {
+			d->env.rails[0].drops[reason]++;
+		} else if (frame[offsetof(struct eth_frame, kind)] == ETH_GONE) {
+			note_gone(d, frame);
+		} else {
+			uint32_t slot = d->free_slots[--d->n_free_slots];
+			uint8_t *to = d->slots + (size_t)slot * d->slot_bytes;
+
+			memcpy(to, frame + ETH_HEAD, len - ETH_HEAD);
+			out[given++] = (struct pm_rx){.data = to,
+						      .len = len - ETH_HEAD,
+						      .rail = rail,
+						      .token = TOKEN_SLOT | slot};
+		}
+		eth_inbox_pass(&d->inbox, next);
+	}
+	return given;
+}
+
+/* ---- what the channel asks ---- */
+
 int eth_rx_burst(struct pm_dev *dev, struct pm_rx *out, int n)
 {
 	struct eth_dev *d = eth_of(dev);
 	uint32_t i = d->next_socket;
 	int given = 0;
 
+	if (eth_has_inbox(d))
+		return d->inbox.fd >= 0 ? burst_inbox(d, out, n) : 0;
 	for (uint32_t k = 0; k < d->n_sockets && given < n; k++) {
 		struct eth_ring *rx = &d->sockets[i].rings.rx;
 		uint32_t before;
@@ -405,7 +461,7 @@ void eth_rx_return(struct pm_dev *dev, uint64_t token)
 
 bool eth_rx_has_room(const struct eth_dev *d)
 {
-	bool has_chunks = d->granted.chunks_per_packet == 1;
+	bool has_chunks = d->granted.chunks_per_packet == 1 && !eth_has_inbox(d);
 
 	for (uint32_t i = 0; i < d->n_sockets; i++)
 		has_chunks &= d->sockets[i].lent < d->chunk_limit;
@@ -414,6 +470,8 @@ bool eth_rx_has_room(const struct eth_dev *d)
 
 bool eth_rx_is_pending(struct eth_dev *d)
 {
+	if (eth_has_inbox(d))
+		return d->inbox.fd >= 0 && eth_inbox_is_pending(&d->inbox);
 	for (uint32_t i = 0; i < d->n_sockets; i++)
 		if (d->sockets[i].fd >= 0 && eth_ring_ready(&d->sockets[i].rings.rx))
 			return true;

@@ -37,7 +37,7 @@ class Network(NamedTuple):
     mtu: Optional[int]     # IP MTU in bytes, None: ask the interface
     ports: Optional[tuple]  # (first, last) UDP port, None: any
     ethertype: Optional[int]  # of its frames, None: the daemon's default
-    mode: Optional[str]    # "auto", "native" or "generic": how the kernel runs its programs
+    mode: Optional[str]    # "auto", "native", "generic" or "tc": how the kernel runs its programs
     direct: Optional[str]  # "any", "root" or "never": who may have a NIC's queue to itself
     watch_ms: Optional[int]  # between two questions to the neighbours of a topology, 0: none
 

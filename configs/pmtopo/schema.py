@@ -148,7 +148,7 @@ ROOT = Table({
         "mtu": Value(values.number(576, 65535)),
         "ports": Value(values.ports),
         "ethertype": Value(values.ethertype),
-        "mode": Value(values.choice("auto", "native", "generic")),
+        "mode": Value(values.choice("auto", "native", "generic", "tc")),
         "direct": Value(values.choice("any", "root", "never")),
         "watch": Value(values.duration("ms", 1, 1000, zero="watching nobody")),
     }, required=("type",), example={"type": '"udp"'}))),

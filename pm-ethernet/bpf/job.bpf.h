@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * job - what the three programs have in common: the maps, the frame that a program works on, the checks
- * of its head, and the verdicts with their counters. Knows no program, and nothing of the grid.
+ * job - what the programs have in common: the maps, the frame that a program works on, the checks of its
+ * head, and the verdicts with their counters. Knows no program, nothing of the grid, and not which hook of the
+ * kernel the programs are made for: that is hook.bpf.h.
  */
 #ifndef PM_ETHERNET_BPF_JOB_BPF_H
 #define PM_ETHERNET_BPF_JOB_BPF_H
@@ -64,6 +65,19 @@ struct {
 	__type(value, __u32);
 } rails SEC(".maps");
 
+/* What an entry of inboxes is like; each has its own size. */
+struct inbox {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, ETH_INBOX_MIN);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, ETH_CONTEXTS);
+	__type(key, __u32);
+	__array(values, struct inbox);
+} inboxes SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ETH_CONTEXTS);
@@ -95,17 +109,25 @@ _Static_assert(__builtin_offsetof(struct packet, key) == ETH_HEAD + ETH_KEY_OFFS
 	       "place of the key");
 _Static_assert(sizeof(struct packet) == ETH_HEAD + ETH_PACKET_HEAD, "size of the packet header");
 
+#ifdef ETH_TC
+typedef struct __sk_buff hook_ctx;
+#else
+typedef struct xdp_md hook_ctx;
+#endif
+
 /* What a program works on. */
 struct job {
-	struct xdp_md *ctx;
+	hook_ctx *ctx;
 	struct packet *packet; /* in the frame; how much of it is there must be checked first */
 	void *end;             /* of the part of the frame that can be read */
 	const struct eth_host *host;
 	struct eth_counters *counters; /* this CPU's, of the NIC or of all ports */
 };
 
+#include "pm-ethernet/bpf/hook.bpf.h"
+
 /* Whether all is there that a frame has at least; false can't happen in a program the daemon loaded. */
-static __always_inline int job_begin(struct job *job, struct xdp_md *ctx, __u32 row)
+static __always_inline int job_begin(struct job *job, hook_ctx *ctx, __u32 row)
 {
 	__u32 zero = 0;
 
@@ -117,37 +139,45 @@ static __always_inline int job_begin(struct job *job, struct xdp_md *ctx, __u32 
 	return job->host && job->counters && (void *)(&job->packet->head.type + 1) <= job->end;
 }
 
+/* A frame of our EtherType, and in no VLAN: that is another network. */
+static __always_inline int is_ours(const struct job *job)
+{
+	return job->packet->head.type == job->host->type && !hook_is_tagged(job->ctx);
+}
+
 static __always_inline int drop(const struct job *job, enum eth_drop reason)
 {
 	job->counters->drops[reason]++;
-	return XDP_DROP;
+	return HOOK_DROP;
 }
 
-/* Sends the frame to entry @index of @map; dropped for reason @absent where there is nothing. */
-static __always_inline int redirect(const struct job *job, void *map, __u32 index,
-				    enum eth_drop absent)
+/* Counts a packet as taken. */
+static __always_inline void count(const struct job *job)
 {
-	/* The low bits of the flags are the verdict for an empty entry. */
-	if (bpf_redirect_map(map, index, XDP_DROP) != XDP_REDIRECT)
-		return drop(job, absent);
-	return XDP_REDIRECT;
+	job->counters->rx_frames++;
+	job->counters->rx_bytes += hook_length(job->ctx);
+}
+
+/* Sends the frame out of the NIC of a rail. */
+static __always_inline int send_out(const struct job *job, __u32 rail)
+{
+	return hook_send(rail) ? HOOK_SENT : drop(job, ETH_DROP_RAIL);
 }
 
 /* The same for a packet that is counted here as taken. */
-static __always_inline int take(const struct job *job, void *map, __u32 index, enum eth_drop absent)
+static __always_inline int take_out(const struct job *job, __u32 rail)
 {
-	int verdict = redirect(job, map, index, absent);
+	int verdict = send_out(job, rail);
 
-	if (verdict == XDP_REDIRECT) {
-		job->counters->rx_frames++;
-		job->counters->rx_bytes += bpf_xdp_get_buff_len(job->ctx);
-	}
+	if (verdict == HOOK_SENT)
+		count(job);
 	return verdict;
 }
 
 /* A frame of our type has a head that we understand. */
-static __always_inline enum eth_drop check_head(const struct job *job)
+static __always_inline enum eth_drop check_head(struct job *job)
 {
+	hook_pull(job);
 	if ((void *)(&job->packet->head + 1) > job->end)
 		return ETH_DROP_SHORT;
 	if (job->packet->head.version != ETH_VERSION)
@@ -160,7 +190,7 @@ static __always_inline enum eth_drop check_packet(const struct job *job)
 {
 	if ((void *)(job->packet + 1) > job->end)
 		return ETH_DROP_SHORT;
-	if (sizeof(struct packet) + job->packet->length > bpf_xdp_get_buff_len(job->ctx))
+	if (sizeof(struct packet) + job->packet->length > hook_length(job->ctx))
 		return ETH_DROP_LENGTH;
 	return ETH_DROP_NONE;
 }

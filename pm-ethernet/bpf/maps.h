@@ -8,6 +8,7 @@
  *   contexts  ARRAY[ETH_CONTEXTS]   struct eth_context  by context number
  *   sockets   XSKMAP                by context * ETH_RAILS + rail: sockets on the NICs (direct)
  *   doors     XSKMAP[ETH_CONTEXTS]  by context: the socket on the user end of its port
+ *   inboxes   ARRAY_OF_MAPS[ETH_CONTEXTS] of RINGBUF by context: struct eth_record, for the programs at tc
  *   ports     DEVMAP[ETH_CONTEXTS]  by context: switch end of its port
  *   rails     DEVMAP[ETH_RAILS]     by rail: the NIC
  *   grants    HASH[ETH_CONTEXTS]    ifindex of a port's switch end -> struct eth_grant
@@ -19,7 +20,8 @@
  *   counters  PERCPU_ARRAY[ETH_COUNTERS] struct eth_counters: by rail, ETH_RAILS = all ports and doors
  *
  * Programs: "eth_nic" on each NIC (its constant nic_rail is set before loading), "eth_port" on the switch
- * end of a port (frames from the process), "eth_door" on the user end (frames to the process).
+ * end of a port (frames from the process), "eth_door" on the user end (frames to the process). They are there twice:
+ * for XDP, where frames go to sockets and doors, and for tc, where they go to inboxes and there is no door.
  */
 #ifndef PM_ETHERNET_MAPS_H
 #define PM_ETHERNET_MAPS_H
@@ -41,6 +43,24 @@ struct eth_nic {
 	uint8_t mac[ETH_MAC];
 	uint16_t pad;
 };
+
+#define ETH_INBOX_MIN 4096 /* bytes of a ring, a power of two */
+
+/*
+ * A frame in an inbox. With the 8 bytes that the kernel puts in front of a record it takes a whole number of cache
+ * lines. The bytes behind the frame mean nothing.
+ */
+struct eth_record {
+	uint32_t length; /* of the frame, bytes */
+	uint32_t pad;
+	uint8_t frame[]; /* struct eth_frame, and its packet */
+};
+
+/*
+ * The lowest bit of an inbox's consumer position, which counts in eights: the process sleeps, or is about to, and
+ * the next record is to wake it.
+ */
+#define ETH_INBOX_SLEEPS 1ull
 
 enum eth_attachment { ETH_DETACHED = 0, ETH_DIRECT = 1, ETH_PORT = 2 };
 

@@ -6,6 +6,7 @@
 #ifndef PM_ETHERNET_OBJECT_H
 #define PM_ETHERNET_OBJECT_H
 
-extern const char eth_bpf_object[]; /* absolute path of pm_ethernet.bpf.o */
+extern const char eth_bpf_object[];    /* absolute path of pm_ethernet.bpf.o, for XDP */
+extern const char eth_bpf_object_tc[]; /* absolute path of pm_ethernet_tc.bpf.o */
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 /*
- * The kernel's half of pm-ethernet: three XDP programs that bring frames of our EtherType to the context
+ * The kernel's half of pm-ethernet: three programs that bring frames of our EtherType to the context
  * they are for, and let nothing else happen. eth_nic looks at what a NIC received and leaves all other
  * traffic to the kernel; eth_port holds a process to the identity its port was granted; eth_door hands
- * over at the process's end of a port. Each frame is either passed, or redirected, or dropped and
+ * over at the process's end of a port. Each frame is either passed, or handed on, or dropped and
  * counted under one reason. They keep no state but the counters, and know nothing of what the channel
  * puts into a packet but its length and its key.
  */
@@ -27,8 +27,8 @@ static __always_inline const struct eth_context *find_context(const struct job *
 }
 
 /*
- * Drops a packet that found no context. One that asks goes back where it came from, as it is but for the
- * head: its key lets it pass to whoever sent it, and nobody answers it again.
+ * Counts a packet that found no context as dropped. One that asks is turned around (true) to go back where it came
+ * from, as it is but for the head: its key lets it pass to whoever sent it, and nobody answers it again.
  */
 static __always_inline int refuse(const struct job *job, enum eth_drop why)
 {
@@ -39,10 +39,10 @@ static __always_inline int refuse(const struct job *job, enum eth_drop why)
 	if (has_grid())
 		old.flags &= ~ETH_F_LATE;
 	if (old.flags != ETH_F_ASK || old.kind != ETH_PACKET)
-		return XDP_DROP;
+		return 0;
 	/* One frame to a group would bring many answers, one from a group an answer to many. */
 	if ((old.dst_mac[0] | old.src_mac[0]) & 1)
-		return XDP_DROP;
+		return 0;
 	__builtin_memcpy(head->dst_mac, old.src_mac, ETH_MAC);
 	__builtin_memcpy(head->src_mac, old.dst_mac, ETH_MAC);
 	head->kind = ETH_GONE;
@@ -52,40 +52,44 @@ static __always_inline int refuse(const struct job *job, enum eth_drop why)
 	head->src_host = old.dst_host;
 	head->dst_context = old.src_context;
 	head->src_context = old.dst_context;
-	return XDP_TX;
+	return 1;
 }
 
 /* Refuses what came from a NIC: in a grid it may have come another way than leads back. */
 static __always_inline int refuse_to_network(const struct job *job, enum eth_drop why)
 {
-	int verdict = refuse(job, why);
 	__u32 rail = 0;
 
-	if (verdict != XDP_TX || !has_grid())
-		return verdict;
+	if (!refuse(job, why))
+		return HOOK_DROP;
+	if (!has_grid())
+		return hook_answer(job);
 	why = aim(job, &rail);
-	return why ? drop(job, why) : redirect(job, &rails, rail, ETH_DROP_RAIL);
+	return why ? drop(job, why) : send_out(job, rail);
+}
+
+/* Hands a packet to a context as having come by our rail @in_rail. */
+static __always_inline int deliver(const struct job *job, const struct eth_context *context,
+				   __u32 in_rail)
+{
+	enum eth_drop why = hook_deliver(job, context, job->packet->head.dst_context, in_rail);
+
+	if (why)
+		return drop(job, why);
+	count(job);
+	return HOOK_TAKEN;
 }
 
 /* From a NIC to a context of this host. */
 static __always_inline int deliver_from_nic(const struct job *job)
 {
-	__u32 number = job->packet->head.dst_context;
 	const struct eth_context *context;
 	enum eth_drop why;
 
 	if (job->packet->head.rail >= ETH_RAILS)
 		return drop(job, ETH_DROP_RAIL);
 	context = find_context(job, &why);
-	if (!context)
-		return refuse_to_network(job, why);
-	job->packet->head.in_rail = nic_rail;
-	if (context->attachment == ETH_PORT)
-		return take(job, &ports, number, ETH_DROP_DETACHED);
-	/* Sockets are bound to queue 0; the kernel would lose the frame without a trace. */
-	if (context->attachment != ETH_DIRECT || job->ctx->rx_queue_index)
-		return drop(job, ETH_DROP_DETACHED);
-	return take(job, &sockets, number * ETH_RAILS + nic_rail, ETH_DROP_DETACHED);
+	return context ? deliver(job, context, nic_rail) : refuse_to_network(job, why);
 }
 
 /* From a NIC, but not for this host. */
@@ -101,7 +105,7 @@ static __always_inline int control_from_nic(const struct job *job)
 
 	if (kind == ETH_QUERY || kind == ETH_ANSWER) {
 		job->counters->control++;
-		return XDP_PASS;
+		return HOOK_PASS;
 	}
 	if (kind == ETH_WATCH && has_grid())
 		return answer_watch(job);
@@ -110,14 +114,14 @@ static __always_inline int control_from_nic(const struct job *job)
 	return drop(job, ETH_DROP_KIND);
 }
 
-SEC("xdp")
-int eth_nic(struct xdp_md *ctx)
+SEC(HOOK_SECTION)
+int eth_nic(hook_ctx *ctx)
 {
 	enum eth_drop why;
 	struct job job;
 
-	if (!job_begin(&job, ctx, nic_rail) || job.packet->head.type != job.host->type)
-		return XDP_PASS;
+	if (!job_begin(&job, ctx, nic_rail) || !is_ours(&job))
+		return HOOK_PASS;
 	why = check_head(&job);
 	if (why)
 		return drop(&job, why);
@@ -139,11 +143,11 @@ static __always_inline int deliver_from_port(const struct job *job)
 
 	context = find_context(job, &why);
 	if (!context)
-		return refuse(job, why);
+		return refuse(job, why) ? hook_return(job, job->packet->head.dst_context)
+					: HOOK_DROP;
 	if (context->attachment != ETH_PORT)
 		return drop(job, ETH_DROP_DETACHED);
-	job->packet->head.in_rail = job->packet->head.rail;
-	return take(job, &ports, job->packet->head.dst_context, ETH_DROP_DETACHED);
+	return deliver(job, context, job->packet->head.rail);
 }
 
 /* The same in a grid, where the first hop is not up to the process either. */
@@ -155,7 +159,7 @@ static __always_inline int send_to_grid(const struct job *job)
 	job->packet->head.ttl = ETH_TTL;
 	job->packet->head.flags &= ~ETH_F_LATE;
 	why = aim(job, &rail);
-	return why ? drop(job, why) : take(job, &rails, rail, ETH_DROP_RAIL);
+	return why ? drop(job, why) : take_out(job, rail);
 }
 
 /* From a port to another host. What the network sees of us is not up to the process. */
@@ -171,7 +175,7 @@ static __always_inline int send_from_port(const struct job *job)
 		return drop(job, ETH_DROP_RAIL);
 	__builtin_memcpy(job->packet->head.src_mac, nic->mac, ETH_MAC);
 	job->packet->head.ttl = ETH_TTL;
-	return take(job, &rails, rail, ETH_DROP_RAIL);
+	return take_out(job, rail);
 }
 
 /* A process sends as nobody but the context that its port was granted to, and to one host at a time. */
@@ -192,20 +196,20 @@ static __always_inline enum eth_drop check_grant(const struct job *job,
 	return ETH_DROP_NONE;
 }
 
-SEC("xdp")
-int eth_port(struct xdp_md *ctx)
+SEC(HOOK_SECTION)
+int eth_port(hook_ctx *ctx)
 {
 	const struct eth_grant *grant;
-	__u32 port = ctx->ingress_ifindex;
+	__u32 port = hook_port(ctx);
 	enum eth_drop why;
 	struct job job;
 
 	if (!job_begin(&job, ctx, ETH_RAILS))
-		return XDP_ABORTED;
+		return HOOK_DROP;
 	grant = bpf_map_lookup_elem(&grants, &port);
 	if (!grant)
 		return drop(&job, ETH_DROP_NO_GRANT);
-	if (job.packet->head.type != job.host->type)
+	if (!is_ours(&job))
 		return drop(&job, ETH_DROP_TYPE);
 	why = check_head(&job);
 	if (why)
@@ -223,21 +227,25 @@ int eth_port(struct xdp_md *ctx)
 	return send_from_port(&job);
 }
 
+#ifndef ETH_TC
 /* Behind a port come packets that eth_nic or eth_port has checked, and what the kernel itself sends. */
-SEC("xdp")
-int eth_door(struct xdp_md *ctx)
+SEC(HOOK_SECTION)
+int eth_door(hook_ctx *ctx)
 {
 	enum eth_drop why;
 	struct job job;
 
 	if (!job_begin(&job, ctx, ETH_RAILS))
-		return XDP_ABORTED;
-	if (job.packet->head.type != job.host->type)
+		return HOOK_DROP;
+	if (!is_ours(&job))
 		return drop(&job, ETH_DROP_TYPE);
 	why = check_head(&job);
 	if (why)
 		return drop(&job, why);
-	return redirect(&job, &doors, job.packet->head.dst_context, ETH_DROP_DETACHED);
+	if (bpf_redirect_map(&doors, job.packet->head.dst_context, XDP_DROP) != XDP_REDIRECT)
+		return drop(&job, ETH_DROP_DETACHED);
+	return XDP_REDIRECT;
 }
+#endif
 
 char license_text[] SEC("license") = "Dual BSD/GPL";

@@ -186,10 +186,10 @@ static __always_inline int relay(const struct job *job)
 	if (why)
 		return drop(job, why);
 	head->ttl--;
-	verdict = redirect(job, &rails, out, ETH_DROP_RAIL);
-	if (verdict == XDP_REDIRECT) {
+	verdict = send_out(job, out);
+	if (verdict == HOOK_SENT) {
 		job->counters->relayed_frames++;
-		job->counters->relayed_bytes += bpf_xdp_get_buff_len(job->ctx);
+		job->counters->relayed_bytes += hook_length(job->ctx);
 	}
 	return verdict;
 }
@@ -215,7 +215,7 @@ static __always_inline __u32 place_on_line(__u32 host_id)
 
 /*
  * Answers a neighbour that asks whether we are here; nobody but this program has to be alive for it. The answer
- * leaves as relayed frames do, not by XDP_TX: it tells that they can, and veth holds back what goes by XDP_TX
+ * leaves as relayed frames do, not by hook_answer: it tells that they can, and veth holds back what goes by XDP_TX
  * to an end without a program.
  */
 static __always_inline int answer_watch(const struct job *job)
@@ -235,8 +235,8 @@ static __always_inline int answer_watch(const struct job *job)
 	head->kind = ETH_ECHO;
 	head->dst_host = head->src_host;
 	head->src_host = job->host->id;
-	verdict = redirect(job, &rails, rail, ETH_DROP_RAIL);
-	job->counters->control += verdict == XDP_REDIRECT;
+	verdict = send_out(job, rail);
+	job->counters->control += verdict == HOOK_SENT;
 	return verdict;
 }
 
@@ -256,7 +256,7 @@ static __always_inline int note_echo(const struct job *job)
 		return drop(job, ETH_DROP_SOURCE);
 	*(volatile __u64 *)pulse = bpf_ktime_get_ns();
 	job->counters->control++;
-	return XDP_DROP;
+	return HOOK_DROP;
 }
 
 #endif

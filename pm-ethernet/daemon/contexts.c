@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/inboxes.h"
 #include "pm-ethernet/daemon/jobs.h"
 #include "pm-ethernet/daemon/loop.h"
 #include "pm-ethernet/daemon/ports.h"
@@ -187,6 +188,24 @@ static void add_fd(struct ethd_answer *a, int fd, bool is_ours)
 	a->is_ours[a->granted.n_fds++] = is_ours;
 }
 
+/* What its frames will come by, where that are no sockets. */
+static int add_inbox(struct ethd_context *c, struct ethd_answer *ret, char *why)
+{
+	uint32_t bytes = ret->granted.inbox_bytes;
+
+	if (!bytes)
+		return 0;
+	c->inbox = ethd_inbox_make(bytes);
+	if (c->inbox < 0) {
+		snprintf(why, ETH_WHY, "an inbox of %u bytes can't be made: %s", bytes,
+			 strerror(-c->inbox));
+		return c->inbox;
+	}
+	c->memory_bytes += bytes;
+	add_fd(ret, c->inbox, true);
+	return 0;
+}
+
 static int attach_direct(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 {
 	struct ethd_context *c = &d->contexts[p->context];
@@ -213,6 +232,9 @@ static int attach_direct(struct ethd *d, struct plan *p, struct ethd_answer *ret
 	add_fd(ret, job->memory, true);
 	add_fd(ret, job->share, true);
 	add_fd(ret, d->board_fd, true);
+	err = add_inbox(c, ret, p->why);
+	if (err)
+		return err;
 	for (uint32_t r = 0; r < p->n_rails; r++)
 		add_fd(ret, c->pending[r], true);
 	for (uint32_t r = 0; r < p->n_rails; r++)
@@ -269,8 +291,10 @@ static int attach_port(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 	c->memory_bytes = l->memory_bytes;
 	add_fd(ret, memory, false);
 	add_fd(ret, d->board_fd, true);
-	add_fd(ret, fd, true);
-	return 0;
+	err = add_inbox(c, ret, p->why);
+	if (!err)
+		add_fd(ret, fd, true);
+	return err;
 }
 
 /* Tries what was wished for, and the port where anything will do. */
@@ -368,7 +392,7 @@ static int bind_direct(struct ethd *d, uint16_t context, bool is_last_try, char 
 	struct ethd_context *c = &d->contexts[context];
 	int err = ethd_job_bind(d, c->job, c->pending, is_last_try, why, ETH_WHY);
 
-	for (uint32_t r = 0; r < c->n_pending && !err; r++) {
+	for (uint32_t r = 0; r < c->n_pending && !err && c->inbox < 0; r++) {
 		uint32_t key = context * ETH_RAILS + c->rails[r];
 
 		err = bpf_map_update_elem(d->maps.sockets, &key, &c->pending[r], BPF_ANY);
@@ -388,8 +412,9 @@ static int bind_port(struct ethd *d, uint16_t context, char *why)
 		snprintf(why, ETH_WHY, "no socket on pepu%d: %s", c->port, strerror(-err));
 		return err == -EBUSY ? -ESTALE : err;
 	}
-	err = bpf_map_update_elem(d->maps.doors, &key, &c->pending[0], BPF_ANY);
-	if (!err)
+	if (c->inbox < 0)
+		err = bpf_map_update_elem(d->maps.doors, &key, &c->pending[0], BPF_ANY);
+	if (!err && c->inbox < 0)
 		err = bpf_map_update_elem(d->maps.ports, &key, &port->switch_ifindex, BPF_ANY);
 	if (!err)
 		err = bpf_map_update_elem(d->maps.grants, &port->switch_ifindex, &grant, BPF_ANY);
@@ -400,6 +425,9 @@ static void close_pending(struct ethd_context *c)
 {
 	while (c->n_pending)
 		close(c->pending[--c->n_pending]);
+	if (c->inbox >= 0)
+		close(c->inbox);
+	c->inbox = -1;
 }
 
 int ethd_context_bind(struct ethd *d, uint16_t context, bool is_last_try, struct eth_granted *g)
@@ -412,6 +440,8 @@ int ethd_context_bind(struct ethd *d, uint16_t context, bool is_last_try, struct
 
 	if (err == -EBUSY && c->job && !is_last_try)
 		return ETHD_WAIT;
+	if (!err && c->inbox >= 0)
+		err = ethd_inbox_put(d, context, c->inbox);
 	if (!err)
 		err = bpf_map_update_elem(d->maps.contexts, &key, &entry, BPF_ANY);
 	if (err) {
@@ -459,6 +489,7 @@ static void detach(struct ethd *d, uint32_t context)
 
 		bpf_map_delete_elem(d->maps.sockets, &key);
 	}
+	ethd_inbox_remove(d, context);
 	bpf_map_delete_elem(d->maps.doors, &context);
 	bpf_map_delete_elem(d->maps.ports, &context);
 	if (c->port >= 0)
@@ -492,7 +523,7 @@ void ethd_context_release(struct ethd *d, uint16_t context)
 		ethd_loop_remove(d, c->pidfd);
 		close(c->pidfd);
 	}
-	*c = (struct ethd_context){.pidfd = -1, .port = -1};
+	*c = (struct ethd_context){.pidfd = -1, .inbox = -1, .port = -1};
 	ethd_state_save(d);
 }
 

@@ -27,7 +27,8 @@
 #define ETHD_UID_BYTES (2ull << 30) /* packet memory of one user but root, and a quarter of all */
 #define ETHD_PORTS_BATCH 8          /* ports made at once */
 
-enum ethd_mode { ETHD_MODE_AUTO, ETHD_MODE_NATIVE, ETHD_MODE_GENERIC };
+/* Where the programs stand: at XDP in the driver, at XDP behind it, or at the ingress hook of tc. */
+enum ethd_mode { ETHD_MODE_AUTO, ETHD_MODE_NATIVE, ETHD_MODE_GENERIC, ETHD_MODE_TC };
 enum ethd_direct { ETHD_DIRECT_ANY, ETHD_DIRECT_ROOT, ETHD_DIRECT_NEVER };
 enum ethd_copy { ETHD_COPY_UNKNOWN, ETHD_COPY_COPY, ETHD_COPY_ZERO };
 
@@ -74,7 +75,7 @@ struct ethd_rail {
 
 /* Descriptors of the pinned maps; names as in bpf/maps.h. */
 struct ethd_maps {
-	int host, nics, contexts, sockets, doors, ports, rails, grants, counters;
+	int host, nics, contexts, sockets, doors, inboxes, ports, rails, grants, counters;
 	int grid, points, neighbours, pulses;
 };
 
@@ -121,8 +122,9 @@ struct ethd_context {
 	bool is_new;        /* was never bound */
 	uint32_t n_pending; /* sockets that wait until the process has mapped them */
 	int pending[ETH_RAILS];
+	int inbox;             /* waits like these; -1 = none does */
 	int port;              /* place in ethd.ports, -1 = none */
-	uint64_t memory_bytes; /* of its own packet memory; that of a direct one is its job's */
+	uint64_t memory_bytes; /* of its own packet memory, that of a direct one is its job's, and inbox */
 	uint32_t n_rails;
 	uint8_t rails[ETH_RAILS]; /* host rails */
 };
@@ -135,10 +137,10 @@ struct ethd {
 	uint32_t host; /* our id */
 	uint32_t n_rails;
 	struct ethd_rail rails[ETH_RAILS];
-	bool is_native;    /* all programs of a host have the same mode */
-	bool is_copy_only; /* a NIC's driver refused zero copy, so no job tries it again */
-	bool is_resumed;   /* maps, programs and board are those of the daemon before us */
-	bool is_frags;     /* programs and sockets take frames of several buffers */
+	enum ethd_mode mode; /* of all programs of this host; AUTO: not chosen yet */
+	bool is_copy_only;   /* a NIC's driver refused zero copy, so no job tries it again */
+	bool is_resumed;     /* maps, programs and board are those of the daemon before us */
+	bool is_frags;       /* programs and sockets take frames of several buffers */
 	bool is_one_slot; /* the kernel lets nobody map bound rings: a job gets the queues for one process */
 	uint32_t chunk_bytes; /* 2048 or 4096 */
 	uint32_t chunks_per_packet;
@@ -148,7 +150,7 @@ struct ethd {
 	char duplicate[ETH_WHY]; /* sentence: another host has our id; "" = none. Set by discovery */
 
 	struct ethd_maps maps;
-	int port_program, door_program; /* descriptors of eth_port and eth_door */
+	int port_program, door_program; /* for the switch end and the user end of ports */
 	struct ethd_context contexts[ETH_CONTEXTS];
 	uint16_t last_context; /* numbers are handed out round robin */
 	struct ethd_port ports[ETH_CONTEXTS];
@@ -164,6 +166,8 @@ struct ethd {
 	bool is_leaving_all; /* stops, and lets everything go on for the next daemon */
 };
 
+/* "native" and the like. */
+const char *ethd_mode_name(enum ethd_mode mode);
 /* A line for the operator on standard error; with the place and the remedy where there is one. */
 void ethd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t ethd_now_ns(void);

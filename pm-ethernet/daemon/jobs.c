@@ -18,6 +18,10 @@
 #define RING_MIN 1024u
 #define RING_MAX 2048u
 #define RX_CHUNKS_MIN 1024u /* in the fill ring beyond what processes may hold */
+#define RX_CHUNKS_UNUSED 2u /* where frames come by inboxes: a page, so that areas begin on pages */
+#define INBOX_FRAMES 1024u  /* of the largest size, that wait in an inbox */
+#define INBOX_MIN (1u << 20)
+#define INBOX_MAX (1u << 23)
 
 static uint32_t power_of_two(uint64_t n)
 {
@@ -60,6 +64,15 @@ static int check_quota(const struct ethd *d, uid_t uid, uint64_t more, char *why
 	return -EDQUOT;
 }
 
+/* Room for each context's frames, of all rails: the processes take them out into memory of their own. */
+static uint32_t inbox_for(const struct ethd *d)
+{
+	uint32_t frame = d->chunk_bytes * d->chunks_per_packet;
+	uint32_t n = power_of_two((uint64_t)INBOX_FRAMES * frame);
+
+	return n < INBOX_MIN ? INBOX_MIN : n > INBOX_MAX ? INBOX_MAX : n;
+}
+
 int ethd_layout(const struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t n_slots,
 		uint32_t n_sockets, struct eth_granted *ret, char *why, size_t why_size)
 {
@@ -77,6 +90,9 @@ int ethd_layout(const struct ethd *d, const struct eth_request *r, uid_t uid, ui
 	}
 	if (rx > (all - tx) / n_sockets)
 		rx = (all - tx) / n_sockets;
+	ret->inbox_bytes = d->mode == ETHD_MODE_TC ? inbox_for(d) : 0;
+	if (ret->inbox_bytes)
+		rx = RX_CHUNKS_UNUSED;
 	ret->chunk_bytes = d->chunk_bytes;
 	ret->chunks_per_packet = d->chunks_per_packet;
 	ret->tx_packets = r->tx_packets;
@@ -88,8 +104,9 @@ int ethd_layout(const struct ethd *d, const struct eth_request *r, uid_t uid, ui
 	ret->n_slots = n_slots;
 	ret->memory_bytes = (tx + rx * n_sockets) * d->chunk_bytes;
 	ret->is_frags = d->is_frags;
-	ret->is_native = d->is_native;
-	return check_quota(d, uid, ret->memory_bytes, why, why_size);
+	ret->is_native = d->mode == ETHD_MODE_NATIVE;
+	return check_quota(d, uid, ret->memory_bytes + (uint64_t)n_slots * ret->inbox_bytes, why,
+			   why_size);
 }
 
 struct ethd_job *ethd_job_find(const struct ethd *d, uint64_t key, uid_t uid)
@@ -205,7 +222,7 @@ int ethd_job_create(struct ethd *d, const struct eth_request *r, uid_t uid, cons
 		job->n_slots = 1;
 	job->n_rails = n_rails;
 	memcpy(job->rails, rails, n_rails);
-	job->is_zero_copy = d->is_native && !d->is_frags && !d->is_copy_only;
+	job->is_zero_copy = d->mode == ETHD_MODE_NATIVE && !d->is_frags && !d->is_copy_only;
 	err = ethd_layout(d, r, uid, job->n_slots, n_rails, &job->layout, why, why_size);
 	if (!err) {
 		snprintf(why, why_size, "packet memory of %llu bytes can't be made",

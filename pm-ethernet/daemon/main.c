@@ -46,6 +46,13 @@ void ethd_say(const char *format, ...)
 	fprintf(stderr, "pm-ethernetd: %s\n", line);
 }
 
+const char *ethd_mode_name(enum ethd_mode mode)
+{
+	static const char *const names[] = {"auto", "native", "generic", "tc"};
+
+	return names[mode];
+}
+
 uint64_t ethd_now_ns(void)
 {
 	return clock_monotonic_ns();
@@ -62,7 +69,7 @@ static struct ethd *create(const struct ethd_options *options)
 	d->epoll = d->signals = d->listener = d->netlink = d->lock = d->guard = -1;
 	memset(&d->maps, -1, sizeof(d->maps));
 	for (uint32_t c = 0; c < ETH_CONTEXTS; c++)
-		d->contexts[c] = (struct ethd_context){.pidfd = -1, .port = -1};
+		d->contexts[c] = (struct ethd_context){.pidfd = -1, .inbox = -1, .port = -1};
 	return d;
 }
 
@@ -268,7 +275,7 @@ static void say_ready(const struct ethd *d)
 
 	ethd_rails_names(d, names, sizeof(names));
 	printf("pm-ethernetd: ready, host %u, rails %s, %s mode\n", d->host, names,
-	       d->is_native ? "native" : "generic");
+	       ethd_mode_name(d->mode));
 	fflush(stdout);
 	err = notify_service("READY=1");
 	if (err)

@@ -26,7 +26,7 @@ static const struct option table[] = {
 static const char usage[] =
 	"usage: pm-ethernetd --nics NAME,... | --config CLUSTER.JSON\n"
 	"                    [--run DIR] [--host-id N] [--ethertype N]\n"
-	"                    [--mode auto|native|generic] [--direct any|root|never]\n"
+	"                    [--mode auto|native|generic|tc] [--direct any|root|never]\n"
 	"                    [--watch TIME]\n"
 	"Serves pm-ethernet on this host, see pm-ethernetd(8).\n";
 
@@ -76,13 +76,16 @@ static int set_number(const char *name, const char *text, unsigned long high, un
 static int set_word(const char *name, const char *text, const char *const *words, char *why,
 		    size_t size)
 {
+	size_t used;
 	int i;
 
 	for (i = 0; words[i]; i++)
 		if (!strcmp(words[i], text))
 			return i;
-	snprintf(why, size, "--%s %s: wanted is %s, %s or %s", name, text, words[0], words[1],
-		 words[2]);
+	used = (size_t)snprintf(why, size, "--%s %s: wanted is %s", name, text, words[0]);
+	for (i = 1; words[i] && used < size; i++)
+		used += (size_t)snprintf(why + used, size - used, "%s%s",
+					 words[i + 1] ? ", " : " or ", words[i]);
 	return -EINVAL;
 }
 
@@ -157,7 +160,7 @@ static int set_config(struct ethd_options *o, const char *path, char *why, size_
 
 static int set(struct ethd_options *o, int option, const char *text, char *why, size_t size)
 {
-	static const char *const modes[] = {"auto", "native", "generic", NULL};
+	static const char *const modes[] = {"auto", "native", "generic", "tc", NULL};
 	static const char *const directs[] = {"any", "root", "never", NULL};
 	unsigned long n = 0;
 	int err;

@@ -18,6 +18,7 @@
 
 #include "pm-ethernet/bpf/object.h"
 #include "pm-ethernet/daemon/grid.h"
+#include "pm-ethernet/daemon/tcx.h"
 
 #ifndef BPF_FS_MAGIC
 #define BPF_FS_MAGIC 0xcafe4a11
@@ -35,6 +36,7 @@ static const struct {
 	{"contexts", offsetof(struct ethd_maps, contexts)},
 	{"sockets", offsetof(struct ethd_maps, sockets)},
 	{"doors", offsetof(struct ethd_maps, doors)},
+	{"inboxes", offsetof(struct ethd_maps, inboxes)},
 	{"ports", offsetof(struct ethd_maps, ports)},
 	{"rails", offsetof(struct ethd_maps, rails)},
 	{"grants", offsetof(struct ethd_maps, grants)},
@@ -158,6 +160,12 @@ static int reuse_map(struct ethd *d, struct bpf_object *object, size_t i)
 	return is_same(map, *fd) ? bpf_map__reuse_fd(map, *fd) : -EEXIST;
 }
 
+/* Those of XDP and those of tc have the same maps. */
+static const char *object_of(const struct ethd *d)
+{
+	return d->mode == ETHD_MODE_TC ? eth_bpf_object_tc : eth_bpf_object;
+}
+
 /* Only the programs wanted now are loaded; those of ports or the one of a NIC. */
 static int prepare(struct ethd *d, struct bpf_object *object, bool is_nic)
 {
@@ -171,6 +179,8 @@ static int prepare(struct ethd *d, struct bpf_object *object, bool is_nic)
 		bool is_nics = !strcmp(bpf_program__name(program), "eth_nic");
 
 		bpf_program__set_autoload(program, is_nics == is_nic);
+		if (d->mode == ETHD_MODE_TC)
+			continue;
 		bpf_program__set_type(program, BPF_PROG_TYPE_XDP);
 		if (d->is_frags)
 			bpf_program__set_flags(program,
@@ -183,7 +193,7 @@ static int prepare(struct ethd *d, struct bpf_object *object, bool is_nic)
 
 int ethd_programs_fit(struct ethd *d)
 {
-	struct bpf_object *object = bpf_object__open_file(eth_bpf_object, NULL);
+	struct bpf_object *object = bpf_object__open_file(object_of(d), NULL);
 	int err = object ? prepare(d, object, true) : -errno;
 
 	bpf_object__close(object);
@@ -192,7 +202,7 @@ int ethd_programs_fit(struct ethd *d)
 
 static int load(struct ethd *d, int rail, struct bpf_object **ret, char *why, size_t why_size)
 {
-	struct bpf_object *object = bpf_object__open_file(eth_bpf_object, NULL);
+	struct bpf_object *object = bpf_object__open_file(object_of(d), NULL);
 	int err = object ? 0 : -errno;
 
 	if (!err)
@@ -205,7 +215,7 @@ static int load(struct ethd *d, int rail, struct bpf_object **ret, char *why, si
 		*ret = object;
 		return 0;
 	}
-	snprintf(why, why_size, "kernel programs %s can't be loaded: %s; %s", eth_bpf_object,
+	snprintf(why, why_size, "kernel programs %s can't be loaded: %s; %s", object_of(d),
 		 strerror(-err),
 		 err == -EPERM    ? "run as root"
 		 : err == -ENOENT ? "install or build them again"
@@ -274,10 +284,10 @@ static int take_maps_of(struct ethd *d, int program)
 
 static uint32_t mode_flag(const struct ethd *d)
 {
-	return d->is_native ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
+	return d->mode == ETHD_MODE_NATIVE ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
 }
 
-/* A program that sits on an interface already: its descriptor if it is ours, -ENOENT, or -EBUSY. */
+/* A program that sits at XDP of an interface already: its descriptor if it is ours, -ENOENT, or -EBUSY. */
 static int open_present(uint32_t ifindex, uint32_t *ret_flag, uint32_t *ret_id)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, found);
@@ -303,7 +313,7 @@ static int open_present(uint32_t ifindex, uint32_t *ret_flag, uint32_t *ret_id)
 	return err ? err : -EBUSY;
 }
 
-static int attach(struct ethd *d, uint32_t ifindex, int program, uint32_t *ret_id)
+static int attach_xdp(struct ethd *d, uint32_t ifindex, int program, uint32_t *ret_id)
 {
 	LIBBPF_OPTS(bpf_xdp_attach_opts, opts);
 	uint32_t flag = 0;
@@ -327,12 +337,39 @@ static int attach(struct ethd *d, uint32_t ifindex, int program, uint32_t *ret_i
 	return err;
 }
 
+static int detach_xdp(uint32_t ifindex)
+{
+	LIBBPF_OPTS(bpf_xdp_attach_opts, opts);
+	uint32_t flag, id;
+	int old = open_present(ifindex, &flag, &id), err;
+
+	if (old < 0)
+		return 0;
+	opts.old_prog_fd = old;
+	err = bpf_xdp_detach((int)ifindex, flag, &opts);
+	close(old);
+	return err;
+}
+
+/* In place of whatever of ours is there. -EBUSY: somebody else's program is, *ret_id. */
+static int attach(struct ethd *d, uint32_t ifindex, int program, uint32_t *ret_id)
+{
+	int err = d->mode == ETHD_MODE_TC ? detach_xdp(ifindex) : tcx_detach(ifindex);
+
+	if (err)
+		return err;
+	return d->mode == ETHD_MODE_TC ? tcx_attach(ifindex, program)
+				       : attach_xdp(d, ifindex, program, ret_id);
+}
+
 /* The same of whatever program of ours an interface has; none is fine. */
 static int take_maps_on(struct ethd *d, uint32_t ifindex)
 {
 	uint32_t flag, id;
-	int program = ifindex ? open_present(ifindex, &flag, &id) : -ENOENT, err;
+	int program = ifindex ? tcx_open(ifindex) : -ENOENT, err;
 
+	if (ifindex && program < 0)
+		program = open_present(ifindex, &flag, &id);
 	if (program < 0)
 		return program == -ENOENT || program == -EBUSY ? 0 : program;
 	err = take_maps_of(d, program);
@@ -396,26 +433,26 @@ int ethd_program_nic(struct ethd *d, uint32_t rail, char *why, size_t why_size)
 			 "set dev %s xdp off'",
 			 nic->name, id, nic->name);
 	else if (err)
-		snprintf(why, why_size, "%s takes no %s XDP program: %s; %s", nic->name,
-			 d->is_native ? "native" : "generic", strerror(-err),
-			 d->is_native ? "use --mode generic" : "name another NIC in --nics");
+		snprintf(why, why_size, "%s takes no program in %s mode: %s; %s", nic->name,
+			 ethd_mode_name(d->mode), strerror(-err),
+			 d->mode == ETHD_MODE_GENERIC ? "name another NIC in --nics"
+						      : "use --mode generic");
 	return err;
 }
 
 void ethd_program_drop(uint32_t ifindex)
 {
-	LIBBPF_OPTS(bpf_xdp_attach_opts, opts);
-	uint32_t flag, id;
-	int old = ifindex ? open_present(ifindex, &flag, &id) : -ENOENT;
 	char name[IF_NAMESIZE] = "?";
 
-	if (old < 0)
+	if (!ifindex)
 		return;
-	opts.old_prog_fd = old;
-	if (bpf_xdp_detach((int)ifindex, flag, &opts))
+	if (detach_xdp(ifindex))
 		ethd_say("the program on %s stays; remove it with 'ip link set dev %s xdp off'",
 			 if_indextoname(ifindex, name) ? name : "?", name);
-	close(old);
+	if (tcx_detach(ifindex))
+		ethd_say("the program on %s stays; remove it with 'bpftool net detach tcx_ingress "
+			 "dev %s'",
+			 if_indextoname(ifindex, name) ? name : "?", name);
 }
 
 static void drop_all(struct ethd *d)
@@ -436,18 +473,39 @@ static int program_nics(struct ethd *d, char *why, size_t why_size)
 	return err;
 }
 
-/* Native programs are no gain on veth and of unknown worth where the driver has no name. */
-static bool is_native_wanted(const struct ethd *d)
+/* Where the driver has no part in it: XDP there has each segmented packet of UDP and TCP copied first. */
+static enum ethd_mode mode_of_kernel(void)
 {
-	if (d->options.mode != ETHD_MODE_AUTO)
-		return d->options.mode == ETHD_MODE_NATIVE;
-	for (uint32_t r = 0; r < d->n_rails; r++)
-		if (!d->rails[r].driver[0] || !strcmp(d->rails[r].driver, "veth"))
-			return false;
-	return true;
+	return tcx_is_usable() ? ETHD_MODE_TC : ETHD_MODE_GENERIC;
 }
 
-int ethd_programs_open(struct ethd *d, bool is_mode_fixed, char *why, size_t why_size)
+/* Native programs are no gain on veth and of unknown worth where the driver has no name. */
+static enum ethd_mode wanted_mode(const struct ethd *d)
+{
+	if (d->options.mode != ETHD_MODE_AUTO)
+		return d->options.mode;
+	for (uint32_t r = 0; r < d->n_rails; r++)
+		if (!d->rails[r].driver[0] || !strcmp(d->rails[r].driver, "veth"))
+			return mode_of_kernel();
+	return ETHD_MODE_NATIVE;
+}
+
+/* The programs of ports. At tc what comes to the user end has no grant, so the one for both drops it. */
+static int take_port_programs(struct ethd *d, struct bpf_object *object)
+{
+	const char *door = d->mode == ETHD_MODE_TC ? "eth_port" : "eth_door";
+
+	if (d->port_program >= 0)
+		close(d->port_program);
+	if (d->door_program >= 0)
+		close(d->door_program);
+	d->port_program = take_program(object, "eth_port");
+	d->door_program = take_program(object, door);
+	return d->port_program < 0 || d->door_program < 0 ? -ENOENT : 0;
+}
+
+/* The mode is chosen: maps, and programs of ports and NICs. */
+static int open_mode(struct ethd *d, char *why, size_t why_size)
 {
 	struct eth_host host = {.id = d->host,
 				.type = __builtin_bswap16(d->options.type),
@@ -459,28 +517,38 @@ int ethd_programs_open(struct ethd *d, bool is_mode_fixed, char *why, size_t why
 	if (err)
 		return err;
 	err = take_maps(d, object);
-	d->port_program = take_program(object, "eth_port");
-	d->door_program = take_program(object, "eth_door");
+	if (!err)
+		err = take_port_programs(d, object);
 	bpf_object__close(object);
-	if (!err && (d->port_program < 0 || d->door_program < 0))
-		err = -ENOENT;
 	if (!err)
 		err = bpf_map_update_elem(d->maps.host, &zero, &host, BPF_ANY);
-	if (!err)
+	if (!err && !d->grid)
 		err = ethd_grid_open(d);
-	if (err) {
-		snprintf(why, why_size, "%s is not what this daemon needs: %s; install it again",
-			 eth_bpf_object, strerror(-err));
-		return err;
-	}
+	if (!err)
+		return program_nics(d, why, why_size);
+	snprintf(why, why_size, "%s is not what this daemon needs: %s; install it again",
+		 object_of(d), strerror(-err));
+	return err;
+}
+
+int ethd_programs_open(struct ethd *d, bool is_mode_fixed, char *why, size_t why_size)
+{
+	int err;
+
 	if (!is_mode_fixed)
-		d->is_native = is_native_wanted(d);
-	err = program_nics(d, why, why_size);
-	if (!err || !d->is_native || is_mode_fixed || d->options.mode == ETHD_MODE_NATIVE)
+		d->mode = wanted_mode(d);
+	if (d->mode == ETHD_MODE_TC && !tcx_is_usable()) {
+		snprintf(why, why_size,
+			 "--mode tc needs Linux 6.10 or later; use --mode generic on this kernel");
+		return -EOPNOTSUPP;
+	}
+	err = open_mode(d, why, why_size);
+	if (!err || d->mode != ETHD_MODE_NATIVE || is_mode_fixed ||
+	    d->options.mode == ETHD_MODE_NATIVE)
 		return err;
 	drop_all(d);
-	d->is_native = false;
-	return program_nics(d, why, why_size);
+	d->mode = mode_of_kernel();
+	return open_mode(d, why, why_size);
 }
 
 void ethd_programs_remove(struct ethd *d)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * programs - the kernel programs and maps: loaded, pinned in the run directory, attached to NICs, taken
- * away again. All programs of a host have one mode, native or generic; a path that mixes them loses frames.
+ * away again. All programs of a host have one mode; a path that mixes them loses frames.
  */
 #ifndef PM_ETHERNET_DAEMON_PROGRAMS_H
 #define PM_ETHERNET_DAEMON_PROGRAMS_H

@@ -29,7 +29,7 @@ static const char *const drop_names[ETH_DROPS] = {
 	[ETH_DROP_NO_GRANT] = "no-grant", [ETH_DROP_DETACHED] = "detached",
 	[ETH_DROP_LENGTH] = "length",     [ETH_DROP_GROUP] = "group",
 	[ETH_DROP_POINT] = "point",       [ETH_DROP_WAY] = "way",
-	[ETH_DROP_TTL] = "ttl",
+	[ETH_DROP_TTL] = "ttl",           [ETH_DROP_FULL] = "full",
 };
 
 static json_t *mac_of(const uint8_t mac[ETH_MAC])
@@ -52,11 +52,6 @@ static json_t *drops_of(const uint64_t drops[ETH_DROPS])
 			json_object_set_new(object, drop_names[reason],
 					    json_integer((json_int_t)drops[reason]));
 	return object;
-}
-
-static const char *mode_name(const struct ethd *d)
-{
-	return d->is_native ? "native" : "generic";
 }
 
 static const char *copy_name(enum ethd_copy copy)
@@ -193,7 +188,7 @@ static int report_status(const struct ethd *d, json_t *ret)
 	json_object_set_new(ret, "host", json_integer(d->host));
 	json_object_set_new(ret, "host_name", json_string(d->discover->host_name));
 	json_object_set_new(ret, "ethertype", json_string(type));
-	json_object_set_new(ret, "mode", json_string(mode_name(d)));
+	json_object_set_new(ret, "mode", json_string(ethd_mode_name(d->mode)));
 	json_object_set_new(ret, "is_frags", json_boolean(d->is_frags));
 	json_object_set_new(ret, "direct", json_string(direct_name(d->options.direct)));
 	json_object_set_new(ret, "chunk_bytes", json_integer(d->chunk_bytes));
@@ -220,7 +215,7 @@ static int report_rails(const struct ethd *d, json_t *ret)
 					   "rail", (int)i, "nic", rail->name, "driver",
 					   rail->driver, "state", state_name(rail), "mac",
 					   mac_of(rail->mac), "mtu", (int)rail->mtu, "speed_mbit",
-					   (int)rail->speed_mbit, "mode", mode_name(d),
+					   (int)rail->speed_mbit, "mode", ethd_mode_name(d->mode),
 					   "is_programmed", rail->is_programmed, "zero_copy",
 					   copy_name(rail->copy));
 

@@ -63,9 +63,9 @@ static json_t *pack(const struct ethd *d)
 		if (d->contexts[c].key && !d->contexts[c].is_new)
 			json_array_append_new(contexts, pack_context(d, c));
 	ethd_rails_names(d, names, sizeof(names));
-	return json_pack("{so si ss sb sb so so}", "host", pack_number(d->host), "type",
-			 (int)d->options.type, "rails", names, "native", d->is_native, "frags",
-			 d->is_frags, "grid", pack_number(ethd_grid_digest(&d->options)),
+	return json_pack("{so si ss ss sb so so}", "host", pack_number(d->host), "type",
+			 (int)d->options.type, "rails", names, "mode", ethd_mode_name(d->mode),
+			 "frags", d->is_frags, "grid", pack_number(ethd_grid_digest(&d->options)),
 			 "contexts", contexts);
 }
 
@@ -120,6 +120,7 @@ static bool adopt(struct ethd *d, const json_t *from)
 		.uid = (uid_t)integer(from, "uid", INT_MIN, INT_MAX),
 		.attachment = (uint32_t)integer(from, "attachment", 0, ETH_PORT),
 		.slot = (uint32_t)integer(from, "slot", 0, ETH_SLOTS_MAX),
+		.inbox = -1,
 		.port = integer(from, "port", -1, ETH_CONTEXTS - 1),
 	};
 
@@ -162,6 +163,16 @@ static bool is_same_grid(const struct ethd *d, const json_t *all)
 	       integer(all, "type", 0, 0xffff) == d->options.type;
 }
 
+static enum ethd_mode unpack_mode(const json_t *all)
+{
+	const char *name = json_string_value(json_object_get(all, "mode"));
+	enum ethd_mode mode = ETHD_MODE_TC;
+
+	while (mode != ETHD_MODE_AUTO && (!name || strcmp(name, ethd_mode_name(mode))))
+		mode--;
+	return mode;
+}
+
 /* Running contexts have host id, EtherType and rail numbers in their hands. */
 static int check_options(struct ethd *d, const json_t *all, char *why, size_t why_size)
 {
@@ -181,7 +192,7 @@ static int check_options(struct ethd *d, const json_t *all, char *why, size_t wh
 	if (!d->options.has_host_id)
 		d->host = host;
 	if (rails && !strcmp(rails, names) && host == d->host && type == d->options.type) {
-		d->is_native = json_is_true(json_object_get(all, "native"));
+		d->mode = unpack_mode(all);
 		d->is_frags = json_is_true(json_object_get(all, "frags"));
 		return 0;
 	}
@@ -209,7 +220,7 @@ int ethd_state_load(struct ethd *d, char *why, size_t why_size)
 		err = check_options(d, all, why, why_size);
 	d->is_resumed = n ? !err : is_same_grid(d, all);
 	if (!n && d->is_resumed)
-		d->is_native = json_is_true(json_object_get(all, "native"));
+		d->mode = unpack_mode(all);
 	json_decref(all);
 	return err ? err : n;
 }

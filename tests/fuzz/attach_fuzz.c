@@ -45,6 +45,8 @@ static void check_granted(const uint8_t *data, size_t size, unsigned int n_fds)
 	/* the last byte of the last receive chunk lies in the memory */
 	end = (uint64_t)g.n_slots * g.tx_packets * g.chunks_per_packet +
 	      (uint64_t)(g.attachment == ETH_DIRECT ? g.n_rails : 1) * g.rx_chunks;
+	if (g.inbox_bytes > ETH_INBOX_MAX || (g.inbox_bytes & (g.inbox_bytes - 1)))
+		abort();
 	if (end * g.chunk_bytes > g.memory_bytes || g.slot >= g.n_slots || n_fds > ETH_FDS_MAX)
 		abort();
 	for (unsigned int i = 0; i < g.n_rails; i++)

@@ -86,7 +86,7 @@ def in_pieces(text, size=100, error=0):
     parts = [data[at:at + size] for at in range(0, len(data), size)] or [b""]
     for number, part in enumerate(parts):
         more = int(number + 1 < len(parts))
-        yield PIECE.pack(MAGIC, 2, error, more, len(part)) + part.ljust(4096, b"\0")
+        yield PIECE.pack(MAGIC, 3, error, more, len(part)) + part.ljust(4096, b"\0")
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_report__request_as_attach_h_has_it(serve, tmp_path):
     server = serve(lambda topic: in_pieces(json.dumps(REPORTS[topic])))
     ctl(tmp_path, "peers", "--json")
     magic, version, op = struct.unpack_from("=III", server.requests[0])
-    assert (magic, version, op, len(server.requests[0])) == (MAGIC, 2, 4, 176)
+    assert (magic, version, op, len(server.requests[0])) == (MAGIC, 3, 4, 176)
 
 
 def test_report__no_daemon(tmp_path):
@@ -180,9 +180,9 @@ def test_report__socket_left_behind(tmp_path):
     ([b"hello"], ["not pm-ethernetd"]),
     ([PIECE.pack(7, 1, 0, 0, 0)], ["not pm-ethernetd"]),
     ([PIECE.pack(MAGIC, 9, 0, 0, 0)], ["version 9"]),
-    ([PIECE.pack(MAGIC, 2, 0, 0, 50) + b"short"], ["not pm-ethernetd"]),
-    ([PIECE.pack(MAGIC, 2, 0, 0, 5) + b"{nix}"], ["not JSON"]),
-    ([PIECE.pack(MAGIC, 2, 0, 1, 2) + b"{}"], ["closed"])])
+    ([PIECE.pack(MAGIC, 3, 0, 0, 50) + b"short"], ["not pm-ethernetd"]),
+    ([PIECE.pack(MAGIC, 3, 0, 0, 5) + b"{nix}"], ["not JSON"]),
+    ([PIECE.pack(MAGIC, 3, 0, 1, 2) + b"{}"], ["closed"])])
 def test_report__strange_answers(serve, tmp_path, pieces, words):
     serve(lambda topic: iter(pieces))
     fails_clearly(ctl(tmp_path, "status"), 3, *words)
@@ -195,7 +195,7 @@ def test_report__refused(serve, tmp_path):
 
 def test_report__refused_before_it_is_read(serve, tmp_path):
     why = b"256 connections of one user are enough"
-    serve(lambda topic: iter([struct.pack("=IIi256s400x", MAGIC, 2, 24, why)]))
+    serve(lambda topic: iter([struct.pack("=IIi256s400x", MAGIC, 3, 24, why)]))
     fails_clearly(ctl(tmp_path, "status"), 2, why.decode())
 
 
@@ -283,7 +283,8 @@ def test_judge__two_machines_of_one_id():
 
 @pytest.mark.parametrize("change, mode, weight, words", [
     ({"lro": True}, "native", "trouble", ["LRO", "lro off"]),
-    ({"gro": True}, "generic", "note", ["GRO", "gro off"]),
+    ({"gro": True}, "generic", "note", ["GRO", "gro off", "generic"]),
+    ({"gro": True}, "tc", "note", ["GRO", "gro off", "tc"]),
     ({"gro": True}, "native", "note", ["does not matter"]),
     ({"tso": True}, "generic", "note", ["does not matter"]),
     ({"coalescing": {"rx_usecs": 50, "rx_frames": 0, "is_adaptive": False}}, "native", "note",

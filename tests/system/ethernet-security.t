@@ -192,7 +192,9 @@ ABUSES = {
     "EINVAL": ("bind again", "bind to another"),
     "EBUSY": ("memory again", "ring 2 again", "ring 3 again", "ring 5 again"),
     "EPERM": ("new AF_XDP socket", "new AF_PACKET socket", "mark", "shrink the memory",
-              "grow the memory", "interface down"),
+              "grow the memory", "interface down", "write to the inbox", "write to its producer",
+              "write beyond its consumer", "another inbox by its number"),
+    "524": ("look up in the inbox", "update in the inbox", "delete in the inbox"),
     "EACCES": ("write to the board", "open the board anew", "the daemon's files", "its state"),
 }
 
@@ -245,9 +247,9 @@ def test_limits(stage):
     if available_mib() < 8192:
         tap.skip("a user's packet memory is limited", "needs 8 GiB of free memory")
         return
-    told = crowd.do("crowd", count=10, key=11, wish=PORT, packets=65536)
+    told = crowd.do("crowd", count=20, key=11, wish=PORT, packets=65536)
     errors = {int(e): n for e, n in told["errors"].items()}
-    tap.ok(set(errors) == {0, EDQUOT} and errors[0] <= 8
+    tap.ok(set(errors) == {0, EDQUOT} and errors[0] <= 15
            and "user 65534 holds" in told["whys"][str(EDQUOT)],
            "a user's packet memory is limited", told)
     fresh = stage.lab.guest("h2", "daemon")
@@ -422,19 +424,20 @@ class Tagged:
         came = []
 
         def are_all():
-            came.extend(f for f in self.ear.do("wire_take")["frames"] if f[12:24] == self.mac.hex())
+            # it hears before the programs do, so the end of each portion as well
+            came.extend(f for f in self.ear.do("wire_take")["frames"]
+                        if f[12:24] == self.mac.hex() and f[28:30] != "09")
             return len(came) >= count
         ethlab.wait_until(are_all, 3)
         return len(came)
 
 
 def test_tagged(lab):
-    """A VLAN is another network. What the NIC took the tag from, the kernel's programs can't tell."""
+    """A VLAN is another network, whether the NIC took the tag from the frame or not."""
     stage = Tagged(lab)
     good = stage.good.but(src_mac=stage.mac)
-    tap.equal(stage.say(good.but(key=OTHER_KEY)), (0, {"key": 10}),
-              "in a VLAN whose tag the NIC took away: the key lets nobody else in")
-    tap.equal(stage.say(good, 10), (10, {}), "and the job's own frame is as one without a tag")
+    tap.equal((stage.say(good), stage.say(good.but(key=OTHER_KEY))), ((0, {}), (0, {})),
+              "in a VLAN whose tag the NIC took away: neither taken nor counted")
     tap.equal(stage.answered(), {1}, "no host is found by a question from there")
     if not shutil.which("ethtool"):
         tap.skip("a tag in the frame", "needs ethtool")

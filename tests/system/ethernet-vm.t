@@ -22,23 +22,24 @@ COPY, ZERO = "eth1,eth2", "eth3,eth4"
 MAPPED = "iommu_platform=on,disable-legacy=on"
 LINKS = [vmlab.Link("a", "b")] * 2 + [vmlab.Link("a", "b", options=MAPPED)] * 2
 ZERO_COPY_KERNEL = 7, 0
+TC_KERNEL = 6, 10
 tap = Tap()
 
 
 class Daemons:
     """pm-ethernetd in every guest, for the life of a `with`."""
 
-    def __init__(self, lab, nics):
-        self.lab, self.nics = lab, nics
+    def __init__(self, lab, nics, mode="auto", takes="native"):
+        self.lab, self.nics, self.mode, self.takes = lab, nics, mode, takes
         self.tasks = []
 
     def __enter__(self):
-        self.tasks = [guest.start(f"exec {BUILD}/bin/pm-ethernetd --mode auto --nics {self.nics}", 200)
+        self.tasks = [guest.start(f"exec {BUILD}/bin/pm-ethernetd --mode {self.mode} --nics {self.nics}", 200)
                       for guest in self.lab.guests]
         for task in self.tasks:
             wait_until(lambda task=task: "ready" in task.text() or task.is_over())
-            tap.ok("native mode" in task.text(), f"{self.nics} of {task.guest.name}: native mode by itself",
-                   task.text())
+            tap.ok(f"{self.takes} mode" in task.text(), f"{self.nics} of {task.guest.name}: --mode {self.mode} takes "
+                   f"{self.takes}", task.text())
         rails = 1 + self.nics.count(",")
         tap.ok(wait_until(lambda: self.heard() == rails), f"{self.nics}: every rail hears the other side")
         return self
@@ -145,6 +146,18 @@ def test_copy(lab):
         guest.must("ip link del v5")
 
 
+def test_other_modes(lab):
+    """Behind the driver: at tc where the kernel can, else at XDP."""
+    a, _ = lab.guests
+    mode = "tc" if lab.kernel.version >= TC_KERNEL else "generic"
+    if mode == "generic":
+        code, said = a.run(f"{BUILD}/bin/pm-ethernetd --mode tc --nics {COPY}")
+        tap.ok(code == 4 and "--mode tc needs Linux" in said, "--mode tc is refused before Linux 6.10", (code, said))
+    with Daemons(lab, COPY, mode, mode):
+        talk(lab, "direct", "no", f"{mode} direct")
+        talk(lab, "port", "", f"{mode} port")
+
+
 def test_ip(lab):
     """The kernel has its frames back untouched, tagged ones too, while messages run over the same NICs."""
     a, b = lab.guests
@@ -229,6 +242,7 @@ def test_kernel(kernel):
     with vmlab.Lab(BUILD, 2, LINKS, kernel=kernel) as lab:
         try:
             timed(test_copy, lab)
+            timed(test_other_modes, lab)
             if kernel.version >= ZERO_COPY_KERNEL:
                 timed(test_mixed, lab)
                 timed(test_zero_copy, lab)

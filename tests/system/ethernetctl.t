@@ -17,7 +17,7 @@ from systest import BUILD, ROOT, Tap
 
 ETHERNETD, CTL = f"{BUILD}/bin/pm-ethernetd", f"{ROOT}/pm-ethernet/ctl/pm-ethernetctl"
 TYPE = 0x88b5
-ATTACH = struct.pack("=IIIIQIIIHH128sII", 0x48544550, 2, 1, 2, 0x5eed, 1, 64, 64, 0, 0, b"", 0, 0)
+ATTACH = struct.pack("=IIIIQIIIHH128sII", 0x48544550, 3, 1, 2, 0x5eed, 1, 64, 64, 0, 0, b"", 0, 0)
 tap = Tap()
 
 

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import bpfinfo
 from systest import BUILD, Tap
 
 DAEMON = f"{BUILD}/bin/pm-ethernetd"
@@ -26,8 +27,8 @@ NOBODY = 65534
 CLONE_NEWNS, CLONE_NEWNET, MS_REC_PRIVATE = 0x20000, 0x40000000, 0x44000
 ATTACH, SUSPEND, RESUME, REPORT, MAPPED = 1, 2, 3, 4, 5
 AUTO, DIRECT, PORT = 0, 1, 2
-MAGIC, VERSION = 0x48544550, 2
-GRANTED = "=IIi256sIHHBBBBIIQIIIIIIIII"
+MAGIC, VERSION = 0x48544550, 3
+GRANTED = "=IIi256sIHHBBBBIIQIIIIIIIIIII"
 WITHIN_S = 1.0                  # what a dead process held is taken back
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -208,15 +209,19 @@ def links():
     return subprocess.run(["ip", "-d", "link"], capture_output=True, text=True, check=True).stdout
 
 
+def our_programs():
+    return [name for name in bpfinfo.names() if name.startswith("eth_")]
+
+
 def test_attach(run):
     a, told = holder(run, wish=DIRECT, local=2)
-    tap.ok(told["error"] == 0 and told["attachment"] == DIRECT and len(told["fds"]) == 7,
-           "direct: memory, share, board and two sockets per rail for a process of nobody", told)
+    tap.ok(told["error"] == 0 and told["attachment"] == DIRECT and len(told["fds"]) == 8,
+           "direct: memory, share, board, inbox and two sockets per rail for a process of nobody", told)
     b, second = holder(run, wish=DIRECT, local=2)
     tap.ok(second["error"] == 0 and (told["slot"], second["slot"]) == (0, 1)
            and second["n_slots"] == 2, "direct: the second process of the job has the next slot", second)
     c, other = holder(run, key=6)
-    tap.ok(other["attachment"] == PORT and len(other["fds"]) == 3,
+    tap.ok(other["attachment"] == PORT and len(other["fds"]) == 4,
            "auto: another job gets a port", other)
     d, third = holder(run, local=2)
     tap.equal(third["attachment"], PORT, "auto: a process too many of the job gets a port")
@@ -249,7 +254,7 @@ def test_suspend(run):
     wait_for(lambda: len(contexts(run)) == 1)
     second = client.attach(op=RESUME, wish=DIRECT)
     tap.equal((second["error"], second["context"], second["attachment"], len(second["fds"])),
-              (0, first["context"], DIRECT, 7), "resume: same number, new sockets")
+              (0, first["context"], DIRECT, 8), "resume: same number, new sockets")
     tap.equal(client.ask(request(op=RESUME, wish=DIRECT))["error"], 114, "resume: twice is refused")
     client.close(second)
     wait_for(lambda: not contexts(run))
@@ -273,7 +278,7 @@ REFUSALS = (
     ("no request at all", b"hello?", (71, "6 bytes that are no request to pm-ethernetd "
                                           "(176 bytes, magic 48544550)")),
     ("another version", request(version=7),
-     (93, "request of version 7, this pm-ethernetd speaks 2; install libpm and pm-ethernetd of one "
+     (93, "request of version 7, this pm-ethernetd speaks 3; install libpm and pm-ethernetd of one "
           "release")),
     ("no key", request(key=0), (22, "a field of the request is out of range (op 1, wish 0, rails 0, "
                                     "packets 256 and 256, context 0, key 0)")),
@@ -340,7 +345,7 @@ def test_restart(daemon, run):
     want = sorted((direct["context"], port["context"]))
     c, _ = holder(run, wish=PORT, key=8)
     daemon.end(signal.SIGKILL)
-    tap.ok(echo() and links().count("eth_") >= 4, "kill -9 of the daemon: programs and IP go on")
+    tap.ok(echo() and len(our_programs()) >= 4, "kill -9 of the daemon: programs and IP go on")
     kill(c)
     daemon = Daemon(run)
     tap.ok("ready" in daemon.ready, "started anew", daemon.ready)
@@ -359,17 +364,11 @@ def test_restart(daemon, run):
     return daemon
 
 
-def bpftool(*words):
-    done = subprocess.run(["bpftool", "-j", *words], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
-
-
 def shared_maps():
     """Numbers of the maps that the attached programs have in common, so not of their constants."""
-    used = set()
-    for program in bpftool("net", "show")[0]["xdp"]:
-        used.update(bpftool("prog", "show", "id", str(program["id"]))["map_ids"])
-    return {m["id"] for m in bpftool("map", "show") if m["id"] in used and "rodata" not in m["name"]}
+    used = {number for programs in bpfinfo.programs().values() for program in programs
+            for number in bpfinfo.program(program)[1]}
+    return {number for number in used if "rodata" not in bpfinfo.map_name(number)}
 
 
 def test_take_over(daemon, run):
@@ -418,8 +417,6 @@ def test_child(run):
 
 def test_lost_pins(daemon, run):
     """A bpffs mounted in a namespace that ends with the daemon takes the pins with it."""
-    if not shutil.which("bpftool"):
-        return daemon
     a, told = holder(run, wish=PORT)
     daemon.end(signal.SIGKILL)
     before = shared_maps()
@@ -474,7 +471,7 @@ def test_config(run):
     daemon = subprocess.Popen([DAEMON, "--run", run, "--config", path, "--host-id", "4711"],
                               stdout=subprocess.PIPE, text=True)
     tap.equal(daemon.stdout.readline().strip(),
-              "pm-ethernetd: ready, host 4711, rails eth2 eth1, generic mode", "--config: rails")
+              "pm-ethernetd: ready, host 4711, rails eth2 eth1, tc mode", "--config: rails")
     client = Client(run)
     status = client.report(1)
     tap.equal(status["ethertype"], "0x88b6", "--config: EtherType")
@@ -483,7 +480,7 @@ def test_config(run):
     client.close()
     daemon.terminate()
     daemon.communicate(timeout=20)
-    for bad, words in (({"mode": "fast"}, "--mode fast: wanted is auto, native or generic"),
+    for bad, words in (({"mode": "fast"}, "--mode fast: wanted is auto, native, generic or tc"),
                        ({"type": "udp"}, f"--config {path}: host {host} has no rail of a network")):
         write_cluster(path, host, **bad)
         code, said = fail("--run", run, "--config", path)
@@ -515,8 +512,8 @@ def test_quota(run):
     n, why, error = json.loads(os.read(reader, 4096))
     os.close(reader)
     os.waitpid(pid, 0)
-    # a pool of 65536 packets each way is 258 MiB, cut to the 256 of a job
-    tap.ok(1 <= n <= 8 and error == 122 and "packet memory" in why, "refused: all memory for one user",
+    # a pool of 65536 packets is 128 MiB, and an inbox has 2
+    tap.ok(1 <= n <= 15 and error == 122 and "packet memory" in why, "refused: all memory for one user",
            f"{n} {error} {why}")
     wait_for(lambda: not contexts(run))
 
@@ -539,7 +536,7 @@ def test_links(run):
     ip("link", "set", "eth2", "up")
     tap.ok(is_soon(wait_for(lambda: is_up(rails(run)[1]))), "and one that comes back")
     ip("link", "set", "eth2", "name", "other2", "down")
-    tap.ok(wait_for(lambda: links().count("name eth_nic") == 1) is not None,
+    tap.ok(wait_for(lambda: our_programs().count("eth_nic") == 1) is not None,
            "a NIC that is renamed is left alone")
     ip("link", "delete", "other2")
     tap.ok(is_soon(wait_for(lambda: not is_up(rails(run)[1]))), "a NIC that vanishes is down")
@@ -568,7 +565,7 @@ def main():
     try:
         daemon = Daemon(run)
         tap.ok(daemon.ready.startswith("pm-ethernetd: ready, host ")
-               and daemon.ready.endswith(", rails eth1 eth2, generic mode"), "says when it is ready",
+               and daemon.ready.endswith(", rails eth1 eth2, tc mode"), "says when it is ready",
                daemon.ready)
         test_attach(run)
         test_suspend(run)
@@ -586,7 +583,7 @@ def main():
         test_links(run)
         code, said = daemon.end(signal.SIGTERM)
         left = os.listdir(run)
-        tap.ok(code == 0 and left == ["lock"] and "xdp" not in links() and "pep" not in links()
+        tap.ok(code == 0 and left == ["lock"] and not our_programs() and "pep" not in links()
                and run not in mounts(),
                "SIGTERM without contexts leaves no program, port, pin or mount", f"{said} {left} {links()}")
         tap.ok(echo(), "IP passes the NIC as before")

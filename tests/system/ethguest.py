@@ -22,9 +22,9 @@ import traceback
 
 from ethnode import Node
 
-MAGIC, VERSION = 0x48544550, 2
+MAGIC, VERSION = 0x48544550, 3
 MAPPED = 5
-GRANTED = struct.Struct("=IIi256sIHHBBBBIIQIIIIIIIIII")
+GRANTED = struct.Struct("=IIi256sIHHBBBBIIQIIIIIIIIIII")
 RAIL = struct.Struct("=16s6sBBI")
 AF_XDP, SOL_XDP = 44, 283
 XDP_RX_RING, XDP_TX_RING, XDP_UMEM_REG, XDP_UMEM_FILL_RING = 2, 3, 4, 5
@@ -67,6 +67,25 @@ class Ring:
         return entry
 
 
+class Inbox:
+    """The ring of frames of a context, mapped from its descriptor."""
+
+    def __init__(self, fd, size):
+        self.fd, self.size = fd, size
+        self.page = mmap.PAGESIZE
+        self.consumer = mmap.mmap(fd, self.page)
+        self.ring = mmap.mmap(fd, self.page + 2 * size, prot=mmap.PROT_READ, offset=self.page)
+
+    def take(self):
+        at = struct.unpack_from("=Q", self.consumer)[0]
+        if at == struct.unpack_from("=Q", self.ring)[0]:
+            return None
+        place = self.page + at % self.size
+        length, frame = struct.unpack_from("=IxxxxI", self.ring, place)
+        struct.pack_into("=Q", self.consumer, 0, at + 8 + (length + 7) // 8 * 8)
+        return self.ring[place + 16:place + 16 + frame]
+
+
 class Raw:
     """A context as the daemon hands it out; no library in between."""
 
@@ -97,7 +116,7 @@ class Raw:
         fields = GRANTED.unpack_from(message)
         names = ("host", "context", "type", "attachment", "is_native", "is_frags", "n_rails", "slot",
                  "n_slots", "memory_bytes", "chunk", "chunks_per_packet", "tx_packets", "rx_chunks",
-                 "fill", "done", "rx", "tx", "n_fds", "is_bound")
+                 "fill", "done", "rx", "tx", "inbox_bytes", "n_fds", "is_bound")
         self.granted = dict(zip(names, fields[4:]))
         macs = [RAIL.unpack_from(message, GRANTED.size + RAIL.size * r)[1].hex()
                 for r in range(self.granted["n_rails"])]
@@ -110,6 +129,8 @@ class Raw:
         is_port = g["attachment"] == 2
         n_sockets, first = (1, 2) if is_port else (g["n_rails"], 3)
         self.board = self.fds[first - 1]
+        self.inbox = Inbox(self.fds[first], g["inbox_bytes"]) if g["inbox_bytes"] else None
+        first += self.inbox is not None
         xsk = [socket.socket(AF_XDP, socket.SOCK_RAW, 0, fd) for fd in self.fds[first:]]
         self.sockets, self.owners = xsk[:n_sockets], xsk[-n_sockets:]
         self.unbound = [one.fileno() for one in xsk]
@@ -155,6 +176,11 @@ class Raw:
 
     def receive(self):
         frames = []
+        while self.inbox:
+            frame = self.inbox.take()
+            if frame is None:
+                return frames
+            frames.append(frame)
         while True:
             entry = self.rx.take()
             if entry is None:
@@ -173,7 +199,8 @@ class Raw:
                 function()
                 results[what] = "done"
             except OSError as e:
-                results[what] = errno.errorcode[e.errno]
+                # of the kernel's own numbers one comes out: 524, "not supported"
+                results[what] = errno.errorcode.get(e.errno, str(e.errno))
 
         def bind(to, flags):
             address = struct.pack("=HHIII", AF_XDP, flags, socket.if_nametoindex(to), 0, 0)
@@ -194,6 +221,8 @@ class Raw:
         attempt("mark", lambda: option(36, 1, socket.SOL_SOCKET))
         attempt("shrink the memory", lambda: os.ftruncate(self.fds[0], 4096))
         attempt("grow the memory", lambda: os.ftruncate(self.fds[0], 1 << 30))
+        if self.inbox:
+            self.abuse_inbox(attempt)
         attempt("write to the board", lambda: mmap.mmap(self.board, 4096))
         attempt("open the board anew", lambda: os.open(
             f"/proc/self/fd/{self.board}", os.O_RDWR))
@@ -203,6 +232,23 @@ class Raw:
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0x8914,
             struct.pack("=16sH14x", b"eth1", 0)))
         return results
+
+    def abuse_inbox(self, attempt):
+        """The same of the ring: it is a map, of which a process may be told nothing but by mapping it."""
+        fd, page = self.inbox.fd, mmap.PAGESIZE
+
+        def bpf(command, attributes):
+            attributes = ctypes.create_string_buffer(attributes, 120)
+            if LIBC.syscall(321, command, attributes, 120) < 0:
+                raise OSError(ctypes.get_errno(), "bpf")
+
+        attempt("write to the inbox", lambda: mmap.mmap(fd, 2 * page, offset=page))
+        attempt("write to its producer", lambda: mmap.mmap(fd, page, offset=page))
+        attempt("write beyond its consumer", lambda: mmap.mmap(fd, 2 * page))
+        # BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM
+        for name, command in (("look up", 1), ("update", 2), ("delete", 3)):
+            attempt(f"{name} in the inbox", lambda command=command: bpf(command, struct.pack("=I", fd)))
+        attempt("another inbox by its number", lambda: bpf(14, struct.pack("=II", 1, 0)))  # BPF_MAP_GET_FD_BY_ID
 
 
 class Wire:

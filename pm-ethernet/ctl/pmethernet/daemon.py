@@ -9,7 +9,7 @@ import struct
 RUN = "/run/pm-ethernet"
 STATUS, RAILS, PEERS, COUNTERS, ROUTE = 1, 2, 3, 4, 5  # enum eth_topic
 
-_MAGIC, _VERSION, _OP_REPORT = 0x48544550, 2, 4
+_MAGIC, _VERSION, _OP_REPORT = 0x48544550, 3, 4
 _REQUEST = struct.Struct("=IIIIQIIIHH128sII")  # struct eth_request
 _PIECE = struct.Struct("=IIiII")  # struct eth_report without its text
 _TEXT_MAX = 4096

@@ -43,7 +43,7 @@ def _links(rails):
             yield Finding(TROUBLE, nic, "no carrier, or the interface is down",
                           f"ip link set {nic} up; check cable and switch port")
         elif not rail["is_programmed"]:
-            yield Finding(TROUBLE, nic, "the XDP program is not attached",
+            yield Finding(TROUBLE, nic, "the kernel program is not attached",
                           f"another program may sit there (ip link show {nic}); remove it and "
                           "restart pm-ethernetd")
 
@@ -166,10 +166,10 @@ def _speeds(rails):
 def offloads(nic, settings, mode):
     """Findings about offloads and coalescing of one NIC; settings as of facts()."""
     if settings["lro"]:
-        yield Finding(TROUBLE, nic, "LRO is on: the NIC merges frames before XDP sees them",
+        yield Finding(TROUBLE, nic, "LRO is on: the NIC merges frames before our programs see them",
                       f"ethtool -K {nic} lro off, or pm-ethernetctl tune --apply")
-    if settings["gro"] and mode == "generic":
-        yield Finding(NOTE, nic, "GRO is on: in generic mode each packet waits for it, about 1 us",
+    if settings["gro"] and mode != "native":
+        yield Finding(NOTE, nic, f"GRO is on: in {mode} mode each packet waits for it, about 1 us",
                       f"ethtool -K {nic} gro off, or pm-ethernetctl tune --apply")
     if settings["gro"] and mode == "native":
         yield Finding(NOTE, nic, "GRO is on: does not matter, packets are taken before it",

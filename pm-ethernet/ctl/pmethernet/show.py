@@ -42,7 +42,7 @@ def _closed(closed):
 def status(report):
     """The daemon and its contexts."""
     rows = [("version", report["version"]), ("host", f"{report['host']} ({report['host_name']})"),
-            ("EtherType", report["ethertype"]), ("XDP mode", report["mode"]),
+            ("EtherType", report["ethertype"]), ("mode", report["mode"]),
             ("frames of several buffers", _yes(report["is_frags"])),
             ("rails", report["n_rails"]), ("hosts heard", report["n_peers"])]
     if grid := report.get("grid"):

@@ -20,10 +20,10 @@ def _wish(name, what, now, want, why):
 
 def _wishes(rail):
     name = rail["nic"]
-    if rail["mode"] == "generic" and kernel.offload(name, "gro"):
-        yield _wish(name, "gro", True, False, "in generic mode each packet waits for GRO")
+    if rail["mode"] != "native" and kernel.offload(name, "gro"):
+        yield _wish(name, "gro", True, False, f"in {rail['mode']} mode each packet waits for GRO")
     if kernel.offload(name, "lro"):
-        yield _wish(name, "lro", True, False, "LRO merges frames before XDP sees them")
+        yield _wish(name, "lro", True, False, "LRO merges frames before our programs see them")
     wait = kernel.coalescing(name)
     if wait and (wait["rx_usecs"] or wait["is_adaptive"]):
         yield _wish(name, "coalescing", [wait["rx_usecs"], wait["is_adaptive"]], [0, False],

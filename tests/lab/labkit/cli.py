@@ -17,7 +17,7 @@ usage: sclab [--name LAB] COMMAND ...
   up [--hosts N | --grid AxBxC] [--nics N] [--mtu BYTES] [--rate R] [--queue BYTES]
      [--burst BYTES] [--limiter tbf|htb] [--fast-uplinks] [--spread] [--loss PCT] [--seed N]
      [--direct] [--offloads on|off|auto]
-     [--ethernet [--mode auto|native|generic]] [--share DIR]
+     [--ethernet [--mode auto|native|generic|tc]] [--share DIR]
      [--scheduler [--cores N|own] [--quantum TIME]]
                           build a virtual cluster; --ethernet: with pm-ethernetd in each host;
                           --scheduler: with scored and scnoded, for scrun
@@ -81,7 +81,7 @@ def parse_up(lab, args):
     parser.add_argument("--seed", type=int)
     parser.add_argument("--direct", action="store_true")
     parser.add_argument("--ethernet", action="store_true")
-    parser.add_argument("--mode", choices=("auto", "native", "generic"), default="auto")
+    parser.add_argument("--mode", choices=("auto", "native", "generic", "tc"), default="auto")
     parser.add_argument("--scheduler", action="store_true")
     parser.add_argument("--cores", type=plans.parse_cores)
     parser.add_argument("--quantum", default="")

@@ -69,6 +69,15 @@ static struct eth_granted good_port(void)
 	return g;
 }
 
+static struct eth_granted good_tc(void)
+{
+	struct eth_granted g = good_direct();
+
+	g.inbox_bytes = 1u << 20;
+	g.n_fds = 8;
+	return g;
+}
+
 static struct eth_granted good_bound(void)
 {
 	struct eth_granted g = good_direct();
@@ -229,6 +238,23 @@ TAP_TEST(eth_granted_check__refuses_damage_of_the_context)
 	SPOILT(good_port, 3, n_slots, 2);
 	SPOILT(good_port, 3, attachment, ETH_DIRECT);
 	SPOILT(good_port, 5, n_fds, 5);
+}
+
+TAP_TEST(eth_granted_check__an_inbox_brings_a_descriptor)
+{
+	struct eth_granted g = good_tc();
+
+	is_int(eth_granted_check(&g, sizeof(g), 8), 0);
+	g = good_port();
+	g.inbox_bytes = ETH_INBOX_MAX;
+	g.n_fds = 4;
+	is_int(eth_granted_check(&g, sizeof(g), 4), 0);
+	SPOILT(good_tc, 8, inbox_bytes, 0);
+	SPOILT(good_tc, 8, inbox_bytes, 1u << 11);
+	SPOILT(good_tc, 8, inbox_bytes, (1u << 20) - 1);
+	SPOILT(good_tc, 8, inbox_bytes, 2 * ETH_INBOX_MAX);
+	SPOILT(good_tc, 7, n_fds, 7);
+	SPOILT(good_direct, 7, inbox_bytes, 1u << 20);
 }
 
 TAP_TEST(eth_granted_check__refuses_damage_of_the_rails)

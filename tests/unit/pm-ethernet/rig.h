@@ -134,7 +134,7 @@ static UNUSED struct rig *rig_open(struct rig_wish w)
 					.nodes = 2,
 					.why = r->why,
 					.why_size = sizeof(r->why)};
-	d->lease = d->epoll_fd = -1;
+	d->lease = d->epoll_fd = d->inbox.fd = -1;
 	d->dev.n_rails = w.n_rails;
 	d->dev.tx_buffers = RIG_TX_PACKETS;
 	d->n_sockets = w.attachment == ETH_PORT ? 1 : w.n_rails;

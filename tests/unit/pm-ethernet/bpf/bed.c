@@ -9,10 +9,12 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/if_xdp.h>
+#include <linux/pkt_cls.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,6 +37,13 @@ bool bed_put(int map, uint32_t key, const void *value)
 bool bed_remove(int map, uint32_t key)
 {
 	return is_int(bpf_map_delete_elem(map, &key), 0);
+}
+
+bool bed_remove_nic(const struct bed *bed, uint32_t rail)
+{
+	struct eth_nic none = {0};
+
+	return bed->is_tc ? bed_put(bed->nics, rail, &none) : bed_remove(bed->rails, rail);
 }
 
 void bed_come_from(struct bed *bed, uint32_t interface, uint32_t queue)
@@ -67,14 +76,66 @@ static int open_socket(void)
 	return fd;
 }
 
+/* A ring for a context that nothing was put into yet. */
+static bool open_inbox(struct bed *bed, uint32_t context, struct bed_inbox *ret)
+{
+	const size_t page = 4096;
+	uint8_t *at;
+
+	ret->fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bed_inbox", 0, 0, BED_INBOX_BYTES, NULL);
+	if (!okf(ret->fd >= 0, "no ring: %s", strerror(errno)))
+		return false;
+	ret->consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, ret->fd, 0);
+	at = mmap(NULL, page + 2 * BED_INBOX_BYTES, PROT_READ, MAP_SHARED, ret->fd, (off_t)page);
+	ret->producer = (uint64_t *)at;
+	ret->bytes = at + page;
+	ret->taken = 0;
+	return ok(ret->consumer != MAP_FAILED && at != MAP_FAILED) &&
+	       bed_put(bed->inboxes, context, &ret->fd);
+}
+
+static void close_inbox(const struct bed_inbox *inbox)
+{
+	if (inbox->fd < 0)
+		return;
+	munmap(inbox->consumer, 4096);
+	munmap(inbox->producer, 4096 + 2 * BED_INBOX_BYTES);
+	close(inbox->fd);
+}
+
+bool bed_look(const struct bed *bed, struct bed_inbox *inbox, struct bed_frame *ret_out)
+{
+	const struct eth_record *record = NULL;
+	uint64_t end = __atomic_load_n(inbox->producer, __ATOMIC_ACQUIRE);
+
+	while (inbox->taken < end) {
+		uint8_t *at = inbox->bytes + (inbox->taken & (BED_INBOX_BYTES - 1));
+		uint32_t length = *(uint32_t *)at;
+
+		ok(!(length & (BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT)));
+		is_int((length + BPF_RINGBUF_HDR_SZ) % 64, 0);
+		record = (struct eth_record *)(at + BPF_RINGBUF_HDR_SZ);
+		ok(record->length + sizeof(*record) <= length);
+		inbox->taken += length + BPF_RINGBUF_HDR_SZ;
+	}
+	if (!record)
+		return false;
+	ret_out->length = record->length;
+	memcpy(ret_out->bytes, record->frame, record->length);
+	if (!bed->is_reader_asleep)
+		__atomic_store_n(inbox->consumer, inbox->taken, __ATOMIC_RELEASE);
+	return true;
+}
+
 static bool load(struct bed *bed, bool is_frags)
 {
+	const char *path = bed->is_tc ? eth_bpf_object_tc : eth_bpf_object;
 	struct bpf_program *program;
 	struct bpf_map *constants;
 	int i;
 
-	bed->object = bpf_object__open_file(eth_bpf_object, NULL);
-	if (!okf(bed->object != NULL, "%s: %s", eth_bpf_object, strerror(errno)))
+	bed->object = bpf_object__open_file(path, NULL);
+	if (!okf(bed->object != NULL, "%s: %s", path, strerror(errno)))
 		return false;
 	constants = bpf_object__find_map_by_name(bed->object, ".rodata");
 	if (!ok(constants) ||
@@ -84,12 +145,12 @@ static bool load(struct bed *bed, bool is_frags)
 					     BED_POINTS),
 		    0))
 		return false;
-	if (is_frags)
+	if (is_frags && !bed->is_tc)
 		bpf_object__for_each_program(program, bed->object)
 			bpf_program__set_flags(program, BPF_F_XDP_HAS_FRAGS);
 	if (!is_int(bpf_object__load(bed->object), 0))
 		return false;
-	for (i = 0; i < BED_PROGRAMS; i++) {
+	for (i = 0; i < BED_PROGRAMS && !(bed->is_tc && i == BED_DOOR); i++) {
 		program = bpf_object__find_program_by_name(bed->object, program_names[i]);
 		if (!ok(program))
 			return false;
@@ -106,11 +167,11 @@ static bool find_maps(struct bed *bed)
 	} all[] = {
 		{"host", &bed->host},         {"nics", &bed->nics},
 		{"contexts", &bed->contexts}, {"sockets", &bed->sockets},
-		{"doors", &bed->doors},       {"ports", &bed->ports},
-		{"rails", &bed->rails},       {"grants", &bed->grants},
-		{"counters", &bed->counters}, {"grid", &bed->grid},
-		{"points", &bed->points},     {"neighbours", &bed->neighbours},
-		{"pulses", &bed->pulses},
+		{"doors", &bed->doors},       {"inboxes", &bed->inboxes},
+		{"ports", &bed->ports},       {"rails", &bed->rails},
+		{"grants", &bed->grants},     {"counters", &bed->counters},
+		{"grid", &bed->grid},         {"points", &bed->points},
+		{"pulses", &bed->pulses},     {"neighbours", &bed->neighbours},
 	};
 	size_t i;
 
@@ -145,21 +206,28 @@ static void fill(const struct bed *bed)
 	}
 }
 
-bool bed_open(struct bed *bed, uint32_t rail, bool is_frags)
+bool bed_open_at(struct bed *bed, uint32_t rail, bool is_frags, bool is_tc)
 {
 	memset(bed, 0, sizeof(*bed));
+	bed->is_tc = is_tc;
+	bed->direct.fd = bed->port.fd = -1;
 	bed->rail = rail;
 	bed->loopback = if_nametoindex("lo");
 	bed->socket = open_socket();
 	if (!ok(bed->loopback) || !load(bed, is_frags) || !find_maps(bed))
 		return false;
 	fill(bed);
+	if (is_tc &&
+	    (!open_inbox(bed, BED_DIRECT, &bed->direct) || !open_inbox(bed, BED_PORT, &bed->port)))
+		return false;
 	return !tap_has_failed();
 }
 
 void bed_close(struct bed *bed)
 {
 	bpf_object__close(bed->object);
+	close_inbox(&bed->direct);
+	close_inbox(&bed->port);
 	if (bed->socket >= 0)
 		close(bed->socket);
 }
@@ -198,8 +266,26 @@ void bed_packet_out(struct bed_frame *ret, uint16_t body)
 	ret->head.src_context = BED_PORT;
 }
 
-int bed_time(const struct bed *bed, enum bed_program program, const struct bed_frame *in,
-	     uint32_t repeat, struct bed_frame *ret_out, uint32_t *ret_ns)
+/* A verdict of tc by the name of XDP's; @out becomes the frame in the inbox if there is one. */
+static int translate(struct bed *bed, int verdict, struct bed_frame *out)
+{
+	bool is_taken = bed_look(bed, &bed->direct, out);
+
+	is_taken |= bed_look(bed, &bed->port, out);
+	switch (verdict) {
+	case TC_ACT_SHOT:
+		return is_taken ? XDP_REDIRECT : XDP_DROP;
+	case TC_ACT_REDIRECT:
+		return is_taken ? -EPROTO : XDP_REDIRECT;
+	case TC_ACT_UNSPEC:
+		return is_taken ? -EPROTO : XDP_PASS;
+	default:
+		return -EPROTO;
+	}
+}
+
+int bed_time(struct bed *bed, enum bed_program program, const struct bed_frame *in, uint32_t repeat,
+	     struct bed_frame *ret_out, uint32_t *ret_ns)
 {
 	static struct bed_frame out;
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = in->bytes, .data_size_in = in->length,
@@ -210,7 +296,7 @@ int bed_time(const struct bed *bed, enum bed_program program, const struct bed_f
 			      .rx_queue_index = bed->queue};
 	int r;
 
-	if (bed->interface) {
+	if (bed->interface && !bed->is_tc) {
 		run.ctx_in = &from;
 		run.ctx_size_in = sizeof(from);
 	}
@@ -218,12 +304,13 @@ int bed_time(const struct bed *bed, enum bed_program program, const struct bed_f
 	if (r < 0)
 		return r;
 	out.length = run.data_size_out;
+	r = bed->is_tc ? translate(bed, (int)run.retval, &out) : (int)run.retval;
 	*ret_out = out;
 	*ret_ns = run.duration;
-	return run.retval;
+	return r;
 }
 
-int bed_run(const struct bed *bed, enum bed_program program, const struct bed_frame *in,
+int bed_run(struct bed *bed, enum bed_program program, const struct bed_frame *in,
 	    struct bed_frame *ret_out)
 {
 	uint32_t ns;
@@ -260,7 +347,7 @@ static struct eth_counters *row_of(struct bed_table *table, const struct bed *be
 }
 
 /* One run, and what all counters must be behind it. */
-static void expect(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
+static void expect(struct bed *bed, enum bed_program program, const struct bed_frame *frame,
 		   int verdict, const struct bed_table *want, struct bed_frame *ret_out)
 {
 	struct bed_table got;
@@ -271,7 +358,7 @@ static void expect(const struct bed *bed, enum bed_program program, const struct
 	is_int(ret_out->length, frame->length);
 }
 
-void bed_drops(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
+void bed_drops(struct bed *bed, enum bed_program program, const struct bed_frame *frame,
 	       enum eth_drop reason)
 {
 	static struct bed_frame out;
@@ -282,7 +369,7 @@ void bed_drops(const struct bed *bed, enum bed_program program, const struct bed
 	expect(bed, program, frame, XDP_DROP, &want, &out);
 }
 
-void bed_redirects(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
+void bed_redirects(struct bed *bed, enum bed_program program, const struct bed_frame *frame,
 		   bool is_taken, struct bed_frame *ret_out)
 {
 	struct bed_table want;
@@ -295,7 +382,7 @@ void bed_redirects(const struct bed *bed, enum bed_program program, const struct
 	expect(bed, program, frame, XDP_REDIRECT, &want, ret_out);
 }
 
-void bed_passes(const struct bed *bed, const struct bed_frame *frame, bool is_control)
+void bed_passes(struct bed *bed, const struct bed_frame *frame, bool is_control)
 {
 	static struct bed_frame out;
 	struct bed_table want;
@@ -306,8 +393,8 @@ void bed_passes(const struct bed *bed, const struct bed_frame *frame, bool is_co
 	is_mem(out.bytes, frame->bytes, frame->length);
 }
 
-void bed_does(const struct bed *bed, enum bed_program program, const struct bed_frame *frame,
-	      int verdict, const struct eth_counters *change, struct bed_frame *ret_out)
+void bed_does(struct bed *bed, enum bed_program program, const struct bed_frame *frame, int verdict,
+	      const struct eth_counters *change, struct bed_frame *ret_out)
 {
 	struct bed_table want;
 	uint64_t *row;

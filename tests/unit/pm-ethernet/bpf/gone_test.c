@@ -22,7 +22,10 @@ static void comes_back(enum bed_program program)
 	want.src_host = frame.head.dst_host;
 	want.dst_context = frame.head.src_context;
 	want.src_context = frame.head.dst_context;
-	is_int(bed_run(&bed, program, &frame, &out), XDP_TX);
+	/* behind a port there is nobody at tc: it comes by the inbox */
+	if (BED_IS_TC && program == BED_FROM_PORT)
+		want.in_rail = frame.head.rail;
+	is_int(bed_run(&bed, program, &frame, &out), BED_ANSWERS);
 	is_int(out.length, frame.length);
 	is_mem(&out.head, &want, sizeof(want));
 	is_mem(out.bytes + ETH_HEAD, frame.bytes + ETH_HEAD, frame.length - ETH_HEAD);

@@ -2,8 +2,9 @@
 /*
  * The three programs at work: a cable into a NIC, and a port behind it, all in a network namespace that
  * ends with this program. What the other tests ask of one run is taken for granted here; this is about
- * frames getting through to where the verdict says.
+ * frames getting through to where the verdict says. The two at tc as well.
  */
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/if_link.h>
@@ -258,6 +259,90 @@ static void run_live(uint32_t mode, bool is_frags)
 	xsk_close(&door);
 	bed_close(&bed);
 }
+
+/* ---- at tc ---- */
+
+#define TCX_INGRESS ((enum bpf_attach_type)46)
+
+static bool attach_tc(uint32_t interface, enum bed_program program)
+{
+	return is_int(bpf_prog_attach(bed.programs[program], (int)interface, TCX_INGRESS, 0), 0);
+}
+
+static bool inbox_receive(struct bed_inbox *from)
+{
+	struct pollfd p = {.fd = from->fd, .events = POLLIN};
+
+	/* records come without a word unless their reader says that it sleeps */
+	for (int i = 0; i < WAIT_MS; i++) {
+		if (bed_look(&bed, from, &got))
+			return true;
+		poll(&p, 1, 1);
+	}
+	return okf(false, "nothing came to the inbox");
+}
+
+static void check_in_tc(int from, struct bed_inbox *to, uint16_t context, uint16_t body)
+{
+	uint8_t mac[ETH_MAC];
+
+	bed_packet_in(&frame, context, body);
+	memcpy(mac, frame.head.src_mac, ETH_MAC);
+	packet_send(from);
+	if (inbox_receive(to))
+		check_got(mac, frame.head.ttl, RAIL);
+}
+
+/* In a VLAN whose tag the kernel takes out of the frame before the program sees it: not for us. */
+static void check_tagged(int from, struct bed_inbox *inbox)
+{
+	static const uint8_t tag[] = {0x81, 0, 0, 5};
+
+	bed_packet_in(&frame, BED_DIRECT, 40);
+	memmove(frame.bytes + 16, frame.bytes + 12, frame.length - 12);
+	memcpy(frame.bytes + 12, tag, sizeof(tag));
+	frame.length += sizeof(tag);
+	packet_send(from);
+	check_in_tc(from, inbox, BED_DIRECT, 500);
+	is_int((long long)(inbox->taken % 64), 0);
+}
+
+static void use_tc(void)
+{
+	static const uint16_t bodies[] = {0, 40, 700, 1400, 3000, 8800};
+	struct eth_grant grant = {.key = BED_KEY, .context = BED_PORT};
+	struct eth_nic own = {.ifindex = nic, .mac = {2, 0, 0, 0, 0, 0x10 + RAIL}};
+	int far = open_packet(cable, BED_TYPE), process = open_packet(user_end, 0);
+
+	bed_put(bed.grants, switch_end, &grant);
+	bed_put(bed.nics, RAIL, &own);
+	for (uint32_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		check_in_tc(far, &bed.direct, BED_DIRECT, bodies[i]);
+		check_in_tc(far, &bed.port, BED_PORT, bodies[i]);
+		check_out(process, far, bodies[i]);
+	}
+	check_tagged(far, &bed.direct);
+	check_passed(far, BED_TYPE, ETH_QUERY);
+	check_passed(far, BED_TYPE, ETH_ANSWER);
+	check_passed(far, htons(0x0806), ETH_PACKET);
+	close(far);
+	close(process);
+}
+
+TAP_TEST(live__tc)
+{
+	if (!build_net())
+		return;
+	is_int(system("ip link set cable mtu 9000 && ip link set nic mtu 9000 &&"
+		      "ip link set peps mtu 9000 && ip link set pepu mtu 9000"),
+	       0);
+	if (bed_open_at(&bed, RAIL, false, true) && attach_tc(nic, BED_NIC) &&
+	    attach_tc(switch_end, BED_FROM_PORT))
+		use_tc();
+	bed_close(&bed);
+}
+
+/* ---- at XDP ---- */
 
 TAP_TEST(live__generic_mode)
 {

@@ -109,6 +109,9 @@ static bool add(struct tally *t, enum bed_program program, int verdict)
 {
 	bool is_ours = frame.head.type == BED_TYPE;
 
+	if (verdict == BED_ANSWERS && is_ours && frame.head.kind == ETH_PACKET &&
+	    frame.head.flags == ETH_F_ASK && out.head.kind == ETH_GONE)
+		verdict = XDP_TX;
 	switch (verdict) {
 	case XDP_REDIRECT:
 		t->taken += program != BED_DOOR;
@@ -119,8 +122,7 @@ static bool add(struct tally *t, enum bed_program program, int verdict)
 		return is_ours || program != BED_NIC;
 	case XDP_TX: /* the answer to a packet that asked */
 		t->drops++;
-		return is_ours && program != BED_DOOR && frame.head.kind == ETH_PACKET &&
-		       frame.head.flags == ETH_F_ASK && out.head.kind == ETH_GONE;
+		return is_ours && program != BED_DOOR && out.head.kind == ETH_GONE;
 	case XDP_PASS:
 		t->control += is_ours;
 		return program == BED_NIC && !memcmp(out.bytes, frame.bytes, frame.length);
@@ -243,6 +245,10 @@ TAP_TEST(eth_port__random_frames)
 
 TAP_TEST(eth_door__random_frames)
 {
+	if (BED_IS_TC) {
+		tap_skip("there is no door at tc");
+		return;
+	}
 	run_random(BED_DOOR);
 	bed_close(&bed);
 }

@@ -107,7 +107,7 @@ TAP_TEST(eth_nic__relays_on_each_rail_and_several_buffers)
 {
 	for (uint32_t rail = 0; rail < ETH_RAILS; rail++) {
 		if (open_cube(rail, ETH_RAILS, true)) {
-			packet_for(CUBE_XY, rail, 8900);
+			packet_for(CUBE_XY, rail, BED_LONG);
 			is_relayed(grid.rail[0][grid.lane[rail] % 3], 1, 0);
 		}
 		bed_close(&bed);
@@ -263,7 +263,7 @@ TAP_TEST(eth_nic__drops_what_it_can_not_relay)
 		packet_for(CUBE_XYZ, 0, 40);
 		bed_drops(&bed, BED_NIC, &frame, ETH_DROP_WAY);
 		bed_set_neighbour(&bed, 0, 1, true);
-		bed_remove(bed.rails, 0);
+		bed_remove_nic(&bed, 0);
 		bed_drops(&bed, BED_NIC, &frame, ETH_DROP_RAIL);
 	}
 	bed_close(&bed);
@@ -373,7 +373,7 @@ TAP_TEST(eth_port__no_way_and_no_such_host)
 TAP_TEST(eth_port__routes_packets_of_several_buffers)
 {
 	if (open_cube(0, 3, true)) {
-		bed_packet_out(&frame, 8900);
+		bed_packet_out(&frame, BED_LONG);
 		frame.head.flags = 0;
 		frame.head.dst_host = CUBE_Y;
 		is_sent(1, 1, 0);

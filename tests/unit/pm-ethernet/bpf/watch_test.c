@@ -75,7 +75,7 @@ TAP_TEST(eth_nic__answers_a_watch)
 		is_mem(&out.head, &want, sizeof(want));
 		frame.length = ETH_HEAD;
 		bed_does(&bed, BED_NIC, &frame, XDP_REDIRECT, &noted, &out);
-		bed_remove(bed.rails, RAIL);
+		bed_remove_nic(&bed, RAIL);
 		bed_drops(&bed, BED_NIC, &frame, ETH_DROP_RAIL);
 	}
 	bed_close(&bed);

@@ -86,6 +86,28 @@ TAP_TEST(ethd_layout__receive_chunks_cover_what_may_be_held)
 	free(d);
 }
 
+/* Where frames come by inboxes, hardly any of the packet memory is for receiving. */
+TAP_TEST(ethd_layout__with_inboxes)
+{
+	static const uint32_t chunks[] = {2048, 4096}, per_packet[] = {1, 3}, packets[] = {64, 300};
+
+	for (int i = 0; i < 2; i++) {
+		struct ethd *d = make(chunks[i], per_packet[i]);
+		struct eth_request r = wish(256, packets[i]);
+		struct eth_granted g = {0};
+
+		must(ethd_layout(d, &r, USER, 1, 1, &g, why, sizeof(why)) == 0);
+		is_int(g.inbox_bytes, 0);
+		d->mode = ETHD_MODE_TC;
+		must(ethd_layout(d, &r, USER, 4, 2, &g, why, sizeof(why)) == 0);
+		ok(g.inbox_bytes >= 1u << 20 && g.inbox_bytes <= ETH_INBOX_MAX &&
+		   !(g.inbox_bytes & (g.inbox_bytes - 1)));
+		ok(g.rx_chunks * g.chunk_bytes % 4096 == 0);
+		ok(g.rx_chunks <= 4);
+		free(d);
+	}
+}
+
 TAP_TEST(ethd_layout__too_much_for_one_job)
 {
 	struct ethd *d = make(2048, 1);

@@ -80,7 +80,7 @@ TAP_TEST(ethd_options_parse__each_mistake_has_its_sentence)
 		{"--host-id", "", "1 to 4294967294"},
 		{"--ethertype", "0x5ff", "0x600"},
 		{"--ethertype", "65536", "0x600"},
-		{"--mode", "Native", "auto, native or generic"},
+		{"--mode", "Native", "auto, native, generic or tc"},
 		{"--direct", "", "any, root or never"},
 		{"--config", "/nonexistent.json", "scconf compile"},
 		{"--colour", "red", "unknown"},

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* gone_test.c once more, for the programs at tc. */
+#define BED_IS_TC true
+#include "tests/unit/pm-ethernet/bpf/gone_test.c"

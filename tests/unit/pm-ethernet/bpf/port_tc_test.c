@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* port_test.c once more, for the programs at tc. */
+#define BED_IS_TC true
+#include "tests/unit/pm-ethernet/bpf/port_test.c"
