@@ -213,7 +213,7 @@ ifdef COMPILING
 $(call stamp,$(BUILD)/ethd.list,$(ETHD_OBJ))
 endif
 
-$(BPF_PLACE): $(BUILD)/flags
+$(BPF_PLACE): $(BUILD)/flags mk/rules.mk
 	@mkdir -p $(@D)
 	$(Q)$(call place_bpf,$(abspath $(BUILD))/bpf,$@)
 
