@@ -40,7 +40,7 @@ int ethd_clients_open(struct ethd *d, char *why, size_t why_size)
 	unlink(address.sun_path);
 	d->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (d->listener >= 0 && !bind(d->listener, (struct sockaddr *)&address, sizeof(address)) &&
-	    !chmod(address.sun_path, 0666) && !listen(d->listener, 128))
+	    !chmod(address.sun_path, 0666) && !listen(d->listener, ETHD_CLIENTS_MAX))
 		return ethd_loop_add(d, d->listener, EPOLLIN, ETHD_SOURCE_LISTENER, 0);
 	err = -errno;
 	snprintf(why, why_size, "socket %s: %s; choose another directory with --run",

@@ -25,7 +25,7 @@
 #define ETHD_UID_CONTEXTS 256       /* contexts, and connections, of one user */
 #define ETHD_JOB_BYTES (256u << 20) /* packet memory of one job */
 #define ETHD_UID_BYTES (2ull << 30) /* packet memory of one user but root, and a quarter of all */
-#define ETHD_PORTS_BATCH 8          /* ports made at once */
+#define ETHD_PORTS_BATCH 4          /* ports made at once: at tc the kernel takes 13 ms for each */
 
 /* Where the programs stand: at XDP in the driver, at XDP behind it, or at the ingress hook of tc. */
 enum ethd_mode { ETHD_MODE_AUTO, ETHD_MODE_NATIVE, ETHD_MODE_GENERIC, ETHD_MODE_TC };
@@ -150,7 +150,8 @@ struct ethd {
 	char duplicate[ETH_WHY]; /* sentence: another host has our id; "" = none. Set by discovery */
 
 	struct ethd_maps maps;
-	int port_program, door_program; /* for the switch end and the user end of ports */
+	int port_program,
+		door_program; /* for the switch end and the user end of ports; -1 = none */
 	struct ethd_context contexts[ETH_CONTEXTS];
 	uint16_t last_context; /* numbers are handed out round robin */
 	struct ethd_port ports[ETH_CONTEXTS];

@@ -1,9 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A change of a map of maps waits for all processors, some milliseconds, so nothing is taken out that isn't in. */
+/*
+ * A change of a map of maps is seen at once, but the call returns when no processor can have seen the old entry any
+ * more, tens of milliseconds later. Many contexts come and go together, so a thread stays in the call, and we go on
+ * when the change is there. The threads touch nothing of the daemon.
+ */
 #include "pm-ethernet/daemon/inboxes.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define STACK_BYTES (256u << 10)
+
+/* Who ends last frees it. */
+struct change {
+	int map, fd;       /* descriptors of our own; fd -1: the entry goes */
+	uint32_t context;  /* its key */
+	int err;           /* what the call returned, once it has */
+	_Atomic int ended; /* how many of caller and thread are through with it */
+};
 
 int ethd_inbox_make(uint32_t bytes)
 {
@@ -12,15 +32,86 @@ int ethd_inbox_make(uint32_t bytes)
 	return fd < 0 ? -errno : fd;
 }
 
+static int apply(int map, uint32_t context, int fd)
+{
+	return fd < 0 ? bpf_map_delete_elem(map, &context)
+		      : bpf_map_update_elem(map, &context, &fd, BPF_ANY);
+}
+
+static bool is_there(int map, uint32_t context)
+{
+	uint32_t id;
+
+	return !bpf_map_lookup_elem(map, &context, &id);
+}
+
+static void end(struct change *c)
+{
+	if (!atomic_fetch_add(&c->ended, 1))
+		return;
+	close(c->map);
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c);
+}
+
+static void *work(void *arg)
+{
+	struct change *c = arg;
+
+	c->err = apply(c->map, c->context, c->fd);
+	end(c);
+	return NULL;
+}
+
+static int start(struct change *c)
+{
+	pthread_attr_t kind;
+	pthread_t thread;
+	int err = pthread_attr_init(&kind);
+
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&kind, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&kind, STACK_BYTES);
+	err = pthread_create(&thread, &kind, work, c);
+	pthread_attr_destroy(&kind);
+	return -err;
+}
+
+/* Makes the change, and returns as soon as it is made. */
+static int change(int map, uint32_t context, int fd)
+{
+	struct change *c = calloc(1, sizeof(*c));
+	bool is_wanted = fd >= 0;
+	int err = 0;
+
+	if (c)
+		*c = (struct change){.map = fcntl(map, F_DUPFD_CLOEXEC, 0),
+				     .fd = is_wanted ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1,
+				     .context = context};
+	if (!c || c->map < 0 || (is_wanted && c->fd < 0) || start(c)) {
+		if (c) {
+			c->ended = 1;
+			end(c);
+		}
+		return apply(map, context, fd);
+	}
+	while (!atomic_load(&c->ended) && is_there(map, context) != is_wanted)
+		sched_yield();
+	if (atomic_load(&c->ended))
+		err = c->err;
+	end(c);
+	return err;
+}
+
 int ethd_inbox_put(struct ethd *d, uint32_t context, int fd)
 {
-	return bpf_map_update_elem(d->maps.inboxes, &context, &fd, BPF_ANY);
+	return change(d->maps.inboxes, context, fd);
 }
 
 void ethd_inbox_remove(struct ethd *d, uint32_t context)
 {
-	uint32_t id;
-
-	if (!bpf_map_lookup_elem(d->maps.inboxes, &context, &id))
-		bpf_map_delete_elem(d->maps.inboxes, &context);
+	if (is_there(d->maps.inboxes, context))
+		change(d->maps.inboxes, context, -1);
 }

@@ -10,7 +10,7 @@
 
 /* A ring of @bytes, a power of two: its descriptor or -errno. */
 int ethd_inbox_make(uint32_t bytes);
-/* The programs put the context's frames there from now on. Waits until all processors know it. */
+/* The programs put the frames of a context that has no inbox there from now on. */
 int ethd_inbox_put(struct ethd *d, uint32_t context, int fd);
 /* They have none for it any more. */
 void ethd_inbox_remove(struct ethd *d, uint32_t context);

@@ -48,7 +48,7 @@ static int make(struct ethd *d, uint32_t n)
 	port->switch_ifindex = if_nametoindex(switch_end);
 	port->user_ifindex = if_nametoindex(user_end);
 	err = ethd_program_port(d, port->switch_ifindex, d->port_program);
-	if (!err)
+	if (!err && d->door_program >= 0)
 		err = ethd_program_port(d, port->user_ifindex, d->door_program);
 	if (!err)
 		return 0;

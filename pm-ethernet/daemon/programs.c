@@ -490,18 +490,18 @@ static enum ethd_mode wanted_mode(const struct ethd *d)
 	return ETHD_MODE_NATIVE;
 }
 
-/* The programs of ports. At tc what comes to the user end has no grant, so the one for both drops it. */
+/* The programs of ports; at tc there is none for the user end, where nothing comes. */
 static int take_port_programs(struct ethd *d, struct bpf_object *object)
 {
-	const char *door = d->mode == ETHD_MODE_TC ? "eth_port" : "eth_door";
+	bool has_door = d->mode != ETHD_MODE_TC;
 
 	if (d->port_program >= 0)
 		close(d->port_program);
 	if (d->door_program >= 0)
 		close(d->door_program);
 	d->port_program = take_program(object, "eth_port");
-	d->door_program = take_program(object, door);
-	return d->port_program < 0 || d->door_program < 0 ? -ENOENT : 0;
+	d->door_program = has_door ? take_program(object, "eth_door") : -1;
+	return d->port_program < 0 || (has_door && d->door_program < 0) ? -ENOENT : 0;
 }
 
 /* The mode is chosen: maps, and programs of ports and NICs. */
