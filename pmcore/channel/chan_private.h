@@ -22,6 +22,7 @@
 #include "pmcore/channel/emit.h"
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/serve.h"
+#include "pmcore/channel/submit.h"
 #include "pm_device.h"
 #include "pmcore/util/nodemap.h"
 #include "pmcore/wire/codec.h"
@@ -433,16 +434,6 @@ void sendwin_clear(struct chan *chan, struct chan_peer *peer);
 
 void slot_list_add(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
 void slot_list_del(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
-
-/* submit.c */
-void submit_init(struct chan *chan);
-/* May a message of @len bytes be sent now? 0, or as chan_reserve. */
-int submit_check(struct chan *chan, struct chan_peer *peer, uint32_t len);
-/* A message packet waits behind the others. */
-void submit_enqueue(struct chan_flow *flow, struct pm_packet *packet);
-/* Queues a message that was not sent when the engine was frozen; -ENOMEM, -EINVAL. */
-int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len,
-		    bool is_carried);
 
 /* limit.c */
 void limit_init(struct chan *chan, struct chan_peer *peer);
