@@ -95,7 +95,7 @@ void eth_inbox_pass(struct eth_inbox *b, uint64_t next)
 void eth_inbox_release(struct eth_inbox *b)
 {
 	b->given = b->ours;
-	atomic_store_explicit(b->consumer, b->given, memory_order_release);
+	atomic_store_explicit(b->consumer, b->given | b->sleeps, memory_order_release);
 }
 
 bool eth_inbox_is_pending(const struct eth_inbox *b)
@@ -105,13 +105,14 @@ bool eth_inbox_is_pending(const struct eth_inbox *b)
 
 void eth_inbox_sleep(struct eth_inbox *b)
 {
-	b->given = b->ours;
 	/* before any later look at the producer: see waking() of the programs */
-	atomic_store_explicit(b->consumer, b->given | ETH_INBOX_SLEEPS, memory_order_relaxed);
+	b->sleeps = ETH_INBOX_SLEEPS;
+	eth_inbox_release(b);
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
 void eth_inbox_awake(struct eth_inbox *b)
 {
+	b->sleeps = 0;
 	eth_inbox_release(b);
 }

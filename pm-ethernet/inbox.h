@@ -20,6 +20,7 @@ struct eth_inbox {
 	uint64_t page;        /* bytes */
 	uint64_t ours, given,
 		known;    /* next to be read; what consumer and producer are as far as we know */
+	uint64_t sleeps;  /* ETH_INBOX_SLEEPS while it is to be seen at the position, else 0 */
 	uint64_t strange; /* records that no program of ours writes */
 	bool is_watched;  /* epoll waits for it */
 };
