@@ -8,9 +8,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "pm-udp/device.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u /* Linux 6.3 */
+#endif
 
 /* A hole in the file: the old pages live on as long as the network reads them, and new ones come at the next write. */
 static bool renew(struct packetblocks *pool, uint32_t block)
@@ -22,15 +27,32 @@ static bool renew(struct packetblocks *pool, uint32_t block)
 			  (off_t)(block * arena->stride), (off_t)arena->stride);
 }
 
-static int map(struct pmu_arena *arena)
+/* A file beyond the user's limit (ulimit -f) would end the process. */
+static bool is_allowed(size_t size)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) &&
+	       (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size);
+}
+
+static int make_file(size_t size)
+{
+	int fd = is_allowed(size) ? memfd_create("pm-udp packets", MFD_CLOEXEC | MFD_NOEXEC_SEAL)
+				  : -1;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)size)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int map(struct pmu_arena *arena, bool wants_file)
 {
 	void *bytes;
 
-	arena->fd = memfd_create("pm-udp packets", MFD_CLOEXEC);
-	if (arena->fd >= 0 && ftruncate(arena->fd, (off_t)arena->size)) {
-		close(arena->fd);
-		arena->fd = -1;
-	}
+	arena->fd = wants_file ? make_file(arena->size) : -1;
 	bytes = mmap(NULL, arena->size, PROT_READ | PROT_WRITE,
 		     arena->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, arena->fd, 0);
 	if (bytes == MAP_FAILED)
@@ -39,7 +61,7 @@ static int map(struct pmu_arena *arena)
 	return 0;
 }
 
-int pmu_arena_open(struct pmu_arena *arena, uint32_t n_packets, uint32_t payload)
+int pmu_arena_open(struct pmu_arena *arena, uint32_t n_packets, uint32_t payload, bool wants_file)
 {
 	uint32_t n_blocks = (n_packets + PACKETBLOCK_MAX - 1) / PACKETBLOCK_MAX;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -50,7 +72,7 @@ int pmu_arena_open(struct pmu_arena *arena, uint32_t n_packets, uint32_t payload
 	arena->packets = calloc(arena->n_packets, sizeof(*arena->packets));
 	if (!arena->packets ||
 	    packetblocks_init(&arena->pool, arena->packets, n_blocks, PACKETBLOCK_MAX) ||
-	    map(arena))
+	    map(arena, wants_file))
 		return -ENOMEM;
 	arena->pool.renew = renew;
 	for (uint32_t i = 0; i < arena->n_packets; i++) {

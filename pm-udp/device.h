@@ -188,8 +188,9 @@ bool pmu_tx_flush(struct pmu_dev *d, uint32_t rail);
 /* Drops what waits for a peer. */
 void pmu_tx_forget(struct pmu_dev *d, const struct pmu_peer *peer);
 
-/* arena.c. At least @n_packets of @payload bytes; 0 or -ENOMEM, the caller closes. */
-int pmu_arena_open(struct pmu_arena *arena, uint32_t n_packets, uint32_t payload);
+/* arena.c. At least @n_packets of @payload bytes, in a file if that is wanted and can be had; 0 or -ENOMEM, the caller
+ * closes. */
+int pmu_arena_open(struct pmu_arena *arena, uint32_t n_packets, uint32_t payload, bool wants_file);
 void pmu_arena_close(struct pmu_arena *arena);
 
 /* show.c. Does this kernel send datagrams of pages without a copy? */

@@ -36,13 +36,14 @@ static uint32_t segments_of(uint32_t payload)
 
 int pmu_tx_init(struct pmu_dev *d, uint32_t n_packets)
 {
-	int err = pmu_arena_open(&d->arena, n_packets, d->payload);
+	bool can_show = d->env.conf->udp_gso && pmu_show_is_possible();
+	int err = pmu_arena_open(&d->arena, n_packets, d->payload, can_show);
 
 	if (err)
 		return err;
 	d->dev.tx_buffers = d->arena.n_packets;
 	d->dev.burst = segments_of(d->payload);
-	d->dev.can_show = d->arena.fd >= 0 && d->env.conf->udp_gso && pmu_show_is_possible();
+	d->dev.can_show = d->arena.fd >= 0;
 	return 0;
 }
 

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests of pm-udp/show.c and arena.c: what leaves uncopied, and that nobody sees what becomes of its buffers. */
+#include <sys/resource.h>
+
+#include "pm-udp/device.h"
+
+#include "tests/unit/pm-udp/pair.h"
+
+static void arrive(struct side *s, uint32_t first, uint32_t n, uint32_t len)
+{
+	struct pm_rx rx[64];
+	uint32_t got = 0, seq;
+
+	while (got < n) {
+		int r = burst(s, rx, 64, 2000);
+
+		if (!okf(r > 0, "packet %u of %u did not come", got, n))
+			return;
+		for (int i = 0; i < r; i++, got++) {
+			if (check_packet(&rx[i], len, &seq))
+				is_int(seq, first + got);
+			s->dev->ops->rx_return(s->dev, rx[i].token);
+		}
+	}
+}
+
+/* So many messages in a row that the socket is connected to the peer. */
+static void make_connected(struct pair *p)
+{
+	for (uint32_t i = 0; i < 20; i++) {
+		is_int(post(&p->side[0], 0, i, 64), 0);
+		p->side[0].dev->ops->tx_kick(p->side[0].dev);
+		arrive(&p->side[1], i, 1, 64);
+	}
+	must(pmu_of(p->side[0].dev)->rails[0].connected);
+}
+
+/* Full packets @first.. as the channel sends them: kept until they are acked. */
+static void post_kept(struct side *s, struct pm_packet **packets, uint32_t first, uint32_t n)
+{
+	uint32_t len = s->dev->ops->mtu(s->dev, s->peer);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t seq = first + i;
+		struct pm_packet *k = packets[i] = s->dev->ops->tx_alloc(s->dev);
+
+		for (uint32_t at = 4; at < len; at++)
+			k->data[at] = pattern(seq, at);
+		memcpy(k->data, &seq, 4);
+		k->len = len;
+		k->is_kept = true;
+		is_int(s->dev->ops->tx_post(s->dev, 0, s->peer, k), 0);
+	}
+	s->dev->ops->tx_kick(s->dev);
+}
+
+static bool can_show(const struct pair *p)
+{
+	if (!p->side[0].dev->can_show)
+		tap_skip("this kernel does not send pages without a copy (before Linux 6.5)");
+	return p->side[0].dev->can_show;
+}
+
+TAP_TEST(pmu_show_send__runs_of_kept_packets)
+{
+	struct pm_packet *packets[128];
+	struct pmu_rail *rail;
+	struct side *a;
+	struct pair p;
+
+	if (!pair_open_veth(&p, 1, 1500, ""))
+		return;
+	a = &p.side[0];
+	rail = &pmu_of(a->dev)->rails[0];
+	make_connected(&p);
+	if (can_show(&p)) {
+		/* three runs, of which the second goes from one block into the next one */
+		post_kept(a, packets, 0, 123);
+		is_int(rail->shown, 123);
+		arrive(&p.side[1], 0, 123, 1472);
+		for (int i = 0; i < 123; i++) {
+			ok(packets[i]->is_shown);
+			packets[i]->is_kept = false;
+			a->dev->ops->tx_free(a->dev, packets[i]);
+		}
+		is_int(pmu_of(a->dev)->arena.pool.n_held, 0);
+		/* a short run is copied, and so is one of packets that nobody keeps */
+		post_kept(a, packets, 200, 4);
+		is_int(rail->shown, 123);
+		arrive(&p.side[1], 200, 4, 1472);
+		for (uint32_t i = 0; i < 41; i++)
+			is_int(post(a, 0, 300 + i, 1472), 0);
+		a->dev->ops->tx_kick(a->dev);
+		is_int(rail->shown, 123);
+		arrive(&p.side[1], 300, 41, 1472);
+	}
+	pair_close(&p);
+}
+
+/* Lost as far as the sender knows, but still to be read: what becomes of the buffers must not show there. */
+TAP_TEST(pmu_show_send__freed_before_they_are_read)
+{
+	struct pm_packet *packets[41], *k;
+	struct side *a;
+	struct pair p;
+
+	if (!pair_open_veth(&p, 1, 1500, ""))
+		return;
+	a = &p.side[0];
+	make_connected(&p);
+	if (can_show(&p)) {
+		post_kept(a, packets, 0, 41);
+		is_int(pmu_of(a->dev)->rails[0].shown, 41);
+		for (int i = 0; i < 41; i++)
+			a->dev->ops->tx_free(a->dev, packets[i]);
+		while ((k = a->dev->ops->tx_alloc(a->dev)))
+			memset(k->data, 0xee, k->room);
+		arrive(&p.side[1], 0, 41, 1472);
+	}
+	pair_close(&p);
+}
+
+TAP_TEST(pmu_show_send__other_sizes_of_packets)
+{
+	struct pm_packet *packets[64];
+	struct side *a;
+	struct pair p;
+
+	if (!pair_open_veth(&p, 1, 9000, "channel.send_buffers=192"))
+		return;
+	a = &p.side[0];
+	make_connected(&p);
+	if (can_show(&p)) {
+		for (uint32_t first = 0; first < 640; first += 64) {
+			post_kept(a, packets, first, 64);
+			arrive(&p.side[1], first, 64, 8968);
+			for (int i = 0; i < 64; i++) {
+				packets[i]->is_kept = false;
+				a->dev->ops->tx_free(a->dev, packets[i]);
+			}
+		}
+		ok(pmu_of(a->dev)->rails[0].shown > 400);
+	}
+	pair_close(&p);
+}
+
+/* A file larger than ulimit -f allows would end the process: the buffers lie in private memory then. */
+TAP_TEST(pmu_arena_open__limit_on_files)
+{
+	struct rlimit before, limit = {.rlim_cur = 4096};
+	struct pm_packet *packets[41];
+	struct pair p;
+
+	is_int(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit.rlim_max = before.rlim_max;
+	is_int(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	if (pair_open_loopback(&p, "")) {
+		ok(!p.side[0].dev->can_show);
+		is_int(pmu_of(p.side[0].dev)->arena.fd, -1);
+		make_connected(&p);
+		post_kept(&p.side[0], packets, 100, 41);
+		arrive(&p.side[1], 100, 41, p.side[0].dev->ops->mtu(p.side[0].dev, p.side[0].peer));
+	}
+	pair_close(&p);
+	is_int(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
