@@ -474,9 +474,10 @@ static int program_nics(struct ethd *d, char *why, size_t why_size)
 }
 
 /* Where the driver has no part in it: XDP there has each segmented packet of UDP and TCP copied first. */
-static enum ethd_mode mode_of_kernel(void)
+/* Several NICs fill less evenly through the one ring of mode tc: it is for those who ask for it. */
+static enum ethd_mode mode_of_kernel(const struct ethd *d)
 {
-	return tcx_is_usable() ? ETHD_MODE_TC : ETHD_MODE_GENERIC;
+	return d->n_rails == 1 && tcx_is_usable() ? ETHD_MODE_TC : ETHD_MODE_GENERIC;
 }
 
 /* Native programs are no gain on veth and of unknown worth where the driver has no name. */
@@ -486,7 +487,7 @@ static enum ethd_mode wanted_mode(const struct ethd *d)
 		return d->options.mode;
 	for (uint32_t r = 0; r < d->n_rails; r++)
 		if (!d->rails[r].driver[0] || !strcmp(d->rails[r].driver, "veth"))
-			return mode_of_kernel();
+			return mode_of_kernel(d);
 	return ETHD_MODE_NATIVE;
 }
 
@@ -547,7 +548,7 @@ int ethd_programs_open(struct ethd *d, bool is_mode_fixed, char *why, size_t why
 	    d->options.mode == ETHD_MODE_NATIVE)
 		return err;
 	drop_all(d);
-	d->mode = mode_of_kernel();
+	d->mode = mode_of_kernel(d);
 	return open_mode(d, why, why_size);
 }
 

@@ -11,13 +11,19 @@
 #define GROW_SHIFT 3 /* up to 1/8 lost does not slow growth down */
 #define LOST_MANY 4  /* that many lost and more than half: no need to wait for the round's end */
 #define INITIAL 8    /* before anything is known */
+#define RAILS_MOST                                                                                 \
+	512 /* with several rails, as long as the window is not set to more than twice of it */
 
 static uint32_t most(const struct chan *chan, const struct chan_peer *peer)
 {
 	/* No more than one ack can tell of. */
 	uint32_t room = (peer->mtu - sizeof(struct wire_header) - sizeof(struct wire_ack)) / 8;
+	uint32_t window = chan->config.window;
 
-	return chan->config.window < 64 * room ? chan->config.window : 64 * room;
+	/* More than several rails take at once waits in the queues of cards and switches, and delays what is lost. */
+	if (chan->n_links > 1 && window > RAILS_MOST && window <= 2 * RAILS_MOST)
+		window = RAILS_MOST;
+	return window < 64 * room ? window : 64 * room;
 }
 
 void limit_init(struct chan *chan, struct chan_peer *peer)

@@ -452,7 +452,7 @@ def run_parts(parts, *up):
 
 def main():
     run_parts((test_killed_node, test_killed_daemon, test_killed_rank, test_killed_in_lock, test_suspended, test_ip,
-               test_rails, test_mtu, test_lane, test_deleted_nic_of_job), 3, 2, "--ethernet")
+               test_rails, test_mtu, test_lane, test_deleted_nic_of_job), 3, 2, "--ethernet", "--mode", "tc")
     run_parts((test_deleted_nic_and_daemon, test_deleted_nics), 2, 2, "--ethernet")
     run_parts((test_no_daemon,), 2, 1)
     return tap.end()

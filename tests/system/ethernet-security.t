@@ -452,7 +452,7 @@ def test_tagged(lab):
 
 
 def main():
-    with ethlab.lab("s", 3, 2, "--ethernet") as lab:
+    with ethlab.lab("s", 3, 2, "--ethernet", "--mode", "tc") as lab:
         for host in ("h0", "h1", "h2"):
             lab.wait_for_peers(host, 4)
         stage = Stage(lab)

@@ -133,7 +133,7 @@ class Client:
 
 class Daemon:
     def __init__(self, run, *more):
-        self.process = subprocess.Popen([DAEMON, "--nics", "eth1,eth2", "--run", run, *more],
+        self.process = subprocess.Popen([DAEMON, "--nics", "eth1,eth2", "--mode", "tc", "--run", run, *more],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.ready = self.process.stdout.readline().strip()
 
@@ -471,7 +471,7 @@ def test_config(run):
     daemon = subprocess.Popen([DAEMON, "--run", run, "--config", path, "--host-id", "4711"],
                               stdout=subprocess.PIPE, text=True)
     tap.equal(daemon.stdout.readline().strip(),
-              "pm-ethernetd: ready, host 4711, rails eth2 eth1, tc mode", "--config: rails")
+              "pm-ethernetd: ready, host 4711, rails eth2 eth1, generic mode", "--config: rails")
     client = Client(run)
     status = client.report(1)
     tap.equal(status["ethertype"], "0x88b6", "--config: EtherType")

@@ -38,7 +38,7 @@ class Grid(ethlab.Lab):
             self.hosts = {host["name"]: host for host in json.load(f)["hosts"]}
         if self.mode == "native":
             self.poll_cables()
-        if self.mode != "tc":       # which the daemons have taken by themselves
+        if self.mode != "generic":  # which the daemons take by themselves where they have several NICs
             self.restart(self.hosts)
 
     def restart(self, hosts, *more):

@@ -223,3 +223,26 @@ TAP_TEST(limit_is_open__half_is_kept_while_packets_get_lost)
 	flow->in_flight = 0;
 	rig_close(rig);
 }
+
+/* More than several rails take at once would only wait; a window that is set larger is taken as it is. */
+TAP_TEST(limit__less_with_several_rails)
+{
+	static const struct {
+		uint32_t rails, window, range;
+	} cases[] = {{1, 1024, 1024}, {2, 1024, 512}, {2, 256, 256}, {2, 2048, 2048}};
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		struct rig *rig = rig_init();
+		uint32_t most = 64 * ((RIG_MTU - (uint32_t)sizeof(struct wire_header) -
+				       (uint32_t)sizeof(struct wire_ack)) /
+				      8);
+
+		rig->config.n_rails = cases[i].rails;
+		rig->config.window = cases[i].window;
+		rig_open(rig);
+		ok(peer_flow(rig->chan, rig->peer) != NULL);
+		is_int(rig->peer->flow->range, cases[i].range < most ? cases[i].range : most);
+		rig_close(rig);
+	}
+}
