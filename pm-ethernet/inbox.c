@@ -11,7 +11,7 @@
 
 #include "pm-ethernet/bpf/maps.h"
 
-/* What we keep back at most, as a part of the ring. */
+/* At most this part of the ring has been read and not been given back. */
 #define KEEP 8
 #define RECORD_HEAD sizeof(struct eth_record)
 

@@ -354,7 +354,7 @@ static inline int hand_out(struct eth_dev *d, uint32_t i, struct pm_rx *out)
 
 /* ---- from the inbox ---- */
 
-/* What to do with a frame of the inbox: DROP_NONE and the own rail that it came by, or a reason to drop it. */
+/* Judges a frame of the inbox: DROP_NONE and the own rail that it came by, or the reason to drop it. */
 static enum drop_reason judge_inbox(const struct eth_dev *d, const uint8_t *frame, uint32_t len,
 				    uint32_t *ret_rail)
 {

@@ -221,8 +221,8 @@ static int hand_out(struct pmu_dev *d, uint32_t index, struct pm_rx *out)
 }
 
 /*
- * Lends up to @n datagrams of a landing in place, of those that need no judgement: their number. What it leaves, hand_out
- * looks at one by one.
+ * Lends up to @n datagrams of a landing in place, as long as they need no judgement; returns their number. hand_out judges
+ * the others one by one.
  */
 static int lend_run(struct pmu_dev *d, uint32_t index, struct pm_rx *out, int n)
 {

@@ -65,7 +65,7 @@ struct {
 	__type(value, __u32);
 } rails SEC(".maps");
 
-/* What an entry of inboxes is like; each has its own size. */
+/* The type of the entries of inboxes. Each entry has a size of its own. */
 struct inbox {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, ETH_INBOX_MIN);

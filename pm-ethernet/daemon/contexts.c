@@ -188,7 +188,7 @@ static void add_fd(struct ethd_answer *a, int fd, bool is_ours)
 	a->is_ours[a->granted.n_fds++] = is_ours;
 }
 
-/* What its frames will come by, where that are no sockets. */
+/* In mode tc the frames of a context come by an inbox and not by its sockets: makes the inbox. */
 static int add_inbox(struct ethd_context *c, struct ethd_answer *ret, char *why)
 {
 	uint32_t bytes = ret->granted.inbox_bytes;

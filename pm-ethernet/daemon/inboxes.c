@@ -17,7 +17,7 @@
 
 #define STACK_BYTES (256u << 10)
 
-/* Who ends last frees it. */
+/* Shared by the caller and its thread: the one that ends last frees it. */
 struct change {
 	int map, fd;       /* descriptors of our own; fd -1: the entry goes */
 	uint32_t context;  /* its key */

@@ -108,7 +108,7 @@ struct rail_state {
 
 struct rx_packet;
 
-/* What a header reports. Owner: ack.c */
+/* The report in a header. Owner: ack.c */
 struct ack_report {
 	uint32_t ack, sack, rail_ack;
 	uint16_t credit;

@@ -176,7 +176,7 @@ static void check_ops(const struct chan *chan, uint32_t expected)
 	assert(outstanding == chan->outstanding);
 }
 
-/* What a packet in a row is compared with has been heard, of a peer that is there. */
+/* The header that packets in a row are compared with is of an active peer, and its report has been heard. */
 static void check_run(const struct chan *chan)
 {
 	const struct ack_report *heard;

@@ -163,7 +163,7 @@ static void submit_queued(struct chan *chan, struct chan_peer *peer, struct pm_p
 	chan_ready(chan, peer);
 }
 
-/* What is counted of a message that is sent to a peer with a flow. */
+/* Counts a message that is sent to a peer with a flow. */
 static inline void count(struct chan *chan, struct chan_flow *flow, uint32_t len, uint64_t now)
 {
 	chan->now = now;

@@ -8,7 +8,7 @@
 #include "pmcore/device/composite.h"
 #include "pmcore/device/takeover.h"
 
-/* What is no datagram for the program: 0, or -EPIPE. */
+/* Handles the results of a poll that are no datagram for the program: 0, or -EPIPE. */
 static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsigned int i, int got,
 						       struct pm_inbound *in)
 {

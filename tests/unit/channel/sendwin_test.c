@@ -72,7 +72,7 @@ TAP_TEST(sendwin__lost_go_before_new)
 	rig_close(rig);
 }
 
-/* What the network may still read is not changed: the repetition is another packet. */
+/* Bytes that the network may still read do not change: the repetition is another packet. */
 TAP_TEST(sendwin__shown_packet_is_repeated_from_a_copy)
 {
 	struct rig *rig = rig_new(1);

@@ -141,7 +141,7 @@ TAP_TEST(eth_nic__context_without_target)
 	bed_close(&bed);
 }
 
-/* What a reader that does not read gets is counted; one that sleeps is woken. */
+/* Frames for a reader that does not read are dropped and counted; a reader that sleeps is woken. */
 TAP_TEST(eth_nic__inbox_that_is_full)
 {
 	struct pollfd p = {.events = POLLIN};
