@@ -10,10 +10,6 @@
 
 #include "pm-udp/device.h"
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-
 /* A peer that got so many messages in a row is likely to get the next ones, too. A connect costs about 1 us. */
 #define CONNECT_AFTER 16
 

@@ -10,12 +10,17 @@
 #define PM_UDP_DEVICE_H
 
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 
 #include "pm-udp/addr.h"
 #include "pm_device.h"
 #include "pmcore/util/packetblock.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103 /* older C libraries do not have it */
+#endif
 
 /* Packets a rail takes between two kicks; power of two. */
 #define PMU_RING 256u

@@ -15,9 +15,6 @@
 #include "pmcore/util/conf.h"
 #include "pmcore/util/forked.h"
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
 #ifndef UDP_GRO
 #define UDP_GRO 104
 #endif

@@ -15,10 +15,6 @@
 #include "pmcore/util/conf.h"
 #include "pmcore/util/stats.h"
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-
 /* A full rail is tried again that soon; a failed try costs about 1 us. */
 #define RETRY_NS 8000
 /* A message is given up after so many refusals in a row, whatever the error queue says. */

@@ -29,9 +29,9 @@
 
 #define CHAN_NEVER UINT64_MAX
 #define CHAN_NIL UINT16_MAX /* no slot */
-#define CHAN_BURST                                                                                 \
-	64 /* one-sided packets to one peer per chan_poll, where the device has no burst */
-#define CHAN_BURSTS 3         /* and bursts of the device, where it has */
+/* One-sided packets to one peer per chan_poll: so many, or so many bursts of a device that has them. */
+#define CHAN_BURST 64
+#define CHAN_BURSTS 3
 #define CHAN_POLL_POSTS 512   /* packets per chan_poll */
 #define CHAN_SPARES 8         /* transmit buffers kept for acks and probes */
 #define CHAN_RESERVE 8        /* and for control messages and one-sided data */

@@ -11,8 +11,8 @@
 #define GROW_SHIFT 3 /* up to 1/8 lost does not slow growth down */
 #define LOST_MANY 4  /* that many lost and more than half: no need to wait for the round's end */
 #define INITIAL 8    /* before anything is known */
-#define RAILS_MOST                                                                                 \
-	512 /* with several rails, as long as the window is not set to more than twice of it */
+/* With several rails, as long as the window is not set to more than twice of it. */
+#define RAILS_MOST 512
 
 static uint32_t most(const struct chan *chan, const struct chan_peer *peer)
 {

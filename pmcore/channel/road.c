@@ -8,7 +8,6 @@
 #define BETTER 8         /* by more than this part, which is noise */
 #define PERIOD_MIN 512   /* packets between two trials */
 #define PERIOD_MAX 65536 /* ... when one after the other has changed nothing */
-#define LOOK ROAD_LOOK   /* packets between two looks whether the kind in use got slower */
 #define AVERAGE 128      /* packets that its cost is an average of, nearly */
 #define LOSS 4           /* a lost packet weighs as much as so many that cost twice as much */
 #define COST_MAX (1u << 30)
@@ -111,7 +110,7 @@ void road_sent(struct chan *chan, struct chan_peer *peer)
 {
 	struct road *road = &peer->flow->road;
 
-	if (++road->n_sent % LOOK == 0 && road->base)
+	if (++road->n_sent % ROAD_LOOK == 0 && road->base)
 		look(road);
 	if (--road->left)
 		return;

@@ -30,6 +30,13 @@ static void is_part(const struct rig *rig, uint32_t n, uint32_t mseq, uint64_t a
 	is_mem(view.payload + HEAD, data + at, part);
 }
 
+/* @n packets from the @first posted on are the full parts of a row whose first datagram is @mseq. */
+static void are_parts(const struct rig *rig, uint32_t first, uint32_t mseq, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		is_part(rig, first + i, mseq + i, (uint64_t)i * PART, PART);
+}
+
 TAP_TEST(chan_post_row__all_at_once)
 {
 	struct rig *rig = rig_new(1);
@@ -38,8 +45,8 @@ TAP_TEST(chan_post_row__all_at_once)
 	is_int(post(rig, 5 * PART + 7, &done), 0);
 	is_int(done, 5 * PART + 7);
 	is_int(rig->n_sent, 6);
-	for (uint32_t i = 0; i < 6; i++)
-		is_part(rig, i, i, (uint64_t)i * PART, i < 5 ? PART : 7);
+	are_parts(rig, 0, 0, 5);
+	is_part(rig, 5, 5, 5 * PART, 7);
 	is_int(rig->stats.tx_messages, 6);
 	is_int(rig->stats.tx_bytes, 5 * PART + 7 + 6 * HEAD);
 	chan_check(rig->chan);
@@ -60,8 +67,7 @@ TAP_TEST(chan_post_row__behind_what_waits)
 	rig_poll(rig, 0);
 	is_int(rig->n_sent, 4);
 	is_int(rig_view(&rig->sent[0], 0).payload[0], 1);
-	for (uint32_t i = 0; i < 3; i++)
-		is_part(rig, 1 + i, 1 + i, (uint64_t)i * PART, PART);
+	are_parts(rig, 1, 1, 3);
 	rig_close(rig);
 }
 
@@ -86,8 +92,7 @@ TAP_TEST(chan_post_row__more_than_the_window)
 	rig_ack(rig, 8, 0, NULL);
 	rig_poll(rig, 0);
 	is_int(rig->n_sent, 16);
-	for (uint32_t i = 0; i < 16; i++)
-		is_part(rig, i, i, (uint64_t)i * PART, PART);
+	are_parts(rig, 0, 0, 16);
 	rig_close(rig);
 }
 
@@ -105,8 +110,7 @@ TAP_TEST(chan_post_row__credit_ends_in_the_middle)
 	rig_ack(rig, 3, 0, NULL);
 	rig_poll(rig, 0);
 	is_int(rig->n_sent, 6);
-	for (uint32_t i = 0; i < 6; i++)
-		is_part(rig, i, i, (uint64_t)i * PART, PART);
+	are_parts(rig, 0, 0, 6);
 	rig_close(rig);
 }
 
@@ -134,8 +138,7 @@ TAP_TEST(chan_post_row__rail_full)
 	rig->full = 0;
 	rig_poll(rig, 0);
 	is_int(rig->n_sent, 4);
-	for (uint32_t i = 0; i < 4; i++)
-		is_part(rig, i, i, (uint64_t)i * PART, PART);
+	are_parts(rig, 0, 0, 4);
 	rig_close(rig);
 }
 

@@ -8,10 +8,6 @@
 
 #include "tests/harness/tap.h"
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-
 #define ENOUGH 16 /* messages in a row */
 
 /* A rail on loopback, and two peers with a receiving socket each. */
