@@ -120,6 +120,38 @@ TAP_TEST(pmu_show_send__freed_before_they_are_read)
 	pair_close(&p);
 }
 
+/* A send buffer that is full stops the rail, and not the process. */
+TAP_TEST(pmu_show_send__full_rail)
+{
+	struct pm_packet *packets[41];
+	struct pmu_rail *rail;
+	uint64_t began;
+	struct side *a;
+	struct pair p;
+	int n = 0;
+
+	if (!pair_open_veth(&p, 1, 1500, "channel.send_buffers=1024"))
+		return;
+	a = &p.side[0];
+	rail = &pmu_of(a->dev)->rails[0];
+	make_connected(&p);
+	if (can_show(&p)) {
+		enter(&p.net, 0);
+		is_int(sh("tc qdisc add dev t0 root tbf rate 8mbit burst 70000 limit 4m"), 0);
+		enter(&p.net, -1);
+		began = clock_monotonic_ns();
+		while (n < 20 && !rail->is_blocked) {
+			post_kept(a, packets, (uint32_t)n * 41, 41);
+			n++;
+		}
+		/* 60 KB take 60 ms on this rail */
+		ok(rail->is_blocked);
+		ok(rail->shown > 0 && rail->shown < (uint64_t)n * 41);
+		ok(clock_monotonic_ns() - began < 50000000);
+	}
+	pair_close(&p);
+}
+
 TAP_TEST(pmu_show_send__other_sizes_of_packets)
 {
 	struct pm_packet *packets[64];
