@@ -149,9 +149,9 @@ struct arrival {
 	uint32_t socket;
 	uint32_t n; /* descriptors */
 	uint32_t len;
-	uint32_t first;   /* length of the first */
-	uint64_t address; /* of the first */
-	uint8_t *bytes;   /* there */
+	uint32_t first;       /* length of the first */
+	uint64_t address;     /* of the first */
+	const uint8_t *bytes; /* there */
 };
 
 static inline bool is_inside(const struct eth_dev *d, const struct xdp_desc *desc)
@@ -219,7 +219,7 @@ static void lend(struct eth_dev *d, const struct arrival *a, struct pm_rx *out)
 {
 	d->sockets[a->socket].lent++;
 	d->areas->lent++;
-	out->data = a->bytes + ETH_HEAD;
+	out->data = d->areas->bytes + (a->address - d->areas->base) + ETH_HEAD;
 	out->token = (uint64_t)(d->areas->epoch & EPOCH_MASK) << TOKEN_EPOCH_SHIFT |
 		     (uint64_t)a->socket << TOKEN_SOCKET_SHIFT | a->address;
 }
@@ -249,7 +249,7 @@ static uint32_t rail_of(const struct eth_dev *d, const struct arrival *a)
 {
 	uint8_t in_rail;
 
-	if (!eth_is_port(d))
+	if (!eth_is_port(d) && !eth_has_inbox(d))
 		return a->socket;
 	in_rail = a->bytes[offsetof(struct eth_frame, in_rail)];
 	return in_rail < ETH_RAILS ? d->rail_of[in_rail] : PM_RAILS_MAX;
@@ -354,20 +354,6 @@ static inline int hand_out(struct eth_dev *d, uint32_t i, struct pm_rx *out)
 
 /* ---- from the inbox ---- */
 
-/* Judges a frame of the inbox: DROP_NONE and the own rail that it came by, or the reason to drop it. */
-static enum drop_reason judge_inbox(const struct eth_dev *d, const uint8_t *frame, uint32_t len,
-				    uint32_t *ret_rail)
-{
-	enum drop_reason reason = eth_frame_check(frame, len, &d->granted);
-
-	if (reason)
-		return reason;
-	if (len - ETH_HEAD > d->payload)
-		return DROP_MALFORMED;
-	*ret_rail = d->rail_of[frame[offsetof(struct eth_frame, in_rail)]];
-	return *ret_rail < d->dev.n_rails ? DROP_NONE : DROP_RAIL;
-}
-
 static int burst_inbox(struct eth_dev *d, struct pm_rx *out, int n)
 {
 	const uint8_t *frame;
@@ -377,8 +363,9 @@ static int burst_inbox(struct eth_dev *d, struct pm_rx *out, int n)
 
 	while (given < n && d->n_free_slots &&
 	       (frame = eth_inbox_next(&d->inbox, &len, &next)) != NULL) {
+		const struct arrival a = {.len = len, .first = len, .bytes = frame};
 		uint32_t rail = 0;
-		enum drop_reason reason = judge_inbox(d, frame, len, &rail);
+		enum drop_reason reason = judge(d, &a, &rail);
 
 		if (reason) {
 			d->env.rails[0].drops[reason]++;
