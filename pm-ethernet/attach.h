@@ -66,8 +66,9 @@ struct eth_granted_rail {
 
 /*
  * The answer. Descriptors, in this order: the packet memory (memfd), the share (memfd; direct only), the
- * board (memfd, read-only), the inbox (a BPF ring buffer; only if it has bytes), then the sockets: one per rail (direct) or one (port); then (direct only) as many
- * that own the fill and completion rings of the rails, to be closed when these are mapped.
+ * board (memfd, read-only), the inbox (a BPF ring buffer; only if it has bytes), then the sockets: one per
+ * rail (direct) or one (port); then (direct only) as many that own the fill and completion rings of the
+ * rails, to be closed when these are mapped.
  *
  * Packet memory: n_slots transmit areas of tx_packets * chunks_per_packet chunks each, then for each
  * socket rx_chunks receive chunks. The receive chunks are in the fill ring of their socket when it is

@@ -9,8 +9,8 @@
 
 #define SERVE_CHUNK 64
 #define LEND_MIN 256 /* bytes from which on naming memory costs less than copying it */
-#define CACHED_MAX                                                                                 \
-	(2u << 20) /* bytes offered for reading, most of which are likely to be in the caches */
+/* Bytes offered for reading, most of which are likely to be in the caches. */
+#define CACHED_MAX (2u << 20)
 
 static bool has_room(struct chan *chan)
 {
