@@ -5,6 +5,7 @@ in; relays, their daemons and cables fail under traffic; a cable in the wrong sw
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -329,6 +330,9 @@ def test_operator(lab):
            "pm-ethernetctl status: the place in the grid", told(done))
     done = lab.inside(corner, CTL, "check")
     tap.ok("wiring" not in done.stdout, "pm-ethernetctl check: no fault where there is none", told(done))
+    # Discovery asks a rail every 2 s after it came up; neighbours are open by heartbeats, often before its answers.
+    wait_until(lambda: {"at 2,0", "at 1,0", "at 0,1", "at 0,2"} <=
+               set(re.findall(r"at \d,\d", lab.inside(corner, CTL, "peers").stdout)), 5)
     done = lab.inside(corner, CTL, "peers")
     tap.ok(done.returncode == 0 and "at 2,0" in done.stdout and "at 1,1" not in done.stdout,
            "pm-ethernetctl peers: where they stand", told(done))
