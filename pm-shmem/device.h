@@ -125,6 +125,19 @@ int pms_peer_add(struct pm_link *base, uint32_t node, const void *addr, size_t l
 void pms_peer_del(struct pm_link *base, struct pm_link_peer *peer);
 /* Acts on new bits of our slot's contacts. */
 void pms_peer_meet(struct pms_link *link);
+
+/* Has a peer written to us for the first time? Reads one line that rarely changes. */
+static inline bool pms_has_contact(const struct pms_link *link)
+{
+	const struct pms_slot *self = &link->seg.slots[link->seg.index];
+	uint64_t news = 0;
+
+	for (int i = 0; i < PMS_WORDS; i++)
+		news |= atomic_load_explicit(&self->contacts[i], memory_order_relaxed) &
+			~link->contacts[i];
+	return news != 0;
+}
+
 /* Makes the peer poll our ring: at the first message. */
 void pms_peer_announce(struct pms_link *link, struct pm_link_peer *peer);
 /* Tests whether a peer is alive now and notes its state. */

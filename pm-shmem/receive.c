@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * receive - polling and releasing. The ring that brought the last message is looked at first; a poll that
- * finds nothing in it looks at the others, and only every few empty polls at what is rarely new: first
- * contacts, queued messages, released cells that nobody was told of, dead peers. With one active peer a
- * poll reads one line.
+ * finds nothing in it looks at the others and at first contacts, and only every few empty polls at what is
+ * rarely new: released cells that nobody was told of, dead peers. With one active peer a poll that finds a
+ * message reads one line.
  *
  * Cookie of a lent message: bits 0..31 position in the ring, 32..39 slot of the peer, 40..63 length;
  * SAVED + address for a restored one.
@@ -119,10 +119,6 @@ static void chores(struct pms_link *link)
 {
 	uint64_t now;
 
-	for (int i = 0; i < PMS_WORDS; i++)
-		if (unlikely(atomic_load_explicit(&link->seg.slots[link->seg.index].contacts[i],
-						  memory_order_acquire) != link->contacts[i]))
-			pms_peer_meet(link);
 	pms_publish_all(link);
 	if (link->idle & (IDLE_CLOCK - 1))
 		return;
@@ -140,6 +136,9 @@ static void rounds(struct pms_link *link)
 		pms_send_queued(link);
 	if (link->n_bulk)
 		pms_bulk_progress(link);
+	/* at once: a program that only sends polls rarely, and may be asked to stop by a first contact */
+	if (unlikely(pms_has_contact(link)))
+		pms_peer_meet(link);
 	if ((++link->idle & (IDLE_CHORES - 1)) == 0)
 		chores(link);
 }

@@ -57,16 +57,10 @@ static bool has_room(struct pm_link_peer *peer)
 
 static bool has_work(struct pms_link *link)
 {
-	const struct pms_slot *self = &link->seg.slots[link->seg.index];
-
-	if (link->saved || link->n_dying)
+	if (link->saved || link->n_dying || pms_has_contact(link))
 		return true;
 	for (uint32_t i = 0; i < link->n_inbound; i++)
 		if (pms_ring_poll(&link->inbound[i]->rx))
-			return true;
-	for (int i = 0; i < PMS_WORDS; i++)
-		if (atomic_load_explicit(&self->contacts[i], memory_order_relaxed) !=
-		    link->contacts[i])
 			return true;
 	for (uint32_t i = 0; i < PMS_SLOTS; i++)
 		if (link->peers[i] &&

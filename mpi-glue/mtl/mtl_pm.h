@@ -192,6 +192,7 @@ struct mtl_pm {
 	struct mtl_pm_comms comms;
 	struct idle idle;
 	size_t unexpected_bytes; /* eager data held for receives not posted yet */
+	size_t deaf_bytes;       /* about what was sent since the last poll */
 	size_t reading;          /* pmReads that run */
 	size_t exposed;          /* sends whose memory peers may be reading */
 	pmDesc held;             /* the datagram last taken, not given back yet; 0: none */

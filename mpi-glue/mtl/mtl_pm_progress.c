@@ -113,6 +113,7 @@ int mtl_pm_poll(void)
 	int n = 0;
 
 	mtl_pm_let_go();
+	mtl_pm.deaf_bytes = 0;
 	while (n < RECEIVE_BURST && take_one())
 		n++;
 	if (OPAL_UNLIKELY(has_unfinished()))

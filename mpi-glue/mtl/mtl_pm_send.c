@@ -17,6 +17,9 @@
 /* DATA datagrams per call and message: others must have their turn. At MTU 1500 one segmented message takes so many. */
 #define STREAM_BURST 41
 
+/* Bytes sent between two polls, at most: a receiver that holds too much may have asked us to keep our data. */
+#define DEAF_BYTES (256 << 10)
+
 /* Data of fewer bytes are not worth aligning. */
 #define ALIGN_MIN 2048
 
@@ -454,6 +457,14 @@ static void submit(struct mtl_pm_send *s)
 		mtl_pm_peer_busy(peer);
 }
 
+/* A program may send for long before it waits for anything, which is when Open MPI polls. */
+static inline void poll_at_times(size_t length)
+{
+	mtl_pm.deaf_bytes += sizeof(struct mtl_pm_message) + length;
+	if (OPAL_UNLIKELY(mtl_pm.deaf_bytes > DEAF_BYTES))
+		mtl_pm_poll();
+}
+
 int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest,
 		 int tag, struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode,
 		 bool blocking, mca_mtl_request_t *mtl_request)
@@ -474,6 +485,8 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 	/* Receivers that read the first of many long messages are served while the others start. */
 	if (mtl_pm.exposed > 1)
 		mtl_pm_poll();
+	else
+		poll_at_times(req->send.length);
 	mtl_pm_leave();
 	return OMPI_SUCCESS;
 }
@@ -535,6 +548,7 @@ int mtl_pm_blocking_send(struct mca_mtl_base_module_t *mtl, struct ompi_communic
 		return OMPI_ERR_UNREACH;
 	}
 	mtl_pm_let_go();
+	poll_at_times(convertor->local_size);
 	if (OPAL_LIKELY(mode != MCA_PML_BASE_SEND_SYNCHRONOUS &&
 			try_at_once(peer, comm, tag, mtl_pm_data_of(convertor),
 				    convertor->local_size))) {
