@@ -47,6 +47,21 @@ TAP_TEST(receive__from_many_in_order_each)
 	end();
 }
 
+TAP_TEST(receive__the_second_poll_takes_what_a_first_contact_brought)
+{
+	struct pm_inbound in;
+
+	must(begin());
+	for (uint32_t s = 0; s < SENDERS; s++) {
+		is_int(node_send(&senders[s], to_hub[s], 8, s), 0);
+		is_int(OPS->receive(hub.link, &in), 0);
+		must(is_int(OPS->receive(hub.link, &in), 1));
+		is_int(in.src, s);
+		OPS->release(hub.link, in.cookie);
+	}
+	end();
+}
+
 TAP_TEST(receive__a_flood_does_not_starve_the_others)
 {
 	struct pm_inbound in;
