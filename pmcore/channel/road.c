@@ -71,13 +71,24 @@ static uint32_t cost_in_use(const struct road *road)
 	return (uint32_t)(road->average / AVERAGE);
 }
 
+static void try_more_rarely(struct road *road)
+{
+	if (road->period < PERIOD_MAX)
+		road->period *= 2;
+}
+
+/* The last trial may have had too few packets while much was in flight: its samples count on. */
 static void begin_trial(struct road *road)
 {
+	if (road->is_judging) {
+		try_more_rarely(road);
+	} else {
+		road->n_samples = 0;
+		road->sum = 0;
+	}
 	road->is_trying = true;
 	road->is_judging = true;
 	road->left = TRIAL;
-	road->n_samples = 0;
-	road->sum = 0;
 }
 
 /* Its packets have left; what comes of them is judged when they are acked. */
@@ -130,8 +141,8 @@ static void judge(struct chan_peer *peer, struct road *road)
 		road->is_trying = false;
 		road->average = (uint64_t)tried * AVERAGE;
 		road->left = road->period = PERIOD_MIN;
-	} else if (road->period < PERIOD_MAX) {
-		road->period *= 2;
+	} else {
+		try_more_rarely(road);
 	}
 	road->base = cost_in_use(road);
 }

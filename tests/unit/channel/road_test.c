@@ -259,6 +259,46 @@ TAP_TEST(road__noise_changes_nothing)
 	rig_close(rig);
 }
 
+/* Only packets sent while much is in flight tell a cost: of a trial among short messages there may be few. */
+static uint32_t carry_with_few_samples(struct rig *rig, uint32_t n, uint32_t samples_of_trial)
+{
+	struct chan_peer *peer = rig->peer;
+	struct road *road = &peer->flow->road;
+	uint32_t n_single = 0;
+
+	for (; n; n--) {
+		bool is_single = road_bulk(rig->chan, peer, 3) == 1u << SINGLE;
+
+		road_sent(rig->chan, peer);
+		if (!is_single)
+			road_acked(rig->chan, peer, BULK, 400);
+		else if (road->left && road->left <= samples_of_trial)
+			road_acked(rig->chan, peer, SINGLE, 1400);
+		n_single += is_single;
+	}
+	return n_single;
+}
+
+TAP_TEST(road__trials_without_a_verdict_get_rarer)
+{
+	struct rig *rig = open_rig(false);
+
+	prove(rig);
+	ok(carry_with_few_samples(rig, 1000000, 0) < 4000);
+	ok(!rig->peer->prefers_single);
+	rig_close(rig);
+}
+
+TAP_TEST(road__samples_of_several_trials_make_a_verdict)
+{
+	struct rig *rig = open_rig(false);
+
+	prove(rig);
+	carry_with_few_samples(rig, 5000, 20);
+	ok(rig->peer->flow->road.base > 0);
+	rig_close(rig);
+}
+
 /* What is lost has no cost of its own, but counts. */
 TAP_TEST(road__loss_leads_to_a_trial)
 {
