@@ -16,7 +16,6 @@
 
 /* DATA datagrams per call and message: others must have their turn. At MTU 1500 one segmented message takes so many. */
 #define STREAM_BURST 41
-
 /* Bytes sent between two polls, at most: a receiver that holds too much may have asked us to keep our data. */
 #define DEAF_BYTES (256 << 10)
 
@@ -90,7 +89,7 @@ static int send_row(struct mtl_pm_send *s, const struct envelope_control *head, 
 	return rc;
 }
 
-/* Can parts be sent as a row? Each may need a pad of its own where lines are aligned. */
+/* Each part may need a pad of its own where lines are aligned. */
 static bool is_row_possible(const struct mtl_pm_send *s)
 {
 	return s->data && !s->peer->aligns;
@@ -460,8 +459,7 @@ static void submit(struct mtl_pm_send *s)
 /* A program may send for long before it waits for anything, which is when Open MPI polls. */
 static inline void poll_at_times(size_t length)
 {
-	mtl_pm.deaf_bytes += sizeof(struct mtl_pm_message) + length;
-	if (OPAL_UNLIKELY(mtl_pm.deaf_bytes > DEAF_BYTES))
+	if (OPAL_UNLIKELY((mtl_pm.deaf_bytes += sizeof(struct mtl_pm_message) + length) > DEAF_BYTES))
 		mtl_pm_poll();
 }
 
