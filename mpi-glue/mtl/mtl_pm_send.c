@@ -459,7 +459,7 @@ static void submit(struct mtl_pm_send *s)
 /* A program may send for long before it waits for anything, which is when Open MPI polls. */
 static inline void poll_at_times(size_t length)
 {
-	if (OPAL_UNLIKELY((mtl_pm.deaf_bytes += sizeof(struct mtl_pm_message) + length) > DEAF_BYTES))
+	if ((mtl_pm.deaf_bytes += sizeof(struct mtl_pm_message) + length) > DEAF_BYTES)
 		mtl_pm_poll();
 }
 
