@@ -3,8 +3,9 @@
 
 #include "pmcore/channel/chan_private.h"
 
-#define TRIAL 64         /* packets that try the other kind */
-#define SAMPLES 32       /* of them that are needed for a verdict */
+#define TURN 64          /* packets of a trial between two turns, if nothing is in flight then */
+#define SAMPLES 8        /* of either kind that are needed for a vote */
+#define VOTES 3          /* in a row for the other kind: it is taken */
 #define BETTER 8         /* by more than this part, which is noise */
 #define PERIOD_MIN 512   /* packets between two trials */
 #define PERIOD_MAX 65536 /* ... when one after the other has changed nothing */
@@ -47,28 +48,34 @@ static bool takes_bulk(const struct chan *chan, const struct chan_peer *peer)
 	return chan->config.is_bulk_forced || peer->prefers_single == peer->flow->road.is_trying;
 }
 
-bool road_is_bulk(const struct chan *chan, const struct chan_peer *peer)
-{
-	uint8_t rails = stripe_rails(chan, peer), bulk = rails & chan->config.bulk_rails;
-
-	return (bulk & peer->flow->road.proven) && (bulk == rails || takes_bulk(chan, peer));
-}
-
-uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails)
-{
-	uint8_t bulk = rails & chan->config.bulk_rails;
-	uint8_t proven = bulk & peer->flow->road.proven;
-
-	if (bulk != proven)
-		ask(chan, peer, bulk & (uint8_t)~proven);
-	if (!proven || (bulk != rails && !takes_bulk(chan, peer)))
-		return road_single(chan, rails);
-	return proven;
-}
-
 static uint32_t cost_in_use(const struct road *road)
 {
 	return (uint32_t)(road->average / AVERAGE);
+}
+
+static uint32_t cost_of(const struct road_costs *costs)
+{
+	return (uint32_t)min_u64(costs->took_ns * 1000 / costs->load, COST_MAX);
+}
+
+static void forget(struct road *road)
+{
+	road->used = (struct road_costs){0};
+	road->other = (struct road_costs){0};
+}
+
+static void go_on(struct road *road, bool is_trying, uint32_t packets)
+{
+	road->is_trying = is_trying;
+	road->left = packets;
+	road->overdue = 0;
+}
+
+static void end_trial(struct road *road)
+{
+	road->is_trial = false;
+	road->base = cost_in_use(road);
+	go_on(road, false, road->period);
 }
 
 static void try_more_rarely(struct road *road)
@@ -77,25 +84,44 @@ static void try_more_rarely(struct road *road)
 		road->period *= 2;
 }
 
-/* The last trial may have had too few packets while much was in flight: its samples count on. */
-static void begin_trial(struct road *road)
+static void stay(struct road *road)
 {
-	if (road->is_judging) {
-		try_more_rarely(road);
-	} else {
-		road->n_samples = 0;
-		road->sum = 0;
-	}
-	road->is_trying = true;
-	road->is_judging = true;
-	road->left = TRIAL;
+	try_more_rarely(road);
+	road->votes = 0;
+	forget(road);
+	end_trial(road);
 }
 
-/* Its packets have left; what comes of them is judged when they are acked. */
-static void end_trial(struct road *road)
+static void change(struct chan_peer *peer, struct road *road)
 {
-	road->is_trying = false;
-	road->left = road->period;
+	peer->prefers_single = !peer->prefers_single;
+	road->average = (uint64_t)cost_of(&road->other) * AVERAGE;
+	road->period = PERIOD_MIN;
+	road->votes = 0;
+	forget(road);
+	end_trial(road);
+}
+
+/* Both kinds had their turn. Among short messages too few packets may tell a cost: theirs count at the next trial. */
+static void vote(struct chan_peer *peer, struct road *road)
+{
+	uint32_t used, other;
+
+	if (road->used.n < SAMPLES || road->other.n < SAMPLES) {
+		try_more_rarely(road);
+		end_trial(road);
+		return;
+	}
+	used = cost_of(&road->used);
+	other = cost_of(&road->other);
+	if (other >= used - used / BETTER) {
+		stay(road);
+	} else if (++road->votes == VOTES) {
+		change(peer, road);
+	} else {
+		forget(road);
+		go_on(road, true, TURN);
+	}
 }
 
 /* There are two ways, and what the one in use costs is known. */
@@ -108,43 +134,69 @@ static bool can_try(const struct chan *chan, const struct chan_peer *peer)
 	       (rails & (uint8_t)~bulk) && road->average;
 }
 
+static void turn(const struct chan *chan, struct chan_peer *peer, struct road *road)
+{
+	if (road->is_trying) {
+		go_on(road, false, TURN);
+	} else if (road->is_trial) {
+		vote(peer, road);
+	} else if (can_try(chan, peer)) {
+		road->is_trial = true;
+		go_on(road, true, TURN);
+	} else {
+		go_on(road, false, road->period);
+	}
+}
+
+/* What is in flight would be judged together with what follows it. In a stream something always is. */
+static void turn_if_due(const struct chan *chan, struct chan_peer *peer)
+{
+	struct road *road = &peer->flow->road;
+
+	if (unlikely(!road->left) && (!peer->flow->in_flight || road->overdue >= ROAD_OVERDUE))
+		turn(chan, peer, road);
+}
+
+bool road_is_bulk(struct chan *chan, struct chan_peer *peer)
+{
+	uint8_t rails = stripe_rails(chan, peer), bulk = rails & chan->config.bulk_rails;
+
+	turn_if_due(chan, peer);
+	return (bulk & peer->flow->road.proven) && (bulk == rails || takes_bulk(chan, peer));
+}
+
+uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails)
+{
+	uint8_t bulk = rails & chan->config.bulk_rails;
+	uint8_t proven = bulk & peer->flow->road.proven;
+
+	turn_if_due(chan, peer);
+	if (bulk != proven)
+		ask(chan, peer, bulk & (uint8_t)~proven);
+	if (!proven || (bulk != rails && !takes_bulk(chan, peer)))
+		return road_single(chan, rails);
+	return proven;
+}
+
 /* The kind in use costs twice what it did at the last verdict: the other one may be better now. */
 static void look(struct road *road)
 {
-	if (road->is_trying || cost_in_use(road) / 2 <= road->base)
+	if (road->is_trial || cost_in_use(road) / 2 <= road->base)
 		return;
 	road->period = PERIOD_MIN;
-	road->left = 1;
+	road->left = 0;
 }
 
 void road_sent(struct chan *chan, struct chan_peer *peer)
 {
 	struct road *road = &peer->flow->road;
 
+	if (road->left)
+		road->left--;
+	else if (road->overdue < ROAD_OVERDUE)
+		road->overdue++;
 	if (++road->n_sent % ROAD_LOOK == 0 && road->base)
 		look(road);
-	if (--road->left)
-		return;
-	if (!road->is_trying && can_try(chan, peer))
-		begin_trial(road);
-	else
-		end_trial(road);
-}
-
-static void judge(struct chan_peer *peer, struct road *road)
-{
-	uint32_t tried = (uint32_t)(road->sum / road->n_samples), used = cost_in_use(road);
-
-	road->is_judging = false;
-	if (tried < used - used / BETTER) {
-		peer->prefers_single = !peer->prefers_single;
-		road->is_trying = false;
-		road->average = (uint64_t)tried * AVERAGE;
-		road->left = road->period = PERIOD_MIN;
-	} else {
-		try_more_rarely(road);
-	}
-	road->base = cost_in_use(road);
 }
 
 static bool is_in_use(const struct chan *chan, const struct chan_peer *peer, uint32_t rail)
@@ -152,18 +204,25 @@ static bool is_in_use(const struct chan *chan, const struct chan_peer *peer, uin
 	return (chan->config.bulk_rails >> rail & 1) == !peer->prefers_single;
 }
 
-void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t cost)
+static void count(struct road_costs *costs, uint64_t took_ns, uint32_t load)
+{
+	costs->took_ns += took_ns;
+	costs->load += load;
+	costs->n++;
+}
+
+void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint64_t took_ns,
+		uint32_t load)
 {
 	struct road *road = &peer->flow->road;
+	bool is_used = is_in_use(chan, peer, rail);
+	uint32_t cost = (uint32_t)min_u64(took_ns * 1000 / load, COST_MAX);
 
-	if (is_in_use(chan, peer, rail)) {
+	if (is_used)
 		road->average = road->average ? road->average - road->average / AVERAGE + cost
 					      : (uint64_t)cost * AVERAGE;
-	} else if (road->is_judging) {
-		road->sum += cost;
-		if (++road->n_samples == SAMPLES)
-			judge(peer, road);
-	}
+	if (road->is_trial)
+		count(is_used ? &road->used : &road->other, took_ns, load);
 }
 
 /* What is lost has no time until its ack. Each lost packet counts as if the kind had got slower by some percent. */
@@ -171,6 +230,9 @@ void road_lost(const struct chan *chan, struct chan_peer *peer, uint32_t rail)
 {
 	struct road *road = &peer->flow->road;
 
-	if (is_in_use(chan, peer, rail) && cost_in_use(road) < COST_MAX)
-		road->average += LOSS * (road->average / AVERAGE);
+	if (!is_in_use(chan, peer, rail) || cost_in_use(road) >= COST_MAX)
+		return;
+	road->average += LOSS * (road->average / AVERAGE);
+	if (road->used.n)
+		road->used.took_ns += LOSS * (road->used.took_ns / road->used.n);
 }

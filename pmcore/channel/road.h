@@ -6,8 +6,10 @@
  * faster. Rails of the other kind stand in where none of a kind is left.
  *
  * A bulk rail is trusted once the peer has told that something came by it: a firewall may be on its way. Which kind is
- * faster is measured: what is in flight divided by the time until it is acked, as in stripe.c, while much is in
- * flight. A few packets now and then go the other way for this, more often when the way in use got slower.
+ * faster is measured: the time until packets are acked divided by what was in flight, as in stripe.c. For this a
+ * trial sends packets by both kinds in turn, now and then, and sooner when the kind in use got slower. It turns from
+ * one to the other while nothing is in flight, so that no message takes both. The other kind is taken when it is
+ * faster several times in a row: one time may be an accident.
  */
 #ifndef PM_CHANNEL_ROAD_H
 #define PM_CHANNEL_ROAD_H
@@ -15,25 +17,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CHAN_BULK 4    /* packets in a row that are long data */
-#define ROAD_LOOK 2048 /* packets of long data between two looks at what they cost */
+#define CHAN_BULK 4          /* packets in a row that are long data */
+#define ROAD_LOOK 2048       /* packets of long data between two looks at what they cost */
+#define ROAD_BUSY_BYTES 4096 /* in flight on a rail while a packet is sent that tells a cost */
+#define ROAD_OVERDUE 64      /* packets for which a turn waits until nothing is in flight */
 
 struct chan;
 struct chan_peer;
 
+/* What packets of one kind have cost in a trial. */
+struct road_costs {
+	uint64_t took_ns; /* until they were acked, in all */
+	uint64_t load;    /* bytes in flight on the rail of each when it was sent, in all */
+	uint32_t n;       /* packets */
+};
+
 /* What is known of the two kinds of rails towards one peer. Costs in picoseconds per byte. */
 struct road {
-	uint64_t ask_ns;    /* whether the rest of the bulk rails work: not before */
-	uint64_t sum;       /* of the costs of a trial's packets */
-	uint64_t average;   /* of the costs of the kind in use, times their number; 0 = unknown */
-	uint32_t base;      /* what it was at the last verdict, once */
-	uint32_t n_sent;    /* packets of long data */
-	uint32_t left;      /* packets of long data until the next trial, or until its end */
-	uint32_t period;    /* between trials */
-	uint16_t n_samples; /* costs in sum */
-	uint8_t proven;     /* rails by which something has come to the peer */
-	bool is_trying;     /* long data takes the other kind just now */
-	bool is_judging;    /* costs of the other kind are gathered */
+	uint64_t ask_ns; /* whether the rest of the bulk rails work: not before */
+	struct road_costs used,
+		other;    /* since the last vote of a trial, by the kind in use and not */
+	uint64_t average; /* of the costs of the kind in use, times their number; 0 = unknown */
+	uint32_t base;    /* what it was at the last verdict, once */
+	uint32_t n_sent;  /* packets of long data */
+	uint32_t left;    /* packets of long data until a turn is due */
+	uint32_t overdue; /* packets sent since then */
+	uint32_t period;  /* between trials */
+	uint8_t votes;    /* for the other kind, in a row */
+	uint8_t proven;   /* rails by which something has come to the peer */
+	bool is_trial;    /* one is on */
+	bool is_trying;   /* and long data takes the other kind just now */
 };
 
 void road_init(struct chan *chan, struct chan_peer *peer);
@@ -41,18 +54,20 @@ void road_init(struct chan *chan, struct chan_peer *peer);
 uint8_t road_single(const struct chan *chan, uint8_t rails);
 uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 /* Long data to the peer, which has a flow, goes by bulk rails now. */
-bool road_is_bulk(const struct chan *chan, const struct chan_peer *peer);
-/* So many packets of long data go the same way for certain, at least one: until something is tried or looked at. */
+bool road_is_bulk(struct chan *chan, struct chan_peer *peer);
+/* So many packets of long data can go the same way in a row, at least one: until a turn is overdue or a look is due. */
 static inline uint32_t road_run(const struct road *road)
 {
 	uint32_t look = ROAD_LOOK - road->n_sent % ROAD_LOOK;
+	uint32_t turn = road->left + ROAD_OVERDUE - road->overdue;
 
-	return look < road->left ? look : road->left;
+	return look < turn ? look : turn ? turn : 1;
 }
 /* A packet of long data has left. */
 void road_sent(struct chan *chan, struct chan_peer *peer);
-/* One came back, sent while much was in flight on its rail, at that cost. */
-void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t cost);
+/* One came back, @took_ns after it was sent with @load bytes in flight on its rail, at least ROAD_BUSY_BYTES. */
+void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint64_t took_ns,
+		uint32_t load);
 /* One was lost on its rail. */
 void road_lost(const struct chan *chan, struct chan_peer *peer, uint32_t rail);
 

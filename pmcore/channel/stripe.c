@@ -158,20 +158,16 @@ void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slo
 {
 	uint64_t took = chan->now - slot->sent_ns;
 	bool is_busy = slot->load >= BUSY_BYTES;
-	bool is_bulk = is_busy && slot->flags & SLOT_BULK;
-	uint32_t cost;
 
-	if (slot->flags & SLOT_RETX || (chan->n_links == 1 && !is_busy) ||
-	    !(chan->is_striping || is_bulk))
+	if (slot->flags & SLOT_RETX)
 		return;
-	cost = (uint32_t)min_u64(took * 1000 / slot->load, COST_MAX);
-	if (is_bulk)
-		road_acked(chan, flow->peer, slot->rail, cost);
-	if (!chan->is_striping)
+	if (slot->flags & SLOT_BULK && slot->load >= ROAD_BUSY_BYTES)
+		road_acked(chan, flow->peer, slot->rail, took, slot->load);
+	if (!chan->is_striping || (chan->n_links == 1 && !is_busy))
 		return;
 	if (is_busy)
 		forgive_unused(chan, flow, took);
-	learn(&flow->rail[slot->rail], cost);
+	learn(&flow->rail[slot->rail], (uint32_t)min_u64(took * 1000 / slot->load, COST_MAX));
 }
 
 static void rail_returns(struct chan *chan, struct chan_peer *peer, uint32_t rail)

@@ -52,7 +52,7 @@ int submit_check(struct chan *chan, struct chan_peer *peer, uint32_t len)
 }
 
 /* Those that are held until it is known which rails they take are part of long data, as a rule. */
-static bool is_for_bulk(const struct chan *chan, const struct chan_peer *peer)
+static bool is_for_bulk(struct chan *chan, struct chan_peer *peer)
 {
 	const struct pm_packet *tail = peer->flow->msgs.tail;
 
@@ -60,7 +60,7 @@ static bool is_for_bulk(const struct chan *chan, const struct chan_peer *peer)
 }
 
 /* A packet for a message of @len bytes: 0, or as chan_reserve. */
-static inline int take_packet(struct chan *chan, const struct chan_peer *peer, uint32_t len,
+static inline int take_packet(struct chan *chan, struct chan_peer *peer, uint32_t len,
 			      struct pm_packet **ret_packet)
 {
 	struct pm_packet *packet = is_for_bulk(chan, peer) ? chan->ops.tx_alloc_bulk(chan->arg)

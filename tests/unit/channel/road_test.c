@@ -215,7 +215,7 @@ static void carry(struct rig *rig, uint32_t n, uint32_t cost_single, uint32_t co
 		uint32_t rail = rails == 1u << BULK ? BULK : SINGLE;
 
 		road_sent(rig->chan, peer);
-		road_acked(rig->chan, peer, rail, rail == BULK ? cost_bulk : cost_single);
+		road_acked(rig->chan, peer, rail, rail == BULK ? cost_bulk : cost_single, 1000);
 		if (counts)
 			counts[rail]++;
 	}
@@ -259,8 +259,9 @@ TAP_TEST(road__noise_changes_nothing)
 	rig_close(rig);
 }
 
-/* Only packets sent while much is in flight tell a cost: of a trial among short messages there may be few. */
-static uint32_t carry_with_few_samples(struct rig *rig, uint32_t n, uint32_t samples_of_trial)
+/* Only some packets tell a cost: of a turn among short messages there may be few that do. */
+static uint32_t carry_with_few_samples(struct rig *rig, uint32_t n, uint32_t samples_of_turn,
+				       uint32_t cost_single)
 {
 	struct chan_peer *peer = rig->peer;
 	struct road *road = &peer->flow->road;
@@ -271,9 +272,9 @@ static uint32_t carry_with_few_samples(struct rig *rig, uint32_t n, uint32_t sam
 
 		road_sent(rig->chan, peer);
 		if (!is_single)
-			road_acked(rig->chan, peer, BULK, 400);
-		else if (road->left && road->left <= samples_of_trial)
-			road_acked(rig->chan, peer, SINGLE, 1400);
+			road_acked(rig->chan, peer, BULK, 400, 1000);
+		else if (road->left < samples_of_turn)
+			road_acked(rig->chan, peer, SINGLE, cost_single, 1000);
 		n_single += is_single;
 	}
 	return n_single;
@@ -284,7 +285,7 @@ TAP_TEST(road__trials_without_a_verdict_get_rarer)
 	struct rig *rig = open_rig(false);
 
 	prove(rig);
-	ok(carry_with_few_samples(rig, 1000000, 0) < 4000);
+	ok(carry_with_few_samples(rig, 1000000, 0, 1400) < 4000);
 	ok(!rig->peer->prefers_single);
 	rig_close(rig);
 }
@@ -294,8 +295,52 @@ TAP_TEST(road__samples_of_several_trials_make_a_verdict)
 	struct rig *rig = open_rig(false);
 
 	prove(rig);
-	carry_with_few_samples(rig, 5000, 20);
-	ok(rig->peer->flow->road.base > 0);
+	carry_with_few_samples(rig, 100000, 5, 200);
+	ok(rig->peer->prefers_single);
+	rig_close(rig);
+}
+
+/* Every second turn by the other kind looks better than it is. */
+TAP_TEST(road__one_vote_is_no_verdict)
+{
+	struct rig *rig = open_rig(false);
+	struct road *road;
+	uint32_t i, turns = 0;
+	bool was_trying = false;
+
+	prove(rig);
+	road = &rig->peer->flow->road;
+	for (i = 0; i < 1000000; i++) {
+		carry(rig, 1, turns % 2 ? 200 : 900, 400, NULL);
+		turns += was_trying && !road->is_trying;
+		was_trying = road->is_trying;
+	}
+	ok(turns > 8);
+	ok(!rig->peer->prefers_single);
+	rig_close(rig);
+}
+
+/* What was sent by one kind is acked before a turn, as far as the program lets that happen. */
+TAP_TEST(road__turns_while_nothing_is_in_flight)
+{
+	struct rig *rig = open_rig(false);
+	struct road *road;
+	uint32_t i;
+
+	prove(rig);
+	road = &rig->peer->flow->road;
+	carry(rig, road->left, 1400, 400, NULL);
+	rig->peer->flow->in_flight = 1;
+	for (i = 0; i < ROAD_OVERDUE; i++)
+		carry(rig, 1, 1400, 400, NULL);
+	ok(!road->is_trying);
+	carry(rig, 1, 1400, 400, NULL);
+	ok(road->is_trying);
+	carry(rig, road->left + 3, 1400, 400, NULL);
+	ok(road->is_trying);
+	rig->peer->flow->in_flight = 0;
+	carry(rig, 1, 1400, 400, NULL);
+	ok(!road->is_trying);
 	rig_close(rig);
 }
 
@@ -328,16 +373,17 @@ TAP_TEST(road__forced_is_never_changed)
 	rig_close(rig);
 }
 
-/* A run ends where the road may turn, so a trial has all of its packets. */
+/* A run ends where the road may turn although something is in flight. */
 TAP_TEST(road_run__ends_with_what_is_certain)
 {
 	struct road road = {.left = 500, .n_sent = 100};
 
-	is_int(road_run(&road), 500);
+	is_int(road_run(&road), 500 + ROAD_OVERDUE);
 	road.n_sent = ROAD_LOOK - 3;
 	is_int(road_run(&road), 3);
 	road.n_sent = 3 * ROAD_LOOK;
-	is_int(road_run(&road), 500);
-	road.left = 1;
+	is_int(road_run(&road), 500 + ROAD_OVERDUE);
+	road.left = 0;
+	road.overdue = ROAD_OVERDUE - 1;
 	is_int(road_run(&road), 1);
 }
