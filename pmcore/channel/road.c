@@ -3,14 +3,15 @@
 
 #include "pmcore/channel/chan_private.h"
 
-#define TURN 64          /* packets of a trial between two turns, if nothing is in flight then */
-#define SAMPLES 8        /* of either kind that are needed for a vote */
-#define VOTES 3          /* in a row for the other kind: it is taken */
-#define BETTER 8         /* by more than this part, which is noise */
-#define PERIOD_MIN 512   /* packets between two trials */
-#define PERIOD_MAX 65536 /* ... when one after the other has changed nothing */
-#define AVERAGE 128      /* packets that its cost is an average of, nearly */
-#define LOSS 4           /* a lost packet weighs as much as so many that cost twice as much */
+#define TURN 64         /* packets of a trial between two turns, if nothing is in flight then */
+#define SETTLE 1024     /* packets after which a turn no longer waits for those of the other kind */
+#define SAMPLES 8       /* of either kind that are needed for a vote */
+#define VOTES 3         /* in a row for the other kind: it is taken */
+#define BETTER 8        /* by more than this part, which is noise */
+#define PERIOD_MIN 4096 /* packets between two trials; the memory of the first ones is cold */
+#define PERIOD_MAX 262144 /* ... when one after the other has changed nothing */
+#define AVERAGE 128       /* packets that its cost is an average of, nearly */
+#define LOSS 4            /* a lost packet weighs as much as so many that cost twice as much */
 #define COST_MAX (1u << 30)
 
 void road_init(struct chan *chan, struct chan_peer *peer)
@@ -58,10 +59,17 @@ static uint32_t cost_of(const struct road_costs *costs)
 	return (uint32_t)min_u64(costs->took_ns * 1000 / costs->load, COST_MAX);
 }
 
+static void clear(struct road_costs *costs)
+{
+	costs->took_ns = 0;
+	costs->load = 0;
+	costs->n = 0;
+}
+
 static void forget(struct road *road)
 {
-	road->used = (struct road_costs){0};
-	road->other = (struct road_costs){0};
+	clear(&road->used);
+	clear(&road->other);
 }
 
 static void go_on(struct road *road, bool is_trying, uint32_t packets)
@@ -69,6 +77,45 @@ static void go_on(struct road *road, bool is_trying, uint32_t packets)
 	road->is_trying = is_trying;
 	road->left = packets;
 	road->overdue = 0;
+}
+
+static struct road_costs *costs_of_turn(struct road *road)
+{
+	return road->is_trying ? &road->other : &road->used;
+}
+
+/* Are packets of the kind that this turn does not use in flight? */
+static bool is_other_in_flight(const struct chan *chan, const struct chan_peer *peer)
+{
+	uint8_t bulk = chan->config.bulk_rails;
+	uint8_t rails = peer->prefers_single == peer->flow->road.is_trying ? (uint8_t)~bulk : bulk;
+	uint32_t i;
+
+	for (i = 0; i < chan->config.n_rails; i++)
+		if (rails >> i & 1 && peer->flow->rail[i].bytes)
+			return true;
+	return false;
+}
+
+/* In a stream the acks of what is sent from now on come after as much as is in flight. */
+static void settle(const struct chan *chan, struct chan_peer *peer, struct road *road)
+{
+	road->is_settling = false;
+	road->left = TURN + (road->is_trying ? 0 : peer->flow->in_flight);
+	costs_of_turn(road)->from_ns = chan->now;
+}
+
+/* What is sent while packets of the other kind are still in flight depends on them, and tells nothing. */
+static void turn_to(const struct chan *chan, struct chan_peer *peer, struct road *road,
+		    bool is_trying)
+{
+	costs_of_turn(road)->until_ns = chan->now;
+	go_on(road, is_trying, SETTLE);
+	costs_of_turn(road)->from_ns = UINT64_MAX;
+	costs_of_turn(road)->until_ns = UINT64_MAX;
+	road->is_settling = is_other_in_flight(chan, peer);
+	if (!road->is_settling)
+		settle(chan, peer, road);
 }
 
 static void end_trial(struct road *road)
@@ -103,7 +150,7 @@ static void change(struct chan_peer *peer, struct road *road)
 }
 
 /* Both kinds had their turn. Among short messages too few packets may tell a cost: theirs count at the next trial. */
-static void vote(struct chan_peer *peer, struct road *road)
+static void vote(const struct chan *chan, struct chan_peer *peer, struct road *road)
 {
 	uint32_t used, other;
 
@@ -120,7 +167,7 @@ static void vote(struct chan_peer *peer, struct road *road)
 		change(peer, road);
 	} else {
 		forget(road);
-		go_on(road, true, TURN);
+		turn_to(chan, peer, road, true);
 	}
 }
 
@@ -137,12 +184,12 @@ static bool can_try(const struct chan *chan, const struct chan_peer *peer)
 static void turn(const struct chan *chan, struct chan_peer *peer, struct road *road)
 {
 	if (road->is_trying) {
-		go_on(road, false, TURN);
+		turn_to(chan, peer, road, false);
 	} else if (road->is_trial) {
-		vote(peer, road);
+		vote(chan, peer, road);
 	} else if (can_try(chan, peer)) {
 		road->is_trial = true;
-		go_on(road, true, TURN);
+		turn_to(chan, peer, road, true);
 	} else {
 		go_on(road, false, road->period);
 	}
@@ -191,11 +238,14 @@ void road_sent(struct chan *chan, struct chan_peer *peer)
 {
 	struct road *road = &peer->flow->road;
 
+	road->n_sent++;
+	if (road->is_settling && (road->left == 1 || !is_other_in_flight(chan, peer)))
+		settle(chan, peer, road);
 	if (road->left)
 		road->left--;
 	else if (road->overdue < ROAD_OVERDUE)
 		road->overdue++;
-	if (++road->n_sent % ROAD_LOOK == 0 && road->base)
+	if (road->n_sent % ROAD_LOOK == 0 && road->base)
 		look(road);
 }
 
@@ -204,25 +254,28 @@ static bool is_in_use(const struct chan *chan, const struct chan_peer *peer, uin
 	return (chan->config.bulk_rails >> rail & 1) == !peer->prefers_single;
 }
 
-static void count(struct road_costs *costs, uint64_t took_ns, uint32_t load)
+static void count(struct road_costs *costs, uint64_t sent_ns, uint64_t took_ns, uint32_t load)
 {
+	if (sent_ns < costs->from_ns || sent_ns > costs->until_ns)
+		return;
 	costs->took_ns += took_ns;
 	costs->load += load;
 	costs->n++;
 }
 
-void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint64_t took_ns,
+void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint64_t sent_ns,
 		uint32_t load)
 {
 	struct road *road = &peer->flow->road;
 	bool is_used = is_in_use(chan, peer, rail);
+	uint64_t took_ns = chan->now - sent_ns;
 	uint32_t cost = (uint32_t)min_u64(took_ns * 1000 / load, COST_MAX);
 
 	if (is_used)
 		road->average = road->average ? road->average - road->average / AVERAGE + cost
 					      : (uint64_t)cost * AVERAGE;
 	if (road->is_trial)
-		count(is_used ? &road->used : &road->other, took_ns, load);
+		count(is_used ? &road->used : &road->other, sent_ns, took_ns, load);
 }
 
 /* What is lost has no time until its ack. Each lost packet counts as if the kind had got slower by some percent. */

@@ -17,16 +17,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CHAN_BULK 4          /* packets in a row that are long data */
-#define ROAD_LOOK 2048       /* packets of long data between two looks at what they cost */
-#define ROAD_BUSY_BYTES 4096 /* in flight on a rail while a packet is sent that tells a cost */
-#define ROAD_OVERDUE 64      /* packets for which a turn waits until nothing is in flight */
+#define CHAN_BULK 4           /* packets in a row that are long data */
+#define ROAD_LOOK 2048        /* packets of long data between two looks at what they cost */
+#define ROAD_BUSY_BYTES 16384 /* in flight on a rail while a packet is sent that tells a cost */
+#define ROAD_OVERDUE 64       /* packets for which a turn waits until nothing is in flight */
 
 struct chan;
 struct chan_peer;
 
 /* What packets of one kind have cost in a trial. */
 struct road_costs {
+	uint64_t from_ns,
+		until_ns; /* those count that were sent then: in the last turn of the kind */
 	uint64_t took_ns; /* until they were acked, in all */
 	uint64_t load;    /* bytes in flight on the rail of each when it was sent, in all */
 	uint32_t n;       /* packets */
@@ -46,6 +48,7 @@ struct road {
 	uint8_t votes;    /* for the other kind, in a row */
 	uint8_t proven;   /* rails by which something has come to the peer */
 	bool is_trial;    /* one is on */
+	bool is_settling; /* packets of the other kind are in flight since before this turn */
 	bool is_trying;   /* and long data takes the other kind just now */
 };
 
@@ -65,8 +68,8 @@ static inline uint32_t road_run(const struct road *road)
 }
 /* A packet of long data has left. */
 void road_sent(struct chan *chan, struct chan_peer *peer);
-/* One came back, @took_ns after it was sent with @load bytes in flight on its rail, at least ROAD_BUSY_BYTES. */
-void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint64_t took_ns,
+/* One came back that was sent at @sent_ns with @load bytes in flight on its rail, at least ROAD_BUSY_BYTES. */
+void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint64_t sent_ns,
 		uint32_t load);
 /* One was lost on its rail. */
 void road_lost(const struct chan *chan, struct chan_peer *peer, uint32_t rail);

@@ -162,7 +162,7 @@ void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slo
 	if (slot->flags & SLOT_RETX)
 		return;
 	if (slot->flags & SLOT_BULK && slot->load >= ROAD_BUSY_BYTES)
-		road_acked(chan, flow->peer, slot->rail, took, slot->load);
+		road_acked(chan, flow->peer, slot->rail, slot->sent_ns, slot->load);
 	if (!chan->is_striping || (chan->n_links == 1 && !is_busy))
 		return;
 	if (is_busy)

@@ -204,6 +204,15 @@ TAP_TEST(road__what_got_lost_goes_by_single_rails)
 	rig_close(rig);
 }
 
+/* A packet sent now is acked at that cost. */
+static void ack_at(struct rig *rig, uint32_t rail, uint32_t cost)
+{
+	uint64_t sent_ns = rig->chan->now;
+
+	rig->chan->now += cost;
+	road_acked(rig->chan, rig->peer, rail, sent_ns, 1000);
+}
+
 /* Long data of @n packets, each acked at the cost of its rail. */
 static void carry(struct rig *rig, uint32_t n, uint32_t cost_single, uint32_t cost_bulk,
 		  uint32_t counts[2])
@@ -215,7 +224,7 @@ static void carry(struct rig *rig, uint32_t n, uint32_t cost_single, uint32_t co
 		uint32_t rail = rails == 1u << BULK ? BULK : SINGLE;
 
 		road_sent(rig->chan, peer);
-		road_acked(rig->chan, peer, rail, rail == BULK ? cost_bulk : cost_single, 1000);
+		ack_at(rig, rail, rail == BULK ? cost_bulk : cost_single);
 		if (counts)
 			counts[rail]++;
 	}
@@ -272,9 +281,9 @@ static uint32_t carry_with_few_samples(struct rig *rig, uint32_t n, uint32_t sam
 
 		road_sent(rig->chan, peer);
 		if (!is_single)
-			road_acked(rig->chan, peer, BULK, 400, 1000);
+			ack_at(rig, BULK, 400);
 		else if (road->left < samples_of_turn)
-			road_acked(rig->chan, peer, SINGLE, cost_single, 1000);
+			ack_at(rig, SINGLE, cost_single);
 		n_single += is_single;
 	}
 	return n_single;
