@@ -20,7 +20,11 @@
 /* A message is given up after so many refusals in a row, whatever the error queue says. */
 #define TRIES 4
 
-static const uint8_t zeros[8];
+/* A packet that is shorter than those before it by a few bytes is padded, and others follow it: this part, and so many. */
+#define PAD_PART 16
+#define PAD_MAX 64u
+
+static const uint8_t zeros[PAD_MAX];
 
 /* Packets of the largest size that one segmented message carries. */
 static uint32_t segments_of(uint32_t payload)
@@ -121,8 +125,33 @@ static uint32_t gather(struct iovec *iov, uint32_t used, const void *at, uint32_
 	return used + 1;
 }
 
-/* The iovecs of @n packets from @at on, all but the last padded to a multiple of 8; their number. */
-static uint32_t gather_run(const struct pmu_rail *rail, uint32_t at, uint32_t n, struct iovec *iov)
+/* May a packet be padded from @bytes to @segment? To a multiple of 8 always. */
+static bool is_alike(uint32_t bytes, uint32_t segment)
+{
+	uint32_t pad = segment - bytes;
+
+	return pad < 8 || (pad <= segment / PAD_PART && pad <= PAD_MAX);
+}
+
+/* A multiple of 8 keeps the receiver's slices aligned. Payloads are such multiples, so the pads always fit. */
+static uint32_t padded(uint32_t bytes)
+{
+	return (bytes + 7) & ~7u;
+}
+
+/* Adds zeros to a packet: behind its bytes if they are in one piece. */
+static uint32_t gather_pad(const struct pm_packet *p, uint32_t pad, struct iovec *iov,
+			   uint32_t used)
+{
+	if (p->more_len || p->len + pad > p->room)
+		return gather(iov, used, zeros, pad);
+	memset(p->data + p->len, 0, pad);
+	return gather(iov, used, p->data + p->len, pad);
+}
+
+/* The iovecs of @n packets from @at on, all but the last padded to @segment bytes; their number. */
+static uint32_t gather_run(const struct pmu_rail *rail, uint32_t at, uint32_t n, uint32_t segment,
+			   struct iovec *iov)
 {
 	uint32_t used = 0, pad;
 
@@ -132,36 +161,32 @@ static uint32_t gather_run(const struct pmu_rail *rail, uint32_t at, uint32_t n,
 		used = gather(iov, used, p->data, p->len);
 		if (p->more_len)
 			used = gather(iov, used, p->more, p->more_len);
-		pad = i + 1 < n ? -pm_packet_bytes(p) & 7u : 0;
+		pad = i + 1 < n ? segment - pm_packet_bytes(p) : 0;
 		if (pad)
-			used = gather(iov, used, zeros, pad);
+			used = gather_pad(p, pad, iov, used);
 	}
 	return used;
 }
 
 /*
- * How many packets from @at on make one segmented message: same peer, same length; only the last may be
- * shorter. Between packets pads to a multiple of 8 keep the receiver's slices aligned, which the wire
- * format allows; payloads are multiples of 8, so the pads always fit.
+ * How many packets from @at on make one segmented message: same peer, and nearly the same length; only the last may be
+ * much shorter. The wire format allows the pads.
  */
 static uint32_t run_length(const struct pmu_rail *rail, uint32_t at)
 {
 	const struct pmu_item *first = &rail->items[at % PMU_RING];
-	uint32_t len = pm_packet_bytes(first->packet), padded = (len + 7) & ~7u, n = 1;
+	uint32_t segment = padded(pm_packet_bytes(first->packet)), bytes = segment, n = 1;
 	uint32_t most = rail->tail - at;
 
-	if (!rail->has_gso || !len)
+	if (!rail->has_gso || !segment)
 		return 1;
-	if (most > segments_of(padded))
-		most = segments_of(padded);
-	while (n < most) {
+	if (most > segments_of(segment))
+		most = segments_of(segment);
+	for (; n < most && is_alike(bytes, segment); n++) {
 		const struct pmu_item *item = &rail->items[(at + n) % PMU_RING];
-		uint32_t next = pm_packet_bytes(item->packet);
 
-		if (item->peer != first->peer || next > len || !next)
-			break;
-		n++;
-		if (next < len)
+		bytes = pm_packet_bytes(item->packet);
+		if (item->peer != first->peer || bytes > segment || !bytes)
 			break;
 	}
 	return n;
@@ -203,11 +228,11 @@ static uint32_t build(struct pmu_dev *d, uint32_t r)
 	while (at != rail->tail && m < PMU_TX_MSGS) {
 		const struct pmu_item *first = &rail->items[at % PMU_RING];
 		uint32_t n = run_length(rail, at), begin = used;
-		uint32_t segment = (pm_packet_bytes(first->packet) + 7) & ~7u;
+		uint32_t segment = padded(pm_packet_bytes(first->packet));
 
 		if (used + PMU_IOVS_EACH * n > PMU_TX_IOVS || (m && pmu_show_bytes(d, rail, at, n)))
 			break;
-		used += gather_run(rail, at, n, &b->iovs[used]);
+		used += gather_run(rail, at, n, segment, &b->iovs[used]);
 		b->packets[m] = n;
 		b->msgs[m].msg_hdr =
 			(struct msghdr){.msg_iov = &b->iovs[begin], .msg_iovlen = used - begin};

@@ -11,10 +11,19 @@
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 
+/* Longer messages fill a system call alone. */
+#define BURST_LENGTH 32768
+
+static bool is_short(const struct mtl_pm_peer *peer, size_t length)
+{
+	return (ssize_t)length <= peer->eager_limit ||
+	       (length <= BURST_LENGTH && (ssize_t)length <= peer->middle_limit);
+}
+
 /* Messages that complete by an answer, and those of MPI_Bsend that nobody waits for, are not held. */
 static bool goes_on(const struct mtl_pm_peer *peer, size_t length, mca_pml_base_send_mode_t mode)
 {
-	return peer == mtl_pm.burst && (ssize_t)length <= peer->eager_limit &&
+	return peer == mtl_pm.burst && is_short(peer, length) &&
 	       (mode == MCA_PML_BASE_SEND_STANDARD || mode == MCA_PML_BASE_SEND_READY) &&
 	       TAILQ_EMPTY(&peer->sends);
 }

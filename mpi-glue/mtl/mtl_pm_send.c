@@ -7,6 +7,7 @@
  * over in the order MPI saw them.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_parts.h"
 
 #include "opal/runtime/opal_progress.h"
 #include "ompi/constants.h"
@@ -19,80 +20,12 @@
 /* Bytes sent between two polls, at most: a receiver that holds too much may have asked us to keep our data. */
 #define DEAF_BYTES (256 << 10)
 
-/* Data of fewer bytes are not worth aligning. */
-#define ALIGN_MIN 2048
-
 static inline void fill(struct envelope *e, enum envelope_kind kind, const struct mtl_pm_send *s)
 {
 	e->kind_context = envelope_pack(kind, s->context);
 	e->source = s->rank;
 	e->tag = s->tag;
 	e->pad = 0;
-}
-
-/* Most bytes of data that a datagram of a message in parts carries: whole lines, when they are aligned. */
-static size_t part_room(const struct mtl_pm_peer *peer, size_t head_size)
-{
-	size_t room = peer->mtu - head_size;
-
-	return peer->aligns ? (room - (ENVELOPE_ALIGN - 1)) & ~(size_t)(ENVELOPE_ALIGN - 1) : room;
-}
-
-/* Pad behind a header of @head_size that aligns @n bytes as they are in our memory, if it is worth it. */
-static uint32_t pad_for(const struct mtl_pm_send *s, size_t head_size, size_t n)
-{
-	uint32_t pad;
-
-	if (!s->peer->aligns || !s->data || n < ALIGN_MIN)
-		return 0;
-	pad = (uint32_t)((uintptr_t)(s->data + s->sent) - head_size) & (ENVELOPE_ALIGN - 1);
-	return head_size + pad + n <= s->peer->mtu ? pad : 0;
-}
-
-/* One datagram with up to @room bytes of data behind a header. 0 or PM's error. */
-static int send_part(struct mtl_pm_send *s, const void *head, size_t head_size, size_t room)
-{
-	char *buf;
-	pmDesc desc;
-	size_t n = s->length - s->sent < room ? s->length - s->sent : room;
-	uint32_t pad = pad_for(s, head_size, n);
-	size_t start = head_size + pad;
-	int rc = pmGetSendBuffer(mtl_pm.ctx, s->peer->node, start + n, (void **)&buf, &desc);
-
-	if (OPAL_UNLIKELY(rc))
-		return rc;
-	memcpy(buf, head, head_size);
-	if (pad)
-		envelope_set_pad(buf, pad);
-	if (OPAL_LIKELY(s->data != NULL)) {
-		memcpy(buf + start, s->data + s->sent, n);
-	} else {
-		size_t packed = mtl_pm_pack(s, buf + start, n);
-
-		if (packed < n)
-			pmTruncateBuffer(mtl_pm.ctx, desc, start + packed);
-		n = packed;
-	}
-	s->sent += n;
-	return pmSend(mtl_pm.ctx, desc);
-}
-
-/* Datagrams full of what lies in one piece, up to @end. 0 or PM's error; what was sent is counted. */
-static int send_row(struct mtl_pm_send *s, const struct envelope_control *head, size_t room,
-		    size_t end)
-{
-	size_t done;
-	int rc = pmPostRow(mtl_pm.ctx, s->peer->node, head, sizeof(*head), s->data + s->sent,
-			   end - s->sent, room, &done);
-
-	s->sent += done;
-	return rc;
-}
-
-/* Each part may need a pad of its own where lines are aligned. */
-static bool is_row_possible(const struct mtl_pm_send *s)
-{
-	return s->data && !s->peer->aligns;
 }
 
 /* A message that is cheaper to gather here than to reserve room for: it fits a cell of shared memory. */
@@ -121,7 +54,7 @@ static int send_eager(struct mtl_pm_send *s)
 	if (s->data && s->length <= sizeof(((struct short_message *)0)->data))
 		return post_short(s->peer, s->context, s->rank, s->tag, s->data, s->length);
 	fill(&e, ENVELOPE_EAGER, s);
-	return send_part(s, &e, sizeof(e), s->length);
+	return mtl_pm_send_part(s, &e, sizeof(e), s->length);
 }
 
 static int number(struct mtl_pm_send *s)
@@ -139,30 +72,16 @@ static int send_eager_sync(struct mtl_pm_send *s)
 		return ENOMEM;
 	fill(&e.base, ENVELOPE_EAGER_SYNC, s);
 	e.id = s->id;
-	return send_part(s, &e, sizeof(e), s->length);
-}
-
-/* Between these the datagrams of a message gather, and leave in one go. */
-static bool begin_row(const struct mtl_pm_peer *peer)
-{
-	bool is_new = peer->gathers && !mtl_pm.is_corked;
-
-	if (is_new)
-		pmCork(mtl_pm.ctx, 1);
-	return is_new;
-}
-
-static void end_row(bool is_new)
-{
-	if (is_new)
-		pmCork(mtl_pm.ctx, 0);
+	return mtl_pm_send_part(s, &e, sizeof(e), s->length);
 }
 
 /* FIRST, then MORE until the end. */
 static int send_middle(struct mtl_pm_send *s)
 {
 	struct envelope_control more = {.kind = ENVELOPE_MORE};
-	bool is_row = begin_row(s->peer);
+	size_t most = mtl_pm_datagram_of(s->peer, s->length);
+	size_t room = mtl_pm_room_in(s->peer, most, sizeof(more));
+	bool is_row = mtl_pm_begin_row(s->peer);
 	int rc = 0;
 
 	if (!s->sent) {
@@ -170,13 +89,14 @@ static int send_middle(struct mtl_pm_send *s)
 
 		fill(&first.base, ENVELOPE_FIRST, s);
 		first.size = s->length;
-		rc = send_part(s, &first, sizeof(first), part_room(s->peer, sizeof(first)));
+		rc = mtl_pm_send_part(s, &first, sizeof(first),
+				      mtl_pm_room_in(s->peer, most, sizeof(first)));
 	}
-	if (!rc && is_row_possible(s) && s->sent < s->length)
-		rc = send_row(s, &more, part_room(s->peer, sizeof(more)), s->length);
+	if (!rc && mtl_pm_is_row_possible(s) && s->sent < s->length)
+		rc = mtl_pm_send_row(s, &more, room, s->length);
 	while (!rc && s->sent < s->length)
-		rc = send_part(s, &more, sizeof(more), part_room(s->peer, sizeof(more)));
-	end_row(is_row);
+		rc = mtl_pm_send_part(s, &more, sizeof(more), room);
+	mtl_pm_end_row(is_row);
 	return rc;
 }
 
@@ -237,13 +157,13 @@ static int send_rts(struct mtl_pm_send *s)
 static int send_head_part(struct mtl_pm_send *s)
 {
 	struct envelope_control more = {.kind = ENVELOPE_MORE};
-	size_t room = part_room(s->peer, sizeof(more)), left = s->head - s->sent;
+	size_t room = mtl_pm_part_room(s->peer, sizeof(more)), left = s->head - s->sent;
 	size_t slack = s->data || s->head == s->length ? 0 : ENVELOPE_SLACK;
 	bool is_last = left <= room + slack;
 	int rc;
 
 	more.id = is_last ? ENVELOPE_LAST : 0;
-	rc = send_part(s, &more, sizeof(more), left < room ? left : room);
+	rc = mtl_pm_send_part(s, &more, sizeof(more), left < room ? left : room);
 	/* what a packed head falls short of its announcement goes with the rest */
 	if (!rc && is_last && slack)
 		s->head = s->sent;
@@ -254,24 +174,24 @@ static int send_head_part(struct mtl_pm_send *s)
 static int send_head_row(struct mtl_pm_send *s)
 {
 	struct envelope_control more = {.kind = ENVELOPE_MORE};
-	size_t room = part_room(s->peer, sizeof(more)), left = s->head - s->sent;
+	size_t room = mtl_pm_part_room(s->peer, sizeof(more)), left = s->head - s->sent;
 
-	if (!is_row_possible(s) || left <= room)
+	if (!mtl_pm_is_row_possible(s) || left <= room)
 		return 0;
-	return send_row(s, &more, room, s->sent + (left - 1) / room * room);
+	return mtl_pm_send_row(s, &more, room, s->sent + (left - 1) / room * room);
 }
 
 /* RTS and the head. */
 static int announce(struct mtl_pm_send *s)
 {
-	bool is_row = begin_row(s->peer);
+	bool is_row = mtl_pm_begin_row(s->peer);
 	int rc = s->is_announced ? 0 : send_rts(s);
 
 	if (!rc)
 		rc = send_head_row(s);
 	while (!rc && s->sent < s->head)
 		rc = send_head_part(s);
-	end_row(is_row);
+	mtl_pm_end_row(is_row);
 	return rc;
 }
 
@@ -385,17 +305,17 @@ static int advance(struct mtl_pm_send *s)
 static int push_stream(struct mtl_pm_send *s)
 {
 	struct envelope_control head = {.kind = ENVELOPE_DATA, .id = s->remote};
-	size_t most = part_room(s->peer, sizeof(head));
-	bool is_row = begin_row(s->peer);
+	size_t most = mtl_pm_part_room(s->peer, sizeof(head));
+	bool is_row = mtl_pm_begin_row(s->peer);
 	int n = 0, rc = 0;
 
 	while (!rc && n < STREAM_BURST && s->sent < s->wanted) {
 		size_t left = s->wanted - s->sent;
 
-		rc = send_part(s, &head, sizeof(head), left < most ? left : most);
+		rc = mtl_pm_send_part(s, &head, sizeof(head), left < most ? left : most);
 		n += rc != ENOBUFS;
 	}
-	end_row(is_row);
+	mtl_pm_end_row(is_row);
 	if ((rc && rc != ENOBUFS) || s->sent >= s->wanted)
 		mtl_pm_send_finish(s, rc);
 	return n;

@@ -33,6 +33,7 @@
 #define CHAN_BURST 64
 #define CHAN_BURSTS 3
 #define CHAN_POLL_POSTS 512   /* packets per chan_poll */
+#define CHAN_CORK_PACKETS 16  /* held packets that are worth a system call */
 #define CHAN_SPARES 8         /* transmit buffers kept for acks and probes */
 #define CHAN_RESERVE 8        /* and for control messages and one-sided data */
 #define CHAN_OPS_USER 1024    /* operations a user may have open */

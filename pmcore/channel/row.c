@@ -44,19 +44,23 @@ static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct
 	return n;
 }
 
-/* So many of a run can leave at once, behind nothing that waits. */
-static uint32_t room_for(const struct chan *chan, const struct chan_peer *peer, uint32_t n)
+/* So many of a run can leave at once, behind nothing that waits. Short rows of a burst are held, as messages are. */
+static uint32_t room_for(const struct chan *chan, const struct chan_peer *peer, uint32_t n,
+			 bool is_long)
 {
-	if (peer->flow->msgs.count || chan->is_stopped)
+	bool is_held = !is_long && peer->flow->msgs_in_flight >= chan->cork_after;
+
+	if (peer->flow->msgs.count || is_held || chan->is_stopped)
 		return 0;
 	return (uint32_t)min_u64(n, min_u64(limit_room(peer, 0), credit_room(peer)));
 }
 
 /* Sends a run, or queues what can't leave. */
 static void send_run(struct chan *chan, struct chan_peer *peer, struct pm_packet *const *packets,
-		     uint32_t n, uint8_t flags)
+		     uint32_t n, bool is_long)
 {
-	uint32_t room = room_for(chan, peer, n), i = 0;
+	uint8_t flags = is_long && chan->config.bulk_rails ? SLOT_MSG | SLOT_BULK : SLOT_MSG;
+	uint32_t room = room_for(chan, peer, n, is_long), i = 0;
 
 	chan->unacked += n;
 	chan->user_packets += n;
@@ -79,7 +83,12 @@ static bool begin(struct chan *chan, struct chan_peer *peer, const struct pm_row
 		peer->flow->bulk_cork = chan->n_corks;
 	if (peer->flow->msgs.count && is_long)
 		(void)sendwin_output(chan, peer, &posted);
-	return chan->config.bulk_rails && is_long;
+	return is_long;
+}
+
+static bool is_for_bulk(struct chan *chan, struct chan_peer *peer, bool is_long)
+{
+	return is_long ? road_is_bulk(chan, peer) : submit_is_for_bulk(chan, peer);
 }
 
 int chan_post_row(struct chan *chan, struct chan_peer *peer, const struct pm_row *row, uint64_t now,
@@ -89,25 +98,27 @@ int chan_post_row(struct chan *chan, struct chan_peer *peer, const struct pm_row
 	int rc = submit_check(chan, peer, len);
 	struct pm_packet *packets[CHAN_RUN];
 	uint64_t done = 0;
-	bool is_bulk;
+	bool is_long;
 
 	*ret_done = 0;
 	if (rc)
 		return rc;
 	chan->now = now;
 	peer->flow->used_ns = now;
-	is_bulk = begin(chan, peer, row);
+	is_long = begin(chan, peer, row);
 	while (done < row->len) {
-		n = fill_run(chan, peer, row, done, is_bulk && road_is_bulk(chan, peer), packets);
+		n = fill_run(chan, peer, row, done, is_for_bulk(chan, peer, is_long), packets);
 		if (!n)
 			break;
-		send_run(chan, peer, packets, n, is_bulk ? SLOT_MSG | SLOT_BULK : SLOT_MSG);
+		send_run(chan, peer, packets, n, is_long);
 		chan->stats->tx_messages += n;
 		done = min_u64(row->len, done + (uint64_t)n * row->part);
 		chan->stats->tx_bytes += (uint64_t)n * row->head_len;
 	}
 	chan->stats->tx_bytes += done;
 	*ret_done = done;
+	if (submit_is_much_held(peer))
+		chan_poll(chan, now);
 	if (done == row->len)
 		return 0;
 	chan->stats->no_buffer++;

@@ -51,8 +51,7 @@ int submit_check(struct chan *chan, struct chan_peer *peer, uint32_t len)
 	return refuse(chan, check(chan, peer, len));
 }
 
-/* Those that are held until it is known which rails they take are part of long data, as a rule. */
-static bool is_for_bulk(struct chan *chan, struct chan_peer *peer)
+bool submit_is_for_bulk(struct chan *chan, struct chan_peer *peer)
 {
 	const struct pm_packet *tail = peer->flow->msgs.tail;
 
@@ -63,8 +62,9 @@ static bool is_for_bulk(struct chan *chan, struct chan_peer *peer)
 static inline int take_packet(struct chan *chan, struct chan_peer *peer, uint32_t len,
 			      struct pm_packet **ret_packet)
 {
-	struct pm_packet *packet = is_for_bulk(chan, peer) ? chan->ops.tx_alloc_bulk(chan->arg)
-							   : chan->ops.tx_alloc(chan->arg);
+	struct pm_packet *packet = submit_is_for_bulk(chan, peer)
+					   ? chan->ops.tx_alloc_bulk(chan->arg)
+					   : chan->ops.tx_alloc(chan->arg);
 
 	if (unlikely(!packet))
 		return -EAGAIN;
@@ -123,8 +123,6 @@ static bool coalesce(const struct chan_peer *peer, struct pm_packet *tail, const
  * rails of its own all are held, until it is known which of the rails they are for.
  */
 #define CORK_FLIGHT 4
-/* Held packets that are worth a system call. */
-#define CORK_PACKETS 16
 
 void chan_cork(struct chan *chan, bool is_on)
 {
@@ -144,6 +142,12 @@ void submit_enqueue(struct chan_flow *flow, struct pm_packet *packet)
 		flow->msgs.head = packet;
 	flow->msgs.tail = packet;
 	flow->msgs.count++;
+}
+
+bool submit_is_much_held(const struct chan_peer *peer)
+{
+	return peer->flow->msgs.count >= CHAN_CORK_PACKETS && credit_is_open(peer) &&
+	       limit_is_open(peer, 0);
 }
 
 /* The way is not free. Its number is given now: those queued before it go first. */
@@ -188,7 +192,7 @@ static inline __attribute__((always_inline)) void send(struct chan *chan, struct
 	    likely(!sendwin_transmit(chan, peer, packet, SLOT_MSG)))
 		return;
 	submit_queued(chan, peer, packet, len, flags);
-	if (flow->msgs.count == CORK_PACKETS)
+	if (submit_is_much_held(peer))
 		chan_poll(chan, chan->now);
 }
 
@@ -236,7 +240,7 @@ int chan_post(struct chan *chan, struct chan_peer *peer, const void *data, uint3
 
 bool chan_will_hold(const struct chan *chan, const struct chan_peer *peer)
 {
-	return !chan->cork_after && peer->flow && peer->flow->msgs.count + 1 < CORK_PACKETS;
+	return !chan->cork_after && peer->flow && peer->flow->msgs.count + 1 < CHAN_CORK_PACKETS;
 }
 
 /* A message that was queued when the engine was frozen. */

@@ -171,6 +171,41 @@ TAP_TEST(chan_post_row__rails_for_long_data)
 	rig_close(rig);
 }
 
+/* Short rows of a burst wait with the messages between them, until many packets are held. */
+TAP_TEST(chan_post_row__short_ones_of_a_burst_are_held)
+{
+	struct rig *rig = rig_init();
+	uint64_t done;
+	uint32_t i;
+
+	rig->config.n_rails = 2;
+	rig->config.bulk_rails = 2;
+	rig->config.window = 64;
+	rig->config.credit = 64;
+	rig_open(rig);
+	rig->peer->rail_acked[1] = 1;
+	is_int(peer_flow(rig->chan, rig->peer) != NULL, 1);
+	rig->peer->flow->road.proven = 3;
+	rig->peer->limit = 64;
+	chan_cork(rig->chan, true);
+	for (i = 0; i < CHAN_CORK_PACKETS - 2; i += 2) {
+		is_int(post(rig, 2 * PART, &done), 0);
+		is_int(done, 2 * PART);
+	}
+	is_int(rig->n_sent, 0);
+	is_int(post(rig, 2 * PART, &done), 0);
+	is_int(rig->n_sent, CHAN_CORK_PACKETS);
+	for (i = 0; i < CHAN_CORK_PACKETS; i++) {
+		is_int(rig->sent[i].rail, 1);
+		is_part(rig, i, i, (uint64_t)(i % 2) * PART, PART);
+	}
+	is_int(post(rig, 2 * PART, &done), 0);
+	is_int(rig->n_sent, CHAN_CORK_PACKETS);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, CHAN_CORK_PACKETS + 2);
+	rig_close(rig);
+}
+
 TAP_TEST(chan_post_row__to_the_dead)
 {
 	struct rig *rig = rig_new(1);

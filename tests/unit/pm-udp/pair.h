@@ -230,7 +230,7 @@ static UNUSED bool check_packet(const struct pm_rx *rx, uint32_t len, uint32_t *
 {
 	memcpy(ret_seq, rx->data, 4);
 	if (!okf(!((uintptr_t)rx->data & 7), "data of packet %u is not aligned", *ret_seq) ||
-	    !okf(rx->len >= len && rx->len <= len + 7, "packet %u: %u bytes, sent %u", *ret_seq,
+	    !okf(rx->len >= len && rx->len <= len + 64, "packet %u: %u bytes, sent %u", *ret_seq,
 		 rx->len, len))
 		return false;
 	for (uint32_t i = 4; i < len; i++)

@@ -350,6 +350,29 @@ TAP_TEST(tx_post_run__as_much_as_the_ring_takes)
 	pair_close(&p);
 }
 
+/* Packets of nearly one length are one message for the kernel; much shorter ones end it. */
+TAP_TEST(tx_kick__pads_join_packets_of_nearly_one_length)
+{
+	static const uint32_t alike[] = {1000, 999, 1000, 960, 992, 1000, 500},
+			      unlike[] = {1000, 900, 1000, 900, 900};
+	struct pair p;
+
+	if (pair_open_loopback(&p, "")) {
+		const struct pmu_rail *rail = &pmu_of(p.side[0].dev)->rails[0];
+		const struct pmu_batch *batch = &pmu_of(p.side[0].dev)->batch;
+
+		exchange(&p, alike, 7, 7);
+		is_int(rail->calls, 1);
+		is_int(batch->packets[0], 7);
+		exchange(&p, unlike, 5, 5);
+		is_int(rail->calls, 2);
+		is_int(batch->packets[0], 2);
+		is_int(batch->packets[1], 2);
+		is_int(batch->packets[2], 1);
+	}
+	pair_close(&p);
+}
+
 TAP_TEST(peer_del__drops_what_waits_for_it)
 {
 	struct pair p;

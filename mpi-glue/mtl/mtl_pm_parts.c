@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_parts - how a message is cut into datagrams, and one of these given to PM.
+ */
+#include "mpi-glue/mtl/mtl_pm_parts.h"
+
+#include <string.h>
+
+/* Data of fewer bytes are not worth aligning. */
+#define ALIGN_MIN 2048
+
+/* Up to so many datagrams of one message are of equal length. More may leave without a copy, which takes full ones. */
+#define EVEN_PARTS 24
+
+static size_t divided_up(size_t a, size_t b)
+{
+	return (a + b - 1) / b;
+}
+
+size_t mtl_pm_datagram_of(const struct mtl_pm_peer *peer, size_t length)
+{
+	const size_t first = sizeof(struct envelope_first), more = sizeof(struct envelope_control);
+	size_t parts = 1 + divided_up(length - (peer->mtu - first), peer->mtu - more);
+
+	if (!mtl_pm.is_corked || parts > EVEN_PARTS)
+		return peer->mtu;
+	return divided_up(length + first + (parts - 1) * more, parts);
+}
+
+size_t mtl_pm_room_in(const struct mtl_pm_peer *peer, size_t most, size_t head_size)
+{
+	size_t room = most - head_size;
+
+	return peer->aligns ? (room - (ENVELOPE_ALIGN - 1)) & ~(size_t)(ENVELOPE_ALIGN - 1) : room;
+}
+
+size_t mtl_pm_part_room(const struct mtl_pm_peer *peer, size_t head_size)
+{
+	return mtl_pm_room_in(peer, peer->mtu, head_size);
+}
+
+/* Pad behind a header of @head_size that aligns @n bytes as they are in our memory, if it is worth it. */
+static uint32_t pad_for(const struct mtl_pm_send *s, size_t head_size, size_t n)
+{
+	uint32_t pad;
+
+	if (!s->peer->aligns || !s->data || n < ALIGN_MIN)
+		return 0;
+	pad = (uint32_t)((uintptr_t)(s->data + s->sent) - head_size) & (ENVELOPE_ALIGN - 1);
+	return head_size + pad + n <= s->peer->mtu ? pad : 0;
+}
+
+int mtl_pm_send_part(struct mtl_pm_send *s, const void *head, size_t head_size, size_t room)
+{
+	char *buf;
+	pmDesc desc;
+	size_t n = s->length - s->sent < room ? s->length - s->sent : room;
+	uint32_t pad = pad_for(s, head_size, n);
+	size_t start = head_size + pad;
+	int rc = pmGetSendBuffer(mtl_pm.ctx, s->peer->node, start + n, (void **)&buf, &desc);
+
+	if (OPAL_UNLIKELY(rc))
+		return rc;
+	memcpy(buf, head, head_size);
+	if (pad)
+		envelope_set_pad(buf, pad);
+	if (OPAL_LIKELY(s->data != NULL)) {
+		memcpy(buf + start, s->data + s->sent, n);
+	} else {
+		size_t packed = mtl_pm_pack(s, buf + start, n);
+
+		if (packed < n)
+			pmTruncateBuffer(mtl_pm.ctx, desc, start + packed);
+		n = packed;
+	}
+	s->sent += n;
+	return pmSend(mtl_pm.ctx, desc);
+}
+
+int mtl_pm_send_row(struct mtl_pm_send *s, const struct envelope_control *head, size_t room,
+		    size_t end)
+{
+	size_t done;
+	int rc = pmPostRow(mtl_pm.ctx, s->peer->node, head, sizeof(*head), s->data + s->sent,
+			   end - s->sent, room, &done);
+
+	s->sent += done;
+	return rc;
+}
+
+bool mtl_pm_is_row_possible(const struct mtl_pm_send *s)
+{
+	return s->data && !s->peer->aligns;
+}
+
+bool mtl_pm_begin_row(const struct mtl_pm_peer *peer)
+{
+	bool is_new = peer->gathers && !mtl_pm.is_corked;
+
+	if (is_new)
+		pmCork(mtl_pm.ctx, 1);
+	return is_new;
+}
+
+void mtl_pm_end_row(bool is_new)
+{
+	if (is_new)
+		pmCork(mtl_pm.ctx, 0);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_parts - the datagrams of a message: how much of it each carries, and how they are sent.
+ */
+#ifndef MTL_PM_PARTS_H
+#define MTL_PM_PARTS_H
+
+#include "mpi-glue/mtl/mtl_pm.h"
+
+/*
+ * The longest datagram, its header included, of a message that is sent unasked in several. In a burst those of a short
+ * message are all of the same length, to a few bytes: then datagrams of many messages leave as one segmented datagram.
+ */
+size_t mtl_pm_datagram_of(const struct mtl_pm_peer *peer, size_t length);
+/* Most bytes of data that a datagram of @most carries behind a header of @head_size: whole lines, when they are aligned. */
+size_t mtl_pm_room_in(const struct mtl_pm_peer *peer, size_t most, size_t head_size);
+/* The same of a datagram as long as the peer takes. */
+size_t mtl_pm_part_room(const struct mtl_pm_peer *peer, size_t head_size);
+/* One datagram with up to @room bytes of data behind a header; s->sent counts them. 0 or PM's error. */
+int mtl_pm_send_part(struct mtl_pm_send *s, const void *head, size_t head_size, size_t room);
+/* A row of datagrams needs data in one piece, and none that are aligned: each may need a pad of its own. */
+bool mtl_pm_is_row_possible(const struct mtl_pm_send *s);
+/* Datagrams of @room bytes of such data, up to @end. 0 or PM's error; what was sent is counted. */
+int mtl_pm_send_row(struct mtl_pm_send *s, const struct envelope_control *head, size_t room,
+		    size_t end);
+/* Between these the datagrams of a message gather, and leave in one go. */
+bool mtl_pm_begin_row(const struct mtl_pm_peer *peer);
+void mtl_pm_end_row(bool is_new);
+
+#endif
