@@ -73,6 +73,16 @@ static void spoil(uint64_t *rand)
 	}
 }
 
+/* The kernel runs a program at tc on no IP packet that is shorter than its header. */
+static void make_runnable(void)
+{
+	const uint32_t most = 14 + 40;
+
+	if ((frame.head.type == htons(0x0800) || frame.head.type == htons(0x86dd)) &&
+	    frame.length < most)
+		frame.length = most;
+}
+
 static void make_frame(uint64_t *rand)
 {
 	uint32_t kind = tap_rand(rand) % 16, spoils;
@@ -80,6 +90,7 @@ static void make_frame(uint64_t *rand)
 	if (!kind) {
 		frame.length = 14 + tap_rand(rand) % 200;
 		put_random(frame.bytes, frame.length, rand);
+		make_runnable();
 		return;
 	}
 	if (kind & 1)
@@ -88,6 +99,7 @@ static void make_frame(uint64_t *rand)
 		bed_packet_out(&frame, tap_rand(rand) % 200);
 	for (spoils = tap_rand(rand) % 4; spoils; spoils--)
 		spoil(rand);
+	make_runnable();
 }
 
 static struct tally tally(uint32_t row)
