@@ -25,9 +25,13 @@
 
 /* Tokens of packets that came by datagrams: those of the device, and this bit. */
 #define TOKEN_DATAGRAM (1ull << PM_TOKEN_BITS)
-/* Looks that find nothing until the datagrams count as quiet, about 100 us; then one in COLD_LOOKS is made. */
+/*
+ * Looks that find nothing until the datagrams count as quiet, about 100 us. Then one in COLD_LOOKS is made, and none
+ * within QUIET_LOOKS of a frame: who waits for the answer to a short message spends no system call on them.
+ */
 #define WARM_LOOKS 256u
 #define COLD_LOOKS 32u
+#define QUIET_LOOKS 128u
 struct lane_dev {
 	struct pm_dev dev;
 	struct pm_dev *frames;
@@ -38,7 +42,7 @@ struct lane_dev {
 	uint32_t first;                /* rail of the datagrams */
 	uint32_t posted[PM_RAILS_MAX]; /* to each of them since the last kick */
 	uint32_t warmth;               /* looks to be made each time */
-	uint32_t looks;                /* left out since then */
+	uint32_t looks;                /* since then, and since the last frame */
 };
 
 struct lane_peer {
@@ -434,11 +438,19 @@ static void lane_tx_kick(struct pm_dev *dev)
 
 /* ---- receiving ---- */
 
+static bool is_time_to_look(struct lane_dev *l)
+{
+	if (l->warmth)
+		return true;
+	l->looks++;
+	return l->looks >= QUIET_LOOKS && l->looks % COLD_LOOKS == 0;
+}
+
 static int take_datagrams(struct lane_dev *l, struct pm_rx *rx, int n)
 {
 	int got;
 
-	if (!l->warmth && ++l->looks % COLD_LOOKS)
+	if (!is_time_to_look(l))
 		return 0;
 	got = l->ops.rx_burst(l->datagrams, rx, n);
 	for (int i = 0; i < got; i++) {
@@ -457,6 +469,8 @@ static int lane_rx_burst(struct pm_dev *dev, struct pm_rx *rx, int n)
 	struct lane_dev *l = of(dev);
 	int got = l->frames->ops->rx_burst(l->frames, rx, n);
 
+	if (got)
+		l->looks = 0;
 	if (l->datagrams && got < n)
 		got += take_datagrams(l, rx + got, n - got);
 	return got;
