@@ -234,18 +234,20 @@ static void look(struct road *road)
 	road->left = 0;
 }
 
-void road_sent(struct chan *chan, struct chan_peer *peer)
+void road_sent(struct chan *chan, struct chan_peer *peer, uint32_t n)
 {
 	struct road *road = &peer->flow->road;
 
-	road->n_sent++;
-	if (road->is_settling && (road->left == 1 || !is_other_in_flight(chan, peer)))
+	road->n_sent += n;
+	if (unlikely(road->is_settling) && (road->left <= n || !is_other_in_flight(chan, peer)))
 		settle(chan, peer, road);
-	if (road->left)
-		road->left--;
-	else if (road->overdue < ROAD_OVERDUE)
-		road->overdue++;
-	if (road->n_sent % ROAD_LOOK == 0 && road->base)
+	if (likely(road->left >= n)) {
+		road->left -= n;
+	} else {
+		road->overdue = (uint32_t)min_u64(road->overdue + n - road->left, ROAD_OVERDUE);
+		road->left = 0;
+	}
+	if (unlikely(road->n_sent % ROAD_LOOK == 0) && road->base)
 		look(road);
 }
 

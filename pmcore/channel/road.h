@@ -66,8 +66,8 @@ static inline uint32_t road_run(const struct road *road)
 
 	return look < turn ? look : turn ? turn : 1;
 }
-/* A packet of long data has left. */
-void road_sent(struct chan *chan, struct chan_peer *peer);
+/* @n packets of long data have left, no more than road_run. */
+void road_sent(struct chan *chan, struct chan_peer *peer, uint32_t n);
 /* One came back that was sent at @sent_ns with @load bytes in flight on its rail, at least ROAD_BUSY_BYTES. */
 void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint64_t sent_ns,
 		uint32_t load);

@@ -102,9 +102,9 @@ static inline __attribute__((always_inline)) void enter(struct chan *chan, struc
 		slot->tries = 0;
 		stripe_add(flow, slot);
 		flow->n_lent += packets[i]->more_len != 0;
-		if (flags & SLOT_BULK)
-			road_sent(chan, peer);
 	}
+	if (flags & SLOT_BULK)
+		road_sent(chan, peer, n);
 	flow->in_flight += n;
 	peer->tx_next += n;
 	if (flags & SLOT_MSG) {

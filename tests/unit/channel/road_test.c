@@ -223,7 +223,7 @@ static void carry(struct rig *rig, uint32_t n, uint32_t cost_single, uint32_t co
 		uint8_t rails = road_bulk(rig->chan, peer, 3);
 		uint32_t rail = rails == 1u << BULK ? BULK : SINGLE;
 
-		road_sent(rig->chan, peer);
+		road_sent(rig->chan, peer, 1);
 		ack_at(rig, rail, rail == BULK ? cost_bulk : cost_single);
 		if (counts)
 			counts[rail]++;
@@ -279,7 +279,7 @@ static uint32_t carry_with_few_samples(struct rig *rig, uint32_t n, uint32_t sam
 	for (; n; n--) {
 		bool is_single = road_bulk(rig->chan, peer, 3) == 1u << SINGLE;
 
-		road_sent(rig->chan, peer);
+		road_sent(rig->chan, peer, 1);
 		if (!is_single)
 			ack_at(rig, BULK, 400);
 		else if (road->left < samples_of_turn)
