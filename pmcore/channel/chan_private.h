@@ -173,6 +173,7 @@ struct chan_flow {
 	uint8_t echo;            /* rail told of last */
 	uint8_t ack_rail;        /* rail of the last bare ack */
 	bool is_ack_now;         /* a full ack has to leave at the next poll */
+	bool is_unheard;         /* the peer sent again what we have, since the last bare ack */
 
 	/* credit.c */
 	uint16_t credit_told; /* low bits of the credit last sent */

@@ -178,16 +178,21 @@ static uint32_t ack_words(const struct chan *chan, const struct chan_peer *peer,
 
 /*
  * Acks are spread over the rails: some may be deaf in this direction only. They take no sequence number,
- * so nothing would ever tell that a rail loses all of them: one in 31 asks for an answer.
+ * so nothing would ever tell that a rail loses all of them: one in 31 asks for an answer. A peer that sends again what
+ * we have has not heard of it: then rails for long data have their turn as well.
  */
-static void choose_ack_rail(const struct chan *chan, struct chan_flow *flow, struct emit *emit)
+static void choose_ack_rail(const struct chan *chan, struct chan_peer *peer, struct emit *emit)
 {
-	uint8_t rails = emit->rails & (uint8_t)~chan->full;
-	uint8_t later = rails & (uint8_t)(0xfeu << flow->ack_rail);
+	struct chan_flow *flow = peer->flow;
+	uint8_t all = stripe_rails(chan, peer);
+	uint8_t rails, later;
 
+	emit->rails = flow->is_unheard ? all : road_single(chan, all);
+	rails = emit->rails & (uint8_t)~chan->full;
+	later = rails & (uint8_t)(0xfeu << flow->ack_rail);
 	if (!(emit->rails & (emit->rails - 1)) || !rails)
 		return;
-	if (flow->bare_acks % 31 == 30)
+	if (flow->bare_acks % 31 == 30 || flow->is_unheard)
 		emit->flags = WIRE_F_ACK_NOW;
 	flow->ack_rail = (uint8_t)__builtin_ctz(later ? later : rails);
 	emit->rails = (uint8_t)(1u << flow->ack_rail);
@@ -209,10 +214,10 @@ int emit_ack(struct chan *chan, struct chan_peer *peer)
 	body.pad = 0;
 	wire_put_ack(packet->data + sizeof(struct wire_header), &body, bitmap);
 	packet->len = (uint32_t)(sizeof(struct wire_header) + sizeof(body) + body.n_words * 8);
-	emit.rails = road_single(chan, stripe_rails(chan, peer));
-	choose_ack_rail(chan, peer->flow, &emit);
+	choose_ack_rail(chan, peer, &emit);
 	rc = emit_bare(chan, peer, packet, &emit);
 	if (!rc) {
+		peer->flow->is_unheard = false;
 		peer->flow->bare_acks++;
 		chan->stats->acks_tx++;
 	}

@@ -127,6 +127,7 @@ struct chan_flow *peer_attach(struct chan *chan, struct chan_peer *peer)
 	flow->heard.echo = UINT8_MAX;
 	flow->ack_rail = 0;
 	flow->is_ack_now = false;
+	flow->is_unheard = false;
 	flow->credit_told = (uint16_t)peer->rx_credit;
 	flow->ops = 0;
 	flow->reserved = 0;

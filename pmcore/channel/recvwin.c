@@ -225,6 +225,12 @@ static enum drop_reason take_controls(struct chan *chan, struct chan_peer *peer,
 	}
 }
 
+static enum drop_reason refuse_duplicate(struct chan_flow *flow)
+{
+	flow->is_unheard = true;
+	return DROP_DUPLICATE;
+}
+
 enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32_t seq,
 			       uint16_t length, uint8_t *data, uint64_t token, bool *ret_kept)
 {
@@ -234,9 +240,9 @@ enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32
 	uint32_t cursor;
 
 	if (unlikely(ahead >= chan->config.window))
-		return (int32_t)ahead < 0 ? DROP_DUPLICATE : DROP_WINDOW;
+		return (int32_t)ahead < 0 ? refuse_duplicate(peer->flow) : DROP_WINDOW;
 	if (unlikely(ahead) && is_received(chan, peer->flow, seq))
-		return DROP_DUPLICATE;
+		return refuse_duplicate(peer->flow);
 	if (length) {
 		cursor = wire_get_msg(data, 0, &view);
 		if (view.msg.kind == WIRE_DATAGRAM) {

@@ -150,6 +150,37 @@ TAP_TEST(road__acks_and_probes_take_single_rails)
 	rig_close(rig);
 }
 
+/* Our acks may all get lost by single rails: those of a peer that shows it go by the others as well. */
+TAP_TEST(road__who_does_not_hear_is_told_by_bulk_rails_too)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t at, i, by_bulk = 0;
+
+	prove(rig);
+	rig_datagram(rig, 0, 0);
+	at = rig->n_sent;
+	for (i = 0; i < 4; i++) { /* what it sends again */
+		rig->from.flags = WIRE_F_ACK_NOW;
+		rig_datagram(rig, 0, 0);
+		rig_poll(rig, 0);
+	}
+	for (i = at; i < rig->n_sent; i++)
+		by_bulk += rig->sent[i].rail == BULK && rig->sent[i].header.type == WIRE_ACK;
+	is_int(by_bulk, 2);
+	at = rig->n_sent;
+	for (i = 0; i < 4; i++) { /* what it asks by a bulk rail */
+		rig->from.rail = BULK;
+		rig->from.flags = WIRE_F_ACK_NOW;
+		rig_from(rig, WIRE_PROBE, NULL, 0);
+		rig_poll(rig, 0);
+	}
+	for (i = at; i < rig->n_sent; i++)
+		by_bulk += rig->sent[i].rail == BULK && rig->sent[i].header.type == WIRE_ACK;
+	is_int(by_bulk, 4);
+	ack_all(rig);
+	rig_close(rig);
+}
+
 TAP_TEST(road__the_other_kind_stands_in)
 {
 	struct rig *rig = open_rig(false);
