@@ -20,7 +20,8 @@
 #define CHAN_BULK 4           /* packets in a row that are long data */
 #define ROAD_LOOK 2048        /* packets of long data between two looks at what they cost */
 #define ROAD_BUSY_BYTES 16384 /* in flight on a rail while a packet is sent that tells a cost */
-#define ROAD_OVERDUE 64       /* packets for which a turn waits until nothing is in flight */
+/* Packets for which a turn waits until nothing is in flight: those of 256 KiB at MTU 1500. */
+#define ROAD_OVERDUE 192
 
 struct chan;
 struct chan_peer;
