@@ -131,8 +131,9 @@ struct mtl_pm_peer {
 	ssize_t eager_limit;  /* longest message sent in one datagram; -1 while we are choked */
 	ssize_t middle_limit; /* longest message sent unasked in several; -1 while we are choked */
 	size_t mtu;           /* bytes of a datagram */
-	bool aligns;  /* send buffers start at a cache line, so data in them can be aligned */
-	bool gathers; /* messages to it may share packets */
+	bool aligns;     /* send buffers start at a cache line, so data in them can be aligned */
+	bool gathers;    /* messages to it may share packets */
+	uint32_t unheld; /* so many of a burst shall leave at once */
 	struct mtl_pm_sends sends;   /* not handed over yet, in order; the first may be half done */
 	struct mtl_pm_sends streams; /* being sent as DATA */
 	struct mtl_pm_requests
@@ -199,6 +200,8 @@ struct mtl_pm {
 	uint64_t watch_ns;       /* no look at whom we wait for before; atomic */
 	uint32_t deaths;         /* peers found dead */
 	bool is_corked;          /* PM may hold sends to burst */
+	uint64_t held_ns;        /* since then */
+	uint64_t n_held;         /* messages of it */
 	uint64_t damaged;        /* datagrams dropped because no honest peer sends them */
 	void *resolved;          /* address last given to PM */
 

@@ -6,13 +6,29 @@
  *   quiet --isend--> burst --isend to the same peer--> corked --anything else--> quiet
  *
  * The first message since the last poll goes at once: who sends one to each neighbour and then computes
- * delays nothing. The requests of all others stay incomplete until their messages have left PM, so that
+ * delays nothing. A program that sends several to one and then computes is found by the time until its next poll:
+ * for a while nothing of it is held. The requests of all others stay incomplete until their messages have left PM, so that
  * whoever waits for them polls: no program is past its MPI_Wait while PM still holds a message of a burst.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 
+#include <time.h>
+
 /* Longer messages fill a system call alone. */
 #define BURST_LENGTH 32768
+
+/* A burst that takes longer is followed by work of the program: so many messages to that peer are not held then. */
+#define BURST_NS 50000
+#define MESSAGE_NS 4000
+#define UNHELD 512
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 static bool is_short(const struct mtl_pm_peer *peer, size_t length)
 {
@@ -28,15 +44,26 @@ static bool goes_on(const struct mtl_pm_peer *peer, size_t length, mca_pml_base_
 	       TAILQ_EMPTY(&peer->sends);
 }
 
+static void begin_holding(void)
+{
+	mtl_pm.is_corked = true;
+	mtl_pm.n_held = 0;
+	mtl_pm.held_ns = now_ns();
+	pmCork(mtl_pm.ctx, 1);
+}
+
 void mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, mca_pml_base_send_mode_t mode)
 {
 	if (!goes_on(peer, length, mode)) {
 		mtl_pm_let_go();
 		mtl_pm.burst = peer->gathers ? peer : NULL;
-	} else if (!mtl_pm.is_corked) {
-		mtl_pm.is_corked = true;
-		pmCork(mtl_pm.ctx, 1);
+		return;
 	}
+	if (OPAL_UNLIKELY(peer->unheld) && --peer->unheld)
+		return;
+	if (!mtl_pm.is_corked)
+		begin_holding();
+	mtl_pm.n_held++;
 }
 
 void mtl_pm_end_burst(void)
@@ -48,6 +75,8 @@ void mtl_pm_end_burst(void)
 		return;
 	mtl_pm.is_corked = false;
 	pmCork(mtl_pm.ctx, 0);
+	if (OPAL_UNLIKELY(now_ns() - mtl_pm.held_ns > BURST_NS + mtl_pm.n_held * MESSAGE_NS))
+		peer->unheld = UNHELD;
 	if (!mtl_pm_push_gathered(peer) && !STAILQ_EMPTY(&peer->gathered))
 		mtl_pm_peer_busy(peer);
 }

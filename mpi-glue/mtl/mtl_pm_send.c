@@ -208,12 +208,15 @@ static void unlink_send(struct mtl_pm_send *s)
 }
 
 /*
- * The window to a peer may be smaller than a message in many parts. PM gives out the rest as acks come, at
- * our polls: so the program stays in its MPI_Wait until then, or the receiver would wait for its next one.
+ * The window to a peer may be smaller than a message in many parts, or than a burst that is not held. PM gives
+ * out the rest as acks come, at our polls: so the program stays in its MPI_Wait until then, or the receiver
+ * would wait for its next one.
  */
 static bool is_held(const struct mtl_pm_send *s)
 {
-	return s->peer->gathers && s->length > (size_t)s->peer->eager_limit &&
+	bool is_one_of_many = s->length > (size_t)s->peer->eager_limit || s->peer->unheld;
+
+	return s->peer->gathers && is_one_of_many &&
 	       pmIsSendOut(mtl_pm.ctx, s->peer->node) == ENOBUFS;
 }
 

@@ -12,16 +12,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BURST = 48, FEW = 8, ROUNDS = 20, LONGEST = 1200, LONG = 131072 };
+enum { BURST = 48, FEW = 8, ROUNDS = 20, PACKET = 1200, LONGEST = 3000, LONG = 131072 };
 
 static char out[BURST][LONGEST], in[BURST][LONGEST];
 static MPI_Request req[BURST];
 static int partner, pipe_fd;
 
-/* Short ones of many sizes, and some that fill a packet. */
+/* Short ones of many sizes, some that fill a packet, and some of several. */
 static int length_of(int i)
 {
-	return i % 16 == 15 ? LONGEST : i % 40 + 1;
+	if (i % 16 == 7)
+		return LONGEST - i;
+	return i % 16 == 15 ? PACKET : i % 40 + 1;
 }
 
 static void start_burst(int to, int tag)
@@ -194,6 +196,40 @@ static void answer_then_sleep(void)
 	}
 }
 
+static void start_two(void)
+{
+	for (int i = 0; i < 2; i++) {
+		fill(out[i], LONGEST, (uint64_t)(check_rank * BURST + i));
+		MPI_Isend(out[i], LONGEST, MPI_BYTE, partner, 9, MPI_COMM_WORLD, &req[i]);
+	}
+}
+
+/* A program that works between its sends and its wait is known after some rounds: then nothing of it is held. */
+static void work_then_sleep(void)
+{
+	for (int round = 0; round < FEW; round++) {
+		meet();
+		if (check_rank % 2) {
+			start_two();
+			if (round < FEW / 2)
+				usleep(2000);
+			else
+				sleep_on_pipe();
+			MPI_Waitall(2, req, MPI_STATUSES_IGNORE);
+			continue;
+		}
+		for (int i = 0; i < 2; i++) {
+			MPI_Recv(in[i], LONGEST, MPI_BYTE, partner, 9, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
+			CHECK(first_wrong(in[i], LONGEST, (uint64_t)(partner * BURST + i)) ==
+				      LONGEST,
+			      "message %d", i);
+		}
+		if (round >= FEW / 2)
+			wake();
+	}
+}
+
 static void persistent_then_sleep(void)
 {
 	for (int i = 0; i < BURST && check_rank % 2; i++) {
@@ -250,6 +286,7 @@ static void as_pairs(const char *program)
 		answer_then_sleep();
 		buffered_then_sleep();
 	}
+	work_then_sleep();
 	persistent_then_sleep();
 	close(pipe_fd);
 }
