@@ -270,6 +270,11 @@ struct pm_packet *emit_alloc(struct chan *chan)
 							  : chan->reserve[--chan->n_reserve];
 }
 
+bool emit_is_read_elsewhere(const struct chan *chan, bool is_bulk)
+{
+	return chan->config.can_show && !chan->config.crc && (is_bulk || !chan->config.bulk_rails);
+}
+
 struct pm_packet *emit_alloc_bulk(struct chan *chan)
 {
 	struct pm_packet *packet = chan->ops.tx_alloc_bulk(chan->arg);

@@ -45,6 +45,8 @@ int emit_question(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 /* Buffers for what the engine itself sends under sequence numbers: messages can't take the last ones. */
 struct pm_packet *emit_alloc(struct chan *chan);
 struct pm_packet *emit_alloc_bulk(struct chan *chan);
+/* The bytes of such a packet leave as they are: nobody reads them but the peer, on its core. */
+bool emit_is_read_elsewhere(const struct chan *chan, bool is_bulk);
 void emit_free(struct chan *chan, struct pm_packet *packet);
 void emit_init(struct chan *chan);
 void emit_fini(struct chan *chan);

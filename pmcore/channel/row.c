@@ -4,13 +4,18 @@
  * transmitted by the run, and wait in no queue while the way is free. Messages that were given before the row leave before it.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/util/copy.h"
+
+/* The data of shorter rows may still be in the caches when the peer reads it, where the cores are near. */
+#define PAST_CACHES_MIN (192u << 10)
 
 static uint64_t part_at(const struct pm_row *row, uint64_t at)
 {
 	return min_u64(row->part, row->len - at);
 }
 
-static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, struct pm_packet *packet)
+static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, bool is_past_caches,
+		 struct pm_packet *packet)
 {
 	uint32_t part = (uint32_t)part_at(row, at);
 	struct wire_msg msg = {
@@ -20,7 +25,10 @@ static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, struct pm
 	assert(packet->room >= WIRE_OVERHEAD + msg.length);
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
 	memcpy(body, row->head, row->head_len);
-	memcpy(body + row->head_len, row->data + at, part);
+	if (is_past_caches)
+		copy_past_caches(body + row->head_len, row->data + at, part);
+	else
+		memcpy(body + row->head_len, row->data + at, part);
 	packet->len = (uint32_t)WIRE_OVERHEAD + row->head_len + part;
 }
 
@@ -28,6 +36,7 @@ static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, struct pm
 static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct pm_row *row,
 			 uint64_t at, bool is_bulk, struct pm_packet **ret_packets)
 {
+	bool is_past_caches = row->len >= PAST_CACHES_MIN && emit_is_read_elsewhere(chan, is_bulk);
 	uint32_t waiting = peer->flow->msgs.count;
 	uint64_t most = min_u64(chan->queue_max - waiting, chan->user_max - chan->user_packets);
 	uint32_t n = 0;
@@ -38,9 +47,11 @@ static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct
 
 		if (!packet)
 			break;
-		fill(row, at, peer->tx_mseq + waiting + n, packet);
+		fill(row, at, peer->tx_mseq + waiting + n, is_past_caches, packet);
 		ret_packets[n++] = packet;
 	}
+	if (is_past_caches)
+		copy_end();
 	return n;
 }
 

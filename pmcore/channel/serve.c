@@ -6,11 +6,10 @@
  * is withdrawn: those that are not acked by then get their copy.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/util/copy.h"
 
 #define SERVE_CHUNK 64
 #define LEND_MIN 256 /* bytes from which on naming memory costs less than copying it */
-/* Bytes offered for reading, most of which are likely to be in the caches. */
-#define CACHED_MAX (2u << 20)
 
 static bool has_room(struct chan *chan)
 {
@@ -99,22 +98,17 @@ uint32_t serve_payload(const struct chan_peer *peer)
 	return (len < most ? len : most) & ~(uint32_t)(WIRE_ALIGN - 1);
 }
 
-/* A copy is cheap while the data is in the caches, and then the packets themselves leave uncopied. */
-static bool is_copy_cheaper(const struct chan *chan)
-{
-	return chan->config.can_show && region_bytes(chan->config.regions) <= CACHED_MAX;
-}
-
-/* Sent from where it lies, where the device can do that cheaply; a checksum needs it in one piece. */
+/* Sent from where it lies, where the device can do that cheaply; a copy that leaves uncopied then is cheaper still. A
+ * checksum needs the packet in one piece. */
 static bool is_lent(const struct chan *chan, bool is_bulk, uint32_t len)
 {
 	return chan->config.can_gather && !chan->config.crc && len >= LEND_MIN &&
-	       (is_bulk || !chan->config.bulk_rails) && !is_copy_cheaper(chan);
+	       (is_bulk || !chan->config.bulk_rails) && !chan->config.can_show;
 }
 
 /* The part of a range that begins @skip bytes ahead. */
 static void fill_place(const struct chan_serve *serve, uint64_t skip, uint32_t len, bool is_lent,
-		       struct pm_packet *packet)
+		       bool is_past_caches, struct pm_packet *packet)
 {
 	struct wire_place body = {.offset = serve->offset + skip};
 	struct wire_msg msg = {
@@ -127,7 +121,10 @@ static void fill_place(const struct chan_serve *serve, uint64_t skip, uint32_t l
 		packet->more = serve->at + skip;
 		packet->more_len = len;
 	} else {
-		memcpy(packet->data + CHAN_PLACE_LEN, serve->at + skip, len);
+		if (is_past_caches)
+			copy_past_caches(packet->data + CHAN_PLACE_LEN, serve->at + skip, len);
+		else
+			memcpy(packet->data + CHAN_PLACE_LEN, serve->at + skip, len);
 		packet->len += len;
 	}
 }
@@ -148,6 +145,7 @@ static uint32_t fill_places(struct chan *chan, struct chan_peer *peer,
 			    struct pm_packet **ret_packets)
 {
 	bool is_bulk = serve->is_bulk && road_is_bulk(chan, peer);
+	bool is_past_caches = emit_is_read_elsewhere(chan, is_bulk);
 	uint32_t payload = serve_payload(peer), n = 0, len;
 	struct pm_packet *packet;
 	uint64_t skip;
@@ -157,9 +155,11 @@ static uint32_t fill_places(struct chan *chan, struct chan_peer *peer,
 		if (!packet)
 			break;
 		len = (uint32_t)min_u64(serve->left - skip, payload);
-		fill_place(serve, skip, len, is_lent(chan, is_bulk, len), packet);
+		fill_place(serve, skip, len, is_lent(chan, is_bulk, len), is_past_caches, packet);
 		ret_packets[n++] = packet;
 	}
+	if (is_past_caches)
+		copy_end();
 	return n;
 }
 

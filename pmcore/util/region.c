@@ -30,7 +30,6 @@ struct region_table {
 	uint32_t first_free; /* slot number, NO_SLOT = none */
 	uint64_t seed;       /* secret of the tags */
 	uint64_t counter;    /* keys made so far */
-	uint64_t bytes;      /* of all regions */
 };
 
 struct region_table *region_table_create(uint64_t seed)
@@ -107,7 +106,6 @@ static int add(struct region_table *table, void *addr, uint64_t len, bool is_rea
 	region->addr = addr;
 	region->len = len;
 	region->is_readonly = is_readonly;
-	table->bytes += len;
 	*ret_rkey = region->rkey;
 	return 0;
 }
@@ -121,11 +119,6 @@ int region_add_readonly(struct region_table *table, const void *addr, uint64_t l
 			uint64_t *ret_rkey)
 {
 	return add(table, (void *)(uintptr_t)addr, len, true, ret_rkey);
-}
-
-uint64_t region_bytes(const struct region_table *table)
-{
-	return table->bytes;
 }
 
 static struct region *find(const struct region_table *table, uint64_t rkey)
@@ -145,7 +138,6 @@ int region_remove(struct region_table *table, uint64_t rkey, void **ret_addr, ui
 		return -ENOENT;
 	*ret_addr = region->addr;
 	*ret_len = region->len;
-	table->bytes -= region->len;
 	*region = (struct region){.next_free = table->first_free};
 	table->first_free = rkey & SLOT_MASK;
 	return 0;

@@ -18,8 +18,6 @@ int region_add(struct region_table *table, void *addr, uint64_t len, uint64_t *r
 /* The same of memory that others may read and never write. */
 int region_add_readonly(struct region_table *table, const void *addr, uint64_t len,
 			uint64_t *ret_rkey);
-/* Of all regions together; those that overlap count twice. */
-uint64_t region_bytes(const struct region_table *table);
 /* -ENOENT: no such region. */
 int region_remove(struct region_table *table, uint64_t rkey, void **ret_addr, uint64_t *ret_len);
 /* Translates [offset, offset+len) of a region; -EACCES when unknown or outside. For reading only. */
