@@ -27,8 +27,13 @@ STATES = (
     "without a state is indifferent to it. `docs/bench/method.md` says how the figures are measured.")
 
 
-PAGES = ("Where the time of a message goes is in [budget.md](budget.md), what was tried to make long messages "
-         "faster is in [tried.md](tried.md), and remarks on figures are in [remarks.md](remarks.md).")
+PAGES = ("Where the time of a message goes is in [budget.md]({0}budget.md), what was tried to make long messages "
+         "faster is in [tried.md]({0}tried.md), and remarks on figures are in [remarks.md]({0}remarks.md).")
+
+
+def pages(directory: pathlib.Path) -> str:
+    """The pages beside the report, or above it: that of some figures may lie in a directory of its own."""
+    return PAGES.format("" if (directory / "remarks.md").exists() else "../")
 
 
 def line(outcome: Outcome, figure: Goal) -> str:
@@ -83,7 +88,8 @@ def write(directory: pathlib.Path, rows: list[Row], sweeps: list[Measured]) -> N
             out.write(json.dumps(record) + "\n")
     tables = sizetable.write(directory, sweeps)
     curves = plots.write(directory)
-    (directory / "README.md").write_text(markdown(env, rows, curves, tables), encoding="utf-8")
+    (directory / "README.md").write_text(markdown(env, rows, curves, tables, pages(directory)),
+                                         encoding="utf-8")
 
 
 def records(rows: list[Row]) -> list[dict[str, object]]:
@@ -103,11 +109,12 @@ def cells(figure: Goal, outcome: Outcome | None, why: str) -> list[str]:
             MET[outcome.met], str(outcome.rounds)]
 
 
-def markdown(env: dict[str, str], rows: list[Row], curves: list[str], tables: list[str]) -> str:
+def markdown(env: dict[str, str], rows: list[Row], curves: list[str], tables: list[str],
+             links: str = PAGES.format("")) -> str:
     text = ["# Figures", "",
             "Written by `make bench`. Each figure is a ratio of medians over interleaved rounds; "
             "`tests/bench/run NAME` repeats one of them alone. Speeds of different figures must not be compared: "
-            "the machine changes speed between runs.", "", STATES, "", PAGES, "",
+            "the machine changes speed between runs.", "", STATES, "", links, "",
             "| figure | state | ours | against | ratio [min max] | goal | met | rounds |",
             "|---|---|---|---|---|---|---|---|"]
     text += [f"| {' | '.join(cells(figure, outcome, why))} |"
