@@ -344,6 +344,8 @@ int mtl_pm_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t
 int mtl_pm_cancel(struct mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_request, int flag);
 
 /* mtl_pm_progress.c */
+/* Monotonic time. */
+uint64_t mtl_pm_now_ns(void);
 int mtl_pm_progress(void);
 /* One round of progress; lock held. Returns the number of things done. */
 int mtl_pm_poll(void);

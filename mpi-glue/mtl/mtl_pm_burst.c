@@ -6,29 +6,20 @@
  *   quiet --isend--> burst --isend to the same peer--> corked --anything else--> quiet
  *
  * The first message since the last poll goes at once: who sends one to each neighbour and then computes
- * delays nothing. A program that sends several to one and then computes is found by the time until its next poll:
- * for a while nothing of it is held. The requests of all others stay incomplete until their messages have left PM, so that
- * whoever waits for them polls: no program is past its MPI_Wait while PM still holds a message of a burst.
+ * delays nothing. A program that sends several to one and then computes is found by the time until its next
+ * poll: for a while nothing of it is held. The requests of all others stay incomplete until their messages have
+ * left PM, so that whoever waits for them polls: no program is past its MPI_Wait while PM still holds a message of a burst.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
-
-#include <time.h>
 
 /* Longer messages fill a system call alone. */
 #define BURST_LENGTH 32768
 
-/* A burst that takes longer is followed by work of the program: so many messages to that peer are not held then. */
+/* A burst that takes longer, by so much for each message, is followed by work of the program. */
 #define BURST_NS 50000
 #define MESSAGE_NS 4000
+/* Then so many messages to that peer are not held. */
 #define UNHELD 512
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static bool is_short(const struct mtl_pm_peer *peer, size_t length)
 {
@@ -48,7 +39,7 @@ static void begin_holding(void)
 {
 	mtl_pm.is_corked = true;
 	mtl_pm.n_held = 0;
-	mtl_pm.held_ns = now_ns();
+	mtl_pm.held_ns = mtl_pm_now_ns();
 	pmCork(mtl_pm.ctx, 1);
 }
 
@@ -75,7 +66,7 @@ void mtl_pm_end_burst(void)
 		return;
 	mtl_pm.is_corked = false;
 	pmCork(mtl_pm.ctx, 0);
-	if (OPAL_UNLIKELY(now_ns() - mtl_pm.held_ns > BURST_NS + mtl_pm.n_held * MESSAGE_NS))
+	if (OPAL_UNLIKELY(mtl_pm_now_ns() - mtl_pm.held_ns > BURST_NS + mtl_pm.n_held * MESSAGE_NS))
 		peer->unheld = UNHELD;
 	if (!mtl_pm_push_gathered(peer) && !STAILQ_EMPTY(&peer->gathered))
 		mtl_pm_peer_busy(peer);

@@ -20,9 +20,12 @@ static size_t divided_up(size_t a, size_t b)
 size_t mtl_pm_datagram_of(const struct mtl_pm_peer *peer, size_t length)
 {
 	const size_t first = sizeof(struct envelope_first), more = sizeof(struct envelope_control);
-	size_t parts = 1 + divided_up(length - (peer->mtu - first), peer->mtu - more);
+	size_t parts;
 
-	if (!mtl_pm.is_corked || parts > EVEN_PARTS)
+	if (!mtl_pm.is_corked)
+		return peer->mtu;
+	parts = 1 + divided_up(length - (peer->mtu - first), peer->mtu - more);
+	if (parts > EVEN_PARTS)
 		return peer->mtu;
 	return divided_up(length + first + (parts - 1) * more, parts);
 }

@@ -57,18 +57,26 @@ static char *host_of_node(pmNode node)
  * in flight. Above that the receiver decides the pace, so that many senders don't meet in its switch port. An
  * adapter that reads by itself (verbs) does it from the size at which the copies cost more than the request.
  */
-#define SHMEM_MIDDLE_LIMIT 65536
-#define SHMEM_PULL_LIMIT (4 << 20)
-#define PACKET_MIDDLE_LIMIT 262144
-#define VERBS_MIDDLE_LIMIT 32768
-#define NETWORK_PULL_LIMIT 0
-#define NETWORK_HEAD_LIMIT 131072
+struct limits {
+	const char *device;
+	ssize_t middle;
+	size_t pull, head;
+};
 
-static ssize_t middle_limit_of(const char *device)
+static const struct limits of_devices[] = {
+	{"shmem", 65536, 4 << 20, 0}, {"self", 32768, 0, 0},      {"ethernet", 262144, 0, 131072},
+	{"udp", 262144, 0, 131072},   {"verbs", 32768, 0, 98304},
+};
+
+/* A node that no device reaches yet. */
+static const struct limits of_unknown = {"", 32768, 0, 0};
+
+static const struct limits *limits_of(const char *device)
 {
-	if (!strcmp(device, "shmem"))
-		return SHMEM_MIDDLE_LIMIT;
-	return !strcmp(device, "verbs") ? VERBS_MIDDLE_LIMIT : PACKET_MIDDLE_LIMIT;
+	for (size_t i = 0; i < sizeof(of_devices) / sizeof(*of_devices); i++)
+		if (!strcmp(device, of_devices[i].device))
+			return &of_devices[i];
+	return &of_unknown;
 }
 
 static void set_limits(struct mtl_pm_peer *peer)
@@ -76,19 +84,20 @@ static void set_limits(struct mtl_pm_peer *peer)
 	const char *device = "";
 	bool is_known = !pmGetDeviceName(mtl_pm.ctx, peer->node, &device);
 	bool is_shmem = is_known && !strcmp(device, "shmem");
+	const struct limits *limits = limits_of(is_known ? device : "");
 
 	peer->aligns = is_shmem;
 	peer->gathers = is_known && !is_shmem && strcmp(device, "self") != 0;
 	peer->eager_limit = (ssize_t)(peer->mtu - sizeof(struct envelope));
 	peer->middle_limit = mtl_pm.middle_limit;
 	if (peer->middle_limit < 0)
-		peer->middle_limit = middle_limit_of(device);
+		peer->middle_limit = limits->middle;
 	peer->head_limit = (size_t)mtl_pm.head_limit;
 	if (mtl_pm.head_limit < 0)
-		peer->head_limit = peer->gathers ? NETWORK_HEAD_LIMIT : 0;
+		peer->head_limit = limits->head;
 	peer->pull_limit = (size_t)mtl_pm.pull_limit;
 	if (mtl_pm.pull_limit < 0)
-		peer->pull_limit = is_shmem ? SHMEM_PULL_LIMIT : NETWORK_PULL_LIMIT;
+		peer->pull_limit = limits->pull;
 }
 
 void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked)

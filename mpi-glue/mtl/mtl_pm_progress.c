@@ -16,7 +16,7 @@
 /* Datagrams per call, so that Open MPI's own events get their turn. */
 #define RECEIVE_BURST 64
 
-static uint64_t now_ns(void)
+uint64_t mtl_pm_now_ns(void)
 {
 	struct timespec t;
 
@@ -154,7 +154,7 @@ void mtl_pm_run_callbacks(struct mtl_pm_requests *done)
  */
 static void be_idle(bool is_serving)
 {
-	uint64_t before = now_ns();
+	uint64_t before = mtl_pm_now_ns();
 
 	mtl_pm_watch(before);
 	if (is_serving) {
@@ -164,7 +164,7 @@ static void be_idle(bool is_serving)
 	if (!idle_wants_yield(&mtl_pm.idle, before))
 		return;
 	sched_yield();
-	idle_yielded(&mtl_pm.idle, now_ns() - before);
+	idle_yielded(&mtl_pm.idle, mtl_pm_now_ns() - before);
 }
 
 int mtl_pm_progress(void)

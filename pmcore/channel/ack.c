@@ -93,7 +93,7 @@ bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_he
 	}
 	if (unlikely(header->flags & WIRE_F_ACK_NOW))
 		ack_now(chan, peer);
-	/* who asks by a rail for long data may not hear us by the others */
+	/* a peer that asks by a rail for long data may not hear us by the others */
 	if (unlikely(header->type == WIRE_PROBE))
 		peer->flow->is_unheard |= chan->config.bulk_rails >> local_rail & 1;
 	if (unlikely(header->type == WIRE_ACK))

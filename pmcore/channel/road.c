@@ -105,7 +105,7 @@ static void settle(const struct chan *chan, struct chan_peer *peer, struct road 
 	costs_of_turn(road)->from_ns = chan->now;
 }
 
-/* What is sent while packets of the other kind are still in flight depends on them, and tells nothing. */
+/* Packets sent while those of the other kind are still in flight depend on these, and tell nothing. */
 static void turn_to(const struct chan *chan, struct chan_peer *peer, struct road *road,
 		    bool is_trying)
 {
@@ -195,7 +195,7 @@ static void turn(const struct chan *chan, struct chan_peer *peer, struct road *r
 	}
 }
 
-/* What is in flight would be judged together with what follows it. In a stream something always is. */
+/* Packets in flight would be judged together with those that follow them. In a stream some always are. */
 static void turn_if_due(const struct chan *chan, struct chan_peer *peer)
 {
 	struct road *road = &peer->flow->road;

@@ -26,7 +26,7 @@
 struct chan;
 struct chan_peer;
 
-/* What packets of one kind have cost in a trial. */
+/* The costs of packets of one kind in a trial. */
 struct road_costs {
 	uint64_t from_ns,
 		until_ns; /* those count that were sent then: in the last turn of the kind */

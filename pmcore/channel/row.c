@@ -25,10 +25,7 @@ static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, bool is_p
 	assert(packet->room >= WIRE_OVERHEAD + msg.length);
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
 	memcpy(body, row->head, row->head_len);
-	if (is_past_caches)
-		copy_past_caches(body + row->head_len, row->data + at, part);
-	else
-		memcpy(body + row->head_len, row->data + at, part);
+	copy_by(is_past_caches, body + row->head_len, row->data + at, part);
 	packet->len = (uint32_t)WIRE_OVERHEAD + row->head_len + part;
 }
 

@@ -121,10 +121,7 @@ static void fill_place(const struct chan_serve *serve, uint64_t skip, uint32_t l
 		packet->more = serve->at + skip;
 		packet->more_len = len;
 	} else {
-		if (is_past_caches)
-			copy_past_caches(packet->data + CHAN_PLACE_LEN, serve->at + skip, len);
-		else
-			memcpy(packet->data + CHAN_PLACE_LEN, serve->at + skip, len);
+		copy_by(is_past_caches, packet->data + CHAN_PLACE_LEN, serve->at + skip, len);
 		packet->len += len;
 	}
 }

@@ -27,7 +27,7 @@
 #define TOKEN_DATAGRAM (1ull << PM_TOKEN_BITS)
 /*
  * Looks that find nothing until the datagrams count as quiet, about 100 us. Then one in COLD_LOOKS is made, and none
- * within QUIET_LOOKS of a frame: who waits for the answer to a short message spends no system call on them.
+ * within QUIET_LOOKS of a frame: a program that waits for the answer to a short message spends no system call on them.
  */
 #define WARM_LOOKS 256u
 #define COLD_LOOKS 32u

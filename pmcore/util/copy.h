@@ -7,6 +7,7 @@
 #ifndef PM_UTIL_COPY_H
 #define PM_UTIL_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 #define COPY_LINE 64
 
-/* As memcpy. Before anybody else is told of the bytes, copy_end. */
+/* As memcpy. Before anybody else is told of the bytes: copy_end. */
 static inline void copy_past_caches(void *to, const void *from, size_t len)
 {
 #ifdef __SSE2__
@@ -43,12 +44,21 @@ static inline void copy_past_caches(void *to, const void *from, size_t len)
 #endif
 }
 
-/* What was copied so far is in memory before what is written from here on. */
+/* All bytes copied so far are in memory before those written from here on. */
 static inline void copy_end(void)
 {
 #ifdef __SSE2__
 	_mm_sfence();
 #endif
+}
+
+/* By the one way or the other. */
+static inline void copy_by(bool is_past_caches, void *to, const void *from, size_t len)
+{
+	if (is_past_caches)
+		copy_past_caches(to, from, len);
+	else
+		memcpy(to, from, len);
 }
 
 #endif

@@ -39,7 +39,8 @@ def local():
 def protocols():
     """The paths that default limits choose rarely: no eager parts at all, nothing but streams."""
     for devices in ("self+shmem", "self+udp"):
-        for parameter in (("middle_limit", "0"), ("middle_limit", "20000"), ("pull_limit", "1000000000"),
+        for parameter in (("middle_limit", "0"), ("middle_limit", "20000"), ("middle_limit", "200000"),
+                          ("pull_limit", "1000000000"),
                           ("head_limit", "0"), ("head_limit", "5000"), ("head_limit", "200000"), ("read_limit", "1")):
             for name in ("sizes", "order", "truncate", "datatypes"):
                 program(name, 2, devices, parameter)

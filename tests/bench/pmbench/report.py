@@ -119,7 +119,7 @@ def markdown(env: dict[str, str], rows: list[Row], curves: list[str], tables: li
             "|---|---|---|---|---|---|---|---|"]
     text += [f"| {' | '.join(cells(figure, outcome, why))} |"
              for figure, outcomes, why in rows for outcome in outcomes or [None]]
-    text += ["", "What each figure means:", ""]
+    text += ["", "The meaning of each figure:", ""]
     text += [f"- `{figure.name}`: {figure.text}{PAIRED if figure.is_paired else ''}." for figure, _, _ in rows]
     text += ["", "## Over message size", "", *tables, ""] + [f"![{name}]({name})" for name in curves]
     text += ["", "## Environment", ""] + [f"- {key}: {value}" for key, value in env.items()]

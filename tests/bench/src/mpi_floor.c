@@ -28,7 +28,7 @@
 /* Datagrams of one system call, and bytes from which on it is cheaper not to copy them into the kernel. */
 #define TRAIN 41
 #define SENDFILE_MIN 24576
-/* What is sent without a copy must rest until the other side has it. */
+/* Bytes sent without a copy must rest until the other side has them. */
 #define ARENA (4 << 20)
 #define SOCKET_BYTES (8 << 20)
 #define SILENCE_S 5

@@ -159,7 +159,7 @@ TAP_TEST(road__who_does_not_hear_is_told_by_bulk_rails_too)
 	prove(rig);
 	rig_datagram(rig, 0, 0);
 	at = rig->n_sent;
-	for (i = 0; i < 4; i++) { /* what it sends again */
+	for (i = 0; i < 4; i++) { /* a packet that it sends again */
 		rig->from.flags = WIRE_F_ACK_NOW;
 		rig_datagram(rig, 0, 0);
 		rig_poll(rig, 0);
@@ -168,7 +168,7 @@ TAP_TEST(road__who_does_not_hear_is_told_by_bulk_rails_too)
 		by_bulk += rig->sent[i].rail == BULK && rig->sent[i].header.type == WIRE_ACK;
 	is_int(by_bulk, 2);
 	at = rig->n_sent;
-	for (i = 0; i < 4; i++) { /* what it asks by a bulk rail */
+	for (i = 0; i < 4; i++) { /* questions by a bulk rail */
 		rig->from.rail = BULK;
 		rig->from.flags = WIRE_F_ACK_NOW;
 		rig_from(rig, WIRE_PROBE, NULL, 0);
@@ -336,6 +336,7 @@ TAP_TEST(road__samples_of_several_trials_make_a_verdict)
 
 	prove(rig);
 	carry_with_few_samples(rig, 100000, 5, 200);
+	ok(rig->peer->flow->road.base > 0);
 	ok(rig->peer->prefers_single);
 	rig_close(rig);
 }
@@ -360,7 +361,7 @@ TAP_TEST(road__one_vote_is_no_verdict)
 	rig_close(rig);
 }
 
-/* What was sent by one kind is acked before a turn, as far as the program lets that happen. */
+/* Packets sent by one kind are acked before a turn, as far as the program lets that happen. */
 TAP_TEST(road__turns_while_nothing_is_in_flight)
 {
 	struct rig *rig = open_rig(false);

@@ -142,19 +142,30 @@ TAP_TEST(chan_post_row__rail_full)
 	rig_close(rig);
 }
 
-/* Long rows take the rails that are for long data, together with what the cork held of them; short ones do not. */
-TAP_TEST(chan_post_row__rails_for_long_data)
+/* Two rails, one of which is for long data and works. */
+static struct rig *open_with_bulk(void)
 {
 	struct rig *rig = rig_init();
-	uint64_t done;
-	uint32_t i;
 
 	rig->config.n_rails = 2;
 	rig->config.bulk_rails = 2;
+	rig->config.window = 64;
+	rig->config.credit = 64;
 	rig_open(rig);
 	rig->peer->rail_acked[1] = 1;
 	is_int(peer_flow(rig->chan, rig->peer) != NULL, 1);
 	rig->peer->flow->road.proven = 3;
+	rig->peer->limit = 64;
+	return rig;
+}
+
+/* Long rows take the rails that are for long data, together with what the cork held of them; short ones do not. */
+TAP_TEST(chan_post_row__rails_for_long_data)
+{
+	struct rig *rig = open_with_bulk();
+	uint64_t done;
+	uint32_t i;
+
 	chan_cork(rig->chan, true);
 	is_int(rig_send(rig, 10, 1), 0);
 	is_int(rig->n_sent, 0);
@@ -174,19 +185,10 @@ TAP_TEST(chan_post_row__rails_for_long_data)
 /* Short rows of a burst wait with the messages between them, until many packets are held. */
 TAP_TEST(chan_post_row__short_ones_of_a_burst_are_held)
 {
-	struct rig *rig = rig_init();
+	struct rig *rig = open_with_bulk();
 	uint64_t done;
 	uint32_t i;
 
-	rig->config.n_rails = 2;
-	rig->config.bulk_rails = 2;
-	rig->config.window = 64;
-	rig->config.credit = 64;
-	rig_open(rig);
-	rig->peer->rail_acked[1] = 1;
-	is_int(peer_flow(rig->chan, rig->peer) != NULL, 1);
-	rig->peer->flow->road.proven = 3;
-	rig->peer->limit = 64;
 	chan_cork(rig->chan, true);
 	for (i = 0; i < CHAN_CORK_PACKETS - 2; i += 2) {
 		is_int(post(rig, 2 * PART, &done), 0);
