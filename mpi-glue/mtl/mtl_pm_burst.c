@@ -18,8 +18,10 @@
 /* A burst that takes longer, by so much for each message, is followed by work of the program. */
 #define BURST_NS 50000
 #define MESSAGE_NS 4000
-/* Then so many messages to that peer are not held. */
+/* Then so many messages to that peer are not held, and the rest of the burst in which their number runs out:
+ * in a burst of both kinds, the wait for one that went at once would leave the held ones behind. */
 #define UNHELD 512
+#define LAST_UNHELD 1
 
 static bool is_short(const struct mtl_pm_peer *peer, size_t length)
 {
@@ -48,10 +50,15 @@ void mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, mca_pml_base_sen
 	if (!goes_on(peer, length, mode)) {
 		mtl_pm_let_go();
 		mtl_pm.burst = peer->gathers ? peer : NULL;
+		if (peer->unheld == LAST_UNHELD)
+			peer->unheld = 0;
 		return;
 	}
-	if (OPAL_UNLIKELY(peer->unheld) && --peer->unheld)
+	if (OPAL_UNLIKELY(peer->unheld)) {
+		if (peer->unheld > LAST_UNHELD)
+			peer->unheld--;
 		return;
+	}
 	if (!mtl_pm.is_corked)
 		begin_holding();
 	mtl_pm.n_held++;

@@ -120,6 +120,7 @@ static void test_then_sleep(int which)
 {
 	int done = 0;
 
+	meet();
 	if (check_rank % 2) {
 		start_burst(partner, 2);
 		while (!done)
