@@ -271,6 +271,11 @@ static bool is_short_sync(const struct mtl_pm_send *s)
 		    s->peer->eager_limit);
 }
 
+static bool is_unasked(const struct mtl_pm_send *s)
+{
+	return fits(s->length, s->data ? s->peer->middle_limit : s->peer->packed_limit);
+}
+
 /* Hands the message over by the protocol that suits it. ENOBUFS: later; the send stays listed. */
 static int advance(struct mtl_pm_send *s)
 {
@@ -280,8 +285,8 @@ static int advance(struct mtl_pm_send *s)
 	if (peer->is_dead) {
 		rc = EPIPE;
 	} else if (!s->is_announced &&
-		   (s->sent || (!s->is_sync && !fits(s->length, peer->eager_limit) &&
-				fits(s->length, peer->middle_limit)))) {
+		   (s->sent ||
+		    (!s->is_sync && !fits(s->length, peer->eager_limit) && is_unasked(s)))) {
 		rc = send_middle(s);
 	} else if (!s->is_sync && fits(s->length, peer->eager_limit)) {
 		rc = send_eager(s);
