@@ -7,8 +7,9 @@
  *
  * The first message since the last poll goes at once: who sends one to each neighbour and then computes
  * delays nothing. A program that sends several to one and then computes is found by the time until its next
- * poll: for a while nothing of it is held. The requests of all others stay incomplete until their messages have
- * left PM, so that whoever waits for them polls: no program is past its MPI_Wait while PM still holds a message of a burst.
+ * poll: for a while nothing of it is held. The requests of all others stay incomplete until their messages
+ * have left PM, so that whoever waits for them polls: no program is past its MPI_Wait while PM still holds a
+ * message of a burst.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 
@@ -18,8 +19,10 @@
 /* A burst that takes longer, by so much for each message, is followed by work of the program. */
 #define BURST_NS 50000
 #define MESSAGE_NS 4000
-/* Then so many messages to that peer are not held, and the rest of the burst in which their number runs out:
- * in a burst of both kinds, the wait for one that went at once would leave the held ones behind. */
+/*
+ * Then so many messages to that peer are not held, and the rest of the burst in which their number runs out: in a
+ * burst of both kinds, the wait for one that went at once would leave the held ones behind.
+ */
 #define UNHELD 512
 #define LAST_UNHELD 1
 

@@ -56,8 +56,8 @@ static char *host_of_node(pmNode node)
  * more, while datagrams share system calls: up to 256 KiB they are 5 to 10 % faster alone and 10 to 30 % with many
  * in flight. Above that the receiver decides the pace, so that many senders don't meet in its switch port. An
  * adapter that reads by itself (verbs) does it from the size at which the copies cost more than the request.
- * Data that are packed can't be read, so there the answer buys less: at 512 KiB they are 6 to 10 % faster unasked,
- * above that no longer by port attachment.
+ * Data that are packed can't be read, so there the answer buys less: at 512 KiB they are 6 to 14 % faster unasked,
+ * above that no longer by direct and port attachment.
  */
 struct limits {
 	const char *device;

@@ -225,7 +225,6 @@ static UNUSED int post(struct side *s, uint32_t rail, uint32_t seq, uint32_t len
 	return err;
 }
 
-/* Checks the bytes of a received packet, which may be padded to @len; gives its number. */
 /* A packet of @len bytes may hold so many that are no data: up to a multiple of 8, or to the length of those before it. */
 static uint32_t pad_most(uint32_t len)
 {
@@ -234,6 +233,7 @@ static uint32_t pad_most(uint32_t len)
 	return alike > 7 ? alike : 7;
 }
 
+/* Checks the bytes of a received packet, of which @len are data and the rest is padding; gives its number. */
 static UNUSED bool check_packet(const struct pm_rx *rx, uint32_t len, uint32_t *ret_seq)
 {
 	memcpy(ret_seq, rx->data, 4);
