@@ -40,7 +40,7 @@
 #define SWEEP_TRIES_MIN 3   /* batches before the first batch that counts, unless they are long */
 #define SWEEP_LONG_S 20e-3  /* longer operations are neither warmed up nor checked twice */
 #define SWEEP_BATCHES_MIN 3 /* unless the time is over four times */
-#define SWEEP_BATCHES_MAX 4096 /* kept for the median */
+#define SWEEP_BATCHES_KEPT 4096 /* the last ones; the result is their median */
 #define SWEEP_PROBE_NS 5e5     /* time of one measurement of the cache line */
 #define SWEEP_JOINED 64        /* where the shared file counts ranks that came, in its words */
 #define SWEEP_NAP_US 20000     /* idle cores are what lets the state change */
@@ -296,7 +296,7 @@ static inline int sweep_calibrate(const struct sweep_work *work)
 
 static inline bool is_over(int batches, double spent)
 {
-	if (sweep.operations || batches >= SWEEP_BATCHES_MAX || spent >= 4 * sweep.budget_s)
+	if (sweep.operations || spent >= 4 * sweep.budget_s)
 		return true;
 	return batches >= SWEEP_BATCHES_MIN && spent >= sweep.budget_s;
 }
@@ -304,9 +304,10 @@ static inline bool is_over(int batches, double spent)
 /* Measures one size. The result is rank 0's. */
 static inline struct sweep_result sweep_measure(const struct sweep_work *work)
 {
-	static double times[SWEEP_BATCHES_MAX];
+	static double times[SWEEP_BATCHES_KEPT];
 	struct sweep_result result = {0};
 	double spent = 0;
+	int kept;
 
 	work->check(work->what, 1);
 	result.before_ns = sweep_settle();
@@ -316,12 +317,13 @@ static inline struct sweep_result sweep_measure(const struct sweep_work *work)
 		double took = sweep_batch(work, result.n);
 
 		spent += took;
-		times[result.batches++] = took / result.n * 1e6;
+		times[result.batches++ % SWEEP_BATCHES_KEPT] = took / result.n * 1e6;
 	} while (!sweep_tell(is_over(result.batches, spent)));
 	result.to_ns = line_now_ns();
 	result.after_ns = sweep_probe();
-	qsort(times, (size_t)result.batches, sizeof(*times), line_by_value);
-	result.us = times[result.batches / 2];
+	kept = result.batches < SWEEP_BATCHES_KEPT ? result.batches : SWEEP_BATCHES_KEPT;
+	qsort(times, (size_t)kept, sizeof(*times), line_by_value);
+	result.us = times[kept / 2];
 	if (sweep_tell(result.us < SWEEP_LONG_S * 1e6))
 		work->check(work->what, 2);
 	return result;
