@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "pmcore/channel/channel.h"
+#include "pmcore/channel/copier.h"
 #include "pmcore/channel/dlist.h"
 #include "pmcore/channel/emit.h"
 #include "pmcore/channel/road.h"
@@ -332,6 +333,8 @@ struct chan {
 	uint64_t outstanding; /* bytes asked for and not arrived */
 
 	struct chan_grant grant;
+
+	struct copier copier;
 
 	/* serve.c */
 	struct dlist serve_free;

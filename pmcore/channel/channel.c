@@ -80,6 +80,7 @@ int chan_create(const struct chan_config *config, const struct chan_ops *ops, vo
 		free(chan);
 		return -ENOMEM;
 	}
+	copier_init(&chan->copier, config->tx_buffers);
 	emit_init(chan);
 	*ret_chan = chan;
 	return 0;

@@ -51,6 +51,8 @@ struct chan_ops {
 	struct chan_peer *(*unknown_peer)(void *arg, uint32_t node);
 	/* The peer is dead (silence, or chan_peer_dead); called once, from chan_poll or chan_peer_dead. */
 	void (*peer_dead)(void *arg, struct chan_peer *peer, int error);
+	/* Time as exact as can be had, ns, for measuring copies (copier.h) and nothing else. NULL: nothing is measured. */
+	uint64_t (*clock_ns)(void *arg);
 };
 
 struct chan_config {

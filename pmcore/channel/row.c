@@ -4,17 +4,13 @@
  * transmitted by the run, and wait in no queue while the way is free. Messages that were given before the row leave before it.
  */
 #include "pmcore/channel/chan_private.h"
-#include "pmcore/util/copy.h"
-
-/* The data of shorter rows may still be in the caches when the peer reads it, where the cores are near. */
-#define PAST_CACHES_MIN (192u << 10)
 
 static uint64_t part_at(const struct pm_row *row, uint64_t at)
 {
 	return min_u64(row->part, row->len - at);
 }
 
-static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, bool is_past_caches,
+static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, enum copy_way way,
 		 struct pm_packet *packet)
 {
 	uint32_t part = (uint32_t)part_at(row, at);
@@ -25,7 +21,7 @@ static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, bool is_p
 	assert(packet->room >= WIRE_OVERHEAD + msg.length);
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
 	memcpy(body, row->head, row->head_len);
-	copy_by(is_past_caches, body + row->head_len, row->data + at, part);
+	copy_by(way, body + row->head_len, row->data + at, part);
 	packet->len = (uint32_t)WIRE_OVERHEAD + row->head_len + part;
 }
 
@@ -33,22 +29,23 @@ static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, bool is_p
 static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct pm_row *row,
 			 uint64_t at, bool is_bulk, struct pm_packet **ret_packets)
 {
-	bool is_past_caches = row->len >= PAST_CACHES_MIN && emit_is_read_elsewhere(chan, is_bulk);
 	uint32_t waiting = peer->flow->msgs.count;
 	uint64_t most = min_u64(chan->queue_max - waiting, chan->user_max - chan->user_packets);
+	uint64_t begin = at;
+	struct copier_run run;
 	uint32_t n = 0;
 
+	copier_begin(chan, is_bulk, row->len, min_u64(most, (row->len - at) / row->part), &run);
 	for (; at < row->len && n < most && n < CHAN_RUN; at += part_at(row, at)) {
 		struct pm_packet *packet = is_bulk ? chan->ops.tx_alloc_bulk(chan->arg)
 						   : chan->ops.tx_alloc(chan->arg);
 
 		if (!packet)
 			break;
-		fill(row, at, peer->tx_mseq + waiting + n, is_past_caches, packet);
+		fill(row, at, peer->tx_mseq + waiting + n, run.way, packet);
 		ret_packets[n++] = packet;
 	}
-	if (is_past_caches)
-		copy_end();
+	copier_end(chan, &run, n, at - begin);
 	return n;
 }
 

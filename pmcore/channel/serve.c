@@ -6,7 +6,6 @@
  * is withdrawn: those that are not acked by then get their copy.
  */
 #include "pmcore/channel/chan_private.h"
-#include "pmcore/util/copy.h"
 
 #define SERVE_CHUNK 64
 #define LEND_MIN 256 /* bytes from which on naming memory costs less than copying it */
@@ -108,7 +107,7 @@ static bool is_lent(const struct chan *chan, bool is_bulk, uint32_t len)
 
 /* The part of a range that begins @skip bytes ahead. */
 static void fill_place(const struct chan_serve *serve, uint64_t skip, uint32_t len, bool is_lent,
-		       bool is_past_caches, struct pm_packet *packet)
+		       enum copy_way way, struct pm_packet *packet)
 {
 	struct wire_place body = {.offset = serve->offset + skip};
 	struct wire_msg msg = {
@@ -121,7 +120,7 @@ static void fill_place(const struct chan_serve *serve, uint64_t skip, uint32_t l
 		packet->more = serve->at + skip;
 		packet->more_len = len;
 	} else {
-		copy_by(is_past_caches, packet->data + CHAN_PLACE_LEN, serve->at + skip, len);
+		copy_by(way, packet->data + CHAN_PLACE_LEN, serve->at + skip, len);
 		packet->len += len;
 	}
 }
@@ -142,21 +141,21 @@ static uint32_t fill_places(struct chan *chan, struct chan_peer *peer,
 			    struct pm_packet **ret_packets)
 {
 	bool is_bulk = serve->is_bulk && road_is_bulk(chan, peer);
-	bool is_past_caches = emit_is_read_elsewhere(chan, is_bulk);
 	uint32_t payload = serve_payload(peer), n = 0, len;
 	struct pm_packet *packet;
+	struct copier_run run;
 	uint64_t skip;
 
+	copier_begin(chan, is_bulk, serve->left, min_u64(most, serve->left / payload), &run);
 	for (skip = 0; skip < serve->left && n < most && n < CHAN_RUN; skip += len) {
 		packet = is_bulk ? emit_alloc_bulk(chan) : emit_alloc(chan);
 		if (!packet)
 			break;
 		len = (uint32_t)min_u64(serve->left - skip, payload);
-		fill_place(serve, skip, len, is_lent(chan, is_bulk, len), is_past_caches, packet);
+		fill_place(serve, skip, len, is_lent(chan, is_bulk, len), run.way, packet);
 		ret_packets[n++] = packet;
 	}
-	if (is_past_caches)
-		copy_end();
+	copier_end(chan, &run, n, skip);
 	return n;
 }
 

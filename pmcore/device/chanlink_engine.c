@@ -137,6 +137,13 @@ static void op_peer_dead(void *arg, struct chan_peer *peer, int error)
 	c->dead[c->n_dead++] = chan_peer_node(peer);
 }
 
+static uint64_t op_clock_ns(void *arg)
+{
+	struct chanlink *c = arg;
+
+	return ticks_ns(&c->clock.ticks);
+}
+
 const struct chan_ops chanlink_engine_ops = {
 	.tx_alloc = op_tx_alloc,
 	.tx_alloc_bulk = op_tx_alloc_bulk,
@@ -146,4 +153,5 @@ const struct chan_ops chanlink_engine_ops = {
 	.rx_return = op_rx_return,
 	.unknown_peer = op_unknown_peer,
 	.peer_dead = op_peer_dead,
+	.clock_ns = op_clock_ns,
 };

@@ -41,10 +41,10 @@
 #define SWEEP_LONG_S 20e-3  /* longer operations are neither warmed up nor checked twice */
 #define SWEEP_BATCHES_MIN 3 /* unless the time is over four times */
 #define SWEEP_BATCHES_KEPT 4096 /* the last ones; the result is their median */
-#define SWEEP_PROBE_NS 5e5     /* time of one measurement of the cache line */
-#define SWEEP_JOINED 64        /* where the shared file counts ranks that came, in its words */
-#define SWEEP_NAP_US 20000     /* idle cores are what lets the state change */
-#define SWEEP_SEEK_S 4.0       /* to wait for the state, in one run of the program */
+#define SWEEP_PROBE_NS 5e5      /* time of one measurement of the cache line */
+#define SWEEP_JOINED 64         /* where the shared file counts ranks that came, in its words */
+#define SWEEP_NAP_US 20000      /* idle cores are what lets the state change */
+#define SWEEP_SEEK_S 4.0        /* to wait for the state, in one run of the program */
 #define SWEEP_SHIFTS 1021 /* messages of different seeds begin at different bytes of the pattern */
 #define SWEEP_SHIFT 61
 
