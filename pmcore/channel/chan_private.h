@@ -335,7 +335,6 @@ struct chan {
 	struct chan_grant grant;
 
 	struct copier copier;
-
 	/* serve.c */
 	struct dlist serve_free;
 	struct chunk *serve_chunks;
