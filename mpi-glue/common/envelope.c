@@ -4,8 +4,6 @@
  */
 #include "mpi-glue/common/envelope.h"
 
-#include <errno.h>
-
 static const uint8_t header_size[ENVELOPE_KINDS] = {
 	[ENVELOPE_EAGER] = sizeof(struct envelope),
 	[ENVELOPE_EAGER_SYNC] = sizeof(struct envelope_sync),
@@ -42,9 +40,6 @@ static uint32_t pad_of(const void *datagram, uint32_t kind)
 	case ENVELOPE_EAGER_SYNC:
 	case ENVELOPE_FIRST:
 		return ((const struct envelope *)datagram)->pad;
-	case ENVELOPE_MORE:
-	case ENVELOPE_DATA:
-		return ((const struct envelope_control *)datagram)->pad;
 	default:
 		return 0;
 	}
@@ -60,6 +55,8 @@ int envelope_parse(const void *datagram, size_t len)
 	kind = envelope_kind(datagram);
 	if (kind >= ENVELOPE_KINDS || !header_size[kind])
 		return -EBADMSG;
+	if (kind == ENVELOPE_MORE || kind == ENVELOPE_DATA)
+		return envelope_parse_part(datagram, len, kind);
 	head = header_size[kind];
 	if (len < head || (is_exact(kind) && len != head))
 		return -EBADMSG;
@@ -88,8 +85,6 @@ int envelope_parse(const void *datagram, size_t len)
 			return -EBADMSG;
 	}
 	if (kind == ENVELOPE_FIRST && len - head > ((const struct envelope_first *)datagram)->size)
-		return -EBADMSG;
-	if ((kind == ENVELOPE_MORE || kind == ENVELOPE_DATA) && len == head)
 		return -EBADMSG;
 	return (int)head;
 }

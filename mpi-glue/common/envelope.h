@@ -15,6 +15,7 @@
 #ifndef MPI_GLUE_ENVELOPE_H
 #define MPI_GLUE_ENVELOPE_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -125,5 +126,16 @@ static inline void envelope_set_pad(void *datagram, uint32_t pad)
  * data follow; -EBADMSG for anything that no honest peer sends.
  */
 int envelope_parse(const void *datagram, size_t len);
+
+/* The same if it is of that kind, MORE or DATA; -EBADMSG for any other. Inline, as a long message has many of them. */
+static inline int envelope_parse_part(const void *datagram, size_t len, enum envelope_kind kind)
+{
+	const struct envelope_control *m = datagram;
+
+	if (len < sizeof(*m) || m->kind != kind || m->pad >= ENVELOPE_ALIGN ||
+	    len <= sizeof(*m) + m->pad)
+		return -EBADMSG;
+	return (int)(sizeof(*m) + m->pad);
+}
 
 #endif

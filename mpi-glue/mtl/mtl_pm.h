@@ -310,8 +310,11 @@ void mtl_pm_receive_matched(struct mtl_pm_receive *r, int32_t source, int32_t ta
 void mtl_pm_receive_head(struct mtl_pm_receive *r, const void *data, size_t size);
 
 /* mtl_pm_arrive.c */
-/* Handles one datagram of a node; the buffer stays the caller's. */
-void mtl_pm_arrive(const void *datagram, size_t length, pmNode node);
+/*
+ * Handles the first of @n datagrams that came from a node in a row, and those behind it that go on with its message: their
+ * number, at least 1. The buffers stay the caller's.
+ */
+size_t mtl_pm_arrive(const struct iovec *row, size_t n, pmNode node);
 
 /* mtl_pm_fetch.c */
 /* Fetches what is behind the announced @head of a message of @size bytes that came as RTS. */

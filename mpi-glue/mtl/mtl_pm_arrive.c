@@ -195,7 +195,7 @@ static void on_control(const void *datagram, const void *data, size_t length, pm
 	}
 }
 
-void mtl_pm_arrive(const void *datagram, size_t length, pmNode node)
+static void arrive(const void *datagram, size_t length, pmNode node)
 {
 	const struct envelope *e = datagram;
 	int head = envelope_parse(datagram, length);
@@ -223,4 +223,33 @@ void mtl_pm_arrive(const void *datagram, size_t length, pmNode node)
 		on_control(datagram, data, length, node);
 		break;
 	}
+}
+
+/* The next parts of the peer's open message: how many of these datagrams are some. */
+static size_t go_on(struct mtl_pm_peer *peer, const struct iovec *row, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && (peer->filling || peer->open); i++) {
+		const struct envelope_control *m = row[i].iov_base;
+		int head = envelope_parse_part(m, row[i].iov_len, ENVELOPE_MORE);
+
+		if (head < 0)
+			break;
+		fill(peer, (const char *)m + head, row[i].iov_len - (size_t)head,
+		     m->id == ENVELOPE_LAST);
+	}
+	return i;
+}
+
+size_t mtl_pm_arrive(const struct iovec *row, size_t n, pmNode node)
+{
+	size_t taken = 0;
+
+	if (envelope_parse_part(row->iov_base, row->iov_len, ENVELOPE_MORE) >= 0)
+		taken = go_on(peer_of(node), row, n);
+	if (taken)
+		return taken;
+	arrive(row->iov_base, row->iov_len, node);
+	return 1;
 }

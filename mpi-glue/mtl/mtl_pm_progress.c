@@ -16,6 +16,9 @@
 /* Datagrams per call, so that Open MPI's own events get their turn. */
 #define RECEIVE_BURST 64
 
+/* Datagrams that are taken together. Fewer give the sender its credit back earlier. */
+#define ROW 16
+
 uint64_t mtl_pm_now_ns(void)
 {
 	struct timespec t;
@@ -58,11 +61,22 @@ static inline bool arrive_again(const void *datagram, size_t length)
 	return true;
 }
 
-/* Takes one datagram; false when there is none. */
-static bool take_one(void)
+/* The parts of a longer message follow each other. */
+static inline void arrive_row(const struct iovec *row, size_t n, pmNode node)
 {
-	void *datagram;
-	size_t length;
+	for (size_t i = 0; i < n;) {
+		if (OPAL_LIKELY(arrive_again(row[i].iov_base, row[i].iov_len)))
+			i++;
+		else
+			i += mtl_pm_arrive(row + i, n - i, node);
+	}
+}
+
+/* Takes a datagram and what has come behind it from the same node; how many, or 0. */
+static size_t take_row(void)
+{
+	struct iovec row[ROW];
+	size_t n;
 	pmNode node;
 	int rc;
 
@@ -71,18 +85,17 @@ static bool take_one(void)
 		pmReleaseReceiveBuffer(mtl_pm.ctx, mtl_pm.held);
 		mtl_pm.held = 0;
 	}
-	rc = pmReceive(mtl_pm.ctx, &datagram, &length, &node, &mtl_pm.held);
+	rc = pmReceiveRow(mtl_pm.ctx, row, ROW, &n, &node, &mtl_pm.held);
 	if (OPAL_LIKELY(!rc)) {
-		if (OPAL_UNLIKELY(!arrive_again(datagram, length)))
-			mtl_pm_arrive(datagram, length, node);
-		return true;
+		arrive_row(row, n, node);
+		return n;
 	}
 	if (rc == ENOBUFS)
-		return false;
+		return 0;
 	if (rc != EPIPE)
 		mtl_pm_fatal("PM failed while receiving: %s", pmLastError());
 	mtl_pm_peer_died(node);
-	return true;
+	return 1;
 }
 
 static int retry_busy(void)
@@ -110,12 +123,12 @@ static inline bool has_unfinished(void)
 
 int mtl_pm_poll(void)
 {
-	int n = 0;
+	int n = 0, got;
 
 	mtl_pm_let_go();
 	mtl_pm.deaf_bytes = 0;
-	while (n < RECEIVE_BURST && take_one())
-		n++;
+	while (n < RECEIVE_BURST && (got = (int)take_row()))
+		n += got;
 	if (OPAL_UNLIKELY(has_unfinished()))
 		n += retry_busy() + mtl_pm_progress_reads();
 	return n;
@@ -125,7 +138,7 @@ void mtl_pm_linger(const ompi_request_t *until)
 {
 	mtl_pm_let_go();
 	for (int i = 0; i < LINGER_POLLS; i++) {
-		if (!take_one() && OPAL_LIKELY(!has_unfinished()))
+		if (!take_row() && OPAL_LIKELY(!has_unfinished()))
 			continue;
 		if (OPAL_UNLIKELY(has_unfinished()))
 			mtl_pm_poll();

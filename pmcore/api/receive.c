@@ -66,6 +66,30 @@ int pmReceive(pmContext handle, void **ret_buf, size_t *ret_len, pmNode *ret_src
 	return PM_SUCCESS;
 }
 
+int pmReceiveRow(pmContext handle, struct iovec *ret_parts, size_t room, size_t *ret_n,
+		 pmNode *ret_src, pmDesc *ret_desc)
+{
+	const struct composite_slot *from;
+	const struct inbound_slot *s;
+	struct context *ctx;
+	int err;
+
+	if (!ret_parts || !room || !ret_n)
+		return fail(EINVAL, "pmReceiveRow: no place for an output");
+	err = pmReceive(handle, &ret_parts->iov_base, &ret_parts->iov_len, ret_src, ret_desc);
+	if (err)
+		return err;
+	ctx = context_get(handle);
+	s = slot_get(&ctx->inbound, struct inbound_slot, *ret_desc);
+	from = &ctx->c->slots[s->link];
+	*ret_n = 1;
+	if (!s->owned)
+		*ret_n += from->ops.receive_more(from->link, s->cookie, ret_parts + 1,
+						 room - 1 < UINT32_MAX ? (uint32_t)(room - 1)
+								       : UINT32_MAX);
+	return PM_SUCCESS;
+}
+
 int pmReleaseReceiveBuffer(pmContext handle, pmDesc desc)
 {
 	struct context *ctx = context_get(handle);

@@ -229,6 +229,7 @@ struct rx_packet {
 	uint64_t token;         /* the device's name of the buffer */
 	struct chan_peer *peer; /* NULL: deleted meanwhile */
 	struct rx_packet *next; /* in the queue of delivered ones, or free */
+	struct rx_packet *row;  /* given out with it, and released with it */
 	uint32_t src;           /* node */
 	uint32_t cursor;        /* next message in the body */
 	uint32_t refs;          /* messages given out and not released */
@@ -333,7 +334,6 @@ struct chan {
 	uint64_t outstanding; /* bytes asked for and not arrived */
 
 	struct chan_grant grant;
-
 	struct copier copier;
 	/* serve.c */
 	struct dlist serve_free;
@@ -548,7 +548,7 @@ static inline void credit_raise(const struct chan *chan, struct chan_peer *peer)
 		peer->rx_credit = limit;
 }
 /* A message packet was released. */
-void credit_release(struct chan *chan, struct chan_peer *peer);
+void credit_release(struct chan *chan, struct chan_peer *peer, uint32_t n);
 /* The peer allows as much as the low bits @credit say; true: more than before. */
 bool credit_input(struct chan_peer *peer, uint16_t credit);
 /* Message packets that the peer allows beyond those sent. */

@@ -30,6 +30,7 @@
 struct chan;      /* one engine: one context on one packet device */
 struct pm_row;    /* datagrams to be sent in a row, see pm_device.h */
 struct chan_peer; /* state for one node; at most 256 bytes while idle */
+struct iovec;     /* a place in memory, see pm_device.h */
 struct pm_packet; /* transmit buffer, see pm_device.h: data room len busy next */
 
 /* What the engine needs from outside; @arg is that of chan_create. */
@@ -173,6 +174,11 @@ struct chan_msg {
 };
 /* Next message in order of arrival per peer: 1 and *ret, or 0. */
 int chan_next(struct chan *chan, struct chan_msg *ret);
+/*
+ * The messages that come next after that of @cookie from the same peer, each alone in its packet, up to @room: their number.
+ * They are released with it.
+ */
+uint32_t chan_next_row(struct chan *chan, uint64_t cookie, struct iovec *ret_parts, uint32_t room);
 /* Would chan_next give one? */
 bool chan_has_messages(const struct chan *chan);
 void chan_release(struct chan *chan, uint64_t cookie);

@@ -53,17 +53,16 @@ static bool is_urgent(const struct chan *chan, uint32_t left, uint32_t gained)
 }
 
 /*
- * A sender that has used up all it was told is waiting: it hears at once, unless more releases are
+ * @n message packets are released. A sender that has used up all it was told is waiting: it hears at once, unless more releases are
  * likely to follow. One that has less than half of its share left hears with the next ack.
  */
-void credit_release(struct chan *chan, struct chan_peer *peer)
+void credit_release(struct chan *chan, struct chan_peer *peer, uint32_t n)
 {
 	struct chan_flow *flow = peer->is_dead ? NULL : peer_flow(chan, peer);
 	uint32_t told, left, gained;
 
-	if (peer->rx_done != peer->rx_mseq)
-		peer->rx_done++;
-	grant_arrived(chan, PACKET_BYTES);
+	peer->rx_done += (uint32_t)min_u64(n, peer->rx_mseq - peer->rx_done);
+	grant_arrived(chan, (uint64_t)n * PACKET_BYTES);
 	credit_raise(chan, peer);
 	if (!flow)
 		return;

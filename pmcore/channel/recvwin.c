@@ -37,6 +37,7 @@ static inline struct rx_packet *take_record(struct chan *chan)
 	rx = chan->rx_free;
 	chan->rx_free = rx->next;
 	rx->next = NULL;
+	rx->row = NULL;
 	rx->refs = 0;
 	rx->cursor = 0;
 	rx->is_copy = false;
@@ -276,14 +277,19 @@ static bool is_read_out(const struct rx_packet *rx)
 	return rx->cursor >= rx->length;
 }
 
+/* And those given out with it. */
 static void release_packet(struct chan *chan, struct rx_packet *rx)
 {
-	struct chan_peer *peer = rx->peer;
-	bool has_credit = peer && rx->has_credit;
+	struct chan_peer *peer = rx->has_credit ? rx->peer : NULL;
+	struct rx_packet *next;
+	uint32_t n = 0;
 
-	give_record(chan, rx);
-	if (has_credit)
-		credit_release(chan, peer);
+	for (; rx; rx = next, n++) {
+		next = rx->row;
+		give_record(chan, rx);
+	}
+	if (peer)
+		credit_release(chan, peer, n);
 }
 
 static __attribute__((cold, noinline)) void pop_delivered(struct chan *chan)
@@ -318,6 +324,39 @@ int chan_next(struct chan *chan, struct chan_msg *ret)
 	if (is_read_out(rx))
 		chan->rx_head = rx->next;
 	return 1;
+}
+
+/* An unread packet of one datagram that is the user's? */
+static inline bool is_single(const struct rx_packet *rx, struct wire_msg_view *ret)
+{
+	if (rx->cursor || wire_get_msg(rx->data, 0, ret) < rx->length)
+		return false;
+	return ret->msg.kind == WIRE_DATAGRAM && !(ret->msg.flags & WIRE_M_CARRIED);
+}
+
+uint32_t chan_next_row(struct chan *chan, uint64_t cookie, struct iovec *ret_parts, uint32_t room)
+{
+	struct rx_packet *first = (struct rx_packet *)(uintptr_t)cookie, *last = first, *rx;
+	struct wire_msg_view view;
+	uint64_t bytes = 0;
+	uint32_t n = 0;
+
+	if (first->refs != 1 || !is_read_out(first) || !first->has_credit || first->row)
+		return 0;
+	for (; n < room && (rx = chan->rx_head) && rx->peer == first->peer; n++) {
+		if (!rx->has_credit || !is_single(rx, &view))
+			break;
+		rx->cursor = rx->length;
+		rx->refs = 1;
+		last->row = rx;
+		last = rx;
+		chan->rx_head = rx->next;
+		ret_parts[n] = (struct iovec){(void *)view.payload, view.msg.length};
+		bytes += view.msg.length;
+	}
+	chan->stats->rx_messages += n;
+	chan->stats->rx_bytes += bytes;
+	return n;
 }
 
 bool chan_has_messages(const struct chan *chan)

@@ -144,6 +144,12 @@ static int chanlink_receive(struct pm_link *link, struct pm_inbound *ret)
 	return 1 + msg.is_carried;
 }
 
+static uint32_t chanlink_receive_more(struct pm_link *link, uint64_t cookie,
+				      struct iovec *ret_parts, uint32_t room)
+{
+	return chan_next_row(of(link)->chan, cookie, ret_parts, room);
+}
+
 /*
  * An answer is likely to follow, and shall not wait for this; the peer hears of it at a poll anyway. Polls of
  * a device that is not cheap may be far apart.
@@ -454,6 +460,7 @@ static const struct pm_link_ops link_ops = {
 	.send_done = chanlink_send_done,
 	.carry = chanlink_carry,
 	.receive = chanlink_receive,
+	.receive_more = chanlink_receive_more,
 	.release = chanlink_release,
 	.read = chanlink_read,
 	.write = chanlink_write,

@@ -52,6 +52,13 @@ static int link_probe(struct pm_link *link, struct pm_link_peer *peer)
 	return 0;
 }
 
+static uint32_t link_receive_more(struct pm_link *link, uint64_t cookie, struct iovec *ret_parts,
+				  uint32_t room)
+{
+	(void)link, (void)cookie, (void)ret_parts, (void)room;
+	return 0;
+}
+
 static int link_ask(struct pm_link *link, struct pm_link_peer *peer)
 {
 	(void)link, (void)peer;
@@ -170,6 +177,7 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 	FILL(ret, ops, ask, link_ask);
 	FILL(ret, ops, cork, link_cork);
 	FILL(ret, ops, send_out, link_send_out);
+	FILL(ret, ops, receive_more, link_receive_more);
 	FILL(ret, ops, read, link_read);
 	FILL(ret, ops, write, link_write);
 	FILL(ret, ops, rma_done, link_rma_done);

@@ -20,6 +20,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -150,6 +151,14 @@ int pmIsSendDone(pmContext ctx, pmNode node);
  * error); reported once per peer, other peers go on.
  */
 int pmReceive(pmContext ctx, void **ret_buf, size_t *ret_len, pmNode *ret_src, pmDesc *ret_desc);
+
+/*
+ * Receives a message as pmReceive does, and up to @room - 1 more that have come behind it from the same node and are
+ * here already: ret_parts[0..*ret_n), in their order. One descriptor stands for all of them. The same as as many
+ * pmReceive, and cheaper. Errors as pmReceive.
+ */
+int pmReceiveRow(pmContext ctx, struct iovec *ret_parts, size_t room, size_t *ret_n,
+		 pmNode *ret_src, pmDesc *ret_desc);
 int pmReleaseReceiveBuffer(pmContext ctx, pmDesc desc);
 
 /*

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #define PM_DEVICE_ABI 1
 #define PM_RAILS_MAX 8
@@ -183,6 +184,13 @@ struct pm_link_ops {
 	 * the other link to hear of it as long as it may be asked.
 	 */
 	int (*receive)(struct pm_link *link, struct pm_inbound *ret);
+	/*
+	 * Gives datagrams from the same node that are here and come next after the lent one, up to @room; their number, 0 at
+	 * any time. They are lent until that one is released. Makes no progress. Left out: it never gives any.
+	 */
+	uint32_t (*receive_more)(struct pm_link *link, uint64_t cookie, struct iovec *ret_parts,
+				 uint32_t room);
+	/* Of a datagram that receive() gave. */
 	void (*release)(struct pm_link *link, uint64_t cookie);
 
 	/* One-sided; *ret_op names the operation until rma_done returned other than -EAGAIN.

@@ -223,17 +223,32 @@ void rig_destroy(struct rig *rig)
 	free(rig);
 }
 
-/* Reads every byte; keeps the last few messages and releases the one before. */
+static uint8_t sum_of(const uint8_t *data, size_t len)
+{
+	uint8_t sum = 0;
+
+	while (len--)
+		sum ^= data[len];
+	return sum;
+}
+
+/*
+ * Reads every byte, of some messages together with those behind them. Keeps the last few messages and releases the one
+ * before.
+ */
 static void read_messages(struct rig *rig)
 {
+	struct iovec row[3];
 	struct chan_msg msg;
 	uint64_t *place;
-	uint32_t i;
+	uint32_t n;
 	uint8_t sum = 0;
 
 	while (chan_next(rig->chan, &msg)) {
-		for (i = 0; i < msg.len; i++)
-			sum ^= ((uint8_t *)msg.data)[i];
+		sum ^= sum_of(msg.data, msg.len);
+		n = chan_next_row(rig->chan, msg.cookie, row, rig->next_held % 4);
+		while (n--)
+			sum ^= sum_of(row[n].iov_base, row[n].iov_len);
 		place = &rig->held[rig->next_held++ % 4];
 		if (*place)
 			chan_release(rig->chan, *place);

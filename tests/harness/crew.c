@@ -8,6 +8,8 @@
 
 #include "tests/harness/tap.h"
 
+#define ROW_MAX 5 /* messages taken together */
+
 static int resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len)
 {
 	struct crew *crew = arg;
@@ -106,37 +108,62 @@ int crew_send(struct crew *crew, unsigned int from, unsigned int to, size_t len)
 	return err;
 }
 
-int crew_receive(struct crew *crew, unsigned int to)
+static void check_message(struct crew *crew, unsigned int to, pmNode src, const void *data,
+			  size_t len)
 {
 	static uint8_t want[65536];
+	int from = crew_member(crew, src);
+
+	if (!okf(from >= 0 && len <= sizeof(want), "from node %u, %zu bytes", src, len))
+		return;
+	crew_fill(want, len, (unsigned int)from, crew->received[from][to]);
+	okf(!memcmp(data, want, len), "message %llu from %d to %u, %zu bytes: wrong contents",
+	    (unsigned long long)crew->received[from][to], from, to, len);
+	crew->received[from][to]++;
+}
+
+static bool is_received(int err, unsigned int to)
+{
+	if (err && err != ENOBUFS)
+		okf(false, "receiving at %u: %s (%s)", to, pmErrorString(err), pmLastError());
+	return !err;
+}
+
+int crew_receive(struct crew *crew, unsigned int to)
+{
 	pmNode src;
 	pmDesc desc;
 	size_t len;
 	void *buf;
-	int from, err = pmReceive(crew->ctx[to], &buf, &len, &src, &desc);
 
-	if (err) {
-		if (err != ENOBUFS)
-			okf(false, "pmReceive at %u: %s (%s)", to, pmErrorString(err),
-			    pmLastError());
+	if (!is_received(pmReceive(crew->ctx[to], &buf, &len, &src, &desc), to))
 		return 0;
-	}
-	from = crew_member(crew, src);
-	if (okf(from >= 0 && len <= sizeof(want), "from node %u, %zu bytes", src, len)) {
-		crew_fill(want, len, (unsigned int)from, crew->received[from][to]);
-		okf(!memcmp(buf, want, len),
-		    "message %llu from %d to %u, %zu bytes: wrong contents",
-		    (unsigned long long)crew->received[from][to], from, to, len);
-		crew->received[from][to]++;
-	}
+	check_message(crew, to, src, buf, len);
 	is_int(pmReleaseReceiveBuffer(crew->ctx[to], desc), PM_SUCCESS);
 	return 1;
 }
 
+/* Takes rows of changing length. */
+static void receive_row(struct crew *crew, unsigned int to)
+{
+	struct iovec row[ROW_MAX];
+	size_t n = 0, room = 1 + crew->n_turns % ROW_MAX;
+	pmNode src;
+	pmDesc desc;
+
+	if (!is_received(pmReceiveRow(crew->ctx[to], row, room, &n, &src, &desc), to))
+		return;
+	okf(n >= 1 && n <= room, "%zu messages where there was room for %zu", n, room);
+	for (size_t i = 0; i < n; i++)
+		check_message(crew, to, src, row[i].iov_base, row[i].iov_len);
+	is_int(pmReleaseReceiveBuffer(crew->ctx[to], desc), PM_SUCCESS);
+}
+
 void crew_turn(struct crew *crew)
 {
+	crew->n_turns++;
 	for (unsigned int i = 0; i < crew->n; i++)
-		crew_receive(crew, i);
+		receive_row(crew, i);
 }
 
 static double seconds(void)

@@ -24,6 +24,7 @@ struct crew {
 	size_t address_len[CREW_MAX];
 	uint64_t sent[CREW_MAX][CREW_MAX];     /* pattern messages from -> to */
 	uint64_t received[CREW_MAX][CREW_MAX]; /* checked, from -> to */
+	uint64_t n_turns;                      /* calls of crew_turn */
 };
 
 /* Opens @n members, member i with configs[i]. False (with a diagnosis) when one can't be opened. */

@@ -285,7 +285,7 @@ void sim_settle(struct sim *sim, uint64_t limit_ns)
 	for (i = 0; i < sim->config.net.nodes; i++) {
 		if (!sim->nodes[i].chan)
 			continue;
-		okf(wires_rx_lent(sim, i) <= sim->nodes[i].n_held,
+		okf(wires_rx_lent(sim, i) <= sim->nodes[i].n_held_messages,
 		    "idle node %u holds %u receive buffers", i, wires_rx_lent(sim, i));
 		okf(wires_tx_lent(sim, i) <= SPARES_MAX, "idle node %u holds %u transmit buffers",
 		    i, wires_tx_lent(sim, i));
@@ -312,6 +312,7 @@ void sim_kill(struct sim *sim, uint32_t node)
 	chan_destroy(sim->nodes[node].chan);
 	sim->nodes[node].chan = NULL;
 	sim->nodes[node].n_held = 0;
+	sim->nodes[node].n_held_messages = 0;
 	simdue_set(&sim->due, node, UINT64_MAX);
 	wires_gone(sim, node);
 	for (other = 0; other < sim->config.net.nodes; other++)
@@ -461,7 +462,7 @@ struct sim *sim_create(const struct sim_config *config)
 	for (i = 0; i < n; i++) {
 		all->seats[i] = (struct seat){.sim = sim, .node = i};
 		sim->nodes[i].regions = region_table_create(config->net.seed + i);
-		sim->nodes[i].held = calloc(config->net.rx_buffers + 1, sizeof(uint64_t));
+		sim->nodes[i].held = calloc(config->net.rx_buffers + 1, sizeof(struct sim_held));
 		assert(sim->nodes[i].regions && sim->nodes[i].held);
 		is_int(create_engine(sim, i), 0);
 	}

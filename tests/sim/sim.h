@@ -77,15 +77,22 @@ struct sim_op {
 	void *tag;        /* the test's */
 };
 
+/* Messages that are released together. */
+struct sim_held {
+	uint64_t cookie;
+	uint32_t n;
+};
+
 struct sim_node {
 	struct chan *chan; /* NULL: killed */
 	struct region_table *regions;
 	struct stats_link stats;
 	struct stats_rail rails[SIMNET_RAILS];
-	uint64_t stopped_ns; /* how long its clock has stood still */
-	uint64_t pause_ns;   /* when it was paused, 0 = it runs */
-	uint64_t *held;      /* cookies of messages not released */
+	uint64_t stopped_ns;   /* how long its clock has stood still */
+	uint64_t pause_ns;     /* when it was paused, 0 = it runs */
+	struct sim_held *held; /* not released */
 	uint32_t n_held;
+	uint32_t n_held_messages;
 	uint32_t hold;         /* messages the application keeps before it releases one at random */
 	bool is_stalled;       /* the application takes no messages */
 	uint32_t dead_count;   /* peers it declared dead */

@@ -14,6 +14,7 @@
 
 #define CANARY 64 /* bytes on both sides of an operation's memory */
 #define CANARY_BYTE 0xc5
+#define ROW_MAX 4 /* messages read behind another one */
 
 /* Byte @i of the contents named @key. */
 static uint8_t pattern(uint64_t key, uint64_t i)
@@ -214,7 +215,8 @@ static void release_one(struct sim *sim, uint32_t number)
 	struct sim_node *node = &sim->nodes[number];
 	uint32_t i = (uint32_t)(tap_rand(&sim->random) % node->n_held);
 
-	chan_release(node->chan, node->held[i]);
+	chan_release(node->chan, node->held[i].cookie);
+	node->n_held_messages -= node->held[i].n;
 	node->held[i] = node->held[--node->n_held];
 }
 
@@ -245,18 +247,40 @@ static bool check_message(struct sim *sim, uint32_t node, const struct chan_msg 
 	return true;
 }
 
+/* The message, and some of those that are here behind it and are released with it. */
+static bool check_row(struct sim *sim, uint32_t node, const struct chan_msg *msg, uint32_t *ret_n)
+{
+	struct chan_msg next = *msg;
+	struct iovec row[ROW_MAX];
+	uint32_t room = msg->len % (ROW_MAX + 1), n;
+
+	if (!check_message(sim, node, msg))
+		return false;
+	n = chan_next_row(sim->nodes[node].chan, msg->cookie, row, room);
+	*ret_n = 1 + n;
+	for (uint32_t i = 0; i < n; i++) {
+		next.data = row[i].iov_base;
+		next.len = (uint32_t)row[i].iov_len;
+		if (!check_message(sim, node, &next))
+			return false;
+	}
+	return true;
+}
+
 void simapp_receive(struct sim *sim, uint32_t number)
 {
 	struct sim_node *node = &sim->nodes[number];
 	struct chan_msg msg;
+	uint32_t n = 1;
 
 	while (!node->is_stalled && chan_next(node->chan, &msg)) {
-		if (!sim->is_careless && !check_message(sim, number, &msg)) {
+		if (!sim->is_careless && !check_row(sim, number, &msg, &n)) {
 			sim->is_broken = true;
 			chan_release(node->chan, msg.cookie);
 			return;
 		}
-		node->held[node->n_held++] = msg.cookie;
+		node->held[node->n_held++] = (struct sim_held){msg.cookie, n};
+		node->n_held_messages += n;
 		if (node->n_held > node->hold)
 			release_one(sim, number);
 	}

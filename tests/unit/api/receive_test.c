@@ -35,6 +35,49 @@ TAP_TEST(pmReceive__nothing_there)
 	is_int(pmCloseContext(ctx), 0);
 }
 
+TAP_TEST(pmReceiveRow__wrong_arguments)
+{
+	pmContext ctx = self_open();
+	struct iovec row[2] = {{NULL, 77}, {NULL, 77}};
+	pmDesc desc = 77;
+	pmNode src = 77;
+	size_t n = 77;
+
+	is_int(pmPost(ctx, SELF_NODE, "hello", 5), 0);
+	is_int(pmReceiveRow(ctx, NULL, 2, &n, &src, &desc), EINVAL);
+	is_int(pmReceiveRow(ctx, row, 0, &n, &src, &desc), EINVAL);
+	is_int(pmReceiveRow(ctx, row, 2, NULL, &src, &desc), EINVAL);
+	self_said("pmReceiveRow");
+	is_int(pmReceiveRow(ctx, row, 2, &n, NULL, &desc), EINVAL);
+	is_int(pmReceiveRow(ctx, row, 2, &n, &src, NULL), EINVAL);
+	is_int(pmReceiveRow(self_closed(), row, 2, &n, &src, &desc), EBADF);
+	ok(!row[0].iov_base && row[0].iov_len == 77 && n == 77 && src == 77 && desc == 77);
+	/* none of these took the message */
+	self_expect(ctx, "hello");
+	is_int(pmReceiveRow(ctx, row, 2, &n, &src, &desc), ENOBUFS);
+	ok(!row[0].iov_base && row[0].iov_len == 77 && n == 77 && src == 77 && desc == 77);
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmReceiveRow__one_message_at_least)
+{
+	pmContext ctx = self_open();
+	struct iovec row[4];
+	pmDesc desc;
+	pmNode src;
+	size_t n = 0;
+
+	is_int(pmPost(ctx, SELF_NODE, "hello", 5), 0);
+	must(is_int(pmReceiveRow(ctx, row, 4, &n, &src, &desc), 0));
+	is_int(n, 1);
+	is_int(src, SELF_NODE);
+	is_int(row[0].iov_len, 5);
+	is_mem(row[0].iov_base, "hello", 5);
+	is_int(pmReleaseReceiveBuffer(ctx, desc), 0);
+	is_int(pmReleaseReceiveBuffer(ctx, desc), EBADF);
+	is_int(pmCloseContext(ctx), 0);
+}
+
 TAP_TEST(pmReleaseReceiveBuffer__any_order_and_twice)
 {
 	pmContext ctx = self_open();

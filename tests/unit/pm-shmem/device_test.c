@@ -65,12 +65,13 @@ TAP_TEST(address__too_little_room)
 }
 
 /* Other links lose their way to nodes, and take them over; of a death in this host the link learns by itself. Rows are
- * posted one by one: there is no packet that could be prepared for many. */
+ * posted and received one by one: there is no packet that could be prepared for many. */
 static bool is_for_networks(size_t offset)
 {
 	return offset == offsetof(struct pm_link_ops, ask) ||
 	       offset == offsetof(struct pm_link_ops, carry) ||
 	       offset == offsetof(struct pm_link_ops, post_row) ||
+	       offset == offsetof(struct pm_link_ops, receive_more) ||
 	       offset == offsetof(struct pm_link_ops, leaving);
 }
 

@@ -101,6 +101,17 @@ TAP_TEST(envelope_parse__pad_before_data)
 	}
 }
 
+TAP_TEST(envelope_parse_part__only_of_its_kind)
+{
+	make(ENVELOPE_MORE);
+	is_int(envelope_parse_part(&d, 17, ENVELOPE_MORE), 16);
+	is_int(envelope_parse_part(&d, 17, ENVELOPE_DATA), -EBADMSG);
+	is_int(envelope_parse_part(&d, 16, ENVELOPE_MORE), -EBADMSG);
+	is_int(envelope_parse_part(&d, 3, ENVELOPE_MORE), -EBADMSG);
+	make(ENVELOPE_EAGER);
+	is_int(envelope_parse_part(&d, 64, ENVELOPE_MORE), -EBADMSG);
+}
+
 TAP_TEST(envelope_parse__parts_carry_data)
 {
 	make(ENVELOPE_MORE);
