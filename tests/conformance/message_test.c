@@ -74,6 +74,22 @@ CONFORMS(pmPostRow__all_arrives_in_order)
 	crew_drain(crew);
 }
 
+/* What comes while the program asks for something else is kept, and is in front of what comes later. */
+CONFORMS(pmReceiveRow__after_messages_came_meanwhile)
+{
+	for (unsigned int round = 0; round < 50; round++) {
+		for (unsigned int i = 0; i < 20; i++)
+			must(crew_send_hard(crew, 0, 1, 1000 + i));
+		must(crew_send_hard(crew, 1, 0, 1 + round));
+		for (unsigned int i = 0; i < round % 12; i++) {
+			int err = pmIsSendDone(crew->ctx[1], crew_node(crew, 0));
+
+			must(err == PM_SUCCESS || err == ENOBUFS);
+		}
+		must(crew_drain(crew));
+	}
+}
+
 /* Bursts while corked: all arrives in order, and the end of the cork needs no further call. */
 CONFORMS(pmCork__bursts)
 {
