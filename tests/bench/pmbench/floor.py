@@ -13,7 +13,7 @@ from .devices import BTL_TCP
 from .figure import Contestant, Figure
 from .mpisizes import latency, single
 
-SIZES = {"8k": 8 << 10, "32k": 32 << 10, "64k": 64 << 10, "256k": 256 << 10}
+SIZES = {"8k": 8 << 10, "32k": 32 << 10, "64k": 64 << 10, "256k": 256 << 10, "512k": 512 << 10}
 
 
 def floor(label: str, size: int) -> Figure:
