@@ -83,7 +83,7 @@ int pmReceiveRow(pmContext handle, struct iovec *ret_parts, size_t room, size_t 
 	s = slot_get(&ctx->inbound, struct inbound_slot, *ret_desc);
 	from = &ctx->c->slots[s->link];
 	*ret_n = 1;
-	/* what is stashed has come before that which the link still has */
+	/* stashed messages have come before those that the link still has */
 	if (!s->owned && !ctx->stash_count)
 		*ret_n += from->ops.receive_more(from->link, s->cookie, ret_parts + 1,
 						 room - 1 < UINT32_MAX ? (uint32_t)(room - 1)

@@ -4,7 +4,7 @@
  * core is far away, this takes longer than the whole rest of the copy. Stores past the caches fetch nothing, but then
  * the receiver has to read from memory. So they pay when they save the sender more time than they cost the receiver.
  *
- * The sender can measure its own part only, in trials. What a reader loses by memory is much the same everywhere, so the
+ * The sender can measure its own part only, in trials. A reader loses much the same by memory everywhere, so the
  * verdict is "far" when the ordinary copy costs the sender FAR_NS_PER_KIB more. Either way leaves the lines in another
  * state, which the next copy pays for. So the other way is used until each buffer has had its turn, and measured then.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copier - how packets are filled that leave uncopied, so that the receiver reads them where they lie. What an ordinary
- * copy costs depends on how far away the core is that read these buffers last, which nobody tells us: copier.c measures it.
+ * copier - how packets are filled that leave uncopied, so that the receiver reads them where they lie. The cost of an
+ * ordinary copy depends on how far away the core is that read these buffers last. Nobody tells us: copier.c measures it.
  */
 #ifndef PM_CHANNEL_COPIER_H
 #define PM_CHANNEL_COPIER_H

@@ -74,7 +74,7 @@ CONFORMS(pmPostRow__all_arrives_in_order)
 	crew_drain(crew);
 }
 
-/* What comes while the program asks for something else is kept, and is in front of what comes later. */
+/* Messages that come while the program asks for something else are kept, and are in front of later ones. */
 CONFORMS(pmReceiveRow__after_messages_came_meanwhile)
 {
 	for (unsigned int round = 0; round < 50; round++) {

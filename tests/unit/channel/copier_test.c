@@ -6,7 +6,7 @@
 #define LONG (1u << 20)
 #define RUN_BYTES 16384u
 
-/* What a run takes by either way, ns. */
+/* The time of a run by either way, ns. */
 struct machine {
 	uint64_t ordinary, past;
 };
