@@ -172,9 +172,6 @@ static void on_control(const void *datagram, const void *data, size_t length, pm
 	const struct envelope_control *m = datagram;
 
 	switch (m->kind) {
-	case ENVELOPE_MORE:
-		fill(peer, data, length, m->id == ENVELOPE_LAST);
-		break;
 	case ENVELOPE_DATA:
 		mtl_pm_on_data(m, data, length, peer);
 		break;

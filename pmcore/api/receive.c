@@ -32,18 +32,15 @@ static int report_dead(struct context *ctx, uint32_t node)
 	return fail(EPIPE, "node %u: %s", node, pmErrorString(EPIPE));
 }
 
-int pmReceive(pmContext handle, void **ret_buf, size_t *ret_len, pmNode *ret_src, pmDesc *ret_desc)
+/* The next datagram, and the slot of its descriptor: as pmReceive. */
+static inline int receive(struct context *ctx, struct pm_inbound *ret, pmNode *ret_src,
+			  pmDesc *ret_desc, struct inbound_slot **ret_slot)
 {
-	struct context *ctx = context_get(handle);
 	struct composite_inbound m;
 	struct inbound_slot *s;
 	void *owned = NULL;
 	int got;
 
-	if (!ctx)
-		return EBADF;
-	if (!ret_buf || !ret_len || !ret_src || !ret_desc)
-		return fail(EINVAL, "pmReceive: no place for an output");
 	if (ctx->inbound.n_open == ctx->inbound.capacity)
 		return ENOBUFS;
 	if (__builtin_expect((ctx->stash_count | ctx->n_dead) > 0, 0))
@@ -60,29 +57,50 @@ int pmReceive(pmContext handle, void **ret_buf, size_t *ret_len, pmNode *ret_src
 	s->link = m.slot;
 	s->owned = owned;
 	s->cookie = m.in.cookie;
-	*ret_buf = m.in.buf;
-	*ret_len = m.in.len;
 	*ret_src = m.in.src;
+	*ret = m.in;
+	*ret_slot = s;
+	return PM_SUCCESS;
+}
+
+int pmReceive(pmContext handle, void **ret_buf, size_t *ret_len, pmNode *ret_src, pmDesc *ret_desc)
+{
+	struct context *ctx = context_get(handle);
+	struct inbound_slot *s;
+	struct pm_inbound in;
+	int err;
+
+	if (!ctx)
+		return EBADF;
+	if (!ret_buf || !ret_len || !ret_src || !ret_desc)
+		return fail(EINVAL, "pmReceive: no place for an output");
+	err = receive(ctx, &in, ret_src, ret_desc, &s);
+	if (err)
+		return err;
+	*ret_buf = in.buf;
+	*ret_len = in.len;
 	return PM_SUCCESS;
 }
 
 int pmReceiveRow(pmContext handle, struct iovec *ret_parts, size_t room, size_t *ret_n,
 		 pmNode *ret_src, pmDesc *ret_desc)
 {
+	struct context *ctx = context_get(handle);
 	const struct composite_slot *from;
-	const struct inbound_slot *s;
-	struct context *ctx;
+	struct inbound_slot *s;
+	struct pm_inbound in;
 	int err;
 
-	if (!ret_parts || !room || !ret_n)
+	if (!ctx)
+		return EBADF;
+	if (!ret_parts || !room || !ret_n || !ret_src || !ret_desc)
 		return fail(EINVAL, "pmReceiveRow: no place for an output");
-	err = pmReceive(handle, &ret_parts->iov_base, &ret_parts->iov_len, ret_src, ret_desc);
+	err = receive(ctx, &in, ret_src, ret_desc, &s);
 	if (err)
 		return err;
-	ctx = context_get(handle);
-	s = slot_get(&ctx->inbound, struct inbound_slot, *ret_desc);
-	from = &ctx->c->slots[s->link];
+	ret_parts[0] = (struct iovec){in.buf, in.len};
 	*ret_n = 1;
+	from = &ctx->c->slots[s->link];
 	/* stashed messages have come before those that the link still has */
 	if (!s->owned && !ctx->stash_count)
 		*ret_n += from->ops.receive_more(from->link, s->cookie, ret_parts + 1,

@@ -18,7 +18,7 @@
 #define STRING_MIN (192u << 10)
 /*
  * Measured, ns per KiB more for the sender: between near cores up to 45, and 75 for messages of 32 and 64 KiB, which take
- * as long by either way there; between far ones 60 to 400.
+ * as long by either way there; between far ones nearly always more than 60, up to 480.
  */
 #define FAR_NS_PER_KIB 55
 /* Runs between two trials: at first, and while the verdict stays the same. */
@@ -96,14 +96,13 @@ void copier_note(struct copier *c, uint64_t ns, uint64_t bytes)
 	samples->ns_per_kib[samples->n++ % COPIER_SAMPLES] = (uint32_t)ns_per_kib;
 }
 
-void copier_begin(struct chan *chan, bool is_bulk, uint64_t len, uint64_t most,
+void copier_begin(struct chan *chan, bool is_bulk, uint64_t len, bool is_full,
 		  struct copier_run *ret)
 {
 	*ret = (struct copier_run){.way = COPY_ORDINARY};
 	if (!emit_is_read_elsewhere(chan, is_bulk))
 		return;
-	ret->way = copier_choose(&chan->copier, len, chan->ops.clock_ns && most >= CHAN_RUN,
-				 &ret->is_timed);
+	ret->way = copier_choose(&chan->copier, len, chan->ops.clock_ns && is_full, &ret->is_timed);
 	if (ret->is_timed)
 		ret->begin_ns = chan->ops.clock_ns(chan->arg);
 }

@@ -49,8 +49,8 @@ enum copy_way copier_choose(struct copier *copier, uint64_t len, bool is_full, b
 /* So long the last run took that copier_choose wanted to be timed. */
 void copier_note(struct copier *copier, uint64_t ns, uint64_t bytes);
 
-/* Around the filling of at most @most packets, @n in the end, by data of @bytes in all. */
-void copier_begin(struct chan *chan, bool is_bulk, uint64_t len, uint64_t most,
+/* Around the filling of a run, which should get all its packets if @is_full, and gets @n with @bytes of data. */
+void copier_begin(struct chan *chan, bool is_bulk, uint64_t len, bool is_full,
 		  struct copier_run *ret);
 void copier_end(struct chan *chan, const struct copier_run *run, uint32_t n, uint64_t bytes);
 

@@ -35,7 +35,8 @@ static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct
 	struct copier_run run;
 	uint32_t n = 0;
 
-	copier_begin(chan, is_bulk, row->len, min_u64(most, (row->len - at) / row->part), &run);
+	copier_begin(chan, is_bulk, row->len,
+		     most >= CHAN_RUN && row->len - at >= (uint64_t)CHAN_RUN * row->part, &run);
 	for (; at < row->len && n < most && n < CHAN_RUN; at += part_at(row, at)) {
 		struct pm_packet *packet = is_bulk ? chan->ops.tx_alloc_bulk(chan->arg)
 						   : chan->ops.tx_alloc(chan->arg);

@@ -146,7 +146,8 @@ static uint32_t fill_places(struct chan *chan, struct chan_peer *peer,
 	struct copier_run run;
 	uint64_t skip;
 
-	copier_begin(chan, is_bulk, serve->left, min_u64(most, serve->left / payload), &run);
+	copier_begin(chan, is_bulk, serve->left,
+		     most >= CHAN_RUN && serve->left >= (uint64_t)CHAN_RUN * payload, &run);
 	for (skip = 0; skip < serve->left && n < most && n < CHAN_RUN; skip += len) {
 		packet = is_bulk ? emit_alloc_bulk(chan) : emit_alloc(chan);
 		if (!packet)

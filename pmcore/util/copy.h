@@ -13,8 +13,10 @@
 #include <string.h>
 
 #ifdef __SSE2__
-#include <cpuid.h>
 #include <emmintrin.h>
+#endif
+#ifdef __x86_64__
+#include <cpuid.h>
 #endif
 
 #define COPY_LINE 64
