@@ -77,6 +77,16 @@ def counts_calls():
            and 0 < lines[0]["from_ns"] < lines[0]["to_ns"], "mpi_trip -o: so many operations", f"exit {code}\n{out}")
 
 
+def floors():
+    """The sockets of mpi_floor have more room than a user may ask for."""
+    if os.geteuid():
+        TAP.skip("mpi_floor", "not root")
+        return
+    measures("mpi_floor", 2, "half_rtt_us", "-i", "lo")
+    measures("mpi_floor", 2, "mb_per_s", "-i", "lo", "-w", "64")
+    measures("mpi_floor", 2, "mb_per_s", "-i", "lo", "-w", "64", "-b")
+
+
 def main():
     if not runner.is_built():
         return 0
@@ -94,9 +104,11 @@ def main():
         measures("mpi_halo", 2, "us", "-d", neighbours)
     for ranks in (3, 4, 8):
         measures("mpi_halo", ranks, "us", "-d", "26", "-e")
+    floors()
     refuses("mpi_trip", "-d", "star", "8")
     refuses("mpi_window")
     refuses("mpi_exchange", "0")
+    refuses("mpi_floor", "-b", "8")
     refuses("mpi_halo", "-d", "3", "8")
     probes()
     counts_calls()

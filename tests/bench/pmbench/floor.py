@@ -6,26 +6,42 @@ Where this ratio lies above a goal, no library that sends datagrams can reach it
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .command import lab
 from .devices import BTL_TCP
 from .figure import Contestant, Figure
-from .mpisizes import latency, single
+from .mpisizes import WINDOW, latency, single
+from .watched import SideOf
 
-SIZES = {"8k": 8 << 10, "32k": 32 << 10, "64k": 64 << 10, "256k": 256 << 10, "512k": 512 << 10}
+
+HALF_RTT = {"8k": 8 << 10, "32k": 32 << 10, "64k": 64 << 10, "256k": 256 << 10, "512k": 512 << 10}
+IN_FLIGHT = {"64k": 64 << 10, "256k": 256 << 10, "1m": 1 << 20}
 
 
-def floor(label: str, size: int) -> Figure:
+def _against_tcp(name: str, lower_is_better: bool, unit: str, what: str, raw: SideOf, tcp: SideOf) -> Figure:
     """Stated: there is nothing of ours in it."""
     @contextlib.contextmanager
     def setup() -> Iterator[tuple[Contestant, list[Contestant]]]:
         with lab("floor", 2, "--direct", "--offloads", "on") as cable:
-            yield (single(["mpi_floor"], size, 1)("raw segmented datagrams", cable, BTL_TCP, None),
-                   [latency(size)("btl tcp", cable, BTL_TCP, None)])
-    return Figure(f"floor-{label}-vs-tcp", None, True, "us",
-                  f"half RTT of {size} B by raw segmented datagrams with one copy at each side and nothing else, "
+            yield (raw("raw segmented datagrams", cable, BTL_TCP, None), [tcp("btl tcp", cable, BTL_TCP, None)])
+    return Figure(f"floor-{name}-vs-tcp", None, lower_is_better, unit,
+                  f"{what} by raw segmented datagrams with one copy at each side and nothing else, "
                   "against btl tcp with offloads; stated, no goal", setup)
 
 
-FIGURES = [floor(label, size) for label, size in SIZES.items()]
+def half_rtt(label: str, size: int) -> Figure:
+    """One message at a time."""
+    return _against_tcp(label, True, "us", f"half RTT of {size} B", single(["mpi_floor"], size, 1), latency(size))
+
+
+def in_flight(name: str, size: int, words: Sequence[str], how: str) -> Figure:
+    """Many messages at once."""
+    options = ["-w", str(WINDOW), *words]
+    return _against_tcp(name, False, "MB/s", f"bandwidth {how} of {size} B messages, {WINDOW} in flight,",
+                        single(["mpi_floor", *options], size, 1), single(["mpi_window", *options], size, 1))
+
+
+FIGURES = [*(half_rtt(label, size) for label, size in HALF_RTT.items()),
+           *(in_flight(f"window-{label}", size, [], "one way") for label, size in IN_FLIGHT.items()),
+           in_flight("bibw-1m", 1 << 20, ["-b"], "both ways at once")]

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_floor [-i INTERFACE] ... BYTES... - half round-trip time between ranks 0 and 1 of the least that moves a
- * message by UDP: segmented datagrams of a connected socket with room for headers, one copy of the data at
- * each side, no acks, no repetition, no matching. It is what no library on such sockets can go below. MPI only
- * brings the two together. Prints one JSON line per size, with the median over batches in microseconds.
+ * mpi_floor [-i INTERFACE] [-w WINDOW [-b]] ... BYTES... - half round-trip time between ranks 0 and 1 of the least
+ * that moves a message by UDP: segmented datagrams of a connected socket with room for headers, one copy of the data at
+ * each side, no acks, no repetition, no matching. It is what no library on such sockets can go below. With -w the
+ * bandwidth of WINDOW messages in a row, one way or with -b both ways at once. MPI only brings the two
+ * together. Prints one JSON line per size, with the median over batches in microseconds or MB/s (10^6).
  */
 #include "tests/bench/src/sweep.h"
 
@@ -26,18 +27,27 @@
 #define HEAD 72
 #define DATA (DATAGRAM - HEAD)
 /* Datagrams of one system call, and bytes from which on it is cheaper not to copy them into the kernel. */
-#define TRAIN 41
+#define TRAIN 44
 #define SENDFILE_MIN 24576
-/* Bytes sent without a copy must rest until the other side has them. */
+/* Bytes sent without a copy must rest until the other side has them: it says so after each CREDIT of them. */
 #define ARENA (4 << 20)
+#define CREDIT (1 << 20)
+#define AHEAD (2 << 20) /* sent before that */
 #define SOCKET_BYTES (8 << 20)
 #define SILENCE_S 5
+#define WINDOW_MAX 1024
 
 struct floor {
 	int fd, file;
 	unsigned char *arena;
-	size_t at;    /* where the next train begins in it */
-	size_t bytes; /* of a message */
+	size_t at;     /* where the next train begins in it */
+	size_t bytes;  /* of a message, or of all of a window: they follow one another in memory */
+	size_t window; /* messages; 1 in a ping-pong */
+	void (*run)(void *what, int n);
+	bool is_window, is_both;
+	size_t sent,
+		heard; /* of a window: bytes sent, and those that the other side has spoken for */
+	size_t had, told; /* ... received, and spoken for */
 	unsigned char *out, *in;
 };
 
@@ -126,18 +136,24 @@ static size_t fill_train(struct floor *f, size_t done, size_t *ret_data)
 	return (size_t)(to - begin);
 }
 
+/* Sends the next train of a message, of which @done bytes are sent; the data in it. */
+static size_t push_train(struct floor *f, size_t done)
+{
+	size_t data, n = fill_train(f, done, &data);
+	off_t at = (off_t)f->at;
+	ssize_t sent = n < SENDFILE_MIN ? send(f->fd, f->arena + at, n, 0)
+					: sendfile(f->fd, f->file, &at, n);
+
+	if (sent != (ssize_t)n)
+		die("send");
+	f->at = (f->at + n + 4095) & ~(size_t)4095;
+	return data;
+}
+
 static void push(struct floor *f)
 {
-	for (size_t done = 0, data; done < f->bytes; done += data) {
-		size_t n = fill_train(f, done, &data);
-		off_t at = (off_t)f->at;
-		ssize_t sent = n < SENDFILE_MIN ? send(f->fd, f->arena + at, n, 0)
-						: sendfile(f->fd, f->file, &at, n);
-
-		if (sent != (ssize_t)n)
-			die("send");
-		f->at = (f->at + n + 4095) & ~(size_t)4095;
-	}
+	for (size_t done = 0; done < f->bytes;)
+		done += push_train(f, done);
 }
 
 /* Copies the data of a train into place; how much it was. */
@@ -156,24 +172,39 @@ static size_t unpack(struct floor *f, const unsigned char *train, size_t bytes, 
 	return data;
 }
 
-/* Nothing of a veth gets lost, as long as the socket has room. */
-static void pull(struct floor *f)
+/* The next train, of @n bytes; NULL: there is none yet. Nothing of a veth gets lost, as long as the socket has room. */
+static unsigned char *receive(struct floor *f, size_t *ret_n)
 {
 	static unsigned char train[65536];
-	time_t end = time(NULL) + SILENCE_S;
-	size_t done = 0;
+	static unsigned int idle;
+	static time_t end;
+	ssize_t n = recv(f->fd, train, sizeof(train), 0);
 
-	for (unsigned int idle = 0; done < f->bytes;) {
-		ssize_t n = recv(f->fd, train, sizeof(train), 0);
+	if (n > 0) {
+		idle = 0;
+		*ret_n = (size_t)n;
+		return train;
+	}
+	if (n < 0 && errno != EAGAIN && errno != ECONNREFUSED)
+		die("recv");
+	if (!idle++)
+		end = time(NULL) + SILENCE_S;
+	if (idle % 65536 == 0 && time(NULL) > end) {
+		errno = ETIMEDOUT;
+		die("a datagram was lost");
+	}
+	return NULL;
+}
 
-		if (n > 0) {
-			done += unpack(f, train, (size_t)n, done);
-		} else if (n < 0 && errno != EAGAIN && errno != ECONNREFUSED) {
-			die("recv");
-		} else if (++idle % 65536 == 0 && time(NULL) > end) {
-			errno = ETIMEDOUT;
-			die("a datagram was lost");
-		}
+static void pull(struct floor *f)
+{
+	size_t done = 0, n;
+
+	while (done < f->bytes) {
+		const unsigned char *train = receive(f, &n);
+
+		if (train)
+			done += unpack(f, train, n, done);
 	}
 }
 
@@ -190,15 +221,83 @@ static void run(void *what, int n)
 	}
 }
 
+/* --- windows ---------------------------------------------------------------------------------- */
+
+/* Speaks for what has come, CREDIT bytes at a time, and for the last ones. */
+static void tell(struct floor *f)
+{
+	while (f->told < f->had && (f->had - f->told >= CREDIT || f->had == f->bytes)) {
+		if (send(f->fd, "", 1, 0) != 1)
+			die("send");
+		f->told += f->had - f->told < CREDIT ? f->had - f->told : CREDIT;
+	}
+}
+
+static void take(struct floor *f)
+{
+	size_t n;
+	const unsigned char *train = receive(f, &n);
+
+	if (train && n == 1) {
+		f->heard += f->bytes - f->heard < CREDIT ? f->bytes - f->heard : CREDIT;
+	} else if (train) {
+		f->had += unpack(f, train, n, f->had);
+		tell(f);
+	}
+}
+
+/* What the other side sends of the next window comes behind its last word about this one. */
+static void run_window(void *what, int n)
+{
+	struct floor *f = what;
+	bool sends = !check_rank || f->is_both, receives = check_rank || f->is_both;
+
+	for (int i = 0; i < n && check_rank < 2; i++) {
+		f->sent = f->heard = sends ? 0 : f->bytes;
+		f->had = f->told = receives ? 0 : f->bytes;
+		while (f->heard < f->bytes || f->told < f->bytes) {
+			if (f->sent < f->bytes && f->sent - f->heard < AHEAD)
+				f->sent += push_train(f, f->sent);
+			take(f);
+		}
+	}
+}
+
+/* --- measurements ----------------------------------------------------------------------------- */
+
+static int seed_of(int seed, int rank, size_t k)
+{
+	return (int)((2 * (size_t)seed + (size_t)rank) * WINDOW_MAX + k);
+}
+
 static void check(void *what, int seed)
 {
 	struct floor *f = what;
+	size_t message = f->bytes / f->window;
 
-	memcpy(f->out, sweep_data(2 * seed + check_rank), f->bytes);
-	memcpy(f->in, sweep_data(2 * seed + 7), f->bytes);
-	run(f, 1);
-	if (check_rank < 2)
-		sweep_must_hold(f->in, f->bytes, 2 * seed + !check_rank);
+	for (size_t k = 0; k < f->window; k++) {
+		memcpy(f->out + k * message, sweep_data(seed_of(seed, check_rank, k)), message);
+		memcpy(f->in + k * message, sweep_data(seed_of(seed, 7, k)), message);
+	}
+	f->run(f, 1);
+	if (check_rank >= 2 || (f->is_window && !f->is_both && !check_rank))
+		return;
+	for (size_t k = 0; k < f->window; k++)
+		sweep_must_hold(f->in + k * message, message, seed_of(seed, !check_rank, k));
+}
+
+static void measure(struct floor *f, size_t message)
+{
+	struct sweep_work work = {.what = f, .most = 1 << 20, .run = f->run, .check = check};
+	struct sweep_result result;
+
+	f->bytes = message * f->window;
+	result = sweep_measure(&work);
+	if (f->is_window)
+		sweep_print(message, "mb_per_s",
+			    (double)f->bytes * (f->is_both ? 2 : 1) / result.us, &result);
+	else
+		sweep_print(message, "half_rtt_us", result.us / 2, &result);
 }
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -206,43 +305,46 @@ static void check(void *what, int seed)
 static void usage(void)
 {
 	if (check_rank == 0)
-		fprintf(stderr,
-			"usage: mpi_floor [-i INTERFACE] " SWEEP_USAGE " BYTES...\n"
-			"  -i  whose address the sockets have (default: eth1)\n" SWEEP_HELP);
+		fprintf(stderr, "usage: mpi_floor [-i INTERFACE] [-w WINDOW [-b]] " SWEEP_USAGE
+				" BYTES...\n"
+				"  -i  whose address the sockets have (default: eth1)\n"
+				"  -w  messages in a row (at most 1024)\n"
+				"  -b  both ways at once\n" SWEEP_HELP);
 	MPI_Finalize();
 	exit(2);
 }
 
 int main(int argc, char **argv)
 {
-	static struct floor f;
-	struct sweep_work work = {.what = &f, .most = 1 << 20, .run = run, .check = check};
+	static struct floor f = {.window = 1, .run = run};
 	const char *interface = "eth1";
 	size_t most;
 	int option;
 
 	check_start(&argc, &argv);
-	while ((option = getopt(argc, argv, "i:" SWEEP_OPTIONS)) != -1) {
+	while ((option = getopt(argc, argv, "i:w:b" SWEEP_OPTIONS)) != -1) {
 		if (option == 'i')
 			interface = optarg;
+		else if (option == 'w')
+			f = (struct floor){.window = strtoul(optarg, NULL, 0),
+					   .run = run_window,
+					   .is_window = true,
+					   .is_both = f.is_both};
+		else if (option == 'b')
+			f.is_both = true;
 		else if (!sweep_option(option, optarg))
 			usage();
 	}
-	if (check_size != 2)
+	if (check_size != 2 || !f.window || f.window > WINDOW_MAX || (f.is_both && !f.is_window))
 		usage();
 	most = sweep_most(argv + optind, usage);
 	sweep_start(most);
-	f.out = sweep_memory(most);
-	f.in = sweep_memory(most);
+	f.out = sweep_memory(most * f.window);
+	f.in = sweep_memory(most * f.window);
 	open_socket(&f, interface);
 	open_arena(&f);
-	for (int i = optind; i < argc; i++) {
-		struct sweep_result result;
-
-		f.bytes = sweep_bytes(argv[i]);
-		result = sweep_measure(&work);
-		sweep_print(f.bytes, "half_rtt_us", result.us / 2, &result);
-	}
+	for (int i = optind; i < argc; i++)
+		measure(&f, sweep_bytes(argv[i]));
 	MPI_Finalize();
 	return 0;
 }
