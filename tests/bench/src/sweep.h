@@ -273,11 +273,12 @@ static inline bool is_warm(double spent, int batches)
 }
 
 /*
- * How many operations make a batch. Warms up all that is used. The first batches count little: they
+ * How many operations make a batch. Warms up all that is used. The batches until then count little: they
  * may be slow for other reasons. A batch that the next one doubles was too short to tell anything.
  */
 static inline int sweep_calibrate(const struct sweep_work *work)
 {
+	bool was_warm = false;
 	double spent = 0;
 	int n = 1;
 
@@ -288,8 +289,9 @@ static inline int sweep_calibrate(const struct sweep_work *work)
 
 		spent += took;
 		next = sweep_tell(next < work->most ? next : work->most);
-		if (sweep_tell(is_warm(spent, tries) && next < 2 * n))
+		if (sweep_tell(was_warm && next < 2 * n))
 			return next;
+		was_warm = is_warm(spent, tries);
 		n = next;
 	}
 }
