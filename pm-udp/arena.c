@@ -13,6 +13,9 @@
 
 #include "pm-udp/device.h"
 
+/* What was sent rests until so much else has been: docs/bench/tried.md. */
+#define REST_BYTES (1u << 20)
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u /* Linux 6.3 */
 #endif
@@ -71,7 +74,8 @@ int pmu_arena_open(struct pmu_arena *arena, uint32_t n_packets, uint32_t payload
 	arena->size = n_blocks * arena->stride;
 	arena->packets = calloc(arena->n_packets, sizeof(*arena->packets));
 	if (!arena->packets ||
-	    packetblocks_init(&arena->pool, arena->packets, n_blocks, PACKETBLOCK_MAX) ||
+	    packetblocks_init(&arena->pool, arena->packets, n_blocks, PACKETBLOCK_MAX,
+			      (uint32_t)(REST_BYTES / arena->stride) + 1) ||
 	    map(arena, wants_file))
 		return -ENOMEM;
 	arena->pool.renew = renew;

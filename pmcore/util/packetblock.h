@@ -10,7 +10,8 @@
  * here twice.
  *
  * A block that is whole again is taken after those that have been whole for longer. So runs cross from one block into
- * the next one in memory, and a buffer rests for a while: its cache lines may still be on their way to a reader.
+ * the next one in memory, and a buffer rests for a while: its cache lines may still be on their way to a reader. As
+ * long as enough others rest, no block is taken for the first time: its memory would have to be found first.
  *
  * The network may still read the bytes of a packet that is freed unacked (pm_packet.is_shown). Its buffer is held
  * back. When the rest of its block is free the device gives the block other memory (renew), and all of it can be taken.
@@ -46,6 +47,9 @@ struct packetblocks {
 	uint32_t n_blocks, per_block;
 	uint64_t inverse; /* of per_block: 2^32 over it, rounded up */
 	uint64_t whole;   /* the bits of a block with all of them free */
+	uint32_t n_rest;  /* so many whole blocks rest before a new one is taken */
+	uint32_t n_taken; /* blocks that have been taken from; the others follow them in the array */
+	uint32_t n_whole; /* those of them in the list of whole ones */
 	uint32_t current; /* buffers are taken from this one */
 	uint32_t cursor; /* ... from this bit on; what has come back before it waits for another turn */
 	struct packetblock_list wholes, parts;
@@ -85,11 +89,11 @@ static inline void packetblock_unlink(struct packetblocks *all, struct packetblo
 }
 
 /*
- * All of @packets, @n_blocks times @per_block (1..PACKETBLOCK_MAX), are free at first. 0 or -ENOMEM; the caller keeps
- * the array and calls packetblocks_fini.
+ * All of @packets, @n_blocks times @per_block (1..PACKETBLOCK_MAX), are free at first. @n_rest: whole blocks that rest
+ * before a new one is taken. 0 or -ENOMEM; the caller keeps the array and calls packetblocks_fini.
  */
 static inline int packetblocks_init(struct packetblocks *all, struct pm_packet *packets,
-				    uint32_t n_blocks, uint32_t per_block)
+				    uint32_t n_blocks, uint32_t per_block, uint32_t n_rest)
 {
 	uint32_t b;
 
@@ -100,17 +104,16 @@ static inline int packetblocks_init(struct packetblocks *all, struct pm_packet *
 				     .per_block = per_block,
 				     .inverse = ((1ull << 32) + per_block - 1) / per_block,
 				     .whole = UINT64_MAX >> (PACKETBLOCK_MAX - per_block),
+				     .n_rest = n_rest,
+				     .n_taken = 1,
 				     .wholes = {PACKETBLOCK_NONE, PACKETBLOCK_NONE},
 				     .parts = {PACKETBLOCK_NONE, PACKETBLOCK_NONE},
 				     .n_free = n_blocks * per_block};
 	all->blocks = calloc(n_blocks, sizeof(*all->blocks));
 	if (!all->blocks)
 		return -ENOMEM;
-	for (b = 0; b < n_blocks; b++) {
+	for (b = 0; b < n_blocks; b++)
 		all->blocks[b].free = all->whole;
-		if (b)
-			packetblock_append(all, &all->wholes, b);
-	}
 	return 0;
 }
 
@@ -120,17 +123,32 @@ static inline void packetblocks_fini(struct packetblocks *all)
 	all->blocks = NULL;
 }
 
+/* The whole block to go on with: the one that is next in memory, or the one that has been whole for longest. */
+static inline uint32_t packetblock_whole(const struct packetblocks *all)
+{
+	uint32_t b = all->current + 1;
+
+	return b < all->n_taken && all->blocks[b].free == all->whole ? b : all->wholes.head;
+}
+
 /* The current block is used up: goes on with another one, which there is. */
 static inline void packetblock_turn(struct packetblocks *all)
 {
-	struct packetblock_list *list = all->wholes.head != PACKETBLOCK_NONE ? &all->wholes
-									     : &all->parts;
+	bool has_new = all->n_taken < all->n_blocks;
 
 	if (all->blocks[all->current].free)
 		packetblock_append(all, &all->parts, all->current);
-	all->current = list->head;
 	all->cursor = 0;
-	packetblock_unlink(all, list, all->current);
+	if (all->n_whole && (all->n_whole >= all->n_rest || !has_new)) {
+		all->current = packetblock_whole(all);
+		packetblock_unlink(all, &all->wholes, all->current);
+		all->n_whole--;
+	} else if (has_new) {
+		all->current = all->n_taken++;
+	} else {
+		all->current = all->parts.head;
+		packetblock_unlink(all, &all->parts, all->current);
+	}
 }
 
 /* An empty buffer, or NULL. */
@@ -170,6 +188,7 @@ static inline void packetblock_came_back(struct packetblocks *all, uint32_t b, b
 		if (had_free)
 			packetblock_unlink(all, &all->parts, b);
 		packetblock_append(all, &all->wholes, b);
+		all->n_whole++;
 	} else if (!had_free && block->free) {
 		packetblock_append(all, &all->parts, b);
 	}

@@ -12,13 +12,18 @@
 
 static struct pm_packet packets[ALL];
 
-static struct packetblocks fresh(void)
+static struct packetblocks fresh_with_rest(uint32_t n_rest)
 {
 	struct packetblocks all;
 
 	memset(packets, 0, sizeof(packets));
-	is_int(packetblocks_init(&all, packets, BLOCKS, EACH), 0);
+	is_int(packetblocks_init(&all, packets, BLOCKS, EACH, n_rest), 0);
 	return all;
+}
+
+static struct packetblocks fresh(void)
+{
+	return fresh_with_rest(BLOCKS);
 }
 
 static long take(struct packetblocks *all)
@@ -112,7 +117,7 @@ TAP_TEST(packetblocks_init__64_in_a_block)
 	static struct pm_packet many[2 * PACKETBLOCK_MAX];
 	struct packetblocks all;
 
-	is_int(packetblocks_init(&all, many, 2, PACKETBLOCK_MAX), 0);
+	is_int(packetblocks_init(&all, many, 2, PACKETBLOCK_MAX, 1), 0);
 	for (uint32_t i = 0; i < 2 * PACKETBLOCK_MAX; i++)
 		ok(packetblocks_take(&all) == &many[i]);
 	ok(!packetblocks_take(&all));
@@ -163,6 +168,52 @@ TAP_TEST(packetblocks_take__the_block_that_is_whole_for_longest)
 	for (long i = 0; i < EACH; i++)
 		is_int(take(&all), i);
 	packetblocks_fini(&all);
+}
+
+static void take_all(struct packetblocks *all)
+{
+	for (long i = 0; i < ALL; i++)
+		take(all);
+}
+
+static void put_block(struct packetblocks *all, long b)
+{
+	for (long i = 0; i < EACH; i++)
+		packetblocks_put(all, &packets[b * EACH + i]);
+}
+
+TAP_TEST(packetblocks_take__the_next_block_in_memory)
+{
+	struct packetblocks all = fresh();
+
+	take_all(&all);
+	put_block(&all, 0);
+	is_int(take(&all), 0);
+	put_block(&all, 2);
+	put_block(&all, 1);
+	/* behind block 0 lies block 1, although block 2 has been whole for longer */
+	for (long i = 1; i < 3 * EACH; i++)
+		is_int(take(&all), i);
+	packetblocks_fini(&all);
+}
+
+TAP_TEST(packetblocks_take__no_new_block_while_enough_others_rest)
+{
+	for (uint32_t n_rest = 0; n_rest <= 2; n_rest++) {
+		struct packetblocks all = fresh_with_rest(n_rest);
+
+		for (long i = 0; i <= EACH; i++)
+			is_int(take(&all), i);
+		put_block(&all, 0);
+		for (long i = EACH + 1; i < 2 * EACH; i++)
+			is_int(take(&all), i);
+		is_int(take(&all), n_rest <= 1 ? 0 : 2 * EACH);
+		/* and when there is no new one, those that rest */
+		for (long i = 1; i < ALL - EACH; i++)
+			ok(take(&all) >= 0);
+		is_int(take(&all), -1);
+		packetblocks_fini(&all);
+	}
 }
 
 TAP_TEST(packetblocks_put__unacked_ones_are_held_until_the_block_is_renewed)
@@ -277,7 +328,7 @@ TAP_TEST(packetblocks_put__each_buffer_to_its_block)
 
 	for (uint32_t each = 1; each <= PACKETBLOCK_MAX; each++) {
 		memset(many, 0, sizeof(many));
-		is_int(packetblocks_init(&all, many, 100, each), 0);
+		is_int(packetblocks_init(&all, many, 100, each, 10), 0);
 		while (packetblocks_take(&all))
 			continue;
 		for (uint32_t i = 0; i < 100 * each; i++) {
