@@ -28,10 +28,10 @@
 #define PMU_TX_MSGS 32
 #define PMU_TX_IOVS 1024
 #define PMU_IOVS_EACH 3
-/* Segments the kernel takes per UDP_SEGMENT message (64 before Linux 6.9), and bytes: wherever they begin, they lie
- * in no more than 16 pages, which is what the kernel takes to send without a copy. */
+/* Segments the kernel takes per UDP_SEGMENT message (64 before Linux 6.9), and bytes: those of a datagram. Wherever they
+ * begin, they lie in no more than 17 pages, which is what one packet of the kernel can refer to. */
 #define PMU_GSO_SEGMENTS 64
-#define PMU_GSO_BYTES 61440u
+#define PMU_GSO_BYTES 65507u
 /* Landing buffers of 64 KiB: the most one receive call fills, and the most lent out as slices. */
 #define PMU_RX_BATCH 8
 #define PMU_LANDINGS 32
