@@ -225,13 +225,14 @@ uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 	return proven;
 }
 
-/* The kind in use costs twice what it did at the last verdict: the other one may be better now. */
+/*
+ * The kind in use costs twice what it did at the last verdict: the other one may be better now. Where costs vary that
+ * much by themselves, the trial changes nothing, and they do not come more often for it.
+ */
 static void look(struct road *road)
 {
-	if (road->is_trial || cost_in_use(road) / 2 <= road->base)
-		return;
-	road->period = PERIOD_MIN;
-	road->left = 0;
+	if (!road->is_trial && cost_in_use(road) / 2 > road->base)
+		road->left = 0;
 }
 
 void road_sent(struct chan *chan, struct chan_peer *peer, uint32_t n)

@@ -289,6 +289,22 @@ TAP_TEST(road__changes_to_what_is_cheaper_and_back)
 	rig_close(rig);
 }
 
+/* Both kinds cost three times as much for a while, again and again, as when the peer has much else to do. */
+TAP_TEST(road__costs_that_vary_do_not_lead_to_trial_after_trial)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t n[2] = {0}, i;
+
+	prove(rig);
+	for (i = 0; i < 100; i++) {
+		carry(rig, 5000, 1400, 400, n);
+		carry(rig, 5000, 4200, 1200, n);
+	}
+	okf(n[SINGLE] < 2000, "%u packets took the slower kind", n[SINGLE]);
+	ok(!rig->peer->prefers_single);
+	rig_close(rig);
+}
+
 TAP_TEST(road__noise_changes_nothing)
 {
 	struct rig *rig = open_rig(false);
