@@ -11,8 +11,11 @@
 
 #include "pm-udp/device.h"
 
-/* Shorter runs are copied as fast. */
+/* Shorter runs are copied as fast, and up to the second number of bytes those that no other one follows or precedes. */
 #define SHOW_MIN 24576u
+#define SHOW_MIN_ALONE 53248u
+/* Buffers that the channel has at most without anything on its way. */
+#define KEPT_BACK 16u
 /* While more than this part of the buffers is held back for packets that got lost, all runs are copied. */
 #define HELD_PART 8
 
@@ -46,12 +49,25 @@ static uint32_t bytes_in_one_piece(const struct pmu_dev *d, const struct pmu_rai
 	return bytes;
 }
 
+/* Nothing but this run of @n packets is on its way. */
+static bool is_alone(const struct pmu_arena *arena, uint32_t n)
+{
+	return arena->n_packets - arena->pool.n_free - arena->pool.n_held <= n + KEPT_BACK;
+}
+
+/* A copy by the kernel is cheap as long as this core's caches have the bytes. */
+static uint32_t least(const struct pmu_dev *d, const struct pm_packet *first, uint32_t n)
+{
+	return is_alone(&d->arena, n) && !first->is_past_caches ? SHOW_MIN_ALONE : SHOW_MIN;
+}
+
 uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,
 			uint32_t n)
 {
-	if (!d->dev.can_show || n * rail->segment < SHOW_MIN ||
-	    rail->items[at % PMU_RING].peer != rail->connected ||
-	    d->arena.pool.n_held > d->arena.n_packets / HELD_PART)
+	const struct pmu_item *first = &rail->items[at % PMU_RING];
+
+	if (!d->dev.can_show || n * rail->segment < least(d, first->packet, n) ||
+	    first->peer != rail->connected || d->arena.pool.n_held > d->arena.n_packets / HELD_PART)
 		return 0;
 	return bytes_in_one_piece(d, rail, at, n);
 }

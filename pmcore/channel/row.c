@@ -22,6 +22,7 @@ static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, enum copy
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
 	memcpy(body, row->head, row->head_len);
 	copy_by(way, body + row->head_len, row->data + at, part);
+	packet->is_past_caches = way == COPY_PAST_CACHES;
 	packet->len = (uint32_t)WIRE_OVERHEAD + row->head_len + part;
 }
 

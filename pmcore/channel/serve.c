@@ -121,6 +121,7 @@ static void fill_place(const struct chan_serve *serve, uint64_t skip, uint32_t l
 		packet->more_len = len;
 	} else {
 		copy_by(way, packet->data + CHAN_PLACE_LEN, serve->at + skip, len);
+		packet->is_past_caches = way == COPY_PAST_CACHES;
 		packet->len += len;
 	}
 }

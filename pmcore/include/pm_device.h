@@ -268,6 +268,7 @@ struct pm_packet {
 	 * cleared. A packet that is freed with it may still be on its way.
 	 */
 	bool is_kept;
+	bool is_past_caches; /* the channel's: its bytes are in memory, and not in the caches of the core that sends */
 	/*
 	 * The device's: as long as is_kept is set, the network may read the bytes where they lie, although the device does
 	 * not hold the packet any more. The channel repeats such a packet from a copy.

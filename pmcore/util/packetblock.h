@@ -228,6 +228,7 @@ static inline void packetblocks_put(struct packetblocks *all, struct pm_packet *
 	p->is_freed = false;
 	p->is_shown = false;
 	p->is_kept = false;
+	p->is_past_caches = false;
 	if (__builtin_expect(is_read, 0)) {
 		packetblocks_hold(all, b, bit);
 	} else {

@@ -35,8 +35,8 @@ static void make_connected(struct pair *p)
 	must(pmu_of(p->side[0].dev)->rails[0].connected);
 }
 
-/* Full packets @first.. as the channel sends them: kept until they are acked. */
-static void post_kept(struct side *s, struct pm_packet **packets, uint32_t first, uint32_t n)
+static void post_filled(struct side *s, struct pm_packet **packets, uint32_t first, uint32_t n,
+			bool is_past_caches)
 {
 	uint32_t len = s->dev->ops->mtu(s->dev, s->peer);
 
@@ -49,9 +49,21 @@ static void post_kept(struct side *s, struct pm_packet **packets, uint32_t first
 		memcpy(k->data, &seq, 4);
 		k->len = len;
 		k->is_kept = true;
+		k->is_past_caches = is_past_caches;
 		is_int(s->dev->ops->tx_post(s->dev, 0, s->peer, k), 0);
 	}
 	s->dev->ops->tx_kick(s->dev);
+}
+
+/* Full packets @first.. as the channel sends them: kept until they are acked. */
+static void post_kept(struct side *s, struct pm_packet **packets, uint32_t first, uint32_t n)
+{
+	post_filled(s, packets, first, n, false);
+}
+
+static void post_past_caches(struct side *s, struct pm_packet **packets, uint32_t first, uint32_t n)
+{
+	post_filled(s, packets, first, n, true);
 }
 
 static bool can_show(const struct pair *p)
@@ -93,6 +105,55 @@ TAP_TEST(pmu_show_send__runs_of_kept_packets)
 		a->dev->ops->tx_kick(a->dev);
 		is_int(rail->shown, 123);
 		arrive(&p.side[1], 300, 41, 1472);
+	}
+	pair_close(&p);
+}
+
+static void release(struct side *s, struct pm_packet **packets, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		packets[i]->is_kept = false;
+		s->dev->ops->tx_free(s->dev, packets[i]);
+	}
+}
+
+/* The kernel's copy is the faster one while this core's caches have the bytes, if there is nothing else to be sent. */
+TAP_TEST(pmu_show_send__a_run_that_is_alone)
+{
+	struct pm_packet *packets[24], *others[24], *longer[41], *k;
+	struct pmu_rail *rail;
+	struct side *a;
+	struct pair p;
+
+	if (!pair_open_veth(&p, 1, 1500, ""))
+		return;
+	a = &p.side[0];
+	rail = &pmu_of(a->dev)->rails[0];
+	make_connected(&p);
+	if (can_show(&p)) {
+		post_kept(a, packets, 0, 24);
+		is_int(rail->shown, 0);
+		arrive(&p.side[1], 0, 24, 1472);
+		/* behind another one that is not acked yet */
+		post_kept(a, others, 24, 24);
+		is_int(rail->shown, 24);
+		arrive(&p.side[1], 24, 24, 1472);
+		release(a, packets, 24);
+		release(a, others, 24);
+		post_kept(a, longer, 48, 41);
+		is_int(rail->shown, 24 + 41);
+		arrive(&p.side[1], 48, 41, 1472);
+		release(a, longer, 41);
+		/* its bytes are not in the caches */
+		k = a->dev->ops->tx_alloc(a->dev);
+		ok(!k->is_past_caches);
+		k->is_past_caches = true;
+		a->dev->ops->tx_free(a->dev, k);
+		ok(!k->is_past_caches);
+		post_past_caches(a, packets, 100, 24);
+		is_int(rail->shown, 24 + 41 + 24);
+		arrive(&p.side[1], 100, 24, 1472);
+		release(a, packets, 24);
 	}
 	pair_close(&p);
 }
