@@ -10,6 +10,7 @@
 #define BETTER 8        /* by more than this part, which is noise */
 #define PERIOD_MIN 4096 /* packets between two trials; the memory of the first ones is cold */
 #define PERIOD_MAX 262144 /* ... when one after the other has changed nothing */
+#define CLEARER 8         /* times rarer when the other kind cost twice as much; else two times */
 #define AVERAGE 128       /* packets that its cost is an average of, nearly */
 #define LOSS 4            /* a lost packet weighs as much as so many that cost twice as much */
 #define COST_MAX (1u << 30)
@@ -125,15 +126,14 @@ static void end_trial(struct road *road)
 	go_on(road, false, road->period);
 }
 
-static void try_more_rarely(struct road *road)
+static void try_more_rarely(struct road *road, uint32_t times)
 {
-	if (road->period < PERIOD_MAX)
-		road->period *= 2;
+	road->period = (uint32_t)min_u64((uint64_t)road->period * times, PERIOD_MAX);
 }
 
-static void stay(struct road *road)
+static void stay(struct road *road, bool is_clear)
 {
-	try_more_rarely(road);
+	try_more_rarely(road, is_clear ? CLEARER : 2);
 	road->votes = 0;
 	forget(road);
 	end_trial(road);
@@ -155,14 +155,14 @@ static void vote(const struct chan *chan, struct chan_peer *peer, struct road *r
 	uint32_t used, other;
 
 	if (road->used.n < SAMPLES || road->other.n < SAMPLES) {
-		try_more_rarely(road);
+		try_more_rarely(road, 2);
 		end_trial(road);
 		return;
 	}
 	used = cost_of(&road->used);
 	other = cost_of(&road->other);
 	if (other >= used - used / BETTER) {
-		stay(road);
+		stay(road, other / 2 >= used);
 	} else if (++road->votes == VOTES) {
 		change(peer, road);
 	} else {
