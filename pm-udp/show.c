@@ -11,7 +11,7 @@
 
 #include "pm-udp/device.h"
 
-/* Shorter runs are copied as fast, and up to the second number of bytes those that no other one follows or precedes. */
+/* Shorter runs are copied as fast. One that is alone, see least(), is copied faster up to the second number of bytes. */
 #define SHOW_MIN 24576u
 #define SHOW_MIN_ALONE 53248u
 /* Buffers that the channel has at most without anything on its way. */
