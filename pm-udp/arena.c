@@ -13,7 +13,7 @@
 
 #include "pm-udp/device.h"
 
-/* What was sent rests until so much else has been: docs/bench/tried.md. */
+/* Bytes that were sent rest until so many others have been: docs/bench/tried.md. */
 #define REST_BYTES (1u << 20)
 
 #ifndef MFD_NOEXEC_SEAL

@@ -246,7 +246,7 @@ static void take(struct floor *f)
 	}
 }
 
-/* What the other side sends of the next window comes behind its last word about this one. */
+/* Trains of the other side's next window come behind its last word about this one. */
 static void run_window(void *what, int n)
 {
 	struct floor *f = what;
