@@ -289,6 +289,22 @@ TAP_TEST(road__changes_to_what_is_cheaper_and_back)
 	rig_close(rig);
 }
 
+TAP_TEST(road__trials_are_rare_where_one_kind_is_clearly_worse)
+{
+	struct rig *rig = open_rig(false), *other = open_rig(false);
+	uint32_t clear[2] = {0}, near[2] = {0};
+
+	prove(rig);
+	prove(other);
+	carry(rig, 400000, 1400, 400, clear);
+	carry(other, 400000, 600, 400, near);
+	ok(clear[SINGLE] >= 64);
+	okf(2 * clear[SINGLE] <= near[SINGLE], "%u packets, and %u where it is no clear case",
+	    clear[SINGLE], near[SINGLE]);
+	rig_close(rig);
+	rig_close(other);
+}
+
 /* Both kinds cost three times as much for a while, again and again, as when the peer has much else to do. */
 TAP_TEST(road__costs_that_vary_do_not_lead_to_trial_after_trial)
 {

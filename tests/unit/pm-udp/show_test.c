@@ -73,40 +73,16 @@ static bool can_show(const struct pair *p)
 	return p->side[0].dev->can_show;
 }
 
-TAP_TEST(pmu_show_send__runs_of_kept_packets)
+/* A pair whose first side is connected and sends pages uncopied; NULL: not on this machine. */
+static struct side *open_showing(struct pair *p)
 {
-	struct pm_packet *packets[128];
-	struct pmu_rail *rail;
-	struct side *a;
-	struct pair p;
-
-	if (!pair_open_veth(&p, 1, 1500, ""))
-		return;
-	a = &p.side[0];
-	rail = &pmu_of(a->dev)->rails[0];
-	make_connected(&p);
-	if (can_show(&p)) {
-		/* three runs, of which the second goes from one block into the next one */
-		post_kept(a, packets, 0, 123);
-		is_int(rail->shown, 123);
-		arrive(&p.side[1], 0, 123, 1472);
-		for (int i = 0; i < 123; i++) {
-			ok(packets[i]->is_shown);
-			packets[i]->is_kept = false;
-			a->dev->ops->tx_free(a->dev, packets[i]);
-		}
-		is_int(pmu_of(a->dev)->arena.pool.n_held, 0);
-		/* a short run is copied, and so is one of packets that nobody keeps */
-		post_kept(a, packets, 200, 4);
-		is_int(rail->shown, 123);
-		arrive(&p.side[1], 200, 4, 1472);
-		for (uint32_t i = 0; i < 41; i++)
-			is_int(post(a, 0, 300 + i, 1472), 0);
-		a->dev->ops->tx_kick(a->dev);
-		is_int(rail->shown, 123);
-		arrive(&p.side[1], 300, 41, 1472);
-	}
-	pair_close(&p);
+	if (!pair_open_veth(p, 1, 1500, ""))
+		return NULL;
+	make_connected(p);
+	if (can_show(p))
+		return &p->side[0];
+	pair_close(p);
+	return NULL;
 }
 
 static void release(struct side *s, struct pm_packet **packets, uint32_t n)
@@ -117,44 +93,70 @@ static void release(struct side *s, struct pm_packet **packets, uint32_t n)
 	}
 }
 
+TAP_TEST(pmu_show_send__runs_of_kept_packets)
+{
+	struct pm_packet *packets[128];
+	struct pmu_rail *rail;
+	struct pair p;
+	struct side *a = open_showing(&p);
+
+	if (!a)
+		return;
+	rail = &pmu_of(a->dev)->rails[0];
+	/* three runs, of which the second goes from one block into the next one */
+	post_kept(a, packets, 0, 123);
+	is_int(rail->shown, 123);
+	arrive(&p.side[1], 0, 123, 1472);
+	for (int i = 0; i < 123; i++)
+		ok(packets[i]->is_shown);
+	release(a, packets, 123);
+	is_int(pmu_of(a->dev)->arena.pool.n_held, 0);
+	/* a short run is copied, and so is one of packets that nobody keeps */
+	post_kept(a, packets, 200, 4);
+	is_int(rail->shown, 123);
+	arrive(&p.side[1], 200, 4, 1472);
+	for (uint32_t i = 0; i < 41; i++)
+		is_int(post(a, 0, 300 + i, 1472), 0);
+	a->dev->ops->tx_kick(a->dev);
+	is_int(rail->shown, 123);
+	arrive(&p.side[1], 300, 41, 1472);
+	pair_close(&p);
+}
+
 /* The kernel's copy is the faster one while this core's caches have the bytes, if there is nothing else to be sent. */
 TAP_TEST(pmu_show_send__a_run_that_is_alone)
 {
 	struct pm_packet *packets[24], *others[24], *longer[41], *k;
 	struct pmu_rail *rail;
-	struct side *a;
 	struct pair p;
+	struct side *a = open_showing(&p);
 
-	if (!pair_open_veth(&p, 1, 1500, ""))
+	if (!a)
 		return;
-	a = &p.side[0];
 	rail = &pmu_of(a->dev)->rails[0];
-	make_connected(&p);
-	if (can_show(&p)) {
-		post_kept(a, packets, 0, 24);
-		is_int(rail->shown, 0);
-		arrive(&p.side[1], 0, 24, 1472);
-		/* behind another one that is not acked yet */
-		post_kept(a, others, 24, 24);
-		is_int(rail->shown, 24);
-		arrive(&p.side[1], 24, 24, 1472);
-		release(a, packets, 24);
-		release(a, others, 24);
-		post_kept(a, longer, 48, 41);
-		is_int(rail->shown, 24 + 41);
-		arrive(&p.side[1], 48, 41, 1472);
-		release(a, longer, 41);
-		/* its bytes are not in the caches */
-		k = a->dev->ops->tx_alloc(a->dev);
-		ok(!k->is_past_caches);
-		k->is_past_caches = true;
-		a->dev->ops->tx_free(a->dev, k);
-		ok(!k->is_past_caches);
-		post_past_caches(a, packets, 100, 24);
-		is_int(rail->shown, 24 + 41 + 24);
-		arrive(&p.side[1], 100, 24, 1472);
-		release(a, packets, 24);
-	}
+	post_kept(a, packets, 0, 24);
+	is_int(rail->shown, 0);
+	arrive(&p.side[1], 0, 24, 1472);
+	/* behind another one that is not acked yet */
+	post_kept(a, others, 24, 24);
+	is_int(rail->shown, 24);
+	arrive(&p.side[1], 24, 24, 1472);
+	release(a, packets, 24);
+	release(a, others, 24);
+	post_kept(a, longer, 48, 41);
+	is_int(rail->shown, 24 + 41);
+	arrive(&p.side[1], 48, 41, 1472);
+	release(a, longer, 41);
+	/* its bytes are not in the caches */
+	k = a->dev->ops->tx_alloc(a->dev);
+	ok(!k->is_past_caches);
+	k->is_past_caches = true;
+	a->dev->ops->tx_free(a->dev, k);
+	ok(!k->is_past_caches);
+	post_past_caches(a, packets, 100, 24);
+	is_int(rail->shown, 24 + 41 + 24);
+	arrive(&p.side[1], 100, 24, 1472);
+	release(a, packets, 24);
 	pair_close(&p);
 }
 
