@@ -21,6 +21,7 @@
 #include "mpi-glue/common/envelope.h"
 #include "mpi-glue/common/idle.h"
 #include "mpi-glue/common/ids.h"
+#include "mpi-glue/common/layout.h"
 #include "mpi-glue/common/match.h"
 #include "mpi-glue/common/table.h"
 #include "mpi-glue/mtl/mtl_pm_compat.h"
@@ -37,8 +38,8 @@ struct mtl_pm_request;
 struct mtl_pm_send {
 	TAILQ_ENTRY(mtl_pm_send) link;   /* in the peer's sends or streams; see list */
 	struct mtl_pm_peer *peer;        /* where it goes */
-	struct opal_convertor_t *source; /* packs the data when it is not in one piece */
-	const char *data;                /* data in one piece, NULL: pack with source */
+	struct opal_convertor_t *source; /* packs data that have no layout */
+	const char *data;                /* data in one piece, NULL: they are packed */
 	size_t length;                   /* bytes of the message */
 	size_t sent;                     /* bytes handed to PM as FIRST, RTS, MORE or DATA */
 	size_t head;                     /* announced: bytes that go before the receiver asks */
@@ -55,6 +56,8 @@ struct mtl_pm_send {
 	int answer;                /* ... FIN's error; PULL: wanted is not 0 */
 	bool is_exposed;           /* handle must be given back */
 	struct mtl_pm_sends *list; /* the peer's list it is in, NULL: none */
+	bool has_layout;           /* without data: walk packs in place of source */
+	struct layout_walk walk;
 };
 
 /* A receive, from its post to its completion. */
@@ -62,8 +65,8 @@ struct mtl_pm_receive {
 	struct match_entry match;         /* while posted */
 	TAILQ_ENTRY(mtl_pm_receive) link; /* in the peer's reads or waiting_reads */
 	struct mtl_pm_peer *peer;         /* sender of the matched message, once needed */
-	struct opal_convertor_t *target;  /* unpacks when the memory is not in one piece */
-	char *data;                       /* memory in one piece, NULL: unpack with target */
+	struct opal_convertor_t *target;  /* unpacks what has no layout */
+	char *data;                       /* memory in one piece, NULL: they are unpacked */
 	size_t room;                      /* bytes it holds */
 	size_t wanted;                    /* bytes to receive: the message, cut to the room */
 	size_t got;                       /* bytes of it placed in order: head, parts, stream */
@@ -75,8 +78,10 @@ struct mtl_pm_receive {
 	bool is_waiting;                  /* in waiting_reads */
 	bool has_head_due;                /* parts that were sent unasked are still to come */
 	bool has_rest_due;                /* a read or a stream brings what is behind them */
-	bool is_pulled; /* it is a stream, which brings nothing if the head brought all */
-	int error;      /* of a part, 0 or errno */
+	bool is_pulled;  /* it is a stream, which brings nothing if the head brought all */
+	int error;       /* of a part, 0 or errno */
+	bool has_layout; /* without data: walk unpacks in place of target */
+	struct layout_walk walk;
 };
 
 /* What pml/cm reserves with each of its requests; blocking sends have it on the stack. */
@@ -292,6 +297,8 @@ void mtl_pm_drop_gathered(struct mtl_pm_peer *peer);
 /* The data in one piece, or NULL. */
 const char *mtl_pm_data_of(const struct opal_convertor_t *c);
 char *mtl_pm_room_of(const struct opal_convertor_t *c);
+/* Data that are not in one piece: begins the way through them. False: only the convertor knows it. */
+bool mtl_pm_begin_layout(const struct opal_convertor_t *c, struct layout_walk *ret_walk);
 size_t mtl_pm_pack(struct mtl_pm_send *s, void *to, size_t room);
 void mtl_pm_unpack(struct mtl_pm_receive *r, const void *from, size_t length);
 

@@ -51,6 +51,18 @@ static inline bool mtl_pm_is_shifted(uint32_t convertor_flags)
 #endif
 }
 
+/* No bytes of another byte order, no checksums, no memory of a graphics card. */
+static inline bool mtl_pm_is_plain(uint32_t convertor_flags)
+{
+#if OMPI_MAJOR_VERSION >= 5
+	const uint32_t special = CONVERTOR_ACCELERATOR;
+#else
+	const uint32_t special = CONVERTOR_WITH_CHECKSUM | CONVERTOR_CUDA;
+#endif
+
+	return (convertor_flags & (CONVERTOR_HOMOGENEOUS | special)) == CONVERTOR_HOMOGENEOUS;
+}
+
 /*
  * A job's number: the launch it belongs to in the upper half, which of its jobs in the lower one. Open MPI 4.1
  * has no other ids; 5.0 makes hashes of names like scrun's, which are such numbers.

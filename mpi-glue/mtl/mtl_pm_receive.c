@@ -17,6 +17,7 @@ static void init(struct mtl_pm_request *req, struct opal_convertor_t *convertor)
 	req->is_receive = true;
 	r->target = convertor;
 	r->data = mtl_pm_room_of(convertor);
+	r->has_layout = !r->data && mtl_pm_begin_layout(convertor, &r->walk);
 	r->room = convertor->local_size;
 	r->got = 0;
 	r->id = 0;

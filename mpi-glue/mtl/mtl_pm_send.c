@@ -356,6 +356,7 @@ static void init(struct mtl_pm_request *req, struct mtl_pm_peer *peer,
 	s->peer = peer;
 	s->source = convertor;
 	s->data = mtl_pm_data_of(convertor);
+	s->has_layout = !s->data && mtl_pm_begin_layout(convertor, &s->walk);
 	s->length = convertor->local_size;
 	s->sent = 0;
 	s->head = 0;

@@ -19,6 +19,11 @@ static int place_vector(int i)
 	return i / 3 * 5 + i % 3;
 }
 
+static int place_rows(int i)
+{
+	return i / 3 * 7 + i % 3 * 2;
+}
+
 static int place_shifted(int i)
 {
 	return 2 * i + 4;
@@ -42,6 +47,18 @@ static MPI_Datatype make_vector(int n)
 	return t;
 }
 
+/* Rows of three ints, of which every second one is there. */
+static MPI_Datatype make_rows(int n)
+{
+	MPI_Datatype row, t;
+
+	MPI_Type_vector(3, 1, 2, MPI_INT, &row);
+	MPI_Type_create_hvector(n / 3, 1, 7 * sizeof(int), row, &t);
+	MPI_Type_commit(&t);
+	MPI_Type_free(&row);
+	return t;
+}
+
 /* Every second int, the first one 16 bytes behind the buffer's address. */
 static MPI_Datatype make_shifted(int n)
 {
@@ -61,9 +78,12 @@ struct layout {
 	MPI_Datatype (*make)(int n);
 };
 
-static const struct layout layouts[] = {{place_plain, make_plain},
-					{place_vector, make_vector},
-					{place_shifted, make_shifted}};
+enum { LAYOUTS = 4 };
+
+static const struct layout layouts[LAYOUTS] = {{place_plain, make_plain},
+					       {place_vector, make_vector},
+					       {place_rows, make_rows},
+					       {place_shifted, make_shifted}};
 
 static void send_as(const struct layout *l, int n, int *buf, int synchronous)
 {
@@ -168,18 +188,19 @@ int main(int argc, char **argv)
 {
 	static const int counts[] = {3, 30, 900, 6000, 300000};
 	int *buf;
-	int room = 2 * 300000 + 8;
+	int room = 3 * 300000 + 8;
 
 	check_start(&argc, &argv);
 	buf = malloc((size_t)room * sizeof(int));
 	for (int c = 0; c < 5; c++) {
-		for (int pair = 0; pair < 18; pair++) {
+		for (int pair = 0; pair < 2 * LAYOUTS * LAYOUTS; pair++) {
 			salt = pair * 1000000;
 			if (check_rank == 0)
-				send_as(&layouts[pair % 3], counts[c], buf, pair / 9);
+				send_as(&layouts[pair % LAYOUTS], counts[c], buf,
+					pair / (LAYOUTS * LAYOUTS));
 			else if (check_rank == 1)
-				receive_as(&layouts[pair / 3 % 3], counts[c], buf,
-					   2 * counts[c] + 8);
+				receive_as(&layouts[pair / LAYOUTS % LAYOUTS], counts[c], buf,
+					   3 * counts[c] + 8);
 		}
 		records(counts[c]);
 		for (int mode = 0; mode < 3; mode++)
