@@ -263,8 +263,7 @@ bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_head
 	return true;
 }
 
-/* Rails that moved take turns to be told of. */
-static uint32_t next_echo(const struct chan_flow *flow)
+uint32_t ack_echo(const struct chan_flow *flow)
 {
 	uint8_t later = flow->news & (uint8_t)(0xfeu << flow->echo);
 
@@ -273,30 +272,25 @@ static uint32_t next_echo(const struct chan_flow *flow)
 	return (uint32_t)__builtin_ctz(later ? later : flow->news);
 }
 
-void ack_fill(struct chan *chan, struct chan_peer *peer, struct wire_header *header)
+uint32_t ack_bits(const struct chan *chan, const struct chan_peer *peer)
 {
-	struct chan_flow *flow = peer->flow;
-	uint32_t echo = next_echo(flow);
+	const struct chan_flow *flow = peer->flow;
 
-	header->flags |= (uint8_t)(echo << WIRE_F_ECHO_SHIFT);
-	header->rail_ack = peer->rail_rx[echo];
-	header->ack = peer->rx_next;
-	header->sack = flow->early ? (uint32_t)recvwin_bits(chan, flow, peer->rx_next + 1) : 0;
-	header->credit = (uint16_t)peer->rx_credit;
+	return flow->early ? (uint32_t)recvwin_bits(chan, flow, peer->rx_next + 1) : 0;
 }
 
-void ack_told(struct chan_peer *peer, const struct wire_header *header)
+void ack_told(struct chan_peer *peer, uint8_t type, uint32_t echo, uint16_t credit)
 {
 	struct chan_flow *flow = peer->flow;
 
-	flow->credit_told = header->credit;
+	flow->credit_told = credit;
 	flow->unacked = 0;
-	if (header->type == WIRE_ACK) {
+	if (type == WIRE_ACK) {
 		flow->is_ack_now = false;
 		flow->news = 0;
 	} else {
-		flow->echo = (header->flags & WIRE_F_ECHO_MASK) >> WIRE_F_ECHO_SHIFT;
-		flow->news &= (uint8_t) ~(1u << flow->echo);
+		flow->echo = (uint8_t)echo;
+		flow->news &= (uint8_t) ~(1u << echo);
 	}
 	if (!flow->news)
 		flow->ack_ns = 0;

@@ -509,10 +509,10 @@ bool ack_is_known(const struct chan_flow *flow, const struct wire_header *header
 /* Reads acks and credit of a header (@data: a whole ACK packet, else NULL); false: they are absurd. */
 bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 	       const uint8_t *data);
-/* The ack fields of a header to be sent. */
-void ack_fill(struct chan *chan, struct chan_peer *peer, struct wire_header *header);
-/* The header has left. */
-void ack_told(struct chan_peer *peer, const struct wire_header *header);
+/* The rail that the next header tells of, as those that moved take turns; its sack field; and it has left. */
+uint32_t ack_echo(const struct chan_flow *flow);
+uint32_t ack_bits(const struct chan *chan, const struct chan_peer *peer);
+void ack_told(struct chan_peer *peer, uint8_t type, uint32_t echo, uint16_t credit);
 /* Sends the bare ack that is due, if one is; 0 or -EAGAIN. */
 int ack_output(struct chan *chan, struct chan_peer *peer, int *posted);
 uint64_t ack_timers(struct chan *chan, struct chan_peer *peer);

@@ -6,19 +6,34 @@
  */
 #include "pmcore/channel/chan_private.h"
 
-/* All of a header but its length and the numbers of its rail. */
-static void fill_header(struct chan *chan, struct chan_peer *peer, const struct emit *emit,
-			struct wire_header *header)
+/*
+ * All of a header but its length and the numbers of its rail. No other function gets its address, so it stays in
+ * registers: memory that was written in parts is read as a whole only after all writes before it, the data's too.
+ */
+static inline __attribute__((always_inline)) void fill_header(const struct chan *chan,
+							      const struct chan_peer *peer,
+							      const struct emit *emit,
+							      struct wire_header *header)
 {
+	uint32_t echo = ack_echo(peer->flow);
+
 	header->version = WIRE_VERSION;
 	header->type = emit->type;
 	header->key = chan->config.key;
 	header->src = chan->config.self;
 	header->dst = peer->node;
 	header->seq = emit->seq;
-	header->flags = emit->flags;
+	header->flags = emit->flags | (uint8_t)(echo << WIRE_F_ECHO_SHIFT);
 	header->crc = 0;
-	ack_fill(chan, peer, header);
+	header->rail_ack = peer->rail_rx[echo];
+	header->ack = peer->rx_next;
+	header->sack = ack_bits(chan, peer);
+	header->credit = (uint16_t)peer->rx_credit;
+}
+
+static inline uint32_t echo_of(const struct wire_header *header)
+{
+	return (header->flags & WIRE_F_ECHO_MASK) >> WIRE_F_ECHO_SHIFT;
 }
 
 int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
@@ -49,7 +64,7 @@ int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *pac
 			stripe_sent(chan, peer, rail, 1,
 				    emit->type == WIRE_DATA ||
 					    ((emit->flags & WIRE_F_ACK_NOW) && !emit->is_in_vain));
-			ack_told(peer, &header);
+			ack_told(peer, header.type, echo_of(&header), header.credit);
 			return 0;
 		}
 		chan->rails[rail].full++;
@@ -121,7 +136,7 @@ uint32_t emit_run(struct chan *chan, struct chan_peer *peer, struct pm_packet *c
 	emit->rail = (uint8_t)rail;
 	emit->rail_seq = header.rail_seq;
 	stripe_sent(chan, peer, rail, left, true);
-	ack_told(peer, &header);
+	ack_told(peer, header.type, echo_of(&header), header.credit);
 	return left;
 }
 

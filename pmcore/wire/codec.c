@@ -292,12 +292,15 @@ void wire_pack_header(const struct wire_header *header, struct wire_words *ret)
 void wire_put_words(uint8_t *data, const struct wire_words *words, uint32_t ahead, uint16_t length,
 		    uint8_t flags)
 {
-	uint64_t numbers = words->word[SEQ_WORD];
-	struct wire_words own = *words;
+	uint64_t first = words->word[0], numbers = words->word[SEQ_WORD];
 
-	own.word[0] |= (uint64_t)length << LENGTH_SHIFT | (uint64_t)flags << FLAGS_SHIFT;
-	own.word[SEQ_WORD] = pair((uint32_t)numbers + ahead, (uint32_t)(numbers >> 32) + ahead);
-	put_words(data, &own);
+	put_word(data, first | (uint64_t)length << LENGTH_SHIFT | (uint64_t)flags << FLAGS_SHIFT);
+	put_word(data + 8, words->word[1]);
+	put_word(data + 16, words->word[2]);
+	put_word(data + 8 * SEQ_WORD,
+		 pair((uint32_t)numbers + ahead, (uint32_t)(numbers >> 32) + ahead));
+	put_word(data + 32, words->word[4]);
+	put_word(data + 40, words->word[5]);
 }
 
 static uint64_t get_word(const uint8_t *at)
