@@ -200,9 +200,9 @@ void pmu_arena_close(struct pmu_arena *arena);
 
 /* show.c. Does this kernel send datagrams of pages without a copy? */
 bool pmu_show_is_possible(void);
-/* Bytes of the @n waiting packets from @at on, a run to one peer, if they can leave without a copy; else 0. */
+/* Bytes of the @n waiting packets from @at on, a run to one peer of such segments, if they can leave uncopied; else 0. */
 uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,
-			uint32_t n);
+			uint32_t n, uint32_t segment);
 /* Sends the first @n like that: their number, or -errno. */
 int pmu_show_send(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n, uint32_t bytes);
 

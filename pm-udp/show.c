@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/sendfile.h>
 #include <sys/utsname.h>
 
@@ -29,7 +30,10 @@ bool pmu_show_is_possible(void)
 	       (major > 6 || (major == 6 && minor >= 5));
 }
 
-/* Do the packets lie in the arena as the wire wants them: in one piece, each but the last of the socket's segment? */
+/*
+ * Do the packets lie in the arena as the wire wants them: in one piece, if each but the last is filled up to the
+ * socket's segment? None is longer.
+ */
 static uint32_t bytes_in_one_piece(const struct pmu_dev *d, const struct pmu_rail *rail,
 				   uint32_t at, uint32_t n)
 {
@@ -42,9 +46,9 @@ static uint32_t bytes_in_one_piece(const struct pmu_dev *d, const struct pmu_rai
 		const struct pm_packet *p = rail->items[(at + i) % PMU_RING].packet;
 
 		if (!p->is_kept || p->more_len || p->data != begin + bytes ||
-		    (i + 1 < n && p->len != rail->segment))
+		    p->len > rail->segment)
 			return 0;
-		bytes += p->len;
+		bytes += i + 1 < n ? rail->segment : p->len;
 	}
 	return bytes;
 }
@@ -62,21 +66,32 @@ static uint32_t least(const struct pmu_dev *d, const struct pm_packet *first, ui
 }
 
 uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,
-			uint32_t n)
+			uint32_t n, uint32_t segment)
 {
 	const struct pmu_item *first = &rail->items[at % PMU_RING];
 
-	if (!d->dev.can_show || n * rail->segment < least(d, first->packet, n) ||
-	    first->peer != rail->connected || d->arena.pool.n_held > d->arena.n_packets / HELD_PART)
+	if (!d->dev.can_show || segment != rail->segment ||
+	    n * segment < least(d, first->packet, n) || first->peer != rail->connected ||
+	    d->arena.pool.n_held > d->arena.n_packets / HELD_PART)
 		return 0;
 	return bytes_in_one_piece(d, rail, at, n);
 }
 
+/* The wire format allows pads. */
+static void fill_up(const struct pmu_rail *rail, struct pm_packet *p)
+{
+	if (p->len < rail->segment)
+		memset(p->data + p->len, 0, rail->segment - p->len);
+}
+
 int pmu_show_send(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n, uint32_t bytes)
 {
+	ssize_t sent;
 	off_t at = rail->items[rail->head % PMU_RING].packet->data - d->arena.bytes;
-	ssize_t sent = sendfile(rail->fd, d->arena.fd, &at, bytes);
 
+	for (uint32_t i = 0; i + 1 < n; i++)
+		fill_up(rail, rail->items[(rail->head + i) % PMU_RING].packet);
+	sent = sendfile(rail->fd, d->arena.fd, &at, bytes);
 	if (sent < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == EIO)) {
 		d->dev.can_show = false;
 		return -EINTR;

@@ -23,6 +23,8 @@
 /* A packet that is shorter than those before it by a few bytes is padded, and others follow it: this part, and so many. */
 #define PAD_PART 16
 #define PAD_MAX 64u
+/* Where buffers follow one another in memory any packet is filled up to a full one: this part of all bytes at most. */
+#define FILL_PART 16
 
 static const uint8_t zeros[PAD_MAX];
 
@@ -168,20 +170,42 @@ static uint32_t gather_run(const struct pmu_rail *rail, uint32_t at, uint32_t n,
 	return used;
 }
 
+/* Waiting packets that make one segmented message. */
+struct run {
+	uint32_t n;
+	uint32_t segment; /* bytes of each but the last, pads included */
+};
+
 /*
- * How many packets from @at on make one segmented message: same peer, and nearly the same length; only the last may be
- * much shorter. The wire format allows the pads.
+ * How many packets from @at on lie one behind the other, if all but the last are filled up to the rail's segment; 1 if
+ * that is too much to fill up.
  */
-static uint32_t run_length(const struct pmu_rail *rail, uint32_t at)
+static uint32_t filled_run(const struct pmu_rail *rail, uint32_t at, uint32_t most)
+{
+	const struct pmu_item *item = &rail->items[at % PMU_RING];
+	uint32_t segment = rail->segment, filled = 0, best = 1;
+
+	for (uint32_t n = 1; n < most && filled * FILL_PART <= most * segment; n++) {
+		const struct pmu_item *next = &rail->items[(at + n) % PMU_RING];
+		const struct pm_packet *p = item->packet;
+
+		if (p->more_len || segment > p->room || p->data + segment != next->packet->data ||
+		    item->peer != next->peer)
+			break;
+		filled += segment - p->len;
+		if (filled * FILL_PART <= n * segment)
+			best = n + 1;
+		item = next;
+	}
+	return best;
+}
+
+/* How many are nearly as long as the first; only the last may be much shorter. */
+static uint32_t alike_run(const struct pmu_rail *rail, uint32_t at, uint32_t most, uint32_t segment)
 {
 	const struct pmu_item *first = &rail->items[at % PMU_RING];
-	uint32_t segment = padded(pm_packet_bytes(first->packet)), bytes = segment, n = 1;
-	uint32_t most = rail->tail - at;
+	uint32_t bytes = segment, n = 1;
 
-	if (!rail->has_gso || !segment)
-		return 1;
-	if (most > segments_of(segment))
-		most = segments_of(segment);
 	for (; n < most && is_alike(bytes, segment); n++) {
 		const struct pmu_item *item = &rail->items[(at + n) % PMU_RING];
 
@@ -190,6 +214,28 @@ static uint32_t run_length(const struct pmu_rail *rail, uint32_t at)
 			break;
 	}
 	return n;
+}
+
+/* The packets from @at on that go to one peer as one message. The wire format allows the pads. */
+static struct run run_at(const struct pmu_rail *rail, uint32_t at)
+{
+	struct run run = {
+		.n = 1,
+		.segment = padded(pm_packet_bytes(rail->items[at % PMU_RING].packet)),
+	};
+	uint32_t left = rail->tail - at, most, filled = 1;
+
+	if (!rail->has_gso || !run.segment || left == 1)
+		return run;
+	if (rail->segment) {
+		most = segments_of(rail->segment);
+		filled = filled_run(rail, at, left < most ? left : most);
+		if (filled == left || filled == most)
+			return (struct run){filled, rail->segment};
+	}
+	most = segments_of(run.segment);
+	run.n = alike_run(rail, at, left < most ? left : most, run.segment);
+	return filled > run.n ? (struct run){filled, rail->segment} : run;
 }
 
 /* A message to the peer that the socket is connected to needs no address. */
@@ -227,20 +273,21 @@ static uint32_t build(struct pmu_dev *d, uint32_t r)
 
 	while (at != rail->tail && m < PMU_TX_MSGS) {
 		const struct pmu_item *first = &rail->items[at % PMU_RING];
-		uint32_t n = run_length(rail, at), begin = used;
-		uint32_t segment = padded(pm_packet_bytes(first->packet));
+		struct run run = run_at(rail, at);
+		uint32_t begin = used;
 
-		if (used + PMU_IOVS_EACH * n > PMU_TX_IOVS || (m && pmu_show_bytes(d, rail, at, n)))
+		if (used + PMU_IOVS_EACH * run.n > PMU_TX_IOVS ||
+		    (m && pmu_show_bytes(d, rail, at, run.n, run.segment)))
 			break;
-		used += gather_run(rail, at, n, segment, &b->iovs[used]);
-		b->packets[m] = n;
+		used += gather_run(rail, at, run.n, run.segment, &b->iovs[used]);
+		b->packets[m] = run.n;
 		b->msgs[m].msg_hdr =
 			(struct msghdr){.msg_iov = &b->iovs[begin], .msg_iovlen = used - begin};
 		set_address(d, r, first->peer, m);
-		if (n > 1 && segment != rail->segment)
-			set_segment(b, m, (uint16_t)segment);
+		if (run.n > 1 && run.segment != rail->segment)
+			set_segment(b, m, (uint16_t)run.segment);
 		m++;
-		at += n;
+		at += run.n;
 	}
 	return m;
 }
@@ -270,16 +317,18 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 	struct pmu_batch *b = &d->batch;
 	uint32_t n_msgs, bytes;
 	int sent, packets = 0;
+	struct run run;
 
 	rail->calls++;
 	if (rail->tail - rail->head == 1 && !p->more_len) {
 		b->packets[0] = 1;
 		return send_one(rail, r, first);
 	}
-	b->packets[0] = run_length(rail, rail->head);
-	bytes = pmu_show_bytes(d, rail, rail->head, b->packets[0]);
+	run = run_at(rail, rail->head);
+	b->packets[0] = run.n;
+	bytes = pmu_show_bytes(d, rail, rail->head, run.n, run.segment);
 	if (bytes)
-		return pmu_show_send(d, rail, b->packets[0], bytes);
+		return pmu_show_send(d, rail, run.n, bytes);
 	n_msgs = build(d, r);
 	if (n_msgs == 1)
 		return sendmsg(rail->fd, &b->msgs[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0

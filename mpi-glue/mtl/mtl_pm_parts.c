@@ -9,8 +9,8 @@
 /* Data of fewer bytes are not worth aligning. */
 #define ALIGN_MIN 2048
 
-/* Up to so many datagrams of one message are of equal length. More may leave without a copy, which takes full ones. */
-#define EVEN_PARTS 24
+/* The last datagram of a message is filled up, so that others follow it, if that adds no more than this part. */
+#define FILL_PART 16
 
 static size_t divided_up(size_t a, size_t b)
 {
@@ -20,14 +20,15 @@ static size_t divided_up(size_t a, size_t b)
 size_t mtl_pm_datagram_of(const struct mtl_pm_peer *peer, size_t length)
 {
 	const size_t first = sizeof(struct envelope_first), more = sizeof(struct envelope_control);
-	size_t parts;
+	size_t parts, bytes;
 
 	if (!mtl_pm.is_corked)
 		return peer->mtu;
 	parts = 1 + divided_up(length - (peer->mtu - first), peer->mtu - more);
-	if (parts > EVEN_PARTS)
+	bytes = length + first + (parts - 1) * more;
+	if ((parts * peer->mtu - bytes) * FILL_PART <= bytes)
 		return peer->mtu;
-	return divided_up(length + first + (parts - 1) * more, parts);
+	return divided_up(bytes, parts);
 }
 
 size_t mtl_pm_room_in(const struct mtl_pm_peer *peer, size_t most, size_t head_size)

@@ -9,7 +9,8 @@
 
 /*
  * The longest datagram, its header included, of a message that is sent unasked in several. In a burst those of a short
- * message are all of the same length, to a few bytes: then datagrams of many messages leave as one segmented datagram.
+ * message are all of the same length, to a few bytes, or nearly all are full: then datagrams of many messages leave as
+ * one segmented datagram.
  */
 size_t mtl_pm_datagram_of(const struct mtl_pm_peer *peer, size_t length);
 /* Most bytes of data that a datagram of @most carries behind a header of @head_size: whole lines, when they are aligned. */

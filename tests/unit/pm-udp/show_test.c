@@ -35,15 +35,17 @@ static void make_connected(struct pair *p)
 	must(pmu_of(p->side[0].dev)->rails[0].connected);
 }
 
+/* Every @each-th packet has @shorter bytes less than fit (0: none has). */
 static void post_filled(struct side *s, struct pm_packet **packets, uint32_t first, uint32_t n,
-			bool is_past_caches)
+			bool is_past_caches, uint32_t each, uint32_t shorter)
 {
-	uint32_t len = s->dev->ops->mtu(s->dev, s->peer);
-
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t seq = first + i;
+		uint32_t seq = first + i, len = s->dev->ops->mtu(s->dev, s->peer);
 		struct pm_packet *k = packets[i] = s->dev->ops->tx_alloc(s->dev);
 
+		memset(k->data, 0xee, len);
+		if (each && seq % each == each - 1)
+			len -= shorter;
 		for (uint32_t at = 4; at < len; at++)
 			k->data[at] = pattern(seq, at);
 		memcpy(k->data, &seq, 4);
@@ -58,12 +60,12 @@ static void post_filled(struct side *s, struct pm_packet **packets, uint32_t fir
 /* Full packets @first.. as the channel sends them: kept until they are acked. */
 static void post_kept(struct side *s, struct pm_packet **packets, uint32_t first, uint32_t n)
 {
-	post_filled(s, packets, first, n, false);
+	post_filled(s, packets, first, n, false, 0, 0);
 }
 
 static void post_past_caches(struct side *s, struct pm_packet **packets, uint32_t first, uint32_t n)
 {
-	post_filled(s, packets, first, n, true);
+	post_filled(s, packets, first, n, true, 0, 0);
 }
 
 static bool can_show(const struct pair *p)
@@ -120,6 +122,50 @@ TAP_TEST(pmu_show_send__runs_of_kept_packets)
 	a->dev->ops->tx_kick(a->dev);
 	is_int(rail->shown, 123);
 	arrive(&p.side[1], 300, 41, 1472);
+	pair_close(&p);
+}
+
+/* 44 packets, every @each-th of which is short. So many leave as one segmented message, and without a copy if all do. */
+static void filled_up(struct pair *p, struct side *a, uint32_t each, uint32_t shorter, uint32_t run)
+{
+	struct pmu_rail *rail = &pmu_of(a->dev)->rails[0];
+	uint32_t len, seq, got = 0;
+	struct pm_packet *packets[44];
+	struct pm_rx rx[64];
+
+	post_filled(a, packets, 0, 44, true, each, shorter);
+	is_int(pmu_of(a->dev)->batch.packets[0], run);
+	is_int(rail->shown, run == 44 ? 44 : 0);
+	while (got < 44) {
+		int r = burst(&p->side[1], rx, 64, 2000);
+
+		must(r > 0);
+		for (int i = 0; i < r; i++, got++) {
+			len = 1472 - (got % each == each - 1 ? shorter : 0);
+			memcpy(&seq, rx[i].data, 4);
+			is_int(seq, got);
+			ok(rx[i].len >= len);
+			for (uint32_t at = 4; at < rx[i].len; at++)
+				if (rx[i].data[at] != (at < len ? pattern(seq, at) : 0))
+					okf(false, "packet %u: byte %u of %u", seq, at, rx[i].len);
+			p->side[1].dev->ops->rx_return(p->side[1].dev, rx[i].token);
+		}
+	}
+	release(a, packets, 44);
+}
+
+TAP_TEST(pmu_show_send__short_ends_of_messages_are_filled_up)
+{
+	struct pair p;
+	struct side *a = open_showing(&p);
+
+	if (!a)
+		return;
+	filled_up(&p, a, 12, 440, 44);
+	pair_close(&p);
+	/* a sixth of all bytes is too much */
+	a = open_showing(&p);
+	filled_up(&p, a, 2, 500, 2);
 	pair_close(&p);
 }
 
