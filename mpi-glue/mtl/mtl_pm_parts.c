@@ -81,20 +81,30 @@ int mtl_pm_send_part(struct mtl_pm_send *s, const void *head, size_t head_size, 
 	return pmSend(mtl_pm.ctx, desc);
 }
 
+static void gather(void *walk, void *to, size_t n)
+{
+	layout_gather(walk, to, n);
+}
+
 int mtl_pm_send_row(struct mtl_pm_send *s, const struct envelope_control *head, size_t room,
 		    size_t end)
 {
-	size_t done;
-	int rc = pmPostRow(mtl_pm.ctx, s->peer->node, head, sizeof(*head), s->data + s->sent,
-			   end - s->sent, room, &done);
+	size_t done, n = end - s->sent;
+	int rc;
 
+	if (s->data)
+		rc = pmPostRow(mtl_pm.ctx, s->peer->node, head, sizeof(*head), s->data + s->sent, n,
+			       room, &done);
+	else
+		rc = pmGatherRow(mtl_pm.ctx, s->peer->node, head, sizeof(*head), gather, &s->walk,
+				 n, room, &done);
 	s->sent += done;
 	return rc;
 }
 
 bool mtl_pm_is_row_possible(const struct mtl_pm_send *s)
 {
-	return s->data && !s->peer->aligns;
+	return (s->data || s->has_layout) && !s->peer->aligns;
 }
 
 bool mtl_pm_begin_row(const struct mtl_pm_peer *peer)

@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* DATA datagrams per call and message: others must have their turn. At MTU 1500 one segmented message takes so many. */
-#define STREAM_BURST 41
+#define STREAM_BURST 44
 /* Bytes sent between two polls, at most: a receiver that holds too much may have asked us to keep our data. */
 #define DEAF_BYTES (256 << 10)
 
@@ -310,23 +310,33 @@ static int advance(struct mtl_pm_send *s)
 	return rc;
 }
 
-static int push_stream(struct mtl_pm_send *s)
+/* The next datagrams of a stream, up to @end. */
+static int push_parts(struct mtl_pm_send *s, size_t room, size_t end)
 {
 	struct envelope_control head = {.kind = ENVELOPE_DATA, .id = s->remote};
-	size_t most = mtl_pm_part_room(s->peer, sizeof(head));
-	bool is_row = mtl_pm_begin_row(s->peer);
-	int n = 0, rc = 0;
+	int rc = 0;
 
-	while (!rc && n < STREAM_BURST && s->sent < s->wanted) {
-		size_t left = s->wanted - s->sent;
+	if (mtl_pm_is_row_possible(s))
+		return mtl_pm_send_row(s, &head, room, end);
+	while (!rc && s->sent < end)
+		rc = mtl_pm_send_part(s, &head, sizeof(head),
+				      end - s->sent < room ? end - s->sent : room);
+	return rc;
+}
 
-		rc = mtl_pm_send_part(s, &head, sizeof(head), left < most ? left : most);
-		n += rc != ENOBUFS;
-	}
+/* Whether anything of it has left. */
+static bool push_stream(struct mtl_pm_send *s)
+{
+	size_t room = mtl_pm_part_room(s->peer, sizeof(struct envelope_control));
+	size_t left = s->wanted - s->sent, burst = STREAM_BURST * room, before = s->sent;
+	bool is_row = mtl_pm_begin_row(s->peer), has_moved;
+	int rc = push_parts(s, room, s->sent + (left < burst ? left : burst));
+
+	has_moved = s->sent > before;
 	mtl_pm_end_row(is_row);
 	if ((rc && rc != ENOBUFS) || s->sent >= s->wanted)
 		mtl_pm_send_finish(s, rc);
-	return n;
+	return has_moved;
 }
 
 int mtl_pm_push_sends(struct mtl_pm_peer *peer)

@@ -120,35 +120,68 @@ static int row_node(struct context *ctx, pmNode node, const struct pm_row *row, 
 		return err;
 	mtu = (*ret_node)->mtu;
 	if (row->head_len >= mtu || !part || part > mtu - row->head_len)
-		return fail(EINVAL, "pmPostRow: %u and %llu bytes to node %u: 1 to %u are possible",
+		return fail(EINVAL, "row: %u and %llu bytes to node %u: 1 to %u are possible",
 			    row->head_len, (unsigned long long)part, node, mtu);
 	return ctx->is_quiet ? ENOBUFS : 0;
+}
+
+/* All of @row but its part is given; its data or who brings them has been looked at. */
+static int post_row(struct context *ctx, pmNode node, struct pm_row *row, size_t part,
+		    size_t *ret_done)
+{
+	struct composite_node *n;
+	uint64_t done;
+	int err;
+
+	*ret_done = 0;
+	err = row_node(ctx, node, row, part, &n);
+	if (err)
+		return err;
+	row->part = (uint32_t)part;
+	err = n->ops->post_row(n->link, n->peer, row, &done);
+	*ret_done = done;
+	if (err)
+		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+	return PM_SUCCESS;
+}
+
+static bool is_row(const void *head, size_t head_len, size_t len, const size_t *ret_done)
+{
+	return ret_done && len && (head || !head_len) && head_len <= UINT32_MAX;
 }
 
 int pmPostRow(pmContext handle, pmNode node, const void *head, size_t headLen, const void *data,
 	      size_t len, size_t part, size_t *ret_done)
 {
 	struct context *ctx = context_get(handle);
-	struct composite_node *n;
-	struct pm_row row = {.head = headLen ? head : data, .data = data, .len = len};
-	uint64_t done;
-	int err;
+	struct pm_row row = {.head = headLen ? head : data,
+			     .head_len = (uint32_t)headLen,
+			     .data = data,
+			     .len = len};
 
 	if (!ctx)
 		return EBADF;
-	if (!ret_done || !data || !len || (headLen && !head) || headLen > UINT32_MAX)
+	if (!data || !is_row(head, headLen, len, ret_done))
 		return fail(EINVAL, "pmPostRow: no data, no head, or no place for what was taken");
-	*ret_done = 0;
-	row.head_len = (uint32_t)headLen;
-	err = row_node(ctx, node, &row, part, &n);
-	if (err)
-		return err;
-	row.part = (uint32_t)part;
-	err = n->ops->post_row(n->link, n->peer, &row, &done);
-	*ret_done = done;
-	if (err)
-		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
-	return PM_SUCCESS;
+	return post_row(ctx, node, &row, part, ret_done);
+}
+
+int pmGatherRow(pmContext handle, pmNode node, const void *head, size_t headLen, pmGather gather,
+		void *arg, size_t len, size_t part, size_t *ret_done)
+{
+	struct context *ctx = context_get(handle);
+	struct pm_row row = {.head = headLen ? head : "",
+			     .head_len = (uint32_t)headLen,
+			     .gather = gather,
+			     .arg = arg,
+			     .len = len};
+
+	if (!ctx)
+		return EBADF;
+	if (!gather || !is_row(head, headLen, len, ret_done))
+		return fail(EINVAL,
+			    "pmGatherRow: no function, no head, or no place for what was taken");
+	return post_row(ctx, node, &row, part, ret_done);
 }
 
 int pmCork(pmContext handle, int is_on)

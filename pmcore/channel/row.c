@@ -21,7 +21,10 @@ static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, enum copy
 	assert(packet->room >= WIRE_OVERHEAD + msg.length);
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
 	memcpy(body, row->head, row->head_len);
-	copy_by(way, body + row->head_len, row->data + at, part);
+	if (row->data)
+		copy_by(way, body + row->head_len, row->data + at, part);
+	else
+		row->gather(row->arg, body + row->head_len, part);
 	packet->is_past_caches = way == COPY_PAST_CACHES;
 	packet->len = (uint32_t)WIRE_OVERHEAD + row->head_len + part;
 }
@@ -36,7 +39,7 @@ static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct
 	struct copier_run run;
 	uint32_t n = 0;
 
-	copier_begin(chan, is_bulk, row->len,
+	copier_begin(chan, is_bulk && row->data, row->len,
 		     most >= CHAN_RUN && row->len - at >= (uint64_t)CHAN_RUN * row->part, &run);
 	for (; at < row->len && n < most && n < CHAN_RUN; at += part_at(row, at)) {
 		struct pm_packet *packet = is_bulk ? chan->ops.tx_alloc_bulk(chan->arg)

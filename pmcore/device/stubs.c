@@ -39,7 +39,10 @@ static int link_post_row(struct pm_link *link, struct pm_link_peer *peer, const 
 		if (err)
 			break;
 		memcpy(buf, row->head, row->head_len);
-		memcpy(buf + row->head_len, row->data + *ret_done, part);
+		if (row->data)
+			memcpy(buf + row->head_len, row->data + *ret_done, part);
+		else
+			row->gather(row->arg, buf + row->head_len, part);
 		err = link->ops->send(link, peer, cookie, row->head_len + part);
 		*ret_done += part;
 	}

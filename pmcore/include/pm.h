@@ -127,6 +127,13 @@ int pmPost(pmContext ctx, pmNode node, const void *data, size_t len);
 int pmPostRow(pmContext ctx, pmNode node, const void *head, size_t headLen, const void *data,
 	      size_t len, size_t part, size_t *ret_done);
 /*
+ * The same with data that @gather brings, @n bytes with each call: the next ones, one datagram after the other. It is
+ * called with @arg only for what is taken, and calls no function of PM.
+ */
+typedef void (*pmGather)(void *arg, void *to, size_t n);
+int pmGatherRow(pmContext ctx, pmNode node, const void *head, size_t headLen, pmGather gather,
+		void *arg, size_t len, size_t part, size_t *ret_done);
+/*
  * Corked (@is_on not 0): of a burst of datagrams to one node, those beyond the first few may wait for the
  * next pmReceive, pmWait or pmCork(ctx, 0), and share packets meanwhile. For programs that send several and
  * then receive or wait; not before long computations. Contexts begin uncorked: nothing waits then.

@@ -60,13 +60,18 @@ struct pm_device_env {
 struct pm_link;      /* a device of a context: each backend embeds this as its first member */
 struct pm_link_peer; /* a link's state for one node: backend-private */
 
-/* Datagrams to be sent in a row: each is the head and @part bytes of data, the last one what is left. */
+/*
+ * Datagrams to be sent in a row: each is the head and @part bytes of data, the last one what is left. Without @data
+ * gather brings the next @n bytes of them with each call, and is called only for what is taken.
+ */
 struct pm_row {
 	const void *head;
 	uint32_t head_len; /* bytes */
 	uint32_t part;     /* bytes, at least 1 */
 	const uint8_t *data;
 	uint64_t len; /* bytes, at least 1 */
+	void (*gather)(void *arg, void *to, size_t n);
+	void *arg;
 };
 
 /* An arrived datagram, lent until pm_link_ops.release. */

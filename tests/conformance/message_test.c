@@ -62,7 +62,7 @@ CONFORMS(pmPostRow__all_arrives_in_order)
 
 		must(pmCork(crew->ctx[0], round & 1) == PM_SUCCESS);
 		must(crew_send_hard(crew, 0, to, 1 + 5 * round));
-		must(crew_row_hard(crew, 0, to, data, len, part));
+		must(crew_row_hard(crew, 0, to, data, len, part, round & 2));
 		must(crew_send_hard(crew, 0, to, 1 + 3 * round));
 		is_int(pmPostRow(crew->ctx[0], crew_node(crew, to), NULL, 0, data, 8, mtu + 1,
 				 &done),

@@ -228,9 +228,19 @@ static bool is_drained(const struct crew *crew)
 	return true;
 }
 
-bool crew_row_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf, size_t len,
-		   size_t part)
+/* The next bytes from *@arg on. */
+static void gather(void *arg, void *to, size_t n)
 {
+	const uint8_t **at = arg;
+
+	memcpy(to, *at, n);
+	*at += n;
+}
+
+bool crew_row_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf, size_t len,
+		   size_t part, bool is_gathered)
+{
+	const uint8_t *next = buf;
 	double end = seconds() + 10;
 	size_t at, done = 0;
 	int err = 0;
@@ -239,8 +249,12 @@ bool crew_row_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_
 		crew_fill(buf + at, len - at < part ? len - at : part, from,
 			  crew->sent[from][to] + at / part);
 	for (at = 0; at < len && !err; at += done) {
-		err = pmPostRow(crew->ctx[from], crew_node(crew, to), NULL, 0, buf + at, len - at,
-				part, &done);
+		if (is_gathered)
+			err = pmGatherRow(crew->ctx[from], crew_node(crew, to), NULL, 0, gather,
+					  &next, len - at, part, &done);
+		else
+			err = pmPostRow(crew->ctx[from], crew_node(crew, to), NULL, 0, buf + at,
+					len - at, part, &done);
 		crew->sent[from][to] += (done + part - 1) / part;
 		if (err != ENOBUFS)
 			continue;

@@ -48,9 +48,9 @@ bool crew_send_hard(struct crew *crew, unsigned int from, unsigned int to, size_
 /* The same by pmPost, from @buf. */
 bool crew_post_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf,
 		    size_t len);
-/* A row of pattern messages of @part bytes, the last one shorter if @len bytes are no multiple, from @buf. */
+/* A row of pattern messages of @part bytes, the last one shorter if @len bytes are no multiple, from @buf; or gathered. */
 bool crew_row_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf, size_t len,
-		   size_t part);
+		   size_t part, bool is_gathered);
 /* Receives on all members until everything sent has arrived. False after about 20 s. */
 bool crew_drain(struct crew *crew);
 /* Calls pmReceive on every member once, checking what comes. */

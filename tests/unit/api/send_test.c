@@ -140,6 +140,47 @@ TAP_TEST(pmPostRow__head_and_parts)
 	is_int(pmCloseContext(ctx), 0);
 }
 
+/* The next @n letters of the alphabet. */
+static void spell(void *next, void *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		((char *)to)[i] = (*(char *)next)++;
+}
+
+TAP_TEST(pmGatherRow__wrong_arguments)
+{
+	pmContext ctx = self_open();
+	char next = 'a';
+	size_t done = 7;
+
+	is_int(pmGatherRow(ctx, SELF_NODE, NULL, 0, spell, &next, 8, 0, &done), EINVAL);
+	self_said("1 to 16384");
+	is_int(done, 0);
+	is_int(pmGatherRow(ctx, SELF_NODE, NULL, 0, NULL, &next, 8, 4, &done), EINVAL);
+	is_int(pmGatherRow(ctx, SELF_NODE, NULL, 0, spell, &next, 0, 4, &done), EINVAL);
+	is_int(pmGatherRow(ctx, SELF_NODE, NULL, 4, spell, &next, 8, 4, &done), EINVAL);
+	is_int(pmGatherRow(ctx, SELF_NODE, NULL, 0, spell, &next, 8, 4, NULL), EINVAL);
+	is_int(pmGatherRow(self_closed(), SELF_NODE, NULL, 0, spell, &next, 8, 4, &done), EBADF);
+	is_int(next, 'a');
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmGatherRow__head_and_parts)
+{
+	pmContext ctx = self_open();
+	char next = 'a';
+	size_t done;
+
+	is_int(pmGatherRow(ctx, SELF_NODE, "head ", 5, spell, &next, 8, 3, &done), 0);
+	is_int(done, 8);
+	self_expect(ctx, "head abc");
+	self_expect(ctx, "head def");
+	self_expect(ctx, "head gh");
+	is_int(pmGatherRow(ctx, SELF_NODE, NULL, 0, spell, &next, 2, 3, &done), 0);
+	self_expect(ctx, "ij");
+	is_int(pmCloseContext(ctx), 0);
+}
+
 TAP_TEST(pmPostRow__until_the_device_is_full)
 {
 	pmContext ctx = self_open();

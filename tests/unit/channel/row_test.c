@@ -17,6 +17,15 @@ static int post(struct rig *rig, uint64_t len, uint64_t *ret_done)
 	return chan_post_row(rig->chan, rig->peer, &row, rig->now, ret_done);
 }
 
+/* The next bytes of data; *@arg: how many there were. */
+static void next_bytes(void *arg, void *to, size_t n)
+{
+	uint64_t *at = arg;
+
+	memcpy(to, data + *at, n);
+	*at += n;
+}
+
 /* The @n-th packet posted is the datagram @mseq of a row, @part bytes from @at on. */
 static void is_part(const struct rig *rig, uint32_t n, uint32_t mseq, uint64_t at, uint32_t part)
 {
@@ -49,6 +58,34 @@ TAP_TEST(chan_post_row__all_at_once)
 	is_part(rig, 5, 5, 5 * PART, 7);
 	is_int(rig->stats.tx_messages, 6);
 	is_int(rig->stats.tx_bytes, 5 * PART + 7 + 6 * HEAD);
+	chan_check(rig->chan);
+	rig_close(rig);
+}
+
+/* Data that are gathered: no more of them than is taken, whatever stops the row. */
+TAP_TEST(chan_post_row__gathered)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t gathered = 0, done;
+	struct pm_row row = {.head = "headhead",
+			     .head_len = HEAD,
+			     .part = PART,
+			     .len = 5 * PART + 7,
+			     .gather = next_bytes,
+			     .arg = &gathered};
+
+	is_int(post(rig, PART, &done), 0);
+	rig->alloc_limit = 4;
+	is_int(chan_post_row(rig->chan, rig->peer, &row, rig->now, &done), -EAGAIN);
+	is_int(done, 3 * PART);
+	is_int(gathered, done);
+	row.len -= done;
+	rig->alloc_limit = 100;
+	is_int(chan_post_row(rig->chan, rig->peer, &row, rig->now, &done), 0);
+	is_int(done, 2 * PART + 7);
+	is_int(gathered, 5 * PART + 7);
+	are_parts(rig, 1, 1, 5);
+	is_part(rig, 6, 6, 5 * PART, 7);
 	chan_check(rig->chan);
 	rig_close(rig);
 }
