@@ -23,8 +23,11 @@
 /* A packet that is shorter than those before it by a few bytes is padded, and others follow it: this part, and so many. */
 #define PAD_PART 16
 #define PAD_MAX 64u
-/* Where buffers follow one another in memory any packet is filled up to a full one: this part of all bytes at most. */
-#define FILL_PART 16
+/*
+ * Where buffers follow one another in memory any packet is filled up to a full one. A slow link pays for it, so this part
+ * of all bytes at most.
+ */
+#define FILL_PART 32
 
 static const uint8_t zeros[PAD_MAX];
 

@@ -10,7 +10,7 @@
 #define ALIGN_MIN 2048
 
 /* The last datagram of a message is filled up, so that others follow it, if that adds no more than this part. */
-#define FILL_PART 16
+#define FILL_PART 32
 
 static size_t divided_up(size_t a, size_t b)
 {

@@ -15,8 +15,8 @@ from .mpisizes import WINDOW, latency, single
 from .watched import SideOf
 
 
-HALF_RTT = {"8k": 8 << 10, "32k": 32 << 10, "64k": 64 << 10, "256k": 256 << 10, "512k": 512 << 10}
-IN_FLIGHT = {"64k": 64 << 10, "256k": 256 << 10, "1m": 1 << 20}
+HALF_RTT = {f"{kib}k": kib << 10 for kib in (8, 16, 32, 64, 128, 256, 512)}
+IN_FLIGHT = {"16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10, "256k": 256 << 10, "1m": 1 << 20}
 
 
 def _against_tcp(name: str, lower_is_better: bool, unit: str, what: str, raw: SideOf, tcp: SideOf) -> Figure:

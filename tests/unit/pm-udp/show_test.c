@@ -163,7 +163,7 @@ TAP_TEST(pmu_show_send__short_ends_of_messages_are_filled_up)
 		return;
 	filled_up(&p, a, 12, 440, 44);
 	pair_close(&p);
-	/* a sixth of all bytes is too much */
+	/* a sixth of all bytes would be too much */
 	a = open_showing(&p);
 	filled_up(&p, a, 2, 500, 2);
 	pair_close(&p);
