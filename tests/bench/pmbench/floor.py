@@ -15,24 +15,28 @@ from .mpisizes import WINDOW, latency, single
 from .watched import SideOf
 
 
+MTU = 1500
 HALF_RTT = {f"{kib}k": kib << 10 for kib in (8, 16, 32, 64, 128, 256, 512)}
 IN_FLIGHT = {"16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10, "256k": 256 << 10, "1m": 1 << 20}
 
 
-def _against_tcp(name: str, lower_is_better: bool, unit: str, what: str, raw: SideOf, tcp: SideOf) -> Figure:
+def _against_tcp(name: str, lower_is_better: bool, unit: str, what: str, raw: SideOf, tcp: SideOf,
+                 mtu: int = MTU) -> Figure:
     """Stated: there is nothing of ours in it."""
     @contextlib.contextmanager
     def setup() -> Iterator[tuple[Contestant, list[Contestant]]]:
-        with lab("floor", 2, "--direct", "--offloads", "on") as cable:
+        with lab("floor", 2, "--direct", "--offloads", "on", "--mtu", str(mtu)) as cable:
             yield (raw("raw segmented datagrams", cable, BTL_TCP, None), [tcp("btl tcp", cable, BTL_TCP, None)])
     return Figure(f"floor-{name}-vs-tcp", None, lower_is_better, unit,
                   f"{what} by raw segmented datagrams with one copy at each side and nothing else, "
                   "against btl tcp with offloads; stated, no goal", setup)
 
 
-def half_rtt(label: str, size: int) -> Figure:
+def half_rtt(label: str, size: int, mtu: int = MTU) -> Figure:
     """One message at a time."""
-    return _against_tcp(label, True, "us", f"half RTT of {size} B", single(["mpi_floor"], size, 1), latency(size))
+    at = "" if mtu == MTU else f" at MTU {mtu}"
+    return _against_tcp(label, True, "us", f"half RTT of {size} B{at}",
+                        single(["mpi_floor", "-m", str(mtu)], size, 1), latency(size), mtu)
 
 
 def in_flight(name: str, size: int, words: Sequence[str], how: str) -> Figure:
@@ -44,4 +48,5 @@ def in_flight(name: str, size: int, words: Sequence[str], how: str) -> Figure:
 
 FIGURES = [*(half_rtt(label, size) for label, size in HALF_RTT.items()),
            *(in_flight(f"window-{label}", size, [], "one way") for label, size in IN_FLIGHT.items()),
+           *(half_rtt(f"{label}-9000", HALF_RTT[label], 9000) for label in ("128k", "256k")),
            in_flight("bibw-1m", 1 << 20, ["-b"], "both ways at once")]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_floor [-i INTERFACE] [-w WINDOW [-b]] ... BYTES... - half round-trip time between ranks 0 and 1 of the least
+ * mpi_floor [-i INTERFACE] [-m MTU] [-w WINDOW [-b]] ... BYTES... - half round-trip time between ranks 0 and 1 of the least
  * that moves a message by UDP: segmented datagrams of a connected socket with room for headers, one copy of the data at
  * each side, no acks, no repetition, no matching. It is what no library on such sockets can go below. With -w the
  * bandwidth of WINDOW messages in a row, one way or with -b both ways at once. MPI only brings the two
@@ -22,12 +22,11 @@
 #define UDP_GRO 104
 #endif
 
-/* A datagram at MTU 1500, and what PM and mtl/pm put before the data in each. */
-#define DATAGRAM 1472
+/* What IP and UDP put before a datagram, and PM and mtl/pm before the data in it. */
+#define IP_UDP 28
 #define HEAD 72
-#define DATA (DATAGRAM - HEAD)
-/* Datagrams of one system call, and bytes from which on it is cheaper not to copy them into the kernel. */
-#define TRAIN 44
+/* Bytes of one system call, and from which on it is cheaper not to copy them into the kernel. */
+#define TRAIN_BYTES 65507
 #define SENDFILE_MIN 24576
 /* Bytes sent without a copy must rest until the other side has them: it says so after each CREDIT of them. */
 #define ARENA (4 << 20)
@@ -40,7 +39,9 @@
 struct floor {
 	int fd, file;
 	unsigned char *arena;
-	size_t at;     /* where the next train begins in it */
+	size_t at;             /* where the next train begins in it */
+	size_t datagram, data; /* bytes of each, and of the data in it */
+	size_t train;          /* datagrams of one system call */
 	size_t bytes;  /* of a message, or of all of a window: they follow one another in memory */
 	size_t window; /* messages; 1 in a ping-pong */
 	void (*run)(void *what, int n);
@@ -100,7 +101,7 @@ static void open_socket(struct floor *f, const char *interface)
 		die("connect");
 	set(f->fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BYTES);
 	set(f->fd, SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BYTES);
-	set(f->fd, IPPROTO_UDP, UDP_SEGMENT, DATAGRAM);
+	set(f->fd, IPPROTO_UDP, UDP_SEGMENT, (int)f->datagram);
 	set(f->fd, IPPROTO_UDP, UDP_GRO, 1);
 }
 
@@ -122,11 +123,11 @@ static size_t fill_train(struct floor *f, size_t done, size_t *ret_data)
 	unsigned char *begin, *to;
 	size_t data = 0;
 
-	if (f->at + TRAIN * DATAGRAM > ARENA)
+	if (f->at + f->train * f->datagram > ARENA)
 		f->at = 0;
 	begin = to = f->arena + f->at;
-	for (int i = 0; i < TRAIN && done + data < f->bytes; i++) {
-		size_t left = f->bytes - done - data, n = left < DATA ? left : DATA;
+	for (size_t i = 0; i < f->train && done + data < f->bytes; i++) {
+		size_t left = f->bytes - done - data, n = left < f->data ? left : f->data;
 
 		memcpy(to + HEAD, f->out + done + data, n);
 		to += HEAD + n;
@@ -161,8 +162,8 @@ static size_t unpack(struct floor *f, const unsigned char *train, size_t bytes, 
 {
 	size_t data = 0;
 
-	for (size_t at = 0; at + HEAD < bytes; at += DATAGRAM) {
-		size_t left = bytes - at - HEAD, n = left < DATA ? left : DATA;
+	for (size_t at = 0; at + HEAD < bytes; at += f->datagram) {
+		size_t left = bytes - at - HEAD, n = left < f->data ? left : f->data;
 
 		if (done + data + n > f->bytes)
 			break;
@@ -305,38 +306,57 @@ static void measure(struct floor *f, size_t message)
 static void usage(void)
 {
 	if (check_rank == 0)
-		fprintf(stderr, "usage: mpi_floor [-i INTERFACE] [-w WINDOW [-b]] " SWEEP_USAGE
-				" BYTES...\n"
-				"  -i  whose address the sockets have (default: eth1)\n"
-				"  -w  messages in a row (at most 1024)\n"
-				"  -b  both ways at once\n" SWEEP_HELP);
+		fprintf(stderr,
+			"usage: mpi_floor [-i INTERFACE] [-m MTU] [-w WINDOW [-b]] " SWEEP_USAGE
+			" BYTES...\n"
+			"  -i  whose address the sockets have (default: eth1)\n"
+			"  -m  of that interface: datagrams are as long as it allows (default: "
+			"1500)\n"
+			"  -w  messages in a row (at most 1024)\n"
+			"  -b  both ways at once\n" SWEEP_HELP);
 	MPI_Finalize();
 	exit(2);
+}
+
+static void make_window(struct floor *f, size_t window)
+{
+	f->window = window;
+	f->is_window = true;
+	f->run = run_window;
+}
+
+/* Cuts messages as PM does at that MTU: into multiples of 8 bytes. */
+static void cut_for(struct floor *f, size_t mtu)
+{
+	f->datagram = (mtu - IP_UDP) & ~(size_t)7;
+	f->data = f->datagram - HEAD;
+	f->train = TRAIN_BYTES / f->datagram;
 }
 
 int main(int argc, char **argv)
 {
 	static struct floor f = {.window = 1, .run = run};
 	const char *interface = "eth1";
-	size_t most;
+	size_t most, mtu = 1500;
 	int option;
 
 	check_start(&argc, &argv);
-	while ((option = getopt(argc, argv, "i:w:b" SWEEP_OPTIONS)) != -1) {
+	while ((option = getopt(argc, argv, "i:m:w:b" SWEEP_OPTIONS)) != -1) {
 		if (option == 'i')
 			interface = optarg;
+		else if (option == 'm')
+			mtu = strtoul(optarg, NULL, 0);
 		else if (option == 'w')
-			f = (struct floor){.window = strtoul(optarg, NULL, 0),
-					   .run = run_window,
-					   .is_window = true,
-					   .is_both = f.is_both};
+			make_window(&f, strtoul(optarg, NULL, 0));
 		else if (option == 'b')
 			f.is_both = true;
 		else if (!sweep_option(option, optarg))
 			usage();
 	}
-	if (check_size != 2 || !f.window || f.window > WINDOW_MAX || (f.is_both && !f.is_window))
+	if (check_size != 2 || !f.window || f.window > WINDOW_MAX || (f.is_both && !f.is_window) ||
+	    mtu <= IP_UDP + HEAD || mtu > TRAIN_BYTES)
 		usage();
+	cut_for(&f, mtu);
 	most = sweep_most(argv + optind, usage);
 	sweep_start(most);
 	f.out = sweep_memory(most * f.window);
