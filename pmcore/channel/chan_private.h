@@ -283,13 +283,13 @@ struct chan {
 	struct chan_config config;
 	struct chan_ops ops;
 	void *arg;
-	uint32_t mask;        /* window - 1 */
-	uint32_t serve_burst; /* one-sided packets to one peer per poll */
-	uint32_t ack_every;
-	uint8_t up;          /* rails with carrier */
-	uint8_t full;        /* rails that took no more since the last poll */
-	bool is_stopped;     /* quiesced */
-	bool is_fed;         /* packets have come since the last poll */
+	uint32_t mask;                 /* window - 1 */
+	uint32_t serve_burst;          /* one-sided packets to one peer per poll */
+	uint32_t ack_every, fill_most; /* packets; so many are filled before they are posted */
+	uint8_t up;                    /* rails with carrier */
+	uint8_t full;                  /* rails that took no more since the last poll */
+	bool is_stopped;               /* quiesced */
+	bool is_fed;                   /* packets have come since the last poll */
 	uint32_t cork_after; /* message packets in flight to a peer from which on more are held */
 	uint32_t n_corks;    /* times it was corked */
 	uint32_t n_links;    /* rails without the bulk ones, which use the same wires */

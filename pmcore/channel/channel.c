@@ -42,6 +42,7 @@ static void set_defaults(struct chan *chan)
 	if (chan->ack_every > config->window / 4)
 		chan->ack_every = config->window / 4;
 	chan->mask = config->window - 1;
+	chan->fill_most = config->burst && config->burst < CHAN_RUN ? config->burst : CHAN_RUN;
 	chan->serve_burst = config->burst ? CHAN_BURSTS * config->burst : CHAN_BURST;
 	chan->up = (uint8_t)((1u << config->n_rails) - 1);
 	chan->n_links = config->n_rails - (uint32_t)__builtin_popcount(config->bulk_rails);
@@ -80,7 +81,7 @@ int chan_create(const struct chan_config *config, const struct chan_ops *ops, vo
 		free(chan);
 		return -ENOMEM;
 	}
-	copier_init(&chan->copier, config->tx_buffers);
+	copier_init(&chan->copier, config->tx_buffers, chan->fill_most);
 	emit_init(chan);
 	*ret_chan = chan;
 	return 0;

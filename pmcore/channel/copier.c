@@ -67,10 +67,10 @@ static void turn(struct copier *c)
 	c->samples[c->is_far ^ c->is_trial].n = 0;
 }
 
-void copier_init(struct copier *c, uint32_t buffers)
+void copier_init(struct copier *c, uint32_t buffers, uint32_t run)
 {
 	*c = (struct copier){.has_strings = copy_has_strings(),
-			     .trial_runs = buffers / CHAN_RUN + TIMED_RUNS,
+			     .trial_runs = buffers / run + TIMED_RUNS,
 			     .interval = INTERVAL_MIN,
 			     .rest = INTERVAL_MIN};
 }
@@ -96,9 +96,11 @@ void copier_note(struct copier *c, uint64_t ns, uint64_t bytes)
 	samples->ns_per_kib[samples->n++ % COPIER_SAMPLES] = (uint32_t)ns_per_kib;
 }
 
-void copier_begin(struct chan *chan, bool is_bulk, uint64_t len, bool is_full,
+void copier_begin(struct chan *chan, bool is_bulk, uint64_t len, uint64_t most,
 		  struct copier_run *ret)
 {
+	bool is_full = most >= chan->fill_most;
+
 	*ret = (struct copier_run){.way = COPY_ORDINARY};
 	if (!emit_is_read_elsewhere(chan, is_bulk))
 		return;
@@ -111,6 +113,6 @@ void copier_end(struct chan *chan, const struct copier_run *run, uint32_t n, uin
 {
 	if (run->way == COPY_PAST_CACHES)
 		copy_end();
-	if (run->is_timed && n == CHAN_RUN)
+	if (run->is_timed && n == chan->fill_most)
 		copier_note(&chan->copier, chan->ops.clock_ns(chan->arg) - run->begin_ns, bytes);
 }

@@ -39,8 +39,8 @@ struct copier_run {
 	uint64_t begin_ns;
 };
 
-/* The device has @buffers transmit buffers. */
-void copier_init(struct copier *copier, uint32_t buffers);
+/* The device has @buffers transmit buffers, and a run takes @run of them. */
+void copier_init(struct copier *copier, uint32_t buffers, uint32_t run);
 /*
  * How to fill the next run of a message, or of a range that is read, with @len bytes. *ret_is_timed: it is a sample, if it
  * gets all its packets (@is_full: it should), and then goes to copier_note.
@@ -49,8 +49,8 @@ enum copy_way copier_choose(struct copier *copier, uint64_t len, bool is_full, b
 /* So long the last run took that copier_choose wanted to be timed. */
 void copier_note(struct copier *copier, uint64_t ns, uint64_t bytes);
 
-/* Around the filling of a run, which should get all its packets if @is_full, and gets @n with @bytes of data. */
-void copier_begin(struct chan *chan, bool is_bulk, uint64_t len, bool is_full,
+/* Around the filling of a run: of @most packets that might be full if there are buffers it gets @n with @bytes of data. */
+void copier_begin(struct chan *chan, bool is_bulk, uint64_t len, uint64_t most,
 		  struct copier_run *ret);
 void copier_end(struct chan *chan, const struct copier_run *run, uint32_t n, uint64_t bytes);
 

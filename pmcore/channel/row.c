@@ -29,7 +29,7 @@ static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, enum copy
 	packet->len = (uint32_t)WIRE_OVERHEAD + row->head_len + part;
 }
 
-/* Packets of the row from @at on, as many as there are buffers for and no more than CHAN_RUN. */
+/* Packets of the row from @at on, as many as there are buffers for and no more than are filled together. */
 static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct pm_row *row,
 			 uint64_t at, bool is_bulk, struct pm_packet **ret_packets)
 {
@@ -40,8 +40,8 @@ static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct
 	uint32_t n = 0;
 
 	copier_begin(chan, is_bulk && row->data, row->len,
-		     most >= CHAN_RUN && row->len - at >= (uint64_t)CHAN_RUN * row->part, &run);
-	for (; at < row->len && n < most && n < CHAN_RUN; at += part_at(row, at)) {
+		     min_u64(most, (row->len - at) / row->part), &run);
+	for (; at < row->len && n < most && n < chan->fill_most; at += part_at(row, at)) {
 		struct pm_packet *packet = is_bulk ? chan->ops.tx_alloc_bulk(chan->arg)
 						   : chan->ops.tx_alloc(chan->arg);
 

@@ -136,7 +136,7 @@ static void fill_verdict(const struct chan_serve *serve, struct pm_packet *packe
 	packet->len = (uint32_t)(WIRE_OVERHEAD + sizeof(body));
 }
 
-/* Packets of what is left of a range, at most @most and CHAN_RUN; their number. */
+/* Packets of what is left of a range, at most @most and no more than are filled together; their number. */
 static uint32_t fill_places(struct chan *chan, struct chan_peer *peer,
 			    const struct chan_serve *serve, uint32_t most,
 			    struct pm_packet **ret_packets)
@@ -147,9 +147,8 @@ static uint32_t fill_places(struct chan *chan, struct chan_peer *peer,
 	struct copier_run run;
 	uint64_t skip;
 
-	copier_begin(chan, is_bulk, serve->left,
-		     most >= CHAN_RUN && serve->left >= (uint64_t)CHAN_RUN * payload, &run);
-	for (skip = 0; skip < serve->left && n < most && n < CHAN_RUN; skip += len) {
+	copier_begin(chan, is_bulk, serve->left, min_u64(most, serve->left / payload), &run);
+	for (skip = 0; skip < serve->left && n < most && n < chan->fill_most; skip += len) {
 		packet = is_bulk ? emit_alloc_bulk(chan) : emit_alloc(chan);
 		if (!packet)
 			break;

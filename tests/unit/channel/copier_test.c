@@ -37,7 +37,7 @@ static struct copier fresh(void)
 {
 	struct copier c;
 
-	copier_init(&c, BUFFERS);
+	copier_init(&c, BUFFERS, CHAN_RUN);
 	c.has_strings = true;
 	return c;
 }

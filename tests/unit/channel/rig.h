@@ -29,6 +29,7 @@ struct rig_sent {
 	uint8_t bytes[RIG_MTU];
 	uint32_t len;
 	uint32_t rail;
+	uint32_t n_lent; /* buffers out when it was posted */
 	struct pm_packet *packet;
 	struct wire_header header; /* decoded */
 };
@@ -101,6 +102,7 @@ static inline int rig_tx_post(void *arg, uint32_t rail, void *dev_peer, struct p
 		memcpy(sent->bytes + packet->len, packet->more, packet->more_len);
 	sent->len = pm_packet_bytes(packet);
 	sent->rail = rail;
+	sent->n_lent = rig->n_lent;
 	sent->packet = packet;
 	is_int(wire_decode(sent->bytes, sent->len, 0, &sent->header), DROP_NONE);
 	is_int(sent->header.rail, rail);

@@ -90,6 +90,21 @@ TAP_TEST(chan_post_row__gathered)
 	rig_close(rig);
 }
 
+/* What leaves best in one piece is not kept waiting until more is filled. */
+TAP_TEST(chan_post_row__filled_by_bursts)
+{
+	struct rig *rig = rig_init();
+	uint64_t done;
+
+	rig->config.burst = 3;
+	rig_open(rig);
+	is_int(post(rig, 7 * PART, &done), 0);
+	are_parts(rig, 0, 0, 7);
+	for (uint32_t i = 0; i < 7; i++)
+		is_int(rig->sent[i].n_lent, i < 6 ? i / 3 * 3 + 3 : 7);
+	rig_close(rig);
+}
+
 TAP_TEST(chan_post_row__behind_what_waits)
 {
 	struct rig *rig = rig_new(1);
