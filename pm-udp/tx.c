@@ -230,7 +230,8 @@ static struct run run_at(const struct pmu_rail *rail, uint32_t at)
 
 	if (!rail->has_gso || !run.segment || left == 1)
 		return run;
-	if (rail->segment) {
+	/* another peer's way may not take as long packets */
+	if (rail->segment && rail->items[at % PMU_RING].peer == rail->connected) {
 		most = segments_of(rail->segment);
 		filled = filled_run(rail, at, left < most ? left : most);
 		if (filled == left || filled == most)

@@ -310,28 +310,25 @@ static int advance(struct mtl_pm_send *s)
 	return rc;
 }
 
-/* The next datagrams of a stream, up to @end. */
-static int push_parts(struct mtl_pm_send *s, size_t room, size_t end)
-{
-	struct envelope_control head = {.kind = ENVELOPE_DATA, .id = s->remote};
-	int rc = 0;
-
-	if (mtl_pm_is_row_possible(s))
-		return mtl_pm_send_row(s, &head, room, end);
-	while (!rc && s->sent < end)
-		rc = mtl_pm_send_part(s, &head, sizeof(head),
-				      end - s->sent < room ? end - s->sent : room);
-	return rc;
-}
-
-/* Whether anything of it has left. */
+/* The next part of a stream; true: some of it has left. The head may have brought all that is wanted, or more. */
 static bool push_stream(struct mtl_pm_send *s)
 {
-	size_t room = mtl_pm_part_room(s->peer, sizeof(struct envelope_control));
-	size_t left = s->wanted - s->sent, burst = STREAM_BURST * room, before = s->sent;
+	struct envelope_control head = {.kind = ENVELOPE_DATA, .id = s->remote};
+	size_t most = mtl_pm_part_room(s->peer, sizeof(head)), before = s->sent;
 	bool is_row = mtl_pm_begin_row(s->peer), has_moved;
-	int rc = push_parts(s, room, s->sent + (left < burst ? left : burst));
+	int n = 0, rc = 0;
 
+	if (s->sent < s->wanted && mtl_pm_is_row_possible(s)) {
+		size_t left = s->wanted - s->sent, burst = STREAM_BURST * most;
+
+		rc = mtl_pm_send_row(s, &head, most, s->sent + (left < burst ? left : burst));
+	} else {
+		for (; !rc && n < STREAM_BURST && s->sent < s->wanted; n++) {
+			size_t left = s->wanted - s->sent;
+
+			rc = mtl_pm_send_part(s, &head, sizeof(head), left < most ? left : most);
+		}
+	}
 	has_moved = s->sent > before;
 	mtl_pm_end_row(is_row);
 	if ((rc && rc != ENOBUFS) || s->sent >= s->wanted)

@@ -25,9 +25,10 @@
 /* What IP and UDP put before a datagram, and PM and mtl/pm before the data in it. */
 #define IP_UDP 28
 #define HEAD 72
-/* Bytes of one system call, and from which on it is cheaper not to copy them into the kernel. */
+/* Bytes of one system call, and from which on it is cheaper not to copy them into the kernel; if it is the only one. */
 #define TRAIN_BYTES 65507
 #define SENDFILE_MIN 24576
+#define SENDFILE_MIN_ALONE 53248
 /* Bytes sent without a copy must rest until the other side has them: it says so after each CREDIT of them. */
 #define ARENA (4 << 20)
 #define CREDIT (1 << 20)
@@ -137,13 +138,20 @@ static size_t fill_train(struct floor *f, size_t done, size_t *ret_data)
 	return (size_t)(to - begin);
 }
 
+static size_t sendfile_min(const struct floor *f)
+{
+	bool is_alone = !f->is_window && f->bytes <= f->train * f->data;
+
+	return is_alone ? SENDFILE_MIN_ALONE : SENDFILE_MIN;
+}
+
 /* Sends the next train of a message, of which @done bytes are sent; the data in it. */
 static size_t push_train(struct floor *f, size_t done)
 {
 	size_t data, n = fill_train(f, done, &data);
 	off_t at = (off_t)f->at;
-	ssize_t sent = n < SENDFILE_MIN ? send(f->fd, f->arena + at, n, 0)
-					: sendfile(f->fd, f->file, &at, n);
+	ssize_t sent = n < sendfile_min(f) ? send(f->fd, f->arena + at, n, 0)
+					   : sendfile(f->fd, f->file, &at, n);
 
 	if (sent != (ssize_t)n)
 		die("send");
