@@ -125,7 +125,7 @@ static int row_node(struct context *ctx, pmNode node, const struct pm_row *row, 
 	return ctx->is_quiet ? ENOBUFS : 0;
 }
 
-/* All of @row but its part is given; its data or who brings them has been looked at. */
+/* All of @row but its part is set, and its data or its gather is not NULL. */
 static int post_row(struct context *ctx, pmNode node, struct pm_row *row, size_t part,
 		    size_t *ret_done)
 {

@@ -36,11 +36,12 @@ static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct
 	uint32_t waiting = peer->flow->msgs.count;
 	uint64_t most = min_u64(chan->queue_max - waiting, chan->user_max - chan->user_packets);
 	uint64_t begin = at;
-	struct copier_run run;
+	struct copier_run run = {.way = COPY_ORDINARY};
 	uint32_t n = 0;
 
-	copier_begin(chan, is_bulk && row->data, row->len,
-		     min_u64(most, (row->len - at) / row->part), &run);
+	if (row->data)
+		copier_begin(chan, is_bulk, row->len, min_u64(most, (row->len - at) / row->part),
+			     &run);
 	for (; at < row->len && n < most && n < chan->fill_most; at += part_at(row, at)) {
 		struct pm_packet *packet = is_bulk ? chan->ops.tx_alloc_bulk(chan->arg)
 						   : chan->ops.tx_alloc(chan->arg);

@@ -22,7 +22,7 @@
 #define UDP_GRO 104
 #endif
 
-/* What IP and UDP put before a datagram, and PM and mtl/pm before the data in it. */
+/* Bytes of the headers of IP and UDP; of those of PM and mtl/pm. */
 #define IP_UDP 28
 #define HEAD 72
 /* Bytes of one system call, and from which on it is cheaper not to copy them into the kernel; if it is the only one. */
@@ -362,7 +362,7 @@ int main(int argc, char **argv)
 			usage();
 	}
 	if (check_size != 2 || !f.window || f.window > WINDOW_MAX || (f.is_both && !f.is_window) ||
-	    mtu <= IP_UDP + HEAD || mtu > TRAIN_BYTES)
+	    mtu < 1500 || mtu > TRAIN_BYTES)
 		usage();
 	cut_for(&f, mtu);
 	most = sweep_most(argv + optind, usage);

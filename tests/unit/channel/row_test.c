@@ -90,7 +90,7 @@ TAP_TEST(chan_post_row__gathered)
 	rig_close(rig);
 }
 
-/* What leaves best in one piece is not kept waiting until more is filled. */
+/* A run that leaves best in one piece is posted before more is filled. */
 TAP_TEST(chan_post_row__filled_by_bursts)
 {
 	struct rig *rig = rig_init();
