@@ -32,7 +32,7 @@ bool pmu_show_is_possible(void)
 
 /*
  * Do the packets lie in the arena as the wire wants them: in one piece, if each but the last is filled up to the
- * socket's segment? None is longer.
+ * socket's segment? No packet is longer than that.
  */
 static uint32_t bytes_in_one_piece(const struct pmu_dev *d, const struct pmu_rail *rail,
 				   uint32_t at, uint32_t n)

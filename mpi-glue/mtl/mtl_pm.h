@@ -66,7 +66,7 @@ struct mtl_pm_receive {
 	TAILQ_ENTRY(mtl_pm_receive) link; /* in the peer's reads or waiting_reads */
 	struct mtl_pm_peer *peer;         /* sender of the matched message, once needed */
 	struct opal_convertor_t *target;  /* unpacks what has no layout */
-	char *data;                       /* memory in one piece, NULL: they are unpacked */
+	char *data;                       /* memory in one piece, NULL: data are unpacked */
 	size_t room;                      /* bytes it holds */
 	size_t wanted;                    /* bytes to receive: the message, cut to the room */
 	size_t got;                       /* bytes of it placed in order: head, parts, stream */

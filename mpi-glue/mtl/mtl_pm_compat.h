@@ -51,7 +51,7 @@ static inline bool mtl_pm_is_shifted(uint32_t convertor_flags)
 #endif
 }
 
-/* No bytes of another byte order, no checksums, no memory of a graphics card. */
+/* No bytes of another byte order, no memory of a graphics card, and no checksums, which 5.0 does not have. */
 static inline bool mtl_pm_is_plain(uint32_t convertor_flags)
 {
 #if OMPI_MAJOR_VERSION >= 5

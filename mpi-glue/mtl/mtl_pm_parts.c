@@ -9,7 +9,7 @@
 /* Data of fewer bytes are not worth aligning. */
 #define ALIGN_MIN 2048
 
-/* The last datagram of a message is filled up, so that others follow it, if that adds no more than this part. */
+/* Datagrams are full if filling up the last one, which pm-udp/tx.c does by its FILL_PART, adds no more than this part. */
 #define FILL_PART 32
 
 static size_t divided_up(size_t a, size_t b)

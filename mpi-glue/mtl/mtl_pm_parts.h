@@ -19,9 +19,9 @@ size_t mtl_pm_room_in(const struct mtl_pm_peer *peer, size_t most, size_t head_s
 size_t mtl_pm_part_room(const struct mtl_pm_peer *peer, size_t head_size);
 /* One datagram with up to @room bytes of data behind a header; s->sent counts them. 0 or PM's error. */
 int mtl_pm_send_part(struct mtl_pm_send *s, const void *head, size_t head_size, size_t room);
-/* A row of datagrams may be cut anywhere. None are aligned: each might need a pad of its own. */
+/* True for data that may be cut anywhere, to a peer that wants nothing aligned: each datagram might need a pad of its own. */
 bool mtl_pm_is_row_possible(const struct mtl_pm_send *s);
-/* Datagrams of @room bytes of such data, up to @end. 0 or PM's error; what was sent is counted. */
+/* Sends a row of @room bytes of data each, up to @end, which is behind what was sent. 0 or PM's error; what was sent is counted. */
 int mtl_pm_send_row(struct mtl_pm_send *s, const struct envelope_control *head, size_t room,
 		    size_t end);
 /* Between these the datagrams of a message gather, and leave in one go. */

@@ -524,6 +524,10 @@ void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer)
 
 	if (!s)
 		return;
+	if (!s->is_announced) {
+		mtl_pm.damaged++;
+		return;
+	}
 	s->is_answered = true;
 	s->answer = 0;
 	s->remote = m->reply;

@@ -120,8 +120,9 @@ static int row_node(struct context *ctx, pmNode node, const struct pm_row *row, 
 		return err;
 	mtu = (*ret_node)->mtu;
 	if (row->head_len >= mtu || !part || part > mtu - row->head_len)
-		return fail(EINVAL, "row: %u and %llu bytes to node %u: 1 to %u are possible",
-			    row->head_len, (unsigned long long)part, node, mtu);
+		return fail(EINVAL, "%s: %u and %llu bytes to node %u: 1 to %u are possible",
+			    row->data ? "pmPostRow" : "pmGatherRow", row->head_len,
+			    (unsigned long long)part, node, mtu);
 	return ctx->is_quiet ? ENOBUFS : 0;
 }
 

@@ -285,7 +285,7 @@ struct chan {
 	void *arg;
 	uint32_t mask;                 /* window - 1 */
 	uint32_t serve_burst;          /* one-sided packets to one peer per poll */
-	uint32_t ack_every, fill_most; /* packets; so many are filled before they are posted */
+	uint32_t ack_every, fill_most; /* packets: to a bare ack; filled in one go */
 	uint8_t up;                    /* rails with carrier */
 	uint8_t full;                  /* rails that took no more since the last poll */
 	bool is_stopped;               /* quiesced */
@@ -509,7 +509,7 @@ bool ack_is_known(const struct chan_flow *flow, const struct wire_header *header
 /* Reads acks and credit of a header (@data: a whole ACK packet, else NULL); false: they are absurd. */
 bool ack_input(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 	       const uint8_t *data);
-/* The rail that the next header tells of, as those that moved take turns; its sack field; and it has left. */
+/* The rail that the next header tells of (those that moved take turns), and its sack field. Then: it has left. */
 uint32_t ack_echo(const struct chan_flow *flow);
 uint32_t ack_bits(const struct chan *chan, const struct chan_peer *peer);
 void ack_told(struct chan_peer *peer, uint8_t type, uint32_t echo, uint16_t credit);

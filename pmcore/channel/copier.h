@@ -49,7 +49,7 @@ enum copy_way copier_choose(struct copier *copier, uint64_t len, bool is_full, b
 /* So long the last run took that copier_choose wanted to be timed. */
 void copier_note(struct copier *copier, uint64_t ns, uint64_t bytes);
 
-/* Around the filling of a run: of @most packets that might be full if there are buffers it gets @n with @bytes of data. */
+/* Around the filling of a run. @most: full packets that it gets if there are buffers. @n, @bytes: packets and data it got. */
 void copier_begin(struct chan *chan, bool is_bulk, uint64_t len, uint64_t most,
 		  struct copier_run *ret);
 void copier_end(struct chan *chan, const struct copier_run *run, uint32_t n, uint64_t bytes);

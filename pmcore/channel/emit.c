@@ -7,8 +7,9 @@
 #include "pmcore/channel/chan_private.h"
 
 /*
- * All of a header but its length and the numbers of its rail. No other function gets its address, so it stays in
- * registers: memory that was written in parts is read as a whole only after all writes before it, the data's too.
+ * All of a header but its length and the numbers of its rail. Functions that get its address are inlined by the
+ * link-time optimization, so it stays in registers. In memory, what was written in parts can be read as a whole only after
+ * all writes before it, the data's too.
  */
 static inline __attribute__((always_inline)) void fill_header(const struct chan *chan,
 							      const struct chan_peer *peer,

@@ -294,6 +294,7 @@ void wire_put_words(uint8_t *data, const struct wire_words *words, uint32_t ahea
 {
 	uint64_t first = words->word[0], numbers = words->word[SEQ_WORD];
 
+	_Static_assert(SEQ_WORD == 3 && HEADER_BYTES == 48, "these are all words");
 	put_word(data, first | (uint64_t)length << LENGTH_SHIFT | (uint64_t)flags << FLAGS_SHIFT);
 	put_word(data + 8, words->word[1]);
 	put_word(data + 16, words->word[2]);

@@ -45,6 +45,36 @@ static void send_long(char *buf, size_t len)
 	MPI_Send(buf, (int)len, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
 }
 
+/* A vector of 32-byte blocks, whose first 128 KiB are sent unasked: the receive may end there, or near there. */
+static void packed(size_t room)
+{
+	enum { BLOCK = 32, BLOCKS = 32768 };
+	char *memory = malloc(2 * BLOCKS * BLOCK), *buf = malloc(BLOCKS * BLOCK + GUARD);
+	MPI_Datatype every_other;
+	MPI_Status st;
+	int rc, class;
+
+	MPI_Type_vector(BLOCKS, BLOCK, 2 * BLOCK, MPI_BYTE, &every_other);
+	MPI_Type_commit(&every_other);
+	if (check_rank == 1) {
+		fill(buf, BLOCKS * BLOCK, 5);
+		for (size_t i = 0; i < BLOCKS; i++)
+			memcpy(memory + 2 * i * BLOCK, buf + i * BLOCK, BLOCK);
+		rc = MPI_Send(memory, 1, every_other, 0, 3, MPI_COMM_WORLD);
+		CHECK(rc == MPI_SUCCESS, "a send that is cut to %zu bytes failed", room);
+	} else if (check_rank == 0) {
+		memset(buf, 0x5a, BLOCKS * BLOCK + GUARD);
+		rc = MPI_Recv(buf, (int)room, MPI_BYTE, 1, 3, MPI_COMM_WORLD, &st);
+		MPI_Error_class(rc, &class);
+		CHECK(class == MPI_ERR_TRUNCATE, "a vector into %zu: class %d", room, class);
+		CHECK(first_wrong(buf, room, 5) == room, "a vector into %zu", room);
+		CHECK(buf[room] == 0x5a, "the byte behind a receive of %zu was written", room);
+	}
+	MPI_Type_free(&every_other);
+	free(memory);
+	free(buf);
+}
+
 int main(int argc, char **argv)
 {
 	char *buf = malloc(lengths[LENGTHS - 1] + GUARD);
@@ -63,6 +93,9 @@ int main(int argc, char **argv)
 				MPI_Barrier(MPI_COMM_WORLD);
 		}
 	}
+	for (size_t room = 131072 - 514; room <= 131072 + 33; room += room < 131071 ? 257 : 1)
+		packed(room);
+	packed(500000);
 	free(buf);
 	return check_end("truncate");
 }
