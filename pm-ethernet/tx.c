@@ -29,6 +29,18 @@
 /* An address outside of any packet memory: the kernel drops such a descriptor. */
 #define NOWHERE (UINT64_MAX >> 16)
 
+/*
+ * What is too much for one rail is missing on the others: they share the window of a peer, a quarter of which is for
+ * what has arrived and is not acked yet.
+ */
+static uint32_t open_limit(const struct eth_dev *d)
+{
+	uint32_t lanes = eth_ways_lanes(d);
+	uint32_t share = conf_window(d->env.conf->window, lanes) * 3 / 4 / lanes;
+
+	return share < OPEN_MIN ? OPEN_MIN : share;
+}
+
 int eth_tx_init(struct eth_dev *d, uint32_t n_packets)
 {
 	uint32_t size = d->sockets[0].rings.tx.size;
@@ -36,13 +48,7 @@ int eth_tx_init(struct eth_dev *d, uint32_t n_packets)
 	d->tx_limit = TX_AHEAD * d->granted.chunks_per_packet;
 	if (d->tx_limit > size)
 		d->tx_limit = size;
-	/*
-	 * What is too much for one rail is missing on the others: they share the window of a peer, a
-	 * quarter of which is for what has arrived and is not acked yet.
-	 */
-	d->open_limit = d->env.conf->window * 3 / 4 / eth_ways_lanes(d);
-	if (d->open_limit < OPEN_MIN)
-		d->open_limit = OPEN_MIN;
+	d->open_limit = open_limit(d);
 	d->packets = calloc(n_packets, sizeof(*d->packets));
 	if (!d->packets)
 		return -ENOMEM;

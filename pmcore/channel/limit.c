@@ -5,24 +5,20 @@
  * repeat, too many send at once, and the limit is halved; it grows back as packets are acked.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/util/conf.h"
 
 #define ROUND_MIN 32 /* packets judged together: fewer give no ratio */
 #define LOSS_SHIFT 2 /* more than 1/4 lost is congestion */
 #define GROW_SHIFT 3 /* up to 1/8 lost does not slow growth down */
 #define LOST_MANY 4  /* that many lost and more than half: no need to wait for the round's end */
 #define INITIAL 8    /* before anything is known */
-/* With several rails, as long as the window is not set to more than twice of it. */
-#define RAILS_MOST 512
 
 static uint32_t most(const struct chan *chan, const struct chan_peer *peer)
 {
 	/* No more than one ack can tell of. */
 	uint32_t room = (peer->mtu - sizeof(struct wire_header) - sizeof(struct wire_ack)) / 8;
-	uint32_t window = chan->config.window;
+	uint32_t window = conf_window(chan->config.window, chan->n_links);
 
-	/* More than several rails take at once waits in the queues of cards and switches, and delays what is lost. */
-	if (chan->n_links > 1 && window > RAILS_MOST && window <= 2 * RAILS_MOST)
-		window = RAILS_MOST;
 	return window < 64 * room ? window : 64 * room;
 }
 

@@ -8,6 +8,8 @@
 #define SAMPLES 8       /* of either kind that are needed for a vote */
 #define VOTES 3         /* in a row for the other kind: it is taken */
 #define BETTER 8        /* by more than this part, which is noise */
+#define WIRE_BOUND 6000 /* ps per byte: no processor is that slow, but 1 Gbit/s is */
+#define WIRE_NOISE 2    /* times as much or as little is noise there */
 #define PERIOD_MIN 4096 /* packets between two trials; the memory of the first ones is cold */
 #define PERIOD_MAX 262144 /* ... when one after the other has changed nothing */
 #define CLEARER 8         /* times rarer when the other kind cost twice as much; else two times */
@@ -149,6 +151,17 @@ static void change(struct chan_peer *peer, struct road *road)
 	end_trial(road);
 }
 
+/*
+ * What the other kind must cost less than to be taken. Where the wire is what limits both they cost the same, and the
+ * heads of datagrams are longer than those of frames. A turn is too short to fill such a wire, so it shows more.
+ */
+static uint32_t bar(const struct chan_peer *peer, uint32_t used)
+{
+	if (used < WIRE_BOUND)
+		return used - used / BETTER;
+	return peer->prefers_single ? used / WIRE_NOISE : used * WIRE_NOISE;
+}
+
 /* Both kinds had their turn. Among short messages too few packets may tell a cost: theirs count at the next trial. */
 static void vote(const struct chan *chan, struct chan_peer *peer, struct road *road)
 {
@@ -161,8 +174,8 @@ static void vote(const struct chan *chan, struct chan_peer *peer, struct road *r
 	}
 	used = cost_of(&road->used);
 	other = cost_of(&road->other);
-	if (other >= used - used / BETTER) {
-		stay(road, other / 2 >= used);
+	if (other >= bar(peer, used)) {
+		stay(road, other / 2 >= used || used >= WIRE_BOUND);
 	} else if (++road->votes == VOTES) {
 		change(peer, road);
 	} else {

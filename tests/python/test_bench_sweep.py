@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is computed from a sweep over message size: the worst place, tables, and what is measured for whom."""
+import dataclasses
 import json
 import os
 import sys
@@ -9,7 +10,7 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 
-from pmbench import figures, mpisizes, report, sizetable, state, watched  # noqa: E402
+from pmbench import devices, figures, mpisizes, report, sizetable, state, watched  # noqa: E402
 from pmbench.command import Lab  # noqa: E402
 from pmbench.devices import TCP  # noqa: E402
 from pmbench.figure import CannotRun, Failed, NotSeen  # noqa: E402
@@ -44,7 +45,7 @@ def samples(rounds=2, without=()):
 
 
 def figure(devices=("direct",), sizes=SIZES, lower_is_better=True, goal=0.95, name="probe-every-size", rounds=2):
-    return SweepFigure(name, goal, lower_is_better, "us", "a probe", SWEEP, devices, sizes, rounds)
+    return SweepFigure(name, goal, lower_is_better, "us", "a probe", (SWEEP,), devices, sizes, rounds)
 
 
 def outcomes(tried, found):
@@ -83,6 +84,41 @@ def test_worst__another_figure_of_the_sweep_is_seen():
 def test_worst__no_state_seen():
     with pytest.raises(CannotRun, match="there were 1"):
         outcomes(figure(), samples(rounds=1))
+
+
+def test_worst__of_several_sweeps():
+    """Each sweep has its own samples; the place that is told names the sweep."""
+    other = dataclasses.replace(SWEEP, name="written", words=("mpi_trip", "-W"))
+    tried = dataclasses.replace(figure(), sweeps=(SWEEP, other))
+    measured = {SWEEP: samples(), other: samples(without=[("near", "direct", 8192)])}
+    for _ in range(2):
+        measured[other].add("direct", Reading(30.0, 8192, NEAR_NS, NEAR_NS))
+    bench = SweepBench(demands=demands([tried]), measure=lambda sweep, demand, bench: measured[sweep])
+    near, _ = tried.outcomes(bench)
+    assert (near.ratio, near.at) == (3.0, "8 KiB, direct, written")
+
+
+def test_worst__against_the_better_rival():
+    """Which rival is better differs from size to size."""
+    both = dataclasses.replace(SWEEP, rivals=(TCP, "udp"))
+    tried = dataclasses.replace(figure(), sweeps=(both,))
+    near, far = outcomes(tried, samples())
+    assert (near.ratio, near.at, near.against_name) == (0.9, "8 KiB, direct", TCP)
+    assert (far.ratio, far.at, far.against_name) == (12.0, "1 B, direct", "udp")
+    cells = Measured(both, Demand(("direct",), SIZES, 2), samples(), 2)
+    assert cells.cell("far", "direct", 8192).against == "udp" and cells.cell("near", "direct", 8192).against == TCP
+
+
+def test_ways__inside_this_host_need_no_lab(monkeypatch):
+    monkeypatch.setattr(devices, "over_pm", lambda: (["pm"], {}))
+    with devices.open_ways([devices.SHMEM, *devices.VADERS], devices.HERE_MTU) as ways:
+        assert [way.cluster.hosts for way in ways.values()] == [0, 0, 0] and ways[devices.SHMEM].args == ["pm"]
+        assert ways[devices.VADER_COPY].args[-1] == "none" and "none" not in ways[devices.VADER_CMA].args
+
+
+def test_sweep__labels_are_unique():
+    labels = [sweep.label for sweep in demands(figures.ALL.values())]
+    assert len(labels) == len(set(labels)) and "shmem-latency" in labels
 
 
 def test_demands__union_of_what_figures_want():
@@ -142,7 +178,7 @@ def found(**more):
 
 def test_table__a_row_per_size():
     assert sizetable.table(found(), "direct") == [
-        "| bytes | ours near | tcp near | ratio near | ours far | tcp far | ratio far |",
+        "| bytes | ours near | rival near | ratio near | ours far | rival far | ratio far |",
         "|---|---|---|---|---|---|---|",
         "| 1 B | 2 | 4 | 0.500 | 12 | 10 | 1.200 |", "| 8 KiB | 9 | 10 | 0.900 | 10 | 20 | 0.500 |"]
 
@@ -154,7 +190,7 @@ def test_table__a_cell_that_was_not_seen_is_empty():
 
 def test_table__a_state_that_was_not_seen_has_no_columns():
     unseen = [key for key in TIMES if key[0] == "far"]
-    assert sizetable.table(found(without=unseen), "direct")[0] == "| bytes | ours near | tcp near | ratio near |"
+    assert sizetable.table(found(without=unseen), "direct")[0] == "| bytes | ours near | rival near | ratio near |"
 
 
 def test_write__tables_for_people_and_programs(tmp_path):
@@ -163,7 +199,7 @@ def test_write__tables_for_people_and_programs(tmp_path):
     told = [json.loads(line) for line in (tmp_path / "sizes.jsonl").read_text().splitlines()]
     assert len(told) == 4
     assert told[0] == {"sweep": "probe", "mtu": 1500, "device": "direct", "state": "near", "bytes": 1, "unit": "us",
-                       "ours": 2.0, "tcp": 4.0, "ratio": 0.5, "rounds": 2}
+                       "ours": 2.0, "rival": 4.0, "against": TCP, "ratio": 0.5, "rounds": 2}
 
 
 def test_write__nothing_was_measured(tmp_path):
@@ -203,7 +239,8 @@ def test_figures__names_and_goals_of_the_issue():
     goals = {"eth-every-size": 0.95, "eth-every-size-port": 1.0, "udp-every-size": 1.0, "eth-every-size-9000": 0.95,
              "eth-every-size-port-9000": 1.0, "udp-every-size-9000": 1.0, "eth-8k-vs-tcp": 0.65, "eth-64k-vs-tcp": 0.75,
              "eth-window-every-size": 1.05, "eth-window-1m": 1.5, "udp-window-1m": 1.5, "eth-bibw-1m": 1.3,
-             "vector-512k-vs-tcp": 0.95, "exchange-1m-vs-tcp": 0.95}
+             "vector-512k-vs-tcp": 0.95, "exchange-1m-vs-tcp": 0.95, "shmem-every-size": 1.0,
+             "shmem-window-every-size": 1.0, "shmem-collectives-worst": 1.0, "shmem-mpi-latency-vs-vader": 0.75}
     assert {name: figures.ALL[name].goal for name in goals} == goals
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ways between two hosts of a lab that MPI can take as a user gets it: devices of PM, and Open MPI's TCP.
+"""The ways that MPI can take as a user gets it. Between two hosts of a lab: devices of PM, and Open MPI's TCP. Inside
+this host: PM's shared memory, and Open MPI's vader with and without the kernel's copy (CMA).
 
 TCP has a cable of its own without pm-ethernetd, and segmentation offload on, as a NIC has it. UDP uses that cable too.
 """
@@ -9,11 +10,16 @@ import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-from .command import Lab, lab, over_pm, program
+from .command import HERE, Lab, lab, over_pm, program
 
 DIRECT, PORT, UDP, TCP = "direct", "port", "udp", "btl tcp"
-NAMES = {DIRECT: "pm-ethernet, direct", PORT: "pm-ethernet, port", UDP: "udp"}
+SHMEM, VADER_CMA, VADER_COPY = "shmem", "btl vader with CMA", "btl vader without CMA"
+NAMES = {DIRECT: "pm-ethernet, direct", PORT: "pm-ethernet, port", UDP: "udp", SHMEM: "shmem"}
 OVER_ETHERNET = (DIRECT, PORT)
+VADERS = (VADER_CMA, VADER_COPY)
+HERE_MTU = 0  # of a sweep inside this host
+VADER = ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]
+NO_CMA = ["--mca", "btl_vader_single_copy_mechanism", "none"]
 BTL_TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth1"]
 
 
@@ -26,9 +32,19 @@ class Way:
     env: dict[str, str] | None = None
 
 
+def here(name: str) -> Way:
+    """A way inside this host."""
+    if name == SHMEM:
+        return Way(HERE, *over_pm())
+    return Way(HERE, VADER + (NO_CMA if name == VADER_COPY else []))
+
+
 @contextlib.contextmanager
 def open_ways(names: Iterable[str], mtu: int) -> Iterator[dict[str, Way]]:
-    """The named ways on labs of their own, cables of that MTU."""
+    """The named ways: inside this host, or on labs of their own with cables of that MTU."""
+    if mtu == HERE_MTU:
+        yield {name: here(name) for name in names}
+        return
     options = ["--direct", "--offloads", "on", "--mtu", str(mtu)]
     names, ways = list(names), {}
     with contextlib.ExitStack() as labs:

@@ -38,15 +38,15 @@ FRESH = Sweep("fresh", ("mpi_trip", "-d", "fresh"), "us", True, "half RTT from a
 
 
 def stated(name: str, sweep: Sweep, *sizes: int) -> SweepFigure:
-    return SweepFigure(name, None, True, "us", f"{sweep.title}: {AGAINST}; stated, no goal", sweep, ALL, sizes,
+    return SweepFigure(name, None, True, "us", f"{sweep.title}: {AGAINST}; stated, no goal", (sweep,), ALL, sizes,
                        rounds=STATED_ROUNDS)
 
 
 FIGURES = [
     SweepFigure("vector-512k-vs-tcp", 0.95, True, "us", f"half RTT of 512 KiB as {LAYOUTS['blocks']}: {AGAINST}",
-                VECTOR, ALL, (512 * KIB,)),
+                (VECTOR,), ALL, (512 * KIB,)),
     SweepFigure("exchange-1m-vs-tcp", 0.95, True, "us",
-                f"time in which two ranks exchange 1 MiB, both ways at once: {AGAINST}", EXCHANGE, ALL, (MIB,)),
+                f"time in which two ranks exchange 1 MiB, both ways at once: {AGAINST}", (EXCHANGE,), ALL, (MIB,)),
     stated("exchange-64k-vs-tcp", EXCHANGE, 64 * KIB),
     stated("exchange-1m-overlap-vs-tcp", OVERLAP, MIB),
     stated("fresh-vs-tcp", FRESH, 4 * KIB, 64 * KIB, MIB, 4 * MIB),

@@ -6,14 +6,18 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from .command import HERE, over_pm, program
+from .devices import HERE_MTU, NO_CMA, SHMEM, VADER, VADERS
 from .figure import Contestant, Figure
-from .mpisizes import latency
+from .mpisizes import WINDOW, latency
+from .sweep import Sweep, SweepFigure
 from .watched import side_of
 
-VADER = ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]
-NO_CMA = ["--mca", "btl_vader_single_copy_mechanism", "none"]
 PINNED = ["--bind-to", "core"]
 NS_PER_US = 1000
+EVERY = tuple(1 << i for i in range(23))
+WINDOWED = tuple(1 << i for i in range(21))  # 64 messages of up to 1 MiB
+BLOCKS = tuple(1 << i for i in range(19))  # of collectives
+AGAINST = "Open MPI over mtl pm against the better of vader with and without CMA"
 Setup = Callable[[], contextlib.AbstractContextManager]
 
 
@@ -61,12 +65,36 @@ def bandwidth(label: str, size: int) -> Figure:
                   bandwidth_against_vader(size))
 
 
+def sweep(name: str, words: tuple[str, ...], unit: str, title: str) -> tuple[Sweep, Sweep]:
+    """Data that were written long ago, and data that are written for each message."""
+    lower_is_better = unit == "us"
+    return (Sweep(name, words, unit, lower_is_better, title, HERE_MTU, VADERS),
+            Sweep(f"{name}-written", (*words, "-W"), unit, lower_is_better,
+                  f"{title}, data written for each message", HERE_MTU, VADERS))
+
+
+LATENCY = sweep("latency", ("mpi_trip",), "us", "half RTT")
+BANDWIDTH = sweep("window", ("mpi_window", "-w", str(WINDOW)), "MB/s",
+                  f"bandwidth one way, {WINDOW} messages in flight")
+BOTH_WAYS = sweep("both-ways", ("mpi_window", "-b", "-w", str(WINDOW)), "MB/s",
+                  f"bandwidth both ways at once, {WINDOW} messages in flight each way")
+COLLECTIVES = [each for operation in ("allreduce", "alltoall")
+               for each in sweep(operation, ("mpi_collective", "-c", operation), "us", f"time of {operation}, 2 ranks")]
+
 FIGURES = [
     Figure("shmem-pm-latency-vs-vader", 0.75, True, "ns",
            "half RTT of 8 B: PM over shmem against Open MPI over vader", pm_against_vader, rounds=7),
-    Figure("shmem-mpi-latency-vs-vader", 0.90, True, "ns",
+    Figure("shmem-mpi-latency-vs-vader", 0.75, True, "ns",
            "half RTT of 8 B: Open MPI over mtl pm against over vader", mpi_against_vader, rounds=7),
     bandwidth("8k", 8192),
     bandwidth("64k", 65536),
     bandwidth("1m", 1048576),
+    SweepFigure("shmem-every-size", 1.0, True, "us",
+                f"half RTT, worst of all powers of two from 1 B to 4 MiB: {AGAINST}", LATENCY, (SHMEM,), EVERY),
+    SweepFigure("shmem-window-every-size", 1.0, False, "MB/s",
+                f"bandwidth with {WINDOW} messages in flight, one way and both ways, worst of all powers of two from "
+                f"1 B to 1 MiB: {AGAINST}", BANDWIDTH + BOTH_WAYS, (SHMEM,), WINDOWED),
+    SweepFigure("shmem-collectives-worst", 1.0, True, "us",
+                f"time of allreduce and alltoall of 2 ranks, worst of all powers of two from 1 B to 256 KiB: {AGAINST}",
+                tuple(COLLECTIVES), (SHMEM,), BLOCKS),
 ]

@@ -20,26 +20,26 @@ BOTH_WAYS = Sweep("both-ways", ("mpi_window", "-b", "-w", str(WINDOW)), "MB/s", 
 def latency(name: str, goal: float, device: str, mtu: int) -> SweepFigure:
     return SweepFigure(name, goal, True, "us",
                        f"half RTT, worst of all powers of two from 1 B to 4 MiB, MTU {mtu}: Open MPI over mtl pm "
-                       f"({NAMES[device]}) against btl tcp with offloads", LATENCY[mtu], (device,), EVERY)
+                       f"({NAMES[device]}) against btl tcp with offloads", (LATENCY[mtu],), (device,), EVERY)
 
 
 def latency_at(label: str, goal: float, size: int) -> SweepFigure:
     return SweepFigure(f"eth-{label}-vs-tcp", goal, True, "us",
                        f"half RTT of {size} B, MTU 1500: Open MPI over mtl pm ({NAMES[DIRECT]}) against btl tcp with "
-                       "offloads", LATENCY[1500], (DIRECT,), (size,))
+                       "offloads", (LATENCY[1500],), (DIRECT,), (size,))
 
 
 def window(name: str, goal: float | None, device: str, mtu: int) -> SweepFigure:
     return SweepFigure(name, goal, False, "MB/s",
                        f"bandwidth one way with {WINDOW} messages in flight, worst of all powers of two from 1 B to "
                        f"4 MiB, MTU {mtu}: Open MPI over mtl pm ({NAMES[device]}) against btl tcp with offloads"
-                       + ("" if goal else "; stated, no goal"), BANDWIDTH[mtu], (device,), EVERY)
+                       + ("" if goal else "; stated, no goal"), (BANDWIDTH[mtu],), (device,), EVERY)
 
 
 def window_1m(name: str, goal: float, device: str) -> SweepFigure:
     return SweepFigure(name, goal, False, "MB/s",
                        f"bandwidth one way of 1 MiB messages, {WINDOW} in flight, MTU 1500: Open MPI over mtl pm "
-                       f"({NAMES[device]}) against btl tcp with offloads", BANDWIDTH[1500], (device,), (MIB,))
+                       f"({NAMES[device]}) against btl tcp with offloads", (BANDWIDTH[1500],), (device,), (MIB,))
 
 
 FIGURES = [
@@ -56,5 +56,5 @@ FIGURES = [
     window_1m("udp-window-1m", 1.5, UDP),
     SweepFigure("eth-bibw-1m", 1.3, False, "MB/s",
                 f"bandwidth both ways at once of 1 MiB messages, {WINDOW} in flight each way, MTU 1500: Open MPI over "
-                f"mtl pm ({NAMES[DIRECT]}) against btl tcp with offloads", BOTH_WAYS, (DIRECT,), (MIB,)),
+                f"mtl pm ({NAMES[DIRECT]}) against btl tcp with offloads", (BOTH_WAYS,), (DIRECT,), (MIB,)),
 ]

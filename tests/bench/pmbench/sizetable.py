@@ -8,8 +8,8 @@ import pathlib
 from collections.abc import Iterator
 
 from . import state as states
-from .devices import NAMES, TCP
-from .sweep import Cell, Measured, size_text
+from .devices import NAMES
+from .sweep import Cell, Measured, Sweep, size_text
 
 PLOTTED = 6  # sizes that a sweep has at least
 COLOURS = {states.NEAR: "tab:blue", states.FAR: "tab:orange", states.INDIFFERENT: "tab:gray"}
@@ -33,23 +33,27 @@ def all_cells(found: Measured) -> Iterator[tuple[str, str, int, Cell]]:
 def records(found: Measured) -> list[dict[str, object]]:
     sweep = found.sweep
     return [{"sweep": sweep.name, "mtu": sweep.mtu, "device": device, "state": state, "bytes": size,
-             "unit": sweep.unit, "ours": round(cell.ours, 4), "tcp": round(cell.tcp, 4),
-             "ratio": round(cell.ratio, 4), "rounds": cell.rounds}
+             "unit": sweep.unit, "ours": round(cell.ours, 4), "rival": round(cell.rival, 4),
+             "against": cell.against, "ratio": round(cell.ratio, 4), "rounds": cell.rounds}
             for device, state, size, cell in all_cells(found)]
 
 
 def table(found: Measured, device: str) -> list[str]:
-    """Markdown: a row per size, and for each state ours, TCP's and the ratio. An empty cell was not seen."""
+    """Markdown: a row per size, and for each state ours, the better rival's and the ratio. An empty cell was not seen."""
     seen = states_seen(found)
-    heads = ["bytes", *(f"{what}{' ' + state if state else ''}" for state in seen for what in ("ours", "tcp", "ratio"))]
+    heads = ["bytes", *(f"{what} {state}".strip() for state in seen for what in ("ours", "rival", "ratio"))]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for size in found.demand.sizes:
         row = [size_text(size)]
         for state in seen:
             cell = found.cell(state, device, size)
-            row += [f"{cell.ours:.4g}", f"{cell.tcp:.4g}", f"{cell.ratio:.3f}"] if cell else ["", "", ""]
+            row += [f"{cell.ours:.4g}", f"{cell.rival:.4g}", f"{cell.ratio:.3f}"] if cell else ["", "", ""]
         lines.append(f"| {' | '.join(row)} |")
     return lines
+
+
+def rivals_of(sweep: Sweep) -> str:
+    return sweep.rivals[0] if len(sweep.rivals) == 1 else "the better of " + " and ".join(sweep.rivals)
 
 
 def section(found: Measured) -> list[str]:
@@ -57,7 +61,8 @@ def section(found: Measured) -> list[str]:
     sweep = found.sweep
     better = "lower" if sweep.lower_is_better else "higher"
     lines = [f"## {sweep.label}", "",
-             f"{sweep.title[0].upper()}{sweep.title[1:]}, MTU {sweep.mtu}, {sweep.unit}; a {better} ratio is better."]
+             f"{sweep.title[0].upper()}{sweep.title[1:]}, {sweep.place}, {sweep.unit}, against {rivals_of(sweep)}; "
+             f"a {better} ratio is better."]
     for device in found.demand.devices:
         lines += ["", f"### {sweep.label}: {NAMES[device]}", "", *table(found, device)]
     return [*lines, ""]
@@ -80,8 +85,8 @@ def draw(path: pathlib.Path, found: Measured) -> None:
         axes.set(xscale="log", yscale="log", xlabel="message size, bytes", title=device)
         axes.grid(True, which="both", alpha=0.3)
         axes.legend()
-    grid[0][0].set_ylabel(f"ratio to {TCP}")
-    figure.suptitle(f"{found.sweep.title}, MTU {found.sweep.mtu}", fontsize=10)
+    grid[0][0].set_ylabel(f"ratio to {rivals_of(found.sweep)}")
+    figure.suptitle(f"{found.sweep.title}, {found.sweep.place}", fontsize=10)
     figure.savefig(path, dpi=110, metadata={"Software": None})
     pyplot.close(figure)
 
@@ -109,8 +114,8 @@ def write(directory: pathlib.Path, sweeps: list[Measured]) -> list[str]:
             for record in records(found):
                 out.write(json.dumps(record) + "\n")
     text = ["# Sweeps over message size", "",
-            "Written by `make bench`: medians over interleaved rounds of one state of the machine, against Open MPI's "
-            f"{TCP} with offloads on a cable without pm-ethernetd.", ""]
+            "Written by `make bench`: medians over interleaved rounds of one state of the machine. Open MPI's btl tcp "
+            "has a cable of its own, with offloads and without pm-ethernetd.", ""]
     for found in sweeps:
         text += section(found)
     (directory / "sizes.md").write_text("\n".join(text), encoding="utf-8")

@@ -10,7 +10,7 @@ import dataclasses
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 
-from .devices import TCP, Way, open_ways
+from .devices import HERE_MTU, TCP, Way, open_ways
 from .errors import CannotRun, Failed
 from .figure import Bench, Goal, NotSeen, Outcome, judged, states_of
 from .figure import verdict as verdict_of
@@ -20,19 +20,25 @@ from .rounds import Aim, Reading, Samples, Take, collect
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """What is measured over sizes: a program with its options, on cables of one MTU."""
+    """What is measured over sizes: a program with its options, on cables of one MTU or inside this host."""
 
     name: str
     words: tuple[str, ...]
     unit: str
     lower_is_better: bool
     title: str
-    mtu: int = 1500
+    mtu: int = 1500  # HERE_MTU: no cable, all ranks are on this host
+    rivals: tuple[str, ...] = (TCP,)  # at each size the better one counts
 
     @property
     def label(self) -> str:
         """Unique; a part of file names."""
-        return f"{self.name}-{self.mtu}"
+        return f"shmem-{self.name}" if self.mtu == HERE_MTU else f"{self.name}-{self.mtu}"
+
+    @property
+    def place(self) -> str:
+        """Where its ranks are, for people."""
+        return "one host" if self.mtu == HERE_MTU else f"MTU {self.mtu}"
 
     def on(self, way: Way) -> Take:
         def take(sizes: Sequence[int], state: str) -> list[Reading]:
@@ -42,15 +48,15 @@ class Sweep:
 
 @dataclasses.dataclass(frozen=True)
 class SweepFigure(Goal):
-    """The worst ratio to TCP over some devices and sizes of a sweep."""
+    """The worst ratio to the better rival over some devices and sizes of one or more sweeps."""
 
-    sweep: Sweep
+    sweeps: tuple[Sweep, ...]
     devices: tuple[str, ...]
     sizes: tuple[int, ...]
     rounds: int = 5
 
     def outcomes(self, bench: SweepBench) -> list[Outcome]:
-        samples = bench.samples(self.sweep)
+        samples = {sweep: bench.samples(sweep) for sweep in self.sweeps}
         wanted = bench.rounds or self.rounds
         return judged(states_of(False), lambda state: judge(self, samples, state, wanted))
 
@@ -73,8 +79,8 @@ def demands(figures: Iterable[Goal]) -> dict[Sweep, Demand]:
     """What each sweep has to give for these figures."""
     wanted: dict[Sweep, Demand] = {}
     for figure in figures:
-        if isinstance(figure, SweepFigure):
-            wanted.setdefault(figure.sweep, Demand()).add(figure)
+        for sweep in figure.sweeps if isinstance(figure, SweepFigure) else ():
+            wanted.setdefault(sweep, Demand()).add(figure)
     return wanted
 
 
@@ -89,24 +95,31 @@ class Measured:
 
     def cell(self, state: str, device: str, size: int) -> Cell | None:
         """None: there are too few rounds."""
-        sides = (device, TCP)
+        sides = (device, *self.sweep.rivals)
         if self.samples.rounds(state, sides, size) < self.rounds:
             return None
-        values = self.samples.paired(state, sides, size)
-        return Cell(statistics.median(values[device]), statistics.median(values[TCP]), len(values[TCP]))
+        return cell_of(self.sweep, device, self.samples.paired(state, sides, size))
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One device at one size in one state: medians over the rounds."""
+    """One device at one size in one state: medians over the rounds, and the better rival."""
 
     ours: float
-    tcp: float
+    rival: float
+    against: str
     rounds: int
 
     @property
     def ratio(self) -> float:
-        return self.ours / self.tcp
+        return self.ours / self.rival
+
+
+def cell_of(sweep: Sweep, device: str, values: dict[str, list[float]]) -> Cell:
+    """Of paired samples of the device and of all rivals."""
+    medians = {side: statistics.median(found) for side, found in values.items()}
+    best = (min if sweep.lower_is_better else max)(sweep.rivals, key=lambda rival: medians[rival])
+    return Cell(medians[device], medians[best], best, len(values[device]))
 
 
 @dataclasses.dataclass
@@ -135,29 +148,51 @@ class SweepBench(Bench):
 
 
 def measure_sweep(sweep: Sweep, demand: Demand, bench: Bench) -> Samples:
-    """All devices and TCP take turns."""
+    """All devices and their rivals take turns."""
     aim = Aim(demand.sizes, states_of(False), bench.rounds or demand.rounds, bench.limit_s)
-    with open_ways([*demand.devices, TCP], sweep.mtu) as ways:
+    with open_ways([*demand.devices, *sweep.rivals], sweep.mtu) as ways:
         return collect({name: sweep.on(way) for name, way in ways.items()}, aim,
                        lambda text: bench.progress(f"sweep {sweep.label}: {text}"))
 
 
-def judge(figure: SweepFigure, samples: Samples, state: str, wanted: int) -> Outcome:
-    """The worst device and size; if one of them was not seen in this state, so is the figure."""
-    places = [(device, size) for device in figure.devices for size in figure.sizes]
-    rounds = min(samples.rounds(state, (device, TCP), size) for device, size in places)
+@dataclasses.dataclass(frozen=True)
+class Spot:
+    """One device at one size of one sweep, in one state."""
+
+    sweep: Sweep
+    device: str
+    size: int
+    samples: Samples
+    state: str
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        return (self.device, *self.sweep.rivals)
+
+    @property
+    def rounds(self) -> int:
+        return self.samples.rounds(self.state, self.sides, self.size)
+
+    @property
+    def values(self) -> dict[str, list[float]]:
+        return self.samples.paired(self.state, self.sides, self.size)
+
+    def text(self, with_sweep: bool) -> str:
+        return ", ".join([size_text(self.size), self.device, *([self.sweep.name] if with_sweep else [])])
+
+
+def judge(figure: SweepFigure, samples: dict[Sweep, Samples], state: str, wanted: int) -> Outcome:
+    """The worst spot; if one of them was not seen in this state, so is the figure."""
+    spots = [Spot(sweep, device, size, found, state) for sweep, found in samples.items()
+             for device in figure.devices for size in figure.sizes]
+    rounds = min(spot.rounds for spot in spots)
+    spent_s = sum(found.spent_s for found in samples.values())
     if rounds < wanted:
-        return NotSeen(figure.name, state, rounds, wanted, round(samples.spent_s, 1))
-    worst = (max if figure.lower_is_better else min)(places, key=lambda place: ratio_at(samples, state, *place))
-    device, size = worst
-    found = verdict_of(figure, device, samples.paired(state, (device, TCP), size), samples.spent_s, state)
-    return dataclasses.replace(found, at=f"{size_text(size)}, {device}")
-
-
-def ratio_at(samples: Samples, state: str, device: str, size: int) -> float:
-    """Of the medians, ours to TCP's."""
-    values = samples.paired(state, (device, TCP), size)
-    return statistics.median(values[device]) / statistics.median(values[TCP])
+        return NotSeen(figure.name, state, rounds, wanted, round(spent_s, 1))
+    worst = (max if figure.lower_is_better else min)(
+        spots, key=lambda spot: cell_of(spot.sweep, spot.device, spot.values).ratio)
+    found = verdict_of(figure, worst.device, worst.values, spent_s, state)
+    return dataclasses.replace(found, at=worst.text(len(figure.sweeps) > 1))
 
 
 def size_text(size: int) -> str:

@@ -205,21 +205,28 @@ static void must_hold(struct end *end, int seed)
 
 /* --- trips ------------------------------------------------------------------------------------ */
 
-static void run(void *what, int n)
+static void trips(const struct trip *trip, int n, bool writes)
 {
-	struct trip *trip = what;
 	struct end out = trip->out, in = trip->in;
+	size_t written = writes ? out.elements * out.layout->distance : 0;
 
 	for (int i = 0; i < n && check_rank == 0;
 	     i++, out.memory += out.step, in.memory += in.step) {
+		sweep_write(out.memory, written, i);
 		MPI_Send(out.memory, out.count, out.type, 1, 1, MPI_COMM_WORLD);
 		MPI_Recv(in.memory, in.count, in.type, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 	for (int i = 0; i < n && check_rank == 1;
 	     i++, out.memory += out.step, in.memory += in.step) {
 		MPI_Recv(in.memory, in.count, in.type, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		sweep_write(out.memory, written, i);
 		MPI_Send(out.memory, out.count, out.type, 0, 1, MPI_COMM_WORLD);
 	}
+}
+
+static void run(void *what, int n)
+{
+	trips(what, n, true);
 }
 
 /* Never-used memory for a batch; what is sent has been written. */
@@ -242,7 +249,7 @@ static void check(void *what, int seed)
 
 	put(&trip->out, 2 * seed + check_rank);
 	put(&trip->in, 2 * seed + 7);
-	run(trip, 1);
+	trips(trip, 1, false);
 	if (check_rank < 2)
 		must_hold(&trip->in, 2 * seed + !check_rank);
 }

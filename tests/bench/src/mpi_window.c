@@ -19,9 +19,8 @@ struct window {
 	MPI_Request requests[2 * WINDOW_MAX];
 };
 
-static void run(void *what, int n)
+static void windows(struct window *w, int n, bool writes)
 {
-	struct window *w = what;
 	char answer = 0;
 	int other = !check_rank;
 
@@ -31,15 +30,24 @@ static void run(void *what, int n)
 		for (int k = 0; k < w->n && w->receives; k++)
 			MPI_Irecv(w->in + (size_t)k * w->step, (int)w->bytes, MPI_BYTE, other, 1,
 				  MPI_COMM_WORLD, &w->requests[started++]);
-		for (int k = 0; k < w->n && w->sends; k++)
-			MPI_Isend(w->out + (size_t)k * w->step, (int)w->bytes, MPI_BYTE, other, 1,
-				  MPI_COMM_WORLD, &w->requests[started++]);
+		for (int k = 0; k < w->n && w->sends; k++) {
+			char *out = w->out + (size_t)k * w->step;
+
+			sweep_write(out, writes ? w->bytes : 0, i);
+			MPI_Isend(out, (int)w->bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD,
+				  &w->requests[started++]);
+		}
 		MPI_Waitall(started, w->requests, MPI_STATUSES_IGNORE);
 		if (check_rank == 0)
 			MPI_Recv(&answer, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		else
 			MPI_Send(&answer, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
 	}
+}
+
+static void run(void *what, int n)
+{
+	windows(what, n, true);
 }
 
 static int seed_of(int seed, int rank, int k)
@@ -59,7 +67,7 @@ static void check(void *what, int seed)
 			memcpy(w->in + (size_t)k * w->step, sweep_data(seed_of(seed, 7, k)),
 			       w->bytes);
 	}
-	run(w, 1);
+	windows(w, 1, false);
 	for (int k = 0; k < w->n && w->receives; k++)
 		sweep_must_hold(w->in + (size_t)k * w->step, w->bytes,
 				seed_of(seed, !check_rank, k));

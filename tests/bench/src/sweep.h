@@ -27,9 +27,10 @@
 #include "tests/bench/src/line.h"
 #include "tests/mpi/check.h"
 
-#define SWEEP_OPTIONS "t:o:l:n:f:"
-#define SWEEP_USAGE "[-t MILLISECONDS | -o OPERATIONS] [-l FILE] [-n NS | -f NS]"
+#define SWEEP_OPTIONS "Wt:o:l:n:f:"
+#define SWEEP_USAGE "[-W] [-t MILLISECONDS | -o OPERATIONS] [-l FILE] [-n NS | -f NS]"
 #define SWEEP_HELP                                                                                 \
+	"  -W  write the data of each message again before it is sent\n"                           \
 	"  -t  time of the batches of one size (default: 40)\n"                                    \
 	"  -o  so many operations in one batch, for counting, not for times\n"                     \
 	"  -l  file that ranks 0 and 1 share to measure the cache line time\n"                     \
@@ -51,6 +52,7 @@
 struct sweep {
 	double budget_s;  /* time of the batches of one size, s */
 	int operations;   /* of the only batch; 0: as time allows */
+	bool writes;      /* each message's data before it is sent */
 	double below_ns;  /* wait for a cache line time below it; 0: do not wait */
 	double above_ns;  /* wait for at least that; 0: do not wait */
 	double seek_s;    /* time left to wait, s */
@@ -85,6 +87,9 @@ static unsigned char *sweep_pattern;
 static inline bool sweep_option(int option, const char *value)
 {
 	switch (option) {
+	case 'W':
+		sweep.writes = true;
+		return true;
 	case 't':
 		sweep.budget_s = atof(value) / 1e3;
 		return sweep.budget_s > 0;
@@ -183,6 +188,16 @@ static inline void *sweep_memory(size_t bytes)
 static inline const unsigned char *sweep_data(int seed)
 {
 	return sweep_pattern + seed % SWEEP_SHIFTS * SWEEP_SHIFT;
+}
+
+/*
+ * What a program does that computes what it sends: the data come from the caches of this core, where
+ * a buffer that is only sent lies in those of both. Called for each message; @i: any number.
+ */
+static inline void sweep_write(void *buf, size_t bytes, int i)
+{
+	if (sweep.writes)
+		memset(buf, i, bytes);
 }
 
 /* Ends the job unless @buf holds the message of that seed. */
