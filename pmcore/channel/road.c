@@ -3,14 +3,17 @@
 
 #include "pmcore/channel/chan_private.h"
 
-#define TURN 64         /* packets of a trial between two turns, if nothing is in flight then */
-#define SETTLE 1024     /* packets after which a turn no longer waits for those of the other kind */
-#define SAMPLES 8       /* of either kind that are needed for a vote */
-#define VOTES 3         /* in a row for the other kind: it is taken */
-#define BETTER 8        /* by more than this part, which is noise */
-#define WIRE_BOUND 6000 /* ps per byte: no processor is that slow, but 1 Gbit/s is */
-#define WIRE_NOISE 2    /* times as much or as little is noise there */
-#define PERIOD_MIN 4096 /* packets between two trials; the memory of the first ones is cold */
+#define TURN 64     /* packets of a trial between two turns, if nothing is in flight then */
+#define SETTLE 1024 /* packets after which a turn no longer waits for those of the other kind */
+#define SAMPLES 8   /* of either kind that are needed for a vote */
+#define VOTES 3     /* in a row for the other kind: it is taken */
+#define BETTER 8    /* by more than this part, which is noise */
+#define WIRE_BOUND                                                                                 \
+	4000 /* ps per byte: no processor that does nothing else is that slow, but 2 Gbit/s are */
+#define PRESSED 128       /* packets in flight that a fast wire has seldom while the peer listens */
+#define WIRE_CHEAP 4      /* at most this part of the packets cost less on such a wire */
+#define WIRE_NOISE 2      /* times as much or as little is noise there */
+#define PERIOD_MIN 4096   /* packets between two trials; the memory of the first ones is cold */
 #define PERIOD_MAX 262144 /* ... when one after the other has changed nothing */
 #define CLEARER 8         /* times rarer when the other kind cost twice as much; else two times */
 #define AVERAGE 128       /* packets that its cost is an average of, nearly */
@@ -67,12 +70,14 @@ static void clear(struct road_costs *costs)
 	costs->took_ns = 0;
 	costs->load = 0;
 	costs->n = 0;
+	costs->n_cheap = 0;
 }
 
 static void forget(struct road *road)
 {
 	clear(&road->used);
 	clear(&road->other);
+	road->is_pressed = false;
 }
 
 static void go_on(struct road *road, bool is_trying, uint32_t packets)
@@ -151,13 +156,20 @@ static void change(struct chan_peer *peer, struct road *road)
 	end_trial(road);
 }
 
+/* A peer that computes lets packets wait as long, but seldom so many, and not all of a stream. */
+static bool is_wire_bound(const struct road *road)
+{
+	return road->is_pressed && cost_of(&road->used) >= WIRE_BOUND &&
+	       road->used.n_cheap <= road->used.n / WIRE_CHEAP;
+}
+
 /*
  * What the other kind must cost less than to be taken. Where the wire is what limits both they cost the same, and the
  * heads of datagrams are longer than those of frames. A turn is too short to fill such a wire, so it shows more.
  */
-static uint32_t bar(const struct chan_peer *peer, uint32_t used)
+static uint32_t bar(const struct chan_peer *peer, uint32_t used, bool is_bound)
 {
-	if (used < WIRE_BOUND)
+	if (!is_bound)
 		return used - used / BETTER;
 	return peer->prefers_single ? used / WIRE_NOISE : used * WIRE_NOISE;
 }
@@ -166,6 +178,7 @@ static uint32_t bar(const struct chan_peer *peer, uint32_t used)
 static void vote(const struct chan *chan, struct chan_peer *peer, struct road *road)
 {
 	uint32_t used, other;
+	bool is_bound;
 
 	if (road->used.n < SAMPLES || road->other.n < SAMPLES) {
 		try_more_rarely(road, 2);
@@ -174,8 +187,9 @@ static void vote(const struct chan *chan, struct chan_peer *peer, struct road *r
 	}
 	used = cost_of(&road->used);
 	other = cost_of(&road->other);
-	if (other >= bar(peer, used)) {
-		stay(road, other / 2 >= used || used >= WIRE_BOUND);
+	is_bound = is_wire_bound(road);
+	if (other >= bar(peer, used, is_bound)) {
+		stay(road, other / 2 >= used || is_bound);
 	} else if (++road->votes == VOTES) {
 		change(peer, road);
 	} else {
@@ -253,6 +267,8 @@ void road_sent(struct chan *chan, struct chan_peer *peer, uint32_t n)
 	struct road *road = &peer->flow->road;
 
 	road->n_sent += n;
+	if (unlikely(road->is_trial) && !road->is_trying)
+		road->is_pressed |= chan->full || peer->flow->in_flight >= PRESSED;
 	if (unlikely(road->is_settling) && (road->left <= n || !is_other_in_flight(chan, peer)))
 		settle(chan, peer, road);
 	if (likely(road->left >= n)) {
@@ -276,6 +292,7 @@ static void count(struct road_costs *costs, uint64_t sent_ns, uint64_t took_ns, 
 		return;
 	costs->took_ns += took_ns;
 	costs->load += load;
+	costs->n_cheap += took_ns * 1000 < (uint64_t)load * WIRE_BOUND;
 	costs->n++;
 }
 

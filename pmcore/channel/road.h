@@ -33,6 +33,7 @@ struct road_costs {
 	uint64_t took_ns; /* until they were acked, in all */
 	uint64_t load;    /* bytes in flight on the rail of each when it was sent, in all */
 	uint32_t n;       /* packets */
+	uint32_t n_cheap; /* of them, that no slow wire has held up */
 };
 
 /* What is known of the two kinds of rails towards one peer. Costs in picoseconds per byte. */
@@ -50,6 +51,7 @@ struct road {
 	uint8_t proven;   /* rails by which something has come to the peer */
 	bool is_trial;    /* one is on */
 	bool is_settling; /* packets of the other kind are in flight since before this turn */
+	bool is_pressed;  /* much was in flight, in a turn of the kind in use since the last vote */
 	bool is_trying;   /* and long data takes the other kind just now */
 };
 

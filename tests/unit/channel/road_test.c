@@ -331,6 +331,43 @@ TAP_TEST(road__noise_changes_nothing)
 	rig_close(rig);
 }
 
+/* On a link of 1 Gbit/s both kinds cost the same, and a trial shows more for the kind that is not in use. */
+TAP_TEST(road__frames_where_the_wire_limits_both)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t n[2] = {0};
+
+	prove(rig);
+	rig->peer->flow->in_flight = 200;
+	carry(rig, 20000, 11000, 8000, NULL);
+	ok(rig->peer->prefers_single);
+	carry(rig, 400000, 8000, 11000, n);
+	ok(rig->peer->prefers_single);
+	okf(n[BULK] < 4000, "%u packets took the other kind", n[BULK]);
+	rig->peer->flow->in_flight = 0;
+	rig_close(rig);
+}
+
+/* It takes in what has come only between its computations. */
+TAP_TEST(road__a_peer_that_computes_is_no_slow_wire)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t i;
+
+	prove(rig);
+	carry(rig, 20000, 11000, 8000, NULL);
+	ok(!rig->peer->prefers_single);
+	/* much is in flight, and while it waits for more it acks at once */
+	rig->peer->flow->in_flight = 200;
+	for (i = 0; i < 2000; i++) {
+		carry(rig, 6, 22000, 16000, NULL);
+		carry(rig, 4, 1400, 400, NULL);
+	}
+	ok(!rig->peer->prefers_single);
+	rig->peer->flow->in_flight = 0;
+	rig_close(rig);
+}
+
 /* Only some packets tell a cost: of a turn among short messages there may be few that do. */
 static uint32_t carry_with_few_samples(struct rig *rig, uint32_t n, uint32_t samples_of_turn,
 				       uint32_t cost_single)

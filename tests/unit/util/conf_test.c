@@ -262,3 +262,14 @@ TAP_TEST(conf_parse__ethernet)
 	is_int(parse("devices=udp"), 0);
 	is_int(conf.has_devices, true);
 }
+
+TAP_TEST(conf_window__several_links_share_half_of_the_default)
+{
+	is_int(conf_window(1024, 1), 1024);
+	is_int(conf_window(1024, 2), 512);
+	is_int(conf_window(1024, 8), 512);
+	is_int(conf_window(512, 8), 512);
+	is_int(conf_window(64, 8), 64);
+	/* somebody wants that many */
+	is_int(conf_window(2048, 8), 2048);
+}
