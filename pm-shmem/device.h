@@ -17,7 +17,7 @@
 #include "pmcore/util/conf.h"
 #include "pmcore/util/stats.h"
 
-#define PMS_SMALL_BUFFERS 256 /* of PMS_INLINE bytes, that may be lent or queued at once */
+#define PMS_SMALL_BUFFERS 256 /* of PMS_SHORT bytes, that may be lent or queued at once */
 #define PMS_LARGE_BUFFERS 256 /* of mtu bytes, allocated when first needed */
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -31,7 +31,7 @@ struct pms_buffer {
 	uint32_t len;            /* queued: bytes */
 	uint16_t kind;           /* queued: enum pms_kind */
 	uint16_t is_large;
-	void *data; /* PMS_INLINE bytes or mtu, behind the struct */
+	void *data; /* PMS_SHORT bytes or mtu, behind the struct */
 };
 
 /* Why a peer takes no more from us. */
@@ -157,6 +157,8 @@ int pms_get_send(struct pm_link *base, struct pm_link_peer *peer, uint32_t len, 
 		 uint64_t *ret_cookie);
 int pms_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, uint32_t len);
 int pms_post(struct pm_link *base, struct pm_link_peer *peer, const void *data, uint32_t len);
+int pms_post_row(struct pm_link *base, struct pm_link_peer *peer, const struct pm_row *row,
+		 uint64_t *ret_done);
 int pms_send_done(struct pm_link *base, struct pm_link_peer *peer);
 /* Sends a cell that is no datagram. -EAGAIN, -EPIPE, -ENOMEM. */
 int pms_send_control(struct pms_link *link, struct pm_link_peer *peer, uint32_t kind,
@@ -169,6 +171,9 @@ void pms_buffers_fini(struct pms_link *link);
 
 /* receive.c */
 int pms_receive(struct pm_link *base, struct pm_inbound *ret);
+/* Of the messages behind the last one, short ones that have come: released with it. */
+uint32_t pms_receive_more(struct pm_link *base, uint64_t cookie, struct iovec *ret_parts,
+			  uint32_t room);
 void pms_release(struct pm_link *base, uint64_t cookie);
 /* Publishes all that has been released. */
 void pms_publish_all(struct pms_link *link);

@@ -3,7 +3,7 @@
  * layout - every byte of the shared segment, and nothing else. All processes of a job on a host map it.
  *
  *   header page | slots, one per process | areas, one per ordered pair (sender, receiver)
- *   area = message part: heads page, cells, bytes | bulk part: heads page, chunks
+ *   area = message part: heads page, cells, spill, bytes | bulk part: heads page, chunks
  *
  * A word has exactly one writer unless its comment says otherwise. Each line (64 bytes) is written by one
  * side only, so that nobody's writes slow down another's reads. The file is sparse: a pair that never
@@ -24,11 +24,14 @@
 #define PMS_WORDS (PMS_SLOTS / 64)
 #define PMS_RING_MIN 16384u /* bytes of a byte ring, power of two */
 #define PMS_RING_MAX (1u << 24)
-#define PMS_INLINE 56 /* message bytes that travel in the cell itself */
+#define PMS_CELL 32        /* bytes of a cell: a message of 24 bytes takes one, half a line */
+#define PMS_INLINE 2040    /* message bytes that travel in cells */
+#define PMS_SHORT 56       /* message bytes up to which words are copied one by one */
+#define PMS_SPILL PMS_PAGE /* behind the last cell, for the message that begins there */
 #define PMS_CHUNKS 16 /* of a pair's bulk ring: together they stay in the caches of both sides */
 #define PMS_CHUNK_BYTES 16384           /* 32768 is as fast for megabytes, 6 % slower for 64 KiB */
 #define PMS_LEASES 32                   /* one-sided operations outstanding per pair */
-#define PMS_MAGIC 0x31304d4853534f50ull /* "POSSHM01"; changes with any change of this file */
+#define PMS_MAGIC 0x32304d4853534f50ull /* "POSSHM02"; changes with any change of this file */
 
 /* How the first process of the host found large data to move fastest. */
 enum pms_large { PMS_LARGE_UNKNOWN, PMS_LARGE_RING, PMS_LARGE_CMA };
@@ -66,18 +69,20 @@ struct pms_slot {
 };
 
 /*
- * A cell of a message ring. The word is written last and tells in one piece whether the cell is full:
- * bits 0..31 position of the message + 1, 32..55 length in bytes, 56..63 kind.
+ * The first cell of a message begins with a word that is written last and tells in one piece whether the message is
+ * there: bits 0..31 its position (in cells) + 1, 32..55 its length in bytes, 56..63 its kind. What the kind says follows
+ * behind the word, in this cell and the next ones. Those have no word: before a message is published the word behind it,
+ * where the next one will begin, is cleared if data lie there.
  */
 struct pms_cell {
-	alignas(PMS_LINE) _Atomic uint64_t word;
-	_Atomic uint64_t data[PMS_INLINE / 8]; /* the message, or where it is; meaning by kind */
+	alignas(PMS_CELL) _Atomic uint64_t word;
+	_Atomic uint64_t body[PMS_CELL / 8 - 1];
 };
 
 enum pms_kind {
-	PMS_KIND_INLINE = 1, /* data is the message */
-	PMS_KIND_BYTES = 2,  /* data[0] is the offset of the message in the byte ring */
-	PMS_KIND_READ = 3,   /* data is a struct pms_request */
+	PMS_KIND_INLINE = 1, /* the message */
+	PMS_KIND_BYTES = 2,  /* the offset of the message in the byte ring, 8 bytes */
+	PMS_KIND_READ = 3,   /* a struct pms_request */
 	PMS_KIND_WRITE = 4,  /* the same */
 };
 
@@ -131,16 +136,22 @@ enum pms_lease { PMS_LEASE_NONE, PMS_LEASE_GIVEN, PMS_LEASE_IN_USE };
 #define PMS_AREAS_OFFSET (PMS_PAGE + PMS_SLOTS * sizeof(struct pms_slot))
 #define PMS_BULK_BYTES (PMS_PAGE + PMS_CHUNKS * PMS_CHUNK_BYTES)
 
-/* Cells of a message ring whose byte ring has @ring bytes: one per 256 of them. */
+/* Cells of a message ring whose byte ring has @ring bytes: half as many bytes. */
 static inline uint32_t pms_cells(uint32_t ring)
 {
-	return ring / 256;
+	return ring / 2 / PMS_CELL;
+}
+
+/* Cells of a message with @len bytes behind its word. */
+static inline uint32_t pms_cells_of(uint32_t len)
+{
+	return (len + sizeof(uint64_t) + PMS_CELL - 1) / PMS_CELL;
 }
 
 /* Bytes of the message part of an area. */
 static inline uint64_t pms_ring_bytes(uint32_t ring)
 {
-	return PMS_PAGE + pms_cells(ring) * sizeof(struct pms_cell) + (uint64_t)ring;
+	return PMS_PAGE + pms_cells(ring) * sizeof(struct pms_cell) + PMS_SPILL + (uint64_t)ring;
 }
 
 static inline uint64_t pms_area_bytes(uint32_t ring)
@@ -153,13 +164,15 @@ static inline uint64_t pms_area_offset(uint32_t ring, uint32_t from, uint32_t to
 	return PMS_AREAS_OFFSET + ((uint64_t)from * PMS_SLOTS + to) * pms_area_bytes(ring);
 }
 
-static_assert(sizeof(struct pms_cell) == PMS_LINE, "a small message is one line");
+static_assert(sizeof(struct pms_cell) == PMS_CELL, "a cell has no holes");
+static_assert(PMS_INLINE + 8 <= PMS_CELL + PMS_SPILL, "the last cell's message fits behind it");
+static_assert(PMS_INLINE + 8 <= PMS_RING_MIN / 4, "half of the cells hold the longest message");
 static_assert(sizeof(struct pms_chunk) == PMS_LINE, "an announcement is one line");
 static_assert(sizeof(struct pms_slot) == 4 * PMS_LINE, "a slot is four lines");
 static_assert(sizeof(struct pms_header) <= PMS_PAGE, "the header fits its page");
 static_assert(sizeof(struct pms_ring_head) <= PMS_PAGE, "the heads fit their page");
 static_assert(sizeof(struct pms_bulk_head) <= PMS_PAGE, "the bulk heads fit their page");
-static_assert(sizeof(struct pms_request) <= PMS_INLINE, "a request fits a cell");
+static_assert(sizeof(struct pms_request) <= PMS_SHORT, "a request is short");
 static_assert(PMS_AREAS_OFFSET % PMS_PAGE == 0, "areas can be mapped");
 
 #endif

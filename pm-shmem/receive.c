@@ -5,8 +5,8 @@
  * rarely new: released cells that nobody was told of, dead peers. With one active peer a poll that finds a
  * message reads one line.
  *
- * Cookie of a lent message: bits 0..31 position in the ring, 32..39 slot of the peer, 40..63 length;
- * SAVED + address for a restored one.
+ * Cookie of a lent message: bits 0..31 position in the ring, 32..39 slot of the peer, 40..47 cells, 48..63 lines of the
+ * byte ring; the number of a restored one, which has no cells.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,9 +44,9 @@ void pms_publish_all(struct pms_link *link)
 }
 
 static inline void give_back(struct pms_link *link, struct pm_link_peer *peer, uint32_t position,
-			     uint32_t len)
+			     uint32_t cells, uint32_t bytes)
 {
-	if (unlikely(pms_ring_release(&peer->rx, position, len)))
+	if (unlikely(pms_ring_release(&peer->rx, position, cells, bytes)))
 		pms_publish(link, peer);
 }
 
@@ -58,19 +58,23 @@ void pms_release(struct pm_link *base, uint64_t cookie)
 		pms_saved_release(link, (uint32_t)cookie);
 		return;
 	}
-	give_back(link, link->peers[cookie >> 32 & 0xff], (uint32_t)cookie,
-		  (uint32_t)(cookie >> 40));
+	give_back(link, link->peers[cookie >> 32 & 0xff], (uint32_t)cookie, cookie >> 40 & 0xff,
+		  (uint32_t)(cookie >> 48) * PMS_LINE);
 }
 
-static inline int lend(struct pms_link *link, struct pm_link_peer *peer, const void *data,
-		       uint32_t len, uint32_t position, struct pm_inbound *ret)
+static inline int lend(struct pms_link *link, struct pm_link_peer *peer,
+		       const struct pms_message *message, struct pm_inbound *ret)
 {
-	ret->buf = (void *)(uintptr_t)data;
-	ret->len = len;
+	uint32_t position = pms_ring_take(&peer->rx, message->cells);
+	uint64_t lines = message->kind == PMS_KIND_BYTES ? message->len / PMS_LINE : 0;
+
+	ret->buf = (void *)(uintptr_t)message->data;
+	ret->len = message->len;
 	ret->src = peer->node;
-	ret->cookie = (uint64_t)position | (uint64_t)peer->index << 32 | (uint64_t)len << 40;
+	ret->cookie = (uint64_t)position | (uint64_t)peer->index << 32 |
+		      (uint64_t)message->cells << 40 | lines << 48;
 	link->stats->rx_messages++;
-	link->stats->rx_bytes += len;
+	link->stats->rx_bytes += message->len;
 	return 1;
 }
 
@@ -78,20 +82,22 @@ static inline int lend(struct pms_link *link, struct pm_link_peer *peer, const v
 static int deliver(struct pms_link *link, struct pm_link_peer *peer, uint64_t word,
 		   struct pm_inbound *ret)
 {
-	uint32_t position = pms_ring_take(&peer->rx);
 	struct pms_message message;
+	uint32_t position;
 
-	if (unlikely(!pms_ring_decode(&peer->rx, position, word, &message))) {
-		give_back(link, peer, position, 0);
+	if (unlikely(!pms_ring_decode(&peer->rx, peer->rx.next, word, &message))) {
+		position = pms_ring_take(&peer->rx, 1);
+		give_back(link, peer, position, 1, 0);
 		pms_peer_condemn(link, peer, "it wrote nonsense into its message ring");
 		return 0;
 	}
 	if (message.kind >= PMS_KIND_READ) {
+		position = pms_ring_take(&peer->rx, message.cells);
 		pms_serve_request(link, peer, &message);
-		give_back(link, peer, position, 0);
+		give_back(link, peer, position, message.cells, 0);
 		return 0;
 	}
-	return lend(link, peer, message.data, message.len, position, ret);
+	return lend(link, peer, &message, ret);
 }
 
 /* Looks once at each inbound ring, going on behind the one that had its turn last. */
@@ -170,18 +176,47 @@ int pms_receive(struct pm_link *base, struct pm_inbound *ret)
 	if (likely(hot != NULL) && likely(link->burst < BURST)) {
 		word = pms_ring_poll(&hot->rx);
 		if (word) {
-			uint32_t len = (uint32_t)(word >> 32) & 0xffffff;
+			struct pms_message message = {.len = (uint32_t)(word >> 32) & 0xffffff,
+						      .kind = (uint32_t)(word >> 56)};
 
 			link->burst++;
 			/* the common case of deliver */
-			if (likely(word >> 56 == PMS_KIND_INLINE && len - 1 < PMS_INLINE)) {
-				const void *data = pms_ring_next(&hot->rx)->data;
-
-				return lend(link, hot, data, len, pms_ring_take(&hot->rx), ret);
+			if (likely(message.kind == PMS_KIND_INLINE &&
+				   message.len - 1 < PMS_INLINE)) {
+				message.data =
+					pms_ring_body(hot->rx.cells, hot->rx.next & hot->rx.mask);
+				message.cells = pms_cells_of(message.len);
+				return lend(link, hot, &message, ret);
 			}
 			if (deliver(link, hot, word, ret))
 				return 1;
 		}
 	}
 	return receive_slow(link, ret);
+}
+
+uint32_t pms_receive_more(struct pm_link *base, uint64_t cookie, struct iovec *ret_parts,
+			  uint32_t room)
+{
+	struct pms_link *link = pms_of(base);
+	struct pm_link_peer *peer = link->peers[cookie >> 32 & 0xff];
+	uint32_t n = 0, cells = cookie >> 40 & 0xff;
+	struct pms_message message;
+	uint64_t word;
+
+	/* a restored one, or others have come behind it already */
+	if (!cells || peer->rx.next != (uint32_t)cookie + cells)
+		return 0;
+	for (; n < room && link->burst < BURST; n++) {
+		word = pms_ring_poll(&peer->rx);
+		if (word >> 56 != PMS_KIND_INLINE ||
+		    !pms_ring_decode(&peer->rx, peer->rx.next, word, &message))
+			break;
+		link->burst++;
+		pms_ring_take_with(&peer->rx, (uint32_t)cookie, message.cells);
+		ret_parts[n] = (struct iovec){(void *)(uintptr_t)message.data, message.len};
+		link->stats->rx_bytes += message.len;
+	}
+	link->stats->rx_messages += n;
+	return n;
 }

@@ -3,8 +3,8 @@
  * The slow half of the message ring: lending of the byte ring, and release out of order. See ring.h.
  *
  * Byte positions count up without wrapping; a message that would wrap starts at the next multiple of the
- * capacity. Space is freed with the cells: each cell carries (privately, in marks) the byte position
- * that is free once it and all before it are. While a reservation is open, messages sent meanwhile mark
+ * capacity. Space is freed with the cells: the last cell of each message carries (privately, in marks) the byte
+ * position that is free once it and all before it are. While a reservation is open, messages sent meanwhile mark
  * only what was lent before it.
  */
 #include "pm-shmem/ring.h"
@@ -15,6 +15,12 @@
 static uint32_t round_up(uint32_t len)
 {
 	return (len + PMS_LINE - 1) & ~(uint32_t)(PMS_LINE - 1);
+}
+
+/* One more than the bits take: they are set by a word and the rest in the next. */
+static uint32_t bit_words(uint32_t cells)
+{
+	return cells / 64 + 1;
 }
 
 static void set_limit(struct pms_ring_tx *tx)
@@ -29,11 +35,14 @@ int pms_ring_tx_init(struct pms_ring_tx *tx, void *memory, uint32_t ring, uint32
 
 	memset(tx, 0, sizeof(*tx));
 	tx->marks = calloc(cells, sizeof(*tx->marks));
-	if (!tx->marks)
+	tx->written = calloc(bit_words(cells), sizeof(*tx->written));
+	if (!tx->marks || !tx->written) {
+		pms_ring_tx_fini(tx);
 		return -ENOMEM;
+	}
 	tx->heads = memory;
 	tx->cells = (struct pms_cell *)((uint8_t *)memory + PMS_PAGE);
-	tx->bytes = (uint8_t *)(tx->cells + cells);
+	tx->bytes = (uint8_t *)(tx->cells + cells) + PMS_SPILL;
 	tx->mask = cells - 1;
 	tx->capacity = ring;
 	tx->tail = start;
@@ -45,7 +54,9 @@ int pms_ring_tx_init(struct pms_ring_tx *tx, void *memory, uint32_t ring, uint32
 void pms_ring_tx_fini(struct pms_ring_tx *tx)
 {
 	free(tx->marks);
+	free(tx->written);
 	tx->marks = NULL;
+	tx->written = NULL;
 }
 
 int pms_ring_rx_init(struct pms_ring_rx *rx, void *memory, uint32_t ring, uint32_t max_len,
@@ -54,12 +65,15 @@ int pms_ring_rx_init(struct pms_ring_rx *rx, void *memory, uint32_t ring, uint32
 	uint32_t cells = pms_cells(ring);
 
 	memset(rx, 0, sizeof(*rx));
-	rx->released = calloc((cells + 63) / 64, sizeof(*rx->released));
-	if (!rx->released)
+	rx->released = calloc(bit_words(cells), sizeof(*rx->released));
+	rx->more = calloc(cells, sizeof(*rx->more));
+	if (!rx->released || !rx->more) {
+		pms_ring_rx_fini(rx);
 		return -ENOMEM;
+	}
 	rx->heads = memory;
 	rx->cells = (const struct pms_cell *)((uint8_t *)memory + PMS_PAGE);
-	rx->bytes = (const uint8_t *)(rx->cells + cells);
+	rx->bytes = (const uint8_t *)(rx->cells + cells) + PMS_SPILL;
 	rx->mask = cells - 1;
 	rx->capacity = ring;
 	rx->max_len = max_len;
@@ -72,10 +86,12 @@ int pms_ring_rx_init(struct pms_ring_rx *rx, void *memory, uint32_t ring, uint32
 void pms_ring_rx_fini(struct pms_ring_rx *rx)
 {
 	free(rx->released);
+	free(rx->more);
 	rx->released = NULL;
+	rx->more = NULL;
 }
 
-bool pms_ring_refresh(struct pms_ring_tx *tx)
+bool pms_ring_refresh(struct pms_ring_tx *tx, uint32_t n)
 {
 	/* acquire: the consumer's reads come before our overwriting. Pairs with pms_ring_publish. */
 	uint32_t head = atomic_load_explicit(&tx->heads->head, memory_order_acquire);
@@ -89,7 +105,7 @@ bool pms_ring_refresh(struct pms_ring_tx *tx)
 	/* discarded reservations leave bytes that no cell frees */
 	if (tx->freed == tx->tail && !tx->open_len)
 		tx->byte_head = tx->byte_tail;
-	return tx->tail != tx->limit;
+	return tx->limit - tx->tail >= n;
 }
 
 /* Finds @len contiguous bytes; the position, or -1. */
@@ -108,25 +124,26 @@ static int64_t find_room(struct pms_ring_tx *tx, uint32_t len)
 {
 	int64_t start;
 
-	if (!pms_ring_has_cell(tx))
+	if (!pms_ring_has_cells(tx, 1))
 		return -1;
 	start = place(tx, round_up(len));
 	if (start >= 0)
 		return start;
-	return pms_ring_refresh(tx) ? place(tx, round_up(len)) : -1;
+	return pms_ring_refresh(tx, 1) ? place(tx, round_up(len)) : -1;
 }
 
 bool pms_ring_has_room(struct pms_ring_tx *tx, uint32_t len)
 {
-	return len <= PMS_INLINE ? pms_ring_has_cell(tx) : find_room(tx, len) >= 0;
+	return len <= PMS_SHORT ? pms_ring_has_cells(tx, pms_cells_of(len))
+				: find_room(tx, len) >= 0;
 }
 
 /* Publishes a message that lies in the byte ring. */
 static void put_bytes(struct pms_ring_tx *tx, uint32_t offset, uint32_t len)
 {
-	atomic_store_explicit(&tx->cells[tx->tail & tx->mask].data[0], offset,
+	atomic_store_explicit(&tx->cells[tx->tail & tx->mask].body[0], offset,
 			      memory_order_relaxed);
-	pms_ring_seal(tx, len, PMS_KIND_BYTES);
+	pms_ring_seal(tx, 1, len, PMS_KIND_BYTES);
 }
 
 void *pms_ring_reserve(struct pms_ring_tx *tx, uint32_t len)
@@ -159,14 +176,6 @@ void pms_ring_send_reserved(struct pms_ring_tx *tx, uint32_t len)
 {
 	uint32_t offset = tx->open_start & (tx->capacity - 1);
 
-	if (len <= PMS_INLINE) {
-		uint64_t copy[PMS_INLINE / 8];
-
-		memcpy(copy, tx->bytes + offset, len);
-		close_reserved(tx, 0);
-		pms_ring_put(tx, copy, len, PMS_KIND_INLINE);
-		return;
-	}
 	close_reserved(tx, len);
 	put_bytes(tx, offset, len);
 }
@@ -202,10 +211,9 @@ void pms_ring_free_early(struct pms_ring_rx *rx)
 	}
 }
 
-void pms_ring_release_early(struct pms_ring_rx *rx, uint32_t position)
+void pms_ring_release_early(struct pms_ring_rx *rx, uint32_t position, uint32_t n)
 {
-	uint32_t i = position & rx->mask;
-
-	rx->released[i / 64] |= 1ull << (i & 63);
-	rx->early++;
+	for (uint32_t i = position; i != position + n; i++)
+		pms_ring_mark(rx->released, i & rx->mask, 1);
+	rx->early += n;
 }

@@ -99,7 +99,7 @@ static bool is_sound(const struct pms_header *h, uint64_t size, uint64_t key_che
 {
 	return atomic_load_explicit(&h->magic, memory_order_acquire) == PMS_MAGIC &&
 	       h->key_check == key_check && h->ring >= PMS_RING_MIN && h->ring <= PMS_RING_MAX &&
-	       !(h->ring & (h->ring - 1)) && h->mtu > PMS_INLINE && h->mtu <= h->ring / 2 &&
+	       !(h->ring & (h->ring - 1)) && h->mtu > PMS_SHORT && h->mtu <= h->ring / 2 &&
 	       size >= pms_area_offset(h->ring, PMS_SLOTS, 0);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * send - lending buffers and publishing messages. A message of up to PMS_INLINE bytes is filled in private
- * memory and copied into a cell: filled in place, its line would travel to the polling receiver and back
- * for each store. Longer ones are filled in the ring when no other reservation to the peer is open, else in
- * private memory and copied by send. Since a lent buffer is a promise, a private one that finds the ring
+ * send - lending buffers and publishing messages. What is posted goes into cells, up to PMS_INLINE bytes. A lent buffer
+ * of up to PMS_SHORT bytes is filled in private memory and copied into cells: filled in place, its line would travel to
+ * the polling receiver and back for each store. Longer ones are filled in the ring when no other reservation to the
+ * peer is open, else in private memory and copied by send. Since a lent buffer is a promise, a private one that finds the ring
  * full is queued; nothing overtakes the queue.
  */
 #include <errno.h>
@@ -40,7 +40,7 @@ static void put_buffer(struct pms_link *link, struct pms_buffer *b)
 int pms_buffers_init(struct pms_link *link)
 {
 	while (link->n_small < PMS_SMALL_BUFFERS) {
-		struct pms_buffer *b = new_buffer(PMS_INLINE, false);
+		struct pms_buffer *b = new_buffer(PMS_SHORT, false);
 
 		if (!b)
 			return -ENOMEM;
@@ -128,6 +128,12 @@ static int refuse(struct pms_link *link, struct pm_link_peer *peer, uint32_t len
 	return -EAGAIN;
 }
 
+/* That a lent buffer needs at its end. */
+static inline uint32_t min_cells(uint32_t len)
+{
+	return len <= PMS_SHORT ? pms_cells_of(len) : 1;
+}
+
 __attribute__((noinline)) static int get_send_slow(struct pms_link *link, struct pm_link_peer *peer,
 						   uint32_t len, void **ret_buf,
 						   uint64_t *ret_cookie)
@@ -136,9 +142,9 @@ __attribute__((noinline)) static int get_send_slow(struct pms_link *link, struct
 
 	if (!peer->is_announced)
 		pms_peer_announce(link, peer);
-	if (!peer->is_open || link->is_stopped || !pms_ring_has_cell(&peer->tx))
+	if (!peer->is_open || link->is_stopped || !pms_ring_has_cells(&peer->tx, min_cells(len)))
 		return refuse(link, peer, len);
-	if (len <= PMS_INLINE) {
+	if (len <= PMS_SHORT) {
 		b = take_small(link);
 	} else {
 		void *room = NULL;
@@ -166,8 +172,8 @@ int pms_get_send(struct pm_link *base, struct pm_link_peer *peer, uint32_t len, 
 	struct pms_link *link = pms_of(base);
 	struct pms_buffer *b = link->small;
 
-	if (unlikely(len > PMS_INLINE || !peer->is_open || link->is_stopped || !b ||
-		     peer->tx.tail == peer->tx.limit))
+	if (unlikely(len > PMS_SHORT || !peer->is_open || link->is_stopped || !b ||
+		     !pms_ring_is_open(&peer->tx, len)))
 		return get_send_slow(link, peer, len, ret_buf, ret_cookie);
 	link->small = b->next;
 	*ret_buf = b->data;
@@ -191,9 +197,9 @@ static void enqueue(struct pms_link *link, struct pm_link_peer *peer, struct pms
 /* Into the ring, if it has room now. */
 static bool publish(struct pm_link_peer *peer, const void *data, uint32_t len, uint32_t kind)
 {
-	if (len > PMS_INLINE)
+	if (len > PMS_SHORT)
 		return pms_ring_send_copy(&peer->tx, data, len);
-	if (!pms_ring_has_cell(&peer->tx))
+	if (!pms_ring_has_cells(&peer->tx, pms_cells_of(len)))
 		return false;
 	pms_ring_put(&peer->tx, data, len, kind);
 	return true;
@@ -246,13 +252,21 @@ __attribute__((noinline)) static int send_slow(struct pms_link *link, struct pm_
 	return 0;
 }
 
+/* A message has left. */
+static inline void account(struct pms_link *link, struct pm_link_peer *peer, uint32_t len)
+{
+	link->stats->tx_messages++;
+	link->stats->tx_bytes += len;
+	pms_wake_peer(link, peer);
+}
+
 int pms_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, uint32_t len)
 {
 	struct pms_link *link = pms_of(base);
 	struct pms_buffer *b = (struct pms_buffer *)(uintptr_t)cookie;
 
-	if (likely(cookie != IN_PLACE && len - 1 < PMS_INLINE && peer->is_open && !b->is_large &&
-		   peer->tx.tail != peer->tx.limit)) {
+	if (likely(cookie != IN_PLACE && len - 1 < PMS_SHORT && peer->is_open && !b->is_large &&
+		   pms_ring_is_open(&peer->tx, len))) {
 		pms_ring_put(&peer->tx, b->data, len, PMS_KIND_INLINE);
 		b->next = link->small;
 		link->small = b;
@@ -262,9 +276,7 @@ int pms_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, u
 		if (err || !len)
 			return err;
 	}
-	link->stats->tx_messages++;
-	link->stats->tx_bytes += len;
-	pms_wake_peer(link, peer);
+	account(link, peer, len);
 	return 0;
 }
 
@@ -286,13 +298,56 @@ int pms_post(struct pm_link *base, struct pm_link_peer *peer, const void *data, 
 	struct pms_link *link = pms_of(base);
 
 	if (unlikely(len > PMS_INLINE || !peer->is_open || link->is_stopped ||
-		     peer->tx.tail == peer->tx.limit))
+		     !pms_ring_is_open(&peer->tx, len)))
 		return post_slow(base, peer, data, len);
-	pms_ring_put_any(&peer->tx, data, len, PMS_KIND_INLINE);
-	link->stats->tx_messages++;
-	link->stats->tx_bytes += len;
-	pms_wake_peer(link, peer);
+	pms_ring_put(&peer->tx, data, len, PMS_KIND_INLINE);
+	account(link, peer, len);
 	return 0;
+}
+
+/* A datagram of a row that does not fit the cells as they are. @done: bytes of its data that have left. */
+static int post_part_slow(struct pm_link *base, struct pm_link_peer *peer, const struct pm_row *row,
+			  uint64_t done, uint32_t part)
+{
+	uint64_t cookie;
+	uint8_t *buf;
+	int err = pms_get_send(base, peer, row->head_len + part, (void **)&buf, &cookie);
+
+	if (err)
+		return err;
+	memcpy(buf, row->head, row->head_len);
+	if (row->data)
+		memcpy(buf + row->head_len, row->data + done, part);
+	else
+		row->gather(row->arg, buf + row->head_len, part);
+	return pms_send(base, peer, cookie, row->head_len + part);
+}
+
+int pms_post_row(struct pm_link *base, struct pm_link_peer *peer, const struct pm_row *row,
+		 uint64_t *ret_done)
+{
+	struct pms_link *link = pms_of(base);
+	uint32_t part;
+	int err = 0;
+
+	for (*ret_done = 0; *ret_done < row->len; *ret_done += part) {
+		uint64_t left = row->len - *ret_done;
+		uint32_t len;
+
+		part = left < row->part ? (uint32_t)left : row->part;
+		len = row->head_len + part;
+		if (likely(row->data && len <= PMS_INLINE && peer->is_open && !link->is_stopped &&
+			   pms_ring_is_open(&peer->tx, len))) {
+			pms_ring_put_both(&peer->tx, row->head, row->head_len,
+					  row->data + *ret_done, part);
+			account(link, peer, len);
+			continue;
+		}
+		err = post_part_slow(base, peer, row, *ret_done, part);
+		if (err)
+			break;
+	}
+	return err;
 }
 
 int pms_send_done(struct pm_link *base, struct pm_link_peer *peer)

@@ -77,7 +77,7 @@ int pms_save(struct pm_link *base, void *buf, size_t room)
 			if (message.kind <= PMS_KIND_BYTES)
 				write_message(&w, link->inbound[i]->node, message.data,
 					      message.len);
-			pms_ring_take(&rx);
+			pms_ring_take(&rx, message.cells);
 		}
 	}
 	return (int)w.used;
@@ -224,7 +224,7 @@ int pms_dump(struct pm_link *base, char *buf, size_t room)
 uint64_t pms_memory(struct pm_link *base)
 {
 	struct pms_link *link = pms_of(base);
-	uint64_t per_peer = sizeof(struct pm_link_peer) + pms_cells(link->seg.ring) * 8ull;
+	uint64_t per_peer = sizeof(struct pm_link_peer) + pms_cells(link->seg.ring) * 13ull;
 	uint64_t bytes = sizeof(*link) + link->seg.mapped + PMS_AREAS_OFFSET;
 
 	for (uint32_t i = 0; i < PMS_SLOTS; i++)

@@ -133,6 +133,7 @@ STAILQ_HEAD(mtl_pm_requests, mtl_pm_request);
 /* One process we have talked with. Lives until the module closes. */
 struct mtl_pm_peer {
 	pmNode node;
+	size_t post_limit;    /* longest message that is better posted than filled in place */
 	ssize_t eager_limit;  /* longest message sent in one datagram; -1 while we are choked */
 	ssize_t middle_limit; /* longest message sent unasked in several; -1 while we are choked */
 	ssize_t packed_limit; /* the same of data that are packed as they go */

@@ -71,6 +71,9 @@ static const struct limits of_devices[] = {
 	{"verbs", 32768, 32768, 0, 98304},
 };
 
+/* Shared memory puts so much beside the envelope, without a place elsewhere. Longer messages are aligned. */
+#define POST_LIMIT 2024
+
 /* A node that no device reaches yet. */
 static const struct limits of_unknown = {"", 32768, 32768, 0, 0};
 
@@ -90,6 +93,7 @@ static void set_limits(struct mtl_pm_peer *peer)
 	const struct limits *limits = limits_of(is_known ? device : "");
 
 	peer->aligns = is_shmem;
+	peer->post_limit = is_shmem ? POST_LIMIT : 0;
 	peer->gathers = is_known && !is_shmem && strcmp(device, "self") != 0;
 	peer->eager_limit = (ssize_t)(peer->mtu - sizeof(struct envelope));
 	peer->middle_limit = peer->packed_limit = mtl_pm.middle_limit;

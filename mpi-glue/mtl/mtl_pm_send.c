@@ -47,12 +47,25 @@ static inline int post_short(const struct mtl_pm_peer *peer, uint32_t context, i
 	return pmPost(mtl_pm.ctx, peer->node, &m, sizeof(m.e) + length);
 }
 
+/* The same for one that is not gathered here: PM puts the envelope in front of it. */
+static int post_with_head(const struct mtl_pm_peer *peer, uint32_t context, int32_t rank,
+			  int32_t tag, const char *data, size_t length)
+{
+	const struct envelope e = {
+		.kind_context = envelope_pack(ENVELOPE_EAGER, context), .source = rank, .tag = tag};
+	size_t done;
+
+	return pmPostRow(mtl_pm.ctx, peer->node, &e, sizeof(e), data, length, length, &done);
+}
+
 static int send_eager(struct mtl_pm_send *s)
 {
 	struct envelope e;
 
 	if (s->data && s->length <= sizeof(((struct short_message *)0)->data))
 		return post_short(s->peer, s->context, s->rank, s->tag, s->data, s->length);
+	if (s->data && s->length <= s->peer->post_limit)
+		return post_with_head(s->peer, s->context, s->rank, s->tag, s->data, s->length);
 	fill(&e, ENVELOPE_EAGER, s);
 	return mtl_pm_send_part(s, &e, sizeof(e), s->length);
 }
@@ -399,32 +412,6 @@ static inline void poll_at_times(size_t length)
 		mtl_pm_poll();
 }
 
-int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest,
-		 int tag, struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode,
-		 bool blocking, mca_mtl_request_t *mtl_request)
-{
-	struct mtl_pm_request *req = (struct mtl_pm_request *)mtl_request;
-	struct mtl_pm_peer *peer;
-
-	mtl_pm_enter();
-	peer = mtl_pm_peer_of(comm, dest);
-	if (!peer) {
-		mtl_pm_leave();
-		return OMPI_ERR_UNREACH;
-	}
-	init(req, peer, comm, tag, convertor, mode);
-	if (peer->gathers || mtl_pm.burst)
-		mtl_pm_join_burst(peer, req->send.length, mode);
-	submit(&req->send);
-	/* Receivers that read the first of many long messages are served while the others start. */
-	if (mtl_pm.exposed > 1)
-		mtl_pm_poll();
-	else
-		poll_at_times(req->send.length);
-	mtl_pm_leave();
-	return OMPI_SUCCESS;
-}
-
 /* Sends the whole message now, without a request, if nothing stands in the way. */
 static inline bool try_at_once(struct mtl_pm_peer *peer, struct ompi_communicator_t *comm, int tag,
 			       const char *data, size_t length)
@@ -438,6 +425,9 @@ static inline bool try_at_once(struct mtl_pm_peer *peer, struct ompi_communicato
 	if (OPAL_LIKELY(length <= sizeof(((struct short_message *)0)->data)))
 		return !post_short(peer, mtl_pm_context_id(comm), comm->c_my_rank, tag, data,
 				   length);
+	if (length <= peer->post_limit)
+		return !post_with_head(peer, mtl_pm_context_id(comm), comm->c_my_rank, tag, data,
+				       length);
 	if (OPAL_UNLIKELY(pmGetSendBuffer(mtl_pm.ctx, peer->node, sizeof(*e) + length, (void **)&e,
 					  &desc)))
 		return false;
@@ -447,6 +437,50 @@ static inline bool try_at_once(struct mtl_pm_peer *peer, struct ompi_communicato
 	e->pad = 0;
 	memcpy(e + 1, data, length);
 	return pmSend(mtl_pm.ctx, desc) == 0;
+}
+
+/* The same with a request, which is complete then. A burst would hold the message. */
+static inline bool isend_at_once(struct mtl_pm_request *req, struct mtl_pm_peer *peer,
+				 struct ompi_communicator_t *comm, int tag,
+				 const struct opal_convertor_t *convertor,
+				 mca_pml_base_send_mode_t mode)
+{
+	if (peer->gathers || mtl_pm.burst || mode == MCA_PML_BASE_SEND_SYNCHRONOUS ||
+	    !try_at_once(peer, comm, tag, mtl_pm_data_of(convertor), convertor->local_size))
+		return false;
+	req->super.ompi_req->req_status.MPI_ERROR = MPI_SUCCESS;
+	mtl_pm_complete(req);
+	return true;
+}
+
+int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest,
+		 int tag, struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode,
+		 bool blocking, mca_mtl_request_t *mtl_request)
+{
+	struct mtl_pm_request *req = (struct mtl_pm_request *)mtl_request;
+	struct mtl_pm_peer *peer;
+	size_t length;
+
+	mtl_pm_enter();
+	peer = mtl_pm_peer_of(comm, dest);
+	if (!peer) {
+		mtl_pm_leave();
+		return OMPI_ERR_UNREACH;
+	}
+	length = convertor->local_size;
+	if (!isend_at_once(req, peer, comm, tag, convertor, mode)) {
+		init(req, peer, comm, tag, convertor, mode);
+		if (peer->gathers || mtl_pm.burst)
+			mtl_pm_join_burst(peer, length, mode);
+		submit(&req->send);
+	}
+	/* Receivers that read the first of many long messages are served while the others start. */
+	if (mtl_pm.exposed > 1)
+		mtl_pm_poll();
+	else
+		poll_at_times(length);
+	mtl_pm_leave();
+	return OMPI_SUCCESS;
 }
 
 static void blocking_send_ended(struct mca_mtl_request_t *mtl_request)

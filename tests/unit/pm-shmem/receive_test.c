@@ -130,3 +130,57 @@ TAP_TEST(receive__a_killed_ring_word_is_no_message)
 	ok(is_filled(in.buf, 5000, 1));
 	end();
 }
+
+/* Those that have come behind a message are lent and given back with it. */
+TAP_TEST(receive_more__short_messages_in_a_row)
+{
+	struct iovec parts[8];
+	struct pm_inbound in, next;
+
+	must(begin());
+	for (uint32_t i = 0; i < 10; i++)
+		is_int(node_send(&senders[0], to_hub[0], 30 + i, i), 0);
+	is_int(node_send(&senders[0], to_hub[0], 5000, 10), 0);
+	is_int(node_send(&senders[1], to_hub[1], 8, 11), 0);
+	must(is_int(node_receive(&hub, &in), 1));
+	is_int(OPS->receive_more(hub.link, in.cookie, parts, 4), 4);
+	is_int(OPS->receive_more(hub.link, in.cookie, parts + 4, 4), 0); /* only what comes next */
+	for (uint32_t i = 0; i < 4; i++) {
+		is_int(parts[i].iov_len, 31 + i);
+		ok(is_filled(parts[i].iov_base, 31 + i, 1 + i));
+	}
+	must(is_int(node_receive(&hub, &next), 1));
+	is_int(next.len, 35);
+	is_int(OPS->receive_more(hub.link, next.cookie, parts, 8), 4); /* not the long one */
+	/* out of order: the first row is still lent */
+	OPS->release(hub.link, next.cookie);
+	ok(is_filled(in.buf, 30, 0));
+	OPS->release(hub.link, in.cookie);
+	must(is_int(node_receive(&hub, &in), 1));
+	is_int(in.len, 5000);
+	is_int(OPS->receive_more(hub.link, in.cookie, parts, 8), 0);
+	OPS->release(hub.link, in.cookie);
+	must(is_int(node_receive(&hub, &in), 1));
+	is_int(in.src, 1);
+	OPS->release(hub.link, in.cookie);
+	is_int(hub.stats.rx_messages, 12);
+	end();
+}
+
+/* All cells come back, whatever was released with what. */
+TAP_TEST(receive_more__the_ring_never_runs_full)
+{
+	uint32_t sent = 0, got = 0;
+	struct iovec parts[16];
+	struct pm_inbound in;
+
+	must(begin());
+	while (got < 100000) {
+		while (sent < got + 200 && !node_send(&senders[0], to_hub[0], 1 + sent % 50, sent))
+			sent++;
+		must(is_int(node_receive(&hub, &in), 1));
+		got += 1 + OPS->receive_more(hub.link, in.cookie, parts, got % 17);
+		OPS->release(hub.link, in.cookie);
+	}
+	end();
+}

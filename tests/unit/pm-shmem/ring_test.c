@@ -8,7 +8,7 @@
 #include "tests/harness/tap.h"
 
 #define RING 16384u
-#define CELLS (RING / 256)
+#define CELLS (RING / 2 / PMS_CELL)
 #define MAX_LEN (RING / 2)
 
 static struct pms_ring_tx tx;
@@ -60,7 +60,7 @@ static bool send_copy(uint32_t len, uint64_t seed)
 	fill(buf, len, seed);
 	if (len > PMS_INLINE)
 		return pms_ring_send_copy(&tx, buf, len);
-	if (!pms_ring_has_cell(&tx))
+	if (!pms_ring_has_cells(&tx, pms_cells_of(len)))
 		return false;
 	pms_ring_put(&tx, buf, len, PMS_KIND_INLINE);
 	return true;
@@ -73,8 +73,18 @@ static uint32_t receive(struct pms_message *message, uint32_t *ret_position)
 
 	if (!word)
 		return 0;
-	*ret_position = pms_ring_take(&rx);
-	return ok(pms_ring_decode(&rx, *ret_position, word, message)) ? message->len : 0;
+	if (!ok(pms_ring_decode(&rx, rx.next, word, message)))
+		return 0;
+	*ret_position = pms_ring_take(&rx, message->cells);
+	return message->len;
+}
+
+static void release(uint32_t position, const struct pms_message *message)
+{
+	uint32_t bytes = message->kind == PMS_KIND_BYTES ? message->len : 0;
+
+	if (pms_ring_release(&rx, position, message->cells, bytes))
+		pms_ring_publish(&rx);
 }
 
 static bool receive_filled(uint32_t len, uint64_t seed)
@@ -86,8 +96,7 @@ static bool receive_filled(uint32_t len, uint64_t seed)
 		return false;
 	if (!ok(is_filled(message.data, len, seed)))
 		return false;
-	if (pms_ring_release(&rx, position, len))
-		pms_ring_publish(&rx);
+	release(position, &message);
 	return true;
 }
 
@@ -119,7 +128,7 @@ TAP_TEST(ring_put__positions_wrap_at_32_bits)
 	end();
 }
 
-TAP_TEST(ring_has_cell__full_until_published)
+TAP_TEST(ring_has_cells__full_until_published)
 {
 	struct pms_message message;
 	uint32_t position;
@@ -127,12 +136,77 @@ TAP_TEST(ring_has_cell__full_until_published)
 	must(begin_at(0));
 	for (uint32_t i = 0; i < CELLS; i++)
 		ok(send_copy(8, i));
-	ok(!pms_ring_has_cell(&tx));
+	ok(!pms_ring_has_cells(&tx, 1));
 	is_int(receive(&message, &position), 8);
-	pms_ring_release(&rx, position, 8);
-	ok(!pms_ring_has_cell(&tx));
+	release(position, &message);
+	ok(!pms_ring_has_cells(&tx, 1));
 	pms_ring_publish(&rx);
-	ok(pms_ring_has_cell(&tx));
+	ok(pms_ring_has_cells(&tx, 1));
+	ok(!pms_ring_has_cells(&tx, 2));
+	end();
+}
+
+/* Data that look, wherever a message may begin in a later lap, like the word of a message there. */
+static void fill_with_words(uint8_t *buf, uint32_t len, uint32_t position)
+{
+	for (uint32_t at = PMS_CELL - 8, cell = position + 1; at + 8 <= len;
+	     at += PMS_CELL, cell++) {
+		uint64_t word = (uint64_t)(cell + CELLS + 1) | 8ull << 32 |
+				(uint64_t)PMS_KIND_INLINE << 56;
+
+		memcpy(buf + at, &word, 8);
+	}
+}
+
+TAP_TEST(ring_put__data_are_never_taken_for_a_message)
+{
+	static _Alignas(8) uint8_t buf[PMS_INLINE];
+	uint64_t random = tap_seed();
+	struct pms_message message;
+	uint32_t position;
+
+	must(begin_at(0));
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint32_t len = 1 + (uint32_t)(tap_rand(&random) % (i % 2 ? 100 : PMS_INLINE));
+
+		fill_with_words(buf, len, tx.tail);
+		must(pms_ring_has_cells(&tx, pms_cells_of(len)));
+		pms_ring_put(&tx, buf, len, PMS_KIND_INLINE);
+		if (!is_int(receive(&message, &position), len) || !is_mem(message.data, buf, len) ||
+		    !ok(!pms_ring_poll(&rx)))
+			break;
+		release(position, &message);
+		pms_ring_publish(&rx);
+	}
+	end();
+}
+
+/* The last cell is followed by room that belongs to no other message. */
+TAP_TEST(ring_put__a_message_that_begins_in_the_last_cell)
+{
+	must(begin_at(CELLS - 1));
+	ok(send_copy(PMS_INLINE, 1));
+	ok(send_copy(8, 2));
+	ok(receive_filled(PMS_INLINE, 1));
+	ok(receive_filled(8, 2));
+	end();
+}
+
+TAP_TEST(ring_put_both__head_and_data_follow_each_other)
+{
+	static _Alignas(8) uint8_t buf[PMS_INLINE];
+	uint32_t heads[] = {1, 8, 16, 57, 500};
+
+	must(begin_at(0));
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+		for (uint32_t len = heads[i] + 1; len <= PMS_INLINE; len += 61) {
+			fill(buf, len, len);
+			must(pms_ring_has_cells(&tx, pms_cells_of(len)));
+			pms_ring_put_both(&tx, buf, heads[i], buf + heads[i], len - heads[i]);
+			if (!receive_filled(len, len))
+				break;
+			pms_ring_publish(&rx);
+		}
 	end();
 }
 
@@ -210,24 +284,23 @@ TAP_TEST(ring_send_reserved__shortened_below_a_cell)
 
 TAP_TEST(ring_release__in_any_order)
 {
+	static struct pms_message messages[CELLS];
 	uint64_t random = tap_seed();
-	struct pms_message message;
 
 	must(begin_at(0));
 	for (int round = 0; round < 2000; round++) {
-		uint32_t held[CELLS], lens[CELLS], n = 0, want = 1 + tap_rand(&random) % CELLS;
+		uint32_t held[CELLS], n = 0, want = 1 + tap_rand(&random) % CELLS;
 
 		while (n < want && send_copy(1 + tap_rand(&random) % 400, n))
 			n++;
 		for (uint32_t i = 0; i < n; i++)
-			lens[i] = receive(&message, &held[i]);
+			ok(receive(&messages[i], &held[i]));
 		for (uint32_t left = n; left > 0; left--) {
 			uint32_t i = tap_rand(&random) % left;
 
-			if (pms_ring_release(&rx, held[i], lens[i]))
-				pms_ring_publish(&rx);
+			release(held[i], &messages[i]);
 			held[i] = held[left - 1];
-			lens[i] = lens[left - 1];
+			messages[i] = messages[left - 1];
 		}
 		is_int(rx.free, rx.next);
 		is_int(rx.early, 0);
@@ -247,12 +320,12 @@ TAP_TEST(ring_release__a_held_message_stays_untouched)
 	is_int(receive(&first, &held), 3000);
 	for (uint32_t i = 0; i < 10000 && send_copy(500, i); i++, sent++) {
 		is_int(receive(&message, &position), 500);
-		pms_ring_release(&rx, position, 500);
+		release(position, &message);
 		pms_ring_publish(&rx);
 	}
 	okf(sent > 10 && sent < CELLS, "%u sent", sent);
 	ok(is_filled(first.data, 3000, 42));
-	pms_ring_release(&rx, held, 3000);
+	release(held, &first);
 	pms_ring_publish(&rx);
 	ok(send_copy(500, 1));
 	end();
@@ -266,18 +339,20 @@ TAP_TEST(ring_decode__nonsense)
 	must(begin_at(0));
 	cell = &tx.cells[0];
 	ok(!pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_INLINE << 56, &message));
-	ok(!pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_INLINE << 56 | 57ull << 32, &message));
+	ok(!pms_ring_decode(&rx, 0,
+			    (uint64_t)PMS_KIND_INLINE << 56 | (uint64_t)(PMS_INLINE + 1) << 32,
+			    &message));
 	ok(!pms_ring_decode(&rx, 0, (uint64_t)9 << 56 | 8ull << 32, &message));
 	ok(!pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_READ << 56 | 8ull << 32, &message));
-	atomic_store(&cell->data[0], RING - 100);
+	atomic_store(&cell->body[0], RING - 100);
 	ok(pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_BYTES << 56 | 100ull << 32, &message));
 	ok(!pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_BYTES << 56 | 101ull << 32, &message));
-	atomic_store(&cell->data[0], UINT64_MAX - 10);
+	atomic_store(&cell->body[0], UINT64_MAX - 10);
 	ok(!pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_BYTES << 56 | 100ull << 32, &message));
 	/* so far away that the address itself would overflow */
-	atomic_store(&cell->data[0], 0xa000000000000000);
+	atomic_store(&cell->body[0], 0xa000000000000000);
 	ok(!pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_BYTES << 56 | 100ull << 32, &message));
-	atomic_store(&cell->data[0], 0);
+	atomic_store(&cell->body[0], 0);
 	ok(!pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_BYTES << 56, &message));
 	ok(!pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_BYTES << 56 | (uint64_t)(MAX_LEN + 1) << 32,
 			    &message));
@@ -290,11 +365,11 @@ TAP_TEST(ring_refresh__nonsense_head_gives_no_room)
 	for (uint32_t i = 0; i < CELLS; i++)
 		send_copy(8, i);
 	atomic_store(&tx.heads->head, CELLS + 1);
-	ok(!pms_ring_has_cell(&tx));
+	ok(!pms_ring_has_cells(&tx, 1));
 	atomic_store(&tx.heads->head, UINT32_MAX);
-	ok(!pms_ring_has_cell(&tx));
+	ok(!pms_ring_has_cells(&tx, 1));
 	atomic_store(&tx.heads->head, 1);
-	ok(pms_ring_has_cell(&tx));
+	ok(pms_ring_has_cells(&tx, 1));
 	end();
 }
 
@@ -304,7 +379,7 @@ TAP_TEST(ring_refresh__nonsense_head_gives_no_room)
 
 static uint32_t stress_len(uint32_t i)
 {
-	return i % 7 ? 1 + i * 13 % 80 : 1 + i * 37 % 3000;
+	return i % 7 ? 1 + i * 13 % 300 : 1 + i * 37 % 3000;
 }
 
 static void *produce(void *arg)
@@ -327,8 +402,8 @@ static void *produce(void *arg)
 
 TAP_TEST(ring__two_threads)
 {
-	struct pms_message message;
-	uint32_t held[8] = {0}, lens[8] = {0};
+	struct pms_message message, lent[8] = {{0}};
+	uint32_t held[8] = {0};
 	pthread_t thread;
 
 	must(begin_at(UINT32_MAX - STRESS / 2));
@@ -345,10 +420,10 @@ TAP_TEST(ring__two_threads)
 		is_int(len, stress_len(i));
 		ok(is_filled(message.data, len, i));
 		/* released late and out of order */
-		if (lens[slot] && pms_ring_release(&rx, held[slot], lens[slot]))
-			pms_ring_publish(&rx);
+		if (lent[slot].len)
+			release(held[slot], &lent[slot]);
 		held[slot] = position;
-		lens[slot] = len;
+		lent[slot] = message;
 	}
 	pthread_join(thread, NULL);
 	end();

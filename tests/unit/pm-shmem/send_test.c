@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <errno.h>
+
+#include "pm-shmem/layout.h"
 #include "tests/unit/pm-shmem/links.h"
 
 static struct node a, b;
@@ -118,6 +121,77 @@ TAP_TEST(send__discarded_and_shortened)
 	end();
 }
 
+/* Datagrams of 16 bytes of head and up to @part of data. */
+static int post_row(const uint8_t *data, uint64_t len, uint32_t part, uint64_t *ret_done)
+{
+	const struct pm_row row = {
+		.head = "sixteen bytes...", .head_len = 16, .data = data, .len = len, .part = part};
+
+	return OPS->post_row(a.link, to_b, &row, ret_done);
+}
+
+/* In cells, and those that are too long for them in the byte ring. */
+TAP_TEST(post_row__each_has_the_head)
+{
+	static uint8_t data[20000];
+	const uint32_t parts[] = {1, 40, 2024, 2025, 9000};
+	struct pm_inbound in;
+	uint64_t done, at;
+
+	must(begin(NULL));
+	fill(data, sizeof(data), 5);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		uint64_t len = 2 * parts[i] + 1;
+
+		is_int(post_row(data, len, parts[i], &done), 0);
+		is_int(done, len);
+		for (at = 0; at < len; at += in.len - 16) {
+			must(is_int(node_receive(&b, &in), 1));
+			is_int(in.len, 16 + (len - at < parts[i] ? len - at : parts[i]));
+			is_mem(in.buf, "sixteen bytes...", 16);
+			is_mem((uint8_t *)in.buf + 16, data + at, in.len - 16);
+			OPS->release(b.link, in.cookie);
+		}
+	}
+	end();
+}
+
+TAP_TEST(post_row__says_how_much_a_full_ring_took)
+{
+	static uint8_t data[200000];
+	struct pm_inbound in;
+	uint64_t done, taken = 0;
+
+	must(begin(NULL));
+	is_int(post_row(data, sizeof(data), 1000, &done), -EAGAIN);
+	ok(done > 20000 && done < sizeof(data) && done % 1000 == 0);
+	while (node_receive(&b, &in) == 1) {
+		taken += in.len - 16;
+		OPS->release(b.link, in.cookie);
+		if (taken == done)
+			break;
+	}
+	is_int(taken, done);
+	end();
+}
+
+TAP_TEST(post__as_long_as_a_datagram_may_be)
+{
+	static uint8_t data[16384];
+	struct pm_inbound in;
+
+	must(begin(NULL));
+	fill(data, sizeof(data), 3);
+	for (uint32_t len = 1; len <= sizeof(data); len += 113) {
+		is_int(OPS->post(a.link, to_b, data, len), 0);
+		must(is_int(node_receive(&b, &in), 1));
+		is_int(in.len, len);
+		is_mem(in.buf, data, len);
+		OPS->release(b.link, in.cookie);
+	}
+	end();
+}
+
 TAP_TEST(get_send__full_ring_says_again)
 {
 	struct pm_inbound in;
@@ -126,7 +200,7 @@ TAP_TEST(get_send__full_ring_says_again)
 	must(begin(NULL));
 	while (!node_send(&a, to_b, 8, sent))
 		sent++;
-	is_int(sent, 256);
+	is_int(sent, 65536 / 2 / PMS_CELL);
 	is_int(a.stats.no_buffer, 1);
 	for (; sent > 0; sent--) {
 		must(is_int(node_receive(&b, &in), 1));
