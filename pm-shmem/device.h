@@ -81,6 +81,7 @@ struct pms_link {
 	struct stats_link *stats;
 	uint32_t burst;           /* messages taken from hot in a row */
 	uint32_t idle;            /* empty polls */
+	uint32_t idle_before;     /* what that was when a row began last */
 	bool is_stopped;          /* quiesced */
 	uint32_t n_queued;        /* peers with a queue */
 	uint32_t n_bulk;          /* one-sided operations and answers under way */

@@ -207,6 +207,11 @@ uint32_t pms_receive_more(struct pm_link *base, uint64_t cookie, struct iovec *r
 	/* a restored one, or others have come behind it already */
 	if (!cells || peer->rx.next != (uint32_t)cookie + cells)
 		return 0;
+	/* to look into the next line costs the sender time, if nothing is there yet */
+	if (link->idle != link->idle_before) {
+		link->idle_before = link->idle;
+		return 0;
+	}
 	for (; n < room && link->burst < BURST; n++) {
 		word = pms_ring_poll(&peer->rx);
 		if (word >> 56 != PMS_KIND_INLINE ||

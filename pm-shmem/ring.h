@@ -24,6 +24,7 @@
 
 /* Cells between the next message and the line that is fetched: the receiver looks at the next one again and again. */
 #define PMS_AHEAD 4
+#define PMS_FEW 2 /* of a message that fetches it */
 
 struct pms_ring_tx {
 	struct pms_cell *cells;
@@ -137,7 +138,9 @@ static inline __attribute__((always_inline)) void pms_ring_seal(struct pms_ring_
 
 	pms_ring_clear_ahead(tx, n);
 	tx->tail += n;
-	pms_prefetch_to_write(&tx->cells[(tx->tail + PMS_AHEAD) & tx->mask]);
+	/* a longer message writes many lines, of which this would be one more */
+	if (n <= PMS_FEW)
+		pms_prefetch_to_write(&tx->cells[(tx->tail + PMS_AHEAD) & tx->mask]);
 	tx->marks[(tx->tail - 1) & tx->mask] = tx->open_len ? tx->open_mark : tx->byte_tail;
 	/* release: whoever sees the word sees the message. Pairs with pms_ring_poll. */
 	atomic_store_explicit(&cell->word, word, memory_order_release);

@@ -17,6 +17,7 @@ TAP = runner.Tap()
 SIZES = ["64", "4096", "131072"]
 QUICK = ["-t", "2"]  # milliseconds for a size
 LAYOUTS = ("blocks", "doubles", "struct", "face")
+OPERATIONS = ("barrier", "bcast", "reduce", "allreduce", "alltoall", "allgather", "reduce_scatter")
 LINE = f"{BUILD}/programs-line.{os.getpid()}"
 
 
@@ -98,6 +99,8 @@ def main():
     measures("mpi_trip", 3, "half_rtt_us")
     measures("mpi_window", 2, "mb_per_s")
     measures("mpi_window", 2, "mb_per_s", "-b")
+    measures("mpi_trip", 2, "half_rtt_us", "-W")
+    measures("mpi_window", 2, "mb_per_s", "-b", "-W")
     measures("mpi_exchange", 2, "us")
     measures("mpi_exchange", 2, "us", "-c", "20")
     for neighbours in ("2", "6", "26"):
@@ -105,6 +108,11 @@ def main():
     for ranks in (3, 4, 8):
         measures("mpi_halo", ranks, "us", "-d", "26", "-e")
     floors()
+    for operation in OPERATIONS:
+        measures("mpi_collective", 3, "us", "-c", operation)
+    measures("mpi_collective", 2, "us", "-c", "alltoall", "-W")
+    refuses("mpi_collective", "8")
+    refuses("mpi_collective", "-c", "gossip", "8")
     refuses("mpi_trip", "-d", "star", "8")
     refuses("mpi_window")
     refuses("mpi_exchange", "0")
