@@ -78,6 +78,7 @@ struct mtl_pm_receive {
 	bool is_waiting;                  /* in waiting_reads */
 	bool has_head_due;                /* parts that were sent unasked are still to come */
 	bool has_rest_due;                /* a read or a stream brings what is behind them */
+	bool has_way;                     /* it is among those of the peer's ways */
 	bool is_pulled;  /* it is a stream, which brings nothing if the head brought all */
 	int error;       /* of a part, 0 or errno */
 	bool has_layout; /* without data: walk unpacks in place of target */
@@ -157,13 +158,15 @@ struct mtl_pm_peer {
 	uint64_t awaited_before; /* the same at the last look; 0: nothing */
 	uint64_t ask_ns;         /* not asked for before, while that stays the same */
 	uint32_t asked;          /* times it was asked for since that was new */
-	bool is_probed;     /* a probe of the program found nothing of it since the last look */
-	size_t pull_limit;  /* longer messages are read by handle, shorter ones streamed */
-	size_t head_limit;  /* bytes of a longer message that go with its announcement */
-	uint32_t announced; /* messages to it that were announced and are not over */
-	bool is_busy;       /* has sends, streams, notes or gathered to retry */
-	bool is_choked;     /* we told it to send RTS only */
-	bool is_dead;       /* every operation with it fails */
+	bool is_probed;    /* a probe of the program found nothing of it since the last look */
+	size_t pull_limit; /* longer messages may be read by handle, shorter ones are streamed */
+	bool has_ways;     /* which of both is chosen by measurement */
+	struct mtl_pm_ways *ways; /* what was measured; NULL: nothing */
+	size_t head_limit;        /* bytes of a longer message that go with its announcement */
+	uint32_t announced;       /* messages to it that were announced and are not over */
+	bool is_busy;             /* has sends, streams, notes or gathered to retry */
+	bool is_choked;           /* we told it to send RTS only */
+	bool is_dead;             /* every operation with it fails */
 };
 
 TAILQ_HEAD(mtl_pm_peers, mtl_pm_peer);
@@ -323,6 +326,12 @@ void mtl_pm_receive_head(struct mtl_pm_receive *r, const void *data, size_t size
  * number, at least 1. The buffers stay the caller's.
  */
 size_t mtl_pm_arrive(const struct iovec *row, size_t n, pmNode node);
+
+/* mtl_pm_way.c: of peers that have ways */
+/* A long message is fetched: by pmRead, else as a stream. */
+bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer);
+/* The receive has ended. */
+void mtl_pm_way_over(struct mtl_pm_receive *r);
 
 /* mtl_pm_fetch.c */
 /* Fetches what is behind the announced @head of a message of @size bytes that came as RTS. */

@@ -125,12 +125,13 @@ static int publish_address(void)
 }
 
 /*
- * Larger datagrams and rings than PM's own defaults make MPI's messages of 16 to 64 KiB a quarter faster.
+ * Larger datagrams and rings than PM's own defaults make MPI's messages of 16 to 64 KiB a quarter faster. What is read
+ * is copied by the kernel where it may: mtl_pm_way.c finds out where that is faster than a stream.
  * NULL when there are so many ranks that PM's own are better, or the user has set some.
  */
 static const char *shmem_options(uint32_t local)
 {
-	static char options[64];
+	static char options[96];
 	const char *user = getenv("PM_OPTIONS");
 	uint32_t pairs = local > 1 ? local * (local - 1) : 1, ring = RING_MAX;
 
@@ -139,7 +140,8 @@ static const char *shmem_options(uint32_t local)
 	if (ring * (uint64_t)pairs > 4 * (uint64_t)RINGS_TOGETHER ||
 	    (user && strstr(user, "shmem.")))
 		return NULL;
-	snprintf(options, sizeof(options), "shmem.mtu=" SHMEM_MTU ",shmem.ring=%u", ring);
+	snprintf(options, sizeof(options), "shmem.mtu=" SHMEM_MTU ",shmem.ring=%u,shmem.large=cma",
+		 ring);
 	return options;
 }
 
@@ -281,8 +283,13 @@ static void part_from_peers(void)
 
 static void free_peers(void)
 {
-	for (uint32_t i = 0; mtl_pm.peers.slots && i <= mtl_pm.peers.mask; i++)
-		free(mtl_pm.peers.slots[i].value);
+	for (uint32_t i = 0; mtl_pm.peers.slots && i <= mtl_pm.peers.mask; i++) {
+		struct mtl_pm_peer *peer = mtl_pm.peers.slots[i].value;
+
+		if (peer)
+			free(peer->ways);
+		free(peer);
+	}
 	table_fini(&mtl_pm.peers);
 }
 

@@ -66,7 +66,7 @@ struct limits {
 };
 
 static const struct limits of_devices[] = {
-	{"shmem", 65536, 65536, 4 << 20, 0},     {"self", 32768, 32768, 0, 0},
+	{"shmem", 65536, 65536, 65536, 0},       {"self", 32768, 32768, 0, 0},
 	{"ethernet", 262144, 524288, 0, 131072}, {"udp", 262144, 524288, 0, 131072},
 	{"verbs", 32768, 32768, 0, 98304},
 };
@@ -107,6 +107,7 @@ static void set_limits(struct mtl_pm_peer *peer)
 	peer->pull_limit = (size_t)mtl_pm.pull_limit;
 	if (mtl_pm.pull_limit < 0)
 		peer->pull_limit = limits->pull;
+	peer->has_ways = is_shmem && mtl_pm.pull_limit < 0;
 }
 
 void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked)

@@ -24,6 +24,7 @@ static void init(struct mtl_pm_request *req, struct opal_convertor_t *convertor)
 	r->peer = NULL;
 	r->has_head_due = false;
 	r->has_rest_due = false;
+	r->has_way = false;
 	r->is_pulled = false;
 	r->error = 0;
 }
@@ -34,6 +35,8 @@ void mtl_pm_receive_finish(struct mtl_pm_receive *r, int error)
 
 	if (r->id)
 		ids_take(&mtl_pm.ids, r->id);
+	if (r->has_way)
+		mtl_pm_way_over(r);
 	if (OPAL_UNLIKELY(error)) {
 		req->super.ompi_req->req_status.MPI_ERROR = MPI_ERR_OTHER;
 		if (r->peer)
