@@ -35,8 +35,8 @@
  */
 static uint32_t open_limit(const struct eth_dev *d)
 {
-	uint32_t lanes = eth_ways_lanes(d);
-	uint32_t share = conf_window(d->env.conf->window, lanes) * 3 / 4 / lanes;
+	uint32_t window = conf_window(d->env.conf->window, d->dev.n_rails);
+	uint32_t share = window * 3 / 4 / eth_ways_lanes(d);
 
 	return share < OPEN_MIN ? OPEN_MIN : share;
 }

@@ -48,14 +48,15 @@ struct pm_link_peer {
 	uint32_t index; /* slot */
 	uint32_t node;
 	enum pms_peer_state state;
-	uint32_t starved;  /* length refused for want of ring room, 0 = none */
-	bool is_open;      /* alive, announced, nothing queued: small messages go straight out */
-	bool has_lost;     /* queued messages were dropped when it left or was given up */
-	bool is_added;     /* the composite has it; tx is valid */
-	bool is_inbound;   /* its ring to us is mapped */
-	bool is_announced; /* it polls that ring */
-	bool is_reported;  /* receive() told of its death */
-	bool is_blocked;   /* the flag in the ring to it is up */
+	uint32_t starved;     /* length refused for want of ring room, 0 = none */
+	bool is_starved_post; /* ... of a post, which cells may hold */
+	bool is_open;         /* alive, announced, nothing queued: small messages go straight out */
+	bool has_lost;        /* queued messages were dropped when it left or was given up */
+	bool is_added;        /* the composite has it; tx is valid */
+	bool is_inbound;      /* its ring to us is mapped */
+	bool is_announced;    /* it polls that ring */
+	bool is_reported;     /* receive() told of its death */
+	bool is_blocked;      /* the flag in the ring to it is up */
 	struct pms_buffer *queue; /* sent, waiting for ring room, oldest first */
 	struct pms_buffer **queue_tail;
 	struct pms_buffer *spare;    /* set aside for a reservation that must be queued, or NULL */
@@ -161,7 +162,7 @@ int pms_post(struct pm_link *base, struct pm_link_peer *peer, const void *data, 
 int pms_post_row(struct pm_link *base, struct pm_link_peer *peer, const struct pm_row *row,
 		 uint64_t *ret_done);
 int pms_send_done(struct pm_link *base, struct pm_link_peer *peer);
-/* Sends a cell that is no datagram. -EAGAIN, -EPIPE, -ENOMEM. */
+/* Sends a message that is no datagram. -EAGAIN, -EPIPE, -ENOMEM. */
 int pms_send_control(struct pms_link *link, struct pm_link_peer *peer, uint32_t kind,
 		     const void *data, uint32_t len);
 /* Moves queued messages into their rings as far as there is room. */

@@ -78,7 +78,7 @@ static inline int lend(struct pms_link *link, struct pm_link_peer *peer,
 	return 1;
 }
 
-/* The message of a full cell; 0 when it was for us, not for the user, or is nonsense. */
+/* The message of which the word is there; 0 when it was for us, not for the user, or is nonsense. */
 static int deliver(struct pms_link *link, struct pm_link_peer *peer, uint64_t word,
 		   struct pm_inbound *ret)
 {
@@ -182,7 +182,7 @@ int pms_receive(struct pm_link *base, struct pm_inbound *ret)
 			link->burst++;
 			/* the common case of deliver */
 			if (likely(message.kind == PMS_KIND_INLINE &&
-				   message.len - 1 < PMS_INLINE)) {
+				   message.len - 1 < hot->rx.max_inline)) {
 				message.data =
 					pms_ring_body(hot->rx.cells, hot->rx.next & hot->rx.mask);
 				message.cells = pms_cells_of(message.len);

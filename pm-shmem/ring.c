@@ -17,7 +17,7 @@ static uint32_t round_up(uint32_t len)
 	return (len + PMS_LINE - 1) & ~(uint32_t)(PMS_LINE - 1);
 }
 
-/* One more than the bits take: they are set by a word and the rest in the next. */
+/* One word more than the bits take: pms_ring_mark may write the one behind the last. */
 static uint32_t bit_words(uint32_t cells)
 {
 	return cells / 64 + 1;
@@ -77,6 +77,7 @@ int pms_ring_rx_init(struct pms_ring_rx *rx, void *memory, uint32_t ring, uint32
 	rx->mask = cells - 1;
 	rx->capacity = ring;
 	rx->max_len = max_len;
+	rx->max_inline = max_len < PMS_INLINE ? max_len : PMS_INLINE;
 	rx->next = start;
 	rx->free = start;
 	rx->published = start;

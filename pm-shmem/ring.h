@@ -54,6 +54,7 @@ struct pms_ring_rx {
 	uint32_t freed_bytes; /* released since the last publication */
 	uint32_t capacity;    /* of bytes */
 	uint32_t max_len;     /* longest message, bytes */
+	uint32_t max_inline;  /* longest one in cells, bytes */
 	const uint8_t *bytes;
 	struct pms_ring_head *heads;
 	uint64_t *released; /* bit per cell: released early */
@@ -102,7 +103,8 @@ static inline void pms_ring_mark(uint64_t *bits, uint32_t at, uint32_t n)
 
 /*
  * Data lie in these cells but the first. They may look like the word of a message, so the word behind them is cleared
- * before anybody looks there. It is ours: if the ring is full it is that of the oldest message, and no data.
+ * before anybody looks there. This word belongs to the producer. If the ring is full, it is the word of the oldest
+ * message: no data lie there, so it is not cleared.
  */
 static inline void pms_ring_clear_ahead(struct pms_ring_tx *tx, uint32_t n)
 {
@@ -241,7 +243,7 @@ static inline bool pms_ring_decode(const struct pms_ring_rx *rx, uint32_t positi
 	ret->data = pms_ring_body(rx->cells, position & rx->mask);
 	ret->cells = pms_cells_of(ret->len);
 	if (ret->kind == PMS_KIND_INLINE)
-		return ret->len - 1 < PMS_INLINE;
+		return ret->len - 1 < rx->max_inline;
 	if (ret->kind != PMS_KIND_BYTES)
 		return (ret->kind == PMS_KIND_READ || ret->kind == PMS_KIND_WRITE) &&
 		       ret->len == sizeof(struct pms_request);

@@ -124,6 +124,7 @@ static int refuse(struct pms_link *link, struct pm_link_peer *peer, uint32_t len
 	/* even if room has come meanwhile: arming must look, or the caller would sleep over it */
 	if (!link->is_stopped)
 		peer->starved = len;
+	peer->is_starved_post = false;
 	link->stats->no_buffer++;
 	return -EAGAIN;
 }
@@ -214,7 +215,7 @@ static void send_buffer(struct pms_link *link, struct pm_link_peer *peer, struct
 		enqueue(link, peer, b, len, kind);
 }
 
-/* Behind messages of one cell the reservation itself may wait: they need no bytes. */
+/* Behind messages that need no bytes the reservation itself may wait: they need no bytes. */
 static void queue_reserved(struct pms_link *link, struct pm_link_peer *peer, uint32_t len)
 {
 	struct pms_buffer *b = peer->spare;
@@ -280,6 +281,13 @@ int pms_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, u
 	return 0;
 }
 
+/* Cells would do as well as the room that get_send asks for. */
+static int refused_post(struct pm_link_peer *peer, int err, uint32_t len)
+{
+	peer->is_starved_post = err == -EAGAIN && len <= PMS_INLINE;
+	return err;
+}
+
 __attribute__((noinline)) static int post_slow(struct pm_link *base, struct pm_link_peer *peer,
 					       const void *data, uint32_t len)
 {
@@ -288,7 +296,7 @@ __attribute__((noinline)) static int post_slow(struct pm_link *base, struct pm_l
 	int err = pms_get_send(base, peer, len, &buf, &cookie);
 
 	if (err)
-		return err;
+		return refused_post(peer, err, len);
 	memcpy(buf, data, len);
 	return pms_send(base, peer, cookie, len);
 }
@@ -298,7 +306,7 @@ int pms_post(struct pm_link *base, struct pm_link_peer *peer, const void *data, 
 	struct pms_link *link = pms_of(base);
 
 	if (unlikely(len > PMS_INLINE || !peer->is_open || link->is_stopped ||
-		     !pms_ring_is_open(&peer->tx, len)))
+		     !pms_ring_has_cells(&peer->tx, pms_cells_of(len))))
 		return post_slow(base, peer, data, len);
 	pms_ring_put(&peer->tx, data, len, PMS_KIND_INLINE);
 	account(link, peer, len);
@@ -314,7 +322,7 @@ static int post_part_slow(struct pm_link *base, struct pm_link_peer *peer, const
 	int err = pms_get_send(base, peer, row->head_len + part, (void **)&buf, &cookie);
 
 	if (err)
-		return err;
+		return row->data ? refused_post(peer, err, row->head_len + part) : err;
 	memcpy(buf, row->head, row->head_len);
 	if (row->data)
 		memcpy(buf + row->head_len, row->data + done, part);
@@ -337,7 +345,7 @@ int pms_post_row(struct pm_link *base, struct pm_link_peer *peer, const struct p
 		part = left < row->part ? (uint32_t)left : row->part;
 		len = row->head_len + part;
 		if (likely(row->data && len <= PMS_INLINE && peer->is_open && !link->is_stopped &&
-			   pms_ring_is_open(&peer->tx, len))) {
+			   pms_ring_has_cells(&peer->tx, pms_cells_of(len)))) {
 			pms_ring_put_both(&peer->tx, row->head, row->head_len,
 					  row->data + *ret_done, part);
 			account(link, peer, len);

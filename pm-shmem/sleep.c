@@ -43,13 +43,21 @@ static bool flag_blocked(struct pms_link *link)
 	return has_peers;
 }
 
+/* Now what was refused may be sent. */
+static bool is_fed(struct pm_link_peer *peer)
+{
+	if (peer->is_starved_post && pms_ring_has_cells(&peer->tx, pms_cells_of(peer->starved)))
+		return true;
+	return pms_ring_has_room(&peer->tx, peer->starved);
+}
+
 /* Room has come where there was none. */
 static bool has_room(struct pm_link_peer *peer)
 {
 	if (peer->queue)
 		return peer->queue == &peer->in_place ||
 		       pms_ring_has_room(&peer->tx, peer->queue->len);
-	if (!peer->starved || !pms_ring_has_room(&peer->tx, peer->starved))
+	if (!peer->starved || !is_fed(peer))
 		return false;
 	peer->starved = 0;
 	return true;

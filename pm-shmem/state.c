@@ -212,8 +212,8 @@ int pms_dump(struct pm_link *base, char *buf, size_t room)
 			continue;
 		used += snprintf(
 			buf + at, room - at,
-			"  node %u slot %u %s: sent %u of which consumed %u, received %u of "
-			"which released %u%s%s\n",
+			"  node %u slot %u %s: cells sent %u of which consumed %u, received %u "
+			"of which released %u%s%s\n",
 			peer->node, peer->index, state_names[peer->state], peer->tx.tail,
 			peer->tx.freed, peer->rx.next, peer->rx.free, peer->queue ? ", queue" : "",
 			peer->starved ? ", starved" : "");

@@ -160,7 +160,7 @@ struct mtl_pm_peer {
 	uint32_t asked;          /* times it was asked for since that was new */
 	bool is_probed;    /* a probe of the program found nothing of it since the last look */
 	size_t pull_limit; /* longer messages may be read by handle, shorter ones are streamed */
-	bool has_ways;     /* which of both is chosen by measurement */
+	bool has_ways;     /* measurement chooses between reading and a stream */
 	struct mtl_pm_ways *ways; /* what was measured; NULL: nothing */
 	size_t head_limit;        /* bytes of a longer message that go with its announcement */
 	uint32_t announced;       /* messages to it that were announced and are not over */
@@ -328,10 +328,10 @@ void mtl_pm_receive_head(struct mtl_pm_receive *r, const void *data, size_t size
 size_t mtl_pm_arrive(const struct iovec *row, size_t n, pmNode node);
 
 /* mtl_pm_way.c: of peers that have ways */
-/* A long message is fetched: by pmRead, else as a stream. */
-bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer);
-/* The receive has ended. */
-void mtl_pm_way_over(struct mtl_pm_receive *r);
+/* A long message is fetched from now on. True: by pmRead; else as a stream. */
+bool mtl_pm_way_begin(struct mtl_pm_receive *r, struct mtl_pm_peer *peer);
+/* The receive has ended, with 0 or an errno. */
+void mtl_pm_way_over(struct mtl_pm_receive *r, int error);
 
 /* mtl_pm_fetch.c */
 /* Fetches what is behind the announced @head of a message of @size bytes that came as RTS. */

@@ -72,7 +72,7 @@ void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t r
 		end(r, 0);
 		return;
 	}
-	if (!r->data || !is_readable(handle) || (peer->has_ways && !mtl_pm_way_is_read(r, peer))) {
+	if (!r->data || !is_readable(handle) || (peer->has_ways && !mtl_pm_way_begin(r, peer))) {
 		pull(r);
 		return;
 	}

@@ -36,7 +36,7 @@ void mtl_pm_receive_finish(struct mtl_pm_receive *r, int error)
 	if (r->id)
 		ids_take(&mtl_pm.ids, r->id);
 	if (r->has_way)
-		mtl_pm_way_over(r);
+		mtl_pm_way_over(r, error);
 	if (OPAL_UNLIKELY(error)) {
 		req->super.ompi_req->req_status.MPI_ERROR = MPI_ERR_OTHER;
 		if (r->peer)

@@ -28,7 +28,7 @@ static inline void fill(struct envelope *e, enum envelope_kind kind, const struc
 	e->pad = 0;
 }
 
-/* A message that is cheaper to gather here than to reserve room for: it fits a cell of shared memory. */
+/* A message that is cheaper to gather here than to reserve room for: it fits two cells of shared memory. */
 struct short_message {
 	struct envelope e;
 	char data[40];
@@ -448,6 +448,8 @@ static inline bool isend_at_once(struct mtl_pm_request *req, struct mtl_pm_peer 
 	if (peer->gathers || mtl_pm.burst || mode == MCA_PML_BASE_SEND_SYNCHRONOUS ||
 	    !try_at_once(peer, comm, tag, mtl_pm_data_of(convertor), convertor->local_size))
 		return false;
+	/* a program may still ask to cancel it */
+	req->is_receive = false;
 	req->super.ompi_req->req_status.MPI_ERROR = MPI_SUCCESS;
 	mtl_pm_complete(req);
 	return true;

@@ -37,7 +37,7 @@ static void begin(struct mtl_pm_ways *ways, size_t size)
 	ways->since_ns = mtl_pm_now_ns();
 }
 
-bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer)
+bool mtl_pm_way_begin(struct mtl_pm_receive *r, struct mtl_pm_peer *peer)
 {
 	struct mtl_pm_ways *ways = peer->ways;
 
@@ -54,12 +54,12 @@ bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer)
 	return ways->way == WAY_READ;
 }
 
-void mtl_pm_way_over(struct mtl_pm_receive *r)
+void mtl_pm_way_over(struct mtl_pm_receive *r, int error)
 {
 	struct mtl_pm_ways *ways = r->peer->ways;
 
 	r->has_way = false;
-	if (!--ways->open && !ways->were_many)
+	if (!--ways->open && !ways->were_many && !error)
 		choice_note(&ways->of[ways->class], ways->way, mtl_pm_now_ns() - ways->since_ns,
 			    r->wanted);
 }

@@ -156,7 +156,7 @@ static void change(struct chan_peer *peer, struct road *road)
 	end_trial(road);
 }
 
-/* A peer that computes lets packets wait as long, but seldom so many, and not all of a stream. */
+/* A peer that computes lets packets wait as long, but seldom so many, and it takes some of a stream at once. */
 static bool is_wire_bound(const struct road *road)
 {
 	return road->is_pressed && cost_of(&road->used) >= WIRE_BOUND &&
@@ -268,7 +268,7 @@ void road_sent(struct chan *chan, struct chan_peer *peer, uint32_t n)
 
 	road->n_sent += n;
 	if (unlikely(road->is_trial) && !road->is_trying)
-		road->is_pressed |= chan->full || peer->flow->in_flight >= PRESSED;
+		road->is_pressed |= peer->flow->in_flight >= PRESSED;
 	if (unlikely(road->is_settling) && (road->left <= n || !is_other_in_flight(chan, peer)))
 		settle(chan, peer, road);
 	if (likely(road->left >= n)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cancelling receives: those nobody sent to end cancelled, matched ones complete, others are left. */
+/* Cancelling receives: those nobody sent to end cancelled, matched ones complete, others are left. Sends complete. */
 #include "tests/mpi/check.h"
 
 static void cancel_unmatched(int source, int tag)
@@ -37,12 +37,40 @@ static void cancel_racing(void)
 	}
 }
 
+/* What has left stays sent. */
+static void cancel_sends(void)
+{
+	static char out[70000], in[70000];
+	const int sizes[] = {4, 400, 4000, 70000};
+
+	for (int i = 0; i < 400; i++) {
+		int size = sizes[i % 4], cancelled = 0;
+		MPI_Request req;
+		MPI_Status st;
+
+		fill(out, (size_t)size, (uint64_t)i);
+		if (check_rank == 1) {
+			MPI_Isend(out, size, MPI_BYTE, 0, 11, MPI_COMM_WORLD, &req);
+			MPI_Cancel(&req);
+			MPI_Wait(&req, &st);
+			MPI_Test_cancelled(&st, &cancelled);
+			CHECK(!cancelled, "message %d of %d bytes", i, size);
+		}
+		if (check_rank != 0)
+			continue;
+		MPI_Recv(in, size, MPI_BYTE, 1, 11, MPI_COMM_WORLD, &st);
+		CHECK(first_wrong(in, (size_t)size, (uint64_t)i) == (size_t)size,
+		      "message %d of %d bytes is wrong", i, size);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Request keep;
 	int value = 0;
 
 	check_start(&argc, &argv);
+	cancel_sends();
 	if (check_rank == 0) {
 		MPI_Irecv(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &keep);
 		cancel_unmatched(1, 5);

@@ -158,27 +158,44 @@ static void fill_with_words(uint8_t *buf, uint32_t len, uint32_t position)
 	}
 }
 
-TAP_TEST(ring_put__data_are_never_taken_for_a_message)
+/* Up to @many messages are in the ring, and the positions pass 2^32. */
+static void send_words(uint32_t many, uint32_t most)
 {
-	static _Alignas(8) uint8_t buf[PMS_INLINE];
+	static uint8_t buf[CELLS][PMS_INLINE];
+	uint32_t lens[CELLS], sent = 0, got = 0, position;
 	uint64_t random = tap_seed();
 	struct pms_message message;
-	uint32_t position;
 
-	must(begin_at(0));
-	for (uint32_t i = 0; i < 20000; i++) {
-		uint32_t len = 1 + (uint32_t)(tap_rand(&random) % (i % 2 ? 100 : PMS_INLINE));
+	must(begin_at(UINT32_MAX - 20000));
+	while (got < 20000 && !tap_has_failed()) {
+		uint32_t len = 1 + (uint32_t)(tap_rand(&random) % most);
 
-		fill_with_words(buf, len, tx.tail);
-		must(pms_ring_has_cells(&tx, pms_cells_of(len)));
-		pms_ring_put(&tx, buf, len, PMS_KIND_INLINE);
-		if (!is_int(receive(&message, &position), len) || !is_mem(message.data, buf, len) ||
-		    !ok(!pms_ring_poll(&rx)))
+		if (sent - got < many && pms_ring_has_cells(&tx, pms_cells_of(len))) {
+			fill_with_words(buf[sent % CELLS], len, tx.tail);
+			pms_ring_put(&tx, buf[sent % CELLS], len, PMS_KIND_INLINE);
+			lens[sent++ % CELLS] = len;
+			continue;
+		}
+		if (!ok(receive(&message, &position)))
 			break;
+		is_int(message.len, lens[got % CELLS]);
+		is_mem(message.data, buf[got % CELLS], message.len);
 		release(position, &message);
 		pms_ring_publish(&rx);
+		if (++got == sent)
+			ok(!pms_ring_poll(&rx));
 	}
 	end();
+}
+
+TAP_TEST(ring_put__data_are_never_taken_for_a_message)
+{
+	send_words(1, PMS_INLINE);
+	send_words(1, 100);
+	send_words(3, PMS_INLINE);
+	send_words(CELLS, 60);
+	send_words(CELLS, 500);
+	send_words(CELLS, PMS_INLINE);
 }
 
 /* The last cell is followed by room that belongs to no other message. */
@@ -342,6 +359,9 @@ TAP_TEST(ring_decode__nonsense)
 	ok(!pms_ring_decode(&rx, 0,
 			    (uint64_t)PMS_KIND_INLINE << 56 | (uint64_t)(PMS_INLINE + 1) << 32,
 			    &message));
+	rx.max_inline = 1000;
+	ok(!pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_INLINE << 56 | 1001ull << 32, &message));
+	ok(pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_INLINE << 56 | 1000ull << 32, &message));
 	ok(!pms_ring_decode(&rx, 0, (uint64_t)9 << 56 | 8ull << 32, &message));
 	ok(!pms_ring_decode(&rx, 0, (uint64_t)PMS_KIND_READ << 56 | 8ull << 32, &message));
 	atomic_store(&cell->body[0], RING - 100);

@@ -108,6 +108,37 @@ TAP_TEST(arm__woken_by_room)
 	end();
 }
 
+/* The byte ring stays full of what the peer holds, and cells before that come back: room for a post. */
+TAP_TEST(arm__a_refused_post_waits_for_cells)
+{
+	enum { FIRST = 25 };
+	static uint8_t data[1000];
+	uint64_t timeout = UINT64_MAX;
+	struct pm_inbound in[64];
+	uint32_t sent = 0;
+
+	must(begin(NULL));
+	while (sent < FIRST) {
+		must(is_int(OPS->post(a.link, to_b, data, sizeof(data)), 0));
+		must(is_int(node_receive(&b, &in[sent++]), 1));
+	}
+	while (sent < 60 && !node_send(&a, to_b, 16384, sent))
+		must(is_int(node_receive(&b, &in[sent++]), 1));
+	while (sent < 60 && !OPS->post(a.link, to_b, data, sizeof(data)))
+		must(is_int(node_receive(&b, &in[sent++]), 1));
+	okf(sent > FIRST + 3 && sent < 60, "%u sent until cells and bytes were full", sent);
+	must(is_int(OPS->arm(a.link, &timeout), 0));
+	for (uint32_t i = 0; i < FIRST; i++)
+		OPS->release(b.link, in[i].cookie);
+	ok(is_readable(&a));
+	OPS->disarm(a.link);
+	is_int(OPS->arm(a.link, &timeout), 1);
+	is_int(OPS->post(a.link, to_b, data, sizeof(data)), 0);
+	while (sent-- > FIRST)
+		OPS->release(b.link, in[sent].cookie);
+	end();
+}
+
 TAP_TEST(arm__woken_by_each_step_of_a_read)
 {
 	static char memory[1000000], local[1000000];
