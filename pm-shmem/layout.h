@@ -24,10 +24,9 @@
 #define PMS_WORDS (PMS_SLOTS / 64)
 #define PMS_RING_MIN 16384u /* bytes of a byte ring, power of two */
 #define PMS_RING_MAX (1u << 24)
-#define PMS_CELL 32     /* bytes of a cell: a message of 24 bytes takes one, half a line */
-#define PMS_INLINE 2040 /* message bytes that travel in cells */
-#define PMS_SHORT                                                                                  \
-	56 /* message bytes up to which words are copied one by one, and lent buffers are private */
+#define PMS_CELL 32        /* bytes of a cell: a message of 24 bytes takes one, half a line */
+#define PMS_INLINE 2040    /* message bytes that travel in cells */
+#define PMS_SHORT 56       /* message bytes copied word by word, from private buffers if lent */
 #define PMS_SPILL PMS_PAGE /* behind the last cell, for the message that begins there */
 #define PMS_CHUNKS 16 /* of a pair's bulk ring: together they stay in the caches of both sides */
 #define PMS_CHUNK_BYTES 16384           /* 32768 is as fast for megabytes, 6 % slower for 64 KiB */
