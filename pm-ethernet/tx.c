@@ -30,8 +30,8 @@
 #define NOWHERE (UINT64_MAX >> 16)
 
 /*
- * What is too much for one rail is missing on the others: they share the window of a peer, a quarter of which is for
- * what has arrived and is not acked yet.
+ * The rails share the window of a peer, so packets too many on one rail are missing on the others. A quarter of the window
+ * is for packets that have arrived and are not acked yet.
  */
 static uint32_t open_limit(const struct eth_dev *d)
 {

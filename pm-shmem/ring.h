@@ -232,7 +232,7 @@ static inline uint64_t pms_ring_poll(const struct pms_ring_rx *rx)
 	return (uint32_t)word == rx->next + 1 ? word : 0;
 }
 
-/* What the message at @position is, from the word that poll gave. False: none that a sound producer would send. */
+/* Decodes the message at @position, whose word poll gave. False: no sound producer would send it. */
 static inline bool pms_ring_decode(const struct pms_ring_rx *rx, uint32_t position, uint64_t word,
 				   struct pms_message *ret)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * send - lending buffers and publishing messages. What is posted goes into cells, up to PMS_INLINE bytes. A lent buffer
+ * send - lending buffers and publishing messages. A post of up to PMS_INLINE bytes goes into cells. A lent buffer
  * of up to PMS_SHORT bytes is filled in private memory and copied into cells: filled in place, its line would travel to
  * the polling receiver and back for each store. Longer ones are filled in the ring when no other reservation to the
  * peer is open, else in private memory and copied by send. Since a lent buffer is a promise, a private one that finds the ring
@@ -215,7 +215,7 @@ static void send_buffer(struct pms_link *link, struct pm_link_peer *peer, struct
 		enqueue(link, peer, b, len, kind);
 }
 
-/* Behind messages that need no bytes the reservation itself may wait: they need no bytes. */
+/* Behind messages in cells the reservation itself may wait: they need no bytes of the ring. */
 static void queue_reserved(struct pms_link *link, struct pm_link_peer *peer, uint32_t len)
 {
 	struct pms_buffer *b = peer->spare;

@@ -20,7 +20,7 @@ enum {
 	CHOICE_EVERY_MAX = 4096, /* at most, when trials have changed nothing */
 };
 
-/* What one way cost, in ps per byte. */
+/* The last costs of one way, in ps per byte. */
 struct choice_costs {
 	uint32_t least;  /* of this window */
 	uint32_t before; /* of the window before */
@@ -45,7 +45,7 @@ struct choice {
 
 /* The way to take now, 0 or 1. */
 unsigned choice_pick(struct choice *c);
-/* What was done by @way took @ns for @bytes, at least 1. What was disturbed need not be told. */
+/* Tells that @way took @ns for @bytes, at least 1. Nobody need tell of work that something disturbed. */
 void choice_note(struct choice *c, unsigned way, uint64_t ns, uint64_t bytes);
 
 #endif

@@ -125,8 +125,8 @@ static int publish_address(void)
 }
 
 /*
- * Larger datagrams and rings than PM's own defaults make MPI's messages of 16 to 64 KiB a quarter faster. What is read
- * is copied by the kernel where it may: mtl_pm_way.c finds out where that is faster than a stream.
+ * Larger datagrams and rings than PM's own defaults make MPI's messages of 16 to 64 KiB a quarter faster. The kernel
+ * copies data that are read, where it may: mtl_pm_way.c finds out where that is faster than a stream.
  * NULL when there are so many ranks that PM's own are better, or the user has set some.
  */
 static const char *shmem_options(uint32_t local)

@@ -164,8 +164,8 @@ static bool is_wire_bound(const struct road *road)
 }
 
 /*
- * What the other kind must cost less than to be taken. Where the wire is what limits both they cost the same, and the
- * heads of datagrams are longer than those of frames. A turn is too short to fill such a wire, so it shows more.
+ * The other kind is taken when it costs less than this. Where the wire limits both kinds they cost the same, and frames have
+ * the shorter heads. A turn is too short to fill such a wire, so the kind that it tries looks dearer there.
  */
 static uint32_t bar(const struct chan_peer *peer, uint32_t used, bool is_bound)
 {

@@ -102,6 +102,7 @@ def main():
     measures("mpi_trip", 2, "half_rtt_us", "-W")
     measures("mpi_window", 2, "mb_per_s", "-b", "-W")
     measures("mpi_exchange", 2, "us")
+    measures("mpi_exchange", 2, "us", "-W")
     measures("mpi_exchange", 2, "us", "-c", "20")
     for neighbours in ("2", "6", "26"):
         measures("mpi_halo", 2, "us", "-d", neighbours)

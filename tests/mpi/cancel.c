@@ -37,7 +37,7 @@ static void cancel_racing(void)
 	}
 }
 
-/* What has left stays sent. */
+/* A message that has left stays sent. */
 static void cancel_sends(void)
 {
 	static char out[70000], in[70000];

@@ -39,7 +39,7 @@ def records(found: Measured) -> list[dict[str, object]]:
 
 
 def table(found: Measured, device: str) -> list[str]:
-    """Markdown: a row per size, and for each state ours, the better rival's, the ratio. What was not seen is empty."""
+    """Markdown: a row per size, and for each state ours, the better rival's, ratio. Cells not seen are empty."""
     seen = states_seen(found)
     heads = ["bytes", *(f"{what} {state}".strip() for state in seen for what in ("ours", "rival", "ratio"))]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]

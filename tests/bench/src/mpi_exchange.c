@@ -56,6 +56,7 @@ static void run(void *what, int n)
 		MPI_Request requests[2];
 
 		MPI_Irecv(e->in, (int)e->bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, &requests[0]);
+		sweep_write(e->out, e->bytes, i);
 		MPI_Isend(e->out, (int)e->bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, &requests[1]);
 		sink = compute(e->steps);
 		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);

@@ -224,6 +224,7 @@ static void run(void *what, int n)
 	for (int i = 0; i < n && check_rank < 2; i++) {
 		if (check_rank)
 			pull(f);
+		sweep_write(f->out, f->bytes, i);
 		push(f);
 		if (!check_rank)
 			pull(f);
@@ -264,6 +265,8 @@ static void run_window(void *what, int n)
 	for (int i = 0; i < n && check_rank < 2; i++) {
 		f->sent = f->heard = sends ? 0 : f->bytes;
 		f->had = f->told = receives ? 0 : f->bytes;
+		if (sends)
+			sweep_write(f->out, f->bytes, i);
 		while (f->heard < f->bytes || f->told < f->bytes) {
 			if (f->sent < f->bytes && f->sent - f->heard < AHEAD)
 				f->sent += push_train(f, f->sent);

@@ -115,9 +115,11 @@ static void run(void *what, int n)
 		for (int k = 0; k < halo->n; k++)
 			MPI_Irecv(halo->links[k].in, (int)halo->links[k].bytes, MPI_BYTE,
 				  halo->links[k].from, k, MPI_COMM_WORLD, &requests[started++]);
-		for (int k = 0; k < halo->n; k++)
+		for (int k = 0; k < halo->n; k++) {
+			sweep_write(halo->links[k].out, halo->links[k].bytes, i);
 			MPI_Isend(halo->links[k].out, (int)halo->links[k].bytes, MPI_BYTE,
 				  halo->links[k].to, k, MPI_COMM_WORLD, &requests[started++]);
+		}
 		MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
 	}
 }

@@ -19,8 +19,9 @@ struct window {
 	MPI_Request requests[2 * WINDOW_MAX];
 };
 
-static void windows(struct window *w, int n, bool writes)
+static void run(void *what, int n)
 {
+	struct window *w = what;
 	char answer = 0;
 	int other = !check_rank;
 
@@ -33,7 +34,7 @@ static void windows(struct window *w, int n, bool writes)
 		for (int k = 0; k < w->n && w->sends; k++) {
 			char *out = w->out + (size_t)k * w->step;
 
-			sweep_write(out, writes ? w->bytes : 0, i);
+			sweep_write(out, w->bytes, i);
 			MPI_Isend(out, (int)w->bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD,
 				  &w->requests[started++]);
 		}
@@ -43,11 +44,6 @@ static void windows(struct window *w, int n, bool writes)
 		else
 			MPI_Send(&answer, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
 	}
-}
-
-static void run(void *what, int n)
-{
-	windows(what, n, true);
 }
 
 static int seed_of(int seed, int rank, int k)
@@ -67,7 +63,7 @@ static void check(void *what, int seed)
 			memcpy(w->in + (size_t)k * w->step, sweep_data(seed_of(seed, 7, k)),
 			       w->bytes);
 	}
-	windows(w, 1, false);
+	run(w, 1);
 	for (int k = 0; k < w->n && w->receives; k++)
 		sweep_must_hold(w->in + (size_t)k * w->step, w->bytes,
 				seed_of(seed, !check_rank, k));
