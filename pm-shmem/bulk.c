@@ -2,15 +2,9 @@
 #include "pm-shmem/bulk.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "pm-shmem/liveness.h"
-
-#define STEPS 32              /* chunks moved each way per peer and poll */
-#define LEASE_YIELDS 100      /* looks at a lease in use before we sleep between them */
-#define LEASE_SLEEP_NS 200000 /* how long then */
+#define STEPS 32   /* chunks moved each way per peer and poll */
 #define LINGER 100 /* looks for the next chunk before a poll gives up, all peers together */
 
 /* ---- state ---- */
@@ -131,57 +125,6 @@ static void put_op(struct pms_rma *rma, struct pms_op *op)
 	rma->free = op;
 }
 
-/* Leave for the target to copy to and from our memory, if both can; the lease's index. */
-static uint32_t give_lease(struct pms_bulk *bulk, uint32_t name, uint64_t len)
-{
-	uint32_t i;
-
-	if (!bulk->is_cma_possible || len < PMS_CMA_MIN || bulk->leases == UINT32_MAX)
-		return PMS_LEASES;
-	i = (uint32_t)__builtin_ctz(~bulk->leases);
-	bulk->leases |= 1u << i;
-	atomic_store_explicit(&bulk->tx.head->leases[i], (uint64_t)name << 8 | PMS_LEASE_GIVEN,
-			      memory_order_release);
-	return i;
-}
-
-/*
- * Between two looks at a lease in use. A piece is copied in well under a millisecond; who holds a
- * lease for longer has been stopped, and may be so for hours.
- */
-static void await_lease(uint32_t n_looks)
-{
-	static const struct timespec pause = {.tv_nsec = LEASE_SLEEP_NS};
-
-	if (n_looks < LEASE_YIELDS)
-		sched_yield();
-	else
-		nanosleep(&pause, NULL);
-}
-
-/* Takes it back: from the return on the target no longer touches our memory. */
-static void end_lease(struct pms_link *link, struct pms_op *op)
-{
-	struct pms_bulk *bulk = op->peer->bulk;
-	_Atomic uint64_t *lease;
-	uint32_t n_looks = 0;
-	uint64_t given;
-
-	if (op->lease == PMS_LEASES)
-		return;
-	lease = &bulk->tx.head->leases[op->lease];
-	do {
-		given = (uint64_t)op->name << 8 | PMS_LEASE_GIVEN;
-		if (atomic_compare_exchange_strong(lease, &given, 0) ||
-		    (given & 0xff) != PMS_LEASE_IN_USE)
-			break;
-		/* in the middle of a piece: wait for its end, or for that of the process */
-		await_lease(n_looks++);
-	} while (pms_slot_is_held(link->seg.dir.file, op->peer->index));
-	bulk->leases &= ~(1u << op->lease);
-	op->lease = PMS_LEASES;
-}
-
 static void push_op(struct pms_op *op)
 {
 	struct pms_bulk *bulk = op->peer->bulk;
@@ -208,8 +151,8 @@ static void unlink_op(struct pms_op *op)
 
 static void finish(struct pms_link *link, struct pms_op *op, int result)
 {
-	end_lease(link, op);
-	if (op->state == PMS_OP_STREAM || op->state == PMS_OP_CANCEL)
+	pms_lease_end(link, op);
+	if (op->state == PMS_OP_STREAM || op->state == PMS_OP_CANCEL || op->state == PMS_OP_COPY)
 		unlink_op(op);
 	op->peer->bulk->n_ops--;
 	link->n_bulk--;
@@ -222,6 +165,24 @@ static void finish(struct pms_link *link, struct pms_op *op, int result)
 		link->stats->write_bytes += op->len;
 	else
 		link->stats->read_bytes += op->len;
+}
+
+/* Reads by ourselves, if that is possible. The first piece at once: most reads have no other. */
+static bool start_copy(struct pms_link *link, struct pms_op *op)
+{
+	struct pms_bulk *bulk = op->peer->bulk;
+
+	if (op->is_write || !pms_direct_begin(link, op))
+		return false;
+	op->state = PMS_OP_COPY;
+	op->lease = PMS_LEASES;
+	bulk->n_ops++;
+	link->n_bulk++;
+	if (op->moved == op->len)
+		finish(link, op, 0);
+	else
+		push_op(op);
+	return true;
 }
 
 static int start(struct pms_link *link, struct pm_link_peer *peer, bool is_write, uint64_t rkey,
@@ -253,21 +214,25 @@ static int start(struct pms_link *link, struct pm_link_peer *peer, bool is_write
 	op->moved = 0;
 	op->result = 0;
 	op->is_write = is_write;
-	op->lease = give_lease(bulk, op->name, len);
+	op->rkey = rkey;
+	op->roffset = roffset;
+	*ret_op = op->name;
+	if (start_copy(link, op))
+		return 0;
+	op->lease = pms_lease_give(bulk, op->name, len);
 	ask.local = (uintptr_t)local;
 	ask.op = op->name;
 	ask.lease = op->lease;
 	err = pms_send_control(link, peer, is_write ? PMS_KIND_WRITE : PMS_KIND_READ, &ask,
 			       sizeof(ask));
 	if (err) {
-		end_lease(link, op);
+		pms_lease_end(link, op);
 		put_op(rma, op);
 		return err;
 	}
 	op->state = PMS_OP_ASKED;
 	bulk->n_ops++;
 	link->n_bulk++;
-	*ret_op = op->name;
 	return 0;
 }
 
@@ -407,7 +372,30 @@ static bool is_sendable(const struct pm_link_peer *peer)
 {
 	const struct pms_op *op = peer->bulk->ready_ops;
 
-	return op && (op->state == PMS_OP_STREAM || !peer->queue);
+	return op && (op->state == PMS_OP_STREAM || !peer->queue) &&
+	       pms_chunk_has_room(&peer->bulk->tx);
+}
+
+static bool is_copy_next(const struct pms_bulk *bulk)
+{
+	return bulk->ready_ops && bulk->ready_ops->state == PMS_OP_COPY;
+}
+
+/* The next piece of a read of ours; others have their turn then. */
+static void copy_piece(struct pms_link *link, struct pms_op *op)
+{
+	int err = pms_direct_step(link, op);
+
+	if (err == -ESRCH)
+		err = -EPIPE;
+	if (err) {
+		finish(link, op, err == -EPIPE ? err : refusal(err));
+	} else if (op->moved == op->len) {
+		finish(link, op, 0);
+	} else {
+		unlink_op(op);
+		push_op(op);
+	}
 }
 
 /* One chunk of the operation whose turn it is. */
@@ -416,7 +404,11 @@ static bool send_chunk(struct pms_link *link, struct pm_link_peer *peer)
 	struct pms_bulk *bulk = peer->bulk;
 	struct pms_op *op = bulk->ready_ops;
 
-	if (!is_sendable(peer) || !pms_chunk_has_room(&bulk->tx))
+	if (is_copy_next(bulk)) {
+		copy_piece(link, op);
+		return true;
+	}
+	if (!is_sendable(peer))
 		return false;
 	if (op->state == PMS_OP_STREAM) {
 		put_data(bulk, op);
@@ -483,8 +475,8 @@ void pms_bulk_progress(struct pms_link *link)
 /* Ends an operation with a peer that is gone, or begins to with one that is not. */
 static void give_up(struct pms_link *link, struct pms_op *op)
 {
-	end_lease(link, op);
-	if (op->peer->state != PMS_PEER_ALIVE) {
+	pms_lease_end(link, op);
+	if (op->peer->state != PMS_PEER_ALIVE || op->state == PMS_OP_COPY) {
 		finish(link, op, -EPIPE);
 		return;
 	}
@@ -564,5 +556,6 @@ bool pms_bulk_has_work(struct pm_link_peer *peer)
 		return false;
 	if (pms_chunk_poll(&bulk->rx))
 		return true;
-	return (is_sendable(peer) || bulk->ready_jobs) && pms_chunk_has_room(&bulk->tx);
+	return is_copy_next(bulk) || is_sendable(peer) ||
+	       (bulk->ready_jobs && pms_chunk_has_room(&bulk->tx));
 }

@@ -5,6 +5,7 @@
  *
  *   read    READ --> DATA <- DATA <- ...                    (complete with the last byte)
  *   write   WRITE -> GRANT <- PUT -> PUT -> ... DONE <-
+ *   read of a region on the board:   nothing; the initiator copies it by itself
  *   either, when the target copies across address spaces:   DONE <-
  *   either, when the key, the range or the memory is not there:   REFUSE <-
  *   given up by the initiator:   CANCEL -> REFUSE <-   (or what was on its way)
@@ -14,7 +15,7 @@
  * leave (pms_bulk_head.leases): it takes the lease for each piece, and the initiator takes it back before
  * it gives up its memory.
  *
- * bulk.c: asking side and polling. serve.c: answering side.
+ * bulk.c: asking side and polling. serve.c: answering side. direct.c: the initiator's own copies. lease.c: its leases.
  */
 #ifndef PM_SHMEM_BULK_H
 #define PM_SHMEM_BULK_H
@@ -24,12 +25,14 @@
 
 #define PMS_OPS 256           /* our operations outstanding, to all peers */
 #define PMS_CMA_MIN 16384     /* shorter ones go through the ring in any case */
+#define PMS_DIRECT_MIN 4096   /* the same where the initiator can copy by itself */
 #define PMS_CMA_PIECE 1048576 /* bytes copied in one go while others wait */
 #define PMS_TURN 262144       /* bytes of one operation before the next has its turn */
 
 enum pms_op_state {
 	PMS_OP_FREE,
 	PMS_OP_ASKED,     /* waiting for what the target sends */
+	PMS_OP_COPY,      /* read: we copy it by ourselves, piece by piece */
 	PMS_OP_STREAM,    /* write: granted, sending data */
 	PMS_OP_SENT,      /* write: all data sent, waiting for its end */
 	PMS_OP_CANCEL,    /* given up, the target is to be told */
@@ -42,10 +45,12 @@ struct pms_op {
 	struct pms_op *next; /* in the free list or the peer's list of those with something to send */
 	struct pm_link_peer *peer;
 	uint8_t *local;
-	uint64_t len;   /* bytes */
-	uint64_t moved; /* bytes sent or received */
-	uint32_t name;  /* as the user and the target know it: use count << 8 | index */
-	uint32_t lease; /* PMS_LEASES = none */
+	uint64_t rkey;    /* of the target's region */
+	uint64_t roffset; /* in it, bytes */
+	uint64_t len;     /* bytes */
+	uint64_t moved;   /* bytes sent or received */
+	uint32_t name;    /* as the user and the target know it: use count << 8 | index */
+	uint32_t lease;   /* PMS_LEASES = none */
 	enum pms_op_state state;
 	int result; /* 0 or -errno */
 	bool is_write;
@@ -100,6 +105,7 @@ int pms_read(struct pm_link *base, struct pm_link_peer *peer, uint64_t rkey, uin
 int pms_write(struct pm_link *base, struct pm_link_peer *peer, uint64_t rkey, uint64_t roffset,
 	      const void *local, uint64_t len, uint32_t *ret_op);
 int pms_rma_done(struct pm_link *base, uint32_t op);
+void pms_exported(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len);
 void pms_unexport(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len);
 
 /* A READ or WRITE cell from the peer. */
@@ -119,7 +125,7 @@ void pms_bulk_flag(struct pm_link_peer *peer, bool is_blocked);
 bool pms_bulk_has_work(struct pm_link_peer *peer);
 uint64_t pms_bulk_memory(const struct pms_link *link);
 
-/* ---- between bulk.c and serve.c ---- */
+/* ---- between bulk.c, serve.c, direct.c and lease.c ---- */
 
 /* The peer's state, made at first use. -ENOMEM, -ENOSPC. */
 int pms_bulk_get(struct pms_link *link, struct pm_link_peer *peer, struct pms_bulk **ret_bulk);
@@ -127,6 +133,17 @@ int pms_bulk_get(struct pms_link *link, struct pm_link_peer *peer, struct pms_bu
 void pms_bulk_fill(struct pms_link *link, struct pm_link_peer *peer);
 /* Bytes of the next chunk of an operation with @left bytes to go. */
 uint32_t pms_bulk_step(const struct pms_bulk *bulk, uint64_t len, uint64_t left);
+/* Leave for the target to copy to and from our memory, if both can: the lease's index, or PMS_LEASES. */
+uint32_t pms_lease_give(struct pms_bulk *bulk, uint32_t name, uint64_t len);
+/* Takes it back: from the return on the target no longer touches our memory. */
+void pms_lease_end(struct pms_link *link, struct pms_op *op);
+/* Copies the first piece of a read as pms_direct_step does; false: it has to be asked for. */
+bool pms_direct_begin(struct pms_link *link, struct pms_op *op);
+/*
+ * Copies the next piece of a read out of the target's memory. Nothing has changed after a failure: -EACCES (the region
+ * is not on the board, or is there no more), -EPIPE (the target has ended), or what the kernel said.
+ */
+int pms_direct_step(struct pms_link *link, struct pms_op *op);
 /* One step of the job whose turn it is. False: nothing to do, or no room. */
 bool pms_serve_step(struct pms_link *link, struct pm_link_peer *peer);
 /* A PUT or CANCEL chunk from the peer; false: not yet. */

@@ -117,6 +117,7 @@ const struct pm_link_ops pm_shmem_ops = {
 	.read = pms_read,
 	.write = pms_write,
 	.rma_done = pms_rma_done,
+	.exported = pms_exported,
 	.unexport = pms_unexport,
 	.poll_fds = pms_poll_fds,
 	.arm = pms_arm,

@@ -6,6 +6,7 @@
  *   send.c    lending and sending                  receive.c  polling, releasing, housekeeping
  *   sleep.c   arming                               state.c  quiesce, save, restore, dump
  *   bulk.c    one-sided operations, asking side    serve.c  the same, answering side
+ *   direct.c  reads by ourselves
  */
 #ifndef PM_SHMEM_DEVICE_H
 #define PM_SHMEM_DEVICE_H
@@ -49,6 +50,7 @@ struct pm_link_peer {
 	uint32_t node;
 	enum pms_peer_state state;
 	uint32_t starved;     /* length refused for want of ring room, 0 = none */
+	uint64_t held_ns;     /* when its slot was last seen held, 0 = never (direct.c) */
 	bool is_starved_post; /* ... of a post, which cells may hold */
 	bool is_open;         /* alive, announced, nothing queued: small messages go straight out */
 	bool has_lost;        /* queued messages were dropped when it left or was given up */

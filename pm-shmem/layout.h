@@ -2,7 +2,7 @@
 /*
  * layout - every byte of the shared segment, and nothing else. All processes of a job on a host map it.
  *
- *   header page | slots, one per process | areas, one per ordered pair (sender, receiver)
+ *   header page | slots, one per process | boards, the same | areas, one per ordered pair (sender, receiver)
  *   area = message part: heads page, cells, spill, bytes | bulk part: heads page, chunks
  *
  * A word has exactly one writer unless its comment says otherwise. Each line (64 bytes) is written by one
@@ -31,7 +31,8 @@
 #define PMS_CHUNKS 16 /* of a pair's bulk ring: together they stay in the caches of both sides */
 #define PMS_CHUNK_BYTES 16384           /* 32768 is as fast for megabytes, 6 % slower for 64 KiB */
 #define PMS_LEASES 32                   /* one-sided operations outstanding per pair */
-#define PMS_MAGIC 0x32304d4853534f50ull /* "POSSHM02"; changes with any change of this file */
+#define PMS_EXPORTS 128                 /* regions on the board of a process */
+#define PMS_MAGIC 0x33304d4853534f50ull /* "POSSHM03"; changes with any change of this file */
 
 /* How the first process of the host found large data to move fastest. */
 enum pms_large { PMS_LARGE_UNKNOWN, PMS_LARGE_RING, PMS_LARGE_CMA };
@@ -66,6 +67,18 @@ struct pms_slot {
 	alignas(PMS_LINE) _Atomic uint64_t contacts[PMS_WORDS];
 	/* bit i: this process may touch the areas it shares with i; written by the owner */
 	alignas(PMS_LINE) _Atomic uint64_t refers[PMS_WORDS];
+};
+
+/* A region that others of the host may copy out of, without asking; written by the process that exported it. */
+struct pms_export {
+	alignas(32) _Atomic uint64_t rkey; /* written last, 0 = none */
+	_Atomic uint64_t addr;             /* in the owner's memory */
+	_Atomic uint64_t len;              /* bytes */
+};
+
+/* By the key, modulo PMS_EXPORTS. A region whose place is taken is not on the board: it has to be asked for. */
+struct pms_board {
+	struct pms_export exports[PMS_EXPORTS];
 };
 
 /*
@@ -133,7 +146,9 @@ struct pms_bulk_head {
 enum pms_lease { PMS_LEASE_NONE, PMS_LEASE_GIVEN, PMS_LEASE_IN_USE };
 
 #define PMS_SLOTS_OFFSET PMS_PAGE
-#define PMS_AREAS_OFFSET (PMS_PAGE + PMS_SLOTS * sizeof(struct pms_slot))
+#define PMS_BOARDS_OFFSET (PMS_PAGE + PMS_SLOTS * sizeof(struct pms_slot))
+#define PMS_BOARDS_BYTES (PMS_SLOTS * sizeof(struct pms_board))
+#define PMS_AREAS_OFFSET (PMS_BOARDS_OFFSET + PMS_BOARDS_BYTES)
 #define PMS_BULK_BYTES (PMS_PAGE + PMS_CHUNKS * PMS_CHUNK_BYTES)
 
 /* Cells of a message ring whose byte ring has @ring bytes: half as many bytes. */
@@ -169,6 +184,7 @@ static_assert(PMS_INLINE + 8 <= PMS_CELL + PMS_SPILL, "the last cell's message f
 static_assert(PMS_INLINE + 8 <= PMS_RING_MIN / 4, "half of the cells hold the longest message");
 static_assert(sizeof(struct pms_chunk) == PMS_LINE, "an announcement is one line");
 static_assert(sizeof(struct pms_slot) == 4 * PMS_LINE, "a slot is four lines");
+static_assert(sizeof(struct pms_board) == PMS_PAGE, "a board is a page");
 static_assert(sizeof(struct pms_header) <= PMS_PAGE, "the header fits its page");
 static_assert(sizeof(struct pms_ring_head) <= PMS_PAGE, "the heads fit their page");
 static_assert(sizeof(struct pms_bulk_head) <= PMS_PAGE, "the bulk heads fit their page");

@@ -11,12 +11,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "pm-shmem/board.h"
 #include "pm-shmem/liveness.h"
 #include "pmcore/util/conf.h"
 #include "pmcore/util/filesize.h"
 #include "pmcore/util/forked.h"
 
-#define HEAD_BYTES PMS_AREAS_OFFSET
+#define HEAD_BYTES PMS_BOARDS_OFFSET
 
 static uint64_t random_word(void)
 {
@@ -37,21 +38,45 @@ static int allocate(int fd, uint64_t offset, uint64_t len)
 	return 0;
 }
 
-static int map_head(struct pms_segment *seg)
+static int map(const struct pms_segment *seg, uint64_t offset, size_t len, int flags,
+	       void **ret_memory)
 {
-	void *memory = mmap(NULL, HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-			    seg->dir.file, 0);
+	void *memory = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | flags, seg->dir.file,
+			    (off_t)offset);
 
 	if (memory == MAP_FAILED)
 		return -errno;
 	/* a mapping in a child would hold our locks as its descriptor would */
-	if (madvise(memory, HEAD_BYTES, MADV_DONTFORK)) {
-		munmap(memory, HEAD_BYTES);
+	if (madvise(memory, len, MADV_DONTFORK)) {
+		munmap(memory, len);
 		return -ENOMEM;
 	}
-	seg->header = memory;
-	seg->slots = (struct pms_slot *)((uint8_t *)memory + PMS_SLOTS_OFFSET);
+	*ret_memory = memory;
 	return 0;
+}
+
+static int map_head(struct pms_segment *seg)
+{
+	void *head, *boards;
+	int err = map(seg, 0, HEAD_BYTES, MAP_POPULATE, &head);
+
+	if (err)
+		return err;
+	err = map(seg, PMS_BOARDS_OFFSET, PMS_BOARDS_BYTES, 0, &boards);
+	if (err) {
+		munmap(head, HEAD_BYTES);
+		return err;
+	}
+	seg->header = head;
+	seg->slots = (struct pms_slot *)((uint8_t *)head + PMS_SLOTS_OFFSET);
+	seg->boards = boards;
+	return 0;
+}
+
+static void unmap_head(struct pms_segment *seg)
+{
+	munmap(seg->header, HEAD_BYTES);
+	munmap(seg->boards, PMS_BOARDS_BYTES);
 }
 
 /* The ring size asked for, halved until all processes expected here can talk to each other in half of the
@@ -163,6 +188,17 @@ static uint64_t pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
+/* Its page, empty. */
+static int claim_board(struct pms_segment *seg, uint32_t index)
+{
+	int err = allocate(seg->dir.file, PMS_BOARDS_OFFSET + index * sizeof(struct pms_board),
+			   sizeof(struct pms_board));
+
+	if (!err)
+		pms_board_clear(&seg->boards[index]);
+	return err;
+}
+
 static int claim(struct pms_segment *seg, uint32_t index, uint32_t node, bool has_membarrier)
 {
 	struct pms_slot *slot = &seg->slots[index];
@@ -177,6 +213,9 @@ static int claim(struct pms_segment *seg, uint32_t index, uint32_t node, bool ha
 		if (err)
 			return err;
 	}
+	err = claim_board(seg, index);
+	if (err)
+		return err;
 	slot->uses++;
 	slot->node = node;
 	slot->pid = (uint32_t)getpid();
@@ -255,7 +294,7 @@ int pms_segment_open(const struct pm_device_env *env, bool has_membarrier,
 		if (!pms_any_slot_is_held(seg->dir.file))
 			pms_directory_remove(&seg->dir);
 		if (seg->header)
-			munmap(seg->header, HEAD_BYTES);
+			unmap_head(seg);
 		pms_directory_close(&seg->dir);
 		return err;
 	}
@@ -271,7 +310,7 @@ void pms_segment_close(struct pms_segment *seg)
 	/* another descriptor's view: our own slot's lock does not count */
 	if (is_locked && !pms_any_slot_is_held(seg->dir.file))
 		pms_directory_remove(&seg->dir);
-	munmap(seg->header, HEAD_BYTES);
+	unmap_head(seg);
 	forked_keep(seg->dir.file);
 	pms_directory_close(&seg->dir);
 }

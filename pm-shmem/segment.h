@@ -18,8 +18,9 @@ struct pms_segment {
 	struct pms_directory dir;
 	struct pms_header *header; /* mapped: header page and slots */
 	struct pms_slot *slots;    /* PMS_SLOTS of them */
-	uint32_t index;            /* of our slot */
-	uint32_t ring;             /* geometry, from the header */
+	struct pms_board *boards; /* the same; of processes that are no more, pages may be missing */
+	uint32_t index;           /* of our slot */
+	uint32_t ring;            /* geometry, from the header */
 	uint32_t mtu;
 	uint64_t mapped; /* bytes of areas that are mapped now */
 };

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pm-shmem/board.h"
 #include "pm-shmem/bulk.h"
 #include "pm-shmem/cma.h"
 #include "pm-shmem/liveness.h"
@@ -299,10 +300,21 @@ void pms_serve_abort(struct pms_link *link, struct pm_link_peer *peer)
 			remove_job(link, bulk, bulk->jobs[i]);
 }
 
+static struct pms_board *own_board(struct pms_link *link)
+{
+	return &link->seg.boards[link->seg.index];
+}
+
+void pms_exported(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len)
+{
+	pms_board_add(own_board(pms_of(base)), rkey, addr, len);
+}
+
 void pms_unexport(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len)
 {
 	struct pms_link *link = pms_of(base);
 
+	pms_board_remove(own_board(link), rkey);
 	/* nothing runs beside this thread; jobs that would look the region up again must not find it */
 	for (uint32_t i = 0; i < link->n_bulk_peers; i++) {
 		struct pms_bulk *bulk = link->bulk_peers[i]->bulk;

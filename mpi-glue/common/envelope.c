@@ -16,6 +16,8 @@ static const uint8_t header_size[ENVELOPE_KINDS] = {
 	[ENVELOPE_FIN] = sizeof(struct envelope_control),
 	[ENVELOPE_CHOKE] = sizeof(struct envelope_control),
 	[ENVELOPE_UNCHOKE] = sizeof(struct envelope_control),
+	[ENVELOPE_READ] = sizeof(struct envelope_control),
+	[ENVELOPE_COPY] = sizeof(struct envelope_control),
 };
 
 static int is_exact(uint32_t kind)
@@ -26,6 +28,8 @@ static int is_exact(uint32_t kind)
 	case ENVELOPE_FIN:
 	case ENVELOPE_CHOKE:
 	case ENVELOPE_UNCHOKE:
+	case ENVELOPE_READ:
+	case ENVELOPE_COPY:
 		return 1;
 	default:
 		return 0;

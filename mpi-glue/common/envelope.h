@@ -10,6 +10,7 @@
  *   eager     EAGER | EAGER_SYNC (answered by ACK at the match) | FIRST, MORE, MORE ...
  *   long      RTS, MORE, MORE ... up to the head -> receiver reads the rest by handle -> FIN
  *             the same -> PULL -> DATA, DATA ... (when either side's memory is not in one piece)
+ *   way       READ, COPY: announce messages of a length, or send them unasked (ways.h)
  *   choke     CHOKE: send no unasked-for data any more, RTS only; UNCHOKE ends that
  */
 #ifndef MPI_GLUE_ENVELOPE_H
@@ -31,6 +32,8 @@ enum envelope_kind {
 	ENVELOPE_FIN,     /* struct envelope_control: the sender's memory is free again */
 	ENVELOPE_CHOKE,   /* struct envelope_control */
 	ENVELOPE_UNCHOKE, /* struct envelope_control */
+	ENVELOPE_READ, /* struct envelope_control: announce messages of class @id, they are read */
+	ENVELOPE_COPY, /* struct envelope_control: send them unasked again */
 	ENVELOPE_KINDS,
 };
 
@@ -47,7 +50,10 @@ struct envelope {
 	uint32_t kind_context; /* kind in the low 8 bits, context id above */
 	int32_t source;        /* sender's rank in the communicator */
 	int32_t tag;
-	uint32_t pad; /* bytes between header and data, below ENVELOPE_ALIGN */
+	union {
+		uint32_t pad;   /* bytes between header and data, below ENVELOPE_ALIGN */
+		uint32_t stamp; /* RTS: as in FIRST */
+	};
 };
 _Static_assert(sizeof(struct envelope) == 16, "wire size");
 
@@ -59,7 +65,8 @@ _Static_assert(sizeof(struct envelope_sync) == 24, "wire size");
 
 struct envelope_first {
 	struct envelope base;
-	uint64_t size; /* of the whole message in bytes */
+	uint32_t size; /* of the whole message in bytes */
+	uint32_t stamp; /* when it was begun: ns of the host's monotonic clock, modulo 2^32; 0 = not told */
 };
 _Static_assert(sizeof(struct envelope_first) == 24, "wire size");
 

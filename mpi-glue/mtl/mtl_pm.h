@@ -24,6 +24,7 @@
 #include "mpi-glue/common/layout.h"
 #include "mpi-glue/common/match.h"
 #include "mpi-glue/common/table.h"
+#include "mpi-glue/common/ways.h"
 #include "mpi-glue/mtl/mtl_pm_compat.h"
 #include "pm.h"
 
@@ -78,6 +79,7 @@ struct mtl_pm_receive {
 	bool is_waiting;                  /* in waiting_reads */
 	bool has_head_due;                /* parts that were sent unasked are still to come */
 	bool has_rest_due;                /* a read or a stream brings what is behind them */
+	size_t way_size;                  /* of the message, if has_way */
 	bool has_way;                     /* it is among those of the peer's ways */
 	bool is_pulled;  /* it is a stream, which brings nothing if the head brought all */
 	int error;       /* of a part, 0 or errno */
@@ -160,13 +162,14 @@ struct mtl_pm_peer {
 	uint32_t asked;          /* times it was asked for since that was new */
 	bool is_probed;    /* a probe of the program found nothing of it since the last look */
 	size_t pull_limit; /* longer messages may be read by handle, shorter ones are streamed */
-	bool has_ways;     /* measurement chooses between reading and a stream */
-	struct mtl_pm_ways *ways; /* what was measured; NULL: nothing */
-	size_t head_limit;        /* bytes of a longer message that go with its announcement */
-	uint32_t announced;       /* messages to it that were announced and are not over */
-	bool is_busy;             /* has sends, streams, notes or gathered to retry */
-	bool is_choked;           /* we told it to send RTS only */
-	bool is_dead;             /* every operation with it fails */
+	struct ways *ways; /* by which messages come from it, measured; NULL: there is one way */
+	uint32_t asked_classes; /* bit per class: we asked it to announce its messages */
+	uint32_t read_classes;  /* bit per class: it asked us */
+	size_t head_limit;      /* bytes of a longer message that go with its announcement */
+	uint32_t announced;     /* messages to it that were announced and are not over */
+	bool is_busy;           /* has sends, streams, notes or gathered to retry */
+	bool is_choked;         /* we told it to send RTS only */
+	bool is_dead;           /* every operation with it fails */
 };
 
 TAILQ_HEAD(mtl_pm_peers, mtl_pm_peer);
@@ -327,16 +330,30 @@ void mtl_pm_receive_head(struct mtl_pm_receive *r, const void *data, size_t size
  */
 size_t mtl_pm_arrive(const struct iovec *row, size_t n, pmNode node);
 
-/* mtl_pm_way.c: of peers that have ways */
-/* A long message is fetched from now on. True: by pmRead; else as a stream. */
-bool mtl_pm_way_begin(struct mtl_pm_receive *r, struct mtl_pm_peer *peer);
-/* The receive has ended, with 0 or an errno. */
+/* mtl_pm_way.c: of peers that have ways, and of messages of WAYS_MIN bytes and more */
+/* What tells the receiver of such a message that it was begun now; 0 for any other. */
+uint32_t mtl_pm_way_stamp(struct mtl_pm_peer *peer, size_t size);
+/* A receive was matched by such a message, begun at @stamp (0: now), that comes by @way. */
+void mtl_pm_way_note(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,
+		     uint32_t stamp, enum way way);
+/* The same of one that was announced: whether to read it; if not, it is to be pulled. */
+bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,
+			uint32_t stamp);
+/* That message has come, or has failed. */
 void mtl_pm_way_over(struct mtl_pm_receive *r, int error);
+/* READ, COPY */
+void mtl_pm_on_way(const struct envelope_control *m, struct mtl_pm_peer *peer);
+
+/* Whether the peer wants to read such a message out of our memory. */
+static inline bool mtl_pm_is_read_by(const struct mtl_pm_peer *peer, size_t size)
+{
+	return peer->read_classes && size >= WAYS_MIN && peer->read_classes >> ways_class(size) & 1;
+}
 
 /* mtl_pm_fetch.c */
 /* Fetches what is behind the announced @head of a message of @size bytes that came as RTS. */
 void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t remote,
-		  const pmHandle *handle, size_t head, size_t size);
+		  const pmHandle *handle, size_t head, size_t size, uint32_t stamp);
 /* DATA of a sender. */
 void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t length,
 		    const struct mtl_pm_peer *peer);

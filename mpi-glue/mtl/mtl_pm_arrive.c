@@ -126,6 +126,7 @@ static void on_first(const struct envelope_first *first, const void *data, size_
 		struct mtl_pm_receive *r = mtl_pm_receive_of_match(match);
 
 		mtl_pm_receive_matched(r, e->source, e->tag, first->size);
+		mtl_pm_way_note(r, peer, first->size, first->stamp, WAY_COPY);
 		begin_filling(peer, r, first->size);
 	} else {
 		peer->open = mtl_pm_hold(c, e, peer, first->size, first->size);
@@ -152,7 +153,7 @@ static void on_rts(const struct envelope_rts *rts, const void *data, size_t leng
 		mtl_pm_receive_matched(r, e->source, e->tag, rts->size);
 		if (rts->head)
 			begin_filling(peer, r, rts->head);
-		mtl_pm_fetch(r, peer, rts->id, &handle, rts->head, rts->size);
+		mtl_pm_fetch(r, peer, rts->id, &handle, rts->head, rts->size, e->stamp);
 	} else {
 		struct mtl_pm_message *m = mtl_pm_hold(c, e, peer, rts->size, rts->head);
 
@@ -181,6 +182,10 @@ static void on_control(const void *datagram, const void *data, size_t length, pm
 		break;
 	case ENVELOPE_PULL:
 		mtl_pm_on_pull(datagram, peer);
+		break;
+	case ENVELOPE_READ:
+	case ENVELOPE_COPY:
+		mtl_pm_on_way(m, peer);
 		break;
 	case ENVELOPE_CHOKE:
 	case ENVELOPE_UNCHOKE:

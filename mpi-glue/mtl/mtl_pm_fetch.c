@@ -32,6 +32,11 @@ static int start_read(struct mtl_pm_receive *r)
 		end(r, rc);
 		return 0;
 	}
+	/* from the memory of a process of this host mostly at once */
+	if (r->peer->ways && (rc = pmIsReadDone(mtl_pm.ctx, r->read)) != ENOBUFS) {
+		end(r, rc);
+		return 0;
+	}
 	mtl_pm.reading++;
 	if (TAILQ_EMPTY(&r->peer->reads))
 		TAILQ_INSERT_TAIL(&mtl_pm.readers, r->peer, reader);
@@ -60,7 +65,7 @@ static bool is_readable(const pmHandle *h)
 }
 
 void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t remote,
-		  const pmHandle *handle, size_t head, size_t size)
+		  const pmHandle *handle, size_t head, size_t size, uint32_t stamp)
 {
 	bool is_exact = is_readable(handle) || head == size || !head;
 
@@ -72,7 +77,7 @@ void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t r
 		end(r, 0);
 		return;
 	}
-	if (!r->data || !is_readable(handle) || (peer->has_ways && !mtl_pm_way_begin(r, peer))) {
+	if (!r->data || !is_readable(handle) || !mtl_pm_way_is_read(r, peer, size, stamp)) {
 		pull(r);
 		return;
 	}

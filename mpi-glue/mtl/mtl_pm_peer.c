@@ -66,8 +66,8 @@ struct limits {
 };
 
 static const struct limits of_devices[] = {
-	{"shmem", 65536, 65536, 65536, 0},       {"self", 32768, 32768, 0, 0},
-	{"ethernet", 262144, 524288, 0, 131072}, {"udp", 262144, 524288, 0, 131072},
+	{"shmem", 65536, 65536, WAYS_MIN - 1, 0}, {"self", 32768, 32768, 0, 0},
+	{"ethernet", 262144, 524288, 0, 131072},  {"udp", 262144, 524288, 0, 131072},
 	{"verbs", 32768, 32768, 0, 98304},
 };
 
@@ -107,7 +107,8 @@ static void set_limits(struct mtl_pm_peer *peer)
 	peer->pull_limit = (size_t)mtl_pm.pull_limit;
 	if (mtl_pm.pull_limit < 0)
 		peer->pull_limit = limits->pull;
-	peer->has_ways = is_shmem && mtl_pm.pull_limit < 0;
+	if (is_shmem && mtl_pm.pull_limit < 0 && mtl_pm.middle_limit < 0 && !peer->ways)
+		peer->ways = calloc(1, sizeof(*peer->ways));
 }
 
 void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked)
@@ -142,6 +143,7 @@ struct mtl_pm_peer *mtl_pm_peer_of_node(pmNode node)
 	TAILQ_INIT(&peer->reads);
 	set_limits(peer);
 	if (table_put(&mtl_pm.peers, node, peer)) {
+		free(peer->ways);
 		free(peer);
 		return NULL;
 	}

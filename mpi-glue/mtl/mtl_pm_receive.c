@@ -93,7 +93,7 @@ static void take(struct mtl_pm_request *req, struct mtl_pm_message *m)
 	mtl_pm_receive_matched(r, m->match.source, m->match.tag, m->size);
 	r->has_head_due = true;
 	if (m->is_rts)
-		mtl_pm_fetch(r, m->peer, m->remote, &m->handle, m->head, m->size);
+		mtl_pm_fetch(r, m->peer, m->remote, &m->handle, m->head, m->size, 0);
 	else if (m->remote)
 		mtl_pm_note_control(m->peer, ENVELOPE_ACK, m->remote, 0);
 	if (m->got < m->head) {

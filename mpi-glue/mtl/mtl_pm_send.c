@@ -101,7 +101,8 @@ static int send_middle(struct mtl_pm_send *s)
 		struct envelope_first first;
 
 		fill(&first.base, ENVELOPE_FIRST, s);
-		first.size = s->length;
+		first.size = (uint32_t)s->length;
+		first.stamp = mtl_pm_way_stamp(s->peer, s->length);
 		rc = mtl_pm_send_part(s, &first, sizeof(first),
 				      mtl_pm_room_in(s->peer, most, sizeof(first)));
 	}
@@ -153,6 +154,7 @@ static int send_rts(struct mtl_pm_send *s)
 	if (s->head <= room && s->head < s->length)
 		s->head = n;
 	fill(&e->base, ENVELOPE_RTS, s);
+	e->base.stamp = mtl_pm_way_stamp(s->peer, s->length);
 	e->size = s->length;
 	e->id = s->id;
 	e->head = s->head;
@@ -280,12 +282,27 @@ static void wait_for_answer(struct mtl_pm_send *s)
 
 static bool is_short_sync(const struct mtl_pm_send *s)
 {
-	return fits(s->length + sizeof(struct envelope_sync) - sizeof(struct envelope),
+	return s->is_sync &&
+	       fits(s->length + sizeof(struct envelope_sync) - sizeof(struct envelope),
 		    s->peer->eager_limit);
 }
 
+/* Its receiver measures by which way such messages come faster. */
+static bool has_ways(const struct mtl_pm_send *s)
+{
+	return s->peer->ways && s->data && s->length >= WAYS_MIN;
+}
+
+static bool is_eager(const struct mtl_pm_send *s)
+{
+	return !s->is_sync && !has_ways(s) && fits(s->length, s->peer->eager_limit);
+}
+
+/* In one part or more. */
 static bool is_unasked(const struct mtl_pm_send *s)
 {
+	if (s->is_sync || (s->data && mtl_pm_is_read_by(s->peer, s->length)))
+		return false;
 	return fits(s->length, s->data ? s->peer->middle_limit : s->peer->packed_limit);
 }
 
@@ -297,11 +314,9 @@ static int advance(struct mtl_pm_send *s)
 
 	if (peer->is_dead) {
 		rc = EPIPE;
-	} else if (!s->is_announced &&
-		   (s->sent ||
-		    (!s->is_sync && !fits(s->length, peer->eager_limit) && is_unasked(s)))) {
+	} else if (!s->is_announced && (s->sent || (!is_eager(s) && is_unasked(s)))) {
 		rc = send_middle(s);
-	} else if (!s->is_sync && fits(s->length, peer->eager_limit)) {
+	} else if (is_eager(s)) {
 		rc = send_eager(s);
 	} else if (!s->is_announced && is_short_sync(s)) {
 		rc = send_eager_sync(s);
@@ -428,6 +443,8 @@ static inline bool try_at_once(struct mtl_pm_peer *peer, struct ompi_communicato
 	if (length <= peer->post_limit)
 		return !post_with_head(peer, mtl_pm_context_id(comm), comm->c_my_rank, tag, data,
 				       length);
+	if (peer->ways && length >= WAYS_MIN)
+		return false;
 	if (OPAL_UNLIKELY(pmGetSendBuffer(mtl_pm.ctx, peer->node, sizeof(*e) + length, (void **)&e,
 					  &desc)))
 		return false;
@@ -476,8 +493,13 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 			mtl_pm_join_burst(peer, length, mode);
 		submit(&req->send);
 	}
-	/* Receivers that read the first of many long messages are served while the others start. */
-	if (mtl_pm.exposed > 1)
+	/*
+	 * Receivers that read the first of many long messages are served while the others start. Those of this host need
+	 * no service, and a poll would read all that they have announced, while they wait for what we have not yet.
+	 */
+	if (peer->ways && ((ssize_t)length > peer->middle_limit || mtl_pm_is_read_by(peer, length)))
+		;
+	else if (mtl_pm.exposed > 1)
 		mtl_pm_poll();
 	else
 		poll_at_times(length);

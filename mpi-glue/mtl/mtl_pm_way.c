@@ -1,65 +1,86 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mtl_pm_way - by which way long messages come from a process of the same host: read out of its memory, which the kernel
- * copies once, or streamed through shared memory, which both processes copy. Which is faster differs with the machine,
- * the length, and whether the data were just written. So it is measured, by the receiver, with messages that are alone
- * on their way. Where several come together they are streamed: both processes copy at once then.
+ * copies once, or through shared memory, which both processes copy. Which is faster differs with the machine, the
+ * length, and whether the data were just written: so the receiver measures it (ways.h). Messages that need not be
+ * announced are sent by the way that their receiver asked for last; of others it chooses when the announcement comes.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
-#include "mpi-glue/common/choice.h"
 
-/* Classes of length: of up to twice 64 KiB, and so on. */
-#define SMALLEST 16
-#define CLASSES 8
-
-enum { WAY_STREAM, WAY_READ };
-
-struct mtl_pm_ways {
-	struct choice of[CLASSES]; /* by length */
-	uint32_t open;             /* messages on their way */
-	bool were_many;            /* more than one were, the last time that any was */
-	unsigned class, way;       /* of the one that is alone */
-	uint64_t since_ns;         /* when it was announced */
-};
-
-static unsigned class_of(size_t size)
+/* Of our clock, of which the sender told the lower half. All processes of a host have the same. */
+static uint64_t time_of(uint32_t stamp, uint64_t now_ns)
 {
-	unsigned log = 63 - (unsigned)__builtin_clzll(size);
-
-	return log <= SMALLEST ? 0 : log - SMALLEST < CLASSES ? log - SMALLEST : CLASSES - 1;
+	return stamp ? now_ns - (uint32_t)((uint32_t)now_ns - stamp) : now_ns;
 }
 
-static void begin(struct mtl_pm_ways *ways, size_t size)
+uint32_t mtl_pm_way_stamp(struct mtl_pm_peer *peer, size_t size)
 {
-	ways->class = class_of(size);
-	ways->way = ways->were_many ? WAY_STREAM : choice_pick(&ways->of[ways->class]);
-	ways->were_many = false;
-	ways->since_ns = mtl_pm_now_ns();
+	uint32_t stamp;
+
+	if (!peer->ways || size < WAYS_MIN)
+		return 0;
+	stamp = (uint32_t)mtl_pm_now_ns();
+	return stamp ? stamp : 1;
 }
 
-bool mtl_pm_way_begin(struct mtl_pm_receive *r, struct mtl_pm_peer *peer)
+/* Asks the sender to take @way from now on, unless it does so. */
+static void ask_for(struct mtl_pm_peer *peer, unsigned class, enum way way)
 {
-	struct mtl_pm_ways *ways = peer->ways;
+	uint32_t bit = 1u << class;
 
-	if (!ways)
-		ways = peer->ways = calloc(1, sizeof(*ways));
-	if (!ways)
-		return false;
+	if (((peer->asked_classes & bit) != 0) == (way == WAY_READ))
+		return;
+	peer->asked_classes ^= bit;
+	mtl_pm_note_control(peer, way == WAY_READ ? ENVELOPE_READ : ENVELOPE_COPY, class, 0);
+}
+
+void mtl_pm_way_note(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,
+		     uint32_t stamp, enum way way)
+{
+	enum way next;
+
+	if (!peer->ways || size < WAYS_MIN)
+		return;
+	r->peer = peer;
 	r->has_way = true;
-	if (ways->open++) {
-		ways->were_many = true;
-		return false;
+	r->way_size = size;
+	if (ways_note(peer->ways, size, time_of(stamp, mtl_pm_now_ns()), way, &next))
+		ask_for(peer, ways_class(size), next);
+}
+
+bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,
+			uint32_t stamp)
+{
+	if (!peer->ways || size < WAYS_MIN)
+		return true;
+	if ((ssize_t)size <= peer->middle_limit) {
+		mtl_pm_way_note(r, peer, size, stamp, WAY_READ);
+		return true;
 	}
-	begin(ways, r->wanted);
-	return ways->way == WAY_READ;
+	r->has_way = true;
+	r->way_size = size;
+	return ways_begin(peer->ways, size, time_of(stamp, mtl_pm_now_ns()), peer->announced) ==
+	       WAY_READ;
 }
 
 void mtl_pm_way_over(struct mtl_pm_receive *r, int error)
 {
-	struct mtl_pm_ways *ways = r->peer->ways;
+	struct ways *ways = r->peer->ways;
 
 	r->has_way = false;
-	if (!--ways->open && !ways->were_many && !error)
-		choice_note(&ways->of[ways->class], ways->way, mtl_pm_now_ns() - ways->since_ns,
-			    r->wanted);
+	if (error || r->wanted < r->way_size)
+		ways_spoil(ways);
+	ways_end(ways, mtl_pm_now_ns());
+}
+
+void mtl_pm_on_way(const struct envelope_control *m, struct mtl_pm_peer *peer)
+{
+	if (m->id >= WAYS_CLASSES) {
+		mtl_pm.damaged++;
+		return;
+	}
+	if (m->kind == ENVELOPE_READ)
+		peer->read_classes |= 1u << m->id;
+	else
+		peer->read_classes &= ~(1u << m->id);
 }

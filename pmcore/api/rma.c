@@ -28,6 +28,8 @@ int pmMLock(pmContext handle, void *addr, size_t len, pmHandle *ret_handle)
 	err = region_add(ctx->c->regions, addr, len, &h.word[0]);
 	if (err)
 		return fail(-err, "pmMLock: %p, %zu bytes: %s", addr, len, pmErrorString(-err));
+	for (unsigned int i = 0; i < ctx->c->n_slots; i++)
+		ctx->c->slots[i].ops.exported(ctx->c->slots[i].link, h.word[0], addr, len);
 	h.word[1] = len;
 	h.word[2] = ctx->c->self;
 	h.word[3] = check_word(&h);

@@ -399,6 +399,12 @@ static int chanlink_rma_done(struct pm_link *link, uint32_t op)
 	return chan_op_done(of(link)->chan, op);
 }
 
+/* A key is looked up when it comes. */
+static void chanlink_exported(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len)
+{
+	(void)link, (void)rkey, (void)addr, (void)len;
+}
+
 static void chanlink_unexport(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len)
 {
 	chan_unexport(of(link)->chan, rkey, addr, len);
@@ -465,6 +471,7 @@ static const struct pm_link_ops link_ops = {
 	.read = chanlink_read,
 	.write = chanlink_write,
 	.rma_done = chanlink_rma_done,
+	.exported = chanlink_exported,
 	.unexport = chanlink_unexport,
 	.poll_fds = chanlink_poll_fds,
 	.arm = chanlink_arm,

@@ -99,7 +99,7 @@ static int link_rma_done(struct pm_link *link, uint32_t op)
 	return -ENOENT;
 }
 
-static void link_unexport(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len)
+static void link_region(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len)
 {
 	(void)link, (void)rkey, (void)addr, (void)len;
 }
@@ -184,7 +184,8 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 	FILL(ret, ops, read, link_read);
 	FILL(ret, ops, write, link_write);
 	FILL(ret, ops, rma_done, link_rma_done);
-	FILL(ret, ops, unexport, link_unexport);
+	FILL(ret, ops, exported, link_region);
+	FILL(ret, ops, unexport, link_region);
 	FILL(ret, ops, carry, link_carry);
 	FILL(ret, ops, leaving, &link_leaving);
 	FILL(ret, ops, poll_fds, link_poll_fds);

@@ -40,11 +40,9 @@ TAP_TEST(envelope_parse__exact_lengths)
 	static const struct {
 		enum envelope_kind kind;
 		int length;
-	} exact[] = {{ENVELOPE_ACK, 16},
-		     {ENVELOPE_PULL, 32},
-		     {ENVELOPE_FIN, 16},
-		     {ENVELOPE_CHOKE, 16},
-		     {ENVELOPE_UNCHOKE, 16}};
+	} exact[] = {{ENVELOPE_ACK, 16},   {ENVELOPE_PULL, 32},    {ENVELOPE_FIN, 16},
+		     {ENVELOPE_CHOKE, 16}, {ENVELOPE_UNCHOKE, 16}, {ENVELOPE_READ, 16},
+		     {ENVELOPE_COPY, 16}};
 
 	for (size_t i = 0; i < sizeof(exact) / sizeof(exact[0]); i++) {
 		make(exact[i].kind);

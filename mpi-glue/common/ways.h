@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ways - by which of two ways long messages come from a process of the same host, as their receiver decides it.
+ *
+ * Pure: time is an argument. Messages are a burst while each of them was begun before the one in front of it had come.
+ * One that is alone takes the way that took less time lately (choice.h). Of a burst, both processes copy at once what
+ * goes through shared memory, so that is the faster way. Where both send, both have enough to do, and the way with one
+ * copy is taken. The next burst is expected to be like the last one.
+ */
+#ifndef MPI_GLUE_WAYS_H
+#define MPI_GLUE_WAYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mpi-glue/common/choice.h"
+
+enum way {
+	WAY_COPY, /* through shared memory: both processes copy */
+	WAY_READ, /* out of the sender's memory: the receiver copies */
+};
+
+/* Shorter messages have one way. */
+#define WAYS_MIN 8192
+/* By length: from 8 KiB, from 16 KiB, and so on. */
+#define WAYS_CLASSES 10
+/* All zero at first. */
+struct ways {
+	struct choice of[WAYS_CLASSES]; /* of messages that are alone */
+	bool were_many;                 /* in the burst before this one */
+	/* the burst */
+	unsigned class;
+	enum way way;
+	uint32_t n;        /* messages, 0 = there was no burst yet */
+	uint32_t open;     /* of them have not come yet */
+	bool is_spoiled;   /* its time tells nothing */
+	uint64_t bytes;    /* of the first message */
+	uint64_t since_ns; /* when that was begun */
+	uint64_t end_ns;   /* when the last one that has come had come */
+};
+
+/* Of a message of @size bytes, WAYS_MIN and more. */
+unsigned ways_class(size_t size);
+/*
+ * A message that its sender began at @since_ns is there, and may come either way: returns the one to take. @is_both: we
+ * are sending such messages to that process.
+ */
+enum way ways_begin(struct ways *w, size_t size, uint64_t since_ns, bool is_both);
+/*
+ * The same of one whose sender has chosen @way. True: it may be alone, and *ret_next is what the sender should choose
+ * from now on.
+ */
+bool ways_note(struct ways *w, size_t size, uint64_t since_ns, enum way way, enum way *ret_next);
+/* One of those messages has come, or will not. Once for each of them. */
+void ways_end(struct ways *w, uint64_t now_ns);
+/* A message of the burst was not received whole, or by neither way. */
+void ways_spoil(struct ways *w);
+
+#endif
