@@ -388,6 +388,16 @@ $(BENCH_PM): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/src/%.o $(LIBPM_LINK)
 	$(Q)$(CC) -Wl,-rpath,'$$ORIGIN/..' $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
 		$(LDFLAGS) -o $@ $< -L$(BUILD) -lpm -lm
 
+# One program of several files: what docs/study is measured with.
+DESIGNS_OBJ := $(call obj,$(sort $(wildcard tests/bench/designs/*.c)))
+DESIGNS     := $(if $(DESIGNS_OBJ),$(BUILD)/bench/send_designs)
+outputs     += $(DESIGNS)
+$(DESIGNS): $(DESIGNS_OBJ) $(LIBPM_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -Wl,-rpath,'$$ORIGIN/..' $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
+		$(LDFLAGS) -o $@ $(DESIGNS_OBJ) -L$(BUILD) -lpm
+
 ALL_OUTPUTS := $(outputs)
 
 ifdef COMPILING

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -28,6 +29,7 @@ enum call {
 	SENDTO,
 	SENDMSG,
 	SENDMMSG,
+	SENDFILE,
 	RECVFROM,
 	RECVMSG,
 	RECVMMSG,
@@ -40,8 +42,8 @@ enum call {
 };
 
 static const char *const names[CALLS] = {
-	"sendto", "sendmsg", "sendmmsg",   "recvfrom",    "recvmsg",          "recvmmsg",
-	"poll",   "ppoll",   "epoll_wait", "sched_yield", "process_vm_readv",
+	"sendto",   "sendmsg", "sendmmsg", "sendfile",   "recvfrom",    "recvmsg",
+	"recvmmsg", "poll",    "ppoll",    "epoll_wait", "sched_yield", "process_vm_readv",
 };
 
 struct count {
@@ -138,6 +140,16 @@ int sendmmsg(int fd, struct mmsghdr *messages, unsigned int n, int flags)
 	int result = call(fd, messages, n, flags);
 
 	note(SENDMMSG, from_ns, false, bytes_in(messages, result));
+	return result;
+}
+
+ssize_t sendfile(int fd, int from, off_t *at, size_t len)
+{
+	ssize_t (*call)(int, int, off_t *, size_t) = find(SENDFILE);
+	uint64_t from_ns = now_ns();
+	ssize_t result = call(fd, from, at, len);
+
+	note(SENDFILE, from_ns, false, bytes_of(result));
 	return result;
 }
 
