@@ -26,6 +26,7 @@
 #define SLICES 6000 /* a minute; what comes later is not counted */
 
 enum call {
+	SEND,
 	SENDTO,
 	SENDMSG,
 	SENDMMSG,
@@ -42,8 +43,8 @@ enum call {
 };
 
 static const char *const names[CALLS] = {
-	"sendto",   "sendmsg", "sendmmsg", "sendfile",   "recvfrom",    "recvmsg",
-	"recvmmsg", "poll",    "ppoll",    "epoll_wait", "sched_yield", "process_vm_readv",
+	"send",     "sendto", "sendmsg", "sendmmsg",   "sendfile",    "recvfrom",         "recvmsg",
+	"recvmmsg", "poll",   "ppoll",   "epoll_wait", "sched_yield", "process_vm_readv",
 };
 
 struct count {
@@ -110,6 +111,16 @@ static uint64_t bytes_in(const struct mmsghdr *messages, int n)
 }
 
 /* --- the calls -------------------------------------------------------------------------------- */
+
+ssize_t send(int fd, const void *data, size_t len, int flags)
+{
+	ssize_t (*call)(int, const void *, size_t, int) = find(SEND);
+	uint64_t from_ns = now_ns();
+	ssize_t result = call(fd, data, len, flags);
+
+	note(SEND, from_ns, false, bytes_of(result));
+	return result;
+}
 
 ssize_t sendto(int fd, const void *data, size_t len, int flags, const struct sockaddr *to,
 	       socklen_t to_len)
