@@ -28,7 +28,7 @@ VM_KERNEL_OF = $(if $(wildcard $(BUILD)/vm/$(1)/vmlinuz),VM_KERNEL=$(BUILD)/vm/$
 run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kind")
 
 .PHONY: check check-unit check-sim check-conformance check-fuzz check-system check-python \
-	check-mpi check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man demo bench
+	check-mpi check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man demo bench study
 
 # In the order in which they begin: long ones first, so that the others fill the gaps between them. Python's
 # keep one core busy for a while, which does no harm to those that come alone.
@@ -104,3 +104,6 @@ demo: $(ALL_OUTPUTS) ## a virtual cluster, a real MPI program over it, and the p
 
 bench: $(ALL_OUTPUTS) ## every figure; writes docs/bench
 	@tests/bench/run --all --write docs/bench
+
+study: $(ALL_OUTPUTS) ## designs of sending against the stages of a message; writes docs/study (root)
+	@tests/bench/study --write docs/study

@@ -28,7 +28,8 @@ STATES = (
 
 
 PAGES = ("Where the time of a message goes is in [budget.md]({0}budget.md), what was tried to make long messages "
-         "faster is in [tried.md]({0}tried.md), and remarks on figures are in [remarks.md]({0}remarks.md).")
+         "faster is in [tried.md]({0}tried.md), and remarks on figures are in [remarks.md]({0}remarks.md). Which part "
+         "of a send belongs to the process and which to the kernel is measured in [the study]({0}../study/README.md).")
 
 
 def pages(directory: pathlib.Path) -> str:
