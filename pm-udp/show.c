@@ -12,9 +12,8 @@
 
 #include "pm-udp/device.h"
 
-/* Shorter runs are copied as fast. One that is alone, see least(), is copied faster up to the second number of bytes. */
+/* Bytes. Shorter runs are copied as fast. */
 #define SHOW_MIN 24576u
-#define SHOW_MIN_ALONE 53248u
 /* Buffers that the channel has at most without anything on its way. */
 #define KEPT_BACK 16u
 /* While more than this part of the buffers is held back for packets that got lost, all runs are copied. */
@@ -59,10 +58,14 @@ static bool is_alone(const struct pmu_arena *arena, uint32_t n)
 	return arena->n_packets - arena->pool.n_free - arena->pool.n_held <= n + KEPT_BACK;
 }
 
-/* A copy by the kernel is cheap as long as this core's caches have the bytes. */
-static uint32_t least(const struct pmu_dev *d, const struct pm_packet *first, uint32_t n)
+/*
+ * A copy by the kernel is cheap as long as this core's caches have the bytes, and the receiver of copied bytes copies
+ * them out faster. Several runs leave sooner uncopied.
+ */
+static bool is_worth_it(const struct pmu_dev *d, const struct pm_packet *first, uint32_t n,
+			uint32_t segment)
 {
-	return is_alone(&d->arena, n) && !first->is_past_caches ? SHOW_MIN_ALONE : SHOW_MIN;
+	return n * segment >= SHOW_MIN && (first->is_past_caches || !is_alone(&d->arena, n));
 }
 
 uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,
@@ -71,7 +74,7 @@ uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, ui
 	const struct pmu_item *first = &rail->items[at % PMU_RING];
 
 	if (!d->dev.can_show || segment != rail->segment ||
-	    n * segment < least(d, first->packet, n) || first->peer != rail->connected ||
+	    !is_worth_it(d, first->packet, n, segment) || first->peer != rail->connected ||
 	    d->arena.pool.n_held > d->arena.n_packets / HELD_PART)
 		return 0;
 	return bytes_in_one_piece(d, rail, at, n);
