@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 
 from pmbench import cli, figures, report, rounds, state  # noqa: E402
 from pmbench.figure import Bench, CannotRun, Contestant, Figure, NotSeen, measure  # noqa: E402
-from pmbench.rounds import Aim, Reading, Samples, collect  # noqa: E402
+from pmbench.rounds import Aim, Reading, Samples, collect, next_state  # noqa: E402
 
 NEAR_NS, FAR_NS = 45.0, 160.0
 BOTH = ("near", "far")
@@ -141,6 +141,15 @@ def test_collect__a_state_that_does_not_come_is_left_when_the_time_is_over():
     samples = machine.collect(aim(3, limit_s=20), "a", "b")
     assert samples.rounds("near", ["a", "b"], 0) >= 3 and samples.rounds("far", ["a", "b"], 0) == 0
     assert 20 <= machine.now < 30
+
+
+def test_next_state__the_nearest_to_its_rounds_when_the_time_is_over():
+    """Waiting for another state would be in vain."""
+    found = Samples()
+    found.add("a", Reading(1.0, 0, FAR_NS, FAR_NS))
+    found.spent_s = 5.0
+    assert [next_state(aim(2, limit_s=0), found, ["a"], turn) for turn in range(3)] == ["far"] * 3
+    assert [next_state(aim(2, limit_s=9), found, ["a"], turn) for turn in range(3)] == ["near", "far", "near"]
 
 
 def test_collect__indifferent_has_no_limit():

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is computed from a sweep over message size: the worst place, tables, and what is measured for whom."""
+import contextlib
 import dataclasses
 import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -11,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 
 from pmbench import devices, figures, mpisizes, report, sizetable, state, watched  # noqa: E402
-from pmbench.command import Lab  # noqa: E402
+from pmbench.command import Lab, pinned  # noqa: E402
 from pmbench.devices import TCP  # noqa: E402
 from pmbench.figure import CannotRun, Failed, NotSeen  # noqa: E402
 from pmbench.rounds import Reading, Samples  # noqa: E402
@@ -198,8 +200,75 @@ def test_write__tables_for_people_and_programs(tmp_path):
     assert "sizes.md" in lines[0] and "### probe-1500: pm-ethernet, direct" in (tmp_path / "sizes.md").read_text()
     told = [json.loads(line) for line in (tmp_path / "sizes.jsonl").read_text().splitlines()]
     assert len(told) == 4
-    assert told[0] == {"sweep": "probe", "mtu": 1500, "device": "direct", "state": "near", "bytes": 1, "unit": "us",
-                       "ours": 2.0, "rival": 4.0, "against": TCP, "ratio": 0.5, "rounds": 2}
+    assert told[0] == {"sweep": "probe", "mtu": 1500, "ranks": 2, "hosts": 2, "device": "direct", "state": "near",
+                       "bytes": 1, "unit": "us", "ours": 2.0, "rival": 4.0, "against": TCP, "ratio": 0.5, "rounds": 2}
+
+
+EIGHT = dataclasses.replace(SWEEP, ranks=8, hosts=4)
+
+
+def test_layouts__have_names_of_their_own():
+    inside = dataclasses.replace(SWEEP, ranks=2, hosts=1, mtu=devices.HERE_MTU)
+    assert [each.label for each in (SWEEP, EIGHT, inside)] == ["probe-1500", "probe-8x4-1500", "shmem-probe-2x1"]
+    assert [each.place for each in (SWEEP, EIGHT, inside)] == ["MTU 1500", "8 ranks on 4 hosts, MTU 1500",
+                                                              "2 ranks on 1 host"]
+
+
+def test_worst__tells_the_layout():
+    near, _ = outcomes(dataclasses.replace(figure(), sweeps=(EIGHT,)), samples())
+    assert near.at == "8 KiB, direct, 8 ranks on 4 hosts"
+
+
+def test_worst__a_sweep_may_have_few_sizes():
+    """A barrier has no size; the figure's sizes are those of other operations."""
+    tried = dataclasses.replace(figure(), sweeps=(dataclasses.replace(SWEEP, only=(1,)),))
+    assert demands([tried])[tried.sweeps[0]].sizes == (1,)
+    near, _ = outcomes(tried, samples())
+    assert (near.ratio, near.at) == (0.5, "1 B, direct")
+
+
+def test_plots__one_for_all_layouts(monkeypatch, tmp_path):
+    monkeypatch.setattr(sizetable, "PLOTTED", 2)
+    layouts = [Measured(each, Demand(("direct",), SIZES, 2), samples(), 2) for each in (SWEEP, EIGHT)]
+    other = Measured(dataclasses.replace(SWEEP, name="other", words=("mpi_window",)), layouts[0].demand, samples(), 2)
+    drawn = {}
+    monkeypatch.setattr(sizetable, "draw", lambda path, title, lines: drawn.update({path.name: lines}))
+    assert sizetable.plots(tmp_path, [*layouts, other]) == ["sizes-probe.png", "sizes-other-1500.png"]
+    assert [line.label for line in drawn["sizes-probe.png"]] == ["2 ranks on 2 hosts, near", "8 ranks on 4 hosts, near"]
+    assert drawn["sizes-probe.png"][1].points("direct") == [(1, 0.5), (8192, 0.9)]
+    assert [line.label for line in drawn["sizes-other-1500.png"]] == ["near", "far"]
+
+
+def test_ways__sweeps_in_a_row_share_labs(monkeypatch):
+    log = []
+
+    @contextlib.contextmanager
+    def open_ways(names, mtu, hosts):
+        log.append(("up", *names, mtu, hosts))
+        yield dict.fromkeys(names)
+        log.append(("down", hosts))
+
+    monkeypatch.setattr(devices, "open_ways", open_ways)
+    with contextlib.closing(devices.Ways()) as ways:
+        for hosts in (2, 2, 4):
+            assert list(ways.of(["direct", TCP], 1500, hosts)) == ["direct", TCP]
+    assert log == [("up", "direct", TCP, 1500, 2), ("down", 2), ("up", "direct", TCP, 1500, 4), ("down", 4)]
+
+
+@pytest.mark.parametrize("ranks, words", [(2, []), (3, ["--mca", "mpi_yield_when_idle", "1"])])
+def test_sharing__of_cores(monkeypatch, ranks, words):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert mpisizes.sharing(ranks) == words
+
+
+@pytest.mark.parametrize("hosts, cores", [(1, [0, 1, 0, 1]), (2, [0, 1, 1, 0]), (4, [0, 1, 0, 1])])
+def test_pinned__neighbours_have_different_cores(monkeypatch, hosts, cores):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    words = pinned(["true"], hosts)
+    words[2] = words[2].replace("exec taskset -c", "echo")
+    said = [subprocess.run(words, env={**os.environ, "OMPI_COMM_WORLD_RANK": str(rank)}, capture_output=True, text=True,
+                           check=True).stdout.split()[0] for rank in range(4)]
+    assert [int(core) for core in said] == cores
 
 
 def test_write__nothing_was_measured(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import pathlib
 import sys
@@ -78,7 +79,8 @@ def main(argv: list[str]) -> int:
         return EXIT_FAILED
     chosen = list(figures.ALL.values()) if args.all else [figures.ALL[n] for n in args.name]
     bench = SweepBench(args.rounds, args.limit, progress, demands(chosen))
-    outcomes = [(f, *run_one(f, bench, args.json)) for f in chosen]
+    with contextlib.closing(bench.ways):
+        outcomes = [(f, *run_one(f, bench, args.json)) for f in chosen]
     if args.write:
         report.write(args.write, [(f, found, why) for f, _, found, why in outcomes], bench.measured())
     worst = [status for _, status, _, _ in outcomes]

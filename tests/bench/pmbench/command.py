@@ -52,9 +52,11 @@ def run_json_lines(command: list[str]) -> list[dict]:
     return [json.loads(line) for line in lines]
 
 
-def pinned(command: list[str]) -> list[str]:
-    """The command as a rank of its own core, as far as there are cores."""
-    return ["sh", "-c", f'exec taskset -c $((OMPI_COMM_WORLD_RANK % {os.cpu_count() or 1})) "$@"', "sh", *command]
+def pinned(command: list[str], hosts: int = 1) -> list[str]:
+    """The command as a rank of its own core, as far as there are cores. The hosts of a lab share the cores of this
+    machine: the first ranks of two hosts get different cores, and so do two ranks of one host."""
+    rank = f"OMPI_COMM_WORLD_RANK % {hosts} + OMPI_COMM_WORLD_RANK / {hosts}"
+    return ["sh", "-c", f'exec taskset -c $((({rank}) % {os.cpu_count() or 1})) "$@"', "sh", *command]
 
 
 def on_one_core(command: list[str]) -> list[str]:

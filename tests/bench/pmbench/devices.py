@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from .command import HERE, Lab, lab, over_pm, program
 
 DIRECT, PORT, UDP, TCP = "direct", "port", "udp", "btl tcp"
+TCP_VADER = "btl tcp, vader"  # vader inside each host
 SHMEM, VADER_CMA, VADER_COPY = "shmem", "btl vader with CMA", "btl vader without CMA"
 NAMES = {DIRECT: "pm-ethernet, direct", PORT: "pm-ethernet, port", UDP: "udp", SHMEM: "shmem"}
 OVER_ETHERNET = (DIRECT, PORT)
@@ -21,6 +22,9 @@ HERE_MTU = 0  # of a sweep inside this host
 VADER = ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]
 NO_CMA = ["--mca", "btl_vader_single_copy_mechanism", "none"]
 BTL_TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth1"]
+
+
+BTL_TCP_VADER = [*BTL_TCP[:5], "tcp,vader,self", *BTL_TCP[6:]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,27 +40,51 @@ def here(name: str) -> Way:
     """A way inside this host."""
     if name == SHMEM:
         return Way(HERE, *over_pm())
+    if name == TCP_VADER:
+        return Way(HERE, VADER)
     return Way(HERE, VADER + (NO_CMA if name == VADER_COPY else []))
 
 
 @contextlib.contextmanager
-def open_ways(names: Iterable[str], mtu: int) -> Iterator[dict[str, Way]]:
-    """The named ways: inside this host, or on labs of their own with cables of that MTU."""
+def open_ways(names: Iterable[str], mtu: int, hosts: int = 2) -> Iterator[dict[str, Way]]:
+    """The named ways: inside this host, or on labs of their own with cables of that MTU; more than two hosts have a
+    switch."""
     if mtu == HERE_MTU:
         yield {name: here(name) for name in names}
         return
-    options = ["--direct", "--offloads", "on", "--mtu", str(mtu)]
+    options = [*(["--direct"] if hosts == 2 else []), "--offloads", "on", "--mtu", str(mtu)]
     names, ways = list(names), {}
     with contextlib.ExitStack() as labs:
-        plain = labs.enter_context(lab("sizes", 2, *options))
+        plain = labs.enter_context(lab("sizes", hosts, *options))
         if set(names) & set(OVER_ETHERNET):
             program("bin/pm-ethernetd")
-            ethernet = labs.enter_context(lab("sizes_eth", 2, "--ethernet", *options))
+            ethernet = labs.enter_context(lab("sizes_eth", hosts, "--ethernet", *options))
         for name in names:
             if name in OVER_ETHERNET:
                 ways[name] = Way(ethernet, *over_pm("self+shmem+ethernet", ethernet_attach=name))
             elif name == UDP:
                 ways[name] = Way(plain, *over_pm("self+shmem+udp", udp_rails="eth1"))
             else:
-                ways[name] = Way(plain, BTL_TCP)
+                ways[name] = Way(plain, BTL_TCP_VADER if name == TCP_VADER else BTL_TCP)
         yield ways
+
+
+class Ways:
+    """Opens ways when a sweep needs them. The last ones stay open: sweeps in a row share their labs."""
+
+    def __init__(self) -> None:
+        self._labs = contextlib.ExitStack()
+        self._asked: tuple[object, ...] = ()
+        self._open: dict[str, Way] = {}
+
+    def of(self, names: Iterable[str], mtu: int, hosts: int) -> dict[str, Way]:
+        asked = (*names, mtu, hosts)
+        if asked != self._asked:
+            self.close()
+            self._open = self._labs.enter_context(open_ways(asked[:-2], mtu, hosts))
+            self._asked = asked
+        return self._open
+
+    def close(self) -> None:
+        self._asked = ()
+        self._labs.close()

@@ -2,8 +2,8 @@
 """All figures by name."""
 import dataclasses
 
-from . import (eth, eth_cpu, eth_trunk, floor, gang, hxb, hxb_agree, hxb_compile, hxb_neighbour, hxb_relay, launch,
-               scout, shapes, shmem, sizes, udp, verbs_cpu, verbs_hpcc, verbs_peers, verbs_vm)
+from . import (collectives, eth, eth_cpu, eth_trunk, floor, gang, hxb, hxb_agree, hxb_compile, hxb_neighbour,
+               hxb_relay, launch, scout, shapes, shmem, sizes, udp, verbs_cpu, verbs_hpcc, verbs_peers, verbs_vm)
 from .figure import Figure
 
 
@@ -14,6 +14,7 @@ def indifferent(*modules) -> list[Figure]:
 
 
 ALL = {f.name: f for f in [*shmem.FIGURES, *udp.FIGURES, *eth.FIGURES, *sizes.FIGURES, *floor.FIGURES, *shapes.FIGURES,
-                           *eth_trunk.FIGURES, *indifferent(eth_cpu, launch, scout, gang), *hxb.FIGURES,
+                           *collectives.FIGURES, *eth_trunk.FIGURES,
+                           *indifferent(eth_cpu, launch, scout, gang), *hxb.FIGURES,
                            *indifferent(hxb_neighbour, hxb_relay, hxb_compile, hxb_agree, verbs_cpu, verbs_peers,
                                         verbs_hpcc, verbs_vm)]}

@@ -6,6 +6,7 @@ These programs probe the machine themselves, before and after each size, while b
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 
 from . import state as states
@@ -21,18 +22,24 @@ VALUES = ("half_rtt_us", "mb_per_s", "us")  # what a program measures is called 
 
 
 def run_sizes(cluster: Lab, words: Sequence[str], sizes: Sequence[int], state: str, args: list[str],
-              env: dict[str, str] | None = None) -> list[Reading]:
-    """Runs such a program on two ranks, each pinned to a core; one reading per size.
+              env: dict[str, str] | None = None, ranks: int = 2) -> list[Reading]:
+    """Runs such a program on ranks that are pinned to cores; one reading per size.
 
     words: its name and options. state: which to wait for. args, env: for mpirun.
     """
     name, *options = words
     with line_file() as line:
         command = [program(f"bench/{name}"), *options, *watch_words(str(line), state), *map(str, sizes)]
-        lines = run_json_lines(cluster.mpirun(2, [*args, *pinned(command)], env))
+        started = pinned(command, max(cluster.hosts, 1))
+        lines = run_json_lines(cluster.mpirun(ranks, [*args, *sharing(ranks), *started], env))
     if [told["bytes"] for told in lines] != list(sizes):
         raise Failed(f"{name} measured {len(lines)} of {len(sizes)} sizes: {' '.join(command)}")
     return [reading(told) for told in lines]
+
+
+def sharing(ranks: int) -> list[str]:
+    """What mpirun says to ranks that share cores. The hosts of a lab do not know that they share this machine's."""
+    return ["--mca", "mpi_yield_when_idle", "1"] if ranks > (os.cpu_count() or 1) else []
 
 
 def watch_words(line: str, state: str) -> list[str]:

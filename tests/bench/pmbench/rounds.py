@@ -95,6 +95,10 @@ class Aim:
         """The points that need more rounds in this state."""
         return [point for point in self.points if samples.rounds(state, sides, point) < self.rounds]
 
+    def missing(self, samples: Samples, sides: Iterable[str], state: str) -> int:
+        """Rounds of all points together."""
+        return sum(max(0, self.rounds - samples.rounds(state, sides, point)) for point in self.points)
+
     def is_reached(self, samples: Samples, sides: Iterable[str], spent_s: float) -> bool:
         """All points in all states; in any of the states when the time is over; given up some time later."""
         lacking = [set(self.lacking(samples, sides, state)) for state in self.states]
@@ -133,8 +137,10 @@ def take(samples: Samples, name: str, side: Take, points: Sequence[int], state: 
 
 
 def next_state(aim: Aim, samples: Samples, sides: Iterable[str], turn: int) -> str:
-    """The states that lack rounds take turns."""
+    """The states that lack rounds take turns. When the time is over, one of them is enough: that which lacks least."""
     lacking = [state for state in aim.states if aim.lacking(samples, sides, state)]
+    if samples.spent_s >= aim.limit_s:
+        return min(lacking, key=lambda state: aim.missing(samples, sides, state))
     return lacking[turn % len(lacking)]
 
 

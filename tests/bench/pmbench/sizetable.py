@@ -3,12 +3,13 @@
 programs, and a plot of the ratio over size for each sweep of many sizes."""
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 from collections.abc import Iterator
 
 from . import state as states
-from .devices import NAMES
+from .devices import HERE_MTU, NAMES
 from .sweep import Cell, Measured, Sweep, size_text
 
 PLOTTED = 6  # sizes that a sweep has at least
@@ -32,7 +33,8 @@ def all_cells(found: Measured) -> Iterator[tuple[str, str, int, Cell]]:
 
 def records(found: Measured) -> list[dict[str, object]]:
     sweep = found.sweep
-    return [{"sweep": sweep.name, "mtu": sweep.mtu, "device": device, "state": state, "bytes": size,
+    return [{"sweep": sweep.name, "mtu": sweep.mtu, "ranks": sweep.ranks,
+             "hosts": 1 if sweep.mtu == HERE_MTU else sweep.hosts, "device": device, "state": state, "bytes": size,
              "unit": sweep.unit, "ours": round(cell.ours, 4), "rival": round(cell.rival, 4),
              "against": cell.against, "ratio": round(cell.ratio, 4), "rounds": cell.rounds}
             for device, state, size, cell in all_cells(found)]
@@ -68,27 +70,60 @@ def section(found: Measured) -> list[str]:
     return [*lines, ""]
 
 
-def draw(path: pathlib.Path, found: Measured) -> None:
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """One curve of a plot: the ratios of a sweep in a state, for each device."""
+
+    found: Measured
+    state: str
+    label: str
+    colour: str | None = None
+
+    def points(self, device: str) -> list[tuple[int, float]]:
+        cells = [(size, self.found.cell(self.state, device, size)) for size in self.found.demand.sizes]
+        return [(size, cell.ratio) for size, cell in cells if cell]
+
+
+def lines_by_state(found: Measured) -> list[Line]:
+    return [Line(found, state, state or "ratio", COLOURS[state]) for state in states_seen(found)]
+
+
+def lines_by_layout(group: list[Measured]) -> list[Line]:
+    """Of the same measurement with several numbers of ranks and hosts: each in the state that was seen first."""
+    return [Line(found, state, f"{found.sweep.layout}{', ' if state else ''}{state}")
+            for found in group for state in states_seen(found)[:1]]
+
+
+def draw(path: pathlib.Path, title: str, lines: list[Line]) -> None:
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    devices = found.demand.devices
+    first = lines[0].found
+    devices = first.demand.devices
     figure, grid = pyplot.subplots(1, len(devices), figsize=(4 * len(devices), 3.6), layout="constrained", sharey=True,
                                    squeeze=False)
     for axes, device in zip(grid[0], devices):
-        for state in states_seen(found):
-            cells = [(size, found.cell(state, device, size)) for size in found.demand.sizes]
-            points = [(size, cell.ratio) for size, cell in cells if cell]
-            axes.plot(*zip(*points), marker="o", markersize=3, color=COLOURS[state], label=state or "ratio")
+        for line in lines:
+            if points := line.points(device):
+                axes.plot(*zip(*points), marker="o", markersize=3, color=line.colour, label=line.label)
         axes.axhline(1.0, color="black", linewidth=0.8)
         axes.set(xscale="log", yscale="log", xlabel="message size, bytes", title=device)
         axes.grid(True, which="both", alpha=0.3)
-        axes.legend()
-    grid[0][0].set_ylabel(f"ratio to {rivals_of(found.sweep)}")
-    figure.suptitle(f"{found.sweep.title}, {found.sweep.place}", fontsize=10)
+        axes.legend(fontsize=7)
+    grid[0][0].set_ylabel(f"ratio to {rivals_of(first.sweep)}")
+    figure.suptitle(title, fontsize=10)
     figure.savefig(path, dpi=110, metadata={"Software": None})
     pyplot.close(figure)
+
+
+def grouped(sweeps: list[Measured]) -> list[list[Measured]]:
+    """Those together that differ in ranks and hosts only."""
+    groups: dict[tuple[object, ...], list[Measured]] = {}
+    for found in sweeps:
+        if len(found.demand.sizes) >= PLOTTED and states_seen(found):
+            groups.setdefault((found.sweep.words, found.sweep.mtu, found.sweep.rivals), []).append(found)
+    return list(groups.values())
 
 
 def plots(directory: pathlib.Path, sweeps: list[Measured]) -> list[str]:
@@ -98,10 +133,12 @@ def plots(directory: pathlib.Path, sweeps: list[Measured]) -> list[str]:
     except ImportError:
         return []
     names = []
-    for found in sweeps:
-        if len(found.demand.sizes) >= PLOTTED and states_seen(found):
-            names.append(f"sizes-{found.sweep.label}.png")
-            draw(directory / names[-1], found)
+    for group in grouped(sweeps):
+        sweep = group[0].sweep
+        alone = len(group) == 1
+        names.append(f"sizes-{sweep.label if alone else sweep.name}.png")
+        title = f"{sweep.title}, {sweep.place}" if alone else sweep.title
+        draw(directory / names[-1], title, lines_by_state(group[0]) if alone else lines_by_layout(group))
     return names
 
 

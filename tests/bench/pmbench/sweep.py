@@ -10,7 +10,7 @@ import dataclasses
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 
-from .devices import HERE_MTU, TCP, Way, open_ways
+from .devices import HERE_MTU, TCP, Way, Ways
 from .errors import CannotRun, Failed
 from .figure import Bench, Goal, NotSeen, Outcome, judged, states_of
 from .figure import verdict as verdict_of
@@ -29,20 +29,40 @@ class Sweep:
     title: str
     mtu: int = 1500  # HERE_MTU: no cable, all ranks are on this host
     rivals: tuple[str, ...] = (TCP,)  # at each size the better one counts
+    ranks: int = 2
+    hosts: int = 2  # of a lab; says nothing of a pair inside this host
+    only: tuple[int, ...] = ()  # the sizes that mean something to it; none: all
 
     @property
     def label(self) -> str:
         """Unique; a part of file names."""
-        return f"shmem-{self.name}" if self.mtu == HERE_MTU else f"{self.name}-{self.mtu}"
+        name = self.name if self.is_pair else f"{self.name}-{self.ranks}x{self.hosts}"
+        return f"shmem-{name}" if self.mtu == HERE_MTU else f"{name}-{self.mtu}"
+
+    @property
+    def is_pair(self) -> bool:
+        """Two ranks and no more, which is what most sweeps have."""
+        return (self.ranks, self.hosts) == (2, 2)
 
     @property
     def place(self) -> str:
         """Where its ranks are, for people."""
-        return "one host" if self.mtu == HERE_MTU else f"MTU {self.mtu}"
+        if self.mtu == HERE_MTU:
+            return "one host" if self.is_pair else self.layout
+        return f"MTU {self.mtu}" if self.is_pair else f"{self.layout}, MTU {self.mtu}"
+
+    @property
+    def layout(self) -> str:
+        """How many ranks on how many hosts, for people."""
+        return f"{self.ranks} ranks on {self.hosts} host{'s' if self.hosts > 1 else ''}"
+
+    def sizes_of(self, asked: Sequence[int]) -> tuple[int, ...]:
+        """Those that it can give of the sizes that are asked for."""
+        return self.only or tuple(asked)
 
     def on(self, way: Way) -> Take:
         def take(sizes: Sequence[int], state: str) -> list[Reading]:
-            return run_sizes(way.cluster, self.words, sizes, state, way.args, way.env)
+            return run_sizes(way.cluster, self.words, sizes, state, way.args, way.env, self.ranks)
         return take
 
 
@@ -69,9 +89,9 @@ class Demand:
     sizes: tuple[int, ...] = ()
     rounds: int = 0
 
-    def add(self, figure: SweepFigure) -> None:
+    def add(self, figure: SweepFigure, sweep: Sweep) -> None:
         self.devices = tuple(dict.fromkeys([*self.devices, *figure.devices]))
-        self.sizes = tuple(sorted({*self.sizes, *figure.sizes}))
+        self.sizes = tuple(sorted({*self.sizes, *sweep.sizes_of(figure.sizes)}))
         self.rounds = max(self.rounds, figure.rounds)
 
 
@@ -80,7 +100,7 @@ def demands(figures: Iterable[Goal]) -> dict[Sweep, Demand]:
     wanted: dict[Sweep, Demand] = {}
     for figure in figures:
         for sweep in figure.sweeps if isinstance(figure, SweepFigure) else ():
-            wanted.setdefault(sweep, Demand()).add(figure)
+            wanted.setdefault(sweep, Demand()).add(figure, sweep)
     return wanted
 
 
@@ -128,7 +148,8 @@ class SweepBench(Bench):
 
     demands: dict[Sweep, Demand] = dataclasses.field(default_factory=dict)
     done: dict[Sweep, Samples | CannotRun | Failed] = dataclasses.field(default_factory=dict)
-    measure: Callable[[Sweep, Demand, Bench], Samples] | None = None
+    measure: Callable[[Sweep, Demand, SweepBench], Samples] | None = None
+    ways: Ways = dataclasses.field(default_factory=Ways)
 
     def samples(self, sweep: Sweep) -> Samples:
         if sweep not in self.done:
@@ -147,12 +168,12 @@ class SweepBench(Bench):
                 for sweep, found in self.done.items() if isinstance(found, Samples)]
 
 
-def measure_sweep(sweep: Sweep, demand: Demand, bench: Bench) -> Samples:
+def measure_sweep(sweep: Sweep, demand: Demand, bench: SweepBench) -> Samples:
     """All devices and their rivals take turns."""
     aim = Aim(demand.sizes, states_of(False), bench.rounds or demand.rounds, bench.limit_s)
-    with open_ways([*demand.devices, *sweep.rivals], sweep.mtu) as ways:
-        return collect({name: sweep.on(way) for name, way in ways.items()}, aim,
-                       lambda text: bench.progress(f"sweep {sweep.label}: {text}"))
+    ways = bench.ways.of([*demand.devices, *sweep.rivals], sweep.mtu, sweep.hosts)
+    return collect({name: sweep.on(way) for name, way in ways.items()}, aim,
+                   lambda text: bench.progress(f"sweep {sweep.label}: {text}"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,13 +199,14 @@ class Spot:
         return self.samples.paired(self.state, self.sides, self.size)
 
     def text(self, with_sweep: bool) -> str:
-        return ", ".join([size_text(self.size), self.device, *([self.sweep.name] if with_sweep else [])])
+        words = [size_text(self.size), self.device, *([self.sweep.name] if with_sweep else [])]
+        return ", ".join(words if self.sweep.is_pair else [*words, self.sweep.layout])
 
 
 def judge(figure: SweepFigure, samples: dict[Sweep, Samples], state: str, wanted: int) -> Outcome:
     """The worst spot; if one of them was not seen in this state, so is the figure."""
     spots = [Spot(sweep, device, size, found, state) for sweep, found in samples.items()
-             for device in figure.devices for size in figure.sizes]
+             for device in figure.devices for size in sweep.sizes_of(figure.sizes)]
     rounds = min(spot.rounds for spot in spots)
     spent_s = sum(found.spent_s for found in samples.values())
     if rounds < wanted:
