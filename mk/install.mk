@@ -94,7 +94,9 @@ install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI componen
 	$(Q)$(if $(HAS_MTL),set -e; install -d '$(DESTDIR)$(OMPI_PLUGINDIR)' '$(DESTDIR)$(OMPI_HELPDIR)'; \
 		$(call link_mtl,$(LIBDIR),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
 		$(if $(SCHIZO_SO),$(call link_schizo,'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_schizo_score.so');) \
-		$(foreach h,$(MPI_HELP),$(call put,$(h),$(OMPI_HELPDIR)/$(notdir $(h)));))
+		$(foreach h,$(MPI_HELP),$(call put,$(h),$(OMPI_HELPDIR)/$(notdir $(h)));) \
+		$(call put,$(COLL_RULES),$(SHAREDIR)/collectives.rules); \
+		$(call TUNE_EDIT,$(SHAREDIR)) >'$(DESTDIR)$(SHAREDIR)/collectives.tune')
 	$(Q)test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
 	@echo '$(strip $(SAID))'
 

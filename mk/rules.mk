@@ -139,6 +139,19 @@ link_schizo = $(CC) -shared -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFL
 ifneq ($(and $(MTL_OBJ),$(HAVE_OMPI)),)
 outputs += $(MTL_SO) $(MTL_HELP) $(SCHIZO_SO) $(BUILD)/env.sh
 endif
+# Which algorithms Open MPI takes for collective operations over PM: the rules, and what names them to mpirun.
+# They lie as they are installed, so that scstepd finds them beside itself.
+COLL_RULES := mpi-glue/collectives/collectives.rules
+COLL_TUNE  := mpi-glue/collectives/collectives.tune.in
+COLL_BUILT := $(BUILD)/share/openscore/collectives.rules $(BUILD)/share/openscore/collectives.tune
+TUNE_EDIT   = sed -e 's|@SHAREDIR@|$(1)|g' $(COLL_TUNE)
+outputs    += $(COLL_BUILT)
+$(BUILD)/share/openscore/collectives.rules: $(COLL_RULES)
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/share/openscore/collectives.tune: $(COLL_TUNE)
+	@mkdir -p $(@D)
+	$(Q)$(call TUNE_EDIT,$(abspath $(@D))) >$@
 $(SCHIZO_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
 $(SCHIZO_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
 $(SCHIZO_SO): $(SCHIZO_OBJ) mk/mca.map $(BUILD)/glue.list

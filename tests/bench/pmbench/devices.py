@@ -10,13 +10,17 @@ import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-from .command import HERE, Lab, lab, over_pm, program
+from .command import HERE, ROOT, Lab, lab, over_pm, program
+
+COLLECTIVES = ROOT / "mpi-glue" / "collectives" / "collectives.rules"
 
 DIRECT, PORT, UDP, TCP = "direct", "port", "udp", "btl tcp"
 TCP_VADER = "btl tcp, vader"  # vader inside each host
 SHMEM, VADER_CMA, VADER_COPY = "shmem", "btl vader with CMA", "btl vader without CMA"
-NAMES = {DIRECT: "pm-ethernet, direct", PORT: "pm-ethernet, port", UDP: "udp", SHMEM: "shmem"}
-OVER_ETHERNET = (DIRECT, PORT)
+DIRECT_TUNED, SHMEM_TUNED = "direct, tuned", "shmem, tuned"  # with the rules for collectives that scrun sets
+NAMES = {DIRECT: "pm-ethernet, direct", PORT: "pm-ethernet, port", UDP: "udp", SHMEM: "shmem",
+         DIRECT_TUNED: "pm-ethernet, direct, with tuned collectives", SHMEM_TUNED: "shmem, with tuned collectives"}
+OVER_ETHERNET = (DIRECT, PORT, DIRECT_TUNED)
 VADERS = (VADER_CMA, VADER_COPY)
 HERE_MTU = 0  # of a sweep inside this host
 VADER = ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]
@@ -36,10 +40,18 @@ class Way:
     env: dict[str, str] | None = None
 
 
+def tuned(way: Way, name: str) -> Way:
+    """With the rules for collective operations, where the name says so."""
+    if name not in (DIRECT_TUNED, SHMEM_TUNED):
+        return way
+    return dataclasses.replace(way, args=[*way.args, "--mca", "coll_tuned_use_dynamic_rules", "1", "--mca",
+                                          "coll_tuned_dynamic_rules_filename", str(COLLECTIVES)])
+
+
 def here(name: str) -> Way:
     """A way inside this host."""
-    if name == SHMEM:
-        return Way(HERE, *over_pm())
+    if name in (SHMEM, SHMEM_TUNED):
+        return tuned(Way(HERE, *over_pm()), name)
     if name == TCP_VADER:
         return Way(HERE, VADER)
     return Way(HERE, VADER + (NO_CMA if name == VADER_COPY else []))
@@ -61,7 +73,8 @@ def open_ways(names: Iterable[str], mtu: int, hosts: int = 2) -> Iterator[dict[s
             ethernet = labs.enter_context(lab("sizes_eth", hosts, "--ethernet", *options))
         for name in names:
             if name in OVER_ETHERNET:
-                ways[name] = Way(ethernet, *over_pm("self+shmem+ethernet", ethernet_attach=name))
+                attach = DIRECT if name == DIRECT_TUNED else name
+                ways[name] = tuned(Way(ethernet, *over_pm("self+shmem+ethernet", ethernet_attach=attach)), name)
             elif name == UDP:
                 ways[name] = Way(plain, *over_pm("self+shmem+udp", udp_rails="eth1"))
             else:
