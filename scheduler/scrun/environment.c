@@ -138,6 +138,13 @@ static char **append(char **list, const struct words *env)
 	return more;
 }
 
+char **environment_with(char **list, const char *variable)
+{
+	struct words words = {&variable, 1};
+
+	return list ? append(list, &words) : NULL;
+}
+
 char **environment_of_app(char *const *from, const struct words *env, const char **missing)
 {
 	char **list = copy(from, is_named, env);

@@ -19,6 +19,9 @@ bool environment_is_bound(const char *name);
  */
 char **environment_of_job(char *const *from, const struct words *no_env);
 
+/* @list, owned, with a copy of @variable behind it; NULL: no memory, or @list is. */
+char **environment_with(char **list, const char *variable);
+
 /*
  * What @env says: "NAME=VALUE" as it is, "NAME" with its value in @from, where "*" stands for any letters.
  * *@missing: the first name without "*" that @from does not have, else NULL.

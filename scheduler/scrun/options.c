@@ -31,6 +31,7 @@ const char options_usage[] =
 	"  -x, --env NAME[=VALUE]  variable of the job      --no-env NAME  leaves one out\n"
 	"  --env-file FILE       lines of NAME=VALUE\n"
 	"  --cwd DIRECTORY                                  --name TEXT    for scqueue\n"
+	"  --collectives tuned|default  algorithms of MPI's collective operations\n"
 	"Input and output:\n"
 	"  --stdin RANK|all|none|FILE                       --pty[=RANK]   a terminal for a rank\n"
 	"  --label               [rank host] before lines   --merge        equal lines once\n"
@@ -103,6 +104,17 @@ static int read_bind(struct options *o, const char *text)
 	if (value_choice(&which, text, names))
 		return -EINVAL;
 	o->bind = (enum job_bind)which;
+	return 0;
+}
+
+static int read_collectives(struct options *o, const char *text)
+{
+	static const char *const names[] = {"tuned", "default", NULL};
+	int which;
+
+	if (value_choice(&which, text, names))
+		return -EINVAL;
+	o->has_default_collectives = which;
 	return 0;
 }
 
@@ -182,6 +194,7 @@ static const struct entry table[] = {
 	{"no-env", WORDS, .offset = OF(no_env), .wanted = "a name, or a pattern as FOO_*"},
 	{"cwd", TEXT, true, OF_APP(cwd), .wanted = "a directory"},
 	{"name", TEXT, .offset = OF(name), .wanted = "a name for the job"},
+	{"collectives", SPECIAL, .read = read_collectives, .wanted = "\"tuned\" or \"default\""},
 	{"pty", MAYBE64, .offset = OF(pty_rank), .min = 0, .max = JOB_RANKS_MAX - 1,
 	 .wanted = "a rank"},
 	{"statistics", FLAG, .offset = OF(is_statistics), .min = true},

@@ -45,6 +45,7 @@ struct options {
 	int64_t pty_rank;       /* -1 = none */
 	bool is_labelled, is_merged, is_dry_run, is_json, is_quiet, is_statistics;
 	bool may_oversubscribe, does_report_bindings;
+	bool has_default_collectives;   /* --collectives default */
 	bool may_scatter;               /* --map any */
 	uint32_t cart[JOB_CART_DIMS];   /* --map cart=... */
 	uint32_t n_cart;                /* 0 = not said */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "scheduler/scrun/collectives.h"
 #include "scheduler/scrun/environment.h"
 #include "scheduler/scrun/envfile.h"
 
@@ -152,6 +153,15 @@ static int check(const struct job *job, const struct options *o, char *why, size
 	return -EINVAL;
 }
 
+static char **job_environment(const struct options *o, char *const *environment)
+{
+	char **list = environment_of_job(environment, &o->no_env);
+
+	if (o->has_default_collectives || collectives_are_chosen(environment))
+		list = environment_with(list, COLLECTIVES_DEFAULT);
+	return list;
+}
+
 static int take_self(struct job *job, const struct options *o, char *const *environment, char *why,
 		     size_t why_size)
 {
@@ -163,7 +173,7 @@ static int take_self(struct job *job, const struct options *o, char *const *envi
 	}
 	job->umask = umask(077);
 	umask((mode_t)job->umask);
-	job->env = environment_of_job(environment, &o->no_env);
+	job->env = job_environment(o, environment);
 	job->name = name_of(o);
 	job->apps = calloc(o->n_apps, sizeof(*job->apps));
 	if (!job->env || !job->name || !job->apps || take_limits(job) ||

@@ -155,6 +155,16 @@ def bound(lab):
         tap.equal(sorted(got), sorted(said), f"{' '.join(words)}: bound as --dry-run told")
 
 
+def collectives(lab):
+    """The rules for collective operations go to jobs over PM, and to none whose user chose otherwise."""
+    show = "echo ${OMPI_MCA_coll_tuned_dynamic_rules_filename##*/},$OMPI_MCA_coll_tuned_use_dynamic_rules"
+    for words, expected in (((), "collectives.rules,1"), (("--collectives", "default"), ","),
+                            (("-x", "OMPI_MCA_coll_tuned_use_dynamic_rules=0"), ",0"),
+                            (("-x", "OMPI_MCA_btl=tcp,self"), ",")):
+        done = lab.scrun(*words, "-nodes=2", "sh", "-c", show)
+        tap.equal(done.stdout.split(), [expected] * 2, " ".join(["rules of collective operations:", *words]))
+
+
 def environment(lab, work):
     path = f"{work}/variables"
     with open(path, "w", encoding="ascii") as f:
@@ -167,6 +177,7 @@ def environment(lab, work):
     done = lab.scrun("-n", "1", "-x", "A=1", "sh", "-c", show, ":", "-n", "1", "--env", "SSH_AUTH_SOCK", "sh", "-c",
                      show, env=env)
     tap.equal(sorted(done.stdout.split()), ["1,,,self,1", "1,/x,,self,"], "environment, and each program's own")
+    collectives(lab)
     done = lab.run("sh", "-c", f"cd /usr && umask 027 && ulimit -n 77 && {SCRUN} sh -c 'pwd; umask; ulimit -n'")
     tap.equal(done.stdout.split(), ["/usr", "0027", "77"], "directory, umask and limits")
 

@@ -41,14 +41,14 @@ static bool are_same(const struct options *a, const struct options *b)
 	return a->n_apps == b->n_apps && a->apps[0].ranks == b->apps[0].ranks &&
 	       a->nodes == b->nodes && a->per_node == b->per_node && is_same(a->group, b->group) &&
 	       is_same(a->hosts, b->hosts) && is_same(a->network, b->network) &&
-	       a->class == b->class && a->bind == b->bind && a->cores == b->cores &&
-	       a->priority == b->priority && a->timeout_s == b->timeout_s &&
-	       a->stdin_rank == b->stdin_rank && is_same(a->stdin_file, b->stdin_file) &&
-	       is_same(a->output, b->output) && a->pty_rank == b->pty_rank &&
-	       a->is_labelled == b->is_labelled && a->is_merged == b->is_merged &&
-	       a->is_statistics == b->is_statistics && a->is_quiet == b->is_quiet &&
-	       is_same(a->server, b->server) && is_same(a->apps[0].cwd, b->apps[0].cwd) &&
-	       a->apps[0].env.n == b->apps[0].env.n &&
+	       a->has_default_collectives == b->has_default_collectives && a->class == b->class &&
+	       a->bind == b->bind && a->cores == b->cores && a->priority == b->priority &&
+	       a->timeout_s == b->timeout_s && a->stdin_rank == b->stdin_rank &&
+	       is_same(a->stdin_file, b->stdin_file) && is_same(a->output, b->output) &&
+	       a->pty_rank == b->pty_rank && a->is_labelled == b->is_labelled &&
+	       a->is_merged == b->is_merged && a->is_statistics == b->is_statistics &&
+	       a->is_quiet == b->is_quiet && is_same(a->server, b->server) &&
+	       is_same(a->apps[0].cwd, b->apps[0].cwd) && a->apps[0].env.n == b->apps[0].env.n &&
 	       a->apps[0].env_files.n == b->apps[0].env_files.n && a->is_json == b->is_json;
 }
 
@@ -76,6 +76,7 @@ TAP_TEST(options_read__each_form_equals_its_gnu_form)
 		{"scrun -pty=3 a", "scrun --pty=3 a"},
 		{"scrun --nodes 2x3 --per-node 1 a", "scrun --nodes 2 --per-node 1 a"},
 		{"scrun -bind=none,cores=4 a", "scrun --bind none --cores 4 a"},
+		{"scrun -collectives=default a", "scrun --collectives default a"},
 		{"scrun -- a", "scrun a"},
 	};
 	struct line left, right;

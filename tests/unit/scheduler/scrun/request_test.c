@@ -54,6 +54,28 @@ TAP_TEST(request_build__shapes)
 	}
 }
 
+TAP_TEST(request_build__collectives)
+{
+	static const struct {
+		const char *line, *last; /* variable of the job */
+	} table[] = {{"scrun a", "ODD=\xff\xfe"},
+		     {"scrun --collectives tuned a", "ODD=\xff\xfe"},
+		     {"scrun -collectives=default a", "SCORE_COLLECTIVES=default"}};
+	char why[512];
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct job *job = build(table[i].line, why, sizeof(why));
+		size_t n = 0;
+
+		if (!okf(job, "%s: %s", table[i].line, why))
+			continue;
+		while (job->env[n])
+			n++;
+		is_str(job->env[n - 1], table[i].last);
+		job_free(job);
+	}
+}
+
 TAP_TEST(request_build__scored_takes_it)
 {
 	char why[512], *here = getcwd(NULL, 0);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * collectives - whether a job gets the rules that come with us for collective operations: not when the user says so,
+ * nor when the user's own file of Open MPI's parameters chooses algorithms. Variables are looked at where ranks are
+ * started.
+ */
+#ifndef SCHEDULER_SCRUN_COLLECTIVES_H
+#define SCHEDULER_SCRUN_COLLECTIVES_H
+
+#include <stdbool.h>
+
+/* What a job that must not get the rules has in its environment. */
+#define COLLECTIVES_DEFAULT "SCORE_COLLECTIVES=default"
+
+/* True: Open MPI's file of parameters below the HOME of @environment sets something of coll/tuned. */
+bool collectives_are_chosen(char *const *environment);
+
+#endif
