@@ -179,20 +179,20 @@ def found(**more):
 
 
 def test_table__a_row_per_size():
-    assert sizetable.table(found(), "direct") == [
+    assert sizetable.table([found()], "direct") == [
         "| bytes | ours near | rival near | ratio near | ours far | rival far | ratio far |",
         "|---|---|---|---|---|---|---|",
         "| 1 B | 2 | 4 | 0.500 | 12 | 10 | 1.200 |", "| 8 KiB | 9 | 10 | 0.900 | 10 | 20 | 0.500 |"]
 
 
 def test_table__a_cell_that_was_not_seen_is_empty():
-    lines = sizetable.table(found(without=[("far", TCP, 8192)]), "direct")
+    lines = sizetable.table([found(without=[("far", TCP, 8192)])], "direct")
     assert lines[-1] == "| 8 KiB | 9 | 10 | 0.900 |  |  |  |"
 
 
 def test_table__a_state_that_was_not_seen_has_no_columns():
     unseen = [key for key in TIMES if key[0] == "far"]
-    assert sizetable.table(found(without=unseen), "direct")[0] == "| bytes | ours near | rival near | ratio near |"
+    assert sizetable.table([found(without=unseen)], "direct")[0] == "| bytes | ours near | rival near | ratio near |"
 
 
 def test_write__tables_for_people_and_programs(tmp_path):
@@ -237,6 +237,13 @@ def test_plots__one_for_all_layouts(monkeypatch, tmp_path):
     assert [line.label for line in drawn["sizes-probe.png"]] == ["2 ranks on 2 hosts, near", "8 ranks on 4 hosts, near"]
     assert drawn["sizes-probe.png"][1].points("direct") == [(1, 0.5), (8192, 0.9)]
     assert [line.label for line in drawn["sizes-other-1500.png"]] == ["near", "far"]
+
+
+def test_table__a_row_for_each_layout_and_size():
+    layouts = [Measured(each, Demand(("direct",), SIZES, 2), samples(), 2) for each in (SWEEP, EIGHT)]
+    text = "\n".join(sizetable.section(layouts))
+    assert "in several layouts" in text and "| ranks | hosts | bytes | ours near |" in text
+    assert "| 2 | 2 | 8 KiB | 9 | 10 | 0.900 |" in text and "| 8 | 4 | 8 KiB | 9 | 10 | 0.900 |" in text
 
 
 def test_ways__sweeps_in_a_row_share_labs(monkeypatch):

@@ -79,8 +79,9 @@ def environment() -> dict[str, str]:
     }
 
 
-def write(directory: pathlib.Path, rows: list[Row], sweeps: list[Measured]) -> None:
-    """Writes figures.jsonl, README.md, the tables over size and the plots below @directory."""
+def write(directory: pathlib.Path, rows: list[Row], sweeps: list[Measured], is_complete: bool) -> None:
+    """Writes figures.jsonl, README.md, the tables over size and the plots below @directory. The curves of single
+    devices, which are measured for it, belong to a complete report."""
     directory.mkdir(parents=True, exist_ok=True)
     env = environment()
     with (directory / "figures.jsonl").open("w", encoding="utf-8") as out:
@@ -88,7 +89,7 @@ def write(directory: pathlib.Path, rows: list[Row], sweeps: list[Measured]) -> N
         for record in records(rows):
             out.write(json.dumps(record) + "\n")
     tables = sizetable.write(directory, sweeps)
-    curves = plots.write(directory)
+    curves = plots.write(directory) if is_complete else []
     (directory / "README.md").write_text(markdown(env, rows, curves, tables, pages(directory)),
                                          encoding="utf-8")
 

@@ -12,13 +12,14 @@ from . import state as states
 from .devices import HERE_MTU, NAMES
 from .sweep import Cell, Measured, Sweep, size_text
 
+ALL_STATES = (*states.STATES, states.INDIFFERENT)
 PLOTTED = 6  # sizes that a sweep has at least
 COLOURS = {states.NEAR: "tab:blue", states.FAR: "tab:orange", states.INDIFFERENT: "tab:gray"}
 
 
 def states_seen(found: Measured) -> list[str]:
     """Those that any size was measured in."""
-    return [state for state in (*states.STATES, states.INDIFFERENT)
+    return [state for state in ALL_STATES
             if any(found.cell(state, device, size) for device in found.demand.devices for size in found.demand.sizes)]
 
 
@@ -40,13 +41,15 @@ def records(found: Measured) -> list[dict[str, object]]:
             for device, state, size, cell in all_cells(found)]
 
 
-def table(found: Measured, device: str) -> list[str]:
-    """Markdown: a row per size, and for each state ours, the better rival's, ratio. Cells not seen are empty."""
-    seen = states_seen(found)
-    heads = ["bytes", *(f"{what} {state}".strip() for state in seen for what in ("ours", "rival", "ratio"))]
+def table(group: list[Measured], device: str) -> list[str]:
+    """Markdown: a row per size, of several layouts one per layout and size; for each state ours, the better rival's,
+    ratio. Cells not seen are empty."""
+    seen = [state for state in ALL_STATES if any(state in states_seen(found) for found in group)]
+    keys = ["bytes"] if len(group) == 1 else ["ranks", "hosts", "bytes"]
+    heads = [*keys, *(f"{what} {state}".strip() for state in seen for what in ("ours", "rival", "ratio"))]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for size in found.demand.sizes:
-        row = [size_text(size)]
+    for found, size in ((found, size) for found in group for size in found.demand.sizes):
+        row = [str(found.sweep.ranks), str(found.sweep.hosts), size_text(size)][-len(keys):]
         for state in seen:
             cell = found.cell(state, device, size)
             row += [f"{cell.ours:.4g}", f"{cell.rival:.4g}", f"{cell.ratio:.3f}"] if cell else ["", "", ""]
@@ -58,15 +61,16 @@ def rivals_of(sweep: Sweep) -> str:
     return sweep.rivals[0] if len(sweep.rivals) == 1 else "the better of " + " and ".join(sweep.rivals)
 
 
-def section(found: Measured) -> list[str]:
-    """Markdown: all devices of a sweep."""
-    sweep = found.sweep
+def section(group: list[Measured]) -> list[str]:
+    """Markdown: all devices of a sweep, or of those that differ in ranks and hosts only."""
+    sweep = group[0].sweep
+    place = sweep.place if len(group) == 1 else "in several layouts"
     better = "lower" if sweep.lower_is_better else "higher"
     lines = [f"## {sweep.label}", "",
-             f"{sweep.title[0].upper()}{sweep.title[1:]}, {sweep.place}, {sweep.unit}, against {rivals_of(sweep)}; "
+             f"{sweep.title[0].upper()}{sweep.title[1:]}, {place}, {sweep.unit}, against {rivals_of(sweep)}; "
              f"a {better} ratio is better."]
-    for device in found.demand.devices:
-        lines += ["", f"### {sweep.label}: {NAMES[device]}", "", *table(found, device)]
+    for device in group[0].demand.devices:
+        lines += ["", f"### {sweep.label}: {NAMES[device]}", "", *table(group, device)]
     return [*lines, ""]
 
 
@@ -121,8 +125,7 @@ def grouped(sweeps: list[Measured]) -> list[list[Measured]]:
     """Those together that differ in ranks and hosts only."""
     groups: dict[tuple[object, ...], list[Measured]] = {}
     for found in sweeps:
-        if len(found.demand.sizes) >= PLOTTED and states_seen(found):
-            groups.setdefault((found.sweep.words, found.sweep.mtu, found.sweep.rivals), []).append(found)
+        groups.setdefault((found.sweep.words, found.sweep.mtu, found.sweep.rivals), []).append(found)
     return list(groups.values())
 
 
@@ -133,7 +136,7 @@ def plots(directory: pathlib.Path, sweeps: list[Measured]) -> list[str]:
     except ImportError:
         return []
     names = []
-    for group in grouped(sweeps):
+    for group in grouped([found for found in sweeps if len(found.demand.sizes) >= PLOTTED and states_seen(found)]):
         sweep = group[0].sweep
         alone = len(group) == 1
         names.append(f"sizes-{sweep.label if alone else sweep.name}.png")
@@ -153,8 +156,8 @@ def write(directory: pathlib.Path, sweeps: list[Measured]) -> list[str]:
     text = ["# Sweeps over message size", "",
             "Written by `make bench`: medians over interleaved rounds of one state of the machine. Open MPI's btl tcp "
             "has a cable of its own, with offloads and without pm-ethernetd.", ""]
-    for found in sweeps:
-        text += section(found)
+    for group in grouped(sweeps):
+        text += section(group)
     (directory / "sizes.md").write_text("\n".join(text), encoding="utf-8")
     return ["Every size of each sweep is in [sizes.md](sizes.md), and in [sizes.jsonl](sizes.jsonl) for programs.", "",
             *(f"![{name}]({name})" for name in plots(directory, sweeps))]

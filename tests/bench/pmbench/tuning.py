@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 KIB = 1 << 10
 GAIN = 0.95  # only what takes less than this part of the time of Open MPI's own choice counts as faster
 LOSS = 1.03  # a rule takes no more than this of it, in any layout and at any size
-CHANGE = -math.log(0.85)  # from one algorithm to another must pay for itself: rules stay few, and do not follow noise
+CHANGE = -math.log(0.88)  # from one algorithm to another must pay for itself: rules stay few, and do not follow noise
 
 ELEMENT = 8  # bytes of the numbers that are added
 
@@ -140,9 +140,9 @@ def ratio(times: Times, size: int, algorithm: Algorithm) -> float:
 
 
 def cost(layouts: Sequence[Times], size: int, algorithm: Algorithm) -> float:
-    """Logarithm of the geometric mean of the ratios; infinite where any layout loses."""
+    """Logarithm of the ratio that most layouts reach; infinite where any layout loses."""
     ratios = [ratio(times, size, algorithm) for times in layouts]
-    return math.inf if max(ratios) > LOSS else statistics.fmean(map(math.log, ratios))
+    return math.inf if max(ratios) > LOSS else math.log(statistics.median_high(ratios))
 
 
 def cheapest(operation: Operation, ranks: int, layouts: Sequence[Times], is_lab: bool) -> list[Algorithm]:
