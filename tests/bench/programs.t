@@ -105,6 +105,14 @@ def main():
     measures("mpi_exchange", 2, "us")
     measures("mpi_exchange", 2, "us", "-W")
     measures("mpi_exchange", 2, "us", "-c", "20")
+    measures("mpi_overlap", 2, "us")
+    measures("mpi_overlap", 2, "overlap", "-b", "-W")
+    for side in ("sender", "receiver"):
+        measures("mpi_overlap", 3, "us", "-w", side, "-c", "20")
+    measures("mpi_threads", 2, "messages_per_s", "-T", "3")
+    measures("mpi_threads", 2, "messages_per_s", "-s", "-c", "-w", "8")
+    measures("mpi_threads", 3, "half_rtt_us", "-p")
+    measures("mpi_threads", 2, "half_rtt_us", "-p", "-s", "-c", "-T", "4")
     for neighbours in ("2", "6", "26"):
         measures("mpi_halo", 2, "us", "-d", neighbours)
     for ranks in (3, 4, 8):
@@ -118,6 +126,9 @@ def main():
     refuses("mpi_trip", "-d", "star", "8")
     refuses("mpi_window")
     refuses("mpi_exchange", "0")
+    refuses("mpi_overlap", "-w", "both", "8")
+    refuses("mpi_overlap", "-b", "-w", "sender", "8")
+    refuses("mpi_threads", "-T", "0", "8")
     refuses("mpi_floor", "-b", "8")
     refuses("mpi_halo", "-d", "3", "8")
     probes()

@@ -34,6 +34,19 @@ static inline void check_start(int *argc, char ***argv)
 	CHECK(check_size >= 2, "start me with at least 2 ranks");
 }
 
+/* The same for programs whose threads call MPI at the same time. */
+static inline void check_start_threaded(int *argc, char ***argv)
+{
+	int provided;
+
+	MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+	CHECK(check_size >= 2, "start me with at least 2 ranks");
+	CHECK(provided == MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE is wanted, %d is provided",
+	      provided);
+}
+
 static inline int check_end(const char *name)
 {
 	MPI_Barrier(MPI_COMM_WORLD);

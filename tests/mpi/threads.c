@@ -103,12 +103,8 @@ static void *burst(void *arg)
 int main(int argc, char **argv)
 {
 	pthread_t thread[2 * PAIRS + 2];
-	int provided;
 
-	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
-	CHECK(provided == MPI_THREAD_MULTIPLE, "only level %d", provided);
+	check_start_threaded(&argc, &argv);
 	for (int i = 0; i < PAIRS; i++)
 		MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
 	for (int i = 0; i < PAIRS; i++) {

@@ -3,7 +3,8 @@
 import dataclasses
 
 from . import (collectives, eth, eth_cpu, eth_trunk, floor, gang, hxb, hxb_agree, hxb_compile, hxb_neighbour,
-               hxb_relay, launch, scout, shapes, shmem, sizes, udp, verbs_cpu, verbs_hpcc, verbs_peers, verbs_vm)
+               hxb_relay, launch, scout, shapes, shmem, sizes, udp, verbs_cpu, verbs_hpcc, verbs_peers, verbs_vm,
+               waiting)
 from .figure import Figure
 
 
@@ -14,7 +15,7 @@ def indifferent(*modules) -> list[Figure]:
 
 
 ALL = {f.name: f for f in [*shmem.FIGURES, *udp.FIGURES, *eth.FIGURES, *sizes.FIGURES, *floor.FIGURES, *shapes.FIGURES,
-                           *collectives.FIGURES, *eth_trunk.FIGURES,
+                           *collectives.FIGURES, *waiting.FIGURES, *eth_trunk.FIGURES,
                            *indifferent(eth_cpu, launch, scout, gang), *hxb.FIGURES,
                            *indifferent(hxb_neighbour, hxb_relay, hxb_compile, hxb_agree, verbs_cpu, verbs_peers,
                                         verbs_hpcc, verbs_vm)]}

@@ -18,7 +18,7 @@ from .watched import SideOf, line_file
 
 LONG_MS = 200  # for a single size: longer than one of many gets
 WINDOW = 64
-VALUES = ("half_rtt_us", "mb_per_s", "us")  # what a program measures is called one of them
+VALUES = ("half_rtt_us", "mb_per_s", "messages_per_s", "us")  # what a program measures is called one of them
 
 
 def run_sizes(cluster: Lab, words: Sequence[str], sizes: Sequence[int], state: str, args: list[str],

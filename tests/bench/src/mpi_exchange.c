@@ -5,46 +5,14 @@
  * a while if -c says so, and waits for both. Prints one JSON line per size, with the median over
  * batches in microseconds.
  */
+#include "tests/bench/src/compute.h"
 #include "tests/bench/src/sweep.h"
-
-#define TRIES 5
-#define STEPS 200000 /* of the computation, about half a millisecond */
 
 struct exchange {
 	size_t bytes;
 	long steps; /* of computation between start and wait */
 	char *out, *in;
 };
-
-/*
- * Work that a compiler cannot shorten. A clock would hide that the processor was taken away
- * meanwhile.
- */
-static double compute(long steps)
-{
-	double x = 1.0;
-
-	for (long i = 0; i < steps; i++)
-		x = x * 1.000000001 + 1e-9;
-	return x;
-}
-
-/* How many steps take that long here and now. */
-static long steps_of(double us)
-{
-	volatile double sink;
-	double best = 1e9;
-
-	for (int i = 0; i < TRIES; i++) {
-		double start = MPI_Wtime(), took;
-
-		sink = compute(STEPS);
-		took = MPI_Wtime() - start;
-		best = took < best ? took : best;
-	}
-	(void)sink;
-	return (long)(us * 1e-6 / best * STEPS);
-}
 
 static void run(void *what, int n)
 {
@@ -91,7 +59,7 @@ static void measure(struct exchange *e, size_t bytes, double compute_us)
 	struct sweep_result result;
 
 	e->bytes = bytes;
-	e->steps = compute_us > 0 ? steps_of(compute_us) : 0;
+	e->steps = compute_us > 0 ? compute_steps_of(compute_us) : 0;
 	result = sweep_measure(&work);
 	sweep_print(bytes, "us", result.us, &result);
 }

@@ -36,7 +36,7 @@
 	"  -l  file that ranks 0 and 1 share to measure the cache line time\n"                     \
 	"  -n  wait for a cache line time below NS, -f: of NS or more; a few seconds at most\n"
 
-#define SWEEP_BATCH_S 1e-3  /* what a batch takes if one operation does not take longer */
+#define SWEEP_BATCH_S 1e-3  /* of a batch, where the program says nothing else */
 #define SWEEP_WARM_S 5e-3   /* operations before the first batch that counts */
 #define SWEEP_TRIES_MIN 3   /* batches before the first batch that counts, unless they are long */
 #define SWEEP_LONG_S 20e-3  /* longer operations are neither warmed up nor checked twice */
@@ -51,6 +51,7 @@
 
 struct sweep {
 	double budget_s;  /* time of the batches of one size, s */
+	double batch_s;   /* what a batch takes if one operation does not take longer, s */
 	int operations;   /* of the only batch; 0: as time allows */
 	bool writes;      /* each message's data before it is sent, */
 	bool is_timed;    /* within a batch */
@@ -79,7 +80,7 @@ struct sweep_result {
 	double from_ns, to_ns; /* CLOCK_MONOTONIC around the batches */
 };
 
-static struct sweep sweep = {.budget_s = 0.04, .seek_s = SWEEP_SEEK_S};
+static struct sweep sweep = {.budget_s = 0.04, .batch_s = SWEEP_BATCH_S, .seek_s = SWEEP_SEEK_S};
 static unsigned char *sweep_pattern;
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -304,7 +305,7 @@ static inline int sweep_calibrate(const struct sweep_work *work)
 
 	for (int tries = 1;; tries++) {
 		double took = sweep_batch(work, n);
-		double fitting = took > 0 ? n * SWEEP_BATCH_S / took : 2.0 * n;
+		double fitting = took > 0 ? n * sweep.batch_s / took : 2.0 * n;
 		int next = fitting > 2.0 * n ? 2 * n : fitting < 1 ? 1 : (int)fitting;
 
 		spent += took;
@@ -351,19 +352,28 @@ static inline struct sweep_result sweep_measure(const struct sweep_work *work)
 	return result;
 }
 
-/* The JSON line of one size; @key and @value: what was measured. */
-static inline void sweep_print(size_t bytes, const char *key, double value,
-			       const struct sweep_result *result)
+/*
+ * The JSON line of one size; @key and @value: what was measured. @more: further members, each after
+ * a comma.
+ */
+static inline void sweep_print_more(size_t bytes, const char *key, double value, const char *more,
+				    const struct sweep_result *result)
 {
 	if (check_rank)
 		return;
-	printf("{\"bytes\": %zu, \"%s\": %.4f, \"batches\": %d, \"operations\": %d", bytes, key,
-	       value, result->batches, result->n);
+	printf("{\"bytes\": %zu, \"%s\": %.4f, \"batches\": %d, \"operations\": %d%s", bytes, key,
+	       value, result->batches, result->n, more);
 	printf(", \"from_ns\": %.0f, \"to_ns\": %.0f", result->from_ns, result->to_ns);
 	if (sweep.line)
 		printf(", \"line_ns\": [%.1f, %.1f]", result->before_ns, result->after_ns);
 	printf("}\n");
 	fflush(stdout);
+}
+
+static inline void sweep_print(size_t bytes, const char *key, double value,
+			       const struct sweep_result *result)
+{
+	sweep_print_more(bytes, key, value, "", result);
 }
 
 #endif
