@@ -205,6 +205,7 @@ struct mtl_pm {
 	struct mtl_pm_message *free_messages; /* of MTL_PM_SMALL bytes */
 	struct mtl_pm_comms comms;
 	struct idle idle;
+	bool yields_for_opal;    /* Open MPI's own yields were on, and are off until finalize */
 	size_t unexpected_bytes; /* eager data held for receives not posted yet */
 	size_t deaf_bytes;       /* about what was sent since the last poll */
 	size_t reading;          /* pmReads that run */

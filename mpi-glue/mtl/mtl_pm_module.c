@@ -317,6 +317,8 @@ int mtl_pm_finalize(struct mca_mtl_base_module_t *mtl)
 	if (mtl_pm.is_used)
 		part_from_peers();
 	opal_progress_unregister(mtl_pm_progress);
+	if (mtl_pm.yields_for_opal)
+		opal_progress_set_yield_when_idle(true);
 	match_fini(&mtl_pm.match, drop_entry, NULL);
 	pmCloseContext(mtl_pm.ctx);
 	mtl_pm.ctx = PM_CONTEXT_NONE;
