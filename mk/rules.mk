@@ -366,11 +366,13 @@ BENCH_MPI   := $(patsubst tests/bench/src/%.c,$(BUILD)/bench/%, \
 BENCH_PMIX  := $(patsubst tests/bench/src/%.c,$(BUILD)/bench/%, \
 		$(wildcard tests/bench/src/pmix_*.c))
 BENCH_SO    := $(BUILD)/bench/callwatch.so
+BENCH_PROFILE     := $(BUILD)/bench/mpiprofile.so
+BENCH_PROFILE_SRC := $(sort $(wildcard tests/bench/mpiprofile/*.c))
 BENCH_PM    := $(filter-out $(BENCH_MPI) $(BENCH_PMIX) $(BENCH_SO:.so=), \
 		$(patsubst tests/bench/src/%.c,$(BUILD)/bench/%,$(BENCH_SRC)))
 
 ifneq ($(HAVE_MPICC),)
-outputs += $(MPI_PROGS) $(BENCH_MPI)
+outputs += $(MPI_PROGS) $(BENCH_MPI) $(BENCH_PROFILE)
 endif
 outputs += $(BENCH_PM) $(BENCH_SO) $(if $(filter scstepd,$(SKIP_TOOLS)),,$(BENCH_PMIX))
 $(BENCH_PMIX:$(BUILD)/bench/%=$(BUILD)/obj/tests/bench/src/%.o): OBJ_CPPFLAGS = $(PMIX_CPPFLAGS)
@@ -379,13 +381,21 @@ define compile_mpi
 @mkdir -p $(@D) $(BUILD)/obj/$(<D)
 $(call say,MPICC,$<)
 $(Q)OMPI_CC="$(CC)" mpicc -D_GNU_SOURCE -I. $(PM_CFLAGS) $(CFLAGS) -MMD -MP \
-	-MF $(BUILD)/obj/$(<:.c=.d) -MT $@ -o $@ $< -pthread $(addprefix -fsanitize=,$(SAN)) -lm
+	-MF $(BUILD)/obj/$(<:.c=.d) -MT $@ -o $@ $< -pthread $(addprefix -fsanitize=,$(SAN)) $(MPI_LIBS) -lm
 endef
 
 $(MPI_PROGS): $(BUILD)/mpi/%: tests/mpi/%.c $(BUILD)/flags
 	$(compile_mpi)
+# It makes Fortran's calls as well.
+$(BUILD)/mpi/counted: MPI_LIBS = -lmpi_mpifh
 $(BENCH_MPI): $(BUILD)/bench/%: tests/bench/src/%.c $(BUILD)/flags
 	$(compile_mpi)
+# Loaded before an MPI program, whose MPI calls it times.
+$(BENCH_PROFILE): $(BENCH_PROFILE_SRC) $(wildcard tests/bench/mpiprofile/*.h) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,MPICC,$@)
+	$(Q)OMPI_CC="$(CC)" mpicc -D_GNU_SOURCE -I. $(PM_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ $(BENCH_PROFILE_SRC) \
+		-pthread $(addprefix -fsanitize=,$(SAN))
 $(BENCH_PMIX): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/src/%.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
