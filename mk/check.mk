@@ -28,7 +28,8 @@ VM_KERNEL_OF = $(if $(wildcard $(BUILD)/vm/$(1)/vmlinuz),VM_KERNEL=$(BUILD)/vm/$
 run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kind")
 
 .PHONY: check check-unit check-sim check-conformance check-fuzz check-system check-python \
-	check-mpi check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man demo bench study
+	check-mpi check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man demo bench \
+	bench-apps study
 
 # In the order in which they begin: long ones first, so that the others fill the gaps between them. Python's
 # keep one core busy for a while, which does no harm to those that come alone.
@@ -107,3 +108,8 @@ bench: $(ALL_OUTPUTS) ## every figure; writes docs/bench
 
 study: $(ALL_OUTPUTS) ## designs of sending against the stages of a message; writes docs/study (root)
 	@tests/bench/study --write docs/study
+
+# For example APPS_FLAGS="--rounds 3 --programs lammps-melt --links unlimited-1500".
+APPS_FLAGS ?=
+bench-apps: $(ALL_OUTPUTS) ## whole programs against Open MPI's TCP; writes docs/bench/apps (APPS_FLAGS: options)
+	@tests/bench/apps --write docs/bench/apps $(APPS_FLAGS)

@@ -5,7 +5,8 @@ import dataclasses
 from . import (collectives, eth, eth_cpu, eth_trunk, floor, gang, hxb, hxb_agree, hxb_compile, hxb_neighbour,
                hxb_relay, launch, scout, shapes, shmem, sizes, udp, verbs_cpu, verbs_hpcc, verbs_peers, verbs_vm,
                waiting)
-from .figure import Figure
+from .apps import figures as apps
+from .figure import Figure, Goal
 
 
 def indifferent(*modules) -> list[Figure]:
@@ -14,8 +15,9 @@ def indifferent(*modules) -> list[Figure]:
     return [dataclasses.replace(f, is_indifferent=True) for module in modules for f in module.FIGURES]
 
 
-ALL = {f.name: f for f in [*shmem.FIGURES, *udp.FIGURES, *eth.FIGURES, *sizes.FIGURES, *floor.FIGURES, *shapes.FIGURES,
+ALL: dict[str, Goal] = {f.name: f for f in [*shmem.FIGURES, *udp.FIGURES, *eth.FIGURES, *sizes.FIGURES, *floor.FIGURES, *shapes.FIGURES,
                            *collectives.FIGURES, *waiting.FIGURES, *eth_trunk.FIGURES,
                            *indifferent(eth_cpu, launch, scout, gang), *hxb.FIGURES,
                            *indifferent(hxb_neighbour, hxb_relay, hxb_compile, hxb_agree, verbs_cpu, verbs_peers,
-                                        verbs_hpcc, verbs_vm)]}
+                                        verbs_hpcc, verbs_vm),
+                           *apps.FIGURES]}
