@@ -242,7 +242,7 @@ def test_links__limited_ones_have_a_rate():
 def test_rows__medians_of_the_state_that_was_seen():
     [row] = rows.rows_of(found("hpcc", [(2.0, 0.5), (4.0, 1.5)], [(4.0, 2.0), (4.0, 2.0)], parts=(1.0,)))
     assert (row.state, row.rounds, row.run_ratio, row.mpi_ratio) == (NEAR, 2, 0.75, 0.5)
-    assert row.run[PM] == rows.Span(3.0, 2.0, 4.0) and list(row.parts) == ["part 0"]
+    assert row.run[PM] == rows.Span(3.0, 2.0, 4.0) and row.start_s(PM) == 2.0 and list(row.parts) == ["part 0"]
     assert row.calls[PM][0] == ("MPI_Wait", 0, 0.75, 3.0)
 
 
@@ -279,6 +279,10 @@ def test_table__newer_rows_replace_older_ones(tmp_path):
     newer = rows.rows_of(found("hpcc", [(1.0, 1.0)], [(2.0, 2.0)]))
     assert [row.run_ratio for row in table.merged(older, newer)] == [0.5, 0.5]
     assert table.read(tmp_path) == []
+
+
+def test_span__keeps_fractions_of_a_microsecond():
+    assert rows.Span.of([4e-7]).median == 4e-7
 
 
 # --- figures and the command line -----------------------------------------------------------------
@@ -325,10 +329,14 @@ def test_cli__refuses(capsys, words, why):
     assert end.value.code == 2 and why in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("all_found, failed, status", [([], False, 77), ([], True, 2), ([1], False, 0), ([1], True, 2)])
-def test_cli__exit_status(monkeypatch, tmp_path, all_found, failed, status):
-    good = [found("hpcc", [(1.0, 1.0)], [(2.0, 2.0)])] * len(all_found)
-    missing = [selection.Missing("hpcc", "1 host", "why", failed)]
-    monkeypatch.setattr(cli, "measure_all", lambda *_: selection.Table(good, missing))
+@pytest.mark.parametrize("rounds, failed, status", [(0, False, 77), (0, True, 2), (1, False, 0), (1, True, 2)])
+def test_cli__exit_status(monkeypatch, tmp_path, rounds, failed, status):
+    def measure_all(choice, count, limit_s, progress, show):
+        if rounds:
+            show(found("hpcc", [(1.0, 1.0)], [(2.0, 2.0)]))
+        show(selection.Missing("lammps-melt", "1 host", "why it is missing", failed))
+    monkeypatch.setattr(cli, "measure_all", measure_all)
     assert cli.main(["--write", str(tmp_path / "apps")]) == status
-    assert (tmp_path / "apps" / "apps.jsonl").exists() is bool(good)
+    page = tmp_path / "apps" / "README.md"
+    assert page.exists() is bool(rounds)
+    assert not rounds or "lammps-melt, 1 host: why it is missing" in page.read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import signal
 import sys
 
 from ..cli import progress
@@ -72,20 +73,45 @@ def text_of(row: Row) -> str:
             f"{mpi[TCP].median:.3g} s, ratio {row.mpi_ratio:.3f}")
 
 
-def shower(as_json: bool):
-    """Prints each result as soon as it is there."""
-    def show(each: Found | Missing) -> None:
+class Report:
+    """Prints each result as soon as it is there, and writes the page anew: a long measurement that is interrupted
+    keeps what it has."""
+
+    def __init__(self, as_json: bool, directory: pathlib.Path | None, older: list[Row]) -> None:
+        self.as_json = as_json
+        self.directory = directory
+        self.rows = older
+        self.missing: list[Missing] = []
+        self.count = 0  # of new rows
+
+    def show(self, each: Found | Missing) -> None:
         progress("")
         if isinstance(each, Missing):
+            self.missing.append(each)
             print(f"{each.program or 'all programs'}, {each.place}: {'failed: ' if each.has_failed else ''}{each.why}",
                   file=sys.stderr, flush=True)
-            return
-        rows = rows_of(each)
+        else:
+            self.show_rows(each.case.name, rows_of(each))
+        if self.directory and self.rows:
+            table.write(self.directory, self.rows, self.missing)
+
+    def show_rows(self, name: str, rows: list[Row]) -> None:
         if not rows:
-            print(f"{each.case.name}: the machine changed its state too often", file=sys.stderr, flush=True)
+            print(f"{name}: the machine changed its state too often", file=sys.stderr, flush=True)
         for row in rows:
-            print(json.dumps(row.as_json()) if as_json else text_of(row), flush=True)
-    return show
+            print(json.dumps(row.as_json()) if self.as_json else text_of(row), flush=True)
+        self.count += len(rows)
+        self.rows = table.merged(self.rows, rows)
+
+    def status(self) -> int:
+        if any(each.has_failed for each in self.missing):
+            return EXIT_FAILED
+        return EXIT_OK if self.count else EXIT_CANNOT
+
+
+def interrupt(*_) -> None:
+    """As by Ctrl-C, so that the labs are removed."""
+    raise KeyboardInterrupt
 
 
 def main(argv: list[str]) -> int:
@@ -96,16 +122,12 @@ def main(argv: list[str]) -> int:
         return EXIT_OK
     if args.add and not args.write:
         parser.error("--add keeps rows of a report: name its directory by --write")
+    signal.signal(signal.SIGTERM, interrupt)
     choice = Choice(args.programs, tuple(int(n) for n in args.hosts), args.links)
+    report = Report(args.json, args.write, table.read(args.write) if args.add else [])
     try:
-        measured = measure_all(choice, args.rounds, args.limit, progress, shower(args.json))
+        measure_all(choice, args.rounds, args.limit, progress, report.show)
     except KeyboardInterrupt:
         print("tests/bench/apps: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
-    rows = [row for found in measured.found for row in rows_of(found)]
-    if args.write and (rows or args.add):
-        older = table.read(args.write) if args.add else []
-        table.write(args.write, table.merged(older, rows), measured.missing)
-    if any(each.has_failed for each in measured.missing):
-        return EXIT_FAILED
-    return EXIT_OK if rows else EXIT_CANNOT
+    return report.status()

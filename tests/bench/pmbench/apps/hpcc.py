@@ -8,7 +8,7 @@ from ..errors import Failed
 from .program import Program, Results
 
 EXAMPLE = pathlib.Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
-N = 1500
+N = 1000
 OUTPUT = "hpccoutf.txt"
 BEGIN, END = "Begin of Summary section.", "End of Summary section."
 

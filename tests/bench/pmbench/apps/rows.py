@@ -24,13 +24,14 @@ class Span:
 
     @classmethod
     def of(cls, values: list[float]) -> Span:
-        return cls(round(statistics.median(values), 6), round(min(values), 6), round(max(values), 6))
+        return cls(*(round(value, 9) for value in (statistics.median(values), min(values), max(values))))
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A program at a place in one state. run: the whole command; mpi: inside MPI calls, the mean of the ranks; parts:
-    what the program times itself. By side. calls: of each side the dearest: name, bytes, seconds, number."""
+    """A program at a place in one state. run: the whole command; wall: from MPI_Init's end to MPI_Finalize's begin,
+    of the slowest rank; mpi: inside MPI calls meanwhile, the mean of the ranks; parts: what the program times itself.
+    By side. calls: of each side the dearest: name, bytes, seconds, number."""
 
     program: str
     hosts: int
@@ -38,6 +39,7 @@ class Row:
     state: str
     rounds: int
     run: dict[str, Span]
+    wall: dict[str, Span]
     mpi: dict[str, Span]
     parts: dict[str, dict[str, Span]]
     calls: dict[str, list[tuple[str, int, float, float]]]
@@ -45,6 +47,10 @@ class Row:
     @property
     def place(self) -> str:
         return "1 host" if self.hosts == 1 else f"{self.hosts} hosts, {self.link}"
+
+    def start_s(self, side: str) -> float:
+        """What the launcher, MPI_Init and MPI_Finalize take, and what the program does outside of them."""
+        return self.run[side].median - self.wall[side].median
 
     @property
     def run_ratio(self) -> float:
@@ -64,7 +70,8 @@ class Row:
         def spans(of: dict) -> dict[str, Span]:
             return {side: Span(**span) for side, span in of.items()}
         return cls(told["program"], told["hosts"], told["link"], told["state"], told["rounds"], spans(told["run"]),
-                   spans(told["mpi"]), {part: spans(of) for part, of in told["parts"].items()}, told["calls"])
+                   spans(told["wall"]), spans(told["mpi"]),
+                   {part: spans(of) for part, of in told["parts"].items()}, told["calls"])
 
 
 def ratio(spans: dict[str, Span]) -> float:
@@ -83,11 +90,15 @@ def rows_of(found: Found) -> list[Row]:
         def spans(point: int) -> dict[str, Span]:
             return {side: Span.of(values) for side, values in samples.paired(state, SIDES, point).items()}
         rows.append(Row(found.case.program.name, found.case.place.hosts, found.case.place.link.name, state, count,
-                        spans(RUN), spans(MPI),
+                        spans(RUN), walls(found, state), spans(MPI),
                         {part: spans(MPI + 1 + at) for at, part in enumerate(found.case.program.part_names)},
                         {side: [(name, size, round(seconds, 6), number) for name, size, seconds, number
                                 in dearest(found.profiles[side, state], DEAREST)] for side in SIDES}))
     return rows
+
+
+def walls(found: Found, state: str) -> dict[str, Span]:
+    return {side: Span.of([profile.wall_s for profile in found.profiles[side, state]]) for side in SIDES}
 
 
 def worst(rows: Iterable[Row]) -> Row:

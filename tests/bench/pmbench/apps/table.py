@@ -14,13 +14,14 @@ from .selection import PROGRAMS, Missing
 RECORDS, PAGE, PLOT = "apps.jsonl", "README.md", "apps.png"
 COLOURS = {"run": "tab:blue", "mpi": "tab:orange"}
 HEAD = ["program", "place", "state", f"run, {PM}", f"run, {TCP}", "ratio", f"in MPI, {PM}", f"in MPI, {TCP}", "ratio",
-        "rounds"]
+        f"start, {PM}", f"start, {TCP}", "rounds"]
 
 INTRODUCTION = """\
 Written by `make bench-apps`. Programs of Debian run over PM, and over Open MPI's `btl tcp` with vader inside a host.
 `scrun` starts both sides with the same ranks on the same cores, in turn. *Run* is the time of the whole command, *in
 MPI* the time inside MPI calls (`tests/bench/mpiprofile`), the mean of all ranks; medians in seconds, with the range in
-brackets. A ratio below 1 says that PM is faster. Each run's results are compared with those of the first run, digit by
+brackets. *Start* is what is left of the run before MPI_Init has ended and after MPI_Finalize has begun. A ratio below 1
+says that PM is faster. Each run's results are compared with those of the first run, digit by
 digit, or to the tolerance that is given below; a run that differs ends the measurement of its program.
 
 On 1 host there are two ranks; on 2 and 4 hosts each host has one. A host has one core of the machine for itself, but
@@ -44,7 +45,8 @@ def marked(value: float) -> str:
 def line(row: Row) -> str:
     """A row of the table."""
     cells = [row.program, row.place, row.state or "-", span(row.run[PM]), span(row.run[TCP]), marked(row.run_ratio),
-             span(row.mpi[PM]), span(row.mpi[TCP]), marked(row.mpi_ratio), str(row.rounds)]
+             span(row.mpi[PM]), span(row.mpi[TCP]), marked(row.mpi_ratio),
+             *(f"{row.start_s(side):.3f}" for side in (PM, TCP)), str(row.rounds)]
     return f"| {' | '.join(cells)} |"
 
 
@@ -108,7 +110,7 @@ def read(directory: pathlib.Path) -> list[Row]:
         lines = (directory / RECORDS).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
-    return [Row.from_json(told) for told in map(json.loads, lines) if "program" in told and "run" in told]
+    return [Row.from_json(told) for told in map(json.loads, lines) if "program" in told and "wall" in told]
 
 
 def merged(older: list[Row], newer: list[Row]) -> list[Row]:
