@@ -15,9 +15,8 @@ def indifferent(*modules) -> list[Figure]:
     return [dataclasses.replace(f, is_indifferent=True) for module in modules for f in module.FIGURES]
 
 
-ALL: dict[str, Goal] = {f.name: f for f in [*shmem.FIGURES, *udp.FIGURES, *eth.FIGURES, *sizes.FIGURES, *floor.FIGURES, *shapes.FIGURES,
-                           *collectives.FIGURES, *waiting.FIGURES, *eth_trunk.FIGURES,
-                           *indifferent(eth_cpu, launch, scout, gang), *hxb.FIGURES,
-                           *indifferent(hxb_neighbour, hxb_relay, hxb_compile, hxb_agree, verbs_cpu, verbs_peers,
-                                        verbs_hpcc, verbs_vm),
-                           *apps.FIGURES]}
+ALL: dict[str, Goal] = {f.name: f for f in [
+    *shmem.FIGURES, *udp.FIGURES, *eth.FIGURES, *sizes.FIGURES, *floor.FIGURES, *shapes.FIGURES, *collectives.FIGURES,
+    *waiting.FIGURES, *eth_trunk.FIGURES, *indifferent(eth_cpu, launch, scout, gang), *hxb.FIGURES,
+    *indifferent(hxb_neighbour, hxb_relay, hxb_compile, hxb_agree, verbs_cpu, verbs_peers, verbs_hpcc, verbs_vm),
+    *apps.FIGURES]}
