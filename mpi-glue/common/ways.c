@@ -34,6 +34,7 @@ static bool join(struct ways *w, size_t size, uint64_t since_ns)
 	w->class = ways_class(size);
 	w->n = 1;
 	w->is_spoiled = false;
+	w->is_both = false;
 	w->bytes = size;
 	w->since_ns = since_ns;
 	return true;
@@ -41,10 +42,14 @@ static bool join(struct ways *w, size_t size, uint64_t since_ns)
 
 enum way ways_begin(struct ways *w, size_t size, uint64_t since_ns, bool is_both)
 {
-	if (join(w, size, since_ns) && !w->were_many)
+	bool may_be_alone = join(w, size, since_ns) && !w->were_many;
+
+	/* our messages may all have gone before the last of the other side comes: it is busy with them still */
+	w->is_both |= is_both;
+	if (may_be_alone)
 		w->way = choice_pick(&w->of[w->class]);
 	else
-		w->way = is_both ? WAY_READ : WAY_COPY;
+		w->way = w->is_both ? WAY_READ : WAY_COPY;
 	return w->way;
 }
 

@@ -35,6 +35,7 @@ struct ways {
 	uint32_t n;        /* messages, 0 = there was no burst yet */
 	uint32_t open;     /* of them have not come yet */
 	bool is_spoiled;   /* its time tells nothing */
+	bool is_both;      /* we sent such messages, too */
 	uint64_t bytes;    /* of the first message */
 	uint64_t since_ns; /* when that was begun */
 	uint64_t end_ns;   /* when the last one that has come had come */

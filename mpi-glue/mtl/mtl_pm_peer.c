@@ -66,7 +66,7 @@ struct limits {
 };
 
 static const struct limits of_devices[] = {
-	{"shmem", 65536, 65536, WAYS_MIN - 1, 0}, {"self", 32768, 32768, 0, 0},
+	{"shmem", 65535, 65536, WAYS_MIN - 1, 0}, {"self", 32768, 32768, 0, 0},
 	{"ethernet", 262144, 524288, 0, 131072},  {"udp", 262144, 524288, 0, 131072},
 	{"verbs", 32768, 32768, 0, 98304},
 };
