@@ -39,7 +39,8 @@ void mtl_pm_way_note(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t 
 {
 	enum way next;
 
-	if (!peer->ways || size < WAYS_MIN)
+	/* what is unpacked cannot be read: it tells nothing of either way */
+	if (!peer->ways || !r->data || size < WAYS_MIN)
 		return;
 	r->peer = peer;
 	r->has_way = true;
