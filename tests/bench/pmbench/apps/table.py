@@ -26,7 +26,8 @@ digit, or to the tolerance that is given below; a run that differs ends the meas
 
 On 1 host there are two ranks; on 2 and 4 hosts each host has one. A host has one core of the machine for itself, but
 four hosts share two cores by pairs, and waits then yield (`mpi_yield_when_idle`) on both sides. *1x1g-1500* is one rail
-of 1 Gbit/s at MTU 1500. The states of the machine are explained in [method.md](../method.md)."""
+of 1 Gbit/s at MTU 1500. The states of the machine are explained in [method.md](../method.md).
+Why PM is slower in some rows is told in [apps-causes.md](../apps-causes.md)."""
 
 CALLS = """\
 The dearest calls over PM, by the power of two below their bytes. Seconds and number of calls are means of the ranks.
