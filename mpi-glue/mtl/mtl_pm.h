@@ -332,7 +332,7 @@ void mtl_pm_receive_head(struct mtl_pm_receive *r, const void *data, size_t size
 size_t mtl_pm_arrive(const struct iovec *row, size_t n, pmNode node);
 
 /* mtl_pm_way.c: of peers that have ways, and of messages of WAYS_MIN bytes and more */
-/* What tells the receiver of such a message that it was begun now; 0 for any other. */
+/* The stamp of such a message, which tells its receiver that it was begun now; 0 for any other. */
 uint32_t mtl_pm_way_stamp(struct mtl_pm_peer *peer, size_t size);
 /* A receive was matched by such a message, begun at @stamp (0: now), that comes by @way. */
 void mtl_pm_way_note(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* What a job that must not get the rules has in its environment. */
+/* In the environment of a job that must not get the rules. */
 #define COLLECTIVES_DEFAULT "SCORE_COLLECTIVES=default"
 
 /* True: Open MPI's file of parameters below the HOME of @environment sets something of coll/tuned. */

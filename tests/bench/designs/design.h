@@ -16,7 +16,7 @@
 
 #define MESSAGE_MAX (1 << 20) /* bytes */
 
-/* What a rank does with a message, as the program sees it. A call that blocks is a step as a whole. */
+/* The steps of a rank with a message, as the program sees them. A call that blocks is a step as a whole. */
 enum step {
 	STEP_BUILD,   /* data copied into frames or buffers of the library, by the program */
 	STEP_SEND,    /* the calls that send */
@@ -73,7 +73,7 @@ static inline uint64_t watch_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-/* What was done since the last lap was that step. */
+/* That step was done since the last lap. */
 static inline void lap(struct end *end, enum step step)
 {
 	struct watch *watch = &end->watch;
