@@ -15,6 +15,8 @@ void pms_board_clear(struct pms_board *board)
 {
 	for (uint32_t i = 0; i < PMS_EXPORTS; i++)
 		atomic_store_explicit(&board->exports[i].rkey, 0, memory_order_relaxed);
+	/* as in pms_board_remove */
+	atomic_thread_fence(memory_order_release);
 }
 
 void pms_board_add(struct pms_board *board, uint64_t rkey, const void *addr, uint64_t len)

@@ -11,7 +11,7 @@
 
 #include "pm-shmem/layout.h"
 
-/* No region is there. */
+/* Takes all regions away. */
 void pms_board_clear(struct pms_board *board);
 /* Puts a region there, if its place is free. */
 void pms_board_add(struct pms_board *board, uint64_t rkey, const void *addr, uint64_t len);

@@ -306,6 +306,7 @@ void pms_segment_close(struct pms_segment *seg)
 {
 	bool is_locked = !pms_lock(seg->dir.file);
 
+	pms_board_clear(&seg->boards[seg->index]);
 	atomic_store_explicit(&seg->slots[seg->index].state, PMS_SLOT_LEFT, memory_order_release);
 	/* another descriptor's view: our own slot's lock does not count */
 	if (is_locked && !pms_any_slot_is_held(seg->dir.file))

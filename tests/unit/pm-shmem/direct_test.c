@@ -210,3 +210,20 @@ TAP_TEST(direct__the_owner_is_killed)
 	close(fds[1]);
 	links_end();
 }
+
+/* The program may use the memory for something else from then on. */
+TAP_TEST(direct__the_owner_closes_its_context)
+{
+	uint32_t op;
+
+	must(begin(OPTIONS));
+	must(is_int(OPS->read(a.link, to_b, rkey, 0, local, 100000, &op), 0));
+	is_int(OPS->rma_done(a.link, op), 0);
+	node_close(&b);
+	memset(memory, 0xee, SIZE);
+	if (!OPS->read(a.link, to_b, rkey, 0, local, 100000, &op))
+		is_int(complete_alone(op), -EPIPE);
+	okf(local[0] != 0xee, "data of another use");
+	node_close(&a);
+	links_end();
+}
