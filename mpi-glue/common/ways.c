@@ -55,9 +55,11 @@ enum way ways_begin(struct ways *w, size_t size, uint64_t since_ns, bool is_both
 
 bool ways_note(struct ways *w, size_t size, uint64_t since_ns, enum way way, enum way *ret_next)
 {
-	if (!join(w, size, since_ns) || w->were_many)
+	if (!join(w, size, since_ns))
 		return false;
 	w->way = way;
+	if (w->were_many)
+		return false;
 	*ret_next = choice_pick(&w->of[w->class]);
 	return true;
 }

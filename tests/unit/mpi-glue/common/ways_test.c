@@ -109,3 +109,18 @@ TAP_TEST(ways_spoil__the_time_does_not_count)
 	is_int(w.of[ways_class(SIZE)].of[WAY_COPY].n, 0);
 	is_int(w.of[ways_class(SIZE)].of[WAY_READ].n, 0);
 }
+
+TAP_TEST(ways_note__a_message_behind_a_burst_counts_for_its_own_way)
+{
+	struct ways w = {0};
+	enum way next;
+
+	for (int i = 0; i < 20; i++) {
+		burst(&w, 10, true);
+		ways_note(&w, SIZE, now += 1000, WAY_COPY, &next);
+		ways_end(&w, now += 5000);
+	}
+	burst(&w, 1, true);
+	is_int(w.of[ways_class(SIZE)].of[WAY_READ].n, 0);
+	is_int(w.of[ways_class(SIZE)].of[WAY_COPY].n, 20);
+}
