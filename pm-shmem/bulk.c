@@ -44,6 +44,7 @@ int pms_bulk_get(struct pms_link *link, struct pm_link_peer *peer, struct pms_bu
 	/* a pid means something only where it was given */
 	bulk->is_cma_possible = is_cma_wanted(link) && self->pid_ns &&
 				self->pid_ns == other->pid_ns;
+	bulk->is_direct_possible = bulk->is_cma_possible;
 	bulk->ready_ops_tail = &bulk->ready_ops;
 	bulk->ready_jobs_tail = &bulk->ready_jobs;
 	peer->bulk = bulk;

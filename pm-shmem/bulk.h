@@ -94,8 +94,9 @@ struct pms_bulk {
 	uint32_t n_jobs;
 	uint32_t leases;      /* bit i: lease i is in use by an operation of ours */
 	bool is_filled;       /* all data of tx has pages, else the first page of each chunk */
-	bool is_cma_possible; /* same pid namespace, never refused */
-	bool is_blocked;      /* the flag in tx is up */
+	bool is_cma_possible; /* same pid namespace, our copies for the peer were never refused */
+	bool is_direct_possible; /* the same of our own reads: the kernel may allow one and not the other */
+	bool is_blocked;         /* the flag in tx is up */
 };
 
 /* ---- as device.c and the polling see them ---- */

@@ -12,8 +12,8 @@
 #include "pmcore/util/clock.h"
 
 /*
- * A pid is another process's at the earliest when all others have been given out: the shortest range of them, 32768,
- * takes far longer than this.
+ * The kernel gives a pid to another process only after all others. By default there are 32768 and more, which takes far
+ * longer than this.
  */
 #define SEEN_NS 10000000
 
@@ -63,11 +63,11 @@ bool pms_direct_begin(struct pms_link *link, struct pms_op *op)
 	struct pms_bulk *bulk = op->peer->bulk;
 	int err;
 
-	if (!bulk->is_cma_possible || op->len < PMS_DIRECT_MIN)
+	if (!bulk->is_direct_possible || op->len < PMS_DIRECT_MIN)
 		return false;
 	err = pms_direct_step(link, op);
 	if (is_forbidden(err))
-		bulk->is_cma_possible = false;
+		bulk->is_direct_possible = false;
 	/* the owner knows better than its board why */
 	return !err;
 }

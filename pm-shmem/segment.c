@@ -188,7 +188,7 @@ static uint64_t pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
-/* Its page, empty. */
+/* Allocates the page of the board, and empties it. */
 static int claim_board(struct pms_segment *seg, uint32_t index)
 {
 	int err = allocate(seg->dir.file, PMS_BOARDS_OFFSET + index * sizeof(struct pms_board),

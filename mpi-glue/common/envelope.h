@@ -63,6 +63,9 @@ struct envelope_sync {
 };
 _Static_assert(sizeof(struct envelope_sync) == 24, "wire size");
 
+/* Longest message of FIRST, bytes: such messages are of medium size. */
+#define ENVELOPE_FIRST_MAX (256u << 20)
+
 struct envelope_first {
 	struct envelope base;
 	uint32_t size; /* of the whole message in bytes */

@@ -25,6 +25,7 @@ enum way {
 #define WAYS_MIN 8192
 /* By length: from 8 KiB, from 16 KiB, and so on. */
 #define WAYS_CLASSES 10
+
 /* All zero at first. */
 struct ways {
 	struct choice of[WAYS_CLASSES]; /* of messages that are alone */
@@ -41,7 +42,7 @@ struct ways {
 	uint64_t end_ns;   /* when the last one that has come had come */
 };
 
-/* Of a message of @size bytes, WAYS_MIN and more. */
+/* The class of messages of @size bytes, WAYS_MIN and more. */
 unsigned ways_class(size_t size);
 /*
  * A message that its sender began at @since_ns is there, and may come either way: returns the one to take. @is_both: we
@@ -49,13 +50,13 @@ unsigned ways_class(size_t size);
  */
 enum way ways_begin(struct ways *w, size_t size, uint64_t since_ns, bool is_both);
 /*
- * The same of one whose sender has chosen @way. True: it may be alone, and *ret_next is what the sender should choose
- * from now on.
+ * A message that its sender began at @since_ns is there, and comes by @way, which the sender has chosen. True: it may be
+ * alone, and the sender should choose *ret_next from now on.
  */
 bool ways_note(struct ways *w, size_t size, uint64_t since_ns, enum way way, enum way *ret_next);
-/* One of those messages has come, or will not. Once for each of them. */
+/* A message that was begun or noted has come, or has failed. To be called once for each. */
 void ways_end(struct ways *w, uint64_t now_ns);
-/* A message of the burst was not received whole, or by neither way. */
+/* The time of the burst under way tells nothing: a message of it was cut, or has failed. */
 void ways_spoil(struct ways *w);
 
 #endif

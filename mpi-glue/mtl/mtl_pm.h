@@ -331,18 +331,18 @@ void mtl_pm_receive_head(struct mtl_pm_receive *r, const void *data, size_t size
  */
 size_t mtl_pm_arrive(const struct iovec *row, size_t n, pmNode node);
 
-/* mtl_pm_way.c: of peers that have ways, and of messages of WAYS_MIN bytes and more */
+/* mtl_pm_way.c: peers that have ways, and messages of WAYS_MIN bytes and more; others go by the only way */
 /* The stamp of such a message, which tells its receiver that it was begun now; 0 for any other. */
 uint32_t mtl_pm_way_stamp(struct mtl_pm_peer *peer, size_t size);
 /* A receive was matched by such a message, begun at @stamp (0: now), that comes by @way. */
 void mtl_pm_way_note(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,
 		     uint32_t stamp, enum way way);
-/* The same of one that was announced: whether to read it; if not, it is to be pulled. */
+/* The message was announced: true if it is to be read, false if it is to be pulled. Any message of any peer. */
 bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,
 			uint32_t stamp);
 /* That message has come, or has failed. */
 void mtl_pm_way_over(struct mtl_pm_receive *r, int error);
-/* READ, COPY */
+/* The peer has sent READ or COPY. */
 void mtl_pm_on_way(const struct envelope_control *m, struct mtl_pm_peer *peer);
 
 /* Whether the peer wants to read such a message out of our memory. */

@@ -8,9 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Messages sent unasked in parts are of medium size: senders' limits stay far below this. */
-#define FIRST_SIZE_MAX (256u << 20)
-
 static struct match_context *context_of(const struct envelope *e)
 {
 	struct match_context *c = match_context(&mtl_pm.match, envelope_context(e));
@@ -96,7 +93,7 @@ static void fill(struct mtl_pm_peer *peer, const void *data, size_t length, bool
 
 static bool may_begin(const struct mtl_pm_peer *peer, size_t head)
 {
-	if (!peer->open && !peer->filling && head <= FIRST_SIZE_MAX)
+	if (!peer->open && !peer->filling && head <= ENVELOPE_FIRST_MAX)
 		return true;
 	mtl_pm.damaged++;
 	return false;

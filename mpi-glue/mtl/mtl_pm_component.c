@@ -86,6 +86,8 @@ static int component_register(void)
 		"Longest message in bytes sent at once in several datagrams; longer ones "
 		"wait for the receiver (-1: by device)",
 		&mtl_pm.middle_limit);
+	if (mtl_pm.middle_limit > (long)ENVELOPE_FIRST_MAX)
+		mtl_pm.middle_limit = ENVELOPE_FIRST_MAX;
 	add_limit_parameter(
 		"pull_limit",
 		"Longest message in bytes that a receiver has streamed to it instead of "

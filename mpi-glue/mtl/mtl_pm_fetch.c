@@ -77,7 +77,7 @@ void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t r
 		end(r, 0);
 		return;
 	}
-	if (!r->data || !is_readable(handle) || !mtl_pm_way_is_read(r, peer, size, stamp)) {
+	if (!is_readable(handle) || !mtl_pm_way_is_read(r, peer, size, stamp)) {
 		pull(r);
 		return;
 	}

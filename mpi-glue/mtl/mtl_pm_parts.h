@@ -5,6 +5,8 @@
 #ifndef MTL_PM_PARTS_H
 #define MTL_PM_PARTS_H
 
+#include <errno.h>
+
 #include "mpi-glue/mtl/mtl_pm.h"
 
 /*
@@ -27,5 +29,26 @@ int mtl_pm_send_row(struct mtl_pm_send *s, const struct envelope_control *head, 
 /* Between these the datagrams of a message gather, and leave in one go. */
 bool mtl_pm_begin_row(const struct mtl_pm_peer *peer);
 void mtl_pm_end_row(bool is_new);
+
+/* mtl_pm_announce.c */
+/* Announces a message and sends its head. 0: the receiver has to answer. ENOBUFS: later, from where it stopped. */
+int mtl_pm_announce(struct mtl_pm_send *s);
+
+static inline void mtl_pm_fill_envelope(struct envelope *e, enum envelope_kind kind,
+					const struct mtl_pm_send *s)
+{
+	e->kind_context = envelope_pack(kind, s->context);
+	e->source = s->rank;
+	e->tag = s->tag;
+	e->pad = 0;
+}
+
+/* Gives the send its number for answers, once. ENOMEM. */
+static inline int mtl_pm_number_send(struct mtl_pm_send *s)
+{
+	if (!s->id)
+		s->id = ids_add(&mtl_pm.ids, mtl_pm_request_of_send(s));
+	return s->id ? 0 : ENOMEM;
+}
 
 #endif

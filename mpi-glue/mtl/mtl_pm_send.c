@@ -19,14 +19,8 @@
 #define STREAM_BURST 44
 /* Bytes sent between two polls, at most: a receiver that holds too much may have asked us to keep our data. */
 #define DEAF_BYTES (256 << 10)
-
-static inline void fill(struct envelope *e, enum envelope_kind kind, const struct mtl_pm_send *s)
-{
-	e->kind_context = envelope_pack(kind, s->context);
-	e->source = s->rank;
-	e->tag = s->tag;
-	e->pad = 0;
-}
+/* Announcements to one process of this host without a poll, at most: their ends have to be taken. */
+#define ANNOUNCED_MAX 256
 
 /* A message that is cheaper to gather here than to reserve room for: it fits two cells of shared memory. */
 struct short_message {
@@ -66,24 +60,17 @@ static int send_eager(struct mtl_pm_send *s)
 		return post_short(s->peer, s->context, s->rank, s->tag, s->data, s->length);
 	if (s->data && s->length <= s->peer->post_limit)
 		return post_with_head(s->peer, s->context, s->rank, s->tag, s->data, s->length);
-	fill(&e, ENVELOPE_EAGER, s);
+	mtl_pm_fill_envelope(&e, ENVELOPE_EAGER, s);
 	return mtl_pm_send_part(s, &e, sizeof(e), s->length);
-}
-
-static int number(struct mtl_pm_send *s)
-{
-	if (!s->id)
-		s->id = ids_add(&mtl_pm.ids, mtl_pm_request_of_send(s));
-	return s->id ? 0 : ENOMEM;
 }
 
 static int send_eager_sync(struct mtl_pm_send *s)
 {
 	struct envelope_sync e;
 
-	if (number(s))
+	if (mtl_pm_number_send(s))
 		return ENOMEM;
-	fill(&e.base, ENVELOPE_EAGER_SYNC, s);
+	mtl_pm_fill_envelope(&e.base, ENVELOPE_EAGER_SYNC, s);
 	e.id = s->id;
 	return mtl_pm_send_part(s, &e, sizeof(e), s->length);
 }
@@ -100,7 +87,7 @@ static int send_middle(struct mtl_pm_send *s)
 	if (!s->sent) {
 		struct envelope_first first;
 
-		fill(&first.base, ENVELOPE_FIRST, s);
+		mtl_pm_fill_envelope(&first.base, ENVELOPE_FIRST, s);
 		first.size = (uint32_t)s->length;
 		first.stamp = mtl_pm_way_stamp(s->peer, s->length);
 		rc = mtl_pm_send_part(s, &first, sizeof(first),
@@ -110,102 +97,6 @@ static int send_middle(struct mtl_pm_send *s)
 		rc = mtl_pm_send_row(s, &more, room, s->length);
 	while (!rc && s->sent < s->length)
 		rc = mtl_pm_send_part(s, &more, sizeof(more), room);
-	mtl_pm_end_row(is_row);
-	return rc;
-}
-
-/* The memory is offered for reading; without a handle the receiver pulls. */
-static void expose(struct mtl_pm_send *s)
-{
-	if (!s->data || s->length <= s->peer->pull_limit || s->is_exposed)
-		return;
-	s->is_exposed = !pmMLock(mtl_pm.ctx, (void *)s->data, s->length, &s->handle);
-	mtl_pm.exposed += s->is_exposed;
-}
-
-/* A head keeps the wire busy until the receiver has asked for more. Where others are on their way it is busy anyway. */
-static size_t head_of(const struct mtl_pm_send *s)
-{
-	size_t limit = s->peer->announced ? 0 : s->peer->head_limit;
-
-	return s->length < limit ? s->length : limit;
-}
-
-/* Packed data may end before a datagram is full, where an element would be cut. */
-static int send_rts(struct mtl_pm_send *s)
-{
-	struct envelope_rts *e;
-	size_t room = s->peer->mtu - sizeof(*e), n;
-	pmDesc desc;
-	int rc;
-
-	if (number(s))
-		return ENOMEM;
-	expose(s);
-	s->head = head_of(s);
-	n = s->head < room ? s->head : room;
-	rc = pmGetSendBuffer(mtl_pm.ctx, s->peer->node, sizeof(*e) + n, (void **)&e, &desc);
-	if (rc)
-		return rc;
-	if (s->data)
-		memcpy(e + 1, s->data, n);
-	else if (n)
-		n = mtl_pm_pack(s, e + 1, n);
-	if (s->head <= room && s->head < s->length)
-		s->head = n;
-	fill(&e->base, ENVELOPE_RTS, s);
-	e->base.stamp = mtl_pm_way_stamp(s->peer, s->length);
-	e->size = s->length;
-	e->id = s->id;
-	e->head = s->head;
-	if (s->is_exposed)
-		memcpy(e->handle, s->handle.word, sizeof(e->handle));
-	else
-		memset(e->handle, 0, sizeof(e->handle));
-	s->sent = n;
-	s->is_announced = true;
-	s->peer->announced++;
-	pmTruncateBuffer(mtl_pm.ctx, desc, sizeof(*e) + n);
-	return pmSend(mtl_pm.ctx, desc);
-}
-
-static int send_head_part(struct mtl_pm_send *s)
-{
-	struct envelope_control more = {.kind = ENVELOPE_MORE};
-	size_t room = mtl_pm_part_room(s->peer, sizeof(more)), left = s->head - s->sent;
-	size_t slack = s->data || s->head == s->length ? 0 : ENVELOPE_SLACK;
-	bool is_last = left <= room + slack;
-	int rc;
-
-	more.id = is_last ? ENVELOPE_LAST : 0;
-	rc = mtl_pm_send_part(s, &more, sizeof(more), left < room ? left : room);
-	/* what a packed head falls short of its announcement goes with the rest */
-	if (!rc && is_last && slack)
-		s->head = s->sent;
-	return rc;
-}
-
-/* All of the head but its last part, which says so. */
-static int send_head_row(struct mtl_pm_send *s)
-{
-	struct envelope_control more = {.kind = ENVELOPE_MORE};
-	size_t room = mtl_pm_part_room(s->peer, sizeof(more)), left = s->head - s->sent;
-
-	if (!mtl_pm_is_row_possible(s) || left <= room)
-		return 0;
-	return mtl_pm_send_row(s, &more, room, s->sent + (left - 1) / room * room);
-}
-
-/* RTS and the head. */
-static int announce(struct mtl_pm_send *s)
-{
-	bool is_row = mtl_pm_begin_row(s->peer);
-	int rc = s->is_announced ? 0 : send_rts(s);
-
-	if (!rc)
-		rc = send_head_row(s);
-	while (!rc && s->sent < s->head)
-		rc = send_head_part(s);
 	mtl_pm_end_row(is_row);
 	return rc;
 }
@@ -327,7 +218,7 @@ static int advance(struct mtl_pm_send *s)
 			return 0;
 		}
 	} else {
-		rc = announce(s);
+		rc = mtl_pm_announce(s);
 		if (!rc) {
 			wait_for_answer(s);
 			return 0;
@@ -427,6 +318,28 @@ static inline void poll_at_times(size_t length)
 		mtl_pm_poll();
 }
 
+/*
+ * Receivers in this host need no service to read. A poll between two announcements would read all that they have
+ * announced, while they wait for what we have not announced yet.
+ */
+static bool is_announced_here(const struct mtl_pm_peer *peer, size_t length)
+{
+	return peer->ways && length >= WAYS_MIN && peer->announced < ANNOUNCED_MAX &&
+	       ((ssize_t)length > peer->middle_limit || mtl_pm_is_read_by(peer, length));
+}
+
+/* After the start of a send that the program does not wait for. */
+static void poll_between(const struct mtl_pm_peer *peer, size_t length)
+{
+	if (is_announced_here(peer, length))
+		return;
+	/* receivers that read the first of many long messages are served while the others start */
+	if (mtl_pm.exposed > 1)
+		mtl_pm_poll();
+	else
+		poll_at_times(length);
+}
+
 /* Sends the whole message now, without a request, if nothing stands in the way. */
 static inline bool try_at_once(struct mtl_pm_peer *peer, struct ompi_communicator_t *comm, int tag,
 			       const char *data, size_t length)
@@ -493,16 +406,7 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 			mtl_pm_join_burst(peer, length, mode);
 		submit(&req->send);
 	}
-	/*
-	 * Receivers that read the first of many long messages are served while the others start. Those of this host need
-	 * no service, and a poll would read all that they have announced, while they wait for what we have not yet.
-	 */
-	if (peer->ways && ((ssize_t)length > peer->middle_limit || mtl_pm_is_read_by(peer, length)))
-		;
-	else if (mtl_pm.exposed > 1)
-		mtl_pm_poll();
-	else
-		poll_at_times(length);
+	poll_between(peer, length);
 	mtl_pm_leave();
 	return OMPI_SUCCESS;
 }

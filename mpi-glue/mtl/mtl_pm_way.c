@@ -7,7 +7,7 @@
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 
-/* Of our clock, of which the sender told the lower half. All processes of a host have the same. */
+/* The time of a stamp, which is the lower half of its sender's clock. All processes of a host have the same clock. */
 static uint64_t time_of(uint32_t stamp, uint64_t now_ns)
 {
 	return stamp ? now_ns - (uint32_t)((uint32_t)now_ns - stamp) : now_ns;
@@ -39,9 +39,13 @@ void mtl_pm_way_note(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t 
 {
 	enum way next;
 
-	/* what is unpacked cannot be read: it tells nothing of either way */
-	if (!peer->ways || !r->data || size < WAYS_MIN)
+	if (!peer->ways || size < WAYS_MIN)
 		return;
+	/* it is unpacked, so it cannot be read, and tells nothing of either way */
+	if (!r->data) {
+		ask_for(peer, ways_class(size), WAY_COPY);
+		return;
+	}
 	r->peer = peer;
 	r->has_way = true;
 	r->way_size = size;
@@ -52,6 +56,10 @@ void mtl_pm_way_note(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t 
 bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,
 			uint32_t stamp)
 {
+	if (!r->data) {
+		mtl_pm_way_note(r, peer, size, stamp, WAY_COPY);
+		return false;
+	}
 	if (!peer->ways || size < WAYS_MIN)
 		return true;
 	if ((ssize_t)size <= peer->middle_limit) {

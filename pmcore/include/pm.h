@@ -172,7 +172,8 @@ int pmReleaseReceiveBuffer(pmContext ctx, pmDesc desc);
  * One-sided. pmMLock exports [addr, addr+len) to the nodes that are given the handle; the memory must
  * stay mapped until pmMUnlock. pmRead copies @len bytes from @roffset of the remote region to
  * @local, pmWrite the other way. @local must stay untouched until the operation is done.
- * Needs the remote process to call a progressing function.
+ * Needs the remote process to call a progressing function, but for reads inside a host where the kernel lets us copy
+ * out of its memory.
  * pmIsReadDone/pmIsWriteDone: PM_SUCCESS and the descriptor is gone; ENOBUFS not yet; EPIPE node died,
  * EACCES the region does not exist there or the range is outside: descriptor gone as well.
  */
