@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests/bench/apps reads from programs and their profiles, and what it makes of it. No program is run."""
+"""Readers of programs' output and profiles, and tables made of them, of tests/bench/apps. No program is run."""
 import dataclasses
 import json
 import os

@@ -16,6 +16,7 @@ from pmbench.budget.cases import BOTH_WAYS, LATENCY, MPI, ONE_WAY, PM, Case  # n
 from pmbench.budget.fold import Span  # noqa: E402
 from pmbench.budget.runs import Unsteady, Watched  # noqa: E402
 from pmbench.budget.stages import Frame  # noqa: E402
+from pmbench import tool  # noqa: E402
 from pmbench.command import BUILD  # noqa: E402
 from pmbench.errors import Failed  # noqa: E402
 
@@ -359,7 +360,7 @@ def test_main__perf_is_missing(monkeypatch, capsys):
         raise FileNotFoundError("perf")
 
     monkeypatch.setattr(samples.subprocess, "run", run)
-    assert cli.main([]) == cli.EXIT_CANNOT
+    assert cli.main([]) == tool.EXIT_CANNOT
     assert "linux-perf" in capsys.readouterr().err
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests/bench/study computes: stages of samples, their sum, tables and the page."""
+"""Computations of tests/bench/study: stages of samples, their sum, tables and the page."""
 import json
 import os
 import sys

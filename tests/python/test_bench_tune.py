@@ -25,7 +25,7 @@ def times(**us):
 
 
 def numbers(text):
-    """What Open MPI reads of a file: all that stands before the comments."""
+    """The part of a file that Open MPI reads: all that stands before the comments."""
     return [int(word) for line in text.splitlines() for word in line.partition("#")[0].split()]
 
 

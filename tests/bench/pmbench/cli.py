@@ -12,8 +12,9 @@ from . import figures, report
 from .errors import CannotRun, Failed
 from .figure import LIMIT_S, Goal, NotSeen, Outcome
 from .sweep import SweepBench, demands
+from .tool import EXIT_CANNOT, progress
 
-EXIT_MET, EXIT_MISSED, EXIT_FAILED, EXIT_CANNOT = 0, 1, 2, 77
+EXIT_MET, EXIT_MISSED, EXIT_FAILED = 0, 1, 2
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -36,11 +37,6 @@ def build_parser() -> argparse.ArgumentParser:
 def show_list() -> None:
     for f in figures.ALL.values():
         print(f"{f.name:34} {f.goal_text():8} {f.text}")
-
-
-def progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def status_of(outcomes: list[Outcome]) -> int:

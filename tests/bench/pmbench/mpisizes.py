@@ -38,7 +38,7 @@ def run_sizes(cluster: Lab, words: Sequence[str], sizes: Sequence[int], state: s
 
 
 def sharing(ranks: int) -> list[str]:
-    """What mpirun says to ranks that share cores. The hosts of a lab do not know that they share this machine's."""
+    """Words of mpirun to ranks that share cores. The hosts of a lab do not know that they share this machine's."""
     return ["--mca", "mpi_yield_when_idle", "1"] if ranks > (os.cpu_count() or 1) else []
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures the algorithms of Open MPI's collective operations over PM, and writes rules that choose the fastest.
 
-On labs of several hosts by default; on real hosts with --mpirun. What is measured is kept in a file (--times), from
-which rules can be written again without measuring.
+On labs of several hosts by default; on real hosts with --mpirun. The times are kept in a file (--times), from which
+rules can be written again without measuring.
 """
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from collections.abc import Iterator, Sequence
 from . import state as states
 from .command import TIMEOUT_S, program, run_json_lines
 from .devices import DIRECT, HERE_MTU, SHMEM, Way, open_ways
-from .errors import CannotRun, Failed
 from .mpisizes import reading, run_sizes
 from .report import environment
 from .rounds import Aim, Reading, Samples, Take, collect
+from .tool import progress, status_of
 from .tuning import OPERATIONS, OWN, Algorithm, Operation, Rules, Times, choose, text_of
 
-EXIT_OK, EXIT_FAILED, EXIT_CANNOT = 0, 2, 77
+EXIT_OK, EXIT_FAILED = 0, 2
 LAYOUTS = ((2, 1), (4, 1), (8, 1), (2, 2), (4, 2), (8, 2), (4, 4), (8, 4))  # ranks and hosts; one: this one
 GIVEN_HOSTS = 0  # of a layout that --mpirun decides on
 SIZES = tuple(1 << i for i in range(0, 21, 2))
@@ -49,7 +49,7 @@ class Measured:
 
 
 def read(path: pathlib.Path) -> list[Measured]:
-    """What was kept, in any order of lines."""
+    """Times that were kept, in any order of lines."""
     found: dict[tuple[str, int, int], Times] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         told = json.loads(line)
@@ -198,13 +198,8 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-
-
 def gather(given: argparse.Namespace) -> list[Measured]:
-    """What was kept, with what is measured now; kept after each operation, so that a run can be cut short."""
+    """Kept times, with those measured now; kept after each operation, so that a run can be cut short."""
     kept = read(given.times) if given.times and given.times.exists() else []
     if given.no_measure:
         return kept
@@ -217,17 +212,17 @@ def gather(given: argparse.Namespace) -> list[Measured]:
     return kept
 
 
+def tuned(given: argparse.Namespace) -> int:
+    measured = gather(given)
+    text = text_of(rules_of(measured), heading(measured))
+    with given.output.open("w", encoding="utf-8") if given.output else contextlib.nullcontext(sys.stdout) as out:
+        out.write(text)
+    return EXIT_OK
+
+
 def main(argv: list[str]) -> int:
     given = build_parser().parse_args(argv)
     if given.no_measure and not given.times:
         print("tests/bench/tune: --no-measure needs --times FILE", file=sys.stderr)
         return EXIT_FAILED
-    try:
-        measured = gather(given)
-    except (CannotRun, Failed) as why:
-        print(f"tests/bench/tune: {why}", file=sys.stderr)
-        return EXIT_CANNOT if isinstance(why, CannotRun) else EXIT_FAILED
-    text = text_of(rules_of(measured), heading(measured))
-    with given.output.open("w", encoding="utf-8") if given.output else contextlib.nullcontext(sys.stdout) as out:
-        out.write(text)
-    return EXIT_OK
+    return status_of("tests/bench/tune", lambda: tuned(given), EXIT_FAILED)

@@ -65,7 +65,7 @@ class Operation:
         return algorithm.number not in self.splits or size >= ELEMENT * ranks
 
     def rule_bytes(self, size: int, ranks: int) -> int:
-        """What a rule counts when mpi_collective says size."""
+        """The bytes that a rule counts where mpi_collective says size."""
         return size * ranks if self.counts_all else size
 
     def name_of(self, algorithm: Algorithm) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What goes on while a program does something else: messages that move while their ranks compute, how long a rank that
-computes delays the other one, and threads that call MPI at the same time. Against Open MPI's TCP on a cable of MTU
-1500, and against vader inside this host."""
+"""Messages and waiting while a program does something else: messages that move while their ranks compute, how long a
+rank that computes delays the other one, and threads that call MPI at the same time. Against Open MPI's TCP on a cable
+of MTU 1500, and against vader inside this host."""
 from __future__ import annotations
 
 from .devices import DIRECT, HERE_MTU, SHMEM, UDP, VADERS

@@ -153,7 +153,7 @@ TAP_TEST(direct__the_peer_goes_between_two_pieces)
 	end();
 }
 
-/* What the reader needs to know of an owner in another process. */
+/* The address and the region of an owner in another process. */
 struct offer {
 	uint8_t address[256];
 	size_t address_len;

@@ -6,18 +6,17 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import signal
 import sys
 
-from ..cli import progress
 from ..figure import LIMIT_S
+from ..tool import EXIT_CANNOT, positive, progress, status_of
 from . import table
 from .links import HOSTS, LINKS, PM, TCP
 from .rows import Row, rows_of
 from .runs import Found
 from .selection import DEFAULT_LINKS, PROGRAMS, ROUNDS, Choice, Missing, measure_all
 
-EXIT_OK, EXIT_FAILED, EXIT_CANNOT, EXIT_INTERRUPTED = 0, 2, 77, 130
+EXIT_OK, EXIT_FAILED = 0, 2
 EPILOG = """needs root, for the hosts of a lab. A program that is not installed is skipped, with the name of its
 package; nothing is installed. exit status: 0 measured, 2 a run failed, results differ, or wrong arguments, 77 nothing
 can run, 130 interrupted"""
@@ -32,12 +31,6 @@ def chosen(known: list[str], what: str):
             raise argparse.ArgumentTypeError(f"no {what} named '{unknown[0]}': choose from {', '.join(known)}")
         return names
     return parse
-
-
-def positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of 1 or more")
-    return int(text)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -109,9 +102,11 @@ class Report:
         return EXIT_OK if self.count else EXIT_CANNOT
 
 
-def interrupt(*_) -> None:
-    """As by Ctrl-C, so that the labs are removed."""
-    raise KeyboardInterrupt
+def measured(args: argparse.Namespace) -> int:
+    choice = Choice(args.programs, tuple(int(n) for n in args.hosts), args.links)
+    report = Report(args.json, args.write, table.read(args.write) if args.add else [])
+    measure_all(choice, args.rounds, args.limit, progress, report.show)
+    return report.status()
 
 
 def main(argv: list[str]) -> int:
@@ -122,12 +117,4 @@ def main(argv: list[str]) -> int:
         return EXIT_OK
     if args.add and not args.write:
         parser.error("--add keeps rows of a report: name its directory by --write")
-    signal.signal(signal.SIGTERM, interrupt)
-    choice = Choice(args.programs, tuple(int(n) for n in args.hosts), args.links)
-    report = Report(args.json, args.write, table.read(args.write) if args.add else [])
-    try:
-        measure_all(choice, args.rounds, args.limit, progress, report.show)
-    except KeyboardInterrupt:
-        print("tests/bench/apps: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    return report.status()
+    return status_of("tests/bench/apps", lambda: measured(args), EXIT_FAILED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What bench/mpiprofile.so wrote: the seconds of each rank inside MPI calls, by call and bytes."""
+"""The file that bench/mpiprofile.so wrote: the seconds of each rank inside MPI calls, by call and bytes."""
 from __future__ import annotations
 
 import collections

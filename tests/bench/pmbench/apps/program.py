@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a program is to these measurements: a package of Debian, an input of ours, and results to compare."""
+"""A program, as these measurements know it: a package of Debian, an input of ours, and results to compare."""
 from __future__ import annotations
 
 import dataclasses

@@ -49,7 +49,7 @@ class Row:
         return "1 host" if self.hosts == 1 else f"{self.hosts} hosts, {self.link}"
 
     def start_s(self, side: str) -> float:
-        """What the launcher, MPI_Init and MPI_Finalize take, and what the program does outside of them."""
+        """Time of the launcher, MPI_Init and MPI_Finalize, and of the program outside of them."""
         return self.run[side].median - self.wall[side].median
 
     @property
@@ -66,7 +66,7 @@ class Row:
 
     @classmethod
     def from_json(cls, told: dict) -> Row:
-        """What as_json() gave."""
+        """From the result of as_json()."""
         def spans(of: dict) -> dict[str, Span]:
             return {side: Span(**span) for side, span in of.items()}
         return cls(told["program"], told["hosts"], told["link"], told["state"], told["rounds"], spans(told["run"]),

@@ -42,7 +42,7 @@ class Case:
 
 @dataclasses.dataclass
 class Found:
-    """What the rounds of a case gave. profiles: by side and state of the machine."""
+    """Results of the rounds of a case. profiles: by side and state of the machine."""
 
     case: Case
     samples: Samples

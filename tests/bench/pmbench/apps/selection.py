@@ -18,7 +18,7 @@ ROUNDS = 3
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What is to be measured."""
+    """Programs, hosts and links that are to be measured."""
 
     programs: tuple[str, ...] = tuple(PROGRAMS)
     hosts: tuple[int, ...] = HOSTS
@@ -40,7 +40,7 @@ class Missing:
 
 @dataclasses.dataclass
 class Table:
-    """What a choice gave."""
+    """Results of a choice."""
 
     found: list[Found] = dataclasses.field(default_factory=list)
     missing: list[Missing] = dataclasses.field(default_factory=list)

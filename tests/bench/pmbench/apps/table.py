@@ -90,7 +90,7 @@ def markdown(env: dict[str, str], rows: list[Row], missing: list[Missing]) -> st
     text = ["# Programs", "", INTRODUCTION, "", *summary(rows), "", *table(HEAD, [line(row) for row in rows])]
     if parts := part_lines(rows):
         text += ["", "## Parts of programs", "",
-                 "What a program times itself, in seconds. A ring's time is that of one message.", "",
+                 "Times that a program takes itself, in seconds. A ring's time is that of one message.", "",
                  *table(["program", "part", "place", "state", PM, TCP, "ratio"], parts)]
     if calls := call_lines(rows):
         text += ["", "## Calls of programs that are slower over PM", "", CALLS, "",

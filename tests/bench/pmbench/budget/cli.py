@@ -6,20 +6,19 @@ import argparse
 import collections
 import json
 import pathlib
-import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import TextIO
 
 from .. import state as states
 from ..devices import DIRECT, Way
-from ..errors import CannotRun, Failed
+from ..errors import Failed
 from ..eth_cpu import need
+from ..tool import positive, progress, status_of
 from . import cases, runs, samples, table
 from .cases import Case
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_CANNOT, EXIT_INTERRUPTED = 0, 1, 2, 77, 130
+EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 TRIES = 4  # of one measurement, while the machine changes its state
 ROUNDS, LIMIT_S = 3, 120.0
 KINDS = {"plain": runs.plain, "sampled": runs.sampled, "called": runs.called}
@@ -68,12 +67,6 @@ def size_of(word: str) -> int:
     return int(digits) * factor
 
 
-def positive(word: str) -> int:
-    if not word.isdecimal() or int(word) < 1:
-        raise argparse.ArgumentTypeError(f"{word}: give a number of at least 1")
-    return int(word)
-
-
 def cases_of(args: argparse.Namespace) -> list[Case]:
     if args.every:
         args.device = args.device or [name for name in cases.DEVICES if name != cases.SHMEM]
@@ -113,20 +106,12 @@ def measure(case: Case, way: Way, args: argparse.Namespace, progress: Callable[[
             for state, of in found.items() if of["sampled"]]
 
 
-def progress_to(stream: TextIO) -> Callable[[str], None]:
-    def progress(text: str) -> None:
-        if stream.isatty():
-            print(f"\r\033[K{text}", end="", file=stream, flush=True)
-    return progress
-
-
 def show(records: list[dict], args: argparse.Namespace) -> None:
     for told in records:
         print(json.dumps(told) if args.json else table.text(told, args.functions) + "\n", flush=True)
 
 
 def run(args: argparse.Namespace) -> int:
-    progress = progress_to(sys.stderr)
     wanted = cases_of(args)
     samples.need_perf()
     if args.instructions:
@@ -159,24 +144,8 @@ def show_tables(path: pathlib.Path) -> int:
     return EXIT_OK
 
 
-def interrupt(number: int, _: object) -> None:
-    raise KeyboardInterrupt
-
-
 def main(argv: list[str]) -> int:
     args = build_parser().parse_args(argv)
     if args.tables:
         return show_tables(args.tables)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupt)
-    try:
-        return run(args)
-    except CannotRun as why:
-        print(f"tests/bench/budget: cannot run here: {why}", file=sys.stderr)
-        return EXIT_CANNOT
-    except Failed as why:
-        print(f"tests/bench/budget: {why}", file=sys.stderr)
-        return EXIT_FAILED
-    except KeyboardInterrupt:
-        print("tests/bench/budget: interrupted; its labs are gone", file=sys.stderr)
-        return EXIT_INTERRUPTED
+    return status_of("tests/bench/budget", lambda: run(args), EXIT_FAILED)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who does which part of a send, process or kernel: tests/bench/study."""
+"""Parts of a send in process and kernel: tests/bench/study."""

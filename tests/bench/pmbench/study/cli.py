@@ -6,18 +6,17 @@ import argparse
 import importlib.util
 import json
 import pathlib
-import signal
-import sys
 
 from ..budget import samples
-from ..budget.cli import interrupt, positive, progress_to, size_of
+from ..budget.cli import size_of
 from ..command import ROOT
 from ..errors import CannotRun, Failed
 from ..eth_cpu import need
+from ..tool import positive, progress, status_of
 from . import plots, runs, survey, tables
 from .designs import BY_NAME, DESIGNS, SIZES
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_CANNOT, EXIT_INTERRUPTED = 0, 1, 2, 77, 130
+EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 ROUNDS, LIMIT_S = 5, 0.0
 PAGE, RECORDS = "README.md", "designs.jsonl"
 
@@ -67,7 +66,6 @@ def measured(args: argparse.Namespace) -> list[dict]:
         need("valgrind", "valgrind")
     designs = [BY_NAME[name] for name in args.design] if args.design else list(DESIGNS)
     sizes = sorted(set(args.size or SIZES), reverse=True)
-    progress = progress_to(sys.stderr)
     with runs.open_labs(designs) as labs:
         found = survey.measure(labs, designs, sizes, args.rounds, args.limit, not args.no_instructions, progress)
     progress("")
@@ -103,16 +101,4 @@ def run(args: argparse.Namespace) -> int:
 
 def main(argv: list[str]) -> int:
     args = build_parser().parse_args(argv)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupt)
-    try:
-        return run(args)
-    except CannotRun as why:
-        print(f"tests/bench/study: cannot run here: {why}", file=sys.stderr)
-        return EXIT_CANNOT
-    except (Failed, OSError) as why:
-        print(f"tests/bench/study: {why}", file=sys.stderr)
-        return EXIT_FAILED
-    except KeyboardInterrupt:
-        print("tests/bench/study: interrupted; its labs are gone", file=sys.stderr)
-        return EXIT_INTERRUPTED
+    return status_of("tests/bench/study", lambda: run(args), EXIT_FAILED)

@@ -27,7 +27,7 @@ def state_of(told: Mapping) -> str | None:
 
 
 class Survey:
-    """What was measured of all designs; lines: by design, size and state, those of the interleaved rounds."""
+    """Measurements of all designs; lines: by design, size and state, those of the interleaved rounds."""
 
     def __init__(self, labs: Mapping[str, Lab], designs: Sequence[Design], sizes: Sequence[int],
                  progress: Progress) -> None:
@@ -72,7 +72,7 @@ class Survey:
                 for size, lines in found.items()}
 
     def watched(self, design: Design, state: str) -> dict:
-        """What all kinds of watching saw, for records()."""
+        """Values of all kinds of watching, for records()."""
         seen: dict = {"steps": self.steps(design, state)}
         sizes = [size for size in self.sizes if size in STAGED]
         seen["sampled"] = runs.sampled(self.lab(design), design, sizes) if sizes else {}

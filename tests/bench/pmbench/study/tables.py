@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured as tables of the page: pure."""
+"""Tables of the page, from records: pure."""
 from __future__ import annotations
 
 import collections
