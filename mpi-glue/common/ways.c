@@ -3,6 +3,11 @@
 
 #define MIN_LOG 13
 
+/* A copy takes a quarter of this for a byte at most, or the sender is away: it computes, and answers when it is back. */
+#define AWAY_PS 2000
+/* So many messages are read then. */
+#define AWAY_READS 1024
+
 _Static_assert(WAYS_MIN == 1 << MIN_LOG, "the first class begins there");
 
 unsigned ways_class(size_t size)
@@ -28,6 +33,7 @@ static bool join(struct ways *w, size_t size, uint64_t since_ns)
 	w->open++;
 	if (w->open > 1 || (w->n && since_ns <= w->end_ns)) {
 		w->n++;
+		w->bytes += size;
 		return false;
 	}
 	close_burst(w);
@@ -40,13 +46,19 @@ static bool join(struct ways *w, size_t size, uint64_t since_ns)
 	return true;
 }
 
-enum way ways_begin(struct ways *w, size_t size, uint64_t since_ns, bool is_both)
+enum way ways_begin(struct ways *w, size_t size, uint64_t since_ns, uint64_t now_ns, bool is_both)
 {
-	bool may_be_alone = join(w, size, since_ns) && !w->were_many;
+	bool is_first = join(w, size, since_ns);
 
+	if (is_first)
+		w->asked_ns = now_ns;
+	w->is_asked = true;
 	/* our messages may all have gone before the last of the other side comes: it is busy with them still */
 	w->is_both |= is_both;
-	if (may_be_alone)
+	if (w->away) {
+		w->away--;
+		w->way = WAY_READ;
+	} else if (is_first && !w->were_many)
 		w->way = choice_pick(&w->of[w->class]);
 	else
 		w->way = w->is_both ? WAY_READ : WAY_COPY;
@@ -58,6 +70,7 @@ bool ways_note(struct ways *w, size_t size, uint64_t since_ns, enum way way, enu
 	if (!join(w, size, since_ns))
 		return false;
 	w->way = way;
+	w->is_asked = false;
 	if (w->were_many)
 		return false;
 	*ret_next = choice_pick(&w->of[w->class]);
@@ -68,6 +81,8 @@ void ways_end(struct ways *w, uint64_t now_ns)
 {
 	w->open--;
 	w->end_ns = now_ns;
+	if (w->is_asked && w->way == WAY_COPY && (now_ns - w->asked_ns) * 1000 > w->bytes * AWAY_PS)
+		w->away = AWAY_READS;
 }
 
 void ways_spoil(struct ways *w)

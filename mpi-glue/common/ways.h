@@ -5,7 +5,8 @@
  * Pure: time is an argument. Messages are a burst while each of them was begun before the one in front of it had come.
  * One that is alone takes the way that took less time lately (choice.h). Of a burst, both processes copy at once what
  * goes through shared memory, so that is the faster way. Where both send, both have enough to do, and the way with one
- * copy is taken. The next burst is expected to be like the last one.
+ * copy is taken. The next burst is expected to be like the last one. A message that was announced cannot be copied while
+ * its sender computes, so messages of such a sender are read.
  */
 #ifndef MPI_GLUE_WAYS_H
 #define MPI_GLUE_WAYS_H
@@ -37,8 +38,11 @@ struct ways {
 	uint32_t open;     /* of them have not come yet */
 	bool is_spoiled;   /* its time tells nothing */
 	bool is_both;      /* we sent such messages, too */
-	uint64_t bytes;    /* of the first message */
+	bool is_asked;     /* its last message was announced, and had to be asked for */
+	uint32_t away;     /* messages to read, as the sender was away */
+	uint64_t bytes;    /* of its messages */
 	uint64_t since_ns; /* when that was begun */
+	uint64_t asked_ns; /* when it was asked for */
 	uint64_t end_ns;   /* when the last one that has come had come */
 };
 
@@ -48,7 +52,7 @@ unsigned ways_class(size_t size);
  * A message that its sender began at @since_ns is there, and may come either way: returns the one to take. @is_both: we
  * are sending such messages to that process.
  */
-enum way ways_begin(struct ways *w, size_t size, uint64_t since_ns, bool is_both);
+enum way ways_begin(struct ways *w, size_t size, uint64_t since_ns, uint64_t now_ns, bool is_both);
 /*
  * A message that its sender began at @since_ns is there, and comes by @way, which the sender has chosen. True: it may be
  * alone, and the sender should choose *ret_next from now on.

@@ -56,6 +56,8 @@ void mtl_pm_way_note(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t 
 bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,
 			uint32_t stamp)
 {
+	uint64_t now;
+
 	if (!r->data) {
 		mtl_pm_way_note(r, peer, size, stamp, WAY_COPY);
 		return false;
@@ -68,8 +70,8 @@ bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size
 	}
 	r->has_way = true;
 	r->way_size = size;
-	return ways_begin(peer->ways, size, time_of(stamp, mtl_pm_now_ns()), peer->announced) ==
-	       WAY_READ;
+	now = mtl_pm_now_ns();
+	return ways_begin(peer->ways, size, time_of(stamp, now), now, peer->announced) == WAY_READ;
 }
 
 void mtl_pm_way_over(struct mtl_pm_receive *r, int error)
