@@ -8,15 +8,17 @@
 #define SAMPLES 8   /* of either kind that are needed for a vote */
 #define VOTES 3     /* in a row for the other kind: it is taken */
 #define BETTER 8    /* by more than this part, which is noise */
+#define UNSURE 4    /* by so many times where the peer may be what limits both */
 #define WIRE_BOUND                                                                                 \
 	4000 /* ps per byte: no processor that does nothing else is that slow, but 2 Gbit/s are */
 #define PRESSED 128       /* packets in flight that a fast wire has seldom while the peer listens */
-#define WIRE_CHEAP 4      /* at most this part of the packets cost less on such a wire */
+#define WIRE_CHEAP 25     /* percent of the packets, at most, cost less on such a wire */
 #define WIRE_NOISE 2      /* times as much or as little is noise there */
 #define PERIOD_MIN 4096   /* packets between two trials; the memory of the first ones is cold */
 #define PERIOD_MAX 262144 /* ... when one after the other has changed nothing */
 #define CLEARER 8         /* times rarer when the other kind cost twice as much; else two times */
 #define AVERAGE 128       /* packets that its cost is an average of, nearly */
+#define AVERAGE_MOST 2    /* times as much, at most, counts one of them */
 #define LOSS 4            /* a lost packet weighs as much as so many that cost twice as much */
 #define COST_MAX (1u << 30)
 
@@ -60,17 +62,18 @@ static uint32_t cost_in_use(const struct road *road)
 	return (uint32_t)(road->average / AVERAGE);
 }
 
-static uint32_t cost_of(const struct road_costs *costs)
+/* What is lost has no time until its ack: each such packet counts as if all were dearer by some percent. */
+static uint32_t cost_of(const struct road_turn *turn)
 {
-	return (uint32_t)min_u64(costs->took_ns * 1000 / costs->load, COST_MAX);
+	uint64_t cost = costs_quantile(&turn->costs, 50);
+
+	return (uint32_t)min_u64(cost + cost * LOSS * turn->n_lost / turn->costs.n, COST_MAX);
 }
 
-static void clear(struct road_costs *costs)
+static void clear(struct road_turn *turn)
 {
-	costs->took_ns = 0;
-	costs->load = 0;
-	costs->n = 0;
-	costs->n_cheap = 0;
+	costs_clear(&turn->costs);
+	turn->n_lost = 0;
 }
 
 static void forget(struct road *road)
@@ -87,7 +90,7 @@ static void go_on(struct road *road, bool is_trying, uint32_t packets)
 	road->overdue = 0;
 }
 
-static struct road_costs *costs_of_turn(struct road *road)
+static struct road_turn *turn_of(struct road *road)
 {
 	return road->is_trying ? &road->other : &road->used;
 }
@@ -110,17 +113,17 @@ static void settle(const struct chan *chan, struct chan_peer *peer, struct road 
 {
 	road->is_settling = false;
 	road->left = TURN + (road->is_trying ? 0 : peer->flow->in_flight);
-	costs_of_turn(road)->from_ns = chan->now;
+	turn_of(road)->from_ns = chan->now;
 }
 
 /* Packets sent while those of the other kind are still in flight depend on these, and tell nothing. */
 static void turn_to(const struct chan *chan, struct chan_peer *peer, struct road *road,
 		    bool is_trying)
 {
-	costs_of_turn(road)->until_ns = chan->now;
+	turn_of(road)->until_ns = chan->now;
 	go_on(road, is_trying, SETTLE);
-	costs_of_turn(road)->from_ns = UINT64_MAX;
-	costs_of_turn(road)->until_ns = UINT64_MAX;
+	turn_of(road)->from_ns = UINT64_MAX;
+	turn_of(road)->until_ns = UINT64_MAX;
 	road->is_settling = is_other_in_flight(chan, peer);
 	if (!road->is_settling)
 		settle(chan, peer, road);
@@ -159,19 +162,19 @@ static void change(struct chan_peer *peer, struct road *road)
 /* A peer that computes lets packets wait as long, but seldom so many, and it takes some of a stream at once. */
 static bool is_wire_bound(const struct road *road)
 {
-	return road->is_pressed && cost_of(&road->used) >= WIRE_BOUND &&
-	       road->used.n_cheap <= road->used.n / WIRE_CHEAP;
+	return road->is_pressed && costs_quantile(&road->used.costs, WIRE_CHEAP) >= WIRE_BOUND;
 }
 
 /*
- * The other kind is taken when it costs less than this. Where the wire limits both kinds they cost the same, and frames have
- * the shorter heads. A turn is too short to fill such a wire, so the kind that it tries looks dearer there.
+ * Does the other kind cost so much less that it is to be taken? Where the wire limits both kinds they cost the same, and
+ * frames have the shorter heads. A turn is too short to fill such a wire, so the kind that it tries looks dearer there.
+ * A peer that computes acks between its computations: what either kind costs is an accident then.
  */
-static uint32_t bar(const struct chan_peer *peer, uint32_t used, bool is_bound)
+static bool is_better(const struct chan_peer *peer, uint32_t used, uint32_t other, bool is_bound)
 {
-	if (!is_bound)
-		return used - used / BETTER;
-	return peer->prefers_single ? used / WIRE_NOISE : used * WIRE_NOISE;
+	if (is_bound)
+		return other < (peer->prefers_single ? used / WIRE_NOISE : used * WIRE_NOISE);
+	return other < (other < WIRE_BOUND ? used - used / BETTER : used / UNSURE);
 }
 
 /* Both kinds had their turn. Among short messages too few packets may tell a cost: theirs count at the next trial. */
@@ -180,7 +183,7 @@ static void vote(const struct chan *chan, struct chan_peer *peer, struct road *r
 	uint32_t used, other;
 	bool is_bound;
 
-	if (road->used.n < SAMPLES || road->other.n < SAMPLES) {
+	if (road->used.costs.n < SAMPLES || road->other.costs.n < SAMPLES) {
 		try_more_rarely(road, 2);
 		end_trial(road);
 		return;
@@ -188,7 +191,7 @@ static void vote(const struct chan *chan, struct chan_peer *peer, struct road *r
 	used = cost_of(&road->used);
 	other = cost_of(&road->other);
 	is_bound = is_wire_bound(road);
-	if (other >= bar(peer, used, is_bound)) {
+	if (!is_better(peer, used, other, is_bound)) {
 		stay(road, other / 2 >= used || is_bound);
 	} else if (++road->votes == VOTES) {
 		change(peer, road);
@@ -286,14 +289,21 @@ static bool is_in_use(const struct chan *chan, const struct chan_peer *peer, uin
 	return (chan->config.bulk_rails >> rail & 1) == !peer->prefers_single;
 }
 
-static void count(struct road_costs *costs, uint64_t sent_ns, uint64_t took_ns, uint32_t load)
+static void count(struct road_turn *turn, uint64_t sent_ns, uint32_t cost)
 {
-	if (sent_ns < costs->from_ns || sent_ns > costs->until_ns)
-		return;
-	costs->took_ns += took_ns;
-	costs->load += load;
-	costs->n_cheap += took_ns * 1000 < (uint64_t)load * WIRE_BOUND;
-	costs->n++;
+	if (sent_ns >= turn->from_ns && sent_ns <= turn->until_ns)
+		costs_add(&turn->costs, cost);
+}
+
+/* Packets that waited while the peer computed weigh no more than twice the others. */
+static void average(struct road *road, uint32_t cost)
+{
+	uint64_t most = road->average / AVERAGE * AVERAGE_MOST;
+
+	if (road->average)
+		road->average += min_u64(cost, most) - road->average / AVERAGE;
+	else
+		road->average = (uint64_t)cost * AVERAGE;
 }
 
 void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint64_t sent_ns,
@@ -301,17 +311,14 @@ void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, 
 {
 	struct road *road = &peer->flow->road;
 	bool is_used = is_in_use(chan, peer, rail);
-	uint64_t took_ns = chan->now - sent_ns;
-	uint32_t cost = (uint32_t)min_u64(took_ns * 1000 / load, COST_MAX);
+	uint32_t cost = (uint32_t)min_u64((chan->now - sent_ns) * 1000 / load, COST_MAX);
 
 	if (is_used)
-		road->average = road->average ? road->average - road->average / AVERAGE + cost
-					      : (uint64_t)cost * AVERAGE;
+		average(road, cost);
 	if (road->is_trial)
-		count(is_used ? &road->used : &road->other, sent_ns, took_ns, load);
+		count(is_used ? &road->used : &road->other, sent_ns, cost);
 }
 
-/* What is lost has no time until its ack. Each lost packet counts as if the kind had got slower by some percent. */
 void road_lost(const struct chan *chan, struct chan_peer *peer, uint32_t rail)
 {
 	struct road *road = &peer->flow->road;
@@ -319,6 +326,5 @@ void road_lost(const struct chan *chan, struct chan_peer *peer, uint32_t rail)
 	if (!is_in_use(chan, peer, rail) || cost_in_use(road) >= COST_MAX)
 		return;
 	road->average += LOSS * (road->average / AVERAGE);
-	if (road->used.n)
-		road->used.took_ns += LOSS * (road->used.took_ns / road->used.n);
+	road->used.n_lost++;
 }

@@ -9,13 +9,16 @@
  * faster is measured: the time until packets are acked divided by what was in flight, as in stripe.c. For this a
  * trial sends packets by both kinds in turn, now and then, and sooner when the kind in use got slower. It turns from
  * one to the other while nothing is in flight, so that no message takes both. The other kind is taken when it is
- * faster several times in a row: one time may be an accident.
+ * faster several times in a row: one time may be an accident. The packets in the middle of all costs are compared: a peer
+ * that computes acks the last ones before it late, and a program does that in step with our turns.
  */
 #ifndef PM_CHANNEL_ROAD_H
 #define PM_CHANNEL_ROAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "pmcore/channel/costs.h"
 
 #define CHAN_BULK 4           /* packets in a row that are long data */
 #define ROAD_LOOK 2048        /* packets of long data between two looks at what they cost */
@@ -26,20 +29,18 @@
 struct chan;
 struct chan_peer;
 
-/* The costs of packets of one kind in a trial. */
-struct road_costs {
+/* The packets of one kind in a trial. */
+struct road_turn {
 	uint64_t from_ns,
 		until_ns; /* those count that were sent then: in the last turn of the kind */
-	uint64_t took_ns; /* until they were acked, in all */
-	uint64_t load;    /* bytes in flight on the rail of each when it was sent, in all */
-	uint32_t n;       /* packets */
-	uint32_t n_cheap; /* of them, that no slow wire has held up */
+	struct costs costs;
+	uint32_t n_lost;
 };
 
 /* What is known of the two kinds of rails towards one peer. Costs in picoseconds per byte. */
 struct road {
 	uint64_t ask_ns; /* whether the rest of the bulk rails work: not before */
-	struct road_costs used,
+	struct road_turn used,
 		other;    /* since the last vote of a trial, by the kind in use and not */
 	uint64_t average; /* of the costs of the kind in use, times their number; 0 = unknown */
 	uint32_t base;    /* what it was at the last verdict, once */

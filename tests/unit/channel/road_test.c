@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* road: what goes by single and by bulk rails, the proof that one works, trials of the other kind. */
+#include <stdlib.h>
+
 #include "tests/unit/channel/rig.h"
 
 #define SINGLE 0
@@ -328,6 +330,57 @@ TAP_TEST(road__noise_changes_nothing)
 	prove(rig);
 	carry(rig, 100000, 1000, 1050, NULL);
 	ok(!rig->peer->prefers_single);
+	rig_close(rig);
+}
+
+/* Long messages of 24 packets to a peer that looks after up to @most_ns for each of them, and then acks all. */
+static void carry_to_busy(struct rig *rig, uint32_t n_messages, uint32_t most_ns,
+			  unsigned int *seed)
+{
+	for (; n_messages; n_messages--) {
+		uint32_t wait_ns = (uint32_t)rand_r(seed) % most_ns;
+
+		carry(rig, 24, 1400 + wait_ns, 400 + wait_ns, NULL);
+	}
+}
+
+/* How many of 200 jobs end with the kind that costs more. */
+static uint32_t misled(uint32_t most_ns)
+{
+	uint32_t n = 0;
+
+	for (unsigned int job = 0; job < 200; job++) {
+		struct rig *rig = open_rig(false);
+		unsigned int seed = job;
+
+		prove(rig);
+		carry_to_busy(rig, 10000, most_ns, &seed);
+		n += rig->peer->prefers_single;
+		rig_close(rig);
+	}
+	return n;
+}
+
+/* What a packet costs is what the peer computes there, and by accident either kind looks cheaper. */
+TAP_TEST(road__computations_of_the_peer_decide_nothing)
+{
+	static const uint32_t most_ns[] = {1000, 4000, 10000, 40000, 400000};
+
+	for (size_t i = 0; i < sizeof(most_ns) / sizeof(most_ns[0]); i++) {
+		uint32_t n = misled(most_ns[i]);
+
+		okf(n <= 2, "%u of 200 jobs were misled, at up to %u ns a packet", n, most_ns[i]);
+	}
+}
+
+/* Even there: a kind that is clearly better, as where the other one is dropped by a firewall now and then. */
+TAP_TEST(road__a_much_cheaper_kind_is_taken_on_a_slow_wire)
+{
+	struct rig *rig = open_rig(false);
+
+	prove(rig);
+	carry(rig, 20000, 8000, 40000, NULL);
+	ok(rig->peer->prefers_single);
 	rig_close(rig);
 }
 
