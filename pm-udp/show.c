@@ -11,11 +11,16 @@
 #include <sys/utsname.h>
 
 #include "pm-udp/device.h"
+#include "pmcore/util/clock.h"
 
 /* Bytes. Shorter runs are copied as fast. */
 #define SHOW_MIN 24576u
 /* Buffers that the channel has at most without anything on its way. */
 #define KEPT_BACK 16u
+/* A run that left so long ago is not followed by this one: copying its packets takes half of that. */
+#define GAP_NS 8000
+/* What such runs have in use, as the peer computes and acks later: so many times this one, at most. */
+#define UNACKED_RUNS 3u
 /* While more than this part of the buffers is held back for packets that got lost, all runs are copied. */
 #define HELD_PART 8
 
@@ -52,20 +57,37 @@ static uint32_t bytes_in_one_piece(const struct pmu_dev *d, const struct pmu_rai
 	return bytes;
 }
 
-/* Nothing but this run of @n packets is on its way. */
-static bool is_alone(const struct pmu_arena *arena, uint32_t n)
+/* Nothing but this run of @n packets is on its way, or what else is left long before it. */
+static bool is_alone(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t n)
 {
-	return arena->n_packets - arena->pool.n_free - arena->pool.n_held <= n + KEPT_BACK;
+	const struct packetblocks *pool = &d->arena.pool;
+	uint32_t in_use = d->arena.n_packets - pool->n_free - pool->n_held;
+
+	if (in_use <= n + KEPT_BACK)
+		return true;
+	return rail->tail - rail->head == n && in_use <= (UNACKED_RUNS + 1) * n + KEPT_BACK &&
+	       clock_monotonic_ns() - rail->run_at > GAP_NS;
 }
 
 /*
  * A copy by the kernel is cheap as long as this core's caches have the bytes, and the receiver of copied bytes copies
  * them out faster. Several runs leave sooner uncopied.
  */
-static bool is_worth_it(const struct pmu_dev *d, const struct pm_packet *first, uint32_t n,
-			uint32_t segment)
+static bool is_worth_it(const struct pmu_dev *d, const struct pmu_rail *rail,
+			const struct pm_packet *first, uint32_t n)
 {
-	return n * segment >= SHOW_MIN && (first->is_past_caches || !is_alone(&d->arena, n));
+	return first->is_past_caches || !is_alone(d, rail, n);
+}
+
+static bool is_long(uint32_t n, uint32_t segment)
+{
+	return n * segment >= SHOW_MIN;
+}
+
+void pmu_show_left(struct pmu_rail *rail, uint32_t n, uint32_t segment)
+{
+	if (is_long(n, segment))
+		rail->run_at = clock_monotonic_ns();
 }
 
 uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,
@@ -73,9 +95,10 @@ uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, ui
 {
 	const struct pmu_item *first = &rail->items[at % PMU_RING];
 
-	if (!d->dev.can_show || segment != rail->segment ||
-	    !is_worth_it(d, first->packet, n, segment) || first->peer != rail->connected ||
-	    d->arena.pool.n_held > d->arena.n_packets / HELD_PART)
+	if (!d->dev.can_show || segment != rail->segment || !is_long(n, segment) ||
+	    first->peer != rail->connected ||
+	    d->arena.pool.n_held > d->arena.n_packets / HELD_PART ||
+	    !is_worth_it(d, rail, first->packet, n))
 		return 0;
 	return bytes_in_one_piece(d, rail, at, n);
 }

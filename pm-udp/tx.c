@@ -312,28 +312,14 @@ static int send_one(struct pmu_rail *rail, uint32_t r, const struct pmu_item *it
 	return sent < 0 ? -errno : 1;
 }
 
-/* Hands packets to the kernel; the number taken, or -errno about the first message. */
-static int send_some(struct pmu_dev *d, uint32_t r)
+/* What waits, as messages that the kernel copies; as send_some. */
+static int send_copied(struct pmu_dev *d, uint32_t r)
 {
 	struct pmu_rail *rail = &d->rails[r];
-	const struct pmu_item *first = &rail->items[rail->head % PMU_RING];
-	const struct pm_packet *p = first->packet;
 	struct pmu_batch *b = &d->batch;
-	uint32_t n_msgs, bytes;
+	uint32_t n_msgs = build(d, r);
 	int sent, packets = 0;
-	struct run run;
 
-	rail->calls++;
-	if (rail->tail - rail->head == 1 && !p->more_len) {
-		b->packets[0] = 1;
-		return send_one(rail, r, first);
-	}
-	run = run_at(rail, rail->head);
-	b->packets[0] = run.n;
-	bytes = pmu_show_bytes(d, rail, rail->head, run.n, run.segment);
-	if (bytes)
-		return pmu_show_send(d, rail, run.n, bytes);
-	n_msgs = build(d, r);
 	if (n_msgs == 1)
 		return sendmsg(rail->fd, &b->msgs[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
 			       ? -errno
@@ -344,6 +330,28 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 	for (int m = 0; m < sent; m++)
 		packets += (int)b->packets[m];
 	return packets;
+}
+
+/* Hands packets to the kernel; the number taken, or -errno about the first message. */
+static int send_some(struct pmu_dev *d, uint32_t r)
+{
+	struct pmu_rail *rail = &d->rails[r];
+	const struct pmu_item *first = &rail->items[rail->head % PMU_RING];
+	uint32_t bytes;
+	struct run run;
+	int sent;
+
+	rail->calls++;
+	if (rail->tail - rail->head == 1 && !first->packet->more_len) {
+		d->batch.packets[0] = 1;
+		return send_one(rail, r, first);
+	}
+	run = run_at(rail, rail->head);
+	d->batch.packets[0] = run.n;
+	bytes = pmu_show_bytes(d, rail, rail->head, run.n, run.segment);
+	sent = bytes ? pmu_show_send(d, rail, run.n, bytes) : send_copied(d, r);
+	pmu_show_left(rail, run.n, run.segment);
+	return sent;
 }
 
 /*

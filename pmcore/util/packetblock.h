@@ -9,11 +9,13 @@
  * long keep no others from being taken. Where the bytes lie is the device's business. Inline, since every packet passes
  * here twice.
  *
- * A block that is whole again is taken after those that have been whole for longer. So runs cross from one block into
- * the next one in memory, and a buffer rests for a while: its cache lines may still be on their way to a reader. As
- * long as enough others rest, no block is taken for the first time: its memory would have to be found first.
+ * A block that is whole again, and none of whose packets was shown to the network (pm_packet.is_shown), is the next
+ * one to be taken: its bytes are in this core's caches. One of which some were shown is taken after those that have been
+ * whole for longer. So runs cross from one block into the next one in memory, and a buffer rests for a while: its cache
+ * lines may still be on their way to a reader. As long as enough others rest, no block is taken for the first time: its
+ * memory would have to be found first.
  *
- * The network may still read the bytes of a packet that is freed unacked (pm_packet.is_shown). Its buffer is held
+ * The network may still read the bytes of a shown packet that is freed unacked. Its buffer is held
  * back. When the rest of its block is free the device gives the block other memory (renew), and all of it can be taken.
  */
 #ifndef PMCORE_UTIL_PACKETBLOCK_H
@@ -34,9 +36,10 @@ struct packetblock {
 	uint64_t free;       /* bit i: its buffer i can be taken */
 	uint64_t held;       /* bit i: its buffer i is held back */
 	uint32_t next, prev; /* of its list, PACKETBLOCK_NONE ends */
+	bool was_shown;      /* some packet that came back since it was last begun */
 };
 
-/* Blocks of which some buffers are free, or all. The one being taken from is in neither list. */
+/* Blocks of which some buffers are free, or all. The one being taken from is in no list. */
 struct packetblock_list {
 	uint32_t head, tail; /* PACKETBLOCK_NONE: it is empty */
 };
@@ -53,6 +56,7 @@ struct packetblocks {
 	uint32_t current; /* buffers are taken from this one */
 	uint32_t cursor; /* ... from this bit on; what has come back before it waits for another turn */
 	struct packetblock_list wholes, parts;
+	uint32_t warm; /* whole blocks that need no rest, the last one first; each leads to the next */
 	uint32_t n_free;
 	uint32_t n_held; /* buffers held back */
 	/* Gives the block other memory at the same place; false: that failed. NULL: no packet is ever shown. */
@@ -108,6 +112,7 @@ static inline int packetblocks_init(struct packetblocks *all, struct pm_packet *
 				     .n_taken = 1,
 				     .wholes = {PACKETBLOCK_NONE, PACKETBLOCK_NONE},
 				     .parts = {PACKETBLOCK_NONE, PACKETBLOCK_NONE},
+				     .warm = PACKETBLOCK_NONE,
 				     .n_free = n_blocks * per_block};
 	all->blocks = calloc(n_blocks, sizeof(*all->blocks));
 	if (!all->blocks)
@@ -139,7 +144,10 @@ static inline void packetblock_turn(struct packetblocks *all)
 	if (all->blocks[all->current].free)
 		packetblock_append(all, &all->parts, all->current);
 	all->cursor = 0;
-	if (all->n_whole && (all->n_whole >= all->n_rest || !has_new)) {
+	if (all->warm != PACKETBLOCK_NONE) {
+		all->current = all->warm;
+		all->warm = all->blocks[all->current].next;
+	} else if (all->n_whole && (all->n_whole >= all->n_rest || !has_new)) {
 		all->current = packetblock_whole(all);
 		packetblock_unlink(all, &all->wholes, all->current);
 		all->n_whole--;
@@ -149,6 +157,7 @@ static inline void packetblock_turn(struct packetblocks *all)
 		all->current = all->parts.head;
 		packetblock_unlink(all, &all->parts, all->current);
 	}
+	all->blocks[all->current].was_shown = false;
 }
 
 /* An empty buffer, or NULL. */
@@ -176,6 +185,18 @@ static inline struct pm_packet *packetblocks_take(struct packetblocks *all)
 	return p;
 }
 
+/* It is whole. */
+static inline void packetblock_rest(struct packetblocks *all, uint32_t b)
+{
+	if (all->blocks[b].was_shown) {
+		packetblock_append(all, &all->wholes, b);
+		all->n_whole++;
+	} else {
+		all->blocks[b].next = all->warm;
+		all->warm = b;
+	}
+}
+
 /* One of its buffers that are in use less: whole now, it waits for its turn. @had_free: it had free ones before. */
 static inline void packetblock_came_back(struct packetblocks *all, uint32_t b, bool had_free)
 {
@@ -187,8 +208,7 @@ static inline void packetblock_came_back(struct packetblocks *all, uint32_t b, b
 	} else if (block->free == all->whole) {
 		if (had_free)
 			packetblock_unlink(all, &all->parts, b);
-		packetblock_append(all, &all->wholes, b);
-		all->n_whole++;
+		packetblock_rest(all, b);
 	} else if (!had_free && block->free) {
 		packetblock_append(all, &all->parts, b);
 	}
@@ -225,6 +245,7 @@ static inline void packetblocks_put(struct packetblocks *all, struct pm_packet *
 	uint64_t bit = 1ull << (at - b * all->per_block);
 	bool is_read = p->is_shown && p->is_kept, had_free = block->free;
 
+	block->was_shown |= p->is_shown;
 	p->is_freed = false;
 	p->is_shown = false;
 	p->is_kept = false;

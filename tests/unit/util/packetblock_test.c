@@ -152,6 +152,13 @@ static void put_unacked(struct packetblocks *all, long i)
 	packetblocks_put(all, &packets[i]);
 }
 
+/* It left uncopied, and has been acked. */
+static void put_shown(struct packetblocks *all, long i)
+{
+	packets[i].is_shown = true;
+	packetblocks_put(all, &packets[i]);
+}
+
 TAP_TEST(packetblocks_take__the_block_that_is_whole_for_longest)
 {
 	struct packetblocks all = fresh();
@@ -159,7 +166,7 @@ TAP_TEST(packetblocks_take__the_block_that_is_whole_for_longest)
 	for (long i = 0; i < ALL; i++)
 		take(&all);
 	for (long i = 0; i < ALL; i++)
-		packetblocks_put(&all, &packets[(i + EACH) % ALL]);
+		put_shown(&all, (i + EACH) % ALL);
 	/* the current block, then the others in the order in which they came back */
 	for (long i = 0; i < EACH; i++)
 		is_int(take(&all), 2 * EACH + i);
@@ -182,15 +189,54 @@ static void put_block(struct packetblocks *all, long b)
 		packetblocks_put(all, &packets[b * EACH + i]);
 }
 
+static void put_shown_block(struct packetblocks *all, long b)
+{
+	for (long i = 0; i < EACH; i++)
+		put_shown(all, b * EACH + i);
+}
+
+/* Copied packets need no rest: messages of more than one block use the same two for ever. */
+TAP_TEST(packetblocks_take__the_block_that_is_warm)
+{
+	struct packetblocks all = fresh_with_rest(2);
+	long taken[EACH + 1];
+
+	for (long round = 0; round < 5; round++) {
+		for (long i = 0; i <= EACH; i++) {
+			taken[i] = take(&all);
+			ok(taken[i] >= 0 && taken[i] < 2 * EACH);
+		}
+		for (long i = 0; i <= EACH; i++)
+			packetblocks_put(&all, &packets[taken[i]]);
+	}
+	packetblocks_fini(&all);
+}
+
+/* The last one first; those that were shown wait until no other is left. */
+TAP_TEST(packetblocks_take__shown_blocks_rest_behind_warm_ones)
+{
+	struct packetblocks all = fresh();
+
+	take_all(&all);
+	put_shown_block(&all, 0);
+	put_block(&all, 1);
+	for (long i = 0; i < EACH; i++)
+		is_int(take(&all), EACH + i);
+	for (long i = 0; i < EACH; i++)
+		is_int(take(&all), i);
+	is_int(take(&all), -1);
+	packetblocks_fini(&all);
+}
+
 TAP_TEST(packetblocks_take__the_next_block_in_memory)
 {
 	struct packetblocks all = fresh();
 
 	take_all(&all);
-	put_block(&all, 0);
+	put_shown_block(&all, 0);
 	is_int(take(&all), 0);
-	put_block(&all, 2);
-	put_block(&all, 1);
+	put_shown_block(&all, 2);
+	put_shown_block(&all, 1);
 	/* behind block 0 lies block 1, although block 2 has been whole for longer */
 	for (long i = 1; i < 3 * EACH; i++)
 		is_int(take(&all), i);
@@ -204,7 +250,7 @@ TAP_TEST(packetblocks_take__no_new_block_while_enough_others_rest)
 
 		for (long i = 0; i <= EACH; i++)
 			is_int(take(&all), i);
-		put_block(&all, 0);
+		put_shown_block(&all, 0);
 		for (long i = EACH + 1; i < 2 * EACH; i++)
 			is_int(take(&all), i);
 		is_int(take(&all), n_rest <= 1 ? 0 : 2 * EACH);
