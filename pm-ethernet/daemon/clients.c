@@ -22,9 +22,9 @@ struct ethd_client {
 	int fd, pidfd;
 	uid_t uid;
 	pid_t pid;
-	uint16_t context;        /* its lease, 0 = none */
-	uint64_t waits_until_ns; /* for a queue that is busy; 0 = doesn't wait */
-	uint64_t retry_ns;       /* when to try next */
+	uint16_t context;                       /* its lease, 0 = none */
+	uint64_t waits_from_ns, waits_until_ns; /* for a queue that is busy; 0 = doesn't wait */
+	uint64_t retry_ns;                      /* when to try next */
 	struct eth_request request;
 	struct eth_granted granted; /* its context as it was answered */
 	char *report;               /* text that is on its way, NULL = none */
@@ -191,6 +191,10 @@ static int bind_mapped(struct ethd *d, struct ethd_client *client, uint64_t now)
 
 	if (err == ETHD_WAIT) {
 		if (!client->waits_until_ns)
+			client->waits_from_ns = now;
+		/* its sockets are being closed: the kernel has not begun to free it */
+		if (!client->waits_until_ns ||
+		    (d->n_closing && now - client->waits_from_ns < ETHD_CLOSING_NS))
 			client->waits_until_ns = now + ETHD_BUSY_NS;
 		client->retry_ns = now + ETHD_RETRY_NS;
 		return 0;
@@ -208,7 +212,7 @@ static int mapped(struct ethd *d, struct ethd_client *client)
 {
 	const struct ethd_context *c = &d->contexts[client->context];
 
-	if (!client->context || c->key != client->request.key || !c->n_pending)
+	if (!client->context || c->key != client->request.key || !c->is_pending)
 		return say(client, -ENOENT, "nothing was granted that waits to be bound");
 	return bind_mapped(d, client, ethd_now_ns());
 }
@@ -367,6 +371,12 @@ void ethd_client_ready(struct ethd *d, struct ethd_client *client, uint32_t even
 		err = take_request(d, client);
 	if (err)
 		ethd_client_close(d, client);
+}
+
+void ethd_clients_retry(struct ethd *d)
+{
+	for (struct ethd_client *client = d->clients; client; client = client->next)
+		client->retry_ns = 0;
 }
 
 uint64_t ethd_clients_timer(struct ethd *d, uint64_t now_ns)

@@ -16,6 +16,8 @@ void ethd_clients_accept(struct ethd *d);
 void ethd_client_ready(struct ethd *d, struct ethd_client *client, uint32_t events);
 /* Tries again what waits for a queue; the next deadline, UINT64_MAX = none. */
 uint64_t ethd_clients_timer(struct ethd *d, uint64_t now_ns);
+/* A queue may be free now: what waits for one tries again at the next timer. */
+void ethd_clients_retry(struct ethd *d);
 /* Ends a connection and its lease. */
 void ethd_client_close(struct ethd *d, struct ethd_client *client);
 /* Frees all clients and leaves their leases alone, as the daemon's end does. */

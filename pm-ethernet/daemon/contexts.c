@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/closer.h"
 #include "pm-ethernet/daemon/inboxes.h"
 #include "pm-ethernet/daemon/jobs.h"
 #include "pm-ethernet/daemon/loop.h"
@@ -217,14 +218,15 @@ static int attach_direct(struct ethd *d, struct plan *p, struct ethd_answer *ret
 				      p->why, ETH_WHY);
 	if (err)
 		return err;
-	err = ethd_job_join(d, job, c->pending, &c->slot);
+	err = ethd_job_join(d, job, c->sockets, &c->slot);
 	if (err) {
 		snprintf(p->why, ETH_WHY, "no socket for the NICs' queues: %s", strerror(-err));
 		if (!job->n_contexts)
 			ethd_job_destroy(d, job);
 		return err;
 	}
-	c->n_pending = p->n_rails;
+	c->n_sockets = p->n_rails;
+	c->is_pending = true;
 	c->job = job;
 	c->attachment = ETH_DIRECT;
 	ret->granted = job->layout;
@@ -236,7 +238,7 @@ static int attach_direct(struct ethd *d, struct plan *p, struct ethd_answer *ret
 	if (err)
 		return err;
 	for (uint32_t r = 0; r < p->n_rails; r++)
-		add_fd(ret, c->pending[r], true);
+		add_fd(ret, c->sockets[r], true);
 	for (uint32_t r = 0; r < p->n_rails; r++)
 		add_fd(ret, job->base[r], true);
 	return 0;
@@ -285,8 +287,9 @@ static int attach_port(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 			 (unsigned long long)l->memory_bytes, strerror(-fd));
 		return fd;
 	}
-	c->n_pending = 1;
-	c->pending[0] = fd;
+	c->n_sockets = 1;
+	c->is_pending = true;
+	c->sockets[0] = fd;
 	c->attachment = ETH_PORT;
 	c->memory_bytes = l->memory_bytes;
 	add_fd(ret, memory, false);
@@ -390,12 +393,12 @@ int ethd_context_attach(struct ethd *d, const struct ethd_asker *who, const stru
 static int bind_direct(struct ethd *d, uint16_t context, bool is_last_try, char *why)
 {
 	struct ethd_context *c = &d->contexts[context];
-	int err = ethd_job_bind(d, c->job, c->pending, is_last_try, why, ETH_WHY);
+	int err = ethd_job_bind(d, c->job, c->sockets, is_last_try, why, ETH_WHY);
 
-	for (uint32_t r = 0; r < c->n_pending && !err && c->inbox < 0; r++) {
+	for (uint32_t r = 0; r < c->n_sockets && !err && c->inbox < 0; r++) {
 		uint32_t key = context * ETH_RAILS + c->rails[r];
 
-		err = bpf_map_update_elem(d->maps.sockets, &key, &c->pending[r], BPF_ANY);
+		err = bpf_map_update_elem(d->maps.sockets, &key, &c->sockets[r], BPF_ANY);
 	}
 	return err;
 }
@@ -406,14 +409,14 @@ static int bind_port(struct ethd *d, uint16_t context, char *why)
 	struct eth_grant grant = {.key = c->key, .context = context};
 	struct ethd_port *port = &d->ports[c->port];
 	uint32_t key = context;
-	int err = ethd_port_bind(d, c->port, c->pending[0]);
+	int err = ethd_port_bind(d, c->port, c->sockets[0]);
 
 	if (err) {
 		snprintf(why, ETH_WHY, "no socket on pepu%d: %s", c->port, strerror(-err));
 		return err == -EBUSY ? -ESTALE : err;
 	}
 	if (c->inbox < 0)
-		err = bpf_map_update_elem(d->maps.doors, &key, &c->pending[0], BPF_ANY);
+		err = bpf_map_update_elem(d->maps.doors, &key, &c->sockets[0], BPF_ANY);
 	if (!err && c->inbox < 0)
 		err = bpf_map_update_elem(d->maps.ports, &key, &port->switch_ifindex, BPF_ANY);
 	if (!err)
@@ -421,13 +424,27 @@ static int bind_port(struct ethd *d, uint16_t context, char *why)
 	return err;
 }
 
-static void close_pending(struct ethd_context *c)
+static void close_inbox(struct ethd_context *c)
 {
-	while (c->n_pending)
-		close(c->pending[--c->n_pending]);
 	if (c->inbox >= 0)
 		close(c->inbox);
 	c->inbox = -1;
+}
+
+/* The kernel does not wait at sockets that were never bound. */
+static void close_sockets(struct ethd *d, struct ethd_context *c)
+{
+	if (!c->is_pending) {
+		ethd_closer_take(d, c->sockets, c->n_sockets, c->port);
+	} else {
+		for (uint32_t i = 0; i < c->n_sockets; i++)
+			close(c->sockets[i]);
+		if (c->port >= 0)
+			ethd_port_give(d, c->port);
+	}
+	c->n_sockets = 0;
+	c->is_pending = false;
+	c->port = -1;
 }
 
 int ethd_context_bind(struct ethd *d, uint16_t context, bool is_last_try, struct eth_granted *g)
@@ -456,7 +473,8 @@ int ethd_context_bind(struct ethd *d, uint16_t context, bool is_last_try, struct
 			ethd_context_suspend(d, context);
 		return err;
 	}
-	close_pending(c);
+	close_inbox(c);
+	c->is_pending = false;
 	c->is_new = false;
 	g->n_fds = 0;
 	g->is_bound = 1;
@@ -501,12 +519,10 @@ void ethd_context_suspend(struct ethd *d, uint16_t context)
 	struct ethd_context *c = &d->contexts[context];
 
 	detach(d, context);
-	close_pending(c);
-	if (c->port >= 0)
-		ethd_port_give(d, c->port);
+	close_inbox(c);
+	close_sockets(d, c);
 	if (c->job)
 		ethd_job_leave(d, c->job);
-	c->port = -1;
 	c->job = NULL;
 	c->memory_bytes = 0;
 	c->attachment = ETH_DETACHED;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ethd - the state of pm-ethernetd, all of it in one struct that main owns, and the functions its parts
- * offer each other. One thread, one loop (loop.c); nothing here blocks longer than a bind or a close of
- * an AF_XDP socket does. Functions return 0 (or a count) or -errno; a sentence for a person goes to
+ * offer each other. One thread, one loop (loop.c); nothing here blocks longer than a bind of an AF_XDP
+ * socket does, what does is left to threads (closer.c, inboxes.c). Functions return 0 (or a count) or -errno; a sentence for a person goes to
  * the @why of the caller, or to ethd_say.
  */
 #ifndef PM_ETHERNET_DAEMON_ETHD_H
@@ -19,13 +19,14 @@
 #include "pm-ethernet/grid.h"
 #include "pm-ethernet/share.h"
 
-#define ETHD_RETRY_NS 5000000ull    /* between two tries to bind a queue that is busy */
-#define ETHD_BUSY_NS 100000000ull   /* how long a queue may stay busy after its holder's end */
-#define ETHD_CLIENTS_MAX 2048       /* open connections */
-#define ETHD_UID_CONTEXTS 256       /* contexts, and connections, of one user */
-#define ETHD_JOB_BYTES (256u << 20) /* packet memory of one job */
-#define ETHD_UID_BYTES (2ull << 30) /* packet memory of one user but root, and a quarter of all */
-#define ETHD_PORTS_BATCH 4          /* ports made at once: at tc the kernel takes 13 ms for each */
+#define ETHD_RETRY_NS 5000000ull      /* between two tries to bind a queue that is busy */
+#define ETHD_BUSY_NS 100000000ull     /* how long a queue may stay busy after its holder's end */
+#define ETHD_CLOSING_NS 2000000000ull /* the same while sockets are being closed */
+#define ETHD_CLIENTS_MAX 2048         /* open connections */
+#define ETHD_UID_CONTEXTS 256         /* contexts, and connections, of one user */
+#define ETHD_JOB_BYTES (256u << 20)   /* packet memory of one job */
+#define ETHD_UID_BYTES (2ull << 30)   /* packet memory of one user but root, and a quarter of all */
+#define ETHD_PORTS_BATCH 4 /* ports made at once: at tc the kernel takes 13 ms for each */
 
 /* Where the programs stand: at XDP in the driver, at XDP behind it, or at the ingress hook of tc. */
 enum ethd_mode { ETHD_MODE_AUTO, ETHD_MODE_NATIVE, ETHD_MODE_GENERIC, ETHD_MODE_TC };
@@ -117,18 +118,20 @@ struct ethd_context {
 	uint32_t attachment;        /* enum eth_attachment; ETH_DETACHED = suspended */
 	uint32_t slot;
 	uid_t uid;
-	pid_t pid;          /* 0: in a pid namespace we can't see */
-	int pidfd;          /* -1 = none */
-	bool is_new;        /* was never bound */
-	uint32_t n_pending; /* sockets that wait until the process has mapped them */
-	int pending[ETH_RAILS];
-	int inbox;             /* waits like these; -1 = none does */
-	int port;              /* place in ethd.ports, -1 = none */
+	pid_t pid;       /* 0: in a pid namespace we can't see */
+	int pidfd;       /* -1 = none */
+	bool is_new;     /* was never bound */
+	bool is_pending; /* waits until the process has mapped its sockets */
+	uint32_t n_sockets;
+	int sockets[ETH_RAILS]; /* kept, so that the process's own are not the last: closer.h */
+	int inbox;              /* waits as the sockets do; -1 = none does */
+	int port;               /* place in ethd.ports, -1 = none */
 	uint64_t memory_bytes; /* of its own packet memory, that of a direct one is its job's, and inbox */
 	uint32_t n_rails;
 	uint8_t rails[ETH_RAILS]; /* host rails */
 };
 
+struct ethd_closing;  /* closer.c */
 struct ethd_discover; /* discover.c */
 struct ethd_grid;     /* grid.h */
 
@@ -159,10 +162,12 @@ struct ethd {
 	struct ethd_job *jobs;
 	struct ethd_client *clients;
 	uint32_t n_clients;
+	struct ethd_closing *closing; /* sockets that threads close, owned by closer.c */
+	uint32_t n_closing;
 	struct ethd_discover *discover; /* owned by discover.c */
 	struct ethd_grid *grid;         /* owned by grid.c; NULL: there is no grid */
 
-	int epoll, signals, listener, netlink, lock, guard;
+	int epoll, signals, listener, netlink, closer, lock, guard;
 	bool is_stopping;
 	bool is_leaving_all; /* stops, and lets everything go on for the next daemon */
 };

@@ -13,6 +13,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/closer.h"
 #include "pm-ethernet/daemon/sockets.h"
 
 #define RING_MIN 1024u
@@ -353,7 +354,9 @@ void ethd_job_destroy(struct ethd *d, struct ethd_job *job)
 	while (*at != job)
 		at = &(*at)->next;
 	*at = job->next;
-	for (uint32_t r = 0; r < ETH_RAILS; r++)
+	/* those that are bound come first */
+	ethd_closer_take(d, job->base, job->is_void ? 0 : job->n_bound, -1);
+	for (uint32_t r = job->is_void ? 0 : job->n_bound; r < ETH_RAILS; r++)
 		if (job->base[r] >= 0)
 			close(job->base[r]);
 	if (job->memory >= 0)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "pm-ethernet/daemon/clients.h"
+#include "pm-ethernet/daemon/closer.h"
 #include "pm-ethernet/daemon/contexts.h"
 #include "pm-ethernet/daemon/rails.h"
 #include "pm-ethernet/daemon/rtnl.h"
@@ -60,7 +61,11 @@ int ethd_loop_open(struct ethd *d)
 		return -errno;
 	if (d->netlink < 0)
 		return d->netlink;
-	err = ethd_loop_add(d, d->signals, EPOLLIN, ETHD_SOURCE_SIGNAL, 0);
+	err = ethd_closer_open(d);
+	if (!err)
+		err = ethd_loop_add(d, d->closer, EPOLLIN, ETHD_SOURCE_CLOSER, 0);
+	if (!err)
+		err = ethd_loop_add(d, d->signals, EPOLLIN, ETHD_SOURCE_SIGNAL, 0);
 	return err ? err : ethd_loop_add(d, d->netlink, EPOLLIN, ETHD_SOURCE_NETLINK, 0);
 }
 
@@ -117,6 +122,10 @@ static void handle(struct ethd *d, const struct epoll_event *event)
 		break;
 	case ETHD_SOURCE_DISCOVER:
 		ethd_discover_input(d, (uint32_t)value);
+		break;
+	case ETHD_SOURCE_CLOSER:
+		if (ethd_closer_reap(d))
+			ethd_clients_retry(d);
 		break;
 	}
 }

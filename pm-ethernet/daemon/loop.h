@@ -15,6 +15,7 @@ enum ethd_source {
 	ETHD_SOURCE_CLIENT,   /* value: pointer to the client */
 	ETHD_SOURCE_PROCESS,  /* value: context */
 	ETHD_SOURCE_DISCOVER, /* value: rail */
+	ETHD_SOURCE_CLOSER,
 };
 
 int ethd_loop_open(struct ethd *d);

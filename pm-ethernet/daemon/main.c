@@ -66,7 +66,7 @@ static struct ethd *create(const struct ethd_options *options)
 		return NULL;
 	d->options = *options;
 	d->board_fd = d->port_program = d->door_program = -1;
-	d->epoll = d->signals = d->listener = d->netlink = d->lock = d->guard = -1;
+	d->epoll = d->signals = d->listener = d->netlink = d->closer = d->lock = d->guard = -1;
 	memset(&d->maps, -1, sizeof(d->maps));
 	for (uint32_t c = 0; c < ETH_CONTEXTS; c++)
 		d->contexts[c] = (struct ethd_context){.pidfd = -1, .inbox = -1, .port = -1};

@@ -15,6 +15,7 @@
 
 #define GROUP 0x7065u         /* interface group of all ports */
 #define BUSY_NS 1000000000ull /* how long a port rests whose queue was found bound */
+#define SETTLE_NS 10000000ull /* and one whose socket was closed just now */
 
 static void name_ends(uint32_t n, char ret_switch[ETH_NAME], char ret_user[ETH_NAME])
 {
@@ -174,6 +175,15 @@ void ethd_port_give(struct ethd *d, int port)
 {
 	d->ports[port].context = 0;
 	d->ports[port].free_since_ns = ethd_now_ns();
+	/* the kernel frees the queue a little after the last close has returned */
+	if (d->ports[port].busy_until_ns == UINT64_MAX)
+		d->ports[port].busy_until_ns = ethd_now_ns() + SETTLE_NS;
+}
+
+void ethd_port_rest(struct ethd *d, int port)
+{
+	d->ports[port].context = 0;
+	d->ports[port].busy_until_ns = UINT64_MAX;
 }
 
 void ethd_ports_remove(struct ethd *d)

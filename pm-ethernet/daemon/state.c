@@ -48,7 +48,7 @@ static json_t *pack_context(const struct ethd *d, uint32_t number)
 		json_array_append_new(rails, json_integer(c->rails[r]));
 	return json_pack("{si si si si si si so so so so}", "context", (int)number, "pid",
 			 (int)c->pid, "uid", (int)c->uid, "attachment",
-			 (int)(c->n_pending ? ETH_DETACHED : c->attachment), "port", c->port,
+			 (int)(c->is_pending ? ETH_DETACHED : c->attachment), "port", c->port,
 			 "slot", (int)c->slot, "key", pack_number(c->key), "start",
 			 pack_number(c->start_time), "memory", pack_number(c->memory_bytes),
 			 "rails", rails);

@@ -4,7 +4,6 @@
 refused and how, deaths of processes and of the daemon, what it leaves behind, IP beside it. TAP. Needs
 root.
 """
-import array
 import contextlib
 import ctypes
 import json
@@ -13,22 +12,18 @@ import select
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 
 import bpfinfo
+from ethask import DIRECT, MAPPED, PORT, REPORT, RESUME, SUSPEND, Client, request, sockets
 from systest import BUILD, Tap
 
 DAEMON = f"{BUILD}/bin/pm-ethernetd"
 NOBODY = 65534
 CLONE_NEWNS, CLONE_NEWNET, MS_REC_PRIVATE = 0x20000, 0x40000000, 0x44000
-ATTACH, SUSPEND, RESUME, REPORT, MAPPED = 1, 2, 3, 4, 5
-AUTO, DIRECT, PORT = 0, 1, 2
-MAGIC, VERSION = 0x48544550, 3
-GRANTED = "=IIi256sIHHBBBBIIQIIIIIIIIIII"
 WITHIN_S = 1.0                  # what a dead process held is taken back
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -76,59 +71,6 @@ def make_network():
     os.write(go[1], b"x")
     os.read(ready[0], 1)
     return pid
-
-
-def request(op=ATTACH, wish=AUTO, key=5, local=1, packets=256, want=0, rails=(), topic=0,
-            magic=MAGIC, version=VERSION):
-    names = b"".join(r.encode().ljust(16, b"\0") for r in rails).ljust(128, b"\0")
-    return struct.pack("=IIIIQIIIHH128sII", magic, version, op, wish, key, local, packets, packets,
-                       want, len(rails), names, topic, 0)
-
-
-class Client:
-    """A connection; `answer` holds fields of struct eth_granted and the descriptors."""
-
-    def __init__(self, run):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(20)
-        self.socket.connect(f"{run}/socket")
-
-    def ask(self, data):
-        self.socket.send(data)
-        message, control, _, _ = self.socket.recvmsg(8192, 1024)
-        fds = []
-        for _, _, part in control:
-            numbers = array.array("i")
-            numbers.frombytes(part)
-            fds += list(numbers)
-        (_, _, error, why, host, context, _, attachment, _, _, n_rails, slot,
-         n_slots) = struct.unpack_from(GRANTED, message)[:13]
-        return {"error": error, "why": why.split(b"\0")[0].decode(), "host": host,
-                "context": context, "attachment": attachment, "n_rails": n_rails, "slot": slot,
-                "n_slots": n_slots, "fds": fds}
-
-    def bound(self, answer, key):
-        """What was granted, after the daemon has bound it; or why it has not."""
-        again = self.ask(request(op=MAPPED, key=key)) if answer["fds"] else answer
-        return {**answer, "error": again["error"], "why": again["why"]}
-
-    def attach(self, key=5, **wishes):
-        return self.bound(self.ask(request(key=key, **wishes)), key)
-
-    def report(self, topic):
-        self.socket.send(request(op=REPORT, topic=topic))
-        text = b""
-        while True:
-            piece = self.socket.recv(8192)
-            _, _, error, more, length = struct.unpack_from("=IIiII", piece)
-            text += piece[20:20 + length]
-            if error or not more:
-                return json.loads(text)
-
-    def close(self, answer=None):
-        for fd in (answer or {"fds": []})["fds"]:
-            os.close(fd)
-        self.socket.close()
 
 
 class Daemon:
@@ -240,6 +182,23 @@ def test_attach(run):
               "direct: the next job gets the queues as soon as they are free")
     kill(e)
     wait_for(lambda: not contexts(run))
+
+
+def test_close(daemon, run, before):
+    """The daemon's descriptor of a socket is the last one, and goes soon after the process's own."""
+    wait_for(lambda: sockets(daemon.process.pid) == before)
+    for wish, kept in ((DIRECT, 4), (PORT, 1)):
+        client = Client(run)
+        first = client.attach(wish=wish)
+        tap.equal(sockets(daemon.process.pid), before + 1 + kept, "the daemon keeps what it handed out")
+        client.close(first)
+        client = Client(run)
+        second = client.attach(wish=wish, key=6)
+        tap.equal((second["error"], second["why"]), (0, ""), "the next job attaches at once")
+        client.close(second)
+        kill(holder(run, wish=wish)[0])
+        seconds = wait_for(lambda: sockets(daemon.process.pid) == before and not contexts(run))
+        tap.ok(is_soon(seconds), "nothing is kept for processes that closed or were killed", seconds)
 
 
 def test_suspend(run):
@@ -567,7 +526,9 @@ def main():
         tap.ok(daemon.ready.startswith("pm-ethernetd: ready, host ")
                and daemon.ready.endswith(", rails eth1 eth2, tc mode"), "says when it is ready",
                daemon.ready)
+        idle = sockets(daemon.process.pid)
         test_attach(run)
+        test_close(daemon, run, idle)
         test_suspend(run)
         test_unbound(run)
         test_refusals(run)

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* A thread for each batch, as grace periods of the kernel pass for all of them together. */
+#include "pm-ethernet/daemon/closer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "pm-ethernet/daemon/ports.h"
+
+#define STACK_BYTES (64u << 10)
+
+/* A thread writes is_done and touches its batch no more; the rest is the loop's. */
+struct ethd_closing {
+	struct ethd_closing *next;
+	int fds[ETH_RAILS];
+	uint32_t n;
+	int port;   /* -1 = none */
+	int signal; /* the eventfd */
+	_Atomic bool is_done;
+};
+
+int ethd_closer_open(struct ethd *d)
+{
+	d->closer = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return d->closer < 0 ? -errno : 0;
+}
+
+static void close_all(const int *fds, uint32_t n)
+{
+	while (n)
+		close(fds[--n]);
+}
+
+static void *work(void *arg)
+{
+	struct ethd_closing *batch = arg;
+	int signal = batch->signal;
+
+	close_all(batch->fds, batch->n);
+	atomic_store_explicit(&batch->is_done, true, memory_order_release);
+	/* fails only when the counter is full, and then it is readable */
+	(void)!write(signal, &(uint64_t){1}, sizeof(uint64_t));
+	return NULL;
+}
+
+static int start(struct ethd_closing *batch)
+{
+	pthread_attr_t kind;
+	pthread_t thread;
+	int err = pthread_attr_init(&kind);
+
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&kind, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&kind, STACK_BYTES);
+	err = pthread_create(&thread, &kind, work, batch);
+	pthread_attr_destroy(&kind);
+	return -err;
+}
+
+void ethd_closer_take(struct ethd *d, const int *fds, uint32_t n, int port)
+{
+	struct ethd_closing *batch = n && d->closer >= 0 && d->n_closing < ETHD_CLOSERS_MAX
+					     ? calloc(1, sizeof(*batch))
+					     : NULL;
+
+	if (batch) {
+		memcpy(batch->fds, fds, n * sizeof(fds[0]));
+		batch->n = n;
+		batch->port = port;
+		batch->signal = d->closer;
+	}
+	if (!batch || start(batch)) {
+		free(batch);
+		close_all(fds, n);
+		if (port >= 0)
+			ethd_port_give(d, port);
+		return;
+	}
+	if (port >= 0)
+		ethd_port_rest(d, port);
+	batch->next = d->closing;
+	d->closing = batch;
+	d->n_closing++;
+}
+
+bool ethd_closer_reap(struct ethd *d)
+{
+	struct ethd_closing **at = &d->closing;
+	bool has_reaped = false;
+	uint64_t count;
+
+	(void)!read(d->closer, &count, sizeof(count));
+	while (*at) {
+		struct ethd_closing *batch = *at;
+
+		if (!atomic_load_explicit(&batch->is_done, memory_order_acquire)) {
+			at = &batch->next;
+			continue;
+		}
+		*at = batch->next;
+		d->n_closing--;
+		if (batch->port >= 0)
+			ethd_port_give(d, batch->port);
+		free(batch);
+		has_reaped = true;
+	}
+	return has_reaped;
+}

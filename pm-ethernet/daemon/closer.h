@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * closer - closes AF_XDP sockets that were bound. The kernel waits at each until no processor can see it any more,
+ * about 15 ms, and no process of a job should: the daemon keeps a descriptor of each socket it hands out, so the
+ * process's own is never the last, and threads close what is left. The queues of a socket are busy until then.
+ */
+#ifndef PM_ETHERNET_DAEMON_CLOSER_H
+#define PM_ETHERNET_DAEMON_CLOSER_H
+
+#include "pm-ethernet/daemon/ethd.h"
+
+#define ETHD_CLOSERS_MAX 64 /* threads at a time; beyond that the daemon closes by itself */
+
+/* Makes d->closer, which is readable when threads have ended. */
+int ethd_closer_open(struct ethd *d);
+/* Takes @n descriptors, and the port they were on (-1 = none), which is free when they are closed. */
+void ethd_closer_take(struct ethd *d, const int *fds, uint32_t n, int port);
+/* Some threads have ended: true, and their ports are free. */
+bool ethd_closer_reap(struct ethd *d);
+
+#endif
