@@ -9,15 +9,6 @@
 #include "pm-shmem/bulk.h"
 #include "pm-shmem/cma.h"
 
-/*
- * Whether our senders need no fence. The kernel waits for all cores to register a process, 13 ms where it has threads: a
- * process that expects no other one here spares it.
- */
-static bool is_registered(const struct pm_device_env *env)
-{
-	return env->local != 1 && pms_membarrier_register();
-}
-
 static int device_open(const struct pm_device_env *env, struct pm_link **ret_link)
 {
 	struct pms_link *link = calloc(1, sizeof(*link));
@@ -30,7 +21,7 @@ static int device_open(const struct pm_device_env *env, struct pm_link **ret_lin
 	link->saved_tail = &link->saved;
 	err = pms_buffers_init(link);
 	if (!err)
-		err = pms_segment_open(env, is_registered(env), pms_cma_measure, &link->seg);
+		err = pms_segment_open(env, pms_membarrier_works(), pms_cma_measure, &link->seg);
 	if (err)
 		goto out;
 	err = pms_fifo_create(link->seg.dir.fd, link->seg.index, &link->fifo);
@@ -55,6 +46,7 @@ static void device_close(struct pm_link *base)
 	for (uint32_t i = 0; i < PMS_SLOTS; i++)
 		if (link->peers[i])
 			pms_peer_free(link, link->peers[i]);
+	pms_registrar_fini(&link->registrar);
 	pms_fifo_remove(link->seg.dir.fd, link->seg.index);
 	close(link->fifo);
 	pms_segment_close(&link->seg);

@@ -60,7 +60,7 @@ struct pms_slot {
 	uint32_t uses;                            /* processes that had this slot so far */
 	uint64_t instance;                        /* random, tells the users of a slot apart */
 	uint64_t pid_ns;                          /* inode of the pid namespace, 0 = unknown */
-	uint32_t has_membarrier;                  /* its senders need no fence, see wakeup.c */
+	uint32_t has_membarrier; /* it fences others when it sleeps, see wakeup.h */
 	/* arm count while asleep or about to be, 0 while awake; the owner sets it, a waker clears it */
 	alignas(PMS_LINE) _Atomic uint32_t sleeping;
 	/* bit i: process i sends to this one; set by i at its first message, cleared by the owner */

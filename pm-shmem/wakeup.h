@@ -8,25 +8,51 @@
  * then reads `sleeping`. One of the two must see the other, which takes a full fence between store and load
  * on both sides. The sender's would cost it a stall per message, so the sleeper runs membarrier(2), which
  * puts that fence into every thread of every registered process. Where membarrier is refused the sender
- * fences by itself (pms_waker.needs_fence).
+ * fences by itself (pms_waker.fences), and so it does until its own process is registered. The kernel takes
+ * 13 ms for that where there are threads, so a process begins when it has sent enough messages to gain by
+ * it, in a thread of its own. A sender leaves its fence out after it has seen that the registration is complete.
  */
 #ifndef PM_SHMEM_WAKEUP_H
 #define PM_SHMEM_WAKEUP_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "pm-shmem/layout.h"
 
+#define PMS_FENCES_MAX 1024u /* of one context, until it registers its process */
+
+enum pms_fences {
+	PMS_FENCES_NEVER,
+	PMS_FENCES_UNREGISTERED, /* as long as our process is not registered */
+	PMS_FENCES_ALWAYS,       /* the peer runs no membarrier, or we are refused */
+};
+
+/* The registration of our process, of one context. Zeroed: not begun. */
+struct pms_registrar {
+	uint32_t n_fences; /* that a registration would have spared */
+	bool is_begun;
+	pthread_t thread;  /* while is_begun */
+	_Atomic int state; /* enum below */
+};
+
+enum { PMS_REGISTRAR_WAITS, PMS_REGISTRAR_DONE, PMS_REGISTRAR_REFUSED };
+
 /* How to wake one peer. */
 struct pms_waker {
 	struct pms_slot *slot; /* of the peer */
 	int fd;                /* its FIFO, -1 = not opened yet */
-	bool needs_fence;      /* see above */
+	enum pms_fences fences;
+	struct pms_registrar *registrar; /* while PMS_FENCES_UNREGISTERED */
 };
 
-/* Registers the process for membarrier; false when the kernel refuses. */
+/* Whether the kernel fences others for us when we sleep. */
+bool pms_membarrier_works(void);
+/* Registers the process for membarrier; false when the kernel refuses. May take many milliseconds. */
 bool pms_membarrier_register(void);
+/* Waits for the thread, if there is one. */
+void pms_registrar_fini(struct pms_registrar *registrar);
 
 /* Makes and opens the FIFO of slot @index. -errno. */
 int pms_fifo_create(int dir, uint32_t index, int *ret_fd);
@@ -40,11 +66,14 @@ void pms_sleep_end(struct pms_slot *self, int fifo);
 /* Wakes a peer seen asleep. @index: its slot. True when a byte was written. */
 bool pms_wake_slow(struct pms_waker *waker, int dir, uint32_t index);
 
+/* A fence, and the registration that spares the next ones. */
+void pms_wake_fenced(struct pms_waker *waker);
+
 /* Between the store that a sleeper waits for and the load of its flag. */
-static inline void pms_wake_fence(const struct pms_waker *waker)
+static inline void pms_wake_fence(struct pms_waker *waker)
 {
-	if (waker->needs_fence)
-		atomic_thread_fence(memory_order_seq_cst);
+	if (waker->fences != PMS_FENCES_NEVER)
+		pms_wake_fenced(waker);
 	else
 		atomic_signal_fence(
 			memory_order_seq_cst); /* the compiler keeps store and load in order */

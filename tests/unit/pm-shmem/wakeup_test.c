@@ -20,6 +20,7 @@ static char dir_path[64];
 static int dir, fifo;
 static struct pms_slot slot;
 static struct pms_waker waker;
+static struct pms_registrar registrar;
 
 static bool begin(void)
 {
@@ -27,8 +28,9 @@ static bool begin(void)
 	if (!ok(mkdtemp(dir_path)))
 		return false;
 	dir = open(dir_path, O_RDONLY | O_DIRECTORY);
-	slot = (struct pms_slot){.has_membarrier = pms_membarrier_register()};
-	waker = (struct pms_waker){.slot = &slot, .fd = -1};
+	slot = (struct pms_slot){.has_membarrier = pms_membarrier_works()};
+	registrar = (struct pms_registrar){0};
+	waker = (struct pms_waker){.slot = &slot, .fd = -1, .registrar = &registrar};
 	return is_int(pms_fifo_create(dir, INDEX, &fifo), 0);
 }
 
@@ -192,7 +194,7 @@ static void *be_sender(void *arg)
 	return arg;
 }
 
-static void race(bool needs_fence)
+static void race(enum pms_fences fences)
 {
 	uint64_t random = tap_seed() + 1;
 	uint32_t unseen = 0;
@@ -200,8 +202,8 @@ static void race(bool needs_fence)
 	cpu_set_t all;
 
 	must(begin());
-	slot.has_membarrier = !needs_fence;
-	waker.needs_fence = needs_fence;
+	slot.has_membarrier = fences != PMS_FENCES_ALWAYS;
+	waker.fences = fences;
 	atomic_store(&cell, 0);
 	atomic_store(&turn, 0);
 	sched_getaffinity(0, sizeof(all), &all);
@@ -225,6 +227,50 @@ static void race(bool needs_fence)
 	pthread_join(thread, NULL);
 	sched_setaffinity(0, sizeof(all), &all);
 	tap_diag("%u of %u rounds needed the wake-up", unseen, ROUNDS);
+	if (fences == PMS_FENCES_UNREGISTERED)
+		is_int(waker.fences, PMS_FENCES_NEVER);
+	pms_registrar_fini(&registrar);
+	end();
+}
+
+/* The registration ends while both are at it. The test before the next one: once registered is for ever. */
+TAP_TEST(wake__races_with_sleep_and_registration)
+{
+	if (!pms_membarrier_works()) {
+		tap_skip("membarrier is refused here");
+		return;
+	}
+	race(PMS_FENCES_UNREGISTERED);
+}
+
+TAP_TEST(wake__registers_when_it_has_fenced_enough)
+{
+	if (!pms_membarrier_works()) {
+		tap_skip("membarrier is refused here");
+		return;
+	}
+	must(begin());
+	waker.fences = PMS_FENCES_UNREGISTERED;
+	for (uint32_t i = 0; i < PMS_FENCES_MAX; i++)
+		pms_wake(&waker, dir, INDEX);
+	ok(!registrar.is_begun);
+	pms_wake(&waker, dir, INDEX);
+	ok(registrar.is_begun);
+	is_int(waker.fences, PMS_FENCES_UNREGISTERED);
+	pms_registrar_fini(&registrar);
+	pms_wake(&waker, dir, INDEX);
+	is_int(waker.fences, PMS_FENCES_NEVER);
+	end();
+}
+
+TAP_TEST(wake__registers_for_no_peer_that_fences_nobody)
+{
+	must(begin());
+	waker.fences = PMS_FENCES_ALWAYS;
+	for (uint32_t i = 0; i < 2 * PMS_FENCES_MAX; i++)
+		pms_wake(&waker, dir, INDEX);
+	ok(!registrar.is_begun);
+	is_int(waker.fences, PMS_FENCES_ALWAYS);
 	end();
 }
 
@@ -234,10 +280,10 @@ TAP_TEST(wake__races_with_sleep_fenced_by_membarrier)
 		tap_skip("membarrier is refused here");
 		return;
 	}
-	race(false);
+	race(PMS_FENCES_NEVER);
 }
 
 TAP_TEST(wake__races_with_sleep_fenced_by_the_sender)
 {
-	race(true);
+	race(PMS_FENCES_ALWAYS);
 }
