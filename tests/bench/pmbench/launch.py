@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from .apps.links import LINKS, PM, TCP, Place, open_sides
 from .command import BUILD, SCLAB, component_dir, need_mpirun, program
 from .eth import Sides
 from .figure import Contestant, Figure
@@ -35,6 +36,19 @@ def hello() -> Sides:
                [Contestant("mpirun", lambda: 1000 * seconds(cluster, mpirun, env))])
 
 
+@contextlib.contextmanager
+def start_end() -> Sides:
+    """What a program pays before it has computed anything and after it has."""
+    place = Place(2, LINKS["unlimited-1500"])
+    words = [program("bin/scrun"), place.nodes(), program("bench/mpi_hello")]
+    with open_sides(place, "start") as sides:
+        def contestant(name: str) -> Contestant:
+            side = sides[name]
+            return Contestant(name, lambda: 1000 * seconds(side.cluster, words, side.env))
+
+        yield contestant(PM), [contestant(TCP)]
+
+
 def hosts(words: list[str], few: int, each: int = 1, of_few: int = 1,
           ) -> Callable[[], contextlib.AbstractContextManager]:
     """The program on 64 hosts, with @each ranks, against @few hosts with @of_few."""
@@ -53,6 +67,9 @@ FIGURES = [
     Figure("launch-2x2-vs-mpirun", 0.90, True, "ms",
            "wall time of an MPI program that only meets once, 2 hosts x 2 ranks: scrun against mpirun", hello,
            rounds=7),
+    Figure("start-end-vs-tcp", 1.0, True, "ms",
+           "wall time of an MPI program that only meets once, 2 hosts x 1 rank, by scrun: mtl pm over pm-ethernetd "
+           "against btl tcp", start_end, rounds=15),
     Figure("launch-64-hosts", 10.0, True, "ms",
            "wall time of scrun /bin/true on 64 hosts of a lab, against 8 hosts: one machine does the work of all",
            hosts(["/bin/true"], 8)),

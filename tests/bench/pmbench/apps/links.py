@@ -98,11 +98,11 @@ def environment(side: str, place: Place) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def open_sides(place: Place) -> Iterator[dict[str, Side]]:
-    """Both sides, each on a lab of its own."""
+def open_sides(place: Place, name: str = "apps") -> Iterator[dict[str, Side]]:
+    """Both sides, each on a lab of its own, whose names begin with @name."""
     program("bin/pm-ethernetd")
     cores = str(place.ranks) if place.hosts == 1 else "own"
     options = [*place.link.options(place.hosts), "--cores", cores]
-    with (scheduled("apps_pm", place.hosts, "--ethernet", *options) as with_pm,
-          scheduled("apps_tcp", place.hosts, *options) as without):
+    with (scheduled(f"{name}_pm", place.hosts, "--ethernet", *options) as with_pm,
+          scheduled(f"{name}_tcp", place.hosts, *options) as without):
         yield {PM: Side(PM, with_pm, environment(PM, place)), TCP: Side(TCP, without, environment(TCP, place))}
