@@ -94,6 +94,7 @@ struct mtl_pm_request {
 	done;            /* in the module's done, between completion and callback */
 	int error;       /* blocking sends: how it ended, 0 or errno */
 	bool is_ended;   /* blocking sends: the call may return */
+	bool is_long;    /* counted in the module's n_long */
 	bool is_receive; /* which of the two below */
 	union {
 		struct mtl_pm_send send;
@@ -174,6 +175,22 @@ struct mtl_pm_peer {
 
 TAILQ_HEAD(mtl_pm_peers, mtl_pm_peer);
 
+/* Datagrams that are taken together. Fewer give the sender its credit back earlier. */
+#define MTL_PM_ROW 16
+
+/* What the progress thread met and only the program's own call may deal with. Nothing else arrives until then. */
+struct mtl_pm_kept {
+	bool is_full;
+	pmNode node;
+	size_t n; /* datagrams that a stranger sent: its address must be looked up */
+	struct iovec row[MTL_PM_ROW];
+	bool is_dead;       /* the node was found dead, */
+	char why[512];      /* ... so PM says */
+	const char *failed; /* an operation failed, */
+	pmNode failed_node; /* ... with this node, */
+	int error;          /* ... by this */
+};
+
 /* What we keep per communicator, in c_pml_comm. */
 struct mtl_pm_comm {
 	struct match_context *matching;
@@ -188,9 +205,11 @@ struct mtl_pm {
 	mca_mtl_base_module_t super;
 
 	pmContext ctx;        /* PM_CONTEXT_NONE before init and after finalize */
-	bool is_threaded;     /* the program may call from several threads */
+	bool is_locking;      /* there may be other threads in here now; see mtl_pm_is_locking */
+	bool has_thread;      /* the progress thread runs */
+	bool is_helping;      /* ... and has the lock: nothing may call Open MPI */
 	bool is_used;         /* pml/cm was chosen: communicators were added */
-	pthread_mutex_t lock; /* covers everything below and ctx, if is_threaded */
+	pthread_mutex_t lock; /* covers everything below and ctx, if is_locking */
 
 	struct match match;
 	struct ids ids;                       /* sends and receives that peers may name */
@@ -210,14 +229,16 @@ struct mtl_pm {
 	size_t deaf_bytes;       /* about what was sent since the last poll */
 	size_t reading;          /* pmReads that run */
 	size_t exposed;          /* sends whose memory peers may be reading */
-	pmDesc held;             /* the datagram last taken, not given back yet; 0: none */
-	uint64_t watch_ns;       /* no look at whom we wait for before; atomic */
-	uint32_t deaths;         /* peers found dead */
-	bool is_corked;          /* PM may hold sends to burst */
-	uint64_t held_ns;        /* since then */
-	uint64_t n_held;         /* messages of it */
-	uint64_t damaged;        /* datagrams dropped because no honest peer sends them */
-	void *resolved;          /* address last given to PM */
+	size_t n_long;           /* requests of has_thread that are open and long */
+	struct mtl_pm_kept kept;
+	pmDesc held;       /* the datagram last taken, not given back yet; 0: none */
+	uint64_t watch_ns; /* no look at whom we wait for before; atomic */
+	uint32_t deaths;   /* peers found dead */
+	bool is_corked;    /* PM may hold sends to burst */
+	uint64_t held_ns;  /* since then */
+	uint64_t n_held;   /* messages of it */
+	uint64_t damaged;  /* datagrams dropped because no honest peer sends them */
+	void *resolved;    /* address last given to PM */
 
 	unsigned long long
 		unexpected_limit; /* parameter: bytes of unexpected_bytes that choke senders */
@@ -225,6 +246,7 @@ struct mtl_pm {
 	long pull_limit;          /* parameter: see peer's pull_limit; -1: by device */
 	long head_limit;          /* parameter: see peer's head_limit; -1: by device */
 	int read_limit;           /* parameter: pmReads that may run at once */
+	int progress_thread;      /* parameter: not 0: there shall be one */
 	int priority;             /* parameter: when named in the mtl list */
 };
 
@@ -233,6 +255,9 @@ extern mca_mtl_base_component_2_0_0_t mca_mtl_pm_component;
 
 /* Eager data up to this many bytes is kept in blocks from a free list. */
 #define MTL_PM_SMALL 256
+
+/* Shorter messages are no reason to wake the progress thread. */
+#define MTL_PM_LONG 32768
 
 /* mtl_pm_component.c */
 bool mtl_pm_is_named(void);
@@ -255,7 +280,7 @@ void mtl_pm_peer_busy(struct mtl_pm_peer *peer);
 /* The peer asks us to keep our data until it asks for it (or no longer). */
 void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked);
 /* PM says the node died: all its operations end with an error. */
-void mtl_pm_peer_died(pmNode node);
+void mtl_pm_peer_died(pmNode node, const char *why);
 /* Tells people that an operation with the node ended with an error of PM. */
 void mtl_pm_show_failure(pmNode node, const char *what, int error);
 /* After deaths: whether the rank's process is gone. */
@@ -395,10 +420,27 @@ int mtl_pm_poll(void);
 void mtl_pm_linger(const ompi_request_t *until);
 void mtl_pm_run_callbacks(struct mtl_pm_requests *done);
 
+/* mtl_pm_thread.c */
+/* 0 or errno. */
+int mtl_pm_thread_start(void);
+void mtl_pm_thread_stop(void);
+/* A long message was started and is not over; lock held. True: the thread is parked, unpark it outside of the lock. */
+bool mtl_pm_thread_tell(void);
+void mtl_pm_thread_unpark(void);
+void mtl_pm_lock(void);
+/* For a round of progress. False: another thread is at it. */
+bool mtl_pm_lock_to_poll(void);
+
+/* Changes only while the program is outside of the lock, or stays. */
+static inline bool mtl_pm_is_locking(void)
+{
+	return __atomic_load_n(&mtl_pm.is_locking, __ATOMIC_RELAXED);
+}
+
 static inline void mtl_pm_enter(void)
 {
-	if (OPAL_UNLIKELY(mtl_pm.is_threaded))
-		pthread_mutex_lock(&mtl_pm.lock);
+	if (OPAL_UNLIKELY(mtl_pm_is_locking()))
+		mtl_pm_lock();
 }
 
 /* Leaves the lock and calls back for what was completed under it: callbacks may call us again. */
@@ -407,13 +449,13 @@ static inline void mtl_pm_leave(void)
 	struct mtl_pm_requests done;
 
 	if (OPAL_LIKELY(STAILQ_EMPTY(&mtl_pm.done))) {
-		if (OPAL_UNLIKELY(mtl_pm.is_threaded))
+		if (OPAL_UNLIKELY(mtl_pm_is_locking()))
 			pthread_mutex_unlock(&mtl_pm.lock);
 		return;
 	}
 	STAILQ_INIT(&done);
 	STAILQ_CONCAT(&done, &mtl_pm.done);
-	if (OPAL_UNLIKELY(mtl_pm.is_threaded))
+	if (OPAL_UNLIKELY(mtl_pm_is_locking()))
 		pthread_mutex_unlock(&mtl_pm.lock);
 	mtl_pm_run_callbacks(&done);
 }
@@ -428,7 +470,28 @@ static inline void mtl_pm_let_go(void)
 /* The request has ended; mtl_pm_leave calls back, and nothing of it may be touched afterwards. */
 static inline void mtl_pm_complete(struct mtl_pm_request *req)
 {
+	mtl_pm.n_long -= req->is_long;
 	STAILQ_INSERT_TAIL(&mtl_pm.done, req, done);
+}
+
+static inline bool mtl_pm_has_unfinished(void)
+{
+	return !TAILQ_EMPTY(&mtl_pm.busy) || !TAILQ_EMPTY(&mtl_pm.readers) ||
+	       !TAILQ_EMPTY(&mtl_pm.waiting_reads);
+}
+
+/* Before a request can end: whether the progress thread shall know of it. */
+static inline void mtl_pm_mark_long(struct mtl_pm_request *req, size_t length)
+{
+	req->is_long = OPAL_UNLIKELY(mtl_pm.has_thread) && length >= MTL_PM_LONG;
+	mtl_pm.n_long += req->is_long;
+}
+
+/* After the start of such a request, lock held. True: mtl_pm_thread_unpark must be called outside of the lock. */
+static inline bool mtl_pm_tell_thread(size_t length)
+{
+	return OPAL_UNLIKELY(mtl_pm.has_thread) && length >= MTL_PM_LONG &&
+	       (mtl_pm.n_long || mtl_pm_has_unfinished()) && mtl_pm_thread_tell();
 }
 
 static inline struct mtl_pm_request *mtl_pm_request_of_send(struct mtl_pm_send *s)

@@ -106,6 +106,9 @@ static int component_register(void)
 	mtl_pm.read_limit = 32;
 	add_int_parameter("read_limit", "Long messages fetched at the same time",
 			  &mtl_pm.read_limit);
+	add_int_parameter("progress_thread",
+			  "1: a thread moves long messages while the program computes",
+			  &mtl_pm.progress_thread);
 	return OMPI_SUCCESS;
 }
 

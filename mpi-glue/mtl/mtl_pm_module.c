@@ -178,13 +178,19 @@ int mtl_pm_open(bool wants_threads)
 
 	init_lists();
 	idle_init(&mtl_pm.idle, is_crowded(local));
-	mtl_pm.is_threaded = wants_threads || opal_using_threads();
+	mtl_pm.is_locking = wants_threads || opal_using_threads();
 	pthread_mutex_init(&mtl_pm.lock, NULL);
 	rc = publish_address();
 	if (rc != OMPI_SUCCESS) {
 		pmCloseContext(mtl_pm.ctx);
 		mtl_pm.ctx = PM_CONTEXT_NONE;
 		return rc;
+	}
+	rc = mtl_pm.progress_thread ? mtl_pm_thread_start() : 0;
+	if (rc) {
+		pmCloseContext(mtl_pm.ctx);
+		mtl_pm.ctx = PM_CONTEXT_NONE;
+		return show_unusable("start its progress thread", strerror(rc));
 	}
 	opal_progress_register(mtl_pm_progress);
 	return OMPI_SUCCESS;
@@ -313,6 +319,7 @@ int mtl_pm_finalize(struct mca_mtl_base_module_t *mtl)
 {
 	if (mtl_pm.ctx == PM_CONTEXT_NONE)
 		return OMPI_SUCCESS;
+	mtl_pm_thread_stop();
 	/* Without communicators pml/cm was only tried, not chosen: nothing to part from. */
 	if (mtl_pm.is_used)
 		part_from_peers();

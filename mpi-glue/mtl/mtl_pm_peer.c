@@ -29,6 +29,8 @@ int mtl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_le
 	size_t len = 0;
 	int rc;
 
+	if (mtl_pm.is_helping)
+		return EAGAIN;
 	OPAL_MODEX_RECV(rc, &mca_mtl_pm_component.mtl_version, &name, &address, &len);
 	if (rc != OMPI_SUCCESS || !address)
 		return EHOSTUNREACH;
@@ -188,6 +190,13 @@ void mtl_pm_show_failure(pmNode node, const char *what, int error)
 	/* Of a dead peer people have been told once, by mtl_pm_peer_died. */
 	if (error == EPIPE)
 		return;
+	if (mtl_pm.is_helping) {
+		mtl_pm.kept.is_full = true;
+		mtl_pm.kept.failed = what;
+		mtl_pm.kept.failed_node = node;
+		mtl_pm.kept.error = error;
+		return;
+	}
 	host = host_of_node(node);
 	mtl_pm_say("failed", ompi_process_info.nodename, what, job_node_rank(node),
 		   host ? host : "unknown host", pmErrorString(error));
@@ -276,10 +285,9 @@ static void end_half_arrived(struct mtl_pm_peer *peer)
 	mtl_pm_message_drop(m);
 }
 
-void mtl_pm_peer_died(pmNode node)
+void mtl_pm_peer_died(pmNode node, const char *why)
 {
 	struct mtl_pm_peer *peer = mtl_pm_peer_of_node(node);
-	const char *why = pmLastError();
 	char *host;
 
 	mtl_pm.deaths++;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,9 +18,6 @@
 
 /* Datagrams per call, so that Open MPI's own events get their turn. */
 #define RECEIVE_BURST 64
-
-/* Datagrams that are taken together. Fewer give the sender its credit back earlier. */
-#define ROW 16
 
 uint64_t mtl_pm_now_ns(void)
 {
@@ -74,10 +72,50 @@ static inline void arrive_row(const struct iovec *row, size_t n, pmNode node)
 	}
 }
 
+/* The way to a peer that we have not talked with is Open MPI's to tell. */
+static bool keep_of_stranger(const struct iovec *row, size_t n, pmNode node)
+{
+	struct mtl_pm_kept *kept = &mtl_pm.kept;
+
+	if (table_get(&mtl_pm.peers, node))
+		return false;
+	memcpy(kept->row, row, n * sizeof(*row));
+	kept->n = n;
+	kept->node = node;
+	kept->is_full = true;
+	return true;
+}
+
+static size_t keep_death(pmNode node)
+{
+	struct mtl_pm_kept *kept = &mtl_pm.kept;
+
+	snprintf(kept->why, sizeof(kept->why), "%s", pmLastError());
+	kept->is_dead = true;
+	kept->node = node;
+	kept->is_full = true;
+	return 0;
+}
+
+/* The program is here again: does what the progress thread could not. Its datagrams are still held. */
+static int take_kept(void)
+{
+	struct mtl_pm_kept kept = mtl_pm.kept;
+
+	mtl_pm.kept = (struct mtl_pm_kept){0};
+	if (kept.failed)
+		mtl_pm_show_failure(kept.failed_node, kept.failed, kept.error);
+	if (kept.n)
+		arrive_row(kept.row, kept.n, kept.node);
+	if (kept.is_dead)
+		mtl_pm_peer_died(kept.node, kept.why);
+	return 1;
+}
+
 /* Takes a datagram and what has come behind it from the same node; how many, or 0. */
 static size_t take_row(void)
 {
-	struct iovec row[ROW];
+	struct iovec row[MTL_PM_ROW];
 	size_t n;
 	pmNode node;
 	int rc;
@@ -87,8 +125,10 @@ static size_t take_row(void)
 		pmReleaseReceiveBuffer(mtl_pm.ctx, mtl_pm.held);
 		mtl_pm.held = 0;
 	}
-	rc = pmReceiveRow(mtl_pm.ctx, row, ROW, &n, &node, &mtl_pm.held);
+	rc = pmReceiveRow(mtl_pm.ctx, row, MTL_PM_ROW, &n, &node, &mtl_pm.held);
 	if (OPAL_LIKELY(!rc)) {
+		if (OPAL_UNLIKELY(mtl_pm.is_helping) && keep_of_stranger(row, n, node))
+			return 0;
 		arrive_row(row, n, node);
 		return n;
 	}
@@ -96,7 +136,9 @@ static size_t take_row(void)
 		return 0;
 	if (rc != EPIPE)
 		mtl_pm_fatal("PM failed while receiving: %s", pmLastError());
-	mtl_pm_peer_died(node);
+	if (mtl_pm.is_helping)
+		return keep_death(node);
+	mtl_pm_peer_died(node, pmLastError());
 	return 1;
 }
 
@@ -117,21 +159,17 @@ static int retry_busy(void)
 	return n;
 }
 
-static inline bool has_unfinished(void)
-{
-	return !TAILQ_EMPTY(&mtl_pm.busy) || !TAILQ_EMPTY(&mtl_pm.readers) ||
-	       !TAILQ_EMPTY(&mtl_pm.waiting_reads);
-}
-
 int mtl_pm_poll(void)
 {
 	int n = 0, got;
 
 	mtl_pm_let_go();
 	mtl_pm.deaf_bytes = 0;
-	while (n < RECEIVE_BURST && (got = (int)take_row()))
+	if (OPAL_UNLIKELY(mtl_pm.kept.is_full))
+		n += take_kept();
+	while (n < RECEIVE_BURST && !mtl_pm.kept.is_full && (got = (int)take_row()))
 		n += got;
-	if (OPAL_UNLIKELY(has_unfinished()))
+	if (OPAL_UNLIKELY(mtl_pm_has_unfinished()))
 		n += retry_busy() + mtl_pm_progress_reads();
 	return n;
 }
@@ -140,9 +178,9 @@ void mtl_pm_linger(const ompi_request_t *until)
 {
 	mtl_pm_let_go();
 	for (int i = 0; i < LINGER_POLLS; i++) {
-		if (!take_row() && OPAL_LIKELY(!has_unfinished()))
+		if (!take_row() && OPAL_LIKELY(!mtl_pm_has_unfinished()))
 			continue;
-		if (OPAL_UNLIKELY(has_unfinished()))
+		if (OPAL_UNLIKELY(mtl_pm_has_unfinished()))
 			mtl_pm_poll();
 		if (STAILQ_EMPTY(&mtl_pm.done))
 			continue;
@@ -169,7 +207,7 @@ void mtl_pm_run_callbacks(struct mtl_pm_requests *done)
  */
 static void yield(void)
 {
-	if (!mtl_pm.is_threaded)
+	if (!mtl_pm_is_locking())
 		mtl_pm.yields_for_opal |= opal_progress_set_yield_when_idle(false);
 	sched_yield();
 }
@@ -199,9 +237,9 @@ int mtl_pm_progress(void)
 	int n;
 
 	/* Another thread is at it: its round serves us as well. */
-	if (OPAL_UNLIKELY(mtl_pm.is_threaded && pthread_mutex_trylock(&mtl_pm.lock)))
+	if (OPAL_UNLIKELY(mtl_pm_is_locking()) && !mtl_pm_lock_to_poll())
 		return 0;
-	n = mtl_pm_poll();
+	n = mtl_pm_poll() + !STAILQ_EMPTY(&mtl_pm.done);
 	is_serving = mtl_pm.exposed && !mtl_pm.idle.is_shared; /* on a shared core we yield */
 	if (n)
 		idle_busy(&mtl_pm.idle);

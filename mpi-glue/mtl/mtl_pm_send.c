@@ -145,6 +145,8 @@ void mtl_pm_send_finish(struct mtl_pm_send *s, int error)
 	else
 		req->error = error;
 	if (OPAL_UNLIKELY(mtl_pm.is_corked || is_held(s))) {
+		mtl_pm.n_long -= req->is_long;
+		req->is_long = false;
 		STAILQ_INSERT_TAIL(&s->peer->gathered, req, done);
 		mtl_pm_peer_busy(s->peer);
 	} else {
@@ -279,6 +281,7 @@ static void init(struct mtl_pm_request *req, struct mtl_pm_peer *peer,
 	struct mtl_pm_send *s = &req->send;
 
 	req->is_receive = false;
+	req->is_long = false;
 	s->peer = peer;
 	s->source = convertor;
 	s->data = mtl_pm_data_of(convertor);
@@ -380,6 +383,7 @@ static inline bool isend_at_once(struct mtl_pm_request *req, struct mtl_pm_peer 
 		return false;
 	/* a program may still ask to cancel it */
 	req->is_receive = false;
+	req->is_long = false;
 	req->super.ompi_req->req_status.MPI_ERROR = MPI_SUCCESS;
 	mtl_pm_complete(req);
 	return true;
@@ -392,6 +396,7 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 	struct mtl_pm_request *req = (struct mtl_pm_request *)mtl_request;
 	struct mtl_pm_peer *peer;
 	size_t length;
+	bool is_parked;
 
 	mtl_pm_enter();
 	peer = mtl_pm_peer_of(comm, dest);
@@ -404,10 +409,14 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 		init(req, peer, comm, tag, convertor, mode);
 		if (peer->gathers || mtl_pm.burst)
 			mtl_pm_join_burst(peer, length, mode);
+		mtl_pm_mark_long(req, length);
 		submit(&req->send);
 	}
 	poll_between(peer, length);
+	is_parked = mtl_pm_tell_thread(length);
 	mtl_pm_leave();
+	if (is_parked)
+		mtl_pm_thread_unpark();
 	return OMPI_SUCCESS;
 }
 

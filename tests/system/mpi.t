@@ -54,6 +54,21 @@ def available_kib():
     return 0
 
 
+def thread():
+    """The progress thread: what it is for, and that all else is as without it."""
+    for devices in ("self+shmem", "self+udp"):
+        program("computing", 2, devices, ("progress_thread", "1"))
+        for name in (*EVERYWHERE, "spawn"):
+            program(name, 2, devices, ("progress_thread", "1"))
+        code, out = run(mpirun(2, *ONLY, "--mca", "mtl_pm_progress_thread", "1", f"{BUILD}/mpi/computing", "abort"),
+                        environment(devices), limit_s=30)
+        TAP.ok(code == 3, f"computing: abort with the progress thread over {devices}", f"exit {code}\n{out}")
+        _, out = run(mpirun(2, *ONLY, "--mca", "orte_enable_recovery", "1", "--mca", "mtl_pm_progress_thread", "1",
+                            f"{BUILD}/mpi/dead"), environment(devices))
+        TAP.ok("OK dead" in out and "has lost rank 1 on host" in out,
+               f"dead: a killed peer is an error with the progress thread over {devices}", out)
+
+
 def huge():
     if available_kib() < HUGE_NEEDS_KIB:
         TAP.skip("huge: a message of more than 2 GiB", "needs 7 GiB of free memory")
@@ -115,7 +130,7 @@ def lab():
 def main():
     if not runner.is_built():
         return 0
-    for part in (selection, local, protocols, huge, dead, lab):
+    for part in (selection, local, protocols, thread, huge, dead, lab):
         part()
     return TAP.end()
 
