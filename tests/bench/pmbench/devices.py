@@ -17,12 +17,15 @@ COLLECTIVES = ROOT / "mpi-glue" / "collectives" / "collectives.rules"
 DIRECT, PORT, UDP, TCP = "direct", "port", "udp", "btl tcp"
 TCP_VADER = "btl tcp, vader"  # vader inside each host
 SHMEM, VADER_CMA, VADER_COPY = "shmem", "btl vader with CMA", "btl vader without CMA"
+DIRECT_THREAD, UDP_THREAD = "direct, thread", "udp, thread"  # with the MTL's progress thread
 DIRECT_TUNED, SHMEM_TUNED = "direct, tuned", "shmem, tuned"  # with the rules for collectives that scrun sets
 NAMES = {DIRECT: "pm-ethernet, direct", PORT: "pm-ethernet, port", UDP: "udp", SHMEM: "shmem",
+         DIRECT_THREAD: "pm-ethernet, direct, with the progress thread", UDP_THREAD: "udp, with the progress thread",
          DIRECT_TUNED: "pm-ethernet, direct, with tuned collectives", SHMEM_TUNED: "shmem, with tuned collectives"}
-OVER_ETHERNET = (DIRECT, PORT, DIRECT_TUNED)
+OVER_ETHERNET = (DIRECT, PORT, DIRECT_TUNED, DIRECT_THREAD)
 VADERS = (VADER_CMA, VADER_COPY)
 HERE_MTU = 0  # of a sweep inside this host
+THREAD = ["--mca", "mtl_pm_progress_thread", "1"]
 VADER = ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]
 NO_CMA = ["--mca", "btl_vader_single_copy_mechanism", "none"]
 BTL_TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth1"]
@@ -46,6 +49,11 @@ def tuned(way: Way, name: str) -> Way:
         return way
     return dataclasses.replace(way, args=[*way.args, "--mca", "coll_tuned_use_dynamic_rules", "1", "--mca",
                                           "coll_tuned_dynamic_rules_filename", str(COLLECTIVES)])
+
+
+def threaded(way: Way, name: str) -> Way:
+    """With the progress thread, where the name says so."""
+    return dataclasses.replace(way, args=[*way.args, *THREAD]) if name in (DIRECT_THREAD, UDP_THREAD) else way
 
 
 def here(name: str) -> Way:
@@ -73,10 +81,11 @@ def open_ways(names: Iterable[str], mtu: int, hosts: int = 2) -> Iterator[dict[s
             ethernet = labs.enter_context(lab("sizes_eth", hosts, "--ethernet", *options))
         for name in names:
             if name in OVER_ETHERNET:
-                attach = DIRECT if name == DIRECT_TUNED else name
-                ways[name] = tuned(Way(ethernet, *over_pm("self+shmem+ethernet", ethernet_attach=attach)), name)
-            elif name == UDP:
-                ways[name] = Way(plain, *over_pm("self+shmem+udp", udp_rails="eth1"))
+                attach = PORT if name == PORT else DIRECT
+                way = Way(ethernet, *over_pm("self+shmem+ethernet", ethernet_attach=attach))
+                ways[name] = threaded(tuned(way, name), name)
+            elif name in (UDP, UDP_THREAD):
+                ways[name] = threaded(Way(plain, *over_pm("self+shmem+udp", udp_rails="eth1")), name)
             else:
                 ways[name] = Way(plain, BTL_TCP_VADER if name == TCP_VADER else BTL_TCP)
         yield ways

@@ -4,7 +4,7 @@ rank that computes delays the other one, and threads that call MPI at the same t
 of MTU 1500, and against vader inside this host."""
 from __future__ import annotations
 
-from .devices import DIRECT, HERE_MTU, SHMEM, UDP, VADERS
+from .devices import DIRECT, DIRECT_THREAD, HERE_MTU, SHMEM, UDP, UDP_THREAD, VADERS
 from .sweep import Sweep, SweepFigure, size_text
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -52,6 +52,11 @@ def stated(name: str, sweeps: tuple[Sweep, ...], device: str, *sizes: int) -> Sw
                        sweeps, (device,), sizes, rounds=STATED_ROUNDS)
 
 
+def threaded(name: str, sweep: Sweep, device: str, *sizes: int) -> SweepFigure:
+    """The same with the progress thread."""
+    return stated(f"{name}-thread", (sweep,), device, *sizes)
+
+
 def rates(*options: str, here: bool = False) -> tuple[Sweep, ...]:
     return tuple(rate(n, *options, here=here) for n in THREADS)
 
@@ -67,6 +72,11 @@ FIGURES = [
     *(stated(f"overlap-{label}-shmem", (overlap(size, ONE_HOST_US[size], here=True),), SHMEM, size)
       for label, size in (("64k", 64 * KIB), ("1m", MIB))),
     *(stated(f"delay-by-{side}", (delay(side),), DIRECT, 64 * KIB, MIB) for side in ("sender", "receiver")),
+    *(threaded(f"overlap-{label}", overlap(size, BETWEEN_HOSTS_US[size]), DIRECT_THREAD, size)
+      for label, size in (("64k", 64 * KIB), ("1m", MIB))),
+    *(threaded(f"overlap-{label}-udp", overlap(size, BETWEEN_HOSTS_US[size]), UDP_THREAD, size)
+      for label, size in (("64k", 64 * KIB), ("1m", MIB))),
+    *(threaded(f"delay-by-{side}", delay(side), DIRECT_THREAD, 64 * KIB, MIB) for side in ("sender", "receiver")),
     *(stated(f"delay-by-{side}-shmem", (delay(side, here=True),), SHMEM, 64 * KIB, MIB)
       for side in ("sender", "receiver")),
     SweepFigure("threads-rate-vs-tcp", 2.0, False, "1/s",
