@@ -140,6 +140,7 @@ struct mtl_pm_peer {
 	size_t post_limit;    /* longest message that is better posted than filled in place */
 	ssize_t eager_limit;  /* longest message sent in one datagram; -1 while we are choked */
 	ssize_t middle_limit; /* longest message sent unasked in several; -1 while we are choked */
+	ssize_t shared_limit; /* the same while other processes run on our core */
 	ssize_t packed_limit; /* the same of data that are packed as they go */
 	size_t mtu;           /* bytes of a datagram */
 	bool aligns;     /* send buffers start at a cache line, so data in them can be aligned */

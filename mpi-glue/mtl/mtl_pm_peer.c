@@ -76,6 +76,12 @@ static const struct limits of_devices[] = {
 /* Shared memory puts so much beside the envelope, without a place elsewhere. Longer messages are aligned. */
 #define POST_LIMIT 2024
 
+/*
+ * Between hosts a longer message is read by its receiver, in several requests. Each waits until both ranks have had
+ * their cores, which takes milliseconds where others run there as well. Data that is sent unasked waits for credit only.
+ */
+#define SHARED_LIMIT (4 << 20)
+
 /* A node that no device reaches yet. */
 static const struct limits of_unknown = {"", 32768, 32768, 0, 0};
 
@@ -103,6 +109,8 @@ static void set_limits(struct mtl_pm_peer *peer)
 		peer->middle_limit = limits->middle;
 		peer->packed_limit = limits->packed;
 	}
+	peer->shared_limit = peer->gathers && mtl_pm.middle_limit < 0 ? SHARED_LIMIT
+								       : peer->middle_limit;
 	peer->head_limit = (size_t)mtl_pm.head_limit;
 	if (mtl_pm.head_limit < 0)
 		peer->head_limit = limits->head;
@@ -117,7 +125,7 @@ void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked)
 {
 	if (is_choked) {
 		peer->eager_limit = -1;
-		peer->middle_limit = peer->packed_limit = -1;
+		peer->middle_limit = peer->shared_limit = peer->packed_limit = -1;
 		peer->head_limit = 0;
 	} else {
 		set_limits(peer);

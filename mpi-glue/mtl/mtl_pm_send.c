@@ -191,12 +191,22 @@ static bool is_eager(const struct mtl_pm_send *s)
 	return !s->is_sync && !has_ways(s) && fits(s->length, s->peer->eager_limit);
 }
 
+/* Others run on our core: seen by our yields, or known to Open MPI, whose launcher counted ranks and cores. */
+static bool is_core_shared(void)
+{
+	return mtl_pm.idle.is_shared || mtl_pm.yields_for_opal;
+}
+
 /* In one part or more. */
 static bool is_unasked(const struct mtl_pm_send *s)
 {
-	if (s->is_sync || (s->data && mtl_pm_is_read_by(s->peer, s->length)))
+	const struct mtl_pm_peer *peer = s->peer;
+
+	if (s->is_sync || (s->data && mtl_pm_is_read_by(peer, s->length)))
 		return false;
-	return fits(s->length, s->data ? s->peer->middle_limit : s->peer->packed_limit);
+	if (!s->data)
+		return fits(s->length, peer->packed_limit);
+	return fits(s->length, is_core_shared() ? peer->shared_limit : peer->middle_limit);
 }
 
 /* Hands the message over by the protocol that suits it. ENOBUFS: later; the send stays listed. */
