@@ -46,12 +46,14 @@ static void begin(struct pms_registrar *registrar)
 		atomic_store(&registrar->state, PMS_REGISTRAR_REFUSED);
 	else
 		registrar->is_begun = true;
+	registrar->pid = getpid();
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void pms_registrar_fini(struct pms_registrar *registrar)
 {
-	if (registrar->is_begun)
+	/* a child after fork() has no such thread */
+	if (registrar->is_begun && registrar->pid == getpid())
 		pthread_join(registrar->thread, NULL);
 	registrar->is_begun = false;
 }

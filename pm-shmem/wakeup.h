@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "pm-shmem/layout.h"
 
@@ -33,7 +34,8 @@ enum pms_fences {
 struct pms_registrar {
 	uint32_t n_fences; /* that a registration would have spared */
 	bool is_begun;
-	pthread_t thread;  /* while is_begun */
+	pthread_t thread; /* while is_begun, of ... */
+	pid_t pid;
 	_Atomic int state; /* enum below */
 };
 

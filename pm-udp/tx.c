@@ -312,7 +312,7 @@ static int send_one(struct pmu_rail *rail, uint32_t r, const struct pmu_item *it
 	return sent < 0 ? -errno : 1;
 }
 
-/* What waits, as messages that the kernel copies; as send_some. */
+/* Sends the waiting packets as messages that the kernel copies; as send_some. */
 static int send_copied(struct pmu_dev *d, uint32_t r)
 {
 	struct pmu_rail *rail = &d->rails[r];
@@ -350,7 +350,8 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 	d->batch.packets[0] = run.n;
 	bytes = pmu_show_bytes(d, rail, rail->head, run.n, run.segment);
 	sent = bytes ? pmu_show_send(d, rail, run.n, bytes) : send_copied(d, r);
-	pmu_show_left(rail, run.n, run.segment);
+	if (sent > 0)
+		pmu_show_left(rail, run.n, run.segment);
 	return sent;
 }
 

@@ -179,7 +179,7 @@ TAILQ_HEAD(mtl_pm_peers, mtl_pm_peer);
 /* Datagrams that are taken together. Fewer give the sender its credit back earlier. */
 #define MTL_PM_ROW 16
 
-/* What the progress thread met and only the program's own call may deal with. Nothing else arrives until then. */
+/* News for the progress thread that only the program's own call may deal with. Nothing else arrives until then. */
 struct mtl_pm_kept {
 	bool is_full;
 	pmNode node;
@@ -425,17 +425,17 @@ void mtl_pm_run_callbacks(struct mtl_pm_requests *done);
 /* 0 or errno. */
 int mtl_pm_thread_start(void);
 void mtl_pm_thread_stop(void);
-/* A long message was started and is not over; lock held. True: the thread is parked, unpark it outside of the lock. */
+/* A long message was started and is not over; lock held. True: the thread is parked, mtl_pm_leave_and_unpark. */
 bool mtl_pm_thread_tell(void);
 void mtl_pm_thread_unpark(void);
 void mtl_pm_lock(void);
 /* For a round of progress. False: another thread is at it. */
 bool mtl_pm_lock_to_poll(void);
 
-/* Changes only while the program is outside of the lock, or stays. */
+/* The thread takes the lock away when it parks, and the program gives it back before it wakes the thread. */
 static inline bool mtl_pm_is_locking(void)
 {
-	return __atomic_load_n(&mtl_pm.is_locking, __ATOMIC_RELAXED);
+	return __atomic_load_n(&mtl_pm.is_locking, __ATOMIC_ACQUIRE);
 }
 
 static inline void mtl_pm_enter(void)
@@ -458,6 +458,21 @@ static inline void mtl_pm_leave(void)
 	STAILQ_CONCAT(&done, &mtl_pm.done);
 	if (OPAL_UNLIKELY(mtl_pm_is_locking()))
 		pthread_mutex_unlock(&mtl_pm.lock);
+	mtl_pm_run_callbacks(&done);
+}
+
+/* The same, and unparks the thread if it @is_parked: before the callbacks, which may start something as well. */
+static inline void mtl_pm_leave_and_unpark(bool is_parked)
+{
+	struct mtl_pm_requests done;
+
+	if (OPAL_LIKELY(!is_parked)) {
+		mtl_pm_leave();
+		return;
+	}
+	STAILQ_INIT(&done);
+	STAILQ_CONCAT(&done, &mtl_pm.done);
+	mtl_pm_thread_unpark();
 	mtl_pm_run_callbacks(&done);
 }
 
@@ -488,7 +503,7 @@ static inline void mtl_pm_mark_long(struct mtl_pm_request *req, size_t length)
 	mtl_pm.n_long += req->is_long;
 }
 
-/* After the start of such a request, lock held. True: mtl_pm_thread_unpark must be called outside of the lock. */
+/* After the start of such a request, lock held. Its result is for mtl_pm_leave_and_unpark. */
 static inline bool mtl_pm_tell_thread(size_t length)
 {
 	return OPAL_UNLIKELY(mtl_pm.has_thread) && length >= MTL_PM_LONG &&

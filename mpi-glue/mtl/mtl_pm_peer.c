@@ -63,27 +63,29 @@ static char *host_of_node(pmNode node)
  */
 struct limits {
 	const char *device;
-	ssize_t middle, packed;
+	ssize_t middle, shared, packed;
 	size_t pull, head;
 };
 
+/*
+ * shared: the middle limit while others run on our core. Over datagrams a longer message is read by several requests.
+ * Each waits until both ranks have had their cores, which takes milliseconds. Data that leaves unasked waits for credit.
+ */
+#define SHARED_LIMIT (4 << 20)
+
 static const struct limits of_devices[] = {
-	{"shmem", 65535, 65536, WAYS_MIN - 1, 0}, {"self", 32768, 32768, 0, 0},
-	{"ethernet", 262144, 524288, 0, 131072},  {"udp", 262144, 524288, 0, 131072},
-	{"verbs", 32768, 32768, 0, 98304},
+	{"shmem", 65535, 65535, 65536, WAYS_MIN - 1, 0},
+	{"self", 32768, 32768, 32768, 0, 0},
+	{"ethernet", 262144, SHARED_LIMIT, 524288, 0, 131072},
+	{"udp", 262144, SHARED_LIMIT, 524288, 0, 131072},
+	{"verbs", 32768, 32768, 32768, 0, 98304},
 };
 
 /* Shared memory puts so much beside the envelope, without a place elsewhere. Longer messages are aligned. */
 #define POST_LIMIT 2024
 
-/*
- * Between hosts a longer message is read by its receiver, in several requests. Each waits until both ranks have had
- * their cores, which takes milliseconds where others run there as well. Data that is sent unasked waits for credit only.
- */
-#define SHARED_LIMIT (4 << 20)
-
 /* A node that no device reaches yet. */
-static const struct limits of_unknown = {"", 32768, 32768, 0, 0};
+static const struct limits of_unknown = {"", 32768, 32768, 32768, 0, 0};
 
 static const struct limits *limits_of(const char *device)
 {
@@ -104,13 +106,12 @@ static void set_limits(struct mtl_pm_peer *peer)
 	peer->post_limit = is_shmem ? POST_LIMIT : 0;
 	peer->gathers = is_known && !is_shmem && strcmp(device, "self") != 0;
 	peer->eager_limit = (ssize_t)(peer->mtu - sizeof(struct envelope));
-	peer->middle_limit = peer->packed_limit = mtl_pm.middle_limit;
+	peer->middle_limit = peer->shared_limit = peer->packed_limit = mtl_pm.middle_limit;
 	if (mtl_pm.middle_limit < 0) {
 		peer->middle_limit = limits->middle;
+		peer->shared_limit = limits->shared;
 		peer->packed_limit = limits->packed;
 	}
-	peer->shared_limit = peer->gathers && mtl_pm.middle_limit < 0 ? SHARED_LIMIT
-								       : peer->middle_limit;
 	peer->head_limit = (size_t)mtl_pm.head_limit;
 	if (mtl_pm.head_limit < 0)
 		peer->head_limit = limits->head;
@@ -199,6 +200,8 @@ void mtl_pm_show_failure(pmNode node, const char *what, int error)
 	if (error == EPIPE)
 		return;
 	if (mtl_pm.is_helping) {
+		if (mtl_pm.kept.failed)
+			return;
 		mtl_pm.kept.is_full = true;
 		mtl_pm.kept.failed = what;
 		mtl_pm.kept.failed_node = node;

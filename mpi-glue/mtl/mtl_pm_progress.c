@@ -72,7 +72,7 @@ static inline void arrive_row(const struct iovec *row, size_t n, pmNode node)
 	}
 }
 
-/* The way to a peer that we have not talked with is Open MPI's to tell. */
+/* Only Open MPI can tell the address of a new peer. */
 static bool keep_of_stranger(const struct iovec *row, size_t n, pmNode node)
 {
 	struct mtl_pm_kept *kept = &mtl_pm.kept;
@@ -185,7 +185,8 @@ void mtl_pm_linger(const ompi_request_t *until)
 		if (STAILQ_EMPTY(&mtl_pm.done))
 			continue;
 		mtl_pm_leave();
-		if (REQUEST_COMPLETE(until))
+		/* a callback may have started something for the progress thread: the lock is needed then */
+		if (REQUEST_COMPLETE(until) || mtl_pm_is_locking())
 			return;
 	}
 }

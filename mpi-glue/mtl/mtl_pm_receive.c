@@ -151,9 +151,7 @@ int mtl_pm_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 		}
 	}
 	is_parked = req->is_long && mtl_pm_tell_thread(req->receive.room);
-	mtl_pm_leave();
-	if (is_parked)
-		mtl_pm_thread_unpark();
+	mtl_pm_leave_and_unpark(is_parked);
 	return rc;
 }
 
@@ -171,9 +169,7 @@ int mtl_pm_imrecv(struct mca_mtl_base_module_t *mtl, struct opal_convertor_t *co
 	room = req->receive.room;
 	take(req, m);
 	is_parked = mtl_pm_tell_thread(room);
-	mtl_pm_leave();
-	if (is_parked)
-		mtl_pm_thread_unpark();
+	mtl_pm_leave_and_unpark(is_parked);
 	ompi_message_return(*message);
 	*message = MPI_MESSAGE_NULL;
 	return OMPI_SUCCESS;

@@ -424,9 +424,7 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 	}
 	poll_between(peer, length);
 	is_parked = mtl_pm_tell_thread(length);
-	mtl_pm_leave();
-	if (is_parked)
-		mtl_pm_thread_unpark();
+	mtl_pm_leave_and_unpark(is_parked);
 	return OMPI_SUCCESS;
 }
 

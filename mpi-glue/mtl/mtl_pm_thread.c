@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -48,6 +49,7 @@ static struct {
 	bool is_parked;      /* lock held */
 	bool is_armed;       /* PM sleeps: lock held */
 	bool allows_threads; /* the program has threads of its own */
+	uint32_t waiting;    /* of the program, for the lock; atomic */
 	uint32_t polls;      /* of the program; atomic */
 	uint32_t seen;       /* polls at the last look */
 	uint32_t idle;       /* ticks without an open message */
@@ -66,7 +68,9 @@ static void disarm(void)
 /* The thread may have parked while we waited for the lock: then there is nobody to lock out any more. */
 void mtl_pm_lock(void)
 {
+	__atomic_fetch_add(&helper.waiting, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&mtl_pm.lock);
+	__atomic_fetch_sub(&helper.waiting, 1, __ATOMIC_RELAXED);
 	disarm();
 	if (!mtl_pm_is_locking())
 		pthread_mutex_unlock(&mtl_pm.lock);
@@ -129,7 +133,7 @@ bool mtl_pm_thread_tell(void)
 
 void mtl_pm_thread_unpark(void)
 {
-	__atomic_store_n(&mtl_pm.is_locking, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&mtl_pm.is_locking, true, __ATOMIC_RELEASE);
 	wake();
 }
 
@@ -164,8 +168,9 @@ static bool look(bool was_told, int *ret_fd, int *ret_ms)
 		    __atomic_load_n(&helper.is_told, __ATOMIC_ACQUIRE))
 			return true;
 		helper.is_parked = true;
-		__atomic_store_n(&mtl_pm.is_locking, helper.allows_threads, __ATOMIC_RELAXED);
 		*ret_ms = -1;
+		/* from here on the program takes no lock: nothing of it may be touched before the next wake-up */
+		__atomic_store_n(&mtl_pm.is_locking, helper.allows_threads, __ATOMIC_RELEASE);
 		return true;
 	}
 	helper.idle = 0;
@@ -196,8 +201,10 @@ static bool look_if_free(bool was_told, int *ret_fd, int *ret_ms)
 	else if (pthread_mutex_trylock(&mtl_pm.lock))
 		return true;
 	disarm();
-	if (was_told)
+	if (was_told) {
 		helper.is_parked = false;
+		helper.idle = 0;
+	}
 	is_settled = look(was_told, ret_fd, ret_ms);
 	pthread_mutex_unlock(&mtl_pm.lock);
 	return is_settled;
@@ -213,7 +220,8 @@ static bool sleep_on(int fd, int ms)
 		mtl_pm_fatal("the progress thread cannot sleep: %s", strerror(errno));
 	if (!(fds[0].revents & POLLIN) || read(helper.event, &count, sizeof(count)) < 0)
 		return false;
-	__atomic_store_n(&helper.is_told, false, __ATOMIC_RELEASE);
+	/* a start that is told from here on writes to the descriptor again */
+	(void)__atomic_exchange_n(&helper.is_told, false, __ATOMIC_SEQ_CST);
 	return true;
 }
 
@@ -235,15 +243,23 @@ static void ask_for_short_slices(void)
 	prctl(PR_SET_TIMERSLACK, 1000ul);
 }
 
+/* The lock is not fair: a thread of the program that waits for it gets it first. */
+static void let_program_in(void)
+{
+	while (__atomic_load_n(&helper.waiting, __ATOMIC_RELAXED))
+		sched_yield();
+}
+
 static void *run(void *arg)
 {
 	bool was_told = false;
 	int fd, ms;
 
 	ask_for_short_slices();
-	while (!__atomic_load_n(&helper.is_stopping, __ATOMIC_ACQUIRE)) {
+	while (!__atomic_load_n(&helper.is_stopping, __ATOMIC_SEQ_CST)) {
 		if (!look_if_free(was_told, &fd, &ms)) {
 			was_told = false;
+			let_program_in();
 			continue;
 		}
 		do
@@ -291,7 +307,8 @@ void mtl_pm_thread_stop(void)
 {
 	if (!mtl_pm.has_thread || helper.pid != getpid())
 		return;
-	__atomic_store_n(&helper.is_stopping, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&helper.is_stopping, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&helper.is_told, false, __ATOMIC_SEQ_CST);
 	wake();
 	pthread_join(helper.id, NULL);
 	disarm();

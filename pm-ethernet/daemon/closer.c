@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A thread for each batch, as grace periods of the kernel pass for all of them together. */
+/* Each batch has a thread of its own: grace periods of the kernel pass for all of them together. */
 #include "pm-ethernet/daemon/closer.h"
 
 #include <errno.h>
@@ -19,6 +19,7 @@ struct ethd_closing {
 	struct ethd_closing *next;
 	int fds[ETH_RAILS];
 	uint32_t n;
+	uid_t uid;
 	int port;   /* -1 = none */
 	int signal; /* the eventfd */
 	_Atomic bool is_done;
@@ -63,15 +64,25 @@ static int start(struct ethd_closing *batch)
 	return -err;
 }
 
-void ethd_closer_take(struct ethd *d, const int *fds, uint32_t n, int port)
+/* Memory of sockets that are being closed counts for nobody, so a user has only so much of it. */
+static bool has_room(const struct ethd *d, uid_t uid)
 {
-	struct ethd_closing *batch = n && d->closer >= 0 && d->n_closing < ETHD_CLOSERS_MAX
-					     ? calloc(1, sizeof(*batch))
-					     : NULL;
+	uint32_t n = 0;
+
+	for (const struct ethd_closing *batch = d->closing; batch; batch = batch->next)
+		n += batch->uid == uid;
+	return n < ETHD_CLOSERS_UID && d->n_closing < ETHD_CLOSERS_MAX;
+}
+
+void ethd_closer_take(struct ethd *d, uid_t uid, const int *fds, uint32_t n, int port)
+{
+	struct ethd_closing *batch =
+		n && d->closer >= 0 && has_room(d, uid) ? calloc(1, sizeof(*batch)) : NULL;
 
 	if (batch) {
 		memcpy(batch->fds, fds, n * sizeof(fds[0]));
 		batch->n = n;
+		batch->uid = uid;
 		batch->port = port;
 		batch->signal = d->closer;
 	}

@@ -10,11 +10,12 @@
 #include "pm-ethernet/daemon/ethd.h"
 
 #define ETHD_CLOSERS_MAX 64 /* threads at a time; beyond that the daemon closes by itself */
+#define ETHD_CLOSERS_UID 32 /* of them, for sockets of one user */
 
 /* Makes d->closer, which is readable when threads have ended. */
 int ethd_closer_open(struct ethd *d);
-/* Takes @n descriptors, and the port they were on (-1 = none), which is free when they are closed. */
-void ethd_closer_take(struct ethd *d, const int *fds, uint32_t n, int port);
+/* Takes @n descriptors of a user, and the port they were on (-1 = none), which is free when they are closed. */
+void ethd_closer_take(struct ethd *d, uid_t uid, const int *fds, uint32_t n, int port);
 /* Some threads have ended: true, and their ports are free. */
 bool ethd_closer_reap(struct ethd *d);
 

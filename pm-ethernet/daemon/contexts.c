@@ -435,7 +435,7 @@ static void close_inbox(struct ethd_context *c)
 static void close_sockets(struct ethd *d, struct ethd_context *c)
 {
 	if (!c->is_pending) {
-		ethd_closer_take(d, c->sockets, c->n_sockets, c->port);
+		ethd_closer_take(d, c->uid, c->sockets, c->n_sockets, c->port);
 	} else {
 		for (uint32_t i = 0; i < c->n_sockets; i++)
 			close(c->sockets[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ethd - the state of pm-ethernetd, all of it in one struct that main owns, and the functions its parts
- * offer each other. One thread, one loop (loop.c). Nothing here blocks longer than a bind of an AF_XDP socket does;
- * what does is left to threads of their own (closer.c, inboxes.c). Functions return 0 (or a count) or -errno; a sentence
+ * offer each other. One thread, one loop (loop.c). Nothing here blocks longer than a bind or a close of an
+ * AF_XDP socket does, and closes of bound ones are left to threads (closer.c) as long as there are not too many. Functions return 0 (or a count) or -errno; a sentence
  * for a person goes to the @why of the caller, or to ethd_say.
  */
 #ifndef PM_ETHERNET_DAEMON_ETHD_H

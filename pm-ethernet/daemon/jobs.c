@@ -355,7 +355,7 @@ void ethd_job_destroy(struct ethd *d, struct ethd_job *job)
 		at = &(*at)->next;
 	*at = job->next;
 	/* those that are bound come first */
-	ethd_closer_take(d, job->base, job->is_void ? 0 : job->n_bound, -1);
+	ethd_closer_take(d, job->uid, job->base, job->is_void ? 0 : job->n_bound, -1);
 	for (uint32_t r = job->is_void ? 0 : job->n_bound; r < ETH_RAILS; r++)
 		if (job->base[r] >= 0)
 			close(job->base[r]);

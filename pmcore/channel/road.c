@@ -298,7 +298,7 @@ static void count(struct road_turn *turn, uint64_t sent_ns, uint32_t cost)
 /* Packets that waited while the peer computed weigh no more than twice the others. */
 static void average(struct road *road, uint32_t cost)
 {
-	uint64_t most = road->average / AVERAGE * AVERAGE_MOST;
+	uint64_t most = road->average / AVERAGE * AVERAGE_MOST + AVERAGE_MOST;
 
 	if (road->average)
 		road->average += min_u64(cost, most) - road->average / AVERAGE;
@@ -326,5 +326,7 @@ void road_lost(const struct chan *chan, struct chan_peer *peer, uint32_t rail)
 	if (!is_in_use(chan, peer, rail) || cost_in_use(road) >= COST_MAX)
 		return;
 	road->average += LOSS * (road->average / AVERAGE);
-	road->used.n_lost++;
+	/* a trial compares what both kinds have lost while it was on */
+	if (road->is_trial)
+		road->used.n_lost++;
 }

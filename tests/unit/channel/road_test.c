@@ -508,6 +508,20 @@ TAP_TEST(road__turns_while_nothing_is_in_flight)
 }
 
 /* What is lost has no cost of its own, but counts. */
+TAP_TEST(road__losses_before_a_trial_do_not_count_in_it)
+{
+	struct rig *rig = open_rig(false);
+	uint32_t i;
+
+	prove(rig);
+	carry(rig, 4000, 1000, 500, NULL);
+	for (i = 0; i < 200; i++)
+		road_lost(rig->chan, rig->peer, BULK);
+	carry(rig, 10000, 1000, 500, NULL);
+	ok(!rig->peer->prefers_single);
+	rig_close(rig);
+}
+
 TAP_TEST(road__loss_leads_to_a_trial)
 {
 	struct rig *rig = open_rig(false);

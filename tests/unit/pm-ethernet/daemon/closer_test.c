@@ -59,7 +59,7 @@ TAP_TEST(ethd_closer_take__the_port_is_free_when_all_is_closed)
 	int fds[2];
 
 	must(pipe(fds) == 0);
-	ethd_closer_take(d, fds, 2, 0);
+	ethd_closer_take(d, 1, fds, 2, 0);
 	is_int(d->n_closing, 1);
 	is_int(d->ports[0].context, 0);
 	is_int(d->ports[0].busy_until_ns == UINT64_MAX, 1);
@@ -82,13 +82,29 @@ TAP_TEST(ethd_closer_take__more_batches_than_threads)
 		must(fds[i] >= 0);
 	}
 	for (int i = 0; i < MANY; i++) {
-		ethd_closer_take(d, &fds[i], 1, -1);
+		ethd_closer_take(d, (uid_t)i % 3, &fds[i], 1, -1);
 		must(d->n_closing <= ETHD_CLOSERS_MAX);
 	}
 	ok(reap_all(d));
 	for (int i = 0; i < MANY; i++)
 		is_any_open |= is_open(fds[i]);
 	ok(!is_any_open);
+	destroy(d);
+}
+
+TAP_TEST(ethd_closer_take__a_user_has_only_some_of_the_threads)
+{
+	struct ethd *d = make();
+
+	for (int i = 0; i < 2 * ETHD_CLOSERS_UID; i++) {
+		int fd = dup(d->closer);
+
+		must(fd >= 0);
+		ethd_closer_take(d, 1000, &fd, 1, -1);
+	}
+	/* none has been reaped */
+	is_int(d->n_closing, ETHD_CLOSERS_UID);
+	ok(reap_all(d));
 	destroy(d);
 }
 
@@ -100,7 +116,7 @@ TAP_TEST(ethd_closer_take__without_a_loop_the_caller_closes)
 	must(pipe(fds) == 0);
 	close(d->closer);
 	d->closer = -1;
-	ethd_closer_take(d, fds, 2, 0);
+	ethd_closer_take(d, 1, fds, 2, 0);
 	ok(!is_open(fds[0]) && !is_open(fds[1]));
 	is_int(d->n_closing, 0);
 	is_int(d->ports[0].context, 0);
@@ -112,7 +128,7 @@ TAP_TEST(ethd_closer_take__a_port_without_sockets)
 {
 	struct ethd *d = make();
 
-	ethd_closer_take(d, NULL, 0, 0);
+	ethd_closer_take(d, 1, NULL, 0, 0);
 	is_int(d->n_closing, 0);
 	is_int(d->ports[0].context, 0);
 	is_int(d->ports[0].busy_until_ns, 0);
