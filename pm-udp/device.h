@@ -69,11 +69,10 @@ struct pmu_rail {
 	uint32_t streak;            /* messages in a row that it got */
 	uint32_t segment; /* UDP_SEGMENT of the socket, bytes; 0: each message says its own */
 	bool is_up;
-	bool has_gso;      /* UDP_SEGMENT works here */
-	bool is_blocked;   /* the send buffer was full: no posts until the ring is empty */
-	bool is_watched;   /* epoll waits for room */
-	uint64_t retry_at; /* blocked: not before that, monotonic ns */
-	uint64_t run_at; /* a run of packets that is long enough to be shown left last, monotonic ns */
+	bool has_gso;        /* UDP_SEGMENT works here */
+	bool is_blocked;     /* the send buffer was full: no posts until the ring is empty */
+	bool is_watched;     /* epoll waits for room */
+	uint64_t retry_at;   /* blocked: not before that, monotonic ns */
 	uint32_t head, tail; /* free-running; items[head..tail) wait */
 	struct pmu_item items[PMU_RING];
 	uint64_t lost;   /* packets the kernel refused to send */
@@ -204,8 +203,6 @@ bool pmu_show_is_possible(void);
 /* Bytes of the @n waiting packets from @at on, a run to one peer of such segments, if they can leave uncopied; else 0. */
 uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,
 			uint32_t n, uint32_t segment);
-/* A run of @n packets has left, in this way or copied. */
-void pmu_show_left(struct pmu_rail *rail, uint32_t n, uint32_t segment);
 /* Sends the first @n like that: their number, or -errno. */
 int pmu_show_send(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n, uint32_t bytes);
 

@@ -11,16 +11,16 @@
 #include <sys/utsname.h>
 
 #include "pm-udp/device.h"
-#include "pmcore/util/clock.h"
 
 /* Bytes. Shorter runs are copied as fast. */
 #define SHOW_MIN 24576u
 /* Buffers that the channel has at most without anything on its way. */
 #define KEPT_BACK 16u
-/* A run that left so long ago is not followed by this one: copying its packets takes half of that. */
-#define GAP_NS 8000
-/* What such runs have in use, as the peer computes and acks later: so many times this one, at most. */
-#define UNACKED_RUNS 3u
+/*
+ * Of a program with few messages under way no more than so many runs like the next one are in use: those of its message
+ * that have just left, and of the one before, as the peer computes and acks later.
+ */
+#define OTHER_RUNS 3u
 /* While more than this part of the buffers is held back for packets that got lost, all runs are copied. */
 #define HELD_PART 8
 
@@ -57,16 +57,13 @@ static uint32_t bytes_in_one_piece(const struct pmu_dev *d, const struct pmu_rai
 	return bytes;
 }
 
-/* Nothing but this run of @n packets is on its way, or what else is left long before it. */
+/* Little but this run of @n packets is on its way, and none waits behind it. */
 static bool is_alone(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t n)
 {
 	const struct packetblocks *pool = &d->arena.pool;
 	uint32_t in_use = d->arena.n_packets - pool->n_free - pool->n_held;
 
-	if (in_use <= n + KEPT_BACK)
-		return true;
-	return rail->tail - rail->head == n && in_use <= (UNACKED_RUNS + 1) * n + KEPT_BACK &&
-	       clock_monotonic_ns() - rail->run_at > GAP_NS;
+	return rail->tail - rail->head == n && in_use <= (OTHER_RUNS + 1) * n + KEPT_BACK;
 }
 
 /*
@@ -82,12 +79,6 @@ static bool is_worth_it(const struct pmu_dev *d, const struct pmu_rail *rail,
 static bool is_long(uint32_t n, uint32_t segment)
 {
 	return n * segment >= SHOW_MIN;
-}
-
-void pmu_show_left(struct pmu_rail *rail, uint32_t n, uint32_t segment)
-{
-	if (is_long(n, segment))
-		rail->run_at = clock_monotonic_ns();
 }
 
 uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,

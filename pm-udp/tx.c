@@ -339,7 +339,6 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 	const struct pmu_item *first = &rail->items[rail->head % PMU_RING];
 	uint32_t bytes;
 	struct run run;
-	int sent;
 
 	rail->calls++;
 	if (rail->tail - rail->head == 1 && !first->packet->more_len) {
@@ -349,10 +348,7 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 	run = run_at(rail, rail->head);
 	d->batch.packets[0] = run.n;
 	bytes = pmu_show_bytes(d, rail, rail->head, run.n, run.segment);
-	sent = bytes ? pmu_show_send(d, rail, run.n, bytes) : send_copied(d, r);
-	if (sent > 0)
-		pmu_show_left(rail, run.n, run.segment);
-	return sent;
+	return bytes ? pmu_show_send(d, rail, run.n, bytes) : send_copied(d, r);
 }
 
 /*
