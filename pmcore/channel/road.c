@@ -62,7 +62,7 @@ static uint32_t cost_in_use(const struct road *road)
 	return (uint32_t)(road->average / AVERAGE);
 }
 
-/* What is lost has no time until its ack: each such packet counts as if all were dearer by some percent. */
+/* A lost packet has no time until its ack. Each counts as if all packets of the kind were dearer by some percent. */
 static uint32_t cost_of(const struct road_turn *turn)
 {
 	uint64_t cost = costs_quantile(&turn->costs, 50);

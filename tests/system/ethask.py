@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a process asks pm-ethernetd, byte by byte (pm-ethernet/attach.h), and what is seen of the daemon."""
+"""Requests of a process to pm-ethernetd, byte by byte (pm-ethernet/attach.h), and views of the daemon."""
 import array
 import json
 import os
@@ -42,7 +42,7 @@ class Client:
                 "n_slots": n_slots, "fds": fds}
 
     def bound(self, answer, key):
-        """What was granted, after the daemon has bound it; or why it has not."""
+        """The grant, after the daemon has bound it; or why it has not."""
         again = self.ask(request(op=MAPPED, key=key)) if answer["fds"] else answer
         return {**answer, "error": again["error"], "why": again["why"]}
 

@@ -38,7 +38,7 @@ def hello() -> Sides:
 
 @contextlib.contextmanager
 def start_end() -> Sides:
-    """What a program pays before it has computed anything and after it has."""
+    """The time of a program before it has computed anything and after it has."""
     place = Place(2, LINKS["unlimited-1500"])
     words = [program("bin/scrun"), place.nodes(), program("bench/mpi_hello")]
     with open_sides(place, "start") as sides:

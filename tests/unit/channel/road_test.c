@@ -361,7 +361,7 @@ static uint32_t misled(uint32_t most_ns)
 	return n;
 }
 
-/* What a packet costs is what the peer computes there, and by accident either kind looks cheaper. */
+/* The cost of a packet is the time that the peer computes, and by accident either kind looks cheaper. */
 TAP_TEST(road__computations_of_the_peer_decide_nothing)
 {
 	static const uint32_t most_ns[] = {1000, 4000, 10000, 40000, 400000};
