@@ -281,10 +281,11 @@ void simapp_receive(struct sim *sim, uint32_t number)
 		}
 		node->held[node->n_held++] = (struct sim_held){msg.cookie, n};
 		node->n_held_messages += n;
-		if (node->n_held > node->hold)
+		if (node->n_held_messages > node->hold)
 			release_one(sim, number);
 	}
-	if (node->n_held > node->hold)
+	/* rows of several could be all that the sender has credit for */
+	while (node->n_held_messages > node->hold)
 		release_one(sim, number);
 }
 
