@@ -76,17 +76,12 @@ static bool is_worth_it(const struct pmu_dev *d, const struct pmu_rail *rail,
 	return first->is_past_caches || !is_alone(d, rail, n);
 }
 
-static bool is_long(uint32_t n, uint32_t segment)
-{
-	return n * segment >= SHOW_MIN;
-}
-
 uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,
 			uint32_t n, uint32_t segment)
 {
 	const struct pmu_item *first = &rail->items[at % PMU_RING];
 
-	if (!d->dev.can_show || segment != rail->segment || !is_long(n, segment) ||
+	if (!d->dev.can_show || segment != rail->segment || n * segment < SHOW_MIN ||
 	    first->peer != rail->connected ||
 	    d->arena.pool.n_held > d->arena.n_packets / HELD_PART ||
 	    !is_worth_it(d, rail, first->packet, n))

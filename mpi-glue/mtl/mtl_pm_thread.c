@@ -68,6 +68,10 @@ static void disarm(void)
 /* The thread may have parked while we waited for the lock: then there is nobody to lock out any more. */
 void mtl_pm_lock(void)
 {
+	if (!mtl_pm.has_thread) {
+		pthread_mutex_lock(&mtl_pm.lock);
+		return;
+	}
 	__atomic_fetch_add(&helper.waiting, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&mtl_pm.lock);
 	__atomic_fetch_sub(&helper.waiting, 1, __ATOMIC_RELAXED);

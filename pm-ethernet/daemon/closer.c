@@ -3,7 +3,6 @@
 #include "pm-ethernet/daemon/closer.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,7 @@
 #include <unistd.h>
 
 #include "pm-ethernet/daemon/ports.h"
-
-#define STACK_BYTES (64u << 10)
+#include "pm-ethernet/daemon/thread.h"
 
 /* A thread writes is_done and touches its batch no more; the rest is the loop's. */
 struct ethd_closing {
@@ -49,21 +47,6 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static int start(struct ethd_closing *batch)
-{
-	pthread_attr_t kind;
-	pthread_t thread;
-	int err = pthread_attr_init(&kind);
-
-	if (err)
-		return -err;
-	pthread_attr_setdetachstate(&kind, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&kind, STACK_BYTES);
-	err = pthread_create(&thread, &kind, work, batch);
-	pthread_attr_destroy(&kind);
-	return -err;
-}
-
 /* Memory of sockets that are being closed counts for nobody, so a user has only so much of it. */
 static bool has_room(const struct ethd *d, uid_t uid)
 {
@@ -86,7 +69,7 @@ void ethd_closer_take(struct ethd *d, uid_t uid, const int *fds, uint32_t n, int
 		batch->port = port;
 		batch->signal = d->closer;
 	}
-	if (!batch || start(batch)) {
+	if (!batch || ethd_thread_start(work, batch)) {
 		free(batch);
 		close_all(fds, n);
 		if (port >= 0)

@@ -9,13 +9,12 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define STACK_BYTES (256u << 10)
+#include "pm-ethernet/daemon/thread.h"
 
 /* Shared by the caller and its thread: the one that ends last frees it. */
 struct change {
@@ -64,21 +63,6 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static int start(struct change *c)
-{
-	pthread_attr_t kind;
-	pthread_t thread;
-	int err = pthread_attr_init(&kind);
-
-	if (err)
-		return -err;
-	pthread_attr_setdetachstate(&kind, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&kind, STACK_BYTES);
-	err = pthread_create(&thread, &kind, work, c);
-	pthread_attr_destroy(&kind);
-	return -err;
-}
-
 /* Makes the change, and returns as soon as it is made. */
 static int change(int map, uint32_t context, int fd)
 {
@@ -90,7 +74,7 @@ static int change(int map, uint32_t context, int fd)
 		*c = (struct change){.map = fcntl(map, F_DUPFD_CLOEXEC, 0),
 				     .fd = is_wanted ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1,
 				     .context = context};
-	if (!c || c->map < 0 || (is_wanted && c->fd < 0) || start(c)) {
+	if (!c || c->map < 0 || (is_wanted && c->fd < 0) || ethd_thread_start(work, c)) {
 		if (c) {
 			c->ended = 1;
 			end(c);
