@@ -218,67 +218,6 @@ static uint32_t udp_mtu(struct pm_dev *dev, struct pm_dev_peer *peer)
 	return least;
 }
 
-/* ---- sleeping ---- */
-
-static int udp_poll_fds(struct pm_dev *dev, int *fds, int room)
-{
-	if (room < 1)
-		return 0;
-	fds[0] = pmu_of(dev)->epoll_fd;
-	return 1;
-}
-
-/* Takes what epoll has to tell; 1 when it is something for the channel. */
-static int take_events(struct pmu_dev *d)
-{
-	struct epoll_event events[PM_RAILS_MAX + 2];
-	int n = epoll_wait(d->epoll_fd, events, PM_RAILS_MAX + 2, 0), is_work = 0;
-
-	for (int i = 0; i < n; i++) {
-		uint32_t id = events[i].data.u32;
-
-		if (id == PM_RAILS_MAX) {
-			is_work = 1;
-		} else if (id > PM_RAILS_MAX) {
-			pmu_link_update(d);
-			is_work = 1;
-		} else {
-			if (events[i].events & EPOLLERR)
-				pmu_error_drain(d, id);
-			if (events[i].events & EPOLLOUT)
-				is_work = 1;
-		}
-	}
-	return is_work || d->n_gone;
-}
-
-static void udp_disarm(struct pm_dev *dev)
-{
-	struct pmu_dev *d = pmu_of(dev);
-
-	for (uint32_t r = 0; r < d->dev.n_rails; r++)
-		pmu_socket_watch_room(d, r, false);
-	pmu_socket_watch_arrivals(d, true);
-}
-
-static int udp_arm(struct pm_dev *dev)
-{
-	struct pmu_dev *d = pmu_of(dev);
-	bool has_room = pmu_rx_has_room(d);
-
-	if (pmu_rx_is_pending(d) && has_room)
-		return 1;
-	for (uint32_t r = 0; r < d->dev.n_rails; r++)
-		if (d->tx_waiting >> r & 1)
-			pmu_socket_watch_room(d, r, !pmu_tx_flush(d, r));
-	/* without a free buffer an arrival is no reason to wake: the user has to release some first */
-	pmu_socket_watch_arrivals(d, has_room);
-	if (!take_events(d))
-		return 0;
-	udp_disarm(dev);
-	return 1;
-}
-
 /* ---- suspend and resume ---- */
 
 static int udp_suspend(struct pm_dev *dev)
@@ -287,7 +226,6 @@ static int udp_suspend(struct pm_dev *dev)
 
 	pmu_link_close(d);
 	pmu_sockets_close(d);
-	d->is_receive_off = false;
 	for (uint32_t r = 0; r < d->dev.n_rails; r++) {
 		d->rails[r].is_up = false;
 		/* what still waits is let go: without its socket a rail loses it */
@@ -405,9 +343,9 @@ const struct pm_packet_ops pm_udp_ops = {
 	.rx_return = pmu_rx_return,
 	.peer_event = pmu_error_event,
 	.rail_state = pmu_link_state,
-	.poll_fds = udp_poll_fds,
-	.arm = udp_arm,
-	.disarm = udp_disarm,
+	.poll_fds = pmu_sleep_fds,
+	.arm = pmu_sleep_arm,
+	.disarm = pmu_sleep_disarm,
 	.suspend = udp_suspend,
 	.resume = udp_resume,
 	.dump = udp_dump,

@@ -71,7 +71,7 @@ struct pmu_rail {
 	bool is_up;
 	bool has_gso;        /* UDP_SEGMENT works here */
 	bool is_blocked;     /* the send buffer was full: no posts until the ring is empty */
-	bool is_watched;     /* epoll waits for room */
+	bool is_watched;     /* a sleep waits for room */
 	uint64_t retry_at;   /* blocked: not before that, monotonic ns */
 	uint32_t head, tail; /* free-running; items[head..tail) wait */
 	struct pmu_item items[PMU_RING];
@@ -158,7 +158,9 @@ struct pmu_dev {
 	uint32_t n_peers, room_peers;
 	uint32_t gone[PMU_GONE_MAX], n_gone; /* nodes for peer_event */
 
-	int epoll_fd;            /* what poll_fds gives; watches the sockets */
+	int epoll_fd;            /* what poll_fds gives */
+	bool is_watched;         /* the sockets are in its set, */
+	uint64_t unwatch_at;     /* until the receive call of that number */
 	int link_fd;             /* netlink: interface changes; -1 = ask for the flags instead */
 	uint64_t link_check;     /* when to look at it again, monotonic ns */
 	bool is_receive_off;     /* armed without a free buffer: arrivals do not wake */
@@ -174,9 +176,6 @@ static inline struct pmu_dev *pmu_of(struct pm_dev *dev)
 /* socket.c. Opens the sockets of all rails; on failure closes what it opened and tells env.why. */
 int pmu_sockets_open(struct pmu_dev *d);
 void pmu_sockets_close(struct pmu_dev *d);
-/* Epoll events wanted of a rail's sending socket, of the receiving one. */
-void pmu_socket_watch_room(struct pmu_dev *d, uint32_t rail, bool is_on);
-void pmu_socket_watch_arrivals(struct pmu_dev *d, bool is_on);
 
 /* tx.c */
 int pmu_tx_init(struct pmu_dev *d, uint32_t n_packets);
@@ -223,6 +222,15 @@ void pmu_rx_return(struct pm_dev *dev, uint64_t token);
 /* Can a datagram be taken now? Are received ones waiting to be handed out? */
 bool pmu_rx_has_room(const struct pmu_dev *d);
 bool pmu_rx_is_pending(const struct pmu_dev *d);
+
+/* sleep.c. What poll_fds, arm and disarm do. */
+int pmu_sleep_fds(struct pm_dev *dev, int *fds, int room);
+int pmu_sleep_arm(struct pm_dev *dev);
+void pmu_sleep_disarm(struct pm_dev *dev);
+/* Takes the sockets out of the epoll set; the next sleep puts them back. */
+void pmu_sleep_unwatch(struct pmu_dev *d);
+/* News of the interfaces end a sleep; 0 or -errno. */
+int pmu_sleep_watch_link(struct pmu_dev *d, int fd);
 
 /* error.c. Reads the error queue of a rail; the number of reports. */
 int pmu_error_drain(struct pmu_dev *d, uint32_t rail);

@@ -9,7 +9,6 @@
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -37,12 +36,11 @@ static void read_flags(struct pmu_dev *d)
 void pmu_link_open(struct pmu_dev *d)
 {
 	struct sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = PM_RAILS_MAX + 1};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
 
 	d->link_fd = -1;
 	if (fd >= 0 && !bind(fd, (struct sockaddr *)&to, sizeof(to)) &&
-	    !epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &event))
+	    !pmu_sleep_watch_link(d, fd))
 		d->link_fd = fd;
 	else if (fd >= 0)
 		close(fd);

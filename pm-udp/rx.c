@@ -128,6 +128,8 @@ static void receive(struct pmu_dev *d)
 	for (uint32_t i = 0; i < want; i++)
 		prepare(rx, i);
 	rx->calls++;
+	if (d->is_watched && rx->calls > d->unwatch_at)
+		pmu_sleep_unwatch(d);
 	if (want > 1) {
 		n = recvmmsg(rx->fd, rx->msgs, want, MSG_DONTWAIT, NULL);
 	} else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * socket - opens, configures and closes the sockets of a udp device, and tells epoll what to watch. Knows
+ * socket - opens, configures and closes the sockets of a udp device. Knows
  * every socket option used; moves no packet.
  */
 #include <arpa/inet.h>
@@ -8,7 +8,6 @@
 #include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "pm-udp/device.h"
@@ -63,13 +62,6 @@ static uint16_t port_of(int fd)
 	return getsockname(fd, (struct sockaddr *)&sin, &len) ? 0 : ntohs(sin.sin_port);
 }
 
-static int watch(struct pmu_dev *d, int op, int fd, uint32_t events, uint32_t id)
-{
-	struct epoll_event event = {.events = events, .data.u32 = id};
-
-	return epoll_ctl(d->epoll_fd, op, fd, &event) ? -errno : 0;
-}
-
 /* The port we had (resume), else the configured range, else any. */
 static int bind_receiver(struct pmu_dev *d, int fd, uint32_t address)
 {
@@ -113,7 +105,7 @@ static int open_receiver(struct pmu_dev *d)
 	if (err)
 		return err;
 	d->port = port_of(rx->fd);
-	return watch(d, EPOLL_CTL_ADD, rx->fd, EPOLLIN, PM_RAILS_MAX);
+	return 0;
 }
 
 /* Two interfaces in one subnet: the source address alone does not choose the one to leave by. */
@@ -158,10 +150,9 @@ static int open_sender(struct pmu_dev *d, uint32_t r)
 		return err;
 	rail->has_gso = d->env.conf->udp_gso && get(rail->fd, IPPROTO_UDP, UDP_SEGMENT) >= 0;
 	rail->is_blocked = false;
-	rail->is_watched = false;
 	rail->segment = 0;
 	pmu_connect_forget(rail, NULL);
-	return watch(d, EPOLL_CTL_ADD, rail->fd, 0, r);
+	return 0;
 }
 
 int pmu_sockets_open(struct pmu_dev *d)
@@ -202,7 +193,9 @@ close:
 
 void pmu_sockets_close(struct pmu_dev *d)
 {
-	/* closing takes them out of the epoll set */
+	/* closing does not take them out of the epoll set while a child has them open */
+	if (d->is_watched)
+		pmu_sleep_unwatch(d);
 	if (d->rx.fd >= 0) {
 		forked_keep(d->rx.fd);
 		close(d->rx.fd);
@@ -213,22 +206,4 @@ void pmu_sockets_close(struct pmu_dev *d)
 			close(d->rails[r].fd);
 		d->rails[r].fd = -1;
 	}
-}
-
-void pmu_socket_watch_room(struct pmu_dev *d, uint32_t r, bool is_on)
-{
-	struct pmu_rail *rail = &d->rails[r];
-
-	if (rail->fd < 0 || rail->is_watched == is_on)
-		return;
-	if (!watch(d, EPOLL_CTL_MOD, rail->fd, is_on ? EPOLLOUT : 0, r))
-		rail->is_watched = is_on;
-}
-
-void pmu_socket_watch_arrivals(struct pmu_dev *d, bool is_on)
-{
-	if (d->rx.fd < 0 || d->is_receive_off == !is_on)
-		return;
-	if (!watch(d, EPOLL_CTL_MOD, d->rx.fd, is_on ? EPOLLIN : 0, PM_RAILS_MAX))
-		d->is_receive_off = !is_on;
 }

@@ -187,49 +187,6 @@ TAP_TEST(peer_del__many_in_any_order)
 	pair_close(&p);
 }
 
-TAP_TEST(arm__arrival_wakes)
-{
-	struct pair p;
-	struct side *a = &p.side[0], *b = &p.side[1];
-	struct pm_rx rx[1];
-
-	if (!pair_open_loopback(&p, "")) {
-		pair_close(&p);
-		return;
-	}
-	is_int(b->dev->ops->arm(b->dev), 0);
-	ok(!is_readable(b, 0));
-	is_int(post(a, 0, 3, 64), 0);
-	a->dev->ops->tx_kick(a->dev);
-	ok(is_readable(b, 1000));
-	b->dev->ops->disarm(b->dev);
-	/* work is waiting: no sleep */
-	is_int(b->dev->ops->arm(b->dev), 1);
-	is_int(burst(b, rx, 1, 1000), 1);
-	b->dev->ops->rx_return(b->dev, rx[0].token);
-	is_int(b->dev->ops->arm(b->dev), 0);
-	b->dev->ops->disarm(b->dev);
-	pair_close(&p);
-}
-
-TAP_TEST(arm__rest_of_a_merged_run_is_work)
-{
-	struct pair p;
-	struct side *a = &p.side[0], *b = &p.side[1];
-	struct pm_rx rx[10];
-
-	if (!pair_open_loopback(&p, "")) {
-		pair_close(&p);
-		return;
-	}
-	for (uint32_t i = 0; i < 10; i++)
-		is_int(post(a, 0, 3 * i, 64), 0);
-	a->dev->ops->tx_kick(a->dev);
-	is_int(burst(b, rx, 1, 1000), 1);
-	is_int(b->dev->ops->arm(b->dev), 1);
-	pair_close(&p);
-}
-
 TAP_TEST(resume__same_port_and_traffic_goes_on)
 {
 	struct pair p;
