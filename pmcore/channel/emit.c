@@ -263,6 +263,12 @@ int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 	return probe(chan, peer, rails, WIRE_F_ACK_NOW, false);
 }
 
+void emit_probes(struct chan *chan, struct chan_peer *peer, uint8_t rails)
+{
+	for (; rails; rails &= (uint8_t)(rails - 1))
+		emit_probe(chan, peer, rails & (uint8_t)-rails);
+}
+
 int emit_knock(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 {
 	return probe(chan, peer, rails, 0, true);

@@ -38,6 +38,8 @@ uint32_t emit_run(struct chan *chan, struct chan_peer *peer, struct pm_packet *c
 /* Bare packets from the engine's own buffers: 0 or -EAGAIN. */
 int emit_ack(struct chan *chan, struct chan_peer *peer);
 int emit_probe(struct chan *chan, struct chan_peer *peer, uint8_t rails);
+/* One on each of the rails. The timer that called makes up for one that can't leave now. */
+void emit_probes(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 /* A probe that nothing waits for: a rail on which it stays unanswered is not taken for silent. */
 int emit_knock(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 /* One that the peer answers when it looks, and that nothing waits for either. */

@@ -454,13 +454,6 @@ static uint8_t rails_in_flight(const struct chan *chan, const struct chan_peer *
 	return rails & stripe_rails(chan, peer);
 }
 
-static void probe_each(struct chan *chan, struct chan_peer *peer, uint8_t rails)
-{
-	/* One that can't leave now is made up for by the next timeout. */
-	for (; rails; rails &= (uint8_t)(rails - 1))
-		emit_probe(chan, peer, rails & (uint8_t)-rails);
-}
-
 static void repeat_oldest(struct chan *chan, struct chan_peer *peer)
 {
 	struct chan_flow *flow = peer->flow;
@@ -491,7 +484,7 @@ void sendwin_timeout(struct chan *chan, struct chan_peer *peer)
 	if (flow->in_flight && flow->backoff)
 		repeat_oldest(chan, peer);
 	if (rails)
-		probe_each(chan, peer, rails);
+		emit_probes(chan, peer, rails);
 	/* what waits for credit only, and what a network that knows of the peer's end has to be asked by */
 	if (!flow->in_flight || (rails && !(rails & ~chan->config.bulk_rails)))
 		emit_probe(chan, peer, road_single(chan, stripe_rails(chan, peer)));

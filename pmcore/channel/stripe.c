@@ -241,8 +241,8 @@ static uint64_t check_silence(struct chan *chan, struct chan_peer *peer, uint32_
 	if (chan->now < state->asked_ns + limit)
 		return state->asked_ns + limit;
 	if (!others_answer(chan, peer, rail)) {
-		/* The peer may just be busy. Ask over the others, to know. */
-		emit_probe(chan, peer, others);
+		/* The peer may just be busy. Ask over each of the others, to know: one alone may be dead too. */
+		emit_probes(chan, peer, others);
 		return chan->now + limit;
 	}
 	peer->out_rails |= (uint8_t)(1u << rail);

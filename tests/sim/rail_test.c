@@ -170,6 +170,36 @@ TAP_TEST(rail__dies_under_a_read)
 	sim_destroy(sim);
 }
 
+/* Each of two rails that are cut at once must not wait for the other one to prove that the peer is there. */
+static void lose_two(uint32_t first, uint32_t second, uint32_t seed)
+{
+	struct sim_config config = sim_defaults(2, 4, seed);
+	struct sim *sim;
+	uint32_t rail;
+
+	/* a message alone goes by the fast ones, and so does the question whether the peer is there */
+	for (rail = 0; rail < 4; rail++)
+		config.net.rail[rail].rate = rail == first || rail == second ? GBIT : GBIT / 100;
+	sim = sim_create(&config);
+	sim_send(sim, 0, 1, 1000 + 37 * seed, LEN, LEN);
+	sim_finish(sim, 5 * SEC);
+	simnet_cable(sim->net, seed % 2, first, false);
+	simnet_cable(sim->net, seed % 2, second, false);
+	sim_send(sim, 0, 1, 1, LEN, LEN);
+	sim_finish(sim, 1 * SEC);
+	sim_destroy(sim);
+}
+
+TAP_TEST(rail__two_die_at_once)
+{
+	uint32_t first, second, seed;
+
+	for (seed = 0; seed < 50; seed++)
+		for (first = 0; first < 4; first++)
+			for (second = first + 1; second < 4; second++)
+				lose_two(first, second, seed);
+}
+
 /* Rails up and down at random while traffic runs; one always works. */
 TAP_TEST(rail__flapping)
 {
