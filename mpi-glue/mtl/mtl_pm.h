@@ -248,7 +248,9 @@ struct mtl_pm {
 	long head_limit;          /* parameter: see peer's head_limit; -1: by device */
 	int read_limit;           /* parameter: pmReads that may run at once */
 	int progress_thread;      /* parameter: not 0: there shall be one */
-	int priority;             /* parameter: when named in the mtl list */
+	unsigned long long
+		keep_memory; /* parameter: bytes of free memory that stay with the process; 0: malloc decides */
+	int priority; /* parameter: when named in the mtl list */
 };
 
 extern struct mtl_pm mtl_pm;
@@ -386,6 +388,9 @@ void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t l
 		    const struct mtl_pm_peer *peer);
 /* Looks after running and waiting reads; returns the number that ended or started. */
 int mtl_pm_progress_reads(void);
+
+/* mtl_pm_memory.c. Has malloc keep so many bytes of free memory, unless the user has tuned it; 0: as it is. */
+void mtl_pm_memory_keep(unsigned long long bytes);
 
 /* mtl_pm_note.c */
 void mtl_pm_note(struct mtl_pm_peer *peer, const void *message, size_t length);

@@ -106,6 +106,11 @@ static int component_register(void)
 	mtl_pm.read_limit = 32;
 	add_int_parameter("read_limit", "Long messages fetched at the same time",
 			  &mtl_pm.read_limit);
+	mtl_pm.keep_memory = 64ull << 20;
+	add_size_parameter("keep_memory",
+			   "Bytes of freed memory that stay with the process, for the next buffers "
+			   "(0: the C library decides)",
+			   &mtl_pm.keep_memory);
 	add_int_parameter("progress_thread",
 			  "1: a thread moves long messages while the program computes",
 			  &mtl_pm.progress_thread);

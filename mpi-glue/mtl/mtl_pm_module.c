@@ -193,6 +193,7 @@ int mtl_pm_open(bool wants_threads)
 		return show_unusable("start its progress thread", strerror(rc));
 	}
 	opal_progress_register(mtl_pm_progress);
+	mtl_pm_memory_keep(mtl_pm.keep_memory);
 	return OMPI_SUCCESS;
 }
 

@@ -46,6 +46,18 @@ def protocols():
                 program(name, 2, devices, parameter)
 
 
+def memory():
+    """Freed memory stays with the process, unless the user says otherwise."""
+    for words, more, what in (((), {}, "kept"),
+                              (("--mca", "mtl_pm_keep_memory", "0"), {}, "returned"),
+                              ((), {"MALLOC_TRIM_THRESHOLD_": "100000", "MALLOC_MMAP_THRESHOLD_": "1000000"},
+                               "returned"),
+                              ((), {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=100000"}, "returned")):
+        code, out = run(mpirun(2, *ONLY, *words, f"{BUILD}/mpi/memory", what), environment("self+shmem", **more))
+        TAP.ok(code == 0 and "OK memory" in out, f"memory: {what} with {words or more or 'defaults'}",
+               f"exit {code}\n{out}")
+
+
 def available_kib():
     with open("/proc/meminfo", encoding="ascii") as f:
         for line in f:
@@ -130,7 +142,7 @@ def lab():
 def main():
     if not runner.is_built():
         return 0
-    for part in (selection, local, protocols, thread, huge, dead, lab):
+    for part in (selection, local, protocols, thread, memory, huge, dead, lab):
         part()
     return TAP.end()
 
