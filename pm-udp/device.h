@@ -223,7 +223,7 @@ void pmu_rx_return(struct pm_dev *dev, uint64_t token);
 bool pmu_rx_has_room(const struct pmu_dev *d);
 bool pmu_rx_is_pending(const struct pmu_dev *d);
 
-/* sleep.c. What poll_fds, arm and disarm do. */
+/* sleep.c: poll_fds, arm and disarm of the device. */
 int pmu_sleep_fds(struct pm_dev *dev, int *fds, int room);
 int pmu_sleep_arm(struct pm_dev *dev);
 void pmu_sleep_disarm(struct pm_dev *dev);
