@@ -230,7 +230,9 @@ static bool others_answer(const struct chan *chan, const struct chan_peer *peer,
 	return false;
 }
 
-static uint64_t check_silence(struct chan *chan, struct chan_peer *peer, uint32_t rail)
+/* Adds to *ask the rails by which to ask whether the peer is there. */
+static uint64_t check_silence(struct chan *chan, struct chan_peer *peer, uint32_t rail,
+			      uint8_t *ask)
 {
 	struct rail_state *state = &peer->flow->rail[rail];
 	uint64_t limit = silence_limit(chan, peer);
@@ -241,8 +243,8 @@ static uint64_t check_silence(struct chan *chan, struct chan_peer *peer, uint32_
 	if (chan->now < state->asked_ns + limit)
 		return state->asked_ns + limit;
 	if (!others_answer(chan, peer, rail)) {
-		/* The peer may just be busy. Ask over each of the others, to know: one alone may be dead too. */
-		emit_probes(chan, peer, others);
+		/* The peer may just be busy. Each of the others tells: one alone may be dead too. */
+		*ask |= others;
 		return chan->now + limit;
 	}
 	peer->out_rails |= (uint8_t)(1u << rail);
@@ -268,7 +270,7 @@ uint64_t stripe_timers(struct chan *chan, struct chan_peer *peer)
 {
 	uint64_t next = CHAN_NEVER;
 	uint32_t rail;
-	uint8_t left;
+	uint8_t left, ask = 0;
 
 	if (!(peer->rails & (peer->rails - 1)))
 		return CHAN_NEVER;
@@ -277,8 +279,10 @@ uint64_t stripe_timers(struct chan *chan, struct chan_peer *peer)
 		if (peer->out_rails >> rail & 1)
 			next = min_u64(next, probe_rail(chan, peer, rail));
 		else if (chan->up >> rail & 1)
-			next = min_u64(next, check_silence(chan, peer, rail));
+			next = min_u64(next, check_silence(chan, peer, rail, &ask));
 	}
+	/* once for all that are silent */
+	emit_probes(chan, peer, ask & stripe_rails(chan, peer));
 	return next;
 }
 

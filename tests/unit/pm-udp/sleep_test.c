@@ -21,7 +21,7 @@ static void take_one(struct side *s)
 		s->dev->ops->rx_return(s->dev, rx[0].token);
 }
 
-/* Sleeps, is woken by a packet, and takes it. */
+/* Sleeps, and is woken by a packet, which it leaves. */
 static void is_woken(struct side *sender, struct side *sleeper)
 {
 	is_int(sleeper->dev->ops->arm(sleeper->dev), 0);
@@ -29,6 +29,11 @@ static void is_woken(struct side *sender, struct side *sleeper)
 	send_one(sender);
 	ok(is_readable(sleeper, 1000));
 	sleeper->dev->ops->disarm(sleeper->dev);
+}
+
+static void is_woken_and_takes(struct side *sender, struct side *sleeper)
+{
+	is_woken(sender, sleeper);
 	take_one(sleeper);
 }
 
@@ -44,24 +49,15 @@ TAP_TEST(arm__arrival_wakes)
 {
 	struct pair p;
 	struct side *a = &p.side[0], *b = &p.side[1];
-	struct pm_rx rx[1];
 
-	if (!pair_open_loopback(&p, "")) {
-		pair_close(&p);
-		return;
+	if (pair_open_loopback(&p, "")) {
+		is_woken(a, b);
+		/* work is waiting: no sleep */
+		is_int(b->dev->ops->arm(b->dev), 1);
+		take_one(b);
+		is_int(b->dev->ops->arm(b->dev), 0);
+		b->dev->ops->disarm(b->dev);
 	}
-	is_int(b->dev->ops->arm(b->dev), 0);
-	ok(!is_readable(b, 0));
-	is_int(post(a, 0, 3, 64), 0);
-	a->dev->ops->tx_kick(a->dev);
-	ok(is_readable(b, 1000));
-	b->dev->ops->disarm(b->dev);
-	/* work is waiting: no sleep */
-	is_int(b->dev->ops->arm(b->dev), 1);
-	is_int(burst(b, rx, 1, 1000), 1);
-	b->dev->ops->rx_return(b->dev, rx[0].token);
-	is_int(b->dev->ops->arm(b->dev), 0);
-	b->dev->ops->disarm(b->dev);
 	pair_close(&p);
 }
 
@@ -90,7 +86,7 @@ TAP_TEST(disarm__a_program_that_polls_is_not_watched)
 
 	if (pair_open_loopback(&p, "")) {
 		ok(!pmu_of(b->dev)->is_watched);
-		is_woken(a, b);
+		is_woken_and_takes(a, b);
 		ok(pmu_of(b->dev)->is_watched);
 		poll_for_long(b);
 		ok(!pmu_of(b->dev)->is_watched);
@@ -99,7 +95,7 @@ TAP_TEST(disarm__a_program_that_polls_is_not_watched)
 		ok(!is_readable(b, 20));
 		is_int(b->dev->ops->arm(b->dev), 1);
 		take_one(b);
-		is_woken(a, b);
+		is_woken_and_takes(a, b);
 	}
 	pair_close(&p);
 }
@@ -131,13 +127,13 @@ TAP_TEST(arm__suspended_and_after)
 	struct side *a = &p.side[0], *b = &p.side[1];
 
 	if (pair_open_loopback(&p, "")) {
-		is_woken(a, b);
+		is_woken_and_takes(a, b);
 		is_int(b->dev->ops->suspend(b->dev), 0);
 		ok(!pmu_of(b->dev)->is_watched);
 		is_int(b->dev->ops->arm(b->dev), 0);
 		b->dev->ops->disarm(b->dev);
 		is_int(b->dev->ops->resume(b->dev), 0);
-		is_woken(a, b);
+		is_woken_and_takes(a, b);
 	}
 	pair_close(&p);
 }
