@@ -184,6 +184,9 @@ struct pm_packet *pmu_tx_alloc(struct pm_dev *dev);
 void pmu_tx_free(struct pm_dev *dev, struct pm_packet *packet);
 int pmu_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
 		struct pm_packet *packet);
+uint32_t pmu_tx_alloc_run(struct pm_dev *dev, bool is_bulk, uint32_t n,
+			  struct pm_packet **ret_packets);
+void pmu_tx_free_run(struct pm_dev *dev, struct pm_packet *const *packets, uint32_t n);
 uint32_t pmu_tx_post_run(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
 			 struct pm_packet *const *packets, uint32_t n);
 void pmu_tx_kick(struct pm_dev *dev);

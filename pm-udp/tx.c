@@ -67,6 +67,18 @@ void pmu_tx_free(struct pm_dev *dev, struct pm_packet *p)
 	packetblocks_give(&pmu_of(dev)->arena.pool, p);
 }
 
+uint32_t pmu_tx_alloc_run(struct pm_dev *dev, bool is_bulk, uint32_t n,
+			  struct pm_packet **ret_packets)
+{
+	(void)is_bulk;
+	return packetblocks_take_run(&pmu_of(dev)->arena.pool, n, ret_packets);
+}
+
+void pmu_tx_free_run(struct pm_dev *dev, struct pm_packet *const *packets, uint32_t n)
+{
+	packetblocks_give_run(&pmu_of(dev)->arena.pool, packets, n);
+}
+
 int pmu_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *peer, struct pm_packet *p)
 {
 	struct pmu_dev *d = pmu_of(dev);
@@ -100,7 +112,7 @@ uint32_t pmu_tx_post_run(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *pee
 }
 
 /* The kernel has copied a packet, or it is lost. */
-static void let_go(struct pmu_dev *d, struct pm_packet *p)
+static inline void let_go(struct pmu_dev *d, struct pm_packet *p)
 {
 	struct pm_dev *lender = d->dev.lender;
 
@@ -154,30 +166,49 @@ static uint32_t gather_pad(const struct pm_packet *p, uint32_t pad, struct iovec
 	return gather(iov, used, p->data + p->len, pad);
 }
 
-/* The iovecs of @n packets from @at on, all but the last padded to @segment bytes; their number. */
-static uint32_t gather_run(const struct pmu_rail *rail, uint32_t at, uint32_t n, uint32_t segment,
+/* Waiting packets that make one segmented message. */
+struct run {
+	uint32_t n;
+	uint32_t segment; /* bytes of each but the last, pads included */
+	bool is_one_piece; /* they lie one behind the other, each but the last where a full one ends */
+};
+
+/* Those of a run that is one piece. */
+static uint32_t gather_piece(const struct pmu_rail *rail, uint32_t at, const struct run *run,
+			     struct iovec *iov)
+{
+	const struct pm_packet *p = rail->items[at % PMU_RING].packet;
+	uint8_t *begin = p->data;
+
+	for (uint32_t i = 1; i < run->n; i++) {
+		if (p->len < run->segment)
+			memset(p->data + p->len, 0, run->segment - p->len);
+		p = rail->items[(at + i) % PMU_RING].packet;
+	}
+	iov[0] = (struct iovec){begin, (size_t)(p->data - begin) + p->len};
+	return p->more_len ? gather(iov, 1, p->more, p->more_len) : 1;
+}
+
+/* The iovecs of a run from @at on, all but the last packet padded to its segment; their number. */
+static uint32_t gather_run(const struct pmu_rail *rail, uint32_t at, const struct run *run,
 			   struct iovec *iov)
 {
 	uint32_t used = 0, pad;
 
-	for (uint32_t i = 0; i < n; i++) {
+	if (run->is_one_piece)
+		return gather_piece(rail, at, run, iov);
+	for (uint32_t i = 0; i < run->n; i++) {
 		const struct pm_packet *p = rail->items[(at + i) % PMU_RING].packet;
 
 		used = gather(iov, used, p->data, p->len);
 		if (p->more_len)
 			used = gather(iov, used, p->more, p->more_len);
-		pad = i + 1 < n ? segment - pm_packet_bytes(p) : 0;
+		pad = i + 1 < run->n ? run->segment - pm_packet_bytes(p) : 0;
 		if (pad)
 			used = gather_pad(p, pad, iov, used);
 	}
 	return used;
 }
-
-/* Waiting packets that make one segmented message. */
-struct run {
-	uint32_t n;
-	uint32_t segment; /* bytes of each but the last, pads included */
-};
 
 /*
  * How many packets from @at on lie one behind the other, if all but the last are filled up to the rail's segment; 1 if
@@ -185,20 +216,22 @@ struct run {
  */
 static uint32_t filled_run(const struct pmu_rail *rail, uint32_t at, uint32_t most)
 {
-	const struct pmu_item *item = &rail->items[at % PMU_RING];
+	const struct pmu_peer *peer = rail->items[at % PMU_RING].peer;
+	const struct pm_packet *p = rail->items[at % PMU_RING].packet;
 	uint32_t segment = rail->segment, filled = 0, best = 1;
 
-	for (uint32_t n = 1; n < most && filled * FILL_PART <= most * segment; n++) {
+	for (uint32_t n = 1; n < most; n++) {
 		const struct pmu_item *next = &rail->items[(at + n) % PMU_RING];
-		const struct pm_packet *p = item->packet;
 
 		if (p->more_len || segment > p->room || p->data + segment != next->packet->data ||
-		    item->peer != next->peer)
+		    peer != next->peer)
 			break;
 		filled += segment - p->len;
 		if (filled * FILL_PART <= n * segment)
 			best = n + 1;
-		item = next;
+		else if (filled * FILL_PART > most * segment)
+			break;
+		p = next->packet;
 	}
 	return best;
 }
@@ -235,11 +268,11 @@ static struct run run_at(const struct pmu_rail *rail, uint32_t at)
 		most = segments_of(rail->segment);
 		filled = filled_run(rail, at, left < most ? left : most);
 		if (filled == left || filled == most)
-			return (struct run){filled, rail->segment};
+			return (struct run){filled, rail->segment, true};
 	}
 	most = segments_of(run.segment);
 	run.n = alike_run(rail, at, left < most ? left : most, run.segment);
-	return filled > run.n ? (struct run){filled, rail->segment} : run;
+	return filled > run.n ? (struct run){filled, rail->segment, true} : run;
 }
 
 /* A message to the peer that the socket is connected to needs no address. */
@@ -268,26 +301,25 @@ static void set_segment(struct pmu_batch *b, uint32_t m, uint16_t segment)
 	memcpy(CMSG_DATA(c), &segment, sizeof(segment));
 }
 
-/* Describes what waits on the rail as messages; returns their number. */
-static uint32_t build(struct pmu_dev *d, uint32_t r)
+/* Describes what waits on the rail, which begins with the run @first, as messages; returns their number. */
+static uint32_t build(struct pmu_dev *d, uint32_t r, const struct run *first)
 {
 	struct pmu_rail *rail = &d->rails[r];
 	struct pmu_batch *b = &d->batch;
 	uint32_t m = 0, used = 0, at = rail->head;
 
 	while (at != rail->tail && m < PMU_TX_MSGS) {
-		const struct pmu_item *first = &rail->items[at % PMU_RING];
-		struct run run = run_at(rail, at);
+		struct run run = m ? run_at(rail, at) : *first;
 		uint32_t begin = used;
 
 		if (used + PMU_IOVS_EACH * run.n > PMU_TX_IOVS ||
 		    (m && pmu_show_bytes(d, rail, at, run.n, run.segment)))
 			break;
-		used += gather_run(rail, at, run.n, run.segment, &b->iovs[used]);
+		used += gather_run(rail, at, &run, &b->iovs[used]);
 		b->packets[m] = run.n;
 		b->msgs[m].msg_hdr =
 			(struct msghdr){.msg_iov = &b->iovs[begin], .msg_iovlen = used - begin};
-		set_address(d, r, first->peer, m);
+		set_address(d, r, rail->items[at % PMU_RING].peer, m);
 		if (run.n > 1 && run.segment != rail->segment)
 			set_segment(b, m, (uint16_t)run.segment);
 		m++;
@@ -312,12 +344,12 @@ static int send_one(struct pmu_rail *rail, uint32_t r, const struct pmu_item *it
 	return sent < 0 ? -errno : 1;
 }
 
-/* Sends the waiting packets as messages that the kernel copies; as send_some. */
-static int send_copied(struct pmu_dev *d, uint32_t r)
+/* Sends the waiting packets, the run @first before all, as messages that the kernel copies; as send_some. */
+static int send_copied(struct pmu_dev *d, uint32_t r, const struct run *first)
 {
 	struct pmu_rail *rail = &d->rails[r];
 	struct pmu_batch *b = &d->batch;
-	uint32_t n_msgs = build(d, r);
+	uint32_t n_msgs = build(d, r, first);
 	int sent, packets = 0;
 
 	if (n_msgs == 1)
@@ -348,7 +380,7 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 	run = run_at(rail, rail->head);
 	d->batch.packets[0] = run.n;
 	bytes = pmu_show_bytes(d, rail, rail->head, run.n, run.segment);
-	return bytes ? pmu_show_send(d, rail, run.n, bytes) : send_copied(d, r);
+	return bytes ? pmu_show_send(d, rail, run.n, bytes) : send_copied(d, r, &run);
 }
 
 /*

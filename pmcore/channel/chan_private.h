@@ -23,6 +23,7 @@
 #include "pmcore/channel/emit.h"
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/serve.h"
+#include "pmcore/channel/stripe.h"
 #include "pmcore/channel/submit.h"
 #include "pm_device.h"
 #include "pmcore/util/nodemap.h"
@@ -425,6 +426,8 @@ int sendwin_output(struct chan *chan, struct chan_peer *peer, int *posted);
 bool sendwin_is_waiting(const struct chan_peer *peer);
 /* The slot's packet has arrived: frees it. */
 void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot);
+/* The same for all that is in flight; nothing of it is lost. */
+void sendwin_acked_all(struct chan *chan, struct chan_peer *peer);
 /* The slot's packet is to be sent again. */
 void sendwin_lost(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot);
 /* The same, because an ack showed it: what happens too often is not tried at once. */
@@ -478,25 +481,6 @@ void rtt_arm(struct chan *chan, struct chan_peer *peer);
 void rtt_progress(struct chan *chan, struct chan_peer *peer);
 /* After a timeout. */
 void rtt_backoff(struct chan *chan, struct chan_peer *peer);
-
-/* stripe.c */
-void stripe_init(struct chan *chan, struct chan_peer *peer);
-/* Rails to use for the peer now, never empty while one has carrier. */
-uint8_t stripe_rails(const struct chan *chan, const struct chan_peer *peer);
-/* The rail of a non-empty set for @bytes more. */
-uint32_t stripe_pick(const struct chan_flow *flow, uint8_t rails, uint32_t bytes);
-/* @n packets left on a rail; @is_asking: they will be answered. */
-void stripe_sent(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t n,
-		 bool is_asking);
-/* In flight and back. */
-void stripe_add(struct chan_flow *flow, struct tx_slot *slot);
-void stripe_del(struct chan_flow *flow, struct tx_slot *slot);
-void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot);
-/* The peer expects @next on @rail. */
-void stripe_answer(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t next);
-/* Takes silent rails out, probes those that are out; returns when to look again. */
-uint64_t stripe_timers(struct chan *chan, struct chan_peer *peer);
-void stripe_carrier(struct chan *chan, uint32_t rail, bool is_up);
 
 /* ack.c */
 /* Notes that a packet has come in by @rail; false: its rail number is absurd. */

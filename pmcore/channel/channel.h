@@ -40,6 +40,10 @@ struct chan_ops {
 	/* The same for one that most likely leaves by a bulk rail; NULL: as tx_alloc. */
 	struct pm_packet *(*tx_alloc_bulk)(void *arg);
 	void (*tx_free)(void *arg, struct pm_packet *packet);
+	/* The same for runs. NULL: one by one. */
+	uint32_t (*tx_alloc_run)(void *arg, bool is_bulk, uint32_t n,
+				 struct pm_packet **ret_packets);
+	void (*tx_free_run)(void *arg, struct pm_packet *const *packets, uint32_t n);
 	/* Puts a packet on a rail. 0, or -EAGAIN: the rail takes no more now. */
 	int (*tx_post)(void *arg, uint32_t rail, void *dev_peer, struct pm_packet *packet);
 	/* The same for @n packets in a row: how many of them the rail has taken. NULL: by tx_post. */

@@ -292,6 +292,30 @@ struct pm_packet *emit_alloc(struct chan *chan)
 							  : chan->reserve[--chan->n_reserve];
 }
 
+uint32_t emit_alloc_run(struct chan *chan, bool is_bulk, uint32_t n, struct pm_packet **ret_packets)
+{
+	uint32_t i = 0;
+
+	if (likely(chan->ops.tx_alloc_run != NULL))
+		return chan->ops.tx_alloc_run(chan->arg, is_bulk, n, ret_packets);
+	while (i < n && (ret_packets[i] = is_bulk ? chan->ops.tx_alloc_bulk(chan->arg)
+						  : chan->ops.tx_alloc(chan->arg)))
+		i++;
+	return i;
+}
+
+void emit_free_run(struct chan *chan, struct pm_packet *const *packets, uint32_t n)
+{
+	uint32_t i;
+
+	if (likely(chan->ops.tx_free_run != NULL)) {
+		chan->ops.tx_free_run(chan->arg, packets, n);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		chan->ops.tx_free(chan->arg, packets[i]);
+}
+
 bool emit_is_read_elsewhere(const struct chan *chan, bool is_bulk)
 {
 	return chan->config.can_show && !chan->config.crc && (is_bulk || !chan->config.bulk_rails);

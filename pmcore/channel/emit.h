@@ -49,6 +49,10 @@ struct pm_packet *emit_alloc(struct chan *chan);
 struct pm_packet *emit_alloc_bulk(struct chan *chan);
 /* The bytes of such a packet leave as they are: nobody reads them but the peer, on its core. */
 bool emit_is_read_elsewhere(const struct chan *chan, bool is_bulk);
+/* Up to @n for messages; their number. */
+uint32_t emit_alloc_run(struct chan *chan, bool is_bulk, uint32_t n,
+			struct pm_packet **ret_packets);
+void emit_free_run(struct chan *chan, struct pm_packet *const *packets, uint32_t n);
 void emit_free(struct chan *chan, struct pm_packet *packet);
 void emit_init(struct chan *chan);
 void emit_fini(struct chan *chan);

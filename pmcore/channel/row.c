@@ -37,20 +37,15 @@ static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct
 	uint64_t most = min_u64(chan->queue_max - waiting, chan->user_max - chan->user_packets);
 	uint64_t begin = at;
 	struct copier_run run = {.way = COPY_ORDINARY};
-	uint32_t n = 0;
+	uint32_t n, i;
 
 	if (row->data)
 		copier_begin(chan, is_bulk, row->len, min_u64(most, (row->len - at) / row->part),
 			     &run);
-	for (; at < row->len && n < most && n < chan->fill_most; at += part_at(row, at)) {
-		struct pm_packet *packet = is_bulk ? chan->ops.tx_alloc_bulk(chan->arg)
-						   : chan->ops.tx_alloc(chan->arg);
-
-		if (!packet)
-			break;
-		fill(row, at, peer->tx_mseq + waiting + n, run.way, packet);
-		ret_packets[n++] = packet;
-	}
+	most = min_u64(min_u64(most, chan->fill_most), (row->len - at + row->part - 1) / row->part);
+	n = emit_alloc_run(chan, is_bulk, (uint32_t)most, ret_packets);
+	for (i = 0; i < n; i++, at += part_at(row, at))
+		fill(row, at, peer->tx_mseq + waiting + i, run.way, ret_packets[i]);
 	copier_end(chan, &run, n, at - begin);
 	return n;
 }

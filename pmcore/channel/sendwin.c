@@ -100,9 +100,9 @@ static inline __attribute__((always_inline)) void enter(struct chan *chan, struc
 		slot->rail = emit->rail;
 		slot->flags = flags;
 		slot->tries = 0;
-		stripe_add(flow, slot);
 		flow->n_lent += packets[i]->more_len != 0;
 	}
+	stripe_add_row(chan, flow, peer->tx_next, n);
 	if (flags & SLOT_BULK)
 		road_sent(chan, peer, n);
 	flow->in_flight += n;
@@ -268,6 +268,46 @@ void sendwin_acked(struct chan *chan, struct chan_peer *peer, struct tx_slot *sl
 {
 	slot->packet->is_kept = false;
 	leave_window(chan, peer, slot);
+}
+
+/*
+ * All that was sent is acked, as a rule by the answer to it, so the lists and counts begin anew.
+ */
+void sendwin_acked_all(struct chan *chan, struct chan_peer *peer)
+{
+	struct chan_flow *flow = peer->flow;
+	struct pm_packet *messages[CHAN_RUN];
+	uint32_t n = 0, n_messages = 0, i;
+	struct tx_slot *slot;
+
+	for (; peer->tx_una != peer->tx_next; peer->tx_una++) {
+		slot = sendwin_slot(chan, flow, peer->tx_una);
+		slot->packet->is_kept = false;
+		if (slot->flags & SLOT_BULK)
+			stripe_acked(chan, flow, slot);
+		if (!(slot->flags & SLOT_RETX) && slot->sent_ns > flow->sample_ns)
+			flow->sample_ns = slot->sent_ns;
+		if (!(slot->flags & SLOT_MSG)) {
+			give_back(flow, slot->packet);
+			emit_free(chan, slot->packet);
+		} else {
+			messages[n++] = slot->packet;
+			n_messages++;
+		}
+		slot->packet = NULL;
+		if (n == CHAN_RUN) {
+			emit_free_run(chan, messages, n);
+			n = 0;
+		}
+	}
+	emit_free_run(chan, messages, n);
+	for (i = 0; i < chan->config.n_rails; i++)
+		stripe_cleared(flow, i);
+	chan->unacked -= n_messages;
+	chan->user_packets -= n_messages;
+	flow->msgs_in_flight -= n_messages;
+	flow->n_acked += flow->in_flight;
+	flow->in_flight = 0;
 }
 
 void sendwin_lost(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)

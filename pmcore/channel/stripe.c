@@ -25,9 +25,7 @@ void stripe_init(struct chan *chan, struct chan_peer *peer)
 	for (i = 0; i < chan->config.n_rails; i++) {
 		struct rail_state *rail = &flow->rail[i];
 
-		rail->sent.head = CHAN_NIL;
-		rail->sent.tail = CHAN_NIL;
-		rail->bytes = 0;
+		stripe_cleared(flow, i);
 		rail->asked = peer->rail_tx[i];
 		rail->asked_ns = 0;
 		rail->answer_ns = chan->now;
@@ -105,12 +103,40 @@ void stripe_add(struct chan_flow *flow, struct tx_slot *slot)
 	slot_list_add(flow, &rail->sent, slot);
 }
 
+void stripe_add_row(const struct chan *chan, struct chan_flow *flow, uint32_t seq, uint32_t n)
+{
+	struct tx_slot *slot = sendwin_slot(chan, flow, seq);
+	struct rail_state *rail = &flow->rail[slot->rail];
+	uint16_t last = rail->sent.tail, index = (uint16_t)(seq & chan->mask);
+
+	if (last == CHAN_NIL)
+		rail->sent.head = index;
+	else
+		flow->slots[last].next = index;
+	for (; n; n--) {
+		slot = &flow->slots[index];
+		rail->bytes += slot->bytes;
+		slot->load = rail->bytes;
+		slot->prev = last;
+		last = index;
+		index = (uint16_t)(++seq & chan->mask);
+		slot->next = n > 1 ? index : CHAN_NIL;
+	}
+	rail->sent.tail = last;
+}
+
 void stripe_del(struct chan_flow *flow, struct tx_slot *slot)
 {
 	struct rail_state *rail = &flow->rail[slot->rail];
 
 	slot_list_del(flow, &rail->sent, slot);
 	rail->bytes -= slot->bytes;
+}
+
+void stripe_cleared(struct chan_flow *flow, uint32_t rail)
+{
+	flow->rail[rail].sent = (struct slot_list){CHAN_NIL, CHAN_NIL};
+	flow->rail[rail].bytes = 0;
 }
 
 /* Its oldest packet has waited twice as long as one elsewhere that came back: probably lost. */

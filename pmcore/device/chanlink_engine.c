@@ -45,6 +45,20 @@ static struct pm_packet *op_tx_alloc_bulk(void *arg)
 	return c->ops->tx_alloc_bulk(c->dev);
 }
 
+static uint32_t op_tx_alloc_run(void *arg, bool is_bulk, uint32_t n, struct pm_packet **ret_packets)
+{
+	struct chanlink *c = arg;
+
+	return c->ops->tx_alloc_run(c->dev, is_bulk, n, ret_packets);
+}
+
+static void op_tx_free_run(void *arg, struct pm_packet *const *packets, uint32_t n)
+{
+	struct chanlink *c = arg;
+
+	c->ops->tx_free_run(c->dev, packets, n);
+}
+
 static void op_tx_free(void *arg, struct pm_packet *packet)
 {
 	struct chanlink *c = arg;
@@ -148,6 +162,8 @@ const struct chan_ops chanlink_engine_ops = {
 	.tx_alloc = op_tx_alloc,
 	.tx_alloc_bulk = op_tx_alloc_bulk,
 	.tx_free = op_tx_free,
+	.tx_alloc_run = op_tx_alloc_run,
+	.tx_free_run = op_tx_free_run,
 	.tx_post = op_tx_post,
 	.tx_post_run = op_tx_post_run,
 	.rx_return = op_rx_return,

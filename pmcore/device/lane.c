@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lane - see lane.h. Either device has a pool of its own, and packets of both may go either way: those of the frames'
- * pool are posted as they are, for the kernel copies what goes by datagrams; those of the datagrams' pool, which
- * leave best in one piece, are copied to go by frames. Each look at the datagrams' socket is a system call, so
- * it is looked at each time only while something goes by it.
+ * lane - see lane.h; lane_send.c has what leaves. Each look at the datagrams' socket is a system call, so it is looked at
+ * each time only while something goes by it.
  */
-#include "pmcore/device/lane.h"
+#include "pmcore/device/lane_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,45 +24,17 @@
 /* Tokens of packets that came by datagrams: those of the device, and this bit. */
 #define TOKEN_DATAGRAM (1ull << PM_TOKEN_BITS)
 /*
- * Looks that find nothing until the datagrams count as quiet, about 100 us. Then one in COLD_LOOKS is made, and none
+ * Of datagrams that count as quiet (LANE_WARM_LOOKS) one look in COLD_LOOKS is made, and none
  * within QUIET_LOOKS of a frame: a program that waits for the answer to a short message spends no system call on them.
  */
-#define WARM_LOOKS 256u
 #define COLD_LOOKS 32u
 #define QUIET_LOOKS 128u
-struct lane_dev {
-	struct pm_dev dev;
-	struct pm_dev *frames;
-	struct pm_dev *datagrams;      /* NULL: there is no lane */
-	struct pm_packet_ops ops;      /* of the datagrams, completed */
-	struct conf conf;              /* of the datagrams */
-	char why[200];                 /* why there is none */
-	uint32_t first;                /* rail of the datagrams */
-	uint32_t posted[PM_RAILS_MAX]; /* to each of them since the last kick */
-	uint32_t warmth;               /* looks to be made each time */
-	uint32_t looks;                /* since then, and since the last frame */
-};
-
-struct lane_peer {
-	struct pm_dev_peer *frames;
-	struct pm_dev_peer *datagrams; /* NULL: no way by them */
-};
-
-static struct lane_dev *of(struct pm_dev *dev)
-{
-	return (struct lane_dev *)dev;
-}
-
-static struct lane_peer *peer_of(struct pm_dev_peer *peer)
-{
-	return (struct lane_peer *)peer;
-}
 
 /* ---- life ---- */
 
 static void lane_close(struct pm_dev *dev)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 
 	if (l->datagrams)
 		l->ops.close(l->datagrams);
@@ -198,7 +168,7 @@ int lane_address_unpack(const void *blob, size_t len, struct lane_address *ret)
 
 static int lane_address(struct pm_dev *dev, void *buf, size_t room)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 	uint8_t *at = buf;
 	int frames, datagrams = 0;
 
@@ -244,7 +214,7 @@ static int add_datagrams(struct lane_dev *l, uint32_t node, const struct lane_ad
 static int lane_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, size_t len,
 			 struct pm_dev_peer **ret_peer, uint32_t *ret_rails)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 	struct lane_address address;
 	struct lane_peer *peer;
 	uint32_t rails = 0;
@@ -274,8 +244,8 @@ static int lane_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, si
 
 static void lane_peer_del(struct pm_dev *dev, struct pm_dev_peer *dev_peer)
 {
-	struct lane_dev *l = of(dev);
-	struct lane_peer *peer = peer_of(dev_peer);
+	struct lane_dev *l = lane_of(dev);
+	struct lane_peer *peer = lane_peer_of(dev_peer);
 
 	if (peer->datagrams)
 		l->ops.peer_del(l->datagrams, peer->datagrams);
@@ -286,8 +256,8 @@ static void lane_peer_del(struct pm_dev *dev, struct pm_dev_peer *dev_peer)
 /* A packet fits both ways: either may have to carry it again. */
 static uint32_t lane_mtu(struct pm_dev *dev, struct pm_dev_peer *dev_peer)
 {
-	struct lane_dev *l = of(dev);
-	struct lane_peer *peer = peer_of(dev_peer);
+	struct lane_dev *l = lane_of(dev);
+	struct lane_peer *peer = lane_peer_of(dev_peer);
 	uint32_t mtu = l->frames->ops->mtu(l->frames, peer ? peer->frames : NULL), other = mtu;
 
 	if (peer ? peer->datagrams != NULL : l->datagrams != NULL)
@@ -298,7 +268,7 @@ static uint32_t lane_mtu(struct pm_dev *dev, struct pm_dev_peer *dev_peer)
 /* Of datagrams nothing but the way is known: the frames tell whether a process is gone. */
 static int lane_peer_event(struct pm_dev *dev, uint32_t *ret_node)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 	uint32_t node;
 
 	while (l->datagrams && l->ops.peer_event(l->datagrams, &node) == 1)
@@ -308,132 +278,10 @@ static int lane_peer_event(struct pm_dev *dev, uint32_t *ret_node)
 
 static enum pm_rail_state lane_rail_state(struct pm_dev *dev, uint32_t rail)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 
 	return rail < l->first ? l->frames->ops->rail_state(l->frames, rail)
 			       : l->ops.rail_state(l->datagrams, rail - l->first);
-}
-
-/* ---- sending ---- */
-
-static struct pm_packet *lane_tx_alloc(struct pm_dev *dev)
-{
-	return of(dev)->frames->ops->tx_alloc(of(dev)->frames);
-}
-
-static struct pm_packet *lane_tx_alloc_bulk(struct pm_dev *dev)
-{
-	struct lane_dev *l = of(dev);
-	struct pm_packet *packet = l->datagrams ? l->ops.tx_alloc(l->datagrams) : NULL;
-
-	if (!packet)
-		return lane_tx_alloc(dev);
-	packet->is_bulk = true;
-	return packet;
-}
-
-static void lane_tx_free(struct pm_dev *dev, struct pm_packet *packet)
-{
-	struct lane_dev *l = of(dev);
-
-	if (packet->is_bulk)
-		l->ops.tx_free(l->datagrams, packet);
-	else
-		l->frames->ops->tx_free(l->frames, packet);
-}
-
-static void kick_datagrams(struct lane_dev *l)
-{
-	memset(l->posted, 0, sizeof(l->posted));
-	l->ops.tx_kick(l->datagrams);
-}
-
-/* A datagram that is full leaves while the next one is filled. */
-static int post_datagram(struct lane_dev *l, uint32_t rail, struct lane_peer *peer,
-			 struct pm_packet *packet)
-{
-	int err = l->ops.tx_post(l->datagrams, rail, peer->datagrams, packet);
-
-	if (err)
-		return err;
-	l->warmth = WARM_LOOKS;
-	if (++l->posted[rail] == l->datagrams->burst)
-		kick_datagrams(l);
-	return 0;
-}
-
-static int post_frame(struct lane_dev *l, uint32_t rail, struct lane_peer *peer,
-		      struct pm_packet *packet)
-{
-	struct pm_packet *copy;
-	int err;
-
-	if (!packet->is_bulk && !packet->more_len)
-		return l->frames->ops->tx_post(l->frames, rail, peer->frames, packet);
-	copy = l->frames->ops->tx_alloc(l->frames);
-	if (!copy)
-		return -EAGAIN;
-	memcpy(copy->data, packet->data, packet->len);
-	if (packet->more_len)
-		memcpy(copy->data + packet->len, packet->more, packet->more_len);
-	copy->len = pm_packet_bytes(packet);
-	err = l->frames->ops->tx_post(l->frames, rail, peer->frames, copy);
-	l->frames->ops->tx_free(l->frames, copy);
-	return err;
-}
-
-static int lane_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *dev_peer,
-			struct pm_packet *packet)
-{
-	struct lane_dev *l = of(dev);
-	struct lane_peer *peer = peer_of(dev_peer);
-
-	if (rail >= l->first)
-		return post_datagram(l, rail - l->first, peer, packet);
-	return post_frame(l, rail, peer, packet);
-}
-
-/* Datagrams as post_datagram. */
-static uint32_t post_datagrams(struct lane_dev *l, uint32_t rail, struct lane_peer *peer,
-			       struct pm_packet *const *packets, uint32_t n)
-{
-	uint32_t done = 0, room, want, got;
-
-	do {
-		room = l->datagrams->burst - l->posted[rail];
-		want = n - done < room ? n - done : room;
-		got = l->ops.tx_post_run(l->datagrams, rail, peer->datagrams, packets + done, want);
-		done += got;
-		l->posted[rail] += got;
-		if (got == room)
-			kick_datagrams(l);
-	} while (done < n && got == want);
-	if (done)
-		l->warmth = WARM_LOOKS;
-	return done;
-}
-
-static uint32_t lane_tx_post_run(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *dev_peer,
-				 struct pm_packet *const *packets, uint32_t n)
-{
-	struct lane_dev *l = of(dev);
-	struct lane_peer *peer = peer_of(dev_peer);
-	uint32_t done = 0;
-
-	if (rail >= l->first)
-		return post_datagrams(l, rail - l->first, peer, packets, n);
-	while (done < n && !post_frame(l, rail, peer, packets[done]))
-		done++;
-	return done;
-}
-
-static void lane_tx_kick(struct pm_dev *dev)
-{
-	struct lane_dev *l = of(dev);
-
-	l->frames->ops->tx_kick(l->frames);
-	if (l->datagrams)
-		kick_datagrams(l);
 }
 
 /* ---- receiving ---- */
@@ -458,7 +306,7 @@ static int take_datagrams(struct lane_dev *l, struct pm_rx *rx, int n)
 		rx[i].token |= TOKEN_DATAGRAM;
 	}
 	if (got)
-		l->warmth = WARM_LOOKS;
+		l->warmth = LANE_WARM_LOOKS;
 	else if (l->warmth)
 		l->warmth--;
 	return got;
@@ -466,7 +314,7 @@ static int take_datagrams(struct lane_dev *l, struct pm_rx *rx, int n)
 
 static int lane_rx_burst(struct pm_dev *dev, struct pm_rx *rx, int n)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 	int got = l->frames->ops->rx_burst(l->frames, rx, n);
 
 	if (got)
@@ -478,7 +326,7 @@ static int lane_rx_burst(struct pm_dev *dev, struct pm_rx *rx, int n)
 
 static void lane_rx_return(struct pm_dev *dev, uint64_t token)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 
 	if (token & TOKEN_DATAGRAM)
 		l->ops.rx_return(l->datagrams, token & ~TOKEN_DATAGRAM);
@@ -490,7 +338,7 @@ static void lane_rx_return(struct pm_dev *dev, uint64_t token)
 
 static int lane_poll_fds(struct pm_dev *dev, int *fds, int room)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 	int n = l->frames->ops->poll_fds(l->frames, fds, room);
 
 	return l->datagrams ? n + l->ops.poll_fds(l->datagrams, fds + n, room - n) : n;
@@ -498,21 +346,21 @@ static int lane_poll_fds(struct pm_dev *dev, int *fds, int room)
 
 static int lane_arm(struct pm_dev *dev)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 
 	if (l->frames->ops->arm(l->frames))
 		return 1;
 	if (!l->datagrams || !l->ops.arm(l->datagrams))
 		return 0;
 	l->frames->ops->disarm(l->frames);
-	l->warmth = WARM_LOOKS;
+	l->warmth = LANE_WARM_LOOKS;
 	return 1;
 }
 
 /* What woke us may be a datagram. */
 static void lane_disarm(struct pm_dev *dev)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 
 	l->frames->ops->disarm(l->frames);
 	if (!l->datagrams)
@@ -526,7 +374,7 @@ static void lane_disarm(struct pm_dev *dev)
 /* The datagrams let go of the frames' packets first. */
 static int lane_suspend(struct pm_dev *dev)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 	int err = l->datagrams ? l->ops.suspend(l->datagrams) : 0;
 
 	return err ? err : l->frames->ops->suspend(l->frames);
@@ -535,7 +383,7 @@ static int lane_suspend(struct pm_dev *dev)
 /* Datagrams that can't go on leave their rails down. */
 static int lane_resume(struct pm_dev *dev)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 	int err = l->frames->ops->resume(l->frames);
 
 	if (!err && l->datagrams)
@@ -548,7 +396,7 @@ static int lane_resume(struct pm_dev *dev)
 /* Its own and the datagrams': the layers below are asked one by one. */
 static int lane_dump(struct pm_dev *dev, char *buf, size_t room)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 	int own, more;
 
 	if (!l->datagrams)
@@ -564,7 +412,7 @@ static int lane_dump(struct pm_dev *dev, char *buf, size_t room)
 
 static uint64_t lane_memory(struct pm_dev *dev)
 {
-	struct lane_dev *l = of(dev);
+	struct lane_dev *l = lane_of(dev);
 
 	return sizeof(*l) + (l->datagrams ? l->ops.memory(l->datagrams) : 0);
 }
@@ -583,6 +431,8 @@ const struct pm_packet_ops pm_lane_ops = {
 	.tx_alloc_bulk = lane_tx_alloc_bulk,
 	.tx_free = lane_tx_free,
 	.tx_post = lane_tx_post,
+	.tx_alloc_run = lane_tx_alloc_run,
+	.tx_free_run = lane_tx_free_run,
 	.tx_post_run = lane_tx_post_run,
 	.tx_kick = lane_tx_kick,
 	.rx_burst = lane_rx_burst,

@@ -205,6 +205,23 @@ static struct pm_packet *packet_tx_alloc_bulk(struct pm_dev *dev)
 	return dev->ops->tx_alloc(dev);
 }
 
+static uint32_t packet_tx_alloc_run(struct pm_dev *dev, bool is_bulk, uint32_t n,
+				    struct pm_packet **ret_packets)
+{
+	uint32_t i = 0;
+
+	while (i < n &&
+	       (ret_packets[i] = is_bulk ? dev->ops->tx_alloc_bulk(dev) : dev->ops->tx_alloc(dev)))
+		i++;
+	return i;
+}
+
+static void packet_tx_free_run(struct pm_dev *dev, struct pm_packet *const *packets, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		dev->ops->tx_free(dev, packets[i]);
+}
+
 static uint32_t packet_tx_post_run(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
 				   struct pm_packet *const *packets, uint32_t n)
 {
@@ -274,6 +291,8 @@ int stubs_packet(const struct pm_packet_ops *ops, struct pm_packet_ops *ret)
 		return -EPROTO;
 	*ret = *ops;
 	FILL(ret, ops, tx_alloc_bulk, packet_tx_alloc_bulk);
+	FILL(ret, ops, tx_alloc_run, packet_tx_alloc_run);
+	FILL(ret, ops, tx_free_run, packet_tx_free_run);
 	FILL(ret, ops, tx_post_run, packet_tx_post_run);
 	FILL(ret, ops, address, packet_address);
 	FILL(ret, ops, peer_event, packet_peer_event);

@@ -326,8 +326,13 @@ struct pm_packet_ops {
 	struct pm_packet *(*tx_alloc)(struct pm_dev *dev);
 	/* The same for a packet that most likely leaves by a bulk rail. Left out: there is one kind of buffers. */
 	struct pm_packet *(*tx_alloc_bulk)(struct pm_dev *dev);
+	/* Up to @n of one kind in a row; their number. Left out: one by one. */
+	uint32_t (*tx_alloc_run)(struct pm_dev *dev, bool is_bulk, uint32_t n,
+				 struct pm_packet **ret_packets);
 	/* Gives it back; if busy the device keeps it until it is not. */
 	void (*tx_free)(struct pm_dev *dev, struct pm_packet *packet);
+	/* The same for @n packets. Left out: one by one. */
+	void (*tx_free_run)(struct pm_dev *dev, struct pm_packet *const *packets, uint32_t n);
 	/* Queues a packet on a rail: 0, or -EAGAIN when the rail is full (then it becomes free by itself).
 	 * A rail transmits in the order of posts. */
 	int (*tx_post)(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,

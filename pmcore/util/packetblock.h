@@ -185,6 +185,51 @@ static inline struct pm_packet *packetblocks_take(struct packetblocks *all)
 	return p;
 }
 
+/* The next up to @most buffers of the current block that lie in a row; their number, 0: none is left in it. */
+static inline uint32_t packetblock_take_row(struct packetblocks *all, uint32_t most,
+					    struct pm_packet **ret_packets)
+{
+	struct packetblock *block = &all->blocks[all->current];
+	uint64_t ahead = all->cursor < all->per_block ? block->free >> all->cursor : 0;
+	uint32_t bit, n, i;
+	struct pm_packet *p;
+
+	if (!ahead || !most)
+		return 0;
+	bit = all->cursor + (uint32_t)__builtin_ctzll(ahead);
+	ahead = block->free >> bit;
+	n = ~ahead ? (uint32_t)__builtin_ctzll(~ahead) : PACKETBLOCK_MAX;
+	n = n < most ? n : most;
+	block->free &= ~(UINT64_MAX >> (PACKETBLOCK_MAX - n) << bit);
+	all->cursor = bit + n;
+	all->n_free -= n;
+	p = &all->packets[all->current * all->per_block + bit];
+	for (i = 0; i < n; i++, p++) {
+		p->next = NULL;
+		p->len = 0;
+		ret_packets[i] = p;
+	}
+	return n;
+}
+
+/* Up to @n empty buffers, as packetblocks_take hands them out one by one; their number. */
+static inline uint32_t packetblocks_take_run(struct packetblocks *all, uint32_t n,
+					     struct pm_packet **ret_packets)
+{
+	uint32_t done = 0, got;
+
+	while (done < n) {
+		got = packetblock_take_row(all, n - done, ret_packets + done);
+		done += got;
+		if (got)
+			continue;
+		if (!all->n_free)
+			break;
+		packetblock_turn(all);
+	}
+	return done;
+}
+
 /* It is whole. */
 static inline void packetblock_rest(struct packetblocks *all, uint32_t b)
 {
@@ -261,6 +306,38 @@ static inline void packetblocks_put(struct packetblocks *all, struct pm_packet *
 		packetblocks_renew(all, b);
 }
 
+/* Those of @packets at its begin that lie in a row in one block, and come back whole at once. */
+static inline uint32_t packetblocks_put_row(struct packetblocks *all,
+					    struct pm_packet *const *packets, uint32_t n)
+{
+	uint32_t at = (uint32_t)(packets[0] - all->packets);
+	uint32_t b = (uint32_t)(at * all->inverse >> 32), bit = at - b * all->per_block, i;
+	struct packetblock *block = &all->blocks[b];
+	bool had_free = block->free;
+
+	if (n > all->per_block - bit)
+		n = all->per_block - bit;
+	for (i = 0; i < n; i++) {
+		struct pm_packet *p = packets[0] + i;
+
+		if (p != packets[i] || p->busy || (p->is_shown && p->is_kept))
+			break;
+		block->was_shown |= p->is_shown;
+		p->is_freed = false;
+		p->is_shown = false;
+		p->is_kept = false;
+		p->is_past_caches = false;
+	}
+	if (!i)
+		return 0;
+	block->free |= UINT64_MAX >> (PACKETBLOCK_MAX - i) << bit;
+	all->n_free += i;
+	packetblock_came_back(all, b, had_free);
+	if (__builtin_expect(block->held != 0, 0))
+		packetblocks_renew(all, b);
+	return i;
+}
+
 /* Its user needs it no more: back at once, or when the device lets go of it. */
 static inline void packetblocks_give(struct packetblocks *all, struct pm_packet *p)
 {
@@ -269,6 +346,21 @@ static inline void packetblocks_give(struct packetblocks *all, struct pm_packet 
 		p->is_freed = true;
 	else
 		packetblocks_put(all, p);
+}
+
+/* The same for @n packets. */
+static inline void packetblocks_give_run(struct packetblocks *all, struct pm_packet *const *packets,
+					 uint32_t n)
+{
+	uint32_t done = 0, row;
+
+	for (; done < n; done += row) {
+		row = packetblocks_put_row(all, packets + done, n - done);
+		if (row)
+			continue;
+		packetblocks_give(all, packets[done]);
+		row = 1;
+	}
 }
 
 /* The device holds it once less. */

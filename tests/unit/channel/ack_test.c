@@ -30,6 +30,60 @@ TAP_TEST(ack_input__cumulative_frees)
 	rig_close(rig);
 }
 
+/* The window begins anew, as if each had been acked by itself. */
+TAP_TEST(ack_input__all_at_once)
+{
+	struct rig *rig = rig_init();
+	struct chan_flow *flow;
+	uint32_t round, i;
+
+	rig->config.window = rig->config.credit = 64;
+	rig_open(rig);
+	rig->peer->limit = 64;
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < CHAN_RUN + 3; i++)
+			is_int(rig_send(rig, 400, (uint8_t)i), 0);
+		flow = rig->peer->flow;
+		is_int(flow->in_flight, CHAN_RUN + 3);
+		rig->now += 7 * US;
+		rig->from.credit = (uint16_t)(rig->peer->tx_mseq + 64);
+		rig_ack(rig, rig->peer->tx_next, 0, NULL);
+		is_int(flow->in_flight, 0);
+		is_int(flow->msgs_in_flight, 0);
+		is_int(flow->n_acked, (round + 1) * (CHAN_RUN + 3));
+		is_int(flow->rail[0].bytes, 0);
+		is_int(flow->rail[0].sent.head, CHAN_NIL);
+		is_int(flow->rail[0].sent.tail, CHAN_NIL);
+		is_int(flow->timer_ns, 0);
+		is_int(rig->n_lent, 0);
+		is_int(rig->peer->srtt_ns, 7 * US);
+		ok(chan_is_acked(rig->chan, rig->peer) && chan_is_acked(rig->chan, NULL));
+		rig->n_sent = 0;
+	}
+	rig_close(rig);
+}
+
+/* Of a repetition nobody knows which transmission was acked: no sample. */
+TAP_TEST(ack_input__all_at_once_after_a_loss)
+{
+	struct rig *rig = rig_new(1);
+	uint64_t before;
+	uint32_t i;
+
+	for (i = 0; i < 4; i++)
+		is_int(rig_send(rig, 400, (uint8_t)i), 0);
+	rig_ack(rig, 0, 7, (uint32_t[WIRE_RAILS]){4}); /* all but the first are there */
+	rig_poll(rig, 0);
+	is_int(rig_last(rig)->header.seq, 0);
+	before = rig->peer->srtt_ns;
+	rig->now += 900 * US;
+	rig_ack(rig, 4, 0, (uint32_t[WIRE_RAILS]){5});
+	is_int(rig->peer->flow->in_flight, 0);
+	is_int(rig->peer->srtt_ns, before);
+	is_int(rig->n_lent, 0);
+	rig_close(rig);
+}
+
 TAP_TEST(ack_input__stale_changes_nothing)
 {
 	struct rig *rig = rig_new(1);

@@ -71,6 +71,21 @@ static void frames_tx_free(struct pm_dev *dev, struct pm_packet *packet)
 	frames_freed++;
 }
 
+static uint32_t frames_tx_alloc_run(struct pm_dev *dev, bool is_bulk, uint32_t n,
+				    struct pm_packet **ret_packets)
+{
+	ok(!is_bulk);
+	for (uint32_t i = 0; i < n; i++)
+		ret_packets[i] = frames_tx_alloc(dev);
+	return n;
+}
+
+static void frames_tx_free_run(struct pm_dev *dev, struct pm_packet *const *packets, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		frames_tx_free(dev, packets[i]);
+}
+
 static int frames_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
 			  struct pm_packet *packet)
 {
@@ -111,6 +126,8 @@ static int open_lane(uint32_t n_rails, enum conf_lane lane, uint32_t packets)
 	frames_ops.suspend = frames_suspend;
 	frames_ops.peer_event = frames_peer_event;
 	frames_ops.rail_state = frames_rail_state;
+	frames_ops.tx_alloc_run = frames_tx_alloc_run;
+	frames_ops.tx_free_run = frames_tx_free_run;
 	stand->lower.dev.ops = &frames_ops;
 	stand->conf.ethernet_lane = lane;
 	stand->conf.send_buffers = 2048;
@@ -332,6 +349,27 @@ TAP_TEST(lane__each_pool_gets_its_own_back)
 	open_lane(1, CONF_LANE_NEVER, 0);
 	is_int(stack(0), 0);
 	ok(pm_lane_ops.tx_alloc_bulk(stand->dev) == &frames_packet);
+	shut();
+}
+
+TAP_TEST(lane__runs_of_one_kind_come_and_go)
+{
+	struct pm_packet *run[3], *mixed[3];
+
+	open_lane(1, CONF_LANE_AUTO, 0);
+	is_int(stack(0), 0);
+	is_int(pm_lane_ops.tx_alloc_run(stand->dev, true, 2, run), 2);
+	ok(run[0] == &other_packet && run[0]->is_bulk);
+	is_int(pm_lane_ops.tx_alloc_run(stand->dev, false, 2, run + 1), 2);
+	ok(run[1] == &frames_packet && !run[1]->is_bulk);
+	mixed[0] = &frames_packet;
+	mixed[1] = mixed[2] = &other_packet;
+	pm_lane_ops.tx_free_run(stand->dev, mixed, 3);
+	is_int(frames_freed, 1);
+	is_int(other.freed, 2);
+	other.is_dry = true;
+	is_int(pm_lane_ops.tx_alloc_run(stand->dev, true, 2, run), 2);
+	ok(run[0] == &frames_packet && !run[1]->is_bulk);
 	shut();
 }
 

@@ -387,3 +387,93 @@ TAP_TEST(packetblocks_put__each_buffer_to_its_block)
 		packetblocks_fini(&all);
 	}
 }
+
+/* Two pools that go through the same, one packet by packet and the other by runs. */
+#define TWIN_BLOCKS 5
+#define TWIN_EACH 7
+#define TWIN_ALL (TWIN_BLOCKS * TWIN_EACH)
+
+struct twins {
+	struct pm_packet packets[2][TWIN_ALL];
+	struct packetblocks all[2];
+	long out[TWIN_ALL]; /* packets that are taken */
+	uint32_t n_out;
+	uint32_t seed;
+};
+
+static uint32_t draw(struct twins *t, uint32_t below)
+{
+	t->seed = t->seed * 1664525u + 1013904223u;
+	return (t->seed >> 16) % below;
+}
+
+static void twins_take(struct twins *t)
+{
+	struct pm_packet *run[TWIN_ALL], *single = NULL;
+	uint32_t n = draw(t, TWIN_ALL) + 1, got, i;
+
+	got = packetblocks_take_run(&t->all[1], n, run);
+	ok(got == n || !t->all[1].n_free);
+	for (i = 0; i < got; i++) {
+		single = packetblocks_take(&t->all[0]);
+		ok(single - t->packets[0] == run[i] - t->packets[1]);
+		ok(!run[i]->len && !run[i]->next);
+		t->out[t->n_out++] = run[i] - t->packets[1];
+	}
+	if (got < n)
+		ok(!packetblocks_take(&t->all[0]));
+}
+
+/* Some of those that are out, in a row of the order in which they were taken; few are busy, shown, or unacked. */
+static void twins_give(struct twins *t)
+{
+	struct pm_packet *run[TWIN_ALL];
+	uint32_t n = t->n_out ? draw(t, t->n_out) + 1 : 0, from = n ? draw(t, t->n_out - n + 1) : 0,
+		 i;
+
+	for (i = 0; i < n; i++) {
+		struct pm_packet *a = &t->packets[0][t->out[from + i]];
+
+		run[i] = &t->packets[1][t->out[from + i]];
+		run[i]->len = 5;
+		a->busy = run[i]->busy = draw(t, 8) == 0;
+		a->is_shown = run[i]->is_shown = draw(t, 3) == 0;
+		a->is_kept = run[i]->is_kept = draw(t, 6) == 0;
+		packetblocks_give(&t->all[0], a);
+	}
+	packetblocks_give_run(&t->all[1], run, n);
+	for (i = 0; i < n; i++)
+		if (run[i]->busy) {
+			packetblocks_let_go(&t->all[0], &t->packets[0][t->out[from + i]]);
+			packetblocks_let_go(&t->all[1], run[i]);
+		}
+	memmove(&t->out[from], &t->out[from + n], (t->n_out - from - n) * sizeof(t->out[0]));
+	t->n_out -= n;
+}
+
+TAP_TEST(packetblocks_give_run__as_one_by_one)
+{
+	for (uint32_t seed = 1; seed <= 50; seed++) {
+		struct twins t = {.seed = seed};
+		uint32_t b, k;
+
+		for (k = 0; k < 2; k++) {
+			is_int(packetblocks_init(&t.all[k], t.packets[k], TWIN_BLOCKS, TWIN_EACH,
+						 seed % 4),
+			       0);
+			t.all[k].renew = renew;
+		}
+		n_renewed = 0;
+		for (k = 0; k < 200; k++) {
+			draw(&t, 2) ? twins_take(&t) : twins_give(&t);
+			ok(t.all[0].n_free == t.all[1].n_free &&
+			   t.all[0].n_held == t.all[1].n_held &&
+			   t.all[0].current == t.all[1].current);
+			for (b = 0; b < TWIN_BLOCKS; b++)
+				ok(t.all[0].blocks[b].free == t.all[1].blocks[b].free &&
+				   t.all[0].blocks[b].was_shown == t.all[1].blocks[b].was_shown);
+		}
+		packetblocks_fini(&t.all[0]);
+		packetblocks_fini(&t.all[1]);
+	}
+}

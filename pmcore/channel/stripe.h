@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stripe - what rails offer the other parts of the engine; stripe.c says how one is chosen.
+ */
+#ifndef PM_CHANNEL_STRIPE_H
+#define PM_CHANNEL_STRIPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct chan;
+struct chan_flow;
+struct chan_peer;
+struct tx_slot;
+
+void stripe_init(struct chan *chan, struct chan_peer *peer);
+/* Rails to use for the peer now, never empty while one has carrier. */
+uint8_t stripe_rails(const struct chan *chan, const struct chan_peer *peer);
+/* The rail of a non-empty set for @bytes more. */
+uint32_t stripe_pick(const struct chan_flow *flow, uint8_t rails, uint32_t bytes);
+/* @n packets left on a rail; @is_asking: they will be answered. */
+void stripe_sent(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t n,
+		 bool is_asking);
+/* In flight and back. */
+void stripe_add(struct chan_flow *flow, struct tx_slot *slot);
+/* The same for the slots of @n numbers from @seq on, 1 or more, which took one rail. */
+void stripe_add_row(const struct chan *chan, struct chan_flow *flow, uint32_t seq, uint32_t n);
+/* Nothing is in flight on the rail any more. */
+void stripe_cleared(struct chan_flow *flow, uint32_t rail);
+void stripe_del(struct chan_flow *flow, struct tx_slot *slot);
+void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot);
+/* The peer expects @next on @rail. */
+void stripe_answer(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t next);
+/* Takes silent rails out, probes those that are out; returns when to look again. */
+uint64_t stripe_timers(struct chan *chan, struct chan_peer *peer);
+void stripe_carrier(struct chan *chan, uint32_t rail, bool is_up);
+
+#endif
