@@ -8,13 +8,13 @@
 #include "ompi/constants.h"
 #include "ompi/message/message.h"
 
+/* MPI_ERROR belongs to the caller: only calls that complete several requests may set it. */
 static void tell(struct ompi_status_public_t *status, const struct mtl_pm_message *m)
 {
 	if (status == MPI_STATUS_IGNORE)
 		return;
 	status->MPI_SOURCE = m->match.source;
 	status->MPI_TAG = m->match.tag;
-	status->MPI_ERROR = MPI_SUCCESS;
 	status->_ucount = m->size;
 	status->_cancelled = 0;
 }

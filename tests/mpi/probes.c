@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Probe, Iprobe, Mprobe, Improbe, Mrecv, Imrecv: sizes known before the receive, a matched message
- * belongs to its handle alone, synchronous senders wait for the Mrecv.
+ * belongs to its handle alone, synchronous senders wait for the Mrecv. No call with one status touches its
+ * MPI_ERROR.
  */
 #include "tests/mpi/check.h"
 
 static const size_t lengths[] = {0, 8, 2000, 30000, 700000};
-enum { LENGTHS = 5 };
+enum { LENGTHS = 5, UNTOUCHED = 4711 };
 
 static void send_each(char *buf, int synchronous)
 {
@@ -19,14 +20,25 @@ static void send_each(char *buf, int synchronous)
 	}
 }
 
-static void check_message(const char *buf, const MPI_Status *st, int i, const char *how)
+/* A status as a call must find it: all that it has to fill is wrong. */
+static void spoil(MPI_Status *st)
 {
-	int count;
+	memset(st, 0x5a, sizeof(*st));
+	st->MPI_ERROR = UNTOUCHED;
+}
+
+static void check_message(const char *buf, MPI_Status *st, int i, const char *how)
+{
+	int count, is_cancelled;
 
 	MPI_Get_count(st, MPI_BYTE, &count);
 	CHECK(count == (int)lengths[i], "%s: %d bytes, not %zu", how, count, lengths[i]);
 	CHECK(st->MPI_SOURCE == 1 && st->MPI_TAG == i, "%s: source %d tag %d", how, st->MPI_SOURCE,
 	      st->MPI_TAG);
+	CHECK(st->MPI_ERROR == UNTOUCHED, "%s: MPI_ERROR is %d", how, st->MPI_ERROR);
+	MPI_Test_cancelled(st, &is_cancelled);
+	CHECK(!is_cancelled, "%s", how);
+	spoil(st);
 	if (buf)
 		CHECK(first_wrong(buf, lengths[i], (uint64_t)i) == lengths[i], "%s %d", how, i);
 }
@@ -35,11 +47,11 @@ static void by_probe(char *buf)
 {
 	MPI_Status st;
 
+	spoil(&st);
 	for (int i = 0; i < LENGTHS; i++) {
 		MPI_Probe(i % 2 ? 1 : MPI_ANY_SOURCE, i, MPI_COMM_WORLD, &st);
 		check_message(NULL, &st, i, "Probe");
-		MPI_Recv(buf, (int)lengths[i], MPI_BYTE, st.MPI_SOURCE, st.MPI_TAG, MPI_COMM_WORLD,
-			 &st);
+		MPI_Recv(buf, (int)lengths[i], MPI_BYTE, 1, i, MPI_COMM_WORLD, &st);
 		check_message(buf, &st, i, "Recv");
 	}
 }
@@ -48,6 +60,7 @@ static void by_iprobe(char *buf)
 {
 	MPI_Status st;
 
+	spoil(&st);
 	for (int i = 0; i < LENGTHS; i++) {
 		int flag = 0;
 
@@ -64,6 +77,7 @@ static void by_mprobe(char *buf)
 	MPI_Message msg;
 	MPI_Status st;
 
+	spoil(&st);
 	for (int i = 0; i < LENGTHS; i++) {
 		int flag;
 
@@ -83,6 +97,7 @@ static void by_improbe(char *buf)
 	MPI_Message msg;
 	MPI_Status st;
 
+	spoil(&st);
 	for (int i = 0; i < LENGTHS; i++) {
 		int flag = 0;
 
