@@ -392,6 +392,12 @@ int mtl_pm_progress_reads(void);
 /* mtl_pm_memory.c. Has malloc keep so many bytes of free memory, unless the user has tuned it; 0: as it is. */
 void mtl_pm_memory_keep(unsigned long long bytes);
 
+/* mtl_pm_windows.c */
+/* Before Open MPI opens its components for one-sided communication: which it shall take if nobody has chosen. */
+void mtl_pm_windows_choose(void);
+/* It has opened them. May be called again. */
+void mtl_pm_windows_chosen(void);
+
 /* mtl_pm_note.c */
 void mtl_pm_note(struct mtl_pm_peer *peer, const void *message, size_t length);
 void mtl_pm_note_control(struct mtl_pm_peer *peer, enum envelope_kind kind, uint64_t id, int error);

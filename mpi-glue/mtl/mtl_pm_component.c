@@ -120,6 +120,14 @@ static int component_register(void)
 static int component_open(void)
 {
 	add_help_directory();
+	if (mtl_pm_is_named())
+		mtl_pm_windows_choose();
+	return OMPI_SUCCESS;
+}
+
+static int component_close(void)
+{
+	mtl_pm_windows_chosen();
 	return OMPI_SUCCESS;
 }
 
@@ -138,6 +146,7 @@ static int component_query(mca_base_module_t **module, int *priority)
 
 static mca_mtl_base_module_t *start(bool wants_threads)
 {
+	mtl_pm_windows_chosen();
 	return mtl_pm_open(wants_threads) == OMPI_SUCCESS ? &mtl_pm.super : NULL;
 }
 
@@ -162,6 +171,7 @@ mca_mtl_base_component_2_0_0_t mca_mtl_pm_component = {
 			.mca_component_name = "pm",
 			MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
 			.mca_open_component = component_open,
+			.mca_close_component = component_close,
 			.mca_query_component = component_query,
 			.mca_register_component_params = component_register,
 		},

@@ -5,14 +5,16 @@ and 4 ranks, and on four hosts of a lab; how the component is selected, and what
 be. TAP. Each program checks itself and prints one OK line. Lab tests need root, the others do not.
 """
 import os
+import re
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../mpi"))
 import runner                                                           # noqa: E402
 from runner import BUILD, ONLY, environment, mpirun, run                # noqa: E402
 
 EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes",
-              "comms", "threads", "collectives", "flood", "bursts", "finalize")
+              "comms", "threads", "collectives", "flood", "bursts", "windows", "finalize")
 HUGE_NEEDS_KIB = 7 << 20        # memory two ranks of "huge" need
 TAP = runner.Tap()
 
@@ -123,6 +125,37 @@ def selection():
     TAP.ok(code == 0 and "OK spawn 1 ranks" in out, "started without mpirun, and spawning", out)
 
 
+def window_component(command, env):
+    """That of a window made by MPI_Win_create, or what was printed instead."""
+    code, out = run([*command, f"{BUILD}/mpi/windows", "component"], env)
+    found = re.search(r"^create by (\w+)$", out, re.M)
+    return found[1] if code == 0 and found else f"exit {code}\n{out}"
+
+
+def windows():
+    """One-sided communication goes by osc/pt2pt, unless somebody has chosen."""
+    pm, debian = mpirun(2, *ONLY), "^ucx,pt2pt"
+    with tempfile.TemporaryDirectory() as home:
+        os.mkdir(f"{home}/.openmpi")
+        own = f"{home}/.openmpi/mca-params.conf"
+        with open(own, "w", encoding="ascii") as f:
+            f.write(f"osc = {debian}\n")
+        for words, more, expected, what in (
+                ([], {}, "pt2pt", "nobody has chosen, or Debian has"),
+                ([], {"OMPI_MCA_mca_base_param_files": "none"}, "pt2pt", "nobody has chosen"),
+                (["--mca", "osc", debian], {}, "rdma", "chosen on the command line"),
+                ([], {"OMPI_MCA_osc": debian}, "rdma", "chosen in the environment"),
+                ([], {"HOME": home}, "rdma", "chosen in a file of the user's"),
+                (["--tune", own], {}, "rdma", "chosen in a file that --tune names")):
+            got = window_component([*pm, *words], environment("self+shmem", **more))
+            TAP.ok(got == expected, f"windows: {what}: {expected}", got)
+        tcp = ["mpirun", "-np", "2", "--mca", "pml", "ob1"]
+        got = window_component(tcp, environment(OMPI_MCA_mca_base_param_files=own))
+        TAP.ok(got == "rdma", "windows: not over PM: Open MPI's own choice", got)
+    code, out = run([*pm, f"{BUILD}/mpi/windows", "threads"], environment("self+shmem"))
+    TAP.ok(code == 0 and "create by rdma" in out, "windows: with threads: Open MPI's own choice", out)
+
+
 def lab():
     if not runner.can_lab():
         TAP.skip("4 lab hosts", "needs root and iproute2")
@@ -142,7 +175,7 @@ def lab():
 def main():
     if not runner.is_built():
         return 0
-    for part in (selection, local, protocols, thread, memory, huge, dead, lab):
+    for part in (selection, windows, local, protocols, thread, memory, huge, dead, lab):
         part()
     return TAP.end()
 

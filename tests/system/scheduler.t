@@ -41,6 +41,8 @@ def programs(lab, network, options):
     done = lab.scrun("-nodes=2x2", f"{BUILD}/mpi/collectives", env=env)
     tap.ok(done.returncode == 0 and "OK collectives" in done.stdout, f"{network}: collectives on 2 hosts x 2",
            told(done))
+    done = lab.scrun("-nodes=2x2", f"{BUILD}/mpi/windows", env=env)
+    tap.ok(done.returncode == 0 and "OK windows" in done.stdout, f"{network}: windows on 2 hosts x 2", told(done))
     done = lab.scrun("-nodes=4x1", f"{BUILD}/mpi/spawn", env=env)
     tap.ok(done.returncode == 0 and "OK spawn" in done.stdout, f"{network}: MPI_Comm_spawn across hosts", told(done))
     done = lab.scrun("-nodes=2x1", f"{BUILD}/bin/pmtest", "--test", "latency", "--size", "8", "--iterations", "200",
