@@ -111,11 +111,28 @@ def attach_tree(fd, path):
                        MOVE_MOUNT_F_EMPTY_PATH), path)
 
 
+def take_root():
+    """Makes the caller's root that of its mount namespace, where it is a mere directory so far, as below chroot(8).
+
+    setns(2) leads to a namespace's own root. The namespace has to be one of the caller alone."""
+    tree = clone_tree("/")
+    attach_tree(tree, "/")
+    # own namespace, for its root: what is mounted there can be made private and be replaced
+    with open("/proc/self/ns/mnt", "rb") as own:
+        setns(own.fileno(), CLONE_NEWNS)
+    mount("none", "/", None, MS_REC | MS_PRIVATE)
+    os.fchdir(tree)
+    os.close(tree)
+    check(libc.pivot_root(b".", b"."), "pivot_root")
+    umount(".")
+    os.chdir("/")
+
+
 def is_namespace_file(path):
-    """Whether a namespace is bound at `path`."""
+    """Whether a namespace is bound at `path`, or a process in it is named there."""
     try:
         return os.stat(path).st_dev == os.stat("/proc/self/ns/net").st_dev
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

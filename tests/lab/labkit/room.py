@@ -10,7 +10,7 @@ import fcntl
 import os
 import socket
 
-from . import kernel, state as states
+from . import holder, kernel, state as states
 from .errors import LabError
 
 PRIVATE = ("/tmp", "/run", "/dev/shm")
@@ -72,13 +72,25 @@ def show(path, tree):
     os.close(tree)
 
 
+def own_mounts():
+    """What is mounted from now on is seen in here only."""
+    try:
+        kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    except OSError as e:
+        if e.errno != errno.EINVAL:     # no mount point: we are below chroot(8)
+            raise
+        kernel.take_root()
+
+
 def furnish(state, shares):
     """The mount namespace: private /tmp, /run and /dev/shm, own /sys and /etc/hosts."""
     trees = {path: kernel.clone_tree(path) for path in shares}
     # without what is mounted below: bind mounts of mount namespaces cannot be taken inside
     trees[state.directory] = kernel.clone_tree(state.directory, recursive=False)
     kernel.unshare(kernel.CLONE_NEWNS)
-    kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    own_mounts()
+    # a machine may have none; an empty one means the same, and there must be something to mount on
+    os.close(os.open("/etc/hosts", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
     kernel.mount(f"{state.directory}/hosts", "/etc/hosts", None, kernel.MS_BIND)
     mount_tmpfs("/tmp", "1777")
     mount_sysfs()
@@ -135,14 +147,24 @@ class Room:
         if answer != b"+":
             reason = answer[1:].decode() or "its process was killed"
             raise LabError(f"cannot make the namespaces of {self.part}: {reason.strip()}")
-        if self.part in self.state.hosts:
-            for kind in ("mnt", "uts"):
-                self.bind_one(kind, self.state.bind_path(self.part, kind))
         self.bind_one("net", self.state.net_path(self.part))
+        if self.part in self.state.hosts:
+            self.bind_one("uts", self.state.bind_path(self.part, "uts"))
+            self.name_mounts()
 
     def bind_one(self, kind, path):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444))
         kernel.mount(f"/proc/{self.pid}/ns/{kind}", path, None, kernel.MS_BIND)
+
+    def name_mounts(self):
+        path = self.state.bind_path(self.part, "mnt")
+        try:
+            self.bind_one("mnt", path)
+        except OSError as e:
+            if e.errno != errno.EINVAL:
+                raise
+            os.unlink(path)
+            holder.keep_mounts(self.state, self.part, self.pid)
 
 
 def share_names():

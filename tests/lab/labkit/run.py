@@ -46,7 +46,10 @@ def enter(state, host):
     top, tree = tree_of(cwd, in_base)
     holder.enter_base(state)
     paths = {"net": state.net_path(host), "uts": state.bind_path(host, "uts"),
-             "mnt": state.bind_path(host, "mnt")}
+             "mnt": holder.find_mounts(state, host)}
+    if not paths["mnt"]:
+        raise LabError(f"the process that kept the files of {host} is gone: run 'sclab down' and 'sclab up'",
+                       EXIT_NO_LAB)
     fds = [(os.open(paths[kind], os.O_RDONLY | os.O_CLOEXEC), flag) for kind, flag in NAMESPACES]
     for fd, flag in fds:
         kernel.setns(fd, flag)

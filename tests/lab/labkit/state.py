@@ -49,6 +49,10 @@ class State:
         """Where the 'mnt' or 'uts' namespace of a host is bound."""
         return f"{self.directory}/ns/{host}.{kind}"
 
+    def keeper_path(self, host):
+        """What names the process that keeps the host's mount namespace, where it could not be bound."""
+        return f"{self.directory}/ns/{host}.keeper"
+
     def net_path(self, part):
         return f"{NETNS}/{self.options.lab}-{part}"
 

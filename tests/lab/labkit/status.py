@@ -12,7 +12,7 @@ from .plan import PREFIX
 def switch_status(plan, switch):
     """State of each port, by host name."""
     namespace = plan.namespace(switch.name)
-    links = json.loads(tools.run([tools.find("ip"), "-n", namespace, "-json", "link", "show"]))
+    links = json.loads(tools.run([tools.find("ip"), "-json", "link", "show"], namespace=namespace))
     rates = {} if switch.is_management else shaping.limited(namespace)
     programs = {}
     if not switch.is_management:
@@ -29,8 +29,7 @@ def switch_status(plan, switch):
 
 def direct_status(plan, host):
     """The same for NICs without a switch, by NIC name."""
-    links = json.loads(tools.run([tools.find("ip"), "-n", plan.namespace(host.name), "-json",
-                                  "link", "show"]))
+    links = json.loads(tools.run([tools.find("ip"), "-json", "link", "show"], namespace=plan.namespace(host.name)))
     return {link["ifname"]: {"link": "up" if "UP" in link["flags"] else "down", "rate": 0,
                              "loss_ppm": 0, "frames": 0, "lost": 0} for link in links}
 

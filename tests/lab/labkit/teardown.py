@@ -21,16 +21,18 @@ def is_ours(state, path):
 
 
 def bound(state):
-    """Namespace kind and path of all that is bound and ours."""
+    """Namespace kind and path of all that is bound, or kept, and ours."""
     for name in state.namespaces:
         path = f"{states.NETNS}/{name}"
         if kernel.is_namespace_file(path) and is_ours(state, path):
             yield "net", path
     for host in state.hosts:
-        for kind in ("mnt", "uts"):
-            path = state.bind_path(host, kind)
-            if kernel.is_namespace_file(path):
-                yield kind, path
+        path = state.bind_path(host, "uts")
+        if kernel.is_namespace_file(path):
+            yield "uts", path
+        path = holder.find_mounts(state, host)
+        if path:
+            yield "mnt", path
 
 
 def inhabitants(inodes):
