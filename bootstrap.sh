@@ -1,72 +1,62 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# From a fresh Debian 12 to a working suite: installs the packages that are missing, then calls
-# make. Nothing else in the tree installs anything.
+# From a fresh Debian 12 or 13 to a working suite: installs the packages of mk/packages that the goal wants and that are
+# missing, then calls make. Nothing else in the tree installs anything. Installing needs root (with or without
+# sudo); no service is started or enabled by it. A package that can't be had costs its part and one line here.
 # usage: ./bootstrap.sh [deps|build|check|check-vm|check-vm-zerocopy|demo|bench]     (default: build)
-# Exit status: of make; 1 when something can't be installed; 77 when check-vm-zerocopy can't get its kernel.
+# Exit status: of make; 1 when a package is missing that the goal can't do without; 77 when check-vm-zerocopy can't get
+# its kernel.
 set -eu
 
-# One package per line, with the reason.
-packages() {
-	sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' <<-'LIST'
-		gcc                   # compiler
-		g++                   # the public headers are tried from C++
-		libc6-dev
-		binutils              # nm, readelf: exported symbols
-		make
-		pkg-config
-		clang                 # second compiler, libFuzzer
-		libclang-rt-14-dev
-		clang-format
-		shellcheck
-		flake8
-		perl                  # prove
-		python3
-		python3-rich          # progress and tables of the Python programs
-		python3-matplotlib    # plots of the bench report
-		python3-pytest
-		python3-hypothesis
-		mandoc                # manual pages are checked
-		libopenmpi-dev        # Open MPI with the headers for components
-		openmpi-bin
-		openssh-client        # mpirun looks for a remote shell
-		hpcc                  # real MPI programs for the tests
-		netpipe-openmpi
-		libpmix-dev           # start-up of PM programs by a launcher
-		libjansson-dev        # cluster.json
-		libev-dev             # event loops of the launcher and scheduler
-		libmunge-dev          # who sent a request
-		munge
-		libhwloc-dev          # binding of ranks to cores
-		nettle-dev            # SHA-256 of files that are staged
-		libsqlite3-dev        # the scheduler's journal
-		sqlite3
-		pdsh                  # a private cluster is started through it
-		mpich                 # programs that speak PMI-1, for the tests
-		libmpich-dev
-		slurmctld             # a private cluster inside an allocation of Slurm, for the tests
-		slurmd
-		slurm-client
-		libbpf-dev            # pm-ethernetd loads its programs into the kernel
-		libibverbs-dev        # headers of RDMA; the library itself is looked for at run time
-		iproute2              # the lab: namespaces, bridges, rates; rdma
-		ethtool
-		kmod
-		procps
-		util-linux
-		qemu-system-x86       # virtual machines: real drivers for the tests
-		busybox-static
-		ibverbs-providers     # RDMA in them
-		ibverbs-utils
-		perftest
-		valgrind              # instructions are counted
-		linux-perf            # tests/bench/budget samples the cores
-	LIST
-}
+# Of a shell that su(1) has made the directories for root are missing.
+PATH=$PATH:/usr/sbin:/sbin
+policy=/usr/sbin/policy-rc.d
+policy_mark="written by OpenSCore's bootstrap.sh while it installs packages"
+# Names of services that packages of the list bring and enable. The tests start their own.
+services="munge slurmctld slurmd"
 
 die() {
 	echo "bootstrap.sh: $*" >&2
 	exit 1
+}
+
+say() {
+	echo "bootstrap.sh: $*" >&2
+}
+
+# The sets of mk/packages that a goal takes.
+sets_of() {
+	case $1 in
+	build) echo build ;;
+	demo) echo demo ;;
+	check-vm*) echo build check guests ;;
+	check) echo build demo check guests ;;
+	bench) echo build demo bench ;;
+	deps) echo build demo check guests bench ;;
+	esac
+}
+
+# Lines "PACKAGE !|- PART" of the goal's packages; "!" where it can't do without.
+wanted() {
+	awk -v goal="$(sets_of "$1")" '
+		/^#/ || NF == 0 { next }
+		{
+			split(goal, of_goal, " ")
+			count = split($2, sets, ",")
+			need = ""
+			for (i = 1; i <= count; i++)
+				for (g in of_goal) {
+					if (sets[i] == of_goal[g] "!")
+						need = "!"
+					if (sets[i] == of_goal[g] && need == "")
+						need = "-"
+				}
+			if (need == "")
+				next
+			part = $0
+			sub(/^[^ ]+ +[^ ]+ +/, "", part)
+			print $1, need, part
+		}' mk/packages
 }
 
 is_installed() {
@@ -79,26 +69,130 @@ is_left_alone() {
 	case $1 in slurm*) [ -e /etc/slurm/slurm.conf ] ;; *) false ;; esac
 }
 
-missing_packages() {
-	for package in $(packages); do
-		is_installed "$package" || is_left_alone "$package" || printf ' %s' "$package"
+# Of packages on standard input, those that are not installed.
+missing() {
+	while read -r package rest; do
+		is_installed "$package" || is_left_alone "$package" || echo "$package${rest:+ $rest}"
 	done
+}
+
+apt() {
+	LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::http::Timeout=20 -o DPkg::Lock::Timeout=300 "$@"
+}
+
+# The last thing apt-get complained of.
+reason() {
+	grep '^E:' "$1" | tail -1 | sed 's/^E: //' | grep . || tail -1 "$1"
+}
+
+# Packages that this machine's sources have, of those given.
+offered() {
+	LC_ALL=C apt-cache policy "$@" | awk '/^[^ ]/ { sub(/:$/, ""); name = $0 } /Candidate: [^(]/ { print name }'
+}
+
+# invoke-rc.d and deb-systemd-invoke ask this file before they start a service. An administrator's own is left alone.
+# Ours goes at the end; the next run takes away that of one that was killed.
+forbid_starts() {
+	[ ! -e "$policy" ] || grep -q "$policy_mark" "$policy" || return 0
+	trap allow_starts EXIT
+	trap 'exit 130' HUP INT TERM
+	printf '#!/bin/sh\n# %s\nexit 101\n' "$policy_mark" >"$policy"
+	chmod 755 "$policy"
+}
+
+allow_starts() {
+	! grep -qs "$policy_mark" "$policy" || rm -f "$policy"
+}
+
+# Services of packages that we have just installed: not for this machine's next boot. The helper asks to be told the
+# package in whose name it is called.
+disable_services() { # SERVICE...
+	for service in "$@"; do
+		is_installed "$service" || continue
+		DPKG_MAINTSCRIPT_PACKAGE=$service deb-systemd-helper disable "$service.service" >/dev/null ||
+			say "cannot disable $service.service"
+		[ ! -e "/etc/init.d/$service" ] || update-rc.d "$service" disable ||
+			say "cannot disable /etc/init.d/$service"
+	done
+}
+
+# All at once where that works. Where it does not, one after another, so that one at fault costs itself only.
+install_packages() { # DIRECTORY of logs, PACKAGE...
+	logs=$1
+	shift
+	apt -y install --no-install-recommends "$@" 2>"$logs/all" && return
+	say "apt-get could not install all at once: $(reason "$logs/all")"
+	for package in "$@"; do
+		if [ -s "$logs/update" ]; then # no network: each would wait for it
+			cp "$logs/all" "$logs/$package"
+		else
+			apt -y install --no-install-recommends "$package" >"$logs/$package" 2>&1 || true
+		fi
+	done
+}
+
+# One line for each package that is still missing, with its part.
+tell_missing() { # DIRECTORY of logs
+	fatal=
+	while read -r package need part; do
+		if [ -s "$1/$package" ]; then
+			why=$(reason "$1/$package")
+		elif [ "$(id -u)" != 0 ]; then
+			why="only root can install it"
+		elif [ -s "$1/update" ]; then
+			why="$(reason "$1/update")"
+		else
+			why="this machine's package sources do not have it"
+		fi
+		if [ "$need" = ! ]; then
+			say "package $package is missing ($why), and $goal needs it: $part"
+			fatal="$fatal $package"
+		else
+			say "package $package is missing ($why): without it no $part"
+		fi
+	done
+	[ -z "$fatal" ] || die "install as root, then run this again: apt-get install$fatal"
 }
 
 install_missing() {
 	command -v dpkg-query >/dev/null ||
 		die "this is no Debian system; install these by your own means, then run make:" \
-			"$(packages | tr '\n' ' ')"
-	missing=$(missing_packages)
-	[ -n "$missing" ] || return 0
-	[ "$(id -u)" = 0 ] ||
-		die "packages are missing:$missing; run as root: sudo ./bootstrap.sh deps"
-	echo "installing:$missing"
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get -q update || die "apt-get update failed: is the network up?"
-	# shellcheck disable=SC2086  # a list of names
-	apt-get -q -y install --no-install-recommends $missing ||
-		die "apt-get could not install:$missing"
+			"$(wanted "$goal" | cut -d ' ' -f 1 | tr '\n' ' ')"
+	[ "$(id -u)" != 0 ] || allow_starts
+	lack=$(wanted "$goal" | missing)
+	[ -n "$lack" ] || return 0
+	logs=$(mktemp -d)
+	if [ "$(id -u)" = 0 ]; then
+		# shellcheck disable=SC2046  # a list of names
+		install_as_root "$logs" $(echo "$lack" | cut -d ' ' -f 1)
+	fi
+	wanted "$goal" | missing >"$logs/lack"
+	is_ready=yes
+	(tell_missing "$logs") <"$logs/lack" || is_ready=
+	rm -rf "$logs"
+	[ -n "$is_ready" ] || exit 1
+}
+
+install_as_root() { # DIRECTORY of logs, PACKAGE...
+	logs=$1
+	shift
+	if apt update --error-on=any >"$logs/update" 2>&1; then
+		: >"$logs/update"
+	else
+		say "apt-get update failed ($(reason "$logs/update")); the lists of packages that are here have to do"
+	fi
+	packages=$(offered "$@")
+	[ -n "$packages" ] || return 0
+	# shellcheck disable=SC2086  # lists of names, here and below
+	fresh=$(printf '%s\n' $services | missing)
+	forbid_starts
+	# shellcheck disable=SC2086
+	echo "installing:" $packages
+	# shellcheck disable=SC2086
+	install_packages "$logs" $packages
+	# shellcheck disable=SC2086
+	disable_services $fresh
+	allow_starts
 }
 
 # What virtual machines boot is unpacked into the build directory, not installed: the kernel of this machine's

@@ -87,7 +87,7 @@ fuzz: $(LIBFUZZERS)
 		mk/run-fuzz $(BUILD)/libfuzzer/$$f $(SECS) || exit 1; done
 else
 fuzz:
-	@echo "skipped: libFuzzer (install clang libclang-rt-14-dev); make check-fuzz needs neither"
+	@echo "skipped: libFuzzer (install clang libclang-rt-dev); make check-fuzz needs neither"
 endif
 
 lint: $(if $(LIBPM_SRC),$(LIBPM_SO)) ## include directions, file length, symbols, headers, shell, Python, C format, man
