@@ -160,6 +160,40 @@ static bool is_meant(const char *entry, const struct pmu_iface *iface)
 	return !slash && !strcmp(text, iface->name);
 }
 
+bool pmu_addr_has(const struct pmu_iface *iface, uint32_t address)
+{
+	uint32_t differs = iface->address ^ address;
+
+	return !differs || (iface->is_loopback && !(differs & mask_of(iface->prefix)));
+}
+
+/* The rail that an entry of udp.rails means, if it is none of those @chosen before. */
+static bool find_named(const char *entry, const struct pmu_iface *all, int n,
+		       const struct pmu_iface *rails, int chosen, struct pmu_iface *ret)
+{
+	struct in_addr addr;
+	bool is_address = inet_pton(AF_INET, entry, &addr) == 1;
+
+	for (int i = 0; i < n; i++) {
+		struct pmu_iface iface = all[i];
+		bool is_taken = false, is_found;
+
+		if (is_address && pmu_addr_has(&iface, ntohl(addr.s_addr))) {
+			iface.address = ntohl(addr.s_addr);
+			is_found = true;
+		} else {
+			is_found = is_meant(entry, &iface);
+		}
+		for (int j = 0; j < chosen; j++)
+			is_taken |= rails[j].address == iface.address;
+		if (is_found && !is_taken) {
+			*ret = iface;
+			return true;
+		}
+	}
+	return false;
+}
+
 static void list_names(const struct pmu_iface *all, int n, char *buf, size_t size)
 {
 	size_t used = 0;
@@ -179,19 +213,10 @@ static int choose_named(const struct conf *conf, const struct pmu_iface *all, in
 
 	for (unsigned int e = 0; e < conf->n_udp_rails; e++) {
 		const char *entry = conf->udp_rails[e];
-		int found = -1;
 
-		for (int i = 0; i < n && found < 0; i++) {
-			bool is_taken = false;
-
-			for (int j = 0; j < chosen; j++)
-				is_taken |= rails[j].address == all[i].address;
-			if (!is_taken && is_meant(entry, &all[i]))
-				found = i;
-		}
-		if (found < 0 && conf->udp_is_lane)
-			continue;
-		if (found < 0) {
+		if (find_named(entry, all, n, rails, chosen, &rails[chosen])) {
+			chosen++;
+		} else if (!conf->udp_is_lane) {
 			char names[256];
 
 			list_names(all, n, names, sizeof(names));
@@ -201,7 +226,6 @@ static int choose_named(const struct conf *conf, const struct pmu_iface *all, in
 				 entry, names[0] ? names : "(none)");
 			return -ENODEV;
 		}
-		rails[chosen++] = all[found];
 	}
 	if (!chosen)
 		snprintf(why, why_size, "udp: no rail has an IPv4 address");

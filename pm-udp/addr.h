@@ -58,6 +58,8 @@ int pmu_addr_rails(const struct conf *conf, struct pmu_iface rails[PM_RAILS_MAX]
 		   size_t why_size);
 /* Every IPv4 address of the host, up to @room; the number or -errno. */
 int pmu_addr_scan(const struct conf *conf, struct pmu_iface *ifaces, int room);
+/* Does the interface have this address? Loopback has all of its subnet, of which it shows but one. */
+bool pmu_addr_has(const struct pmu_iface *iface, uint32_t address);
 /* Identifies the network namespace of this process on this boot. */
 uint64_t pmu_addr_host(void);
 

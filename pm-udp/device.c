@@ -262,7 +262,11 @@ static int udp_resume(struct pm_dev *dev)
 		const struct pmu_iface *found = match(&d->rails[r], all, n);
 
 		if (found) {
+			uint32_t before = d->rails[r].iface.address;
+
 			d->rails[r].iface = *found;
+			if (pmu_addr_has(found, before))
+				d->rails[r].iface.address = before;
 			/* the buffers keep their size */
 			if (found->payload > d->payload)
 				d->rails[r].iface.payload = d->payload;

@@ -210,6 +210,30 @@ TAP_TEST(addr_rails__by_name_subnet_and_address)
 	must(rails_of("udp.rails=127.0.0.1", rails, why, sizeof(why)) == 1);
 }
 
+TAP_TEST(addr_rails__any_address_of_loopback)
+{
+	struct pmu_iface rails[PM_RAILS_MAX];
+	char why[400] = "";
+
+	must(rails_of("udp.rails=127.12.0.3+127.12.0.4", rails, why, sizeof(why)) == 2);
+	is_int(rails[0].address, IP(127, 12, 0, 3));
+	is_int(rails[1].address, IP(127, 12, 0, 4));
+	is_str(rails[1].name, "lo");
+	is_int(rails_of("udp.rails=lo+127.0.0.1", rails, why, sizeof(why)), -ENODEV);
+	ok(strstr(why, "\"127.0.0.1\" names no (further)"));
+}
+
+TAP_TEST(addr_has__all_of_loopback_and_its_own_of_others)
+{
+	struct pmu_iface lo = {.address = IP(127, 0, 0, 1), .prefix = 8, .is_loopback = true};
+	struct pmu_iface eth = {.address = IP(10, 0, 0, 1), .prefix = 24};
+
+	ok(pmu_addr_has(&lo, IP(127, 9, 9, 9)));
+	ok(!pmu_addr_has(&lo, IP(128, 0, 0, 1)));
+	ok(pmu_addr_has(&eth, IP(10, 0, 0, 1)));
+	ok(!pmu_addr_has(&eth, IP(10, 0, 0, 2)));
+}
+
 TAP_TEST(addr_rails__unknown_one_is_named_with_what_there_is)
 {
 	struct pmu_iface rails[PM_RAILS_MAX];
