@@ -100,7 +100,7 @@ format: ## clang-format every C file in place
 man: ## check the manual pages
 	@mk/lint man
 
-demo: $(ALL_OUTPUTS) ## a virtual cluster, a real MPI program over it, and the pmtest table (root)
+demo: $(ALL_OUTPUTS) ## a virtual cluster, a real MPI program over it, and the pmtest table (one host only if not root)
 	@tests/lab/demo
 
 bench: $(ALL_OUTPUTS) ## every figure; writes docs/bench

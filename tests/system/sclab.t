@@ -550,6 +550,18 @@ def test_unprivileged():
     tap.equal((done.returncode, done.stderr.count("\n")), (5, 1), "up says that it needs root")
 
 
+def test_refused():
+    """By a limit, in a user namespace of its own: the machine's limit is left alone."""
+    if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode:
+        tap.skip("up says that namespaces are refused", "user namespaces are refused here")
+        return
+    script = f"echo 0 >/proc/sys/user/max_net_namespaces; {SCLAB} --name {LAB} up"
+    done = subprocess.run(["unshare", "-Urm", "sh", "-ec", script], capture_output=True, text=True, check=False)
+    tap.equal((done.returncode, done.stderr),
+              (5, "sclab: cannot make the namespaces of h0: unshare No space left on device\n"),
+              "up says that namespaces are refused")
+
+
 def main():
     if os.geteuid():
         print("1..0 # SKIP needs root to make network namespaces")
@@ -561,7 +573,7 @@ def main():
                      test_limiter_htb, test_loss, test_link, test_config, test_down, test_direct_grid,
                      test_first_namespace_of_ip, test_in_mount_namespaces, test_kept_mounts, test_below_chroot,
                      test_killed_holder, test_killed_up, test_interrupted_up,
-                     test_foreign_namespace, test_ethernet, test_large, test_unprivileged):
+                     test_foreign_namespace, test_ethernet, test_large, test_unprivileged, test_refused):
             test()
         tap.equal(links_of_this_machine() - links, set(), "no link is left on the machine")
     finally:

@@ -9,7 +9,7 @@ import sys
 
 from . import plan as plans
 from . import state as states
-from .errors import EXIT_EXEC_FAILED, EXIT_NOT_ROOT, EXIT_USAGE, LabError
+from .errors import EXIT_EXEC_FAILED, EXIT_NOT_ROOT, EXIT_USAGE, LabError, status_of
 
 HELP = """\
 usage: sclab [--name LAB] COMMAND ...
@@ -382,7 +382,7 @@ def main(argv):
     except KeyboardInterrupt as e:
         text, status = "interrupted", 128 + (e.args[0] if e.args else signal.SIGINT)
     except OSError as e:
-        text, status = f"{e.filename or 'system call'}: {e.strerror}", 1
+        text, status = f"{e.filename or 'system call'}: {e.strerror}", status_of(e.errno)
     print(f"sclab: {text}", file=sys.stderr)
     if command in VERBATIM and status < EXIT_EXEC_FAILED:
         # below that, statuses are the command's own

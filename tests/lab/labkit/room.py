@@ -11,7 +11,7 @@ import os
 import socket
 
 from . import holder, kernel, state as states
-from .errors import LabError
+from .errors import LabError, status_of
 
 PRIVATE = ("/tmp", "/run", "/dev/shm")
 PASSED_THROUGH = ("/run/munge",)      # sockets of machine-wide services that hosts share
@@ -119,7 +119,7 @@ def live(state, part, shares, ready, go):
         kernel.mark_namespace(state.mark)
         os.write(ready, b"+")
     except OSError as e:
-        os.write(ready, f"-{e.filename or ''} {e.strerror}".encode())
+        os.write(ready, f"{e.errno} {e.filename or ''} {e.strerror}".encode())
     os.close(ready)
     os.read(go, 1)
 
@@ -145,8 +145,9 @@ class Room:
         with open(self.ready, "rb") as f:
             answer = f.read()
         if answer != b"+":
-            reason = answer[1:].decode() or "its process was killed"
-            raise LabError(f"cannot make the namespaces of {self.part}: {reason.strip()}")
+            number, _, reason = answer.decode().partition(" ")
+            raise LabError(f"cannot make the namespaces of {self.part}: {reason.strip() or 'its process was killed'}",
+                           status_of(int(number or 0)))
         self.bind_one("net", self.state.net_path(self.part))
         if self.part in self.state.hosts:
             self.bind_one("uts", self.state.bind_path(self.part, "uts"))
