@@ -72,6 +72,38 @@ def test_read__nothing_of_it_commands_a_terminal():
     assert facts.read(SAID.replace(b"6.1.0-18-amd64", b"\x1b[2J")).kernel == "?[2J"
 
 
+def put(directory, name, says):
+    directory.mkdir(exist_ok=True)
+    (directory / name).write_text(f"#!/bin/sh\necho {says}\n")
+    (directory / name).chmod(0o755)
+
+
+def versions(words, **more):
+    words = [*words, "-c", facts.script(), "facts.sh"]
+    done = subprocess.run(words, capture_output=True, timeout=60, check=True, **more)
+    return facts.read(done.stdout).versions
+
+
+def test_script__another_scrun_is_not_ours(tmp_path):
+    """Slurm's is passed over; ours is found by the name that a package gives it."""
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    put(tmp_path, "scrun", "slurm 24.11.5")
+    assert "scrun" not in versions(["/bin/sh"], env=environment)
+    put(tmp_path, "openscore-scrun", "'scrun (OpenSCore) 9.8'")
+    assert versions(["/bin/sh"], env=environment)["scrun"] == "9.8"
+
+
+def test_script__programs_beside_the_agent_come_first(tmp_path):
+    """A scremote runs the script: what lies beside it, or in bin beside its sbin, is meant."""
+    put(tmp_path / "sbin", "scnoded", "'scnoded (OpenSCore) 9.8'")
+    put(tmp_path / "bin", "scrun", "'scrun (OpenSCore) 9.8'")
+    put(tmp_path / "other", "scrun", "'scrun (OpenSCore) 1'")
+    shutil.copy("/bin/sh", tmp_path / "sbin/scremote")      # as a parent it has the agent's name
+    agent = [str(tmp_path / "sbin/scremote"), "-c", '"$@"; exit', "agent", "/bin/sh"]
+    found = versions(agent, env={"PATH": f"{tmp_path}/other:/usr/bin:/bin"})
+    assert found["scnoded"] == found["scrun"] == "9.8"
+
+
 def test_script__tells_facts_of_this_machine():
     done = subprocess.run(["/bin/sh", "-c", facts.script(), "facts.sh", "lo", "no0"], capture_output=True, timeout=60,
                           check=True)
@@ -109,19 +141,6 @@ def _greet(connection):
 
 def _speak(data):
     return lambda connection: connection.sendall(data)
-
-
-def test_script__versions_of_what_lies_beside_the_agent(tmp_path):
-    for place in ("sbin", "bin"):
-        (tmp_path / place).mkdir()
-    shutil.copy("/bin/sh", tmp_path / "sbin" / "scremote")      # as a parent it has the agent's name
-    for name in ("sbin/scnoded", "bin/scrun"):
-        (tmp_path / name).write_text("#!/bin/sh\necho of this tree 9.8\n")
-        (tmp_path / name).chmod(0o755)
-    done = subprocess.run([tmp_path / "sbin" / "scremote", "-c", '/bin/sh -c "$0"; exit', facts.script()], timeout=60,
-                          capture_output=True, check=True, env={"PATH": "/usr/bin:/bin"})
-    versions = facts.read(done.stdout).versions
-    assert versions["scnoded"] == versions["scrun"] == "9.8"
 
 
 @pytest.mark.parametrize("answer, state", [

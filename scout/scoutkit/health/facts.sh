@@ -7,15 +7,21 @@ PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 LC_ALL=C
 export PATH LC_ALL
 
-# The agent that runs this lies where the others were installed or built.
+# The agent that runs this lies where the others were installed or built: these are meant, not what else is in PATH.
 agent=$(readlink "/proc/$PPID/exe" 2>/dev/null)
-[ "${agent##*/}" != scremote ] || PATH=$PATH:${agent%/*}:${agent%/*}/../bin
+[ "${agent##*/}" != scremote ] || PATH=${agent%/*}:${agent%/*}/../bin:$PATH
 
 echo "clock $(date +%s%N)"
 echo "kernel $(uname -r)"
 
+# Slurm has a scrun as well, so a package gives ours a second name. Each says which program it is.
 for program in scrun scnoded pm-ethernetd; do
-	version=$(timeout 5 "$program" --version 2>/dev/null) && echo "version $program ${version##* }"
+	for name in "openscore-$program" "$program"; do
+		version=$(timeout 5 "$name" --version 2>/dev/null) || continue
+		case $version in
+		"$program "*) echo "version $program ${version##* }" && break ;;
+		esac
+	done
 done
 
 if command -v munge >/dev/null && command -v unmunge >/dev/null; then
