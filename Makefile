@@ -12,7 +12,7 @@ export PM_BUILD := $(abspath $(BUILD))
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # Goals that neither compile nor need to know what the machine offers.
-BARE_GOALS := help clean asan tsan ubsan cov format man
+BARE_GOALS := help clean asan tsan ubsan cov format man uninstall
 ifneq ($(filter-out $(BARE_GOALS),$(or $(MAKECMDGOALS),all)),)
 COMPILING := 1
 endif

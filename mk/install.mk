@@ -2,19 +2,25 @@
 # install and uninstall. DESTDIR stages a package, PREFIX chooses the place. The Open MPI component
 # goes where the Open MPI of this machine looks for components if PREFIX is the default one or Open MPI's own;
 # with any other nothing is written outside it (OMPI_PLUGINDIR, OMPI_HELPDIR). Python's modules are compiled
-# here, as users may not write beside them and would do it for each command again.
+# here, as users may not write beside them and would do it for each command again; a package compiles where it lands.
 
 PREFIX     ?= /usr/local
 BINDIR     ?= $(PREFIX)/bin
 SBINDIR    ?= $(PREFIX)/sbin
-LIBDIR     ?= $(PREFIX)/lib
+# /usr belongs to the distribution, whose libraries may lie in a directory for each architecture.
+MULTIARCH  := $(if $(filter /usr,$(PREFIX:%/=%)),$(shell $(CC) -print-multiarch 2>/dev/null))
+LIBDIR     ?= $(PREFIX)/lib$(if $(MULTIARCH),/$(MULTIARCH))
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 # Python programs lie here beside their packages; BINDIR gets links to them.
 SHAREDIR   ?= $(PREFIX)/share/openscore
 # What pm-ethernetd loads into the kernel, and where systemd looks for its unit.
-BPFDIR     ?= $(LIBDIR)/openscore
+BPFDIR     ?= $(PREFIX)/lib/openscore
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
+# Installed programs name the library's directory where the loader does not look by itself. RUNPATH= leaves it out.
+# /usr/lib may be the same directory as /lib, which alone is listed then.
+LOADER_DIRS = $(shell PATH="$$PATH:/usr/sbin:/sbin" ldconfig -N -X -v 2>/dev/null | sed -n 's|^\(/[^:]*\):.*|\1|p')
+RUNPATH    ?= $(if $(filter $(LIBDIR) $(LIBDIR:/usr/lib%=/lib%),$(LOADER_DIRS)),,$(LIBDIR))
 
 ompi_path        = $(shell ompi_info --path $(1) 2>/dev/null | sed 's/^[^:]*: *//')
 IN_OMPI          = $(filter $(PREFIX:%/=%),/usr/local $(call ompi_path,prefix))
@@ -41,6 +47,7 @@ PY_FILES    := $(filter-out %/demo,$(shell find $(wildcard configs tests/lab pm-
 share_of     = $(SHAREDIR)/$(patsubst tests/%,%,$(1))
 
 SHARED_LIB := $(LIBDIR)/libpm.so.$(SOVERSION).$(SOMINOR)
+RECORD     := $(SHAREDIR)/installed
 INSTALLED   = $(TOOLS:%=$(BINDIR)/%) $(SHARED_LIB) $(LIBDIR)/libpm.so.$(SOVERSION) \
 	      $(LIBDIR)/libpm.so $(LIBDIR)/libpm.a $(LIBDIR)/pkgconfig/libpm.pc \
 	      $(PUBLIC_H:pmcore/include/%=$(INCLUDEDIR)/%) \
@@ -50,7 +57,9 @@ INSTALLED   = $(TOOLS:%=$(BINDIR)/%) $(SHARED_LIB) $(LIBDIR)/libpm.so.$(SOVERSIO
 	      $(SCHED_SBIN:%=$(SBINDIR)/%) $(if $(filter scrun,$(SCHED_PROGS)),$(BINDIR)/scrun) \
 	      $(if $(SCHED_SBIN),$(addprefix $(UNITDIR)/,$(basename $(notdir $(SCHED_UNITS))))) \
 	      $(if $(HAS_MTL),$(OMPI_PLUGINDIR)/mca_mtl_pm.so \
-	      $(if $(SCHIZO_SO),$(OMPI_PLUGINDIR)/mca_schizo_score.so) $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))))
+	      $(if $(SCHIZO_SO),$(OMPI_PLUGINDIR)/mca_schizo_score.so) $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))) \
+	      $(SHAREDIR)/collectives.rules $(SHAREDIR)/collectives.tune) \
+	      $(addprefix $(BINDIR)/,$(notdir $(PY_PROGRAMS))) $(foreach f,$(PY_FILES),$(call share_of,$(f)))
 
 # The last line of install.
 SAID  = installed$(if $(DESTDIR), below $(DESTDIR)): programs in $(BINDIR),
@@ -64,9 +73,10 @@ run1 = install -D -m 755 $(1) '$(DESTDIR)$(2)'
 .PHONY: install uninstall
 
 install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI component (PREFIX= DESTDIR=)
+	$(Q)printf '%s\n' $(foreach f,$(INSTALLED),'$(f)') | mk/installed record '$(DESTDIR)' '$(RECORD)'
 	$(Q)set -e; \
 	install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(LIBDIR)'; \
-	$(if $(LIBPM_SRC),$(call run1,$(LIBPM_SO),$(SHARED_LIB)); \
+	$(if $(LIBPM_SRC),$(call put,$(LIBPM_SO),$(SHARED_LIB)); \
 	ln -sfn $(notdir $(SHARED_LIB)) '$(DESTDIR)$(LIBDIR)/libpm.so.$(SOVERSION)'; \
 	ln -sfn libpm.so.$(SOVERSION) '$(DESTDIR)$(LIBDIR)/libpm.so'; \
 	$(call put,$(LIBPM_A),$(LIBDIR)/libpm.a);) \
@@ -74,12 +84,12 @@ install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI componen
 	$(foreach m,$(MAN_PAGES),$(call put,$(m),$(MANDIR)/man$(lastword $(subst ., ,$(m)))/$(notdir $(m)));)
 	$(Q)$(if $(wildcard pmcore/libpm.pc.in),install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' && \
 		$(PC_EDIT) pmcore/libpm.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/libpm.pc')
-	$(Q)set -e; $(foreach t,$(TOOLS),$(call link_tool,$(t),$(LIBDIR),'$(DESTDIR)$(BINDIR)/$(t)');)
+	$(Q)set -e; $(foreach t,$(TOOLS),$(call link_tool,$(t),$(RUNPATH),'$(DESTDIR)$(BINDIR)/$(t)');)
 	$(Q)set -e; $(foreach f,$(PY_FILES),install -D -m \
 		$$(test -x $(f) && echo 755 || echo 644) $(f) '$(DESTDIR)$(call share_of,$(f))';) \
 	$(foreach p,$(PY_PROGRAMS),ln -sfn '$(call share_of,$(p))' \
 		'$(DESTDIR)$(BINDIR)/$(notdir $(p))';)
-	$(Q)/usr/bin/python3 -m compileall -q $(if $(DESTDIR),-s '$(DESTDIR)' -p /) '$(DESTDIR)$(SHAREDIR)'
+	$(Q)$(if $(DESTDIR),,/usr/bin/python3 -m compileall -q '$(SHAREDIR)')
 	$(Q)$(if $(ETHD),set -e; install -d '$(DESTDIR)$(SBINDIR)' '$(DESTDIR)$(UNITDIR)'; \
 		$(foreach o,$(BPF_ETH),$(call put,$(o),$(BPFDIR)/$(notdir $(o)));) \
 		$(call place_bpf,$(BPFDIR),$(BUILD)/obj/bpf_installed.o); \
@@ -92,16 +102,15 @@ install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI componen
 		$(foreach u,$(SCHED_UNITS),sed -e 's|@SBINDIR@|$(SBINDIR)|g' $(u) \
 			>'$(DESTDIR)$(UNITDIR)/$(basename $(notdir $(u)))';))
 	$(Q)$(if $(HAS_MTL),set -e; install -d '$(DESTDIR)$(OMPI_PLUGINDIR)' '$(DESTDIR)$(OMPI_HELPDIR)'; \
-		$(call link_mtl,$(LIBDIR),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
+		$(call link_mtl,$(RUNPATH),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
 		$(if $(SCHIZO_SO),$(call link_schizo,'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_schizo_score.so');) \
+		chmod 644 $(foreach c,mca_mtl_pm.so $(if $(SCHIZO_SO),mca_schizo_score.so),'$(DESTDIR)$(OMPI_PLUGINDIR)/$(c)'); \
 		$(foreach h,$(MPI_HELP),$(call put,$(h),$(OMPI_HELPDIR)/$(notdir $(h)));) \
 		$(call put,$(COLL_RULES),$(SHAREDIR)/collectives.rules); \
 		$(call TUNE_EDIT,$(SHAREDIR)) >'$(DESTDIR)$(SHAREDIR)/collectives.tune')
 	$(Q)test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
 	@echo '$(strip $(SAID))'
 
-uninstall: ## removes what install put there (same PREFIX and DESTDIR)
-	$(Q)rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)') \
-		$(foreach p,$(PY_PROGRAMS),'$(DESTDIR)$(BINDIR)/$(notdir $(p))')
-	$(Q)rm -rf '$(DESTDIR)$(SHAREDIR)'
-	$(Q)rmdir '$(DESTDIR)$(BPFDIR)' 2>/dev/null || true
+uninstall: ## removes what install put there (same PREFIX, SHAREDIR and DESTDIR)
+	$(Q)mk/installed remove '$(DESTDIR)' '$(RECORD)'
+	$(Q)test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig

@@ -78,6 +78,11 @@ space := $() $()
 # --- programs: one directory below pmcore/tools each ---------------------------------------------
 # libpm exports the PM calls only; what a program uses of pmcore/util is linked in from an archive.
 # RUNPATH finds the library in the build tree; `make install` links them again with the real place.
+# PMIx's directory, which pmix.pc wants to be named as well, is left out where the loader finds that library by itself.
+PMIX_LIBS   := $(shell libs=$$(pkg-config --libs pmix 2>/dev/null); PATH="$$PATH:/usr/sbin:/sbin"; \
+		 found=$$(ldconfig -p 2>/dev/null | sed -n 's/.*libpmix\.so\.[0-9]* .*=> //p' | head -1); \
+		 test "$$(pkg-config --variable=libdir pmix 2>/dev/null)/libpmix.so" -ef "$$found" && \
+		 libs=$$(echo "$$libs" | sed 's/-Wl,-rpath[ ,=]\(-Wl,\)*[^ ]*//'); echo "$$libs")
 TOOL_NAMES  := $(filter-out common,$(sort $(patsubst pmcore/tools/%/,%, \
 		$(dir $(wildcard pmcore/tools/*/*.c)))))
 -include $(wildcard pmcore/tools/*/libs.mk)
@@ -88,8 +93,9 @@ TOOL_COMMON := $(call obj,$(filter-out $(if $(filter pmtest,$(SKIP_TOOLS)),%_pmi
 		$(sort $(wildcard pmcore/tools/common/*.c))))
 TOOL_A      := $(BUILD)/libpmtools.a
 tool_obj     = $(call obj,$(sort $(wildcard pmcore/tools/$(1)/*.c)))
-# $(call link_tool,NAME,RUNPATH,OUTPUT)
-link_tool    = $(CC) -Wl,-rpath,'$(2)' $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
+# $(call link_tool,NAME,RUNPATH,OUTPUT), without one where it is empty
+runpath      = $(if $(1),-Wl$(comma)-rpath$(comma)'$(1)')
+link_tool    = $(CC) $(call runpath,$(2)) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
 	       $(LDFLAGS) -o $(3) $(call tool_obj,$(1)) $(TOOL_A) -L$(BUILD) -lpm $(UTIL_A) $($(1)_LIBS)
 
 ifdef COMPILING
@@ -128,7 +134,7 @@ $(GLUE_A): $(GLUE_OBJ) $(BUILD)/glue.list
 	$(Q)rm -f $@ && $(AR) rcs $@ $(GLUE_OBJ)
 
 # $(call link_mtl,RUNPATH,OUTPUT)
-link_mtl = $(CC) -shared -Wl,-rpath,'$(1)' -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFLAGS) \
+link_mtl = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFLAGS) \
 	   -o $(2) $(MTL_OBJ) $(GLUE_OBJ) -L$(BUILD) -lpm $(OMPI_LIBS)
 
 # Only Open MPI 4 has ORTE, and needs to be told of scrun.
@@ -189,12 +195,13 @@ outputs += $(if $(HAVE_CLANG),$(BPF_LAB))
 outputs += $(if $(HAVE_LIBBPF),$(BPF_ETH))
 
 # The kernel's headers include some of the machine's own, which a BPF target does not look for.
+BPF_WARN     := -Wall $(filter -Werror,$(WARN))
 BPF_CPPFLAGS := -I. -idirafter /usr/include/$(subst -pc-,-,$(shell $(CC) -dumpmachine))
 
 define compile_bpf
 @mkdir -p $(@D)
 $(call say,BPF,$<)
-$(Q)clang -O2 -g -target bpf -mcpu=v3 -Wall -Werror $(BPF_CPPFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+$(Q)clang -O2 -g -target bpf -mcpu=v3 $(BPF_WARN) $(BPF_CPPFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 endef
 
 $(BPF_LAB): $(BUILD)/%.bpf.o: tests/%.bpf.c
