@@ -143,8 +143,9 @@ SCHIZO_SO  := $(if $(SCHIZO_OBJ),$(BUILD)/mca/mca_schizo_score.so)
 link_schizo = $(CC) -shared -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFLAGS) -o $(1) $(SCHIZO_OBJ) $(OMPI_LIBS)
 
 ifneq ($(and $(MTL_OBJ),$(HAVE_OMPI)),)
-outputs += $(MTL_SO) $(MTL_HELP) $(SCHIZO_SO) $(BUILD)/env.sh
+outputs += $(MTL_SO) $(MTL_HELP) $(SCHIZO_SO)
 endif
+outputs += $(BUILD)/env.sh
 # Which algorithms Open MPI takes for collective operations over PM: the rules, and what names them to mpirun.
 # They lie as they are installed, so that scstepd finds them beside itself.
 COLL_RULES := mpi-glue/collectives/collectives.rules
