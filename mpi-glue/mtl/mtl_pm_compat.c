@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mtl_pm_compat - the fence, the job key and the numbers of jobs, which Open MPI 4.1 and 5.0 take from different
- * places.
+ * places. Open MPI 4.1's mpirun gives its processes a key, and so does scrun.
  */
 #include "mpi-glue/mtl/mtl_pm_compat.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 static char *text_of_environment(void)
 {
@@ -18,7 +20,15 @@ static char *text_of_environment(void)
 	return text ? strdup(text) : NULL;
 }
 
+static int draw_key(uint64_t *ret_key)
+{
+	return getrandom(ret_key, sizeof(*ret_key), 0) == sizeof(*ret_key) ? 0 : -errno;
+}
+
 #if OMPI_MAJOR_VERSION >= 5
+
+/* What rank 0 puts its job's key under. */
+#define KEY_NAME "openscore.mtl.pm.key"
 
 /* False: the name is no number, then 5.0 keeps both halves in the id itself. */
 static bool number_of_name(opal_jobid_t jobid, uint32_t *ret)
@@ -62,6 +72,70 @@ char *mtl_pm_job_text(void)
 	return rc == PMIX_SUCCESS && text ? text : text_of_environment();
 }
 
+/* The one that the rank 0 of a job has put, or puts soon. */
+static int get_key(const char *job, uint64_t *ret_key)
+{
+	int seconds = MTL_PM_KEY_WAIT_S;
+	pmix_value_t *value = NULL;
+	pmix_info_t wait;
+	pmix_proc_t root;
+	int rc;
+
+	PMIX_LOAD_PROCID(&root, job, 0);
+	PMIX_INFO_LOAD(&wait, PMIX_TIMEOUT, &seconds, PMIX_INT);
+	rc = PMIx_Get(&root, KEY_NAME, &wait, 1, &value) == PMIX_SUCCESS &&
+			     value->type == PMIX_UINT64
+		     ? 0
+		     : -ENOENT;
+	if (!rc)
+		*ret_key = value->data.uint64;
+	if (value)
+		PMIX_VALUE_RELEASE(value);
+	PMIX_INFO_DESTRUCT(&wait);
+	return rc;
+}
+
+static int put_key(uint64_t key)
+{
+	pmix_value_t value = {.type = PMIX_UINT64, .data.uint64 = key};
+
+	return PMIx_Put(PMIX_GLOBAL, KEY_NAME, &value) == PMIX_SUCCESS &&
+			       PMIx_Commit() == PMIX_SUCCESS
+		       ? 0
+		       : -EIO;
+}
+
+/* The key of the job whose process has spawned this one; -ENOENT: nobody has, or it does not use mtl/pm. */
+static int get_parents_key(uint64_t *ret_key)
+{
+	pmix_value_t *parent = NULL;
+	int rc = -ENOENT;
+
+	if (PMIx_Get(OMPI_PROC_MYID, PMIX_PARENT_ID, NULL, 0, &parent) == PMIX_SUCCESS &&
+	    parent->type == PMIX_PROC)
+		rc = get_key(parent->data.proc->nspace, ret_key);
+	if (parent)
+		PMIX_VALUE_RELEASE(parent);
+	return rc;
+}
+
+int mtl_pm_agree_key(uint64_t *ret_key)
+{
+	uint64_t key;
+	int rc;
+
+	if (OMPI_PROC_MY_NAME->vpid)
+		return get_key(OMPI_PROC_MYID->nspace, ret_key);
+	rc = get_parents_key(&key);
+	if (rc)
+		rc = draw_key(&key);
+	if (!rc)
+		rc = put_key(key);
+	if (!rc)
+		*ret_key = key;
+	return rc;
+}
+
 static void fence_ended(pmix_status_t status, void *arg)
 {
 	*(volatile bool *)arg = false;
@@ -79,6 +153,11 @@ int mtl_pm_fence_start(volatile bool *active)
 char *mtl_pm_job_text(void)
 {
 	return text_of_environment();
+}
+
+int mtl_pm_agree_key(uint64_t *ret_key)
+{
+	return ompi_process_info.num_procs > 1 ? -ENOENT : draw_key(ret_key);
 }
 
 static void fence_ended(int status, void *arg)

@@ -17,12 +17,17 @@
 #define MTL_PM_SCOPE_GLOBAL PMIX_GLOBAL
 #define MTL_PM_KEY_HOSTNAME PMIX_HOSTNAME
 #define MTL_PM_TYPE_STRING PMIX_STRING
+#define MTL_PM_NO_KEY                                                                              \
+	"rank 0 of the job has not handed it on by PMIx; look whether mtl/pm is installed on "     \
+	"its host and can be used there"
 #else
 #include "ompi/mca/rte/rte.h"
 #include "opal/mca/pmix/pmix.h"
 #define MTL_PM_SCOPE_GLOBAL OPAL_PMIX_GLOBAL
 #define MTL_PM_KEY_HOSTNAME OPAL_PMIX_HOSTNAME
 #define MTL_PM_TYPE_STRING OPAL_STRING
+#define MTL_PM_NO_KEY                                                                              \
+	"OMPI_MCA_orte_precondition_transports is missing; start the program with mpirun"
 #endif
 
 /* Ends the job with a sentence. For what cannot go on: no memory, no way back to a peer. */
@@ -89,6 +94,15 @@ static inline bool mtl_pm_is_foreign(opal_jobid_t jobid)
 
 /* The text from which the processes of a job make their common key, to be freed; NULL: none was given. */
 char *mtl_pm_job_text(void);
+
+/* How long the others wait for rank 0's key: MPI_Init of all ranks begins within this time. */
+#define MTL_PM_KEY_WAIT_S 60
+
+/*
+ * A launcher has given no text: rank 0 draws a key and hands it on by PMIx, to nobody but the processes of its
+ * launch. Spawned jobs have that of their parents. 0 or -errno.
+ */
+int mtl_pm_agree_key(uint64_t *ret_key);
 
 /* Starts a fence over this process's job; *@active becomes false at its end. 0 or an error. */
 int mtl_pm_fence_start(volatile bool *active);

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* How long finalize waits for peers to acknowledge what was sent to them. */
@@ -69,18 +68,11 @@ static void init_lists(void)
 	TAILQ_INIT(&mtl_pm.comms);
 }
 
-/* All processes of one mpirun inherit the same text; a process without a launcher is alone. */
 static int find_job_key(uint64_t *ret_key)
 {
 	char *text = mtl_pm_job_text();
-	int rc;
+	int rc = text ? job_key_parse(text, ret_key) : mtl_pm_agree_key(ret_key);
 
-	if (text)
-		rc = job_key_parse(text, ret_key);
-	else if (ompi_process_info.num_procs > 1)
-		rc = -ENOENT;
-	else
-		rc = getrandom(ret_key, sizeof(*ret_key), 0) == sizeof(*ret_key) ? 0 : -errno;
 	free(text);
 	return rc;
 }
@@ -157,11 +149,13 @@ int mtl_pm_open(bool wants_threads)
 	};
 	int rc;
 
-	if (find_job_key(&options.job_key))
+	rc = find_job_key(&options.job_key);
+	if (rc == -EINVAL)
 		return show_unusable(
-			"find the job key",
-			"OMPI_MCA_orte_precondition_transports is missing or damaged; start "
-			"the program with mpirun and do not set it");
+			"read the job key",
+			"OMPI_MCA_orte_precondition_transports is damaged; do not set it");
+	if (rc)
+		return show_unusable("find the job key", MTL_PM_NO_KEY);
 	if (job_node(mtl_pm_local_job(OMPI_PROC_MY_NAME->jobid), OMPI_PROC_MY_NAME->vpid,
 		     &options.self))
 		return show_unusable("number its processes",
