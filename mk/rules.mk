@@ -432,5 +432,6 @@ $(DESIGNS): $(DESIGNS_OBJ) $(LIBPM_LINK)
 ALL_OUTPUTS := $(outputs)
 
 ifdef COMPILING
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+# Other systems may be unpacked beside these directories.
+-include $(shell find $(addprefix $(BUILD)/,obj fuzz libfuzzer lab bpf) -name '*.d' 2>/dev/null)
 endif
