@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/closer.h"
 #include "pm-ethernet/daemon/contexts.h"
 #include "pm-ethernet/daemon/loop.h"
 #include "pm-ethernet/daemon/process.h"
@@ -192,9 +193,12 @@ static int bind_mapped(struct ethd *d, struct ethd_client *client, uint64_t now)
 	if (err == ETHD_WAIT) {
 		if (!client->waits_until_ns)
 			client->waits_from_ns = now;
-		/* its sockets are being closed: the kernel has not begun to free it */
-		if (!client->waits_until_ns ||
-		    (d->n_closing && now - client->waits_from_ns < ETHD_CLOSING_NS))
+		/*
+		 * Sockets that had it may still be closed: the kernel has not begun to free it. What others close
+		 * later makes nobody wait longer.
+		 */
+		if (!client->waits_until_ns || (ethd_closer_is_busy(d, client->waits_from_ns) &&
+						now - client->waits_from_ns < ETHD_CLOSING_NS))
 			client->waits_until_ns = now + ETHD_BUSY_NS;
 		client->retry_ns = now + ETHD_RETRY_NS;
 		return 0;

@@ -20,6 +20,7 @@ struct ethd_closing {
 	uid_t uid;
 	int port;   /* -1 = none */
 	int signal; /* the eventfd */
+	uint64_t begin_ns;
 	_Atomic bool is_done;
 };
 
@@ -68,6 +69,7 @@ void ethd_closer_take(struct ethd *d, uid_t uid, const int *fds, uint32_t n, int
 		batch->uid = uid;
 		batch->port = port;
 		batch->signal = d->closer;
+		batch->begin_ns = ethd_now_ns();
 	}
 	if (!batch || ethd_thread_start(work, batch)) {
 		free(batch);
@@ -81,6 +83,15 @@ void ethd_closer_take(struct ethd *d, uid_t uid, const int *fds, uint32_t n, int
 	batch->next = d->closing;
 	d->closing = batch;
 	d->n_closing++;
+}
+
+bool ethd_closer_is_busy(const struct ethd *d, uint64_t since_ns)
+{
+	const struct ethd_closing *batch = d->closing;
+
+	while (batch && batch->begin_ns > since_ns)
+		batch = batch->next;
+	return batch;
 }
 
 bool ethd_closer_reap(struct ethd *d)

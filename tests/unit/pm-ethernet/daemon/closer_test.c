@@ -108,6 +108,28 @@ TAP_TEST(ethd_closer_take__a_user_has_only_some_of_the_threads)
 	destroy(d);
 }
 
+/* A user who opens and closes all the time lengthens nobody's wait. */
+TAP_TEST(ethd_closer_is_busy__with_what_was_taken_before)
+{
+	struct ethd *d = make();
+	uint64_t before = ethd_now_ns();
+	int fds[2];
+
+	must(pipe(fds) == 0);
+	ok(!ethd_closer_is_busy(d, UINT64_MAX));
+	while (ethd_now_ns() == before)
+		;
+	ethd_closer_take(d, 1, &fds[0], 1, -1);
+	ok(!ethd_closer_is_busy(d, before));
+	ok(ethd_closer_is_busy(d, ethd_now_ns()));
+	ethd_closer_take(d, 1, &fds[1], 1, -1);
+	ok(!ethd_closer_is_busy(d, before));
+	ok(ethd_closer_is_busy(d, ethd_now_ns()));
+	ok(reap_all(d));
+	ok(!ethd_closer_is_busy(d, UINT64_MAX));
+	destroy(d);
+}
+
 TAP_TEST(ethd_closer_take__without_a_loop_the_caller_closes)
 {
 	struct ethd *d = make();
