@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * unasked yes|no BYTES - checks whether a message of that length ends at its sender before its receiver has asked for it
+ * by a receive. 2 ranks.
+ */
+#include "tests/mpi/check.h"
+
+#define LIMIT_S 20.0 /* for a message that leaves by itself */
+#define SHORT_S 0.5  /* one that waits for its receiver can't end in any time */
+
+enum { DATA, GO };
+
+/* Has the send ended before the receiver, which waits for our word, has posted a receive? */
+static int send_first(char *data, int bytes, double limit)
+{
+	double end = MPI_Wtime() + limit;
+	MPI_Request request;
+	int has_ended = 0;
+
+	MPI_Isend(data, bytes, MPI_CHAR, 1, DATA, MPI_COMM_WORLD, &request);
+	while (!has_ended && MPI_Wtime() < end)
+		MPI_Test(&request, &has_ended, MPI_STATUS_IGNORE);
+	MPI_Send(NULL, 0, MPI_CHAR, 1, GO, MPI_COMM_WORLD);
+	if (!has_ended)
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	return has_ended;
+}
+
+static void receive_late(char *data, int bytes)
+{
+	MPI_Recv(NULL, 0, MPI_CHAR, 0, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Recv(data, bytes, MPI_CHAR, 0, DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	CHECK(first_wrong(data, (size_t)bytes, 7) == (size_t)bytes, "byte %zu of %d is wrong",
+	      first_wrong(data, (size_t)bytes, 7), bytes);
+}
+
+int main(int argc, char **argv)
+{
+	int bytes, is_wanted, has_ended;
+	char *data;
+
+	check_start(&argc, &argv);
+	CHECK(argc == 3 && check_size == 2, "say yes or no, and bytes; start 2 ranks");
+	is_wanted = !strcmp(argv[1], "yes");
+	bytes = atoi(argv[2]);
+	data = malloc((size_t)bytes);
+	CHECK(data, "no memory for %d bytes", bytes);
+	if (check_rank == 0) {
+		fill(data, (size_t)bytes, 7);
+		has_ended = send_first(data, bytes, is_wanted ? LIMIT_S : SHORT_S);
+		CHECK(has_ended == is_wanted, "%d bytes, ended before the receive: %d", bytes,
+		      has_ended);
+	} else {
+		receive_late(data, bytes);
+	}
+	free(data);
+	return check_end("unasked");
+}
