@@ -2,9 +2,12 @@
 /*
  * Many messages nobody receives yet must neither fill the receiver's memory without bound nor keep
  * later ones from being received first. Argument: the most MiB rank 0 may grow by (0: no limit), to be
- * run with a small mtl_pm_unexpected_limit.
+ * run with a small mtl_pm_unexpected_limit. Argument "rounds N MS": all others send a short message to rank 0 and wait
+ * for its answer, N times, and no round takes longer than MS milliseconds, also where ranks share their cores.
  */
 #include "tests/mpi/check.h"
+
+#include <stdbool.h>
 
 enum { MESSAGES = 20000, LENGTH = 1000 };
 
@@ -57,10 +60,45 @@ static void receive_all(long most)
 	}
 }
 
+static void answer_all(int n, double most_s)
+{
+	int buf[3];
+
+	for (int i = 0; i < n; i++) {
+		double began = MPI_Wtime();
+
+		for (int r = 1; r < check_size; r++) {
+			MPI_Recv(buf, 3, MPI_INT, r, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			CHECK(buf[0] == i && buf[1] == r, "round %d: %d of rank %d", i, buf[0],
+			      buf[1]);
+		}
+		for (int r = 1; r < check_size; r++)
+			MPI_Send(buf, 1, MPI_INT, r, 3, MPI_COMM_WORLD);
+		CHECK(MPI_Wtime() - began < most_s, "round %d took %g s", i, MPI_Wtime() - began);
+	}
+}
+
+static void ask(int n)
+{
+	for (int i = 0; i < n; i++) {
+		int buf[3] = {i, check_rank, 0};
+
+		MPI_Send(buf, 3, MPI_INT, 0, 3, MPI_COMM_WORLD);
+		MPI_Recv(buf, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CHECK(buf[0] == i, "round %d: answer %d", i, buf[0]);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	bool is_rounds = argc == 4 && !strcmp(argv[1], "rounds");
+
 	check_start(&argc, &argv);
-	if (check_rank)
+	if (is_rounds && check_rank)
+		ask(atoi(argv[2]));
+	else if (is_rounds)
+		answer_all(atoi(argv[2]), atof(argv[3]) / 1000);
+	else if (check_rank)
 		send_all();
 	else
 		receive_all(argc > 1 ? atol(argv[1]) : 0);

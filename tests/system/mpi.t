@@ -4,8 +4,10 @@
 and 4 ranks, and on four hosts of a lab; how the component is selected, and what is said when it can't
 be. TAP. Each program checks itself and prints one OK line. Lab tests need root, the others do not.
 """
+import contextlib
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -16,6 +18,7 @@ from runner import BUILD, ONLY, environment, mpirun, run                # noqa: 
 EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes",
               "comms", "threads", "collectives", "flood", "bursts", "windows", "finalize")
 HUGE_NEEDS_KIB = 7 << 20        # memory two ranks of "huge" need
+LOAD_S = 60                     # other programs run that long at most
 TAP = runner.Tap()
 
 
@@ -169,6 +172,27 @@ def windows():
     TAP.ok(code == 0 and "create by rdma" in out, "windows: with threads: Open MPI's own choice", out)
 
 
+@contextlib.contextmanager
+def load(n, seconds):
+    """Processes that want the cores as well, for that long at most."""
+    script = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
+    with contextlib.ExitStack() as stack:
+        for _ in range(n):
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", script]))
+            stack.callback(process.kill)
+        yield
+
+
+def rounds(on_first):
+    """Eight ranks and other programs share two cores: every wait gives the core away, but none stands still."""
+    command = [*on_first, *mpirun(8, *ONLY, "-H", "h0:2,h1:2,h2:2,h3:2",
+                                  f"{BUILD}/mpi/flood", "rounds", "1000", "2000")]
+    with load(4, LOAD_S):
+        code, out = run(command, environment(), limit_s=LOAD_S)
+    TAP.ok(code == 0 and "OK flood" in out, "flood: rounds of 8 ranks on 4 lab hosts under load",
+           f"exit {code}\n{out}")
+
+
 def lab():
     if not runner.can_lab():
         TAP.skip("4 lab hosts", "needs root and iproute2")
@@ -179,6 +203,7 @@ def lab():
                                                 f"{BUILD}/mpi/{name}")], environment())
             TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: 4 ranks on 3 lab hosts",
                    f"exit {code}\n{out}")
+        rounds(on_first)
         _, out = run([*on_first, *mpirun(2, *ONLY, "--mca", "orte_enable_recovery", "1", "-H",
                                          "h0:1,h3:1", f"{BUILD}/mpi/dead")], environment())
         TAP.ok("OK dead" in out and "has lost rank 1 on host h3" in out,
