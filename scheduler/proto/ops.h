@@ -127,7 +127,9 @@
 #define OP_WORLD "world" /* to all: world N, parent, apps, placement */
 #define OP_EVENT                                                                                   \
 	"event" /* to 0, who tells all: code I, source, range N, count N, body: PMIx's infos */
-#define OP_ABORT "abort"   /* to 0: world N, rank N, code I, text S */
+#define OP_ABORT "abort" /* to 0: world N, rank N, code I, text S */
+#define OP_WITHOUT_PM                                                                              \
+	"without_pm" /* to 0: Open MPI's ranks on this host do not use mtl/pm, which the job names */
 #define OP_ABSENT "absent" /* to all: world N, rank N ended well and never came to MPI */
 /* from 0 to a host: bytes N more of output may be sent; each starts with what stdio.h says. */
 #define OP_OUT_ROOM "out_room"

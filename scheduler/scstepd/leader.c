@@ -19,6 +19,7 @@
 #include "scheduler/scstepd/cord.h"
 #include "scheduler/scstepd/flow.h"
 #include "scheduler/scstepd/front.h"
+#include "scheduler/scstepd/transport.h"
 #include "scheduler/scstepd/verdict.h"
 
 struct launch { /* of a world */
@@ -84,6 +85,16 @@ static void end_by_verdict(struct leader *leader)
 bool leader_is_awaited(const struct leader *leader)
 {
 	return front_is_awaited(leader->front);
+}
+
+void leader_met(struct leader *leader)
+{
+	char *line = transport_line(leader->step);
+
+	if (line)
+		front_send(leader->front, json_pack("{s:s, s:s}", "op", OP_NOTE, "text", line),
+			   NULL, 0);
+	free(line);
 }
 
 void leader_over(struct leader *leader)
@@ -484,6 +495,8 @@ bool leader_told(struct leader *leader, const char *op, size_t from, const json_
 		on_query(leader, from, head);
 	else if (!strcmp(op, OP_NOTE))
 		front_send(leader->front, json_incref(owned), NULL, 0);
+	else if (!strcmp(op, OP_WITHOUT_PM))
+		transport_told(leader->step, from);
 	else
 		return false;
 	return true;

@@ -30,6 +30,8 @@ void leader_signal(struct leader *leader, int signo);
 void leader_end(struct leader *leader, int code, const char *text);
 /* scrun has not come yet, and there is something for it. */
 bool leader_is_awaited(const struct leader *leader);
+/* Ranks have met at a fence. */
+void leader_met(struct leader *leader);
 /* Nothing is left of the job on this host: scrun and scnoded are told. */
 void leader_over(struct leader *leader);
 

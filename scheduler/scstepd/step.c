@@ -27,6 +27,7 @@
 #include "scheduler/scstepd/pmix/shift.h"
 #include "scheduler/scstepd/pmix/upcalls.h"
 #include "scheduler/scstepd/ranks.h"
+#include "scheduler/scstepd/transport.h"
 
 static void is_over(struct step *step)
 {
@@ -311,6 +312,13 @@ static void on_stop(struct step *step, const json_t *head)
 	step_stop(step, (int)json_integer_value(json_object_get(head, "code")), text ? text : "");
 }
 
+static void on_fenced(const struct step *step, const json_t *head, const char *body, size_t size)
+{
+	if (step->leader)
+		leader_met(step->leader);
+	meet_told(step->meet, head, body, size);
+}
+
 static void on_message(const char *op, size_t from, json_t *head, const char *body,
 		       size_t body_size, void *owner)
 {
@@ -326,7 +334,7 @@ static void on_message(const char *op, size_t from, json_t *head, const char *bo
 		input_window(step->input, (int)json_integer_value(json_object_get(head, "columns")),
 			     (int)json_integer_value(json_object_get(head, "rows")));
 	else if (!strcmp(op, OP_FENCED))
-		meet_told(step->meet, head, body, body_size);
+		on_fenced(step, head, body, body_size);
 	else if (!strcmp(op, OP_GO))
 		on_go(step, head);
 	else if (!strcmp(op, OP_WORLD))
@@ -500,6 +508,7 @@ void step_close(struct step *step)
 	server_close();
 	pmi_close();
 	absence_close(step);
+	transport_close();
 	ranks_close(step->ranks);
 	meet_close(step->meet);
 	bind_close(step->bind);

@@ -45,6 +45,7 @@ Open MPI's compiler for half of it.
   hosts and mapping of each program of several (prrte#771, #2465)       here: hosts_of_a_program (refused, with remedy)
   every rank is rank 0 of 1                                             here: other_installation
   MPI_APPNUM is missing (ompi#11845)                                    here: appnum
+  a host lacks a component, and MPI_Init fails or goes another way      here: missing_component
   spawned ranks land anywhere (prrte#400)                               here: spawn
   publish, lookup and connect are not there (Slurm's PMIx plug-in)      here: names
   --- environment
@@ -432,6 +433,27 @@ def other_installation(lab, program, _):
               "no rank is alone where Open MPI has no component of ours")
 
 
+def missing_component(lab, program, env):
+    """Of hosts that lack mtl/pm scrun says so, once."""
+    env = {name: value for name, value in env.items() if name not in ("OMPI_MCA_pml", "OMPI_MCA_mtl")}
+    words = ["-nodes=2x2", program, "appnum"]
+    line = r"^scrun: %s: Open MPI has no mtl/pm there, or cannot use it, and takes another transport%s; install .*\n"
+    code, _, err, _ = timed(lab, *words, env=env)
+    tap.equal((code, err), (0, ""), "mtl/pm is on all hosts: not a word")
+    with tempfile.TemporaryDirectory(dir=BUILD) as empty:
+        for host, which, than in (("h1", "host h1", " than on the other hosts, which fails"),
+                                  ("h0", "hosts h., h.", "")):
+            lab.run("mount", "--bind", empty, f"{BUILD}/mca", host=host)
+            code, _, err, _ = timed(lab, *words, env=env)
+            found = re.findall(line % (which, than), err, re.M)
+            tap.ok(len(found) == err.count("mtl/pm there") == 1, f"mtl/pm is not on {which}: one line says so", err)
+        tap.equal(code, 0, "on no host: the program goes on")
+        code, _, err, _ = timed(lab, *words, env={**env, "OMPI_MCA_pml": "ob1"})
+        tap.equal((code, err), (0, ""), "another transport is chosen: not a word")
+        for host in lab.hosts:
+            lab.run("umount", f"{BUILD}/mca", host=host)
+
+
 def spawn(lab, program, env):
     _, out, err, _ = timed(lab, "--hosts", "h1", "--cores", "1", program, "spawn", env=env)
     tap.equal(out, "child on h1\n" * 2, "spawned ranks are on hosts of the job")
@@ -469,7 +491,7 @@ def main():
                 part(lab)
         if not only or "more_ranks_than_cores" in only:
             more_ranks_than_cores(lab, program, env)
-        for part in (abort, never, appnum, other_installation, spawn, names, stopped_for_long):
+        for part in (abort, never, appnum, other_installation, missing_component, spawn, names, stopped_for_long):
             if program and (not only or part.__name__ in only):
                 part(lab, program, env)
             elif not program:

@@ -10,6 +10,7 @@
 #include "scheduler/scstepd/pmix/server.h"
 #include "scheduler/scstepd/pmix/shift.h"
 #include "scheduler/scstepd/pmix/upcalls.h"
+#include "scheduler/scstepd/transport.h"
 
 struct call {
 	const char *op;
@@ -76,6 +77,7 @@ static void run(void *arg)
 		ranks[i].rank = rank == PMIX_RANK_WILDCARD ? MEET_ALL_RANKS : rank;
 	}
 	if (!rc) {
+		transport_look(step, call->data, call->size);
 		set = meet_set(&step->worlds, ranks, call->n);
 		rc = set ? meet_join(step->meet, call->op, set, call->data, call->size, met, call)
 			 : -errno;
