@@ -9,6 +9,7 @@
 
 #if OMPI_MAJOR_VERSION < 5
 
+#include "ompi/mca/osc/base/base.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/installdirs/installdirs.h"
@@ -31,30 +32,51 @@ static bool is_of_distribution(const char *value, const char *file)
 	return value && *value == '^' && file && !strcmp(file, path);
 }
 
-/* Open MPI has not asked for the value yet, so we do, and forget it again. */
-static bool is_chosen(void)
+static bool is_chosen(int index, const char *value)
 {
-	static char *value; /* Open MPI writes it until we deregister */
 	mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
 	const char *file = NULL;
-	bool result;
-	int index = mca_base_var_register("ompi", "osc", NULL, NULL, NULL, MCA_BASE_VAR_TYPE_STRING,
-					  NULL, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_2,
-					  MCA_BASE_VAR_SCOPE_ALL_EQ, &value);
 
 	if (index < 0 || mca_base_var_get_value(index, NULL, &source, &file) != OPAL_SUCCESS)
 		return true;
-	result = source != MCA_BASE_VAR_SOURCE_DEFAULT &&
-		 !(source == MCA_BASE_VAR_SOURCE_FILE && is_of_distribution(value, file));
-	mca_base_var_deregister(index);
-	return result;
+	return source != MCA_BASE_VAR_SOURCE_DEFAULT &&
+	       !(source == MCA_BASE_VAR_SOURCE_FILE && is_of_distribution(value, file));
+}
+
+/* Open MPI has not read the list yet: we do, forget it again, and tell another by the environment. */
+static void choose_before(void)
+{
+	static char *value; /* Open MPI's until we deregister */
+	int index = mca_base_var_register("ompi", "osc", NULL, NULL, NULL, MCA_BASE_VAR_TYPE_STRING,
+					  NULL, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_2,
+					  MCA_BASE_VAR_SCOPE_ALL_EQ, &value);
+	bool is_free = !is_chosen(index, value);
+
+	if (index >= 0)
+		mca_base_var_deregister(index);
+	if (is_free)
+		is_ours = setenv(VARIABLE, CHOICE, 0) == 0;
+}
+
+/* A tool has called MPI_T_init_thread: the list has been read and all components are loaded, but none is chosen. */
+static void choose_after(void)
+{
+	int index = mca_base_var_find("ompi", "osc", NULL, NULL);
+
+	if (!is_chosen(index, ompi_osc_base_framework.framework_selection))
+		mca_base_var_set_value(index, CHOICE, sizeof(CHOICE), MCA_BASE_VAR_SOURCE_SET,
+				       NULL);
 }
 
 void mtl_pm_windows_choose(void)
 {
 	/* osc/pt2pt refuses programs whose threads call MPI at the same time */
-	if (!ompi_mpi_thread_multiple && !is_chosen())
-		is_ours = setenv(VARIABLE, CHOICE, 0) == 0;
+	if (ompi_mpi_thread_multiple)
+		return;
+	if (mca_base_framework_is_registered(&ompi_osc_base_framework))
+		choose_after();
+	else
+		choose_before();
 }
 
 void mtl_pm_windows_chosen(void)

@@ -2,7 +2,8 @@
 /*
  * One-sided communication: windows of all three kinds, put, get, accumulate, fetch-and-op and compare-and-swap by
  * all ways to synchronise, with the data checked. Argument "component": prints only by which component of Open MPI,
- * "threads": the same for a program whose threads may call MPI at the same time.
+ * "threads": the same for a program whose threads may call MPI at the same time, "tool": for one that begins with the
+ * tools' interface of MPI.
  */
 #include "tests/mpi/check.h"
 
@@ -336,8 +337,12 @@ static void show_component(const struct window *w)
 int main(int argc, char **argv)
 {
 	bool is_chosen = getenv("OMPI_MCA_osc") != NULL;
+	bool is_tool = argc > 1 && !strcmp(argv[1], "tool");
+	int provided;
 	struct window w;
 
+	if (is_tool)
+		MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
 	if (argc > 1 && !strcmp(argv[1], "threads"))
 		check_start_threaded(&argc, &argv);
 	else
@@ -352,5 +357,7 @@ int main(int argc, char **argv)
 			by_all_ways(&w);
 		window_close(&w);
 	}
+	if (is_tool)
+		MPI_T_finalize();
 	return check_end("windows");
 }

@@ -168,6 +168,10 @@ def windows():
         tcp = ["mpirun", "-np", "2", "--mca", "pml", "ob1"]
         got = window_component(tcp, environment(OMPI_MCA_mca_base_param_files=own))
         TAP.ok(got == "rdma", "windows: not over PM: Open MPI's own choice", got)
+    code, out = run([*pm, f"{BUILD}/mpi/windows", "tool"], environment("self+shmem"))
+    TAP.ok(code == 0 and "create by pt2pt" in out, "windows: with MPI's tools interface: pt2pt", out)
+    code, out = run([*pm, "--mca", "osc", debian, f"{BUILD}/mpi/windows", "tool"], environment("self+shmem"))
+    TAP.ok(code == 0 and "create by rdma" in out, "windows: the same, chosen: rdma", out)
     code, out = run([*pm, f"{BUILD}/mpi/windows", "threads"], environment("self+shmem"))
     TAP.ok(code == 0 and "create by rdma" in out, "windows: with threads: Open MPI's own choice", out)
 
