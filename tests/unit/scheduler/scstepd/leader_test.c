@@ -13,6 +13,7 @@
 #include "scheduler/scstepd/cord.h"
 #include "scheduler/scstepd/front.h"
 #include "scheduler/scstepd/output.h"
+#include "scheduler/scstepd/transport.h"
 #include "tests/unit/scheduler/scstepd/fake_step.h"
 
 #define FRONT -7 /* "to" of what scrun is sent */
@@ -144,6 +145,27 @@ TAP_TEST(leader__all_hosts_are_ready)
 	hosts_tell(OP_READY, 1, READY1);
 	fake_sent(TREE_ALL, GO, "");
 	fake_sent(FRONT, PROCESSES, "");
+	finish();
+}
+
+TAP_TEST(leader__hosts_without_pm_are_named_once)
+{
+	const char *text;
+
+	begin();
+	let_go();
+	leader_met(leader);
+	ok(!fake.first);
+	hosts_tell(OP_WITHOUT_PM, 1, "{}");
+	ok(!fake.first);
+	leader_met(leader);
+	text = fake.first ? json_string_value(json_object_get(fake.first->head, "text")) : NULL;
+	if (ok(text && strstr(text, "host host: Open MPI has no mtl/pm"))) {
+		is_int(fake.first->to, FRONT);
+		fake_drop();
+	}
+	leader_met(leader);
+	transport_close();
 	finish();
 }
 
