@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs do with messages besides sending contiguous ones one by one: derived datatypes, exchanges, computation
-meanwhile, fresh buffers, halos. Against Open MPI's TCP, on a cable of MTU 1500; the worst device counts."""
+"""What programs do with messages besides sending contiguous ones one by one: derived datatypes, probes, exchanges,
+computation meanwhile, fresh buffers, halos. Against Open MPI's TCP, on a cable of MTU 1500; the worst device counts."""
 from __future__ import annotations
 
 from .devices import DIRECT, PORT, UDP
@@ -31,6 +31,8 @@ def halo(neighbours: int) -> Sweep:
 
 
 VECTOR = typed("blocks")
+PROBE = Sweep("probe", ("mpi_pattern", "-c", "probe"), "us", True,
+              "time to ask for a message, to probe for it before it has come, and to receive it")
 EXCHANGE = Sweep("exchange", ("mpi_exchange",), "us", True, "time of one exchange")
 OVERLAP = Sweep("overlap", ("mpi_exchange", "-c", str(COMPUTE_US)), "us", True,
                 f"time of one exchange with {COMPUTE_US} us of computation between start and wait")
@@ -51,6 +53,8 @@ FIGURES = [
     stated("exchange-1m-overlap-vs-tcp", OVERLAP, MIB),
     stated("fresh-vs-tcp", FRESH, 4 * KIB, 64 * KIB, MIB, 4 * MIB),
     stated("vector-8k-vs-tcp", VECTOR, 8 * KIB),
+    stated("vector-16m-vs-tcp", VECTOR, 4 * MIB, 16 * MIB),
+    stated("probe-vs-tcp", PROBE, 64, 4 * KIB, 64 * KIB, MIB),
     stated("vector-512k-sender-vs-tcp", typed("blocks", "sender"), 512 * KIB),
     stated("vector-512k-receiver-vs-tcp", typed("blocks", "receiver"), 512 * KIB),
     *(stated(f"{layout}-vs-tcp", typed(layout), 8 * KIB, 128 * KIB, 512 * KIB)
