@@ -179,8 +179,8 @@ def hpcc(lab):
     """Small problems; hpcc checks its results itself."""
     work = f"{BUILD}/hypercrossbar.{os.getpid()}"
     os.makedirs(work)
-    with open(f"{ROOT}/tests/lab/demo", encoding="utf-8") as f:
-        lines = [line[len("#hpcc "):] for line in f if line.startswith("#hpcc ")]
+    with open(f"{ROOT}/tests/lab/hpccinf.txt", encoding="utf-8") as f:
+        lines = f.readlines()
     with open(f"{work}/hpccinf.txt", "w", encoding="utf-8") as f:
         f.writelines("4            Qs\n" if line.split()[-1] == "Qs" else line for line in lines)
     begun = time.monotonic()

@@ -55,8 +55,8 @@ def hpcc(lab):
     """Small problems: whether it runs at all, and what it checks itself."""
     work = f"{BUILD}/schedlab.{os.getpid()}"
     os.makedirs(work, exist_ok=True)
-    with open(f"{ROOT}/tests/lab/demo", encoding="utf-8") as f:
-        lines = [line[len("#hpcc "):] for line in f if line.startswith("#hpcc ")]
+    with open(f"{ROOT}/tests/lab/hpccinf.txt", encoding="utf-8") as f:
+        lines = f.readlines()
     lines = ["1            Ps\n" if line.split()[-1] == "Ps" else line for line in lines]
     with open(f"{work}/hpccinf.txt", "w", encoding="utf-8") as f:
         f.writelines(lines)
