@@ -1,0 +1,40 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The programs of tests/mpi started by scrun on two hosts of a lab, two ranks on each: shared memory and UDP at once.
+Each checks itself and prints one OK line. TAP. Needs root."""
+import glob
+import os
+import sys
+
+import schedlab
+from schedlab import BUILD, over_pm
+from systest import ROOT, Tap, told
+
+# Those that mpirun's tests start with words of their own, or that look at a single host.
+LEFT_OUT = ("computing", "counted", "dead", "huge", "memory")
+LIMIT = 90
+
+tap = Tap()
+
+
+def names():
+    found = [os.path.basename(path)[:-2] for path in sorted(glob.glob(f"{ROOT}/tests/mpi/*.c"))]
+    return [name for name in found if name not in LEFT_OUT]
+
+
+def main():
+    why = schedlab.missing()
+    if not why and not os.path.exists(f"{BUILD}/mca/mca_mtl_pm.so"):
+        why = "mtl/pm is not built"
+    if why:
+        print(f"1..0 # SKIP {why}")
+        return 0
+    env = over_pm("devices=self+shmem+udp")
+    with schedlab.Lab(f"ms{os.getpid()}", 2) as lab:
+        for name in names():
+            done = lab.scrun("-nodes=2x2", f"{BUILD}/mpi/{name}", env=env, limit=LIMIT)
+            tap.ok(done.returncode == 0 and f"OK {name}" in done.stdout, f"{name}: 2 hosts x 2 ranks", told(done))
+    return tap.end()
+
+
+sys.exit(main())
