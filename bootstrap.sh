@@ -3,9 +3,10 @@
 # From a fresh Debian 12 or 13 to a working suite: installs the packages of mk/packages that the goal wants and that are
 # missing, then calls make. Nothing else in the tree installs anything. Installing needs root (with or without
 # sudo); no service is started or enabled by it. A package that can't be had costs its part and one line here.
-# usage: ./bootstrap.sh [deps|build|check|check-vm|check-vm-zerocopy|demo|bench]     (default: build)
+# usage: ./bootstrap.sh [build|check|check-short|check-other|check-vm|check-vm-zerocopy|demo|bench]     (default: build)
+#        ./bootstrap.sh deps [GOAL]      (what that goal wants, else what any wants; nothing is built)
 # Exit status: of make; 1 when a package is missing that the goal can't do without; 77 when check-vm-zerocopy can't get
-# its kernel.
+# its kernel, or check-other no other Debian.
 set -eu
 
 # Of a shell that su(1) has made the directories for root are missing.
@@ -29,10 +30,13 @@ sets_of() {
 	case $1 in
 	build) echo build ;;
 	demo) echo demo ;;
+	check-short) echo build demo short ;;
+	check-other) echo other ;;
 	check-vm*) echo build check guests ;;
 	check) echo build demo check guests ;;
 	bench) echo build demo bench ;;
-	deps) echo build demo check guests bench ;;
+	deps) echo build demo check guests bench other ;;
+	*) return 1 ;;
 	esac
 }
 
@@ -231,15 +235,17 @@ fetch_sshd() {
 		echo "bootstrap.sh: the test with sshd will be skipped"
 }
 
-cd "$(dirname "$0")"
-goal=${1:-build}
-case $goal in
-deps | build | check | check-vm | check-vm-zerocopy | demo | bench) ;;
-*)
-	echo "usage: ./bootstrap.sh [deps|build|check|check-vm|check-vm-zerocopy|demo|bench]" >&2
+usage() {
+	echo "usage: ./bootstrap.sh [build|check|check-short|check-other|check-vm|check-vm-zerocopy|demo|bench] | deps [GOAL]" >&2
 	exit 2
-	;;
-esac
+}
+
+cd "$(dirname "$0")"
+then=${1:-build}
+goal=$then
+[ $# -lt 2 ] || [ "$then" = deps ] || usage
+[ $# -lt 2 ] || goal=$2
+sets_of "$goal" >/dev/null || usage
 
 install_missing
 case $goal in
@@ -250,7 +256,10 @@ deps | check)
 	;;
 check-vm) fetch_kernel ;;
 check-vm-zerocopy) fetch_zerocopy_kernel ;;
+check-other)
+	[ "$then" = deps ] || exec tests/debian/check
+	;;
 esac
-[ "$goal" = deps ] && exit 0
+[ "$then" = deps ] && exit 0
 make -j"$(nproc)" all
 [ "$goal" = build ] || exec make -j"$(nproc)" "$goal"

@@ -57,11 +57,11 @@ def machine(tmp_path):
     return tmp_path
 
 
-def bootstrap(machine, goal):
+def bootstrap(machine, words):
     """Installed packages in the order of the calls, and the finished process. /usr/sbin is empty and private."""
     env = {"STUB": f"{machine}/stub", "PATH": f"{machine}/stub/bin:/usr/bin:/bin"}
-    done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /usr/sbin && "$0" "$1"; code=$?; '
-                           "ls /usr/sbin; exit $code", f"{machine}/bootstrap.sh", goal],
+    done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /usr/sbin && "$0" "$@"; code=$?; '
+                           "ls /usr/sbin; exit $code", f"{machine}/bootstrap.sh", *words.split()],
                           env=env, capture_output=True, text=True, check=False, timeout=60)
     log = machine / "stub/installed"
     return log.read_text().split() if log.exists() else [], done
@@ -118,6 +118,19 @@ def test_not_root__names_what_root_has_to_install(machine):
     assert "package clang is missing (only root can install it)" in done.stderr
 
 
+def test_deps__of_a_goal_builds_nothing(machine):
+    installed, done = bootstrap(machine, "deps build")
+    assert (installed, done.returncode) == (["gcc", "clang"], 0)
+    assert "make" not in done.stdout
+
+
+@pytest.mark.parametrize("words", ["nonsense", "deps nonsense", "build demo"])
+def test_wrong_call__installs_nothing(machine, words):
+    installed, done = bootstrap(machine, words)
+    assert (installed, done.returncode) == ([], 2)
+    assert done.stderr.startswith("usage: ")
+
+
 def test_complete__asks_for_nothing(machine):
     for package in ("gcc", "clang"):
         (machine / f"stub/has/{package}").touch()
@@ -129,6 +142,6 @@ def test_packages__every_line_says_package_sets_and_part():
     lines = [line for line in (ROOT / "mk/packages").read_text().splitlines() if line and line[0] != "#"]
     names = [line.split()[0] for line in lines]
     assert len(lines) > 40 and len(set(names)) == len(names)
-    one = "(build|demo|check|guests|bench)!?"
+    one = "(build|demo|check|short|guests|bench|other)!?"
     for line in lines:
         assert re.fullmatch(rf"[a-z0-9+.-]+ +{one}(,{one})* +\S.*", line), line
