@@ -34,7 +34,7 @@ sets_of() {
 	check-other) echo other ;;
 	check-vm*) echo build check guests ;;
 	check) echo build demo check guests ;;
-	bench) echo build demo bench ;;
+	bench) echo build demo guests bench ;;
 	deps) echo build demo check guests bench other ;;
 	*) return 1 ;;
 	esac
