@@ -134,8 +134,13 @@ $(GLUE_A): $(GLUE_OBJ) $(BUILD)/glue.list
 	$(Q)rm -f $@ && $(AR) rcs $@ $(GLUE_OBJ)
 
 # $(call link_mtl,RUNPATH,OUTPUT)
-link_mtl = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFLAGS) \
-	   -o $(2) $(MTL_OBJ) $(GLUE_OBJ) -L$(BUILD) -lpm $(OMPI_LIBS)
+# Another Open MPI than the one it is built for must be able to load it, to be told so: the component names libmpi,
+# which has one name since Open MPI 2, but not the libraries below it, and functions are looked for when they are called.
+# So the linker can't see what is missing: check_mtl links once more, with all libraries.
+mtl_libs  = $(MTL_OBJ) $(GLUE_OBJ) -L$(BUILD) -lpm
+link_mtl  = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
+	    $(LDFLAGS) -Wl,-z,lazy -o $(2) $(mtl_libs) $(filter -L% -lmpi,$(OMPI_LIBS))
+check_mtl = $(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -Wl,--no-as-needed -o $(1) $(mtl_libs) $(OMPI_LIBS)
 
 # Only Open MPI 4 has ORTE, and needs to be told of scrun.
 SCHIZO_OBJ := $(if $(HAVE_ORTE),$(call obj,$(sort $(wildcard mpi-glue/schizo/*.c))))
@@ -173,6 +178,7 @@ $(MTL_OBJ): OBJ_CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mc
 $(MTL_SO): $(MTL_OBJ) $(GLUE_OBJ) $(LIBPM_LINK) mk/mca.map $(BUILD)/glue.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
+	$(Q)$(call check_mtl,$(BUILD)/obj/mtl_check.so) && rm $(BUILD)/obj/mtl_check.so
 	$(Q)$(call link_mtl,$$ORIGIN/..,$@)
 
 # The component looks for its help texts beside itself as well.

@@ -263,7 +263,12 @@ extern mca_mtl_base_component_2_0_0_t mca_mtl_pm_component;
 #define MTL_PM_LONG 32768
 
 /* mtl_pm_component.c */
+/* Whether a comma-separated selection list asks for @name; "^..." lists only exclude. */
+bool mtl_pm_list_names(const char *list, const char *name);
 bool mtl_pm_is_named(void);
+
+/* mtl_pm_fit.c. Before anything else of Open MPI is used; false: the user has been told. */
+bool mtl_pm_fits(void);
 
 /* mtl_pm_module.c */
 int mtl_pm_open(bool wants_threads);

@@ -23,6 +23,10 @@
 #else
 #include "ompi/mca/rte/rte.h"
 #include "opal/mca/pmix/pmix.h"
+/* Data that Open MPI 5 does not have: loaded there, the component must come to the point where it says so. */
+#pragma weak opal_pmix
+#pragma weak opal_value_t_class
+#pragma weak orte_process_info
 #define MTL_PM_SCOPE_GLOBAL OPAL_PMIX_GLOBAL
 #define MTL_PM_KEY_HOSTNAME OPAL_PMIX_HOSTNAME
 #define MTL_PM_TYPE_STRING OPAL_STRING

@@ -16,11 +16,13 @@
 #include <libgen.h>
 #include <string.h>
 
+/* An error instead would have Open MPI add that it has not found the component. */
+static bool fits;
+
 /* Below every other pml, for `--mca pml cm` without a word about the MTL. */
 #define PRIORITY_UNNAMED 1
 
-/* Whether a comma-separated selection list asks for @name; "^..." lists only exclude. */
-static bool list_names(const char *list, const char *name)
+bool mtl_pm_list_names(const char *list, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -38,7 +40,7 @@ static bool list_names(const char *list, const char *name)
 
 bool mtl_pm_is_named(void)
 {
-	return list_names(ompi_mtl_base_framework.framework_selection, "pm");
+	return mtl_pm_list_names(ompi_mtl_base_framework.framework_selection, "pm");
 }
 
 /* Lets help texts be found beside the component: in the build tree and in private installations. */
@@ -78,6 +80,9 @@ static void add_int_parameter(const char *name, const char *text, int *value)
 
 static int component_register(void)
 {
+	fits = mtl_pm_fits();
+	if (!fits)
+		return OMPI_SUCCESS;
 	mtl_pm.priority = 100;
 	add_int_parameter("priority", "Priority when pm is named in the mtl list",
 			  &mtl_pm.priority);
@@ -119,6 +124,8 @@ static int component_register(void)
 
 static int component_open(void)
 {
+	if (!fits)
+		return OMPI_SUCCESS;
 	add_help_directory();
 	if (mtl_pm_is_named())
 		mtl_pm_windows_choose();
@@ -131,13 +138,17 @@ static int component_close(void)
 	return OMPI_SUCCESS;
 }
 
+static bool is_wanted(void)
+{
+	return mtl_pm_is_named() ||
+	       mtl_pm_list_names(ompi_pml_base_framework.framework_selection, "cm");
+}
+
 static int component_query(mca_base_module_t **module, int *priority)
 {
-	bool cm_is_named = list_names(ompi_pml_base_framework.framework_selection, "cm");
-
 	*module = NULL;
 	*priority = -1;
-	if (!mtl_pm_is_named() && !cm_is_named)
+	if (!fits || !is_wanted())
 		return OMPI_ERR_NOT_AVAILABLE;
 	*priority = mtl_pm_is_named() ? mtl_pm.priority : PRIORITY_UNNAMED;
 	*module = (mca_base_module_t *)&mtl_pm.super;
