@@ -179,8 +179,7 @@ struct mtl_pm_peer *mtl_pm_peer_make(struct ompi_communicator_t *comm, int rank)
 	uint32_t node;
 
 	if (mtl_pm_is_foreign(name->jobid)) {
-		opal_show_help("help-mtl-pm.txt", "other mpirun", true, ompi_process_info.nodename,
-			       name->vpid);
+		mtl_pm_say("other mpirun", ompi_process_info.nodename, name->vpid);
 		return NULL;
 	}
 	if (job_node(mtl_pm_local_job(name->jobid), name->vpid, &node))
