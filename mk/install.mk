@@ -28,6 +28,9 @@ OMPI_PLUGINDIR  ?= $(if $(IN_OMPI),$(call ompi_path,pkglibdir),$(LIBDIR)/openmpi
 # The component looks beside itself, too.
 OMPI_HELPDIR    ?= $(if $(IN_OMPI),$(call ompi_path,pkgdatadir),$(OMPI_PLUGINDIR))
 
+# With Open MPI 5: where PMIx looks for its components.
+PMIX_PLUGINDIR  ?= $(if $(IN_OMPI),$(shell pkg-config --variable=libdir pmix)/pmix,$(LIBDIR)/openscore/pmix)
+
 MAN_PAGES   := $(wildcard */man/*.[1-9] */*/man/*.[1-9] */*/*/man/*.[1-9])
 PUBLIC_H    := $(wildcard pmcore/include/*.h)
 MPI_HELP    := $(wildcard mpi-glue/*/help-*.txt)
@@ -57,7 +60,8 @@ INSTALLED   = $(TOOLS:%=$(BINDIR)/%) $(SHARED_LIB) $(LIBDIR)/libpm.so.$(SOVERSIO
 	      $(SCHED_SBIN:%=$(SBINDIR)/%) $(if $(filter scrun,$(SCHED_PROGS)),$(BINDIR)/scrun) \
 	      $(if $(SCHED_SBIN),$(addprefix $(UNITDIR)/,$(basename $(notdir $(SCHED_UNITS))))) \
 	      $(if $(HAS_MTL),$(OMPI_PLUGINDIR)/mca_mtl_pm.so \
-	      $(if $(SCHIZO_SO),$(OMPI_PLUGINDIR)/mca_schizo_score.so) $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))) \
+	      $(if $(SCHIZO_SO),$(OMPI_PLUGINDIR)/mca_schizo_score.so) \
+	      $(if $(PMDL_SO),$(PMIX_PLUGINDIR)/$(notdir $(PMDL_SO))) $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))) \
 	      $(SHAREDIR)/collectives.rules $(SHAREDIR)/collectives.tune) \
 	      $(addprefix $(BINDIR)/,$(notdir $(PY_PROGRAMS))) $(foreach f,$(PY_FILES),$(call share_of,$(f)))
 
@@ -104,6 +108,7 @@ install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI componen
 	$(Q)$(if $(HAS_MTL),set -e; install -d '$(DESTDIR)$(OMPI_PLUGINDIR)' '$(DESTDIR)$(OMPI_HELPDIR)'; \
 		$(call link_mtl,$(RUNPATH),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
 		$(if $(SCHIZO_SO),$(call link_schizo,'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_schizo_score.so');) \
+		$(if $(PMDL_SO),$(call put,$(PMDL_SO),$(PMIX_PLUGINDIR)/$(notdir $(PMDL_SO)));) \
 		chmod 644 $(foreach c,mca_mtl_pm.so $(if $(SCHIZO_SO),mca_schizo_score.so),'$(DESTDIR)$(OMPI_PLUGINDIR)/$(c)'); \
 		$(foreach h,$(MPI_HELP),$(call put,$(h),$(OMPI_HELPDIR)/$(notdir $(h)));) \
 		$(call put,$(COLL_RULES),$(SHAREDIR)/collectives.rules); \

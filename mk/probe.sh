@@ -72,6 +72,16 @@ ompi_missing() { # FLAGS
 		sed -n 's/.*error: \(.*\): No such file.*/\1/p' | head -1
 }
 
+# The component of PMIx 5 without which Debian's Open MPI 5 looks for ours where PMIx keeps its own.
+probe_pmdl() {
+	# shellcheck disable=SC2046  # a list of words
+	flags5=$(as_system $(pkg-config --cflags-only-I pmix 2>/dev/null))
+	# shellcheck disable=SC2086  # a list of words
+	if echo '#include "src/mca/pmdl/pmdl.h"' | ${CC:-gcc} $flags5 -E -x c - >/dev/null 2>&1; then
+		echo "HAVE_PMDL := 1" >>"$tmp"
+	fi
+}
+
 probe_ompi() {
 	if ! command -v mpicc >/dev/null 2>&1; then
 		skip_mtl "Open MPI is not installed (install libopenmpi-dev openmpi-bin)"
@@ -99,6 +109,8 @@ probe_ompi() {
 	if [ -f "$internal/orte/mca/schizo/schizo.h" ]; then
 		echo "HAVE_ORTE := 1" >>"$tmp"
 		libs=-lopen-rte
+	else
+		probe_pmdl
 	fi
 	{
 		echo "HAVE_OMPI := 1"

@@ -147,6 +147,18 @@ SCHIZO_OBJ := $(if $(HAVE_ORTE),$(call obj,$(sort $(wildcard mpi-glue/schizo/*.c
 SCHIZO_SO  := $(if $(SCHIZO_OBJ),$(BUILD)/mca/mca_schizo_score.so)
 link_schizo = $(CC) -shared -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFLAGS) -o $(1) $(SCHIZO_OBJ) $(OMPI_LIBS)
 
+# Only Open MPI 5 has its parameters from PMIx's server, and needs to be told that some are PMIx's own.
+PMDL_OBJ := $(if $(HAVE_PMDL),$(call obj,$(sort $(wildcard mpi-glue/pmdl/*.c))))
+PMDL_SO  := $(if $(PMDL_OBJ),$(BUILD)/pmix/pmix_mca_pmdl_score.so)
+outputs  += $(PMDL_SO)
+$(PMDL_OBJ): OBJ_CPPFLAGS = $(PMIX_CPPFLAGS)
+$(PMDL_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
+$(PMDL_SO): $(PMDL_OBJ) mk/mca.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFLAGS) -o $@ $(PMDL_OBJ) \
+		$(filter-out -Wl$(comma)%,$(shell pkg-config --libs pmix))
+
 ifneq ($(and $(MTL_OBJ),$(HAVE_OMPI)),)
 outputs += $(MTL_SO) $(MTL_HELP) $(SCHIZO_SO)
 endif
@@ -186,14 +198,19 @@ $(MTL_HELP): $(BUILD)/mca/%: mpi-glue/mtl/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-# `. build/env.sh` lets shell, mpirun, man and pkg-config find everything without an installation.
-$(BUILD)/env.sh: mk/env.sh.in
+# `. build/env.sh` lets shell, mpirun, man and pkg-config find everything without an installation. What is for an Open
+# MPI that is not there is left out. PMIx 5 would take Open MPI's path for its own and complain of what it finds there,
+# had it none.
+OMPI5    := $(if $(HAVE_OMPI),$(if $(HAVE_ORTE),,1))
+ENV_EDIT = -e 's|@BUILD@|$(abspath $(BUILD))|g' -e 's|@TOP@|$(CURDIR)|g' \
+	   $(if $(HAVE_OMPI),-e "s|@PKGLIBDIR@|$$(ompi_info --path pkglibdir | sed 's/.*: *//')|g",-e /OMPI_MCA/d) \
+	   $(if $(OMPI5),,-e /PMIX_MCA/d)
+$(BUILD)/env.sh: mk/env.sh.in $(BUILD)/config.mk
 	@mkdir -p $(@D)
 	$(Q)for page in $(abspath $(wildcard */man/*.[1-9] */*/man/*.[1-9] */*/*/man/*.[1-9])); do \
 		section=$(abspath $(BUILD))/man/man$${page##*.}; \
 		mkdir -p $$section && ln -sf $$page $$section/; done
-	$(Q)sed -e 's|@BUILD@|$(abspath $(BUILD))|g' -e 's|@TOP@|$(CURDIR)|g' \
-		-e "s|@PKGLIBDIR@|$$(ompi_info --path pkglibdir | sed 's/.*: *//')|g" $< >$@
+	$(Q)sed $(ENV_EDIT) $< >$@
 
 # --- BPF programs --------------------------------------------------------------------------------
 BPF_LAB := $(patsubst tests/%.bpf.c,$(BUILD)/%.bpf.o,$(sort $(wildcard tests/lab/*.bpf.c)))
