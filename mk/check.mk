@@ -7,7 +7,7 @@
 TEST_JOBS ?= 3
 SECS      ?= 60
 LONG      := scrun-bad scrun
-ALONE     := ethernet-faults ethernet-security ethernet-vm ethernetd hypercrossbar hypercrossbar-jobs mpi \
+ALONE     := ethernet-faults ethernet-security ethernet-vm ethernetd hypercrossbar hypercrossbar-jobs mpi mpi5 \
 	     mpi-real relay-time scheduler-security sclab scout-64
 PROVE      = prove --exec mk/run-test --timer -j$(TEST_JOBS) \
 	     --rules='seq={$(subst $(space),$(comma),$(strip $(ALONE_T)))}' --rules='par=**'

@@ -9,14 +9,16 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import debian13                                                         # noqa: E402
 import schedlab                                                         # noqa: E402
+from debian13 import NEXT, UNPACKED                                     # noqa: E402
 from schedlab import BUILD, kill, over_pm                               # noqa: E402
-from systest import ROOT, Tap, told                                     # noqa: E402
+from systest import Tap, told                                           # noqa: E402
 
-UNPACKED = f"{BUILD}/debian13"
-NEXT = f"{UNPACKED}/build"              # the tree, built with what is there
-SAME = ("libpm.so", "libpm.so.0", "libpmutil.a", "libsched.a")  # know neither Open MPI nor PMIx
 LIMIT = 30
+# All of tests/mpi that needs no other words, no other launcher and no 7 GiB; they end within seconds.
+PROGRAMS = ("bursts", "cancel", "collectives", "comms", "datatypes", "finalize", "flood", "modes", "order", "probes",
+            "sizes", "spawn", "threads", "truncate", "wildcards")
 DEVICES = "devices=self+shmem+udp"
 # What the last rank does in the middle.
 ENDS = r"""
@@ -84,25 +86,6 @@ int main(int argc, char **argv)
 """
 
 
-def build(tap):
-    """The tree with Open MPI 5 and PMIx 5."""
-    env = {**os.environ, "PATH": f"{UNPACKED}/bin:{os.environ['PATH']}", "PKG_CONFIG_PATH": f"{UNPACKED}/pkgconfig"}
-    for name in ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS"):
-        env.pop(name, None)
-    goals = ["bin/scstepd", "mpi/collectives", "mpi/spawn", "bench/mpi_allreduce"]
-    goals += ["mca/mca_mtl_pm.so", "mca/help-mtl-pm.txt"]
-    words = ["make", f"-j{os.cpu_count()}", "-C", ROOT, f"BUILD={NEXT}", *(f"{NEXT}/{goal}" for goal in goals)]
-    os.makedirs(NEXT, exist_ok=True)
-    for name in SAME:
-        if not os.path.lexists(f"{NEXT}/{name}"):
-            os.symlink(f"{BUILD}/{name}", f"{NEXT}/{name}")
-        words += ["-o", f"{NEXT}/{name}"]
-    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
-    tap.ok(done.returncode == 0, "scstepd, mtl/pm and MPI programs build against PMIx 5 and Open MPI 5", told(done))
-    if done.returncode:
-        sys.exit(tap.end())
-
-
 def compile_ends(directory):
     source = f"{directory}/ends.c"
     with open(source, "w", encoding="ascii") as f:
@@ -142,6 +125,10 @@ class Pair:
             self.says(nodes, "OK collectives", f"{build_dir}/mpi/collectives")
         self.says("2x1", '"bytes": 8', f"{build_dir}/bench/mpi_allreduce", "8", "50", "3")
         self.says("2x1", "OK spawn", f"{build_dir}/mpi/spawn")
+
+    def all_programs(self, build_dir):
+        for name in PROGRAMS:
+            self.says("2x2", f"OK {name}", f"{build_dir}/mpi/{name}")
 
     def ends(self, program):
         # Who leaves closes no connection but that to PMIx: others would call MPI_Abort as soon as they see it.
@@ -189,7 +176,9 @@ def run_pairs(tap, lab, directory, version):
     five.ends(f"{directory}/ends5")
     # A component path would be PMIx's as well, who says of each component there that it is none of his.
     env = {"OPAL_PKGLIBDIR": f"{NEXT}/mca", "OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "pm", "PM_OPTIONS": DEVICES}
-    Pair(tap, lab, f"PMIx {version}, Open MPI 5 over mtl/pm", env).programs(NEXT)
+    over_mtl = Pair(tap, lab, f"PMIx {version}, Open MPI 5 over mtl/pm", env)
+    over_mtl.programs(NEXT)
+    over_mtl.all_programs(NEXT)
     # With this machine's own PMIx that is what scheduler.t and scheduler-security.t try.
     if version != 4:
         four = Pair(tap, lab, f"PMIx {version}, Open MPI 4 over mtl/pm", over_pm(DEVICES))
@@ -201,14 +190,12 @@ def run_pairs(tap, lab, directory, version):
 
 
 def main():
-    why = schedlab.missing()
-    if not why and not os.path.exists(f"{UNPACKED}/root"):
-        why = f"Open MPI 5 is not unpacked; run tests/debian13/fetch {UNPACKED}"
+    why = schedlab.missing() or debian13.missing()
     if why:
         print(f"1..0 # SKIP {why}")
         return 0
     tap = Tap()
-    build(tap)
+    debian13.build(tap, "bin/scstepd", "bench/mpi_allreduce", *debian13.MTL, *(f"mpi/{name}" for name in PROGRAMS))
     directory = f"{NEXT}/pmix5.{os.getpid()}"
     os.makedirs(directory)
     try:

@@ -1,0 +1,191 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""MPI programs over mtl/pm with mpirun of Open MPI 5, as Debian 13 has it: on one host and between hosts, from the
+build tree and installed, with no other parameter and without a word too many; every program of tests/mpi. Hosts of a
+lab have Debian 13's Open MPI, PMIx and C library laid over their own /usr, so that all lies where Open MPI looks for
+it. TAP. Needs root, overlayfs, and what tests/debian13/fetch unpacks."""
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [HERE, f"{HERE}/../mpi"]
+import debian13                                                         # noqa: E402
+import runner                                                           # noqa: E402
+from debian13 import NEXT, UNPACKED                                     # noqa: E402
+from runner import BUILD, ONLY, SCLAB, run                              # noqa: E402
+
+TAP = runner.Tap()
+NAME = f"mpi5_{os.getpid()}"
+HOSTS = ("h0", "h1", "h2")
+USR = f"{UNPACKED}/root/usr"
+EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes", "comms", "threads",
+              "collectives", "flood", "bursts", "finalize")
+# PRRTE 3.0 loses a daemon when jobs on several hosts connect, with every transport.
+ONE_HOST = ("spawn",)
+OTHERS = ("computing", "dead", "memory")
+DEVICES = ("self+shmem", "self+udp")
+BETWEEN = ("-H", "h0:1,h1:1,h2:2")
+# The libraries, and over it Open MPI's directory, which shall show nothing of this machine's; both may be written to.
+OVERLAY = r"""
+lay() {
+    mkdir -p "/tmp/$3/upper" "/tmp/$3/work"
+    mount -t overlay overlay -o "lowerdir=$1,upperdir=/tmp/$3/upper,workdir=/tmp/$3/work" "$2"
+}
+lib=lib/$(gcc -dumpmachine)
+lay "$0:/usr" /usr usr
+lay "$0/$lib/openmpi" "/usr/$lib/openmpi" openmpi
+mkdir -p /etc/openmpi
+mount --bind "$0/../etc/openmpi" /etc/openmpi
+"""
+# As `make install` and the packages lay it out.
+INSTALL = r"""
+set -e
+lib=/usr/lib/$(gcc -dumpmachine)
+cp "$0/mca/mca_mtl_pm.so" "$lib/openmpi/lib/openmpi40/"
+cp "$0/mca/help-mtl-pm.txt" /usr/share/openmpi/
+cp "$0/pmix/pmix_mca_pmdl_score.so" "$lib/pmix2/lib/pmix/"
+cp "$0/libpm.so.0" "$lib/"
+"""
+
+
+def environment(devices="", **more):
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PRTE_ALLOW_RUN_AS_ROOT="1",
+               PRTE_ALLOW_RUN_AS_ROOT_CONFIRM="1", BUILD=BUILD, LC_ALL="C.UTF-8", **more)
+    env.pop("PM_OPTIONS", None)
+    if devices:
+        env["PM_OPTIONS"] = f"devices={devices}"
+    return env
+
+
+def on(host, *words):
+    return [SCLAB, "--name", NAME, "exec", host, "--", *words]
+
+
+def mpirun(ranks, *words):
+    """In the first host."""
+    return on("h0", "mpirun.openmpi", "-np", str(ranks), "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none",
+              "--mca", "mtl", "pm", *words)
+
+
+def program(name, ranks, what, words=(), arguments=(), env=None, limit_s=90):
+    code, out = run(mpirun(ranks, *ONLY, *words, f"{NEXT}/mpi/{name}", *arguments), env or environment(),
+                    limit_s=limit_s)
+    TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: {ranks} ranks {what}", f"exit {code}\n{out}")
+
+
+def lay_over():
+    for host in HOSTS:
+        code, out = run(on(host, "sh", "-ec", OVERLAY, USR), environment())
+        TAP.ok(code == 0, f"{host} has Debian 13's Open MPI", out)
+    _, out = run(on("h0", "mpirun.openmpi", "--version"), environment())
+    TAP.ok("Open MPI) 5." in out, "mpirun is Open MPI 5's", out)
+
+
+def quiet(how, command=()):
+    """No parameter but --mca mtl pm; nothing is printed but what the program says. Now and then PRRTE's launcher tells
+    that its child was faster than itself."""
+    for where, words in (("one host", ("-np", "2")), ("three hosts", ("-np", "4", *BETWEEN))):
+        line = ["mpirun.openmpi", *words, "--mca", "mtl", "pm"]
+        code, out = run(on("h0", *command, *line, f"{NEXT}/mpi/wildcards"), environment())
+        said = [text for text in out.splitlines() if text.strip() and "plm:ssh: Warning: setpgid" not in text]
+        TAP.ok(code == 0 and said == [f"OK wildcards {words[1]} ranks"], f"{how}, {where}: silent",
+               f"exit {code}\n{out}")
+        code, out = run(on("h0", *command, *line, "--mca", "pml_base_verbose", "10", f"{NEXT}/mpi/wildcards"),
+                        environment())
+        TAP.ok(code == 0 and "selected cm best priority" in out, f"{how}, {where}: it is mtl/pm",
+               f"exit {code}\n{out}")
+
+
+def wrong():
+    """One sentence of a component of another Open MPI, and the program goes on; nothing where nobody wants it."""
+    env = environment(OMPI_MCA_mca_base_component_path=f"{BUILD}/mca", OMPI_MCA_btl="self,sm",
+                      PMIX_MCA_mca_base_component_path=f"{NEXT}/pmix")
+    code, out = run(mpirun(2, f"{NEXT}/mpi/wildcards"), env)
+    lines = sorted(out.strip().splitlines())
+    TAP.ok(code == 0 and len(lines) == 2 and lines[0] == "OK wildcards 2 ranks"
+           and f"{BUILD}/mca/mca_mtl_pm.so was built for Open MPI v4.1 and stays out of Open MPI v5." in lines[1],
+           "Open MPI 5 loads a component for 4.1: one sentence", f"exit {code}\n{out}")
+    code, out = run(on("h0", "mpirun.openmpi", "-np", "2", f"{NEXT}/mpi/wildcards"), env)
+    TAP.ok(code == 0 and "built for" not in out, "not named, it says nothing", f"exit {code}\n{out}")
+    env = runner.environment(OMPI_MCA_btl="self,vader")
+    own = env["OMPI_MCA_mca_base_component_path"].split(":")[1]
+    env["OMPI_MCA_mca_base_component_path"] = f"{NEXT}/mca:{own}"
+    code, out = run(runner.mpirun(2, f"{BUILD}/mpi/wildcards"), env)
+    lines = sorted(out.strip().splitlines())
+    TAP.ok(code == 0 and len(lines) == 2 and "was built for Open MPI v5.0 and stays out of Open MPI v4.1" in lines[1],
+           "Open MPI 4.1 loads a component for 5: one sentence", f"exit {code}\n{out}")
+
+
+def secret():
+    """PMIx alone has the key: it is in no environment and command line, and its server's files are the user's."""
+    look = "env; tr '\\0' '\\n' </proc/$PPID/cmdline; find $PMIX_SERVER_TMPDIR -type f -printf 'file %m\\n'"
+    code, out = run(mpirun(2, "sh", "-c", look), environment())
+    modes = [line.split()[1] for line in out.splitlines() if line.startswith("file ")]
+    TAP.ok(code == 0 and "PMIX_RANK=1" in out and "precondition" not in out and "PMIX_CREDENTIAL" not in out
+           and modes and all(mode.endswith("0") for mode in modes), "the job key is where no other user can read it",
+           f"exit {code}\n{out}")
+
+
+def local():
+    for devices in DEVICES:
+        for ranks in (2, 4):
+            for name in EVERYWHERE + ONE_HOST:
+                program(name, ranks, f"over {devices}", env=environment(devices))
+        program("computing", 2, f"over {devices}, progress thread", ("--mca", "mtl_pm_progress_thread", "1"),
+                env=environment(devices))
+        code, out = run(mpirun(2, *ONLY, "--enable-recovery", f"{NEXT}/mpi/dead"), environment(devices))
+        TAP.ok("OK dead" in out and "has lost rank 1 on host" in out, f"dead: a killed peer is an error over {devices}",
+               f"exit {code}\n{out}")
+    program("memory", 2, "kept", arguments=("kept",), env=environment(DEVICES[0]))
+    program("memory", 2, "returned", ("--mca", "mtl_pm_keep_memory", "0"), ("returned",), environment(DEVICES[0]))
+
+
+def alone():
+    """Without mpirun a program and its children are two jobs for Open MPI 5."""
+    code, out = run(on("h0", f"{NEXT}/mpi/spawn"), environment(DEVICES[0], OMPI_MCA_pml="cm", OMPI_MCA_mtl="pm"))
+    TAP.ok(code != 0 and "start it by mpirun -np 1" in out, "started without mpirun, and spawning: it says why not",
+           f"exit {code}\n{out}")
+
+
+def between():
+    for name in EVERYWHERE:
+        program(name, 4, "on 3 hosts", BETWEEN)
+
+
+def lab():
+    command = [SCLAB, "--name", NAME]
+    code, out = run([*command, "up", "--hosts", str(len(HOSTS)), "--nics", "1", "--share", BUILD], environment())
+    try:
+        TAP.ok(code == 0, f"lab of {len(HOSTS)} hosts", out)
+        if code:
+            return
+        lay_over()
+        quiet("build tree", ("sh", "-c", f'. {NEXT}/env.sh && exec "$0" "$@"'))
+        wrong()
+        for host in HOSTS:
+            code, out = run(on(host, "sh", "-c", INSTALL, NEXT), environment())
+            TAP.ok(code == 0, f"{host}: installed", out)
+        quiet("installed")
+        secret()
+        alone()
+        local()
+        between()
+    finally:
+        subprocess.run([*command, "down"], env=environment(), check=True)
+
+
+def main():
+    why = debian13.missing() or ("" if runner.can_lab() else "needs root and iproute2")
+    if why:
+        print(f"1..0 # SKIP {why}")
+        return 0
+    if not runner.is_built():
+        return 0
+    debian13.build(TAP, *debian13.MTL, *(f"mpi/{name}" for name in (*EVERYWHERE, *ONE_HOST, *OTHERS)))
+    lab()
+    return TAP.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
