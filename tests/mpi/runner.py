@@ -3,6 +3,7 @@
 component of the build tree, runs bounded in time, and a lab that always comes down.
 """
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -53,7 +54,10 @@ def environment(devices=None, **more):
     package = done.stdout.strip().rsplit(":", 1)[1]
     env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none",
+               PRTE_ALLOW_RUN_AS_ROOT="1", PRTE_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                OMPI_MCA_mca_base_component_path=f"{BUILD}/mca:{package}", **more)
+    if os.path.isdir(f"{BUILD}/pmix"):
+        env["PMIX_MCA_mca_base_component_path"] = f"{BUILD}/pmix"
     env.pop("PM_OPTIONS", None)
     if devices:
         env["PM_OPTIONS"] = f"devices={devices}"
@@ -81,8 +85,26 @@ def run(command, env, limit_s=90, cwd=None):
             raise
 
 
+@functools.cache
+def open_mpi():
+    """Which one mpirun belongs to: 4 or 5."""
+    done = subprocess.run(["mpirun", "--version"], text=True, stdout=subprocess.PIPE, check=True)
+    return int(done.stdout.split(")")[1].split(".")[0])
+
+
+def plain_mpirun(ranks, *words):
+    """More ranks than cores are welcome, and none is bound: Open MPI 4 has that from environment()."""
+    many = ("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none") if open_mpi() > 4 else ()
+    return ["mpirun", "-np", str(ranks), *many, *words]
+
+
 def mpirun(ranks, *words):
-    return ["mpirun", "-np", str(ranks), "--mca", "mtl", "pm", *words]
+    return plain_mpirun(ranks, "--mca", "mtl", "pm", *words)
+
+
+def recovery():
+    """The words by which a job goes on without a rank that has died."""
+    return ("--enable-recovery",) if open_mpi() > 4 else ("--mca", "orte_enable_recovery", "1")
 
 
 def can_lab():

@@ -13,7 +13,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../mpi"))
 import runner                                                           # noqa: E402
-from runner import BUILD, ONLY, environment, mpirun, run                # noqa: E402
+from runner import BUILD, ONLY, environment, mpirun, plain_mpirun, recovery, run    # noqa: E402
 
 EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes",
               "comms", "threads", "collectives", "flood", "bursts", "windows", "finalize")
@@ -93,7 +93,7 @@ def thread():
         code, out = run(mpirun(2, *ONLY, "--mca", "mtl_pm_progress_thread", "1", f"{BUILD}/mpi/computing", "abort"),
                         environment(devices), limit_s=30)
         TAP.ok(code == 3, f"computing: abort with the progress thread over {devices}", f"exit {code}\n{out}")
-        _, out = run(mpirun(2, *ONLY, "--mca", "orte_enable_recovery", "1", "--mca", "mtl_pm_progress_thread", "1",
+        _, out = run(mpirun(2, *ONLY, *recovery(), "--mca", "mtl_pm_progress_thread", "1",
                             f"{BUILD}/mpi/dead"), environment(devices))
         TAP.ok("OK dead" in out and "has lost rank 1 on host" in out,
                f"dead: a killed peer is an error with the progress thread over {devices}", out)
@@ -108,12 +108,12 @@ def huge():
 
 def dead():
     for devices in ("self+shmem", "self+udp"):
-        command = mpirun(2, *ONLY, "--mca", "orte_enable_recovery", "1", f"{BUILD}/mpi/dead")
+        command = mpirun(2, *ONLY, *recovery(), f"{BUILD}/mpi/dead")
         _, out = run(command, environment(devices))
         TAP.ok("OK dead" in out, f"dead: a killed peer is an error over {devices}", out)
         TAP.ok("has lost rank 1 on host" in out, f"dead: rank and host are named over {devices}",
                out)
-    command = mpirun(2, *ONLY, "--mca", "orte_enable_recovery", "1", f"{BUILD}/mpi/dead", "late")
+    command = mpirun(2, *ONLY, *recovery(), f"{BUILD}/mpi/dead", "late")
     _, out = run(command, environment("self+udp"))
     TAP.ok("OK dead" in out and "has lost rank 1" in out,
            "dead: one that owed nothing is missed as well", out)
@@ -124,9 +124,9 @@ def selection():
     sizes = f"{BUILD}/mpi/wildcards"
     code, out = run(mpirun(2, *verbose, sizes), environment())
     TAP.ok(code == 0 and "selected cm best priority" in out, "--mca mtl pm alone selects it", out)
-    code, out = run(["mpirun", "-np", "2", *verbose, sizes], environment())
+    code, out = run(plain_mpirun(2, *verbose, sizes), environment())
     TAP.ok(code == 0 and "selected cm" not in out, "not named, it stays out of the way", out)
-    code, out = run(["mpirun", "-np", "2", *ONLY, *verbose, sizes], environment())
+    code, out = run(plain_mpirun(2, *ONLY, *verbose, sizes), environment())
     TAP.ok(code == 0 and "selected cm best priority 1" in out,
            "named is only pml cm: the last resort", out)
 
@@ -138,7 +138,9 @@ def selection():
     TAP.ok(code != 0 and "mtl/pm cannot be used on host" in out,
            "unusable and nothing else allowed: exit code", out)
     code, out = run([f"{BUILD}/mpi/spawn"], environment(OMPI_MCA_mtl="pm", OMPI_MCA_pml="cm"))
-    TAP.ok(code == 0 and "OK spawn 1 ranks" in out, "started without mpirun, and spawning", out)
+    # A program without mpirun and its children are two jobs for Open MPI 5.
+    is_good = code == 0 and "OK spawn 1 ranks" in out if runner.open_mpi() == 4 else "start it by mpirun -np 1" in out
+    TAP.ok(is_good, "started without mpirun, and spawning", out)
 
 
 def window_component(command, env):
@@ -150,6 +152,9 @@ def window_component(command, env):
 
 def windows():
     """One-sided communication goes by osc/pt2pt, unless somebody has chosen."""
+    if runner.open_mpi() > 4:
+        TAP.skip("windows: which component", "Open MPI 5 has no osc/pt2pt")
+        return
     pm, debian = mpirun(2, *ONLY), "^ucx,pt2pt"
     with tempfile.TemporaryDirectory() as home:
         os.mkdir(f"{home}/.openmpi")
@@ -165,7 +170,7 @@ def windows():
                 (["--tune", own], {}, "rdma", "chosen in a file that --tune names")):
             got = window_component([*pm, *words], environment("self+shmem", **more))
             TAP.ok(got == expected, f"windows: {what}: {expected}", got)
-        tcp = ["mpirun", "-np", "2", "--mca", "pml", "ob1"]
+        tcp = plain_mpirun(2, "--mca", "pml", "ob1")
         got = window_component(tcp, environment(OMPI_MCA_mca_base_param_files=own))
         TAP.ok(got == "rdma", "windows: not over PM: Open MPI's own choice", got)
     code, out = run([*pm, f"{BUILD}/mpi/windows", "tool"], environment("self+shmem"))
@@ -208,7 +213,7 @@ def lab():
             TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: 4 ranks on 3 lab hosts",
                    f"exit {code}\n{out}")
         rounds(on_first)
-        _, out = run([*on_first, *mpirun(2, *ONLY, "--mca", "orte_enable_recovery", "1", "-H",
+        _, out = run([*on_first, *mpirun(2, *ONLY, *recovery(), "-H",
                                          "h0:1,h3:1", f"{BUILD}/mpi/dead")], environment())
         TAP.ok("OK dead" in out and "has lost rank 1 on host h3" in out,
                "dead: lab, rank and host are named", out)
