@@ -210,6 +210,7 @@ $(BUILD)/env.sh: mk/env.sh.in $(BUILD)/config.mk
 	$(Q)for page in $(abspath $(wildcard */man/*.[1-9] */*/man/*.[1-9] */*/*/man/*.[1-9])); do \
 		section=$(abspath $(BUILD))/man/man$${page##*.}; \
 		mkdir -p $$section && ln -sf $$page $$section/; done
+	$(Q)$(if $(OMPI5),mkdir -p $(BUILD)/pmix)
 	$(Q)sed $(ENV_EDIT) $< >$@
 
 # --- BPF programs --------------------------------------------------------------------------------

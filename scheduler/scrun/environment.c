@@ -25,6 +25,9 @@ static const char *const bound[] = {
 	"SCORE_JOBID", "SCORE_HOST", "SCORE_NODES", "SCORE_RANK", "SCORE_RANKS", "SCORE_LOCAL_RANK",
 	"SCORE_RESTARTS"};
 
+/* No job's: with Open MPI 5, env.sh of the build tree sets it beside Open MPI's component path. */
+static const char kept[] = "PMIX_MCA_mca_base_component_path";
+
 #define N_BOUND (sizeof(bound) / sizeof(bound[0]))
 
 static bool matches(const char *pattern, const char *name)
@@ -34,6 +37,8 @@ static bool matches(const char *pattern, const char *name)
 
 bool environment_is_bound(const char *name)
 {
+	if (!strcmp(name, kept))
+		return false;
 	for (size_t i = 0; i < N_BOUND; i++)
 		if (matches(bound[i], name))
 			return true;

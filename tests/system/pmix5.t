@@ -174,8 +174,9 @@ def run_pairs(tap, lab, directory, version):
     five = Pair(tap, lab, f"PMIx {version}, Open MPI 5", {"OMPI_MCA_pml": "ob1"})
     five.programs(NEXT)
     five.ends(f"{directory}/ends5")
-    # A component path would be PMIx's as well, who says of each component there that it is none of his.
-    env = {"OPAL_PKGLIBDIR": f"{NEXT}/mca", "OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "pm", "PM_OPTIONS": DEVICES}
+    # As the build tree's env.sh sets it: PMIx has a path of its own, or it complains of what lies in Open MPI's.
+    env = {"OMPI_MCA_mca_base_component_path": f"{NEXT}/mca", "PMIX_MCA_mca_base_component_path": f"{NEXT}/pmix",
+           "OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "pm", "PM_OPTIONS": DEVICES}
     over_mtl = Pair(tap, lab, f"PMIx {version}, Open MPI 5 over mtl/pm", env)
     over_mtl.programs(NEXT)
     over_mtl.all_programs(NEXT)

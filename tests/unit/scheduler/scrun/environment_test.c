@@ -9,6 +9,8 @@
 static const char *const variables[] = {"HOME=/home/u",
 					"SSH_AUTH_SOCK=/s",
 					"PMIX_RANK=3",
+					"PMIX_MCA_gds=hash",
+					"PMIX_MCA_mca_base_component_path=/p",
 					"OMPI_MCA_btl=tcp",
 					"SHLVL=1",
 					"OMPI_COMM_WORLD_RANK=0",
@@ -45,8 +47,8 @@ TAP_TEST(environment_of_job__without_what_is_bound)
 	struct words none = {0};
 
 	is_str(join(environment_of_job(some, &none)),
-	       "HOME=/home/u OMPI_MCA_btl=tcp FOO_A=1 FOO_B=a=b "
-	       "DISPLAY=:0 LD_LIBRARY_PATH=/l");
+	       "HOME=/home/u PMIX_MCA_mca_base_component_path=/p OMPI_MCA_btl=tcp FOO_A=1 "
+	       "FOO_B=a=b DISPLAY=:0 LD_LIBRARY_PATH=/l");
 }
 
 TAP_TEST(environment_of_job__without_patterns)
@@ -55,7 +57,8 @@ TAP_TEST(environment_of_job__without_patterns)
 	struct words words = {patterns, 2};
 
 	is_str(join(environment_of_job(some, &words)),
-	       "HOME=/home/u OMPI_MCA_btl=tcp LD_LIBRARY_PATH=/l");
+	       "HOME=/home/u PMIX_MCA_mca_base_component_path=/p OMPI_MCA_btl=tcp "
+	       "LD_LIBRARY_PATH=/l");
 }
 
 TAP_TEST(environment_of_app__names_and_values)
