@@ -117,6 +117,22 @@ def wrong():
            "Open MPI 4.1 loads a component for 5: one sentence", f"exit {code}\n{out}")
 
 
+def install(*hosts):
+    for host in hosts:
+        code, out = run(on(host, "sh", "-c", INSTALL, NEXT), environment())
+        TAP.ok(code == 0, f"{host}: installed", out)
+
+
+def lacking():
+    """A host without the component: Open MPI names it, the rest of the job does not wait for its key, and goes on."""
+    for hosts in ("h0:1,h1:1", "h1:1,h0:1"):
+        line = ("mpirun.openmpi", "-np", "2", "-H", hosts, "--mca", "mtl", "pm", f"{NEXT}/mpi/wildcards")
+        code, out = run(on("h0", *line), environment(), limit_s=30)
+        named = [text.split() for text in out.splitlines() if text.startswith("Host:")]
+        TAP.ok(code == 0 and "OK wildcards" in out and named == [["Host:", "h0"]],
+               f"h0 lacks the component, -H {hosts}", f"exit {code}\n{out}")
+
+
 def secret():
     """PMIx alone has the key: it is in no environment and command line, and its server's files are the user's."""
     look = "env; tr '\\0' '\\n' </proc/$PPID/cmdline; find $PMIX_SERVER_TMPDIR -type f -printf 'file %m\\n'"
@@ -163,9 +179,9 @@ def lab():
         lay_over()
         quiet("build tree", ("sh", "-c", f'. {NEXT}/env.sh && exec "$0" "$@"'))
         wrong()
-        for host in HOSTS:
-            code, out = run(on(host, "sh", "-c", INSTALL, NEXT), environment())
-            TAP.ok(code == 0, f"{host}: installed", out)
+        install(*HOSTS[1:])
+        lacking()
+        install(HOSTS[0])
         quiet("installed")
         secret()
         alone()
