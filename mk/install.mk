@@ -74,9 +74,15 @@ SAID += $(if $(HAS_MTL),Open MPI component in $(OMPI_PLUGINDIR)$(if $(IN_OMPI),,
 put  = install -D -m 644 $(1) '$(DESTDIR)$(2)'
 run1 = install -D -m 755 $(1) '$(DESTDIR)$(2)'
 
-.PHONY: install uninstall
+# What is installed as it was built, or linked again from the same objects.
+PRODUCTS := $(if $(LIBPM_SRC),$(LIBPM_SO) $(LIBPM_LINK) $(LIBPM_A)) $(TOOLS:%=$(BUILD)/bin/%) $(ETHD) \
+	    $(if $(ETHD),$(BPF_ETH)) $(SCHED_PROGS:%=$(BUILD)/bin/%) $(if $(HAS_MTL),$(MTL_SO) $(SCHIZO_SO))
 
-install: $(ALL_OUTPUTS) ## programs, library, headers, manual, Open MPI component (PREFIX= DESTDIR=)
+.PHONY: products install uninstall
+
+products: $(PRODUCTS) ## what install installs, without tests and benchmarks
+
+install: $(PRODUCTS) ## programs, library, headers, manual, Open MPI component (PREFIX= DESTDIR=)
 	$(Q)printf '%s\n' $(foreach f,$(INSTALLED),'$(f)') | mk/installed record '$(DESTDIR)' '$(RECORD)'
 	$(Q)set -e; \
 	install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(LIBDIR)'; \
