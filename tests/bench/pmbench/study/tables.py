@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from ..errors import Failed
@@ -72,8 +73,9 @@ def calls_text(told: Mapping) -> str:
     """Those that sent or brought data, and those that found nothing."""
     if "calls" not in told:
         return ""
-    useful = sum(one["calls"] for one in told["calls"].values())
-    idle = sum(one["idle"] for one in told["calls"].values())
+    # fsum: since Python 3.12 sum() adds floats another way than before
+    useful = math.fsum(one["calls"] for one in told["calls"].values())
+    idle = math.fsum(one["idle"] for one in told["calls"].values())
     return f"{number(useful)}" + (f" + {number(idle)}" if idle >= 0.005 else "")
 
 
