@@ -55,10 +55,11 @@ class Guest:
         self.process = self.port = self.monitor = None
         self.release = ""       # of its kernel, once it is up
 
-    def launch(self, accelerator, kernel, initrd, shared, nic_words, keep, memory_mib, processors):
-        """Starts QEMU and returns at once."""
+    def launch(self, accelerator, kernel, initrd, shared, nic_words, keep, memory_mib, processors, root):
+        """Starts QEMU and returns at once. @root: "/", or a directory whose systemd the guest runs."""
+        is_whole = root != "/"
         with open(f"{self.directory}/conf", "w", encoding="utf-8") as f:
-            f.write(f"modules={shlex.quote(kernel.modules)}\n"
+            f.write(f"modules={'exported' if is_whole else shlex.quote(kernel.modules)}\n"
                     f"keep=({shlex.join(keep)})\n"
                     f"nics=({shlex.join(f'{name}={mac}' for name, mac in self.nics)})\n")
         at = self.directory
@@ -66,14 +67,17 @@ class Guest:
                  "-smp", str(processors), "-nodefaults", "-no-user-config", "-display", "none",
                  "-no-reboot", "-kernel", kernel.image, "-initrd", initrd,
                  "-append", "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr "
-                            f"mem={memory_mib}M vmlab.name={self.name}",
+                            f"mem={memory_mib}M vmlab.name={self.name}" + (" vmlab.systemd" if is_whole else ""),
                  "-serial", f"file:{at}/console", "-qmp", f"unix:{at}/qmp,server=on,wait=off",
-                 "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
+                 "-fsdev", f"local,id=root,path={root},security_model=none,readonly=on,multidevs=remap",
                  "-device", "virtio-9p-pci,fsdev=root,mount_tag=root",
                  "-fsdev", f"local,id=lab,path={shared},security_model=none",
                  "-device", "virtio-9p-pci,fsdev=lab,mount_tag=lab", "-device", "virtio-serial-pci",
                  "-chardev", f"socket,id=agent,path={at}/agent,server=on,wait=off",
                  "-device", "virtserialport,chardev=agent,name=agent", *nic_words]
+        if is_whole:
+            words += ["-fsdev", f"local,id=modules,path={kernel.modules},security_model=none,readonly=on",
+                      "-device", "virtio-9p-pci,fsdev=modules,mount_tag=modules"]
         self.process = Process(f"guest {self.name}", words, f"{at}/qemu", [f"{at}/console"])
 
     def await_socket(self, path):

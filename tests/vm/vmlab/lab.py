@@ -36,10 +36,11 @@ def skip_reason(build):
 
 class Lab:
     """@guests names (or how many: a, b, ...), @links in pairs of names or as Link; or instead of them @nets, with
-    the lines of /etc/hosts. The files lie in @directory, which is made, unless given one of its own."""
+    the lines of /etc/hosts. The files lie in @directory, which is made, unless given one of its own. @root: a directory
+    with a whole system, whose systemd runs in the guests; by default they have this machine's root and no systemd."""
 
     def __init__(self, build, guests=2, links=(("a", "b"),), kernel=None, memory_mib=MEMORY_MIB,
-                 processors=1, nets=None, hosts=(), keep=(), directory=None):
+                 processors=1, nets=None, hosts=(), keep=(), directory=None, root="/"):
         names = [chr(ord("a") + n) for n in range(guests)] if isinstance(guests, int) else guests
         self.build = os.path.realpath(build)
         self.nets, self.hosts = nets, list(hosts)
@@ -49,6 +50,7 @@ class Lab:
         self.kernel = kernel or find_kernels(self.build)[0]
         self.memory_mib, self.processors = memory_mib, processors
         self.kept = {d for d in (ROOT, self.build, self.kernel.modules) if d.startswith(HIDDEN)} | set(keep)
+        self.root = root
         self.directory = directory or tempfile.mkdtemp(prefix="vmlab-")
         self.is_kept = False
         self.accelerator = ()
@@ -87,7 +89,7 @@ class Lab:
             guest.nics = [(nic.name, nic.mac) for nic in self.nics(guest)]
             guest.launch(self.accelerator, self.kernel, image, self.directory,
                          network.nic_words(self.nets, self.directory, guest.name), sorted(self.kept),
-                         self.memory_mib, self.processors)
+                         self.memory_mib, self.processors, self.root)
             for path in network.listeners(self.nets, self.directory, guest.name):
                 guest.await_socket(path)
         self.start_hub()
