@@ -95,9 +95,27 @@ def units(packages, top):
     tap.equal(sorted(lines(f"{DEBIAN}/clean")), [f"debian/{unit}" for unit in found], "clean removes them")
 
 
+def spec(top):
+    """The packages of RPM name each file as well, but for the component, which its distributions can't build."""
+    macros = {"_bindir": "usr/bin", "_sbindir": "usr/sbin", "_libdir": "usr/lib/*", "_includedir": "usr/include",
+              "_mandir": "usr/share/man", "_datadir": "usr/share", "_unitdir": "usr/lib/systemd/system",
+              "_prefix": "usr", "soversion": "0", "_libexecdir": "usr/libexec"}
+    body = text(f"{ROOT}/packaging/openscore.spec").split("\n%files", 1)[1].split("\n%changelog", 1)[0]
+    wanted = [re.sub(r"%{(\w+)}", lambda m: macros[m[1]], line) for line in re.findall(r"^%{_\S+$", body, re.M)]
+    found = set().union(*(matched(pattern.rstrip("/"), top) for pattern in wanted))
+    kept = {path for path in matched(".", top)
+            if not path.startswith(("etc/", "usr/share/openmpi/")) and path != "usr/share/openscore/installed"}
+    tap.equal(sorted(kept - found), [], "each file is in a package of the spec")
+
+
 def agreement():
     version = re.search(r"^VERSION\s*:=\s*(\S+)$", text(f"{ROOT}/mk/version.mk"), re.M)[1]
     tap.ok(text(f"{DEBIAN}/changelog").startswith(f"openscore ({version})"), "the changelog has the version of mk")
+    found = re.findall(r"^Version:\s*(\S+)$", text(f"{ROOT}/packaging/openscore.spec"), re.M)
+    tap.equal(found, [version], "so has the spec")
+    recipe = f"{ROOT}/packaging/spack/packages/openscore/package.py"
+    tap.equal(re.findall(r'^    version\("(.*)"\)$', text(recipe), re.M), [version], "and the recipe of Spack")
+    compile(text(recipe), recipe, "exec")
     exported = re.findall(r"^\t(pm\w+);$", text(f"{ROOT}/pmcore/libpm.map"), re.M)
     symbols = re.findall(r"^ (pm\w+)@PM_0\.1 ", text(f"{DEBIAN}/libpm0.symbols"), re.M)
     tap.equal(symbols, sorted(exported), "the symbols are those of libpm.map")
@@ -120,6 +138,7 @@ def main():
         files(packages, f"{top}/debian/tmp")
         named_files(packages, top)
         units(packages, top)
+        spec(f"{top}/debian/tmp")
     finally:
         shutil.rmtree(top)
     agreement()
