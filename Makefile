@@ -25,7 +25,7 @@ include mk/install.mk
 
 .PHONY: all clean help
 
-# What scrolled by at the beginning.
+# It scrolled by at the beginning.
 MTL_WARNING = *** mtl/pm was NOT built, MPI programs cannot use PM. $(MTL_MISSING) ***
 
 all: $(ALL_OUTPUTS) ## build everything this machine can (V=1 shows commands, CC=clang, BUILD=dir)

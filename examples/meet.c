@@ -12,7 +12,7 @@
 #define CALLS 100           /* while nobody listens */
 #define PAUSE_NS 100000000L /* between them */
 
-/* What is tried with each address that a host has. The result is a socket, or -1 and errno. */
+/* Tried with each address that a host has. The result is a socket, or -1 and errno. */
 typedef int (*attempt)(int fd, const struct addrinfo *address);
 
 /* -1 and errno. */

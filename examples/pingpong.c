@@ -24,7 +24,7 @@
 #define PATIENCE_MS 10000 /* how long an answer may take */
 #define PAUSE_MS 100      /* how often to look at the clock while waiting */
 
-/* What each side tells the other. All fields have the same size on all machines that PM runs on. */
+/* Each side tells this to the other. All fields have the same size on all machines that PM runs on. */
 struct introduction {
 	uint64_t job_key; /* the job's is the sum of both */
 	uint64_t address_len;

@@ -74,7 +74,7 @@ SAID += $(if $(HAS_MTL),Open MPI component in $(OMPI_PLUGINDIR)$(if $(IN_OMPI),,
 put  = install -D -m 644 $(1) '$(DESTDIR)$(2)'
 run1 = install -D -m 755 $(1) '$(DESTDIR)$(2)'
 
-# What is installed as it was built, or linked again from the same objects.
+# Products that are installed as they were built, or linked again from the same objects.
 PRODUCTS := $(if $(LIBPM_SRC),$(LIBPM_SO) $(LIBPM_LINK) $(LIBPM_A)) $(TOOLS:%=$(BUILD)/bin/%) $(ETHD) \
 	    $(if $(ETHD),$(BPF_ETH)) $(SCHED_PROGS:%=$(BUILD)/bin/%) $(if $(HAS_MTL),$(MTL_SO) $(SCHIZO_SO))
 

@@ -198,7 +198,7 @@ $(MTL_HELP): $(BUILD)/mca/%: mpi-glue/mtl/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-# `. build/env.sh` lets shell, mpirun, man and pkg-config find everything without an installation. What is for an Open
+# `. build/env.sh` lets shell, mpirun, man and pkg-config find everything without an installation. Lines for an Open
 # MPI that is not there is left out. PMIx 5 would take Open MPI's path for its own and complain of what it finds there,
 # had it none.
 OMPI5    := $(if $(HAVE_OMPI),$(if $(HAVE_ORTE),,1))

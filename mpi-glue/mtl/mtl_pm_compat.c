@@ -27,7 +27,7 @@ static int draw_key(uint64_t *ret_key)
 
 #if OMPI_MAJOR_VERSION >= 5
 
-/* What rank 0 puts its job's key under. */
+/* Rank 0 puts its job's key under this name. */
 #define KEY_NAME "openscore.mtl.pm.key"
 
 /* False: the name is no number, then 5.0 keeps both halves in the id itself. */

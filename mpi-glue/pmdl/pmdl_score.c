@@ -16,7 +16,7 @@
 
 #define PRIORITY 100 /* before pmdl/ompi, which takes what is for Open MPI */
 
-/* What has been taken; PMIx goes on to use their texts. */
+/* Parameters that were taken off; PMIx goes on to use their texts. */
 static pmix_list_t taken;
 
 static pmix_status_t init(void)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
-# What the demonstrations share: HPC Challenge with small problems on a process grid of 2 x 2, and its judgement. Where hpcc
+# The demonstrations share this: HPC Challenge with small problems on a process grid of 2 x 2, and its judgement. Where hpcc
 # is not installed, a program of the tests that checks its own data takes its place.
 # To be sourced with these two set.
 : "${here:?directory of the demonstration}" "${build:?directory of the build}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests with Open MPI 5 and PMIx 5 share: what tests/debian13/fetch unpacks, and the tree built with it."""
+"""Shared by the tests with Open MPI 5 and PMIx 5: what tests/debian13/fetch unpacks, and the tree built with it."""
 import fcntl
 import os
 import subprocess

@@ -62,7 +62,7 @@ def pingpong_dies(directory):
 
 
 def pingpong_called_by_another(directory):
-    """What calls is no pingpong: it says nothing, or something else."""
+    """The caller is no pingpong: it says nothing, or something else."""
     for says, wanted in ((b"", "it has left"), (b"\xff" * 4000, "the other side speaks something else")):
         port = free_port()
         first = shell(f"exec ./pingpong {port}", directory)

@@ -15,7 +15,7 @@ from systest import BUILD, ROOT, Tap, told                              # noqa: 
 
 tap = Tap()
 DEBIAN = f"{ROOT}/debian"
-# What each package has to have, beside what its list says.
+# Each package has to have this, beside what its list says.
 WANTED = {
     "libpm0": ["usr/lib/*/libpm.so.0"],
     "libpm-dev": ["usr/include/pm.h", "usr/lib/*/libpm.so", "usr/lib/*/pkgconfig/libpm.pc"],
@@ -43,7 +43,7 @@ def not_sources(directory, names):
 
 
 def stage(top):
-    """What debian/rules installs, from a copy of the tree: it writes beside itself."""
+    """Installs as debian/rules does, from a copy of the tree: it writes beside itself."""
     shutil.copytree(ROOT, top, symlinks=True, dirs_exist_ok=True, ignore=not_sources)
     multiarch = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
@@ -82,7 +82,7 @@ def files(packages, top):
 
 
 def named_files(packages, top):
-    """What lists of documents and examples name."""
+    """Files that lists of documents and examples name."""
     for package in packages:
         for kind in ("docs", "examples"):
             for pattern in lines(f"{DEBIAN}/{package}.{kind}"):

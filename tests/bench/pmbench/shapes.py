@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs do with messages besides sending contiguous ones one by one: derived datatypes, probes, exchanges,
+"""Things that programs do besides sending contiguous ones one by one: derived datatypes, probes, exchanges,
 computation meanwhile, fresh buffers, halos. Against Open MPI's TCP, on a cable of MTU 1500; the worst device counts."""
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ EXIT_REFUSED = 4
 EXIT_NOT_ROOT = 5
 EXIT_EXEC_FAILED = 125
 
-# What the kernel says where it gives namespaces and mounts to nobody: in containers, or by its limits.
+# The kernel's answers where it gives namespaces and mounts to nobody: in containers, or by its limits.
 REFUSALS = (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.ENOSYS, errno.EROFS)
 
 

@@ -73,7 +73,7 @@ def show(path, tree):
 
 
 def own_mounts():
-    """What is mounted from now on is seen in here only."""
+    """Later mounts are seen in here only."""
     try:
         kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     except OSError as e:

@@ -50,7 +50,7 @@ class State:
         return f"{self.directory}/ns/{host}.{kind}"
 
     def keeper_path(self, host):
-        """What names the process that keeps the host's mount namespace, where it could not be bound."""
+        """The file that names the process that keeps the host's mount namespace, where it could not be bound."""
         return f"{self.directory}/ns/{host}.keeper"
 
     def net_path(self, part):
