@@ -9,13 +9,13 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from systest import BUILD, ROOT, Tap, told                              # noqa: E402
+from systest import ROOT, Tap, private_build, told                      # noqa: E402
 
 tap = Tap()
 
 
-def make(goal, *settings, **more):
-    words = ["make", "-s", "-C", ROOT, f"BUILD={BUILD}", goal, *settings]
+def make(build, goal, *settings, **more):
+    words = ["make", "-s", "-C", ROOT, f"BUILD={build}", goal, *settings]
     return subprocess.run(words, capture_output=True, text=True, timeout=240, check=False, **more)
 
 
@@ -40,9 +40,9 @@ def runpath(path):
     return re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", said)
 
 
-def packaged(stage):
+def packaged(build, stage):
     """As a package of Debian installs it."""
-    done = make("install", f"DESTDIR={stage}", "PREFIX=/usr", env=environment())
+    done = make(build, "install", f"DESTDIR={stage}", "PREFIX=/usr", env=environment())
     tap.ok(done.returncode == 0, "install with PREFIX=/usr", told(done))
     found = files(stage)
     multiarch = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
@@ -78,12 +78,12 @@ def uninstalled(stage):
            "a second uninstall says that there is nothing", told(done))
 
 
-def elsewhere(prefix):
+def elsewhere(build, prefix):
     """Where the loader does not look, programs name the place; what was there before stays."""
     os.makedirs(f"{prefix}/share/man")
     with open(f"{prefix}/share/man/theirs", "w", encoding="utf-8"):
         pass
-    done = make("install", f"PREFIX={prefix}", env=environment())
+    done = make(build, "install", f"PREFIX={prefix}", env=environment())
     tap.ok(done.returncode == 0, "install with a prefix of one's own", told(done))
     tap.equal(runpath(f"{prefix}/bin/pmstat"), [f"{prefix}/lib"], "programs find their library there")
     done = subprocess.run([f"{prefix}/bin/pmstat", "--version"], capture_output=True, text=True, timeout=60,
@@ -94,9 +94,9 @@ def elsewhere(prefix):
         pass
     with open(f"{prefix}/share/openscore/installed", "a", encoding="utf-8") as f:
         f.write(f"{prefix}/bin/of-an-older-version\n")
-    done = make("install", f"PREFIX={prefix}", env=environment())
+    done = make(build, "install", f"PREFIX={prefix}", env=environment())
     tap.ok(done.returncode == 0, "install over it", told(done))
-    done = make("uninstall", f"PREFIX={prefix}", env=environment())
+    done = make(build, "uninstall", f"PREFIX={prefix}", env=environment())
     tap.ok(done.returncode == 0, "uninstall", told(done))
     tap.equal(files(prefix), [f"{prefix}/share/man/theirs"], "what was there before stays, and nothing else")
 
@@ -104,9 +104,10 @@ def elsewhere(prefix):
 def main():
     top = tempfile.mkdtemp(prefix="install-")
     try:
-        packaged(f"{top}/stage")
+        build = private_build(f"{top}/build")
+        packaged(build, f"{top}/stage")
         uninstalled(f"{top}/stage")
-        elsewhere(f"{top}/opt")
+        elsewhere(build, f"{top}/opt")
     finally:
         shutil.rmtree(top)
     return tap.end()

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from systest import BUILD, ROOT, Tap, told                              # noqa: E402
+from systest import BUILD, ROOT, Tap, private_build, told               # noqa: E402
 
 tap = Tap()
 DEBIAN = f"{ROOT}/debian"
@@ -42,12 +42,12 @@ def not_sources(directory, names):
     return [name for name in names if name == ".git" or os.path.exists(f"{directory}/{name}/config.mk")]
 
 
-def stage(top):
+def stage(top, build):
     """Installs as debian/rules does, from a copy of the tree: it writes beside itself."""
     shutil.copytree(ROOT, top, symlinks=True, dirs_exist_ok=True, ignore=not_sources)
     multiarch = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    settings = f"SETTINGS=-s BUILD={BUILD} PREFIX=/usr LIBDIR=/usr/lib/{multiarch} RUNPATH="
+    settings = f"SETTINGS=-s BUILD={build} PREFIX=/usr LIBDIR=/usr/lib/{multiarch} RUNPATH="
     words = ["make", "-s", "-C", top, "-f", "debian/rules", "override_dh_auto_install", settings]
     return subprocess.run(words, env=env, capture_output=True, text=True, timeout=240, check=False)
 
@@ -132,8 +132,9 @@ def main():
         return 0
     packages = re.findall(r"^Package: (\S+)$", text(f"{DEBIAN}/control"), re.M)
     top = tempfile.mkdtemp(prefix="packages-")
+    build = tempfile.mkdtemp(prefix="packages-build-")
     try:
-        done = stage(top)
+        done = stage(top, private_build(f"{build}/build"))
         tap.ok(done.returncode == 0, "debian/rules installs", told(done))
         files(packages, f"{top}/debian/tmp")
         named_files(packages, top)
@@ -141,6 +142,7 @@ def main():
         spec(f"{top}/debian/tmp")
     finally:
         shutil.rmtree(top)
+        shutil.rmtree(build)
     agreement()
     return tap.end()
 

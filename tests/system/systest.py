@@ -2,6 +2,7 @@
 """What all system tests share: where the tree and the build lie, TAP lines, what a finished program said, an end that
 leaves nothing when time is up."""
 import os
+import shutil
 import signal
 import sys
 
@@ -9,6 +10,8 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.realpath(os.environ.get("PM_BUILD", f"{ROOT}/build"))
 TERMINATED = 128 + signal.SIGTERM
+# Of the directories below BUILD, those that nothing is installed from.
+OTHERS_OF_BUILD = {"bench", "debian", "debian13", "fuzz", "lab", "libfuzzer", "mpi", "sshd", "tests", "vm"}
 
 
 def _end_on_sigterm():
@@ -51,6 +54,14 @@ class Tap:
         """Prints the plan; the exit code."""
         print(f"1..{self.count}")
         return 1 if self.failed else 0
+
+
+def private_build(directory):
+    """A copy of the build, without tests and unpacked systems, for goals that link anew: other tests run from BUILD."""
+    def left_out(path, names):
+        return set(names) & OTHERS_OF_BUILD if os.path.samefile(path, BUILD) else ()
+    shutil.copytree(BUILD, directory, symlinks=True, ignore=left_out)
+    return directory
 
 
 def told(done):
