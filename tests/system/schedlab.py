@@ -36,8 +36,10 @@ def over_pm(options):
     done = subprocess.run(["ompi_info", "--path", "pkglibdir", "--parsable"], capture_output=True, text=True,
                           check=True)
     package = done.stdout.strip().rsplit(":", 1)[1]
+    # where Open MPI 5 is: PMIx would take Open MPI's path for its own
+    pmix = {"PMIX_MCA_mca_base_component_path": f"{BUILD}/pmix"} if os.path.isdir(f"{BUILD}/pmix") else {}
     return {"OMPI_MCA_mca_base_component_path": f"{BUILD}/mca:{package}", "OMPI_MCA_pml": "cm",
-            "OMPI_MCA_mtl": "pm", "PM_OPTIONS": options}
+            "OMPI_MCA_mtl": "pm", "PM_OPTIONS": options, **pmix}
 
 
 def name_of(pid):
