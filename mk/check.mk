@@ -61,7 +61,7 @@ check-vm: $(ALL_OUTPUTS) ## virtual machines with Debian 12's kernel: RDMA, nati
 check-vm-zerocopy: $(ALL_OUTPUTS) ## pm-ethernet in zero copy, in virtual machines with a newer kernel (bootstrap.sh fetches it)
 	@$(call VM_KERNEL_OF,zerocopy) $(call run_tests,-v -j1 $(ZERO_T))
 
-# check-other asks this of the other Debian. Without the component all of MPI would be skipped, so that is an error here.
+# .ci/run asks this of the other Debian. Without the component all of MPI would be skipped, so that is an error here.
 SHORT_T := tests/system/mpi.t tests/system/mpi-scrun.t
 check-short: $(ALL_OUTPUTS) $(UNIT_PROGS) ## unit tests, pytest, and MPI by mpirun and scrun in a lab (root)
 	@test -e $(MTL_SO) || { echo "check-short: mtl/pm is not built: see the lines above that begin with 'skipped'" >&2; \

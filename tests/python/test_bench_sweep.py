@@ -228,6 +228,7 @@ def test_worst__a_sweep_may_have_few_sizes():
 
 
 def test_plots__one_for_all_layouts(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
     monkeypatch.setattr(sizetable, "PLOTTED", 2)
     layouts = [Measured(each, Demand(("direct",), SIZES, 2), samples(), 2) for each in (SWEEP, EIGHT)]
     other = Measured(dataclasses.replace(SWEEP, name="other", words=("mpi_window",)), layouts[0].demand, samples(), 2)

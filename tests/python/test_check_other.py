@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """tests/debian/check where there is no other Debian to be had: it says why, ends with 77, and leaves no half of a root.
-Programs of our own stand for those that unpack one."""
+Programs of our own stand for those that unpack one. And .ci/run, which goes on after a failure."""
 import pathlib
 import shutil
 import subprocess
@@ -59,3 +59,12 @@ def test_no_network(tree):
 
 def test_wrong_suite(tree):
     assert check(tree, "sid").returncode == 2
+
+
+@pytest.mark.parametrize("first, second, code", [(0, 0, 0), (1, 0, 1), (0, 77, 0), (0, 3, 3), (1, 77, 1)])
+def test_ci__runs_both_and_fails_with_either(tmp_path, first, second, code):
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci/run", tmp_path / ".ci")
+    program(tmp_path / "bootstrap.sh", f'echo "$1"; case $1 in check) exit {first} ;; esac; exit {second}')
+    done = subprocess.run([tmp_path / ".ci/run"], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.returncode) == ("check\ncheck-other\n", code)

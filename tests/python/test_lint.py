@@ -203,6 +203,7 @@ def test_man_reports_an_alias_of_nothing(tree):
 
 
 def test_man_reports_calls_and_commands_without_a_page(tree):
+    need("mandoc")
     write(tree, "pmcore/libpm.map", "{ global: pmOne; local: *; };\n")
     write(tree, "pmcore/tools/pmstat/main.c", C_HEAD)
     assert_reported(tree, "man", "pmOne.3")

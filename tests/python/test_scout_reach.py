@@ -4,6 +4,7 @@
 import os
 import pathlib
 import resource
+import shutil
 import socket
 import sys
 import textwrap
@@ -256,6 +257,7 @@ def test_place__as_netaddr_has_it(address, text):
 
 # ---- pdsh ----
 
+needs_pdsh = pytest.mark.skipif(not shutil.which("pdsh"), reason="pdsh is not installed")
 FAKE_AGENT = f"""#!{sys.executable}
     import socket, sys
     sys.path[:0] = {sys.path[:3]!r}
@@ -286,6 +288,7 @@ def programs(tmp_path, monkeypatch):
     return make
 
 
+@needs_pdsh
 def test_pdsh__agents_connect_back_and_its_words_are_kept(programs, tmp_path):
     done = fanout.run(["n0", "n1", "n2"], ["true"], rsh="exec", through="env", connect=10, programs=programs())
     assert [one.code for one in done.values()] == [0, 255, 0]
@@ -293,6 +296,7 @@ def test_pdsh__agents_connect_back_and_its_words_are_kept(programs, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["scremote"]
 
 
+@needs_pdsh
 def test_pdsh__wrong_key_is_not_let_in(programs):
     done = fanout.run(["n0"], ["true"], rsh="exec", through="env", connect=10, programs=programs(key=0))
     assert "not reached" in done["n0"].error
@@ -307,6 +311,7 @@ CROWD = """
 """
 
 
+@needs_pdsh
 def test_pdsh__a_crowd_of_strangers_leaves_room_for_agents(programs, monkeypatch):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     begin = "    with socket.socket(socket.AF_UNIX) as link:"
@@ -328,6 +333,7 @@ SILENT = """
 """
 
 
+@needs_pdsh
 def test_pdsh__who_says_nothing_is_shown_out(programs, monkeypatch):
     begin = "    with socket.socket(socket.AF_UNIX) as link:"
     monkeypatch.setattr(sys.modules[__name__], "FAKE_AGENT", FAKE_AGENT.replace(begin, SILENT[1:] + begin))
@@ -336,6 +342,7 @@ def test_pdsh__who_says_nothing_is_shown_out(programs, monkeypatch):
     assert (done["n0"].code, done["n0"].error) == (0, "")
 
 
+@needs_pdsh
 def test_pdsh__after_scnoded_where_there_is_none(programs):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -353,6 +360,7 @@ def test_pdsh__not_installed(monkeypatch, programs):
     assert done["n0"].error.startswith("not reached: pdsh is not installed")
 
 
+@needs_pdsh
 def test_programs__no_agent(tmp_path):
     done = fanout.run(["n0"], ["true"], rsh="exec", through="env", programs=str(tmp_path))
     assert "name its place with --programs" in done["n0"].error
