@@ -400,7 +400,9 @@ void mtl_pm_memory_keep(unsigned long long bytes);
 /* mtl_pm_windows.c */
 /* Before Open MPI opens its components for one-sided communication: which it shall take if nobody has chosen. */
 void mtl_pm_windows_choose(void);
-/* It has opened them. May be called again. */
+/* The component is in use, and no address has been exchanged yet. */
+void mtl_pm_windows_start(void);
+/* Open MPI has opened them. May be called again. */
 void mtl_pm_windows_chosen(void);
 
 /* mtl_pm_note.c */

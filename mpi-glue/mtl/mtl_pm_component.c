@@ -157,7 +157,7 @@ static int component_query(mca_base_module_t **module, int *priority)
 
 static mca_mtl_base_module_t *start(bool wants_threads)
 {
-	mtl_pm_windows_chosen();
+	mtl_pm_windows_start();
 	return mtl_pm_open(wants_threads) == OMPI_SUCCESS ? &mtl_pm.super : NULL;
 }
 

@@ -2,8 +2,8 @@
 /*
  * mtl_pm_windows - which of Open MPI 4.1's components serve one-sided communication, where neither the user nor the
  * administrator has chosen. Of those osc/pt2pt alone goes over an MTL, and so between hosts; Debian switches it off.
- * osc/rdma cannot make a window between hosts over PM, and within a host its data are wrong at times. Open MPI 5 has no
- * osc/pt2pt, and nothing is chosen there.
+ * osc/rdma cannot make a window between hosts over PM, and within a host its data are wrong at times.
+ * Open MPI 5 has no osc/pt2pt. Its osc/rdma makes windows of active messages, which its BTLs carry, tcp between hosts.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 
@@ -79,6 +79,11 @@ void mtl_pm_windows_choose(void)
 		choose_before();
 }
 
+void mtl_pm_windows_start(void)
+{
+	mtl_pm_windows_chosen();
+}
+
 void mtl_pm_windows_chosen(void)
 {
 	if (is_ours)
@@ -88,8 +93,20 @@ void mtl_pm_windows_chosen(void)
 
 #else
 
+#include "ompi/mca/bml/base/base.h"
+#include "ompi/runtime/mpiruntime.h"
+
 void mtl_pm_windows_choose(void)
 {
+}
+
+/*
+ * osc/rdma of 5.0 finds only BTLs that others have opened: pml/ob1 does, but is not asked where pml/cm is named. Their
+ * addresses are exchanged with those of all others, so at the first window it would be too late.
+ */
+void mtl_pm_windows_start(void)
+{
+	mca_bml_base_init(false, ompi_mpi_thread_multiple);
 }
 
 void mtl_pm_windows_chosen(void)

@@ -92,11 +92,6 @@ def open_mpi():
     return int(done.stdout.split(")")[1].split(".")[0])
 
 
-def everywhere(names):
-    """Those of the programs that this Open MPI can run on any hosts: 5 has no one-sided communication over an MTL."""
-    return [name for name in names if name != "windows" or open_mpi() == 4]
-
-
 def plain_mpirun(ranks, *words):
     """More ranks than cores are welcome, and none is bound: Open MPI 4 has that from environment()."""
     many = ("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none") if open_mpi() > 4 else ()

@@ -35,7 +35,7 @@ def program(name, ranks, devices, parameter=(), arguments=()):
 def local():
     for devices in ("self+shmem", "self+udp"):
         for ranks in (2, 4):
-            for name in (*runner.everywhere(EVERYWHERE), "spawn"):
+            for name in EVERYWHERE + ("spawn",):
                 program(name, ranks, devices)
         # 40 MB of data, of which the limit allows 1; 9 MiB are 40000 announcements, the rest is on its way
         program("flood", 3, devices, ("unexpected_limit", "1000000"), ("20",))
@@ -88,7 +88,7 @@ def thread():
     """The progress thread: what it is for, and that all else is as without it."""
     for devices in ("self+shmem", "self+udp"):
         program("computing", 2, devices, ("progress_thread", "1"))
-        for name in (*runner.everywhere(EVERYWHERE), "spawn"):
+        for name in (*EVERYWHERE, "spawn"):
             program(name, 2, devices, ("progress_thread", "1"))
         code, out = run(mpirun(2, *ONLY, "--mca", "mtl_pm_progress_thread", "1", f"{BUILD}/mpi/computing", "abort"),
                         environment(devices), limit_s=30)
@@ -207,7 +207,7 @@ def lab():
         TAP.skip("4 lab hosts", "needs root and iproute2")
         return
     with runner.lab(TAP, 4) as on_first:
-        for name in runner.everywhere(EVERYWHERE):
+        for name in EVERYWHERE:
             code, out = run([*on_first, *mpirun(4, *ONLY, "-H", "h0:1,h1:1,h2:2",
                                                 f"{BUILD}/mpi/{name}")], environment())
             TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: 4 ranks on 3 lab hosts",
