@@ -105,6 +105,8 @@ static void *open_server(void *arg)
 	share_topology(step, &infos);
 	server.status = infos.is_broken ? PMIX_ERR_NOMEM
 					: PMIx_server_init(&upcalls, infos.v, infos.n);
+	if (server.status == PMIX_SUCCESS && step->order->job->is_debugged)
+		server.status = debug_listen();
 	unshare_topology(&infos);
 	infos_fini(&infos);
 	shift_post(opened, NULL);

@@ -62,8 +62,8 @@ pmix_status_t notify_upcall(pmix_status_t code, const pmix_proc_t *source, pmix_
 void event_told(struct step *step, const json_t *head, const char *body, size_t size);
 
 /* debug.c */
-/* A rank waits for its debugger. From an upcall. */
-pmix_status_t debug_ready(const pmix_proc_t *source);
+/* Has ranks that wait for their debugger say so; once, before there are any. Waits for PMIx's thread. */
+pmix_status_t debug_listen(void);
 /* The debugger has seen the ranks. Twice is fine. */
 void debug_release(const struct step *step);
 
