@@ -42,6 +42,7 @@ struct client {
 	int fd;
 	ev_io readable, writable;
 	bool is_spawning; /* within the lines of mcmd=spawn */
+	bool is_aborting; /* what follows is the rest of its message */
 	size_t n_in, n_out, n_put;
 	char in[PMI1_LINE_MAX + 1];
 	char out[OUT_MAX];
@@ -378,6 +379,7 @@ static void on_abort(struct client *client, const struct pmi1_line *line)
 
 	if (number < INT_MIN || number > INT_MAX)
 		number = 1;
+	client->is_aborting = true;
 	client->pmi->ops->abort(client->rank, (int)number, "", client->pmi->owner);
 }
 
@@ -428,6 +430,8 @@ static void on_line(struct client *client, char *text, size_t size)
 {
 	struct pmi1_line line;
 
+	if (client->is_aborting)
+		return;
 	if (client->is_spawning) {
 		if (size != strlen("endcmd") || memcmp(text, "endcmd", size))
 			return;

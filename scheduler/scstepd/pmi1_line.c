@@ -2,6 +2,7 @@
 #include "scheduler/scstepd/pmi1_line.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 static int add(struct pmi1_line *line, char *word)
@@ -23,6 +24,13 @@ static int add(struct pmi1_line *line, char *word)
 	return 0;
 }
 
+/* MPICH 4.1 and later say why they abort, in words for people, at the end of the line. */
+static bool is_free_text(const struct pmi1_line *line, const char *word)
+{
+	return line->command && !strcmp(line->command, "abort") &&
+	       !strncmp(word, "message=", strlen("message="));
+}
+
 int pmi1_line_decode(struct pmi1_line *ret, char *text, size_t size)
 {
 	char *word;
@@ -31,9 +39,14 @@ int pmi1_line_decode(struct pmi1_line *ret, char *text, size_t size)
 	if (memchr(text, '\0', size))
 		return -EPROTO;
 	text[size] = '\0';
-	while ((word = strsep(&text, " ")))
+	while ((word = strsep(&text, " "))) {
+		if (is_free_text(ret, word) && text) {
+			text[-1] = ' ';
+			text = NULL;
+		}
 		if (*word && add(ret, word))
 			return -EPROTO;
+	}
 	return ret->command ? 0 : -EPROTO;
 }
 

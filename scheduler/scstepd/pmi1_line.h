@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmi1_line - a line of the PMI-1 wire protocol taken apart: "cmd=put kvsname=K key=A value=B". Knows no command.
+ * pmi1_line - a line of the PMI-1 wire protocol taken apart: "cmd=put kvsname=K key=A value=B". Of the commands it knows
+ * abort alone, whose last value may hold blanks: "cmd=abort exitcode=7 message=out of food".
  */
 #ifndef SCHEDULER_SCSTEPD_PMI1_LINE_H
 #define SCHEDULER_SCSTEPD_PMI1_LINE_H

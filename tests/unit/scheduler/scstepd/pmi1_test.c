@@ -352,6 +352,21 @@ TAP_TEST(pmi1__barrier_that_fails)
 	close_host(&host);
 }
 
+/* As MPICH 4.1 and later say it; a message may have several lines. */
+TAP_TEST(pmi1__abort_with_a_reason)
+{
+	struct host host;
+
+	must(open_host(&host));
+	begin(&host);
+	ask(&host, 1,
+	    "cmd=abort exitcode=7 message=rank 3 called MPI_Abort(7) cmd=put\nand more\n");
+	is_int(host.n_aborts, 1);
+	is_int(host.aborted, FIRST + 1);
+	is_int(host.code, 7);
+	close_host(&host);
+}
+
 TAP_TEST(pmi1__abort)
 {
 	struct host host;
