@@ -6,7 +6,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
@@ -37,15 +36,6 @@ STUBS = {
     "id": 'cat "$STUB/uid"',
     "make": 'echo "make $*"',
 }
-# A shell with mounts of its own, also below chroot(8), where unshare(1) finds no mount at "/" to make private.
-PRIVATE = f"""
-import os, sys
-sys.path.insert(0, {str(ROOT / "tests/lab")!r})
-from labkit import kernel, room
-kernel.unshare(kernel.CLONE_NEWNS)
-room.own_mounts()
-os.execvp("sh", ["sh", "-c", *sys.argv[1:]])
-"""
 
 
 @pytest.fixture
@@ -70,7 +60,8 @@ def machine(tmp_path):
 def bootstrap(machine, words):
     """Installed packages in the order of the calls, and the finished process. /usr/sbin is empty and private."""
     env = {"STUB": f"{machine}/stub", "PATH": f"{machine}/stub/bin:/usr/bin:/bin"}
-    done = subprocess.run([sys.executable, "-c", PRIVATE, 'mount -t tmpfs none /usr/sbin && "$0" "$@"; code=$?; '
+    done = subprocess.run([ROOT / "tests/lab/rooted", "sh", "-c",
+                           'mount -t tmpfs none /usr/sbin && "$0" "$@"; code=$?; '
                            "ls /usr/sbin; exit $code", f"{machine}/bootstrap.sh", *words.split()],
                           env=env, capture_output=True, text=True, check=False, timeout=60)
     log = machine / "stub/installed"

