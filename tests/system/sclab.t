@@ -375,7 +375,8 @@ cp -a /etc . && rm -f etc/hosts && mkdir -p tmp proc ".$1" && mount -t proc proc
 [ "$(ls -A ".$1")" ] || mount --bind "$1" ".$1"
 exec chroot . sh -ec "$2"
 """
-USE = f"{SCLAB} --name {LAB} up >/dev/null; {SCLAB} --name {LAB} exec h0 -- sh -c 'grep -c h1 /etc/hosts; hostname'; " \
+USE = f"{SCLAB} --name {LAB} up --spread >/dev/null; " \
+      f"{SCLAB} --name {LAB} exec h0 -- sh -c 'grep -c h1 /etc/hosts; hostname'; " \
       f"{SCLAB} --name {LAB} exec h0 {SCLAB} --name {LAB} rsh-agent h1 hostname; {SCLAB} --name {LAB} down"
 USED = "3\nh0\nh1\n"
 
