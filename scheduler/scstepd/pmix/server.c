@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,6 +104,11 @@ static void *open_server(void *arg)
 	infos_text(&infos, PMIX_HOSTNAME, step->host);
 	infos_add(&infos, PMIX_SERVER_TOOL_SUPPORT, &no, PMIX_BOOL);
 	share_topology(step, &infos);
+	/*
+	 * The store of PMIx 5.0 in shared memory numbers the keys that PMIx does not know by itself, each process in its
+	 * own order: after a key of ours for ranks (nspace.c), programs read that in the place of their own first one.
+	 */
+	setenv("PMIX_MCA_gds", "hash", 0);
 	server.status = infos.is_broken ? PMIX_ERR_NOMEM
 					: PMIx_server_init(&upcalls, infos.v, infos.n);
 	if (server.status == PMIX_SUCCESS && step->order->job->is_debugged)
