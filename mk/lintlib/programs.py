@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rules that a program of the distribution checks: shell, Python, C format, manual pages."""
+import re
 import shutil
 
 from lintlib import symbols
-from lintlib.tree import need
+from lintlib.tree import Skip, need
 
 # How many files one call of a tool gets, so that two calls run side by side.
 BATCH = 24
+# That of Debian 12.
+FORMAT_VERSION = 14
 
 
 def batches(names):
@@ -38,8 +41,17 @@ def check_python(tree):
     yield from offences(tree, command, tree.python_files())
 
 
-def check_format(tree):
+def format_version(tree):
+    """Of the installed clang-format."""
     need("clang-format")
+    output, _ = tree.run(["clang-format", "--version"])
+    return int(re.search(r"version (\d+)", output)[1])
+
+
+def check_format(tree):
+    version = format_version(tree)
+    if version != FORMAT_VERSION:
+        raise Skip(f"clang-format {FORMAT_VERSION} formats this tree, and others do it otherwise: here is {version}")
     found = offences(tree, ["clang-format", "--dry-run", "-Werror"], tree.c_files(),
                      lambda line: "error:" in line)
     first = {}

@@ -184,6 +184,8 @@ def test_python_reports_unused_import(tree):
 
 def test_format_reports_once_per_file(tree):
     need("clang-format")
+    if "clang-format 14" in lint(tree, "format")[1]:
+        pytest.skip("clang-format is not the tree's version")
     write(tree, "pm-udp/a.c", f"{C_HEAD}int  a;\nint  b;\n")
     code, output = lint(tree, "format")
     assert code == 1 and len(output.splitlines()) == 1, output

@@ -13,6 +13,7 @@ from systest import BUILD
 GUEST = "labguest"      # a user with a shell, known inside the lab only
 GUEST_ID = 61234
 START_S = 5
+SSHDS = ("sshd", "sshd-session", "sshd-auth")       # the last two from OpenSSH 9.8 on
 
 # Users of the lab: sshd wants one of its own to put its network half aside.
 USERS = f"""sshd:x:61233:65534::/run/sshd:/usr/sbin/nologin
@@ -51,6 +52,12 @@ def program():
     if os.access(f"{BUILD}/sshd/sshd", os.X_OK):
         return f"{BUILD}/sshd/sshd", f"{BUILD}/sshd/lib"
     return shutil.which("sshd", path="/usr/sbin"), ""
+
+
+def parts():
+    """Settings that name the other programs of an sshd that is unpacked, where it has some."""
+    names = {"SshdSessionPath": f"{BUILD}/sshd/sshd-session", "SshdAuthPath": f"{BUILD}/sshd/sshd-auth"}
+    return "".join(f"{setting} {path}\n" for setting, path in names.items() if os.path.exists(path))
 
 
 def missing():
@@ -115,7 +122,7 @@ class Lab(scoutlab.Lab):
         with open("/etc/passwd", encoding="utf-8") as file:
             lines = [line for line in file if not line.startswith(("sshd:", f"{GUEST}:"))]
         self._file("passwd", "".join(lines) + USERS)
-        self._file("sshd_config", SERVER.format(dir=self.directory))
+        self._file("sshd_config", SERVER.format(dir=self.directory) + parts())
         self._file("config", CLIENT.format(dir=self.directory, key=f"{self.directory}/user_key"))
         self._file("stranger_config", CLIENT.format(dir=self.directory, key=f"{self.directory}/stranger_key"))
         self._file("guest_config", CLIENT.format(dir=self.directory, key="/run/guest/user_key"))
@@ -141,7 +148,7 @@ class Lab(scoutlab.Lab):
 
     def logins(self):
         """sshds of connections."""
-        return [pid for pid in self.find("sshd") if pid not in self.listeners.values()]
+        return [pid for name in SSHDS for pid in self.find(name) if pid not in self.listeners.values()]
 
     def ssh(self, *words, env=None, **more):
         """scout by ssh alone, without a lock."""
@@ -156,7 +163,7 @@ class Lab(scoutlab.Lab):
         def those():
             logins = self.logins()
             return [f"{pid} {name} in {host}" for pid, (host, name) in self.processes().items()
-                    if pid in logins or name not in (*DAEMONS, "sshd")]
+                    if pid in logins or name not in (*DAEMONS, *SSHDS)]
         wait_until(lambda: not those(), seconds)
         return those()
 

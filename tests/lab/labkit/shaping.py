@@ -80,14 +80,14 @@ def uplink(nic):
 
 def limited(namespace):
     """Rate in bit/s of the limited ports of a switch, by port."""
-    tc = [tools.find("tc"), "-json"]
+    tc = tools.find("tc")
     rates = {}
-    for q in json.loads(tools.run([*tc, "qdisc", "show"], namespace=namespace)):
+    for q in json.loads(tools.run([tc, "-json", "qdisc", "show"], namespace=namespace)):
         if q["kind"] == "tbf":
             rates[q["dev"]] = q["options"]["rate"] * 8
         elif q["kind"] == "htb":
-            # tc has no JSON for these
-            words = tools.run([*tc, "class", "show", "dev", q["dev"]], namespace=namespace).split()
+            # the tc of Debian 12 has no JSON for these
+            words = tools.run([tc, "class", "show", "dev", q["dev"]], namespace=namespace).split()
             rates[q["dev"]] = parse_rate(words[words.index("rate") + 1])
     return rates
 
