@@ -402,7 +402,7 @@ void mtl_pm_memory_keep(unsigned long long bytes);
 void mtl_pm_windows_choose(void);
 /* The component is in use, and no address has been exchanged yet. */
 void mtl_pm_windows_start(void);
-/* Open MPI has opened them. May be called again. */
+/* Open MPI has opened those components. May be called again. */
 void mtl_pm_windows_chosen(void);
 
 /* mtl_pm_note.c */

@@ -104,11 +104,6 @@ static void *open_server(void *arg)
 	infos_text(&infos, PMIX_HOSTNAME, step->host);
 	infos_add(&infos, PMIX_SERVER_TOOL_SUPPORT, &no, PMIX_BOOL);
 	share_topology(step, &infos);
-	/*
-	 * The store of PMIx 5.0 in shared memory numbers the keys that PMIx does not know by itself, each process in its
-	 * own order: after a key of ours for ranks (nspace.c), programs read that in the place of their own first one.
-	 */
-	setenv("PMIX_MCA_gds", "hash", 0);
 	server.status = infos.is_broken ? PMIX_ERR_NOMEM
 					: PMIx_server_init(&upcalls, infos.v, infos.n);
 	if (server.status == PMIX_SUCCESS && step->order->job->is_debugged)
@@ -125,6 +120,12 @@ int server_open(struct step *step)
 
 	server.step = step;
 	server.status = PMIX_ERR_INIT;
+	/*
+	 * The store of PMIx 5.0 in shared memory numbers the keys that PMIx does not know by itself, each process in its
+	 * own order: after a key of ours for ranks (nspace.c), programs read that in the place of their own first one.
+	 */
+	if (!rc && PMIX_VERSION_MAJOR >= 5 && setenv("PMIX_MCA_gds", "hash", 0))
+		rc = errno;
 	if (!rc)
 		rc = pthread_create(&server.opener, NULL, open_server, step);
 	server.is_opening = !rc;
