@@ -224,7 +224,7 @@ give_up() {
 
 # Open MPI 5 and PMIx 5, for tests/system/pmix5.t: unpacked as well.
 fetch_debian13() {
-	[ "$(uname -m)" = x86_64 ] && [ ! -e build/debian13/root/usr/bin/mpirun.openmpi ] || return 0
+	[ "$(uname -m)" = x86_64 ] && [ ! -e build/debian13/system/usr/bin/mpirun.openmpi ] || return 0
 	! pkg-config --atleast-version=5 pmix || return 0
 	tests/debian13/fetch build/debian13 ||
 		echo "bootstrap.sh: tests with Open MPI 5 and PMIx 5 will be skipped"

@@ -198,9 +198,9 @@ $(MTL_HELP): $(BUILD)/mca/%: mpi-glue/mtl/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-# `. build/env.sh` lets shell, mpirun, man and pkg-config find everything without an installation. Lines for an Open
-# MPI that is not there is left out. PMIx 5 would take Open MPI's path for its own and complain of what it finds there,
-# had it none.
+# `. build/env.sh` lets shell, mpirun, man and pkg-config find everything without an installation. Lines for an
+# Open MPI that is not there are left out. PMIx 5 would take Open MPI's path for its own and complain of what it finds
+# there, had it none.
 OMPI5    := $(if $(HAVE_OMPI),$(if $(HAVE_ORTE),,1))
 ENV_EDIT = -e 's|@BUILD@|$(abspath $(BUILD))|g' -e 's|@TOP@|$(CURDIR)|g' \
 	   $(if $(HAVE_OMPI),-e "s|@PKGLIBDIR@|$$(ompi_info --path pkglibdir | sed 's/.*: *//')|g",-e /OMPI_MCA/d) \

@@ -102,7 +102,8 @@ void mtl_pm_windows_choose(void)
 
 /*
  * osc/rdma of 5.0 finds only BTLs that others have opened: pml/ob1 does, but is not asked where pml/cm is named. Their
- * addresses are exchanged with those of all others, so at the first window it would be too late.
+ * addresses are exchanged with those of all others, so at the first window it would be too late. If they cannot be
+ * opened, the first window says so.
  */
 void mtl_pm_windows_start(void)
 {

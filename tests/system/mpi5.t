@@ -18,7 +18,7 @@ from runner import BUILD, ONLY, SCLAB, run                              # noqa: 
 TAP = runner.Tap()
 NAME = f"mpi5_{os.getpid()}"
 HOSTS = ("h0", "h1", "h2")
-USR = f"{UNPACKED}/root/usr"
+USR = f"{UNPACKED}/system/usr"
 EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes", "comms", "threads",
               "collectives", "flood", "bursts", "windows", "finalize")
 # PRRTE 3.0 loses a daemon when jobs on several hosts connect, with every transport.

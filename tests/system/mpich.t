@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """MPICH's programs under scrun, by PMI-1: those of tests/mpi compiled with mpicc.mpich, on one host, on two scnodeds of
 this machine and on the hosts of a lab; how each of their ends is told. TAP. Needs root, munged, libmpich-dev."""
+import functools
 import os
 import re
 import shutil
@@ -53,6 +54,7 @@ int main(int argc, char **argv)
 """
 
 
+@functools.cache
 def programs():
     """MPICH 4.2 hangs in LEAVES under its own mpiexec as well."""
     done = subprocess.run(["mpichversion"], capture_output=True, text=True, check=True)

@@ -3,6 +3,7 @@
  * debug - ranks of a job that is debugged wait in PMIx_Init, as nspace.c has told them to, for an event. A rank that
  * waits before the release hears it with all others, one that comes later gets an event of its own.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,13 +61,15 @@ static void is_waiting(size_t registration, pmix_status_t code, const pmix_proc_
 		       pmix_event_notification_cbfunc_fn_t done, void *arg)
 {
 	pmix_proc_t *proc = malloc(sizeof(*proc));
+	int rc = -ENOMEM;
 
 	if (proc) {
 		*proc = *source;
-		if (shift_post(came, proc))
-			free(proc);
+		rc = shift_post(came, proc);
 	}
-	done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
+	if (rc)
+		free(proc);
+	done(rc ? server_status(-rc) : PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
 }
 
 /*

@@ -82,6 +82,13 @@ def own_mounts():
         kernel.take_root()
 
 
+def mount_hosts(path):
+    """A file as /etc/hosts."""
+    # a machine may have none; an empty one means the same, and there must be something to mount on
+    os.close(os.open("/etc/hosts", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+    kernel.mount(path, "/etc/hosts", None, kernel.MS_BIND)
+
+
 def furnish(state, shares):
     """The mount namespace: private /tmp, /run and /dev/shm, own /sys and /etc/hosts."""
     trees = {path: kernel.clone_tree(path) for path in shares}
@@ -89,9 +96,7 @@ def furnish(state, shares):
     trees[state.directory] = kernel.clone_tree(state.directory, recursive=False)
     kernel.unshare(kernel.CLONE_NEWNS)
     own_mounts()
-    # a machine may have none; an empty one means the same, and there must be something to mount on
-    os.close(os.open("/etc/hosts", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
-    kernel.mount(f"{state.directory}/hosts", "/etc/hosts", None, kernel.MS_BIND)
+    mount_hosts(f"{state.directory}/hosts")
     mount_tmpfs("/tmp", "1777")
     mount_sysfs()
     mount_tmpfs("/dev/shm", "1777")
