@@ -77,14 +77,21 @@ void nap_end(atomic_uint *word)
 	pthread_mutex_unlock(&clock_lock);
 }
 
-/* Moves the clock on, and waits until the switch thread has done what is due and sleeps. */
+/* Until the switch thread has done what is due and sleeps. With clock_lock held. */
+static void wait_asleep(void)
+{
+	while (!asleep.word || is_over(asleep.word, asleep.seen, asleep.until_ns))
+		pthread_cond_wait(&clock_news, &clock_lock);
+}
+
+/* Moves the clock on once the switch thread has done what was due before, and waits until it has done what is now. */
 static void advance_to(uint64_t ns)
 {
 	pthread_mutex_lock(&clock_lock);
+	wait_asleep();
 	clock_ns = ns;
 	pthread_cond_broadcast(&clock_news);
-	while (!asleep.word || is_over(asleep.word, asleep.seen, asleep.until_ns))
-		pthread_cond_wait(&clock_news, &clock_lock);
+	wait_asleep();
 	pthread_mutex_unlock(&clock_lock);
 }
 
