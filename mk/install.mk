@@ -76,7 +76,7 @@ run1 = install -D -m 755 $(1) '$(DESTDIR)$(2)'
 
 # Products that are installed as they were built, or linked again from the same objects.
 PRODUCTS := $(if $(LIBPM_SRC),$(LIBPM_SO) $(LIBPM_LINK) $(LIBPM_A)) $(TOOLS:%=$(BUILD)/bin/%) $(ETHD) \
-	    $(if $(ETHD),$(BPF_ETH)) $(SCHED_PROGS:%=$(BUILD)/bin/%) $(if $(HAS_MTL),$(MTL_SO) $(SCHIZO_SO))
+	    $(if $(ETHD),$(BPF_ETH)) $(SCHED_PROGS:%=$(BUILD)/bin/%) $(MPI_COMPONENTS)
 
 .PHONY: products install uninstall
 

@@ -150,7 +150,6 @@ link_schizo = $(CC) -shared -Wl,--version-script=mk/mca.map $(PM_LDFLAGS) $(LDFL
 # Only Open MPI 5 has its parameters from PMIx's server, and needs to be told that some are PMIx's own.
 PMDL_OBJ := $(if $(HAVE_PMDL),$(call obj,$(sort $(wildcard mpi-glue/pmdl/*.c))))
 PMDL_SO  := $(if $(PMDL_OBJ),$(BUILD)/pmix/pmix_mca_pmdl_score.so)
-outputs  += $(PMDL_SO)
 $(PMDL_OBJ): OBJ_CPPFLAGS = $(PMIX_CPPFLAGS)
 $(PMDL_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
 $(PMDL_SO): $(PMDL_OBJ) mk/mca.map
@@ -160,7 +159,8 @@ $(PMDL_SO): $(PMDL_OBJ) mk/mca.map
 		$(filter-out -Wl$(comma)%,$(shell pkg-config --libs pmix))
 
 ifneq ($(and $(MTL_OBJ),$(HAVE_OMPI)),)
-outputs += $(MTL_SO) $(MTL_HELP) $(SCHIZO_SO)
+MPI_COMPONENTS := $(MTL_SO) $(SCHIZO_SO) $(PMDL_SO)
+outputs += $(MPI_COMPONENTS) $(MTL_HELP)
 endif
 outputs += $(BUILD)/env.sh
 # Which algorithms Open MPI takes for collective operations over PM: the rules, and what names them to mpirun.
