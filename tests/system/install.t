@@ -63,6 +63,19 @@ def packaged(build, stage):
     tap.ok(units, "there are units", str(found))
 
 
+def made_first(stage):
+    """Where nothing is built yet, as in a build of packages, install makes each file that it copies."""
+    empty = f"{stage}.empty"
+    words = ["make", "-n", "-C", ROOT, f"BUILD={empty}", "install", f"DESTDIR={stage}", "PREFIX=/usr"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, env=environment())
+    tap.ok(done.returncode == 0, "install from nothing, as make would do it", told(done))
+    copy = re.compile(rf"install -D -m \d+ ({re.escape(empty)}/\S+)")
+    copied, others = set(copy.findall(done.stdout)), copy.sub("", done.stdout)
+    tap.ok(copied, "it copies what is built", told(done))
+    tap.equal([path for path in sorted(copied) if not re.search(rf"{re.escape(path)}(?![\w.])", others)], [],
+              "and builds all that it copies")
+
+
 def uninstalled(stage):
     """From a shell that has nothing: no build, no settings, no Open MPI in PATH."""
     empty = f"{stage}.build"
@@ -105,6 +118,7 @@ def main():
     top = tempfile.mkdtemp(prefix="install-")
     try:
         build = private_build(f"{top}/build")
+        made_first(f"{top}/stage")
         packaged(build, f"{top}/stage")
         uninstalled(f"{top}/stage")
         elsewhere(build, f"{top}/opt")
