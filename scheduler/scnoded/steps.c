@@ -58,9 +58,13 @@ static void forget(struct step *step)
 
 static void report(struct step *step)
 {
-	if (!step->is_reported)
-		uplink_tell_failed(step->daemon, step->id, EXIT_LOST,
-				   step->text ? step->text : "its scstepd ended without a word");
+	if (step->is_reported)
+		return;
+	/* libev may have taken the status of a child before its pidfd was looked at: see ended() */
+	if (!step->text)
+		step->text = daemon_text("its scstepd on %s ended and did not say why",
+					 step->daemon->name);
+	uplink_tell_failed(step->daemon, step->id, EXIT_LOST, step->text);
 	step->is_reported = true;
 }
 
