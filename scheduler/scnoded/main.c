@@ -23,6 +23,8 @@
 #include "scheduler/scnoded/waiting.h"
 
 #define EXIT_FAILED 1
+#define LOCK_LOOKS 200
+#define LOCK_LOOK_US 10000
 
 /* Guests whose job does not come. */
 static void tick(struct ev_loop *loop, ev_timer *timer, int events)
@@ -72,6 +74,22 @@ static void choose_run(struct scnoded *d)
 	d->options.run = path;
 }
 
+/*
+ * A child of a scnoded that was killed just after it forked has the lock, and the port, until it runs and ends: that
+ * is waited for. The kernel has no lock with a time limit.
+ */
+static bool take_lock(int fd)
+{
+	for (int look = 0; look < LOCK_LOOKS; look++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return true;
+		if (errno != EWOULDBLOCK)
+			return false;
+		usleep(LOCK_LOOK_US);
+	}
+	return false;
+}
+
 /* One daemon per run directory. */
 static int lock_run(struct scnoded *d, char *why, size_t why_size)
 {
@@ -79,7 +97,7 @@ static int lock_run(struct scnoded *d, char *why, size_t why_size)
 
 	snprintf(path, sizeof(path), "%s/lock", d->options.run);
 	d->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (d->lock >= 0 && !flock(d->lock, LOCK_EX | LOCK_NB))
+	if (d->lock >= 0 && take_lock(d->lock))
 		return 0;
 	snprintf(why, why_size,
 		 "run directory %s: another scnoded has it; end that one, or choose another with "
