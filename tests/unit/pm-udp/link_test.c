@@ -57,21 +57,22 @@ TAP_TEST(link_state__without_netlink)
 TAP_TEST(link_state__costs_no_system_call_each_time)
 {
 	struct pair p;
+	/* a recv alone is above 150 ns; sanitizers slow the rest */
+	const uint64_t bound = 100 * 1000;
 	uint64_t start, best = UINT64_MAX;
 
 	if (!pair_open_loopback(&p, "")) {
 		pair_close(&p);
 		return;
 	}
-	for (int round = 0; round < 20; round++) {
+	for (int round = 0; round < 2000 && best >= bound; round++) {
 		start = clock_monotonic_ns();
 		for (int i = 0; i < 1000; i++)
 			p.side[0].dev->ops->rail_state(p.side[0].dev, 0);
 		start = clock_monotonic_ns() - start;
 		best = start < best ? start : best;
 	}
-	/* a recv alone is above 150 ns; sanitizers slow the rest */
-	okf(best < 100 * 1000, "%llu ns per 1000 calls", (unsigned long long)best);
+	okf(best < bound, "%llu ns per 1000 calls", (unsigned long long)best);
 	pair_close(&p);
 }
 
