@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Requests of a process to pm-ethernetd, byte by byte (pm-ethernet/attach.h), and views of the daemon."""
 import array
+import errno
 import json
 import os
 import socket
@@ -9,6 +10,7 @@ import struct
 ATTACH, SUSPEND, RESUME, REPORT, MAPPED = 1, 2, 3, 4, 5
 AUTO, DIRECT, PORT = 0, 1, 2
 MAGIC, VERSION = 0x48544550, 3
+GRANTS_MAX = 16                 # as pm-ethernet/lease.c has it
 GRANTED = "=IIi256sIHHBBBBIIQIIIIIIIIIII"
 
 
@@ -47,7 +49,14 @@ class Client:
         return {**answer, "error": again["error"], "why": again["why"]}
 
     def attach(self, key=5, **wishes):
-        return self.bound(self.ask(request(key=key, **wishes)), key)
+        """As libpm does it: asks again where the kernel has not freed yet what was granted."""
+        for tries in range(1, GRANTS_MAX + 1):
+            answer = self.bound(self.ask(request(key=key, **wishes)), key)
+            if answer["error"] != errno.ESTALE or tries == GRANTS_MAX:
+                break
+            for fd in answer["fds"]:
+                os.close(fd)
+        return answer
 
     def report(self, topic):
         self.socket.send(request(op=REPORT, topic=topic))
