@@ -11,7 +11,7 @@ KEYS = (
     "verbs.devices", "verbs.gid", "verbs.mtu", "verbs.credit", "verbs.lost_timeout",
     "verbs.shared", "verbs.connections", "verbs.pinned",
     "verbs.path", "verbs.connected_max",
-    "udp.rails", "udp.mtu", "udp.gso", "udp.port",
+    "stream", "udp.rails", "udp.mtu", "udp.gso", "udp.port",
     "shmem.ring", "shmem.mtu", "shmem.large", "shmem.dir",
     "channel.window", "channel.credit", "channel.crc", "channel.send_buffers",
     "channel.pull_bytes", "channel.peer_timeout",

@@ -76,6 +76,7 @@ PM = Table({
         "path": Value(values.choice("auto", "connected", "datagram")),
         "connected_max": Value(values.number(0, 1 << 20)),
     }),
+    "stream": Value(values.choice("auto", "never", "always")),
     "udp": Table({
         "rails": _RAILS,
         "mtu": Value(values.number(576, 65535)),

@@ -101,6 +101,10 @@ static void set_limits(struct mtl_pm_peer *peer)
 	bool is_known = !pmGetDeviceName(mtl_pm.ctx, peer->node, &device);
 	bool is_shmem = is_known && !strcmp(device, "shmem");
 	const struct limits *limits = limits_of(is_known ? device : "");
+	uint64_t long_read = 0;
+
+	if (is_known && pmGetLongRead(mtl_pm.ctx, peer->node, &long_read))
+		long_read = 0;
 
 	peer->aligns = is_shmem;
 	peer->post_limit = is_shmem ? POST_LIMIT : 0;
@@ -112,9 +116,12 @@ static void set_limits(struct mtl_pm_peer *peer)
 		peer->shared_limit = limits->shared;
 		peer->packed_limit = limits->packed;
 	}
+	/* of a message that is read by a stream, a head in datagrams would only come later than its rest */
+	if (mtl_pm.middle_limit < 0 && long_read)
+		peer->middle_limit = (ssize_t)long_read - 1;
 	peer->head_limit = (size_t)mtl_pm.head_limit;
 	if (mtl_pm.head_limit < 0)
-		peer->head_limit = limits->head;
+		peer->head_limit = long_read ? 0 : limits->head;
 	peer->pull_limit = (size_t)mtl_pm.pull_limit;
 	if (mtl_pm.pull_limit < 0)
 		peer->pull_limit = limits->pull;

@@ -8,6 +8,7 @@
 
 #include "pm.h"
 #include "pmcore/device/composite.h"
+#include "pmcore/device/longread.h"
 
 #define CONTEXT_HANDLES 256  /* contexts open at once in a process */
 #define CONTEXT_SENDS 1024   /* send buffers open at once */
@@ -40,8 +41,8 @@ enum op_kind { OP_READ, OP_WRITE };
 struct op_slot {
 	struct slot slot;
 	enum op_kind kind;
-	uint32_t op;  /* the link's name of it */
-	uint8_t link; /* composite slot */
+	struct longread
+		read; /* slot and op are the link and its name of the operation, also of a write */
 };
 
 /* A datagram that was taken from a link while the user asked for something else. */

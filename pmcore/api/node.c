@@ -130,6 +130,23 @@ int pmGetMtu(pmContext handle, pmNode node, size_t *ret_mtu)
 	return PM_SUCCESS;
 }
 
+int pmGetLongRead(pmContext handle, pmNode node, uint64_t *ret_bytes)
+{
+	struct context *ctx = context_get(handle);
+	struct composite_node *n;
+	int err;
+
+	if (!ctx)
+		return EBADF;
+	if (!ret_bytes)
+		return fail(EINVAL, "pmGetLongRead: no place for the length");
+	err = composite_node(ctx->c, node, &n);
+	if (err)
+		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+	*ret_bytes = longread_worth(ctx->c, n);
+	return PM_SUCCESS;
+}
+
 int pmGetDeviceName(pmContext handle, pmNode node, const char **ret_name)
 {
 	struct context *ctx = context_get(handle);

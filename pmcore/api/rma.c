@@ -58,9 +58,13 @@ static int start(struct context *ctx, enum op_kind kind, pmNode node, const pmHa
 		 uint64_t roffset, void *local, uint64_t len, pmDesc *ret_desc)
 {
 	const char *call = kind == OP_READ ? "pmRead" : "pmWrite";
+	struct longread read = {.node = node,
+				.rkey = remote ? remote->word[0] : 0,
+				.roffset = roffset,
+				.len = len,
+				.local = local};
 	struct composite_node *n;
 	struct op_slot *s;
-	uint32_t op;
 	int err;
 
 	if (!remote || !local || !len || !ret_desc)
@@ -77,31 +81,29 @@ static int start(struct context *ctx, enum op_kind kind, pmNode node, const pmHa
 		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
 	if (ctx->is_quiet || ctx->ops.n_open == ctx->ops.capacity)
 		return ENOBUFS;
+	read.slot = n->slot;
 	if (kind == OP_READ)
-		err = n->ops->read(n->link, n->peer, remote->word[0], roffset, local, len, &op);
+		err = longread_start(ctx->c, n, &read);
 	else
-		err = n->ops->write(n->link, n->peer, remote->word[0], roffset, local, len, &op);
+		err = n->ops->write(n->link, n->peer, read.rkey, roffset, local, len, &read.op);
 	if (err)
 		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
 	s = slot_open(&ctx->ops, struct op_slot, ret_desc);
 	s->kind = kind;
-	s->op = op;
-	s->link = n->slot;
+	s->read = read;
 	return PM_SUCCESS;
 }
 
 static int finish(struct context *ctx, enum op_kind kind, pmDesc desc)
 {
 	struct op_slot *s = slot_get(&ctx->ops, struct op_slot, desc);
-	struct composite_slot *slot;
 	int err;
 
 	if (!s || s->kind != kind)
 		return fail(EBADF, "one-sided descriptor: not open, or of another kind");
-	slot = &ctx->c->slots[s->link];
-	err = slot->ops.rma_done(slot->link, s->op);
+	err = longread_done(ctx->c, &s->read);
 	if (err == -EAGAIN && context_progress(ctx))
-		err = slot->ops.rma_done(slot->link, s->op);
+		err = longread_done(ctx->c, &s->read);
 	if (err == -EAGAIN)
 		return ENOBUFS;
 	slot_close(&ctx->ops, desc, &s->slot);

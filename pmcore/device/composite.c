@@ -10,6 +10,7 @@
 
 #include "pmcore/device/address.h"
 #include "pmcore/device/chanlink.h"
+#include "pmcore/device/longread.h"
 #include "pmcore/device/registry.h"
 #include "pmcore/device/stubs.h"
 #include "pmcore/device/takeover.h"
@@ -77,13 +78,12 @@ static bool has_successor(const struct conf *conf, unsigned int i)
 	return false;
 }
 
-static int open_link(struct composite *c, unsigned int i, const struct pmOptions *options)
+/* What the device in the next slot gets. */
+static struct pm_device_env env_for(struct composite *c, const struct pmOptions *options)
 {
-	const char *name = c->conf.devices[i];
-	const struct registry_entry *entry = registry_choose(name, &c->conf, options->nodes);
-	struct composite_slot *slot = &c->slots[c->n_slots];
 	struct stats_page *page = stats_page(c->stats);
-	struct pm_device_env env = {
+
+	return (struct pm_device_env){
 		.conf = &c->conf,
 		.regions = c->regions,
 		.stats = &page->links[c->n_slots],
@@ -98,9 +98,19 @@ static int open_link(struct composite *c, unsigned int i, const struct pmOptions
 		.note_size = sizeof(c->without),
 		.address_of = address_of,
 		.address_arg = c,
-		.can_leave = has_successor(&c->conf, i),
 	};
+}
+
+static int open_link(struct composite *c, unsigned int i, const struct pmOptions *options)
+{
+	const char *name = c->conf.devices[i];
+	const struct registry_entry *entry = registry_choose(name, &c->conf, options->nodes);
+	struct composite_slot *slot = &c->slots[c->n_slots];
+	struct stats_page *page = stats_page(c->stats);
+	struct pm_device_env env = env_for(c, options);
 	int err;
+
+	env.can_leave = has_successor(&c->conf, i);
 
 	if (!entry) {
 		explain(c, "devices=%s: no such device, known are %s", name, registry_names());
@@ -178,6 +188,13 @@ static int open_links(struct composite *c, const struct pmOptions *options)
 	return -ENODEV;
 }
 
+static int open_stream(struct composite *c, const struct pmOptions *options)
+{
+	struct pm_device_env env = env_for(c, options);
+
+	return longread_open(c, &env);
+}
+
 int composite_open(const struct pmOptions *options, struct composite **ret_composite, char *why,
 		   size_t why_size)
 {
@@ -204,6 +221,8 @@ int composite_open(const struct pmOptions *options, struct composite **ret_compo
 	c->looks = &stats_page(c->stats)->looks;
 	c->regions = region_table_create(seed);
 	err = c->regions ? open_links(c, options) : -ENOMEM;
+	if (!err)
+		err = open_stream(c, options);
 out:
 	if (err) {
 		snprintf(why, why_size, "%s", c->why[0] ? c->why : strerror(-err));
@@ -214,8 +233,9 @@ out:
 	return 0;
 }
 
-static void free_node(struct composite_node *n)
+static void free_node(struct composite *c, struct composite_node *n)
 {
+	longread_forget(c, n);
 	n->ops->peer_del(n->link, n->peer);
 	free(n->address);
 	free(n->why);
@@ -230,7 +250,7 @@ void composite_close(struct composite *c)
 	if (!c)
 		return;
 	while ((n = nodemap_next(&c->nodes, &cursor)))
-		free_node(n);
+		free_node(c, n);
 	nodemap_fini(&c->nodes);
 	while (c->n_slots > 0) {
 		struct composite_slot *slot = &c->slots[--c->n_slots];
@@ -257,7 +277,9 @@ int composite_address(struct composite *c, void *buf, size_t room)
 		if (slot == c->takeover)
 			continue;
 		part_len = part ? slot->ops.address(slot->link, part, part_room) : -ENOSPC;
-
+		/* nodes are reached without it */
+		if (part_len < 0 && slot == c->stream)
+			continue;
 		if (part_len < 0)
 			return part_len;
 		len = address_add(buf, slot->name, (size_t)part_len);
@@ -408,6 +430,7 @@ static int take_node(struct composite *c, struct composite_node *n, uint32_t nod
 		free(n->address);
 		return err;
 	}
+	longread_note(c, n);
 	composite_reached(c, slot);
 	return 0;
 }
@@ -429,7 +452,7 @@ static int attach(struct composite *c, uint32_t node, struct composite_node **re
 		const void *part;
 		size_t len;
 
-		if (slot == c->takeover)
+		if (slot == c->takeover || slot == c->stream)
 			continue;
 		err = find_part(c, slot->name, &part, &len);
 		if (!err)
@@ -499,7 +522,7 @@ void composite_remove(struct composite *c, uint32_t node)
 	nodemap_remove(&c->nodes, node);
 	c->recent = NULL;
 	takeover_forget(c, n);
-	free_node(n);
+	free_node(c, n);
 }
 
 void composite_cork(struct composite *c, bool is_on)
@@ -517,5 +540,6 @@ void composite_mark_dead(struct composite *c, uint32_t node)
 	if (takeover_has(c, n))
 		takeover_died(c, n);
 	n->is_dead = true;
+	longread_forget(c, n);
 	n->why = strdup(c->why);
 }

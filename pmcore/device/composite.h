@@ -21,6 +21,8 @@
 #define COMPOSITE_LINKS 8
 #define COMPOSITE_WHY 512
 
+struct longread_way;
+
 /* A node in contact. */
 struct composite_node {
 	uint32_t node;
@@ -35,6 +37,7 @@ struct composite_node {
 	char *why;     /* how its death was found out, or NULL */
 	void *address; /* copy, kept while another link may have to take it over; else NULL */
 	size_t address_len;
+	struct longread_way *way; /* of long reads, or NULL */
 };
 
 struct composite_slot {
@@ -57,6 +60,8 @@ struct composite {
 	uint32_t expensive_every; /* ... and how many that is: grows while cheap links are busy */
 	uint32_t expensive_every_max;    /* ... up to this */
 	struct composite_slot *takeover; /* the last slot (takeover.h), NULL until a node needs it */
+	struct composite_slot *stream;   /* of long reads (longread.h), NULL = there is none */
+	struct conf stream_conf;         /* its own: it goes over the rails of the network device */
 	struct nodemap nodes;            /* struct composite_node */
 	struct composite_node *recent;   /* the last one that was looked for there, or NULL */
 	uint32_t self;

@@ -5,6 +5,7 @@
 
 #include "pm-ethernet/ethernet.h"
 #include "pm-shmem/shmem.h"
+#include "pm-udp/stream/stream.h"
 #include "pm-udp/udp.h"
 #include "pm-verbs/verbs.h"
 #include "pmcore/device/self.h"
@@ -21,6 +22,11 @@ const struct registry_entry *registry_find(const char *name)
 		if (!strcmp(entries[i].name, name))
 			return &entries[i];
 	return NULL;
+}
+
+const struct pm_link_ops *registry_stream(void)
+{
+	return &pm_stream_ops;
 }
 
 const struct registry_entry *registry_choose(const char *name, const struct conf *conf,

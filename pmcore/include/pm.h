@@ -221,6 +221,11 @@ enum pmAttribute {
 	PM_ATTR_MTU_MAX,          /* largest datagram any device of the context takes */
 };
 int pmGetAttribute(pmContext ctx, enum pmAttribute attribute, uint64_t *ret_value);
+/*
+ * Bytes from which on a message to @node arrives sooner when its receiver reads it (pmRead) than in datagrams; 0: it is left
+ * to the caller. ENOBUFS, EHOSTUNREACH, EPIPE as pmSend.
+ */
+int pmGetLongRead(pmContext ctx, pmNode node, uint64_t *ret_bytes);
 /* Name of the device that serves @node ("self", "shmem", "udp", ...). Static storage. */
 int pmGetDeviceName(pmContext ctx, pmNode node, const char **ret_name);
 /*

@@ -53,6 +53,7 @@ static const struct key keys[] = {
 	{"udp.mtu", NUMBER, FIELD(udp_mtu), 576, 65535, true, NULL},
 	{"udp.gso", SWITCH, FIELD(udp_gso), 0, 1, false, NULL},
 	{"udp.port", NUMBER, FIELD(udp_port), 0, 65535, false, NULL},
+	{"stream", CHOICE, FIELD(stream), 0, 0, false, lane_names},
 	{"ethernet.socket", PATH, FIELD(ethernet_socket), 0, 0, false, NULL},
 	{"ethernet.attach", CHOICE, FIELD(ethernet_attach), 0, 0, false, attach_names},
 	{"ethernet.lane", CHOICE, FIELD(ethernet_lane), 0, 0, false, lane_names},

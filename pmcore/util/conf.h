@@ -22,6 +22,9 @@ enum conf_attach { CONF_ATTACH_AUTO, CONF_ATTACH_DIRECT, CONF_ATTACH_PORT };
 /* Whether long data of ethernet goes by datagrams: where they are measured to be cheaper, never, wherever it can. */
 enum conf_lane { CONF_LANE_AUTO, CONF_LANE_NEVER, CONF_LANE_ALWAYS };
 
+/* Whether long reads of network devices may go by TCP streams: where they are measured to be faster, never, always. */
+enum conf_stream { CONF_STREAM_AUTO, CONF_STREAM_NEVER, CONF_STREAM_ALWAYS };
+
 /* How verbs reaches its peers. */
 enum conf_path { CONF_PATH_AUTO, CONF_PATH_CONNECTED, CONF_PATH_DATAGRAM };
 
@@ -43,6 +46,8 @@ struct conf {
 	uint32_t udp_port; /* udp.port: first port to try, 0 = any */
 	bool udp_is_lane; /* no option: it is the lane of ethernet, which takes named rails as far as they have an address, and
 				reaches hosts in their subnets only */
+
+	enum conf_stream stream; /* stream=auto|never|always */
 
 	char ethernet_socket[108];        /* ethernet.socket: of pm-ethernetd, default
 				      /run/pm-ethernet/socket */

@@ -289,7 +289,7 @@ LIMITS = {
     "shmem.dir": ("/dev/shm", "/" + "a" * 120), "devices": ("self+shmem+ethernet+udp", "udp"),
     "ethernet.rails": ("eth1+enp3s0f0", "+".join(f"eth{n}" for n in range(8))),
     "ethernet.attach": ("auto", "direct", "port"),
-    "ethernet.lane": ("auto", "never", "always"),
+    "ethernet.lane": ("auto", "never", "always"), "stream": ("auto", "never", "always"),
     "ethernet.socket": ("/run/pm-ethernet/socket", "/" + "a" * (values.SOCKET_MAX - 1)),
     "verbs.devices": ("mlx5_0:1+rxe1", "+".join(f"mlx5_{n}:1" for n in range(8))),
     "verbs.gid": ("0", "255"), "verbs.mtu": ("1024", "65536"), "verbs.credit": ("8", "256"),

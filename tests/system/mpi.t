@@ -67,13 +67,15 @@ def memory():
 
 def unasked():
     """Where ranks share cores, long messages leave before their receiver asks: each answer would wait for its turn."""
-    for parts, answer, size in ((("--mca", "mpi_yield_when_idle", "1"), "yes", 4 << 20),
-                                (("--mca", "mpi_yield_when_idle", "1"), "no", (4 << 20) + 1),
-                                (("--mca", "mtl_pm_middle_limit", "1000"), "no", 1 << 20),
-                                ((), "yes", 256 << 10)):
-        code, out = run(mpirun(2, *ONLY, *parts, f"{BUILD}/mpi/unasked", answer, str(size)), environment("self+udp"))
-        TAP.ok(code == 0 and "OK unasked" in out, f"unasked: {answer} for {size} bytes with {parts or 'defaults'}",
-               f"exit {code}\n{out}")
+    for parts, answer, size, stream in ((("--mca", "mpi_yield_when_idle", "1"), "yes", 4 << 20, "auto"),
+                                        (("--mca", "mpi_yield_when_idle", "1"), "no", (4 << 20) + 1, "auto"),
+                                        (("--mca", "mtl_pm_middle_limit", "1000"), "no", 1 << 20, "never"),
+                                        ((), "yes", 256 << 10, "never"), ((), "no", 1 << 20, "never"),
+                                        ((), "yes", 128 << 10, "auto"), ((), "no", 256 << 10, "auto")):
+        code, out = run(mpirun(2, *ONLY, *parts, f"{BUILD}/mpi/unasked", answer, str(size)),
+                        environment(f"self+udp,stream={stream}"))
+        TAP.ok(code == 0 and "OK unasked" in out,
+               f"unasked: {answer} for {size} bytes with {parts or 'defaults'}, stream={stream}", f"exit {code}\n{out}")
 
 
 def available_kib():

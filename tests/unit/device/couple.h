@@ -49,14 +49,17 @@ static inline void insert(int i)
 	couple.way[i] = losing_of(slot->link);
 }
 
+/* Without a stream, so that the network device stands last. */
 static inline bool open_one(int i, const char *config)
 {
+	char text[256];
 	struct pmOptions options = {.size = sizeof(options),
 				    .job_key = (uint64_t)getpid(),
 				    .self = (uint32_t)i,
 				    .resolver = couple.is_added ? NULL : resolve,
-				    .config = config};
+				    .config = text};
 
+	snprintf(text, sizeof(text), "%s,stream=never", config);
 	couple.address_len[i] = PM_ADDRESS_MAX;
 	if (!okf(!pmOpenContext(&options, &couple.ctx[i]), "%s", pmLastError()))
 		return false;

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * owner - connections by which other nodes read this node's memory. Everybody can connect; only who shows the job's key is
+ * served, and only from regions that are exported at that moment.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "pm-udp/stream/private.h"
+#include "pmcore/util/conf.h"
+#include "pmcore/util/forked.h"
+#include "pmcore/util/region.h"
+
+#define BACKLOG 128
+#define ACCEPTS 8 /* of a round */
+/* Bytes given to the kernel by one call: it sends and frees while we do other work between. */
+#define SEND_MOST (1u << 20)
+/* Ports tried from udp.port on, as for datagrams: one for each process of the host. */
+#define PORT_SPAN 1024
+#define PORT_TRIES 16
+
+/* ---- listening ---- */
+
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_in sin = {0};
+	socklen_t len = sizeof(sin);
+
+	return getsockname(fd, (struct sockaddr *)&sin, &len) ? 0 : ntohs(sin.sin_port);
+}
+
+static void stop_listening(struct pmt_link *s)
+{
+	for (uint32_t r = 0; r < s->n_rails; r++)
+		pmt_unwatch(s, &s->listener[r]);
+	s->port = 0;
+}
+
+/* Rails have one port: @port, or any if that is 0. */
+static int listen_at(struct pmt_link *s, uint16_t port)
+{
+	int err = 0;
+
+	for (uint32_t r = 0; r < s->n_rails && !err; r++) {
+		struct pmt_socket *l = &s->listener[r];
+
+		l->kind = PMT_LISTENER;
+		l->fd = pmt_socket_make(s->rails[r].address, port);
+		if (l->fd < 0)
+			err = l->fd;
+		else if (listen(l->fd, BACKLOG))
+			err = -errno;
+		else
+			err = pmt_watch(s, l, false);
+		if (!err)
+			port = port_of(l->fd);
+	}
+	s->port = port;
+	if (err)
+		stop_listening(s);
+	return err;
+}
+
+int pmt_listen(struct pmt_link *s)
+{
+	uint32_t first = s->env.conf->udp_port, n = first ? PORT_SPAN : PORT_TRIES;
+	int err = -EADDRINUSE;
+
+	for (uint32_t i = 0; i < n && err == -EADDRINUSE && (!first || first + i <= 65535); i++)
+		err = listen_at(s, first ? (uint16_t)(first + i) : 0);
+	return err;
+}
+
+/* ---- connections ---- */
+
+static struct pmt_owned_list *list_of(struct pmt_link *s, const struct pmt_owned *o)
+{
+	return o->state == PMT_SERVE ? &s->owned : &s->strangers;
+}
+
+static void drop(struct pmt_link *s, struct pmt_owned *o)
+{
+	pmt_unwatch(s, &o->socket);
+	TAILQ_REMOVE(list_of(s, o), o, link);
+	if (o->state == PMT_SERVE)
+		s->n_owned--;
+	else
+		s->n_strangers--;
+	if (o->is_serving)
+		LIST_REMOVE(o, serving);
+	TAILQ_INSERT_TAIL(&s->closed, o, link);
+}
+
+void pmt_owned_sweep(struct pmt_link *s)
+{
+	struct pmt_owned *o;
+
+	while ((o = TAILQ_FIRST(&s->closed))) {
+		TAILQ_REMOVE(&s->closed, o, link);
+		free(o);
+	}
+}
+
+static void take_in(struct pmt_link *s, int fd)
+{
+	struct pmt_owned *o = calloc(1, sizeof(*o));
+
+	if (!o || forked_close(fd)) {
+		free(o);
+		close(fd);
+		return;
+	}
+	if (s->n_strangers == PMT_STRANGERS)
+		drop(s, TAILQ_FIRST(&s->strangers));
+	o->socket.kind = PMT_OWNED;
+	o->socket.fd = fd;
+	TAILQ_INSERT_TAIL(&s->strangers, o, link);
+	s->n_strangers++;
+	if (pmt_watch(s, &o->socket, false))
+		drop(s, o);
+}
+
+void pmt_accept(struct pmt_link *s, const struct pmt_socket *listener)
+{
+	for (int i = 0; i < ACCEPTS; i++) {
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0)
+			return;
+		take_in(s, fd);
+	}
+}
+
+/* ---- messages ---- */
+
+static int on_greeting(struct pmt_link *s, struct pmt_owned *o)
+{
+	struct pmt_answer answer;
+	uint8_t out[PMT_ANSWER];
+
+	if (pmt_greeting_get(o->in, &o->greeting) || o->greeting.to != s->env.self ||
+	    getrandom(&o->nonce, sizeof(o->nonce), 0) != sizeof(o->nonce))
+		return -EPROTO;
+	answer.nonce = o->nonce;
+	answer.tag = pmt_tag(s->env.job_key, PMT_OWNER, &o->greeting, o->nonce);
+	pmt_answer_put(out, &answer);
+	o->state = PMT_PROVE;
+	return send(o->socket.fd, out, sizeof(out), MSG_NOSIGNAL) == sizeof(out) ? 0 : -EPIPE;
+}
+
+static int on_proof(struct pmt_link *s, struct pmt_owned *o)
+{
+	if (pmt_proof_get(o->in) != pmt_tag(s->env.job_key, PMT_READER, &o->greeting, o->nonce) ||
+	    s->n_owned == PMT_OWNERS)
+		return -EACCES;
+	TAILQ_REMOVE(&s->strangers, o, link);
+	s->n_strangers--;
+	o->state = PMT_SERVE;
+	TAILQ_INSERT_TAIL(&s->owned, o, link);
+	s->n_owned++;
+	return 0;
+}
+
+static int on_request(struct pmt_link *s, struct pmt_owned *o)
+{
+	struct pmt_request request;
+
+	if (pmt_request_get(o->in, &request) || o->count == PMT_PARTS)
+		return -EPROTO;
+	if (!request.length)
+		return 0;
+	o->queue[(o->head + o->count++) % PMT_PARTS] = request;
+	if (!o->is_serving)
+		LIST_INSERT_HEAD(&s->serving, o, serving);
+	o->is_serving = true;
+	return 0;
+}
+
+/* All messages that are complete. */
+static int take_messages(struct pmt_link *s, struct pmt_owned *o)
+{
+	static const struct {
+		size_t len;
+		int (*take)(struct pmt_link *s, struct pmt_owned *o);
+	} messages[] = {[PMT_GREET] = {PMT_GREETING, on_greeting},
+			[PMT_PROVE] = {PMT_PROOF, on_proof},
+			[PMT_SERVE] = {PMT_REQUEST, on_request}};
+	int err = 0;
+
+	while (!err && o->in_len >= messages[o->state].len) {
+		size_t len = messages[o->state].len;
+
+		err = messages[o->state].take(s, o);
+		o->in_len -= len;
+		memmove(o->in, o->in + len, o->in_len);
+	}
+	return err;
+}
+
+void pmt_owned_input(struct pmt_link *s, struct pmt_owned *o)
+{
+	ssize_t n = recv(o->socket.fd, o->in + o->in_len, sizeof(o->in) - o->in_len, 0);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n > 0)
+		o->in_len += (size_t)n;
+	if (n <= 0 || take_messages(s, o))
+		drop(s, o);
+}
+
+/* ---- data ---- */
+
+/* Sends of the first request what the socket takes: bytes, or -errno. Its region is looked up each time, as it may go. */
+static ssize_t send_some(struct pmt_link *s, struct pmt_owned *o)
+{
+	struct pmt_request *r = &o->queue[o->head];
+	uint64_t len = r->length < SEND_MOST ? r->length : SEND_MOST;
+	void *at;
+	ssize_t n;
+
+	if (region_find(s->env.regions, r->rkey, r->offset, r->length, &at))
+		return -EACCES;
+	n = send(o->socket.fd, at, len, MSG_NOSIGNAL);
+	if (n < 0)
+		return -errno;
+	r->offset += (uint64_t)n;
+	r->length -= (uint64_t)n;
+	if (!r->length) {
+		o->head = (o->head + 1) % PMT_PARTS;
+		o->count--;
+	}
+	return n;
+}
+
+bool pmt_serve(struct pmt_link *s)
+{
+	struct pmt_owned *o, *next;
+	bool did = false;
+
+	for (o = LIST_FIRST(&s->serving); o; o = next) {
+		ssize_t n = send_some(s, o);
+
+		next = LIST_NEXT(o, serving);
+		did |= n > 0;
+		if (n < 0 && n != -EAGAIN) {
+			drop(s, o);
+		} else if (!o->count) {
+			LIST_REMOVE(o, serving);
+			o->is_serving = false;
+		}
+	}
+	pmt_owned_sweep(s);
+	return did;
+}
+
+void pmt_owner_close(struct pmt_link *s)
+{
+	struct pmt_owned *o;
+
+	stop_listening(s);
+	while ((o = TAILQ_FIRST(&s->strangers)) || (o = TAILQ_FIRST(&s->owned)))
+		drop(s, o);
+	pmt_owned_sweep(s);
+}

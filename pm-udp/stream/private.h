@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * private - the state of a stream link, shared by its files: link.c (life and operations table), owner.c (connections by
+ * which others read from here), reader.c (those by which this process reads), watch.c (waiting for all of them).
+ */
+#ifndef PM_UDP_STREAM_PRIVATE_H
+#define PM_UDP_STREAM_PRIVATE_H
+
+#include <sys/queue.h>
+
+#include "pm-udp/addr.h"
+#include "pm-udp/stream/stream.h"
+#include "pm-udp/stream/wire.h"
+
+#define PMT_READS 1024 /* open at once */
+#define PMT_PARTS 64   /* requests under way by a connection */
+/* Connections of others; those among them that have not shown yet that they belong to the job. */
+#define PMT_OWNERS 256
+#define PMT_STRANGERS 16
+#define PMT_READERS 256 /* own connections */
+
+enum pmt_kind { PMT_LISTENER, PMT_OWNED, PMT_READING };
+
+/* What is watched: the first member of each of them. */
+struct pmt_socket {
+	enum pmt_kind kind;
+	int fd;          /* -1: closed */
+	bool wants_room; /* a sleeper is to be woken when it can be written to */
+};
+
+/* Waits for the reader to prove itself, then for requests. */
+enum pmt_owned_state { PMT_GREET, PMT_PROVE, PMT_SERVE };
+
+/* A connection by which a node reads from here. */
+struct pmt_owned {
+	struct pmt_socket socket;
+	TAILQ_ENTRY(pmt_owned) link; /* of the list for its state, oldest first */
+	enum pmt_owned_state state;
+	bool is_serving; /* in the list of those that have data to send */
+	LIST_ENTRY(pmt_owned) serving;
+	struct pmt_greeting greeting;
+	uint64_t nonce;                      /* ours */
+	uint8_t in[PMT_PARTS * PMT_REQUEST]; /* bytes of an unfinished message */
+	size_t in_len;
+	struct pmt_request queue[PMT_PARTS]; /* ring; the first one shrinks while it is sent */
+	uint32_t head, count;
+};
+
+struct pmt_peer;
+
+/* A read of the program. */
+struct pmt_read {
+	TAILQ_ENTRY(pmt_read) link; /* of its peer, in the order of asking; over: not listed */
+	struct pmt_peer *peer;
+	uint32_t id;        /* index, and a generation above it */
+	uint32_t next_free; /* index + 1 */
+	bool is_open;
+	int status; /* -EAGAIN: not over */
+	uint64_t rkey, offset, len;
+	uint64_t asked, arrived; /* bytes */
+	uint8_t *local;
+};
+
+/* A range under way. */
+struct pmt_part {
+	struct pmt_read *read;
+	uint8_t *at;
+	uint64_t left;
+};
+
+enum pmt_reading_state { PMT_CLOSED, PMT_CONNECT, PMT_ANSWERED, PMT_OPEN };
+
+/* A connection by which this process reads from a node, over one rail. */
+struct pmt_reading {
+	struct pmt_socket socket;
+	enum pmt_reading_state state;
+	struct pmt_peer *peer;
+	struct pmt_greeting greeting;
+	uint8_t in[PMT_ANSWER];
+	size_t in_len;
+	struct pmt_part parts[PMT_PARTS]; /* ring */
+	uint32_t head, count;
+	uint64_t outstanding; /* bytes of them */
+	uint32_t idle;        /* looks in a row that brought nothing */
+	uint64_t quiet_ns;    /* time from which on nothing has come, 0 = not taken yet */
+};
+
+/* A node that is read from. */
+struct pmt_peer {
+	uint32_t node;
+	uint16_t port;
+	uint32_t rails; /* bit per rail that leads there */
+	uint32_t address[PM_RAILS_MAX];
+	uint32_t n_open;   /* connections */
+	uint64_t retry_ns; /* no connection is tried before; 0 = at once */
+	uint64_t retry_step_ns;
+	LIST_ENTRY(pmt_peer) link; /* of all */
+	bool is_busy;
+	LIST_ENTRY(pmt_peer) busy;    /* of those that are read from now */
+	TAILQ_HEAD(, pmt_read) reads; /* not over */
+	struct pmt_reading reading[]; /* one for each rail here */
+};
+
+TAILQ_HEAD(pmt_owned_list, pmt_owned);
+
+struct pmt_link {
+	struct pm_link link;
+	struct pm_device_env env;
+	uint64_t host;
+	struct pmu_iface rails[PM_RAILS_MAX];
+	uint32_t n_rails;
+	uint16_t port; /* of the listeners, 0 = there are none */
+	int epoll_fd;
+	struct pmt_socket listener[PM_RAILS_MAX];
+	struct pmt_owned_list strangers, owned, closed; /* closed: to be freed after the round */
+	uint32_t n_strangers, n_owned;
+	LIST_HEAD(, pmt_owned) serving;
+	LIST_HEAD(, pmt_peer) peers;
+	LIST_HEAD(, pmt_peer) busy;
+	uint32_t n_readers;     /* own connections */
+	uint32_t n_joining;     /* ... of which are not open yet */
+	struct pmt_read *reads; /* PMT_READS, made with the first one */
+	uint32_t free_read;     /* index + 1 */
+	uint32_t n_reads;       /* not over */
+	uint32_t n_exported;    /* regions that others may read from */
+	uint32_t looks;
+	uint32_t quiet_looks; /* that brought nothing, in a row */
+	bool is_quiet, is_woken;
+};
+
+static inline struct pmt_link *pmt_of(struct pm_link *link)
+{
+	return (struct pmt_link *)link;
+}
+
+/* watch.c: sockets and the epoll set. pmt_unwatch also closes. */
+int pmt_socket_make(uint32_t address, uint16_t port);
+int pmt_watch(struct pmt_link *s, struct pmt_socket *socket, bool wants_room);
+void pmt_unwatch(struct pmt_link *s, struct pmt_socket *socket);
+/* Takes what the set has to tell; the number of events. */
+int pmt_look(struct pmt_link *s);
+
+/* owner.c */
+int pmt_listen(struct pmt_link *s);
+void pmt_accept(struct pmt_link *s, const struct pmt_socket *listener);
+/* Something has come by the connection, or it broke. */
+void pmt_owned_input(struct pmt_link *s, struct pmt_owned *o);
+/* Sends what the sockets take; true: something went. */
+bool pmt_serve(struct pmt_link *s);
+void pmt_owned_sweep(struct pmt_link *s);
+void pmt_owner_close(struct pmt_link *s);
+
+/* reader.c */
+int pmt_read(struct pm_link *link, struct pm_link_peer *peer, uint64_t rkey, uint64_t roffset,
+	     void *local, uint64_t len, uint32_t *ret_op);
+int pmt_read_done(struct pm_link *link, uint32_t op);
+/* The connection can be written to, or something has come, or it broke. */
+void pmt_reading_event(struct pmt_link *s, struct pmt_reading *r);
+/* Takes what has come for all reads; true: something has. */
+bool pmt_collect(struct pmt_link *s);
+/* Ends all connections to the peer, and its reads with -ENETUNREACH. */
+void pmt_peer_break(struct pmt_link *s, struct pmt_peer *peer);
+
+#endif

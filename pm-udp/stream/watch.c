@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch - the sockets of a stream link, and the epoll set that all of them are in. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "pm-udp/stream/private.h"
+#include "pmcore/util/forked.h"
+
+#define EVENTS 32
+/* A host that is gone is noticed, by a connection on which nothing goes, after idle + count * interval seconds. */
+#define KEEP_IDLE_S 10
+#define KEEP_INTERVAL_S 5
+#define KEEP_COUNT 3
+
+static int set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
+}
+
+static int prepare(int fd, uint32_t address, uint16_t port)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
+	/* a descriptor that a child keeps would hide our death */
+	int err = forked_close(fd);
+
+	if (err)
+		return err;
+	if (set(fd, IPPROTO_TCP, TCP_NODELAY, 1) || set(fd, SOL_SOCKET, SO_KEEPALIVE, 1) ||
+	    set(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S) ||
+	    set(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S) ||
+	    set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT))
+		return -errno;
+	return bind(fd, (struct sockaddr *)&sin, sizeof(sin)) ? -errno : 0;
+}
+
+int pmt_socket_make(uint32_t address, uint16_t port)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	err = prepare(fd, address, port);
+	if (!err)
+		return fd;
+	forked_keep(fd);
+	close(fd);
+	return err;
+}
+
+int pmt_watch(struct pmt_link *s, struct pmt_socket *socket, bool wants_room)
+{
+	struct epoll_event event = {.events = EPOLLIN | (wants_room ? EPOLLOUT : 0u),
+				    .data.ptr = socket};
+
+	if (!epoll_ctl(s->epoll_fd, EPOLL_CTL_MOD, socket->fd, &event) ||
+	    (errno == ENOENT && !epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, socket->fd, &event))) {
+		socket->wants_room = wants_room;
+		return 0;
+	}
+	return -errno;
+}
+
+void pmt_unwatch(struct pmt_link *s, struct pmt_socket *socket)
+{
+	if (socket->fd < 0)
+		return;
+	/* closing alone leaves it in the set while a child has it open */
+	(void)epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, socket->fd, NULL);
+	forked_keep(socket->fd);
+	close(socket->fd);
+	socket->fd = -1;
+}
+
+static void take(struct pmt_link *s, struct pmt_socket *socket)
+{
+	/* an earlier event of the same round has closed it */
+	if (socket->fd < 0)
+		return;
+	if (socket->kind == PMT_LISTENER)
+		pmt_accept(s, socket);
+	else if (socket->kind == PMT_OWNED)
+		pmt_owned_input(s, (struct pmt_owned *)socket);
+	else
+		pmt_reading_event(s, (struct pmt_reading *)socket);
+}
+
+int pmt_look(struct pmt_link *s)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(s->epoll_fd, events, EVENTS, 0);
+
+	for (int i = 0; i < n; i++)
+		take(s, events[i].data.ptr);
+	pmt_owned_sweep(s);
+	return n > 0 ? n : 0;
+}

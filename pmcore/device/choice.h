@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * choice - which of two ways brings a node's long reads faster, found out while they are used. Reads are taken in spells of
+ * one way; each spell gives a rate: bytes by the time in which any read was under way. The way with the better rate
+ * is used, and the other one tried again after ever longer times. Pure: time is an argument, ns.
+ */
+#ifndef PM_DEVICE_CHOICE_H
+#define PM_DEVICE_CHOICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum choice_way { CHOICE_DEVICE, CHOICE_STREAM, CHOICE_WAYS };
+
+/* All zero: nothing is known yet. */
+struct choice {
+	double rate[CHOICE_WAYS]; /* bytes per ns, 0 = not known */
+	bool is_begun;
+	enum choice_way best, way; /* way: of this spell; another one than the best: a trial */
+	uint32_t spell;            /* number of it */
+	uint32_t under_way;        /* reads */
+	uint32_t older;            /* ... of spells before, which spoil the measurement */
+	uint32_t ended;            /* reads of this spell that were measured */
+	uint64_t bytes, busy_ns;   /* of them */
+	uint64_t since_ns;         /* from when on it is busy, while reads are under way */
+	uint32_t rest, patience;   /* spells until the next trial; between two trials */
+};
+
+/* A read begins now: its way, and the number to give back when it ends. */
+enum choice_way choice_begin(struct choice *c, uint64_t now, uint32_t *ret_spell);
+/* It could not begin by the stream, and goes by the device: the number to give back. */
+uint32_t choice_refused(struct choice *c);
+/* It is over. @len: bytes that it brought, 0 = it failed, and tells nothing. */
+void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now);
+
+#endif

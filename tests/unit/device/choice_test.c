@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Tests of choice.c in virtual time: which way is taken, how often the other one is tried, and what does not fool it. */
+#include "pmcore/device/choice.h"
+
+#include <string.h>
+
+#include "tests/harness/tap.h"
+
+#define LEN (1u << 20)
+
+/* A node whose reads take so many ns by each way. */
+struct node {
+	struct choice choice;
+	uint64_t now, takes[CHOICE_WAYS];
+	uint32_t used[CHOICE_WAYS];
+	bool has_stream;
+};
+
+static void read_once(struct node *n)
+{
+	uint32_t spell;
+	enum choice_way way = choice_begin(&n->choice, n->now, &spell);
+
+	if (way == CHOICE_STREAM && !n->has_stream) {
+		spell = choice_refused(&n->choice);
+		way = CHOICE_DEVICE;
+	}
+	n->used[way]++;
+	n->now += n->takes[way];
+	choice_end(&n->choice, spell, LEN, n->now);
+	n->now += 1000000; /* the program computes, which is nobody's fault */
+}
+
+static void read_many(struct node *n, uint32_t reads)
+{
+	memset(n->used, 0, sizeof(n->used));
+	for (uint32_t i = 0; i < reads; i++)
+		read_once(n);
+}
+
+static struct node node_of(uint64_t device, uint64_t stream)
+{
+	return (struct node){.now = 1000, .takes = {device, stream}, .has_stream = true};
+}
+
+TAP_TEST(choice__takes_the_faster_way)
+{
+	struct node n = node_of(400000, 200000), m = node_of(200000, 400000);
+
+	read_many(&n, 2000);
+	okf(n.used[CHOICE_STREAM] > 1900, "%u of 2000 by the stream", n.used[CHOICE_STREAM]);
+	read_many(&m, 2000);
+	okf(m.used[CHOICE_DEVICE] > 1800, "%u of 2000 by the device", m.used[CHOICE_DEVICE]);
+	read_many(&m, 100000);
+	okf(m.used[CHOICE_STREAM] < 1000, "%u of 100000 by the slower way", m.used[CHOICE_STREAM]);
+	ok(m.used[CHOICE_STREAM] > 0);
+}
+
+TAP_TEST(choice__follows_a_change)
+{
+	struct node n = node_of(400000, 200000);
+
+	read_many(&n, 1000);
+	n.takes[CHOICE_STREAM] = 900000;
+	read_many(&n, 2000);
+	okf(n.used[CHOICE_DEVICE] > 1600, "%u of 2000 by the device", n.used[CHOICE_DEVICE]);
+}
+
+TAP_TEST(choice__without_a_stream_and_when_it_comes)
+{
+	struct node n = node_of(400000, 200000);
+
+	n.has_stream = false;
+	read_many(&n, 1000);
+	is_int(n.used[CHOICE_STREAM], 0);
+	n.has_stream = true;
+	read_many(&n, 1000);
+	okf(n.used[CHOICE_STREAM] > 900, "%u of 1000 by the stream", n.used[CHOICE_STREAM]);
+}
+
+/* Many under way at once, which share the time: what one of them takes says nothing. */
+TAP_TEST(choice__many_under_way)
+{
+	struct node n = node_of(400000, 200000);
+	uint32_t spells[64];
+	enum choice_way ways[64];
+
+	for (int i = 0; i < 64; i++)
+		ways[i] = choice_begin(&n.choice, n.now, &spells[i]);
+	for (int i = 0; i < 20000; i++) {
+		int k = i % 64;
+
+		n.now += n.takes[ways[k]];
+		choice_end(&n.choice, spells[k], LEN, n.now);
+		ways[k] = choice_begin(&n.choice, n.now, &spells[k]);
+		n.used[ways[k]] += i >= 10000;
+	}
+	okf(n.used[CHOICE_STREAM] > 8500, "%u of 10000 by the stream", n.used[CHOICE_STREAM]);
+}
+
+TAP_TEST(choice__failed_reads_tell_nothing)
+{
+	struct node n = node_of(400000, 200000);
+	uint32_t spell;
+
+	read_many(&n, 500);
+	for (int i = 0; i < 100; i++) {
+		choice_begin(&n.choice, n.now, &spell);
+		n.now += 50000000;
+		choice_end(&n.choice, spell, 0, n.now);
+	}
+	read_many(&n, 500);
+	okf(n.used[CHOICE_STREAM] > 400, "%u of 500 by the stream", n.used[CHOICE_STREAM]);
+	is_int(n.choice.under_way, 0);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Tests of pm-udp/stream against those who connect without belonging there, or do not keep to the rules. */
+#include "pm-udp/stream/stream.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "pm-udp/stream/private.h"
+#include "pmcore/util/region.h"
+#include "tests/unit/pm-udp/pair.h"
+
+#define KEY 0x1234567890abcdefull
+#define SELF 7
+#define LEN 100000u
+#define PATIENCE_NS 5000000000ull
+
+struct owner {
+	struct conf conf;
+	struct stats_link stats;
+	struct pm_device_env env;
+	struct pm_link *link;
+	uint8_t *data;
+	uint64_t rkey;
+	char why[400];
+};
+
+static bool open_owner(struct owner *o)
+{
+	memset(o, 0, sizeof(*o));
+	conf_defaults(&o->conf);
+	snprintf(o->conf.udp_rails[0], sizeof(o->conf.udp_rails[0]), "lo");
+	o->conf.n_udp_rails = 1;
+	o->env = (struct pm_device_env){.conf = &o->conf,
+					.regions = region_table_create(1),
+					.stats = &o->stats,
+					.job_key = KEY,
+					.self = SELF,
+					.why = o->why,
+					.why_size = sizeof(o->why)};
+	o->data = malloc(LEN);
+	for (uint32_t i = 0; i < LEN; i++)
+		o->data[i] = (uint8_t)(i * 7);
+	return okf(!pm_stream_ops.open(&o->env, &o->link), "%s", o->why) &&
+	       is_int(region_add(o->env.regions, o->data, LEN, &o->rkey), 0);
+}
+
+static void close_owner(struct owner *o)
+{
+	if (o->link)
+		pm_stream_ops.close(o->link);
+	region_table_destroy(o->env.regions);
+	free(o->data);
+}
+
+static int knock(const struct owner *o)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(pmt_of(o->link)->port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	is_int(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+static void serve(const struct owner *o)
+{
+	struct pm_inbound in;
+
+	for (int i = 0; i < 300; i++)
+		o->link->ops->receive(o->link, &in);
+}
+
+/* @len bytes from the owner, or what came before it closed: their number. */
+static size_t hear(const struct owner *o, int fd, void *buf, size_t len)
+{
+	uint64_t end = clock_monotonic_ns() + PATIENCE_NS;
+	size_t got = 0;
+
+	while (got < len && clock_monotonic_ns() < end) {
+		ssize_t n;
+
+		serve(o);
+		n = recv(fd, (uint8_t *)buf + got, len - got, 0);
+		if (n == 0 || (n < 0 && errno != EAGAIN))
+			break;
+		got += n > 0 ? (size_t)n : 0;
+	}
+	return got;
+}
+
+static bool is_closed(const struct owner *o, int fd)
+{
+	uint64_t end = clock_monotonic_ns() + PATIENCE_NS;
+	uint8_t byte;
+	ssize_t n;
+
+	do {
+		serve(o);
+		n = recv(fd, &byte, 1, 0);
+	} while (n < 0 && errno == EAGAIN && clock_monotonic_ns() < end);
+	return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+/* Greets with @to and shows a tag made with @key: the connection, after the proof. */
+static int join(const struct owner *o, uint32_t to, uint64_t key)
+{
+	const struct pmt_greeting greeting = {.from = 1, .to = to, .nonce = 99};
+	uint8_t bytes[PMT_GREETING], answer_bytes[PMT_ANSWER], proof[PMT_PROOF];
+	struct pmt_answer answer;
+	int fd = knock(o);
+
+	pmt_greeting_put(bytes, &greeting);
+	is_int(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
+	if (hear(o, fd, answer_bytes, sizeof(answer_bytes)) != sizeof(answer_bytes))
+		return fd;
+	pmt_answer_get(answer_bytes, &answer);
+	ok((answer.tag == pmt_tag(key, PMT_OWNER, &greeting, answer.nonce)) == (key == KEY));
+	pmt_proof_put(proof, pmt_tag(key, PMT_READER, &greeting, answer.nonce));
+	is_int(send(fd, proof, sizeof(proof), MSG_NOSIGNAL), sizeof(proof));
+	serve(o);
+	return fd;
+}
+
+static void request(int fd, uint64_t rkey, uint64_t offset, uint64_t length)
+{
+	const struct pmt_request r = {rkey, offset, length};
+	uint8_t bytes[PMT_REQUEST];
+
+	pmt_request_put(bytes, &r);
+	is_int(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
+}
+
+TAP_TEST(owner__serves_who_has_the_key)
+{
+	uint8_t *got = malloc(LEN);
+	struct owner o;
+
+	if (open_owner(&o)) {
+		int fd = join(&o, SELF, KEY);
+
+		request(fd, o.rkey, 0, 0);
+		request(fd, o.rkey, 5, LEN - 5);
+		is_int(hear(&o, fd, got, LEN - 5), LEN - 5);
+		ok(is_mem(got, o.data + 5, LEN - 5));
+		close(fd);
+		serve(&o);
+		is_int(pmt_of(o.link)->n_owned, 0);
+	}
+	close_owner(&o);
+	free(got);
+}
+
+TAP_TEST(owner__refuses_another_key_and_another_node)
+{
+	struct owner o;
+
+	if (open_owner(&o)) {
+		int fd = join(&o, SELF, KEY + 1);
+
+		request(fd, o.rkey, 0, 16);
+		ok(is_closed(&o, fd));
+		close(fd);
+		fd = join(&o, SELF + 1, KEY);
+		ok(is_closed(&o, fd));
+		close(fd);
+		is_int(pmt_of(o.link)->n_strangers, 0);
+	}
+	close_owner(&o);
+}
+
+TAP_TEST(owner__closes_on_garbage)
+{
+	uint8_t noise[4096];
+	struct owner o;
+
+	if (open_owner(&o)) {
+		int fd = knock(&o);
+
+		memset(noise, 0x5a, sizeof(noise));
+		is_int(send(fd, noise, sizeof(noise), MSG_NOSIGNAL), sizeof(noise));
+		ok(is_closed(&o, fd));
+		close(fd);
+	}
+	close_owner(&o);
+}
+
+TAP_TEST(owner__closes_on_requests_that_it_can_not_serve)
+{
+	struct owner o;
+	int fd;
+
+	if (!open_owner(&o)) {
+		close_owner(&o);
+		return;
+	}
+	for (int i = 0; i < 4; i++) {
+		const uint64_t rkeys[] = {o.rkey + 1, o.rkey, o.rkey, o.rkey};
+		const uint64_t offsets[] = {0, LEN, 1, UINT64_MAX};
+		const uint64_t lengths[] = {16, 1, LEN, 2};
+
+		fd = join(&o, SELF, KEY);
+		request(fd, rkeys[i], offsets[i], lengths[i]);
+		okf(is_closed(&o, fd), "case %d", i);
+		close(fd);
+	}
+	is_int(pmt_of(o.link)->n_owned, 0);
+	close_owner(&o);
+}
+
+/* More requests at once than a reader may have. */
+TAP_TEST(owner__closes_on_too_many_requests)
+{
+	struct owner o;
+
+	if (open_owner(&o)) {
+		int fd = join(&o, SELF, KEY);
+
+		for (int i = 0; i <= 3 * PMT_PARTS; i++) {
+			const struct pmt_request r = {o.rkey, 0, LEN};
+			uint8_t bytes[PMT_REQUEST];
+
+			pmt_request_put(bytes, &r);
+			(void)!send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+		}
+		/* the kernel holds back what it takes for the parts of something longer */
+		for (uint64_t start = clock_monotonic_ns();
+		     pmt_of(o.link)->n_owned && clock_monotonic_ns() - start < PATIENCE_NS;)
+			serve(&o);
+		is_int(pmt_of(o.link)->n_owned, 0);
+		close(fd);
+	}
+	close_owner(&o);
+}
+
+/* Those who connect and say nothing take no place from others, and cost nothing while they stay. */
+TAP_TEST(owner__silent_strangers)
+{
+	uint8_t got[100];
+	struct owner o;
+	int fds[64];
+
+	if (open_owner(&o)) {
+		for (int i = 0; i < 64; i++) {
+			fds[i] = knock(&o);
+			serve(&o);
+		}
+		ok(pmt_of(o.link)->n_strangers <= PMT_STRANGERS);
+		int fd = join(&o, SELF, KEY);
+
+		request(fd, o.rkey, 0, sizeof(got));
+		is_int(hear(&o, fd, got, sizeof(got)), sizeof(got));
+		ok(is_mem(got, o.data, sizeof(got)));
+		close(fd);
+		for (int i = 0; i < 64; i++)
+			close(fds[i]);
+		serve(&o);
+		is_int(pmt_of(o.link)->n_strangers, 0);
+	}
+	close_owner(&o);
+}
