@@ -196,7 +196,7 @@ static void stream_exported(struct pm_link *link, uint64_t rkey, void *addr, uin
 	warm_up(s);
 }
 
-/* What is being sent is looked up before each call, so it is not touched from here on. */
+/* The region of a request is looked up before each call that sends, so nothing touches it from here on. */
 static void stream_unexport(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len)
 {
 	(void)rkey, (void)addr, (void)len;

@@ -21,7 +21,7 @@
 
 enum pmt_kind { PMT_LISTENER, PMT_OWNED, PMT_READING };
 
-/* What is watched: the first member of each of them. */
+/* The first member of everything that is watched. */
 struct pmt_socket {
 	enum pmt_kind kind;
 	int fd;          /* -1: closed */

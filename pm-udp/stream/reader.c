@@ -185,7 +185,7 @@ static int receive_answer(struct pmt_link *s, struct pmt_reading *r)
 
 /* ---- data ---- */
 
-/* What came belongs to the first parts, in their order. */
+/* The bytes that came belong to the first parts, in their order. */
 static void arrived(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 {
 	r->idle = 0;

@@ -48,7 +48,7 @@ void pmt_request_put(uint8_t at[PMT_REQUEST], const struct pmt_request *request)
 /* -EINVAL: the range has no end. */
 int pmt_request_get(const uint8_t at[PMT_REQUEST], struct pmt_request *ret);
 
-/* What @side shows about this greeting and the owner's nonce. */
+/* The tag that @side shows for this greeting and the owner's nonce. */
 uint64_t pmt_tag(uint64_t job_key, enum pmt_side side, const struct pmt_greeting *greeting,
 		 uint64_t nonce);
 

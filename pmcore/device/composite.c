@@ -78,7 +78,7 @@ static bool has_successor(const struct conf *conf, unsigned int i)
 	return false;
 }
 
-/* What the device in the next slot gets. */
+/* Environment of the device in the next slot. */
 static struct pm_device_env env_for(struct composite *c, const struct pmOptions *options)
 {
 	struct stats_page *page = stats_page(c->stats);

@@ -59,7 +59,7 @@ static void name_rails(const struct composite *c, const struct composite_slot *s
 	}
 }
 
-/* What must see or check each packet would miss those of the stream. */
+/* The reason for having no stream, or NULL. Layers that must see or check each packet would miss its data. */
 static const char *obstacle(const struct composite *c)
 {
 	if (c->conf.fault[0] || c->conf.trace[0] || c->conf.crc)
@@ -202,7 +202,7 @@ static int by_either(struct composite *c, struct composite_node *n, struct longr
 	return by_device(n, r);
 }
 
-/* What came of it is told to the choice, if the node is still there. */
+/* Tells the choice that the read is over, if the node is still there. */
 static void tell(struct composite *c, struct longread *r, uint64_t len)
 {
 	struct composite_node *n = r->is_chosen ? composite_find(c, r->node) : NULL;

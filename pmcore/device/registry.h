@@ -21,7 +21,7 @@ const struct registry_entry *registry_choose(const char *name, const struct conf
 					     uint32_t nodes);
 /* The device that goes other ways over the same ports, or NULL: the two do not understand each other. */
 const char *registry_other_way(const char *name);
-/* What carries long reads beside a network device; it can't be asked for as a device. */
+/* The link that carries long reads beside a network device; it can't be asked for as a device. */
 const struct pm_link_ops *registry_stream(void);
 /* Names of all devices, for messages: "self, shmem, udp". */
 const char *registry_names(void);

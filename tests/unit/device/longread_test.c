@@ -200,7 +200,7 @@ TAP_TEST(read__is_made_again_when_the_connection_breaks)
 	close_two(&t);
 }
 
-/* What is withdrawn is not sent on, and the device says that it is refused. */
+/* A withdrawn region is not sent on, and the device says that it is refused. */
 TAP_TEST(read__of_a_region_that_goes)
 {
 	struct two t;
