@@ -68,6 +68,12 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["
 signal.pause()
 """
 
+# Nobody listens there: the algorithm is that of the route already.
+CONGESTION = """import socket
+s = socket.socket()
+s.connect_ex(("h1-eth1", 9))
+print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(bytes(1)).decode())"""
+
 
 tap = Tap()
 
@@ -142,6 +148,9 @@ def test_host():
     tap.equal(sclab("exec", "h0", "cat", input="text").stdout, "text", "exec passes stdin")
     tap.equal(sclab("exec", "h0", "no-such-program").returncode, 127, "exec says 127: not found")
     tap.equal(sclab("exec", "h9", "true").returncode, 125, "exec says 125: no such host")
+    with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as f:
+        expected = "cubic" if "cubic" in f.read().split() else must("exec", "h0", PYTHON, "-c", CONGESTION).strip()
+    tap.equal(must("exec", "h0", PYTHON, "-c", CONGESTION).strip(), expected, "TCP has Debian's congestion control")
     # processor time: how long it takes by the clock depends on what else the machine does
     took = []
     for _ in range(10):

@@ -27,8 +27,6 @@ SYSCTLS = {
     "net/ipv4/conf/all/arp_announce": "2",
     "net/ipv4/conf/default/arp_announce": "2",
     "net/ipv4/ping_group_range": "0 2147483647",
-    # Debian's own; a machine may have another one, and each host of a lab would have that
-    "net/ipv4/tcp_congestion_control": "cubic",
 }
 
 
