@@ -4,10 +4,10 @@
  *
  * Pure: time is an argument. Alone on a core, spinning is the fastest way to see a message; as soon
  * as processes share cores it keeps the sender from running. Whether cores are shared cannot be known
- * from counts (containers, virtual hosts, pinning), so it is observed: a yield that takes long has
- * let somebody else run.
+ * from counts (containers, virtual hosts, pinning), so it is observed: a yield that takes long and switched
+ * processes has let somebody else run. One that is long without a switch has only met an interrupt.
  *
- *   ALONE  --long yield-->  SHARED   (yields at every idle poll)
+ *   ALONE  --long yield, switched-->  SHARED   (yields at every idle poll)
  *   SHARED --many short yields in a row-->  ALONE   (spins, yields when idle for long)
  */
 #ifndef MPI_GLUE_IDLE_H
@@ -59,15 +59,20 @@ static inline bool idle_wants_yield(struct idle *i, uint64_t now_ns)
 	return now_ns - i->since_ns >= IDLE_SPIN_NS;
 }
 
+static inline bool idle_is_long(uint64_t took_ns)
+{
+	return took_ns >= IDLE_LONG_YIELD_NS;
+}
+
 /*
- * A yield was made and took this long. Very long ones tell nothing: who computes for milliseconds would not
- * give the core back sooner for our yielding early.
+ * A yield was made and took this long. did_switch: somebody else ran; it counts for long ones only. Very long ones
+ * tell nothing: a process that computes for milliseconds would not give the core back sooner for our yielding early.
  */
-static inline void idle_yielded(struct idle *i, uint64_t took_ns)
+static inline void idle_yielded(struct idle *i, uint64_t took_ns, bool did_switch)
 {
 	if (took_ns >= IDLE_HOG_YIELD_NS)
 		return;
-	if (took_ns >= IDLE_LONG_YIELD_NS) {
+	if (idle_is_long(took_ns) && did_switch) {
 		i->is_shared = true;
 		i->calm = 0;
 	} else if (++i->calm >= IDLE_CALM_YIELDS) {

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* Polls of a blocking receive before it goes to Open MPI's progress: some microseconds. */
@@ -213,13 +214,26 @@ static void yield(void)
 	sched_yield();
 }
 
+/* Has this thread's core been given to somebody since it was last asked? */
+static bool has_switched(void)
+{
+	static _Thread_local long last;
+	struct rusage usage;
+	long before = last;
+
+	if (getrusage(RUSAGE_THREAD, &usage))
+		return true;
+	last = usage.ru_nivcsw;
+	return last != before;
+}
+
 /*
  * Nothing to do: spin or yield, whatever sees the next message first. Serving the reads of others is work as
  * well, which PM does unseen.
  */
 static void be_idle(bool is_serving)
 {
-	uint64_t before = mtl_pm_now_ns();
+	uint64_t before = mtl_pm_now_ns(), took;
 
 	mtl_pm_watch(before);
 	if (is_serving) {
@@ -229,7 +243,8 @@ static void be_idle(bool is_serving)
 	if (!idle_wants_yield(&mtl_pm.idle, before))
 		return;
 	yield();
-	idle_yielded(&mtl_pm.idle, mtl_pm_now_ns() - before);
+	took = mtl_pm_now_ns() - before;
+	idle_yielded(&mtl_pm.idle, took, idle_is_long(took) && has_switched());
 }
 
 int mtl_pm_progress(void)

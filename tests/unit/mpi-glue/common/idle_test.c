@@ -16,7 +16,7 @@ static int run(struct idle *i, uint64_t *now, uint64_t ns, uint64_t yield_ns)
 		if (!idle_wants_clock(i) || !idle_wants_yield(i, *now))
 			continue;
 		*now += yield_ns;
-		idle_yielded(i, yield_ns);
+		idle_yielded(i, yield_ns, true);
 		yields++;
 	}
 	return yields;
@@ -53,7 +53,7 @@ TAP_TEST(idle_wants_yield__shared_yields_at_once)
 	idle_init(&i, true);
 	ok(idle_wants_clock(&i));
 	ok(idle_wants_yield(&i, now));
-	idle_yielded(&i, LONG_NS);
+	idle_yielded(&i, LONG_NS, true);
 	idle_busy(&i);
 	ok(idle_wants_clock(&i) && idle_wants_yield(&i, now));
 }
@@ -70,19 +70,33 @@ TAP_TEST(idle_yielded__one_long_yield_means_shared)
 	ok(idle_wants_clock(&i) && idle_wants_yield(&i, now));
 }
 
+TAP_TEST(idle_yielded__an_interrupt_is_nobody)
+{
+	struct idle i;
+
+	idle_init(&i, false);
+	idle_yielded(&i, LONG_NS, false);
+	ok(!i.is_shared);
+	idle_yielded(&i, LONG_NS, true);
+	ok(i.is_shared);
+	for (int n = 0; n < IDLE_CALM_YIELDS; n++)
+		idle_yielded(&i, LONG_NS, false);
+	ok(!i.is_shared);
+}
+
 TAP_TEST(idle_yielded__calm_means_alone_again)
 {
 	struct idle i;
 
 	idle_init(&i, true);
 	for (int n = 0; n < IDLE_CALM_YIELDS - 1; n++)
-		idle_yielded(&i, SHORT_NS);
+		idle_yielded(&i, SHORT_NS, true);
 	ok(i.is_shared);
-	idle_yielded(&i, LONG_NS);
+	idle_yielded(&i, LONG_NS, true);
 	for (int n = 0; n < IDLE_CALM_YIELDS - 1; n++)
-		idle_yielded(&i, SHORT_NS);
+		idle_yielded(&i, SHORT_NS, true);
 	ok(i.is_shared);
-	idle_yielded(&i, SHORT_NS);
+	idle_yielded(&i, SHORT_NS, true);
 	ok(!i.is_shared);
 }
 
@@ -91,9 +105,9 @@ TAP_TEST(idle_yielded__a_hog_changes_nothing)
 	struct idle i;
 
 	idle_init(&i, false);
-	idle_yielded(&i, IDLE_HOG_YIELD_NS);
+	idle_yielded(&i, IDLE_HOG_YIELD_NS, true);
 	ok(!i.is_shared);
-	idle_yielded(&i, LONG_NS);
-	idle_yielded(&i, IDLE_HOG_YIELD_NS);
+	idle_yielded(&i, LONG_NS, true);
+	idle_yielded(&i, IDLE_HOG_YIELD_NS, true);
 	ok(i.is_shared);
 }
