@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "pm-udp/stream/private.h"
+#include "pmcore/util/clock.h"
 #include "pmcore/util/stats.h"
 #include "pmcore/util/text.h"
 
@@ -18,6 +19,10 @@
 #define QUIET_LOOKS 1024u
 #define BUSY_LOOKS 16u
 #define IDLE_LOOKS 256u
+/* So often at each poll for a connection that is being made; then its owner computes, and will answer when it does. */
+#define JOIN_LOOKS 4096u
+/* Data that a reader does not take for so long while this process wants to be quiet are dropped, with the connection. */
+#define STUCK_NS 2000000000ull
 /* A sleeper with reads under way looks whether their owner is there. */
 #define DOUBT_NS 100000000ull
 
@@ -53,6 +58,7 @@ static int stream_open(const struct pm_device_env *env, struct pm_link **ret_lin
 	s->link.ops = &pm_stream_ops;
 	s->link.is_expensive = true;
 	s->host = pmu_addr_host();
+	s->n_strangers_max = PMT_STRANGERS;
 	TAILQ_INIT(&s->strangers);
 	TAILQ_INIT(&s->owned);
 	TAILQ_INIT(&s->closed);
@@ -60,6 +66,10 @@ static int stream_open(const struct pm_device_env *env, struct pm_link **ret_lin
 		s->listener[r].fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	err = s->epoll_fd < 0 ? -errno : find_rails(s);
+	if (!err && env->nodes < PMT_STRANGERS_MOST)
+		s->n_strangers_max += env->nodes * s->n_rails;
+	if (s->n_strangers_max > PMT_STRANGERS_MOST || env->nodes >= PMT_STRANGERS_MOST)
+		s->n_strangers_max = PMT_STRANGERS_MOST;
 	if (!err)
 		err = pmt_listen(s);
 	if (err) {
@@ -129,6 +139,14 @@ static void stream_peer_del(struct pm_link *link, struct pm_link_peer *link_peer
 	free(peer);
 }
 
+static void stream_forget(struct pm_link *link, uint32_t node)
+{
+	struct pmt_link *s = pmt_of(link);
+
+	pmt_owned_forget(s, node);
+	pmt_owned_sweep(s);
+}
+
 /* ---- progress ---- */
 
 /* Something may come by the sockets soon, so the composite asks this link as often as one that costs no system call. */
@@ -146,7 +164,8 @@ static bool is_due(struct pmt_link *s)
 {
 	uint32_t looks = ++s->looks;
 
-	if (s->n_joining || s->is_woken || (s->n_exported && s->quiet_looks < QUIET_LOOKS))
+	if ((s->n_joining && s->join_looks++ < JOIN_LOOKS) || s->is_woken ||
+	    (s->n_exported && s->quiet_looks < QUIET_LOOKS))
 		return true;
 	return looks % (is_hot(s) ? BUSY_LOOKS : IDLE_LOOKS) == 0;
 }
@@ -157,6 +176,8 @@ static bool progress(struct pmt_link *s)
 	bool did = false;
 
 	s->quiet_looks++;
+	if (s->deaf_until && clock_monotonic_ns() >= s->deaf_until)
+		pmt_hear(s);
 	if (is_due(s))
 		did = pmt_look(s) > 0;
 	if (!LIST_EMPTY(&s->serving))
@@ -228,9 +249,12 @@ static int stream_arm(struct pm_link *link, uint64_t *timeout_ns)
 {
 	struct pmt_link *s = pmt_of(link);
 	struct pmt_owned *o;
+	bool is_news;
 
 	s->is_woken = true;
-	if (progress(s))
+	is_news = progress(s) || s->has_news;
+	s->has_news = false;
+	if (is_news)
 		return 1;
 	LIST_FOREACH(o, &s->serving, serving)
 	{
@@ -239,7 +263,7 @@ static int stream_arm(struct pm_link *link, uint64_t *timeout_ns)
 			return 1;
 		}
 	}
-	if (s->n_reads && *timeout_ns > DOUBT_NS)
+	if ((s->n_reads || s->deaf_until) && *timeout_ns > DOUBT_NS)
 		*timeout_ns = DOUBT_NS;
 	return 0;
 }
@@ -249,10 +273,16 @@ static int stream_arm(struct pm_link *link, uint64_t *timeout_ns)
 static int stream_quiesce(struct pm_link *link)
 {
 	struct pmt_link *s = pmt_of(link);
+	uint64_t now = clock_monotonic_ns();
 
+	if (!s->is_quiet)
+		s->moved_ns = now;
 	s->is_quiet = true;
 	s->is_woken = true;
-	progress(s);
+	if (progress(s))
+		s->moved_ns = now;
+	if (now - s->moved_ns >= STUCK_NS)
+		pmt_owned_drop_stuck(s);
 	return s->n_reads || !LIST_EMPTY(&s->serving) ? -EAGAIN : 0;
 }
 
@@ -327,6 +357,7 @@ const struct pm_link_ops pm_stream_ops = {
 	.address = stream_address,
 	.peer_add = stream_peer_add,
 	.peer_del = stream_peer_del,
+	.forget = stream_forget,
 	.mtu = stream_mtu,
 	.get_send = stream_get_send,
 	.send = stream_send,

@@ -12,12 +12,17 @@
 #include <unistd.h>
 
 #include "pm-udp/stream/private.h"
+#include "pmcore/util/clock.h"
 #include "pmcore/util/conf.h"
 #include "pmcore/util/forked.h"
 #include "pmcore/util/region.h"
 
 #define BACKLOG 128
 #define ACCEPTS 8 /* of a round */
+/* Time in which a reader proves itself, after which it may have to give way to others that wait. */
+#define PROOF_NS 1000000000ull
+/* Without descriptors or places for more, the next attempt to accept comes after this. */
+#define DEAF_NS 100000000ull
 /* Bytes given to the kernel by one call: it sends and frees while we do other work between. */
 #define SEND_MOST (1u << 20)
 /* Ports tried from udp.port on, as for datagrams: one for each process of the host. */
@@ -106,7 +111,35 @@ void pmt_owned_sweep(struct pmt_link *s)
 	}
 }
 
-static void take_in(struct pmt_link *s, int fd)
+/* Room for one more of whom nothing is known: those that have had time to prove themselves give way. */
+static bool has_room(struct pmt_link *s, uint64_t now)
+{
+	struct pmt_owned *oldest = TAILQ_FIRST(&s->strangers);
+
+	if (s->n_strangers < s->n_strangers_max)
+		return true;
+	if (now - oldest->since_ns < PROOF_NS)
+		return false;
+	drop(s, oldest);
+	return true;
+}
+
+/* For a while connections wait in the kernel: a listener that is ready all the time would keep sleepers awake. */
+static void be_deaf(struct pmt_link *s, uint64_t now)
+{
+	s->deaf_until = now + DEAF_NS;
+	for (uint32_t r = 0; r < s->n_rails; r++)
+		(void)pmt_mute(s, &s->listener[r]);
+}
+
+void pmt_hear(struct pmt_link *s)
+{
+	s->deaf_until = 0;
+	for (uint32_t r = 0; r < s->n_rails; r++)
+		(void)pmt_watch(s, &s->listener[r], false);
+}
+
+static void take_in(struct pmt_link *s, int fd, uint32_t address, uint64_t now)
 {
 	struct pmt_owned *o = calloc(1, sizeof(*o));
 
@@ -115,24 +148,38 @@ static void take_in(struct pmt_link *s, int fd)
 		close(fd);
 		return;
 	}
-	if (s->n_strangers == PMT_STRANGERS)
-		drop(s, TAILQ_FIRST(&s->strangers));
 	o->socket.kind = PMT_OWNED;
 	o->socket.fd = fd;
+	o->address = address;
+	o->since_ns = now;
 	TAILQ_INSERT_TAIL(&s->strangers, o, link);
 	s->n_strangers++;
 	if (pmt_watch(s, &o->socket, false))
 		drop(s, o);
 }
 
+static int accept_one(const struct pmt_socket *listener, struct sockaddr_in *ret_from)
+{
+	socklen_t len = sizeof(*ret_from);
+	int fd = accept4(listener->fd, (struct sockaddr *)ret_from, &len,
+			 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
 void pmt_accept(struct pmt_link *s, const struct pmt_socket *listener)
 {
-	for (int i = 0; i < ACCEPTS; i++) {
-		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	uint64_t now = clock_monotonic_ns();
 
+	for (int i = 0; i < ACCEPTS; i++) {
+		struct sockaddr_in from = {0};
+		int fd = has_room(s, now) ? accept_one(listener, &from) : -EMFILE;
+
+		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM)
+			be_deaf(s, now);
 		if (fd < 0)
 			return;
-		take_in(s, fd);
+		take_in(s, fd, from.sin_addr.s_addr, now);
 	}
 }
 
@@ -153,11 +200,25 @@ static int on_greeting(struct pmt_link *s, struct pmt_owned *o)
 	return send(o->socket.fd, out, sizeof(out), MSG_NOSIGNAL) == sizeof(out) ? 0 : -EPIPE;
 }
 
+/* The one before of the same rail of the node: its reader is gone, or has given it up. */
+static void replace(struct pmt_link *s, const struct pmt_owned *o)
+{
+	struct pmt_owned *old, *next;
+
+	for (old = TAILQ_FIRST(&s->owned); old; old = next) {
+		next = TAILQ_NEXT(old, link);
+		if (old->greeting.from == o->greeting.from && old->address == o->address)
+			drop(s, old);
+	}
+}
+
 static int on_proof(struct pmt_link *s, struct pmt_owned *o)
 {
-	if (pmt_proof_get(o->in) != pmt_tag(s->env.job_key, PMT_READER, &o->greeting, o->nonce) ||
-	    s->n_owned == PMT_OWNERS)
+	if (pmt_proof_get(o->in) != pmt_tag(s->env.job_key, PMT_READER, &o->greeting, o->nonce))
 		return -EACCES;
+	replace(s, o);
+	if (s->n_owned == PMT_OWNERS)
+		return -EMFILE;
 	TAILQ_REMOVE(&s->strangers, o, link);
 	s->n_strangers--;
 	o->state = PMT_SERVE;
@@ -257,6 +318,23 @@ bool pmt_serve(struct pmt_link *s)
 	}
 	pmt_owned_sweep(s);
 	return did;
+}
+
+void pmt_owned_forget(struct pmt_link *s, uint32_t node)
+{
+	struct pmt_owned *o, *next;
+
+	for (o = TAILQ_FIRST(&s->owned); o; o = next) {
+		next = TAILQ_NEXT(o, link);
+		if (o->greeting.from == node)
+			drop(s, o);
+	}
+}
+
+void pmt_owned_drop_stuck(struct pmt_link *s)
+{
+	while (!LIST_EMPTY(&s->serving))
+		drop(s, LIST_FIRST(&s->serving));
 }
 
 void pmt_owner_close(struct pmt_link *s)

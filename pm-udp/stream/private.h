@@ -14,9 +14,10 @@
 
 #define PMT_READS 1024 /* open at once */
 #define PMT_PARTS 64   /* requests under way by a connection */
-/* Connections of others; those among them that have not shown yet that they belong to the job. */
-#define PMT_OWNERS 256
+#define PMT_OWNERS 256 /* connections of others */
+/* Those that have not shown yet that they belong to the job: this many, one more for each rail of each node, and a limit. */
 #define PMT_STRANGERS 16
+#define PMT_STRANGERS_MOST 512
 #define PMT_READERS 256 /* own connections */
 
 enum pmt_kind { PMT_LISTENER, PMT_OWNED, PMT_READING };
@@ -36,7 +37,9 @@ struct pmt_owned {
 	struct pmt_socket socket;
 	TAILQ_ENTRY(pmt_owned) link; /* of the list for its state, oldest first */
 	enum pmt_owned_state state;
-	bool is_serving; /* in the list of those that have data to send */
+	uint64_t since_ns; /* accepted */
+	uint32_t address;  /* of the reader's rail */
+	bool is_serving;   /* in the list of those that have data to send */
 	LIST_ENTRY(pmt_owned) serving;
 	struct pmt_greeting greeting;
 	uint64_t nonce;                      /* ours */
@@ -78,7 +81,7 @@ struct pmt_reading {
 	struct pmt_greeting greeting;
 	uint8_t in[PMT_ANSWER];
 	size_t in_len;
-	struct pmt_part parts[PMT_PARTS]; /* ring */
+	struct pmt_part *parts; /* ring of PMT_PARTS; NULL: closed */
 	uint32_t head, count;
 	uint64_t outstanding; /* bytes of them */
 	uint32_t idle;        /* looks in a row that brought nothing */
@@ -126,6 +129,11 @@ struct pmt_link {
 	uint32_t looks;
 	uint32_t quiet_looks; /* that brought nothing, in a row */
 	bool is_quiet, is_woken;
+	bool has_news;       /* a read has ended since the last attempt to sleep */
+	uint32_t join_looks; /* since the last connection was begun */
+	uint64_t moved_ns;   /* while quiet: when data last went or came */
+	uint64_t deaf_until; /* nothing is accepted before; 0: as it comes */
+	uint32_t n_strangers_max;
 };
 
 static inline struct pmt_link *pmt_of(struct pm_link *link)
@@ -137,17 +145,24 @@ static inline struct pmt_link *pmt_of(struct pm_link *link)
 int pmt_socket_make(uint32_t address, uint16_t port);
 int pmt_watch(struct pmt_link *s, struct pmt_socket *socket, bool wants_room);
 void pmt_unwatch(struct pmt_link *s, struct pmt_socket *socket);
+/* It stays in the set, but wakes nobody until pmt_watch. */
+int pmt_mute(struct pmt_link *s, struct pmt_socket *socket);
 /* Takes what the set has to tell; the number of events. */
 int pmt_look(struct pmt_link *s);
 
 /* owner.c */
 int pmt_listen(struct pmt_link *s);
 void pmt_accept(struct pmt_link *s, const struct pmt_socket *listener);
+/* Time has come to accept again. */
+void pmt_hear(struct pmt_link *s);
 /* Something has come by the connection, or it broke. */
 void pmt_owned_input(struct pmt_link *s, struct pmt_owned *o);
 /* Sends what the sockets take; true: something went. */
 bool pmt_serve(struct pmt_link *s);
 void pmt_owned_sweep(struct pmt_link *s);
+/* Connections by which the node reads end; all that have data to send if @is_stuck. */
+void pmt_owned_forget(struct pmt_link *s, uint32_t node);
+void pmt_owned_drop_stuck(struct pmt_link *s);
 void pmt_owner_close(struct pmt_link *s);
 
 /* reader.c */

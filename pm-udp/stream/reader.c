@@ -57,6 +57,8 @@ static void close_reading(struct pmt_link *s, struct pmt_reading *r)
 	else
 		s->n_joining--;
 	pmt_unwatch(s, &r->socket);
+	free(r->parts);
+	r->parts = NULL;
 	s->n_readers--;
 	r->state = PMT_CLOSED;
 	r->count = 0;
@@ -72,6 +74,7 @@ static void end_read(struct pmt_link *s, struct pmt_read *read, int status)
 	read->peer = NULL;
 	read->status = status;
 	s->n_reads--;
+	s->has_news = true;
 	if (!status)
 		s->env.stats->read_bytes += read->len;
 	if (TAILQ_EMPTY(&peer->reads)) {
@@ -115,9 +118,12 @@ static void begin(struct pmt_link *s, struct pmt_peer *peer, uint32_t rail)
 	r->socket = (struct pmt_socket){.kind = PMT_READING, .fd = fd};
 	r->peer = peer;
 	r->state = PMT_CONNECT;
+	r->parts = calloc(PMT_PARTS, sizeof(*r->parts));
 	s->n_readers++;
 	s->n_joining++;
-	if (setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &(int){UNACKED_MS}, sizeof(int)) ||
+	s->join_looks = 0;
+	if (!r->parts ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &(int){UNACKED_MS}, sizeof(int)) ||
 	    (connect(fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS) ||
 	    pmt_watch(s, &r->socket, true))
 		fail(s, r);
@@ -169,7 +175,6 @@ static int on_answer(struct pmt_link *s, struct pmt_reading *r)
 	r->state = PMT_OPEN;
 	s->n_joining--;
 	r->peer->n_open++;
-	r->peer->retry_step_ns = 0;
 	return 0;
 }
 
@@ -190,6 +195,8 @@ static void arrived(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 {
 	r->idle = 0;
 	r->quiet_ns = 0;
+	r->peer->retry_step_ns =
+		0; /* not before: an owner with too many connections lets us open one, and ends it */
 	r->outstanding -= n;
 	while (n) {
 		struct pmt_part *part = &r->parts[r->head];

@@ -66,12 +66,20 @@ int pmt_watch(struct pmt_link *s, struct pmt_socket *socket, bool wants_room)
 	return -errno;
 }
 
+int pmt_mute(struct pmt_link *s, struct pmt_socket *socket)
+{
+	struct epoll_event event = {.data.ptr = socket};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_MOD, socket->fd, &event) ? -errno : 0;
+}
+
 void pmt_unwatch(struct pmt_link *s, struct pmt_socket *socket)
 {
 	if (socket->fd < 0)
 		return;
-	/* closing alone leaves it in the set while a child has it open */
+	/* closing alone does nothing, here and for the other side, while a child has it open */
 	(void)epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, socket->fd, NULL);
+	(void)shutdown(socket->fd, SHUT_RDWR);
 	forked_keep(socket->fd);
 	close(socket->fd);
 	socket->fd = -1;

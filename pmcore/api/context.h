@@ -103,6 +103,9 @@ static inline struct context *context_get(pmContext handle)
 	return h->ctx;
 }
 
+/* rma.c: streams are quiet, and no read depends on one any more: 0, or -EAGAIN, poll and ask again. */
+int rma_settle(struct context *ctx);
+
 int slot_table_init(struct slot_table *table, uint32_t element_size, uint32_t capacity);
 void slot_table_fini(struct slot_table *table);
 

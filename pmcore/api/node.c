@@ -101,7 +101,8 @@ static uint32_t smallest_mtu(const struct composite *c)
 	uint32_t smallest = UINT32_MAX;
 
 	for (unsigned int i = 0; i < c->n_slots; i++) {
-		uint32_t mtu = c->slots[i].ops.mtu(c->slots[i].link, NULL);
+		const struct composite_slot *slot = &c->slots[i];
+		uint32_t mtu = slot == c->stream ? UINT32_MAX : slot->ops.mtu(slot->link, NULL);
 
 		if (mtu < smallest)
 			smallest = mtu;

@@ -102,12 +102,28 @@ static int finish(struct context *ctx, enum op_kind kind, pmDesc desc)
 	if (!s || s->kind != kind)
 		return fail(EBADF, "one-sided descriptor: not open, or of another kind");
 	err = longread_done(ctx->c, &s->read);
-	if (err == -EAGAIN && context_progress(ctx))
+	if (err == -EAGAIN) {
+		(void)context_progress(ctx);
 		err = longread_done(ctx->c, &s->read);
+	}
 	if (err == -EAGAIN)
 		return ENOBUFS;
 	slot_close(&ctx->ops, desc, &s->slot);
 	return err ? fail(-err, "%s", pmErrorString(-err)) : PM_SUCCESS;
+}
+
+int rma_settle(struct context *ctx)
+{
+	int err = longread_quiesce(ctx->c);
+
+	for (uint32_t i = 0; i < ctx->ops.used && !err; i++) {
+		struct slot *slot = slot_at(&ctx->ops, sizeof(struct op_slot), i);
+		struct op_slot *s = (struct op_slot *)slot;
+
+		if (slot->generation & 1 && s->kind == OP_READ)
+			err = longread_settle(ctx->c, &s->read);
+	}
+	return err;
 }
 
 int pmRead(pmContext handle, pmNode node, const pmHandle *remote, uint64_t roffset, void *local,

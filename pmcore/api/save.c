@@ -70,6 +70,8 @@ int pmQuiesce(pmContext handle, int timeout_ms)
 
 		err = own_all(ctx);
 		if (!err)
+			err = rma_settle(ctx);
+		if (!err)
 			err = composite_quiesce(ctx->c);
 		if (err != -EAGAIN)
 			break;

@@ -8,6 +8,9 @@
 #include "pmcore/device/composite.h"
 #include "pmcore/device/takeover.h"
 
+/* Other links give back a datagram each; a stream that had to wait until they have none would never be asked in a flood. */
+#define STREAM_EVERY 32u
+
 /* Handles the results of a poll that are no datagram for the program: 0, or -EPIPE. */
 static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsigned int i, int got,
 						       struct pm_inbound *in)
@@ -67,9 +70,20 @@ static int poll_cheap(struct composite *c, struct composite_inbound *ret)
 	return got;
 }
 
+/* It never gives a datagram. */
+static __attribute__((noinline)) void poll_stream(struct composite *c, struct pm_inbound *in)
+{
+	c->stream_in = STREAM_EVERY;
+	if (c->stream)
+		(void)c->stream->ops.receive(c->stream->link, in);
+}
+
 int composite_poll(struct composite *c, struct composite_inbound *ret)
 {
 	int got;
+
+	if (__builtin_expect(c->stream_in-- == 0, 0))
+		poll_stream(c, &ret->in);
 
 	/* an expensive link that is due goes first, so that busy cheap ones can't starve it */
 	if (__builtin_expect(c->expensive_in-- == 0, 0)) {

@@ -49,6 +49,9 @@ static void name_rails(const struct composite *c, const struct composite_slot *s
 	const struct stats_page *page = stats_page(c->stats);
 
 	conf->udp_is_lane = true;
+	/* the user's own words may choose one of several addresses, which the name of an interface can't */
+	if (!strcmp(slot->device, "udp") && conf->n_udp_rails)
+		return;
 	conf->n_udp_rails = 0;
 	for (uint32_t r = 0; r < slot->stats->n_rails && conf->n_udp_rails < CONF_RAILS_MAX; r++) {
 		const char *name = page->rails[slot->stats->first_rail + r].name;
@@ -158,6 +161,8 @@ static bool has_stream(struct composite *c, const struct composite_node *n)
 
 void longread_forget(struct composite *c, struct composite_node *n)
 {
+	if (c->stream)
+		c->stream->ops.forget(c->stream->link, n->node);
 	if (!n->way)
 		return;
 	if (n->way->peer)
@@ -216,7 +221,7 @@ int longread_start(struct composite *c, struct composite_node *n, struct longrea
 {
 	int err;
 
-	r->is_waiting = r->is_chosen = false;
+	r->is_waiting = r->is_chosen = r->is_over = false;
 	if (r->len < STREAM_MIN || !has_stream(c, n))
 		return by_device(n, r);
 	err = by_either(c, n, r);
@@ -235,11 +240,32 @@ static int start_again(struct composite *c, struct longread *r)
 	return err ? err : -EAGAIN;
 }
 
+int longread_quiesce(struct composite *c)
+{
+	return c->stream ? c->stream->ops.quiesce(c->stream->link) : 0;
+}
+
+int longread_settle(struct composite *c, struct longread *r)
+{
+	int err;
+
+	if (r->is_over || (!r->is_waiting && &c->slots[r->slot] != c->stream))
+		return 0;
+	err = longread_done(c, r);
+	if (err == -EAGAIN)
+		return r->is_waiting || &c->slots[r->slot] == c->stream ? err : 0;
+	r->is_over = true;
+	r->status = err;
+	return 0;
+}
+
 int longread_done(struct composite *c, struct longread *r)
 {
 	struct composite_slot *slot = &c->slots[r->slot];
 	int err;
 
+	if (r->is_over)
+		return r->status;
 	if (r->is_waiting)
 		return start_again(c, r);
 	err = slot->ops.rma_done(slot->link, r->op);

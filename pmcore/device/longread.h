@@ -16,7 +16,9 @@ struct longread {
 	uint8_t slot;    /* of the link */
 	bool is_waiting; /* the stream lost it, and the device has no room yet */
 	bool is_chosen;  /* choice_end is due, of this spell */
+	bool is_over;    /* with @status, which longread_done has not given yet */
 	uint32_t spell;
+	int status;
 	uint32_t op; /* the link's name of it */
 };
 
@@ -33,6 +35,12 @@ uint64_t longread_worth(struct composite *c, const struct composite_node *n);
 int longread_start(struct composite *c, struct composite_node *n, struct longread *r);
 /* As pm_link_ops.rma_done. */
 int longread_done(struct composite *c, struct longread *r);
+/*
+ * Before the other links are made quiet: 0 when the stream is. Then longread_settle of each read: 0, the stream has no
+ * part in it any more; -EAGAIN, poll and ask again. A read that the stream has lost goes by the device from there on.
+ */
+int longread_quiesce(struct composite *c);
+int longread_settle(struct composite *c, struct longread *r);
 /* The node is dead or goes: the stream lets go of it. */
 void longread_forget(struct composite *c, struct composite_node *n);
 

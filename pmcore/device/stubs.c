@@ -12,6 +12,11 @@ static int link_address(struct pm_link *link, void *buf, size_t room)
 	return 0;
 }
 
+static void link_forget(struct pm_link *link, uint32_t node)
+{
+	(void)link, (void)node;
+}
+
 int stubs_post(struct pm_link *link, struct pm_link_peer *peer, const void *data, uint32_t len)
 {
 	uint64_t cookie;
@@ -174,6 +179,7 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 		return -EPROTO;
 	*ret = *ops;
 	FILL(ret, ops, address, link_address);
+	FILL(ret, ops, forget, link_forget);
 	FILL(ret, ops, post, stubs_post);
 	FILL(ret, ops, post_row, link_post_row);
 	FILL(ret, ops, probe, link_probe);

@@ -142,6 +142,8 @@ struct pm_link_ops {
 			struct pm_link_peer **ret_peer);
 	/* Discards the peer and everything queued to it. Also called for dead peers. */
 	void (*peer_del)(struct pm_link *link, struct pm_link_peer *peer);
+	/* The node is dead or not one of the job any more, whether it was a peer of this link or not. */
+	void (*forget)(struct pm_link *link, uint32_t node);
 	/* Largest datagram to the peer (NULL: smallest of all) in bytes. */
 	uint32_t (*mtu)(struct pm_link *link, struct pm_link_peer *peer);
 

@@ -2,7 +2,9 @@
 /* Tests of longread.c with the stream of pm-udp: two contexts of one process, which reach each other over loopback. */
 #include "pmcore/device/longread.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@ struct two {
 	size_t address_len[2];
 	uint8_t *from, *to; /* LEN bytes each; node 1 has the first, node 0 reads into the other */
 	pmHandle handle;
+	bool is_over; /* for a thread that polls the owner */
 };
 
 static bool open_one(struct two *t, int i, const char *config)
@@ -293,6 +296,126 @@ TAP_TEST(wait__wakes_for_a_stream)
 		ok(is_mem(t.to, t.from, LEN));
 	}
 	close_two(&t);
+}
+
+static void *keep_polling(void *arg)
+{
+	struct two *t = arg;
+	uint64_t end = clock_monotonic_ns() + PATIENCE_NS;
+
+	while (!__atomic_load_n(&t->is_over, __ATOMIC_ACQUIRE) && clock_monotonic_ns() < end)
+		poll_owner(t);
+	return NULL;
+}
+
+/* The connection breaks on the way to being quiet: quiet is the context when the device has made the read again. */
+TAP_TEST(quiesce__a_read_that_is_lost_meanwhile)
+{
+	struct two t;
+	pthread_t owner;
+	pmDesc desc;
+
+	if (open_two(&t, ALWAYS, ALWAYS) && ok(is_by_stream(&t))) {
+		memset(t.to, 0, LEN);
+		is_int(pmRead(t.ctx[0], 1, &t.handle, 0, t.to, LEN, &desc), 0);
+		poll_owner(&t);
+		is_int(pmQuiesce(t.ctx[0], 5), ETIMEDOUT);
+		cut(&t);
+		is_int(pthread_create(&owner, NULL, keep_polling, &t), 0);
+		is_int(pmQuiesce(t.ctx[0], 5000), 0);
+		is_int(pmIsReadDone(t.ctx[0], desc), 0);
+		ok(is_mem(t.to, t.from, LEN));
+		__atomic_store_n(&t.is_over, true, __ATOMIC_RELEASE);
+		pthread_join(owner, NULL);
+	}
+	close_two(&t);
+}
+
+/* Takes what there is without asking for the read itself. */
+static void poll_reader(const struct two *t)
+{
+	pmDesc desc;
+	pmNode src;
+	size_t len;
+	void *buf;
+
+	is_int(pmReceive(t->ctx[0], &buf, &len, &src, &desc), ENOBUFS);
+}
+
+/* A program that may sleep although its read is over would never wake. */
+TAP_TEST(before_select__refuses_while_a_read_has_ended_unseen)
+{
+	struct two t;
+	pmDesc desc;
+	int fd, timeout_ms, rc = PM_SUCCESS;
+
+	if (open_two(&t, ALWAYS, ALWAYS) && ok(is_by_stream(&t))) {
+		uint64_t end = clock_monotonic_ns() + PATIENCE_NS;
+
+		is_int(pmRead(t.ctx[0], 1, &t.handle, 0, t.to, LEN, &desc), 0);
+		while (stream_of(&t, 0)->n_reads && clock_monotonic_ns() < end) {
+			poll_owner(&t);
+			poll_reader(&t);
+		}
+		is_int(pmBeforeSelect(t.ctx[0], &fd, &timeout_ms), ENOBUFS);
+		is_int(pmIsReadDone(t.ctx[0], desc), 0);
+		/* nothing new: it may */
+		for (int i = 0; i < 100 && rc != ENOBUFS; i++) {
+			rc = pmBeforeSelect(t.ctx[0], &fd, &timeout_ms);
+			if (!rc) {
+				is_int(pmAfterSelect(t.ctx[0]), 0);
+				break;
+			}
+		}
+		is_int(rc, 0);
+	}
+	close_two(&t);
+}
+
+/* Messages that come as fast as the owner takes them. */
+TAP_TEST(read__in_a_flood_of_messages)
+{
+	struct two t;
+	pmDesc desc = 0, message;
+	uint64_t end;
+	int rc = ENOBUFS;
+	pmNode src;
+	size_t len;
+	void *buf;
+
+	if (open_two(&t, ALWAYS, ALWAYS) && ok(is_by_stream(&t))) {
+		is_int(pmRead(t.ctx[0], 1, &t.handle, 0, t.to, LEN, &desc), 0);
+		end = clock_monotonic_ns() + PATIENCE_NS;
+		while (rc == ENOBUFS && clock_monotonic_ns() < end) {
+			for (int i = 0; i < 4; i++)
+				(void)pmPost(t.ctx[0], 1, "flood", 5);
+			for (int i = 0; i < 2; i++)
+				if (!pmReceive(t.ctx[1], &buf, &len, &src, &message))
+					is_int(pmReleaseReceiveBuffer(t.ctx[1], message), 0);
+			rc = pmIsReadDone(t.ctx[0], desc);
+		}
+		is_int(rc, 0);
+	}
+	close_two(&t);
+}
+
+TAP_TEST(open__goes_by_the_rails_that_the_user_named)
+{
+	static const char rails[] = "devices=self+udp,udp.rails=127.0.0.5";
+	static const char device[] = "devices=self+udp,udp.rails=127.0.0.5,stream=never";
+	size_t with = 0, without = 0;
+	struct two t;
+
+	if (open_two(&t, rails, rails)) {
+		is_int(stream_of(&t, 0)->rails[0].address, ntohl(inet_addr("127.0.0.5")));
+		ok(is_by_stream(&t));
+		is_int(pmGetMtu(t.ctx[0], PM_NODE_ANY, &with), 0);
+	}
+	close_two(&t);
+	if (open_two(&t, device, device))
+		is_int(pmGetMtu(t.ctx[0], PM_NODE_ANY, &without), 0);
+	close_two(&t);
+	is_int((long)with, (long)without);
 }
 
 TAP_TEST(open__refused_where_packets_are_wanted)

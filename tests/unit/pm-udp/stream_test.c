@@ -4,6 +4,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "pm-udp/stream/private.h"
@@ -61,6 +63,7 @@ static int knock(const struct owner *o)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	is_int(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	is_int(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)), 0);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	return fd;
 }
@@ -104,23 +107,37 @@ static bool is_closed(const struct owner *o, int fd)
 	return n == 0 || (n < 0 && errno == ECONNRESET);
 }
 
-/* Greets with @to and shows a tag made with @key: the connection, after the proof. */
-static int join(const struct owner *o, uint32_t to, uint64_t key)
+static void greet(int fd, uint32_t from, uint32_t to)
 {
-	const struct pmt_greeting greeting = {.from = 1, .to = to, .nonce = 99};
-	uint8_t bytes[PMT_GREETING], answer_bytes[PMT_ANSWER], proof[PMT_PROOF];
-	struct pmt_answer answer;
-	int fd = knock(o);
+	const struct pmt_greeting greeting = {.from = from, .to = to, .nonce = 99};
+	uint8_t bytes[PMT_GREETING];
 
 	pmt_greeting_put(bytes, &greeting);
 	is_int(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
+}
+
+static void prove(const struct owner *o, int fd, uint32_t from, uint32_t to, uint64_t key)
+{
+	const struct pmt_greeting greeting = {.from = from, .to = to, .nonce = 99};
+	uint8_t answer_bytes[PMT_ANSWER], proof[PMT_PROOF];
+	struct pmt_answer answer;
+
 	if (hear(o, fd, answer_bytes, sizeof(answer_bytes)) != sizeof(answer_bytes))
-		return fd;
+		return;
 	pmt_answer_get(answer_bytes, &answer);
 	ok((answer.tag == pmt_tag(key, PMT_OWNER, &greeting, answer.nonce)) == (key == KEY));
 	pmt_proof_put(proof, pmt_tag(key, PMT_READER, &greeting, answer.nonce));
 	is_int(send(fd, proof, sizeof(proof), MSG_NOSIGNAL), sizeof(proof));
 	serve(o);
+}
+
+/* Greets with @to and shows a tag made with @key: the connection, after the proof. */
+static int join(const struct owner *o, uint32_t to, uint64_t key)
+{
+	int fd = knock(o);
+
+	greet(fd, 1, to);
+	prove(o, fd, 1, to, key);
 	return fd;
 }
 
@@ -230,6 +247,116 @@ TAP_TEST(owner__closes_on_too_many_requests)
 		     pmt_of(o.link)->n_owned && clock_monotonic_ns() - start < PATIENCE_NS;)
 			serve(&o);
 		is_int(pmt_of(o.link)->n_owned, 0);
+		close(fd);
+	}
+	close_owner(&o);
+}
+
+TAP_TEST(owner__has_one_connection_for_a_rail_of_a_node)
+{
+	struct owner o;
+
+	if (open_owner(&o)) {
+		int first = join(&o, SELF, KEY), second;
+
+		is_int(pmt_of(o.link)->n_owned, 1);
+		second = join(&o, SELF, KEY);
+		ok(is_closed(&o, first));
+		is_int(pmt_of(o.link)->n_owned, 1);
+		o.link->ops->forget(o.link, 2);
+		is_int(pmt_of(o.link)->n_owned, 1);
+		o.link->ops->forget(o.link, 1);
+		is_int(pmt_of(o.link)->n_owned, 0);
+		ok(is_closed(&o, second));
+		close(first);
+		close(second);
+	}
+	close_owner(&o);
+}
+
+TAP_TEST(owner__many_that_begin_at_once)
+{
+	enum { READERS = 100 };
+	struct owner o;
+	int fds[READERS];
+
+	if (open_owner(&o)) {
+		for (uint32_t i = 0; i < READERS; i++) {
+			fds[i] = knock(&o);
+			greet(fds[i], i, SELF);
+			serve(&o);
+		}
+		for (uint32_t i = 0; i < READERS; i++)
+			prove(&o, fds[i], i, SELF, KEY);
+		is_int(pmt_of(o.link)->n_owned, READERS);
+		for (uint32_t i = 0; i < READERS; i++)
+			close(fds[i]);
+	}
+	close_owner(&o);
+}
+
+/* It wants to be quiet, and a reader does not take what it has asked for. */
+TAP_TEST(quiesce__drops_a_reader_that_does_not_read)
+{
+	struct owner o;
+
+	if (open_owner(&o)) {
+		int fd = join(&o, SELF, KEY);
+		uint64_t start;
+
+		is_int(o.link->ops->quiesce(o.link), 0);
+		o.link->ops->resume(o.link);
+		/* the kernel's buffers take some */
+		for (int i = 0; i < 2000 && LIST_EMPTY(&pmt_of(o.link)->serving); i++) {
+			request(fd, o.rkey, 0, LEN);
+			serve(&o);
+		}
+		for (int i = 0; i < PMT_PARTS / 2; i++)
+			request(fd, o.rkey, 0, LEN);
+		is_int(o.link->ops->quiesce(o.link), -EAGAIN);
+		start = clock_monotonic_ns();
+		while (o.link->ops->quiesce(o.link) == -EAGAIN &&
+		       clock_monotonic_ns() - start < PATIENCE_NS)
+			usleep(10000);
+		is_int(o.link->ops->quiesce(o.link), 0);
+		is_int(pmt_of(o.link)->n_owned, 0);
+		close(fd);
+	}
+	close_owner(&o);
+}
+
+/* Attempts to sleep until one succeeds; at most @most. The last timeout. */
+static uint64_t fall_asleep(const struct owner *o, int most)
+{
+	uint64_t timeout_ns = UINT64_MAX;
+
+	while (most-- > 0 && o->link->ops->arm(o->link, &timeout_ns))
+		continue;
+	ok(most >= 0);
+	o->link->ops->disarm(o->link);
+	return timeout_ns;
+}
+
+/* A connection that can't be accepted keeps nobody awake, and is accepted when it can be. */
+TAP_TEST(owner__without_descriptors)
+{
+	uint8_t got[100];
+	struct rlimit few, before;
+	struct owner o;
+	int fd;
+
+	if (open_owner(&o) && is_int(getrlimit(RLIMIT_NOFILE, &before), 0)) {
+		fd = knock(&o);
+		greet(fd, 1, SELF);
+		few = (struct rlimit){(rlim_t)fd + 1, before.rlim_max};
+		is_int(setrlimit(RLIMIT_NOFILE, &few), 0);
+		ok(fall_asleep(&o, 4) < 1000000000);
+		is_int(pmt_of(o.link)->n_strangers, 0);
+		is_int(setrlimit(RLIMIT_NOFILE, &before), 0);
+		prove(&o, fd, 1, SELF, KEY);
+		request(fd, o.rkey, 0, sizeof(got));
+		is_int(hear(&o, fd, got, sizeof(got)), sizeof(got));
+		fall_asleep(&o, 4);
 		close(fd);
 	}
 	close_owner(&o);
