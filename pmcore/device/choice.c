@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pmcore/device/choice.h"
 
-/* Reads of a spell; fewer while a way has not been measured at all. */
+/* Reads of a spell, fewer while a way has not been measured at all; and bytes, as sixteen long ones by the worse way are dear. */
 #define SPELL_READS 16u
 #define SPELL_FIRST 4u
+#define SPELL_BYTES (8u << 20)
 /* Spells between two trials: so many at first, and twice as many after each that does not win. */
 #define PATIENCE 16u
 #define PATIENCE_MOST 512u
@@ -104,7 +105,7 @@ void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now)
 	c->bytes += len;
 	c->busy_ns += now - c->since_ns;
 	c->since_ns = now;
-	if (++c->ended < (is_first ? SPELL_FIRST : SPELL_READS))
+	if (++c->ended < (is_first ? SPELL_FIRST : SPELL_READS) && c->bytes < SPELL_BYTES)
 		return;
 	note_rate(c);
 	begin_spell(c, next_way(c));

@@ -12,7 +12,7 @@
 struct node {
 	struct choice choice;
 	uint64_t now, takes[CHOICE_WAYS];
-	uint32_t used[CHOICE_WAYS];
+	uint32_t used[CHOICE_WAYS], len;
 	bool has_stream;
 };
 
@@ -27,7 +27,7 @@ static void read_once(struct node *n)
 	}
 	n->used[way]++;
 	n->now += n->takes[way];
-	choice_end(&n->choice, spell, LEN, n->now);
+	choice_end(&n->choice, spell, n->len, n->now);
 	n->now += 1000000; /* the program computes, which is nobody's fault */
 }
 
@@ -40,7 +40,8 @@ static void read_many(struct node *n, uint32_t reads)
 
 static struct node node_of(uint64_t device, uint64_t stream)
 {
-	return (struct node){.now = 1000, .takes = {device, stream}, .has_stream = true};
+	return (struct node){
+		.now = 1000, .takes = {device, stream}, .len = LEN, .has_stream = true};
 }
 
 TAP_TEST(choice__takes_the_faster_way)
@@ -54,6 +55,17 @@ TAP_TEST(choice__takes_the_faster_way)
 	read_many(&m, 100000);
 	okf(m.used[CHOICE_STREAM] < 1000, "%u of 100000 by the slower way", m.used[CHOICE_STREAM]);
 	ok(m.used[CHOICE_STREAM] > 0);
+}
+
+/* Of long ones few are enough to know. */
+TAP_TEST(choice__trials_with_long_reads_are_short)
+{
+	struct node n = node_of(3000000, 600000);
+
+	n.len = 4 * LEN;
+	read_many(&n, 100);
+	okf(n.used[CHOICE_DEVICE] <= 8, "%u of 100 by the device", n.used[CHOICE_DEVICE]);
+	ok(n.used[CHOICE_DEVICE] > 0);
 }
 
 TAP_TEST(choice__follows_a_change)
