@@ -68,7 +68,7 @@ struct limits {
 };
 
 /*
- * shared: the middle limit while others run on our core. Over datagrams a longer message is read by several requests.
+ * shared: the middle limit while others run on our core. Without a stream a longer message is read by several requests.
  * Each waits until both ranks have had their cores, which takes milliseconds. Data that leaves unasked waits for credit.
  */
 #define SHARED_LIMIT (4 << 20)
@@ -116,9 +116,12 @@ static void set_limits(struct mtl_pm_peer *peer)
 		peer->shared_limit = limits->shared;
 		peer->packed_limit = limits->packed;
 	}
-	/* of a message that is read by a stream, a head in datagrams would only come later than its rest */
+	/*
+	 * Of a message that is read by a stream, a head in datagrams would only come later than its rest. The one request
+	 * costs less than the turns of datagrams and acks, also where others run on our core.
+	 */
 	if (mtl_pm.middle_limit < 0 && long_read)
-		peer->middle_limit = (ssize_t)long_read - 1;
+		peer->middle_limit = peer->shared_limit = (ssize_t)long_read - 1;
 	peer->head_limit = (size_t)mtl_pm.head_limit;
 	if (mtl_pm.head_limit < 0)
 		peer->head_limit = long_read ? 0 : limits->head;

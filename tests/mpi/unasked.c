@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * unasked yes|no BYTES - checks whether a message of that length ends at its sender before its receiver has asked for it
- * by a receive. 2 ranks. Where other processes run on the sender's core more messages leave unasked, so "no" repeats the
+ * by a receive. 2 ranks. Where other processes run on the sender's core more messages may leave unasked, so "no" repeats the
  * message until one waits for its receiver.
  */
 #include "tests/mpi/check.h"

@@ -66,12 +66,14 @@ def memory():
 
 
 def unasked():
-    """Where ranks share cores, long messages leave before their receiver asks: each answer would wait for its turn."""
-    for parts, answer, size, stream in ((("--mca", "mpi_yield_when_idle", "1"), "yes", 4 << 20, "auto"),
-                                        (("--mca", "mpi_yield_when_idle", "1"), "no", (4 << 20) + 1, "auto"),
+    """Where ranks share cores and no stream is there, long messages leave before their receiver asks: each answer would
+    wait for its turn."""
+    for parts, answer, size, stream in ((("--mca", "mpi_yield_when_idle", "1"), "yes", 4 << 20, "never"),
+                                        (("--mca", "mpi_yield_when_idle", "1"), "no", (4 << 20) + 1, "never"),
+                                        (("--mca", "mpi_yield_when_idle", "1"), "no", 128 << 10, "auto"),
                                         (("--mca", "mtl_pm_middle_limit", "1000"), "no", 1 << 20, "never"),
                                         ((), "yes", 256 << 10, "never"), ((), "no", 1 << 20, "never"),
-                                        ((), "yes", 128 << 10, "auto"), ((), "no", 256 << 10, "auto")):
+                                        ((), "yes", (128 << 10) - 1, "auto"), ((), "no", 128 << 10, "auto")):
         code, out = run(mpirun(2, *ONLY, *parts, f"{BUILD}/mpi/unasked", answer, str(size)),
                         environment(f"self+udp,stream={stream}"))
         TAP.ok(code == 0 and "OK unasked" in out,
