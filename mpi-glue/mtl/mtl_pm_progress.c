@@ -214,17 +214,13 @@ static void yield(void)
 	sched_yield();
 }
 
-/* Has this thread's core been given to somebody since it was last asked? */
-static bool has_switched(void)
+/* How often this thread's core was given to somebody else while it wanted to run. */
+static long count_switches(void)
 {
-	static _Thread_local long last;
-	struct rusage usage;
-	long before = last;
+	struct rusage usage = {0};
 
-	if (getrusage(RUSAGE_THREAD, &usage))
-		return true;
-	last = usage.ru_nivcsw;
-	return last != before;
+	(void)getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nivcsw;
 }
 
 /*
@@ -234,6 +230,7 @@ static bool has_switched(void)
 static void be_idle(bool is_serving)
 {
 	uint64_t before = mtl_pm_now_ns(), took;
+	long switches;
 
 	mtl_pm_watch(before);
 	if (is_serving) {
@@ -242,9 +239,11 @@ static void be_idle(bool is_serving)
 	}
 	if (!idle_wants_yield(&mtl_pm.idle, before))
 		return;
+	switches = count_switches();
+	before = mtl_pm_now_ns();
 	yield();
 	took = mtl_pm_now_ns() - before;
-	idle_yielded(&mtl_pm.idle, took, idle_is_long(took) && has_switched());
+	idle_yielded(&mtl_pm.idle, took, idle_is_long(took) && count_switches() != switches);
 }
 
 int mtl_pm_progress(void)

@@ -186,6 +186,7 @@ static bool progress(struct pmt_link *s)
 		did |= pmt_collect(s);
 	if (did)
 		s->quiet_looks = 0;
+	s->moves += did;
 	s->is_woken = false;
 	warm_up(s);
 	return did;
@@ -279,8 +280,10 @@ static int stream_quiesce(struct pm_link *link)
 		s->moved_ns = now;
 	s->is_quiet = true;
 	s->is_woken = true;
-	if (progress(s))
+	progress(s);
+	if (s->moves != s->moves_seen)
 		s->moved_ns = now;
+	s->moves_seen = s->moves;
 	if (now - s->moved_ns >= STUCK_NS)
 		pmt_owned_drop_stuck(s);
 	return s->n_reads || !LIST_EMPTY(&s->serving) ? -EAGAIN : 0;
@@ -312,6 +315,7 @@ static uint64_t stream_memory(struct pm_link *link)
 	return sizeof(*s) + (s->n_owned + s->n_strangers) * sizeof(struct pmt_owned) +
 	       s->env.stats->peers *
 		       (sizeof(struct pmt_peer) + s->n_rails * sizeof(struct pmt_reading)) +
+	       s->n_readers * PMT_PARTS * sizeof(struct pmt_part) +
 	       (s->reads ? PMT_READS * sizeof(*s->reads) : 0);
 }
 

@@ -111,17 +111,11 @@ void pmt_owned_sweep(struct pmt_link *s)
 	}
 }
 
-/* Room for one more of whom nothing is known: those that have had time to prove themselves give way. */
-static bool has_room(struct pmt_link *s, uint64_t now)
+/* Room for one more of whom nothing is known: one that has had time to prove itself gives way. */
+static bool has_room(const struct pmt_link *s, uint64_t now)
 {
-	struct pmt_owned *oldest = TAILQ_FIRST(&s->strangers);
-
-	if (s->n_strangers < s->n_strangers_max)
-		return true;
-	if (now - oldest->since_ns < PROOF_NS)
-		return false;
-	drop(s, oldest);
-	return true;
+	return s->n_strangers < s->n_strangers_max ||
+	       now - TAILQ_FIRST(&s->strangers)->since_ns >= PROOF_NS;
 }
 
 /* For a while connections wait in the kernel: a listener that is ready all the time would keep sleepers awake. */
@@ -148,6 +142,8 @@ static void take_in(struct pmt_link *s, int fd, uint32_t address, uint64_t now)
 		close(fd);
 		return;
 	}
+	if (s->n_strangers >= s->n_strangers_max)
+		drop(s, TAILQ_FIRST(&s->strangers));
 	o->socket.kind = PMT_OWNED;
 	o->socket.fd = fd;
 	o->address = address;

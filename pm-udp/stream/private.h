@@ -15,7 +15,7 @@
 #define PMT_READS 1024 /* open at once */
 #define PMT_PARTS 64   /* requests under way by a connection */
 #define PMT_OWNERS 256 /* connections of others */
-/* Those that have not shown yet that they belong to the job: this many, one more for each rail of each node, and a limit. */
+/* Those that have not shown yet that they belong to the job: so many and one for each rail of each node, up to a limit. */
 #define PMT_STRANGERS 16
 #define PMT_STRANGERS_MOST 512
 #define PMT_READERS 256 /* own connections */
@@ -78,6 +78,8 @@ struct pmt_reading {
 	struct pmt_socket socket;
 	enum pmt_reading_state state;
 	struct pmt_peer *peer;
+	uint64_t retry_ns; /* it is not tried again before; 0 = at once */
+	uint64_t retry_step_ns;
 	struct pmt_greeting greeting;
 	uint8_t in[PMT_ANSWER];
 	size_t in_len;
@@ -94,9 +96,7 @@ struct pmt_peer {
 	uint16_t port;
 	uint32_t rails; /* bit per rail that leads there */
 	uint32_t address[PM_RAILS_MAX];
-	uint32_t n_open;   /* connections */
-	uint64_t retry_ns; /* no connection is tried before; 0 = at once */
-	uint64_t retry_step_ns;
+	uint32_t n_open;           /* connections */
 	LIST_ENTRY(pmt_peer) link; /* of all */
 	bool is_busy;
 	LIST_ENTRY(pmt_peer) busy;    /* of those that are read from now */
@@ -131,7 +131,9 @@ struct pmt_link {
 	bool is_quiet, is_woken;
 	bool has_news;       /* a read has ended since the last attempt to sleep */
 	uint32_t join_looks; /* since the last connection was begun */
-	uint64_t moved_ns;   /* while quiet: when data last went or came */
+	uint64_t moves,
+		moves_seen;  /* rounds in which something was done; those that quiesce knew of */
+	uint64_t moved_ns;   /* while quiet: when it last saw a new one */
 	uint64_t deaf_until; /* nothing is accepted before; 0: as it comes */
 	uint32_t n_strangers_max;
 };
@@ -160,8 +162,9 @@ void pmt_owned_input(struct pmt_link *s, struct pmt_owned *o);
 /* Sends what the sockets take; true: something went. */
 bool pmt_serve(struct pmt_link *s);
 void pmt_owned_sweep(struct pmt_link *s);
-/* Connections by which the node reads end; all that have data to send if @is_stuck. */
+/* Ends the connections by which the node reads. */
 void pmt_owned_forget(struct pmt_link *s, uint32_t node);
+/* Ends all that have data to send. */
 void pmt_owned_drop_stuck(struct pmt_link *s);
 void pmt_owner_close(struct pmt_link *s);
 

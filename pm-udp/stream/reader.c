@@ -42,10 +42,10 @@ static uint64_t next_step(uint64_t step)
 	return 2 * step < RETRY_MOST_NS ? 2 * step : RETRY_MOST_NS;
 }
 
-static void try_later(struct pmt_peer *peer)
+static void try_later(struct pmt_reading *r)
 {
-	peer->retry_step_ns = next_step(peer->retry_step_ns);
-	peer->retry_ns = clock_monotonic_ns() + peer->retry_step_ns;
+	r->retry_step_ns = next_step(r->retry_step_ns);
+	r->retry_ns = clock_monotonic_ns() + r->retry_step_ns;
 }
 
 static void close_reading(struct pmt_link *s, struct pmt_reading *r)
@@ -100,7 +100,7 @@ static void fail(struct pmt_link *s, struct pmt_reading *r)
 		pmt_peer_break(s, peer);
 	else
 		close_reading(s, r);
-	try_later(peer);
+	try_later(r);
 }
 
 static void begin(struct pmt_link *s, struct pmt_peer *peer, uint32_t rail)
@@ -112,7 +112,7 @@ static void begin(struct pmt_link *s, struct pmt_peer *peer, uint32_t rail)
 	int fd = s->n_readers < PMT_READERS ? pmt_socket_make(s->rails[rail].address, 0) : -EMFILE;
 
 	if (fd < 0) {
-		try_later(peer);
+		try_later(r);
 		return;
 	}
 	r->socket = (struct pmt_socket){.kind = PMT_READING, .fd = fd};
@@ -132,10 +132,11 @@ static void begin(struct pmt_link *s, struct pmt_peer *peer, uint32_t rail)
 /* Opens what is not open, if it is time. */
 static void begin_all(struct pmt_link *s, struct pmt_peer *peer)
 {
-	if (s->is_quiet || (peer->retry_ns && clock_monotonic_ns() < peer->retry_ns))
-		return;
-	for (uint32_t r = 0; r < s->n_rails; r++)
-		if (peer->rails >> r & 1 && peer->reading[r].state == PMT_CLOSED)
+	uint64_t now = s->is_quiet ? 0 : clock_monotonic_ns();
+
+	for (uint32_t r = 0; r < s->n_rails && now; r++)
+		if (peer->rails >> r & 1 && peer->reading[r].state == PMT_CLOSED &&
+		    now >= peer->reading[r].retry_ns)
 			begin(s, peer, r);
 }
 
@@ -195,8 +196,8 @@ static void arrived(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 {
 	r->idle = 0;
 	r->quiet_ns = 0;
-	r->peer->retry_step_ns =
-		0; /* not before: an owner with too many connections lets us open one, and ends it */
+	/* not earlier: an owner with too many connections lets us open one, and ends it */
+	r->retry_step_ns = 0;
 	r->outstanding -= n;
 	while (n) {
 		struct pmt_part *part = &r->parts[r->head];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pmcore/device/choice.h"
 
-/* Reads of a spell, fewer while a way has not been measured at all; and bytes, as sixteen long ones by the worse way are dear. */
+/* Reads of a spell, fewer while a way has not been measured at all; and bytes, as long reads by the worse way are dear. */
 #define SPELL_READS 16u
 #define SPELL_FIRST 4u
 #define SPELL_BYTES (8u << 20)

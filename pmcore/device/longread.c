@@ -16,8 +16,8 @@
 /* Bytes from which on the request, which goes by the stream too, is worth it. */
 #define STREAM_MIN (64u << 10)
 /*
- * Bytes from which on a message that is read by the stream arrives sooner than one in datagrams. Half RTT of 64 KiB 27 and 23
- * us, 96 KiB 32 / 30, 128 KiB 35 / 38, 256 KiB 65 / 78; 64 in flight, 128 KiB 3.8 / 3.5 GB/s; both ways 128 KiB 56 / 67 us.
+ * Bytes from which on a message that is read by the stream arrives sooner than one in datagrams. Half RTT of 64 KiB 27
+ * and 23 us, 96 KiB 32 / 30, 128 KiB 35 / 38, 256 KiB 65 / 78; 64 in flight, 128 KiB 3.8 / 3.5 GB/s; both ways 56 / 67 us.
  */
 #define WORTH (128u << 10)
 

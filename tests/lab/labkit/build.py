@@ -3,6 +3,7 @@
 # `sclab up`: turns a plan into namespaces, cables and switches, in an order in which each thing is
 # on record before it exists; and undoes all of it when a step fails.
 
+import contextlib
 import ipaddress
 import os
 import select
@@ -44,23 +45,22 @@ def direct_lines(plan):
 
 def route_line(nic):
     """TCP by this NIC is that of a Debian host, also where the machine has another congestion control. A namespace may
-    only choose what everybody may; a route of its own may name any."""
+    only choose what everybody may; a route of its own may name any. When the NIC itself is set down and up, the kernel
+    makes the route anew, without it."""
     network = ipaddress.ip_interface(f"{nic.address}/{PREFIX}").network
     return (f"route change {network} dev {nic.name} proto kernel scope link src {nic.address} "
             f"congctl {CONGESTION_CONTROL}")
 
 
-def tcp_setting(name):
-    with open(f"/proc/sys/net/ipv4/tcp_{name}congestion_control", encoding="ascii") as f:
-        return f.read().split()
+def has_debian_tcp():
+    """Whether the kernel has Debian's congestion control."""
+    with contextlib.suppress(FileNotFoundError), \
+            open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as f:
+        return CONGESTION_CONTROL in f.read().split()
+    return False
 
 
-def has_other_tcp():
-    """Whether the machine's own congestion control is another one than Debian's, and Debian's is to be had."""
-    return CONGESTION_CONTROL not in tcp_setting("") and CONGESTION_CONTROL in tcp_setting("available_")
-
-
-def host_lines(plan, host, is_other_tcp):
+def host_lines(plan, host, has_route):
     lines = []
     for nic in host.nics:
         lines.append(f"address add {nic.address}/{PREFIX} brd + dev {nic.name}")
@@ -68,7 +68,7 @@ def host_lines(plan, host, is_other_tcp):
             # the kernel then cuts segments itself: one frame, one packet on the cable
             lines.append(f"link set dev {nic.name} gso_max_segs 1")
         lines.append(f"link set dev {nic.name} up")
-        if is_other_tcp:
+        if has_route:
             lines.append(route_line(nic))
     return lines
 
@@ -108,8 +108,8 @@ def build(plan, state, shares):
     room.make_rooms(state, [p.name for p in (*plan.hosts, *plan.switches)], shares)
     tools.batches("ip", {plan.namespace(s.name): cable_lines(plan, s) for s in plan.switches})
     tools.batches("ip", direct_lines(plan))
-    is_other_tcp = has_other_tcp()
-    tools.batches("ip", {plan.namespace(h.name): host_lines(plan, h, is_other_tcp) for h in plan.hosts})
+    has_route = has_debian_tcp()
+    tools.batches("ip", {plan.namespace(h.name): host_lines(plan, h, has_route) for h in plan.hosts})
     data = [s for s in plan.switches if not s.is_management]
     if plan.options.rate:
         shaping.limit(plan, [(s, s.nics) for s in data], plan.options.rate)
