@@ -230,7 +230,8 @@ static long count_switches(void)
 static void be_idle(bool is_serving)
 {
 	uint64_t before = mtl_pm_now_ns(), took;
-	long switches;
+	bool was_shared = mtl_pm.idle.is_shared;
+	long switches = 0;
 
 	mtl_pm_watch(before);
 	if (is_serving) {
@@ -239,11 +240,15 @@ static void be_idle(bool is_serving)
 	}
 	if (!idle_wants_yield(&mtl_pm.idle, before))
 		return;
-	switches = count_switches();
-	before = mtl_pm_now_ns();
+	/* not on a shared core, where each message needs yields, and two more system calls would slow them down */
+	if (!was_shared) {
+		switches = count_switches();
+		before = mtl_pm_now_ns();
+	}
 	yield();
 	took = mtl_pm_now_ns() - before;
-	idle_yielded(&mtl_pm.idle, took, idle_is_long(took) && count_switches() != switches);
+	idle_yielded(&mtl_pm.idle, took,
+		     idle_is_long(took) && (was_shared || count_switches() != switches));
 }
 
 int mtl_pm_progress(void)
