@@ -65,8 +65,9 @@ static inline bool idle_is_long(uint64_t took_ns)
 }
 
 /*
- * A yield was made and took this long. did_switch: somebody else ran; it counts for long ones only. Very long ones
- * tell nothing: a process that computes for milliseconds would not give the core back sooner for our yielding early.
+ * A yield was made and took this long. did_switch: somebody else ran; it counts for long ones only, and true will do
+ * on a shared core. Very long ones tell nothing: a process that computes for milliseconds would not give the core back
+ * sooner for our yielding early.
  */
 static inline void idle_yielded(struct idle *i, uint64_t took_ns, bool did_switch)
 {

@@ -23,7 +23,7 @@
 #define JOIN_LOOKS 4096u
 /* Data that a reader does not take for so long while this process wants to be quiet are dropped, with the connection. */
 #define STUCK_NS 2000000000ull
-/* A sleeper with reads under way looks whether their owner is there. */
+/* A sleeper with reads under way looks whether their owner is there, one that accepts nothing whether it can now. */
 #define DOUBT_NS 100000000ull
 
 static void stream_close(struct pm_link *link)
@@ -47,6 +47,13 @@ static int find_rails(struct pmt_link *s)
 	return 0;
 }
 
+static uint32_t strangers_max(uint32_t nodes, uint32_t rails)
+{
+	uint64_t n = PMT_STRANGERS + (uint64_t)nodes * rails;
+
+	return n < PMT_STRANGERS_MOST ? (uint32_t)n : PMT_STRANGERS_MOST;
+}
+
 static int stream_open(const struct pm_device_env *env, struct pm_link **ret_link)
 {
 	struct pmt_link *s = calloc(1, sizeof(*s));
@@ -58,7 +65,6 @@ static int stream_open(const struct pm_device_env *env, struct pm_link **ret_lin
 	s->link.ops = &pm_stream_ops;
 	s->link.is_expensive = true;
 	s->host = pmu_addr_host();
-	s->n_strangers_max = PMT_STRANGERS;
 	TAILQ_INIT(&s->strangers);
 	TAILQ_INIT(&s->owned);
 	TAILQ_INIT(&s->closed);
@@ -66,10 +72,7 @@ static int stream_open(const struct pm_device_env *env, struct pm_link **ret_lin
 		s->listener[r].fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	err = s->epoll_fd < 0 ? -errno : find_rails(s);
-	if (!err && env->nodes < PMT_STRANGERS_MOST)
-		s->n_strangers_max += env->nodes * s->n_rails;
-	if (s->n_strangers_max > PMT_STRANGERS_MOST || env->nodes >= PMT_STRANGERS_MOST)
-		s->n_strangers_max = PMT_STRANGERS_MOST;
+	s->n_strangers_max = strangers_max(env->nodes, s->n_rails);
 	if (!err)
 		err = pmt_listen(s);
 	if (err) {

@@ -131,8 +131,8 @@ struct pmt_link {
 	bool is_quiet, is_woken;
 	bool has_news;       /* a read has ended since the last attempt to sleep */
 	uint32_t join_looks; /* since the last connection was begun */
-	uint64_t moves,
-		moves_seen;  /* rounds in which something was done; those that quiesce knew of */
+	uint64_t moves;      /* rounds in which something was done */
+	uint64_t moves_seen; /* ... that quiesce knew of */
 	uint64_t moved_ns;   /* while quiet: when it last saw a new one */
 	uint64_t deaf_until; /* nothing is accepted before; 0: as it comes */
 	uint32_t n_strangers_max;

@@ -8,10 +8,11 @@
 
 #include <unistd.h>
 
-#define LIMIT_S 20.0 /* for a message that leaves by itself, and for "no" to hold once */
+#define LIMIT_S                                                                                    \
+	20.0 /* for a message that leaves by itself, and for "no" to hold so often in a row: */
 #define LATE_US 100000
 #define IN_ROW 3
-#define SHORT_S 0.2 /* one that waits for its receiver can't end in any time */
+#define SHORT_S 0.5 /* one that waits for its receiver can't end in any time */
 
 enum { DATA, GO };
 

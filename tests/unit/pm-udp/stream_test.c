@@ -375,10 +375,10 @@ TAP_TEST(owner__silent_strangers)
 {
 	uint8_t got[100];
 	struct owner o;
-	int fds[24];
+	int fds[64];
 
 	if (open_owner(&o)) {
-		for (int i = 0; i < 24; i++) {
+		for (int i = 0; i < 64; i++) {
 			fds[i] = knock(&o);
 			serve(&o);
 		}
@@ -389,7 +389,7 @@ TAP_TEST(owner__silent_strangers)
 		is_int(hear(&o, fd, got, sizeof(got)), sizeof(got));
 		ok(is_mem(got, o.data, sizeof(got)));
 		close(fd);
-		for (int i = 0; i < 24; i++)
+		for (int i = 0; i < 64; i++)
 			close(fds[i]);
 		serve(&o);
 		is_int(pmt_of(o.link)->n_strangers, 0);
