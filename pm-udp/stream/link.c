@@ -14,11 +14,12 @@
 /*
  * A look at the set is a system call. It is made at each poll while this process connects, and while others may read from
  * here and something came by a connection in the last QUIET_LOOKS polls; else once in BUSY_LOOKS while there is
- * anything to do, and once in IDLE_LOOKS for those who connect: strangers cost no more.
+ * anything to do. Without anything the composite asks in each 32nd round only (is_empty), and of those one in IDLE_LOOKS
+ * looks for those who connect: strangers cost no more.
  */
 #define QUIET_LOOKS 1024u
 #define BUSY_LOOKS 16u
-#define IDLE_LOOKS 256u
+#define IDLE_LOOKS 8u
 /* So often at each poll for a connection that is being made; then its owner computes, and will answer when it does. */
 #define JOIN_LOOKS 4096u
 /* Data that a reader does not take for so long while this process wants to be quiet are dropped, with the connection. */
@@ -161,6 +162,7 @@ static bool is_hot(const struct pmt_link *s)
 static void warm_up(struct pmt_link *s)
 {
 	s->link.is_expensive = !is_hot(s);
+	s->link.is_empty = s->link.is_expensive && !s->is_woken;
 }
 
 static bool is_due(struct pmt_link *s)
@@ -244,6 +246,7 @@ static void stream_disarm(struct pm_link *link)
 	struct pmt_owned *o;
 
 	s->is_woken = true;
+	warm_up(s);
 	LIST_FOREACH(o, &s->serving, serving)
 	if (o->socket.wants_room)
 		(void)pmt_watch(s, &o->socket, false);
