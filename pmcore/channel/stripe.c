@@ -2,7 +2,8 @@
 /*
  * stripe - which rail a packet takes, and which rails are in use. A rail gets what it can drain: the
  * packet goes where it is expected to be through first, by the bytes in flight and the measured rate.
- * A rail is out when it stays silent while others answer; it is probed and comes back when it answers.
+ * A rail is out when it stays silent while others answer. While the peer owes something the rail is probed, and
+ * it comes back when it answers.
  * Only the other side's word about our rail counts: packets that come in by it say nothing.
  */
 #include "pmcore/channel/chan_private.h"
@@ -256,6 +257,12 @@ static bool others_answer(const struct chan *chan, const struct chan_peer *peer,
 	return false;
 }
 
+/* A process that owes nothing may have ended. To ask would be answered that nobody is there, as by one that died. */
+static bool owes(const struct chan_peer *peer)
+{
+	return peer->flow->ops || sendwin_is_waiting(peer);
+}
+
 /* Adds to *ask the rails by which to ask whether the peer is there. */
 static uint64_t check_silence(struct chan *chan, struct chan_peer *peer, uint32_t rail,
 			      uint8_t *ask)
@@ -269,6 +276,8 @@ static uint64_t check_silence(struct chan *chan, struct chan_peer *peer, uint32_
 	if (chan->now < state->asked_ns + limit)
 		return state->asked_ns + limit;
 	if (!others_answer(chan, peer, rail)) {
+		if (!owes(peer))
+			return CHAN_NEVER;
 		/* The peer may just be busy. Each of the others tells: one alone may be dead too. */
 		*ask |= others;
 		return chan->now + limit;
@@ -284,6 +293,8 @@ static uint64_t probe_rail(struct chan *chan, struct chan_peer *peer, uint32_t r
 {
 	struct rail_state *state = &peer->flow->rail[rail];
 
+	if (!owes(peer))
+		return CHAN_NEVER;
 	if (chan->now < state->probe_ns)
 		return state->probe_ns;
 	if (chan->up >> rail & 1)

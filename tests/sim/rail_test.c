@@ -2,6 +2,8 @@
 /* Rails that die, break one way, return, and differ in speed. */
 #include "tests/sim/sim.h"
 
+#include <stddef.h>
+
 #define LEN 1400
 #define ENDLESS 2000000
 
@@ -198,6 +200,46 @@ TAP_TEST(rail__two_die_at_once)
 		for (first = 0; first < 4; first++)
 			for (second = first + 1; second < 4; second++)
 				lose_two(first, second, seed);
+}
+
+/* Node 1 has acked all, late, and its process is gone: node 0 has asked for the ack just before it came. */
+struct gone {
+	bool is_gone;
+	uint32_t asked; /* packets of node 0 since then */
+};
+
+static void be_gone(void *arg, const struct simnet_transit *transit, struct simnet_fate *fate)
+{
+	struct gone *gone = arg;
+
+	if (transit->src == 1) {
+		fate->delay_ns = 400 * MS;
+		return;
+	}
+	gone->is_gone |= transit->data[offsetof(struct wire_header, type)] == WIRE_PROBE;
+	fate->is_lost = gone->is_gone;
+	gone->asked += gone->is_gone;
+}
+
+/* What is owed nothing is not asked for its rails: the answer could only be that the process is gone. */
+TAP_TEST(rail__none_is_asked_for_when_all_is_acked)
+{
+	struct sim_config config = sim_defaults(2, 2, 11);
+	struct gone gone = {0};
+	struct sim *sim;
+	uint32_t before;
+
+	config.transit = be_gone;
+	config.transit_arg = &gone;
+	sim = sim_create(&config);
+	sim_send(sim, 0, 1, 1, 100, 100);
+	sim_finish(sim, 2 * SEC);
+	ok(gone.is_gone);
+	before = gone.asked;
+	sim_run(sim, sim_now(sim) + 2 * SEC);
+	okf(gone.asked == before, "%u packets before the ack, %u after it", before,
+	    gone.asked - before);
+	sim_destroy(sim);
 }
 
 /* Rails up and down at random while traffic runs; one always works. */
