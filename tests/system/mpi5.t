@@ -124,12 +124,16 @@ def install(*hosts):
 
 
 def lacking():
-    """A host without the component: Open MPI names it, the rest of the job does not wait for its key, and goes on."""
+    """A host without the component: Open MPI names it, the rest of the job does not wait for its key, and goes on.
+
+    Its mpirun has no pmdl/score either, and hands a path on by which h1 does not find the component. Open MPI shows
+    the message of one process, so it names the one or the other.
+    """
     for hosts in ("h0:1,h1:1", "h1:1,h0:1"):
         line = ("mpirun.openmpi", "-np", "2", "-H", hosts, "--mca", "mtl", "pm", f"{NEXT}/mpi/wildcards")
         code, out = run(on("h0", *line), environment(), limit_s=30)
         named = [text.split() for text in out.splitlines() if text.startswith("Host:")]
-        TAP.ok(code == 0 and "OK wildcards" in out and named == [["Host:", "h0"]],
+        TAP.ok(code == 0 and "OK wildcards" in out and named in ([["Host:", "h0"]], [["Host:", "h1"]]),
                f"h0 lacks the component, -H {hosts}", f"exit {code}\n{out}")
 
 
