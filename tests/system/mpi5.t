@@ -124,7 +124,7 @@ def install(*hosts):
 
 
 def lacking():
-    """A host without the component: Open MPI names it, the rest of the job does not wait for its key, and goes on.
+    """A host without the component. Open MPI names it, and the job goes on without, or ends at once.
 
     Its mpirun has no pmdl/score either, and hands a path on by which h1 does not find the component. Open MPI shows
     the message of one process, so it names the one or the other.
@@ -135,6 +135,11 @@ def lacking():
         named = [text.split() for text in out.splitlines() if text.startswith("Host:")]
         TAP.ok(code == 0 and "OK wildcards" in out and named in ([["Host:", "h0"]], [["Host:", "h1"]]),
                f"h0 lacks the component, -H {hosts}", f"exit {code}\n{out}")
+    line = ("mpirun.openmpi", "-np", "2", "-H", "h1:1,h0:1", "--mca", "mtl", "pm", f"{NEXT}/mpi/wildcards")
+    code, out = run(on("h1", *line), environment(), limit_s=30)
+    named = [text.split() for text in out.splitlines() if text.startswith("Host:")]
+    TAP.ok(code and named == [["Host:", "h0"]] and "on h1 selected pml cm" in out,
+           "only the other host has it: the job ends, and h0 is named", f"exit {code}\n{out}")
 
 
 def secret():
