@@ -5,9 +5,15 @@
 #define SPELL_READS 16u
 #define SPELL_FIRST 4u
 #define SPELL_BYTES (8u << 20)
-/* Spells between two trials: so many at first, and twice as many after each that does not win. */
+/*
+ * Spells between two trials: so many at first, and more after each trial that does not win: twice as many, or more by far if the
+ * way is clearly the worse one. With many reads open a trial is as many long, as all that begin until its first ones end
+ * are of it.
+ */
 #define PATIENCE 16u
 #define PATIENCE_MOST 512u
+#define LONGER 2u
+#define LONGER_BY_FAR 8u
 /* Part of a worse rate that counts: an owner that computes makes a spell slow, and nothing makes it too fast. */
 #define WORSE_PART 8
 
@@ -42,6 +48,12 @@ static void be_patient(struct choice *c, uint32_t patience)
 	c->rest = c->patience;
 }
 
+/* Has the other way less than three quarters of the rate? */
+static bool is_clear(const struct choice *c)
+{
+	return 4 * c->rate[other(c->best)] < 3 * c->rate[c->best];
+}
+
 /* The spell has been measured: what comes next. */
 static enum choice_way next_way(struct choice *c)
 {
@@ -53,7 +65,7 @@ static enum choice_way next_way(struct choice *c)
 	if (is_beaten || !c->patience)
 		be_patient(c, PATIENCE);
 	else if (is_trial)
-		be_patient(c, 2 * c->patience);
+		be_patient(c, c->patience * (is_clear(c) ? LONGER_BY_FAR : LONGER));
 	if (c->rate[other(c->best)] > 0 && (is_trial || is_beaten || c->rest-- > 0))
 		return c->best;
 	return other(c->best);

@@ -57,6 +57,17 @@ TAP_TEST(choice__takes_the_faster_way)
 	ok(m.used[CHOICE_STREAM] > 0);
 }
 
+/* Twice the time is no matter of chance. */
+TAP_TEST(choice__what_is_clearly_slower_is_tried_rarely)
+{
+	struct node n = node_of(400000, 200000), m = node_of(210000, 200000);
+
+	read_many(&n, 3000);
+	okf(n.used[CHOICE_DEVICE] <= 20, "%u of 3000 by the device", n.used[CHOICE_DEVICE]);
+	read_many(&m, 3000);
+	ok(m.used[CHOICE_DEVICE] > n.used[CHOICE_DEVICE]);
+}
+
 /* Of long ones few are enough to know. */
 TAP_TEST(choice__trials_with_long_reads_are_short)
 {
