@@ -91,6 +91,7 @@ static struct pmt_owned_list *list_of(struct pmt_link *s, const struct pmt_owned
 static void drop(struct pmt_link *s, struct pmt_owned *o)
 {
 	pmt_unwatch(s, &o->socket);
+	pmt_lend_close(&o->loan);
 	TAILQ_REMOVE(list_of(s, o), o, link);
 	if (o->state == PMT_SERVE)
 		s->n_owned--;
@@ -98,6 +99,8 @@ static void drop(struct pmt_link *s, struct pmt_owned *o)
 		s->n_strangers--;
 	if (o->is_serving)
 		LIST_REMOVE(o, serving);
+	for (; o->count; o->count--, o->head = (o->head + 1) % PMT_PARTS)
+		s->serve_bytes -= o->queue[o->head].length;
 	TAILQ_INSERT_TAIL(&s->closed, o, link);
 }
 
@@ -232,6 +235,7 @@ static int on_request(struct pmt_link *s, struct pmt_owned *o)
 	if (!request.length)
 		return 0;
 	o->queue[(o->head + o->count++) % PMT_PARTS] = request;
+	s->serve_bytes += request.length;
 	if (!o->is_serving)
 		LIST_INSERT_HEAD(&s->serving, o, serving);
 	o->is_serving = true;
@@ -273,6 +277,16 @@ void pmt_owned_input(struct pmt_link *s, struct pmt_owned *o)
 
 /* ---- data ---- */
 
+static ssize_t send_as_asked(struct pmt_owned *o, enum pmt_how how, void *at, uint64_t len)
+{
+	ssize_t n = how == PMT_LENT ? pmt_lend(&o->loan, o->socket.fd, at, len) : -ENOTSUP;
+
+	if (n != -ENOTSUP)
+		return n;
+	n = send(o->socket.fd, at, len, MSG_NOSIGNAL);
+	return n < 0 ? -errno : n;
+}
+
 /* Sends of the first request what the socket takes: bytes, or -errno. Its region is looked up each time, as it may go. */
 static ssize_t send_some(struct pmt_link *s, struct pmt_owned *o)
 {
@@ -283,11 +297,12 @@ static ssize_t send_some(struct pmt_link *s, struct pmt_owned *o)
 
 	if (region_find(s->env.regions, r->rkey, r->offset, r->length, &at))
 		return -EACCES;
-	n = send(o->socket.fd, at, len, MSG_NOSIGNAL);
+	n = send_as_asked(o, r->how, at, len);
 	if (n < 0)
-		return -errno;
+		return n;
 	r->offset += (uint64_t)n;
 	r->length -= (uint64_t)n;
+	s->serve_bytes -= (uint64_t)n;
 	if (!r->length) {
 		o->head = (o->head + 1) % PMT_PARTS;
 		o->count--;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * private - the state of a stream link, shared by its files: link.c (life and operations table), owner.c (connections by
- * which others read from here), reader.c (those by which this process reads), watch.c (waiting for all of them).
+ * which others read from here), lend.c (pages in place of copies for them), reader.c (those by which this process reads),
+ * watch.c (waiting for all of them).
  */
 #ifndef PM_UDP_STREAM_PRIVATE_H
 #define PM_UDP_STREAM_PRIVATE_H
@@ -32,6 +33,14 @@ struct pmt_socket {
 /* Waits for the reader to prove itself, then for requests. */
 enum pmt_owned_state { PMT_GREET, PMT_PROVE, PMT_SERVE };
 
+/* Pages of the program on their way into a connection. */
+struct pmt_loan {
+	bool is_open;    /* the pipe */
+	bool is_refused; /* this host has none, or the kernel does not want it */
+	int pipe[2];
+	size_t held; /* bytes in it: the next ones of the first request */
+};
+
 /* A connection by which a node reads from here. */
 struct pmt_owned {
 	struct pmt_socket socket;
@@ -47,6 +56,7 @@ struct pmt_owned {
 	size_t in_len;
 	struct pmt_request queue[PMT_PARTS]; /* ring; the first one shrinks while it is sent */
 	uint32_t head, count;
+	struct pmt_loan loan;
 };
 
 struct pmt_peer;
@@ -125,6 +135,8 @@ struct pmt_link {
 	struct pmt_read *reads; /* PMT_READS, made with the first one */
 	uint32_t free_read;     /* index + 1 */
 	uint32_t n_reads;       /* not over */
+	uint64_t read_bytes;    /* length of them */
+	uint64_t serve_bytes;   /* of requests of others, not sent yet */
 	uint32_t n_exported;    /* regions that others may read from */
 	uint32_t looks;
 	uint32_t quiet_looks; /* that brought nothing, in a row */
@@ -167,6 +179,14 @@ void pmt_owned_forget(struct pmt_link *s, uint32_t node);
 /* Ends all that have data to send. */
 void pmt_owned_drop_stuck(struct pmt_link *s);
 void pmt_owner_close(struct pmt_link *s);
+
+/* lend.c */
+/*
+ * Sends of [at, at + len) what the connection takes, without a copy: bytes, or -errno. What it does not take is in the pipe,
+ * so the next call must go on with the byte behind the last one that was sent. -ENOTSUP: it can't be done, send a copy.
+ */
+ssize_t pmt_lend(struct pmt_loan *loan, int fd, void *at, size_t len);
+void pmt_lend_close(struct pmt_loan *loan);
 
 /* reader.c */
 int pmt_read(struct pm_link *link, struct pm_link_peer *peer, uint64_t rkey, uint64_t roffset,

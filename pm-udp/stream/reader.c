@@ -22,6 +22,11 @@
 #define PART_SHARED (256u << 10)
 #define MOST_SHARED (512u << 10)
 #define PARTS_AT_ONCE 8
+/*
+ * Bytes under way, in both directions, up to which owners lend their pages, in place of sending copies. One core less copies
+ * then. What waits longer has left the caches when it is read, and a reader's core alone is slower than both.
+ */
+#define LENT_MOST (4u << 20)
 /* After a failure, doubled each time. */
 #define RETRY_NS 1000000000ull
 #define RETRY_MOST_NS 64000000000ull
@@ -74,6 +79,7 @@ static void end_read(struct pmt_link *s, struct pmt_read *read, int status)
 	read->peer = NULL;
 	read->status = status;
 	s->n_reads--;
+	s->read_bytes -= read->len;
 	s->has_news = true;
 	if (!status)
 		s->env.stats->read_bytes += read->len;
@@ -297,13 +303,19 @@ static struct pmt_reading *choose(struct pmt_link *s, struct pmt_peer *peer)
 	return best;
 }
 
-static int ask(struct pmt_reading *r, struct pmt_read *read)
+static enum pmt_how how(const struct pmt_link *s)
+{
+	return s->read_bytes + s->serve_bytes > LENT_MOST ? PMT_COPIED : PMT_LENT;
+}
+
+static int ask(const struct pmt_link *s, struct pmt_reading *r, struct pmt_read *read)
 {
 	uint64_t left = read->len - read->asked;
 	uint64_t most = r->peer->n_open > 1 ? PART_SHARED : PART_ALONE;
 	struct pmt_request request = {.rkey = read->rkey,
 				      .offset = read->offset + read->asked,
-				      .length = left < most ? left : most};
+				      .length = left < most ? left : most,
+				      .how = how(s)};
 	uint8_t out[PMT_REQUEST];
 
 	pmt_request_put(out, &request);
@@ -328,7 +340,7 @@ static void ask_all(struct pmt_link *s, struct pmt_peer *peer)
 			r = choose(s, peer);
 			if (!r)
 				return;
-			if (ask(r, read)) {
+			if (ask(s, r, read)) {
 				fail(s, r);
 				return;
 			}
@@ -409,6 +421,7 @@ int pmt_read(struct pm_link *link, struct pm_link_peer *link_peer, uint64_t rkey
 		LIST_INSERT_HEAD(&s->busy, peer, busy);
 	peer->is_busy = true;
 	s->n_reads++;
+	s->read_bytes += len;
 	*ret_op = read->id;
 	ask_all(s, peer);
 	return 0;

@@ -7,7 +7,8 @@
 
 #include "pmcore/util/siphash.h"
 
-#define MAGIC 0x31544d50u /* "PMT1" */
+#define MAGIC 0x32544d50u /* "PMT2" */
+#define HOW_SHIFT 56      /* over PMT_LENGTH_MAX */
 
 static void put32(uint8_t *at, uint32_t value)
 {
@@ -79,14 +80,15 @@ void pmt_request_put(uint8_t at[PMT_REQUEST], const struct pmt_request *request)
 {
 	put64(at, request->rkey);
 	put64(at + 8, request->offset);
-	put64(at + 16, request->length);
+	put64(at + 16, request->length | (uint64_t)request->how << HOW_SHIFT);
 }
 
 int pmt_request_get(const uint8_t at[PMT_REQUEST], struct pmt_request *ret)
 {
-	struct pmt_request r = {get64(at), get64(at + 8), get64(at + 16)};
+	uint64_t last = get64(at + 16), length = last & PMT_LENGTH_MAX, how = last >> HOW_SHIFT;
+	struct pmt_request r = {get64(at), get64(at + 8), length, (enum pmt_how)how};
 
-	if (r.length > UINT64_MAX - r.offset)
+	if (length > UINT64_MAX - r.offset || how > PMT_LENT)
 		return -EINVAL;
 	*ret = r;
 	return 0;

@@ -5,7 +5,7 @@
  *   greeting ->   magic 4, from 4, to 4, zero 4, nonce 8
  *   <- answer     nonce 8, tag 8
  *   proof ->      tag 8
- *   requests ->   rkey 8, offset 8, length 8; length 0 is a sign of life
+ *   requests ->   rkey 8, offset 8, length 7, how 1; length 0 is a sign of life
  *   <- data       of the requests, in their order, and nothing between
  *
  * Each side proves by its tag, a hash of both nonces, that it has the key of the job, which never goes over the wire. An
@@ -31,8 +31,14 @@ struct pmt_answer {
 	uint64_t nonce, tag;
 };
 
+/* What the owner shall give its kernel: a copy of the data, or the pages that they lie in. */
+enum pmt_how { PMT_COPIED, PMT_LENT };
+
+#define PMT_LENGTH_MAX ((1ull << 56) - 1)
+
 struct pmt_request {
-	uint64_t rkey, offset, length; /* bytes */
+	uint64_t rkey, offset, length; /* bytes; length up to PMT_LENGTH_MAX */
+	enum pmt_how how;
 };
 
 enum pmt_side { PMT_OWNER = 1, PMT_READER };
@@ -45,7 +51,7 @@ void pmt_answer_get(const uint8_t at[PMT_ANSWER], struct pmt_answer *ret);
 void pmt_proof_put(uint8_t at[PMT_PROOF], uint64_t tag);
 uint64_t pmt_proof_get(const uint8_t at[PMT_PROOF]);
 void pmt_request_put(uint8_t at[PMT_REQUEST], const struct pmt_request *request);
-/* -EINVAL: the range has no end. */
+/* -EINVAL: the range has no end, or nobody knows how. */
 int pmt_request_get(const uint8_t at[PMT_REQUEST], struct pmt_request *ret);
 
 /* The tag that @side shows for this greeting and the owner's nonce. */

@@ -170,7 +170,8 @@ int pmReleaseReceiveBuffer(pmContext ctx, pmDesc desc);
 
 /*
  * One-sided. pmMLock exports [addr, addr+len) to the nodes that are given the handle; the memory must
- * stay mapped until pmMUnlock. pmRead copies @len bytes from @roffset of the remote region to
+ * stay mapped until pmMUnlock. Of bytes that the owner writes while somebody reads them, also just after
+ * pmMUnlock, the reader gets the old or the new ones. pmRead copies @len bytes from @roffset of the remote region to
  * @local, pmWrite the other way. @local must stay untouched until the operation is done.
  * Needs the remote process to call a progressing function, but for reads inside a host where the kernel lets us copy
  * out of its memory.

@@ -126,16 +126,21 @@ static void greet(int fd, uint32_t from, uint32_t to)
 static void prove(const struct owner *o, int fd, uint32_t from, uint32_t to, uint64_t key)
 {
 	const struct pmt_greeting greeting = {.from = from, .to = to, .nonce = 99};
+	uint64_t end = clock_monotonic_ns() + PATIENCE_NS;
 	uint8_t answer_bytes[PMT_ANSWER], proof[PMT_PROOF];
 	struct pmt_answer answer;
+	uint32_t strangers;
 
 	if (hear(o, fd, answer_bytes, sizeof(answer_bytes)) != sizeof(answer_bytes))
 		return;
 	pmt_answer_get(answer_bytes, &answer);
 	ok((answer.tag == pmt_tag(key, PMT_OWNER, &greeting, answer.nonce)) == (key == KEY));
 	pmt_proof_put(proof, pmt_tag(key, PMT_READER, &greeting, answer.nonce));
+	strangers = pmt_of(o->link)->n_strangers;
 	is_int(send(fd, proof, sizeof(proof), MSG_NOSIGNAL), sizeof(proof));
-	serve(o);
+	do
+		serve(o);
+	while (pmt_of(o->link)->n_strangers == strangers && clock_monotonic_ns() < end);
 }
 
 /* Greets with @to and shows a tag made with @key: the connection, after the proof. */
@@ -148,13 +153,32 @@ static int join(const struct owner *o, uint32_t to, uint64_t key)
 	return fd;
 }
 
-static void request(int fd, uint64_t rkey, uint64_t offset, uint64_t length)
+static void ask_for(int fd, const struct pmt_request *r)
 {
-	const struct pmt_request r = {rkey, offset, length};
 	uint8_t bytes[PMT_REQUEST];
 
-	pmt_request_put(bytes, &r);
+	pmt_request_put(bytes, r);
 	is_int(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
+}
+
+static void request(int fd, uint64_t rkey, uint64_t offset, uint64_t length)
+{
+	const struct pmt_request r = {rkey, offset, length, PMT_COPIED};
+
+	ask_for(fd, &r);
+}
+
+static void borrow(int fd, uint64_t rkey, uint64_t offset, uint64_t length)
+{
+	const struct pmt_request r = {rkey, offset, length, PMT_LENT};
+
+	ask_for(fd, &r);
+}
+
+/* The only connection by which others read. */
+static struct pmt_owned *owned_of(const struct owner *o)
+{
+	return TAILQ_FIRST(&pmt_of(o->link)->owned);
 }
 
 TAP_TEST(owner__serves_who_has_the_key)
@@ -175,6 +199,144 @@ TAP_TEST(owner__serves_who_has_the_key)
 	}
 	close_owner(&o);
 	free(got);
+}
+
+/* Data that lie across pages, and by turns in copies and in pages: all come in their order. */
+TAP_TEST(owner__lends_its_pages)
+{
+	uint8_t *got = malloc(4ul * LEN);
+	struct owner o;
+
+	if (open_owner(&o)) {
+		int fd = join(&o, SELF, KEY);
+
+		for (int i = 0; i < 2; i++) {
+			borrow(fd, o.rkey, 5, LEN - 5);
+			request(fd, o.rkey, 9, LEN - 9);
+		}
+		is_int(hear(&o, fd, got, 4ul * LEN - 28), 4ul * LEN - 28);
+		for (int i = 0; i < 2; i++) {
+			ok(is_mem(got + (size_t)i * (2ul * LEN - 14), o.data + 5, LEN - 5));
+			ok(is_mem(got + (size_t)i * (2ul * LEN - 14) + LEN - 5, o.data + 9,
+				  LEN - 9));
+		}
+		ok(owned_of(&o)->loan.is_open);
+		is_int(owned_of(&o)->loan.held, 0);
+		is_int(pmt_of(o.link)->serve_bytes, 0);
+		close(fd);
+	}
+	close_owner(&o);
+	free(got);
+}
+
+/* A reader that asks for more than the buffers of its connection take: what they don't take is in the pipe. */
+static int borrow_much(const struct owner *o, int n)
+{
+	int fd = join(o, SELF, KEY);
+	uint64_t end = clock_monotonic_ns() + PATIENCE_NS;
+
+	is_int(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){65536}, sizeof(int)), 0);
+	for (int i = 0; i < n; i++)
+		borrow(fd, o->rkey, 0, LEN);
+	while (!owned_of(o)->loan.held && clock_monotonic_ns() < end)
+		serve(o);
+	ok(owned_of(o)->loan.held > 0);
+	return fd;
+}
+
+TAP_TEST(owner__lends_to_a_reader_that_is_slow)
+{
+	enum { PARTS = PMT_PARTS - 4 };
+	struct owner o;
+	uint8_t *got = malloc(LEN);
+
+	if (open_owner(&o)) {
+		int fd = borrow_much(&o, PARTS);
+
+		for (int i = 0; i < PARTS; i++)
+			if (is_int(hear(&o, fd, got, LEN), LEN))
+				ok(is_mem(got, o.data, LEN));
+		is_int(owned_of(&o)->loan.held, 0);
+		close(fd);
+	}
+	close_owner(&o);
+	free(got);
+}
+
+/* The number that a descriptor opened now would have. */
+static int next_descriptor(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	close(fd);
+	return fd;
+}
+
+/* A reader that goes raises no signal, which would end this program, and takes the pipe along. */
+TAP_TEST(owner__lends_to_a_reader_that_goes)
+{
+	struct owner o;
+
+	if (open_owner(&o)) {
+		int free_before = next_descriptor();
+
+		for (int i = 0; i < 20; i++) {
+			int fd = join(&o, SELF, KEY);
+
+			for (int k = 0; k < PMT_PARTS / 2; k++)
+				borrow(fd, o.rkey, 0, LEN);
+			if (i % 2)
+				serve(&o);
+			close(fd);
+			while (pmt_of(o.link)->n_owned)
+				serve(&o);
+		}
+		is_int(pmt_of(o.link)->serve_bytes, 0);
+		is_int(next_descriptor(), free_before);
+	}
+	close_owner(&o);
+}
+
+/* Where no pipe can be had copies are sent. */
+TAP_TEST(owner__lends_without_descriptors)
+{
+	struct rlimit few, before;
+	uint8_t *got = malloc(LEN);
+	struct owner o;
+
+	if (open_owner(&o) && is_int(getrlimit(RLIMIT_NOFILE, &before), 0)) {
+		int fd = join(&o, SELF, KEY), top = dup(fd);
+
+		few = (struct rlimit){(rlim_t)top + 1, before.rlim_max};
+		is_int(setrlimit(RLIMIT_NOFILE, &few), 0);
+		borrow(fd, o.rkey, 0, LEN);
+		is_int(hear(&o, fd, got, LEN), LEN);
+		ok(is_mem(got, o.data, LEN));
+		ok(!owned_of(&o)->loan.is_open);
+		is_int(setrlimit(RLIMIT_NOFILE, &before), 0);
+		close(top);
+		close(fd);
+	}
+	close_owner(&o);
+	free(got);
+}
+
+TAP_TEST(owner__closes_on_a_loan_of_what_is_withdrawn)
+{
+	struct owner o;
+	uint64_t len;
+	void *at;
+
+	if (open_owner(&o)) {
+		int fd = borrow_much(&o, PMT_PARTS - 4);
+
+		is_int(region_remove(o.env.regions, o.rkey, &at, &len), 0);
+		while (pmt_of(o.link)->n_owned)
+			serve(&o);
+		is_int(pmt_of(o.link)->serve_bytes, 0);
+		close(fd);
+	}
+	close_owner(&o);
 }
 
 TAP_TEST(owner__refuses_another_key_and_another_node)
@@ -243,7 +405,7 @@ TAP_TEST(owner__closes_on_too_many_requests)
 		int fd = join(&o, SELF, KEY);
 
 		for (int i = 0; i <= 3 * PMT_PARTS; i++) {
-			const struct pmt_request r = {o.rkey, 0, LEN};
+			const struct pmt_request r = {o.rkey, 0, LEN, PMT_COPIED};
 			uint8_t bytes[PMT_REQUEST];
 
 			pmt_request_put(bytes, &r);

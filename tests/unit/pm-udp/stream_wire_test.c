@@ -28,15 +28,33 @@ TAP_TEST(greeting__round_trip_and_damaged)
 
 TAP_TEST(request__round_trip_and_no_end)
 {
-	struct pmt_request in = {.rkey = 7, .offset = 1 << 20, .length = UINT64_MAX - (1 << 20)},
+	struct pmt_request in = {.rkey = 7,
+				 .offset = UINT64_MAX - PMT_LENGTH_MAX,
+				 .length = PMT_LENGTH_MAX,
+				 .how = PMT_LENT},
 			   out;
 	uint8_t bytes[PMT_REQUEST];
 
 	pmt_request_put(bytes, &in);
 	is_int(pmt_request_get(bytes, &out), 0);
 	ok(out.rkey == in.rkey && out.offset == in.offset && out.length == in.length);
-	in.length++;
+	is_int(out.how, PMT_LENT);
+	in.offset++;
 	pmt_request_put(bytes, &in);
+	is_int(pmt_request_get(bytes, &out), -EINVAL);
+}
+
+TAP_TEST(request__asked_in_an_unknown_way)
+{
+	struct pmt_request in = {.rkey = 7, .length = 1}, out;
+	uint8_t bytes[PMT_REQUEST];
+
+	pmt_request_put(bytes, &in);
+	is_int(pmt_request_get(bytes, &out), 0);
+	is_int(out.how, PMT_COPIED);
+	bytes[PMT_REQUEST - 1] = PMT_LENT + 1;
+	is_int(pmt_request_get(bytes, &out), -EINVAL);
+	bytes[PMT_REQUEST - 1] = 255;
 	is_int(pmt_request_get(bytes, &out), -EINVAL);
 }
 

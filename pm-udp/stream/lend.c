@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lend - gives a connection pages of the program's memory to send, in place of a copy of them (vmsplice(2), splice(2)). The
+ * pages go through a pipe, which holds what the connection does not take yet. The kernel keeps them until the reader's host
+ * has them, so a region must stay as it is for as long as its readers read it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pm-udp/stream/private.h"
+#include "pmcore/util/forked.h"
+
+/* More at a time than a segmented packet, and less than fills a cache until it is sent. */
+#define PIPE_BYTES (256 << 10)
+
+void pmt_lend_close(struct pmt_loan *loan)
+{
+	if (!loan->is_open)
+		return;
+	for (int i = 0; i < 2; i++) {
+		forked_keep(loan->pipe[i]);
+		close(loan->pipe[i]);
+	}
+	loan->is_open = false;
+	loan->held = 0;
+}
+
+static int open_pipe(struct pmt_loan *loan)
+{
+	if (pipe2(loan->pipe, O_NONBLOCK | O_CLOEXEC))
+		return -errno;
+	loan->is_open = true;
+	/* A smaller one does as well: who has many gets no more. */
+	(void)fcntl(loan->pipe[0], F_SETPIPE_SZ, PIPE_BYTES);
+	if (!forked_close(loan->pipe[0]) && !forked_close(loan->pipe[1]))
+		return 0;
+	pmt_lend_close(loan);
+	return -ENOMEM;
+}
+
+/*
+ * splice has no MSG_NOSIGNAL: a connection that broke raises SIGPIPE, which is not the program's, also if a part was sent
+ * before.
+ */
+static ssize_t push(struct pmt_loan *loan, int fd)
+{
+	static const struct timespec at_once;
+	sigset_t sigpipe, pending, before;
+	ssize_t n;
+
+	sigemptyset(&sigpipe);
+	sigaddset(&sigpipe, SIGPIPE);
+	sigemptyset(&pending);
+	pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
+	if (sigismember(&before, SIGPIPE))
+		sigpending(&pending);
+	n = splice(loan->pipe[0], NULL, fd, NULL, loan->held, SPLICE_F_NONBLOCK);
+	if (n < 0)
+		n = -errno;
+	if (n < (ssize_t)loan->held && !sigismember(&pending, SIGPIPE))
+		while (sigtimedwait(&sigpipe, NULL, &at_once) < 0 && errno == EINTR)
+			continue;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return n;
+}
+
+static ssize_t refuse(struct pmt_loan *loan)
+{
+	pmt_lend_close(loan);
+	loan->is_refused = true;
+	return -ENOTSUP;
+}
+
+ssize_t pmt_lend(struct pmt_loan *loan, int fd, void *at, size_t len)
+{
+	struct iovec iov = {at, len};
+	ssize_t n;
+
+	if (loan->is_refused || (!loan->is_open && open_pipe(loan)))
+		return refuse(loan);
+	if (!loan->held) {
+		n = vmsplice(loan->pipe[1], &iov, 1, SPLICE_F_NONBLOCK);
+		if (n <= 0)
+			return refuse(loan);
+		loan->held = (size_t)n;
+	}
+	n = push(loan, fd);
+	if (n == -EINVAL || n == -EPERM)
+		return refuse(loan);
+	if (n > 0)
+		loan->held -= (size_t)n;
+	return n;
+}
