@@ -19,7 +19,7 @@
  */
 #define QUIET_LOOKS 1024u
 #define BUSY_LOOKS 16u
-#define IDLE_LOOKS 8u
+#define IDLE_LOOKS 32u
 /* So often at each poll for a connection that is being made; then its owner computes, and will answer when it does. */
 #define JOIN_LOOKS 4096u
 /* Data that a reader does not take for so long while this process wants to be quiet are dropped, with the connection. */
