@@ -17,6 +17,9 @@
 /* Polls of a blocking receive before it goes to Open MPI's progress: some microseconds. */
 #define LINGER_POLLS 256
 
+/* Age of a count of switches up to which a higher one tells of this moment. */
+#define SWITCHES_FRESH_NS 1000000
+
 /* Datagrams per call, so that Open MPI's own events get their turn. */
 #define RECEIVE_BURST 64
 
@@ -214,13 +217,24 @@ static void yield(void)
 	sched_yield();
 }
 
-/* How often this thread's core was given to somebody else while it wanted to run. */
-static long count_switches(void)
+/*
+ * Was this thread's core given to somebody else since its last long yield? The count is a system call, so it is made after
+ * long yields only. One that is old holds switches of a time in which the program computed, and tells nothing.
+ */
+static bool has_switched(uint64_t yielded_ns, uint64_t now_ns)
 {
+	static _Thread_local struct {
+		long count;
+		uint64_t at_ns;
+	} last;
 	struct rusage usage = {0};
+	bool is_more;
 
 	(void)getrusage(RUSAGE_THREAD, &usage);
-	return usage.ru_nivcsw;
+	is_more = usage.ru_nivcsw != last.count && yielded_ns - last.at_ns < SWITCHES_FRESH_NS;
+	last.count = usage.ru_nivcsw;
+	last.at_ns = now_ns;
+	return is_more;
 }
 
 /*
@@ -229,9 +243,8 @@ static long count_switches(void)
  */
 static void be_idle(bool is_serving)
 {
-	uint64_t before = mtl_pm_now_ns(), took;
+	uint64_t before = mtl_pm_now_ns(), after;
 	bool was_shared = mtl_pm.idle.is_shared;
-	long switches = 0;
 
 	mtl_pm_watch(before);
 	if (is_serving) {
@@ -240,15 +253,11 @@ static void be_idle(bool is_serving)
 	}
 	if (!idle_wants_yield(&mtl_pm.idle, before))
 		return;
-	/* not on a shared core, where each message needs yields, and two more system calls would slow them down */
-	if (!was_shared) {
-		switches = count_switches();
-		before = mtl_pm_now_ns();
-	}
 	yield();
-	took = mtl_pm_now_ns() - before;
-	idle_yielded(&mtl_pm.idle, took,
-		     idle_is_long(took) && (was_shared || count_switches() != switches));
+	after = mtl_pm_now_ns();
+	/* on a shared core each message needs yields, and a system call more would slow them down */
+	idle_yielded(&mtl_pm.idle, after - before,
+		     idle_is_long(after - before) && (was_shared || has_switched(before, after)));
 }
 
 int mtl_pm_progress(void)

@@ -20,6 +20,8 @@
 #define QUIET_LOOKS 1024u
 #define BUSY_LOOKS 16u
 #define IDLE_LOOKS 32u
+/* So often where somebody may connect for what is exported. */
+#define FIRST_LOOKS 4u
 /* So often at each poll for a connection that is being made; then its owner computes, and will answer when it does. */
 #define JOIN_LOOKS 4096u
 /* Data that a reader does not take for so long while this process wants to be quiet are dropped, with the connection. */
@@ -153,10 +155,16 @@ static void stream_forget(struct pm_link *link, uint32_t node)
 
 /* ---- progress ---- */
 
+/* Readers that are connected may ask for what is exported; other regions may be for readers of this host only. */
+static bool is_asked(const struct pmt_link *s)
+{
+	return s->n_exported && s->n_owned;
+}
+
 /* Something may come by the sockets soon, so the composite asks this link as often as one that costs no system call. */
 static bool is_hot(const struct pmt_link *s)
 {
-	return s->n_reads || s->n_exported || s->n_joining || !LIST_EMPTY(&s->serving);
+	return s->n_reads || is_asked(s) || s->n_joining || !LIST_EMPTY(&s->serving);
 }
 
 static void warm_up(struct pmt_link *s)
@@ -170,9 +178,9 @@ static bool is_due(struct pmt_link *s)
 	uint32_t looks = ++s->looks;
 
 	if ((s->n_joining && s->join_looks++ < JOIN_LOOKS) || s->is_woken ||
-	    (s->n_exported && s->quiet_looks < QUIET_LOOKS))
+	    (is_asked(s) && s->quiet_looks < QUIET_LOOKS))
 		return true;
-	return looks % (is_hot(s) ? BUSY_LOOKS : IDLE_LOOKS) == 0;
+	return looks % (is_hot(s) ? BUSY_LOOKS : s->n_exported ? FIRST_LOOKS : IDLE_LOOKS) == 0;
 }
 
 /* True: something was done. */

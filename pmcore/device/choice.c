@@ -6,9 +6,9 @@
 #define SPELL_FIRST 4u
 #define SPELL_BYTES (8u << 20)
 /*
- * Spells between two trials: so many at first, and more after each trial that does not win: twice as many, or more by far if the
- * way is clearly the worse one. With many reads open a trial is as many long, as all that begin until its first ones end
- * are of it.
+ * Bytes between two trials, as a multiple of what the last one took: with many reads open all that begin until the first ones
+ * end are of it. So much at first, and more after each trial that does not win: twice as much, or more by far if the way
+ * is clearly the worse one.
  */
 #define PATIENCE 16u
 #define PATIENCE_MOST 512u
@@ -22,14 +22,27 @@ static enum choice_way other(enum choice_way way)
 	return way == CHOICE_DEVICE ? CHOICE_STREAM : CHOICE_DEVICE;
 }
 
-static void begin_spell(struct choice *c, enum choice_way way)
+static void count_again(struct choice *c)
 {
-	c->way = way;
-	c->spell++;
-	c->older = c->under_way;
 	c->ended = 0;
 	c->bytes = 0;
 	c->busy_ns = 0;
+}
+
+/* Reads that are under way now will not count, as part of them has come already. */
+static void begin_spell(struct choice *c)
+{
+	c->spell++;
+	c->older = c->under_way;
+	count_again(c);
+}
+
+static void change_to(struct choice *c, enum choice_way way)
+{
+	c->way = way;
+	c->spent = 0;
+	begin_spell(c);
+	c->is_warm = !c->older;
 }
 
 static void note_rate(struct choice *c)
@@ -45,7 +58,7 @@ static void note_rate(struct choice *c)
 static void be_patient(struct choice *c, uint32_t patience)
 {
 	c->patience = patience < PATIENCE_MOST ? patience : PATIENCE_MOST;
-	c->rest = c->patience;
+	c->rest = c->patience * c->spent;
 }
 
 /* Has the other way less than three quarters of the rate? */
@@ -66,7 +79,7 @@ static enum choice_way next_way(struct choice *c)
 		be_patient(c, PATIENCE);
 	else if (is_trial)
 		be_patient(c, c->patience * (is_clear(c) ? LONGER_BY_FAR : LONGER));
-	if (c->rate[other(c->best)] > 0 && (is_trial || is_beaten || c->rest-- > 0))
+	if (c->rate[other(c->best)] > 0 && (is_trial || is_beaten || c->rest))
 		return c->best;
 	return other(c->best);
 }
@@ -86,33 +99,47 @@ enum choice_way choice_begin(struct choice *c, uint64_t now, uint32_t *ret_spell
 uint32_t choice_refused(struct choice *c)
 {
 	c->best = CHOICE_STREAM;
-	begin_spell(c, CHOICE_DEVICE);
+	change_to(c, CHOICE_DEVICE);
 	/* this one is of the new spell */
 	c->older--;
+	c->is_warm = !c->older;
 	return c->spell;
 }
 
+/* The last of the older reads is over. */
+static void none_is_older(struct choice *c, uint64_t now)
+{
+	c->since_ns = now;
+	if (c->is_warm)
+		return;
+	/* those that began meanwhile shared the way with them */
+	c->is_warm = true;
+	begin_spell(c);
+}
+
+/* A read of that spell is over, and not counted as under way any more. Does it tell how fast this way is? */
 static bool is_measured(struct choice *c, uint32_t spell, uint64_t now)
 {
-	if (spell != c->spell) {
-		/* the last one of before: from here on it counts */
-		if (c->older && !--c->older)
-			c->since_ns = now;
-		return false;
-	}
-	return !c->older;
+	if (spell == c->spell)
+		return !c->older;
+	if (c->older && !--c->older)
+		none_is_older(c, now);
+	return false;
 }
 
 void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now)
 {
-	bool is_first = !c->rate[CHOICE_DEVICE] || !c->rate[CHOICE_STREAM], is_counted;
+	bool is_first = !c->rate[CHOICE_DEVICE] || !c->rate[CHOICE_STREAM];
+	enum choice_way next;
 
 	/* of a node that was removed and has been added anew since */
 	if (!c->under_way)
 		return;
-	is_counted = is_measured(c, spell, now) && len;
 	c->under_way--;
-	if (!is_counted)
+	c->spent += len;
+	if (c->way == c->best)
+		c->rest -= len < c->rest ? len : c->rest;
+	if (!is_measured(c, spell, now) || !len)
 		return;
 	c->bytes += len;
 	c->busy_ns += now - c->since_ns;
@@ -120,5 +147,9 @@ void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now)
 	if (++c->ended < (is_first ? SPELL_FIRST : SPELL_READS) && c->bytes < SPELL_BYTES)
 		return;
 	note_rate(c);
-	begin_spell(c, next_way(c));
+	next = next_way(c);
+	if (next == c->way)
+		count_again(c);
+	else
+		change_to(c, next);
 }

@@ -19,11 +19,14 @@ struct choice {
 	enum choice_way best, way; /* way: of this spell; another one than the best: a trial */
 	uint32_t spell;            /* number of it */
 	uint32_t under_way;        /* reads */
-	uint32_t older;            /* ... of spells before, which spoil the measurement */
+	uint32_t older;            /* ... that began before this spell, and spoil the measurement */
+	bool is_warm;              /* none of them is of the other way */
 	uint32_t ended;            /* reads of this spell that were measured */
 	uint64_t bytes, busy_ns;   /* of them */
 	uint64_t since_ns;         /* from when on it is busy, while reads are under way */
-	uint32_t rest, patience;   /* spells until the next trial; between two trials */
+	uint64_t spent;            /* bytes since the way was changed */
+	uint64_t rest;             /* bytes until the next trial */
+	uint32_t patience;         /* rest after a trial, in parts of what it spent */
 };
 
 /* A read begins now: its way, and the number to give back when it ends. */

@@ -121,6 +121,55 @@ TAP_TEST(choice__many_under_way)
 	okf(n.used[CHOICE_STREAM] > 8500, "%u of 10000 by the stream", n.used[CHOICE_STREAM]);
 }
 
+/*
+ * Reads that are always so many under way and share the time evenly, for instance 4 MiB each: what a trial brings first has
+ * come for the most part before the trial was alone.
+ */
+static double part_by_device(uint64_t device, uint64_t stream, uint32_t open, int reads)
+{
+	struct node n = node_of(device, stream);
+	uint64_t left[64];
+	uint32_t spells[64];
+	enum choice_way ways[64];
+	int ended = 0;
+
+	for (uint32_t i = 0; i < open; i++) {
+		ways[i] = choice_begin(&n.choice, n.now, &spells[i]);
+		/* not all of them end at once */
+		left[i] = n.takes[ways[i]] * (i + 1) / open;
+	}
+	while (ended < reads)
+		for (uint32_t i = 0; i < open; i++) {
+			uint64_t share = n.takes[ways[i]] / 16;
+
+			n.now += share;
+			if (left[i] > share) {
+				left[i] -= share;
+				continue;
+			}
+			choice_end(&n.choice, spells[i], 4 * LEN, n.now);
+			n.used[ways[i]]++;
+			ended++;
+			ways[i] = choice_begin(&n.choice, n.now, &spells[i]);
+			left[i] = n.takes[ways[i]];
+		}
+	return (double)n.used[CHOICE_DEVICE] / ended;
+}
+
+TAP_TEST(choice__many_long_ones_under_way)
+{
+	double part;
+
+	for (uint32_t open = 1; open <= 64; open *= 4) {
+		part = part_by_device(1000000, 600000, open, 4000);
+		okf(part < 0.1, "%u open: %.3f by the slower device", open, part);
+		part = part_by_device(600000, 1000000, open, 4000);
+		okf(part > 0.9, "%u open: %.3f by the faster device", open, part);
+		part = part_by_device(600000, 660000, open, 8000);
+		okf(part > 0.6, "%u open: %.3f by the device, a bit faster", open, part);
+	}
+}
+
 TAP_TEST(choice__failed_reads_tell_nothing)
 {
 	struct node n = node_of(400000, 200000);
