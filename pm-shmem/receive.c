@@ -159,7 +159,8 @@ __attribute__((noinline)) static int receive_slow(struct pms_link *link, struct 
 		link->hot = NULL;
 		rounds(link);
 	}
-	if (poll_rings(link, ret))
+	/* the only ring was looked at just now */
+	if ((link->n_inbound != 1 || link->hot != link->inbound[0]) && poll_rings(link, ret))
 		return 1;
 	rounds(link);
 	if (unlikely(link->n_dying) && pms_peer_report(link, &ret->src))

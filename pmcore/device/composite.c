@@ -17,10 +17,12 @@
 
 /*
  * Expensive links that bring nothing while cheap ones are busy are polled once in so many rounds, of about
- * 10 ns each: more seldom still when no node is reached by them, where only a first contact could come.
+ * 10 ns each: more seldom still when no node is reached by them, where only a first contact could come. Such ones are
+ * passed over for some rounds also when nothing is busy, as the program may ask between two steps of its work.
  */
 #define EXPENSIVE_EVERY_MAX 256
 #define EXPENSIVE_EVERY_UNUSED 2048
+#define EXPENSIVE_REST_UNUSED 63
 
 /* Sets the sentence of the last failure; cut when too long. */
 __attribute__((format(printf, 2, 3))) static void explain(struct composite *c, const char *format,
@@ -206,6 +208,7 @@ int composite_open(const struct pmOptions *options, struct composite **ret_compo
 		return -ENOMEM;
 	c->self = options->self;
 	c->expensive_every_max = EXPENSIVE_EVERY_UNUSED;
+	c->expensive_rest = EXPENSIVE_REST_UNUSED;
 	c->resolver = options->resolver;
 	c->resolver_arg = options->resolver_arg;
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
@@ -397,6 +400,7 @@ void composite_reached(struct composite *c, const struct composite_slot *slot)
 	if (!slot->link->is_expensive)
 		return;
 	c->expensive_every_max = EXPENSIVE_EVERY_MAX;
+	c->expensive_rest = 0;
 	composite_look_everywhere(c);
 }
 

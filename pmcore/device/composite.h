@@ -59,6 +59,7 @@ struct composite {
 	uint32_t expensive_in;    /* rounds until the expensive links are polled again */
 	uint32_t expensive_every; /* ... and how many that is: grows while cheap links are busy */
 	uint32_t expensive_every_max; /* ... up to this */
+	uint32_t expensive_rest;      /* ... and so many more, if they bring nothing */
 	uint32_t stream_in; /* rounds until the stream is asked, whatever other links bring */
 	struct composite_slot *takeover; /* the last slot (takeover.h), NULL until a node needs it */
 	struct composite_slot *stream;   /* of long reads (longread.h), NULL = there is none */

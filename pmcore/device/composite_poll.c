@@ -49,7 +49,7 @@ static int poll_expensive(struct composite *c, struct composite_inbound *ret)
 			return got;
 		}
 	}
-	c->expensive_in = c->expensive_every;
+	c->expensive_in = c->expensive_every + c->expensive_rest;
 	return 0;
 }
 

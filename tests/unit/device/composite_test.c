@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "pm.h"
+#include "pmcore/api/context.h"
 #include "tests/harness/tap.h"
 
 #define CANNOT 77
@@ -130,6 +131,65 @@ static void note_of(const char *config, char *ret, size_t size)
 }
 
 #define NO_DAEMON ",ethernet.socket=/nonexistent/socket,udp.rails=lo"
+
+static uint32_t n_asked;
+
+static int nothing_comes(struct pm_link *link, struct pm_inbound *ret)
+{
+	(void)link, (void)ret;
+	n_asked++;
+	return 0;
+}
+
+/* How often udp is asked in 6400 rounds. */
+static uint32_t udp_asked(pmContext ctx)
+{
+	pmNode src;
+	pmDesc desc;
+	size_t len;
+	void *buf;
+
+	n_asked = 0;
+	for (int i = 0; i < 6400; i++)
+		if (pmReceive(ctx, &buf, &len, &src, &desc) == PM_SUCCESS)
+			pmReleaseReceiveBuffer(ctx, desc);
+	return n_asked;
+}
+
+/* A look costs a system call, and a program may ask between any two steps of its work. */
+TAP_TEST(composite_poll__device_that_reaches_no_node)
+{
+	struct composite_slot *udp = NULL;
+	uint8_t address[PM_ADDRESS_MAX];
+	size_t room = sizeof(address);
+	struct composite *c;
+	struct couple couple;
+	char dir[] = "/tmp/composite.XXXXXX";
+	pmContext other;
+	struct pmOptions options = {.size = sizeof(options),
+				    .job_key = (uint64_t)getpid(),
+				    .self = 2,
+				    .config = "devices=self+udp,udp.rails=lo"};
+
+	if (!mkdtemp(dir) || !open_couple(&couple, dir, "self+shmem+udp"))
+		return;
+	c = context_get(couple.ctx[0])->c;
+	for (unsigned int i = 0; i < c->n_slots; i++)
+		if (!strcmp(c->slots[i].name, "udp"))
+			udp = &c->slots[i];
+	if (!ok(udp != NULL))
+		return;
+	udp->ops.receive = nothing_comes;
+	is_int(udp_asked(couple.ctx[0]), 100);
+	is_int(pmOpenContext(&options, &other), PM_SUCCESS);
+	is_int(pmGetAddress(other, address, &room), PM_SUCCESS);
+	is_int(pmAddNode(couple.ctx[0], 2, address, room), PM_SUCCESS);
+	is_int(udp_asked(couple.ctx[0]), 6400);
+	pmCloseContext(other);
+	pmCloseContext(couple.ctx[0]);
+	pmCloseContext(couple.ctx[1]);
+	rmdir(dir);
+}
 
 TAP_TEST(pmGetNote__named_device_not_open)
 {
