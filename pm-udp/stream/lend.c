@@ -29,14 +29,14 @@ void pmt_lend_close(struct pmt_loan *loan)
 	loan->held = 0;
 }
 
+/* A user with many pipes gets smaller ones, down to two pages, which are dearer than copies. */
 static int open_pipe(struct pmt_loan *loan)
 {
 	if (pipe2(loan->pipe, O_NONBLOCK | O_CLOEXEC))
 		return -errno;
 	loan->is_open = true;
-	/* A smaller one does as well: who has many gets no more. */
-	(void)fcntl(loan->pipe[0], F_SETPIPE_SZ, PIPE_BYTES);
-	if (!forked_close(loan->pipe[0]) && !forked_close(loan->pipe[1]))
+	if (fcntl(loan->pipe[0], F_SETPIPE_SZ, PIPE_BYTES) >= PIPE_BYTES &&
+	    !forked_close(loan->pipe[0]) && !forked_close(loan->pipe[1]))
 		return 0;
 	pmt_lend_close(loan);
 	return -ENOMEM;
