@@ -31,7 +31,7 @@ struct pmt_answer {
 	uint64_t nonce, tag;
 };
 
-/* What the owner shall give its kernel: a copy of the data, or the pages that they lie in. */
+/* The owner gives its kernel a copy of the data, or the pages that they lie in. */
 enum pmt_how { PMT_COPIED, PMT_LENT };
 
 #define PMT_LENGTH_MAX ((1ull << 56) - 1)

@@ -221,7 +221,7 @@ static void be_gone(void *arg, const struct simnet_transit *transit, struct simn
 	gone->asked += gone->is_gone;
 }
 
-/* What is owed nothing is not asked for its rails: the answer could only be that the process is gone. */
+/* A peer that owes nothing is not asked for its rails: the answer could only be that its process is gone. */
 TAP_TEST(rail__none_is_asked_for_when_all_is_acked)
 {
 	struct sim_config config = sim_defaults(2, 2, 11);
