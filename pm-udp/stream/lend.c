@@ -16,30 +16,58 @@
 
 /* More at a time than a segmented packet, and less than fills a cache until it is sent. */
 #define PIPE_BYTES (256 << 10)
+/* Pipes and their room are shared by all programs of a user. A connection has one only while it holds something. */
+#define PIPES 8u
 
-void pmt_lend_close(struct pmt_loan *loan)
+static void close_pipe(struct pmt_link *s, const int fds[2])
 {
-	if (!loan->is_open)
-		return;
 	for (int i = 0; i < 2; i++) {
-		forked_keep(loan->pipe[i]);
-		close(loan->pipe[i]);
+		forked_keep(fds[i]);
+		close(fds[i]);
 	}
+	s->n_pipes--;
+}
+
+void pmt_lend_close(struct pmt_link *s, struct pmt_loan *loan)
+{
+	if (loan->is_open)
+		close_pipe(s, loan->pipe);
 	loan->is_open = false;
 	loan->held = 0;
 }
 
 /* A user with many pipes gets smaller ones, down to two pages, which are dearer than copies. */
-static int open_pipe(struct pmt_loan *loan)
+static int open_pipe(struct pmt_link *s, struct pmt_loan *loan)
 {
 	if (pipe2(loan->pipe, O_NONBLOCK | O_CLOEXEC))
 		return -errno;
 	loan->is_open = true;
+	s->n_pipes++;
 	if (fcntl(loan->pipe[0], F_SETPIPE_SZ, PIPE_BYTES) >= PIPE_BYTES &&
 	    !forked_close(loan->pipe[0]) && !forked_close(loan->pipe[1]))
 		return 0;
-	pmt_lend_close(loan);
+	pmt_lend_close(s, loan);
 	return -ENOMEM;
+}
+
+static void take_pipe(struct pmt_link *s, struct pmt_loan *loan)
+{
+	if (s->spare.is_open) {
+		*loan = s->spare;
+		s->spare.is_open = false;
+	} else if (s->n_pipes < PIPES && open_pipe(s, loan)) {
+		s->lends_not = true;
+	}
+}
+
+static void give_pipe_back(struct pmt_link *s, struct pmt_loan *loan)
+{
+	if (s->spare.is_open) {
+		pmt_lend_close(s, loan);
+		return;
+	}
+	s->spare = *loan;
+	loan->is_open = false;
 }
 
 /*
@@ -68,30 +96,37 @@ static ssize_t push(struct pmt_loan *loan, int fd)
 	return n;
 }
 
-static ssize_t refuse(struct pmt_loan *loan)
+/* The kernel does not want it: from here on copies are sent, also of what is in the pipe. */
+static ssize_t refuse(struct pmt_link *s, struct pmt_loan *loan)
 {
-	pmt_lend_close(loan);
-	loan->is_refused = true;
+	pmt_lend_close(s, loan);
+	s->lends_not = true;
 	return -ENOTSUP;
 }
 
-ssize_t pmt_lend(struct pmt_loan *loan, int fd, void *at, size_t len)
+ssize_t pmt_lend(struct pmt_link *s, struct pmt_loan *loan, int fd, void *at, size_t len)
 {
 	struct iovec iov = {at, len};
 	ssize_t n;
 
-	if (loan->is_refused || (!loan->is_open && open_pipe(loan)))
-		return refuse(loan);
+	if (s->lends_not && !loan->is_open)
+		return -ENOTSUP;
+	if (!loan->is_open)
+		take_pipe(s, loan);
+	if (!loan->is_open)
+		return -ENOTSUP;
 	if (!loan->held) {
 		n = vmsplice(loan->pipe[1], &iov, 1, SPLICE_F_NONBLOCK);
 		if (n <= 0)
-			return refuse(loan);
+			return refuse(s, loan);
 		loan->held = (size_t)n;
 	}
 	n = push(loan, fd);
-	if (n == -EINVAL || n == -EPERM)
-		return refuse(loan);
+	if (n == -EINVAL || n == -EPERM || n == -EOPNOTSUPP || n == -ENOSYS)
+		return refuse(s, loan);
 	if (n > 0)
 		loan->held -= (size_t)n;
+	if (!loan->held)
+		give_pipe_back(s, loan);
 	return n;
 }

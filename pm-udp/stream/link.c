@@ -15,13 +15,11 @@
  * A look at the set is a system call. It is made at each poll while this process connects, and while others may read from
  * here and something came by a connection in the last QUIET_LOOKS polls; else once in BUSY_LOOKS while there is
  * anything to do. Without anything the composite asks in each 32nd round only (is_empty), and of those one in IDLE_LOOKS
- * looks for those who connect: strangers cost no more.
+ * looks for those who connect, or each where they may do so for what is exported: strangers cost no more.
  */
 #define QUIET_LOOKS 1024u
 #define BUSY_LOOKS 16u
 #define IDLE_LOOKS 32u
-/* So often where somebody may connect for what is exported. */
-#define FIRST_LOOKS 4u
 /* So often at each poll for a connection that is being made; then its owner computes, and will answer when it does. */
 #define JOIN_LOOKS 4096u
 /* Data that a reader does not take for so long while this process wants to be quiet are dropped, with the connection. */
@@ -155,10 +153,10 @@ static void stream_forget(struct pm_link *link, uint32_t node)
 
 /* ---- progress ---- */
 
-/* Readers that are connected may ask for what is exported; other regions may be for readers of this host only. */
+/* Readers that are connected, or nearly, may ask for what is exported. Else it may be for readers of this host only. */
 static bool is_asked(const struct pmt_link *s)
 {
-	return s->n_exported && s->n_owned;
+	return s->n_exported && (s->n_owned || s->n_proving);
 }
 
 /* Something may come by the sockets soon, so the composite asks this link as often as one that costs no system call. */
@@ -180,7 +178,9 @@ static bool is_due(struct pmt_link *s)
 	if ((s->n_joining && s->join_looks++ < JOIN_LOOKS) || s->is_woken ||
 	    (is_asked(s) && s->quiet_looks < QUIET_LOOKS))
 		return true;
-	return looks % (is_hot(s) ? BUSY_LOOKS : s->n_exported ? FIRST_LOOKS : IDLE_LOOKS) == 0;
+	if (s->n_exported && !is_hot(s))
+		return true;
+	return looks % (is_hot(s) ? BUSY_LOOKS : IDLE_LOOKS) == 0;
 }
 
 /* True: something was done. */

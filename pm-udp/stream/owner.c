@@ -91,8 +91,9 @@ static struct pmt_owned_list *list_of(struct pmt_link *s, const struct pmt_owned
 static void drop(struct pmt_link *s, struct pmt_owned *o)
 {
 	pmt_unwatch(s, &o->socket);
-	pmt_lend_close(&o->loan);
+	pmt_lend_close(s, &o->loan);
 	TAILQ_REMOVE(list_of(s, o), o, link);
+	s->n_proving -= o->state == PMT_PROVE;
 	if (o->state == PMT_SERVE)
 		s->n_owned--;
 	else
@@ -196,6 +197,7 @@ static int on_greeting(struct pmt_link *s, struct pmt_owned *o)
 	answer.tag = pmt_tag(s->env.job_key, PMT_OWNER, &o->greeting, o->nonce);
 	pmt_answer_put(out, &answer);
 	o->state = PMT_PROVE;
+	s->n_proving++;
 	return send(o->socket.fd, out, sizeof(out), MSG_NOSIGNAL) == sizeof(out) ? 0 : -EPIPE;
 }
 
@@ -220,6 +222,7 @@ static int on_proof(struct pmt_link *s, struct pmt_owned *o)
 		return -EMFILE;
 	TAILQ_REMOVE(&s->strangers, o, link);
 	s->n_strangers--;
+	s->n_proving--;
 	o->state = PMT_SERVE;
 	TAILQ_INSERT_TAIL(&s->owned, o, link);
 	s->n_owned++;
@@ -277,9 +280,10 @@ void pmt_owned_input(struct pmt_link *s, struct pmt_owned *o)
 
 /* ---- data ---- */
 
-static ssize_t send_as_asked(struct pmt_owned *o, enum pmt_how how, void *at, uint64_t len)
+static ssize_t send_as_asked(struct pmt_link *s, struct pmt_owned *o, enum pmt_how how, void *at,
+			     uint64_t len)
 {
-	ssize_t n = how == PMT_LENT ? pmt_lend(&o->loan, o->socket.fd, at, len) : -ENOTSUP;
+	ssize_t n = how == PMT_LENT ? pmt_lend(s, &o->loan, o->socket.fd, at, len) : -ENOTSUP;
 
 	if (n != -ENOTSUP)
 		return n;
@@ -297,7 +301,7 @@ static ssize_t send_some(struct pmt_link *s, struct pmt_owned *o)
 
 	if (region_find(s->env.regions, r->rkey, r->offset, r->length, &at))
 		return -EACCES;
-	n = send_as_asked(o, r->how, at, len);
+	n = send_as_asked(s, o, r->how, at, len);
 	if (n < 0)
 		return n;
 	r->offset += (uint64_t)n;
@@ -356,4 +360,5 @@ void pmt_owner_close(struct pmt_link *s)
 	while ((o = TAILQ_FIRST(&s->strangers)) || (o = TAILQ_FIRST(&s->owned)))
 		drop(s, o);
 	pmt_owned_sweep(s);
+	pmt_lend_close(s, &s->spare);
 }

@@ -35,8 +35,7 @@ enum pmt_owned_state { PMT_GREET, PMT_PROVE, PMT_SERVE };
 
 /* Pages of the program on their way into a connection. */
 struct pmt_loan {
-	bool is_open;    /* the pipe */
-	bool is_refused; /* this host has none, or the kernel does not want it */
+	bool is_open; /* the pipe */
 	int pipe[2];
 	size_t held; /* bytes in it: the next ones of the first request */
 };
@@ -127,6 +126,7 @@ struct pmt_link {
 	struct pmt_socket listener[PM_RAILS_MAX];
 	struct pmt_owned_list strangers, owned, closed; /* closed: to be freed after the round */
 	uint32_t n_strangers, n_owned;
+	uint32_t n_proving; /* strangers that have greeted and been answered */
 	LIST_HEAD(, pmt_owned) serving;
 	LIST_HEAD(, pmt_peer) peers;
 	LIST_HEAD(, pmt_peer) busy;
@@ -137,7 +137,10 @@ struct pmt_link {
 	uint32_t n_reads;       /* not over */
 	uint64_t read_bytes;    /* length of them */
 	uint64_t serve_bytes;   /* of requests of others, not sent yet */
-	uint32_t n_exported;    /* regions that others may read from */
+	struct pmt_loan spare;  /* a pipe for the next loan */
+	uint32_t n_pipes;
+	bool lends_not;      /* this process gets no pipes, or its kernel does not want to */
+	uint32_t n_exported; /* regions that others may read from */
 	uint32_t looks;
 	uint32_t quiet_looks; /* that brought nothing, in a row */
 	bool is_quiet, is_woken;
@@ -185,8 +188,9 @@ void pmt_owner_close(struct pmt_link *s);
  * Sends of [at, at + len) what the connection takes, without a copy: bytes, or -errno. What it does not take is in the pipe,
  * so the next call must go on with the byte behind the last one that was sent. -ENOTSUP: it can't be done, send a copy.
  */
-ssize_t pmt_lend(struct pmt_loan *loan, int fd, void *at, size_t len);
-void pmt_lend_close(struct pmt_loan *loan);
+ssize_t pmt_lend(struct pmt_link *s, struct pmt_loan *loan, int fd, void *at, size_t len);
+/* Drops what is in the pipe. */
+void pmt_lend_close(struct pmt_link *s, struct pmt_loan *loan);
 
 /* reader.c */
 int pmt_read(struct pm_link *link, struct pm_link_peer *peer, uint64_t rkey, uint64_t roffset,

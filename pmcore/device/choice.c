@@ -55,10 +55,11 @@ static void note_rate(struct choice *c)
 		*rate -= (*rate - seen) / WORSE_PART;
 }
 
-static void be_patient(struct choice *c, uint32_t patience)
+/* Without a trial, as when the best way became slow, the bytes of its spell stand for those of one. */
+static void be_patient(struct choice *c, uint32_t patience, bool is_trial)
 {
 	c->patience = patience < PATIENCE_MOST ? patience : PATIENCE_MOST;
-	c->rest = c->patience * c->spent;
+	c->rest = c->patience * (is_trial ? c->spent : c->bytes);
 }
 
 /* Has the other way less than three quarters of the rate? */
@@ -76,9 +77,9 @@ static enum choice_way next_way(struct choice *c)
 	if (is_beaten)
 		c->best = other(c->best);
 	if (is_beaten || !c->patience)
-		be_patient(c, PATIENCE);
+		be_patient(c, PATIENCE, is_trial);
 	else if (is_trial)
-		be_patient(c, c->patience * (is_clear(c) ? LONGER_BY_FAR : LONGER));
+		be_patient(c, c->patience * (is_clear(c) ? LONGER_BY_FAR : LONGER), true);
 	if (c->rate[other(c->best)] > 0 && (is_trial || is_beaten || c->rest))
 		return c->best;
 	return other(c->best);

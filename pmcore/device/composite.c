@@ -16,13 +16,12 @@
 #include "pmcore/device/takeover.h"
 
 /*
- * Expensive links that bring nothing while cheap ones are busy are polled once in so many rounds, of about
- * 10 ns each: more seldom still when no node is reached by them, where only a first contact could come. Such ones are
- * passed over for some rounds also when nothing is busy, as the program may ask between two steps of its work.
+ * Rounds after which expensive links that bring nothing are polled while cheap ones are busy, and no node is reached by them:
+ * only a first contact could come. They are passed over for some rounds also when nothing is busy, as the program may ask
+ * between two steps of its work.
  */
-#define EXPENSIVE_EVERY_MAX 256
 #define EXPENSIVE_EVERY_UNUSED 2048
-#define EXPENSIVE_REST_UNUSED 63
+#define EXPENSIVE_REST_UNUSED 15
 
 /* Sets the sentence of the last failure; cut when too long. */
 __attribute__((format(printf, 2, 3))) static void explain(struct composite *c, const char *format,
@@ -399,8 +398,7 @@ void composite_reached(struct composite *c, const struct composite_slot *slot)
 {
 	if (!slot->link->is_expensive)
 		return;
-	c->expensive_every_max = EXPENSIVE_EVERY_MAX;
-	c->expensive_rest = 0;
+	composite_use_expensive(c);
 	composite_look_everywhere(c);
 }
 

@@ -10,6 +10,8 @@
 
 /* Other links give back a datagram each; a stream that had to wait until they have none would never be asked in a flood. */
 #define STREAM_EVERY 32u
+/* Rounds after which expensive links that bring nothing are polled, at most, while cheap ones are busy. */
+#define EXPENSIVE_EVERY_MAX 256
 
 /* Handles the results of a poll that are no datagram for the program: 0, or -EPIPE. */
 static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsigned int i, int got,
@@ -44,6 +46,7 @@ static int poll_expensive(struct composite *c, struct composite_inbound *ret)
 		int got = c->slots[i].link->is_expensive ? poll_slot(c, i, ret) : 0;
 
 		if (got) {
+			composite_use_expensive(c);
 			c->expensive_every = c->expensive_every ? 1 : 0;
 			c->expensive_in = c->expensive_every;
 			return got;
@@ -97,6 +100,12 @@ int composite_poll(struct composite *c, struct composite_inbound *ret)
 	if (got && c->expensive_every < c->expensive_every_max)
 		c->expensive_every += 1 + c->expensive_every / 8;
 	return got;
+}
+
+void composite_use_expensive(struct composite *c)
+{
+	c->expensive_every_max = EXPENSIVE_EVERY_MAX;
+	c->expensive_rest = 0;
 }
 
 void composite_look_everywhere(struct composite *c)

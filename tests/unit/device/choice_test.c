@@ -170,6 +170,19 @@ TAP_TEST(choice__many_long_ones_under_way)
 	}
 }
 
+/* The owner computes for a while, after a long time in which no trial was needed. */
+TAP_TEST(choice__comes_back_to_the_faster_way)
+{
+	struct node n = node_of(400000, 200000);
+
+	read_many(&n, 200000);
+	n.takes[CHOICE_STREAM] = 5000000;
+	read_many(&n, 64);
+	n.takes[CHOICE_STREAM] = 200000;
+	read_many(&n, 1000);
+	okf(n.used[CHOICE_STREAM] > 700, "%u of 1000 by the stream", n.used[CHOICE_STREAM]);
+}
+
 TAP_TEST(choice__failed_reads_tell_nothing)
 {
 	struct node n = node_of(400000, 200000);

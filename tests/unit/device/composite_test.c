@@ -180,7 +180,7 @@ TAP_TEST(composite_poll__device_that_reaches_no_node)
 	if (!ok(udp != NULL))
 		return;
 	udp->ops.receive = nothing_comes;
-	is_int(udp_asked(couple.ctx[0]), 100);
+	is_int(udp_asked(couple.ctx[0]), 400);
 	is_int(pmOpenContext(&options, &other), PM_SUCCESS);
 	is_int(pmGetAddress(other, address, &room), PM_SUCCESS);
 	is_int(pmAddNode(couple.ctx[0], 2, address, room), PM_SUCCESS);
