@@ -100,13 +100,13 @@ static int deliver(struct pms_link *link, struct pm_link_peer *peer, uint64_t wo
 	return lend(link, peer, &message, ret);
 }
 
-/* Looks once at each inbound ring, going on behind the one that had its turn last. */
+/* Looks once at each inbound ring but the hot one, which had its look, going on behind the one that had its turn last. */
 static int poll_rings(struct pms_link *link, struct pm_inbound *ret)
 {
 	for (uint32_t n = link->n_inbound; n > 0; n--) {
 		uint32_t i = link->next_inbound < link->n_inbound ? link->next_inbound : 0;
 		struct pm_link_peer *peer = link->inbound[i];
-		uint64_t word = pms_ring_poll(&peer->rx);
+		uint64_t word = peer == link->hot ? 0 : pms_ring_poll(&peer->rx);
 
 		link->next_inbound = i + 1;
 		if (!word)
@@ -159,8 +159,7 @@ __attribute__((noinline)) static int receive_slow(struct pms_link *link, struct 
 		link->hot = NULL;
 		rounds(link);
 	}
-	/* the only ring was looked at just now */
-	if ((link->n_inbound != 1 || link->hot != link->inbound[0]) && poll_rings(link, ret))
+	if (poll_rings(link, ret))
 		return 1;
 	rounds(link);
 	if (unlikely(link->n_dying) && pms_peer_report(link, &ret->src))

@@ -19,45 +19,46 @@
 /* Pipes and their room are shared by all programs of a user. A connection has one only while it holds something. */
 #define PIPES 8u
 
-static void close_pipe(struct pmt_link *s, const int fds[2])
+void pmt_lend_close(struct pmt_link *s, struct pmt_loan *loan)
 {
+	if (!loan->is_open)
+		return;
 	for (int i = 0; i < 2; i++) {
-		forked_keep(fds[i]);
-		close(fds[i]);
+		forked_keep(loan->pipe[i]);
+		close(loan->pipe[i]);
 	}
+	loan->is_open = false;
+	loan->held = 0;
 	s->n_pipes--;
 }
 
-void pmt_lend_close(struct pmt_link *s, struct pmt_loan *loan)
-{
-	if (loan->is_open)
-		close_pipe(s, loan->pipe);
-	loan->is_open = false;
-	loan->held = 0;
-}
-
 /* A user with many pipes gets smaller ones, down to two pages, which are dearer than copies. */
-static int open_pipe(struct pmt_link *s, struct pmt_loan *loan)
+static bool open_pipe(struct pmt_link *s, struct pmt_loan *loan)
 {
 	if (pipe2(loan->pipe, O_NONBLOCK | O_CLOEXEC))
-		return -errno;
+		return false;
 	loan->is_open = true;
 	s->n_pipes++;
 	if (fcntl(loan->pipe[0], F_SETPIPE_SZ, PIPE_BYTES) >= PIPE_BYTES &&
 	    !forked_close(loan->pipe[0]) && !forked_close(loan->pipe[1]))
-		return 0;
+		return true;
 	pmt_lend_close(s, loan);
-	return -ENOMEM;
+	return false;
 }
 
-static void take_pipe(struct pmt_link *s, struct pmt_loan *loan)
+static bool take_pipe(struct pmt_link *s, struct pmt_loan *loan)
 {
+	if (s->lends_not)
+		return false;
 	if (s->spare.is_open) {
 		*loan = s->spare;
 		s->spare.is_open = false;
-	} else if (s->n_pipes < PIPES && open_pipe(s, loan)) {
-		s->lends_not = true;
+		return true;
 	}
+	if (s->n_pipes == PIPES)
+		return false;
+	s->lends_not = !open_pipe(s, loan);
+	return !s->lends_not;
 }
 
 static void give_pipe_back(struct pmt_link *s, struct pmt_loan *loan)
@@ -109,11 +110,7 @@ ssize_t pmt_lend(struct pmt_link *s, struct pmt_loan *loan, int fd, void *at, si
 	struct iovec iov = {at, len};
 	ssize_t n;
 
-	if (s->lends_not && !loan->is_open)
-		return -ENOTSUP;
-	if (!loan->is_open)
-		take_pipe(s, loan);
-	if (!loan->is_open)
+	if (!loan->is_open && !take_pipe(s, loan))
 		return -ENOTSUP;
 	if (!loan->held) {
 		n = vmsplice(loan->pipe[1], &iov, 1, SPLICE_F_NONBLOCK);

@@ -178,9 +178,9 @@ static bool is_due(struct pmt_link *s)
 	if ((s->n_joining && s->join_looks++ < JOIN_LOOKS) || s->is_woken ||
 	    (is_asked(s) && s->quiet_looks < QUIET_LOOKS))
 		return true;
-	if (s->n_exported && !is_hot(s))
-		return true;
-	return looks % (is_hot(s) ? BUSY_LOOKS : IDLE_LOOKS) == 0;
+	if (is_hot(s))
+		return looks % BUSY_LOOKS == 0;
+	return s->n_exported || looks % IDLE_LOOKS == 0;
 }
 
 /* True: something was done. */

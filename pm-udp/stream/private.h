@@ -185,7 +185,7 @@ void pmt_owner_close(struct pmt_link *s);
 
 /* lend.c */
 /*
- * Sends of [at, at + len) what the connection takes, without a copy: bytes, or -errno. What it does not take is in the pipe,
+ * Sends of [at, at + len) what the connection takes, without a copy: bytes, or -errno. The rest may be in the pipe already,
  * so the next call must go on with the byte behind the last one that was sent. -ENOTSUP: it can't be done, send a copy.
  */
 ssize_t pmt_lend(struct pmt_link *s, struct pmt_loan *loan, int fd, void *at, size_t len);

@@ -24,7 +24,7 @@
 #define PARTS_AT_ONCE 8
 /*
  * Bytes under way, in both directions, up to which owners lend their pages, in place of sending copies. One core less copies
- * then. What waits longer has left the caches when it is read, and a reader's core alone is slower than both.
+ * then. Data that wait longer have left the caches when they are read, and a reader's core alone is slower than both.
  */
 #define LENT_MOST (4u << 20)
 /* After a failure, doubled each time. */

@@ -15,14 +15,6 @@
 #include "pmcore/device/stubs.h"
 #include "pmcore/device/takeover.h"
 
-/*
- * Rounds after which expensive links that bring nothing are polled while cheap ones are busy, and no node is reached by them:
- * only a first contact could come. They are passed over for some rounds also when nothing is busy, as the program may ask
- * between two steps of its work.
- */
-#define EXPENSIVE_EVERY_UNUSED 2048
-#define EXPENSIVE_REST_UNUSED 15
-
 /* Sets the sentence of the last failure; cut when too long. */
 __attribute__((format(printf, 2, 3))) static void explain(struct composite *c, const char *format,
 							  ...)
@@ -206,8 +198,7 @@ int composite_open(const struct pmOptions *options, struct composite **ret_compo
 	if (!c)
 		return -ENOMEM;
 	c->self = options->self;
-	c->expensive_every_max = EXPENSIVE_EVERY_UNUSED;
-	c->expensive_rest = EXPENSIVE_REST_UNUSED;
+	composite_pace(c, false);
 	c->resolver = options->resolver;
 	c->resolver_arg = options->resolver_arg;
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
@@ -398,7 +389,7 @@ void composite_reached(struct composite *c, const struct composite_slot *slot)
 {
 	if (!slot->link->is_expensive)
 		return;
-	composite_use_expensive(c);
+	composite_pace(c, true);
 	composite_look_everywhere(c);
 }
 

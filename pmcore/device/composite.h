@@ -117,8 +117,8 @@ void composite_reached(struct composite *c, const struct composite_slot *slot);
 void composite_note_refusal(const struct composite *c, uint32_t node, char *said);
 /* Nothing is known about which links are busy: the next rounds poll all. */
 void composite_look_everywhere(struct composite *c);
-/* A node is reached by an expensive link, or has sent something by it: from now on they are polled more often. */
-void composite_use_expensive(struct composite *c);
+/* How often expensive links are polled: is a node reached by one, or has sent something by it? */
+void composite_pace(struct composite *c, bool is_used);
 
 /* State of all links, see pm_link_ops. */
 int composite_quiesce(struct composite *c);

@@ -10,8 +10,14 @@
 
 /* Other links give back a datagram each; a stream that had to wait until they have none would never be asked in a flood. */
 #define STREAM_EVERY 32u
-/* Rounds after which expensive links that bring nothing are polled, at most, while cheap ones are busy. */
+/*
+ * Expensive links that bring nothing while cheap ones are busy are polled once in so many rounds, of about
+ * 10 ns each: more seldom still when no node is reached by them, where only a first contact could come. Such ones are
+ * passed over for some rounds also when nothing is busy, as the program may ask between two steps of its work.
+ */
 #define EXPENSIVE_EVERY_MAX 256
+#define EXPENSIVE_EVERY_UNUSED 2048
+#define EXPENSIVE_REST_UNUSED 15
 
 /* Handles the results of a poll that are no datagram for the program: 0, or -EPIPE. */
 static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsigned int i, int got,
@@ -46,7 +52,8 @@ static int poll_expensive(struct composite *c, struct composite_inbound *ret)
 		int got = c->slots[i].link->is_expensive ? poll_slot(c, i, ret) : 0;
 
 		if (got) {
-			composite_use_expensive(c);
+			if (__builtin_expect(c->expensive_rest > 0, 0))
+				composite_pace(c, true);
 			c->expensive_every = c->expensive_every ? 1 : 0;
 			c->expensive_in = c->expensive_every;
 			return got;
@@ -102,10 +109,10 @@ int composite_poll(struct composite *c, struct composite_inbound *ret)
 	return got;
 }
 
-void composite_use_expensive(struct composite *c)
+void composite_pace(struct composite *c, bool is_used)
 {
-	c->expensive_every_max = EXPENSIVE_EVERY_MAX;
-	c->expensive_rest = 0;
+	c->expensive_every_max = is_used ? EXPENSIVE_EVERY_MAX : EXPENSIVE_EVERY_UNUSED;
+	c->expensive_rest = is_used ? 0 : EXPENSIVE_REST_UNUSED;
 }
 
 void composite_look_everywhere(struct composite *c)

@@ -171,7 +171,8 @@ TAP_TEST(composite_poll__device_that_reaches_no_node)
 				    .self = 2,
 				    .config = "devices=self+udp,udp.rails=lo"};
 
-	if (!mkdtemp(dir) || !open_couple(&couple, dir, "self+shmem+udp"))
+	must(mkdtemp(dir));
+	if (!ok(open_couple(&couple, dir, "self+shmem+udp")))
 		return;
 	c = context_get(couple.ctx[0])->c;
 	for (unsigned int i = 0; i < c->n_slots; i++)
