@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_floor [-i INTERFACE] [-m MTU] [-w WINDOW [-b]] ... BYTES... - half round-trip time between ranks 0 and 1 of the least
+ * mpi_floor [-s] [-i INTERFACE] [-m MTU] [-w WINDOW [-b]] ... BYTES... - half round-trip time between ranks 0 and 1 of the least
  * that moves a message by UDP: segmented datagrams of a connected socket with room for headers, one copy of the data at
  * each side, no acks, no repetition, no matching. It is what no library on such sockets can go below. With -w the
- * bandwidth of WINDOW messages in a row, one way or with -b both ways at once. MPI only brings the two
+ * bandwidth of WINDOW messages in a row, one way or with -b both ways at once. With -s the messages go by a TCP
+ * connection, each by a call of its own at both sides, into and out of the program's memory. MPI only brings the two
  * together. Prints one JSON line per size, with the median over batches in microseconds or MB/s (10^6).
  */
 #include "tests/bench/src/sweep.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -46,7 +48,7 @@ struct floor {
 	size_t bytes;  /* of a message, or of all of a window: they follow one another in memory */
 	size_t window; /* messages; 1 in a ping-pong */
 	void (*run)(void *what, int n);
-	bool is_window, is_both;
+	bool is_window, is_both, is_stream;
 	size_t sent,
 		heard; /* of a window: bytes sent, and those that the other side has spoken for */
 	size_t had, told; /* ... received, and spoken for */
@@ -275,6 +277,89 @@ static void run_window(void *what, int n)
 	}
 }
 
+/* --- the same by a connection ------------------------------------------------------------------ */
+
+static void open_connection(struct floor *f, const char *interface)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = address_of(interface)};
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 ||
+	    (!check_rank && (bind(fd, (struct sockaddr *)&at, sizeof(at)) ||
+			     getsockname(fd, (struct sockaddr *)&at, &len) || listen(fd, 1))))
+		die(interface);
+	MPI_Bcast(&at, sizeof(at), MPI_BYTE, 0, MPI_COMM_WORLD);
+	if (check_rank && connect(fd, (struct sockaddr *)&at, sizeof(at)))
+		die("connect");
+	f->fd = check_rank ? fd : accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	if (f->fd < 0)
+		die("accept");
+	set(f->fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (fcntl(f->fd, F_SETFL, O_NONBLOCK))
+		die("fcntl");
+}
+
+/* Moves what the kernel takes, or has, of the @message bytes of which @done are over; the bytes over then. */
+static size_t go_on(struct floor *f, bool sends, size_t done, size_t message)
+{
+	size_t left = message - done % message;
+	ssize_t n = sends ? send(f->fd, f->out + done, left, MSG_NOSIGNAL)
+			  : recv(f->fd, f->in + done, left, 0);
+
+	if (n > 0)
+		return done + (size_t)n;
+	if (!n || errno != EAGAIN)
+		die(sends ? "send" : "recv");
+	return done;
+}
+
+static void move_all(struct floor *f, bool sends)
+{
+	for (size_t done = 0; done < f->bytes;)
+		done = go_on(f, sends, done, f->bytes);
+}
+
+static void run_stream(void *what, int n)
+{
+	struct floor *f = what;
+
+	for (int i = 0; i < n && check_rank < 2; i++) {
+		if (check_rank)
+			move_all(f, false);
+		sweep_write(f->out, f->bytes, i);
+		move_all(f, true);
+		if (!check_rank)
+			move_all(f, false);
+	}
+}
+
+/* MPI's own message ends a window: the next one's bytes come behind it. */
+static void run_stream_window(void *what, int n)
+{
+	struct floor *f = what;
+	size_t message = f->bytes / f->window;
+	bool sends = !check_rank || f->is_both, receives = check_rank || f->is_both;
+	char answer = 0;
+
+	for (int i = 0; i < n && check_rank < 2; i++) {
+		size_t sent = sends ? 0 : f->bytes, had = receives ? 0 : f->bytes;
+
+		if (sends)
+			sweep_write(f->out, f->bytes, i);
+		while (sent < f->bytes || had < f->bytes) {
+			if (sent < f->bytes)
+				sent = go_on(f, true, sent, message);
+			if (had < f->bytes)
+				had = go_on(f, false, had, message);
+		}
+		if (check_rank)
+			MPI_Send(&answer, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+		else
+			MPI_Recv(&answer, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+}
+
 /* --- measurements ----------------------------------------------------------------------------- */
 
 static int seed_of(int seed, int rank, size_t k)
@@ -318,8 +403,9 @@ static void usage(void)
 {
 	if (check_rank == 0)
 		fprintf(stderr,
-			"usage: mpi_floor [-i INTERFACE] [-m MTU] [-w WINDOW [-b]] " SWEEP_USAGE
-			" BYTES...\n"
+			"usage: mpi_floor [-s] [-i INTERFACE] [-m MTU] [-w WINDOW "
+			"[-b]] " SWEEP_USAGE " BYTES...\n"
+			"  -s  by a TCP connection, in place of datagrams\n"
 			"  -i  whose address the sockets have (default: eth1)\n"
 			"  -m  of that interface: datagrams are as long as it allows (default: "
 			"1500)\n"
@@ -333,7 +419,6 @@ static void make_window(struct floor *f, size_t window)
 {
 	f->window = window;
 	f->is_window = true;
-	f->run = run_window;
 }
 
 /* Cuts messages as PM does at that MTU: into multiples of 8 bytes. */
@@ -346,13 +431,13 @@ static void cut_for(struct floor *f, size_t mtu)
 
 int main(int argc, char **argv)
 {
-	static struct floor f = {.window = 1, .run = run};
+	static struct floor f = {.window = 1};
 	const char *interface = "eth1";
 	size_t most, mtu = 1500;
 	int option;
 
 	check_start(&argc, &argv);
-	while ((option = getopt(argc, argv, "i:m:w:b" SWEEP_OPTIONS)) != -1) {
+	while ((option = getopt(argc, argv, "i:m:w:bs" SWEEP_OPTIONS)) != -1) {
 		if (option == 'i')
 			interface = optarg;
 		else if (option == 'm')
@@ -361,6 +446,8 @@ int main(int argc, char **argv)
 			make_window(&f, strtoul(optarg, NULL, 0));
 		else if (option == 'b')
 			f.is_both = true;
+		else if (option == 's')
+			f.is_stream = true;
 		else if (!sweep_option(option, optarg))
 			usage();
 	}
@@ -372,8 +459,14 @@ int main(int argc, char **argv)
 	sweep_start(most);
 	f.out = sweep_memory(most * f.window);
 	f.in = sweep_memory(most * f.window);
-	open_socket(&f, interface);
-	open_arena(&f);
+	if (f.is_stream) {
+		f.run = f.is_window ? run_stream_window : run_stream;
+		open_connection(&f, interface);
+	} else {
+		f.run = f.is_window ? run_window : run;
+		open_socket(&f, interface);
+		open_arena(&f);
+	}
 	for (int i = optind; i < argc; i++)
 		measure(&f, sweep_bytes(argv[i]));
 	MPI_Finalize();
