@@ -52,6 +52,7 @@ struct mtl_pm_send {
 	int32_t rank;                    /* ours in the communicator */
 	int32_t tag;
 	bool is_sync;              /* complete only after the match */
+	bool is_in_burst;          /* ... of many bytes: it is announced */
 	bool is_announced;         /* RTS was handed over */
 	bool is_answered;          /* FIN or PULL came before all of the head had gone */
 	int answer;                /* ... FIN's error; PULL: wanted is not 0 */
@@ -142,10 +143,13 @@ struct mtl_pm_peer {
 	ssize_t middle_limit; /* longest message sent unasked in several; -1 while we are choked */
 	ssize_t shared_limit; /* the same while other processes run on our core */
 	ssize_t packed_limit; /* the same of data that are packed as they go */
+	size_t burst_limit;   /* the same in a burst of many bytes; 0: there it is as elsewhere */
 	size_t mtu;           /* bytes of a datagram */
 	bool aligns;     /* send buffers start at a cache line, so data in them can be aligned */
 	bool gathers;    /* messages to it may share packets */
 	uint32_t unheld; /* so many of a burst shall leave at once */
+	uint64_t burst_bytes;        /* of bursts to it lately */
+	uint32_t unread_bursts;      /* that it had no stream for */
 	struct mtl_pm_sends sends;   /* not handed over yet, in order; the first may be half done */
 	struct mtl_pm_sends streams; /* being sent as DATA */
 	struct mtl_pm_requests
@@ -232,14 +236,17 @@ struct mtl_pm {
 	size_t exposed;          /* sends whose memory peers may be reading */
 	size_t n_long;           /* requests of has_thread that are open and long */
 	struct mtl_pm_kept kept;
-	pmDesc held;       /* the datagram last taken, not given back yet; 0: none */
-	uint64_t watch_ns; /* no look at whom we wait for before; atomic */
-	uint32_t deaths;   /* peers found dead */
-	bool is_corked;    /* PM may hold sends to burst */
-	uint64_t held_ns;  /* since then */
-	uint64_t n_held;   /* messages of it */
-	uint64_t damaged;  /* datagrams dropped because no honest peer sends them */
-	void *resolved;    /* address last given to PM */
+	pmDesc held;          /* the datagram last taken, not given back yet; 0: none */
+	uint64_t watch_ns;    /* no look at whom we wait for before; atomic */
+	uint32_t deaths;      /* peers found dead */
+	bool is_corked;       /* PM may hold sends to burst */
+	uint64_t held_ns;     /* since then */
+	uint64_t n_held;      /* messages of it */
+	uint64_t held_bytes;  /* ... that are not announced */
+	uint64_t burst_bytes; /* of the burst, also what went at once */
+	enum { MTL_PM_UNDECIDED, MTL_PM_NO, MTL_PM_YES } announces; /* messages of the burst */
+	uint64_t damaged; /* datagrams dropped because no honest peer sends them */
+	void *resolved;   /* address last given to PM */
 
 	unsigned long long
 		unexpected_limit; /* parameter: bytes of unexpected_bytes that choke senders */
@@ -326,9 +333,14 @@ void mtl_pm_on_ack(const struct envelope_control *m, struct mtl_pm_peer *peer);
 void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer);
 
 /* mtl_pm_burst.c */
-/* Before a message of MPI_Isend is handed over: it begins a burst, or goes on with one and may be held. */
-void mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, mca_pml_base_send_mode_t mode);
+/*
+ * Before a message of MPI_Isend is handed over: it begins a burst, or goes on with one and may be held. True: it is to be
+ * announced, so that its receiver reads it, although it could leave unasked.
+ */
+bool mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, mca_pml_base_send_mode_t mode);
 void mtl_pm_end_burst(void);
+/* A poll between two sends of the program: what follows belongs to the same burst. */
+void mtl_pm_poll_in_burst(void);
 /* Completes the peer's gathered sends if PM holds none any more; returns whether it did. */
 int mtl_pm_push_gathered(struct mtl_pm_peer *peer);
 /* The peer is dead: they end with an error. */

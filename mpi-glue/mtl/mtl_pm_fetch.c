@@ -4,6 +4,7 @@
  * on both sides: one pmRead straight into it. Else: the sender streams, we unpack as it comes.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_parts.h"
 
 #include <errno.h>
 
@@ -134,8 +135,12 @@ int mtl_pm_progress_reads(void)
 	int n = 0;
 
 	for (peer = TAILQ_FIRST(&mtl_pm.readers); peer; peer = next) {
+		/* the words that several reads are over share packets */
+		bool is_row = mtl_pm_begin_row(peer);
+
 		next = TAILQ_NEXT(peer, reader);
 		n += end_reads_of(peer);
+		mtl_pm_end_row(is_row);
 	}
 	while ((r = TAILQ_FIRST(&mtl_pm.waiting_reads)) && !start_read(r))
 		n++;

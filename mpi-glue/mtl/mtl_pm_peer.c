@@ -73,6 +73,9 @@ struct limits {
  */
 #define SHARED_LIMIT (4 << 20)
 
+/* Of a message in a burst of many bytes, where a stream leads to the peer; 64 in flight, 16 KiB 3.6 in place of 2.7 GB/s. */
+#define BURST_LIMIT 8192
+
 static const struct limits of_devices[] = {
 	{"shmem", 65535, 65535, 65536, WAYS_MIN - 1, 0},
 	{"self", 32768, 32768, 32768, 0, 0},
@@ -122,6 +125,10 @@ static void set_limits(struct mtl_pm_peer *peer)
 	 */
 	if (mtl_pm.middle_limit < 0 && long_read)
 		peer->middle_limit = peer->shared_limit = (ssize_t)long_read - 1;
+	peer->burst_limit = 0;
+	if (mtl_pm.middle_limit < 0 && long_read)
+		peer->burst_limit = peer->eager_limit > BURST_LIMIT ? (size_t)peer->eager_limit
+								    : BURST_LIMIT;
 	peer->head_limit = (size_t)mtl_pm.head_limit;
 	if (mtl_pm.head_limit < 0)
 		peer->head_limit = long_read ? 0 : limits->head;
@@ -137,6 +144,7 @@ void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked)
 	if (is_choked) {
 		peer->eager_limit = -1;
 		peer->middle_limit = peer->shared_limit = peer->packed_limit = -1;
+		peer->burst_limit = 0;
 		peer->head_limit = 0;
 	} else {
 		set_limits(peer);

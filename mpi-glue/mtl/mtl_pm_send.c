@@ -19,6 +19,8 @@
 #define STREAM_BURST 44
 /* Bytes sent between two polls, at most: a receiver that holds too much may have asked us to keep our data. */
 #define DEAF_BYTES (256 << 10)
+/* A message of a burst that is announced counts as so many: a receiver that reads some of them is served meanwhile. */
+#define ANNOUNCED_BYTES (16 << 10)
 /* Announcements to one process of this host without a poll, at most: their ends have to be taken. */
 #define ANNOUNCED_MAX 256
 
@@ -202,7 +204,7 @@ static bool is_unasked(const struct mtl_pm_send *s)
 {
 	const struct mtl_pm_peer *peer = s->peer;
 
-	if (s->is_sync || (s->data && mtl_pm_is_read_by(peer, s->length)))
+	if (s->is_sync || (s->data && (s->is_in_burst || mtl_pm_is_read_by(peer, s->length))))
 		return false;
 	if (!s->data)
 		return fits(s->length, peer->packed_limit);
@@ -305,6 +307,7 @@ static void init(struct mtl_pm_request *req, struct mtl_pm_peer *peer,
 	s->rank = comm->c_my_rank;
 	s->tag = tag;
 	s->is_sync = mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
+	s->is_in_burst = false;
 	s->is_announced = false;
 	s->is_answered = false;
 	s->is_exposed = false;
@@ -328,7 +331,7 @@ static void submit(struct mtl_pm_send *s)
 static inline void poll_at_times(size_t length)
 {
 	if ((mtl_pm.deaf_bytes += sizeof(struct mtl_pm_message) + length) > DEAF_BYTES)
-		mtl_pm_poll();
+		mtl_pm_poll_in_burst();
 }
 
 /*
@@ -342,13 +345,15 @@ static bool is_announced_here(const struct mtl_pm_peer *peer, size_t length)
 }
 
 /* After the start of a send that the program does not wait for. */
-static void poll_between(const struct mtl_pm_peer *peer, size_t length)
+static void poll_between(const struct mtl_pm_peer *peer, size_t length, bool is_in_burst)
 {
 	if (is_announced_here(peer, length))
 		return;
 	/* receivers that read the first of many long messages are served while the others start */
-	if (mtl_pm.exposed > 1)
-		mtl_pm_poll();
+	if (is_in_burst)
+		poll_at_times(ANNOUNCED_BYTES);
+	else if (mtl_pm.exposed > 1)
+		mtl_pm_poll_in_burst();
 	else
 		poll_at_times(length);
 }
@@ -406,7 +411,7 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 	struct mtl_pm_request *req = (struct mtl_pm_request *)mtl_request;
 	struct mtl_pm_peer *peer;
 	size_t length;
-	bool is_parked;
+	bool is_parked, is_in_burst = false;
 
 	mtl_pm_enter();
 	peer = mtl_pm_peer_of(comm, dest);
@@ -418,11 +423,12 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 	if (!isend_at_once(req, peer, comm, tag, convertor, mode)) {
 		init(req, peer, comm, tag, convertor, mode);
 		if (peer->gathers || mtl_pm.burst)
-			mtl_pm_join_burst(peer, length, mode);
+			is_in_burst = mtl_pm_join_burst(peer, length, mode) && req->send.data;
+		req->send.is_in_burst = is_in_burst;
 		mtl_pm_mark_long(req, length);
 		submit(&req->send);
 	}
-	poll_between(peer, length);
+	poll_between(peer, length, is_in_burst);
 	is_parked = mtl_pm_tell_thread(length);
 	mtl_pm_leave_and_unpark(is_parked);
 	return OMPI_SUCCESS;

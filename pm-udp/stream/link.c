@@ -384,6 +384,7 @@ const struct pm_link_ops pm_stream_ops = {
 	.release = stream_release,
 	.read = stream_read,
 	.rma_done = pmt_read_done,
+	.is_read_by = pmt_is_read_by,
 	.exported = stream_exported,
 	.unexport = stream_unexport,
 	.poll_fds = stream_poll_fds,

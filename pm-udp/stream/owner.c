@@ -25,6 +25,7 @@
 #define DEAF_NS 100000000ull
 /* Bytes given to the kernel by one call: it sends and frees while we do other work between. */
 #define SEND_MOST (1u << 20)
+#define GATHERED 32 /* requests that are answered by one call */
 /* Ports tried from udp.port on, as for datagrams: one for each process of the host. */
 #define PORT_SPAN 1024
 #define PORT_TRIES 16
@@ -280,37 +281,68 @@ void pmt_owned_input(struct pmt_link *s, struct pmt_owned *o)
 
 /* ---- data ---- */
 
-static ssize_t send_as_asked(struct pmt_link *s, struct pmt_owned *o, enum pmt_how how, void *at,
-			     uint64_t len)
+/* The memory of the first request, or of the first ones whose data are copied: parts, or -EACCES. */
+static int gather(const struct pmt_link *s, const struct pmt_owned *o, struct iovec *iovs)
 {
-	ssize_t n = how == PMT_LENT ? pmt_lend(s, &o->loan, o->socket.fd, at, len) : -ENOTSUP;
+	const struct pmt_request *r = &o->queue[o->head];
+	uint64_t left = SEND_MOST;
+	int n = 0;
 
-	if (n != -ENOTSUP)
-		return n;
-	n = send(o->socket.fd, at, len, MSG_NOSIGNAL);
+	do {
+		uint64_t len = r->length < left ? r->length : left;
+
+		if (region_find(s->env.regions, r->rkey, r->offset, r->length, &iovs[n].iov_base))
+			return n ? n : -EACCES;
+		iovs[n++].iov_len = len;
+		left -= len;
+		if (r->how != PMT_COPIED)
+			break;
+		r = &o->queue[(o->head + (uint32_t)n) % PMT_PARTS];
+	} while (left && n < GATHERED && (uint32_t)n < o->count && r->how == PMT_COPIED);
+	return n;
+}
+
+static ssize_t send_copies(const struct pmt_owned *o, struct iovec *iovs, int parts)
+{
+	struct msghdr h = {.msg_iov = iovs, .msg_iovlen = (size_t)parts};
+	ssize_t n = sendmsg(o->socket.fd, &h, MSG_NOSIGNAL);
+
 	return n < 0 ? -errno : n;
 }
 
-/* Sends of the first request what the socket takes: bytes, or -errno. Its region is looked up each time, as it may go. */
-static ssize_t send_some(struct pmt_link *s, struct pmt_owned *o)
+/* The first @n bytes of all that is asked for have gone. */
+static void sent(struct pmt_link *s, struct pmt_owned *o, uint64_t n)
 {
-	struct pmt_request *r = &o->queue[o->head];
-	uint64_t len = r->length < SEND_MOST ? r->length : SEND_MOST;
-	void *at;
-	ssize_t n;
+	s->serve_bytes -= n;
+	while (n) {
+		struct pmt_request *r = &o->queue[o->head];
+		uint64_t len = n < r->length ? n : r->length;
 
-	if (region_find(s->env.regions, r->rkey, r->offset, r->length, &at))
-		return -EACCES;
-	n = send_as_asked(s, o, r->how, at, len);
-	if (n < 0)
-		return n;
-	r->offset += (uint64_t)n;
-	r->length -= (uint64_t)n;
-	s->serve_bytes -= (uint64_t)n;
-	if (!r->length) {
+		r->offset += len;
+		r->length -= len;
+		n -= len;
+		if (r->length)
+			break;
 		o->head = (o->head + 1) % PMT_PARTS;
 		o->count--;
 	}
+}
+
+/* Sends of the first requests what the socket takes: bytes, or -errno. Regions are looked up each time, as they may go. */
+static ssize_t send_some(struct pmt_link *s, struct pmt_owned *o)
+{
+	struct iovec iovs[GATHERED];
+	int parts = gather(s, o, iovs);
+	ssize_t n = -ENOTSUP;
+
+	if (parts < 0)
+		return parts;
+	if (o->queue[o->head].how == PMT_LENT)
+		n = pmt_lend(s, &o->loan, o->socket.fd, iovs[0].iov_base, iovs[0].iov_len);
+	if (n == -ENOTSUP)
+		n = send_copies(o, iovs, parts);
+	if (n > 0)
+		sent(s, o, (uint64_t)n);
 	return n;
 }
 
@@ -333,6 +365,16 @@ bool pmt_serve(struct pmt_link *s)
 	}
 	pmt_owned_sweep(s);
 	return did;
+}
+
+bool pmt_is_read_by(struct pm_link *link, uint32_t node)
+{
+	const struct pmt_owned *o;
+
+	TAILQ_FOREACH(o, &pmt_of(link)->owned, link)
+	if (o->greeting.from == node)
+		return true;
+	return false;
 }
 
 void pmt_owned_forget(struct pmt_link *s, uint32_t node)

@@ -94,9 +94,11 @@ struct pmt_reading {
 	size_t in_len;
 	struct pmt_part *parts; /* ring of PMT_PARTS; NULL: closed */
 	uint32_t head, count;
-	uint64_t outstanding; /* bytes of them */
-	uint32_t idle;        /* looks in a row that brought nothing */
-	uint64_t quiet_ns;    /* time from which on nothing has come, 0 = not taken yet */
+	uint64_t outstanding;                 /* bytes of them */
+	uint8_t out[PMT_PARTS * PMT_REQUEST]; /* requests to be sent together */
+	size_t out_len;
+	uint32_t idle;     /* looks in a row that brought nothing */
+	uint64_t quiet_ns; /* time from which on nothing has come, 0 = not taken yet */
 };
 
 /* A node that is read from. */
@@ -177,6 +179,7 @@ void pmt_owned_input(struct pmt_link *s, struct pmt_owned *o);
 /* Sends what the sockets take; true: something went. */
 bool pmt_serve(struct pmt_link *s);
 void pmt_owned_sweep(struct pmt_link *s);
+bool pmt_is_read_by(struct pm_link *link, uint32_t node);
 /* Ends the connections by which the node reads. */
 void pmt_owned_forget(struct pmt_link *s, uint32_t node);
 /* Ends all that have data to send. */

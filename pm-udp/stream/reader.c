@@ -27,6 +27,9 @@
  * then. Data that wait longer have left the caches when they are read, and a reader's core alone is slower than both.
  */
 #define LENT_MOST (4u << 20)
+#define LENT_LEAST (128u << 10) /* of one read; shorter ones are cheaper to copy, many in a call */
+/* Shorter reads behind others are asked for together, at the next poll. */
+#define ASKED_AT_ONCE (128u << 10)
 /* After a failure, doubled each time. */
 #define RETRY_NS 1000000000ull
 #define RETRY_MOST_NS 64000000000ull
@@ -68,6 +71,7 @@ static void close_reading(struct pmt_link *s, struct pmt_reading *r)
 	r->state = PMT_CLOSED;
 	r->count = 0;
 	r->outstanding = 0;
+	r->out_len = 0;
 	r->in_len = 0;
 }
 
@@ -303,49 +307,57 @@ static struct pmt_reading *choose(struct pmt_link *s, struct pmt_peer *peer)
 	return best;
 }
 
-static enum pmt_how how(const struct pmt_link *s)
+static enum pmt_how how(const struct pmt_link *s, uint64_t len)
 {
-	return s->read_bytes + s->serve_bytes > LENT_MOST ? PMT_COPIED : PMT_LENT;
+	return len < LENT_LEAST || s->read_bytes + s->serve_bytes > LENT_MOST ? PMT_COPIED
+									      : PMT_LENT;
 }
 
-static int ask(const struct pmt_link *s, struct pmt_reading *r, struct pmt_read *read)
+static void ask(const struct pmt_link *s, struct pmt_reading *r, struct pmt_read *read)
 {
 	uint64_t left = read->len - read->asked;
 	uint64_t most = r->peer->n_open > 1 ? PART_SHARED : PART_ALONE;
 	struct pmt_request request = {.rkey = read->rkey,
 				      .offset = read->offset + read->asked,
 				      .length = left < most ? left : most,
-				      .how = how(s)};
-	uint8_t out[PMT_REQUEST];
+				      .how = how(s, read->len)};
 
-	pmt_request_put(out, &request);
-	if (say(r, out, sizeof(out)))
-		return -EPIPE;
+	pmt_request_put(r->out + r->out_len, &request);
+	r->out_len += PMT_REQUEST;
 	r->parts[(r->head + r->count++) % PMT_PARTS] =
 		(struct pmt_part){read, read->local + read->asked, request.length};
 	r->outstanding += request.length;
 	read->asked += request.length;
-	return 0;
+}
+
+/* Sends the requests of the peer's connections, each with one call. */
+static void say_all(struct pmt_link *s, struct pmt_peer *peer)
+{
+	for (uint32_t i = 0; i < s->n_rails; i++) {
+		struct pmt_reading *r = &peer->reading[i];
+		size_t len = r->out_len;
+
+		r->out_len = 0;
+		if (len && say(r, r->out, len)) {
+			fail(s, r);
+			return;
+		}
+	}
 }
 
 /* Asks for what the peer's connections have room for, the oldest read first. */
 static void ask_all(struct pmt_link *s, struct pmt_peer *peer)
 {
-	struct pmt_read *read;
+	struct pmt_read *read = TAILQ_FIRST(&peer->reads);
 	struct pmt_reading *r;
 
-	TAILQ_FOREACH(read, &peer->reads, link)
-	{
-		while (read->asked < read->len) {
-			r = choose(s, peer);
-			if (!r)
-				return;
-			if (ask(s, r, read)) {
-				fail(s, r);
-				return;
-			}
-		}
+	while (read && (r = choose(s, peer))) {
+		if (read->asked < read->len)
+			ask(s, r, read);
+		if (read->asked == read->len)
+			read = TAILQ_NEXT(read, link);
 	}
+	say_all(s, peer);
 }
 
 static void collect_from(struct pmt_link *s, struct pmt_peer *peer, bool *did)
@@ -423,7 +435,8 @@ int pmt_read(struct pm_link *link, struct pm_link_peer *link_peer, uint64_t rkey
 	s->n_reads++;
 	s->read_bytes += len;
 	*ret_op = read->id;
-	ask_all(s, peer);
+	if (len >= ASKED_AT_ONCE || read == TAILQ_FIRST(&peer->reads))
+		ask_all(s, peer);
 	return 0;
 }
 

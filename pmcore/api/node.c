@@ -148,6 +148,20 @@ int pmGetLongRead(pmContext handle, pmNode node, uint64_t *ret_bytes)
 	return PM_SUCCESS;
 }
 
+int pmIsStreamOpen(pmContext handle, pmNode node)
+{
+	struct context *ctx = context_get(handle);
+	struct composite_node *n;
+	int err;
+
+	if (!ctx)
+		return EBADF;
+	err = composite_node(ctx->c, node, &n);
+	if (err)
+		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+	return longread_is_open(ctx->c, n) ? PM_SUCCESS : ENOBUFS;
+}
+
 int pmGetDeviceName(pmContext handle, pmNode node, const char **ret_name)
 {
 	struct context *ctx = context_get(handle);

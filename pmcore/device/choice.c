@@ -97,6 +97,11 @@ enum choice_way choice_begin(struct choice *c, uint64_t now, uint32_t *ret_spell
 	return c->way;
 }
 
+bool choice_is_stream_slower(const struct choice *c)
+{
+	return c->rate[CHOICE_STREAM] > 0 && c->rate[CHOICE_DEVICE] > c->rate[CHOICE_STREAM];
+}
+
 uint32_t choice_refused(struct choice *c)
 {
 	c->best = CHOICE_STREAM;

@@ -31,6 +31,8 @@ struct choice {
 
 /* A read begins now: its way, and the number to give back when it ends. */
 enum choice_way choice_begin(struct choice *c, uint64_t now, uint32_t *ret_spell);
+/* Were both ways measured, and the stream found slower? */
+bool choice_is_stream_slower(const struct choice *c);
 /* It could not begin by the stream, and goes by the device: the number to give back. */
 uint32_t choice_refused(struct choice *c);
 /* It is over. @len: bytes that it brought, 0 = it failed, and tells nothing. */

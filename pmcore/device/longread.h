@@ -31,6 +31,8 @@ int longread_open(struct composite *c, const struct pm_device_env *env);
 void longread_note(struct composite *c, struct composite_node *n);
 /* Bytes from which on reading is better than sending; 0: not known, no stream leads to the node. */
 uint64_t longread_worth(struct composite *c, const struct composite_node *n);
+/* Has the node a connection by which it reads from here? */
+bool longread_is_open(struct composite *c, const struct composite_node *n);
 /* Starts @r, whose first five members are set. As pm_link_ops.read. */
 int longread_start(struct composite *c, struct composite_node *n, struct longread *r);
 /* As pm_link_ops.rma_done. */

@@ -104,6 +104,12 @@ static int link_rma_done(struct pm_link *link, uint32_t op)
 	return -ENOENT;
 }
 
+static bool link_is_read_by(struct pm_link *link, uint32_t node)
+{
+	(void)link, (void)node;
+	return true;
+}
+
 static void link_region(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len)
 {
 	(void)link, (void)rkey, (void)addr, (void)len;
@@ -190,6 +196,7 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 	FILL(ret, ops, read, link_read);
 	FILL(ret, ops, write, link_write);
 	FILL(ret, ops, rma_done, link_rma_done);
+	FILL(ret, ops, is_read_by, link_is_read_by);
 	FILL(ret, ops, exported, link_region);
 	FILL(ret, ops, unexport, link_region);
 	FILL(ret, ops, carry, link_carry);

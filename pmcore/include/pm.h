@@ -227,6 +227,11 @@ int pmGetAttribute(pmContext ctx, enum pmAttribute attribute, uint64_t *ret_valu
  * to the caller. ENOBUFS, EHOSTUNREACH, EPIPE as pmSend.
  */
 int pmGetLongRead(pmContext ctx, pmNode node, uint64_t *ret_bytes);
+/*
+ * Does @node have a stream open by which it reads from here? Then many messages of some KiB, under way together, arrive sooner
+ * when they are read. ENOBUFS: not now, it connects when it has something to read. EHOSTUNREACH, EPIPE as pmSend.
+ */
+int pmIsStreamOpen(pmContext ctx, pmNode node);
 /* Name of the device that serves @node ("self", "shmem", "udp", ...). Static storage. */
 int pmGetDeviceName(pmContext ctx, pmNode node, const char **ret_name);
 /*

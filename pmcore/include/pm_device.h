@@ -208,6 +208,8 @@ struct pm_link_ops {
 		     uint64_t roffset, const void *local, uint64_t len, uint32_t *ret_op);
 	/* 0 done, -EAGAIN, -EPIPE, -EACCES (refused by the peer), -ENOENT (no such operation). */
 	int (*rma_done)(struct pm_link *link, uint32_t op);
+	/* Is a connection open by which @node reads from here? Left out: reads need none. */
+	bool (*is_read_by)(struct pm_link *link, uint32_t node);
 	/* The region [addr, addr+len) is in the table: peers may be told its key from the return on. Left out: a device that
 	 * looks keys up when they come. */
 	void (*exported)(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len);

@@ -16,7 +16,7 @@ import runner                                                           # noqa: 
 from runner import BUILD, ONLY, environment, mpirun, plain_mpirun, recovery, run    # noqa: E402
 
 EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes",
-              "comms", "threads", "collectives", "flood", "bursts", "windows", "finalize")
+              "comms", "threads", "collectives", "flood", "bursts", "crowd", "windows", "finalize")
 HUGE_NEEDS_KIB = 7 << 20        # memory two ranks of "huge" need
 LOAD_S = 60                     # other programs run that long at most
 TAP = runner.Tap()

@@ -17,8 +17,8 @@ from systest import Tap, told                                           # noqa: 
 
 LIMIT = 30
 # All of tests/mpi that needs no other words, no other launcher and no 7 GiB; they end within seconds.
-PROGRAMS = ("bursts", "cancel", "collectives", "comms", "datatypes", "finalize", "flood", "modes", "order", "probes",
-            "sizes", "spawn", "threads", "truncate", "wildcards")
+PROGRAMS = ("bursts", "cancel", "collectives", "comms", "crowd", "datatypes", "finalize", "flood", "modes", "order",
+            "probes", "sizes", "spawn", "threads", "truncate", "wildcards")
 DEVICES = "devices=self+shmem+udp"
 # What the last rank does in the middle.
 ENDS = r"""

@@ -57,6 +57,17 @@ TAP_TEST(choice__takes_the_faster_way)
 	ok(m.used[CHOICE_STREAM] > 0);
 }
 
+TAP_TEST(choice__says_when_the_stream_is_slower)
+{
+	struct node n = node_of(400000, 200000), m = node_of(200000, 400000);
+
+	ok(!choice_is_stream_slower(&n.choice));
+	read_many(&n, 2000);
+	ok(!choice_is_stream_slower(&n.choice));
+	read_many(&m, 2000);
+	ok(choice_is_stream_slower(&m.choice));
+}
+
 /* Twice the time is no matter of chance. */
 TAP_TEST(choice__what_is_clearly_slower_is_tried_rarely)
 {

@@ -259,6 +259,50 @@ TAP_TEST(read__many_at_once_and_of_every_length)
 	close_two(&t);
 }
 
+/* Short ones too, if somebody asks for them; but what fits a few packets goes without a request. */
+TAP_TEST(read__short_ones_in_a_crowd)
+{
+	enum { READS = 200, SHORT = 12001 };
+	struct two t;
+	pmDesc desc[READS];
+
+	if (open_two(&t, AUTO, AUTO) && ok(is_by_stream(&t))) {
+		const struct stats_link *stats = composite_of(&t, 0)->stream->stats;
+		uint64_t before = stats->read_bytes;
+
+		memset(t.to, 0, LEN);
+		for (size_t i = 0; i < READS; i++)
+			is_int(pmRead(t.ctx[0], 1, &t.handle, i * SHORT, t.to + i * SHORT, SHORT,
+				      &desc[i]),
+			       0);
+		for (size_t i = 0; i < READS; i++)
+			is_int(finish(&t, desc[i]), 0);
+		ok(is_mem(t.to, t.from, (size_t)READS * SHORT));
+		is_int((long)(stats->read_bytes - before), (long)READS * SHORT);
+		is_int(pmRead(t.ctx[0], 1, &t.handle, 0, t.to, 8000, &desc[0]), 0);
+		is_int(finish(&t, desc[0]), 0);
+		is_int((long)(stats->read_bytes - before), (long)READS * SHORT);
+	}
+	close_two(&t);
+}
+
+/* It is open for the one that is read from. */
+TAP_TEST(is_open__is_the_owners_word)
+{
+	struct two t;
+
+	if (open_two(&t, AUTO, AUTO)) {
+		is_int(pmIsStreamOpen(t.ctx[1], 0), ENOBUFS);
+		ok(is_by_stream(&t));
+		is_int(pmIsStreamOpen(t.ctx[1], 0), 0);
+		is_int(pmIsStreamOpen(t.ctx[0], 1), ENOBUFS);
+		is_int(pmIsStreamOpen(t.ctx[0], 0), ENOBUFS);
+		is_int(pmRemoveNode(t.ctx[1], 0), 0);
+		is_int(pmIsStreamOpen(t.ctx[1], 0), EHOSTUNREACH);
+	}
+	close_two(&t);
+}
+
 TAP_TEST(quiesce__waits_for_reads_and_goes_on)
 {
 	struct two t;

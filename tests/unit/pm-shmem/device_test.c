@@ -71,6 +71,7 @@ static bool is_for_networks(size_t offset)
 	return offset == offsetof(struct pm_link_ops, ask) ||
 	       offset == offsetof(struct pm_link_ops, carry) ||
 	       offset == offsetof(struct pm_link_ops, forget) ||
+	       offset == offsetof(struct pm_link_ops, is_read_by) ||
 	       offset == offsetof(struct pm_link_ops, post_row) ||
 	       offset == offsetof(struct pm_link_ops, receive_more) ||
 	       offset == offsetof(struct pm_link_ops, leaving);

@@ -231,6 +231,37 @@ TAP_TEST(owner__lends_its_pages)
 	free(got);
 }
 
+/* More requests than are answered by one call, of every kind of length; behind them one that can't be served. */
+TAP_TEST(owner__answers_many_requests_together)
+{
+	static const uint64_t lengths[] = {1, 12000, 65536, 40000, LEN};
+	size_t len = 0, at = 0;
+	uint8_t *got = NULL;
+	struct owner o;
+
+	if (open_owner(&o)) {
+		int fd = join(&o, SELF, KEY);
+
+		for (size_t i = 0; i < 60; i++) {
+			const struct pmt_request r = {o.rkey, 0, lengths[i % 5],
+						      i % 17 == 9 ? PMT_LENT : PMT_COPIED};
+
+			ask_for(fd, &r);
+			len += lengths[i % 5];
+		}
+		request(fd, o.rkey + 1, 0, 10);
+		got = malloc(len);
+		is_int((long)hear(&o, fd, got, len), (long)len);
+		for (size_t i = 0; i < 60; at += lengths[i++ % 5])
+			ok(is_mem(got + at, o.data, lengths[i % 5]));
+		ok(is_closed(&o, fd));
+		is_int(pmt_of(o.link)->serve_bytes, 0);
+		close(fd);
+	}
+	close_owner(&o);
+	free(got);
+}
+
 /* A reader that asks for more than the buffers of its connection take: what they don't take is in the pipe. */
 static int borrow_much(const struct owner *o, int n)
 {
