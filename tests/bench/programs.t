@@ -87,6 +87,8 @@ def floors():
     measures("mpi_floor", 2, "half_rtt_us", "-i", "lo")
     measures("mpi_floor", 2, "mb_per_s", "-i", "lo", "-w", "64")
     measures("mpi_floor", 2, "mb_per_s", "-i", "lo", "-w", "64", "-b")
+    measures("mpi_floor", 2, "half_rtt_us", "-s", "-i", "lo")
+    measures("mpi_floor", 2, "mb_per_s", "-s", "-i", "lo", "-w", "64", "-b")
 
 
 def main():
