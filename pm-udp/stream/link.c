@@ -69,10 +69,12 @@ static int stream_open(const struct pm_device_env *env, struct pm_link **ret_lin
 	TAILQ_INIT(&s->strangers);
 	TAILQ_INIT(&s->owned);
 	TAILQ_INIT(&s->closed);
+	TAILQ_INIT(&s->unasked);
 	for (uint32_t r = 0; r < PM_RAILS_MAX; r++)
 		s->listener[r].fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	err = s->epoll_fd < 0 ? -errno : find_rails(s);
+	pmt_bound_init(&s->bound, s->n_rails ? s->n_rails : 1);
 	s->n_strangers_max = strangers_max(env->nodes, s->n_rails);
 	if (!err)
 		err = pmt_listen(s);

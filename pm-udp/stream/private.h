@@ -2,7 +2,7 @@
 /*
  * private - the state of a stream link, shared by its files: link.c (life and operations table), owner.c (connections by
  * which others read from here), lend.c (pages in place of copies for them), reader.c (those by which this process reads),
- * watch.c (waiting for all of them).
+ * requests.c (what is asked for by them), watch.c (waiting for all of them).
  */
 #ifndef PM_UDP_STREAM_PRIVATE_H
 #define PM_UDP_STREAM_PRIVATE_H
@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "pm-udp/addr.h"
+#include "pm-udp/stream/bound.h"
 #include "pm-udp/stream/stream.h"
 #include "pm-udp/stream/wire.h"
 
@@ -63,6 +64,8 @@ struct pmt_peer;
 /* A read of the program. */
 struct pmt_read {
 	TAILQ_ENTRY(pmt_read) link; /* of its peer, in the order of asking; over: not listed */
+	TAILQ_ENTRY(pmt_read)
+	unasked; /* of those of all peers that are not wholly asked for, oldest first */
 	struct pmt_peer *peer;
 	uint32_t id;        /* index, and a generation above it */
 	uint32_t next_free; /* index + 1 */
@@ -97,8 +100,10 @@ struct pmt_reading {
 	uint64_t outstanding;                 /* bytes of them */
 	uint8_t out[PMT_PARTS * PMT_REQUEST]; /* requests to be sent together */
 	size_t out_len;
-	uint32_t idle;     /* looks in a row that brought nothing */
-	uint64_t quiet_ns; /* time from which on nothing has come, 0 = not taken yet */
+	uint32_t idle;       /* looks in a row that brought nothing */
+	uint64_t unjudged;   /* bytes that came since the last look at what was lost */
+	uint32_t disordered; /* packets that had come out of order then */
+	uint64_t quiet_ns;   /* time from which on nothing has come, 0 = not taken yet */
 };
 
 /* A node that is read from. */
@@ -112,6 +117,8 @@ struct pmt_peer {
 	bool is_busy;
 	LIST_ENTRY(pmt_peer) busy;    /* of those that are read from now */
 	TAILQ_HEAD(, pmt_read) reads; /* not over */
+	uint64_t outstanding;         /* bytes asked for, by all connections */
+	uint64_t heard_ns; /* when data came, if others were read from too, or the first were asked for */
 	struct pmt_reading reading[]; /* one for each rail here */
 };
 
@@ -132,6 +139,9 @@ struct pmt_link {
 	LIST_HEAD(, pmt_owned) serving;
 	LIST_HEAD(, pmt_peer) peers;
 	LIST_HEAD(, pmt_peer) busy;
+	uint32_t n_busy;
+	TAILQ_HEAD(, pmt_read) unasked;
+	struct pmt_bound bound; /* of what is asked for while several are read from */
 	uint32_t n_readers;     /* own connections */
 	uint32_t n_joining;     /* ... of which are not open yet */
 	struct pmt_read *reads; /* PMT_READS, made with the first one */
@@ -195,7 +205,15 @@ ssize_t pmt_lend(struct pmt_link *s, struct pmt_loan *loan, int fd, void *at, si
 /* Drops what is in the pipe. */
 void pmt_lend_close(struct pmt_link *s, struct pmt_loan *loan);
 
+/* requests.c */
+/* Asks for what there is room for, of all reads. */
+void pmt_ask(struct pmt_link *s);
+
 /* reader.c */
+/* Sends the owner something short: 0 or -EPIPE. */
+int pmt_say(const struct pmt_reading *r, const void *bytes, size_t len);
+/* The connection is no good: it is closed, and with it, if it was open, all of its peer. */
+void pmt_reading_fail(struct pmt_link *s, struct pmt_reading *r);
 int pmt_read(struct pm_link *link, struct pm_link_peer *peer, uint64_t rkey, uint64_t roffset,
 	     void *local, uint64_t len, uint32_t *ret_op);
 int pmt_read_done(struct pm_link *link, uint32_t op);

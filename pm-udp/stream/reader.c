@@ -6,7 +6,8 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,18 +17,7 @@
 #include "pmcore/util/clock.h"
 #include "pmcore/util/stats.h"
 
-/* Bytes asked for at once: over one rail, and over each of several, which share a read by asking for more as they get it. */
-#define PART_ALONE (4u << 20)
-#define MOST_ALONE (16u << 20)
-#define PART_SHARED (256u << 10)
-#define MOST_SHARED (512u << 10)
 #define PARTS_AT_ONCE 8
-/*
- * Bytes under way, in both directions, up to which owners lend their pages, in place of sending copies. One core less copies
- * then. Data that wait longer have left the caches when they are read, and a reader's core alone is slower than both.
- */
-#define LENT_MOST (4u << 20)
-#define LENT_LEAST (128u << 10) /* of one read; shorter ones are cheaper to copy, many in a call */
 /* Shorter reads behind others are asked for together, at the next poll. */
 #define ASKED_AT_ONCE (128u << 10)
 /* After a failure, doubled each time. */
@@ -40,6 +30,8 @@
 #define QUIET_NS 100000000ull
 #define UNACKED_MS 400
 #define IDLE_LOOKS 256u
+/* Between two looks at what a connection has lost. */
+#define JUDGED_BYTES 16384u
 
 /* ---- connections ---- */
 
@@ -70,9 +62,12 @@ static void close_reading(struct pmt_link *s, struct pmt_reading *r)
 	s->n_readers--;
 	r->state = PMT_CLOSED;
 	r->count = 0;
+	r->peer->outstanding -= r->outstanding;
 	r->outstanding = 0;
 	r->out_len = 0;
 	r->in_len = 0;
+	r->unjudged = 0;
+	r->disordered = 0;
 }
 
 static void end_read(struct pmt_link *s, struct pmt_read *read, int status)
@@ -80,6 +75,8 @@ static void end_read(struct pmt_link *s, struct pmt_read *read, int status)
 	struct pmt_peer *peer = read->peer;
 
 	TAILQ_REMOVE(&peer->reads, read, link);
+	if (read->asked < read->len)
+		TAILQ_REMOVE(&s->unasked, read, unasked);
 	read->peer = NULL;
 	read->status = status;
 	s->n_reads--;
@@ -90,6 +87,7 @@ static void end_read(struct pmt_link *s, struct pmt_read *read, int status)
 	if (TAILQ_EMPTY(&peer->reads)) {
 		LIST_REMOVE(peer, busy);
 		peer->is_busy = false;
+		s->n_busy--;
 	}
 }
 
@@ -101,7 +99,7 @@ void pmt_peer_break(struct pmt_link *s, struct pmt_peer *peer)
 		end_read(s, TAILQ_FIRST(&peer->reads), -ENETUNREACH);
 }
 
-static void fail(struct pmt_link *s, struct pmt_reading *r)
+void pmt_reading_fail(struct pmt_link *s, struct pmt_reading *r)
 {
 	struct pmt_peer *peer = r->peer;
 
@@ -136,7 +134,7 @@ static void begin(struct pmt_link *s, struct pmt_peer *peer, uint32_t rail)
 	    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &(int){UNACKED_MS}, sizeof(int)) ||
 	    (connect(fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS) ||
 	    pmt_watch(s, &r->socket, true))
-		fail(s, r);
+		pmt_reading_fail(s, r);
 }
 
 /* Opens what is not open, if it is time. */
@@ -150,7 +148,7 @@ static void begin_all(struct pmt_link *s, struct pmt_peer *peer)
 			begin(s, peer, r);
 }
 
-static int say(const struct pmt_reading *r, const void *bytes, size_t len)
+int pmt_say(const struct pmt_reading *r, const void *bytes, size_t len)
 {
 	return send(r->socket.fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -EPIPE;
 }
@@ -169,7 +167,7 @@ static int greet(struct pmt_link *s, struct pmt_reading *r)
 		return -EAGAIN;
 	pmt_greeting_put(out, &r->greeting);
 	r->state = PMT_ANSWERED;
-	return say(r, out, sizeof(out)) ? -EPIPE : pmt_watch(s, &r->socket, false);
+	return pmt_say(r, out, sizeof(out)) ? -EPIPE : pmt_watch(s, &r->socket, false);
 }
 
 static int on_answer(struct pmt_link *s, struct pmt_reading *r)
@@ -181,7 +179,7 @@ static int on_answer(struct pmt_link *s, struct pmt_reading *r)
 	if (answer.tag != pmt_tag(s->env.job_key, PMT_OWNER, &r->greeting, answer.nonce))
 		return -EACCES;
 	pmt_proof_put(out, pmt_tag(s->env.job_key, PMT_READER, &r->greeting, answer.nonce));
-	if (say(r, out, sizeof(out)))
+	if (pmt_say(r, out, sizeof(out)))
 		return -EPIPE;
 	r->state = PMT_OPEN;
 	s->n_joining--;
@@ -201,6 +199,22 @@ static int receive_answer(struct pmt_link *s, struct pmt_reading *r)
 
 /* ---- data ---- */
 
+/* Several are read from: was something lost on the way? Then what came behind it came out of order. */
+static void judge(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	r->peer->heard_ns = clock_monotonic_ns();
+	r->unjudged += n;
+	if (r->unjudged < JUDGED_BYTES ||
+	    getsockopt(r->socket.fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return;
+	pmt_bound_arrived(&s->bound, r->unjudged, info.tcpi_rcv_ooopack != r->disordered);
+	r->disordered = info.tcpi_rcv_ooopack;
+	r->unjudged = 0;
+}
+
 /* The bytes that came belong to the first parts, in their order. */
 static void arrived(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 {
@@ -209,6 +223,9 @@ static void arrived(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 	/* not earlier: an owner with too many connections lets us open one, and ends it */
 	r->retry_step_ns = 0;
 	r->outstanding -= n;
+	r->peer->outstanding -= n;
+	if (s->n_busy > 1)
+		judge(s, r, n);
 	while (n) {
 		struct pmt_part *part = &r->parts[r->head];
 		uint64_t len = n < part->left ? n : part->left;
@@ -242,7 +259,7 @@ static int doubt(struct pmt_link *s, struct pmt_reading *r)
 		return 0;
 	r->quiet_ns = now;
 	pmt_request_put(out, &alive);
-	return say(r, out, sizeof(out));
+	return pmt_say(r, out, sizeof(out));
 }
 
 /* 1: something came. 0, or -errno: the connection is no good. */
@@ -286,79 +303,10 @@ void pmt_reading_event(struct pmt_link *s, struct pmt_reading *r)
 	else if (!r->count && is_over(r))
 		err = -EPIPE;
 	if (err)
-		fail(s, r);
+		pmt_reading_fail(s, r);
 }
 
 /* ---- reads ---- */
-
-/* The open connection with the least under way that has room for more, or NULL. */
-static struct pmt_reading *choose(struct pmt_link *s, struct pmt_peer *peer)
-{
-	uint64_t most = peer->n_open > 1 ? MOST_SHARED : MOST_ALONE;
-	struct pmt_reading *best = NULL;
-
-	for (uint32_t i = 0; i < s->n_rails; i++) {
-		struct pmt_reading *r = &peer->reading[i];
-
-		if (r->state == PMT_OPEN && r->count < PMT_PARTS && r->outstanding < most &&
-		    (!best || r->outstanding < best->outstanding))
-			best = r;
-	}
-	return best;
-}
-
-static enum pmt_how how(const struct pmt_link *s, uint64_t len)
-{
-	return len < LENT_LEAST || s->read_bytes + s->serve_bytes > LENT_MOST ? PMT_COPIED
-									      : PMT_LENT;
-}
-
-static void ask(const struct pmt_link *s, struct pmt_reading *r, struct pmt_read *read)
-{
-	uint64_t left = read->len - read->asked;
-	uint64_t most = r->peer->n_open > 1 ? PART_SHARED : PART_ALONE;
-	struct pmt_request request = {.rkey = read->rkey,
-				      .offset = read->offset + read->asked,
-				      .length = left < most ? left : most,
-				      .how = how(s, read->len)};
-
-	pmt_request_put(r->out + r->out_len, &request);
-	r->out_len += PMT_REQUEST;
-	r->parts[(r->head + r->count++) % PMT_PARTS] =
-		(struct pmt_part){read, read->local + read->asked, request.length};
-	r->outstanding += request.length;
-	read->asked += request.length;
-}
-
-/* Sends the requests of the peer's connections, each with one call. */
-static void say_all(struct pmt_link *s, struct pmt_peer *peer)
-{
-	for (uint32_t i = 0; i < s->n_rails; i++) {
-		struct pmt_reading *r = &peer->reading[i];
-		size_t len = r->out_len;
-
-		r->out_len = 0;
-		if (len && say(r, r->out, len)) {
-			fail(s, r);
-			return;
-		}
-	}
-}
-
-/* Asks for what the peer's connections have room for, the oldest read first. */
-static void ask_all(struct pmt_link *s, struct pmt_peer *peer)
-{
-	struct pmt_read *read = TAILQ_FIRST(&peer->reads);
-	struct pmt_reading *r;
-
-	while (read && (r = choose(s, peer))) {
-		if (read->asked < read->len)
-			ask(s, r, read);
-		if (read->asked == read->len)
-			read = TAILQ_NEXT(read, link);
-	}
-	say_all(s, peer);
-}
 
 static void collect_from(struct pmt_link *s, struct pmt_peer *peer, bool *did)
 {
@@ -368,11 +316,10 @@ static void collect_from(struct pmt_link *s, struct pmt_peer *peer, bool *did)
 
 		*did |= got > 0;
 		if (got < 0) {
-			fail(s, r);
+			pmt_reading_fail(s, r);
 			return;
 		}
 	}
-	ask_all(s, peer);
 }
 
 bool pmt_collect(struct pmt_link *s)
@@ -384,6 +331,7 @@ bool pmt_collect(struct pmt_link *s)
 		next = LIST_NEXT(peer, busy);
 		collect_from(s, peer, &did);
 	}
+	pmt_ask(s);
 	s->is_woken = false;
 	return did;
 }
@@ -429,14 +377,17 @@ int pmt_read(struct pm_link *link, struct pm_link_peer *link_peer, uint64_t rkey
 				  .len = len,
 				  .local = local};
 	TAILQ_INSERT_TAIL(&peer->reads, read, link);
-	if (!peer->is_busy)
+	TAILQ_INSERT_TAIL(&s->unasked, read, unasked);
+	if (!peer->is_busy) {
 		LIST_INSERT_HEAD(&s->busy, peer, busy);
+		s->n_busy++;
+	}
 	peer->is_busy = true;
 	s->n_reads++;
 	s->read_bytes += len;
 	*ret_op = read->id;
 	if (len >= ASKED_AT_ONCE || read == TAILQ_FIRST(&peer->reads))
-		ask_all(s, peer);
+		pmt_ask(s);
 	return 0;
 }
 
