@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The least that a message takes on this machine, by segmented datagrams and by a TCP connection, against Open MPI's TCP on
-the same cable.
+"""The least that a message takes on this machine, by segmented datagrams and by a TCP connection.
 
-Where both ratios lie above a goal, no library that goes by the kernel's sockets can reach it here.
+Both against Open MPI's TCP on the same cable. Where both ratios lie above a goal, no library that goes by the kernel's
+sockets can reach it here.
 """
 from __future__ import annotations
 
