@@ -51,12 +51,12 @@ struct mtl_pm_send {
 	uint32_t context;                /* context id */
 	int32_t rank;                    /* ours in the communicator */
 	int32_t tag;
-	bool is_sync;              /* complete only after the match */
-	bool is_in_burst;          /* ... of many bytes: it is announced */
-	bool is_announced;         /* RTS was handed over */
-	bool is_answered;          /* FIN or PULL came before all of the head had gone */
-	int answer;                /* ... FIN's error; PULL: wanted is not 0 */
-	bool is_exposed;           /* handle must be given back */
+	bool is_sync;      /* complete only after the match */
+	bool is_in_burst;  /* ... of many bytes: it is to be announced, whatever its length */
+	bool is_announced; /* RTS was handed over */
+	bool is_answered;  /* FIN or PULL came before all of the head had gone */
+	int answer;        /* ... FIN's error; PULL: wanted is not 0 */
+	bool is_exposed;   /* handle must be given back */
 	struct mtl_pm_sends *list; /* the peer's list it is in, NULL: none */
 	bool has_layout;           /* without data: walk packs in place of source */
 	struct layout_walk walk;
@@ -65,7 +65,7 @@ struct mtl_pm_send {
 /* A receive, from its post to its completion. */
 struct mtl_pm_receive {
 	struct match_entry match;         /* while posted */
-	TAILQ_ENTRY(mtl_pm_receive) link; /* in the peer's reads or waiting_reads */
+	TAILQ_ENTRY(mtl_pm_receive) link; /* in the peer's reads or waiting */
 	struct mtl_pm_peer *peer;         /* sender of the matched message, once needed */
 	struct opal_convertor_t *target;  /* unpacks what has no layout */
 	char *data;                       /* memory in one piece, NULL: data are unpacked */
@@ -77,7 +77,7 @@ struct mtl_pm_receive {
 	pmHandle handle;                  /* of the sender's memory */
 	pmDesc read;                      /* the running pmRead */
 	size_t read_from;                 /* where in the message it begins */
-	bool is_waiting;                  /* in waiting_reads */
+	bool is_waiting;                  /* in the peer's waiting */
 	bool has_head_due;                /* parts that were sent unasked are still to come */
 	bool has_rest_due;                /* a read or a stream brings what is behind them */
 	size_t way_size;                  /* of the message, if has_way */
@@ -143,20 +143,25 @@ struct mtl_pm_peer {
 	ssize_t middle_limit; /* longest message sent unasked in several; -1 while we are choked */
 	ssize_t shared_limit; /* the same while other processes run on our core */
 	ssize_t packed_limit; /* the same of data that are packed as they go */
-	size_t burst_limit;   /* the same in a burst of many bytes; 0: there it is as elsewhere */
-	size_t mtu;           /* bytes of a datagram */
-	bool aligns;     /* send buffers start at a cache line, so data in them can be aligned */
-	bool gathers;    /* messages to it may share packets */
-	uint32_t unheld; /* so many of a burst shall leave at once */
-	uint64_t burst_bytes;        /* of bursts to it lately */
-	uint32_t unread_bursts;      /* that it had no stream for */
+	size_t burst_limit; /* longest message sent unasked in a burst of many bytes; 0: as elsewhere */
+	size_t mtu;         /* bytes of a datagram */
+	bool aligns;        /* send buffers start at a cache line, so data in them can be aligned */
+	bool gathers;       /* messages to it may share packets */
+	uint32_t unheld;        /* so many of a burst shall leave at once */
+	uint32_t n_late;        /* bursts in a row in which the program seemed to work */
+	uint64_t burst_bytes;   /* of bursts to it lately */
+	uint32_t unread_bursts; /* that it had no stream for */
+	uint32_t unannounced; /* so many messages of bursts go unasked, as it could not read those before */
 	struct mtl_pm_sends sends;   /* not handed over yet, in order; the first may be half done */
 	struct mtl_pm_sends streams; /* being sent as DATA */
 	struct mtl_pm_requests
 		gathered;             /* of a burst, complete but that PM may hold their messages */
 	struct mtl_pm_notes notes;    /* control messages not handed over yet */
 	struct mtl_pm_receives reads; /* pmReads from it that run, oldest first */
-	struct mtl_pm_message *open;  /* unexpected message that MORE continues */
+	struct mtl_pm_receives waiting;  /* ... that have no room yet, or for which too many run */
+	size_t n_reads;                  /* that run */
+	TAILQ_ENTRY(mtl_pm_peer) waiter; /* in the module's waiters while waiting is not empty */
+	struct mtl_pm_message *open;     /* unexpected message that MORE continues */
 	struct mtl_pm_request *filling;  /* receive that MORE continues */
 	size_t filling_left;             /* bytes of its message, or head, still to come */
 	TAILQ_ENTRY(mtl_pm_peer) busy;   /* in the module's busy peers; see is_busy */
@@ -217,13 +222,13 @@ struct mtl_pm {
 	pthread_mutex_t lock; /* covers everything below and ctx, if is_locking */
 
 	struct match match;
-	struct ids ids;                       /* sends and receives that peers may name */
-	struct table peers;                   /* node -> struct mtl_pm_peer */
-	struct mtl_pm_peers busy;             /* peers with something to retry */
-	struct mtl_pm_peers choked;           /* peers that must be unchoked later */
-	struct mtl_pm_peers readers;          /* peers with reads */
-	struct mtl_pm_receives waiting_reads; /* PM had no room for the pmRead */
-	struct mtl_pm_requests done;          /* completed, callback still to be called */
+	struct ids ids;              /* sends and receives that peers may name */
+	struct table peers;          /* node -> struct mtl_pm_peer */
+	struct mtl_pm_peers busy;    /* peers with something to retry */
+	struct mtl_pm_peers choked;  /* peers that must be unchoked later */
+	struct mtl_pm_peers readers; /* peers with reads */
+	struct mtl_pm_peers waiters; /* peers with waiting ones */
+	struct mtl_pm_requests done; /* completed, callback still to be called */
 	struct mtl_pm_peer *burst; /* it gathers, and the last send since the last poll went to it */
 	struct mtl_pm_notes free_notes;
 	struct mtl_pm_message *free_messages; /* of MTL_PM_SMALL bytes */
@@ -232,7 +237,6 @@ struct mtl_pm {
 	bool yields_for_opal;    /* Open MPI's own yields were on, and are off until finalize */
 	size_t unexpected_bytes; /* eager data held for receives not posted yet */
 	size_t deaf_bytes;       /* about what was sent since the last poll */
-	size_t reading;          /* pmReads that run */
 	size_t exposed;          /* sends whose memory peers may be reading */
 	size_t n_long;           /* requests of has_thread that are open and long */
 	struct mtl_pm_kept kept;
@@ -240,10 +244,12 @@ struct mtl_pm {
 	uint64_t watch_ns;    /* no look at whom we wait for before; atomic */
 	uint32_t deaths;      /* peers found dead */
 	bool is_corked;       /* PM may hold sends to burst */
-	uint64_t held_ns;     /* since then */
-	uint64_t n_held;      /* messages of it */
+	bool has_held;        /* messages of the burst were held */
+	uint64_t held_ns;     /* the first of them, or our last poll in the burst after it */
+	uint64_t n_held;      /* messages since then */
 	uint64_t held_bytes;  /* ... that are not announced */
 	uint64_t burst_bytes; /* of the burst, also what went at once */
+	uint32_t n_burst;     /* messages of it */
 	enum { MTL_PM_UNDECIDED, MTL_PM_NO, MTL_PM_YES } announces; /* messages of the burst */
 	uint64_t damaged; /* datagrams dropped because no honest peer sends them */
 	void *resolved;   /* address last given to PM */
@@ -253,7 +259,7 @@ struct mtl_pm {
 	long middle_limit;        /* parameter: see peer's middle_limit; -1: by device */
 	long pull_limit;          /* parameter: see peer's pull_limit; -1: by device */
 	long head_limit;          /* parameter: see peer's head_limit; -1: by device */
-	int read_limit;           /* parameter: pmReads that may run at once */
+	int read_limit;           /* parameter: pmReads from one peer that may run at once */
 	int progress_thread;      /* parameter: not 0: there shall be one */
 	unsigned long long
 		keep_memory; /* parameter: bytes of free memory that stay with the process; 0: malloc decides */
@@ -337,10 +343,13 @@ void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer);
  * Before a message of MPI_Isend is handed over: it begins a burst, or goes on with one and may be held. True: it is to be
  * announced, so that its receiver reads it, although it could leave unasked.
  */
-bool mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, mca_pml_base_send_mode_t mode);
+bool mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, bool is_in_one_piece,
+		       mca_pml_base_send_mode_t mode);
 void mtl_pm_end_burst(void);
-/* A poll between two sends of the program: what follows belongs to the same burst. */
+/* A poll between two sends of the program: what follows belongs to the same burst, if there is one. */
 void mtl_pm_poll_in_burst(void);
+/* The peer could not read a message of a burst: for a while such ones are not announced. */
+void mtl_pm_on_unread(struct mtl_pm_peer *peer);
 /* Completes the peer's gathered sends if PM holds none any more; returns whether it did. */
 int mtl_pm_push_gathered(struct mtl_pm_peer *peer);
 /* The peer is dead: they end with an error. */
@@ -523,7 +532,7 @@ static inline void mtl_pm_complete(struct mtl_pm_request *req)
 static inline bool mtl_pm_has_unfinished(void)
 {
 	return !TAILQ_EMPTY(&mtl_pm.busy) || !TAILQ_EMPTY(&mtl_pm.readers) ||
-	       !TAILQ_EMPTY(&mtl_pm.waiting_reads);
+	       !TAILQ_EMPTY(&mtl_pm.waiters);
 }
 
 /* Before a request can end: whether the progress thread shall know of it. */

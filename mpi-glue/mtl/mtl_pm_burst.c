@@ -5,7 +5,7 @@
  *
  *   quiet --isend--> burst --isend to the same peer--> corked --anything else--> quiet
  *
- * The first message since the last poll goes at once: who sends one to each neighbour and then computes
+ * The first message since the program's last poll goes at once: who sends one to each neighbour and then computes
  * delays nothing. A program that sends several to one and then computes is found by the time until its next
  * poll: for a while nothing of it is held. The requests of all others stay incomplete until their messages
  * have left PM, so that whoever waits for them polls: no program is past its MPI_Wait while PM still holds a
@@ -16,7 +16,7 @@
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 
-/* Longer messages fill system calls alone. */
+/* Longer messages fill system calls alone, and their announcements are not held. */
 #define BURST_LENGTH 131072
 
 /* Bytes of a burst from which on its messages are announced: with fewer, the wait for their requests takes longer. */
@@ -30,6 +30,7 @@
  */
 #define BURST_NS 50000
 #define MESSAGE_NS 4000
+#define LATE_MOST 2 /* bursts in a row: a single one may be late as somebody else had the core */
 /*
  * Then so many messages to that peer are not held, and the rest of the burst in which their number runs out: in a
  * burst of both kinds, the wait for one that went at once would leave the held ones behind.
@@ -43,78 +44,126 @@ static bool is_short(const struct mtl_pm_peer *peer, size_t length)
 	       (length <= BURST_LENGTH && (ssize_t)length <= peer->middle_limit);
 }
 
-/* In a burst, it is announced. */
-static bool is_read(const struct mtl_pm_peer *peer, size_t length)
-{
-	return peer->burst_limit && length > peer->burst_limit;
-}
-
 /* Messages that complete by an answer, and those of MPI_Bsend that nobody waits for, are not held. */
-static bool goes_on(const struct mtl_pm_peer *peer, size_t length, mca_pml_base_send_mode_t mode)
+static bool goes_on(const struct mtl_pm_peer *peer, mca_pml_base_send_mode_t mode)
 {
-	return peer == mtl_pm.burst && (is_short(peer, length) || is_read(peer, length)) &&
+	return peer == mtl_pm.burst &&
 	       (mode == MCA_PML_BASE_SEND_STANDARD || mode == MCA_PML_BASE_SEND_READY) &&
 	       TAILQ_EMPTY(&peer->sends);
 }
 
-static void begin_holding(void)
+static void begin(struct mtl_pm_peer *peer, size_t length)
 {
-	mtl_pm.is_corked = true;
+	mtl_pm.burst = peer->gathers ? peer : NULL;
+	mtl_pm.burst_bytes = length;
+	mtl_pm.n_burst = 1;
+	mtl_pm.has_held = false;
+	mtl_pm.announces = MTL_PM_UNDECIDED;
+	if (peer->unheld == LAST_UNHELD)
+		peer->unheld = 0;
+}
+
+/* From here on the calls of the burst are timed. */
+static void start_clock(void)
+{
+	mtl_pm.has_held = true;
 	mtl_pm.n_held = 0;
 	mtl_pm.held_bytes = 0;
 	mtl_pm.held_ns = mtl_pm_now_ns();
-	pmCork(mtl_pm.ctx, 1);
 }
 
-/* May messages of this burst be announced? Decided once, at the first one. */
-static bool announces(struct mtl_pm_peer *peer)
+static void hold(size_t bytes)
 {
+	if (!mtl_pm.has_held)
+		start_clock();
+	if (!mtl_pm.is_corked)
+		pmCork(mtl_pm.ctx, 1);
+	mtl_pm.is_corked = true;
+	mtl_pm.n_held++;
+	mtl_pm.held_bytes += bytes;
+}
+
+static void release(struct mtl_pm_peer *peer)
+{
+	if (!mtl_pm.is_corked)
+		return;
+	mtl_pm.is_corked = false;
+	pmCork(mtl_pm.ctx, 0);
+	if (!mtl_pm_push_gathered(peer) && !STAILQ_EMPTY(&peer->gathered))
+		mtl_pm_peer_busy(peer);
+}
+
+/* Has the peer a stream, or shall it be given a reason to open one? */
+static bool is_stream_likely(struct mtl_pm_peer *peer)
+{
+	if (!pmIsStreamOpen(mtl_pm.ctx, peer->node))
+		return true;
+	return peer->unread_bursts++ % TRY_BURSTS == 0;
+}
+
+/* Is such a message of this burst to be announced, so that it is read? */
+static bool is_to_announce(struct mtl_pm_peer *peer, size_t length, bool is_in_one_piece)
+{
+	if (!peer->burst_limit || length <= peer->burst_limit || !is_in_one_piece)
+		return false;
 	if (peer->burst_bytes < ANNOUNCE_BYTES && mtl_pm.burst_bytes < ANNOUNCE_BYTES)
 		return false;
+	if (peer->unannounced) {
+		peer->unannounced--;
+		return false;
+	}
 	if (mtl_pm.announces == MTL_PM_UNDECIDED)
-		mtl_pm.announces = !pmIsStreamOpen(mtl_pm.ctx, peer->node) ||
-						   peer->unread_bursts++ % TRY_BURSTS == 0
-					   ? MTL_PM_YES
-					   : MTL_PM_NO;
+		mtl_pm.announces = is_stream_likely(peer) ? MTL_PM_YES : MTL_PM_NO;
 	return mtl_pm.announces == MTL_PM_YES;
 }
 
-bool mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, mca_pml_base_send_mode_t mode)
+bool mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, bool is_in_one_piece,
+		       mca_pml_base_send_mode_t mode)
 {
 	bool is_announced;
 
-	if (!goes_on(peer, length, mode)) {
+	if (!goes_on(peer, mode)) {
 		mtl_pm_let_go();
-		mtl_pm.burst = peer->gathers ? peer : NULL;
-		mtl_pm.burst_bytes = length;
-		mtl_pm.announces = MTL_PM_UNDECIDED;
-		if (peer->unheld == LAST_UNHELD)
-			peer->unheld = 0;
+		begin(peer, length);
 		return false;
 	}
 	mtl_pm.burst_bytes += length;
+	mtl_pm.n_burst++;
 	if (OPAL_UNLIKELY(peer->unheld)) {
+		release(peer);
 		if (peer->unheld > LAST_UNHELD)
 			peer->unheld--;
 		return false;
 	}
-	is_announced = is_read(peer, length) && announces(peer);
-	if (!mtl_pm.is_corked)
-		begin_holding();
-	mtl_pm.n_held++;
-	mtl_pm.held_bytes += is_announced ? 0 : length;
+	is_announced = is_to_announce(peer, length, is_in_one_piece);
+	if (is_announced ? length <= BURST_LENGTH : is_short(peer, length))
+		hold(is_announced ? 0 : length);
+	else
+		release(peer);
 	return is_announced;
 }
 
-/* What the calls of a burst may take by themselves, ns. */
+/* Longest time of the calls of the burst by themselves, ns. */
 static uint64_t own_time(void)
 {
 	return BURST_NS + mtl_pm.n_held * MESSAGE_NS + mtl_pm.held_bytes;
 }
 
+/* A program that works between its sends, or between them and its wait, has nothing held for a while. */
+static void judge(struct mtl_pm_peer *peer)
+{
+	if (!mtl_pm.has_held)
+		return;
+	peer->n_late = mtl_pm_now_ns() - mtl_pm.held_ns > own_time() ? peer->n_late + 1 : 0;
+	if (OPAL_UNLIKELY(peer->n_late >= LATE_MOST))
+		peer->unheld = UNHELD;
+}
+
 /* Bursts of one kind follow each other, and now and then there is another one among them. */
 static void remember(struct mtl_pm_peer *peer)
 {
+	if (mtl_pm.n_burst < 2)
+		return;
 	if (mtl_pm.burst_bytes > peer->burst_bytes)
 		peer->burst_bytes = mtl_pm.burst_bytes;
 	else
@@ -125,24 +174,31 @@ void mtl_pm_end_burst(void)
 {
 	struct mtl_pm_peer *peer = mtl_pm.burst;
 
+	judge(peer);
+	release(peer);
 	mtl_pm.burst = NULL;
+	mtl_pm.has_held = false;
 	remember(peer);
-	if (!mtl_pm.is_corked)
-		return;
-	mtl_pm.is_corked = false;
-	pmCork(mtl_pm.ctx, 0);
-	if (OPAL_UNLIKELY(mtl_pm_now_ns() - mtl_pm.held_ns > own_time()))
-		peer->unheld = UNHELD;
-	if (!mtl_pm_push_gathered(peer) && !STAILQ_EMPTY(&peer->gathered))
-		mtl_pm_peer_busy(peer);
 }
 
 void mtl_pm_poll_in_burst(void)
 {
 	struct mtl_pm_peer *peer = mtl_pm.burst;
 
+	if (peer) {
+		judge(peer);
+		release(peer);
+	}
+	mtl_pm.burst = NULL;
 	mtl_pm_poll();
 	mtl_pm.burst = peer;
+	if (mtl_pm.has_held)
+		start_clock();
+}
+
+void mtl_pm_on_unread(struct mtl_pm_peer *peer)
+{
+	peer->unannounced = UNHELD;
 }
 
 int mtl_pm_push_gathered(struct mtl_pm_peer *peer)

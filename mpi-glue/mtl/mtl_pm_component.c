@@ -109,7 +109,7 @@ static int component_register(void)
 			   "to keep theirs",
 			   &mtl_pm.unexpected_limit);
 	mtl_pm.read_limit = 32;
-	add_int_parameter("read_limit", "Long messages fetched at the same time",
+	add_int_parameter("read_limit", "Long messages fetched from one rank at the same time",
 			  &mtl_pm.read_limit);
 	mtl_pm.keep_memory = 64ull << 20;
 	add_size_parameter("keep_memory",

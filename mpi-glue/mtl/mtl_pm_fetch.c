@@ -15,33 +15,55 @@ static void end(struct mtl_pm_receive *r, int error)
 	mtl_pm_receive_rest_done(r, error);
 }
 
+static void wait_for_room(struct mtl_pm_receive *r)
+{
+	struct mtl_pm_peer *peer = r->peer;
+
+	if (TAILQ_EMPTY(&peer->waiting))
+		TAILQ_INSERT_TAIL(&mtl_pm.waiters, peer, waiter);
+	TAILQ_INSERT_TAIL(&peer->waiting, r, link);
+	r->is_waiting = true;
+}
+
+static void stop_waiting(struct mtl_pm_receive *r)
+{
+	struct mtl_pm_peer *peer = r->peer;
+
+	if (!r->is_waiting)
+		return;
+	r->is_waiting = false;
+	TAILQ_REMOVE(&peer->waiting, r, link);
+	if (TAILQ_EMPTY(&peer->waiting))
+		TAILQ_REMOVE(&mtl_pm.waiters, peer, waiter);
+}
+
 /* 0: the read runs, or has failed and the receive is ended. ENOBUFS: not now, nothing changed. */
 static int start_read(struct mtl_pm_receive *r)
 {
+	struct mtl_pm_peer *peer = r->peer;
 	int rc;
 
-	if (mtl_pm.reading >= (size_t)mtl_pm.read_limit)
+	/* for each peer: one that computes serves none, and must not keep those of others from running */
+	if (peer->n_reads >= (size_t)mtl_pm.read_limit)
 		return ENOBUFS;
-	rc = pmRead(mtl_pm.ctx, r->peer->node, &r->handle, r->read_from, r->data + r->read_from,
+	rc = pmRead(mtl_pm.ctx, peer->node, &r->handle, r->read_from, r->data + r->read_from,
 		    r->wanted - r->read_from, &r->read);
 	if (rc == ENOBUFS)
 		return rc;
-	if (r->is_waiting)
-		TAILQ_REMOVE(&mtl_pm.waiting_reads, r, link);
-	r->is_waiting = false;
+	stop_waiting(r);
 	if (rc) {
 		end(r, rc);
 		return 0;
 	}
 	/* from the memory of a process of this host mostly at once */
-	if (r->peer->ways && (rc = pmIsReadDone(mtl_pm.ctx, r->read)) != ENOBUFS) {
+	if (peer->ways && (rc = pmIsReadDone(mtl_pm.ctx, r->read)) != ENOBUFS) {
 		end(r, rc);
 		return 0;
 	}
-	mtl_pm.reading++;
-	if (TAILQ_EMPTY(&r->peer->reads))
-		TAILQ_INSERT_TAIL(&mtl_pm.readers, r->peer, reader);
-	TAILQ_INSERT_TAIL(&r->peer->reads, r, link);
+	peer->n_reads++;
+	if (TAILQ_EMPTY(&peer->reads))
+		TAILQ_INSERT_TAIL(&mtl_pm.readers, peer, reader);
+	TAILQ_INSERT_TAIL(&peer->reads, r, link);
 	return 0;
 }
 
@@ -83,12 +105,10 @@ void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t r
 		return;
 	}
 	r->handle = *handle;
-	/* First come, first served: nobody overtakes those that wait for room. */
+	/* First come, first served: nobody overtakes those of the same peer that wait for room. */
 	r->is_waiting = false;
-	if (TAILQ_EMPTY(&mtl_pm.waiting_reads) && !start_read(r))
-		return;
-	r->is_waiting = true;
-	TAILQ_INSERT_TAIL(&mtl_pm.waiting_reads, r, link);
+	if (!TAILQ_EMPTY(&peer->waiting) || start_read(r))
+		wait_for_room(r);
 }
 
 void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t length,
@@ -108,41 +128,52 @@ void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t l
 		mtl_pm_receive_rest_done(r, 0);
 }
 
-/* Ends the reads from one peer that are done. They end in order, or are noticed late: one look a round. */
+/*
+ * Ends the reads from one peer that are done. They end in order, or are noticed late: one look a round. The words that
+ * several are over share packets.
+ */
 static int end_reads_of(struct mtl_pm_peer *peer)
+{
+	struct mtl_pm_receive *r;
+	bool is_row = false;
+	int n = 0, rc;
+
+	while ((r = TAILQ_FIRST(&peer->reads)) &&
+	       (rc = pmIsReadDone(mtl_pm.ctx, r->read)) != ENOBUFS) {
+		TAILQ_REMOVE(&peer->reads, r, link);
+		peer->n_reads--;
+		if (!n++)
+			is_row = mtl_pm_begin_row(peer);
+		end(r, rc);
+	}
+	mtl_pm_end_row(is_row);
+	if (!r)
+		TAILQ_REMOVE(&mtl_pm.readers, peer, reader);
+	return n;
+}
+
+static int start_reads_of(struct mtl_pm_peer *peer)
 {
 	struct mtl_pm_receive *r;
 	int n = 0;
 
-	while ((r = TAILQ_FIRST(&peer->reads))) {
-		int rc = pmIsReadDone(mtl_pm.ctx, r->read);
-
-		if (rc == ENOBUFS)
-			return n;
-		TAILQ_REMOVE(&peer->reads, r, link);
-		mtl_pm.reading--;
-		end(r, rc);
+	while ((r = TAILQ_FIRST(&peer->waiting)) && !start_read(r))
 		n++;
-	}
-	TAILQ_REMOVE(&mtl_pm.readers, peer, reader);
 	return n;
 }
 
 int mtl_pm_progress_reads(void)
 {
 	struct mtl_pm_peer *peer, *next;
-	struct mtl_pm_receive *r;
 	int n = 0;
 
 	for (peer = TAILQ_FIRST(&mtl_pm.readers); peer; peer = next) {
-		/* the words that several reads are over share packets */
-		bool is_row = mtl_pm_begin_row(peer);
-
 		next = TAILQ_NEXT(peer, reader);
 		n += end_reads_of(peer);
-		mtl_pm_end_row(is_row);
 	}
-	while ((r = TAILQ_FIRST(&mtl_pm.waiting_reads)) && !start_read(r))
-		n++;
+	for (peer = TAILQ_FIRST(&mtl_pm.waiters); peer; peer = next) {
+		next = TAILQ_NEXT(peer, waiter);
+		n += start_reads_of(peer);
+	}
 	return n;
 }

@@ -62,7 +62,7 @@ static void init_lists(void)
 	TAILQ_INIT(&mtl_pm.busy);
 	TAILQ_INIT(&mtl_pm.choked);
 	TAILQ_INIT(&mtl_pm.readers);
-	TAILQ_INIT(&mtl_pm.waiting_reads);
+	TAILQ_INIT(&mtl_pm.waiters);
 	STAILQ_INIT(&mtl_pm.done);
 	STAILQ_INIT(&mtl_pm.free_notes);
 	TAILQ_INIT(&mtl_pm.comms);

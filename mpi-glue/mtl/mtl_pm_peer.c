@@ -98,6 +98,16 @@ static const struct limits *limits_of(const char *device)
 	return &of_unknown;
 }
 
+/* What fits one datagram, or could not be read, is not announced. */
+static size_t burst_limit(const struct mtl_pm_peer *peer)
+{
+	size_t limit = BURST_LIMIT;
+
+	if (peer->eager_limit > (ssize_t)limit)
+		limit = (size_t)peer->eager_limit;
+	return peer->pull_limit > limit ? peer->pull_limit : limit;
+}
+
 static void set_limits(struct mtl_pm_peer *peer)
 {
 	const char *device = "";
@@ -125,16 +135,15 @@ static void set_limits(struct mtl_pm_peer *peer)
 	 */
 	if (mtl_pm.middle_limit < 0 && long_read)
 		peer->middle_limit = peer->shared_limit = (ssize_t)long_read - 1;
-	peer->burst_limit = 0;
-	if (mtl_pm.middle_limit < 0 && long_read)
-		peer->burst_limit = peer->eager_limit > BURST_LIMIT ? (size_t)peer->eager_limit
-								    : BURST_LIMIT;
 	peer->head_limit = (size_t)mtl_pm.head_limit;
 	if (mtl_pm.head_limit < 0)
 		peer->head_limit = long_read ? 0 : limits->head;
 	peer->pull_limit = (size_t)mtl_pm.pull_limit;
 	if (mtl_pm.pull_limit < 0)
 		peer->pull_limit = limits->pull;
+	peer->burst_limit = 0;
+	if (mtl_pm.middle_limit < 0 && long_read)
+		peer->burst_limit = burst_limit(peer);
 	if (is_shmem && mtl_pm.pull_limit < 0 && mtl_pm.middle_limit < 0 && !peer->ways)
 		peer->ways = calloc(1, sizeof(*peer->ways));
 }
@@ -170,6 +179,7 @@ struct mtl_pm_peer *mtl_pm_peer_of_node(pmNode node)
 	STAILQ_INIT(&peer->gathered);
 	STAILQ_INIT(&peer->notes);
 	TAILQ_INIT(&peer->reads);
+	TAILQ_INIT(&peer->waiting);
 	set_limits(peer);
 	if (table_put(&mtl_pm.peers, node, peer)) {
 		free(peer->ways);

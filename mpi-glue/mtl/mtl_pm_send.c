@@ -423,7 +423,7 @@ int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 	if (!isend_at_once(req, peer, comm, tag, convertor, mode)) {
 		init(req, peer, comm, tag, convertor, mode);
 		if (peer->gathers || mtl_pm.burst)
-			is_in_burst = mtl_pm_join_burst(peer, length, mode) && req->send.data;
+			is_in_burst = mtl_pm_join_burst(peer, length, req->send.data, mode);
 		req->send.is_in_burst = is_in_burst;
 		mtl_pm_mark_long(req, length);
 		submit(&req->send);
@@ -513,6 +513,8 @@ void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer)
 		mtl_pm.damaged++;
 		return;
 	}
+	if (s->is_in_burst)
+		mtl_pm_on_unread(peer);
 	s->is_answered = true;
 	s->answer = 0;
 	s->remote = m->reply;

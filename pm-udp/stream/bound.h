@@ -21,7 +21,7 @@ struct pmt_bound {
 	uint64_t round; /* bytes of it */
 	uint32_t calm;  /* rounds without loss, in a row */
 	bool is_starting;
-	bool is_settling; /* what comes in this round was asked for before the bound gave way */
+	bool is_settling; /* all of this round was asked for before the bound gave way */
 };
 
 void pmt_bound_init(struct pmt_bound *b, uint32_t rails);

@@ -69,7 +69,6 @@ static int stream_open(const struct pm_device_env *env, struct pm_link **ret_lin
 	TAILQ_INIT(&s->strangers);
 	TAILQ_INIT(&s->owned);
 	TAILQ_INIT(&s->closed);
-	TAILQ_INIT(&s->unasked);
 	for (uint32_t r = 0; r < PM_RAILS_MAX; r++)
 		s->listener[r].fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

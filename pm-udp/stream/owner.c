@@ -234,10 +234,12 @@ static int on_request(struct pmt_link *s, struct pmt_owned *o)
 {
 	struct pmt_request request;
 
-	if (pmt_request_get(o->in, &request) || o->count == PMT_PARTS)
+	if (pmt_request_get(o->in, &request))
 		return -EPROTO;
 	if (!request.length)
 		return 0;
+	if (o->count == PMT_PARTS)
+		return -EPROTO;
 	o->queue[(o->head + o->count++) % PMT_PARTS] = request;
 	s->serve_bytes += request.length;
 	if (!o->is_serving)

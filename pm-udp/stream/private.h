@@ -64,8 +64,6 @@ struct pmt_peer;
 /* A read of the program. */
 struct pmt_read {
 	TAILQ_ENTRY(pmt_read) link; /* of its peer, in the order of asking; over: not listed */
-	TAILQ_ENTRY(pmt_read)
-	unasked; /* of those of all peers that are not wholly asked for, oldest first */
 	struct pmt_peer *peer;
 	uint32_t id;        /* index, and a generation above it */
 	uint32_t next_free; /* index + 1 */
@@ -97,11 +95,12 @@ struct pmt_reading {
 	size_t in_len;
 	struct pmt_part *parts; /* ring of PMT_PARTS; NULL: closed */
 	uint32_t head, count;
-	uint64_t outstanding;                 /* bytes of them */
-	uint8_t out[PMT_PARTS * PMT_REQUEST]; /* requests to be sent together */
+	uint64_t outstanding; /* bytes of them */
+	uint8_t *out; /* behind the parts: room for as many requests, which are sent together */
 	size_t out_len;
 	uint32_t idle;       /* looks in a row that brought nothing */
 	uint64_t unjudged;   /* bytes that came since the last look at what was lost */
+	bool is_judged;      /* there was one since several are read from */
 	uint32_t disordered; /* packets that had come out of order then */
 	uint64_t quiet_ns;   /* time from which on nothing has come, 0 = not taken yet */
 };
@@ -118,7 +117,7 @@ struct pmt_peer {
 	LIST_ENTRY(pmt_peer) busy;    /* of those that are read from now */
 	TAILQ_HEAD(, pmt_read) reads; /* not over */
 	uint64_t outstanding;         /* bytes asked for, by all connections */
-	uint64_t heard_ns; /* when data came, if others were read from too, or the first were asked for */
+	uint64_t heard_ns; /* when data came last, if others were read from too, or the first were asked for */
 	struct pmt_reading reading[]; /* one for each rail here */
 };
 
@@ -140,7 +139,7 @@ struct pmt_link {
 	LIST_HEAD(, pmt_peer) peers;
 	LIST_HEAD(, pmt_peer) busy;
 	uint32_t n_busy;
-	TAILQ_HEAD(, pmt_read) unasked;
+	uint32_t n_unasked;     /* reads that are not wholly asked for */
 	struct pmt_bound bound; /* of what is asked for while several are read from */
 	uint32_t n_readers;     /* own connections */
 	uint32_t n_joining;     /* ... of which are not open yet */

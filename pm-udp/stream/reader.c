@@ -30,7 +30,8 @@
 #define QUIET_NS 100000000ull
 #define UNACKED_MS 400
 #define IDLE_LOOKS 256u
-/* Between two looks at what a connection has lost. */
+/* Between two looks at what a connection has lost, which cost a system call: a part of the bound, from so many bytes up. */
+#define JUDGED_PART 8u
 #define JUDGED_BYTES 16384u
 
 /* ---- connections ---- */
@@ -67,7 +68,7 @@ static void close_reading(struct pmt_link *s, struct pmt_reading *r)
 	r->out_len = 0;
 	r->in_len = 0;
 	r->unjudged = 0;
-	r->disordered = 0;
+	r->is_judged = false;
 }
 
 static void end_read(struct pmt_link *s, struct pmt_read *read, int status)
@@ -75,8 +76,7 @@ static void end_read(struct pmt_link *s, struct pmt_read *read, int status)
 	struct pmt_peer *peer = read->peer;
 
 	TAILQ_REMOVE(&peer->reads, read, link);
-	if (read->asked < read->len)
-		TAILQ_REMOVE(&s->unasked, read, unasked);
+	s->n_unasked -= read->asked < read->len;
 	read->peer = NULL;
 	read->status = status;
 	s->n_reads--;
@@ -126,7 +126,8 @@ static void begin(struct pmt_link *s, struct pmt_peer *peer, uint32_t rail)
 	r->socket = (struct pmt_socket){.kind = PMT_READING, .fd = fd};
 	r->peer = peer;
 	r->state = PMT_CONNECT;
-	r->parts = calloc(PMT_PARTS, sizeof(*r->parts));
+	r->parts = calloc(PMT_PARTS, sizeof(*r->parts) + PMT_REQUEST);
+	r->out = r->parts ? (uint8_t *)(r->parts + PMT_PARTS) : NULL;
 	s->n_readers++;
 	s->n_joining++;
 	s->join_looks = 0;
@@ -199,18 +200,23 @@ static int receive_answer(struct pmt_link *s, struct pmt_reading *r)
 
 /* ---- data ---- */
 
-/* Several are read from: was something lost on the way? Then what came behind it came out of order. */
-static void judge(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
+/*
+ * Was something lost on the way? Then what came behind it came out of order. A tail that is lost is not seen, and nothing is
+ * by Linux before 5.4, which does not count.
+ */
+static void judge_loss(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 {
 	struct tcp_info info = {0};
 	socklen_t len = sizeof(info);
 
-	r->peer->heard_ns = clock_monotonic_ns();
 	r->unjudged += n;
-	if (r->unjudged < JUDGED_BYTES ||
+	if ((r->is_judged && r->unjudged < JUDGED_BYTES + s->bound.bytes / JUDGED_PART) ||
 	    getsockopt(r->socket.fd, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return;
-	pmt_bound_arrived(&s->bound, r->unjudged, info.tcpi_rcv_ooopack != r->disordered);
+	/* what was lost before is no matter of several owners */
+	if (r->is_judged)
+		pmt_bound_arrived(&s->bound, r->unjudged, info.tcpi_rcv_ooopack != r->disordered);
+	r->is_judged = true;
 	r->disordered = info.tcpi_rcv_ooopack;
 	r->unjudged = 0;
 }
@@ -224,8 +230,11 @@ static void arrived(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 	r->retry_step_ns = 0;
 	r->outstanding -= n;
 	r->peer->outstanding -= n;
-	if (s->n_busy > 1)
-		judge(s, r, n);
+	r->is_judged = r->is_judged && s->n_busy > 1;
+	if (s->n_busy > 1) {
+		r->peer->heard_ns = clock_monotonic_ns();
+		judge_loss(s, r, n);
+	}
 	while (n) {
 		struct pmt_part *part = &r->parts[r->head];
 		uint64_t len = n < part->left ? n : part->left;
@@ -377,13 +386,13 @@ int pmt_read(struct pm_link *link, struct pm_link_peer *link_peer, uint64_t rkey
 				  .len = len,
 				  .local = local};
 	TAILQ_INSERT_TAIL(&peer->reads, read, link);
-	TAILQ_INSERT_TAIL(&s->unasked, read, unasked);
 	if (!peer->is_busy) {
 		LIST_INSERT_HEAD(&s->busy, peer, busy);
 		s->n_busy++;
 	}
 	peer->is_busy = true;
 	s->n_reads++;
+	s->n_unasked++;
 	s->read_bytes += len;
 	*ret_op = read->id;
 	if (len >= ASKED_AT_ONCE || read == TAILQ_FIRST(&peer->reads))

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * requests - what this process asks of the owners it reads from, when, and by which connection: the oldest read first, and
- * from several owners no more together than a switch port before us can hold.
+ * requests - which data this process asks for, of the owners it reads from, when, and by which connection: of each owner the
+ * oldest read first, and of several no more together than a switch port before us can hold, in equal shares.
  */
-#include <errno.h>
-
 #include "pm-udp/stream/private.h"
 #include "pmcore/util/clock.h"
 
@@ -13,7 +11,9 @@
 #define MOST_ALONE (16u << 20)
 #define PART_SHARED (256u << 10)
 #define MOST_SHARED (512u << 10)
-/* An owner that computes sends nothing, and keeps others waiting no longer than this. */
+/* Of several owners. Shorter parts cost more than they help. */
+#define PART_LEAST (8u << 10)
+/* An owner that computes sends nothing. Its share is the others' after this time. */
 #define SILENT_NS 5000000ull
 /*
  * Bytes under way, in both directions, up to which owners lend their pages, in place of sending copies. One core less copies
@@ -22,15 +22,46 @@
 #define LENT_MOST (4u << 20)
 #define LENT_LEAST (128u << 10) /* of one read; shorter ones are cheaper to copy, many in a call */
 
-static bool is_shared(const struct pmt_link *s, const struct pmt_peer *peer)
+/* Under way of one owner, bytes. */
+struct share {
+	uint64_t bytes, part; /* at most, and of them by one request; the first part may be more */
+	uint64_t most;        /* by one connection */
+};
+
+static uint32_t count_active(const struct pmt_link *s)
 {
-	return s->n_busy > 1 || peer->n_open > 1;
+	uint64_t now = clock_monotonic_ns();
+	const struct pmt_peer *peer;
+	uint32_t n = 0;
+
+	LIST_FOREACH(peer, &s->busy, busy)
+	{
+		n += !peer->outstanding || now - peer->heard_ns < SILENT_NS;
+	}
+	return n ? n : 1;
+}
+
+static struct share share_of_several(const struct pmt_link *s)
+{
+	uint64_t bytes = s->bound.bytes / count_active(s), part = bytes;
+
+	if (part > PART_SHARED)
+		part = PART_SHARED;
+	if (part < PART_LEAST)
+		part = PART_LEAST;
+	return (struct share){bytes, part, MOST_SHARED};
+}
+
+static struct share share_of(const struct pmt_peer *peer)
+{
+	if (peer->n_open > 1)
+		return (struct share){UINT64_MAX, PART_SHARED, MOST_SHARED};
+	return (struct share){UINT64_MAX, PART_ALONE, MOST_ALONE};
 }
 
 /* The open connection with the least under way that has room for more, or NULL. */
-static struct pmt_reading *choose(struct pmt_link *s, struct pmt_peer *peer)
+static struct pmt_reading *choose(struct pmt_link *s, struct pmt_peer *peer, uint64_t most)
 {
-	uint64_t most = is_shared(s, peer) ? MOST_SHARED : MOST_ALONE;
 	struct pmt_reading *best = NULL;
 
 	for (uint32_t i = 0; i < s->n_rails; i++) {
@@ -43,25 +74,16 @@ static struct pmt_reading *choose(struct pmt_link *s, struct pmt_peer *peer)
 	return best;
 }
 
-/* Parts that are small against the bound let other owners send in between. */
-static uint64_t part_of(const struct pmt_link *s, const struct pmt_peer *peer)
-{
-	if (!is_shared(s, peer))
-		return PART_ALONE;
-	return s->n_busy > 1 && s->bound.bytes < PART_SHARED ? s->bound.bytes : PART_SHARED;
-}
-
 static enum pmt_how how(const struct pmt_link *s, uint64_t len)
 {
 	return len < LENT_LEAST || s->read_bytes + s->serve_bytes > LENT_MOST ? PMT_COPIED
 									      : PMT_LENT;
 }
 
-/* Writes the request for the next part of the read; its bytes. */
-static uint64_t ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *read, uint64_t now)
+/* Writes the request for the next part of the read. */
+static void ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *read, uint64_t most)
 {
 	uint64_t left = read->len - read->asked;
-	uint64_t most = part_of(s, r->peer);
 	struct pmt_request request = {.rkey = read->rkey,
 				      .offset = read->offset + read->asked,
 				      .length = left < most ? left : most,
@@ -72,13 +94,33 @@ static uint64_t ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *
 	r->parts[(r->head + r->count++) % PMT_PARTS] =
 		(struct pmt_part){read, read->local + read->asked, request.length};
 	if (!r->peer->outstanding)
-		r->peer->heard_ns = now;
+		r->peer->heard_ns = clock_monotonic_ns();
 	r->outstanding += request.length;
 	r->peer->outstanding += request.length;
 	read->asked += request.length;
-	if (read->asked == read->len)
-		TAILQ_REMOVE(&s->unasked, read, unasked);
-	return request.length;
+	s->n_unasked -= read->asked == read->len;
+}
+
+/* May the owner be asked for one part more? */
+static bool has_room(const struct pmt_peer *peer, const struct share *share)
+{
+	return !peer->outstanding || peer->outstanding + share->part <= share->bytes;
+}
+
+static void ask_peer(struct pmt_link *s, struct pmt_peer *peer, const struct share *share)
+{
+	struct pmt_reading *r;
+	struct pmt_read *read;
+
+	TAILQ_FOREACH(read, &peer->reads, link)
+	{
+		while (read->asked < read->len) {
+			r = has_room(peer, share) ? choose(s, peer, share->most) : NULL;
+			if (!r)
+				return;
+			ask(s, r, read, share->part);
+		}
+	}
 }
 
 /* Sends the requests of the peer's connections, each with one call. */
@@ -96,42 +138,20 @@ static void send_requests(struct pmt_link *s, struct pmt_peer *peer)
 	}
 }
 
-/* Bytes that may be asked for. */
-static uint64_t room(const struct pmt_link *s, uint64_t now)
-{
-	const struct pmt_peer *peer;
-	uint64_t coming = 0;
-
-	if (s->n_busy < 2)
-		return UINT64_MAX;
-	LIST_FOREACH(peer, &s->busy, busy)
-	if (now - peer->heard_ns < SILENT_NS)
-		coming += peer->outstanding;
-	return coming < s->bound.bytes ? s->bound.bytes - coming : 0;
-}
-
 void pmt_ask(struct pmt_link *s)
 {
-	uint64_t now = s->n_busy > 1 ? clock_monotonic_ns() : 0, left;
-	struct pmt_read *read, *next_read;
 	struct pmt_peer *peer, *next;
-	struct pmt_reading *r;
+	struct share share = {0};
 
-	if (TAILQ_EMPTY(&s->unasked))
+	if (!s->n_unasked)
 		return;
-	left = room(s, now);
-	for (read = TAILQ_FIRST(&s->unasked); read && left; read = next_read) {
-		next_read = TAILQ_NEXT(read, unasked);
-		while (read->asked < read->len && left && (r = choose(s, read->peer))) {
-			uint64_t n = ask(s, r, read, now);
-
-			left -= n < left ? n : left;
-		}
-		if (read->asked < read->len && s->n_busy == 1)
-			break;
-	}
+	if (s->n_busy > 1)
+		share = share_of_several(s);
 	for (peer = LIST_FIRST(&s->busy); peer; peer = next) {
 		next = LIST_NEXT(peer, busy);
+		if (s->n_busy == 1)
+			share = share_of(peer);
+		ask_peer(s, peer, &share);
 		send_requests(s, peer);
 	}
 }

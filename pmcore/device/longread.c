@@ -16,7 +16,7 @@
 /* Bytes from which on the request, which goes by the stream too, is worth it if many are under way. */
 #define STREAM_MIN (8u << 10)
 /* Shorter reads come in crowds, say little of either way, and are no trials. */
-#define TRIAL_MIN (64u << 10)
+#define TRIAL_MIN WORTH
 /*
  * Bytes from which on a message that is read by the stream arrives sooner than one in datagrams. Half RTT of 64 KiB 27
  * and 23 us, 96 KiB 32 / 30, 128 KiB 35 / 38, 256 KiB 65 / 78; 64 in flight, 128 KiB 3.8 / 3.5 GB/s; both ways 56 / 67 us.
@@ -205,10 +205,11 @@ static int by_either(struct composite *c, struct composite_node *n, struct longr
 
 	if (c->conf.stream == CONF_STREAM_ALWAYS)
 		return by_stream(c, way, r) ? by_device(n, r) : 0;
-	if (r->len < TRIAL_MIN)
-		return choice_is_stream_slower(&way->choice) || by_stream(c, way, r)
-			       ? by_device(n, r)
-			       : 0;
+	if (r->len < TRIAL_MIN) {
+		if (!choice_is_stream_slower(&way->choice) && !by_stream(c, way, r))
+			return 0;
+		return by_device(n, r);
+	}
 	r->is_chosen = true;
 	if (choice_begin(&way->choice, clock_monotonic_ns(), &r->spell) == CHOICE_STREAM) {
 		if (!by_stream(c, way, r))

@@ -9,11 +9,29 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { BURST = 40, LONGEST = 200000, ROUNDS = 4, TAG = 5 };
+enum { BURST = 64, LONGEST = 200000, ROUNDS = 4, TAG = 5 };
 
-static unsigned char *out[BURST], *in[BURST];
-static MPI_Request sends[BURST], receives[BURST];
+/* A rank that computes for so long keeps no others from getting through to each other. */
+#define AWAY_S 1.0
+
+/* The messages of one burst at one side. */
+struct burst {
+	unsigned char *buf[BURST];
+	MPI_Request requests[BURST];
+};
+
+static struct burst out, in, others;
 static MPI_Datatype every_other;
+static useconds_t pause_us; /* between sends and waits */
+
+/* One byte more than the longest takes, which stays 0. */
+static void make(struct burst *b)
+{
+	for (int i = 0; i < BURST; i++) {
+		b->buf[i] = calloc(1, LONGEST + 1);
+		CHECK(b->buf[i], "no memory");
+	}
+}
 
 /* Every fifth is short, the others are around @length. */
 static int length_of(int length, int i)
@@ -39,33 +57,42 @@ static uint64_t seed_of(int from, int round, int i)
 	return (uint64_t)((from * ROUNDS + round) * BURST + i);
 }
 
-static void start_sends(int to, int length, int round, int pause_us)
+/* A synchronous one ends a burst, so there are some in each second round only. */
+static bool is_sync(int round, int i)
 {
-	for (int i = 0; i < BURST; i++) {
-		int n = length_of(length, i);
-
-		fill(out[i], LONGEST, seed_of(check_rank, round, i));
-		if (is_packed(i))
-			MPI_Isend(out[i], n / 64, every_other, to, TAG, MPI_COMM_WORLD, &sends[i]);
-		else if (i % 7 == 3)
-			MPI_Issend(out[i], n, MPI_BYTE, to, TAG, MPI_COMM_WORLD, &sends[i]);
-		else
-			MPI_Isend(out[i], n, MPI_BYTE, to, TAG, MPI_COMM_WORLD, &sends[i]);
-	}
-	if (pause_us)
-		usleep((useconds_t)pause_us);
+	return round % 2 && i % 7 == 3;
 }
 
-static void start_receives(int from, int length)
+/* All are written before the first is sent: who computes in between is no case for bursts. */
+static void start_sends(int to, int length, int round)
+{
+	for (int i = 0; i < BURST; i++)
+		fill(out.buf[i], LONGEST, seed_of(check_rank, round, i));
+	for (int i = 0; i < BURST; i++) {
+		int n = length_of(length, i);
+
+		if (is_packed(i))
+			MPI_Isend(out.buf[i], n / 64, every_other, to, TAG, MPI_COMM_WORLD,
+				  &out.requests[i]);
+		else if (is_sync(round, i))
+			MPI_Issend(out.buf[i], n, MPI_BYTE, to, TAG, MPI_COMM_WORLD,
+				   &out.requests[i]);
+		else
+			MPI_Isend(out.buf[i], n, MPI_BYTE, to, TAG, MPI_COMM_WORLD,
+				  &out.requests[i]);
+	}
+}
+
+static void start_receives(struct burst *b, int from, int length)
 {
 	for (int i = 0; i < BURST; i++) {
 		int n = length_of(length, i);
 
-		memset(in[i], 0, LONGEST);
+		memset(b->buf[i], 0, LONGEST);
 		if (is_packed(i))
 			n = n / 64 * 32;
-		MPI_Irecv(in[i], is_cut(i) ? n / 2 : n, MPI_BYTE, from, TAG, MPI_COMM_WORLD,
-			  &receives[i]);
+		MPI_Irecv(b->buf[i], is_cut(i) ? n / 2 : n, MPI_BYTE, from, TAG, MPI_COMM_WORLD,
+			  &b->requests[i]);
 	}
 }
 
@@ -78,7 +105,7 @@ static size_t first_wrong_packed(const unsigned char *buf, size_t length, uint64
 	return i;
 }
 
-static void check_one(int from, int length, int round, int i)
+static void check_one(const unsigned char *buf, int from, int length, int round, int i)
 {
 	size_t n = (size_t)length_of(length, i), wrong;
 	uint64_t seed = seed_of(from, round, i);
@@ -87,24 +114,24 @@ static void check_one(int from, int length, int round, int i)
 		n = n / 64 * 32;
 	if (is_cut(i))
 		n /= 2;
-	wrong = is_packed(i) ? first_wrong_packed(in[i], n, seed) : first_wrong(in[i], n, seed);
+	wrong = is_packed(i) ? first_wrong_packed(buf, n, seed) : first_wrong(buf, n, seed);
 	CHECK(wrong == n, "byte %zu of %zu of message %d from rank %d, around %d bytes", wrong, n,
 	      i, from, length);
-	CHECK(!in[i][n], "byte behind message %d from rank %d, around %d bytes", i, from, length);
+	CHECK(!buf[n], "byte behind message %d from rank %d, around %d bytes", i, from, length);
 }
 
-static void end_receives(int from, int length, int round)
+static void end_receives(struct burst *b, int from, int length, int round)
 {
 	for (int i = 0; i < BURST; i++) {
 		MPI_Status status;
-		int rc = MPI_Wait(&receives[i], &status), class;
+		int rc = MPI_Wait(&b->requests[i], &status), class;
 
 		MPI_Error_class(rc, &class);
 		CHECK(class == (is_cut(i) ? MPI_ERR_TRUNCATE : MPI_SUCCESS),
 		      "message %d ended by %d", i, class);
 		CHECK(status.MPI_SOURCE == from && status.MPI_TAG == TAG,
 		      "message %d of rank %d, tag %d", i, status.MPI_SOURCE, status.MPI_TAG);
-		check_one(from, length, round, i);
+		check_one(b->buf[i], from, length, round, i);
 	}
 }
 
@@ -120,17 +147,19 @@ static void exchange(int partner, int length, int round, bool sends_too, bool re
 		     bool is_late)
 {
 	if (receives_too && !is_late)
-		start_receives(partner, length);
+		start_receives(&in, partner, length);
 	if (sends_too)
-		start_sends(partner, length, round, round == ROUNDS - 1 ? 3000 : 0);
+		start_sends(partner, length, round);
+	if (sends_too)
+		usleep(pause_us);
 	if (is_late)
 		let_arrive(partner);
 	if (receives_too && is_late)
-		start_receives(partner, length);
+		start_receives(&in, partner, length);
 	if (receives_too)
-		end_receives(partner, length, round);
+		end_receives(&in, partner, length, round);
 	if (sends_too)
-		MPI_Waitall(BURST, sends, MPI_STATUSES_IGNORE);
+		MPI_Waitall(BURST, out.requests, MPI_STATUSES_IGNORE);
 }
 
 static void as_pairs(int length)
@@ -148,13 +177,39 @@ static void as_pairs(int length)
 static void to_one(int length)
 {
 	if (check_rank) {
-		start_sends(0, length, 0, 0);
-		MPI_Waitall(BURST, sends, MPI_STATUSES_IGNORE);
+		start_sends(0, length, 0);
+		MPI_Waitall(BURST, out.requests, MPI_STATUSES_IGNORE);
 		return;
 	}
 	for (int from = check_size - 1; from > 0; from--) {
-		start_receives(from, length);
-		end_receives(from, length, 0);
+		start_receives(&in, from, length);
+		end_receives(&in, from, length, 0);
+	}
+}
+
+/* Rank 1 has announced more than rank 0 reads at a time, and serves nothing for a while; the others don't wait for it. */
+static void one_computes(int length)
+{
+	double begin;
+
+	for (int round = 0; round < 2 && check_rank; round++) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		start_sends(0, length, 0);
+		if (check_rank == 1 && round)
+			usleep((useconds_t)(AWAY_S * 1e6));
+		MPI_Waitall(BURST, out.requests, MPI_STATUSES_IGNORE);
+	}
+	for (int round = 0; round < 2 && !check_rank; round++) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		start_receives(&others, 1, length);
+		begin = MPI_Wtime();
+		for (int from = 2; from < check_size; from++) {
+			start_receives(&in, from, length);
+			end_receives(&in, from, length, 0);
+		}
+		CHECK(!round || MPI_Wtime() - begin < AWAY_S / 2,
+		      "waited for a rank that computes");
+		end_receives(&others, 1, length, 0);
 	}
 }
 
@@ -167,16 +222,17 @@ int main(int argc, char **argv)
 	MPI_Type_vector(1, 32, 64, MPI_BYTE, &every_other);
 	MPI_Type_create_resized(every_other, 0, 64, &every_other);
 	MPI_Type_commit(&every_other);
-	for (int i = 0; i < BURST; i++) {
-		out[i] = malloc(LONGEST);
-		in[i] = malloc(LONGEST + 1);
-		CHECK(out[i] && in[i], "no memory");
-		in[i][LONGEST] = 0;
-	}
+	make(&out);
+	make(&in);
+	make(&others);
 	for (size_t k = 0; k < sizeof(lengths) / sizeof(*lengths); k++) {
 		as_pairs(lengths[k]);
 		to_one(lengths[k]);
 	}
+	one_computes(140000);
+	/* last, as nothing is announced for a while after this */
+	pause_us = 3000;
+	as_pairs(30000);
 	MPI_Type_free(&every_other);
 	return check_end("crowd");
 }
