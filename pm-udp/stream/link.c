@@ -69,6 +69,7 @@ static int stream_open(const struct pm_device_env *env, struct pm_link **ret_lin
 	TAILQ_INIT(&s->strangers);
 	TAILQ_INIT(&s->owned);
 	TAILQ_INIT(&s->closed);
+	TAILQ_INIT(&s->busy);
 	for (uint32_t r = 0; r < PM_RAILS_MAX; r++)
 		s->listener[r].fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -281,6 +282,8 @@ static int stream_arm(struct pm_link *link, uint64_t *timeout_ns)
 	}
 	if ((s->n_reads || s->deaf_until) && *timeout_ns > DOUBT_NS)
 		*timeout_ns = DOUBT_NS;
+	if (s->n_unasked && s->n_busy > 1 && *timeout_ns > PMT_SILENT_NS)
+		*timeout_ns = PMT_SILENT_NS;
 	return 0;
 }
 

@@ -22,6 +22,9 @@
 #define PMT_STRANGERS_MOST 512
 #define PMT_READERS 256 /* own connections */
 
+/* An owner that computes sends nothing. After this time others that are read from need not wait for it. */
+#define PMT_SILENT_NS 5000000ull
+
 enum pmt_kind { PMT_LISTENER, PMT_OWNED, PMT_READING };
 
 /* The first member of everything that is watched. */
@@ -114,7 +117,8 @@ struct pmt_peer {
 	uint32_t n_open;           /* connections */
 	LIST_ENTRY(pmt_peer) link; /* of all */
 	bool is_busy;
-	LIST_ENTRY(pmt_peer) busy;    /* of those that are read from now */
+	TAILQ_ENTRY(pmt_peer)
+	busy; /* of those that are read from now, the one asked last at the end */
 	TAILQ_HEAD(, pmt_read) reads; /* not over */
 	uint64_t outstanding;         /* bytes asked for, by all connections */
 	uint64_t heard_ns; /* when data came last, if others were read from too, or the first were asked for */
@@ -137,7 +141,7 @@ struct pmt_link {
 	uint32_t n_proving; /* strangers that have greeted and been answered */
 	LIST_HEAD(, pmt_owned) serving;
 	LIST_HEAD(, pmt_peer) peers;
-	LIST_HEAD(, pmt_peer) busy;
+	TAILQ_HEAD(, pmt_peer) busy;
 	uint32_t n_busy;
 	uint32_t n_unasked;     /* reads that are not wholly asked for */
 	struct pmt_bound bound; /* of what is asked for while several are read from */

@@ -85,7 +85,7 @@ static void end_read(struct pmt_link *s, struct pmt_read *read, int status)
 	if (!status)
 		s->env.stats->read_bytes += read->len;
 	if (TAILQ_EMPTY(&peer->reads)) {
-		LIST_REMOVE(peer, busy);
+		TAILQ_REMOVE(&s->busy, peer, busy);
 		peer->is_busy = false;
 		s->n_busy--;
 	}
@@ -210,7 +210,8 @@ static void judge_loss(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 	socklen_t len = sizeof(info);
 
 	r->unjudged += n;
-	if ((r->is_judged && r->unjudged < JUDGED_BYTES + s->bound.bytes / JUDGED_PART) ||
+	if ((r->is_judged &&
+	     (r->unjudged < JUDGED_BYTES || r->unjudged < s->bound.bytes / JUDGED_PART)) ||
 	    getsockopt(r->socket.fd, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return;
 	/* what was lost before is no matter of several owners */
@@ -336,8 +337,8 @@ bool pmt_collect(struct pmt_link *s)
 	struct pmt_peer *peer, *next;
 	bool did = false;
 
-	for (peer = LIST_FIRST(&s->busy); peer; peer = next) {
-		next = LIST_NEXT(peer, busy);
+	for (peer = TAILQ_FIRST(&s->busy); peer; peer = next) {
+		next = TAILQ_NEXT(peer, busy);
 		collect_from(s, peer, &did);
 	}
 	pmt_ask(s);
@@ -387,7 +388,7 @@ int pmt_read(struct pm_link *link, struct pm_link_peer *link_peer, uint64_t rkey
 				  .local = local};
 	TAILQ_INSERT_TAIL(&peer->reads, read, link);
 	if (!peer->is_busy) {
-		LIST_INSERT_HEAD(&s->busy, peer, busy);
+		TAILQ_INSERT_HEAD(&s->busy, peer, busy);
 		s->n_busy++;
 	}
 	peer->is_busy = true;

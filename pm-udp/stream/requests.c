@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * requests - which data this process asks for, of the owners it reads from, when, and by which connection: of each owner the
- * oldest read first, and of several no more together than a switch port before us can hold, in equal shares.
+ * oldest read first, and of several no more together than a switch port before us can hold, by turns.
  */
 #include "pm-udp/stream/private.h"
 #include "pmcore/util/clock.h"
@@ -11,10 +11,6 @@
 #define MOST_ALONE (16u << 20)
 #define PART_SHARED (256u << 10)
 #define MOST_SHARED (512u << 10)
-/* Of several owners. Shorter parts cost more than they help. */
-#define PART_LEAST (8u << 10)
-/* An owner that computes sends nothing. Its share is the others' after this time. */
-#define SILENT_NS 5000000ull
 /*
  * Bytes under way, in both directions, up to which owners lend their pages, in place of sending copies. One core less copies
  * then. Data that wait longer have left the caches when they are read, and a reader's core alone is slower than both.
@@ -22,41 +18,48 @@
 #define LENT_MOST (4u << 20)
 #define LENT_LEAST (128u << 10) /* of one read; shorter ones are cheaper to copy, many in a call */
 
-/* Under way of one owner, bytes. */
+/* Of one owner now, bytes. */
 struct share {
-	uint64_t bytes, part; /* at most, and of them by one request; the first part may be more */
-	uint64_t most;        /* by one connection */
+	uint64_t bytes, part; /* under way at most, and of them by one request */
+	uint64_t most;        /* under way by one connection, before the last part */
 };
 
-static uint32_t count_active(const struct pmt_link *s)
+static const struct share alone_by_one_rail = {UINT64_MAX, PART_ALONE, MOST_ALONE};
+static const struct share alone_by_several = {UINT64_MAX, PART_SHARED, MOST_SHARED};
+
+static bool is_silent(const struct pmt_peer *peer, uint64_t now)
 {
-	uint64_t now = clock_monotonic_ns();
+	return peer->outstanding && now - peer->heard_ns >= PMT_SILENT_NS;
+}
+
+static struct share share_of_several(const struct pmt_link *s, uint64_t now)
+{
 	const struct pmt_peer *peer;
+	uint64_t bytes, part;
 	uint32_t n = 0;
 
-	LIST_FOREACH(peer, &s->busy, busy)
+	TAILQ_FOREACH(peer, &s->busy, busy)
 	{
-		n += !peer->outstanding || now - peer->heard_ns < SILENT_NS;
+		n += !is_silent(peer, now);
 	}
-	return n ? n : 1;
+	bytes = s->bound.bytes / (n ? n : 1);
+	part = s->bound.bytes > PART_SHARED ? PART_SHARED : s->bound.bytes;
+	return (struct share){bytes > part ? bytes : part, part, MOST_SHARED};
 }
 
-static struct share share_of_several(const struct pmt_link *s)
+/* So much may be asked for. An owner that was asked for more while it was alone counts as its share only. */
+static uint64_t room(const struct pmt_link *s, const struct share *share, uint64_t now)
 {
-	uint64_t bytes = s->bound.bytes / count_active(s), part = bytes;
+	const struct pmt_peer *peer;
+	uint64_t coming = 0;
 
-	if (part > PART_SHARED)
-		part = PART_SHARED;
-	if (part < PART_LEAST)
-		part = PART_LEAST;
-	return (struct share){bytes, part, MOST_SHARED};
-}
-
-static struct share share_of(const struct pmt_peer *peer)
-{
-	if (peer->n_open > 1)
-		return (struct share){UINT64_MAX, PART_SHARED, MOST_SHARED};
-	return (struct share){UINT64_MAX, PART_ALONE, MOST_ALONE};
+	TAILQ_FOREACH(peer, &s->busy, busy)
+	{
+		if (!is_silent(peer, now))
+			coming += peer->outstanding < share->bytes ? peer->outstanding
+								   : share->bytes;
+	}
+	return coming < s->bound.bytes ? s->bound.bytes - coming : 0;
 }
 
 /* The open connection with the least under way that has room for more, or NULL. */
@@ -80,8 +83,8 @@ static enum pmt_how how(const struct pmt_link *s, uint64_t len)
 									      : PMT_LENT;
 }
 
-/* Writes the request for the next part of the read. */
-static void ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *read, uint64_t most)
+/* Writes the request for the next part of the read; its bytes. */
+static uint64_t ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *read, uint64_t most)
 {
 	uint64_t left = read->len - read->asked;
 	struct pmt_request request = {.rkey = read->rkey,
@@ -99,28 +102,27 @@ static void ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *read
 	r->peer->outstanding += request.length;
 	read->asked += request.length;
 	s->n_unasked -= read->asked == read->len;
+	return request.length;
 }
 
-/* May the owner be asked for one part more? */
-static bool has_room(const struct pmt_peer *peer, const struct share *share)
-{
-	return !peer->outstanding || peer->outstanding + share->part <= share->bytes;
-}
-
-static void ask_peer(struct pmt_link *s, struct pmt_peer *peer, const struct share *share)
+/* Asks for what there is room for, of the oldest read first; the bytes. The part that reaches the end of @room counts as whole. */
+static uint64_t ask_peer(struct pmt_link *s, struct pmt_peer *peer, const struct share *share,
+			 uint64_t room)
 {
 	struct pmt_reading *r;
 	struct pmt_read *read;
+	uint64_t asked = 0;
 
 	TAILQ_FOREACH(read, &peer->reads, link)
 	{
 		while (read->asked < read->len) {
-			r = has_room(peer, share) ? choose(s, peer, share->most) : NULL;
-			if (!r)
-				return;
-			ask(s, r, read, share->part);
+			if (asked >= room || peer->outstanding >= share->bytes ||
+			    !(r = choose(s, peer, share->most)))
+				return asked;
+			asked += ask(s, r, read, share->part);
 		}
 	}
+	return asked;
 }
 
 /* Sends the requests of the peer's connections, each with one call. */
@@ -138,20 +140,42 @@ static void send_requests(struct pmt_link *s, struct pmt_peer *peer)
 	}
 }
 
-void pmt_ask(struct pmt_link *s)
+static void ask_only(struct pmt_link *s, struct pmt_peer *peer)
 {
-	struct pmt_peer *peer, *next;
-	struct share share = {0};
+	ask_peer(s, peer, peer->n_open > 1 ? &alone_by_several : &alone_by_one_rail, UINT64_MAX);
+	send_requests(s, peer);
+}
 
-	if (!s->n_unasked)
-		return;
-	if (s->n_busy > 1)
-		share = share_of_several(s);
-	for (peer = LIST_FIRST(&s->busy); peer; peer = next) {
-		next = LIST_NEXT(peer, busy);
-		if (s->n_busy == 1)
-			share = share_of(peer);
-		ask_peer(s, peer, &share);
+/* Those that were asked go behind the others, whose turn it is next. */
+static void ask_several(struct pmt_link *s)
+{
+	uint64_t now = clock_monotonic_ns(), left, asked;
+	struct share share = share_of_several(s, now);
+	struct pmt_peer *peer, *next;
+
+	left = room(s, &share, now);
+	peer = TAILQ_FIRST(&s->busy);
+	for (uint32_t n = s->n_busy; n && left; n--, peer = next) {
+		next = TAILQ_NEXT(peer, busy);
+		asked = ask_peer(s, peer, &share, left);
+		left -= asked < left ? asked : left;
+		if (!asked)
+			continue;
+		TAILQ_REMOVE(&s->busy, peer, busy);
+		TAILQ_INSERT_TAIL(&s->busy, peer, busy);
+	}
+	for (peer = TAILQ_FIRST(&s->busy); peer; peer = next) {
+		next = TAILQ_NEXT(peer, busy);
 		send_requests(s, peer);
 	}
+}
+
+void pmt_ask(struct pmt_link *s)
+{
+	if (!s->n_unasked)
+		return;
+	if (s->n_busy == 1)
+		ask_only(s, TAILQ_FIRST(&s->busy));
+	else
+		ask_several(s);
 }

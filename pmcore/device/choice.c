@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pmcore/device/choice.h"
 
-/* Reads of a spell, fewer while a way has not been measured at all; and bytes, as long reads by the worse way are dear. */
+/*
+ * Reads of a spell, and bytes, as long reads by the worse way are dear. Of fewer the first ones of a new connection, which
+ * is still slow, would be the stream's rate, and the worse way would be taken for long.
+ */
 #define SPELL_READS 16u
-#define SPELL_FIRST 4u
 #define SPELL_BYTES (8u << 20)
 /*
  * Bytes between two trials, as a multiple of what the last one took: with many reads open all that begin until the first ones
@@ -14,6 +16,12 @@
 #define PATIENCE_MOST 512u
 #define LONGER 2u
 #define LONGER_BY_FAR 8u
+/*
+ * The stream has lost when it lost so many trials in a row, which follow each other soon: its peer may have tried the device
+ * at the same time, which makes both slow.
+ */
+#define DEFEATS 3u
+#define PATIENCE_BEFORE 1u
 /* Part of a worse rate that counts: an owner that computes makes a spell slow, and nothing makes it too fast. */
 #define WORSE_PART 8
 
@@ -68,6 +76,16 @@ static bool is_clear(const struct choice *c)
 	return 4 * c->rate[other(c->best)] < 3 * c->rate[c->best];
 }
 
+/* After a trial, and when the best way was beaten. */
+static uint32_t next_patience(const struct choice *c, bool is_beaten)
+{
+	if (c->best == CHOICE_DEVICE && c->defeats < DEFEATS)
+		return PATIENCE_BEFORE;
+	if (is_beaten || c->patience < PATIENCE)
+		return PATIENCE;
+	return c->patience * (is_clear(c) ? LONGER_BY_FAR : LONGER);
+}
+
 /* The spell has been measured: what comes next. */
 static enum choice_way next_way(struct choice *c)
 {
@@ -76,10 +94,10 @@ static enum choice_way next_way(struct choice *c)
 
 	if (is_beaten)
 		c->best = other(c->best);
-	if (is_beaten || !c->patience)
-		be_patient(c, PATIENCE, is_trial);
-	else if (is_trial)
-		be_patient(c, c->patience * (is_clear(c) ? LONGER_BY_FAR : LONGER), true);
+	if (is_trial || is_beaten)
+		c->defeats = c->best == CHOICE_DEVICE ? c->defeats + 1 : 0;
+	if (is_trial || is_beaten || !c->patience)
+		be_patient(c, next_patience(c, is_beaten), is_trial);
 	if (c->rate[other(c->best)] > 0 && (is_trial || is_beaten || c->rest))
 		return c->best;
 	return other(c->best);
@@ -135,7 +153,6 @@ static bool is_measured(struct choice *c, uint32_t spell, uint64_t now)
 
 void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now)
 {
-	bool is_first = !c->rate[CHOICE_DEVICE] || !c->rate[CHOICE_STREAM];
 	enum choice_way next;
 
 	/* of a node that was removed and has been added anew since */
@@ -150,7 +167,7 @@ void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now)
 	c->bytes += len;
 	c->busy_ns += now - c->since_ns;
 	c->since_ns = now;
-	if (++c->ended < (is_first ? SPELL_FIRST : SPELL_READS) && c->bytes < SPELL_BYTES)
+	if (++c->ended < SPELL_READS && c->bytes < SPELL_BYTES)
 		return;
 	note_rate(c);
 	next = next_way(c);

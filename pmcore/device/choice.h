@@ -27,6 +27,7 @@ struct choice {
 	uint64_t spent;            /* bytes since the way was changed */
 	uint64_t rest;             /* bytes until the next trial */
 	uint32_t patience;         /* rest after a trial, in parts of what it spent */
+	uint32_t defeats;          /* trials in a row in which the stream was the slower one */
 };
 
 /* A read begins now: its way, and the number to give back when it ends. */
