@@ -42,6 +42,14 @@ def over_pm(options):
             "OMPI_MCA_mtl": "pm", "PM_OPTIONS": options, **pmix}
 
 
+def is_leading(pid):
+    """Of its session; False for one that has ended."""
+    try:
+        return os.getsid(pid) == pid
+    except ProcessLookupError:
+        return False
+
+
 def name_of(pid):
     """Program's name; '' = it is gone, or only its remains are there."""
     try:
@@ -130,6 +138,10 @@ class Lab:
     def find(self, program, host=None):
         return [pid for pid, (at, name) in self.processes().items() if name == program and host in (None, at)]
 
+    def daemons(self, program, host=None):
+        """Without children that are to become other programs: a daemon leads its session."""
+        return [pid for pid in self.find(program, host) if is_leading(pid)]
+
     def log(self, program, host="h0"):
         return self.run("cat", f"/run/{program}.log", host=host).stdout
 
@@ -138,6 +150,8 @@ class Lab:
         before = {at: self.log("scnoded", at).count("registered") for at in self.hosts}
         line = self.lines[program, host]
         time.sleep(RESTART_S)
+        if not wait_until(lambda: not self.daemons(program, host), READY_S):
+            raise RuntimeError(f"{program} on {host} is still there, so it can't be started anew")
         subprocess.run(self.command("sh", "-c", 'log=$1; shift; setsid "$@" >>"$log" 2>&1 </dev/null &', "sh",
                                     f"/run/{program}.log", *line, host=host), check=True, timeout=TIME_LIMIT,
                        env={**os.environ, "BUILD": BUILD})

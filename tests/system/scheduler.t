@@ -108,10 +108,10 @@ def steps(lab, leader):
 
 VICTIMS = {
     "scrun": (lambda lab, job: [job.pid], False),
-    "scored": (lambda lab, job: lab.find("scored"), False),
-    "scored, restarted": (lambda lab, job: lab.find("scored"), True),
-    "scnoded": (lambda lab, job: lab.find("scnoded"), False),
-    "scnoded, restarted": (lambda lab, job: lab.find("scnoded"), True),
+    "scored": (lambda lab, job: lab.daemons("scored"), False),
+    "scored, restarted": (lambda lab, job: lab.daemons("scored"), True),
+    "scnoded": (lambda lab, job: lab.daemons("scnoded"), False),
+    "scnoded, restarted": (lambda lab, job: lab.daemons("scnoded"), True),
     "leader's scstepd": (lambda lab, job: steps(lab, True), False),
     "other scstepd": (lambda lab, job: steps(lab, False), False),
     "rank": (lambda lab, job: ranks(lab), False),
