@@ -98,7 +98,7 @@ static const struct limits *limits_of(const char *device)
 	return &of_unknown;
 }
 
-/* What fits one datagram, or could not be read, is not announced. */
+/* Messages that fit one datagram, or could not be read, are not announced. */
 static size_t burst_limit(const struct mtl_pm_peer *peer)
 {
 	size_t limit = BURST_LIMIT;
