@@ -147,8 +147,8 @@ struct mtl_pm_peer {
 	size_t mtu;         /* bytes of a datagram */
 	bool aligns;        /* send buffers start at a cache line, so data in them can be aligned */
 	bool gathers;       /* messages to it may share packets */
-	uint32_t unheld;        /* so many of a burst shall leave at once */
-	uint32_t n_late;        /* bursts in a row in which the program seemed to work */
+	uint32_t unheld; /* so many of a burst shall leave at once */
+	uint32_t n_late; /* bursts, or parts of one between our polls, in a row in which the program seemed to work */
 	uint64_t burst_bytes;   /* of bursts to it lately */
 	uint32_t unread_bursts; /* that it had no stream for */
 	uint32_t unannounced; /* so many messages of bursts go unasked, as it could not read those before */

@@ -30,7 +30,7 @@
  */
 #define BURST_NS 50000
 #define MESSAGE_NS 4000
-#define LATE_MOST 2 /* bursts in a row: a single one may be late as somebody else had the core */
+#define LATE_MOST 2 /* in a row: once may be chance, as somebody else had the core */
 /*
  * Then so many messages to that peer are not held, and the rest of the burst in which their number runs out: in a
  * burst of both kinds, the wait for one that went at once would leave the held ones behind.

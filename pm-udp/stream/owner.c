@@ -374,8 +374,10 @@ bool pmt_is_read_by(struct pm_link *link, uint32_t node)
 	const struct pmt_owned *o;
 
 	TAILQ_FOREACH(o, &pmt_of(link)->owned, link)
-	if (o->greeting.from == node)
-		return true;
+	{
+		if (o->greeting.from == node)
+			return true;
+	}
 	return false;
 }
 

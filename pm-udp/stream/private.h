@@ -117,8 +117,7 @@ struct pmt_peer {
 	uint32_t n_open;           /* connections */
 	LIST_ENTRY(pmt_peer) link; /* of all */
 	bool is_busy;
-	TAILQ_ENTRY(pmt_peer)
-	busy; /* of those that are read from now, the one asked last at the end */
+	TAILQ_ENTRY(pmt_peer) busy; /* of those that are read from, the one asked last at the end */
 	TAILQ_HEAD(, pmt_read) reads; /* not over */
 	uint64_t outstanding;         /* bytes asked for, by all connections */
 	uint64_t heard_ns; /* when data came last, if others were read from too, or the first were asked for */

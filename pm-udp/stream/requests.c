@@ -152,6 +152,7 @@ static void ask_several(struct pmt_link *s)
 	uint64_t now = clock_monotonic_ns(), left, asked;
 	struct share share = share_of_several(s, now);
 	struct pmt_peer *peer, *next;
+	bool is_any = false;
 
 	left = room(s, &share, now);
 	peer = TAILQ_FIRST(&s->busy);
@@ -161,10 +162,11 @@ static void ask_several(struct pmt_link *s)
 		left -= asked < left ? asked : left;
 		if (!asked)
 			continue;
+		is_any = true;
 		TAILQ_REMOVE(&s->busy, peer, busy);
 		TAILQ_INSERT_TAIL(&s->busy, peer, busy);
 	}
-	for (peer = TAILQ_FIRST(&s->busy); peer; peer = next) {
+	for (peer = is_any ? TAILQ_FIRST(&s->busy) : NULL; peer; peer = next) {
 		next = TAILQ_NEXT(peer, busy);
 		send_requests(s, peer);
 	}

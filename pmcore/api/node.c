@@ -110,6 +110,16 @@ static uint32_t smallest_mtu(const struct composite *c)
 	return smallest;
 }
 
+/* The node's place in the composite: PM_SUCCESS, ENOBUFS, EHOSTUNREACH or EPIPE. */
+static int find(struct context *ctx, pmNode node, struct composite_node **ret)
+{
+	int err = composite_node(ctx->c, node, ret);
+
+	if (!err)
+		return PM_SUCCESS;
+	return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+}
+
 int pmGetMtu(pmContext handle, pmNode node, size_t *ret_mtu)
 {
 	struct context *ctx = context_get(handle);
@@ -124,9 +134,9 @@ int pmGetMtu(pmContext handle, pmNode node, size_t *ret_mtu)
 		*ret_mtu = smallest_mtu(ctx->c);
 		return PM_SUCCESS;
 	}
-	err = composite_node(ctx->c, node, &n);
+	err = find(ctx, node, &n);
 	if (err)
-		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+		return err;
 	*ret_mtu = n->mtu;
 	return PM_SUCCESS;
 }
@@ -141,9 +151,9 @@ int pmGetLongRead(pmContext handle, pmNode node, uint64_t *ret_bytes)
 		return EBADF;
 	if (!ret_bytes)
 		return fail(EINVAL, "pmGetLongRead: no place for the length");
-	err = composite_node(ctx->c, node, &n);
+	err = find(ctx, node, &n);
 	if (err)
-		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+		return err;
 	*ret_bytes = longread_worth(ctx->c, n);
 	return PM_SUCCESS;
 }
@@ -156,9 +166,9 @@ int pmIsStreamOpen(pmContext handle, pmNode node)
 
 	if (!ctx)
 		return EBADF;
-	err = composite_node(ctx->c, node, &n);
+	err = find(ctx, node, &n);
 	if (err)
-		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+		return err;
 	return longread_is_open(ctx->c, n) ? PM_SUCCESS : ENOBUFS;
 }
 
@@ -172,9 +182,9 @@ int pmGetDeviceName(pmContext handle, pmNode node, const char **ret_name)
 		return EBADF;
 	if (!ret_name)
 		return fail(EINVAL, "pmGetDeviceName: no place for the name");
-	err = composite_node(ctx->c, node, &n);
+	err = find(ctx, node, &n);
 	if (err)
-		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
+		return err;
 	*ret_name = ctx->c->slots[n->slot].device;
 	return PM_SUCCESS;
 }
