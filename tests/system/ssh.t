@@ -85,7 +85,7 @@ def refusals(lab):
     """Each host in a way of its own, in one call."""
     lab.stop_sshd("h2")
     lab.run("ip", "link", "set", "eth0", "down", host="h3")
-    done = lab.ssh("-connect", "1", "-g", "h[1-3],h9", "echo x")
+    done = lab.ssh("-connect", "10", "-g", "h[1-3],h9", "echo x")
     lab.run("ip", "link", "set", "eth0", "up", host="h3")
     said = done.said()
     tap.ok(done.code == 255 and done.out == b"h1:\nx\n", "those that are there answer", done)
