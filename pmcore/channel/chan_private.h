@@ -184,6 +184,8 @@ struct chan_flow {
 	struct dlist
 		pulls; /* operations with the peer that have something to ask for, oldest first */
 	struct dlist pulling; /* on chan.pulling while there are some */
+	uint64_t owed;        /* bytes asked for and not arrived */
+	bool is_silent;       /* nothing is heard of who owes them: they count in chan.silent */
 	uint32_t ops;         /* operations open with the peer */
 
 	/* serve.c */
@@ -333,6 +335,8 @@ struct chan {
 	uint32_t op_free;     /* index of the first free one, UINT32_MAX = none */
 	uint32_t ops_user;    /* open */
 	uint64_t outstanding; /* bytes asked for and not arrived */
+	uint64_t silent;      /* ... owed by silent owners */
+	uint64_t silence_at;  /* who is silent may change then */
 
 	struct chan_grant grant;
 	struct copier copier;

@@ -7,9 +7,10 @@
 
 /* What the flows add up to. */
 struct sums {
-	uint64_t unacked; /* message packets queued or in flight */
-	uint64_t user;    /* transmit buffers with messages, or lent */
-	uint64_t held;    /* receive buffers of early packets */
+	uint64_t unacked;      /* message packets queued or in flight */
+	uint64_t user;         /* transmit buffers with messages, or lent */
+	uint64_t held;         /* receive buffers of early packets */
+	uint64_t owed, silent; /* bytes that peers owe */
 	uint32_t flows;
 	uint32_t ops;
 };
@@ -124,6 +125,8 @@ static void check_flow(const struct chan *chan, const struct chan_flow *flow, st
 	sums->user += flow->msgs.count + flow->msgs_in_flight + flow->reserved;
 	sums->held += flow->held;
 	sums->ops += flow->ops;
+	sums->owed += flow->owed;
+	sums->silent += flow->is_silent ? flow->owed : 0;
 	sums->flows++;
 	/* An ack owed has a time to leave, or leaves at the next poll. */
 	assert(!flow->news || flow->ack_ns || flow->is_ack_now);
@@ -203,4 +206,6 @@ void chan_check(const struct chan *chan)
 	assert(sums.user == chan->user_packets);
 	check_received(chan, sums.held);
 	check_ops(chan, sums.ops);
+	assert(sums.owed == chan->outstanding);
+	assert(sums.silent == chan->silent);
 }

@@ -130,6 +130,8 @@ struct chan_flow *peer_attach(struct chan *chan, struct chan_peer *peer)
 	flow->is_unheard = false;
 	flow->credit_told = (uint16_t)peer->rx_credit;
 	flow->ops = 0;
+	flow->owed = 0;
+	flow->is_silent = false;
 	flow->reserved = 0;
 	dlist_init(&flow->serves);
 	dlist_init(&flow->pulls);

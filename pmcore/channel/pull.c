@@ -2,14 +2,17 @@
 /*
  * pull - one-sided operations that this node carries out: reads, and the writes of others, which are
  * reads from here. All data is asked for in pieces and the sum of what is on the way is bounded, so
- * that any number of senders together never exceeds what we can take. Also holds our own writes until
- * the peer has pulled them. Who serves the pieces: serve.c.
+ * that any number of senders together never exceeds what we can take. What a silent owner owes is not on
+ * the way: a program that computes keeps no others from being read. Also holds our own writes until
+ * the peer has pulled them. Pieces are served by serve.c.
  */
 #include "pmcore/channel/chan_private.h"
 
 #define OP_TABLE (CHAN_OPS_MAX / OP_CHUNK)
 #define PIECE_MIN (16 * 1024)
 #define PIECE_MAX (256 * 1024)
+/* Not heard for so long, an owner serves nothing: the queue of a switch port is empty before. */
+#define SILENT_NS 5000000
 
 int pull_init(struct chan *chan)
 {
@@ -105,13 +108,77 @@ static void withdraw_source(struct chan *chan, struct chan_peer *peer, const str
 	serve_unexport(chan, peer, op->rkey, addr, len);
 }
 
+/* ---- what is on the way ---- */
+
+static void enlist_flow(struct chan *chan, struct chan_flow *flow)
+{
+	if (!dlist_is_empty(&flow->pulls) && dlist_is_empty(&flow->pulling))
+		dlist_add_tail(&chan->pulling, &flow->pulling);
+}
+
+static void set_silent(struct chan *chan, struct chan_flow *flow, bool is_silent)
+{
+	if (flow->is_silent == is_silent)
+		return;
+	flow->is_silent = is_silent;
+	if (is_silent) {
+		chan->silent += flow->owed;
+		return;
+	}
+	chan->silent -= flow->owed;
+	enlist_flow(chan, flow);
+}
+
+/* The next look is due when the next owner may have become silent. */
+static void look_for_silence(struct chan *chan)
+{
+	struct chan_flow *flow;
+	struct dlist *link;
+
+	chan->silence_at = chan->now + SILENT_NS;
+	for (link = chan->flows.next; link != &chan->flows; link = link->next) {
+		flow = dlist_entry(link, struct chan_flow, link);
+		if (!flow->owed)
+			continue;
+		set_silent(chan, flow, chan->now >= flow->heard_ns + SILENT_NS);
+		if (!flow->is_silent)
+			chan->silence_at = min_u64(chan->silence_at, flow->heard_ns + SILENT_NS);
+	}
+}
+
+static bool is_room(const struct chan *chan, uint64_t len)
+{
+	uint64_t on_way = chan->outstanding - chan->silent;
+
+	return !on_way || on_way + len <= chan->grant.budget;
+}
+
+/* The owner owes so many bytes more. */
+static void add_owed(struct chan *chan, struct chan_flow *flow, uint64_t len)
+{
+	if (!flow->owed)
+		flow->heard_ns = chan->now;
+	flow->owed += len;
+	chan->outstanding += len;
+}
+
+/* So many bytes have come, or never will. */
+static void take_owed(struct chan *chan, struct chan_flow *flow, uint64_t len)
+{
+	set_silent(chan, flow, false);
+	flow->owed -= len;
+	chan->outstanding -= len;
+}
+
+/* ---- operations ---- */
+
 /* Nothing more happens to the operation; a write carried out for a peer is answered. */
 static void op_finish(struct chan *chan, struct chan_op *op, int status)
 {
 	struct chan_peer *peer = op->peer;
 
 	dlist_del(&op->link);
-	chan->outstanding -= op->asked - op->arrived;
+	take_owed(chan, peer->flow, op->asked - op->arrived);
 	peer->flow->ops--;
 	op->peer = NULL;
 	op->status = status;
@@ -157,7 +224,7 @@ static int ask(struct chan *chan, struct chan_op *op, uint64_t len)
 		return -EAGAIN;
 	wire_put_read(at, &body);
 	op->asked += len;
-	chan->outstanding += len;
+	add_owed(chan, op->peer->flow, len);
 	return 0;
 }
 
@@ -170,14 +237,19 @@ bool pull_output(struct chan *chan)
 
 	while (!dlist_is_empty(&chan->pulling)) {
 		flow = dlist_entry(chan->pulling.next, struct chan_flow, pulling);
-		if (dlist_is_empty(&flow->pulls)) {
+		if (dlist_is_empty(&flow->pulls) || flow->is_silent) {
 			dlist_del(&flow->pulling);
 			continue;
 		}
 		op = dlist_entry(flow->pulls.next, struct chan_op, link);
 		len = piece_len(chan, op->peer, op->len - op->asked);
-		if (chan->outstanding && chan->outstanding + len > chan->grant.budget) {
+		if (!is_room(chan, len) && chan->now >= chan->silence_at) {
+			look_for_silence(chan);
+			continue;
+		}
+		if (!is_room(chan, len)) {
 			chan->grant.is_used_up = true;
+			chan_wake_at(chan, chan->silence_at);
 			return true;
 		}
 		if (ask(chan, op, len))
@@ -196,8 +268,7 @@ static void enlist(struct chan *chan, struct chan_op *op)
 	struct chan_flow *flow = op->peer->flow;
 
 	dlist_add_tail(&flow->pulls, &op->link);
-	if (dlist_is_empty(&flow->pulling))
-		dlist_add_tail(&chan->pulling, &flow->pulling);
+	enlist_flow(chan, flow);
 }
 
 enum drop_reason pull_place(struct chan *chan, struct chan_peer *peer,
@@ -217,7 +288,7 @@ enum drop_reason pull_place(struct chan *chan, struct chan_peer *peer,
 		return DROP_MALFORMED;
 	memcpy(op->local + body.offset, view->payload + sizeof(body), len);
 	op->arrived += len;
-	chan->outstanding -= len;
+	take_owed(chan, peer->flow, len);
 	grant_arrived(chan, len);
 	if (op->arrived == op->len)
 		op_finish(chan, op, 0);

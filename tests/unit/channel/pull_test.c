@@ -156,6 +156,40 @@ TAP_TEST(chan_read__peers_take_turns)
 	rig_close(rig);
 }
 
+TAP_TEST(chan_read__a_silent_owner_keeps_no_others_out)
+{
+	struct rig *rig = rig_init();
+	struct chan_peer *other;
+	uint32_t op[2], i = 0;
+
+	rig->config.pull_bytes = 65536;
+	rig->config.window = 64;
+	rig_open(rig);
+	is_int(chan_peer_add(rig->chan, 77, NULL, 1, RIG_MTU, &other), 0);
+	is_int(chan_read(rig->chan, rig->peer, 0, 0, memory, 10 * 16128, rig->now, &op[0]), 0);
+	is_int(chan_read(rig->chan, other, 1, 0, memory, 10 * 16128, rig->now, &op[1]), 0);
+	is_int(other->flow->owed, 0);
+	/* a sleeper is woken when the owner may be silent */
+	ok(chan_deadline(rig->chan) <= rig->now + 5 * MS);
+	rig_poll(rig, 4 * MS);
+	is_int(other->flow->owed, 0);
+	rig_poll(rig, 1 * MS);
+	is_int(other->flow->owed, 4 * 16128);
+	/* the silent one is asked for no more than it was */
+	is_int(rig->peer->flow->owed, 4 * 16128);
+	/* heard again, it counts: nobody is asked until there is room */
+	for (; i * PAYLOAD < 2 * 16128; i++)
+		place(rig, i, op[0], (uint64_t)i * PAYLOAD, PAYLOAD, 1);
+	rig_poll(rig, 0);
+	is_int(rig->chan->outstanding, 6 * 16128);
+	for (; i * PAYLOAD < 4 * 16128; i++)
+		place(rig, i, op[0], (uint64_t)i * PAYLOAD, PAYLOAD, 1);
+	rig_poll(rig, 0);
+	is_int(rig->chan->outstanding, 4 * 16128);
+	chan_check(rig->chan);
+	rig_close(rig);
+}
+
 /* Requests to one peer that leave together share a packet. */
 TAP_TEST(chan_read__requests_share_a_packet)
 {
