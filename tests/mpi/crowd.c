@@ -12,7 +12,7 @@
 enum { BURST = 64, LONGEST = 200000, ROUNDS = 4, TAG = 5 };
 
 /* A rank that computes for so long keeps no others from getting through to each other. */
-#define AWAY_S 2.0
+#define AWAY_S 3.0
 
 /* The messages of one burst at one side. */
 struct burst {
@@ -63,7 +63,7 @@ static bool is_sync(int round, int i)
 	return round % 2 && i % 7 == 3;
 }
 
-/* All are written before the first is sent: who computes in between is no case for bursts. */
+/* All are written before the first is sent: a program that computes in between is no case for bursts. */
 static void start_sends(int to, int length, int round)
 {
 	for (int i = 0; i < BURST; i++)
