@@ -195,12 +195,12 @@ def down(lab):
     lab.restart("scnoded", "h3")
     stopped = lab.find("scnoded", "h3")[0]
     os.kill(stopped, signal.SIGSTOP)
-    done = lab.scout("-no-lock", "-connect", "1", "-g", "h[2-3]", "true")
+    done = lab.scout("-no-lock", "-connect", "4", "-g", "h[2-3]", "true")
     os.kill(stopped, signal.SIGCONT)
-    tap.ok(done.code == 255 and done.said() == "scout: h3: not reached: nothing was heard of it within 1 s\n",
+    tap.ok(done.code == 255 and done.said() == "scout: h3: not reached: nothing was heard of it within 4 s\n",
            "a host whose scnoded hangs is given up", done)
     subprocess.run(["ip", "-n", f"{lab.name}-h3", "link", "set", "eth0", "down"], check=True)
-    done = lab.scout("-no-lock", "-connect", "1", "-g", "h[2-3]", EACH)
+    done = lab.scout("-no-lock", "-connect", "4", "-g", "h[2-3]", EACH)
     subprocess.run(["ip", "-n", f"{lab.name}-h3", "link", "set", "eth0", "up"], check=True)
     tap.ok(done.code == 255 and "h3: not reached: " in done.said() and done.out == b"h2:\nh2\n", "a host without link",
            done)
