@@ -63,6 +63,7 @@ struct composite {
 	uint32_t stream_in; /* rounds until the stream is asked, whatever other links bring */
 	struct composite_slot *takeover; /* the last slot (takeover.h), NULL until a node needs it */
 	struct composite_slot *stream;   /* of long reads (longread.h), NULL = there is none */
+	uint32_t n_reads;                /* that might go by it, under way */
 	struct conf stream_conf;         /* its own: it goes over the rails of the network device */
 	struct nodemap nodes;            /* struct composite_node */
 	struct composite_node *recent;   /* the last one that was looked for there, or NULL */

@@ -15,6 +15,11 @@
 
 /* Bytes from which on the request, which goes by the stream too, is worth it if many are under way. */
 #define STREAM_MIN (8u << 10)
+/*
+ * One shorter than this alone waits for the request and its answer more than for its data: 8 KiB 567 MB/s by the stream and
+ * 731 by datagrams, 16 KiB 974 / 1045, 32 KiB 1656 / 1360. Sixteen at once: 2819 / 1963, 3840 / 2693, 4812 / 2697.
+ */
+#define ALONE_MIN (24u << 10)
 /* Shorter reads come in crowds, say little of either way, and are no trials. */
 #define TRIAL_MIN WORTH
 /*
@@ -205,6 +210,8 @@ static int by_either(struct composite *c, struct composite_node *n, struct longr
 
 	if (c->conf.stream == CONF_STREAM_ALWAYS)
 		return by_stream(c, way, r) ? by_device(n, r) : 0;
+	if (r->len < ALONE_MIN && !c->n_reads)
+		return by_device(n, r);
 	if (r->len < TRIAL_MIN) {
 		if (!choice_is_stream_slower(&way->choice) && !by_stream(c, way, r))
 			return 0;
@@ -233,10 +240,12 @@ int longread_start(struct composite *c, struct composite_node *n, struct longrea
 {
 	int err;
 
-	r->is_waiting = r->is_chosen = r->is_over = false;
+	r->is_waiting = r->is_chosen = r->is_counted = r->is_over = false;
 	if (r->len < STREAM_MIN || !has_stream(c, n))
 		return by_device(n, r);
 	err = by_either(c, n, r);
+	r->is_counted = !err;
+	c->n_reads += r->is_counted;
 	if (err)
 		tell(c, r, 0);
 	return err;
@@ -271,13 +280,11 @@ int longread_settle(struct composite *c, struct longread *r)
 	return 0;
 }
 
-int longread_done(struct composite *c, struct longread *r)
+static int look(struct composite *c, struct longread *r)
 {
 	struct composite_slot *slot = &c->slots[r->slot];
 	int err;
 
-	if (r->is_over)
-		return r->status;
 	if (r->is_waiting)
 		return start_again(c, r);
 	err = slot->ops.rma_done(slot->link, r->op);
@@ -285,4 +292,15 @@ int longread_done(struct composite *c, struct longread *r)
 		return err;
 	tell(c, r, err ? 0 : r->len);
 	return err == -ENETUNREACH && slot == c->stream ? start_again(c, r) : err;
+}
+
+int longread_done(struct composite *c, struct longread *r)
+{
+	int err = r->is_over ? r->status : look(c, r);
+
+	if (err == -EAGAIN)
+		return err;
+	c->n_reads -= r->is_counted;
+	r->is_counted = false;
+	return err;
 }

@@ -16,6 +16,7 @@ struct longread {
 	uint8_t slot;    /* of the link */
 	bool is_waiting; /* the stream lost it, and the device has no room yet */
 	bool is_chosen;  /* choice_end is due, of this spell */
+	bool is_counted; /* one of composite.n_reads */
 	bool is_over;    /* with @status, which longread_done has not given yet */
 	uint32_t spell;
 	int status;
