@@ -37,6 +37,8 @@
  */
 #define UNHELD 512
 #define LAST_UNHELD 1
+/* A receiver that asked for data that it could have read: so many messages to it are not announced. */
+#define UNANNOUNCED 512
 
 static bool is_short(const struct mtl_pm_peer *peer, size_t length)
 {
@@ -198,7 +200,7 @@ void mtl_pm_poll_in_burst(void)
 
 void mtl_pm_on_unread(struct mtl_pm_peer *peer)
 {
-	peer->unannounced = UNHELD;
+	peer->unannounced = UNANNOUNCED;
 }
 
 int mtl_pm_push_gathered(struct mtl_pm_peer *peer)
