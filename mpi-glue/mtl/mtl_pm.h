@@ -151,15 +151,18 @@ struct mtl_pm_peer {
 	uint32_t n_late; /* bursts, or parts of one between our polls, in a row in which the program seemed to work */
 	uint64_t burst_bytes;   /* of bursts to it lately */
 	uint32_t unread_bursts; /* that it had no stream for */
-	uint32_t unannounced; /* so many messages of bursts go unasked, as it could not read those before */
+	uint32_t unannounced; /* so many messages of bursts go unasked, as it did not read those before */
+	uint32_t unannounced_next;   /* ... and so many if it does not read the next ones either */
 	struct mtl_pm_sends sends;   /* not handed over yet, in order; the first may be half done */
 	struct mtl_pm_sends streams; /* being sent as DATA */
 	struct mtl_pm_requests
 		gathered;             /* of a burst, complete but that PM may hold their messages */
 	struct mtl_pm_notes notes;    /* control messages not handed over yet */
 	struct mtl_pm_receives reads; /* pmReads from it that run, oldest first */
-	struct mtl_pm_receives waiting;  /* ... that have no room yet, or for which too many run */
-	size_t n_reads;                  /* that run */
+	struct mtl_pm_receives waiting; /* ... that have no room yet, or for which too many run */
+	size_t n_reads;                 /* that run */
+	uint32_t n_fetches; /* receives whose messages it has announced and that are not over */
+	uint32_t n_alone;   /* ... in a row that began while there was no other, up to some */
 	TAILQ_ENTRY(mtl_pm_peer) waiter; /* in the module's waiters while waiting is not empty */
 	struct mtl_pm_message *open;     /* unexpected message that MORE continues */
 	struct mtl_pm_request *filling;  /* receive that MORE continues */
@@ -350,6 +353,8 @@ void mtl_pm_end_burst(void);
 void mtl_pm_poll_in_burst(void);
 /* The peer could not read a message of a burst: for a while such ones are not announced. */
 void mtl_pm_on_unread(struct mtl_pm_peer *peer);
+/* It has read one. */
+void mtl_pm_on_read(struct mtl_pm_peer *peer);
 /* Completes the peer's gathered sends if PM holds none any more; returns whether it did. */
 int mtl_pm_push_gathered(struct mtl_pm_peer *peer);
 /* The peer is dead: they end with an error. */

@@ -37,8 +37,12 @@
  */
 #define UNHELD 512
 #define LAST_UNHELD 1
-/* A receiver that asked for data that it could have read: so many messages to it are not announced. */
+/*
+ * A receiver that does not read what is announced asks for it: so many messages to it are not announced then, and
+ * four times as many each time that this happens again.
+ */
 #define UNANNOUNCED 512
+#define UNANNOUNCED_MOST 2048
 
 static bool is_short(const struct mtl_pm_peer *peer, size_t length)
 {
@@ -198,9 +202,18 @@ void mtl_pm_poll_in_burst(void)
 		start_clock();
 }
 
+void mtl_pm_on_read(struct mtl_pm_peer *peer)
+{
+	peer->unannounced_next = 0;
+}
+
 void mtl_pm_on_unread(struct mtl_pm_peer *peer)
 {
-	peer->unannounced = UNANNOUNCED;
+	if (peer->unannounced)
+		return;
+	peer->unannounced = peer->unannounced_next ? peer->unannounced_next : UNANNOUNCED;
+	peer->unannounced_next = peer->unannounced < UNANNOUNCED_MOST ? 4 * peer->unannounced
+								      : UNANNOUNCED_MOST;
 }
 
 int mtl_pm_push_gathered(struct mtl_pm_peer *peer)

@@ -8,6 +8,9 @@
 
 #include <errno.h>
 
+#define ALONE_MOST                                                                                 \
+	8 /* reads in a row that were the only one; a burst to many receives begins with one */
+
 /* The rest has come, or never will: tells the sender. */
 static void end(struct mtl_pm_receive *r, int error)
 {
@@ -87,20 +90,38 @@ static bool is_readable(const pmHandle *h)
 	return h->word[0] || h->word[1] || h->word[2] || h->word[3];
 }
 
+/*
+ * A program that receives the messages of a burst one after the other waits for the answer to each read. It asks for the
+ * data in place of reading, and the sender announces no more for a while: what comes unasked is here when it is received.
+ * Called for each message that is announced.
+ */
+static bool is_one_by_one(struct mtl_pm_peer *peer, size_t size)
+{
+	bool is_of_burst = peer->burst_limit && (ssize_t)size <= peer->middle_limit;
+
+	if (peer->n_fetches)
+		peer->n_alone = 0;
+	else if (peer->n_alone < ALONE_MOST)
+		peer->n_alone++;
+	return is_of_burst && !peer->n_fetches && peer->n_alone == ALONE_MOST;
+}
+
 void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t remote,
 		  const pmHandle *handle, size_t head, size_t size, uint32_t stamp)
 {
 	bool is_exact = is_readable(handle) || head == size || !head;
+	bool is_asked_for = is_one_by_one(peer, size) || !is_readable(handle);
 
 	r->peer = peer;
 	r->remote = remote;
 	r->read_from = head;
 	r->has_rest_due = true;
+	peer->n_fetches++;
 	if (r->wanted + (is_exact ? 0 : ENVELOPE_SLACK) <= head) {
 		end(r, 0);
 		return;
 	}
-	if (!is_readable(handle) || !mtl_pm_way_is_read(r, peer, size, stamp)) {
+	if (is_asked_for || !mtl_pm_way_is_read(r, peer, size, stamp)) {
 		pull(r);
 		return;
 	}

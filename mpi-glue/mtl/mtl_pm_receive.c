@@ -54,17 +54,23 @@ static void part_done(struct mtl_pm_receive *r, int error)
 		mtl_pm_receive_finish(r, r->error);
 }
 
+static void end_fetch(struct mtl_pm_receive *r)
+{
+	r->peer->n_fetches -= r->has_rest_due;
+	r->has_rest_due = false;
+}
+
 void mtl_pm_receive_head_done(struct mtl_pm_receive *r, int error)
 {
 	r->has_head_due = false;
 	if (r->is_pulled && r->got >= r->wanted)
-		r->has_rest_due = false;
+		end_fetch(r);
 	part_done(r, error);
 }
 
 void mtl_pm_receive_rest_done(struct mtl_pm_receive *r, int error)
 {
-	r->has_rest_due = false;
+	end_fetch(r);
 	part_done(r, error);
 }
 

@@ -499,6 +499,8 @@ void mtl_pm_on_ack(const struct envelope_control *m, struct mtl_pm_peer *peer)
 		return;
 	s->is_answered = true;
 	s->answer = m->error ? EIO : 0;
+	if (s->is_in_burst)
+		mtl_pm_on_read(peer);
 	if (!s->list)
 		wait_for_answer(s);
 }

@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: BSD-3-Clause
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unasked yes|no BYTES - checks whether a message of that length ends at its sender before its receiver has asked for it
- * by a receive. 2 ranks. Where others run on the sender's core more messages may leave unasked, so "no" repeats the
- * message until three in a row wait for their receiver.
+ * unasked yes|no BYTES [COUNT [each]] - checks whether a message of that length, or the last of a burst of so many, ends
+ * at its sender before its receiver has asked for it by a receive. 2 ranks. Where others run on the sender's core more
+ * messages may leave unasked, so "no" repeats the message until three in a row wait for their receiver. A burst is received
+ * by as many receives at once, or each message by itself; then "yes" repeats it too, until one leaves unasked.
  */
 #include "tests/mpi/check.h"
 
@@ -13,38 +14,58 @@
 #define LATE_US 100000
 #define IN_ROW 3
 #define SHORT_S 0.5 /* one that waits for its receiver can't end in any time */
+#define COUNT_MOST 256
 
 enum { DATA, GO };
 
-/* Has the send ended before the receiver, which waits for our word, has posted a receive? */
-static int ends_unasked(char *data, int bytes, double limit, MPI_Request *request)
+static MPI_Request requests[COUNT_MOST];
+static int count = 1, is_each;
+
+/* Has the last send ended before the receiver, which waits for our word, has posted a receive? */
+static int ends_unasked(char *data, int bytes, double limit)
 {
 	double end = MPI_Wtime() + limit;
 	int has_ended = 0;
 
-	MPI_Isend(data, bytes, MPI_CHAR, 1, DATA, MPI_COMM_WORLD, request);
+	for (int i = 0; i < count; i++)
+		MPI_Isend(data, bytes, MPI_CHAR, 1, DATA, MPI_COMM_WORLD, &requests[i]);
 	while (!has_ended && MPI_Wtime() < end)
-		MPI_Test(request, &has_ended, MPI_STATUS_IGNORE);
+		MPI_Test(&requests[count - 1], &has_ended, MPI_STATUS_IGNORE);
 	return has_ended;
+}
+
+static double limit_of(int is_wanted)
+{
+	return is_wanted && count == 1 ? LIMIT_S : SHORT_S;
 }
 
 /* The receiver's go says whether another message follows. */
 static void send_first(char *data, int bytes, int is_wanted)
 {
+	int has_ended, is_next, in_row = 0, wanted_in_row = is_wanted ? 1 : IN_ROW;
 	double end = MPI_Wtime() + LIMIT_S;
-	int has_ended, is_next, in_row = 0;
-	MPI_Request request;
 
 	fill(data, (size_t)bytes, 7);
 	do {
-		has_ended = ends_unasked(data, bytes, is_wanted ? LIMIT_S : SHORT_S, &request);
+		has_ended = ends_unasked(data, bytes, limit_of(is_wanted));
 		in_row = has_ended == is_wanted ? in_row + 1 : 0;
-		is_next = !is_wanted && in_row < IN_ROW && MPI_Wtime() < end;
+		is_next = in_row < wanted_in_row && MPI_Wtime() < end;
 		MPI_Send(&is_next, 1, MPI_INT, 1, GO, MPI_COMM_WORLD);
-		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
 	} while (is_next);
-	CHECK(in_row >= (is_wanted ? 1 : IN_ROW), "%d bytes, ended before the receive: %d", bytes,
+	CHECK(in_row == wanted_in_row, "%d of %d bytes, ended before the receive: %d", count, bytes,
 	      has_ended);
+}
+
+static void receive_all(char *data, int bytes)
+{
+	for (int i = 0; i < count; i++) {
+		MPI_Irecv(data + (size_t)i * (size_t)bytes, bytes, MPI_CHAR, 0, DATA,
+			  MPI_COMM_WORLD, &requests[i]);
+		if (is_each)
+			MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+	}
+	MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
 }
 
 static void receive_late(char *data, int bytes)
@@ -53,10 +74,12 @@ static void receive_late(char *data, int bytes)
 
 	do {
 		MPI_Recv(&is_next, 1, MPI_INT, 0, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		MPI_Recv(data, bytes, MPI_CHAR, 0, DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		CHECK(first_wrong(data, (size_t)bytes, 7) == (size_t)bytes,
-		      "byte %zu of %d is wrong", first_wrong(data, (size_t)bytes, 7), bytes);
-		memset(data, 0, (size_t)bytes);
+		memset(data, 0, (size_t)bytes * (size_t)count);
+		receive_all(data, bytes);
+		for (int i = 0; i < count; i++)
+			CHECK(first_wrong(data + (size_t)i * (size_t)bytes, (size_t)bytes, 7) ==
+				      (size_t)bytes,
+			      "message %d of %d bytes is wrong", i, bytes);
 	} while (is_next);
 }
 
@@ -74,10 +97,14 @@ int main(int argc, char **argv)
 	char *data;
 
 	check_start(&argc, &argv);
-	CHECK(argc == 3 && check_size == 2, "say yes or no, and bytes; start 2 ranks");
+	CHECK(argc >= 3 && check_size == 2, "say yes or no, and bytes; start 2 ranks");
 	is_wanted = !strcmp(argv[1], "yes");
 	bytes = atoi(argv[2]);
-	data = malloc((size_t)bytes);
+	if (argc > 3)
+		count = atoi(argv[3]);
+	is_each = argc > 4 && !strcmp(argv[4], "each");
+	CHECK(count >= 1 && count <= COUNT_MOST, "%d messages", count);
+	data = malloc((size_t)bytes * (size_t)count);
 	CHECK(data, "no memory for %d bytes", bytes);
 	wait_once();
 	if (check_rank == 0)

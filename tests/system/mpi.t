@@ -65,19 +65,27 @@ def memory():
                f"exit {code}\n{out}")
 
 
+def ends_unasked(parts, answer, size, stream, *more):
+    code, out = run(mpirun(2, *ONLY, *parts, f"{BUILD}/mpi/unasked", answer, str(size), *more),
+                    environment(f"self+udp,stream={stream}"))
+    TAP.ok(code == 0 and "OK unasked" in out,
+           f"unasked: {answer} for {size} bytes {' '.join(more)} with {parts or 'defaults'}, stream={stream}",
+           f"exit {code}\n{out}")
+
+
 def unasked():
     """Where ranks share cores and no stream is there, long messages leave before their receiver asks: each answer would
-    wait for its turn."""
+    wait for its turn. Bursts are announced where a stream reads them, unless each message is received by itself."""
     for parts, answer, size, stream in ((("--mca", "mpi_yield_when_idle", "1"), "yes", 4 << 20, "never"),
                                         (("--mca", "mpi_yield_when_idle", "1"), "no", (4 << 20) + 1, "never"),
                                         (("--mca", "mpi_yield_when_idle", "1"), "no", 128 << 10, "auto"),
                                         (("--mca", "mtl_pm_middle_limit", "1000"), "no", 1 << 20, "never"),
                                         ((), "yes", 256 << 10, "never"), ((), "no", 1 << 20, "never"),
                                         ((), "yes", (128 << 10) - 1, "auto"), ((), "no", 128 << 10, "auto")):
-        code, out = run(mpirun(2, *ONLY, *parts, f"{BUILD}/mpi/unasked", answer, str(size)),
-                        environment(f"self+udp,stream={stream}"))
-        TAP.ok(code == 0 and "OK unasked" in out,
-               f"unasked: {answer} for {size} bytes with {parts or 'defaults'}, stream={stream}", f"exit {code}\n{out}")
+        ends_unasked(parts, answer, size, stream)
+    for answer, size, stream, *how in (("no", 16 << 10, "auto"), ("yes", 16 << 10, "never"), ("yes", 8 << 10, "auto"),
+                                       ("yes", 16 << 10, "auto", "each")):
+        ends_unasked((), answer, size, stream, "64", *how)
 
 
 def available_kib():

@@ -13,6 +13,8 @@ MTUS = ((1500, ""), (9000, "-9000"))
 LATENCY = {mtu: Sweep("latency", ("mpi_trip",), "us", True, "half RTT", mtu) for mtu, _ in MTUS}
 BANDWIDTH = {mtu: Sweep("window", ("mpi_window", "-w", str(WINDOW)), "MB/s", False,
                         f"bandwidth one way, {WINDOW} messages in flight", mtu) for mtu, _ in MTUS}
+ONE_BY_ONE = Sweep("one-by-one", ("mpi_window", "-o", "-w", str(WINDOW)), "MB/s", False,
+                   f"bandwidth one way, {WINDOW} messages sent at once and received one after the other")
 BOTH_WAYS = Sweep("both-ways", ("mpi_window", "-b", "-w", str(WINDOW)), "MB/s", False,
                   f"bandwidth both ways at once, {WINDOW} messages in flight each way")
 
@@ -52,6 +54,10 @@ FIGURES = [
     *(window(name + suffix, None, device, mtu) for mtu, suffix in MTUS
       for name, device in (("eth-window-every-size", DIRECT), ("eth-window-every-size-port", PORT),
                            ("udp-window-every-size", UDP)) if name + suffix != "eth-window-every-size"),
+    SweepFigure("eth-one-by-one-every-size", 1.0, False, "MB/s",
+                f"bandwidth one way, {WINDOW} messages sent at once and received one after the other, worst of all "
+                f"powers of two from 1 B to 4 MiB, MTU 1500: Open MPI over mtl pm ({NAMES[DIRECT]}) against btl tcp "
+                "with offloads", (ONE_BY_ONE,), (DIRECT,), EVERY),
     window_1m("eth-window-1m", 1.5, DIRECT),
     window_1m("udp-window-1m", 1.5, UDP),
     SweepFigure("eth-bibw-1m", 1.3, False, "MB/s",

@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: BSD-3-Clause
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpi_window [-b] [-w WINDOW] ... BYTES... - bandwidth between ranks 0 and 1 of any MPI with many
+ * mpi_window [-b] [-o] [-w WINDOW] ... BYTES... - bandwidth between ranks 0 and 1 of any MPI with many
  * messages in flight, for many sizes in one run. Rank 0 sends WINDOW messages at once, rank 1 has
  * as many receives posted, then one short answer ends the window; with -b both ranks send and
- * receive at once. Each message has memory of its own. Prints one JSON line per size, with the
+ * receive at once, with -o a rank receives one after the other. Each message has memory of its own. Prints one JSON line per size, with the
  * median over batches in MB/s (10^6), both directions together.
  */
 #include "tests/bench/src/sweep.h"
@@ -15,9 +15,26 @@ struct window {
 	size_t step;  /* from one message's memory to the next one's */
 	int n;        /* messages */
 	bool sends, receives;
+	bool is_each; /* one receive after the other */
 	char *out, *in;
 	MPI_Request requests[2 * WINDOW_MAX];
 };
+
+static void receive(struct window *w, int k, int other, MPI_Request *request)
+{
+	MPI_Irecv(w->in + (size_t)k * w->step, (int)w->bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD,
+		  request);
+}
+
+static void receive_each(struct window *w, int other)
+{
+	MPI_Request request;
+
+	for (int k = 0; k < w->n; k++) {
+		receive(w, k, other, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+}
 
 static void run(void *what, int n)
 {
@@ -28,9 +45,8 @@ static void run(void *what, int n)
 	for (int i = 0; i < n && check_rank < 2; i++) {
 		int started = 0;
 
-		for (int k = 0; k < w->n && w->receives; k++)
-			MPI_Irecv(w->in + (size_t)k * w->step, (int)w->bytes, MPI_BYTE, other, 1,
-				  MPI_COMM_WORLD, &w->requests[started++]);
+		for (int k = 0; k < w->n && w->receives && !w->is_each; k++)
+			receive(w, k, other, &w->requests[started++]);
 		for (int k = 0; k < w->n && w->sends; k++) {
 			char *out = w->out + (size_t)k * w->step;
 
@@ -38,6 +54,8 @@ static void run(void *what, int n)
 			MPI_Isend(out, (int)w->bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD,
 				  &w->requests[started++]);
 		}
+		if (w->receives && w->is_each)
+			receive_each(w, other);
 		MPI_Waitall(started, w->requests, MPI_STATUSES_IGNORE);
 		if (check_rank == 0)
 			MPI_Recv(&answer, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -73,8 +91,9 @@ static void usage(void)
 {
 	if (check_rank == 0)
 		fprintf(stderr,
-			"usage: mpi_window [-b] [-w WINDOW] " SWEEP_USAGE " BYTES...\n"
+			"usage: mpi_window [-b] [-o] [-w WINDOW] " SWEEP_USAGE " BYTES...\n"
 			"  -b  both ways at once\n"
+			"  -o  receive one message after the other\n"
 			"  -w  messages in flight (default: 64; at most 1024)\n" SWEEP_HELP);
 	MPI_Finalize();
 	exit(2);
@@ -100,9 +119,11 @@ int main(int argc, char **argv)
 	int option;
 
 	check_start(&argc, &argv);
-	while ((option = getopt(argc, argv, "bw:" SWEEP_OPTIONS)) != -1) {
+	while ((option = getopt(argc, argv, "bow:" SWEEP_OPTIONS)) != -1) {
 		if (option == 'b')
 			is_both = true;
+		else if (option == 'o')
+			w.is_each = true;
 		else if (option == 'w')
 			w.n = atoi(optarg);
 		else if (!sweep_option(option, optarg))
