@@ -97,13 +97,14 @@ static bool is_readable(const pmHandle *h)
  */
 static bool is_one_by_one(struct mtl_pm_peer *peer, size_t size)
 {
-	bool is_of_burst = peer->burst_limit && (ssize_t)size <= peer->middle_limit;
-
+	/* others are always announced, and say nothing of how bursts are received */
+	if (!peer->burst_limit || (ssize_t)size > peer->middle_limit)
+		return false;
 	if (peer->n_fetches)
 		peer->n_alone = 0;
 	else if (peer->n_alone < ALONE_MOST)
 		peer->n_alone++;
-	return is_of_burst && !peer->n_fetches && peer->n_alone == ALONE_MOST;
+	return peer->n_alone == ALONE_MOST;
 }
 
 void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t remote,
