@@ -75,6 +75,11 @@ static void pull(struct mtl_pm_receive *r)
 	struct envelope_pull m = {.base = {.kind = ENVELOPE_PULL, .id = r->remote},
 				  .wanted = r->wanted};
 
+	/* nobody would hear the word, and its numbered operations were ended when it died */
+	if (r->peer->is_dead) {
+		end(r, EPIPE);
+		return;
+	}
 	r->is_pulled = true;
 	r->id = ids_add(&mtl_pm.ids, mtl_pm_request_of_receive(r));
 	if (!r->id) {
