@@ -152,7 +152,7 @@ struct mtl_pm_peer {
 	uint64_t burst_bytes;   /* of bursts to it lately */
 	uint32_t unread_bursts; /* that it had no stream for */
 	uint32_t unannounced; /* so many messages of bursts go unasked, as it did not read those before */
-	uint32_t unannounced_next;   /* ... and so many if it does not read the next ones either */
+	bool is_unread;       /* ... and it has read none since */
 	struct mtl_pm_sends sends;   /* not handed over yet, in order; the first may be half done */
 	struct mtl_pm_sends streams; /* being sent as DATA */
 	struct mtl_pm_requests
@@ -161,8 +161,7 @@ struct mtl_pm_peer {
 	struct mtl_pm_receives reads; /* pmReads from it that run, oldest first */
 	struct mtl_pm_receives waiting; /* ... that have no room yet, or for which too many run */
 	size_t n_reads;                 /* that run */
-	uint32_t n_fetches; /* receives whose messages it has announced and that are not over */
-	uint32_t n_alone;   /* ... in a row that began while there was no other, up to some */
+	uint32_t n_alone; /* its messages of bursts in a row that were fetched while no other was; up to a bound */
 	TAILQ_ENTRY(mtl_pm_peer) waiter; /* in the module's waiters while waiting is not empty */
 	struct mtl_pm_message *open;     /* unexpected message that MORE continues */
 	struct mtl_pm_request *filling;  /* receive that MORE continues */
@@ -229,6 +228,7 @@ struct mtl_pm {
 	struct table peers;          /* node -> struct mtl_pm_peer */
 	struct mtl_pm_peers busy;    /* peers with something to retry */
 	struct mtl_pm_peers choked;  /* peers that must be unchoked later */
+	uint32_t n_fetches;          /* receives of announced messages that are not over */
 	struct mtl_pm_peers readers; /* peers with reads */
 	struct mtl_pm_peers waiters; /* peers with waiting ones */
 	struct mtl_pm_requests done; /* completed, callback still to be called */
@@ -351,9 +351,9 @@ bool mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, bool is_in_one_p
 void mtl_pm_end_burst(void);
 /* A poll between two sends of the program: what follows belongs to the same burst, if there is one. */
 void mtl_pm_poll_in_burst(void);
-/* The peer could not read a message of a burst: for a while such ones are not announced. */
+/* The peer asked for a message of a burst in place of reading it: for a while such ones are not announced. */
 void mtl_pm_on_unread(struct mtl_pm_peer *peer);
-/* It has read one. */
+/* It is done with one that it read. */
 void mtl_pm_on_read(struct mtl_pm_peer *peer);
 /* Completes the peer's gathered sends if PM holds none any more; returns whether it did. */
 int mtl_pm_push_gathered(struct mtl_pm_peer *peer);

@@ -39,7 +39,7 @@
 #define LAST_UNHELD 1
 /*
  * A receiver that does not read what is announced asks for it: so many messages to it are not announced then, and
- * four times as many each time that this happens again.
+ * the most if it does not read the next ones either.
  */
 #define UNANNOUNCED 512
 #define UNANNOUNCED_MOST 2048
@@ -204,16 +204,17 @@ void mtl_pm_poll_in_burst(void)
 
 void mtl_pm_on_read(struct mtl_pm_peer *peer)
 {
-	peer->unannounced_next = 0;
+	peer->is_unread = false;
+	if (peer->unannounced > UNANNOUNCED)
+		peer->unannounced = UNANNOUNCED;
 }
 
 void mtl_pm_on_unread(struct mtl_pm_peer *peer)
 {
 	if (peer->unannounced)
 		return;
-	peer->unannounced = peer->unannounced_next ? peer->unannounced_next : UNANNOUNCED;
-	peer->unannounced_next = peer->unannounced < UNANNOUNCED_MOST ? 4 * peer->unannounced
-								      : UNANNOUNCED_MOST;
+	peer->unannounced = peer->is_unread ? UNANNOUNCED_MOST : UNANNOUNCED;
+	peer->is_unread = true;
 }
 
 int mtl_pm_push_gathered(struct mtl_pm_peer *peer)

@@ -8,8 +8,8 @@
 
 #include <errno.h>
 
-#define ALONE_MOST                                                                                 \
-	8 /* reads in a row that were the only one; a burst to many receives begins with one */
+/* Messages of bursts in a row that may be fetched alone: the first of a burst to many receives is alone too. */
+#define ALONE_MOST 8
 
 /* The rest has come, or never will: tells the sender. */
 static void end(struct mtl_pm_receive *r, int error)
@@ -96,16 +96,17 @@ static bool is_readable(const pmHandle *h)
 }
 
 /*
- * A program that receives the messages of a burst one after the other waits for the answer to each read. It asks for the
- * data in place of reading, and the sender announces no more for a while: what comes unasked is here when it is received.
+ * A program that receives the messages of a burst one after the other waits for the answer to each read. So the data are
+ * asked for in place of read, and the sender announces no more for a while: data that come unasked are here when they are
+ * received.
  * Called for each message that is announced.
  */
 static bool is_one_by_one(struct mtl_pm_peer *peer, size_t size)
 {
-	/* others are always announced, and say nothing of how bursts are received */
-	if (!peer->burst_limit || (ssize_t)size > peer->middle_limit)
+	/* Others are announced whatever the program does, as synchronous ones, which look the same here. */
+	if (!peer->burst_limit || size <= peer->burst_limit || (ssize_t)size > peer->middle_limit)
 		return false;
-	if (peer->n_fetches)
+	if (mtl_pm.n_fetches)
 		peer->n_alone = 0;
 	else if (peer->n_alone < ALONE_MOST)
 		peer->n_alone++;
@@ -122,7 +123,7 @@ void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t r
 	r->remote = remote;
 	r->read_from = head;
 	r->has_rest_due = true;
-	peer->n_fetches++;
+	mtl_pm.n_fetches++;
 	if (r->wanted + (is_exact ? 0 : ENVELOPE_SLACK) <= head) {
 		end(r, 0);
 		return;

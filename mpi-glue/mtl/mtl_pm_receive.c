@@ -56,7 +56,7 @@ static void part_done(struct mtl_pm_receive *r, int error)
 
 static void end_fetch(struct mtl_pm_receive *r)
 {
-	r->peer->n_fetches -= r->has_rest_due;
+	mtl_pm.n_fetches -= r->has_rest_due;
 	r->has_rest_due = false;
 }
 

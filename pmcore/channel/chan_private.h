@@ -183,9 +183,9 @@ struct chan_flow {
 	/* pull.c */
 	struct dlist
 		pulls; /* operations with the peer that have something to ask for, oldest first */
-	struct dlist pulling; /* on chan.pulling while there are some */
+	struct dlist pulling; /* on chan.pulling while there are some and the owner is not silent */
 	uint64_t owed;        /* bytes asked for and not arrived */
-	bool is_silent;       /* nothing is heard of who owes them: they count in chan.silent */
+	bool is_silent;       /* the owner is not heard: they count in chan.silent */
 	uint32_t ops;         /* operations open with the peer */
 
 	/* serve.c */
@@ -336,7 +336,7 @@ struct chan {
 	uint32_t ops_user;    /* open */
 	uint64_t outstanding; /* bytes asked for and not arrived */
 	uint64_t silent;      /* ... owed by silent owners */
-	uint64_t silence_at;  /* who is silent may change then */
+	uint64_t silence_at;  /* owners may become silent then */
 
 	struct chan_grant grant;
 	struct copier copier;
@@ -575,7 +575,7 @@ enum drop_reason pull_verdict(struct chan *chan, struct chan_peer *peer,
 enum drop_reason pull_write(struct chan *chan, struct chan_peer *peer,
 			    const struct wire_msg_view *view);
 /* Asks for more as far as the budget allows; false: no buffer. */
-bool pull_output(struct chan *chan);
+bool pull_output(struct chan *chan, bool has_heard_all);
 struct chan_op *pull_find(const struct chan *chan, uint32_t id);
 void pull_peer_gone(struct chan *chan, struct chan_peer *peer);
 /* Stops writing into a region that goes away. */

@@ -248,7 +248,7 @@ int chan_poll(struct chan *chan, uint64_t now)
 	if (unlikely(now >= chan->deadline))
 		run_timers(chan);
 	if (!dlist_is_empty(&chan->pulling))
-		pull_output(chan);
+		pull_output(chan, !chan->is_fed);
 	while (!dlist_is_empty(&chan->ready) && posted < CHAN_POLL_POSTS) {
 		peer = dlist_entry(chan->ready.next, struct chan_peer, ready);
 		dlist_del(&peer->ready);

@@ -76,8 +76,9 @@ struct chan_config {
 	bool crc;            /* seal every packet and require it */
 	bool can_gather; /* the device takes packets with bytes in pm_packet.more; on bulk rails, where there are some */
 	bool can_show; /* the device sends long packets without such bytes uncopied, see pm_dev.can_show */
-	uint64_t pull_bytes; /* one-sided bytes asked for and not arrived, all peers together, at most;
-					less where packets get lost because of it. 0 = default (1 MiB) */
+	uint64_t pull_bytes; /* one-sided bytes asked for and not arrived, all peers together, at most,
+					but for silent ones; less where packets get lost because of it.
+					0 = default (1 MiB) */
 	uint64_t rto_min_ns; /* retransmission timer bounds; 0 = defaults (2 ms, 1 s) */
 	uint64_t rto_max_ns;
 	uint64_t ack_delay_ns; /* longest an ack waits for data to ride on; 0 = default (200 us) */

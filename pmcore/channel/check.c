@@ -5,7 +5,7 @@
  */
 #include "pmcore/channel/chan_private.h"
 
-/* What the flows add up to. */
+/* Sums over the flows. */
 struct sums {
 	uint64_t unacked;      /* message packets queued or in flight */
 	uint64_t user;         /* transmit buffers with messages, or lent */
@@ -127,6 +127,8 @@ static void check_flow(const struct chan *chan, const struct chan_flow *flow, st
 	sums->ops += flow->ops;
 	sums->owed += flow->owed;
 	sums->silent += flow->is_silent ? flow->owed : 0;
+	assert(flow->owed || !flow->is_silent);
+	assert(dlist_is_empty(&flow->pulls) || flow->is_silent || !dlist_is_empty(&flow->pulling));
 	sums->flows++;
 	/* An ack owed has a time to leave, or leaves at the next poll. */
 	assert(!flow->news || flow->ack_ns || flow->is_ack_now);

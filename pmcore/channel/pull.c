@@ -2,8 +2,8 @@
 /*
  * pull - one-sided operations that this node carries out: reads, and the writes of others, which are
  * reads from here. All data is asked for in pieces and the sum of what is on the way is bounded, so
- * that any number of senders together never exceeds what we can take. What a silent owner owes is not on
- * the way: a program that computes keeps no others from being read. Also holds our own writes until
+ * that any number of senders together never exceeds what we can take. Data that a silent owner owes are
+ * not on the way: a program that computes keeps no others from being read. Also holds our own writes until
  * the peer has pulled them. Pieces are served by serve.c.
  */
 #include "pmcore/channel/chan_private.h"
@@ -11,8 +11,13 @@
 #define OP_TABLE (CHAN_OPS_MAX / OP_CHUNK)
 #define PIECE_MIN (16 * 1024)
 #define PIECE_MAX (256 * 1024)
-/* Not heard for so long, an owner serves nothing: the queue of a switch port is empty before. */
-#define SILENT_NS 5000000
+/*
+ * Not heard for so long, an owner serves nothing. 1 MiB, the most that is asked for by default, takes 8.4 ms at
+ * 1 Gbit/s; where more waits in the queue of a switch port, it may be joined by as much again.
+ */
+#define SILENT_NS 10000000
+#define LOOK_NS                                                                                    \
+	(SILENT_NS / 8) /* between two looks, at least: each of them goes through all flows */
 
 int pull_init(struct chan *chan)
 {
@@ -129,21 +134,22 @@ static void set_silent(struct chan *chan, struct chan_flow *flow, bool is_silent
 	enlist_flow(chan, flow);
 }
 
-/* The next look is due when the next owner may have become silent. */
+/* The next look is due when the next owner may have become silent. For rounds in which all that came has been taken. */
 static void look_for_silence(struct chan *chan)
 {
+	uint64_t next = chan->now + SILENT_NS;
 	struct chan_flow *flow;
 	struct dlist *link;
 
-	chan->silence_at = chan->now + SILENT_NS;
 	for (link = chan->flows.next; link != &chan->flows; link = link->next) {
 		flow = dlist_entry(link, struct chan_flow, link);
 		if (!flow->owed)
 			continue;
 		set_silent(chan, flow, chan->now >= flow->heard_ns + SILENT_NS);
 		if (!flow->is_silent)
-			chan->silence_at = min_u64(chan->silence_at, flow->heard_ns + SILENT_NS);
+			next = min_u64(next, flow->heard_ns + SILENT_NS);
 	}
+	chan->silence_at = next > chan->now + LOOK_NS ? next : chan->now + LOOK_NS;
 }
 
 static bool is_room(const struct chan *chan, uint64_t len)
@@ -165,9 +171,12 @@ static void add_owed(struct chan *chan, struct chan_flow *flow, uint64_t len)
 /* So many bytes have come, or never will. */
 static void take_owed(struct chan *chan, struct chan_flow *flow, uint64_t len)
 {
-	set_silent(chan, flow, false);
 	flow->owed -= len;
 	chan->outstanding -= len;
+	if (flow->is_silent)
+		chan->silent -= len;
+	if (!flow->owed)
+		set_silent(chan, flow, false);
 }
 
 /* ---- operations ---- */
@@ -229,7 +238,7 @@ static int ask(struct chan *chan, struct chan_op *op, uint64_t len)
 }
 
 /* Peers take turns; the operations of a peer go one after the other, so that the oldest is done first. */
-bool pull_output(struct chan *chan)
+bool pull_output(struct chan *chan, bool has_heard_all)
 {
 	struct chan_flow *flow;
 	struct chan_op *op;
@@ -243,7 +252,7 @@ bool pull_output(struct chan *chan)
 		}
 		op = dlist_entry(flow->pulls.next, struct chan_op, link);
 		len = piece_len(chan, op->peer, op->len - op->asked);
-		if (!is_room(chan, len) && chan->now >= chan->silence_at) {
+		if (!is_room(chan, len) && has_heard_all && chan->now >= chan->silence_at) {
 			look_for_silence(chan);
 			continue;
 		}
@@ -288,6 +297,7 @@ enum drop_reason pull_place(struct chan *chan, struct chan_peer *peer,
 		return DROP_MALFORMED;
 	memcpy(op->local + body.offset, view->payload + sizeof(body), len);
 	op->arrived += len;
+	set_silent(chan, peer->flow, false);
 	take_owed(chan, peer->flow, len);
 	grant_arrived(chan, len);
 	if (op->arrived == op->len)
@@ -359,7 +369,7 @@ static void start_now(struct chan *chan, struct chan_peer *peer)
 {
 	int posted = 0;
 
-	pull_output(chan);
+	pull_output(chan, false);
 	peer->flow->used_ns = chan->now;
 	/* What does not leave now stays on the ready list. */
 	sendwin_output(chan, peer, &posted);

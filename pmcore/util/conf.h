@@ -83,7 +83,7 @@ struct conf {
 	bool is_credit_chosen; /* by somebody: else it falls with the size of the job */
 	bool crc;              /* channel.crc=1|0: CRC32C over each packet */
 	uint32_t send_buffers; /* channel.send_buffers: packets of the transmit pool, 64..65536 */
-	uint32_t pull_bytes; /* channel.pull_bytes: most bytes granted to all senders, >= 64 KiB */
+	uint32_t pull_bytes; /* channel.pull_bytes: most bytes granted to all senders that are heard, >= 64 KiB */
 	uint32_t peer_timeout_ms; /* channel.peer_timeout: silence in ms of job time until a peer counts
 				     as dead, 0 = never */
 	uint32_t spin_us;         /* wait.spin: microseconds pmWait spins before it sleeps */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rank 1 dies by SIGKILL: a receive from it, a send to it and a long send that waits for it must end
- * with an MPI error, soon; of a burst that meets the death, every send must end. Run with an mpirun that
- * lets the others go on. Rank 0 prints and leaves without MPI_Finalize, which would wait for the dead
+ * with an MPI error, soon; of a burst that meets the death, every send must end. So must the receive of a
+ * long message that was announced before. Run with an mpirun that lets the others go on. Rank 0 prints and leaves without MPI_Finalize, which would wait for the dead
  * one. With the argument "late" rank 1 dies when it has acknowledged all that it was sent: nothing on the
  * way can show its death.
  */
@@ -15,6 +15,17 @@ enum { BURST = 300, LENGTH = 1000 };
 
 /* No message of that length leaves unasked, not even where ranks share cores. */
 static char big[8 << 20];
+
+/* It can't be read, as it is not in one piece: its receiver asks for the data. */
+static void announce_long(MPI_Request *request)
+{
+	MPI_Datatype every_other;
+
+	MPI_Type_vector(sizeof(big) / 64, 32, 64, MPI_BYTE, &every_other);
+	MPI_Type_commit(&every_other);
+	MPI_Isend(big, 1, every_other, 0, 5, MPI_COMM_WORLD, request);
+	MPI_Type_free(&every_other);
+}
 
 static void acknowledge_all(void)
 {
@@ -45,19 +56,21 @@ static void expect_error(int rc, const char *what)
 
 int main(int argc, char **argv)
 {
-	MPI_Request req[2];
+	MPI_Request req[2], announced;
 	int value;
 
 	check_start(&argc, &argv);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (check_rank == 1) {
+		announce_long(&announced);
 		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		if (argc > 1)
 			acknowledge_all();
 		raise(SIGKILL);
 	}
 	if (check_rank == 0) {
+		MPI_Probe(1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		MPI_Irecv(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &req[0]);
 		MPI_Isend(big, sizeof(big), MPI_BYTE, 1, 3, MPI_COMM_WORLD, &req[1]);
 		MPI_Send(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
@@ -68,6 +81,9 @@ int main(int argc, char **argv)
 		expect_error(MPI_Send(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD), "a new send");
 		expect_error(MPI_Recv(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
 			     "a new receive");
+		expect_error(MPI_Recv(big, sizeof(big), MPI_BYTE, 1, 5, MPI_COMM_WORLD,
+				      MPI_STATUS_IGNORE),
+			     "the receive of an announced message");
 		CHECK(send_burst() == BURST, "a burst to the dead");
 		printf("OK dead\n");
 		fflush(stdout);

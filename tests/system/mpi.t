@@ -84,7 +84,7 @@ def unasked():
                                         ((), "yes", (128 << 10) - 1, "auto"), ((), "no", 128 << 10, "auto")):
         ends_unasked(parts, answer, size, stream)
     for answer, size, stream, *how in (("no", 16 << 10, "auto"), ("yes", 16 << 10, "never"), ("yes", 8 << 10, "auto"),
-                                       ("yes", 16 << 10, "auto", "each")):
+                                       ("yes", 32 << 10, "auto", "each")):
         ends_unasked((), answer, size, stream, "64", *how)
 
 

@@ -128,19 +128,28 @@ TAP_TEST(chan_read__budget_and_the_oldest_first)
 	rig_close(rig);
 }
 
-TAP_TEST(chan_read__peers_take_turns)
+/* Two owners, of which the first is asked for all that the bound allows. */
+static struct rig *two_owners(struct chan_peer **ret_other, uint32_t *ret_ops)
 {
 	struct rig *rig = rig_init();
-	struct chan_peer *other;
-	uint64_t asked[2] = {0};
-	uint32_t op[2], i;
 
 	rig->config.pull_bytes = 65536;
 	rig->config.window = 64;
 	rig_open(rig);
-	is_int(chan_peer_add(rig->chan, 77, NULL, 1, RIG_MTU, &other), 0);
-	is_int(chan_read(rig->chan, rig->peer, 0, 0, memory, 10 * 16128, rig->now, &op[0]), 0);
-	is_int(chan_read(rig->chan, other, 1, 0, memory, 10 * 16128, rig->now, &op[1]), 0);
+	is_int(chan_peer_add(rig->chan, 77, NULL, 1, RIG_MTU, ret_other), 0);
+	is_int(chan_read(rig->chan, rig->peer, 0, 0, memory, 10 * 16128, rig->now, &ret_ops[0]), 0);
+	is_int(chan_read(rig->chan, *ret_other, 1, 0, memory, 10 * 16128, rig->now, &ret_ops[1]),
+	       0);
+	return rig;
+}
+
+TAP_TEST(chan_read__peers_take_turns)
+{
+	uint64_t asked[2] = {0};
+	struct chan_peer *other;
+	uint32_t op[2], i;
+	struct rig *rig = two_owners(&other, op);
+
 	sum_up(rig, 0, asked);
 	/* the bound was reached before the second began */
 	is_int(asked[0], 4 * 16128);
@@ -156,36 +165,80 @@ TAP_TEST(chan_read__peers_take_turns)
 	rig_close(rig);
 }
 
+/* The next pieces of the first operation, up to @end of them in all. */
+static void place_up_to(struct rig *rig, uint32_t op, uint32_t *next, uint32_t end)
+{
+	for (; *next * PAYLOAD < end * 16128; ++*next)
+		place(rig, *next, op, (uint64_t)*next * PAYLOAD, PAYLOAD, 1);
+}
+
 TAP_TEST(chan_read__a_silent_owner_keeps_no_others_out)
 {
-	struct rig *rig = rig_init();
+	uint32_t op[2], next = 0;
 	struct chan_peer *other;
-	uint32_t op[2], i = 0;
+	struct rig *rig = two_owners(&other, op);
 
-	rig->config.pull_bytes = 65536;
-	rig->config.window = 64;
-	rig_open(rig);
-	is_int(chan_peer_add(rig->chan, 77, NULL, 1, RIG_MTU, &other), 0);
-	is_int(chan_read(rig->chan, rig->peer, 0, 0, memory, 10 * 16128, rig->now, &op[0]), 0);
-	is_int(chan_read(rig->chan, other, 1, 0, memory, 10 * 16128, rig->now, &op[1]), 0);
 	is_int(other->flow->owed, 0);
-	/* a sleeper is woken when the owner may be silent */
-	ok(chan_deadline(rig->chan) <= rig->now + 5 * MS);
-	rig_poll(rig, 4 * MS);
+	/* a sleeper is woken when the owner may be silent, as nothing else is due */
+	rig_ack(rig, rig->peer->tx_next, 0, NULL);
+	rig_poll(rig, 0);
+	rig_poll(rig, 0);
+	is_int((long)(chan_deadline(rig->chan) - rig->now), 10 * MS);
+	rig_poll(rig, 9 * MS);
 	is_int(other->flow->owed, 0);
 	rig_poll(rig, 1 * MS);
 	is_int(other->flow->owed, 4 * 16128);
 	/* the silent one is asked for no more than it was */
 	is_int(rig->peer->flow->owed, 4 * 16128);
 	/* heard again, it counts: nobody is asked until there is room */
-	for (; i * PAYLOAD < 2 * 16128; i++)
-		place(rig, i, op[0], (uint64_t)i * PAYLOAD, PAYLOAD, 1);
+	place_up_to(rig, op[0], &next, 2);
 	rig_poll(rig, 0);
 	is_int(rig->chan->outstanding, 6 * 16128);
-	for (; i * PAYLOAD < 4 * 16128; i++)
-		place(rig, i, op[0], (uint64_t)i * PAYLOAD, PAYLOAD, 1);
+	place_up_to(rig, op[0], &next, 4);
 	rig_poll(rig, 0);
 	is_int(rig->chan->outstanding, 4 * 16128);
+	/* and then it is asked again */
+	chan_peer_dead(rig->chan, other, EPIPE);
+	rig_poll(rig, 0);
+	is_int(rig->peer->flow->owed, 4 * 16128);
+	rig_close(rig);
+}
+
+/* Its data may lie in the queue of our own host: after a pause of ours nobody counts as silent before all has been heard. */
+TAP_TEST(chan_read__an_owner_that_was_not_listened_to_is_not_silent)
+{
+	uint32_t op[2], next = 0;
+	struct chan_peer *other;
+	struct rig *rig = two_owners(&other, op);
+	uint32_t third;
+
+	rig->now += 20 * MS;
+	is_int(chan_read(rig->chan, other, 1, 0, memory, 16128, rig->now, &third), 0);
+	is_int(other->flow->owed, 0);
+	/* packets of somebody else came, and there may be more */
+	rig->chan->is_fed = true;
+	rig_poll(rig, 0);
+	is_int(rig->chan->silent, 0);
+	place_up_to(rig, op[0], &next, 1);
+	rig_poll(rig, 0);
+	is_int(rig->chan->silent, 0);
+	is_int(rig->chan->outstanding, 4 * 16128);
+	rig_close(rig);
+}
+
+/* An operation that ends without data is no word of the owner. */
+TAP_TEST(chan_write__of_nothing_leaves_a_silent_owner_silent)
+{
+	uint32_t op[2], write;
+	struct chan_peer *other;
+	struct rig *rig = two_owners(&other, op);
+
+	rig_ack(rig, rig->peer->tx_next, 0, NULL);
+	rig_poll(rig, 0);
+	rig_poll(rig, 10 * MS);
+	is_int(rig->chan->silent, 4 * 16128);
+	is_int(chan_write(rig->chan, rig->peer, 5, 0, memory, 0, rig->now, &write), 0);
+	is_int(rig->chan->silent, 4 * 16128);
 	chan_check(rig->chan);
 	rig_close(rig);
 }
