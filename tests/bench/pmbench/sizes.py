@@ -13,7 +13,7 @@ MTUS = ((1500, ""), (9000, "-9000"))
 LATENCY = {mtu: Sweep("latency", ("mpi_trip",), "us", True, "half RTT", mtu) for mtu, _ in MTUS}
 BANDWIDTH = {mtu: Sweep("window", ("mpi_window", "-w", str(WINDOW)), "MB/s", False,
                         f"bandwidth one way, {WINDOW} messages in flight", mtu) for mtu, _ in MTUS}
-ONE_BY_ONE = Sweep("one-by-one", ("mpi_window", "-o", "-w", str(WINDOW)), "MB/s", False,
+ONE_BY_ONE = Sweep("one-by-one", ("mpi_window", "-e", "-w", str(WINDOW)), "MB/s", False,
                    f"bandwidth one way, {WINDOW} messages sent at once and received one after the other")
 BOTH_WAYS = Sweep("both-ways", ("mpi_window", "-b", "-w", str(WINDOW)), "MB/s", False,
                   f"bandwidth both ways at once, {WINDOW} messages in flight each way")

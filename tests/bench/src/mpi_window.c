@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpi_window [-b] [-o] [-w WINDOW] ... BYTES... - bandwidth between ranks 0 and 1 of any MPI with many
+ * mpi_window [-b] [-e] [-w WINDOW] ... BYTES... - bandwidth between ranks 0 and 1 of any MPI with many
  * messages in flight, for many sizes in one run. Rank 0 sends WINDOW messages at once, then one short
  * answer ends the window; with -b both ranks send at once. The receiver has posted as many receives
- * before; with -o it posts each of them when the one before it is over. Each message has memory of its
+ * before; with -e it posts each of them when the one before it is over. Each message has memory of its
  * own. Prints one JSON line per size, with the median over batches in MB/s (10^6), both directions
  * together.
  */
@@ -92,9 +92,9 @@ static void usage(void)
 {
 	if (check_rank == 0)
 		fprintf(stderr,
-			"usage: mpi_window [-b] [-o] [-w WINDOW] " SWEEP_USAGE " BYTES...\n"
+			"usage: mpi_window [-b] [-e] [-w WINDOW] " SWEEP_USAGE " BYTES...\n"
 			"  -b  both ways at once\n"
-			"  -o  receive one message after the other\n"
+			"  -e  receive one message after the other\n"
 			"  -w  messages in flight (default: 64; at most 1024)\n" SWEEP_HELP);
 	MPI_Finalize();
 	exit(2);
@@ -120,10 +120,10 @@ int main(int argc, char **argv)
 	int option;
 
 	check_start(&argc, &argv);
-	while ((option = getopt(argc, argv, "bow:" SWEEP_OPTIONS)) != -1) {
+	while ((option = getopt(argc, argv, "bew:" SWEEP_OPTIONS)) != -1) {
 		if (option == 'b')
 			is_both = true;
-		else if (option == 'o')
+		else if (option == 'e')
 			w.is_each = true;
 		else if (option == 'w')
 			w.n = atoi(optarg);
