@@ -57,7 +57,7 @@ static bool is_late(const struct chan *chan, const struct chan_flow *flow)
 }
 
 /* Something of the rail is to be told, by a packet of ours or by an ack of its own. */
-static inline void owe(struct chan *chan, struct chan_peer *peer, uint32_t rail)
+static inline void owe(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t n)
 {
 	struct chan_flow *flow = peer->flow;
 
@@ -65,17 +65,17 @@ static inline void owe(struct chan *chan, struct chan_peer *peer, uint32_t rail)
 	/* owed already, as a rule */
 	if (unlikely(!flow->ack_ns || chan->is_stopped))
 		ack_soon(chan, peer);
-	flow->unacked++;
+	flow->unacked += n;
 	if (unlikely(is_worth(chan, flow)))
 		chan_wake_at(chan, chan->now + 1);
 	if (unlikely(is_late(chan, flow)))
 		chan_ready(chan, peer);
 }
 
-void ack_next(struct chan *chan, struct chan_peer *peer, uint32_t rail)
+void ack_next(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t n)
 {
-	peer->rail_rx[rail]++;
-	owe(chan, peer, rail);
+	peer->rail_rx[rail] += n;
+	owe(chan, peer, rail, n);
 }
 
 bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
@@ -98,7 +98,7 @@ bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_he
 		peer->flow->is_unheard |= chan->config.bulk_rails >> local_rail & 1;
 	if (unlikely(header->type == WIRE_ACK))
 		return true;
-	owe(chan, peer, header->rail);
+	owe(chan, peer, header->rail, 1);
 	return true;
 }
 

@@ -490,8 +490,8 @@ void rtt_backoff(struct chan *chan, struct chan_peer *peer);
 /* Notes that a packet has come in by @rail; false: its rail number is absurd. */
 bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 		 uint32_t local_rail);
-/* The same for a packet of data that is the next one of its rail and asks for nothing. */
-void ack_next(struct chan *chan, struct chan_peer *peer, uint32_t rail);
+/* The same for @n packets of data that are the next ones of their rail and ask for nothing. */
+void ack_next(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t n);
 /* A header that is none of an ACK packet says the same as the last one: there is nothing to read. */
 bool ack_is_known(const struct chan_flow *flow, const struct wire_header *header);
 /* Reads acks and credit of a header (@data: a whole ACK packet, else NULL); false: they are absurd. */
@@ -556,6 +556,14 @@ int recvwin_init(struct chan *chan);
 /* A DATA packet of @length body bytes; DROP_NONE: taken over, *ret_kept tells whether the buffer is still needed. */
 enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32_t seq,
 			       uint16_t length, uint8_t *data, uint64_t token, bool *ret_kept);
+/*
+ * The same for packets of one datagram each that are next in order: how many there is room for, as long as nothing is early;
+ * takes over one, false: no memory; and counts all @n of them.
+ */
+uint32_t recvwin_row_room(const struct chan *chan, const struct chan_peer *peer);
+bool recvwin_add_to_row(struct chan *chan, struct chan_peer *peer, const struct pm_rx *rx,
+			uint16_t length);
+void recvwin_end_row(struct chan *chan, struct chan_peer *peer, uint32_t n);
 /* The 64 bits from @seq on. */
 uint64_t recvwin_bits(const struct chan *chan, const struct chan_flow *flow, uint32_t seq);
 struct rx_packet *recvwin_alloc(struct chan *chan);

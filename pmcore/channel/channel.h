@@ -7,7 +7,7 @@
  *
  * Use:
  *   send     chan_reserve -> fill -> chan_submit (or chan_discard)
- *   receive  chan_input for each packet, chan_next until 0, chan_release when done with a message
+ *   receive  chan_input for each packet, or chan_input_all; chan_next until 0, chan_release when done with a message
  *   drive    chan_poll(now) after a batch of the above: emits acks, queued data, retransmissions
  *   time     chan_deadline gives the next moment chan_poll has to be called at even if nothing arrives
  *
@@ -31,7 +31,8 @@ struct chan;      /* one engine: one context on one packet device */
 struct pm_row;    /* datagrams to be sent in a row, see pm_device.h */
 struct chan_peer; /* state for one node; at most 256 bytes while idle */
 struct iovec;     /* a place in memory, see pm_device.h */
-struct pm_packet; /* transmit buffer, see pm_device.h: data room len busy next */
+struct pm_packet;
+struct pm_rx; /* transmit buffer, see pm_device.h: data room len busy next */
 
 /* What the engine needs from outside; @arg is that of chan_create. */
 struct chan_ops {
@@ -167,6 +168,8 @@ bool chan_is_acked(const struct chan *chan, const struct chan_peer *peer);
  */
 void chan_input(struct chan *chan, uint8_t *data, uint32_t len, uint32_t rail, uint64_t token,
 		uint64_t now);
+/* The same for @n packets in the order of their arrival. Datagrams that follow each other in a row cost little here. */
+void chan_input_all(struct chan *chan, const struct pm_rx *rx, uint32_t n, uint64_t now);
 
 /* A delivered message, in place. */
 struct chan_msg {

@@ -74,9 +74,51 @@ static inline enum drop_reason take_next(struct chan *chan, const uint8_t *data,
 
 	if (unlikely(reason != DROP_NONE))
 		return reason;
-	ack_next(chan, chan->run_peer, numbers->rail);
+	ack_next(chan, chan->run_peer, numbers->rail, 1);
 	note_life(chan, chan->run_peer);
 	return DROP_NONE;
+}
+
+/* Does the packet follow @ahead others of the row, by the same rail, as a packet of one datagram? */
+static inline bool goes_on_with_datagram(const struct chan *chan, const struct pm_rx *rx,
+					 uint32_t ahead, struct wire_numbers *ret)
+{
+	const struct chan_peer *peer = chan->run_peer;
+	uint32_t mseq;
+
+	return wire_is_like(rx->data, rx->len, &chan->run, ret) &&
+	       ret->seq == peer->rx_next + ahead &&
+	       ret->rail_seq == peer->rail_rx[ret->rail] + ahead &&
+	       wire_is_datagram(rx->data, ret->length, &mseq) && mseq == peer->rx_mseq + ahead;
+}
+
+/*
+ * Takes over packets of the row as long as each is one datagram that is next in order, and counts them together: returns
+ * their number. All others go one by one.
+ */
+static uint32_t take_row(struct chan *chan, const struct pm_rx *rx, uint32_t n)
+{
+	struct chan_peer *peer = chan->run_peer;
+	struct stats_rail *stats = &chan->rails[rx->rail];
+	uint32_t room = recvwin_row_room(chan, peer), i;
+	struct wire_numbers numbers;
+	uint8_t rail = 0;
+
+	for (i = 0; i < n && i < room && rx[i].rail == rx->rail; i++) {
+		if (!goes_on_with_datagram(chan, &rx[i], i, &numbers) || (i && numbers.rail != rail))
+			break;
+		if (!recvwin_add_to_row(chan, peer, &rx[i], numbers.length))
+			break;
+		rail = numbers.rail;
+		stats->rx_bytes += rx[i].len;
+	}
+	if (!i)
+		return 0;
+	stats->rx_packets += i;
+	recvwin_end_row(chan, peer, i);
+	ack_next(chan, peer, rail, i);
+	note_life(chan, peer);
+	return i;
 }
 
 /* Others like it may follow. */
@@ -90,7 +132,7 @@ static void begin_run(struct chan *chan, struct chan_peer *peer, const struct wi
 
 /* *ret_peer: from whom there is a body of DATA to be taken, NULL: there is none. */
 static __attribute__((noinline)) enum drop_reason take(struct chan *chan, const uint8_t *data,
-						       uint32_t len, uint32_t rail,
+						       uint32_t len, uint32_t rail, bool has_next,
 						       struct wire_numbers *ret,
 						       struct chan_peer **ret_peer)
 {
@@ -125,7 +167,7 @@ static __attribute__((noinline)) enum drop_reason take(struct chan *chan, const 
 		return DROP_WINDOW;
 	if (header.type != WIRE_DATA)
 		return DROP_NONE;
-	if (is_known)
+	if (is_known || has_next)
 		begin_run(chan, peer, &header);
 	ret->seq = header.seq;
 	ret->length = header.length;
@@ -133,31 +175,51 @@ static __attribute__((noinline)) enum drop_reason take(struct chan *chan, const 
 	return DROP_NONE;
 }
 
-void chan_input(struct chan *chan, uint8_t *data, uint32_t len, uint32_t rail, uint64_t token,
-		uint64_t now)
+/* @has_next: another packet has come, which may be of the same row. */
+static void take_one(struct chan *chan, const struct pm_rx *rx, bool has_next)
 {
-	struct stats_rail *stats = &chan->rails[rail];
+	struct stats_rail *stats = &chan->rails[rx->rail];
 	struct chan_peer *peer = NULL;
 	struct wire_numbers numbers;
 	enum drop_reason reason;
 	bool is_kept = false;
 
-	assert(rail < chan->config.n_rails);
-	chan->now = now;
-	chan->is_fed = true;
+	assert(rx->rail < chan->config.n_rails);
 	stats->rx_packets++;
-	stats->rx_bytes += len;
-	if (likely(goes_on(chan, data, len, &numbers))) {
-		reason = take_next(chan, data, &numbers);
+	stats->rx_bytes += rx->len;
+	if (likely(goes_on(chan, rx->data, rx->len, &numbers))) {
+		reason = take_next(chan, rx->data, &numbers);
 		peer = chan->run_peer;
 	} else {
-		reason = take(chan, data, len, rail, &numbers, &peer);
+		reason = take(chan, rx->data, rx->len, rx->rail, has_next, &numbers, &peer);
 	}
 	if (likely(reason == DROP_NONE && peer))
-		reason = recvwin_input(chan, peer, numbers.seq, numbers.length, data, token,
+		reason = recvwin_input(chan, peer, numbers.seq, numbers.length, rx->data, rx->token,
 				       &is_kept);
 	if (unlikely(reason != DROP_NONE))
 		stats->drops[reason]++;
 	if (!is_kept)
-		chan->ops.rx_return(chan->arg, token);
+		chan->ops.rx_return(chan->arg, rx->token);
+}
+
+void chan_input(struct chan *chan, uint8_t *data, uint32_t len, uint32_t rail, uint64_t token,
+		uint64_t now)
+{
+	struct pm_rx rx = {.data = data, .len = len, .rail = rail, .token = token};
+
+	chan_input_all(chan, &rx, 1, now);
+}
+
+void chan_input_all(struct chan *chan, const struct pm_rx *rx, uint32_t n, uint64_t now)
+{
+	uint32_t i = 0, in_row;
+
+	chan->now = now;
+	chan->is_fed |= n > 0;
+	while (i < n) {
+		in_row = chan->run_peer ? take_row(chan, &rx[i], n - i) : 0;
+		if (!in_row)
+			take_one(chan, &rx[i], i + 1 < n);
+		i += in_row ? in_row : 1;
+	}
 }

@@ -149,6 +149,22 @@ static uint32_t buffer_reserve(const struct chan *chan)
 	return chan->config.rx_buffers / 8 + 1;
 }
 
+/* A message packet is ours from here on. */
+static inline struct rx_packet *take_packet(struct chan *chan, struct chan_peer *peer,
+					    uint16_t length, uint8_t *data, uint64_t token)
+{
+	struct rx_packet *rx = take_record(chan);
+
+	if (unlikely(!rx))
+		return NULL;
+	rx->data = data;
+	rx->token = token;
+	rx->peer = peer;
+	rx->src = peer->node;
+	rx->length = length;
+	return rx;
+}
+
 static enum drop_reason take_message(struct chan *chan, struct chan_peer *peer, uint16_t length,
 				     uint8_t *data, uint64_t token, uint32_t mseq)
 {
@@ -165,14 +181,9 @@ static enum drop_reason take_message(struct chan *chan, struct chan_peer *peer, 
 		return DROP_NO_BUFFER;
 	if (chan->rx_used + (ahead ? buffer_reserve(chan) : 0) >= chan->config.rx_buffers)
 		return DROP_NO_BUFFER;
-	rx = take_record(chan);
+	rx = take_packet(chan, peer, length, data, token);
 	if (!rx)
 		return DROP_NO_BUFFER;
-	rx->data = data;
-	rx->token = token;
-	rx->peer = peer;
-	rx->src = peer->node;
-	rx->length = length;
 	chan->rx_used++;
 	credit_raise(chan, peer);
 	if (unlikely(ahead)) {
@@ -256,6 +267,34 @@ enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32
 	if (reason == DROP_NONE)
 		mark_received(chan, peer, seq);
 	return reason;
+}
+
+uint32_t recvwin_row_room(const struct chan *chan, const struct chan_peer *peer)
+{
+	uint32_t allowed = peer->rx_credit - peer->rx_mseq;
+
+	if (peer->is_dead || peer->flow->early || peer->flow->held || (int32_t)allowed <= 0)
+		return 0;
+	return (uint32_t)min_u64(allowed, chan->config.rx_buffers - chan->rx_used);
+}
+
+bool recvwin_add_to_row(struct chan *chan, struct chan_peer *peer, const struct pm_rx *rx,
+			uint16_t length)
+{
+	struct rx_packet *packet = take_packet(chan, peer, length, rx->data, rx->token);
+
+	if (unlikely(!packet))
+		return false;
+	recvwin_deliver(chan, packet);
+	return true;
+}
+
+void recvwin_end_row(struct chan *chan, struct chan_peer *peer, uint32_t n)
+{
+	chan->rx_used += n;
+	peer->rx_next += n;
+	peer->rx_mseq += n;
+	credit_raise(chan, peer);
 }
 
 /* Reads on to the next datagram; what else a hostile packet mixes in is passed over. */

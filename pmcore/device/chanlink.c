@@ -78,8 +78,8 @@ static void work(struct chanlink *c, const struct pm_rx *rx, int n)
 {
 	uint64_t t = now(c);
 
-	for (int i = 0; i < n; i++)
-		chan_input(c->chan, rx[i].data, rx[i].len, rx[i].rail, rx[i].token, t);
+	if (n)
+		chan_input_all(c->chan, rx, (uint32_t)n, t);
 	if (t >= c->next_events)
 		look_at_events(c, t);
 	if (c->is_full) {

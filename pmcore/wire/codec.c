@@ -150,6 +150,17 @@ enum drop_reason wire_check_data(const uint8_t *data, uint16_t length)
 	return check_messages(data + HEADER_BYTES, length);
 }
 
+bool wire_is_datagram(const uint8_t *data, uint16_t length, uint32_t *ret_op)
+{
+	struct wire_msg msg;
+
+	if (length <= MSG_BYTES)
+		return false;
+	get_msg(data + HEADER_BYTES, &msg);
+	*ret_op = msg.op;
+	return msg.kind == WIRE_DATAGRAM && msg.length == length - MSG_BYTES;
+}
+
 enum drop_reason wire_decode(const uint8_t *data, uint32_t len, int need_crc,
 			     struct wire_header *ret_header)
 {

@@ -75,6 +75,8 @@ struct wire_numbers {
 bool wire_is_like(const uint8_t *data, uint32_t len, const struct wire_words *words,
 		  struct wire_numbers *ret);
 enum drop_reason wire_check_data(const uint8_t *data, uint16_t length);
+/* Is such a body one datagram, as wire_check_data wants it? Then its op. */
+bool wire_is_datagram(const uint8_t *data, uint16_t length, uint32_t *ret_op);
 void wire_put_msg(uint8_t *at, const struct wire_msg *msg);
 void wire_put_read(uint8_t *at, const struct wire_read *body);
 void wire_put_write(uint8_t *at, const struct wire_write *body);

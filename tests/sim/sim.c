@@ -165,12 +165,16 @@ static void poll_engine(struct sim *sim, uint32_t number)
 static void serve(struct sim *sim, uint32_t number)
 {
 	struct sim_node *node = &sim->nodes[number];
-	struct pm_rx rx;
+	struct pm_rx rx[SIM_BURST];
+	uint32_t n;
 
 	if (!node->chan || node->pause_ns)
 		return;
-	while (wires_receive(sim, number, &rx))
-		chan_input(node->chan, rx.data, rx.len, rx.rail, rx.token, job_now(sim, number));
+	do {
+		for (n = 0; n < SIM_BURST && wires_receive(sim, number, &rx[n]); n++)
+			;
+		chan_input_all(node->chan, rx, n, job_now(sim, number));
+	} while (n == SIM_BURST);
 	simapp_receive(sim, number);
 	simapp_send(sim, number, job_now(sim, number));
 	poll_engine(sim, number);

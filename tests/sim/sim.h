@@ -19,6 +19,7 @@
 #define SEC 1000000000ull
 #define GBIT 125000000ull /* bytes per second */
 #define SIM_KEY 0xfeedface12345678ull
+#define SIM_BURST 32 /* packets that a node takes at once */
 
 struct sim_flow;
 struct sim_op;

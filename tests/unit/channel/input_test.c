@@ -2,6 +2,8 @@
 /* input: what is not for us, or not for anybody, is counted and its buffer returned. */
 #include "tests/unit/channel/rig.h"
 
+#define TOGETHER 8 /* packets at most */
+
 TAP_TEST(chan_input__each_reason_to_drop)
 {
 	struct rig *rig = rig_new(1);
@@ -239,16 +241,16 @@ static void compare(const struct rig *a, const struct rig *b)
 	   p->flow->used_ns == q->flow->used_ns);
 }
 
-/* The next packet of the other side, most often in a row, else with something changed in its header or body. */
-static uint32_t make(struct rig *rig, uint64_t *state, uint32_t *seq, uint32_t rails[2],
-		     uint8_t *bytes)
+/* The next packet of the other side, one of @kind with something changed in its header or body, the others in a row. */
+static uint32_t make(struct rig *rig, uint64_t *state, uint32_t kind, uint32_t *seq,
+		     uint32_t rails[2], uint8_t *bytes)
 {
 	struct wire_msg msg = {.length = 4, .kind = WIRE_DATAGRAM, .op = *seq};
 	struct wire_header header = rig->from;
 	uint32_t len = sizeof(header) + sizeof(msg) + 4;
-	uint32_t odd = tap_rand(state) % 4 ? 99 : (uint32_t)tap_rand(state) % 14;
+	uint32_t odd = tap_rand(state) % kind ? 99 : (uint32_t)tap_rand(state) % 17;
 
-	header.rail = (uint8_t)(tap_rand(state) % 8 == 0);
+	header.rail = (uint8_t)(tap_rand(state) % (2 * kind) == 0);
 	header.rail_seq = rails[header.rail]++;
 	header.seq = (*seq)++;
 	header.length = sizeof(msg) + 4;
@@ -300,6 +302,18 @@ static uint32_t make(struct rig *rig, uint64_t *state, uint32_t *seq, uint32_t r
 	case 13:
 		header.rail = (uint8_t)(tap_rand(state) % 16);
 		break;
+	case 14: /* by the other rail, some of whose are lost */
+		header.rail ^= 1;
+		rails[header.rail] += (uint32_t)tap_rand(state) % 4;
+		header.rail_seq = rails[header.rail]++;
+		break;
+	case 15: /* ahead of other messages, or once more */
+		msg.op += 1 - (uint32_t)tap_rand(state) % 3;
+		break;
+	case 16: /* two of them lost for now */
+		header.seq += 2;
+		msg.op += 2;
+		break;
 	}
 	wire_put_header(bytes, &header);
 	wire_put_msg(bytes + sizeof(header), &msg);
@@ -318,7 +332,7 @@ TAP_TEST(chan_input__a_packet_in_a_row_is_taken_as_any_other)
 
 		for (k = 0; k < 60; k++) {
 			_Alignas(8) uint8_t bytes[128] = {0};
-			uint32_t len = make(a, &state, &seq, rails, bytes), rail = bytes[3] & 1;
+			uint32_t len = make(a, &state, 4, &seq, rails, bytes), rail = bytes[3] & 1;
 
 			if (k % 9 == 0) {
 				is_int(rig_send(a, 8, (uint8_t)k), rig_send(b, 8, (uint8_t)k));
@@ -341,6 +355,69 @@ TAP_TEST(chan_input__a_packet_in_a_row_is_taken_as_any_other)
 		rig_close(b);
 	}
 	ok(n_fast > 500);
+}
+
+/* Engines that run out of credit or of buffers now and then. */
+static struct rig *small_rig(uint64_t kind)
+{
+	struct rig *rig = rig_init();
+
+	rig->config.n_rails = 2;
+	rig->config.credit = kind % 4 ? 16 : 3;
+	rig->config.rx_buffers = kind % 5 ? 64 : 6;
+	rig_open(rig);
+	return rig;
+}
+
+/* Packets that have come together, sometimes one before its turn, to the engine that may take them so and to the other. */
+static void give_together(struct rig *together, struct rig *apart, uint64_t *state, uint32_t kind,
+			  uint32_t *seq, uint32_t rails[2])
+{
+	_Alignas(8) uint8_t bytes[TOGETHER][128] = {0};
+	uint32_t n = 1 + (uint32_t)tap_rand(state) % TOGETHER, len[TOGETHER], k, from = n, rail;
+	struct pm_rx rx[TOGETHER];
+
+	for (k = 0; k < n; k++)
+		len[k] = make(together, state, kind, seq, rails, bytes[k]);
+	if (tap_rand(state) % kind == 0)
+		from = (uint32_t)tap_rand(state) % n;
+	for (k = 0; k < n; k++) {
+		uint32_t i = k + 1 < n && k >= from ? k + 1 : k == n - 1 && from < n ? from : k;
+
+		rail = tap_rand(state) % (4 * kind) ? bytes[i][3] & 1 : !(bytes[i][3] & 1);
+		rx[k] = rig_arrive(together, bytes[i], len[i], rail);
+		give(apart, true, bytes[i], len[i], rail);
+	}
+	chan_input_all(together->chan, rx, n, together->now);
+}
+
+TAP_TEST(chan_input_all__packets_together_are_taken_as_one_by_one)
+{
+	uint64_t state = tap_seed();
+	uint32_t i, turn, n_rows = 0;
+
+	for (i = 0; i < 300 && !tap_has_failed(); i++) {
+		struct rig *a = small_rig(i), *b = small_rig(i);
+		uint32_t seq = 0, rails[2] = {0};
+
+		for (turn = 0; turn < 20; turn++) {
+			uint32_t before = b->peer->rx_mseq;
+
+			give_together(a, b, &state, i % 3 ? 8 : 60, &seq, rails);
+			n_rows += b->peer->rx_mseq - before >= TOGETHER / 2;
+			compare(a, b);
+			chan_check(a->chan);
+			while (tap_rand(&state) % 8 && rig_take(a) >= 0)
+				ok(rig_take(b) >= 0);
+			is_int(rig_poll(a, US), rig_poll(b, US));
+		}
+		while (rig_take(a) >= 0)
+			ok(rig_take(b) >= 0);
+		is_int(rig_take(b), -1);
+		rig_close(a);
+		rig_close(b);
+	}
+	ok(n_rows > 300);
 }
 
 TAP_TEST(chan_input__a_row_ends_with_its_peer)

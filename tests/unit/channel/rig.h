@@ -235,19 +235,28 @@ static inline void rig_complete(struct rig *rig)
 		rig->pool[i].busy = 0;
 }
 
-/* Hands bytes to the engine as a packet by @rail. */
-static inline void rig_input(struct rig *rig, const void *bytes, uint32_t len, uint32_t rail)
+/* Bytes as a packet that has come by @rail. */
+static inline struct pm_rx rig_arrive(struct rig *rig, const void *bytes, uint32_t len,
+				      uint32_t rail)
 {
 	uint32_t token = 0;
 
 	while (token < RIG_RX && rig->rx[token])
 		token++;
 	if (!ok(token < RIG_RX))
-		return;
+		abort();
 	rig->rx[token] = aligned_alloc(8, (len + 8) & ~7u);
 	memcpy(rig->rx[token], bytes, len);
 	rig->n_rx++;
-	chan_input(rig->chan, rig->rx[token], len, rail, token, rig->now);
+	return (struct pm_rx){.data = rig->rx[token], .len = len, .rail = rail, .token = token};
+}
+
+/* Hands it to the engine. */
+static inline void rig_input(struct rig *rig, const void *bytes, uint32_t len, uint32_t rail)
+{
+	struct pm_rx rx = rig_arrive(rig, bytes, len, rail);
+
+	chan_input(rig->chan, rx.data, len, rail, rx.token, rig->now);
 }
 
 /* A packet of the other side from rig->from with @len body bytes; its rail number goes on. */
