@@ -315,20 +315,16 @@ int pms_post(struct pm_link *base, struct pm_link_peer *peer, const void *data, 
 
 /* A datagram of a row that does not fit the cells as they are. @done: bytes of its data that have left. */
 static int post_part_slow(struct pm_link *base, struct pm_link_peer *peer, const struct pm_row *row,
-			  uint64_t done, uint32_t part)
+			  uint64_t done, uint32_t len)
 {
 	uint64_t cookie;
 	uint8_t *buf;
-	int err = pms_get_send(base, peer, row->head_len + part, (void **)&buf, &cookie);
+	int err = pms_get_send(base, peer, len, (void **)&buf, &cookie);
 
 	if (err)
-		return row->data ? refused_post(peer, err, row->head_len + part) : err;
-	memcpy(buf, row->head, row->head_len);
-	if (row->data)
-		memcpy(buf + row->head_len, row->data + done, part);
-	else
-		row->gather(row->arg, buf + row->head_len, part);
-	return pms_send(base, peer, cookie, row->head_len + part);
+		return row->data ? refused_post(peer, err, len) : err;
+	pm_row_fill(row, done, buf);
+	return pms_send(base, peer, cookie, len);
 }
 
 int pms_post_row(struct pm_link *base, struct pm_link_peer *peer, const struct pm_row *row,
@@ -339,19 +335,19 @@ int pms_post_row(struct pm_link *base, struct pm_link_peer *peer, const struct p
 	int err = 0;
 
 	for (*ret_done = 0; *ret_done < row->len; *ret_done += part) {
-		uint64_t left = row->len - *ret_done;
+		const struct pm_row_head *head = pm_row_head(row, *ret_done);
 		uint32_t len;
 
-		part = left < row->part ? (uint32_t)left : row->part;
-		len = row->head_len + part;
+		part = pm_row_part(row, *ret_done);
+		len = head->len + part;
 		if (likely(row->data && len <= PMS_INLINE && peer->is_open && !link->is_stopped &&
 			   pms_ring_has_cells(&peer->tx, pms_cells_of(len)))) {
-			pms_ring_put_both(&peer->tx, row->head, row->head_len,
-					  row->data + *ret_done, part);
+			pms_ring_put_both(&peer->tx, head->data, head->len, row->data + *ret_done,
+					  part);
 			account(link, peer, len);
 			continue;
 		}
-		err = post_part_slow(base, peer, row, *ret_done, part);
+		err = post_part_slow(base, peer, row, *ret_done, len);
 		if (err)
 			break;
 	}

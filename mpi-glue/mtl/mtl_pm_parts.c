@@ -86,20 +86,35 @@ static void gather(void *walk, void *to, size_t n)
 	layout_gather(walk, to, n);
 }
 
-int mtl_pm_send_row(struct mtl_pm_send *s, const struct envelope_control *head, size_t room,
-		    size_t end)
+static int send_headed_row(struct mtl_pm_send *s, const pmRowHead *first, const pmRowHead *others,
+			   size_t n)
 {
-	size_t done, n = end - s->sent;
+	size_t done;
 	int rc;
 
 	if (s->data)
-		rc = pmPostRow(mtl_pm.ctx, s->peer->node, head, sizeof(*head), s->data + s->sent, n,
-			       room, &done);
+		rc = pmPostHeadedRow(mtl_pm.ctx, s->peer->node, first, others, s->data + s->sent, n,
+				     &done);
 	else
-		rc = pmGatherRow(mtl_pm.ctx, s->peer->node, head, sizeof(*head), gather, &s->walk,
-				 n, room, &done);
+		rc = pmGatherHeadedRow(mtl_pm.ctx, s->peer->node, first, others, gather, &s->walk,
+				       n, &done);
 	s->sent += done;
 	return rc;
+}
+
+int mtl_pm_send_row(struct mtl_pm_send *s, const struct envelope_control *head, size_t room,
+		    size_t end)
+{
+	const pmRowHead all = {head, sizeof(*head), room};
+
+	return send_headed_row(s, &all, &all, end - s->sent);
+}
+
+int mtl_pm_send_whole_row(struct mtl_pm_send *s, const struct envelope_first *first,
+			  size_t first_room, const struct envelope_control *more, size_t room)
+{
+	return send_headed_row(s, &(pmRowHead){first, sizeof(*first), first_room},
+			       &(pmRowHead){more, sizeof(*more), room}, s->length);
 }
 
 bool mtl_pm_is_row_possible(const struct mtl_pm_send *s)

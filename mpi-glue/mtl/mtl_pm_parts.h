@@ -26,6 +26,9 @@ bool mtl_pm_is_row_possible(const struct mtl_pm_send *s);
 /* Sends a row of @room bytes of data each, up to @end, which is behind what was sent. 0 or PM's error; what was sent is counted. */
 int mtl_pm_send_row(struct mtl_pm_send *s, const struct envelope_control *head, size_t room,
 		    size_t end);
+/* Sends a whole message so, whose first datagram has a head of its own and @first_room bytes of data. */
+int mtl_pm_send_whole_row(struct mtl_pm_send *s, const struct envelope_first *first,
+			  size_t first_room, const struct envelope_control *more, size_t room);
 /* Between these the datagrams of a message gather, and leave in one go. */
 bool mtl_pm_begin_row(const struct mtl_pm_peer *peer);
 void mtl_pm_end_row(bool is_new);

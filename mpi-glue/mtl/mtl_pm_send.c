@@ -77,30 +77,44 @@ static int send_eager_sync(struct mtl_pm_send *s)
 	return mtl_pm_send_part(s, &e, sizeof(e), s->length);
 }
 
+static int send_as_row(struct mtl_pm_send *s, const struct envelope_first *first, size_t most)
+{
+	const struct envelope_control more = {.kind = ENVELOPE_MORE};
+
+	if (s->sent)
+		return mtl_pm_send_row(s, &more, most - sizeof(more), s->length);
+	return mtl_pm_send_whole_row(s, first, most - sizeof(*first), &more, most - sizeof(more));
+}
+
+static int send_as_parts(struct mtl_pm_send *s, const struct envelope_first *first, size_t most)
+{
+	const struct envelope_control more = {.kind = ENVELOPE_MORE};
+	bool is_new = mtl_pm_begin_row(s->peer);
+	int rc = 0;
+
+	if (!s->sent)
+		rc = mtl_pm_send_part(s, first, sizeof(*first),
+				      mtl_pm_room_in(s->peer, most, sizeof(*first)));
+	while (!rc && s->sent < s->length)
+		rc = mtl_pm_send_part(s, &more, sizeof(more),
+				      mtl_pm_room_in(s->peer, most, sizeof(more)));
+	mtl_pm_end_row(is_new);
+	return rc;
+}
+
 /* FIRST, then MORE until the end. */
 static int send_middle(struct mtl_pm_send *s)
 {
-	struct envelope_control more = {.kind = ENVELOPE_MORE};
 	size_t most = mtl_pm_datagram_of(s->peer, s->length);
-	size_t room = mtl_pm_room_in(s->peer, most, sizeof(more));
-	bool is_row = mtl_pm_begin_row(s->peer);
-	int rc = 0;
+	struct envelope_first first = {0};
 
 	if (!s->sent) {
-		struct envelope_first first;
-
 		mtl_pm_fill_envelope(&first.base, ENVELOPE_FIRST, s);
 		first.size = (uint32_t)s->length;
 		first.stamp = mtl_pm_way_stamp(s->peer, s->length);
-		rc = mtl_pm_send_part(s, &first, sizeof(first),
-				      mtl_pm_room_in(s->peer, most, sizeof(first)));
 	}
-	if (!rc && mtl_pm_is_row_possible(s) && s->sent < s->length)
-		rc = mtl_pm_send_row(s, &more, room, s->length);
-	while (!rc && s->sent < s->length)
-		rc = mtl_pm_send_part(s, &more, sizeof(more), room);
-	mtl_pm_end_row(is_row);
-	return rc;
+	return mtl_pm_is_row_possible(s) ? send_as_row(s, &first, most)
+					 : send_as_parts(s, &first, most);
 }
 
 static bool fits(size_t length, ssize_t limit)

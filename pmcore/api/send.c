@@ -109,36 +109,57 @@ int pmPost(pmContext handle, pmNode node, const void *data, size_t len)
 	return PM_SUCCESS;
 }
 
+/* Each datagram of a row has something of its data, and fits a packet. */
+static bool fits(const pmRowHead *head, uint32_t mtu)
+{
+	return head->len < mtu && head->part && head->part <= mtu - head->len;
+}
+
 /* The node of a row that can be sent, or a positive errno. */
-static int row_node(struct context *ctx, pmNode node, const struct pm_row *row, uint64_t part,
-		    struct composite_node **ret_node)
+static int row_node(struct context *ctx, pmNode node, const pmRowHead *first,
+		    const pmRowHead *others, const char *call, struct composite_node **ret_node)
 {
 	int err = get_node(ctx, node, ret_node);
+	const pmRowHead *bad;
 	uint32_t mtu;
 
 	if (err)
 		return err;
 	mtu = (*ret_node)->mtu;
-	if (row->head_len >= mtu || !part || part > mtu - row->head_len)
-		return fail(EINVAL, "%s: %u and %llu bytes to node %u: 1 to %u are possible",
-			    row->data ? "pmPostRow" : "pmGatherRow", row->head_len,
-			    (unsigned long long)part, node, mtu);
+	bad = !fits(first, mtu) ? first : !fits(others, mtu) ? others : NULL;
+	if (bad)
+		return fail(EINVAL, "%s: %zu and %zu bytes to node %u: 1 to %u are possible", call,
+			    bad->len, bad->part, node, mtu);
 	return ctx->is_quiet ? ENOBUFS : 0;
 }
 
-/* All of @row but its part is set, and its data or its gather is not NULL. */
-static int post_row(struct context *ctx, pmNode node, struct pm_row *row, size_t part,
-		    size_t *ret_done)
+static struct pm_row_head short_head(const pmRowHead *head)
 {
+	return (struct pm_row_head){.data = head->len ? head->data : "",
+				    .len = (uint32_t)head->len,
+				    .part = (uint32_t)head->part};
+}
+
+/* @row: its data or its gather, and their length. */
+static int post_row(pmContext handle, pmNode node, const pmRowHead *first, const pmRowHead *others,
+		    struct pm_row *row, const char *call, size_t *ret_done)
+{
+	struct context *ctx = context_get(handle);
 	struct composite_node *n;
 	uint64_t done;
 	int err;
 
+	if (!ctx)
+		return EBADF;
+	if ((!row->data && !row->gather) || !row->len || !ret_done || !first || !others ||
+	    (!first->data && first->len) || (!others->data && others->len))
+		return fail(EINVAL, "%s: no data, no head, or no place for what was taken", call);
 	*ret_done = 0;
-	err = row_node(ctx, node, row, part, &n);
+	err = row_node(ctx, node, first, others, call, &n);
 	if (err)
 		return err;
-	row->part = (uint32_t)part;
+	row->first = short_head(first);
+	row->others = short_head(others);
 	err = n->ops->post_row(n->link, n->peer, row, &done);
 	*ret_done = done;
 	if (err)
@@ -146,43 +167,38 @@ static int post_row(struct context *ctx, pmNode node, struct pm_row *row, size_t
 	return PM_SUCCESS;
 }
 
-static bool is_row(const void *head, size_t head_len, size_t len, const size_t *ret_done)
+int pmPostHeadedRow(pmContext ctx, pmNode node, const pmRowHead *first, const pmRowHead *others,
+		    const void *data, size_t len, size_t *ret_done)
 {
-	return ret_done && len && (head || !head_len) && head_len <= UINT32_MAX;
+	struct pm_row row = {.data = data, .len = len};
+
+	return post_row(ctx, node, first, others, &row, "pmPostHeadedRow", ret_done);
 }
 
-int pmPostRow(pmContext handle, pmNode node, const void *head, size_t headLen, const void *data,
+int pmGatherHeadedRow(pmContext ctx, pmNode node, const pmRowHead *first, const pmRowHead *others,
+		      pmGather gather, void *arg, size_t len, size_t *ret_done)
+{
+	struct pm_row row = {.gather = gather, .arg = arg, .len = len};
+
+	return post_row(ctx, node, first, others, &row, "pmGatherHeadedRow", ret_done);
+}
+
+int pmPostRow(pmContext ctx, pmNode node, const void *head, size_t headLen, const void *data,
 	      size_t len, size_t part, size_t *ret_done)
 {
-	struct context *ctx = context_get(handle);
-	struct pm_row row = {.head = headLen ? head : data,
-			     .head_len = (uint32_t)headLen,
-			     .data = data,
-			     .len = len};
+	const pmRowHead all = {head, headLen, part};
+	struct pm_row row = {.data = data, .len = len};
 
-	if (!ctx)
-		return EBADF;
-	if (!data || !is_row(head, headLen, len, ret_done))
-		return fail(EINVAL, "pmPostRow: no data, no head, or no place for what was taken");
-	return post_row(ctx, node, &row, part, ret_done);
+	return post_row(ctx, node, &all, &all, &row, "pmPostRow", ret_done);
 }
 
-int pmGatherRow(pmContext handle, pmNode node, const void *head, size_t headLen, pmGather gather,
+int pmGatherRow(pmContext ctx, pmNode node, const void *head, size_t headLen, pmGather gather,
 		void *arg, size_t len, size_t part, size_t *ret_done)
 {
-	struct context *ctx = context_get(handle);
-	struct pm_row row = {.head = headLen ? head : "",
-			     .head_len = (uint32_t)headLen,
-			     .gather = gather,
-			     .arg = arg,
-			     .len = len};
+	const pmRowHead all = {head, headLen, part};
+	struct pm_row row = {.gather = gather, .arg = arg, .len = len};
 
-	if (!ctx)
-		return EBADF;
-	if (!gather || !is_row(head, headLen, len, ret_done))
-		return fail(EINVAL,
-			    "pmGatherRow: no function, no head, or no place for what was taken");
-	return post_row(ctx, node, &row, part, ret_done);
+	return post_row(ctx, node, &all, &all, &row, "pmGatherRow", ret_done);
 }
 
 int pmCork(pmContext handle, int is_on)

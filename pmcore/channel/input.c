@@ -105,7 +105,8 @@ static uint32_t take_row(struct chan *chan, const struct pm_rx *rx, uint32_t n)
 	uint8_t rail = 0;
 
 	for (i = 0; i < n && i < room && rx[i].rail == rx->rail; i++) {
-		if (!goes_on_with_datagram(chan, &rx[i], i, &numbers) || (i && numbers.rail != rail))
+		if (!goes_on_with_datagram(chan, &rx[i], i, &numbers) ||
+		    (i && numbers.rail != rail))
 			break;
 		if (!recvwin_add_to_row(chan, peer, &rx[i], numbers.length))
 			break;

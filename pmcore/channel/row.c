@@ -5,48 +5,54 @@
  */
 #include "pmcore/channel/chan_private.h"
 
-static uint64_t part_at(const struct pm_row *row, uint64_t at)
+/* Datagrams from @at on. */
+static uint64_t count_from(const struct pm_row *row, uint64_t at)
 {
-	return min_u64(row->part, row->len - at);
+	uint64_t next = at + pm_row_part(row, at);
+
+	return 1 + (row->len - next + row->others.part - 1) / row->others.part;
 }
 
 static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, enum copy_way way,
 		 struct pm_packet *packet)
 {
-	uint32_t part = (uint32_t)part_at(row, at);
+	const struct pm_row_head *head = pm_row_head(row, at);
+	uint32_t part = pm_row_part(row, at);
 	struct wire_msg msg = {
-		.length = (uint16_t)(row->head_len + part), .kind = WIRE_DATAGRAM, .op = mseq};
+		.length = (uint16_t)(head->len + part), .kind = WIRE_DATAGRAM, .op = mseq};
 	uint8_t *body = packet->data + WIRE_OVERHEAD;
 
 	assert(packet->room >= WIRE_OVERHEAD + msg.length);
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
-	memcpy(body, row->head, row->head_len);
+	memcpy(body, head->data, head->len);
 	if (row->data)
-		copy_by(way, body + row->head_len, row->data + at, part);
+		copy_by(way, body + head->len, row->data + at, part);
 	else
-		row->gather(row->arg, body + row->head_len, part);
+		row->gather(row->arg, body + head->len, part);
 	packet->is_past_caches = way == COPY_PAST_CACHES;
-	packet->len = (uint32_t)WIRE_OVERHEAD + row->head_len + part;
+	packet->len = (uint32_t)WIRE_OVERHEAD + head->len + part;
 }
 
-/* Packets of the row from @at on, as many as there are buffers for and no more than are filled together. */
+/* Packets of the row from *at on, as many as there are buffers for and no more than are filled together. */
 static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct pm_row *row,
-			 uint64_t at, bool is_bulk, struct pm_packet **ret_packets)
+			 bool is_bulk, uint64_t *at, struct pm_packet **ret_packets)
 {
 	uint32_t waiting = peer->flow->msgs.count;
 	uint64_t most = min_u64(chan->queue_max - waiting, chan->user_max - chan->user_packets);
-	uint64_t begin = at;
+	uint64_t begin = *at;
 	struct copier_run run = {.way = COPY_ORDINARY};
 	uint32_t n, i;
 
 	if (row->data)
-		copier_begin(chan, is_bulk, row->len, min_u64(most, (row->len - at) / row->part),
-			     &run);
-	most = min_u64(min_u64(most, chan->fill_most), (row->len - at + row->part - 1) / row->part);
+		copier_begin(chan, is_bulk, row->len,
+			     min_u64(most, (row->len - begin) / row->others.part), &run);
+	most = min_u64(min_u64(most, chan->fill_most), count_from(row, begin));
 	n = emit_alloc_run(chan, is_bulk, (uint32_t)most, ret_packets);
-	for (i = 0; i < n; i++, at += part_at(row, at))
-		fill(row, at, peer->tx_mseq + waiting + i, run.way, ret_packets[i]);
-	copier_end(chan, &run, n, at - begin);
+	for (i = 0; i < n; i++) {
+		fill(row, *at, peer->tx_mseq + waiting + i, run.way, ret_packets[i]);
+		*at += pm_row_part(row, *at);
+	}
+	copier_end(chan, &run, n, *at - begin);
 	return n;
 }
 
@@ -82,7 +88,7 @@ static void send_run(struct chan *chan, struct chan_peer *peer, struct pm_packet
 /* It is long data, and so is what the cork holds of it already. */
 static bool begin(struct chan *chan, struct chan_peer *peer, const struct pm_row *row)
 {
-	bool is_long = row->len > (uint64_t)(CHAN_BULK - 1) * row->part;
+	bool is_long = count_from(row, 0) >= CHAN_BULK;
 	int posted = 0;
 
 	if (is_long && !chan->cork_after)
@@ -100,10 +106,10 @@ static bool is_for_bulk(struct chan *chan, struct chan_peer *peer, bool is_long)
 int chan_post_row(struct chan *chan, struct chan_peer *peer, const struct pm_row *row, uint64_t now,
 		  uint64_t *ret_done)
 {
-	uint32_t len = row->head_len + (uint32_t)part_at(row, 0), n;
-	int rc = submit_check(chan, peer, len);
+	int rc = submit_check(chan, peer, row->first.len + pm_row_part(row, 0));
 	struct pm_packet *packets[CHAN_RUN];
-	uint64_t done = 0;
+	uint64_t done = 0, heads = 0;
+	uint32_t n;
 	bool is_long;
 
 	*ret_done = 0;
@@ -113,15 +119,16 @@ int chan_post_row(struct chan *chan, struct chan_peer *peer, const struct pm_row
 	peer->flow->used_ns = now;
 	is_long = begin(chan, peer, row);
 	while (done < row->len) {
-		n = fill_run(chan, peer, row, done, is_for_bulk(chan, peer, is_long), packets);
+		n = fill_run(chan, peer, row, is_for_bulk(chan, peer, is_long), &done, packets);
 		if (!n)
 			break;
 		send_run(chan, peer, packets, n, is_long);
+		heads += (uint64_t)n * row->others.len;
 		chan->stats->tx_messages += n;
-		done = min_u64(row->len, done + (uint64_t)n * row->part);
-		chan->stats->tx_bytes += (uint64_t)n * row->head_len;
 	}
-	chan->stats->tx_bytes += done;
+	if (done)
+		heads += (uint64_t)row->first.len - row->others.len;
+	chan->stats->tx_bytes += done + heads;
 	*ret_done = done;
 	if (submit_is_much_held(peer))
 		chan_poll(chan, now);

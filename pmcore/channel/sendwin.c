@@ -283,7 +283,7 @@ void sendwin_acked_all(struct chan *chan, struct chan_peer *peer)
 	for (; peer->tx_una != peer->tx_next; peer->tx_una++) {
 		slot = sendwin_slot(chan, flow, peer->tx_una);
 		slot->packet->is_kept = false;
-		if (slot->flags & SLOT_BULK)
+		if (slot->flags & SLOT_BULK && slot->load >= ROAD_BUSY_BYTES)
 			stripe_acked(chan, flow, slot);
 		if (!(slot->flags & SLOT_RETX) && slot->sent_ns > flow->sample_ns)
 			flow->sample_ns = slot->sent_ns;

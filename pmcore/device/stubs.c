@@ -37,18 +37,14 @@ static int link_post_row(struct pm_link *link, struct pm_link_peer *peer, const 
 	int err = 0;
 
 	for (*ret_done = 0; !err && *ret_done < row->len;) {
-		uint64_t left = row->len - *ret_done;
-		uint32_t part = left < row->part ? (uint32_t)left : row->part;
+		uint32_t part = pm_row_part(row, *ret_done);
+		uint32_t len = pm_row_head(row, *ret_done)->len + part;
 
-		err = link->ops->get_send(link, peer, row->head_len + part, (void **)&buf, &cookie);
+		err = link->ops->get_send(link, peer, len, (void **)&buf, &cookie);
 		if (err)
 			break;
-		memcpy(buf, row->head, row->head_len);
-		if (row->data)
-			memcpy(buf + row->head_len, row->data + *ret_done, part);
-		else
-			row->gather(row->arg, buf + row->head_len, part);
-		err = link->ops->send(link, peer, cookie, row->head_len + part);
+		pm_row_fill(row, *ret_done, buf);
+		err = link->ops->send(link, peer, cookie, len);
 		*ret_done += part;
 	}
 	return err;

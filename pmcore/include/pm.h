@@ -134,6 +134,20 @@ typedef void (*pmGather)(void *arg, void *to, size_t n);
 int pmGatherRow(pmContext ctx, pmNode node, const void *head, size_t headLen, pmGather gather,
 		void *arg, size_t len, size_t part, size_t *ret_done);
 /*
+ * The same for a row whose first datagram has a head of its own, as the first of a message has. A head is @len bytes, and
+ * up to @part bytes of data follow it. If *ret_done is 0, the first datagram was not sent either. If it is not, and less
+ * than all, pmPostRow with the head of the others sends the rest.
+ */
+typedef struct pmRowHead {
+	const void *data;
+	size_t len;
+	size_t part;
+} pmRowHead;
+int pmPostHeadedRow(pmContext ctx, pmNode node, const pmRowHead *first, const pmRowHead *others,
+		    const void *data, size_t len, size_t *ret_done);
+int pmGatherHeadedRow(pmContext ctx, pmNode node, const pmRowHead *first, const pmRowHead *others,
+		      pmGather gather, void *arg, size_t len, size_t *ret_done);
+/*
  * Corked (@is_on not 0): of a burst of datagrams to one node, those beyond the first few may wait for the
  * next pmReceive, pmWait or pmCork(ctx, 0), and share packets meanwhile. For programs that send several and
  * then receive or wait; not before long computations. Contexts begin uncorked: nothing waits then.

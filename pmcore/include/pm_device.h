@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #define PM_DEVICE_ABI 1
@@ -61,18 +62,45 @@ struct pm_link;      /* a device of a context: each backend embeds this as its f
 struct pm_link_peer; /* a link's state for one node: backend-private */
 
 /*
- * Datagrams to be sent in a row: each is the head and @part bytes of data, the last one what is left. Without @data
- * gather brings the next @n bytes of them with each call, and is called only for what is taken.
+ * Datagrams to be sent in a row: each is a head and a part of the data, the last one what is left. The first one has a head
+ * of its own, which may be that of the others. Without @data gather brings the next @n bytes of them with each call, and
+ * is called only for what is taken.
  */
+struct pm_row_head {
+	const void *data;
+	uint32_t len;  /* bytes */
+	uint32_t part; /* bytes of the data that follow it, at least 1 */
+};
 struct pm_row {
-	const void *head;
-	uint32_t head_len; /* bytes */
-	uint32_t part;     /* bytes, at least 1 */
+	struct pm_row_head first, others;
 	const uint8_t *data;
 	uint64_t len; /* bytes, at least 1 */
 	void (*gather)(void *arg, void *to, size_t n);
 	void *arg;
 };
+/* The head of the datagram with which the row goes on at @at bytes of its data; the bytes of them in it. */
+static inline const struct pm_row_head *pm_row_head(const struct pm_row *row, uint64_t at)
+{
+	return at ? &row->others : &row->first;
+}
+static inline uint32_t pm_row_part(const struct pm_row *row, uint64_t at)
+{
+	uint32_t part = pm_row_head(row, at)->part;
+
+	return row->len - at < part ? (uint32_t)(row->len - at) : part;
+}
+/* Writes that datagram to @to, with data up to the end of its part. */
+static inline void pm_row_fill(const struct pm_row *row, uint64_t at, uint8_t *to)
+{
+	const struct pm_row_head *head = pm_row_head(row, at);
+	uint32_t part = pm_row_part(row, at);
+
+	memcpy(to, head->data, head->len);
+	if (row->data)
+		memcpy(to + head->len, row->data + at, part);
+	else
+		row->gather(row->arg, to + head->len, part);
+}
 
 /* An arrived datagram, lent until pm_link_ops.release. */
 struct pm_inbound {

@@ -9,6 +9,7 @@
 #include "tests/harness/tap.h"
 
 #define ROW_MAX 5 /* messages taken together */
+#define LEADS 8   /* lengths of the head of a row's first datagram */
 
 static int resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len)
 {
@@ -237,24 +238,53 @@ static void gather(void *arg, void *to, size_t n)
 	*at += n;
 }
 
+/* What a row is made of. Its first datagram has a head if @lead is not 0: so many bytes of @buf. */
+struct span {
+	const uint8_t *buf;
+	size_t len, part, lead;
+	bool is_gathered;
+};
+
+/* Gives what begins at @at; *ret_taken: bytes of @buf. */
+static int give(pmContext ctx, pmNode node, const struct span *span, size_t at, size_t *ret_taken)
+{
+	size_t lead = at ? 0 : span->lead, left = span->len - at;
+	const uint8_t *next = span->buf + at + lead;
+	const pmRowHead first = {span->buf, lead, span->part - lead},
+			others = {NULL, 0, span->part};
+	int err;
+
+	if (lead)
+		err = span->is_gathered ? pmGatherHeadedRow(ctx, node, &first, &others, gather,
+							    &next, left - lead, ret_taken)
+					: pmPostHeadedRow(ctx, node, &first, &others, next,
+							  left - lead, ret_taken);
+	else
+		err = span->is_gathered
+			      ? pmGatherRow(ctx, node, NULL, 0, gather, &next, left, span->part,
+					    ret_taken)
+			      : pmPostRow(ctx, node, NULL, 0, next, left, span->part, ret_taken);
+	if (*ret_taken)
+		*ret_taken += lead;
+	return err;
+}
+
 bool crew_row_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf, size_t len,
 		   size_t part, bool is_gathered)
 {
-	const uint8_t *next = buf;
+	struct span span = {buf, len, part, 0, is_gathered};
 	double end = seconds() + 10;
 	size_t at, done = 0;
 	int err = 0;
+
+	if (len > LEADS && part > LEADS)
+		span.lead = crew->sent[from][to] % LEADS;
 
 	for (at = 0; at < len; at += part)
 		crew_fill(buf + at, len - at < part ? len - at : part, from,
 			  crew->sent[from][to] + at / part);
 	for (at = 0; at < len && !err; at += done) {
-		if (is_gathered)
-			err = pmGatherRow(crew->ctx[from], crew_node(crew, to), NULL, 0, gather,
-					  &next, len - at, part, &done);
-		else
-			err = pmPostRow(crew->ctx[from], crew_node(crew, to), NULL, 0, buf + at,
-					len - at, part, &done);
+		err = give(crew->ctx[from], crew_node(crew, to), &span, at, &done);
 		crew->sent[from][to] += (done + part - 1) / part;
 		if (err != ENOBUFS)
 			continue;

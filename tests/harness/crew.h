@@ -48,7 +48,10 @@ bool crew_send_hard(struct crew *crew, unsigned int from, unsigned int to, size_
 /* The same by pmPost, from @buf. */
 bool crew_post_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf,
 		    size_t len);
-/* A row of pattern messages of @part bytes, the last one shorter if @len bytes are no multiple, from @buf. @is_gathered: by pmGatherRow. */
+/*
+ * A row of pattern messages of @part bytes, the last one shorter if @len bytes are no multiple, from @buf. The first of
+ * most rows has some bytes as a head of its own. @is_gathered: by pmGatherRow or pmGatherHeadedRow.
+ */
 bool crew_row_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf, size_t len,
 		   size_t part, bool is_gathered);
 /* Receives on all members until everything sent has arrived. False after about 20 s. */

@@ -181,6 +181,56 @@ TAP_TEST(pmGatherRow__head_and_parts)
 	is_int(pmCloseContext(ctx), 0);
 }
 
+TAP_TEST(pmPostHeadedRow__wrong_arguments)
+{
+	const pmRowHead good = {"head ", 5, 3}, empty = {"head ", 5, 0}, none = {NULL, 5, 3},
+			long_one = {"head ", 5, 16380};
+	pmContext ctx = self_open();
+	char next = 'a';
+	size_t done = 7;
+
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &long_one, &good, "data", 4, &done), EINVAL);
+	self_said("pmPostHeadedRow: 5 and 16380 bytes");
+	is_int(done, 0);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &good, &long_one, "data", 4, &done), EINVAL);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &empty, &good, "data", 4, &done), EINVAL);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &good, &empty, "data", 4, &done), EINVAL);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &none, &good, "data", 4, &done), EINVAL);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &good, &none, "data", 4, &done), EINVAL);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, NULL, &good, "data", 4, &done), EINVAL);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &good, NULL, "data", 4, &done), EINVAL);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &good, &good, NULL, 4, &done), EINVAL);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &good, &good, "data", 0, &done), EINVAL);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &good, &good, "data", 4, NULL), EINVAL);
+	is_int(pmPostHeadedRow(ctx, SELF_NODE + 1, &good, &good, "data", 4, &done), EHOSTUNREACH);
+	is_int(pmPostHeadedRow(self_closed(), SELF_NODE, &good, &good, "data", 4, &done), EBADF);
+	is_int(pmGatherHeadedRow(ctx, SELF_NODE, &good, &empty, spell, &next, 4, &done), EINVAL);
+	is_int(pmGatherHeadedRow(ctx, SELF_NODE, &good, &good, NULL, &next, 4, &done), EINVAL);
+	is_int(next, 'a');
+	is_int(pmCloseContext(ctx), 0);
+}
+
+TAP_TEST(pmPostHeadedRow__heads_and_parts)
+{
+	const pmRowHead first = {"first: ", 7, 2}, others = {"more: ", 6, 3}, bare = {NULL, 0, 1};
+	pmContext ctx = self_open();
+	char next = 'a';
+	size_t done;
+
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &first, &others, "abcdef", 6, &done), 0);
+	is_int(done, 6);
+	self_expect(ctx, "first: ab");
+	self_expect(ctx, "more: cde");
+	self_expect(ctx, "more: f");
+	is_int(pmPostHeadedRow(ctx, SELF_NODE, &first, &others, "x", 1, &done), 0);
+	self_expect(ctx, "first: x");
+	is_int(pmGatherHeadedRow(ctx, SELF_NODE, &bare, &others, spell, &next, 4, &done), 0);
+	is_int(done, 4);
+	self_expect(ctx, "a");
+	self_expect(ctx, "more: bcd");
+	is_int(pmCloseContext(ctx), 0);
+}
+
 TAP_TEST(pmPostRow__until_the_device_is_full)
 {
 	pmContext ctx = self_open();

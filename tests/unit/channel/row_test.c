@@ -7,13 +7,18 @@
 
 static uint8_t data[100 * PART];
 
-static int post(struct rig *rig, uint64_t len, uint64_t *ret_done)
+static void fill_data(void)
 {
-	struct pm_row row = {
-		.head = "headhead", .head_len = HEAD, .part = PART, .data = data, .len = len};
-
 	for (uint32_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 13 + i / 251);
+}
+
+static int post(struct rig *rig, uint64_t len, uint64_t *ret_done)
+{
+	const struct pm_row_head head = {"headhead", HEAD, PART};
+	struct pm_row row = {.first = head, .others = head, .data = data, .len = len};
+
+	fill_data();
 	return chan_post_row(rig->chan, rig->peer, &row, rig->now, ret_done);
 }
 
@@ -67,9 +72,9 @@ TAP_TEST(chan_post_row__gathered)
 {
 	struct rig *rig = rig_new(1);
 	uint64_t gathered = 0, done;
-	struct pm_row row = {.head = "headhead",
-			     .head_len = HEAD,
-			     .part = PART,
+	const struct pm_row_head head = {"headhead", HEAD, PART};
+	struct pm_row row = {.first = head,
+			     .others = head,
 			     .len = 5 * PART + 7,
 			     .gather = next_bytes,
 			     .arg = &gathered};
@@ -86,6 +91,42 @@ TAP_TEST(chan_post_row__gathered)
 	is_int(gathered, 5 * PART + 7);
 	are_parts(rig, 1, 1, 5);
 	is_part(rig, 6, 6, 5 * PART, 7);
+	chan_check(rig->chan);
+	rig_close(rig);
+}
+
+/* The first datagram has a head and a length of its own, once, wherever the row stops. */
+TAP_TEST(chan_post_row__with_a_first_head)
+{
+	struct rig *rig = rig_new(1);
+	struct pm_row row = {.first = {"first", 5, 100},
+			     .others = {"headhead", HEAD, PART},
+			     .data = data,
+			     .len = 100 + 4 * PART + 7};
+	struct wire_msg_view view;
+	uint64_t done;
+
+	fill_data();
+	rig->alloc_limit = 3;
+	is_int(chan_post_row(rig->chan, rig->peer, &row, rig->now, &done), -EAGAIN);
+	is_int(done, 100 + 2 * PART);
+	is_int(rig->stats.tx_bytes, 5 + 100 + 2 * (HEAD + PART));
+	view = rig_view(&rig->sent[0], 0);
+	is_int(view.msg.length, 5 + 100);
+	is_mem(view.payload, "first", 5);
+	is_mem(view.payload + 5, data, 100);
+	is_part(rig, 1, 1, 100, PART);
+	is_part(rig, 2, 2, 100 + PART, PART);
+	rig->alloc_limit = 100;
+	row.first = row.others;
+	row.data += done;
+	row.len -= done;
+	is_int(chan_post_row(rig->chan, rig->peer, &row, rig->now, &done), 0);
+	is_int(done, 2 * PART + 7);
+	is_part(rig, 3, 3, 100 + 2 * PART, PART);
+	is_part(rig, 5, 5, 100 + 4 * PART, 7);
+	is_int(rig->n_sent, 6);
+	is_int(rig->stats.tx_bytes, 5 + 100 + 5 * HEAD + 4 * PART + 7);
 	chan_check(rig->chan);
 	rig_close(rig);
 }

@@ -124,8 +124,8 @@ TAP_TEST(send__discarded_and_shortened)
 /* Datagrams of 16 bytes of head and up to @part of data. */
 static int post_row(const uint8_t *data, uint64_t len, uint32_t part, uint64_t *ret_done)
 {
-	const struct pm_row row = {
-		.head = "sixteen bytes...", .head_len = 16, .data = data, .len = len, .part = part};
+	const struct pm_row_head head = {"sixteen bytes...", 16, part};
+	const struct pm_row row = {.first = head, .others = head, .data = data, .len = len};
 
 	return OPS->post_row(a.link, to_b, &row, ret_done);
 }
