@@ -103,7 +103,7 @@ static bool is_readable(const pmHandle *h)
  */
 static bool is_one_by_one(struct mtl_pm_peer *peer, size_t size)
 {
-	/* Others are announced whatever the program does, as synchronous ones, which look the same here. */
+	/* Shorter ones are announced only if they are synchronous, which is not seen here; longer ones always. */
 	if (!peer->burst_limit || size <= peer->burst_limit || (ssize_t)size > peer->middle_limit)
 		return false;
 	if (mtl_pm.n_fetches)

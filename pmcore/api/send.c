@@ -153,7 +153,9 @@ static int post_row(pmContext handle, pmNode node, const pmRowHead *first, const
 		return EBADF;
 	if ((!row->data && !row->gather) || !row->len || !ret_done || !first || !others ||
 	    (!first->data && first->len) || (!others->data && others->len))
-		return fail(EINVAL, "%s: no data, no head, or no place for what was taken", call);
+		return fail(EINVAL,
+			    "%s: no data or function, no head, or no place for what was taken",
+			    call);
 	*ret_done = 0;
 	err = row_node(ctx, node, first, others, call, &n);
 	if (err)

@@ -293,8 +293,9 @@ struct chan {
 	uint8_t full;                  /* rails that took no more since the last poll */
 	bool is_stopped;               /* quiesced */
 	bool is_fed;                   /* packets have come since the last poll */
+	bool has_heard_all;            /* the device was asked since then, and had no more */
 	uint32_t cork_after; /* message packets in flight to a peer from which on more are held */
-	uint32_t n_corks;    /* times it was corked */
+	uint32_t n_corks;    /* times it was corked, and long rows that came without */
 	uint32_t n_links;    /* rails without the bulk ones, which use the same wires */
 	bool is_striping;    /* there is a choice between rails of a kind */
 	uint64_t deadline;   /* no timer fires before */
@@ -307,6 +308,7 @@ struct chan {
 	/* input.c */
 	struct wire_words run;      /* a header of run_peer whose report is the last one heard */
 	struct chan_peer *run_peer; /* it is active; NULL: there is none */
+	bool is_run_of_datagrams;   /* that packet was one datagram, as those behind it may be */
 	struct stranger strangers[CHAN_STRANGERS]; /* by a hash of the node */
 	uint64_t strangers_ns;                     /* the count below starts again then */
 	uint32_t n_strangers;                      /* asked about in vain since it last did */
@@ -556,13 +558,12 @@ int recvwin_init(struct chan *chan);
 /* A DATA packet of @length body bytes; DROP_NONE: taken over, *ret_kept tells whether the buffer is still needed. */
 enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32_t seq,
 			       uint16_t length, uint8_t *data, uint64_t token, bool *ret_kept);
-/*
- * The same for packets of one datagram each that are next in order: how many there is room for, as long as nothing is early;
- * takes over one, false: no memory; and counts all @n of them.
- */
+/* The same for packets of one datagram each that are next in order. There is room for so many, none while packets are early. */
 uint32_t recvwin_row_room(const struct chan *chan, const struct chan_peer *peer);
+/* Takes over one of them; false: no memory. */
 bool recvwin_add_to_row(struct chan *chan, struct chan_peer *peer, const struct pm_rx *rx,
 			uint16_t length);
+/* Counts all @n of them. */
 void recvwin_end_row(struct chan *chan, struct chan_peer *peer, uint32_t n);
 /* The 64 bits from @seq on. */
 uint64_t recvwin_bits(const struct chan *chan, const struct chan_flow *flow, uint32_t seq);

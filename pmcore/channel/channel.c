@@ -248,7 +248,7 @@ int chan_poll(struct chan *chan, uint64_t now)
 	if (unlikely(now >= chan->deadline))
 		run_timers(chan);
 	if (!dlist_is_empty(&chan->pulling))
-		pull_output(chan, !chan->is_fed);
+		pull_output(chan, chan->has_heard_all);
 	while (!dlist_is_empty(&chan->ready) && posted < CHAN_POLL_POSTS) {
 		peer = dlist_entry(chan->ready.next, struct chan_peer, ready);
 		dlist_del(&peer->ready);
@@ -261,6 +261,7 @@ int chan_poll(struct chan *chan, uint64_t now)
 			dlist_add_tail(&chan->ready, &peer->ready);
 	}
 	chan->is_fed = false;
+	chan->has_heard_all = false;
 	return posted;
 }
 

@@ -31,8 +31,8 @@ struct chan;      /* one engine: one context on one packet device */
 struct pm_row;    /* datagrams to be sent in a row, see pm_device.h */
 struct chan_peer; /* state for one node; at most 256 bytes while idle */
 struct iovec;     /* a place in memory, see pm_device.h */
-struct pm_packet;
-struct pm_rx; /* transmit buffer, see pm_device.h: data room len busy next */
+struct pm_packet; /* transmit buffer, see pm_device.h: data room len busy next */
+struct pm_rx;     /* a packet that has come, see pm_device.h */
 
 /* What the engine needs from outside; @arg is that of chan_create. */
 struct chan_ops {
@@ -77,9 +77,9 @@ struct chan_config {
 	bool crc;            /* seal every packet and require it */
 	bool can_gather; /* the device takes packets with bytes in pm_packet.more; on bulk rails, where there are some */
 	bool can_show; /* the device sends long packets without such bytes uncopied, see pm_dev.can_show */
-	uint64_t pull_bytes; /* one-sided bytes asked for and not arrived, all peers together, at most,
-					but for silent ones; less where packets get lost because of it.
-					0 = default (1 MiB) */
+	uint64_t pull_bytes; /* one-sided bytes asked for and not arrived, all peers together, at most; those
+					of silent peers do not count; less where packets get lost because
+					of it. 0 = default (1 MiB) */
 	uint64_t rto_min_ns; /* retransmission timer bounds; 0 = defaults (2 ms, 1 s) */
 	uint64_t rto_max_ns;
 	uint64_t ack_delay_ns; /* longest an ack waits for data to ride on; 0 = default (200 us) */
@@ -168,7 +168,10 @@ bool chan_is_acked(const struct chan *chan, const struct chan_peer *peer);
  */
 void chan_input(struct chan *chan, uint8_t *data, uint32_t len, uint32_t rail, uint64_t token,
 		uint64_t now);
-/* The same for @n packets in the order of their arrival. Datagrams that follow each other in a row cost little here. */
+/*
+ * The same for all @n packets that the device has, in the order of their arrival; 0: it was asked and had none. Datagrams
+ * that follow each other in a row cost little here.
+ */
 void chan_input_all(struct chan *chan, const struct pm_rx *rx, uint32_t n, uint64_t now);
 
 /* A delivered message, in place. */

@@ -100,10 +100,13 @@ static uint32_t take_row(struct chan *chan, const struct pm_rx *rx, uint32_t n)
 {
 	struct chan_peer *peer = chan->run_peer;
 	struct stats_rail *stats = &chan->rails[rx->rail];
-	uint32_t room = recvwin_row_room(chan, peer), i;
 	struct wire_numbers numbers;
 	uint8_t rail = 0;
+	uint32_t room, i;
 
+	if (!peer)
+		return 0;
+	room = recvwin_row_room(chan, peer);
 	for (i = 0; i < n && i < room && rx[i].rail == rx->rail; i++) {
 		if (!goes_on_with_datagram(chan, &rx[i], i, &numbers) ||
 		    (i && numbers.rail != rail))
@@ -123,12 +126,16 @@ static uint32_t take_row(struct chan *chan, const struct pm_rx *rx, uint32_t n)
 }
 
 /* Others like it may follow. */
-static void begin_run(struct chan *chan, struct chan_peer *peer, const struct wire_header *header)
+static void begin_run(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
+		      const uint8_t *data)
 {
+	uint32_t mseq;
+
 	if (header->flags & (uint8_t)~WIRE_F_ECHO_MASK || chan->config.crc)
 		return;
 	wire_pack_header(header, &chan->run);
 	chan->run_peer = peer;
+	chan->is_run_of_datagrams = wire_is_datagram(data, header->length, &mseq);
 }
 
 /* *ret_peer: from whom there is a body of DATA to be taken, NULL: there is none. */
@@ -169,7 +176,7 @@ static __attribute__((noinline)) enum drop_reason take(struct chan *chan, const 
 	if (header.type != WIRE_DATA)
 		return DROP_NONE;
 	if (is_known || has_next)
-		begin_run(chan, peer, &header);
+		begin_run(chan, peer, &header, data);
 	ret->seq = header.seq;
 	ret->length = header.length;
 	*ret_peer = peer;
@@ -185,7 +192,6 @@ static void take_one(struct chan *chan, const struct pm_rx *rx, bool has_next)
 	enum drop_reason reason;
 	bool is_kept = false;
 
-	assert(rx->rail < chan->config.n_rails);
 	stats->rx_packets++;
 	stats->rx_bytes += rx->len;
 	if (likely(goes_on(chan, rx->data, rx->len, &numbers))) {
@@ -217,8 +223,10 @@ void chan_input_all(struct chan *chan, const struct pm_rx *rx, uint32_t n, uint6
 
 	chan->now = now;
 	chan->is_fed |= n > 0;
+	chan->has_heard_all = !n;
 	while (i < n) {
-		in_row = chan->run_peer ? take_row(chan, &rx[i], n - i) : 0;
+		assert(rx[i].rail < chan->config.n_rails);
+		in_row = chan->is_run_of_datagrams ? take_row(chan, &rx[i], n - i) : 0;
 		if (!in_row)
 			take_one(chan, &rx[i], i + 1 < n);
 		i += in_row ? in_row : 1;

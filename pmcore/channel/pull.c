@@ -12,8 +12,9 @@
 #define PIECE_MIN (16 * 1024)
 #define PIECE_MAX (256 * 1024)
 /*
- * Not heard for so long, an owner serves nothing. 1 MiB, the most that is asked for by default, takes 8.4 ms at
- * 1 Gbit/s; where more waits in the queue of a switch port, it may be joined by as much again.
+ * Not heard for so long, an owner counts as silent. 1 MiB, the most that is asked for by default, takes 8.4 ms at
+ * 1 Gbit/s. On a slower link, or with more asked for, data of an owner may wait in a queue for longer; then as much again
+ * may be asked for.
  */
 #define SILENT_NS 10000000
 #define LOOK_NS                                                                                    \

@@ -185,15 +185,15 @@ static enum drop_reason take_message(struct chan *chan, struct chan_peer *peer, 
 	if (!rx)
 		return DROP_NO_BUFFER;
 	chan->rx_used++;
-	credit_raise(chan, peer);
 	if (unlikely(ahead)) {
 		flow->hold[mseq & chan->mask] = rx;
 		flow->held++;
-		return DROP_NONE;
+	} else {
+		recvwin_deliver(chan, rx);
+		peer->rx_mseq++;
+		deliver_held(chan, peer);
 	}
-	recvwin_deliver(chan, rx);
-	peer->rx_mseq++;
-	deliver_held(chan, peer);
+	credit_raise(chan, peer);
 	return DROP_NONE;
 }
 

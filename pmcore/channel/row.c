@@ -5,7 +5,7 @@
  */
 #include "pmcore/channel/chan_private.h"
 
-/* Datagrams from @at on. */
+/* The number of datagrams from @at on. */
 static uint64_t count_from(const struct pm_row *row, uint64_t at)
 {
 	uint64_t next = at + pm_row_part(row, at);
@@ -85,14 +85,17 @@ static void send_run(struct chan *chan, struct chan_peer *peer, struct pm_packet
 	chan_ready(chan, peer);
 }
 
-/* It is long data, and so is what the cork holds of it already. */
+/* It is long data, so what is queued of it goes the same way later, and what a cork holds before it goes now. */
 static bool begin(struct chan *chan, struct chan_peer *peer, const struct pm_row *row)
 {
 	bool is_long = count_from(row, 0) >= CHAN_BULK;
 	int posted = 0;
 
-	if (is_long && !chan->cork_after)
+	if (is_long && chan->config.bulk_rails) {
+		if (chan->cork_after)
+			chan->n_corks++;
 		peer->flow->bulk_cork = chan->n_corks;
+	}
 	if (peer->flow->msgs.count && is_long)
 		(void)sendwin_output(chan, peer, &posted);
 	return is_long;

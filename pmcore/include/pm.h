@@ -136,7 +136,7 @@ int pmGatherRow(pmContext ctx, pmNode node, const void *head, size_t headLen, pm
 /*
  * The same for a row whose first datagram has a head of its own, as the first of a message has. A head is @len bytes, and
  * up to @part bytes of data follow it. If *ret_done is 0, the first datagram was not sent either. If it is not, and less
- * than all, pmPostRow with the head of the others sends the rest.
+ * than all, pmPostRow or pmGatherRow with the head of the others sends the rest.
  */
 typedef struct pmRowHead {
 	const void *data;

@@ -78,7 +78,7 @@ struct pm_row {
 	void (*gather)(void *arg, void *to, size_t n);
 	void *arg;
 };
-/* The head of the datagram with which the row goes on at @at bytes of its data; the bytes of them in it. */
+/* The head of the datagram with which the row goes on at @at bytes of its data; how many bytes of the data it has. */
 static inline const struct pm_row_head *pm_row_head(const struct pm_row *row, uint64_t at)
 {
 	return at ? &row->others : &row->first;

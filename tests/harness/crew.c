@@ -238,7 +238,7 @@ static void gather(void *arg, void *to, size_t n)
 	*at += n;
 }
 
-/* What a row is made of. Its first datagram has a head if @lead is not 0: so many bytes of @buf. */
+/* A row to be sent. Its first datagram has a head if @lead is not 0: so many bytes of @buf. */
 struct span {
 	const uint8_t *buf;
 	size_t len, part, lead;
@@ -266,6 +266,9 @@ static int give(pmContext ctx, pmNode node, const struct span *span, size_t at, 
 			      : pmPostRow(ctx, node, NULL, 0, next, left, span->part, ret_taken);
 	if (*ret_taken)
 		*ret_taken += lead;
+	/* nothing is gathered in vain */
+	if (span->is_gathered && !is_int(next - span->buf, at + (*ret_taken ? *ret_taken : lead)))
+		return EPROTO;
 	return err;
 }
 

@@ -215,9 +215,11 @@ TAP_TEST(chan_read__an_owner_that_was_not_listened_to_is_not_silent)
 	rig->now += 20 * MS;
 	is_int(chan_read(rig->chan, other, 1, 0, memory, 16128, rig->now, &third), 0);
 	is_int(other->flow->owed, 0);
-	/* packets of somebody else came, and there may be more */
-	rig->chan->is_fed = true;
-	rig_poll(rig, 0);
+	/* a poll that asked the device for nothing, as that of a send, or that took packets of somebody else */
+	chan_poll(rig->chan, rig->now);
+	is_int(rig->chan->silent, 0);
+	rig_input(rig, "short", 5, 0);
+	chan_poll(rig->chan, rig->now);
 	is_int(rig->chan->silent, 0);
 	place_up_to(rig, op[0], &next, 1);
 	rig_poll(rig, 0);

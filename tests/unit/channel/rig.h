@@ -328,6 +328,8 @@ static inline int rig_poll(struct rig *rig, uint64_t ns)
 	int n;
 
 	rig->now += ns;
+	/* the device is asked, and has nothing */
+	chan_input_all(rig->chan, NULL, 0, rig->now);
 	n = chan_poll(rig->chan, rig->now);
 	chan_check(rig->chan);
 	return n;

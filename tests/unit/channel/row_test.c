@@ -275,6 +275,25 @@ TAP_TEST(chan_post_row__rails_for_long_data)
 	rig_close(rig);
 }
 
+/* The last packets of a long row have to wait for credit: they follow the others, though they are few. */
+TAP_TEST(chan_post_row__the_end_of_long_data_takes_the_same_rail)
+{
+	struct rig *rig = open_with_bulk();
+	uint64_t done;
+
+	rig->peer->tx_credit = rig->peer->tx_mseq + 4;
+	is_int(post(rig, 6 * PART, &done), 0);
+	is_int(done, 6 * PART);
+	is_int(rig->n_sent, 4);
+	rig_ack(rig, 4, 0, NULL);
+	rig_poll(rig, 0);
+	is_int(rig->n_sent, 6);
+	for (uint32_t i = 0; i < 6; i++)
+		is_int(rig->sent[i].rail, 1);
+	are_parts(rig, 0, 0, 6);
+	rig_close(rig);
+}
+
 /* Short rows of a burst wait with the messages between them, until many packets are held. */
 TAP_TEST(chan_post_row__short_ones_of_a_burst_are_held)
 {
