@@ -10,7 +10,8 @@
  * puts that fence into every thread of every registered process. Where membarrier is refused the sender
  * fences by itself (pms_waker.fences), and so it does until its own process is registered. The kernel takes
  * 13 ms for that where there are threads, so a process begins when it has sent enough messages to gain by
- * it, in a thread of its own. A sender leaves its fence out after it has seen that the registration is complete.
+ * it, in a thread of its own. A sender left its fence out after that, until Linux 6.18 was seen not to interrupt the core
+ * of a sender whose process had registered: it fences always now.
  */
 #ifndef PM_SHMEM_WAKEUP_H
 #define PM_SHMEM_WAKEUP_H
@@ -77,8 +78,8 @@ static inline void pms_wake_fence(struct pms_waker *waker)
 	if (waker->fences != PMS_FENCES_NEVER)
 		pms_wake_fenced(waker);
 	else
-		atomic_signal_fence(
-			memory_order_seq_cst); /* the compiler keeps store and load in order */
+		/* Linux 6.18 does not always interrupt the core of a registered process: wake-ups got lost without */
+		atomic_thread_fence(memory_order_seq_cst);
 }
 
 /* To be called after something was published for the peer. */
