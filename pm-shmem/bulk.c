@@ -351,7 +351,7 @@ static bool take_chunk(struct pms_link *link, struct pm_link_peer *peer)
 		return false;
 	}
 	pms_chunk_take(&bulk->rx);
-	pms_wake_fence(&peer->waker);
+	pms_wake_fence();
 	if (pms_chunk_is_blocked(&bulk->rx))
 		pms_wake_peer(link, peer);
 	return true;

@@ -21,7 +21,7 @@ static int device_open(const struct pm_device_env *env, struct pm_link **ret_lin
 	link->saved_tail = &link->saved;
 	err = pms_buffers_init(link);
 	if (!err)
-		err = pms_segment_open(env, pms_membarrier_works(), pms_cma_measure, &link->seg);
+		err = pms_segment_open(env, pms_cma_measure, &link->seg);
 	if (err)
 		goto out;
 	err = pms_fifo_create(link->seg.dir.fd, link->seg.index, &link->fifo);
@@ -46,7 +46,6 @@ static void device_close(struct pm_link *base)
 	for (uint32_t i = 0; i < PMS_SLOTS; i++)
 		if (link->peers[i])
 			pms_peer_free(link, link->peers[i]);
-	pms_registrar_fini(&link->registrar);
 	pms_fifo_remove(link->seg.dir.fd, link->seg.index);
 	close(link->fifo);
 	pms_segment_close(&link->seg);

@@ -106,7 +106,6 @@ struct pms_link {
 	uint32_t next_saved;                   /* id of the next restored message */
 	struct pms_segment seg;
 	struct pm_device_env env;
-	struct pms_registrar registrar;
 	int fifo;
 	uint32_t sleeps; /* count of arms, the value of our sleeping flag */
 	bool is_armed;

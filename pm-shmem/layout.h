@@ -32,7 +32,7 @@
 #define PMS_CHUNK_BYTES 16384           /* 32768 is as fast for megabytes, 6 % slower for 64 KiB */
 #define PMS_LEASES 32                   /* one-sided operations outstanding per pair */
 #define PMS_EXPORTS 128                 /* regions on the board of a process */
-#define PMS_MAGIC 0x33304d4853534f50ull /* "POSSHM03"; changes with any change of this file */
+#define PMS_MAGIC 0x34304d4853534f50ull /* "POSSHM04"; changes with any change of this file */
 
 /* How the first process of the host found large data to move fastest. */
 enum pms_large { PMS_LARGE_UNKNOWN, PMS_LARGE_RING, PMS_LARGE_CMA };
@@ -60,7 +60,6 @@ struct pms_slot {
 	uint32_t uses;                            /* processes that had this slot so far */
 	uint64_t instance;                        /* random, tells the users of a slot apart */
 	uint64_t pid_ns;                          /* inode of the pid namespace, 0 = unknown */
-	uint32_t has_membarrier; /* it fences others when it sleeps, see wakeup.h */
 	/* arm count while asleep or about to be, 0 while awake; the owner sets it, a waker clears it */
 	alignas(PMS_LINE) _Atomic uint32_t sleeping;
 	/* bit i: process i sends to this one; set by i at its first message, cleared by the owner */

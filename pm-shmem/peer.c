@@ -30,9 +30,6 @@ static struct pm_link_peer *get_peer(struct pms_link *link, uint32_t index)
 	peer->queue_tail = &peer->queue;
 	peer->waker.slot = &slots[index];
 	peer->waker.fd = -1;
-	peer->waker.registrar = &link->registrar;
-	peer->waker.fences = slots[index].has_membarrier ? PMS_FENCES_UNREGISTERED
-							 : PMS_FENCES_ALWAYS;
 	link->peers[index] = peer;
 	return peer;
 }

@@ -31,7 +31,7 @@ static uint64_t coarse_ns(void)
 void pms_publish(struct pms_link *link, struct pm_link_peer *peer)
 {
 	pms_ring_publish(&peer->rx);
-	pms_wake_fence(&peer->waker);
+	pms_wake_fence();
 	if (atomic_load_explicit(&peer->rx.heads->blocked, memory_order_relaxed))
 		pms_wake_peer(link, peer);
 }

@@ -199,7 +199,7 @@ static int claim_board(struct pms_segment *seg, uint32_t index)
 	return err;
 }
 
-static int claim(struct pms_segment *seg, uint32_t index, uint32_t node, bool has_membarrier)
+static int claim(struct pms_segment *seg, uint32_t index, uint32_t node)
 {
 	struct pms_slot *slot = &seg->slots[index];
 	int err = pms_slot_lock(seg->dir.file, index);
@@ -221,7 +221,6 @@ static int claim(struct pms_segment *seg, uint32_t index, uint32_t node, bool ha
 	slot->pid = (uint32_t)getpid();
 	slot->pid_ns = pid_namespace();
 	slot->instance = random_word();
-	slot->has_membarrier = has_membarrier;
 	atomic_store_explicit(&slot->sleeping, 0, memory_order_relaxed);
 	for (int i = 0; i < PMS_WORDS; i++) {
 		atomic_store_explicit(&slot->contacts[i], 0, memory_order_relaxed);
@@ -232,7 +231,7 @@ static int claim(struct pms_segment *seg, uint32_t index, uint32_t node, bool ha
 	return 0;
 }
 
-static int claim_any(struct pms_segment *seg, const struct pm_device_env *env, bool has_membarrier)
+static int claim_any(struct pms_segment *seg, const struct pm_device_env *env)
 {
 	bool is_live[PMS_SLOTS];
 
@@ -250,7 +249,7 @@ static int claim_any(struct pms_segment *seg, const struct pm_device_env *env, b
 	}
 	for (uint32_t i = 0; i < PMS_SLOTS; i++)
 		if (!is_live[i] && is_reusable(seg, i, is_live))
-			return claim(seg, i, env->self, has_membarrier);
+			return claim(seg, i, env->self);
 	snprintf(env->why, env->why_size,
 		 "more than %d processes of the job on this host: start fewer here, or leave shmem "
 		 "out "
@@ -259,8 +258,8 @@ static int claim_any(struct pms_segment *seg, const struct pm_device_env *env, b
 	return -ENOSPC;
 }
 
-int pms_segment_open(const struct pm_device_env *env, bool has_membarrier,
-		     enum pms_large (*measure)(void), struct pms_segment *seg)
+int pms_segment_open(const struct pm_device_env *env, enum pms_large (*measure)(void),
+		     struct pms_segment *seg)
 {
 	int err;
 
@@ -283,7 +282,7 @@ int pms_segment_open(const struct pm_device_env *env, bool has_membarrier,
 	} else {
 		seg->ring = seg->header->ring;
 		seg->mtu = seg->header->mtu;
-		err = claim_any(seg, env, has_membarrier);
+		err = claim_any(seg, env);
 	}
 	if (!err)
 		err = forked_close(seg->dir.file);

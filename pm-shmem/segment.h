@@ -38,8 +38,8 @@ struct pms_address {
  * are taken), others; the sentence is in env->why. @ret_large: measure() is asked for once per
  * segment when it is not yet known.
  */
-int pms_segment_open(const struct pm_device_env *env, bool has_membarrier,
-		     enum pms_large (*measure)(void), struct pms_segment *seg);
+int pms_segment_open(const struct pm_device_env *env, enum pms_large (*measure)(void),
+		     struct pms_segment *seg);
 /* Gives the slot back; the last process removes the files. */
 void pms_segment_close(struct pms_segment *seg);
 

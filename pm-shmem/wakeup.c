@@ -3,75 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-static long membarrier(int cmd)
-{
-	return syscall(SYS_membarrier, cmd, 0, 0);
-}
-
-bool pms_membarrier_register(void)
-{
-	return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
-}
-
-bool pms_membarrier_works(void)
-{
-	return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0;
-}
-
-static void *work(void *arg)
-{
-	struct pms_registrar *registrar = arg;
-	int state = pms_membarrier_register() ? PMS_REGISTRAR_DONE : PMS_REGISTRAR_REFUSED;
-
-	/* pairs with the sender's load: its next store comes after the registration */
-	atomic_store_explicit(&registrar->state, state, memory_order_release);
-	return NULL;
-}
-
-/* Signals are for the program's own threads. */
-static void begin(struct pms_registrar *registrar)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&registrar->thread, NULL, work, registrar))
-		atomic_store(&registrar->state, PMS_REGISTRAR_REFUSED);
-	else
-		registrar->is_begun = true;
-	registrar->pid = getpid();
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-void pms_registrar_fini(struct pms_registrar *registrar)
-{
-	/* a child after fork() has no such thread */
-	if (registrar->is_begun && registrar->pid == getpid())
-		pthread_join(registrar->thread, NULL);
-	registrar->is_begun = false;
-}
-
-void pms_wake_fenced(struct pms_waker *waker)
-{
-	struct pms_registrar *registrar = waker->registrar;
-	int state;
-
-	atomic_thread_fence(memory_order_seq_cst);
-	if (waker->fences == PMS_FENCES_ALWAYS)
-		return;
-	state = atomic_load_explicit(&registrar->state, memory_order_acquire);
-	if (state != PMS_REGISTRAR_WAITS)
-		waker->fences = state == PMS_REGISTRAR_DONE ? PMS_FENCES_NEVER : PMS_FENCES_ALWAYS;
-	else if (!registrar->is_begun && ++registrar->n_fences > PMS_FENCES_MAX)
-		begin(registrar);
-}
 
 static void fifo_name(uint32_t index, char name[24])
 {
@@ -119,8 +53,6 @@ void pms_sleep_begin(struct pms_slot *self, uint32_t count)
 {
 	atomic_store_explicit(&self->sleeping, count, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (self->has_membarrier)
-		membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
 void pms_sleep_end(struct pms_slot *self, int fifo)

@@ -292,29 +292,20 @@ static int be_player(struct shared *s, game *play_it, int self, uint64_t seed)
 	return err;
 }
 
-static void run_game(game *play_it, bool has_membarrier)
+static void run_game(game *play_it)
 {
 	struct shared *s =
 		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t seed = tap_seed();
 	int status, err;
-	pid_t pid, second;
+	pid_t pid;
 
 	links_begin();
 	pid = fork();
 	if (!pid)
 		_exit(be_player(s, play_it, 1, seed + 1) ? 1 : 0);
 	must(pid > 0);
-	if (has_membarrier) {
-		err = be_player(s, play_it, 0, seed);
-	} else {
-		second = fork();
-		if (!second)
-			_exit(!refuse_calls(SYS_membarrier, SYS_membarrier, EPERM) ||
-			      be_player(s, play_it, 0, seed));
-		must(second > 0);
-		waitpid(second, &err, 0);
-	}
+	err = be_player(s, play_it, 0, seed);
 	okf(!err, "sleep_test.c:%d", err);
 	s->is_through[0] = 1;
 	waitpid(pid, &status, 0);
@@ -325,16 +316,10 @@ static void run_game(game *play_it, bool has_membarrier)
 
 TAP_TEST(sleep__no_wake_up_is_lost_in_ping_pong)
 {
-	run_game(play, true);
+	run_game(play);
 }
 
 TAP_TEST(sleep__no_wake_up_is_lost_in_a_stream)
 {
-	run_game(stream, true);
-}
-
-TAP_TEST(sleep__no_wake_up_is_lost_without_membarrier)
-{
-	run_game(play, false);
-	run_game(stream, false);
+	run_game(stream);
 }

@@ -20,7 +20,6 @@ static char dir_path[64];
 static int dir, fifo;
 static struct pms_slot slot;
 static struct pms_waker waker;
-static struct pms_registrar registrar;
 
 static bool begin(void)
 {
@@ -28,9 +27,8 @@ static bool begin(void)
 	if (!ok(mkdtemp(dir_path)))
 		return false;
 	dir = open(dir_path, O_RDONLY | O_DIRECTORY);
-	slot = (struct pms_slot){.has_membarrier = pms_membarrier_works()};
-	registrar = (struct pms_registrar){0};
-	waker = (struct pms_waker){.slot = &slot, .fd = -1, .registrar = &registrar};
+	slot = (struct pms_slot){0};
+	waker = (struct pms_waker){.slot = &slot, .fd = -1};
 	return is_int(pms_fifo_create(dir, INDEX, &fifo), 0);
 }
 
@@ -194,7 +192,7 @@ static void *be_sender(void *arg)
 	return arg;
 }
 
-static void race(enum pms_fences fences)
+TAP_TEST(wake__races_with_sleep)
 {
 	uint64_t random = tap_seed() + 1;
 	uint32_t unseen = 0;
@@ -202,8 +200,6 @@ static void race(enum pms_fences fences)
 	cpu_set_t all;
 
 	must(begin());
-	slot.has_membarrier = fences != PMS_FENCES_ALWAYS;
-	waker.fences = fences;
 	atomic_store(&cell, 0);
 	atomic_store(&turn, 0);
 	sched_getaffinity(0, sizeof(all), &all);
@@ -227,63 +223,5 @@ static void race(enum pms_fences fences)
 	pthread_join(thread, NULL);
 	sched_setaffinity(0, sizeof(all), &all);
 	tap_diag("%u of %u rounds needed the wake-up", unseen, ROUNDS);
-	if (fences == PMS_FENCES_UNREGISTERED)
-		is_int(waker.fences, PMS_FENCES_NEVER);
-	pms_registrar_fini(&registrar);
 	end();
-}
-
-/* The registration ends while both are at it. The test before the next one: once registered is for ever. */
-TAP_TEST(wake__races_with_sleep_and_registration)
-{
-	if (!pms_membarrier_works()) {
-		tap_skip("membarrier is refused here");
-		return;
-	}
-	race(PMS_FENCES_UNREGISTERED);
-}
-
-TAP_TEST(wake__registers_when_it_has_fenced_enough)
-{
-	if (!pms_membarrier_works()) {
-		tap_skip("membarrier is refused here");
-		return;
-	}
-	must(begin());
-	waker.fences = PMS_FENCES_UNREGISTERED;
-	for (uint32_t i = 0; i < PMS_FENCES_MAX; i++)
-		pms_wake(&waker, dir, INDEX);
-	ok(!registrar.is_begun);
-	pms_wake(&waker, dir, INDEX);
-	ok(registrar.is_begun);
-	is_int(waker.fences, PMS_FENCES_UNREGISTERED);
-	pms_registrar_fini(&registrar);
-	pms_wake(&waker, dir, INDEX);
-	is_int(waker.fences, PMS_FENCES_NEVER);
-	end();
-}
-
-TAP_TEST(wake__registers_for_no_peer_that_fences_nobody)
-{
-	must(begin());
-	waker.fences = PMS_FENCES_ALWAYS;
-	for (uint32_t i = 0; i < 2 * PMS_FENCES_MAX; i++)
-		pms_wake(&waker, dir, INDEX);
-	ok(!registrar.is_begun);
-	is_int(waker.fences, PMS_FENCES_ALWAYS);
-	end();
-}
-
-TAP_TEST(wake__races_with_sleep_fenced_by_membarrier)
-{
-	if (!pms_membarrier_register()) {
-		tap_skip("membarrier is refused here");
-		return;
-	}
-	race(PMS_FENCES_NEVER);
-}
-
-TAP_TEST(wake__races_with_sleep_fenced_by_the_sender)
-{
-	race(PMS_FENCES_ALWAYS);
 }
