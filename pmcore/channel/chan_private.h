@@ -138,12 +138,12 @@ struct chan_flow {
 	uint32_t in_flight;       /* slots with a packet */
 	uint32_t n_lost;          /* of these on the lost list */
 	uint32_t msgs_in_flight;
-	uint32_t reserved;  /* packets lent by chan_reserve */
-	uint32_t n_lent;    /* packets in flight whose data lies in memory of the program */
-	uint64_t pause_ns;  /* repetitions wait until then */
-	uint64_t sample_ns; /* latest first transmission among the packets just acked */
-	uint64_t n_acked;   /* packets acked, ever; tells whether an ack brought anything */
-	uint32_t bulk_cork; /* chan.n_corks when messages last left as long data */
+	uint32_t reserved;   /* packets lent by chan_reserve */
+	uint32_t n_lent;     /* packets in flight whose data lies in memory of the program */
+	uint64_t pause_ns;   /* repetitions wait until then */
+	uint64_t sample_ns;  /* latest first transmission among the packets just acked */
+	uint64_t n_acked;    /* packets acked, ever; tells whether an ack brought anything */
+	uint32_t bulk_burst; /* chan.n_bursts when messages last left as long data */
 
 	/* limit.c */
 	uint32_t range;        /* of the sequence numbers from the oldest not acked on */
@@ -295,7 +295,7 @@ struct chan {
 	bool is_fed;                   /* packets have come since the last poll */
 	bool has_heard_all;            /* the device was asked since then, and had no more */
 	uint32_t cork_after; /* message packets in flight to a peer from which on more are held */
-	uint32_t n_corks;    /* times it was corked, and long rows that came without */
+	uint32_t n_bursts;   /* times it was corked, and long rows that came without */
 	uint32_t n_links;    /* rails without the bulk ones, which use the same wires */
 	bool is_striping;    /* there is a choice between rails of a kind */
 	uint64_t deadline;   /* no timer fires before */

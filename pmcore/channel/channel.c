@@ -51,7 +51,7 @@ static void set_defaults(struct chan *chan)
 	chan->rails = config->rails ? config->rails : chan->no_rails;
 	chan->deadline = CHAN_NEVER;
 	chan->cork_after = UINT32_MAX;
-	chan->n_corks = 1;
+	chan->n_bursts = 1;
 }
 
 int chan_create(const struct chan_config *config, const struct chan_ops *ops, void *arg,

@@ -7,7 +7,7 @@
  *
  * Use:
  *   send     chan_reserve -> fill -> chan_submit (or chan_discard)
- *   receive  chan_input for each packet, or chan_input_all; chan_next until 0, chan_release when done with a message
+ *   receive  chan_input for the packets of a poll, chan_next until 0, chan_release when done with a message
  *   drive    chan_poll(now) after a batch of the above: emits acks, queued data, retransmissions
  *   time     chan_deadline gives the next moment chan_poll has to be called at even if nothing arrives
  *
@@ -163,16 +163,11 @@ bool chan_is_out(const struct chan_peer *peer);
 bool chan_is_acked(const struct chan *chan, const struct chan_peer *peer);
 
 /*
- * Takes a received packet. The engine calls rx_return(token) when it needs it no more: at once, or after
- * the last message in it has been released. Bad packets are counted and dropped.
+ * Takes the @n packets that the device has, in the order of their arrival; 0: it was asked, and had none. The engine calls
+ * rx_return(token) when it needs one no more: at once, or after the last message in it has been released. Bad packets
+ * are counted and dropped. Datagrams that follow each other in a row cost little.
  */
-void chan_input(struct chan *chan, uint8_t *data, uint32_t len, uint32_t rail, uint64_t token,
-		uint64_t now);
-/*
- * The same for all @n packets that the device has, in the order of their arrival; 0: it was asked and had none. Datagrams
- * that follow each other in a row cost little here.
- */
-void chan_input_all(struct chan *chan, const struct pm_rx *rx, uint32_t n, uint64_t now);
+void chan_input(struct chan *chan, const struct pm_rx *rx, uint32_t n, uint64_t now);
 
 /* A delivered message, in place. */
 struct chan_msg {

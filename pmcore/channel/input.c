@@ -56,15 +56,23 @@ static inline void note_life(const struct chan *chan, struct chan_peer *peer)
 
 /*
  * Of packets in a row each has the header of the one before, with its own length, and numbers that are the next ones: that
- * is seen by a few compares. All that it says has been checked, and heard.
+ * is seen by a few compares. All that it says has been checked, and heard. @ahead: so many packets that came before this one
+ * are not counted yet.
  */
-static inline bool goes_on(const struct chan *chan, const uint8_t *data, uint32_t len,
+static inline bool is_next(const struct chan *chan, const struct pm_rx *rx, uint32_t ahead,
 			   struct wire_numbers *ret)
 {
 	const struct chan_peer *peer = chan->run_peer;
 
-	return peer && !peer->is_dead && wire_is_like(data, len, &chan->run, ret) &&
-	       ret->seq == peer->rx_next && ret->rail_seq == peer->rail_rx[ret->rail];
+	return wire_is_like(rx->data, rx->len, &chan->run, ret) &&
+	       ret->seq == peer->rx_next + ahead &&
+	       ret->rail_seq == peer->rail_rx[ret->rail] + ahead;
+}
+
+/* There is a row that may go on. */
+static inline bool has_run(const struct chan *chan)
+{
+	return chan->run_peer && !chan->run_peer->is_dead;
 }
 
 static inline enum drop_reason take_next(struct chan *chan, const uint8_t *data,
@@ -79,17 +87,14 @@ static inline enum drop_reason take_next(struct chan *chan, const uint8_t *data,
 	return DROP_NONE;
 }
 
-/* Does the packet follow @ahead others of the row, by the same rail, as a packet of one datagram? */
-static inline bool goes_on_with_datagram(const struct chan *chan, const struct pm_rx *rx,
-					 uint32_t ahead, struct wire_numbers *ret)
+/* Is it one datagram, which is the next in order as well? */
+static inline bool is_next_datagram(const struct chan *chan, const struct pm_rx *rx, uint32_t ahead,
+				    struct wire_numbers *ret)
 {
-	const struct chan_peer *peer = chan->run_peer;
 	uint32_t mseq;
 
-	return wire_is_like(rx->data, rx->len, &chan->run, ret) &&
-	       ret->seq == peer->rx_next + ahead &&
-	       ret->rail_seq == peer->rail_rx[ret->rail] + ahead &&
-	       wire_is_datagram(rx->data, ret->length, &mseq) && mseq == peer->rx_mseq + ahead;
+	return is_next(chan, rx, ahead, ret) && wire_is_datagram(rx->data, ret->length, &mseq) &&
+	       mseq == chan->run_peer->rx_mseq + ahead;
 }
 
 /*
@@ -104,12 +109,11 @@ static uint32_t take_row(struct chan *chan, const struct pm_rx *rx, uint32_t n)
 	uint8_t rail = 0;
 	uint32_t room, i;
 
-	if (!peer)
+	if (!has_run(chan))
 		return 0;
 	room = recvwin_row_room(chan, peer);
 	for (i = 0; i < n && i < room && rx[i].rail == rx->rail; i++) {
-		if (!goes_on_with_datagram(chan, &rx[i], i, &numbers) ||
-		    (i && numbers.rail != rail))
+		if (!is_next_datagram(chan, &rx[i], i, &numbers) || (i && numbers.rail != rail))
 			break;
 		if (!recvwin_add_to_row(chan, peer, &rx[i], numbers.length))
 			break;
@@ -194,7 +198,7 @@ static void take_one(struct chan *chan, const struct pm_rx *rx, bool has_next)
 
 	stats->rx_packets++;
 	stats->rx_bytes += rx->len;
-	if (likely(goes_on(chan, rx->data, rx->len, &numbers))) {
+	if (has_run(chan) && likely(is_next(chan, rx, 0, &numbers))) {
 		reason = take_next(chan, rx->data, &numbers);
 		peer = chan->run_peer;
 	} else {
@@ -209,15 +213,7 @@ static void take_one(struct chan *chan, const struct pm_rx *rx, bool has_next)
 		chan->ops.rx_return(chan->arg, rx->token);
 }
 
-void chan_input(struct chan *chan, uint8_t *data, uint32_t len, uint32_t rail, uint64_t token,
-		uint64_t now)
-{
-	struct pm_rx rx = {.data = data, .len = len, .rail = rail, .token = token};
-
-	chan_input_all(chan, &rx, 1, now);
-}
-
-void chan_input_all(struct chan *chan, const struct pm_rx *rx, uint32_t n, uint64_t now)
+void chan_input(struct chan *chan, const struct pm_rx *rx, uint32_t n, uint64_t now)
 {
 	uint32_t i = 0, in_row;
 

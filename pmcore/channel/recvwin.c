@@ -273,7 +273,7 @@ uint32_t recvwin_row_room(const struct chan *chan, const struct chan_peer *peer)
 {
 	uint32_t allowed = peer->rx_credit - peer->rx_mseq;
 
-	if (peer->is_dead || peer->flow->early || peer->flow->held || (int32_t)allowed <= 0)
+	if (peer->flow->early || peer->flow->held || (int32_t)allowed <= 0)
 		return 0;
 	return (uint32_t)min_u64(allowed, chan->config.rx_buffers - chan->rx_used);
 }

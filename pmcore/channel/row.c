@@ -93,8 +93,8 @@ static bool begin(struct chan *chan, struct chan_peer *peer, const struct pm_row
 
 	if (is_long && chan->config.bulk_rails) {
 		if (chan->cork_after)
-			chan->n_corks++;
-		peer->flow->bulk_cork = chan->n_corks;
+			chan->n_bursts++;
+		peer->flow->bulk_burst = chan->n_bursts;
 	}
 	if (peer->flow->msgs.count && is_long)
 		(void)sendwin_output(chan, peer, &posted);

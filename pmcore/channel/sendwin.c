@@ -427,8 +427,8 @@ static bool is_bulk(const struct chan *chan, struct chan_flow *flow)
 	if (!chan->config.bulk_rails)
 		return false;
 	if (flow->msgs.count >= CHAN_BULK)
-		flow->bulk_cork = chan->n_corks;
-	return flow->bulk_cork && flow->bulk_cork == chan->n_corks;
+		flow->bulk_burst = chan->n_bursts;
+	return flow->bulk_burst && flow->bulk_burst == chan->n_bursts;
 }
 
 /* The first packets of the queue, at most @most and CHAN_RUN; their number. */

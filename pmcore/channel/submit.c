@@ -130,7 +130,7 @@ void chan_cork(struct chan *chan, bool is_on)
 	if (!is_on)
 		return;
 	chan->cork_after = chan->config.bulk_rails ? 0 : CORK_FLIGHT;
-	chan->n_corks++;
+	chan->n_bursts++;
 }
 
 void submit_enqueue(struct chan_flow *flow, struct pm_packet *packet)

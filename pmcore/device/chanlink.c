@@ -78,7 +78,7 @@ static void work(struct chanlink *c, const struct pm_rx *rx, int n)
 {
 	uint64_t t = now(c);
 
-	chan_input_all(c->chan, rx, (uint32_t)n, t);
+	chan_input(c->chan, rx, (uint32_t)n, t);
 	if (t >= c->next_events)
 		look_at_events(c, t);
 	if (c->is_full) {

@@ -283,7 +283,12 @@ void rig_input(struct rig *rig, const void *data, size_t len, uint32_t rail)
 	rig->rx[i] = malloc(len ? len : 1);
 	require(rig->rx[i] != NULL, "no memory");
 	memcpy(rig->rx[i], data, len);
-	chan_input(rig->chan, rig->rx[i], (uint32_t)len, rail % RIG_RAILS, i + 1, rig->now);
+	chan_input(rig->chan,
+		   &(struct pm_rx){.data = rig->rx[i],
+				   .len = (uint32_t)len,
+				   .rail = rail % RIG_RAILS,
+				   .token = i + 1},
+		   1, rig->now);
 	drive(rig);
 }
 

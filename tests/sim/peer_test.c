@@ -352,7 +352,9 @@ static void say_hello(struct chan *chan, struct stub *stub, struct chan_peer *pe
 	header.credit = 64;
 	wire_put_header(data, &header);
 	wire_put_ack(data + sizeof(header), &ack, NULL);
-	chan_input(chan, data, sizeof(header) + sizeof(ack), 0, 77, now);
+	chan_input(chan,
+		   &(struct pm_rx){.data = data, .len = sizeof(header) + sizeof(ack), .token = 77},
+		   1, now);
 }
 
 TAP_TEST(peer__hundred_thousand_cost_256_bytes_each_while_idle)

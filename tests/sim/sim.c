@@ -173,7 +173,7 @@ static void serve(struct sim *sim, uint32_t number)
 	do {
 		for (n = 0; n < SIM_BURST && wires_receive(sim, number, &rx[n]); n++)
 			;
-		chan_input_all(node->chan, rx, n, job_now(sim, number));
+		chan_input(node->chan, rx, n, job_now(sim, number));
 	} while (n == SIM_BURST);
 	simapp_receive(sim, number);
 	simapp_send(sim, number, job_now(sim, number));

@@ -410,7 +410,7 @@ static void give_together(struct rig *together, struct rig *apart, uint64_t *sta
 		rx[k] = rig_arrive(together, bytes[i], len[i], rail);
 		give(apart, true, bytes[i], len[i], rail);
 	}
-	chan_input_all(together->chan, rx, n, together->now);
+	chan_input(together->chan, rx, n, together->now);
 }
 
 /* The next message of both is the same; false: there is none. */
@@ -421,7 +421,7 @@ static bool is_one_taken(struct rig *a, struct rig *b)
 	return is_int(number, rig_take(b)) && number >= 0;
 }
 
-TAP_TEST(chan_input_all__packets_together_are_taken_as_one_by_one)
+TAP_TEST(chan_input__packets_together_are_taken_as_one_by_one)
 {
 	uint64_t state = tap_seed();
 	uint32_t i, turn, n_rows = 0;

@@ -256,7 +256,7 @@ static inline void rig_input(struct rig *rig, const void *bytes, uint32_t len, u
 {
 	struct pm_rx rx = rig_arrive(rig, bytes, len, rail);
 
-	chan_input(rig->chan, rx.data, len, rail, rx.token, rig->now);
+	chan_input(rig->chan, &rx, 1, rig->now);
 }
 
 /* A packet of the other side from rig->from with @len body bytes; its rail number goes on. */
@@ -329,7 +329,7 @@ static inline int rig_poll(struct rig *rig, uint64_t ns)
 
 	rig->now += ns;
 	/* the device is asked, and has nothing */
-	chan_input_all(rig->chan, NULL, 0, rig->now);
+	chan_input(rig->chan, NULL, 0, rig->now);
 	n = chan_poll(rig->chan, rig->now);
 	chan_check(rig->chan);
 	return n;
