@@ -19,7 +19,7 @@ tap = Tap()
 USER = "daemon"
 HOSTS = 2
 READY_S, END_S = 10, 10
-OURS = ("scored", "scnoded", "scstepd", "scrun", "srun", "slurmstepd", "sleep", "program")
+OURS = ("scored", "scnoded", "scstepd", "scrun", "srun", "salloc", "slurmstepd", "sleep", "program")
 PROGRAM = f"{BUILD}/mpi/collectives"
 CONF = """
 ClusterName=lab
@@ -147,15 +147,18 @@ class Slurm(schedlab.Lab):
         return left + self.run("squeue", "-h").stdout.splitlines()
 
 
-def end_salloc(job):
-    """Its allocation has been revoked. On a loaded machine salloc 22.05 may then spin for ever, with no child left and
-    nothing in the queue. That is a fault of Slurm, so it is killed here."""
-    try:
-        job.communicate(timeout=END_S)
-    except subprocess.TimeoutExpired:
+def after_scancel(slurm, job):
+    """On a loaded machine salloc 22.05 was seen to spin for ever after its allocation had been revoked, with no child left and
+    nothing in the queue. Nothing of ours can end it then, so that alone is no failure."""
+    left, spinning = slurm.settled(END_S), f"process {job.pid} salloc in h0"
+    tap.equal([what for what in left if what != spinning], [], "so does Slurm's scancel")
+    if spinning in left:
         job.kill()
         job.communicate()
-    tap.ok(job.returncode, "and salloc says so", f"exit {job.returncode}")
+        tap.skip("and salloc says so", "it spins")
+        return
+    job.communicate(timeout=END_S)
+    tap.ok(job.returncode, "and salloc says so")
 
 
 def main():
@@ -182,8 +185,7 @@ def main():
         tap.ok(wait_until(lambda: len(slurm.find("sleep")) == 4, READY_S), "another allocation of the same user")
         number = slurm.run("squeue", "-h", "-o", "%A").stdout.strip()
         slurm.run("/usr/bin/scancel", number, user=USER)
-        tap.equal(slurm.settled(END_S), [], "so does Slurm's scancel")
-        end_salloc(job)
+        after_scancel(slurm, job)
     return tap.end()
 
 
