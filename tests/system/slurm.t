@@ -148,7 +148,7 @@ class Slurm(schedlab.Lab):
 
 
 def after_scancel(slurm, job):
-    """On a loaded machine salloc 22.05 was seen to spin for ever after its allocation had been revoked, with no child left and
+    """On a loaded machine salloc 22.05 was seen to spin after its allocation had been revoked, with no child left and
     nothing in the queue. Nothing of ours can end it then, so that alone is no failure."""
     left, spinning = slurm.settled(END_S), f"process {job.pid} salloc in h0"
     tap.equal([what for what in left if what != spinning], [], "so does Slurm's scancel")
