@@ -242,6 +242,8 @@ static int on_request(struct pmt_link *s, struct pmt_owned *o)
 		return -EPROTO;
 	o->queue[(o->head + o->count++) % PMT_PARTS] = request;
 	s->serve_bytes += request.length;
+	if (s->n_reads)
+		s->both_ways = PMT_BOTH_WAYS;
 	if (!o->is_serving)
 		LIST_INSERT_HEAD(&s->serving, o, serving);
 	o->is_serving = true;

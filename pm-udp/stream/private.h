@@ -11,6 +11,7 @@
 
 #include "pm-udp/addr.h"
 #include "pm-udp/stream/bound.h"
+#include "pm-udp/stream/lending.h"
 #include "pm-udp/stream/stream.h"
 #include "pm-udp/stream/wire.h"
 
@@ -21,6 +22,9 @@
 #define PMT_STRANGERS 16
 #define PMT_STRANGERS_MOST 512
 #define PMT_READERS 256 /* own connections */
+
+/* A read that went beside one of others tells that so many next ones will. */
+#define PMT_BOTH_WAYS 8
 
 /* An owner that computes sends nothing. After this time others that are read from need not wait for it. */
 #define PMT_SILENT_NS 5000000ull
@@ -74,6 +78,7 @@ struct pmt_read {
 	int status; /* -EAGAIN: not over */
 	uint64_t rkey, offset, len;
 	uint64_t asked, arrived; /* bytes */
+	struct pmt_terms terms;
 	uint8_t *local;
 };
 
@@ -121,6 +126,7 @@ struct pmt_peer {
 	TAILQ_HEAD(, pmt_read) reads; /* not over */
 	uint64_t outstanding;         /* bytes asked for, by all connections */
 	uint64_t heard_ns; /* when data came last, if others were read from too, or the first were asked for */
+	struct pmt_lending lending;
 	struct pmt_reading reading[]; /* one for each rail here */
 };
 
@@ -151,7 +157,8 @@ struct pmt_link {
 	uint32_t n_reads;       /* not over */
 	uint64_t read_bytes;    /* length of them */
 	uint64_t serve_bytes;   /* of requests of others, not sent yet */
-	struct pmt_loan spare;  /* a pipe for the next loan */
+	uint32_t both_ways; /* reads that still count as going beside those of others: PMT_BOTH_WAYS from such a one on */
+	struct pmt_loan spare; /* a pipe for the next loan */
 	uint32_t n_pipes;
 	bool lends_not;      /* this process gets no pipes, or its kernel does not want to */
 	uint32_t n_exported; /* regions that others may read from */

@@ -71,6 +71,37 @@ static void close_reading(struct pmt_link *s, struct pmt_reading *r)
 	r->is_judged = false;
 }
 
+static struct pmt_load load_of(const struct pmt_link *s)
+{
+	return (struct pmt_load){.bytes = s->read_bytes + s->serve_bytes,
+				 .is_both_ways = s->both_ways};
+}
+
+/* Its bytes are counted already. */
+static void agree(struct pmt_link *s, struct pmt_peer *peer, struct pmt_read *read)
+{
+	struct pmt_load load;
+
+	if (s->serve_bytes)
+		s->both_ways = PMT_BOTH_WAYS;
+	else if (s->both_ways)
+		s->both_ways--;
+	/* copied, and without a look at the clock */
+	if (read->len < PMT_LENT_LEAST)
+		return;
+	load = load_of(s);
+	read->terms = pmt_lending_begin(&peer->lending, read->len, &load, clock_monotonic_ns());
+}
+
+static void settle(const struct pmt_link *s, struct pmt_peer *peer, const struct pmt_read *read,
+		   int status)
+{
+	struct pmt_load load = load_of(s);
+
+	pmt_lending_end(&peer->lending, &read->terms, read->len, !status, &load,
+			clock_monotonic_ns());
+}
+
 static void end_read(struct pmt_link *s, struct pmt_read *read, int status)
 {
 	struct pmt_peer *peer = read->peer;
@@ -81,6 +112,8 @@ static void end_read(struct pmt_link *s, struct pmt_read *read, int status)
 	read->status = status;
 	s->n_reads--;
 	s->read_bytes -= read->len;
+	if (read->terms.is_measured)
+		settle(s, peer, read, status);
 	s->has_news = true;
 	if (!status)
 		s->env.stats->read_bytes += read->len;
@@ -395,6 +428,7 @@ int pmt_read(struct pm_link *link, struct pm_link_peer *link_peer, uint64_t rkey
 	s->n_reads++;
 	s->n_unasked++;
 	s->read_bytes += len;
+	agree(s, peer, read);
 	*ret_op = read->id;
 	if (len >= ASKED_AT_ONCE || read == TAILQ_FIRST(&peer->reads))
 		pmt_ask(s);

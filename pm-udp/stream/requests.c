@@ -11,12 +11,6 @@
 #define MOST_ALONE (16u << 20)
 #define PART_SHARED (256u << 10)
 #define MOST_SHARED (512u << 10)
-/*
- * Bytes under way, in both directions, up to which owners lend their pages, in place of sending copies. One core less copies
- * then. Data that wait longer have left the caches when they are read, and a reader's core alone is slower than both.
- */
-#define LENT_MOST (4u << 20)
-#define LENT_LEAST (128u << 10) /* of one read; shorter ones are cheaper to copy, many in a call */
 
 /* Of one owner now, bytes. */
 struct share {
@@ -77,12 +71,6 @@ static struct pmt_reading *choose(struct pmt_link *s, struct pmt_peer *peer, uin
 	return best;
 }
 
-static enum pmt_how how(const struct pmt_link *s, uint64_t len)
-{
-	return len < LENT_LEAST || s->read_bytes + s->serve_bytes > LENT_MOST ? PMT_COPIED
-									      : PMT_LENT;
-}
-
 /* Writes the request for the next part of the read; its bytes. */
 static uint64_t ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *read, uint64_t most)
 {
@@ -90,7 +78,7 @@ static uint64_t ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *
 	struct pmt_request request = {.rkey = read->rkey,
 				      .offset = read->offset + read->asked,
 				      .length = left < most ? left : most,
-				      .how = how(s, read->len)};
+				      .how = read->terms.how};
 
 	pmt_request_put(r->out + r->out_len, &request);
 	r->out_len += PMT_REQUEST;

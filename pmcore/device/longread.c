@@ -8,9 +8,9 @@
 
 #include "pmcore/device/address.h"
 #include "pmcore/device/chanlink.h"
-#include "pmcore/device/choice.h"
 #include "pmcore/device/registry.h"
 #include "pmcore/device/stubs.h"
+#include "pmcore/util/choice.h"
 #include "pmcore/util/clock.h"
 
 /* Bytes from which on the request, which goes by the stream too, is worth it if many are under way. */
@@ -213,12 +213,12 @@ static int by_either(struct composite *c, struct composite_node *n, struct longr
 	if (r->len < ALONE_MIN && !c->n_reads)
 		return by_device(n, r);
 	if (r->len < TRIAL_MIN) {
-		if (!choice_is_stream_slower(&way->choice) && !by_stream(c, way, r))
+		if (!choice_is_first_slower(&way->choice) && !by_stream(c, way, r))
 			return 0;
 		return by_device(n, r);
 	}
 	r->is_chosen = true;
-	if (choice_begin(&way->choice, clock_monotonic_ns(), &r->spell) == CHOICE_STREAM) {
+	if (choice_begin(&way->choice, clock_monotonic_ns(), &r->spell) == CHOICE_FIRST) {
 		if (!by_stream(c, way, r))
 			return 0;
 		r->spell = choice_refused(&way->choice);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * choice - which of two ways brings a node's long reads faster, found out while they are used. Reads are taken in spells of
+ * choice - which of two ways brings long reads faster, found out while they are used. Reads are taken in spells of
  * one way; each spell gives a rate: bytes by the time in which any read was under way. The way with the better rate
  * is used, and the other one tried again after ever longer times. Pure: time is an argument, ns.
  */
-#ifndef PM_DEVICE_CHOICE_H
-#define PM_DEVICE_CHOICE_H
+#ifndef PM_UTIL_CHOICE_H
+#define PM_UTIL_CHOICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum choice_way { CHOICE_DEVICE, CHOICE_STREAM, CHOICE_WAYS };
+/* The first one is used until both were measured, and is given more trials before it counts as the slower one. */
+enum choice_way { CHOICE_OTHER, CHOICE_FIRST, CHOICE_WAYS };
 
 /* All zero: nothing is known yet. */
 struct choice {
@@ -27,16 +28,19 @@ struct choice {
 	uint64_t spent;            /* bytes since the way was changed */
 	uint64_t rest;             /* bytes until the next trial */
 	uint32_t patience;         /* rest after a trial, in parts of what it spent */
-	uint32_t defeats;          /* trials in a row in which the stream was the slower one */
+	uint32_t defeats;          /* trials in a row in which the first way was the slower one */
 };
 
 /* A read begins now: its way, and the number to give back when it ends. */
 enum choice_way choice_begin(struct choice *c, uint64_t now, uint32_t *ret_spell);
-/* Were both ways measured, and the stream found slower? */
-bool choice_is_stream_slower(const struct choice *c);
-/* It could not begin by the stream, and goes by the device: the number to give back. */
+/* Were both ways measured, and the first one found slower? */
+bool choice_is_first_slower(const struct choice *c);
+/* It could not begin by the first way, and goes by the other one: the number to give back. */
 uint32_t choice_refused(struct choice *c);
-/* It is over. @len: bytes that it brought, 0 = it failed, and tells nothing. */
+/*
+ * It is over. @len: bytes that it brought, 0 = it failed, or something else was in its way: it tells nothing, nor do those
+ * that are under way with it.
+ */
 void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now);
 
 #endif

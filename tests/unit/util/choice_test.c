@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Tests of choice.c in virtual time: which way is taken, how often the other one is tried, and what does not fool it. */
-#include "pmcore/device/choice.h"
+#include "pmcore/util/choice.h"
 
 #include <string.h>
 
@@ -21,9 +21,9 @@ static void read_once(struct node *n)
 	uint32_t spell;
 	enum choice_way way = choice_begin(&n->choice, n->now, &spell);
 
-	if (way == CHOICE_STREAM && !n->has_stream) {
+	if (way == CHOICE_FIRST && !n->has_stream) {
 		spell = choice_refused(&n->choice);
-		way = CHOICE_DEVICE;
+		way = CHOICE_OTHER;
 	}
 	n->used[way]++;
 	n->now += n->takes[way];
@@ -49,12 +49,12 @@ TAP_TEST(choice__takes_the_faster_way)
 	struct node n = node_of(400000, 200000), m = node_of(200000, 400000);
 
 	read_many(&n, 2000);
-	okf(n.used[CHOICE_STREAM] > 1900, "%u of 2000 by the stream", n.used[CHOICE_STREAM]);
+	okf(n.used[CHOICE_FIRST] > 1900, "%u of 2000 by the stream", n.used[CHOICE_FIRST]);
 	read_many(&m, 2000);
-	okf(m.used[CHOICE_DEVICE] > 1800, "%u of 2000 by the device", m.used[CHOICE_DEVICE]);
+	okf(m.used[CHOICE_OTHER] > 1800, "%u of 2000 by the device", m.used[CHOICE_OTHER]);
 	read_many(&m, 100000);
-	okf(m.used[CHOICE_STREAM] < 1000, "%u of 100000 by the slower way", m.used[CHOICE_STREAM]);
-	ok(m.used[CHOICE_STREAM] > 0);
+	okf(m.used[CHOICE_FIRST] < 1000, "%u of 100000 by the slower way", m.used[CHOICE_FIRST]);
+	ok(m.used[CHOICE_FIRST] > 0);
 }
 
 /* A node whose peer made its own trial at the same time, so that the first rate of the stream says nothing. */
@@ -63,24 +63,24 @@ TAP_TEST(choice__a_stream_that_was_slow_once)
 	struct node n = node_of(400000, 2000000);
 	uint32_t i = 0;
 
-	for (; i < 1000 && !n.used[CHOICE_STREAM]; i++)
+	for (; i < 1000 && !n.used[CHOICE_FIRST]; i++)
 		read_once(&n);
-	for (; i < 1000 && n.choice.way == CHOICE_STREAM; i++)
+	for (; i < 1000 && n.choice.way == CHOICE_FIRST; i++)
 		read_once(&n);
-	n.takes[CHOICE_STREAM] = 200000;
+	n.takes[CHOICE_FIRST] = 200000;
 	read_many(&n, 200);
-	okf(n.used[CHOICE_STREAM] > 150, "%u of 200 by the stream", n.used[CHOICE_STREAM]);
+	okf(n.used[CHOICE_FIRST] > 150, "%u of 200 by the stream", n.used[CHOICE_FIRST]);
 }
 
 TAP_TEST(choice__says_when_the_stream_is_slower)
 {
 	struct node n = node_of(400000, 200000), m = node_of(200000, 400000);
 
-	ok(!choice_is_stream_slower(&n.choice));
+	ok(!choice_is_first_slower(&n.choice));
 	read_many(&n, 2000);
-	ok(!choice_is_stream_slower(&n.choice));
+	ok(!choice_is_first_slower(&n.choice));
 	read_many(&m, 2000);
-	ok(choice_is_stream_slower(&m.choice));
+	ok(choice_is_first_slower(&m.choice));
 }
 
 /* Twice the time is no matter of chance. */
@@ -89,9 +89,9 @@ TAP_TEST(choice__what_is_clearly_slower_is_tried_rarely)
 	struct node n = node_of(400000, 200000), m = node_of(210000, 200000);
 
 	read_many(&n, 3000);
-	okf(n.used[CHOICE_DEVICE] <= 20, "%u of 3000 by the device", n.used[CHOICE_DEVICE]);
+	okf(n.used[CHOICE_OTHER] <= 20, "%u of 3000 by the device", n.used[CHOICE_OTHER]);
 	read_many(&m, 3000);
-	ok(m.used[CHOICE_DEVICE] > n.used[CHOICE_DEVICE]);
+	ok(m.used[CHOICE_OTHER] > n.used[CHOICE_OTHER]);
 }
 
 /* Of long ones few are enough to know. */
@@ -101,8 +101,8 @@ TAP_TEST(choice__trials_with_long_reads_are_short)
 
 	n.len = 4 * LEN;
 	read_many(&n, 100);
-	okf(n.used[CHOICE_DEVICE] <= 8, "%u of 100 by the device", n.used[CHOICE_DEVICE]);
-	ok(n.used[CHOICE_DEVICE] > 0);
+	okf(n.used[CHOICE_OTHER] <= 8, "%u of 100 by the device", n.used[CHOICE_OTHER]);
+	ok(n.used[CHOICE_OTHER] > 0);
 }
 
 TAP_TEST(choice__follows_a_change)
@@ -110,9 +110,9 @@ TAP_TEST(choice__follows_a_change)
 	struct node n = node_of(400000, 200000);
 
 	read_many(&n, 1000);
-	n.takes[CHOICE_STREAM] = 900000;
+	n.takes[CHOICE_FIRST] = 900000;
 	read_many(&n, 2000);
-	okf(n.used[CHOICE_DEVICE] > 1600, "%u of 2000 by the device", n.used[CHOICE_DEVICE]);
+	okf(n.used[CHOICE_OTHER] > 1600, "%u of 2000 by the device", n.used[CHOICE_OTHER]);
 }
 
 TAP_TEST(choice__without_a_stream_and_when_it_comes)
@@ -121,10 +121,10 @@ TAP_TEST(choice__without_a_stream_and_when_it_comes)
 
 	n.has_stream = false;
 	read_many(&n, 1000);
-	is_int(n.used[CHOICE_STREAM], 0);
+	is_int(n.used[CHOICE_FIRST], 0);
 	n.has_stream = true;
 	read_many(&n, 1000);
-	okf(n.used[CHOICE_STREAM] > 900, "%u of 1000 by the stream", n.used[CHOICE_STREAM]);
+	okf(n.used[CHOICE_FIRST] > 900, "%u of 1000 by the stream", n.used[CHOICE_FIRST]);
 }
 
 /* Many under way at once, which share the time: what one of them takes says nothing. */
@@ -144,7 +144,7 @@ TAP_TEST(choice__many_under_way)
 		ways[k] = choice_begin(&n.choice, n.now, &spells[k]);
 		n.used[ways[k]] += i >= 10000;
 	}
-	okf(n.used[CHOICE_STREAM] > 8500, "%u of 10000 by the stream", n.used[CHOICE_STREAM]);
+	okf(n.used[CHOICE_FIRST] > 8500, "%u of 10000 by the stream", n.used[CHOICE_FIRST]);
 }
 
 /*
@@ -179,7 +179,7 @@ static double part_by_device(uint64_t device, uint64_t stream, uint32_t open, in
 			ways[i] = choice_begin(&n.choice, n.now, &spells[i]);
 			left[i] = n.takes[ways[i]];
 		}
-	return (double)n.used[CHOICE_DEVICE] / ended;
+	return (double)n.used[CHOICE_OTHER] / ended;
 }
 
 TAP_TEST(choice__many_long_ones_under_way)
@@ -203,11 +203,11 @@ TAP_TEST(choice__comes_back_to_the_faster_way)
 	struct node n = node_of(400000, 200000);
 
 	read_many(&n, 200000);
-	n.takes[CHOICE_STREAM] = 5000000;
+	n.takes[CHOICE_FIRST] = 5000000;
 	read_many(&n, 64);
-	n.takes[CHOICE_STREAM] = 200000;
+	n.takes[CHOICE_FIRST] = 200000;
 	read_many(&n, 1000);
-	okf(n.used[CHOICE_STREAM] > 700, "%u of 1000 by the stream", n.used[CHOICE_STREAM]);
+	okf(n.used[CHOICE_FIRST] > 700, "%u of 1000 by the stream", n.used[CHOICE_FIRST]);
 }
 
 TAP_TEST(choice__failed_reads_tell_nothing)
@@ -222,6 +222,6 @@ TAP_TEST(choice__failed_reads_tell_nothing)
 		choice_end(&n.choice, spell, 0, n.now);
 	}
 	read_many(&n, 500);
-	okf(n.used[CHOICE_STREAM] > 400, "%u of 500 by the stream", n.used[CHOICE_STREAM]);
+	okf(n.used[CHOICE_FIRST] > 400, "%u of 500 by the stream", n.used[CHOICE_FIRST]);
 	is_int(n.choice.under_way, 0);
 }

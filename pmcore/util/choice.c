@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "pmcore/device/choice.h"
+#include "pmcore/util/choice.h"
 
 /*
  * Reads of a spell, and bytes, as long reads by the worse way are dear. Of fewer the first ones of a new connection, which
- * is still slow, would be the stream's rate, and the worse way would be taken for long.
+ * is still slow, would be the rate of a way, and the worse one would be taken for long.
  */
 #define SPELL_READS 16u
 #define SPELL_BYTES (8u << 20)
@@ -17,8 +17,8 @@
 #define LONGER 2u
 #define LONGER_BY_FAR 8u
 /*
- * The stream has lost when it lost so many trials in a row, which follow each other soon: its peer may have tried the device
- * at the same time, which makes both slow.
+ * The first way has lost when it lost so many trials in a row, which follow each other soon: the peer may have tried the other
+ * one at the same time, which makes both slow.
  */
 #define DEFEATS 3u
 #define PATIENCE_BEFORE 1u
@@ -27,7 +27,7 @@
 
 static enum choice_way other(enum choice_way way)
 {
-	return way == CHOICE_DEVICE ? CHOICE_STREAM : CHOICE_DEVICE;
+	return way == CHOICE_OTHER ? CHOICE_FIRST : CHOICE_OTHER;
 }
 
 static void count_again(struct choice *c)
@@ -79,7 +79,7 @@ static bool is_clear(const struct choice *c)
 /* After a trial, and when the best way was beaten. */
 static uint32_t next_patience(const struct choice *c, bool is_beaten)
 {
-	if (c->best == CHOICE_DEVICE && c->defeats < DEFEATS)
+	if (c->best == CHOICE_OTHER && c->defeats < DEFEATS)
 		return PATIENCE_BEFORE;
 	if (is_beaten || c->patience < PATIENCE)
 		return PATIENCE;
@@ -95,7 +95,7 @@ static enum choice_way next_way(struct choice *c)
 	if (is_beaten)
 		c->best = other(c->best);
 	if (is_trial || is_beaten)
-		c->defeats = c->best == CHOICE_DEVICE ? c->defeats + 1 : 0;
+		c->defeats = c->best == CHOICE_OTHER ? c->defeats + 1 : 0;
 	if (is_trial || is_beaten || !c->patience)
 		be_patient(c, next_patience(c, is_beaten), is_trial);
 	if (c->rate[other(c->best)] > 0 && (is_trial || is_beaten || c->rest))
@@ -107,7 +107,7 @@ enum choice_way choice_begin(struct choice *c, uint64_t now, uint32_t *ret_spell
 {
 	if (!c->is_begun) {
 		c->is_begun = true;
-		c->best = c->way = CHOICE_STREAM;
+		c->best = c->way = CHOICE_FIRST;
 	}
 	if (!c->under_way++)
 		c->since_ns = now;
@@ -115,15 +115,15 @@ enum choice_way choice_begin(struct choice *c, uint64_t now, uint32_t *ret_spell
 	return c->way;
 }
 
-bool choice_is_stream_slower(const struct choice *c)
+bool choice_is_first_slower(const struct choice *c)
 {
-	return c->rate[CHOICE_STREAM] > 0 && c->rate[CHOICE_DEVICE] > c->rate[CHOICE_STREAM];
+	return c->rate[CHOICE_FIRST] > 0 && c->rate[CHOICE_OTHER] > c->rate[CHOICE_FIRST];
 }
 
 uint32_t choice_refused(struct choice *c)
 {
-	c->best = CHOICE_STREAM;
-	change_to(c, CHOICE_DEVICE);
+	c->best = CHOICE_FIRST;
+	change_to(c, CHOICE_OTHER);
 	/* this one is of the new spell */
 	c->older--;
 	c->is_warm = !c->older;
@@ -162,8 +162,12 @@ void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now)
 	c->spent += len;
 	if (c->way == c->best)
 		c->rest -= len < c->rest ? len : c->rest;
-	if (!is_measured(c, spell, now) || !len)
+	if (!is_measured(c, spell, now))
 		return;
+	if (!len) {
+		begin_spell(c);
+		return;
+	}
 	c->bytes += len;
 	c->busy_ns += now - c->since_ns;
 	c->since_ns = now;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pm-udp/stream/lending.h"
+
+/*
+ * Bytes under way up to which owners lend. Data that wait longer have left the caches when they are read, and a reader's
+ * core alone is slower than both.
+ */
+#define LENT_MOST (4u << 20)
+/* From these on reads are middle, and longer ones. */
+#define MIDDLE (512u << 10)
+#define LONGER (2u << 20)
+
+static struct choice *choice_for(struct pmt_lending *l, uint64_t len)
+{
+	return &l->choice[len < MIDDLE ? 0 : len < LONGER ? 1 : 2];
+}
+
+static bool is_crowded(const struct pmt_load *load)
+{
+	return load->bytes > LENT_MOST;
+}
+
+struct pmt_terms pmt_lending_begin(struct pmt_lending *l, uint64_t len, const struct pmt_load *load,
+				   uint64_t now)
+{
+	struct pmt_terms terms = {.how = PMT_COPIED};
+
+	if (len < PMT_LENT_LEAST || is_crowded(load))
+		return terms;
+	terms.how = PMT_LENT;
+	if (load->is_both_ways)
+		return terms;
+	terms.is_measured = true;
+	if (choice_begin(choice_for(l, len), now, &terms.spell) != CHOICE_FIRST)
+		terms.how = PMT_COPIED;
+	return terms;
+}
+
+void pmt_lending_end(struct pmt_lending *l, const struct pmt_terms *terms, uint64_t len,
+		     bool has_come, const struct pmt_load *load, uint64_t now)
+{
+	bool is_alone = !load->is_both_ways && !is_crowded(load);
+
+	if (terms->is_measured)
+		choice_end(choice_for(l, len), terms->spell, has_come && is_alone ? len : 0, now);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lending - may an owner lend its pages to its kernel for a read, or does it send a copy? Lending spares the owner's core a
+ * copy, but both cores then take turns at the kernel's counter of each page, which costs some machines more than a copy.
+ * While data go both ways, or are too many to stay in the caches, one of them is better everywhere. Else the faster one is
+ * found out, for each owner and length. Pure: time is an argument, ns.
+ */
+#ifndef PM_UDP_STREAM_LENDING_H
+#define PM_UDP_STREAM_LENDING_H
+
+#include "pm-udp/stream/wire.h"
+#include "pmcore/util/choice.h"
+
+/* Shorter reads are cheaper to copy, many in a call. */
+#define PMT_LENT_LEAST (128u << 10)
+#define PMT_LENGTHS 3 /* shorter, middle and longer reads */
+
+/* What is known of an owner; all zero: nothing. */
+struct pmt_lending {
+	struct choice choice[PMT_LENGTHS];
+};
+
+/* What is under way in this process. */
+struct pmt_load {
+	uint64_t bytes;    /* of reads, its own and those of others */
+	bool is_both_ways; /* others read from here while this process reads, now or lately */
+};
+
+/* Of one read. */
+struct pmt_terms {
+	enum pmt_how how;
+	bool is_measured;
+	uint32_t spell; /* of the choice, if so */
+};
+
+/* A read of @len bytes begins; @load: with it. */
+struct pmt_terms pmt_lending_begin(struct pmt_lending *l, uint64_t len, const struct pmt_load *load,
+				   uint64_t now);
+/* It is over, with all of its bytes if @has_come; @load: without it. */
+void pmt_lending_end(struct pmt_lending *l, const struct pmt_terms *terms, uint64_t len,
+		     bool has_come, const struct pmt_load *load, uint64_t now);
+
+#endif

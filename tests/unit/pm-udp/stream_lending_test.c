@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Tests of pm-udp/stream/lending.c in virtual time: which reads are lent, which are measured, and what does not count. */
+#include "pm-udp/stream/lending.h"
+
+#include "tests/harness/tap.h"
+
+#define MIB (1u << 20)
+
+/* An owner whose reads take so many ns for each way. */
+struct owner {
+	struct pmt_lending lending;
+	uint64_t now, takes[2];
+	uint32_t used[2];
+};
+
+static void read_once(struct owner *o, uint64_t len, struct pmt_load at_begin,
+		      struct pmt_load at_end)
+{
+	struct pmt_terms terms = pmt_lending_begin(&o->lending, len, &at_begin, o->now);
+
+	o->used[terms.how]++;
+	o->now += o->takes[terms.how];
+	pmt_lending_end(&o->lending, &terms, len, true, &at_end, o->now);
+	o->now += 100000;
+}
+
+static void read_many(struct owner *o, uint64_t len, uint32_t reads)
+{
+	o->used[PMT_COPIED] = o->used[PMT_LENT] = 0;
+	for (uint32_t i = 0; i < reads; i++)
+		read_once(o, len, (struct pmt_load){.bytes = len}, (struct pmt_load){0});
+}
+
+TAP_TEST(lending__takes_what_is_faster)
+{
+	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 200000}};
+
+	read_many(&o, MIB, 2000);
+	okf(o.used[PMT_COPIED] > 1800, "%u of 2000 copied", o.used[PMT_COPIED]);
+	ok(o.used[PMT_LENT] > 0);
+	o = (struct owner){.takes = {[PMT_COPIED] = 200000, [PMT_LENT] = 150000}};
+	read_many(&o, MIB, 2000);
+	okf(o.used[PMT_LENT] > 1800, "%u of 2000 lent", o.used[PMT_LENT]);
+	ok(o.used[PMT_COPIED] > 0);
+}
+
+/* What short reads say tells nothing of long ones. */
+TAP_TEST(lending__lengths_are_apart)
+{
+	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 200000}};
+
+	read_many(&o, MIB, 2000);
+	o.takes[PMT_LENT] = 100000;
+	read_many(&o, MIB / 4, 64);
+	is_int(o.used[PMT_LENT], 48);
+	read_many(&o, MIB / 4, 1000);
+	okf(o.used[PMT_LENT] > 900, "%u of 1000 lent", o.used[PMT_LENT]);
+	read_many(&o, 4 * MIB, 1000);
+	okf(o.used[PMT_LENT] > 900, "%u of 1000 lent", o.used[PMT_LENT]);
+}
+
+TAP_TEST(lending__is_for_few_long_reads)
+{
+	struct pmt_lending lending = {0};
+	struct pmt_load few = {.bytes = 4u * MIB}, many = {.bytes = 4u * MIB + 1};
+	struct pmt_terms terms = pmt_lending_begin(&lending, MIB, &few, 1);
+
+	ok(terms.how == PMT_LENT && terms.is_measured);
+	terms = pmt_lending_begin(&lending, MIB, &many, 1);
+	ok(terms.how == PMT_COPIED && !terms.is_measured);
+	terms = pmt_lending_begin(&lending, PMT_LENT_LEAST - 1, &few, 1);
+	ok(terms.how == PMT_COPIED && !terms.is_measured);
+}
+
+/* Whatever was measured while data went one way. */
+TAP_TEST(lending__goes_on_while_data_go_both_ways)
+{
+	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 200000}};
+	struct pmt_load both = {.bytes = MIB, .is_both_ways = true};
+
+	read_many(&o, MIB, 200);
+	o.used[PMT_COPIED] = o.used[PMT_LENT] = 0;
+	for (int i = 0; i < 200; i++)
+		read_once(&o, MIB, both, both);
+	is_int(o.used[PMT_LENT], 200);
+}
+
+/* Reads that others came beside, or too many, say nothing of the way that they took: no trial follows. */
+TAP_TEST(lending__what_was_disturbed_does_not_count)
+{
+	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 200000}};
+	struct pmt_load alone = {.bytes = MIB}, both = {.is_both_ways = true},
+			many = {.bytes = 5u * MIB};
+
+	for (int i = 0; i < 100; i++)
+		read_once(&o, MIB, alone, i % 2 ? both : many);
+	is_int(o.used[PMT_LENT], 100);
+	is_int(o.lending.choice[1].under_way, 0);
+}
