@@ -180,6 +180,7 @@ struct mtl_pm_peer {
 	uint32_t read_classes;  /* bit per class: it asked us */
 	size_t head_limit;      /* bytes of a longer message that go with its announcement */
 	uint32_t announced;     /* messages to it that were announced and are not over */
+	bool stages;            /* what is unpacked is read in pieces, not pulled */
 	bool is_busy;           /* has sends, streams, notes or gathered to retry */
 	bool is_choked;         /* we told it to send RTS only */
 	bool is_dead;           /* every operation with it fails */
@@ -224,14 +225,15 @@ struct mtl_pm {
 	pthread_mutex_t lock; /* covers everything below and ctx, if is_locking */
 
 	struct match match;
-	struct ids ids;              /* sends and receives that peers may name */
-	struct table peers;          /* node -> struct mtl_pm_peer */
-	struct mtl_pm_peers busy;    /* peers with something to retry */
-	struct mtl_pm_peers choked;  /* peers that must be unchoked later */
-	uint32_t n_fetches;          /* receives of announced messages that are not over */
-	struct mtl_pm_peers readers; /* peers with reads */
-	struct mtl_pm_peers waiters; /* peers with waiting ones */
-	struct mtl_pm_requests done; /* completed, callback still to be called */
+	struct ids ids;                /* sends and receives that peers may name */
+	struct table peers;            /* node -> struct mtl_pm_peer */
+	struct mtl_pm_peers busy;      /* peers with something to retry */
+	struct mtl_pm_peers choked;    /* peers that must be unchoked later */
+	uint32_t n_fetches;            /* receives of announced messages that are not over */
+	struct mtl_pm_peers readers;   /* peers with reads */
+	struct mtl_pm_peers waiters;   /* peers with waiting ones */
+	struct mtl_pm_receive *staged; /* its message is read in pieces; NULL: none is */
+	struct mtl_pm_requests done;   /* completed, callback still to be called */
 	struct mtl_pm_peer *burst; /* it gathers, and the last send since the last poll went to it */
 	struct mtl_pm_notes free_notes;
 	struct mtl_pm_message *free_messages; /* of MTL_PM_SMALL bytes */
@@ -410,8 +412,7 @@ static inline bool mtl_pm_is_read_by(const struct mtl_pm_peer *peer, size_t size
 	return peer->read_classes && size >= WAYS_MIN && peer->read_classes >> ways_class(size) & 1;
 }
 
-/* mtl_pm_fetch.c */
-/* Fetches what is behind the announced @head of a message of @size bytes that came as RTS. */
+/* mtl_pm_fetch.c. Fetches what is behind the announced @head of a message of @size bytes that came as RTS. */
 void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t remote,
 		  const pmHandle *handle, size_t head, size_t size, uint32_t stamp);
 /* DATA of a sender. */
@@ -419,6 +420,15 @@ void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t l
 		    const struct mtl_pm_peer *peer);
 /* Looks after running and waiting reads; returns the number that ended or started. */
 int mtl_pm_progress_reads(void);
+/* The rest has come, or never will: tells the sender. */
+void mtl_pm_fetch_over(struct mtl_pm_receive *r, int error);
+
+/* mtl_pm_stage.c. Reads the message, whose peer and handle are set, in pieces; false: that can't be done now. */
+bool mtl_pm_stage_begin(struct mtl_pm_receive *r);
+/* Looks after it; returns the number of pieces that moved. */
+int mtl_pm_progress_stage(void);
+/* No message is staged any more, nor will be. */
+void mtl_pm_stage_close(void);
 
 /* mtl_pm_memory.c. Has malloc keep so many bytes of free memory, unless the user has tuned it; 0: as it is. */
 void mtl_pm_memory_keep(unsigned long long bytes);
@@ -537,7 +547,7 @@ static inline void mtl_pm_complete(struct mtl_pm_request *req)
 static inline bool mtl_pm_has_unfinished(void)
 {
 	return !TAILQ_EMPTY(&mtl_pm.busy) || !TAILQ_EMPTY(&mtl_pm.readers) ||
-	       !TAILQ_EMPTY(&mtl_pm.waiters);
+	       !TAILQ_EMPTY(&mtl_pm.waiters) || mtl_pm.staged;
 }
 
 /* Before a request can end: whether the progress thread shall know of it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mtl_pm_fetch - the receiving side of long messages, once the receive is known. Memory in one piece
- * on both sides: one pmRead straight into it. Else: the sender streams, we unpack as it comes.
+ * on both sides: one pmRead straight into it. Else: the sender streams, we unpack as it comes, or we read in pieces
+ * (mtl_pm_stage).
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_parts.h"
@@ -11,8 +12,7 @@
 /* Messages of bursts in a row that may be fetched alone: the first of a burst to many receives is alone too. */
 #define ALONE_MOST 8
 
-/* The rest has come, or never will: tells the sender. */
-static void end(struct mtl_pm_receive *r, int error)
+void mtl_pm_fetch_over(struct mtl_pm_receive *r, int error)
 {
 	mtl_pm_note_control(r->peer, ENVELOPE_FIN, r->remote, error);
 	mtl_pm_receive_rest_done(r, error);
@@ -55,12 +55,12 @@ static int start_read(struct mtl_pm_receive *r)
 		return rc;
 	stop_waiting(r);
 	if (rc) {
-		end(r, rc);
+		mtl_pm_fetch_over(r, rc);
 		return 0;
 	}
 	/* from the memory of a process of this host mostly at once */
 	if (peer->ways && (rc = pmIsReadDone(mtl_pm.ctx, r->read)) != ENOBUFS) {
-		end(r, rc);
+		mtl_pm_fetch_over(r, rc);
 		return 0;
 	}
 	peer->n_reads++;
@@ -77,13 +77,13 @@ static void pull(struct mtl_pm_receive *r)
 
 	/* nobody would hear the word, and its numbered operations were ended when it died */
 	if (r->peer->is_dead) {
-		end(r, EPIPE);
+		mtl_pm_fetch_over(r, EPIPE);
 		return;
 	}
 	r->is_pulled = true;
 	r->id = ids_add(&mtl_pm.ids, mtl_pm_request_of_receive(r));
 	if (!r->id) {
-		end(r, ENOMEM);
+		mtl_pm_fetch_over(r, ENOMEM);
 		return;
 	}
 	m.reply = r->id;
@@ -125,14 +125,16 @@ void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t r
 	r->has_rest_due = true;
 	mtl_pm.n_fetches++;
 	if (r->wanted + (is_exact ? 0 : ENVELOPE_SLACK) <= head) {
-		end(r, 0);
+		mtl_pm_fetch_over(r, 0);
 		return;
 	}
+	r->handle = *handle;
+	if (!is_asked_for && !r->data && mtl_pm_stage_begin(r))
+		return;
 	if (is_asked_for || !mtl_pm_way_is_read(r, peer, size, stamp)) {
 		pull(r);
 		return;
 	}
-	r->handle = *handle;
 	/* First come, first served: nobody overtakes those of the same peer that wait for room. */
 	r->is_waiting = false;
 	if (!TAILQ_EMPTY(&peer->waiting) || start_read(r))
@@ -172,7 +174,7 @@ static int end_reads_of(struct mtl_pm_peer *peer)
 		peer->n_reads--;
 		if (!n++)
 			is_row = mtl_pm_begin_row(peer);
-		end(r, rc);
+		mtl_pm_fetch_over(r, rc);
 	}
 	mtl_pm_end_row(is_row);
 	if (!r)
@@ -195,6 +197,7 @@ int mtl_pm_progress_reads(void)
 	struct mtl_pm_peer *peer, *next;
 	int n = 0;
 
+	n += mtl_pm_progress_stage();
 	for (peer = TAILQ_FIRST(&mtl_pm.readers); peer; peer = next) {
 		next = TAILQ_NEXT(peer, reader);
 		n += end_reads_of(peer);

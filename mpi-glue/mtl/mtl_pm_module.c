@@ -327,6 +327,7 @@ int mtl_pm_finalize(struct mca_mtl_base_module_t *mtl)
 	ids_fini(&mtl_pm.ids);
 	free_peers();
 	free_lists();
+	mtl_pm_stage_close();
 	free(mtl_pm.resolved);
 	mtl_pm.resolved = NULL;
 	pthread_mutex_destroy(&mtl_pm.lock);

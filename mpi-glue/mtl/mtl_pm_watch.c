@@ -93,6 +93,8 @@ static void note_begun(struct mtl_pm_peer *peer)
 	{
 		peer->awaited += r->read;
 	}
+	if (mtl_pm.staged && mtl_pm.staged->peer == peer)
+		peer->awaited += 1 + mtl_pm.staged->got;
 	if (peer->filling)
 		peer->awaited += 1 + peer->filling_left;
 	else if (peer->open && peer->open->claimed)

@@ -260,6 +260,38 @@ static void lower_bound(int n, int mode)
 	free(buf);
 }
 
+/* Several at once, of which only the sender's memory is in one piece: in the order of their sends, and the last one first. */
+static void many_at_once(int n, int is_backwards)
+{
+	enum { MESSAGES = 6 };
+	const struct layout *layout[MESSAGES];
+	MPI_Request req[MESSAGES];
+	MPI_Datatype t[MESSAGES];
+	int *buf[MESSAGES], i;
+
+	for (int k = 0; k < MESSAGES && check_rank < 2; k++) {
+		i = is_backwards && check_rank ? MESSAGES - 1 - k : k;
+		layout[i] = &layouts[check_rank ? i % LAYOUTS : 0];
+		t[i] = layout[i]->make(n);
+		buf[i] = malloc((size_t)(3 * n + 8) * sizeof(int));
+		memset(buf[i], 0xff, (size_t)(3 * n + 8) * sizeof(int));
+		for (int e = 0; e < n && !check_rank; e++)
+			buf[i][e] = e + i;
+		if (check_rank)
+			MPI_Irecv(buf[i], 1, t[i], 0, 10 + i, MPI_COMM_WORLD, &req[i]);
+		else
+			MPI_Isend(buf[i], 1, t[i], 1, 10 + i, MPI_COMM_WORLD, &req[i]);
+	}
+	for (i = 0; i < MESSAGES && check_rank < 2; i++) {
+		MPI_Wait(&req[i], MPI_STATUS_IGNORE);
+		for (int e = 0; e < n && check_rank; e++)
+			CHECK(buf[i][layout[i]->place(e)] == e + i, "element %d of message %d", e,
+			      i);
+		MPI_Type_free(&t[i]);
+		free(buf[i]);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const int counts[] = {6, 30, 900, 6000, 300000};
@@ -282,6 +314,8 @@ int main(int argc, char **argv)
 		quads(counts[c] / 2);
 		for (int mode = 0; mode < 3; mode++)
 			lower_bound(counts[c], mode);
+		many_at_once(counts[c], 0);
+		many_at_once(counts[c], 1);
 	}
 	free(buf);
 	return check_end("datatypes");

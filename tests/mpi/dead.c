@@ -16,14 +16,22 @@ enum { BURST = 300, LENGTH = 1000 };
 /* No message of that length leaves unasked, not even where ranks share cores. */
 static char big[8 << 20];
 
-/* It can't be read, as it is not in one piece: its receiver asks for the data. */
-static void announce_long(MPI_Request *request)
+static MPI_Datatype make_every_other(void)
 {
-	MPI_Datatype every_other;
+	MPI_Datatype t;
 
-	MPI_Type_vector(sizeof(big) / 64, 32, 64, MPI_BYTE, &every_other);
-	MPI_Type_commit(&every_other);
-	MPI_Isend(big, 1, every_other, 0, 5, MPI_COMM_WORLD, request);
+	MPI_Type_vector(sizeof(big) / 64, 32, 64, MPI_BYTE, &t);
+	MPI_Type_commit(&t);
+	return t;
+}
+
+/* The first one can't be read, as it is not in one piece: its receiver asks for the data. */
+static void announce_long(MPI_Request *requests)
+{
+	MPI_Datatype every_other = make_every_other();
+
+	MPI_Isend(big, 1, every_other, 0, 5, MPI_COMM_WORLD, &requests[0]);
+	MPI_Isend(big, sizeof(big) / 2, MPI_BYTE, 0, 6, MPI_COMM_WORLD, &requests[1]);
 	MPI_Type_free(&every_other);
 }
 
@@ -56,14 +64,15 @@ static void expect_error(int rc, const char *what)
 
 int main(int argc, char **argv)
 {
-	MPI_Request req[2], announced;
+	MPI_Request req[2], announced[2];
+	MPI_Datatype every_other;
 	int value;
 
 	check_start(&argc, &argv);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (check_rank == 1) {
-		announce_long(&announced);
+		announce_long(announced);
 		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		if (argc > 1)
 			acknowledge_all();
@@ -71,6 +80,7 @@ int main(int argc, char **argv)
 	}
 	if (check_rank == 0) {
 		MPI_Probe(1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Probe(1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		MPI_Irecv(&value, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &req[0]);
 		MPI_Isend(big, sizeof(big), MPI_BYTE, 1, 3, MPI_COMM_WORLD, &req[1]);
 		MPI_Send(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
@@ -84,6 +94,9 @@ int main(int argc, char **argv)
 		expect_error(MPI_Recv(big, sizeof(big), MPI_BYTE, 1, 5, MPI_COMM_WORLD,
 				      MPI_STATUS_IGNORE),
 			     "the receive of an announced message");
+		every_other = make_every_other();
+		expect_error(MPI_Recv(big, 1, every_other, 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+			     "the receive of a message that would be read and unpacked");
 		CHECK(send_burst() == BURST, "a burst to the dead");
 		printf("OK dead\n");
 		fflush(stdout);

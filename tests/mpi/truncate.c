@@ -75,6 +75,39 @@ static void packed(size_t room)
 	free(buf);
 }
 
+/* The same the other way: a message in one piece into fewer blocks than it has. */
+static void unpacked(int blocks)
+{
+	enum { BLOCK = 32, BLOCKS = 32768 };
+	char *memory = malloc(2 * BLOCKS * BLOCK), *buf = malloc(BLOCKS * BLOCK);
+	MPI_Datatype every_other;
+	size_t wrong = 0;
+	int rc, class;
+
+	fill(buf, BLOCKS * BLOCK, 6);
+	if (check_rank == 1)
+		MPI_Send(buf, BLOCKS * BLOCK, MPI_BYTE, 0, 4, MPI_COMM_WORLD);
+	if (check_rank)
+		goto out;
+	MPI_Type_vector(blocks, BLOCK, 2 * BLOCK, MPI_BYTE, &every_other);
+	MPI_Type_commit(&every_other);
+	memset(memory, 0x5a, 2 * BLOCKS * BLOCK);
+	rc = MPI_Recv(memory, 1, every_other, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Error_class(rc, &class);
+	CHECK(class == MPI_ERR_TRUNCATE, "a message into %d blocks: class %d", blocks, class);
+	for (size_t i = 0; i < BLOCKS * BLOCK; i++) {
+		size_t at = i / BLOCK * 2 * BLOCK + i % BLOCK;
+
+		wrong += memory[at] != (i < (size_t)blocks * BLOCK ? buf[i] : 0x5a);
+		wrong += memory[at + BLOCK] != 0x5a;
+	}
+	CHECK(!wrong, "%zu bytes of a message into %d blocks", wrong, blocks);
+	MPI_Type_free(&every_other);
+out:
+	free(memory);
+	free(buf);
+}
+
 int main(int argc, char **argv)
 {
 	char *buf = malloc(lengths[LENGTHS - 1] + GUARD);
@@ -96,6 +129,9 @@ int main(int argc, char **argv)
 	for (size_t room = 131072 - 514; room <= 131072 + 33; room += room < 131071 ? 257 : 1)
 		packed(room);
 	packed(500000);
+	unpacked(1);
+	unpacked(10000);
+	unpacked(32767);
 	free(buf);
 	return check_end("truncate");
 }

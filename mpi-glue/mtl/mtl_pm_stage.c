@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_stage - long messages whose data are unpacked, as the receiver's memory is not in one piece, while the sender's is.
+ * Where a stream leads to the sender they are read in pieces into memory of ours, some of them ahead, and unpacked in
+ * their order: the stream brings them sooner than the sender's datagrams, which others get (mtl_pm_fetch).
+ * One message at a time.
+ */
+#include "mpi-glue/mtl/mtl_pm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A piece is in the cache still when it is unpacked. */
+#define PIECE ((size_t)128 << 10)
+/* Read at once: as many as are under way on a fast network, and one that is unpacked. */
+#define PIECES 4
+/* Of shorter messages the sender's datagrams arrive as soon. */
+#define LEAST (PIECE + PIECE / 2)
+
+static struct {
+	char *memory;        /* PIECES of them, kept for the next message */
+	pmDesc read[PIECES]; /* ring of those that are read */
+	uint32_t first, count;
+	size_t asked; /* bytes of the message that reads were begun for */
+	int error;    /* of a piece: no more are read */
+} stage;
+
+static size_t length_of(size_t at)
+{
+	size_t left = mtl_pm.staged->wanted - at;
+
+	return left < PIECE ? left : PIECE;
+}
+
+static int read_more(void)
+{
+	struct mtl_pm_receive *r = mtl_pm.staged;
+	int n = 0;
+
+	while (!stage.error && stage.count < PIECES && stage.asked < r->wanted) {
+		uint32_t i = (stage.first + stage.count) % PIECES;
+		size_t len = length_of(stage.asked);
+		int rc = pmRead(mtl_pm.ctx, r->peer->node, &r->handle, stage.asked,
+				stage.memory + i * PIECE, len, &stage.read[i]);
+
+		if (rc == ENOBUFS)
+			break;
+		stage.error = rc;
+		if (rc)
+			break;
+		stage.asked += len;
+		stage.count++;
+		n++;
+	}
+	return n;
+}
+
+bool mtl_pm_stage_begin(struct mtl_pm_receive *r)
+{
+	if (mtl_pm.staged || !r->peer->stages || r->read_from || r->wanted < LEAST)
+		return false;
+	if (!stage.memory)
+		stage.memory = malloc(PIECES * PIECE);
+	if (!stage.memory)
+		return false;
+	stage.first = stage.count = 0;
+	stage.asked = 0;
+	stage.error = 0;
+	mtl_pm.staged = r;
+	read_more();
+	return true;
+}
+
+/* Unpacks the oldest piece; false: it is not here yet. */
+static bool take_piece(void)
+{
+	int rc = pmIsReadDone(mtl_pm.ctx, stage.read[stage.first]);
+
+	if (rc == ENOBUFS)
+		return false;
+	if (rc && !stage.error)
+		stage.error = rc;
+	if (!stage.error)
+		mtl_pm_unpack(mtl_pm.staged, stage.memory + stage.first * PIECE,
+			      length_of(mtl_pm.staged->got));
+	stage.first = (stage.first + 1) % PIECES;
+	stage.count--;
+	return true;
+}
+
+int mtl_pm_progress_stage(void)
+{
+	struct mtl_pm_receive *r = mtl_pm.staged;
+	int n = 0;
+
+	if (!r)
+		return 0;
+	while (stage.count && take_piece())
+		n += 1 + read_more();
+	n += read_more();
+	/* reads under way still write to our memory */
+	if (stage.count || (!stage.error && r->got < r->wanted))
+		return n;
+	mtl_pm.staged = NULL;
+	mtl_pm_fetch_over(r, stage.error);
+	return n + 1;
+}
+
+void mtl_pm_stage_close(void)
+{
+	free(stage.memory);
+	stage.memory = NULL;
+}
