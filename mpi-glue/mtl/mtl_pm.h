@@ -217,11 +217,12 @@ TAILQ_HEAD(mtl_pm_comms, mtl_pm_comm);
 struct mtl_pm {
 	mca_mtl_base_module_t super;
 
-	pmContext ctx;        /* PM_CONTEXT_NONE before init and after finalize */
-	bool is_locking;      /* there may be other threads in here now; see mtl_pm_is_locking */
-	bool has_thread;      /* the progress thread runs */
-	bool is_helping;      /* ... and has the lock: nothing may call Open MPI */
-	bool is_used;         /* pml/cm was chosen: communicators were added */
+	pmContext ctx;   /* PM_CONTEXT_NONE before init and after finalize */
+	bool is_locking; /* there may be other threads in here now; see mtl_pm_is_locking */
+	bool has_thread; /* the progress thread runs */
+	bool has_batch;  /* the program's threads are scheduled as batch where they share cores */
+	bool is_helping; /* ... and has the lock: nothing may call Open MPI */
+	bool is_used;    /* pml/cm was chosen: communicators were added */
 	pthread_mutex_t lock; /* covers everything below and ctx, if is_locking */
 
 	struct match match;
@@ -266,6 +267,7 @@ struct mtl_pm {
 	long head_limit;          /* parameter: see peer's head_limit; -1: by device */
 	int read_limit;           /* parameter: pmReads from one peer that may run at once */
 	int progress_thread;      /* parameter: not 0: there shall be one */
+	int batch_threads;        /* parameter: see has_batch */
 	unsigned long long
 		keep_memory; /* parameter: bytes of free memory that stay with the process; 0: malloc decides */
 	int priority; /* parameter: when named in the mtl list */
@@ -422,13 +424,6 @@ void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t l
 int mtl_pm_progress_reads(void);
 /* The rest has come, or never will: tells the sender. */
 void mtl_pm_fetch_over(struct mtl_pm_receive *r, int error);
-
-/* mtl_pm_stage.c. Reads the message, whose peer and handle are set, in pieces; false: that can't be done now. */
-bool mtl_pm_stage_begin(struct mtl_pm_receive *r);
-/* Looks after it; returns the number of pieces that moved. */
-int mtl_pm_progress_stage(void);
-/* No message is staged any more, nor will be. */
-void mtl_pm_stage_close(void);
 
 /* mtl_pm_memory.c. Has malloc keep so many bytes of free memory, unless the user has tuned it; 0: as it is. */
 void mtl_pm_memory_keep(unsigned long long bytes);

@@ -116,6 +116,12 @@ static int component_register(void)
 			   "Bytes of freed memory that stay with the process, for the next buffers "
 			   "(0: the C library decides)",
 			   &mtl_pm.keep_memory);
+	mtl_pm.batch_threads = 1;
+	add_int_parameter(
+		"batch_threads",
+		"1: threads of a rank with fewer cores are scheduled as batch, so that they do "
+		"not take the core from the one that wakes them",
+		&mtl_pm.batch_threads);
 	add_int_parameter("progress_thread",
 			  "1: a thread moves long messages while the program computes",
 			  &mtl_pm.progress_thread);

@@ -6,6 +6,7 @@
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_parts.h"
+#include "mpi-glue/mtl/mtl_pm_stage.h"
 
 #include <errno.h>
 

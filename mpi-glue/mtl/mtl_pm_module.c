@@ -4,6 +4,8 @@
  * communicators. Owns the module object. Messages are other files' business.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_batch.h"
+#include "mpi-glue/mtl/mtl_pm_stage.h"
 #include "mpi-glue/common/job.h"
 
 #include "opal/runtime/opal_progress.h"
@@ -174,6 +176,8 @@ int mtl_pm_open(bool wants_threads)
 	idle_init(&mtl_pm.idle, is_crowded(local));
 	mtl_pm.is_locking = wants_threads || opal_using_threads();
 	pthread_mutex_init(&mtl_pm.lock, NULL);
+	mtl_pm.has_batch = mtl_pm.is_locking && mtl_pm.batch_threads;
+	mtl_pm_batch_start();
 	rc = publish_address();
 	if (rc != OMPI_SUCCESS) {
 		pmCloseContext(mtl_pm.ctx);

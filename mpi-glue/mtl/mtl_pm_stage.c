@@ -5,7 +5,7 @@
  * their order: the stream brings them sooner than the sender's datagrams, which others get (mtl_pm_fetch).
  * One message at a time.
  */
-#include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_stage.h"
 
 #include <errno.h>
 #include <stdlib.h>

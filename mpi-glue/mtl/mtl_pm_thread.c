@@ -13,6 +13,7 @@
  * holds for all else that calls Open MPI: addresses of unknown peers, and words about dead ones (mtl_pm_kept).
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_batch.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -65,11 +66,19 @@ static void disarm(void)
 	pmAfterSelect(mtl_pm.ctx);
 }
 
+/* Lock held. */
+static void join_batch(void)
+{
+	if (mtl_pm.has_batch)
+		mtl_pm_batch_join();
+}
+
 /* The thread may have parked while we waited for the lock: then there is nobody to lock out any more. */
 void mtl_pm_lock(void)
 {
 	if (!mtl_pm.has_thread) {
 		pthread_mutex_lock(&mtl_pm.lock);
+		join_batch();
 		return;
 	}
 	__atomic_fetch_add(&helper.waiting, 1, __ATOMIC_RELAXED);
@@ -78,6 +87,8 @@ void mtl_pm_lock(void)
 	disarm();
 	if (!mtl_pm_is_locking())
 		pthread_mutex_unlock(&mtl_pm.lock);
+	else
+		join_batch();
 }
 
 /* Whether the program has computed since it started something, which tells what it will do next time. */
@@ -109,6 +120,7 @@ bool mtl_pm_lock_to_poll(void)
 	}
 	if (pthread_mutex_trylock(&mtl_pm.lock))
 		return false;
+	join_batch();
 	disarm();
 	return true;
 }

@@ -16,7 +16,7 @@ import runner                                                           # noqa: 
 from runner import BUILD, ONLY, environment, mpirun, plain_mpirun, recovery, run    # noqa: E402
 
 EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes",
-              "comms", "threads", "collectives", "flood", "bursts", "crowd", "windows", "finalize")
+              "comms", "threads", "batch", "collectives", "flood", "bursts", "crowd", "windows", "finalize")
 HUGE_NEEDS_KIB = 7 << 20        # memory two ranks of "huge" need
 LOAD_S = 60                     # other programs run that long at most
 TAP = runner.Tap()
@@ -63,6 +63,14 @@ def memory():
         code, out = run(mpirun(2, *ONLY, *words, f"{BUILD}/mpi/memory", what), {**env, **more})
         TAP.ok(code == 0 and "OK memory" in out, f"memory: {what} with {words or more or 'defaults'}",
                f"exit {code}\n{out}")
+
+
+def batch():
+    """Threads that share a core do not take it from the one that wakes them, unless the user wants it otherwise."""
+    for devices in ("self+shmem", "self+udp"):
+        for how in ("idle", "one"):
+            program("batch", 2, devices, arguments=(how,))
+        program("batch", 2, devices, ("batch_threads", "0"), ("other",))
 
 
 def ends_unasked(parts, answer, size, stream, *more):
@@ -234,7 +242,7 @@ def lab():
 def main():
     if not runner.is_built():
         return 0
-    for part in (selection, windows, local, protocols, unasked, thread, memory, huge, dead, lab):
+    for part in (selection, windows, local, protocols, unasked, batch, thread, memory, huge, dead, lab):
         part()
     return TAP.end()
 
