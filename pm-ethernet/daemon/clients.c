@@ -14,9 +14,10 @@
 
 #include "pm-ethernet/daemon/closer.h"
 #include "pm-ethernet/daemon/contexts.h"
-#include "pm-ethernet/daemon/loop.h"
 #include "pm-ethernet/daemon/process.h"
+#include "pm-ethernet/daemon/sources.h"
 #include "pm-ethernet/daemon/state.h"
+#include "pmcore/util/clock.h"
 
 struct ethd_client {
 	struct ethd_client *next;
@@ -42,7 +43,7 @@ int ethd_clients_open(struct ethd *d, char *why, size_t why_size)
 	d->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (d->listener >= 0 && !bind(d->listener, (struct sockaddr *)&address, sizeof(address)) &&
 	    !chmod(address.sun_path, 0666) && !listen(d->listener, ETHD_CLIENTS_MAX))
-		return ethd_loop_add(d, d->listener, EPOLLIN, ETHD_SOURCE_LISTENER, 0);
+		return ethd_source_add(d, d->listener, EPOLLIN, ETHD_SOURCE_LISTENER, 0);
 	err = -errno;
 	snprintf(why, why_size, "socket %s: %s; choose another directory with --run",
 		 address.sun_path, strerror(-err));
@@ -107,7 +108,7 @@ void ethd_clients_accept(struct ethd *d)
 		ethd_client_close(d, client);
 		return;
 	}
-	if (ethd_loop_add(d, fd, EPOLLIN, ETHD_SOURCE_CLIENT, (uintptr_t)client))
+	if (ethd_source_add(d, fd, EPOLLIN, ETHD_SOURCE_CLIENT, (uintptr_t)client))
 		ethd_client_close(d, client);
 }
 
@@ -119,7 +120,7 @@ void ethd_client_close(struct ethd *d, struct ethd_client *client)
 		at = &(*at)->next;
 	*at = client->next;
 	d->n_clients--;
-	ethd_loop_remove(d, client->fd);
+	ethd_source_remove(d, client->fd);
 	if (client->context)
 		ethd_context_release(d, client->context);
 	close(client->fd);
@@ -218,7 +219,7 @@ static int mapped(struct ethd *d, struct ethd_client *client)
 
 	if (!client->context || c->key != client->request.key || !c->is_pending)
 		return say(client, -ENOENT, "nothing was granted that waits to be bound");
-	return bind_mapped(d, client, ethd_now_ns());
+	return bind_mapped(d, client, clock_monotonic_ns());
 }
 
 /*
@@ -274,8 +275,8 @@ static int send_report(struct ethd *d, struct ethd_client *client)
 		if (send(client->fd, &piece, sizeof(piece), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 			if (errno != EAGAIN)
 				return -errno;
-			return ethd_loop_change(d, client->fd, EPOLLOUT, ETHD_SOURCE_CLIENT,
-						(uintptr_t)client);
+			return ethd_source_change(d, client->fd, EPOLLOUT, ETHD_SOURCE_CLIENT,
+						  (uintptr_t)client);
 		}
 		client->report_at += piece.length;
 		if (piece.more)
@@ -283,7 +284,7 @@ static int send_report(struct ethd *d, struct ethd_client *client)
 		free(client->report);
 		client->report = NULL;
 	}
-	return ethd_loop_change(d, client->fd, EPOLLIN, ETHD_SOURCE_CLIENT, (uintptr_t)client);
+	return ethd_source_change(d, client->fd, EPOLLIN, ETHD_SOURCE_CLIENT, (uintptr_t)client);
 }
 
 static int report(struct ethd *d, struct ethd_client *client)

@@ -11,6 +11,7 @@
 
 #include "pm-ethernet/daemon/ports.h"
 #include "pm-ethernet/daemon/thread.h"
+#include "pmcore/util/clock.h"
 
 /* A thread writes is_done and touches its batch no more; the rest is the loop's. */
 struct ethd_closing {
@@ -69,7 +70,7 @@ void ethd_closer_take(struct ethd *d, uid_t uid, const int *fds, uint32_t n, int
 		batch->uid = uid;
 		batch->port = port;
 		batch->signal = d->closer;
-		batch->begin_ns = ethd_now_ns();
+		batch->begin_ns = clock_monotonic_ns();
 	}
 	if (!batch || ethd_thread_start(work, batch)) {
 		free(batch);

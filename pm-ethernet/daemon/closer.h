@@ -16,7 +16,7 @@
 int ethd_closer_open(struct ethd *d);
 /* Takes @n descriptors of a user, and the port they were on (-1 = none), which is free when they are closed. */
 void ethd_closer_take(struct ethd *d, uid_t uid, const int *fds, uint32_t n, int port);
-/* Do threads still close what was taken up to that time (ethd_now_ns)? */
+/* Do threads still close what was taken up to that time (clock_monotonic_ns)? */
 bool ethd_closer_is_busy(const struct ethd *d, uint64_t since_ns);
 /* Some threads have ended: true, and their ports are free. */
 bool ethd_closer_reap(struct ethd *d);

@@ -15,11 +15,11 @@
 #include "pm-ethernet/daemon/closer.h"
 #include "pm-ethernet/daemon/inboxes.h"
 #include "pm-ethernet/daemon/jobs.h"
-#include "pm-ethernet/daemon/loop.h"
 #include "pm-ethernet/daemon/ports.h"
 #include "pm-ethernet/daemon/process.h"
 #include "pm-ethernet/daemon/rails.h"
 #include "pm-ethernet/daemon/sockets.h"
+#include "pm-ethernet/daemon/sources.h"
 #include "pm-ethernet/daemon/state.h"
 
 /* What an attachment is made of before it becomes a context. */
@@ -536,7 +536,7 @@ void ethd_context_release(struct ethd *d, uint16_t context)
 	ethd_context_suspend(d, context);
 	/* a copy of the descriptor may stay open, so the loop would not forget it by itself */
 	if (c->pidfd >= 0) {
-		ethd_loop_remove(d, c->pidfd);
+		ethd_source_remove(d, c->pidfd);
 		close(c->pidfd);
 	}
 	*c = (struct ethd_context){.pidfd = -1, .inbox = -1, .port = -1};

@@ -15,6 +15,7 @@
 
 #include "pm-ethernet/daemon/grid.h"
 #include "pm-ethernet/query.h"
+#include "pmcore/util/clock.h"
 
 #define FRAMES_PER_INPUT 64     /* the loop has other work as well */
 #define FRAME_ROOM 256          /* a longer control frame is read as far as it matters */
@@ -300,9 +301,9 @@ static void take_frame(struct ethd *d, uint32_t rail, const uint8_t *frame, size
 	if (query.src_host == d->host && query.nonce == d->discover->nonce)
 		return;
 	if (query.kind == ETH_QUERY)
-		take_query(d, rail, &query, ethd_now_ns());
+		take_query(d, rail, &query, clock_monotonic_ns());
 	else
-		take_answer(d, rail, &query, ethd_now_ns());
+		take_answer(d, rail, &query, clock_monotonic_ns());
 }
 
 void ethd_discover_input(struct ethd *d, uint32_t rail)

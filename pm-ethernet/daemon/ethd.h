@@ -176,7 +176,6 @@ struct ethd {
 const char *ethd_mode_name(enum ethd_mode mode);
 /* A line for the operator on standard error; with the place and the remedy where there is one. */
 void ethd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-uint64_t ethd_now_ns(void);
 
 /* discover.c: who answers on which rail. */
 int ethd_discover_open(struct ethd *d);

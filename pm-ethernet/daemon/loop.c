@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* epoll; the source and its value travel in one word, the source in the top byte. */
+/* loop - waits for whatever happens next and gives it to the part it belongs to. */
 #include "pm-ethernet/daemon/loop.h"
 
 #include <errno.h>
@@ -14,34 +14,9 @@
 #include "pm-ethernet/daemon/contexts.h"
 #include "pm-ethernet/daemon/rails.h"
 #include "pm-ethernet/daemon/rtnl.h"
+#include "pm-ethernet/daemon/sources.h"
 #include "pm-ethernet/daemon/watch.h"
-
-#define SOURCE_SHIFT 56
-
-static int control(struct ethd *d, int op, int fd, uint32_t events, enum ethd_source source,
-		   uint64_t value)
-{
-	struct epoll_event event = {.events = events,
-				    .data.u64 = (uint64_t)source << SOURCE_SHIFT | value};
-
-	return epoll_ctl(d->epoll, op, fd, &event) ? -errno : 0;
-}
-
-int ethd_loop_add(struct ethd *d, int fd, uint32_t events, enum ethd_source source, uint64_t value)
-{
-	return control(d, EPOLL_CTL_ADD, fd, events, source, value);
-}
-
-int ethd_loop_change(struct ethd *d, int fd, uint32_t events, enum ethd_source source,
-		     uint64_t value)
-{
-	return control(d, EPOLL_CTL_MOD, fd, events, source, value);
-}
-
-void ethd_loop_remove(struct ethd *d, int fd)
-{
-	epoll_ctl(d->epoll, EPOLL_CTL_DEL, fd, NULL);
-}
+#include "pmcore/util/clock.h"
 
 int ethd_loop_open(struct ethd *d)
 {
@@ -54,19 +29,20 @@ int ethd_loop_open(struct ethd *d)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	d->netlink = rtnl_watch_open();
-	if (d->epoll < 0 || d->signals < 0)
+	if (d->signals < 0)
 		return -errno;
 	if (d->netlink < 0)
 		return d->netlink;
-	err = ethd_closer_open(d);
+	err = ethd_sources_open(d);
 	if (!err)
-		err = ethd_loop_add(d, d->closer, EPOLLIN, ETHD_SOURCE_CLOSER, 0);
+		err = ethd_closer_open(d);
 	if (!err)
-		err = ethd_loop_add(d, d->signals, EPOLLIN, ETHD_SOURCE_SIGNAL, 0);
-	return err ? err : ethd_loop_add(d, d->netlink, EPOLLIN, ETHD_SOURCE_NETLINK, 0);
+		err = ethd_source_add(d, d->closer, EPOLLIN, ETHD_SOURCE_CLOSER, 0);
+	if (!err)
+		err = ethd_source_add(d, d->signals, EPOLLIN, ETHD_SOURCE_SIGNAL, 0);
+	return err ? err : ethd_source_add(d, d->netlink, EPOLLIN, ETHD_SOURCE_NETLINK, 0);
 }
 
 /* Sockets of a NIC that came back are new ones. */
@@ -76,8 +52,8 @@ static void watch_rails(struct ethd *d)
 
 	for (int r = 0; r < n; r++) {
 		int err = fds[r] < 0 ? 0
-				     : ethd_loop_add(d, fds[r], EPOLLIN, ETHD_SOURCE_DISCOVER,
-						     (uint64_t)r);
+				     : ethd_source_add(d, fds[r], EPOLLIN, ETHD_SOURCE_DISCOVER,
+						       (uint64_t)r);
 
 		if (err && err != -EEXIST)
 			ethd_say("rail %s: answers go unheard: %s", d->rails[r].name,
@@ -97,10 +73,10 @@ static void end_process(struct ethd *d, uint16_t context)
 
 static void handle(struct ethd *d, const struct epoll_event *event)
 {
-	uint64_t value = event->data.u64 & (((uint64_t)1 << SOURCE_SHIFT) - 1);
+	uint64_t value = ethd_source_value(event);
 	struct signalfd_siginfo info;
 
-	switch ((enum ethd_source)(event->data.u64 >> SOURCE_SHIFT)) {
+	switch (ethd_source_of(event)) {
 	case ETHD_SOURCE_SIGNAL:
 		if (read(d->signals, &info, sizeof(info)) == sizeof(info)) {
 			d->is_stopping = true;
@@ -150,7 +126,7 @@ int ethd_loop_run(struct ethd *d)
 {
 	while (!d->is_stopping) {
 		struct epoll_event event;
-		uint64_t now = ethd_now_ns(), next = ethd_discover_timer(d, now);
+		uint64_t now = clock_monotonic_ns(), next = ethd_discover_timer(d, now);
 		int n;
 
 		next = sooner(next, ethd_watch_timer(d, now));

@@ -5,11 +5,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -30,33 +28,9 @@
 #include "pm-ethernet/daemon/rails.h"
 #include "pm-ethernet/daemon/sockets.h"
 #include "pm-ethernet/daemon/state.h"
-#include "pmcore/util/clock.h"
 #include "pmcore/util/notify.h"
 
 #define FILES 65536u /* descriptors: some for each context and connection */
-
-void ethd_say(const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	fprintf(stderr, "pm-ethernetd: %s\n", line);
-}
-
-const char *ethd_mode_name(enum ethd_mode mode)
-{
-	static const char *const names[] = {"auto", "native", "generic", "tc"};
-
-	return names[mode];
-}
-
-uint64_t ethd_now_ns(void)
-{
-	return clock_monotonic_ns();
-}
 
 static struct ethd *create(const struct ethd_options *options)
 {

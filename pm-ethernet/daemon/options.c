@@ -123,6 +123,14 @@ static int set_watch(struct ethd_options *o, const char *text, char *why, size_t
 	return -EINVAL;
 }
 
+/* By enum ethd_mode. */
+static const char *const modes[] = {"auto", "native", "generic", "tc", NULL};
+
+const char *ethd_mode_name(enum ethd_mode mode)
+{
+	return modes[mode];
+}
+
 static int set(struct ethd_options *o, int option, const char *text, char *why, size_t size);
 
 /* As if what the file says stood in its place on the command line. */
@@ -160,7 +168,6 @@ static int set_config(struct ethd_options *o, const char *path, char *why, size_
 
 static int set(struct ethd_options *o, int option, const char *text, char *why, size_t size)
 {
-	static const char *const modes[] = {"auto", "native", "generic", "tc", NULL};
 	static const char *const directs[] = {"any", "root", "never", NULL};
 	unsigned long n = 0;
 	int err;

@@ -12,6 +12,7 @@
 #include "pm-ethernet/daemon/rails.h"
 #include "pm-ethernet/daemon/rtnl.h"
 #include "pm-ethernet/daemon/sockets.h"
+#include "pmcore/util/clock.h"
 
 #define GROUP 0x7065u         /* interface group of all ports */
 #define BUSY_NS 1000000000ull /* how long a port rests whose queue was found bound */
@@ -133,7 +134,7 @@ int ethd_ports_adopt(struct ethd *d)
 /* The port that has been free for the longest, -1 = none. */
 static int find_free(const struct ethd *d)
 {
-	uint64_t now = ethd_now_ns();
+	uint64_t now = clock_monotonic_ns();
 	int best = -1;
 
 	for (uint32_t n = 0; n < d->n_ports; n++)
@@ -167,17 +168,17 @@ int ethd_port_bind(struct ethd *d, int n, int fd)
 	int err = xsk_bind_owner(fd, port->user_ifindex, false, d->is_frags);
 
 	if (err == -EBUSY)
-		port->busy_until_ns = ethd_now_ns() + BUSY_NS;
+		port->busy_until_ns = clock_monotonic_ns() + BUSY_NS;
 	return err;
 }
 
 void ethd_port_give(struct ethd *d, int port)
 {
 	d->ports[port].context = 0;
-	d->ports[port].free_since_ns = ethd_now_ns();
+	d->ports[port].free_since_ns = clock_monotonic_ns();
 	/* the kernel frees the queue a little after the last close has returned */
 	if (d->ports[port].busy_until_ns == UINT64_MAX)
-		d->ports[port].busy_until_ns = ethd_now_ns() + SETTLE_NS;
+		d->ports[port].busy_until_ns = clock_monotonic_ns() + SETTLE_NS;
 }
 
 void ethd_port_rest(struct ethd *d, int port)

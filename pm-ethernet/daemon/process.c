@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* /proc and pidfds. */
 #include "pm-ethernet/daemon/process.h"
+#include "pm-ethernet/daemon/sources.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,8 +10,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "pm-ethernet/daemon/loop.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* since Linux 6.5 */
@@ -61,6 +60,6 @@ void ethd_process_watch(struct ethd *d, uint16_t context)
 {
 	int fd = d->contexts[context].pidfd;
 
-	if (fd >= 0 && ethd_loop_add(d, fd, EPOLLIN, ETHD_SOURCE_PROCESS, context))
+	if (fd >= 0 && ethd_source_add(d, fd, EPOLLIN, ETHD_SOURCE_PROCESS, context))
 		ethd_say("context %u: end of its process goes unheard: %m", context);
 }

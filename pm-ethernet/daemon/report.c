@@ -17,6 +17,7 @@
 #include "pm-ethernet/daemon/report_grid.h"
 #include "pm-ethernet/daemon/report_route.h"
 #include "pm-ethernet/report.h"
+#include "pmcore/util/clock.h"
 
 #define MAC_TEXT 18
 
@@ -256,7 +257,7 @@ static json_t *peer_of(const struct ethd *d, const struct ethd_peer *peer, uint6
 
 static int report_peers(const struct ethd *d, json_t *ret)
 {
-	uint64_t now_ns = ethd_now_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 	json_t *peers = json_array();
 	uint32_t place;
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "pm-ethernet/daemon/ports.h"
+#include "pmcore/util/clock.h"
 #include "tests/harness/tap.h"
 
 #define WAIT_MS 10000
@@ -65,7 +66,7 @@ TAP_TEST(ethd_closer_take__the_port_is_free_when_all_is_closed)
 	is_int(d->ports[0].busy_until_ns == UINT64_MAX, 1);
 	ok(reap_all(d));
 	ok(!is_open(fds[0]) && !is_open(fds[1]));
-	ok(d->ports[0].busy_until_ns < ethd_now_ns() + NS_PER_S);
+	ok(d->ports[0].busy_until_ns < clock_monotonic_ns() + NS_PER_S);
 	ok(!ethd_closer_reap(d));
 	destroy(d);
 }
@@ -112,19 +113,19 @@ TAP_TEST(ethd_closer_take__a_user_has_only_some_of_the_threads)
 TAP_TEST(ethd_closer_is_busy__with_what_was_taken_before)
 {
 	struct ethd *d = make();
-	uint64_t before = ethd_now_ns();
+	uint64_t before = clock_monotonic_ns();
 	int fds[2];
 
 	must(pipe(fds) == 0);
 	ok(!ethd_closer_is_busy(d, UINT64_MAX));
-	while (ethd_now_ns() == before)
+	while (clock_monotonic_ns() == before)
 		;
 	ethd_closer_take(d, 1, &fds[0], 1, -1);
 	ok(!ethd_closer_is_busy(d, before));
-	ok(ethd_closer_is_busy(d, ethd_now_ns()));
+	ok(ethd_closer_is_busy(d, clock_monotonic_ns()));
 	ethd_closer_take(d, 1, &fds[1], 1, -1);
 	ok(!ethd_closer_is_busy(d, before));
-	ok(ethd_closer_is_busy(d, ethd_now_ns()));
+	ok(ethd_closer_is_busy(d, clock_monotonic_ns()));
 	ok(reap_all(d));
 	ok(!ethd_closer_is_busy(d, UINT64_MAX));
 	destroy(d);

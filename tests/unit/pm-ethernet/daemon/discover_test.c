@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
 #include "tests/harness/tap.h"
 
 #define HOST 1
@@ -103,7 +104,7 @@ static uint64_t come_up(struct bench *b)
 	struct eth_query query = {0};
 
 	b->d.rails[0].is_up = true;
-	ethd_discover_timer(&b->d, ethd_now_ns());
+	ethd_discover_timer(&b->d, clock_monotonic_ns());
 	ok(sent(b, &query));
 	return query.stamp;
 }
@@ -113,10 +114,10 @@ TAP_TEST(ethd_discover_timer__rail_comes_up)
 	struct bench *b = open_bench();
 	struct eth_query query;
 
-	ok(ethd_discover_timer(&b->d, ethd_now_ns()) == UINT64_MAX);
+	ok(ethd_discover_timer(&b->d, clock_monotonic_ns()) == UINT64_MAX);
 	ok(!sent(b, &query));
 	b->d.rails[0].is_up = true;
-	ethd_discover_timer(&b->d, ethd_now_ns());
+	ethd_discover_timer(&b->d, clock_monotonic_ns());
 	must(sent(b, &query));
 	is_int(query.kind, ETH_QUERY);
 	is_int(query.dst_host, ETH_QUERY_ANYONE);
@@ -133,7 +134,7 @@ TAP_TEST(ethd_discover_timer__rail_comes_up)
 TAP_TEST(ethd_discover_timer__fast_then_slow)
 {
 	struct bench *b = open_bench();
-	uint64_t start = ethd_now_ns(), now = start;
+	uint64_t start = clock_monotonic_ns(), now = start;
 	struct eth_query query;
 	uint32_t fast = 0, slow = 0;
 
@@ -158,7 +159,7 @@ TAP_TEST(ethd_discover_timer__a_new_mtu_is_told)
 
 	come_up(b);
 	b->d.rails[0].mtu = 9000;
-	ethd_discover_timer(&b->d, ethd_now_ns());
+	ethd_discover_timer(&b->d, clock_monotonic_ns());
 	must(sent(b, &query));
 	is_int(query.mtu, 9000);
 	close_bench(b);
@@ -278,7 +279,7 @@ TAP_TEST(ethd_discover_input__another_machine_with_our_id)
 	ok(strstr(b->d.duplicate, "other"));
 	ok(strstr(b->d.duplicate, "eth1"));
 	is_int(b->d.board->n_hosts, 0);
-	ethd_discover_timer(&b->d, ethd_now_ns() + 17 * SECOND);
+	ethd_discover_timer(&b->d, clock_monotonic_ns() + 17 * SECOND);
 	is_int(b->d.board->duplicate, 0);
 	is_str(b->d.duplicate, "");
 	close_bench(b);
@@ -289,7 +290,7 @@ TAP_TEST(ethd_discover_timer__a_silent_host)
 	struct eth_heard heard[ETH_RAILS];
 	struct bench *b = open_bench();
 	struct eth_query query = says(ETH_ANSWER, 2, come_up(b));
-	uint64_t now = ethd_now_ns(), end = now + 12 * SECOND;
+	uint64_t now = clock_monotonic_ns(), end = now + 12 * SECOND;
 
 	deliver(b, &query);
 	while (now < end) {
@@ -310,7 +311,7 @@ TAP_TEST(ethd_discover_timer__carrier_lost)
 
 	deliver(b, &query);
 	b->d.rails[0].is_up = false;
-	ok(ethd_discover_timer(&b->d, ethd_now_ns()) == UINT64_MAX);
+	ok(ethd_discover_timer(&b->d, clock_monotonic_ns()) == UINT64_MAX);
 	must(eth_board_find(b->d.board, 2, heard));
 	is_int(heard[0].is_alive, 0);
 	close_bench(b);
