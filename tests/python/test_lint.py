@@ -149,6 +149,47 @@ def test_symbols_reports_more_than_libc(tree):
     assert_reported(tree, "symbols", "libm.so.6")
 
 
+def compile_all(tree, sources):
+    """Objects of sources, where a build has them."""
+    for name, text in sources.items():
+        write(tree, name, C_HEAD + text)
+        target = tree / "build/obj" / name.replace(".c", ".o")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["gcc", "-c", "-o", target, tree / name], timeout=60, check=True)
+
+
+CIRCLE = {"scheduler/x/a.c": "void b(void); void a(void) { b(); }\n",
+          "scheduler/x/b.c": "void c(void); void b(void) { c(); }\n",
+          "scheduler/x/c.c": "void a(void); void c(void) { a(); }\n",
+          "scheduler/x/top.c": "void a(void); void top(void) { a(); }\n",
+          "scheduler/x/leaf.c": "void leaf(void) { }\n",
+          "scheduler/y/far.c": "void top(void); void far(void) { top(); }\n"}
+
+
+def test_circles_reports_one_that_is_larger_than_its_ceiling(tree):
+    compile_all(tree, CIRCLE)
+    write(tree, "mk/circles", "scheduler/x 2\n")
+    assert_reported(tree, "circles", "scheduler/x: 3 files", "2 may: a.c b.c c.c")
+
+
+def test_circles_wants_ceilings_that_are_no_higher_than_needed(tree):
+    compile_all(tree, CIRCLE)
+    write(tree, "mk/circles", "# remark\nscheduler/x 4\nscheduler/z 2\n")
+    assert_reported(tree, "circles", "lower its 4")
+    assert_reported(tree, "circles", "scheduler/z has no sources")
+    write(tree, "mk/circles", "scheduler/x 3\n")
+    code, output = lint(tree, "circles")
+    assert code == 0, output
+
+
+def test_circles_of_a_part_that_was_not_built_may_be_smaller(tree):
+    compile_all(tree, CIRCLE)
+    (tree / "build/obj/scheduler/x/b.o").unlink()
+    write(tree, "mk/circles", "scheduler/x 3\n")
+    code, output = lint(tree, "circles")
+    assert code == 0, output
+
+
 @pytest.mark.parametrize("name, text, language", [
     ("pmcore/include/pm.h", "int pmOne(struct a *class);\n", "c++"),
     ("pmcore/include/pm.h", "size_t pmOne(void);\n", "c)"),
