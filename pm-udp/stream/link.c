@@ -20,6 +20,7 @@
 #define QUIET_LOOKS 1024u
 #define BUSY_LOOKS 16u
 #define IDLE_LOOKS 32u
+#define EVENTS 32 /* of a look */
 /* So often at each poll for a connection that is being made; then its owner computes, and will answer when it does. */
 #define JOIN_LOOKS 4096u
 /* Data that a reader does not take for so long while this process wants to be quiet are dropped, with the connection. */
@@ -185,6 +186,31 @@ static bool is_due(struct pmt_link *s)
 	return s->n_exported || looks % IDLE_LOOKS == 0;
 }
 
+static void take(struct pmt_link *s, struct pmt_socket *socket)
+{
+	/* an earlier event of the same round has closed it */
+	if (socket->fd < 0)
+		return;
+	if (socket->kind == PMT_LISTENER)
+		pmt_accept(s, socket);
+	else if (socket->kind == PMT_OWNED)
+		pmt_owned_input(s, (struct pmt_owned *)socket);
+	else
+		pmt_reading_event(s, (struct pmt_reading *)socket);
+}
+
+/* Takes what the set has to tell; the number of events. */
+static int look(struct pmt_link *s)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(s->epoll_fd, events, EVENTS, 0);
+
+	for (int i = 0; i < n; i++)
+		take(s, events[i].data.ptr);
+	pmt_owned_sweep(s);
+	return n > 0 ? n : 0;
+}
+
 /* True: something was done. */
 static bool progress(struct pmt_link *s)
 {
@@ -194,7 +220,7 @@ static bool progress(struct pmt_link *s)
 	if (s->deaf_until && clock_monotonic_ns() >= s->deaf_until)
 		pmt_hear(s);
 	if (is_due(s))
-		did = pmt_look(s) > 0;
+		did = look(s) > 0;
 	if (!LIST_EMPTY(&s->serving))
 		did |= pmt_serve(s);
 	if (s->n_reads)

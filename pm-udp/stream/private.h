@@ -185,8 +185,6 @@ int pmt_watch(struct pmt_link *s, struct pmt_socket *socket, bool wants_room);
 void pmt_unwatch(struct pmt_link *s, struct pmt_socket *socket);
 /* It stays in the set, but wakes nobody until pmt_watch. */
 int pmt_mute(struct pmt_link *s, struct pmt_socket *socket);
-/* Takes what the set has to tell; the number of events. */
-int pmt_look(struct pmt_link *s);
 
 /* owner.c */
 int pmt_listen(struct pmt_link *s);

@@ -11,7 +11,6 @@
 #include "pm-udp/stream/private.h"
 #include "pmcore/util/forked.h"
 
-#define EVENTS 32
 /* A host that is gone is noticed, by a connection on which nothing goes, after idle + count * interval seconds. */
 #define KEEP_IDLE_S 10
 #define KEEP_INTERVAL_S 5
@@ -83,28 +82,4 @@ void pmt_unwatch(struct pmt_link *s, struct pmt_socket *socket)
 	forked_keep(socket->fd);
 	close(socket->fd);
 	socket->fd = -1;
-}
-
-static void take(struct pmt_link *s, struct pmt_socket *socket)
-{
-	/* an earlier event of the same round has closed it */
-	if (socket->fd < 0)
-		return;
-	if (socket->kind == PMT_LISTENER)
-		pmt_accept(s, socket);
-	else if (socket->kind == PMT_OWNED)
-		pmt_owned_input(s, (struct pmt_owned *)socket);
-	else
-		pmt_reading_event(s, (struct pmt_reading *)socket);
-}
-
-int pmt_look(struct pmt_link *s)
-{
-	struct epoll_event events[EVENTS];
-	int n = epoll_wait(s->epoll_fd, events, EVENTS, 0);
-
-	for (int i = 0; i < n; i++)
-		take(s, events[i].data.ptr);
-	pmt_owned_sweep(s);
-	return n > 0 ? n : 0;
 }

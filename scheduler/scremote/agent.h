@@ -47,6 +47,7 @@ int agent_open(struct agent *agent, struct ev_loop *loop, const struct scremote_
 	       char *why, size_t why_size);
 void agent_close(struct agent *agent);
 
+/* agent_send.c */
 /* To scout. Takes the reference. */
 void agent_send(struct agent *agent, json_t *head, const void *body, size_t size);
 void agent_send_failed(struct agent *agent, uint64_t id, int error, const char *text);
@@ -54,10 +55,12 @@ void agent_send_failed(struct agent *agent, uint64_t id, int error, const char *
 void agent_send_cut(struct agent *agent, uint64_t id, json_t *hosts, const char *why);
 /* What proves who we are, or NULL: no memory. */
 struct auth *agent_auth(struct agent *agent);
-/* OP_PUT or OP_DATA from whoever may send files. 0, or -errno: who says that is to be shown out. */
-int agent_take_file(struct agent *agent, struct link *from, const struct message *m,
-		    const char *body, size_t size);
 /* A text for scout, whatever bytes are in it. */
 json_t *agent_text(const char *text);
+
+/* agent.c */
+/* OP_PUT or OP_DATA of a scout or a parent. 0, or -errno: the link that it came by is to be closed. */
+int agent_take_file(struct agent *agent, struct link *from, const struct message *m,
+		    const char *body, size_t size);
 
 #endif

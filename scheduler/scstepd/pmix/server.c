@@ -20,7 +20,6 @@
 #include "scheduler/scstepd/pmix/upcalls.h"
 
 static struct {
-	struct step *step;
 	pthread_t opener;
 	bool is_opening; /* the thread is to be joined */
 	pmix_status_t status;
@@ -60,8 +59,8 @@ static void opened(void *arg)
 	join_opener();
 	snprintf(why, sizeof(why),
 		 "host %s: PMIx's server does not start: %s; is its network interface lo up?",
-		 server.step->host, PMIx_Error_string(server.status));
-	step_served(server.step, server.status == PMIX_SUCCESS ? NULL : why);
+		 server_step()->host, PMIx_Error_string(server.status));
+	step_served(server_step(), server.status == PMIX_SUCCESS ? NULL : why);
 }
 
 /*
@@ -118,7 +117,7 @@ int server_open(struct step *step)
 {
 	int rc = guard_open();
 
-	server.step = step;
+	server_serve(step);
 	server.status = PMIX_ERR_INIT;
 	/*
 	 * The store of PMIx 5.0 in shared memory numbers the keys that PMIx does not know by itself, each process in its
@@ -134,53 +133,12 @@ int server_open(struct step *step)
 
 void server_close(void)
 {
-	if (!server.step)
+	if (!server_step())
 		return;
 	join_opener();
 	shift_close();
 	if (server.status == PMIX_SUCCESS)
 		PMIx_server_finalize();
 	guard_close();
-	server.step = NULL;
-}
-
-struct step *server_step(void)
-{
-	return server.step;
-}
-
-pmix_status_t server_status(int error)
-{
-	switch (error) {
-	case 0:
-		return PMIX_SUCCESS;
-	case ENOMEM:
-		return PMIX_ERR_NOMEM;
-	case ENOENT:
-		return PMIX_ERR_NOT_FOUND;
-	case EEXIST:
-		return PMIX_ERR_DUPLICATE_KEY;
-	case ETIMEDOUT:
-		return PMIX_ERR_TIMEOUT;
-	case EINVAL:
-		return PMIX_ERR_BAD_PARAM;
-	case EOPNOTSUPP:
-		return PMIX_ERR_NOT_SUPPORTED;
-	case ENOSPC:
-	case EMSGSIZE:
-		return PMIX_ERR_OUT_OF_RESOURCE;
-	default:
-		return PMIX_ERROR;
-	}
-}
-
-bool server_find(const pmix_proc_t *proc, struct world **ret_world, uint32_t *ret_rank)
-{
-	struct world *world = worlds_find(&server.step->worlds, proc->nspace);
-
-	if (!world || (proc->rank != PMIX_RANK_WILDCARD && proc->rank >= world->n_ranks))
-		return false;
-	*ret_world = world;
-	*ret_rank = proc->rank;
-	return true;
+	server_serve(NULL);
 }

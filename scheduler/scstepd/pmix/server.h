@@ -16,6 +16,10 @@
 int server_open(struct step *step);
 /* Waits for the opening, if it is under way. Later upcalls are refused. */
 void server_close(void);
+
+/* server_step.c */
+/* From here on it is this step; NULL: none. */
+void server_serve(struct step *step);
 /* Valid from server_open() to server_close(), in the loop only. */
 struct step *server_step(void);
 
