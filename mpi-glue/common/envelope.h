@@ -9,7 +9,8 @@
  *
  *   eager     EAGER | EAGER_SYNC (answered by ACK at the match) | FIRST, MORE, MORE ...
  *   long      RTS, MORE, MORE ... up to the head -> receiver reads the rest by handle -> FIN
- *             the same -> PULL -> DATA, DATA ... (when either side's memory is not in one piece)
+ *             the same -> PULL -> DATA, DATA ... (when the sender's memory is not in one piece, or the receiver's)
+ *             the same -> receiver reads it in pieces, and unpacks them -> FIN (when only the receiver's is not)
  *   way       READ, COPY: announce messages of a length, or send them unasked (ways.h)
  *   choke     CHOKE: send no unasked-for data any more, RTS only; UNCHOKE ends that
  */

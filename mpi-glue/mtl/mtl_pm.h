@@ -220,21 +220,22 @@ struct mtl_pm {
 	pmContext ctx;   /* PM_CONTEXT_NONE before init and after finalize */
 	bool is_locking; /* there may be other threads in here now; see mtl_pm_is_locking */
 	bool has_thread; /* the progress thread runs */
-	bool has_batch;  /* the program's threads are scheduled as batch where they share cores */
-	bool is_helping; /* ... and has the lock: nothing may call Open MPI */
-	bool is_used;    /* pml/cm was chosen: communicators were added */
+	bool has_batch; /* the program's threads are scheduled as batch if they are more than its cores */
+	bool is_helping;      /* ... and has the lock: nothing may call Open MPI */
+	bool is_used;         /* pml/cm was chosen: communicators were added */
 	pthread_mutex_t lock; /* covers everything below and ctx, if is_locking */
 
 	struct match match;
-	struct ids ids;                /* sends and receives that peers may name */
-	struct table peers;            /* node -> struct mtl_pm_peer */
-	struct mtl_pm_peers busy;      /* peers with something to retry */
-	struct mtl_pm_peers choked;    /* peers that must be unchoked later */
-	uint32_t n_fetches;            /* receives of announced messages that are not over */
-	struct mtl_pm_peers readers;   /* peers with reads */
-	struct mtl_pm_peers waiters;   /* peers with waiting ones */
-	struct mtl_pm_receive *staged; /* its message is read in pieces; NULL: none is */
-	struct mtl_pm_requests done;   /* completed, callback still to be called */
+	struct ids ids;              /* sends and receives that peers may name */
+	struct table peers;          /* node -> struct mtl_pm_peer */
+	struct mtl_pm_peers busy;    /* peers with something to retry */
+	struct mtl_pm_peers choked;  /* peers that must be unchoked later */
+	uint32_t n_fetches;          /* receives of announced messages that are not over */
+	struct mtl_pm_peers readers; /* peers with reads */
+	struct mtl_pm_peers waiters; /* peers with waiting ones */
+	struct mtl_pm_receive
+		*staged; /* the receive whose message is read in pieces; NULL: there is none */
+	struct mtl_pm_requests done; /* completed, callback still to be called */
 	struct mtl_pm_peer *burst; /* it gathers, and the last send since the last poll went to it */
 	struct mtl_pm_notes free_notes;
 	struct mtl_pm_message *free_messages; /* of MTL_PM_SMALL bytes */
@@ -414,7 +415,8 @@ static inline bool mtl_pm_is_read_by(const struct mtl_pm_peer *peer, size_t size
 	return peer->read_classes && size >= WAYS_MIN && peer->read_classes >> ways_class(size) & 1;
 }
 
-/* mtl_pm_fetch.c. Fetches what is behind the announced @head of a message of @size bytes that came as RTS. */
+/* mtl_pm_fetch.c */
+/* Fetches what is behind the announced @head of a message of @size bytes that came as RTS. */
 void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t remote,
 		  const pmHandle *handle, size_t head, size_t size, uint32_t stamp);
 /* DATA of a sender. */
@@ -422,8 +424,6 @@ void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t l
 		    const struct mtl_pm_peer *peer);
 /* Looks after running and waiting reads; returns the number that ended or started. */
 int mtl_pm_progress_reads(void);
-/* The rest has come, or never will: tells the sender. */
-void mtl_pm_fetch_over(struct mtl_pm_receive *r, int error);
 
 /* mtl_pm_memory.c. Has malloc keep so many bytes of free memory, unless the user has tuned it; 0: as it is. */
 void mtl_pm_memory_keep(unsigned long long bytes);

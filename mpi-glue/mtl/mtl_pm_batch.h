@@ -5,9 +5,10 @@
 
 #include "mpi-glue/mtl/mtl_pm.h"
 
-/* Counts the cores. */
-void mtl_pm_batch_start(void);
-/* The calling thread is one of those that call MPI; lock held. */
+/* False: threads can't be counted, and stay as they are. */
+bool mtl_pm_batch_start(void);
+void mtl_pm_batch_stop(void);
+/* The calling thread is one of those that call MPI. Lock held. */
 void mtl_pm_batch_join(void);
 
 #endif

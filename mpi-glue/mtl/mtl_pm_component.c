@@ -119,8 +119,8 @@ static int component_register(void)
 	mtl_pm.batch_threads = 1;
 	add_int_parameter(
 		"batch_threads",
-		"1: threads of a rank with fewer cores are scheduled as batch, so that they do "
-		"not take the core from the one that wakes them",
+		"1: if a rank has more threads than cores, its threads are scheduled as batch: "
+		"they do not take the core from the thread that wakes them",
 		&mtl_pm.batch_threads);
 	add_int_parameter("progress_thread",
 			  "1: a thread moves long messages while the program computes",

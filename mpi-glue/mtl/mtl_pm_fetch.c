@@ -13,7 +13,8 @@
 /* Messages of bursts in a row that may be fetched alone: the first of a burst to many receives is alone too. */
 #define ALONE_MOST 8
 
-void mtl_pm_fetch_over(struct mtl_pm_receive *r, int error)
+/* The rest has come, or never will: tells the sender. */
+static void end(struct mtl_pm_receive *r, int error)
 {
 	mtl_pm_note_control(r->peer, ENVELOPE_FIN, r->remote, error);
 	mtl_pm_receive_rest_done(r, error);
@@ -56,12 +57,12 @@ static int start_read(struct mtl_pm_receive *r)
 		return rc;
 	stop_waiting(r);
 	if (rc) {
-		mtl_pm_fetch_over(r, rc);
+		end(r, rc);
 		return 0;
 	}
 	/* from the memory of a process of this host mostly at once */
 	if (peer->ways && (rc = pmIsReadDone(mtl_pm.ctx, r->read)) != ENOBUFS) {
-		mtl_pm_fetch_over(r, rc);
+		end(r, rc);
 		return 0;
 	}
 	peer->n_reads++;
@@ -78,13 +79,13 @@ static void pull(struct mtl_pm_receive *r)
 
 	/* nobody would hear the word, and its numbered operations were ended when it died */
 	if (r->peer->is_dead) {
-		mtl_pm_fetch_over(r, EPIPE);
+		end(r, EPIPE);
 		return;
 	}
 	r->is_pulled = true;
 	r->id = ids_add(&mtl_pm.ids, mtl_pm_request_of_receive(r));
 	if (!r->id) {
-		mtl_pm_fetch_over(r, ENOMEM);
+		end(r, ENOMEM);
 		return;
 	}
 	m.reply = r->id;
@@ -126,7 +127,7 @@ void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t r
 	r->has_rest_due = true;
 	mtl_pm.n_fetches++;
 	if (r->wanted + (is_exact ? 0 : ENVELOPE_SLACK) <= head) {
-		mtl_pm_fetch_over(r, 0);
+		end(r, 0);
 		return;
 	}
 	r->handle = *handle;
@@ -175,7 +176,7 @@ static int end_reads_of(struct mtl_pm_peer *peer)
 		peer->n_reads--;
 		if (!n++)
 			is_row = mtl_pm_begin_row(peer);
-		mtl_pm_fetch_over(r, rc);
+		end(r, rc);
 	}
 	mtl_pm_end_row(is_row);
 	if (!r)
@@ -196,9 +197,12 @@ static int start_reads_of(struct mtl_pm_peer *peer)
 int mtl_pm_progress_reads(void)
 {
 	struct mtl_pm_peer *peer, *next;
-	int n = 0;
+	struct mtl_pm_receive *staged;
+	int n = 0, error;
 
-	n += mtl_pm_progress_stage();
+	n += mtl_pm_progress_stage(&staged, &error);
+	if (staged)
+		end(staged, error);
 	for (peer = TAILQ_FIRST(&mtl_pm.readers); peer; peer = next) {
 		next = TAILQ_NEXT(peer, reader);
 		n += end_reads_of(peer);

@@ -67,6 +67,8 @@ static void init_lists(void)
 	TAILQ_INIT(&mtl_pm.waiters);
 	STAILQ_INIT(&mtl_pm.done);
 	STAILQ_INIT(&mtl_pm.free_notes);
+	mtl_pm.staged = NULL;
+	mtl_pm.n_fetches = 0;
 	TAILQ_INIT(&mtl_pm.comms);
 }
 
@@ -176,8 +178,7 @@ int mtl_pm_open(bool wants_threads)
 	idle_init(&mtl_pm.idle, is_crowded(local));
 	mtl_pm.is_locking = wants_threads || opal_using_threads();
 	pthread_mutex_init(&mtl_pm.lock, NULL);
-	mtl_pm.has_batch = mtl_pm.is_locking && mtl_pm.batch_threads;
-	mtl_pm_batch_start();
+	mtl_pm.has_batch = mtl_pm.is_locking && mtl_pm.batch_threads && mtl_pm_batch_start();
 	rc = publish_address();
 	if (rc != OMPI_SUCCESS) {
 		pmCloseContext(mtl_pm.ctx);
@@ -332,6 +333,7 @@ int mtl_pm_finalize(struct mca_mtl_base_module_t *mtl)
 	free_peers();
 	free_lists();
 	mtl_pm_stage_close();
+	mtl_pm_batch_stop();
 	free(mtl_pm.resolved);
 	mtl_pm.resolved = NULL;
 	pthread_mutex_destroy(&mtl_pm.lock);

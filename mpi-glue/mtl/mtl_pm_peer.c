@@ -141,7 +141,7 @@ static void set_limits(struct mtl_pm_peer *peer)
 	peer->pull_limit = (size_t)mtl_pm.pull_limit;
 	if (mtl_pm.pull_limit < 0)
 		peer->pull_limit = limits->pull;
-	peer->stages = long_read && mtl_pm.middle_limit < 0 && mtl_pm.pull_limit < 0;
+	peer->stages = long_read;
 	peer->burst_limit = 0;
 	if (mtl_pm.middle_limit < 0 && long_read)
 		peer->burst_limit = burst_limit(peer);

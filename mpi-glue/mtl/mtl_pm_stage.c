@@ -14,7 +14,7 @@
 #define PIECE ((size_t)128 << 10)
 /* Read at once: as many as are under way on a fast network, and one that is unpacked. */
 #define PIECES 4
-/* Of shorter messages the sender's datagrams arrive as soon. */
+/* Shorter messages arrive as soon by the datagrams of their sender. */
 #define LEAST (PIECE + PIECE / 2)
 
 static struct {
@@ -32,12 +32,13 @@ static size_t length_of(size_t at)
 	return left < PIECE ? left : PIECE;
 }
 
-static int read_more(void)
+static void read_more(void)
 {
 	struct mtl_pm_receive *r = mtl_pm.staged;
-	int n = 0;
 
-	while (!stage.error && stage.count < PIECES && stage.asked < r->wanted) {
+	uint32_t most = mtl_pm.read_limit < PIECES ? (uint32_t)mtl_pm.read_limit : PIECES;
+
+	while (!stage.error && stage.count < most && stage.asked < r->wanted) {
 		uint32_t i = (stage.first + stage.count) % PIECES;
 		size_t len = length_of(stage.asked);
 		int rc = pmRead(mtl_pm.ctx, r->peer->node, &r->handle, stage.asked,
@@ -50,14 +51,14 @@ static int read_more(void)
 			break;
 		stage.asked += len;
 		stage.count++;
-		n++;
 	}
-	return n;
 }
 
 bool mtl_pm_stage_begin(struct mtl_pm_receive *r)
 {
-	if (mtl_pm.staged || !r->peer->stages || r->read_from || r->wanted < LEAST)
+	/* those that wait for their turn to read from the peer are not overtaken */
+	if (mtl_pm.staged || !r->peer->stages || r->read_from || r->wanted < LEAST ||
+	    !TAILQ_EMPTY(&r->peer->waiting))
 		return false;
 	if (!stage.memory)
 		stage.memory = malloc(PIECES * PIECE);
@@ -88,21 +89,26 @@ static bool take_piece(void)
 	return true;
 }
 
-int mtl_pm_progress_stage(void)
+int mtl_pm_progress_stage(struct mtl_pm_receive **ret_over, int *ret_error)
 {
 	struct mtl_pm_receive *r = mtl_pm.staged;
 	int n = 0;
 
+	*ret_over = NULL;
 	if (!r)
 		return 0;
-	while (stage.count && take_piece())
-		n += 1 + read_more();
-	n += read_more();
-	/* reads under way still write to our memory */
+	/* no more in a row: others wait for the lock and for their messages */
+	while (n < PIECES && stage.count && take_piece()) {
+		n++;
+		read_more();
+	}
+	read_more();
+	/* reads under way still write to the stage */
 	if (stage.count || (!stage.error && r->got < r->wanted))
 		return n;
 	mtl_pm.staged = NULL;
-	mtl_pm_fetch_over(r, stage.error);
+	*ret_over = r;
+	*ret_error = stage.error;
 	return n + 1;
 }
 

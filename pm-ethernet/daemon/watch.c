@@ -64,7 +64,8 @@ uint64_t ethd_watch_timer(struct ethd *d, uint64_t now_ns)
 	for (uint32_t rail = 0; rail < d->n_rails; rail++) {
 		if (g->sent_ns[rail])
 			ethd_grid_judge(d, rail);
-		g->sent_ns[rail] = d->rails[rail].is_up && fds[rail] >= 0 ? clock_monotonic_ns() : 0;
+		g->sent_ns[rail] = d->rails[rail].is_up && fds[rail] >= 0 ? clock_monotonic_ns()
+									  : 0;
 		if (g->sent_ns[rail])
 			send_watch(d, rail, fds[rail]);
 	}

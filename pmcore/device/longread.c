@@ -233,7 +233,7 @@ static void tell(struct composite *c, struct longread *r, uint64_t len)
 
 	r->is_chosen = false;
 	if (n && n->way)
-		choice_end(&n->way->choice, r->spell, len, clock_monotonic_ns());
+		choice_end(&n->way->choice, r->spell, len, len > 0, clock_monotonic_ns());
 }
 
 int longread_start(struct composite *c, struct composite_node *n, struct longread *r)

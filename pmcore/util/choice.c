@@ -151,7 +151,14 @@ static bool is_measured(struct choice *c, uint32_t spell, uint64_t now)
 	return false;
 }
 
-void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now)
+/* Reads that are under way now will not count. What was measured before them stays. */
+static void spoil(struct choice *c)
+{
+	c->spell++;
+	c->older = c->under_way;
+}
+
+void choice_end(struct choice *c, uint32_t spell, uint64_t len, bool tells, uint64_t now)
 {
 	enum choice_way next;
 
@@ -162,12 +169,12 @@ void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now)
 	c->spent += len;
 	if (c->way == c->best)
 		c->rest -= len < c->rest ? len : c->rest;
-	if (!is_measured(c, spell, now))
-		return;
-	if (!len) {
-		begin_spell(c);
+	if (!tells) {
+		spoil(c);
 		return;
 	}
+	if (!is_measured(c, spell, now))
+		return;
 	c->bytes += len;
 	c->busy_ns += now - c->since_ns;
 	c->since_ns = now;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first one is used until both were measured, and is given more trials before it counts as the slower one. */
+/* The first one is used before anything is known, and is given more trials before it counts as the slower one. */
 enum choice_way { CHOICE_OTHER, CHOICE_FIRST, CHOICE_WAYS };
 
 /* All zero: nothing is known yet. */
@@ -38,9 +38,9 @@ bool choice_is_first_slower(const struct choice *c);
 /* It could not begin by the first way, and goes by the other one: the number to give back. */
 uint32_t choice_refused(struct choice *c);
 /*
- * It is over. @len: bytes that it brought, 0 = it failed, or something else was in its way: it tells nothing, nor do those
- * that are under way with it.
+ * It is over, with @len bytes. Not @tells: it failed, or something else was in its way, so it says nothing of the way that it
+ * took, nor do the reads that are under way with it.
  */
-void choice_end(struct choice *c, uint32_t spell, uint64_t len, uint64_t now);
+void choice_end(struct choice *c, uint32_t spell, uint64_t len, bool tells, uint64_t now);
 
 #endif

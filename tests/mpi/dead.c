@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rank 1 dies by SIGKILL: a receive from it, a send to it and a long send that waits for it must end
- * with an MPI error, soon; of a burst that meets the death, every send must end. So must the receive of a
- * long message that was announced before. Run with an mpirun that lets the others go on. Rank 0 prints and leaves without MPI_Finalize, which would wait for the dead
- * one. With the argument "late" rank 1 dies when it has acknowledged all that it was sent: nothing on the
- * way can show its death.
+ * with an MPI error, soon; of a burst that meets the death, every send must end. So must the receives of
+ * two long messages that were announced before. Run with an mpirun that lets the others go on. Rank 0 prints
+ * and leaves without MPI_Finalize, which would wait for the dead rank. With the argument "amid" rank 1 dies
+ * while a long message of it is received. With "late" rank 1 dies when it has acknowledged all that it was
+ * sent: nothing on the way can show its death.
  */
 #include "tests/mpi/check.h"
 
@@ -62,6 +63,33 @@ static void expect_error(int rc, const char *what)
 	CHECK(rc != MPI_SUCCESS, "%s succeeded although its partner is dead", what);
 }
 
+/* Rank 1 dies while a long message of it is on its way, which its receiver unpacks. */
+static void die_amid(void)
+{
+	enum { BLOCKS = 2 << 20, BLOCK = 32 };
+	char *memory = calloc(2 * BLOCKS, BLOCK);
+	double until = MPI_Wtime() + 0.005;
+	MPI_Datatype every_other;
+	MPI_Request request;
+	int flag = 0;
+
+	if (check_rank == 1) {
+		MPI_Isend(memory, BLOCKS * BLOCK, MPI_BYTE, 0, 7, MPI_COMM_WORLD, &request);
+		while (MPI_Wtime() < until && !flag)
+			MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+		raise(SIGKILL);
+	}
+	MPI_Type_vector(BLOCKS, BLOCK, 2 * BLOCK, MPI_BYTE, &every_other);
+	MPI_Type_commit(&every_other);
+	expect_error(MPI_Recv(memory, 1, every_other, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+		     "a receive of 64 MiB");
+	expect_error(MPI_Send(&flag, 1, MPI_INT, 1, 2, MPI_COMM_WORLD), "a send after it");
+	free(memory);
+	printf("OK dead\n");
+	fflush(stdout);
+	_exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Request req[2], announced[2];
@@ -71,6 +99,8 @@ int main(int argc, char **argv)
 	check_start(&argc, &argv);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Barrier(MPI_COMM_WORLD);
+	if (argc > 1 && !strcmp(argv[1], "amid"))
+		die_amid();
 	if (check_rank == 1) {
 		announce_long(announced);
 		MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

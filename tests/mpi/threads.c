@@ -7,7 +7,15 @@
 
 #include <pthread.h>
 
-enum { PAIRS = 3, ROUNDS = 150, MOST = 120000, BURST = 24 };
+enum {
+	PAIRS = 3,
+	ROUNDS = 150,
+	MOST = 120000,
+	BURST = 24,
+	LONG_ROUNDS = 10,
+	BLOCK = 64,
+	BLOCKS = 8192
+};
 
 static MPI_Comm own[PAIRS];
 
@@ -40,6 +48,35 @@ static void *exchange(void *arg)
 		CHECK(first_wrong(in, len, (uint64_t)(partner * ROUNDS + i)) == len,
 		      "thread %d round %d length %zu", tag, i, len);
 	}
+	free(out);
+	free(in);
+	return NULL;
+}
+
+/* Long messages that only their receiver has to unpack, of several threads at once. */
+static void *unpack(void *arg)
+{
+	int tag = 300 + (int)(intptr_t)arg;
+	int partner = check_rank ^ 1;
+	char *out = malloc(BLOCK * BLOCKS), *in = malloc(2 * BLOCK * BLOCKS);
+	MPI_Datatype every_other;
+
+	MPI_Type_vector(BLOCKS, BLOCK, 2 * BLOCK, MPI_BYTE, &every_other);
+	MPI_Type_commit(&every_other);
+	for (int i = 0; i < LONG_ROUNDS && partner < check_size; i++) {
+		size_t wrong = 0;
+		MPI_Request req;
+
+		fill(out, BLOCK * BLOCKS, (uint64_t)(check_rank * LONG_ROUNDS + i));
+		MPI_Irecv(in, 1, every_other, partner, tag, MPI_COMM_WORLD, &req);
+		MPI_Send(out, BLOCK * BLOCKS, MPI_BYTE, partner, tag, MPI_COMM_WORLD);
+		MPI_Wait(&req, MPI_STATUS_IGNORE);
+		for (size_t k = 0; k < BLOCK * BLOCKS; k++)
+			wrong += (unsigned char)in[k / BLOCK * 2 * BLOCK + k % BLOCK] !=
+				 pattern((uint64_t)(partner * LONG_ROUNDS + i), k);
+		CHECK(!wrong, "thread %d round %d: %zu bytes", tag, i, wrong);
+	}
+	MPI_Type_free(&every_other);
 	free(out);
 	free(in);
 	return NULL;
@@ -102,18 +139,19 @@ static void *burst(void *arg)
 
 int main(int argc, char **argv)
 {
-	pthread_t thread[2 * PAIRS + 2];
+	pthread_t thread[3 * PAIRS + 2];
 
 	check_start_threaded(&argc, &argv);
 	for (int i = 0; i < PAIRS; i++)
 		MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
 	for (int i = 0; i < PAIRS; i++) {
-		pthread_create(&thread[2 * i], NULL, exchange, (void *)(intptr_t)(i + 1));
-		pthread_create(&thread[2 * i + 1], NULL, reduce, (void *)(intptr_t)i);
+		pthread_create(&thread[3 * i], NULL, exchange, (void *)(intptr_t)(i + 1));
+		pthread_create(&thread[3 * i + 1], NULL, reduce, (void *)(intptr_t)i);
+		pthread_create(&thread[3 * i + 2], NULL, unpack, (void *)(intptr_t)i);
 	}
-	pthread_create(&thread[2 * PAIRS], NULL, probe, NULL);
-	pthread_create(&thread[2 * PAIRS + 1], NULL, burst, NULL);
-	for (int i = 0; i < 2 * PAIRS + 2; i++)
+	pthread_create(&thread[3 * PAIRS], NULL, probe, NULL);
+	pthread_create(&thread[3 * PAIRS + 1], NULL, burst, NULL);
+	for (int i = 0; i < 3 * PAIRS + 2; i++)
 		pthread_join(thread[i], NULL);
 	for (int i = 0; i < PAIRS; i++)
 		MPI_Comm_free(&own[i]);

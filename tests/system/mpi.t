@@ -133,6 +133,8 @@ def dead():
         TAP.ok("OK dead" in out, f"dead: a killed peer is an error over {devices}", out)
         TAP.ok("has lost rank 1 on host" in out, f"dead: rank and host are named over {devices}",
                out)
+        _, out = run(mpirun(2, *ONLY, *recovery(), f"{BUILD}/mpi/dead", "amid"), environment(devices))
+        TAP.ok("OK dead" in out, f"dead: amid a message that is unpacked, over {devices}", out)
     command = mpirun(2, *ONLY, *recovery(), f"{BUILD}/mpi/dead", "late")
     _, out = run(command, environment("self+udp"))
     TAP.ok("OK dead" in out and "has lost rank 1" in out,

@@ -27,7 +27,7 @@ static void read_once(struct node *n)
 	}
 	n->used[way]++;
 	n->now += n->takes[way];
-	choice_end(&n->choice, spell, n->len, n->now);
+	choice_end(&n->choice, spell, n->len, true, n->now);
 	n->now += 1000000; /* the program computes, which is nobody's fault */
 }
 
@@ -140,7 +140,7 @@ TAP_TEST(choice__many_under_way)
 		int k = i % 64;
 
 		n.now += n.takes[ways[k]];
-		choice_end(&n.choice, spells[k], LEN, n.now);
+		choice_end(&n.choice, spells[k], LEN, true, n.now);
 		ways[k] = choice_begin(&n.choice, n.now, &spells[k]);
 		n.used[ways[k]] += i >= 10000;
 	}
@@ -173,7 +173,7 @@ static double part_by_device(uint64_t device, uint64_t stream, uint32_t open, in
 				left[i] -= share;
 				continue;
 			}
-			choice_end(&n.choice, spells[i], 4 * LEN, n.now);
+			choice_end(&n.choice, spells[i], 4 * LEN, true, n.now);
 			n.used[ways[i]]++;
 			ended++;
 			ways[i] = choice_begin(&n.choice, n.now, &spells[i]);
@@ -219,9 +219,44 @@ TAP_TEST(choice__failed_reads_tell_nothing)
 	for (int i = 0; i < 100; i++) {
 		choice_begin(&n.choice, n.now, &spell);
 		n.now += 50000000;
-		choice_end(&n.choice, spell, 0, n.now);
+		choice_end(&n.choice, spell, 0, false, n.now);
 	}
 	read_many(&n, 500);
 	okf(n.used[CHOICE_FIRST] > 400, "%u of 500 by the stream", n.used[CHOICE_FIRST]);
 	is_int(n.choice.under_way, 0);
+}
+
+/* Between reads that count others come that do not: the rates are of those that do, and trials end. */
+TAP_TEST(choice__disturbed_reads_do_not_keep_it_from_knowing)
+{
+	struct node n = node_of(200000, 400000);
+	uint32_t spell;
+
+	n.len = LEN / 8;
+	for (int i = 0; i < 1000; i++) {
+		read_once(&n);
+		choice_begin(&n.choice, n.now, &spell);
+		n.now += 50000000;
+		choice_end(&n.choice, spell, LEN / 8, false, n.now);
+	}
+	read_many(&n, 200);
+	okf(n.used[CHOICE_OTHER] > 150, "%u of 200 by the faster way", n.used[CHOICE_OTHER]);
+	ok(n.choice.rate[CHOICE_FIRST] > LEN / 8 / 500000.0);
+}
+
+/* One that is under way with a disturbed one was disturbed as well, whatever their spells are. */
+TAP_TEST(choice__what_was_disturbed_together)
+{
+	struct node n = node_of(400000, 200000);
+	uint32_t disturbed, other;
+
+	choice_begin(&n.choice, n.now, &disturbed);
+	choice_begin(&n.choice, n.now, &other);
+	choice_end(&n.choice, disturbed, LEN, false, n.now + 1);
+	choice_begin(&n.choice, n.now, &disturbed);
+	choice_end(&n.choice, other, 100 * LEN, true, n.now + 2);
+	is_int(n.choice.ended, 0);
+	choice_end(&n.choice, disturbed, LEN, false, n.now + 3);
+	is_int(n.choice.under_way, 0);
+	ok(n.choice.rate[CHOICE_FIRST] <= 0);
 }
