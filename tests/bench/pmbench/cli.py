@@ -8,7 +8,7 @@ import json
 import pathlib
 import sys
 
-from . import figures, report
+from . import figures, memory, report
 from .errors import CannotRun, Failed
 from .figure import LIMIT_S, Goal, NotSeen, Outcome
 from .sweep import SweepBench, demands
@@ -73,6 +73,8 @@ def main(argv: list[str]) -> int:
         print(f"tests/bench/run: {'no figure named ' + ', '.join(unknown) if unknown else 'name a figure'}: "
               "see --list", file=sys.stderr)
         return EXIT_FAILED
+    if memory.is_taken_back():
+        print(f"tests/bench/run: {memory.WARNING}", file=sys.stderr)
     chosen = list(figures.ALL.values()) if args.all else [figures.ALL[n] for n in args.name]
     bench = SweepBench(args.rounds, args.limit, progress, demands(chosen))
     with contextlib.closing(bench.ways):
