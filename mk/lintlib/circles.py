@@ -14,14 +14,16 @@ NONE = 1  # a file by itself
 
 
 def objects(tree):
-    """Object files of product sources, by source: {"pmcore/channel/ack.c": path}."""
+    """Object files of product sources that are not newer, by source: {"pmcore/channel/ack.c": path}."""
     found = {}
     base = os.path.join(tree.build, "obj")
     for directory, _, names in os.walk(base):
         for name in names:
             source = os.path.relpath(os.path.join(directory, name), base)[:-2] + ".c"
-            if name.endswith(".o") and source in tree.files and not source.startswith("tests/"):
-                found[source] = os.path.join(directory, name)
+            path = os.path.join(directory, name)
+            if (name.endswith(".o") and source in tree.files and not source.startswith("tests/")
+                    and os.path.getmtime(path) >= os.path.getmtime(tree.path(source))):
+                found[source] = path
     return found
 
 
@@ -96,8 +98,8 @@ def largest(tree):
     for directory, names in sorted(by_directory.items()):
         output, code = tree.run(["nm", "-A", *names])
         if code:
-            raise Skip(f"nm cannot read the objects of {directory}")
-        graph = calls({names[path]: value for path, value in read_symbols(output).items()})
+            raise Skip(f"nm cannot read the objects of {directory}: {output.strip().splitlines()[-1]}")
+        graph = calls({names[path]: value for path, value in read_symbols(output).items() if path in names})
         result[directory] = max(circles(graph), key=len, default=[]), is_whole(tree, directory, built)
     return result
 
@@ -105,7 +107,7 @@ def largest(tree):
 def read_ceilings(text):
     """Lines "DIRECTORY FILES"; # begins a remark."""
     rows = (line.split("#")[0].split() for line in text.splitlines())
-    return {row[0]: int(row[1]) for row in rows if len(row) == 2}
+    return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
 
 def check(tree):
@@ -120,7 +122,7 @@ def check(tree):
         if len(circle) > max(ceiling, NONE):
             names = " ".join(os.path.basename(name) for name in circle)
             yield f"{directory}: {len(circle)} files call each other in a circle, {ceiling} may: {names}"
-        elif is_complete and len(circle) < ceiling:
+        elif is_complete and max(len(circle), NONE) < ceiling:
             yield f"{CEILINGS}: {directory} has circles of at most {max(len(circle), NONE)} files: lower its {ceiling}"
     sources = {os.path.dirname(name) for name in tree.files if name.endswith(".c")}
     for directory in sorted(set(ceilings) - sources):

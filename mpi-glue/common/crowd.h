@@ -4,17 +4,18 @@
 #define MPI_GLUE_CROWD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
- * @threads: of the rank, that call MPI. @cores: that they may run on, all together. @online: cores of the host. @ranks: of
- * the job on this host. Ranks that may run on every core of the host share its cores; others have cores of their own.
+ * @threads: of the rank, that call MPI. @cores: that they may run on, all together; 0 = not known. @online: cores of the
+ * host. @ranks: of the job on this host, which are taken to be spread evenly over its cores.
  */
-static inline bool crowd_is_crowded(unsigned int threads, unsigned int cores, unsigned int online,
-				    unsigned int ranks)
+static inline bool crowd_is_crowded(uint32_t threads, uint32_t cores, uint32_t online,
+				    uint32_t ranks)
 {
-	unsigned int sharers = cores >= online ? ranks : 1;
+	uint64_t sharers = online ? (uint64_t)ranks * cores / online : 1;
 
-	return threads > 1 && threads > cores / (sharers ? sharers : 1);
+	return cores && threads > 1 && (uint64_t)threads * (sharers ? sharers : 1) > cores;
 }
 
 #endif

@@ -22,7 +22,7 @@ static struct {
 	pthread_key_t key; /* its destructor runs when a counted thread ends */
 	bool has_key;
 	unsigned int threads; /* counted, and not ended; atomic */
-	unsigned int judged;  /* the same when is_crowded was found */
+	unsigned int judged;  /* the same when is_crowded was found; 0: not yet */
 	unsigned int online;  /* cores of the host */
 	bool is_crowded;
 	unsigned long cores[CORES_MOST / 8 / sizeof(unsigned long)]; /* of all counted, a bit each */
@@ -46,6 +46,7 @@ void mtl_pm_batch_stop(void)
 	if (batch.has_key)
 		pthread_key_delete(batch.key);
 	batch.has_key = false;
+	mtl_pm.has_batch = false;
 }
 
 static void count(void)
@@ -53,6 +54,7 @@ static void count(void)
 	static unsigned long own[CORES_MOST / 8 / sizeof(unsigned long)];
 
 	is_counted = true;
+	batch.judged = 0;
 	__atomic_fetch_add(&batch.threads, 1, __ATOMIC_RELAXED);
 	pthread_setspecific(batch.key, &batch);
 	if (!sched_getaffinity(0, sizeof(own), (cpu_set_t *)own))
@@ -60,7 +62,7 @@ static void count(void)
 			 (cpu_set_t *)own);
 }
 
-/* Looked at again when their number has changed. */
+/* Looked at again when their number has changed, or another thread has begun. */
 static bool is_crowded(void)
 {
 	unsigned int threads = __atomic_load_n(&batch.threads, __ATOMIC_RELAXED);
@@ -83,7 +85,7 @@ void mtl_pm_batch_join(void)
 		return;
 	if (!is_counted)
 		count();
-	if (!is_crowded())
+	if (!is_crowded() && !(batch.judged > 1 && mtl_pm.idle.is_shared))
 		return;
 	is_batch = true;
 	/* A policy that somebody has chosen stays. Where the call is forbidden, threads wait as they did. */

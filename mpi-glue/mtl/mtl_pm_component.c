@@ -12,6 +12,7 @@
 #include "opal/util/show_help.h"
 #include "ompi/mca/pml/base/base.h"
 
+#include <limits.h>
 #include <dlfcn.h>
 #include <libgen.h>
 #include <string.h>
@@ -111,6 +112,11 @@ static int component_register(void)
 	mtl_pm.read_limit = 32;
 	add_int_parameter("read_limit", "Long messages fetched from one rank at the same time",
 			  &mtl_pm.read_limit);
+	/* below 0 all that there is room for; none at all would wait for ever */
+	if (mtl_pm.read_limit < 0)
+		mtl_pm.read_limit = INT_MAX;
+	else if (!mtl_pm.read_limit)
+		mtl_pm.read_limit = 1;
 	mtl_pm.keep_memory = 64ull << 20;
 	add_size_parameter("keep_memory",
 			   "Bytes of freed memory that stay with the process, for the next buffers "

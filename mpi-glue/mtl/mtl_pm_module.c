@@ -181,12 +181,14 @@ int mtl_pm_open(bool wants_threads)
 	mtl_pm.has_batch = mtl_pm.is_locking && mtl_pm.batch_threads && mtl_pm_batch_start();
 	rc = publish_address();
 	if (rc != OMPI_SUCCESS) {
+		mtl_pm_batch_stop();
 		pmCloseContext(mtl_pm.ctx);
 		mtl_pm.ctx = PM_CONTEXT_NONE;
 		return rc;
 	}
 	rc = mtl_pm.progress_thread ? mtl_pm_thread_start() : 0;
 	if (rc) {
+		mtl_pm_batch_stop();
 		pmCloseContext(mtl_pm.ctx);
 		mtl_pm.ctx = PM_CONTEXT_NONE;
 		return show_unusable("start its progress thread", strerror(rc));

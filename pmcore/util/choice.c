@@ -156,6 +156,7 @@ static void spoil(struct choice *c)
 {
 	c->spell++;
 	c->older = c->under_way;
+	c->is_warm |= !c->older;
 }
 
 void choice_end(struct choice *c, uint32_t spell, uint64_t len, bool tells, uint64_t now)

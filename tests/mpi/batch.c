@@ -35,7 +35,7 @@ static void play(int tag, int rounds)
 	}
 }
 
-/* All threads have called MPI before the first one ends. */
+/* All threads call MPI before the first one goes on, and none ends before all have played. */
 static void *play_and_look(void *arg)
 {
 	int tag = (int)(intptr_t)arg;
@@ -43,6 +43,7 @@ static void *play_and_look(void *arg)
 	play(tag, 1);
 	pthread_barrier_wait(&all_play);
 	play(tag, ROUNDS);
+	pthread_barrier_wait(&all_play);
 	if ((check_rank ^ 1) < check_size)
 		check_policy("a thread", expected);
 	return NULL;
