@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mtl_pm_stage - long messages whose data are unpacked, as the receiver's memory is not in one piece, while the sender's is.
- * Where a stream leads to the sender they are read in pieces into memory of ours, some of them ahead, and unpacked in
- * their order: the stream brings them sooner than the sender's datagrams, which others get (mtl_pm_fetch).
- * One message at a time.
+ * mtl_pm_stage - long messages that lie in one piece at their sender, and do not at their receiver. Where a stream leads to
+ * the sender, the receiver reads such a message in pieces into the stage, which is memory of this component. Four pieces
+ * are under way at once, and each is unpacked in its turn. The stream brings them sooner than the sender's datagrams,
+ * by which all other messages come that must be unpacked (mtl_pm_fetch). The stage holds one message at a time.
  */
 #include "mpi-glue/mtl/mtl_pm_stage.h"
 
@@ -35,7 +35,6 @@ static size_t length_of(size_t at)
 static void read_more(void)
 {
 	struct mtl_pm_receive *r = mtl_pm.staged;
-
 	uint32_t most = mtl_pm.read_limit < PIECES ? (uint32_t)mtl_pm.read_limit : PIECES;
 
 	while (!stage.error && stage.count < most && stage.asked < r->wanted) {

@@ -15,12 +15,12 @@
 #define PMT_LENT_LEAST (128u << 10)
 #define PMT_LENGTHS 3 /* shorter, middle and longer reads */
 
-/* What is known of an owner; all zero: nothing. */
+/* The rates of an owner; all zero: none is known. */
 struct pmt_lending {
 	struct choice choice[PMT_LENGTHS];
 };
 
-/* What is under way in this process. */
+/* The transfers of this process. */
 struct pmt_load {
 	uint64_t bytes;    /* of reads, its own and those of others */
 	bool is_both_ways; /* others read from here while this process reads, now or lately */

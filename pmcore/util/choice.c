@@ -151,7 +151,7 @@ static bool is_measured(struct choice *c, uint32_t spell, uint64_t now)
 	return false;
 }
 
-/* Reads that are under way now will not count. What was measured before them stays. */
+/* Reads that are under way now will not count. The reads that were measured before them do. */
 static void spoil(struct choice *c)
 {
 	c->spell++;

@@ -22,7 +22,7 @@ json_t *agent_text(const char *text)
 
 void agent_send(struct agent *agent, json_t *head, const void *body, size_t size)
 {
-	/* Who cannot be told has gone, and everything ends when that is heard. */
+	/* Without a link scout has gone, and everything ends when that is heard. */
 	if (agent->link)
 		link_send(agent->link, head, body, size);
 	else

@@ -44,7 +44,7 @@ TAP_TEST(lending__takes_what_is_faster)
 	ok(o.used[PMT_COPIED] > 0);
 }
 
-/* What short reads say tells nothing of long ones. */
+/* The rates of short reads tell nothing of long ones. */
 TAP_TEST(lending__lengths_are_apart)
 {
 	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 200000}};
