@@ -238,6 +238,12 @@ static int ask(struct chan *chan, struct chan_op *op, uint64_t len)
 	return 0;
 }
 
+/* One that is due waits for a round in which all that came has been taken. */
+static uint64_t next_look(const struct chan *chan)
+{
+	return chan->silence_at > chan->now ? chan->silence_at : chan->now + 1;
+}
+
 /* Peers take turns; the operations of a peer go one after the other, so that the oldest is done first. */
 bool pull_output(struct chan *chan, bool has_heard_all)
 {
@@ -259,7 +265,7 @@ bool pull_output(struct chan *chan, bool has_heard_all)
 		}
 		if (!is_room(chan, len)) {
 			chan->grant.is_used_up = true;
-			chan_wake_at(chan, chan->silence_at);
+			chan_wake_at(chan, next_look(chan));
 			return true;
 		}
 		if (ask(chan, op, len))
