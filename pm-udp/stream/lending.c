@@ -41,6 +41,5 @@ void pmt_lending_end(struct pmt_lending *l, const struct pmt_terms *terms, uint6
 {
 	bool is_alone = !load->is_both_ways && !is_crowded(load);
 
-	if (terms->is_measured)
-		choice_end(choice_for(l, len), terms->spell, len, has_come && is_alone, now);
+	choice_end(choice_for(l, len), terms->spell, len, has_come && is_alone, now);
 }

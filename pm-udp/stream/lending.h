@@ -2,8 +2,8 @@
 /*
  * lending - may an owner lend its pages to its kernel for a read, or does it send a copy? Lending spares the owner's core a
  * copy, but both cores then take turns at the kernel's counter of each page, which costs some machines more than a copy.
- * While data go both ways, or are too many to stay in the caches, one of them is better everywhere. Else the faster one is
- * found out, for each owner and length. Pure: time is an argument, ns.
+ * While data go both ways lending was faster on each machine that was measured, and copies were while more is under way than
+ * the caches hold. Else the faster one is found out, for each owner and length. Pure: time is an argument, ns.
  */
 #ifndef PM_UDP_STREAM_LENDING_H
 #define PM_UDP_STREAM_LENDING_H
@@ -36,7 +36,7 @@ struct pmt_terms {
 /* A read of @len bytes begins; @load: with it. */
 struct pmt_terms pmt_lending_begin(struct pmt_lending *l, uint64_t len, const struct pmt_load *load,
 				   uint64_t now);
-/* It is over, with all of its bytes if @has_come; @load: without it. */
+/* A measured read is over, with all of its bytes if @has_come; @load: without it. */
 void pmt_lending_end(struct pmt_lending *l, const struct pmt_terms *terms, uint64_t len,
 		     bool has_come, const struct pmt_load *load, uint64_t now);
 

@@ -77,7 +77,7 @@ static struct pmt_load load_of(const struct pmt_link *s)
 				 .is_both_ways = s->both_ways};
 }
 
-/* Its bytes are counted already. */
+/* Is the owner to lend pages for the read, or to copy? The bytes of the read are in read_bytes. */
 static void agree(struct pmt_link *s, struct pmt_peer *peer, struct pmt_read *read)
 {
 	struct pmt_load load;
@@ -93,6 +93,7 @@ static void agree(struct pmt_link *s, struct pmt_peer *peer, struct pmt_read *re
 	read->terms = pmt_lending_begin(&peer->lending, read->len, &load, clock_monotonic_ns());
 }
 
+/* Tells how fast a measured read was. Its bytes are not in read_bytes any more. */
 static void settle(const struct pmt_link *s, struct pmt_peer *peer, const struct pmt_read *read,
 		   int status)
 {

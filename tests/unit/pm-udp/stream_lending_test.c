@@ -20,7 +20,8 @@ static void read_once(struct owner *o, uint64_t len, struct pmt_load at_begin,
 
 	o->used[terms.how]++;
 	o->now += o->takes[terms.how];
-	pmt_lending_end(&o->lending, &terms, len, true, &at_end, o->now);
+	if (terms.is_measured)
+		pmt_lending_end(&o->lending, &terms, len, true, &at_end, o->now);
 	o->now += 100000;
 }
 
