@@ -10,9 +10,9 @@
 #define MIDDLE (512u << 10)
 #define LONGER (2u << 20)
 
-static struct choice *choice_for(struct pmt_lending *l, uint64_t len)
+static struct choice *choice_for(struct pmt_lending *l, uint64_t len, bool is_both_ways)
 {
-	return &l->choice[len < MIDDLE ? 0 : len < LONGER ? 1 : 2];
+	return &l->choice[is_both_ways][len < MIDDLE ? 0 : len < LONGER ? 1 : 2];
 }
 
 static bool is_crowded(const struct pmt_load *load)
@@ -23,23 +23,35 @@ static bool is_crowded(const struct pmt_load *load)
 struct pmt_terms pmt_lending_begin(struct pmt_lending *l, uint64_t len, const struct pmt_load *load,
 				   uint64_t now)
 {
-	struct pmt_terms terms = {.how = PMT_COPIED};
+	struct pmt_terms terms = {.how = PMT_COPIED, .is_both_ways = load->is_both_ways};
+	struct choice *choice = choice_for(l, len, terms.is_both_ways);
 
 	if (len < PMT_LENT_LEAST || is_crowded(load))
 		return terms;
-	terms.how = PMT_LENT;
-	if (load->is_both_ways)
+	if (load->is_both_ways && l->is_led) {
+		terms.how = l->led;
 		return terms;
+	}
 	terms.is_measured = true;
-	if (choice_begin(choice_for(l, len), now, &terms.spell) != CHOICE_FIRST)
-		terms.how = PMT_COPIED;
+	if (choice_begin(choice, now, &terms.spell) == CHOICE_FIRST)
+		terms.how = PMT_LENT;
 	return terms;
 }
 
 void pmt_lending_end(struct pmt_lending *l, const struct pmt_terms *terms, uint64_t len,
 		     bool has_come, const struct pmt_load *load, uint64_t now)
 {
-	bool is_alone = !load->is_both_ways && !is_crowded(load);
+	struct choice *choice = choice_for(l, len, terms->is_both_ways);
+	bool is_as_before = load->is_both_ways == terms->is_both_ways && !is_crowded(load);
 
-	choice_end(choice_for(l, len), terms->spell, len, has_come && is_alone, now);
+	choice_end(choice, terms->spell, len, has_come && is_as_before, now);
+}
+
+void pmt_lending_led(struct pmt_lending *l, const struct pmt_request *request)
+{
+	/* shorter ones are copied by whoever asks */
+	if (request->how == PMT_COPIED && request->length < PMT_LENT_LEAST)
+		return;
+	l->is_led = true;
+	l->led = request->how;
 }

@@ -2,8 +2,11 @@
 /*
  * lending - may an owner lend its pages to its kernel for a read, or does it send a copy? Lending spares the owner's core a
  * copy, but both cores then take turns at the kernel's counter of each page, which costs some machines more than a copy.
- * While data go both ways lending was faster on each machine that was measured, and copies were while more is under way than
- * the caches hold. Else the faster one is found out, for each owner and length. Pure: time is an argument, ns.
+ * While more is under way than the caches hold, copies were faster on each machine that was measured. Else the faster one is
+ * found out, for each owner and length, and for data that go one way and both ways. Pure: time is an argument, ns.
+ *
+ * While two nodes read from each other, what one of them asks for costs the other one's time: neither gets anything from a way
+ * that only it takes. So one of them leads, and the other one asks as it is asked.
  */
 #ifndef PM_UDP_STREAM_LENDING_H
 #define PM_UDP_STREAM_LENDING_H
@@ -17,7 +20,9 @@
 
 /* The rates of an owner; all zero: none is known. */
 struct pmt_lending {
-	struct choice choice[PMT_LENGTHS];
+	struct choice choice[2][PMT_LENGTHS]; /* while data go one way, and both ways */
+	bool is_led;                          /* the owner has read from here, and leads */
+	enum pmt_how led;                     /* ... in this way */
 };
 
 /* The transfers of this process. */
@@ -29,7 +34,7 @@ struct pmt_load {
 /* Of one read. */
 struct pmt_terms {
 	enum pmt_how how;
-	bool is_measured;
+	bool is_both_ways, is_measured;
 	uint32_t spell; /* of the choice, if so */
 };
 
@@ -39,5 +44,7 @@ struct pmt_terms pmt_lending_begin(struct pmt_lending *l, uint64_t len, const st
 /* A measured read is over, with all of its bytes if @has_come; @load: without it. */
 void pmt_lending_end(struct pmt_lending *l, const struct pmt_terms *terms, uint64_t len,
 		     bool has_come, const struct pmt_load *load, uint64_t now);
+/* The owner, which leads, asked for this. */
+void pmt_lending_led(struct pmt_lending *l, const struct pmt_request *request);
 
 #endif

@@ -230,6 +230,18 @@ static int on_proof(struct pmt_link *s, struct pmt_owned *o)
 	return 0;
 }
 
+/* Of two nodes that read from each other the one with the smaller number leads. */
+static void follow(struct pmt_link *s, uint32_t node, const struct pmt_request *request)
+{
+	struct pmt_peer *peer;
+
+	if (node > s->env.self)
+		return;
+	LIST_FOREACH(peer, &s->peers, link)
+	if (peer->node == node)
+		pmt_lending_led(&peer->lending, request);
+}
+
 static int on_request(struct pmt_link *s, struct pmt_owned *o)
 {
 	struct pmt_request request;
@@ -244,6 +256,8 @@ static int on_request(struct pmt_link *s, struct pmt_owned *o)
 	s->serve_bytes += request.length;
 	if (s->n_reads)
 		s->both_ways = PMT_BOTH_WAYS;
+	if (s->both_ways)
+		follow(s, o->greeting.from, &request);
 	if (!o->is_serving)
 		LIST_INSERT_HEAD(&s->serving, o, serving);
 	o->is_serving = true;

@@ -7,8 +7,9 @@
 
 #include "pmcore/util/siphash.h"
 
-#define MAGIC 0x32544d50u /* "PMT2" */
+#define MAGIC 0x33544d50u /* "PMT3" */
 #define HOW_SHIFT 56      /* over PMT_LENGTH_MAX */
+#define REQUEST_USED 24   /* the rest of a request is zero */
 
 static void put32(uint8_t *at, uint32_t value)
 {
@@ -81,6 +82,7 @@ void pmt_request_put(uint8_t at[PMT_REQUEST], const struct pmt_request *request)
 	put64(at, request->rkey);
 	put64(at + 8, request->offset);
 	put64(at + 16, request->length | (uint64_t)request->how << HOW_SHIFT);
+	memset(at + REQUEST_USED, 0, PMT_REQUEST - REQUEST_USED);
 }
 
 int pmt_request_get(const uint8_t at[PMT_REQUEST], struct pmt_request *ret)
@@ -90,6 +92,9 @@ int pmt_request_get(const uint8_t at[PMT_REQUEST], struct pmt_request *ret)
 
 	if (length > UINT64_MAX - r.offset || how > PMT_LENT)
 		return -EINVAL;
+	for (size_t i = REQUEST_USED; i < PMT_REQUEST; i += 8)
+		if (get64(at + i))
+			return -EINVAL;
 	*ret = r;
 	return 0;
 }

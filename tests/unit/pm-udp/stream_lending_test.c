@@ -73,17 +73,45 @@ TAP_TEST(lending__is_for_few_long_reads)
 	ok(terms.how == PMT_COPIED && !terms.is_measured);
 }
 
-/* Whatever was measured while data went one way. */
-TAP_TEST(lending__goes_on_while_data_go_both_ways)
+/* What was found while data went one way says nothing of data that go both ways, and the other way round. */
+TAP_TEST(lending__both_ways_are_apart)
 {
 	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 200000}};
 	struct pmt_load both = {.bytes = MIB, .is_both_ways = true};
 
 	read_many(&o, MIB, 200);
+	o.takes[PMT_LENT] = 100000;
 	o.used[PMT_COPIED] = o.used[PMT_LENT] = 0;
-	for (int i = 0; i < 200; i++)
+	for (int i = 0; i < 1000; i++)
 		read_once(&o, MIB, both, both);
-	is_int(o.used[PMT_LENT], 200);
+	okf(o.used[PMT_LENT] > 900, "%u of 1000 lent", o.used[PMT_LENT]);
+	o.takes[PMT_LENT] = 200000;
+	read_many(&o, MIB, 200);
+	okf(o.used[PMT_COPIED] > 150, "%u of 200 copied", o.used[PMT_COPIED]);
+}
+
+/* While data go both ways the one that is led asks as it is asked; its own rates are those of one way. */
+TAP_TEST(lending__follows_who_leads)
+{
+	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 100000}};
+	struct pmt_load both = {.bytes = MIB, .is_both_ways = true}, alone = {.bytes = MIB};
+	struct pmt_request copied = {.length = MIB, .how = PMT_COPIED},
+			   lent = {.length = MIB / 16, .how = PMT_LENT},
+			   shorter = {.length = MIB / 16, .how = PMT_COPIED};
+	struct pmt_terms terms;
+
+	pmt_lending_led(&o.lending, &shorter);
+	terms = pmt_lending_begin(&o.lending, MIB, &both, 1);
+	ok(terms.how == PMT_LENT && terms.is_measured);
+	pmt_lending_led(&o.lending, &copied);
+	terms = pmt_lending_begin(&o.lending, MIB, &both, 1);
+	ok(terms.how == PMT_COPIED && !terms.is_measured);
+	terms = pmt_lending_begin(&o.lending, MIB, &alone, 1);
+	ok(terms.how == PMT_LENT && terms.is_measured);
+	pmt_lending_led(&o.lending, &lent);
+	pmt_lending_led(&o.lending, &shorter);
+	terms = pmt_lending_begin(&o.lending, MIB, &both, 1);
+	ok(terms.how == PMT_LENT && !terms.is_measured);
 }
 
 /* Reads that others came beside, or too many, say nothing of the way that they took: no trial follows. */
@@ -96,5 +124,9 @@ TAP_TEST(lending__what_was_disturbed_does_not_count)
 	for (int i = 0; i < 100; i++)
 		read_once(&o, MIB, alone, i % 2 ? both : many);
 	is_int(o.used[PMT_LENT], 100);
-	is_int(o.lending.choice[1].under_way, 0);
+	for (int i = 0; i < 100; i++)
+		read_once(&o, MIB, both, i % 2 ? alone : many);
+	is_int(o.used[PMT_LENT], 200);
+	is_int(o.lending.choice[0][1].under_way, 0);
+	is_int(o.lending.choice[1][1].under_way, 0);
 }

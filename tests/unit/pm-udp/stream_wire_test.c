@@ -6,6 +6,8 @@
 
 #include "tests/harness/tap.h"
 
+#define HOW_AT 23 /* in a request */
+
 static const struct pmt_greeting greeting = {.from = 3, .to = 70000, .nonce = 0x1122334455667788};
 
 TAP_TEST(greeting__round_trip_and_damaged)
@@ -44,6 +46,18 @@ TAP_TEST(request__round_trip_and_no_end)
 	is_int(pmt_request_get(bytes, &out), -EINVAL);
 }
 
+TAP_TEST(request__ends_with_zeros)
+{
+	struct pmt_request in = {.rkey = 7, .length = 1}, out;
+	uint8_t bytes[PMT_REQUEST];
+
+	for (size_t i = HOW_AT + 1; i < PMT_REQUEST; i++) {
+		pmt_request_put(bytes, &in);
+		bytes[i] = 1;
+		is_int(pmt_request_get(bytes, &out), -EINVAL);
+	}
+}
+
 TAP_TEST(request__asked_in_an_unknown_way)
 {
 	struct pmt_request in = {.rkey = 7, .length = 1}, out;
@@ -52,9 +66,9 @@ TAP_TEST(request__asked_in_an_unknown_way)
 	pmt_request_put(bytes, &in);
 	is_int(pmt_request_get(bytes, &out), 0);
 	is_int(out.how, PMT_COPIED);
-	bytes[PMT_REQUEST - 1] = PMT_LENT + 1;
+	bytes[HOW_AT] = PMT_LENT + 1;
 	is_int(pmt_request_get(bytes, &out), -EINVAL);
-	bytes[PMT_REQUEST - 1] = 255;
+	bytes[HOW_AT] = 255;
 	is_int(pmt_request_get(bytes, &out), -EINVAL);
 }
 
