@@ -14,6 +14,7 @@
 
 #include "pm-ethernet/device.h"
 #include "pmcore/util/conf.h"
+#include "pmcore/util/copy.h"
 
 /* Tokens: this and a slot's number, or epoch, socket and address of a chunk. */
 #define TOKEN_SLOT (1ull << (PM_TOKEN_BITS - 1))
@@ -237,7 +238,7 @@ static void copy(struct eth_dev *d, const struct arrival *a, const struct eth_ri
 		const struct xdp_desc *desc = eth_ring_desc(rx, rx->ours + n);
 		const uint8_t *from = d->areas->bytes + (desc->addr - d->areas->base);
 
-		memcpy(to, from + skip, desc->len - skip);
+		copy_bytes(to, from + skip, desc->len - skip);
 		to += desc->len - skip;
 		skip = 0;
 	}
@@ -375,7 +376,7 @@ static int burst_inbox(struct eth_dev *d, struct pm_rx *out, int n)
 			uint32_t slot = d->free_slots[--d->n_free_slots];
 			uint8_t *to = d->slots + (size_t)slot * d->slot_bytes;
 
-			memcpy(to, frame + ETH_HEAD, len - ETH_HEAD);
+			copy_bytes(to, frame + ETH_HEAD, len - ETH_HEAD);
 			out[given++] = (struct pm_rx){.data = to,
 						      .len = len - ETH_HEAD,
 						      .rail = rail,

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pmcore/util/copy.h"
+
 #define STEPS 32   /* chunks moved each way per peer and poll */
 #define LINGER 100 /* looks for the next chunk before a poll gives up, all peers together */
 
@@ -282,7 +284,7 @@ static bool place(struct pms_link *link, struct pms_op *op, const struct pms_chu
 	if (op->is_write || chunk->offset != op->moved || chunk->len > op->len - op->moved)
 		return false;
 	if (op->state == PMS_OP_ASKED)
-		memcpy(op->local + op->moved, data, chunk->len);
+		copy_bytes(op->local + op->moved, data, chunk->len);
 	op->moved += chunk->len;
 	if (op->moved == op->len)
 		finish(link, op, 0);
@@ -362,7 +364,7 @@ static void put_data(struct pms_bulk *bulk, struct pms_op *op)
 	struct pms_chunk chunk = {.op = op->name, .kind = PMS_CHUNK_PUT, .offset = op->moved};
 
 	chunk.len = pms_bulk_step(bulk, op->len, op->len - op->moved);
-	memcpy(pms_chunk_data(&bulk->tx), op->local + op->moved, chunk.len);
+	copy_bytes(pms_chunk_data(&bulk->tx), op->local + op->moved, chunk.len);
 	pms_chunk_put(&bulk->tx, &chunk);
 	op->moved += chunk.len;
 }

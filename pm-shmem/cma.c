@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
+#include "pmcore/util/copy.h"
 
 #define MEASURE_BYTES (1u << 20)
 #define MEASURE_ROUNDS 5
@@ -63,8 +64,8 @@ static enum pms_large compare(uint8_t *from, uint8_t *to, uint8_t *ring)
 		for (uint32_t i = 0; i < MEASURE_BYTES; i += PMS_CHUNK_BYTES) {
 			uint8_t *chunk = ring + i % (PMS_CHUNKS * PMS_CHUNK_BYTES);
 
-			memcpy(chunk, from + i, PMS_CHUNK_BYTES);
-			memcpy(to + i, chunk, PMS_CHUNK_BYTES);
+			copy_bytes(chunk, from + i, PMS_CHUNK_BYTES);
+			copy_bytes(to + i, chunk, PMS_CHUNK_BYTES);
 		}
 		middle = clock_monotonic_ns();
 		if (pms_cma_read((uint32_t)getpid(), (uintptr_t)from, to, MEASURE_BYTES))

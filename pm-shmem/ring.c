@@ -8,6 +8,7 @@
  * only what was lent before it.
  */
 #include "pm-shmem/ring.h"
+#include "pmcore/util/copy.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -192,7 +193,7 @@ bool pms_ring_send_copy(struct pms_ring_tx *tx, const void *data, uint32_t len)
 
 	if (start < 0)
 		return false;
-	memcpy(tx->bytes + ((uint64_t)start & (tx->capacity - 1)), data, len);
+	copy_bytes(tx->bytes + ((uint64_t)start & (tx->capacity - 1)), data, len);
 	tx->byte_tail = (uint64_t)start + round_up(len);
 	put_bytes(tx, (uint32_t)start & (tx->capacity - 1), len);
 	return true;

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "pm-shmem/layout.h"
+#include "pmcore/util/copy.h"
 
 /* Cells between the next message and the line that is fetched: the receiver looks at the next one again and again. */
 #define PMS_AHEAD 4
@@ -185,7 +186,7 @@ static inline void pms_ring_put(struct pms_ring_tx *tx, const void *data, uint32
 	if (len <= PMS_SHORT)
 		pms_ring_copy_words(to, data, len);
 	else
-		memcpy(to, data, len);
+		copy_bytes(to, data, len);
 	pms_ring_seal(tx, pms_cells_of(len), len, kind);
 }
 
@@ -199,7 +200,7 @@ static inline void pms_ring_put_both(struct pms_ring_tx *tx, const void *head, u
 		pms_ring_copy_words(to, head, head_len);
 	else
 		memcpy(to, head, head_len);
-	memcpy(to + head_len, data, len);
+	copy_bytes(to + head_len, data, len);
 	pms_ring_seal(tx, pms_cells_of(head_len + len), head_len + len, PMS_KIND_INLINE);
 }
 

@@ -12,6 +12,7 @@
 
 #include "pm-shmem/bulk.h"
 #include "pm-shmem/device.h"
+#include "pmcore/util/copy.h"
 
 /* Cookie of the reservation in the ring; no buffer is there. */
 #define IN_PLACE 1
@@ -226,7 +227,7 @@ static void queue_reserved(struct pms_link *link, struct pm_link_peer *peer, uin
 	}
 	peer->spare = NULL;
 	peer->n_large++;
-	memcpy(b->data, pms_ring_reserved(&peer->tx), len);
+	copy_bytes(b->data, pms_ring_reserved(&peer->tx), len);
 	pms_ring_discard_reserved(&peer->tx);
 	enqueue(link, peer, b, len, PMS_KIND_INLINE);
 }
@@ -297,7 +298,7 @@ __attribute__((noinline)) static int post_slow(struct pm_link *base, struct pm_l
 
 	if (err)
 		return refused_post(peer, err, len);
-	memcpy(buf, data, len);
+	copy_bytes(buf, data, len);
 	return pms_send(base, peer, cookie, len);
 }
 
@@ -376,7 +377,7 @@ int pms_send_control(struct pms_link *link, struct pm_link_peer *peer, uint32_t 
 	b = take_small(link);
 	if (!b)
 		return -EAGAIN;
-	memcpy(b->data, data, len);
+	copy_bytes(b->data, data, len);
 	send_buffer(link, peer, b, len, kind);
 	pms_wake_peer(link, peer);
 	return 0;

@@ -10,6 +10,7 @@
 #include "pm-shmem/bulk.h"
 #include "pm-shmem/cma.h"
 #include "pm-shmem/liveness.h"
+#include "pmcore/util/copy.h"
 #include "pmcore/util/region.h"
 
 static struct pms_job **place_of(struct pms_bulk *bulk, uint32_t op)
@@ -139,7 +140,7 @@ static bool send_data(struct pms_link *link, struct pms_bulk *bulk, struct pms_j
 		refuse(bulk, job, -EACCES);
 		return true;
 	}
-	memcpy(pms_chunk_data(&bulk->tx), from, chunk.len);
+	copy_bytes(pms_chunk_data(&bulk->tx), from, chunk.len);
 	pms_chunk_put(&bulk->tx, &chunk);
 	job->moved += chunk.len;
 	return true;
@@ -262,7 +263,7 @@ static void receive_data(struct pms_link *link, struct pms_bulk *bulk, struct pm
 		refuse(bulk, job, -EACCES);
 		return;
 	}
-	memcpy(to, data, chunk->len);
+	copy_bytes(to, data, chunk->len);
 	job->moved += chunk->len;
 	if (job->moved == job->ask.len)
 		advance(bulk, job, PMS_JOB_DONE);

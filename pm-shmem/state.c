@@ -10,6 +10,7 @@
 
 #include "pm-shmem/bulk.h"
 #include "pm-shmem/device.h"
+#include "pmcore/util/copy.h"
 
 #define SAVE_MAGIC 0x3176617374687350ull
 
@@ -93,7 +94,7 @@ static int restore_one(struct pms_link *link, const struct saved_head *head, con
 	m->id = link->next_saved++;
 	m->src = head->src;
 	m->len = head->len;
-	memcpy(m->data, data, head->len);
+	copy_bytes(m->data, data, head->len);
 	*link->saved_tail = m;
 	link->saved_tail = &m->next;
 	return 0;

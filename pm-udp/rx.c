@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "pm-udp/device.h"
+#include "pmcore/util/copy.h"
 #include "pmcore/util/stats.h"
 
 #ifndef UDP_GRO
@@ -187,7 +188,7 @@ static void copy(struct pmu_rx *rx, const uint8_t *data, uint32_t len, struct pm
 
 	out->data = rx->slots + (size_t)slot * rx->slot_bytes;
 	out->token = TOKEN_SLOT + slot;
-	memcpy(out->data, data, len);
+	copy_bytes(out->data, data, len);
 	rx->copies++;
 }
 

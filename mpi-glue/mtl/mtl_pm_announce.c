@@ -3,6 +3,7 @@
  * mtl_pm_announce - long messages at their sender, up to the receiver's answer: RTS, and the head of the data.
  */
 #include "mpi-glue/mtl/mtl_pm_parts.h"
+#include "pmcore/util/copy.h"
 
 #include <errno.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static int send_rts(struct mtl_pm_send *s)
 	if (rc)
 		return rc;
 	if (s->data)
-		memcpy(e + 1, s->data, n);
+		copy_bytes(e + 1, s->data, n);
 	else if (n)
 		n = mtl_pm_pack(s, e + 1, n);
 	if (s->head <= room && s->head < s->length)

@@ -4,6 +4,7 @@
  * sends is counted and dropped.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "pmcore/util/copy.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static void on_eager(const struct envelope *e, const void *data, size_t size, ui
 	m = mtl_pm_hold(c, e, peer_of(node), size, size);
 	m->remote = remote;
 	m->got = size;
-	memcpy(m->data, data, size);
+	copy_bytes(m->data, data, size);
 }
 
 static void fill_receive(struct mtl_pm_peer *peer, const void *data, size_t length, bool is_last)
@@ -68,7 +69,7 @@ static void fill_message(struct mtl_pm_peer *peer, const void *data, size_t leng
 {
 	struct mtl_pm_message *m = peer->open;
 
-	memcpy(m->data + m->got, data, length);
+	copy_bytes(m->data + m->got, data, length);
 	m->got += length;
 	if (is_last)
 		m->head = m->got;

@@ -8,6 +8,7 @@
 
 #include "opal/datatype/opal_convertor_internal.h"
 #include "opal/datatype/opal_datatype_internal.h"
+#include "pmcore/util/copy.h"
 
 #include <string.h>
 
@@ -115,7 +116,7 @@ void mtl_pm_unpack(struct mtl_pm_receive *r, const void *from, size_t length)
 	if (!length)
 		return;
 	if (r->data)
-		memcpy(r->data + r->got, from, length);
+		copy_bytes(r->data + r->got, from, length);
 	else if (r->has_layout)
 		layout_scatter(&r->walk, from, length);
 	else

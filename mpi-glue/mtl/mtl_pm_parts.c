@@ -3,6 +3,7 @@
  * mtl_pm_parts - how a message is cut into datagrams, and one of these given to PM.
  */
 #include "mpi-glue/mtl/mtl_pm_parts.h"
+#include "pmcore/util/copy.h"
 
 #include <string.h>
 
@@ -69,7 +70,7 @@ int mtl_pm_send_part(struct mtl_pm_send *s, const void *head, size_t head_size, 
 	if (pad)
 		envelope_set_pad(buf, pad);
 	if (OPAL_LIKELY(s->data != NULL)) {
-		memcpy(buf + start, s->data + s->sent, n);
+		copy_bytes(buf + start, s->data + s->sent, n);
 	} else {
 		size_t packed = mtl_pm_pack(s, buf + start, n);
 

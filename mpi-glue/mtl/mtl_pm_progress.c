@@ -6,6 +6,7 @@
 #include "mpi-glue/mtl/mtl_pm.h"
 
 #include "opal/runtime/opal_progress.h"
+#include "pmcore/util/copy.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -52,7 +53,7 @@ static inline bool arrive_again(const void *datagram, size_t length)
 		ompi_status_public_t *status =
 			&mtl_pm_request_of_receive(r)->super.ompi_req->req_status;
 
-		memcpy(r->data, e + 1, length);
+		copy_bytes(r->data, e + 1, length);
 		status->MPI_SOURCE = e->source;
 		status->MPI_TAG = e->tag;
 		status->MPI_ERROR = MPI_SUCCESS;

@@ -11,6 +11,7 @@
 
 #include "opal/runtime/opal_progress.h"
 #include "ompi/constants.h"
+#include "pmcore/util/copy.h"
 
 #include <errno.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static inline int post_short(const struct mtl_pm_peer *peer, uint32_t context, i
 	m.e.source = rank;
 	m.e.tag = tag;
 	m.e.pad = 0;
-	memcpy(m.data, data, length);
+	copy_bytes(m.data, data, length);
 	return pmPost(mtl_pm.ctx, peer->node, &m, sizeof(m.e) + length);
 }
 
@@ -397,7 +398,7 @@ static inline bool try_at_once(struct mtl_pm_peer *peer, struct ompi_communicato
 	e->source = comm->c_my_rank;
 	e->tag = tag;
 	e->pad = 0;
-	memcpy(e + 1, data, length);
+	copy_bytes(e + 1, data, length);
 	return pmSend(mtl_pm.ctx, desc) == 0;
 }
 

@@ -302,7 +302,7 @@ enum drop_reason pull_place(struct chan *chan, struct chan_peer *peer,
 	if (body.offset > op->asked || len > op->asked - body.offset ||
 	    len > op->asked - op->arrived)
 		return DROP_MALFORMED;
-	memcpy(op->local + body.offset, view->payload + sizeof(body), len);
+	copy_bytes(op->local + body.offset, view->payload + sizeof(body), len);
 	op->arrived += len;
 	set_silent(chan, peer->flow, false);
 	take_owed(chan, peer->flow, len);

@@ -5,6 +5,7 @@
  * serve.c when the window has room. Knows no user call; see submit.c.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/util/copy.h"
 
 void sendwin_init(struct chan *chan, struct chan_flow *flow)
 {
@@ -205,7 +206,7 @@ uint8_t *sendwin_control(struct chan *chan, struct chan_peer *peer, const struct
 /* From here on the packet holds its data itself. */
 static void own_data(struct chan_flow *flow, struct pm_packet *packet)
 {
-	memcpy(packet->data + packet->len, packet->more, packet->more_len);
+	copy_bytes(packet->data + packet->len, packet->more, packet->more_len);
 	packet->len += packet->more_len;
 	packet->more_len = 0;
 	flow->n_lent--;

@@ -4,6 +4,7 @@
  * way is free, and else queues it, moving it into the packet before it when there is room.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/util/copy.h"
 
 /*
  * Transmit buffers that messages may take. An eighth is for control and one-sided data, which have to get
@@ -232,7 +233,7 @@ int chan_post(struct chan *chan, struct chan_peer *peer, const void *data, uint3
 		rc = take_packet(chan, peer, len, &packet);
 	if (unlikely(rc))
 		return refuse(chan, rc);
-	memcpy(packet->data + WIRE_OVERHEAD, data, len);
+	copy_bytes(packet->data + WIRE_OVERHEAD, data, len);
 	count(chan, peer->flow, len, now);
 	send(chan, peer, packet, len, 0);
 	return 0;
@@ -262,7 +263,7 @@ int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes
 		return -EINVAL;
 	}
 	packet->len = (uint32_t)WIRE_OVERHEAD + len;
-	memcpy(packet->data + WIRE_OVERHEAD, bytes, len);
+	copy_bytes(packet->data + WIRE_OVERHEAD, bytes, len);
 	msg.op = peer->tx_mseq + flow->msgs.count;
 	wire_put_msg(packet->data + sizeof(struct wire_header), &msg);
 	chan->unacked++;

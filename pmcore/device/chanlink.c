@@ -12,6 +12,7 @@
 
 #include "pmcore/device/stubs.h"
 #include "pmcore/util/conf.h"
+#include "pmcore/util/copy.h"
 
 #define BURST 64
 /* Carrier changes and network errors are looked for once in so many polls that brought nothing, and
@@ -322,7 +323,7 @@ static int chanlink_carry(struct pm_link *link, struct pm_link_peer *peer, const
 		return err;
 	memcpy(payload, head, head_len);
 	if (len)
-		memcpy((uint8_t *)payload + head_len, data, len);
+		copy_bytes((uint8_t *)payload + head_len, data, len);
 	chan_submit_carried(c->chan, peer_of(peer), packet, head_len + len, now(c));
 	kick(c);
 	return 0;

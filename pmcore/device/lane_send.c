@@ -5,6 +5,7 @@
  * datagrams' pool, which leave best in one piece, are copied to go by frames.
  */
 #include "pmcore/device/lane_private.h"
+#include "pmcore/util/copy.h"
 
 #include <errno.h>
 #include <string.h>
@@ -96,9 +97,9 @@ static int post_frame(struct lane_dev *l, uint32_t rail, struct lane_peer *peer,
 	copy = l->frames->ops->tx_alloc(l->frames);
 	if (!copy)
 		return -EAGAIN;
-	memcpy(copy->data, packet->data, packet->len);
+	copy_bytes(copy->data, packet->data, packet->len);
 	if (packet->more_len)
-		memcpy(copy->data + packet->len, packet->more, packet->more_len);
+		copy_bytes(copy->data + packet->len, packet->more, packet->more_len);
 	copy->len = pm_packet_bytes(packet);
 	err = l->frames->ops->tx_post(l->frames, rail, peer->frames, copy);
 	l->frames->ops->tx_free(l->frames, copy);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pmcore/device/stubs.h"
+#include "pmcore/util/copy.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,7 +26,7 @@ int stubs_post(struct pm_link *link, struct pm_link_peer *peer, const void *data
 
 	if (err)
 		return err;
-	memcpy(buf, data, len);
+	copy_bytes(buf, data, len);
 	return link->ops->send(link, peer, cookie, len);
 }
 

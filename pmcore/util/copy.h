@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy - copies what another core reads next. An ordinary copy first fetches each line of the target, from the
+ * copy - copies of data, of which some are read by another core next. An ordinary copy first fetches each line of the target, from the
  * other core's cache where that has read what lay there before; stores past the caches write whole lines without
  * looking, and the other core reads from memory. Which is better depends on the distance: channel/copier.c.
  */
@@ -22,7 +22,7 @@
 #define COPY_LINE 64
 
 enum copy_way {
-	COPY_ORDINARY,    /* memcpy */
+	COPY_ORDINARY,    /* copy_bytes */
 	COPY_STRING,      /* by the processor's string instruction, where copy_has_strings */
 	COPY_PAST_CACHES, /* see copy_past_caches */
 };
@@ -46,6 +46,40 @@ static inline void copy_string(void *to, const void *from, size_t len)
 #else
 	memcpy(to, from, len);
 #endif
+}
+
+/*
+ * Some processors' string instruction, which memcpy of the C library uses from 4 KiB on, copies at a tenth of its speed when
+ * the target lies a few bytes further in its page than the source does in its own: AMD's Zen 3, at 1 to 31 bytes (measured:
+ * 2 GB/s in place of 33). It is no rare case: what malloc gives begins 16 bytes behind a page.
+ */
+#define COPY_PAGE 4096
+#define COPY_CLOSE 32
+/* Less than what the C library uses the string instruction for. */
+#define COPY_PIECE 1984
+
+static inline bool copy_is_close(const void *to, const void *from)
+{
+	return (((uintptr_t)to - (uintptr_t)from) & (COPY_PAGE - 1)) - 1 < COPY_CLOSE - 1;
+}
+
+static inline void copy_in_pieces(void *to, const void *from, size_t len)
+{
+	const uint8_t *s = from;
+	uint8_t *d = to;
+
+	for (; len > COPY_PIECE; len -= COPY_PIECE, s += COPY_PIECE, d += COPY_PIECE)
+		memcpy(d, s, COPY_PIECE);
+	memcpy(d, s, len);
+}
+
+/* As memcpy. */
+static inline void copy_bytes(void *to, const void *from, size_t len)
+{
+	if (len > COPY_PIECE && copy_is_close(to, from))
+		copy_in_pieces(to, from, len);
+	else
+		memcpy(to, from, len);
 }
 
 /* As memcpy. Before anybody else is told of the bytes: copy_end. */
@@ -86,10 +120,10 @@ static inline void copy_by(enum copy_way way, void *to, const void *from, size_t
 {
 	if (way == COPY_PAST_CACHES)
 		copy_past_caches(to, from, len);
-	else if (way == COPY_STRING)
+	else if (way == COPY_STRING && !copy_is_close(to, from))
 		copy_string(to, from, len);
 	else
-		memcpy(to, from, len);
+		copy_bytes(to, from, len);
 }
 
 #endif
