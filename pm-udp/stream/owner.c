@@ -299,24 +299,31 @@ void pmt_owned_input(struct pmt_link *s, struct pmt_owned *o)
 
 /* ---- data ---- */
 
-/* The memory of the first request, or of the first ones whose data are copied: parts, or -EACCES. */
+/* The memory of the first request, or of the first ones whose data are copied, with their gaps: parts, or -EACCES. */
 static int gather(const struct pmt_link *s, const struct pmt_owned *o, struct iovec *iovs)
 {
-	const struct pmt_request *r = &o->queue[o->head];
+	static uint8_t nothing[PMT_GAP_MAX];
 	uint64_t left = SEND_MOST;
+	uint32_t requests = 0;
 	int n = 0;
 
 	do {
+		const struct pmt_request *r = &o->queue[(o->head + requests) % PMT_PARTS];
 		uint64_t len = r->length < left ? r->length : left;
+		void *data;
 
-		if (region_find(s->env.regions, r->rkey, r->offset, r->length, &iovs[n].iov_base))
+		if (requests && r->how != PMT_COPIED)
+			break;
+		if (region_find(s->env.regions, r->rkey, r->offset, r->length, &data))
 			return n ? n : -EACCES;
-		iovs[n++].iov_len = len;
+		if (r->gap)
+			iovs[n++] = (struct iovec){nothing, r->gap};
+		iovs[n++] = (struct iovec){data, len};
 		left -= len;
+		requests++;
 		if (r->how != PMT_COPIED)
 			break;
-		r = &o->queue[(o->head + (uint32_t)n) % PMT_PARTS];
-	} while (left && n < GATHERED && (uint32_t)n < o->count && r->how == PMT_COPIED);
+	} while (left && requests < GATHERED && requests < o->count);
 	return n;
 }
 
@@ -331,14 +338,16 @@ static ssize_t send_copies(const struct pmt_owned *o, struct iovec *iovs, int pa
 /* The first @n bytes of all that is asked for have gone. */
 static void sent(struct pmt_link *s, struct pmt_owned *o, uint64_t n)
 {
-	s->serve_bytes -= n;
 	while (n) {
 		struct pmt_request *r = &o->queue[o->head];
-		uint64_t len = n < r->length ? n : r->length;
+		uint64_t gap = n < r->gap ? n : r->gap;
+		uint64_t len = n - gap < r->length ? n - gap : r->length;
 
+		r->gap -= (uint16_t)gap;
 		r->offset += len;
 		r->length -= len;
-		n -= len;
+		s->serve_bytes -= len;
+		n -= gap + len;
 		if (r->length)
 			break;
 		o->head = (o->head + 1) % PMT_PARTS;
@@ -349,7 +358,7 @@ static void sent(struct pmt_link *s, struct pmt_owned *o, uint64_t n)
 /* Sends of the first requests what the socket takes: bytes, or -errno. Regions are looked up each time, as they may go. */
 static ssize_t send_some(struct pmt_link *s, struct pmt_owned *o)
 {
-	struct iovec iovs[GATHERED];
+	struct iovec iovs[2 * GATHERED];
 	int parts = gather(s, o, iovs);
 	ssize_t n = -ENOTSUP;
 

@@ -85,6 +85,7 @@ struct pmt_read {
 /* A range under way. */
 struct pmt_part {
 	struct pmt_read *read;
+	uint32_t gap; /* bytes that come before it */
 	uint8_t *at;
 	uint64_t left;
 };
@@ -148,15 +149,16 @@ struct pmt_link {
 	LIST_HEAD(, pmt_peer) peers;
 	TAILQ_HEAD(, pmt_peer) busy;
 	uint32_t n_busy;
-	uint32_t n_unasked;     /* reads that are not wholly asked for */
-	struct pmt_bound bound; /* of what is asked for while several are read from */
-	uint32_t n_readers;     /* own connections */
-	uint32_t n_joining;     /* ... of which are not open yet */
-	struct pmt_read *reads; /* PMT_READS, made with the first one */
-	uint32_t free_read;     /* index + 1 */
-	uint32_t n_reads;       /* not over */
-	uint64_t read_bytes;    /* length of them */
-	uint64_t serve_bytes;   /* of requests of others, not sent yet */
+	uint32_t n_unasked;        /* reads that are not wholly asked for */
+	struct pmt_bound bound;    /* of what is asked for while several are read from */
+	uint32_t n_readers;        /* own connections */
+	uint32_t n_joining;        /* ... of which are not open yet */
+	struct pmt_read *reads;    /* PMT_READS, made with the first one */
+	uint32_t free_read;        /* index + 1 */
+	uint32_t n_reads;          /* not over */
+	uint64_t read_bytes;       /* length of them */
+	uint8_t gaps[PMT_GAP_MAX]; /* what comes between data; nobody reads it */
+	uint64_t serve_bytes;      /* of requests of others, not sent yet */
 	uint32_t both_ways; /* reads that still count as going beside those of others: PMT_BOTH_WAYS from such a one on */
 	struct pmt_loan spare; /* a pipe for the next loan */
 	uint32_t n_pipes;

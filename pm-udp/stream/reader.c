@@ -256,6 +256,21 @@ static void judge_loss(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 	r->unjudged = 0;
 }
 
+/* The next @n bytes of a part with its gap, as far as they are of it; how many that are. */
+static uint64_t part_arrived(struct pmt_reading *r, struct pmt_part *part, uint64_t n)
+{
+	uint32_t gap = n < part->gap ? (uint32_t)n : part->gap;
+	uint64_t len = n - gap < part->left ? n - gap : part->left;
+
+	part->gap -= gap;
+	part->at += len;
+	part->left -= len;
+	part->read->arrived += len;
+	r->outstanding -= len;
+	r->peer->outstanding -= len;
+	return gap + len;
+}
+
 /* The bytes that came belong to the first parts, in their order. */
 static void arrived(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 {
@@ -263,8 +278,6 @@ static void arrived(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 	r->quiet_ns = 0;
 	/* not earlier: an owner with too many connections lets us open one, and ends it */
 	r->retry_step_ns = 0;
-	r->outstanding -= n;
-	r->peer->outstanding -= n;
 	r->is_judged = r->is_judged && s->n_busy > 1;
 	if (s->n_busy > 1) {
 		r->peer->heard_ns = clock_monotonic_ns();
@@ -272,12 +285,8 @@ static void arrived(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 	}
 	while (n) {
 		struct pmt_part *part = &r->parts[r->head];
-		uint64_t len = n < part->left ? n : part->left;
 
-		part->at += len;
-		part->left -= len;
-		part->read->arrived += len;
-		n -= len;
+		n -= part_arrived(r, part, n);
 		if (part->left)
 			break;
 		r->head = (r->head + 1) % PMT_PARTS;
@@ -310,14 +319,16 @@ static int doubt(struct pmt_link *s, struct pmt_reading *r)
 static int receive(struct pmt_link *s, struct pmt_reading *r)
 {
 	uint32_t parts = r->count < PARTS_AT_ONCE ? r->count : PARTS_AT_ONCE;
-	struct iovec iovs[PARTS_AT_ONCE];
-	struct msghdr h = {.msg_iov = iovs, .msg_iovlen = parts};
+	struct iovec iovs[2 * PARTS_AT_ONCE];
+	struct msghdr h = {.msg_iov = iovs};
 	ssize_t n;
 
 	for (uint32_t i = 0; i < parts; i++) {
 		struct pmt_part *part = &r->parts[(r->head + i) % PMT_PARTS];
 
-		iovs[i] = (struct iovec){part->at, part->left};
+		if (part->gap)
+			iovs[h.msg_iovlen++] = (struct iovec){s->gaps, part->gap};
+		iovs[h.msg_iovlen++] = (struct iovec){part->at, part->left};
 	}
 	n = recvmsg(r->socket.fd, &h, 0);
 	if (n < 0 && errno == EAGAIN)

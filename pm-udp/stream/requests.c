@@ -12,6 +12,10 @@
 #define PART_SHARED (256u << 10)
 #define MOST_SHARED (512u << 10)
 
+/* Copies begin so far behind whatever the owner's kernel has in the same page, if they are long enough for it to matter. */
+#define GAP 1088
+#define GAP_LEAST (32u << 10)
+
 /* Of one owner now, bytes. */
 struct share {
 	uint64_t bytes, part; /* under way at most, and of them by one request */
@@ -80,10 +84,13 @@ static uint64_t ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *
 				      .length = left < most ? left : most,
 				      .how = read->terms.how};
 
+	if (request.how == PMT_COPIED && request.length >= GAP_LEAST)
+		request.gap = GAP;
+
 	pmt_request_put(r->out + r->out_len, &request);
 	r->out_len += PMT_REQUEST;
 	r->parts[(r->head + r->count++) % PMT_PARTS] =
-		(struct pmt_part){read, read->local + read->asked, request.length};
+		(struct pmt_part){read, request.gap, read->local + read->asked, request.length};
 	if (!r->peer->outstanding)
 		r->peer->heard_ns = clock_monotonic_ns();
 	r->outstanding += request.length;

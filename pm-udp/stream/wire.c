@@ -9,7 +9,7 @@
 
 #define MAGIC 0x33544d50u /* "PMT3" */
 #define HOW_SHIFT 56      /* over PMT_LENGTH_MAX */
-#define REQUEST_USED 24   /* the rest of a request is zero */
+#define REQUEST_USED 32   /* the rest of a request is zero */
 
 static void put32(uint8_t *at, uint32_t value)
 {
@@ -82,15 +82,18 @@ void pmt_request_put(uint8_t at[PMT_REQUEST], const struct pmt_request *request)
 	put64(at, request->rkey);
 	put64(at + 8, request->offset);
 	put64(at + 16, request->length | (uint64_t)request->how << HOW_SHIFT);
+	put64(at + 24, request->gap);
 	memset(at + REQUEST_USED, 0, PMT_REQUEST - REQUEST_USED);
 }
 
 int pmt_request_get(const uint8_t at[PMT_REQUEST], struct pmt_request *ret)
 {
 	uint64_t last = get64(at + 16), length = last & PMT_LENGTH_MAX, how = last >> HOW_SHIFT;
-	struct pmt_request r = {get64(at), get64(at + 8), length, (enum pmt_how)how};
+	uint64_t gap = get64(at + 24);
+	struct pmt_request r = {get64(at), get64(at + 8), length, (enum pmt_how)how, (uint16_t)gap};
 
-	if (length > UINT64_MAX - r.offset || how > PMT_LENT)
+	if (length > UINT64_MAX - r.offset || how > PMT_LENT ||
+	    gap > (length && how == PMT_COPIED ? PMT_GAP_MAX : 0))
 		return -EINVAL;
 	for (size_t i = REQUEST_USED; i < PMT_REQUEST; i += 8)
 		if (get64(at + i))

@@ -5,15 +5,15 @@
  *   greeting ->   magic 4, from 4, to 4, zero 4, nonce 8
  *   <- answer     nonce 8, tag 8
  *   proof ->      tag 8
- *   requests ->   rkey 8, offset 8, length 7, how 1, zero 40; length 0 is a sign of life
- *   <- data       of the requests, in their order, and nothing between
+ *   requests ->   rkey 8, offset 8, length 7, how 1, gap 2, zero 38; length 0 is a sign of life
+ *   <- data       of the requests, in their order, before each one as many bytes without a meaning as its gap
  *
  * Each side proves by its tag, a hash of both nonces, that it has the key of the job, which never goes over the wire. An
  * owner that can't serve a request closes the connection. Pure.
  *
- * A request has so many bytes because a process's sockets fill the same pages of the kernel one after the other. Data that
- * come behind short requests would lie a few bytes further in their page than in the program's; some processors copy those
- * at a tenth of their speed (util/copy.h).
+ * The gap is there because an owner's kernel puts copies one behind the other into pages that begin anew when they have been
+ * read. Without it data would lie at the same place of a page, or a few bytes further, as in the memory of most programs. Some
+ * processors copy these at a tenth of their speed (util/copy.h).
  */
 #ifndef PM_UDP_STREAM_WIRE_H
 #define PM_UDP_STREAM_WIRE_H
@@ -24,7 +24,8 @@
 #define PMT_GREETING 24
 #define PMT_ANSWER 16
 #define PMT_PROOF 8
-#define PMT_REQUEST 64
+#define PMT_REQUEST 64 /* as long as a cache line, so that many of them keep data aligned */
+#define PMT_GAP_MAX 4096
 
 struct pmt_greeting {
 	uint32_t from, to; /* nodes */
@@ -43,6 +44,7 @@ enum pmt_how { PMT_COPIED, PMT_LENT };
 struct pmt_request {
 	uint64_t rkey, offset, length; /* bytes; length up to PMT_LENGTH_MAX */
 	enum pmt_how how;
+	uint16_t gap; /* bytes before the data, up to PMT_GAP_MAX; 0 if there are none, or lent */
 };
 
 enum pmt_side { PMT_OWNER = 1, PMT_READER };
@@ -55,7 +57,7 @@ void pmt_answer_get(const uint8_t at[PMT_ANSWER], struct pmt_answer *ret);
 void pmt_proof_put(uint8_t at[PMT_PROOF], uint64_t tag);
 uint64_t pmt_proof_get(const uint8_t at[PMT_PROOF]);
 void pmt_request_put(uint8_t at[PMT_REQUEST], const struct pmt_request *request);
-/* -EINVAL: the range has no end, nobody knows how, or its end is not zero. */
+/* -EINVAL: the range has no end, nobody knows how, the gap is too long, or the rest is not zero. */
 int pmt_request_get(const uint8_t at[PMT_REQUEST], struct pmt_request *ret);
 
 /* The tag that @side shows for this greeting and the owner's nonce. */

@@ -166,14 +166,14 @@ static inline void ask_for(int fd, const struct pmt_request *r)
 
 static inline void request(int fd, uint64_t rkey, uint64_t offset, uint64_t length)
 {
-	const struct pmt_request r = {rkey, offset, length, PMT_COPIED};
+	const struct pmt_request r = {rkey, offset, length, PMT_COPIED, 0};
 
 	ask_for(fd, &r);
 }
 
 static inline void borrow(int fd, uint64_t rkey, uint64_t offset, uint64_t length)
 {
-	const struct pmt_request r = {rkey, offset, length, PMT_LENT};
+	const struct pmt_request r = {rkey, offset, length, PMT_LENT, 0};
 
 	ask_for(fd, &r);
 }

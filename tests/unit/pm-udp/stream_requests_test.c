@@ -77,10 +77,12 @@ TAP_TEST(owner__hears_a_sign_of_life_behind_all_requests)
 	free(got);
 }
 
-/* More requests than are answered by one call, of every kind of length; behind them one that can't be served. */
+/* More requests than are answered by one call, of every kind of length and gap; behind them one that can't be served. */
 TAP_TEST(owner__answers_many_requests_together)
 {
 	static const uint64_t lengths[] = {1, 12000, 65536, 40000, LEN};
+	static const uint16_t gaps[] = {0, 1, PMT_GAP_MAX};
+	struct pmt_request asked[60];
 	size_t len = 0, at = 0;
 	uint8_t *got = NULL;
 	struct owner o;
@@ -89,17 +91,18 @@ TAP_TEST(owner__answers_many_requests_together)
 		int fd = join(&o, SELF, KEY);
 
 		for (size_t i = 0; i < 60; i++) {
-			const struct pmt_request r = {o.rkey, 0, lengths[i % 5],
-						      i % 17 == 9 ? PMT_LENT : PMT_COPIED};
+			enum pmt_how how = i % 17 == 9 ? PMT_LENT : PMT_COPIED;
 
-			ask_for(fd, &r);
-			len += lengths[i % 5];
+			asked[i] = (struct pmt_request){o.rkey, 0, lengths[i % 5], how,
+							how == PMT_LENT ? 0 : gaps[i % 3]};
+			ask_for(fd, &asked[i]);
+			len += asked[i].gap + asked[i].length;
 		}
 		request(fd, o.rkey + 1, 0, 10);
 		got = malloc(len);
 		is_int((long)hear(&o, fd, got, len), (long)len);
-		for (size_t i = 0; i < 60; at += lengths[i++ % 5])
-			ok(is_mem(got + at, o.data, lengths[i % 5]));
+		for (size_t i = 0; i < 60; at += asked[i].gap + asked[i].length, i++)
+			ok(is_mem(got + at + asked[i].gap, o.data, asked[i].length));
 		ok(is_closed(&o, fd));
 		is_int(pmt_of(o.link)->serve_bytes, 0);
 		close(fd);

@@ -68,7 +68,7 @@ TAP_TEST(owner__closes_on_too_many_requests)
 		int fd = join(&o, SELF, KEY);
 
 		for (int i = 0; i <= 3 * PMT_PARTS; i++) {
-			const struct pmt_request r = {o.rkey, 0, LEN, PMT_COPIED};
+			const struct pmt_request r = {o.rkey, 0, LEN, PMT_COPIED, 0};
 			uint8_t bytes[PMT_REQUEST];
 
 			pmt_request_put(bytes, &r);

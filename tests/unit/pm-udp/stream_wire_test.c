@@ -6,7 +6,9 @@
 
 #include "tests/harness/tap.h"
 
-#define HOW_AT 23 /* in a request */
+/* In a request. */
+#define HOW_AT 23
+#define GAP_AT 24
 
 static const struct pmt_greeting greeting = {.from = 3, .to = 70000, .nonce = 0x1122334455667788};
 
@@ -51,11 +53,33 @@ TAP_TEST(request__ends_with_zeros)
 	struct pmt_request in = {.rkey = 7, .length = 1}, out;
 	uint8_t bytes[PMT_REQUEST];
 
-	for (size_t i = HOW_AT + 1; i < PMT_REQUEST; i++) {
+	for (size_t i = GAP_AT + 2; i < PMT_REQUEST; i++) {
 		pmt_request_put(bytes, &in);
 		bytes[i] = 1;
 		is_int(pmt_request_get(bytes, &out), -EINVAL);
 	}
+}
+
+/* Before data that are copied, and not before none. */
+TAP_TEST(request__gap)
+{
+	struct pmt_request in = {.rkey = 7, .length = 1, .gap = PMT_GAP_MAX}, out;
+	uint8_t bytes[PMT_REQUEST];
+
+	pmt_request_put(bytes, &in);
+	is_int(pmt_request_get(bytes, &out), 0);
+	is_int(out.gap, PMT_GAP_MAX);
+	in.gap++;
+	pmt_request_put(bytes, &in);
+	is_int(pmt_request_get(bytes, &out), -EINVAL);
+	in.gap = 1;
+	in.how = PMT_LENT;
+	pmt_request_put(bytes, &in);
+	is_int(pmt_request_get(bytes, &out), -EINVAL);
+	in.how = PMT_COPIED;
+	in.length = 0;
+	pmt_request_put(bytes, &in);
+	is_int(pmt_request_get(bytes, &out), -EINVAL);
 }
 
 TAP_TEST(request__asked_in_an_unknown_way)
