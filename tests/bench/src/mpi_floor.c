@@ -38,6 +38,8 @@
 #define SOCKET_BYTES (8 << 20)
 #define SILENCE_S 5
 #define WINDOW_MAX 1024
+/* So far behind a page the data lie. At its beginning copies of the kernel may be slow: pmcore/util/copy.h. */
+#define BEHIND_PAGE 2048
 
 struct floor {
 	int fd, file;
@@ -415,6 +417,11 @@ static void usage(void)
 	exit(2);
 }
 
+static unsigned char *memory_of(size_t bytes)
+{
+	return (unsigned char *)sweep_memory(bytes + BEHIND_PAGE) + BEHIND_PAGE;
+}
+
 static void make_window(struct floor *f, size_t window)
 {
 	f->window = window;
@@ -457,8 +464,8 @@ int main(int argc, char **argv)
 	cut_for(&f, mtu);
 	most = sweep_most(argv + optind, usage);
 	sweep_start(most);
-	f.out = sweep_memory(most * f.window);
-	f.in = sweep_memory(most * f.window);
+	f.out = memory_of(most * f.window);
+	f.in = memory_of(most * f.window);
 	if (f.is_stream) {
 		f.run = f.is_window ? run_stream_window : run_stream;
 		open_connection(&f, interface);
