@@ -88,7 +88,7 @@ struct mtl_pm_receive {
 	struct layout_walk walk;
 };
 
-/* What pml/cm reserves with each of its requests; blocking sends have it on the stack. */
+/* A request. pml/cm reserves its room with each of its own; blocking sends have it on the stack. */
 struct mtl_pm_request {
 	struct mca_mtl_request_t super; /* first: pml/cm knows this part */
 	STAILQ_ENTRY(mtl_pm_request)
@@ -204,7 +204,7 @@ struct mtl_pm_kept {
 	int error;          /* ... by this */
 };
 
-/* What we keep per communicator, in c_pml_comm. */
+/* Our data of a communicator, in c_pml_comm. */
 struct mtl_pm_comm {
 	struct match_context *matching;
 	struct ompi_communicator_t *comm;
@@ -308,14 +308,18 @@ struct mtl_pm_peer *mtl_pm_peer_of_node(pmNode node);
 void mtl_pm_peer_busy(struct mtl_pm_peer *peer);
 /* The peer asks us to keep our data until it asks for it (or no longer). */
 void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked);
-/* PM says the node died: all its operations end with an error. */
-void mtl_pm_peer_died(pmNode node, const char *why);
+/* The host of a node for messages to people; to be freed. NULL: it is not known. */
+char *mtl_pm_host_of_node(pmNode node);
 /* Tells people that an operation with the node ended with an error of PM. */
 void mtl_pm_show_failure(pmNode node, const char *what, int error);
 /* After deaths: whether the rank's process is gone. */
 bool mtl_pm_rank_is_dead(struct ompi_communicator_t *comm, int rank);
 /* The node of a valid rank; false: PM can't reach it, or there is none. */
 bool mtl_pm_node_of_rank(struct ompi_communicator_t *comm, int rank, pmNode *ret_node);
+
+/* mtl_pm_death.c */
+/* PM says the node died: all its operations end with an error. */
+void mtl_pm_peer_died(pmNode node, const char *why);
 
 /* mtl_pm_watch.c */
 /*
@@ -332,13 +336,17 @@ void mtl_pm_say(const char *topic, ...);
 /* The same, but only the first of the job's ranks on this host prints; it has, when this returns. */
 void mtl_pm_say_once(const char *topic, ...);
 
-/* mtl_pm_send.c */
+/* mtl_pm_isend.c */
 int mtl_pm_blocking_send(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm,
 			 int dest, int tag, struct opal_convertor_t *convertor,
 			 mca_pml_base_send_mode_t mode);
 int mtl_pm_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest,
 		 int tag, struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode,
 		 bool blocking, mca_mtl_request_t *mtl_request);
+
+/* mtl_pm_send.c */
+/* A send begins: it is handed over now, or after those that wait for the same peer. */
+void mtl_pm_submit(struct mtl_pm_send *s);
 /* Hands over what PM takes now of the peer's sends; returns the number of datagrams. */
 int mtl_pm_push_sends(struct mtl_pm_peer *peer);
 void mtl_pm_send_finish(struct mtl_pm_send *s, int error);
@@ -354,8 +362,9 @@ void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer);
 bool mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, bool is_in_one_piece,
 		       mca_pml_base_send_mode_t mode);
 void mtl_pm_end_burst(void);
-/* A poll between two sends of the program: what follows belongs to the same burst, if there is one. */
-void mtl_pm_poll_in_burst(void);
+/* Around a poll between two sends of the program: what follows belongs to the same burst, if there is one. */
+struct mtl_pm_peer *mtl_pm_pause_burst(void);
+void mtl_pm_resume_burst(struct mtl_pm_peer *peer);
 /* The peer asked for a message of a burst in place of reading it: for a while such ones are not announced. */
 void mtl_pm_on_unread(struct mtl_pm_peer *peer);
 /* It is done with one that it read. */
@@ -374,11 +383,13 @@ bool mtl_pm_begin_layout(const struct opal_convertor_t *c, struct layout_walk *r
 size_t mtl_pm_pack(struct mtl_pm_send *s, void *to, size_t room);
 void mtl_pm_unpack(struct mtl_pm_receive *r, const void *from, size_t length);
 
-/* mtl_pm_receive.c */
+/* mtl_pm_irecv.c */
 int mtl_pm_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int src,
 		 int tag, struct opal_convertor_t *convertor, mca_mtl_request_t *mtl_request);
 int mtl_pm_imrecv(struct mca_mtl_base_module_t *mtl, struct opal_convertor_t *convertor,
 		  struct ompi_message_t **message, mca_mtl_request_t *mtl_request);
+
+/* mtl_pm_receive.c */
 void mtl_pm_receive_finish(struct mtl_pm_receive *r, int error);
 /* The head, or the rest, has come or never will (@error); with the other the receive ends. */
 void mtl_pm_receive_head_done(struct mtl_pm_receive *r, int error);
@@ -458,8 +469,6 @@ int mtl_pm_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t
 int mtl_pm_cancel(struct mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_request, int flag);
 
 /* mtl_pm_progress.c */
-/* Monotonic time. */
-uint64_t mtl_pm_now_ns(void);
 int mtl_pm_progress(void);
 /* One round of progress; lock held. Returns the number of things done. */
 int mtl_pm_poll(void);
@@ -468,62 +477,13 @@ int mtl_pm_poll(void);
  * own progress costs as much as a short message. Without threads only.
  */
 void mtl_pm_linger(const ompi_request_t *until);
-void mtl_pm_run_callbacks(struct mtl_pm_requests *done);
+/* A poll between two sends of the program: what follows belongs to the same burst, if there is one. */
+void mtl_pm_poll_in_burst(void);
 
 /* mtl_pm_thread.c */
 /* 0 or errno. */
 int mtl_pm_thread_start(void);
 void mtl_pm_thread_stop(void);
-/* A long message was started and is not over; lock held. True: the thread is parked, mtl_pm_leave_and_unpark. */
-bool mtl_pm_thread_tell(void);
-void mtl_pm_thread_unpark(void);
-void mtl_pm_lock(void);
-/* For a round of progress. False: another thread is at it. */
-bool mtl_pm_lock_to_poll(void);
-
-/* The thread takes the lock away when it parks, and the program gives it back before it wakes the thread. */
-static inline bool mtl_pm_is_locking(void)
-{
-	return __atomic_load_n(&mtl_pm.is_locking, __ATOMIC_ACQUIRE);
-}
-
-static inline void mtl_pm_enter(void)
-{
-	if (OPAL_UNLIKELY(mtl_pm_is_locking()))
-		mtl_pm_lock();
-}
-
-/* Leaves the lock and calls back for what was completed under it: callbacks may call us again. */
-static inline void mtl_pm_leave(void)
-{
-	struct mtl_pm_requests done;
-
-	if (OPAL_LIKELY(STAILQ_EMPTY(&mtl_pm.done))) {
-		if (OPAL_UNLIKELY(mtl_pm_is_locking()))
-			pthread_mutex_unlock(&mtl_pm.lock);
-		return;
-	}
-	STAILQ_INIT(&done);
-	STAILQ_CONCAT(&done, &mtl_pm.done);
-	if (OPAL_UNLIKELY(mtl_pm_is_locking()))
-		pthread_mutex_unlock(&mtl_pm.lock);
-	mtl_pm_run_callbacks(&done);
-}
-
-/* The same, and unparks the thread if it @is_parked: before the callbacks, which may start something as well. */
-static inline void mtl_pm_leave_and_unpark(bool is_parked)
-{
-	struct mtl_pm_requests done;
-
-	if (OPAL_LIKELY(!is_parked)) {
-		mtl_pm_leave();
-		return;
-	}
-	STAILQ_INIT(&done);
-	STAILQ_CONCAT(&done, &mtl_pm.done);
-	mtl_pm_thread_unpark();
-	mtl_pm_run_callbacks(&done);
-}
 
 /* The burst ends: PM sends what it held. To be called before anything but a burst is handed over, and by each poll. */
 static inline void mtl_pm_let_go(void)
@@ -550,13 +510,6 @@ static inline void mtl_pm_mark_long(struct mtl_pm_request *req, size_t length)
 {
 	req->is_long = OPAL_UNLIKELY(mtl_pm.has_thread) && length >= MTL_PM_LONG;
 	mtl_pm.n_long += req->is_long;
-}
-
-/* After the start of such a request, lock held. Its result is for mtl_pm_leave_and_unpark. */
-static inline bool mtl_pm_tell_thread(size_t length)
-{
-	return OPAL_UNLIKELY(mtl_pm.has_thread) && length >= MTL_PM_LONG &&
-	       (mtl_pm.n_long || mtl_pm_has_unfinished()) && mtl_pm_thread_tell();
 }
 
 static inline struct mtl_pm_request *mtl_pm_request_of_send(struct mtl_pm_send *s)

@@ -56,7 +56,7 @@ static void fill_receive(struct mtl_pm_peer *peer, const void *data, size_t leng
 	struct mtl_pm_receive *r = &peer->filling->receive;
 	size_t room = r->wanted - r->got;
 
-	/* What was cut off by a short receive is counted, not kept. */
+	/* Bytes that a short receive has no room for are counted, not kept. */
 	mtl_pm_unpack(r, data, length < room ? length : room);
 	peer->filling_left -= length;
 	if (!peer->filling_left || is_last) {

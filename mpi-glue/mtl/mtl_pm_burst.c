@@ -15,6 +15,7 @@
  * one after the other by a few system calls, and copies them once at each side. Announcements share packets.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "pmcore/util/clock.h"
 
 /* Longer messages fill system calls alone, and their announcements are not held. */
 #define BURST_LENGTH 131072
@@ -75,7 +76,7 @@ static void start_clock(void)
 	mtl_pm.has_held = true;
 	mtl_pm.n_held = 0;
 	mtl_pm.held_bytes = 0;
-	mtl_pm.held_ns = mtl_pm_now_ns();
+	mtl_pm.held_ns = clock_monotonic_ns();
 }
 
 static void hold(size_t bytes)
@@ -160,7 +161,7 @@ static void judge(struct mtl_pm_peer *peer)
 {
 	if (!mtl_pm.has_held)
 		return;
-	peer->n_late = mtl_pm_now_ns() - mtl_pm.held_ns > own_time() ? peer->n_late + 1 : 0;
+	peer->n_late = clock_monotonic_ns() - mtl_pm.held_ns > own_time() ? peer->n_late + 1 : 0;
 	if (OPAL_UNLIKELY(peer->n_late >= LATE_MOST))
 		peer->unheld = UNHELD;
 }
@@ -187,7 +188,7 @@ void mtl_pm_end_burst(void)
 	remember(peer);
 }
 
-void mtl_pm_poll_in_burst(void)
+struct mtl_pm_peer *mtl_pm_pause_burst(void)
 {
 	struct mtl_pm_peer *peer = mtl_pm.burst;
 
@@ -196,7 +197,11 @@ void mtl_pm_poll_in_burst(void)
 		release(peer);
 	}
 	mtl_pm.burst = NULL;
-	mtl_pm_poll();
+	return peer;
+}
+
+void mtl_pm_resume_burst(struct mtl_pm_peer *peer)
+{
 	mtl_pm.burst = peer;
 	if (mtl_pm.has_held)
 		start_clock();

@@ -4,6 +4,7 @@
  * communicators. Owns the module object. Messages are other files' business.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_lock.h"
 #include "mpi-glue/mtl/mtl_pm_batch.h"
 #include "mpi-glue/mtl/mtl_pm_stage.h"
 #include "mpi-glue/common/job.h"

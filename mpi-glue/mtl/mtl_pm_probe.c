@@ -3,6 +3,7 @@
  * mtl_pm_probe - looking at messages without receiving them, and taking receives back.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_lock.h"
 
 #include "opal/runtime/opal_progress.h"
 #include "ompi/constants.h"

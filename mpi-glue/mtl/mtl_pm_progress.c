@@ -4,8 +4,10 @@
  * what PM had no room for, and gives the core away when others need it.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_lock.h"
 
 #include "opal/runtime/opal_progress.h"
+#include "pmcore/util/clock.h"
 #include "pmcore/util/copy.h"
 
 #include <errno.h>
@@ -13,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 /* Polls of a blocking receive before it goes to Open MPI's progress: some microseconds. */
 #define LINGER_POLLS 256
@@ -23,14 +24,6 @@
 
 /* Datagrams per call, so that Open MPI's own events get their turn. */
 #define RECEIVE_BURST 64
-
-uint64_t mtl_pm_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /*
  * The short way of a short message: into the receive that waits for just that. False: it is not that
@@ -179,6 +172,14 @@ int mtl_pm_poll(void)
 	return n;
 }
 
+void mtl_pm_poll_in_burst(void)
+{
+	struct mtl_pm_peer *peer = mtl_pm_pause_burst();
+
+	mtl_pm_poll();
+	mtl_pm_resume_burst(peer);
+}
+
 void mtl_pm_linger(const ompi_request_t *until)
 {
 	mtl_pm_let_go();
@@ -193,17 +194,6 @@ void mtl_pm_linger(const ompi_request_t *until)
 		/* a callback may have started something for the progress thread: the lock is needed then */
 		if (REQUEST_COMPLETE(until) || mtl_pm_is_locking())
 			return;
-	}
-}
-
-void mtl_pm_run_callbacks(struct mtl_pm_requests *done)
-{
-	struct mtl_pm_request *req;
-
-	/* A callback may give the request's memory back: take it out first. */
-	while ((req = STAILQ_FIRST(done))) {
-		STAILQ_REMOVE_HEAD(done, done);
-		req->super.completion_callback(&req->super);
 	}
 }
 
@@ -244,7 +234,7 @@ static bool has_switched(uint64_t yielded_ns, uint64_t now_ns)
  */
 static void be_idle(bool is_serving)
 {
-	uint64_t before = mtl_pm_now_ns(), after;
+	uint64_t before = clock_monotonic_ns(), after;
 	bool was_shared = mtl_pm.idle.is_shared;
 
 	mtl_pm_watch(before);
@@ -255,7 +245,7 @@ static void be_idle(bool is_serving)
 	if (!idle_wants_yield(&mtl_pm.idle, before))
 		return;
 	yield();
-	after = mtl_pm_now_ns();
+	after = clock_monotonic_ns();
 	/* on a shared core each message needs yields, and a system call more would slow them down */
 	idle_yielded(&mtl_pm.idle, after - before,
 		     idle_is_long(after - before) && (was_shared || has_switched(before, after)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mtl_pm_watch - looks now and then whom this process waits for, and has PM ask the network whether they
- * are still there. Who owes us a message but nothing else could die unnoticed: nothing is sent to it.
+ * are still there. A peer that owes us a message, and to which we send nothing, could die unnoticed.
  *
  * A wait is known by a number made of all that is awaited from the peer, so that no path of a message
  * has to note anything. While it stays the same the peer is asked in rounds ever further apart, because
@@ -9,6 +9,7 @@
  * nobody to ask. How a death is dealt with is the business of mtl_pm_peer.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_lock.h"
 
 #include <errno.h>
 
@@ -81,7 +82,7 @@ void mtl_pm_watch_rank(struct ompi_communicator_t *comm, int rank)
 		peer->is_probed = true;
 }
 
-/* What has begun to arrive, or is looked out for. */
+/* Counts messages that have begun to arrive, and those that the program probes for. */
 static void note_begun(struct mtl_pm_peer *peer)
 {
 	const struct mtl_pm_receive *r;
@@ -117,7 +118,7 @@ static void ask(struct mtl_pm_peer *peer, uint64_t now_ns)
 	peer->ask_ns = now_ns + (pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS);
 }
 
-/* What is awaited only since the last look is not asked for yet: nearly all waits end within. */
+/* A peer that is awaited only since the last look is not asked yet: nearly all waits end before the next one. */
 static void look_at(struct mtl_pm_peer *peer, uint64_t now_ns)
 {
 	if (peer->awaited != peer->awaited_before) {

@@ -6,6 +6,7 @@
  * announced are sent by the way that their receiver asked for last; of others it chooses when the announcement comes.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "pmcore/util/clock.h"
 
 /* The time of a stamp, which is the lower half of its sender's clock. All processes of a host have the same clock. */
 static uint64_t time_of(uint32_t stamp, uint64_t now_ns)
@@ -19,7 +20,7 @@ uint32_t mtl_pm_way_stamp(struct mtl_pm_peer *peer, size_t size)
 
 	if (!peer->ways || size < WAYS_MIN)
 		return 0;
-	stamp = (uint32_t)mtl_pm_now_ns();
+	stamp = (uint32_t)clock_monotonic_ns();
 	return stamp ? stamp : 1;
 }
 
@@ -49,7 +50,7 @@ void mtl_pm_way_note(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t 
 	r->peer = peer;
 	r->has_way = true;
 	r->way_size = size;
-	if (ways_note(peer->ways, size, time_of(stamp, mtl_pm_now_ns()), way, &next))
+	if (ways_note(peer->ways, size, time_of(stamp, clock_monotonic_ns()), way, &next))
 		ask_for(peer, ways_class(size), next);
 }
 
@@ -70,7 +71,7 @@ bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size
 	}
 	r->has_way = true;
 	r->way_size = size;
-	now = mtl_pm_now_ns();
+	now = clock_monotonic_ns();
 	return ways_begin(peer->ways, size, time_of(stamp, now), now, peer->announced) == WAY_READ;
 }
 
@@ -81,7 +82,7 @@ void mtl_pm_way_over(struct mtl_pm_receive *r, int error)
 	r->has_way = false;
 	if (error || r->wanted < r->way_size)
 		ways_spoil(ways);
-	ways_end(ways, mtl_pm_now_ns());
+	ways_end(ways, clock_monotonic_ns());
 }
 
 void mtl_pm_on_way(const struct envelope_control *m, struct mtl_pm_peer *peer)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_thread - what the progress thread (mtl_pm_thread.c) and the program's way past it (mtl_pm_lock.c) share.
+ */
+#ifndef MTL_PM_THREAD_H
+#define MTL_PM_THREAD_H
+
+#include "mpi-glue/mtl/mtl_pm.h"
+
+extern struct mtl_pm_helper {
+	pthread_t id;
+	pid_t pid;           /* a child after fork() has no thread */
+	int event;           /* wakes it */
+	bool is_stopping;    /* atomic */
+	bool is_told;        /* atomic: event was written, and not seen yet */
+	bool is_parked;      /* lock held */
+	bool is_armed;       /* PM sleeps: lock held */
+	bool allows_threads; /* the program has threads of its own */
+	uint32_t waiting;    /* of the program, for the lock; atomic */
+	uint32_t polls;      /* of the program; atomic */
+	uint32_t seen;       /* polls at the last look */
+	uint32_t idle;       /* ticks without an open message */
+	uint32_t believed; /* starts for which the program still counts as one that computes; atomic */
+	uint64_t started_ns; /* of the first start since the last poll; 0: none; atomic */
+} mtl_pm_helper;
+
+/* PM was told that the thread sleeps, and is told that it does not. Lock held. */
+void mtl_pm_disarm(void);
+/* The thread looks at once, also if it is parked. */
+void mtl_pm_wake_thread(void);
+
+#endif
