@@ -199,9 +199,9 @@ install_as_root() { # DIRECTORY of logs, PACKAGE...
 	allow_starts
 }
 
-# What virtual machines boot is unpacked into the build directory, not installed: the kernel of this machine's
-# own sources, which is what the suite has to do with. The tests do without it. One unpacked by an earlier version of
-# this tree may lack modules.
+# The kernel that virtual machines boot is unpacked into the build directory, not installed. It comes from the package
+# sources of this machine, because the suite has to work with that kernel. Without it the tests that need virtual
+# machines are skipped. A kernel that an earlier version of this tree unpacked may lack modules.
 fetch_kernel() {
 	[ "$(uname -m)" = x86_64 ] || return 0
 	tests/vm/kernel-fetch --is-whole build/vm/kernel || tests/vm/kernel-fetch build/vm/kernel ||

@@ -74,7 +74,7 @@ check-short: $(ALL_OUTPUTS) $(UNIT_PROGS) ## unit tests, pytest, and MPI by mpir
 check-python: ## pytest
 	@$(call run_tests,$(PYTHON_T))
 
-# What the sanitizer targets run in their own build directory.
+# The tests that the sanitizer targets and cov run, each in its own build directory.
 check-san: $(TAP_PROGS)
 	@$(call run_tests,$(TAP_PROGS))
 

@@ -14,7 +14,7 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 # Python programs lie here beside their packages; BINDIR gets links to them.
 SHAREDIR   ?= $(PREFIX)/share/openscore
-# What pm-ethernetd loads into the kernel, and where systemd looks for its unit.
+# Directories of the BPF programs that pm-ethernetd loads into the kernel, and of the units of systemd.
 BPFDIR     ?= $(PREFIX)/lib/openscore
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
 # Installed programs name the library's directory where the loader does not look by itself. RUNPATH= leaves it out.

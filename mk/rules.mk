@@ -87,8 +87,8 @@ TOOL_NAMES  := $(filter-out common,$(sort $(patsubst pmcore/tools/%/,%, \
 		$(dir $(wildcard pmcore/tools/*/*.c)))))
 -include $(wildcard pmcore/tools/*/libs.mk)
 TOOLS       := $(filter-out $(SKIP_TOOLS),$(TOOL_NAMES))
-# What several programs share; each takes from the archive what it uses.
 PMIX_CPPFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags pmix 2>/dev/null))
+# Code that several programs share; each links the objects of the archive that it uses.
 TOOL_COMMON := $(call obj,$(filter-out $(if $(filter pmtest,$(SKIP_TOOLS)),%_pmix.c), \
 		$(sort $(wildcard pmcore/tools/common/*.c))))
 TOOL_A      := $(BUILD)/libpmtools.a
@@ -331,7 +331,7 @@ $(TEST_TOOLS): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/harness/grids.c) $(
 	$(call say,LINK,$@)
 	$(Q)$(call link_test,$@,$^)
 
-# What simulates hypercrossbars of thousands of hosts, from the same parts as the tests.
+# The program that simulates hypercrossbars of thousands of hosts, from the same parts as the tests.
 HXBSIM_OBJ := $(call obj,$(sort $(wildcard tests/sim/hxbsim/*.c)))
 HXBSIM     := $(if $(HXBSIM_OBJ),$(BUILD)/tests/sim/hxbsim)
 outputs    += $(HXBSIM)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The programs of scheduler/: one directory each, what they share in scheduler/proto and scheduler/gang.
-# What a program needs stands in its libs.mk; a program is skipped when something of it is missing.
+# A program's libs.mk lists what the program needs; the program is skipped when something of it is missing.
 
 -include $(wildcard scheduler/*/libs.mk)
 SCHED_NAMES  := $(sort $(patsubst scheduler/%/libs.mk,%,$(wildcard scheduler/*/libs.mk)))
@@ -45,7 +45,7 @@ SCHED_TESTS := $(filter tests/unit/scheduler/%,$(call find_tests,tests/unit))
 sched_of     = $(word 4,$(subst /, ,$(1)))
 is_skipped   = $(filter $(subst proto,scrun,$(subst gang,scrun,$(call sched_of,$(1)))),$(SKIP_TOOLS))
 SCHED_SKIP  := $(foreach t,$(SCHED_TESTS),$(if $(call is_skipped,$(t)),$(t)))
-# What the tests of one directory share: its *.c that are no test themselves.
+# Objects that the tests of one directory share: those of its *.c that are no test themselves.
 sched_help   = $(call obj,$(filter-out %_test.c,$(wildcard $(dir $(1))*.c)))
 define sched_test_rule
 $(call program,$(1)): $(call sched_help,$(1)) $(UTIL_A)

@@ -28,9 +28,9 @@ enum eth_op {
 	ETH_OP_RESUME,     /* new sockets for the same context; answered as ATTACH */
 	ETH_OP_REPORT,     /* answer: JSON text about the daemon, in struct eth_report pieces */
 	/*
-	 * What ATTACH or RESUME brought is mapped; answer without descriptors, is_bound set. Refused, what
-	 * was granted is void: a resumed context is suspended again. ESTALE: the same question may bring
-	 * something better.
+	 * The process has mapped the memory and sockets of ATTACH or RESUME; answer without descriptors,
+	 * is_bound set. After a refusal the grant is void: a resumed context is suspended again. ESTALE: the
+	 * same request may bring a better grant.
 	 */
 	ETH_OP_MAPPED,
 };
@@ -102,7 +102,7 @@ struct eth_granted {
 	struct eth_granted_rail rails[ETH_RAILS];
 };
 
-/* What was agreed on what the process may ask for. */
+/* Limits of the packets that a request may ask for. */
 #define ETH_PACKETS_MIN 64
 #define ETH_PACKETS_MAX 65536
 

@@ -17,8 +17,8 @@
 #define HEARD_WORDS (ETH_RAILS * sizeof(struct eth_heard) / sizeof(word))
 
 /*
- * What is read and written while another process looks: word by word, ordered by each access itself
- * (free on x86) because the thread sanitizer knows no fences.
+ * The unit in which data is copied while another process may access it. Each access orders itself
+ * (free on x86), because the thread sanitizer knows no fences.
  */
 typedef uint32_t __attribute__((may_alias)) word;
 

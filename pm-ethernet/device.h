@@ -162,8 +162,8 @@ bool eth_rail_is_gone(const struct eth_dev *d, uint32_t rail);
 bool eth_rail_is_up(const struct eth_dev *d, uint32_t rail);
 
 /*
- * lease.c. Talks to the daemon. What it grants is in d->granted, the sockets in d->sockets, the rest
- * mapped: transmit area at d->tx_area if that is set. Sentences for people in env.why.
+ * lease.c. Talks to the daemon. Its grant is in d->granted, the sockets are in d->sockets, and the memory is
+ * mapped: the transmit area at d->tx_area if that is set. After an error env.why has a sentence for people.
  */
 int eth_lease_open(struct eth_dev *d);
 /* Lays the sockets down, keeps number and key; what is mapped stays. */
@@ -221,7 +221,7 @@ void eth_rx_look_after(struct eth_dev *d);
 bool eth_rx_has_room(const struct eth_dev *d);
 bool eth_rx_is_pending(struct eth_dev *d);
 
-/* check.c. What is wrong with a received frame of @len bytes for the context granted; DROP_NONE: nothing. */
+/* check.c. The fault of a received frame of @len bytes for the context granted; DROP_NONE: it has none. */
 enum drop_reason eth_frame_check(const void *bytes, uint32_t len, const struct eth_granted *g);
 
 /* peer.c */

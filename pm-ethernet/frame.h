@@ -53,12 +53,12 @@ struct eth_frame {
 } __attribute__((packed, aligned(2)));
 
 #define ETH_F_ASK 0x01 /* flag: to a context that is not there, send this back as ETH_GONE */
-/* What the relays of a detour go by: the dimension + 1 that comes last, 0 = none; see route.h. */
+/* For the relays of a detour: the dimension + 1 that comes last, 0 = none; see route.h. */
 #define ETH_F_LATE 0xf0
 #define ETH_LATE_SHIFT 4
 
 #define ETH_HEAD 32
-/* What the kernel programs know of the packet: struct wire_header. */
+/* The part of the packet that the kernel programs know: struct wire_header. */
 #define ETH_PACKET_HEAD 48  /* its size */
 #define ETH_LENGTH_OFFSET 4 /* of its length: bytes behind it, 16 bits */
 #define ETH_KEY_OFFSET 8    /* of its key: the job's, 64 bits */

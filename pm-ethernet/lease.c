@@ -29,7 +29,7 @@
 
 #define explain(d, ...) snprintf((d)->env.why, (d)->env.why_size, "ethernet: " __VA_ARGS__)
 
-/* What came with an answer. */
+/* An answer of the daemon, and the descriptors that came with it. */
 struct arrival {
 	struct eth_granted granted;
 	int fds[ETH_FDS_MAX];

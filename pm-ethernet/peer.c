@@ -207,7 +207,7 @@ int eth_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, size_t len
 	return 0;
 }
 
-/* What is posted to it may still leave: it is the receiver's to drop. */
+/* Packets that are posted to the peer may still leave: the receiver has to drop them. */
 void eth_peer_del(struct pm_dev *dev, struct pm_dev_peer *dev_peer)
 {
 	struct eth_dev *d = eth_of(dev);

@@ -58,7 +58,7 @@ static inline uint32_t eth_ring_room(struct eth_ring *r, uint32_t want)
 	return r->size - (r->ours - r->theirs);
 }
 
-/* What was written up to ours is the kernel's. */
+/* Gives the kernel the entries that were written, up to ours. */
 static inline void eth_ring_submit(struct eth_ring *r)
 {
 	atomic_store_explicit(r->producer, r->ours, memory_order_release);
@@ -72,7 +72,7 @@ static inline uint32_t eth_ring_ready(struct eth_ring *r)
 	return r->theirs - r->ours;
 }
 
-/* What was read up to ours is the kernel's. */
+/* Gives the entries that were read, up to ours, back to the kernel. */
 static inline void eth_ring_release(struct eth_ring *r)
 {
 	atomic_store_explicit(r->consumer, r->ours, memory_order_release);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * route - where a frame for a far host goes next, pure: the same lines run in the kernel programs, in
- * libpm and in tests over random grids. What is open, and to whose eyes, are struct eth_route_env and
- * eth_route_is_open of whoever includes this; it is a macro before that where it shall be inline.
+ * libpm and in tests over random grids. The file that includes this one defines eth_route_is_open, which
+ * tells what links are open, and its argument, struct eth_route_env. A macro of that name before the
+ * #include makes it inline.
  *
  * Coordinates are corrected in the order of the dimensions, as in CP-PACS and PM/Ethernet-HXB: what is
  * waited for is then always of a later dimension, so relays never wait in a circle (Dally and Seitz,
@@ -134,7 +135,7 @@ ETH_ROUTE int eth_route(const struct eth_route_env *env, const struct eth_grid *
 	return eth_route_aside(env, grid, dim, lane, salt, way);
 }
 
-/* What is the same for all frames of a pair of hosts, and spreads the pairs. */
+/* A number that is the same for all frames of a pair of hosts, and spreads the pairs. */
 ETH_ROUTE uint32_t eth_route_salt(uint32_t src_host, uint32_t dst_host)
 {
 	return (src_host * 2654435769u ^ dst_host * 2246822519u) >> 8;

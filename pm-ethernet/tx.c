@@ -274,8 +274,9 @@ static struct eth_packet *packet_at(struct eth_dev *d, uint64_t address)
 }
 
 /*
- * What was given to a driver whose interface is gone. It took in order, so the open posts are the last of
- * the ring; completions that are still to come would be of packets that have gone another way since.
+ * Counts the packets that were given to a driver whose interface is gone as lost. The driver took them in
+ * order, so the open posts are the last of the ring. Completions that are still to come would be of packets
+ * that have gone another way since.
  */
 static void write_off(struct eth_dev *d, struct eth_socket *s, uint32_t i)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a host on the way sees. */
+/* The host on the way that chooses the next link. */
 struct eth_route_env {
 	const struct eth_walk *walk;
 	uint32_t host;

@@ -292,8 +292,8 @@ static bool place(struct pms_link *link, struct pms_op *op, const struct pms_chu
 }
 
 /*
- * What the user is told of a refusal. The peer's number is its own word: -EAGAIN would read as "under way"
- * and -EPIPE as its death.
+ * The error of a refusal for the user. The peer chose @error, so not every number is passed on: -EAGAIN would
+ * read as "under way" and -EPIPE as the peer's death.
  */
 static int refusal(int32_t error)
 {

@@ -81,7 +81,7 @@ static void device_cork(struct pm_link *base, bool is_on)
 {
 }
 
-/* What the ring took is where the peer reads it. */
+/* Nothing is left to send: the peer reads a message from the ring itself. */
 static int device_send_out(struct pm_link *base, struct pm_link_peer *peer)
 {
 	return 0;

@@ -120,7 +120,7 @@ static int poll_rings(struct pms_link *link, struct pm_inbound *ret)
 	return 0;
 }
 
-/* What need not be looked at in every poll. */
+/* The work that is not needed in every poll. */
 static void chores(struct pms_link *link)
 {
 	uint64_t now;
@@ -135,7 +135,7 @@ static void chores(struct pms_link *link)
 	pms_peer_check_all(link);
 }
 
-/* What a poll does beside looking for messages. */
+/* The work of a poll beside looking for messages. */
 static void rounds(struct pms_link *link)
 {
 	if (link->n_queued)

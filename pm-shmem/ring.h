@@ -11,8 +11,8 @@
  * ordered by the moment they are sent, not reserved. Consumer: messages are lent in place (poll, take) and
  * released in any order; the freed prefix is published a quarter of the ring at a time, or when idle.
  *
- * What the other side wrote is not trusted: pms_ring_decode and the head check are the two places where it
- * comes in.
+ * Data that the other side wrote is not trusted: pms_ring_decode and the head check are the two places where
+ * it comes in.
  */
 #ifndef PM_SHMEM_RING_H
 #define PM_SHMEM_RING_H
@@ -62,7 +62,7 @@ struct pms_ring_rx {
 	uint32_t *more; /* of the first cell of a message: cells of those that are released with it */
 };
 
-/* What a cell says. */
+/* A message, as its first cell describes it. */
 struct pms_message {
 	const void *data;
 	uint32_t len;   /* bytes */

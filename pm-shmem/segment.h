@@ -25,7 +25,7 @@ struct pms_segment {
 	uint64_t mapped; /* bytes of areas that are mapped now */
 };
 
-/* What a process tells others to be found: the link's part of the context address. */
+/* The address by which other processes find this one: the link's part of the context address. */
 struct pms_address {
 	uint64_t segment;  /* pms_header.id */
 	uint64_t instance; /* pms_slot.instance */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * addr - rails from interfaces, the published address and its checks, pairing of rails by subnet. What a
- * peer publishes is untrusted: it is checked in pmu_addr_unpack and nowhere else.
+ * addr - rails from interfaces, the published address and its checks, pairing of rails by subnet. The
+ * address that a peer publishes is untrusted: it is checked in pmu_addr_unpack and nowhere else.
  */
 #include "pm-udp/addr.h"
 

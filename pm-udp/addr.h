@@ -34,7 +34,7 @@ struct pmu_iface {
 	bool is_up, has_carrier;
 };
 
-/* What a context publishes about itself, decoded. */
+/* The address that a context publishes, decoded. */
 struct pmu_address {
 	uint64_t host; /* equal on two processes exactly when they share a network namespace */
 	uint16_t port; /* of the one receiving socket, host byte order */

@@ -94,7 +94,7 @@ static uint32_t rail_of(const struct pmu_dev *d, uint32_t address)
 	return PM_RAILS_MAX;
 }
 
-/* What the kernel noted about a message: the rail it came in by and the size of its segments. */
+/* Reads the kernel's notes about a message: the rail it came in by and the size of its segments. */
 static void read_control(const struct pmu_dev *d, struct msghdr *h, struct pmu_landing *landing)
 {
 	uint32_t rail = d->rx.has_pktinfo ? PM_RAILS_MAX : 0;

@@ -362,7 +362,7 @@ void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
 	free(qp);
 }
 
-/* Whether a connection that ended in agreement is missed. What was posted may have arrived: the next one tells. */
+/* Whether a connection that ended in agreement is missed. Posted messages may have arrived: the next one tells. */
 static bool is_missed(const struct pm_link_peer *peer)
 {
 	return peer->is_called || peer->queue.head || peer->posted.head || peer->ops;

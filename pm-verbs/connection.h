@@ -28,7 +28,7 @@ void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer);
 /* Which of its pairs of rails the connection takes. */
 uint32_t pmv_connection_pair(const struct pmv_link *link, const struct pm_link_peer *peer);
 
-/* What one side says of its end of a queue pair. */
+/* One side's end of a queue pair, as it tells the other side. */
 struct pmv_qp_start {
 	uint32_t number, psn;
 };

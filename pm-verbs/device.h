@@ -70,7 +70,7 @@ enum pmv_work_kind {
 	PMV_WORK_GREETING_IN,
 };
 
-/* What a completion is about: the first member of what its wr_id points to. */
+/* The work that a completion is about: the first member of the struct that its wr_id points to. */
 struct pmv_work {
 	enum pmv_work_kind kind;
 	struct pmv_qp *qp; /* it was posted to; NULL for greetings and shared receives */
@@ -174,7 +174,7 @@ enum pmv_greeter_state {
 	PMV_GREETER_BROKEN, /* does not start again */
 };
 
-/* What is opened of one port. */
+/* A port in use, and all that is open on it. */
 struct pmv_rail {
 	uint8_t index;
 	struct pmv_port port;
@@ -223,7 +223,7 @@ enum pmv_peer_state {
 	PMV_PEER_LOST /* another device takes it over */
 };
 
-/* What a peer told of one of its regions. */
+/* One region of a peer, as the peer described it. */
 struct pmv_grant {
 	struct pmv_grant *next;
 	struct pmv_control region;

@@ -102,7 +102,7 @@ static void ask_device(const struct verbs *v, struct ibv_device *device, struct 
 	v->close_device(context);
 }
 
-/* What is @used already of a list of names, with one more. */
+/* Appends a name to a list that has @used bytes already. Returns the bytes used then. */
 static size_t list_name(char *text, size_t size, size_t used, const char *name)
 {
 	if (used >= size)
@@ -112,7 +112,7 @@ static size_t list_name(char *text, size_t size, size_t used, const char *name)
 
 /*
  * A rail has the number that it has where all ports are active, so that both ends of a wire call it alike. The
- * names of those that are not are said.
+ * note names the ports that are not active.
  */
 static void number_rails(const struct pmv_discovery *d, struct ports *ports, const uint32_t *chosen,
 			 int n)

@@ -10,7 +10,7 @@
 
 #define PMV_NO_DEVICE "verbs: there is no RDMA device here (rdma link shows them)"
 
-/* Who asks, and what becomes of the ports. */
+/* The caller's settings, room for sentences, and the function that takes the ports. */
 struct pmv_discovery {
 	const struct verbs *v;
 	const struct conf *conf;

@@ -5,8 +5,8 @@
  *
  *   none --we want it: LANE, or theirs came--> made --their end heard--> connected --they are connected--> ready
  *
- * LANE is said twice by each side: with its end, and when that is connected to the other one's. Who has no place for one
- * says so with an end of number 0. A lane that fails ends its connection, with all lanes. The next one keeps the
+ * Each side sends LANE twice: with its end, and when that is connected to the other one's. A side that has no place for
+ * a lane sends an end of number 0. A lane that fails ends its connection, with all lanes. The next connection keeps the
  * rails of the old one if it was a lane that failed.
  */
 #include "pm-verbs/lanes.h"

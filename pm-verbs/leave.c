@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * leave - the way to a peer is lost, though it may live: another device of the composite takes it over. Its record
- * stays, without a connection and deaf to greetings, until the composite deletes it. What was sent and not
- * acknowledged has its number still; what arrived before the queue pair was stopped is counted when all of it
- * has come back.
+ * stays, without a connection and deaf to greetings, until the composite deletes it. Messages that were sent and
+ * not acknowledged keep their numbers. Messages that arrived before the queue pair was stopped are counted when all
+ * of its work has come back.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 
 #define NAME "libibverbs.so.1"
 
-/* What the library exports under which name. */
+/* The functions of the library, and the names that it exports them under. */
 static const struct symbol {
 	const char *name;
 	size_t offset; /* of the pointer in struct verbs */

@@ -127,7 +127,7 @@ static int get(struct pinned *pinned, uint8_t *addr, size_t len, bool is_source,
 	return err;
 }
 
-/* What of @len bytes is registered when it may be @most: parts end with a page, so that they share none. */
+/* The part of @len bytes that is registered, at most @most: parts end with a page, so that they share none. */
 static size_t part_of(const uint8_t *addr, uint64_t len, uint64_t most)
 {
 	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;

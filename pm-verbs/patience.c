@@ -24,7 +24,7 @@
 
 #include "pm-verbs/patience.h"
 
-/* What is not acknowledged was sent up to so long ago: 7 tries, 0.27 s apart, which devices may stretch to 4 times that. */
+/* Age of a send at most when it fails unacknowledged: 7 tries, 0.27 s apart, which devices may stretch to 4 times that. */
 #define RETRIES_NS 8000000000ull
 #define DOUBT_NS 1000000000ull /* between two times that receive() tells of a silent peer: 1 s */
 

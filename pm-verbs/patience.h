@@ -17,7 +17,7 @@ void pmv_patience_parted(struct pmv_link *link, struct pm_link_peer *peer);
 void pmv_patience_undoubt(struct pmv_link *link, struct pm_link_peer *peer);
 /* Its process has answered by another device. */
 void pmv_patience_lives(struct pm_link *base, struct pm_link_peer *peer);
-/* What @qp sent was not acknowledged: how long its peer may take to come back, UINT64_MAX = as a first contact. */
+/* A send of @qp was not acknowledged: how long its peer may take to come back, UINT64_MAX = as a first contact. */
 uint64_t pmv_patience_lost(struct pmv_link *link, struct pmv_qp *qp);
 /* The rail has failed, or works again: silence by it says nothing of others. */
 void pmv_patience_of_rail(struct pmv_link *link, struct pmv_rail *rail);

@@ -156,7 +156,7 @@ void pmv_peer_forsake(struct pm_link *base, struct pm_link_peer *peer)
 	give_up(link, peer);
 }
 
-/* What it sent before may be in any of the completion queues. */
+/* Messages that the peer sent before may be in any of the completion queues. */
 static void begin_leaving(struct pmv_link *link)
 {
 	link->n_leaving++;
@@ -182,8 +182,8 @@ void pmv_peer_replaced(struct pmv_link *link, struct pm_link_peer *peer, uint64_
 }
 
 /*
- * The other side made a new record of us: it left and came back, or removed us and added us again. What went
- * between us before is over; what was not posted yet goes to the new one.
+ * The other side made a new record of us: it left and came back, or removed us and added us again. Posted messages
+ * are dropped and operations end; messages that are not posted yet go to the new record.
  */
 static void begin_anew(struct pmv_link *link, struct pm_link_peer *peer)
 {
@@ -204,8 +204,8 @@ static void begin_anew(struct pmv_link *link, struct pm_link_peer *peer)
 }
 
 /*
- * What waits for a peer that closed after its part of a checkpoint must be saved: so nobody leaves a stopped
- * link, but for one whose operations would keep the link from ever becoming quiet.
+ * Messages that wait for a peer that closed after its part of a checkpoint must be saved: so no peer leaves a
+ * stopped link, except one whose operations would keep the link from ever becoming quiet.
  */
 static bool may_leave(const struct pmv_link *link, const struct pm_link_peer *peer)
 {

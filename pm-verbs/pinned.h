@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pinned - the user memory that a context has registered: the cache and the notice of unmapped memory
- * as one. What it lends was registered for the pages that are there now, always. Where the
+ * as one. A registration that it lends is always for the pages that are mapped there now. Where the
  * notice can't be had nothing is kept, and each operation registers for itself. One thread at a time.
  */
 #ifndef PM_VERBS_PINNED_H

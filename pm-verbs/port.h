@@ -13,7 +13,7 @@
 #define PMV_GIDS_MAX 32
 #define PMV_GID_AUTO UINT32_MAX
 
-/* What kind of frame a rail sends: both ends must have the same. */
+/* The kind of frames that a rail sends: both ends must have the same. */
 enum pmv_protocol {
 	PMV_INFINIBAND = 1,
 	PMV_ROCE_V1,

@@ -32,7 +32,7 @@ struct regcache {
 	struct regcache_count count;
 };
 
-/* What an operation asks for, in whole pages. */
+/* The memory that an operation asks for, in whole pages. */
 struct want {
 	uintptr_t start, end;
 	int access;

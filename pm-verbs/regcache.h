@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What regcache_ops.reg returns for a registration that must serve nobody else. */
+/* The result of regcache_ops.reg for a registration that must serve no other operation. */
 #define REGCACHE_TRANSIENT 1
 
 struct regcache_ops {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * registration - memory that a rail may read and write, from one call to the other. What is kept for the next
- * operation is in local.c.
+ * registration - memory that a rail may read and write, from one call to the other. local.c keeps registrations
+ * for the next operation.
  */
 #ifndef PM_VERBS_REGISTRATION_H
 #define PM_VERBS_REGISTRATION_H

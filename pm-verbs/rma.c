@@ -393,7 +393,7 @@ void pmv_rma_turn(struct pmv_link *link)
 		pmv_rma_pump(link, peer);
 }
 
-/* What a part says about its operation: 0 nothing, or how it ends. */
+/* The error that a part of an operation ends it with; 0 = none: it goes on, or succeeds. */
 static int verdict(struct pmv_op *op, enum ibv_wc_status status)
 {
 	switch (status) {

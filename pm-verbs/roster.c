@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * roster - the bound of queue pairs. Who needs a connection when all places are taken waits, first come first served,
- * and the connection that was used least recently is closed: at once if nothing of it is under way, else when it has
- * had its place for PMV_SLICE_NS and somebody has waited as long. So who is never idle has turns.
+ * roster - the bound of queue pairs. A peer that needs a connection when all places are taken waits, first come first
+ * served. The connection that was used least recently is closed: at once if nothing of it is under way, else when it
+ * has had its place for PMV_SLICE_NS and a peer has waited as long. So peers that are never idle take turns.
  *
  * A greeting goes out with a queue pair already, so two links that are full of those, each waiting for a place at
  * another one, would wait for ever. So one place is never taken by a peer that we call: whoever calls us gets that one,

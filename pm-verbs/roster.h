@@ -5,7 +5,7 @@
 
 #include "pm-verbs/device.h"
 
-/* What decides how many connections a link may have. */
+/* The limits that decide how many connections a link may have. */
 struct pmv_roster_limits {
 	uint32_t asked;      /* by option, 0 = none */
 	uint32_t max_qp;     /* queue pairs of a device, the least of all rails */

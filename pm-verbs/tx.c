@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * tx - lending, sending and credits. What is sent has a registered buffer, which is kept until the other side's
- * device has acknowledged it: a connection that breaks before takes it along to the next one. The user's messages
+ * tx - lending, sending and credits. A message has a registered buffer, which is kept until the other side's device
+ * has acknowledged it: if the connection breaks before, the next one sends the message. The user's messages
  * leave PMV_RESERVE credits alone, so that control messages get through to a peer whose user takes nothing.
  */
 #include <errno.h>
@@ -204,7 +204,7 @@ void pmv_return_credits(struct pmv_link *link, struct pm_link_peer *peer)
 		send_first(link, peer, PMV_CREDIT, PMV_RESERVE_CLOSE);
 }
 
-/* What was sent has been acknowledged, or came back because its connection is over. */
+/* The message in @slot has been acknowledged, or came back because its connection is over. */
 void pmv_sent(struct pmv_link *link, struct pmv_slot *slot)
 {
 	struct pm_link_peer *peer = slot->peer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire - every byte that two links of this kind say to each other, little-endian. What comes in is checked
- * here: a function per message, which gives -EINVAL for what no link of ours sends.
+ * wire - every byte that two links of this kind send to each other, little-endian. Received messages are
+ * checked here: a function per message, which gives -EINVAL for bytes that no link of ours sends.
  *
  * Over a connection: u8 kind, u8 zero, u16 credits returned, u32 zero, and then
  *   MESSAGE          a datagram of the user, at least one byte
@@ -69,7 +69,7 @@ enum pmv_greeting_flag {
 	PMV_WAIT = 8,       /* I have no room for this connection yet, and no queue pair to tell */
 };
 
-/* What one side says of its end of the connection with number epoch. */
+/* A greeting: one side's end of the connection with number epoch. */
 struct pmv_greeting {
 	uint32_t flags;    /* enum pmv_greeting_flag */
 	uint32_t from, to; /* nodes */

@@ -71,7 +71,7 @@ def _macs(text):
 
 
 class Registry:
-    """Who has which address. One object per file and kind (IP, MAC)."""
+    """The owner of each address. One object per file and kind (IP, MAC)."""
 
     def __init__(self, document, problems):
         self._owners = {}

@@ -160,7 +160,7 @@ def _generate(args):
 
 
 def _heard(args, hosts):
-    """What these hosts say, or what files say."""
+    """The reports of these hosts, or those in the files of --from."""
     if args.reports:
         found = heard.from_files(args.reports)
     else:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""diff - what of a cluster's wiring is not as configured, from what hosts hear of each other.
+"""diff - where a cluster's wiring is not as configured, from what hosts hear of each other.
 
-A switch belongs to the line that most of its ports are configured for; the others are on the wrong one. What
-follows from a difference that is told already is not told again.
+A switch belongs to the line that most of its ports are configured for; the other ports are on the wrong switch.
+A difference that follows from one already reported is not reported again.
 """
 
 import collections

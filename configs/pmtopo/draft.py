@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """draft - a cluster.toml(5) that a program writes for a person to go on with.
 
-Owns the layout and the comments; each remark stands above what it is about. What is written passes
-`scconf check`, which writers make sure of by checked().
+Owns the layout and the comments; each remark stands above the entry that it is about. The written file passes
+`scconf check`; writers make sure of this by checked().
 """
 
 import json
@@ -18,7 +18,7 @@ _WIDTH = 100
 
 
 class Draft:
-    """What is known of a cluster. Remarks are lines without the "#"."""
+    """The description of a cluster, as far as it is known. Remarks are lines without the "#"."""
 
     def __init__(self, name):
         self.name = name

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """heard - what the hosts of a cluster hear of each other: the reports of "pm-ethernetctl peers --json".
 
-Owns how reports are got, by a command that reaches a host or from files HOST.json, and their form. What they
-mean for the wiring is wiring.py's.
+Owns the form of the reports and the ways to get them: by a command that reaches a host, or from files HOST.json.
+wiring.py concludes the wiring from them.
 """
 
 import concurrent.futures

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hostexpr - host expressions such as "rack0+io[1-2]~n7" or "all:16": names, groups and what is done with them.
 
-Owns the grammar, which pmcore/util/hostexpr.c shares (tests/golden/hostexpr.json feeds both). What a group
-holds is asked of the caller; whether a name is a host is the caller's to check.
+Owns the grammar, which pmcore/util/hostexpr.c shares (tests/golden/hostexpr.json feeds both). The caller gives
+the hosts of a group, and checks whether a name is a host.
 """
 
 from . import hostlist
@@ -37,7 +37,7 @@ class _Reader:
         return self.text[self.at:self.at + 1]
 
     def word(self):
-        """What stands up to an operator, a blank or the end, and its offset; commas within brackets belong to it."""
+        """The text up to an operator, a blank or the end, and its offset; commas within brackets belong to it."""
         start, is_inside = self.at, False
         while self.at < len(self.text):
             char = self.text[self.at]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """legacy - a Draft from the files of SCore: a scorehosts.db, the pm-ethernet.conf of each unit, or both.
 
-What has no meaning here is not lost without a word: remarks at the head of what is written name it.
+Records and settings that have no meaning here are not dropped silently: remarks at the head of the file name them.
 """
 
 import os
@@ -13,7 +13,7 @@ from .schema import DEVICES
 from .values import RAILS_MAX
 
 _HOST_KEYS = ("network", "group", "cpugen", "speed", "smp", "cores", "socks", "msgb", "MSGB", "spare")
-# What PM/Ethernet was tuned by, and PM finds out by itself.
+# Keys that PM/Ethernet was tuned by; PM finds out these values by itself.
 _TUNING = ("nsend", "minnsend", "maxnsend", "ackskip", "maxpkt", "maxctrl", "backoff", "mtu", "sendbufsize",
            "recvbufsize", "senddesc", "recvdesc", "channel")
 

@@ -12,7 +12,7 @@ class Rail(NamedTuple):
     dim: Optional[int]     # dimension of the topology it serves, from 0
 
     def label(self):
-        """What the library is told to look for."""
+        """The interface name or the subnet that the library is told to look for."""
         return self.device or self.subnet
 
 

@@ -39,7 +39,7 @@ def flatten(table):
 
 
 def of_networks(networks):
-    """What the networks say about the library: its devices in order, rails, MTU, port."""
+    """The options that follow from the networks: devices in order, rails, MTU, port."""
     if not networks:
         return {}
     out = {"devices": "+".join(["self"] + [network.type for network in networks])}

@@ -63,7 +63,7 @@ def _host(cluster, name):
 
 
 class Dead:
-    """What does not work: defect hosts, and what the caller says: HOST, or HOST:DEVICE for one NIC."""
+    """Hosts and NICs that do not work: defect hosts, and those that the caller names: HOST, or HOST:DEVICE."""
 
     def __init__(self, cluster, network, texts):
         self._network = network.name
@@ -141,7 +141,7 @@ class Finder:
         return self._find(_host(self._cluster, src_name), _host(self._cluster, dst_name))
 
     def _blocked(self):
-        """What is dead, as points and the numbers of coordinates that are corrected where a frame meets it."""
+        """Points of dead hosts and NICs; with each, the numbers of coordinates corrected where a frame meets it."""
         dims = len(self._dims)
         for point in itertools.product(*map(range, self._dims)):
             if point not in self._at or self._at[point].id in self._dead.hosts:

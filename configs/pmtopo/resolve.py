@@ -33,7 +33,7 @@ def _check_credit(path, table, common, document, problems):
 
 
 def _check_options(path, table, common, document, problems):
-    """What the single values do not show: repeated devices and rails, credit above the window.
+    """Reports errors that no single value shows: repeated devices and rails, credit above the window.
 
     common: the [pm] table that this one is laid over.
     """

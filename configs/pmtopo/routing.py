@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """routing - where a frame for a far host goes next: the lines of pm-ethernet/route.h in Python, for tools.
 
-Pure. Which neighbours are open is asked of the caller. tests/python/test_scconf_routing.py holds the two
-against each other. What detours are for is told in route.h.
+Pure. The caller says which neighbours are open. tests/python/test_scconf_routing.py compares this module with
+route.h, which explains the purpose of detours.
 """
 
 from typing import NamedTuple

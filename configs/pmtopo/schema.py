@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """schema - which keys a cluster.toml may hold and of what kind their values are.
 
-This is the one list of keys; cluster.toml(5) tells them in prose. What values mean together
-(hosts against groups, addresses against subnets) is judged in resolve and below.
+This is the one list of keys; cluster.toml(5) tells them in prose. resolve and the modules that it calls check
+values against each other (hosts against groups, addresses against subnets).
 """
 
 import difflib

@@ -2,7 +2,7 @@
 """scorehosts - the records of a scorehosts.db, the cluster database of SCore 4 to 7.
 
 Owns the syntax: what cpp did (comments, continued lines, #include, #define of names, #ifdef), records of
-name and attributes, "~" for defect ones. What records mean is legacy.py's.
+name and attributes, "~" for defect ones. legacy.py interprets the records.
 """
 
 import os

@@ -77,7 +77,7 @@ def wiring(heard):
 
 
 class Grid(NamedTuple):
-    """What the wiring is."""
+    """The wiring as a hypercrossbar."""
 
     dims: tuple        # points per dimension; one entry: flat
     rails: list        # dimension of each rail, by its number

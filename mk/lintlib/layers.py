@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who may include what: data flows api -> channel -> device -> wire, never back (ARCHITECTURE.md).
+"""Allowed includes of each directory: data flows api -> channel -> device -> wire, never back (ARCHITECTURE.md).
 
 Project headers are written from the root of the tree; "pm.h" and "pm_device.h" are the public ones.
 """
@@ -18,7 +18,7 @@ CHANNEL_REFUSED = ("pmcore/util/clock.h", "pmcore/util/log.h")
 # A directory that is built after it was copied elsewhere.
 COPIED = "examples/"
 
-# What runs in every process does not know the daemon's inside.
+# Code that runs in every process may not include the headers of a daemon.
 DAEMON = re.compile(r"(pm-[^/]+)/daemon/")
 
 # Directory -> what its files may include, by prefix, first match wins. {own} is the directory that
@@ -29,7 +29,7 @@ ALLOWED = (
     ("pmcore/channel/", ("pm_device.h", "pmcore/channel/", "pmcore/wire/",
                          "pmcore/util/")),
     ("pmcore/wire/", ("pmcore/wire/", "pmcore/util/")),
-    # What packet devices share, so it knows their packets.
+    # Code that packet devices share, so it knows their packets.
     ("pmcore/util/packet", ("pm_device.h",)),
     ("pmcore/util/", ("pmcore/util/",)),
     ("pmcore/device/registry.c", (*PUBLIC, "pmcore/device/", "pmcore/wire/", "pmcore/util/", "pm-")),
@@ -67,7 +67,7 @@ def is_written_from_root(tree, header):
 
 
 def check_project_include(tree, name, header):
-    """What is wrong with one include in quotes, or None."""
+    """The error message about one include in quotes, or None."""
     if name.startswith(COPIED):
         return None
     if not is_written_from_root(tree, header):

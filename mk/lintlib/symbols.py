@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What libpm exports equals what pmcore/libpm.map says, and it needs libc only."""
+"""libpm exports exactly the names that pmcore/libpm.map lists, and it needs libc only."""
 import os
 import re
 

@@ -40,13 +40,13 @@ struct match_entry {
 	bool is_queued;             /* waits in a list of the context */
 };
 
-/* What concerns one source rank of a context. */
+/* The queues of one source rank of a context. */
 struct match_bin {
 	struct match_link posted;     /* receives from this source, oldest first */
 	struct match_link unexpected; /* messages of this source, oldest first */
 };
 
-/* What concerns one communicator. */
+/* The queues of one communicator. */
 struct match_context {
 	uint32_t id;                  /* context id */
 	struct table bins;            /* source rank -> struct match_bin, made at first use */

@@ -14,7 +14,7 @@
 
 #define PRIORITY 80 /* above those that guess from PMIx alone */
 
-/* What Open MPI is to believe; set when the user has said nothing else, taken back at the end. */
+/* Environment variables for Open MPI: set if the user has not set them, and unset at the end. */
 static struct {
 	const char *name, *value;
 	bool is_ours;

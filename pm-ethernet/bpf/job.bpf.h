@@ -115,7 +115,7 @@ typedef struct __sk_buff hook_ctx;
 typedef struct xdp_md hook_ctx;
 #endif
 
-/* What a program works on. */
+/* The frame that a program works on, with its context and counters. */
 struct job {
 	hook_ctx *ctx;
 	struct packet *packet; /* in the frame; how much of it is there must be checked first */

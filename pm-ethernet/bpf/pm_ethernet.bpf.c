@@ -162,7 +162,7 @@ static __always_inline int send_to_grid(const struct job *job)
 	return why ? drop(job, why) : take_out(job, rail);
 }
 
-/* From a port to another host. What the network sees of us is not up to the process. */
+/* From a port to another host. This program sets source MAC and TTL, whatever the process wrote. */
 static __always_inline int send_from_port(const struct job *job)
 {
 	__u32 rail = job->packet->head.rail;

@@ -11,8 +11,8 @@
 #include "pm-ethernet/bpf/job.bpf.h"
 
 /*
- * There is one grid, so there is nothing to pass to who looks at it. What is in loops is neither inlined nor static,
- * so that the verifier walks it once, and not once for each way that leads there.
+ * There is one grid, so functions that read it need no pointer to it. The functions with the loops of route.h are
+ * neither inlined nor static, so that the verifier walks each once, and not once for each path that leads there.
  */
 struct eth_way;
 int across(__u32 dim, __u32 lane, __u32 to, struct eth_way *way);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * The text is walked value by value: the keys of the one object, and the items of its array of hosts, each of which
- * is made small before the next one is read. What is no JSON is found by jansson, in the same words as ever.
+ * is made small before the next one is read. Syntax errors between the values are reported in jansson's words, as
+ * those inside of a value are.
  */
 #include "pm-ethernet/daemon/clusterfile.h"
 

@@ -22,7 +22,7 @@
 #include "pm-ethernet/daemon/sources.h"
 #include "pm-ethernet/daemon/state.h"
 
-/* What an attachment is made of before it becomes a context. */
+/* The parts of an attachment before it becomes a context. */
 struct plan {
 	const struct ethd_asker *who;
 	const struct eth_request *request;

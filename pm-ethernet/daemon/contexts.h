@@ -19,7 +19,7 @@ struct ethd_answer {
 	bool is_ours[ETH_FDS_MAX]; /* stays open here after it was handed out */
 };
 
-/* Who asks. */
+/* The process that asks for a context. */
 struct ethd_asker {
 	struct ethd_client *client;
 	uid_t uid;

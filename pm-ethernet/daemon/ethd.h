@@ -43,7 +43,7 @@ enum ethd_exit {
 	ETHD_EXIT_RUNNING = 5, /* another daemon serves this host */
 };
 
-/* What the command line says. */
+/* The options of the command line, and the grid of the file that --config names. */
 struct ethd_options {
 	char nics[ETH_RAILS][ETH_NAME];
 	uint32_t n_nics;

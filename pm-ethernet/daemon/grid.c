@@ -125,7 +125,7 @@ static void publish(struct ethd *d, uint32_t rail, uint32_t at)
 	eth_board_set_neighbour(d->board, rail, at, &told);
 }
 
-/* What follows from what is known now. */
+/* Decides whether the neighbour is open now; publishes it if that has changed, or if it is new. */
 static void follow(struct ethd *d, uint32_t rail, uint32_t at, bool is_new)
 {
 	struct ethd_neighbour *n = &d->grid->lines[rail][at];
@@ -203,7 +203,7 @@ static int fill_maps(const struct ethd *d)
 	return bpf_map_update_elem(d->maps.grid, &zero, grid, BPF_ANY) ? -errno : 0;
 }
 
-/* What a daemon before us knew of our lines; it is asked for again, but used meanwhile. */
+/* Takes over the neighbours that an earlier daemon knew, for use until discovery hears them. */
 static void adopt_line(struct ethd *d, uint32_t rail, uint32_t n_places)
 {
 	static const uint8_t no_mac[ETH_MAC];
@@ -223,7 +223,7 @@ static void adopt_line(struct ethd *d, uint32_t rail, uint32_t n_places)
 	}
 }
 
-/* Who stands on our line of a rail. */
+/* Notes the ids of the hosts on our line of a rail. */
 static void name_line(struct ethd *d, uint32_t rail)
 {
 	for (uint32_t id = 1; id <= d->options.grid.n_points; id++) {

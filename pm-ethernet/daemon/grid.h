@@ -36,7 +36,7 @@ uint64_t ethd_grid_digest(const struct ethd_options *options);
 /* Fills maps and board from the options, takes over what a daemon before us knew. 0 or -errno. */
 int ethd_grid_open(struct ethd *d);
 void ethd_grid_close(struct ethd *d);
-/* What discovery knows of @peer on @rail is new. Nothing happens without a grid. */
+/* Discovery has news of @peer on @rail. Nothing happens without a grid. */
 void ethd_grid_heard(struct ethd *d, struct ethd_peer *peer, uint32_t rail);
 /* Our @rail came, went, or has another MTU. */
 void ethd_grid_follow(struct ethd *d, uint32_t rail);

@@ -179,7 +179,7 @@ static void remove_all(struct ethd *d)
 	ethd_state_remove(d);
 }
 
-/* What can be handed out on this kernel. */
+/* Checks whether this kernel's sockets can be handed out, and to how many processes of a job. */
 static int check_kernel(struct ethd *d, char *why, size_t why_size)
 {
 	int err;

@@ -207,7 +207,7 @@ static int set(struct ethd_options *o, int option, const char *text, char *why, 
 	}
 }
 
-/* What the grid says of this host holds; the command line may rename NICs, not move the host. */
+/* The grid's entry for this host holds: the command line may rename NICs, not move the host. */
 static int settle_grid(struct ethd_options *o, char *why, size_t size)
 {
 	uint32_t n_rails = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What ioctls say about a NIC, compared with what we knew. */
+/* Reads the state of NICs by ioctls, and compares it with the state that was known before. */
 #include "pm-ethernet/daemon/rails.h"
 
 #include <bpf/bpf.h>

@@ -10,7 +10,7 @@
 
 #include "pm-ethernet/daemon/ethd.h"
 
-/* What is known of our link by a rail to a neighbour that is closed. */
+/* The reason why our link by a rail to a neighbour is closed, as far as it is known. */
 enum ethd_closed {
 	ETHD_CLOSED_RAIL, /* our rail is down */
 	ETHD_CLOSED_LINE, /* nobody of its line answers */

@@ -261,7 +261,7 @@ int ethd_board_open(struct ethd *d, bool is_new, char *why, size_t why_size)
 			  0);
 		close(fd);
 	}
-	/* What is handed out can be read only: opened so, and the file is root's. */
+	/* The descriptor that clients get is read-only: it is opened so, and the file is root's. */
 	if (at != MAP_FAILED)
 		d->board_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (at == MAP_FAILED || d->board_fd < 0) {

@@ -11,7 +11,7 @@
 
 static const char axes[ETH_DIMS + 1] = "xyzuvw";
 
-/* What is read, and where complaints go. */
+/* The hosts to be read, the grid to be filled, and room for an error message. */
 struct reading {
 	const json_t *hosts;
 	struct eth_grid *grid;

@@ -20,7 +20,7 @@
 #define REFUSALS 2                /* in a row: gone */
 #define ANSWERS 16                /* at once */
 
-/* What is said, little-endian: knocks, and answers that say which one they are to. */
+/* The messages, little-endian: knocks, and answers with the node of the knock that they answer. */
 struct words {
 	uint32_t what; /* enum word */
 	uint32_t node; /* who is knocked at */

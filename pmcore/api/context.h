@@ -15,8 +15,8 @@
 #define CONTEXT_INBOUND 8192 /* receive buffers held at once */
 #define CONTEXT_OPS 1024     /* one-sided operations open at once */
 
-/* What a descriptor names. The low half of a pmDesc is index + 1, the high half the generation, so that a
- * descriptor that was given back is never valid again. */
+/* The slot that a descriptor names. The low half of a pmDesc is index + 1, the high half the generation, so
+ * that a descriptor that was given back is never valid again. */
 struct slot {
 	uint32_t generation; /* odd while open */
 	uint32_t next_free;  /* index + 1 in the free list, 0 = end */

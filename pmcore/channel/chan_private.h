@@ -98,7 +98,7 @@ struct slot_list {
 	uint16_t head, tail; /* CHAN_NIL when empty */
 };
 
-/* What is known of one rail towards one peer. Owner: stripe.c */
+/* The state of one rail towards one peer. Owner: stripe.c */
 struct rail_state {
 	struct slot_list sent; /* in flight, in order of rail_seq */
 	uint32_t bytes;        /* in flight */

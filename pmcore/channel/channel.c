@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * channel - the engine as a whole: creation, the round over all peers that have something to send, the
- * timers, quiescence. What is sent and when a timer fires is decided by the modules it calls.
+ * timers, quiescence. The modules it calls decide what is sent and when a timer fires.
  */
 #include "pmcore/channel/chan_private.h"
 

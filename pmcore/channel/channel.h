@@ -34,7 +34,7 @@ struct iovec;     /* a place in memory, see pm_device.h */
 struct pm_packet; /* transmit buffer, see pm_device.h: data room len busy next */
 struct pm_rx;     /* a packet that has come, see pm_device.h */
 
-/* What the engine needs from outside; @arg is that of chan_create. */
+/* The functions that the engine needs from outside; @arg is that of chan_create. */
 struct chan_ops {
 	/* A transmit buffer or NULL; given back by tx_free (also while busy). */
 	struct pm_packet *(*tx_alloc)(void *arg);

@@ -37,7 +37,7 @@ void credit_share(struct chan *chan)
 	chan->on_way = share_of(chan, chan->grant.budget / PACKET_BYTES);
 }
 
-/* What the user holds is in nobody's way: only packets that have not come count. */
+/* Packets that the user holds do not count: the bound is for packets that have not come yet. */
 uint32_t credit_bound(const struct chan *chan, const struct chan_peer *peer, uint32_t limit)
 {
 	uint32_t come = peer->rx_mseq + (peer->flow ? peer->flow->held : 0);

@@ -34,7 +34,7 @@ static uint64_t least(const struct chan *chan)
 	return at_most(chan, (uint64_t)LEAST * chan->n_links);
 }
 
-/* What the rails have counted so far. */
+/* The packets that arrived and were lost so far, over all rails. */
 static void count(const struct chan *chan, uint64_t *ret_arrived, uint64_t *ret_lost)
 {
 	uint32_t i;

@@ -378,7 +378,7 @@ static void start_now(struct chan *chan, struct chan_peer *peer)
 
 	pull_output(chan, false);
 	peer->flow->used_ns = chan->now;
-	/* What does not leave now stays on the ready list. */
+	/* A peer with packets that do not leave now stays on the ready list. */
 	sendwin_output(chan, peer, &posted);
 }
 

@@ -37,7 +37,7 @@ struct road_turn {
 	uint32_t n_lost;
 };
 
-/* What is known of the two kinds of rails towards one peer. Costs in picoseconds per byte. */
+/* Measurements of the two kinds of rails towards one peer. Costs in picoseconds per byte. */
 struct road {
 	uint64_t ask_ns; /* whether the rest of the bulk rails work: not before */
 	struct road_turn used,

@@ -223,7 +223,7 @@ void stripe_answer(struct chan *chan, struct chan_peer *peer, uint32_t rail, uin
 		rail_returns(chan, peer, rail);
 }
 
-/* What was in flight there goes out over the others. */
+/* The packets in flight on the rail go out again over the others. */
 static void rail_abandon(struct chan *chan, struct chan_peer *peer, uint32_t rail)
 {
 	struct chan_flow *flow = peer->flow;

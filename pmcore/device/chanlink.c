@@ -74,7 +74,7 @@ static void look_at_events(struct chanlink *c, uint64_t t)
 	}
 }
 
-/* What is to be done about @n packets that have come, and about timers and rails. */
+/* Handles @n packets that have come, timers, and events of the rails. */
 static void work(struct chanlink *c, const struct pm_rx *rx, int n)
 {
 	uint64_t t = now(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fault - a lossy wire on demand: an interposer that stacks on any packet device and mistreats the packets
- * that it receives, by a seeded script, so that a run can be repeated. What is sent passes untouched.
+ * that it receives, by a seeded script, so that a run can be repeated. Sent packets pass untouched.
  *
  * Script (option "fault"): SEED then any number of :ACTION=RATE[/HOW][@RAIL]
  *   drop=1%        the packet is gone
@@ -26,7 +26,7 @@ enum fault_action {
 	FAULT_ACTIONS
 };
 
-/* What happens on one rail. */
+/* The actions on one rail. */
 struct fault_rules {
 	uint32_t ppm[FAULT_ACTIONS]; /* probability, parts per million */
 	uint32_t distance;           /* reorder: later packets that may overtake, 1..64 */

@@ -357,7 +357,7 @@ static int lane_arm(struct pm_dev *dev)
 	return 1;
 }
 
-/* What woke us may be a datagram. */
+/* A datagram may have ended the sleep: the next look is at datagrams too. */
 static void lane_disarm(struct pm_dev *dev)
 {
 	struct lane_dev *l = lane_of(dev);

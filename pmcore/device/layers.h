@@ -22,7 +22,7 @@ struct layers {
 int layers_open(const struct pm_packet_ops *ops, const struct pm_device_env *env,
 		struct layers *ret);
 void layers_close(struct layers *layers);
-/* What all of them say about themselves: length of the text as of snprintf; bytes of memory. */
+/* Over all layers: the text about them, length as of snprintf; their bytes of memory. */
 int layers_dump(const struct layers *layers, char *buf, size_t room);
 uint64_t layers_memory(const struct layers *layers);
 

@@ -2,8 +2,8 @@
 /*
  * takeover - a node goes on by another link when the one that it was reached by has lost its way. Both ends leave
  * the old link: the one that notices first sends a mark by the new one, which makes the other do the same.
- * What the old link is not known to have delivered follows with its number, so the other end drops what
- * it has got already: every message arrives once and in order.
+ * Messages that the old link is not known to have delivered follow with their numbers. The other end drops
+ * those that it has already: every message arrives once and in order.
  *
  * A link that hears nothing of a node can't tell a way that is broken from a process that computes. So the process is
  * asked by the next link: one that answers there, and stays silent at the old one, is reached by that no more.

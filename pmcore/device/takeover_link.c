@@ -449,7 +449,10 @@ static int op_write(struct pm_link *link, struct pm_link_peer *peer, uint64_t rk
 	return t->to->ops.write(t->to->link, t->to_peer, rkey, roffset, local, len, ret_op);
 }
 
-/* What goes out here has timers at a link that is armed already: then it is armed again. */
+/*
+ * Messages that are sent here start timers at another link, which may be armed already. The
+ * result 1 then makes the caller arm all links again.
+ */
 static int op_arm(struct pm_link *link, uint64_t *timeout_ns)
 {
 	struct takeover *tk = takeover_of(link);

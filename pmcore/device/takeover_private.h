@@ -19,7 +19,7 @@ struct taken_out {
 	uint8_t bytes[];
 };
 
-/* What came in: a part that waits for the old link to be left, or a message for the program. */
+/* A received part that waits for the old link to be left, or a received message for the program. */
 struct taken_in {
 	struct taken_in *next;
 	struct taken_in **at; /* where it is linked while the program has it */

@@ -126,7 +126,7 @@ int takeover_save(struct pm_link *link, void *buf, size_t room)
 	return w.len > INT32_MAX ? -EFBIG : (int)w.len;
 }
 
-/* What is left to be read. */
+/* The bytes that are left to be read. */
 struct reader {
 	const uint8_t *at;
 	size_t len;

@@ -53,7 +53,7 @@ struct packet_block {
 	uint32_t type, length, interface, time_high, time_low, captured, original;
 };
 
-/* What follows the padded packet bytes. */
+/* The fields behind the padded packet bytes. */
 struct packet_tail {
 	uint16_t flags_code, flags_length;
 	uint32_t flags; /* enum direction */

@@ -57,7 +57,7 @@ typedef struct pmHandle {
 typedef int (*pmResolver)(void *arg, pmNode node, const void **ret_addr, size_t *ret_len);
 
 /*
- * What pmOpenContext needs. Zero the struct, set @size to sizeof, then the fields; the size lets
+ * Settings for pmOpenContext. Zero the struct, set @size to sizeof, then the fields; the size lets
  * later versions add fields.
  */
 struct pmOptions {

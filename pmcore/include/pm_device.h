@@ -31,7 +31,7 @@ struct region_table;
 struct stats_link;
 struct stats_rail;
 
-/* What every device gets at open; pointers stay valid until close. */
+/* The environment that every device gets at open; pointers stay valid until close. */
 struct pm_device_env {
 	const struct conf *conf;
 	struct region_table *regions;
@@ -120,8 +120,8 @@ struct pm_unfinished {
 };
 
 /*
- * What a link offers that can lose its way to a node which may live: receive() says -ENETUNREACH, and the composite
- * takes node and messages to another link (device/takeover.c). Both ends number the messages between them
+ * Functions of a link that can lose its way to a node which may live: receive() returns -ENETUNREACH, and the
+ * composite takes node and messages to another link (device/takeover.c). Both ends number the messages between them
  * alike, from 0 in the order of sending; numbers may be left out. The peer stays until peer_del.
  */
 struct pm_leave_ops {

@@ -22,7 +22,7 @@ static inline uint64_t clock_monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-/* What a wall clock shows, ns since 1970; jumps when somebody sets it. */
+/* The time of the wall clock, ns since 1970; jumps when somebody sets it. */
 static inline uint64_t clock_realtime_ns(void)
 {
 	struct timespec ts;

@@ -86,7 +86,7 @@ static const struct key keys[] = {
 #define CREDIT_OF_ALL 8192
 #define CREDIT_MIN 4
 
-/* What is being parsed, and where the complaint goes. */
+/* The item being parsed, the result so far, and room for an error message. */
 struct parse {
 	struct conf conf;      /* the result so far */
 	const struct key *key; /* of the current item */
@@ -384,7 +384,7 @@ static int parse_item(struct parse *p, char *item)
 	return set_value(p);
 }
 
-/* What no single option can tell. A window made small takes a credit that was not asked for with it. */
+/* Checks options against each other. A small window lowers a credit that was not asked for. */
 static int check_together(struct parse *p)
 {
 	if (p->conf.credit <= p->conf.window)

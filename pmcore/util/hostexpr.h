@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hostexpr - host expressions such as "rack0+io[1-2]~n7" or "all:16": names, groups and what is done with them.
- * Owns the grammar, which configs/pmtopo/hostexpr.py shares: tests/golden/hostexpr.json feeds both. What a group
- * holds is asked of the caller; whether a name is a host is the caller's to check. The algebra is that of
- * SCore's scorehosts(1).
+ * Owns the grammar, which configs/pmtopo/hostexpr.py shares: tests/golden/hostexpr.json feeds both. The caller tells
+ * which hosts a group holds, and checks whether a name is a host. The algebra is that of SCore's scorehosts(1).
  *
  *   expression = term { operator term }           from left to right; blanks around all parts are ignored
  *   operator   = "+" | ","   also these           "~" | ",~"   without these

@@ -32,7 +32,7 @@ struct walk {
 	size_t why_size;  /* bytes */
 };
 
-/* What a part of a list needs. */
+/* The room that a part of a list needs. */
 struct need {
 	uint64_t names; /* names it expands to */
 	uint64_t bytes; /* at most this many characters together; known for items and lists */

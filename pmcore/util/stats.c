@@ -56,7 +56,7 @@ const char *stats_drop_name(enum drop_reason reason)
 	return (unsigned int)reason < DROP_REASONS ? drop_names[reason] : "unknown";
 }
 
-/* Whose file a name says it is. */
+/* The owner of a file, as its name tells. */
 struct owner {
 	uint32_t uid;
 	uint32_t pid;

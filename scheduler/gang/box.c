@@ -96,7 +96,7 @@ size_t box_shapes(const struct box_space *space, uint32_t n, struct box_shape *r
 
 /* ---- finding ---- */
 
-/* What is left of the space while coordinates are taken away. */
+/* The part of the space that is left while coordinates are taken away. */
 struct rest {
 	const struct box_space *space;
 	const bool *is_free;

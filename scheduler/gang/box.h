@@ -23,12 +23,12 @@ struct box_space {
 	uint32_t dims[BOX_DIMS]; /* points of each; their product is at most BOX_POINTS_MAX */
 };
 
-/* How many coordinates of each dimension; 1 in those that there are not. */
+/* Number of coordinates of each dimension; 1 for dimensions that the space does not have. */
 struct box_shape {
 	uint32_t extent[BOX_DIMS];
 };
 
-/* What was found: of each dimension extent[] coordinates, ascending. */
+/* A box that was found: extent[] coordinates of each dimension, ascending. */
 struct box {
 	struct box_shape shape;
 	uint16_t at[BOX_DIMS][BOX_LINE_MAX];

@@ -94,7 +94,7 @@ static bool is_own(const struct lease_host *host, const struct lease *lease)
 	return !lease->is_exclusive && host->exclusive && host->exclusive->uid == lease->uid;
 }
 
-/* Who has the host in a way that does not go with @lease; a shared one is looked for in the list. */
+/* A lease that holds the host and excludes @lease, or NULL. The list is searched for a shared one. */
 static struct lease *holder_in_way(const struct leases *l, const struct lease *lease, uint32_t h)
 {
 	const struct lease_host *host = &l->hosts[h];

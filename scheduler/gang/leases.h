@@ -33,11 +33,11 @@ struct lease {
 };
 TAILQ_HEAD(lease_list, lease);
 
-/* What is known of a host. */
+/* The leases of a host: its holders, and the oldest requests for it. */
 struct lease_host {
-	struct lease *exclusive;        /* who has it alone */
-	uint32_t n_shared;              /* who have it beside others */
-	struct lease *wanted;           /* the oldest that waits for it, */
+	struct lease *exclusive;        /* the lease that has it alone */
+	uint32_t n_shared;              /* leases that have it beside others */
+	struct lease *wanted;           /* the oldest request for it, */
 	struct lease *wanted_exclusive; /* of those that want it alone */
 };
 
@@ -47,7 +47,7 @@ struct leases {
 	struct lease_host *hosts;        /* by number; owned */
 	size_t n_hosts;
 	bool (*has_job)(void *arg, uint32_t host);
-	bool (*is_usable)(void *arg, uint32_t host); /* may be given to who wants any */
+	bool (*is_usable)(void *arg, uint32_t host); /* may be given to a lease that wants any */
 	void *arg;
 };
 
@@ -73,9 +73,12 @@ struct lease *leases_expired(const struct leases *leases, double now);
 struct lease *leases_find(const struct leases *leases, uint64_t id);
 /* Counted from 0. */
 size_t leases_position(const struct leases *leases, const struct lease *lease);
-/* Who keeps a job of that number off the host: has it alone, or waits for that since before; NULL: nobody. */
+/*
+ * The lease that keeps a job of that number off the host: it has the host alone, or is an older request for that.
+ * NULL: none.
+ */
 struct lease *leases_keep_off(const struct leases *leases, uint32_t host, uint64_t job);
-/* Who is in the way of a waiting one on a host: a holder or an older request. NULL: nobody, or a job alone. */
+/* The lease that blocks a waiting one on a host: a holder or an older request. NULL: none, or only a job does. */
 struct lease *leases_in_way(const struct leases *leases, const struct lease *lease, uint32_t host);
 
 #endif

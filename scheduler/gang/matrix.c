@@ -314,7 +314,7 @@ static uint32_t most_cores(const struct matrix_wish *wish)
 	return most;
 }
 
-/* What has room on a host: in a row, or in an empty matrix. */
+/* Number of free cores of a host: in row @home, or in an empty matrix. */
 static uint32_t room_on(const struct matrix *m, uint32_t home, uint32_t host, bool is_empty)
 {
 	if (host >= m->n_hosts)

@@ -25,7 +25,7 @@ struct matrix_host {
 	uint32_t n_cores;
 };
 
-/* What a job wants. */
+/* Hosts and cores that a job asks for. */
 struct matrix_wish {
 	const uint32_t *hosts; /* candidates in the order of preference */
 	size_t n_hosts;
@@ -69,7 +69,7 @@ int matrix_rest(struct matrix *matrix, uint64_t job, bool is_resting);
 uint32_t matrix_rows(const struct matrix *matrix);
 /* Bits of the rows in which the job runs; all = in every row. 0: no such job, or at rest. */
 uint64_t matrix_rows_of(const struct matrix *matrix, uint64_t job);
-/* Who has that core in that row; 0 = nobody. */
+/* The job that has that core in that row; 0 = none. */
 uint64_t matrix_at(const struct matrix *matrix, uint32_t row, uint32_t host, uint32_t core);
 
 #endif

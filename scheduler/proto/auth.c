@@ -116,7 +116,7 @@ static void say_time(char *to, size_t size, munge_ctx_t ctx, munge_opt_t which)
 		snprintf(to, size, "an unknown time");
 }
 
-/* What munge's @err means for a person. */
+/* Puts into task->why what munge's @err means, for a person. Returns the answer's errno. */
 static int explain(struct auth_task *task, munge_ctx_t ctx, munge_err_t err)
 {
 	const char *more = munge_ctx_strerror(ctx), *socket_path = task->auth->socket_path;

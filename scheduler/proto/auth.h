@@ -19,13 +19,13 @@
 struct auth;      /* the thread */
 struct auth_task; /* one question to it */
 
-/* What the thread found out. Valid during the call. */
+/* The result of a task. Valid during the call. */
 struct auth_answer {
 	int error; /* 0 or errno: EACCES refused, EAGAIN munged does not answer, ENOMEM */
 	const char *
 		why; /* a sentence with the remedy, if error: names munged, the clocks or the replay */
 	const char *text; /* the credential that was made, or the payload that was read */
-	uid_t uid;        /* who made what was read */
+	uid_t uid;        /* the user who made the credential that was read */
 	gid_t gid;
 };
 typedef void auth_done(const struct auth_answer *answer, void *owner);

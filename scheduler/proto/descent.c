@@ -89,7 +89,7 @@ static bool is_below(const struct table *t, pid_t ancestor, const struct process
 	return false;
 }
 
-/* What is asked of all descendants that live. */
+/* Sums over all living descendants of a process. */
 struct census {
 	size_t n, n_stopped;
 	uint64_t cpu_ns;

@@ -144,7 +144,7 @@ static bool is_line(const char *text)
 	return strlen(text) <= LINE_MAX_BYTES;
 }
 
-/* What is wrong with it, or NULL. */
+/* The form that the text must have, in words; NULL: it has that form. */
 static const char *complaint(const char *text, enum fields_kind kind)
 {
 	switch (kind) {

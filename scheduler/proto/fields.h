@@ -23,7 +23,7 @@ struct fields {
 	int err; /* 0, -EINVAL or -ENOMEM */
 };
 
-/* What a text must be made of. */
+/* The form that a text must have. */
 enum fields_kind {
 	FIELDS_NAME,  /* letters, digits, "." "_" "-": 1 to 255 */
 	FIELDS_LINE,  /* at least one character, none of them a control character */

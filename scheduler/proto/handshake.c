@@ -56,7 +56,7 @@ static void fail_by(struct handshake *hs, const struct auth_answer *answer)
 	fail(hs, answer->error, "%s: %s", hs->peer, answer->why);
 }
 
-/* What the side that connected, or the one that accepts, swears to. */
+/* The payload of the credential that the listener makes, or of the one that the connector makes. */
 static void payload(const struct handshake *hs, char to[PAYLOAD_MAX], bool is_of_listener)
 {
 	const char *first = is_of_listener == hs->is_listener ? hs->theirs : hs->mine;

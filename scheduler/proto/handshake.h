@@ -18,7 +18,7 @@
 
 #define HANDSHAKE_ROLE_MAX 32 /* characters */
 
-/* What comes of it. None of these may end the handshake by handshake_end() before it returns. */
+/* Callbacks of a handshake. None of them may call handshake_end(). */
 struct handshake_events {
 	void (*say)(json_t *head, void *owner); /* to the other side; takes the reference */
 	void (*done)(void *owner);              /* uid, gid and role are valid */
@@ -45,7 +45,7 @@ struct handshake {
 
 /* The fields auth, is_listener, listener, peer, events, owner, and of a connector role and expect, are filled in. */
 void handshake_begin(struct handshake *hs);
-/* What the other side said; borrowed. */
+/* Takes a message of the other side; @head is borrowed. */
 void handshake_hear(struct handshake *hs, const json_t *head);
 bool handshake_is_busy(const struct handshake *hs);
 /* Forgets it; no event comes any more. */

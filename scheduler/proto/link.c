@@ -182,7 +182,7 @@ void link_watch(struct link *link)
 
 /* --- sending ------------------------------------------------------------------------------------ */
 
-/* What was sent to us before is still to be read; its end ends the link. */
+/* Sending has failed. Messages that the peer has sent are still read; their end ends the link. */
 static void set_broken(struct link *link, int err)
 {
 	link->broken = err;

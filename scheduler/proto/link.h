@@ -35,7 +35,7 @@
 struct link;
 
 /*
- * What happens. Any of them may be NULL. Each may call any function of this header, link_close() included.
+ * Callbacks of a link. Any of them may be NULL. Each may call any function of this header, link_close() included.
  * The head is borrowed, the body valid during the call; fds (local links) belong to the callee.
  */
 struct link_events {
@@ -45,8 +45,8 @@ struct link_events {
 	void (*fds)(struct link *link, const int *fds, int n,
 		    void *owner);                        /* came with the next message */
 	void (*drained)(struct link *link, void *owner); /* was full, is half empty now */
-	/* A message came that link_limit() forbids: EMSGSIZE, E2BIG its values, EDQUOT. Nothing more is read; who
-	 * does not close the link now hears its end by closed(). */
+	/* A message came that link_limit() forbids: EMSGSIZE, E2BIG its values, EDQUOT. Nothing more is read. If
+	 * the owner does not close the link now, closed() tells its end. */
 	void (*refused)(struct link *link, int error, void *owner);
 	/* The end: @why is a sentence. error: 0 = the other side closed; ECONNREFUSED, ETIMEDOUT, EACCES,
 	 * EPROTO... The link is closed and freed when this returns. Never called from within a function of
@@ -69,7 +69,7 @@ struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd,
 struct link *link_local(struct ev_loop *loop, int fd, uid_t uid, const struct link_events *events,
 			void *owner);
 
-/* Who is there; valid when ready. */
+/* The user of the other side; valid when ready. */
 uid_t link_uid(const struct link *link);
 gid_t link_gid(const struct link *link);
 const char *link_role(const struct link *link); /* of an accepted one, else "" */
@@ -82,8 +82,9 @@ struct link_quota {
 	size_t used, max;
 };
 /*
- * What one may cost us who is no part of ourselves: messages of at most @frame bytes and @values values in the head
- * (0 = any number), and @quota (NULL = none from now on), which must outlive that. More comes by refused().
+ * Limits what a peer outside our own daemons may cost us: messages of at most @frame bytes with at most @values values
+ * in the head (0 = any number), and @quota (NULL = none from now on), which must outlive its use. A message beyond
+ * these limits is reported by refused().
  */
 void link_limit(struct link *link, size_t frame, size_t values, struct link_quota *quota);
 /* CLOCK_MONOTONIC when we began with the message that is being handed out or refused. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outbox - bytes that wait for room in a socket, and the descriptors that travel with some of them. What the
- * socket takes at once is never copied. Knows no frames and no event loop.
+ * outbox - bytes that wait for room in a socket, and the descriptors that travel with some of them. Bytes
+ * that the socket takes at once are never copied. Knows no frames and no event loop.
  */
 #ifndef SCHEDULER_PROTO_OUTBOX_H
 #define SCHEDULER_PROTO_OUTBOX_H

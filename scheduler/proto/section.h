@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * section - "scheduler" of cluster.json: where scored is and how the daemons work. What is not said there is 0 or
- * NULL; whoever reads it has the defaults.
+ * section - "scheduler" of cluster.json: where scored is and how the daemons work. A value that is not given
+ * there is 0 or NULL; the reader has the defaults.
  */
 #ifndef SCHEDULER_PROTO_SECTION_H
 #define SCHEDULER_PROTO_SECTION_H

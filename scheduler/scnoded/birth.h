@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * birth - a program of ours that lies beside scnoded and runs as a user, with a connection as descriptor 3. What can
- * fail by the user's data is done before the fork, as is all that takes memory: other threads may hold the allocator's
- * lock.
+ * birth - starts a program of ours that lies beside scnoded, as a user, with a connection as descriptor 3. Steps that
+ * can fail because of the user's data are done before the fork, as are all that take memory: other threads may hold the
+ * allocator's lock.
  */
 #ifndef SCHEDULER_SCNODED_BIRTH_H
 #define SCHEDULER_SCNODED_BIRTH_H

@@ -100,7 +100,7 @@ static void leaf_file(const struct cgroup *g, const char *leaf, const char *file
 	snprintf(path, size, "%s/%s/%s", g->path, leaf, file);
 }
 
-/* What is missing there is not counted. */
+/* A failure is ignored: without its group a controller counts nothing for the job. */
 static void make_beside(const char *group, const char *leaf)
 {
 	char path[PATH_MAX];

@@ -22,7 +22,10 @@ enum cgroup_form {
 
 struct cgroup; /* of one job */
 
-/* What this host has and we may write. @parent: the group all ours go below ("openscore"), made if missing. */
+/*
+ * The form of control groups that this host has and that we may write. @parent: the group above all of ours
+ * ("openscore"), made if it is missing.
+ */
 enum cgroup_form cgroup_probe(const char *parent, char *why, size_t why_size);
 const char *cgroup_form_name(enum cgroup_form form);
 

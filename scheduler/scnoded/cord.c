@@ -140,7 +140,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	} else {
 		steps_leave(step, "its scstepd is of another version than scnoded");
 	}
-	/* Who asks and does not read the answers. */
+	/* A scstepd that sends requests must read the answers. */
 	if (step->cord && link_is_full(step->cord))
 		steps_leave(step, "its scstepd does not read");
 }
@@ -250,7 +250,7 @@ static void rested(struct ev_loop *loop, ev_timer *timer, int events)
 	ev_io_start(loop, &d->rejoin);
 }
 
-/* Who went again is no trouble of ours; without a descriptor the loop would spin. */
+/* Without a free descriptor the loop would spin. A client that has gone again is ignored. */
 static void rest(struct scnoded *d)
 {
 	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)

@@ -90,7 +90,7 @@ static struct cores *keep_mask(struct cores *c, hwloc_const_cpuset_t allowed)
 	return c;
 }
 
-/* What this process may run on, less what the wish leaves out. False: the wish is no list. */
+/* The cpus that this process may run on, less those not in the wish. False: the wish is no list. */
 static bool restrict_to(hwloc_topology_t topology, hwloc_bitmap_t allowed, const char *wish)
 {
 	hwloc_bitmap_t wanted = hwloc_bitmap_alloc();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hierarchy - where control groups lie on this host, and what is done to one of their directories. What a group is for,
- * the callers know.
+ * hierarchy - where control groups lie on this host, and the operations on one of their directories. Only the callers
+ * know the purpose of a group.
  */
 #ifndef SCHEDULER_SCNODED_HIERARCHY_H
 #define SCHEDULER_SCNODED_HIERARCHY_H

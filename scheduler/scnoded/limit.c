@@ -58,7 +58,7 @@ static bool hand_down(const char *root, const char *controller)
 	snprintf(path, sizeof(path), "%s", root);
 	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
 		*at = 0;
-		/* What is above the mount has no such file. */
+		/* Directories above the mount have no such file. */
 		hand_on(path, controller);
 		*at = '/';
 	}

@@ -17,7 +17,7 @@ bool limit_offer(const char *root);
 int limit_group(const char *group, uint32_t tasks);
 /* For the ranks of the job's group @group: 0 or -EOPNOTSUPP. */
 int limit_set(const char *group, uint32_t tasks);
-/* What a job with so many ranks here gets if the administrator says nothing (@said is 0). */
+/* A job's limit with so many ranks here: @said, or a default if the administrator set none (0). */
 uint32_t limit_of(uint32_t said, uint32_t ranks);
 
 #endif

@@ -79,7 +79,7 @@ static bool set_processes(struct scnoded_options *o)
 	       n <= PROCESSES_MAX;
 }
 
-/* What neither the command line nor the environment says. */
+/* Sets options that the command line leaves out: from the environment, section or default. */
 static int complete(struct scnoded_options *o, char *why, size_t why_size)
 {
 	int err = o->config ? section_load(&o->section, o->config, why, why_size) : 0;

@@ -84,7 +84,7 @@ static void write_state(const struct pen *pen, bool is_frozen)
 		hierarchy_write(path, is_frozen ? "1" : "0");
 }
 
-/* Who is frozen starts nobody while the others are being killed. */
+/* A frozen process starts no new one while the others are being killed. */
 static void kill_all(const struct pen *pen)
 {
 	write_state(pen, true);
@@ -226,7 +226,7 @@ static void enter(const char *group)
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	/* Who is not let in goes on outside, as where there are no groups. */
+	/* A process that is not let in goes on outside the group, as on a host without groups. */
 	if (write(fd, "0", 1) < 0)
 		errno = 0;
 	close(fd);
@@ -267,7 +267,10 @@ pid_t pen_fork(const struct pen *pen)
 
 /* ---- up and down ---- */
 
-/* What an earlier scnoded has left in a user's group. Its scremotes may live, and are ended by their keepers alone. */
+/*
+ * Finds the pens that an earlier scnoded has left in a user's group. Their scremotes may still run, and only their
+ * keepers end them.
+ */
 static void find_pens(struct pens *pens, const char *user)
 {
 	char path[PATH_SIZE];

@@ -35,7 +35,7 @@ int record_open(const char *run, char *why, size_t why_size)
 			 strerror(-err));
 		return err;
 	}
-	/* Who may write there could give us orders. */
+	/* A user who may write there could give us orders. */
 	if (lstat(run, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & 022)) {
 		snprintf(why, why_size,
@@ -166,8 +166,9 @@ struct order *record_read(const char *run, uint64_t id, pid_t *pid)
 }
 
 /*
- * Removes what is in the directory @fd, which is closed. By descriptors and without following links: its owner
- * may still be there, and change names while we go. What is too deep goes up into @top; true: something did.
+ * Removes the contents of the directory @fd, and closes it. Works with descriptors and follows no link: processes of
+ * its owner may still run, and change names meanwhile. Entries that are too deep are moved up into @top; true: one was
+ * moved.
  */
 static bool empty_directory(int fd, int depth, int top)
 {
@@ -195,7 +196,7 @@ static bool empty_directory(int fd, int depth, int top)
 		below = openat(fd, entry->d_name, DIRECTORY);
 		if (below >= 0)
 			is_raised |= empty_directory(below, depth + 1, top);
-		/* What cannot be removed now is tried again at the next start. */
+		/* A directory that cannot be removed now is tried again at the next start. */
 		unlinkat(fd, entry->d_name, AT_REMOVEDIR);
 	}
 	closedir(dir);

@@ -19,9 +19,9 @@ int record_open(const char *run, char *why, size_t why_size);
 void record_close(const char *run);
 /* Makes jobs/ID and its tmp, owned by the job's user; *@tmp is the caller's. 0 or -errno with a sentence. */
 int record_make(const char *run, const struct order *order, char **tmp, char *why, size_t why_size);
-/* Who its scstepd is: told apart from a later process of that number by when it was started. 0 or -errno. */
+/* Writes which process its scstepd is: the number, and the start time to tell it from a later process. 0 or -errno. */
 int record_process(const char *run, uint64_t id, pid_t pid);
-/* What an earlier scnoded wrote; *@pid 0 = its scstepd is gone. NULL: unreadable. */
+/* The order that an earlier scnoded wrote; *@pid 0 = its scstepd is gone. NULL: unreadable. */
 struct order *record_read(const char *run, uint64_t id, pid_t *pid);
 /* Removes all of it, whatever the user has put there. */
 void record_remove(const char *run, uint64_t id);

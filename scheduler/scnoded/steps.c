@@ -444,7 +444,7 @@ static void take_over(struct scnoded *d, uint64_t id)
 	step->group = cgroup_open(d->form, d->options.cgroup, id);
 	step->pid = pid;
 	if (step->group) {
-		/* Whose turn it is, the next table says. */
+		/* The next slot table says which job has its turn. */
 		cgroup_freeze(step->group, false);
 		turn_take(d->turn, id, step->group);
 	}

@@ -15,7 +15,7 @@ void steps_close(struct scnoded *d);
 struct step *steps_find(const struct scnoded *d, uint64_t id);
 /* Ends all, gently first, and runs the loop until nothing is left of them; not for ever. */
 void steps_end_all(struct scnoded *d);
-/* Starts it here; takes the order. What goes wrong is told to scored. */
+/* Starts the job here; takes the order. Errors are reported to scored. */
 void steps_start(struct scnoded *d, struct order *order);
 /* Ends it: gently first. */
 void steps_stop(struct step *step, const char *text);

@@ -153,7 +153,7 @@ static void mark_used(struct segments *s, uid_t uid)
 		if (!isdigit((unsigned char)entry->d_name[0]) ||
 		    fstatat(dirfd(dir), entry->d_name, &st, 0))
 			continue;
-		/* Who has changed its user may still use what it made; its directory is root's then. */
+		/* A process that has changed its user may still use its segments. /proc shows it as root's then. */
 		if (st.st_uid != uid && st.st_uid != 0)
 			continue;
 		mark_maps(s, entry->d_name);
@@ -163,7 +163,7 @@ static void mark_used(struct segments *s, uid_t uid)
 		closedir(dir);
 }
 
-/* What is in one folder is used together. */
+/* The segments of one folder are used together. */
 static bool is_used(const struct segments *s, const struct segment *segment)
 {
 	for (size_t i = 0; *segment->folder && i < s->n; i++)

@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What of @uid nobody uses. */
+/* Removes the segments of @uid that no process uses. */
 void sweep_shared_memory(uid_t uid);
 /*
- * That, and the record of job @id under @run. The process that does it, whose end is the end of it; -1: there was none
- * to be had, and all is done.
+ * The same, and removes the record of job @id under @run. Returns the process that does this, and ends when it is done;
+ * -1: fork() failed, and all is done already.
  */
 pid_t sweep_begin(const char *run, uint64_t id, uid_t uid);
 

@@ -122,7 +122,7 @@ static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
 	return r->next && r->next->begins_ns < until_ns ? r->next->begins_ns : until_ns;
 }
 
-/* Who was frozen stays known as such. Both have nearly the same order: the search begins where the last one ended. */
+/* Jobs frozen in @old are frozen in @new. Both have nearly the same order: a search begins where the last one ended. */
 static void adopt(struct roster *new, const struct roster *old)
 {
 	size_t n = old ? old->n : 0, at = 0;

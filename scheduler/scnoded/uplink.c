@@ -172,7 +172,7 @@ static void registered(struct uplink *up, const json_t *head)
 	up->is_registered = true;
 	up->was_told = false;
 	daemon_say("registered with scored at %s", up->server);
-	/* Who does not listen misses nothing: the log has it. */
+	/* An error is ignored: the log has the message, too. */
 	notify_service("STATUS=registered");
 	for (step = TAILQ_FIRST(&up->daemon->steps); step; step = next) {
 		bool is_kept = step->is_leaving || step->is_reported;
@@ -217,13 +217,13 @@ static void about_job(struct scnoded *d, const char *op, json_t *head)
 	struct step *step = steps_find(d, id);
 
 	if (!step) {
-		/* What is not here is gone: scored may have missed that. */
+		/* A job that is not here is gone: scored may have missed that message. */
 		if (!strcmp(op, OP_STOP))
 			uplink_tell_gone(d, id, 0);
 	} else if (!strcmp(op, OP_STOP)) {
 		steps_stop(step, head_text(head, "text"));
 	} else if (step->cord && !link_is_full(step->cord)) {
-		/* Users have scored send these; who does not read them has them waiting up to a limit. */
+		/* Messages of users, by way of scored. For a scstepd that does not read they wait, up to a limit. */
 		link_send(step->cord, json_incref(head), NULL, 0);
 	}
 }

@@ -138,7 +138,7 @@ static void write_ended(struct scored *d, const struct sjob *job)
 
 /* ---- the end ---- */
 
-/* What its hosts used is known when it is gone from all of them. */
+/* The resources that a job used are known when it is gone from all its hosts. */
 static bool waits_for_figures(const struct sjob *job)
 {
 	return job->job->is_statistics && job->order;
@@ -378,8 +378,8 @@ static bool plan_waits(struct scored *d, uint64_t since_ns)
 }
 
 /*
- * Whom a place was not found for is not tried again until one may be free. Who starts takes room only, so those before
- * him are not tried again, unless one of them lets nobody pass any more.
+ * A job that found no place is not tried again until one may have become free. A job that starts only takes room: those
+ * before it are not tried again. If one of them may not be overtaken any more, the pass begins anew.
  */
 static void plan_now(struct ev_loop *loop, ev_prepare *watcher, int events)
 {

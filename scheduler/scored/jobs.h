@@ -34,7 +34,7 @@ void jobs_user_gone(struct scored *d, struct sjob *job);
 void jobs_suspend(struct scored *d, struct sjob *job, bool is_suspended);
 void jobs_signal(struct sjob *job, int signal);
 
-/* What scnodeds tell. An id that is unknown, or of a job that is not on that host, is ignored. */
+/* Messages of scnodeds. An id that is unknown, or of a job that is not on that host, is ignored. */
 void jobs_started(struct scored *d, struct node *node, uint64_t id);
 void jobs_failed(struct scored *d, struct node *node, uint64_t id, int code, const char *text);
 void jobs_ended(struct scored *d, struct node *node, uint64_t id, int code, const char *text);

@@ -99,7 +99,7 @@ void journal_close(struct journal *j)
 	free(j);
 }
 
-/* What is written from now on goes to the disk at once, or with what is written later. */
+/* Whether transactions from now on go to the disk at once, or together with a later one. */
 static void be_sure(struct journal *j, bool is_sure)
 {
 	sqlite3_exec(j->db, is_sure ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", NULL,

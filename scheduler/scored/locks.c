@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A lock lives in the table of leases, and while it is held in the journal: written before its user is told, gone from it
- * after it is free. What the journal can't take is not given.
+ * A lock is in the table of leases, and while it is held also in the journal: written before its user is told, removed
+ * after the lock is free. A lock that the journal can't store is not given.
  */
 #include "scheduler/scored/locks.h"
 
@@ -261,7 +261,7 @@ static void tell_waiting(struct lock *lock)
 	}
 	json_decref(lock->told);
 	lock->told = json_incref(news);
-	/* Who does not read is not sent more. */
+	/* A client that does not read is sent no more messages. */
 	if (link_is_full(lock->link))
 		json_decref(news);
 	else
@@ -328,7 +328,7 @@ void locks_beat(struct scored *d)
 
 /* ---- requests ---- */
 
-/* What is wrong with a wish before anybody looks for hosts: the error, with a sentence; NULL: nothing. */
+/* Checks a wish before hosts are looked for. The error, with a sentence; NULL: there is none. */
 static const char *objection(const struct scored *d, const struct link *link,
 			     const struct lock_wish *wish, char *why, size_t why_size)
 {
@@ -404,7 +404,7 @@ static void ask(struct scored *d, struct link *link, struct lock **waits, const 
 	lock->waits = waits;
 	*waits = lock;
 	give_all(d);
-	/* Who was given it, or refused by the journal, waits no more. */
+	/* A client that was given the lock, or refused by the journal, waits no more. */
 	if (!*waits)
 		return;
 	if (lock->wish->may_wait) {

@@ -27,14 +27,14 @@ bool locks_request(struct scored *d, struct link *link, struct lock **waits, con
 void locks_forget(struct lock *lock);
 /* Hosts may have become free; jobs_plan() has it called before the loop sleeps. */
 void locks_look(struct scored *d);
-/* Ends what was not renewed. Called every beat. */
+/* Ends the locks that were not renewed. Called every beat. */
 void locks_beat(struct scored *d);
 
-/* Who keeps a job of that number off a host; NULL: nobody. */
+/* The lock that keeps a job of that number off a host; NULL: none. */
 struct lock *locks_keep_off(const struct scored *d, const struct node *node, uint64_t job);
 /* "locked by ann since 2026-11-23 12:03: disks", or "wanted by ..." of one that waits. */
 void locks_say(struct lock *lock, char *to, size_t size);
-/* Who has the host alone, {id, uid, reason, since}, for reports; NULL: nobody. */
+/* The lock that has the host alone, {id, uid, reason, since}, for reports; NULL: none. */
 json_t *locks_of_node(const struct scored *d, const struct node *node);
 
 #endif

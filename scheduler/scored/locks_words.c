@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is told of locks: to who waits, to who is refused, to all. */
+/* Messages about locks: to clients that wait, to clients that are refused, to all. */
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scored: brings the parts up in order, serves until SIGTERM. What runs then goes on running.
+ * scored: starts its parts in order, serves until SIGTERM. Jobs that run then go on running.
  */
 #include <errno.h>
 #include <signal.h>

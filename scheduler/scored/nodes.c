@@ -20,7 +20,7 @@ struct node *nodes_find(const struct scored *d, const char *name)
 	return at < 0 ? NULL : d->nodes[at];
 }
 
-/* What cluster.json says of it; @at: its place there, -1 = none. */
+/* Sets the fields that come from cluster.json; @at: the host's place there, -1 = none. */
 static void list(const struct scored *d, struct node *node, long at)
 {
 	const struct cluster_host *host = at < 0 ? NULL : &d->cluster->hosts[at];
@@ -133,7 +133,7 @@ static void disconnect(struct node *node, const char *why)
 
 /* ---- what a scnoded says ---- */
 
-/* Who is behind a link: NULL until it has registered. */
+/* The scnoded at the other end of a link; its node is NULL until it has registered. */
 struct visitor {
 	struct scored *scored;
 	struct node *node;

@@ -9,8 +9,8 @@
 #include "scheduler/scored/scored.h"
 
 /*
- * Enters the hosts of cluster.json, absent; of those there are already, what it says of them now. Who is no longer in it
- * takes no new job. 0 or -ENOMEM.
+ * Adds the hosts of cluster.json, as absent; updates the hosts that are known already. A host that is no longer in the
+ * file takes no new job. 0 or -ENOMEM.
  */
 int nodes_read(struct scored *d);
 void nodes_close(struct scored *d);
@@ -22,7 +22,7 @@ struct node *nodes_make(struct scored *d, const char *name);
 /* Sends, takes the reference; nothing if the node is not there. */
 void nodes_send(struct node *node, json_t *head);
 void nodes_send_shared(struct node *node, json_t *head, struct shared *body);
-/* Who said nothing for too long is lost. Called every beat; says a beat to all. */
+/* A host that sent nothing for too long is lost. Called every beat; sends a beat to all hosts. */
 void nodes_beat(struct scored *d);
 /* Can take new jobs. */
 bool nodes_is_usable(const struct node *node);

@@ -81,7 +81,7 @@ static int set_memory(size_t *ret, const char *text)
 	return err;
 }
 
-/* What an option wants that got something else. */
+/* The values that an option accepts, for the message about a wrong one. */
 static const char *wanted(int c)
 {
 	switch (c) {

@@ -31,13 +31,13 @@ struct scored_options {
 };
 
 /*
- * What the command line does not say stays 0 or NULL until scored_options_complete(). Runs on: 0. Nothing to do
- * (help, version was printed): 1. Wrong: -EINVAL and a sentence.
+ * Options that are not on the command line stay 0 or NULL until scored_options_complete(). 0: scored may start; 1: help
+ * or version was printed; -EINVAL with a sentence: wrong.
  */
 int scored_options_read(struct scored_options *ret, int argc, char **argv, char *why,
 			size_t why_size);
 
-/* What was not said: from the section, which may be NULL and must outlive the options, else the default. */
+/* Sets the missing options: from the section, which may be NULL and must outlive the options, else to the default. */
 void scored_options_complete(struct scored_options *options, const struct section *section);
 
 #endif

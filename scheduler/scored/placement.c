@@ -60,7 +60,7 @@ int placement_open(struct placement *p, const struct scored *d, const struct job
 
 /* ---- picking ---- */
 
-/* What is free, by point. */
+/* The free hosts, by point of the network. */
 struct field {
 	bool *is_free;
 	uint32_t *node_of;

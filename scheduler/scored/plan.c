@@ -246,7 +246,7 @@ static int wait_for_group(char *why, size_t why_size)
 	return -EBUSY;
 }
 
-/* What will never fit was refused at the door, so if it would not even fit an empty cluster, hosts have gone since. */
+/* Jobs that can never fit were rejected at submission. If one does not fit an empty cluster now, hosts have gone. */
 static const char *waits_for_cores(int err, bool is_box)
 {
 	if (err != -EBUSY)

@@ -8,7 +8,7 @@
 
 #include "scheduler/scored/scored.h"
 
-/* What was found. */
+/* The place that was found for a job. */
 struct plan {
 	struct matrix_host
 		*place;  /* of n hosts; owned by the caller, matrix_place_fini() and free() */

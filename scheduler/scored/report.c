@@ -189,7 +189,7 @@ static json_t *node_entry(const struct scored *d, const struct node *node)
 	return entry;
 }
 
-/* Who has gone from cluster.json and from everywhere is forgotten. */
+/* A host that is not in cluster.json, not connected and without jobs is not reported. */
 static bool is_of_interest(const struct node *node)
 {
 	return node->is_listed || node->link || node->n_jobs;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scored - the daemon's parts and what they share. Everything happens in one libev loop. Who may change what:
- * nodes.c the hosts, jobs.c the states of jobs, plan.c where they run, turns.c the slot tables, locks.c who has hosts for
- * himself, users.c nothing.
+ * scored - the daemon's parts and what they share. Everything happens in one libev loop. Each file may change only its
+ * own part: nodes.c the hosts, jobs.c the states of jobs, plan.c where they run, turns.c the slot tables, locks.c the
+ * locks of hosts, users.c nothing.
  */
 #ifndef SCHEDULER_SCORED_SCORED_H
 #define SCHEDULER_SCORED_SCORED_H
@@ -41,7 +41,7 @@ enum node_state {
 	NODE_DRAINED, /* up, but takes no new job */
 };
 
-/* What a host's switch thread counted so far. */
+/* The counts of a host's switch thread so far. */
 struct node_switches {
 	uint64_t done, late, worst_ns, lost_ns;
 };
@@ -71,7 +71,7 @@ struct node {
 
 enum sjob_state { SJOB_QUEUED, SJOB_STARTING, SJOB_RUNNING, SJOB_ENDING };
 
-/* What one host of a job has told. */
+/* One host of a job, with the state that it has reported. */
 struct sjob_host {
 	struct node *node;
 	uint32_t ranks;

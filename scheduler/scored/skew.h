@@ -25,7 +25,10 @@ struct skew {
  */
 void skew_begin(struct skew *skew);
 
-/* What the next message says; whether the clock has become worth telling of by that. */
+/*
+ * Takes the difference that the next message shows. Returns whether it has just become large enough
+ * to be reported.
+ */
 bool skew_take(struct skew *skew, int64_t seen_ns);
 
 #endif

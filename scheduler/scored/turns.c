@@ -26,7 +26,7 @@ static bool is_on(const struct sjob *job, const struct node *node)
 	return false;
 }
 
-/* Who idles keeps running: it costs nothing, and whether it wakes is seen only then. */
+/* An idle job keeps running: that costs nothing, and only a running job can be seen to wake. */
 static uint64_t rows_of(const struct scored *d, const struct sjob *job, uint32_t first, uint32_t n)
 {
 	if (job->is_suspended || job->is_parked)

@@ -54,7 +54,7 @@ bool users_is_operator(const struct scored *d, uid_t uid)
 	return operators_has(d->operators, uid, ev_now(d->loop));
 }
 
-/* Reads requests only of who reads the answers, and while it is his turn. */
+/* Reads requests only of a user who reads the answers, and while it is his turn. */
 static void watch(const struct user *user)
 {
 	link_pause(user->link, user->is_behind || user->account->is_resting);
@@ -96,7 +96,7 @@ static struct sjob *job_of(const struct user *user, const json_t *head)
 
 /* ---- requests ---- */
 
-/* What was asked for as the job will have it. NULL with a sentence. */
+/* The job that a request asks for, with the devices of its network. NULL with a sentence. */
 static struct job *take_job(const struct scored *d, const json_t *from, char *why, size_t why_size)
 {
 	struct job *job;
@@ -242,7 +242,7 @@ static void tell_activity(struct ev_loop *loop, ev_timer *timer, int events)
 
 	(void)loop;
 	(void)events;
-	/* Who does not read is not sent more. */
+	/* A client that does not read is sent no more reports. */
 	if (!link_is_full(user->link))
 		say(user, report_activity(user->scored, link_uid(user->link)));
 }
@@ -285,7 +285,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	else if (!locks_request(user->scored, link, &user->waits, op, head))
 		refuse_taking(user, "ENOSYS",
 			      daemon_text("\"%.40s\" is no request that this scored knows", op));
-	/* Who does not read the answers asks no more. */
+	/* No more requests are read from a client that does not read the answers. */
 	user->is_behind = link_is_full(link);
 	watch(user);
 	spend(user);

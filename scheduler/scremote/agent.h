@@ -53,7 +53,7 @@ void agent_send(struct agent *agent, json_t *head, const void *body, size_t size
 void agent_send_failed(struct agent *agent, uint64_t id, int error, const char *text);
 /* Borrows the names. */
 void agent_send_cut(struct agent *agent, uint64_t id, json_t *hosts, const char *why);
-/* What proves who we are, or NULL: no memory. */
+/* The thread that makes and reads credentials; started at the first call. NULL: no memory. */
 struct auth *agent_auth(struct agent *agent);
 /* A text for scout, whatever bytes are in it. */
 json_t *agent_text(const char *text);

@@ -43,7 +43,7 @@ static _Noreturn void run(const struct keeper *k, const char *path, volatile int
 {
 	setsid();
 	signals_reset();
-	/* Who kills the keeper has not let the command go. */
+	/* The command must not outlive its keeper, even if that is killed. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != k->self)
 		_exit(EXIT_NOT_STARTED);

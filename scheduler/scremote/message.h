@@ -36,7 +36,7 @@ struct message_child {
 	json_t *hosts;    /* names: its own and of all below */
 };
 
-/* What the kind has no use for is 0 or NULL. */
+/* A field that the kind has no use for is 0 or NULL. */
 struct message {
 	enum message_kind kind;
 	uint64_t id;

@@ -86,7 +86,7 @@ static void moved(void *owner)
 	check(owner);
 }
 
-/* By the writer, or thrown away when that is gone. What comes of it is looked at by who calls the input. */
+/* Bytes were written, or thrown away as the writer is gone. During is_busy the caller of input_*() checks. */
 static void wrote(size_t bytes, void *owner)
 {
 	struct put *put = owner;
@@ -169,7 +169,7 @@ void put_lose(struct agent *agent, const struct link *source)
 		next = TAILQ_NEXT(put, all);
 		if (put->source != source)
 			continue;
-		/* What has all come needs its source no more. */
+		/* A file that has come completely does not need its source any more. */
 		if (put->is_at_end) {
 			put->source = NULL;
 			continue;

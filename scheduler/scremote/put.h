@@ -44,7 +44,7 @@ void put_start(struct agent *agent, struct link *source, const struct message *m
 int put_data(struct put *put, const char *bytes, size_t size);
 /* The source is gone: what it has not sent to its end has failed. */
 void put_lose(struct agent *agent, const struct link *source);
-/* What is not finished leaves nothing. */
+/* A file that is not finished leaves nothing on the disk. */
 void put_free(struct put *put);
 
 #endif

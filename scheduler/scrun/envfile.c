@@ -34,7 +34,7 @@ static void list_fini(struct list *list)
 	free(list->v);
 }
 
-/* What is wrong with a line, or NULL. */
+/* The fault of a line, in words; NULL: it has none. */
 static const char *complaint(const char *line, size_t size)
 {
 	size_t name = strcspn(line, "=");

@@ -117,7 +117,7 @@ static bool is_there(char *const *from, const char *wanted)
 	return false;
 }
 
-/* What is typed out goes behind what is taken over, so that it wins. */
+/* Variables given as NAME=VALUE go behind those copied by name, so that they win. */
 static char **append(char **list, const struct words *env)
 {
 	size_t n = 0;

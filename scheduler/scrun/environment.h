@@ -23,7 +23,7 @@ char **environment_of_job(char *const *from, const struct words *no_env);
 char **environment_with(char **list, const char *variable);
 
 /*
- * What @env says: "NAME=VALUE" as it is, "NAME" with its value in @from, where "*" stands for any letters.
+ * The variables of @env: "NAME=VALUE" as it is, "NAME" with its value in @from, where "*" stands for any letters.
  * *@missing: the first name without "*" that @from does not have, else NULL.
  */
 char **environment_of_app(char *const *from, const struct words *env, const char **missing);

@@ -12,7 +12,7 @@
 
 struct files;
 
-/* What a pattern's %r, %h, %j, %w and %s stand for. */
+/* The values of %r, %h, %j, %w and %s in a pattern. */
 struct files_words {
 	uint64_t job, world, rank;
 	const char *host; /* NULL = not known: "unknown" */

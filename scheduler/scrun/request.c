@@ -99,7 +99,7 @@ static int take_app(struct job_app *app, const struct options_app *from, const c
 	return envfile_put_before(&app->env, &from->env_files, why, why_size);
 }
 
-/* What the grid of --map holds; JOB_RANKS_MAX + 1 and no more. */
+/* Number of ranks that the grid of --map holds, but at most JOB_RANKS_MAX + 1. */
 static uint32_t cart_ranks(const struct options *o)
 {
 	uint64_t n = 1;

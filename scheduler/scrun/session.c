@@ -355,7 +355,7 @@ static void on_scored_ended(int code, const char *text, const json_t *counted, v
 {
 	struct session *s = owner;
 
-	/* What the ranks printed is lost as well. */
+	/* The last output of the ranks is lost with their leader, so this is no success. */
 	if (!code && *s->leader_lost)
 		give_lost(s);
 	ending_give(&s->ending, code, "%s", text);

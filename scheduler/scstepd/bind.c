@@ -96,7 +96,7 @@ static int load(struct bind *bind)
 	return 0;
 }
 
-/* What scnoded left to us. */
+/* The cpus that scnoded left to us. */
 static hwloc_bitmap_t own_set(hwloc_topology_t topology)
 {
 	hwloc_const_bitmap_t machine = hwloc_topology_get_allowed_cpuset(topology);

@@ -65,7 +65,7 @@ static _Noreturn void run(const struct child_plan *plan)
 
 	setsid();
 	signals_reset();
-	/* Who waits here beside others keeps their pipes open: the end of the pipe alone would not tell. */
+	/* Ranks that wait here keep each other's pipes open: the end of the pipe alone would not tell. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != plan->parent)
 		_exit(125);

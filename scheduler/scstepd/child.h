@@ -32,7 +32,7 @@ struct child_plan {
 
 enum child_stage { CHILD_CWD, CHILD_LIMIT, CHILD_STDIO, CHILD_EXEC };
 
-/* What could not be done. */
+/* The step that the child could not do. */
 struct child_failure {
 	int32_t stage; /* enum child_stage */
 	int32_t error; /* errno */

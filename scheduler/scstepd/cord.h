@@ -17,7 +17,7 @@ struct cord;
 
 /* @fd is ours from now on. NULL: no memory. */
 struct cord *cord_open(struct step *step, int fd);
-/* What is on its way is sent first. */
+/* Messages on their way are sent first. */
 void cord_close(struct cord *cord);
 
 /* The ranks of @world that wait: step_adopted() follows. */

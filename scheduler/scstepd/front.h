@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * front - the link to scrun, on host 0 only. What is sent before scrun has come waits for it; what is sent after it
- * went is dropped.
+ * front - the link to scrun, on host 0 only. Messages sent before scrun has come wait for it; messages sent after it
+ * went are dropped.
  */
 #ifndef SCHEDULER_SCSTEPD_FRONT_H
 #define SCHEDULER_SCSTEPD_FRONT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * input - standard input for the ranks of this host, byte for byte, in the order in which it came. What all its
- * readers have taken is acknowledged to host 0, who gives scrun as much more room. A rank that has closed its
+ * input - standard input for the ranks of this host, byte for byte, in the order in which it came. Bytes that all
+ * readers here have taken are acknowledged to host 0, which gives scrun as much more room. A rank that has closed its
  * standard input, or has ended, takes everything.
  */
 #ifndef SCHEDULER_SCSTEPD_INPUT_H

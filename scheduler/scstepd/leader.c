@@ -196,7 +196,7 @@ static void let_go(struct leader *leader, struct launch *launch)
 			break;
 	/* Out of memory: a query finds nothing. */
 	json_array_set(leader->processes, launch->world->number, launch->processes);
-	/* What came before all hosts were there did not reach all. */
+	/* All hosts are there now: they get the window's size again. */
 	if (!launch->world->number)
 		send_window(leader);
 	step_send(step, TREE_ALL,

@@ -50,14 +50,14 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	rc = hold_stdio();
-	/* Whatever else was left open above us is no business of the ranks'. */
+	/* Other descriptors that were left open must not reach the ranks. */
 	close_range(ORDER_FD + 1, ~0u, 0);
 	/* Keys of the job are in our memory: no debugger of the user, no core dump. */
 	prctl(PR_SET_DUMPABLE, 0);
-	/* What ranks leave behind becomes ours, to be found and ended. */
+	/* Processes that ranks leave behind become our children, to be found and ended. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal(SIGPIPE, SIG_IGN);
-	/* These come from the keyboard or the end of a session, to whoever is in the group. */
+	/* The keyboard or the end of a session sends these to all processes of the group. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC);

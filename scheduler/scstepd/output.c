@@ -155,7 +155,7 @@ void output_rank_ended(struct output *output, struct rank *rank)
 
 void output_room(struct output *output, int64_t bytes)
 {
-	/* What is under way is up to a chunk more than the window. */
+	/* The output under way may be up to a chunk more than the window. */
 	if (bytes > 0 && bytes <= OUTPUT_HOST_MAX + FRAME_CHUNK)
 		output->room += bytes;
 	output_check(output);

@@ -112,7 +112,7 @@ static char *mapping_of(const struct world *world)
 	return text;
 }
 
-/* What a rank may be told as the number of its program, for all of this host. free() it. */
+/* The number of its program that a rank may be told, for each rank of this host. free() it. */
 static uint32_t *appnums_of(const struct world *world, const struct world_host *here)
 {
 	uint32_t *numbers = calloc(here->ranks ? here->ranks : 1, sizeof(*numbers));

@@ -512,7 +512,7 @@ int pmi1_add(struct pmi1 *pmi, uint32_t rank, int fd)
 	ev_io_init(&client->writable, on_writable, fd, EV_WRITE);
 	client->readable.data = client;
 	client->writable.data = client;
-	/* Who is not read is not answered. */
+	/* Ranks are held by not reading their requests: none is answered then. */
 	if (!pmi->is_held)
 		ev_io_start(pmi->loop, &client->readable);
 	return 0;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What pmi1 asks for. None of them calls back before it returned. */
+/* The functions that pmi1 calls. None of them calls back before it has returned. */
 struct pmi1_ops {
 	/*
 	 * All local ranks that did not finish are in a barrier. @data holds what they put since the last one,

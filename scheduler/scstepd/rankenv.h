@@ -8,10 +8,10 @@
 #include "scheduler/scstepd/env.h"
 #include "scheduler/scstepd/step.h"
 
-/* What all ranks of @app on this host have in common. 0 or -errno. */
+/* The variables that all ranks of @app on this host have in common. 0 or -errno. */
 int rankenv_app(const struct step *step, const struct world *world, const struct job_app *app,
 		struct env *ret);
-/* With what rank @number has for itself; @pmi: its end of PMI-1's socket, -1 = none. 0 or -errno. */
+/* The same with the variables of rank @number alone; @pmi: its end of PMI-1's socket, -1 = none. 0 or -errno. */
 int rankenv_rank(const struct step *step, const struct world *world, uint32_t number, int pmi,
 		 const struct env *common, struct env *ret);
 /* "3,1,2" */

@@ -363,7 +363,7 @@ void ranks_go(struct ranks *ranks, const struct world *world)
 
 		if (rank->world != world || rank->go < 0)
 			continue;
-		/* Who was killed meanwhile does not read it; the reaper tells. */
+		/* A rank that was killed meanwhile does not read it; the reaper reports that. */
 		if (write(rank->go, "", 1) < 0 && errno != EPIPE)
 			step_failed(ranks->step, world->number, rank->number, STEP_CODE_START,
 				    strerror(errno));

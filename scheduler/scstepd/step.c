@@ -97,7 +97,7 @@ void step_stop(struct step *step, int code, const char *text)
 		ev_break(step->loop, EVBREAK_ALL);
 		return;
 	}
-	/* What only this host knows must not be lost with it. */
+	/* The cause of the end, if only this host knows it, must not be lost with the host. */
 	if (!step->leader && !step->is_told)
 		cord_failed(step->cord, code, text);
 	step->state = STEP_STOPPING;
@@ -278,7 +278,7 @@ static void on_go(struct step *step, const json_t *head)
 static void on_signal(struct step *step, int signo)
 {
 	ranks_signal(step->ranks, signo);
-	/* Who was stopped must hear that it shall end. */
+	/* A stopped rank must be continued to receive the signal. */
 	if (signo == SIGTERM || signo == SIGINT || signo == SIGHUP || signo == SIGQUIT)
 		ranks_signal(step->ranks, SIGCONT);
 }

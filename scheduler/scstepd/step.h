@@ -79,7 +79,7 @@ struct step {
 int step_open(struct step *step, struct ev_loop *loop, int fd);
 void step_close(struct step *step);
 
-/* What the cord brings. */
+/* Messages that come by the cord. */
 void step_order(struct step *step, json_t *head);
 void step_adopted(struct step *step, uint32_t world, const char *failure); /* NULL: well */
 struct link;
@@ -89,7 +89,7 @@ void step_killed(struct step *step);
 /* PMIx's server is up; @failure is a sentence, or NULL. */
 void step_served(struct step *step, const char *failure);
 
-/* A message to a host or TREE_ALL. What cannot be sent ends the job. */
+/* Sends a message to a host or TREE_ALL. A message that cannot be sent ends the job. */
 void step_send(struct step *step, int64_t to, json_t *head, const void *body, size_t size);
 
 /* All ranks of world 0 here execute their programs. */

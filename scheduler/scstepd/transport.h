@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * transport - hosts where Open MPI does not use mtl/pm although the job names it: the component is missing there, or
- * stays out. Open MPI goes on with another transport on such a host, and its ranks then fail to reach all others. What
- * the ranks bring to their first fence says it. Knows nothing of files: each program may have its own Open MPI.
+ * stays out. Open MPI goes on with another transport on such a host, and its ranks then fail to reach all others. The
+ * data that the ranks bring to their first fence shows it. Knows nothing of files: each program may have its own Open
+ * MPI.
  */
 #ifndef SCHEDULER_SCSTEPD_TRANSPORT_H
 #define SCHEDULER_SCSTEPD_TRANSPORT_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * tree - the links to the parent and the children, and who gets which message. What is for this host goes through a
- * queue, so that nobody is called from within a function he called.
+ * tree - the links to the parent and the children, and which host gets which message. Messages for this host go through
+ * a queue, so that no caller is called back from within the function that it called.
  */
 #include "scheduler/scstepd/tree.h"
 

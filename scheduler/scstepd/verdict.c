@@ -65,6 +65,6 @@ void verdict_aborted(struct verdict *verdict, uint32_t world, uint32_t rank, con
 	name_rank(name, sizeof(name), world, rank, host);
 	snprintf(line, sizeof(line), "%s called MPI_Abort with code %d%s%s", name, code,
 		 is_said ? ": " : "", is_said ? text : "");
-	/* What does not fit into an exit code is a failure all the same. */
+	/* A code that would become exit code 0 is a failure all the same. */
 	verdict_give(verdict, code & 0xff ? code & 0xff : 1, line);
 }

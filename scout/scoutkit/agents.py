@@ -53,7 +53,7 @@ class Agent:
         self.send({"op": "door_wanted"})
 
     def close(self, number):
-        """What still comes of it is dropped."""
+        """Ends a talk: its later messages are dropped."""
         self.talks.pop(number, None)
 
     def hear(self, head, body):

@@ -16,7 +16,7 @@ class Wrong(Exception):
 
 
 class Cluster:
-    """What is used of cluster.json; without the file: names only."""
+    """The parts of cluster.json that are used here; without the file: names only."""
 
     def __init__(self, path=None):
         self.groups, self.addresses, self.node_port = {}, {}, NODE_PORT

@@ -88,7 +88,7 @@ class Joined:
         return [found.st_dev, found.st_ino] == self._greeting["stdin"]
 
     def close(self):
-        """What we have begun ends with it."""
+        """Closes the connection; the session then ends all that we have begun."""
         self._stream.close()
 
     # ---- messages ----

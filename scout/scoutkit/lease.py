@@ -33,12 +33,12 @@ class Lost(Exception):
 
 
 def reason_of(command):
-    """The reason of who gives none: his command, as scored takes it. Commands may have lines, and be long."""
+    """The reason when the user gives none: his command, as scored takes it. Commands may have lines, and be long."""
     return harmless(command[:_COMMAND_MAX]).encode()[:_REASON_MAX].decode(errors="ignore")
 
 
 def _place():
-    """Who holds it, for people."""
+    """The holder of a lock, for people: host and process."""
     return f"{socket.gethostname()} {os.getpid()}"
 
 
@@ -154,7 +154,7 @@ class Lease:
         self._link.socket.settimeout(SILENCE_S)
 
     def _answer(self, end):
-        """What scored says next; nothing for long is fine while the lock is another's."""
+        """The next answer of scored. A long silence is no error while another has the lock."""
         if not self._request["wait"]:
             return self._link.receive()
         left = None if end is None else max(0.01, end - time.monotonic())
@@ -217,7 +217,7 @@ class Lease:
             raise Lost(self.lost)
 
     def release(self):
-        """Gives it back. What can't be told to scored ends by itself, after lease_s."""
+        """Gives the lock back. If scored can't be told, the lock ends by itself, after lease_s."""
         if self._is_over:
             return
         self._is_over = True

@@ -36,7 +36,7 @@ class Lock:
         return f"lock lost: {self.lost}" if self.lost else f"lock {self._lease.id}"
 
     def take(self, turns=None):
-        """If it is due: gets it, Trouble. What else the loop has to do is done while scored takes its time."""
+        """Gets the lock if it is due; Trouble. The loop does its other work while scored takes its time."""
         if not self.is_due:
             return
         from scorectl.link import Unreachable

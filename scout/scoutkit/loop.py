@@ -15,7 +15,7 @@ _SIGNALS_AT_ONCE = 4096
 
 
 class Timer:
-    """What call_later() gives."""
+    """A timer of call_later()."""
 
     __slots__ = ("call",)
 
@@ -23,7 +23,7 @@ class Timer:
         self.call = call
 
     def cancel(self):
-        """It is not called any more."""
+        """Its call is not made any more."""
         self.call = None
 
 

@@ -21,7 +21,7 @@ def _version():
 
 
 def _work(options, crew, cluster):
-    """What is to be done with agents; the exit code."""
+    """Does the work that needs agents; the exit code."""
     if options.verb == "put":
         from . import put
         return put.run(crew, options, cluster)
@@ -93,8 +93,8 @@ def _run(arguments):
 
 
 def _prepare():
-    """What our caller may have left out: standard descriptors, which a connection must not become; and an interrupt
-    that leaves by the way of exceptions, so that a lock is given back."""
+    """Opens standard descriptors that our caller has left closed, so that no connection gets their numbers. Makes
+    interrupts raise exceptions, so that a lock is given back."""
     handle = os.open(os.devnull, os.O_RDWR)
     while handle <= 2:
         handle = os.dup(handle)

@@ -95,7 +95,7 @@ _TABLE = {
 
 
 class Options:
-    """What was asked for."""
+    """The options and words of a command line."""
 
     def __init__(self):
         self.group = self.file = self.exclude = self.count = self.reason = self.timeout = None
@@ -178,7 +178,7 @@ def read(arguments):
 
 
 def command(words):
-    """What is executed: several words as they are; one with blanks or characters of the shell by sh. Wrong."""
+    """The words to execute: several as they are; a single one with blanks or characters of the shell by sh. Wrong."""
     for word in words:
         if not word.isprintable():
             try:

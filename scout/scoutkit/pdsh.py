@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """pdsh - agents started by pdsh, which connect back. pdsh does no more than that: it has no standard input for them,
-and loses how they end. What it and the programs below it say is kept for the message about a host that did not come."""
+and loses how they end. Output of pdsh and its children is kept for the message about a host that did not come."""
 
 import os
 import shlex

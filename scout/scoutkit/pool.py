@@ -73,7 +73,7 @@ def start(session, options):
 
 
 def end(agents, directory):
-    """What start() has started in a session that ends; sentences about what could not be done."""
+    """Ends the cluster that start() has started in a session; prints what could not be done."""
     cluster = _cluster(directory, agents)
     try:
         cluster.read()

@@ -39,7 +39,7 @@ class File:
         self.mode, self.mtime_ns = stat.S_IMODE(found.st_mode), found.st_mtime_ns
 
     def order(self):
-        """What the agents are told of it."""
+        """The message that orders the file from an agent."""
         return {"op": "put", "path": self.target, "mode": self.mode, "size": self.size, "sha256": self.sha256,
                 "mtime_ns": self.mtime_ns}
 
@@ -110,7 +110,7 @@ class Sending:
             by_name[node["host"]].send({**order, "id": self._number, "children": node["children"]})
         for agent in list(self._room):
             self._feed(agent)
-        # What has not all come by then is thrown away there, as the connection ends.
+        # A host throws a file away that has not come completely by then, as the connection ends.
         self.loop.run_until(lambda: not self._wanted or self._limit.is_over)
         for agent in self.crew.all:
             agent.close(self._number)
@@ -158,7 +158,7 @@ class Sending:
                 self._cut.append(host)
 
     def lost(self, agent):
-        """Of agents.py. Who is below it hears no more of it."""
+        """Of agents.py. The hosts below a lost one get no more of the file from it."""
         self._room.pop(agent, None)
         self._settle(agent.host, agent.why, result.NOT_REACHED)
         self._cut_off(self._below.get(agent.host, ()))

@@ -19,7 +19,7 @@ def signal_name(number):
 
 
 def plain(head, host):
-    """What an agent says of a failure, without its host: the summary puts those together that say the same."""
+    """An agent's text about a failure, without its host: the summary shows equal texts of several hosts once."""
     return frames.text(head, "text", frames.text(head, "error", "failed")).replace(f", host {host}", "")
 
 
@@ -52,7 +52,7 @@ class Result:
         return os.WTERMSIG(self.status)
 
     def words(self):
-        """What was not right; "" when all was."""
+        """The failure in words; "" when there was none."""
         if self.error:
             return self.error[:_DETAILS_MAX]
         if self.text:

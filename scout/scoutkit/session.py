@@ -26,7 +26,7 @@ _HANGUP_S = 5           # for the shell to end when we are told to
 
 
 class Relay:
-    """What a command has opened on a host, under numbers of its own."""
+    """One run, put or get of a command on a host, under a number of the command's own."""
 
     def __init__(self, client, number, kind):
         self.client, self.number, self.kind = client, number, kind
@@ -146,7 +146,7 @@ class Session:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def greeting(self):
-        """What a command is told first."""
+        """The first message to a command."""
         found = os.fstat(0)
         return {"op": "session", "hosts": [agent.host for agent in self.crew.all], "pid": os.getpid(),
                 "since": self.since, "lock": self.lock.describe(), "directory": self.directory,

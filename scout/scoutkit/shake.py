@@ -33,11 +33,11 @@ class Connector:
 
     @staticmethod
     def preamble(job=0):
-        """What is sent before everything."""
+        """The bytes that are sent first."""
         return PREAMBLE.pack(MAGIC, job)
 
     def hear(self, head):
-        """What the listener said."""
+        """Takes a message of the listener."""
         if head["op"] == "refused":
             raise Refused(f"it refuses us: {frames.text(head, 'text', 'it does not say why')}")
         if self._theirs is None:
@@ -69,7 +69,7 @@ class Listener:
         say({"op": "hello", "nonce": self._mine, "uid": os.geteuid()})
 
     def hear(self, head):
-        """What the one that connected said; preamble read."""
+        """Takes a message of the connector, whose preamble was read already."""
         if head["op"] != "hello":
             raise frames.Broken("no hello")
         role, theirs = frames.text(head, "role"), frames.text(head, "nonce")

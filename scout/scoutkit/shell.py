@@ -41,7 +41,7 @@ def _name(number):
 
 
 class _Ending:
-    """What a signal does to the command."""
+    """Passes signals to the command on all hosts."""
 
     def __init__(self, turns, work, line):
         self._work, self._line = work, line

@@ -23,7 +23,7 @@ def _copy(fd, output):
 
 
 class _Shown:
-    """What all have in common. total: hosts; of a single one the outputs are passed on as they are."""
+    """The common part of all forms of output. total: hosts; outputs of a single one are passed on as they are."""
 
     def __init__(self, total, progress=QUIET):
         self.total, self.progress = total, progress

@@ -16,7 +16,10 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* Stops all members together, as a scheduler does: each in turn, a little at a time. What is lost takes its time. */
+/*
+ * Stops all members together, as a scheduler does: each in turn, a little at a time. Lost packets take
+ * time to be sent again.
+ */
 static bool quiesce_all(const struct variant *variant, struct crew *crew)
 {
 	double end = seconds() + (variant->is_faulted ? 20 : 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes as a received frame, and as the address that a context on ethernet publishes. What is taken is
- * for us and whole; what is refused is not written.
+ * Any bytes as a received frame, and as the address that a context on ethernet publishes. An accepted
+ * frame is addressed to this context and is not truncated. A rejected address leaves the output unchanged.
  */
 #include <stdint.h>
 #include <stdlib.h>

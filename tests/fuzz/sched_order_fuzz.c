@@ -69,7 +69,7 @@ static void check_again(const struct order *order)
 	json_decref(second);
 }
 
-/* What has no place beside it is refused, whatever it is. */
+/* A text without its host's number beside it is rejected, whatever the text is. */
 static void check_placeless(const char *text, size_t size)
 {
 	struct order *order = NULL;

@@ -175,7 +175,7 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* What the devices know of each other, where they do not get on. */
+/* Prints the state of every member's devices, for a test that makes no progress. */
 static void dump(const struct crew *crew)
 {
 	for (unsigned int i = 0; i < crew->n; i++)

@@ -55,7 +55,7 @@ struct simnet_transit {
 	uint64_t n;          /* how many went from src to dst on the rail before */
 };
 
-/* What becomes of it; preset by the rail's settings, the hook may change it. */
+/* The fate of that packet, preset by the rail's settings; the hook may change it. */
 struct simnet_fate {
 	bool is_lost;
 	uint32_t copies;   /* beside the first */
@@ -71,7 +71,7 @@ struct simnet_ops {
 	void (*transit)(void *arg, const struct simnet_transit *transit, struct simnet_fate *fate);
 };
 
-/* What happened so far, packets. */
+/* Counts of packets so far. */
 struct simnet_count {
 	uint64_t posted, arrived;
 	uint64_t lost, tail_dropped, no_buffer,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Test registry, assertions and TAP output; see tap.h for how a test is written.
- * Owns the counts of the running test and the seed. What failed goes to standard error, which prove
+ * Owns the counts of the running test and the seed. Failures go to standard error, which prove
  * shows; the results go to standard output. Knows nothing of the code under test.
  */
 #include "tests/harness/tap.h"

@@ -73,7 +73,7 @@ uint64_t tap_rand(uint64_t *state);
 /* Whether the running test has failed so far. */
 bool tap_has_failed(void);
 
-/* Runs the tests named in argv, or all; returns the exit code. What main() calls. */
+/* Runs the tests named in argv, or all; returns the exit code. main() calls it. */
 int tap_main(int argc, char **argv);
 
 #endif

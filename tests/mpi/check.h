@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the MPI test programs share: a check that ends the job with place and values, patterns, and
+ * Shared by the MPI test programs: a check that ends the job with place and values, patterns, and
  * the one OK line. Each program takes any number of ranks >= 2 unless it says otherwise.
  */
 #ifndef TESTS_MPI_CHECK_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the test files that start MPI programs share: TAP lines, the environment in which mpirun finds the
+"""Shared by the test files that start MPI programs: TAP lines, the environment in which mpirun finds the
 component of the build tree, runs bounded in time, and a lab that always comes down.
 """
 import contextlib

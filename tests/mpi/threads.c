@@ -114,7 +114,7 @@ static void *probe(void *arg)
 	return NULL;
 }
 
-/* What may be held for one thread is let go by whichever polls. */
+/* A message that is held back for one thread is sent by any thread that polls. */
 static void *burst(void *arg)
 {
 	int partner = check_rank ^ 1, tag = 200;

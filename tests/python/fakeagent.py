@@ -57,7 +57,7 @@ class Fake:
         self.say({"op": "ended", "id": head["id"], "status": status, **more})
 
     def ops(self):
-        """What was heard."""
+        """The operations of the messages received so far, in order."""
         return [head["op"] for head, _ in self.heard]
 
 

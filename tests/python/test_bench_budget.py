@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests/bench/budget computes from samples, calls, recorded packets and counts of instructions."""
+"""Results that tests/bench/budget computes from samples, calls, recorded packets and counts of instructions."""
 import argparse
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a figure's goal, or its lack, does to the verdict, the report and the exit status."""
+"""Effects of a figure's goal, or of a missing goal, on the verdict, the report and the exit status."""
 import contextlib
 import dataclasses
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is computed from a sweep over message size: the worst place, tables, and what is measured for whom."""
+"""Results of a sweep over message size: the worst place, tables, and which sizes are measured for which figure."""
 import contextlib
 import dataclasses
 import json
@@ -284,7 +284,7 @@ def test_write__nothing_was_measured(tmp_path):
 
 
 def run(monkeypatch, lines, sizes, wanted="near"):
-    """What is read from such output, and the command that was run."""
+    """The readings from such output, and the command that was run."""
     ran = []
     monkeypatch.setattr(mpisizes, "program", lambda relative: relative)
     monkeypatch.setattr(mpisizes, "run_json_lines", lambda command: ran.append(command) or lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the figures of pm-verbs read from the programs that they run."""
+"""Values that the figures of pm-verbs read from the output of the programs that they run."""
 import json
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the commands written in Python have in common, in the tree and as they are installed."""
+"""Properties that all commands written in Python share, in the tree and as they are installed."""
 import functools
 import os
 import pathlib
@@ -45,7 +45,7 @@ def test_version__as_installed(command, tmp_path):
     ("configs/scconf", ["check", "/no/such/file"], 1)])
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_standard_descriptors__closed(command, words, code, closed, tmp_path):
-    """What cannot be said is lost, and nothing else: the daemon runs, the code is the usual one."""
+    """Only the output to a closed descriptor is lost: the daemon runs, and the exit code is the usual one."""
     mark = tmp_path / "mark"
     words = [word.format(mark) for word in words]
     done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", TREE / command, *words], capture_output=True,

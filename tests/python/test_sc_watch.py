@@ -40,7 +40,7 @@ class World:
                 self.do(self.watch.started(self.now, 7))
 
     def take(self):
-        """What was done since the last call."""
+        """The actions done since the last call."""
         done, self.done = self.done, []
         return done
 

@@ -40,7 +40,7 @@ class Machine:
                f"{self.names.index(port.host) & 255:02x}"
 
     def heard(self, asked=None):
-        """What the hosts report; dead ports hear and are heard by nobody."""
+        """The reports of the hosts; dead ports neither hear other ports nor are heard by them."""
         ears = {name: [] for name in asked or self.names}
         rooms = {}
         for port, room in self.switch.items():

@@ -359,7 +359,7 @@ def test_values__port_span_is_that_of_the_library():
 def test_keys__are_those_of_the_library():
     source = (TREE / "pmcore" / "util" / "conf.c").read_text()
     known = set(re.findall(r'^\t\{"([a-z_.]+)", [A-Z_]+, FIELD', source, re.MULTILINE))
-    # What breaks or records traffic on purpose is for the environment of one run only.
+    # Options that inject faults or record traffic belong in the environment of one run only.
     assert known - {"fault", "trace"} == set(options.KEYS)
     assert schema.PM.keys.keys() == {key.split(".")[0] for key in options.KEYS}
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What random loss costs: goodput against the lossless run of the same network. */
+/* The cost of random loss: goodput compared with the lossless run of the same network. */
 #include "tests/sim/sim.h"
 
 #include <stdlib.h>

@@ -133,7 +133,8 @@ static void tell_room(struct hxbnet *net, uint32_t host)
 	net->ops.has_room(net->arg, host);
 }
 
-/* What the kernel counts for a frame: a power of two for bytes, headroom and shared part, and a head. */
+/* Bytes that the kernel counts for a frame: its data, headroom and shared part, rounded up to a power
+ * of two, and a head. */
 static uint32_t socket_bytes(const struct frame *frame)
 {
 	uint32_t need = frame->len + ETH_HEAD + 384, size = 512;

@@ -38,9 +38,9 @@ struct hxbnet_config {
 	uint32_t overhead_bytes; /* of a frame on the wire beside the packet */
 	uint32_t nic_packets;    /* own frames that a NIC holds before it says -EAGAIN */
 	/*
-	 * What a socket may have before the first switch, all rails together, as the kernel counts it; 0 = no
-	 * limit. It matters where there is no NIC in between, as in labs of namespaces. What there is no
-	 * room for waits in a ring of so many frames.
+	 * Bytes that a socket may have before the first switch, all rails together, as the kernel counts
+	 * them; 0 = no limit. The limit matters where there is no NIC in between, as in labs of namespaces.
+	 * Frames beyond the limit wait in a ring that holds ring_ahead of them.
 	 */
 	uint32_t socket_bytes, ring_ahead;
 	uint32_t relay_packets; /* relayed frames that a NIC holds before it drops them */
@@ -57,7 +57,7 @@ struct hxbnet_ops {
 	void (*has_room)(void *arg, uint32_t host);
 };
 
-/* What happened so far, frames. */
+/* Counts of frames so far. */
 struct hxbnet_count {
 	uint64_t posted, arrived;
 	uint64_t links;                     /* put on a cable by a NIC */

@@ -17,7 +17,7 @@ static void lose(void *arg, const struct simnet_transit *transit, struct simnet_
 		fate->is_lost = true;
 }
 
-/* What each run does. */
+/* The kind of traffic of a run. */
 enum work { MESSAGES, BOTH_WAYS, READ, WRITE };
 
 static void run_pattern(uint32_t rails, uint32_t there, uint32_t back, enum work work)

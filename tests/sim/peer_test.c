@@ -116,8 +116,8 @@ TAP_TEST(peer__idle_for_an_hour)
 }
 
 /*
- * Who waits for one that computes may ask for it all the time: it is not found dead, its rails stay in use,
- * what it owes still comes.
+ * A node that waits for a computing peer may probe it all the time: the peer is not found dead, its rails
+ * stay in use, and messages sent later still arrive.
  */
 TAP_TEST(peer__probed_while_it_computes)
 {

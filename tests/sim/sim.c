@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * sim - drives the engines of a simulated job: the event loop, the device calls, pauses and deaths.
- * What the application sends and how it is checked is in simapp.c.
+ * simapp.c has the messages that the application sends, and the checks of them.
  */
 #include "tests/sim/sim.h"
 
@@ -16,7 +16,7 @@
 #define SPIN_MAX 1000 /* polls at one moment without a packet until the engine counts as spinning */
 #define SPARES_MAX 16 /* transmit buffers an idle engine may keep */
 
-/* What an engine's calls need to know. */
+/* The argument of an engine's calls: their simulation and their node. */
 struct seat {
 	struct sim *sim;
 	uint32_t node;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simdue - which nodes of a simulated job have to be served, and when the next one has to be. What a turn of a
- * node is, is not known here. Costs the same per event for two nodes and for thousands.
+ * simdue - which nodes of a simulated job have to be served, and when the next one has to be. It does
+ * not know how a node is served. An event costs the same with two nodes and with thousands.
  */
 #ifndef TESTS_SIM_SIMDUE_H
 #define TESTS_SIM_SIMDUE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simwires - the network below a simulated job, one of two: flat (simnet) or a hypercrossbar (hxbnet). What
- * both can do is called through here by sim.c; tests call the one they have.
+ * simwires - the network below a simulated job, one of two: flat (simnet) or a hypercrossbar (hxbnet).
+ * sim.c calls through here the functions that both networks have; tests call the network that they use.
  */
 #ifndef TESTS_SIM_SIMWIRES_H
 #define TESTS_SIM_SIMWIRES_H

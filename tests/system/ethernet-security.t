@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a process with nothing but its port, and a host on the wire, can do to others of pm-ethernet:
-nothing, and every frame they try is counted under its reason. A lab of three hosts with two NICs and
+"""Attacks on other users of pm-ethernet, by a process with nothing but its port and by a host on the wire.
+They do no harm, and every frame they try is counted under its reason. A lab of three hosts with two NICs and
 the real daemon; the forger is a process of nobody that writes into its rings by itself. Needs root. TAP.
 """
 import collections

@@ -18,7 +18,7 @@ from vmtest import need_guests, wait_until                              # noqa: 
 
 CTL = f"{ROOT}/pm-ethernet/ctl/pm-ethernetctl"
 COPY, ZERO = "eth1,eth2", "eth3,eth4"
-# What a driver needs for zero copy: buffers that it maps itself.
+# Options of a NIC whose driver maps its buffers itself, which zero copy needs.
 MAPPED = "iommu_platform=on,disable-legacy=on"
 LINKS = [vmlab.Link("a", "b")] * 2 + [vmlab.Link("a", "b", options=MAPPED)] * 2
 ZERO_COPY_KERNEL = 7, 0
@@ -84,7 +84,7 @@ class Traffic:
         self.client = self.a.start(f"exec env {env} {' '.join(words)} b", 90)
 
     def status(self):
-        """What pm-ethernetctl says of its context once it is there."""
+        """The context that pm-ethernetctl status reports once the client sends; {} if there is none."""
         # found by a program that starts faster than the messages are over
         wait_until(lambda: sent_frames(self.a) or self.client.is_over())
         found = report(self.a, "status")["contexts"]
@@ -115,7 +115,7 @@ def talk(lab, attach, zero_copy, name):
 
 
 def watch(lab, attach, zero_copy, name):
-    """What status says of a context while messages run; longer where a guest is too slow to ask in time."""
+    """Checks the context that status reports while messages run: longer, where a guest is too slow to ask in time."""
     for seconds in (12, 30, 60):
         traffic = Traffic(lab, attach, f"--test bandwidth --size 8k --seconds {seconds}")
         context = traffic.status()

@@ -33,7 +33,7 @@ def must(*words):
 
 
 def wait_until(condition, seconds=15):
-    """What another host knows has no descriptor to wait on."""
+    """Polls, as the state of another host has no descriptor to wait on."""
     end = time.monotonic() + seconds
     while not (result := condition()) and time.monotonic() < end:
         time.sleep(0.05)
@@ -119,7 +119,7 @@ class Lab:
 
 
 def seen(lab, name):
-    """What host @name hears: {(host, NIC here): NIC there} of the living."""
+    """Live rails on which host @name hears others: {(host, NIC here): NIC there}."""
     return {(peer["name"], ear["nic"]): ear["their_nic"]
             for peer in lab.report(name, "peers").get("peers", ())
             for ear in peer["rails"] if ear["is_alive"]}

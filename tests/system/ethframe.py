@@ -67,7 +67,7 @@ def key_of(frame):
 
 
 def from_port(frame, host, context, key, n_rails, contexts):
-    """What becomes of a frame of the process that was granted @context; @contexts: keys by number."""
+    """The fate of a frame from the process that was granted @context; @contexts: keys by number."""
     if frame[12:14] != struct.pack(">H", TYPE):
         return "type"
     if len(frame) < HEAD.size:
@@ -99,7 +99,7 @@ def from_port(frame, host, context, key, n_rails, contexts):
 
 
 def from_nic(frame, host, contexts):
-    """What becomes of a frame that a NIC received."""
+    """The fate of a frame that a NIC received."""
     if frame[12:14] != struct.pack(">H", TYPE):
         return PASSED
     if len(frame) < HEAD.size:

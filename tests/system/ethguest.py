@@ -190,7 +190,7 @@ class Raw:
             self.fill.put(address - address % self.granted["chunk"])
 
     def abuse(self):
-        """What the descriptors and the lack of privilege allow: error name of each try."""
+        """Tries to misuse the descriptors and to act without privilege: error name of each try, or "done"."""
         fd, results = self.sockets[0].fileno(), {}
         name = socket.if_nameindex()[-1][1]
 
@@ -347,7 +347,7 @@ class Commands:
         return {"count": next(int(c.split()[1]) for n, c in counts.items() if n.strip() == nic)}
 
     def wire_take(self, ethertype=None):
-        """What came since last asked, of that type if it is given."""
+        """The frames received since the last call, of that type if it is given."""
         select.select([self.wire.socket], [], [], 0.05)
         return {"frames": [f.hex() for f in self.wire.take()
                            if ethertype is None or f[12:14].hex() == ethertype]}

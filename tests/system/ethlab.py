@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the ethernet tests share: a lab whose hosts run pm-ethernetd, and guests in it: processes
+"""Shared by the ethernet tests: a lab whose hosts run pm-ethernetd, and guests in it: processes
 that obey one command after the other (ethguest.py). Knows how to reach them, not what they do.
 """
 import contextlib
@@ -92,7 +92,8 @@ class Guest:
 
 
 def results(sender, receiver):
-    """What pm_send and pm_take, under way, come to. The receiver works on until the sender knows that all has come."""
+    """The results of pm_send and pm_take, which are under way. The receiver goes on until the sender knows that all
+    messages have arrived."""
     taken = receiver.hear()
     receiver.do("pm_serve")
     sent = sender.hear()
@@ -150,7 +151,7 @@ class Lab:
             self.guests.pop().close()
 
     def report(self, host, topic):
-        """What pm-ethernetctl would print, without starting it in the host."""
+        """The report that pm-ethernetctl would print, without starting it in the host."""
         try:
             return daemon.report(f"/proc/{self.daemon(host)}/root{daemon.RUN}", TOPICS[topic])
         except (daemon.Unreachable, daemon.Refused) as e:

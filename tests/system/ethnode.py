@@ -130,7 +130,7 @@ class Node:
         return result
 
     def serve(self, is_over):
-        """What was received last is still to be acknowledged, and again if that got lost."""
+        """Acknowledges the messages received last, and again if the acknowledgement got lost."""
         while not is_over():
             self.progress()
 

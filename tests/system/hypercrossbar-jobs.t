@@ -44,7 +44,7 @@ class Grid(schedlab.Lab):
         return next(name for name, at in self.at.items() if at == coordinates)
 
     def reports(self, topic):
-        """What the daemons tell, by host; asked as pm-ethernetctl does, which would take a while for many hosts."""
+        """Reports of the daemons, by host. It asks as pm-ethernetctl does, whose start in many hosts takes long."""
         pids = {host: pid for pid, (host, name) in self.processes().items() if name == "pm-ethernetd"}
         return {host: daemon.report(f"/proc/{pid}/root{daemon.RUN}", topic) for host, pid in pids.items()}
 
@@ -59,7 +59,7 @@ class Grid(schedlab.Lab):
                 for host, report in self.reports(daemon.COUNTERS).items()}
 
     def job(self, name):
-        """What scored knows of a job; {} = nothing."""
+        """The job as scored reports it; {} = scored does not know it."""
         return next((job for job in json.loads(self.run(SCQUEUE, "--json").stdout) if job.get("name") == name), {})
 
     def is_frozen(self, number, host):

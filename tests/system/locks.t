@@ -128,7 +128,7 @@ class Person:
         return self.ask("lock", hosts=hosts, **{"mode": "exclusive", "lease_s": LEASE_S * 12, **fields})
 
     def listen(self):
-        """What comes without a request."""
+        """The next message that comes without a request."""
         return self.ask("listen")
 
     def end(self):
@@ -332,7 +332,7 @@ def in_order(world):
 
 
 def why_waiting(world):
-    """What the newest job waits for; '' = it runs or there is none."""
+    """The reason why the newest job waits; '' = it runs or there is none."""
     done = world.call("../scheduler/ctl/scqueue", "--json")
     jobs = json.loads(done.stdout)
     return jobs[-1].get("why", "") if jobs else ""

@@ -30,7 +30,7 @@ def write_hpcc_input(directory):
 
 
 def judge_hpcc(text):
-    """What hpcc's own checks say, as a list of complaints."""
+    """Failed and missing checks of hpcc's own, as a list."""
     wrong = []
     if "Success=1" not in text:
         wrong.append("no Success=1")

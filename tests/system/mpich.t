@@ -19,7 +19,7 @@ LEAVES = ("finalize",)          # messages of MPI_Bsend on their way in MPI_Fina
 SCLAB = f"{ROOT}/tests/lab/sclab"
 LAB = f"mpich{os.getpid()}"
 LIMIT = 120
-# What the last rank does in the middle.
+# A program whose argument says how its last rank acts in the middle.
 ENDS = r"""
 #include <mpi.h>
 #include <stdlib.h>

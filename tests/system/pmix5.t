@@ -20,7 +20,7 @@ LIMIT = 30
 PROGRAMS = ("bursts", "cancel", "collectives", "comms", "crowd", "datatypes", "finalize", "flood", "modes", "order",
             "probes", "sizes", "spawn", "threads", "truncate", "wildcards")
 DEVICES = "devices=self+shmem+udp"
-# What the last rank does in the middle.
+# A program whose argument says how its last rank acts in the middle.
 ENDS = r"""
 #include <mpi.h>
 #include <stdlib.h>
@@ -131,7 +131,8 @@ class Pair:
             self.says("2x2", f"OK {name}", f"{build_dir}/mpi/{name}")
 
     def ends(self, program):
-        # Who leaves closes no connection but that to PMIx: others would call MPI_Abort as soon as they see it.
+        # A rank that leaves closes no connection but that to PMIx: others would call MPI_Abort as soon as
+        # they see a closed one.
         for how, nodes, code, text in (("meets", "2x1", 0, ""), ("aborts", "2x2", 7, "rank 3 on h"),
                                        ("leaves", "1x2", 1, "without MPI_Finalize")):
             done = self.run(nodes, program, how)

@@ -81,7 +81,7 @@ def head_of(data, children=(), **more):
 
 
 def hear(there, seconds, number=1):
-    """What the hosts say: into their answers, room for the first's put of that number."""
+    """Stores the answers of the hosts; returns the bytes that they have room for, in the put of that number."""
     room = 0
     ready, _, _ = select.select([host.link.socket for host in there], [], [], seconds)
     for host in there:

@@ -40,7 +40,7 @@ def call(host, munge, role="scout", **more):
 
 
 def as_user(uid, work):
-    """What work() returns when that user does it; a text, if it fails."""
+    """The result of work() called as that user; a text, if it fails."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -190,7 +190,7 @@ def bomb(cluster):
 
 
 def murmurs(cluster, host):
-    """What a user writes to his scremote's standard error."""
+    """A user's own text on the standard error of his scremote."""
     def mutter():
         link, ready = call(host, cluster.munge)
         system = ctypes.CDLL(None, use_errno=True).syscall

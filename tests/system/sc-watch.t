@@ -142,7 +142,7 @@ def probe_hangs(_):
 
 
 def probe_floods(_):
-    """What it prints was kept in memory, 1 GB a second of it."""
+    """Only the last line of a probe's output is kept. The whole output was once kept in memory, 1 GB a second."""
     probe = "head -c 200000000 /dev/zero; echo; stat -L -c 'kept: %s' /dev/stdout; exit 1"
     watched = Watched(["-pause", "0.05", "-every", "0.05", "-probe", probe], ["sleep", "300"])
     tap.equal(watched.await_event("silent"), "exit 1: kept: 0", "of what a probe prints the last line is kept")

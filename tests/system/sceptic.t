@@ -133,7 +133,7 @@ def full(lab, host):
 
 
 def left_out(world):
-    """What -D prints is what -x of scout takes."""
+    """The output of -D is a valid argument of -x of scout."""
     defects = world.sceptic("-D").stdout.strip()
     tap.equal((defects, world.sceptic("-D", "-l").stdout), ("h[1,3]", "h1\nh3\n"), "-D, as one expression and as lines")
     done = world.lab.run(SCOUT, "-g", "all", "-x", defects, "-no-lock", "uname", "-n", env=world.env)

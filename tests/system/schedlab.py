@@ -223,7 +223,7 @@ class Lab:
         return found
 
     def settled(self, seconds=5):
-        """What is left after at most that time."""
+        """Waits at most that time for jobs to be cleaned up; returns the leftovers."""
         wait_until(lambda: not self.leftovers(), seconds)
         return self.leftovers() or self.ports()
 

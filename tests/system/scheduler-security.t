@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one user may not do to another's jobs, nor to the daemons that run as root: seen, touched, stopped, slowed. TAP.
+"""A user may not see, touch, stop or slow down another user's jobs, nor the daemons that run as root. TAP.
 Needs root, munged and two users that are in the passwd file."""
 import contextlib
 import os
@@ -155,7 +155,7 @@ def in_time(cluster, name, *words):
 
 @contextlib.contextmanager
 def hostile(cluster, what, number):
-    """What a hostile user's connections are told; they are there until the end of the block."""
+    """The answers to a hostile user's connections, which stay open until the end of the block."""
     child = subprocess.Popen(become(HOSTILE, [PYTHON, f"{ROOT}/tests/system/schedhostile.py", cluster.server,
                                               cluster.munge, what, str(number)]),
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -166,7 +166,7 @@ def hostile(cluster, what, number):
 
 
 def queue_quota(cluster):
-    """Who has as many jobs waiting as he may is told so; others' get in and start."""
+    """A user at his limit of waiting jobs gets an error for one more; jobs of other users get in and start."""
     with job(cluster, "-nodes=1x2,group=h1", "sh", "-c", "echo here; exec sleep 30"):
         with hostile(cluster, "fill", JOBS + 2) as said:
             TAP.equal([line.split()[0] for line in said], ["queued"] * JOBS + ["error"] * 2,
@@ -242,7 +242,7 @@ def leftovers(cluster):
 
 
 def survivors(cluster):
-    """What a rank leaves running."""
+    """Processes that a rank leaves running are ended."""
     program = ("import os, time\n"
                "for n in range(20):\n"
                " if not os.fork():\n"

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The scheduler where cgroups are v2 alone, then where they are v1 alone: a virtual machine of one host. Whose groups a
-rank is in, the limit of processes, memory, switching, and what is left. Nothing here is measured. TAP."""
+"""The scheduler where cgroups are v2 alone, then where they are v1 alone: a virtual machine of one host. Checks
+that a rank is in its job's groups, and the limit of processes, memory, switching, and that nothing is left of the jobs.
+Nothing here is measured. TAP."""
 import json
 import os
 import re
@@ -27,7 +28,7 @@ mkdir -m 755 /run/munge && head -c 64 /dev/urandom >/run/munge/key && chmod 600 
 munged --force --socket=/run/munge/socket --key-file=/run/munge/key --pid-file=/run/munge/pid \\
     --log-file=/run/munge/log --seed-file=/run/munge/seed
 """
-# What v2 has handed on it keeps, even unmounted.
+# Takes controllers back from v2 first: v2 keeps those that it has handed to groups, even when it is unmounted.
 V1 = """
 rmdir /sys/fs/cgroup/openscore && echo -pids -memory >/sys/fs/cgroup/cgroup.subtree_control || exit 1
 umount /sys/fs/cgroup && mount -t tmpfs cgroup /sys/fs/cgroup

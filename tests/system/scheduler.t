@@ -136,7 +136,7 @@ def interrupt(job):
 
 
 def judge(lab, kind, victim, job):
-    """What is wrong with the end of the job, '' = nothing."""
+    """The fault in the end of the job, '' = none."""
     name, host = victim
     noticed = end_of(job, 1 if kind in SURVIVED else NOTICE_S)
     is_queued = kind == "scnoded" and not noticed and not lab.leader()      # for the host to come back

@@ -512,7 +512,7 @@ def test_foreign_namespace():
 
 
 def test_ethernet():
-    """What sclab does for pm-ethernetd, with a program in its place."""
+    """The options --ethernet and --grid of sclab, with another program in the place of pm-ethernetd."""
     with tempfile.TemporaryDirectory(dir="/tmp") as build:
         os.mkdir(f"{build}/bin")
         with open(f"{build}/bin/pm-ethernetd", "w", encoding="utf-8") as f:

@@ -21,7 +21,7 @@ def missing():
 
 
 class Done:
-    """What a call has come to; out and err are bytes."""
+    """The result of a call; out and err are bytes."""
 
     def __init__(self, code, out, err, seconds):
         self.code, self.out, self.err, self.seconds = code, out, err, seconds
@@ -76,7 +76,7 @@ class Lab(schedlab.Lab):
         return self.find(AGENT, host)
 
     def left(self, seconds=5):
-        """What scout has left on the hosts."""
+        """The processes that scout has left on the hosts."""
         def those():
             return [f"{pid} {name} in {host}" for pid, (host, name) in self.processes().items()
                     if name not in schedlab.DAEMONS]

@@ -118,7 +118,7 @@ class World:
 
 
 def until(condition, seconds):
-    """What another process does to the outside has no descriptor to wait on."""
+    """Polls, as the effects of another process have no descriptor to wait on."""
     end = time.monotonic() + seconds
     while not (result := condition()) and time.monotonic() < end:
         time.sleep(0.05)

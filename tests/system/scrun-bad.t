@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What users and operators get wrong: each gives one line that names the thing and the remedy, a nonzero exit code, and
+"""Mistakes of users and operators: each gives one line that names the thing and the remedy, a nonzero exit code, and
 leaves nothing behind. TAP. Needs root and munged; clocks that differ need a C compiler as well."""
 import contextlib
 import os

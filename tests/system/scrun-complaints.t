@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What users of launchers complain about in public, each as a test of scrun on the hosts of a lab. TAP. Needs root, and
+"""Public complaints of users of launchers, each as a test of scrun on the hosts of a lab. TAP. Needs root, and
 Open MPI's compiler for half of it.
 
   complaint                                                             its test

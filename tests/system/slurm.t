@@ -73,7 +73,7 @@ def missing():
 
 
 def readme():
-    """What a user types: the words of salloc, and what follows in its shell."""
+    """The commands that README.md tells a user to type: the words of salloc, and the lines for its shell."""
     with open(f"{ROOT}/README.md", encoding="utf-8") as f:
         section = f.read().partition("*Inside a Slurm allocation*")[2]
     block = re.search(r"\n\n((?:    .*\n)+)", section)[1]

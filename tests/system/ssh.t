@@ -120,7 +120,7 @@ def files(lab):
 
 
 def other_user(lab):
-    """Whose number is not that of his group."""
+    """A user whose user number is not the number of his group."""
     mine = {"user": GUEST, "env": lab.guest_env}
     check(lab.ssh("-g", "h[1-2]", "id -un; cat", stdin=b"fed", **mine), 0, f"h[1-2]:\n{GUEST}\nfed\n".encode(),
           "as a user", "")

@@ -85,7 +85,7 @@ class Lab(scoutlab.Lab):
 
     @property
     def ssh_env(self):
-        """What makes pdsh's ssh a client of the lab."""
+        """Variables that make pdsh's ssh a client of the lab."""
         return {"PDSH_SSH_ARGS_APPEND": f"-F {self.config}"}
 
     @property
@@ -159,7 +159,7 @@ class Lab(scoutlab.Lab):
         return "-no-lock", "-rsh", "ssh", "--programs", f"{BUILD}/bin"
 
     def left(self, seconds=5):
-        """What scout and ssh have left on the hosts; nothing of an sshd but who listens."""
+        """The processes that scout and ssh have left on the hosts; of sshd, all but those that listen."""
         def those():
             logins = self.logins()
             return [f"{pid} {name} in {host}" for pid, (host, name) in self.processes().items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all system tests share: where the tree and the build lie, TAP lines, what a finished program said, an end that
+"""Shared by all system tests: where the tree and the build lie, TAP lines, what a finished program said, an end that
 leaves nothing when time is up."""
 import os
 import shutil

@@ -195,7 +195,7 @@ static bool poll_one(struct node *n, struct ibv_wc *ret)
 	return ibv_poll_cq(pmv_of(n->link)->rails[0].cq, 1, ret) == 1 && !ret->status;
 }
 
-/* What the least user of verbs does for a message: callgrind counts this function. */
+/* The least work that a user of verbs does for a message: callgrind counts this function. */
 __attribute__((noinline)) static bool bare_message(struct node *from, struct node *to,
 						   struct ibv_qp *sender, struct ibv_qp *receiver,
 						   struct ibv_sge *sge)

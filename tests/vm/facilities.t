@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a stock kernel has that this machine's own need not have, and the suite relies on: delay and loss by netem,
+"""Features of a stock kernel that the suite relies on and this machine's own may lack: delay and loss by netem,
 control groups of version 2 alone, BPF with type information. TAP."""
 import re
 import sys

@@ -44,7 +44,7 @@ def nets():
 
 
 def ports(rails):
-    """What $TEST_VERBS_PORTS says when members use so many rails."""
+    """The value of $TEST_VERBS_PORTS for members that use so many rails."""
     return " ".join("+".join(f"rxe{rail * MEMBERS + member}" for rail in range(rails)) for member in range(MEMBERS))
 
 
@@ -72,14 +72,14 @@ def set_up(lab):
 
 
 def resources(guest):
-    """What RDMA objects the kernel holds for processes and itself: {device: {kind: count}}."""
+    """Counts of the RDMA objects that the kernel holds for processes and itself: {device: {kind: count}}."""
     found = json.loads(guest.must("rdma -j resource show"))
     return {each.pop("ifname"): {kind: count for kind, count in each.items() if kind != "ifindex"}
             for each in found}
 
 
 def left(guest, before, limit_s=EVENT_S):
-    """What there is more than before, once processes that have just ended are gone: {} if nothing is."""
+    """RDMA objects beyond those of @before, once processes that have just ended are gone: {} if there are none."""
     now = {}
 
     def more():

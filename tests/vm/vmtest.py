@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests of things in guests share: TAP lines that say how long each took, and RDMA between two guests."""
+"""Shared by tests that run in guests: TAP lines that say how long each took, and RDMA between two guests."""
 import os
 import re
 import select

@@ -71,7 +71,7 @@ class Traffic:
 
 
 def options_of(guest):
-    """What the kernel says of the sockets of the guest's pmtest."""
+    """The XDP_OPTIONS of each AF_XDP socket of the guest's pmtest; (exit status, output) if they cannot be read."""
     code, text = guest.run(f"exec /usr/bin/python3 -IS - $(pidof pmtest) <<'END'\n{ASK}\nEND")
     return (code, text) if code else text.split()
 

@@ -85,7 +85,7 @@ def _peer(peer):
 
 
 def peers(report):
-    """Who answers on which rail."""
+    """The peers that have answered, and on which rails."""
     _print("peers", ("host>", "name", "NIC here", "NIC there", "MAC", "MTU>", "RTT us>", "state"),
            [(_peer(p), p["name"], ear["nic"], f"{ear['their_nic']} (rail {ear['their_rail']})",
              ear["mac"], ear["mtu"], f"{ear['rtt_us']:.1f}", _ear_state(ear))
@@ -130,7 +130,7 @@ def route(report):
 
 
 def findings(found):
-    """What check found."""
+    """The problems that check found."""
     _print("check", ("", "NIC", "what", "what to do"),
            [(f["weight"], f["nic"], f["what"], f["remedy"]) for f in found], "nothing found")
 
@@ -155,7 +155,7 @@ def _value(wish, value):
 
 
 def tuning(wishes, is_applied):
-    """What tune would do, or did."""
+    """The settings that tune would change, or has changed."""
     _print("tuned" if is_applied else "to tune (--apply does it)",
            ("NIC", "what", "before" if is_applied else "now", "after" if is_applied else "wanted",
             "why"),
@@ -164,6 +164,6 @@ def tuning(wishes, is_applied):
 
 
 def undone(entries):
-    """What undo set back."""
+    """The settings that undo has set back."""
     _print("set back", ("NIC", "what", "to"),
            [(e["nic"], e["what"], _value(e, e["value"])) for e in entries], "nothing was changed")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tune - settings of the NICs that PM wants, what they are now, and the way back. What apply changed
-is kept in the run directory, which is gone after a reboot as the settings are."""
+"""tune - settings of the NICs that PM wants, what they are now, and the way back. apply keeps the
+old values in the run directory, which is gone after a reboot as the settings are."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def _wishes(rail):
 
 
 def plan(rails):
-    """What should change, as a list of wishes; empty when all is as wanted."""
+    """The settings that should change, as a list of wishes; empty when all is as wanted."""
     return [wish for rail in rails if rail["state"] != "gone" for wish in _wishes(rail)]
 
 

@@ -13,7 +13,7 @@
 #define OPTIONS_SIZES_MAX 64
 #define OPTIONS_WHY 256
 
-/* What an option takes and the type of the field it sets. */
+/* The value that an option takes, and the type of the field it sets. */
 enum option_kind {
 	OPTION_FLAG,    /* nothing; bool set to true */
 	OPTION_COUNT,   /* 1, 200, 10k, 2M; uint64_t, powers of ten */

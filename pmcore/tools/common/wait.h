@@ -16,7 +16,7 @@
 
 #include "pm.h"
 
-/* What is waited for. */
+/* The event that an idle loop waits for. */
 enum wait_for {
 	WAIT_MESSAGE, /* something to receive */
 	WAIT_ROOM,    /* room to send, or the end of a one-sided operation */

@@ -48,7 +48,7 @@ const struct sample_field sample_rail_fields[] = {
 	{.name = NULL},
 };
 
-/* What the visit of the pages needs. */
+/* The argument of a visit of the pages. */
 struct visit {
 	struct sample *sample;
 	uint32_t pid; /* wanted, 0 = any */

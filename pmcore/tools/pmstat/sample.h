@@ -40,8 +40,8 @@ extern const struct sample_field sample_rail_fields[];
 /* The counter @offset bytes into @base; 0 when @base is NULL. */
 uint64_t sample_value(const void *base, size_t offset);
 /*
- * What to show of a counter: with @seconds 0 its value, else its growth per second since @before (NULL:
- * since zero); levels are shown as they are.
+ * The number to show for a counter: with @seconds 0 its value, else its growth per second since @before
+ * (NULL: since zero); levels are shown as they are.
  */
 double sample_shown(const struct sample_field *field, const void *now, const void *before,
 		    double seconds);

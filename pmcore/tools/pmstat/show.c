@@ -10,7 +10,7 @@
 #include "pmcore/tools/common/json.h"
 #include "pmcore/tools/common/table.h"
 
-/* What one context is shown with. */
+/* The samples that one context is shown from. */
 struct view {
 	const struct stats_page *now;
 	const struct stats_page *before; /* NULL: nothing to compare with */

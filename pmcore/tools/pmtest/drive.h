@@ -6,7 +6,7 @@
 #include "pmcore/tools/common/session.h"
 #include "pmcore/tools/pmtest/plan.h"
 
-/* 0, or -errno after saying why. What was measured until then is printed in any case. */
+/* 0, or -errno after saying why. Results measured until then are printed in any case. */
 int drive(struct session *s, const struct plan *plan);
 
 #endif

@@ -13,7 +13,7 @@
 #include "pmcore/tools/pmtest/region.h"
 #include "pmcore/tools/pmtest/transfer.h"
 
-/* What node 1 has between commands. */
+/* The state of node 1 between commands. */
 struct responder {
 	struct session *s;
 	char *in, *out;         /* PLAN_SIZE_MAX bytes each */

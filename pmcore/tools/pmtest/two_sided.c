@@ -182,7 +182,7 @@ static int start_peer(struct session *s, const struct pass *pass)
 	return rc ? rc : command_receive(s, COMMAND_READY, &command);
 }
 
-/* What the other node found in the data. */
+/* Receives the other node's verdict on the data. */
 static int hear_verdict(struct session *s)
 {
 	struct command verdict;

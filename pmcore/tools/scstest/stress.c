@@ -210,8 +210,8 @@ static int round_of(struct stress *st, enum phase phase)
 }
 
 /*
- * What was damaged may be what somebody waits for: then nobody waits for long. Node 0 gives up first: it has the result,
- * and who ends with a failure takes the others with it.
+ * A damaged message may be one that a node waits for: after damage no node waits for long. Node 0 gives up first: it
+ * has the result, and a node that ends with a failure ends the others too.
  */
 static void lose_patience(const struct stress *st)
 {
@@ -278,7 +278,7 @@ static int prepare(struct stress *st)
 	return rc ? rc : operate_open(st);
 }
 
-/* What is known so far, when it did not come to an end. */
+/* Prints the result; without @is_complete, the counts so far. */
 static void report(struct stress *st, uint64_t start, bool is_complete)
 {
 	message_progress_end();

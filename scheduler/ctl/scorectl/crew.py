@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""crew - the scnodeds of a private cluster: started, asked and ended on their hosts, here through pdsh. What runs there
-is a few lines of sh; knows nothing of scored."""
+"""crew - the scnodeds of a private cluster: started, asked and ended on their hosts, here through pdsh. The scripts
+for that are a few lines of sh. The module knows nothing of scored."""
 
 import os
 import shlex
@@ -20,8 +20,8 @@ cd /
 setsid {command} >{dir}/log 2>&1 </dev/null &
 echo $! >{dir}/pid"""
 
-# What is left of a job whose scored is gone ends by itself 4 s after its scnoded.
-# Names in /tmp are anybody's: what another user has put there is neither read nor removed.
+# When scored is gone, the remaining processes of a job end by themselves 4 s after their scnoded.
+# Any user may create a name in /tmp: a directory of another user is neither read nor removed.
 _DOWN = """test -d {dir} && test -O {dir} && test ! -h {dir} || exit 0
 pid=$(cat {dir}/pid 2>/dev/null)
 if test -n "$pid" && test "$(cat /proc/$pid/comm 2>/dev/null)" = scnoded; then
@@ -36,7 +36,7 @@ _LOG = "test -O {dir} && tail -n 4 {dir}/log 2>/dev/null || echo 'scnoded was no
 
 
 class Trouble(Exception):
-    """What the hosts said."""
+    """A failure; its text is what the hosts said, or why they were not asked."""
 
 
 class Crew:
@@ -53,7 +53,7 @@ class Crew:
         return self._carry(script.format(dir=f"{self.base}.{host}", group=f"{self._group()}.{host}", **words))
 
     def _host(self):
-        """What the script has in the place of the host's name."""
+        """The text that stands for the host's name in the script."""
         return "%h" if self.through else "$(uname -n | cut -d. -f1)"
 
     def _carry(self, text):

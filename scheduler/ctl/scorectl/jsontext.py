@@ -11,7 +11,7 @@ _BLANKS = " \t\n\r"
 
 
 class _Reading:
-    """What json.JSONDecoder is for its scanner."""
+    """The settings that the scanner otherwise reads from a json.JSONDecoder."""
 
     strict = True
     object_hook = object_pairs_hook = None
@@ -45,6 +45,6 @@ def read(text):
                 return value
         except (StopIteration, SystemError):
             pass  # the scanner of Python 3.11 has no exception of its own where json is not loaded
-    # What is wrong with it json can say.
+    # The text is not valid: json raises the error that says why.
     import json
     return json.loads(text)

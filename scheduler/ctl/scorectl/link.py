@@ -19,7 +19,7 @@ class Unreachable(Exception):
 
 
 def _said(problem):
-    """What the system says, without Python's number before it."""
+    """The system's text for an error, without the error number that Python puts in front."""
     return getattr(problem, "strerror", None) or str(problem)
 
 

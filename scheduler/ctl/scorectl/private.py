@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """private - a cluster of one's own: scored here, scnodeds on its hosts by a crew, a directory that remembers what is to
-be ended. Who wants one (scpool, scout) says where and how hosts are reached."""
+be ended. The caller (scpool, scout) gives the directory, and a crew that reaches the hosts."""
 
 import json
 import os
@@ -157,8 +157,8 @@ class Cluster:
                           f"the same key? Last lines of scnoded:\n{crew.log()}")
 
     def down(self, is_forced=False):
-        """All of it, whatever part is there; sentences about what could not be done. What is left on hosts that cannot
-        be reached is remembered, unless forced."""
+        """Ends all parts that are there. Returns sentences about what could not be done. If a host cannot be reached,
+        the record stays for another try, unless forced."""
         said, is_reached = [], True
         try:
             left = _await_no_jobs(Link(self.record["local"], munge_socket=self.record["munge_socket"]))

@@ -27,7 +27,7 @@ def _since(job):
 
 
 def _remark(job):
-    """What a job waits for, where it runs, how it ended."""
+    """The reason why a job waits, the hosts on which it runs, or how it ended."""
     if job["state"] == "queued":
         return job.get("why") or f"place {job.get('position', 0) + 1} in the queue"
     if job["state"] != "ended":

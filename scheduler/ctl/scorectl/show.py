@@ -119,7 +119,7 @@ def host(one):
 
 
 def findings(found, title="check"):
-    """What scinfo --check found."""
+    """The findings of scinfo --check."""
     text(_table(title, ("", "where", "what", "what to do"),
                 [(f["weight"], f["where"], f["what"], f["remedy"]) for f in found], "nothing found"))
 

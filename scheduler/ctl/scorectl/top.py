@@ -19,7 +19,7 @@ def _parser():
 
 
 def answers(link, every):
-    """What scored tells; for ever."""
+    """The answers of scored, without end."""
     yield command.ask(NAME, link, {"op": "activity", "every_s": every})
     while True:
         yield link.receive()

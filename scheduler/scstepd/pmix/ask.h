@@ -29,7 +29,7 @@ struct ask {
 
 /* NULL: no memory. */
 struct ask *ask_new(const pmix_proc_t *from, void *arg);
-/* Any thread: sends it to the root. Takes all; the body is copied. What an upcall returns. */
+/* Any thread: sends it to the root. Takes all; copies @body. Returns the status for the upcall. */
 pmix_status_t ask_post(struct ask *ask, json_t *head, const void *body, size_t size);
 
 #endif

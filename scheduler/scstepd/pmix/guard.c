@@ -53,7 +53,7 @@ static bool identify(int fd, struct inet_diag_req_v2 *request)
 	return true;
 }
 
-/* Whose it is; false: there is none, or its process has closed it, and then the kernel says root. */
+/* The socket's owner. False: there is no such socket, or its process has closed it: the kernel then says root. */
 static bool find_owner(const struct inet_diag_req_v2 *request, uid_t *uid)
 {
 	struct {
@@ -96,7 +96,7 @@ static bool is_ours(int fd)
 	return is_known && uid == getuid();
 }
 
-/* For PMIx. Who is not let in reads the end of the connection, and the next one has its turn. */
+/* For PMIx. A client that is not let in reads the end of the connection; the next is accepted. */
 __attribute__((visibility("default"))) int accept(int fd, struct sockaddr *address, socklen_t *size)
 {
 	socklen_t room = size ? *size : 0;

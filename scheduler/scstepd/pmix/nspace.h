@@ -10,7 +10,10 @@
 
 /* 0, or -errno with a sentence. The server is up. Makes the directories of the world and its ranks. */
 int nspace_register(const struct step *step, const struct world *world, char *why, size_t why_size);
-/* What a rank must find in its environment; NULL-terminated, each to be freed. 0 or -errno. */
+/*
+ * The variables that a rank's environment must have; NULL-terminated, each to be freed. 0 or
+ * -errno.
+ */
 int nspace_environment(const struct world *world, uint32_t rank, char ***ret);
 /* Forgets it, and removes what ranks asked to be removed. */
 void nspace_forget(const struct world *world);

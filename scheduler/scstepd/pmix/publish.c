@@ -263,7 +263,7 @@ static void answer(struct step *step, size_t host, uint64_t ticket, pmix_status_
 		  body, size);
 }
 
-/* What is there of @keys, packed; what may be read once is gone then. */
+/* Answers with the packed values found of @keys; removes those that may be read only once. */
 static void answer_lookup(struct step *step, size_t host, uint64_t ticket, const json_t *keys)
 {
 	pmix_data_buffer_t buffer;

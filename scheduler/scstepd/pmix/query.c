@@ -145,7 +145,7 @@ static void on_told(struct ask *ask, pmix_status_t status, const char *body, siz
 	json_decref(told);
 }
 
-/* What an upcall returns; the query goes on in the loop. */
+/* Returns the status for the upcall; the query goes on in the loop. */
 static pmix_status_t ask_root(const pmix_proc_t *proc, struct query *query)
 {
 	struct ask *ask = ask_new(proc, query);

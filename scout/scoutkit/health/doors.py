@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from scorectl.link import MAGIC
 
-# What a door may be.
+# The states of a door.
 ANSWERS = "answers"
 REFUSED = "refused"         # the host lives, nobody listens
 MUTE = "mute"               # connected, and not a word
@@ -33,7 +33,7 @@ class Door:
 
 
 async def _greeting(reader, writer):
-    """What the listener says first; raises ValueError when it isn't a scnoded's."""
+    """Reads the first message of the listener; raises ValueError when it isn't a scnoded's."""
     writer.write(MAGIC + struct.pack(">Q", 0))
     length, head = struct.unpack(">II", await reader.readexactly(8))
     if not head + 4 <= length <= _GREETING_MAX:

@@ -55,7 +55,7 @@ def script():
 
 
 def harmless(said):
-    """What comes from a host, fit for a terminal."""
+    """A text from a host, cut and made safe for a terminal."""
     return terminal.harmless(said[:_TEXT_MAX])
 
 

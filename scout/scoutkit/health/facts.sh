@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # What a host knows of itself, a fact a line, for facts.py; judges nothing. Arguments: interfaces to look at.
-# Needs no privilege. What may hang has a limit, so that the rest is still told.
+# Needs no privilege. A command that may hang has a time limit, so that the other facts are still told.
 
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 LC_ALL=C

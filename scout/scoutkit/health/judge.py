@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judge - from what is known of all hosts to findings: what is wrong, where, and what to do. What has no right value of
-its own (versions, MTU, speed, memory) is compared: few against many. Pure; scored's own numbers are judged by
-scorectl's checks."""
+"""judge - from what is known of all hosts to findings: what is wrong, where, and what to do. Facts without a right
+value of their own (versions, MTU, speed, memory) are compared: few hosts against many. Pure; scored's own numbers are
+judged by scorectl's checks."""
 
 import dataclasses
 import statistics
@@ -32,7 +32,7 @@ class Finding:
 
 @dataclasses.dataclass
 class View:
-    """What is known of one host."""
+    """All data about one host."""
     name: str
     door: doors.Door = doors.Door(doors.ANSWERS)
     port: int = 7711
@@ -117,7 +117,7 @@ def _scored(scene):
 
 
 def _registered(scene):
-    """What scored knows of the hosts that are registered."""
+    """Findings from scored's data on the hosts that are registered."""
     there = [view.entry for view in scene.views
              if not is_absent(view) and not is_dead(view, scene)]
     if scene.cluster:

@@ -54,7 +54,7 @@ def _place(view, inventory):
 
 
 def _enter(scene, answer):
-    """What scored says, and of each host."""
+    """Stores scored's answer, and its entry for each host."""
     scene.cluster, scene.scored_error = answer
     entries = {host["name"]: host for host in scene.cluster["hosts"]} if scene.cluster else {}
     for view in scene.views:
@@ -62,7 +62,8 @@ def _enter(scene, answer):
 
 
 def _ask_again(scene, ask, retries):
-    """What scored said is older than what the doors said: a scnoded that has just come up registers in a moment."""
+    """Asks scored again while a host answers at its door and is not registered. scored's answer is the older one, and a
+    scnoded that has just come up registers in a moment."""
     tried = 0
     while scene.cluster and any(not judge.is_dead(view, scene) and judge.is_absent(view) for view in scene.views):
         if tried:
@@ -74,7 +75,7 @@ def _ask_again(scene, ask, retries):
 
 
 def _take(view, result):
-    """What the fan-out brought of one host."""
+    """Stores the result of the fan-out for one host."""
     if result.error:
         view.error = facts.harmless(str(result.error))
         return

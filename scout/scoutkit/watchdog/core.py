@@ -148,7 +148,7 @@ class Watch:
         return actions + self._over(1)
 
     def hooked(self, now, name, why):
-        """A hook has ended; why it failed, "" = it did not. What comes next does not depend on it."""
+        """A hook has ended; why it failed, "" = it did not. The next step does not depend on it."""
         actions = [("say", "hook_failed", f"{name}: {why}")] if why else []
         if self.state == HOOKS:
             return actions + self._next_hook(now)

@@ -23,7 +23,7 @@ def _option(words, name):
 
 
 def _configured_port(path):
-    """Who starts scored with a file that is none hears it from scored."""
+    """The port in the file, else the default one. A file that is not valid is reported by scored itself."""
     try:
         with open(path, encoding="utf-8") as file:
             return int(json.load(file)["scheduler"]["port"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""said - the last line that a child prints, however much it prints: a pipe of which the end is kept. Who still prints
-when nobody listens any more gets SIGPIPE."""
+"""said - the last line that a child prints, however much it prints: a pipe of which the end is kept. A child that still
+prints when the pipe is closed gets SIGPIPE."""
 
 import os
 

@@ -47,7 +47,7 @@ def over_eth(attach: str) -> tuple[list[str], dict[str, str]]:
 
 
 def half_rtt(told: list[dict]) -> float:
-    """What pmtest says, in us."""
+    """The median half round trip that pmtest reports, in us."""
     if told[-1]["device"] != "ethernet":
         raise Failed(f"pmtest went over {told[-1]['device']}, not over ethernet")
     return told[-1]["half_rtt_us"]["median"]

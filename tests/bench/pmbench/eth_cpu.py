@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a message over pm-ethernet costs the processor, in system calls and in instructions of user space.
+"""The processor cost of a message over pm-ethernet, in system calls and in instructions of user space.
 
 Two runs of different length are compared, so that the start of the program does not count.
 """
@@ -15,7 +15,7 @@ from .command import BUILD, Lab, program, run_json
 from .eth import Sides, eth_lab, options_of
 from .figure import CannotRun, Contestant, Failed, Figure
 
-# What the hot path may take: instructions of sender and receiver together, progress included.
+# Budgets of the hot path: instructions of sender and receiver together, progress included.
 BUDGET_8 = 2000
 BUDGET_8K = 10000
 SHORT, LONG = 2000, 10000

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a figure is, and how its verdict is reached.
+"""Figures, and how the verdict on a figure is reached.
 
-The machine changes speed from minute to minute, so a figure never compares numbers of different runs: every round
-measures all contestants one after the other, and the ratio is taken of their medians; where a round is over before the
-speed changes much, of each round, and the median of these counts. The machine also has two states (state.py): a figure
-has a verdict for each of them, and its goal must hold in both.
+The machine changes speed from minute to minute, so a figure never compares numbers of different runs. Every round
+measures all contestants one after the other, and the figure is the ratio of their medians. Where a round ends before
+the speed changes much (is_paired), each round gives a ratio, and the median of these ratios counts. The machine also
+has two states (state.py): a figure has a verdict for each of them, and its goal must hold in both.
 """
 from __future__ import annotations
 

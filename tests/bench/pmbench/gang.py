@@ -70,7 +70,7 @@ class Spinner:
 
 
 def per_second(jobs: list[Spinner], window_s: float) -> float:
-    """What the jobs do together from now on."""
+    """Operations per second of all jobs together, from now on for window_s."""
     begin, before = time.monotonic(), [job.done() for job in jobs]
     time.sleep(window_s)
     took, after = time.monotonic() - begin, [job.done() for job in jobs]
@@ -83,7 +83,7 @@ def together(jobs: list[Spinner]) -> float:
 
 
 def alone(job: Spinner, other: Spinner) -> float:
-    """What the job does while the other one is suspended."""
+    """Operations per second of the job while the other one is suspended."""
     other.suspend()
     try:
         time.sleep(SETTLE_S)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scconf needs to compile the largest hypercrossbar, 65536 hosts with two rails along each of three
-dimensions and the addresses of all their interfaces, against what it may need."""
+"""The processor time and the memory that scconf needs to compile the largest hypercrossbar, against limits.
+
+It has 65536 hosts with two rails along each of three dimensions, and the addresses of all their interfaces."""
 from __future__ import annotations
 
 import contextlib

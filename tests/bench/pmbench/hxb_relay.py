@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the kernel program of a NIC takes for a frame, by the kernel's own test run (BPF_PROG_TEST_RUN): the program
-alone, without the driver, the redirect itself and the copy of the frame."""
+"""The run time of the kernel program of a NIC for a frame, by the kernel's own test run (BPF_PROG_TEST_RUN): the
+program alone, without the driver, the redirect itself and the copy of the frame."""
 from __future__ import annotations
 
 import contextlib

@@ -56,7 +56,7 @@ Take = Callable[[Sequence[int], str], list[Reading]]
 
 
 class Samples:
-    """What was measured, by state, side and point."""
+    """The measured values, by state, side and point."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, str, int], list[float]] = collections.defaultdict(list)

@@ -20,7 +20,7 @@ from .rounds import Aim, Reading, Samples, Take, collect
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """What is measured over sizes: a program with its options, on cables of one MTU or inside this host."""
+    """A measurement over sizes: a program with its options, on cables of one MTU or inside this host."""
 
     name: str
     words: tuple[str, ...]
@@ -83,7 +83,7 @@ class SweepFigure(Goal):
 
 @dataclasses.dataclass
 class Demand:
-    """What the figures of a call want of one sweep."""
+    """The devices, sizes and rounds that the figures of a call want of one sweep."""
 
     devices: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
@@ -96,7 +96,7 @@ class Demand:
 
 
 def demands(figures: Iterable[Goal]) -> dict[Sweep, Demand]:
-    """What each sweep has to give for these figures."""
+    """The Demand of these figures on each sweep."""
     wanted: dict[Sweep, Demand] = {}
     for figure in figures:
         for sweep in figure.sweeps if isinstance(figure, SweepFigure) else ():

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a message over pm-verbs costs the processor: instructions of user space, counted by callgrind.
+"""The processor cost of a message over pm-verbs: instructions of user space, counted by callgrind.
 
-Two contexts of one process (tests/tools/verbs_cost) talk by the fake provider of the unit tests. What the calls of
-libpm take is counted, with the copy of the data and all that they call, but for the provider's own functions: in its
-place there is a driver that writes to its device. Two runs of different length are compared, so that the start does not
-count.
+Two contexts of one process (tests/tools/verbs_cost) talk by the fake provider of the unit tests. The instructions of
+libpm's calls are counted, with the copy of the data and all functions that they call. The provider's own functions do
+not count: a real system has in their place a driver that writes to its device. Two runs of different length are
+compared, so that the start does not count.
 """
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a verbs link holds for its peers: memory, of which a part is registered with the device, and queue pairs.
+"""The memory and the queue pairs that a verbs link holds for its peers; a part of the memory is registered.
 
-Counted by tests/tools/verbs_peers over the fake provider of the unit tests, with the defaults of all options. What a
-driver and a device keep for a queue pair themselves does not count. The goals are our own.
+tests/tools/verbs_peers counts them over the fake provider of the unit tests, with the defaults of all options. Memory
+that a driver and a device themselves keep for a queue pair does not count. The goals are our own.
 """
 from __future__ import annotations
 

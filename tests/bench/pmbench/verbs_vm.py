@@ -51,7 +51,7 @@ def two_guests(mtu: int, **more: int) -> Iterator[vmlab.Lab]:
 
 
 def pmtest(rail: Rail, words: str, how: str, how_there: str) -> dict:
-    """What pmtest says, which listens in one guest and measures in the other; how the two wait."""
+    """The result of pmtest, which listens in one guest and measures in the other. how, how_there: how the two wait."""
     command = f"{OVER_VERBS} exec {BUILD}/bin/pmtest --wait"
     server = rail.server.start(f"{command} {how_there} --listen {PORT} --once", LIMIT_S)
     if not wait_for(rail.server, f"busybox netstat -ltn | grep -q ':{PORT} '"):
@@ -101,7 +101,7 @@ def perftest_bandwidth(rail: Rail, words: str, mtu: int) -> float:
 
 
 def path_mtu(mtu: int) -> int:
-    """What a frame of RDMA carries on such a link."""
+    """The most bytes that a frame of RDMA carries on a link of this MTU."""
     return 1024 if mtu < 2200 else 2048 if mtu < 4200 else 4096
 
 

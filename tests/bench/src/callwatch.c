@@ -226,7 +226,7 @@ int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
 	return result;
 }
 
-/* Who yields has nothing to do. */
+/* A program that yields has nothing to do, so the call counts as idle. */
 int sched_yield(void)
 {
 	int (*call)(void) = find(SCHED_YIELD);

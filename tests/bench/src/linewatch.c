@@ -79,7 +79,7 @@ static double probe(void)
 	return 0;
 }
 
-/* What rank 0 decides; the other rank takes it over. */
+/* Both ranks return the verdict of rank 0; that of rank 1 is ignored. */
 static int agree(int verdict)
 {
 	if (is_first) {

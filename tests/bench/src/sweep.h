@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What the MPI programs share that measure many sizes in one run. Owns the common options, the
- * length of batches, the time that a size gets, the check of data, and the JSON line per size.
- * Knows nothing of what an operation is.
+ * Code that is shared by the MPI programs that measure many sizes in one run. Owns the common
+ * options, the length of batches, the time that a size gets, the check of data, and the JSON line
+ * per size. Knows nothing of what an operation is.
  *
  * Rank 0 decides everything and tells the other ranks between batches, never within one. The clock
  * is read once per batch; the median over batches counts.
@@ -186,7 +186,7 @@ static inline void *sweep_memory(size_t bytes)
 
 /* --- data ------------------------------------------------------------------------------------- */
 
-/* What a message of this seed holds: as many bytes as sweep_start() was told. */
+/* The data of a message of this seed. There are @most bytes of them, as given to sweep_start(). */
 static inline const unsigned char *sweep_data(int seed)
 {
 	return sweep_pattern + seed % SWEEP_SHIFTS * SWEEP_SHIFT;

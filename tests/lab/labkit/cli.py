@@ -101,8 +101,8 @@ def parse_up(lab, args):
 
 
 def shared_directories(asked):
-    """What hosts see of the machine's /tmp, /run and /dev/shm: the tree, the caller's directory,
-    and what was asked for."""
+    """Directories in the machine's /tmp, /run and /dev/shm that hosts see: the tree, the caller's directory,
+    those that the caller asked for, and those that are always passed through."""
     from . import room
     found = []
     for path in (os.path.realpath(__file__), os.getcwd() + "/"):

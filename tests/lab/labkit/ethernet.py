@@ -13,7 +13,7 @@ def program():
 
 
 def nics(plan):
-    """What every host's daemon is given."""
+    """The NICs that every host's daemon is given."""
     return ",".join(nic.name for nic in plan.hosts[0].nics if nic.dimension >= 0)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What a lab consists of, worked out from the options of `sclab up` alone: hosts, NICs, switches,
+# The parts of a lab, worked out from the options of `sclab up` alone: hosts, NICs, switches,
 # names, MAC and IP addresses. Pure: touches no kernel, no file and no clock.
 
 import itertools
@@ -32,7 +32,7 @@ def usage(text):
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for; kept in the state file, from which the plan is worked out again."""
+    """The options that the user gave; kept in the state file, from which the plan is worked out again."""
     lab: str                      # name of the lab, part of every namespace's name
     shape: tuple = (2,)           # hosts along each dimension; one entry: a flat network
     grid: bool = False            # shape came from --grid: a switch per line, not per rail

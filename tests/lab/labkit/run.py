@@ -66,7 +66,7 @@ def enter(state, host):
 
 
 def mpi_settings():
-    """What makes mpirun work in a host without an option; what the user has set stays."""
+    """Variables that make mpirun work in a host without an option; those that the user has set keep their values."""
     agent = f"{os.path.realpath(sys.argv[0])} rsh-agent"
     return {"OMPI_MCA_plm_rsh_agent": agent, "PRTE_MCA_plm_ssh_agent": agent,
             # all hosts share the machine's cores: bound, rank 0 of each would sit on the same one

@@ -61,7 +61,7 @@ def other_cores(index, cores):
 
 
 def spread(plan, switches):
-    """What a host sends is carried on by other cores than the host's own."""
+    """Frames that a host sends are processed in the switch by other cores than the host's own."""
     cores = os.cpu_count() or 1
     if cores == 1:
         return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What the lab remembers between commands, under /run/openscore-lab/NAME: the options it was built
-# from and its phase. Written whole and renamed into place BEFORE anything it speaks of is made, so
-# that a killed `sclab up` leaves a list of what may exist.
+# The record that a lab keeps between commands, under /run/openscore-lab/NAME: the options it was
+# built from and its phase. Written whole and renamed into place BEFORE anything in the record is made,
+# so that a killed `sclab up` leaves a list of what may exist.
 
 import contextlib
 import dataclasses

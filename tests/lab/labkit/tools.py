@@ -37,7 +37,7 @@ def run(argv, text=None, namespace=None):
 
 
 def batch(tool, namespace, lines, *options):
-    """What the tool printed."""
+    """Runs the tool on these lines; returns its output."""
     if not lines:
         return ""
     try:

@@ -15,7 +15,7 @@ from .errors import EXIT_NO_LAB, EXIT_USAGE, LabError
 HERE = os.path.dirname(os.path.realpath(__file__))
 TREE = os.path.realpath(f"{HERE}/../../..")
 MAX_HOSTS = 16
-# What was built anew since a guest last looked is what runs.
+# Drops the cached files of a guest, so that it runs programs that were rebuilt since it last used them.
 FRESH = "echo 2 >/proc/sys/vm/drop_caches\n"
 LINKS = "for nic in /sys/class/net/*; do echo \"${nic##*/} $(cat $nic/carrier 2>/dev/null)\"; done"
 
@@ -89,7 +89,7 @@ def nets_of(vmlab, plan, given):
 
 
 def describe(vmlab, machines, plan, given):
-    """What is known of a lab that has come up, for those who ask later."""
+    """Sets up RDMA and rsh in a lab that has come up; returns its description, for later commands."""
     data = [nic.name for nic in plan.hosts[0].nics if nic.dimension >= 0]
     why = vmlab.rdma.set_up(machines, data) if data else "no data NIC"
     machines.serve_rsh(0)
@@ -178,7 +178,7 @@ def do_link(lab, args):
 
 
 def report(lab):
-    """What the guests say now."""
+    """The description of the lab, with the state of every link as the guests see it now."""
     found = vmclient.describe(lab)
     del found["config"]
     for host, nics in found["nics"].items():

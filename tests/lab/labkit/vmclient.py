@@ -117,7 +117,7 @@ class Command:
 
 
 def text_of(lab, host, command):
-    """What a command of ours prints."""
+    """The standard output of a command that sclab itself runs in a host."""
     out = io.BytesIO()
     Command(lab, host, command, out=out).wait()
     return out.getvalue().decode(errors="replace")

@@ -199,7 +199,7 @@ def live(lab, make, claimed, tell):
 
 
 def be_keeper(lab, make, parent, claimed, tell):
-    """Does not return. What it does not expect is in the log, and the lab's files stay."""
+    """Does not return. An unexpected exception is written to the log, and the lab's files stay."""
     try:
         for number in kernel.STOP_SIGNALS:
             signal.signal(number, leave)

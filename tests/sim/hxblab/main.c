@@ -32,7 +32,7 @@ struct handle {
 
 #define PARTS 64 /* of what a node expects: when it had each is known */
 
-/* What a node tells node 0. Times are those of the machine's clock, which all hosts of a lab share. */
+/* A node's result, sent to node 0. Times are those of the machine's clock, which all hosts share. */
 struct result {
 	struct head head;
 	uint64_t begin_ns, last_ns, got; /* got: bytes */
@@ -166,7 +166,7 @@ static int take(struct lab *lab, uint32_t src, const void *buf, size_t len)
 	return 0;
 }
 
-/* What has come: count, or -errno. */
+/* Takes all messages that have arrived: their count, or -errno. */
 static int receive(struct lab *lab)
 {
 	pmNode src;
@@ -311,7 +311,7 @@ static int meet(struct lab *lab)
 	return 0;
 }
 
-/* What this node got is known to node 0: 1, 0: not now, or -errno. */
+/* Reports this node's result to node 0: 1 = done, 0 = not now, or -errno. */
 static int tell_result(struct lab *lab)
 {
 	if (lab->session.self)
@@ -374,7 +374,7 @@ static double had_at(const struct result *one, uint64_t when)
 	       (i + (double)(when - from) / (double)(one->had_ns[i] - from));
 }
 
-/* What came while all nodes were at it: from when the last has begun to when the first is through. */
+/* Bytes received while all nodes were active: from the last one's start to the first one's end. */
 static void print_together(const struct lab *lab, struct json *json, uint64_t begin, uint64_t end)
 {
 	double bytes = 0;

@@ -9,7 +9,7 @@
 #include "tests/sim/hxbsim/pattern.h"
 #include "tests/sim/sim.h"
 
-/* What goes from one host to another in a round. */
+/* The data that goes from one host to another in a round. */
 struct transfer {
 	uint32_t src, dst, round;
 	uint32_t left; /* reads to be done; messages count as one */
@@ -36,7 +36,7 @@ struct traffic {
 void traffic_start(struct traffic *traffic, const struct settings *settings, struct sim *sim);
 void traffic_fini(struct traffic *traffic);
 bool traffic_is_done(const struct traffic *traffic);
-/* What settings of the simulation it needs. */
+/* Sets the callbacks that the traffic needs in the configuration of the simulation. */
 void traffic_hooks(struct traffic *traffic, struct sim_config *config);
 /* Bytes on the wire of a transfer, heads of its full packets included. */
 double traffic_wire_bytes(const struct settings *settings);

@@ -59,7 +59,10 @@ TAP_TEST(chan_input__crc_is_required_when_set)
 	rig_close(rig);
 }
 
-/* What is not for us is told by its header: neither its CRC nor its body is looked at. */
+/*
+ * A packet with another key or destination is dropped by its header alone: its CRC and its body are
+ * not looked at.
+ */
 TAP_TEST(chan_input__key_and_destination_before_the_body)
 {
 	static const uint8_t nonsense[24] = {0xff, 0xff, 0xff};

@@ -349,7 +349,7 @@ TAP_TEST(chan_write__announces_a_region_and_waits)
 	rig_close(rig);
 }
 
-/* What is lent to be read from is not to be written into, by anybody who saw the key. */
+/* Memory that is lent for reading can't be written to, even by a peer that has seen its key. */
 TAP_TEST(chan_write__the_source_is_read_only)
 {
 	struct rig *rig = rig_new(1);

@@ -507,7 +507,7 @@ TAP_TEST(road__turns_while_nothing_is_in_flight)
 	rig_close(rig);
 }
 
-/* What is lost has no cost of its own, but counts. */
+/* A lost packet has no measured cost of its own, but the loss counts. */
 TAP_TEST(road__losses_before_a_trial_do_not_count_in_it)
 {
 	struct rig *rig = open_rig(false);

@@ -131,7 +131,7 @@ TAP_TEST(stripe_timers__silent_rail_goes_out_and_returns)
 	rig_close(rig);
 }
 
-/* What arrives by a rail says nothing about the other direction. */
+/* Packets that arrive by a rail don't show that the other direction of the rail works. */
 TAP_TEST(stripe_timers__packets_coming_in_do_not_revive)
 {
 	struct rig *rig = rig_new(2);

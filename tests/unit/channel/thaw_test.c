@@ -64,7 +64,10 @@ TAP_TEST(chan_thaw__goes_on_where_it_stopped)
 	rig_close(new);
 }
 
-/* What is not the user's stays so, in either direction. */
+/*
+ * A carried message, which is not the user's, keeps that mark through freeze and thaw, in either
+ * direction.
+ */
 TAP_TEST(chan_thaw__carried_messages)
 {
 	const struct wire_msg mark = {.length = 4, .kind = WIRE_DATAGRAM, .flags = WIRE_M_CARRIED};

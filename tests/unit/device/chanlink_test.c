@@ -569,7 +569,7 @@ TAP_TEST(arm__message_is_waiting)
 	end();
 }
 
-/* What was sent and not acked has to be sent again some time. */
+/* A packet that was sent and not acknowledged may have to be sent again, so it bounds the sleep. */
 TAP_TEST(arm__unacked_packet_bounds_the_sleep)
 {
 	uint64_t timeout = UINT64_MAX;

@@ -129,7 +129,7 @@ TAP_TEST(composite_restore__link_that_is_not_open)
 	composite_close(c);
 }
 
-/* What stands before the damage must not arrive. */
+/* The message in the good section before the damage must not arrive. */
 TAP_TEST(composite_restore__damaged_behind_a_good_section)
 {
 	const uint8_t message[] = {1, 0, 0, 0, 'x'};

@@ -8,7 +8,7 @@
 
 #define PACKETS 200000u
 
-/* What came out. */
+/* Packets that the fault device has delivered. */
 struct outcome {
 	uint32_t n; /* packets */
 	uint32_t missing, twice, corrupt, late;

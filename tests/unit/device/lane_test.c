@@ -373,7 +373,7 @@ TAP_TEST(lane__runs_of_one_kind_come_and_go)
 	shut();
 }
 
-/* What can't go by datagrams any more goes by frames, in a packet of theirs. */
+/* A bulk packet that can't go by datagrams any more goes in a packet of the frames device. */
 TAP_TEST(lane__a_bulk_packet_goes_by_frames_as_a_copy)
 {
 	uint8_t bytes[] = "the bytes of a packet";

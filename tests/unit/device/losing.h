@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A reliable link in memory that loses its way on command, before udp in two contexts of one process. What becomes
- * of each message is the test's: it arrives when losing_carry says so, and counts as acknowledged when
- * losing_ack does. One-sided operations never come to an end by themselves.
+ * A reliable link in memory that fails on command. In two contexts of one process it comes before udp. The test decides
+ * the fate of each message: it arrives when the test calls losing_carry, and is acknowledged when the test raises
+ * n_acked. One-sided operations never come to an end by themselves.
  */
 #ifndef TESTS_UNIT_DEVICE_LOSING_H
 #define TESTS_UNIT_DEVICE_LOSING_H
@@ -250,7 +250,10 @@ static void losing_forsake(struct pm_link *link, struct pm_link_peer *peer)
 			l->results[i] = -EPIPE;
 }
 
-/* Who is deaf to the other one's sign of life hears nothing of it. */
+/*
+ * The peer's process has given a sign of life by another link. A silent link fails now, unless it
+ * is patient.
+ */
 static void losing_lives(struct pm_link *link, struct pm_link_peer *peer)
 {
 	struct losing *l = losing_of(link);
@@ -293,7 +296,7 @@ static const struct pm_link_ops losing_ops = {
 	.leaving = &losing_leave_ops,
 };
 
-/* The first @n messages of @l that were sent have arrived. Who has left takes none. */
+/* The first @n messages that @l has sent arrive, unless the other side has left the link. */
 static inline void losing_carry(struct losing *l, uint32_t n)
 {
 	while (!l->other->is_left && l->n_arrived < n && l->n_arrived < l->n_sent)

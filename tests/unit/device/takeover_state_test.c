@@ -121,7 +121,7 @@ TAP_TEST(takeover_resume__goes_on)
 	close_couple();
 }
 
-/* What is saved of the taken nodes of a context with one part of a message and some behind it. */
+/* Saves the section of the taken nodes of context 0, with parts that wait to be sent. */
 static int save_section(uint8_t *buf, size_t room)
 {
 	const struct composite_slot *slot = context_get(couple.ctx[0])->c->takeover;

@@ -96,7 +96,10 @@ static int know_nobody(void *arg, pmNode node, const void **ret_addr, size_t *re
 	return EHOSTUNREACH;
 }
 
-/* Who was told of the node by pmAddNode() knows its address at all links, with no resolver to ask or one that can't tell. */
+/*
+ * A context that got a node's address by pmAddNode() knows it for all links. It has no resolver, or one that does not
+ * know the node.
+ */
 TAP_TEST(takeover__node_that_was_added)
 {
 	for (int i = 0; i < 4; i++) {

@@ -8,7 +8,7 @@
 
 #define ENTRIES 64
 
-/* What the daemon prepares for the slots of a job. */
+/* The shared memory that the daemon prepares for the slots of a job. */
 static struct eth_share *share_make(uint32_t n_rails, uint32_t n_slots)
 {
 	struct eth_share *s = mmap(NULL, eth_share_bytes(n_rails, n_slots, ENTRIES),

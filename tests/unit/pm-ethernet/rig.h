@@ -50,7 +50,7 @@ struct rig {
 	char why[400];
 };
 
-/* What the test wants granted. */
+/* The grant that a test asks for. */
 struct rig_wish {
 	uint8_t attachment;
 	uint32_t n_rails, chunk_bytes, chunks_per_packet, n_slots, slot, mtu;
@@ -301,7 +301,7 @@ static UNUSED struct pm_dev_peer *rig_peer(struct rig *r, uint32_t node)
 
 /* ---- a hypercrossbar ---- */
 
-/* What is at the other end of a line of ours. */
+/* Sets the neighbour that @rail reaches at place @to of its line. */
 static UNUSED void rig_neighbour(struct rig *r, uint32_t rail, uint32_t to, bool is_open)
 {
 	struct eth_neighbour next = {.mac = {2, 0, 9, 9, (uint8_t)rail, (uint8_t)to},

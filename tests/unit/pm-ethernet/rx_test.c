@@ -229,7 +229,7 @@ TAP_TEST(rx_burst__no_rail_starves)
 	rig_close(r, true);
 }
 
-/* What the channel holds through suspend stays where it is; its chunks go back nowhere. */
+/* Packets that the channel holds through suspend stay in place. Their chunks are not given back. */
 TAP_TEST(rx_return__after_suspend)
 {
 	struct rig *r = rig_open(RIG_DIRECT);

@@ -183,7 +183,7 @@ static bool sends(struct rig *r, struct pm_dev_peer *peer, uint32_t rail, uint8_
 	return true;
 }
 
-/* What was read of the board holds until the rails are looked at. */
+/* Makes the device read the board again, as it does when it is asked for the state of a rail. */
 static void settle(struct rig *r)
 {
 	pm_ethernet_ops.rail_state(&r->d.dev, 0);
@@ -349,7 +349,7 @@ TAP_TEST(rail_state__one_dimension_has_no_detours)
 	rig_close(r, true);
 }
 
-/* What the ring of a dead interface held is given up, also where the rail lives on by a detour. */
+/* Packets in the ring of a dead interface are withdrawn, also where a detour keeps the rail up. */
 TAP_TEST(rail_state__dead_interface_holds_no_packets)
 {
 	struct rig *r = grid_open(ETH_DIRECT);

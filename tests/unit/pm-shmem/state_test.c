@@ -134,7 +134,7 @@ TAP_TEST(restore__damaged)
 	end();
 }
 
-/* What stands before the damage must not arrive. */
+/* The good message before the damage must not arrive. */
 TAP_TEST(restore__damaged_behind_a_good_message)
 {
 	struct pm_inbound in;

@@ -73,7 +73,7 @@ TAP_TEST(lending__is_for_few_long_reads)
 	ok(terms.how == PMT_COPIED && !terms.is_measured);
 }
 
-/* What was found while data went one way says nothing of data that go both ways, and the other way round. */
+/* Rates that are measured while data go one way say nothing about data that go both ways, and the other way round. */
 TAP_TEST(lending__both_ways_are_apart)
 {
 	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 200000}};

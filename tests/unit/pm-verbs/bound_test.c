@@ -21,7 +21,7 @@ static uint64_t sum_closed(void)
 
 /* ---- all to all ---- */
 
-/* A step of a random schedule. What is sent may lie in the devices for a while. */
+/* A step of a random schedule. Messages that are sent may stay in the devices for a while. */
 static void step(uint64_t *rng)
 {
 	int from = (int)(tap_rand(rng) % LINKS), to = (int)(tap_rand(rng) % LINKS);

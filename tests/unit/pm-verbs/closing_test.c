@@ -69,7 +69,7 @@ TAP_TEST(close__by_one_or_both)
 	}
 }
 
-/* What waits for a credit when the connection is closed goes over the next one, at once. */
+/* Messages that wait for a credit when the connection is closed go over the next one, at once. */
 TAP_TEST(close__with_messages_queued)
 {
 	fake_begin(1);
@@ -231,7 +231,7 @@ TAP_TEST(close__late_greeting)
 	links_close();
 }
 
-/* Who asks whether a node lives asks over a connection, also when that had to go. */
+/* A probe of a node goes over a connection. A closed connection is opened again for it. */
 TAP_TEST(close__probe_makes_it_anew)
 {
 	must(open_and_close());

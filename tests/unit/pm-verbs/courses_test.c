@@ -19,7 +19,7 @@ struct member {
 	uint64_t out_until[FAKE_DEVICES]; /* its port is out of order */
 };
 
-/* What a course may bring. */
+/* The size of a course, and the events that may happen in it. */
 struct course {
 	int n_nodes, n_rails;
 	bool is_safe;      /* one rail is always well, and time-outs count */
@@ -279,7 +279,10 @@ static void send_some(void)
 		}
 }
 
-/* What was sent before the other side knew of a new record is lost. When all know, nothing is. */
+/*
+ * Messages that are sent before the other side knows of a new record may be lost. When all know,
+ * none is lost.
+ */
 static void check_lives(void)
 {
 	send_some();

@@ -129,7 +129,7 @@ void fake_shared_complete(struct fake_qp *qp, const struct ibv_wc *wc);
 void fake_shared_error(struct fake_qp *qp);
 void fake_shared_reset(struct fake_qp *qp);
 void fake_shared_destroy(struct fake_qp *qp);
-/* What the device still has comes out. */
+/* Delivers completions that devices still have; queue pairs in error report their last one. */
 void fake_shared_run(void);
 
 int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * fake_verbs - the objects and their calls: devices, memory, completion queues, channels, the states of queue
- * pairs. What happens to a work request is in fake_work.c, shared receives and events are in fake_shared.c.
+ * fake_verbs - the objects and their calls: devices, memory, completion queues, channels, the states of queue pairs.
+ * Work requests are handled in fake_work.c, shared receives and events in fake_shared.c.
  */
 #include "tests/unit/pm-verbs/fake_verbs.h"
 
@@ -391,7 +391,10 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
 	return &qp->base;
 }
 
-/* What each step of RESET, INIT, RTR, RTS must bring along. */
+/*
+ * Whether a queue pair may go to state @to with the attributes in @mask. Each step of RESET, INIT,
+ * RTR, RTS requires some.
+ */
 static bool is_allowed(const struct fake_qp *qp, enum ibv_qp_state to, int mask)
 {
 	const int rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_verbs - an RDMA provider in memory, for tests: devices with one port each on one network, everything
- * that pm-verbs uses of a queue pair, and every call able to fail at its n-th use. What is sent arrives
- * at once, in the call that sent it, unless it is held. One thread.
+ * fake_verbs - an RDMA provider in memory, for tests: devices with one port each on one network, and everything that
+ * pm-verbs uses of a queue pair. Every call can be made to fail at its n-th use. Sent messages arrive at once, in the
+ * call that sends them, unless they are held. For one thread only.
  */
 #ifndef TESTS_UNIT_PM_VERBS_FAKE_VERBS_H
 #define TESTS_UNIT_PM_VERBS_FAKE_VERBS_H

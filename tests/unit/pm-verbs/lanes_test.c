@@ -217,7 +217,7 @@ TAP_TEST(lanes__places)
 	end_with(&c);
 }
 
-/* Who has connections to many gives up none of them for lanes, and connections with lanes give way to others. */
+/* A node with connections to many others gives up none of them for lanes. Connections with lanes give way to others. */
 TAP_TEST(lanes__others_want_the_places)
 {
 	static uint8_t region[LINKS][300000], local[LINKS][300000];
@@ -434,7 +434,7 @@ TAP_TEST(lanes__peer_is_deleted)
 	end_with(&c);
 }
 
-/* What no link of ours says. */
+/* Control messages that no link of ours sends. */
 TAP_TEST(lane_heard__nonsense)
 {
 	for (int i = 0; i < 3; i++) {

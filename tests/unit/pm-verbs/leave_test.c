@@ -272,7 +272,7 @@ TAP_TEST(leave__not_before_all_is_taken)
 	links_close();
 }
 
-/* What is still in the completion queue when the mark comes goes before what comes by the other device. */
+/* Messages in the completion queue when the mark of the change arrives are taken before those of the other device. */
 TAP_TEST(leave__much_is_not_taken_yet)
 {
 	for (int n = 14; n < 30; n++) {
@@ -419,7 +419,7 @@ TAP_TEST(leave__operations_under_way)
 	end();
 }
 
-/* What is lent or held by the program at the change. */
+/* Buffers that the program holds at the change: one to send, and one that it has received. */
 TAP_TEST(leave__buffers_of_the_program)
 {
 	pmDesc out, in;

@@ -553,7 +553,7 @@ TAP_TEST(save_restore__messages_on_both_sides)
 	links_close();
 }
 
-/* What the device acknowledged and nobody polled is saved, and what waits for a peer that closed meanwhile. */
+/* Messages that the device acknowledged and nobody polled are saved, and those that wait for a peer that has closed. */
 TAP_TEST(save__takes_what_came)
 {
 	const int n = 20, record = 12 + 8;

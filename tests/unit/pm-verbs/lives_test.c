@@ -17,7 +17,7 @@ static void replay(int at, const struct pmv_greeting *g)
 	pmv_greeting_arrived(pmv_of(nodes[at].link), &d, PMV_GRH + PMV_GREETING_BYTES);
 }
 
-/* What node 1 would say of its connection to node 0. */
+/* The greeting that node 1 would send about its connection to node 0. */
 static struct pmv_greeting of_node_1(void)
 {
 	const struct pm_link_peer *p = nodes[1].peer[0];

@@ -137,7 +137,7 @@ TAP_TEST(write__memory_discarded)
 	check_anew(unmapping_dontneed);
 }
 
-/* What was unmapped is let go of without another operation. */
+/* The registration of unmapped memory is dropped without another operation. */
 TAP_TEST(receive__lets_go_of_what_was_unmapped)
 {
 	uint8_t *memory = map(LEN);
@@ -257,7 +257,7 @@ TAP_TEST(read__more_than_may_be_locked)
 	munmap(memory, REGION);
 }
 
-/* What is only kept makes room for a region that another node asks for. */
+/* Cached registrations in no use make room for a region that another node asks for. */
 TAP_TEST(asked__at_the_lock_limit)
 {
 	uint8_t *memory = map(LEN), *theirs = map(LEN), local[100] = {0};

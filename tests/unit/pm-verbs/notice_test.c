@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What the notice of unmapped memory costs who does not need it: a thread and a userfaultfd, when they are there. */
+/* The cost of the notice of unmapped memory: a thread and a userfaultfd. They exist only while they are needed. */
 #include <dirent.h>
 #include <sys/mman.h>
 #include <unistd.h>

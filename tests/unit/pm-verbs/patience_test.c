@@ -377,7 +377,7 @@ TAP_TEST(doubt__process_lives)
 	links_close();
 }
 
-/* What it said before it fell silent says nothing. */
+/* An answer of the peer to a question from before its silence proves nothing. */
 TAP_TEST(doubt__answer_of_before)
 {
 	open_strangers("", true);
@@ -387,7 +387,10 @@ TAP_TEST(doubt__answer_of_before)
 	meet();
 }
 
-/* Who is parted from lives, and is asked as long as the other device has not heard of it. */
+/*
+ * A peer lives after its connection is closed. Each close is reported until the other device has
+ * heard of the peer.
+ */
 TAP_TEST(doubt__connection_is_closed)
 {
 	open_strangers("", true);

@@ -292,7 +292,10 @@ struct family {
 	char *memory;
 };
 
-/* What is inherited is the parent's: nothing of it is used, nothing is kept. */
+/*
+ * Registrations that a child inherits belong to the parent: the child uses none of them, and keeps
+ * none of its own.
+ */
 static int be_child(void *arg)
 {
 	const struct family *family = arg;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What is refused: destruction and deregistration by devices, buffers, nodes that have left, keys beyond the bound. */
+/* Refused requests: destruction and deregistration by devices, buffers, nodes that have left, keys beyond the bound. */
 #include "pm-verbs/completion.h"
 #include "tests/unit/pm-verbs/links.h"
 #include "tests/unit/pm-verbs/unmapping.h"

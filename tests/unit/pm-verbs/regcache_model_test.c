@@ -81,7 +81,7 @@ static bool model_covers(const struct model *model, int access)
 	return false;
 }
 
-/* What the new one does, others need not. */
+/* Cached entries inside or around the new one are replaced by it: they can't be found any more. */
 static void model_replace(struct model *model, const struct fake_mr *mr)
 {
 	for (unsigned int i = 0; i < MODEL_MAX; i++) {

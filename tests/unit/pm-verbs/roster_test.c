@@ -189,7 +189,7 @@ TAP_TEST(pmv_roster_lower__below_the_calls)
 	links_close();
 }
 
-/* Who calls a node that is full hears that it has to wait, and does not take it for dead. */
+/* A node that calls a full node is told to wait, and does not take that node for dead. */
 TAP_TEST(call__of_one_that_is_full)
 {
 	fake_begin(1);

@@ -179,7 +179,7 @@ TAP_TEST(memory__no_more_than_at_first)
 	links_close();
 }
 
-/* What was copied aside is released to a connection with receives of its own. */
+/* Copied messages are released to a connection with receives of its own. */
 TAP_TEST(memory__copies_outlive_sharing)
 {
 	struct pm_inbound in[N];
@@ -304,7 +304,7 @@ TAP_TEST(end__bursts_and_lost_connections)
 	}
 }
 
-/* What comes by a queue pair of a peer that has been removed: the buffer receives again. */
+/* Messages by a queue pair of a removed peer are dropped, and their buffers receive again. */
 TAP_TEST(end__messages_of_nobody_are_dropped)
 {
 	begin(3, NULL);

@@ -36,7 +36,7 @@ static int device_in_use(void)
 	return peer()->qp->rail->index ? 2 : 0;
 }
 
-/* What node 0 has posted gets stuck, and nobody says so. */
+/* Node 0 posts messages that get stuck, and its device does not report it. */
 static void stick(void)
 {
 	fake_stick(device_in_use());
@@ -210,7 +210,7 @@ TAP_TEST(stall__slow_is_not_stuck)
 	links_close();
 }
 
-/* Who sleeps wakes for it. */
+/* A sleeping process wakes up at the deadline of a stuck queue pair. */
 TAP_TEST(stall__has_a_deadline)
 {
 	uint64_t timeout = UINT64_MAX;

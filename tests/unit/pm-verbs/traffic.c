@@ -13,7 +13,7 @@ struct slot {
 	uint8_t *local;
 };
 
-/* What one node does with another. */
+/* Messages and one-sided operations of one node towards another. */
 struct way {
 	uint64_t life;  /* counts the records that either side had of the other */
 	uint64_t sent;  /* of this life */
@@ -21,7 +21,7 @@ struct way {
 	struct slot slots[TRAFFIC_SLOTS];
 };
 
-/* What the others may read and write. */
+/* The region that the other nodes may read and write. */
 struct owned {
 	uint8_t *region;
 	uint64_t rkey;

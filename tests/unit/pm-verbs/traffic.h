@@ -8,7 +8,7 @@
 #define TRAFFIC_NODES 3
 #define TRAFFIC_SLOTS 3 /* operations of one node with another at once */
 
-/* What one link does with another is judged so. */
+/* Rules by which the traffic between links is judged. */
 struct traffic_rules {
 	int n_nodes;
 	bool may_lose; /* messages; those that come keep their order */

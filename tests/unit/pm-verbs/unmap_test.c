@@ -24,7 +24,7 @@
 
 static char why[256];
 
-/* What unmap_poll told. */
+/* Ranges that unmap_poll has reported. */
 struct told {
 	uint32_t n;
 	uintptr_t start, end; /* of all together */
@@ -452,8 +452,8 @@ TAP_TEST(unmap_close__forgets_its_descriptors)
 }
 
 /*
- * What unmap_poll's certainty stands on: from before the pages are gone until the event was read, the kernel
- * refuses a copy of nothing with EAGAIN, else with EINVAL.
+ * unmap_poll relies on this: from before the pages are gone until the event is read, the kernel refuses an empty copy
+ * with EAGAIN. At all other times it refuses it with EINVAL.
  */
 TAP_TEST(kernel__says_that_a_change_is_under_way)
 {

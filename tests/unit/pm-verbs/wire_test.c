@@ -149,7 +149,7 @@ TAP_TEST(pmv_greeting_get__of_the_job_and_damaged)
 	is_int(WITH(credits, 1 << 16), -EINVAL);
 }
 
-/* Who has not heard of the receiver has got nothing of it, and is connected to nothing. */
+/* A sender that has not heard of the receiver has received nothing and is not connected. */
 TAP_TEST(pmv_greeting_get__not_heard)
 {
 	struct pmv_greeting g = sound;
@@ -166,7 +166,7 @@ TAP_TEST(pmv_greeting_get__not_heard)
 	is_int(check(&g), 0);
 }
 
-/* Who has no place for a connection has nothing to tell of it, and says nothing else. */
+/* A sender that has no place for a connection sends no queue pair, no credits and no other flag. */
 TAP_TEST(pmv_greeting_get__wait)
 {
 	struct pmv_greeting g = sound;

@@ -14,7 +14,7 @@
 #include "pmcore/util/stats.h"
 #include "tests/harness/tap.h"
 
-/* What a visit found of one process. */
+/* The pages that a visit finds of one process. */
 struct find {
 	uint32_t pid;           /* looked for */
 	int n;                  /* pages of it */

@@ -81,7 +81,7 @@ static bool load_golden(const char *name, struct packet *p)
 	return true;
 }
 
-/* What we wrote is byte for byte the golden packet, and decodes. */
+/* The packet that we wrote equals the golden one byte for byte, and the golden one decodes. */
 static bool is_golden(const char *name, const struct packet *p, struct wire_header *ret_header)
 {
 	struct packet golden;

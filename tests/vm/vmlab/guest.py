@@ -40,7 +40,7 @@ class Task:
         return self.number in self.guest.statuses
 
     def text(self):
-        """What it printed until now."""
+        """The output of the command until now."""
         with open(f"{self.guest.directory}/{self.number}.out", encoding="utf-8", errors="replace") as f:
             return f.read()
 
@@ -138,7 +138,7 @@ class Guest:
         return self.start(command, limit_s).wait()
 
     def must(self, command, limit_s=COMMAND_S):
-        """What it printed; it has to succeed."""
+        """The output of the command, which has to succeed."""
         status, text = self.run(command, limit_s)
         if status:
             raise Failed(f"guest {self.name}: '{command.strip()}' ended with {status}: {text.strip()}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can be done to a guest from outside while it runs: QEMU's control socket."""
+"""Operations on a guest from outside while it runs, through QEMU's control socket."""
 import json
 import socket
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What joins the NICs of guests: a cable where there are two, a hub where there are more. Knows QEMU's words for
-both; what the NICs are called and which addresses they have was decided before.
+"""Connections of the NICs of guests: a cable between two, a hub between more. Knows QEMU's words for both; the caller
+has decided the names and addresses of the NICs.
 
 A hub is a QEMU without a machine: it hands every frame to all other NICs, and needs no port, bridge or
 privilege of this machine. One process serves all hubs of a lab. It connects to the guests and not they to it: QEMU
@@ -11,7 +11,7 @@ down, are kept and then dropped, as by a switch, and no other NIC waits for it.
 import dataclasses
 
 HUB_WORDS = ["-machine", "none", "-nodefaults", "-no-user-config", "-display", "none", "-serial", "none"]
-# What a driver needs for zero copy: buffers that it maps itself.
+# Options of a NIC whose driver maps its buffers itself, which zero copy needs.
 MAPPED = "iommu_platform=on,disable-legacy=on"
 
 

@@ -13,7 +13,7 @@ BOUND = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", '[ "$PPID" = "$0" ] && ex
 
 
 class Process:
-    """What goes wrong is told with the last lines of @logs, which it need not have made yet."""
+    """A QEMU whose errors are reported with the last lines of @logs. A log need not exist yet."""
 
     def __init__(self, name, words, said, logs=()):
         self.name, self.logs = name, (said, *logs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What goes wrong with guests, as opposed to what goes wrong in them."""
+"""Failures of guests, as opposed to failures of commands in guests."""
 
 
 class Trouble(Exception):

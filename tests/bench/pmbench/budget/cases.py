@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can be measured: ways, patterns, interfaces and sizes, and the command lines for them: pure."""
+"""Cases that can be measured: ways, patterns, interfaces and sizes, and the command lines for them: pure."""
 from __future__ import annotations
 
 import dataclasses

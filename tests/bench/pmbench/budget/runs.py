@@ -251,7 +251,7 @@ def called(case: Case, way: Way, wanted: str) -> Watched:
 
 def differing(case: Case, bytes_max: int, most: int,
               count: Callable[[int], Mapping[str, int]]) -> dict[str, float]:
-    """What count(operations) gives, per message: two runs of different length, so that the start does not count."""
+    """The counts of count(operations) per message, from two runs of different length: the start does not count."""
     short, long = lengths(case, bytes_max, most)
     before, after = count(short), count(long)
     messages = (long - short) * case.messages_per_operation

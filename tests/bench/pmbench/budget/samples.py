@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What perf has seen: reading its text, and finding the source files of addresses."""
+"""The samples of perf: reading its text, and finding the source files of addresses."""
 from __future__ import annotations
 
 import collections

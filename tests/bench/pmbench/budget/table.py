@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured of a case, as a record for programs, as a table for people, and as Markdown: pure."""
+"""The measurements of a case, as a record for programs, as a table for people, and as Markdown: pure."""
 from __future__ import annotations
 
 import statistics

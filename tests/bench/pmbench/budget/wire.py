@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a message is on the wire: packets by kind, from the files that PM's option trace writes (pcapng)."""
+"""Packets on the wire by type, and the messages in them by kind, from the files of PM's option trace (pcapng)."""
 from __future__ import annotations
 
 import collections

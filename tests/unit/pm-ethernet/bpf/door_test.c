@@ -53,7 +53,10 @@ TAP_TEST(eth_door__no_socket_behind_it)
 	bed_close(&bed);
 }
 
-/* What the kernel itself sends into the port. */
+/*
+ * Frames that the kernel itself sends into the port, and frames that are too short or of another
+ * version.
+ */
 TAP_TEST(eth_door__other_frames)
 {
 	if (bed_open(&bed, 0, false)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The three programs at work: a cable into a NIC, and a port behind it, all in a network namespace that
- * ends with this program. What the other tests ask of one run is taken for granted here; this is about
- * frames getting through to where the verdict says. The two at tc as well.
+ * The three programs at work: a cable into a NIC, and a port behind it, all in a network namespace that ends with this
+ * program. The other tests check the verdict of a single run; this one checks that frames arrive where the verdict
+ * sends them. Two of the programs run at tc as well.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -168,7 +168,7 @@ static void packet_send(int fd)
 	is_int(send(fd, frame.bytes, frame.length, 0), frame.length);
 }
 
-/* What came is what was sent, but for these places that the programs write. */
+/* The frame received equals the frame sent, except for these fields, which the programs write. */
 static void check_got(const uint8_t *src_mac, uint8_t ttl, uint8_t in_rail)
 {
 	memcpy(frame.head.src_mac, src_mac, ETH_MAC);
@@ -201,7 +201,7 @@ static void check_out(int from, int to, uint16_t body)
 		check_got(mac, ETH_TTL, frame.head.in_rail);
 }
 
-/* What is for the daemon or for the kernel gets there. */
+/* A frame for the daemon or for the kernel arrives there unchanged. */
 static void check_passed(int from, uint16_t type, uint8_t kind)
 {
 	int to = open_packet(nic, type);

@@ -116,7 +116,7 @@ static struct tally tally(uint32_t row)
 	return ret;
 }
 
-/* What the counters must say of one frame with this verdict; false: a verdict that may not be. */
+/* Adds what one frame with this verdict must count; false: the verdict is not allowed. */
 static bool add(struct tally *t, enum bed_program program, int verdict)
 {
 	bool is_ours = frame.head.type == BED_TYPE;

@@ -269,7 +269,10 @@ TAP_TEST(eth_nic__drops_what_it_can_not_relay)
 	bed_close(&bed);
 }
 
-/* What a switch floods, or somebody sends to a group, is not relayed by each host that gets it. */
+/*
+ * A frame that a switch floods, or that is sent to a group, is not relayed by each host that
+ * receives it.
+ */
 TAP_TEST(eth_nic__relays_only_what_was_sent_to_its_address)
 {
 	if (open_cube(RAIL, 3, false)) {

@@ -80,7 +80,7 @@ static void deliver(struct bench *b, const struct eth_query *query)
 	ethd_discover_input(&b->d, 0);
 }
 
-/* What host @id says. */
+/* The message of kind @kind that host @id sends. */
 static struct eth_query says(enum eth_kind kind, uint32_t id, uint64_t stamp)
 {
 	struct eth_query query = {.kind = (uint8_t)kind,

@@ -30,7 +30,7 @@ static void set_up(void)
 		d.rails[r] = (struct ethd_rail){.name = {'e', 't', 'h', '1' + r}, .mtu = 1500};
 }
 
-/* What is wrong with host @id being heard on @rail, by its rail @theirs. */
+/* The fault that is reported when @rail hears host @id by its rail @theirs; "" = none. */
 static const char *fault(uint32_t id, uint32_t rail, uint8_t theirs)
 {
 	static struct ethd_peer peer;

@@ -30,7 +30,7 @@ static struct eth_request wish(uint32_t tx, uint32_t rx)
 	return (struct eth_request){.key = 5, .tx_packets = tx, .rx_packets = rx};
 }
 
-/* What is handed out must pass the check of the process that gets it. */
+/* A layout that is granted to a process must pass the check that the process makes. */
 static void check(const struct ethd *d, uint32_t tx, uint32_t rx, uint32_t slots, uint32_t rails)
 {
 	struct eth_request r = wish(tx, rx);

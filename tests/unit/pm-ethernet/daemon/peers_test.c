@@ -11,7 +11,7 @@
 #define SECOND 1000000000ull
 #define START (100 * SECOND)
 
-/* What the timer told last, and how often. */
+/* How many events the timer has reported, and the peer and the rail of the last one. */
 struct told {
 	uint32_t asks, losses;
 	uint32_t id, rail;

@@ -98,7 +98,7 @@ static void is_one_of(const char *text, const char *one, const char *other)
 	okf(!strcmp(text, one) || !strcmp(text, other), "%s", text);
 }
 
-/* What of the first closed link is dead, "" = none is closed. */
+/* The part that is dead at the first closed link of the report, "" = none is closed. */
 static const char *dead_of(const char *about)
 {
 	static char text[16];

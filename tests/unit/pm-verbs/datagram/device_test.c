@@ -266,7 +266,7 @@ static bool is_said(const char *what)
 	return okf(strstr(text, what) != NULL, "\"%s\" is not in: %s", what, text);
 }
 
-/* What a device does not end is counted and said. */
+/* Objects that a device refuses to destroy or deregister are counted and reported. */
 TAP_TEST(refused__ends)
 {
 	static const struct {

@@ -23,7 +23,7 @@ static pmContext open_context(uint32_t self, uint32_t nodes, const char *config)
 	return ctx;
 }
 
-/* What pmAddNode says of b at a. */
+/* The result of pmAddNode at @a with the address of @b. */
 static int meet(pmContext a, pmContext b, pmNode node)
 {
 	uint8_t address[PM_ADDRESS_MAX];

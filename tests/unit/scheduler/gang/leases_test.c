@@ -63,7 +63,7 @@ static struct lease *add(struct world *w, const char *hosts, const char *how, si
 	return lease;
 }
 
-/* Who gets what now. */
+/* Grants what can be granted now; the leases and their hosts, as "1:01 3:2". */
 static const char *grant(struct world *w)
 {
 	struct lease *lease;
@@ -185,7 +185,7 @@ TAP_TEST(leases__any_that_many)
 	is_str(give_back(&w, 5), "");
 	w.is_down[0] = true;
 	is_str(ask(&w, "012", "xB", 2), "6:12");
-	/* Who names it gets it. */
+	/* A request for all of its hosts gets them, also one that is down. */
 	is_str(ask(&w, "0", "xB", 0), "7:0");
 	leases_fini(&w.leases);
 }
@@ -268,7 +268,7 @@ struct course {
 	const char *wrong;
 };
 
-/* Who is held excludes nobody held, and who waits has a reason to. */
+/* A lease that is held excludes no other one that is held. A waiting one has a reason to wait. */
 static void judge(struct course *c, uint64_t n)
 {
 	for (uint64_t a = 1; a <= n; a++) {

@@ -128,7 +128,7 @@ TAP_TEST(link_limit__what_it_lets_through)
 	is_int(send_and_settle(&pair, with_values(VALUES - 10)), 0);
 	is_int(send_and_settle(&pair, with_text(FRAME - 100)), 0);
 	is_int(pair.side.n_messages, 2);
-	/* What is empty is given back. */
+	/* Empty buffers are given back. */
 	is_int(pair.quota.used, 0);
 	teardown(&pair);
 }

@@ -320,7 +320,7 @@ TAP_TEST(link_send_fds__at_once_and_behind_a_queue)
 	teardown(&pair);
 }
 
-/* What a program that is not ours might write. */
+/* Sends bytes that a foreign program might write: the link must close with error @want. */
 static void hostile(const char *bytes, size_t size, int want)
 {
 	struct pair pair;

@@ -8,7 +8,7 @@
 
 static char why[256];
 
-/* What is read of a text, written again; NULL with a sentence. */
+/* Decodes @from and encodes the result again; NULL with a reason in why. Takes the reference. */
 static json_t *again(json_t *from)
 {
 	struct lock_wish *wish = NULL;

@@ -13,7 +13,7 @@ static void handle(int signo)
 	(void)signo;
 }
 
-/* What sigaction() tells, and who is blocked. */
+/* Whether the signal has its default action and is not blocked. */
 static bool is_untouched(int signo)
 {
 	struct sigaction now;

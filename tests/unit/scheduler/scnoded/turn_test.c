@@ -29,7 +29,7 @@ static pthread_cond_t clock_news = PTHREAD_COND_INITIALIZER;
 static uint64_t clock_ns = 1000 * QUANTUM_NS;
 static pthread_t tester;
 
-/* What the switch thread waits for; word is NULL while it is awake. */
+/* The word and the deadline that the switch thread waits for; word is NULL while it is awake. */
 static struct {
 	atomic_uint *word;
 	unsigned int seen;

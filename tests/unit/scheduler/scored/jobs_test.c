@@ -21,7 +21,7 @@
 #define CORES 2
 #define LETTERS 32
 
-/* What a host was sent; a body stands in its head under that name. */
+/* Messages that a host was sent. The body of each is stored in its head, under the name "body". */
 struct letters {
 	int fd;
 	json_t *heads[LETTERS];
@@ -487,7 +487,7 @@ static void look(const struct journal_job *job, void *owner)
 		wanted->code = job->code;
 }
 
-/* What the journal says of an ended job; -1 = nothing. */
+/* The code that the journal has for an ended job; -1 = it has no such job. */
 static int see_code(struct world *w, uint64_t id)
 {
 	struct wanted wanted = {.id = id, .code = -1};

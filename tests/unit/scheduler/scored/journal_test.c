@@ -193,7 +193,10 @@ TAP_TEST(journal__none_is_in_memory)
 	journal_close(j);
 }
 
-/* What scored has not open, asked for by a number. */
+/*
+ * Runs @sql on the journal in @dir, which must be closed; the number in the first row, 0 = no row,
+ * -1 = failed.
+ */
 static int query(const char *dir, const char *sql)
 {
 	char path[128];

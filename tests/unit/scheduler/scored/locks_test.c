@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who may take, renew and give back which hosts, with connections that are played here: one end of a socket pair each. */
+/* The rights of users to take, renew and give back hosts. Each connection is faked by one end of a socket pair. */
 #include "scheduler/scored/locks.h"
 
 #include <errno.h>
@@ -120,7 +120,7 @@ static void shorten(json_t *head, char *to, size_t size)
 			 json_string_value(json_array_get(json_object_get(head, "holders"), 0)));
 }
 
-/* What a person was told last; "" nothing since. */
+/* The last message that a person was sent since the call before, in short; "" = none. */
 static const char *hear(struct world *w, struct person *p)
 {
 	static char data[1 << 16];

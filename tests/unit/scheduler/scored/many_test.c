@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one event costs scored when very many jobs wait: hosts and users are served between any two of them. */
+/* The cost of one event for scored when very many jobs wait: hosts and users are served between any two events. */
 #include "scheduler/scored/jobs.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is an operator, with a directory of users that is played here and counts who asks. */
+/* The check for operators. The directory of users is faked and counts the look-ups. */
 #include "scheduler/scored/operators.h"
 
 #include <pwd.h>

@@ -72,7 +72,7 @@ TAP_TEST(placement__jobs_stand_in_boxes)
 
 	is_str(place(w, &(struct job){.nodes = 4, .class = JOB_EXCLUSIVE}), "0 4 8 12");
 	is_str(place(w, &(struct job){.nodes = 6, .class = JOB_EXCLUSIVE}), "1 2 5 6 9 10");
-	/* What is left are 13 14 and a column: four together are in that column alone. */
+	/* Hosts 13 and 14 and one column are left: four hosts together are in that column alone. */
 	is_str(place(w, &(struct job){.nodes = 4, .class = JOB_EXCLUSIVE}), "3 7 11 15");
 	is_str(place(w, &(struct job){.nodes = 2, .class = JOB_EXCLUSIVE}), "13 14");
 	is_str(place(w, &(struct job){.nodes = 1, .class = JOB_EXCLUSIVE}), "-16");

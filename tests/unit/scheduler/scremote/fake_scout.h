@@ -24,7 +24,7 @@ struct scout {
 	size_t body_size;
 };
 
-/* What a command has said until its end. */
+/* The result of a command, and its output until its end. */
 struct scout_end {
 	int status;
 	char error[32], text[512]; /* "": none */

@@ -77,7 +77,7 @@ static json_t *children_of(const struct cluster *cluster, int at)
 	return children;
 }
 
-/* What host 0 has said of hosts that get nothing: their numbers, as bits. */
+/* The hosts that get nothing, as host 0 has reported them: their numbers, as bits. */
 static unsigned int cut_of(const struct scout *scout)
 {
 	const json_t *name;

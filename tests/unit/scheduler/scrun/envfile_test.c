@@ -13,7 +13,7 @@
 
 static char why[512];
 
-/* What becomes of the list "LAST=1" with a file of that content in front of it: its texts, one per line. free() it. */
+/* Puts a file with @content in front of the list "LAST=1"; the texts of the list, one per line. free() it. */
 static char *try(const void *content, size_t size, int want)
 {
 	char path[] = "/tmp/envfile-XXXXXX", *text = NULL;

@@ -95,7 +95,7 @@ TAP_TEST(merge_flush__begins_anew)
 	merge_close(merge);
 }
 
-/* What each rank said is what can be read of it afterwards, in its order. */
+/* The output of each rank, in its order. It must be possible to read it from the merged lines. */
 struct replay {
 	char said[4][2048];
 };

@@ -112,7 +112,7 @@ TAP_TEST(output_room__the_rank_waits)
 	output_room(fake.step.output, (int64_t)sent);
 	fake_turn();
 	ok(count() > 0);
-	/* What nobody can have taken is not believed. */
+	/* A negative credit, or one for more bytes than can be under way, is ignored. */
 	output_room(fake.step.output, -5);
 	output_room(fake.step.output, INT64_MAX);
 	close(ends[0]);

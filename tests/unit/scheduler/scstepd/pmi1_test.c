@@ -127,7 +127,7 @@ static const char *hear(struct host *host, uint32_t i)
 	return n == 0 || (n < 0 && errno == ECONNRESET) ? "end" : host->answer;
 }
 
-/* What rank @i is told when it says @line. */
+/* Sends @line as rank @i; the answer. */
 static const char *ask(struct host *host, uint32_t i, const char *line)
 {
 	size_t size = strlen(line);

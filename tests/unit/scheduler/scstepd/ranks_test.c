@@ -127,7 +127,7 @@ TAP_TEST(ranks_go__they_wait_for_it)
 		ranks_signal(fake.step.ranks, SIGKILL);
 		wait_for(2);
 		ok(WIFSIGNALED(ranks_at(fake.step.ranks, 0)->status));
-		/* Who is dead needs no go. */
+		/* Dead ranks need no start signal: ranks_go() reports no error. */
 		ranks_go(fake.step.ranks, world);
 		is_int(fake.code, 0);
 	}

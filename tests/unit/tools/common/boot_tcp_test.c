@@ -58,7 +58,7 @@ static int dial(const struct stage *stage)
 	return -1;
 }
 
-/* What a stranger sends, and what the listener makes of it. */
+/* A stranger sends these bytes; the listener must return @want and open no connection. */
 static void stranger(const void *bytes, size_t len, int want)
 {
 	struct stage stage;

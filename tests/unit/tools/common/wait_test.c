@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What an idle loop does with the core. */
+/* How an idle loop uses the core: it polls or it sleeps. */
 #include "pmcore/tools/common/wait.h"
 
 #include <sys/resource.h>
