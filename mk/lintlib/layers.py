@@ -15,6 +15,9 @@ CHANNEL_SYSTEM = {f"{h}.h" for h in ("assert", "errno", "inttypes", "limits", "s
                                      "stddef", "stdint", "stdlib", "string")}
 CHANNEL_REFUSED = ("pmcore/util/clock.h", "pmcore/util/log.h")
 
+# For a component of Open MPI, which links the library and nothing else of it.
+NOTHING_TO_LINK = ("pmcore/util/clock.h", "pmcore/util/copy.h")
+
 # A directory that is built after it was copied elsewhere.
 COPIED = "examples/"
 
@@ -44,8 +47,8 @@ ALLOWED = (
     ("pm-ethernet/bpf/", ("pm-ethernet/frame.h", "pm-ethernet/grid.h", "pm-ethernet/route.h", "{own}")),
     ("pm-ethernet/daemon/", ("pmcore/wire/", "pmcore/util/", "pm-ethernet/")),
     ("pm-*/", (*PUBLIC, "pmcore/wire/", "pmcore/util/", "{own}")),
-    ("mpi-glue/common/", ("pm.h", "mpi-glue/common/")),
-    ("mpi-glue/*/", ("pm.h", "mpi-glue/common/", "{own}", *OPEN_MPI)),
+    ("mpi-glue/common/", ("pm.h", "mpi-glue/common/", *NOTHING_TO_LINK)),
+    ("mpi-glue/*/", ("pm.h", "mpi-glue/common/", "{own}", *NOTHING_TO_LINK, *OPEN_MPI)),
     ("scheduler/", ("pm.h", "pmcore/util/", "scheduler/")),
     ("scout/", ("pm.h", "pmcore/util/", "scout/")),
 )

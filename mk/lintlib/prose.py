@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rules on prose, in comments, docstrings, manual pages and documents: sentences that name their subject, and links that
-lead somewhere."""
+"""Rules on prose in comments, docstrings, manual pages and documents: sentences name their subject, links lead
+somewhere."""
 import os
 import re
 import unicodedata
