@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """A private cluster inside an allocation of Slurm: Debian's slurmctld and slurmd on two hosts of a lab, and in it what
-README tells a user to type, word for word. TAP. Needs root."""
+docs/running.md tells a user to type, word for word. TAP. Needs root."""
 import contextlib
 import os
 import re
@@ -46,7 +46,7 @@ KillWait=8
 NodeName=h[0-1] CPUs={cores} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES State=UP
 """
-# Behind README's lines, in the same shell.
+# Behind the lines of docs/running.md, in the same shell.
 THEN_END = """
 scrun -nodes=2x2 hostname
 scrun -nodes=2x2 sleep 12321 &
@@ -72,10 +72,10 @@ def missing():
     return ""
 
 
-def readme():
+def typed():
     """The commands that README.md tells a user to type: the words of salloc, and the lines for its shell."""
-    with open(f"{ROOT}/README.md", encoding="utf-8") as f:
-        section = f.read().partition("*Inside a Slurm allocation*")[2]
+    with open(f"{ROOT}/docs/running.md", encoding="utf-8") as f:
+        section = f.read().partition("## Inside a Slurm allocation")[2]
     block = re.search(r"\n\n((?:    .*\n)+)", section)[1]
     first, *lines = [line.strip() for line in block.splitlines()]
     return first.split(), "\n".join(lines)
@@ -166,7 +166,7 @@ def main():
     if why:
         print(f"1..0 # SKIP {why}")
         return 77
-    allocate, commands = readme()
+    allocate, commands = typed()
     with contextlib.ExitStack() as stack:
         work = stack.enter_context(tempfile.TemporaryDirectory(dir=BUILD, prefix="slurm."))
         os.chmod(work, 0o755)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scout, scpool and the launch by hand of the README over OpenSSH's own sshd in four hosts of a lab: codes, bytes,
+"""scout, scpool and the launch by hand of docs/running.md over OpenSSH's own sshd in four hosts of a lab: codes, bytes,
 ends, refusals, files, another user. TAP."""
 import hashlib
 import os
@@ -147,7 +147,7 @@ def pool(lab):
     nothing_left(lab, "after scpool")
 
 
-# The lines of the README, with the programs of the build tree and munged of the lab; ended by number, as the hosts of a
+# The lines of docs/running.md, with the programs of the build tree and munged of the lab; ended by number, as the hosts of a
 # lab see each other's processes.
 BY_HAND = f"""export PATH={BUILD}/bin:$PATH
 scored --listen 7720 --state /tmp/pool-state >/dev/null 2>&1 &
