@@ -147,8 +147,8 @@ def pool(lab):
     nothing_left(lab, "after scpool")
 
 
-# The lines of docs/running.md, with the programs of the build tree and munged of the lab; ended by number, as the hosts of a
-# lab see each other's processes.
+# The lines of docs/running.md, with the programs of the build tree and munged of the lab; ended by number, as the
+# hosts of a lab see each other's processes.
 BY_HAND = f"""export PATH={BUILD}/bin:$PATH
 scored --listen 7720 --state /tmp/pool-state >/dev/null 2>&1 &
 pdsh -R ssh -w 'h[1-3]' 'echo $$ >/tmp/pool-pid; exec {BUILD}/bin/scnoded --server h0:7720 --listen 7721 \\
