@@ -53,6 +53,12 @@ void eth_unlock(struct eth_dev *d, uint32_t i)
 
 /* ---- chunks ---- */
 
+void eth_completion_done(struct eth_dev *d, struct eth_socket *s, struct eth_packet *packet)
+{
+	s->outstanding--;
+	packetpool_let_go(&d->pool, &packet->pub);
+}
+
 /* A chunk of our own area is done. */
 static void take(struct eth_dev *d, struct eth_socket *s, uint64_t address)
 {
@@ -69,7 +75,7 @@ static void take(struct eth_dev *d, struct eth_socket *s, uint64_t address)
 	if (chunk - index * n != packet->last)
 		return;
 	if (packet->pub.busy)
-		eth_tx_done(d, s, packet);
+		eth_completion_done(d, s, packet);
 	else
 		s->strange++;
 }

@@ -22,6 +22,9 @@ _Static_assert(sizeof(((struct stats_rail *)0)->name) == ETH_NAME, "rail name");
 #define RX_SLOTS_MIN 1024u
 #define RX_SLOTS_MAX 8192u
 
+/* Kicks with nothing to send, of which one looks for completions: the look reads a cache line that the kernel writes. */
+#define REAP_IDLE 64u
+
 /* ---- open and close ---- */
 
 static void ethernet_close(struct pm_dev *dev)
@@ -127,22 +130,6 @@ static int ethernet_open(const struct pm_device_env *env, struct pm_dev *lower,
 
 /* ---- rails ---- */
 
-bool eth_rail_is_gone(const struct eth_dev *d, uint32_t r)
-{
-	const struct eth_board_rail *rail = &d->board->rails[d->granted.rails[r].host_rail];
-
-	return atomic_load_explicit(&rail->is_gone, memory_order_relaxed) ||
-	       (!eth_is_port(d) && d->sockets[r].is_unbound);
-}
-
-bool eth_rail_is_up(const struct eth_dev *d, uint32_t r)
-{
-	const struct eth_board_rail *rail = &d->board->rails[d->granted.rails[r].host_rail];
-
-	return d->sockets[eth_socket_of(d, r)].fd >= 0 &&
-	       atomic_load_explicit(&rail->is_up, memory_order_relaxed) && !eth_rail_is_gone(d, r);
-}
-
 /* Asked every few milliseconds: often enough to learn of other ways, which would cost each packet something. */
 static enum pm_rail_state ethernet_rail_state(struct pm_dev *dev, uint32_t r)
 {
@@ -156,6 +143,27 @@ static enum pm_rail_state ethernet_rail_state(struct pm_dev *dev, uint32_t r)
 	if (!eth_is_port(d) && d->sockets[r].outstanding)
 		eth_tx_withdraw(d, r);
 	return eth_ways_lead_around(d, r) ? PM_RAIL_UP : PM_RAIL_DOWN;
+}
+
+/* ---- sending ---- */
+
+/* Nothing new is to be sent: looks after frames that were sent before, and after drivers that wait. */
+static void look_after(struct eth_dev *d)
+{
+	if (++d->idle % REAP_IDLE)
+		return;
+	eth_completion_reap_all(d);
+	eth_rx_look_after(d);
+}
+
+static void ethernet_kick(struct pm_dev *dev)
+{
+	struct eth_dev *d = eth_of(dev);
+
+	if (d->tx_waiting)
+		eth_tx_kick(dev);
+	else
+		look_after(d);
 }
 
 /* ---- suspend and resume ---- */
@@ -271,7 +279,7 @@ const struct pm_packet_ops pm_ethernet_ops = {
 	.tx_alloc = eth_tx_alloc,
 	.tx_free = eth_tx_free,
 	.tx_post = eth_tx_post,
-	.tx_kick = eth_tx_kick,
+	.tx_kick = ethernet_kick,
 	.rx_burst = eth_rx_burst,
 	.rx_return = eth_rx_return,
 	.peer_event = eth_peer_event,

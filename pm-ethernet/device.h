@@ -156,7 +156,7 @@ static inline uint32_t eth_payload(uint32_t mtu)
 	return (mtu - ETH_MTU_OVERHEAD) & ~7u;
 }
 
-/* device.c. The interface of an own rail was deleted, now or since our socket was bound to it. */
+/* rail.c. The interface of an own rail was deleted, now or since our socket was bound to it. */
 bool eth_rail_is_gone(const struct eth_dev *d, uint32_t rail);
 /* It has carrier, and our socket is open. */
 bool eth_rail_is_up(const struct eth_dev *d, uint32_t rail);
@@ -187,19 +187,20 @@ struct pm_packet *eth_tx_alloc(struct pm_dev *dev);
 void eth_tx_free(struct pm_dev *dev, struct pm_packet *packet);
 int eth_tx_post(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
 		struct pm_packet *packet);
+/* Sends what waits at all sockets. */
 void eth_tx_kick(struct pm_dev *dev);
 /* Sends what waits at a socket as far as the kernel takes it; true when nothing is left. */
 bool eth_tx_flush(struct eth_dev *d, uint32_t socket);
 /* Takes back what the kernel has not taken from the ring of a rail that is down. */
 void eth_tx_withdraw(struct eth_dev *d, uint32_t socket);
-/* One post of the packet is over. */
-void eth_tx_done(struct eth_dev *d, struct eth_socket *s, struct eth_packet *packet);
 /* The sockets are gone, with all they held. */
 void eth_tx_forget(struct eth_dev *d);
 
 /* completion.c */
 void eth_completion_reap(struct eth_dev *d, uint32_t socket);
 void eth_completion_reap_all(struct eth_dev *d);
+/* One post of the packet is over. */
+void eth_completion_done(struct eth_dev *d, struct eth_socket *s, struct eth_packet *packet);
 /* Enters the lock around a socket's fill and completion ring. False: not now, or broken. */
 bool eth_lock(struct eth_dev *d, uint32_t socket);
 void eth_unlock(struct eth_dev *d, uint32_t socket);

@@ -16,11 +16,10 @@
 
 /* A full socket is tried again that soon; a failed try costs about 0.5 us. */
 #define RETRY_NS 8000
-/* Completions are looked for when so many posts are open, when so few packets are free, and once in so many
- * idle kicks: each look reads a cache line that the kernel writes. */
+/* Completions are looked for when so many posts are open, and when so few packets are free: each look reads a cache line
+ * that the kernel writes. */
 #define REAP_OPEN 32u
 #define REAP_FREE 32u
-#define REAP_IDLE 64u
 /* Packets that may wait in the ring of a socket: as many as one call is worth, few enough that a slow rail
  * soon says it is full and the others take over. */
 #define TX_AHEAD 32u
@@ -79,12 +78,6 @@ struct pm_packet *eth_tx_alloc(struct pm_dev *dev)
 void eth_tx_free(struct pm_dev *dev, struct pm_packet *p)
 {
 	packetpool_give(&eth_of(dev)->pool, p);
-}
-
-void eth_tx_done(struct eth_dev *d, struct eth_socket *s, struct eth_packet *packet)
-{
-	s->outstanding--;
-	packetpool_let_go(&d->pool, &packet->pub);
 }
 
 /* ---- posting ---- */
@@ -231,25 +224,11 @@ bool eth_tx_flush(struct eth_dev *d, uint32_t i)
 	return true;
 }
 
-/* Nothing new to send: what can be done about the old. */
-static void look_after(struct eth_dev *d)
-{
-	if (++d->idle % REAP_IDLE)
-		return;
-	eth_completion_reap_all(d);
-	eth_rx_look_after(d);
-}
-
 void eth_tx_kick(struct pm_dev *dev)
 {
 	struct eth_dev *d = eth_of(dev);
-	uint32_t waiting = d->tx_waiting;
 
-	if (!waiting) {
-		look_after(d);
-		return;
-	}
-	for (; waiting; waiting &= waiting - 1) {
+	for (uint32_t waiting = d->tx_waiting; waiting; waiting &= waiting - 1) {
 		uint32_t i = (uint32_t)__builtin_ctz(waiting);
 		struct eth_socket *s = &d->sockets[i];
 
@@ -288,7 +267,7 @@ static void write_off(struct eth_dev *d, struct eth_socket *s, uint32_t i)
 
 		s->lost++;
 		if (packet && packet->pub.busy)
-			eth_tx_done(d, s, packet);
+			eth_completion_done(d, s, packet);
 	}
 	s->outstanding = 0;
 	s->is_blocked = false;
@@ -316,7 +295,7 @@ void eth_tx_withdraw(struct eth_dev *d, uint32_t i)
 
 		if (packet && !(desc->options & XDP_PKT_CONTD)) {
 			s->lost++;
-			eth_tx_done(d, s, packet);
+			eth_completion_done(d, s, packet);
 		}
 		/* what was shown can't be unsaid: the kernel will find nothing sendable there */
 		*desc = (struct xdp_desc){.addr = NOWHERE};

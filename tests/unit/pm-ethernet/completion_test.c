@@ -65,7 +65,7 @@ static uint64_t post(struct rig *r, struct pm_dev_peer *peer)
 	p->len = 80;
 	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
 	eth_tx_free(&r->d.dev, p);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	ok(rig_take(r, 0, &desc));
 	return desc.addr;
 }

@@ -26,7 +26,7 @@ TAP_TEST(tx_post__frame_is_head_and_data)
 	is_int(eth_tx_post(&r->d.dev, 1, peer, p), 0);
 	is_int(p->busy, 1);
 	ok(!rig_take(r, 1, &desc)); /* not shown before the kick */
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	is_int(rig_calls(r, 1), 1);
 	is_int(rig_calls(r, 0), 0);
 	must(rig_take(r, 1, &desc));
@@ -45,7 +45,7 @@ TAP_TEST(tx_post__frame_is_head_and_data)
 	is_mem(head.dst_mac, "\2\0\0\0\11\1", ETH_MAC);
 	is_mem(head.src_mac, "\2\0\0\0\7\1", ETH_MAC);
 	is_int(r->memory[desc.addr + ETH_HEAD + 99], 'd');
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	is_int(rig_calls(r, 1), 0); /* nothing new, no call */
 	eth_tx_free(&r->d.dev, p);
 	rig_close(r, true);
@@ -66,7 +66,7 @@ TAP_TEST(tx_post__several_chunks)
 	p = packet_of(r, 8976, 'x');
 	is_int(p->room, 8976);
 	is_int(eth_tx_post(&r->d.dev, 0, rig_peer(r, 1), p), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	must(rig_take(r, 0, &desc));
 	first = desc.addr;
 	is_int(desc.len, 4096);
@@ -97,14 +97,14 @@ TAP_TEST(tx_free__while_busy_waits_for_completion)
 	struct xdp_desc desc;
 
 	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	eth_tx_free(&r->d.dev, p);
 	is_int(r->d.pool.n_free, RIG_TX_PACKETS - 1);
 	must(rig_take(r, 0, &desc));
 	rig_done(r, 0, desc.addr);
 	/* found by itself in idle kicks */
 	for (int i = 0; i < 100; i++)
-		eth_tx_kick(&r->d.dev);
+		pm_ethernet_ops.tx_kick(&r->d.dev);
 	is_int(r->d.pool.n_free, RIG_TX_PACKETS);
 	is_int(r->d.sockets[0].outstanding, 0);
 	rig_close(r, true);
@@ -118,7 +118,7 @@ TAP_TEST(tx_post__busy_packet_waits)
 	struct xdp_desc desc;
 
 	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	is_int(eth_tx_post(&r->d.dev, 1, peer, p), -EAGAIN);
 	must(rig_take(r, 0, &desc));
 	rig_done(r, 0, desc.addr);
@@ -140,7 +140,7 @@ TAP_TEST(tx_post__share_of_the_window)
 	r->d.open_limit = 2;
 	for (int i = 0; i < 2; i++)
 		is_int(eth_tx_post(&r->d.dev, 0, peer, packet_of(r, 80, 1)), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	p = packet_of(r, 80, 1);
 	is_int(eth_tx_post(&r->d.dev, 0, peer, p), -EAGAIN);
 	is_int(r->rails[0].full, 1);
@@ -172,7 +172,7 @@ TAP_TEST(tx_post__ring_full)
 	}
 	is_int(posted, RIG_RING);
 	is_int(r->rails[0].full, 1);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	must(rig_take(r, 0, &desc));
 	is_int(eth_tx_post(&r->d.dev, 0, peer, packet_of(r, 80, 1)), 0);
 	rig_close(r, true);
@@ -188,14 +188,14 @@ TAP_TEST(tx_kick__kernel_takes_no_more)
 	while (send(r->d.sockets[0].fd, "", 0, MSG_DONTWAIT) >= 0)
 		; /* the send buffer is full */
 	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	ok(r->d.sockets[0].is_blocked);
 	is_int(r->rails[0].full, 1);
 	is_int(eth_tx_post(&r->d.dev, 0, peer, q), -EAGAIN);
 	is_int(eth_tx_post(&r->d.dev, 1, peer, q), 0);
 	ok(rig_calls(r, 0) > 0);
 	r->d.sockets[0].retry_at = 0;
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	ok(!r->d.sockets[0].is_blocked);
 	is_int(rig_calls(r, 0), 1);
 	must(rig_take(r, 0, &desc)); /* it was not lost */
@@ -211,12 +211,12 @@ TAP_TEST(tx_kick__driver_that_needs_no_wakeup)
 
 	r->d.sockets[0].is_zero_copy = true;
 	is_int(eth_tx_post(&r->d.dev, 0, peer, packet_of(r, 80, 1)), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	is_int(rig_calls(r, 0), 0);
 	ok(rig_take(r, 0, &desc));
 	r->sockets[0].tx.flags = XDP_RING_NEED_WAKEUP;
 	is_int(eth_tx_post(&r->d.dev, 0, peer, packet_of(r, 80, 1)), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	is_int(rig_calls(r, 0), 1);
 	rig_close(r, true);
 }
@@ -229,7 +229,7 @@ TAP_TEST(tx_withdraw__rail_down)
 	struct xdp_desc desc;
 
 	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	is_int(eth_tx_post(&r->d.dev, 0, peer, q), 0);
 	is_int(pm_ethernet_ops.rail_state(&r->d.dev, 0), PM_RAIL_UP);
 	r->board.rails[1].is_up = 0;
@@ -244,7 +244,7 @@ TAP_TEST(tx_withdraw__rail_down)
 	r->board.rails[1].is_up = 1;
 	is_int(pm_ethernet_ops.rail_state(&r->d.dev, 0), PM_RAIL_UP);
 	is_int(eth_tx_post(&r->d.dev, 0, peer, q), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	must(rig_take(r, 0, &desc));
 	is_int(r->memory[desc.addr + ETH_HEAD], 2);
 	rig_close(r, true);
@@ -260,7 +260,7 @@ TAP_TEST(tx_withdraw__zero_copy)
 	r->d.sockets[0].is_zero_copy = true;
 	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
 	is_int(eth_tx_post(&r->d.dev, 0, peer, q), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	must(rig_take(r, 0, &first) && rig_take(r, 0, &second));
 	rig_done(r, 0, first.addr);
 	eth_completion_reap_all(&r->d);
@@ -289,7 +289,7 @@ TAP_TEST(tx_kick__driver_asks_for_chunks_late)
 	r->sockets[0].fill.flags = XDP_RING_NEED_WAKEUP;
 	is_int(r->d.sockets[0].n_back, 0);
 	for (int i = 0; i < 1000; i++)
-		eth_tx_kick(&r->d.dev);
+		pm_ethernet_ops.tx_kick(&r->d.dev);
 	is_int(recv(r->d.sockets[0].fd, &byte, 1, MSG_DONTWAIT), -1);
 	rig_close(r, true);
 }
@@ -335,7 +335,7 @@ TAP_TEST(tx__random_traffic)
 			eth_tx_free(&r->d.dev, p);
 			break;
 		case 1:
-			eth_tx_kick(&r->d.dev);
+			pm_ethernet_ops.tx_kick(&r->d.dev);
 			rig_calls(r, 0);
 			rig_calls(r, 1);
 			break;
@@ -351,7 +351,7 @@ TAP_TEST(tx__random_traffic)
 		}
 	}
 	ok(posted > 1000);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct xdp_desc desc;
 
@@ -379,7 +379,7 @@ TAP_TEST(tx_post__probe_asks)
 
 	is_int(eth_tx_post(&r->d.dev, 0, peer, p), 0);
 	is_int(eth_tx_post(&r->d.dev, 0, peer, q), 0);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	must(rig_take(r, 0, &desc));
 	is_int(r->memory[desc.addr + offsetof(struct eth_frame, flags)], 0);
 	must(rig_take(r, 0, &desc));

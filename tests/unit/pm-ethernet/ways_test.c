@@ -175,7 +175,7 @@ static bool sends(struct rig *r, struct pm_dev_peer *peer, uint32_t rail, uint8_
 	p->len = 64;
 	is_int(eth_tx_post(&r->d.dev, rail, peer, p), 0);
 	eth_tx_free(&r->d.dev, p);
-	eth_tx_kick(&r->d.dev);
+	pm_ethernet_ops.tx_kick(&r->d.dev);
 	if (!rig_take(r, by, &desc))
 		return false;
 	memcpy(ret, r->memory + desc.addr, sizeof(*ret));
