@@ -31,13 +31,13 @@ VM_KERNEL_OF = $(if $(wildcard $(BUILD)/vm/$(1)/vmlinuz),VM_KERNEL=$(BUILD)/vm/$
 run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kind")
 
 .PHONY: check check-unit check-sim check-conformance check-fuzz check-system check-python \
-	check-mpi check-short check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man demo bench \
+	check-fast check-mpi check-short check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man docs demo bench \
 	bench-apps study
 
 # In the order in which they begin: long ones first, so that the others fill the gaps between them. Python's
 # keep one core busy for a while, which does no harm to those that come alone.
 check: $(ALL_OUTPUTS) $(TAP_PROGS) $(FUZZ_PROGS) ## every test and lint; parts that cannot run say why
-	@$(call run_tests,$(SYSTEM_T) $(OTHER_T) mk/lint.t $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) $(UNIT_PROGS) \
+	@$(call run_tests,$(SYSTEM_T) $(OTHER_T) mk/lint.t mk/docs.t $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) $(UNIT_PROGS) \
 		$(PYTHON_T))
 
 check-unit: $(UNIT_PROGS) ## unit tests
@@ -63,6 +63,10 @@ check-vm: $(ALL_OUTPUTS) ## virtual machines with Debian 12's kernel: RDMA, nati
 
 check-vm-zerocopy: $(ALL_OUTPUTS) ## pm-ethernet in zero copy, in virtual machines with a newer kernel (bootstrap.sh fetches it)
 	@$(call VM_KERNEL_OF,zerocopy) $(call run_tests,-v -j1 $(ZERO_T))
+
+# Two minutes on two cores, once all is built.
+check-fast: $(TAP_PROGS) ## unit tests, whole channels in virtual time, the device contract, lint
+	@$(call run_tests,mk/lint.t mk/docs.t $(SIM_PROGS) $(CONF_PROGS) $(UNIT_PROGS))
 
 # .ci/run asks this of the other Debian. Without the component all of MPI would be skipped, so that is an error here.
 SHORT_T := tests/system/mpi.t tests/system/mpi-scrun.t
@@ -109,6 +113,9 @@ format: ## clang-format every C file in place
 
 man: ## check the manual pages
 	@mk/lint man
+
+docs: ## the documents as a site, in build/site
+	@mk/docs $(BUILD)
 
 demo: $(ALL_OUTPUTS) ## a virtual cluster, a real MPI program over it, and the pmtest table (one host only if not root)
 	@tests/lab/demo

@@ -21,7 +21,7 @@ HEADING = re.compile(r"^#+\s+(.*?)\s*$", re.MULTILINE)
 
 def _paragraphs(text, strip):
     """Pieces of prose in one string: without marks at the beginnings of lines, cut where a line is empty."""
-    lines = [re.sub(strip, "", line) for line in text.split("\n")]
+    lines = ["" if "SPDX-" in line else re.sub(strip, "", line) for line in text.split("\n")]
     for piece in re.split(r"\n\s*\n", "\n".join(lines)):
         yield " ".join(piece.split())
 

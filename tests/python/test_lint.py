@@ -253,6 +253,51 @@ def test_man_reports_calls_and_commands_without_a_page(tree):
     assert_reported(tree, "man", "pmstat.1")
 
 
+@pytest.mark.parametrize("name, text", [
+    ("pmcore/util/a.c", C_HEAD + "/* What is read first. */\n"),
+    ("pmcore/util/a.c", C_HEAD + "/*\n * a - a list. Who reads it\n * takes the lock.\n */\n"),
+    ("pmcore/util/a.c", C_HEAD + "// Whose list it is.\n"),
+    ("tools/a.py", HASH_HEAD + '""' + '"Reads. What is read counts.""' + '"\n'),
+    ("tools/a.py", HASH_HEAD + "X = 1  # What it is\n"),
+    ("mk/a.mk", HASH_HEAD + "# What several programs share\n"),
+    ("docs/a.md", "# A\n\n- one\n- What follows is\n  said twice.\n"),
+    ("pmcore/man/a.3", ".Dd x\nWhat it does.\n"),
+])
+def test_subjects_reports(tree, name, text):
+    write(tree, name, text)
+    assert_reported(tree, "subjects", name, "name the subject: Wh")
+
+
+@pytest.mark.parametrize("name, text", [
+    ("pmcore/util/a.c", C_HEAD + "/* Who reads it? The reader. */\nstatic const char *a = \"What is this.\";\n"),
+    ("docs/a.md", "# A\n\nIt does what is asked.\n\n    What is code.\n\n`What` is a word.\n"),
+])
+def test_subjects_allows(tree, name, text):
+    write(tree, name, text)
+    code, output = lint(tree, "subjects")
+    assert code == 0, output
+
+
+@pytest.mark.parametrize("link, says", [
+    ("[b](b.md)", "no file b.md"),
+    ("[b](../x/b.md)", "no file ../x/b.md"),
+    ("[a](#else)", "no heading for #else"),
+    ("[c](c.md#else)", "no heading for #else in docs/c.md"),
+])
+def test_links_reports(tree, link, says):
+    write(tree, "docs/c.md", "# Something\n")
+    write(tree, "docs/a.md", f"# A\n\n{link}\n")
+    assert_reported(tree, "links", "docs/a.md", says)
+
+
+def test_links_allows(tree):
+    write(tree, "docs/c.md", "# Something of `all` - and more\n")
+    write(tree, "docs/a.md", "# A\n\n[c](c.md#something-of-all---and-more) [here](#a) [up](../docs) "
+                             "[far](https://example.org/x) `[code](none.md)`\n")
+    code, output = lint(tree, "links")
+    assert code == 0, output
+
+
 def test_tap_output_counts_the_rules(tree):
     write(tree, "pm-udp/a.c", "int  a;\n")
     code, output = lint(tree, "--tap", "licence", "layers")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What a host knows of itself, a fact a line, for facts.py; judges nothing. Arguments: interfaces to look at.
+# Prints the facts that a host knows of itself, one on each line, for facts.py; judges nothing. Arguments: interfaces to look at.
 # Needs no privilege. A command that may hang has a time limit, so that the other facts are still told.
 
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
