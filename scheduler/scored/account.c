@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "scheduler/scored/users.h"
+#include "scheduler/scored/users_connection.h"
 
 #define TEXT_COST 32 /* of a text beside its bytes: the pointer to it, and the allocator's */
 #define MIB (1u << 20)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "scheduler/proto/ops.h"
-#include "scheduler/scored/jobs.h"
+#include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/turns.h"
 

@@ -10,61 +10,16 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
+#include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
+#include "scheduler/scored/operators.h"
 #include "scheduler/scored/plan.h"
 #include "scheduler/scored/restore.h"
 #include "scheduler/scored/turns.h"
-#include "scheduler/scored/users.h"
+#include "scheduler/scored/users_connection.h"
 
 #define PLAN_NS 5000000ull /* of a round of the loop */
-
-static void enlist_placed(struct scored *d, struct sjob *job)
-{
-	TAILQ_INSERT_TAIL(&d->placed, job, placed);
-	for (size_t h = 0; h < job->n_hosts; h++)
-		job->hosts[h].node->n_jobs++;
-}
-
-static void leave(struct sjob_host *host)
-{
-	host->node->n_jobs -= !host->is_gone;
-	host->is_gone = true;
-}
-
-struct sjob *jobs_find(const struct scored *d, uint64_t id)
-{
-	struct sjob *job;
-
-	LIST_FOREACH(job, &d->by_id[id % JOB_BUCKETS], same)
-	if (job->id == id)
-		return job;
-	return NULL;
-}
-
-void jobs_enlist(struct scored *d, struct sjob *job)
-{
-	TAILQ_INSERT_TAIL(&d->jobs, job, all);
-	LIST_INSERT_HEAD(&d->by_id[job->id % JOB_BUCKETS], job, same);
-	if (job->n_hosts)
-		enlist_placed(d, job);
-}
-
-static struct sjob_host *host_of(const struct sjob *job, const struct node *node)
-{
-	for (size_t h = 0; h < job->n_hosts; h++)
-		if (job->hosts[h].node == node)
-			return &job->hosts[h];
-	return NULL;
-}
-
-/* Its entry on that host, if both are known. */
-struct sjob_host *jobs_host(const struct scored *d, const struct node *node, uint64_t id,
-			    struct sjob **job)
-{
-	*job = jobs_find(d, id);
-	return *job ? host_of(*job, node) : NULL;
-}
 
 static void send_all(const struct sjob *job, json_t *head)
 {
@@ -72,29 +27,6 @@ static void send_all(const struct sjob *job, json_t *head)
 		if (!job->hosts[h].is_gone)
 			nodes_send(job->hosts[h].node, json_incref(head));
 	json_decref(head);
-}
-
-static void forget(struct scored *d, struct sjob *job)
-{
-	TAILQ_REMOVE(&d->jobs, job, all);
-	LIST_REMOVE(job, same);
-	if (job->n_hosts)
-		TAILQ_REMOVE(&d->placed, job, placed);
-	for (size_t h = 0; h < job->n_hosts; h++)
-		leave(&job->hosts[h]);
-	account_discharge(job);
-	/* The order has the job in it. */
-	if (job->order)
-		order_free(job->order);
-	else
-		job_free(job->job);
-	if (job->place)
-		matrix_place_fini(job->place, job->n_hosts);
-	free(job->place);
-	free(job->hosts);
-	free(job->text);
-	free(job->waits);
-	free(job);
 }
 
 /* ---- the journal ---- */
@@ -157,7 +89,7 @@ static void finish(struct scored *d, struct sjob *job)
 		users_forget_job(job->user);
 	if (was_placed)
 		matrix_remove(d->matrix, job->id);
-	forget(d, job);
+	jobs_forget(d, job);
 	if (was_placed)
 		turns_publish(d);
 	jobs_plan(d);
@@ -208,20 +140,9 @@ void jobs_user_gone(struct scored *d, struct sjob *job)
 
 /* ---- the beginning ---- */
 
-static void plan_soon(struct scored *d)
-{
-	ev_prepare_start(d->loop, &d->plan);
-}
-
-void jobs_plan(struct scored *d)
-{
-	d->plan_epoch++;
-	plan_soon(d);
-}
-
 static bool is_limited(const struct scored *d, uid_t uid, const struct job *job)
 {
-	return job->priority > 0 && !users_is_operator(d, uid);
+	return job->priority > 0 && !operators_has(d->operators, uid, ev_now(d->loop));
 }
 
 struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t gid, struct job *job,
@@ -253,7 +174,7 @@ struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t g
 	}
 	jobs_enlist(d, new);
 	account_charge(d, new);
-	plan_soon(d);
+	jobs_plan_soon(d);
 	return new;
 }
 
@@ -272,7 +193,7 @@ static bool take_place(struct scored *d, struct sjob *job, struct plan *plan)
 						   .ranks = plan->ranks[h]};
 	job->place = plan->place;
 	plan->place = NULL;
-	enlist_placed(d, job);
+	jobs_enlist_placed(d, job);
 	return true;
 }
 
@@ -317,7 +238,7 @@ static void start(struct scored *d, struct sjob *job, struct plan *plan)
 	job->started = time(NULL);
 	if (!send_out(d, job, why, sizeof(why))) {
 		for (size_t h = 0; h < job->n_hosts; h++)
-			leave(&job->hosts[h]);
+			jobs_leave(&job->hosts[h]);
 		jobs_end(d, job, JOBS_EXIT_START, why);
 		return;
 	}
@@ -366,7 +287,7 @@ static void plan_later(struct ev_loop *loop, ev_idle *watcher, int events)
 {
 	(void)events;
 	ev_idle_stop(loop, watcher);
-	plan_soon(watcher->data);
+	jobs_plan_soon(watcher->data);
 }
 
 static bool plan_waits(struct scored *d, uint64_t since_ns)
@@ -448,22 +369,12 @@ void jobs_gone(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns
 
 	if (!host || host->is_gone)
 		return;
-	leave(host);
+	jobs_leave(host);
 	host->cpu_ns = cpu_ns > host->cpu_ns ? cpu_ns : host->cpu_ns;
 	finish_if_gone(d, job);
 }
 
 /* ---- hosts that come and go ---- */
-
-bool jobs_uses(const struct scored *d, const struct node *node)
-{
-	const struct sjob *job;
-
-	TAILQ_FOREACH(job, &d->placed, placed)
-	if (job->place && host_of(job, node))
-		return true;
-	return false;
-}
 
 static bool runs_there(const json_t *running, uint64_t id)
 {
@@ -483,13 +394,13 @@ json_t *jobs_node_back(struct scored *d, struct node *node, const json_t *runnin
 	char text[512];
 
 	for (job = TAILQ_FIRST(&d->placed); job; job = next) {
-		struct sjob_host *host = host_of(job, node);
+		struct sjob_host *host = jobs_part_on(job, node);
 
 		next = TAILQ_NEXT(job, placed);
 		if (!host || host->is_gone)
 			continue;
 		if (!runs_there(running, job->id)) {
-			leave(host);
+			jobs_leave(host);
 			snprintf(text, sizeof(text),
 				 "host %s: its scnoded has started anew and has not got the job "
 				 "any more",
@@ -520,12 +431,12 @@ void jobs_node_lost(struct scored *d, struct node *node, const char *why)
 		return;
 	snprintf(text, sizeof(text), "host %s is lost: %s", node->name, why);
 	for (job = TAILQ_FIRST(&d->placed); job; job = next) {
-		struct sjob_host *host = host_of(job, node);
+		struct sjob_host *host = jobs_part_on(job, node);
 
 		next = TAILQ_NEXT(job, placed);
 		if (!host || host->is_gone)
 			continue;
-		leave(host);
+		jobs_leave(host);
 		jobs_end(d, job, JOBS_EXIT_LOST, text);
 	}
 }
@@ -576,6 +487,6 @@ void jobs_close(struct scored *d)
 	ev_prepare_stop(d->loop, &d->plan);
 	ev_idle_stop(d->loop, &d->plan_more);
 	while ((job = TAILQ_FIRST(&d->jobs)))
-		forget(d, job);
+		jobs_forget(d, job);
 	queue_fini(&d->queue);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * jobs - every job that waits, runs or ends, and what becomes of it: queued -> starting -> running -> ending, then
- * it is in the journal only. A job ends once: who says first how, is believed.
+ * jobs - what becomes of every job: queued -> starting -> running -> ending, then it is in the journal only. A job ends
+ * once: who says first how, is believed.
  */
 #ifndef SCHEDULER_SCORED_JOBS_H
 #define SCHEDULER_SCORED_JOBS_H
@@ -16,17 +16,9 @@ int jobs_open(struct scored *d, char *why, size_t why_size);
 /* Forgets all; what runs goes on. */
 void jobs_close(struct scored *d);
 
-/* Into the lists; its id and hosts are set. */
-void jobs_enlist(struct scored *d, struct sjob *job);
-struct sjob *jobs_find(const struct scored *d, uint64_t id);
-/* Its part on that host, and the job; NULL: it is unknown, or not there. */
-struct sjob_host *jobs_host(const struct scored *d, const struct node *node, uint64_t id,
-			    struct sjob **job);
 /* A new one, queued; takes @job over. NULL with a sentence, and @job is still the caller's. */
 struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t gid, struct job *job,
 			 char *why, size_t why_size);
-/* A place may have become free: looked at before the loop sleeps, for a few ms at a time. */
-void jobs_plan(struct scored *d);
 /* Ends it, whatever its state: @code and @text unless it has ended already. */
 void jobs_end(struct scored *d, struct sjob *job, int code, const char *text);
 /* Its scrun is gone: nobody wants it. */
@@ -43,7 +35,5 @@ void jobs_gone(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns
 json_t *jobs_node_back(struct scored *d, struct node *node, const json_t *running);
 /* A host is not connected for too long. */
 void jobs_node_lost(struct scored *d, struct node *node, const char *why);
-/* Whether a job has cores there. */
-bool jobs_uses(const struct scored *d, const struct node *node);
 
 #endif

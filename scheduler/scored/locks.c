@@ -16,10 +16,10 @@
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
-#include "scheduler/scored/jobs.h"
+#include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks_inside.h"
 #include "scheduler/scored/nodes.h"
-#include "scheduler/scored/users.h"
+#include "scheduler/scored/operators.h"
 
 #define HOSTS_SIZE 300
 
@@ -328,6 +328,11 @@ void locks_beat(struct scored *d)
 
 /* ---- requests ---- */
 
+static bool is_operator(const struct scored *d, const struct link *link)
+{
+	return operators_has(d->operators, link_uid(link), ev_now(d->loop));
+}
+
 /* Checks a wish before hosts are looked for. The error, with a sentence; NULL: there is none. */
 static const char *objection(const struct scored *d, const struct link *link,
 			     const struct lock_wish *wish, char *why, size_t why_size)
@@ -335,7 +340,7 @@ static const char *objection(const struct scored *d, const struct link *link,
 	struct account *account;
 	bool is_too_much;
 
-	if (wish->is_forced && !users_is_operator(d, link_uid(link))) {
+	if (wish->is_forced && !is_operator(d, link)) {
 		snprintf(why, why_size,
 			 "only operators may take locks by force: root, and whom --operators of "
 			 "scored names");
@@ -481,7 +486,7 @@ static void unlock(struct scored *d, struct link *link, const json_t *head)
 		return;
 	if (lock->lease.uid == link_uid(link)) {
 		end(lock);
-	} else if (users_is_operator(d, link_uid(link))) {
+	} else if (is_operator(d, link)) {
 		leases_remove(&d->locks->leases, &lock->lease);
 		dispossess(lock, link_uid(link), "released",
 			   name_of(link_uid(link), name, sizeof(name)), "");

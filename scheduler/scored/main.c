@@ -16,6 +16,7 @@
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
 #include "scheduler/scored/reload.h"
+#include "scheduler/scored/scnodeds.h"
 #include "scheduler/scored/scored.h"
 #include "scheduler/scored/users.h"
 
@@ -31,7 +32,7 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int events)
 	if (n_refused > REFUSALS_TOLD)
 		daemon_say("%u more were not let in", n_refused - REFUSALS_TOLD);
 	n_refused = 0;
-	nodes_beat(timer->data);
+	scnodeds_beat(timer->data);
 	idle_tick(timer->data);
 	locks_beat(timer->data);
 }
@@ -45,7 +46,7 @@ static void known(struct link *link, void *owner)
 	if (d->options.is_private && link_uid(link) && link_uid(link) != geteuid())
 		users_turn_away(link, "EPERM", "this scored is private to another user");
 	else if (!strcmp(link_role(link), "scnoded"))
-		nodes_enter(d, link);
+		scnodeds_enter(d, link);
 	else
 		users_enter(d, link);
 }

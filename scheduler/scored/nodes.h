@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodes - the hosts: those of cluster.json and those that registered, which of them live, and what is sent to
- * them. Tells jobs.c what became of jobs there.
+ * nodes - the hosts: those of cluster.json and those that registered, which of them take jobs, and what is sent to
+ * them.
  */
 #ifndef SCHEDULER_SCORED_NODES_H
 #define SCHEDULER_SCORED_NODES_H
@@ -14,19 +14,17 @@
  */
 int nodes_read(struct scored *d);
 void nodes_close(struct scored *d);
-/* Somebody authenticated as "scnoded" is at the door. */
-void nodes_enter(struct scored *d, struct link *link);
 struct node *nodes_find(const struct scored *d, const char *name);
 /* The node of that name, made absent if it is new. NULL: no memory. */
 struct node *nodes_make(struct scored *d, const char *name);
 /* Sends, takes the reference; nothing if the node is not there. */
 void nodes_send(struct node *node, json_t *head);
 void nodes_send_shared(struct node *node, json_t *head, struct shared *body);
-/* A host that sent nothing for too long is lost. Called every beat; sends a beat to all hosts. */
-void nodes_beat(struct scored *d);
 /* Can take new jobs. */
 bool nodes_is_usable(const struct node *node);
 const char *nodes_state_name(const struct node *node);
+/* Sets why it is drained or lost; NULL or "": no reason is known. */
+void nodes_note(struct node *node, const char *note);
 /* By an operator. */
 void nodes_drain(struct scored *d, struct node *node, bool is_drained, const char *note);
 

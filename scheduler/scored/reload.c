@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/scored/jobs.h"
+#include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/nodes.h"
 
 /* The options point into the section that was read first. */

@@ -3,10 +3,10 @@
 
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
-#include "scheduler/scored/jobs.h"
+#include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
-#include "scheduler/scored/users.h"
+#include "scheduler/scored/operators.h"
 
 #define HISTORY_MAX 10000 /* jobs that ended, of one answer: nobody waits long for it */
 
@@ -30,7 +30,7 @@ struct viewer {
 
 static struct viewer viewer_of(const struct scored *d, uid_t uid)
 {
-	return (struct viewer){uid, users_is_operator(d, uid)};
+	return (struct viewer){uid, operators_has(d->operators, uid, ev_now(d->loop))};
 }
 
 static bool may_see(const struct viewer *viewer, uid_t owner)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * scored - the daemon's parts and what they share. Everything happens in one libev loop. Each file may change only its
- * own part: nodes.c the hosts, jobs.c the states of jobs, plan.c where they run, turns.c the slot tables, locks.c the
- * locks of hosts, users.c nothing.
+ * own part: nodes.c the hosts, scnodeds.c what their daemons tell of them, jobs_list.c which jobs there are, jobs.c their
+ * states, plan.c where they run, turns.c the slot tables, locks.c the locks of hosts, users.c nothing.
  */
 #ifndef SCHEDULER_SCORED_SCORED_H
 #define SCHEDULER_SCORED_SCORED_H
@@ -53,7 +53,7 @@ struct node {
 	char *name;
 	struct host *host;       /* its last registration; NULL: never */
 	struct link *link;       /* NULL: not connected */
-	struct visitor *visitor; /* the link's owner; of nodes.c */
+	struct visitor *visitor; /* the link's owner; of scnodeds.c */
 	enum node_state state;
 	bool is_drained;  /* by an operator; survives that it goes away */
 	bool is_listed;   /* cluster.json has it; true without one */

@@ -12,34 +12,20 @@
 #include "scheduler/scored/account.h"
 #include "scheduler/scored/ask.h"
 #include "scheduler/scored/jobs.h"
+#include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/network.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
 #include "scheduler/scored/report.h"
+#include "scheduler/scored/users_connection.h"
 
 #define ACTIVITY_MIN_S 0.2 /* nobody is told more often */
 #define GOODBYE_S 1.0      /* for who is shown out to read why */
 
-struct user {
-	LIST_ENTRY(user) all;
-	struct scored *scored;
-	struct link *link;
-	struct account *account;
-	bool is_behind;     /* does not read our answers */
-	struct sjob *job;   /* what it has submitted and waits for */
-	struct lock *waits; /* for this lock; NULL: for none */
-	ev_timer activity;
-};
-
-static void say(const struct user *user, json_t *head)
-{
-	link_send(user->link, head, NULL, 0);
-}
-
 static void refuse(const struct user *user, const char *error, const char *text)
 {
-	say(user, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", error, "text", text));
+	users_say(user, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", error, "text", text));
 }
 
 /* Takes @text. */
@@ -49,35 +35,21 @@ static void refuse_taking(const struct user *user, const char *error, char *text
 	free(text);
 }
 
-bool users_is_operator(const struct scored *d, uid_t uid)
-{
-	return operators_has(d->operators, uid, ev_now(d->loop));
-}
-
-/* Reads requests only of a user who reads the answers, and while it is his turn. */
-static void watch(const struct user *user)
-{
-	link_pause(user->link, user->is_behind || user->account->is_resting);
-}
-
-void users_rest(const struct account *account)
-{
-	const struct user *user;
-
-	LIST_FOREACH(user, &account->scored->users, all)
-	if (user->account == account)
-		watch(user);
-}
-
 static void spend(const struct user *user)
 {
 	account_spend(user->account, clock_monotonic_ns() - link_begun_ns(user->link));
 }
 
+static bool is_operator(const struct user *user)
+{
+	struct scored *d = user->scored;
+
+	return operators_has(d->operators, link_uid(user->link), ev_now(d->loop));
+}
+
 static bool may_command(const struct user *user, const struct sjob *job)
 {
-	return link_uid(user->link) == job->uid ||
-	       users_is_operator(user->scored, link_uid(user->link));
+	return link_uid(user->link) == job->uid || is_operator(user);
 }
 
 /* The job of field "id". Jobs of others are refused with the same words as those that do not exist. */
@@ -135,7 +107,7 @@ static void submit(struct user *user, const json_t *head)
 		json_t *place = ask_place(d, job, why, sizeof(why));
 
 		if (place)
-			say(user, place);
+			users_say(user, place);
 		else
 			refuse(user, "EINVAL", why);
 		job_free(job);
@@ -161,7 +133,7 @@ static void suspend(struct user *user, const json_t *head)
 		return;
 	}
 	jobs_suspend(user->scored, job, json_is_true(json_object_get(head, "is_suspended")));
-	say(user, json_pack("{s:s}", "op", OP_OK));
+	users_say(user, json_pack("{s:s}", "op", OP_OK));
 }
 
 static void cancel_one(struct user *user, struct sjob *job, int signal, const char *text)
@@ -211,7 +183,7 @@ static void cancel(struct user *user, const json_t *head)
 	else
 		cancel_one(user, job, (int)signal, text);
 	free(text);
-	say(user, json_pack("{s:s, s:i}", "op", OP_OK, "count", count));
+	users_say(user, json_pack("{s:s, s:i}", "op", OP_OK, "count", count));
 }
 
 static void drain(struct user *user, const json_t *head)
@@ -221,7 +193,7 @@ static void drain(struct user *user, const json_t *head)
 		   *text = json_string_value(json_object_get(head, "text"));
 	struct node *node = host ? nodes_find(user->scored, host) : NULL;
 
-	if (!users_is_operator(user->scored, link_uid(user->link))) {
+	if (!is_operator(user)) {
 		refuse(user, "EPERM",
 		       "only operators may do that: root, and whom --operators of scored names");
 	} else if (!node) {
@@ -232,7 +204,7 @@ static void drain(struct user *user, const json_t *head)
 		refuse(user, "EINVAL", "state: wanted is \"up\" or \"drained\"");
 	} else {
 		nodes_drain(user->scored, node, !strcmp(state, "drained"), text);
-		say(user, json_pack("{s:s}", "op", OP_OK));
+		users_say(user, json_pack("{s:s}", "op", OP_OK));
 	}
 }
 
@@ -244,14 +216,14 @@ static void tell_activity(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)events;
 	/* A client that does not read is sent no more reports. */
 	if (!link_is_full(user->link))
-		say(user, report_activity(user->scored, link_uid(user->link)));
+		users_say(user, report_activity(user->scored, link_uid(user->link)));
 }
 
 static void activity(struct user *user, const json_t *head)
 {
 	double every = json_number_value(json_object_get(head, "every_s"));
 
-	say(user, report_activity(user->scored, link_uid(user->link)));
+	users_say(user, report_activity(user->scored, link_uid(user->link)));
 	if (every <= 0)
 		return;
 	every = every < ACTIVITY_MIN_S ? ACTIVITY_MIN_S : every;
@@ -274,10 +246,10 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	else if (!strcmp(op, OP_CANCEL))
 		cancel(user, head);
 	else if (!strcmp(op, OP_JOBS))
-		say(user, report_jobs(user->scored, link_uid(user->link),
-				      json_integer_value(json_object_get(head, "history"))));
+		users_say(user, report_jobs(user->scored, link_uid(user->link),
+					    json_integer_value(json_object_get(head, "history"))));
 	else if (!strcmp(op, OP_CLUSTER))
-		say(user, report_cluster(user->scored));
+		users_say(user, report_cluster(user->scored));
 	else if (!strcmp(op, OP_ACTIVITY))
 		activity(user, head);
 	else if (!strcmp(op, OP_DRAIN))
@@ -287,7 +259,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 			      daemon_text("\"%.40s\" is no request that this scored knows", op));
 	/* No more requests are read from a client that does not read the answers. */
 	user->is_behind = link_is_full(link);
-	watch(user);
+	users_watch(user);
 	spend(user);
 }
 
@@ -297,7 +269,7 @@ static void drained(struct link *link, void *owner)
 
 	(void)link;
 	user->is_behind = false;
-	watch(user);
+	users_watch(user);
 }
 
 static void leave(struct user *user)
@@ -379,7 +351,7 @@ void users_enter(struct scored *d, struct link *link)
 	user->activity.data = user;
 	LIST_INSERT_HEAD(&d->users, user, all);
 	link_set(link, &events, user);
-	watch(user);
+	users_watch(user);
 }
 
 void users_close(struct scored *d)
@@ -391,66 +363,4 @@ void users_close(struct scored *d)
 		link_close(user->link, GOODBYE_S);
 		leave(user);
 	}
-}
-
-/* ---- what becomes of a job ---- */
-
-void users_tell_queued(struct scored *d, struct user *user, const struct sjob *job)
-{
-	json_t *head = json_pack("{s:s, s:I, s:I}", "op", OP_QUEUED, "id", (json_int_t)job->id,
-				 "position", (json_int_t)queue_position(&d->queue, job->id));
-
-	if (job->waits)
-		json_object_set_new(head, "why", json_string(job->waits));
-	say(user, head);
-}
-
-void users_tell_placed(struct user *user, const struct sjob *job)
-{
-	json_t *hosts = json_array(), *ranks = json_array(), *cores = json_array();
-
-	for (size_t h = 0; h < job->n_hosts; h++) {
-		const struct order_host *host = &job->order->hosts[h];
-		json_t *list = json_array();
-
-		for (size_t c = 0; c < host->n_cores; c++)
-			json_array_append_new(list, json_integer(host->cores[c]));
-		json_array_append_new(hosts, json_string(host->name));
-		json_array_append_new(ranks, json_integer(host->ranks));
-		json_array_append_new(cores, list);
-	}
-	say(user, json_pack("{s:s, s:I, s:s, s:I, s:o, s:o, s:o}", "op", OP_PLACED, "id",
-			    (json_int_t)job->id, "leader", job->order->hosts[0].address, "uid",
-			    (json_int_t)job->uid, "hosts", hosts, "ranks", ranks, "cores", cores));
-}
-
-/* For scrun -statistics, which prints each as it stands. */
-static json_t *statistics_of(const struct sjob *job)
-{
-	json_t *hosts = json_object();
-	double cpu_s = 0;
-
-	for (size_t h = 0; h < job->n_hosts; h++) {
-		double each_s = (double)job->hosts[h].cpu_ns / 1e9;
-
-		cpu_s += each_s;
-		json_object_set_new(hosts, job->hosts[h].node->name, json_real(each_s));
-	}
-	return json_pack("{s:f, s:o}", "processor time, s", cpu_s, "processor time by host, s",
-			 hosts);
-}
-
-void users_tell_ended(struct user *user, const struct sjob *job)
-{
-	json_t *head = json_pack("{s:s, s:I, s:i, s:s}", "op", OP_ENDED, "id", (json_int_t)job->id,
-				 "code", job->code, "text", job->text);
-
-	if (job->job->is_statistics && job->order)
-		json_object_set_new(head, "statistics", statistics_of(job));
-	say(user, head);
-}
-
-void users_forget_job(struct user *user)
-{
-	user->job = NULL;
 }

@@ -13,15 +13,5 @@ void users_enter(struct scored *d, struct link *link);
 /* Says why and closes. @error: as errno is named. */
 void users_turn_away(struct link *link, const char *error, const char *why);
 void users_close(struct scored *d);
-bool users_is_operator(const struct scored *d, uid_t uid);
-
-/* To the scrun that waits for the job. */
-void users_tell_queued(struct scored *d, struct user *user, const struct sjob *job);
-void users_tell_placed(struct user *user, const struct sjob *job);
-void users_tell_ended(struct user *user, const struct sjob *job);
-/* The job is no more. */
-void users_forget_job(struct user *user);
-/* Requests of that account wait, or wait no more. */
-void users_rest(const struct account *account);
 
 #endif

@@ -14,6 +14,7 @@
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/idle.h"
+#include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/nodes.h"
 #include "tests/harness/tap.h"
 

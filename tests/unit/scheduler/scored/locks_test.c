@@ -12,6 +12,7 @@
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/jobs.h"
+#include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/plan.h"
 #include "tests/harness/tap.h"
 #include "tests/unit/scheduler/scored/fake_cluster.h"

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/report.h"
 #include "tests/harness/tap.h"

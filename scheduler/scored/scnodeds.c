@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scheduler/scored/scnodeds.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pmcore/util/clock.h"
+#include "scheduler/proto/head.h"
+#include "scheduler/proto/ops.h"
+#include "scheduler/scored/idle.h"
+#include "scheduler/scored/jobs.h"
+#include "scheduler/scored/jobs_list.h"
+#include "scheduler/scored/nodes.h"
+#include "scheduler/scored/turns.h"
+
+/* The scnoded at the other end of a link; its node is NULL until it has registered. */
+struct visitor {
+	struct scored *scored;
+	struct node *node;
+	struct link *link;
+};
+
+/* Nobody is there. Its jobs may be: a scnoded that comes back in time finds them. */
+static void disconnect(struct node *node, const char *why)
+{
+	free(node->visitor);
+	node->link = NULL;
+	node->visitor = NULL;
+	node->state = NODE_ABSENT;
+	if (!node->is_drained)
+		nodes_note(node, why);
+	daemon_say("host %s: %s", node->name, why);
+}
+
+static void refuse(struct link *link, const char *error, char *text)
+{
+	daemon_say("%s: %s", link_peer(link), text);
+	link_send(link, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", error, "text", text),
+		  NULL, 0);
+	free(text);
+}
+
+/* ---- what a scnoded says ---- */
+
+/* Why that host may not register, or NULL. free() it. */
+static char *objection(struct scored *d, const struct host *host, const struct node *old)
+{
+	long at = d->cluster ? cluster_host_of(d->cluster, host->name) : 0;
+
+	if (at < 0)
+		return daemon_text("host %s is not in %s; add it to cluster.toml and compile that, "
+				   "or start its "
+				   "scnoded with the right --name",
+				   host->name, d->options.config);
+	if (d->cluster && !d->cluster->hosts[at].is_usable)
+		return daemon_text(
+			"host %s is marked as defect or spare in %s; mark it as up and compile",
+			host->name, d->options.config);
+	if (old && old->link)
+		return daemon_text("a host %s is registered already, from %s; two hosts have one "
+				   "name, or two scnoded "
+				   "run there: end one of them",
+				   host->name, link_peer(old->link));
+	return NULL;
+}
+
+static void measure_skew(struct node *node, int64_t its_ns)
+{
+	if (skew_take(&node->skew, its_ns - (int64_t)clock_realtime_ns()))
+		daemon_say("host %s: its clock is %.1f ms off ours; gang switches will be late: "
+			   "run an NTP daemon on both",
+			   node->name, (double)node->skew.ns / 1e6);
+}
+
+static void register_node(struct visitor *v, struct node *node, struct host *host,
+			  const json_t *jobs)
+{
+	struct scored *d = v->scored;
+	json_t *keep;
+
+	host_free(node->host);
+	node->host = host;
+	node->link = v->link;
+	node->visitor = v;
+	node->state = node->is_drained ? NODE_DRAINED : NODE_UP;
+	node->heard = ev_now(d->loop);
+	node->table_jobs = 0;
+	node->switches = (struct node_switches){0};
+	if (!node->is_drained)
+		nodes_note(node, NULL);
+	v->node = node;
+	skew_begin(&node->skew);
+	measure_skew(node, (int64_t)host->clock_ns);
+	daemon_say("host %s registered from %s: %u cores, cgroups %s", node->name,
+		   link_peer(v->link), host->n_cores, host->cgroups);
+	keep = jobs_node_back(d, node, jobs);
+	link_send(v->link,
+		  json_pack("{s:s, s:f, s:I, s:o}", "op", OP_REGISTERED, "heartbeat_s", BEAT_S,
+			    "quantum_ns", (json_int_t)d->options.quantum_ns, "keep", keep),
+		  NULL, 0);
+	turns_send(d, node);
+	jobs_plan(d);
+}
+
+static void on_register(struct visitor *v, const json_t *head)
+{
+	struct scored *d = v->scored;
+	struct host *host = NULL;
+	struct node *node;
+	char why[256], *text;
+
+	if (v->node || host_decode(&host, json_object_get(head, "host"), why, sizeof(why))) {
+		refuse(v->link, "EPROTO",
+		       daemon_text("register: %s", v->node ? "a second time" : why));
+		link_close(v->link, 1);
+		free(v);
+		return;
+	}
+	node = nodes_find(d, host->name);
+	text = objection(d, host, node);
+	if (!text) {
+		node = node ? node : nodes_make(d, host->name);
+		/* Cores may have changed since it was last here; jobs that still run there have theirs. */
+		if (!node ||
+		    (!jobs_uses(d, node) && matrix_host(d->matrix, node->number, host->n_cores)))
+			text = daemon_text("scored has no memory");
+	}
+	if (text) {
+		host_free(host);
+		refuse(v->link, "EPERM", text);
+		link_close(v->link, 1);
+		free(v);
+		return;
+	}
+	register_node(v, node, host, json_object_get(head, "jobs"));
+}
+
+static void on_beat(struct scored *d, struct node *node, const json_t *head)
+{
+	const json_t *switches = json_object_get(head, "switches"), *job;
+	size_t i;
+
+	measure_skew(node, (int64_t)head_number(head, "clock_ns"));
+	node->load = json_number_value(json_object_get(head, "load"));
+	node->memory_free = head_number(head, "memory_free");
+	if (switches)
+		node->switches =
+			(struct node_switches){.done = head_number(switches, "done"),
+					       .late = head_number(switches, "late"),
+					       .worst_ns = head_number(switches, "worst_ns"),
+					       .lost_ns = head_number(switches, "lost_ns")};
+	json_array_foreach(json_object_get(head, "jobs"), i, job)
+		idle_beat(d, node, head_number(job, "id"), head_number(job, "cpu_ns"),
+			  json_is_true(json_object_get(job, "is_idle")),
+			  json_is_true(json_object_get(job, "is_stuck")));
+}
+
+static void message(struct link *link, const char *op, json_t *head, const char *body,
+		    size_t body_size, void *owner)
+{
+	struct visitor *v = owner;
+	struct scored *d = v->scored;
+	struct node *node = v->node;
+	uint64_t id = head_number(head, "id");
+
+	(void)body;
+	(void)body_size;
+	if (node)
+		node->heard = ev_now(d->loop);
+	if (!strcmp(op, OP_REGISTER)) {
+		on_register(v, head);
+	} else if (!node) {
+		refuse(link, "EPROTO", daemon_text("%s before register", op));
+		link_close(link, 1);
+		free(v);
+	} else if (!strcmp(op, OP_BEAT)) {
+		on_beat(d, node, head);
+	} else if (!strcmp(op, OP_STARTED)) {
+		jobs_started(d, node, id);
+	} else if (!strcmp(op, OP_FAILED)) {
+		jobs_failed(d, node, id, (int)head_number(head, "code"), head_text(head, "text"));
+	} else if (!strcmp(op, OP_ENDED)) {
+		jobs_ended(d, node, id, (int)head_number(head, "code"), head_text(head, "text"));
+	} else if (!strcmp(op, OP_GONE)) {
+		jobs_gone(d, node, id, head_number(head, "cpu_ns"));
+	} else {
+		daemon_say("host %s says \"%s\", which this version does not know", node->name, op);
+	}
+}
+
+static void closed(struct link *link, int error, const char *why, void *owner)
+{
+	struct visitor *v = owner;
+	(void)link;
+	(void)error;
+	if (v->node)
+		disconnect(v->node, why);
+	else
+		free(v);
+}
+
+static const struct link_events events = {.message = message, .closed = closed};
+
+void scnodeds_enter(struct scored *d, struct link *link)
+{
+	struct visitor *v = calloc(1, sizeof(*v));
+
+	if (!v || (link_uid(link) != 0 && link_uid(link) != geteuid())) {
+		refuse(link, "EPERM",
+		       daemon_text("a scnoded of user %u: only those of root and of user %u may "
+				   "register here; start it "
+				   "as one of them",
+				   link_uid(link), geteuid()));
+		link_close(link, 1);
+		free(v);
+		return;
+	}
+	v->scored = d;
+	v->link = link;
+	link_set(link, &events, v);
+}
+
+/* ---- beats ---- */
+
+static void check(struct scored *d, struct node *node, double now)
+{
+	double silence = now - node->heard;
+
+	if (node->link && silence > BEATS_MISSED * BEAT_S) {
+		link_close(node->link, 0);
+		disconnect(node, "it said nothing for 3 s");
+	}
+	if (node->link)
+		nodes_send(node, json_pack("{s:s, s:I}", "op", OP_BEAT, "clock_ns",
+					   (json_int_t)clock_realtime_ns()));
+	else if (silence > GRACE_S)
+		jobs_node_lost(d, node, node->note ? node->note : "it is not connected");
+}
+
+void scnodeds_beat(struct scored *d)
+{
+	for (size_t i = 0; i < d->n_nodes; i++)
+		check(d, d->nodes[i], ev_now(d->loop));
+}
