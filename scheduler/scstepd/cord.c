@@ -15,6 +15,7 @@
 
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scstepd/course.h"
 #include "scheduler/scstepd/leader.h"
 #include "scheduler/scstepd/ranks.h"
 
@@ -66,7 +67,7 @@ static void on_visitor_ready(struct link *link, void *owner)
 	struct step *step = visitor->cord->step;
 
 	forget_visitor(visitor);
-	step_visitor(step, link);
+	course_visitor(step, link);
 }
 
 static void on_visitor_closed(struct link *link, int error, const char *why, void *owner)
@@ -120,7 +121,7 @@ static void adopted(struct cord *cord, const char *failure)
 	if (!cord->n_adopting)
 		return;
 	memmove(cord->adopting, cord->adopting + 1, --cord->n_adopting * sizeof(*cord->adopting));
-	step_adopted(cord->step, world->number, failure);
+	course_adopted(cord->step, world->number, failure);
 }
 
 static void on_message(struct link *link, const char *op, json_t *head, const char *body,
@@ -133,7 +134,7 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 	const json_t *code = json_object_get(head, "code");
 
 	if (!strcmp(op, OP_START))
-		step_order(step, head);
+		course_order(step, head);
 	else if (!strcmp(op, OP_ADOPTED))
 		adopted(cord, NULL);
 	else if (!strcmp(op, OP_FAILED) || !strcmp(op, OP_ERROR))
@@ -149,11 +150,11 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 		leader_told(step->leader, op, step->here, head, NULL, 0);
 	else if (!strcmp(op, OP_STOP))
 		step->is_cut = true,
-		step_stop(step,
-			  json_is_integer(code) ? (int)json_integer_value(code) : STEP_CODE_LOST,
-			  reason ? reason
-			  : text ? text
-				 : "");
+		course_stop(step,
+			    json_is_integer(code) ? (int)json_integer_value(code) : STEP_CODE_LOST,
+			    reason ? reason
+			    : text ? text
+				   : "");
 }
 
 static void on_fds(struct link *link, const int *fds, int n, void *owner)
@@ -269,7 +270,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *watcher, int events)
 	ev_timer_stop(loop, watcher);
 	cord->is_lost = true;
 	snprintf(why, sizeof(why), "scnoded on %s is gone", step->host);
-	step_stop(step, STEP_CODE_LOST, why);
+	course_stop(step, STEP_CODE_LOST, why);
 	if (cord->is_killing)
 		step_killed(step);
 }

@@ -20,7 +20,7 @@ struct cord *cord_open(struct step *step, int fd);
 /* Messages on their way are sent first. */
 void cord_close(struct cord *cord);
 
-/* The ranks of @world that wait: step_adopted() follows. */
+/* The ranks of @world that wait: course_adopted() follows. */
 void cord_adopt(struct cord *cord, const struct world *world);
 void cord_started(struct cord *cord);
 void cord_failed(struct cord *cord, int code, const char *text);

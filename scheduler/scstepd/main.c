@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "scheduler/scstepd/step.h"
+#include "scheduler/scstepd/course.h"
 
 enum { ORDER_FD = 3 };
 
@@ -64,13 +64,13 @@ int main(int argc, char **argv)
 	/* libev's default loop reaps children by itself, and tells nothing of the memory they had. */
 	loop = ev_loop_new(EVFLAG_AUTO);
 	if (!rc)
-		rc = loop ? step_open(&step, loop, ORDER_FD) : -ENOMEM;
+		rc = loop ? course_open(&step, loop, ORDER_FD) : -ENOMEM;
 	if (rc) {
 		fprintf(stderr, "scstepd: %s\n", strerror(-rc));
 		return 1;
 	}
 	ev_run(loop, 0);
-	step_close(&step);
+	course_close(&step);
 	/* Until the last words are out. */
 	ev_run(loop, 0);
 	order_free(step.order);

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * step - the scstepd of a job on a host as one state machine:
- *
- *   BOOT --order--> JOIN --PMIx up, ranks forked and adopted--> READY --go--> RUN --stop--> STOPPING --> KILLING --> over
- *
- * It owns all parts and passes on between them what happens; each part does one thing and knows only this header.
- * Worlds that are spawned later pass through fork, adopt, ready and go in the same way.
+ * step - the scstepd of a job on a host: the state that its parts share, and how they tell the other hosts what happens
+ * here. Each part does one thing and knows this header; course.h says what follows from it.
  */
 #ifndef SCHEDULER_SCSTEPD_STEP_H
 #define SCHEDULER_SCSTEPD_STEP_H
@@ -22,10 +18,6 @@
 #include "scheduler/scstepd/meet.h"
 #include "scheduler/scstepd/tree.h"
 #include "scheduler/scstepd/world.h"
-
-#define STEP_TERM_S 2.0 /* from SIGTERM to SIGKILL */
-#define STEP_KILL_S                                                                                \
-	5.0 /* longest wait for the scnoded's OP_KILLED, and for the children of the tree */
 
 #define STEP_CODE_LOST 123 /* a host or daemon was lost */
 #define STEP_CODE_TIMEOUT 124
@@ -51,6 +43,8 @@ struct ranks;
 struct step {
 	struct ev_loop *loop;
 	enum step_state state;
+	/* Ends all ranks here: course_stop(), set once, for the parts that course.c calls. */
+	void (*stop)(struct step *step, int code, const char *text);
 	struct auth *auth;
 	struct order *order; /* NULL before it came */
 	size_t here;         /* our host among the order's */
@@ -75,20 +69,6 @@ struct step {
 	ev_prepare check;      /* whether the end has come */
 };
 
-/* Takes over descriptor @fd to scnoded. 0 or -errno; then run the loop; then step_close(). */
-int step_open(struct step *step, struct ev_loop *loop, int fd);
-void step_close(struct step *step);
-
-/* Messages that come by the cord. */
-void step_order(struct step *step, json_t *head);
-void step_adopted(struct step *step, uint32_t world, const char *failure); /* NULL: well */
-struct link;
-void step_visitor(struct step *step, struct link *link); /* authenticated */
-void step_killed(struct step *step);
-
-/* PMIx's server is up; @failure is a sentence, or NULL. */
-void step_served(struct step *step, const char *failure);
-
 /* Sends a message to a host or TREE_ALL. A message that cannot be sent ends the job. */
 void step_send(struct step *step, int64_t to, json_t *head, const void *body, size_t size);
 
@@ -100,10 +80,10 @@ void step_rank_ended(struct step *step, struct rank *rank); /* its output is sen
 /* A rank calls for the end of the job. */
 void step_abort(struct step *step, uint32_t world, uint32_t rank, int code, const char *text);
 
-/* All ranks here end: SIGTERM, SIGKILL, then the process. Twice is fine. @text: why, for people; "" = it is over anyway. */
-void step_stop(struct step *step, int code, const char *text);
-
 /* Something is wrong here: the leader is told, and decides. @rank < 0: none in particular. */
 void step_failed(struct step *step, uint32_t world, int64_t rank, int code, const char *text);
+
+/* The scnoded has killed what was left of our ranks. */
+void step_killed(struct step *step);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "scheduler/scstepd/bind.h"
+#include "scheduler/scstepd/course.h"
 #include "scheduler/scstepd/pmix/guard.h"
 #include "scheduler/scstepd/pmix/infos.h"
 #include "scheduler/scstepd/pmix/shift.h"
@@ -60,7 +61,7 @@ static void opened(void *arg)
 	snprintf(why, sizeof(why),
 		 "host %s: PMIx's server does not start: %s; is its network interface lo up?",
 		 server_step()->host, PMIx_Error_string(server.status));
-	step_served(server_step(), server.status == PMIX_SUCCESS ? NULL : why);
+	course_served(server_step(), server.status == PMIX_SUCCESS ? NULL : why);
 }
 
 /*

@@ -31,7 +31,7 @@ struct fake {
 	unsigned int n_over; /* ranks whose end was told */
 	struct rank *over;   /* the last of them */
 	unsigned int n_running;
-	int code; /* of step_failed() or step_stop() */
+	int code; /* of step_failed() */
 	char text[512];
 };
 
