@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "pmcore/util/copy.h"
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* --- copies ----------------------------------------------------------------------------------- */
@@ -18,7 +20,7 @@ INLINE void copy_halves(char *to, const char *from, size_t n, size_t half)
 INLINE void copy_block(char *to, const char *from, size_t n)
 {
 	if (n > 32)
-		memcpy(to, from, n);
+		copy_bytes(to, from, n);
 	else if (n >= 16)
 		copy_halves(to, from, n, 16);
 	else if (n >= 8)

@@ -3,8 +3,9 @@
 #ifndef MTL_PM_SHORT_H
 #define MTL_PM_SHORT_H
 
+#include <string.h>
+
 #include "mpi-glue/mtl/mtl_pm.h"
-#include "pmcore/util/copy.h"
 
 /* A message that is cheaper to gather here than to reserve room for: it fits two cells of shared memory. */
 struct mtl_pm_short {
@@ -21,7 +22,7 @@ static inline int mtl_pm_post_short(const struct mtl_pm_peer *peer, uint32_t con
 	m.e.source = rank;
 	m.e.tag = tag;
 	m.e.pad = 0;
-	copy_bytes(m.data, data, length);
+	memcpy(m.data, data, length);
 	return pmPost(mtl_pm.ctx, peer->node, &m, sizeof(m.e) + length);
 }
 

@@ -24,7 +24,7 @@ extern struct mtl_pm_helper {
 	uint64_t started_ns; /* of the first start since the last poll; 0: none; atomic */
 } mtl_pm_helper;
 
-/* PM was told that the thread sleeps, and is told that it does not. Lock held. */
+/* If PM was told that the thread sleeps: tells it that the thread is awake. Lock held. */
 void mtl_pm_disarm(void);
 /* The thread looks at once, also if it is parked. */
 void mtl_pm_wake_thread(void);

@@ -6,7 +6,7 @@
  * A wait is known by a number made of all that is awaited from the peer, so that no path of a message
  * has to note anything. While it stays the same the peer is asked in rounds ever further apart, because
  * a peer that computes reads nothing and its socket must not fill up. Receives from any source name
- * nobody to ask. How a death is dealt with is the business of mtl_pm_peer.
+ * nobody to ask. How a death is dealt with is the business of mtl_pm_death.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"

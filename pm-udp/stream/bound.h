@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The least for each rail: 22 packets, which any port can hold. */
+/* The least for each rail: 23 packets with the gap before them, which any port can hold. */
 #define PMT_BOUND_LEAST (32u << 10)
 #define PMT_BOUND_MOST (64u << 20)
 

@@ -10,9 +10,9 @@
 #define MIDDLE (512u << 10)
 #define LONGER (2u << 20)
 
-static struct choice *choice_for(struct pmt_lending *l, uint64_t len, bool is_both_ways)
+static uint32_t class_of(uint64_t len)
 {
-	return &l->choice[is_both_ways][len < MIDDLE ? 0 : len < LONGER ? 1 : 2];
+	return len < MIDDLE ? 0 : len < LONGER ? 1 : 2;
 }
 
 static bool is_crowded(const struct pmt_load *load)
@@ -24,12 +24,14 @@ struct pmt_terms pmt_lending_begin(struct pmt_lending *l, uint64_t len, const st
 				   uint64_t now)
 {
 	struct pmt_terms terms = {.how = PMT_COPIED, .is_both_ways = load->is_both_ways};
-	struct choice *choice = choice_for(l, len, terms.is_both_ways);
+	struct choice *choice = &l->choice[terms.is_both_ways][class_of(len)];
+	struct pmt_word *word = &l->word[class_of(len)];
 
 	if (len < PMT_LENT_LEAST || is_crowded(load))
 		return terms;
-	if (load->is_both_ways && l->is_led) {
-		terms.how = l->led;
+	if (load->is_both_ways && word->reads) {
+		word->reads--;
+		terms.how = word->how;
 		return terms;
 	}
 	terms.is_measured = true;
@@ -41,17 +43,15 @@ struct pmt_terms pmt_lending_begin(struct pmt_lending *l, uint64_t len, const st
 void pmt_lending_end(struct pmt_lending *l, const struct pmt_terms *terms, uint64_t len,
 		     bool has_come, const struct pmt_load *load, uint64_t now)
 {
-	struct choice *choice = choice_for(l, len, terms->is_both_ways);
+	struct choice *choice = &l->choice[terms->is_both_ways][class_of(len)];
 	bool is_as_before = load->is_both_ways == terms->is_both_ways && !is_crowded(load);
 
 	choice_end(choice, terms->spell, len, has_come && is_as_before, now);
 }
 
-void pmt_lending_led(struct pmt_lending *l, const struct pmt_request *request)
+void pmt_lending_led(struct pmt_lending *l, uint64_t len, enum pmt_how how)
 {
-	/* shorter ones are copied by whoever asks */
-	if (request->how == PMT_COPIED && request->length < PMT_LENT_LEAST)
-		return;
-	l->is_led = true;
-	l->led = request->how;
+	/* shorter ones are always copied */
+	if (len >= PMT_LENT_LEAST)
+		l->word[class_of(len)] = (struct pmt_word){how, PMT_LED_READS};
 }

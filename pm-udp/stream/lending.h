@@ -5,8 +5,9 @@
  * While more is under way than the caches hold, copies were faster on each machine that was measured. Else the faster one is
  * found out, for each owner and length, and for data that go one way and both ways. Pure: time is an argument, ns.
  *
- * While two nodes read from each other, what one of them asks for costs the other one's time: neither gets anything from a way
- * that only it takes. So one of them leads, and the other one asks as it is asked.
+ * While two nodes read from each other, a copy that one of them asks for takes time of the other one, so neither gets
+ * anything from a way that only it takes. One of the two leads: it measures, and the other one asks as it was asked lately
+ * for as long a read. (Over several rails a request is only a part of a read, and says nothing of longer ones.)
  */
 #ifndef PM_UDP_STREAM_LENDING_H
 #define PM_UDP_STREAM_LENDING_H
@@ -14,6 +15,8 @@
 #include "pm-udp/stream/wire.h"
 #include "pmcore/util/choice.h"
 
+/* A leader that has said nothing during so many reads leads no more. */
+#define PMT_LED_READS 16
 /* Shorter reads are cheaper to copy, many in a call. */
 #define PMT_LENT_LEAST (128u << 10)
 #define PMT_LENGTHS 3 /* shorter, middle and longer reads */
@@ -21,8 +24,11 @@
 /* The rates of an owner; all zero: none is known. */
 struct pmt_lending {
 	struct choice choice[2][PMT_LENGTHS]; /* while data go one way, and both ways */
-	bool is_led;                          /* the owner has read from here, and leads */
-	enum pmt_how led;                     /* ... in this way */
+	/* The way in which the owner, which leads, has asked for data here; for so many next reads both ways. */
+	struct pmt_word {
+		enum pmt_how how;
+		uint32_t reads;
+	} word[PMT_LENGTHS];
 };
 
 /* The transfers of this process. */
@@ -44,7 +50,7 @@ struct pmt_terms pmt_lending_begin(struct pmt_lending *l, uint64_t len, const st
 /* A measured read is over, with all of its bytes if @has_come; @load: without it. */
 void pmt_lending_end(struct pmt_lending *l, const struct pmt_terms *terms, uint64_t len,
 		     bool has_come, const struct pmt_load *load, uint64_t now);
-/* The owner, which leads, asked for this. */
-void pmt_lending_led(struct pmt_lending *l, const struct pmt_request *request);
+/* The owner, which leads, asked for @len bytes in this way. */
+void pmt_lending_led(struct pmt_lending *l, uint64_t len, enum pmt_how how);
 
 #endif

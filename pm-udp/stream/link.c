@@ -359,7 +359,7 @@ static uint64_t stream_memory(struct pm_link *link)
 	return sizeof(*s) + (s->n_owned + s->n_strangers) * sizeof(struct pmt_owned) +
 	       s->env.stats->peers *
 		       (sizeof(struct pmt_peer) + s->n_rails * sizeof(struct pmt_reading)) +
-	       s->n_readers * PMT_PARTS * sizeof(struct pmt_part) +
+	       s->n_readers * PMT_PARTS * (sizeof(struct pmt_part) + PMT_REQUEST) +
 	       (s->reads ? PMT_READS * sizeof(*s->reads) : 0);
 }
 

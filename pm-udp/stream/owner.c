@@ -230,16 +230,23 @@ static int on_proof(struct pmt_link *s, struct pmt_owned *o)
 	return 0;
 }
 
-/* Of two nodes that read from each other the one with the smaller number leads. */
+/* Of two nodes that read from each other the one with the smaller number leads: lending.h. */
 static void follow(struct pmt_link *s, uint32_t node, const struct pmt_request *request)
 {
 	struct pmt_peer *peer;
 
-	if (node > s->env.self)
+	if (node > s->env.self || request->length < PMT_LENT_LEAST)
 		return;
 	LIST_FOREACH(peer, &s->peers, link)
-	if (peer->node == node)
-		pmt_lending_led(&peer->lending, request);
+	{
+		if (peer->node != node)
+			continue;
+		if (peer->long_reads) {
+			peer->long_reads--;
+			pmt_lending_led(&peer->lending, request->length, request->how);
+		}
+		break;
+	}
 }
 
 static int on_request(struct pmt_link *s, struct pmt_owned *o)
@@ -319,7 +326,7 @@ static int gather(const struct pmt_link *s, const struct pmt_owned *o, struct io
 		if (r->gap)
 			iovs[n++] = (struct iovec){nothing, r->gap};
 		iovs[n++] = (struct iovec){data, len};
-		left -= len;
+		left -= r->gap + len < left ? r->gap + len : left;
 		requests++;
 		if (r->how != PMT_COPIED)
 			break;

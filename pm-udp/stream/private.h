@@ -104,7 +104,7 @@ struct pmt_reading {
 	size_t in_len;
 	struct pmt_part *parts; /* ring of PMT_PARTS; NULL: closed */
 	uint32_t head, count;
-	uint64_t outstanding; /* bytes of them */
+	uint64_t outstanding; /* bytes of them, gaps included */
 	uint8_t *out; /* behind the parts: room for as many requests, which are sent together */
 	size_t out_len;
 	uint32_t idle;       /* looks in a row that brought nothing */
@@ -128,6 +128,7 @@ struct pmt_peer {
 	uint64_t outstanding;         /* bytes asked for, by all connections */
 	uint64_t heard_ns; /* when data came last, if others were read from too, or the first were asked for */
 	struct pmt_lending lending;
+	uint32_t long_reads; /* so many next requests of the node count as those of one that is read from */
 	struct pmt_reading reading[]; /* one for each rail here */
 };
 
@@ -157,7 +158,7 @@ struct pmt_link {
 	uint32_t free_read;        /* index + 1 */
 	uint32_t n_reads;          /* not over */
 	uint64_t read_bytes;       /* length of them */
-	uint8_t gaps[PMT_GAP_MAX]; /* what comes between data; nobody reads it */
+	uint8_t gaps[PMT_GAP_MAX]; /* bytes of gaps are received into it, and never read */
 	uint64_t serve_bytes;      /* of requests of others, not sent yet */
 	uint32_t both_ways; /* reads that still count as going beside those of others: PMT_BOTH_WAYS from such a one on */
 	struct pmt_loan spare; /* a pipe for the next loan */

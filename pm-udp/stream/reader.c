@@ -89,6 +89,7 @@ static void agree(struct pmt_link *s, struct pmt_peer *peer, struct pmt_read *re
 	/* copied, and without a look at the clock */
 	if (read->len < PMT_LENT_LEAST)
 		return;
+	peer->long_reads = PMT_BOTH_WAYS;
 	load = load_of(s);
 	read->terms = pmt_lending_begin(&peer->lending, read->len, &load, clock_monotonic_ns());
 }
@@ -266,8 +267,8 @@ static uint64_t part_arrived(struct pmt_reading *r, struct pmt_part *part, uint6
 	part->at += len;
 	part->left -= len;
 	part->read->arrived += len;
-	r->outstanding -= len;
-	r->peer->outstanding -= len;
+	r->outstanding -= gap + len;
+	r->peer->outstanding -= gap + len;
 	return gap + len;
 }
 

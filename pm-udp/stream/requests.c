@@ -12,7 +12,7 @@
 #define PART_SHARED (256u << 10)
 #define MOST_SHARED (512u << 10)
 
-/* Copies begin so far behind whatever the owner's kernel has in the same page, if they are long enough for it to matter. */
+/* Bytes before copied data, and the reads that are long enough for it to matter: wire.h. */
 #define GAP 1088
 #define GAP_LEAST (32u << 10)
 
@@ -93,11 +93,11 @@ static uint64_t ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *
 		(struct pmt_part){read, request.gap, read->local + read->asked, request.length};
 	if (!r->peer->outstanding)
 		r->peer->heard_ns = clock_monotonic_ns();
-	r->outstanding += request.length;
-	r->peer->outstanding += request.length;
+	r->outstanding += request.gap + request.length;
+	r->peer->outstanding += request.gap + request.length;
 	read->asked += request.length;
 	s->n_unasked -= read->asked == read->len;
-	return request.length;
+	return request.gap + request.length;
 }
 
 /* Asks for what there is room for, of the oldest read first; the bytes. The part that reaches the end of @room counts as whole. */

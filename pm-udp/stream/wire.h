@@ -11,9 +11,10 @@
  * Each side proves by its tag, a hash of both nonces, that it has the key of the job, which never goes over the wire. An
  * owner that can't serve a request closes the connection. Pure.
  *
- * The gap is there because an owner's kernel puts copies one behind the other into pages that begin anew when they have been
- * read. Without it data would lie at the same place of a page, or a few bytes further, as in the memory of most programs. Some
- * processors copy these at a tenth of their speed (util/copy.h).
+ * The gap is there because the kernel puts all that a process sends into the same pages, one behind the other. When all data
+ * of a page have been read, it fills the page from its beginning again. Data without a gap would lie there, or behind one
+ * short request, as they lie in the memory of most programs. Some processors copy such data at a tenth of their speed
+ * (util/copy.h). A request has 64 bytes for the same reason: behind one of 24 data would lie 24 bytes further.
  */
 #ifndef PM_UDP_STREAM_WIRE_H
 #define PM_UDP_STREAM_WIRE_H
@@ -24,7 +25,7 @@
 #define PMT_GREETING 24
 #define PMT_ANSWER 16
 #define PMT_PROOF 8
-#define PMT_REQUEST 64 /* as long as a cache line, so that many of them keep data aligned */
+#define PMT_REQUEST 64
 #define PMT_GAP_MAX 4096
 
 struct pmt_greeting {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy - copies of data, of which some are read by another core next. An ordinary copy first fetches each line of the target, from the
- * other core's cache where that has read what lay there before; stores past the caches write whole lines without
- * looking, and the other core reads from memory. Which is better depends on the distance: channel/copier.c.
+ * copy - copies of data, some of which another core reads next. An ordinary copy first fetches each line of the target,
+ * from the other core's cache where that has read what lay there before; stores past the caches write whole lines
+ * without looking, and the other core reads from memory. Which is better depends on the distance: channel/copier.c.
  */
 #ifndef PM_UTIL_COPY_H
 #define PM_UTIL_COPY_H
@@ -22,8 +22,8 @@
 #define COPY_LINE 64
 
 enum copy_way {
-	COPY_ORDINARY,    /* copy_bytes */
-	COPY_STRING,      /* by the processor's string instruction, where copy_has_strings */
+	COPY_ORDINARY, /* copy_bytes */
+	COPY_STRING, /* by the processor's string instruction, where copy_has_strings, unless copy_is_close */
 	COPY_PAST_CACHES, /* see copy_past_caches */
 };
 
@@ -49,13 +49,14 @@ static inline void copy_string(void *to, const void *from, size_t len)
 }
 
 /*
- * Some processors' string instruction, which memcpy of the C library uses from 4 KiB on, copies at a tenth of its speed when
- * the target lies a few bytes further in its page than the source does in its own: AMD's Zen 3, at 1 to 31 bytes (measured:
- * 2 GB/s in place of 33). It is no rare case: what malloc gives begins 16 bytes behind a page.
+ * Some processors' string instruction copies at a tenth of its speed when the target lies a few bytes further in its page
+ * than the source does in its own: AMD's Zen 3, at 1 to 31 bytes (measured: 2 GB/s in place of 33). It is no rare case:
+ * what malloc gives begins 16 bytes behind a page. memcpy of the C library uses the instruction from some length on
+ * (glibc.cpu.x86_rep_movsb_threshold: 2112 there).
  */
 #define COPY_PAGE 4096
 #define COPY_CLOSE 32
-/* Less than what the C library uses the string instruction for. */
+/* Shorter copies are made by other instructions. */
 #define COPY_PIECE 1984
 
 static inline bool copy_is_close(const void *to, const void *from)
@@ -67,9 +68,12 @@ static inline void copy_in_pieces(void *to, const void *from, size_t len)
 {
 	const uint8_t *s = from;
 	uint8_t *d = to;
+	size_t piece = COPY_PIECE;
 
-	for (; len > COPY_PIECE; len -= COPY_PIECE, s += COPY_PIECE, d += COPY_PIECE)
-		memcpy(d, s, COPY_PIECE);
+	/* of a length that it knows the compiler makes a string instruction by itself */
+	__asm__("" : "+r"(piece));
+	for (; len > piece; len -= piece, s += piece, d += piece)
+		memcpy(d, s, piece);
 	memcpy(d, s, len);
 }
 

@@ -90,28 +90,41 @@ TAP_TEST(lending__both_ways_are_apart)
 	okf(o.used[PMT_COPIED] > 150, "%u of 200 copied", o.used[PMT_COPIED]);
 }
 
-/* While data go both ways the one that is led asks as it is asked; its own rates are those of one way. */
-TAP_TEST(lending__follows_who_leads)
+/* While data go both ways the one that is led asks as it was asked lately for as long a read, and measures nothing. */
+TAP_TEST(lending__follows_the_leader)
 {
 	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 100000}};
 	struct pmt_load both = {.bytes = MIB, .is_both_ways = true}, alone = {.bytes = MIB};
-	struct pmt_request copied = {.length = MIB, .how = PMT_COPIED},
-			   lent = {.length = MIB / 16, .how = PMT_LENT},
-			   shorter = {.length = MIB / 16, .how = PMT_COPIED};
 	struct pmt_terms terms;
 
-	pmt_lending_led(&o.lending, &shorter);
-	terms = pmt_lending_begin(&o.lending, MIB, &both, 1);
+	pmt_lending_led(&o.lending, PMT_LENT_LEAST - 1, PMT_COPIED);
+	terms = pmt_lending_begin(&o.lending, PMT_LENT_LEAST, &both, 1);
 	ok(terms.how == PMT_LENT && terms.is_measured);
-	pmt_lending_led(&o.lending, &copied);
+	pmt_lending_led(&o.lending, MIB, PMT_COPIED);
 	terms = pmt_lending_begin(&o.lending, MIB, &both, 1);
 	ok(terms.how == PMT_COPIED && !terms.is_measured);
+	terms = pmt_lending_begin(&o.lending, MIB / 4, &both, 1);
+	ok(terms.how == PMT_LENT && terms.is_measured);
 	terms = pmt_lending_begin(&o.lending, MIB, &alone, 1);
 	ok(terms.how == PMT_LENT && terms.is_measured);
-	pmt_lending_led(&o.lending, &lent);
-	pmt_lending_led(&o.lending, &shorter);
+	pmt_lending_led(&o.lending, MIB, PMT_LENT);
 	terms = pmt_lending_begin(&o.lending, MIB, &both, 1);
 	ok(terms.how == PMT_LENT && !terms.is_measured);
+}
+
+/* A leader that asks for nothing any more leads no more: the one that it led finds out by itself. */
+TAP_TEST(lending__a_silent_leader_leads_no_more)
+{
+	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 15000}};
+	struct pmt_load both = {.bytes = MIB, .is_both_ways = true};
+
+	pmt_lending_led(&o.lending, MIB, PMT_COPIED);
+	for (int i = 0; i < PMT_LED_READS; i++)
+		read_once(&o, MIB, both, both);
+	is_int(o.used[PMT_COPIED], PMT_LED_READS);
+	for (int i = 0; i < 1000; i++)
+		read_once(&o, MIB, both, both);
+	okf(o.used[PMT_LENT] > 900, "%u of 1000 lent", o.used[PMT_LENT]);
 }
 
 /* Reads that others came beside, or too many, say nothing of the way that they took: no trial follows. */

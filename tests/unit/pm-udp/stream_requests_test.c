@@ -126,6 +126,47 @@ static int borrow_much(const struct owner *o, int n)
 	return fd;
 }
 
+/* A connection that takes little at once breaks off amid data and gaps. */
+TAP_TEST(owner__sends_gaps_in_parts)
+{
+	enum { REQUESTS = 40, EACH = 3000 };
+	const size_t len = (size_t)REQUESTS * (PMT_GAP_MAX + EACH);
+	uint8_t *got = malloc(len);
+	bool was_in_gap = false;
+	struct owner o;
+	size_t n = 0;
+
+	if (open_owner(&o)) {
+		int fd = join(&o, SELF, KEY), little = 4096;
+		uint64_t end = clock_monotonic_ns() + PATIENCE_NS;
+
+		is_int(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
+		is_int(setsockopt(owned_of(&o)->socket.fd, SOL_SOCKET, SO_SNDBUF, &little,
+				  sizeof(little)),
+		       0);
+		for (int i = 0; i < REQUESTS; i++)
+			ask_for(fd,
+				&(struct pmt_request){o.rkey, 0, EACH, PMT_COPIED, PMT_GAP_MAX});
+		while (n < len && clock_monotonic_ns() < end) {
+			const struct pmt_request *first = &owned_of(&o)->queue[owned_of(&o)->head];
+			ssize_t some;
+
+			serve(&o);
+			was_in_gap |= owned_of(&o)->count && first->gap && first->gap < PMT_GAP_MAX;
+			some = recv(fd, got + n, len - n, 0);
+			n += some > 0 ? (size_t)some : 0;
+		}
+		is_int((long)n, (long)len);
+		for (size_t i = 0; i < REQUESTS; i++)
+			ok(is_mem(got + i * (PMT_GAP_MAX + EACH) + PMT_GAP_MAX, o.data, EACH));
+		ok(was_in_gap);
+		is_int(pmt_of(o.link)->serve_bytes, 0);
+		close(fd);
+	}
+	close_owner(&o);
+	free(got);
+}
+
 TAP_TEST(owner__lends_to_a_reader_that_is_slow)
 {
 	enum { PARTS = PMT_PARTS - 4 };
