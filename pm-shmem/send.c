@@ -13,6 +13,7 @@
 #include "pm-shmem/bulk.h"
 #include "pm-shmem/device.h"
 #include "pmcore/util/copy.h"
+#include "pmcore/util/packetrow.h"
 
 /* Cookie of the reservation in the ring; no buffer is there. */
 #define IN_PLACE 1
@@ -324,7 +325,7 @@ static int post_part_slow(struct pm_link *base, struct pm_link_peer *peer, const
 
 	if (err)
 		return row->data ? refused_post(peer, err, len) : err;
-	pm_row_fill(row, done, buf);
+	packetrow_fill(row, done, buf);
 	return pms_send(base, peer, cookie, len);
 }
 

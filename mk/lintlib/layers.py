@@ -33,7 +33,7 @@ ALLOWED = (
                          "pmcore/util/")),
     ("pmcore/wire/", ("pmcore/wire/", "pmcore/util/")),
     # Code that packet devices share, so it knows their packets.
-    ("pmcore/util/packet", ("pm_device.h",)),
+    ("pmcore/util/packet", ("pm_device.h", "pmcore/util/")),
     ("pmcore/util/", ("pmcore/util/",)),
     ("pmcore/device/registry.c", (*PUBLIC, "pmcore/device/", "pmcore/wire/", "pmcore/util/", "pm-")),
     # The one place where the channel engine meets a packet device.

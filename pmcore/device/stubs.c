@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pmcore/device/stubs.h"
-#include "pmcore/util/copy.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "pmcore/util/copy.h"
+#include "pmcore/util/packetrow.h"
 
 #define FILL(ret, ops, op, stub) ((ret)->op = (ops)->op ? (ops)->op : (stub))
 
@@ -44,7 +46,7 @@ static int link_post_row(struct pm_link *link, struct pm_link_peer *peer, const 
 		err = link->ops->get_send(link, peer, len, (void **)&buf, &cookie);
 		if (err)
 			break;
-		pm_row_fill(row, *ret_done, buf);
+		packetrow_fill(row, *ret_done, buf);
 		err = link->ops->send(link, peer, cookie, len);
 		*ret_done += part;
 	}

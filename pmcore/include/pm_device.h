@@ -20,7 +20,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/uio.h>
 
 #define PM_DEVICE_ABI 1
@@ -88,18 +87,6 @@ static inline uint32_t pm_row_part(const struct pm_row *row, uint64_t at)
 	uint32_t part = pm_row_head(row, at)->part;
 
 	return row->len - at < part ? (uint32_t)(row->len - at) : part;
-}
-/* Writes that datagram to @to, with data up to the end of its part. */
-static inline void pm_row_fill(const struct pm_row *row, uint64_t at, uint8_t *to)
-{
-	const struct pm_row_head *head = pm_row_head(row, at);
-	uint32_t part = pm_row_part(row, at);
-
-	memcpy(to, head->data, head->len);
-	if (row->data)
-		memcpy(to + head->len, row->data + at, part);
-	else
-		row->gather(row->arg, to + head->len, part);
 }
 
 /* An arrived datagram, lent until pm_link_ops.release. */
