@@ -253,19 +253,21 @@ def test_man_reports_calls_and_commands_without_a_page(tree):
     assert_reported(tree, "man", "pmstat.1")
 
 
+# {} stands for the word that hides the subject.
+@pytest.mark.parametrize("word", ["Who", "What", "Whose"])
 @pytest.mark.parametrize("name, text", [
-    ("pmcore/util/a.c", C_HEAD + "/* What is read first. */\n"),
-    ("pmcore/util/a.c", C_HEAD + "/*\n * a - a list. Who reads it\n * takes the lock.\n */\n"),
-    ("pmcore/util/a.c", C_HEAD + "// Whose list it is.\n"),
-    ("tools/a.py", HASH_HEAD + '""' + '"Reads. What is read counts.""' + '"\n'),
-    ("tools/a.py", HASH_HEAD + "X = 1  # What it is\n"),
-    ("mk/a.mk", HASH_HEAD + "# What several programs share\n"),
-    ("docs/a.md", "# A\n\n- one\n- What follows is\n  said twice.\n"),
-    ("pmcore/man/a.3", ".Dd x\nWhat it does.\n"),
+    ("pmcore/util/a.c", C_HEAD + "/* {} is read first. */\n"),
+    ("pmcore/util/a.c", C_HEAD + "/*\n * a - a list. {} reads it\n * takes the lock.\n */\n"),
+    ("pmcore/util/a.c", C_HEAD + "// {} list it is.\n"),
+    ("tools/a.py", HASH_HEAD + '"""Reads. {} is read counts."""\n'),
+    ("tools/a.py", HASH_HEAD + "X = 1  # {} it is\n"),
+    ("mk/a.mk", HASH_HEAD + "# {} several programs share\n"),
+    ("docs/a.md", "# A\n\n- one\n- {} follows is\n  said twice.\n"),
+    ("pmcore/man/a.3", ".Dd x\n{} it does.\n"),
 ])
-def test_subjects_reports(tree, name, text):
-    write(tree, name, text)
-    assert_reported(tree, "subjects", name, "name the subject: Wh")
+def test_subjects_reports(tree, name, text, word):
+    write(tree, name, text.format(word))
+    assert_reported(tree, "subjects", name, f"name the subject: {word}")
 
 
 @pytest.mark.parametrize("name, text", [
