@@ -21,6 +21,7 @@ package_of() {
 	ev.h) echo libev-dev ;;
 	munge.h) echo libmunge-dev ;;
 	nettle) echo nettle-dev ;;
+	libsodium) echo libsodium-dev ;;
 	sqlite3) echo libsqlite3-dev ;;
 	ompi | mpi.h) echo libopenmpi-dev ;;
 	*.h) echo "the package with $1" ;;

@@ -8,7 +8,7 @@ SCHED_PROGS  := $(filter-out $(SKIP_TOOLS),$(SCHED_NAMES))
 SCHED_COMMON := $(call obj,$(sort $(wildcard scheduler/proto/*.c scheduler/gang/*.c)))
 SCHED_A      := $(BUILD)/libsched.a
 sched_obj     = $(call obj,$(sort $(wildcard scheduler/$(1)/*.c scheduler/$(1)/*/*.c)))
-SCHED_LIBS   := -ljansson -lev -lmunge -lm -pthread
+SCHED_LIBS   := -ljansson -lev -lmunge -lsodium -lm -pthread
 
 ifdef COMPILING
 $(call stamp,$(BUILD)/sched.list,$(SCHED_COMMON) $(foreach p,$(SCHED_PROGS),$(call sched_obj,$(p))))

@@ -12,7 +12,7 @@
 #include "scheduler/proto/handshake.h"
 
 #define WHY_MAX 640
-#define PAYLOAD_MAX (HANDSHAKE_ROLE_MAX + 2 * AUTH_NONCE_HEX + NETADDR_TEXT_MAX + 16)
+#define PAYLOAD_MAX (HANDSHAKE_ROLE_MAX + 2 * AUTH_NONCE_HEX + SEAL_KEY_HEX + NETADDR_TEXT_MAX + 16)
 
 __attribute__((format(printf, 3, 4))) static void fail(struct handshake *hs, int error,
 						       const char *fmt, ...)
@@ -61,9 +61,11 @@ static void payload(const struct handshake *hs, char to[PAYLOAD_MAX], bool is_of
 {
 	const char *first = is_of_listener == hs->is_listener ? hs->theirs : hs->mine;
 	const char *second = is_of_listener == hs->is_listener ? hs->mine : hs->theirs;
+	char key[SEAL_KEY_HEX];
 
-	snprintf(to, PAYLOAD_MAX, "%s %s %s %s %s", is_of_listener ? "accept" : "connect", hs->role,
-		 first, second, hs->listener);
+	seal_key_text(key, is_of_listener == hs->is_listener ? hs->keys.public : hs->their_key);
+	snprintf(to, PAYLOAD_MAX, "%s %s %s %s %s %s", is_of_listener ? "accept" : "connect",
+		 hs->role, first, second, key, hs->listener);
 }
 
 static bool is_nonce(const char *text)
@@ -77,6 +79,12 @@ static bool is_role(const char *text)
 	size_t n = text ? strlen(text) : 0;
 
 	return n && n <= HANDSHAKE_ROLE_MAX && strspn(text, "abcdefghijklmnopqrstuvwxyz-") == n;
+}
+
+/* @text: of a message, or NULL. */
+static bool take_key(struct handshake *hs, const char *text)
+{
+	return text && !seal_key_read(hs->their_key, text);
 }
 
 static const char *text_of(const json_t *head, const char *name)
@@ -121,13 +129,16 @@ static void explain_payload(struct handshake *hs, const char *got, const char *w
 static void on_welcome_made(const struct auth_answer *answer, void *owner)
 {
 	struct handshake *hs = owner;
+	char key[SEAL_KEY_HEX];
 
 	hs->task = NULL;
 	if (answer->error) {
 		refuse(hs, answer->error, "%s", answer->why);
 		return;
 	}
-	say(hs, json_pack("{s:s, s:s}", "op", "welcome", "credential", answer->text));
+	seal_key_text(key, hs->keys.public);
+	say(hs,
+	    json_pack("{s:s, s:s, s:s}", "op", "welcome", "key", key, "credential", answer->text));
 	hs->events->done(hs->owner);
 }
 
@@ -159,6 +170,13 @@ static void hear_as_listener(struct handshake *hs, const json_t *head)
 
 	if (!is_op(head, "hello") || !is_nonce(nonce) || !is_role(role) || !credential) {
 		refuse(hs, EPROTO, "no hello with nonce, role and credential came first");
+		return;
+	}
+	if (!take_key(hs, text_of(head, "key"))) {
+		refuse(hs, EPROTO,
+		       "the hello has no key to seal what follows; both sides must be of one "
+		       "version "
+		       "of OpenSCore");
 		return;
 	}
 	strcpy(hs->theirs, nonce);
@@ -195,6 +213,7 @@ static void on_listener_read(const struct auth_answer *answer, void *owner)
 static void on_hello_made(const struct auth_answer *answer, void *owner)
 {
 	struct handshake *hs = owner;
+	char key[SEAL_KEY_HEX];
 
 	hs->task = NULL;
 	if (answer->error) {
@@ -202,8 +221,9 @@ static void on_hello_made(const struct auth_answer *answer, void *owner)
 		return;
 	}
 	hs->is_said = true;
-	say(hs, json_pack("{s:s, s:s, s:s, s:s}", "op", "hello", "nonce", hs->mine, "role",
-			  hs->role, "credential", answer->text));
+	seal_key_text(key, hs->keys.public);
+	say(hs, json_pack("{s:s, s:s, s:s, s:s, s:s}", "op", "hello", "nonce", hs->mine, "role",
+			  hs->role, "key", key, "credential", answer->text));
 }
 
 static void hear_hello(struct handshake *hs, const json_t *head)
@@ -241,7 +261,7 @@ static void hear_as_connector(struct handshake *hs, const json_t *head)
 		     text ? text : "it does not say why");
 	else if (!hs->is_said)
 		hear_hello(hs, head);
-	else if (!is_op(head, "welcome") || !credential)
+	else if (!is_op(head, "welcome") || !credential || !take_key(hs, text_of(head, "key")))
 		fail(hs, EPROTO, "%s: what listens there does not speak as a daemon of OpenSCore",
 		     hs->peer);
 	else
@@ -256,6 +276,8 @@ void handshake_begin(struct handshake *hs)
 
 	if (err)
 		fail(hs, -err, "no random numbers: %s", strerror(-err));
+	else if (seal_keys_make(&hs->keys))
+		fail(hs, EIO, "no keys: libsodium can't be used on this host");
 	else if (hs->is_listener)
 		say(hs, json_pack("{s:s, s:s, s:I}", "op", "hello", "nonce", hs->mine, "uid",
 				  (json_int_t)geteuid()));
@@ -279,4 +301,5 @@ void handshake_end(struct handshake *hs)
 	if (hs->task)
 		auth_forget(hs->task);
 	hs->task = NULL;
+	seal_keys_forget(&hs->keys);
 }

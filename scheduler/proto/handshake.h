@@ -4,7 +4,8 @@
  * is fed heads and says heads. Knows no socket and no clock.
  *
  * Both credentials also name the address of the listening side, as each side's kernel tells it: what somebody in the
- * middle got from one side is of no use to him at another address.
+ * middle got from one side is of no use to him at another address. And each names the public key of the side that made it,
+ * so all that follows can be sealed.
  */
 #ifndef SCHEDULER_PROTO_HANDSHAKE_H
 #define SCHEDULER_PROTO_HANDSHAKE_H
@@ -13,8 +14,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "scheduler/proto/netaddr.h"
 #include "scheduler/proto/auth.h"
+#include "scheduler/proto/netaddr.h"
+#include "scheduler/proto/seal.h"
 
 #define HANDSHAKE_ROLE_MAX 32 /* characters */
 
@@ -37,8 +39,10 @@ struct handshake {
 	gid_t gid;
 	char role[HANDSHAKE_ROLE_MAX + 1]; /* of the connector */
 	char mine[AUTH_NONCE_HEX], theirs[AUTH_NONCE_HEX];
-	char listener[NETADDR_TEXT_MAX]; /* address of the listening side */
-	char peer[NETADDR_TEXT_MAX];     /* for messages */
+	struct seal_keys keys;
+	unsigned char their_key[SEAL_KEY_BYTES]; /* valid when done() */
+	char listener[NETADDR_TEXT_MAX];         /* address of the listening side */
+	char peer[NETADDR_TEXT_MAX];             /* for messages */
 	const struct handshake_events *events;
 	void *owner;
 };
@@ -48,7 +52,7 @@ void handshake_begin(struct handshake *hs);
 /* Takes a message of the other side; @head is borrowed. */
 void handshake_hear(struct handshake *hs, const json_t *head);
 bool handshake_is_busy(const struct handshake *hs);
-/* Forgets it; no event comes any more. */
+/* Forgets it and its keys; no event comes any more. */
 void handshake_end(struct handshake *hs);
 
 #endif

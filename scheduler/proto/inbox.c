@@ -14,6 +14,7 @@
 #define ROOM_MIN (4u << 10) /* bytes, of a connection that says little */
 #define ROOM_BULK                                                                                  \
 	(256u << 10) /* of one that says much; more only while a larger frame is under way */
+#define RECORDS_BULK (2 * SEAL_RECORD_MAX) /* the same, of records */
 
 static size_t min_size(size_t a, size_t b)
 {
@@ -31,17 +32,11 @@ static size_t wanted(const struct inbox *box)
 	return sizeof(be) + ntohl(be);
 }
 
-static int make_room(struct inbox *box, size_t limit)
+/* The bytes that wait go to the front of @need bytes. */
+static int move(struct inbox *box, size_t need)
 {
-	size_t rest = box->end - box->start, need = wanted(box);
+	size_t rest = box->end - box->start;
 
-	if (box->has_filled && box->room < ROOM_BULK && need < 2 * box->room)
-		need = 2 * box->room;
-	if (!rest && box->room > ROOM_BULK)
-		need = ROOM_BULK;
-	if (need < ROOM_MIN)
-		need = ROOM_MIN;
-	need = min_size(need, limit);
 	if (need > box->room || (!rest && box->room > ROOM_BULK)) {
 		char *data = malloc(need);
 
@@ -58,6 +53,19 @@ static int make_room(struct inbox *box, size_t limit)
 	box->start = 0;
 	box->end = rest;
 	return 0;
+}
+
+static int make_room(struct inbox *box, size_t limit)
+{
+	size_t rest = box->end - box->start, need = wanted(box);
+
+	if (box->has_filled && box->room < ROOM_BULK && need < 2 * box->room)
+		need = 2 * box->room;
+	if (!rest && box->room > ROOM_BULK)
+		need = ROOM_BULK;
+	if (need < ROOM_MIN)
+		need = ROOM_MIN;
+	return move(box, min_size(need, limit));
 }
 
 /* Descriptors beyond the room are closed by the kernel (MSG_CTRUNC) or here. */
@@ -85,28 +93,127 @@ static int keep_fds(struct inbox *box, struct msghdr *msg)
 	return is_wrong ? -EPROTO : 0;
 }
 
+/* As recvmsg() without waiting, or -errno. */
+static ssize_t receive(int fd, struct msghdr *msg)
+{
+	ssize_t n;
+
+	do
+		n = recvmsg(fd, msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	return n;
+}
+
+/* --- records ------------------------------------------------------------------------------------ */
+
+static int make_records_room(struct inbox *box)
+{
+	size_t need = box->came ? seal_wants(box->seal, box->records, box->came) : 0;
+	char *records;
+
+	if (box->has_filled && box->records_room < RECORDS_BULK && need < 2 * box->records_room)
+		need = min_size(2 * box->records_room, RECORDS_BULK);
+	if (need < ROOM_MIN)
+		need = ROOM_MIN;
+	if (need <= box->records_room)
+		return 0;
+	records = realloc(box->records, need);
+	if (!records)
+		return -ENOMEM;
+	box->records = records;
+	box->records_room = need;
+	return 0;
+}
+
+/* Puts what whole records hold behind what waits. Frames are of at most @limit bytes. */
+static int take_records(struct inbox *box, size_t limit)
+{
+	size_t rest = box->end - box->start, at = 0, n, used;
+	size_t need = rest + box->came, frame = rest ? min_size(wanted(box), limit) : 0;
+	int got;
+
+	if (move(box, need > frame ? need : frame))
+		return -ENOMEM;
+	while ((got = seal_pull(box->seal, box->records + at, box->came - at, box->data + box->end,
+				&n, &used)) > 0) {
+		at += used;
+		box->end += n;
+	}
+	box->came -= at;
+	memmove(box->records, box->records + at, box->came);
+	return got;
+}
+
+static ssize_t read_records(struct inbox *box, int fd, size_t limit)
+{
+	int err = make_records_room(box);
+	struct iovec iov;
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n;
+
+	if (err)
+		return err;
+	iov = (struct iovec){box->records + box->came, box->records_room - box->came};
+	n = receive(fd, &msg);
+	if (n <= 0)
+		return n;
+	box->came += (size_t)n;
+	box->has_filled = box->came == box->records_room;
+	err = take_records(box, limit);
+	return err ? err : n;
+}
+
+int inbox_seal(struct inbox *box, struct seal *seal)
+{
+	size_t size = box->end - box->start;
+	char *records = malloc(size > ROOM_MIN ? size : ROOM_MIN);
+
+	if (!records)
+		return -ENOMEM;
+	if (size)
+		memcpy(records, box->data + box->start, size);
+	box->records = records;
+	box->records_room = size > ROOM_MIN ? size : ROOM_MIN;
+	box->came = size;
+	box->start = box->end = 0;
+	box->has_filled = false;
+	box->seal = seal;
+	return size ? take_records(box, FRAME_MAX) : 0;
+}
+
+/* --- all ---------------------------------------------------------------------------------------- */
+
+size_t inbox_room(const struct inbox *box)
+{
+	return box->room + box->records_room;
+}
+
 ssize_t inbox_read(struct inbox *box, int fd, size_t limit, bool takes_fds)
 {
 	union {
 		char bytes[CMSG_SPACE(OUTBOX_FDS_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control;
-	int err = make_room(box, limit);
-	struct iovec iov = {box->data + box->end, box->room - box->end};
+	struct iovec iov;
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n;
+	int err;
 
+	if (box->seal)
+		return read_records(box, fd, limit);
+	err = make_room(box, limit);
 	if (err)
 		return err;
+	iov = (struct iovec){box->data + box->end, box->room - box->end};
 	if (takes_fds) {
 		msg.msg_control = control.bytes;
 		msg.msg_controllen = sizeof(control.bytes);
 	}
-	do
-		n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = receive(fd, &msg);
 	if (n < 0)
-		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+		return n;
 	err = takes_fds ? keep_fds(box, &msg) : 0;
 	if (err)
 		return err;
@@ -131,11 +238,12 @@ int inbox_next(struct inbox *box, struct frame *ret, size_t limit, size_t values
 
 void inbox_trim(struct inbox *box, size_t room)
 {
-	if (box->start != box->end || box->room <= room)
+	if (!inbox_is_empty(box) || inbox_room(box) <= room)
 		return;
 	free(box->data);
-	box->data = NULL;
-	box->start = box->end = box->room = 0;
+	free(box->records);
+	box->data = box->records = NULL;
+	box->start = box->end = box->room = box->records_room = 0;
 }
 
 int inbox_take_fds(struct inbox *box, int *to, int n)
@@ -150,7 +258,7 @@ int inbox_take_fds(struct inbox *box, int *to, int n)
 
 bool inbox_is_empty(const struct inbox *box)
 {
-	return box->start == box->end;
+	return box->start == box->end && !box->came;
 }
 
 void inbox_clear(struct inbox *box)
@@ -158,5 +266,6 @@ void inbox_clear(struct inbox *box)
 	while (box->n_fds)
 		close(box->fds[--box->n_fds]);
 	free(box->data);
+	free(box->records);
 	*box = (struct inbox){0};
 }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "scheduler/proto/frame.h"
+#include "scheduler/proto/seal.h"
 
 #define INBOX_FDS_MAX 16 /* descriptors no frame has claimed yet */
 
@@ -20,14 +21,22 @@ struct inbox {
 	size_t start, end, room; /* bytes from start to end wait */
 	int fds[INBOX_FDS_MAX];  /* oldest first */
 	int n_fds;
-	bool has_filled; /* the last read took all there was room for */
+	bool has_filled;           /* the last read took all there was room for */
+	struct seal *seal;         /* NULL = bytes come as they are */
+	char *records;             /* what has come, until a whole record is there */
+	size_t came, records_room; /* bytes of it */
 };
 
 /*
  * Reads once from @fd, frames of at most @limit bytes. Bytes read; 0 = the other side closed; -EAGAIN; -ENOMEM;
- * -EPROTO = descriptors where none are allowed (@takes_fds) or too many; any other errno of the socket.
+ * -EPROTO = descriptors where none are allowed (@takes_fds) or too many; -EBADMSG = seal_pull() does not take what came;
+ * any other errno of the socket.
  */
 ssize_t inbox_read(struct inbox *box, int fd, size_t limit, bool takes_fds);
+/* All bytes that no frame has been made of yet, and all that come, are of @seal. 0, -ENOMEM, -EBADMSG. */
+int inbox_seal(struct inbox *box, struct seal *seal);
+/* Bytes it keeps room for. */
+size_t inbox_room(const struct inbox *box);
 /*
  * As frame_decode(); -E2BIG: its head has more than @values values (0 = any number). The frame's body is valid until
  * the next inbox_read() or inbox_trim().
@@ -37,7 +46,7 @@ int inbox_next(struct inbox *box, struct frame *ret, size_t limit, size_t values
 void inbox_trim(struct inbox *box, size_t room);
 /* Takes the oldest @n descriptors, which the caller owns then. 0, or -EPROTO: there are less. */
 int inbox_take_fds(struct inbox *box, int *to, int n);
-/* Whether part of a frame waits for its rest. */
+/* Whether no part of a frame or of a record waits for its rest. */
 bool inbox_is_empty(const struct inbox *box);
 void inbox_clear(struct inbox *box);
 

@@ -19,12 +19,14 @@ static const struct link_events nobody;
 static void destroy(struct link *link)
 {
 	inbox_clear(&link->in);
+	seal_forget(&link->seal);
 	free(link);
 }
 
 void link_charge(struct link *link)
 {
-	size_t now = link->is_released ? 0 : link->in.room + link->out.bytes + link->held.bytes;
+	size_t now = link->is_released ? 0
+				       : inbox_room(&link->in) + link->out.bytes + link->held.bytes;
 
 	if (!link->quota)
 		return;
@@ -32,8 +34,20 @@ void link_charge(struct link *link)
 	link->charged = now;
 }
 
+/* The last record, if it goes at once: who gets it knows that nothing was cut off. */
+static void say_end(struct link *link)
+{
+	if (link->state != LINK_READY || !link->out.seal || link->is_ended || link->broken ||
+	    link->fd < 0 || link->out.bytes)
+		return;
+	link->is_ended = true;
+	if (!outbox_end(&link->out))
+		(void)outbox_flush(&link->out, link->fd);
+}
+
 static void release(struct link *link)
 {
+	say_end(link);
 	ev_io_stop(link->loop, &link->io);
 	ev_timer_stop(link->loop, &link->limit);
 	ev_timer_stop(link->loop, &link->soon);
@@ -297,6 +311,11 @@ static void finish(struct link *link)
 		release(link);
 		return;
 	}
+	say_end(link);
+	if (link->out.bytes) {
+		link_watch(link);
+		return;
+	}
 	if (!link->is_shut)
 		shutdown(link->fd, SHUT_WR);
 	link->is_shut = true;
@@ -362,7 +381,7 @@ void link_close(struct link *link, double linger_s)
 		link_watch(link);
 }
 
-int link_give_up(struct link *link)
+int link_give_up(struct link *link, struct seal *seal)
 {
 	int fd = link->fd;
 
@@ -370,6 +389,8 @@ int link_give_up(struct link *link)
 	    link->out.bytes || !inbox_is_empty(&link->in))
 		return -EBUSY;
 	ev_io_stop(link->loop, &link->io);
+	if (seal)
+		*seal = link->seal;
 	link->fd = -1;
 	link->is_closing = true;
 	link->events = &nobody;

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link - one authenticated connection between two programs of the suite, in a libev loop. Owns the socket,
+ * link - one authenticated and sealed connection between two programs of the suite, in a libev loop. Owns the socket,
  * both buffers, the handshake and its time limit. Knows nothing of what the messages mean.
  *
  * Handshake, after the preamble of frame.h (all frames at most FRAME_MAX_STRANGER bytes, LINK_HANDSHAKE_S in all):
  *   listener  {"op":"hello", "nonce":N1, "uid":its effective user}
- *   connector {"op":"hello", "nonce":N2, "role":R, "credential":C}    C over "connect R N1 N2 A", readable by that user
- *   listener  {"op":"welcome", "credential":D}                        D over "accept R N2 N1 A", readable by the connector
+ *   connector {"op":"hello", "nonce":N2, "role":R, "key":K2, "credential":C}
+ *                                                 C over "connect R N1 N2 K2 A", readable by that user
+ *   listener  {"op":"welcome", "key":K1, "credential":D}
+ *                                                 D over "accept R N2 N1 K1 A", readable by the connector
  *          or {"op":"refused", "text":why}
+ * K1 and K2 are public keys in hexadecimal, made for this connection. All that follows is sealed by them (seal.h).
  * A is the listener's "ADDRESS:PORT" of this connection, as each side's kernel tells it: what a man in the middle got
  * is of no use at another address. So connections through address translation are refused.
  * The connector takes the listener for whom munge says it is, and refuses one that is none of: root, itself,
  * the user it was told to expect.
  *
- * Local links (a socketpair, a unix socket) have no handshake: the kernel says who is there.
+ * Local links (a socketpair, a unix socket) have no handshake and are not sealed: the kernel says who is there.
  */
 #ifndef SCHEDULER_PROTO_LINK_H
 #define SCHEDULER_PROTO_LINK_H
@@ -26,6 +29,7 @@
 #include <sys/types.h>
 
 #include "scheduler/proto/auth.h"
+#include "scheduler/proto/seal.h"
 #include "scheduler/proto/shared.h"
 
 #define LINK_HANDSHAKE_S 5.0
@@ -48,8 +52,8 @@ struct link_events {
 	/* A message came that link_limit() forbids: EMSGSIZE, E2BIG its values, EDQUOT. Nothing more is read. If
 	 * the owner does not close the link now, closed() tells its end. */
 	void (*refused)(struct link *link, int error, void *owner);
-	/* The end: @why is a sentence. error: 0 = the other side closed; ECONNREFUSED, ETIMEDOUT, EACCES,
-	 * EPROTO... The link is closed and freed when this returns. Never called from within a function of
+	/* The end: @why is a sentence. error: 0 = the other side closed; ECONNREFUSED, ETIMEDOUT, EACCES, EPROTO,
+	 * EBADMSG (what came is not what was sent)... The link is closed and freed when this returns. Never called from within a function of
 	 * this header that the owner called. */
 	void (*closed)(struct link *link, int error, const char *why, void *owner);
 };
@@ -68,6 +72,9 @@ struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd,
 /* Both sides of a local connection; ready at once, but ready() is not called. @uid: who is there, from the kernel. */
 struct link *link_local(struct ev_loop *loop, int fd, uid_t uid, const struct link_events *events,
 			void *owner);
+/* Goes on with a socket that link_give_up() gave, maybe in another program. @seal is copied. */
+struct link *link_take_over(struct ev_loop *loop, int fd, uid_t uid, const struct seal *seal,
+			    const struct link_events *events, void *owner);
 
 /* The user of the other side; valid when ready. */
 uid_t link_uid(const struct link *link);
@@ -105,9 +112,10 @@ bool link_is_full(const struct link *link);
 void link_pause(struct link *link, bool is_paused);
 /*
  * Gives its socket up, to be spoken to by another program, and ends the link without a word. The descriptor, the caller's;
- * -EBUSY: more has come or has to go, or it is not ready, and all is as it was.
+ * -EBUSY: more has come or has to go, or it is not ready, and all is as it was. @seal, NULL for a local link, is what
+ * link_take_over() needs.
  */
-int link_give_up(struct link *link);
+int link_give_up(struct link *link, struct seal *seal);
 /* Ends it; what is queued is sent first for at most @linger_s seconds (0: thrown away). No event comes any more. */
 void link_close(struct link *link, double linger_s);
 

@@ -13,6 +13,7 @@
 #include "scheduler/proto/inbox.h"
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/outbox.h"
+#include "scheduler/proto/seal.h"
 
 #define LINK_CONNECT_S 5.0 /* for all addresses of a name together */
 #define LINK_WHY_MAX 1024
@@ -34,6 +35,7 @@ struct link {
 	bool is_closing;    /* by link_close(): what waits is sent, nobody listens any more */
 	bool is_at_end;     /* the other side will send nothing more */
 	bool is_shut;       /* we have told the other side that we send nothing more */
+	bool is_ended;      /* our last record is in the outbox, or gone */
 	bool is_released;   /* only the memory is left */
 	int broken;         /* errno of sending, 0 = it works */
 	unsigned int depth; /* callbacks of the loop under way */
@@ -49,6 +51,7 @@ struct link {
 	struct outbox out;
 	struct outbox held; /* messages for when it is ready */
 	struct handshake shake;
+	struct seal seal;                  /* of in and out, when ready and not local */
 	struct addrinfo *addresses, *next; /* all, and the next one to try */
 	uint64_t job;
 
@@ -80,6 +83,8 @@ void link_flush(struct link *link);
 /* In link_read.c. */
 void link_read(struct link *link);
 void link_process(struct link *link); /* the frames that have come */
+/* Bytes that are not taken: -ENOMEM, -EPROTO, -EBADMSG. */
+void link_refuse_bytes(struct link *link, int err);
 
 /* In link_open.c. */
 void link_connected(struct link *link); /* the socket is writable */

@@ -52,12 +52,33 @@ static void on_say(json_t *head, void *owner)
 	link_say(owner, head);
 }
 
+/* From here on nobody on the way reads or alters anything. */
+static int seal_all(struct link *link)
+{
+	unsigned char opening[SEAL_OPENING_BYTES];
+	int err = seal_begin(&link->seal, &link->shake.keys, link->shake.their_key,
+			     link->shake.is_listener, opening);
+
+	seal_keys_forget(&link->shake.keys);
+	if (!err)
+		err = outbox_seal(&link->out, &link->seal, opening);
+	if (!err)
+		err = inbox_seal(&link->in, &link->seal);
+	return err;
+}
+
 static void on_shaken(void *owner)
 {
 	struct link *link = owner;
+	int err;
 
 	if (link->state != LINK_SHAKING)
 		return;
+	err = seal_all(link);
+	if (err) {
+		link_refuse_bytes(link, err);
+		return;
+	}
 	link_enter(link);
 	if (!link->is_closing)
 		ev_timer_stop(link->loop, &link->limit);
@@ -242,5 +263,18 @@ struct link *link_local(struct ev_loop *loop, int fd, uid_t uid, const struct li
 		link->gid = who.gid;
 	snprintf(link->peer, sizeof(link->peer), "local");
 	link_watch(link);
+	return link;
+}
+
+struct link *link_take_over(struct ev_loop *loop, int fd, uid_t uid, const struct seal *seal,
+			    const struct link_events *events, void *owner)
+{
+	struct link *link = link_local(loop, fd, uid, events, owner);
+
+	if (!link)
+		return NULL;
+	link->is_local = false;
+	link->seal = *seal;
+	link->in.seal = link->out.seal = &link->seal;
 	return link;
 }

@@ -113,6 +113,7 @@ static void come_to_end(struct link *link, int err)
 {
 	if (link->broken && link->broken != EPIPE && (!err || err == ECONNRESET))
 		err = link->broken;
+	seal_counts()->cut += link->in.seal && !link->seal.is_ended;
 	if (err && err != ECONNRESET)
 		link_fail(link, err, "%s: the connection broke: %s", link->peer, strerror(err));
 	else if (link->state == LINK_SHAKING)
@@ -122,6 +123,11 @@ static void come_to_end(struct link *link, int err)
 	else if (!inbox_is_empty(&link->in))
 		link_fail(link, ECONNRESET,
 			  "%s: the other side closed the connection in the middle of a message",
+			  link->peer);
+	else if (link->in.seal && !link->seal.is_ended)
+		link_fail(link, err,
+			  "%s: the other side closed the connection without saying so: it was "
+			  "killed, or somebody on the way has cut the connection",
 			  link->peer);
 	else
 		link_fail(link, err, "%s: the other side closed the connection", link->peer);
@@ -141,16 +147,34 @@ static void discard(struct link *link)
 	link_flush(link);
 }
 
+void link_refuse_bytes(struct link *link, int err)
+{
+	if (err == -EBADMSG) {
+		seal_counts()->altered++;
+		link_fail(link, EBADMSG,
+			  "%s: what came is not what the other side sent: somebody on the way "
+			  "alters, "
+			  "repeats or leaves out bytes",
+			  link->peer);
+	} else if (err == -ENOMEM) {
+		link_fail(link, ENOMEM, "%s: no memory for a message that comes", link->peer);
+	} else if (link->state == LINK_SHAKING) {
+		link_fail(link, EPROTO, "%s: its key is none", link->peer);
+	} else {
+		link_fail(link, EPROTO, "%s: more descriptors came than messages want", link->peer);
+	}
+}
+
 /* Whether it has grown beyond what its user may have. */
 static bool is_over_quota(struct link *link, size_t room)
 {
 	link_charge(link);
-	return link->quota && link->in.room > room && link->quota->used > link->quota->max;
+	return link->quota && inbox_room(&link->in) > room && link->quota->used > link->quota->max;
 }
 
 void link_read(struct link *link)
 {
-	size_t room = link->in.room;
+	size_t room = inbox_room(&link->in);
 	ssize_t n;
 
 	if (link->state == LINK_DEAD)
@@ -166,10 +190,8 @@ void link_read(struct link *link)
 		refuse_frame(link, -EDQUOT);
 	else if (n > 0)
 		link_process(link);
-	else if (n == -ENOMEM)
-		link_fail(link, ENOMEM, "%s: no memory for a message that comes", link->peer);
-	else if (n == -EPROTO)
-		link_fail(link, EPROTO, "%s: more descriptors came than messages want", link->peer);
+	else if (n == -ENOMEM || n == -EPROTO || n == -EBADMSG)
+		link_refuse_bytes(link, (int)n);
 	else if (n != -EAGAIN)
 		come_to_end(link, (int)-n);
 }

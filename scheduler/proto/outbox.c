@@ -12,6 +12,8 @@
 
 #define CHUNK_MIN (16u << 10) /* bytes a chunk has room for at least: small messages share one */
 #define IOV_MAX_AT_ONCE 32    /* chunks in one system call */
+/* Bytes that are sealed at once, so that they are in the cache when the socket takes them. */
+#define SEAL_AT_ONCE SEAL_PLAIN_MAX
 
 struct outbox_chunk {
 	struct outbox_chunk *next;
@@ -54,6 +56,93 @@ static ssize_t send_now(int fd, struct iovec *iov, size_t n_iov, const int *fds,
 		return n;
 	return would_block(errno) ? 0 : -errno;
 }
+
+/* --- records ------------------------------------------------------------------------------------ */
+
+static int make_room(struct outbox *box, size_t more)
+{
+	char *records;
+
+	if (box->end + more <= box->room)
+		return 0;
+	records = realloc(box->records, box->end + more);
+	if (!records)
+		return -ENOMEM;
+	box->records = records;
+	box->room = box->end + more;
+	return 0;
+}
+
+static void drop_records(struct outbox *box)
+{
+	free(box->records);
+	box->records = NULL;
+	box->start = box->end = box->room = 0;
+}
+
+static void push(struct outbox *box, const char *from, size_t size, bool is_last)
+{
+	box->end += seal_push(box->seal, box->records + box->end, from, size, is_last);
+}
+
+/* Bytes of @iov behind the first @skip that are sealed now. */
+static size_t push_some(struct outbox *box, const struct iovec *iov, size_t n_iov, size_t skip)
+{
+	size_t taken = 0;
+
+	for (size_t i = 0; i < n_iov && taken < SEAL_AT_ONCE; i++) {
+		size_t n = iov[i].iov_len - (skip < iov[i].iov_len ? skip : iov[i].iov_len);
+		const char *from = (const char *)iov[i].iov_base + iov[i].iov_len - n;
+
+		skip -= iov[i].iov_len - n;
+		n = n < SEAL_AT_ONCE - taken ? n : SEAL_AT_ONCE - taken;
+		if (n)
+			push(box, from, n, false);
+		taken += n;
+	}
+	return taken;
+}
+
+/* Sends the records that wait. Whether all are gone, or -errno. */
+static int send_records(struct outbox *box, int fd)
+{
+	struct iovec iov = {box->records + box->start, box->end - box->start};
+	ssize_t sent;
+
+	if (!iov.iov_len)
+		return true;
+	sent = send_now(fd, &iov, 1, NULL, 0);
+	if (sent < 0)
+		return (int)sent;
+	box->start += (size_t)sent;
+	box->bytes -= (size_t)sent;
+	return box->start == box->end;
+}
+
+/* Makes records of @iov and sends them, as long as the socket takes them. Bytes of @iov that need not be kept, or -errno. */
+static ssize_t send_sealed(struct outbox *box, int fd, const struct iovec *iov, size_t n_iov)
+{
+	size_t size = 0, done = 0, before;
+	int is_sent;
+
+	for (size_t i = 0; i < n_iov; i++)
+		size += iov[i].iov_len;
+	while ((is_sent = send_records(box, fd)) > 0 && done < size) {
+		size_t some = size - done < SEAL_AT_ONCE ? size - done : SEAL_AT_ONCE;
+
+		box->start = box->end = 0;
+		if (make_room(box, some + (n_iov + 1) * SEAL_EXTRA_BYTES))
+			return done ? (ssize_t)done : -ENOMEM;
+		before = box->end;
+		done += push_some(box, iov, n_iov, done);
+		box->bytes += box->end - before;
+	}
+	if (is_sent > 0)
+		drop_records(box);
+	return is_sent < 0 ? is_sent : (ssize_t)done;
+}
+
+/* --- what waits as it was given ----------------------------------------------------------------- */
 
 static void chunk_free(struct outbox_chunk *chunk)
 {
@@ -181,7 +270,8 @@ int outbox_send(struct outbox *box, int fd, const struct outbox_message *message
 	ssize_t sent = 0;
 
 	if (fd >= 0 && !box->bytes) {
-		sent = send_now(fd, iov, 2, message->fds, message->n_fds);
+		sent = box->seal ? send_sealed(box, fd, iov, 2)
+				 : send_now(fd, iov, 2, message->fds, message->n_fds);
 		if (sent < 0)
 			return (int)sent;
 		if ((size_t)sent == size)
@@ -225,12 +315,46 @@ int outbox_flush(struct outbox *box, int fd)
 			break;
 		iov[n_iov++] = (struct iovec){chunk_bytes(chunk), chunk->end - chunk->start};
 	}
-	if (!n_iov)
+	if (!n_iov && box->start == box->end)
 		return 0;
-	sent = send_now(fd, iov, n_iov, box->first->fds, box->first->n_fds);
+	sent = box->seal ? send_sealed(box, fd, iov, n_iov)
+			 : send_now(fd, iov, n_iov, box->first->fds, box->first->n_fds);
 	if (sent < 0)
 		return (int)sent;
 	drop_sent(box, (size_t)sent);
+	return 0;
+}
+
+int outbox_seal(struct outbox *box, struct seal *seal,
+		const unsigned char opening[SEAL_OPENING_BYTES])
+{
+	size_t size = box->bytes + SEAL_OPENING_BYTES;
+
+	if (make_room(box, size))
+		return -ENOMEM;
+	while (box->first) {
+		struct outbox_chunk *chunk = box->first;
+		size_t here = chunk->end - chunk->start;
+
+		memcpy(box->records + box->end, chunk_bytes(chunk), here);
+		box->end += here;
+		drop_sent(box, here);
+	}
+	memcpy(box->records + box->end, opening, SEAL_OPENING_BYTES);
+	box->end += SEAL_OPENING_BYTES;
+	box->bytes = size;
+	box->seal = seal;
+	return 0;
+}
+
+int outbox_end(struct outbox *box)
+{
+	size_t before = box->end;
+
+	if (make_room(box, SEAL_EXTRA_BYTES))
+		return -ENOMEM;
+	push(box, NULL, 0, true);
+	box->bytes += box->end - before;
 	return 0;
 }
 
@@ -252,5 +376,6 @@ void outbox_clear(struct outbox *box)
 		box->first = chunk->next;
 		chunk_free(chunk);
 	}
-	*box = (struct outbox){0};
+	free(box->records);
+	*box = (struct outbox){.seal = box->seal};
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * outbox - bytes that wait for room in a socket, and the descriptors that travel with some of them. Bytes
- * that the socket takes at once are never copied. Knows no frames and no event loop.
+ * that the socket takes at once are never copied, except into records where the connection is sealed: these are made when
+ * the socket has room, so what waits for long lies here as it was given. Knows no frames and no event loop.
  */
 #ifndef SCHEDULER_PROTO_OUTBOX_H
 #define SCHEDULER_PROTO_OUTBOX_H
@@ -9,6 +10,7 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
+#include "scheduler/proto/seal.h"
 #include "scheduler/proto/shared.h"
 
 #define OUTBOX_FDS_MAX 4 /* descriptors with one message */
@@ -18,7 +20,10 @@ struct outbox_chunk;
 /* Zeroed = empty. */
 struct outbox {
 	struct outbox_chunk *first, *last;
-	size_t bytes; /* that wait */
+	size_t bytes;      /* that wait, records included */
+	struct seal *seal; /* NULL = bytes go as they are */
+	char *records;     /* made, and not taken by the socket yet */
+	size_t start, end, room;
 };
 
 /* One message in up to two pieces. */
@@ -36,7 +41,15 @@ struct outbox_message {
 int outbox_send(struct outbox *box, int fd, const struct outbox_message *message);
 /* Sends what the socket takes. 0, or -errno when the connection is of no use any more. */
 int outbox_flush(struct outbox *box, int fd);
-/* Puts all of @from behind what waits in @box. */
+/*
+ * From now on all goes in records of @seal, which must outlive the box: first what waits already as it is, then @opening of
+ * seal_begin(). 0, -ENOMEM.
+ */
+int outbox_seal(struct outbox *box, struct seal *seal,
+		const unsigned char opening[SEAL_OPENING_BYTES]);
+/* Of a sealed box in which nothing waits: the last record waits in it. 0, -ENOMEM. */
+int outbox_end(struct outbox *box);
+/* Puts all of @from, which is not sealed, behind what waits in @box. */
 void outbox_join(struct outbox *box, struct outbox *from);
 void outbox_clear(struct outbox *box);
 

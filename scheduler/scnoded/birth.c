@@ -87,7 +87,7 @@ char *birth_prepare(struct birth *ret, const struct scnoded *d, const char *name
 	const char *socket = d->options.munge_socket;
 	int n = 0;
 
-	*ret = (struct birth){.n_groups = -1, .err = -1};
+	*ret = (struct birth){.n_groups = -1, .in = -1, .err = -1};
 	if (!find_program(name, said, ret->program, sizeof(ret->program)) ||
 	    access(ret->program, X_OK))
 		return daemon_text("host %s: %s: %m; install %s there, or name it with --%s",
@@ -132,7 +132,8 @@ static void leave_streams(const struct birth *birth)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+	if (null < 0 || dup2(birth->in >= 0 ? birth->in : null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0)
 		_exit(1);
 	if (birth->err >= 0 && dup2(birth->err, STDERR_FILENO) < 0)
 		_exit(1);

@@ -20,6 +20,7 @@ struct birth {
 	gid_t gid;
 	gid_t *groups;
 	int n_groups; /* -1: we are not root, and stay who we are */
+	int in;       /* its standard input; -1: /dev/null */
 	int err;      /* its standard error; -1: ours */
 	char program[PATH_MAX];
 	char *env[8];

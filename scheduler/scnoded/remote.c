@@ -2,6 +2,7 @@
 #include "scheduler/scnoded/remote.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,13 @@ struct child {
 	struct pen *pen; /* NULL: there are no cgroups */
 	struct murmur *murmur;
 	ev_child end;
+};
+
+/* The connection of a caller, to be spoken to by a scremote. */
+struct given_up {
+	int fd;
+	uid_t uid;
+	struct seal seal;
 };
 
 struct remote {
@@ -113,14 +121,30 @@ static void ended(struct ev_loop *loop, ev_child *watcher, int events)
 	forget_child(watcher->data, is_cut);
 }
 
-static _Noreturn void be_born(const struct birth *b, char *host, int fd)
+/* A pipe in which @seal lies, so that nobody reads it on a command line or in a file. -1: there is none. */
+static int pipe_with(const struct seal *seal)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -1;
+	if (write(fds[1], seal, sizeof(*seal)) != (ssize_t)sizeof(*seal))
+		fds[0] = -1;
+	close(fds[1]);
+	return fds[0];
+}
+
+static _Noreturn void be_born(struct birth *b, char *host, const struct given_up *given)
 {
 	static char name[] = "scremote", fd_option[] = "--fd", fd_number[] = "3",
-		    host_option[] = "--host";
-	char *const argv[] = {name, fd_option, fd_number, host_option, host, NULL};
+		    sealed_option[] = "--sealed", host_option[] = "--host";
+	char *const argv[] = {name, fd_option, fd_number, sealed_option, host_option, host, NULL};
 
 	birth_begin();
-	birth_exec(b, argv, fd);
+	b->in = pipe_with(&given->seal);
+	if (b->in < 0)
+		_exit(1);
+	birth_exec(b, argv, given->fd);
 }
 
 /* NULL; or why not, the caller's. */
@@ -137,7 +161,7 @@ static char *prepare(struct child *child, struct birth *b)
 	return NULL;
 }
 
-static char *start_child(struct child *child, struct birth *b, int fd)
+static char *start_child(struct child *child, struct birth *b, const struct given_up *given)
 {
 	struct scnoded *d = child->remote->daemon;
 	char *text = prepare(child, b);
@@ -147,7 +171,7 @@ static char *start_child(struct child *child, struct birth *b, int fd)
 		return text;
 	pid = child->pen ? pen_fork(child->pen) : fork();
 	if (!pid)
-		be_born(b, d->name, fd);
+		be_born(b, d->name, given);
 	if (pid < 0)
 		return daemon_text("host %s: no process for scremote: %m", d->name);
 	ev_child_init(&child->end, ended, pid, 0);
@@ -157,7 +181,7 @@ static char *start_child(struct child *child, struct birth *b, int fd)
 }
 
 /* NULL; or why not, the caller's. */
-static char *fork_for(struct remote *remote, struct birth *b, uid_t uid, int fd)
+static char *fork_for(struct remote *remote, struct birth *b, const struct given_up *given)
 {
 	struct child *child = calloc(1, sizeof(*child));
 	char *text;
@@ -165,9 +189,9 @@ static char *fork_for(struct remote *remote, struct birth *b, uid_t uid, int fd)
 	if (!child)
 		return daemon_text("host %s: no memory", remote->daemon->name);
 	child->remote = remote;
-	child->uid = uid;
+	child->uid = given->uid;
 	TAILQ_INSERT_TAIL(&remote->children, child, all);
-	text = start_child(child, b, fd);
+	text = start_child(child, b, given);
 	if (b->err >= 0)
 		close(b->err);
 	if (text)
@@ -176,10 +200,11 @@ static char *fork_for(struct remote *remote, struct birth *b, uid_t uid, int fd)
 }
 
 /* Whoever does not hear it has gone. */
-static void refuse_socket(struct remote *remote, int fd, uid_t uid, char *text)
+static void refuse_socket(struct remote *remote, const struct given_up *given, char *text)
 {
 	static const struct link_events nothing;
-	struct link *link = link_local(remote->daemon->loop, fd, uid, &nothing, NULL);
+	struct link *link = link_take_over(remote->daemon->loop, given->fd, given->uid,
+					   &given->seal, &nothing, NULL);
 
 	if (link) {
 		say_error(link, EAGAIN, text);
@@ -191,22 +216,23 @@ static void refuse_socket(struct remote *remote, int fd, uid_t uid, char *text)
 static void hand_over(struct caller *caller, struct birth *b)
 {
 	struct remote *remote = caller->remote;
-	uid_t uid = link_uid(caller->link);
-	int fd = link_give_up(caller->link);
+	struct given_up given = {.uid = link_uid(caller->link)};
 	char *text;
 
-	if (fd < 0) {
+	given.fd = link_give_up(caller->link, &given.seal);
+	if (given.fd < 0) {
 		refuse(caller, EPROTO,
 		       daemon_text("remote: something was sent before the answer has come"));
 		return;
 	}
 	caller->link = NULL;
 	forget(caller, 0);
-	text = fork_for(remote, b, uid, fd);
+	text = fork_for(remote, b, &given);
 	if (text)
-		refuse_socket(remote, fd, uid, text);
+		refuse_socket(remote, &given, text);
 	else
-		close(fd);
+		close(given.fd);
+	seal_forget(&given.seal);
 }
 
 /* ---- what a caller wants ---- */

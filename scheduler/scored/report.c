@@ -3,6 +3,7 @@
 
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/proto/seal.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
@@ -207,10 +208,11 @@ static json_t *all_nodes(const struct scored *d)
 
 static json_t *cluster_of(struct scored *d, const char *op)
 {
-	return json_pack("{s:s, s:s, s:s, s:I, s:i, s:o}", "op", op, "name",
+	return json_pack("{s:s, s:s, s:s, s:I, s:i, s:I, s:o}", "op", op, "name",
 			 d->cluster ? d->cluster->name : "openscore", "version", PM_VERSION,
 			 "quantum_ns", (json_int_t)d->options.quantum_ns, "n_rows",
-			 (int)matrix_rows(d->matrix), "hosts", all_nodes(d));
+			 (int)matrix_rows(d->matrix), "altered", (json_int_t)seal_counts()->altered,
+			 "hosts", all_nodes(d));
 }
 
 json_t *report_cluster(struct scored *d)

@@ -287,9 +287,8 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 {
 	struct user *user = owner;
 
-	(void)link;
-	(void)error;
-	(void)why;
+	if (error == EBADMSG)
+		daemon_say("%s, of user %u", why, link_uid(link));
 	/* The link's buffers are not his any more when this has returned. */
 	link_limit(link, 0, 0, NULL);
 	if (user->job)

@@ -2,6 +2,7 @@
 #include "scheduler/scremote/agent.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -294,9 +295,29 @@ static int connect_path(const char *path, char *why, size_t why_size)
 	return err;
 }
 
-static int open_local(struct agent *agent, int fd, char *why, size_t why_size)
+/* Takes it from standard input, where nobody finds it again. */
+static int read_seal(struct seal *seal, char *why, size_t why_size)
 {
-	int type;
+	ssize_t n = read(STDIN_FILENO, seal, sizeof(*seal));
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	bool is_done = null >= 0 && dup2(null, STDIN_FILENO) >= 0;
+
+	if (null >= 0)
+		close(null);
+	if (n == (ssize_t)sizeof(*seal) && is_done)
+		return 0;
+	snprintf(
+		why, why_size,
+		"--sealed: no seal of %zu bytes at standard input; only scnoded gives it, and must "
+		"be of one version with scremote",
+		sizeof(*seal));
+	return -EPROTO;
+}
+
+static int open_local(struct agent *agent, int fd, bool is_sealed, char *why, size_t why_size)
+{
+	struct seal seal;
+	int type, err;
 	socklen_t size = sizeof(type);
 
 	if (fd < 0)
@@ -306,8 +327,15 @@ static int open_local(struct agent *agent, int fd, char *why, size_t why_size)
 			 strerror(errno));
 		return -errno;
 	}
-	agent->link = link_local(agent->loop, fd, geteuid(), &events, agent);
-	return 0;
+	if (!is_sealed) {
+		agent->link = link_local(agent->loop, fd, geteuid(), &events, agent);
+		return 0;
+	}
+	err = read_seal(&seal, why, why_size);
+	if (!err)
+		agent->link = link_take_over(agent->loop, fd, geteuid(), &seal, &events, agent);
+	seal_forget(&seal);
+	return err;
 }
 
 static int open_remote(struct agent *agent, const struct scremote_options *o)
@@ -334,7 +362,7 @@ int agent_open(struct agent *agent, struct ev_loop *loop, const struct scremote_
 		err = open_local(agent,
 				 is_path ? connect_path(options->connect, why, why_size)
 					 : options->fd,
-				 why, why_size);
+				 options->is_sealed, why, why_size);
 	else
 		err = open_remote(agent, options);
 	if (!err && !agent->link) {

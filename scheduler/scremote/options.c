@@ -10,6 +10,7 @@
 static const struct option table[] = {
 	{"connect", required_argument, NULL, 'c'},
 	{"fd", required_argument, NULL, 'f'},
+	{"sealed", no_argument, NULL, 's'},
 	{"key", required_argument, NULL, 'k'},
 	{"host", required_argument, NULL, 'n'},
 	{"munge-socket", required_argument, NULL, 'm'},
@@ -21,7 +22,7 @@ static const struct option table[] = {
 static const char usage[] =
 	"usage: scremote --connect ADDRESS:PORT|PATH [--key KEY] [--host NAME]\n"
 	"                [--munge-socket PATH]\n"
-	"       scremote --fd N [--host NAME] [--munge-socket PATH]\n"
+	"       scremote --fd N [--sealed] [--host NAME] [--munge-socket PATH]\n"
 	"Starts commands on this host for scout(1), which starts it; see scremote(8).\n";
 
 static int wrong(char *why, size_t why_size, const char *what, const char *text)
@@ -49,6 +50,9 @@ static int take(struct scremote_options *o, int c, char **argv, char *why, size_
 		return 0;
 	case 'f':
 		return set_fd(o, why, why_size);
+	case 's':
+		o->is_sealed = true;
+		return 0;
 	case 'k':
 		o->key = optarg;
 		return 0;
@@ -84,6 +88,8 @@ int scremote_options_read(struct scremote_options *ret, int argc, char **argv, c
 		rc = wrong(why, why_size, argv[optind], "is no option");
 	if (!rc && !o.connect == (o.fd < 0))
 		rc = wrong(why, why_size, "wanted is either --connect or --fd", "(scout gives it)");
+	if (!rc && o.is_sealed && o.fd < 0)
+		rc = wrong(why, why_size, "--sealed is for --fd alone", "(scnoded gives both)");
 	if (!rc)
 		*ret = o;
 	return rc;

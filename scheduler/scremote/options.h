@@ -5,6 +5,7 @@
 #ifndef SCHEDULER_SCREMOTE_OPTIONS_H
 #define SCHEDULER_SCREMOTE_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SCREMOTE_EXIT_FAILED 1
@@ -12,6 +13,7 @@
 
 struct scremote_options {
 	int fd;              /* connection that is there already; -1: none */
+	bool is_sealed;      /* the seal of that connection comes by standard input */
 	const char *connect; /* "ADDRESS:PORT" or the path of a unix socket; NULL: fd is given */
 	const char *key;     /* said to the other side; NULL: none */
 	const char *host;    /* our name; NULL: the host's own, up to the first dot */

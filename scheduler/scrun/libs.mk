@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-scrun_NEEDS := jansson ev.h munge.h
+scrun_NEEDS := jansson ev.h munge.h libsodium

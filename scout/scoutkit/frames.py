@@ -4,7 +4,7 @@ any. Pure: bytes in, bytes out. scorectl.link has the form that waits."""
 
 import struct
 
-from scorectl import jsontext
+from scorectl import jsontext, seal
 
 MAX = 16 << 20      # bytes of a frame, all included
 STRANGER = 8192     # of one from somebody who is not known yet
@@ -40,6 +40,8 @@ class Decoder:
         self._data = bytearray()
         self._preamble = b""
         self._limit = MAX
+        self._at = 0            # of _data; what stands before it was handed out
+        self._seal = None
 
     def expect(self, preamble):
         """A stranger: bytes that stand before the first message, and short messages until trust()."""
@@ -49,9 +51,19 @@ class Decoder:
         """Messages may be long from now on."""
         self._limit = MAX
 
+    def seal(self, sealed):
+        """All behind the message that was handed out last is of a scorectl.seal.Seal; Broken."""
+        rest = bytes(self._data[self._at:])
+        del self._data[self._at:]
+        self._seal = sealed
+        self.feed(rest)
+
     def feed(self, data):
-        """More bytes."""
-        self._data += data
+        """More bytes; Broken."""
+        try:
+            self._data += self._seal.pull(data) if self._seal else data
+        except seal.Broken as problem:
+            raise Broken(str(problem)) from None
 
     def messages(self):
         """(head, body) of each message that is there in full; Broken."""
@@ -73,10 +85,11 @@ class Decoder:
                 start = at + _LENGTHS.size
                 head = _head(bytes(data[start:start + head_length]))
                 body = bytes(data[start + head_length:end])
-                at = end
+                self._at = at = end
                 yield head, body
         finally:
             del data[:at]
+            self._at = 0
 
 
 def number(head, name, low=0, high=(1 << 63) - 1):

@@ -99,6 +99,7 @@ class Approach:
         try:
             if not self._is_known:
                 if self._shake.hear(head):
+                    self._stream.seal(self._shake.seal)
                     self._is_known = True
                     if not self._is_held:
                         self._ask()

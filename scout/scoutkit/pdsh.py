@@ -222,6 +222,7 @@ class Caller:
             if not self._shake:
                 self._start.came(self, self._stream, head)
             elif self._shake.hear(head):
+                self._stream.seal(self._shake.seal)
                 self._stream.trust()
                 self._shake = None
         except (Refused, frames.Broken):

@@ -6,6 +6,7 @@ import os
 import struct
 
 from scorectl.munge import Refused
+from scorectl.seal import Keys
 
 from . import frames
 
@@ -25,11 +26,12 @@ def _nonce():
 
 
 class Connector:
-    """Our side when we connected. hear() answers True when both know each other; Refused."""
+    """Our side when we connected. hear() answers True when both know each other, and all that follows is of seal;
+    Refused."""
 
     def __init__(self, munge, role, where, say):
         self._munge, self._role, self._where, self._say = munge, role, where, say
-        self._mine, self._theirs = _nonce(), None
+        self._mine, self._theirs, self._keys, self.seal = _nonce(), None, Keys(), None
 
     @staticmethod
     def preamble(job=0):
@@ -46,8 +48,11 @@ class Connector:
         if head["op"] != "welcome":
             raise frames.Broken("no welcome")
         said, uid = self._munge.read(frames.text(head, "credential"))
-        if said != f"accept {self._role} {self._mine} {self._theirs} {self._where}" or uid not in (0, os.geteuid()):
+        key = frames.text(head, "key")
+        if (said != f"accept {self._role} {self._mine} {self._theirs} {key} {self._where}"
+                or uid not in (0, os.geteuid())):
             raise Refused(f"user {uid} answers there, who is neither root nor you")
+        self.seal = self._keys.seal(key, False)
         return True
 
     def _hello(self, head):
@@ -55,8 +60,8 @@ class Connector:
         if head["op"] != "hello" or uid not in (0, os.geteuid()):
             raise Refused(f"a program of user {uid} listens there, who is neither root nor you")
         self._theirs = frames.text(head, "nonce")
-        text = f"connect {self._role} {self._theirs} {self._mine} {self._where}"
-        self._say({"op": "hello", "nonce": self._mine, "role": self._role,
+        text = f"connect {self._role} {self._theirs} {self._mine} {self._keys.public} {self._where}"
+        self._say({"op": "hello", "nonce": self._mine, "role": self._role, "key": self._keys.public,
                    "credential": self._munge.make(text, uid)})
 
 
@@ -65,21 +70,22 @@ class Listener:
 
     def __init__(self, munge, where, say):
         self._munge, self._where, self._say = munge, where, say
-        self._mine = _nonce()
+        self._mine, self._keys, self.seal = _nonce(), Keys(), None
         say({"op": "hello", "nonce": self._mine, "uid": os.geteuid()})
 
     def hear(self, head):
         """Takes a message of the connector, whose preamble was read already."""
         if head["op"] != "hello":
             raise frames.Broken("no hello")
-        role, theirs = frames.text(head, "role"), frames.text(head, "nonce")
+        role, theirs, key = (frames.text(head, name) for name in ("role", "nonce", "key"))
         said, uid = self._munge.read(frames.text(head, "credential"))
-        if said != f"connect {role} {self._mine} {theirs} {self._where}" or role != "remote":
+        if said != f"connect {role} {self._mine} {theirs} {key} {self._where}" or role != "remote":
             self._refuse("the credential was made for another connection")
         if uid != os.geteuid():
             self._refuse(f"you are user {uid}, and only user {os.geteuid()} is served")
-        text = f"accept {role} {theirs} {self._mine} {self._where}"
-        self._say({"op": "welcome", "credential": self._munge.make(text, uid)})
+        text = f"accept {role} {theirs} {self._mine} {self._keys.public} {self._where}"
+        self._say({"op": "welcome", "key": self._keys.public, "credential": self._munge.make(text, uid)})
+        self.seal = self._keys.seal(key, True)
         return True
 
     def _refuse(self, why):

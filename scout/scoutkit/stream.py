@@ -19,6 +19,7 @@ class Stream:
         self.drained = None  # called when all is sent
         self._queue = []
         self._decoder = frames.Decoder()
+        self._seal = None
         sock.setblocking(False)
         turns.watch(sock.fileno(), loop.READ, self._on_events)
 
@@ -29,7 +30,8 @@ class Stream:
 
     def send(self, head, body=b""):
         """One message; what does not go now waits."""
-        self.send_raw(frames.encode(head, body))
+        data = frames.encode(head, body)
+        self.send_raw(self._seal.push(data) if self._seal else data)
 
     def send_raw(self, data):
         """Bytes that are frames, or what stands before them."""
@@ -53,6 +55,12 @@ class Stream:
         """A stranger: what it sends before its messages, which are short until trust()."""
         self._decoder.expect(preamble)
 
+    def seal(self, sealed):
+        """All from now on, both ways, is of a scorectl.seal.Seal; frames.Broken."""
+        self.send_raw(sealed.opening)
+        self._seal = sealed
+        self._decoder.seal(sealed)
+
     def trust(self):
         """The other side is known now."""
         self._decoder.trust()
@@ -60,6 +68,8 @@ class Stream:
     def close(self):
         """No call comes any more."""
         if self.socket:
+            if self._seal and not self._queue:
+                self.send_raw(self._seal.last())
             self.loop.forget(self.socket.fileno())
             self.socket.close()
             self.socket = None
@@ -105,8 +115,8 @@ class Stream:
             self._fail("the connection was closed")
             return
         self.heard = self.loop.now()
-        self._decoder.feed(data)
         try:
+            self._decoder.feed(data)
             for head, body in self._decoder.messages():
                 self.message(head, body)
                 if not self.socket:

@@ -30,7 +30,7 @@ HOST = {"name": "n9", "address": "10.0.0.9:7711", "version": "1", "kernel": "6.1
         "memory": 8 << 30, "clock_ns": 1, "pm": "", "is_realtime": True, "state": "up", "note": "", "cores_used": 2,
         "load": 2.0, "memory_free": 4 << 30, "skew_ns": 3000, "rows": [[7, 7], [0, 9]],
         "switches": {"done": 100, "late": 0, "worst_ns": 0, "lost_ns": 0}}
-CLUSTER = {"op": "cluster", "name": "lab", "version": "1", "quantum_ns": 200000000, "n_rows": 2,
+CLUSTER = {"op": "cluster", "name": "lab", "version": "1", "quantum_ns": 200000000, "n_rows": 2, "altered": 0,
            "hosts": [{**HOST, "name": "n10"}, HOST]}
 
 

@@ -17,6 +17,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scout"), str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
 from scorectl.munge import Refused  # noqa: E402
+from scorectl.seal import Keys  # noqa: E402
 from scoutkit import agents, fanout, frames, hosts, loop, opening, pdsh, reach, shake  # noqa: E402
 
 ME = os.geteuid()
@@ -59,8 +60,11 @@ class Node:
         decoder, waiting = frames.Decoder(), []
         decoder.expect(shake.Connector.preamble())
 
+        sealed = []
+
         def say(head, body=b""):
-            caller.sendall(frames.encode(head, body))
+            data = frames.encode(head, body)
+            caller.sendall(sealed[0].push(data) if sealed else data)
 
         def hear():
             while not waiting:
@@ -71,10 +75,14 @@ class Node:
                 waiting.extend(head for head, _ in decoder.messages())
             return waiting.pop(0)
         say({"op": "hello", "nonce": "0" * 32, "uid": self.uid})
-        hello = hear()
-        assert hello["credential"].startswith(f"connect scout {'0' * 32} {hello['nonce']} 127.0.0.1:{self.port}|")
-        say({"op": "welcome", "credential":
-             f"accept scout {hello['nonce']} {'0' * 32} 127.0.0.1:{self.port}|{self.uid}"})
+        hello, keys = hear(), Keys()
+        assert hello["credential"].startswith(
+            f"connect scout {'0' * 32} {hello['nonce']} {hello['key']} 127.0.0.1:{self.port}|")
+        say({"op": "welcome", "key": keys.public, "credential":
+             f"accept scout {hello['nonce']} {'0' * 32} {keys.public} 127.0.0.1:{self.port}|{self.uid}"})
+        sealed.append(keys.seal(hello["key"], True))
+        caller.sendall(sealed[0].opening)
+        decoder.seal(sealed[0])
         self.behave(say, hear)
 
 
@@ -203,18 +211,22 @@ def test_held__pdsh_is_not_started_before_go(monkeypatch, rsh):
 
 # ---- the handshake ----
 
+KEY = Keys().public
+
+
 def listener_says(credential_of, uid=ME):
     said = []
     ours = shake.Connector(Munge(), "scout", "1.2.3.4:5", said.append)
     ours.hear({"op": "hello", "nonce": "n1", "uid": uid})
-    return ours.hear({"op": "welcome", "credential": credential_of(said[0]["nonce"])})
+    return ours.hear({"op": "welcome", "key": KEY, "credential": credential_of(said[0]["nonce"])})
 
 
 def test_connector__knows_the_listener():
-    assert listener_says(lambda mine: f"accept scout {mine} n1 1.2.3.4:5|{ME}")
-    for wrong in (lambda mine: f"accept scout {mine} n1 1.2.3.4:6|{ME}",
-                  lambda mine: f"accept scout x n1 1.2.3.4:5|{ME}",
-                  lambda mine: f"accept scout {mine} n1 1.2.3.4:5|{ME + 77}"):
+    assert listener_says(lambda mine: f"accept scout {mine} n1 {KEY} 1.2.3.4:5|{ME}")
+    for wrong in (lambda mine: f"accept scout {mine} n1 {KEY} 1.2.3.4:6|{ME}",
+                  lambda mine: f"accept scout x n1 {KEY} 1.2.3.4:5|{ME}",
+                  lambda mine: f"accept scout {mine} n1 {Keys().public} 1.2.3.4:5|{ME}",
+                  lambda mine: f"accept scout {mine} n1 {KEY} 1.2.3.4:5|{ME + 77}"):
         with pytest.raises(Refused):
             listener_says(wrong)
     with pytest.raises(Refused):
@@ -237,13 +249,13 @@ def test_decoder__strangers_have_to_be_brief():
 
 
 def test_listener__lets_only_ourselves_in():
-    def connector_says(uid=ME, role="remote", where="1.2.3.4:5"):
+    def connector_says(uid=ME, role="remote", where="1.2.3.4:5", key=KEY):
         said = []
         ours = shake.Listener(Munge(), "1.2.3.4:5", said.append)
-        return ours.hear({"op": "hello", "nonce": "n2", "role": role,
-                          "credential": f"connect {role} {said[0]['nonce']} n2 {where}|{uid}"})
+        return ours.hear({"op": "hello", "nonce": "n2", "role": role, "key": key,
+                          "credential": f"connect {role} {said[0]['nonce']} n2 {KEY} {where}|{uid}"})
     assert connector_says()
-    for wrong in ({"uid": ME + 77}, {"role": "scrun"}, {"where": "1.2.3.4:6"}):
+    for wrong in ({"uid": ME + 77}, {"role": "scrun"}, {"where": "1.2.3.4:6"}, {"key": Keys().public}):
         with pytest.raises(Refused):
             connector_says(**wrong)
 

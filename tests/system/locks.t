@@ -179,7 +179,7 @@ class Spoken(Link):
     """A handshake in which somebody says what another one said."""
 
     def __init__(self, server, hello):      # pylint: disable=super-init-not-called
-        self.server, self.buffer = server, b""
+        self.server, self.buffer, self.seal = server, b"", None
         self.socket = socket.create_connection(address_of(server), LIMIT_S)
         self.socket.sendall(MAGIC + struct.pack(">Q", 0))
         self.receive()

@@ -250,14 +250,25 @@ def transient(cluster):
     TAP.equal([path for path in pens(cluster) if "/h2/" in path], [], "and leaves no control group")
 
 
+def is_ended(link):
+    try:
+        link.receive()
+    except Unreachable:
+        return True
+    return False
+
+
 def refused(cluster, host):
     answer = call(host, cluster.munge, role="tool")[1]
     TAP.ok(answer["op"] == "error" and "tool" in answer["text"], "somebody who is no scout", answer)
     link = Link(address_of(host), "scout", munge_socket=cluster.munge)
     message = json.dumps({"op": "remote"}).encode()
-    link.socket.sendall(2 * (struct.pack(">II", 4 + len(message), len(message)) + message))
+    link.socket.sendall(link.seal.push(2 * (struct.pack(">II", 4 + len(message), len(message)) + message)))
     answer = link.receive()
     TAP.equal((answer["op"], answer["error"]), ("error", "EPROTO"), "a scout who speaks before he is answered")
+    link = Link(address_of(host), "scout", munge_socket=cluster.munge)
+    link.socket.sendall(struct.pack(">II", 4 + len(message), len(message)) + message)
+    TAP.ok(is_ended(link), "a message that is not sealed ends the connection")
     shut = cluster.start_host("h3", "--no-remote")
     shut.says("ready")
     answer = call(shut, cluster.munge)[1]

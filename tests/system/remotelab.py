@@ -9,6 +9,7 @@ import sys
 from systest import BUILD, ROOT
 
 sys.path[:0] = [f"{ROOT}/scheduler/ctl", f"{ROOT}/configs"]
+from scorectl.seal import Keys                                          # noqa: E402
 from scorectl.link import Link, Unreachable                             # noqa: E402
 from scorectl.munge import Munge                                        # noqa: E402
 
@@ -50,6 +51,7 @@ class Guest(Link):
         self.server = "listener"
         self.munge = Munge(munge)
         self.buffer = self.body = b""
+        self.seal = None
         self.socket = connection
         self.socket.settimeout(SILENCE_S)
 
@@ -59,12 +61,14 @@ class Guest(Link):
         mine = secrets.token_hex(16)
         self.send({"op": "hello", "nonce": mine, "uid": os.geteuid()})
         hello = self.receive()
-        role, nonce = hello["role"], hello["nonce"]
+        role, nonce, keys = hello["role"], hello["nonce"], Keys()
         place = "%s:%d" % self.socket.getsockname()
         text, uid = self.munge.read(hello["credential"])
-        if text != f"connect {role} {mine} {nonce} {place}":
+        if text != f"connect {role} {mine} {nonce} {hello['key']} {place}":
             return text, uid
-        self.send({"op": "welcome", "credential": self.munge.make(f"accept {role} {nonce} {mine} {place}", uid)})
+        said = f"accept {role} {nonce} {mine} {keys.public} {place}"
+        self.send({"op": "welcome", "key": keys.public, "credential": self.munge.make(said, uid)})
+        self._start(keys.seal(hello["key"], True))
         return role, uid
 
 

@@ -11,7 +11,7 @@ sys.path.insert(0, f"{os.path.dirname(os.path.realpath(__file__))}/../../schedul
 from scorectl.link import Link, Unreachable                             # noqa: E402
 
 FRAME = 2304 << 10              # bytes of the largest request
-PART = 8 << 10                  # that are sent of it
+PART = FRAME // 2               # that are sent of it
 
 
 def job(nodes):
@@ -27,8 +27,12 @@ def fill(link):
 
 
 def cut(link):
-    """The beginning of a large request and no more. scored makes room for all of it once the first 4 KiB are there."""
-    link.socket.sendall(struct.pack(">II", FRAME - 4, FRAME - 8) + b'{"op":"submit"'.ljust(PART))
+    """Half of a large request and no more. scored makes room for all of it once its first bytes are there."""
+    half = struct.pack(">II", FRAME - 4, FRAME - 8) + b'{"op":"submit"'.ljust(PART)
+    try:
+        link.socket.sendall(link.seal.push(half))
+    except OSError:
+        pass    # scored has answered before it had all of it
     link.socket.settimeout(0.01)
     try:
         return f"{link.receive()['text']}"

@@ -87,8 +87,15 @@ def _late(cluster):
                           "look for what else keeps its cores busy (real-time processes, virtual machines)")
 
 
+def _altered(cluster):
+    if cluster["altered"]:
+        yield Finding(TROUBLE, "scored", f"{words.count(cluster['altered'], 'connection')} ended because bytes were "
+                      "altered, repeated or left out on the way", "look who is between the hosts of the management "
+                      "network; scored's log has the addresses")
+
+
 def judge(cluster):
     """Findings, trouble first."""
-    found = [finding for look in (_absent, _versions, _clocks, _cgroups, _drained, _realtime, _late)
+    found = [finding for look in (_altered, _absent, _versions, _clocks, _cgroups, _drained, _realtime, _late)
              for finding in look(cluster)]
     return sorted(found, key=lambda finding: finding.weight != TROUBLE)

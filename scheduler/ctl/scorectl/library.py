@@ -5,7 +5,8 @@ while it loads, and structures of either byte order, which takes longer than mun
 try:
     from _ctypes import FUNCFLAG_CDECL, RTLD_LOCAL, CFuncPtr, _SimpleCData, byref, dlopen
 except ImportError:  # another Python
-    from ctypes import CDLL as Library, byref, c_char_p, c_int, c_uint, c_void_p, string_at as bytes_at
+    from ctypes import CDLL as Library, byref, c_char_p, c_int, c_ubyte, c_uint, c_ulonglong, c_void_p
+    from ctypes import create_string_buffer as room, string_at as bytes_at
 else:
     class c_char(_SimpleCData):
         """char"""
@@ -22,6 +23,14 @@ else:
     class c_uint(_SimpleCData):
         """unsigned int"""
         _type_ = "I"
+
+    class c_ubyte(_SimpleCData):
+        """unsigned char"""
+        _type_ = "B"
+
+    class c_ulonglong(_SimpleCData):
+        """unsigned long long"""
+        _type_ = "Q"
 
     class c_void_p(_SimpleCData):
         """void *"""
@@ -42,8 +51,12 @@ else:
             setattr(self, name, function)
             return function
 
+    def room(size):
+        """So many bytes for a function to write to; they are its raw."""
+        return (c_char * size)()
+
     def bytes_at(place, size):
         """So many bytes that lie at an address."""
         return (c_char * size).from_address(place).raw
 
-__all__ = ["Library", "byref", "bytes_at", "c_char_p", "c_int", "c_uint", "c_void_p"]
+__all__ = ["Library", "byref", "bytes_at", "c_char_p", "c_int", "c_ubyte", "c_uint", "c_ulonglong", "c_void_p", "room"]

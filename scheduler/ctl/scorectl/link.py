@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""link - a connection to scored, authenticated both ways (scheduler/proto/link.h), one message after the other."""
+"""link - a connection to scored, authenticated both ways and sealed (scheduler/proto/link.h), one message after the
+other."""
 
 import os
 import struct
 
 from . import bare, jsontext
 from .munge import Munge, Refused
+from .seal import Broken, Keys
 
 MAGIC = b"OSCORE1\n"
 PORT = 7710
@@ -39,6 +41,7 @@ class Link:
         self.server = server
         self.munge = Munge(munge_socket)
         self.buffer = self.body = b""
+        self.seal = None
         try:
             self.socket = bare.connected(address_of(server), HANDSHAKE_S)
         except (OSError, ValueError) as problem:
@@ -59,15 +62,29 @@ class Link:
 
     def _greet(self, role):
         hello = self.receive()
-        nonce, place = os.urandom(16).hex(), self._place()
-        self.send({"op": "hello", "nonce": nonce, "role": role,
-                   "credential": self.munge.make(f"connect {role} {hello['nonce']} {nonce} {place}", hello["uid"])})
+        nonce, keys, place = os.urandom(16).hex(), Keys(), self._place()
+        said = f"connect {role} {hello['nonce']} {nonce} {keys.public} {place}"
+        self.send({"op": "hello", "nonce": nonce, "role": role, "key": keys.public,
+                   "credential": self.munge.make(said, hello["uid"])})
         answer = self.receive()
         if answer["op"] != "welcome":
             raise Refused(f"scored at {self.server}: {answer.get('text', 'refused')}")
         text, uid = self.munge.read(answer["credential"])
-        if text != f"accept {role} {nonce} {hello['nonce']} {place}" or uid not in (0, os.geteuid()):
+        if (text != f"accept {role} {nonce} {hello['nonce']} {answer['key']} {place}"
+                or uid not in (0, os.geteuid())):
             raise Refused(f"scored at {self.server}: who answers there is user {uid}, neither root nor ourselves")
+        self._start(keys.seal(answer["key"], False))
+
+    def _start(self, seal):
+        self.socket.sendall(seal.opening)
+        self.seal, came, self.buffer = seal, self.buffer, b""
+        self._came(came)
+
+    def _came(self, data):
+        try:
+            self.buffer += self.seal.pull(data) if self.seal else data
+        except Broken as problem:
+            raise Unreachable(f"scored at {self.server}: it sends {problem}") from None
 
     def _place(self):
         """The listener as both ends know it: a credential that somebody passes on is for another place."""
@@ -77,8 +94,9 @@ class Link:
     def send(self, head, body=b""):
         """One message."""
         data = jsontext.made(head).encode()
+        data = struct.pack(">II", 4 + len(data) + len(body), len(data)) + data + body
         try:
-            self.socket.sendall(struct.pack(">II", 4 + len(data) + len(body), len(data)) + data + body)
+            self.socket.sendall(self.seal.push(data) if self.seal else data)
         except OSError as problem:
             raise Unreachable(f"scored at {self.server}: {_said(problem)}") from None
 
@@ -90,7 +108,7 @@ class Link:
                 raise Unreachable(f"scored at {self.server}: {_said(problem)}") from None
             if not data:
                 raise Unreachable(f"scored at {self.server}: it closed the connection")
-            self.buffer += data
+            self._came(data)
         taken, self.buffer = self.buffer[:size], self.buffer[size:]
         return taken
 

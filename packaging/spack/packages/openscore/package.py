@@ -33,6 +33,7 @@ class Openscore(MakefilePackage):
     depends_on("jansson")
     depends_on("libev", when="+scheduler")
     depends_on("munge", when="+scheduler")
+    depends_on("libsodium", when="+scheduler")
     depends_on("hwloc", when="+scheduler")
     depends_on("nettle", when="+scheduler")
     depends_on("sqlite", when="+scheduler")

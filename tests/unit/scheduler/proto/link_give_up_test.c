@@ -24,7 +24,7 @@ static void give_up(struct link *link, const char *op, json_t *head, const char 
 {
 	struct pair *pair = owner;
 
-	pair->given[pair->n_given++] = link_give_up(link);
+	pair->given[pair->n_given++] = link_give_up(link, NULL);
 	if (pair->given[pair->n_given - 1] >= 0)
 		pair->b = NULL;
 }
@@ -114,7 +114,7 @@ TAP_TEST(link_give_up__when_more_has_to_go)
 
 	setup(&pair);
 	is_int(link_send(pair.b, json_pack("{s:s}", "op", "much"), much, sizeof(much)), 0);
-	is_int(link_give_up(pair.b), -EBUSY);
+	is_int(link_give_up(pair.b, NULL), -EBUSY);
 	is_int(link_send(pair.b, json_pack("{s:s}", "op", "more"), NULL, 0), 0);
 	teardown(&pair);
 }

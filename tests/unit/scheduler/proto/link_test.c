@@ -17,6 +17,9 @@
 #include "tests/harness/tap.h"
 #include "tests/unit/scheduler/proto/link_world.h"
 
+/* Of nobody, but a key by its form. */
+#define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 /* --- the handshake ------------------------------------------------------------------------------ */
 
 TAP_TEST(link_connect__handshake_both_ways)
@@ -128,9 +131,9 @@ TAP_TEST(link_close__lingers_through_the_handshake)
 /* Reads what the door's side says first, answers with @credential, and looks how that ends. */
 static void answer_with(struct world *world, int fd, const char *credential, const char *says)
 {
-	json_t *head = json_pack("{s:s, s:s, s:s, s:s}", "op", "hello", "nonce",
-				 "00112233445566778899aabbccddeeff", "role", "tool", "credential",
-				 credential);
+	json_t *head = json_pack("{s:s, s:s, s:s, s:s, s:s}", "op", "hello", "nonce",
+				 "00112233445566778899aabbccddeeff", "role", "tool", "key", KEY,
+				 "credential", credential);
 	unsigned int before = world->server.n_closed;
 	size_t size = 0;
 	char *bytes = frame_encode(head, 0, &size), got[4096] = "";
@@ -195,7 +198,7 @@ TAP_TEST(link_accept__credential_for_another_address)
 	must(frame_decode(&frame, hello, (size_t)recv(fd, hello, sizeof(hello), 0), FRAME_MAX,
 			  &used) == 1);
 	snprintf(payload, sizeof(payload),
-		 "connect tool %s 00112233445566778899aabbccddeeff 10.1.2.3:7710",
+		 "connect tool %s 00112233445566778899aabbccddeeff " KEY " 10.1.2.3:7710",
 		 json_string_value(json_object_get(frame.head, "nonce")));
 	json_decref(frame.head);
 	make(&world, credential, payload, (uid_t)-1);

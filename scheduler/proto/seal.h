@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * seal - the bytes of one connection in records that nobody on the way can read, alter, repeat, reorder or leave out
+ * unnoticed. Keys are agreed on by libsodium's crypto_kx (X25519), and live as long as the connection; records are of its
+ * secretstream (XChaCha20-Poly1305). The handshake says whose public key it is. Pure: bytes in, bytes out.
+ *
+ *   opening  SEAL_OPENING_BYTES of secretstream, once in each direction, before all records
+ *   record   4 bytes length of the rest, big endian; then what secretstream makes of up to SEAL_PLAIN_MAX bytes
+ *
+ * The last record of a direction says that it is the last one: a connection that ends without it was cut, or the program
+ * at its other end was killed.
+ */
+#ifndef SCHEDULER_PROTO_SEAL_H
+#define SCHEDULER_PROTO_SEAL_H
+
+#include <sodium.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEAL_KEY_BYTES crypto_kx_PUBLICKEYBYTES
+#define SEAL_KEY_HEX (2 * SEAL_KEY_BYTES + 1)
+#define SEAL_OPENING_BYTES crypto_secretstream_xchacha20poly1305_HEADERBYTES
+#define SEAL_EXTRA_BYTES (4 + crypto_secretstream_xchacha20poly1305_ABYTES) /* of a record */
+#define SEAL_PLAIN_MAX (64u << 10)                                          /* in one record */
+#define SEAL_RECORD_MAX (SEAL_PLAIN_MAX + SEAL_EXTRA_BYTES)
+
+/* One side's keys of one connection. */
+struct seal_keys {
+	unsigned char public[SEAL_KEY_BYTES];
+	unsigned char secret[crypto_kx_SECRETKEYBYTES];
+};
+
+/* Both directions of one side. Holds no pointer: a copy of its bytes goes on in another process. */
+struct seal {
+	crypto_secretstream_xchacha20poly1305_state push, pull;
+	unsigned char pull_key[crypto_kx_SESSIONKEYBYTES]; /* until the opening has come */
+	bool is_open;                                      /* the other side's opening has come */
+	bool is_ended;                                     /* its last record has come */
+};
+
+/* Of this process: connections that ended because of what came. */
+struct seal_counts {
+	uint64_t altered; /* a record that is not the next one as it was sent: altered, repeated, out of order */
+	uint64_t cut; /* the end came without the last record */
+};
+
+/* 0; -EIO: libsodium can't be used here. */
+int seal_keys_make(struct seal_keys *keys);
+void seal_keys_forget(struct seal_keys *keys);
+/* Hexadecimal digits in lower case. -EPROTO: anything else. */
+void seal_key_text(char to[SEAL_KEY_HEX], const unsigned char key[SEAL_KEY_BYTES]);
+int seal_key_read(unsigned char to[SEAL_KEY_BYTES], const char *text);
+
+/* @opening is to be sent first. -EPROTO: no keys come of @theirs, which nobody makes by accident. */
+int seal_begin(struct seal *seal, const struct seal_keys *mine,
+	       const unsigned char theirs[SEAL_KEY_BYTES], bool is_listener,
+	       unsigned char opening[SEAL_OPENING_BYTES]);
+void seal_forget(struct seal *seal);
+
+/* Makes a record of at most SEAL_PLAIN_MAX bytes. @to has room for SEAL_EXTRA_BYTES more; the bytes of the record. */
+size_t seal_push(struct seal *seal, char *to, const char *from, size_t size, bool is_last);
+/*
+ * Takes the opening or one record from the @size bytes at @data: 1 = @used bytes are done with, and @n bytes of it are at
+ * @to, which has room for @size; 0 = more bytes are needed; -EBADMSG = this is not what was sent next.
+ */
+int seal_pull(struct seal *seal, const char *data, size_t size, char *to, size_t *n, size_t *used);
+/* Bytes of the opening or the record at @data, all included, as far as is known; never more than SEAL_RECORD_MAX. */
+size_t seal_wants(const struct seal *seal, const char *data, size_t size);
+
+struct seal_counts *seal_counts(void);
+
+#endif
