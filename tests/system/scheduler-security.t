@@ -20,6 +20,8 @@ SLOW_S = 5
 FLOOD = 1500
 IDLE = 1000                     # strangers at each door
 JOBS = 20                       # of one user that may wait
+TAP_BYTES = 8 << 20             # of packets until they are read
+ETH_P_ALL, SO_RCVBUFFORCE = 3, 33
 CUT = 40                        # requests of which only the head comes: more than --user-memory holds
 MAGIC = b"OSCORE1\n"            # see frame.h
 TAP = Tap()
@@ -279,6 +281,33 @@ def escapes(cluster):
     TAP.ok(done.returncode not in (0,), "priority above 0: for operators", told(done))
 
 
+@contextlib.contextmanager
+def wiretap():
+    """Packets that pass the loopback device during the block, those there are when it ends, as bytes."""
+    with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL)) as tap:
+        tap.bind(("lo", ETH_P_ALL))
+        tap.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, TAP_BYTES)
+        tap.setblocking(False)
+        heard = []
+        yield heard
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                heard.append(tap.recv(1 << 16))
+
+
+def sealed(cluster):
+    """Who is between the hosts reads neither a job's order nor its input and output, but sees that there are some."""
+    secret = f"confidential-{os.getpid()}"
+    with wiretap() as heard:
+        done = cluster.scrun("-nodes=2x1", "sh", "-c", "echo $0; echo $TOLD; cat", secret, env={"TOLD": f"{secret}-env"},
+                             stdin=None)
+    TAP.ok(done.returncode == 0 and done.stdout.count(secret) == 4, "a job says its arguments and its environment",
+           told(done))
+    heard = b"".join(heard)
+    TAP.ok(heard.count(b"OSCORE1") >= 3 and b"credential" in heard, "handshakes are heard", len(heard))
+    TAP.ok(secret.encode() not in heard and b"submit" not in heard, "and nothing of what follows", len(heard))
+
+
 def main():
     why = schedlocal.missing("setpriv")
     if why:
@@ -286,7 +315,7 @@ def main():
         return TAP.end()
     with schedlocal.Cluster() as cluster:
         cluster.up("h1", "h2", scored=("--rows", "1", "--user-jobs", str(JOBS)))
-        for part in (others_job, pmix, local_socket, floods, queue_quota, oversized, cut_requests, leftovers, survivors,
+        for part in (sealed, others_job, pmix, local_socket, floods, queue_quota, oversized, cut_requests, leftovers, survivors,
                      stopped_step, escapes):
             part(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
