@@ -32,7 +32,7 @@ run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kin
 
 .PHONY: check check-unit check-sim check-conformance check-fuzz check-system check-python \
 	check-fast check-mpi check-short check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man docs demo bench \
-	bench-apps study
+	bench-apps study soak
 
 # In the order in which they begin: long ones first, so that the others fill the gaps between them. Python's
 # keep one core busy for a while, which does no harm to those that come alone.
@@ -125,6 +125,10 @@ bench: $(ALL_OUTPUTS) ## every figure; writes docs/bench
 
 study: $(ALL_OUTPUTS) ## designs of sending against the stages of a message; writes docs/study (root)
 	@tests/bench/study --write docs/study
+
+HOURS ?= 1
+soak: $(ALL_OUTPUTS) ## HOURS=1 of faults under checked jobs; adds its rounds to docs/soak (root)
+	@tests/soak/soak --hours $(HOURS) --write docs/soak --add
 
 # For example APPS_FLAGS="--rounds 3 --programs lammps-melt --links unlimited-1500".
 APPS_FLAGS ?=

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The long run: faults, rounds in which they happen, and the report."""
