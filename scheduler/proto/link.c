@@ -346,6 +346,13 @@ bool link_is_full(const struct link *link)
 	return waiting(link) > LINK_FULL;
 }
 
+bool link_has_input(const struct link *link)
+{
+	char byte;
+
+	return link->fd >= 0 && recv(link->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
 /* --- the rest of the interface ------------------------------------------------------------------ */
 
 void link_pause(struct link *link, bool is_paused)

@@ -108,6 +108,8 @@ int link_send_shared(struct link *link, json_t *head, struct shared *body);
 int link_send_fds(struct link *link, json_t *head, const int *fds, int n);
 /* Whether more than LINK_FULL bytes wait: the sender stops reading its own sources until drained(). */
 bool link_is_full(const struct link *link);
+/* Whether bytes have come that were not read yet, or its end. */
+bool link_has_input(const struct link *link);
 /* Stops and goes on reading: back pressure towards the other side. */
 void link_pause(struct link *link, bool is_paused);
 /*

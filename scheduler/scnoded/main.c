@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/scnoded/cord.h"
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/record.h"
@@ -23,6 +24,7 @@
 #include "scheduler/scnoded/waiting.h"
 
 #define EXIT_FAILED 1
+#define TICK_S 1.0
 #define LOCK_LOOKS 200
 #define LOCK_LOOK_US 10000
 
@@ -33,6 +35,7 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int events)
 	struct guest *guest;
 
 	(void)events;
+	awake_beat(&d->awake, clock_monotonic_ns());
 	while ((guest = TAILQ_FIRST(&d->guests)) && guest->until < ev_now(loop))
 		steps_show_out(d, guest);
 }
@@ -115,6 +118,7 @@ static int open_parts(struct scnoded *d, char *why, size_t why_size)
 		daemon_say("no cgroup controller pids for %s: a job may start as many processes as "
 			   "its user's limits allow (RLIMIT_NPROC, see limits.conf(5))",
 			   d->options.cgroup);
+	awake_begin(&d->awake, clock_monotonic_ns(), TICK_S);
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->auth = d->loop ? auth_open(d->loop, d->options.munge_socket) : NULL;
 	d->turn = turn_open();
@@ -183,7 +187,7 @@ static void close_all(struct scnoded *d)
 
 static void serve(struct scnoded *d)
 {
-	ev_timer_init(&d->tick, tick, 1, 1);
+	ev_timer_init(&d->tick, tick, TICK_S, TICK_S);
 	d->tick.data = d;
 	ev_timer_start(d->loop, &d->tick);
 	daemon_say("ready, host %s, port %d, %u cores, cgroups %s", d->name, door_port(d->door),

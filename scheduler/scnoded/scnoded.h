@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "scheduler/proto/auth.h"
+#include "scheduler/proto/awake.h"
 #include "scheduler/proto/daemon.h"
 #include "scheduler/proto/door.h"
 #include "scheduler/proto/link.h"
@@ -53,7 +54,8 @@ struct step {
 	uint64_t cpu_ns;   /* at the last beat */
 	double cpu_at;
 	ev_io exit;     /* of pidfd: of scstepd, then of what sweeps */
-	ev_timer limit; /* it has come back, or has ended, by then */
+	ev_timer limit; /* it has come back, or has ended, by then: */
+	double until;   /* awake_now() */
 	ev_timer deserted;
 	ev_timer killing; /* scstepd waits for OP_KILLED */
 };
@@ -86,8 +88,9 @@ struct scnoded {
 	struct remote *remote;
 	struct step_list steps;
 	struct guest_list guests;
-	bool is_ending; /* takes no job any more */
-	ev_timer tick;  /* guests that waited too long */
+	bool is_ending;     /* takes no job any more */
+	ev_timer tick;      /* guests that waited too long */
+	struct awake awake; /* the clock by which scored and scstepds are judged; beats with tick */
 };
 
 #endif

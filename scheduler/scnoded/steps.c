@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/cord.h"
 #include "scheduler/scnoded/cores.h"
@@ -22,6 +23,7 @@
 #define IDLE_SHARE 0.02 /* of one core: less is idle */
 #define END_S 1.0       /* a scstepd that has closed its link has ended by then */
 #define END_ALL_S (STOP_S + 4.0)
+#define LIMIT_AGAIN_S 0.05
 #define EXIT_START 125
 #define EXIT_LOST 123
 
@@ -157,16 +159,24 @@ void steps_leave(struct step *step, const char *text)
 static void too_late(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct step *step = timer->data;
-	char *text = daemon_text("its scstepd on %s did not answer", step->daemon->name);
+	double left = step->until - awake_now(&step->daemon->awake, clock_monotonic_ns());
+	char *text;
 
-	(void)loop;
 	(void)events;
+	/* While we stood still it could not answer. */
+	if (left > 0) {
+		ev_timer_set(timer, left < LIMIT_AGAIN_S ? LIMIT_AGAIN_S : left, 0);
+		ev_timer_start(loop, timer);
+		return;
+	}
+	text = daemon_text("its scstepd on %s did not answer", step->daemon->name);
 	steps_leave(step, text);
 	free(text);
 }
 
 static void limit(struct step *step, double seconds)
 {
+	step->until = awake_now(&step->daemon->awake, clock_monotonic_ns()) + seconds;
 	ev_timer_stop(step->daemon->loop, &step->limit);
 	ev_timer_set(&step->limit, seconds, 0);
 	ev_timer_start(step->daemon->loop, &step->limit);

@@ -32,7 +32,7 @@ struct uplink {
 	bool is_registered;
 	bool was_told; /* of the failure that goes on */
 	json_t *news;  /* messages that wait for a registration */
-	double heard;
+	double heard;  /* awake_now() of scored's last word */
 	ev_timer again;
 	ev_timer beat;
 };
@@ -235,7 +235,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	struct scnoded *d = up->daemon;
 
 	(void)link;
-	up->heard = ev_now(d->loop);
+	up->heard = awake_now(&d->awake, clock_monotonic_ns());
 	if (!strcmp(op, OP_REGISTERED))
 		registered(up, head);
 	else if (!strcmp(op, OP_START))
@@ -268,7 +268,7 @@ static void ready(struct link *link, void *owner)
 	struct uplink *up = owner;
 
 	(void)link;
-	up->heard = ev_now(up->daemon->loop);
+	up->heard = awake_now(&up->daemon->awake, clock_monotonic_ns());
 	register_host(up);
 }
 
@@ -288,7 +288,7 @@ static void connect_again(struct ev_loop *loop, ev_timer *timer, int revents)
 
 	(void)revents;
 	up->link = link_connect(loop, d->auth, up->server, 0, "scnoded", (uid_t)-1, &events, up);
-	up->heard = ev_now(loop);
+	up->heard = awake_now(&d->awake, clock_monotonic_ns());
 	if (!up->link)
 		lost(up, "no memory");
 }
@@ -303,6 +303,14 @@ static json_t *switches_of(const struct scnoded *d)
 			 (json_int_t)c.lost_ns, "slow_freezes", (json_int_t)c.slow_freezes);
 }
 
+/* Its words may wait to be read: that is no silence. */
+static bool is_silent(const struct uplink *up)
+{
+	double now = awake_now(&up->daemon->awake, clock_monotonic_ns());
+
+	return now - up->heard > SILENCE_S && !link_has_input(up->link);
+}
+
 static void beat(struct ev_loop *loop, ev_timer *timer, int revents)
 {
 	struct uplink *up = timer->data;
@@ -312,7 +320,7 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int revents)
 	double load = 0;
 
 	(void)revents;
-	if (up->link && ev_now(loop) - up->heard > SILENCE_S) {
+	if (up->link && is_silent(up)) {
 		link_close(up->link, 0);
 		lost(up, "it said nothing for 3 s");
 	}

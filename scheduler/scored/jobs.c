@@ -427,7 +427,7 @@ void jobs_node_lost(struct scored *d, struct node *node, const char *why)
 	char text[512];
 
 	/* After a start of ours a host that has not come yet is given more time. */
-	if (!node->host && ev_now(d->loop) < d->rejoin_until)
+	if (!node->host && awake_now(&d->awake, clock_monotonic_ns()) < d->rejoin_until)
 		return;
 	snprintf(text, sizeof(text), "host %s is lost: %s", node->name, why);
 	for (job = TAILQ_FIRST(&d->placed); job; job = next) {
@@ -476,7 +476,7 @@ int jobs_open(struct scored *d, char *why, size_t why_size)
 	d->plan_epoch = 1;
 	err = restore_jobs(d, why, why_size);
 	if (!err && !TAILQ_EMPTY(&d->jobs))
-		d->rejoin_until = ev_now(d->loop) + REJOIN_S;
+		d->rejoin_until = awake_now(&d->awake, clock_monotonic_ns()) + REJOIN_S;
 	return err;
 }
 

@@ -23,9 +23,10 @@
 
 #define HOSTS_SIZE 300
 
-static double now_s(void)
+/* A renewal that waited while we stood still has come in time. */
+static double now_s(const struct scored *d)
 {
-	return (double)clock_monotonic_ns() / 1e9;
+	return awake_now(&d->awake, clock_monotonic_ns());
 }
 
 static void refuse(struct link *link, const char *error, const char *text)
@@ -273,7 +274,7 @@ static void give_all(struct scored *d)
 	struct lease_list losers = TAILQ_HEAD_INITIALIZER(losers);
 	struct lease *lease;
 
-	while ((lease = leases_next(&d->locks->leases, now_s(), &losers))) {
+	while ((lease = leases_next(&d->locks->leases, now_s(d), &losers))) {
 		if (!TAILQ_EMPTY(&losers))
 			jobs_plan(d);
 		dispossess_all(&losers, lease->owner);
@@ -315,7 +316,7 @@ void locks_beat(struct scored *d)
 	struct lease *lease;
 	char hosts[HOSTS_SIZE];
 
-	while ((lease = leases_expired(&d->locks->leases, now_s()))) {
+	while ((lease = leases_expired(&d->locks->leases, now_s(d)))) {
 		struct lock *lock = lease->owner;
 
 		locks_say_hosts(lock, hosts, sizeof(hosts));
@@ -462,7 +463,7 @@ static void renew(struct scored *d, struct link *link, const json_t *head)
 		refuse_other(link, lock, "he may renew it");
 		return;
 	}
-	leases_renew(&lock->lease, now_s());
+	leases_renew(&lock->lease, now_s(d));
 	say_ok(link);
 }
 
@@ -539,7 +540,7 @@ static bool take_back(struct scored *d, const struct journal_lease *row, struct 
 	lock->lease.n_wanted = lock->lease.n_hosts;
 	lock->lease.id = row->id;
 	lock->since = row->since;
-	if (lock->lease.n_hosts && !leases_restore(&d->locks->leases, &lock->lease, now_s()))
+	if (lock->lease.n_hosts && !leases_restore(&d->locks->leases, &lock->lease, now_s(d)))
 		return true;
 	lock_free(lock);
 	return false;

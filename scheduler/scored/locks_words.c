@@ -194,7 +194,7 @@ static json_t *entry_of(const struct scored *d, const struct lease *lease)
 
 static json_t *all_held(const struct scored *d)
 {
-	double now = (double)clock_monotonic_ns() / 1e9;
+	double now = awake_now(&d->awake, clock_monotonic_ns());
 	const struct lease *lease;
 	json_t *held = json_array();
 

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/locks.h"
@@ -27,14 +28,18 @@ static unsigned int n_refused; /* since the last beat */
 
 static void beat(struct ev_loop *loop, ev_timer *timer, int events)
 {
+	struct scored *d = timer->data;
+	uint64_t now_ns = clock_monotonic_ns();
+
 	(void)loop;
 	(void)events;
 	if (n_refused > REFUSALS_TOLD)
 		daemon_say("%u more were not let in", n_refused - REFUSALS_TOLD);
 	n_refused = 0;
-	scnodeds_beat(timer->data);
-	idle_tick(timer->data);
-	locks_beat(timer->data);
+	awake_beat(&d->awake, now_ns);
+	scnodeds_beat(d, now_ns);
+	idle_tick(d);
+	locks_beat(d);
 }
 
 /* ---- who comes in ---- */
@@ -107,6 +112,7 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 	if (!d->journal)
 		return -EIO;
 	ev_now_update(d->loop);
+	awake_begin(&d->awake, clock_monotonic_ns(), BEAT_S);
 	if ((d->cluster && nodes_read(d)) || jobs_open(d, why, why_size) ||
 	    locks_open(d, why, why_size))
 		return -EIO;

@@ -22,8 +22,9 @@ struct visitor {
 };
 
 /* Nobody is there. Its jobs may be: a scnoded that comes back in time finds them. */
-static void disconnect(struct node *node, const char *why)
+static void disconnect(const struct scored *d, struct node *node, const char *why)
 {
+	node->gone = awake_now(&d->awake, clock_monotonic_ns());
 	free(node->visitor);
 	node->link = NULL;
 	node->visitor = NULL;
@@ -84,7 +85,7 @@ static void register_node(struct visitor *v, struct node *node, struct host *hos
 	node->link = v->link;
 	node->visitor = v;
 	node->state = node->is_drained ? NODE_DRAINED : NODE_UP;
-	node->heard = ev_now(d->loop);
+	node->heard = awake_now(&d->awake, clock_monotonic_ns());
 	node->table_jobs = 0;
 	node->switches = (struct node_switches){0};
 	if (!node->is_drained)
@@ -167,7 +168,7 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	(void)body;
 	(void)body_size;
 	if (node)
-		node->heard = ev_now(d->loop);
+		node->heard = awake_now(&d->awake, clock_monotonic_ns());
 	if (!strcmp(op, OP_REGISTER)) {
 		on_register(v, head);
 	} else if (!node) {
@@ -195,7 +196,7 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	(void)link;
 	(void)error;
 	if (v->node)
-		disconnect(v->node, why);
+		disconnect(v->scored, v->node, why);
 	else
 		free(v);
 }
@@ -223,23 +224,27 @@ void scnodeds_enter(struct scored *d, struct link *link)
 
 /* ---- beats ---- */
 
+/* Its words may wait to be read: that is no silence. */
+static bool is_silent(const struct node *node, double now)
+{
+	return now - node->heard > BEATS_MISSED * BEAT_S && !link_has_input(node->link);
+}
+
 static void check(struct scored *d, struct node *node, double now)
 {
-	double silence = now - node->heard;
-
-	if (node->link && silence > BEATS_MISSED * BEAT_S) {
+	if (node->link && is_silent(node, now)) {
 		link_close(node->link, 0);
-		disconnect(node, "it said nothing for 3 s");
+		disconnect(d, node, "it said nothing for 3 s");
 	}
 	if (node->link)
 		nodes_send(node, json_pack("{s:s, s:I}", "op", OP_BEAT, "clock_ns",
 					   (json_int_t)clock_realtime_ns()));
-	else if (silence > GRACE_S)
+	else if (now - node->gone > GRACE_S)
 		jobs_node_lost(d, node, node->note ? node->note : "it is not connected");
 }
 
-void scnodeds_beat(struct scored *d)
+void scnodeds_beat(struct scored *d, uint64_t now_ns)
 {
 	for (size_t i = 0; i < d->n_nodes; i++)
-		check(d, d->nodes[i], ev_now(d->loop));
+		check(d, d->nodes[i], awake_now(&d->awake, now_ns));
 }

@@ -11,6 +11,6 @@
 /* Somebody authenticated as "scnoded" is at the door. */
 void scnodeds_enter(struct scored *d, struct link *link);
 /* A host that sent nothing for too long is lost. Called every beat; sends a beat to all hosts. */
-void scnodeds_beat(struct scored *d);
+void scnodeds_beat(struct scored *d, uint64_t now_ns);
 
 #endif

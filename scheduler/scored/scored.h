@@ -18,6 +18,7 @@
 #include "scheduler/gang/matrix.h"
 #include "scheduler/gang/queue.h"
 #include "scheduler/proto/auth.h"
+#include "scheduler/proto/awake.h"
 #include "scheduler/proto/daemon.h"
 #include "scheduler/proto/door.h"
 #include "scheduler/proto/host.h"
@@ -32,7 +33,7 @@
 #define BEAT_S 1.0     /* how often a scnoded and scored say that they live */
 #define BEATS_MISSED 3 /* in a row: the host is lost */
 #define JOB_BUCKETS 4096
-#define GRACE_S 4.0   /* a host without scnoded for longer is lost to its jobs */
+#define GRACE_S 4.0   /* a host whose connection ended longer ago is lost to its jobs */
 #define REJOIN_S 20.0 /* the same after a start of ours */
 
 enum node_state {
@@ -60,7 +61,8 @@ struct node {
 	bool is_out;      /* it has not, or as defect or spare: takes no new job */
 	long point;       /* where it stands in the network's space; -1 = nowhere */
 	char *note;       /* why it is drained or lost; may be NULL */
-	double heard;     /* ev_now() of its last word */
+	double heard;     /* awake_now() of its last word */
+	double gone;      /* awake_now() when its connection ended; 0: not since we started */
 	struct skew skew; /* of its clock */
 	double load;
 	uint64_t memory_free;
@@ -144,7 +146,8 @@ struct scored {
 	uint64_t table; /* number of the last slot table */
 	ev_timer beat;
 	ev_signal hangup;
-	double rejoin_until; /* ev_now(): no host is taken for lost before */
+	struct awake awake;  /* the clock by which hosts and locks are judged */
+	double rejoin_until; /* awake_now(): no host is taken for lost before */
 	ev_prepare plan;     /* active when somebody may start or the rows have changed */
 	ev_idle plan_more;   /* active when there was no time for all: the loop does not sleep */
 	uint64_t plan_epoch; /* grows when a place may have become free */

@@ -29,8 +29,8 @@ struct cord {
 	bool is_killing; /* not answered */
 	bool is_lost;    /* for good */
 	ev_timer retry;
-	double broken_at;
-	int fds[LINK_FDS_MAX]; /* came for the next message */
+	unsigned int tries_left; /* to reach scnoded anew */
+	int fds[LINK_FDS_MAX];   /* came for the next message */
 	int n_fds;
 	struct visitor *visitors; /* youngest first */
 };
@@ -182,7 +182,7 @@ static void on_closed(struct link *link, int error, const char *why, void *owner
 		ev_break(cord->step->loop, EVBREAK_ALL);
 		return;
 	}
-	cord->broken_at = ev_now(cord->step->loop);
+	cord->tries_left = (unsigned int)(CORD_REJOIN_S / CORD_RETRY_S);
 	ev_timer_again(cord->step->loop, &cord->retry);
 }
 
@@ -265,7 +265,8 @@ static void on_retry(struct ev_loop *loop, ev_timer *watcher, int events)
 			send_kill(cord);
 		return;
 	}
-	if (ev_now(loop) - cord->broken_at < CORD_REJOIN_S)
+	/* Counted, not timed: a pause of ours is no absence of its. */
+	if (cord->tries_left && --cord->tries_left)
 		return;
 	ev_timer_stop(loop, watcher);
 	cord->is_lost = true;

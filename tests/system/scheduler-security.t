@@ -4,6 +4,7 @@
 Needs root, munged and two users that are in the passwd file."""
 import contextlib
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -17,6 +18,7 @@ from systest import ROOT, Tap, told                                        # noq
 OWNER, HOSTILE = 1, 65534       # daemon, nobody
 PYTHON = "/usr/bin/python3"     # everybody may run that
 SLOW_S = 5
+GRACE_S = 6                     # more than scored's, and a beat
 FLOOD = 1500
 IDLE = 1000                     # strangers at each door
 JOBS = 20                       # of one user that may wait
@@ -267,6 +269,22 @@ def stopped_step(cluster):
         TAP.ok(schedlocal.wait_until(lambda: not steps_of(cluster, HOSTILE), 12), "which is ended all the same")
 
 
+def stalls(cluster):
+    """A daemon that stands still for a while takes its own silence for nobody's end."""
+    with job(cluster, "-nodes=2x1", "sh", "-c", "echo here; exec sleep 120") as (child, _):
+        for daemon, seconds in ((cluster.scored, 4.5), (cluster.scored, 12), (cluster.hosts["h2"], 5)):
+            before = cluster.scored.log().count("host h2 registered")
+            daemon.child.send_signal(signal.SIGSTOP)
+            time.sleep(seconds)
+            daemon.child.send_signal(signal.SIGCONT)
+            schedlocal.wait_until(lambda before=before: cluster.scored.log().count("host h2 registered") > before,
+                                  GRACE_S)
+            TAP.ok(not schedlocal.wait_until(lambda: child.poll() is not None, GRACE_S),
+                   f"{'scored' if daemon is cluster.scored else 'scnoded'} stopped for {seconds} s: the job goes on",
+                   cluster.scored.log()[-2000:])
+    in_time(cluster, "a job after that")
+
+
 def escapes(cluster):
     """Control characters of users."""
     with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; exec sleep 30", "\x1b]0;title\x07\n\rfake") as _:
@@ -315,8 +333,8 @@ def main():
         return TAP.end()
     with schedlocal.Cluster() as cluster:
         cluster.up("h1", "h2", scored=("--rows", "1", "--user-jobs", str(JOBS)))
-        for part in (sealed, others_job, pmix, local_socket, floods, queue_quota, oversized, cut_requests, leftovers, survivors,
-                     stopped_step, escapes):
+        for part in (sealed, others_job, pmix, local_socket, floods, queue_quota, oversized, cut_requests, leftovers,
+                     survivors, stopped_step, stalls, escapes):
             part(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
         TAP.ok(all(daemon.child.poll() is None for daemon in cluster.daemons), "all daemons live")

@@ -9,7 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/frame.h"
+#include "scheduler/proto/lock_wish.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/jobs_list.h"
@@ -21,6 +23,7 @@
 #define ANN 70001u /* no users of this machine */
 #define BOB 70002u
 #define ROOT 0u
+#define S 1000000000ull
 
 struct person {
 	struct link *link;
@@ -254,6 +257,25 @@ TAP_TEST(locks__outlive_us)
 	ok(begins(ask(w, &w->bob, lock("h0", NULL, "x")), "EBUSY h0 is locked by user 70001"));
 	is_str(ask(w, &w->bob, lock("h2", NULL, "x")), "locked h2");
 	is_str(ask(w, &w->ann, about(OP_RENEW, 1)), "ok");
+	end_world(w);
+}
+
+/* Renewals that came meanwhile are read after it. */
+TAP_TEST(locks__a_stall_of_ours_ends_none)
+{
+	struct world *w = new_world();
+	struct scored *d = &w->f.d;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	awake_begin(&d->awake, now_ns, BEAT_S);
+	is_str(ask(w, &w->ann, lock("h0", NULL, "x")), "locked h0");
+	awake_beat(&d->awake, now_ns + 1000 * S);
+	locks_beat(d);
+	is_str(ask(w, &w->ann, about(OP_RENEW, 1)), "ok");
+	for (int i = 1; i <= LOCK_LEASE_S + 1; i++)
+		awake_beat(&d->awake, now_ns + (1000 + i) * S);
+	locks_beat(d);
+	ok(begins(ask(w, &w->ann, about(OP_RENEW, 1)), "ENOENT there is no lock 1"));
 	end_world(w);
 }
 
