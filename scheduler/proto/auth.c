@@ -14,8 +14,10 @@
 #include <time.h>
 
 #include "scheduler/proto/auth.h"
+#include "scheduler/proto/fairqueue.h"
 
 #define WHY_MAX 512
+#define KNOWN 4096u
 /* A daemon that locks its memory has all of it, and copies its page tables whenever it forks. */
 #define STACK_BYTES (256 << 10)
 #define MUNGED_DEFAULT "/run/munge/munge.socket.2" /* when libmunge does not tell */
@@ -23,6 +25,9 @@
 /* Read and written by the loop only, but for what the thread fills in while is_running. */
 struct auth_task {
 	struct auth_task *next;
+	struct fairqueue_item item; /* of a stranger's that waits; under the lock */
+	struct netaddr_net from;    /* of a stranger's */
+	bool is_stranger;
 	struct auth *auth;
 	auth_done *done; /* NULL = forgotten */
 	void *owner;
@@ -44,11 +49,13 @@ struct auth {
 	ev_async woken;
 	size_t n_asked; /* tasks that are not back yet */
 	bool *was_closed;
-	char *socket_path; /* NULL = munge's default */
+	char *socket_path;         /* NULL = munge's default */
+	struct netaddr_net *known; /* KNOWN places, each of the last whose hash leads there */
 	pthread_t thread;
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t has_work;
 	struct queue todo, done;
+	struct fairqueue strangers; /* to do after todo */
 	bool is_asking;
 	bool is_ending;
 	bool is_left; /* to the thread: it frees all this when munge lets it go */
@@ -94,12 +101,24 @@ static void queue_free(struct queue *queue)
 		task_free(task);
 }
 
+static struct auth_task *next_stranger(struct auth *auth)
+{
+	struct fairqueue_item *item = fairqueue_take(&auth->strangers);
+
+	return item ? item->owner : NULL;
+}
+
 static void auth_free(struct auth *auth)
 {
+	struct auth_task *task;
+
+	while ((task = next_stranger(auth)) != NULL)
+		task_free(task);
 	queue_free(&auth->todo);
 	queue_free(&auth->done);
 	pthread_cond_destroy(&auth->has_work);
 	pthread_mutex_destroy(&auth->lock);
+	free(auth->known);
 	free(auth->socket_path);
 	free(auth);
 }
@@ -217,6 +236,8 @@ static void *run(void *arg)
 	pthread_mutex_lock(&auth->lock);
 	while (!auth->is_ending) {
 		task = queue_pop(&auth->todo);
+		if (!task)
+			task = next_stranger(auth);
 		if (!task) {
 			pthread_cond_wait(&auth->has_work, &auth->lock);
 			continue;
@@ -241,6 +262,24 @@ static void *run(void *arg)
 
 /* --- in the loop -------------------------------------------------------------------------------- */
 
+/* FNV-1a. Only a credential that holds writes there. */
+static struct netaddr_net *place_of(const struct auth *auth, const struct netaddr_net *net)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < sizeof(net->bytes); i++)
+		hash = (hash ^ net->bytes[i]) * 16777619u;
+	return &auth->known[hash % KNOWN];
+}
+
+bool auth_knows(const struct auth *auth, const struct netaddr_net *from)
+{
+	static const struct netaddr_net nowhere;
+
+	return memcmp(from, &nowhere, sizeof(nowhere)) != 0 &&
+	       !memcmp(place_of(auth, from), from, sizeof(*from));
+}
+
 static struct auth_task *next_answer(struct auth *auth)
 {
 	struct auth_task *task;
@@ -261,6 +300,8 @@ static void on_woken(struct ev_loop *loop, ev_async *watcher, int events)
 	while ((task = next_answer(auth)) != NULL) {
 		if (--auth->n_asked == 0)
 			ev_unref(loop);
+		if (task->is_stranger && !task->answer.error && task->answer_text)
+			*place_of(auth, &task->from) = task->from;
 		task->answer.text = task->answer_text;
 		task->answer.why = task->why;
 		if (task->done)
@@ -303,8 +344,12 @@ struct auth *auth_open(struct ev_loop *loop, const char *socket_path)
 			goto no_path;
 	}
 	auth->loop = loop;
+	auth->known = calloc(KNOWN, sizeof(*auth->known));
+	if (!auth->known)
+		goto no_known;
 	queue_init(&auth->todo);
 	queue_init(&auth->done);
+	fairqueue_init(&auth->strangers);
 	pthread_mutex_init(&auth->lock, NULL);
 	pthread_cond_init(&auth->has_work, NULL);
 	ev_async_init(&auth->woken, on_woken);
@@ -317,6 +362,8 @@ struct auth *auth_open(struct ev_loop *loop, const char *socket_path)
 	ev_async_stop(loop, &auth->woken);
 	pthread_cond_destroy(&auth->has_work);
 	pthread_mutex_destroy(&auth->lock);
+	free(auth->known);
+no_known:
 	free(auth->socket_path);
 no_path:
 	free(auth);
@@ -347,8 +394,7 @@ void auth_close(struct auth *auth)
 	auth_free(auth);
 }
 
-static struct auth_task *put(struct auth *auth, const char *text, auth_done *done, void *owner,
-			     bool is_reading, uid_t reader)
+static struct auth_task *new_task(struct auth *auth, const char *text, auth_done *done, void *owner)
 {
 	struct auth_task *task = calloc(1, sizeof(*task));
 
@@ -357,39 +403,79 @@ static struct auth_task *put(struct auth *auth, const char *text, auth_done *don
 	*task = (struct auth_task){.auth = auth,
 				   .done = done,
 				   .owner = owner,
-				   .is_reading = is_reading,
-				   .reader = reader,
+				   .reader = (uid_t)-1,
 				   .text = strdup(text)};
 	if (!task->text) {
 		free(task);
 		return NULL;
 	}
-	if (auth->n_asked++ == 0)
-		ev_ref(auth->loop);
+	task->item.owner = task;
+	return task;
+}
+
+/* Takes the task. NULL: no memory. */
+static struct auth_task *put(struct auth_task *task)
+{
+	struct auth *auth = task->auth;
+	bool is_known = task->is_stranger && auth_knows(auth, &task->from);
+	int err = 0;
+
 	pthread_mutex_lock(&auth->lock);
-	queue_push(&auth->todo, task);
+	if (task->is_stranger)
+		err = fairqueue_add(&auth->strangers, &task->item, task->from, is_known);
+	else
+		queue_push(&auth->todo, task);
 	pthread_cond_signal(&auth->has_work);
 	pthread_mutex_unlock(&auth->lock);
+	if (err) {
+		task_free(task);
+		return NULL;
+	}
+	if (auth->n_asked++ == 0)
+		ev_ref(auth->loop);
 	return task;
 }
 
 struct auth_task *auth_make(struct auth *auth, const char *payload, uid_t reader, auth_done *done,
 			    void *owner)
 {
-	return put(auth, payload, done, owner, false, reader);
+	struct auth_task *task = new_task(auth, payload, done, owner);
+
+	if (!task)
+		return NULL;
+	task->reader = reader;
+	return put(task);
 }
 
-struct auth_task *auth_read(struct auth *auth, const char *credential, auth_done *done, void *owner)
+struct auth_task *auth_read(struct auth *auth, const char *credential,
+			    const struct netaddr_net *from, auth_done *done, void *owner)
 {
-	return put(auth, credential, done, owner, true, (uid_t)-1);
+	struct auth_task *task = new_task(auth, credential, done, owner);
+
+	if (!task)
+		return NULL;
+	task->is_reading = true;
+	if (from) {
+		task->is_stranger = true;
+		task->from = *from;
+	}
+	return put(task);
 }
 
 void auth_forget(struct auth_task *task)
 {
+	struct auth *auth = task->auth;
+
 	task->done = NULL;
-	pthread_mutex_lock(&task->auth->lock);
+	pthread_mutex_lock(&auth->lock);
 	task->is_forgotten = true;
-	pthread_mutex_unlock(&task->auth->lock);
+	/* Its turn may never come. */
+	if (task->item.net) {
+		fairqueue_remove(&auth->strangers, &task->item);
+		queue_push(&auth->done, task);
+		ev_async_send(auth->loop, &auth->woken);
+	}
+	pthread_mutex_unlock(&auth->lock);
 }
 
 int auth_nonce(char to[AUTH_NONCE_HEX])

@@ -16,6 +16,7 @@
 #define AUTH_NONCE_BYTES 16
 #define AUTH_NONCE_HEX (2 * AUTH_NONCE_BYTES + 1)
 
+struct netaddr_net;
 struct auth;      /* the thread */
 struct auth_task; /* one question to it */
 
@@ -38,9 +39,14 @@ void auth_close(struct auth *auth);
 /* Makes a credential of @payload that @reader may read; (uid_t)-1 = anybody. @done is called in the loop. NULL: no memory. */
 struct auth_task *auth_make(struct auth *auth, const char *payload, uid_t reader, auth_done *done,
 			    void *owner);
-/* Reads one. */
-struct auth_task *auth_read(struct auth *auth, const char *credential, auth_done *done,
-			    void *owner);
+/*
+ * Reads one. @from: the network of a stranger who sent it; those wait for their turns (fairqueue.h), which come after all
+ * that is to be made. NULL: we have asked for it ourselves, and it is read before any stranger's.
+ */
+struct auth_task *auth_read(struct auth *auth, const char *credential,
+			    const struct netaddr_net *from, auth_done *done, void *owner);
+/* Whether a credential that came from there has held, lately. */
+bool auth_knows(const struct auth *auth, const struct netaddr_net *from);
 /* Its @done will not be called. */
 void auth_forget(struct auth_task *task);
 

@@ -181,7 +181,7 @@ static void hear_as_listener(struct handshake *hs, const json_t *head)
 	}
 	strcpy(hs->theirs, nonce);
 	strcpy(hs->role, role);
-	expect_task(hs, auth_read(hs->auth, credential, on_caller_read, hs));
+	expect_task(hs, auth_read(hs->auth, credential, &hs->from, on_caller_read, hs));
 }
 
 /* --- the side that connected -------------------------------------------------------------------- */
@@ -265,7 +265,7 @@ static void hear_as_connector(struct handshake *hs, const json_t *head)
 		fail(hs, EPROTO, "%s: what listens there does not speak as a daemon of OpenSCore",
 		     hs->peer);
 	else
-		expect_task(hs, auth_read(hs->auth, credential, on_listener_read, hs));
+		expect_task(hs, auth_read(hs->auth, credential, NULL, on_listener_read, hs));
 }
 
 /* --- both --------------------------------------------------------------------------------------- */

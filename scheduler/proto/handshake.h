@@ -39,6 +39,7 @@ struct handshake {
 	gid_t gid;
 	char role[HANDSHAKE_ROLE_MAX + 1]; /* of the connector */
 	char mine[AUTH_NONCE_HEX], theirs[AUTH_NONCE_HEX];
+	struct netaddr_net from; /* of the connector */
 	struct seal_keys keys;
 	unsigned char their_key[SEAL_KEY_BYTES]; /* valid when done() */
 	char listener[NETADDR_TEXT_MAX];         /* address of the listening side */
@@ -47,7 +48,7 @@ struct handshake {
 	void *owner;
 };
 
-/* The fields auth, is_listener, listener, peer, events, owner, and of a connector role and expect, are filled in. */
+/* The fields auth, is_listener, listener, peer, events, owner, of a listener from, of a connector role and expect, are filled in. */
 void handshake_begin(struct handshake *hs);
 /* Takes a message of the other side; @head is borrowed. */
 void handshake_hear(struct handshake *hs, const json_t *head);

@@ -112,6 +112,8 @@ bool link_is_full(const struct link *link);
 bool link_has_input(const struct link *link);
 /* Stops and goes on reading: back pressure towards the other side. */
 void link_pause(struct link *link, bool is_paused);
+/* Ends one that is not ready; the other side may still read @why. No event comes any more. */
+void link_refuse(struct link *link, const char *why);
 /*
  * Gives its socket up, to be spoken to by another program, and ends the link without a word. The descriptor, the caller's;
  * -EBUSY: more has come or has to go, or it is not ready, and all is as it was. @seal, NULL for a local link, is what

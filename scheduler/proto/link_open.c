@@ -106,6 +106,23 @@ static void on_not_shaken(int error, const char *why, void *owner)
 	link_fail(link, error, "%s", why);
 }
 
+void link_refuse(struct link *link, const char *why)
+{
+	char bytes[FRAME_MAX_STRANGER];
+	json_t *head = json_pack("{s:s, s:s}", "op", "refused", "text", why);
+
+	link_enter(link);
+	if (head && link->state == LINK_SHAKING && link->shake.is_listener)
+		link_say(link, head);
+	else
+		json_decref(head);
+	/* Unread bytes would make of our end a reset. */
+	if (link->fd >= 0)
+		(void)recv(link->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	link_close(link, 0);
+	link_leave(link);
+}
+
 static const struct handshake_events shake_events = {
 	.say = on_say,
 	.done = on_shaken,
@@ -236,6 +253,7 @@ struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd,
 	link->fd = fd;
 	link->shake.auth = auth;
 	link->shake.is_listener = true;
+	link->shake.from = netaddr_net_there(fd);
 	link->shake.expect = (uid_t)-1;
 	netaddr_there(link->peer, sizeof(link->peer), fd);
 	netaddr_here(listener, sizeof(listener), fd);

@@ -103,3 +103,28 @@ void netaddr_there(char *to, size_t size, int fd)
 	if (!getpeername(fd, (struct sockaddr *)&at, &len))
 		netaddr_text(to, size, (struct sockaddr *)&at);
 }
+
+struct netaddr_net netaddr_net(const struct sockaddr *from)
+{
+	struct netaddr_net net = {{0}};
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)from;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)from;
+
+	if (from->sa_family == AF_INET) {
+		net.bytes[10] = net.bytes[11] = 0xff;
+		memcpy(net.bytes + 12, &four->sin_addr, 4);
+	} else if (from->sa_family == AF_INET6) {
+		memcpy(net.bytes, &six->sin6_addr, IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) ? 16 : 8);
+	}
+	return net;
+}
+
+struct netaddr_net netaddr_net_there(int fd)
+{
+	struct sockaddr_storage at = {0};
+	socklen_t len = sizeof(at);
+
+	/* A connection whose other end is unknown is one of those without a network. */
+	(void)getpeername(fd, (struct sockaddr *)&at, &len);
+	return netaddr_net((struct sockaddr *)&at);
+}

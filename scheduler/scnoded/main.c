@@ -47,8 +47,17 @@ static void enter(int fd, uint64_t job, void *owner)
 	if (job)
 		steps_guest(d, fd, job);
 	else
-		remote_caller(d->remote, fd);
+		lobby_enter(d->lobby, fd);
 }
+
+static void known(struct link *link, void *owner)
+{
+	struct scnoded *d = owner;
+
+	remote_caller(d->remote, link);
+}
+
+static const struct lobby_events strangers = {.known = known};
 
 /* ---- up and down ---- */
 
@@ -121,10 +130,11 @@ static int open_parts(struct scnoded *d, char *why, size_t why_size)
 	awake_begin(&d->awake, clock_monotonic_ns(), TICK_S);
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->auth = d->loop ? auth_open(d->loop, d->options.munge_socket) : NULL;
+	d->lobby = d->auth ? lobby_open(d->loop, d->auth, &strangers, d) : NULL;
 	d->turn = turn_open();
 	d->waiting = waiting_open();
 	d->remote = remote_open(d);
-	if (!d->loop || !d->auth || !d->turn || !d->waiting || !d->remote) {
+	if (!d->loop || !d->lobby || !d->turn || !d->waiting || !d->remote) {
 		snprintf(why, why_size, "no memory, or no thread: %m");
 		return -ENOMEM;
 	}
@@ -176,6 +186,7 @@ static void close_all(struct scnoded *d)
 		steps_close(d);
 		uplink_close(d->uplink);
 	}
+	lobby_close(d->lobby);
 	remote_close(d->remote);
 	turn_close(d->turn);
 	waiting_close(d->waiting);

@@ -296,16 +296,16 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 
 static const struct link_events events = {.message = message, .closed = closed};
 
-void remote_caller(struct remote *remote, int fd)
+void remote_caller(struct remote *remote, struct link *link)
 {
 	struct scnoded *d = remote->daemon;
 	struct caller *caller = calloc(1, sizeof(*caller));
 
 	if (!caller) {
-		close(fd);
+		link_close(link, 0);
 		return;
 	}
-	/* Nobody knows yet who they are: whoever comes last has the best chance to be an honest one. */
+	/* Honest ones say it at once: whoever comes last has the best chance to be one. */
 	if (remote->n_callers == REMOTE_CALLERS_MAX)
 		forget(TAILQ_FIRST(&remote->callers), 0);
 	caller->remote = remote;
@@ -314,11 +314,9 @@ void remote_caller(struct remote *remote, int fd)
 	ev_timer_init(&caller->limit, too_late, REMOTE_SAY_S, 0.);
 	caller->limit.data = caller;
 	ev_timer_start(d->loop, &caller->limit);
-	caller->link = link_accept(d->loop, d->auth, fd, &events, caller);
-	if (caller->link)
-		link_limit(caller->link, FRAME_MAX_STRANGER, VALUES_MAX, NULL);
-	else
-		forget(caller, 0);
+	caller->link = link;
+	link_limit(link, FRAME_MAX_STRANGER, VALUES_MAX, NULL);
+	link_set(link, &events, caller);
 }
 
 /* ---- up and down ---- */

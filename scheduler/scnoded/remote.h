@@ -8,9 +8,10 @@
 
 #include "scheduler/scnoded/scnoded.h"
 
-#define REMOTE_CALLERS_MAX 1024 /* who have not said what they want; the oldest goes for one more */
-#define REMOTE_USER_MAX 64      /* scremotes of one user */
-#define REMOTE_SAY_S 10.0       /* a caller has said it by then, who he is included */
+#define REMOTE_CALLERS_MAX                                                                         \
+	1024 /* who have said who they are, and not what they want; the oldest goes for one more */
+#define REMOTE_USER_MAX 64 /* scremotes of one user */
+#define REMOTE_SAY_S 5.0   /* a caller has said it by then */
 
 struct remote;
 
@@ -19,7 +20,7 @@ struct remote *remote_open(struct scnoded *d);
 /* Ends all scremotes and what they have started; runs the loop. */
 void remote_end_all(struct remote *remote);
 void remote_close(struct remote *remote);
-/* Takes the descriptor. */
-void remote_caller(struct remote *remote, int fd);
+/* Takes a connection that is ready. */
+void remote_caller(struct remote *remote, struct link *link);
 
 #endif

@@ -17,6 +17,7 @@
 #include "scheduler/proto/daemon.h"
 #include "scheduler/proto/door.h"
 #include "scheduler/proto/link.h"
+#include "scheduler/proto/lobby.h"
 #include "scheduler/proto/order.h"
 #include "scheduler/scnoded/cgroup.h"
 #include "scheduler/scnoded/options.h"
@@ -76,6 +77,7 @@ struct scnoded {
 	char name[256]; /* of this host */
 	struct auth *auth;
 	struct door *door;
+	struct lobby *lobby;
 	int rejoin_fd; /* RUNDIR/scnoded.sock */
 	ev_io rejoin;
 	ev_timer rejoin_rest; /* no descriptor was free */

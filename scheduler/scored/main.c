@@ -30,12 +30,16 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct scored *d = timer->data;
 	uint64_t now_ns = clock_monotonic_ns();
+	unsigned int n_displaced = lobby_displaced(d->lobby);
 
 	(void)loop;
 	(void)events;
 	if (n_refused > REFUSALS_TOLD)
 		daemon_say("%u more were not let in", n_refused - REFUSALS_TOLD);
 	n_refused = 0;
+	if (n_displaced)
+		daemon_say("%u connections had to go for others before they had said who they are",
+			   n_displaced);
 	awake_beat(&d->awake, now_ns);
 	scnodeds_beat(d, now_ns);
 	idle_tick(d);
@@ -63,14 +67,16 @@ static void not_known(struct link *link, int error, const char *why, void *owner
 		daemon_say("%s was not let in: %s", link_peer(link), why);
 }
 
-static const struct link_events strangers = {.ready = known, .closed = not_known};
+static const struct lobby_events strangers = {.known = known, .failed = not_known};
 
 static void enter(int fd, uint64_t job, void *owner)
 {
 	struct scored *d = owner;
 
-	if (job || !link_accept(d->loop, d->auth, fd, &strangers, d))
+	if (job)
 		close(fd);
+	else
+		lobby_enter(d->lobby, fd);
 }
 
 /* ---- up and down ---- */
@@ -104,7 +110,8 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 	d->matrix = matrix_new(d->options.rows);
 	d->auth = auth_open(d->loop, d->options.munge_socket);
 	d->operators = d->loop ? operators_open(d->options.operators, ev_now(d->loop)) : NULL;
-	if (!d->loop || !d->matrix || !d->auth || !d->operators || nameset_init(&d->node_names)) {
+	d->lobby = d->auth ? lobby_open(d->loop, d->auth, &strangers, d) : NULL;
+	if (!d->loop || !d->matrix || !d->lobby || !d->operators || nameset_init(&d->node_names)) {
 		snprintf(why, why_size, "no memory");
 		return -ENOMEM;
 	}
@@ -130,6 +137,7 @@ static void close_all(struct scored *d)
 {
 	if (d->door)
 		door_close(d->door);
+	lobby_close(d->lobby);
 	users_close(d);
 	locks_close(d);
 	jobs_close(d);

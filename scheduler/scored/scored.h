@@ -23,6 +23,7 @@
 #include "scheduler/proto/door.h"
 #include "scheduler/proto/host.h"
 #include "scheduler/proto/link.h"
+#include "scheduler/proto/lobby.h"
 #include "scheduler/proto/order.h"
 #include "scheduler/proto/slots.h"
 #include "scheduler/scored/cluster.h"
@@ -130,6 +131,7 @@ struct scored {
 	struct operators *operators;
 	struct auth *auth;
 	struct door *door;
+	struct lobby *lobby;
 	struct journal *journal;
 	struct node **nodes; /* by number */
 	size_t n_nodes;

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A user's connections to scored that ask for too much, or for half of something; run as that user. Prints what each is
 told, then "held", and keeps them until its input ends.
-usage: schedhostile.py SERVER MUNGE_SOCKET fill|cut N"""
+usage: schedhostile.py SERVER MUNGE_SOCKET fill|cut N
+
+"garbage" needs no munge: N credentials per second that are none, from four addresses, until the input ends; says "held"
+when it begins, and at the end how many there were in a second."""
 import os
+import select
 import socket
 import struct
 import sys
+import time
 
 sys.path.insert(0, f"{os.path.dirname(os.path.realpath(__file__))}/../../scheduler/ctl")
-from scorectl.link import Link, Unreachable                             # noqa: E402
+from scorectl.link import MAGIC, Link, Unreachable                      # noqa: E402
 
 FRAME = 2304 << 10              # bytes of the largest request
 PART = FRAME // 2               # that are sent of it
+STRANGERS = 4                   # addresses of garbage
+KEPT = 800                      # connections of it that are open
 
 
 def job(nodes):
@@ -40,7 +47,31 @@ def cut(link):
         return "waits" if isinstance(silence.__context__, TimeoutError) else "end"
 
 
+def frame(head):
+    return struct.pack(">II", 4 + len(head), len(head)) + head
+
+
+def garbage(server, rate):
+    host, port = server.rsplit(":", 1)
+    hello = b'{"op": "hello", "nonce": "%s", "role": "scrun", "credential": "MUNGE:%s:"}' % (b"0" * 32, b"QUJD" * 60)
+    whole = MAGIC + struct.pack(">Q", 0) + frame(hello)
+    begun, sent, kept = time.monotonic(), 0, []
+    print("held", flush=True)
+    while not select.select([sys.stdin], [], [], 0.005)[0]:
+        while sent < (time.monotonic() - begun) * rate:
+            one = socket.create_connection((host, int(port)), source_address=(f"127.0.7.{1 + sent % STRANGERS}", 0))
+            one.sendall(whole)
+            kept.append(one)
+            sent += 1
+            if len(kept) > KEPT:
+                kept.pop(0).close()
+    print(f"{sent / (time.monotonic() - begun):.0f}", flush=True)
+
+
 def main(server, munge, what, number):
+    if what == "garbage":
+        garbage(server, int(number))
+        return
     links = []
     for _ in range(int(number)):
         link = Link(server, munge_socket=munge)

@@ -48,6 +48,7 @@ class Daemon:
     """A child with its log."""
 
     def __init__(self, name, directory, *words, env=None):
+        self.name = name
         self.log_path = f"{directory}/{name}.log"
         with open(self.log_path, "ab") as log:
             self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,

@@ -15,9 +15,16 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import schedlocal                                                       # noqa: E402
 from systest import ROOT, Tap, told                                        # noqa: E402
 
+sys.path.insert(0, f"{ROOT}/scheduler/ctl")
+from scorectl.link import Link, Unreachable                             # noqa: E402
+from scorectl.munge import Refused                                      # noqa: E402
+
 OWNER, HOSTILE = 1, 65534       # daemon, nobody
 PYTHON = "/usr/bin/python3"     # everybody may run that
 SLOW_S = 5
+GARBAGE_HZ = 2456
+GARBAGE_S = 6                   # longer than a handshake may take
+READ_S = 0.0007                 # of a credential: fewer than that are read
 GRACE_S = 6                     # more than scored's, and a beat
 FLOOD = 1500
 IDLE = 1000                     # strangers at each door
@@ -149,24 +156,64 @@ def local_socket(cluster):
         TAP.ok(child.poll() is None, "the job went on")
 
 
-def in_time(cluster, name, *words):
+def in_time(cluster, name, *words, user=OWNER):
     """Another user's job starts and ends as if nothing were."""
     begun = time.monotonic()
-    done = cluster.scrun(*(words or ("-nodes=2x1",)), "true", user=OWNER)
+    done = cluster.scrun(*(words or ("-nodes=2x1",)), "true", user=user)
     took = time.monotonic() - begun
     TAP.ok(done.returncode == 0 and took < SLOW_S, name, f"{took:.1f} s {told(done)}")
 
 
 @contextlib.contextmanager
-def hostile(cluster, what, number):
-    """The answers to a hostile user's connections, which stay open until the end of the block."""
-    child = subprocess.Popen(become(HOSTILE, [PYTHON, f"{ROOT}/tests/system/schedhostile.py", cluster.server,
+def hostile(cluster, what, number, server=None):
+    """The answers to a hostile user's connections, which stay open until the block ends; then his last words."""
+    child = subprocess.Popen(become(HOSTILE, [PYTHON, f"{ROOT}/tests/system/schedhostile.py", server or cluster.server,
                                               cluster.munge, what, str(number)]),
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    said = list(iter(lambda: child.stdout.readline().strip() or "held", "held"))
     try:
-        yield list(iter(lambda: child.stdout.readline().strip() or "held", "held"))
+        yield said
     finally:
-        child.communicate(timeout=20)
+        said += child.communicate(timeout=20)[0].split()
+
+
+@contextlib.contextmanager
+def slow_cluster():
+    """One whose daemons ask a munged that reads fewer credentials than strangers send, as root: for root's jobs."""
+    with schedlocal.Cluster() as cluster:
+        cluster.munge, cluster.munged = cluster.start_munge()
+        slow = f"{cluster.directory}/slow"
+        cluster.start("slow-munge", PYTHON, f"{ROOT}/tests/system/slowmunge.py", cluster.munge, slow, str(READ_S))
+        if not schedlocal.wait_until(lambda: os.path.exists(slow), schedlocal.READY_S):
+            raise RuntimeError("no slow munged")
+        cluster.server, cluster.scored = cluster.start_scored(munge=slow)
+        for host in ("h1", "h2"):
+            cluster.start_host(host, munge=slow)
+        for host in ("h1", "h2"):
+            if not cluster.hosts[host].says("registered with"):
+                raise RuntimeError(cluster.hosts[host].log())
+        yield cluster
+
+
+def garbage(_):
+    """Strangers without a key, who send more credentials than munged can read."""
+    with slow_cluster() as cluster:
+        with hostile(cluster, "garbage", GARBAGE_HZ) as said:
+            time.sleep(GARBAGE_S)           # until what waits is as long as it gets
+            for n in range(5):
+                in_time(cluster, f"scrun {n} of 5 among garbage credentials", user=0)
+        TAP.ok(int(said[-1]) > GARBAGE_HZ / 2, f"{said[-1]} of them came in a second, {GARBAGE_HZ} were wanted")
+        TAP.ok("said nothing" not in cluster.scored.log(), "no host was lost", cluster.scored.log()[-2000:])
+        door = f"127.0.0.1:{cluster.hosts['h1'].log().split('port ')[1].split(',')[0]}"
+        with hostile(cluster, "garbage", GARBAGE_HZ, door):
+            time.sleep(GARBAGE_S)
+            reached = 0
+            for _ in range(14):
+                with contextlib.suppress(Unreachable, Refused):
+                    Link(door, role="scout", munge_socket=cluster.munge).socket.close()
+                    reached += 1
+            TAP.equal(reached, 14, "scout at a host's door among them")
+            in_time(cluster, "a job on that host", user=0)
 
 
 def queue_quota(cluster):
@@ -280,7 +327,7 @@ def stalls(cluster):
             schedlocal.wait_until(lambda before=before: cluster.scored.log().count("host h2 registered") > before,
                                   GRACE_S)
             TAP.ok(not schedlocal.wait_until(lambda: child.poll() is not None, GRACE_S),
-                   f"{'scored' if daemon is cluster.scored else 'scnoded'} stopped for {seconds} s: the job goes on",
+                   f"{daemon.name} stopped for {seconds} s: the job goes on",
                    cluster.scored.log()[-2000:])
     in_time(cluster, "a job after that")
 
@@ -333,8 +380,8 @@ def main():
         return TAP.end()
     with schedlocal.Cluster() as cluster:
         cluster.up("h1", "h2", scored=("--rows", "1", "--user-jobs", str(JOBS)))
-        for part in (sealed, others_job, pmix, local_socket, floods, queue_quota, oversized, cut_requests, leftovers,
-                     survivors, stopped_step, stalls, escapes):
+        for part in (sealed, others_job, pmix, local_socket, floods, garbage, queue_quota, oversized, cut_requests,
+                     leftovers, survivors, stopped_step, stalls, escapes):
             part(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
         TAP.ok(all(daemon.child.poll() is None for daemon in cluster.daemons), "all daemons live")
