@@ -24,7 +24,7 @@
 
 #define DIRECTORY "/dev/shm"
 #define PREFIX "openscore-stat."
-#define MAX_CONTEXTS 256 /* names tried per process */
+#define SWEEP_MAX 1024 /* files opened by one sweep; the next context takes away more */
 
 struct stats {
 	struct stats_page *page;
@@ -111,18 +111,18 @@ static void sweep_one(int dir, const char *name)
 {
 	struct owner owner;
 	struct flock lock;
+	struct stat st;
 	int fd;
 
-	if (!parse_name(name, &owner) || owner.uid != geteuid())
-		return;
 	fd = open_checked(dir, name, O_RDWR, &owner);
 	if (fd < 0)
 		return;
 	/*
 	 * A new file is not locked for a moment. Its maker then finds our lock, or the file gone, and
-	 * takes another name.
+	 * takes another name. Only who has the lock unlinks, so a file that still has its name under our
+	 * lock is what that name leads to: another sweeper may have been faster, and the name be in use anew.
 	 */
-	if (lock_file(fd, F_OFD_SETLK, &lock) == 0)
+	if (lock_file(fd, F_OFD_SETLK, &lock) == 0 && fstat(fd, &st) == 0 && st.st_nlink)
 		unlinkat(dir, name, 0);
 	close(fd);
 }
@@ -131,11 +131,19 @@ static void sweep(void)
 {
 	DIR *dir = opendir(DIRECTORY);
 	struct dirent *entry;
+	char ours[48];
+	size_t length;
+	int n = 0;
 
 	if (!dir)
 		return; /* stats_create finds out the same and falls back */
-	while ((entry = readdir(dir)))
-		sweep_one(dirfd(dir), entry->d_name);
+	/* Strangers may have put any number of files there: theirs cost a comparison. */
+	length = (size_t)snprintf(ours, sizeof(ours), PREFIX "%u.", (unsigned int)geteuid());
+	while (n < SWEEP_MAX && (entry = readdir(dir)))
+		if (strncmp(entry->d_name, ours, length) == 0) {
+			sweep_one(dirfd(dir), entry->d_name);
+			n++;
+		}
 	closedir(dir);
 }
 
@@ -216,7 +224,7 @@ static int make_page(struct stats *stats)
 	int rc = -EAGAIN;
 
 	stats->fd = -1;
-	for (n = 0; n < MAX_CONTEXTS && rc == -EAGAIN; n++)
+	for (n = 0; n < STATS_CONTEXTS && rc == -EAGAIN; n++)
 		rc = make_file(stats, n);
 	if (rc == 0)
 		return 0;
@@ -321,10 +329,32 @@ static bool read_live(int dir, const char *name, struct stats_page *ret_page)
 	return is_good;
 }
 
-int stats_visit(int (*fn)(void *arg, const struct stats_page *page), void *arg)
+int stats_read(uint32_t uid, uint32_t pid, unsigned int number, struct stats_page *ret_page)
+{
+	char name[64];
+	struct stat st;
+	int dir, rc = 0;
+
+	dir = open(DIRECTORY, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	snprintf(name, sizeof(name), PREFIX "%u.%u.%u", uid, pid, number);
+	/* Looked at first: a stranger's file is not even opened. */
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		rc = -errno;
+	else if (st.st_uid != uid)
+		rc = -EPERM;
+	else if (!read_live(dir, name, ret_page))
+		rc = -ESTALE;
+	close(dir);
+	return rc;
+}
+
+int stats_visit(uint32_t pid, int (*fn)(void *arg, const struct stats_page *page), void *arg)
 {
 	struct stats_page page;
 	struct dirent *entry;
+	struct owner owner;
 	int visited = 0, rc = 0;
 	DIR *dir;
 
@@ -332,7 +362,8 @@ int stats_visit(int (*fn)(void *arg, const struct stats_page *page), void *arg)
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
 	while (rc >= 0 && (entry = readdir(dir))) {
-		if (!read_live(dirfd(dir), entry->d_name, &page))
+		if (!parse_name(entry->d_name, &owner) || (pid && owner.pid != pid) ||
+		    !read_live(dirfd(dir), entry->d_name, &page))
 			continue;
 		rc = fn(arg, &page);
 		visited++;

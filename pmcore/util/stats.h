@@ -12,6 +12,7 @@
 #define STATS_MAGIC 0x354154534d504f53ull /* "SOPMSTA5" */
 #define STATS_RAILS 16                    /* of all links of a context together */
 #define STATS_LINKS 8
+#define STATS_CONTEXTS 256 /* of a process that have a file */
 
 /* Why a packet was dropped. Numbers are wire-stable: shared with BPF programs and pmstat. */
 enum drop_reason {
@@ -94,9 +95,15 @@ void stats_destroy(struct stats *stats);
 const char *stats_drop_name(enum drop_reason reason);
 
 /*
- * Calls @fn for each live context of the host that the caller may read; the page stays mapped during the
- * call only. Returns the number visited or -errno.
+ * Reads the page of one live context: the @number-th, from 0, of process @pid of user @uid. Looks at that file alone.
+ * 0, -ENOENT: there is no such file, or another -errno: it is somebody else's, or nobody writes it any more.
  */
-int stats_visit(int (*fn)(void *arg, const struct stats_page *page), void *arg);
+int stats_read(uint32_t uid, uint32_t pid, unsigned int number, struct stats_page *ret_page);
+
+/*
+ * Calls @fn for each live context of process @pid, 0 = of all of the host, that the caller may read; the page is there
+ * during the call only. Looks at all names in the directory, which anybody may fill. Returns the number visited or -errno.
+ */
+int stats_visit(uint32_t pid, int (*fn)(void *arg, const struct stats_page *page), void *arg);
 
 #endif

@@ -21,7 +21,6 @@
 #include "scheduler/scnoded/scnoded.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/uplink.h"
-#include "scheduler/scnoded/waiting.h"
 
 #define EXIT_FAILED 1
 #define TICK_S 1.0
@@ -132,9 +131,8 @@ static int open_parts(struct scnoded *d, char *why, size_t why_size)
 	d->auth = d->loop ? auth_open(d->loop, d->options.munge_socket) : NULL;
 	d->lobby = d->auth ? lobby_open(d->loop, d->auth, &strangers, d) : NULL;
 	d->turn = turn_open();
-	d->waiting = waiting_open();
 	d->remote = remote_open(d);
-	if (!d->loop || !d->lobby || !d->turn || !d->waiting || !d->remote) {
+	if (!d->loop || !d->lobby || !d->turn || !d->remote) {
 		snprintf(why, why_size, "no memory, or no thread: %m");
 		return -ENOMEM;
 	}
@@ -189,7 +187,6 @@ static void close_all(struct scnoded *d)
 	lobby_close(d->lobby);
 	remote_close(d->remote);
 	turn_close(d->turn);
-	waiting_close(d->waiting);
 	if (d->cores)
 		cores_close(d->cores);
 	if (d->auth)

@@ -44,15 +44,16 @@ struct step {
 	pid_t pid; /* its scstepd; 0: none any more */
 	int pidfd;
 	struct cgroup *group;
-	struct link *cord; /* NULL: not there (yet) */
-	char *tmp;         /* the job's directory for temporary files */
-	char *text;        /* why it ended, if we know; may be NULL */
-	bool is_leaving;   /* being killed and swept */
-	bool wants_killed; /* scstepd waits for OP_KILLED */
-	bool is_returning; /* its scstepd has connected anew, and said nothing yet */
-	bool is_begun;     /* scored knows that it began */
-	bool is_reported;  /* scored knows how it ended */
-	uint64_t cpu_ns;   /* at the last beat */
+	struct link *cord;       /* NULL: not there (yet) */
+	struct waiting *waiting; /* NULL: no memory, and it is never said to wait */
+	char *tmp;               /* the job's directory for temporary files */
+	char *text;              /* why it ended, if we know; may be NULL */
+	bool is_leaving;         /* being killed and swept */
+	bool wants_killed;       /* scstepd waits for OP_KILLED */
+	bool is_returning;       /* its scstepd has connected anew, and said nothing yet */
+	bool is_begun;           /* scored knows that it began */
+	bool is_reported;        /* scored knows how it ended */
+	uint64_t cpu_ns;         /* at the last beat */
 	double cpu_at;
 	ev_io exit;     /* of pidfd: of scstepd, then of what sweeps */
 	ev_timer limit; /* it has come back, or has ended, by then: */
@@ -85,7 +86,6 @@ struct scnoded {
 	enum cgroup_form form;
 	struct turn *turn;
 	struct cores *cores;
-	struct waiting *waiting;
 	struct uplink *uplink;
 	struct remote *remote;
 	struct step_list steps;

@@ -19,6 +19,7 @@
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/sweep.h"
 #include "scheduler/scnoded/uplink.h"
+#include "scheduler/scnoded/waiting.h"
 
 #define IDLE_SHARE 0.02 /* of one core: less is idle */
 #define END_S 1.0       /* a scstepd that has closed its link has ended by then */
@@ -52,6 +53,7 @@ static void forget(struct step *step)
 		close(step->pidfd);
 	if (step->cord)
 		link_close(step->cord, 0);
+	waiting_close(step->waiting);
 	order_free(step->order);
 	free(step->tmp);
 	free(step->text);
@@ -231,6 +233,7 @@ static struct step *new_step(struct scnoded *d, struct order *order)
 	step->id = order->id;
 	step->order = order;
 	step->pidfd = -1;
+	step->waiting = waiting_open();
 	ev_init(&step->exit, ended);
 	ev_init(&step->limit, too_late);
 	ev_init(&step->deserted, look_again);

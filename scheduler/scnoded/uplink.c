@@ -311,12 +311,30 @@ static bool is_silent(const struct uplink *up)
 	return now - up->heard > SILENCE_S && !link_has_input(up->link);
 }
 
+/* Whether its ranks do nothing but wait for messages. Each of @n_steps jobs has its share of what a beat may take. */
+static bool is_waiting(struct step *step, uint32_t n_steps)
+{
+	const struct order *order = step->order;
+	pid_t *pids = NULL;
+	ssize_t n = step->group ? cgroup_pids(step->group, &pids) : 0;
+	struct waiting_job job = {.uid = order->uid,
+				  .pids = pids,
+				  .n_pids = n > 0 ? (size_t)n : 0,
+				  .ranks = order->hosts[order->here].ranks,
+				  .names = WAITING_NAMES / n_steps};
+	bool is_waiting = step->waiting && waiting_look(step->waiting, &job);
+
+	free(pids);
+	return is_waiting;
+}
+
 static void beat(struct ev_loop *loop, ev_timer *timer, int revents)
 {
 	struct uplink *up = timer->data;
 	struct scnoded *d = up->daemon;
 	json_t *jobs;
 	struct step *step;
+	uint32_t n_steps = 0;
 	double load = 0;
 
 	(void)revents;
@@ -327,7 +345,8 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int revents)
 	if (!up->is_registered)
 		return;
 	jobs = json_array();
-	waiting_look(d->waiting);
+	TAILQ_FOREACH(step, &d->steps, all)
+	n_steps++;
 	TAILQ_FOREACH(step, &d->steps, all)
 	{
 		uint64_t cpu_ns = 0;
@@ -336,7 +355,7 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int revents)
 		json_array_append_new(jobs,
 				      json_pack("{s:I, s:I, s:b, s:b}", "id", (json_int_t)step->id,
 						"cpu_ns", (json_int_t)cpu_ns, "is_idle", is_idle,
-						"is_stuck", waiting_is(d->waiting, step)));
+						"is_stuck", is_waiting(step, n_steps)));
 	}
 	getloadavg(&load, 1);
 	link_send(up->link,

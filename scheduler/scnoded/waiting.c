@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scheduler/scnoded/waiting.h"
 
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "pmcore/util/stats.h"
 
+#define HOLES_MAX 4 /* a process that closes a context leaves a hole in the numbers of the others */
+
 struct context {
 	pid_t pid;
-	uint32_t node;
+	unsigned int number; /* among those of its process */
 	uint64_t messages, looks;
-	bool is_waiting;
 };
 
+/* In ascending order of process and number. */
 struct contexts {
 	struct context *all;
 	size_t n, room;
@@ -20,6 +22,15 @@ struct contexts {
 
 struct waiting {
 	struct contexts now, before;
+};
+
+/* One call of waiting_look(). */
+struct look {
+	struct waiting *waiting;
+	const struct waiting_job *job;
+	uint32_t names;  /* that may still be tried */
+	size_t at;       /* in the contexts of before: those in front have smaller numbers */
+	bool is_waiting; /* so far */
 };
 
 struct waiting *waiting_open(void)
@@ -48,60 +59,78 @@ static uint64_t messages_of(const struct stats_page *page)
 	return n;
 }
 
-static const struct context *find(const struct contexts *c, pid_t pid, uint32_t node)
+static bool is_less(const struct context *a, const struct context *b)
 {
-	for (size_t i = 0; i < c->n; i++)
-		if (c->all[i].pid == pid && c->all[i].node == node)
-			return &c->all[i];
-	return NULL;
+	return a->pid != b->pid ? a->pid < b->pid : a->number < b->number;
 }
 
-static int note(void *arg, const struct stats_page *page)
+/* Both are in order, so each is passed once. */
+static const struct context *find_before(struct look *look, const struct context *new)
 {
-	struct waiting *w = arg;
-	struct contexts *c = &w->now;
-	const struct context *old = find(&w->before, (pid_t)page->pid, page->node);
-	struct context new = {.pid = (pid_t)page->pid,
-			      .node = page->node,
-			      .messages = messages_of(page),
-			      .looks = page->looks};
+	const struct contexts *before = &look->waiting->before;
+
+	while (look->at < before->n && is_less(&before->all[look->at], new))
+		look->at++;
+	return look->at < before->n && !is_less(new, &before->all[look->at])
+		       ? &before->all[look->at]
+		       : NULL;
+}
+
+/* false: no memory. */
+static bool note(struct look *look, const struct context *new)
+{
+	struct contexts *c = &look->waiting->now;
+	const struct context *old = find_before(look, new);
 
 	if (c->n == c->room) {
-		size_t room = c->room ? 2 * c->room : 64;
+		size_t room = c->room ? 2 * c->room : 16;
 		struct context *all = realloc(c->all, room * sizeof(*all));
 
 		if (!all)
-			return 0;
+			return false;
 		c->all = all;
 		c->room = room;
 	}
-	new.is_waiting = old &&new.looks > old->looks &&new.messages == old->messages;
-	c->all[c->n++] = new;
-	return 0;
+	c->all[c->n++] = *new;
+	look->is_waiting &= old && new->looks > old->looks &&new->messages == old->messages;
+	return true;
 }
 
-void waiting_look(struct waiting *w)
+/* false: not all could be looked at. */
+static bool look_at(struct look *look, pid_t pid)
 {
+	unsigned int holes = 0;
+
+	for (unsigned int number = 0; number < STATS_CONTEXTS && holes < HOLES_MAX; number++) {
+		struct context new = {.pid = pid, .number = number};
+		struct stats_page page;
+		int err;
+
+		if (look->names < WAITING_FILE)
+			return false;
+		err = stats_read(look->job->uid, (uint32_t)pid, number, &page);
+		look->names -= err ? 1 : WAITING_FILE;
+		holes += err == -ENOENT;
+		if (err)
+			continue;
+		new.messages = messages_of(&page);
+		new.looks = page.looks;
+		if (!note(look, &new))
+			return false;
+	}
+	return true;
+}
+
+bool waiting_look(struct waiting *w, const struct waiting_job *job)
+{
+	struct look look = {.waiting = w, .job = job, .names = job->names, .is_waiting = true};
 	struct contexts old = w->before;
+	bool is_whole = true;
 
 	w->before = w->now;
 	w->now = old;
 	w->now.n = 0;
-	stats_visit(note, w);
-}
-
-bool waiting_is(const struct waiting *w, const struct step *step)
-{
-	pid_t *pids = NULL;
-	ssize_t n_pids = w->now.n && step->group ? cgroup_pids(step->group, &pids) : 0;
-	bool is_waiting = n_pids > 0;
-	size_t n = 0;
-
-	for (size_t i = 0; is_waiting && i < w->now.n; i++)
-		if (cgroup_has(pids, (size_t)n_pids, w->now.all[i].pid)) {
-			is_waiting = w->now.all[i].is_waiting;
-			n++;
-		}
-	free(pids);
-	return is_waiting && n && n >= step->order->hosts[step->order->here].ranks;
+	for (size_t i = 0; is_whole && i < job->n_pids; i++)
+		is_whole = look_at(&look, job->pids[i]);
+	return is_whole && look.is_waiting && w->now.n && w->now.n >= job->ranks;
 }

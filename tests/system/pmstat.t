@@ -13,6 +13,7 @@ from systest import BUILD, Tap, told
 
 PMTEST, PMSTAT = f"{BUILD}/bin/pmtest", f"{BUILD}/bin/pmstat"
 NOBODY = 65534
+SHOWN = 8192            # contexts at most
 UDP = "devices=self+udp,udp.rails=lo,channel.crc=1,fault=7:drop=3%:corrupt=3%"
 tap = Tap()
 
@@ -151,6 +152,33 @@ def two_on_a_bad_network():
         tap.ok("dropped on lo:" in done.stdout and " crc " in done.stdout, "the table has the reason", told(done))
 
 
+def too_many():
+    """Live contexts as many as somebody cares to make up, in a /dev/shm of their own."""
+    if os.geteuid() or not shutil.which("unshare"):
+        tap.skip("more contexts than are shown", "needs root and unshare")
+        return
+    forge = ("import fcntl, os, resource, struct, subprocess, sys\n"
+             "n = int(sys.argv[1]); page = sys.stdin.buffer.read()\n"
+             "resource.setrlimit(resource.RLIMIT_NOFILE, (n + 100, n + 100))\n"
+             "lock = struct.pack('hhqqi', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)\n"
+             "for i in range(n):\n"
+             "    fd = os.open(f'/dev/shm/openscore-stat.0.{1000000 + i}.0', os.O_RDWR | os.O_CREAT, 0o600)\n"
+             "    os.write(fd, page)\n"
+             "    fcntl.fcntl(fd, 37, lock)\n"       # F_OFD_SETLK
+             "sys.exit(subprocess.run(sys.argv[2:]).returncode)\n")
+    with Program(["--self", "--test", "bandwidth", "--size", "1K", "--seconds", "30"]) as (program,):
+        path = f"/dev/shm/openscore-stat.0.{program.pid}.0"
+        wait_until(lambda: os.path.exists(path))
+        with open(path, "rb") as file:
+            page = file.read()
+    for n, is_cut in ((SHOWN, False), (SHOWN + 1, True)):
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$@"', "sh",
+                               sys.executable, "-c", forge, str(n), PMSTAT, "--json"], input=page, capture_output=True,
+                              check=False, timeout=60)
+        tap.equal((done.returncode, len(json.loads(done.stdout)["contexts"]), b"--pid" in done.stderr),
+                  (0, SHOWN, is_cut), f"{n} contexts, of which {SHOWN} are shown")
+
+
 def wrong_arguments():
     for words, said in ((["--bogus"], "--bogus"), (["--watch=x"], "seconds"), (["--pid", "0"], "--pid 0"),
                         (["more"], "nothing but options")):
@@ -166,6 +194,7 @@ def main():
     one_alone()
     two_on_a_bad_network()
     without_pm()
+    too_many()
     wrong_arguments()
     return tap.end()
 

@@ -126,9 +126,10 @@ class Cluster:
                             f"{self.directory}/{name}-state", "--munge-socket", munge or self.munge, *words)
         return f"127.0.0.1:{port}", daemon
 
-    def start_host(self, name, *words, munge=None, server=None, run=None, file=None):
+    def start_host(self, name, *words, munge=None, server=None, run=None, file=None, through=()):
+        """@through: command that becomes scnoded."""
         # A socket's path is short.
-        daemon = self.start(file or name, f"{BUILD}/bin/scnoded", "--server", server or self.server, "--name", name,
+        daemon = self.start(file or name, *through, f"{BUILD}/bin/scnoded", "--server", server or self.server, "--name", name,
                             "--listen", f"127.0.0.1:{free_port()}", "--address", "127.0.0.1",
                             "--run", run or f"{self.directory}/{file or name}-run", "--cgroup",
                             f"{self.group}/{file or name}", "--cores", "2x", "--munge-socket", munge or self.munge,

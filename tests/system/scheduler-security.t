@@ -33,6 +33,9 @@ TAP_BYTES = 8 << 20             # of packets until they are read
 ETH_P_ALL, SO_RCVBUFFORCE = 3, 33
 CUT = 40                        # requests of which only the head comes: more than --user-memory holds
 MAGIC = b"OSCORE1\n"            # see frame.h
+FORGED = 120000                 # counter files of a stranger in /dev/shm
+BEATS = 6                       # of a host that are watched
+BEAT_S = 0.1                    # figure scnoded-beat: processor time of the worst of them
 TAP = Tap()
 
 
@@ -332,6 +335,52 @@ def stalls(cluster):
     in_time(cluster, "a job after that")
 
 
+@contextlib.contextmanager
+def own_host(cluster, name):
+    """One more host with a /dev/shm of its own, and the path of that."""
+    daemon = cluster.start_host(name, through=("unshare", "--mount", "sh", "-c",
+                                               'mount -t tmpfs -o mode=1777,nr_inodes=0 none /dev/shm && exec "$@"', "sh"))
+    try:
+        if not daemon.says("registered with"):
+            raise RuntimeError(daemon.log())
+        yield daemon, f"/proc/{daemon.child.pid}/root/dev/shm"
+    finally:
+        cluster.hosts.pop(name)
+        cluster.daemons.remove(daemon)
+        daemon.end()
+
+
+def run_ns(pid):
+    """Time that the main thread of a process has had a processor."""
+    with open(f"/proc/{pid}/task/{pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
+def forged_counters(cluster):
+    """Counter files that no context has written, in the names of a job's processes and in others."""
+    forge = ("import os, sys\n"
+             "uid, pids = sys.argv[2], sys.argv[3:]\n"
+             "names = [f'{uid}.{pid}.{n}' for pid in pids for n in range(256)]\n"
+             "names += [f'{os.getuid()}.{9000000 + n}.0' for n in range(int(sys.argv[1]) - len(names))]\n"
+             "for name in names: os.close(os.open(f'openscore-stat.{name}', os.O_WRONLY | os.O_CREAT, 0o644))\n")
+    with own_host(cluster, "h3") as (daemon, directory):
+        with job(cluster, "-nodes=1x2,group=h3", "sh", "-c", "echo $$; echo here; exec sleep 60") as (child, said):
+            pids = [word for word in said().split() if word.isdigit()]
+            subprocess.run(become(HOSTILE, [PYTHON, "-c", forge, str(FORGED), str(OWNER), *pids]), check=True,
+                           timeout=120, cwd=directory)
+            TAP.equal(len(os.listdir(directory)), FORGED, f"{FORGED} counter files of a stranger")
+            times = [run_ns(daemon.child.pid)]
+            for _ in range(BEATS):
+                time.sleep(1)       # the beats' own clock
+                times.append(run_ns(daemon.child.pid))
+            worst = max(after - before for before, after in zip(times, times[1:])) / 1e9
+            print(f"# scnoded-beat {worst:.3f} s")
+            TAP.ok(worst <= BEAT_S, "scnoded-beat: a second of scnoded among them", f"{worst:.3f} s of {BEAT_S} s")
+            TAP.ok(child.poll() is None, "the job went on", said())
+        TAP.equal(cluster.settled(), [], "it is swept")
+        TAP.ok("said nothing" not in cluster.scored.log(), "the host was not lost", cluster.scored.log())
+
+
 def escapes(cluster):
     """Control characters of users."""
     with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; exec sleep 30", "\x1b]0;title\x07\n\rfake") as _:
@@ -361,11 +410,10 @@ def wiretap():
 
 
 def sealed(cluster):
-    """Who is between the hosts reads neither a job's order nor its input and output, but sees that there are some."""
+    """A listener on the way reads neither a job's order nor its input and output, but sees that there are some."""
     secret = f"confidential-{os.getpid()}"
     with wiretap() as heard:
-        done = cluster.scrun("-nodes=2x1", "sh", "-c", "echo $0; echo $TOLD; cat", secret, env={"TOLD": f"{secret}-env"},
-                             stdin=None)
+        done = cluster.scrun("-nodes=2x1", "sh", "-c", "echo $0; echo $TOLD", secret, env={"TOLD": f"{secret}-env"})
     TAP.ok(done.returncode == 0 and done.stdout.count(secret) == 4, "a job says its arguments and its environment",
            told(done))
     heard = b"".join(heard)
@@ -374,14 +422,14 @@ def sealed(cluster):
 
 
 def main():
-    why = schedlocal.missing("setpriv")
+    why = schedlocal.missing("setpriv", "unshare")
     if why:
         TAP.skip("security of the scheduler", why)
         return TAP.end()
     with schedlocal.Cluster() as cluster:
         cluster.up("h1", "h2", scored=("--rows", "1", "--user-jobs", str(JOBS)))
         for part in (sealed, others_job, pmix, local_socket, floods, garbage, queue_quota, oversized, cut_requests,
-                     leftovers, survivors, stopped_step, stalls, escapes):
+                     leftovers, survivors, stopped_step, stalls, escapes, forged_counters):
             part(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
         TAP.ok(all(daemon.child.poll() is None for daemon in cluster.daemons), "all daemons live")

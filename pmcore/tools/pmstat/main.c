@@ -103,6 +103,11 @@ static int take(const struct request *request, struct sample *sample)
 
 	if (rc)
 		message_error("counters in /dev/shm: %s", strerror(-rc));
+	if (sample->is_cut)
+		message_error(
+			"/dev/shm holds counters of more than %d contexts, of which the others are "
+			"left out: --pid PID shows those of one process",
+			SAMPLE_MAX);
 	return rc;
 }
 

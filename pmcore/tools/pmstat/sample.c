@@ -48,20 +48,14 @@ const struct sample_field sample_rail_fields[] = {
 	{.name = NULL},
 };
 
-/* The argument of a visit of the pages. */
-struct visit {
-	struct sample *sample;
-	uint32_t pid; /* wanted, 0 = any */
-};
-
 static int copy_page(void *arg, const struct stats_page *page)
 {
-	struct visit *visit = arg;
-	struct sample *sample = visit->sample;
+	struct sample *sample = arg;
 	struct stats_page *pages;
 
-	if (visit->pid && page->pid != visit->pid)
-		return 0;
+	sample->is_cut = sample->count == SAMPLE_MAX;
+	if (sample->is_cut)
+		return -E2BIG;
 	if (sample->count == sample->room) {
 		size_t room = sample->room ? sample->room * 2 : 8;
 
@@ -86,15 +80,15 @@ static int compare(const void *a, const void *b)
 
 int sample_take(struct sample *sample, uint32_t pid)
 {
-	struct visit visit = {sample, pid};
 	int rc;
 
 	sample->count = 0;
+	sample->is_cut = false;
 	sample->time_ns = clock_monotonic_ns();
-	rc = stats_visit(copy_page, &visit);
+	rc = stats_visit(pid, copy_page, sample);
 	if (sample->count)
 		qsort(sample->pages, sample->count, sizeof(*sample->pages), compare);
-	return rc < 0 ? rc : 0;
+	return rc < 0 && !sample->is_cut ? rc : 0;
 }
 
 void sample_free(struct sample *sample)

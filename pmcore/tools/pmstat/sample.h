@@ -9,12 +9,16 @@
 
 #include "pmcore/util/stats.h"
 
+/* Contexts of one sample. A host has some hundred, but anybody may put there what looks like one. */
+#define SAMPLE_MAX 8192
+
 /* Zeroed is empty. */
 struct sample {
 	struct stats_page *pages; /* sorted by pid and node */
 	size_t count;
 	size_t room;      /* pages allocated */
 	uint64_t time_ns; /* monotonic */
+	bool is_cut;      /* there are more than SAMPLE_MAX */
 };
 
 /* @pid 0: every process. 0 or -errno. */

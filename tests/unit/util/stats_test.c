@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -36,7 +37,7 @@ static struct find find_pid(uint32_t pid)
 {
 	struct find find = {.pid = pid};
 
-	ok(stats_visit(on_page, &find) >= 0);
+	ok(stats_visit(0, on_page, &find) >= 0);
 	return find;
 }
 
@@ -280,6 +281,95 @@ TAP_TEST(stats_create__names_that_only_look_like_ours)
 	}
 }
 
+TAP_TEST(stats_read__by_name)
+{
+	struct stats_page page;
+	struct stats *stats[2];
+	pid_t pid = getpid();
+
+	is_int(stats_create(4, &stats[0]), 0);
+	is_int(stats_create(5, &stats[1]), 0);
+	is_int(stats_read(geteuid(), (uint32_t)pid, 1, &page), 0);
+	is_int(page.node, 5);
+	is_int(page.pid, pid);
+	is_int(stats_read(geteuid(), (uint32_t)pid, 2, &page), -ENOENT);
+	is_int(stats_read(geteuid() + 1, (uint32_t)pid, 1, &page), -ENOENT);
+	is_int(stats_read(geteuid(), (uint32_t)dead_pid(), 0, &page), -ENOENT);
+	stats_destroy(stats[0]);
+	is_int(stats_read(geteuid(), (uint32_t)pid, 0, &page), -ENOENT);
+	is_int(stats_read(geteuid(), (uint32_t)pid, 1, &page), 0);
+	stats_destroy(stats[1]);
+}
+
+TAP_TEST(stats_visit__of_one_process)
+{
+	struct find find = {.pid = (uint32_t)getpid()};
+	struct stats *stats;
+	pid_t pid = start_writer();
+
+	must(pid > 0);
+	is_int(stats_create(4, &stats), 0);
+	is_int(stats_visit((uint32_t)getpid(), on_page, &find), 1);
+	is_int(find.n, 1);
+	stats_destroy(stats);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	is_int(stats_visit((uint32_t)getpid(), on_page, &find), 0);
+	is_int(stats_create(4, &stats), 0); /* sweeps the file of the one that was killed */
+	stats_destroy(stats);
+}
+
+/* Which of the directory's files are opened from now on; the descriptor. */
+static int watch_opens(void)
+{
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	ok(inotify_add_watch(fd, "/dev/shm", IN_OPEN) >= 0);
+	return fd;
+}
+
+/* How often the file of that name was. */
+static int count_opens(int fd, const char *name)
+{
+	char room[8192] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t size;
+	int n = 0;
+
+	while ((size = read(fd, room, sizeof(room))) > 0)
+		for (char *at = room; at < room + size;) {
+			const struct inotify_event *event = (const void *)at;
+
+			n += event->len && !strcmp(event->name, name);
+			at += sizeof(*event) + event->len;
+		}
+	return n;
+}
+
+TAP_TEST(stats_read__file_of_a_stranger_is_not_opened)
+{
+	struct stats_page page = {.magic = STATS_MAGIC, .size = sizeof(page)};
+	pid_t pid = dead_pid();
+	char path[96];
+	int fd, opens;
+
+	if (geteuid() != 0) {
+		tap_skip("needs root to give a file away");
+		return;
+	}
+	name_of(path, 65534, pid, 0);
+	fd = put_file(path, &page, sizeof(page), sizeof(page));
+	opens = watch_opens();
+	is_int(stats_read(65534, (uint32_t)pid, 0, &page), -EPERM);
+	is_int(count_opens(opens, path + strlen("/dev/shm/")), 0);
+	is_int(fchown(fd, 65534, 65534), 0);
+	is_int(stats_read(65534, (uint32_t)pid, 0, &page), 0);
+	is_int(count_opens(opens, path + strlen("/dev/shm/")), 1);
+	close(opens);
+	close(fd);
+	is_int(stats_read(65534, (uint32_t)pid, 0, &page), -ESTALE);
+	unlink(path);
+}
+
 TAP_TEST(stats_visit__file_of_one_user_with_the_name_of_another)
 {
 	struct stats_page page = {.magic = STATS_MAGIC, .size = sizeof(page)};
@@ -347,7 +437,7 @@ TAP_TEST(stats_visit__callback_stops_it)
 
 	is_int(stats_create(1, &a), 0);
 	is_int(stats_create(2, &b), 0);
-	is_int(stats_visit(stop_at_once, &calls), -ECANCELED);
+	is_int(stats_visit(0, stop_at_once, &calls), -ECANCELED);
 	is_int(calls, 1);
 	stats_destroy(a);
 	stats_destroy(b);
