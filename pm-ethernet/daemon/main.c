@@ -29,6 +29,7 @@
 #include "pm-ethernet/daemon/sockets.h"
 #include "pm-ethernet/daemon/state.h"
 #include "pmcore/util/notify.h"
+#include "pmcore/util/owndir.h"
 
 #define FILES 65536u /* descriptors: some for each context and connection */
 
@@ -47,21 +48,27 @@ static struct ethd *create(const struct ethd_options *options)
 	return d;
 }
 
+/* The keys of jobs lie there, and what running processes believe. */
+static int check_run(const struct ethd *d, char *why, size_t why_size)
+{
+	static const char *const files[] = {"lock", "state", "state.new", "board"};
+	int err = owndir_open(d->options.run, 0755, "run directory", "--run", why, why_size);
+
+	for (size_t i = 0; !err && i < sizeof(files) / sizeof(files[0]); i++)
+		err = owndir_file(d->options.run, files[i], why, why_size);
+	return err;
+}
+
 /* One daemon per run directory, and per network namespace, as ports and programs would collide. */
 static int lock_host(struct ethd *d, char *why, size_t why_size)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0pm-ethernetd"};
 	char path[PATH_MAX];
-	int err;
+	int err = check_run(d, why, why_size);
 
+	if (err)
+		return err == -EACCES ? ETHD_EXIT_KERNEL : ETHD_EXIT_FAILED;
 	snprintf(path, sizeof(path), "%s/lock", d->options.run);
-	if (mkdir(d->options.run, 0755) && errno != EEXIST) {
-		err = errno;
-		snprintf(why, why_size,
-			 "run directory %s: %m; run as root, or choose another with --run",
-			 d->options.run);
-		return err == EACCES ? ETHD_EXIT_KERNEL : ETHD_EXIT_FAILED;
-	}
 	d->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (d->lock < 0) {
 		err = errno;

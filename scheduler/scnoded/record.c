@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pmcore/util/owndir.h"
+
 #define DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DEPTH_MAX 256
 
@@ -24,27 +26,14 @@ static void path_of(const char *run, uint64_t id, const char *file, char *path)
 int record_open(const char *run, char *why, size_t why_size)
 {
 	char path[PATH_MAX];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/jobs", run);
-	if ((mkdir(run, 0755) && errno != EEXIST) || (mkdir(path, 0711) && errno != EEXIST)) {
-		int err = -errno;
-
-		snprintf(why, why_size,
-			 "run directory %s: %s; run as root, or choose another with --run", run,
-			 strerror(-err));
-		return err;
-	}
 	/* A user who may write there could give us orders. */
-	if (lstat(run, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-	    (st.st_mode & 022)) {
-		snprintf(why, why_size,
-			 "run directory %s: it is not ours alone; remove it, or choose another "
-			 "with --run",
-			 run);
-		return -EPERM;
-	}
-	return 0;
+	int err = owndir_open(run, 0755, "run directory", "--run", why, why_size);
+
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "%s/jobs", run);
+	err = owndir_open(path, 0711, "directory of jobs", "--run", why, why_size);
+	return err ? err : owndir_file(run, "lock", why, why_size);
 }
 
 void record_close(const char *run)

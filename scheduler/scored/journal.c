@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "pmcore/util/owndir.h"
+
 struct journal {
 	sqlite3 *db;
 	unsigned int n_ended; /* written by us */
@@ -53,19 +55,34 @@ static int failed(const struct journal *j, const char *what, char *why, size_t w
 	return is_full ? -ENOSPC : -EIO;
 }
 
-/* Where it lies, in a directory that is there. */
+/* Where it lies: in a directory, and in files if they are there, that are ours alone. */
 static int place(struct journal *j, const char *directory, char *why, size_t why_size)
 {
+	static const char *const files[] = {"journal.sqlite", "journal.sqlite-wal",
+					    "journal.sqlite-shm", "journal.sqlite-journal"};
+	int err;
+
 	if (!strcmp(directory, JOURNAL_NONE)) {
 		snprintf(j->path, sizeof(j->path), ":memory:");
 		return 0;
 	}
 	snprintf(j->path, sizeof(j->path), "%s/journal.sqlite", directory);
-	if (!mkdir(directory, 0700) || errno == EEXIST)
-		return 0;
-	snprintf(why, why_size, "state directory %s: %m; make it, or choose another with --state",
-		 directory);
-	return -EIO;
+	err = owndir_open(directory, 0700, "state directory", "--state", why, why_size);
+	for (size_t i = 0; !err && i < sizeof(files) / sizeof(files[0]); i++)
+		err = owndir_file(directory, files[i], why, why_size);
+	return err;
+}
+
+/* Nobody else may read environments and keys of jobs, from the first byte on and in SQLite's other files too. */
+static int open_database(struct journal *j)
+{
+	mode_t mask = umask(077);
+	int err = sqlite3_open(j->path, &j->db);
+
+	if (!err)
+		err = sqlite3_exec(j->db, schema, NULL, NULL, NULL);
+	umask(mask);
+	return err;
 }
 
 struct journal *journal_open(const char *directory, char *why, size_t why_size)
@@ -80,14 +97,12 @@ struct journal *journal_open(const char *directory, char *why, size_t why_size)
 		free(j);
 		return NULL;
 	}
-	if (sqlite3_open(j->path, &j->db) || sqlite3_exec(j->db, schema, NULL, NULL, NULL)) {
+	if (open_database(j)) {
 		failed(j, "open", why, why_size);
 		sqlite3_close(j->db);
 		free(j);
 		return NULL;
 	}
-	if (strcmp(directory, JOURNAL_NONE) != 0)
-		chmod(j->path, 0600);
 	return j;
 }
 

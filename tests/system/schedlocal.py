@@ -127,10 +127,11 @@ class Cluster:
         return f"127.0.0.1:{port}", daemon
 
     def start_host(self, name, *words, munge=None, server=None, run=None, file=None, through=()):
-        """@through: command that becomes scnoded."""
+        """@through: the command that becomes scnoded."""
+        port = free_port()
         # A socket's path is short.
-        daemon = self.start(file or name, *through, f"{BUILD}/bin/scnoded", "--server", server or self.server, "--name", name,
-                            "--listen", f"127.0.0.1:{free_port()}", "--address", "127.0.0.1",
+        daemon = self.start(file or name, *through, f"{BUILD}/bin/scnoded", "--server", server or self.server,
+                            "--name", name, "--listen", f"127.0.0.1:{port}", "--address", "127.0.0.1",
                             "--run", run or f"{self.directory}/{file or name}-run", "--cgroup",
                             f"{self.group}/{file or name}", "--cores", "2x", "--munge-socket", munge or self.munge,
                             *words)

@@ -335,11 +335,38 @@ def stalls(cluster):
     in_time(cluster, "a job after that")
 
 
+def directories(cluster):
+    """State and run directories that another user made first, or may write to."""
+    state = f"{cluster.directory}/scored-state"
+    files = os.listdir(state)
+    TAP.ok("journal.sqlite-wal" in files and not any(os.stat(f"{state}/{name}").st_mode & 0o77 for name in files),
+           "the journal of running jobs, its log too: private", files)
+    common = ("--listen", "127.0.0.1:0", "--munge-socket", cluster.munge)
+    daemons = {"scored": ("--state", *common), "scnoded": ("--run", "--server", cluster.server, *common),
+               "pm-ethernetd": ("--run", "--nics", "lo")}
+    makers = {"made by another user": lambda path: (os.mkdir(path, 0o700), os.chown(path, HOSTILE, HOSTILE)),
+              "writable by others": lambda path: (os.mkdir(path), os.chmod(path, 0o1777)),
+              "that is a link": lambda path: os.symlink(cluster.directory, path)}
+    for name, (option, *words) in daemons.items():
+        program = f"{schedlocal.BUILD}/bin/{name}"
+        if not os.access(program, os.X_OK):
+            TAP.skip(f"directories of {name}", "it is not built")
+            continue
+        for what, make in makers.items():
+            path = f"{cluster.directory}/{name}-{what.split()[-1]}"
+            make(path)
+            done = subprocess.run([program, option, path, *words], capture_output=True, text=True, check=False,
+                                  timeout=20)
+            TAP.ok(done.returncode == 1 and len(done.stderr.splitlines()) == 1 and path in done.stderr and
+                   option in done.stderr, f"{name} in a directory {what}: one line", told(done))
+            TAP.ok(os.path.islink(path) or not os.listdir(path), "which it leaves as it was")
+
+
 @contextlib.contextmanager
 def own_host(cluster, name):
     """One more host with a /dev/shm of its own, and the path of that."""
-    daemon = cluster.start_host(name, through=("unshare", "--mount", "sh", "-c",
-                                               'mount -t tmpfs -o mode=1777,nr_inodes=0 none /dev/shm && exec "$@"', "sh"))
+    script = 'mount -t tmpfs -o mode=1777,nr_inodes=0 none /dev/shm && exec "$@"'
+    daemon = cluster.start_host(name, through=("unshare", "--mount", "sh", "-c", script, "sh"))
     try:
         if not daemon.says("registered with"):
             raise RuntimeError(daemon.log())
@@ -429,7 +456,7 @@ def main():
     with schedlocal.Cluster() as cluster:
         cluster.up("h1", "h2", scored=("--rows", "1", "--user-jobs", str(JOBS)))
         for part in (sealed, others_job, pmix, local_socket, floods, garbage, queue_quota, oversized, cut_requests,
-                     leftovers, survivors, stopped_step, stalls, escapes, forged_counters):
+                     leftovers, survivors, stopped_step, stalls, escapes, forged_counters, directories):
             part(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
         TAP.ok(all(daemon.child.poll() is None for daemon in cluster.daemons), "all daemons live")

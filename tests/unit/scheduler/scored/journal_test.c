@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scheduler/scored/journal.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,6 +83,80 @@ static void see(const struct journal_job *job, void *owner)
 	snprintf(seen->name, sizeof(seen->name), "%s", job->name);
 	snprintf(seen->order, sizeof(seen->order), "%s", job->order);
 	snprintf(seen->text, sizeof(seen->text), "%s", job->text);
+}
+
+/* How often the mode of the file in a watched directory was changed. */
+static int count_changes(int fd, const char *name)
+{
+	char room[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t size;
+	int n = 0;
+
+	while ((size = read(fd, room, sizeof(room))) > 0)
+		for (char *at = room; at < room + size;) {
+			const struct inotify_event *event = (const void *)at;
+
+			n += event->len && !strcmp(event->name, name);
+			at += sizeof(*event) + event->len;
+		}
+	return n;
+}
+
+TAP_TEST(journal_open__private_from_the_first_byte)
+{
+	const char *path = make_directory();
+	mode_t mask = umask(0);
+	int changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), n = 0;
+	const struct dirent *entry;
+	struct journal *j;
+	struct stat st;
+	DIR *dir;
+
+	ok(inotify_add_watch(changes, path, IN_ATTRIB) >= 0);
+	j = journal_open(path, why, sizeof(why));
+	must(j);
+	is_int(umask(mask), 0); /* as it was */
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' &&
+		    is_int(fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW), 0)) {
+			okf((st.st_mode & 07777) == 0600, "%s %04o", entry->d_name,
+			    st.st_mode & 07777);
+			n++;
+		}
+	closedir(dir);
+	ok(n >= 2); /* the database and its log at least */
+	is_int(count_changes(changes, "journal.sqlite"), 0);
+	close(changes);
+	journal_close(j);
+	remove_directory(path);
+}
+
+TAP_TEST(journal_open__directory_or_file_of_somebody_else)
+{
+	char link[128], file[128];
+	const char *path = make_directory();
+
+	snprintf(link, sizeof(link), "%s-link", path);
+	is_int(symlink(path, link), 0);
+	ok(!journal_open(link, why, sizeof(why)));
+	ok(strstr(why, link) && strstr(why, "link") && strstr(why, "--state"));
+	unlink(link);
+	is_int(chmod(path, 0777), 0);
+	ok(!journal_open(path, why, sizeof(why)));
+	ok(strstr(why, path) && strstr(why, "0777") && strstr(why, "--state"));
+	is_int(chmod(path, 0700), 0);
+	snprintf(file, sizeof(file), "%s/journal.sqlite-wal", path);
+	is_int(symlink("/tmp/elsewhere", file), 0);
+	ok(!journal_open(path, why, sizeof(why)));
+	ok(strstr(why, file));
+	unlink(file);
+	if (!geteuid()) {
+		is_int(chown(path, 65534, 65534), 0);
+		ok(!journal_open(path, why, sizeof(why)));
+		ok(strstr(why, path) && strstr(why, "65534") && strstr(why, "--state"));
+	}
+	remove_directory(path);
 }
 
 TAP_TEST(journal__numbers_never_come_again)
@@ -158,7 +236,7 @@ TAP_TEST(journal__full_disk_is_told)
 	struct journal_job job = job_of(1);
 	struct journal *j;
 
-	if (mount("none", dir, "tmpfs", 0, "size=256k")) {
+	if (mount("none", dir, "tmpfs", 0, "size=256k,mode=700")) {
 		tap_skip("mounting a small tmpfs needs root");
 		rmdir(dir);
 		free(name);
