@@ -23,7 +23,7 @@ static int copy_bare(const char *path, char *bare)
 	return 0;
 }
 
-/* What is wrong with it and how that is mended; "" = nothing. */
+/* Writes a fault of the directory and its remedy; "" = there is none. */
 static void judge(const struct stat *st, char *wrong, size_t size)
 {
 	wrong[0] = 0;

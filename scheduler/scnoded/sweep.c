@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A segment belongs to nobody when no process of its owner maps it or has it open. It can't be told by name whose
- * it was: Open MPI names it by a number of its own.
+ * it was: Open MPI names it by a number of its own. Names change hands while we look: all is removed with the rights
+ * of its owner alone, so that the kernel keeps us from files of others, and only what is still the file that we saw.
  */
 #include "scheduler/scnoded/sweep.h"
 
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -22,7 +24,8 @@
 #include "scheduler/scnoded/record.h"
 
 #define DIRECTORY "/dev/shm"
-#define SEGMENTS_MAX 4096 /* at once; the user's next job takes away more */
+#define SWEPT "openscore.swept." /* and our pid: what an end in between leaves is swept next time */
+#define SEGMENTS_MAX 4096        /* at once; the user's next job takes away more */
 
 /* Of Open MPI 4 and 5, of PM and pmstat, of MPICH. */
 static const char *const prefixes[] = {"vader_segment.", "sm_segment.", "osc_sm.",
@@ -172,21 +175,57 @@ static bool is_used(const struct segments *s, const struct segment *segment)
 	return segment->is_used;
 }
 
+/* Whether that name leads to the segment that we saw. */
+static bool is_same(int dir_fd, const char *name, const struct segment *segment, uid_t uid)
+{
+	struct stat st;
+
+	return !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == segment->device &&
+	       st.st_ino == segment->inode && st.st_uid == uid;
+}
+
+/* Linux removes names, not inodes: the file gets a name that nobody waits for, and its own back if it is another one. */
+static void remove_file(int dir_fd, const struct segment *segment, uid_t uid)
+{
+	char aside[64];
+
+	snprintf(aside, sizeof(aside), SWEPT "%d", getpid());
+	if (!is_same(dir_fd, segment->name, segment, uid) ||
+	    renameat2(dir_fd, segment->name, dir_fd, aside, RENAME_NOREPLACE))
+		return;
+	if (is_same(dir_fd, aside, segment, uid))
+		unlinkat(dir_fd, aside, 0);
+	else
+		renameat2(dir_fd, aside, dir_fd, segment->name, RENAME_NOREPLACE);
+}
+
 static void remove_one(int dir_fd, const struct segment *segment, uid_t uid)
 {
 	int folder;
 
 	if (!*segment->folder) {
-		unlinkat(dir_fd, segment->name, 0);
+		remove_file(dir_fd, segment, uid);
 		return;
 	}
 	folder = open_folder(dir_fd, segment->folder, uid);
 	if (folder < 0)
 		return;
-	unlinkat(folder, segment->name, 0);
+	remove_file(folder, segment, uid);
 	close(folder);
 	/* Until the last one is gone, this does nothing. */
 	unlinkat(dir_fd, segment->folder, AT_REMOVEDIR);
+}
+
+/* As the user, who cannot remove what is another's in a directory with the sticky bit. */
+static void remove_unused(int dir_fd, const struct segments *s, uid_t uid)
+{
+	uid_t ours = (uid_t)setfsuid(uid);
+
+	if ((uid_t)setfsuid((uid_t)-1) == uid)
+		for (size_t i = 0; i < s->n; i++)
+			if (!is_used(s, &s->all[i]))
+				remove_one(dir_fd, &s->all[i], uid);
+	setfsuid(ours);
 }
 
 void sweep_shared_memory(uid_t uid)
@@ -197,11 +236,10 @@ void sweep_shared_memory(uid_t uid)
 	if (dir < 0)
 		return;
 	find_segments(dir, "", uid, &s);
-	if (s.n)
+	if (s.n) {
 		mark_used(&s, uid);
-	for (size_t i = 0; i < s.n; i++)
-		if (!is_used(&s, &s.all[i]))
-			remove_one(dir, &s.all[i], uid);
+		remove_unused(dir, &s, uid);
+	}
 	free(s.all);
 	close(dir);
 }

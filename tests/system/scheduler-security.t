@@ -34,6 +34,8 @@ ETH_P_ALL, SO_RCVBUFFORCE = 3, 33
 CUT = 40                        # requests of which only the head comes: more than --user-memory holds
 MAGIC = b"OSCORE1\n"            # see frame.h
 FORGED = 120000                 # counter files of a stranger in /dev/shm
+SEGMENTS = 3000                 # whose names change hands
+SWAP_S = 0.0002
 BEATS = 6                       # of a host that are watched
 BEAT_S = 0.1                    # figure scnoded-beat: processor time of the worst of them
 TAP = Tap()
@@ -408,6 +410,24 @@ def forged_counters(cluster):
         TAP.ok("said nothing" not in cluster.scored.log(), "the host was not lost", cluster.scored.log())
 
 
+def swapped_segments(cluster):
+    """Names of segments that are another user's files by the time when they are swept."""
+    make = f"import time\nfor n in range({SEGMENTS}): open(f'/dev/shm/vader_segment.{{n}}', 'w').close()\n" \
+           "print('here', flush=True)\ntime.sleep(60)\n"
+    with own_host(cluster, "h4") as (_, directory):
+        for n in range(SEGMENTS):
+            with open(f"{directory}/whole.{n}", "wb"):
+                os.chown(f"{directory}/whole.{n}", OWNER, OWNER)
+        with job(cluster, "-nodes=1x1,group=h4", PYTHON, "-c", make, user=HOSTILE) as (child, _):
+            child.terminate()
+            for n in range(SEGMENTS):
+                os.rename(f"{directory}/whole.{n}", f"{directory}/vader_segment.{n}")
+                time.sleep(SWAP_S)      # spread over the time of the sweep
+        TAP.equal(cluster.settled(), [], "a job whose segments change hands is swept")
+        left = [os.stat(f"{directory}/{name}").st_uid for name in os.listdir(directory)]
+        TAP.equal((left.count(OWNER), len(left)), (SEGMENTS, SEGMENTS), "what another user has by then is there")
+
+
 def escapes(cluster):
     """Control characters of users."""
     with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; exec sleep 30", "\x1b]0;title\x07\n\rfake") as _:
@@ -456,7 +476,8 @@ def main():
     with schedlocal.Cluster() as cluster:
         cluster.up("h1", "h2", scored=("--rows", "1", "--user-jobs", str(JOBS)))
         for part in (sealed, others_job, pmix, local_socket, floods, garbage, queue_quota, oversized, cut_requests,
-                     leftovers, survivors, stopped_step, stalls, escapes, forged_counters, directories):
+                     leftovers, survivors, stopped_step, stalls, escapes, forged_counters, directories,
+                     swapped_segments):
             part(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
         TAP.ok(all(daemon.child.poll() is None for daemon in cluster.daemons), "all daemons live")

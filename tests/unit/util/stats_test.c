@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -170,6 +172,34 @@ static int put_file(const char *path, const void *data, size_t len, off_t size)
 	is_int(ftruncate(fd, size), 0);
 	is_int(fcntl(fd, F_OFD_SETLK, &lock), 0);
 	return fd;
+}
+
+/* A file that takes the place of one which is about to be locked. */
+static struct {
+	const struct stats_page *page; /* NULL: there is none, or it has happened */
+	char path[96];
+	ino_t old; /* in whose place */
+	int fd;
+} renewed;
+
+/* That of pmcore/util/stats.c comes here. */
+int fcntl(int fd, int command, ...)
+{
+	struct stat st;
+	va_list args;
+	void *arg;
+
+	va_start(args, command);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (command == F_OFD_SETLK && renewed.page && !fstat(fd, &st) && st.st_ino == renewed.old) {
+		const struct stats_page *page = renewed.page;
+
+		renewed.page = NULL;
+		unlink(renewed.path);
+		renewed.fd = put_file(renewed.path, page, sizeof(*page), sizeof(*page));
+	}
+	return (int)syscall(SYS_fcntl, fd, command, arg);
 }
 
 TAP_TEST(stats_visit__contents_that_lie)
@@ -483,6 +513,26 @@ TAP_TEST(stats_visit__child_of_killed_writer_lingers)
 	close(until[0]);
 	close(ready[1]);
 	close(ready[0]);
+}
+
+/* Another sweeper was faster, and the name leads to a new context: the last moment before a file is locked. */
+TAP_TEST(stats_create__name_in_use_anew_when_swept)
+{
+	struct stats_page page = {.magic = STATS_MAGIC, .size = sizeof(page)};
+	struct stats *stats;
+	struct stat st;
+
+	renewed.page = &page;
+	name_of(renewed.path, geteuid(), dead_pid(), 0);
+	close(open(renewed.path, O_CREAT | O_WRONLY, 0600));
+	is_int(stat(renewed.path, &st), 0);
+	renewed.old = st.st_ino;
+	is_int(stats_create(1, &stats), 0);
+	stats_destroy(stats);
+	ok(!renewed.page); /* it came to that */
+	is_int(access(renewed.path, F_OK), 0);
+	close(renewed.fd);
+	unlink(renewed.path);
 }
 
 /* The kernel would not only refuse the file, but end the process. */
