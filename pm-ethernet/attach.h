@@ -5,8 +5,9 @@
  * context is taken back; when the daemon dies the process goes on and notices nothing.
  *
  * ATTACH and RESUME are answered with sockets that are not bound yet, as the kernel may refuse to map the
- * rings of one that is (Linux before 6.4). The process maps them and says MAPPED; the daemon binds, tells the
- * kernel programs, and answers once more. Of a socket before that nobody but its interface can be reached.
+ * rings of one that is (Linux before 6.4). The process maps them, fills the packet memory, so that its pages count in
+ * its own group, and says MAPPED; the daemon gives the memory to the kernel, binds, tells the kernel programs, and
+ * answers once more. Of a socket before that nobody but its interface can be reached.
  * Each side checks every field of what it got in one decode function (attach.c).
  */
 #ifndef PM_ETHERNET_ATTACH_H
@@ -29,8 +30,8 @@ enum eth_op {
 	ETH_OP_REPORT,     /* answer: JSON text about the daemon, in struct eth_report pieces */
 	/*
 	 * The process has mapped the memory and sockets of ATTACH or RESUME; answer without descriptors,
-	 * is_bound set. After a refusal the grant is void: a resumed context is suspended again. ESTALE: the
-	 * same request may bring a better grant.
+	 * is_bound set. After a refusal the grant is void: a resumed context is suspended again. ENOMEM: not
+	 * every page of the packet memory is there. ESTALE: the same request may bring a better grant.
 	 */
 	ETH_OP_MAPPED,
 };

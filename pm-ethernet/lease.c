@@ -330,8 +330,14 @@ static int take(struct eth_dev *d, struct arrival *a)
 	while (a->n_fds)
 		if (a->fds[--a->n_fds] >= 0)
 			close(a->fds[a->n_fds]);
-	if (err) {
+	if (err == -ENOMEM)
+		explain(d,
+			"%llu MiB of packet memory can't be had; allow this process's group more "
+			"(memory.max), or ask for less with channel.send_buffers",
+			(unsigned long long)a->granted.memory_bytes >> 20);
+	else if (err)
 		explain(d, "what pm-ethernetd granted can't be used: %s", strerror(-err));
+	if (err) {
 		close_sockets(d);
 		unmap_share(d);
 	}

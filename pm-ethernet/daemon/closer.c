@@ -9,7 +9,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "pm-ethernet/daemon/ports.h"
 #include "pm-ethernet/daemon/thread.h"
 #include "pmcore/util/clock.h"
 
@@ -18,10 +17,10 @@ struct ethd_closing {
 	struct ethd_closing *next;
 	int fds[ETH_RAILS];
 	uint32_t n;
-	uid_t uid;
-	int port;   /* -1 = none */
-	int signal; /* the eventfd */
-	uint64_t begin_ns;
+	struct ethd_charge *charge;
+	int signal;        /* the eventfd */
+	uint64_t begin_ns; /* when it was taken */
+	bool is_started;   /* has a thread */
 	_Atomic bool is_done;
 };
 
@@ -49,41 +48,62 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Memory of sockets that are being closed counts for nobody, so a user has only so much of it. */
+/* A user has only some of the threads, so that another's sockets need not wait for his. */
 static bool has_room(const struct ethd *d, uid_t uid)
 {
 	uint32_t n = 0;
 
 	for (const struct ethd_closing *batch = d->closing; batch; batch = batch->next)
-		n += batch->uid == uid;
+		n += batch->is_started && batch->charge->uid == uid;
 	return n < ETHD_CLOSERS_UID && d->n_closing < ETHD_CLOSERS_MAX;
 }
 
-void ethd_closer_take(struct ethd *d, uid_t uid, const int *fds, uint32_t n, int port)
+/* False: there is no thread for it. */
+static bool start(struct ethd *d, struct ethd_closing *batch)
 {
-	struct ethd_closing *batch =
-		n && d->closer >= 0 && has_room(d, uid) ? calloc(1, sizeof(*batch)) : NULL;
+	batch->is_started = !ethd_thread_start(work, batch);
+	d->n_closing += batch->is_started;
+	return batch->is_started;
+}
+
+void ethd_closer_take(struct ethd *d, struct ethd_charge *charge, const int *fds, uint32_t n)
+{
+	struct ethd_closing *batch = n && d->closer >= 0 ? calloc(1, sizeof(*batch)) : NULL;
 
 	if (batch) {
 		memcpy(batch->fds, fds, n * sizeof(fds[0]));
 		batch->n = n;
-		batch->uid = uid;
-		batch->port = port;
+		batch->charge = charge;
 		batch->signal = d->closer;
 		batch->begin_ns = clock_monotonic_ns();
 	}
-	if (!batch || ethd_thread_start(work, batch)) {
+	if (!batch || (has_room(d, charge->uid) && !start(d, batch))) {
 		free(batch);
 		close_all(fds, n);
-		if (port >= 0)
-			ethd_port_give(d, port);
 		return;
 	}
-	if (port >= 0)
-		ethd_port_rest(d, port);
+	charge->n_closing++;
 	batch->next = d->closing;
 	d->closing = batch;
-	d->n_closing++;
+}
+
+/* Batches that wait have their turn, the oldest first, which is the last in the list. Without a thread it is closed here. */
+static void start_waiting(struct ethd *d)
+{
+	for (;;) {
+		struct ethd_closing *oldest = NULL;
+
+		for (struct ethd_closing *batch = d->closing; batch; batch = batch->next)
+			if (!batch->is_started && has_room(d, batch->charge->uid))
+				oldest = batch;
+		if (!oldest)
+			return;
+		if (start(d, oldest))
+			continue;
+		oldest->is_started = true;
+		d->n_closing++;
+		work(oldest);
+	}
 }
 
 bool ethd_closer_is_busy(const struct ethd *d, uint64_t since_ns)
@@ -111,10 +131,10 @@ bool ethd_closer_reap(struct ethd *d)
 		}
 		*at = batch->next;
 		d->n_closing--;
-		if (batch->port >= 0)
-			ethd_port_give(d, batch->port);
+		batch->charge->n_closing--;
 		free(batch);
 		has_reaped = true;
 	}
+	start_waiting(d);
 	return has_reaped;
 }

@@ -9,16 +9,16 @@
 
 #include "pm-ethernet/daemon/ethd.h"
 
-#define ETHD_CLOSERS_MAX 64 /* threads at a time; beyond that the daemon closes by itself */
+#define ETHD_CLOSERS_MAX 64 /* threads at a time; beyond that batches wait for one */
 #define ETHD_CLOSERS_UID 32 /* of them, for sockets of one user */
 
 /* Makes d->closer, which is readable when threads have ended. */
 int ethd_closer_open(struct ethd *d);
-/* Takes @n descriptors of a user, and the port they were on (-1 = none), which is free when they are closed. */
-void ethd_closer_take(struct ethd *d, uid_t uid, const int *fds, uint32_t n, int port);
+/* Takes @n descriptors that belong to @charge, and counts there that they are not closed yet. */
+void ethd_closer_take(struct ethd *d, struct ethd_charge *charge, const int *fds, uint32_t n);
 /* Do threads still close what was taken up to that time (clock_monotonic_ns)? */
 bool ethd_closer_is_busy(const struct ethd *d, uint64_t since_ns);
-/* Some threads have ended: true, and their ports are free. */
+/* Some threads have ended: true, and others have begun. */
 bool ethd_closer_reap(struct ethd *d);
 
 #endif

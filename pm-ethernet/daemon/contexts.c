@@ -12,9 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/charges.h"
 #include "pm-ethernet/daemon/closer.h"
 #include "pm-ethernet/daemon/inboxes.h"
 #include "pm-ethernet/daemon/jobs.h"
+#include "pm-ethernet/daemon/memory.h"
 #include "pm-ethernet/daemon/ports.h"
 #include "pm-ethernet/daemon/process.h"
 #include "pm-ethernet/daemon/rails.h"
@@ -32,43 +34,6 @@ struct plan {
 	char *why; /* ETH_WHY bytes */
 };
 
-/* Some of the rails may be gone, and may come back; with none there is nothing to hand out. */
-static int check_presence(const struct ethd *d, const struct plan *p)
-{
-	size_t used;
-
-	for (uint32_t i = 0; i < p->n_rails; i++)
-		if (d->rails[p->rails[i]].ifindex)
-			return 0;
-	used = (size_t)snprintf(p->why, ETH_WHY, "no interface is left for PM, gone:");
-	for (uint32_t i = 0; i < p->n_rails && used < ETH_WHY; i++)
-		used += (size_t)snprintf(p->why + used, ETH_WHY - used, " %s",
-					 d->rails[p->rails[i]].name);
-	if (used < ETH_WHY)
-		snprintf(p->why + used, ETH_WHY - used, "; see 'ip link'");
-	return -ENODEV;
-}
-
-static int choose_rails(const struct ethd *d, struct plan *p)
-{
-	const struct eth_request *r = p->request;
-	char names[ETH_RAILS * ETH_NAME];
-
-	p->n_rails = r->n_rails ? r->n_rails : d->n_rails;
-	for (uint32_t i = 0; i < p->n_rails; i++) {
-		int rail = r->n_rails ? ethd_rail_find(d, r->rails[i]) : (int)i;
-
-		if (rail < 0) {
-			ethd_rails_names(d, names, sizeof(names));
-			snprintf(p->why, ETH_WHY, "this host has no rail %s; its rails are: %s",
-				 r->rails[i], names);
-			return rail;
-		}
-		p->rails[i] = (uint8_t)rail;
-	}
-	return check_presence(d, p);
-}
-
 uint32_t ethd_contexts_count(const struct ethd *d, uid_t uid)
 {
 	uint32_t n = 0;
@@ -77,6 +42,12 @@ uint32_t ethd_contexts_count(const struct ethd *d, uid_t uid)
 		if (d->contexts[c].key && (uid == (uid_t)-1 || d->contexts[c].uid == uid))
 			n++;
 	return n;
+}
+
+/* Those that he has, and those that ended but are kept. */
+static uint32_t count_of(const struct ethd *d, uid_t uid)
+{
+	return ethd_contexts_count(d, uid) + ethd_charges_kept(d, uid);
 }
 
 /* Round robin, so that a late frame to a context that ended meets no new one for long. */
@@ -88,10 +59,14 @@ static int choose_number(struct ethd *d, struct plan *p)
 		p->context = p->who->resuming;
 		return 0;
 	}
-	if (ethd_contexts_count(d, p->who->uid) >= ETHD_UID_CONTEXTS) {
+	if (count_of(d, p->who->uid) >= ETHD_UID_CONTEXTS)
+		ethd_charges_look(d);
+	if (count_of(d, p->who->uid) >= ETHD_UID_CONTEXTS) {
 		snprintf(p->why, ETH_WHY,
-			 "user %u has %d contexts on this host, the most one may have", p->who->uid,
-			 ETHD_UID_CONTEXTS);
+			 "user %u has %d contexts on this host, the most one may have (%u of them "
+			 "ended, but "
+			 "programs keep their sockets)",
+			 p->who->uid, ETHD_UID_CONTEXTS, ethd_charges_kept(d, p->who->uid));
 		return -EDQUOT;
 	}
 	if (want && !d->contexts[want].key) {
@@ -189,6 +164,17 @@ static void add_fd(struct ethd_answer *a, int fd, bool is_ours)
 	a->is_ours[a->granted.n_fds++] = is_ours;
 }
 
+/* A descriptor of memory that others can tell from ours. */
+static int lend(struct ethd_answer *a, int memory)
+{
+	int fd = ethd_memory_lend(memory);
+
+	if (fd < 0)
+		return fd;
+	add_fd(a, fd, false);
+	return 0;
+}
+
 /* In mode tc the frames of a context come by an inbox and not by its sockets: makes the inbox. */
 static int add_inbox(struct ethd_context *c, struct ethd_answer *ret, char *why)
 {
@@ -202,7 +188,7 @@ static int add_inbox(struct ethd_context *c, struct ethd_answer *ret, char *why)
 			 strerror(-c->inbox));
 		return c->inbox;
 	}
-	c->memory_bytes += bytes;
+	c->charge->is_freed_late = true;
 	add_fd(ret, c->inbox, true);
 	return 0;
 }
@@ -228,11 +214,16 @@ static int attach_direct(struct ethd *d, struct plan *p, struct ethd_answer *ret
 	c->n_sockets = p->n_rails;
 	c->is_pending = true;
 	c->job = job;
+	c->charge = job->charge;
 	c->attachment = ETH_DIRECT;
+	c->memory_bytes = job->charge->bytes / job->n_slots;
 	ret->granted = job->layout;
 	ret->granted.slot = c->slot;
-	add_fd(ret, job->memory, true);
-	add_fd(ret, job->share, true);
+	err = lend(ret, job->charge->memory);
+	if (!err)
+		err = lend(ret, job->charge->share);
+	if (err)
+		return err;
 	add_fd(ret, d->board_fd, true);
 	err = add_inbox(c, ret, p->why);
 	if (err)
@@ -244,59 +235,70 @@ static int attach_direct(struct ethd *d, struct plan *p, struct ethd_answer *ret
 	return 0;
 }
 
-/* The socket of a port, its fill ring full; *ret_memory is below it. */
-static int make_socket(const struct eth_granted *l, uint32_t ifindex, uint32_t n_rails,
-		       int *ret_memory)
+/* The socket of a port, its fill ring full, without memory yet. */
+static int make_socket(const struct eth_granted *l, uint32_t ifindex, uint32_t n_rails)
 {
 	uint64_t first = (uint64_t)l->tx_packets * l->chunks_per_packet;
-	int memory = xsk_memory("pm-ethernet-packets", l->memory_bytes), fd, err;
+	int fd = xsk_plain(l, true), err = fd < 0 ? fd : xsk_tie(fd, ifindex);
 
-	if (memory < 0)
-		return memory;
-	fd = xsk_owner(memory, l);
-	err = fd < 0 ? fd : xsk_tie(fd, ifindex);
 	/* Rails do not fill evenly: with twice the room of each none of them runs dry. */
 	if (!err)
 		err = xsk_scale_room(fd, n_rails == 1 ? 1 : 2 * n_rails);
 	if (!err)
 		err = xsk_fill(fd, l, first * l->chunk_bytes, l->rx_chunks);
-	if (!err) {
-		*ret_memory = memory;
+	if (!err)
 		return fd;
-	}
 	if (fd >= 0)
 		close(fd);
-	close(memory);
 	return err;
+}
+
+/* The charge, the memory and the socket of a port that was taken. */
+static int make_port(struct ethd *d, struct ethd_context *c, const struct plan *p,
+		     const struct eth_granted *l)
+{
+	int fd;
+
+	c->charge = ethd_charge_begin(d, p->who->uid, ethd_layout_bytes(l, 1));
+	if (!c->charge)
+		return -ENOMEM;
+	c->charge->memory = ethd_memory_make("pm-ethernet-packets", l->memory_bytes);
+	if (c->charge->memory < 0)
+		return c->charge->memory;
+	fd = make_socket(l, d->ports[c->port].user_ifindex, p->n_rails);
+	if (fd < 0)
+		return fd;
+	c->n_sockets = 1;
+	c->is_pending = true;
+	c->sockets[0] = fd;
+	c->attachment = ETH_PORT;
+	c->memory_bytes = c->charge->bytes;
+	return 0;
 }
 
 static int attach_port(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 {
 	struct ethd_context *c = &d->contexts[p->context];
 	struct eth_granted *l = &ret->granted;
-	int memory, fd, err = ethd_layout(d, p->request, p->who->uid, 1, 1, l, p->why, ETH_WHY);
+	int err = ethd_layout(d, p->request, p->who->uid, 1, 1, l, p->why, ETH_WHY);
 
 	if (err)
 		return err;
 	c->port = ethd_port_take(d, p->context, p->why, ETH_WHY);
 	if (c->port < 0)
 		return c->port;
-	fd = make_socket(l, d->ports[c->port].user_ifindex, p->n_rails, &memory);
-	if (fd < 0) {
+	err = make_port(d, c, p, l);
+	if (!err)
+		err = lend(ret, c->charge->memory);
+	if (err) {
 		snprintf(p->why, ETH_WHY, "packet memory of %llu bytes can't be made: %s",
-			 (unsigned long long)l->memory_bytes, strerror(-fd));
-		return fd;
+			 (unsigned long long)l->memory_bytes, strerror(-err));
+		return err;
 	}
-	c->n_sockets = 1;
-	c->is_pending = true;
-	c->sockets[0] = fd;
-	c->attachment = ETH_PORT;
-	c->memory_bytes = l->memory_bytes;
-	add_fd(ret, memory, false);
 	add_fd(ret, d->board_fd, true);
 	err = add_inbox(c, ret, p->why);
 	if (!err)
-		add_fd(ret, fd, true);
+		add_fd(ret, c->sockets[0], true);
 	return err;
 }
 
@@ -371,7 +373,7 @@ int ethd_context_attach(struct ethd *d, const struct ethd_asker *who, const stru
 		snprintf(ret->granted.why, ETH_WHY, "%s", d->duplicate);
 		return -EADDRINUSE;
 	}
-	err = choose_rails(d, &p);
+	err = ethd_rails_choose(d, r, p.rails, &p.n_rails, why);
 	if (!err)
 		err = choose_number(d, &p);
 	if (!err) {
@@ -403,14 +405,20 @@ static int bind_direct(struct ethd *d, uint16_t context, bool is_last_try, char 
 	return err;
 }
 
-static int bind_port(struct ethd *d, uint16_t context, char *why)
+static int bind_port(struct ethd *d, uint16_t context, const struct eth_granted *g, char *why)
 {
 	struct ethd_context *c = &d->contexts[context];
 	struct eth_grant grant = {.key = c->key, .context = context};
 	struct ethd_port *port = &d->ports[c->port];
 	uint32_t key = context;
-	int err = ethd_port_bind(d, c->port, c->sockets[0]);
+	int err = ethd_layout_check(g, c->charge->memory, why, ETH_WHY);
 
+	if (err)
+		return err;
+	c->charge->is_freed_late = true;
+	err = xsk_register(c->sockets[0], c->charge->memory, g);
+	if (!err)
+		err = ethd_port_bind(d, c->port, c->sockets[0]);
 	if (err) {
 		snprintf(why, ETH_WHY, "no socket on pepu%d: %s", c->port, strerror(-err));
 		return err == -EBUSY ? -ESTALE : err;
@@ -424,27 +432,23 @@ static int bind_port(struct ethd *d, uint16_t context, char *why)
 	return err;
 }
 
-static void close_inbox(struct ethd_context *c)
+/* Others may keep some of it, which is watched. The kernel does not wait at sockets that were never bound. */
+static void close_files(struct ethd *d, struct ethd_context *c)
 {
-	if (c->inbox >= 0)
+	for (uint32_t i = 0; i < c->n_sockets; i++)
+		ethd_charge_watch(d, c->charge, c->sockets[i]);
+	if (c->inbox >= 0) {
+		ethd_charge_watch(d, c->charge, c->inbox);
 		close(c->inbox);
-	c->inbox = -1;
-}
-
-/* The kernel does not wait at sockets that were never bound. */
-static void close_sockets(struct ethd *d, struct ethd_context *c)
-{
-	if (!c->is_pending) {
-		ethd_closer_take(d, c->uid, c->sockets, c->n_sockets, c->port);
-	} else {
+	}
+	if (!c->is_pending)
+		ethd_closer_take(d, c->charge, c->sockets, c->n_sockets);
+	else
 		for (uint32_t i = 0; i < c->n_sockets; i++)
 			close(c->sockets[i]);
-		if (c->port >= 0)
-			ethd_port_give(d, c->port);
-	}
 	c->n_sockets = 0;
+	c->inbox = -1;
 	c->is_pending = false;
-	c->port = -1;
 }
 
 int ethd_context_bind(struct ethd *d, uint16_t context, bool is_last_try, struct eth_granted *g)
@@ -453,7 +457,8 @@ int ethd_context_bind(struct ethd *d, uint16_t context, bool is_last_try, struct
 	struct eth_context entry = {.key = c->key, .attachment = c->attachment};
 	uint32_t key = context;
 	char why[ETH_WHY] = "";
-	int err = c->job ? bind_direct(d, context, is_last_try, why) : bind_port(d, context, why);
+	int err = c->job ? bind_direct(d, context, is_last_try, why)
+			 : bind_port(d, context, g, why);
 
 	if (err == -EBUSY && c->job && !is_last_try)
 		return ETHD_WAIT;
@@ -473,7 +478,6 @@ int ethd_context_bind(struct ethd *d, uint16_t context, bool is_last_try, struct
 			ethd_context_suspend(d, context);
 		return err;
 	}
-	close_inbox(c);
 	c->is_pending = false;
 	c->is_new = false;
 	g->n_fds = 0;
@@ -519,11 +523,17 @@ void ethd_context_suspend(struct ethd *d, uint16_t context)
 	struct ethd_context *c = &d->contexts[context];
 
 	detach(d, context);
-	close_inbox(c);
-	close_sockets(d, c);
+	if (c->charge)
+		close_files(d, c);
 	if (c->job)
 		ethd_job_leave(d, c->job);
+	else if (c->charge)
+		ethd_charge_end(d, c->charge, c->port);
+	else if (c->port >= 0)
+		ethd_port_give(d, c->port);
 	c->job = NULL;
+	c->charge = NULL;
+	c->port = -1;
 	c->memory_bytes = 0;
 	c->attachment = ETH_DETACHED;
 }

@@ -53,7 +53,8 @@ struct ethd_options {
 	uint16_t type; /* EtherType, host byte order */
 	enum ethd_mode mode;
 	enum ethd_direct direct;
-	uint32_t watch_ns;        /* between two ETH_WATCH of a rail, 0 = none are sent */
+	uint32_t watch_ns; /* between two ETH_WATCH of a rail, 0 = none are sent */
+	uint64_t user_bytes; /* packet memory of one user but root; 0 = ETHD_UID_BYTES and a quarter of all */
 	struct eth_grid grid;     /* n_dims 0: none */
 	uint32_t grid_host_id;    /* ours in the grid */
 	struct eth_point *points; /* grid.n_points, ours; NULL without a grid */
@@ -88,6 +89,25 @@ struct ethd_port {
 	uint64_t busy_until_ns; /* not to be taken before; its queue was found bound */
 };
 
+/*
+ * All that was handed out with one grant, of a port or to a direct job: its user is charged for it until nobody holds it
+ * any more. Owned by charges.c; context or job point to it until they let go of it.
+ */
+struct ethd_charge {
+	struct ethd_charge *next;
+	uint64_t id; /* of its files in the set ethd.held */
+	uid_t uid;
+	uint64_t bytes; /* all of it: packet memory, rings, inboxes, what the kernel keeps beside them */
+	int memory, share;  /* memory.h, -1 = none */
+	int port;           /* rests until no socket is left, place in ethd.ports, -1 = none */
+	uint32_t n_closing; /* batches of closer.c that hold some of its files */
+	uint32_t n_held;    /* files that somebody else held at the last look */
+	bool is_ended;      /* the lease is over */
+	bool is_freed_late; /* by the kernel: pinned pages, rings of BPF */
+	bool is_unknown;    /* what is held can't be told */
+	uint64_t free_ns;   /* when its bytes are free; 0 = not before another look */
+};
+
 /* The direct contexts of one job: their memory and the sockets everything else is bound to. */
 struct ethd_job {
 	struct ethd_job *next;
@@ -100,10 +120,11 @@ struct ethd_job {
 	uint8_t rails[ETH_RAILS]; /* host rails, in the order of its first process */
 	int base[ETH_RAILS];      /* AF_XDP sockets that own fill and completion rings, -1 = none */
 	uint32_t n_bound;         /* base[0..n_bound) are bound */
-	int memory, share;        /* memfds */
+	struct ethd_charge *charge; /* with memory and share; NULL: adopted */
 	uint32_t n_slots,
 		next_slot;   /* slots are handed out once: an old one may have frames under way */
 	uint32_t n_contexts; /* contexts that use it */
+	bool is_registered;  /* the kernel has its memory */
 	struct eth_granted layout; /* sizes of memory and rings */
 };
 
@@ -115,6 +136,7 @@ struct ethd_context {
 	uint64_t start_time; /* of the process, /proc/PID/stat field 22; tells a reused pid */
 	struct ethd_client *client; /* whose connection is the lease; NULL: adopted */
 	struct ethd_job *job;       /* direct only */
+	struct ethd_charge *charge; /* of a direct one its job's; NULL: adopted, or suspended */
 	uint32_t attachment;        /* enum eth_attachment; ETH_DETACHED = suspended */
 	uint32_t slot;
 	uid_t uid;
@@ -124,9 +146,9 @@ struct ethd_context {
 	bool is_pending; /* waits until the process has mapped its sockets */
 	uint32_t n_sockets;
 	int sockets[ETH_RAILS]; /* kept, so that the process's own are not the last: closer.h */
-	int inbox;              /* waits as the sockets do; -1 = none does */
+	int inbox;              /* kept as well; -1 = none */
 	int port;               /* place in ethd.ports, -1 = none */
-	uint64_t memory_bytes; /* of its own packet memory, that of a direct one is its job's, and inbox */
+	uint64_t memory_bytes; /* its part of what its user is charged for, which the state file tells */
 	uint32_t n_rails;
 	uint8_t rails[ETH_RAILS]; /* host rails */
 };
@@ -163,11 +185,15 @@ struct ethd {
 	struct ethd_client *clients;
 	uint32_t n_clients;
 	struct ethd_closing *closing; /* sockets that threads close, owned by closer.c */
-	uint32_t n_closing;
+	uint32_t n_closing;           /* of them with a thread */
+	struct ethd_charge *charges;  /* owned by charges.c, as the next three */
+	uint64_t last_charge;
+	uint64_t look_ns,
+		look_wait_ns; /* when to see what is still held, and the time from then on */
 	struct ethd_discover *discover; /* owned by discover.c */
 	struct ethd_grid *grid;         /* owned by grid.c; NULL: there is no grid */
 
-	int epoll, signals, listener, netlink, closer, lock, guard;
+	int epoll, signals, listener, netlink, closer, held, lock, guard;
 	bool is_stopping;
 	bool is_leaving_all; /* stops, and lets everything go on for the next daemon */
 };

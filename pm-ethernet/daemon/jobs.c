@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/charges.h"
 #include "pm-ethernet/daemon/closer.h"
+#include "pm-ethernet/daemon/memory.h"
 #include "pm-ethernet/daemon/sockets.h"
 
 #define RING_MIN 1024u
@@ -23,6 +24,10 @@
 #define INBOX_FRAMES 1024u  /* of the largest size, that wait in an inbox */
 #define INBOX_MIN (1u << 20)
 #define INBOX_MAX (1u << 23)
+#define DESCRIPTOR_BYTES                                                                           \
+	16u              /* struct xdp_desc; the kernel has a copy of each of those to be sent */
+#define ADDRESS_BYTES 8u /* of a chunk, in fill and completion rings */
+#define KERNEL_CHUNK_BYTES 144u /* what the kernel keeps of a chunk beside it, 120 to 140 */
 
 static uint32_t power_of_two(uint64_t n)
 {
@@ -40,31 +45,6 @@ static uint32_t ring_for(uint64_t chunks)
 	return n < RING_MIN ? RING_MIN : n > RING_MAX ? RING_MAX : n;
 }
 
-/* The kernel can't swap packet memory out, so what one user may hold of it has a limit. */
-static int check_quota(const struct ethd *d, uid_t uid, uint64_t more, char *why, size_t why_size)
-{
-	uint64_t has = 0, limit = ETHD_UID_BYTES;
-	struct sysinfo machine;
-
-	if (!uid)
-		return 0;
-	if (!sysinfo(&machine) && (uint64_t)machine.totalram * machine.mem_unit / 4 < limit)
-		limit = (uint64_t)machine.totalram * machine.mem_unit / 4;
-	for (uint32_t c = 1; c < ETH_CONTEXTS; c++)
-		if (d->contexts[c].key && d->contexts[c].uid == uid)
-			has += d->contexts[c].memory_bytes;
-	for (const struct ethd_job *job = d->jobs; job; job = job->next)
-		if (job->uid == uid && job->n_contexts)
-			has += job->layout.memory_bytes;
-	if (has + more <= limit)
-		return 0;
-	snprintf(why, why_size,
-		 "user %u holds %llu MiB of packet memory on this host and may hold %llu MiB; "
-		 "end other programs, or ask for less with channel.send_buffers",
-		 uid, (unsigned long long)has >> 20, (unsigned long long)limit >> 20);
-	return -EDQUOT;
-}
-
 /* Room for each context's frames, of all rails: the processes take them out into memory of their own. */
 static uint32_t inbox_for(const struct ethd *d)
 {
@@ -74,7 +54,34 @@ static uint32_t inbox_for(const struct ethd *d)
 	return n < INBOX_MIN ? INBOX_MIN : n > INBOX_MAX ? INBOX_MAX : n;
 }
 
-int ethd_layout(const struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t n_slots,
+uint64_t ethd_layout_bytes(const struct eth_granted *l, uint32_t n_sockets)
+{
+	uint64_t chunks = l->memory_bytes / l->chunk_bytes;
+	uint64_t rings = (uint64_t)(l->rx_entries + 2 * l->tx_entries) * DESCRIPTOR_BYTES;
+	uint64_t owner = rings +
+			 (uint64_t)(l->fill_entries + l->completion_entries) * ADDRESS_BYTES +
+			 chunks * KERNEL_CHUNK_BYTES;
+	size_t share =
+		eth_share_bytes(n_sockets, l->n_slots,
+				power_of_two((uint64_t)l->tx_packets * l->chunks_per_packet));
+
+	return l->memory_bytes + n_sockets * owner + share +
+	       (uint64_t)l->n_slots * (l->inbox_bytes + n_sockets * rings);
+}
+
+int ethd_layout_check(const struct eth_granted *l, int memory, char *why, size_t why_size)
+{
+	if (ethd_memory_is_filled(memory, l->memory_bytes))
+		return 0;
+	snprintf(why, why_size,
+		 "the process has not filled its packet memory of %llu MiB; allow its group more "
+		 "memory, or ask "
+		 "for less with channel.send_buffers",
+		 (unsigned long long)l->memory_bytes >> 20);
+	return -ENOMEM;
+}
+
+int ethd_layout(struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t n_slots,
 		uint32_t n_sockets, struct eth_granted *ret, char *why, size_t why_size)
 {
 	uint64_t per_packet = d->chunks_per_packet, all = ETHD_JOB_BYTES / d->chunk_bytes;
@@ -106,8 +113,7 @@ int ethd_layout(const struct ethd *d, const struct eth_request *r, uid_t uid, ui
 	ret->memory_bytes = (tx + rx * n_sockets) * d->chunk_bytes;
 	ret->is_frags = d->is_frags;
 	ret->is_native = d->mode == ETHD_MODE_NATIVE;
-	return check_quota(d, uid, ret->memory_bytes + (uint64_t)n_slots * ret->inbox_bytes, why,
-			   why_size);
+	return ethd_charges_allow(d, uid, ethd_layout_bytes(ret, n_sockets), why, why_size);
 }
 
 struct ethd_job *ethd_job_find(const struct ethd *d, uint64_t key, uid_t uid)
@@ -142,10 +148,11 @@ static int make_share(struct ethd_job *job)
 	struct eth_share *share;
 	int err = 0;
 
-	job->share = xsk_memory("pm-ethernet-share", bytes);
-	if (job->share < 0)
-		return job->share;
-	share = mmap(NULL, sizeof(*share), PROT_READ | PROT_WRITE, MAP_SHARED, job->share, 0);
+	job->charge->share = ethd_memory_make("pm-ethernet-share", bytes);
+	if (job->charge->share < 0)
+		return job->charge->share;
+	share = mmap(NULL, sizeof(*share), PROT_READ | PROT_WRITE, MAP_SHARED, job->charge->share,
+		     0);
 	if (share == MAP_FAILED)
 		return -errno;
 	share->magic = ETH_SHARE_MAGIC;
@@ -156,6 +163,18 @@ static int make_share(struct ethd_job *job)
 		err = init_lock(&share->rails[r].lock);
 	munmap(share, sizeof(*share));
 	return err;
+}
+
+/* Its pages come when the first process fills them. */
+static int make_memory(struct ethd *d, struct ethd_job *job)
+{
+	uint64_t bytes = job->layout.memory_bytes;
+
+	job->charge = ethd_charge_begin(d, job->uid, ethd_layout_bytes(&job->layout, job->n_rails));
+	if (!job->charge)
+		return -ENOMEM;
+	job->charge->memory = ethd_memory_make("pm-ethernet-packets", bytes);
+	return job->charge->memory < 0 ? job->charge->memory : make_share(job);
 }
 
 /* Owners of the rings, each with its receive chunks in the fill ring. */
@@ -169,7 +188,7 @@ static int make_owners(const struct ethd *d, struct ethd_job *job)
 	/* nobody reads or writes the packets of an owner itself */
 	small.rx_entries = small.tx_entries = 64;
 	for (uint32_t r = 0; r < job->n_rails && !err; r++) {
-		job->base[r] = r ? xsk_plain(&small, true) : xsk_owner(job->memory, &small);
+		job->base[r] = xsk_plain(&small, true);
 		if (job->base[r] < 0)
 			return job->base[r];
 		err = xsk_tie(job->base[r], d->rails[job->rails[r]].ifindex);
@@ -189,7 +208,6 @@ static struct ethd_job *add(struct ethd *d, uint64_t key, uid_t uid)
 		return NULL;
 	job->key = key;
 	job->uid = uid;
-	job->memory = job->share = -1;
 	for (uint32_t r = 0; r < ETH_RAILS; r++)
 		job->base[r] = -1;
 	job->next = d->jobs;
@@ -228,8 +246,7 @@ int ethd_job_create(struct ethd *d, const struct eth_request *r, uid_t uid, cons
 	if (!err) {
 		snprintf(why, why_size, "packet memory of %llu bytes can't be made",
 			 (unsigned long long)job->layout.memory_bytes);
-		job->memory = xsk_memory("pm-ethernet-packets", job->layout.memory_bytes);
-		err = job->memory < 0 ? job->memory : make_share(job);
+		err = make_memory(d, job);
 	}
 	if (!err)
 		err = make_owners(d, job);
@@ -258,6 +275,24 @@ static int bind_owner(struct ethd *d, struct ethd_job *job, uint32_t r)
 	return err;
 }
 
+/* Once, when the first process has mapped and filled it. */
+static int register_memory(struct ethd_job *job, char *why, size_t why_size)
+{
+	int err = job->is_registered
+			  ? 0
+			  : ethd_layout_check(&job->layout, job->charge->memory, why, why_size);
+
+	if (err || job->is_registered)
+		return err;
+	job->charge->is_freed_late = true;
+	err = xsk_register(job->base[0], job->charge->memory, &job->layout);
+	job->is_registered = !err;
+	if (err)
+		snprintf(why, why_size, "packet memory of %llu bytes can't be registered: %s",
+			 (unsigned long long)job->layout.memory_bytes, strerror(-err));
+	return err;
+}
+
 static int bind_owners(struct ethd *d, struct ethd_job *job)
 {
 	while (job->n_bound < job->n_rails) {
@@ -272,12 +307,16 @@ static int bind_owners(struct ethd *d, struct ethd_job *job)
 	return 0;
 }
 
-/* Its queues are free again as soon as the processes that mapped the rings have heard of it. */
-static void make_void(struct ethd_job *job)
+/* Lets go of the owners, of which those that are bound come first. */
+static void close_owners(struct ethd *d, struct ethd_job *job)
 {
-	job->is_void = true;
-	for (uint32_t r = 0; r < ETH_RAILS; r++) {
+	for (uint32_t r = 0; r < ETH_RAILS; r++)
 		if (job->base[r] >= 0)
+			ethd_charge_watch(d, job->charge, job->base[r]);
+	if (job->n_bound && job->base[0] >= 0)
+		ethd_closer_take(d, job->charge, job->base, job->n_bound);
+	for (uint32_t r = 0; r < ETH_RAILS; r++) {
+		if (r >= job->n_bound && job->base[r] >= 0)
 			close(job->base[r]);
 		job->base[r] = -1;
 	}
@@ -286,14 +325,20 @@ static void make_void(struct ethd_job *job)
 int ethd_job_bind(struct ethd *d, struct ethd_job *job, const int *sockets, bool is_last_try,
 		  char *why, size_t why_size)
 {
-	int err = job->is_void ? -ESTALE : bind_owners(d, job);
+	int err = job->is_void ? -ESTALE : register_memory(job, why, why_size);
 
+	if (err && !job->is_void)
+		return err;
+	if (!err)
+		err = bind_owners(d, job);
 	if (err) {
 		snprintf(why, why_size, "queue 0 of %s can't be had: %s",
 			 d->rails[job->rails[job->n_bound]].name, strerror(-err));
 		if (err == -EBUSY && !is_last_try)
 			return err;
-		make_void(job);
+		/* its queues are free again as soon as the processes that mapped the rings have heard of it */
+		job->is_void = true;
+		close_owners(d, job);
 		if (!job->is_zero_copy || err == -ESTALE || is_last_try)
 			return err;
 		/* One NIC can do without copies and another can't: then none does. */
@@ -354,14 +399,9 @@ void ethd_job_destroy(struct ethd *d, struct ethd_job *job)
 	while (*at != job)
 		at = &(*at)->next;
 	*at = job->next;
-	/* those that are bound come first */
-	ethd_closer_take(d, job->uid, job->base, job->is_void ? 0 : job->n_bound, -1);
-	for (uint32_t r = job->is_void ? 0 : job->n_bound; r < ETH_RAILS; r++)
-		if (job->base[r] >= 0)
-			close(job->base[r]);
-	if (job->memory >= 0)
-		close(job->memory);
-	if (job->share >= 0)
-		close(job->share);
+	if (job->charge) {
+		close_owners(d, job);
+		ethd_charge_end(d, job->charge, -1);
+	}
 	free(job);
 }

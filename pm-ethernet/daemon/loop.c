@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/charges.h"
 #include "pm-ethernet/daemon/clients.h"
 #include "pm-ethernet/daemon/closer.h"
 #include "pm-ethernet/daemon/contexts.h"
@@ -38,6 +39,8 @@ int ethd_loop_open(struct ethd *d)
 	err = ethd_sources_open(d);
 	if (!err)
 		err = ethd_closer_open(d);
+	if (!err)
+		err = ethd_charges_open(d);
 	if (!err)
 		err = ethd_source_add(d, d->closer, EPOLLIN, ETHD_SOURCE_CLOSER, 0);
 	if (!err)
@@ -100,8 +103,10 @@ static void handle(struct ethd *d, const struct epoll_event *event)
 		ethd_discover_input(d, (uint32_t)value);
 		break;
 	case ETHD_SOURCE_CLOSER:
-		if (ethd_closer_reap(d))
+		if (ethd_closer_reap(d)) {
+			ethd_charges_hurry(d);
 			ethd_clients_retry(d);
+		}
 		break;
 	}
 }
@@ -130,6 +135,7 @@ int ethd_loop_run(struct ethd *d)
 		int n;
 
 		next = sooner(next, ethd_watch_timer(d, now));
+		next = sooner(next, ethd_charges_timer(d, now));
 		next = sooner(next, ethd_clients_timer(d, now));
 		watch_rails(d);
 		n = epoll_wait(d->epoll, &event, 1, sleep_ms(now, next));

@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/charges.h"
 #include "pm-ethernet/daemon/clients.h"
 #include "pm-ethernet/daemon/contexts.h"
 #include "pm-ethernet/daemon/ethd.h"
@@ -41,7 +42,8 @@ static struct ethd *create(const struct ethd_options *options)
 		return NULL;
 	d->options = *options;
 	d->board_fd = d->port_program = d->door_program = -1;
-	d->epoll = d->signals = d->listener = d->netlink = d->closer = d->lock = d->guard = -1;
+	d->epoll = d->signals = d->listener = d->netlink = d->closer = d->held = d->lock =
+		d->guard = -1;
 	memset(&d->maps, -1, sizeof(d->maps));
 	for (uint32_t c = 0; c < ETH_CONTEXTS; c++)
 		d->contexts[c] = (struct ethd_context){.pidfd = -1, .inbox = -1, .port = -1};
@@ -285,6 +287,7 @@ static int destroy(struct ethd *d, int code)
 	ethd_clients_forget(d);
 	while (d->jobs)
 		ethd_job_destroy(d, d->jobs);
+	ethd_charges_forget(d);
 	free(d->options.points);
 	ethd_names_free(&d->options.names);
 	free(d);

@@ -13,21 +13,29 @@
 #include "pm-ethernet/daemon/watch.h"
 
 #define RUN_DIRECTORY "/run/pm-ethernet"
+#define USER_MIB_MAX (1ul << 20)
 
 static const struct option table[] = {
-	{"nics", required_argument, NULL, 'n'},    {"run", required_argument, NULL, 'r'},
-	{"host-id", required_argument, NULL, 'i'}, {"ethertype", required_argument, NULL, 't'},
-	{"mode", required_argument, NULL, 'm'},    {"direct", required_argument, NULL, 'd'},
-	{"config", required_argument, NULL, 'c'},  {"watch", required_argument, NULL, 'w'},
-	{"foreground", no_argument, NULL, 'f'},    {"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
+	{"nics", required_argument, NULL, 'n'},
+	{"run", required_argument, NULL, 'r'},
+	{"host-id", required_argument, NULL, 'i'},
+	{"ethertype", required_argument, NULL, 't'},
+	{"mode", required_argument, NULL, 'm'},
+	{"direct", required_argument, NULL, 'd'},
+	{"config", required_argument, NULL, 'c'},
+	{"watch", required_argument, NULL, 'w'},
+	{"user-memory", required_argument, NULL, 'u'},
+	{"foreground", no_argument, NULL, 'f'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
 };
 
 static const char usage[] =
 	"usage: pm-ethernetd --nics NAME,... | --config CLUSTER.JSON\n"
 	"                    [--run DIR] [--host-id N] [--ethertype N]\n"
 	"                    [--mode auto|native|generic|tc] [--direct any|root|never]\n"
-	"                    [--watch TIME]\n"
+	"                    [--watch TIME] [--user-memory MIB]\n"
 	"Serves pm-ethernet on this host, see pm-ethernetd(8).\n";
 
 static int set_nics(struct ethd_options *o, const char *text, char *why, size_t size)
@@ -200,6 +208,10 @@ static int set(struct ethd_options *o, int option, const char *text, char *why, 
 		return err < 0 ? err : 0;
 	case 'w':
 		return set_watch(o, text, why, size);
+	case 'u':
+		err = set_number("user-memory", text, USER_MIB_MAX, &n, why, size);
+		o->user_bytes = (uint64_t)n << 20;
+		return err;
 	case 'c':
 		return set_config(o, text, why, size);
 	default:

@@ -20,7 +20,7 @@ int ethd_port_take(struct ethd *d, uint16_t context, char *why, size_t why_size)
 /* Binds a socket to a port that was taken. -EBUSY: its last holder is not gone; it is left alone for a while. */
 int ethd_port_bind(struct ethd *d, int port, int fd);
 void ethd_port_give(struct ethd *d, int port);
-/* The port has no context any more, but sockets; to be given when they are closed. */
+/* The port has no context any more, but sockets; to be given when nobody holds one. */
 void ethd_port_rest(struct ethd *d, int port);
 /* Removes every port of this host. */
 void ethd_ports_remove(struct ethd *d);

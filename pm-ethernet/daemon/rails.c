@@ -242,3 +242,41 @@ void ethd_rails_refresh(struct ethd *d)
 		refresh_rail(d, r);
 	ethd_rails_publish(d);
 }
+
+/* Some of the rails may be gone, and may come back; with none there is nothing to hand out. */
+static int check_presence(const struct ethd *d, const uint8_t *rails, uint32_t n, char *why)
+{
+	size_t used;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (d->rails[rails[i]].ifindex)
+			return 0;
+	used = (size_t)snprintf(why, ETH_WHY, "no interface is left for PM, gone:");
+	for (uint32_t i = 0; i < n && used < ETH_WHY; i++)
+		used += (size_t)snprintf(why + used, ETH_WHY - used, " %s",
+					 d->rails[rails[i]].name);
+	if (used < ETH_WHY)
+		snprintf(why + used, ETH_WHY - used, "; see 'ip link'");
+	return -ENODEV;
+}
+
+int ethd_rails_choose(const struct ethd *d, const struct eth_request *r, uint8_t *ret_rails,
+		      uint32_t *ret_n, char *why)
+{
+	uint32_t n = r->n_rails ? r->n_rails : d->n_rails;
+	char names[ETH_RAILS * ETH_NAME];
+
+	for (uint32_t i = 0; i < n; i++) {
+		int rail = r->n_rails ? ethd_rail_find(d, r->rails[i]) : (int)i;
+
+		if (rail < 0) {
+			ethd_rails_names(d, names, sizeof(names));
+			snprintf(why, ETH_WHY, "this host has no rail %s; its rails are: %s",
+				 r->rails[i], names);
+			return rail;
+		}
+		ret_rails[i] = (uint8_t)rail;
+	}
+	*ret_n = n;
+	return check_presence(d, ret_rails, n, why);
+}

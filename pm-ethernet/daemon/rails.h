@@ -25,5 +25,8 @@ void ethd_rails_refresh(struct ethd *d);
 void ethd_rails_publish(struct ethd *d);
 /* Switches an offload off (ETHTOOL_S...); one that can't be switched is passed over. */
 void ethd_offload_off(const char *name, uint32_t command);
+/* The rails that a process asks for, at most ETH_RAILS; -errno with a sentence of at most ETH_WHY bytes. */
+int ethd_rails_choose(const struct ethd *d, const struct eth_request *r, uint8_t *ret_rails,
+		      uint32_t *ret_n, char *why);
 
 #endif

@@ -3,7 +3,6 @@
 #include "pm-ethernet/daemon/sockets.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/if_xdp.h>
 #include <net/if.h>
@@ -11,6 +10,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "pm-ethernet/daemon/memory.h"
 
 #ifndef AF_XDP
 #define AF_XDP 44
@@ -24,20 +25,6 @@
 #ifndef XDP_USE_SG
 #define XDP_USE_SG (1 << 4) /* since Linux 6.6 */
 #endif
-
-int xsk_memory(const char *name, uint64_t bytes)
-{
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
-
-	if (fd < 0)
-		return -errno;
-	if (!ftruncate(fd, (off_t)bytes) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return fd;
-	err = -errno;
-	close(fd);
-	return err;
-}
 
 static int set(int fd, int option, const void *value, socklen_t len)
 {
@@ -84,7 +71,7 @@ int xsk_scale_room(int fd, uint32_t n)
 }
 
 /* The kernel pins the pages at registration; our own mapping isn't needed after it. */
-static int register_memory(int fd, int memory, const struct eth_granted *layout)
+int xsk_register(int fd, int memory, const struct eth_granted *layout)
 {
 	struct xdp_umem_reg reg = {.len = layout->memory_bytes, .chunk_size = layout->chunk_bytes};
 	void *at = mmap(NULL, layout->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
@@ -95,20 +82,7 @@ static int register_memory(int fd, int memory, const struct eth_granted *layout)
 	reg.addr = (uintptr_t)at;
 	err = set(fd, XDP_UMEM_REG, &reg, sizeof(reg));
 	munmap(at, layout->memory_bytes);
-	return err;
-}
-
-int xsk_owner(int memory, const struct eth_granted *layout)
-{
-	int fd = xsk_plain(layout, true), err;
-
-	if (fd < 0)
-		return fd;
-	err = register_memory(fd, memory, layout);
-	if (!err)
-		return fd;
-	close(fd);
-	return err;
+	return err == -EBUSY ? -EINVAL : err;
 }
 
 int xsk_fill(int fd, const struct eth_granted *layout, uint64_t first, uint32_t n)
@@ -191,12 +165,14 @@ int xsk_probe(bool is_frags)
 					   .completion_entries = 64,
 					   .rx_entries = 64,
 					   .tx_entries = 64};
-	int memory = xsk_memory("pm-ethernet-probe", layout.memory_bytes), fd, err;
+	int memory = ethd_memory_make("pm-ethernet-probe", layout.memory_bytes), fd, err;
 
 	if (memory < 0)
 		return memory;
-	fd = xsk_owner(memory, &layout);
-	err = fd < 0 ? fd : xsk_bind_owner(fd, if_nametoindex("lo"), false, is_frags);
+	fd = xsk_plain(&layout, true);
+	err = fd < 0 ? fd : xsk_register(fd, memory, &layout);
+	if (!err)
+		err = xsk_bind_owner(fd, if_nametoindex("lo"), false, is_frags);
 	if (err == -EBUSY)
 		err = -EAGAIN;
 	if (!err)

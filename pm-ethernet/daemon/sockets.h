@@ -12,12 +12,13 @@
 
 #include "pm-ethernet/attach.h"
 
-/* A memfd of that size that can neither shrink nor grow. The descriptor. */
-int xsk_memory(const char *name, uint64_t bytes);
-/* A socket that owns fill and completion ring, on the memory of @layout; the socket. */
-int xsk_owner(int memory, const struct eth_granted *layout);
 /* A socket that owns nothing but its rings; @with_umem_rings: fill and completion ring too. */
 int xsk_plain(const struct eth_granted *layout, bool with_umem_rings);
+/*
+ * Gives the kernel the memory of a socket with fill and completion ring, before it is bound. -EINVAL: it has some
+ * already, which whoever got the socket may have done.
+ */
+int xsk_register(int fd, int memory, const struct eth_granted *layout);
 /*
  * Room for @n times as much that was sent and has not left the machine as a socket has by default: one
  * that sends on several rails. Too little, and what waits for one rail keeps the others idle.

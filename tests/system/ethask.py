@@ -44,7 +44,9 @@ class Client:
                 "n_slots": n_slots, "fds": fds}
 
     def bound(self, answer, key):
-        """The grant, after the daemon has bound it; or why it has not."""
+        """The grant, after its memory was filled and the daemon has bound it; or why it has not."""
+        if answer["fds"]:
+            os.posix_fallocate(answer["fds"][0], 0, os.fstat(answer["fds"][0]).st_size)
         again = self.ask(request(op=MAPPED, key=key)) if answer["fds"] else answer
         return {**answer, "error": again["error"], "why": again["why"]}
 

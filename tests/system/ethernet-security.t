@@ -9,8 +9,10 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import ethframe
 import ethlab
@@ -22,7 +24,10 @@ FORGER_KEY, OTHER_KEY = 0x1234567890abcdef, 0xfeedfacecafebeef
 PORT = 2
 PORTION = 100
 SUSPEND, RESUME = 2, 3
-ENOENT, EDQUOT = 2, 122
+ENOENT, ENOMEM, EDQUOT = 2, 12, 122
+QUOTA_MIB = 48
+WAYS = ("bound", "granted", "suspended")
+OTHER_S = 10                    # for another user's attachment beside an attack; it took 49 s
 TYPE_TEXT = f"{ethframe.TYPE:04x}"
 tap = Tap()
 
@@ -257,6 +262,81 @@ def test_limits(stage):
     crowd.do("leave")
 
 
+class Hoard:
+    """A daemon that allows a user @QUOTA_MIB, and a user who keeps his contexts beyond their leases. Each has some MiB,
+    so a dozen reaches the quota. Of 2 GiB, the default, it is the same part: only the number of contexts is larger."""
+
+    def __init__(self, lab, mode):
+        self.lab = lab
+        self.user, self.daemon = (ethlab.MemoryGroup(f"{lab.name}-{who}") for who in ("user", "daemon"))
+        lab.kill_daemon("h2", signal.SIGTERM)
+        self.process = lab.start_daemon("h2", "eth1,eth2", "--mode", mode, "--user-memory", str(QUOTA_MIB))
+        self.daemon.add(lab.daemon("h2"))
+        self.fresh()
+
+    def fresh(self):
+        self.hoarder, self.honest = self.lab.guest("h2", "nobody"), self.lab.guest("h2", "daemon")
+        self.user.add(self.hoarder.pid)
+        self.user.start()
+        self.daemon.start()
+
+    def attack(self, way, wish):
+        """The attacker's answers, and the longest that another user waited meanwhile."""
+        longest = 0
+        self.hoarder.tell("hoard", count=60, way=way, key=21, wish=wish, packets=1024)
+        for _ in range(10):
+            start = time.monotonic()
+            error = self.honest.do("ask", op=1, key=22, wish=PORT)["error"]
+            longest = max(longest, time.monotonic() - start) if not error else 1e9
+        return self.hoarder.hear(), longest
+
+    def kept(self):
+        return self.user.bytes() + self.daemon.bytes()
+
+    def close(self):
+        self.lab.dismiss()
+        self.lab.kill_daemon("h2", signal.SIGTERM)
+        self.process.wait()
+        self.process.stdout.close()
+        self.lab.start_daemon("h2", "eth1,eth2", "--mode", "tc")
+        self.user.remove()
+        self.daemon.remove()
+
+
+def test_hoard(lab, mode):
+    """Leases that are ended while their memory is kept."""
+    if not ethlab.MemoryGroup.are_there():
+        tap.skip(f"memory beyond leases, mode {mode}", "no memory cgroups")
+        return
+    hoard, worst = Hoard(lab, mode), 0
+    for way, wish in [(way, PORT) for way in WAYS] + [("granted", 1)]:
+        name = f"mode {mode}, {way} by {'a port' if wish == PORT else 'a NIC'}"
+        told, waited = hoard.attack(way, wish)
+        errors = {int(e): n for e, n in told["errors"].items()}
+        # what the other user gave back is freed by and by
+        ethlab.wait_until(lambda: hoard.kept() <= QUOTA_MIB << 20, 3)
+        kept = hoard.kept() / (QUOTA_MIB << 20)
+        worst = max(worst, kept)
+        tap.ok(set(errors) == {0, EDQUOT} and errors[0] < 40 and "MiB of it from contexts that ended" in told["why"],
+               f"{name}: kept memory counts, up to the quota", told)
+        tap.between(0.25, kept, 1.0, f"{name}: eth-memory-charged, bytes kept / quota")
+        tap.between(0, waited, OTHER_S, f"{name}: another user attaches meanwhile")
+        print(f"# eth-memory-charged {kept:.2f}, of it in the user's group "
+              f"{hoard.user.bytes() / (QUOTA_MIB << 20):.2f}; another user waited {waited:.2f} s", flush=True)
+        hoard.hoarder.do("leave")
+        again = ethlab.wait_until(
+            lambda: hoard.hoarder.do("ask", op=1, key=23, wish=PORT, packets=4096)["error"] == 0, 10)
+        tap.ok(again is not None, f"{name}: when it is given back it counts no more")
+        hoard.hoarder.close()
+        hoard.honest.close()
+        hoard.fresh()
+    answer = hoard.hoarder.do("unfilled", key=24, wish=PORT)
+    tap.ok(answer["error"] == ENOMEM and "has not filled its packet memory" in answer["why"],
+           f"mode {mode}: memory that the process has not filled, and so pays for, is not bound", answer)
+    hoard.close()
+    print(f"# eth-memory-charged {worst:.2f}", flush=True)
+
+
 class Talk:
     """Two nodes of PM, on h0 and h1, and the wire between them."""
 
@@ -463,7 +543,10 @@ def main():
         for test in (test_replay, test_checksum, test_noise, test_tagged):
             test(lab)
         lab.dismiss()
-        empty = ethlab.wait_until(lambda: not any(map(lab.contexts, ("h0", "h1", "h2"))), 2)
+        for mode in ("tc", "generic"):
+            test_hoard(lab, mode)
+        lab.dismiss()
+        empty = ethlab.wait_until(lambda: not any(map(lab.contexts, ("h0", "h1"))), 2)
         tap.ok(empty is not None, "at the end no context is left", list(map(lab.contexts, ("h0", "h1"))))
     return tap.end()
 

@@ -46,6 +46,40 @@ def wait_until(condition, seconds=5.0):
     return None
 
 
+class MemoryGroup:
+    """A group of processes whose memory the kernel counts, of either version of cgroups."""
+
+    def __init__(self, name):
+        old = os.path.isdir("/sys/fs/cgroup/memory")
+        self.path = f"/sys/fs/cgroup/{'memory/' if old else ''}{name}"
+        self.used = f"{self.path}/memory.{'usage_in_bytes' if old else 'current'}"
+        os.mkdir(self.path)
+        self.before = 0
+
+    @staticmethod
+    def are_there():
+        roots = ("/sys/fs/cgroup/cgroup.subtree_control", "/sys/fs/cgroup/memory/cgroup.procs")
+        texts = [open(root, encoding="ascii").read() for root in roots if os.path.exists(root)]
+        return os.path.exists(roots[1]) or "memory" in "".join(texts[:1])
+
+    def add(self, pid):
+        with open(f"{self.path}/cgroup.procs", "w", encoding="ascii") as f:
+            f.write(str(pid))
+
+    def bytes(self):
+        """More than at the last start()."""
+        with open(self.used, encoding="ascii") as f:
+            return int(f.read()) - self.before
+
+    def start(self):
+        self.before += self.bytes()
+
+    def remove(self):
+        """When its processes have ended."""
+        wait_until(lambda: not open(f"{self.path}/cgroup.procs", encoding="ascii").read(), ANSWER_S)
+        os.rmdir(self.path)
+
+
 class Refused(Exception):
     """A guest could not do what it was told."""
 
@@ -191,10 +225,10 @@ class Lab:
         select.select([end], [], [], ANSWER_S)
         os.close(end)
 
-    def start_daemon(self, host, nics):
+    def start_daemon(self, host, nics, *options):
         """Anew, as `up` did; ends with the lab."""
         log = "/run/pm-ethernetd.log"
-        command = f"exec {BUILD}/bin/pm-ethernetd --nics {nics} 2>>{log}"
+        command = f"exec {BUILD}/bin/pm-ethernetd --nics {nics} {' '.join(options)} 2>>{log}"
         process = subprocess.Popen(self.words("exec", host, "--", "sh", "-c", command),
                                    stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
         if "ready" not in process.stdout.readline():

@@ -8,14 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "pm-ethernet/daemon/ports.h"
 #include "pmcore/util/clock.h"
 #include "tests/harness/tap.h"
 
 #define WAIT_MS 10000
-#define NS_PER_S 1000000000ull
 
-/* A daemon with one port, which is in use. */
 static struct ethd *make(void)
 {
 	struct ethd *d = calloc(1, sizeof(*d));
@@ -23,9 +20,6 @@ static struct ethd *make(void)
 	if (!d)
 		abort();
 	ok(!ethd_closer_open(d));
-	d->n_ports = 1;
-	d->ports[0].switch_ifindex = 1;
-	d->ports[0].context = 7;
 	return d;
 }
 
@@ -46,7 +40,7 @@ static bool reap_all(struct ethd *d)
 {
 	struct pollfd watched = {.fd = d->closer, .events = POLLIN};
 
-	while (d->n_closing) {
+	while (d->closing) {
 		if (poll(&watched, 1, WAIT_MS) != 1)
 			return false;
 		ethd_closer_reap(d);
@@ -54,19 +48,20 @@ static bool reap_all(struct ethd *d)
 	return true;
 }
 
-TAP_TEST(ethd_closer_take__the_port_is_free_when_all_is_closed)
+TAP_TEST(ethd_closer_take__the_charge_tells_until_all_is_closed)
 {
 	struct ethd *d = make();
+	struct ethd_charge charge = {.uid = 1};
 	int fds[2];
 
 	must(pipe(fds) == 0);
-	ethd_closer_take(d, 1, fds, 2, 0);
+	ethd_closer_take(d, &charge, fds, 2);
 	is_int(d->n_closing, 1);
-	is_int(d->ports[0].context, 0);
-	is_int(d->ports[0].busy_until_ns == UINT64_MAX, 1);
+	is_int(charge.n_closing, 1);
 	ok(reap_all(d));
 	ok(!is_open(fds[0]) && !is_open(fds[1]));
-	ok(d->ports[0].busy_until_ns < clock_monotonic_ns() + NS_PER_S);
+	is_int(charge.n_closing, 0);
+	is_int(d->n_closing, 0);
 	ok(!ethd_closer_reap(d));
 	destroy(d);
 }
@@ -74,6 +69,7 @@ TAP_TEST(ethd_closer_take__the_port_is_free_when_all_is_closed)
 TAP_TEST(ethd_closer_take__more_batches_than_threads)
 {
 	enum { MANY = 3 * ETHD_CLOSERS_MAX };
+	struct ethd_charge charges[3] = {{.uid = 0}, {.uid = 1}, {.uid = 2}};
 	struct ethd *d = make();
 	int fds[MANY];
 	bool is_any_open = false;
@@ -83,29 +79,41 @@ TAP_TEST(ethd_closer_take__more_batches_than_threads)
 		must(fds[i] >= 0);
 	}
 	for (int i = 0; i < MANY; i++) {
-		ethd_closer_take(d, (uid_t)i % 3, &fds[i], 1, -1);
+		ethd_closer_take(d, &charges[i % 3], &fds[i], 1);
 		must(d->n_closing <= ETHD_CLOSERS_MAX);
 	}
 	ok(reap_all(d));
 	for (int i = 0; i < MANY; i++)
 		is_any_open |= is_open(fds[i]);
 	ok(!is_any_open);
+	is_int(charges[0].n_closing + charges[1].n_closing + charges[2].n_closing, 0);
 	destroy(d);
 }
 
+/* The caller, which is the daemon's loop, closes none of them: it would wait for the kernel at each. */
 TAP_TEST(ethd_closer_take__a_user_has_only_some_of_the_threads)
 {
+	struct ethd_charge much = {.uid = 1000}, other = {.uid = 1001};
 	struct ethd *d = make();
 
 	for (int i = 0; i < 2 * ETHD_CLOSERS_UID; i++) {
 		int fd = dup(d->closer);
 
 		must(fd >= 0);
-		ethd_closer_take(d, 1000, &fd, 1, -1);
+		ethd_closer_take(d, &much, &fd, 1);
 	}
 	/* none has been reaped */
 	is_int(d->n_closing, ETHD_CLOSERS_UID);
+	is_int(much.n_closing, 2 * ETHD_CLOSERS_UID);
+	for (int i = 0; i < 2; i++) {
+		int fd = dup(d->closer);
+
+		must(fd >= 0);
+		ethd_closer_take(d, &other, &fd, 1);
+	}
+	is_int(d->n_closing, ETHD_CLOSERS_UID + 2);
 	ok(reap_all(d));
+	is_int(much.n_closing + other.n_closing, 0);
 	destroy(d);
 }
 
@@ -113,6 +121,7 @@ TAP_TEST(ethd_closer_take__a_user_has_only_some_of_the_threads)
 TAP_TEST(ethd_closer_is_busy__with_what_was_taken_before)
 {
 	struct ethd *d = make();
+	struct ethd_charge charge = {.uid = 1};
 	uint64_t before = clock_monotonic_ns();
 	int fds[2];
 
@@ -120,10 +129,10 @@ TAP_TEST(ethd_closer_is_busy__with_what_was_taken_before)
 	ok(!ethd_closer_is_busy(d, UINT64_MAX));
 	while (clock_monotonic_ns() == before)
 		;
-	ethd_closer_take(d, 1, &fds[0], 1, -1);
+	ethd_closer_take(d, &charge, &fds[0], 1);
 	ok(!ethd_closer_is_busy(d, before));
 	ok(ethd_closer_is_busy(d, clock_monotonic_ns()));
-	ethd_closer_take(d, 1, &fds[1], 1, -1);
+	ethd_closer_take(d, &charge, &fds[1], 1);
 	ok(!ethd_closer_is_busy(d, before));
 	ok(ethd_closer_is_busy(d, clock_monotonic_ns()));
 	ok(reap_all(d));
@@ -134,26 +143,25 @@ TAP_TEST(ethd_closer_is_busy__with_what_was_taken_before)
 TAP_TEST(ethd_closer_take__without_a_loop_the_caller_closes)
 {
 	struct ethd *d = make();
+	struct ethd_charge charge = {.uid = 1};
 	int fds[2];
 
 	must(pipe(fds) == 0);
 	close(d->closer);
 	d->closer = -1;
-	ethd_closer_take(d, 1, fds, 2, 0);
+	ethd_closer_take(d, &charge, fds, 2);
 	ok(!is_open(fds[0]) && !is_open(fds[1]));
-	is_int(d->n_closing, 0);
-	is_int(d->ports[0].context, 0);
-	is_int(d->ports[0].busy_until_ns, 0);
+	is_int(charge.n_closing, 0);
 	destroy(d);
 }
 
-TAP_TEST(ethd_closer_take__a_port_without_sockets)
+TAP_TEST(ethd_closer_take__nothing)
 {
 	struct ethd *d = make();
+	struct ethd_charge charge = {.uid = 1};
 
-	ethd_closer_take(d, 1, NULL, 0, 0);
-	is_int(d->n_closing, 0);
-	is_int(d->ports[0].context, 0);
-	is_int(d->ports[0].busy_until_ns, 0);
+	ethd_closer_take(d, &charge, NULL, 0);
+	ok(!d->closing);
+	is_int(charge.n_closing, 0);
 	destroy(d);
 }

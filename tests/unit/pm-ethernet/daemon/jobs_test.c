@@ -31,7 +31,7 @@ static struct eth_request wish(uint32_t tx, uint32_t rx)
 }
 
 /* A layout that is granted to a process must pass the check that the process makes. */
-static void check(const struct ethd *d, uint32_t tx, uint32_t rx, uint32_t slots, uint32_t rails)
+static void check(struct ethd *d, uint32_t tx, uint32_t rx, uint32_t slots, uint32_t rails)
 {
 	struct eth_request r = wish(tx, rx);
 	struct eth_granted g = {.magic = ETH_ATTACH_MAGIC,

@@ -39,6 +39,20 @@ TAP_TEST(ethd_options_parse__defaults)
 	ok(!strcmp(o.run, "/run/pm-ethernet"));
 	is_int(o.type, 0x88b5);
 	ok(!o.has_host_id && o.mode == ETHD_MODE_AUTO && o.direct == ETHD_DIRECT_ANY);
+	ok(!o.user_bytes);
+}
+
+TAP_TEST(ethd_options_parse__memory_of_a_user)
+{
+	struct ethd_options o;
+
+	must(PARSE(&o, "--nics", "eth1", "--user-memory", "64") == 0);
+	ok(o.user_bytes == 64ull << 20);
+	must(PARSE(&o, "--nics", "eth1", "--user-memory", "1048576") == 0);
+	ok(o.user_bytes == 1ull << 40);
+	is_int(PARSE(&o, "--nics", "eth1", "--user-memory", "0"), -EINVAL);
+	ok(strstr(why, "--user-memory 0: wanted is a number from 1 to 1048576"));
+	is_int(PARSE(&o, "--nics", "eth1", "--user-memory", "64MiB"), -EINVAL);
 }
 
 TAP_TEST(ethd_options_parse__everything)
