@@ -314,7 +314,7 @@ def test_hoard(lab, mode):
         told, waited = hoard.attack(way, wish)
         errors = {int(e): n for e, n in told["errors"].items()}
         # what the other user gave back is freed by and by
-        ethlab.wait_until(lambda: hoard.kept() <= QUOTA_MIB << 20, 3)
+        ethlab.wait_until(lambda: hoard.kept() <= 0.9 * (QUOTA_MIB << 20), 1)
         kept = hoard.kept() / (QUOTA_MIB << 20)
         worst = max(worst, kept)
         tap.ok(set(errors) == {0, EDQUOT} and errors[0] < 40 and "MiB of it from contexts that ended" in told["why"],
