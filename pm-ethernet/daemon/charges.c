@@ -227,6 +227,15 @@ uint32_t ethd_charges_kept(const struct ethd *d, uid_t uid)
 	return n;
 }
 
+uint32_t ethd_charges_ended(const struct ethd *d, uid_t uid)
+{
+	uint32_t n = 0;
+
+	for (const struct ethd_charge *c = d->charges; c; c = c->next)
+		n += c->uid == uid && c->is_ended;
+	return n;
+}
+
 /* The kernel can't swap packet memory out, so what one user may hold of it has a limit. */
 static uint64_t limit_of_user(const struct ethd *d)
 {

@@ -30,6 +30,8 @@ void ethd_charge_end(struct ethd *d, struct ethd_charge *charge, int port);
 uint64_t ethd_charges_bytes(const struct ethd *d, uid_t uid);
 /* Grants of a user whose lease had ended at the last look, and whose sockets somebody keeps. */
 uint32_t ethd_charges_kept(const struct ethd *d, uid_t uid);
+/* All that ended and was not gone then. */
+uint32_t ethd_charges_ended(const struct ethd *d, uid_t uid);
 /* Looks what is held, if it is time; the next deadline, UINT64_MAX = none. */
 uint64_t ethd_charges_timer(struct ethd *d, uint64_t now_ns);
 /* Looks what is held now. */

@@ -3,6 +3,7 @@
 #include "pm-ethernet/daemon/clients.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,24 @@ struct ethd_client {
 	size_t report_len, report_at;
 };
 
+void ethd_clients_bound(struct ethd *d, uint32_t n_files)
+{
+	uint32_t part = n_files / ETHD_UID_PART;
+
+	d->n_files = n_files;
+	d->uid_contexts = part < 1 ? 1 : part < ETHD_UID_CONTEXTS ? part : ETHD_UID_CONTEXTS;
+	if (part < ETHD_UID_CONTEXTS)
+		ethd_say("%u descriptors are for %u contexts of each user; allow %u (LimitNOFILE=, "
+			 "'ulimit -Hn')",
+			 n_files, d->uid_contexts, ETHD_FILES);
+}
+
+/* Given up for a moment where there is no other, so that whoever connects is told. */
+static int open_spare(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 int ethd_clients_open(struct ethd *d, char *why, size_t why_size)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -40,6 +59,7 @@ int ethd_clients_open(struct ethd *d, char *why, size_t why_size)
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", d->options.run);
 	unlink(address.sun_path);
+	d->spare = open_spare();
 	d->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (d->listener >= 0 && !bind(d->listener, (struct sockaddr *)&address, sizeof(address)) &&
 	    !chmod(address.sun_path, 0666) && !listen(d->listener, ETHD_CLIENTS_MAX))
@@ -48,6 +68,26 @@ int ethd_clients_open(struct ethd *d, char *why, size_t why_size)
 	snprintf(why, why_size, "socket %s: %s; choose another directory with --run",
 		 address.sun_path, strerror(-err));
 	return err;
+}
+
+/* No descriptor is left for a connection. The next one that waits would wake us for ever. */
+static void turn_away(struct ethd *d)
+{
+	struct eth_granted g = {
+		.magic = ETH_ATTACH_MAGIC, .version = ETH_ATTACH_VERSION, .error = EMFILE};
+	int fd;
+
+	close(d->spare);
+	fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	snprintf(g.why, sizeof(g.why),
+		 "pm-ethernetd has no descriptor left of %u; end other programs, or allow it more "
+		 "(LimitNOFILE=)",
+		 d->n_files);
+	if (fd >= 0) {
+		(void)send(fd, &g, sizeof(g), MSG_DONTWAIT | MSG_NOSIGNAL);
+		close(fd);
+	}
+	d->spare = open_spare();
 }
 
 static uint32_t count_of(const struct ethd *d, uid_t uid)
@@ -87,6 +127,10 @@ void ethd_clients_accept(struct ethd *d)
 	int fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ethd_client *client;
 
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+		turn_away(d);
+		return;
+	}
 	if (fd < 0) {
 		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
 			ethd_say("a connection could not be taken: %m");
@@ -103,7 +147,7 @@ void ethd_clients_accept(struct ethd *d)
 	d->clients = client;
 	d->n_clients++;
 	if (identify(client) || d->n_clients > ETHD_CLIENTS_MAX ||
-	    count_of(d, client->uid) > ETHD_UID_CONTEXTS) {
+	    count_of(d, client->uid) > d->uid_contexts) {
 		say(client, -EDQUOT, "too many connections to pm-ethernetd on this host");
 		ethd_client_close(d, client);
 		return;

@@ -10,6 +10,8 @@
 
 #include "pm-ethernet/daemon/ethd.h"
 
+/* Sets what one user may have, where the daemon may have @n_files descriptors; says so where it is less than usual. */
+void ethd_clients_bound(struct ethd *d, uint32_t n_files);
 /* Listens at RUN/socket. */
 int ethd_clients_open(struct ethd *d, char *why, size_t why_size);
 void ethd_clients_accept(struct ethd *d);

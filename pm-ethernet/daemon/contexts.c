@@ -44,10 +44,16 @@ uint32_t ethd_contexts_count(const struct ethd *d, uid_t uid)
 	return n;
 }
 
-/* Those that he has, and those that ended but are kept. */
-static uint32_t count_of(const struct ethd *d, uid_t uid)
+/*
+ * Contexts that ended but whose sockets are kept count as well. A process that is resumed may still have the memory
+ * of before.
+ */
+static bool is_full(const struct ethd *d, const struct ethd_asker *who)
 {
-	return ethd_contexts_count(d, uid) + ethd_charges_kept(d, uid);
+	uint32_t n = ethd_contexts_count(d, who->uid) + ethd_charges_kept(d, who->uid);
+
+	return (!who->resuming && n >= d->uid_contexts) ||
+	       ethd_charges_ended(d, who->uid) >= 2 * d->uid_contexts;
 }
 
 /* Round robin, so that a late frame to a context that ended meets no new one for long. */
@@ -55,19 +61,20 @@ static int choose_number(struct ethd *d, struct plan *p)
 {
 	uint16_t want = p->request->want_context;
 
+	if (is_full(d, p->who))
+		ethd_charges_look(d);
+	if (is_full(d, p->who)) {
+		snprintf(p->why, ETH_WHY,
+			 "user %u has the %u contexts that one may have on this host (%u of them "
+			 "ended, but "
+			 "programs keep their sockets, %u their memory); end other programs",
+			 p->who->uid, d->uid_contexts, ethd_charges_kept(d, p->who->uid),
+			 ethd_charges_ended(d, p->who->uid));
+		return -EDQUOT;
+	}
 	if (p->who->resuming) {
 		p->context = p->who->resuming;
 		return 0;
-	}
-	if (count_of(d, p->who->uid) >= ETHD_UID_CONTEXTS)
-		ethd_charges_look(d);
-	if (count_of(d, p->who->uid) >= ETHD_UID_CONTEXTS) {
-		snprintf(p->why, ETH_WHY,
-			 "user %u has %d contexts on this host, the most one may have (%u of them "
-			 "ended, but "
-			 "programs keep their sockets)",
-			 p->who->uid, ETHD_UID_CONTEXTS, ethd_charges_kept(d, p->who->uid));
-		return -EDQUOT;
 	}
 	if (want && !d->contexts[want].key) {
 		p->context = want;

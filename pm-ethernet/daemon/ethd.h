@@ -22,11 +22,14 @@
 #define ETHD_RETRY_NS 5000000ull      /* between two tries to bind a queue that is busy */
 #define ETHD_BUSY_NS 100000000ull     /* how long a queue may stay busy after its holder's end */
 #define ETHD_CLOSING_NS 2000000000ull /* the same while sockets are being closed */
-#define ETHD_CLIENTS_MAX 2048         /* open connections */
-#define ETHD_UID_CONTEXTS 256         /* contexts, and connections, of one user */
-#define ETHD_JOB_BYTES (256u << 20)   /* packet memory of one job */
-#define ETHD_UID_BYTES (2ull << 30)   /* packet memory of one user but root, and a quarter of all */
-#define ETHD_PORTS_BATCH 4 /* ports made at once: at tc the kernel takes 13 ms for each */
+#define ETHD_FILES 65536u             /* descriptors that are enough for all */
+#define ETHD_CLIENTS_MAX 2048u        /* open connections */
+#define ETHD_UID_CONTEXTS 256u        /* contexts, and connections, of one user */
+#define ETHD_UID_PART                                                                              \
+	32u /* fewer descriptors than ETHD_FILES: one user's contexts are this part of them */
+#define ETHD_JOB_BYTES (256u << 20) /* packet memory of one job */
+#define ETHD_UID_BYTES (2ull << 30) /* packet memory of one user but root, and a quarter of all */
+#define ETHD_PORTS_BATCH 4          /* ports made at once: at tc the kernel takes 13 ms for each */
 
 /* Where the programs stand: at XDP in the driver, at XDP behind it, or at the ingress hook of tc. */
 enum ethd_mode { ETHD_MODE_AUTO, ETHD_MODE_NATIVE, ETHD_MODE_GENERIC, ETHD_MODE_TC };
@@ -193,6 +196,9 @@ struct ethd {
 	struct ethd_discover *discover; /* owned by discover.c */
 	struct ethd_grid *grid;         /* owned by grid.c; NULL: there is no grid */
 
+	uint32_t n_files,
+		uid_contexts; /* descriptors we may have, contexts and connections of one user */
+	int spare;            /* a descriptor to give up when there is none for a connection */
 	int epoll, signals, listener, netlink, closer, held, lock, guard;
 	bool is_stopping;
 	bool is_leaving_all; /* stops, and lets everything go on for the next daemon */

@@ -32,8 +32,6 @@
 #include "pmcore/util/notify.h"
 #include "pmcore/util/owndir.h"
 
-#define FILES 65536u /* descriptors: some for each context and connection */
-
 static struct ethd *create(const struct ethd_options *options)
 {
 	struct ethd *d = calloc(1, sizeof(*d));
@@ -42,8 +40,8 @@ static struct ethd *create(const struct ethd_options *options)
 		return NULL;
 	d->options = *options;
 	d->board_fd = d->port_program = d->door_program = -1;
-	d->epoll = d->signals = d->listener = d->netlink = d->closer = d->held = d->lock =
-		d->guard = -1;
+	d->spare = d->epoll = d->signals = d->listener = d->netlink = d->closer = d->held =
+		d->lock = d->guard = -1;
 	memset(&d->maps, -1, sizeof(d->maps));
 	for (uint32_t c = 0; c < ETH_CONTEXTS; c++)
 		d->contexts[c] = (struct ethd_context){.pidfd = -1, .inbox = -1, .port = -1};
@@ -294,9 +292,24 @@ static int destroy(struct ethd *d, int code)
 	return code;
 }
 
+/* Some descriptors for each context and connection, as many as we may have. */
+static void raise_files(struct ethd *d)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		files = (struct rlimit){.rlim_max = ETHD_FILES};
+	/* the privileged have more than their limit for the asking, but not everywhere */
+	if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){ETHD_FILES, ETHD_FILES})) {
+		files.rlim_cur = files.rlim_max < ETHD_FILES ? files.rlim_max : ETHD_FILES;
+	}
+	if (!getrlimit(RLIMIT_NOFILE, &files))
+		ethd_clients_bound(d, files.rlim_cur < ETHD_FILES ? (uint32_t)files.rlim_cur
+								  : ETHD_FILES);
+}
+
 int main(int argc, char **argv)
 {
-	struct rlimit files = {FILES, FILES};
 	struct ethd_options options;
 	char why[1024] = "";
 	struct ethd *d;
@@ -307,12 +320,12 @@ int main(int argc, char **argv)
 			ethd_say("%s", why);
 		return code < 0 ? ETHD_EXIT_USAGE : ETHD_EXIT_OK;
 	}
-	setrlimit(RLIMIT_NOFILE, &files);
 	d = create(&options);
 	if (!d) {
 		ethd_say("%s", strerror(ENOMEM));
 		return ETHD_EXIT_FAILED;
 	}
+	raise_files(d);
 	code = start(d, why, sizeof(why));
 	if (code) {
 		ethd_say("%s", why);

@@ -50,8 +50,9 @@ int ethd_memory_is_lent(int fd)
 {
 	int ours = ethd_memory_lend(fd), err = 0;
 
+	/* such as no descriptor being left for us */
 	if (ours < 0)
-		return ours;
+		return 1;
 	if (fcntl(ours, F_SETLEASE, F_WRLCK))
 		err = -errno;
 	/* the lease goes with its file */

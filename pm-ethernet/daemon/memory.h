@@ -15,7 +15,7 @@ int ethd_memory_make(const char *name, uint64_t bytes);
 int ethd_memory_lend(int fd);
 /* Whoever fills it pays for the pages in its own group of processes. */
 bool ethd_memory_is_filled(int fd, uint64_t bytes);
-/* Has anybody else the file open, or mapped? -errno: it can't be told. */
+/* Has anybody else the file open, or mapped? Also 1 if it can't be told now; -errno: this kernel never tells. */
 int ethd_memory_is_lent(int fd);
 /* Closes @fd (-1: nothing is done) and frees the pages, unless the kernel works with them. */
 void ethd_memory_drop(int fd);

@@ -24,7 +24,7 @@ FORGER_KEY, OTHER_KEY = 0x1234567890abcdef, 0xfeedfacecafebeef
 PORT = 2
 PORTION = 100
 SUSPEND, RESUME = 2, 3
-ENOENT, ENOMEM, EDQUOT = 2, 12, 122
+ENOENT, ENOMEM, EMFILE, EDQUOT = 2, 12, 24, 122
 QUOTA_MIB = 48
 WAYS = ("bound", "granted", "suspended")
 OTHER_S = 10                    # for another user's attachment beside an attack; it took 49 s
@@ -337,6 +337,50 @@ def test_hoard(lab, mode):
     print(f"# eth-memory-charged {worst:.2f}", flush=True)
 
 
+FEW = 160
+FEW_USERS = ("nobody", "daemon", "bin", "sys", "games", "man")
+
+
+def lines_of_log(lab, host):
+    return lab.inside(host, "cat", "/run/pm-ethernetd.log").stdout.splitlines()
+
+
+def test_descriptors_run_out(lab):
+    """Of a daemon that may have few descriptors one user gets a part, and when all users together take them it says so."""
+    if not shutil.which("setpriv") or not shutil.which("prlimit"):
+        tap.skip("descriptors of pm-ethernetd run out", "needs setpriv and prlimit")
+        return
+    lab.kill_daemon("h2", signal.SIGTERM)
+    process = lab.start_daemon("h2", "eth1,eth2", "--mode", "tc", before="setpriv --bounding-set -sys_resource "
+                               f"--inh-caps -sys_resource prlimit --nofile={FEW}:{FEW}")
+    tap.ok(any(f"{FEW} descriptors are for 5 contexts of each user" in line for line in lines_of_log(lab, "h2")),
+           "a daemon with few descriptors says what they are for", lines_of_log(lab, "h2"))
+    crowds = [lab.guest("h2", user) for user in FEW_USERS]
+    told = crowds[0].do("crowd", count=20, key=31, wish=PORT)
+    tap.equal(told["errors"], {"0": 5, str(EDQUOT): 15}, "a user gets his part of them and no more")
+    other = lab.guest("h2", "daemon")
+    tap.equal(other.do("ask", op=1, key=32, wish=PORT)["error"], 0, "another user attaches beside him")
+    other.close()
+    for crowd in crowds[1:]:
+        crowd.do("crowd", count=20, key=33, wish=PORT)
+    before = len(lines_of_log(lab, "h2"))
+    told = lab.guest("h2").do("crowd", count=3, key=34, wish=PORT)
+    tap.ok(set(told["errors"]) == {str(EMFILE)} and f"no descriptor left of {FEW}" in told["whys"][str(EMFILE)],
+           "when all users took all of them the next one is told", told)
+    tap.ok(len(lines_of_log(lab, "h2")) - before < 10, "and the daemon does not turn round and round",
+           lines_of_log(lab, "h2")[before:before + 10])
+    for crowd in crowds:
+        crowd.close()
+    late = lab.guest("h2", "nobody")
+    tap.ok(ethlab.wait_until(lambda: late.do("ask", op=1, key=35, wish=PORT)["error"] == 0, 10) is not None,
+           "afterwards users are served again")
+    lab.dismiss()
+    lab.kill_daemon("h2", signal.SIGTERM)
+    process.wait()
+    process.stdout.close()
+    lab.start_daemon("h2", "eth1,eth2", "--mode", "tc")
+
+
 class Talk:
     """Two nodes of PM, on h0 and h1, and the wire between them."""
 
@@ -545,6 +589,7 @@ def main():
         lab.dismiss()
         for mode in ("tc", "generic"):
             test_hoard(lab, mode)
+        test_descriptors_run_out(lab)
         lab.dismiss()
         empty = ethlab.wait_until(lambda: not any(map(lab.contexts, ("h0", "h1"))), 2)
         tap.ok(empty is not None, "at the end no context is left", list(map(lab.contexts, ("h0", "h1"))))

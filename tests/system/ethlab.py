@@ -225,10 +225,10 @@ class Lab:
         select.select([end], [], [], ANSWER_S)
         os.close(end)
 
-    def start_daemon(self, host, nics, *options):
-        """Anew, as `up` did; ends with the lab."""
+    def start_daemon(self, host, nics, *options, before=""):
+        """Anew, as `up` did, by the command @before; ends with the lab."""
         log = "/run/pm-ethernetd.log"
-        command = f"exec {BUILD}/bin/pm-ethernetd --nics {nics} {' '.join(options)} 2>>{log}"
+        command = f"exec {before} {BUILD}/bin/pm-ethernetd --nics {nics} {' '.join(options)} 2>>{log}"
         process = subprocess.Popen(self.words("exec", host, "--", "sh", "-c", command),
                                    stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
         if "ready" not in process.stdout.readline():
