@@ -45,14 +45,23 @@ SCHED_TESTS := $(filter tests/unit/scheduler/%,$(call find_tests,tests/unit))
 sched_of     = $(word 4,$(subst /, ,$(1)))
 is_skipped   = $(filter $(subst proto,scrun,$(subst gang,scrun,$(call sched_of,$(1)))),$(SKIP_TOOLS))
 SCHED_SKIP  := $(foreach t,$(SCHED_TESTS),$(if $(call is_skipped,$(t)),$(t)))
-# Objects that the tests of one directory share: those of its *.c that are no test themselves.
+# Helpers that the tests of one directory share: its *.c that are no test themselves. An archive, so that a test may bring fakes of
+# functions that a helper it does not use would link.
 sched_help   = $(call obj,$(filter-out %_test.c,$(wildcard $(dir $(1))*.c)))
+sched_help_a = $(if $(call sched_help,$(1)),$(BUILD)/$(dir $(1))help.a)
+define sched_help_rule
+$(BUILD)/$(1)help.a: $(call sched_help,$(1))
+	@mkdir -p $$(@D)
+	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
+endef
 define sched_test_rule
-$(call program,$(1)): $(call sched_help,$(1)) $(UTIL_A)
+$(call program,$(1)): $(call sched_help_a,$(1)) $(UTIL_A)
 $(call program,$(1)): $(if $(filter proto gang,$(call sched_of,$(1))),,$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A)
-$(call program,$(1)): TEST_LIBS = $(if $(filter proto gang,$(call sched_of,$(1))),, \
+$(call program,$(1)): TEST_LIBS = $(call sched_help_a,$(1)) $(if $(filter proto gang,$(call sched_of,$(1))),, \
 	$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A) $(UTIL_A) $($(call sched_of,$(1))_LIBS) $(SCHED_LIBS)
 endef
-$(foreach t,$(filter-out $(SCHED_SKIP),$(SCHED_TESTS)),$(eval $(call sched_test_rule,$(t))))
+SCHED_RUN   := $(filter-out $(SCHED_SKIP),$(SCHED_TESTS))
+$(foreach d,$(sort $(dir $(SCHED_RUN))),$(if $(call sched_help,$(d)),$(eval $(call sched_help_rule,$(d)))))
+$(foreach t,$(SCHED_RUN),$(eval $(call sched_test_rule,$(t))))
 # It needs a munged as the tests of links do.
 $(BUILD)/tests/unit/scheduler/scremote/parent_test: $(call obj,tests/unit/scheduler/proto/link_world.c)
