@@ -14,6 +14,7 @@
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
+#include "pm-verbs/qp.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"

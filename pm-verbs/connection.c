@@ -16,43 +16,18 @@
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
-#include "pm-verbs/greeter.h"
+#include "pm-verbs/link.h"
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/leave.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
-#include "pm-verbs/rail.h"
+#include "pm-verbs/qp.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/roster.h"
-#include "pm-verbs/rx.h"
-#include "pm-verbs/state.h"
 #include "pm-verbs/shared.h"
-#include "pm-verbs/stall.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
-
-#define INLINE_WANTED 128 /* bytes; a device that has less is used without */
-#define READS 4           /* RDMA reads under way: every device answers as many */
-
-uint64_t pmv_random(struct pmv_link *link)
-{
-	uint64_t z = link->rng += 0x9e3779b97f4a7c15ull; /* splitmix64 */
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
-}
-
-uint32_t pmv_qp_depth(const struct pmv_link *link)
-{
-	return link->n_credits + PMV_PIECES + 1;
-}
-
-uint32_t pmv_connection_completions(const struct pmv_link *link, bool is_shared)
-{
-	return pmv_qp_depth(link) + (is_shared ? 0 : link->n_credits);
-}
 
 static uint32_t pair_of(const struct pmv_link *link, const struct pm_link_peer *peer,
 			uint32_t epoch)
@@ -63,6 +38,11 @@ static uint32_t pair_of(const struct pmv_link *link, const struct pm_link_peer *
 uint32_t pmv_connection_pair(const struct pmv_link *link, const struct pm_link_peer *peer)
 {
 	return pair_of(link, peer, peer->epoch);
+}
+
+const struct pmv_end *pmv_connection_end_of(const struct pm_link_peer *peer, uint32_t pair)
+{
+	return &peer->address.rails[peer->pairs[pair].theirs];
 }
 
 /*
@@ -81,51 +61,6 @@ static uint32_t next_epoch(struct pmv_link *link, const struct pm_link_peer *pee
 	return first;
 }
 
-static struct ibv_qp *create(struct pmv_link *link, const struct pmv_qp *want)
-{
-	struct pmv_rail *rail = want->rail;
-	struct ibv_qp_init_attr attr = {
-		.send_cq = rail->cq,
-		.recv_cq = rail->cq,
-		.srq = want->is_shared ? rail->shared.srq : NULL,
-		.cap = {.max_send_wr = want->lane ? PMV_PIECES : pmv_qp_depth(link),
-			.max_recv_wr = want->is_shared ? 0 : link->n_credits,
-			.max_send_sge = 1,
-			.max_recv_sge = want->is_shared ? 0 : 1,
-			.max_inline_data = rail->max_inline},
-		.qp_type = IBV_QPT_RC,
-	};
-	struct ibv_qp *qp;
-
-	/* nobody sends to a lane, but none is what not every device takes for an answer */
-	if (want->lane)
-		attr.cap.max_recv_wr = 1;
-
-	if (rail->max_inline == UINT32_MAX)
-		attr.cap.max_inline_data = INLINE_WANTED;
-	qp = link->v->create_qp(rail->pd, &attr);
-	if (!qp && rail->max_inline == UINT32_MAX) {
-		attr.cap.max_inline_data = 0;
-		qp = link->v->create_qp(rail->pd, &attr);
-	}
-	if (qp)
-		rail->max_inline = attr.cap.max_inline_data;
-	return qp;
-}
-
-int pmv_qp_to_init(struct pmv_link *link, struct pmv_qp *qp)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = qp->rail->port.number,
-		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
-	};
-
-	return -link->v->modify_qp(qp->qp, &attr,
-				   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					   IBV_QP_ACCESS_FLAGS);
-}
-
 /* Receives for all that the peer may send: what is still held gives its place back later. */
 static int post_receives(struct pmv_link *link, struct pm_link_peer *peer)
 {
@@ -134,7 +69,7 @@ static int post_receives(struct pmv_link *link, struct pm_link_peer *peer)
 
 		if (!slot)
 			return -ENOMEM;
-		if (!pmv_post_receive(link, peer->qp, slot)) {
+		if (!pmv_qp_post_receive(link, peer->qp, slot)) {
 			pmv_slot_put(link, slot);
 			return -EIO;
 		}
@@ -151,32 +86,6 @@ static int offer_receives(struct pmv_link *link, struct pm_link_peer *peer)
 	return err;
 }
 
-int pmv_qp_make(struct pmv_link *link, const struct pmv_qp *want, struct pmv_qp **ret_qp)
-{
-	struct pmv_qp *qp = malloc(sizeof(*qp));
-	int err = qp ? pmv_rail_reserve(link, want->rail, want->completions) : -ENOMEM;
-
-	if (err) {
-		free(qp);
-		return err;
-	}
-	*qp = *want;
-	errno = 0;
-	qp->qp = create(link, want);
-	if (!qp->qp) {
-		want->rail->cq_used -= want->completions;
-		free(qp);
-		return errno ? -errno : -EIO;
-	}
-	qp->probe.kind = PMV_WORK_PROBE;
-	qp->probe.qp = qp;
-	qp->next = link->qps;
-	link->qps = qp;
-	link->n_qps++;
-	*ret_qp = qp;
-	return 0;
-}
-
 static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	struct pmv_rail *rail = &link->rails[peer->pairs[pmv_connection_pair(link, peer)].ours];
@@ -184,7 +93,7 @@ static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
 		.rail = rail, .peer = peer, .is_shared = pmv_shared_ready(link, rail)};
 	int err;
 
-	want.completions = pmv_connection_completions(link, want.is_shared);
+	want.completions = pmv_qp_completions(link, want.is_shared);
 	err = pmv_qp_make(link, &want, &peer->qp);
 	if (err)
 		return err;
@@ -237,66 +146,6 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 	pmv_greet(link, peer, 0);
 }
 
-static enum ibv_mtu mtu_of(uint32_t bytes)
-{
-	enum ibv_mtu mtu = IBV_MTU_256;
-
-	while (mtu < IBV_MTU_4096 && 128u << mtu < bytes)
-		mtu++;
-	return mtu;
-}
-
-static int to_receive(struct pmv_link *link, struct pmv_qp *qp, const struct pmv_end *end,
-		      const struct pmv_qp_start *theirs)
-{
-	const struct pmv_rail *rail = qp->rail;
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = mtu_of(end->mtu),
-		.dest_qp_num = theirs->number,
-		.rq_psn = theirs->psn,
-		.max_dest_rd_atomic = (uint8_t)rail->max_reads,
-		.min_rnr_timer = 12,
-	};
-
-	pmv_path_to(rail, end, &attr.ah_attr);
-	return -link->v->modify_qp(qp->qp, &attr,
-				   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-					   IBV_QP_MIN_RNR_TIMER);
-}
-
-static int to_send(struct pmv_link *link, struct pmv_qp *qp, uint32_t psn)
-{
-	uint32_t reads = qp->rail->max_reads;
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS,
-		.timeout = 16, /* 4.096 us << 16: 0.27 s */
-		.retry_cnt =
-			6, /* the 7 that other fields have for ever means so here too to rdma_rxe */
-		.rnr_retry = 7, /* for ever: credits see to it that there are receives */
-		.sq_psn = psn,
-		.max_rd_atomic = (uint8_t)(reads < READS ? reads : READS),
-	};
-
-	return -link->v->modify_qp(qp->qp, &attr,
-				   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-					   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-					   IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
-int pmv_qp_connect(struct pmv_link *link, struct pmv_qp *qp, uint32_t pair, uint32_t psn,
-		   const struct pmv_qp_start *theirs)
-{
-	const struct pm_link_peer *peer = qp->peer;
-	int err = to_receive(link, qp, &peer->address.rails[peer->pairs[pair].theirs], theirs);
-
-	if (!err)
-		err = to_send(link, qp, psn);
-	qp->is_connected = !err;
-	return err;
-}
-
 int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		   const struct pmv_greeting *greeting)
 {
@@ -307,7 +156,9 @@ int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		pmv_peer_kill(link, peer, "it counts messages that were never sent");
 		return -EPIPE;
 	}
-	err = pmv_qp_connect(link, peer->qp, pmv_connection_pair(link, peer), peer->psn, &theirs);
+	err = pmv_qp_connect(link, peer->qp,
+			     pmv_connection_end_of(peer, pmv_connection_pair(link, peer)),
+			     peer->psn, &theirs);
 	if (err) {
 		char why[sizeof(peer->why)];
 
@@ -339,28 +190,6 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
 }
 
 /* ---- the end of one ---- */
-
-void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
-{
-	struct pmv_qp **at = &link->qps;
-	int err;
-	uint32_t number;
-
-	while (*at != qp)
-		at = &(*at)->next;
-	*at = qp->next;
-	link->n_qps--;
-	pmv_stall_end(link, qp);
-	qp->rail->cq_used -= qp->completions;
-	link->is_crowded = true;
-	number = qp->qp->qp_num;
-	err = link->v->destroy_qp(qp->qp);
-	if (err)
-		pmv_note_refusal(link, "a queue pair is not destroyed", err);
-	if (qp->is_shared)
-		pmv_shared_leave(link, qp->rail, number);
-	free(qp);
-}
 
 /* Whether a connection that ended in agreement is missed. Posted messages may have arrived: the next one tells. */
 static bool is_missed(const struct pm_link_peer *peer)
@@ -398,7 +227,7 @@ static void drained(struct pmv_link *link, struct pm_link_peer *peer)
 	go_on(link, peer);
 }
 
-void pmv_qp_ended(struct pmv_link *link, struct pmv_qp *qp)
+void pmv_connection_qp_ended(struct pmv_link *link, struct pmv_qp *qp)
 {
 	struct pm_link_peer *peer = qp->peer;
 
@@ -409,31 +238,6 @@ void pmv_qp_ended(struct pmv_link *link, struct pmv_qp *qp)
 	pmv_qp_destroy(link, qp);
 	if (peer && peer->stage == PMV_DRAINING && !peer->qp && !pmv_lanes_count(peer))
 		drained(link, peer);
-}
-
-void pmv_qp_returned(struct pmv_link *link, struct pmv_qp *qp)
-{
-	if (!qp->is_failed || qp->n_sends || qp->n_receives)
-		return;
-	/* before it was connected nobody knew that it may send to it */
-	if (qp->is_shared && qp->is_connected)
-		pmv_shared_end(link, qp);
-	else
-		pmv_qp_ended(link, qp);
-}
-
-int pmv_qp_fail(struct pmv_link *link, struct pmv_qp *qp)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	int err;
-
-	if (qp->is_failed)
-		return 0;
-	qp->is_failed = true;
-	pmv_stall_end(link, qp);
-	err = -link->v->modify_qp(qp->qp, &attr, IBV_QP_STATE);
-	qp->is_stuck = err != 0;
-	return err;
 }
 
 /* The peer counts no more among those in its stage. */

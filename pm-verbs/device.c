@@ -17,6 +17,7 @@
 #include "pm-verbs/opening.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
+#include "pm-verbs/qp.h"
 #include "pm-verbs/rail.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/roster.h"
@@ -58,10 +59,15 @@ static void fini(struct pmv_link *link)
 	free(link);
 }
 
+static const struct pmv_hw_callbacks from_hw = {
+	.qp_ended = pmv_connection_qp_ended,
+};
+
 static int init(struct pmv_link *link, const struct pm_device_env *env)
 {
 	link->env = *env;
 	link->stats = env->stats;
+	link->from_hw = &from_hw;
 	link->buffer_bytes = env->conf->verbs_mtu;
 	link->n_credits = env->conf->verbs_credit + PMV_RESERVE;
 	pmv_list_init(&link->arrived);

@@ -4,7 +4,8 @@
  *
  *   device.c  operations table, open and close      rail.c  what is opened of a port
  *   discover.c  which ports there are               pool.c  registered buffers
- *   peer.c  contact, death, parting                 connection.c  the life of a queue pair
+ *   peer.c  contact, death, parting                 connection.c  the life of a connection
+ *   qp.c  queue pairs                               link.c  what all of these use
  *   wireup.c  greetings                             greeter.c  the queue pair they go by
  *   roster.c  the bound of connections              closing.c  their end in agreement
  *   tx.c  lending, sending, credits                 rx.c  messages that arrived
@@ -55,6 +56,7 @@
 #define PMV_IDLE_CHORES 64          /* polls between looks at the timers */
 #define PMV_FAILURES_MAX 16         /* connections lost in a row with nothing done between */
 
+struct pmv_link;
 struct pmv_op; /* rma.c */
 struct pmv_piece;
 struct pmv_export; /* export.c */
@@ -292,8 +294,15 @@ struct pm_link_peer {
 	char why[192];      /* how it died or left; before: what went wrong last */
 };
 
+/* What queue pairs and ports tell the connections above them. */
+struct pmv_hw_callbacks {
+	/* Nothing of @qp can come any more: its owner destroys it. */
+	void (*qp_ended)(struct pmv_link *link, struct pmv_qp *qp);
+};
+
 struct pmv_link {
 	struct pm_link base;
+	const struct pmv_hw_callbacks *from_hw;
 	const struct verbs *v;
 	struct pm_device_env env;
 	struct stats_link *stats;

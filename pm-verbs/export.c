@@ -12,7 +12,7 @@
 #include "pm-verbs/export.h"
 #include "pm-verbs/local.h"
 #include "pm-verbs/peer.h"
-#include "pm-verbs/state.h"
+#include "pm-verbs/link.h"
 #include "pm-verbs/tx.h"
 #include "pmcore/util/region.h"
 

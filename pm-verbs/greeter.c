@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "pm-verbs/greeter.h"
-#include "pm-verbs/state.h"
+#include "pm-verbs/link.h"
 #include "pm-verbs/opening.h"
 #include "pm-verbs/wireup.h"
 

@@ -15,7 +15,9 @@
 #include <stdlib.h>
 
 #include "pm-verbs/connection.h"
+#include "pm-verbs/link.h"
 #include "pm-verbs/peer.h"
+#include "pm-verbs/qp.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/tx.h"
 
@@ -152,7 +154,8 @@ static bool answer(struct pmv_link *link, struct pm_link_peer *peer, uint32_t pa
 			   (may_make(link, peer, pair, pmv_now(link)) && !make(link, peer, pair));
 
 	if (is_possible && !lane->qp->is_connected)
-		is_possible = !pmv_qp_connect(link, lane->qp, pair, lane->psn, theirs);
+		is_possible = !pmv_qp_connect(link, lane->qp, pmv_connection_end_of(peer, pair),
+					      lane->psn, theirs);
 	if (!is_possible) {
 		give_up(link, peer, pair);
 		return say(link, peer, pair, 0);

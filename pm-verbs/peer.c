@@ -12,6 +12,7 @@
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/lanes.h"
+#include "pm-verbs/link.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"

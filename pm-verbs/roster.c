@@ -16,6 +16,8 @@
 
 #include "pm-verbs/closing.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/link.h"
+#include "pm-verbs/qp.h"
 
 /* Connections when nobody says and there is room. */
 #define MOST 256        /* 40 MiB of buffers */
@@ -64,7 +66,7 @@ void pmv_roster_init(struct pmv_link *link)
 		.asked = link->env.conf->verbs_connections,
 		.max_qp = UINT32_MAX,
 		.max_cqe = UINT32_MAX,
-		.cqe = pmv_connection_completions(link, is_shared(link)),
+		.cqe = pmv_qp_completions(link, is_shared(link)),
 		.bytes = is_shared(link) ? 0 : receives,
 		.processes = link->env.local,
 	};

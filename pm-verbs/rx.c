@@ -10,6 +10,7 @@
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
+#include "pm-verbs/qp.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
@@ -19,25 +20,6 @@
 #include "pm-verbs/wireup.h"
 
 #define IDLE_EVENTS (1u << 14) /* polls between looks at what the devices say, a system call */
-
-bool pmv_post_receive(struct pmv_link *link, struct pmv_qp *qp, struct pmv_slot *slot)
-{
-	struct ibv_sge sge = {.addr = (uintptr_t)slot->data,
-			      .length = link->buffer_bytes,
-			      .lkey = slot->chunk->mr[qp->rail->index]->lkey};
-	struct ibv_recv_wr wr = {.wr_id = (uintptr_t)&slot->work, .sg_list = &sge, .num_sge = 1};
-	struct ibv_recv_wr *bad;
-
-	slot->work.kind = PMV_WORK_RECEIVE;
-	slot->work.qp = qp;
-	slot->peer = NULL;
-	if (ibv_post_recv(qp->qp, &wr, &bad)) {
-		slot->work.qp = NULL;
-		return false;
-	}
-	qp->n_receives++;
-	return true;
-}
 
 void pmv_receive_again(struct pmv_link *link, struct pmv_slot *slot)
 {
@@ -54,7 +36,7 @@ static bool receive_by(struct pmv_link *link, struct pmv_qp *qp, struct pmv_slot
 		pmv_slot_put(link, slot);
 		slot = pmv_slot_get(link);
 	}
-	if (slot && pmv_post_receive(link, qp, slot))
+	if (slot && pmv_qp_post_receive(link, qp, slot))
 		return true;
 	if (slot)
 		pmv_slot_put(link, slot);

@@ -11,8 +11,6 @@ void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 void pmv_receive_again(struct pmv_link *link, struct pmv_slot *slot);
 int pmv_receive(struct pm_link *base, struct pm_inbound *ret);
 void pmv_release(struct pm_link *base, uint64_t cookie);
-/* Posts @slot to the peer's queue pair; false: it has failed. */
-bool pmv_post_receive(struct pmv_link *link, struct pmv_qp *qp, struct pmv_slot *slot);
 void pmv_rx_drop(struct pmv_link *link, struct pm_link_peer *peer);
 
 #endif

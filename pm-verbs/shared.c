@@ -355,7 +355,7 @@ static int end_all(struct pmv_link *link)
 	while ((qp = list)) {
 		list = qp->next_ending;
 		if (qp->is_quiet && qp->rail->is_emptied) {
-			pmv_qp_ended(link, qp);
+			link->from_hw->qp_ended(link, qp);
 			n++;
 			continue;
 		}

@@ -53,7 +53,7 @@ static inline struct pmv_slot *pmv_shared_replace(struct pmv_link *link, struct 
 	return slot;
 }
 
-/* The queue pair has failed and what was sent has come back: pmv_qp_ended() when no message can come any more. */
+/* The queue pair has failed and what was sent has come back: from_hw->qp_ended() when no message can come any more. */
 void pmv_shared_end(struct pmv_link *link, struct pmv_qp *qp);
 /* The device's word that the queue pair takes no more. */
 void pmv_shared_last(struct pmv_link *link, struct pmv_rail *rail, uint32_t number);

@@ -167,12 +167,6 @@ static const char *state_name(const struct pm_link_peer *p)
 	return p->is_waiting ? "waits for a connection" : stage_name(p->stage);
 }
 
-void pmv_note_refusal(struct pmv_link *link, const char *what, int err)
-{
-	link->n_refusals++;
-	snprintf(link->refusal, sizeof(link->refusal), "%s: %s", what, strerror(abs(err)));
-}
-
 static void dump_peer(struct text *text, const struct pm_link_peer *p)
 {
 	text_add(text,

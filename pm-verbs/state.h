@@ -11,8 +11,6 @@ int pmv_save(struct pm_link *base, void *buf, size_t room);
 int pmv_restore(struct pm_link *base, const void *buf, size_t len,
 		int (*resolve)(void *arg, uint32_t node, struct pm_link_peer **ret_peer),
 		void *arg);
-/* The device, or its library, did not do what can't be done without: told in the dump. @err: an errno, of either sign. */
-void pmv_note_refusal(struct pmv_link *link, const char *what, int err);
 int pmv_dump(struct pm_link *base, char *buf, size_t room);
 uint64_t pmv_memory(struct pm_link *base);
 

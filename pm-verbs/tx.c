@@ -12,7 +12,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
-#include "pm-verbs/state.h"
+#include "pm-verbs/link.h"
 #include "pm-verbs/tx.h"
 
 /* Messages of the user towards one peer that may be lent, queued or posted. */
