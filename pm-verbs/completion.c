@@ -9,6 +9,7 @@
 
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/events.h"
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/patience.h"
@@ -155,6 +156,16 @@ static void count_backlog(struct pmv_rail *rail, int n)
 		rail->backlog -= BURST;
 }
 
+/* Ends queue pairs with shared receives; the device's word about one may have come since the poll. */
+static int end_shared(struct pmv_link *link)
+{
+	int n = pmv_shared_turn(link);
+
+	if (link->ending)
+		pmv_events(link);
+	return n + pmv_shared_settle(link);
+}
+
 int pmv_progress(struct pmv_link *link)
 {
 	struct ibv_wc wc[BURST];
@@ -172,7 +183,7 @@ int pmv_progress(struct pmv_link *link)
 		pinned_turn(link->rails[r].pinned);
 	}
 	if (link->is_ending)
-		total += pmv_shared_turn(link);
+		total += end_shared(link);
 	/* a goodbye overtakes messages by another rail: it counts when those are taken */
 	if (link->n_leaving)
 		total += pmv_peers_leave(link);
@@ -240,50 +251,6 @@ int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
 		*timeout_ns = left;
 	link->asleep_ns = left == UINT64_MAX ? 0 : left;
 	return 0;
-}
-
-static void port_changed(struct pmv_link *link, struct pmv_rail *rail)
-{
-	pmv_patience_of_rail(link, rail);
-	pmv_stall_watch(link, rail);
-}
-
-static void take_event(struct pmv_link *link, struct pmv_rail *rail,
-		       const struct ibv_async_event *event)
-{
-	switch (event->event_type) {
-	case IBV_EVENT_PORT_ERR:
-	case IBV_EVENT_DEVICE_FATAL:
-		rail->is_down = true;
-		port_changed(link, rail);
-		break;
-	case IBV_EVENT_PORT_ACTIVE:
-		rail->is_down = false;
-		port_changed(link, rail);
-		break;
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		pmv_shared_last(link, rail, event->element.qp->qp_num);
-		break;
-	case IBV_EVENT_SRQ_ERR:
-		pmv_shared_failed(link, rail);
-		break;
-	default:
-		/* of a queue pair: its completions or its last receive say the same */
-		break;
-	}
-}
-
-void pmv_events(struct pmv_link *link)
-{
-	for (uint32_t r = 0; r < link->n_rails; r++) {
-		struct pmv_rail *rail = &link->rails[r];
-		struct ibv_async_event event;
-
-		while (!link->v->get_async_event(rail->context, &event)) {
-			take_event(link, rail, &event);
-			link->v->ack_async_event(&event);
-		}
-	}
 }
 
 void pmv_disarm(struct pm_link *base)

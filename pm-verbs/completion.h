@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* completion - polling, sleeping, what the devices say. */
+/* completion - polling and sleeping. */
 #ifndef PM_VERBS_COMPLETION_H
 #define PM_VERBS_COMPLETION_H
 
@@ -9,7 +9,5 @@ int pmv_progress(struct pmv_link *link); /* completions handled, or peers that l
 int pmv_poll_fds(struct pm_link *base, int *fds, int room);
 int pmv_arm(struct pm_link *base, uint64_t *timeout_ns);
 void pmv_disarm(struct pm_link *base);
-/* Handles the events of the devices that are no completions. */
-void pmv_events(struct pmv_link *link);
 
 #endif

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/events.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/link.h"
 #include "pm-verbs/lanes.h"
@@ -282,6 +282,11 @@ void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint6
 	if (why)
 		snprintf(peer->why, sizeof(peer->why), "%s", why);
 	drain(link, peer);
+}
+
+void pmv_connection_qp_lost(struct pmv_link *link, struct pmv_qp *qp, const char *why)
+{
+	pmv_connection_lost(link, qp->peer, UINT64_MAX, why);
 }
 
 static void part(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns)

@@ -32,5 +32,7 @@ const struct pmv_end *pmv_connection_end_of(const struct pm_link_peer *peer, uin
 
 /* Nothing of @qp can come any more: it is destroyed, and the next connection may begin. */
 void pmv_connection_qp_ended(struct pmv_link *link, struct pmv_qp *qp);
+/* The connection of @qp is over, as pmv_connection_lost() of a first contact. */
+void pmv_connection_qp_lost(struct pmv_link *link, struct pmv_qp *qp, const char *why);
 
 #endif

@@ -15,6 +15,7 @@
 #include "pm-verbs/leave.h"
 #include "pm-verbs/local.h"
 #include "pm-verbs/opening.h"
+#include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/qp.h"
@@ -22,6 +23,7 @@
 #include "pm-verbs/rma.h"
 #include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
+#include "pm-verbs/stall.h"
 #include "pm-verbs/state.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
@@ -59,8 +61,17 @@ static void fini(struct pmv_link *link)
 	free(link);
 }
 
+static void port_changed(struct pmv_link *link, struct pmv_rail *rail)
+{
+	pmv_patience_of_rail(link, rail);
+	pmv_stall_watch(link, rail);
+}
+
 static const struct pmv_hw_callbacks from_hw = {
 	.qp_ended = pmv_connection_qp_ended,
+	.qp_lost = pmv_connection_qp_lost,
+	.port_changed = port_changed,
+	.greeted = pmv_greeting_arrived,
 };
 
 static int init(struct pmv_link *link, const struct pm_device_env *env)

@@ -9,12 +9,12 @@
  *   wireup.c  greetings                             greeter.c  the queue pair they go by
  *   roster.c  the bound of connections              closing.c  their end in agreement
  *   tx.c  lending, sending, credits                 rx.c  messages that arrived
- *   completion.c  polling, sleeping, events         rma.c  one-sided, asking side
+ *   completion.c  polling, sleeping                 rma.c  one-sided, asking side
  *   export.c  the same, owning side                 local.c  the program's memory, registered
  *   patience.c  how long they may be silent         leave.c  the way to a peer is lost
  *   shared.c  receives that a rail's connections share   stall.c  work that does not come back
  *   lanes.c  further queue pairs of a connection    grants.c  what others told of their regions
- *   state.c  quiesce, save, restore, dump
+ *   state.c  quiesce, save, restore, dump           events.c  what devices say besides
  *
  * A connection is a pair of RC queue pairs, and more of them (lanes) for large operations. It may end at any time - an
  * error, a stale key, a broken rail - and the next one goes on where it stopped: both sides count the messages that
@@ -298,6 +298,12 @@ struct pm_link_peer {
 struct pmv_hw_callbacks {
 	/* Nothing of @qp can come any more: its owner destroys it. */
 	void (*qp_ended)(struct pmv_link *link, struct pmv_qp *qp);
+	/* @qp, which has a peer, can't be used any more, and @why; it is to be put into error. */
+	void (*qp_lost)(struct pmv_link *link, struct pmv_qp *qp, const char *why);
+	/* The port of @rail has failed or come back. */
+	void (*port_changed)(struct pmv_link *link, struct pmv_rail *rail);
+	/* A datagram for the wire-up has come; it is good during the call. */
+	void (*greeted)(struct pmv_link *link, const uint8_t *bytes, size_t len);
 };
 
 struct pmv_link {

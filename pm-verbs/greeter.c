@@ -5,6 +5,7 @@
  * the same number, which others know as our address. One that does not start again is left alone: greetings take
  * the other rails.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,6 @@
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/link.h"
 #include "pm-verbs/opening.h"
-#include "pm-verbs/wireup.h"
 
 #define DATAGRAMS (PMV_GREETINGS_IN + PMV_GREETINGS_OUT)
 #define GREETING_ROOM ((size_t)DATAGRAMS * PMV_DATAGRAM)
@@ -218,10 +218,10 @@ void pmv_greeter_close(struct pmv_link *link, struct pmv_rail *rail)
 /* ---- datagrams ---- */
 
 void pmv_greeter_send(struct pmv_link *link, struct pmv_rail *rail, struct pmv_path *path,
-		      uint32_t number, const struct pmv_greeting *greeting)
+		      uint32_t number, const uint8_t *bytes, size_t len)
 {
 	struct pmv_datagram *d = rail->free_datagrams;
-	struct ibv_sge sge = {.length = PMV_GREETING_BYTES, .lkey = rail->greetings_mr->lkey};
+	struct ibv_sge sge = {.length = (uint32_t)len, .lkey = rail->greetings_mr->lkey};
 	struct ibv_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
@@ -232,7 +232,8 @@ void pmv_greeter_send(struct pmv_link *link, struct pmv_rail *rail, struct pmv_p
 
 	if (!d || rail->greeter_state != PMV_GREETER_RUNS)
 		return;
-	pmv_greeting_put(d->data, greeting, link->env.job_key);
+	assert(len <= PMV_DATAGRAM);
+	memcpy(d->data, bytes, len);
 	wr.wr_id = (uintptr_t)&d->work;
 	sge.addr = (uintptr_t)d->data;
 	if (ibv_post_send(rail->greeter, &wr, &bad))
@@ -262,8 +263,8 @@ void pmv_greeting_received(struct pmv_link *link, struct pmv_datagram *datagram,
 	rail->n_in--;
 	if (wc->status)
 		stop(link, rail);
-	else
-		pmv_greeting_arrived(link, datagram, wc->byte_len);
+	else if (wc->byte_len >= PMV_GRH)
+		link->from_hw->greeted(link, datagram->data + PMV_GRH, wc->byte_len - PMV_GRH);
 	/* one that can't be posted again is one less: the others go on */
 	if (rail->greeter_state == PMV_GREETER_RUNS && post_receive(datagram) && !rail->n_in)
 		stop(link, rail);

@@ -9,9 +9,12 @@
 int pmv_greeter_open(struct pmv_link *link, struct pmv_rail *rail, const char **ret_what);
 void pmv_greeter_close(struct pmv_link *link, struct pmv_rail *rail);
 
-/* Sends to the queue pair @number at the end of @path. A greeting that can't be sent now is lost. */
+/*
+ * Sends @len bytes, at most PMV_DATAGRAM, to the queue pair @number at the end of @path. A greeting that can't be sent
+ * now is lost.
+ */
 void pmv_greeter_send(struct pmv_link *link, struct pmv_rail *rail, struct pmv_path *path,
-		      uint32_t number, const struct pmv_greeting *greeting);
+		      uint32_t number, const uint8_t *bytes, size_t len);
 /* Completions. */
 void pmv_greeting_sent(struct pmv_link *link, struct pmv_datagram *datagram,
 		       enum ibv_wc_status status);

@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pm-verbs/cq.h"
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/link.h"
-#include "pm-verbs/rail.h"
 #include "pm-verbs/shared.h"
 #include "pm-verbs/stall.h"
 
@@ -75,7 +75,7 @@ int pmv_qp_to_init(struct pmv_link *link, struct pmv_qp *qp)
 int pmv_qp_make(struct pmv_link *link, const struct pmv_qp *want, struct pmv_qp **ret_qp)
 {
 	struct pmv_qp *qp = malloc(sizeof(*qp));
-	int err = qp ? pmv_rail_reserve(link, want->rail, want->completions) : -ENOMEM;
+	int err = qp ? pmv_cq_reserve(link, want->rail, want->completions) : -ENOMEM;
 
 	if (err) {
 		free(qp);

@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pm-verbs/cq.h"
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/opening.h"
 #include "pm-verbs/rail.h"
 #include "pm-verbs/shared.h"
-
-#define CQ_FIRST 512 /* completions there is room for at first */
 
 int pmv_rail_explain(struct pmv_link *link, const struct pmv_rail *rail, const char *what)
 {
@@ -29,7 +28,7 @@ static int open_queues(struct pmv_link *link, struct pmv_rail *rail)
 	rail->channel = v->create_comp_channel(rail->context);
 	if (!rail->channel)
 		return pmv_rail_explain(link, rail, "no completion channel");
-	rail->cq = v->create_cq(rail->context, CQ_FIRST, NULL, rail->channel, 0);
+	rail->cq = v->create_cq(rail->context, PMV_CQ_FIRST, NULL, rail->channel, 0);
 	if (!rail->cq)
 		return pmv_rail_explain(link, rail, "no completion queue");
 	if (pmv_set_nonblocking(rail->channel->fd) || pmv_set_nonblocking(rail->context->async_fd))
@@ -93,24 +92,4 @@ void pmv_rail_close(struct pmv_link *link, struct pmv_rail *rail)
 	if (rail->context)
 		v->close_device(rail->context);
 	memset(rail, 0, sizeof(*rail));
-}
-
-int pmv_rail_reserve(struct pmv_link *link, struct pmv_rail *rail, uint32_t n)
-{
-	uint32_t want = rail->cq_used + n;
-	int err = 0;
-
-	/* fewer connections are an answer to this, as to a lack of memory */
-	if (rail->max_cqe && want > rail->max_cqe)
-		return -ENOMEM;
-	if (want > (uint32_t)rail->cq->cqe)
-		err = link->v->resize_cq(rail->cq,
-					 (int)(want > CQ_FIRST * 2 ? want * 2 : CQ_FIRST * 2));
-	/* near the device's limit the half more is too much */
-	if (err && want > CQ_FIRST * 2)
-		err = link->v->resize_cq(rail->cq, (int)want);
-	if (err)
-		return -err;
-	rail->cq_used = want;
-	return 0;
 }

@@ -10,7 +10,5 @@ int pmv_rail_open(struct pmv_link *link, struct pmv_rail *rail, struct ibv_devic
 void pmv_rail_close(struct pmv_link *link, struct pmv_rail *rail);
 /* Writes the sentence about a call that failed, by errno; the error that lets the composite go on without us. */
 int pmv_rail_explain(struct pmv_link *link, const struct pmv_rail *rail, const char *what);
-/* Makes sure that @n more completions find room. */
-int pmv_rail_reserve(struct pmv_link *link, struct pmv_rail *rail, uint32_t n);
 
 #endif

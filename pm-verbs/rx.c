@@ -5,6 +5,7 @@
 #include "pm-verbs/closing.h"
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/events.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/grants.h"
 #include "pm-verbs/lanes.h"

@@ -17,10 +17,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "pm-verbs/completion.h"
-#include "pm-verbs/connection.h"
 #include "pm-verbs/pool.h"
-#include "pm-verbs/rail.h"
+#include "pm-verbs/cq.h"
 #include "pm-verbs/shared.h"
 
 #define SPARE 32               /* receives that may be missing before all are made anew */
@@ -235,7 +233,7 @@ int pmv_shared_join(struct pmv_link *link, struct pmv_qp *qp)
 	/* those that only seemed to be missing may come after all */
 	completions = shared->want + shared->room - shared->most;
 	if (completions > shared->reserved) {
-		err = pmv_rail_reserve(link, rail, completions - shared->reserved);
+		err = pmv_cq_reserve(link, rail, completions - shared->reserved);
 		if (err)
 			return err;
 		shared->reserved = completions;
@@ -307,7 +305,7 @@ static int lose_fallen(struct pmv_link *link)
 		}
 		snprintf(why, sizeof(why), "%s:%u: the queue pair has failed",
 			 qp->rail->port.device, qp->rail->port.number);
-		pmv_connection_lost(link, qp->peer, UINT64_MAX, why);
+		link->from_hw->qp_lost(link, qp, why);
 		n++;
 	}
 	return n;
@@ -324,7 +322,7 @@ static int lose_all(struct pmv_link *link, struct pmv_rail *rail)
 		next = qp->next;
 		if (qp->rail != rail || !qp->is_shared || qp->is_failed || !qp->peer)
 			continue;
-		pmv_connection_lost(link, qp->peer, UINT64_MAX, why);
+		link->from_hw->qp_lost(link, qp, why);
 		n++;
 	}
 	return n;
@@ -375,9 +373,13 @@ int pmv_shared_turn(struct pmv_link *link)
 	for (uint32_t r = 0; r < link->n_rails; r++)
 		if (link->rails[r].shared.is_failed || link->rails[r].shared.is_worn)
 			n += lose_all(link, &link->rails[r]);
-	n += end_all(link);
-	if (link->ending)
-		pmv_events(link);
+	return n + end_all(link);
+}
+
+int pmv_shared_settle(struct pmv_link *link)
+{
+	int n = 0;
+
 	for (struct pmv_qp *qp = link->ending; qp; qp = qp->next_ending)
 		if (!qp->is_quiet && becomes_quiet(link, qp)) {
 			qp->is_quiet = true;

@@ -61,6 +61,8 @@ void pmv_shared_last(struct pmv_link *link, struct pmv_rail *rail, uint32_t numb
 void pmv_shared_failed(struct pmv_link *link, struct pmv_rail *rail);
 /* After a look into the completion queues, while link->is_ending: things that happened. */
 int pmv_shared_turn(struct pmv_link *link);
+/* After that, when the devices have been heard: which of the ending queue pairs take no more. The same. */
+int pmv_shared_settle(struct pmv_link *link);
 /* Nanoseconds until the turn is needed without an event. */
 uint64_t pmv_shared_deadline(const struct pmv_link *link, uint64_t now);
 void pmv_shared_dump(const struct pmv_rail *rail, struct text *text);

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/events.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/leave.h"
@@ -60,14 +60,19 @@ void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags)
 		.credits = peer->qp ? peer->offered : 0,
 		.received = peer->received,
 	};
+	uint8_t bytes[PMV_GREETING_BYTES];
 
 	peer->greeted++;
-	if (rail->greeter_state == PMV_GREETER_BROKEN)
+	if (rail->greeter_state == PMV_GREETER_BROKEN) {
 		snprintf(peer->why, sizeof(peer->why), "no greetings go by %s:%u: %.90s",
 			 rail->port.device, rail->port.number, rail->greeter_why);
-	else if (path)
-		pmv_greeter_send(link, rail, path, peer->address.rails[peer->pairs[pair].theirs].qp,
-				 &greeting);
+		return;
+	}
+	if (!path)
+		return;
+	pmv_greeting_put(bytes, &greeting, link->env.job_key);
+	pmv_greeter_send(link, rail, path, pmv_connection_end_of(peer, pair)->qp, bytes,
+			 sizeof(bytes));
 }
 
 static uint32_t own_flags(const struct pm_link_peer *peer)
@@ -171,13 +176,12 @@ static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struc
 		take_greeting(link, peer, g);
 }
 
-void pmv_greeting_arrived(struct pmv_link *link, struct pmv_datagram *datagram, uint32_t len)
+void pmv_greeting_arrived(struct pmv_link *link, const uint8_t *bytes, size_t len)
 {
 	struct pmv_greeting greeting;
 	struct pm_link_peer *peer;
 
-	if (len < PMV_GRH ||
-	    pmv_greeting_get(datagram->data + PMV_GRH, len - PMV_GRH, link->env.job_key, &greeting))
+	if (pmv_greeting_get(bytes, len, link->env.job_key, &greeting))
 		return;
 	if (greeting.to != link->env.self)
 		return;

@@ -2,6 +2,7 @@
 #include "tests/unit/pm-verbs/links.h"
 
 #include "pm-verbs/completion.h"
+#include "pm-verbs/events.h"
 
 #define OPS (&pm_verbs_ops)
 

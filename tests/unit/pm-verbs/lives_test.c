@@ -10,11 +10,10 @@
 /* @at gets a greeting of node @from, as its network may deliver one at any time. */
 static void replay(int at, const struct pmv_greeting *g)
 {
-	uint8_t data[PMV_DATAGRAM] = {0};
-	struct pmv_datagram d = {.data = data};
+	uint8_t bytes[PMV_GREETING_BYTES];
 
-	pmv_greeting_put(data + PMV_GRH, g, 4711);
-	pmv_greeting_arrived(pmv_of(nodes[at].link), &d, PMV_GRH + PMV_GREETING_BYTES);
+	pmv_greeting_put(bytes, g, 4711);
+	pmv_greeting_arrived(pmv_of(nodes[at].link), bytes, sizeof(bytes));
 }
 
 /* The greeting that node 1 would send about its connection to node 0. */
