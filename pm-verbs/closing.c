@@ -12,14 +12,13 @@
 #include "pm-verbs/closing.h"
 
 #include "pm-verbs/connection.h"
-#include "pm-verbs/tx.h"
 
 void pmv_close(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
 {
 	peer->stage = PMV_CLOSING;
 	peer->since_ns = now;
 	link->n_closing++;
-	pmv_pump(link, peer);
+	link->from_conn->closing(link, peer);
 }
 
 /* Whether our CLOSE, and so all before it, has been acknowledged. */

@@ -10,6 +10,7 @@
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/events.h"
+#include "pm-verbs/evict.h"
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/patience.h"
@@ -17,10 +18,10 @@
 #include "pm-verbs/pool.h"
 #include "pm-verbs/qp.h"
 #include "pm-verbs/rma.h"
-#include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
 #include "pm-verbs/shared.h"
 #include "pm-verbs/stall.h"
+#include "pm-verbs/watch.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
@@ -57,7 +58,7 @@ static void returned(struct pmv_link *link, struct pmv_qp *qp, uint32_t *count)
 
 static void send_returned(struct pmv_link *link, struct pmv_qp *qp)
 {
-	pmv_stall_returned(link, qp);
+	pmv_watch_returned(link, qp);
 	returned(link, qp, &qp->n_sends);
 }
 
@@ -191,7 +192,7 @@ int pmv_progress(struct pmv_link *link)
 		pmv_rma_turn(link);
 	link->turn++;
 	if (link->is_crowded)
-		pmv_roster_turn(link);
+		pmv_evict_turn(link);
 	return total;
 }
 
@@ -225,7 +226,7 @@ int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
 	if (link->n_greeting)
 		pmv_greeting_timers(link, pmv_now(link));
 	if (link->waiting || link->n_closing)
-		pmv_roster_timers(link, pmv_now(link));
+		pmv_evict_timers(link, pmv_now(link));
 	if (link->n_stalling)
 		pmv_stall_timers(link, pmv_now(link));
 	link->is_armed = true;
@@ -235,11 +236,11 @@ int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
 		return 1;
 	}
 	left = link->n_greeting ? pmv_greeting_deadline(link, pmv_now(link)) : UINT64_MAX;
-	next = link->waiting || link->n_closing ? pmv_roster_deadline(link, pmv_now(link))
+	next = link->waiting || link->n_closing ? pmv_evict_deadline(link, pmv_now(link))
 						: UINT64_MAX;
 	if (next < left)
 		left = next;
-	next = link->n_stalling ? pmv_stall_deadline(link, pmv_now(link)) : UINT64_MAX;
+	next = link->n_stalling ? pmv_watch_deadline(link, pmv_now(link)) : UINT64_MAX;
 	if (next < left)
 		left = next;
 	if (link->ending) {

@@ -14,52 +14,17 @@
 #include <string.h>
 
 #include "pm-verbs/connection.h"
-#include "pm-verbs/events.h"
-#include "pm-verbs/export.h"
 #include "pm-verbs/link.h"
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/leave.h"
+#include "pm-verbs/pair.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/qp.h"
-#include "pm-verbs/rma.h"
 #include "pm-verbs/roster.h"
 #include "pm-verbs/shared.h"
-#include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
-
-static uint32_t pair_of(const struct pmv_link *link, const struct pm_link_peer *peer,
-			uint32_t epoch)
-{
-	return (epoch + link->env.self + peer->node) % peer->n_pairs;
-}
-
-uint32_t pmv_connection_pair(const struct pmv_link *link, const struct pm_link_peer *peer)
-{
-	return pair_of(link, peer, peer->epoch);
-}
-
-const struct pmv_end *pmv_connection_end_of(const struct pm_link_peer *peer, uint32_t pair)
-{
-	return &peer->address.rails[peer->pairs[pair].theirs];
-}
-
-/*
- * The number of the next connection: that of a pair of rails of which ours is up, if there is one. The other side does
- * the same with its own, and whoever hears of a higher number takes that.
- */
-static uint32_t next_epoch(struct pmv_link *link, const struct pm_link_peer *peer)
-{
-	uint32_t first = peer->epoch + 1;
-
-	/* what a port said unheard: two sides that leave out each other's choice would never agree */
-	pmv_events(link);
-	for (uint32_t epoch = first; epoch < first + peer->n_pairs; epoch++)
-		if (!link->rails[peer->pairs[pair_of(link, peer, epoch)].ours].is_down)
-			return epoch;
-	return first;
-}
 
 /* Receives for all that the peer may send: what is still held gives its place back later. */
 static int post_receives(struct pmv_link *link, struct pm_link_peer *peer)
@@ -88,7 +53,7 @@ static int offer_receives(struct pmv_link *link, struct pm_link_peer *peer)
 
 static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	struct pmv_rail *rail = &link->rails[peer->pairs[pmv_connection_pair(link, peer)].ours];
+	struct pmv_rail *rail = &link->rails[peer->pairs[pmv_pair_of(link, peer)].ours];
 	struct pmv_qp want = {
 		.rail = rail, .peer = peer, .is_shared = pmv_shared_ready(link, rail)};
 	int err;
@@ -123,7 +88,7 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 
 	if (!may_connect(peer))
 		return;
-	peer->epoch = next_epoch(link, peer);
+	peer->epoch = pmv_pair_next_epoch(link, peer);
 	peer->psn = pmv_random(link) & 0xffffff;
 	err = open_end(link, peer);
 	if (err == -ENOMEM && pmv_roster_lower(link, n_others)) {
@@ -156,9 +121,8 @@ int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		pmv_peer_kill(link, peer, "it counts messages that were never sent");
 		return -EPIPE;
 	}
-	err = pmv_qp_connect(link, peer->qp,
-			     pmv_connection_end_of(peer, pmv_connection_pair(link, peer)),
-			     peer->psn, &theirs);
+	err = pmv_qp_connect(link, peer->qp, pmv_pair_end(peer, pmv_pair_of(link, peer)), peer->psn,
+			     &theirs);
 	if (err) {
 		char why[sizeof(peer->why)];
 
@@ -170,7 +134,7 @@ int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 	}
 	pmv_roster_heard(link, peer);
 	peer->credits = greeting->credits;
-	pmv_settle(link, peer, greeting->received);
+	link->from_conn->settle(link, peer, greeting->received);
 	return 0;
 }
 
@@ -183,10 +147,7 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
 	pmv_patience_undoubt(link, peer);
 	peer->since_ns = pmv_now(link);
 	peer->used = 0;
-	pmv_pump(link, peer);
-	pmv_rma_pump(link, peer);
-	/* buffers may have been released since the greeting told how many there are */
-	pmv_return_credits(link, peer);
+	link->from_conn->ready(link, peer);
 }
 
 /* ---- the end of one ---- */
@@ -212,10 +173,7 @@ static void go_on(struct pmv_link *link, struct pm_link_peer *peer)
 static void drained(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	peer->stage = PMV_IDLE;
-	peer->credits = 0;
-	pmv_slots_put(link, &peer->control);
-	pmv_rma_lost(link, peer);
-	pmv_export_forget(link, peer);
+	link->from_conn->drained(link, peer);
 	if (peer->failures > PMV_FAILURES_MAX) {
 		char why[sizeof(peer->why)];
 

@@ -25,11 +25,6 @@ void pmv_connection_part(struct pmv_link *link, struct pm_link_peer *peer);
 void pmv_connection_yield(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
 /* The peer needs none any more. */
 void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer);
-/* Which of its pairs of rails the connection takes. */
-uint32_t pmv_connection_pair(const struct pmv_link *link, const struct pm_link_peer *peer);
-/* The other end of that pair. */
-const struct pmv_end *pmv_connection_end_of(const struct pm_link_peer *peer, uint32_t pair);
-
 /* Nothing of @qp can come any more: it is destroyed, and the next connection may begin. */
 void pmv_connection_qp_ended(struct pmv_link *link, struct pmv_qp *qp);
 /* The connection of @qp is over, as pmv_connection_lost() of a first contact. */

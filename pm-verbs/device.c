@@ -23,8 +23,9 @@
 #include "pm-verbs/rma.h"
 #include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
-#include "pm-verbs/stall.h"
+#include "pm-verbs/watch.h"
 #include "pm-verbs/state.h"
+#include "pm-verbs/traffic.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
@@ -64,7 +65,7 @@ static void fini(struct pmv_link *link)
 static void port_changed(struct pmv_link *link, struct pmv_rail *rail)
 {
 	pmv_patience_of_rail(link, rail);
-	pmv_stall_watch(link, rail);
+	pmv_watch_rail(link, rail);
 }
 
 static const struct pmv_hw_callbacks from_hw = {
@@ -79,6 +80,7 @@ static int init(struct pmv_link *link, const struct pm_device_env *env)
 	link->env = *env;
 	link->stats = env->stats;
 	link->from_hw = &from_hw;
+	link->from_conn = &pmv_traffic;
 	link->buffer_bytes = env->conf->verbs_mtu;
 	link->n_credits = env->conf->verbs_credit + PMV_RESERVE;
 	pmv_list_init(&link->arrived);

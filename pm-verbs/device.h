@@ -306,9 +306,33 @@ struct pmv_hw_callbacks {
 	void (*greeted)(struct pmv_link *link, const uint8_t *bytes, size_t len);
 };
 
+/* What connections and peers tell the messages and the operations that go over them. */
+struct pmv_conn_callbacks {
+	/* The other side has received @received messages of ours: the others are sent again. */
+	void (*settle)(struct pmv_link *link, struct pm_link_peer *peer, uint64_t received);
+	/* The connection is there: what waits may go. */
+	void (*ready)(struct pmv_link *link, struct pm_link_peer *peer);
+	/* A lane takes parts of operations from now on. */
+	void (*lane_ready)(struct pmv_link *link, struct pm_link_peer *peer);
+	/* The connection is closing: its CLOSE is to be sent. */
+	void (*closing)(struct pmv_link *link, struct pm_link_peer *peer);
+	/* The connection is over and nothing of it is under way: its credits and keys are void. */
+	void (*drained)(struct pmv_link *link, struct pm_link_peer *peer);
+	/* A new record of the peer counts from nothing: what was sent to the old one is lost. */
+	void (*renewed)(struct pmv_link *link, struct pm_link_peer *peer);
+	/* Nothing is sent to the peer or awaited of it any more. */
+	void (*given_up)(struct pmv_link *link, struct pm_link_peer *peer);
+	/* The peer is deleted: what it sent is not handed out any more. */
+	void (*deleted)(struct pmv_link *link, struct pm_link_peer *peer);
+	/* Sends a control message as soon as there is a credit. False: no memory, the peer is lost. */
+	bool (*send_control)(struct pmv_link *link, struct pm_link_peer *peer, uint8_t kind,
+			     const struct pmv_control *control);
+};
+
 struct pmv_link {
 	struct pm_link base;
 	const struct pmv_hw_callbacks *from_hw;
+	const struct pmv_conn_callbacks *from_conn;
 	const struct verbs *v;
 	struct pm_device_env env;
 	struct stats_link *stats;

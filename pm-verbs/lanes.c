@@ -14,12 +14,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pm-verbs/connection.h"
+#include "pm-verbs/pair.h"
 #include "pm-verbs/link.h"
-#include "pm-verbs/peer.h"
 #include "pm-verbs/qp.h"
-#include "pm-verbs/rma.h"
-#include "pm-verbs/tx.h"
 
 #define REST_NS 30000000000ull  /* a pair of rails that failed is tried again after 30 s */
 #define PAUSE_NS 10000000000ull /* ... one of which there was none after 10 s */
@@ -113,14 +110,15 @@ static bool say(struct pmv_link *link, struct pm_link_peer *peer, uint32_t pair,
 		.yours = yours,
 	};
 
-	return pmv_send_control(link, peer, PMV_LANE, &word) && peer->stage == PMV_READY;
+	return link->from_conn->send_control(link, peer, PMV_LANE, &word) &&
+	       peer->stage == PMV_READY;
 }
 
 /* ---- beginning ---- */
 
 static bool make_missing(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
 {
-	uint32_t own = pmv_connection_pair(link, peer);
+	uint32_t own = pmv_pair_of(link, peer);
 
 	peer->lanes->retry_ns = now + PAUSE_NS;
 	for (uint32_t pair = 0; pair < peer->n_pairs; pair++) {
@@ -154,8 +152,8 @@ static bool answer(struct pmv_link *link, struct pm_link_peer *peer, uint32_t pa
 			   (may_make(link, peer, pair, pmv_now(link)) && !make(link, peer, pair));
 
 	if (is_possible && !lane->qp->is_connected)
-		is_possible = !pmv_qp_connect(link, lane->qp, pmv_connection_end_of(peer, pair),
-					      lane->psn, theirs);
+		is_possible = !pmv_qp_connect(link, lane->qp, pmv_pair_end(peer, pair), lane->psn,
+					      theirs);
 	if (!is_possible) {
 		give_up(link, peer, pair);
 		return say(link, peer, pair, 0);
@@ -168,11 +166,11 @@ static bool answer(struct pmv_link *link, struct pm_link_peer *peer, uint32_t pa
 
 static bool is_lane_of(const struct pmv_link *link, const struct pm_link_peer *peer, uint32_t lane)
 {
-	return lane <= peer->n_pairs && lane - 1 != pmv_connection_pair(link, peer);
+	return lane <= peer->n_pairs && lane - 1 != pmv_pair_of(link, peer);
 }
 
-void pmv_lane_heard(struct pmv_link *link, struct pm_link_peer *peer,
-		    const struct pmv_control *control)
+int pmv_lane_heard(struct pmv_link *link, struct pm_link_peer *peer,
+		   const struct pmv_control *control)
 {
 	const struct pmv_qp_start theirs = {control->qp, control->psn};
 	uint32_t pair = control->lane - 1;
@@ -180,28 +178,25 @@ void pmv_lane_heard(struct pmv_link *link, struct pm_link_peer *peer,
 
 	/* one that is about to end needs none any more */
 	if (peer->stage != PMV_READY)
-		return;
-	if (!lanes_of(peer)) {
-		pmv_peer_kill(link, peer, "no memory for its queue pairs");
-		return;
-	}
+		return 0;
+	if (!lanes_of(peer))
+		return -ENOMEM;
 	lane = &peer->lanes->by_pair[pair];
-	if (!is_lane_of(link, peer, control->lane) || (!control->qp && lane->is_ready)) {
-		pmv_peer_kill(link, peer, "it speaks of a queue pair that can't be");
-		return;
-	}
+	if (!is_lane_of(link, peer, control->lane) || (!control->qp && lane->is_ready))
+		return -EPROTO;
 	if (!control->qp) {
 		give_up(link, peer, pair);
-		return;
+		return 0;
 	}
 	/* what it says of an end that is no more crossed what we said of that */
 	if (control->yours && (!lane->qp || lane->qp->qp->qp_num != control->yours))
-		return;
+		return 0;
 	if (!answer(link, peer, pair, &theirs))
-		return;
+		return 0;
 	lane->is_ready |= lane->qp && control->yours;
 	if (lane->is_ready)
-		pmv_rma_pump(link, peer);
+		link->from_conn->lane_ready(link, peer);
+	return 0;
 }
 
 /* ---- the end ---- */
@@ -209,7 +204,7 @@ void pmv_lane_heard(struct pmv_link *link, struct pm_link_peer *peer,
 void pmv_lane_rest(struct pmv_link *link, struct pmv_qp *qp)
 {
 	struct pm_link_peer *peer = qp->peer;
-	uint32_t pair = qp->lane ? qp->lane - 1u : pmv_connection_pair(link, peer);
+	uint32_t pair = qp->lane ? qp->lane - 1u : pmv_pair_of(link, peer);
 
 	if (!peer->lanes)
 		return;

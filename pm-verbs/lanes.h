@@ -7,9 +7,9 @@
 
 /* A large operation begins: what is missing and may be there is made. False: the connection is lost, or the peer. */
 bool pmv_lanes_want(struct pmv_link *link, struct pm_link_peer *peer);
-/* The peer says its end of one. */
-void pmv_lane_heard(struct pmv_link *link, struct pm_link_peer *peer,
-		    const struct pmv_control *control);
+/* The peer says its end of one: 0, -ENOMEM, or -EPROTO: there can't be such a lane. */
+int pmv_lane_heard(struct pmv_link *link, struct pm_link_peer *peer,
+		   const struct pmv_control *control);
 /* The queue pair of the lane by that pair of rails that may be sent to, or NULL. */
 struct pmv_qp *pmv_lane_ready(const struct pm_link_peer *peer, uint32_t pair);
 /* Its queue pairs, whatever their state. */

@@ -9,16 +9,12 @@
 #include <stdlib.h>
 
 #include "pm-verbs/connection.h"
-#include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/link.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
-#include "pm-verbs/rma.h"
-#include "pm-verbs/rx.h"
-#include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
 
 /*
@@ -123,9 +119,7 @@ static void give_up(struct pmv_link *link, struct pm_link_peer *peer)
 	peer->is_leaving = false;
 	peer->next_life = 0;
 	pmv_connection_end(link, peer);
-	pmv_tx_drop(link, peer);
-	pmv_rma_abort(link, peer);
-	pmv_export_forget(link, peer);
+	link->from_conn->given_up(link, peer);
 }
 
 void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char *fmt, ...)
@@ -189,12 +183,7 @@ void pmv_peer_replaced(struct pmv_link *link, struct pm_link_peer *peer, uint64_
 static void begin_anew(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	pmv_connection_end(link, peer);
-	pmv_posted_drop(link, peer);
-	pmv_slots_put(link, &peer->control);
-	/* parts may be under way, and the regions are gone with the record */
-	pmv_rma_abort(link, peer);
-	pmv_export_forget(link, peer);
-	peer->first = peer->received = 0;
+	link->from_conn->renewed(link, peer);
 	peer->epoch = peer->failures = 0;
 	peer->state = PMV_PEER_ALIVE;
 	peer->their_life = peer->next_life;
@@ -260,7 +249,7 @@ void pmv_peer_free(struct pmv_link *link, struct pm_link_peer *peer)
 	struct pm_link_peer **at = &link->peers;
 
 	give_up(link, peer);
-	pmv_rx_drop(link, peer);
+	link->from_conn->deleted(link, peer);
 	link->n_dying -= is_unreported(peer);
 	for (uint32_t i = 0; i < peer->n_pairs; i++)
 		if (peer->paths[i])
@@ -292,7 +281,7 @@ void pmv_peer_del(struct pm_link *base, struct pm_link_peer *peer)
 	link->n_dying -= is_unreported(peer);
 	peer->is_reported = true;
 	give_up(link, peer);
-	pmv_rx_drop(link, peer);
+	link->from_conn->deleted(link, peer);
 	nodemap_remove(&link->nodes, peer->node);
 	peer->is_deleted = true;
 	pmv_peer_release(link, peer);

@@ -12,7 +12,7 @@
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/link.h"
 #include "pm-verbs/shared.h"
-#include "pm-verbs/stall.h"
+#include "pm-verbs/watch.h"
 
 #define INLINE_WANTED 128 /* bytes; a device that has less is used without */
 #define READS 4           /* RDMA reads under way: every device answers as many */
@@ -186,7 +186,7 @@ int pmv_qp_fail(struct pmv_link *link, struct pmv_qp *qp)
 	if (qp->is_failed)
 		return 0;
 	qp->is_failed = true;
-	pmv_stall_end(link, qp);
+	pmv_watch_end(link, qp);
 	err = -link->v->modify_qp(qp->qp, &attr, IBV_QP_STATE);
 	qp->is_stuck = err != 0;
 	return err;
@@ -213,7 +213,7 @@ void pmv_qp_destroy(struct pmv_link *link, struct pmv_qp *qp)
 		at = &(*at)->next;
 	*at = qp->next;
 	link->n_qps--;
-	pmv_stall_end(link, qp);
+	pmv_watch_end(link, qp);
 	qp->rail->cq_used -= qp->completions;
 	link->is_crowded = true;
 	number = qp->qp->qp_num;

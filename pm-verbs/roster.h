@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* roster - who has a connection, who waits for one, and who gives way. */
+/* roster - who has a connection, and who waits for one. */
 #ifndef PM_VERBS_ROSTER_H
 #define PM_VERBS_ROSTER_H
 
@@ -31,10 +31,11 @@ void pmv_roster_leave(struct pmv_link *link, struct pm_link_peer *peer);
 void pmv_roster_began(struct pmv_link *link, struct pm_link_peer *peer);
 /* The peer has a queue pair for ours, or ours is given up. */
 void pmv_roster_heard(struct pmv_link *link, struct pm_link_peer *peer);
-/* Gives places that have become free to those that wait, and closes connections for more. */
-void pmv_roster_turn(struct pmv_link *link);
-void pmv_roster_timers(struct pmv_link *link, uint64_t now);
-/* Nanoseconds until the timers have something to do, UINT64_MAX = nothing. */
-uint64_t pmv_roster_deadline(const struct pmv_link *link, uint64_t now);
+/* The first peer that waits and may have a place now; it waits no more. NULL: there is none. */
+struct pm_link_peer *pmv_roster_next(struct pmv_link *link);
+/* Places that those who wait could take now. */
+uint32_t pmv_roster_wanted(const struct pmv_link *link);
+/* A peer that we would call waits until another call is answered. */
+bool pmv_roster_is_call_waiting(const struct pmv_link *link);
 
 #endif

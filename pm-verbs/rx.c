@@ -6,6 +6,7 @@
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/events.h"
+#include "pm-verbs/evict.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/grants.h"
 #include "pm-verbs/lanes.h"
@@ -13,7 +14,6 @@
 #include "pm-verbs/pool.h"
 #include "pm-verbs/qp.h"
 #include "pm-verbs/rma.h"
-#include "pm-verbs/roster.h"
 #include "pm-verbs/rx.h"
 #include "pm-verbs/shared.h"
 #include "pm-verbs/stall.h"
@@ -65,6 +65,17 @@ static void recycle(struct pmv_link *link, struct pm_link_peer *peer, struct pmv
 	pmv_return_credits(link, peer);
 }
 
+static void lane_arrived(struct pmv_link *link, struct pm_link_peer *peer,
+			 const struct pmv_control *control)
+{
+	int err = pmv_lane_heard(link, peer, control);
+
+	if (err)
+		pmv_peer_kill(link, peer,
+			      err == -ENOMEM ? "no memory for its queue pairs"
+					     : "it speaks of a queue pair that can't be");
+}
+
 static void control_arrived(struct pmv_link *link, struct pm_link_peer *peer, uint8_t kind,
 			    const struct pmv_control *control)
 {
@@ -82,7 +93,7 @@ static void control_arrived(struct pmv_link *link, struct pm_link_peer *peer, ui
 		pmv_close_arrived(link, peer);
 		break;
 	case PMV_LANE:
-		pmv_lane_heard(link, peer, control);
+		lane_arrived(link, peer, control);
 		break;
 	default:
 		break;
@@ -155,7 +166,7 @@ static void chores(struct pmv_link *link)
 	if (link->n_greeting)
 		pmv_greeting_timers(link, pmv_now(link));
 	if (link->waiting || link->n_closing)
-		pmv_roster_timers(link, pmv_now(link));
+		pmv_evict_timers(link, pmv_now(link));
 	if (link->n_stalling)
 		pmv_stall_timers(link, pmv_now(link));
 	if (link->idle % IDLE_EVENTS == 0)

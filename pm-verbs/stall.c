@@ -14,51 +14,7 @@
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/stall.h"
-
-/* A queue pair has tried 7 times, 0.27 s apart. One that tries for longer loses its connection, but no message. */
-#define STALL_NS 2000000000ull
-
-static void watch(struct pmv_link *link, struct pmv_qp *qp, uint64_t now)
-{
-	if (!qp->n_sends && !qp->rail->is_down) {
-		pmv_stall_end(link, qp);
-		return;
-	}
-	link->n_stalling += !qp->stall_ns;
-	if (!qp->n_watched) {
-		qp->stall_ns = now + STALL_NS;
-		qp->n_seen = qp->n_sends;
-	}
-	qp->n_watched = qp->n_sends;
-}
-
-void pmv_stall_watch(struct pmv_link *link, struct pmv_rail *rail)
-{
-	uint64_t now = pmv_now(link);
-
-	for (struct pmv_qp *qp = link->qps; qp; qp = qp->next) {
-		/* those of ports that are down still had nowhere else to go while this one was down, too */
-		bool is_concerned = qp->rail == rail || (qp->rail->is_down && !rail->is_down);
-
-		if (is_concerned && qp->peer && !qp->is_failed)
-			watch(link, qp, now);
-	}
-}
-
-void pmv_stall_all_returned(struct pmv_link *link, struct pmv_qp *qp)
-{
-	if (!qp->rail->is_down)
-		pmv_stall_end(link, qp);
-}
-
-void pmv_stall_end(struct pmv_link *link, struct pmv_qp *qp)
-{
-	if (!qp->stall_ns)
-		return;
-	qp->n_watched = 0;
-	qp->stall_ns = 0;
-	link->n_stalling--;
-}
+#include "pm-verbs/watch.h"
 
 static void lose(struct pmv_link *link, struct pmv_qp *qp)
 {
@@ -66,7 +22,7 @@ static void lose(struct pmv_link *link, struct pmv_qp *qp)
 	const char *stuck = qp->n_watched ? ": nothing is acknowledged since its link failed" : "";
 	char why[192];
 
-	pmv_stall_end(link, qp);
+	pmv_watch_end(link, qp);
 	snprintf(why, sizeof(why), "%s:%u%s%s", port->device, port->number,
 		 qp->rail->is_down ? " (its link is down)" : "", stuck);
 	pmv_lane_rest(link, qp);
@@ -95,21 +51,6 @@ void pmv_stall_timers(struct pmv_link *link, uint64_t now)
 			next = link->qps;
 			continue;
 		}
-		qp->n_seen = qp->n_watched;
-		qp->stall_ns = now + STALL_NS;
-		if (!qp->n_watched)
-			pmv_stall_end(link, qp);
+		pmv_watch_again(link, qp, now);
 	}
-}
-
-uint64_t pmv_stall_deadline(const struct pmv_link *link, uint64_t now)
-{
-	uint64_t next = UINT64_MAX;
-
-	for (const struct pmv_qp *qp = link->qps; qp && link->n_stalling; qp = qp->next)
-		if (qp->stall_ns && qp->stall_ns < next)
-			next = qp->stall_ns;
-	if (next == UINT64_MAX)
-		return next;
-	return next > now ? next - now : 0;
 }

@@ -14,6 +14,7 @@
 #include "pm-verbs/export.h"
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/leave.h"
+#include "pm-verbs/pair.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
@@ -71,8 +72,7 @@ void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags)
 	if (!path)
 		return;
 	pmv_greeting_put(bytes, &greeting, link->env.job_key);
-	pmv_greeter_send(link, rail, path, pmv_connection_end_of(peer, pair)->qp, bytes,
-			 sizeof(bytes));
+	pmv_greeter_send(link, rail, path, pmv_pair_end(peer, pair)->qp, bytes, sizeof(bytes));
 }
 
 static uint32_t own_flags(const struct pm_link_peer *peer)

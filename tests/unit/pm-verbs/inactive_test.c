@@ -3,6 +3,7 @@
 #include "pm-verbs/completion.h"
 #include "pm-verbs/events.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/pair.h"
 #include "tests/unit/pm-verbs/links.h"
 
 #include "pm.h"
@@ -120,7 +121,7 @@ TAP_TEST(inactive__first_contact_by_the_other_port)
 
 				is_int(peer->stage, PMV_READY);
 				is_str(peer->why, "");
-				is_int(peer->pairs[pmv_connection_pair(links_of(i), peer)].ours,
+				is_int(peer->pairs[pmv_pair_of(links_of(i), peer)].ours,
 				       !(down % 2));
 			}
 			links_close();

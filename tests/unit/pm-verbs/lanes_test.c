@@ -4,6 +4,9 @@
 
 #include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/pair.h"
+#include "pm-verbs/pool.h"
+#include "pm-verbs/rx.h"
 #include "tests/unit/pm-verbs/links.h"
 
 #define OPS (&pm_verbs_ops)
@@ -179,7 +182,7 @@ TAP_TEST(lanes__both_want_them_at_once)
 		is_int(result_of(m, ops[m]), 0);
 		is_int(lanes(m), 2);
 		for (uint32_t pair = 0; pair < 3; pair++)
-			ok(pair == pmv_connection_pair(links_of(m), peer_of(m)) ||
+			ok(pair == pmv_pair_of(links_of(m), peer_of(m)) ||
 			   pmv_lane_ready(peer_of(m), pair));
 	}
 	ok(links_is_filled(local, REGION, 9));
@@ -279,7 +282,7 @@ TAP_TEST(lanes__the_next_connection_waits_for_them)
 	/* over the rail that is looked at last, with few receives posted: the others hold messages */
 	fake_break_qp(peer_of(0)->qp->qp);
 	check_read(&c);
-	is_int(pmv_connection_pair(links_of(0), peer_of(0)), 1);
+	is_int(pmv_pair_of(links_of(0), peer_of(0)), 1);
 	for (int i = 0; i < 6; i++)
 		is_int(links_send(1, 0, 10), 0);
 	pmv_progress(links_of(0));
@@ -309,13 +312,13 @@ TAP_TEST(lanes__one_is_silent)
 
 	begin(&c, 2);
 	check_read(&c);
-	own = pmv_connection_pair(links_of(0), peer_of(0));
+	own = pmv_pair_of(links_of(0), peer_of(0));
 	begin_read(&c, &op);
 	made = fake.calls[FAKE_CREATE_QP];
 	fake.ports[1 - own].is_cut = true;
 	is_int(finish(op), 0);
 	ok(!memcmp(c.local, c.region, REGION));
-	is_int(pmv_connection_pair(links_of(0), peer_of(0)), own);
+	is_int(pmv_pair_of(links_of(0), peer_of(0)), own);
 	is_int(peer_of(0)->epoch, 3);
 	is_int(peer_of(1)->epoch, 3);
 	/* at once: none was tried over the bad rail */
@@ -339,12 +342,12 @@ TAP_TEST(lanes__their_connection_is_silent)
 
 	begin(&c, 2);
 	check_read(&c);
-	own = pmv_connection_pair(links_of(0), peer_of(0));
+	own = pmv_pair_of(links_of(0), peer_of(0));
 	begin_read(&c, &op);
 	fake.ports[own].is_cut = true;
 	is_int(finish(op), 0);
 	ok(!memcmp(c.local, c.region, REGION));
-	is_int(pmv_connection_pair(links_of(0), peer_of(0)), 1 - own);
+	is_int(pmv_pair_of(links_of(0), peer_of(0)), 1 - own);
 	check_read(&c);
 	is_int(lanes(0), 0);
 	is_int(peer_of(0)->epoch, 2);
@@ -363,7 +366,7 @@ TAP_TEST(lanes__some_are_stuck)
 
 		begin(&c, 4);
 		check_read(&c);
-		own = pmv_connection_pair(links_of(0), peer_of(0));
+		own = pmv_pair_of(links_of(0), peer_of(0));
 		memset(c.local, 0, REGION);
 		for (int rail = 0; rail < 4; rail++)
 			if (sets[k] & 1u << rail)
@@ -381,7 +384,7 @@ TAP_TEST(lanes__some_are_stuck)
 		ok(!memcmp(c.local, c.region, 262144));
 		is_int(links_of(0)->n_stalling, 0);
 		if (!(sets[k] & 1u << own))
-			is_int(pmv_connection_pair(links_of(0), peer_of(0)), own);
+			is_int(pmv_pair_of(links_of(0), peer_of(0)), own);
 		check_read(&c);
 		end_with(&c);
 	}
@@ -434,6 +437,17 @@ TAP_TEST(lanes__peer_is_deleted)
 	end_with(&c);
 }
 
+/* A LANE of the other side comes over the connection. */
+static void hear(const struct pmv_control *word)
+{
+	const struct pmv_header header = {.kind = PMV_LANE};
+	struct pmv_slot *slot = pmv_slot_get(links_of(0));
+
+	pmv_header_put(slot->data, &header);
+	pmv_control_put(slot->data + PMV_HEADER, PMV_LANE, word);
+	pmv_arrived(links_of(0), peer_of(0), slot, (uint32_t)pmv_control_size(PMV_LANE));
+}
+
 /* Control messages that no link of ours sends. */
 TAP_TEST(lane_heard__nonsense)
 {
@@ -444,14 +458,14 @@ TAP_TEST(lane_heard__nonsense)
 
 		begin(&c, 3);
 		check_read(&c);
-		own = pmv_connection_pair(links_of(0), peer_of(0));
+		own = pmv_pair_of(links_of(0), peer_of(0));
 		if (i == 0)
 			word.lane = 4;
 		if (i == 1)
 			word.lane = own + 1;
 		if (i == 2)
 			word = (struct pmv_control){.lane = (own + 1) % 3 + 1};
-		pmv_lane_heard(links_of(0), peer_of(0), &word);
+		hear(&word);
 		is_int(peer_of(0)->state, PMV_PEER_DEAD);
 		end_with(&c);
 	}
@@ -466,9 +480,9 @@ TAP_TEST(lane_heard__late)
 
 	begin(&c, 2);
 	is_int(links_rma(0, 1, false, c.rkey, 0, c.local, 1), 0);
-	own = pmv_connection_pair(links_of(0), peer_of(0));
+	own = pmv_pair_of(links_of(0), peer_of(0));
 	word.lane = 1 - own + 1;
-	pmv_lane_heard(links_of(0), peer_of(0), &word);
+	hear(&word);
 	is_int(lanes(0), 0);
 	check_read(&c);
 	is_int(lanes(0), 1);
@@ -485,7 +499,7 @@ TAP_TEST(lanes__no_memory_left_but_their_own)
 	begin_with(&c, 3, "verbs.pinned=2M");
 	check_read(&c);
 	/* over the rail that is looked at first, so that lanes are still busy when its own memory is used up */
-	while (pmv_connection_pair(links_of(0), peer_of(0))) {
+	while (pmv_pair_of(links_of(0), peer_of(0))) {
 		fake_break_qp(peer_of(0)->qp->qp);
 		check_read(&c);
 	}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * traffic - what becomes of a peer's messages and operations when its connection comes, goes or ends: connections call
+ * these through link->from_conn, and know nothing of what goes over them.
+ */
+#include "pm-verbs/traffic.h"
+
+#include "pm-verbs/export.h"
+#include "pm-verbs/pool.h"
+#include "pm-verbs/rma.h"
+#include "pm-verbs/rx.h"
+#include "pm-verbs/tx.h"
+
+static void ready(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	pmv_pump(link, peer);
+	pmv_rma_pump(link, peer);
+	/* buffers may have been released since the greeting told how many there are */
+	pmv_return_credits(link, peer);
+}
+
+static void drained(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	peer->credits = 0;
+	pmv_slots_put(link, &peer->control);
+	pmv_rma_lost(link, peer);
+	pmv_export_forget(link, peer);
+}
+
+/* Messages that are not posted yet go to the new record. */
+static void renewed(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	pmv_posted_drop(link, peer);
+	pmv_slots_put(link, &peer->control);
+	/* parts may be under way, and the regions are gone with the record */
+	pmv_rma_abort(link, peer);
+	pmv_export_forget(link, peer);
+	peer->first = peer->received = 0;
+}
+
+static void given_up(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	pmv_tx_drop(link, peer);
+	pmv_rma_abort(link, peer);
+	pmv_export_forget(link, peer);
+}
+
+const struct pmv_conn_callbacks pmv_traffic = {
+	.settle = pmv_settle,
+	.ready = ready,
+	.lane_ready = pmv_rma_pump,
+	.closing = pmv_pump,
+	.drained = drained,
+	.renewed = renewed,
+	.given_up = given_up,
+	.deleted = pmv_rx_drop,
+	.send_control = pmv_send_control,
+};
