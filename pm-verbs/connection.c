@@ -15,16 +15,15 @@
 
 #include "pm-verbs/connection.h"
 #include "pm-verbs/link.h"
+#include "pm-verbs/greeting.h"
 #include "pm-verbs/lanes.h"
-#include "pm-verbs/leave.h"
+#include "pm-verbs/life.h"
 #include "pm-verbs/pair.h"
 #include "pm-verbs/patience.h"
-#include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/qp.h"
 #include "pm-verbs/roster.h"
 #include "pm-verbs/shared.h"
-#include "pm-verbs/wireup.h"
 
 /* Receives for all that the peer may send: what is still held gives its place back later. */
 static int post_receives(struct pmv_link *link, struct pm_link_peer *peer)

@@ -8,11 +8,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/discover.h"
 #include "pm-verbs/export.h"
-#include "pm-verbs/leave.h"
+#include "pm-verbs/greeting.h"
 #include "pm-verbs/local.h"
 #include "pm-verbs/opening.h"
 #include "pm-verbs/patience.h"
@@ -25,6 +25,7 @@
 #include "pm-verbs/rx.h"
 #include "pm-verbs/watch.h"
 #include "pm-verbs/state.h"
+#include "pm-verbs/takeover.h"
 #include "pm-verbs/traffic.h"
 #include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"

@@ -11,7 +11,7 @@
 #include "pm-verbs/connection.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/local.h"
-#include "pm-verbs/peer.h"
+#include "pm-verbs/life.h"
 #include "pm-verbs/link.h"
 #include "pm-verbs/tx.h"
 #include "pmcore/util/region.h"

@@ -15,7 +15,7 @@
 #include "pm-verbs/grants.h"
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/local.h"
-#include "pm-verbs/peer.h"
+#include "pm-verbs/life.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/tx.h"
 

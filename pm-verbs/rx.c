@@ -3,24 +3,18 @@
 #include <errno.h>
 
 #include "pm-verbs/closing.h"
-#include "pm-verbs/completion.h"
 #include "pm-verbs/connection.h"
-#include "pm-verbs/events.h"
-#include "pm-verbs/evict.h"
 #include "pm-verbs/export.h"
 #include "pm-verbs/grants.h"
 #include "pm-verbs/lanes.h"
+#include "pm-verbs/life.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/qp.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/rx.h"
 #include "pm-verbs/shared.h"
-#include "pm-verbs/stall.h"
 #include "pm-verbs/tx.h"
-#include "pm-verbs/wireup.h"
-
-#define IDLE_EVENTS (1u << 14) /* polls between looks at what the devices say, a system call */
 
 void pmv_receive_again(struct pmv_link *link, struct pmv_slot *slot)
 {
@@ -146,7 +140,7 @@ void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 		pmv_pump(link, peer);
 }
 
-static int take(struct pmv_link *link, struct pm_inbound *ret)
+int pmv_rx_take(struct pmv_link *link, struct pm_inbound *ret)
 {
 	struct pmv_slot *slot = pmv_list_take(&link->arrived);
 
@@ -159,32 +153,6 @@ static int take(struct pmv_link *link, struct pm_inbound *ret)
 	link->stats->rx_messages++;
 	link->stats->rx_bytes += ret->len;
 	return 1;
-}
-
-static void chores(struct pmv_link *link)
-{
-	if (link->n_greeting)
-		pmv_greeting_timers(link, pmv_now(link));
-	if (link->waiting || link->n_closing)
-		pmv_evict_timers(link, pmv_now(link));
-	if (link->n_stalling)
-		pmv_stall_timers(link, pmv_now(link));
-	if (link->idle % IDLE_EVENTS == 0)
-		pmv_events(link);
-}
-
-int pmv_receive(struct pm_link *base, struct pm_inbound *ret)
-{
-	struct pmv_link *link = pmv_of(base);
-
-	if (!link->arrived.head) {
-		pmv_progress(link);
-		if (++link->idle % PMV_IDLE_CHORES == 0)
-			chores(link);
-	}
-	if (take(link, ret))
-		return 1;
-	return link->n_dying ? pmv_peer_report(link, &ret->src) : 0;
 }
 
 void pmv_release(struct pm_link *base, uint64_t cookie)

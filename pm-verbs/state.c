@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/local.h"

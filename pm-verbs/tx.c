@@ -10,6 +10,7 @@
 
 #include "pm-verbs/closing.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/life.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/link.h"

@@ -5,75 +5,15 @@
  * who is ready answers whoever does not know it yet. There is no server and no client, so two
  * first greetings that cross are simply each other's answer.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "pm-verbs/connection.h"
 #include "pm-verbs/events.h"
-#include "pm-verbs/export.h"
-#include "pm-verbs/greeter.h"
-#include "pm-verbs/leave.h"
-#include "pm-verbs/pair.h"
+#include "pm-verbs/greeting.h"
+#include "pm-verbs/life.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
-#include "pm-verbs/pool.h"
-#include "pm-verbs/rma.h"
-#include "pm-verbs/tx.h"
 #include "pm-verbs/wireup.h"
-
-/* Which pair of rails the next greeting takes: first that of the connection, later the others in turn. */
-static uint32_t next_pair(const struct pmv_link *link, const struct pm_link_peer *peer)
-{
-	return (peer->epoch + link->env.self + peer->node + peer->greeted / 2) % peer->n_pairs;
-}
-
-static struct pmv_path *path_of(struct pmv_link *link, struct pm_link_peer *peer, uint32_t pair)
-{
-	struct pmv_rail *rail = &link->rails[peer->pairs[pair].ours];
-
-	if (peer->paths[pair])
-		return peer->paths[pair];
-	peer->paths[pair] =
-		pmv_path_open(link, rail, &peer->address.rails[peer->pairs[pair].theirs]);
-	if (!peer->paths[pair])
-		snprintf(peer->why, sizeof(peer->why), "no way to it by %s:%u: %s",
-			 rail->port.device, rail->port.number, strerror(errno));
-	return peer->paths[pair];
-}
-
-/* A greeting that can't be sent now is sent again as one that got lost. */
-void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags)
-{
-	uint32_t pair = next_pair(link, peer);
-	struct pmv_rail *rail = &link->rails[peer->pairs[pair].ours];
-	struct pmv_path *path = path_of(link, peer, pair);
-	const struct pmv_greeting greeting = {
-		.flags = flags,
-		.from = link->env.self,
-		.to = peer->node,
-		/* who waits has not begun it yet */
-		.epoch = peer->epoch + (flags == PMV_WAIT),
-		.life = peer->life,
-		.heard = peer->their_life,
-		.qp = peer->qp ? peer->qp->qp->qp_num : 0,
-		.psn = peer->psn,
-		.credits = peer->qp ? peer->offered : 0,
-		.received = peer->received,
-	};
-	uint8_t bytes[PMV_GREETING_BYTES];
-
-	peer->greeted++;
-	if (rail->greeter_state == PMV_GREETER_BROKEN) {
-		snprintf(peer->why, sizeof(peer->why), "no greetings go by %s:%u: %.90s",
-			 rail->port.device, rail->port.number, rail->greeter_why);
-		return;
-	}
-	if (!path)
-		return;
-	pmv_greeting_put(bytes, &greeting, link->env.job_key);
-	pmv_greeter_send(link, rail, path, pmv_pair_end(peer, pair)->qp, bytes, sizeof(bytes));
-}
 
 static uint32_t own_flags(const struct pm_link_peer *peer)
 {

@@ -5,7 +5,6 @@
 
 #include "pm-verbs/device.h"
 
-void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags);
 void pmv_greeting_arrived(struct pmv_link *link, const uint8_t *bytes, size_t len);
 /* Greets again whom it is time to, gives up whom patience has run out for. */
 void pmv_greeting_timers(struct pmv_link *link, uint64_t now);

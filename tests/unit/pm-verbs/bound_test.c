@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 
 #include "pm-verbs/closing.h"
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/connection.h"
 #include "tests/unit/pm-verbs/links.h"
 

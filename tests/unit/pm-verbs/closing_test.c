@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Connections that end in agreement, by one side or both, answered or not, between links on the fake provider. */
 #include "pm-verbs/closing.h"
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/connection.h"
+#include "pm-verbs/greeting.h"
 #include "pm-verbs/wireup.h"
 #include "tests/unit/pm-verbs/links.h"
 

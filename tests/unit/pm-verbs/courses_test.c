@@ -5,7 +5,7 @@
  * taken back, while messages and one-sided operations of many sizes are under way. When all is well again, all of
  * it must have arrived once and in order, in bounded time, and nobody that lives is called dead.
  */
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "tests/unit/pm-verbs/fake_private.h"
 #include "tests/unit/pm-verbs/traffic.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The queue pair that greetings go by: in error and again, broken for good, and the paths it still needs. */
 #include "pm-verbs/greeter.h"
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "tests/unit/pm-verbs/links.h"
 
 #define OPS (&pm_verbs_ops)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Ports that are named and not active when a context is opened: what is used instead, and what is said. */
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/events.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/pair.h"

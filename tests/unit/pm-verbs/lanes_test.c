@@ -2,7 +2,7 @@
 /* Large operations over all pairs of rails, between links on the fake provider. */
 #include "pm-verbs/lanes.h"
 
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/pair.h"
 #include "pm-verbs/pool.h"

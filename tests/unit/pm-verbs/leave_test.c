@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Tests of leave.c with the composite: two contexts lose their RDMA ports and go on by udp. */
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/events.h"
 #include "pmcore/api/context.h"
 #include "tests/unit/pm-verbs/links.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/unit/pm-verbs/links.h"
 
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/events.h"
 
 #define OPS (&pm_verbs_ops)

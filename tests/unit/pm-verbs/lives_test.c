@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Records of a peer that follow each other, and greetings that are of none that is there. */
-#include "pm-verbs/completion.h"
-#include "pm-verbs/peer.h"
+#include "pm-verbs/progress.h"
+#include "pm-verbs/life.h"
 #include "pm-verbs/wireup.h"
 #include "tests/unit/pm-verbs/links.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* How long a node may be silent: what tells a process that is gone from a way that failed. */
 #include "pm-verbs/closing.h"
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/events.h"
 #include "pm-verbs/wireup.h"
 #include "tests/unit/pm-verbs/links.h"

@@ -2,7 +2,7 @@
 /* How many connections a link may have, who waits for one, and who gives way, on the fake provider. */
 #include "pm-verbs/roster.h"
 
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/connection.h"
 #include "tests/unit/pm-verbs/links.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Receives that connections share: how many, order, credits, the end of a queue pair, buffers that get lost. */
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/pool.h"
 #include "tests/unit/pm-verbs/links.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Queue pairs that neither carry out what they have nor report it, since their port failed. */
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "tests/unit/pm-verbs/links.h"
 
 #define OPS (&pm_verbs_ops)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * completion - polling the completion queues, and sleeping on their channels. A completion that reports an
+ * progress - polling the completion queues, the timers, and sleeping on the queues' channels. A completion that reports an
  * error ends its connection; the reason decides how long the next one may take: without acknowledgements
  * the peer may be dead, with a refusal it is known to live.
  */
 #include <errno.h>
 #include <stdio.h>
 
-#include "pm-verbs/completion.h"
+#include "pm-verbs/progress.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/events.h"
 #include "pm-verbs/evict.h"
 #include "pm-verbs/greeter.h"
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/patience.h"
-#include "pm-verbs/peer.h"
+#include "pm-verbs/life.h"
 #include "pm-verbs/pool.h"
 #include "pm-verbs/qp.h"
 #include "pm-verbs/rma.h"
@@ -26,6 +26,7 @@
 #include "pm-verbs/wireup.h"
 
 #define BURST 16
+#define IDLE_EVENTS (1u << 14) /* polls between looks at what the devices say, a system call */
 
 static void failed(struct pmv_link *link, struct pmv_qp *qp, enum ibv_wc_status status)
 {
@@ -194,6 +195,34 @@ int pmv_progress(struct pmv_link *link)
 	if (link->is_crowded)
 		pmv_evict_turn(link);
 	return total;
+}
+
+/* ---- receiving ---- */
+
+static void chores(struct pmv_link *link)
+{
+	if (link->n_greeting)
+		pmv_greeting_timers(link, pmv_now(link));
+	if (link->waiting || link->n_closing)
+		pmv_evict_timers(link, pmv_now(link));
+	if (link->n_stalling)
+		pmv_stall_timers(link, pmv_now(link));
+	if (link->idle % IDLE_EVENTS == 0)
+		pmv_events(link);
+}
+
+int pmv_receive(struct pm_link *base, struct pm_inbound *ret)
+{
+	struct pmv_link *link = pmv_of(base);
+
+	if (!link->arrived.head) {
+		pmv_progress(link);
+		if (++link->idle % PMV_IDLE_CHORES == 0)
+			chores(link);
+	}
+	if (pmv_rx_take(link, ret))
+		return 1;
+	return link->n_dying ? pmv_peer_report(link, &ret->src) : 0;
 }
 
 /* ---- sleeping ---- */
