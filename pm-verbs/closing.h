@@ -5,6 +5,17 @@
 
 #include "pm-verbs/device.h"
 
+/* The next connection begins: nobody has closed it. */
+static inline void pmv_close_reset(struct pm_link_peer *peer)
+{
+	peer->is_closed = peer->is_close_posted = false;
+}
+/* The peer has begun a newer connection, so it sends nothing more over the one that is closing. */
+static inline void pmv_close_replaced(struct pm_link_peer *peer)
+{
+	peer->is_closed |= peer->stage == PMV_CLOSING;
+}
+
 /* Sends nothing more over the peer's connection, and asks it to do the same. */
 void pmv_close(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
 /* It says that it sends nothing more. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pm-verbs/closing.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/link.h"
 #include "pm-verbs/greeting.h"
@@ -46,7 +47,6 @@ static int offer_receives(struct pmv_link *link, struct pm_link_peer *peer)
 	int err = peer->qp->is_shared ? 0 : post_receives(link, peer);
 
 	peer->offered = link->n_credits - peer->n_held;
-	peer->owed = peer->owed_control = 0;
 	return err;
 }
 
@@ -87,7 +87,7 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 
 	if (!may_connect(peer))
 		return;
-	peer->epoch = pmv_pair_next_epoch(link, peer);
+	pmv_pair_next(link, peer);
 	peer->psn = pmv_random(link) & 0xffffff;
 	err = open_end(link, peer);
 	if (err == -ENOMEM && pmv_roster_lower(link, n_others)) {
@@ -102,12 +102,12 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 	}
 	peer->stage = PMV_GREETING;
 	link->n_greeting++;
+	link->stats->connections_reopened += peer->is_parted;
+	peer->is_parted = false;
+	pmv_close_reset(peer);
 	pmv_roster_began(link, peer);
-	peer->greeted = 0;
-	peer->pause_ns = PMV_GREET_MIN_NS;
-	peer->next_greeting_ns = now + peer->pause_ns;
 	pmv_patience_begin(link, peer, now);
-	pmv_greet(link, peer, 0);
+	pmv_greet_first(link, peer, now);
 }
 
 int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
@@ -132,8 +132,7 @@ int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		return err;
 	}
 	pmv_roster_heard(link, peer);
-	peer->credits = greeting->credits;
-	link->from_conn->settle(link, peer, greeting->received);
+	link->from_conn->settle(link, peer, greeting->received, greeting->credits);
 	return 0;
 }
 
@@ -144,8 +143,7 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
 	peer->stage = PMV_READY;
 	link->n_greeting--;
 	pmv_patience_undoubt(link, peer);
-	peer->since_ns = pmv_now(link);
-	peer->used = 0;
+	pmv_roster_ready(link, peer);
 	link->from_conn->ready(link, peer);
 }
 
@@ -235,7 +233,7 @@ void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint6
 		return;
 	}
 	peer->failures++;
-	peer->lost_ns = lost_ns;
+	pmv_patience_set(peer, lost_ns);
 	if (why)
 		snprintf(peer->why, sizeof(peer->why), "%s", why);
 	drain(link, peer);
@@ -249,7 +247,7 @@ void pmv_connection_qp_lost(struct pmv_link *link, struct pmv_qp *qp, const char
 static void part(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns)
 {
 	peer->is_parted = true;
-	peer->lost_ns = lost_ns;
+	pmv_patience_set(peer, lost_ns);
 	link->stats->connections_closed++;
 	drain(link, peer);
 }
@@ -276,7 +274,7 @@ void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer)
 	leave_stage(link, peer);
 	pmv_roster_leave(link, peer);
 	pmv_lanes_end(link, peer);
-	peer->is_called = peer->is_parted = false;
+	peer->is_parted = false;
 	peer->stage = PMV_IDLE;
 	peer->qp = NULL;
 	if (!qp)

@@ -13,6 +13,11 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer);
 int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		   const struct pmv_greeting *greeting);
 void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer);
+/* Something sent over it was acknowledged, or something arrived: the failures before it count no more. */
+static inline void pmv_connection_works(struct pm_link_peer *peer)
+{
+	peer->failures = 0;
+}
 /*
  * The connection is over; @lost_ns: how long it may take to come back, UINT64_MAX = as a first contact.
  * @why: NULL = nothing is wrong.

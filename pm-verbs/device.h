@@ -308,8 +308,9 @@ struct pmv_hw_callbacks {
 
 /* What connections and peers tell the messages and the operations that go over them. */
 struct pmv_conn_callbacks {
-	/* The other side has received @received messages of ours: the others are sent again. */
-	void (*settle)(struct pmv_link *link, struct pm_link_peer *peer, uint64_t received);
+	/* The other side has received @received messages of ours and takes @credits more: the others are sent again. */
+	void (*settle)(struct pmv_link *link, struct pm_link_peer *peer, uint64_t received,
+		       uint32_t credits);
 	/* The connection is there: what waits may go. */
 	void (*ready)(struct pmv_link *link, struct pm_link_peer *peer);
 	/* A lane takes parts of operations from now on. */

@@ -61,3 +61,20 @@ void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags)
 	pmv_greeting_put(bytes, &greeting, link->env.job_key);
 	pmv_greeter_send(link, rail, path, pmv_pair_end(peer, pair)->qp, bytes, sizeof(bytes));
 }
+
+void pmv_greet_first(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
+{
+	peer->greeted = 0;
+	peer->pause_ns = PMV_GREET_MIN_NS;
+	peer->next_greeting_ns = now + peer->pause_ns;
+	pmv_greet(link, peer, 0);
+}
+
+void pmv_greet_again(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags, uint64_t now)
+{
+	uint64_t pause_ns = peer->pause_ns * 2;
+
+	peer->pause_ns = pause_ns < PMV_GREET_MAX_NS ? pause_ns : PMV_GREET_MAX_NS;
+	peer->next_greeting_ns = now + peer->pause_ns;
+	pmv_greet(link, peer, flags);
+}

@@ -7,5 +7,10 @@
 
 /* @flags: enum pmv_greeting_flag. */
 void pmv_greet(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags);
+/* The first one of a connection. */
+void pmv_greet_first(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
+/* The next one, after which there is a longer pause. */
+void pmv_greet_again(struct pmv_link *link, struct pm_link_peer *peer, uint32_t flags,
+		     uint64_t now);
 
 #endif

@@ -211,7 +211,7 @@ void pmv_lane_rest(struct pmv_link *link, struct pmv_qp *qp)
 	peer->lanes->by_pair[pair].retry_ns = pmv_now(link) + REST_NS;
 	/* the number of the next connection leads to the same rails again */
 	if (qp->lane)
-		peer->epoch += peer->n_pairs - 1;
+		pmv_pair_keep(peer);
 }
 
 int pmv_lanes_fail(struct pmv_link *link, struct pm_link_peer *peer)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "pm-verbs/connection.h"
+#include "pm-verbs/pair.h"
 #include "pm-verbs/patience.h"
 
 int pmv_peer_refuse(struct pmv_link *link, const struct pm_link_peer *peer)
@@ -148,11 +149,12 @@ static void begin_anew(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	pmv_connection_end(link, peer);
 	link->from_conn->renewed(link, peer);
-	peer->epoch = peer->failures = 0;
+	pmv_pair_restart(peer);
+	pmv_connection_works(peer);
 	peer->state = PMV_PEER_ALIVE;
 	peer->their_life = peer->next_life;
 	peer->next_life = 0;
-	peer->lost_ns = UINT64_MAX;
+	pmv_patience_set(peer, UINT64_MAX);
 	link->n_leaving--;
 	pmv_connect(link, peer);
 }
@@ -192,8 +194,7 @@ int pmv_peer_report(struct pmv_link *link, uint32_t *ret_node)
 	for (struct pm_link_peer *p = link->peers; p; p = p->next) {
 		if (!is_unreported(p) || p->is_deleted)
 			continue;
-		p->is_reported = true;
-		link->n_dying--;
+		pmv_peer_mute(link, p);
 		pmv_peer_refuse(link, p);
 		*ret_node = p->node;
 		return p->state == PMV_PEER_DEAD ? -EPIPE : -ENETUNREACH;

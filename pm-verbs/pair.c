@@ -20,7 +20,7 @@ const struct pmv_end *pmv_pair_end(const struct pm_link_peer *peer, uint32_t pai
 	return &peer->address.rails[peer->pairs[pair].theirs];
 }
 
-uint32_t pmv_pair_next_epoch(struct pmv_link *link, const struct pm_link_peer *peer)
+static uint32_t next_epoch(struct pmv_link *link, const struct pm_link_peer *peer)
 {
 	uint32_t first = peer->epoch + 1;
 
@@ -30,4 +30,9 @@ uint32_t pmv_pair_next_epoch(struct pmv_link *link, const struct pm_link_peer *p
 		if (!link->rails[peer->pairs[pair_of(link, peer, epoch)].ours].is_down)
 			return epoch;
 	return first;
+}
+
+void pmv_pair_next(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	peer->epoch = next_epoch(link, peer);
 }

@@ -7,6 +7,11 @@
 
 /* All our ports that lead to the peer say that they are down. */
 bool pmv_is_cut_off(const struct pmv_link *link, const struct pm_link_peer *peer);
+/* How long the next connection to the peer may take, UINT64_MAX = as a first contact. */
+static inline void pmv_patience_set(struct pm_link_peer *peer, uint64_t lost_ns)
+{
+	peer->lost_ns = lost_ns;
+}
 /* The peer is greeted for a connection, or heard of meanwhile: from @now on it may be silent for so long. */
 void pmv_patience_begin(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
 /* It is still silent at @now: where another device could take it, receive() says so from time to time. */

@@ -12,6 +12,7 @@
 #include "pm-verbs/lanes.h"
 #include "pm-verbs/life.h"
 #include "pm-verbs/link.h"
+#include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
 
@@ -56,7 +57,7 @@ static int make_peer(struct pmv_link *link, uint32_t node, const void *addr, siz
 	peer->n_pairs = (uint32_t)n;
 	peer->node = node;
 	peer->life = new_life(link);
-	peer->lost_ns = UINT64_MAX;
+	pmv_patience_set(peer, UINT64_MAX);
 	pmv_list_init(&peer->control);
 	pmv_list_init(&peer->queue);
 	pmv_list_init(&peer->posted);

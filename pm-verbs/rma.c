@@ -17,6 +17,7 @@
 #include "pm-verbs/local.h"
 #include "pm-verbs/life.h"
 #include "pm-verbs/rma.h"
+#include "pm-verbs/roster.h"
 #include "pm-verbs/tx.h"
 
 #define PARTS 8           /* of an operation that are posted at once */
@@ -434,8 +435,8 @@ void pmv_piece_done(struct pmv_link *link, struct pmv_piece *piece, enum ibv_wc_
 		return;
 	}
 	if (!status) {
-		peer->failures = 0;
-		peer->used = link->turn;
+		pmv_connection_works(peer);
+		pmv_roster_use(link, peer);
 	}
 	if (err || op->completed == op->len)
 		end(link, op, err);

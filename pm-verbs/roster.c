@@ -131,6 +131,7 @@ void pmv_roster_leave(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	struct pm_link_peer **at = &link->waiting;
 
+	peer->is_called = false;
 	if (!peer->is_waiting)
 		return;
 	while (*at != peer)
@@ -142,13 +143,17 @@ void pmv_roster_began(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	peer->is_calling = !peer->is_called;
 	link->n_calling += peer->is_calling;
-	peer->is_called = peer->is_closed = peer->is_close_posted = false;
+	peer->is_called = false;
 	peer->since_ns = pmv_now(link);
 	/* links with one place that call in a circle would give up in step, and call the next ones in step */
 	peer->call_ns = PMV_AGREE_NS / 2 + pmv_random(link) % PMV_AGREE_NS;
 	peer->used = 0;
-	link->stats->connections_reopened += peer->is_parted;
-	peer->is_parted = false;
+}
+
+void pmv_roster_ready(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	peer->since_ns = pmv_now(link);
+	peer->used = 0;
 }
 
 void pmv_roster_heard(struct pmv_link *link, struct pm_link_peer *peer)

@@ -25,10 +25,22 @@ bool pmv_roster_lower(struct pmv_link *link, uint32_t n);
 bool pmv_roster_has_place(const struct pmv_link *link, const struct pm_link_peer *peer);
 /* The same behind all who wait: false, it waits with them. */
 bool pmv_roster_enter(struct pmv_link *link, struct pm_link_peer *peer);
+/* The peer has greeted for the next connection. */
+static inline void pmv_roster_call(struct pm_link_peer *peer)
+{
+	peer->is_called = true;
+}
+/* Something goes to the peer, or has come from it. */
+static inline void pmv_roster_use(const struct pmv_link *link, struct pm_link_peer *peer)
+{
+	peer->used = link->turn;
+}
 /* The peer needs no place any more. */
 void pmv_roster_leave(struct pmv_link *link, struct pm_link_peer *peer);
 /* Its queue pair is there. */
 void pmv_roster_began(struct pmv_link *link, struct pm_link_peer *peer);
+/* Both sides are connected. */
+void pmv_roster_ready(struct pmv_link *link, struct pm_link_peer *peer);
 /* The peer has a queue pair for ours, or ours is given up. */
 void pmv_roster_heard(struct pmv_link *link, struct pm_link_peer *peer);
 /* The first peer that waits and may have a place now; it waits no more. NULL: there is none. */

@@ -10,6 +10,7 @@
 #include "pm-verbs/life.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
+#include "pm-verbs/roster.h"
 #include "pm-verbs/qp.h"
 #include "pm-verbs/rma.h"
 #include "pm-verbs/rx.h"
@@ -112,7 +113,7 @@ void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 	struct pmv_header header;
 
 	peer->received++;
-	peer->failures = 0;
+	pmv_connection_works(peer);
 	if (pmv_header_get(slot->data, len, &header) ||
 	    (header.kind != PMV_MESSAGE &&
 	     pmv_control_get(slot->data, len, header.kind, &control))) {
@@ -129,7 +130,7 @@ void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 	peer->credits += header.credits;
 	/* it sends, so it knows that we are connected */
 	pmv_connection_ready(link, peer);
-	peer->used = link->turn;
+	pmv_roster_use(link, peer);
 	if (header.kind == PMV_MESSAGE) {
 		hand_up(link, peer, slot, len);
 	} else {

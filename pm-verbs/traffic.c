@@ -11,6 +11,13 @@
 #include "pm-verbs/rx.h"
 #include "pm-verbs/tx.h"
 
+static void settle(struct pmv_link *link, struct pm_link_peer *peer, uint64_t received,
+		   uint32_t credits)
+{
+	peer->credits = credits;
+	pmv_settle(link, peer, received);
+}
+
 static void ready(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	pmv_pump(link, peer);
@@ -22,6 +29,7 @@ static void ready(struct pmv_link *link, struct pm_link_peer *peer)
 static void drained(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	peer->credits = 0;
+	peer->owed = peer->owed_control = 0;
 	pmv_slots_put(link, &peer->control);
 	pmv_rma_lost(link, peer);
 	pmv_export_forget(link, peer);
@@ -36,6 +44,7 @@ static void renewed(struct pmv_link *link, struct pm_link_peer *peer)
 	pmv_rma_abort(link, peer);
 	pmv_export_forget(link, peer);
 	peer->first = peer->received = 0;
+	peer->owed = peer->owed_control = 0;
 }
 
 static void given_up(struct pmv_link *link, struct pm_link_peer *peer)
@@ -46,7 +55,7 @@ static void given_up(struct pmv_link *link, struct pm_link_peer *peer)
 }
 
 const struct pmv_conn_callbacks pmv_traffic = {
-	.settle = pmv_settle,
+	.settle = settle,
 	.ready = ready,
 	.lane_ready = pmv_rma_pump,
 	.closing = pmv_pump,

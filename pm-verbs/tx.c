@@ -13,6 +13,7 @@
 #include "pm-verbs/life.h"
 #include "pm-verbs/peer.h"
 #include "pm-verbs/pool.h"
+#include "pm-verbs/roster.h"
 #include "pm-verbs/link.h"
 #include "pm-verbs/tx.h"
 
@@ -90,7 +91,7 @@ static bool post(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 	if (!peer->owed)
 		peer->owed_control = 0;
 	peer->credits--;
-	peer->used = link->turn;
+	pmv_roster_use(link, peer);
 	qp->n_sends++;
 	return true;
 }
@@ -220,7 +221,7 @@ void pmv_sent(struct pmv_link *link, struct pmv_slot *slot)
 		return;
 	pmv_list_remove(&peer->posted, slot);
 	peer->first++;
-	peer->failures = 0;
+	pmv_connection_works(peer);
 	pmv_slot_put(link, slot);
 	pmv_pump(link, peer);
 	/* for them there may have been no room before */

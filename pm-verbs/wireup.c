@@ -7,12 +7,15 @@
  */
 #include <string.h>
 
+#include "pm-verbs/closing.h"
 #include "pm-verbs/connection.h"
 #include "pm-verbs/events.h"
 #include "pm-verbs/greeting.h"
 #include "pm-verbs/life.h"
+#include "pm-verbs/pair.h"
 #include "pm-verbs/patience.h"
 #include "pm-verbs/peer.h"
+#include "pm-verbs/roster.h"
 #include "pm-verbs/wireup.h"
 
 static uint32_t own_flags(const struct pm_link_peer *peer)
@@ -40,7 +43,7 @@ static void take_greeting(struct pmv_link *link, struct pm_link_peer *peer,
 /* The peer wants a connection: it gets one, or hears that it has to wait, and that we live. */
 static void answer_call(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	peer->is_called = true;
+	pmv_roster_call(peer);
 	pmv_connect(link, peer);
 	if (peer->is_waiting)
 		pmv_greet(link, peer, PMV_WAIT);
@@ -72,7 +75,7 @@ static void be_patient(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	if (peer->stage != PMV_GREETING)
 		return;
-	peer->lost_ns = UINT64_MAX;
+	pmv_patience_set(peer, UINT64_MAX);
 	pmv_patience_begin(link, peer, pmv_now(link));
 }
 
@@ -100,10 +103,9 @@ static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struc
 		return;
 	}
 	if (g->epoch > peer->epoch) {
-		peer->epoch = g->epoch - 1;
-		peer->is_called = true;
-		/* one that begins anew has ended what we are closing */
-		peer->is_closed |= peer->stage == PMV_CLOSING;
+		pmv_pair_follow(peer, g->epoch);
+		pmv_roster_call(peer);
+		pmv_close_replaced(peer);
 		/* ... or its call had waited for too long */
 		pmv_connection_lost(link, peer, UINT64_MAX,
 				    peer->stage == PMV_GREETING ? NULL
@@ -149,12 +151,8 @@ static void greet_again(struct pmv_link *link, struct pm_link_peer *peer, uint64
 		return;
 	}
 	pmv_patience_doubt(link, peer, now);
-	if (now < peer->next_greeting_ns)
-		return;
-	peer->pause_ns = peer->pause_ns * 2 < PMV_GREET_MAX_NS ? peer->pause_ns * 2
-							       : PMV_GREET_MAX_NS;
-	peer->next_greeting_ns = now + peer->pause_ns;
-	pmv_greet(link, peer, own_flags(peer));
+	if (now >= peer->next_greeting_ns)
+		pmv_greet_again(link, peer, own_flags(peer), now);
 }
 
 void pmv_greeting_timers(struct pmv_link *link, uint64_t now)
