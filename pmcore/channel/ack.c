@@ -4,7 +4,15 @@
  * what the peer tells: cumulative ack, selective ack, and how far each rail has come. A packet is lost
  * when its rail has moved past it and the same report, which covers it, does not show it.
  */
+#include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/credit.h"
+#include "pmcore/channel/emit.h"
+#include "pmcore/channel/limit.h"
+#include "pmcore/channel/recvwin.h"
+#include "pmcore/channel/rtt.h"
+#include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/stripe.h"
 
 #define SACK_BITS 32
 /* A rail number further ahead than that is no gap but nonsense. */

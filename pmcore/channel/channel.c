@@ -3,7 +3,21 @@
  * channel - the engine as a whole: creation, the round over all peers that have something to send, the
  * timers, quiescence. The modules it calls decide what is sent and when a timer fires.
  */
+#include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/channel.h"
+#include "pmcore/channel/copier.h"
+#include "pmcore/channel/credit.h"
+#include "pmcore/channel/emit.h"
+#include "pmcore/channel/grant.h"
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/pull.h"
+#include "pmcore/channel/recvwin.h"
+#include "pmcore/channel/road.h"
+#include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/serve.h"
+#include "pmcore/channel/stripe.h"
+#include "pmcore/channel/submit.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,8 @@
  * every packet is in exactly one place, counters equal what they count. For tests; changes nothing.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/recvwin.h"
 
 /* Sums over the flows. */
 struct sums {

@@ -9,6 +9,8 @@
  * state, which the next copy pays for. So the other way is used until each buffer has had its turn, and measured then.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/copier.h"
+#include "pmcore/channel/emit.h"
 
 #include <stdlib.h>
 

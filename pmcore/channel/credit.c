@@ -3,7 +3,11 @@
  * credit - how many message packets a peer may have on the way to their release. The count on the wire
  * is absolute, so a lost or old one does no harm; a raised limit is never taken back.
  */
+#include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/credit.h"
+#include "pmcore/channel/grant.h"
+#include "pmcore/channel/peer.h"
 
 /* Fewer would make each message wait for the release of the one before. */
 #define SHARE_MIN 2

@@ -4,7 +4,12 @@
  * one when a rail is full. Owns the few transmit buffers kept for what the engine itself has to send, so
  * that this can leave even when messages that wait hold all others.
  */
+#include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/emit.h"
+#include "pmcore/channel/recvwin.h"
+#include "pmcore/channel/road.h"
+#include "pmcore/channel/stripe.h"
 
 /*
  * All of a header but its length and the numbers of its rail. Functions that get its address are inlined by the

@@ -12,6 +12,8 @@
  * one who decides because it alone sees all senders (Montazeri et al., Homa, SIGCOMM 2018).
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/credit.h"
+#include "pmcore/channel/grant.h"
 
 #define LEAST (16 * 1024)      /* for each rail: the budget of a port that loses whatever we do */
 #define FIRST (64 * 1024)      /* for each rail: before anything is known */

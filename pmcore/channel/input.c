@@ -3,7 +3,10 @@
  * input - a packet's way in: is it for us, is it whole, whose is it, what does it tell about rails and acks, and
  * then to the receive window. Whatever is not taken over is counted under its reason and returned.
  */
+#include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/recvwin.h"
 
 /*
  * Asks who a node is that we have no state for. Finding out may be dear and the number is the

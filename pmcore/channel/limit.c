@@ -5,6 +5,7 @@
  * repeat, too many send at once, and the limit is halved; it grows back as packets are acked.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/limit.h"
 #include "pmcore/util/conf.h"
 
 #define ROUND_MIN 32 /* packets judged together: fewer give no ratio */

@@ -4,6 +4,14 @@
  * peer that becomes active and taking it back when it is quiet. Knows no packet format.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/credit.h"
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/pull.h"
+#include "pmcore/channel/recvwin.h"
+#include "pmcore/channel/road.h"
+#include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/serve.h"
+#include "pmcore/channel/stripe.h"
 
 #include <stdlib.h>
 

@@ -7,6 +7,11 @@
  * the peer has pulled them. Pieces are served by serve.c.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/grant.h"
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/pull.h"
+#include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/serve.h"
 
 #define OP_TABLE (CHAN_OPS_MAX / OP_CHUNK)
 #define PIECE_MIN (16 * 1024)

@@ -5,6 +5,11 @@
  * message packets keep their buffer; everything else acts on arrival, early or not.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/credit.h"
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/pull.h"
+#include "pmcore/channel/recvwin.h"
+#include "pmcore/channel/serve.h"
 
 int recvwin_init(struct chan *chan)
 {

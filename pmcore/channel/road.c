@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "pmcore/channel/road.h"
-
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/emit.h"
+#include "pmcore/channel/road.h"
+#include "pmcore/channel/stripe.h"
 
 #define TURN 64     /* packets of a trial between two turns, if nothing is in flight then */
 #define SETTLE 1024 /* packets after which a turn no longer waits for those of the other kind */

@@ -4,6 +4,13 @@
  * transmitted by the run, and wait in no queue while the way is free. Messages that were given before the row leave before it.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/copier.h"
+#include "pmcore/channel/credit.h"
+#include "pmcore/channel/emit.h"
+#include "pmcore/channel/limit.h"
+#include "pmcore/channel/road.h"
+#include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/submit.h"
 
 /* The number of datagrams from @at on. */
 static uint64_t count_from(const struct pm_row *row, uint64_t at)

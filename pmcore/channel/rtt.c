@@ -4,6 +4,8 @@
  * (after the idea of RFC 8985), then timeouts that back off. Decides when; sendwin decides what.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/rtt.h"
+#include "pmcore/channel/sendwin.h"
 
 void rtt_sample(struct chan_peer *peer, uint64_t rtt_ns)
 {

@@ -5,6 +5,14 @@
  * serve.c when the window has room. Knows no user call; see submit.c.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/credit.h"
+#include "pmcore/channel/emit.h"
+#include "pmcore/channel/limit.h"
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/road.h"
+#include "pmcore/channel/rtt.h"
+#include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/stripe.h"
 #include "pmcore/util/copy.h"
 
 void sendwin_init(struct chan *chan, struct chan_flow *flow)

@@ -6,6 +6,13 @@
  * is withdrawn: those that are not acked by then get their copy.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/copier.h"
+#include "pmcore/channel/emit.h"
+#include "pmcore/channel/limit.h"
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/road.h"
+#include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/serve.h"
 
 #define SERVE_CHUNK 64
 #define LEND_MIN 256 /* bytes from which on naming memory costs less than copying it */

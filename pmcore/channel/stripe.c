@@ -7,6 +7,11 @@
  * Only the other side's word about our rail counts: packets that come in by it say nothing.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/emit.h"
+#include "pmcore/channel/road.h"
+#include "pmcore/channel/rtt.h"
+#include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/stripe.h"
 
 #define COST_DEFAULT 1000 /* ps per byte, before anything is known */
 #define COST_MAX (1u << 30)

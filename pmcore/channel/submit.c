@@ -4,6 +4,12 @@
  * way is free, and else queues it, moving it into the packet before it when there is room.
  */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/credit.h"
+#include "pmcore/channel/limit.h"
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/road.h"
+#include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/submit.h"
 #include "pmcore/util/copy.h"
 
 /*

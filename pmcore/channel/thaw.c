@@ -5,6 +5,9 @@
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/freeze.h"
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/recvwin.h"
+#include "pmcore/channel/submit.h"
 #include "pmcore/wire/crc32c.h"
 
 /* Further ahead no credit can be. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Edges of windows, sequence numbers and credits. */
 #include "pmcore/channel/chan_private.h"
+#include "pmcore/channel/peer.h"
 #include "tests/sim/sim.h"
 
 TAP_TEST(window__every_size_with_loss)

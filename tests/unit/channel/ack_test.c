@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ack: judging loss by rails, stale and absurd acks, when bare acks leave. */
+#include "pmcore/channel/emit.h"
 #include "tests/unit/channel/rig.h"
 
 static uint32_t outstanding(const struct rig *rig)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* credit: absolute counts on the wire, shares of the receive buffers, stalls in both directions. */
+#include "pmcore/channel/credit.h"
+#include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"
 
 TAP_TEST(credit_input__only_forward)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* grant: the budget of all senders together against what gets lost; that reads and writes keep to it. */
+#include "pmcore/channel/grant.h"
 #include "tests/unit/channel/rig.h"
 
 #define KIB 1024u

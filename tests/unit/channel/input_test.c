@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* input: what is not for us, or not for anybody, is counted and its buffer returned. */
+#include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"
 
 #define TOGETHER 8 /* packets at most */

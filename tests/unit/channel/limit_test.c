@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* limit: isolated loss changes nothing, heavy loss and timeouts halve, acks bring it back. */
+#include "pmcore/channel/limit.h"
+#include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"
 
 static struct rig *start(uint32_t limit)

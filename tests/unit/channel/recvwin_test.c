@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* recvwin: duplicates, order, window edges and wrap, buffers; all permutations of six packets. */
+#include "pmcore/channel/peer.h"
+#include "pmcore/channel/recvwin.h"
 #include "tests/unit/channel/rig.h"
 
 TAP_TEST(recvwin__in_order_is_delivered_at_once)

@@ -2,6 +2,7 @@
 /* road: what goes by single and by bulk rails, the proof that one works, trials of the other kind. */
 #include <stdlib.h>
 
+#include "pmcore/channel/road.h"
 #include "tests/unit/channel/rig.h"
 
 #define SINGLE 0

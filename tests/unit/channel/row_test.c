@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* row: order, numbers and sizes, the ends of window, credit and buffers, rails for long data. */
+#include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"
 
 #define PART 300

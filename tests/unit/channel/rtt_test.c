@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rtt: the estimate by numbers, the timer by setting the clock. */
+#include "pmcore/channel/rtt.h"
 #include "tests/unit/channel/rig.h"
 
 TAP_TEST(rtt_sample__first_sets_both)

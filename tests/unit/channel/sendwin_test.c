@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sendwin: the window's edge, order of what leaves, repetition, timer, withdrawn memory. */
+#include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"
 
 TAP_TEST(sendwin__closed_window_queues)

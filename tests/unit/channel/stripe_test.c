@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stripe: which rail, silence, carrier, probing and return; paths that work one way only. */
+#include "pmcore/channel/stripe.h"
 #include "tests/unit/channel/rig.h"
 
 TAP_TEST(stripe_pick__fewest_bytes_in_flight)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pull - one-sided operations that this node carries out; pull.c says how.
+ */
+#ifndef PM_CHANNEL_PULL_H
+#define PM_CHANNEL_PULL_H
+
+#include "pmcore/channel/chan_private.h"
+
+int pull_init(struct chan *chan);
+/* A control message of @peer for an operation of ours. DROP_NONE, or why it was refused. */
+enum drop_reason pull_place(struct chan *chan, struct chan_peer *peer,
+			    const struct wire_msg_view *view);
+enum drop_reason pull_verdict(struct chan *chan, struct chan_peer *peer,
+			      const struct wire_msg_view *view);
+enum drop_reason pull_write(struct chan *chan, struct chan_peer *peer,
+			    const struct wire_msg_view *view);
+/* Asks for more as far as the budget allows; false: no buffer. */
+bool pull_output(struct chan *chan, bool has_heard_all);
+struct chan_op *pull_find(const struct chan *chan, uint32_t id);
+void pull_peer_gone(struct chan *chan, struct chan_peer *peer);
+/* Stops writing into a region that goes away. */
+void pull_unexport(struct chan *chan, uint64_t rkey);
+void pull_fini(struct chan *chan);
+
+#endif

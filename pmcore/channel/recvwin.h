@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * recvwin - what has arrived; recvwin.c says how order is restored.
+ */
+#ifndef PM_CHANNEL_RECVWIN_H
+#define PM_CHANNEL_RECVWIN_H
+
+#include "pmcore/channel/chan_private.h"
+
+int recvwin_init(struct chan *chan);
+/* A DATA packet of @length body bytes; DROP_NONE: taken over, *ret_kept tells whether the buffer is still needed. */
+enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32_t seq,
+			       uint16_t length, uint8_t *data, uint64_t token, bool *ret_kept);
+/* The same for packets of one datagram each that are next in order. There is room for so many, none while packets are early. */
+uint32_t recvwin_row_room(const struct chan *chan, const struct chan_peer *peer);
+/* Takes over one of them; false: no memory. */
+bool recvwin_add_to_row(struct chan *chan, struct chan_peer *peer, const struct pm_rx *rx,
+			uint16_t length);
+/* Counts all @n of them. */
+void recvwin_end_row(struct chan *chan, struct chan_peer *peer, uint32_t n);
+/* The 64 bits from @seq on. */
+uint64_t recvwin_bits(const struct chan *chan, const struct chan_flow *flow, uint32_t seq);
+struct rx_packet *recvwin_alloc(struct chan *chan);
+void recvwin_free(struct chan *chan, struct rx_packet *rx);
+void recvwin_deliver(struct chan *chan, struct rx_packet *rx);
+/* Drops what waits for its order; with @is_all also what was not read yet. */
+void recvwin_clear(struct chan *chan, struct chan_peer *peer, bool is_all);
+void recvwin_fini(struct chan *chan);
+
+#endif
