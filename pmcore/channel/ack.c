@@ -5,13 +5,14 @@
  * when its rail has moved past it and the same report, which covers it, does not show it.
  */
 #include "pmcore/channel/ack.h"
+#include "pmcore/channel/arrivals.h"
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"
 #include "pmcore/channel/emit.h"
 #include "pmcore/channel/limit.h"
-#include "pmcore/channel/recvwin.h"
 #include "pmcore/channel/rtt.h"
 #include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/slots.h"
 #include "pmcore/channel/stripe.h"
 
 #define SACK_BITS 32
@@ -140,7 +141,7 @@ static void take_bits(struct chan *chan, struct chan_peer *peer, uint32_t first,
 		seq = first + (uint32_t)__builtin_ctzll(bits);
 		if (seq_diff(seq, peer->tx_next) >= 0)
 			return;
-		slot = sendwin_slot(chan, peer->flow, seq);
+		slot = slot_at(chan, peer->flow, seq);
 		if (slot->packet)
 			sendwin_acked(chan, peer, slot);
 	}
@@ -164,7 +165,7 @@ static void take_cumulative(struct chan *chan, struct chan_peer *peer, uint32_t 
 		return;
 	}
 	for (; peer->tx_una != ack; peer->tx_una++) {
-		slot = sendwin_slot(chan, peer->flow, peer->tx_una);
+		slot = slot_at(chan, peer->flow, peer->tx_una);
 		if (slot->packet)
 			sendwin_acked(chan, peer, slot);
 	}
@@ -173,8 +174,7 @@ static void take_cumulative(struct chan *chan, struct chan_peer *peer, uint32_t 
 /* Only a report that contradicts itself shows the oldest as received and does not count it. */
 static void skip_acked(struct chan *chan, struct chan_peer *peer)
 {
-	while (peer->tx_una != peer->tx_next &&
-	       !sendwin_slot(chan, peer->flow, peer->tx_una)->packet)
+	while (peer->tx_una != peer->tx_next && !slot_at(chan, peer->flow, peer->tx_una)->packet)
 		peer->tx_una++;
 }
 
@@ -297,7 +297,7 @@ uint32_t ack_bits(const struct chan *chan, const struct chan_peer *peer)
 {
 	const struct chan_flow *flow = peer->flow;
 
-	return flow->early ? (uint32_t)recvwin_bits(chan, flow, peer->rx_next + 1) : 0;
+	return flow->early ? (uint32_t)arrivals_bits(chan, flow, peer->rx_next + 1) : 0;
 }
 
 void ack_told(struct chan_peer *peer, uint8_t type, uint32_t echo, uint16_t credit)

@@ -158,9 +158,11 @@ struct chan_flow {
 	struct rail_state rail[WIRE_RAILS];
 	struct road road; /* road.c */
 
-	/* recvwin.c */
+	/* arrivals.c */
 	uint32_t early; /* bits set in the bitmap */
-	uint32_t held;  /* message packets that wait for an earlier one */
+
+	/* recvwin.c */
+	uint32_t held; /* message packets that wait for an earlier one */
 
 	/* ack.c */
 	uint64_t ack_ns;         /* the ack owed leaves then at the latest, 0 = none is owed */
@@ -187,7 +189,7 @@ struct chan_flow {
 	/* serve.c */
 	struct dlist serves; /* answers owed to the peer, in order */
 
-	uint64_t *bitmap;        /* recvwin.c: received beyond rx_next, by seq & (window - 1) */
+	uint64_t *bitmap;        /* arrivals.c: received beyond rx_next, by seq & (window - 1) */
 	struct rx_packet **hold; /* recvwin.c: early message packets by mseq & (window - 1) */
 	struct tx_slot slots[];  /* sendwin.c: window entries */
 };

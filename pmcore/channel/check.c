@@ -3,9 +3,9 @@
  * check - the engine's invariants, recomputed from nothing and compared with what the modules keep:
  * every packet is in exactly one place, counters equal what they count. For tests; changes nothing.
  */
+#include "pmcore/channel/arrivals.h"
 #include "pmcore/channel/chan_private.h"
-#include "pmcore/channel/peer.h"
-#include "pmcore/channel/recvwin.h"
+#include "pmcore/channel/memory.h"
 
 /* Sums over the flows. */
 struct sums {
@@ -100,7 +100,7 @@ static void check_receive(const struct chan *chan, const struct chan_peer *peer)
 	for (i = 0; i < chan_bitmap_words(chan); i++)
 		early += (uint32_t)__builtin_popcountll(flow->bitmap[i]);
 	assert(early == flow->early);
-	assert(!(recvwin_bits(chan, flow, peer->rx_next) & 1));
+	assert(!(arrivals_bits(chan, flow, peer->rx_next) & 1));
 	for (i = 0; i <= chan->mask; i++) {
 		if (!flow->hold[i])
 			continue;

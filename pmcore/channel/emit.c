@@ -5,9 +5,9 @@
  * that this can leave even when messages that wait hold all others.
  */
 #include "pmcore/channel/ack.h"
+#include "pmcore/channel/arrivals.h"
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/emit.h"
-#include "pmcore/channel/recvwin.h"
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/stripe.h"
 
@@ -190,7 +190,7 @@ static uint32_t ack_words(const struct chan *chan, const struct chan_peer *peer,
 	if (!peer->flow->early)
 		return 0;
 	for (i = 0; i < words && i < room; i++) {
-		bitmap[i] = recvwin_bits(chan, peer->flow, peer->rx_next + 1 + 64 * i);
+		bitmap[i] = arrivals_bits(chan, peer->flow, peer->rx_next + 1 + 64 * i);
 		if (bitmap[i])
 			n = i + 1;
 	}

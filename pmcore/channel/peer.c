@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer - the life of peers and of the memory they use: adding, death, deletion; lending a flow to a
- * peer that becomes active and taking it back when it is quiet. Knows no packet format.
+ * peer - the life of peers: adding, death, deletion; lending a flow to a peer that becomes active and taking it back when
+ * it is quiet. Knows no packet format.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"
+#include "pmcore/channel/memory.h"
 #include "pmcore/channel/peer.h"
 #include "pmcore/channel/pull.h"
 #include "pmcore/channel/recvwin.h"
@@ -12,63 +13,6 @@
 #include "pmcore/channel/sendwin.h"
 #include "pmcore/channel/serve.h"
 #include "pmcore/channel/stripe.h"
-
-#include <stdlib.h>
-
-struct chunk {
-	struct chunk *next; /* of the same pool */
-	size_t size;        /* of the whole allocation, bytes */
-	_Alignas(16) uint8_t bytes[];
-};
-
-void *chan_alloc(struct chan *chan, size_t size)
-{
-	void *memory = calloc(1, size);
-
-	if (memory)
-		chan->memory += size;
-	return memory;
-}
-
-void chan_free(struct chan *chan, void *memory, size_t size)
-{
-	if (!memory)
-		return;
-	chan->memory -= size;
-	free(memory);
-}
-
-void *chunk_alloc(struct chan *chan, struct chunk **list, size_t size)
-{
-	struct chunk *chunk = chan_alloc(chan, sizeof(*chunk) + size);
-
-	if (!chunk)
-		return NULL;
-	chunk->size = sizeof(*chunk) + size;
-	chunk->next = *list;
-	*list = chunk;
-	return chunk->bytes;
-}
-
-struct chunk *chunk_next(const struct chunk *chunk)
-{
-	return chunk->next;
-}
-
-void *chunk_bytes(struct chunk *chunk)
-{
-	return chunk->bytes;
-}
-
-void chunks_free(struct chan *chan, struct chunk **list)
-{
-	struct chunk *chunk;
-
-	while ((chunk = *list)) {
-		*list = chunk->next;
-		chan_free(chan, chunk, chunk->size);
-	}
-}
 
 static size_t flow_size(const struct chan *chan)
 {

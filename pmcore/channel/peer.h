@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer - the life of peers and of the memory they use; peer.c says how.
+ * peer - the life of peers; peer.c says how.
  */
 #ifndef PM_CHANNEL_PEER_H
 #define PM_CHANNEL_PEER_H
 
 #include "pmcore/channel/chan_private.h"
 
-void *chan_alloc(struct chan *chan, size_t size);
-void chan_free(struct chan *chan, void *memory, size_t size);
-/* Memory of a pool: @size usable bytes, freed by chunks_free. */
-void *chunk_alloc(struct chan *chan, struct chunk **list, size_t size);
-void chunks_free(struct chan *chan, struct chunk **list);
-struct chunk *chunk_next(const struct chunk *chunk);
-void *chunk_bytes(struct chunk *chunk);
 /* Gives the peer a flow if it has none; NULL: no memory. */
 struct chan_flow *peer_attach(struct chan *chan, struct chan_peer *peer);
 static inline struct chan_flow *peer_flow(struct chan *chan, struct chan_peer *peer)

@@ -8,6 +8,7 @@
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/grant.h"
+#include "pmcore/channel/memory.h"
 #include "pmcore/channel/peer.h"
 #include "pmcore/channel/pull.h"
 #include "pmcore/channel/sendwin.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recvwin - what has arrived: a bitmap indexed by sequence number filters duplicates, an array indexed
+ * recvwin - what has arrived: duplicates are filtered by their sequence number (arrivals.c), an array indexed
  * by message packet number restores the order of datagrams, a queue holds what the user may read. Only
  * message packets keep their buffer; everything else acts on arrival, early or not.
  */
+#include "pmcore/channel/arrivals.h"
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"
-#include "pmcore/channel/peer.h"
+#include "pmcore/channel/memory.h"
 #include "pmcore/channel/pull.h"
 #include "pmcore/channel/recvwin.h"
 #include "pmcore/channel/serve.h"
@@ -73,55 +74,6 @@ static inline void give_record(struct chan *chan, struct rx_packet *rx)
 void recvwin_free(struct chan *chan, struct rx_packet *rx)
 {
 	give_record(chan, rx);
-}
-
-/* The bits of a window smaller than a word go round within it. */
-static uint64_t small_bits(uint64_t word, uint32_t window, uint32_t at)
-{
-	uint64_t valid = (1ull << window) - 1;
-
-	return at ? ((word >> at) | (word << (window - at))) & valid : word & valid;
-}
-
-uint64_t recvwin_bits(const struct chan *chan, const struct chan_flow *flow, uint32_t seq)
-{
-	uint32_t words = chan_bitmap_words(chan);
-	uint32_t at = seq & chan->mask;
-	uint32_t shift = at & 63;
-	uint64_t bits;
-
-	if (chan->config.window < 64)
-		return small_bits(flow->bitmap[0], chan->config.window, at);
-	bits = flow->bitmap[at >> 6] >> shift;
-	if (shift)
-		bits |= flow->bitmap[((at >> 6) + 1) & (words - 1)] << (64 - shift);
-	return bits;
-}
-
-static bool is_received(const struct chan *chan, const struct chan_flow *flow, uint32_t seq)
-{
-	uint32_t at = seq & chan->mask;
-
-	return flow->bitmap[at >> 6] >> (at & 63) & 1;
-}
-
-static void mark_received(struct chan *chan, struct chan_peer *peer, uint32_t seq)
-{
-	struct chan_flow *flow = peer->flow;
-	uint32_t at = seq & chan->mask;
-
-	if (seq != peer->rx_next) {
-		flow->bitmap[at >> 6] |= 1ull << (at & 63);
-		flow->early++;
-		return;
-	}
-	peer->rx_next++;
-	while (flow->early && is_received(chan, flow, peer->rx_next)) {
-		at = peer->rx_next & chan->mask;
-		flow->bitmap[at >> 6] &= ~(1ull << (at & 63));
-		flow->early--;
-		peer->rx_next++;
-	}
 }
 
 void recvwin_deliver(struct chan *chan, struct rx_packet *rx)
@@ -258,7 +210,7 @@ enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32
 
 	if (unlikely(ahead >= chan->config.window))
 		return (int32_t)ahead < 0 ? refuse_duplicate(peer->flow) : DROP_WINDOW;
-	if (unlikely(ahead) && is_received(chan, peer->flow, seq))
+	if (unlikely(ahead) && arrivals_has(chan, peer->flow, seq))
 		return refuse_duplicate(peer->flow);
 	if (length) {
 		cursor = wire_get_msg(data, 0, &view);
@@ -270,7 +222,7 @@ enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32
 		}
 	}
 	if (reason == DROP_NONE)
-		mark_received(chan, peer, seq);
+		arrivals_add(chan, peer, seq);
 	return reason;
 }
 
@@ -462,8 +414,7 @@ void recvwin_clear(struct chan *chan, struct chan_peer *peer, bool is_all)
 			flow->hold[i] = NULL;
 			flow->held--;
 		}
-		memset(flow->bitmap, 0, chan_bitmap_words(chan) * sizeof(uint64_t));
-		flow->early = 0;
+		arrivals_clear(chan, flow);
 		flow->news = 0;
 		flow->ack_ns = 0;
 		flow->unacked = 0;

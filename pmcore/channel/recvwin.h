@@ -18,8 +18,6 @@ bool recvwin_add_to_row(struct chan *chan, struct chan_peer *peer, const struct 
 			uint16_t length);
 /* Counts all @n of them. */
 void recvwin_end_row(struct chan *chan, struct chan_peer *peer, uint32_t n);
-/* The 64 bits from @seq on. */
-uint64_t recvwin_bits(const struct chan *chan, const struct chan_flow *flow, uint32_t seq);
 struct rx_packet *recvwin_alloc(struct chan *chan);
 void recvwin_free(struct chan *chan, struct rx_packet *rx);
 void recvwin_deliver(struct chan *chan, struct rx_packet *rx);

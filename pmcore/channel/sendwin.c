@@ -12,6 +12,7 @@
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/rtt.h"
 #include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/slots.h"
 #include "pmcore/channel/stripe.h"
 #include "pmcore/util/copy.h"
 
@@ -27,44 +28,6 @@ void sendwin_init(struct chan *chan, struct chan_flow *flow)
 	flow->n_acked = 0;
 	flow->n_lent = 0;
 	limit_init(chan, flow->peer);
-}
-
-struct tx_slot *sendwin_slot(const struct chan *chan, struct chan_flow *flow, uint32_t seq)
-{
-	return &flow->slots[seq & chan->mask];
-}
-
-void slot_list_add(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot)
-{
-	uint16_t index = (uint16_t)(slot - flow->slots);
-
-	slot->prev = list->tail;
-	slot->next = CHAN_NIL;
-	if (list->tail == CHAN_NIL)
-		list->head = index;
-	else
-		flow->slots[list->tail].next = index;
-	list->tail = index;
-}
-
-void slot_list_del(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot)
-{
-	if (slot->prev == CHAN_NIL)
-		list->head = slot->next;
-	else
-		flow->slots[slot->prev].next = slot->next;
-	if (slot->next == CHAN_NIL)
-		list->tail = slot->prev;
-	else
-		flow->slots[slot->next].prev = slot->prev;
-}
-
-static uint32_t slot_seq(const struct chan *chan, const struct chan_peer *peer,
-			 const struct tx_slot *slot)
-{
-	uint32_t index = (uint32_t)(slot - peer->flow->slots);
-
-	return peer->tx_una + ((index - peer->tx_una) & chan->mask);
 }
 
 bool sendwin_is_waiting(const struct chan_peer *peer)
@@ -101,7 +64,7 @@ static inline __attribute__((always_inline)) void enter(struct chan *chan, struc
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		slot = sendwin_slot(chan, flow, peer->tx_next + i);
+		slot = slot_at(chan, flow, peer->tx_next + i);
 		slot->packet = packets[i];
 		slot->sent_ns = chan->now;
 		slot->rail_seq = emit->rail_seq + i;
@@ -239,7 +202,7 @@ void sendwin_take_back(struct chan *chan, struct chan_peer *peer, const void *ad
 	uint32_t seq;
 
 	for (seq = peer->tx_una; flow->n_lent && seq != peer->tx_next; seq++) {
-		struct pm_packet *packet = sendwin_slot(chan, flow, seq)->packet;
+		struct pm_packet *packet = slot_at(chan, flow, seq)->packet;
 
 		if (packet && packet->more_len && (uintptr_t)packet->more - (uintptr_t)addr < len)
 			own_data(flow, packet);
@@ -290,7 +253,7 @@ void sendwin_acked_all(struct chan *chan, struct chan_peer *peer)
 	struct tx_slot *slot;
 
 	for (; peer->tx_una != peer->tx_next; peer->tx_una++) {
-		slot = sendwin_slot(chan, flow, peer->tx_una);
+		slot = slot_at(chan, flow, peer->tx_una);
 		slot->packet->is_kept = false;
 		if (slot->flags & SLOT_BULK && slot->load >= ROAD_BUSY_BYTES)
 			stripe_acked(chan, flow, slot);
@@ -506,7 +469,7 @@ static uint8_t rails_in_flight(const struct chan *chan, const struct chan_peer *
 static void repeat_oldest(struct chan *chan, struct chan_peer *peer)
 {
 	struct chan_flow *flow = peer->flow;
-	struct tx_slot *slot = sendwin_slot(chan, flow, peer->tx_una);
+	struct tx_slot *slot = slot_at(chan, flow, peer->tx_una);
 
 	chan->stats->timeouts++;
 	slot->flags |= SLOT_ASK;
@@ -557,7 +520,7 @@ void sendwin_clear(struct chan *chan, struct chan_peer *peer)
 	struct tx_slot *slot;
 
 	for (; peer->tx_una != peer->tx_next; peer->tx_una++) {
-		slot = sendwin_slot(chan, flow, peer->tx_una);
+		slot = slot_at(chan, flow, peer->tx_una);
 		if (slot->packet)
 			leave_window(chan, peer, slot);
 	}

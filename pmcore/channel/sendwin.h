@@ -7,7 +7,6 @@
 
 #include "pmcore/channel/chan_private.h"
 
-struct tx_slot *sendwin_slot(const struct chan *chan, struct chan_flow *flow, uint32_t seq);
 void sendwin_init(struct chan *chan, struct chan_flow *flow);
 /* Queues a control message, whose body is to be written to where this points; NULL: no buffer. */
 uint8_t *sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire_msg *msg);
@@ -35,8 +34,5 @@ void sendwin_timeout(struct chan *chan, struct chan_peer *peer);
 void sendwin_take_back(struct chan *chan, struct chan_peer *peer, const void *addr, uint64_t len);
 /* Frees every packet. */
 void sendwin_clear(struct chan *chan, struct chan_peer *peer);
-
-void slot_list_add(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
-void slot_list_del(struct chan_flow *flow, struct slot_list *list, struct tx_slot *slot);
 
 #endif

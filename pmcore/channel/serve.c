@@ -9,7 +9,7 @@
 #include "pmcore/channel/copier.h"
 #include "pmcore/channel/emit.h"
 #include "pmcore/channel/limit.h"
-#include "pmcore/channel/peer.h"
+#include "pmcore/channel/memory.h"
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/sendwin.h"
 #include "pmcore/channel/serve.h"

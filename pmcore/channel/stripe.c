@@ -11,6 +11,7 @@
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/rtt.h"
 #include "pmcore/channel/sendwin.h"
+#include "pmcore/channel/slots.h"
 #include "pmcore/channel/stripe.h"
 
 #define COST_DEFAULT 1000 /* ps per byte, before anything is known */
@@ -111,7 +112,7 @@ void stripe_add(struct chan_flow *flow, struct tx_slot *slot)
 
 void stripe_add_row(const struct chan *chan, struct chan_flow *flow, uint32_t seq, uint32_t n)
 {
-	struct tx_slot *slot = sendwin_slot(chan, flow, seq);
+	struct tx_slot *slot = slot_at(chan, flow, seq);
 	struct rail_state *rail = &flow->rail[slot->rail];
 	uint16_t last = rail->sent.tail, index = (uint16_t)(seq & chan->mask);
 

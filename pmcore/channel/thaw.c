@@ -5,7 +5,7 @@
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/freeze.h"
-#include "pmcore/channel/peer.h"
+#include "pmcore/channel/memory.h"
 #include "pmcore/channel/recvwin.h"
 #include "pmcore/channel/submit.h"
 #include "pmcore/wire/crc32c.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* recvwin: duplicates, order, window edges and wrap, buffers; all permutations of six packets. */
 #include "pmcore/channel/peer.h"
-#include "pmcore/channel/recvwin.h"
 #include "tests/unit/channel/rig.h"
 
 TAP_TEST(recvwin__in_order_is_delivered_at_once)
@@ -343,32 +342,4 @@ TAP_TEST(recvwin__held_messages_outlive_their_peer)
 	chan_release(rig->chan, msg.cookie);
 	is_int(rig->n_rx, 0);
 	rig_close(rig);
-}
-
-TAP_TEST(recvwin_bits__every_window_and_offset)
-{
-	uint32_t window, base, i;
-
-	for (window = 8; window <= 256; window *= 2) {
-		for (base = 0; base < 2 * window; base += 3) {
-			struct rig *rig = rig_init();
-			uint64_t bits;
-
-			rig->config.window = window;
-			rig->config.credit = 8;
-			rig->config.rx_buffers = 600;
-			rig_open(rig);
-			chan_test_set_seq(rig->chan, rig->peer, 0, base);
-			rig->from.rail_seq = base;
-			/* every third one is there */
-			for (i = 3; i < window; i += 3) {
-				rig->from.seq = base + i;
-				rig_from(rig, WIRE_DATA, NULL, 0);
-			}
-			bits = recvwin_bits(rig->chan, rig->peer->flow, base + 1);
-			for (i = 1; i < window && i < 65; i++)
-				is_int(bits >> (i - 1) & 1, i % 3 == 0);
-			rig_close(rig);
-		}
-	}
 }
