@@ -3,7 +3,7 @@
  * chan_private - the engine's structures. The functions of each part are declared in its own header. A peer has a
  * small permanent part (struct chan_peer: numbers that must survive) and, while it is active, a flow
  * (struct chan_flow: windows, queues, timers) lent from a pool. Every module owns a part of the flow,
- * named in the comments; only that module writes it.
+ * named in the comments; only that module writes it, and peer.c clears it before the flow is lent again.
  *
  * Two numberings run beside each other. seq counts DATA packets: acks, window and loss are about it.
  * mseq counts message packets (those with datagrams): order of delivery and credit are about it, and it
@@ -107,7 +107,7 @@ struct rail_state {
 
 struct rx_packet;
 
-/* The report in a header. Owner: ack.c */
+/* The report in a header. Owner: report.c */
 struct ack_report {
 	uint32_t ack, sack, rail_ack;
 	uint16_t credit;
@@ -165,18 +165,20 @@ struct chan_flow {
 	uint32_t held; /* message packets that wait for an earlier one */
 
 	/* ack.c */
-	uint64_t ack_ns;         /* the ack owed leaves then at the latest, 0 = none is owed */
-	uint32_t unacked;        /* packets received since we last told */
-	uint32_t bare_acks;      /* sent */
-	struct ack_report heard; /* the last one in a header */
-	uint8_t news;            /* rails that moved since we last told */
-	uint8_t echo;            /* rail told of last */
-	uint8_t ack_rail;        /* rail of the last bare ack */
-	bool is_ack_now;         /* a full ack has to leave at the next poll */
-	bool is_unheard;         /* the peer sent again what we have, since the last bare ack */
-
-	/* credit.c */
+	uint64_t ack_ns;      /* the ack owed leaves then at the latest, 0 = none is owed */
+	uint32_t unacked;     /* packets received since we last told */
+	uint32_t bare_acks;   /* sent */
 	uint16_t credit_told; /* low bits of the credit last sent */
+	uint8_t news;         /* rails that moved since we last told */
+	uint8_t echo;         /* rail told of last */
+	bool is_ack_now;      /* a full ack has to leave at the next poll */
+	bool is_unheard;      /* the peer sent again what we have, since the last bare ack */
+
+	/* emit.c */
+	uint8_t ack_rail; /* rail of the last bare ack */
+
+	/* report.c */
+	struct ack_report heard; /* the last one in a header */
 
 	/* pull.c */
 	struct dlist

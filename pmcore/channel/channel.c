@@ -114,6 +114,19 @@ void chan_destroy(struct chan *chan)
 	free(chan);
 }
 
+/* The bare ack that is due, if one is. */
+static int output_ack(struct chan *chan, struct chan_peer *peer, int *posted)
+{
+	int rc;
+
+	if (!ack_is_due(chan, peer->flow))
+		return 0;
+	rc = emit_ack(chan, peer);
+	if (!rc)
+		(*posted)++;
+	return rc;
+}
+
 /* 0, -EAGAIN: rails or buffers are exhausted, 1: more could go at once. */
 static int peer_output(struct chan *chan, struct chan_peer *peer, int *posted)
 {
@@ -123,12 +136,12 @@ static int peer_output(struct chan *chan, struct chan_peer *peer, int *posted)
 	if (!flow || peer->is_dead)
 		return 0;
 	flow->used_ns = chan->now;
-	rc = flow->is_ack_now ? ack_output(chan, peer, posted) : 0;
+	rc = flow->is_ack_now ? output_ack(chan, peer, posted) : 0;
 	rc |= sendwin_output(chan, peer, posted);
 	more = rc ? 0 : serve_output(chan, peer, posted);
 	if (more < 0)
 		rc = more;
-	rc |= ack_output(chan, peer, posted);
+	rc |= output_ack(chan, peer, posted);
 	return rc ? -EAGAIN : more;
 }
 

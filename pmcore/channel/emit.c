@@ -237,11 +237,8 @@ int emit_ack(struct chan *chan, struct chan_peer *peer)
 	packet->len = (uint32_t)(sizeof(struct wire_header) + sizeof(body) + body.n_words * 8);
 	choose_ack_rail(chan, peer, &emit);
 	rc = emit_bare(chan, peer, packet, &emit);
-	if (!rc) {
-		peer->flow->is_unheard = false;
-		peer->flow->bare_acks++;
+	if (!rc)
 		chan->stats->acks_tx++;
-	}
 	return rc;
 }
 

@@ -7,6 +7,7 @@
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/peer.h"
 #include "pmcore/channel/recvwin.h"
+#include "pmcore/channel/report.h"
 
 /*
  * Asks who a node is that we have no state for. Finding out may be dear and the number is the
@@ -176,9 +177,9 @@ static __attribute__((noinline)) enum drop_reason take(struct chan *chan, const 
 	if (unlikely(!ack_arrival(chan, peer, &header, rail)))
 		return DROP_WINDOW;
 	note_life(chan, peer);
-	is_known = header.type != WIRE_ACK && ack_is_known(peer->flow, &header);
+	is_known = header.type != WIRE_ACK && report_is_known(peer->flow, &header);
 	if (unlikely(!is_known &&
-		     !ack_input(chan, peer, &header, header.type == WIRE_ACK ? data : NULL)))
+		     !report_input(chan, peer, &header, header.type == WIRE_ACK ? data : NULL)))
 		return DROP_WINDOW;
 	if (header.type != WIRE_DATA)
 		return DROP_NONE;

@@ -3,6 +3,7 @@
  * peer - the life of peers: adding, death, deletion; lending a flow to a peer that becomes active and taking it back when
  * it is quiet. Knows no packet format.
  */
+#include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"
 #include "pmcore/channel/memory.h"
@@ -162,6 +163,7 @@ static void peer_clear(struct chan *chan, struct chan_peer *peer, bool is_all)
 	if (peer->flow) {
 		serve_clear(chan, peer);
 		sendwin_clear(chan, peer);
+		ack_clear(peer->flow);
 	}
 	recvwin_clear(chan, peer, is_all);
 }

@@ -4,6 +4,7 @@
  * by message packet number restores the order of datagrams, a queue holds what the user may read. Only
  * message packets keep their buffer; everything else acts on arrival, early or not.
  */
+#include "pmcore/channel/ack.h"
 #include "pmcore/channel/arrivals.h"
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"
@@ -196,7 +197,7 @@ static enum drop_reason take_controls(struct chan *chan, struct chan_peer *peer,
 
 static enum drop_reason refuse_duplicate(struct chan_flow *flow)
 {
-	flow->is_unheard = true;
+	ack_unheard(flow);
 	return DROP_DUPLICATE;
 }
 
@@ -415,10 +416,6 @@ void recvwin_clear(struct chan *chan, struct chan_peer *peer, bool is_all)
 			flow->held--;
 		}
 		arrivals_clear(chan, flow);
-		flow->news = 0;
-		flow->ack_ns = 0;
-		flow->unacked = 0;
-		flow->is_ack_now = false;
 	}
 	if (!is_all)
 		return;
