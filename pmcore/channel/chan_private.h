@@ -326,7 +326,7 @@ struct chan {
 	struct chunk *rx_chunks;
 	uint32_t rx_used; /* packets of the device that we hold */
 
-	/* credit.c */
+	/* share.c */
 	uint32_t share;  /* message packets a peer may have on the way to its release */
 	uint32_t on_way; /* and on the way to us, while the budget is tight */
 

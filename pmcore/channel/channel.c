@@ -7,7 +7,6 @@
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/channel.h"
 #include "pmcore/channel/copier.h"
-#include "pmcore/channel/credit.h"
 #include "pmcore/channel/emit.h"
 #include "pmcore/channel/grant.h"
 #include "pmcore/channel/peer.h"
@@ -16,6 +15,7 @@
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/sendwin.h"
 #include "pmcore/channel/serve.h"
+#include "pmcore/channel/share.h"
 #include "pmcore/channel/stripe.h"
 #include "pmcore/channel/submit.h"
 
@@ -90,7 +90,7 @@ int chan_create(const struct chan_config *config, const struct chan_ops *ops, vo
 	dlist_init(&chan->stalled);
 	submit_init(chan);
 	grant_init(chan);
-	credit_share(chan);
+	share_out(chan);
 	if (pull_init(chan)) {
 		free(chan);
 		return -ENOMEM;
@@ -178,7 +178,7 @@ static uint64_t check_life(struct chan *chan, struct chan_peer *peer)
 		return flow->heard_ns + timeout;
 	if (chan->now < ask_at)
 		return ask_at;
-	emit_probe(chan, peer, road_single(chan, stripe_rails(chan, peer)));
+	emit_probe(chan, peer, stripe_single(chan, stripe_rails(chan, peer)));
 	return chan->now + timeout / 4;
 }
 
@@ -194,7 +194,7 @@ static int send_each(struct chan *chan, struct chan_peer *peer, uint64_t now,
 		return -EPIPE;
 	if (chan->is_stopped || !peer_flow(chan, peer))
 		return -EAGAIN;
-	for (rails = road_single(chan, stripe_rails(chan, peer)); rails;
+	for (rails = stripe_single(chan, stripe_rails(chan, peer)); rails;
 	     rails &= (uint8_t)(rails - 1))
 		if (!emit(chan, peer, rails & (uint8_t)-rails))
 			rc = 0;

@@ -8,37 +8,12 @@
 #include "pmcore/channel/credit.h"
 #include "pmcore/channel/grant.h"
 #include "pmcore/channel/peer.h"
-
-/* Fewer would make each message wait for the release of the one before. */
-#define SHARE_MIN 2
-/* A message packet counts as so much of the budget. */
-#define PACKET_BYTES 2048
+#include "pmcore/channel/share.h"
 
 void credit_init(struct chan *chan, struct chan_peer *peer)
 {
 	peer->tx_credit = chan->config.credit;
 	peer->rx_credit = chan->config.credit;
-}
-
-static uint32_t share_of(const struct chan *chan, uint64_t packets)
-{
-	uint32_t share = (uint32_t)packets / (chan->n_flows ? chan->n_flows : 1);
-
-	if (share > chan->config.window)
-		share = chan->config.window;
-	return share < SHARE_MIN ? SHARE_MIN : share;
-}
-
-/*
- * Divides what may be on the way among the active peers, called when their number or the budget changes: the
- * receive buffers, and the budget of one-sided data counted in packets of a usual size. So senders
- * that converge are slowed down by the receiver before switches lose their packets.
- */
-void credit_share(struct chan *chan)
-{
-	chan->share = share_of(chan, min_u64(chan->config.rx_buffers,
-					     chan->config.pull_bytes / PACKET_BYTES));
-	chan->on_way = share_of(chan, chan->grant.budget / PACKET_BYTES);
 }
 
 /* Packets that the user holds do not count: the bound is for packets that have not come yet. */
@@ -66,7 +41,7 @@ void credit_release(struct chan *chan, struct chan_peer *peer, uint32_t n)
 	uint32_t told, left, gained;
 
 	peer->rx_done += (uint32_t)min_u64(n, peer->rx_mseq - peer->rx_done);
-	grant_arrived(chan, (uint64_t)n * PACKET_BYTES);
+	grant_arrived(chan, (uint64_t)n * SHARE_PACKET_BYTES);
 	credit_raise(chan, peer);
 	if (!flow)
 		return;

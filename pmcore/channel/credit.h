@@ -8,7 +8,6 @@
 #include "pmcore/channel/chan_private.h"
 
 void credit_init(struct chan *chan, struct chan_peer *peer);
-void credit_share(struct chan *chan);
 /* No more than is good for the way to us. */
 uint32_t credit_bound(const struct chan *chan, const struct chan_peer *peer, uint32_t limit);
 /* Lets the peer have its share; what it was allowed before stays. */

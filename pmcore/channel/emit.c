@@ -208,7 +208,7 @@ static void choose_ack_rail(const struct chan *chan, struct chan_peer *peer, str
 	uint8_t all = stripe_rails(chan, peer);
 	uint8_t rails, later;
 
-	emit->rails = flow->is_unheard ? all : road_single(chan, all);
+	emit->rails = flow->is_unheard ? all : stripe_single(chan, all);
 	rails = emit->rails & (uint8_t)~chan->full;
 	later = rails & (uint8_t)(0xfeu << flow->ack_rail);
 	if (!(emit->rails & (emit->rails - 1)) || !rails)

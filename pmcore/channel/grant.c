@@ -12,8 +12,8 @@
  * one who decides because it alone sees all senders (Montazeri et al., Homa, SIGCOMM 2018).
  */
 #include "pmcore/channel/chan_private.h"
-#include "pmcore/channel/credit.h"
 #include "pmcore/channel/grant.h"
+#include "pmcore/channel/share.h"
 
 #define LEAST (16 * 1024)      /* for each rail: the budget of a port that loses whatever we do */
 #define FIRST (64 * 1024)      /* for each rail: before anything is known */
@@ -72,7 +72,7 @@ static void set_budget(struct chan *chan, uint64_t budget)
 
 	grant->is_tight = grant->is_tight && budget < chan->config.pull_bytes;
 	grant->budget = at_most(chan, budget);
-	credit_share(chan);
+	share_out(chan);
 }
 
 /* More than the links are known to lose by themselves. */

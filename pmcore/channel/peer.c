@@ -13,6 +13,7 @@
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/sendwin.h"
 #include "pmcore/channel/serve.h"
+#include "pmcore/channel/share.h"
 #include "pmcore/channel/stripe.h"
 
 static size_t flow_size(const struct chan *chan)
@@ -95,7 +96,7 @@ struct chan_flow *peer_attach(struct chan *chan, struct chan_peer *peer)
 	road_init(chan, peer);
 	dlist_add_tail(&chan->flows, &flow->link);
 	chan->n_flows++;
-	credit_share(chan);
+	share_out(chan);
 	chan_wake_at(chan, chan->now + CHAN_IDLE_NS);
 	return flow;
 }
@@ -125,7 +126,7 @@ void peer_detach(struct chan *chan, struct chan_peer *peer)
 	flow->pool = chan->flow_pool;
 	chan->flow_pool = flow;
 	peer->flow = NULL;
-	credit_share(chan);
+	share_out(chan);
 }
 
 int chan_peer_add(struct chan *chan, uint32_t node, void *dev_peer, uint32_t rails, uint32_t mtu,

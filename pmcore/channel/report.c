@@ -179,7 +179,7 @@ bool report_input(struct chan *chan, struct chan_peer *peer, const struct wire_h
 		take_sample(chan, peer);
 		limit_progress(peer, flow->sample_ns && !flow->n_lost);
 		limit_acked(peer, (uint32_t)(flow->n_acked - before));
-		rtt_progress(chan, peer);
+		rtt_progress(chan, peer, sendwin_is_waiting(peer));
 		is_more = true;
 	}
 	if (is_more && (flow->n_lost || flow->msgs.count || flow->ctrl.count ||

@@ -34,13 +34,6 @@ void road_init(struct chan *chan, struct chan_peer *peer)
 			road->proven |= (uint8_t)(1u << i);
 }
 
-uint8_t road_single(const struct chan *chan, uint8_t rails)
-{
-	uint8_t single = rails & (uint8_t)~chan->config.bulk_rails;
-
-	return single ? single : rails;
-}
-
 /* The peer shall tell of what comes by @rails. Nothing waits for the answer, so there may be none for ever. */
 static void ask(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 {
@@ -252,7 +245,7 @@ uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 	if (bulk != proven)
 		ask(chan, peer, bulk & (uint8_t)~proven);
 	if (!proven || (bulk != rails && !takes_bulk(chan, peer)))
-		return road_single(chan, rails);
+		return stripe_single(chan, rails);
 	return proven;
 }
 

@@ -57,8 +57,7 @@ struct road {
 };
 
 void road_init(struct chan *chan, struct chan_peer *peer);
-/* Of @rails, never empty as long as these are not: those for single packets; those for long data. */
-uint8_t road_single(const struct chan *chan, uint8_t rails);
+/* Of @rails those for long data, never empty as long as these are not. */
 uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 /* Long data to the peer, which has a flow, goes by bulk rails now. */
 bool road_is_bulk(struct chan *chan, struct chan_peer *peer);

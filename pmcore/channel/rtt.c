@@ -5,7 +5,6 @@
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/rtt.h"
-#include "pmcore/channel/sendwin.h"
 
 void rtt_sample(struct chan_peer *peer, uint64_t rtt_ns)
 {
@@ -65,12 +64,12 @@ void rtt_arm(struct chan *chan, struct chan_peer *peer)
 	chan_wake_at(chan, flow->timer_ns);
 }
 
-void rtt_progress(struct chan *chan, struct chan_peer *peer)
+void rtt_progress(struct chan *chan, struct chan_peer *peer, bool is_waiting)
 {
 	struct chan_flow *flow = peer->flow;
 
 	flow->backoff = 0;
-	if (!sendwin_is_waiting(peer)) {
+	if (!is_waiting) {
 		flow->timer_ns = 0;
 		return;
 	}

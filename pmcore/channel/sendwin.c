@@ -50,7 +50,7 @@ rails_for(struct chan *chan, struct chan_peer *peer, uint8_t flags)
 
 	if (likely(!chan->config.bulk_rails))
 		return rails;
-	return flags & SLOT_BULK ? road_bulk(chan, peer, rails) : road_single(chan, rails);
+	return flags & SLOT_BULK ? road_bulk(chan, peer, rails) : stripe_single(chan, rails);
 }
 
 /* @n packets have left under the next sequence numbers. */
@@ -336,7 +336,7 @@ static int repeat(struct chan *chan, struct chan_peer *peer, struct tx_slot *slo
 	struct emit emit = {.type = WIRE_DATA, .seq = slot_seq(chan, peer, slot)};
 	uint8_t others;
 
-	emit.rails = road_single(chan, stripe_rails(chan, peer));
+	emit.rails = stripe_single(chan, stripe_rails(chan, peer));
 	if (slot->flags & SLOT_ASK) {
 		/* The timer asks: by another rail, if there is one. */
 		emit.flags = WIRE_F_ACK_NOW;
@@ -499,7 +499,7 @@ void sendwin_timeout(struct chan *chan, struct chan_peer *peer)
 		emit_probes(chan, peer, rails);
 	/* what waits for credit only, and what a network that knows of the peer's end has to be asked by */
 	if (!flow->in_flight || (rails && !(rails & ~chan->config.bulk_rails)))
-		emit_probe(chan, peer, road_single(chan, stripe_rails(chan, peer)));
+		emit_probe(chan, peer, stripe_single(chan, stripe_rails(chan, peer)));
 	rtt_backoff(chan, peer);
 }
 

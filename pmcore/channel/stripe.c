@@ -50,6 +50,13 @@ uint8_t stripe_rails(const struct chan *chan, const struct chan_peer *peer)
 	return live ? live : with_carrier;
 }
 
+uint8_t stripe_single(const struct chan *chan, uint8_t rails)
+{
+	uint8_t single = rails & (uint8_t)~chan->config.bulk_rails;
+
+	return single ? single : rails;
+}
+
 static uint32_t cost_of(const struct chan_flow *flow, uint32_t rail, uint32_t unknown)
 {
 	return flow->rail[rail].cost ? flow->rail[rail].cost : unknown;

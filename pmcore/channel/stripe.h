@@ -16,6 +16,8 @@ struct tx_slot;
 void stripe_init(struct chan *chan, struct chan_peer *peer);
 /* Rails to use for the peer now, never empty while one has carrier. */
 uint8_t stripe_rails(const struct chan *chan, const struct chan_peer *peer);
+/* Of @rails those for single packets, never empty as long as these are not. */
+uint8_t stripe_single(const struct chan *chan, uint8_t rails);
 /* The rail of a non-empty set for @bytes more. */
 uint32_t stripe_pick(const struct chan_flow *flow, uint8_t rails, uint32_t bytes);
 /* @n packets left on a rail; @is_asking: they will be answered. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* credit: absolute counts on the wire, shares of the receive buffers, stalls in both directions. */
+/* credit: absolute counts on the wire, stalls in both directions. */
 #include "pmcore/channel/credit.h"
-#include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"
 
 TAP_TEST(credit_input__only_forward)
@@ -24,26 +23,6 @@ TAP_TEST(credit_input__across_the_sixteen_bit_wrap)
 	ok(credit_input(&peer, 1));
 	is_int(peer.tx_credit, 0x20001);
 	ok(!credit_input(&peer, 0xffff));
-}
-
-TAP_TEST(credit_share__divides_the_buffers)
-{
-	struct rig *rig = rig_init();
-	struct chan_peer *peer[40];
-	uint32_t i;
-
-	rig->config.rx_buffers = 32;
-	rig_open(rig);
-	is_int(rig->chan->share, 16); /* the window bounds it */
-	for (i = 0; i < 40; i++)
-		is_int(chan_peer_add(rig->chan, 10 + i, NULL, 1, RIG_MTU, &peer[i]), 0);
-	for (i = 0; i < 4; i++)
-		ok(peer_attach(rig->chan, peer[i]) != NULL);
-	is_int(rig->chan->share, 8);
-	for (; i < 40; i++)
-		ok(peer_attach(rig->chan, peer[i]) != NULL);
-	is_int(rig->chan->share, 2); /* never less */
-	rig_close(rig);
 }
 
 TAP_TEST(credit__closed_queues_and_opens)
