@@ -101,7 +101,7 @@ struct rail_state {
 	uint32_t asked;     /* rail sequence number behind the last packet that wants an answer */
 	uint64_t asked_ns;  /* since when an answer is outstanding, 0 = none is */
 	uint64_t answer_ns; /* when it last moved on */
-	uint64_t probe_ns;  /* out: when to probe next */
+	uint64_t probe_ns;  /* out: when to probe next; outage.c */
 	uint32_t cost;      /* picoseconds per byte in flight until it is acked; 0 = unknown */
 };
 

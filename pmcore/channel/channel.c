@@ -9,6 +9,7 @@
 #include "pmcore/channel/copier.h"
 #include "pmcore/channel/emit.h"
 #include "pmcore/channel/grant.h"
+#include "pmcore/channel/outage.h"
 #include "pmcore/channel/peer.h"
 #include "pmcore/channel/pull.h"
 #include "pmcore/channel/recvwin.h"
@@ -243,7 +244,7 @@ static bool flow_timers(struct chan *chan, struct chan_peer *peer)
 		return false;
 	chan_wake_at(chan, check_repeat(chan, peer));
 	chan_wake_at(chan, ack_timers(chan, peer));
-	chan_wake_at(chan, stripe_timers(chan, peer));
+	chan_wake_at(chan, outage_timers(chan, peer));
 	chan_wake_at(chan, rest(chan, peer));
 	return true;
 }
@@ -301,7 +302,7 @@ void chan_rail(struct chan *chan, uint32_t rail, bool is_up, uint64_t now)
 {
 	chan->now = now;
 	if (rail < chan->config.n_rails)
-		stripe_carrier(chan, rail, is_up);
+		outage_carrier(chan, rail, is_up);
 }
 
 void chan_quiesce(struct chan *chan, bool is_stopped)

@@ -7,6 +7,7 @@
 #include "pmcore/channel/credit.h"
 #include "pmcore/channel/limit.h"
 #include "pmcore/channel/report.h"
+#include "pmcore/channel/road.h"
 #include "pmcore/channel/rtt.h"
 #include "pmcore/channel/sendwin.h"
 #include "pmcore/channel/slots.h"
@@ -82,6 +83,15 @@ static void skip_acked(struct chan *chan, struct chan_peer *peer)
 		peer->tx_una++;
 }
 
+/* The peer expects @next on @rail: something has come by it. */
+static inline void take_rail(struct chan *chan, struct chan_peer *peer, uint32_t rail,
+			     uint32_t next, uint32_t cover)
+{
+	if (stripe_answer(chan, peer, rail, next))
+		road_prove(peer->flow, rail);
+	judge_rail(chan, peer, rail, next, cover);
+}
+
 /* A whole report. */
 static void take_full(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 		      const uint8_t *data)
@@ -98,8 +108,7 @@ static void take_full(struct chan *chan, struct chan_peer *peer, const struct wi
 	if (body.n_words >= room)
 		cover = 1 + 64 * body.n_words;
 	for (i = 0; i < chan->config.n_rails; i++) {
-		stripe_answer(chan, peer, i, body.rail_next[i]);
-		judge_rail(chan, peer, i, body.rail_next[i], cover);
+		take_rail(chan, peer, i, body.rail_next[i], cover);
 	}
 	chan->stats->acks_rx++;
 }
@@ -113,8 +122,7 @@ static void take_piggyback(struct chan *chan, struct chan_peer *peer,
 		take_bits(chan, peer, header->ack + 1, header->sack);
 	if (rail >= chan->config.n_rails)
 		return;
-	stripe_answer(chan, peer, rail, header->rail_ack);
-	judge_rail(chan, peer, rail, header->rail_ack, 1 + SACK_BITS);
+	take_rail(chan, peer, rail, header->rail_ack, 1 + SACK_BITS);
 }
 
 /*

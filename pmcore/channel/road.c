@@ -236,6 +236,11 @@ bool road_is_bulk(struct chan *chan, struct chan_peer *peer)
 	return (bulk & peer->flow->road.proven) && (bulk == rails || takes_bulk(chan, peer));
 }
 
+void road_prove(struct chan_flow *flow, uint32_t rail)
+{
+	flow->road.proven |= (uint8_t)(1u << rail);
+}
+
 uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 {
 	uint8_t bulk = rails & chan->config.bulk_rails;

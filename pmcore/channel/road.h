@@ -27,6 +27,7 @@
 #define ROAD_OVERDUE 192
 
 struct chan;
+struct chan_flow;
 struct chan_peer;
 
 /* The packets of one kind in a trial. */
@@ -59,6 +60,8 @@ struct road {
 void road_init(struct chan *chan, struct chan_peer *peer);
 /* Of @rails those for long data, never empty as long as these are not. */
 uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails);
+/* Something has come to the peer by @rail. */
+void road_prove(struct chan_flow *flow, uint32_t rail);
 /* Long data to the peer, which has a flow, goes by bulk rails now. */
 bool road_is_bulk(struct chan *chan, struct chan_peer *peer);
 /* So many packets of long data can go the same way in a row, at least one: until a turn is overdue or a look is due. */

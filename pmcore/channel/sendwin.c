@@ -209,6 +209,16 @@ void sendwin_take_back(struct chan *chan, struct chan_peer *peer, const void *ad
 	}
 }
 
+/* What the way of a packet cost that has arrived, before it leaves its rail. */
+static void note_cost(struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot)
+{
+	if (slot->flags & SLOT_RETX)
+		return;
+	if (slot->flags & SLOT_BULK && slot->load >= ROAD_BUSY_BYTES)
+		road_acked(chan, flow->peer, slot->rail, slot->sent_ns, slot->load);
+	stripe_acked(chan, flow, slot);
+}
+
 static void leave_window(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot)
 {
 	struct chan_flow *flow = peer->flow;
@@ -217,7 +227,7 @@ static void leave_window(struct chan *chan, struct chan_peer *peer, struct tx_sl
 		slot_list_del(flow, &flow->lost, slot);
 		flow->n_lost--;
 	} else {
-		stripe_acked(chan, flow, slot);
+		note_cost(chan, flow, slot);
 		stripe_del(flow, slot);
 	}
 	if (!(slot->flags & SLOT_RETX) && slot->sent_ns > flow->sample_ns)
@@ -256,7 +266,7 @@ void sendwin_acked_all(struct chan *chan, struct chan_peer *peer)
 		slot = slot_at(chan, flow, peer->tx_una);
 		slot->packet->is_kept = false;
 		if (slot->flags & SLOT_BULK && slot->load >= ROAD_BUSY_BYTES)
-			stripe_acked(chan, flow, slot);
+			note_cost(chan, flow, slot);
 		if (!(slot->flags & SLOT_RETX) && slot->sent_ns > flow->sample_ns)
 			flow->sample_ns = slot->sent_ns;
 		if (!(slot->flags & SLOT_MSG)) {

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stripe - which rail a packet takes, and which rails are in use. A rail gets what it can drain: the
- * packet goes where it is expected to be through first, by the bytes in flight and the measured rate.
- * A rail is out when it stays silent while others answer. While the peer owes something the rail is probed, and
- * it comes back when it answers.
+ * stripe - which rail a packet takes. A rail gets what it can drain: the packet goes where it is expected to be through
+ * first, by the bytes in flight and the measured rate. Rails that are out get nothing: outage.c finds them, and one is
+ * back when the peer answers what was sent by it.
  * Only the other side's word about our rail counts: packets that come in by it say nothing.
  */
 #include "pmcore/channel/chan_private.h"
-#include "pmcore/channel/emit.h"
 #include "pmcore/channel/road.h"
-#include "pmcore/channel/rtt.h"
-#include "pmcore/channel/sendwin.h"
 #include "pmcore/channel/slots.h"
 #include "pmcore/channel/stripe.h"
 
 #define COST_DEFAULT 1000 /* ps per byte, before anything is known */
 #define COST_MAX (1u << 30)
-#define BUSY_BYTES (16 * 1024)  /* in flight on a rail that counts as busy */
-#define SILENCE_MIN_NS 15000000 /* a full queue on the way holds answers up for 5 ms and more */
+#define BUSY_BYTES (16 * 1024) /* in flight on a rail that counts as busy */
 
 static uint32_t first_rail(uint8_t rails)
 {
@@ -105,7 +100,7 @@ void stripe_sent(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint3
 		return;
 	state->asked_ns = chan->now ? chan->now : 1;
 	if (peer->rails & (peer->rails - 1))
-		chan_wake_at(chan, chan->now + SILENCE_MIN_NS);
+		chan_wake_at(chan, chan->now + STRIPE_SILENCE_MIN_NS);
 }
 
 void stripe_add(struct chan_flow *flow, struct tx_slot *slot)
@@ -194,20 +189,27 @@ static void learn(struct rail_state *rail, uint32_t cost)
  * Called before the slot leaves its rail. By Little's law the time until the ack over the bytes in flight
  * is what a byte costs.
  */
-void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot)
+void stripe_acked(const struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot)
 {
 	uint64_t took = chan->now - slot->sent_ns;
 	bool is_busy = slot->load >= BUSY_BYTES;
 
-	if (slot->flags & SLOT_RETX)
-		return;
-	if (slot->flags & SLOT_BULK && slot->load >= ROAD_BUSY_BYTES)
-		road_acked(chan, flow->peer, slot->rail, slot->sent_ns, slot->load);
 	if (!chan->is_striping || (chan->n_links == 1 && !is_busy))
 		return;
 	if (is_busy)
 		forgive_unused(chan, flow, took);
 	learn(&flow->rail[slot->rail], (uint32_t)min_u64(took * 1000 / slot->load, COST_MAX));
+}
+
+void stripe_expect_nothing(struct chan_flow *flow, uint32_t rail)
+{
+	flow->rail[rail].asked_ns = 0;
+}
+
+void stripe_take_out(struct chan *chan, struct chan_peer *peer, uint32_t rail)
+{
+	peer->out_rails |= (uint8_t)(1u << rail);
+	chan->rails[rail].deaths++;
 }
 
 static void rail_returns(struct chan *chan, struct chan_peer *peer, uint32_t rail)
@@ -217,148 +219,21 @@ static void rail_returns(struct chan *chan, struct chan_peer *peer, uint32_t rai
 	chan_ready(chan, peer);
 }
 
-void stripe_answer(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t next)
+bool stripe_answer(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t next)
 {
 	struct rail_state *state = &peer->flow->rail[rail];
 
 	/* Old news, or about packets never sent. */
 	if (seq_diff(next, peer->rail_acked[rail]) <= 0 || seq_diff(next, peer->rail_tx[rail]) > 0)
-		return;
+		return false;
 	peer->rail_acked[rail] = next;
-	peer->flow->road.proven |= (uint8_t)(1u << rail);
 	state->answer_ns = chan->now;
 	if (seq_diff(next, state->asked) < 0) {
 		state->asked_ns = chan->now;
-		return;
+		return true;
 	}
 	state->asked_ns = 0;
 	if (unlikely(peer->out_rails >> rail & 1))
 		rail_returns(chan, peer, rail);
-}
-
-/* The packets in flight on the rail go out again over the others. */
-static void rail_abandon(struct chan *chan, struct chan_peer *peer, uint32_t rail)
-{
-	struct chan_flow *flow = peer->flow;
-	uint16_t index;
-
-	while ((index = flow->rail[rail].sent.head) != CHAN_NIL)
-		sendwin_lost(chan, peer, &flow->slots[index]);
-	flow->rail[rail].asked_ns = 0;
-	chan_ready(chan, peer);
-}
-
-static uint64_t silence_limit(const struct chan *chan, const struct chan_peer *peer)
-{
-	uint64_t limit = 2 * rtt_timeout(chan, peer);
-
-	if (chan->config.rail_silence_ns)
-		return chan->config.rail_silence_ns;
-	return limit < SILENCE_MIN_NS ? SILENCE_MIN_NS : limit;
-}
-
-/* Has any other rail answered since @rail was asked in vain? */
-static bool others_answer(const struct chan *chan, const struct chan_peer *peer, uint32_t rail)
-{
-	const struct chan_flow *flow = peer->flow;
-	uint32_t i;
-
-	for (i = 0; i < chan->config.n_rails; i++)
-		if (i != rail && (peer->rails >> i & 1) &&
-		    flow->rail[i].answer_ns > flow->rail[rail].asked_ns)
-			return true;
-	return false;
-}
-
-/* A process that owes nothing may have ended. To ask would be answered that nobody is there, as by one that died. */
-static bool owes(const struct chan_peer *peer)
-{
-	return peer->flow->ops || sendwin_is_waiting(peer);
-}
-
-/* Adds to *ask the rails by which to ask whether the peer is there. */
-static uint64_t check_silence(struct chan *chan, struct chan_peer *peer, uint32_t rail,
-			      uint8_t *ask)
-{
-	struct rail_state *state = &peer->flow->rail[rail];
-	uint64_t limit = silence_limit(chan, peer);
-	uint8_t others = stripe_rails(chan, peer) & (uint8_t) ~(1u << rail);
-
-	if (!state->asked_ns || !others)
-		return CHAN_NEVER;
-	if (chan->now < state->asked_ns + limit)
-		return state->asked_ns + limit;
-	if (!others_answer(chan, peer, rail)) {
-		if (!owes(peer))
-			return CHAN_NEVER;
-		/* The peer may just be busy. Each of the others tells: one alone may be dead too. */
-		*ask |= others;
-		return chan->now + limit;
-	}
-	peer->out_rails |= (uint8_t)(1u << rail);
-	state->probe_ns = chan->now + chan->config.probe_ns;
-	chan->rails[rail].deaths++;
-	rail_abandon(chan, peer, rail);
-	return state->probe_ns;
-}
-
-static uint64_t probe_rail(struct chan *chan, struct chan_peer *peer, uint32_t rail)
-{
-	struct rail_state *state = &peer->flow->rail[rail];
-
-	if (!owes(peer))
-		return CHAN_NEVER;
-	if (chan->now < state->probe_ns)
-		return state->probe_ns;
-	if (chan->up >> rail & 1)
-		emit_probe(chan, peer, (uint8_t)(1u << rail));
-	state->probe_ns = chan->now + chan->config.probe_ns;
-	return state->probe_ns;
-}
-
-uint64_t stripe_timers(struct chan *chan, struct chan_peer *peer)
-{
-	uint64_t next = CHAN_NEVER;
-	uint32_t rail;
-	uint8_t left, ask = 0;
-
-	if (!(peer->rails & (peer->rails - 1)))
-		return CHAN_NEVER;
-	for (left = peer->rails; left; left &= (uint8_t)(left - 1)) {
-		rail = first_rail(left);
-		if (peer->out_rails >> rail & 1)
-			next = min_u64(next, probe_rail(chan, peer, rail));
-		else if (chan->up >> rail & 1)
-			next = min_u64(next, check_silence(chan, peer, rail, &ask));
-	}
-	/* once for all that are silent */
-	emit_probes(chan, peer, ask & stripe_rails(chan, peer));
-	return next;
-}
-
-void stripe_carrier(struct chan *chan, uint32_t rail, bool is_up)
-{
-	uint8_t bit = (uint8_t)(1u << rail);
-	struct chan_peer *peer;
-	struct dlist *link;
-
-	if (is_up == !!(chan->up & bit))
-		return;
-	chan->up ^= bit;
-	chan->full &= (uint8_t)~bit;
-	if (is_up)
-		chan->rails[rail].returns++;
-	else
-		chan->rails[rail].deaths++;
-	for (link = chan->flows.next; link != &chan->flows; link = link->next) {
-		peer = dlist_entry(link, struct chan_flow, link)->peer;
-		if (!(peer->rails & bit) || peer->is_dead)
-			continue;
-		if (is_up)
-			peer->flow->rail[rail].probe_ns = chan->now;
-		else
-			rail_abandon(chan, peer, rail);
-		chan_ready(chan, peer);
-	}
-	chan_wake_at(chan, chan->now);
+	return true;
 }

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A rail that does not answer for so long may be silent: a full queue on the way holds answers up for 5 ms and more. */
+#define STRIPE_SILENCE_MIN_NS 15000000
+
 struct chan;
 struct chan_flow;
 struct chan_peer;
@@ -30,11 +33,13 @@ void stripe_add_row(const struct chan *chan, struct chan_flow *flow, uint32_t se
 /* Nothing is in flight on the rail any more. */
 void stripe_cleared(struct chan_flow *flow, uint32_t rail);
 void stripe_del(struct chan_flow *flow, struct tx_slot *slot);
-void stripe_acked(struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot);
-/* The peer expects @next on @rail. */
-void stripe_answer(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t next);
-/* Takes silent rails out, probes those that are out; returns when to look again. */
-uint64_t stripe_timers(struct chan *chan, struct chan_peer *peer);
-void stripe_carrier(struct chan *chan, uint32_t rail, bool is_up);
+/* The slot's packet, sent once, has arrived: what a byte costs on its rail. */
+void stripe_acked(const struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot);
+/* The peer expects @next on @rail; true: more than before. */
+bool stripe_answer(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t next);
+/* No answer is waited for on the rail any more. */
+void stripe_expect_nothing(struct chan_flow *flow, uint32_t rail);
+/* The rail is silent: others are taken until the peer answers by it. */
+void stripe_take_out(struct chan *chan, struct chan_peer *peer, uint32_t rail);
 
 #endif
