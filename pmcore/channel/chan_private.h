@@ -320,11 +320,11 @@ struct chan {
 	struct dlist stalled; /* peers that found the rails or the buffers exhausted */
 	uint64_t unacked;     /* messages packets queued or in flight, all peers */
 
-	/* recvwin.c */
+	/* inbox.c */
 	struct rx_packet *rx_free;
-	struct rx_packet *rx_head, *rx_tail; /* delivered, in order */
+	struct rx_packet *rx_head, *rx_tail; /* delivered, in order; receive.c takes from it */
 	struct chunk *rx_chunks;
-	uint32_t rx_used; /* packets of the device that we hold */
+	uint32_t rx_used; /* packets of the device that we hold; recvwin.c adds them */
 
 	/* share.c */
 	uint32_t share;  /* message packets a peer may have on the way to its release */

@@ -9,10 +9,10 @@
 #include "pmcore/channel/copier.h"
 #include "pmcore/channel/emit.h"
 #include "pmcore/channel/grant.h"
+#include "pmcore/channel/inbox.h"
 #include "pmcore/channel/outage.h"
 #include "pmcore/channel/peer.h"
 #include "pmcore/channel/pull.h"
-#include "pmcore/channel/recvwin.h"
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/sendwin.h"
 #include "pmcore/channel/serve.h"
@@ -107,7 +107,7 @@ void chan_destroy(struct chan *chan)
 	if (!chan)
 		return;
 	peers_destroy(chan);
-	recvwin_fini(chan);
+	inbox_fini(chan);
 	emit_fini(chan);
 	pull_fini(chan);
 	serve_fini(chan);

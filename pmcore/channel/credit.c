@@ -7,7 +7,6 @@
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"
 #include "pmcore/channel/grant.h"
-#include "pmcore/channel/peer.h"
 #include "pmcore/channel/share.h"
 
 void credit_init(struct chan *chan, struct chan_peer *peer)
@@ -37,7 +36,7 @@ static bool is_urgent(const struct chan *chan, uint32_t left, uint32_t gained)
  */
 void credit_release(struct chan *chan, struct chan_peer *peer, uint32_t n)
 {
-	struct chan_flow *flow = peer->is_dead ? NULL : peer_flow(chan, peer);
+	struct chan_flow *flow = peer->is_dead ? NULL : peer->flow;
 	uint32_t told, left, gained;
 
 	peer->rx_done += (uint32_t)min_u64(n, peer->rx_mseq - peer->rx_done);

@@ -6,6 +6,7 @@
 #include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"
+#include "pmcore/channel/inbox.h"
 #include "pmcore/channel/memory.h"
 #include "pmcore/channel/peer.h"
 #include "pmcore/channel/pull.h"
@@ -157,7 +158,7 @@ int chan_peer_add(struct chan *chan, uint32_t node, void *dev_peer, uint32_t rai
 	return 0;
 }
 
-/* Everything queued, in flight, half received or half done with the peer. */
+/* Everything queued, in flight, half received or half done with the peer; with @is_all also what was not read yet. */
 static void peer_clear(struct chan *chan, struct chan_peer *peer, bool is_all)
 {
 	pull_peer_gone(chan, peer);
@@ -165,8 +166,10 @@ static void peer_clear(struct chan *chan, struct chan_peer *peer, bool is_all)
 		serve_clear(chan, peer);
 		sendwin_clear(chan, peer);
 		ack_clear(peer->flow);
+		recvwin_clear(chan, peer);
 	}
-	recvwin_clear(chan, peer, is_all);
+	if (is_all)
+		inbox_drop(chan, peer);
 }
 
 void chan_peer_del(struct chan *chan, struct chan_peer *peer)

@@ -7,7 +7,6 @@
 
 #include "pmcore/channel/chan_private.h"
 
-int recvwin_init(struct chan *chan);
 /* A DATA packet of @length body bytes; DROP_NONE: taken over, *ret_kept tells whether the buffer is still needed. */
 enum drop_reason recvwin_input(struct chan *chan, struct chan_peer *peer, uint32_t seq,
 			       uint16_t length, uint8_t *data, uint64_t token, bool *ret_kept);
@@ -18,11 +17,7 @@ bool recvwin_add_to_row(struct chan *chan, struct chan_peer *peer, const struct 
 			uint16_t length);
 /* Counts all @n of them. */
 void recvwin_end_row(struct chan *chan, struct chan_peer *peer, uint32_t n);
-struct rx_packet *recvwin_alloc(struct chan *chan);
-void recvwin_free(struct chan *chan, struct rx_packet *rx);
-void recvwin_deliver(struct chan *chan, struct rx_packet *rx);
-/* Drops what waits for its order; with @is_all also what was not read yet. */
-void recvwin_clear(struct chan *chan, struct chan_peer *peer, bool is_all);
-void recvwin_fini(struct chan *chan);
+/* Drops what waits for its order. */
+void recvwin_clear(struct chan *chan, struct chan_peer *peer);
 
 #endif

@@ -8,7 +8,6 @@
 #include "pmcore/channel/credit.h"
 #include "pmcore/channel/emit.h"
 #include "pmcore/channel/limit.h"
-#include "pmcore/channel/peer.h"
 #include "pmcore/channel/road.h"
 #include "pmcore/channel/rtt.h"
 #include "pmcore/channel/sendwin.h"
@@ -152,11 +151,11 @@ static uint8_t *join_control(const struct chan_peer *peer, const struct wire_msg
 
 uint8_t *sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire_msg *msg)
 {
-	struct chan_flow *flow = peer_flow(chan, peer);
-	uint8_t *body = flow ? join_control(peer, msg) : NULL;
+	struct chan_flow *flow = peer->flow;
+	uint8_t *body = join_control(peer, msg);
 	struct pm_packet *packet;
 
-	if (body || !flow)
+	if (body)
 		return body;
 	packet = emit_alloc(chan);
 	if (!packet)

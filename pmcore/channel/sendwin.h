@@ -8,7 +8,7 @@
 #include "pmcore/channel/chan_private.h"
 
 void sendwin_init(struct chan *chan, struct chan_flow *flow);
-/* Queues a control message, whose body is to be written to where this points; NULL: no buffer. */
+/* Queues a control message to a peer that has a flow. Its body is to be written to where this points; NULL: no buffer. */
 uint8_t *sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire_msg *msg);
 /* Sends a packet under the next sequence number; the window must be open. 0 or -EAGAIN. */
 int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,

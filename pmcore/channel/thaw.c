@@ -5,8 +5,8 @@
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/freeze.h"
+#include "pmcore/channel/inbox.h"
 #include "pmcore/channel/memory.h"
-#include "pmcore/channel/recvwin.h"
 #include "pmcore/channel/submit.h"
 #include "pmcore/wire/crc32c.h"
 
@@ -157,7 +157,7 @@ static int thaw_unread(struct chan *chan, struct in *in, resolve_fn resolve, voi
 	data = chan_alloc(chan, WIRE_OVERHEAD + msg.len);
 	if (!data)
 		return -ENOMEM;
-	rx = recvwin_alloc(chan);
+	rx = inbox_alloc(chan);
 	if (!rx) {
 		chan_free(chan, data, WIRE_OVERHEAD + msg.len);
 		return -ENOMEM;
@@ -172,7 +172,7 @@ static int thaw_unread(struct chan *chan, struct in *in, resolve_fn resolve, voi
 	rx->length = (uint16_t)(sizeof(head) + msg.len);
 	rx->is_copy = true;
 	rx->has_credit = msg.is_last;
-	recvwin_deliver(chan, rx);
+	inbox_deliver(chan, rx);
 	return 0;
 }
 
