@@ -9,7 +9,6 @@
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/grant.h"
 #include "pmcore/channel/memory.h"
-#include "pmcore/channel/peer.h"
 #include "pmcore/channel/pull.h"
 #include "pmcore/channel/sendwin.h"
 #include "pmcore/channel/serve.h"
@@ -368,53 +367,6 @@ enum drop_reason pull_write(struct chan *chan, struct chan_peer *peer,
 	return DROP_NONE;
 }
 
-static int check_start(struct chan *chan, struct chan_peer *peer)
-{
-	if (peer->is_dead)
-		return -EPIPE;
-	if (chan->is_stopped || chan->ops_user >= CHAN_OPS_USER || !peer_flow(chan, peer))
-		return -EAGAIN;
-	return 0;
-}
-
-/* Without waiting for the next poll: this is latency the user sees. */
-static void start_now(struct chan *chan, struct chan_peer *peer)
-{
-	int posted = 0;
-
-	pull_output(chan, false);
-	peer->flow->used_ns = chan->now;
-	/* A peer with packets that do not leave now stays on the ready list. */
-	sendwin_output(chan, peer, &posted);
-}
-
-int chan_read(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t roffset,
-	      void *local, uint64_t len, uint64_t now, uint32_t *ret_op)
-{
-	struct chan_op *op;
-	int rc;
-
-	chan->now = now;
-	rc = check_start(chan, peer);
-	if (rc)
-		return rc;
-	op = op_take(chan, peer, OP_READ);
-	if (!op)
-		return -EAGAIN;
-	op->local = local;
-	op->len = len;
-	op->rkey = rkey;
-	op->roffset = roffset;
-	*ret_op = op->id;
-	if (!len) {
-		op_finish(chan, op, 0);
-		return 0;
-	}
-	enlist(chan, op);
-	start_now(chan, peer);
-	return 0;
-}
-
 static int announce(struct chan *chan, struct chan_op *op, uint64_t rkey, uint64_t roffset)
 {
 	struct wire_write body = {
@@ -428,17 +380,37 @@ static int announce(struct chan *chan, struct chan_op *op, uint64_t rkey, uint64
 	return 0;
 }
 
-int chan_write(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t roffset,
-	       const void *local, uint64_t len, uint64_t now, uint32_t *ret_op)
+/* Of the operation just begun; one without data is done. */
+static void begin(struct chan *chan, struct chan_op *op, uint32_t *ret_op)
 {
-	struct chan_op *op;
+	*ret_op = op->id;
+	if (!op->len)
+		op_finish(chan, op, 0);
+	else if (op->kind == OP_READ)
+		enlist(chan, op);
+}
+
+int pull_begin_read(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t roffset,
+		    void *local, uint64_t len, uint32_t *ret_op)
+{
+	struct chan_op *op = op_take(chan, peer, OP_READ);
+
+	if (!op)
+		return -EAGAIN;
+	op->local = local;
+	op->len = len;
+	op->rkey = rkey;
+	op->roffset = roffset;
+	begin(chan, op, ret_op);
+	return 0;
+}
+
+int pull_begin_write(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_t roffset,
+		     const void *local, uint64_t len, uint32_t *ret_op)
+{
+	struct chan_op *op = op_take(chan, peer, OP_WRITE);
 	int rc;
 
-	chan->now = now;
-	rc = check_start(chan, peer);
-	if (rc)
-		return rc;
-	op = op_take(chan, peer, OP_WRITE);
 	if (!op)
 		return -EAGAIN;
 	op->len = len;
@@ -456,15 +428,11 @@ int chan_write(struct chan *chan, struct chan_peer *peer, uint64_t rkey, uint64_
 		op_give(chan, op);
 		return rc == -EINVAL ? rc : -EAGAIN;
 	}
-	*ret_op = op->id;
-	if (!len)
-		op_finish(chan, op, 0);
-	else
-		start_now(chan, peer);
+	begin(chan, op, ret_op);
 	return 0;
 }
 
-int chan_op_done(struct chan *chan, uint32_t id)
+int pull_done(struct chan *chan, uint32_t id)
 {
 	struct chan_op *op = pull_find(chan, id);
 	int status;
