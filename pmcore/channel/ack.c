@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ack - what we owe the peer: how far each of its rails has come, when we tell it, and what the next header says of it.
- * What the peer tells us is read by report.c.
+ * The peer's word about our packets is read by report.c.
  */
 #include "pmcore/channel/ack.h"
 #include "pmcore/channel/arrivals.h"

@@ -13,7 +13,7 @@ uint64_t arrivals_bits(const struct chan *chan, const struct chan_flow *flow, ui
 bool arrivals_has(const struct chan *chan, const struct chan_flow *flow, uint32_t seq);
 /* It comes now, for the first time. */
 void arrivals_add(struct chan *chan, struct chan_peer *peer, uint32_t seq);
-/* What came early is forgotten. */
+/* Packets that came early are forgotten. */
 void arrivals_clear(const struct chan *chan, struct chan_flow *flow);
 
 #endif

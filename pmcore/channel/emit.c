@@ -8,7 +8,6 @@
 #include "pmcore/channel/arrivals.h"
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/emit.h"
-#include "pmcore/channel/road.h"
 #include "pmcore/channel/stripe.h"
 
 /*

@@ -208,7 +208,7 @@ void sendwin_take_back(struct chan *chan, struct chan_peer *peer, const void *ad
 	}
 }
 
-/* What the way of a packet cost that has arrived, before it leaves its rail. */
+/* Tells the way's cost of a packet that has arrived, before it leaves its rail. */
 static void note_cost(struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot)
 {
 	if (slot->flags & SLOT_RETX)

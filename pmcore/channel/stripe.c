@@ -6,7 +6,6 @@
  * Only the other side's word about our rail counts: packets that come in by it say nothing.
  */
 #include "pmcore/channel/chan_private.h"
-#include "pmcore/channel/road.h"
 #include "pmcore/channel/slots.h"
 #include "pmcore/channel/stripe.h"
 
