@@ -18,7 +18,8 @@ def played(number, *names, **more):
 
 
 def row(page, name):
-    return [cell.strip() for line in page.splitlines() if line.startswith(f"| {name} |") for cell in line.split("|")[2:-1]]
+    line = next(line for line in page.splitlines() if line.startswith(f"| {name} |"))
+    return [cell.strip() for cell in line.split("|")[2:-1]]
 
 
 def test_page__counts_by_fault():

@@ -21,8 +21,8 @@ SEEDS = 1 << 32
 def _parser():
     parser = argparse.ArgumentParser(
         prog="soak", description=__doc__.partition(" - ")[2],
-        epilog="needs root. exit status: 0 all rounds were good, 1 some were not, 2 wrong arguments, 77 no such cluster "
-               "can be made here, 130 interrupted")
+        epilog="needs root. exit status: 0 all rounds were good, 1 some were not, 2 wrong arguments, 77 no such "
+               "cluster can be made here, 130 interrupted")
     parser.add_argument("--hours", type=float, default=1, metavar="N", help="how long (default: 1)")
     parser.add_argument("--rounds", type=int, metavar="N", help="at most so many")
     parser.add_argument("--seed", type=int, help="of the first round; each further one has the next number")
