@@ -10,9 +10,11 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pm-ethernet/device.h"
+#include "pmcore/util/clock.h"
 #include "pmcore/util/conf.h"
 #include "pmcore/util/forked.h"
 
@@ -24,6 +26,9 @@
 #define ANSWER_S 10
 /* Frames the kernel takes per call. */
 #define TX_BUDGET 256
+/* The longest time that we wait for a daemon that was killed, and the time between two looks. */
+#define RESTART_NS 3000000000ull
+#define RESTART_LOOK_NS 10000000
 /* Grants that may turn out void before we give up. */
 #define GRANTS_MAX 16
 
@@ -76,7 +81,7 @@ static int connect_to(struct eth_dev *d)
 			"pm-ethernetd does not run on this host (no socket %s); start it as root: "
 			"pm-ethernetd --nics eth1,eth2",
 			path);
-		return -ENODEV;
+		return err == -ENOENT ? -ENODEV : err;
 	}
 	explain(d, "pm-ethernetd can't be asked by %s: %s", path, strerror(-err));
 	return err == -EINVAL || err == -ENOMEM ? -ENODEV : err;
@@ -400,7 +405,7 @@ static int take_bound(struct eth_dev *d, struct eth_request *request)
 	return err;
 }
 
-static int attach(struct eth_dev *d)
+static int attach_once(struct eth_dev *d)
 {
 	struct eth_request request;
 	int err = fill_request(d, ETH_OP_ATTACH, &request);
@@ -411,6 +416,21 @@ static int attach(struct eth_dev *d)
 		err = take_bound(d, &request);
 	if (err)
 		hang_up(d);
+	return err;
+}
+
+/* A daemon that was killed leaves its socket, and is started anew soon: jobs that begin meanwhile wait for that. */
+static int attach(struct eth_dev *d)
+{
+	const struct timespec pause = {.tv_nsec = RESTART_LOOK_NS};
+	uint64_t until_ns = clock_monotonic_ns() + RESTART_NS;
+	int err;
+
+	while ((err = attach_once(d)) == -ECONNREFUSED || err == -EPIPE) {
+		if (clock_monotonic_ns() >= until_ns)
+			return err == -ECONNREFUSED ? -ENODEV : err;
+		nanosleep(&pause, NULL);
+	}
 	return err;
 }
 

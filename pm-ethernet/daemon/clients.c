@@ -52,21 +52,38 @@ static int open_spare(void)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-int ethd_clients_open(struct ethd *d, char *why, size_t why_size)
+/*
+ * Takes the place of the socket of a daemon that was killed, once it can be asked: clients find one of the two at any time,
+ * and by the old one they know that a daemon was here.
+ */
+static int listen_at(int fd, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", path) >=
+	    (int)sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	unlink(address.sun_path);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    chmod(address.sun_path, 0666) || listen(fd, ETHD_CLIENTS_MAX) ||
+	    rename(address.sun_path, path))
+		return -errno;
+	return 0;
+}
+
+int ethd_clients_open(struct ethd *d, char *why, size_t why_size)
+{
+	char path[PATH_MAX];
 	int err;
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", d->options.run);
-	unlink(address.sun_path);
+	snprintf(path, sizeof(path), "%s/socket", d->options.run);
 	d->spare = open_spare();
 	d->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (d->listener >= 0 && !bind(d->listener, (struct sockaddr *)&address, sizeof(address)) &&
-	    !chmod(address.sun_path, 0666) && !listen(d->listener, ETHD_CLIENTS_MAX))
+	err = d->listener < 0 ? -errno : listen_at(d->listener, path);
+	if (!err)
 		return ethd_source_add(d, d->listener, EPOLLIN, ETHD_SOURCE_LISTENER, 0);
-	err = -errno;
-	snprintf(why, why_size, "socket %s: %s; choose another directory with --run",
-		 address.sun_path, strerror(-err));
+	snprintf(why, why_size, "socket %s: %s; choose another directory with --run", path,
+		 strerror(-err));
 	return err;
 }
 

@@ -39,8 +39,8 @@ int main(int argc, char **argv)
 
 	out = malloc(LARGEST);
 	in = malloc(LARGEST);
-	check_start(&argc, &argv);
 	signal(SIGUSR1, have_enough);
+	check_start(&argc, &argv);
 	until = MPI_Wtime() + (argc > 1 ? atof(argv[1]) : 3);
 	while (!is_over) {
 		int ranks = 0, one = 1;

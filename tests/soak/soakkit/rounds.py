@@ -54,8 +54,20 @@ def ranks(lab, uid):
     return [pid for pid in lab.find("rally") if faults.uid_of(pid) == uid]
 
 
+def _catches(pid, number):
+    """True for a process that is gone as well."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+            caught = next((line.split()[1] for line in f if line.startswith("SigCgt:")), "0")
+    except OSError:
+        return True
+    return bool(int(caught, 16) & 1 << (number - 1))
+
+
 def tell_to_end(lab, uid):
+    """As soon as they know that signal: a rank that is just being started does not."""
     for pid in ranks(lab, uid):
+        schedlab.wait_until(lambda pid=pid: _catches(pid, signal.SIGUSR1), END_S)
         try:
             os.kill(pid, signal.SIGUSR1)
         except ProcessLookupError:
