@@ -25,7 +25,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 # --- libpm ---------------------------------------------------------------------------------------
 # Without libibverbs's headers something that refuses to open stands for pm-verbs.
 LIBPM_DIRS := $(addprefix pmcore/,api channel device wire util) pm-udp pm-udp/stream pm-shmem pm-ethernet \
-	      $(if $(HAVE_VERBS),pm-verbs pm-verbs/datagram,pm-verbs/absent)
+	      $(if $(HAVE_VERBS),pm-verbs $(addprefix pm-verbs/,hw conn data datagram),pm-verbs/absent)
 LIBPM_SRC  := $(sort $(wildcard $(addsuffix /*.c,$(LIBPM_DIRS))))
 LIBPM_OBJ  := $(call obj,$(LIBPM_SRC))
 LIBPM_MAP  := $(wildcard pmcore/libpm.map)

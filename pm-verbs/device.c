@@ -1,5 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pm-verbs/device.h"
+/*
+ * device - the operations of a verbs link, its opening and its closing. The link has three rooms; hw/link.h has its state:
+ *
+ *   hw/     library, port, discover, rail: ports and what is opened of them    qp, shared, cq: queue pairs and their queues
+ *           events, watch: what ports and devices say                          greeter: the queue pair for greetings
+ *           pool, local, pinned, regcache, unmap: memory
+ *   conn/   peer, life: the records of peers, their death and parting          connection, pair, lanes, closing
+ *           greeting, wireup: how connections are made                         roster, evict: the bound of connections
+ *           patience, stall: silence                                           wire: every byte
+ *   data/   tx, rx: messages                                                   rma, grants, export: one-sided operations
+ *           traffic: what connections tell these                               takeover: by another device
+ *
+ * progress.c turns it all, state.c stops it and shows it.
+ */
+#include "pm-verbs/conn/record.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,27 +22,27 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "pm-verbs/conn/connection.h"
+#include "pm-verbs/conn/greeting.h"
+#include "pm-verbs/conn/patience.h"
+#include "pm-verbs/conn/peer.h"
+#include "pm-verbs/conn/roster.h"
+#include "pm-verbs/conn/wireup.h"
+#include "pm-verbs/data/export.h"
+#include "pm-verbs/data/rma.h"
+#include "pm-verbs/data/rx.h"
+#include "pm-verbs/data/takeover.h"
+#include "pm-verbs/data/traffic.h"
+#include "pm-verbs/data/tx.h"
+#include "pm-verbs/hw/discover.h"
+#include "pm-verbs/hw/local.h"
+#include "pm-verbs/hw/opening.h"
+#include "pm-verbs/hw/pool.h"
+#include "pm-verbs/hw/qp.h"
+#include "pm-verbs/hw/rail.h"
+#include "pm-verbs/hw/watch.h"
 #include "pm-verbs/progress.h"
-#include "pm-verbs/connection.h"
-#include "pm-verbs/discover.h"
-#include "pm-verbs/export.h"
-#include "pm-verbs/greeting.h"
-#include "pm-verbs/local.h"
-#include "pm-verbs/opening.h"
-#include "pm-verbs/patience.h"
-#include "pm-verbs/peer.h"
-#include "pm-verbs/pool.h"
-#include "pm-verbs/qp.h"
-#include "pm-verbs/rail.h"
-#include "pm-verbs/rma.h"
-#include "pm-verbs/roster.h"
-#include "pm-verbs/rx.h"
-#include "pm-verbs/watch.h"
 #include "pm-verbs/state.h"
-#include "pm-verbs/takeover.h"
-#include "pm-verbs/traffic.h"
-#include "pm-verbs/tx.h"
-#include "pm-verbs/wireup.h"
 
 #define CLOSE_NS 100000000ull /* longest wait for goodbyes to leave: 100 ms */
 

@@ -3,7 +3,9 @@
 #ifndef PM_VERBS_PROGRESS_H
 #define PM_VERBS_PROGRESS_H
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/conn/record.h"
+
+#define PMV_IDLE_CHORES 64 /* polls between looks at the timers */
 
 int pmv_progress(struct pmv_link *link); /* completions handled, or peers that left */
 int pmv_receive(struct pm_link *base, struct pm_inbound *ret);

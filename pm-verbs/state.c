@@ -9,14 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pm-verbs/conn/connection.h"
+#include "pm-verbs/conn/lanes.h"
+#include "pm-verbs/data/grants.h"
+#include "pm-verbs/data/tx.h"
+#include "pm-verbs/hw/local.h"
+#include "pm-verbs/hw/pool.h"
+#include "pm-verbs/hw/shared.h"
 #include "pm-verbs/progress.h"
-#include "pm-verbs/connection.h"
-#include "pm-verbs/lanes.h"
-#include "pm-verbs/local.h"
-#include "pm-verbs/pool.h"
-#include "pm-verbs/shared.h"
 #include "pm-verbs/state.h"
-#include "pm-verbs/tx.h"
 
 static bool is_quiet(const struct pm_link_peer *peer)
 {

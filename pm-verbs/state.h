@@ -3,7 +3,7 @@
 #ifndef PM_VERBS_STATE_H
 #define PM_VERBS_STATE_H
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/conn/record.h"
 
 int pmv_quiesce(struct pm_link *base);
 void pmv_resume(struct pm_link *base);

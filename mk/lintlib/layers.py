@@ -46,6 +46,11 @@ ALLOWED = (
     ("pm-ethernet/route.h", ("pm-ethernet/grid.h",)),
     ("pm-ethernet/bpf/", ("pm-ethernet/frame.h", "pm-ethernet/grid.h", "pm-ethernet/route.h", "{own}")),
     ("pm-ethernet/daemon/", ("pmcore/wire/", "pmcore/util/", "pm-ethernet/")),
+    # Rooms: hw <- conn <- data <- the files above them; datagrams have the ports in common with connections.
+    ("pm-verbs/hw/", (*PUBLIC, "pmcore/util/", "pm-verbs/hw/", "pm-verbs/verbs.h")),
+    ("pm-verbs/conn/", (*PUBLIC, "pmcore/util/", "pm-verbs/hw/", "pm-verbs/conn/")),
+    ("pm-verbs/data/", (*PUBLIC, "pmcore/util/", "pm-verbs/hw/", "pm-verbs/conn/", "pm-verbs/data/")),
+    ("pm-verbs/datagram/", (*PUBLIC, "pmcore/util/", "pm-verbs/hw/", "pm-verbs/verbs.h", "pm-verbs/datagram/")),
     ("pm-*/", (*PUBLIC, "pmcore/wire/", "pmcore/util/", "{own}")),
     ("mpi-glue/common/", ("pm.h", "mpi-glue/common/", *NOTHING_TO_LINK)),
     ("mpi-glue/*/", ("pm.h", "mpi-glue/common/", "{own}", *NOTHING_TO_LINK, *OPEN_MPI)),

@@ -8,7 +8,7 @@
 #ifndef PM_VERBS_DATAGRAM_ADDRESS_H
 #define PM_VERBS_DATAGRAM_ADDRESS_H
 
-#include "pm-verbs/address.h"
+#include "pm-verbs/hw/address.h"
 
 #define PMVD_ADDRESS_VERSION 1
 #define PMVD_ADDRESS_HEADER 4

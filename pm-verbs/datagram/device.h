@@ -16,7 +16,7 @@
 #define PM_VERBS_DATAGRAM_DEVICE_H
 
 #include "pm-verbs/datagram/address.h"
-#include "pm-verbs/library.h"
+#include "pm-verbs/hw/library.h"
 #include "pm-verbs/verbs.h"
 #include "pmcore/util/packetpool.h"
 

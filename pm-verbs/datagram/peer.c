@@ -8,7 +8,7 @@
 
 #include "pm-verbs/datagram/door.h"
 #include "pm-verbs/datagram/rail.h"
-#include "pm-verbs/opening.h"
+#include "pm-verbs/hw/opening.h"
 #include "pmcore/util/clock.h"
 
 /* Where no neighbour answers, making an address handle takes long: not tried at each packet. */

@@ -15,7 +15,7 @@
 #include "pm-verbs/datagram/rx.h"
 #include "pm-verbs/datagram/sleep.h"
 #include "pm-verbs/datagram/tx.h"
-#include "pm-verbs/opening.h"
+#include "pm-verbs/hw/opening.h"
 
 #define INLINE_WANTED 256 /* bytes: acknowledgements, requests and small messages */
 

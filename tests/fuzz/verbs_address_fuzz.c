@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/address.h"
+#include "pm-verbs/hw/address.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

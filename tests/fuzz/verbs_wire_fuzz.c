@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/wire.h"
+#include "pm-verbs/conn/wire.h"
 #include "pm_device.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -14,7 +14,8 @@ HEADERS = ("pmcore/include/pm.h", "pmcore/include/pm_device.h", "pmcore/util/lis
            "pmcore/util/clock.h", "pmcore/wire/pm_wire.h", "pmcore/channel/channel.h",
            "pmcore/device/registry.h", "pm-udp/udp.h", "pm-shmem/shmem.h",
            "pm-ethernet/frame.h", "pm-ethernet/bpf/maps.h", "pm-ethernet/daemon/port.h",
-           "pmcore/tools/common/opts.h", "mpi-glue/common/match.h")
+           "pmcore/tools/common/opts.h", "mpi-glue/common/match.h",
+           "pm-verbs/hw/qp.h", "pm-verbs/conn/life.h", "pm-verbs/data/tx.h", "pm-verbs/progress.h")
 
 
 @pytest.fixture(name="tree")
@@ -67,6 +68,11 @@ def test_clean_tree_passes(tree):
     ("pm-ethernet/bpf/a.bpf.c", '"pm.h"'),
     ("pm-ethernet/bpf/a.bpf.c", '"pmcore/util/list.h"'),
     ("pm-ethernet/daemon/a.c", '"pm_device.h"'),
+    ("pm-verbs/hw/a.c", '"pm-verbs/conn/life.h"'),
+    ("pm-verbs/hw/a.c", '"pm-verbs/progress.h"'),
+    ("pm-verbs/conn/a.c", '"pm-verbs/data/tx.h"'),
+    ("pm-verbs/data/a.c", '"pm-verbs/progress.h"'),
+    ("pm-verbs/datagram/a.c", '"pm-verbs/conn/life.h"'),
     ("mpi-glue/mtl/a.c", '"pmcore/util/list.h"'),
     ("mpi-glue/common/a.c", '"ompi/mca/mtl/mtl.h"'),
     ("pmcore/tools/pmtest/a.c", '"pm_device.h"'),
@@ -96,6 +102,10 @@ def test_layers_reports(tree, name, include):
     ("pm-ethernet/bpf/maps.h", '"pm-ethernet/frame.h"'),
     ("pm-ethernet/daemon/a.c", '"pm-ethernet/daemon/port.h"'),
     ("pm-ethernet/daemon/a.c", '"pm-ethernet/bpf/maps.h"'),
+    ("pm-verbs/conn/a.c", '"pm-verbs/hw/qp.h"'),
+    ("pm-verbs/data/a.c", '"pm-verbs/conn/life.h"'),
+    ("pm-verbs/a.c", '"pm-verbs/data/tx.h"'),
+    ("pm-verbs/datagram/a.c", '"pm-verbs/hw/qp.h"'),
     ("mpi-glue/mtl/a.c", '"ompi/mca/mtl/mtl.h"'),
     ("mpi-glue/mtl/a.c", '"mpi-glue/common/match.h"'),
     ("pmcore/tools/pmtest/a.c", '"pmcore/tools/common/opts.h"'),

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/device.h"
-#include "pm-verbs/unmap.h"
+#include "pm-verbs/conn/record.h"
+#include "pm-verbs/hw/unmap.h"
 #include "pmcore/include/pm.h"
 #include "tests/unit/pm-verbs/fake_verbs.h"
 #include "tests/unit/pm-verbs/links.h"
@@ -30,7 +30,7 @@
 static pmContext contexts[2];
 static char memory[2][BYTES_MAX];
 
-/* ---- in the place of pm-verbs/unmap.c ---- */
+/* ---- in the place of pm-verbs/hw/unmap.c ---- */
 
 struct unmap_watch {
 	bool is_open;

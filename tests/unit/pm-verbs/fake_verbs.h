@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "pm-verbs/library.h"
+#include "pm-verbs/hw/library.h"
 
 #define FAKE_DEVICES 4
 #define FAKE_GIDS 4

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/regcache.h"
+#include "pm-verbs/hw/regcache.h"
 #include "tests/harness/tap.h"
 
 #define FAKE_PAGE 4096u

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Ports that are named and not active when a context is opened: what is used instead, and what is said. */
+#include "pm-verbs/conn/connection.h"
+#include "pm-verbs/conn/pair.h"
+#include "pm-verbs/hw/events.h"
 #include "pm-verbs/progress.h"
-#include "pm-verbs/events.h"
-#include "pm-verbs/connection.h"
-#include "pm-verbs/pair.h"
 #include "tests/unit/pm-verbs/links.h"
 
 #include "pm.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Messages between links on the fake provider: sizes, order, credits, contact, parting, broken connections. */
+#include "pm-verbs/conn/connection.h"
 #include "pm-verbs/progress.h"
 #include "tests/unit/pm-verbs/links.h"
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/unit/pm-verbs/links.h"
 
+#include "pm-verbs/data/rx.h"
+#include "pm-verbs/hw/events.h"
+#include "pm-verbs/hw/pool.h"
 #include "pm-verbs/progress.h"
-#include "pm-verbs/events.h"
 
 #define OPS (&pm_verbs_ops)
 
@@ -123,6 +125,17 @@ bool links_is_filled(const void *buf, size_t len, uint64_t seed)
 		if (((const uint8_t *)buf)[i] != (uint8_t)(seed * 31 + i * 7 + (i >> 8)))
 			return false;
 	return true;
+}
+
+void links_deliver(int at, int from, uint8_t kind, const struct pmv_control *control)
+{
+	const struct pmv_header header = {.kind = kind};
+	struct pmv_link *link = pmv_of(nodes[at].link);
+	struct pmv_slot *slot = pmv_slot_get(link);
+
+	pmv_header_put(slot->data, &header);
+	pmv_control_put(slot->data + PMV_HEADER, kind, control);
+	pmv_arrived(link, nodes[at].peer[from], slot, (uint32_t)pmv_control_size(kind));
 }
 
 int links_send(int from, int to, uint32_t len)

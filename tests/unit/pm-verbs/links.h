@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/device.h"
+#include "pm-verbs/conn/record.h"
+#include "pm-verbs/progress.h"
 #include "pmcore/util/region.h"
 #include "tests/harness/tap.h"
 #include "tests/unit/pm-verbs/fake_verbs.h"
@@ -47,6 +48,8 @@ void links_close(void);
 bool links_add(int from, int to);
 
 /* Sends the next message from @from to @to, whose bytes tell its number; what get_send says. */
+/* A control message that node @from never sent comes to @at over their connection. */
+void links_deliver(int at, int from, uint8_t kind, const struct pmv_control *control);
 int links_send(int from, int to, uint32_t len);
 /* Takes one message at @at and checks it against its number; 1, 0, or an error. */
 int links_take(int at);

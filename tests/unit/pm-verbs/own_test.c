@@ -30,7 +30,7 @@ TAP_TEST(link__without_shared_receives)
 
 TAP_TEST(rma__without_shared_receives)
 {
-	run_again("rma_test");
+	run_again("data/rma_test");
 }
 
 TAP_TEST(sleep__without_shared_receives)
@@ -45,25 +45,25 @@ TAP_TEST(fault__without_shared_receives)
 
 TAP_TEST(local__without_shared_receives)
 {
-	run_again("local_test");
+	run_again("hw/local_test");
 }
 
 TAP_TEST(bound__without_shared_receives)
 {
-	run_again("bound_test");
+	run_again("conn/bound_test");
 }
 
 TAP_TEST(closing__without_shared_receives)
 {
-	run_again("closing_test");
+	run_again("conn/closing_test");
 }
 
 TAP_TEST(roster__without_shared_receives)
 {
-	run_again("roster_test");
+	run_again("conn/roster_test");
 }
 
 TAP_TEST(lives__without_shared_receives)
 {
-	run_again("lives_test");
+	run_again("conn/lives_test");
 }

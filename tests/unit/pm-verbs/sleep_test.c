@@ -2,6 +2,7 @@
 /* Sleeping on completion channels. */
 #include <poll.h>
 
+#include "pm-verbs/conn/greeting.h"
 #include "tests/unit/pm-verbs/links.h"
 
 #define OPS (&pm_verbs_ops)

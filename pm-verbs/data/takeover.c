@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * takeover - another device of the composite takes over a lost peer (life.c). Messages that were sent and not
+ * acknowledged keep their numbers. Messages that arrived before the queue pair was stopped are counted when all of its
+ * work has come back.
+ */
+#include "pm-verbs/data/takeover.h"
+
+#include <errno.h>
+
+#include "pm-verbs/conn/life.h"
+#include "pm-verbs/conn/patience.h"
+#include "pm-verbs/data/rma.h"
+#include "pm-verbs/data/tx.h"
+
+static bool has_arrived(const struct pmv_link *link, const struct pm_link_peer *peer)
+{
+	for (const struct pmv_slot *s = link->arrived.head; s; s = s->next)
+		if (s->peer == peer)
+			return true;
+	return false;
+}
+
+static int op_leave(struct pm_link *base, struct pm_link_peer *peer, uint64_t *ret_next)
+{
+	struct pmv_link *link = pmv_of(base);
+
+	if (!pmv_peer_leave(link, peer))
+		return -EPIPE;
+	if (peer->stage == PMV_DRAINING || has_arrived(link, peer))
+		return -EAGAIN;
+	*ret_next = peer->received;
+	return 0;
+}
+
+static int op_unsent(struct pm_link *base, struct pm_link_peer *peer,
+		     int (*give)(void *arg, uint64_t number, const void *data, uint32_t len),
+		     void *arg, uint64_t *ret_next)
+{
+	uint64_t number = peer->first;
+	int err = 0;
+
+	for (const struct pmv_slot *s = peer->posted.head; s && !err; s = s->next, number++)
+		if (s->kind == PMV_MESSAGE)
+			err = give(arg, number, s->data + PMV_HEADER, s->len - PMV_HEADER);
+	for (const struct pmv_slot *s = peer->queue.head; s && !err; s = s->next, number++)
+		err = give(arg, number, s->data + PMV_HEADER, s->len - PMV_HEADER);
+	if (err)
+		return err;
+	pmv_tx_drop(pmv_of(base), peer);
+	*ret_next = number;
+	return 0;
+}
+
+static void *op_lent(struct pm_link *base, uint64_t cookie)
+{
+	return ((struct pmv_slot *)(uintptr_t)cookie)->data + PMV_HEADER;
+}
+
+const struct pm_leave_ops pmv_leave_ops = {
+	.leave = op_leave,
+	.unsent = op_unsent,
+	.lent = op_lent,
+	.unfinished = pmv_rma_unfinished,
+	.finish = pmv_rma_finish,
+	.forsake = pmv_peer_forsake,
+	.lives = pmv_patience_lives,
+};
