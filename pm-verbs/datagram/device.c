@@ -13,6 +13,7 @@
 #include "pm-verbs/datagram/rail.h"
 #include "pm-verbs/datagram/rx.h"
 #include "pm-verbs/datagram/sleep.h"
+#include "pm-verbs/datagram/trouble.h"
 #include "pm-verbs/datagram/tx.h"
 #include "pm-verbs/hw/discover.h"
 #include "pm-verbs/hw/opening.h"

@@ -8,6 +8,7 @@
  *   tx.c      packets out                         rx.c       packets in
  *   sleep.c   completion channels, what the devices say
  *   door.c    whether a peer's process is still there
+ *   trouble.c rails that fail, calls that devices refuse
  *
  * Each port is a rail with one queue pair, which serves all peers: memory and queue pairs do not grow with the job.
  * Packets may get lost, as on any packet device; a queue pair that fails is reset, and keeps its number.

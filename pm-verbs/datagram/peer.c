@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "pm-verbs/datagram/door.h"
-#include "pm-verbs/datagram/rail.h"
+#include "pm-verbs/datagram/trouble.h"
 #include "pm-verbs/hw/opening.h"
 #include "pmcore/util/clock.h"
 

@@ -10,10 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "pm-verbs/datagram/peer.h"
 #include "pm-verbs/datagram/rx.h"
-#include "pm-verbs/datagram/sleep.h"
+#include "pm-verbs/datagram/trouble.h"
 #include "pm-verbs/datagram/tx.h"
 #include "pm-verbs/hw/opening.h"
 
@@ -162,6 +163,32 @@ int pmvd_rail_take(struct pmvd_dev *d, struct pmvd_rail *rail, const struct pmv_
 	return 0;
 }
 
+/* ---- descriptors that wake ---- */
+
+static int control(const struct pmvd_dev *d, int op, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(d->epoll_fd, op, fd, &event) ? -errno : 0;
+}
+
+static int watch(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	int err = control(d, EPOLL_CTL_ADD, rail->channel->fd);
+
+	return err ? err : control(d, EPOLL_CTL_ADD, rail->context->async_fd);
+}
+
+static void unwatch(struct pmvd_dev *d, struct pmvd_rail *rail)
+{
+	/* it may not have got that far */
+	if (rail->channel)
+		control(d, EPOLL_CTL_DEL, rail->channel->fd);
+	control(d, EPOLL_CTL_DEL, rail->context->async_fd);
+}
+
+/* ---- open and close ---- */
+
 int pmvd_rail_open(struct pmvd_dev *d, struct pmvd_rail *rail)
 {
 	int err = ask_limits(d, rail);
@@ -174,17 +201,9 @@ int pmvd_rail_open(struct pmvd_dev *d, struct pmvd_rail *rail)
 		err = register_buffers(d, rail);
 	if (!err)
 		err = open_queue_pair(d, rail);
-	if (!err && pmvd_sleep_watch(d, rail))
+	if (!err && watch(d, rail))
 		err = explain(d, rail, "its descriptors cannot be watched");
 	return err;
-}
-
-void pmvd_note_end(struct pmvd_dev *d, const char *what, int err)
-{
-	if (!err)
-		return;
-	d->n_refusals++;
-	snprintf(d->refusal, sizeof(d->refusal), "%s: %s", what, strerror(abs(err)));
 }
 
 static void close_queue_pair(struct pmvd_dev *d, struct pmvd_rail *rail)
@@ -232,20 +251,11 @@ void pmvd_rail_close(struct pmvd_dev *d, struct pmvd_rail *rail)
 	pmvd_tx_drop(d, rail);
 	pmvd_rx_stop(rail);
 	pmvd_peers_leave(d, rail);
-	pmvd_sleep_unwatch(d, rail);
+	unwatch(d, rail);
 	unregister_buffers(d, rail);
 	close_queues(d, rail);
 	pmvd_note_end(d, "a device is not closed", d->v->close_device(rail->context));
 	rail->context = NULL;
-}
-
-void pmvd_rail_fail(struct pmvd_dev *d, struct pmvd_rail *rail, const char *what)
-{
-	if (rail->is_failed)
-		return;
-	rail->is_failed = true;
-	d->tx_waiting &= ~(1u << rail->index);
-	snprintf(rail->trouble, sizeof(rail->trouble), "%s", what);
 }
 
 void pmvd_rail_restart(struct pmvd_dev *d, struct pmvd_rail *rail)

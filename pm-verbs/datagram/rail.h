@@ -11,18 +11,7 @@ int pmvd_rail_take(struct pmvd_dev *d, struct pmvd_rail *rail, const struct pmv_
 int pmvd_rail_open(struct pmvd_dev *d, struct pmvd_rail *rail);
 /* Also of one that is half open; the buffers stay. */
 void pmvd_rail_close(struct pmvd_dev *d, struct pmvd_rail *rail);
-/* The queue pair is in error: from now on the rail is down, until it is started again. */
-void pmvd_rail_fail(struct pmvd_dev *d, struct pmvd_rail *rail, const char *what);
 /* Starts a failed one again with the same number; what was under way is lost. */
 void pmvd_rail_restart(struct pmvd_dev *d, struct pmvd_rail *rail);
-
-/* Packets can be posted to it. */
-static inline bool pmvd_rail_is_running(const struct pmvd_rail *rail)
-{
-	return rail->qp && !rail->is_failed;
-}
-
-/* Remembers that a call that ends something failed, if @err (of either sign) says so. */
-void pmvd_note_end(struct pmvd_dev *d, const char *what, int err);
 
 #endif

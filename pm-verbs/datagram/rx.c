@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "pm-verbs/datagram/rail.h"
+#include "pm-verbs/datagram/trouble.h"
 #include "pmcore/util/stats.h"
 
 #define POST_BATCH 16 /* buffers given back to the device together */

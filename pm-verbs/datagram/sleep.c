@@ -5,37 +5,13 @@
  */
 #include "pm-verbs/datagram/sleep.h"
 
-#include <errno.h>
-#include <sys/epoll.h>
-
 #include "pm-verbs/datagram/rail.h"
 #include "pm-verbs/datagram/rx.h"
+#include "pm-verbs/datagram/trouble.h"
 #include "pm-verbs/datagram/tx.h"
 #include "pmcore/util/clock.h"
 
 #define EVENTS_NS 5000000ull /* between looks at asynchronous events, which cost a system call */
-
-static int watch(const struct pmvd_dev *d, int op, int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	return epoll_ctl(d->epoll_fd, op, fd, &event) ? -errno : 0;
-}
-
-int pmvd_sleep_watch(struct pmvd_dev *d, struct pmvd_rail *rail)
-{
-	int err = watch(d, EPOLL_CTL_ADD, rail->channel->fd);
-
-	return err ? err : watch(d, EPOLL_CTL_ADD, rail->context->async_fd);
-}
-
-void pmvd_sleep_unwatch(struct pmvd_dev *d, struct pmvd_rail *rail)
-{
-	/* it may not have got that far */
-	if (rail->channel)
-		watch(d, EPOLL_CTL_DEL, rail->channel->fd);
-	watch(d, EPOLL_CTL_DEL, rail->context->async_fd);
-}
 
 int pmvd_sleep_fds(struct pm_dev *dev, int *fds, int room)
 {

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #include "pm-verbs/datagram/peer.h"
-#include "pm-verbs/datagram/rail.h"
+#include "pm-verbs/datagram/trouble.h"
 #include "pmcore/util/stats.h"
 
 #define SIGNAL_EVERY 32 /* packets: so that a full ring is soon known to have room */
