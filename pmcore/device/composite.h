@@ -110,10 +110,16 @@ void composite_remove(struct composite *c, uint32_t node);
 
 /* One round over the links: 1 and *ret, 0, or -EPIPE with ret->in.src dead. */
 int composite_poll(struct composite *c, struct composite_inbound *ret);
-/* Marks the node dead, with the sentence in c->why. */
-void composite_mark_dead(struct composite *c, uint32_t node);
 /* A node is reached by the slot's link, which may be expensive to poll. */
 void composite_reached(struct composite *c, const struct composite_slot *slot);
+/* Sets the sentence of the last failure; cut when too long. */
+__attribute__((format(printf, 2, 3))) void composite_explain(struct composite *c,
+							     const char *format, ...);
+/* A link's part of a node's address, as pm_device_env.address_of; @arg is the composite. */
+int composite_part(void *arg, uint32_t node, const char *name, const void **ret_addr,
+		   size_t *ret_len);
+/* The node is dead, for what c->why says; see takeover_mark_dead. */
+void composite_bury(struct composite *c, struct composite_node *n);
 /* Adds to @said, COMPOSITE_WHY bytes, why the link that was asked last does not take the node. */
 void composite_note_refusal(const struct composite *c, uint32_t node, char *said);
 /* Nothing is known about which links are busy: the next rounds poll all. */

@@ -10,15 +10,6 @@
 
 /* Other links give back a datagram each; a stream that had to wait until they have none would never be asked in a flood. */
 #define STREAM_EVERY 32u
-/*
- * Expensive links that bring nothing while cheap ones are busy are polled once in so many rounds, of about
- * 10 ns each: more seldom still when no node is reached by them, where only a first contact could come. Such ones are
- * passed over for some rounds also when nothing is busy, as the program may ask between two steps of its work.
- */
-#define EXPENSIVE_EVERY_MAX 256
-#define EXPENSIVE_EVERY_UNUSED 2048
-#define EXPENSIVE_REST_UNUSED 15
-
 /* Handles the results of a poll that are no datagram for the program: 0, or -EPIPE. */
 static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsigned int i, int got,
 						       struct pm_inbound *in)
@@ -28,7 +19,7 @@ static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsi
 	else if (!takeover_believes(c, i, in->src))
 		got = 0;
 	if (got == -EPIPE)
-		composite_mark_dead(c, in->src);
+		takeover_mark_dead(c, in->src);
 	return got;
 }
 
@@ -107,16 +98,4 @@ int composite_poll(struct composite *c, struct composite_inbound *ret)
 	if (got && c->expensive_every < c->expensive_every_max)
 		c->expensive_every += 1 + c->expensive_every / 8;
 	return got;
-}
-
-void composite_pace(struct composite *c, bool is_used)
-{
-	c->expensive_every_max = is_used ? EXPENSIVE_EVERY_MAX : EXPENSIVE_EVERY_UNUSED;
-	c->expensive_rest = is_used ? 0 : EXPENSIVE_REST_UNUSED;
-}
-
-void composite_look_everywhere(struct composite *c)
-{
-	c->expensive_every = 0;
-	c->expensive_in = 0;
 }

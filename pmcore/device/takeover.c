@@ -31,7 +31,8 @@ static const char *bare(const char *sentence, uint32_t node)
 	return sentence + (strncmp(sentence, prefix, (size_t)len) ? 0 : len);
 }
 
-void takeover_died(struct composite *c, struct composite_node *n)
+/* The new link has found the node dead: c->why gets both reasons. */
+static void died(struct composite *c, struct composite_node *n)
 {
 	struct taken *t = taken_of(n->peer);
 	char why[200];
@@ -47,6 +48,17 @@ void takeover_died(struct composite *c, struct composite_node *n)
 	takeover_drop_queues(t);
 }
 
+void takeover_mark_dead(struct composite *c, uint32_t node)
+{
+	struct composite_node *n = nodemap_get(&c->nodes, node);
+
+	if (!n || n->is_dead)
+		return;
+	if (takeover_has(c, n))
+		died(c, n);
+	composite_bury(c, n);
+}
+
 void takeover_kill(struct taken *t, const char *why)
 {
 	struct composite *c = t->takeover->c;
@@ -56,7 +68,7 @@ void takeover_kill(struct taken *t, const char *why)
 	t->is_dying = true;
 	t->takeover->base.is_empty = false;
 	snprintf(c->why, sizeof(c->why), "%s", why);
-	composite_mark_dead(c, t->node->node);
+	takeover_mark_dead(c, t->node->node);
 }
 
 /* ---- the change ---- */

@@ -24,8 +24,8 @@ int takeover_event(struct composite *c, unsigned int slot, int got, struct pm_in
 void takeover_forget(struct composite *c, const struct composite_node *n);
 /* The link in @slot says that the node is dead, which may go by another one: whether that is to be believed. */
 bool takeover_believes(struct composite *c, unsigned int slot, uint32_t node);
-/* The new link has found the node dead: c->why gets both reasons. */
-void takeover_died(struct composite *c, struct composite_node *n);
+/* The node is found dead, for what c->why says; of one that was taken over it gets both links' reasons. */
+void takeover_mark_dead(struct composite *c, uint32_t node);
 /* The node goes by this link? */
 bool takeover_has(const struct composite *c, const struct composite_node *n);
 /* The node's peer at the link that has taken it. */

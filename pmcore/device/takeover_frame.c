@@ -113,28 +113,6 @@ bool takeover_send(struct taken *t)
 
 /* ---- in ---- */
 
-struct taken_in *takeover_in(uint32_t src, uint32_t room)
-{
-	struct taken_in *in = calloc(1, sizeof(*in) + room);
-
-	if (!in)
-		return NULL;
-	in->src = src;
-	in->len = room;
-	in->data = in->bytes;
-	in->slot = -1;
-	return in;
-}
-
-void takeover_drop_in(struct takeover *tk, struct taken_in *in)
-{
-	struct composite_slot *slot = in->slot < 0 ? NULL : &tk->c->slots[in->slot];
-
-	if (slot)
-		slot->ops.release(slot->link, in->cookie);
-	free(in);
-}
-
 const char *takeover_mark(const void *data, uint32_t len, char *name)
 {
 	struct frame f;

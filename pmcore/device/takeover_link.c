@@ -17,29 +17,6 @@ bool takeover_is_busy(const struct taken *t)
 
 /* ---- the end of a node ---- */
 
-static void drop_list(struct takeover *tk, struct taken_in_list *list)
-{
-	struct taken_in *in;
-
-	while ((in = taken_in_take(list)))
-		takeover_drop_in(tk, in);
-}
-
-void takeover_drop_queues(struct taken *t)
-{
-	struct taken_out *out;
-
-	while ((out = t->out)) {
-		t->out = out->next;
-		t->n_out--;
-		free(out);
-	}
-	t->out_tail = &t->out;
-	drop_list(t->takeover, &t->waiting);
-	free(t->parts.message);
-	t->parts = (struct taken_parts){0};
-}
-
 /* The new link's operations are over with its peer: it only has to be asked. */
 static void drop_ops(struct taken *t)
 {
@@ -51,24 +28,6 @@ static void drop_ops(struct taken *t)
 }
 
 /* ---- progress ---- */
-
-struct taken_out *takeover_out(struct taken *t, uint32_t len)
-{
-	struct taken_out *out = malloc(sizeof(*out) + len);
-
-	if (!out)
-		return NULL;
-	*out = (struct taken_out){.number = UINT64_MAX, .len = len};
-	t->n_out++;
-	return out;
-}
-
-void takeover_enqueue(struct taken *t, struct taken_out *out)
-{
-	out->next = NULL;
-	*t->out_tail = out;
-	t->out_tail = &out->next;
-}
 
 static int keep_unsent(void *arg, uint64_t number, const void *data, uint32_t len)
 {
@@ -424,7 +383,7 @@ static void op_close(struct pm_link *link)
 {
 	struct takeover *tk = takeover_of(link);
 
-	drop_list(tk, &tk->ready);
+	takeover_drop_list(tk, &tk->ready);
 	while (tk->given)
 		op_release(link, (uintptr_t)tk->given);
 	free(tk);

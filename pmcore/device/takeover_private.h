@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * takeover_private - the nodes that were taken over, shared by takeover.c (how a node changes its link),
- * takeover_frame.c (what goes between the two ends) and takeover_state.c (stopping, saving, observing).
+ * takeover_queue.c (what waits), takeover_frame.c (what goes between the two ends) and takeover_state.c (stopping, saving, observing).
  */
 #ifndef PM_DEVICE_TAKEOVER_PRIVATE_H
 #define PM_DEVICE_TAKEOVER_PRIVATE_H
@@ -94,9 +94,6 @@ bool takeover_send(struct taken *t);
 int takeover_take(struct taken *t, struct taken_in *in);
 /* The name of the link in a mark, or NULL: it is none. Room for CONF_NAME_MAX. */
 const char *takeover_mark(const void *data, uint32_t len, char *name);
-struct taken_in *takeover_in(uint32_t src, uint32_t room);
-/* Gives back what @in lies in. */
-void takeover_drop_in(struct takeover *tk, struct taken_in *in);
 
 static inline void taken_in_init(struct taken_in_list *list)
 {
@@ -120,6 +117,18 @@ static inline struct taken_in *taken_in_take(struct taken_in_list *list)
 	return in;
 }
 
+/* takeover_queue.c */
+/* A message of @len bytes that goes out; NULL: no memory. Then: it is queued. */
+struct taken_out *takeover_out(struct taken *t, uint32_t len);
+void takeover_enqueue(struct taken *t, struct taken_out *out);
+/* Room for @room bytes that come from @src; NULL: no memory. */
+struct taken_in *takeover_in(uint32_t src, uint32_t room);
+/* Gives back what @in lies in. */
+void takeover_drop_in(struct takeover *tk, struct taken_in *in);
+/* Forgets what waits to go out or to be put together. */
+void takeover_drop_queues(struct taken *t);
+void takeover_drop_list(struct takeover *tk, struct taken_in_list *list);
+
 /* takeover.c: the node goes by slot @to from now on. -ENOMEM: it does not. */
 int takeover_enter(struct composite *c, struct composite_node *n, unsigned int to,
 		   struct pm_link_peer *to_peer, const char *why);
@@ -128,11 +137,6 @@ void takeover_kill(struct taken *t, const char *why);
 
 /* takeover_link.c: whether anything of the node waits to be done. */
 bool takeover_is_busy(const struct taken *t);
-/* A message of @len bytes that goes out; NULL: no memory. Then: it is queued. */
-struct taken_out *takeover_out(struct taken *t, uint32_t len);
-void takeover_enqueue(struct taken *t, struct taken_out *out);
-/* Forgets what waits to go out or to be put together. */
-void takeover_drop_queues(struct taken *t);
 extern const struct pm_link_ops takeover_ops;
 
 /* takeover_state.c */
