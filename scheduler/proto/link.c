@@ -271,6 +271,15 @@ int link_send_shared(struct link *link, json_t *head, struct shared *body)
 	return head ? send_frame(link, head, &message) : -ENOMEM;
 }
 
+int link_send_frame(struct link *link, struct shared *frame)
+{
+	struct outbox_message message = {.shared = frame};
+
+	if (link->state == LINK_DEAD || link->is_closing || link->broken)
+		return -EPIPE;
+	return post(link, &message, false);
+}
+
 int link_send_fds(struct link *link, json_t *head, const int *fds, int n)
 {
 	struct outbox_message message = {.fds = fds, .n_fds = n};

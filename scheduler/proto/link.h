@@ -104,6 +104,8 @@ void link_set(struct link *link, const struct link_events *events, void *owner);
 int link_send(struct link *link, json_t *head, const void *body, size_t body_size);
 /* With a body that many are sent: what waits of it is held, not copied. */
 int link_send_shared(struct link *link, json_t *head, struct shared *body);
+/* A whole frame (frame_encode()) that many are sent: encoded once. */
+int link_send_frame(struct link *link, struct shared *frame);
 /* With descriptors, over a local link; they are duplicated. The head is given the field "fds": their number. */
 int link_send_fds(struct link *link, json_t *head, const int *fds, int n);
 /* Whether more than LINK_FULL bytes wait: the sender stops reading its own sources until drained(). */

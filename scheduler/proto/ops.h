@@ -27,12 +27,14 @@
 #define OP_SUSPEND "suspend"
 /* id N or all B (all of the caller's), [signal N: sent to the ranks instead of ending]. Answer "ok", count N. */
 #define OP_CANCEL "cancel"
-/* [history N: jobs that ended, newest first]. Answer "jobs", jobs [..]: others' jobs without program, arguments, directory. */
+/* [history N: jobs that ended, newest first]. Answer "jobs", jobs [..]: others' jobs without program, arguments, directory,
+ * which are cut to 256 bytes. */
 #define OP_JOBS "jobs"
 /* Answer "cluster": name S, version S, quantum_ns N, hosts [{host + state S, used cores N, jobs N, late N,
  * [lock {id N, uid N, reason S, since N}: exclusive], ...}], rows [[...]] */
 #define OP_CLUSTER "cluster"
-/* [every_s N]: "activity" again and again: hosts, jobs with share of CPU, rows, late switches, efficiency. For sctop. */
+/* [every_s N]: "activity" again and again: hosts, jobs with share of CPU, rows, late switches, efficiency. For sctop. A user may
+ * have 8 such connections. */
 #define OP_ACTIVITY "activity"
 /* host S, state "up" or "drained", [text S]. Operators. Answer "ok". */
 #define OP_DRAIN "drain"

@@ -15,7 +15,7 @@
 #define TEXT_COST 32 /* of a text beside its bytes: the pointer to it, and the allocator's */
 #define MIB (1u << 20)
 
-static bool is_limited(const struct account *a)
+bool account_is_limited(const struct account *a)
 {
 	return a->uid && a->uid != geteuid();
 }
@@ -42,7 +42,7 @@ struct account *account_of(struct scored *d, uid_t uid)
 		return NULL;
 	a->scored = d;
 	a->uid = uid;
-	a->bytes.max = is_limited(a) ? d->options.user_memory : SIZE_MAX;
+	a->bytes.max = account_is_limited(a) ? d->options.user_memory : SIZE_MAX;
 	ev_timer_init(&a->rest, rested, 0, 0);
 	a->rest.data = a;
 	LIST_INSERT_HEAD(&d->accounts, a, all);
@@ -62,7 +62,7 @@ bool account_has_links(const struct account *a, char *why, size_t why_size)
 {
 	const struct scored_options *o = &a->scored->options;
 
-	if (!is_limited(a) || a->links < o->user_links)
+	if (!account_is_limited(a) || a->links < o->user_links)
 		return false;
 	snprintf(why, why_size,
 		 "user %u has %u connections to scored already, as many as --user-connections of "
@@ -111,7 +111,7 @@ static bool has_jobs(const struct account *a, size_t bytes, char *why, size_t wh
 {
 	const struct scored_options *o = &a->scored->options;
 
-	if (!is_limited(a))
+	if (!account_is_limited(a))
 		return false;
 	if (a->waiting >= o->user_jobs) {
 		snprintf(why, why_size,
@@ -187,7 +187,7 @@ bool account_refuses_lock(const struct account *a, size_t bytes, char *why, size
 {
 	const struct scored_options *o = &a->scored->options;
 
-	if (!is_limited(a))
+	if (!account_is_limited(a))
 		return false;
 	if (a->locks >= o->user_jobs) {
 		snprintf(why, why_size,
@@ -220,7 +220,7 @@ void account_spend(struct account *a, uint64_t ns)
 		a->spent_ns = 0;
 	a->turn = ev_now(loop);
 	a->spent_ns += ns;
-	if (!is_limited(a) || a->is_resting || a->spent_ns < ACCOUNT_TURN_NS)
+	if (!account_is_limited(a) || a->is_resting || a->spent_ns < ACCOUNT_TURN_NS)
 		return;
 	a->is_resting = true;
 	/* As long as it has had: half of the loop is others', however much it asks. */

@@ -18,6 +18,7 @@ struct account {
 	struct scored *scored;
 	uid_t uid;
 	size_t links, waiting, jobs, locks;
+	size_t followers;        /* of its links: they are told the activity */
 	struct link_quota bytes; /* of its connections' buffers and its jobs */
 	double turn;             /* ev_now() of the loop's round in which it spent: */
 	uint64_t spent_ns;
@@ -27,6 +28,7 @@ struct account {
 
 /* That of a user, made if he has none. NULL: no memory. */
 struct account *account_of(struct scored *d, uid_t uid);
+bool account_is_limited(const struct account *account);
 /* It goes if nothing is left of its user. */
 void account_settle(struct account *account);
 

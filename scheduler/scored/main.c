@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/scored/activity.h"
 #include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/locks.h"
@@ -171,6 +172,7 @@ int main(int argc, char **argv)
 
 	TAILQ_INIT(&d.jobs);
 	LIST_INIT(&d.users);
+	activity_open(&d);
 	LIST_INIT(&d.accounts);
 	err = scored_options_read(&d.options, argc, argv, why, sizeof(why));
 	if (err == 1)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scheduler/scored/report.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/seal.h"
@@ -9,7 +12,8 @@
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
 
-#define HISTORY_MAX 10000 /* jobs that ended, of one answer: nobody waits long for it */
+#define REPORT_TEXT_MAX 256 /* bytes of a job's arguments, of its directory */
+#define HISTORY_MAX 10000   /* jobs that ended, of one answer: nobody waits long for it */
 
 static const char *state_name(const struct sjob *job)
 {
@@ -39,15 +43,44 @@ static bool may_see(const struct viewer *viewer, uid_t owner)
 	return viewer->uid == owner || viewer->is_operator;
 }
 
+/* Takes from *@room what it needs; a text that is longer is cut between two characters, and ends with three dots. */
+static json_t *cut(const char *text, size_t *room)
+{
+	size_t n = strnlen(text, *room + 1);
+	char *part;
+	json_t *json;
+
+	if (n <= *room) {
+		*room -= n;
+		return json_string(text);
+	}
+	for (n = *room; n && (text[n] & 0xc0) == 0x80; n--)
+		;
+	*room = 0;
+	part = daemon_text("%.*s...", (int)n, text);
+	json = part ? json_string(part) : NULL;
+	free(part);
+	return json;
+}
+
+static json_t *short_text(const char *text)
+{
+	size_t room = REPORT_TEXT_MAX;
+
+	return cut(text, &room);
+}
+
 static void add_program(json_t *entry, const struct job *job)
 {
 	json_t *argv = json_array();
+	size_t room = REPORT_TEXT_MAX;
 
-	for (char **word = job->apps[0].argv; *word; word++)
-		json_array_append_new(argv, json_string(*word));
-	json_object_set_new(entry, "name", json_string(job->name));
+	/* Each word takes one more, as by its end. */
+	for (char **word = job->apps[0].argv; *word && room; word++, room -= room > 0)
+		json_array_append_new(argv, cut(*word, &room));
+	json_object_set_new(entry, "name", short_text(job->name));
 	json_object_set_new(entry, "argv", argv);
-	json_object_set_new(entry, "cwd", json_string(job->cwd));
+	json_object_set_new(entry, "cwd", short_text(job->cwd));
 }
 
 static json_t *hosts_of(const struct sjob *job, uint64_t *cpu_ns)
@@ -65,7 +98,8 @@ static json_t *hosts_of(const struct sjob *job, uint64_t *cpu_ns)
 	return hosts;
 }
 
-static json_t *job_entry(struct scored *d, const struct viewer *viewer, const struct sjob *job)
+/* The part of it that everybody may see. */
+static json_t *job_entry(const struct scored *d, const struct sjob *job)
 {
 	uint64_t cpu_ns = 0;
 	json_t *hosts = hosts_of(job, &cpu_ns);
@@ -83,8 +117,6 @@ static json_t *job_entry(struct scored *d, const struct viewer *viewer, const st
 		json_object_set_new(entry, "position", json_integer(job->position));
 		json_object_set_new(entry, "why", json_string(job->waits ? job->waits : ""));
 	}
-	if (may_see(viewer, job->uid))
-		add_program(entry, job->job);
 	return entry;
 }
 
@@ -110,7 +142,7 @@ static void add_ended(const struct journal_job *job, void *owner)
 	json_array_append_new(h->jobs, entry);
 }
 
-static json_t *all_jobs(struct scored *d, const struct viewer *viewer)
+static json_t *all_jobs(struct scored *d)
 {
 	json_t *jobs = json_array();
 	const struct sjob *job;
@@ -118,16 +150,40 @@ static json_t *all_jobs(struct scored *d, const struct viewer *viewer)
 	for (size_t i = 0; i < d->queue.n; i++)
 		jobs_find(d, d->queue.items[i].id)->position = (int64_t)i;
 	TAILQ_FOREACH(job, &d->jobs, all)
-	json_array_append_new(jobs, job_entry(d, viewer, job));
+	json_array_append_new(jobs, job_entry(d, job));
+	return jobs;
+}
+
+/* With the programs that he may see; the other entries are shared. @common: all_jobs() of this moment. */
+static json_t *jobs_of(const struct scored *d, const struct viewer *viewer, json_t *common)
+{
+	json_t *jobs = json_array();
+	const struct sjob *job;
+	size_t i = 0;
+
+	TAILQ_FOREACH(job, &d->jobs, all)
+	{
+		json_t *entry = json_array_get(common, i++);
+
+		if (!may_see(viewer, job->uid)) {
+			json_array_append(jobs, entry);
+			continue;
+		}
+		entry = json_copy(entry);
+		add_program(entry, job->job);
+		json_array_append_new(jobs, entry);
+	}
 	return jobs;
 }
 
 json_t *report_jobs(struct scored *d, uid_t viewer, json_int_t history)
 {
 	struct history h = {.viewer = viewer_of(d, viewer)};
+	json_t *common = all_jobs(d);
 	char why[512];
 
-	h.jobs = all_jobs(d, &h.viewer);
+	h.jobs = jobs_of(d, &h.viewer, common);
+	json_decref(common);
 	history = history > HISTORY_MAX ? HISTORY_MAX : history;
 	if (history > 0 &&
 	    journal_history(d->journal, (size_t)history, add_ended, &h, why, sizeof(why))) {
@@ -220,12 +276,28 @@ json_t *report_cluster(struct scored *d)
 	return cluster_of(d, OP_CLUSTER);
 }
 
-json_t *report_activity(struct scored *d, uid_t viewer)
+json_t *report_common(struct scored *d)
 {
-	struct viewer who = viewer_of(d, viewer);
 	json_t *all = cluster_of(d, OP_ACTIVITY);
 
-	json_object_set_new(all, "jobs", all_jobs(d, &who));
+	json_object_set_new(all, "jobs", all_jobs(d));
 	json_object_set_new(all, "now_ns", json_integer((json_int_t)clock_realtime_ns()));
+	return all;
+}
+
+json_t *report_of(struct scored *d, json_t *common, uid_t viewer)
+{
+	struct viewer who = viewer_of(d, viewer);
+	json_t *all = json_copy(common);
+
+	json_object_set_new(all, "jobs", jobs_of(d, &who, json_object_get(common, "jobs")));
+	return all;
+}
+
+json_t *report_activity(struct scored *d, uid_t viewer)
+{
+	json_t *common = report_common(d), *all = report_of(d, common, viewer);
+
+	json_decref(common);
 	return all;
 }

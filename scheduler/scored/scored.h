@@ -143,6 +143,8 @@ struct scored {
 	struct matrix *matrix;
 	struct locks *locks; /* NULL: nobody can have one */
 	struct user_list users;
+	struct user_list followers; /* those of them that are told the activity */
+	ev_timer tick;              /* active while there are followers */
 	struct account_list accounts;
 	uint64_t next_id;
 	uint64_t table; /* number of the last slot table */

@@ -10,6 +10,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
+#include "scheduler/scored/activity.h"
 #include "scheduler/scored/ask.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/jobs_list.h"
@@ -20,8 +21,7 @@
 #include "scheduler/scored/report.h"
 #include "scheduler/scored/users_connection.h"
 
-#define ACTIVITY_MIN_S 0.2 /* nobody is told more often */
-#define GOODBYE_S 1.0      /* for who is shown out to read why */
+#define GOODBYE_S 1.0 /* for who is shown out to read why */
 
 static void refuse(const struct user *user, const char *error, const char *text)
 {
@@ -208,28 +208,16 @@ static void drain(struct user *user, const json_t *head)
 	}
 }
 
-static void tell_activity(struct ev_loop *loop, ev_timer *timer, int events)
-{
-	struct user *user = timer->data;
-
-	(void)loop;
-	(void)events;
-	/* A client that does not read is sent no more reports. */
-	if (!link_is_full(user->link))
-		users_say(user, report_activity(user->scored, link_uid(user->link)));
-}
-
 static void activity(struct user *user, const json_t *head)
 {
 	double every = json_number_value(json_object_get(head, "every_s"));
 
-	users_say(user, report_activity(user->scored, link_uid(user->link)));
-	if (every <= 0)
-		return;
-	every = every < ACTIVITY_MIN_S ? ACTIVITY_MIN_S : every;
-	ev_timer_stop(user->scored->loop, &user->activity);
-	ev_timer_set(&user->activity, every, every);
-	ev_timer_start(user->scored->loop, &user->activity);
+	char why[256];
+
+	if (every > 0 && !activity_follow(user, every, why, sizeof(why)))
+		refuse(user, "EUSERS", why);
+	else
+		users_say(user, report_activity(user->scored, link_uid(user->link)));
 }
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
@@ -276,7 +264,7 @@ static void leave(struct user *user)
 {
 	if (user->waits)
 		locks_forget(user->waits);
-	ev_timer_stop(user->scored->loop, &user->activity);
+	activity_leave(user);
 	LIST_REMOVE(user, all);
 	user->account->links--;
 	account_settle(user->account);
@@ -346,8 +334,6 @@ void users_enter(struct scored *d, struct link *link)
 	user->link = link;
 	user->account = account;
 	link_limit(link, ACCOUNT_FRAME_MAX, ACCOUNT_VALUES_MAX, &account->bytes);
-	ev_init(&user->activity, tell_activity);
-	user->activity.data = user;
 	LIST_INSERT_HEAD(&d->users, user, all);
 	link_set(link, &events, user);
 	users_watch(user);

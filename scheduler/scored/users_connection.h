@@ -16,10 +16,12 @@ struct user {
 	struct scored *scored;
 	struct link *link;
 	struct account *account;
-	bool is_behind;     /* does not read our answers */
-	struct sjob *job;   /* what it has submitted and waits for */
-	struct lock *waits; /* for this lock; NULL: for none */
-	ev_timer activity;  /* the next report that was asked for */
+	bool is_behind;             /* does not read our answers */
+	struct sjob *job;           /* what it has submitted and waits for */
+	struct lock *waits;         /* for this lock; NULL: for none */
+	LIST_ENTRY(user) following; /* if it is told the activity: */
+	uint32_t ticks,
+		ticks_left; /* of activity.h: between two reports, 0 = never; until the next */
 };
 
 /* Takes the reference. */

@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A user's connections to scored that ask for too much, or for half of something; run as that user. Prints what each is
 told, then "held", and keeps them until its input ends.
-usage: schedhostile.py SERVER MUNGE_SOCKET fill|cut N
+usage: schedhostile.py SERVER MUNGE_SOCKET KIND N
 
-"garbage" needs no munge: N credentials per second that are none, from four addresses, until the input ends; says "held"
-when it begins, and at the end how many there were in a second."""
+MUNGE_SOCKET may be empty: the usual one. KIND is one of
+fill     jobs that have to wait
+cut      beginnings of large requests
+follow   100 jobs with 100 kB of arguments that wait, then connections that want to be told the activity as often as
+         can be, and read it
+ask      N times the question of scqueue over a connection of its own, to each of some servers in turns; prints the
+         milliseconds
+garbage  needs no munge: N credentials per second that are none, from four addresses of the loopback; says "held" when
+         it begins, and at the end how many there were in a second
+"""
 import os
 import select
 import socket
@@ -17,13 +25,16 @@ from scorectl.link import MAGIC, Link, Unreachable                      # noqa: 
 
 FRAME = 2304 << 10              # bytes of the largest request
 PART = FRAME // 2               # that are sent of it
+JOBS = 100                      # that follow has
+ARGUMENT = 100000               # bytes of arguments of each
 STRANGERS = 4                   # addresses of garbage
+BURST = 100                     # of garbage before the input is looked at
 KEPT = 800                      # connections of it that are open
 
 
-def job(nodes):
+def job(nodes, *arguments):
     return {"name": "greedy", "ranks": nodes, "nodes": nodes, "per_node": 1, "class": "exclusive", "cwd": "/",
-            "env": [], "apps": [{"argv": ["/bin/true"], "env": [], "ranks": nodes}]}
+            "env": [], "apps": [{"argv": ["/bin/true", *arguments], "env": [], "ranks": nodes}]}
 
 
 def fill(link):
@@ -47,6 +58,39 @@ def cut(link):
         return "waits" if isinstance(silence.__context__, TimeoutError) else "end"
 
 
+def follow(server, munge, number):
+    jobs = [Link(server, munge_socket=munge) for _ in range(JOBS)]
+    for link in jobs:
+        link.send({"op": "submit", "job": job(2, "x" * ARGUMENT)})
+        print(link.receive()["op"], flush=True)
+    links = [Link(server, munge_socket=munge) for _ in range(number)]
+    for link in links:
+        link.send({"op": "activity", "every_s": 0.01})
+    for link in links:
+        answer = link.receive()
+        print(answer["op"], answer.get("text", ""), flush=True)
+    print("held", flush=True)
+    watched = {link.socket.fileno(): link.socket for link in links}
+    poll = select.poll()
+    for fd in (sys.stdin.fileno(), *watched):
+        poll.register(fd, select.POLLIN)
+    while True:
+        for fd, _ in poll.poll():
+            if fd not in watched:
+                return
+            if not watched[fd].recv(1 << 20):
+                poll.unregister(fd)
+
+
+def ask(servers, munges, number):
+    for _ in range(number):
+        for server, munge in zip(servers.split(","), munges.split(",") if munges else [None], strict=True):
+            begun = time.monotonic()
+            Link(server, munge_socket=munge).ask({"op": "jobs"})
+            print(f"{1000 * (time.monotonic() - begun):.3f}", end=" ", flush=True)
+        print(flush=True)
+
+
 def frame(head):
     return struct.pack(">II", 4 + len(head), len(head)) + head
 
@@ -59,8 +103,10 @@ def garbage(server, rate):
     begun, sent, kept = time.monotonic(), 0, []
     print("held", flush=True)
     while not select.select([sys.stdin], [], [], 0.005)[0]:
-        while sent < (time.monotonic() - begun) * rate:
-            one = socket.create_connection((host, int(port)), source_address=(f"127.0.7.{1 + sent % STRANGERS}", 0))
+        # On a machine that can't keep up the end of the input is seen all the same.
+        for _ in range(min(BURST, int((time.monotonic() - begun) * rate) - sent)):
+            place = (f"127.0.7.{1 + sent % STRANGERS}", 0) if host.startswith("127.") else None
+            one = socket.create_connection((host, int(port)), source_address=place)
             one.sendall(whole)
             kept.append(one)
             sent += 1
@@ -70,8 +116,12 @@ def garbage(server, rate):
 
 
 def main(server, munge, what, number):
+    munge = munge or None
     if what == "garbage":
         garbage(server, int(number))
+        return
+    if what in ("follow", "ask"):
+        {"follow": follow, "ask": ask}[what](server, munge, int(number))
         return
     links = []
     for _ in range(int(number)):

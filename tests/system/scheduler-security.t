@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import statistics
 import struct
 import subprocess
 import sys
@@ -23,6 +24,9 @@ OWNER, HOSTILE = 1, 65534       # daemon, nobody
 PYTHON = "/usr/bin/python3"     # everybody may run that
 SLOW_S = 5
 GARBAGE_HZ = 2456
+FOLLOWERS = 400
+QUESTIONS = 50
+FLOOD_TIMES = 5                 # as long an answer may take
 GARBAGE_S = 6                   # longer than a handshake may take
 READ_S = 0.0007                 # of a credential: fewer than that are read
 GRACE_S = 6                     # more than scored's, and a beat
@@ -180,6 +184,36 @@ def hostile(cluster, what, number, server=None):
         yield said
     finally:
         said += child.communicate(timeout=20)[0].split()
+
+
+def answers(*clusters):
+    """Median milliseconds of another user's question for the jobs, to each cluster."""
+    done = as_user(OWNER, PYTHON, f"{ROOT}/tests/system/schedhostile.py", ",".join(each.server for each in clusters),
+                   ",".join(each.munge for each in clusters), "ask", str(QUESTIONS))
+    if done.returncode:
+        raise RuntimeError(told(done))
+    return [statistics.median(column) for column in
+            zip(*(map(float, line.split()) for line in done.stdout.splitlines()), strict=True)]
+
+
+def followed(calm):
+    """A user whose many connections follow jobs with long arguments, beside strangers. The cluster @calm is asked at the
+    same time: the machine is as busy for both."""
+    with schedlocal.Cluster() as cluster:
+        cluster.up("h1", "h2", scored=("--rows", "1"))
+        with job(cluster, "-nodes=2x1", "sh", "-c", "echo here; exec sleep 60") as (child, _):
+            with hostile(cluster, "follow", FOLLOWERS) as said:
+                words = [line.split()[0] for line in said]
+                TAP.equal((words.count("queued"), words.count("activity"), words.count("error")),
+                          (100, 8, FOLLOWERS - 8), "a user may follow the activity over 8 connections")
+                TAP.ok("sctop" in said[-1], "one more: why, and what helps", said[-1])
+                with hostile(cluster, "garbage", GARBAGE_HZ):
+                    flooded_ms, calm_ms = answers(cluster, calm)
+            TAP.ok(flooded_ms <= FLOOD_TIMES * calm_ms,
+                   f"another user's scqueue: {flooded_ms:.1f} ms under the attack, {calm_ms:.1f} ms without")
+            TAP.ok(child.poll() is None and "said nothing" not in cluster.scored.log(), "his job goes on",
+                   cluster.scored.log()[-2000:])
+        TAP.equal(cluster.settled(), [], "nothing is left of it")
 
 
 @contextlib.contextmanager
@@ -477,7 +511,7 @@ def main():
         cluster.up("h1", "h2", scored=("--rows", "1", "--user-jobs", str(JOBS)))
         for part in (sealed, others_job, pmix, local_socket, floods, garbage, queue_quota, oversized, cut_requests,
                      leftovers, survivors, stopped_step, stalls, escapes, forged_counters, directories,
-                     swapped_segments):
+                     swapped_segments, followed):
             part(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
         TAP.ok(all(daemon.child.poll() is None for daemon in cluster.daemons), "all daemons live")

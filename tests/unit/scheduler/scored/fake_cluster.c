@@ -3,12 +3,18 @@
 
 #include <stdio.h>
 
-static char address[] = "10.0.0.1:7711";
+static char address[] = "10.0.0.1:7711", none[] = "none";
 
 static void add_host(struct fake_cluster *f, uint32_t h, uint32_t cores)
 {
 	snprintf(f->names[h], sizeof(f->names[h]), "h%u", h);
-	f->hosts[h] = (struct host){.name = f->names[h], .address = address, .n_cores = cores};
+	f->hosts[h] = (struct host){.name = f->names[h],
+				    .address = address,
+				    .version = none,
+				    .kernel = none,
+				    .cgroups = none,
+				    .pm = none,
+				    .n_cores = cores};
 	f->nodes[h] = (struct node){.number = h,
 				    .name = f->names[h],
 				    .host = &f->hosts[h],
