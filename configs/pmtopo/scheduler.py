@@ -37,4 +37,5 @@ def resolve_scheduler(table, inventory, problems):
     _check_server(table, inventory, problems)
     _check_operators(table, problems)
     return {{"quantum": "quantum_ms"}.get(key, key): table[key]
-            for key in ("server", "port", "node_port", "quantum", "rows", "operators", "state") if key in table}
+            for key in ("server", "port", "node_port", "quantum", "rows", "memory", "operators", "state")
+            if key in table}

@@ -115,6 +115,7 @@ SCHEDULER = Table({
     "node_port": Value(values.number(1, 65535)),
     "quantum": Value(values.duration("ms", 10, 10000)),
     "rows": Value(values.number(1, 64)),
+    "memory": Value(values.number(1, 100)),
     "operators": Array(Value(values.user), 256),
     "state": Value(values.path),
 }, required=("server",), example={"server": '"head"'})

@@ -143,6 +143,8 @@ static void decode_place(struct fields *fields, struct job *job)
 	job->class = (enum job_class)fields_choice(fields, "class", class_names);
 	job->bind = (enum job_bind)fields_choice(fields, "bind", bind_names);
 	job->cores = (uint32_t)fields_number_or(fields, "cores", 1, HOST_CORES_MAX, 1);
+	job->memory = (uint64_t)fields_number_or(fields, "memory", (int64_t)JOB_MEMORY_MIN,
+						 (int64_t)JOB_MEMORY_MAX, 0);
 	job->may_oversubscribe = fields_flag(fields, "oversubscribe");
 	job->may_scatter = fields_flag(fields, "scatter");
 	decode_cart(fields, job);
@@ -249,13 +251,15 @@ static json_t *encode_cart(const struct job *job)
 
 static json_t *encode_place(const struct job *job)
 {
-	return json_pack("{s:o*, s:b, s:I, s:I, s:I, s:s*, s:s*, s:s, s:s, s:I, s:b, s:b}", "cart",
-			 encode_cart(job), "scatter", job->may_scatter, "ranks",
-			 (json_int_t)job->ranks, "nodes", (json_int_t)job->nodes, "per_node",
-			 (json_int_t)job->per_node, "group", job->group, "network", job->network,
-			 "class", class_names[job->class], "bind", bind_names[job->bind], "cores",
-			 (json_int_t)job->cores, "oversubscribe", job->may_oversubscribe,
-			 "report_bindings", job->does_report_bindings);
+	return json_pack("{s:o*, s:o*, s:b, s:I, s:I, s:I, s:s*, s:s*, s:s, s:s, s:I, s:b, s:b}",
+			 "cart", encode_cart(job), "memory",
+			 job->memory ? json_integer((json_int_t)job->memory) : NULL, "scatter",
+			 job->may_scatter, "ranks", (json_int_t)job->ranks, "nodes",
+			 (json_int_t)job->nodes, "per_node", (json_int_t)job->per_node, "group",
+			 job->group, "network", job->network, "class", class_names[job->class],
+			 "bind", bind_names[job->bind], "cores", (json_int_t)job->cores,
+			 "oversubscribe", job->may_oversubscribe, "report_bindings",
+			 job->does_report_bindings);
 }
 
 static json_t *encode_rest(const struct job *job)

@@ -18,6 +18,8 @@
 #define JOB_STDIN_NONE -2 /* struct job.stdin_rank */
 #define JOB_STDIN_ALL -1
 #define JOB_PRIORITY_MAX 1000
+#define JOB_MEMORY_MIN (UINT64_C(1) << 20)
+#define JOB_MEMORY_MAX (UINT64_C(1) << 50)
 
 enum job_class {
 	JOB_SHARED,    /* its cores are shared in time with other jobs: gang scheduled */
@@ -56,7 +58,8 @@ struct job {
 	char *network;    /* devices of PM_OPTIONS or a network of the cluster, or NULL */
 	enum job_class class;
 	enum job_bind bind;
-	uint32_t cores; /* cores of each rank; >= 1 */
+	uint32_t cores;  /* cores of each rank; >= 1 */
+	uint64_t memory; /* bytes of each rank; 0 = the host's scnoded has a limit for the job */
 	int32_t priority; /* -JOB_PRIORITY_MAX..JOB_PRIORITY_MAX, higher is earlier; above 0 for operators only */
 	double timeout_s;       /* 0 = none */
 	bool may_oversubscribe; /* more ranks than cores on a host */

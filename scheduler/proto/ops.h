@@ -64,7 +64,8 @@
 
 /* ---- scnoded and scstepd, local link; scstepd is given descriptor 3 ---- */
 
-/* scnoded: order {order}, host {name, cpus S (list of the machine's numbers), tmpdir S}, is_leader B */
+/* scnoded: order {order}, host {name, cpus S (list of the machine's numbers), tmpdir S}, is_leader B,
+ * [memory {kills S (file with a line "oom_kill N"), text S (why the job ends when N is not 0)}] */
 /* OP_START */
 /* A scstepd whose scnoded came back, as its first message on RUNDIR/scnoded.sock: id N, pid N, ranks [pid N] */
 #define OP_REJOIN "rejoin"
@@ -74,7 +75,7 @@
 #define OP_ADOPTED "adopted"
 /* scnoded: with one descriptor: somebody who asked for this job at the host's port; preamble read. */
 #define OP_DOOR "door"
-/* scnoded: reason S: everything ends (cancel, time, another host is lost). scstepd answers by ending. */
+/* scnoded: reason S, [code I]: everything ends (cancel, time, another host is lost). scstepd answers by ending. */
 /* OP_STOP */
 /* scstepd to scnoded: asks to kill what is left in the ranks cgroup; answered by OP_KILLED when it is empty. */
 #define OP_KILL "kill"

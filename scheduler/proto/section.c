@@ -82,6 +82,7 @@ int section_read(struct section *ret, const json_t *cluster, char *why, size_t w
 							  SLOTS_QUANTUM_MAX_NS / NS_PER_MS, 0) *
 			       NS_PER_MS;
 		s.rows = (uint32_t)fields_number_or(&fields, "rows", 1, SLOTS_ROWS_MAX, 0);
+		s.memory = (uint32_t)fields_number_or(&fields, "memory", 1, 100, 0);
 	}
 	if (fields.err) {
 		section_fini(&s);

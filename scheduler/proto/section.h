@@ -20,6 +20,7 @@ struct section {
 	char *state;     /* directory */
 	uint64_t quantum_ns;
 	uint32_t rows;
+	uint32_t memory; /* percent of a host's memory that one job may have */
 };
 
 /* Of a whole cluster.json; one without the section leaves @ret empty. 0, -EINVAL or -ENOMEM and a sentence. */

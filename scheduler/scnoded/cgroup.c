@@ -24,9 +24,11 @@ struct cgroup {
 	char cpu[PATH_MAX / 2];  /* v1: of the same group in cpuacct; "" = not there */
 	char pids[PATH_MAX /
 		  2]; /* of the same group in v1's pids, if v2 has not got it; "" = not there */
-	int freezer;  /* cgroup.freeze or freezer.state of the ranks; -1 without cgroups */
-	int state;    /* v2: cgroup.events of the ranks; else freezer */
-	pid_t step;   /* without cgroups: whose descendants the ranks are */
+	char memory[PATH_MAX / 2]; /* the same of v1's memory */
+	bool is_memory_held;       /* who is not in its group there would have no limit */
+	int freezer; /* cgroup.freeze or freezer.state of the ranks; -1 without cgroups */
+	int state;   /* v2: cgroup.events of the ranks; else freezer */
+	pid_t step;  /* without cgroups: whose descendants the ranks are */
 };
 
 static const char *const leaves[] = {"step", "ranks"};
@@ -85,6 +87,19 @@ bool cgroup_can_limit(enum cgroup_form form, const char *parent)
 	return hierarchy_mount("cgroup", "pids", path, sizeof(path)) && !access(path, W_OK);
 }
 
+bool cgroup_can_limit_memory(enum cgroup_form form, const char *parent)
+{
+	char path[PATH_MAX / 2];
+
+	if (form == CGROUP_NONE)
+		return false;
+	/* As main() has asked for pids, all groups down to ours have it if they can. */
+	if (form != CGROUP_V1 && hierarchy_root(form, parent, path, sizeof(path)) &&
+	    limit_has_memory(path))
+		return true;
+	return hierarchy_mount("cgroup", "memory", path, sizeof(path)) && !access(path, W_OK);
+}
+
 const char *cgroup_form_name(enum cgroup_form form)
 {
 	static const char *const names[] = {"none", "v1", "v2", "hybrid"};
@@ -122,6 +137,7 @@ static int make_groups(struct cgroup *g)
 			err = -errno;
 		make_beside(g->cpu, leaves[i]);
 		make_beside(g->pids, leaves[i]);
+		make_beside(g->memory, leaves[i]);
 	}
 	return err;
 }
@@ -174,6 +190,8 @@ struct cgroup *cgroup_open(enum cgroup_form form, const char *parent, uint64_t i
 		find_beside(g->cpu, sizeof(g->cpu), "cpuacct", parent, id);
 	if (form == CGROUP_V1 || !limit_offer(root))
 		find_beside(g->pids, sizeof(g->pids), "pids", parent, id);
+	if (form == CGROUP_V1 || !limit_has_memory(root))
+		find_beside(g->memory, sizeof(g->memory), "memory", parent, id);
 	err = make_groups(g);
 	if (!err)
 		err = open_freezer(g);
@@ -185,14 +203,14 @@ struct cgroup *cgroup_open(enum cgroup_form form, const char *parent, uint64_t i
 	return g;
 }
 
-static void put_beside(const char *group, const char *leaf, const char *pid)
+static int put_beside(const char *group, const char *leaf, const char *pid)
 {
 	char path[PATH_MAX];
 
 	if (!*group)
-		return;
+		return 0;
 	snprintf(path, sizeof(path), "%s/%s/cgroup.procs", group, leaf);
-	hierarchy_write(path, pid);
+	return hierarchy_write(path, pid);
 }
 
 static int put(struct cgroup *g, const char *leaf, pid_t pid)
@@ -203,11 +221,13 @@ static int put(struct cgroup *g, const char *leaf, pid_t pid)
 	snprintf(text, sizeof(text), "%d", pid);
 	leaf_file(g, leaf, "cgroup.procs", path, sizeof(path));
 	err = hierarchy_write(path, text);
-	if (!err) {
-		put_beside(g->cpu, leaf, text);
-		put_beside(g->pids, leaf, text);
-	}
-	return err;
+	if (err)
+		return err;
+	/* Without its group a controller counts nothing for it. */
+	put_beside(g->cpu, leaf, text);
+	put_beside(g->pids, leaf, text);
+	err = put_beside(g->memory, leaf, text);
+	return g->is_memory_held ? err : 0;
 }
 
 int cgroup_put_step(struct cgroup *g, pid_t pid)
@@ -321,6 +341,22 @@ int cgroup_limit(struct cgroup *g, uint32_t tasks)
 				      : limit_set(g->pids[0] ? g->pids : g->path, tasks);
 }
 
+int cgroup_limit_memory(struct cgroup *g, uint64_t bytes)
+{
+	int err = g->form == CGROUP_NONE
+			  ? -EOPNOTSUPP
+			  : limit_set_memory(g->memory[0] ? g->memory : g->path, bytes);
+
+	g->is_memory_held |= !err;
+	return err;
+}
+
+bool cgroup_memory_kills(const struct cgroup *g, char *path, size_t size)
+{
+	return g->form != CGROUP_NONE &&
+	       limit_kills_path(g->memory[0] ? g->memory : g->path, path, size);
+}
+
 /* ---- the end ---- */
 
 static int kill_leaf(struct cgroup *g, const char *leaf)
@@ -426,6 +462,8 @@ int cgroup_remove(struct cgroup *g)
 		remove_group(g->cpu);
 	if (g->pids[0])
 		remove_group(g->pids);
+	if (g->memory[0])
+		remove_group(g->memory);
 	cgroup_forget(g);
 	return 0;
 }

@@ -45,6 +45,12 @@ bool cgroup_has(const pid_t *pids, size_t n, pid_t pid);
  * controller for it here, or we may not use it.
  */
 int cgroup_limit(struct cgroup *group, uint32_t tasks);
+/* Whether cgroup_limit_memory() will work for jobs there. */
+bool cgroup_can_limit_memory(enum cgroup_form form, const char *parent);
+/* At most so many bytes of memory for the ranks: 0 or -EOPNOTSUPP. */
+int cgroup_limit_memory(struct cgroup *group, uint64_t bytes);
+/* The file that tells how many ranks the kernel has ended for that, see limit_kills(); false: there is none. */
+bool cgroup_memory_kills(const struct cgroup *group, char *path, size_t size);
 /* Writes only; 0 or -errno. */
 int cgroup_freeze(struct cgroup *group, bool is_frozen);
 /* Whether every process has stopped by now (re-read; poll(2) of cgroup.events comes 8 ms late). For

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,11 @@ bool limit_offer(const char *root)
 	return hand_down(root, "pids");
 }
 
+bool limit_has_memory(const char *root)
+{
+	return has(root, "cgroup.subtree_control", "memory");
+}
+
 int limit_group(const char *group, uint32_t tasks)
 {
 	char path[PATH_MAX], text[16];
@@ -89,6 +95,58 @@ int limit_set(const char *group, uint32_t tasks)
 	hand_on(group, "pids");
 	snprintf(ranks, sizeof(ranks), "%s/ranks", group);
 	return limit_group(ranks, tasks);
+}
+
+static bool write_file(const char *group, const char *file, const char *text)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/ranks/%s", group, file);
+	return write_text(path, text);
+}
+
+int limit_set_memory(const char *group, uint64_t bytes)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, bytes);
+	hand_on(group, "memory");
+	if (write_file(group, "memory.max", text)) {
+		/* A rank that swaps is no faster than one that is not there. Not all kernels count swap. */
+		write_file(group, "memory.swap.max", "0");
+		write_file(group, "memory.oom.group", "1");
+		return 0;
+	}
+	if (!write_file(group, "memory.limit_in_bytes", text))
+		return -EOPNOTSUPP;
+	write_file(group, "memory.memsw.limit_in_bytes", text);
+	return 0;
+}
+
+bool limit_kills_path(const char *group, char *path, size_t size)
+{
+	static const char *const files[] = {"memory.events", "memory.oom_control"};
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, size, "%s/ranks/%s", group, files[i]);
+		if (!access(path, R_OK))
+			return true;
+	}
+	return false;
+}
+
+uint64_t limit_kills(const char *path)
+{
+	char line[128];
+	uint64_t n = 0;
+	FILE *in = fopen(path, "re");
+
+	while (in && fgets(line, sizeof(line), in))
+		if (sscanf(line, "oom_kill %" SCNu64, &n) == 1)
+			break;
+	if (in)
+		fclose(in);
+	return n;
 }
 
 uint32_t limit_of(uint32_t said, uint32_t ranks)

@@ -27,7 +27,7 @@
 #define LOCK_LOOKS 200
 #define LOCK_LOOK_US 10000
 
-/* Guests whose job does not come. */
+/* Guests whose job does not come, and jobs that want too much memory. */
 static void tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct scnoded *d = timer->data;
@@ -37,6 +37,7 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int events)
 	awake_beat(&d->awake, clock_monotonic_ns());
 	while ((guest = TAILQ_FIRST(&d->guests)) && guest->until < ev_now(loop))
 		steps_show_out(d, guest);
+	steps_look_at_memory(d);
 }
 
 static void enter(int fd, uint64_t job, void *owner)
@@ -126,6 +127,10 @@ static int open_parts(struct scnoded *d, char *why, size_t why_size)
 		daemon_say("no cgroup controller pids for %s: a job may start as many processes as "
 			   "its user's limits allow (RLIMIT_NPROC, see limits.conf(5))",
 			   d->options.cgroup);
+	if (d->form != CGROUP_NONE && !cgroup_can_limit_memory(d->form, d->options.cgroup))
+		daemon_say(
+			"no cgroup controller memory for %s: a job may take all memory of the host",
+			d->options.cgroup);
 	awake_begin(&d->awake, clock_monotonic_ns(), TICK_S);
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->auth = d->loop ? auth_open(d->loop, d->options.munge_socket) : NULL;

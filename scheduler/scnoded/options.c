@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define MEMORY_SHARE 90
 #define PROCESSES_MIN 16
 #define PROCESSES_MAX 4194304 /* of a whole host, see proc(5) */
 
@@ -20,6 +21,7 @@ static const struct option table[] = {
 	{"cgroup", required_argument, NULL, 'g'},
 	{"cores", required_argument, NULL, 'c'},
 	{"processes", required_argument, NULL, 'u'},
+	{"memory", required_argument, NULL, 'M'},
 	{"munge-socket", required_argument, NULL, 'm'},
 	{"scstepd", required_argument, NULL, 'p'},
 	{"scremote", required_argument, NULL, 'q'},
@@ -33,7 +35,8 @@ static const struct option table[] = {
 static const char usage[] =
 	"usage: scnoded --server HOST[:PORT] | --config CLUSTER.JSON\n"
 	"               [--name NAME] [--listen [ADDRESS:]PORT] [--address ADDRESS] [--run DIR]\n"
-	"               [--cgroup GROUP] [--cores LIST|Nx] [--processes N] [--munge-socket PATH]\n"
+	"               [--cgroup GROUP] [--cores LIST|Nx] [--processes N] [--memory PERCENT]\n"
+	"               [--munge-socket PATH]\n"
 	"               [--scstepd PATH] [--scremote PATH] [--no-remote] [--transient]\n"
 	"Runs jobs of scored(8) on this host, see scnoded(8).\n";
 
@@ -58,6 +61,8 @@ static const char **place_of(struct scnoded_options *o, int c)
 		return &o->cores;
 	case 'u':
 		return &o->processes;
+	case 'M':
+		return &o->memory;
 	case 'm':
 		return &o->munge_socket;
 	case 'p':
@@ -79,6 +84,15 @@ static bool set_processes(struct scnoded_options *o)
 	       n <= PROCESSES_MAX;
 }
 
+static bool set_memory(struct scnoded_options *o)
+{
+	char *end;
+	unsigned long n = strtoul(o->memory, &end, 10);
+
+	o->memory_share = (uint32_t)n;
+	return end != o->memory && !*end && *o->memory != '-' && n >= 1 && n <= 100;
+}
+
 /* Sets options that the command line leaves out: from the environment, section or default. */
 static int complete(struct scnoded_options *o, char *why, size_t why_size)
 {
@@ -91,6 +105,14 @@ static int complete(struct scnoded_options *o, char *why, size_t why_size)
 			 o->processes, PROCESSES_MIN, PROCESSES_MAX);
 		return -EINVAL;
 	}
+	if (o->memory && !set_memory(o)) {
+		snprintf(why, why_size,
+			 "--memory %s: wanted are percent of the host's memory, 1 to 100",
+			 o->memory);
+		return -EINVAL;
+	}
+	if (!o->memory)
+		o->memory_share = o->section.memory ? o->section.memory : MEMORY_SHARE;
 	if (!o->server)
 		o->server = getenv("SCORE_SERVER");
 	if (!o->server)

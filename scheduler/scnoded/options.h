@@ -27,6 +27,8 @@ struct scnoded_options {
 		cores; /* list of the machine's cores that jobs may use, "4x" = as if there were four; NULL: all allowed */
 	const char *processes; /* most of a job, threads included; NULL: as many as its ranks need */
 	uint32_t n_processes;  /* the same as a number; 0: not said */
+	const char *memory; /* percent of the host's memory that one job may have; NULL: not said */
+	uint32_t memory_share; /* the same as a number, also where it was not said */
 	const char *munge_socket;
 	const char *scstepd;    /* NULL: beside our own program */
 	const char *config;     /* cluster.json; NULL: none */

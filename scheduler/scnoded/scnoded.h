@@ -48,11 +48,13 @@ struct step {
 	struct waiting *waiting; /* NULL: no memory, and it is never said to wait */
 	char *tmp;               /* the job's directory for temporary files */
 	char *text;              /* why it ended, if we know; may be NULL */
+	bool is_over;            /* wanted more memory than it may have, and is told to end */
 	bool is_leaving;         /* being killed and swept */
 	bool wants_killed;       /* scstepd waits for OP_KILLED */
 	bool is_returning;       /* its scstepd has connected anew, and said nothing yet */
 	bool is_begun;           /* scored knows that it began */
 	bool is_reported;        /* scored knows how it ended */
+	uint64_t memory;         /* bytes that its ranks may have; 0: as many as there are */
 	uint64_t cpu_ns;         /* at the last beat */
 	double cpu_at;
 	ev_io exit;     /* of pidfd: of scstepd, then of what sweeps */

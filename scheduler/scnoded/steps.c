@@ -2,6 +2,7 @@
 #include "scheduler/scnoded/steps.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/fork.h"
 #include "scheduler/scnoded/limit.h"
+#include "scheduler/scnoded/memory.h"
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/sweep.h"
 #include "scheduler/scnoded/uplink.h"
@@ -202,6 +204,27 @@ void steps_stop(struct step *step, const char *text)
 	limit(step, STOP_S);
 }
 
+void steps_look_at_memory(struct scnoded *d)
+{
+	struct step *step;
+	char *text;
+
+	TAILQ_FOREACH(step, &d->steps, all)
+	{
+		if (step->is_leaving || step->is_over || !step->cord || !memory_is_exceeded(step))
+			continue;
+		step->is_over = true;
+		text = memory_complaint(step);
+		daemon_say("job %llu: %s", (unsigned long long)step->id, text);
+		link_send(step->cord,
+			  json_pack("{s:s, s:s, s:i}", "op", OP_STOP, "reason", text, "code",
+				    MEMORY_EXIT),
+			  NULL, 0);
+		limit(step, STOP_S);
+		free(text);
+	}
+}
+
 /* The pidfd: its scstepd has ended. */
 static void ended(struct ev_loop *loop, ev_io *watcher, int events)
 {
@@ -270,11 +293,18 @@ static json_t *start_message(const struct step *step)
 	const struct order *order = step->order;
 	const struct order_host *host = &order->hosts[order->here];
 	char *cpus = cores_list(step->daemon->cores, host->cores, host->n_cores);
+	char path[PATH_MAX], *text;
 	json_t *head = json_pack("{s:s, s:o, s:{s:s, s:s, s:s}, s:b}", "op", OP_START, "order",
 				 order_encode(order, order->here), "host", "name",
 				 step->daemon->name, "cpus", cpus ? cpus : "", "tmpdir", step->tmp,
 				 "is_leader", order->here == 0);
 
+	if (step->memory && cgroup_memory_kills(step->group, path, sizeof(path))) {
+		text = memory_complaint(step);
+		json_object_set_new(head, "memory",
+				    json_pack("{s:s, s:s}", "kills", path, "text", text));
+		free(text);
+	}
 	free(cpus);
 	return head;
 }
@@ -294,7 +324,7 @@ static char *make_group(struct step *step)
 		     limit_of(d->options.n_processes, step->order->hosts[step->order->here].ranks));
 	if (turn_take(d->turn, step->id, step->group))
 		return daemon_text("host %s: no memory", d->name);
-	return NULL;
+	return memory_hold(step);
 }
 
 static void invite_guests(struct scnoded *d, const struct step *step)
@@ -457,6 +487,8 @@ static void take_over(struct scnoded *d, uint64_t id)
 	step->group = cgroup_open(d->form, d->options.cgroup, id);
 	step->pid = pid;
 	if (step->group) {
+		/* It was held before; the sentence about that is needed anew. */
+		free(memory_hold(step));
 		/* The next slot table says which job has its turn. */
 		cgroup_freeze(step->group, false);
 		turn_take(d->turn, id, step->group);

@@ -32,4 +32,7 @@ void steps_show_out(struct scnoded *d, struct guest *guest);
 /* CPU time since the last call and whether that is next to nothing. */
 bool steps_is_idle(struct step *step, double now, uint64_t *cpu_ns);
 
+/* Ends jobs of which the kernel has ended a process because of their memory. From time to time. */
+void steps_look_at_memory(struct scnoded *d);
+
 #endif

@@ -113,6 +113,8 @@ static json_t *job_entry(const struct scored *d, const struct sjob *job)
 				  "cpu_ns", (json_int_t)cpu_ns, "rows",
 				  (json_int_t)matrix_rows_of(d->matrix, job->id), "hosts", hosts);
 
+	if (job->job->memory)
+		json_object_set_new(entry, "memory", json_integer((json_int_t)job->job->memory));
 	if (job->state == SJOB_QUEUED) {
 		json_object_set_new(entry, "position", json_integer(job->position));
 		json_object_set_new(entry, "why", json_string(job->waits ? job->waits : ""));

@@ -24,7 +24,7 @@ const char options_usage[] =
 	"  --network NAME        network or PM devices      --bind core|host|none\n"
 	"  --class shared|exclusive                         --oversubscribe\n"
 	"  --map cart=8x8x4|any  neighbours in the network  --report-bindings\n"
-	"  --dry-run [--json]    only asks where\n"
+	"  --memory SIZE         of each rank, as 512M, 2G  --dry-run [--json]  only asks where\n"
 	"When:\n"
 	"  --priority N          -1000..1000                --timeout TIME 90, 15m, 2h\n"
 	"What:\n"
@@ -128,6 +128,11 @@ static int read_priority(struct options *o, const char *text)
 	return 0;
 }
 
+static int read_memory(struct options *o, const char *text)
+{
+	return value_size(&o->memory, text, JOB_MEMORY_MIN, JOB_MEMORY_MAX);
+}
+
 static int read_timeout(struct options *o, const char *text)
 {
 	return value_time(&o->timeout_s, text);
@@ -176,6 +181,8 @@ static const struct entry table[] = {
 	{"bind", SPECIAL, .read = read_bind, .wanted = "\"core\", \"host\" or \"none\""},
 	{"cores", NUMBER32, .offset = OF(cores), .min = 1, .max = HOST_CORES_MAX,
 	 .wanted = "cores of each rank, 1 to 4096"},
+	{"memory", SPECIAL, .read = read_memory,
+	 .wanted = "memory of each rank, 1M to 1024T, as 512M or 1.5G"},
 	{"priority", SPECIAL, .read = read_priority, .wanted = "a number from -1000 to 1000"},
 	{"timeout", SPECIAL, .read = read_timeout,
 	 .wanted = "a time above 0, as 90, 1.5s, 15m, 2h, 1d"},

@@ -36,6 +36,7 @@ struct options {
 	enum job_class class;
 	enum job_bind bind;
 	uint32_t cores;
+	uint64_t memory; /* of each rank; 0 = not said */
 	int32_t priority;
 	double timeout_s;
 	int64_t stdin_rank;     /* or JOB_STDIN_... */

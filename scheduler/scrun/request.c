@@ -128,6 +128,7 @@ static void take_place(struct job *job, const struct options *o)
 	job->class = o->class;
 	job->bind = o->bind;
 	job->cores = o->cores;
+	job->memory = o->memory;
 	job->priority = o->priority;
 	job->timeout_s = o->timeout_s;
 	job->may_oversubscribe = o->may_oversubscribe;

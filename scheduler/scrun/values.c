@@ -51,6 +51,28 @@ int value_time(double *ret, const char *text)
 	return -EINVAL;
 }
 
+int value_size(uint64_t *ret, const char *text, uint64_t min, uint64_t max)
+{
+	static const char units[] = "KMGT";
+	const char *unit;
+	double n, scale = 1;
+	char *end;
+
+	if (!isdigit((unsigned char)*text) && *text != '.')
+		return -EINVAL;
+	n = strtod(text, &end);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (*end && (!unit || end[1]))
+		return -EINVAL;
+	for (const char *each = units; unit && each <= unit; each++)
+		scale *= 1024;
+	n *= scale;
+	if (!(n >= (double)min && n <= (double)max))
+		return -EINVAL;
+	*ret = (uint64_t)n;
+	return 0;
+}
+
 int value_shape(uint32_t *nodes, uint32_t *per_node, const char *text)
 {
 	char *end;

@@ -28,6 +28,8 @@
 #include "scheduler/scstepd/ranks.h"
 #include "scheduler/scstepd/transport.h"
 
+#define TMPDIR_MAX 3000 /* characters of a path from scnoded */
+
 static void is_over(struct step *step)
 {
 	if (step->state == STEP_OVER)
@@ -361,6 +363,19 @@ static int make_parts(struct step *step, char *why, size_t why_size)
 	return step->meet ? server_open(step) : -ENOMEM;
 }
 
+/* The limit of memory, if there is one. */
+static void take_memory(struct step *step, const json_t *from)
+{
+	const char *kills = json_string_value(json_object_get(from, "kills"));
+	const char *text = json_string_value(json_object_get(from, "text"));
+
+	if (!kills || *kills != '/' || strlen(kills) > TMPDIR_MAX || !text || !*text)
+		return;
+	step->memory_text = strdup(text);
+	/* Without a sentence there is nothing to look for. */
+	step->memory_kills = step->memory_text ? strdup(kills) : NULL;
+}
+
 void course_order(struct step *step, json_t *head)
 {
 	const json_t *host = json_object_get(head, "host");
@@ -370,7 +385,7 @@ void course_order(struct step *step, json_t *head)
 
 	if (step->order)
 		return;
-	if (!tmpdir || *tmpdir != '/' || strlen(tmpdir) > 3000) {
+	if (!tmpdir || *tmpdir != '/' || strlen(tmpdir) > TMPDIR_MAX) {
 		cord_failed(step->cord, STEP_CODE_START, "scstepd: the order has no tmpdir");
 		return;
 	}
@@ -382,6 +397,7 @@ void course_order(struct step *step, json_t *head)
 	step->host = step->order->hosts[step->here].name;
 	step->tmpdir = strdup(tmpdir);
 	step->cpus = strdup(cpus ? cpus : "");
+	take_memory(step, json_object_get(head, "memory"));
 	if (!step->tmpdir || !step->cpus || make_parts(step, why, sizeof(why))) {
 		course_stop(step, STEP_CODE_START, why);
 		return;
@@ -442,6 +458,8 @@ void course_close(struct step *step)
 	bind_close(step->bind);
 	worlds_fini(&step->worlds);
 	auth_close(step->auth);
+	free(step->memory_kills);
+	free(step->memory_text);
 	free(step->tmpdir);
 	free(step->cpus);
 }

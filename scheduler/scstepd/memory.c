@@ -76,3 +76,17 @@ int64_t memory_peak(const char *mounts, const char *group)
 	fclose(in);
 	return bytes;
 }
+
+bool memory_was_exceeded(const char *kills)
+{
+	FILE *in = fopen(kills, "re");
+	unsigned long long n = 0;
+	char line[128];
+
+	while (in && fgets(line, sizeof(line), in))
+		if (sscanf(line, "oom_kill %llu", &n) == 1)
+			break;
+	if (in)
+		fclose(in);
+	return n;
+}

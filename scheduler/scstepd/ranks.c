@@ -21,6 +21,7 @@
 #include "scheduler/scstepd/child.h"
 #include "scheduler/scstepd/env.h"
 #include "scheduler/scstepd/input.h"
+#include "scheduler/scstepd/memory.h"
 #include "scheduler/scstepd/output.h"
 #include "scheduler/scstepd/pmi.h"
 #include "scheduler/scstepd/pmix/nspace.h"
@@ -406,6 +407,18 @@ void ranks_signal(struct ranks *ranks, int signo)
 	}
 }
 
+/* A rank that fails after the kernel has ended a process of ours: that is why. It counts before it kills. */
+static void blame_memory(struct rank *rank)
+{
+	const struct step *step = rank->step;
+
+	if (!rank->status || rank->code || !step->memory_kills ||
+	    !memory_was_exceeded(step->memory_kills))
+		return;
+	rank->code = STEP_CODE_MEMORY;
+	rank->why = strdup(step->memory_text);
+}
+
 static void reap(struct ranks *ranks, pid_t pid, int status, const struct rusage *usage)
 {
 	for (size_t i = 0; i < ranks->n; i++) {
@@ -417,6 +430,7 @@ static void reap(struct ranks *ranks, pid_t pid, int status, const struct rusage
 		read_failure(rank);
 		rank->has_ended = true;
 		rank->status = status;
+		blame_memory(rank);
 		rank->max_rss = (uint64_t)usage->ru_maxrss * 1024;
 		ranks->alive--;
 		input_rank_ended(ranks->step->input, rank);

@@ -21,7 +21,8 @@
 
 #define STEP_CODE_LOST 123 /* a host or daemon was lost */
 #define STEP_CODE_TIMEOUT 124
-#define STEP_CODE_START 125 /* could not be started */
+#define STEP_CODE_START 125  /* could not be started */
+#define STEP_CODE_MEMORY 137 /* wanted more memory than it may have; SIGKILL's */
 
 enum step_state {
 	STEP_BOOT,
@@ -51,6 +52,8 @@ struct step {
 	const char *host;    /* its name */
 	char *tmpdir;        /* of the job */
 	char *cpus;          /* list that scnoded allows, "" = no limit */
+	char *memory_kills; /* file that tells how many processes of ours wanted too much memory; NULL: no limit */
+	char *memory_text; /* what is said about that */
 	struct worlds worlds;
 	struct cord *cord; /* to scnoded */
 	struct tree *tree; /* to the other hosts, itself included */

@@ -33,9 +33,9 @@ def test_resolve__server_alone(load):
 
 def test_resolve__everything(load):
     text = ('server = "fd00::1"\nport = 8710\nnode_port = 8711\nquantum = "1s"\nrows = 64\n'
-            'operators = ["alice", "bob"]\nstate = "/srv/scored"')
+            'memory = 50\noperators = ["alice", "bob"]\nstate = "/srv/scored"')
     assert load(text) == ({"server": "fd00::1", "port": 8710, "node_port": 8711, "quantum_ms": 1000, "rows": 64,
-                           "operators": ["alice", "bob"], "state": "/srv/scored"}, [])
+                           "memory": 50, "operators": ["alice", "bob"], "state": "/srv/scored"}, [])
 
 
 def test_resolve__a_cluster_without_it_has_no_key(tmp_path):
@@ -57,6 +57,7 @@ def test_resolve__a_cluster_without_it_has_no_key(tmp_path):
     ('server = "n0"\nquantum = "5ms"', ("5:", "scheduler.quantum", "10ms")),
     ('server = "n0"\nquantum_ms = 100', ("5:", "scheduler.quantum_ms", 'did you mean "quantum"')),
     ('server = "n0"\nrows = 65', ("5:", "scheduler.rows", "from 1 to 64")),
+    ('server = "n0"\nmemory = 0', ("5:", "scheduler.memory", "from 1 to 100")),
     ('server = "n0"\noperators = "alice"', ("5:", "scheduler.operators", '["alice"]')),
     ('server = "n0"\noperators = ["a,b"]', ("5:", "scheduler.operators", "is no user name")),
     ('server = "n0"\noperators = ["a", "a"]', ("5:", "scheduler.operators", "named twice")),

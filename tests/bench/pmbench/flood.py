@@ -26,8 +26,8 @@ def hostile(cluster: Lab, host: str, user: str, what: str, number: int) -> list[
 @contextlib.contextmanager
 def attack(cluster: Lab, host: str, what: str, number: int) -> Iterator[None]:
     """From when it is under way, to the end of the block."""
-    child = subprocess.Popen(hostile(cluster, host, "nobody", what, number), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             text=True)
+    words = hostile(cluster, host, "nobody", what, number)
+    child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         if "held" not in iter(lambda: child.stdout.readline().strip() or "held", "") or child.poll() is not None:
             raise CannotRun(f"the attack \"{what}\" has not begun")
@@ -38,8 +38,8 @@ def attack(cluster: Lab, host: str, what: str, number: int) -> Iterator[None]:
 
 def answer_ms(cluster: Lab) -> float:
     """Median of a few questions for the jobs, each over a connection of its own."""
-    done = subprocess.run(hostile(cluster, "h1", "daemon", "ask", QUESTIONS), stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, check=False, timeout=TIMEOUT_S)
+    done = subprocess.run(hostile(cluster, "h1", "daemon", "ask", QUESTIONS), stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     if done.returncode:
         raise Failed(f"no answer of scored: {done.stderr.strip()}")
     return statistics.median(map(float, done.stdout.split()))
@@ -47,7 +47,7 @@ def answer_ms(cluster: Lab) -> float:
 
 @contextlib.contextmanager
 def flooded() -> Sides:
-    """Two clusters: the machine is as busy for the one that is left in peace. Strangers have a host of their own."""
+    """Two clusters: the machine is as busy for the one that is left in peace. Strangers have another host."""
     with (scheduled("flood", 3) as flood, scheduled("calm", 3) as calm, attack(flood, "h1", "follow", FOLLOWERS),
           attack(flood, "h2", "garbage", GARBAGE_HZ)):
         yield (Contestant("attacked", lambda: answer_ms(flood)),

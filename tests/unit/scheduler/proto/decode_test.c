@@ -13,7 +13,7 @@
 
 static const char job_text[] =
 	"{'name':'hello','nodes':2,'per_node':2,'ranks':4,'group':'h[0-3]','network':'ethernet',"
-	"'class':'exclusive','bind':'host','cores':2,'priority':-5,'timeout':1.5,"
+	"'class':'exclusive','bind':'host','cores':2,'memory':1048576,'priority':-5,'timeout':1.5,"
 	"'oversubscribe':true,'scatter':true,'cart':[2,2],'report_bindings':true,"
 	"'statistics':true,'debugged':true,'pty':true,'pty_rank':3,"
 	"'stdin':-1,'umask':63,'cwd':'/home/u','env':['A=1','B='],'limits':[[7,10,-1],[4,-1,-1]],"
@@ -263,6 +263,14 @@ TAP_TEST(job_decode__bounds)
 		JOB("cores", "0", false),
 		JOB("cores", "4096", true),
 		JOB("cores", "4097", false),
+		JOB("memory", NULL, true),
+		JOB("memory", "0", false),
+		JOB("memory", "1048575", false),
+		JOB("memory", "1125899906842624", true),
+		JOB("memory", "1125899906842625", false),
+		JOB("memory", "-1", false),
+		JOB("memory", "1e9", false),
+		JOB("memory", "'64M'", false),
 		JOB("priority", "1000", true),
 		JOB("priority", "1001", false),
 		JOB("priority", "-1000", true),

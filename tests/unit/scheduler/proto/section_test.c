@@ -24,7 +24,8 @@ TAP_TEST(section_read__everything)
 	is_int(read_text(&s,
 			 "{\"scheduler\": {\"server\": \"head\", \"port\": 8710, \"node_port\": "
 			 "8711, "
-			 "\"quantum_ms\": 50, \"rows\": 4, \"operators\": [\"alice\", \"bob\"], "
+			 "\"quantum_ms\": 50, \"rows\": 4, \"memory\": 50, \"operators\": "
+			 "[\"alice\", \"bob\"], "
 			 "\"state\": \"/srv/x\"}}",
 			 why, sizeof(why)),
 	       0);
@@ -35,6 +36,7 @@ TAP_TEST(section_read__everything)
 	is_str(s.state, "/srv/x");
 	is_int((int)(s.quantum_ns / 1000000), 50);
 	is_int((int)s.rows, 4);
+	is_int((int)s.memory, 50);
 	section_fini(&s);
 	ok(!s.server && !s.state);
 }
@@ -46,7 +48,7 @@ TAP_TEST(section_read__server_alone_and_no_section)
 
 	is_int(read_text(&s, "{\"scheduler\": {\"server\": \"fd00::1\"}}", why, sizeof(why)), 0);
 	is_str(s.server, "[fd00::1]:7710");
-	ok(!s.port && !s.operators && !s.quantum_ns && !s.rows);
+	ok(!s.port && !s.operators && !s.quantum_ns && !s.rows && !s.memory);
 	section_fini(&s);
 	is_int(read_text(&s, "{}", why, sizeof(why)), 0);
 	ok(!s.server);
@@ -72,6 +74,8 @@ TAP_TEST(section_read__wrong_fields)
 		"{\"scheduler\": {\"server\": \"a\", \"port\": 0}}",
 		"{\"scheduler\": {\"server\": \"a\", \"quantum_ms\": 5}}",
 		"{\"scheduler\": {\"server\": \"a\", \"rows\": 65}}",
+		"{\"scheduler\": {\"server\": \"a\", \"memory\": 101}}",
+		"{\"scheduler\": {\"server\": \"a\", \"memory\": 0}}",
 		"{\"scheduler\": {\"server\": \"a\", \"operators\": [\"x y\"]}}",
 		"{\"scheduler\": {\"server\": \"a\", \"state\": \"relative\"}}",
 	};

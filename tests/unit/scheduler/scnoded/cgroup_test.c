@@ -3,15 +3,18 @@
 #include "scheduler/scnoded/cgroup.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "scheduler/scnoded/limit.h"
 #include "tests/harness/tap.h"
 
 #define LIMIT_MS 5000
@@ -243,6 +246,65 @@ static void hold_bomb(enum cgroup_form form)
 	}
 }
 
+#define MEMORY (UINT64_C(32) << 20)
+
+/* Wants twice as much as it may have. */
+static void be_glutton(int go)
+{
+	volatile char *all =
+		mmap(NULL, 2 * MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char byte;
+
+	if (all == MAP_FAILED || read(go, &byte, 1) != 1)
+		_exit(1);
+	for (size_t i = 0; i < 2 * MEMORY; i += 4096)
+		all[i] = 1;
+	_exit(0);
+}
+
+static int feed(struct cgroup *g)
+{
+	int go[2], status = 0;
+	pid_t rank;
+
+	if (pipe(go))
+		return -1;
+	rank = fork();
+	if (!rank)
+		be_glutton(go[0]);
+	is_int(cgroup_put_rank(g, rank), 0);
+	is_int(write(go[1], "g", 1), 1);
+	is_int(waitpid(rank, &status, 0), rank);
+	close(go[0]);
+	close(go[1]);
+	return status;
+}
+
+static void hold_glutton(enum cgroup_form form)
+{
+	struct cgroup *g = cgroup_open(form, parent, 46);
+	char path[PATH_MAX];
+	int status;
+
+	must(g);
+	if (!cgroup_can_limit_memory(form, parent)) {
+		is_int(cgroup_limit_memory(g, MEMORY), -EOPNOTSUPP);
+		is_int(cgroup_remove(g), 0);
+		tap_skip("no controller memory for cgroups of form %s here",
+			 cgroup_form_name(form));
+		return;
+	}
+	is_int(feed(g), 0); /* no limit yet */
+	is_int(cgroup_limit_memory(g, MEMORY), 0);
+	ok(cgroup_memory_kills(g, path, sizeof(path)));
+	is_int(limit_kills(path), 0);
+	status = feed(g);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	is_int(limit_kills(path), 1);
+	ok(EVENTUALLY(!cgroup_remove(g)));
+	is_int(limit_kills(path), 0);
+}
+
 static bool has(enum cgroup_form form)
 {
 	struct cgroup *g;
@@ -273,6 +335,8 @@ static void remove_parent(enum cgroup_form form)
 	rmdir(path);
 	snprintf(path, sizeof(path), "/sys/fs/cgroup/pids/%s", parent);
 	rmdir(path);
+	snprintf(path, sizeof(path), "/sys/fs/cgroup/memory/%s", parent);
+	rmdir(path);
 	(void)form;
 }
 
@@ -284,6 +348,7 @@ TAP_TEST(cgroup__v2)
 	find_again(CGROUP_V2);
 	look_without_opening(CGROUP_V2);
 	hold_bomb(CGROUP_V2);
+	hold_glutton(CGROUP_V2);
 	remove_parent(CGROUP_V2);
 }
 
@@ -295,6 +360,7 @@ TAP_TEST(cgroup__v1)
 	find_again(CGROUP_V1);
 	look_without_opening(CGROUP_V1);
 	hold_bomb(CGROUP_V1);
+	hold_glutton(CGROUP_V1);
 	remove_parent(CGROUP_V1);
 }
 

@@ -42,13 +42,14 @@ static bool are_same(const struct options *a, const struct options *b)
 	       a->nodes == b->nodes && a->per_node == b->per_node && is_same(a->group, b->group) &&
 	       is_same(a->hosts, b->hosts) && is_same(a->network, b->network) &&
 	       a->has_default_collectives == b->has_default_collectives && a->class == b->class &&
-	       a->bind == b->bind && a->cores == b->cores && a->priority == b->priority &&
-	       a->timeout_s == b->timeout_s && a->stdin_rank == b->stdin_rank &&
-	       is_same(a->stdin_file, b->stdin_file) && is_same(a->output, b->output) &&
-	       a->pty_rank == b->pty_rank && a->is_labelled == b->is_labelled &&
-	       a->is_merged == b->is_merged && a->is_statistics == b->is_statistics &&
-	       a->is_quiet == b->is_quiet && is_same(a->server, b->server) &&
-	       is_same(a->apps[0].cwd, b->apps[0].cwd) && a->apps[0].env.n == b->apps[0].env.n &&
+	       a->bind == b->bind && a->cores == b->cores && a->memory == b->memory &&
+	       a->priority == b->priority && a->timeout_s == b->timeout_s &&
+	       a->stdin_rank == b->stdin_rank && is_same(a->stdin_file, b->stdin_file) &&
+	       is_same(a->output, b->output) && a->pty_rank == b->pty_rank &&
+	       a->is_labelled == b->is_labelled && a->is_merged == b->is_merged &&
+	       a->is_statistics == b->is_statistics && a->is_quiet == b->is_quiet &&
+	       is_same(a->server, b->server) && is_same(a->apps[0].cwd, b->apps[0].cwd) &&
+	       a->apps[0].env.n == b->apps[0].env.n &&
 	       a->apps[0].env_files.n == b->apps[0].env_files.n && a->is_json == b->is_json;
 }
 
@@ -76,6 +77,8 @@ TAP_TEST(options_read__each_form_equals_its_gnu_form)
 		{"scrun -pty=3 a", "scrun --pty=3 a"},
 		{"scrun --nodes 2x3 --per-node 1 a", "scrun --nodes 2 --per-node 1 a"},
 		{"scrun -bind=none,cores=4 a", "scrun --bind none --cores 4 a"},
+		{"scrun -nodes=2x2,memory=1.5G a", "scrun --nodes 2x2 --memory 1536M a"},
+		{"scrun -memory=2048K a", "scrun --memory 2097152 a"},
 		{"scrun -collectives=default a", "scrun --collectives default a"},
 		{"scrun -- a", "scrun a"},
 	};
@@ -116,6 +119,14 @@ TAP_TEST(options_read__refusal_names_thing_and_remedy)
 		{"scrun -n 99999999999999999999 a",
 		 "-n 99999999999999999999: wanted is a number from 1 to 1000000"},
 		{"scrun -n", "-n: its value is missing; wanted is a number from 1 to 1000000"},
+		{"scrun --memory 1023K a",
+		 "--memory 1023K: wanted is memory of each rank, 1M to 1024T, as 512M or 1.5G"},
+		{"scrun --memory 1025T a",
+		 "--memory 1025T: wanted is memory of each rank, 1M to 1024T, as 512M or 1.5G"},
+		{"scrun --memory 64MB a",
+		 "--memory 64MB: wanted is memory of each rank, 1M to 1024T, as 512M or 1.5G"},
+		{"scrun --memory -1G a",
+		 "--memory -1G: wanted is memory of each rank, 1M to 1024T, as 512M or 1.5G"},
 		{"scrun --timeout 0 a",
 		 "--timeout 0: wanted is a time above 0, as 90, 1.5s, 15m, 2h, 1d"},
 		{"scrun --timeout 5w a",

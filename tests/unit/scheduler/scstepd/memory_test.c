@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +39,31 @@ static int64_t peak(void)
 	snprintf(mounts, sizeof(mounts), "%s/mounts", root);
 	snprintf(group, sizeof(group), "%s/group", root);
 	return memory_peak(mounts, group);
+}
+
+TAP_TEST(memory_was_exceeded__by_both_files)
+{
+	char file[] = "/tmp/memory-kills-XXXXXX";
+	static const struct {
+		const char *text;
+		bool is_exceeded;
+	} cases[] = {{"low 0\nhigh 7\nmax 40\noom 2\noom_kill 0\noom_group_kill 0\n", false},
+		     {"low 0\nhigh 7\nmax 40\noom 2\noom_kill 3\noom_group_kill 1\n", true},
+		     {"oom_kill_disable 1\nunder_oom 1\noom_kill 0\n", false},
+		     {"oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", true},
+		     {"", false},
+		     {"oom_kill many\n", false}};
+	int fd = mkstemp(file);
+
+	must(fd >= 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		is_int(ftruncate(fd, 0), 0);
+		is_int(pwrite(fd, cases[i].text, strlen(cases[i].text), 0), strlen(cases[i].text));
+		okf(memory_was_exceeded(file) == cases[i].is_exceeded, "%s", cases[i].text);
+	}
+	close(fd);
+	unlink(file);
+	ok(!memory_was_exceeded(file));
 }
 
 TAP_TEST(memory_peak__of_the_jobs_group)

@@ -118,6 +118,30 @@ TAP_TEST(ranks__from_start_to_end)
 	finish();
 }
 
+/* A rank that fails after the kernel has ended something of the job for its memory tells that, another does not. */
+TAP_TEST(ranks__one_that_wanted_too_much_memory)
+{
+	static char text[] = "too much";
+	char file[] = "/tmp/ranks-kills-XXXXXX";
+	int fd = mkstemp(file);
+
+	must(fd >= 0);
+	if (is_int(start("sh", "[ $RANK = 0 ] || kill -9 $$", slash), 0)) {
+		is_int(write(fd, "oom_kill 1\n", 11), 11);
+		fake.step.memory_kills = file;
+		fake.step.memory_text = text;
+		ranks_go(fake.step.ranks, world);
+		wait_for(2);
+		is_int(ranks_at(fake.step.ranks, 0)->code, 0);
+		is_int(ranks_at(fake.step.ranks, 1)->code, STEP_CODE_MEMORY);
+		is_str(ranks_at(fake.step.ranks, 1)->why, text);
+		fake.step.memory_kills = fake.step.memory_text = NULL;
+	}
+	finish();
+	close(fd);
+	unlink(file);
+}
+
 TAP_TEST(ranks_go__they_wait_for_it)
 {
 	if (is_int(start("sh", "exit 0", slash), 0)) {
