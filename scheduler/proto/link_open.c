@@ -85,6 +85,9 @@ static void on_shaken(void *owner)
 	link->uid = link->shake.uid;
 	link->gid = link->shake.gid;
 	link->state = LINK_READY;
+	/* A stranger is not worth it, and is gone soon. */
+	if (link->shake.is_listener)
+		tune(link->fd);
 	outbox_join(&link->out, &link->held);
 	if (link->events->ready)
 		link->events->ready(link, link->owner);
@@ -257,7 +260,6 @@ struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd,
 	link->shake.expect = (uid_t)-1;
 	netaddr_there(link->peer, sizeof(link->peer), fd);
 	netaddr_here(listener, sizeof(listener), fd);
-	tune(fd);
 	begin_handshake(link, listener);
 	return link;
 }
