@@ -179,10 +179,18 @@ static void take_from_others(struct leases *l, const struct lease *lease, struct
 	}
 }
 
+void leases_renew(struct lease *lease, double now)
+{
+	lease->expires = now + lease->lease_s;
+	if (lease->lasts_s > 0 && lease->expires > lease->ends)
+		lease->expires = lease->ends;
+}
+
 static void hold(struct leases *l, struct lease *lease, double now)
 {
 	lease->is_held = true;
-	lease->expires = now + lease->lease_s;
+	lease->ends = now + lease->lasts_s;
+	leases_renew(lease, now);
 	insert(&l->held, lease);
 	note_held(l, lease, true);
 }
@@ -234,11 +242,6 @@ void leases_remove(struct leases *l, struct lease *lease)
 	}
 	TAILQ_REMOVE(&l->waiting, lease, entry);
 	note_all_wanted(l);
-}
-
-void leases_renew(struct lease *lease, double now)
-{
-	lease->expires = now + lease->lease_s;
 }
 
 struct lease *leases_expired(const struct leases *l, double now)

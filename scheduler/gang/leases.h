@@ -28,7 +28,9 @@ struct lease {
 	size_t n_hosts;
 	size_t n_wanted; /* 1 to n_hosts; fewer: any, as far as leases.is_usable agrees */
 	double lease_s;
+	double lasts_s; /* however often it is renewed; 0 = as long as that */
 	double expires; /* held: unless it is renewed */
+	double ends;    /* held, with lasts_s: then at the latest */
 	void *owner;    /* of the caller */
 };
 TAILQ_HEAD(lease_list, lease);

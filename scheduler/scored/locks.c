@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
 #include "scheduler/scored/jobs_list.h"
+#include "scheduler/scored/lock_limits.h"
 #include "scheduler/scored/locks_inside.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
@@ -294,36 +296,34 @@ void locks_look(struct scored *d)
 	tell_waiting(lease->owner);
 }
 
-/* Out of the table and the journal; its hosts are free. */
-static void end(struct lock *lock)
+/* Out of the table and the journal; its hosts are free. @text: its user is told so when he renews it; NULL: nothing. */
+static void end(struct lock *lock, const char *text)
 {
+	const uid_t ours = geteuid();
 	struct scored *d = lock->scored;
 
 	leases_remove(&d->locks->leases, &lock->lease);
 	if (lock->lease.is_held)
-		write_ended(lock, NULL, NULL);
+		write_ended(lock, text ? &ours : NULL, text);
 	lock_free(lock);
 	jobs_plan(d);
 }
 
 void locks_forget(struct lock *lock)
 {
-	end(lock);
+	end(lock, NULL);
 }
 
 void locks_beat(struct scored *d)
 {
 	struct lease *lease;
-	char hosts[HOSTS_SIZE];
+	char text[1024];
 
 	while ((lease = leases_expired(&d->locks->leases, now_s(d)))) {
-		struct lock *lock = lease->owner;
+		bool is_told = lock_limits_explain(lease->owner, now_s(d), text, sizeof(text));
 
-		locks_say_hosts(lock, hosts, sizeof(hosts));
-		daemon_say("lock %llu of %s, %s's, was not renewed for %d s and is over",
-			   (unsigned long long)lease->id, hosts, locks_user(lock),
-			   lock->wish->lease_s);
-		end(lock);
+		daemon_say("%s", text);
+		end(lease->owner, is_told ? text : NULL);
 	}
 }
 
@@ -385,6 +385,12 @@ static struct lock *take(struct scored *d, struct link *link, const json_t *head
 		lock_free(lock);
 		return NULL;
 	}
+	if (lock_limits_refuse(lock, why, sizeof(why))) {
+		refuse(link, "EDQUOT", why);
+		lock_free(lock);
+		return NULL;
+	}
+	lock_limits_set(lock, 0);
 	lock->lease.id = journal_lease_number(d->journal, why, sizeof(why));
 	if (!lock->lease.id || leases_add(&d->locks->leases, &lock->lease)) {
 		refuse(link, "EIO", lock->lease.id ? "scored has no memory" : why);
@@ -419,7 +425,7 @@ static void ask(struct scored *d, struct link *link, struct lock **waits, const 
 	}
 	locks_explain(lock, why, sizeof(why));
 	refuse(link, "EBUSY", why);
-	end(lock);
+	end(lock, NULL);
 }
 
 /* The held one of field "id"; NULL: it was told that there is none. */
@@ -486,7 +492,7 @@ static void unlock(struct scored *d, struct link *link, const json_t *head)
 	if (!lock)
 		return;
 	if (lock->lease.uid == link_uid(link)) {
-		end(lock);
+		end(lock, NULL);
 	} else if (is_operator(d, link)) {
 		leases_remove(&d->locks->leases, &lock->lease);
 		dispossess(lock, link_uid(link), "released",
@@ -540,6 +546,7 @@ static bool take_back(struct scored *d, const struct journal_lease *row, struct 
 	lock->lease.n_wanted = lock->lease.n_hosts;
 	lock->lease.id = row->id;
 	lock->since = row->since;
+	lock_limits_set(lock, difftime(time(NULL), (time_t)row->since));
 	if (lock->lease.n_hosts && !leases_restore(&d->locks->leases, &lock->lease, now_s(d)))
 		return true;
 	lock_free(lock);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "scheduler/gang/matrix.h"
+#include "scheduler/proto/lock_wish.h"
 #include "scheduler/proto/slots.h"
 
 #define ROWS 8
@@ -16,6 +17,8 @@
 #define USER_MEMORY ((size_t)64 << 20)
 #define USER_MEMORY_MIN ((size_t)4 << 20) /* holds the largest request twice */
 #define USER_MOST 1000000
+#define USER_LOCK_S 43200
+#define USER_LOCK_MOST_S 31536000
 
 static const struct option table[] = {
 	{"config", required_argument, NULL, 'c'},
@@ -28,6 +31,8 @@ static const struct option table[] = {
 	{"user-connections", required_argument, NULL, 'L'},
 	{"user-jobs", required_argument, NULL, 'J'},
 	{"user-memory", required_argument, NULL, 'M'},
+	{"user-lock-hosts", required_argument, NULL, 'H'},
+	{"user-lock-time", required_argument, NULL, 'T'},
 	{"private", no_argument, NULL, 'p'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -38,6 +43,7 @@ static const char usage[] =
 	"usage: scored [--config CLUSTER.JSON] [--listen [ADDRESS:]PORT] [--state DIR]\n"
 	"              [--quantum TIME] [--rows N] [--operators USER,...]\n"
 	"              [--user-connections N] [--user-jobs N] [--user-memory MIB]\n"
+	"              [--user-lock-hosts N] [--user-lock-time SECONDS]\n"
 	"              [--munge-socket PATH] [--private]\n"
 	"Schedules the jobs of a cluster, see scored(8).\n";
 
@@ -91,6 +97,8 @@ static const char *wanted(int c)
 		return "a number from 1 to 64";
 	case 'M':
 		return "MiB, from 4 to 1000000";
+	case 'T':
+		return "seconds, from 5 to 31536000";
 	default:
 		return "a number from 1 to 1000000";
 	}
@@ -147,6 +155,13 @@ int scored_options_read(struct scored_options *ret, int argc, char **argv, char 
 		case 'M':
 			err = set_memory(&o.user_memory, optarg);
 			break;
+		case 'H':
+			err = set_number(&o.user_lock_hosts, optarg, 1, USER_MOST);
+			break;
+		case 'T':
+			err = set_number(&o.user_lock_s, optarg, LOCK_LEASE_MIN_S,
+					 USER_LOCK_MOST_S);
+			break;
 		case 'p':
 			o.is_private = true;
 			break;
@@ -196,4 +211,6 @@ void scored_options_complete(struct scored_options *o, const struct section *sec
 		o->user_jobs = USER_JOBS;
 	if (!o->user_memory)
 		o->user_memory = USER_MEMORY;
+	if (!o->user_lock_s)
+		o->user_lock_s = USER_LOCK_S;
 }

@@ -28,6 +28,9 @@ struct scored_options {
 	uint32_t user_links; /* connections */
 	uint32_t user_jobs;  /* jobs that wait */
 	size_t user_memory;  /* bytes of his jobs and requests */
+	/* Of one who is no operator: */
+	uint32_t user_lock_hosts; /* that he has alone; 0 = half of them */
+	uint32_t user_lock_s;     /* that a lock lasts, however often it is renewed */
 };
 
 /*

@@ -24,6 +24,7 @@
 #define BOB 70002u
 #define ROOT 0u
 #define S 1000000000ull
+#define LASTS_S 7200
 
 struct person {
 	struct link *link;
@@ -75,6 +76,7 @@ static struct world *new_world(void)
 	ok(mkdtemp(w->dir));
 	w->f.d.loop = ev_default_loop(EVFLAG_AUTO);
 	w->f.d.options.user_jobs = 3;
+	w->f.d.options.user_lock_s = LASTS_S;
 	w->f.d.options.user_memory = 1 << 20;
 	open_scored(w);
 	person_open(w, &w->ann, ANN);
@@ -276,6 +278,69 @@ TAP_TEST(locks__a_stall_of_ours_ends_none)
 		awake_beat(&d->awake, now_ns + (1000 + i) * S);
 	locks_beat(d);
 	ok(begins(ask(w, &w->ann, about(OP_RENEW, 1)), "ENOENT there is no lock 1"));
+	end_world(w);
+}
+
+/* A user who takes all hosts for the longest time, renews that for ever, or goes without a word. */
+TAP_TEST(locks__nobody_closes_the_cluster)
+{
+	struct world *w = new_world();
+	struct scored *d = &w->f.d;
+	uint64_t now_ns = clock_monotonic_ns();
+	json_t *wish;
+	int s = 0;
+
+	awake_begin(&d->awake, now_ns, BEAT_S);
+	wish = lock("h0", "h1", "x");
+	json_object_set_new(wish, "lease_s", json_integer(LOCK_LEASE_MAX_S));
+	is_str(ask(w, &w->ann, wish), "locked h0,h1");
+	ask(w, &w->bob, lock("h0", NULL, "xw"));
+	for (; s < LASTS_S + 10 && w->bob.waits; s++) {
+		awake_beat(&d->awake, now_ns + (uint64_t)s * S);
+		locks_beat(d);
+		if (s % 60 == 0)
+			ask(w, &w->ann, about(OP_RENEW, 1));
+		locks_look(d);
+	}
+	okf(s >= LASTS_S && s <= LASTS_S + 2, "it lasted %d s", s);
+	is_str(hear(w, &w->bob), "locked h0");
+	ok(begins(ask(w, &w->ann, about(OP_RENEW, 1)),
+		  "ENOENT lock 1 of h0 and 1 more has lasted 7200 s, as long as --user-lock-time"));
+	/* Bob asked for a minute, and is not heard of any more. An operator may have his time. */
+	wish = lock("h1", NULL, "x");
+	json_object_set_new(wish, "lease_s", json_integer(LOCK_LEASE_MAX_S));
+	is_str(ask(w, &w->root, wish), "locked h1");
+	for (int i = 0; i < 600; i++, s++)
+		awake_beat(&d->awake, now_ns + (uint64_t)s * S);
+	locks_beat(d);
+	is_str(ask(w, &w->root, about(OP_RENEW, 3)), "ok");
+	ok(begins(ask(w, &w->bob, about(OP_RENEW, 2)), "ENOENT there is no lock 2"));
+	wish = lock("h0", NULL, "x");
+	json_object_set_new(wish, "lease_s", json_integer(LOCK_LEASE_MAX_S));
+	is_str(ask(w, &w->ann, wish), "locked h0");
+	for (int i = 0; i <= 301; i++, s++)
+		awake_beat(&d->awake, now_ns + (uint64_t)s * S);
+	locks_beat(d);
+	ok(begins(ask(w, &w->ann, about(OP_RENEW, 4)), "ENOENT there is no lock 4"));
+	end_world(w);
+}
+
+TAP_TEST(locks__half_of_the_hosts_at_once)
+{
+	struct world *w = new_world();
+
+	w->f.d.options.user_lock_hosts = 2;
+	is_str(ask(w, &w->ann, lock("h0", NULL, "x")), "locked h0");
+	is_str(ask(w, &w->ann, lock("h1", "h2", "x")),
+	       "EDQUOT user 70001 has and wants 3 hosts alone, and --user-lock-hosts of scored "
+	       "allows 2; lock fewer at once, or ask an operator");
+	is_str(ask(w, &w->ann, lock("h1", "h2", "s")), "locked h1,h2");
+	is_str(ask(w, &w->ann, about(OP_UNLOCK, 2)), "ok");
+	is_str(ask(w, &w->ann, lock("h1", NULL, "x")), "locked h1");
+	is_str(ask(w, &w->ann, about(OP_UNLOCK, 3)), "ok");
+	is_str(ask(w, &w->ann, about(OP_UNLOCK, 1)), "ok");
+	is_str(ask(w, &w->root, lock("h0", "h1", "x")), "locked h0,h1");
+	is_str(ask(w, &w->root, lock("h2", NULL, "x")), "locked h2");
 	end_world(w);
 }
 
