@@ -2,15 +2,23 @@
 /*
  * The text is walked value by value: the keys of the one object, and the items of its array of hosts, each of which
  * is made small before the next one is read. Syntax errors between the values are reported in jansson's words, as
- * those inside of a value are.
+ * those inside of a value are. scconf replaces the file as a whole, but others copy it: one that ends too early, or
+ * changed while it was read, and was written to just now, is read again when its writer goes on.
  */
 #include "pm-ethernet/daemon/clusterfile.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
+#define WRITING_S 2  /* no writer pauses longer */
+#define READINGS 100 /* of a file that changes again and again */
 #define PIECE (JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY)
 
 /* Where we are in the text. */
@@ -19,6 +27,7 @@ struct text {
 	const char *at, *end;
 	const char *host;
 	json_error_t error; /* text[0] = 0: none; line counts from the beginning of the file */
+	bool is_cut;        /* the error is that there is no more */
 };
 
 bool ethd_clusterfile_is_host(const json_t *entry, const char *name)
@@ -59,6 +68,7 @@ static void complain(struct text *t, const char *what)
 	if (t->error.text[0])
 		return;
 	t->error.line = line_of(t, t->at);
+	t->is_cut = t->at == t->end;
 	snprintf(t->error.text, sizeof(t->error.text), "%s", what);
 }
 
@@ -73,6 +83,8 @@ static json_t *take_value(struct text *t)
 		t->at += error.position;
 		return value;
 	}
+	t->is_cut = error.position < 0 || error.position >= t->end - t->at ||
+		    json_error_code(&error) == json_error_premature_end_of_input;
 	error.line += line_of(t, t->at) - 1;
 	t->error = error;
 	return NULL;
@@ -150,13 +162,26 @@ static json_t *take_all(struct text *t)
 	return NULL;
 }
 
-/* The whole file; 0 or -errno. */
-static int read_file(const char *path, char **ret, size_t *ret_size)
+/* Has it been written to between the two looks, or just now? */
+static bool is_changing(const struct stat *before, const struct stat *after, bool is_cut)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (before->st_size != after->st_size || before->st_mtim.tv_sec != after->st_mtim.tv_sec ||
+	    before->st_mtim.tv_nsec != after->st_mtim.tv_nsec)
+		return true;
+	return is_cut && now.tv_sec >= after->st_mtim.tv_sec &&
+	       now.tv_sec - after->st_mtim.tv_sec <= WRITING_S;
+}
+
+/* The whole file, and the looks before and after; 0 or -errno. */
+static int read_file(const char *path, struct stat looks[2], char **ret, size_t *ret_size)
 {
 	FILE *file = fopen(path, "re");
 	size_t size = 0, room = 0;
 	char *all = NULL;
-	int err = file ? 0 : -errno;
+	int err = file && !fstat(fileno(file), &looks[0]) ? 0 : -errno;
 
 	while (!err) {
 		char *more = size < room ? all : realloc(all, room = room ? 2 * room : 1 << 16);
@@ -174,6 +199,8 @@ static int read_file(const char *path, char **ret, size_t *ret_size)
 			break;
 		}
 	}
+	if (!err && fstat(fileno(file), &looks[1]))
+		err = -errno;
 	if (file)
 		fclose(file);
 	if (err)
@@ -183,13 +210,17 @@ static int read_file(const char *path, char **ret, size_t *ret_size)
 	return err;
 }
 
-json_t *ethd_clusterfile_load(const char *path, const char *host, char *why, size_t why_size)
+/* One reading; *ret_is_changing: another may find something else. */
+static json_t *load(const char *path, const char *host, bool *ret_is_changing, char *why,
+		    size_t why_size)
 {
 	struct text t = {.host = host};
+	struct stat looks[2];
 	size_t size = 0;
 	json_t *tree;
-	int err = read_file(path, &t.all, &size);
+	int err = read_file(path, looks, &t.all, &size);
 
+	*ret_is_changing = false;
 	if (err) {
 		snprintf(why, why_size, "%s: %s; write it with 'scconf compile'", path,
 			 strerror(-err));
@@ -198,9 +229,37 @@ json_t *ethd_clusterfile_load(const char *path, const char *host, char *why, siz
 	t.at = t.all;
 	t.end = t.all + size;
 	tree = take_all(&t);
+	*ret_is_changing = is_changing(&looks[0], &looks[1], !tree && t.is_cut);
 	if (!tree)
 		snprintf(why, why_size, "%s, line %d: %s; write it with 'scconf compile'", path,
 			 t.error.line, t.error.text);
 	free(t.all);
+	return tree;
+}
+
+/* False: nobody writes any more. */
+static bool wait_for_writer(int watch)
+{
+	struct pollfd watched = {.fd = watch, .events = POLLIN};
+	char events[4096];
+
+	return poll(&watched, 1, WRITING_S * 1000) == 1 && read(watch, events, sizeof(events)) > 0;
+}
+
+json_t *ethd_clusterfile_load(const char *path, const char *host, char *why, size_t why_size)
+{
+	int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	bool is_watched = watch >= 0 && inotify_add_watch(watch, path, IN_MODIFY) >= 0;
+	bool is_changing = false;
+	json_t *tree;
+
+	for (int n = 1;; n++) {
+		tree = load(path, host, &is_changing, why, why_size);
+		if (!is_changing || !is_watched || n == READINGS || !wait_for_writer(watch))
+			break;
+		json_decref(tree);
+	}
+	if (watch >= 0)
+		close(watch);
 	return tree;
 }

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/harness/tap.h"
@@ -18,6 +21,8 @@ static json_t *load(const char *text, size_t len, const char *host)
 	json_t *tree;
 
 	okf(fd >= 0 && write(fd, text, len) == (ssize_t)len, "%s", path);
+	/* of one that was written just now more is waited for */
+	okf(!futimens(fd, (struct timespec[2]){{1, 0}, {1, 0}}), "time of %s", path);
 	close(fd);
 	why[0] = 0;
 	tree = ethd_clusterfile_load(path, host, why, sizeof(why));
@@ -93,4 +98,58 @@ TAP_TEST(ethd_clusterfile_load__names_the_line)
 		okf(strstr(why, bad[i].words) != NULL, "%s: %s", bad[i].text, why);
 	}
 	ok(!load("{\"a\": 1}\0", 9, "n1"));
+}
+
+/* A writer who goes on each time after somebody has read what is there. */
+static void write_by_parts(int fd, int watch, int parts)
+{
+	size_t len = strlen(whole), at = len / (size_t)parts;
+	char events[4096];
+
+	alarm(20); /* for a reader who does not come again */
+	for (int i = 2; i <= parts; i++) {
+		size_t end = i == parts ? len : at + len / (size_t)parts;
+
+		if (read(watch, events, sizeof(events)) <= 0 ||
+		    write(fd, whole + at, end - at) != (ssize_t)(end - at))
+			_exit(1);
+		at = end;
+	}
+	_exit(0);
+}
+
+TAP_TEST(ethd_clusterfile_load__a_file_that_is_being_written)
+{
+	char path[] = "/tmp/clusterfile_test.XXXXXX";
+	int fd = mkstemp(path), watch = inotify_init1(IN_CLOEXEC), status = -1;
+	size_t first = strlen(whole) / 5;
+	json_t *tree;
+	pid_t writer;
+
+	must(fd >= 0 && write(fd, whole, first) == (ssize_t)first);
+	must(inotify_add_watch(watch, path, IN_CLOSE_NOWRITE) >= 0);
+	writer = fork();
+	must(writer >= 0);
+	if (!writer)
+		write_by_parts(fd, watch, 5);
+	tree = ethd_clusterfile_load(path, "n0", why, sizeof(why));
+	okf(tree, "%s", why);
+	is_int(waitpid(writer, &status, 0), writer);
+	is_int(status, 0);
+	json_decref(tree);
+	close(watch);
+	close(fd);
+	unlink(path);
+}
+
+TAP_TEST(ethd_clusterfile_load__a_writer_who_never_goes_on)
+{
+	char path[] = "/tmp/clusterfile_test.XXXXXX";
+	int fd = mkstemp(path);
+
+	must(fd >= 0 && write(fd, whole, 40) == 40);
+	ok(!ethd_clusterfile_load(path, "n0", why, sizeof(why)));
+	ok(strstr(why, path) && strstr(why, "write it with 'scconf compile'"));
+	close(fd);
+	unlink(path);
 }
