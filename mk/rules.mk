@@ -182,11 +182,12 @@ $(SCHIZO_SO): $(SCHIZO_OBJ) mk/mca.map $(BUILD)/glue.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call link_schizo,$@)
-$(MTL_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
+MTL_TEST_OBJ := $(call obj,$(wildcard tests/unit/mpi-glue/mtl/*.c))
+$(MTL_OBJ) $(MTL_TEST_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
 # Open MPI's version macros leave the last fields of a component out.
-$(MTL_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
+$(MTL_OBJ) $(MTL_TEST_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
 # Open MPI's inline lists use the 16-byte compare-and-swap that the library was built with.
-$(MTL_OBJ): OBJ_CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mcx16)
+$(MTL_OBJ) $(MTL_TEST_OBJ): OBJ_CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mcx16)
 $(MTL_SO): $(MTL_OBJ) $(GLUE_OBJ) $(LIBPM_LINK) mk/mca.map $(BUILD)/glue.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -285,8 +286,9 @@ UNIT_SRC    := $(if $(wildcard tests/unit),$(call find_tests,tests/unit))
 BPF_TESTS   := $(filter tests/unit/pm-ethernet/bpf/%,$(UNIT_SRC))
 ETHD_TESTS  := $(filter tests/unit/pm-ethernet/daemon/%,$(UNIT_SRC))
 VERBS_TESTS := $(filter tests/unit/pm-verbs/%,$(UNIT_SRC))
+MTL_TESTS   := $(filter tests/unit/mpi-glue/mtl/%,$(UNIT_SRC))
 UNIT_SRC    := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TESTS)) $(if $(ETHD),,$(ETHD_TESTS)) $(SCHED_SKIP) \
-	       $(if $(HAVE_VERBS),,$(VERBS_TESTS)),$(UNIT_SRC))
+	       $(if $(HAVE_VERBS),,$(VERBS_TESTS)) $(if $(HAVE_OMPI),,$(MTL_TESTS)),$(UNIT_SRC))
 SIM_SRC     := $(wildcard tests/sim/*_test.c)
 CONF_SRC    := $(wildcard tests/conformance/*_test.c)
 UNIT_PROGS  := $(call program,$(UNIT_SRC))
@@ -310,10 +312,18 @@ $(call program,$(VERBS_TESTS)): $(VERBS_HELP)
 link_test = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $(1) \
 	    $(filter %.o,$(2)) $(GLUE_A) $(TOOL_A) $(LIBPM_A) -lm -ldl $(TEST_LIBS)
 
-$(TAP_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(LIBPM_A)
+MTL_PROGS := $(call program,$(MTL_TESTS))
+$(filter-out $(MTL_PROGS),$(TAP_PROGS)): $(BUILD)/%: $(BUILD)/obj/%.o $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(LIBPM_A)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call link_test,$@,$^)
+
+# Tests of the component for Open MPI: a fake of PM stands below all its files, and no function of Open MPI starts it.
+MTL_FAKES := $(call obj,$(filter-out %_test.c,$(wildcard tests/unit/mpi-glue/mtl/*.c)) tests/harness/tap.c)
+$(MTL_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(MTL_FAKES) $(MTL_OBJ) $(GLUE_A) $(UTIL_A)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $@ $^ -lm -ldl $(OMPI_LIBS)
 
 # --- what tests run beside themselves ---------------------------------------------------------------
 BPF_TOOLS  := $(BUILD)/tests/tools/relay_time

@@ -16,8 +16,9 @@ PUBLIC_CXX = ["-x", "c++", "-std=c++11", "-pedantic"]
 
 
 def needs_other_headers(tree, name):
-    """Headers of MPI programs, of the Open MPI component and of BPF need more than a C compiler."""
-    is_glue = name.startswith("mpi-glue/") and not name.startswith("mpi-glue/common/")
+    """Headers of MPI programs, of the Open MPI component, of its tests and of BPF need more than a C compiler."""
+    tested = name.removeprefix("tests/unit/")
+    is_glue = tested.startswith("mpi-glue/") and not tested.startswith("mpi-glue/common/")
     return is_glue or name.endswith(".bpf.h") or "#include <mpi.h>" in tree.text(name)
 
 

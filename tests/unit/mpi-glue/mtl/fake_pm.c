@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/unit/mpi-glue/mtl/fake_pm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fake_pm fake;
+
+static struct fake_sent *open_buffer; /* lent and not sent yet */
+
+void fake_open(const char *device)
+{
+	memset(&fake, 0, sizeof(fake));
+	fake.device = device;
+	fake.send_buffers = INT32_MAX;
+	fake.last = &fake.first;
+	mtl_pm.ctx = 1;
+	match_init(&mtl_pm.match);
+	ids_init(&mtl_pm.ids);
+	TAILQ_INIT(&mtl_pm.busy);
+	TAILQ_INIT(&mtl_pm.choked);
+	TAILQ_INIT(&mtl_pm.readers);
+	TAILQ_INIT(&mtl_pm.waiters);
+	STAILQ_INIT(&mtl_pm.done);
+	STAILQ_INIT(&mtl_pm.free_notes);
+	TAILQ_INIT(&mtl_pm.comms);
+	mtl_pm.staged = NULL;
+	mtl_pm.burst = NULL;
+	mtl_pm.n_fetches = 0;
+	mtl_pm.damaged = 0;
+	mtl_pm.unexpected_bytes = 0;
+	mtl_pm.unexpected_limit = 64u << 20;
+	mtl_pm.read_limit = 32;
+	mtl_pm.middle_limit = mtl_pm.pull_limit = mtl_pm.head_limit = -1;
+}
+
+static void drop_message(void *arg, struct match_entry *e, bool is_message)
+{
+	if (is_message)
+		mtl_pm_message_free(mtl_pm_message_of_match(e));
+}
+
+static void free_peer(struct mtl_pm_peer *peer)
+{
+	struct mtl_pm_note *note;
+
+	while ((note = STAILQ_FIRST(&peer->notes))) {
+		STAILQ_REMOVE_HEAD(&peer->notes, link);
+		free(note);
+	}
+	free(peer->ways);
+	free(peer);
+}
+
+void fake_close(void)
+{
+	struct mtl_pm_note *note;
+	struct mtl_pm_message *m;
+
+	/* Those that are dropped tell nobody. */
+	TAILQ_INIT(&mtl_pm.choked);
+	match_fini(&mtl_pm.match, drop_message, NULL);
+	for (uint32_t i = 0; mtl_pm.peers.slots && i <= mtl_pm.peers.mask; i++)
+		if (mtl_pm.peers.slots[i].value)
+			free_peer(mtl_pm.peers.slots[i].value);
+	table_fini(&mtl_pm.peers);
+	ids_fini(&mtl_pm.ids);
+	while ((note = STAILQ_FIRST(&mtl_pm.free_notes))) {
+		STAILQ_REMOVE_HEAD(&mtl_pm.free_notes, link);
+		free(note);
+	}
+	while ((m = mtl_pm.free_messages)) {
+		mtl_pm.free_messages = m->next;
+		free(m);
+	}
+	while (fake.first)
+		fake_drop();
+	mtl_pm.ctx = PM_CONTEXT_NONE;
+}
+
+const struct fake_sent *fake_sent(void)
+{
+	return fake.first;
+}
+
+void fake_drop(void)
+{
+	struct fake_sent *sent = fake.first;
+
+	if (!ok(sent != NULL))
+		return;
+	fake.first = sent->next;
+	if (!fake.first)
+		fake.last = &fake.first;
+	free(sent);
+}
+
+void fake_sent_control(pmNode node, enum envelope_kind kind, uint64_t id)
+{
+	const struct envelope_control *m;
+
+	if (!ok(fake.first != NULL))
+		return;
+	m = (const void *)fake.first->bytes;
+	is_int(fake.first->node, node);
+	is_int(m->kind, kind);
+	is_int(m->id, id);
+	fake_drop();
+}
+
+void fake_prepare(struct fake_receive *r, size_t room)
+{
+	memset(r, 0, sizeof(*r));
+	r->req.super.ompi_req = &r->ompi;
+	r->req.is_receive = true;
+	r->req.receive.data = r->data;
+	r->req.receive.room = r->req.receive.wanted = room;
+}
+
+void fake_post(struct fake_receive *r, int32_t source, int32_t tag, size_t room)
+{
+	fake_prepare(r, room);
+	r->req.receive.match.source = source;
+	r->req.receive.match.tag = tag;
+	is_int(match_post(match_context(&mtl_pm.match, FAKE_CONTEXT), &r->req.receive.match), 0);
+}
+
+struct mtl_pm_request *fake_completed(void)
+{
+	struct mtl_pm_request *req = STAILQ_FIRST(&mtl_pm.done);
+
+	if (req)
+		STAILQ_REMOVE_HEAD(&mtl_pm.done, done);
+	return req;
+}
+
+/* ---- PM ---- */
+
+int pmGetMtu(pmContext ctx, pmNode node, size_t *ret_mtu)
+{
+	*ret_mtu = FAKE_MTU;
+	return 0;
+}
+
+int pmGetDeviceName(pmContext ctx, pmNode node, const char **ret_name)
+{
+	*ret_name = fake.device;
+	return 0;
+}
+
+int pmGetLongRead(pmContext ctx, pmNode node, uint64_t *ret_bytes)
+{
+	*ret_bytes = fake.long_read;
+	return 0;
+}
+
+int pmGetSendBuffer(pmContext ctx, pmNode node, size_t len, void **ret_buf, pmDesc *ret_desc)
+{
+	if (!fake.send_buffers)
+		return ENOBUFS;
+	ok(len <= FAKE_MTU && !open_buffer);
+	fake.send_buffers--;
+	open_buffer = calloc(1, sizeof(*open_buffer));
+	open_buffer->node = node;
+	open_buffer->size = len;
+	*ret_buf = open_buffer->bytes;
+	*ret_desc = 1;
+	return 0;
+}
+
+int pmTruncateBuffer(pmContext ctx, pmDesc desc, size_t len)
+{
+	ok(len <= open_buffer->size);
+	open_buffer->size = len;
+	return 0;
+}
+
+int pmSend(pmContext ctx, pmDesc desc)
+{
+	*fake.last = open_buffer;
+	fake.last = &open_buffer->next;
+	open_buffer = NULL;
+	return 0;
+}
+
+int pmCork(pmContext ctx, int is_on)
+{
+	fake.corks += is_on;
+	fake.uncorks += !is_on;
+	return 0;
+}
+
+int pmRead(pmContext ctx, pmNode node, const pmHandle *remote, uint64_t roffset, void *local,
+	   size_t len, pmDesc *ret_desc)
+{
+	if (fake.read_error)
+		return fake.read_error;
+	if (!ok(fake.n_reads < FAKE_READS))
+		return ENOBUFS;
+	fake.reads[fake.n_reads] = (struct fake_read){
+		.node = node, .from = roffset, .to = local, .size = len, .rc = ENOBUFS};
+	*ret_desc = ++fake.n_reads;
+	return 0;
+}
+
+int pmIsReadDone(pmContext ctx, pmDesc desc)
+{
+	return ok(desc && desc <= fake.n_reads) ? fake.reads[desc - 1].rc : EINVAL;
+}
+
+int pmProbeNode(pmContext ctx, pmNode node)
+{
+	fake.n_probes++;
+	return fake.probe_error;
+}
+
+int pmIsSendOut(pmContext ctx, pmNode node)
+{
+	return 0;
+}
+
+int pmIsStreamOpen(pmContext ctx, pmNode node)
+{
+	return ENOTCONN;
+}
+
+const char *pmLastError(void)
+{
+	return "fake";
+}
+
+const char *pmErrorString(int error)
+{
+	return strerror(error);
+}
+
+/* The rest is for messages that these tests do not send. */
+#define UNUSED(name, ...)                                                                          \
+	int name(__VA_ARGS__)                                                                      \
+	{                                                                                          \
+		okf(false, #name " is not expected");                                              \
+		return ENOSYS;                                                                     \
+	}
+UNUSED(pmOpenContext, const struct pmOptions *options, pmContext *ret_ctx)
+UNUSED(pmCloseContext, pmContext ctx)
+UNUSED(pmGetAddress, pmContext ctx, void *buf, size_t *len)
+UNUSED(pmPost, pmContext ctx, pmNode node, const void *data, size_t len)
+UNUSED(pmPostRow, pmContext ctx, pmNode node, const void *head, size_t head_len, const void *data,
+       size_t len, size_t part, size_t *ret_done)
+UNUSED(pmPostHeadedRow, pmContext ctx, pmNode node, const pmRowHead *first, const pmRowHead *others,
+       const void *data, size_t len, size_t *ret_done)
+UNUSED(pmGatherHeadedRow, pmContext ctx, pmNode node, const pmRowHead *first,
+       const pmRowHead *others, pmGather gather, void *arg, size_t len, size_t *ret_done)
+UNUSED(pmReceiveRow, pmContext ctx, struct iovec *ret_parts, size_t room, size_t *ret_n,
+       pmNode *ret_src, pmDesc *ret_desc)
+UNUSED(pmReleaseReceiveBuffer, pmContext ctx, pmDesc desc)
+UNUSED(pmMLock, pmContext ctx, void *addr, size_t len, pmHandle *ret_handle)
+UNUSED(pmMUnlock, pmContext ctx, const pmHandle *handle)
+UNUSED(pmBeforeSelect, pmContext ctx, int *ret_fd, int *ret_timeout_ms)
+UNUSED(pmAfterSelect, pmContext ctx)
+UNUSED(pmQuiesce, pmContext ctx, int timeout_ms)
+UNUSED(pmResume, pmContext ctx)
+UNUSED(pmGetNote, pmContext ctx, const char **ret_text)
