@@ -15,7 +15,7 @@
  * leave (pms_bulk_head.leases): it takes the lease for each piece, and the initiator takes it back before
  * it gives up its memory.
  *
- * bulk.c: asking side and polling. serve.c: answering side. direct.c: the initiator's own copies. lease.c: its leases.
+ * bulk.c: asking side and polling. serve.c: answering side. pair.c: the rings of a pair. direct.c: the initiator's own copies. lease.c: its leases.
  */
 #ifndef PM_SHMEM_BULK_H
 #define PM_SHMEM_BULK_H
@@ -109,15 +109,15 @@ int pms_rma_done(struct pm_link *base, uint32_t op);
 void pms_exported(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len);
 void pms_unexport(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len);
 
-/* A READ or WRITE cell from the peer. */
-void pms_serve_request(struct pms_link *link, struct pm_link_peer *peer,
-		       const struct pms_message *message);
+/* A READ or WRITE cell from the peer: 0, -ENOMEM: it can't be answered, -EINVAL: there is one of its name already. */
+int pms_serve_request(struct pms_link *link, struct pm_link_peer *peer,
+		      const struct pms_message *message);
 /* Moves what can be moved now; called while link->n_bulk is not 0. */
 void pms_bulk_progress(struct pms_link *link);
 /* Ends all operations with a peer that is gone or given up: ours fail with -EPIPE. */
 void pms_bulk_abort(struct pms_link *link, struct pm_link_peer *peer);
-/* A request that was queued will not be sent: its operation has failed. */
-void pms_bulk_unsent(struct pms_link *link, const struct pms_request *ask);
+/* The queue to the peer is about to be dropped: operations whose requests wait there have failed. */
+void pms_bulk_unsent(struct pms_link *link, const struct pm_link_peer *peer);
 /* As abort, and frees the state. */
 void pms_bulk_fini(struct pms_link *link, struct pm_link_peer *peer);
 /* Raises or lowers the blocked flag of the bulk ring to the peer, if we wait for room in it. */
@@ -126,7 +126,7 @@ void pms_bulk_flag(struct pm_link_peer *peer, bool is_blocked);
 bool pms_bulk_has_work(struct pm_link_peer *peer);
 uint64_t pms_bulk_memory(const struct pms_link *link);
 
-/* ---- between bulk.c, serve.c, direct.c and lease.c ---- */
+/* ---- between bulk.c, serve.c, pair.c, direct.c and lease.c ---- */
 
 /* The peer's state, made at first use. -ENOMEM, -ENOSPC. */
 int pms_bulk_get(struct pms_link *link, struct pm_link_peer *peer, struct pms_bulk **ret_bulk);

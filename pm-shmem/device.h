@@ -6,7 +6,7 @@
  *   send.c    lending and sending                  receive.c  polling, releasing, housekeeping
  *   sleep.c   arming                               state.c  quiesce, save, restore, dump
  *   bulk.c    one-sided operations, asking side    serve.c  the same, answering side
- *   direct.c  reads by ourselves
+ *   direct.c  reads by ourselves                   pair.c  the bulk rings of a pair
  */
 #ifndef PM_SHMEM_DEVICE_H
 #define PM_SHMEM_DEVICE_H
@@ -142,8 +142,6 @@ static inline bool pms_has_contact(const struct pms_link *link)
 	return news != 0;
 }
 
-/* Makes the peer poll our ring: at the first message. */
-void pms_peer_announce(struct pms_link *link, struct pm_link_peer *peer);
 /* Tests whether a peer is alive now and notes its state. */
 void pms_peer_check(struct pms_link *link, struct pm_link_peer *peer);
 /* Declares a peer dead. */
@@ -169,6 +167,7 @@ int pms_send_control(struct pms_link *link, struct pm_link_peer *peer, uint32_t 
 		     const void *data, uint32_t len);
 /* Moves queued messages into their rings as far as there is room. */
 void pms_send_queued(struct pms_link *link);
+/* Forgets what is queued, and the reservation; pms_bulk_unsent comes first. */
 void pms_queue_drop(struct pms_link *link, struct pm_link_peer *peer);
 int pms_buffers_init(struct pms_link *link);
 void pms_buffers_fini(struct pms_link *link);

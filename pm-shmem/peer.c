@@ -46,12 +46,19 @@ static void leave_inbound(struct pms_link *link, struct pm_link_peer *peer)
 		link->hot = NULL;
 }
 
+/* Messages that wait to leave for the peer never do. */
+static void drop_queue(struct pms_link *link, struct pm_link_peer *peer)
+{
+	pms_bulk_unsent(link, peer);
+	pms_queue_drop(link, peer);
+}
+
 void pms_peer_free(struct pms_link *link, struct pm_link_peer *peer)
 {
 	uint32_t index = peer->index;
 
 	leave_inbound(link, peer);
-	pms_queue_drop(link, peer);
+	drop_queue(link, peer);
 	pms_bulk_fini(link, peer);
 	if (peer->state == PMS_PEER_DEAD && !peer->is_reported)
 		link->n_dying--;
@@ -136,13 +143,6 @@ int pms_peer_add(struct pm_link *base, uint32_t node, const void *addr, size_t l
 	return 0;
 }
 
-void pms_peer_announce(struct pms_link *link, struct pm_link_peer *peer)
-{
-	pms_segment_announce(&link->seg, peer->index);
-	peer->is_announced = true;
-	peer->is_open = peer->state == PMS_PEER_ALIVE && !peer->queue;
-}
-
 static int connect_in(struct pms_link *link, uint32_t index)
 {
 	struct pms_segment *seg = &link->seg;
@@ -195,7 +195,7 @@ void pms_peer_kill(struct pms_link *link, struct pm_link_peer *peer, const char 
 	link->stats->peers_dead++;
 	snprintf(peer->why, sizeof(peer->why), "process %u on this host: %s",
 		 link->seg.slots[peer->index].pid, why);
-	pms_queue_drop(link, peer);
+	drop_queue(link, peer);
 	pms_bulk_abort(link, peer);
 }
 
@@ -219,7 +219,7 @@ void pms_peer_check(struct pms_link *link, struct pm_link_peer *peer)
 		peer->state = PMS_PEER_LEFT;
 		peer->is_open = false;
 		snprintf(peer->why, sizeof(peer->why), "it closed its context");
-		pms_queue_drop(link, peer);
+		drop_queue(link, peer);
 		pms_bulk_abort(link, peer);
 	} else if (!is_held) {
 		pms_peer_kill(link, peer, "it ended without closing its context");
@@ -274,7 +274,7 @@ void pms_peer_del(struct pm_link *base, struct pm_link_peer *peer)
 {
 	struct pms_link *link = pms_of(base);
 
-	pms_queue_drop(link, peer);
+	drop_queue(link, peer);
 	pms_bulk_abort(link, peer);
 	link->stats->peers -= peer->is_added;
 	peer->is_added = false;

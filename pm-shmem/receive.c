@@ -78,6 +78,18 @@ static inline int lend(struct pms_link *link, struct pm_link_peer *peer,
 	return 1;
 }
 
+/* A one-sided operation of the peer begins. Without memory the peer can't be answered: it waits until we are dead to it. */
+static void serve(struct pms_link *link, struct pm_link_peer *peer,
+		  const struct pms_message *message)
+{
+	int err = pms_serve_request(link, peer, message);
+
+	if (err == -EINVAL)
+		pms_peer_condemn(link, peer, "it asked for two one-sided operations of one name");
+	else if (err)
+		pms_peer_kill(link, peer, "no memory to serve its one-sided operation");
+}
+
 /* The message of which the word is there; 0 when it was for us, not for the user, or is nonsense. */
 static int deliver(struct pms_link *link, struct pm_link_peer *peer, uint64_t word,
 		   struct pm_inbound *ret)
@@ -93,7 +105,7 @@ static int deliver(struct pms_link *link, struct pm_link_peer *peer, uint64_t wo
 	}
 	if (message.kind >= PMS_KIND_READ) {
 		position = pms_ring_take(&peer->rx, message.cells);
-		pms_serve_request(link, peer, &message);
+		serve(link, peer, &message);
 		give_back(link, peer, position, message.cells, 0);
 		return 0;
 	}

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pm-shmem/bulk.h"
 #include "pm-shmem/device.h"
 #include "pmcore/util/copy.h"
 #include "pmcore/util/packetrow.h"
@@ -131,6 +130,14 @@ static int refuse(struct pms_link *link, struct pm_link_peer *peer, uint32_t len
 	return -EAGAIN;
 }
 
+/* Makes the peer poll our ring: at the first message. */
+static void announce(struct pms_link *link, struct pm_link_peer *peer)
+{
+	pms_segment_announce(&link->seg, peer->index);
+	peer->is_announced = true;
+	peer->is_open = peer->state == PMS_PEER_ALIVE && !peer->queue;
+}
+
 /* That a lent buffer needs at its end. */
 static inline uint32_t min_cells(uint32_t len)
 {
@@ -144,7 +151,7 @@ __attribute__((noinline)) static int get_send_slow(struct pms_link *link, struct
 	struct pms_buffer *b;
 
 	if (!peer->is_announced)
-		pms_peer_announce(link, peer);
+		announce(link, peer);
 	if (!peer->is_open || link->is_stopped || !pms_ring_has_cells(&peer->tx, min_cells(len)))
 		return refuse(link, peer, len);
 	if (len <= PMS_SHORT) {
@@ -372,7 +379,7 @@ int pms_send_control(struct pms_link *link, struct pm_link_peer *peer, uint32_t 
 	struct pms_buffer *b;
 
 	if (!peer->is_announced)
-		pms_peer_announce(link, peer);
+		announce(link, peer);
 	if (peer->state != PMS_PEER_ALIVE)
 		return -EPIPE;
 	b = take_small(link);
@@ -427,8 +434,6 @@ void pms_queue_drop(struct pms_link *link, struct pm_link_peer *peer)
 			pms_ring_discard_reserved(&peer->tx);
 			continue;
 		}
-		if (b->kind >= PMS_KIND_READ)
-			pms_bulk_unsent(link, b->data);
 		put_peer_buffer(link, peer, b);
 	}
 	peer->queue_tail = &peer->queue;

@@ -77,28 +77,22 @@ static int find_memory(struct pms_link *link, const struct pms_job *job, uint64_
 	return region_find(link->env.regions, job->ask.rkey, offset, len, ret_addr);
 }
 
-void pms_serve_request(struct pms_link *link, struct pm_link_peer *peer,
-		       const struct pms_message *message)
+int pms_serve_request(struct pms_link *link, struct pm_link_peer *peer,
+		      const struct pms_message *message)
 {
 	struct pms_bulk *bulk;
 	struct pms_job *job;
 	void *addr;
 
-	/* without memory the peer can't be answered: it waits until we are dead to it */
-	if (pms_bulk_get(link, peer, &bulk)) {
-		pms_peer_kill(link, peer, "no memory to serve its one-sided operation");
-		return;
-	}
+	if (pms_bulk_get(link, peer, &bulk))
+		return -ENOMEM;
 	job = calloc(1, sizeof(*job));
-	if (!job) {
-		pms_peer_kill(link, peer, "no memory to serve its one-sided operation");
-		return;
-	}
+	if (!job)
+		return -ENOMEM;
 	memcpy(&job->ask, message->data, sizeof(job->ask));
 	if (*place_of(bulk, job->ask.op)) {
 		free(job);
-		pms_peer_condemn(link, peer, "it asked for two one-sided operations of one name");
-		return;
+		return -EINVAL;
 	}
 	*place_of(bulk, job->ask.op) = job;
 	bulk->n_jobs++;
@@ -114,6 +108,7 @@ void pms_serve_request(struct pms_link *link, struct pm_link_peer *peer,
 	/* at once: the answer need not wait for the next empty poll */
 	if (bulk->ready_jobs == job)
 		pms_serve_step(link, peer);
+	return 0;
 }
 
 /* ---- steps ---- */

@@ -329,6 +329,23 @@ TAP_TEST(peer_del__gives_up_operations)
 	}
 }
 
+/* The ring is full, so the request waits behind it: the peer never hears of the operation. */
+TAP_TEST(peer_del__requests_that_have_not_left)
+{
+	static uint8_t local[SIZE];
+	uint32_t op;
+
+	must(begin("shmem.large=ring"));
+	while (!OPS->post(a.link, to_b, local, 32))
+		;
+	must(is_int(OPS->read(a.link, to_b, rkey_b, 0, local, SIZE, &op), 0));
+	must(ok(to_b->queue));
+	is_int(OPS->rma_done(a.link, op), -EAGAIN);
+	OPS->peer_del(a.link, to_b);
+	is_int(OPS->rma_done(a.link, op), -EPIPE);
+	end();
+}
+
 static uint64_t thread_cpu_ns(void)
 {
 	struct timespec t;
