@@ -156,6 +156,9 @@
  * [count N], mode S, reason S, place S, since N, position N}], jobs [{id N, uid N, hosts [S]}] */
 #define OP_LOCKS "locks"
 
+/* scored to scnoded: [uid N, text S: "locked by ann since ...: reason"]: who has the host alone; none: nobody. At a change. */
+#define OP_HOST_LOCK "host_lock"
+
 /* ---- scout to scnoded (role "scout") ---- */
 
 /* Starts a scremote of the user's, who has the connection from then on: OP_REMOTE_READY is its first word. */

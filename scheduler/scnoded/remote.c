@@ -6,9 +6,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/birth.h"
@@ -24,6 +26,7 @@ struct caller {
 	TAILQ_ENTRY(caller) all;
 	struct remote *remote;
 	struct link *link;
+	bool is_kept_off; /* by the host's lock, so far */
 	ev_timer limit;
 };
 
@@ -84,9 +87,17 @@ static void refuse(struct caller *caller, int error, char *text)
 
 static void too_late(struct ev_loop *loop, ev_timer *timer, int events)
 {
+	struct caller *caller = timer->data;
+	const struct scnoded *d = caller->remote->daemon;
+
 	(void)loop;
 	(void)events;
-	forget(timer->data, 0);
+	if (caller->is_kept_off)
+		refuse(caller, EBUSY,
+		       daemon_text("host %s is %s; msgb shows all locks", d->name,
+				   d->lock_told.text));
+	else
+		forget(caller, 0);
 }
 
 /* ---- scremotes ---- */
@@ -134,7 +145,8 @@ static int pipe_with(const struct seal *seal)
 	return fds[0];
 }
 
-static _Noreturn void be_born(struct birth *b, char *host, const struct given_up *given)
+static _Noreturn void be_born(struct birth *b, char *host, const struct given_up *given,
+			      bool is_nice)
 {
 	static char name[] = "scremote", fd_option[] = "--fd", fd_number[] = "3",
 		    sealed_option[] = "--sealed", host_option[] = "--host";
@@ -144,6 +156,9 @@ static _Noreturn void be_born(struct birth *b, char *host, const struct given_up
 	b->in = pipe_with(&given->seal);
 	if (b->in < 0)
 		_exit(1);
+	/* Its user can't take that back. Without it the command runs all the same. */
+	if (is_nice)
+		(void)setpriority(PRIO_PROCESS, 0, REMOTE_NICE);
 	birth_exec(b, argv, given->fd);
 }
 
@@ -164,6 +179,8 @@ static char *prepare(struct child *child, struct birth *b)
 static char *start_child(struct child *child, struct birth *b, const struct given_up *given)
 {
 	struct scnoded *d = child->remote->daemon;
+	bool is_nice = child->uid && child->uid != geteuid() &&
+		       !hostlock_is_of(&d->lock_told, child->uid);
 	char *text = prepare(child, b);
 	pid_t pid;
 
@@ -171,7 +188,7 @@ static char *start_child(struct child *child, struct birth *b, const struct give
 		return text;
 	pid = child->pen ? pen_fork(child->pen) : fork();
 	if (!pid)
-		be_born(b, d->name, given);
+		be_born(b, d->name, given, is_nice);
 	if (pid < 0)
 		return daemon_text("host %s: no process for scremote: %m", d->name);
 	ev_child_init(&child->end, ended, pid, 0);
@@ -237,12 +254,30 @@ static void hand_over(struct caller *caller, struct birth *b)
 
 /* ---- what a caller wants ---- */
 
+/* He waits for a moment, and is refused then, or started after all. */
+static void keep_off(struct caller *caller)
+{
+	struct ev_loop *loop = caller->remote->daemon->loop;
+
+	if (caller->is_kept_off)
+		return;
+	caller->is_kept_off = true;
+	ev_timer_stop(loop, &caller->limit);
+	ev_timer_set(&caller->limit, REMOTE_LOCK_S, 0.);
+	ev_timer_start(loop, &caller->limit);
+}
+
 static void start(struct caller *caller)
 {
 	const struct scnoded *d = caller->remote->daemon;
 	uid_t uid = link_uid(caller->link);
 	struct birth b;
 	char *text;
+
+	if (hostlock_keeps_off(&d->lock_told, uid, awake_now(&d->awake, clock_monotonic_ns()))) {
+		keep_off(caller);
+		return;
+	}
 
 	if (d->options.has_no_remote) {
 		refuse(caller, EPERM,
@@ -317,6 +352,17 @@ void remote_caller(struct remote *remote, struct link *link)
 	caller->link = link;
 	link_limit(link, FRAME_MAX_STRANGER, VALUES_MAX, NULL);
 	link_set(link, &events, caller);
+}
+
+void remote_look(struct remote *remote)
+{
+	struct caller *caller, *next;
+
+	for (caller = TAILQ_FIRST(&remote->callers); caller; caller = next) {
+		next = TAILQ_NEXT(caller, all);
+		if (caller->is_kept_off)
+			start(caller);
+	}
 }
 
 /* ---- up and down ---- */

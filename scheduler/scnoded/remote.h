@@ -11,7 +11,11 @@
 #define REMOTE_CALLERS_MAX                                                                         \
 	1024 /* who have said who they are, and not what they want; the oldest goes for one more */
 #define REMOTE_USER_MAX 64 /* scremotes of one user */
-#define REMOTE_SAY_S 5.0   /* a caller has said it by then */
+#define REMOTE_LOCK_S                                                                              \
+	1.0 /* a lock that keeps somebody off may just be over, and its end on its way */
+#define REMOTE_NICE                                                                                \
+	10 /* of what is started beside jobs, on a host that its user has not for himself */
+#define REMOTE_SAY_S 5.0 /* a caller has said it by then */
 
 struct remote;
 
@@ -20,6 +24,8 @@ struct remote *remote_open(struct scnoded *d);
 /* Ends all scremotes and what they have started; runs the loop. */
 void remote_end_all(struct remote *remote);
 void remote_close(struct remote *remote);
+/* The host's lock has changed: those who are kept off by it are looked at again. */
+void remote_look(struct remote *remote);
 /* Takes a connection that is ready. */
 void remote_caller(struct remote *remote, struct link *link);
 

@@ -20,6 +20,7 @@
 #include "scheduler/proto/lobby.h"
 #include "scheduler/proto/order.h"
 #include "scheduler/scnoded/cgroup.h"
+#include "scheduler/scnoded/hostlock.h"
 #include "scheduler/scnoded/options.h"
 #include "scheduler/scnoded/turn.h"
 
@@ -90,6 +91,7 @@ struct scnoded {
 	struct cores *cores;
 	struct uplink *uplink;
 	struct remote *remote;
+	struct hostlock lock_told; /* of this host, by scored */
 	struct step_list steps;
 	struct guest_list guests;
 	bool is_ending;     /* takes no job any more */

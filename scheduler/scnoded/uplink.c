@@ -18,6 +18,7 @@
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/slots.h"
 #include "scheduler/scnoded/cores.h"
+#include "scheduler/scnoded/remote.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/waiting.h"
 
@@ -170,6 +171,7 @@ static void registered(struct uplink *up, const json_t *head)
 	size_t i;
 
 	up->is_registered = true;
+	hostlock_clear(&up->daemon->lock_told);
 	up->was_told = false;
 	daemon_say("registered with scored at %s", up->server);
 	/* An error is ignored: the log has the message, too. */
@@ -211,6 +213,15 @@ static void take_table(struct scnoded *d, const json_t *head)
 		turn_table(d->turn, slots);
 }
 
+static void take_lock(struct scnoded *d, const json_t *head)
+{
+	if (hostlock_take(&d->lock_told, head))
+		daemon_say(
+			"scored says that this host is locked, and not by whom; both sides must be "
+			"of one version of OpenSCore");
+	remote_look(d->remote);
+}
+
 static void about_job(struct scnoded *d, const char *op, json_t *head)
 {
 	uint64_t id = (uint64_t)json_integer_value(json_object_get(head, "id"));
@@ -242,6 +253,8 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 		start(d, head, body, body_size);
 	else if (!strcmp(op, OP_SLOTS))
 		take_table(d, head);
+	else if (!strcmp(op, OP_HOST_LOCK))
+		take_lock(d, head);
 	else if (!strcmp(op, OP_STOP) || !strcmp(op, OP_SIGNAL) || !strcmp(op, OP_NOTE))
 		about_job(d, op, head);
 	else if (!strcmp(op, OP_ERROR))
@@ -259,6 +272,7 @@ static void lost(struct uplink *up, const char *why)
 	up->was_told = true;
 	up->link = NULL;
 	up->is_registered = false;
+	hostlock_lose(&up->daemon->lock_told, awake_now(&up->daemon->awake, clock_monotonic_ns()));
 	ev_timer_set(&up->again, UPLINK_AGAIN_S, 0);
 	ev_timer_start(up->daemon->loop, &up->again);
 }

@@ -19,6 +19,7 @@
 #include "scheduler/scored/account.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/lock_limits.h"
+#include "scheduler/scored/lock_news.h"
 #include "scheduler/scored/locks_inside.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
@@ -281,6 +282,7 @@ static void give_all(struct scored *d)
 			jobs_plan(d);
 		dispossess_all(&losers, lease->owner);
 		give(lease->owner);
+		lock_news_publish(d);
 	}
 }
 
@@ -306,6 +308,7 @@ static void end(struct lock *lock, const char *text)
 	if (lock->lease.is_held)
 		write_ended(lock, text ? &ours : NULL, text);
 	lock_free(lock);
+	lock_news_publish(d);
 	jobs_plan(d);
 }
 
@@ -497,6 +500,7 @@ static void unlock(struct scored *d, struct link *link, const json_t *head)
 		leases_remove(&d->locks->leases, &lock->lease);
 		dispossess(lock, link_uid(link), "released",
 			   name_of(link_uid(link), name, sizeof(name)), "");
+		lock_news_publish(d);
 		jobs_plan(d);
 	} else {
 		refuse_other(link, lock, "he and operators may release it");

@@ -11,6 +11,7 @@
 #include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/jobs_list.h"
+#include "scheduler/scored/lock_news.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/turns.h"
 
@@ -100,6 +101,7 @@ static void register_node(struct visitor *v, struct node *node, struct host *hos
 		  json_pack("{s:s, s:f, s:I, s:o}", "op", OP_REGISTERED, "heartbeat_s", BEAT_S,
 			    "quantum_ns", (json_int_t)d->options.quantum_ns, "keep", keep),
 		  NULL, 0);
+	lock_news_begin(d, node);
 	turns_send(d, node);
 	jobs_plan(d);
 }

@@ -70,6 +70,7 @@ struct node {
 	struct node_switches switches;
 	unsigned int n_jobs; /* that are not gone from it */
 	size_t table_jobs;   /* jobs in the last slot table that it was sent */
+	uint64_t told_lock;  /* lock that has it alone, as it was told; 0 = none */
 };
 
 enum sjob_state { SJOB_QUEUED, SJOB_STARTING, SJOB_RUNNING, SJOB_ENDING };

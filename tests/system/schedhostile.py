@@ -10,6 +10,8 @@ follow   100 jobs with 100 kB of arguments that wait, then connections that want
          can be, and read it
 ask      N times the question of scqueue over a connection of its own, to each of some servers in turns; prints the
          milliseconds
+lock     the host h1 for himself, until the input ends
+remote   what a scout says at a host's door; prints the answer, and how nice what was started is
 garbage  needs no munge: N credentials per second that are none, from four addresses of the loopback; says "held" when
          it begins, and at the end how many there were in a second
 """
@@ -91,6 +93,23 @@ def ask(servers, munges, number):
         print(flush=True)
 
 
+def lock(server, munge, _):
+    link = Link(server, munge_socket=munge)
+    answer = link.ask({"op": "lock", "hosts": ["h1"], "mode": "exclusive", "reason": "disks"})
+    print(answer["op"], flush=True)
+    print("held", flush=True)
+    sys.stdin.read()
+    link.ask({"op": "unlock", "id": answer["id"]})
+
+
+def remote(server, munge, _):
+    link = Link(server, role="scout", munge_socket=munge)
+    link.send({"op": "remote"})
+    answer = link.receive()
+    nice = os.getpriority(os.PRIO_PROCESS, answer["pid"]) if "pid" in answer else ""
+    print(answer["op"], answer.get("text", nice), flush=True)
+
+
 def frame(head):
     return struct.pack(">II", 4 + len(head), len(head)) + head
 
@@ -120,8 +139,9 @@ def main(server, munge, what, number):
     if what == "garbage":
         garbage(server, int(number))
         return
-    if what in ("follow", "ask"):
-        {"follow": follow, "ask": ask}[what](server, munge, int(number))
+    whole = {"follow": follow, "ask": ask, "lock": lock, "remote": remote}.get(what)
+    if whole:
+        whole(server, munge, int(number))
         return
     links = []
     for _ in range(int(number)):

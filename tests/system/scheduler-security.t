@@ -4,6 +4,7 @@
 Needs root, munged and two users that are in the passwd file."""
 import contextlib
 import os
+import re
 import signal
 import socket
 import statistics
@@ -174,9 +175,9 @@ def in_time(cluster, name, *words, user=OWNER):
 
 
 @contextlib.contextmanager
-def hostile(cluster, what, number, server=None):
+def hostile(cluster, what, number, server=None, user=HOSTILE):
     """The answers to a hostile user's connections, which stay open until the block ends; then his last words."""
-    child = subprocess.Popen(become(HOSTILE, [PYTHON, f"{ROOT}/tests/system/schedhostile.py", server or cluster.server,
+    child = subprocess.Popen(become(user, [PYTHON, f"{ROOT}/tests/system/schedhostile.py", server or cluster.server,
                                               cluster.munge, what, str(number)]),
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     said = list(iter(lambda: child.stdout.readline().strip() or "held", "held"))
@@ -514,6 +515,24 @@ def memory(cluster):
     host.end()
 
 
+def locked_host(cluster):
+    """A scout that asks scored for nothing, and goes straight to the door of a host that another has for himself."""
+    def remote(user, host="h1"):
+        door = f"127.0.0.1:{cluster.hosts[host].log().split('port ')[1].split(',')[0]}"
+        return as_user(user, PYTHON, f"{ROOT}/tests/system/schedhostile.py", door, cluster.munge, "remote",
+                       "1").stdout.strip()
+
+    with hostile(cluster, "lock", 1, user=OWNER) as said:
+        TAP.equal(said, ["locked"], "a user locks a host")
+        answer = remote(HOSTILE)
+        TAP.ok(answer.startswith("error host h1 is locked by daemon since") and "disks; msgb" in answer,
+               "another one's commands have no place there", answer)
+        TAP.equal(remote(HOSTILE, "h2"), "remote_ready 10", "on other hosts they run, and come after jobs")
+        TAP.equal(remote(OWNER), "remote_ready 0", "his own run there as usual")
+        TAP.equal(remote(0), "remote_ready 0", "root's too")
+    TAP.equal(remote(HOSTILE), "remote_ready 10", "when the lock is given back others are let in")
+
+
 def escapes(cluster):
     """Control characters of users."""
     with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; exec sleep 30", "\x1b]0;title\x07\n\rfake") as _:
@@ -563,7 +582,7 @@ def main():
         cluster.up("h1", "h2", scored=("--rows", "1", "--user-jobs", str(JOBS)))
         for part in (sealed, others_job, pmix, local_socket, floods, garbage, queue_quota, oversized, cut_requests,
                      leftovers, survivors, stopped_step, stalls, escapes, forged_counters, directories,
-                     swapped_segments, followed, memory):
+                     swapped_segments, followed, memory, locked_host):
             part(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
         TAP.ok(all(daemon.child.poll() is None for daemon in cluster.daemons), "all daemons live")

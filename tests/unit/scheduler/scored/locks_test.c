@@ -36,6 +36,7 @@ struct person {
 struct world {
 	struct fake_cluster f;
 	struct person ann, bob, root;
+	struct person hosts[HOSTS]; /* their scnodeds */
 	char dir[64];
 };
 
@@ -70,11 +71,14 @@ static struct world *new_world(void)
 	struct world *w = calloc(1, sizeof(*w));
 
 	fake_cluster_open(&w->f, HOSTS, 2, 2);
-	for (int h = 0; h < HOSTS; h++)
+	w->f.d.loop = ev_default_loop(EVFLAG_AUTO);
+	for (int h = 0; h < HOSTS; h++) {
+		person_open(w, &w->hosts[h], ROOT);
+		w->f.nodes[h].link = w->hosts[h].link;
 		w->f.nodes[h].is_listed = true;
+	}
 	strcpy(w->dir, "/tmp/locks-XXXXXX");
 	ok(mkdtemp(w->dir));
-	w->f.d.loop = ev_default_loop(EVFLAG_AUTO);
 	w->f.d.options.user_jobs = 3;
 	w->f.d.options.user_lock_s = LASTS_S;
 	w->f.d.options.user_memory = 1 << 20;
@@ -95,6 +99,10 @@ static void end_world(struct world *w)
 		link_close(all[i]->link, 0);
 		close(all[i]->fd);
 	}
+	for (int h = 0; h < HOSTS; h++) {
+		link_close(w->hosts[h].link, 0);
+		close(w->hosts[h].fd);
+	}
 	ev_run(w->f.d.loop, EVRUN_NOWAIT);
 	fake_cluster_close(&w->f);
 	snprintf(command, sizeof(command), "rm -r %s", w->dir);
@@ -112,6 +120,12 @@ static void shorten(json_t *head, char *to, size_t size)
 	if (!strcmp(op, OP_ERROR))
 		snprintf(to, size, "%s %s", json_string_value(json_object_get(head, "error")),
 			 json_string_value(json_object_get(head, "text")));
+	else if (!strcmp(op, OP_HOST_LOCK))
+		snprintf(to, size, "of %lld, %.22s",
+			 (long long)json_integer_value(json_object_get(head, "uid")),
+			 json_string_value(json_object_get(head, "text"))
+				 ? json_string_value(json_object_get(head, "text"))
+				 : "nobody's");
 	else
 		snprintf(to, size, "%s", op);
 	json_array_foreach(names, i, name)
@@ -341,6 +355,27 @@ TAP_TEST(locks__half_of_the_hosts_at_once)
 	is_str(ask(w, &w->ann, about(OP_UNLOCK, 1)), "ok");
 	is_str(ask(w, &w->root, lock("h0", "h1", "x")), "locked h0,h1");
 	is_str(ask(w, &w->root, lock("h2", NULL, "x")), "locked h2");
+	end_world(w);
+}
+
+TAP_TEST(locks__hosts_are_told_who_has_them_alone)
+{
+	struct world *w = new_world();
+
+	ask(w, &w->ann, lock("h0", "h1", "x"));
+	is_str(hear(w, &w->hosts[0]), "of 70001, locked by user 70001 s");
+	is_str(hear(w, &w->hosts[1]), "of 70001, locked by user 70001 s");
+	is_str(hear(w, &w->hosts[2]), "");
+	ask(w, &w->bob, lock("h0", NULL, "xw"));
+	ask(w, &w->bob, lock("h2", NULL, "s"));
+	is_str(hear(w, &w->hosts[0]), "");
+	ask(w, &w->ann, about(OP_UNLOCK, 1));
+	/* The last of what they hear: bob waited for one of them. */
+	is_str(hear(w, &w->hosts[0]), "of 70002, locked by user 70002 s");
+	is_str(hear(w, &w->hosts[1]), "of 0, nobody's");
+	ask(w, &w->root, about(OP_UNLOCK, 2));
+	is_str(hear(w, &w->hosts[0]), "of 0, nobody's");
+	is_str(hear(w, &w->hosts[2]), "");
 	end_world(w);
 }
 
