@@ -24,6 +24,7 @@
 
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/greeting.h"
+#include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/patience.h"
 #include "pm-verbs/conn/peer.h"
 #include "pm-verbs/conn/roster.h"
@@ -188,7 +189,7 @@ static void say_goodbye(struct pmv_link *link)
 	while (is_leaving(link) && clock_monotonic_ns() < end)
 		pmv_progress(link);
 	for (struct pm_link_peer *p = link->peers; p; p = p->next)
-		if (p->state == PMV_PEER_ALIVE && p->epoch)
+		if ((pmv_peer_is_open(p) || p->state == PMV_PEER_DELETED) && p->epoch)
 			pmv_greet(link, p, PMV_GOODBYE);
 	while (is_leaving(link) && clock_monotonic_ns() < end)
 		pmv_progress(link);

@@ -11,6 +11,7 @@
 
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/lanes.h"
+#include "pm-verbs/conn/life.h"
 #include "pm-verbs/data/grants.h"
 #include "pm-verbs/data/tx.h"
 #include "pm-verbs/hw/local.h"
@@ -24,8 +25,9 @@ static bool is_quiet(const struct pm_link_peer *peer)
 	if (peer->ops)
 		return false;
 	/* one that has closed its context acknowledges no more */
-	return peer->is_leaving || (!peer->posted.head && !peer->control.head &&
-				    peer->stage != PMV_DRAINING && peer->stage != PMV_CLOSING);
+	return peer->state == PMV_PEER_LEAVING ||
+	       (!peer->posted.head && !peer->control.head && peer->stage != PMV_DRAINING &&
+		peer->stage != PMV_CLOSING);
 }
 
 int pmv_quiesce(struct pm_link *base)
@@ -34,8 +36,7 @@ int pmv_quiesce(struct pm_link *base)
 
 	link->is_stopped = true;
 	for (const struct pm_link_peer *p = link->peers; p; p = p->next)
-		if ((p->state == PMV_PEER_ALIVE && !is_quiet(p)) ||
-		    (p->state == PMV_PEER_LOST && !p->is_reported))
+		if ((pmv_peer_is_open(p) && !is_quiet(p)) || p->state == PMV_PEER_LOST)
 			return -EAGAIN;
 	/* who stands still, or is saved, holds on to no memory */
 	pmv_local_rest(link);
@@ -161,10 +162,8 @@ static const char *stage_name(enum pmv_stage stage)
 
 static const char *state_name(const struct pm_link_peer *p)
 {
-	if (p->state != PMV_PEER_ALIVE)
-		return p->state == PMV_PEER_LEFT   ? "left"
-		       : p->state == PMV_PEER_LOST ? "lost"
-						   : "dead";
+	if (!pmv_peer_is_open(p))
+		return pmv_peer_is_lost(p) ? "lost" : pmv_peer_is_dead(p) ? "dead" : "left";
 	return p->is_waiting ? "waits for a connection" : stage_name(p->stage);
 }
 
@@ -212,7 +211,7 @@ int pmv_dump(struct pm_link *base, char *buf, size_t room)
 			 link->refusal);
 	pmv_local_dump(link, &text);
 	for (const struct pm_link_peer *p = link->peers; p; p = p->next)
-		if (!p->is_deleted)
+		if (p->state != PMV_PEER_DELETED)
 			dump_peer(&text, p);
 	return (int)text.len;
 }

@@ -70,7 +70,7 @@ static int open_end(struct pmv_link *link, struct pm_link_peer *peer)
 
 static bool may_connect(const struct pm_link_peer *peer)
 {
-	return peer->stage == PMV_IDLE && peer->state == PMV_PEER_ALIVE && !peer->is_leaving;
+	return peer->stage == PMV_IDLE && pmv_peer_is_open(peer) && peer->state != PMV_PEER_LEAVING;
 }
 
 void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer)

@@ -58,7 +58,7 @@ static bool may_give_way(const struct pm_link_peer *peer, const struct pm_link_p
 {
 	if (is_unanswered(peer, now))
 		return true;
-	if (peer->stage != PMV_READY || peer->is_leaving)
+	if (peer->stage != PMV_READY || peer->state == PMV_PEER_LEAVING)
 		return false;
 	if (is_idle(peer))
 		return peer->used || is_slice_over(peer->since_ns, now);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * life - the death, the loss and the parting of peers.
+ * life - the death, the loss and the parting of peers: events and actions of the table in lifetable.c.
  *
  * A peer is dead when its process is believed to be gone, and lost when no connection to it can be had though it may
  * live. The record of a lost peer stays, without a connection and deaf to greetings, until the composite deletes it:
@@ -23,70 +23,105 @@ int pmv_peer_refuse(struct pmv_link *link, const struct pm_link_peer *peer)
 	return -EPIPE;
 }
 
-static bool is_unreported(const struct pm_link_peer *peer)
+/* Messages that the peer sent before may be in any of the completion queues. */
+static void await(struct pmv_link *link)
 {
-	return (peer->state == PMV_PEER_DEAD || peer->state == PMV_PEER_LOST) && !peer->is_reported;
+	for (uint32_t r = 0; r < link->n_rails; r++)
+		link->rails[r].backlog = (uint32_t)link->rails[r].cq->cqe;
 }
 
-void pmv_peer_mute(struct pmv_link *link, struct pm_link_peer *peer)
+static void give_up(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	link->n_dying -= is_unreported(peer);
-	peer->is_reported = true;
-}
-
-void pmv_peer_give_up(struct pmv_link *link, struct pm_link_peer *peer)
-{
-	link->n_leaving -= peer->is_leaving || peer->next_life;
-	peer->is_leaving = false;
-	peer->next_life = 0;
 	pmv_connection_end(link, peer);
 	link->from_conn->given_up(link, peer);
 }
 
-void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char *fmt, ...)
-{
-	va_list args;
-
-	if (peer->state == PMV_PEER_DEAD || peer->is_deleted)
-		return;
-	va_start(args, fmt);
-	vsnprintf(peer->why, sizeof(peer->why), fmt, args);
-	va_end(args);
-	link->n_dying += !is_unreported(peer);
-	peer->is_reported = false;
-	peer->state = PMV_PEER_DEAD;
-	link->stats->peers_dead++;
-	pmv_peer_give_up(link, peer);
-}
-
-void pmv_peer_forsake(struct pm_link *base, struct pm_link_peer *peer)
-{
-	struct pmv_link *link = pmv_of(base);
-
-	if (peer->state != PMV_PEER_LOST)
-		return;
-	pmv_peer_mute(link, peer);
-	peer->state = PMV_PEER_DEAD;
-	link->stats->peers_dead++;
-	pmv_peer_give_up(link, peer);
-}
-
 static void lose(struct pmv_link *link, struct pm_link_peer *peer, const char *why)
 {
-	/* a newer record of theirs is for whoever adds the node again */
-	link->n_leaving -= peer->is_leaving || peer->next_life;
-	peer->is_leaving = false;
-	peer->next_life = 0;
-	peer->state = PMV_PEER_LOST;
-	peer->is_reported = false;
-	link->n_dying++;
 	/* one that was never connected can have brought nothing, and a device may be slow to give it back */
 	if (peer->stage == PMV_IDLE || (peer->stage == PMV_GREETING && !peer->qp->is_connected))
 		pmv_connection_end(link, peer);
 	else
 		pmv_connection_lost(link, peer, UINT64_MAX, why);
-	if (peer->state == PMV_PEER_LOST)
+	if (pmv_peer_is_lost(peer))
 		snprintf(peer->why, sizeof(peer->why), "%s", why);
+}
+
+/*
+ * The other side made a new record of us: it left and came back, or removed us and added us again. Posted messages
+ * are dropped and operations end; messages that are not posted yet go to the new record.
+ */
+static void renew(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	pmv_connection_end(link, peer);
+	link->from_conn->renewed(link, peer);
+	pmv_pair_restart(peer);
+	pmv_connection_works(peer);
+	peer->their_life = peer->next_life;
+	pmv_patience_set(peer, UINT64_MAX);
+	pmv_connect(link, peer);
+}
+
+static void act(struct pmv_link *link, struct pm_link_peer *peer, enum pmv_life_action action,
+		const char *why)
+{
+	switch (action) {
+	case PMV_DO_NOTHING:
+		break;
+	case PMV_DO_BURY:
+		if (why)
+			snprintf(peer->why, sizeof(peer->why), "%s", why);
+		link->stats->peers_dead++;
+		give_up(link, peer);
+		break;
+	case PMV_DO_LOSE:
+		lose(link, peer, why);
+		break;
+	case PMV_DO_AWAIT:
+		await(link);
+		break;
+	case PMV_DO_PART:
+		await(link);
+		/* nobody will answer what is being made */
+		if (peer->stage == PMV_GREETING)
+			pmv_connection_lost(link, peer, UINT64_MAX, why);
+		break;
+	case PMV_DO_RENEW:
+		renew(link, peer);
+		break;
+	case PMV_DO_GIVE_UP:
+		if (why)
+			snprintf(peer->why, sizeof(peer->why), "%s", why);
+		give_up(link, peer);
+		break;
+	}
+}
+
+/* @why: NULL = the sentence about the peer stays as it is. */
+static void happen(struct pmv_link *link, struct pm_link_peer *peer, enum pmv_life_event event,
+		   const char *why)
+{
+	const struct pmv_life_row *row = pmv_life_row(peer->state, event);
+
+	if (!row)
+		return;
+	link->n_dying -= pmv_life_is_untold(row->state);
+	link->n_dying += pmv_life_is_untold(row->next);
+	link->n_leaving -= pmv_life_is_passing(row->state);
+	link->n_leaving += pmv_life_is_passing(row->next);
+	peer->state = row->next;
+	act(link, peer, row->action, why);
+}
+
+void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char *fmt, ...)
+{
+	char why[sizeof(peer->why)];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	happen(link, peer, PMV_KILLED, why);
 }
 
 void pmv_peer_lose(struct pmv_link *link, struct pm_link_peer *peer, const char *fmt, ...)
@@ -94,78 +129,55 @@ void pmv_peer_lose(struct pmv_link *link, struct pm_link_peer *peer, const char 
 	char why[sizeof(peer->why)];
 	va_list args;
 
-	if (peer->state == PMV_PEER_LOST)
+	if (pmv_peer_is_lost(peer))
 		return;
 	va_start(args, fmt);
 	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
-	if (link->env.can_leave && peer->state == PMV_PEER_ALIVE && !peer->is_deleted &&
-	    !peer->is_leaving)
-		lose(link, peer, why);
-	else
-		pmv_peer_kill(link, peer, "%s", why);
+	happen(link, peer, link->env.can_leave ? PMV_LOST : PMV_KILLED, why);
 }
 
-bool pmv_peer_leave(struct pmv_link *link, struct pm_link_peer *peer)
+bool pmv_peer_follow(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	if (peer->state == PMV_PEER_ALIVE && !peer->is_leaving)
-		lose(link, peer, "the other side has lost its way to us");
-	/* the caller knows already, so receive() must not tell it again */
-	if (is_unreported(peer))
-		pmv_peer_mute(link, peer);
-	return peer->state == PMV_PEER_LOST;
+	happen(link, peer, PMV_FOLLOWED, "the other side has lost its way to us");
+	/* what has failed on the way there the caller knows from this call, so receive() must not tell it again */
+	pmv_peer_mute(link, peer);
+	return pmv_peer_is_lost(peer);
 }
 
-/* Messages that the peer sent before may be in any of the completion queues. */
-static void begin_leaving(struct pmv_link *link)
+void pmv_peer_forsake(struct pm_link *base, struct pm_link_peer *peer)
 {
-	link->n_leaving++;
-	for (uint32_t r = 0; r < link->n_rails; r++)
-		link->rails[r].backlog = (uint32_t)link->rails[r].cq->cqe;
+	happen(pmv_of(base), peer, PMV_FORSAKEN, NULL);
+}
+
+void pmv_peer_mute(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	happen(link, peer, PMV_TOLD, NULL);
+}
+
+void pmv_peer_remove(struct pmv_link *link, struct pm_link_peer *peer)
+{
+	happen(link, peer, PMV_REMOVED, NULL);
 }
 
 void pmv_peer_goodbye(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	if (peer->state != PMV_PEER_ALIVE || peer->is_leaving || peer->next_life)
-		return;
-	peer->is_leaving = true;
-	begin_leaving(link);
-	/* nobody will answer what is being made */
-	if (peer->stage == PMV_GREETING)
-		pmv_connection_lost(link, peer, UINT64_MAX, "it has closed its context");
+	happen(link, peer, PMV_GOODBYE_SAID, "it has closed its context");
 }
 
 void pmv_peer_replaced(struct pmv_link *link, struct pm_link_peer *peer, uint64_t life)
 {
 	peer->next_life = life;
-	begin_leaving(link);
-}
-
-/*
- * The other side made a new record of us: it left and came back, or removed us and added us again. Posted messages
- * are dropped and operations end; messages that are not posted yet go to the new record.
- */
-static void begin_anew(struct pmv_link *link, struct pm_link_peer *peer)
-{
-	pmv_connection_end(link, peer);
-	link->from_conn->renewed(link, peer);
-	pmv_pair_restart(peer);
-	pmv_connection_works(peer);
-	peer->state = PMV_PEER_ALIVE;
-	peer->their_life = peer->next_life;
-	peer->next_life = 0;
-	pmv_patience_set(peer, UINT64_MAX);
-	link->n_leaving--;
-	pmv_connect(link, peer);
+	happen(link, peer, PMV_REPLACED, NULL);
 }
 
 /*
  * Messages that wait for a peer that closed after its part of a checkpoint must be saved: so no peer leaves a
  * stopped link, except one whose operations would keep the link from ever becoming quiet.
  */
-static bool may_leave(const struct pmv_link *link, const struct pm_link_peer *peer)
+static bool may_pass(const struct pmv_link *link, const struct pm_link_peer *peer)
 {
-	return peer->is_leaving && (!link->is_stopped || peer->ops);
+	return peer->state != PMV_PEER_LEAVING || !link->is_stopped || peer->ops;
 }
 
 int pmv_peers_leave(struct pmv_link *link)
@@ -176,15 +188,11 @@ int pmv_peers_leave(struct pmv_link *link)
 		if (link->rails[r].backlog)
 			return 0;
 	for (struct pm_link_peer *p = link->peers; p && link->n_leaving; p = p->next) {
-		if (p->next_life) {
-			begin_anew(link, p);
-			n++;
-		} else if (may_leave(link, p)) {
-			snprintf(p->why, sizeof(p->why), "it has closed its context");
-			p->state = PMV_PEER_LEFT;
-			pmv_peer_give_up(link, p);
-			n++;
-		}
+		if (!pmv_life_is_passing(p->state) || !may_pass(link, p))
+			continue;
+		happen(link, p, PMV_ALL_TAKEN,
+		       p->state == PMV_PEER_LEAVING ? "it has closed its context" : NULL);
+		n++;
 	}
 	return n;
 }
@@ -192,12 +200,14 @@ int pmv_peers_leave(struct pmv_link *link)
 int pmv_peer_report(struct pmv_link *link, uint32_t *ret_node)
 {
 	for (struct pm_link_peer *p = link->peers; p; p = p->next) {
-		if (!is_unreported(p) || p->is_deleted)
+		int err = p->state == PMV_PEER_DEAD ? -EPIPE : -ENETUNREACH;
+
+		if (!pmv_life_is_untold(p->state))
 			continue;
 		pmv_peer_mute(link, p);
 		pmv_peer_refuse(link, p);
 		*ret_node = p->node;
-		return p->state == PMV_PEER_DEAD ? -EPIPE : -ENETUNREACH;
+		return err;
 	}
 	for (struct pm_link_peer *p = link->peers; p; p = p->next) {
 		if (!p->is_doubted)

@@ -5,6 +5,20 @@
 
 #include "pm-verbs/conn/record.h"
 
+/* Messages may be sent to it. */
+static inline bool pmv_peer_is_open(const struct pm_link_peer *peer)
+{
+	return peer->state <= PMV_PEER_RENEWING;
+}
+static inline bool pmv_peer_is_lost(const struct pm_link_peer *peer)
+{
+	return peer->state == PMV_PEER_LOST || peer->state == PMV_PEER_LOST_TOLD;
+}
+static inline bool pmv_peer_is_dead(const struct pm_link_peer *peer)
+{
+	return peer->state == PMV_PEER_DEAD || peer->state == PMV_PEER_DEAD_TOLD;
+}
+
 void pmv_peer_kill(struct pmv_link *link, struct pm_link_peer *peer, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* It says that it closes its context; it leaves when all that it sent before has been taken. */
@@ -23,12 +37,12 @@ int pmv_peer_report(struct pmv_link *link, uint32_t *ret_node);
 /* No connection to the peer can be had any more. Where no other device could take it over it is dead. */
 void pmv_peer_lose(struct pmv_link *link, struct pm_link_peer *peer, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The composite says that the peer is to be taken over; whether it can be. */
-bool pmv_peer_leave(struct pmv_link *link, struct pm_link_peer *peer);
+/* The composite says that the other side has lost its way to us; whether the peer can be taken over. */
+bool pmv_peer_follow(struct pmv_link *link, struct pm_link_peer *peer);
 /* No other device takes over the lost peer. */
 void pmv_peer_forsake(struct pm_link *base, struct pm_link_peer *peer);
-/* Nothing is sent to it or awaited of it any more. */
-void pmv_peer_give_up(struct pmv_link *link, struct pm_link_peer *peer);
+/* The composite deletes it: nothing is sent to it or awaited of it any more. */
+void pmv_peer_remove(struct pmv_link *link, struct pm_link_peer *peer);
 /* Nobody needs to be told of it any more. */
 void pmv_peer_mute(struct pmv_link *link, struct pm_link_peer *peer);
 

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/patience.h"
 
 /* Age of a send at most when it fails unacknowledged: 7 tries, 0.27 s apart, which devices may stretch to 4 times that. */
@@ -85,7 +86,7 @@ void pmv_patience_doubt(struct pmv_link *link, struct pm_link_peer *peer, uint64
 void pmv_patience_parted(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	if (link->env.can_leave && lost_timeout(link) != UINT64_MAX && !peer->is_vouched &&
-	    peer->state == PMV_PEER_ALIVE)
+	    pmv_peer_is_open(peer))
 		tell(link, peer);
 }
 

@@ -10,6 +10,7 @@
 #include "pm-verbs/conn/greeting.h"
 #include "pm-verbs/conn/lanes.h"
 #include "pm-verbs/conn/life.h"
+#include "pm-verbs/conn/pair.h"
 #include "pm-verbs/conn/patience.h"
 #include "pm-verbs/conn/peer.h"
 #include "pm-verbs/hw/greeter.h"
@@ -80,7 +81,7 @@ int pmv_peer_add(struct pm_link *base, uint32_t node, const void *addr, size_t l
 
 	if (err)
 		return err;
-	if (peer->state == PMV_PEER_DEAD)
+	if (pmv_peer_is_dead(peer))
 		return pmv_peer_refuse(link, peer);
 	*ret_peer = peer;
 	return 0;
@@ -104,17 +105,16 @@ void pmv_peer_free(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	struct pm_link_peer **at = &link->peers;
 
-	pmv_peer_give_up(link, peer);
+	if (peer->state != PMV_PEER_DELETED)
+		nodemap_remove(&link->nodes, peer->node);
+	pmv_peer_remove(link, peer);
 	link->from_conn->deleted(link, peer);
-	pmv_peer_mute(link, peer);
 	for (uint32_t i = 0; i < peer->n_pairs; i++)
 		if (peer->paths[i])
 			pmv_path_close(link, &link->rails[peer->pairs[i].ours], peer->paths[i]);
 	for (struct pmv_qp *qp = link->qps; qp; qp = qp->next)
 		if (qp->peer == peer)
 			qp->peer = NULL;
-	if (!peer->is_deleted)
-		nodemap_remove(&link->nodes, peer->node);
 	while (*at != peer)
 		at = &(*at)->next;
 	*at = peer->next;
@@ -124,7 +124,7 @@ void pmv_peer_free(struct pmv_link *link, struct pm_link_peer *peer)
 
 void pmv_peer_release(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	if (peer->is_deleted && !peer->n_held && !peer->n_lent)
+	if (peer->state == PMV_PEER_DELETED && !peer->n_held && !peer->n_lent)
 		pmv_peer_free(link, peer);
 }
 
@@ -132,12 +132,12 @@ void pmv_peer_del(struct pm_link *base, struct pm_link_peer *peer)
 {
 	struct pmv_link *link = pmv_of(base);
 
-	if (peer->state == PMV_PEER_ALIVE && peer->epoch)
+	if (!pmv_peer_is_open(peer))
+		pmv_pair_restart(peer); /* no goodbye, now or when the link is closed */
+	if (peer->epoch)
 		pmv_greet(link, peer, PMV_GOODBYE);
-	pmv_peer_mute(link, peer);
-	pmv_peer_give_up(link, peer);
+	pmv_peer_remove(link, peer);
 	link->from_conn->deleted(link, peer);
 	nodemap_remove(&link->nodes, peer->node);
-	peer->is_deleted = true;
 	pmv_peer_release(link, peer);
 }

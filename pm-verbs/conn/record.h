@@ -9,6 +9,7 @@
 #ifndef PM_VERBS_CONN_RECORD_H
 #define PM_VERBS_CONN_RECORD_H
 
+#include "pm-verbs/conn/lifetable.h"
 #include "pm-verbs/conn/wire.h"
 #include "pm-verbs/hw/link.h"
 
@@ -23,27 +24,17 @@ enum pmv_stage {
 	PMV_CLOSING, /* one side wants to end it: closing.c */
 };
 
-enum pmv_peer_state {
-	PMV_PEER_ALIVE,
-	PMV_PEER_LEFT,
-	PMV_PEER_DEAD,
-	PMV_PEER_LOST /* another device takes it over */
-};
-
 struct pm_link_peer {
 	/* peer.c */
 	struct pm_link_peer *next; /* all of the link */
 	uint32_t node;
-	bool is_deleted; /* kept for the buffers that are still lent */
-	uint64_t life;   /* of this record: see struct pmv_greeting */
+	uint64_t life; /* of this record: see struct pmv_greeting */
 	struct pmv_address address;
 	struct pmv_pair pairs[PM_RAILS_MAX];
 	uint32_t n_pairs;
 	/* life.c */
 	enum pmv_peer_state state;
-	bool is_leaving;    /* it said goodbye, and what it sent before may not be taken yet */
-	uint64_t next_life; /* the same of a newer record of theirs that took its place; 0 = none */
-	bool is_reported;   /* receive() told of its death or loss */
+	uint64_t next_life; /* of the newer record of theirs, while RENEWING or RETURNING */
 	/* wireup.c; life.c when a newer record takes its place */
 	uint64_t their_life; /* 0 = not heard */
 	/* greeting.c; peer.c closes the paths */

@@ -93,10 +93,10 @@ static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struc
 		return;
 	}
 	/* what it sent before it left is taken first; one that came back repeats this */
-	if (peer->is_leaving || peer->next_life || !is_current(link, peer, g))
+	if (pmv_life_is_passing(peer->state) || !is_current(link, peer, g))
 		return;
 	peer->their_life = g->life;
-	if (peer->state != PMV_PEER_ALIVE)
+	if (!pmv_peer_is_open(peer))
 		return;
 	if (g->flags == PMV_WAIT) {
 		be_patient(link, peer);
@@ -128,7 +128,7 @@ void pmv_greeting_arrived(struct pmv_link *link, const uint8_t *bytes, size_t le
 	if (greeting.to != link->env.self)
 		return;
 	peer = pmv_peer_meet(link, greeting.from);
-	if (peer && peer->state != PMV_PEER_DEAD && peer->state != PMV_PEER_LOST)
+	if (peer && !pmv_peer_is_dead(peer) && !pmv_peer_is_lost(peer))
 		handle(link, peer, &greeting);
 }
 

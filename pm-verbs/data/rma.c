@@ -531,7 +531,7 @@ static int start(struct pmv_link *link, struct pm_link_peer *peer, const struct 
 {
 	struct pmv_op *op, **at;
 
-	if (peer->state != PMV_PEER_ALIVE)
+	if (!pmv_peer_is_open(peer))
 		return pmv_peer_refuse(link, peer);
 	op = link->is_stopped ? NULL : new_op(link);
 	if (!op)

@@ -25,7 +25,7 @@ static int op_leave(struct pm_link *base, struct pm_link_peer *peer, uint64_t *r
 {
 	struct pmv_link *link = pmv_of(base);
 
-	if (!pmv_peer_leave(link, peer))
+	if (!pmv_peer_follow(link, peer))
 		return -EPIPE;
 	if (peer->stage == PMV_DRAINING || has_arrived(link, peer))
 		return -EAGAIN;

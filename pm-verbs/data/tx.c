@@ -49,7 +49,7 @@ int pmv_get_send(struct pm_link *base, struct pm_link_peer *peer, uint32_t len, 
 	struct pmv_link *link = pmv_of(base);
 	struct pmv_slot *slot;
 
-	if (peer->state != PMV_PEER_ALIVE)
+	if (!pmv_peer_is_open(peer))
 		return pmv_peer_refuse(link, peer);
 	slot = !link->is_stopped && has_room(link, peer) ? get_slot(link) : NULL;
 	if (!slot) {
@@ -159,7 +159,7 @@ int pmv_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, u
 	/* the peer of a buffer that was lent before the peer was deleted is that one still */
 	peer = slot->peer;
 	peer->n_lent--;
-	if (!len || peer->state != PMV_PEER_ALIVE || peer->is_deleted) {
+	if (!len || !pmv_peer_is_open(peer)) {
 		int err = len ? -EPIPE : 0;
 
 		pmv_slot_put(link, slot);
@@ -271,7 +271,7 @@ void pmv_tx_drop(struct pmv_link *link, struct pm_link_peer *peer)
 static int peer_done(struct pmv_link *link, const struct pm_link_peer *peer)
 {
 	/* of a lost one it is done when another device has it */
-	if (peer->state != PMV_PEER_ALIVE && peer->state != PMV_PEER_LOST)
+	if (!pmv_peer_is_open(peer) && !pmv_peer_is_lost(peer))
 		return pmv_peer_refuse(link, peer);
 	return peer->queue.head || peer->posted.head ? -EAGAIN : 0;
 }
@@ -281,7 +281,7 @@ int pmv_send_done(struct pm_link *base, struct pm_link_peer *peer)
 	if (peer)
 		return peer_done(pmv_of(base), peer);
 	for (peer = pmv_of(base)->peers; peer; peer = peer->next)
-		if (peer->state == PMV_PEER_ALIVE && peer_done(pmv_of(base), peer))
+		if (pmv_peer_is_open(peer) && peer_done(pmv_of(base), peer))
 			return -EAGAIN;
 	return 0;
 }
@@ -299,7 +299,7 @@ int pmv_probe(struct pm_link *base, struct pm_link_peer *peer)
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
 	struct ibv_send_wr *bad;
 
-	if (peer->state != PMV_PEER_ALIVE)
+	if (!pmv_peer_is_open(peer))
 		return pmv_peer_refuse(link, peer);
 	/* one that had to go for others is needed again */
 	if (peer->stage == PMV_IDLE && peer->is_parted)

@@ -47,9 +47,9 @@ void links_close(void);
 /* Adds @to to @from's link. */
 bool links_add(int from, int to);
 
-/* Sends the next message from @from to @to, whose bytes tell its number; what get_send says. */
 /* A control message that node @from never sent comes to @at over their connection. */
 void links_deliver(int at, int from, uint8_t kind, const struct pmv_control *control);
+/* Sends the next message from @from to @to, whose bytes tell its number; what get_send says. */
 int links_send(int from, int to, uint32_t len);
 /* Takes one message at @at and checks it against its number; 1, 0, or an error. */
 int links_take(int at);

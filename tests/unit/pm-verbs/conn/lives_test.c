@@ -234,7 +234,7 @@ TAP_TEST(goodbye__under_steady_traffic)
 		link = pmv_of(nodes[0].link);
 		flood();
 		OPS->peer_del(nodes[1].link, nodes[1].peer[0]);
-		for (; turns < 200 && nodes[0].peer[1]->state == PMV_PEER_ALIVE; turns++) {
+		for (; turns < 200 && pmv_peer_is_open(nodes[0].peer[1]); turns++) {
 			ok(pmv_progress(link) > 0);
 			while (link->arrived.head)
 				links_take(0);

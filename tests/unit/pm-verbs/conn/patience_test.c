@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* How long a node may be silent: what tells a process that is gone from a way that failed. */
+#include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/closing.h"
 #include "pm-verbs/conn/wireup.h"
 #include "pm-verbs/hw/events.h"
@@ -197,7 +198,7 @@ static int pass_until_lost(int peer, int ms)
 {
 	int at = 0;
 
-	for (; at < ms && nodes[0].peer[peer]->state == PMV_PEER_ALIVE; at += 10)
+	for (; at < ms && pmv_peer_is_open(nodes[0].peer[peer]); at += 10)
 		pass(10);
 	return at;
 }
@@ -373,7 +374,7 @@ TAP_TEST(doubt__process_lives)
 	is_between(pass_until_lost(1, 20000), 100, 300);
 	ok(strstr(nodes[0].peer[1]->why,
 		  "it does not answer: its process does by another device") != NULL);
-	is_int(nodes[0].peer[1]->state, PMV_PEER_LOST);
+	ok(pmv_peer_is_lost(nodes[0].peer[1]));
 	nodes[0].sent[1] = 0;
 	links_close();
 }
