@@ -271,7 +271,8 @@ struct mtl_pm {
 	int batch_threads;        /* parameter: see has_batch */
 	unsigned long long
 		keep_memory; /* parameter: bytes of free memory that stay with the process; 0: malloc decides */
-	int priority; /* parameter: when named in the mtl list */
+	int priority;  /* parameter: when named in the mtl list */
+	bool is_named; /* in it; mtl_pm_component.c knows when it is opened */
 };
 
 extern struct mtl_pm mtl_pm;
@@ -282,11 +283,6 @@ extern mca_mtl_base_component_2_0_0_t mca_mtl_pm_component;
 
 /* Shorter messages are no reason to wake the progress thread. */
 #define MTL_PM_LONG 32768
-
-/* mtl_pm_component.c */
-/* Whether a comma-separated selection list asks for @name; "^..." lists only exclude. */
-bool mtl_pm_list_names(const char *list, const char *name);
-bool mtl_pm_is_named(void);
 
 /* mtl_pm_fit.c. Before anything else of Open MPI is used; false: the user has been told. */
 bool mtl_pm_fits(void);

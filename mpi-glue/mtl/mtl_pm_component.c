@@ -6,6 +6,7 @@
  * messages. Selection: pml/cm takes the priority of its MTL, and the highest pml wins. Named by the
  * user (`--mca mtl pm`), ours is above every other pml; not named, we stay out of the way.
  */
+#include "mpi-glue/common/names.h"
 #include "mpi-glue/mtl/mtl_pm.h"
 
 #include "opal/mca/base/base.h"
@@ -22,27 +23,6 @@ static bool fits;
 
 /* Below every other pml, for `--mca pml cm` without a word about the MTL. */
 #define PRIORITY_UNNAMED 1
-
-bool mtl_pm_list_names(const char *list, const char *name)
-{
-	size_t len = strlen(name);
-
-	if (!list || *list == '^')
-		return false;
-	while (*list) {
-		size_t item = strcspn(list, ",");
-
-		if (item == len && !strncmp(list, name, len))
-			return true;
-		list += item + (list[item] == ',');
-	}
-	return false;
-}
-
-bool mtl_pm_is_named(void)
-{
-	return mtl_pm_list_names(ompi_mtl_base_framework.framework_selection, "pm");
-}
 
 /* Lets help texts be found beside the component: in the build tree and in private installations. */
 static void add_help_directory(void)
@@ -139,7 +119,8 @@ static int component_open(void)
 	if (!fits)
 		return OMPI_SUCCESS;
 	add_help_directory();
-	if (mtl_pm_is_named())
+	mtl_pm.is_named = names_include(ompi_mtl_base_framework.framework_selection, "pm");
+	if (mtl_pm.is_named)
 		mtl_pm_windows_choose();
 	return OMPI_SUCCESS;
 }
@@ -152,8 +133,7 @@ static int component_close(void)
 
 static bool is_wanted(void)
 {
-	return mtl_pm_is_named() ||
-	       mtl_pm_list_names(ompi_pml_base_framework.framework_selection, "cm");
+	return mtl_pm.is_named || names_include(ompi_pml_base_framework.framework_selection, "cm");
 }
 
 static int component_query(mca_base_module_t **module, int *priority)
@@ -162,7 +142,7 @@ static int component_query(mca_base_module_t **module, int *priority)
 	*priority = -1;
 	if (!fits || !is_wanted())
 		return OMPI_ERR_NOT_AVAILABLE;
-	*priority = mtl_pm_is_named() ? mtl_pm.priority : PRIORITY_UNNAMED;
+	*priority = mtl_pm.is_named ? mtl_pm.priority : PRIORITY_UNNAMED;
 	*module = (mca_base_module_t *)&mtl_pm.super;
 	return OMPI_SUCCESS;
 }

@@ -6,6 +6,7 @@
  * sizes, and MPI itself. The component is linked so that whatever else it uses need not be there while it is
  * loaded (mk/rules.mk).
  */
+#include "mpi-glue/common/names.h"
 #include "mpi-glue/mtl/mtl_pm.h"
 
 #include "opal/mca/base/mca_base_var.h"
@@ -47,7 +48,7 @@ static bool is_speaker(void)
 		rank = getenv("SCORE_LOCAL_RANK");
 	return (!rank || !strcmp(rank, "0")) && var >= 0 &&
 	       mca_base_var_get_value(var, &list, NULL, NULL) == OPAL_SUCCESS && list &&
-	       mtl_pm_list_names(*list, "pm");
+	       names_include(*list, "pm");
 }
 
 bool mtl_pm_fits(void)

@@ -93,7 +93,7 @@ static bool is_crowded(uint32_t local)
 static int show_unusable(const char *what, const char *why)
 {
 	/* Somebody else's choice of pml/cm must not make noise about us. */
-	if (mtl_pm_is_named())
+	if (mtl_pm.is_named)
 		mtl_pm_say_once("unusable", ompi_process_info.nodename, what, why);
 	return OMPI_ERR_NOT_AVAILABLE;
 }
