@@ -41,6 +41,20 @@ def local():
         program("flood", 3, devices, ("unexpected_limit", "1000000"), ("20",))
 
 
+def wire():
+    """A wire that gives packets twice and in another order, with and without losing some: MPI sees each message once.
+    A sender that does nothing of MPI any more sends again only by its progress thread."""
+    names = ("order", "wildcards", "probes", "truncate", "datatypes", "collectives", "threads")
+    for what, script, more in (("doubled and disordered", "11:dup=5%:reorder=5%/16", ("bursts",)),
+                               ("doubled, disordered and lost", "11:dup=3%:reorder=3%/8:drop=1%", ())):
+        for name in names + more:
+            words = ("--mca", "mtl_pm_progress_thread", "1") if name == "bursts" else ()
+            code, out = run(mpirun(3, *ONLY, *words, f"{BUILD}/mpi/{name}"), environment(f"self+udp,fault={script}"))
+            TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: 3 ranks, packets {what}", f"exit {code}\n{out}")
+    code, out = run(mpirun(2, *ONLY, f"{BUILD}/mpi/order"), environment("self+udp,fault=11:dup=many"))
+    TAP.ok(code != 0 and "fault: " in out, "order: the script is obeyed, as a wrong one is refused", out)
+
+
 def protocols():
     """The paths that default limits choose rarely: no eager parts at all, nothing but streams."""
     for devices in ("self+shmem", "self+udp"):
@@ -244,7 +258,7 @@ def lab():
 def main():
     if not runner.is_built():
         return 0
-    for part in (selection, windows, local, protocols, unasked, batch, thread, memory, huge, dead, lab):
+    for part in (selection, windows, local, wire, protocols, unasked, batch, thread, memory, huge, dead, lab):
         part()
     return TAP.end()
 
