@@ -12,11 +12,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import ethframe
 import ethlab
 from ethframe import Frame
+from ethhoard import QUOTA_MIB, Hoard
 from systest import BUILD, Tap
 
 SEED = int(os.environ.get("TEST_SEED", "4711"))
@@ -25,7 +25,6 @@ PORT = 2
 PORTION = 100
 SUSPEND, RESUME = 2, 3
 ENOENT, ENOMEM, EMFILE, EDQUOT = 2, 12, 24, 122
-QUOTA_MIB = 48
 WAYS = ("bound", "granted", "suspended")
 OTHER_S = 10                    # for another user's attachment beside an attack; it took 49 s
 TYPE_TEXT = f"{ethframe.TYPE:04x}"
@@ -262,47 +261,6 @@ def test_limits(stage):
     crowd.do("leave")
 
 
-class Hoard:
-    """A daemon that allows a user @QUOTA_MIB, and a user who keeps his contexts beyond their leases. Each has some MiB,
-    so a dozen reaches the quota. Of 2 GiB, the default, it is the same part: only the number of contexts is larger."""
-
-    def __init__(self, lab, mode):
-        self.lab = lab
-        self.user, self.daemon = (ethlab.MemoryGroup(f"{lab.name}-{who}") for who in ("user", "daemon"))
-        lab.kill_daemon("h2", signal.SIGTERM)
-        self.process = lab.start_daemon("h2", "eth1,eth2", "--mode", mode, "--user-memory", str(QUOTA_MIB))
-        self.daemon.add(lab.daemon("h2"))
-        self.fresh()
-
-    def fresh(self):
-        self.hoarder, self.honest = self.lab.guest("h2", "nobody"), self.lab.guest("h2", "daemon")
-        self.user.add(self.hoarder.pid)
-        self.user.start()
-        self.daemon.start()
-
-    def attack(self, way, wish):
-        """The attacker's answers, and the longest that another user waited meanwhile."""
-        longest = 0
-        self.hoarder.tell("hoard", count=60, way=way, key=21, wish=wish, packets=1024)
-        for _ in range(10):
-            start = time.monotonic()
-            error = self.honest.do("ask", op=1, key=22, wish=PORT)["error"]
-            longest = max(longest, time.monotonic() - start) if not error else 1e9
-        return self.hoarder.hear(), longest
-
-    def kept(self):
-        return self.user.bytes() + self.daemon.bytes()
-
-    def close(self):
-        self.lab.dismiss()
-        self.lab.kill_daemon("h2", signal.SIGTERM)
-        self.process.wait()
-        self.process.stdout.close()
-        self.lab.start_daemon("h2", "eth1,eth2", "--mode", "tc")
-        self.user.remove()
-        self.daemon.remove()
-
-
 def test_hoard(lab, mode):
     """Leases that are ended while their memory is kept."""
     if not ethlab.MemoryGroup.are_there():
@@ -346,7 +304,7 @@ def lines_of_log(lab, host):
 
 
 def test_descriptors_run_out(lab):
-    """Of a daemon that may have few descriptors one user gets a part, and when all users together take them it says so."""
+    """Of a daemon that may have few descriptors one user gets a part; when all users took them it says so."""
     if not shutil.which("setpriv") or not shutil.which("prlimit"):
         tap.skip("descriptors of pm-ethernetd run out", "needs setpriv and prlimit")
         return
