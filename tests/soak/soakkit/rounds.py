@@ -75,7 +75,7 @@ def tell_to_end(lab, uid):
 
 
 def end_of(job, seconds):
-    """What it has said; None: it has not ended by then, and was ended."""
+    """Its output; None: it has not ended by then, and was ended."""
     try:
         out, err = job.communicate(timeout=seconds)
         return out + err
