@@ -359,7 +359,7 @@ def stopped_step(cluster):
 def stalls(cluster):
     """A daemon that stands still for a while takes its own silence for nobody's end."""
     with job(cluster, "-nodes=2x1", "sh", "-c", "echo here; exec sleep 120") as (child, _):
-        for daemon, seconds in ((cluster.scored, 4.5), (cluster.scored, 12), (cluster.hosts["h2"], 5)):
+        for daemon, seconds in ((cluster.scored, 8), (cluster.hosts["h2"], 5)):
             before = cluster.scored.log().count("host h2 registered")
             daemon.child.send_signal(signal.SIGSTOP)
             time.sleep(seconds)
