@@ -10,6 +10,7 @@
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/ops.h"
 
+#define FRONT_REFUSAL_S 1.0 /* for the word that refuses */
 #define FRONT_LINGER_S 10.0 /* for what scrun has not read yet at the end */
 
 struct waiting {
@@ -22,16 +23,18 @@ struct waiting {
 struct front {
 	const struct front_events *events;
 	void *owner;
+	uint64_t job;
 	struct link *link;
 	bool is_attached, is_gone;
 	struct waiting *first, **last;
 };
 
-struct front *front_open(const struct front_events *events, void *owner)
+struct front *front_open(uint64_t job, const struct front_events *events, void *owner)
 {
 	struct front *front = calloc(1, sizeof(*front));
 
 	if (front) {
+		front->job = job;
 		front->events = events;
 		front->owner = owner;
 		front->last = &front->first;
@@ -58,20 +61,39 @@ static void send_waiting(struct front *front)
 	drop_waiting(front);
 }
 
+/* The preamble, by which it came to us, is in clear: somebody on the way may have written another job there. */
+static void turn_away(struct front *front)
+{
+	link_send(front->link,
+		  json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EPROTO", "text",
+			    "the connection was led to another job: somebody on the way alters it"),
+		  NULL, 0);
+	link_close(front->link, FRONT_REFUSAL_S);
+	front->link = NULL;
+}
+
+static void attach(struct front *front, const json_t *head)
+{
+	if (json_integer_value(json_object_get(head, "id")) != (json_int_t)front->job) {
+		turn_away(front);
+		return;
+	}
+	front->is_attached = true;
+	front->events->attached(head, front->owner);
+	send_waiting(front);
+	if (!link_is_full(front->link))
+		front->events->drained(front->owner);
+}
+
 static void on_message(struct link *link, const char *op, json_t *head, const char *body,
 		       size_t body_size, void *owner)
 {
 	struct front *front = owner;
 
-	if (front->is_attached) {
+	if (front->is_attached)
 		front->events->message(op, head, body, body_size, front->owner);
-	} else if (!strcmp(op, OP_ATTACH)) {
-		front->is_attached = true;
-		front->events->attached(head, front->owner);
-		send_waiting(front);
-		if (!link_is_full(link))
-			front->events->drained(front->owner);
-	}
+	else if (!strcmp(op, OP_ATTACH))
+		attach(front, head);
 }
 
 static void on_drained(struct link *link, void *owner)
@@ -102,7 +124,7 @@ void front_enter(struct front *front, struct link *link)
 			  json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EBUSY", "text",
 				    "another scrun belongs to this job"),
 			  NULL, 0);
-		link_close(link, 1.0);
+		link_close(link, FRONT_REFUSAL_S);
 		return;
 	}
 	front->link = link;

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct link;
 struct front;
@@ -21,8 +22,9 @@ struct front_events {
 	void (*gone)(void *owner);
 };
 
-struct front *front_open(const struct front_events *events, void *owner);
-/* scrun, authenticated. A second one is refused. */
+/* @job: whose scrun it waits for. */
+struct front *front_open(uint64_t job, const struct front_events *events, void *owner);
+/* scrun, authenticated. A second one is refused, and one that wants another job. */
 void front_enter(struct front *front, struct link *link);
 /* Takes the reference. */
 void front_send(struct front *front, json_t *head, const void *body, size_t size);

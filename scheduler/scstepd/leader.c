@@ -511,7 +511,7 @@ struct leader *leader_open(struct step *step)
 		return NULL;
 	leader->step = step;
 	leader->starting = n;
-	leader->front = front_open(&front_events, leader);
+	leader->front = front_open(step->order->id, &front_events, leader);
 	leader->processes = json_array();
 	leader->flow = leader->front ? flow_open(step, leader->front) : NULL;
 	ev_timer_init(&leader->ready_limit, on_ready_limit, LEADER_READY_S, 0);

@@ -32,8 +32,9 @@ static const struct front_events *events;
 static void *owner;
 static struct leader *leader;
 
-struct front *front_open(const struct front_events *its_events, void *its_owner)
+struct front *front_open(uint64_t job, const struct front_events *its_events, void *its_owner)
 {
+	is_int(job, 70000);
 	events = its_events;
 	owner = its_owner;
 	return (struct front *)&fake;
