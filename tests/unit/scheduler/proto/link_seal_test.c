@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "scheduler/proto/frame.h"
 #include "scheduler/proto/link.h"
 #include "tests/harness/tap.h"
 
@@ -285,6 +286,63 @@ TAP_TEST(link_close__says_the_end)
 
 	ends_well(&m, 0.);
 	ends_well(&m, 5.);
+}
+
+/* Bytes that were thrown away are no end: the other side must not take the rest for all. */
+TAP_TEST(link_close__with_bytes_that_wait)
+{
+	char *body = calloc(1, LONG_BYTES), *bytes = malloc(8 * LONG_BYTES);
+	struct middle m;
+	size_t size;
+
+	must(body && bytes);
+	setup(&m);
+	for (int i = 0; i < 4; i++)
+		is_int(link_send(m.a, json_pack("{s:s}", "op", "long"), body, LONG_BYTES), 0);
+	/* Now there is room in the socket. */
+	size = take(&m, bytes, 8 * LONG_BYTES);
+	link_close(m.a, 0.);
+	m.a = NULL;
+	size += take(&m, bytes + size, 8 * LONG_BYTES - size);
+	ok(size > SEAL_PLAIN_MAX && size < 4 * LONG_BYTES);
+	for (size_t at = 0, n; m.b && at < size; at += n) {
+		n = size - at < 4096 ? size - at : 4096;
+		pass(&m, bytes + at, n);
+	}
+	shutdown(m.at_b, SHUT_WR);
+	settle(&m);
+	ok(m.n_messages < 4);
+	is_int(m.n_closed, 1);
+	is_int(m.error, ECONNRESET);
+	is_int(seal_counts()->cut, m.before.cut + 1);
+	teardown(&m);
+	free(body);
+	free(bytes);
+}
+
+/* A record that is not whole yet counts, and so does the room for what it holds. */
+TAP_TEST(link_limit__quota_of_records)
+{
+	static char bytes[2 * SEAL_PLAIN_MAX];
+	struct link_quota quota = {.max = LINK_FULL};
+	struct middle m;
+	char *body = calloc(1, SEAL_PLAIN_MAX / 2);
+	size_t size;
+
+	must(body);
+	setup(&m);
+	link_limit(m.b, FRAME_MAX, 0, &quota);
+	is_int(link_send(m.a, json_pack("{s:s}", "op", "long"), body, SEAL_PLAIN_MAX / 2), 0);
+	size = take(&m, bytes, sizeof(bytes));
+	/* The head is a record of its own. */
+	pass(&m, bytes, size - 1);
+	okf(quota.used >= SEAL_PLAIN_MAX, "%zu bytes of quota", quota.used);
+	pass(&m, bytes + size - 1, 1);
+	is_int(m.n_messages, 1);
+	is_int(quota.used, 0);
+	link_limit(m.b, 0, 0, NULL);
+	teardown(&m);
+	free(body);
 }
 
 /* The next one goes on with what was agreed. */

@@ -206,6 +206,86 @@ TAP_TEST(link_accept__credential_for_another_address)
 	world_teardown(&world);
 }
 
+static void on_welcome_read(const struct auth_answer *answer, void *owner)
+{
+	snprintf(owner, 512, "%s", answer->error ? answer->why : answer->text);
+}
+
+/* A hello as @uid with a key that may be somebody else's, by a process of that user. */
+static void make_as(const struct world *world, uid_t uid, const char *payload, char to[2048])
+{
+	int pipes[2];
+	pid_t pid;
+
+	must(!pipe(pipes));
+	pid = fork();
+	if (!pid) {
+		struct world other = {.loop = ev_loop_new(EVFLAG_AUTO)};
+		char credential[2048];
+
+		if (setgid(uid) || setuid(uid))
+			_exit(1);
+		other.auth = auth_open(other.loop, world->munged.path);
+		make(&other, credential, payload, (uid_t)-1);
+		_exit(write(pipes[1], credential, sizeof(credential)) !=
+		      (ssize_t)sizeof(credential));
+	}
+	is_int(read(pipes[0], to, 2048), 2048);
+	waitpid(pid, NULL, 0);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/*
+ * Somebody between us and the listener gives our key and our nonce as his own. The welcome is for him, so we can't read
+ * it: else we would take for ours a connection that the listener takes for his.
+ */
+TAP_TEST(link_accept__welcomes_only_who_connects)
+{
+	static const char *const nonce = "00112233445566778899aabbccddeeff";
+	char bytes[4096], credential[2048], payload[512], read[512] = "";
+	struct world world;
+	struct frame frame;
+	size_t size, used;
+	json_t *head;
+	char *hello;
+	int fd;
+
+	if (geteuid()) {
+		tap_skip("needs root, to be somebody else as well");
+		return;
+	}
+	if (!world_setup(&world))
+		return;
+	fd = world_greeted_stranger(&world);
+	must(frame_decode(&frame, bytes, (size_t)recv(fd, bytes, sizeof(bytes), 0), FRAME_MAX,
+			  &used) == 1);
+	snprintf(payload, sizeof(payload), "connect tool %s %s " KEY " %s",
+		 json_string_value(json_object_get(frame.head, "nonce")), nonce, world.address);
+	json_decref(frame.head);
+	make_as(&world, NOBODY, payload, credential);
+	head = json_pack("{s:s, s:s, s:s, s:s, s:s}", "op", "hello", "nonce", nonce, "role", "tool",
+			 "key", KEY, "credential", credential);
+	hello = frame_encode(head, 0, &size);
+	json_decref(head);
+	is_int(send(fd, hello, size, 0), size);
+	free(hello);
+	world.server.break_at = "ready";
+	world_run(&world);
+	is_int(world.server.uid, NOBODY);
+	must(frame_decode(&frame, bytes, (size_t)recv(fd, bytes, sizeof(bytes), 0), FRAME_MAX,
+			  &used) == 1);
+	is_str(json_string_value(json_object_get(frame.head, "op")), "welcome");
+	must(auth_read(world.auth, json_string_value(json_object_get(frame.head, "credential")),
+		       NULL, on_welcome_read, read));
+	while (!*read)
+		ev_run(world.loop, EVRUN_ONCE);
+	json_decref(frame.head);
+	okf(strstr(read, "unauthorized") != NULL, "%s", read);
+	close(fd);
+	world_teardown(&world);
+}
+
 /* --- strangers ---------------------------------------------------------------------------------- */
 
 static void hostile(struct world *world, const char *bytes, size_t size, int error)

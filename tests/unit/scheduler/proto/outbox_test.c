@@ -118,6 +118,42 @@ TAP_TEST(outbox_send__any_mixture_in_order)
 	free(copied);
 }
 
+/* Bytes in clear that wait go in clear, and first; the opening comes between them and all records. */
+TAP_TEST(outbox_seal__behind_what_waits)
+{
+	char clear[] = "in clear", sealed[] = "sealed", got[256], plain[256];
+	struct outbox_message first = {.part[0] = {clear, 8}}, second = {.part[0] = {sealed, 6}};
+	unsigned char opening[2][SEAL_OPENING_BYTES];
+	size_t size, n, used, at = 8;
+	struct seal_keys keys[2];
+	struct outbox box = {0};
+	struct seal seal[2];
+	int pair[2];
+
+	must(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+	must(!seal_keys_make(&keys[0]) && !seal_keys_make(&keys[1]));
+	is_int(seal_begin(&seal[0], &keys[0], keys[1].public, false, opening[0]), 0);
+	is_int(seal_begin(&seal[1], &keys[1], keys[0].public, true, opening[1]), 0);
+	is_int(outbox_send(&box, -1, &first), 0);
+	is_int(outbox_seal(&box, &seal[0], opening[0]), 0);
+	is_int(box.bytes, 8 + SEAL_OPENING_BYTES);
+	is_int(outbox_send(&box, pair[0], &second), 0);
+	is_int(box.bytes, 8 + SEAL_OPENING_BYTES + 6);
+	is_int(outbox_flush(&box, pair[0]), 0);
+	is_int(box.bytes, 0);
+	size = take(pair[1], got, sizeof(got));
+	is_int(size, 8 + SEAL_OPENING_BYTES + SEAL_EXTRA_BYTES + 6);
+	is_mem(got, clear, 8);
+	is_int(seal_pull(&seal[1], got + at, size - at, plain, &n, &used), 1);
+	at += used;
+	is_int(seal_pull(&seal[1], got + at, size - at, plain, &n, &used), 1);
+	is_int(n, 6);
+	is_mem(plain, sealed, 6);
+	outbox_clear(&box);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 TAP_TEST(outbox_send__shared_to_who_is_gone)
 {
 	struct outbox box = {0};

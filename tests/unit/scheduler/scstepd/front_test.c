@@ -92,6 +92,7 @@ TAP_TEST(front__scrun_of_another_job)
 	scrun_comes(&pair, JOB);
 	is_int(pair.n_attached, 1);
 	is_str(pair.heard, OP_NOTE);
+	must(pair.scrun);
 	link_close(pair.scrun, 0.);
 	settle(&pair);
 	is_int(pair.n_gone, 1);
