@@ -20,7 +20,7 @@
 
 #define HANDSHAKE_ROLE_MAX 32 /* characters */
 
-/* Callbacks of a handshake. None of them may call handshake_end(). */
+/* Callbacks of a handshake. It is not used any more after one that has called handshake_end(). */
 struct handshake_events {
 	void (*say)(json_t *head, void *owner); /* to the other side; takes the reference */
 	void (*done)(void *owner);              /* uid, gid and role are valid */

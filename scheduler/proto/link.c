@@ -204,6 +204,9 @@ static void set_broken(struct link *link, int err)
 	outbox_clear(&link->held);
 	if (link->was_full)
 		ev_timer_start(link->loop, &link->soon);
+	/* A connection that is well otherwise ends as well: the other side has half a message. */
+	if ((err == ENOMEM || err == ENOBUFS) && link->fd >= 0)
+		shutdown(link->fd, SHUT_RDWR);
 }
 
 static size_t waiting(const struct link *link)

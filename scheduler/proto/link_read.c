@@ -113,7 +113,6 @@ static void come_to_end(struct link *link, int err)
 {
 	if (link->broken && link->broken != EPIPE && (!err || err == ECONNRESET))
 		err = link->broken;
-	seal_counts()->cut += link->in.seal && !link->seal.is_ended;
 	if (err && err != ECONNRESET)
 		link_fail(link, err, "%s: the connection broke: %s", link->peer, strerror(err));
 	else if (link->state == LINK_SHAKING)

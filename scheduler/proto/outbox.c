@@ -14,6 +14,7 @@
 #define IOV_MAX_AT_ONCE 32    /* chunks in one system call */
 /* Bytes that are sealed at once, so that they are in the cache when the socket takes them. */
 #define SEAL_AT_ONCE SEAL_PLAIN_MAX
+#define SEAL_IN_A_TURN (16 * SEAL_PLAIN_MAX) /* then the loop's other connections have theirs */
 
 struct outbox_chunk {
 	struct outbox_chunk *next;
@@ -127,7 +128,7 @@ static ssize_t send_sealed(struct outbox *box, int fd, const struct iovec *iov, 
 
 	for (size_t i = 0; i < n_iov; i++)
 		size += iov[i].iov_len;
-	while ((is_sent = send_records(box, fd)) > 0 && done < size) {
+	while ((is_sent = send_records(box, fd)) > 0 && done < size && done < SEAL_IN_A_TURN) {
 		size_t some = size - done < SEAL_AT_ONCE ? size - done : SEAL_AT_ONCE;
 
 		box->start = box->end = 0;

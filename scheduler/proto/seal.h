@@ -39,10 +39,9 @@ struct seal {
 	bool is_ended;                                     /* its last record has come */
 };
 
-/* Of this process: connections that ended because of what came. */
+/* Of this process. */
 struct seal_counts {
-	uint64_t altered; /* a record that is not the next one as it was sent: altered, repeated, out of order */
-	uint64_t cut; /* the end came without the last record */
+	uint64_t altered; /* connections that ended by a record that is not the next one as it was sent */
 };
 
 /* 0; -EIO: libsodium can't be used here. */

@@ -37,15 +37,15 @@ apt install ../libpm0_*.deb ../openscore-tools_*.deb ../openscore-mtl-openmpi_*.
      """# by ssh; or: eval $(scpool up 'n[0-3]') ... scpool down
 scpool run --through 'COMMAND %h' 'n[0-3]' -- ...        # by pdsh -R exec and a command that gets into a host"""):
         "needs hosts that are reached by ssh: ssh.t and scqueue.t run scpool",
-    ("docs/running.md", """/usr/local/sbin/scored --listen 7710 --state /tmp/pool-state &
-pdsh -R ssh -w 'n[0-3]' /usr/local/sbin/scnoded --server $(hostname) --listen 7711 --run /tmp/pool-run &
+    ("docs/running.md", """/usr/local/sbin/scored --listen 7710 --state none &
+pdsh -R ssh -w 'n[0-3]' /usr/local/sbin/scnoded --server $(hostname) --listen 7711 &
 SCORE_SERVER=$(hostname) scrun -nodes=4x2 ./program
 pdsh -R ssh -w 'n[0-3]' pkill -u $(id -u) -x scnoded; kill %1"""):
         "needs an installation on hosts that are reached by ssh: scqueue.t has scpool do the same",
     ("docs/running.md", """salloc -N 2 --exclusive
 export SCORE_SERVER=$(scontrol show hostnames | head -n 1)
 srun --overlap -N 1 -n 1 -w $SCORE_SERVER --cpu-bind=none scored --state none &
-srun --overlap --ntasks-per-node=1 --cpu-bind=none scnoded --transient --run /tmp/pool-$SLURM_JOB_ID &
+srun --overlap --ntasks-per-node=1 --cpu-bind=none env -u XDG_RUNTIME_DIR scnoded --transient &
 scinfo --wait 2
 scrun -nodes=2x2 ./program"""): "slurm.t runs these lines",
 }
@@ -103,7 +103,8 @@ def by_description(lines, where, _):
 
 def look(command, where, lab):
     """A command that shows the cluster until it is interrupted: how it ended, once it has shown all hosts."""
-    words = typed(f"exec timeout {LIMIT} {command}", where, lab.command())
+    # In the foreground: timeout would interrupt it twice.
+    words = typed(f"exec timeout --foreground {LIMIT} {command}", where, lab.command())
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                stdin=subprocess.DEVNULL)
     shown = ""

@@ -62,6 +62,9 @@ class Link:
 
     def _greet(self, role):
         hello = self.receive()
+        if hello["uid"] not in (0, os.geteuid()):
+            raise Refused(f"scored at {self.server}: a program of user {hello['uid']} listens there, neither root nor "
+                          "ourselves")
         nonce, keys, place = os.urandom(16).hex(), Keys(), self._place()
         said = f"connect {role} {hello['nonce']} {nonce} {keys.public} {place}"
         self.send({"op": "hello", "nonce": nonce, "role": role, "key": keys.public,
