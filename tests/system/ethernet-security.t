@@ -323,7 +323,9 @@ def test_descriptors_run_out(lab):
         crowd.do("crowd", count=20, key=33, wish=PORT)
     before = len(lines_of_log(lab, "h2"))
     told = lab.guest("h2").do("crowd", count=3, key=34, wish=PORT)
-    tap.ok(set(told["errors"]) == {str(EMFILE)} and f"no descriptor left of {FEW}" in told["whys"][str(EMFILE)],
+    # A socket that one of them gave back meanwhile may serve a last one.
+    tap.ok(set(told["errors"]) <= {"0", str(EMFILE)} and
+           f"no descriptor left of {FEW}" in told["whys"].get(str(EMFILE), ""),
            "when all users took all of them the next one is told", told)
     tap.ok(len(lines_of_log(lab, "h2")) - before < 10, "and the daemon does not turn round and round",
            lines_of_log(lab, "h2")[before:before + 10])
