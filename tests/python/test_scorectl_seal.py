@@ -8,9 +8,9 @@ import sys
 import pytest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TREE / "scheduler" / "ctl"))
+sys.path[:0] = [str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
-from scorectl import seal  # noqa: E402
+from scorectl import checks, seal  # noqa: E402
 from scorectl.munge import Refused  # noqa: E402
 
 
@@ -68,3 +68,9 @@ def test_pull__lengths(length):
 def test_seal__a_key_that_is_none(key):
     with pytest.raises(Refused):
         seal.Keys().seal(key, False)
+
+
+@pytest.mark.parametrize("more, found", [({}, []), ({"altered": 0}, []), ({"altered": 2}, ["2 connections ended"])])
+def test_judge__connections_that_were_altered(more, found):
+    said = checks.judge({"hosts": [], "version": "1", **more})
+    assert [finding.what[:len("2 connections ended")] for finding in said] == found

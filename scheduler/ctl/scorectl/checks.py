@@ -88,7 +88,7 @@ def _late(cluster):
 
 
 def _altered(cluster):
-    if cluster["altered"]:
+    if cluster.get("altered"):
         yield Finding(TROUBLE, "scored", f"{words.count(cluster['altered'], 'connection')} ended because bytes were "
                       "altered, repeated or left out on the way", "look who is between the hosts of the management "
                       "network; scored's log has the addresses")
