@@ -168,16 +168,14 @@ static ssize_t read_records(struct inbox *box, int fd, size_t limit)
 int inbox_seal(struct inbox *box, struct seal *seal)
 {
 	size_t size = box->end - box->start;
-	char *records = malloc(size > ROOM_MIN ? size : ROOM_MIN);
 
-	if (!records)
-		return -ENOMEM;
 	if (size)
-		memcpy(records, box->data + box->start, size);
-	box->records = records;
-	box->records_room = size > ROOM_MIN ? size : ROOM_MIN;
+		memmove(box->data, box->data + box->start, size);
+	box->records = box->data;
+	box->records_room = box->room;
 	box->came = size;
-	box->start = box->end = 0;
+	box->data = NULL;
+	box->start = box->end = box->room = 0;
 	box->has_filled = false;
 	box->seal = seal;
 	return size ? take_records(box, FRAME_MAX) : 0;

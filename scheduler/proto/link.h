@@ -52,9 +52,9 @@ struct link_events {
 	/* A message came that link_limit() forbids: EMSGSIZE, E2BIG its values, EDQUOT. Nothing more is read. If
 	 * the owner does not close the link now, closed() tells its end. */
 	void (*refused)(struct link *link, int error, void *owner);
-	/* The end: @why is a sentence. error: 0 = the other side closed, was killed or was cut off; ECONNREFUSED, ETIMEDOUT, EACCES, EPROTO,
-	 * EBADMSG (what came is not what was sent)... The link is closed and freed when this returns. Never called from within a function of
-	 * this header that the owner called. */
+	/* The end: @why is a sentence. error: 0 = the other side closed, was killed or was cut off; ECONNREFUSED,
+	 * ETIMEDOUT, EACCES, EPROTO, EBADMSG (what came is not what was sent)... The link is closed and freed
+	 * when this returns. Never called from within a function of this header that the owner called. */
 	void (*closed)(struct link *link, int error, const char *why, void *owner);
 };
 

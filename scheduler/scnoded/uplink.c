@@ -267,13 +267,15 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 
 static void lost(struct uplink *up, const char *why)
 {
+	bool was_registered = up->is_registered;
+
 	if (!up->was_told)
 		daemon_say("scored at %s: %s; trying again every second", up->server, why);
 	up->was_told = true;
 	up->link = NULL;
 	up->is_registered = false;
 	hostlock_lose(&up->daemon->lock_told, awake_now(&up->daemon->awake, clock_monotonic_ns()));
-	ev_timer_set(&up->again, UPLINK_AGAIN_S, 0);
+	ev_timer_set(&up->again, was_registered ? UPLINK_SOON_S : UPLINK_AGAIN_S, 0);
 	ev_timer_start(up->daemon->loop, &up->again);
 }
 

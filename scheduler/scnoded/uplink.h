@@ -9,6 +9,7 @@
 #include "scheduler/scnoded/scnoded.h"
 
 #define UPLINK_AGAIN_S 1.0
+#define UPLINK_SOON_S 0.1    /* the first time after a connection has ended */
 #define UPLINK_NEWS_MAX 4096 /* that wait for scored */
 
 /* NULL: no memory. */

@@ -23,9 +23,9 @@ struct visitor {
 };
 
 /* Nobody is there. Its jobs may be: a scnoded that comes back in time finds them. */
-static void disconnect(const struct scored *d, struct node *node, const char *why)
+static void disconnect(struct node *node, double lost_at, const char *why)
 {
-	node->gone = awake_now(&d->awake, clock_monotonic_ns());
+	node->lost_at = lost_at;
 	free(node->visitor);
 	node->link = NULL;
 	node->visitor = NULL;
@@ -198,7 +198,8 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	(void)link;
 	(void)error;
 	if (v->node)
-		disconnect(v->scored, v->node, why);
+		disconnect(v->node, awake_now(&v->scored->awake, clock_monotonic_ns()) + GRACE_S,
+			   why);
 	else
 		free(v);
 }
@@ -236,12 +237,12 @@ static void check(struct scored *d, struct node *node, double now)
 {
 	if (node->link && is_silent(node, now)) {
 		link_close(node->link, 0);
-		disconnect(d, node, "it said nothing for 3 s");
+		disconnect(node, node->heard + SILENT_S, "it said nothing for 3 s");
 	}
 	if (node->link)
 		nodes_send(node, json_pack("{s:s, s:I}", "op", OP_BEAT, "clock_ns",
 					   (json_int_t)clock_realtime_ns()));
-	else if (now - node->gone > GRACE_S)
+	else if (now > node->lost_at)
 		jobs_node_lost(d, node, node->note ? node->note : "it is not connected");
 }
 

@@ -34,7 +34,9 @@
 #define BEAT_S 1.0     /* how often a scnoded and scored say that they live */
 #define BEATS_MISSED 3 /* in a row: the host is lost */
 #define JOB_BUCKETS 4096
-#define GRACE_S 4.0   /* a host whose connection ended longer ago is lost to its jobs */
+#define GRACE_S 4.0 /* a host whose connection ended longer ago is lost to its jobs */
+/* The same of one whose connection we ended for silence, from its last word. Half a beat less, as beats come late. */
+#define SILENT_S (BEATS_MISSED * BEAT_S + GRACE_S - BEAT_S / 2)
 #define REJOIN_S 20.0 /* the same after a start of ours */
 
 enum node_state {
@@ -57,13 +59,13 @@ struct node {
 	struct link *link;       /* NULL: not connected */
 	struct visitor *visitor; /* the link's owner; of scnodeds.c */
 	enum node_state state;
-	bool is_drained;  /* by an operator; survives that it goes away */
-	bool is_listed;   /* cluster.json has it; true without one */
-	bool is_out;      /* it has not, or as defect or spare: takes no new job */
-	long point;       /* where it stands in the network's space; -1 = nowhere */
-	char *note;       /* why it is drained or lost; may be NULL */
-	double heard;     /* awake_now() of its last word */
-	double gone;      /* awake_now() when its connection ended; 0: not since we started */
+	bool is_drained; /* by an operator; survives that it goes away */
+	bool is_listed;  /* cluster.json has it; true without one */
+	bool is_out;     /* it has not, or as defect or spare: takes no new job */
+	long point;      /* where it stands in the network's space; -1 = nowhere */
+	char *note;      /* why it is drained or lost; may be NULL */
+	double heard;    /* awake_now() of its last word */
+	double lost_at; /* awake_now() from which on it is lost to its jobs, without a connection */
 	struct skew skew; /* of its clock */
 	double load;
 	uint64_t memory_free;

@@ -407,7 +407,7 @@ def own_host(cluster, name):
     try:
         if not daemon.says("registered with"):
             raise RuntimeError(daemon.log())
-        yield daemon, f"/proc/{daemon.child.pid}/root/dev/shm"
+        yield daemon, os.path.join(f"/proc/{daemon.child.pid}", "root", "dev/shm")
     finally:
         cluster.hosts.pop(name)
         cluster.daemons.remove(daemon)

@@ -388,8 +388,7 @@ def cut_off(lab):
     code, out, err = end_of(job, 15)
     tap.ok((code, out) == (123, "begun\n") and re.fullmatch(r"scrun: job \d+: host h1 is lost: .*\n", err),
            "the leader's host is cut off: code 123, one line", f"{code} {out} {err}")
-    # 3 s of silence, 4 s in which its scnoded may come back, and what the kernels take for it
-    tap.between(0, time.monotonic() - began, 11, "noticed in time")
+    tap.between(0, time.monotonic() - began, 8, "noticed in time")
 
 
 def main():

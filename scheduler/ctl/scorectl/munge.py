@@ -14,12 +14,17 @@ class Refused(Exception):
     """No credential, or one that is not good; the text names the remedy."""
 
 
+def loaded(name, package):
+    """A library that authentication needs; Refused."""
+    try:
+        return Library(name)
+    except OSError as problem:
+        raise Refused(f"{name} cannot be loaded ({problem}); install {package}") from None
+
+
 def _library():
     """libmunge, and what gives back what it returns."""
-    try:
-        lib = Library("libmunge.so.2")
-    except OSError as problem:
-        raise Refused(f"libmunge.so.2 cannot be loaded ({problem}); install libmunge2") from None
+    lib = loaded("libmunge.so.2", "libmunge2")
     lib.munge_ctx_create.restype = c_void_p
     lib.munge_strerror.restype = c_char_p
     lib.munge_ctx_strerror.restype = c_char_p

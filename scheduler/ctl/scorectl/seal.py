@@ -4,8 +4,8 @@
 
 import struct
 
-from .library import Library, byref, c_ubyte, c_ulonglong, c_void_p, room
-from .munge import Refused
+from .library import byref, c_ubyte, c_ulonglong, c_void_p, room
+from .munge import Refused, loaded
 
 KEY_BYTES = 32      # of crypto_kx, of all kinds
 OPENING_BYTES = 24
@@ -20,10 +20,7 @@ class Broken(Exception):
 
 
 def _library():
-    try:
-        lib = Library("libsodium.so.23")
-    except OSError as problem:
-        raise Refused(f"libsodium.so.23 cannot be loaded ({problem}); install libsodium23") from None
+    lib = loaded("libsodium.so.23", "libsodium23")
     if lib.sodium_init() < 0:
         raise Refused("libsodium cannot be used on this host")
     return lib

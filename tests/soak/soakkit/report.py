@@ -13,7 +13,9 @@ Written by `make soak HOURS=n`. A virtual cluster of four hosts has pm-ethernetd
 two users have a job of four ranks each on the same cores, by turns: rings of messages and
 reductions over raw Ethernet, each byte checked. One fault or two meet the first job, or the daemons of all. A round is
 good when no byte was wrong, the broken job ended within 10 s with an error, each other job went on to its end, and no
-process, control group, file or port was left. `tests/soak/soak --seed SEED --rounds 1` repeats a round.
+process, control group, file or port was left. The last column counts from the end of the fault:
+a killed process is dead then, and all of a host that fell has been started anew.
+`tests/soak/soak --seed SEED --rounds 1` repeats a round.
 """
 
 
@@ -38,7 +40,8 @@ def page(rounds):
     bad = [each for each in rounds if not each.is_good()]
     hours = sum(each.seconds for each in rounds) / 3600
     lines = [HEAD, f"{len(rounds)} rounds in {hours:.1f} h, {len(bad)} of them not good.", "",
-             "| fault | rounds | good | wrong data | another user's job lost | something left | slowest end, s |",
+             "| fault | rounds | good | wrong data | another user's job lost | something left | "
+             "slowest end after it, s |",
              "|---|---|---|---|---|---|---|"]
     names = sorted({name for each in rounds for name in each.faults})
     lines += [_row(name, [each for each in rounds if name in each.faults]) for name in names]

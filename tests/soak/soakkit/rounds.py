@@ -36,7 +36,7 @@ class Round:
     others: bool = True                             # the job of another user went on
     left: list = field(default_factory=list)
     seconds: float = 0.0
-    noticed_s: float = 0.0                          # from the fault to the end of a job that has to end
+    noticed_s: float = 0.0                          # from the end of the fault to that of a job that has to end
 
     def is_good(self):
         return not self.wrong and not self.left

@@ -191,6 +191,6 @@ TAP_TEST(scnodeds_beat__the_grace_time_begins_with_the_disconnect)
 		beat_after(w, 1);
 		beats++;
 	}
-	is_int(beats, 9);
+	is_int(beats, 7);
 	end_world(w);
 }
