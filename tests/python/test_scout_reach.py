@@ -126,7 +126,7 @@ def refuses(say, hear):
 
 @pytest.mark.parametrize("behave, said", [
     (refuses, "not reached: agents are switched off here; start scnoded without --no-remote"),
-    (lambda say, hear: say({"op": "ok"}), "not reached: its scnoded gives no agent"),
+    (lambda say, hear: (hear(), say({"op": "ok"})), "not reached: its scnoded gives no agent"),
     (lambda say, hear: hear(), "not reached: scnoded there: the connection was closed")])
 def test_scnoded__what_it_says_is_told(behave, said):
     done = run(Node(behave).port)
