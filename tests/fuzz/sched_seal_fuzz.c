@@ -35,7 +35,7 @@ static size_t sent_wire(struct seal *to, char wire[ROOM])
 	require(!seal_begin(to, &b, a.public, true, opening[1]));
 	memcpy(wire, opening[0], SEAL_OPENING_BYTES);
 	size += seal_push(&from, wire + size, SENT, HALF, false);
-	size += seal_push(&from, wire + size, SENT + HALF, sizeof(SENT) - HALF, true);
+	size += seal_push(&from, wire + size, &SENT[HALF], sizeof(SENT) - HALF, true);
 	return size;
 }
 
