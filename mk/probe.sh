@@ -139,7 +139,11 @@ probe_ethernetd() {
 	command -v clang >/dev/null 2>&1 || missing=" clang"
 	has libbpf || missing="$missing libbpf-dev"
 	[ -n "$missing" ] || echo "HAVE_LIBBPF := 1" >>"$tmp"
-	has jansson || missing="$missing $(package_of jansson)"
+	if has jansson; then
+		echo "HAVE_JANSSON := 1" >>"$tmp"
+	else
+		missing="$missing $(package_of jansson)"
+	fi
 	[ -n "$missing" ] || return 0
 	skip pm-ethernetd "${missing# }"
 	echo "SKIP_TOOLS += pm-ethernetd" >>"$tmp"

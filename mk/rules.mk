@@ -72,6 +72,15 @@ $(BUILD)/pkgconfig/libpm.pc: pmcore/libpm.pc.in mk/version.mk
 		-e 's|@LIBDIR@|$(abspath $(BUILD))|g' \
 		-e 's|@INCLUDEDIR@|$(CURDIR)/pmcore/include|g' $< >$@
 
+# The reader of cluster.json and host lists, which pm-ethernetd and the scheduler share.
+CLUSTER_OBJ := $(call obj,$(sort $(wildcard cluster/*.c)))
+CLUSTER_A   := $(BUILD)/libcluster.a
+ifdef COMPILING
+$(call stamp,$(BUILD)/cluster.list,$(CLUSTER_OBJ))
+endif
+$(CLUSTER_A): $(CLUSTER_OBJ) $(BUILD)/cluster.list
+	$(Q)rm -f $@ && $(AR) rcs $@ $(CLUSTER_OBJ)
+
 comma := ,
 space := $() $()
 
@@ -253,7 +262,7 @@ place_bpf   = echo 'const char eth_bpf_object[] = "$(1)/pm_ethernet.bpf.o";' \
 	      $(CC) $(PM_CFLAGS) $(CFLAGS) -x c -c -o $(2) -
 # $(call link_ethd,PLACE_OBJECT,OUTPUT)
 link_ethd   = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $(2) \
-	      $(ETHD_OBJ) $(1) $(LIBPM_A) $(ETHD_LIBS)
+	      $(ETHD_OBJ) $(1) $(CLUSTER_A) $(LIBPM_A) $(ETHD_LIBS)
 
 ifdef COMPILING
 $(call stamp,$(BUILD)/ethd.list,$(ETHD_OBJ))
@@ -268,7 +277,7 @@ $(ETHD_A): $(ETHD_OBJ) $(BUILD)/ethd.list
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(ETHD_OBJ) && objcopy --weaken-symbol=main $@
 
-$(BUILD)/bin/pm-ethernetd: $(ETHD_OBJ) $(BPF_PLACE) $(BPF_ETH) $(LIBPM_A) $(BUILD)/ethd.list
+$(BUILD)/bin/pm-ethernetd: $(ETHD_OBJ) $(BPF_PLACE) $(BPF_ETH) $(CLUSTER_A) $(LIBPM_A) $(BUILD)/ethd.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call link_ethd,$(BPF_PLACE),$@)
@@ -285,10 +294,11 @@ UNIT_SRC    := $(if $(wildcard tests/unit),$(call find_tests,tests/unit))
 # Tests of the kernel programs and of the daemon are there when what they judge is.
 BPF_TESTS   := $(filter tests/unit/pm-ethernet/bpf/%,$(UNIT_SRC))
 ETHD_TESTS  := $(filter tests/unit/pm-ethernet/daemon/%,$(UNIT_SRC))
+CLUSTER_TESTS := $(filter tests/unit/cluster/%,$(UNIT_SRC))
 VERBS_TESTS := $(filter tests/unit/pm-verbs/%,$(UNIT_SRC))
 MTL_TESTS   := $(filter tests/unit/mpi-glue/mtl/%,$(UNIT_SRC))
 UNIT_SRC    := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TESTS)) $(if $(ETHD),,$(ETHD_TESTS)) $(SCHED_SKIP) \
-	       $(if $(HAVE_VERBS),,$(VERBS_TESTS)) $(if $(HAVE_OMPI),,$(MTL_TESTS)),$(UNIT_SRC))
+	       $(if $(HAVE_JANSSON),,$(CLUSTER_TESTS)) $(if $(HAVE_VERBS),,$(VERBS_TESTS)) $(if $(HAVE_OMPI),,$(MTL_TESTS)),$(UNIT_SRC))
 SIM_SRC     := $(wildcard tests/sim/*_test.c)
 CONF_SRC    := $(wildcard tests/conformance/*_test.c)
 UNIT_PROGS  := $(call program,$(UNIT_SRC))
@@ -304,8 +314,11 @@ $(CONF_PROGS): $(CONF_HELP)
 unit_help    = $(call obj,$(filter-out %_test.c,$(wildcard tests/unit/pm-ethernet/$(1)/*.c)))
 $(call program,$(BPF_TESTS)): $(call unit_help,bpf) $(BPF_PLACE) | $(BPF_ETH)
 $(call program,$(BPF_TESTS)): TEST_LIBS = -lbpf
-$(call program,$(ETHD_TESTS)): $(call unit_help,daemon) $(BPF_PLACE) $(ETHD_A) | $(BPF_ETH)
-$(call program,$(ETHD_TESTS)): TEST_LIBS = $(ETHD_A) $(LIBPM_A) $(ETHD_LIBS)
+$(call program,$(ETHD_TESTS)): $(call unit_help,daemon) $(BPF_PLACE) $(ETHD_A) $(CLUSTER_A) | $(BPF_ETH)
+$(call program,$(ETHD_TESTS)): TEST_LIBS = $(ETHD_A) $(CLUSTER_A) $(LIBPM_A) $(ETHD_LIBS)
+CLUSTER_HELP := $(call obj,$(filter-out %_test.c,$(wildcard tests/unit/cluster/*.c)))
+$(call program,$(CLUSTER_TESTS)): $(CLUSTER_HELP) $(CLUSTER_A)
+$(call program,$(CLUSTER_TESTS)): TEST_LIBS = $(CLUSTER_A) $(LIBPM_A) -ljansson
 VERBS_HELP  := $(call obj,$(filter-out %_test.c,$(wildcard tests/unit/pm-verbs/*.c)))
 $(call program,$(VERBS_TESTS)): $(VERBS_HELP)
 
@@ -370,11 +383,11 @@ $(HXBLAB): $(HXBLAB_OBJ) $(filter-out %/main.o,$(HXBSIM_OBJ)) $(SIM_HELP) $(HARN
 # The libraries are compiled once more with a sanitizer for each of the two.
 # The scheduler's decoders are fuzzed where its programs can be built.
 FUZZ_SCHED := $(if $(filter scrun,$(SKIP_TOOLS)),,$(sort $(wildcard scheduler/proto/*.c)) \
-	      scheduler/scstepd/pmi1_line.c scheduler/scstepd/pmi1_space.c scheduler/scremote/message.c)
+	      cluster/file.c scheduler/scstepd/pmi1_line.c scheduler/scstepd/pmi1_space.c scheduler/scremote/message.c)
 FUZZ_SRC   := $(filter-out $(if $(FUZZ_SCHED),,tests/fuzz/sched_%) $(if $(HAVE_VERBS),,tests/fuzz/verbs_%),$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_LIBS  := $(if $(FUZZ_SCHED),$(SCHED_LIBS))
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SRC))
-FUZZ_LIB   := $(LIBPM_SRC) $(sort $(wildcard mpi-glue/common/*.c)) $(FUZZ_SCHED) \
+FUZZ_LIB   := $(LIBPM_SRC) cluster/hostexpr.c cluster/hostlist.c cluster/nameset.c $(sort $(wildcard mpi-glue/common/*.c)) $(FUZZ_SCHED) \
 	      $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c))
 FUZZ_MAIN  := tests/harness/fuzz_main.c tests/harness/tap.c
 FUZZ_PROGS := $(addprefix $(BUILD)/tests/fuzz/,$(FUZZ_NAMES))

@@ -25,11 +25,11 @@ outputs += $(if $(SCHED_COMMON),$(if $(filter scrun,$(SKIP_TOOLS)),,$(SCHED_A)))
 
 # $(call link_sched,NAME,OUTPUT)
 link_sched = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $(2) \
-	     $(call sched_obj,$(1)) $(SCHED_A) $(UTIL_A) $($(1)_LIBS) $(SCHED_LIBS)
+	     $(call sched_obj,$(1)) $(SCHED_A) $(CLUSTER_A) $(UTIL_A) $($(1)_LIBS) $(SCHED_LIBS)
 
 # The archive is for unit tests: its main() must not win over theirs.
 define sched_rule
-$(BUILD)/bin/$(1): $(call sched_obj,$(1)) $(SCHED_A) $(UTIL_A) $(BUILD)/sched.list scheduler/$(1)/libs.mk
+$(BUILD)/bin/$(1): $(call sched_obj,$(1)) $(SCHED_A) $(CLUSTER_A) $(UTIL_A) $(BUILD)/sched.list scheduler/$(1)/libs.mk
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
 	$$(Q)$$(call link_sched,$(1),$$@)
@@ -55,10 +55,10 @@ $(BUILD)/$(1)help.a: $(call sched_help,$(1))
 	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
 endef
 define sched_test_rule
-$(call program,$(1)): $(call sched_help_a,$(1)) $(UTIL_A)
+$(call program,$(1)): $(call sched_help_a,$(1)) $(CLUSTER_A) $(UTIL_A)
 $(call program,$(1)): $(if $(filter proto gang,$(call sched_of,$(1))),,$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A)
 $(call program,$(1)): TEST_LIBS = $(call sched_help_a,$(1)) $(if $(filter proto gang,$(call sched_of,$(1))),, \
-	$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A) $(UTIL_A) $($(call sched_of,$(1))_LIBS) $(SCHED_LIBS)
+	$(BUILD)/lib$(call sched_of,$(1)).a) $(SCHED_A) $(CLUSTER_A) $(UTIL_A) $($(call sched_of,$(1))_LIBS) $(SCHED_LIBS)
 endef
 SCHED_RUN   := $(filter-out $(SCHED_SKIP),$(SCHED_TESTS))
 $(foreach d,$(sort $(dir $(SCHED_RUN))),$(if $(call sched_help,$(d)),$(eval $(call sched_help_rule,$(d)))))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hostexpr - host expressions such as "rack0+io[1-2]~n7" or "all:16": names, groups and what is done with them.
 
-Owns the grammar, which pmcore/util/hostexpr.c shares (tests/golden/hostexpr.json feeds both). The caller gives
+Owns the grammar, which cluster/hostexpr.c shares (tests/golden/hostexpr.json feeds both). The caller gives
 the hosts of a group, and checks whether a name is a host.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hostlist - bracket ranges such as "n[000-063/2],io[1-2]": expand, count, fold.
 
-Owns the grammar, which pmcore/util/hostlist.c shares (tests/golden/hostlist.json feeds both).
+Owns the grammar, which cluster/hostlist.c shares (tests/golden/hostlist.json feeds both).
 Knows nothing of clusters: names are text.
 """
 

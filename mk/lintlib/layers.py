@@ -45,7 +45,8 @@ ALLOWED = (
     ("pm-ethernet/grid.h", ("pm-ethernet/frame.h",)),
     ("pm-ethernet/route.h", ("pm-ethernet/grid.h",)),
     ("pm-ethernet/bpf/", ("pm-ethernet/frame.h", "pm-ethernet/grid.h", "pm-ethernet/route.h", "{own}")),
-    ("pm-ethernet/daemon/", ("pmcore/wire/", "pmcore/util/", "pm-ethernet/")),
+    ("cluster/", ("pmcore/util/", "cluster/")),
+    ("pm-ethernet/daemon/", ("pmcore/wire/", "pmcore/util/", "cluster/", "pm-ethernet/")),
     # Rooms: hw <- conn <- data <- the files above them; datagrams have the ports in common with connections.
     ("pm-verbs/hw/", (*PUBLIC, "pmcore/util/", "pm-verbs/hw/", "pm-verbs/verbs.h")),
     ("pm-verbs/conn/", (*PUBLIC, "pmcore/util/", "pm-verbs/hw/", "pm-verbs/conn/")),
@@ -54,7 +55,7 @@ ALLOWED = (
     ("pm-*/", (*PUBLIC, "pmcore/wire/", "pmcore/util/", "{own}")),
     ("mpi-glue/common/", ("pm.h", "mpi-glue/common/", *NOTHING_TO_LINK)),
     ("mpi-glue/*/", ("pm.h", "mpi-glue/common/", "{own}", *NOTHING_TO_LINK, *OPEN_MPI)),
-    ("scheduler/", ("pm.h", "pmcore/util/", "scheduler/")),
+    ("scheduler/", ("pm.h", "pmcore/util/", "cluster/", "scheduler/")),
     ("scout/", ("pm.h", "pmcore/util/", "scout/")),
 )
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-ethernet/daemon/clusterfile.h"
+#include "cluster/file.h"
 #include "pm-ethernet/daemon/topology.h"
 
 static const char *text_of(const json_t *object, const char *key)
@@ -38,7 +38,7 @@ static const json_t *find_host(const json_t *all, const char *name)
 	size_t i;
 
 	json_array_foreach(json_object_get(all, "hosts"), i,
-			   host) if (ethd_clusterfile_is_host(host, name)) return host;
+			   host) if (cluster_file_is_host(host, name)) return host;
 	return NULL;
 }
 
@@ -114,7 +114,7 @@ int ethd_cluster_read(const char *path, const char *host, struct ethd_cluster *r
 {
 	struct ethd_cluster c = {.nics = ""};
 	char what[512] = "";
-	json_t *all = ethd_clusterfile_load(path, host, what, sizeof(what));
+	json_t *all = cluster_file_load(path, host, true, what, sizeof(what));
 	const json_t *entry = find_host(all, host);
 	const char *network = entry ? take_host(all, entry, &c) : "";
 	int err = -EINVAL;

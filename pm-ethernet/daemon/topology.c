@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* scconf has checked the file; what is checked here is what the kernel programs would go astray by. */
+/* scconf has checked the file; this checks what the kernel programs would go astray by. */
 #include "pm-ethernet/daemon/topology.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,11 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/space.h"
+
+static_assert(CLUSTER_DIMS == ETH_DIMS && CLUSTER_LINE_MAX == ETH_LINE_MAX,
+	      "a space of the file is a grid of the wire");
 static const char axes[ETH_DIMS + 1] = "xyzuvw";
 
 /* The hosts to be read, the grid to be filled, and room for an error message. */
 struct reading {
 	const json_t *hosts;
+	struct cluster_space *space;
 	struct eth_grid *grid;
 	struct eth_point *points;
 	char *why;
@@ -47,41 +53,22 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "?";
 }
 
-static int read_dims(const struct reading *r, const json_t *topology)
+static int read_dims(const struct reading *r, const json_t *all)
 {
-	const json_t *dims = json_object_get(topology, "dims"), *points;
-	size_t i;
+	int err = cluster_space_read(all, r->space, r->why, r->why_size);
 
-	if (strcmp(text_of(topology, "kind"), "hypercrossbar"))
-		return refuse(r,
-			      "topology: kind is %s, known is hypercrossbar; correct it in "
-			      "cluster.toml",
-			      text_of(topology, "kind"));
-	if (json_array_size(dims) < 1 || json_array_size(dims) > ETH_DIMS)
-		return refuse(r, "topology: dims has %zu items, usable are 1 to %d dimensions",
-			      json_array_size(dims), ETH_DIMS);
-	json_array_foreach(dims, i, points)
-	{
-		json_int_t n = json_integer_value(points);
-
-		if (n < 1 || n > ETH_LINE_MAX)
-			return refuse(r,
-				      "topology: dimension %c has %lld points, usable are 1 to %d",
-				      axes[i], (long long)n, ETH_LINE_MAX);
-		r->grid->dims[i] = (uint16_t)n;
-	}
-	r->grid->n_dims = (uint32_t)json_array_size(dims);
-	return 0;
+	memcpy(r->grid->dims, r->space->dims, sizeof(r->grid->dims));
+	r->grid->n_dims = r->space->n_dims;
+	return err;
 }
 
 /* Where a host stands; one without coordinates, or marked as defect, stays unknown. */
 static int read_point(const struct reading *r, const json_t *host)
 {
-	const json_t *coords = json_object_get(host, "coords"), *coord;
 	long id = number_of(host, "id", 0, (long)r->grid->n_points - 1);
 	const char *name = text_of(host, "name");
 	struct eth_point *point;
-	size_t d;
+	int stands;
 
 	if (id < 0)
 		return refuse(r,
@@ -89,30 +76,16 @@ static int read_point(const struct reading *r, const json_t *host)
 			      "file anew with 'scconf compile'",
 			      name, r->grid->n_points);
 	point = &r->points[id];
-	if (!coords || !strcmp(text_of(host, "state"), "defect"))
+	if (!json_object_get(host, "coords") || !strcmp(text_of(host, "state"), "defect"))
 		return 0;
 	if (point->is_known)
 		return refuse(r,
 			      "host %s has the id %ld of another; write the file anew with "
 			      "'scconf compile'",
 			      name, id);
-	if (json_array_size(coords) != r->grid->n_dims)
-		return refuse(r,
-			      "host %s: %zu coords for %u dimensions; correct them in cluster.toml",
-			      name, json_array_size(coords), r->grid->n_dims);
-	json_array_foreach(coords, d, coord)
-	{
-		json_int_t at = json_integer_value(coord);
-
-		if (!json_is_integer(coord) || at < 0 || at >= r->grid->dims[d])
-			return refuse(r,
-				      "host %s: coordinate %c is outside of 0 to %u; correct it in "
-				      "cluster.toml",
-				      name, axes[d], r->grid->dims[d] - 1u);
-		point->at[d] = (uint16_t)at;
-	}
-	point->is_known = 1;
-	return 0;
+	stands = cluster_space_place(r->space, host, point->at, r->why, r->why_size);
+	point->is_known = stands == 1;
+	return stands < 0 ? stands : 0;
 }
 
 static int compare(const void *a, const void *b)
@@ -251,10 +224,10 @@ static int read_own(const struct reading *r, const json_t *host)
 	return 0;
 }
 
-static int read_all(const struct reading *r, const json_t *topology, const json_t *host,
+static int read_all(const struct reading *r, const json_t *all, const json_t *host,
 		    const char *network)
 {
-	int err = read_dims(r, topology);
+	int err = read_dims(r, all);
 
 	if (!err)
 		err = read_points(r);
@@ -267,9 +240,10 @@ int ethd_topology_read(const json_t *all, const json_t *host, const char *networ
 		       struct eth_grid *ret, struct eth_point **ret_points, char *why,
 		       size_t why_size)
 {
-	const json_t *topology = json_object_get(all, "topology");
+	struct cluster_space space;
 	struct eth_grid grid = {0};
 	struct reading r = {.hosts = json_object_get(all, "hosts"),
+			    .space = &space,
 			    .grid = &grid,
 			    .why = why,
 			    .why_size = why_size};
@@ -280,13 +254,13 @@ int ethd_topology_read(const json_t *all, const json_t *host, const char *networ
 	*ret = (struct eth_grid){0};
 	*ret_points = NULL;
 	count_rails(host, network, &with_dim);
-	if (!json_is_object(topology) || !with_dim)
+	if (!json_is_object(json_object_get(all, "topology")) || !with_dim)
 		return 0;
 	if (!n || n > ETH_POINTS_MAX)
 		return refuse(&r, "%zu hosts; a hypercrossbar has 1 to %d", n, ETH_POINTS_MAX);
 	grid.n_points = (uint32_t)n;
 	r.points = calloc(n, sizeof(*r.points));
-	err = r.points ? read_all(&r, topology, host, network) : -ENOMEM;
+	err = r.points ? read_all(&r, all, host, network) : -ENOMEM;
 	if (err == -ENOMEM)
 		snprintf(why, why_size, "%s", strerror(ENOMEM));
 	if (err) {

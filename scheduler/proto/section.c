@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/file.h"
 #include "scheduler/proto/fields.h"
 #include "scheduler/proto/slots.h"
 
@@ -94,16 +95,12 @@ int section_read(struct section *ret, const json_t *cluster, char *why, size_t w
 
 int section_load(struct section *ret, const char *path, char *why, size_t why_size)
 {
-	json_error_t error;
-	json_t *cluster = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	json_t *cluster = cluster_file_load(path, NULL, true, why, why_size);
 	char wrong[512];
 	int err;
 
-	if (!cluster) {
-		snprintf(why, why_size, "%s, line %d: %s; write it with 'scconf compile'", path,
-			 error.line, error.text);
+	if (!cluster)
 		return -EINVAL;
-	}
 	err = section_read(ret, cluster, wrong, sizeof(wrong));
 	json_decref(cluster);
 	if (err)

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/file.h"
+#include "cluster/space.h"
+
 #define CLUSTER_VERSION 1
 
 static char *text_of(const json_t *object, const char *key)
@@ -16,55 +19,33 @@ static char *text_of(const json_t *object, const char *key)
 	return text ? strdup(text) : NULL;
 }
 
-/* The shape of a hypercrossbar; of any other network nothing. */
-static bool take_topology(struct cluster *c, const json_t *topology)
+/* The shape of a hypercrossbar, which the scheduler can divide; of a flat cluster nothing. */
+static bool take_space(struct cluster *c, const struct cluster_space *space)
 {
-	const char *kind = json_string_value(json_object_get(topology, "kind"));
-	const json_t *dims = json_object_get(topology, "dims"), *extent;
 	uint64_t points = 1;
-	size_t d;
 
-	if (!kind || strcmp(kind, "hypercrossbar"))
-		return true;
-	if (!json_array_size(dims) || json_array_size(dims) > BOX_DIMS)
-		return false;
-	json_array_foreach(dims, d, extent)
-	{
-		json_int_t n = json_integer_value(extent);
-
-		if (n < 1 || n > BOX_LINE_MAX)
-			return false;
-		c->space.dims[d] = (uint32_t)n;
-		points *= (uint64_t)n;
+	for (uint32_t d = 0; d < space->n_dims; d++) {
+		c->space.dims[d] = space->dims[d];
+		points *= space->dims[d];
 	}
-	c->space.n_dims = (uint32_t)json_array_size(dims);
+	c->space.n_dims = space->n_dims;
 	return points <= BOX_POINTS_MAX;
 }
 
-/* The point of a host; -1: it has no coordinates, -2: they are outside of the space. */
-static long point_of(const struct cluster *c, const json_t *coords)
+/* A point of the box: the last dimension is the fastest. */
+static long point_at(const struct box_space *space, const uint16_t at[CLUSTER_DIMS])
 {
-	const json_t *coordinate;
 	long point = 0;
-	size_t d;
 
-	if (!c->space.n_dims || !coords)
-		return -1;
-	if (json_array_size(coords) != c->space.n_dims)
-		return -2;
-	json_array_foreach(coords, d, coordinate)
-	{
-		json_int_t at = json_integer_value(coordinate);
-
-		if (!json_is_integer(coordinate) || at < 0 || at >= c->space.dims[d])
-			return -2;
-		point = point * (long)c->space.dims[d] + (long)at;
-	}
+	for (uint32_t d = 0; d < space->n_dims; d++)
+		point = point * (long)space->dims[d] + at[d];
 	return point;
 }
 
-static bool take_hosts(struct cluster *c, const json_t *hosts)
+static bool take_hosts(struct cluster *c, const struct cluster_space *space, const json_t *hosts,
+		       char *why, size_t why_size)
 {
+	uint16_t at[CLUSTER_DIMS];
 	const json_t *host;
 	size_t i;
 
@@ -74,10 +55,11 @@ static bool take_hosts(struct cluster *c, const json_t *hosts)
 	json_array_foreach(hosts, i, host)
 	{
 		const char *state = json_string_value(json_object_get(host, "state"));
+		int stands = cluster_space_place(space, host, at, why, why_size);
 
 		c->hosts[i].name = text_of(host, "name");
-		c->hosts[i].point = point_of(c, json_object_get(host, "coords"));
-		if (!c->hosts[i].name || c->hosts[i].point < -1)
+		c->hosts[i].point = stands > 0 ? point_at(&c->space, at) : -1;
+		if (!c->hosts[i].name || stands < 0)
 			return false;
 		c->hosts[i].is_usable = !state || !strcmp(state, "up");
 		c->n_hosts = i + 1;
@@ -144,34 +126,33 @@ static bool take_networks(struct cluster *c, const json_t *networks)
 	return true;
 }
 
-struct cluster *cluster_read(const char *path, char *why, size_t why_size)
+/* False: with a sentence in @why, or with none where the file is no cluster.json of ours. */
+static bool take_all(struct cluster *c, const json_t *all, char *why, size_t why_size)
 {
-	json_error_t error;
-	json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-	char wrong[512];
+	struct cluster_space space;
+
+	c->name = text_of(all, "name");
+	return c->name && json_integer_value(json_object_get(all, "version")) == CLUSTER_VERSION &&
+	       !cluster_space_read(all, &space, why, why_size) && take_space(c, &space) &&
+	       take_hosts(c, &space, json_object_get(all, "hosts"), why, why_size) &&
+	       take_groups(c, json_object_get(all, "groups")) &&
+	       take_networks(c, json_object_get(all, "networks")) &&
+	       !section_read(&c->section, all, why, why_size);
+}
+
+struct cluster *cluster_read(const char *path, bool may_wait, char *why, size_t why_size)
+{
+	json_t *all = cluster_file_load(path, NULL, may_wait, why, why_size);
+	char wrong[512] = "";
 	struct cluster *c;
 
-	if (!all) {
-		snprintf(why, why_size, "%s, line %d: %s; write it with 'scconf compile'", path,
-			 error.line, error.text);
+	if (!all)
 		return NULL;
-	}
 	c = calloc(1, sizeof(*c));
-	if (c)
-		c->name = text_of(all, "name");
-	if (!c || !c->name ||
-	    json_integer_value(json_object_get(all, "version")) != CLUSTER_VERSION ||
-	    !take_topology(c, json_object_get(all, "topology")) ||
-	    !take_hosts(c, json_object_get(all, "hosts")) ||
-	    !take_groups(c, json_object_get(all, "groups")) ||
-	    !take_networks(c, json_object_get(all, "networks"))) {
-		snprintf(why, why_size,
-			 "%s: no cluster.json of version %d; write it with 'scconf compile'", path,
-			 CLUSTER_VERSION);
-		cluster_free(c);
-		c = NULL;
-	}
-	if (c && section_read(&c->section, all, wrong, sizeof(wrong))) {
+	if (!c || !take_all(c, all, wrong, sizeof(wrong))) {
+		if (!wrong[0])
+			snprintf(wrong, sizeof(wrong), "no cluster.json of version %d",
+				 CLUSTER_VERSION);
 		snprintf(why, why_size, "%s: %s; write it with 'scconf compile'", path, wrong);
 		cluster_free(c);
 		c = NULL;

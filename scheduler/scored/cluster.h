@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "pmcore/util/nameset.h"
+#include "cluster/nameset.h"
 #include "scheduler/gang/box.h"
 #include "scheduler/proto/section.h"
 
@@ -42,8 +42,8 @@ struct cluster {
 	struct section section;
 };
 
-/* NULL with a sentence in @why. */
-struct cluster *cluster_read(const char *path, char *why, size_t why_size);
+/* @may_wait for a writer of the file as cluster_file_load() does. NULL with a sentence in @why. */
+struct cluster *cluster_read(const char *path, bool may_wait, char *why, size_t why_size);
 void cluster_free(struct cluster *cluster);
 /* Its place, also when @name has a domain that the file leaves out; -1 = none. */
 long cluster_host_of(const struct cluster *cluster, const char *name);

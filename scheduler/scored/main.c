@@ -103,7 +103,8 @@ static void share_files(struct scored *d)
 
 static int open_all(struct scored *d, char *why, size_t why_size)
 {
-	if (d->options.config && !(d->cluster = cluster_read(d->options.config, why, why_size)))
+	if (d->options.config &&
+	    !(d->cluster = cluster_read(d->options.config, true, why, why_size)))
 		return -EINVAL;
 	scored_options_complete(&d->options, d->cluster ? &d->cluster->section : NULL);
 	share_files(d);

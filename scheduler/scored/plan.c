@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "pmcore/util/nameset.h"
+#include "cluster/nameset.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"

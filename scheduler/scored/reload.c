@@ -32,7 +32,8 @@ static void say_removed(const struct scored *d)
 void reload_now(struct scored *d)
 {
 	char why[1024];
-	struct cluster *old = d->cluster, *new = cluster_read(d->options.config, why, sizeof(why));
+	struct cluster *old = d->cluster,
+		       *new = cluster_read(d->options.config, false, why, sizeof(why));
 
 	if (!new) {
 		daemon_say("not read anew: %s", why);

@@ -14,7 +14,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "pmcore/util/nameset.h"
+#include "cluster/nameset.h"
 #include "scheduler/gang/matrix.h"
 #include "scheduler/gang/queue.h"
 #include "scheduler/proto/auth.h"

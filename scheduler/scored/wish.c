@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pmcore/util/hostexpr.h"
+#include "cluster/hostexpr.h"
 #include "scheduler/scored/cluster.h"
 #include "scheduler/scored/nodes.h"
 

@@ -3,7 +3,7 @@
 #ifndef SCHEDULER_SCORED_WISH_H
 #define SCHEDULER_SCORED_WISH_H
 
-#include "pmcore/util/hostlist.h"
+#include "cluster/hostlist.h"
 #include "scheduler/scored/scored.h"
 
 /*

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmcore/util/hostexpr.h"
-#include "pmcore/util/nameset.h"
+#include "cluster/hostexpr.h"
+#include "cluster/nameset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pmtopo.hostexpr: the vectors shared with pmcore/util/hostexpr.c, and the algebra."""
+"""pmtopo.hostexpr: the vectors shared with cluster/hostexpr.c, and the algebra."""
 
 import json
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pmtopo.hostlist: the vectors shared with pmcore/util/hostlist.c, and properties."""
+"""pmtopo.hostlist: the vectors shared with cluster/hostlist.c, and properties."""
 
 import json
 import pathlib

@@ -50,7 +50,7 @@ static struct world *new_world(void)
 	w->d.loop = ev_default_loop(EVFLAG_AUTO);
 	w->d.matrix = matrix_new(1);
 	w->d.journal = journal_open(JOURNAL_NONE, w->why, sizeof(w->why));
-	w->d.cluster = cluster_read(w->file, w->why, sizeof(w->why));
+	w->d.cluster = cluster_read(w->file, true, w->why, sizeof(w->why));
 	if (!w->d.cluster || jobs_open(&w->d, w->why, sizeof(w->why)) || nodes_read(&w->d))
 		return NULL;
 	return w;

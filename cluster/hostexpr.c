@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* hostexpr - reads an expression term by term into a set of names, and writes what is left out as a list. */
-#include "pmcore/util/hostexpr.h"
+#include "cluster/hostexpr.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmcore/util/nameset.h"
+#include "cluster/nameset.h"
 
 #define COUNT_DIGITS 9
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/harness/vectors.h"
+#include "tests/unit/cluster/vectors.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmcore/util/hostlist.h"
+#include "cluster/hostlist.h"
 #include "tests/harness/tap.h"
 
 /* A \uXXXX escape as UTF-8 (below 0x800 only); gives the byte behind it. */

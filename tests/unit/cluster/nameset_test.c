@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* nameset against the plainest model: an array that is searched. */
-#include "pmcore/util/nameset.h"
+#include "cluster/nameset.h"
 #include "tests/harness/tap.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* nameset - a hash table with open addressing over an array that keeps the order. */
-#include "pmcore/util/nameset.h"
+#include "cluster/nameset.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * those inside of a value are. scconf replaces the file as a whole, but others copy it: one that ends too early, or
  * changed while it was read, and was written to just now, is read again when its writer goes on.
  */
-#include "pm-ethernet/daemon/clusterfile.h"
+#include "cluster/file.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,18 +19,18 @@
 
 #define WRITING_S 2  /* no writer pauses longer */
 #define READINGS 100 /* of a file that changes again and again */
-#define PIECE (JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY)
+#define PIECE (JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES)
 
 /* Where we are in the text. */
 struct text {
 	char *all;
 	const char *at, *end;
-	const char *host;
+	const char *host;   /* NULL: none is whole */
 	json_error_t error; /* text[0] = 0: none; line counts from the beginning of the file */
 	bool is_cut;        /* the error is that there is no more */
 };
 
-bool ethd_clusterfile_is_host(const json_t *entry, const char *name)
+bool cluster_file_is_host(const json_t *entry, const char *name)
 {
 	const char *own = json_string_value(json_object_get(entry, "name"));
 	size_t n = strcspn(name, ".");
@@ -106,7 +106,7 @@ static json_t *take_hosts(struct text *t)
 		return hosts;
 	do {
 		host = take_value(t);
-		if (host && !ethd_clusterfile_is_host(host, t->host))
+		if (host && !(t->host && cluster_file_is_host(host, t->host)))
 			make_small(host);
 		json_array_append_new(hosts, host);
 	} while (host && take(t, ','));
@@ -126,6 +126,16 @@ static json_t *take_member(struct text *t, const char *key)
 	return !strcmp(key, "hosts") && take(t, '[') ? take_hosts(t) : take_value(t);
 }
 
+/* Whether @key may be one of @all's. */
+static bool take_key(struct text *t, const json_t *all, const json_t *key)
+{
+	if (key && !json_is_string(key))
+		complain(t, "string expected");
+	else if (key && json_object_get(all, json_string_value(key)))
+		complain(t, "duplicate object key");
+	return !t->error.text[0];
+}
+
 static json_t *take_members(struct text *t)
 {
 	json_t *all = json_object(), *key, *value = NULL;
@@ -134,9 +144,7 @@ static json_t *take_members(struct text *t)
 		return all;
 	do {
 		key = take_value(t);
-		if (key && !json_is_string(key))
-			complain(t, "string expected");
-		value = json_is_string(key) ? take_member(t, json_string_value(key)) : NULL;
+		value = take_key(t, all, key) ? take_member(t, json_string_value(key)) : NULL;
 		if (value)
 			json_object_set_new(all, json_string_value(key), value);
 		json_decref(key);
@@ -246,9 +254,10 @@ static bool wait_for_writer(int watch)
 	return poll(&watched, 1, WRITING_S * 1000) == 1 && read(watch, events, sizeof(events)) > 0;
 }
 
-json_t *ethd_clusterfile_load(const char *path, const char *host, char *why, size_t why_size)
+json_t *cluster_file_load(const char *path, const char *host, bool may_wait, char *why,
+			  size_t why_size)
 {
-	int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	int watch = may_wait ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1;
 	bool is_watched = watch >= 0 && inotify_add_watch(watch, path, IN_MODIFY) >= 0;
 	bool is_changing = false;
 	json_t *tree;

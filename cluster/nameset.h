@@ -3,8 +3,8 @@
  * nameset - names in the order in which they were added, each once. Adding, removing and asking take the same time
  * however many there are, also for names that somebody chose to collide. The texts are the caller's and outlive the set.
  */
-#ifndef PM_UTIL_NAMESET_H
-#define PM_UTIL_NAMESET_H
+#ifndef CLUSTER_NAMESET_H
+#define CLUSTER_NAMESET_H
 
 #include <stdbool.h>
 #include <stddef.h>

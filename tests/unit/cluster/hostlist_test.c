@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Tests of hostlist, with the vectors that the Python side has, too. */
-#include "pmcore/util/hostlist.h"
+#include "cluster/hostlist.h"
 #include "tests/harness/tap.h"
-#include "tests/harness/vectors.h"
+#include "tests/unit/cluster/vectors.h"
 
 #include <errno.h>
 #include <string.h>

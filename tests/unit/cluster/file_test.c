@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of pm-ethernet/daemon/clusterfile.c: the same tree as jansson's but for other hosts' rails, and no other files. */
-#include "pm-ethernet/daemon/clusterfile.h"
+/* Tests of cluster/file.c: the same tree as jansson's but for other hosts' rails, and no other files. */
+#include "cluster/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static char why[512];
 
 static json_t *load(const char *text, size_t len, const char *host)
 {
-	char path[] = "/tmp/clusterfile_test.XXXXXX";
+	char path[] = "/tmp/file_test.XXXXXX";
 	int fd = mkstemp(path);
 	json_t *tree;
 
@@ -25,7 +25,7 @@ static json_t *load(const char *text, size_t len, const char *host)
 	okf(!futimens(fd, (struct timespec[2]){{1, 0}, {1, 0}}), "time of %s", path);
 	close(fd);
 	why[0] = 0;
-	tree = ethd_clusterfile_load(path, host, why, sizeof(why));
+	tree = cluster_file_load(path, host, true, why, sizeof(why));
 	unlink(path);
 	return tree;
 }
@@ -47,7 +47,7 @@ static const char whole[] =
 	"\"b\"}},\n"
 	"{\"id\": 1, \"name\": \"n1\", \"address\": \"10.0.0.1\", \"rails\": []}\n], \"last\":7}\n";
 
-TAP_TEST(ethd_clusterfile_load__other_hosts_become_small)
+TAP_TEST(cluster_file_load__other_hosts_become_small)
 {
 	ok(is_same(whole, "n1",
 		   "{\"version\": 1, \"name\": \"a}\\\"]\", \"pm\": {}, \"x\": [1, -2500.0, true, "
@@ -56,12 +56,14 @@ TAP_TEST(ethd_clusterfile_load__other_hosts_become_small)
 		   "\"address\": \"10.0.0.1\", \"rails\": []}], \"last\": 7}"));
 	ok(is_same("{\"hosts\": [{\"name\": \"n1\", \"rails\": [1]}]}", "n1.example.org",
 		   "{\"hosts\": [{\"name\": \"n1\", \"rails\": [1]}]}"));
+	ok(is_same("{\"hosts\": [{\"name\": \"n1\", \"rails\": [1]}]}", NULL,
+		   "{\"hosts\": [{\"name\": \"n1\"}]}"));
 	ok(is_same("{}", "n1", "{}"));
 	ok(is_same("{\"hosts\":[]}", "n1", "{\"hosts\": []}"));
 	ok(is_same("{\"hosts\": {\"rails\": 5}}", "n1", "{\"hosts\": {\"rails\": 5}}"));
 }
 
-TAP_TEST(ethd_clusterfile_load__no_part_of_a_file_is_a_file)
+TAP_TEST(cluster_file_load__no_part_of_a_file_is_a_file)
 {
 	size_t len = strlen(whole) - 1; /* but for the last line's end */
 	uint32_t taken = 0, silent = 0;
@@ -77,7 +79,7 @@ TAP_TEST(ethd_clusterfile_load__no_part_of_a_file_is_a_file)
 	is_int(silent, 0);
 }
 
-TAP_TEST(ethd_clusterfile_load__names_the_line)
+TAP_TEST(cluster_file_load__names_the_line)
 {
 	static const struct {
 		const char *text, *words;
@@ -89,6 +91,8 @@ TAP_TEST(ethd_clusterfile_load__names_the_line)
 		{"{\"hosts\": [{},\n\n{\"a\" 1}]}", "line 3: "},
 		{"{5: 1}", "line 1: string expected"},
 		{"[]", "line 1: '{' expected"},
+		{"{\"a\": 1,\n\"a\": 2}", "line 2: duplicate object key"},
+		{"{\"a\": {\"b\": 1,\n\"b\": 2}}", "line 2: duplicate object key"},
 		{"{\"a\": 1,}", "line 1: "},
 		{"{\"hosts\": [{},]}", "line 1: "},
 	};
@@ -118,9 +122,9 @@ static void write_by_parts(int fd, int watch, int parts)
 	_exit(0);
 }
 
-TAP_TEST(ethd_clusterfile_load__a_file_that_is_being_written)
+TAP_TEST(cluster_file_load__a_file_that_is_being_written)
 {
-	char path[] = "/tmp/clusterfile_test.XXXXXX";
+	char path[] = "/tmp/file_test.XXXXXX";
 	int fd = mkstemp(path), watch = inotify_init1(IN_CLOEXEC), status = -1;
 	size_t first = strlen(whole) / 5;
 	json_t *tree;
@@ -132,7 +136,7 @@ TAP_TEST(ethd_clusterfile_load__a_file_that_is_being_written)
 	must(writer >= 0);
 	if (!writer)
 		write_by_parts(fd, watch, 5);
-	tree = ethd_clusterfile_load(path, "n0", why, sizeof(why));
+	tree = cluster_file_load(path, "n0", true, why, sizeof(why));
 	okf(tree, "%s", why);
 	is_int(waitpid(writer, &status, 0), writer);
 	is_int(status, 0);
@@ -142,14 +146,27 @@ TAP_TEST(ethd_clusterfile_load__a_file_that_is_being_written)
 	unlink(path);
 }
 
-TAP_TEST(ethd_clusterfile_load__a_writer_who_never_goes_on)
+TAP_TEST(cluster_file_load__a_writer_who_never_goes_on)
 {
-	char path[] = "/tmp/clusterfile_test.XXXXXX";
+	char path[] = "/tmp/file_test.XXXXXX";
 	int fd = mkstemp(path);
 
 	must(fd >= 0 && write(fd, whole, 40) == 40);
-	ok(!ethd_clusterfile_load(path, "n0", why, sizeof(why)));
+	ok(!cluster_file_load(path, "n0", true, why, sizeof(why)));
 	ok(strstr(why, path) && strstr(why, "write it with 'scconf compile'"));
+	close(fd);
+	unlink(path);
+}
+
+TAP_TEST(cluster_file_load__one_that_may_not_wait)
+{
+	char path[] = "/tmp/file_test.XXXXXX";
+	int fd = mkstemp(path);
+
+	must(fd >= 0 && write(fd, whole, 40) == 40);
+	alarm(1); /* a wait would take longer */
+	ok(!cluster_file_load(path, "n0", false, why, sizeof(why)));
+	alarm(0);
 	close(fd);
 	unlink(path);
 }

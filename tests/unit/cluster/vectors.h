@@ -3,8 +3,8 @@
  * vectors - test vectors in JSON that C and Python share. Each key of the file has arrays of strings, one array per
  * line, so a few lines here read them without a JSON library.
  */
-#ifndef TESTS_HARNESS_VECTORS_H
-#define TESTS_HARNESS_VECTORS_H
+#ifndef TESTS_UNIT_CLUSTER_VECTORS_H
+#define TESTS_UNIT_CLUSTER_VECTORS_H
 
 #include <stddef.h>
 

@@ -14,10 +14,10 @@
  *
  * A place of up to 9 digits is a count.
  */
-#ifndef PM_UTIL_HOSTEXPR_H
-#define PM_UTIL_HOSTEXPR_H
+#ifndef CLUSTER_HOSTEXPR_H
+#define CLUSTER_HOSTEXPR_H
 
-#include "pmcore/util/hostlist.h"
+#include "cluster/hostlist.h"
 
 #define HOSTEXPR_CUTS_MAX 16 /* of one term */
 

@@ -12,8 +12,8 @@
  * The last bracket of an item changes fastest. A number with a leading zero pads the range to its
  * width; both ends must have the same width then.
  */
-#ifndef PM_UTIL_HOSTLIST_H
-#define PM_UTIL_HOSTLIST_H
+#ifndef CLUSTER_HOSTLIST_H
+#define CLUSTER_HOSTLIST_H
 
 #include <stddef.h>
 

@@ -4,7 +4,7 @@
  * names and bytes, once to write them, so that the memory is taken in one piece and nothing of the
  * expansion has to be checked again. Refuses to know what the names mean.
  */
-#include "pmcore/util/hostlist.h"
+#include "cluster/hostlist.h"
 
 #include <assert.h>
 #include <errno.h>
