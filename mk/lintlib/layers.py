@@ -13,7 +13,7 @@ OPEN_MPI = ("ompi_config.h", "opal_config.h", "orte_config.h", "ompi/", "opal/",
 # The channel engine may not name a socket, clock, thread or file, not even through libc or util/.
 CHANNEL_SYSTEM = {f"{h}.h" for h in ("assert", "errno", "inttypes", "limits", "stdalign", "stdbool",
                                      "stddef", "stdint", "stdlib", "string")}
-CHANNEL_REFUSED = ("pmcore/util/clock.h", "pmcore/util/log.h")
+CHANNEL_REFUSED = ("pmcore/util/clock.h",)
 
 # For a component of Open MPI, which links the library and nothing else of it.
 NOTHING_TO_LINK = ("pmcore/util/clock.h", "pmcore/util/copy.h")
@@ -56,7 +56,6 @@ ALLOWED = (
     ("mpi-glue/common/", ("pm.h", "mpi-glue/common/", *NOTHING_TO_LINK)),
     ("mpi-glue/*/", ("pm.h", "mpi-glue/common/", "{own}", *NOTHING_TO_LINK, *OPEN_MPI)),
     ("scheduler/", ("pm.h", "pmcore/util/", "cluster/", "scheduler/")),
-    ("scout/", ("pm.h", "pmcore/util/", "scout/")),
 )
 
 

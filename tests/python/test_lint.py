@@ -290,6 +290,27 @@ def test_subjects_allows(tree, name, text):
     assert code == 0, output
 
 
+@pytest.mark.parametrize("name, text", [
+    ("docs/a.md", "# A\n\nSee `pmcore/util/gone.h`.\n"),
+    ("pmcore/util/a.c", C_HEAD + "/* As pmcore/util/gone.h has it. */\n"),
+    ("mk/a.mk", HASH_HEAD + "# see pmcore/util/gone.h\n"),
+])
+def test_paths_reports(tree, name, text):
+    write(tree, name, text)
+    assert_reported(tree, "paths", name, "no file pmcore/util/gone.h")
+
+
+@pytest.mark.parametrize("text", [
+    "`pmcore/util/a.c` and `pmcore/util/NAME.h`", "`/usr/lib/pmcore/util/gone.h`", "`elsewhere/gone.h`",
+    "`$BUILD/pmcore/util/gone.h`", "`pmcore/util/*.h`",
+])
+def test_paths_allows(tree, text):
+    write(tree, "pmcore/util/a.c", C_HEAD)
+    write(tree, "docs/a.md", f"# A\n\n{text}\n")
+    code, output = lint(tree, "paths")
+    assert code == 0, output
+
+
 @pytest.mark.parametrize("link, says", [
     ("[b](b.md)", "no file b.md"),
     ("[b](../x/b.md)", "no file ../x/b.md"),
