@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * hostlist - the parser of bracket ranges. It walks the text twice: once to judge it and to add up
- * names and bytes, once to write them, so that the memory is taken in one piece and nothing of the
+ * names and bytes, once to write them. So the memory is taken in one piece and nothing of the
  * expansion has to be checked again. Refuses to know what the names mean.
  */
 #include "cluster/hostlist.h"

@@ -150,8 +150,9 @@ void ack_told(struct chan_peer *peer, uint8_t type, uint32_t echo, uint16_t cred
 }
 
 /*
- * When many packets have come, what the program sends next may carry the ack, and a packet of its own costs time while
- * others wait to be read: it leaves with the first poll before which nothing has come.
+ * When many packets have come, what the program sends next may carry the ack, and a packet of its
+ * own costs time while others wait to be read. So such an ack leaves with the first poll before
+ * which nothing has come.
  */
 uint64_t ack_timers(struct chan *chan, struct chan_peer *peer)
 {

@@ -12,9 +12,9 @@
  *   time     chan_deadline gives the next moment chan_poll has to be called at even if nothing arrives
  *
  * Reliability: per peer a window of sequence numbers held in arrays indexed by sequence number (as
- * PM/Ethernet-HXB did); cumulative and selective acks ride on data; a packet is known lost as soon as
- * the other side has seen a later packet of the same rail. One-sided data goes through the same window
- * but is placed in user memory on arrival, in any order, and takes no receive buffer.
+ * PM/Ethernet-HXB did). Cumulative and selective acks ride on data. A packet is known lost as soon
+ * as the other side has seen a later packet of the same rail. One-sided data goes through the same
+ * window but is placed in user memory on arrival, in any order, and takes no receive buffer.
  */
 #ifndef PM_CHANNEL_H
 #define PM_CHANNEL_H

@@ -19,8 +19,9 @@
 /* From here on the copy of the processor's own string instruction is faster than that of the C library. */
 #define STRING_MIN (192u << 10)
 /*
- * Measured, ns per KiB more for the sender: between near cores up to 45, and 75 for messages of 32 and 64 KiB, which take
- * as long by either way there; between far ones nearly always more than 60, up to 480.
+ * Measured, ns per KiB more for the sender: between near cores up to 45. Messages of 32 and 64 KiB,
+ * which take as long by either way there, had 75. Between far cores it was nearly always more than
+ * 60, up to 480.
  */
 #define FAR_NS_PER_KIB 55
 /* Runs between two trials: at first, and while the verdict stays the same. */

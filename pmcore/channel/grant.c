@@ -6,10 +6,11 @@
  * as much with the least budget, and that is expected from then on. Knows numbers only: what is
  * asked for with the budget is up to pull.c, and what is let out for messages to credit.c.
  *
- * After: data in flight bounded by loss beyond a threshold and probed slowly (BBRv3,
- * draft-cardwell-iccrg-bbr-congestion-control-02), multiplicative steps (Kelly, Scalable TCP, CCR 2003), loss
- * that does not follow the load is no congestion (Dong et al., PCC, NSDI 2015), and the receiver as the
- * one who decides because it alone sees all senders (Montazeri et al., Homa, SIGCOMM 2018).
+ * After these sources: BBRv3 (draft-cardwell-iccrg-bbr-congestion-control-02) for data in flight
+ * bounded by loss beyond a threshold and probed slowly. Kelly, Scalable TCP, CCR 2003, for
+ * multiplicative steps. Dong et al., PCC, NSDI 2015, for loss that does not follow the load: it is
+ * no congestion. Montazeri et al., Homa, SIGCOMM 2018, for the receiver that decides because it
+ * alone sees all senders.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/grant.h"

@@ -126,9 +126,10 @@ static void take_piggyback(struct chan *chan, struct chan_peer *peer,
 }
 
 /*
- * When we had to ask, the time may be that of a lost ack and not of the path, so it counts up to a limit; when all was
- * repeated, nothing tells which of them was answered. Both have to count: where the path got slower than our timeouts we
- * ask each time, and would never learn it (Karn and Partridge, SIGCOMM 1987, keep the longer timeout for that).
+ * When we had to ask, the time may be that of a lost ack and not of the path, so it counts up to a
+ * limit. When all was repeated, nothing tells which of them was answered. Both have to count: where
+ * the path got slower than our timeouts we ask each time, and would never learn it (Karn and
+ * Partridge, SIGCOMM 1987, keep the longer timeout for that).
  */
 static void take_sample(const struct chan *chan, struct chan_peer *peer)
 {

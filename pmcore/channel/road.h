@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * road - by which kind of rails a packet goes where there are two: single ones, which are for packets that somebody
- * waits for, and bulk ones, which carry many packets at once for little (raw frames and segmented datagrams,
- * device/lane.c). Short messages, requests and acks go by single rails, long data by bulk ones if that is
- * faster. Rails of the other kind stand in where none of a kind is left.
+ * road - by which kind of rails a packet goes where there are two. Single rails are for packets
+ * that somebody waits for. Bulk rails carry many packets at once for little (raw frames and
+ * segmented datagrams, device/lane.c). Short messages, requests and acks go by single rails, long
+ * data by bulk ones if that is faster. Rails of the other kind stand in where none of a kind is
+ * left.
  *
  * A bulk rail is trusted once the peer has told that something came by it: a firewall may be on its way. Which kind is
  * faster is measured: the time until packets are acked divided by what was in flight, as in stripe.c. For this a

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * row - many datagrams to one peer given in one call, as the parts of a long message are: their packets are filled and
- * transmitted by the run, and wait in no queue while the way is free. Messages that were given before the row leave before it.
+ * row - many datagrams to one peer given in one call, as the parts of a long message are. Their
+ * packets are filled and transmitted by the run, and wait in no queue while the way is free.
+ * Messages that were given before the row leave before it.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/copier.h"

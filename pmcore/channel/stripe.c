@@ -155,9 +155,9 @@ static bool is_overdue(const struct chan *chan, const struct chan_flow *flow,
 }
 
 /*
- * A rail whose only samples were bad ones (a lost packet delayed its ack) is never chosen and so never
- * measured again; nor is a loss there seen, without a later packet to show the gap. While others are
- * busy one that is idle or overdue gets cheaper until it is tried.
+ * A rail whose only samples were bad ones (a lost packet delayed its ack) is never chosen and so
+ * never measured again. Nor is a loss there seen, without a later packet to show the gap. While
+ * others are busy one that is idle or overdue gets cheaper until it is tried.
  */
 static void forgive_unused(const struct chan *chan, struct chan_flow *flow, uint64_t took)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * submit - the user's side of sending: lends a packet to be filled in place, sends it at once when the
- * way is free, and else queues it, moving it into the packet before it when there is room.
+ * submit - the user's side of sending. It lends a packet to be filled in place and sends it at once
+ * when the way is free. Else it queues the packet, moving it into the packet before it when there
+ * is room.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"

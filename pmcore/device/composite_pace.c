@@ -3,9 +3,10 @@
 #include "pmcore/device/composite.h"
 
 /*
- * Expensive links that bring nothing while cheap ones are busy are polled once in so many rounds, of about
- * 10 ns each: more seldom still when no node is reached by them, where only a first contact could come. Such ones are
- * passed over for some rounds also when nothing is busy, as the program may ask between two steps of its work.
+ * Expensive links that bring nothing while cheap ones are busy are polled once in so many rounds,
+ * of about 10 ns each. They are polled more seldom still when no node is reached by them, where
+ * only a first contact could come. Such ones are passed over for some rounds also when nothing is
+ * busy, as the program may ask between two steps of its work.
  */
 #define EXPENSIVE_EVERY_MAX 256
 #define EXPENSIVE_EVERY_UNUSED 2048

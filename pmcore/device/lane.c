@@ -25,7 +25,8 @@
 #define TOKEN_DATAGRAM (1ull << PM_TOKEN_BITS)
 /*
  * Of datagrams that count as quiet (LANE_WARM_LOOKS) one look in COLD_LOOKS is made, and none
- * within QUIET_LOOKS of a frame: a program that waits for the answer to a short message spends no system call on them.
+ * within QUIET_LOOKS of a frame. So a program that waits for the answer to a short message spends
+ * no system call on them.
  */
 #define COLD_LOOKS 32u
 #define QUIET_LOOKS 128u

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lane_send - packets of a lane on their way out. Either device has a pool of its own, and packets of both may go either
- * way: those of the frames' pool are posted as they are, for the kernel copies what goes by datagrams; those of the
- * datagrams' pool, which leave best in one piece, are copied to go by frames.
+ * lane_send - packets of a lane on their way out. Either device has a pool of its own, and packets
+ * of both may go either way. Those of the frames' pool are posted as they are, for the kernel
+ * copies what goes by datagrams. Those of the datagrams' pool, which leave best in one piece, are
+ * copied to go by frames.
  */
 #include "pmcore/device/lane_private.h"
 #include "pmcore/util/copy.h"

@@ -119,10 +119,10 @@ int pmSend(pmContext ctx, pmDesc desc);
  * pmGetSendBuffer; nothing was sent then. */
 int pmPost(pmContext ctx, pmNode node, const void *data, size_t len);
 /*
- * Sends @len bytes (at least 1) of @data as a row of datagrams: each is a copy of the head (@headLen bytes, 0 with NULL)
- * and of the next @part bytes of data, the last one of what is left. The same as as many pmPost, and cheaper.
- * *ret_done: bytes of data that were taken, in any case. PM_SUCCESS: all. ENOBUFS: no more now; the rest may be sent
- * later. Other errors as pmPost.
+ * Sends @len bytes (at least 1) of @data as a row of datagrams. Each is a copy of the head
+ * (@headLen bytes, 0 with NULL) and of the next @part bytes of data. The last one has what is left.
+ * The same as as many pmPost, and cheaper. *ret_done: bytes of data that were taken, in any case.
+ * PM_SUCCESS: all. ENOBUFS: no more now; the rest may be sent later. Other errors as pmPost.
  */
 int pmPostRow(pmContext ctx, pmNode node, const void *head, size_t headLen, const void *data,
 	      size_t len, size_t part, size_t *ret_done);

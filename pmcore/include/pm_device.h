@@ -4,9 +4,9 @@
  *
  *   link    a reliable, ordered transport of datagrams with one-sided reads and writes: self, shmem,
  *           verbs, and the channel engine itself when it sits on a packet device (api/chanlink.c);
- *   packet  an unreliable device of one or more rails that takes and gives bursts of packets: udp,
- *           ethernet, verbs-datagram, the lane that stacks on ethernet, and the interposers fault and tracer
- *           that stack on any of them.
+ *   packet  an unreliable device of one or more rails that takes and gives bursts of packets. Such
+ *           are udp, ethernet, verbs-datagram, the lane that stacks on ethernet, and the
+ *           interposers fault and tracer that stack on any of them.
  *
  * A composite context (device/composite.c) owns a list of links and sends each node's traffic to the
  * first link that reaches it, and by another one when that has lost its way. Everything here is called from the thread that uses the context.
@@ -199,11 +199,12 @@ struct pm_link_ops {
 		     uint32_t head_len, const void *data, uint32_t len);
 
 	/*
-	 * Makes progress and gives the next datagram: 1 and *ret, 2 and *ret if it was sent by carry(), or 0, or,
-	 * once per peer, -EPIPE with ret->src the node newly found dead or -ENETUNREACH with one that this link
-	 * does not reach any more (only with env.can_leave); env.why holds the sentence. -ETIMEDOUT, only then too,
-	 * and again and again: with one that is silent, as it computes or the way to it is broken; or that lives, for
-	 * the other link to hear of it as long as it may be asked.
+	 * Makes progress and gives the next datagram. 1 and *ret; 2 and *ret if it was sent by
+	 * carry(); or 0. Or, once per peer, an error with ret->src: -EPIPE, the node was newly
+	 * found dead, or -ENETUNREACH, this link does not reach it any more (only with
+	 * env.can_leave). env.why then holds the sentence. -ETIMEDOUT, also only with env.can_leave,
+	 * and again and again: the node is silent, as it computes or the way to it is broken. Or it
+	 * lives, for the other link to hear of it as long as it may be asked.
 	 */
 	int (*receive)(struct pm_link *link, struct pm_inbound *ret);
 	/*

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock - monotonic time, and job time: the clock that protocol timers run in. Job time advances by at most
- * a small step between two readings, so a process that was frozen (gang switch, checkpoint) or that
- * computed for long without calling us finds its timers where it left them instead of all expired.
+ * clock - monotonic time, and job time: the clock that protocol timers run in. Job time advances by
+ * at most a small step between two readings. So a process that was frozen (gang switch, checkpoint)
+ * or that computed for long without calling us finds its timers where it left them. They have not
+ * all expired.
  */
 #ifndef PM_UTIL_CLOCK_H
 #define PM_UTIL_CLOCK_H

@@ -104,9 +104,9 @@ int conf_parse(struct conf *conf, const char *text, char *why, size_t why_size);
 uint32_t conf_credit(const struct conf *conf, uint32_t nodes);
 
 /*
- * Packets in flight to a peer over @n_links network ports, when channel.window is @window. More than several ports take
- * at once waits in the queues of cards and switches, and delays what is lost: there it is no more than 512, unless
- * somebody has set more than twice of that.
+ * Packets in flight to a peer over @n_links network ports, when channel.window is @window. More
+ * than several ports take at once waits in the queues of cards and switches, and delays what is
+ * lost. So there it is no more than 512, unless somebody has set more than twice of that.
  */
 static inline uint32_t conf_window(uint32_t window, uint32_t n_links)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy - copies of data, some of which another core reads next. An ordinary copy first fetches each line of the target,
- * from the other core's cache where that has read what lay there before; stores past the caches write whole lines
- * without looking, and the other core reads from memory. Which is better depends on the distance: channel/copier.c.
+ * copy - copies of data, some of which another core reads next. An ordinary copy first fetches each
+ * line of the target, from the other core's cache where that has read what lay there before. Stores
+ * past the caches write whole lines without looking, and the other core reads from memory. Which is
+ * better depends on the distance: channel/copier.c.
  */
 #ifndef PM_UTIL_COPY_H
 #define PM_UTIL_COPY_H
@@ -49,9 +50,10 @@ static inline void copy_string(void *to, const void *from, size_t len)
 }
 
 /*
- * Some processors' string instruction copies at a tenth of its speed when the target lies a few bytes further in its page
- * than the source does in its own: AMD's Zen 3, at 1 to 31 bytes (measured: 2 GB/s in place of 33). It is no rare case:
- * what malloc gives begins 16 bytes behind a page. memcpy of the C library uses the instruction from some length on
+ * Some processors' string instruction copies at a tenth of its speed when the target lies a few
+ * bytes further in its page than the source does in its own. AMD's Zen 3 does so at 1 to 31 bytes
+ * (measured: 2 GB/s in place of 33). It is no rare case: what malloc gives begins 16 bytes behind a
+ * page. memcpy of the C library uses the instruction from some length on
  * (glibc.cpu.x86_rep_movsb_threshold: 2112 there).
  */
 #define COPY_PAGE 4096

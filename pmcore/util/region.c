@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * region - the table of exported memory. A key is a slot number and a tag that only a holder of the
- * handle can know: the tags are SipHash-2-4 of a counter under the table's seed, so that keys seen
+ * handle can know. The tags are SipHash-2-4 of a counter under the table's seed, so that keys seen
  * tell nothing about others. Refuses to know who asks.
  */
 #include "pmcore/util/region.h"

@@ -119,8 +119,9 @@ static void sweep_one(int dir, const char *name)
 		return;
 	/*
 	 * A new file is not locked for a moment. Its maker then finds our lock, or the file gone, and
-	 * takes another name. Only who has the lock unlinks, so a file that still has its name under our
-	 * lock is what that name leads to: another sweeper may have been faster, and the name be in use anew.
+	 * takes another name. Only the holder of the lock unlinks, so a file that still has its
+	 * name under our lock is the file which that name leads to. Another sweeper may have been
+	 * faster, and the name be in use anew.
 	 */
 	if (lock_file(fd, F_OFD_SETLK, &lock) == 0 && fstat(fd, &st) == 0 && st.st_nlink)
 		unlinkat(dir, name, 0);

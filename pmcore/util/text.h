@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * text - a text grows in a buffer of fixed size, as dump functions need it: what does not fit is
- * counted, not written, and the text in the buffer always ends in a zero (if it has any room).
+ * text - a text grows in a buffer of fixed size, as dump functions need it. Bytes that do not fit
+ * are counted, not written. The text in the buffer always ends in a zero (if it has any room).
  */
 #ifndef PM_UTIL_TEXT_H
 #define PM_UTIL_TEXT_H

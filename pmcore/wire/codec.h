@@ -52,9 +52,9 @@ void wire_get_ack(const uint8_t *data, const struct wire_header *header, struct 
 /* Write in wire order. wire_put_header leaves crc 0; wire_seal adds the CRC. */
 void wire_put_header(uint8_t *data, const struct wire_header *header);
 /*
- * The same for packets in a row, whose headers differ by little: the words of the first one in host order, its length
- * taken as 0; and the header of the packet @ahead of it, with as much higher numbers, @length, and @flags beside those
- * of the first.
+ * The same for packets in a row, whose headers differ by little. It gives the words of the first
+ * one in host order, its length taken as 0. It also gives the header of the packet @ahead of it,
+ * with as much higher numbers, @length, and @flags beside those of the first.
  */
 struct wire_words {
 	uint64_t word[6];

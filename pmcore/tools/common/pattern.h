@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pattern - test data: a stream of bytes named by a seed, in which no two places look alike, so that
+ * pattern - test data: a stream of bytes named by a seed, in which no two places look alike. So
  * data of another message, another place or another run is told from the right one. Pure.
  */
 #ifndef TOOLS_PATTERN_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * one_sided - node 0's part of read and write. The other node exports depth places of one message
- * each; place i of both sides holds bytes [i * size, (i + 1) * size) of one stream of data, so a
+ * each. Place i of both sides holds bytes [i * size, (i + 1) * size) of one stream of data. So a
  * pass of any length leaves memory that can be verified. Operations end in the order they began.
  */
 #include <errno.h>
