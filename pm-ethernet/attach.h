@@ -5,10 +5,11 @@
  * context is taken back; when the daemon dies the process goes on and notices nothing.
  *
  * ATTACH and RESUME are answered with sockets that are not bound yet, as the kernel may refuse to map the
- * rings of one that is (Linux before 6.4). The process maps them, fills the packet memory, so that its pages count in
- * its own group, and says MAPPED; the daemon gives the memory to the kernel, binds, tells the kernel programs, and
- * answers once more. Of a socket before that nobody but its interface can be reached.
- * Each side checks every field of what it got in one decode function (attach.c).
+ * rings of one that is (Linux before 6.4). The process maps them, fills the packet memory, so that
+ * its pages count in its own group, and says MAPPED. The daemon gives the memory to the kernel,
+ * binds, tells the kernel programs, and answers once more. Of a socket before that nobody but its
+ * interface can be reached. Each side checks every field of what it got in one decode function
+ * (attach.c).
  */
 #ifndef PM_ETHERNET_ATTACH_H
 #define PM_ETHERNET_ATTACH_H
@@ -66,10 +67,14 @@ struct eth_granted_rail {
 };
 
 /*
- * The answer. Descriptors, in this order: the packet memory (memfd), the share (memfd; direct only), the
- * board (memfd, read-only), the inbox (a BPF ring buffer; only if it has bytes), then the sockets: one per
- * rail (direct) or one (port); then (direct only) as many that own the fill and completion rings of the
- * rails, to be closed when these are mapped.
+ * The answer. Descriptors, in this order:
+ *   - the packet memory (memfd)
+ *   - the share (memfd; direct only)
+ *   - the board (memfd, read-only)
+ *   - the inbox (a BPF ring buffer; only if it has bytes)
+ *   - the sockets: one per rail (direct) or one (port)
+ *   - direct only: as many that own the fill and completion rings of the rails, to be closed when
+ *     these are mapped.
  *
  * Packet memory: n_slots transmit areas of tx_packets * chunks_per_packet chunks each, then for each
  * socket rx_chunks receive chunks. The receive chunks are in the fill ring of their socket when it is

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * grid - where hosts stand in a hypercrossbar, as the daemon, the kernel programs and the library all see
- * it: each host is a point, and the hosts of each axis-parallel line share a switch per rail of that
- * dimension, so that a rail reaches every host that differs in this one coordinate alone. Plain data.
+ * grid - where hosts stand in a hypercrossbar, as the daemon, the kernel programs and the library
+ * all see it. Each host is a point. The hosts of each axis-parallel line share a switch per rail of
+ * that dimension, so a rail reaches every host that differs in this one coordinate alone. Plain
+ * data.
  */
 #ifndef PM_ETHERNET_GRID_H
 #define PM_ETHERNET_GRID_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory - the mappings of the packet memory. The transmit area stays at its address for the life of the
- * device, because the channel keeps packets through suspend; a receive area lives as long as its sockets,
- * and beyond that until its last lent chunk came back.
+ * memory - the mappings of the packet memory. The transmit area stays at its address for the life
+ * of the device, because the channel keeps packets through suspend. A receive area lives as long as
+ * its sockets, and beyond that until its last lent chunk came back.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rings - the four rings of an AF_XDP socket: who may write how far. A ring has one producer and one
- * consumer, the kernel at one of the ends; indices run freely. Our index is kept in `ours` and shown to
- * the kernel by a release store (pairs with its acquire load); the kernel's is read by an acquire load
- * (pairs with its release store) into `theirs` only when what we know of it does not suffice.
+ * consumer, the kernel at one of the ends; indices run freely. Our index is kept in `ours` and
+ * shown to the kernel by a release store (pairs with its acquire load). The kernel's is read by an
+ * acquire load (pairs with its release store) into `theirs`. It is read only when the copy that we
+ * have does not suffice.
  */
 #ifndef PM_ETHERNET_RINGS_H
 #define PM_ETHERNET_RINGS_H

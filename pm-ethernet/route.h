@@ -5,9 +5,10 @@
  * tells what links are open, and its argument, struct eth_route_env. A macro of that name before the
  * #include makes it inline.
  *
- * Coordinates are corrected in the order of the dimensions, as in CP-PACS and PM/Ethernet-HXB: what is
- * waited for is then always of a later dimension, so relays never wait in a circle (Dally and Seitz,
- * "Deadlock-Free Message Routing", 1987, with dimensions in place of virtual channels).
+ * Coordinates are corrected in the order of the dimensions, as in CP-PACS and PM/Ethernet-HXB. A
+ * frame then only ever waits for a link of a later dimension, so relays never wait in a circle.
+ * That is Dally and Seitz, "Deadlock-Free Message Routing", 1987, with dimensions in place of
+ * virtual channels.
  *
  * A neighbour that does not answer is passed on another lane, else by one detour. A detour puts one
  * dimension last; the frame says which ("late", 0 = none, else the dimension + 1) for the rest of its way.
@@ -15,10 +16,10 @@
  *   - None does, or those are blocked too: aside in another dimension, which is late; then what differs,
  *     across; then back. The step aside itself says ETH_LATE_ASIDE as well: it is the one link that goes in a
  *     late dimension before others, and would close circles if it were taken for the step back.
- * So a frame is in order of dimensions, or makes its step aside, or is in order with one dimension last; each of
- * the three is followed by a later one only, and the late dimension stays what it became. With buffers apart for
- * each value of late nothing waits in a circle, whatever fails and when. (Ours drop what they can't hold,
- * and wait for nobody.)
+ * So a frame is in order of dimensions, or makes its step aside, or is in order with one dimension
+ * last. Each of the three is followed by a later one only, and the late dimension stays what it
+ * became. With buffers apart for each value of late nothing waits in a circle, whatever fails and
+ * when. (Ours drop what they can't hold, and wait for nobody.)
  *
  * A frame passes n_dims + 2 links at most: the detour may begin where all other dimensions are corrected.
  * With two dimensions or more of two points or more, one failure (a host, a NIC, a switch) parts no two

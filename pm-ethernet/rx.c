@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rx - frames are lent where the kernel put them. They are copied to a slot instead when they span several
- * chunks, or when so many chunks of the socket are lent already that the kernel might run short of them: a
- * slot holds one packet, so rx_buffers packets can always be held. From the inbox all are copied: its room comes
- * free in the order of arrival, so one that is held for long would shut it.
+ * rx - frames are lent where the kernel put them. They are copied to a slot instead when they span
+ * several chunks, or when so many chunks of the socket are lent already that the kernel might run
+ * short of them. A slot holds one packet, so rx_buffers packets can always be held. From the inbox
+ * all are copied: its room comes free in the order of arrival, so one that is held for long would
+ * shut it.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share - memory that the direct contexts of one job on one host have in common: the locks around the fill
- * and completion rings of each rail, and mailboxes for transmit chunks that another context's look into
- * the completion ring found done. Only processes of one user and job map it; they trust each other.
+ * share - memory that the direct contexts of one job on one host have in common. It has the locks
+ * around the fill and completion rings of each rail. It also has mailboxes for transmit chunks that
+ * another context's look into the completion ring found done. Only processes of one user and job
+ * map it; they trust each other.
  */
 #ifndef PM_ETHERNET_SHARE_H
 #define PM_ETHERNET_SHARE_H

@@ -10,10 +10,10 @@
  *   either, when the key, the range or the memory is not there:   REFUSE <-
  *   given up by the initiator:   CANCEL -> REFUSE <-   (or what was on its way)
  *
- * The target finds the region by its key for each chunk, so memory is never touched after unexport. Copies
- * across address spaces are made by the target, which has the key at hand, with the initiator's
- * leave (pms_bulk_head.leases): it takes the lease for each piece, and the initiator takes it back before
- * it gives up its memory.
+ * The target finds the region by its key for each chunk, so memory is never touched after unexport.
+ * Copies across address spaces are made by the target, which has the key at hand, with the
+ * initiator's leave (pms_bulk_head.leases). The target takes the lease for each piece, and the
+ * initiator takes it back before it gives up its memory.
  *
  * bulk.c: asking side and polling. serve.c: answering side. pair.c: the rings of a pair. direct.c: the initiator's own copies. lease.c: its leases.
  */

@@ -51,8 +51,9 @@ static uint64_t shorter(uint64_t a, uint64_t b)
 }
 
 /*
- * Both ways of moving a megabyte, on one core and within one process: the kernel's cost of finding and
- * pinning pages, and two passes of memcpy of which the ring overlaps one with the other on two cores.
+ * Both ways of moving a megabyte, on one core and within one process. One is the kernel's cost of
+ * finding and pinning pages. The other is two passes of memcpy, of which the ring overlaps one with
+ * the other on two cores.
  */
 static enum pms_large compare(uint8_t *from, uint8_t *to, uint8_t *ring)
 {

@@ -81,10 +81,11 @@ struct pms_board {
 };
 
 /*
- * The first cell of a message begins with a word that is written last and tells in one piece whether the message is
- * there: bits 0..31 its position (in cells) + 1, 32..55 its length in bytes, 56..63 its kind. The body, by kind, follows
- * behind the word, in this cell and the next ones. Those have no word: before a message is published the word behind it,
- * where the next one will begin, is cleared if data lie there.
+ * The first cell of a message begins with a word that is written last and tells in one piece
+ * whether the message is there. Its bits 0..31 are the message's position (in cells) + 1, 32..55
+ * its length in bytes, 56..63 its kind. The body, by kind, follows behind the word, in this cell
+ * and the next ones. Those have no word: before a message is published the word behind it, where
+ * the next one will begin, is cleared if data lie there.
  */
 struct pms_cell {
 	alignas(PMS_CELL) _Atomic uint64_t word;

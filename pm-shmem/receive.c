@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * receive - polling and releasing. The ring that brought the last message is looked at first; a poll that
- * finds nothing in it looks at the others and at first contacts, and only every few empty polls at what is
- * rarely new: released cells that nobody was told of, dead peers. With one active peer a poll that finds a
- * message reads one line.
+ * receive - polling and releasing. The ring that brought the last message is looked at first. A
+ * poll that finds nothing in it looks at the others and at first contacts. Only every few empty
+ * polls look at what is rarely new: released cells that nobody was told of, dead peers. With one
+ * active peer a poll that finds a message reads one line.
  *
  * Cookie of a lent message: bits 0..31 position in the ring, 32..39 slot of the peer, 40..47 cells, 48..63 lines of the
  * byte ring; the number of a restored one, which has no cells.

@@ -79,8 +79,8 @@ static void unmap_head(struct pms_segment *seg)
 	munmap(seg->boards, PMS_BOARDS_BYTES);
 }
 
-/* The ring size asked for, halved until all processes expected here can talk to each other in half of the
- * free space: a job of many ranks must not fail for want of room in a small /dev/shm. */
+/* The ring size asked for, halved until all processes expected here can talk to each other in half
+ * of the free space. A job of many ranks must not fail for want of room in a small /dev/shm. */
 static uint32_t fitting_ring(const struct pms_segment *seg, const struct pm_device_env *env)
 {
 	uint64_t pairs = env->local > 1 ? (uint64_t)env->local * (env->local - 1) : 0;

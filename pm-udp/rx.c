@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rx - receives into 64 KiB landings and lends the datagrams in them in place; one landing may hold a run of
- * them (UDP_GRO), shared by count. A datagram is copied to a slot instead when it does not start on a
- * multiple of 8, or when many landings are lent already: a slot holds one packet, so rx_buffers
+ * them (UDP_GRO), shared by count. A datagram is copied to a slot instead when it does not start on
+ * a multiple of 8, or when many landings are lent already. A slot holds one packet, so rx_buffers
  * packets can always be held, whatever their size.
  */
 #include <assert.h>

@@ -17,8 +17,9 @@
 /* Buffers that the channel has at most without anything on its way. */
 #define KEPT_BACK 16u
 /*
- * Of a program with few messages under way no more than so many runs like the next one are in use: those of its message
- * that have just left, and of the one before, as the peer computes and acks later.
+ * Of a program with few messages under way no more than so many runs like the next one are in use.
+ * They are those of its message that have just left, and those of the one before, as the peer
+ * computes and acks later.
  */
 #define OTHER_RUNS 3u
 /* While more than this part of the buffers is held back for packets that got lost, all runs are copied. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tx - the transmit pool, the ring of each rail, and its way into the kernel: a lone packet by sendto,
- * more by sendmmsg with neighbours of one size to one peer merged into one segmented message. The kernel
- * copies, so a packet is busy only while it waits here.
+ * tx - the transmit pool, the ring of each rail, and its way into the kernel. A lone packet goes by
+ * sendto. More packets go by sendmmsg, with neighbours of one size to one peer merged into one
+ * segmented message. The kernel copies, so a packet is busy only while it waits here.
  */
 #include <arpa/inet.h>
 #include <errno.h>

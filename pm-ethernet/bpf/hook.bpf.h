@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * hook - where in the kernel the programs stand. One source makes two sets of programs: for XDP, as drivers
- * run it, and, with ETH_TC, for the ingress hook of tc, where a NIC without XDP of its own leaves the segmented
- * packets of UDP and TCP as they are. The differences between the two are behind these names:
+ * hook - where in the kernel the programs stand. One source makes two sets of programs. One is for
+ * XDP, as drivers run it. The other, with ETH_TC, is for the ingress hook of tc, where a NIC
+ * without XDP of its own leaves the segmented packets of UDP and TCP as they are. The differences
+ * between the two are behind these names:
  *
  *   hook_ctx       what a program is given (job.bpf.h), with data and data_end
  *   HOOK_SECTION   of the programs in the object

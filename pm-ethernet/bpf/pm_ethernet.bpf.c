@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 /*
  * The kernel's half of pm-ethernet: three programs that bring frames of our EtherType to the context
- * they are for, and let nothing else happen. eth_nic looks at what a NIC received and leaves all other
- * traffic to the kernel; eth_port holds a process to the identity its port was granted; eth_door hands
- * over at the process's end of a port. Each frame is either passed, or handed on, or dropped and
- * counted under one reason. They keep no state but the counters, and know nothing of what the channel
- * puts into a packet but its length and its key.
+ * they are for, and let nothing else happen. eth_nic looks at what a NIC received and leaves all
+ * other traffic to the kernel. eth_port holds a process to the identity its port was granted.
+ * eth_door hands over at the process's end of a port. Each frame is either passed, or handed on, or
+ * dropped and counted under one reason. They keep no state but the counters, and know nothing of
+ * what the channel puts into a packet but its length and its key.
  */
 #include "pm-ethernet/bpf/job.bpf.h"
 #include "pm-ethernet/bpf/relay.bpf.h"

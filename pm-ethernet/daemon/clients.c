@@ -53,8 +53,8 @@ static int open_spare(void)
 }
 
 /*
- * Takes the place of the socket of a daemon that was killed, once it can be asked: clients find one of the two at any time,
- * and by the old one they know that a daemon was here.
+ * Takes the place of the socket of a daemon that was killed, once it can be asked. Clients find one
+ * of the two sockets at any time, and by the old one they know that a daemon was here.
  */
 static int listen_at(int fd, const char *path)
 {

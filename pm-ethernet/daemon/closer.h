@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * closer - closes AF_XDP sockets that were bound. The kernel waits at each until no processor can see it any more,
- * about 15 ms, and no process of a job should: the daemon keeps a descriptor of each socket it hands out, so the
- * process's own is never the last, and threads close what is left. The queues of a socket are busy until then.
+ * closer - closes AF_XDP sockets that were bound. The kernel waits at each until no processor can
+ * see it any more, about 15 ms, and no process of a job should. So the daemon keeps a descriptor of
+ * each socket it hands out: the process's own is never the last, and threads close what is left.
+ * The queues of a socket are busy until then.
  */
 #ifndef PM_ETHERNET_DAEMON_CLOSER_H
 #define PM_ETHERNET_DAEMON_CLOSER_H

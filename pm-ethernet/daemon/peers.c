@@ -50,9 +50,9 @@ static int find_or_add(struct ethd_peers *peers, uint32_t id, struct ethd_peer *
 }
 
 /*
- * A rail has one interface of a host. Where several answer (rails in one segment, two machines of one
- * id), the living one stays, unless the newcomer is the same machine and either took the old one's place
- * or has the rail's very number.
+ * A rail has one interface of a host. Several machines may answer: rails in one segment, or two
+ * machines of one id. The living one then stays, unless the newcomer is the same machine and either
+ * took the old one's place or has the rail's very number.
  */
 static bool may_replace(const struct ethd_peer *peer, uint32_t rail, const struct eth_query *answer)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_route - the way frames to a host of the hypercrossbar take from here now: the first link as the kernel
- * programs choose it, those behind it as they would with all open that we don't know to be dead.
+ * report_route - the way frames to a host of the hypercrossbar take from here now. The first link
+ * is as the kernel programs choose it. Those behind it are as they would choose with all links open
+ * that we don't know to be dead.
  */
 #ifndef PM_ETHERNET_DAEMON_REPORT_ROUTE_H
 #define PM_ETHERNET_DAEMON_REPORT_ROUTE_H

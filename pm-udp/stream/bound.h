@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bound - how many bytes several owners together may have on the way to us. The switch port before us has a queue of unknown
- * length: the bound grows by half from round to round until packets get lost, gives way then, and comes near again
- * slowly, as the bound of packets does (pmcore/channel/grant.c, which names the sources). Pure.
+ * bound - how many bytes several owners together may have on the way to us. The switch port before
+ * us has a queue of unknown length. So the bound grows by half from round to round until packets
+ * get lost, gives way then, and comes near again slowly. The bound of packets does the same
+ * (pmcore/channel/grant.c, which names the sources). Pure.
  */
 #ifndef PM_UDP_STREAM_BOUND_H
 #define PM_UDP_STREAM_BOUND_H

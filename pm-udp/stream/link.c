@@ -12,10 +12,12 @@
 #include "pmcore/util/text.h"
 
 /*
- * A look at the set is a system call. It is made at each poll while this process connects, and while others may read from
- * here and something came by a connection in the last QUIET_LOOKS polls; else once in BUSY_LOOKS while there is
- * anything to do. Without anything the composite asks in each 32nd round only (is_empty), and of those one in IDLE_LOOKS
- * looks for those who connect, or each where they may do so for what is exported: strangers cost no more.
+ * A look at the set is a system call. It is made at each poll while this process connects. It is
+ * also made at each poll while others may read from here and something came by a connection in the
+ * last QUIET_LOOKS polls. Else it is made once in BUSY_LOOKS while there is anything to do. Without
+ * anything the composite asks in each 32nd round only (is_empty). Of those rounds one in IDLE_LOOKS
+ * looks for processes that connect, or each one where they may do so for exported memory: strangers
+ * cost no more.
  */
 #define QUIET_LOOKS 1024u
 #define BUSY_LOOKS 16u

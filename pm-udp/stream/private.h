@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * private - the state of a stream link, shared by its files: link.c (life and operations table), owner.c (connections by
- * which others read from here), lend.c (pages in place of copies for them), reader.c (those by which this process reads),
- * requests.c (what is asked for by them), watch.c (waiting for all of them).
+ * private - the state of a stream link, shared by its files:
+ *
+ *   link.c      life and operations table
+ *   owner.c     connections by which others read from here
+ *   lend.c      pages in place of copies for them
+ *   reader.c    connections by which this process reads
+ *   requests.c  what is asked for by these
+ *   watch.c     waiting for all connections
  */
 #ifndef PM_UDP_STREAM_PRIVATE_H
 #define PM_UDP_STREAM_PRIVATE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * requests - which data this process asks for, of the owners it reads from, when, and by which connection: of each owner the
- * oldest read first, and of several no more together than a switch port before us can hold, by turns.
+ * requests - which data this process asks for, of the owners it reads from, when, and by which
+ * connection. Of each owner the oldest read comes first. Of several owners no more is asked
+ * together than a switch port before us can hold, by turns.
  */
 #include "pm-udp/stream/private.h"
 #include "pmcore/util/clock.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream - a link that carries long reads and nothing else, by TCP connections beside a network device. The kernel cuts and
- * joins a byte stream without a header for each packet, and copies the data once at each side, out of the program's
- * memory and into it; datagrams are copied once more there, and looked at one by one.
+ * stream - a link that carries long reads and nothing else, by TCP connections beside a network
+ * device. The kernel cuts and joins a byte stream without a header for each packet, and copies the
+ * data once at each side, out of the program's memory and into it. Datagrams are copied once more
+ * there, and looked at one by one.
  *
  * A read that can't be had this way fails with -ENETUNREACH, and may then be made by the device that reaches
  * the node (device/bulk.c): the link only ever makes reads faster. Nothing of it is saved with a context.

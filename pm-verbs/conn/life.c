@@ -172,8 +172,9 @@ void pmv_peer_replaced(struct pmv_link *link, struct pm_link_peer *peer, uint64_
 }
 
 /*
- * Messages that wait for a peer that closed after its part of a checkpoint must be saved: so no peer leaves a
- * stopped link, except one whose operations would keep the link from ever becoming quiet.
+ * Messages that wait for a peer that closed after its part of a checkpoint must be saved. So no
+ * peer leaves a stopped link, except one whose operations would keep the link from ever becoming
+ * quiet.
  */
 static bool may_pass(const struct pmv_link *link, const struct pm_link_peer *peer)
 {

@@ -14,10 +14,11 @@
  * same time. The port of one other host that fails can't be told from the death of the process there.
  *
  * Where another device can take nodes over, going by that one is no death: no way means verbs.lost_timeout then, also
- * while our own ports are down. A silence that may mean that the process computes is told after the same time: the other
- * device asks the process, and when it has answered there, it has verbs.lost_timeout once more to be heard here too. It
- * also learns there if the process is gone, of which our device knows nothing when there is no connection. As only who has
- * answered before is believed to be gone, peers are asked already when their connection is closed.
+ * while our own ports are down. A silence that may mean that the process computes is told after the
+ * same time. The other device then asks the process. When it has answered there, it has
+ * verbs.lost_timeout once more to be heard here too. It also learns there if the process is gone,
+ * of which our device knows nothing when there is no connection. As only who has answered before is
+ * believed to be gone, peers are asked already when their connection is closed.
  */
 #include <stdio.h>
 #include <string.h>

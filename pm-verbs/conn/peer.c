@@ -18,9 +18,9 @@
 #include "pm-verbs/hw/pool.h"
 
 /*
- * The wall clock orders the records of one node, also over processes and reboots. Where it was set back between two
- * processes only greetings of the old one that come late would be taken for newer ones; records of others
- * don't outlive a process anyway, for the new one has another address.
+ * The wall clock orders the records of one node, also over processes and reboots. If the clock
+ * was set back between two processes, only late greetings of the old one would be taken for newer
+ * ones. Records of others don't outlive a process anyway, for the new one has another address.
  */
 static uint64_t new_life(struct pmv_link *link)
 {

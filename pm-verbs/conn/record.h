@@ -2,9 +2,9 @@
 /*
  * record - what a link knows of a peer. Each field has one file that writes it, named before the fields.
  *
- * A connection is a pair of RC queue pairs, and more of them (lanes) for large operations. It may end at any time - an
- * error, a stale key, a broken rail - and the next one goes on where it stopped: both sides count the messages that
- * arrived, and greet with that number.
+ * A connection is a pair of RC queue pairs, and more of them (lanes) for large operations. It may
+ * end at any time: an error, a stale key, a broken rail. The next one goes on where it stopped:
+ * both sides count the messages that arrived, and greet with that number.
  */
 #ifndef PM_VERBS_CONN_RECORD_H
 #define PM_VERBS_CONN_RECORD_H

@@ -14,9 +14,10 @@
  *
  * A lane is named by its pair of rails, from 1; 0 is the connection's own queue pair.
  *
- * By datagram, a greeting (wireup.c): GREETING_BYTES with a SipHash tag of the job's key. It may come late, twice
- * or not at all, so it says which record of the sender it is from and which of the receiver's it is for; who has
- * heard of none of the receiver's has received nothing and is connected to nothing.
+ * By datagram, a greeting (wireup.c): GREETING_BYTES with a SipHash tag of the job's key. It may
+ * come late, twice or not at all, so it says which record of the sender it is from and which of the
+ * receiver's it is for. A sender that has heard of no record of the receiver has received nothing
+ * and is connected to nothing.
  */
 #ifndef PM_VERBS_CONN_WIRE_H
 #define PM_VERBS_CONN_WIRE_H

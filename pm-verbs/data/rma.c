@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * rma - one-sided operations, asking side. The key of pmMLock tells the device nothing, so at the first use of a
- * region its owner is asked for address, length and verbs key (export.c), which are kept until the owner
- * revokes them or the connection breaks. Then the data moves by RDMA in parts, straight between both memories,
- * those of a large operation over all lanes (lanes.c). An operation that its connection did not live to see done goes on
- * over the next one; one that the device refuses - a key that was revoked while it was on its way - ends with -EACCES.
+ * rma - one-sided operations, asking side. The key of pmMLock tells the device nothing. So at the
+ * first use of a region its owner is asked for address, length and verbs key (export.c). They are
+ * kept until the owner revokes them or the connection breaks. Then the data moves by RDMA in parts,
+ * straight between both memories, those of a large operation over all lanes (lanes.c). An operation
+ * that its connection did not live to see done goes on over the next one. An operation that the
+ * device refuses ends with -EACCES: its key was revoked while it was on its way.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * rx - packets are lent where the device put them, and copied to a slot when half of the rail's buffers are lent: a
- * slot holds one packet, so rx_buffers packets can always be held and buffers stay posted. Slots are
- * memory of ours that no device knows.
+ * rx - packets are lent where the device put them, and copied to a slot when half of the rail's
+ * buffers are lent. A slot holds one packet, so rx_buffers packets can always be held and buffers
+ * stay posted. Slots are memory of ours that no device knows.
  */
 #include "pm-verbs/datagram/rx.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * greeter - the UD queue pair of a rail that greetings go by. A datagram that its device can't send (with rdma_rxe:
- * the link is down) stops it; when all its datagrams have come back it is reset and starts again, under
- * the same number, which others know as our address. One that does not start again is left alone: greetings take
- * the other rails.
+ * greeter - the UD queue pair of a rail that greetings go by. A datagram that its device can't send
+ * (with rdma_rxe: the link is down) stops it. When all its datagrams have come back it is reset and
+ * starts again, under the same number, which others know as our address. One that does not start
+ * again is left alone: greetings take the other rails.
  */
 #include <assert.h>
 #include <errno.h>

@@ -7,8 +7,9 @@
 #include "pm-verbs/hw/registration.h"
 
 /*
- * Bytes that each of @n_rails rails may have registered: of the @asked ones, or with 0 of what suits the lock limit
- * (UINT64_MAX: none), the machine's memory and the number of the job's processes here (0: unknown).
+ * Bytes that each of @n_rails rails may have registered. They come from the @asked ones, or with 0
+ * from what suits the lock limit (UINT64_MAX: none), the machine's memory and the number of the
+ * job's processes here (0: unknown).
  */
 uint64_t pmv_local_share(uint64_t asked, uint64_t lock_limit, uint64_t memory, uint32_t processes,
 			 uint32_t n_rails);

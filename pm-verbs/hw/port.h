@@ -39,9 +39,9 @@ struct pmv_port {
 };
 
 /*
- * The entry of port->gids to use: the one at @index of the port's table, or with PMV_GID_AUTO the best: on
- * Ethernet RoCE v2 with an IPv4 address, then v2 with another, then v1; on InfiniBand the first. -ENXIO with
- * a sentence when there is none.
+ * The entry of port->gids to use: the one at @index of the port's table, or with PMV_GID_AUTO the
+ * best. On Ethernet the best is RoCE v2 with an IPv4 address, then v2 with another, then v1. On
+ * InfiniBand it is the first. -ENXIO with a sentence when there is none.
  */
 int pmv_port_gid(const struct pmv_port *port, uint32_t index, char *why, size_t why_size);
 

@@ -10,9 +10,10 @@
  * The receives do not come back with the end of a queue pair. The device says when it takes no more of them; what
  * is in the completion queue then is all, so after a look that found its end the connection has ended. A device that
  * does not say so (soft-RoCE before Linux 6.5) is made to stop by the RESET state; elsewhere this could throw
- * completions away. A buffer that a message was half in may be lost with its queue pair. Queues give buffers out
- * in the order of posting, so one that was overtaken by a whole queue of others is taken to be missing: another one is
- * posted for it, it itself stays untouched, and is back when the queue is closed, with the last connection.
+ * completions away. A buffer that a message was half in may be lost with its queue pair. Queues
+ * give buffers out in the order of posting, so one that was overtaken by a whole queue of others is
+ * taken to be missing. Another one is posted for it. The missing one itself stays untouched, and is
+ * back when the queue is closed, with the last connection.
  */
 #include <errno.h>
 #include <stdio.h>
