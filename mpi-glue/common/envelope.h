@@ -42,8 +42,8 @@ enum envelope_kind {
 #define ENVELOPE_CONTEXT_MAX 0xffffffu
 
 /*
- * Data may start behind a pad, so that in the datagram they are aligned as in the sender's memory: copies of
- * some KiB between buffers that agree modulo a cache line are about 15 % faster.
+ * Data may start behind a pad, so that in the datagram they are aligned as in the sender's memory.
+ * Copies of some KiB between buffers that agree modulo a cache line are about 15 % faster.
  */
 #define ENVELOPE_ALIGN 64u
 

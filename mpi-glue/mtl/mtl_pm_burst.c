@@ -11,8 +11,9 @@
  * have left PM, so that whoever waits for them polls: no program is past its MPI_Wait while PM still holds a
  * message of a burst.
  *
- * Where a stream leads to the peer, messages of some KiB in a burst of many bytes are announced: the stream brings them
- * one after the other by a few system calls, and copies them once at each side. Announcements share packets.
+ * Where a stream leads to the peer, messages of some KiB in a burst of many bytes are announced.
+ * The stream brings them one after the other by a few system calls, and copies them once at each
+ * side. Announcements share packets.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "pmcore/util/clock.h"
@@ -33,8 +34,9 @@
 #define MESSAGE_NS 4000
 #define LATE_MOST 2 /* in a row: once may be chance, as somebody else had the core */
 /*
- * Then so many messages to that peer are not held, and the rest of the burst in which their number runs out: in a
- * burst of both kinds, the wait for one that went at once would leave the held ones behind.
+ * Then so many messages to that peer are not held, and neither is the rest of the burst in which
+ * their number runs out. In a burst of both kinds, the wait for one that went at once would leave
+ * the held ones behind.
  */
 #define UNHELD 512
 #define LAST_UNHELD 1

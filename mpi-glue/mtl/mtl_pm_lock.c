@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mtl_pm_lock - the way of the program's threads into the component and out of it: the lock, past the progress thread and
- * each other; what the progress thread is told; the callbacks of Open MPI after the lock is left.
+ * mtl_pm_lock - the way of the program's threads into the component and out of it. They take the
+ * lock, past the progress thread and each other, and tell the progress thread what it has to know.
+ * Callbacks of Open MPI run after the lock is left.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"

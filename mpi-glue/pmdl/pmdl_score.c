@@ -2,9 +2,9 @@
 /*
  * pmdl/score - a component of PMIx 5 that keeps PMIx's own component path to PMIx.
  *
- * Debian configures that path in PMIx's parameter file. mpirun of Open MPI 5 hands each parameter of such a file on
- * to its ranks whose name Open MPI knows, too; and Open MPI would look for its own components there, and not where
- * they are installed.
+ * Debian configures that path in PMIx's parameter file. mpirun of Open MPI 5 also hands each
+ * parameter of such a file on to its ranks if Open MPI knows the name. Open MPI would then look for
+ * its own components there, and not where they are installed.
  */
 #include <src/include/pmix_config.h>
 
