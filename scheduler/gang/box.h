@@ -41,9 +41,9 @@ uint32_t box_volume(const struct box_shape *shape);
  */
 size_t box_shapes(const struct box_space *space, uint32_t n, struct box_shape *ret, size_t room);
 /*
- * Looks for a box of that shape among the points for which is_free[] is set. It takes away, one by one, the coordinate
- * with the largest share of points that are not free, so it can miss a box in a space full of holes; never where
- * the free points are a box themselves. 0; -ENOENT; -ENOMEM.
+ * Looks for a box of that shape among the points for which is_free[] is set. It takes away, one by
+ * one, the coordinate with the largest share of points that are not free. So it can miss a box in a
+ * space full of holes, but never where the free points are a box themselves. 0; -ENOENT; -ENOMEM.
  */
 int box_find(const struct box_space *space, const bool *is_free, const struct box_shape *shape,
 	     struct box *ret);

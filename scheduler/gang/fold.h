@@ -29,8 +29,8 @@ struct fold {
 };
 
 /*
- * The grid of hosts, when each host takes @per_host consecutive ranks of the grid of processes: 0; -EINVAL: the ranks of
- * a host are no block of the grid, as 3 ranks per host of 8x8x4.
+ * The grid of hosts, when each host takes @per_host consecutive ranks of the grid of processes: 0.
+ * -EINVAL: the ranks of a host are no block of the grid, as 3 ranks per host of 8x8x4.
  */
 int fold_hosts(const struct fold_grid *processes, uint32_t per_host, struct fold_grid *ret);
 /* The ways to fold the grid of hosts onto the space, those with the fewest splits first. Their number, at most @room. */

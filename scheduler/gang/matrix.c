@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two layers of cells: "home" is who was placed where and decides what is free; "shown" is who runs, made anew
- * after each change: the jobs at home that do not rest, then visitors that fit beside them.
+ * There are two layers of cells. "home" tells where each job was placed and decides what is free.
+ * "shown" tells which jobs run, and is made anew after each change: the jobs at home that do not
+ * rest, then visitors that fit beside them.
  */
 #include "scheduler/gang/matrix.h"
 

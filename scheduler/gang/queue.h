@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queue - jobs that wait, and in which order they are tried: higher priority first, then the older one. A job
- * that fits may start before others that do not (backfill), but only so often: one that was overtaken
- * QUEUE_OVERTAKEN_MAX times, by whatever priority, comes first and lets nobody pass until it starts, so that no job starves.
- * Pure.
+ * queue - jobs that wait, and in which order they are tried: higher priority first, then the older
+ * one. A job that fits may start before others that do not (backfill), but only so often. One that
+ * was overtaken QUEUE_OVERTAKEN_MAX times, by whatever priority, comes first. It lets nobody pass
+ * until it starts, so that no job starves. Pure.
  */
 #ifndef SCHEDULER_GANG_QUEUE_H
 #define SCHEDULER_GANG_QUEUE_H

@@ -40,8 +40,9 @@ void fairqueue_remove(struct fairqueue *queue, struct fairqueue_item *item);
 /* The next one, removed. NULL: nobody waits. */
 struct fairqueue_item *fairqueue_take(struct fairqueue *queue);
 /*
- * The item that has to go for one more from @from, where at most @max may wait, at most @max_each of a network: the eldest of
- * @from if that has its share, else of the network with the most. NULL: there is room.
+ * The item that has to go for one more from @from, where at most @max may wait, at most @max_each
+ * of a network. It is the eldest of @from if that has its share, else of the network with the most.
+ * NULL: there is room.
  */
 struct fairqueue_item *fairqueue_excess(const struct fairqueue *queue, struct netaddr_net from,
 					size_t max, size_t max_each);

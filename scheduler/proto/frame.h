@@ -8,9 +8,9 @@
  *   head        one JSON object; its string "op" says what the message is (scheduler/proto/ops.h)
  *   body        the rest, uninterpreted
  *
- * Before all frames the side that connected sends a preamble, so that the one port of a host serves its
- * scnoded and every scstepd: 8 bytes PREAMBLE_MAGIC, 8 bytes number of the job that is wanted, big endian;
- * 0 = the daemon that listens.
+ * Before all frames the side that connected sends a preamble, so that the one port of a host serves
+ * its scnoded and every scstepd. It is 8 bytes PREAMBLE_MAGIC and 8 bytes number of the job that is
+ * wanted, big endian; 0 = the daemon that listens.
  */
 #ifndef SCHEDULER_PROTO_FRAME_H
 #define SCHEDULER_PROTO_FRAME_H
@@ -34,15 +34,16 @@ struct frame {
 };
 
 /*
- * Takes one frame from the @size bytes at @data. 1 = *@ret holds it and *@used bytes are done with;
- * 0 = more bytes are needed; -EMSGSIZE = longer than @limit; -EPROTO = lengths that do not fit together, no
- * JSON object, no "op"; -ENOMEM. The JSON is decoded with duplicate keys refused.
+ * Takes one frame from the @size bytes at @data. 1 = *@ret holds it and *@used bytes are done with.
+ * 0 = more bytes are needed. -EMSGSIZE = longer than @limit. -EPROTO = lengths that do not fit
+ * together, no JSON object, no "op". -ENOMEM. The JSON is decoded with duplicate keys refused.
  */
 int frame_decode(struct frame *ret, const char *data, size_t size, size_t limit, size_t *used);
 
 /*
- * About how many values and names the JSON of a whole frame has, counted without taking it: a head of a few bytes per
- * value takes many times as long as its size lets one think. Never less than there are.
+ * About how many values and names the JSON of a whole frame has, counted without taking it. A head
+ * of a few bytes per value takes many times as long as its size lets one think. Never less than
+ * there are.
  */
 size_t frame_values(const char *data, size_t size);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * job - see job.h. The JSON has the fields of struct job under their names; limits are [resource, soft, hard] with -1 =
- * none, stdin is the rank, "timeout" seconds, and the flags are oversubscribe, scatter, report_bindings, statistics, debugged,
- * pty.
+ * job - see job.h. The JSON has the fields of struct job under their names. Limits are [resource,
+ * soft, hard] with -1 = none, stdin is the rank, "timeout" seconds. The flags are oversubscribe,
+ * scatter, report_bindings, statistics, debugged, pty.
  */
 #include <stdlib.h>
 #include <string.h>

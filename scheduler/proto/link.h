@@ -89,9 +89,9 @@ struct link_quota {
 	size_t used, max;
 };
 /*
- * Limits what a peer outside our own daemons may cost us: messages of at most @frame bytes with at most @values values
- * in the head (0 = any number), and @quota (NULL = none from now on), which must outlive its use. A message beyond
- * these limits is reported by refused().
+ * Limits what a peer outside our own daemons may cost us. Its messages have at most @frame bytes
+ * with at most @values values in the head (0 = any number). @quota (NULL = none from now on) must
+ * outlive its use. A message beyond these limits is reported by refused().
  */
 void link_limit(struct link *link, size_t frame, size_t values, struct link_quota *quota);
 /* CLOCK_MONOTONIC when we began with the message that is being handed out or refused. */

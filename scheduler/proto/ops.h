@@ -64,8 +64,9 @@
 
 /* ---- scnoded and scstepd, local link; scstepd is given descriptor 3 ---- */
 
-/* scnoded: order {order}, host {name, cpus S (list of the machine's numbers), tmpdir S}, is_leader B,
- * [memory {kills S (file with a line "oom_kill N"), text S (why the job ends when N is not 0)}] */
+/* scnoded: order {order}, host {name, cpus S (list of the machine's numbers), tmpdir S},
+ * is_leader B, [memory {kills S, text S}]. kills is a file with a line "oom_kill N"; text tells why
+ * the job ends when N is not 0. */
 /* OP_START */
 /* A scstepd whose scnoded came back, as its first message on RUNDIR/scnoded.sock: id N, pid N, ranks [pid N] */
 #define OP_REJOIN "rejoin"
@@ -104,7 +105,7 @@
 /* ---- scstepd to scstepd of one job (role "scstepd", job = id), along the tree of scstepd/tree.h ---- */
 
 #define OP_JOIN "join" /* child: id N, key S, host N (index) */
-/* All others carry "from" N and "to" I (index of the host; -1 = all), and are passed on unread:
+/* All others carry "from" N and "to" I (index of the host; -1 = all), and are passed on unread.
  * world N counts the PMIx namespaces of the job: 0 = what scrun started, others were spawned. */
 #define OP_READY                                                                                   \
 	"ready" /* to 0: host's ranks are there, forked, not let go. [error S, text S, code I, rank N] */
@@ -141,9 +142,10 @@
 /* ---- leases of hosts: scout, msgb, msgblock to scored ---- */
 
 /*
- * hosts [S], [count N: any that many of them, consecutive in the order given; scatter B: need not be], mode S "exclusive"
- * (keeps jobs and all others away) or "shared" (beside jobs), reason S, place S (who holds it, for people: host and pid),
- * lease_s N, [wait B], [force B: operators]. Answers: "waiting" as often as it changes, then "locked"; or "error".
+ * hosts [S], [count N: any that many of them, consecutive in the order given; scatter B: need not
+ * be]. mode S "exclusive" (keeps jobs and all others away) or "shared" (beside jobs). reason S,
+ * place S (who holds it, for people: host and pid), lease_s N, [wait B], [force B: operators].
+ * Answers: "waiting" as often as it changes, then "locked"; or "error".
  */
 #define OP_LOCK "lock"
 #define OP_WAITING "waiting" /* position N, holders [S: sentences] */
@@ -152,8 +154,10 @@
 #define OP_RENEW                                                                                   \
 	"renew" /* id N; owner. Answer "ok"; or "error" ENOENT, text: how it was lost, by whom */
 #define OP_UNLOCK "unlock" /* id N; owner or operator. Answer "ok" */
-/* Answer "locks": locks [{id N, uid N, hosts [S], mode S, reason S, place S, since N, left_s N}], waiting [{uid N, hosts [S],
- * [count N], mode S, reason S, place S, since N, position N}], jobs [{id N, uid N, hosts [S]}] */
+/* Answer "locks": locks [..], waiting [..], jobs [..].
+ *   locks    {id N, uid N, hosts [S], mode S, reason S, place S, since N, left_s N}
+ *   waiting  {uid N, hosts [S], [count N], mode S, reason S, place S, since N, position N}
+ *   jobs     {id N, uid N, hosts [S]} */
 #define OP_LOCKS "locks"
 
 /* scored to scnoded: [uid N, text S: "locked by ann since ...: reason"]: who has the host alone; none: nobody. At a change. */

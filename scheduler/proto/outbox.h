@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outbox - bytes that wait for room in a socket, and the descriptors that travel with some of them. Bytes
- * that the socket takes at once are never copied, except into records where the connection is sealed: these are made when
- * the socket has room, so what waits for long lies here as it was given. Knows no frames and no event loop.
+ * outbox - bytes that wait for room in a socket, and the descriptors that travel with some of them.
+ * Bytes that the socket takes at once are never copied, except into records where the connection is
+ * sealed. Records are made when the socket has room, so bytes that wait for long lie here as they
+ * were given. Knows no frames and no event loop.
  */
 #ifndef SCHEDULER_PROTO_OUTBOX_H
 #define SCHEDULER_PROTO_OUTBOX_H

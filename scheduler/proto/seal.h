@@ -60,8 +60,9 @@ void seal_forget(struct seal *seal);
 /* Makes a record of at most SEAL_PLAIN_MAX bytes. @to has room for SEAL_EXTRA_BYTES more; the bytes of the record. */
 size_t seal_push(struct seal *seal, char *to, const char *from, size_t size, bool is_last);
 /*
- * Takes the opening or one record from the @size bytes at @data: 1 = @used bytes are done with, and @n bytes of it are at
- * @to, which has room for @size; 0 = more bytes are needed; -EBADMSG = this is not what was sent next.
+ * Takes the opening or one record from the @size bytes at @data. 1 = @used bytes are done with, and
+ * @n bytes of it are at @to, which has room for @size. 0 = more bytes are needed. -EBADMSG = this
+ * is not what was sent next.
  */
 int seal_pull(struct seal *seal, const char *data, size_t size, char *to, size_t *n, size_t *used);
 /* Bytes of the opening or the record at @data, all included, as far as is known; never more than SEAL_RECORD_MAX. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cores - what of this machine jobs may use: the processors that this process is allowed to use (cgroup cpuset,
- * affinity), one per physical core where there are several threads, in an order in which neighbours share caches.
- * Jobs know them by number from 0.
+ * cores - the processors of this machine that jobs may use. They are those that this process is
+ * allowed to use (cgroup cpuset, affinity), one per physical core where there are several threads.
+ * Their order is one in which neighbours share caches. Jobs know them by number from 0.
  */
 #ifndef SCHEDULER_SCNODED_CORES_H
 #define SCHEDULER_SCNODED_CORES_H

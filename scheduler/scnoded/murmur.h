@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * murmur - what a scremote says on its standard error: a user's process must not write into scnoded's log as it likes, so
- * a few of its lines get there, with the user's number before them.
+ * murmur - what a scremote says on its standard error. A user's process must not write into
+ * scnoded's log as it likes, so a few of its lines get there, with the user's number before them.
  */
 #ifndef SCHEDULER_SCNODED_MURMUR_H
 #define SCHEDULER_SCNODED_MURMUR_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A segment belongs to nobody when no process of its owner maps it or has it open. It can't be told by name whose
- * it was: Open MPI names it by a number of its own. Names change hands while we look: all is removed with the rights
- * of its owner alone, so that the kernel keeps us from files of others, and only what is still the file that we saw.
+ * it was: Open MPI names it by a number of its own. Names change hands while we look. So all is
+ * removed with the rights of its owner alone, so that the kernel keeps us from files of others.
+ * Only a file that is still the one that we saw is removed.
  */
 #include "scheduler/scnoded/sweep.h"
 

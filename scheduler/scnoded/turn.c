@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon's main thread makes a new roster for each change and hands it over by one pointer; the switch thread
- * takes it at its next look, which a futex brings about at once, and says so; only then the old one is freed. The
- * switch thread neither allocates nor opens nor searches nor waits for anybody: what it needs stands in the roster.
+ * The daemon's main thread makes a new roster for each change and hands it over by one pointer. The
+ * switch thread takes it at its next look, which a futex brings about at once, and says so. Only
+ * then the old one is freed. The switch thread neither allocates nor opens nor searches nor waits
+ * for anybody: what it needs stands in the roster.
  *
  * At a switch those whose turn is over are frozen before the others are thawed, but not waited for: a task stops only
  * when it gets its core, which this thread may hold. Whether they have stopped is looked at before the next switch.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * placement - which hosts of a hypercrossbar go together: a box (gang/box.h), so that a job relays through its own
- * hosts alone, with the process grid of the job folded onto it where there is one. Chooses for the matrix.
+ * placement - which hosts of a hypercrossbar go together. They form a box (gang/box.h), so that a
+ * job relays through its own hosts alone. The process grid of the job is folded onto the box where
+ * there is one. Chooses for the matrix.
  */
 #ifndef SCHEDULER_SCORED_PLACEMENT_H
 #define SCHEDULER_SCORED_PLACEMENT_H

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scored - the daemon's parts and what they share. Everything happens in one libev loop. Each file may change only its
- * own part: nodes.c the hosts, scnodeds.c what their daemons tell of them, jobs_list.c which jobs there are, jobs.c their
- * states, plan.c where they run, turns.c the slot tables, locks.c the locks of hosts, users.c nothing.
+ * scored - the daemon's parts and what they share. Everything happens in one libev loop. Each file
+ * may change only its own part:
+ *
+ *   nodes.c      the hosts
+ *   scnodeds.c   what their daemons tell of them
+ *   jobs_list.c  which jobs there are
+ *   jobs.c       their states
+ *   plan.c       where they run
+ *   turns.c      the slot tables
+ *   locks.c      the locks of hosts
+ *   users.c      nothing
  */
 #ifndef SCHEDULER_SCORED_SCORED_H
 #define SCHEDULER_SCORED_SCORED_H

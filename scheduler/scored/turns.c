@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Quanta lie on a grid of absolute time, and the rows go on turning over a change of the table: a table that
- * begins at quantum q starts with row q mod rows, or frequent changes would let the first row run for ever.
+ * Quanta lie on a grid of absolute time, and the rows go on turning over a change of the table. A
+ * table that begins at quantum q starts with row q mod rows, or frequent changes would let the
+ * first row run for ever.
  */
 #include "scheduler/scored/turns.h"
 

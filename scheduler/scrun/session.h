@@ -4,9 +4,10 @@
  *
  *   ASKING --queued--> QUEUED --placed--> RUNNING --ended by leader and scored--> FLUSHING --all is written--> SAYING
  *
- * It owns the parts and passes on between them what happens. Both scored and the leader tell the end; the first
- * counts, the other is waited for as long as it is there: the leader since it may have output still, scored so that
- * it knows how the job ended before it sees us go.
+ * It owns the parts and passes on between them what happens. Both scored and the leader tell the
+ * end. The first to tell counts, the other is waited for as long as it is there. The leader is
+ * waited for since it may have output still, scored so that it knows how the job ended before it
+ * sees us go.
  */
 #ifndef SCHEDULER_SCRUN_SESSION_H
 #define SCHEDULER_SCRUN_SESSION_H

@@ -3,8 +3,9 @@
  * pmi1 - one connection per rank: a line comes, a line goes back. A rank whose answer does not go out is not read
  * any more; what it sends and puts is limited, so it can hurt nobody but itself.
  *
- * A host whose ranks are gone, one of them without cmd=init, brings an excuse to the barrier in which others may be or
- * come to be: the number of that rank under the empty key, which no rank can put. Whoever waits is told so by it.
+ * A host whose ranks are gone, one of them without cmd=init, brings an excuse to the barrier
+ * in which others may be or come to be. It is the number of that rank under the empty key, which no
+ * rank can put. Whoever waits is told so by it.
  */
 #include "scheduler/scstepd/pmi1.h"
 

@@ -46,9 +46,10 @@ static struct world *world_new(const struct worlds *worlds, uint32_t number)
 		return NULL;
 	}
 	/*
-	 * The job's number in the upper half, the world's in the lower: Open MPI 4.1 takes such a name as it is for its
-	 * own 32-bit number (rankenv.c) where it would make a hash of any other, and so do the names of its files in
-	 * /dev/shm and the node numbers of PM. 0 is the daemons' in either half.
+	 * The job's number in the upper half, the world's in the lower. Open MPI 4.1 takes such a
+	 * name as it is for its own 32-bit number (rankenv.c) where it would make a hash of any
+	 * other. The names of its files in /dev/shm and the node numbers of PM do so too. 0 is the
+	 * daemons' in either half.
 	 */
 	snprintf(world->nspace, sizeof(world->nspace), "%" PRIu32,
 		 (uint32_t)(worlds->order->id % 65535 + 1) << 16 | (number + 1));

@@ -121,8 +121,9 @@ int server_open(struct step *step)
 	server_serve(step);
 	server.status = PMIX_ERR_INIT;
 	/*
-	 * The store of PMIx 5.0 in shared memory numbers the keys that PMIx does not know by itself, each process in its
-	 * own order: after a key of ours for ranks (nspace.c), programs read that in the place of their own first one.
+	 * The store of PMIx 5.0 in shared memory numbers the keys that PMIx does not know by
+	 * itself, each process in its own order. After a key of ours for ranks (nspace.c), programs
+	 * read that key in the place of their own first one.
 	 */
 	if (!rc && PMIX_VERSION_MAJOR >= 5 && setenv("PMIX_MCA_gds", "hash", 0))
 		rc = errno;
