@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""collect - what hosts print, kept until it is shown: a little in memory, much of it in one file without a name; alike
-outputs are known by their bytes, or by the digest of many."""
+"""collect - what hosts print, kept until it is shown: a little in memory, much of it in one file
+without a name. Alike outputs are known by their bytes, or by the digest of many."""
 
 import os
 

@@ -260,8 +260,14 @@ class _Quiet:
 
 
 class Done:
-    """status: of waitpid(2), None when it is not known; stdout, stderr: bytes; error: "" or what was not right, as a
-    sentence; code: the exit code that stands for it, 255 of a host that was not reached or lost, 124 of a time-out."""
+    """How one host ended.
+
+    status          of waitpid(2), None when it is not known
+    stdout, stderr  bytes
+    error           "" or what was not right, as a sentence
+    code            the exit code that stands for it: 255 of a host that was not reached or lost,
+                    124 of a time-out
+    """
 
     __slots__ = ("host", "status", "stdout", "stderr", "error", "code", "seconds")
 
