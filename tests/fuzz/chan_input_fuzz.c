@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Any packets to an engine with live state. An input is a row of records: mode, length, bytes. Mode bits: 0
- * makes it ours (version, key, nodes), 1 makes the numbers small, 2 puts the key of real memory into
- * the first word of the body, 3 lets time pass, 4 is the rail.
+ * Any packets to an engine with live state. An input is a row of records: mode, length, bytes. Mode
+ * bit 0 makes it ours (version, key, nodes), and 1 makes the numbers small. Bit 2 puts the key of
+ * real memory into the first word of the body. Bit 3 lets time pass, 4 is the rail.
  */
 #include <stdint.h>
 #include <string.h>

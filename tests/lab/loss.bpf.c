@@ -2,10 +2,10 @@
 /*
  * Frame loss of a lab switch: a traffic-control program at the output of the port a host's cable
  * ends in. Whether frame number n of a port is lost depends on the port's seed and n alone, so one
- * seed gives one pattern whatever the timing and on however many CPUs the frames come. Not XDP on
- * the port's input: it would run before the sender's uplink is held to its rate, so that lost frames
- * cost no time on the wire, and once more when they come out of it. Includes no header: the lab
- * compiles it on machines that have clang and nothing else.
+ * seed gives one pattern whatever the timing and on however many CPUs the frames come. It is not
+ * XDP on the port's input. That would run before the sender's uplink is held to its rate, so that
+ * lost frames cost no time on the wire, and once more when they come out of it. Includes no header:
+ * the lab compiles it on machines that have clang and nothing else.
  */
 
 typedef unsigned int u32;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rank 1 dies by SIGKILL: a receive from it, a send to it and a long send that waits for it must end
- * with an MPI error, soon; of a burst that meets the death, every send must end. So must the receives of
- * two long messages that were announced before. Run with an mpirun that lets the others go on. Rank 0 prints
- * and leaves without MPI_Finalize, which would wait for the dead rank. With the argument "amid" rank 1 dies
- * while a long message of it is received. With "late" rank 1 dies when it has acknowledged all that it was
- * sent: nothing on the way can show its death.
+ * Rank 1 dies by SIGKILL. A receive from it, a send to it and a long send that waits for it must
+ * end with an MPI error, soon. Of a burst that meets the death, every send must end. So must the
+ * receives of two long messages that were announced before. Run with an mpirun that lets the others
+ * go on. Rank 0 prints and leaves without MPI_Finalize, which would wait for the dead rank. With
+ * the argument "amid" rank 1 dies while a long message of it is received. With "late" rank 1 dies
+ * when it has acknowledged all that it was sent: nothing on the way can show its death.
  */
 #include "tests/mpi/check.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unasked yes|no BYTES [COUNT [each]] - checks whether a message of that length, or the last of a burst of so many, ends
- * at its sender before its receiver has asked for it by a receive. 2 ranks. Where others run on the sender's core more
- * messages may leave unasked, so "no" repeats the message until three in a row wait for their receiver. A burst is received
- * by as many receives at once, and is repeated until three in a row are as wanted. "each" has two phases: bursts received
- * at once until they are announced, then bursts whose messages are received one by one until they are as wanted.
+ * unasked yes|no BYTES [COUNT [each]] - checks whether a message ends at its sender before its
+ * receiver has asked for it by a receive. The message has that length, or is the last of a burst of
+ * so many. 2 ranks. Where others run on the sender's core more messages may leave unasked, so "no"
+ * repeats the message until three in a row wait for their receiver. A burst is received by as many
+ * receives at once, and is repeated until three in a row are as wanted. "each" has two phases:
+ * bursts received at once until they are announced, then bursts whose messages are received one by
+ * one until they are as wanted.
  */
 #include "tests/mpi/check.h"
 

@@ -98,8 +98,8 @@ TAP_TEST(flood__with_loss)
 }
 
 /*
- * The receiver has no core for seconds: nobody takes it for dead, and it goes on at once when it is back, but that a
- * packet that is lost then is repeated after the longest timeout only.
+ * The receiver has no core for seconds. Nobody takes it for dead, and it goes on at once when it is
+ * back. But a packet that is lost then is repeated after the longest timeout only.
  */
 TAP_TEST(flood__receiver_without_a_core_for_long)
 {

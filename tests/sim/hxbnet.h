@@ -5,9 +5,10 @@
  * routing function of pm-ethernet, as its kernel programs do: no process has a part in it. Everything
  * follows from one seed and the calls. To its users it is a packet device with the calls of simnet.
  *
- * A frame's way: posted -> the NIC's queue (a turn each for the host's own frames and for those it relays) ->
- * cable -> output port of the line's switch -> cable -> received, or the relay's ring -> forwarded after a
- * cost -> the next NIC's queue. Switches share no memory between ports and don't pause senders.
+ * A frame's way begins: posted -> the NIC's queue (a turn each for the host's own frames and for
+ * those it relays) -> cable -> output port of the line's switch -> cable. There it is received, or
+ * goes on: the relay's ring -> forwarded after a cost -> the next NIC's queue. Switches share no
+ * memory between ports and don't pause senders.
  *
  * Hosts are numbered with the first coordinate running fastest, rails by dimension, then lane.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * simapp - traffic and its model. Message n from a to b has a length chosen when it was ordered and
- * contents that follow from (a, b, n): so one that is lost, doubled, moved or damaged is seen as a wrong
- * length or byte at the place where it should have been.
+ * contents that follow from (a, b, n). So a message that is lost, doubled, moved or damaged is
+ * seen. It shows as a wrong length or byte at the place where it should have been.
  */
 #include "tests/sim/simapp.h"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs nobody here wrote, over mtl/pm, judged by their own verification: Debian's hpcc (HPL,
-PTRANS, RandomAccess, FFT, DGEMM, STREAM, latency and bandwidth) on this host and on four hosts of a lab,
-and NetPIPE's integrity check over every size. TAP. The lab needs root.
+"""Programs nobody here wrote, over mtl/pm, judged by their own verification. They are Debian's hpcc
+(HPL, PTRANS, RandomAccess, FFT, DGEMM, STREAM, latency and bandwidth) on this host and on four
+hosts of a lab, and NetPIPE's integrity check over every size. TAP. The lab needs root.
 """
 import os
 import re

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPI programs over mtl/pm: every program of tests/mpi on this host over shmem and over udp, with 2
-and 4 ranks, and on four hosts of a lab; how the component is selected, and what is said when it can't
-be. TAP. Each program checks itself and prints one OK line. Lab tests need root, the others do not.
-MPI_SHORT=1 leaves out the parts that are the same with each Open MPI.
+"""MPI programs over mtl/pm. Every program of tests/mpi runs on this host over shmem and over udp,
+with 2 and 4 ranks, and on four hosts of a lab. The test also shows how the component is selected,
+and what is said when it can't be. TAP. Each program checks itself and prints one OK line. Lab tests
+need root, the others do not. MPI_SHORT=1 leaves out the parts that are the same with each Open MPI.
 """
 import contextlib
 import os

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPI programs over mtl/pm with mpirun of Open MPI 5, as Debian 13 has it: on one host and between hosts, from the
-build tree and installed, with no other parameter and without a word too many; the programs of tests/mpi. Hosts of a
-lab have Debian 13's Open MPI, PMIx and C library laid over their own /usr, so that all lies where Open MPI looks for
-it. TAP. Needs root, overlayfs, and what tests/debian13/fetch unpacks."""
+"""MPI programs over mtl/pm with mpirun of Open MPI 5, as Debian 13 has it. They run on one host and
+between hosts, from the build tree and installed, with no other parameter and without a word too
+many. Then the programs of tests/mpi run. Hosts of a lab have Debian 13's Open MPI, PMIx and C
+library laid over their own /usr, so that all lies where Open MPI looks for it. TAP. Needs root,
+overlayfs, and what tests/debian13/fetch unpacks."""
 import os
 import subprocess
 import sys

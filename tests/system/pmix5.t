@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Open MPI 5 and PMIx 5 of Debian 13 beside those of this machine: what of this tree stands on them is compiled, and
-each pair of scstepd's PMIx and a program's Open MPI runs on the hosts of a lab. TAP. Needs root, munged, and what
-tests/debian13/fetch unpacks."""
+"""Open MPI 5 and PMIx 5 of Debian 13 beside those of this machine. The parts of this tree that
+stand on them are compiled. Each pair of scstepd's PMIx and a program's Open MPI runs on the hosts
+of a lab. TAP. Needs root, munged, and what tests/debian13/fetch unpacks."""
 import os
 import shutil
 import subprocess

@@ -23,8 +23,9 @@ FEW = 300                    # datagrams that a sender sends before it has to le
 FILLED = "50mbit"            # a rate that two senders together exceed on a busy machine, too
 
 # Numbered datagrams: the receiver says when it listens, then the numbers that came and the time
-# from the first to the last, by the kernel's stamps, as it may have had to wait for its core; a silence of 0.3 s
-# is the end. A sender waits for the others, and has enough under way to keep its link busy without a core for a while.
+# from the first to the last. The time is by the kernel's stamps, as the receiver may have had to
+# wait for its core. A silence of 0.3 s is the end. A sender waits for the others, and has enough
+# under way to keep its link busy without a core for a while.
 RECEIVER = """
 import json, socket, struct
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scrun as its user sees it, on the hosts of a lab: input and output byte for byte, exit codes and the one line that
-goes with them, signals, the terminal, and daemons that go away while it waits or runs. TAP. Needs root."""
+"""scrun as its user sees it, on the hosts of a lab. Shown are input and output byte for byte, exit
+codes and the one line that goes with them, signals, the terminal, and daemons that go away while it
+waits or runs. TAP. Needs root."""
 import fcntl
 import hashlib
 import json

@@ -6,9 +6,9 @@
  *	verbs_cost CASE BYTES COUNT
  *
  *	message		pmPost by one, pmReceive and pmReleaseReceiveBuffer by the other, in turns
- *	write, read	pmWrite or pmRead of memory of the other, to its end
- *			memory is registered once: valgrind knows no userfaultfd, so here nothing is ever seen
- *			to be unmapped; otherwise each takes a lock and a system call more
+ *	write, read	pmWrite or pmRead of memory of the other, to its end. Memory is registered
+ *			once: valgrind knows no userfaultfd, so here nothing is ever seen to be
+ *			unmapped. Otherwise each takes a lock and a system call more.
  *	bare		a message by ibv_post_send, ibv_poll_cq and ibv_post_recv alone, in turns
  *
  * Exit status: 0, 1 something went wrong, 2 wrong arguments.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * verbs_peers - what a verbs link needs for its peers, by the fake provider of the unit tests. One link knows PEERS
- * others, talks to the first TALKING of them, each of which is a link of its own and answers, and tells in one JSON
- * object what it has after each of the three steps.
+ * verbs_peers - what a verbs link needs for its peers, by the fake provider of the unit tests. One
+ * link knows PEERS others and talks to the first TALKING of them. Each of these is a link of its
+ * own and answers. One JSON object tells what the link has after each of the three steps.
  *
  *	verbs_peers PEERS TALKING [OPTIONS]		options as in pm_options(5)
  *

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A node goes on by another device when RDMA does not reach it any more: two guests talk by pm-verbs on rxe, whose NIC
-is taken down under traffic, or its cable is pulled, or what lies between the two drops everything, then or from the
-first. All messages come, once and in order, by udp on the other NIC; the next job goes by verbs when that is possible
-again. TAP."""
+"""A node goes on by another device when RDMA does not reach it any more. Two guests talk by
+pm-verbs on rxe. The NIC is taken down under traffic, or its cable is pulled, or what lies between
+the two drops everything, then or from the first. All messages come, once and in order, by udp on
+the other NIC; the next job goes by verbs when that is possible again. TAP."""
 import json
 import shutil
 import sys
@@ -15,8 +15,9 @@ import vmlab.rdma
 NICS = ["eth1", "eth2"]
 CONFIG = "devices=self+verbs+udp,verbs.devices=rxe0,udp.rails=eth2"
 TALKER = f"exec env PM_BUILD={BUILD} {ROOT}/tests/vm/talker.py"
-# Ending a queue pair, rdma_rxe waits up to 51 s for frames of it that the NIC holds, and virtio_net may hold some for
-# as long as one end is down: without interrupts of sending it keeps nothing of their owner.
+# Ending a queue pair, rdma_rxe waits up to 51 s for frames of it that the NIC holds. virtio_net may
+# hold some for as long as one end is down: without interrupts of sending it keeps nothing of their
+# owner.
 LET_GO = f"ip link set {NICS[0]} down && ethtool -C {NICS[0]} tx-frames 0 && ip link set {NICS[0]} up"
 LIMIT_S = 100                   # the talkers give up themselves
 tap = Timed()

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Large pmRead and pmWrite between two guests with two rails of soft-RoCE, each of a limited rate: both rails together
-carry more than one, and what was under way on one whose cable is pulled arrives by the other. TAP."""
+"""Large pmRead and pmWrite between two guests with two rails of soft-RoCE, each of a limited rate.
+Both rails together carry more than one. Data that were under way on a rail whose cable is pulled
+arrive by the other. TAP."""
 import json
 import sys
 

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The conformance suite on pm-verbs in a guest, while links of a member go down and up: in each test its only rail,
-both in turn, or one of two for good; and both in turn from the first test to the last. Both in turn also where each
-connection has its own receives, and where those that are shared are too few. TAP."""
+"""The conformance suite on pm-verbs in a guest, while links of a member go down and up. In each
+test it is its only rail, both in turn, or one of two for good. A last run has both in turn from the
+first test to the last. Both in turn also where each connection has its own receives, and where
+those that are shared are too few. TAP."""
 import sys
 
 from vmtest import ROOT, Timed, need_guests, need_rdma

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPI programs over pm-verbs between two guests, with one rank each and with two. Each program checks what arrives;
-that long messages were read out of the sender's memory, that their registrations were kept, and that nothing took
-another device is told by the counters of the ranks while they run. TAP."""
+"""MPI programs over pm-verbs between two guests, with one rank each and with two. Each program
+checks what arrives. The counters of the ranks tell the rest while they run: that long messages were
+read out of the sender's memory, that their registrations were kept, and that nothing took another
+device. TAP."""
 import json
 import os
 import shlex

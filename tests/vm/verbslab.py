@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One guest in which members of a job meet over a wire, though they are one process: three NICs on each of two
-hubs, an rxe device on each, and a kernel that sends to its own addresses by the NIC instead of looping back. So what
-breaks a NIC, or loses frames on it, breaks a rail between them."""
+"""One guest in which members of a job meet over a wire, though they are one process. It has three
+NICs on each of two hubs and an rxe device on each. Its kernel sends to its own addresses by the NIC
+instead of looping back. So what breaks a NIC, or loses frames on it, breaks a rail between them."""
 import contextlib
 import json
 import re

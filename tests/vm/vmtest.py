@@ -101,8 +101,9 @@ class Rail:
 
 def pingpong(rail, iterations, size=4096, limit_s=60, is_lossy=False):
     """ibv_rc_pingpong, which looks at what it gets; (whether all went well, what was said). is_lossy: frames get lost.
-    The server's last message may be what is not acknowledged then, for ever, as the client has ended with it: that one
-    tells that all have arrived, the server's by receiving them and its own by their acknowledgements."""
+    The server's last message may be what is not acknowledged then, for ever, as the client has
+    ended with it. The client tells that all have arrived: the server's by receiving them and its
+    own by their acknowledgements."""
     ends = rail.talk("ibv_rc_pingpong", "-g", f"-c -n {iterations} -s {size}", limit_s)
     judged = ends[:1] if is_lossy else ends
     return all(code == 0 and f"{iterations} iters in" in text and "invalid data" not in text

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """pm-ethernet in true zero copy: two guests with a kernel whose virtio_net gives packets to a process without
-copying them. The kernel is asked whether it does, of the very sockets that carry the messages; a hundred thousand
-of them have to arrive in bounded time, so none may be stuck in a ring that nobody looks after. TAP."""
+copying them. The kernel is asked whether it does, of the very sockets that carry the messages. A
+hundred thousand of them have to arrive in bounded time, so none may be stuck in a ring that nobody
+looks after. TAP."""
 import json
 import re
 import sys

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * send_designs - the same ping-pong between two ranks by one of many designs, which differ in the part that
- * the user process and the kernel have in a message, in copies, and in how a rank waits. docs/study has what it says.
+ * send_designs - the same ping-pong between two ranks by one of many designs. The designs differ in
+ * the part that the user process and the kernel have in a message, in copies, and in how a rank
+ * waits. docs/study has what it says.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * udp - a connected socket and datagrams as long as the MTU allows: one system call for each, one for up to 64
- * of them (sendmmsg), or one for a row of them that stays in one piece in the kernel (UDP_SEGMENT, UDP_GRO).
+ * udp - a connected socket and datagrams as long as the MTU allows. There is one system call for
+ * each, one for up to 64 of them (sendmmsg), or one for a row of them that stays in one piece in
+ * the kernel (UDP_SEGMENT, UDP_GRO).
  */
 #include <errno.h>
 #include <netinet/udp.h>

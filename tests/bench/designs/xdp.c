@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * xdp - raw frames by AF_XDP in copy mode. The program writes frames into memory that it shares with the kernel, and
- * wakes it by sendto(); a BPF program at the interface (generic XDP) has the kernel copy every frame that comes into
- * that memory. The program looks into the ring of received frames, or sleeps in poll(). It takes all frames of
- * the interface, IP as well, until the process ends.
+ * xdp - raw frames by AF_XDP in copy mode. The program writes frames into memory that it shares
+ * with the kernel, and wakes it by sendto(). A BPF program at the interface (generic XDP) has the
+ * kernel copy every frame that comes into that memory. The program looks into the ring of received
+ * frames, or sleeps in poll(). It takes all frames of the interface, IP as well, until the process
+ * ends.
  */
 #include <errno.h>
 #include <linux/bpf.h>

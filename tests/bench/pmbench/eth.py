@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """pm-ethernet on a cable without a switch: latency and message rate against TCP, bandwidth as it is.
 
-Every figure against TCP has two rivals of which the better one counts: TCP on the same link, where each of its
-packets passes pm-ethernet's program too, and on a link of a second lab without it.
+Every figure against TCP has two rivals of which the better one counts. One is TCP on the same link,
+where each of its packets passes pm-ethernet's program too. The other is TCP on a link of a second
+lab without it.
 """
 from __future__ import annotations
 

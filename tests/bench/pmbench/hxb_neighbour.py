@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A 3-D neighbour exchange: every host of 2x2x2 sends to its neighbours along all dimensions at once and gets as
-much, so both directions of a dimension lead to the same host, and every rail is full both ways. The payload limit is
-that of the three rails of each host. They are slow enough that two cores carry the traffic of 8 hosts, and fast enough
-that many frames come within the engine's ack delay, as on a real link: on the 27 hosts of 3x3x3, with six neighbours
-each, two cores carry 5 Mbit/s per rail, where every frame comes so late after the last that it is acked alone.
-Every host sends each neighbour the same amount. The exchange is over when the last host has everything, and is judged
-by that; what comes from when the last has begun to when the first has everything, while all are at it, is stated."""
+"""A 3-D neighbour exchange: every host of 2x2x2 sends to its neighbours along all dimensions at
+once and gets as much. So both directions of a dimension lead to the same host, and every rail is
+full both ways. The payload limit is that of the three rails of each host. They are slow enough that
+two cores carry the traffic of 8 hosts, and fast enough that many frames come within the engine's
+ack delay, as on a real link. On the 27 hosts of 3x3x3, with six neighbours each, two cores carry 5
+Mbit/s per rail. There every frame comes so late after the last that it is acked alone. Every host
+sends each neighbour the same amount. The exchange is over when the last host has everything, and is
+judged by that. The data that come from when the last has begun to when the first has everything,
+while all are at it, are stated."""
 from __future__ import annotations
 
 import contextlib

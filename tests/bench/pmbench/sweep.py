@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sweeps over message size, and the figures that are computed from them.
 
-One sweep serves many figures. It is measured once in a call, over the devices and sizes that the figures of the call
-ask for: all of them in a full report, one size for a figure that is run alone.
+One sweep serves many figures. It is measured once in a call, over the devices and sizes that the
+figures of the call ask for. Those are all of them in a full report, and one size for a figure that
+is run alone.
 """
 from __future__ import annotations
 

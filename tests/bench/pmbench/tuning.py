@@ -184,8 +184,9 @@ def choose(operation: Operation, ranks: int, layouts: Sequence[Times], is_lab: b
 
 
 def with_gaps(by_ranks: dict[int, list[Rule]]) -> dict[int, list[Rule]]:
-    """Open MPI applies the rules of a number of ranks to all larger ones up to the next, and those of the first
-    number to smaller ones as well: here Open MPI chooses for every number that was not measured."""
+    """Open MPI applies the rules of a number of ranks to all larger ones up to the next, and those
+    of the first number to smaller ones as well. Here Open MPI chooses for every number that was not
+    measured."""
     found = {1: [Rule(0, OWN)]}
     for ranks, rules in sorted(by_ranks.items()):
         found[ranks] = rules

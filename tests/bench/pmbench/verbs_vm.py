@@ -2,9 +2,9 @@
 """pm-verbs against the programs of libibverbs and perftest, side by side in two virtual machines with RDMA by the
 kernel's own software (rdma_rxe).
 
-Guests are emulated, so the times say nothing by themselves; both sides have the same guests, device and path MTU in
-turn, and wait in the same way: who polls keeps the guest's only processor busy, and with it one of this machine's, and
-who sleeps pays for waking up.
+Guests are emulated, so the times say nothing by themselves. Both sides have the same guests, device
+and path MTU in turn, and wait in the same way. A side that polls keeps the guest's only processor
+busy, and with it one of this machine's. A side that sleeps pays for waking up.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * mpi_exchange [-c MICROSECONDS] ... BYTES... - time of one exchange between ranks 0 and 1 of any
- * MPI, for many sizes in one run: each rank starts to receive and to send one message, computes for
+ * MPI, for many sizes in one run. Each rank starts to receive and to send one message, computes for
  * a while if -c says so, and waits for both. Prints one JSON line per size, with the median over
  * batches in microseconds.
  */

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_floor [-s] [-i INTERFACE] [-m MTU] [-w WINDOW [-b]] ... BYTES... - half round-trip time between ranks 0 and 1 of the least
- * that moves a message by UDP: segmented datagrams of a connected socket with room for headers, one copy of the data at
- * each side, no acks, no repetition, no matching. It is what no library on such sockets can go below. With -w the
- * bandwidth of WINDOW messages in a row, one way or with -b both ways at once. With -s the messages go by a TCP
- * connection, each by a call of its own at both sides, into and out of the program's memory. MPI only brings the two
- * together. Prints one JSON line per size, with the median over batches in microseconds or MB/s (10^6).
+ * mpi_floor [-s] [-i INTERFACE] [-m MTU] [-w WINDOW [-b]] ... BYTES... - half round-trip time
+ * between ranks 0 and 1 of the least that moves a message by UDP. That is segmented datagrams of a
+ * connected socket with room for headers, and one copy of the data at each side. There are no acks,
+ * no repetition, no matching. It is what no library on such sockets can go below. With -w the
+ * bandwidth of WINDOW messages in a row, one way or with -b both ways at once. With -s the messages
+ * go by a TCP connection, each by a call of its own at both sides, into and out of the program's
+ * memory. MPI only brings the two together. Prints one JSON line per size, with the median over
+ * batches in microseconds or MB/s (10^6).
  */
 #include "tests/bench/src/sweep.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmix_fence - what the start of an MPI program asks of its launcher, and nothing else: each rank puts some bytes, all
- * meet in a fence that carries them, each asks for those of another rank. Rank 0 prints one JSON line.
+ * pmix_fence - what the start of an MPI program asks of its launcher, and nothing else. Each rank
+ * puts some bytes, all meet in a fence that carries them, and each asks for those of another rank.
+ * Rank 0 prints one JSON line.
  */
 #include <pmix.h>
 #include <stdio.h>

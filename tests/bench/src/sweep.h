@@ -193,9 +193,9 @@ static inline const unsigned char *sweep_data(int seed)
 }
 
 /*
- * Writes the data of a message before it is sent, with -W, as a program does that computes them: they come from
- * the caches of this core then, where a buffer that is only sent lies in those of both. Does nothing outside
- * of batches, where data are checked. @i: any number.
+ * Writes the data of a message before it is sent, with -W, as a program does that computes them.
+ * They come from the caches of this core then, where a buffer that is only sent lies in those of
+ * both. Does nothing outside of batches, where data are checked. @i: any number.
  */
 static inline void sweep_write(void *buf, size_t bytes, int i)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * tcp_pingpong NETNS_A NETNS_B ADDRESS_B BYTES ITERATIONS REPEATS - half round-trip time of the fastest plain
- * TCP: two processes that spin on non-blocking sockets with TCP_NODELAY, one in each network namespace (a
- * path, "" = ours), each on a core of its own. The clock is read once per batch; the median over all
- * batches, in microseconds, is printed as one JSON line.
+ * tcp_pingpong NETNS_A NETNS_B ADDRESS_B BYTES ITERATIONS REPEATS - half round-trip time of the
+ * fastest plain TCP. Two processes spin on non-blocking sockets with TCP_NODELAY, each on a core of
+ * its own. Each is in a network namespace (a path, "" = ours). The clock is read once per batch;
+ * the median over all batches, in microseconds, is printed as one JSON line.
  */
 #include <arpa/inet.h>
 #include <errno.h>

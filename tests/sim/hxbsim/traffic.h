@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * traffic - carries a pattern out: a host begins a round when all it sends and gets in the round before (or
- * --depth rounds before) has arrived, as a program does that waits for its messages. There is no barrier.
+ * traffic - carries a pattern out. A host begins a round when all it sends and gets in the round
+ * before (or --depth rounds before) has arrived, as a program does that waits for its messages.
+ * There is no barrier.
  */
 #ifndef HXBSIM_TRAFFIC_H
 #define HXBSIM_TRAFFIC_H

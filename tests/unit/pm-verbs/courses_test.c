@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Random courses of links with several rails: ports go down and come back with and without a word, queue pairs stop,
- * completions of rails overtake each other, processes compute, links are quiesced, peers are removed and added, regions
- * taken back, while messages and one-sided operations of many sizes are under way. When all is well again, all of
- * it must have arrived once and in order, in bounded time, and nobody that lives is called dead.
+ * Random courses of links with several rails. Ports go down and come back with and without a word,
+ * queue pairs stop, and completions of rails overtake each other. Processes compute, links are
+ * quiesced, peers are removed and added, regions taken back. Meanwhile messages and one-sided
+ * operations of many sizes are under way. When all is well again, all of it must have arrived once
+ * and in order, in bounded time, and nobody that lives is called dead.
  */
 #include "pm-verbs/progress.h"
 #include "tests/unit/pm-verbs/fake_private.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * fake_shared - receives that queue pairs of the fake provider share, and what devices say asynchronously. The end of
- * a queue pair is as on the two kinds of devices there are: one says when it takes no more, and RESET and
- * destruction throw away completions that nobody has polled; the other says nothing, and RESET throws nothing away.
+ * fake_shared - receives that queue pairs of the fake provider share, and what devices say
+ * asynchronously. The end of a queue pair is as on the two kinds of devices there are. One says
+ * when it takes no more, and RESET and destruction throw away completions that nobody has polled.
+ * The other says nothing, and RESET throws nothing away.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -130,8 +130,8 @@ TAP_TEST(inactive__first_contact_by_the_other_port)
 }
 
 /*
- * Each side believes another port of its own to be down, and both are back unheard: if each left out what the other one
- * chooses, they would go on like that until one calls the other dead.
+ * Each side believes another port of its own to be down, and both are back unheard. If each left
+ * out what the other one chooses, they would go on like that until one calls the other dead.
  */
 TAP_TEST(inactive__ports_are_back_unheard)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Sealed links with somebody between them, who passes bytes on and can read, alter, repeat, hold back and cut: two links
- * that have taken over a socket each, and a way between these two by the test's own hands.
+ * Sealed links with somebody between them, who passes bytes on and can read, alter, repeat, hold
+ * back and cut. Two links have taken over a socket each, and the test's own hands are the way
+ * between these two.
  */
 #include <errno.h>
 #include <stdlib.h>
