@@ -10,8 +10,8 @@ SAN     ?=
 OPT     ?= -O2 -g
 # Warnings end the build. WERROR=0 only prints them: for packages, which meet compilers that came later.
 WERROR  ?= 1
-# gcc's two guesses that are off: outputs are set on success only, and it takes a caller that looks
-# at the return code for one that may read them unset; a message cut to its buffer is intended.
+# gcc's two guesses that are off. Outputs are set on success only, and gcc takes a caller that looks
+# at the return code for one that may read them unset. And a message cut to its buffer is intended.
 WARN    := -Wall -Wextra $(if $(filter-out 0,$(WERROR)),-Werror) -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	   -Wwrite-strings -Wundef -Wvla -Wno-unused-parameter
 ifneq ($(findstring clang,$(CC)),)

@@ -143,9 +143,10 @@ $(GLUE_A): $(GLUE_OBJ) $(BUILD)/glue.list
 	$(Q)rm -f $@ && $(AR) rcs $@ $(GLUE_OBJ)
 
 # $(call link_mtl,RUNPATH,OUTPUT)
-# Another Open MPI than the one it is built for must be able to load it, to be told so: the component names libmpi,
-# which has one name since Open MPI 2, but not the libraries below it, and functions are looked for when they are called.
-# So the linker can't see what is missing: check_mtl links once more, with all libraries.
+# Another Open MPI than the one it is built for must be able to load it, to be told so. So the
+# component names libmpi, which has one name since Open MPI 2, but not the libraries below it.
+# Functions are looked for when they are called. So the linker can't see what is missing: check_mtl
+# links once more, with all libraries.
 mtl_libs  = $(MTL_OBJ) $(GLUE_OBJ) -L$(BUILD) -lpm
 link_mtl  = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
 	    $(LDFLAGS) -Wl,-z,lazy -o $(2) $(mtl_libs) $(filter -L% -lmpi,$(OMPI_LIBS))

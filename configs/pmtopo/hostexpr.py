@@ -113,11 +113,11 @@ def _operator(reader):
 def expand(text, find_group=lambda name: None, left=None):
     """The hosts that the expression names, in order, each once; at least one.
 
-    Terms are joined from left to right: "a+b" and "a,b" are all of both, "a~b" is a without b. A term is a
-    group, or names with brackets as in hostlist, and may be cut: "a:4" are its first four hosts, "a@4" the
-    others, "a:n7" those up to n7, "a@n7" those behind it; digits alone are a count. find_group(name) gives the
-    names of a group in order, or None. left: hosts that stand on the left of it all already; it may then begin with
-    "~", and leave none. Raises HostlistError.
+    Terms are joined from left to right: "a+b" and "a,b" are all of both, "a~b" is a without b. A
+    term is a group, or names with brackets as in hostlist. It may be cut: "a:4" are its first four
+    hosts, "a@4" the others, "a:n7" those up to n7, "a@n7" those behind it. Digits alone are a
+    count. find_group(name) gives the names of a group in order, or None. left: hosts that stand on
+    the left of it all already; it may then begin with "~", and leave none. Raises HostlistError.
     """
     reader = _Reader(text)
     reader.skip_blanks()

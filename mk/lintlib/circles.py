@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files of a directory that call each other in a circle: who changes one of them has to read them all.
 
-Calls are those that nm shows in the objects of a build, between files of one directory. The largest set of files that
-all reach each other (Tarjan, "Depth-first search and linear graph algorithms", 1972) may not be larger than the
-directory's ceiling in mk/circles, and the ceiling no higher than that set: ceilings only fall.
+Calls are those that nm shows in the objects of a build, between files of one directory. The largest
+set of files that all reach each other may not be larger than the directory's ceiling in mk/circles.
+The set is found as in Tarjan, "Depth-first search and linear graph algorithms", 1972. The ceiling
+may be no higher than that set: ceilings only fall.
 """
 import os
 
