@@ -25,13 +25,13 @@ def collective(operation: str, ranks: int, hosts: int) -> Sweep:
 BETWEEN = tuple(collective(operation, *layout) for layout in LAYOUTS for operation in OPERATIONS)
 WITHIN = tuple(collective(operation, ranks, 1) for ranks in INSIDE for operation in OPERATIONS)
 WHERE = f"{', '.join(f'{ranks} ranks on {hosts}' for ranks, hosts in LAYOUTS)} hosts, MTU 1500"
-STATED = "; stated, no goal"
+STATED = ". Stated, no goal"
 SIZES = "all powers of four from 1 B to 1 MiB"
 
 
 def between(name: str, goal: float | None, device: str) -> SweepFigure:
     return SweepFigure(name, goal, True, "us",
-                       f"time of {', '.join(OPERATIONS)}, worst of {SIZES}, {WHERE}: Open MPI over mtl pm "
+                       f"time of {', '.join(OPERATIONS)}, worst of {SIZES}. Layouts: {WHERE}. Open MPI over mtl pm "
                        f"({NAMES[device]}) against btl tcp with offloads and vader" + ("" if goal else STATED),
                        BETWEEN, (device,), EVERY, ROUNDS)
 

@@ -112,7 +112,7 @@ def bandwidth(label: str, size: int, mtu: int) -> Figure:
                    [side("btl tcp with GSO", other, TCP, None), side("btl tcp without GSO", cut, TCP, None)])
     return Figure(f"eth-bandwidth-{label}-mtu-{mtu}", STATED, False, "MB/s",
                   f"MPI one-way bandwidth of {size} B messages, no rate limit, MTU {mtu}, against btl tcp with and "
-                  "without segmentation offload; stated, no goal", setup, rounds=3)
+                  "without segmentation offload. Stated, no goal", setup, rounds=3)
 
 
 FIGURES = [

@@ -33,7 +33,7 @@ def _against_tcp(name: str, lower_is_better: bool, unit: str, what: str, by: tup
         with lab("floor", 2, "--direct", "--offloads", "on", "--mtu", str(mtu)) as cable:
             yield (raw(by[0], cable, BTL_TCP, None), [tcp("btl tcp", cable, BTL_TCP, None)])
     return Figure(f"floor-{name}-vs-tcp", None, lower_is_better, unit,
-                  f"{what} by {by[0]} {by[1]}, against btl tcp with offloads; stated, no goal", setup)
+                  f"{what} by {by[0]} {by[1]}, against btl tcp with offloads. Stated, no goal", setup)
 
 
 def half_rtt(label: str, size: int, mtu: int = MTU) -> Figure:

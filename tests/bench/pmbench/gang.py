@@ -176,7 +176,7 @@ FIGURES = [
     Figure("gang-20ms", 0.97, False, "1/s", "the same with slices of 20 ms", pair("20ms"), rounds=100,
            is_paired=True),
     Figure("gang-none", None, False, "1/s",
-           "the same by two mpirun, nobody coordinates the hosts; stated, no goal", uncoordinated, rounds=50,
+           "the same by two mpirun, nobody coordinates the hosts. Stated, no goal", uncoordinated, rounds=50,
            is_paired=True),
     Figure("gang-response", 2.0, True, "slice",
            "how much longer scrun /bin/echo on 2 hosts takes behind a job that spins on both than on an empty cluster, "

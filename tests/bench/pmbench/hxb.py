@@ -113,9 +113,9 @@ FIGURES = [
            "the same with the programs in the driver, where those of hardware run; veth has generic ones by default",
            hop("direct", "--direct", "--mode", "native"), rounds=15, is_paired=True),
     Figure("hxb-hop-port", None, True, "us",
-           "the same by port attachment; stated, no goal", hop("port", "--direct"), rounds=5),
+           "the same by port attachment. Stated, no goal", hop("port", "--direct"), rounds=5),
     Figure("hxb-hop-switch", None, True, "us",
-           "hxb-hop with a switch, a Linux bridge, in each line; stated, no goal", hop("direct"), rounds=5),
+           "hxb-hop with a switch, a Linux bridge, in each line. Stated, no goal", hop("direct"), rounds=5),
     Figure("hxb-bandwidth-2d", 0.99, False, "MB/s",
            "bandwidth of 64 KiB messages over 2 rails of 200 Mbit/s per dimension through one relay, against 1-D "
            "(historic 0.99)", bandwidth(2), rounds=3, is_indifferent=True),

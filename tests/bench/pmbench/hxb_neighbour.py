@@ -54,13 +54,13 @@ def neighbour(part: str, attachment: str = "direct") -> Callable[[], contextlib.
 
 FIGURES = [
     Figure("hxb-neighbour-3d", 0.97, False, "MB/s",
-           f"goodput of {HOSTS} hosts, {SHAPE}, that each send messages of a whole frame along all three dimensions at "
-           f"once and get as much, over rails of {MBIT} Mbit/s, until the last has everything, against the payload "
-           "limit of the wire (historic 0.934)", neighbour("whole"), rounds=5),
+           f"goodput of {HOSTS} hosts, {SHAPE}, over rails of {MBIT} Mbit/s, until the last has everything, against "
+           "the payload limit of the wire (historic 0.934). Each host sends messages of a whole frame along all three "
+           "dimensions at once and gets as much", neighbour("whole"), rounds=5),
     Figure("hxb-neighbour-3d-port", 0.90, False, "MB/s",
            "the same by ports: one socket for all rails of a process; the goal is our own",
            neighbour("whole", "port"), rounds=5),
     Figure("hxb-neighbour-3d-together", None, False, "MB/s",
-           "hxb-neighbour-3d while all hosts are at it, until the first has everything; stated, no goal",
+           "hxb-neighbour-3d while all hosts are at it, until the first has everything. Stated, no goal",
            neighbour("together"), rounds=7),
 ]

@@ -32,10 +32,10 @@ def against(ours: str, rival: str) -> Callable[[], contextlib.AbstractContextMan
 FIGURES = [
     Figure("hxb-relay-ns", None, True, "ns",
            "run time of the kernel program for a packet that it relays in a grid of three dimensions, one rail along "
-           "each, against one that it delivers to its own host; stated, no goal", against("relayed", "own"), rounds=3),
+           "each, against one that it delivers to its own host. Stated, no goal", against("relayed", "own"), rounds=3),
     Figure("hxb-relay-ns-trunk", 1.15, True, "ns",
            "the same with two rails along each dimension, against one", against("relayed_trunk", "relayed"), rounds=3),
     Figure("hxb-relay-ns-dropped", None, True, "ns",
-           "the same for a packet dropped at the hop limit, against one relayed; stated, no goal",
+           "the same for a packet dropped at the hop limit, against one relayed. Stated, no goal",
            against("dropped", "relayed"), rounds=3),
 ]

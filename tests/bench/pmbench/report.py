@@ -16,7 +16,7 @@ from .sweep import Measured
 Row = tuple[Goal, list[Outcome], str]  # a figure, its outcomes, why there are none
 
 MET = {None: "-", True: "yes", False: "**no**"}
-PAIRED = "; the median of the ratios of the rounds, and not the ratio of the medians"
+PAIRED = ". The median of the ratios of the rounds counts, and not the ratio of the medians"
 
 
 STATES = (

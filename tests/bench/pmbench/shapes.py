@@ -40,7 +40,7 @@ FRESH = Sweep("fresh", ("mpi_trip", "-d", "fresh"), "us", True, "half RTT from a
 
 
 def stated(name: str, sweep: Sweep, *sizes: int) -> SweepFigure:
-    return SweepFigure(name, None, True, "us", f"{sweep.title}: {AGAINST}; stated, no goal", (sweep,), ALL, sizes,
+    return SweepFigure(name, None, True, "us", f"{sweep.title}: {AGAINST}. Stated, no goal", (sweep,), ALL, sizes,
                        rounds=STATED_ROUNDS)
 
 

@@ -93,7 +93,7 @@ FIGURES = [
                 f"half RTT, worst of all powers of two from 1 B to 4 MiB: {AGAINST}", LATENCY, (SHMEM,), EVERY),
     SweepFigure("shmem-window-every-size", 1.0, False, "MB/s",
                 f"bandwidth with {WINDOW} messages in flight, one way and both ways, worst of all powers of two from "
-                f"1 B to 1 MiB: {AGAINST}", BANDWIDTH + BOTH_WAYS, (SHMEM,), WINDOWED),
+                f"1 B to 1 MiB. {AGAINST}", BANDWIDTH + BOTH_WAYS, (SHMEM,), WINDOWED),
     SweepFigure("shmem-collectives-worst", 1.0, True, "us",
                 f"time of allreduce and alltoall of 2 ranks, worst of all powers of two from 1 B to 256 KiB: {AGAINST}",
                 tuple(COLLECTIVES), (SHMEM,), BLOCKS),

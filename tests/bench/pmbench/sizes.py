@@ -34,8 +34,8 @@ def latency_at(label: str, goal: float, size: int) -> SweepFigure:
 def window(name: str, goal: float | None, device: str, mtu: int) -> SweepFigure:
     return SweepFigure(name, goal, False, "MB/s",
                        f"bandwidth one way with {WINDOW} messages in flight, worst of all powers of two from 1 B to "
-                       f"4 MiB, MTU {mtu}: Open MPI over mtl pm ({NAMES[device]}) against btl tcp with offloads"
-                       + ("" if goal else "; stated, no goal"), (BANDWIDTH[mtu],), (device,), EVERY)
+                       f"4 MiB, MTU {mtu}. Open MPI over mtl pm ({NAMES[device]}) against btl tcp with offloads"
+                       + ("" if goal else ". Stated, no goal"), (BANDWIDTH[mtu],), (device,), EVERY)
 
 
 def window_1m(name: str, goal: float, device: str) -> SweepFigure:
@@ -56,7 +56,7 @@ FIGURES = [
                            ("udp-window-every-size", UDP)) if name + suffix != "eth-window-every-size"),
     SweepFigure("eth-one-by-one-every-size", 1.0, False, "MB/s",
                 f"bandwidth one way, {WINDOW} messages sent at once and received one after the other, worst of all "
-                f"powers of two from 1 B to 4 MiB, MTU 1500: Open MPI over mtl pm ({NAMES[DIRECT]}) against btl tcp "
+                f"powers of two from 1 B to 4 MiB, MTU 1500. Open MPI over mtl pm ({NAMES[DIRECT]}) against btl tcp "
                 "with offloads", (ONE_BY_ONE,), (DIRECT,), EVERY),
     window_1m("eth-window-1m", 1.5, DIRECT),
     window_1m("udp-window-1m", 1.5, UDP),

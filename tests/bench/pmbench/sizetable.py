@@ -67,8 +67,8 @@ def section(group: list[Measured]) -> list[str]:
     place = sweep.place if len(group) == 1 else "in several layouts"
     better = "lower" if sweep.lower_is_better else "higher"
     lines = [f"## {sweep.label}", "",
-             f"{sweep.title[0].upper()}{sweep.title[1:]}, {place}, {sweep.unit}, against {rivals_of(sweep)}; "
-             f"a {better} ratio is better."]
+             f"{sweep.title[0].upper()}{sweep.title[1:]}, {place}, {sweep.unit}, against {rivals_of(sweep)}. "
+             f"A {better} ratio is better."]
     for device in group[0].demand.devices:
         lines += ["", f"### {sweep.label}: {NAMES[device]}", "", *table(group, device)]
     return [*lines, ""]

@@ -80,6 +80,6 @@ FIGURES = [
            against("read", 8192, BUDGET_ONE_SIDED), rounds=1),
     Figure("verbs-instructions-vs-bare", None, True, "1",
            "verbs-instructions-message against the same message by ibv_post_send, ibv_poll_cq and ibv_post_recv with "
-           "nothing else: no order, credits, death of peers or choice of devices; stated, no goal", against_bare(8),
+           "nothing else: no order, credits, death of peers or choice of devices. Stated, no goal", against_bare(8),
            rounds=1),
 ]

@@ -50,7 +50,7 @@ FIGURES = [
            f"memory of a verbs link for each of {FEW} connected peers, registered buffers included, against 32 KiB",
            sides("connected", lambda: per_connection("memory"), "allowed", lambda: float(PER_CONNECTION)), rounds=1),
     Figure("verbs-registered-per-peer", None, True, "B",
-           "the part of it that is registered; stated, no goal",
+           "the part of it that is registered. Stated, no goal",
            sides("registered", lambda: per_connection("registered"), "all of it", lambda: per_connection("memory")),
            rounds=1),
     Figure("verbs-memory-per-known-peer", 1.0, True, "B",

@@ -143,6 +143,6 @@ FIGURES = [
            bandwidth("write", "ib_write_bw", 9000), rounds=BANDWIDTH_ROUNDS, is_paired=True),
     Figure("verbs-message-bandwidth-vs-ibv", None, False, "MB/s",
            "messages of 64 KiB, which PM sends in parts of 4 KiB and copies on both sides, MTU 1500: pmtest against "
-           "ib_send_bw, which copies nothing; stated, no goal", bandwidth("bandwidth", "ib_send_bw", 1500),
+           "ib_send_bw, which copies nothing. Stated, no goal", bandwidth("bandwidth", "ib_send_bw", 1500),
            rounds=BANDWIDTH_ROUNDS, is_paired=True),
 ]

@@ -48,7 +48,7 @@ def half_rtt(threads: int) -> Sweep:
 def stated(name: str, sweeps: tuple[Sweep, ...], device: str, *sizes: int) -> SweepFigure:
     against = VADER_TEXT if device == SHMEM else f"{TCP_TEXT} ({device})"
     text = sweeps[0].title + (f"; worst of {', '.join(map(str, THREADS))} threads" if len(sweeps) > 1 else "")
-    return SweepFigure(name, None, sweeps[0].lower_is_better, sweeps[0].unit, f"{text}: {against}; stated, no goal",
+    return SweepFigure(name, None, sweeps[0].lower_is_better, sweeps[0].unit, f"{text}: {against}. Stated, no goal",
                        sweeps, (device,), sizes, rounds=STATED_ROUNDS)
 
 

@@ -101,13 +101,18 @@ def stages(records: Records) -> str:
     return "\n".join(parts).rstrip()
 
 
+def sentences(rows: Sequence[str]) -> str:
+    """Rows of words as sentences, one for each."""
+    return " ".join(f"{row[0].upper()}{row[1:]}." for row in rows)
+
+
 def copies(_: Records) -> str:
     rows = []
     for design in DESIGNS:
-        rows.append([design.name, str(len(design.copies)), "; ".join(design.copies)])
+        rows.append([design.name, str(len(design.copies)), sentences(design.copies)])
         if design.long_copies:
             rows.append([f"{design.name}, four packets and more", str(len(design.long_copies)),
-                         "; ".join(design.long_copies)])
+                         sentences(design.long_copies)])
     return table(["design", "copies", "which"], rows)
 
 
