@@ -12,8 +12,8 @@ HEAD = """# The long run
 Written by `make soak HOURS=n`. A virtual cluster of four hosts has pm-ethernetd, scored and scnoded. In each round
 two users have a job of four ranks each on the same cores, by turns: rings of messages and
 reductions over raw Ethernet, each byte checked. One fault or two meet the first job, or the daemons of all. A round is
-good when no byte was wrong, the broken job ended within 10 s with an error, each other job went on to its end, and no
-process, control group, file or port was left. The last column counts from the end of the fault:
+good when no byte was wrong, the broken job ended within 10 s with an error, and each other job went on to its end.
+Nor may a process, control group, file or port be left. The last column counts from the end of the fault:
 a killed process is dead then, and all of a host that fell has been started anew.
 `tests/soak/soak --seed SEED --rounds 1` repeats a round.
 """
