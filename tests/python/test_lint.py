@@ -311,6 +311,46 @@ def test_paths_allows(tree, text):
     assert code == 0, output
 
 
+LONGEST = " ".join(["A"] + ["word"] * 34)  # a sentence may have as many words
+
+
+# {} stands for a sentence that is one word too short to be reported.
+@pytest.mark.parametrize("name, text", [
+    ("pmcore/util/a.c", C_HEAD + "/* Short. {} more. */\n"),
+    ("pmcore/util/a.c", C_HEAD + "/*\n * a - a list. {}\n * over two lines.\n */\n"),
+    ("pmcore/util/a.c", C_HEAD + "// {}\n// over two lines\n"),
+    ("pmcore/util/a.c", C_HEAD + "static int a; // {} more\n"),
+    ("pmcore/util/a.c", C_HEAD + "/*\n * Cases:\n *   one  {}\n *        over two lines\n */\n"),
+    ("tools/a.py", HASH_HEAD + '"""Reads. {} more."""\n'),
+    ("tools/a.py", HASH_HEAD + 'def a():\n    """{}\n    over two lines."""\n'),
+    ("tools/a.py", HASH_HEAD + "X = 1  # {}\n       # over two lines\n"),
+    ("tools/a", "#!/bin/sh\n" + HASH_HEAD + "# {} more\n"),
+    ("mk/a.mk", HASH_HEAD + "# {} more\n"),
+    ("docs/a.md", "# A\n\n- one\n- {}\n  over two lines.\n"),
+    ("docs/a.md", "# A\n\n| a | b |\n|---|---|\n| one | {} more |\n"),
+    ("pmcore/man/a.3", ".Dd x\n{}\n.Nm pm\nover two lines.\n"),
+])
+def test_sentences_reports(tree, name, text):
+    write(tree, name, text.format(LONGEST))
+    assert_reported(tree, "sentences", name, "words in a sentence: A word word")
+
+
+@pytest.mark.parametrize("name, text", [
+    ("pmcore/util/a.c", C_HEAD + "/*\n * {}.\n * {}! {}? {}\n *\n * {}\n */\n"),
+    ("pmcore/util/a.c", C_HEAD + "/* ({}.) {}: */\nstatic const char *a = \"/* {} {} */\";\n"),
+    ("pmcore/util/a.c", C_HEAD + "/*\n * {}\n *   one  {}\n *   two  {}\n * {}\n */\n"),
+    ("pmcore/util/a.c", C_HEAD + "/*\n * - {}\n * - {}\n * 1. {}\n */\n"),
+    ("tools/a.py", HASH_HEAD + "X = 1  # {}\nY = 2  # {}\n"),
+    ("tools/a.py", HASH_HEAD + 'X = """{} {}"""\nY = "# {} {}"\n'),
+    ("docs/a.md", "# {}\n\n- {}\n- {}\n\n| {} | {} |\n\n    {} {}\n\n{} `{}`\n"),
+    ("pmcore/man/a.3", ".Dd x\n{}\n.Pp\n{}\n.Xr a 3 .\n{}\n.Bd -literal\n{} {}\n.Ed\n{}\n.Nm {}\n"),
+])
+def test_sentences_allows(tree, name, text):
+    write(tree, name, text.replace("{}", LONGEST))
+    code, output = lint(tree, "sentences")
+    assert code == 0, output
+
+
 @pytest.mark.parametrize("link, says", [
     ("[b](b.md)", "no file b.md"),
     ("[b](../x/b.md)", "no file ../x/b.md"),
