@@ -38,25 +38,39 @@ static int make_epoll(struct context *ctx)
 	return 0;
 }
 
-static void disarm(struct context *ctx, unsigned int n)
+/* A bit for each link. */
+static uint32_t all_links(const struct context *ctx)
 {
-	while (n-- > 0)
-		ctx->c->slots[n].ops.disarm(ctx->c->slots[n].link);
+	return (1u << ctx->c->n_slots) - 1;
 }
 
-/* Arms all links: 0 and the longest sleep, or -EAGAIN with none armed. */
+static void disarm(struct context *ctx, uint32_t armed)
+{
+	for (unsigned int i = 0; armed; i++, armed >>= 1) {
+		if (armed & 1)
+			ctx->c->slots[i].ops.disarm(ctx->c->slots[i].link);
+	}
+}
+
+/*
+ * Arms all links: 0 and the longest sleep, or -EAGAIN with none armed. Each link looks after its timers then, also if another
+ * one has something for the program, which may be busy with other things than to take it.
+ */
 static int arm(struct context *ctx, uint64_t *ret_timeout_ns)
 {
 	uint64_t timeout_ns = UINT64_MAX;
+	uint32_t armed = 0;
 
 	composite_look_everywhere(ctx->c);
 	for (unsigned int i = 0; i < ctx->c->n_slots; i++) {
 		struct composite_slot *slot = &ctx->c->slots[i];
 
-		if (slot->ops.arm(slot->link, &timeout_ns)) {
-			disarm(ctx, i);
-			return -EAGAIN;
-		}
+		if (!slot->ops.arm(slot->link, &timeout_ns))
+			armed |= 1u << i;
+	}
+	if (armed != all_links(ctx)) {
+		disarm(ctx, armed);
+		return -EAGAIN;
 	}
 	*ret_timeout_ns = timeout_ns;
 	return 0;
@@ -90,8 +104,12 @@ int pmBeforeSelect(pmContext handle, int *ret_fd, int *ret_timeout_ms)
 	err = ctx->epoll_fd < 0 ? make_epoll(ctx) : 0;
 	if (err)
 		return err;
-	if (has_waiting(ctx) || arm(ctx, &timeout_ns))
+	if (arm(ctx, &timeout_ns))
 		return ENOBUFS;
+	if (has_waiting(ctx)) {
+		disarm(ctx, all_links(ctx));
+		return ENOBUFS;
+	}
 	ctx->is_armed = true;
 	*ret_fd = ctx->epoll_fd;
 	*ret_timeout_ms = to_ms(timeout_ns);
@@ -107,7 +125,7 @@ int pmAfterSelect(pmContext handle)
 	if (!ctx->is_armed)
 		return fail(EINVAL, "pmAfterSelect: pmBeforeSelect was not called");
 	ctx->is_armed = false;
-	disarm(ctx, ctx->c->n_slots);
+	disarm(ctx, all_links(ctx));
 	return PM_SUCCESS;
 }
 
@@ -135,7 +153,7 @@ static int sleep_once(struct context *ctx, uint64_t limit_ns)
 	/* a signal ends the sleep early, which is as good as a message: the caller looks again */
 	if (ppoll(&pfd, 1, timeout, NULL) < 0 && errno != EINTR)
 		err = fail(errno, "ppoll: %m");
-	disarm(ctx, ctx->c->n_slots);
+	disarm(ctx, all_links(ctx));
 	return err;
 }
 
