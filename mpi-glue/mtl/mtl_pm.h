@@ -213,17 +213,36 @@ struct mtl_pm_comm {
 
 TAILQ_HEAD(mtl_pm_comms, mtl_pm_comm);
 
+/* Where a program is that takes no lock, as the progress thread sees it. */
+enum mtl_pm_presence {
+	MTL_PM_OUTSIDE,
+	MTL_PM_INSIDE,
+	MTL_PM_UNSEEN, /* outside since the thread's last look */
+};
+
+/* Why the program takes the lock. */
+enum {
+	MTL_PM_GATE_SHARED = 1, /* other threads may be in here */
+	MTL_PM_GATE_TAKEN =
+		2, /* the progress thread has come in, or tries, as the program is outside */
+};
+
 /* The module: first what pml/cm sees, then ours. */
 struct mtl_pm {
 	mca_mtl_base_module_t super;
 
-	pmContext ctx;   /* PM_CONTEXT_NONE before init and after finalize */
-	bool is_locking; /* there may be other threads in here now; see mtl_pm_is_locking */
+	pmContext ctx;     /* PM_CONTEXT_NONE before init and after finalize */
+	uint32_t presence; /* enum mtl_pm_presence: the program's thread, if it takes no lock; atomic */
+	uint32_t gate;     /* MTL_PM_GATE_*: not 0: the program takes the lock; atomic */
+	bool has_lock;     /* it has taken it; by who has the lock, or is the only one */
 	bool has_thread; /* the progress thread runs */
+	bool moves_long; /* ... and serves long messages */
+	/* Called when a peer was made that a network leads to, which may lose packets; NULL: nobody wants to know. */
+	void (*at_network)(void);
 	bool has_batch; /* the program's threads are scheduled as batch if they are more than its cores */
 	bool is_helping;      /* ... and has the lock: nothing may call Open MPI */
 	bool is_used;         /* pml/cm was chosen: communicators were added */
-	pthread_mutex_t lock; /* covers everything below and ctx, if is_locking */
+	pthread_mutex_t lock; /* covers everything below and ctx, if the gate is not 0 */
 
 	struct match match;
 	struct ids ids;              /* sends and receives that peers may name */
@@ -245,7 +264,7 @@ struct mtl_pm {
 	size_t unexpected_bytes; /* eager data held for receives not posted yet */
 	size_t deaf_bytes;       /* about what was sent since the last poll */
 	size_t exposed;          /* sends whose memory peers may be reading */
-	size_t n_long;           /* requests of has_thread that are open and long */
+	size_t n_long;           /* requests of moves_long that are open and long */
 	struct mtl_pm_kept kept;
 	pmDesc held;          /* the datagram last taken, not given back yet; 0: none */
 	uint64_t watch_ns;    /* no look at whom we wait for before; atomic */
@@ -267,8 +286,8 @@ struct mtl_pm {
 	long pull_limit;          /* parameter: see peer's pull_limit; -1: by device */
 	long head_limit;          /* parameter: see peer's head_limit; -1: by device */
 	int read_limit;           /* parameter: pmReads from one peer that may run at once */
-	int progress_thread;      /* parameter: not 0: there shall be one */
-	int batch_threads;        /* parameter: see has_batch */
+	int progress_thread; /* parameter: 1: it serves long messages, 0: timers only, -1: there is none */
+	int batch_threads; /* parameter: see has_batch */
 	unsigned long long
 		keep_memory; /* parameter: bytes of free memory that stay with the process; 0: malloc decides */
 	int priority;  /* parameter: when named in the mtl list */
@@ -479,6 +498,8 @@ void mtl_pm_poll_in_burst(void);
 /* mtl_pm_thread.c */
 /* 0 or errno. */
 int mtl_pm_thread_start(void);
+/* For the module's at_network: the thread starts. The user is told if it can't, once. */
+void mtl_pm_thread_at_network(void);
 void mtl_pm_thread_stop(void);
 
 /* The burst ends: PM sends what it held. To be called before anything but a burst is handed over, and by each poll. */
@@ -504,7 +525,7 @@ static inline bool mtl_pm_has_unfinished(void)
 /* Before a request can end: whether the progress thread shall know of it. */
 static inline void mtl_pm_mark_long(struct mtl_pm_request *req, size_t length)
 {
-	req->is_long = OPAL_UNLIKELY(mtl_pm.has_thread) && length >= MTL_PM_LONG;
+	req->is_long = OPAL_UNLIKELY(mtl_pm.moves_long) && length >= MTL_PM_LONG;
 	mtl_pm.n_long += req->is_long;
 }
 

@@ -108,9 +108,11 @@ static int component_register(void)
 		"1: if a rank has more threads than cores, its threads are scheduled as batch: "
 		"they do not take the core from the thread that wakes them",
 		&mtl_pm.batch_threads);
-	add_int_parameter("progress_thread",
-			  "1: a thread moves long messages while the program computes",
-			  &mtl_pm.progress_thread);
+	add_int_parameter(
+		"progress_thread",
+		"While the program computes a thread sends lost packets again (0), moves long "
+		"messages as well (1), or there is none (-1)",
+		&mtl_pm.progress_thread);
 	return OMPI_SUCCESS;
 }
 

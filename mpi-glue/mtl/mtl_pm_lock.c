@@ -33,29 +33,53 @@ void mtl_pm_disarm(void)
 	pmAfterSelect(mtl_pm.ctx);
 }
 
-/* Lock held. */
-static void join_batch(void)
+/* The thread wakes up. */
+static void ring(void)
 {
+	const uint64_t one = 1;
+
+	if (write(mtl_pm_helper.event, &one, sizeof(one)) != sizeof(one))
+		mtl_pm_fatal("the progress thread cannot be woken: %s", strerror(errno));
+}
+
+/* Lock held: it is the program's until it leaves. */
+static void have_lock(void)
+{
+	mtl_pm.has_lock = true;
 	if (mtl_pm.has_batch)
 		mtl_pm_batch_join();
 }
 
-/* The thread may have parked while we waited for the lock: then there is nobody to lock out any more. */
+/* Lock held: what the thread does while the program is outside of MPI is over. */
+static void end_absence(void)
+{
+	mtl_pm_disarm();
+	if (!(mtl_pm_gate() & MTL_PM_GATE_TAKEN))
+		return;
+	__atomic_fetch_and(&mtl_pm.gate, ~(uint32_t)MTL_PM_GATE_TAKEN, __ATOMIC_RELEASE);
+	if (keep_back(&mtl_pm_helper.keep))
+		ring();
+}
+
+/*
+ * The thread may have parked, or have tried to come in and left, while we waited for the lock: then there is nobody to lock
+ * out any more.
+ */
 void mtl_pm_lock(void)
 {
 	if (!mtl_pm.has_thread) {
 		pthread_mutex_lock(&mtl_pm.lock);
-		join_batch();
+		have_lock();
 		return;
 	}
 	__atomic_fetch_add(&mtl_pm_helper.waiting, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&mtl_pm.lock);
 	__atomic_fetch_sub(&mtl_pm_helper.waiting, 1, __ATOMIC_RELAXED);
-	mtl_pm_disarm();
-	if (!mtl_pm_is_locking())
+	end_absence();
+	if (!mtl_pm_gate())
 		pthread_mutex_unlock(&mtl_pm.lock);
 	else
-		join_batch();
+		have_lock();
 }
 
 /* Whether the program has computed since it started something, which tells what it will do next time. */
@@ -85,28 +109,26 @@ bool mtl_pm_lock_to_poll(void)
 			return true;
 		}
 	}
-	if (pthread_mutex_trylock(&mtl_pm.lock))
+	if (pthread_mutex_trylock(&mtl_pm.lock)) {
+		__atomic_store_n(&mtl_pm.presence, MTL_PM_OUTSIDE, __ATOMIC_RELAXED);
 		return false;
-	join_batch();
-	mtl_pm_disarm();
+	}
+	end_absence();
+	have_lock();
 	return true;
 }
 
 void mtl_pm_wake_thread(void)
 {
-	const uint64_t one = 1;
-
-	if (__atomic_exchange_n(&mtl_pm_helper.is_told, true, __ATOMIC_ACQ_REL))
-		return;
-	if (write(mtl_pm_helper.event, &one, sizeof(one)) != sizeof(one))
-		mtl_pm_fatal("the progress thread cannot be woken: %s", strerror(errno));
+	if (!__atomic_exchange_n(&mtl_pm_helper.is_told, true, __ATOMIC_ACQ_REL))
+		ring();
 }
 
 bool mtl_pm_thread_tell(void)
 {
 	if (!__atomic_load_n(&mtl_pm_helper.started_ns, __ATOMIC_RELAXED))
 		__atomic_store_n(&mtl_pm_helper.started_ns, clock_monotonic_ns(), __ATOMIC_RELAXED);
-	if (!mtl_pm_is_locking())
+	if (!mtl_pm.has_lock)
 		return true;
 	/* a napping thread looks by itself soon */
 	if (mtl_pm_helper.is_parked || __atomic_load_n(&mtl_pm_helper.believed, __ATOMIC_RELAXED))
@@ -116,7 +138,7 @@ bool mtl_pm_thread_tell(void)
 
 void mtl_pm_thread_unpark(void)
 {
-	__atomic_store_n(&mtl_pm.is_locking, true, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&mtl_pm.gate, MTL_PM_GATE_SHARED, __ATOMIC_RELEASE);
 	mtl_pm_wake_thread();
 }
 

@@ -17,15 +17,35 @@ bool mtl_pm_lock_to_poll(void);
 /* Lock not held. */
 void mtl_pm_run_callbacks(struct mtl_pm_requests *done);
 
-/* The thread takes the lock away when it parks, and the program gives it back before it wakes the thread. */
-static inline bool mtl_pm_is_locking(void)
+/* The program sets the gate before it wakes a parked thread, which opens it again when it parks. */
+static inline uint32_t mtl_pm_gate(void)
 {
-	return __atomic_load_n(&mtl_pm.is_locking, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&mtl_pm.gate, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * The program is inside before it looks at the gate, and the progress thread closes the gate before it looks whether the
+ * program is inside. The kernel's membarrier keeps that order for both (mtl_pm_keep.c), so there is no fence here.
+ */
+static inline void mtl_pm_come_in(void)
+{
+	__atomic_store_n(&mtl_pm.presence, MTL_PM_INSIDE, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void mtl_pm_go_out(void)
+{
+	if (OPAL_UNLIKELY(mtl_pm.has_lock)) {
+		mtl_pm.has_lock = false;
+		pthread_mutex_unlock(&mtl_pm.lock);
+	}
+	__atomic_store_n(&mtl_pm.presence, MTL_PM_OUTSIDE, __ATOMIC_RELEASE);
 }
 
 static inline void mtl_pm_enter(void)
 {
-	if (OPAL_UNLIKELY(mtl_pm_is_locking()))
+	mtl_pm_come_in();
+	if (OPAL_UNLIKELY(mtl_pm_gate()))
 		mtl_pm_lock();
 }
 
@@ -35,14 +55,12 @@ static inline void mtl_pm_leave(void)
 	struct mtl_pm_requests done;
 
 	if (OPAL_LIKELY(STAILQ_EMPTY(&mtl_pm.done))) {
-		if (OPAL_UNLIKELY(mtl_pm_is_locking()))
-			pthread_mutex_unlock(&mtl_pm.lock);
+		mtl_pm_go_out();
 		return;
 	}
 	STAILQ_INIT(&done);
 	STAILQ_CONCAT(&done, &mtl_pm.done);
-	if (OPAL_UNLIKELY(mtl_pm_is_locking()))
-		pthread_mutex_unlock(&mtl_pm.lock);
+	mtl_pm_go_out();
 	mtl_pm_run_callbacks(&done);
 }
 
@@ -57,6 +75,7 @@ static inline void mtl_pm_leave_and_unpark(bool is_parked)
 	}
 	STAILQ_INIT(&done);
 	STAILQ_CONCAT(&done, &mtl_pm.done);
+	mtl_pm_go_out();
 	mtl_pm_thread_unpark();
 	mtl_pm_run_callbacks(&done);
 }
@@ -64,7 +83,7 @@ static inline void mtl_pm_leave_and_unpark(bool is_parked)
 /* After the start of a request that mtl_pm_mark_long has seen, lock held. Its result is for mtl_pm_leave_and_unpark. */
 static inline bool mtl_pm_tell_thread(size_t length)
 {
-	return OPAL_UNLIKELY(mtl_pm.has_thread) && length >= MTL_PM_LONG &&
+	return OPAL_UNLIKELY(mtl_pm.moves_long) && length >= MTL_PM_LONG &&
 	       (mtl_pm.n_long || mtl_pm_has_unfinished()) && mtl_pm_thread_tell();
 }
 

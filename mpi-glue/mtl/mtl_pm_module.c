@@ -177,9 +177,9 @@ int mtl_pm_open(bool wants_threads)
 
 	init_lists();
 	idle_init(&mtl_pm.idle, is_crowded(local));
-	mtl_pm.is_locking = wants_threads || opal_using_threads();
+	mtl_pm.gate = wants_threads || opal_using_threads() ? MTL_PM_GATE_SHARED : 0;
 	pthread_mutex_init(&mtl_pm.lock, NULL);
-	mtl_pm.has_batch = mtl_pm.is_locking && mtl_pm.batch_threads && mtl_pm_batch_start();
+	mtl_pm.has_batch = mtl_pm.gate && mtl_pm.batch_threads && mtl_pm_batch_start();
 	rc = publish_address();
 	if (rc != OMPI_SUCCESS) {
 		mtl_pm_batch_stop();
@@ -187,7 +187,8 @@ int mtl_pm_open(bool wants_threads)
 		mtl_pm.ctx = PM_CONTEXT_NONE;
 		return rc;
 	}
-	rc = mtl_pm.progress_thread ? mtl_pm_thread_start() : 0;
+	mtl_pm.at_network = mtl_pm.progress_thread ? NULL : mtl_pm_thread_at_network;
+	rc = mtl_pm.progress_thread > 0 ? mtl_pm_thread_start() : 0;
 	if (rc) {
 		mtl_pm_batch_stop();
 		pmCloseContext(mtl_pm.ctx);

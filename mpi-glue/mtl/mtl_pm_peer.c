@@ -185,6 +185,8 @@ struct mtl_pm_peer *mtl_pm_peer_of_node(pmNode node)
 		free(peer);
 		return NULL;
 	}
+	if (peer->gathers && mtl_pm.at_network)
+		mtl_pm.at_network();
 	return peer;
 }
 

@@ -191,10 +191,14 @@ void mtl_pm_linger(const ompi_request_t *until)
 		if (STAILQ_EMPTY(&mtl_pm.done))
 			continue;
 		mtl_pm_leave();
-		/* a callback may have started something for the progress thread: the lock is needed then */
-		if (REQUEST_COMPLETE(until) || mtl_pm_is_locking())
+		if (REQUEST_COMPLETE(until))
 			return;
+		/* a callback may have started something for the progress thread: the lock is needed then */
+		mtl_pm_enter();
+		if (OPAL_UNLIKELY(mtl_pm.has_lock))
+			break;
 	}
+	mtl_pm_leave();
 }
 
 /*
@@ -203,7 +207,7 @@ void mtl_pm_linger(const ompi_request_t *until)
  */
 static void yield(void)
 {
-	if (!mtl_pm_is_locking())
+	if (!mtl_pm_gate())
 		mtl_pm.yields_for_opal |= opal_progress_set_yield_when_idle(false);
 	sched_yield();
 }
@@ -256,8 +260,9 @@ int mtl_pm_progress(void)
 	bool is_idle = false, is_serving;
 	int n;
 
+	mtl_pm_come_in();
 	/* Another thread is at it: its round serves us as well. */
-	if (OPAL_UNLIKELY(mtl_pm_is_locking()) && !mtl_pm_lock_to_poll())
+	if (OPAL_UNLIKELY(mtl_pm_gate()) && !mtl_pm_lock_to_poll())
 		return 0;
 	n = mtl_pm_poll() + !STAILQ_EMPTY(&mtl_pm.done);
 	is_serving = mtl_pm.exposed && !mtl_pm.idle.is_shared; /* on a shared core we yield */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mtl_pm_thread - the progress thread: serves long messages while the program computes.
+ * mtl_pm_thread - the progress thread: keeps PM's timers, and if it is asked to serves long messages, while the program computes.
  *
  *   parked --long start--> watching <--no poll of the program for a tick--> napping --nothing open for long--> parked
  *
- * Parked, it costs nothing: the program takes no lock then, unless it has threads of its own. Watching, it sleeps on
- * PM's descriptors and moves what arrives. Napping, it leaves all to the program, which polls by itself, and looks
- * once a tick whether that is still so.
+ * Parked, it keeps the timers only (mtl_pm_keep.c): the program takes no lock then, unless it has threads of its own.
+ * Watching, it sleeps on PM's descriptors and moves what arrives. Napping, it leaves all to the program, which polls by
+ * itself, and looks once a tick whether that is still so.
  *
  * The thread completes no request: without MPI_THREAD_MULTIPLE Open MPI guards neither its requests nor its progress
  * against a second thread. So requests that end here stay in the module's done until the program calls MPI. The same
@@ -14,6 +14,8 @@
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_thread.h"
+
+#include "opal/util/show_help.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -44,6 +46,19 @@ static int serve(void)
 	return n;
 }
 
+static uint32_t open_gate(void)
+{
+	return mtl_pm_helper.allows_threads ? MTL_PM_GATE_SHARED : 0;
+}
+
+/* Lock held. From here on the program takes no lock: nothing of it may be touched but by mtl_pm_keep. */
+static void park(void)
+{
+	mtl_pm_helper.is_parked = true;
+	keep_back(&mtl_pm_helper.keep);
+	__atomic_store_n(&mtl_pm.gate, open_gate(), __ATOMIC_RELEASE);
+}
+
 /*
  * Lock held: does what is to do, and says how to sleep afterwards, on which descriptor of PM (-1: none) and how long.
  * False: not yet.
@@ -63,11 +78,8 @@ static bool look(bool was_told, int *ret_fd, int *ret_ms)
 		if (++mtl_pm_helper.idle < PARK_TICKS ||
 		    __atomic_load_n(&mtl_pm_helper.is_told, __ATOMIC_ACQUIRE))
 			return true;
-		mtl_pm_helper.is_parked = true;
-		*ret_ms = -1;
-		/* from here on the program takes no lock: nothing of it may be touched before the next wake-up */
-		__atomic_store_n(&mtl_pm.is_locking, mtl_pm_helper.allows_threads,
-				 __ATOMIC_RELEASE);
+		park();
+		*ret_ms = KEEP_DOZE_MS;
 		return true;
 	}
 	mtl_pm_helper.idle = 0;
@@ -107,6 +119,7 @@ static bool look_if_free(bool was_told, int *ret_fd, int *ret_ms)
 	return is_settled;
 }
 
+/* True: a long message was started meanwhile. */
 static bool sleep_on(int fd, int ms)
 {
 	struct pollfd fds[2] = {{.fd = mtl_pm_helper.event, .events = POLLIN},
@@ -117,9 +130,8 @@ static bool sleep_on(int fd, int ms)
 		mtl_pm_fatal("the progress thread cannot sleep: %s", strerror(errno));
 	if (!(fds[0].revents & POLLIN) || read(mtl_pm_helper.event, &count, sizeof(count)) < 0)
 		return false;
-	/* a start that is told from here on writes to the descriptor again */
-	(void)__atomic_exchange_n(&mtl_pm_helper.is_told, false, __ATOMIC_SEQ_CST);
-	return true;
+	/* A start that is told from here on rings again; without one the program is back in MPI. */
+	return __atomic_exchange_n(&mtl_pm_helper.is_told, false, __ATOMIC_SEQ_CST);
 }
 
 /* The kernel's struct sched_attr: its header and that of the C library exclude each other. */
@@ -154,14 +166,15 @@ static void *run(void *arg)
 
 	ask_for_short_slices();
 	while (!__atomic_load_n(&mtl_pm_helper.is_stopping, __ATOMIC_SEQ_CST)) {
-		if (!look_if_free(was_told, &fd, &ms)) {
+		if (mtl_pm_helper.is_parked && !was_told) {
+			fd = -1;
+			ms = mtl_pm_keep();
+		} else if (!look_if_free(was_told, &fd, &ms)) {
 			was_told = false;
 			let_program_in();
 			continue;
 		}
-		do
-			was_told = sleep_on(fd, ms);
-		while (!was_told && mtl_pm_helper.is_parked);
+		was_told = sleep_on(fd, ms);
 	}
 	return NULL;
 }
@@ -176,32 +189,50 @@ static int create(void)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = pthread_create(&mtl_pm_helper.id, NULL, run, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!rc)
+		pthread_setname_np(mtl_pm_helper.id, "mtl-pm");
 	return rc;
 }
 
 int mtl_pm_thread_start(void)
 {
+	uint32_t before = mtl_pm.gate;
 	int rc;
 
-	mtl_pm_helper.allows_threads = mtl_pm.is_locking;
+	mtl_pm_helper.allows_threads = before || !mtl_pm_keep_begin();
 	mtl_pm_helper.is_stopping = false;
 	mtl_pm_helper.pid = getpid();
 	mtl_pm_helper.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (mtl_pm_helper.event < 0)
 		return errno;
-	mtl_pm.is_locking = true; /* until it parks */
+	mtl_pm.moves_long = mtl_pm.progress_thread > 0;
+	park();
 	mtl_pm.has_thread = true;
 	rc = create();
 	if (!rc)
 		return 0;
 	mtl_pm.has_thread = false;
-	mtl_pm.is_locking = mtl_pm_helper.allows_threads;
+	mtl_pm.moves_long = false;
+	mtl_pm.gate = before;
 	close(mtl_pm_helper.event);
 	return rc;
 }
 
+void mtl_pm_thread_at_network(void)
+{
+	int rc;
+
+	mtl_pm.at_network = NULL;
+	rc = mtl_pm_thread_start();
+	if (rc)
+		opal_show_help("help-mtl-pm.txt", "no thread", true, ompi_process_info.nodename,
+			       strerror(rc));
+}
+
 void mtl_pm_thread_stop(void)
 {
+	/* what comes from strangers during the end starts none */
+	mtl_pm.at_network = NULL;
 	if (!mtl_pm.has_thread || mtl_pm_helper.pid != getpid())
 		return;
 	__atomic_store_n(&mtl_pm_helper.is_stopping, true, __ATOMIC_SEQ_CST);
@@ -210,6 +241,7 @@ void mtl_pm_thread_stop(void)
 	pthread_join(mtl_pm_helper.id, NULL);
 	mtl_pm_disarm();
 	mtl_pm.has_thread = false;
-	mtl_pm.is_locking = mtl_pm_helper.allows_threads;
+	mtl_pm.moves_long = false;
+	mtl_pm.gate = open_gate();
 	close(mtl_pm_helper.event);
 }

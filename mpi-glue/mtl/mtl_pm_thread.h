@@ -5,6 +5,7 @@
 #ifndef MTL_PM_THREAD_H
 #define MTL_PM_THREAD_H
 
+#include "mpi-glue/common/keep.h"
 #include "mpi-glue/mtl/mtl_pm.h"
 
 extern struct mtl_pm_helper {
@@ -13,7 +14,8 @@ extern struct mtl_pm_helper {
 	int event;           /* wakes it */
 	bool is_stopping;    /* atomic */
 	bool is_told;        /* atomic: event was written, and not seen yet */
-	bool is_parked;      /* lock held */
+	bool is_parked;      /* the thread's; others read it with the lock held */
+	struct keep keep;    /* while it is parked; lock held */
 	bool is_armed;       /* PM sleeps: lock held */
 	bool allows_threads; /* the program has threads of its own */
 	uint32_t waiting;    /* of the program, for the lock; atomic */
@@ -28,5 +30,11 @@ extern struct mtl_pm_helper {
 void mtl_pm_disarm(void);
 /* The thread looks at once, also if it is parked. */
 void mtl_pm_wake_thread(void);
+
+/* mtl_pm_keep.c */
+/* Once in a process. False: the kernel can't help, so the program has to take the lock always. */
+bool mtl_pm_keep_begin(void);
+/* The parked thread has slept: looks whether the program is away, and after PM if it is. Returns how long to sleep next. */
+int mtl_pm_keep(void);
 
 #endif

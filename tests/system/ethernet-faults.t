@@ -401,7 +401,14 @@ def test_lane(lab):
            "ethernet.lane=always without any address: ethernet is left out, and says why", told)
 
 
-# ---- IP beside it, and no daemon ----
+# ---- lost frames, IP beside it, and no daemon ----
+
+def test_lost_frames(lab):
+    for attach in ("direct", "port"):
+        code, out = Job(lab, "h0:1,h1:1", f"{BUILD}/mpi/away", options=f"{config(attach)},fault=11:drop=20%").end()
+        tap.ok(code == 0 and "OK away" in out, f"{attach}: frames of a rank that has left MPI are sent again",
+               f"{code} {out}")
+
 
 def test_ip(lab):
     for attach in ("direct", "port"):
@@ -452,8 +459,9 @@ def run_parts(parts, *up):
 
 
 def main():
-    run_parts((test_killed_node, test_killed_daemon, test_killed_rank, test_killed_in_lock, test_suspended, test_ip,
-               test_rails, test_mtu, test_lane, test_deleted_nic_of_job), 3, 2, "--ethernet", "--mode", "tc")
+    run_parts((test_killed_node, test_killed_daemon, test_killed_rank, test_killed_in_lock, test_suspended,
+               test_lost_frames, test_ip, test_rails, test_mtu, test_lane, test_deleted_nic_of_job),
+              3, 2, "--ethernet", "--mode", "tc")
     run_parts((test_deleted_nic_and_daemon, test_deleted_nics), 2, 2, "--ethernet")
     run_parts((test_no_daemon,), 2, 1)
     return tap.end()

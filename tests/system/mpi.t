@@ -17,7 +17,7 @@ import runner                                                           # noqa: 
 from runner import BUILD, ONLY, environment, mpirun, plain_mpirun, recovery, run    # noqa: E402
 
 EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes",
-              "comms", "threads", "batch", "collectives", "flood", "bursts", "crowd", "windows", "finalize")
+              "comms", "threads", "batch", "collectives", "flood", "bursts", "crowd", "away", "windows", "finalize")
 HUGE_NEEDS_KIB = 7 << 20        # memory two ranks of "huge" need
 LOAD_S = 60                     # other programs run that long at most
 TAP = runner.Tap()
@@ -44,14 +44,15 @@ def local():
 
 def wire():
     """A wire that gives packets twice and in another order, with and without losing some: MPI sees each message once.
-    A sender that does nothing of MPI any more sends again only by its progress thread."""
-    names = ("order", "wildcards", "probes", "truncate", "datatypes", "collectives", "threads")
-    for what, script, more in (("doubled and disordered", "11:dup=5%:reorder=5%/16", ("bursts",)),
-                               ("doubled, disordered and lost", "11:dup=3%:reorder=3%/8:drop=1%", ())):
-        for name in names + more:
-            words = ("--mca", "mtl_pm_progress_thread", "1") if name == "bursts" else ()
-            code, out = run(mpirun(3, *ONLY, *words, f"{BUILD}/mpi/{name}"), environment(f"self+udp,fault={script}"))
+    Of a sender that does nothing of MPI any more the component's thread sends lost packets again."""
+    names = ("order", "wildcards", "probes", "truncate", "datatypes", "collectives", "threads", "bursts", "away")
+    for what, script in (("doubled and disordered", "11:dup=5%:reorder=5%/16"),
+                         ("doubled, disordered and lost", "11:dup=3%:reorder=3%/8:drop=1%")):
+        for name in names:
+            code, out = run(mpirun(3, *ONLY, f"{BUILD}/mpi/{name}"), environment(f"self+udp,fault={script}"))
             TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: 3 ranks, packets {what}", f"exit {code}\n{out}")
+    for value in ("0", "1"):
+        program("away", 2, "self+udp,fault=11:drop=20%", ("progress_thread", value))
     code, out = run(mpirun(2, *ONLY, f"{BUILD}/mpi/order"), environment("self+udp,fault=11:dup=many"))
     TAP.ok(code != 0 and "fault: " in out, "order: the script is obeyed, as a wrong one is refused", out)
 
@@ -132,6 +133,13 @@ def thread():
                             f"{BUILD}/mpi/dead"), environment(devices))
         TAP.ok("OK dead" in out and "has lost rank 1 on host" in out,
                f"dead: a killed peer is an error with the progress thread over {devices}", out)
+
+
+def idle():
+    """A thread is there where packets may get lost, unless the user wants none; it rests when nothing is to do."""
+    for devices, value, threads in (("self+udp", "0", 1), ("self+udp", "1", 1), ("self+udp", "-1", 0),
+                                    ("self+shmem", "0", 0), ("self+shmem", "1", 1)):
+        program("away", 2, devices, ("progress_thread", value), ("idle", str(threads)))
 
 
 def huge():
@@ -259,7 +267,7 @@ def lab():
 def main():
     if not runner.is_built():
         return 0
-    for part in (selection, windows, local, unasked, batch, thread, memory, huge, dead, lab):
+    for part in (selection, windows, local, unasked, batch, thread, idle, memory, huge, dead, lab):
         part()
     if not os.environ.get("MPI_SHORT"):
         wire()

@@ -21,7 +21,7 @@ NAME = f"mpi5_{os.getpid()}"
 HOSTS = ("h0", "h1", "h2")
 USR = f"{UNPACKED}/system/usr"
 EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes", "comms", "threads",
-              "batch", "collectives", "flood", "bursts", "crowd", "windows", "finalize")
+              "batch", "collectives", "flood", "bursts", "crowd", "away", "windows", "finalize")
 # PRRTE 3.0 loses a daemon when jobs on several hosts connect, with every transport.
 ONE_HOST = ("spawn",)
 BETWEEN = ("-H", "h0:1,h1:1,h2:2")

@@ -17,8 +17,8 @@ from systest import Tap, told                                           # noqa: 
 
 LIMIT = 30
 # All of tests/mpi that needs no other words, no other launcher and no 7 GiB; they end within seconds.
-PROGRAMS = ("bursts", "cancel", "collectives", "comms", "crowd", "datatypes", "finalize", "flood", "modes", "order",
-            "probes", "sizes", "spawn", "threads", "truncate", "wildcards")
+PROGRAMS = ("away", "bursts", "cancel", "collectives", "comms", "crowd", "datatypes", "finalize", "flood", "modes",
+            "order", "probes", "sizes", "spawn", "threads", "truncate", "wildcards")
 DEVICES = "devices=self+shmem+udp"
 # A program whose argument says how its last rank acts in the middle.
 ENDS = r"""

@@ -225,6 +225,33 @@ int pmIsStreamOpen(pmContext ctx, pmNode node)
 	return ENOTCONN;
 }
 
+int pmBeforeSelect(pmContext ctx, int *ret_fd, int *ret_timeout_ms)
+{
+	(void)ctx;
+	fake.rounds++;
+	if (fake.at_round)
+		fake.at_round();
+	if (fake.is_waiting)
+		return ENOBUFS;
+	*ret_fd = -1;
+	*ret_timeout_ms = -1;
+	fake.arms++;
+	return 0;
+}
+
+int pmAfterSelect(pmContext ctx)
+{
+	(void)ctx;
+	fake.arms--;
+	return 0;
+}
+
+int pmIsSendDone(pmContext ctx, pmNode node)
+{
+	(void)ctx;
+	return node != PM_NODE_ANY ? EINVAL : fake.is_owed ? ENOBUFS : 0;
+}
+
 const char *pmLastError(void)
 {
 	return "fake";
@@ -257,8 +284,6 @@ UNUSED(pmReceiveRow, pmContext ctx, struct iovec *ret_parts, size_t room, size_t
 UNUSED(pmReleaseReceiveBuffer, pmContext ctx, pmDesc desc)
 UNUSED(pmMLock, pmContext ctx, void *addr, size_t len, pmHandle *ret_handle)
 UNUSED(pmMUnlock, pmContext ctx, const pmHandle *handle)
-UNUSED(pmBeforeSelect, pmContext ctx, int *ret_fd, int *ret_timeout_ms)
-UNUSED(pmAfterSelect, pmContext ctx)
 UNUSED(pmQuiesce, pmContext ctx, int timeout_ms)
 UNUSED(pmResume, pmContext ctx)
 UNUSED(pmGetNote, pmContext ctx, const char **ret_text)

@@ -43,6 +43,11 @@ struct fake_pm {
 	size_t n_reads;
 	int n_probes, probe_error;
 	int corks, uncorks;
+	int rounds;             /* of pmBeforeSelect */
+	int arms;               /* ... without their pmAfterSelect */
+	void (*at_round)(void); /* called in each; NULL: nothing */
+	bool is_waiting;        /* a message waits for the program, so nobody may sleep */
+	bool is_owed;           /* something sent is not acknowledged */
 };
 
 extern struct fake_pm fake;

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_keep - the parked progress thread keeps PM's timers while the program is outside of MPI (common/keep.h): lost packets are
+ * sent again, and what peers wait for is acknowledged. Nothing is taken from PM: messages wait for the program's next call.
+ *
+ * A program with one thread takes no lock, and passes a door: it says that it is inside, then looks at the gate. The thread
+ * closes the gate, then looks whether the program is inside. Each must see the other, and the kernel's membarrier, which
+ * only the thread calls, is what makes that certain without a fence in each call of the program.
+ */
+#include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_thread.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool mtl_pm_keep_begin(void)
+{
+	return !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+
+static bool is_unseen(void)
+{
+	return __atomic_load_n(&mtl_pm.presence, __ATOMIC_ACQUIRE) == MTL_PM_UNSEEN;
+}
+
+/* A mark that the program's next call takes away. */
+static void mark(void)
+{
+	uint32_t outside = MTL_PM_OUTSIDE;
+
+	__atomic_compare_exchange_n(&mtl_pm.presence, &outside, MTL_PM_UNSEEN, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* Lock held: the program can't come in from here on. False: it is inside, or was. */
+static bool close_gate(void)
+{
+	__atomic_fetch_or(&mtl_pm.gate, MTL_PM_GATE_TAKEN, __ATOMIC_SEQ_CST);
+	/* threads of the program take the lock in any case */
+	if (!mtl_pm_helper.allows_threads &&
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
+		mtl_pm_fatal("the progress thread cannot wait for the program's thread: %s",
+			     strerror(errno));
+	if (is_unseen())
+		return true;
+	__atomic_fetch_and(&mtl_pm.gate, ~(uint32_t)MTL_PM_GATE_TAKEN, __ATOMIC_RELEASE);
+	return false;
+}
+
+/* Lock held, gate closed: a round of PM, and how long to sleep after it. */
+static int look(void)
+{
+	int fd, ms = -1, rc = pmBeforeSelect(mtl_pm.ctx, &fd, &ms);
+
+	/* The descriptor would wake us for each message, and peers would have to ring for it. */
+	if (!rc)
+		pmAfterSelect(mtl_pm.ctx);
+	else if (rc != ENOBUFS)
+		mtl_pm_fatal("PM failed while the program computes: %s", pmLastError());
+	return keep_looked(&mtl_pm_helper.keep, pmIsSendDone(mtl_pm.ctx, PM_NODE_ANY) == ENOBUFS,
+			   ms);
+}
+
+int mtl_pm_keep(void)
+{
+	int ms = KEEP_DOZE_MS;
+
+	/* The state is looked at with the lock only; as long as the gate is closed the mark stays. */
+	if (!is_unseen()) {
+		mark();
+		return ms;
+	}
+	if (pthread_mutex_trylock(&mtl_pm.lock))
+		return ms;
+	if (mtl_pm_helper.keep.state != KEEP_DOZES || close_gate())
+		ms = look();
+	pthread_mutex_unlock(&mtl_pm.lock);
+	return ms;
+}
