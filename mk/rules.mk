@@ -147,9 +147,11 @@ $(GLUE_A): $(GLUE_OBJ) $(BUILD)/glue.list
 # component names libmpi, which has one name since Open MPI 2, but not the libraries below it.
 # Functions are looked for when they are called. So the linker can't see what is missing: check_mtl
 # links once more, with all libraries.
+# Open MPI unloads its components at the end, while PMIx's thread may still be on its way out of our
+# callback (fence_ended): nodelete keeps the code where it is.
 mtl_libs  = $(MTL_OBJ) $(GLUE_OBJ) -L$(BUILD) -lpm
 link_mtl  = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
-	    $(LDFLAGS) -Wl,-z,lazy -o $(2) $(mtl_libs) $(filter -L% -lmpi,$(OMPI_LIBS))
+	    $(LDFLAGS) -Wl,-z,lazy,-z,nodelete -o $(2) $(mtl_libs) $(filter -L% -lmpi,$(OMPI_LIBS))
 check_mtl = $(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -Wl,--no-as-needed -o $(1) $(mtl_libs) $(OMPI_LIBS)
 
 # Only Open MPI 4 has ORTE, and needs to be told of scrun.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nothing is lost at the end: senders hand over all they have, free their requests and finalize at
- * once; rank 0 receives everything only then.
+ * once; rank 0 receives everything only then. The component stays in memory: a thread of PMIx may still be in it.
  */
 #include "tests/mpi/check.h"
 
@@ -42,6 +42,19 @@ static void receive_late(void)
 	MPI_Finalize();
 }
 
+static int is_in_memory(const char *library)
+{
+	char line[4096];
+	FILE *f = fopen("/proc/self/maps", "re");
+	int is_found = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		is_found |= strstr(line, library) != NULL;
+	if (f)
+		fclose(f);
+	return is_found;
+}
+
 int main(int argc, char **argv)
 {
 	check_start(&argc, &argv);
@@ -49,5 +62,10 @@ int main(int argc, char **argv)
 		send_and_leave();
 	else
 		receive_late();
+	/* MPI_Abort is not possible any more */
+	if (!is_in_memory("/mca_mtl_pm.so")) {
+		fprintf(stderr, "rank %d: the component has been unloaded\n", check_rank);
+		return 1;
+	}
 	return 0;
 }
