@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A cluster of this machine alone: munged, scored and scnodeds as children, over loopback, all in one directory that
 goes with them. For tests that need daemons of odd kinds; schedlab.py has hosts that are apart."""
+import contextlib
 import os
 import shutil
 import signal
@@ -9,9 +10,11 @@ import subprocess
 import tempfile
 import time
 
-from systest import BUILD
+from systest import BUILD, ROOT
 
 SCRUN = f"{BUILD}/bin/scrun"
+OWNER, HOSTILE = 1, 65534       # daemon, nobody
+PYTHON = "/usr/bin/python3"     # everybody may run that
 READY_S = 10
 TIME_LIMIT = 60
 
@@ -194,3 +197,53 @@ class Cluster:
     def settled(self, seconds=8):
         wait_until(lambda: not self.leftovers(), seconds)
         return self.leftovers()
+
+
+def become(uid, words):
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *words]
+
+
+def as_user(uid, *words, **more):
+    return subprocess.run(become(uid, words), capture_output=True, text=True, check=False, timeout=20, **more)
+
+
+@contextlib.contextmanager
+def job(cluster, *words, user=OWNER, ready="here"):
+    """A job that has said @ready, until the end of the block; what it has said."""
+    log = open(f"{cluster.directory}/job-{time.monotonic_ns()}", "w+b")
+    child = subprocess.Popen(become(user, [SCRUN, *words]), stdin=subprocess.DEVNULL, stdout=log,
+                             stderr=log, cwd=cluster.directory, env={**os.environ, **cluster.environment()})
+
+    def said():
+        with open(log.name, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    try:
+        if not wait_until(lambda: ready in said(), 10):
+            raise RuntimeError(f"no {ready} in {said()}")
+        yield child, said
+    finally:
+        child.terminate()
+        child.wait(20)
+        log.close()
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def steps_of(cluster, uid):
+    """Pids of the scstepds of a user that the cluster's scnodeds have started."""
+    parents = {str(host.child.pid) for host in cluster.hosts.values()}
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            status = status_of(pid)
+            if (status["Name"], status["Uid"].split()[0]) == ("scstepd", str(uid)) and status["PPid"] in parents:
+                found.append(int(pid))
+    return found
+
+
+def tool(cluster, name, *words, user=HOSTILE):
+    return as_user(user, PYTHON, f"{ROOT}/scheduler/ctl/{name}", *words, env={**os.environ, **cluster.environment()})

@@ -15,14 +15,13 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import schedlocal                                                       # noqa: E402
+from schedlocal import HOSTILE, OWNER, PYTHON, as_user, become, job, status_of, steps_of, tool     # noqa: E402
 from systest import ROOT, Tap, told                                        # noqa: E402
 
 sys.path.insert(0, f"{ROOT}/scheduler/ctl")
 from scorectl.link import Link, Unreachable                             # noqa: E402
 from scorectl.munge import Refused                                      # noqa: E402
 
-OWNER, HOSTILE = 1, 65534       # daemon, nobody
-PYTHON = "/usr/bin/python3"     # everybody may run that
 SLOW_S = 5
 GARBAGE_HZ = 2456
 FOLLOWERS = 400
@@ -44,56 +43,6 @@ SWAP_S = 0.0002
 BEATS = 6                       # of a host that are watched
 BEAT_S = 0.1                    # figure scnoded-beat: processor time of the worst of them
 TAP = Tap()
-
-
-def become(uid, words):
-    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *words]
-
-
-def as_user(uid, *words, **more):
-    return subprocess.run(become(uid, words), capture_output=True, text=True, check=False, timeout=20, **more)
-
-
-@contextlib.contextmanager
-def job(cluster, *words, user=OWNER, ready="here"):
-    """A job that has said @ready, until the end of the block; what it has said."""
-    log = open(f"{cluster.directory}/job-{time.monotonic_ns()}", "w+b")
-    child = subprocess.Popen(become(user, [schedlocal.SCRUN, *words]), stdin=subprocess.DEVNULL, stdout=log,
-                             stderr=log, cwd=cluster.directory, env={**os.environ, **cluster.environment()})
-
-    def said():
-        with open(log.name, encoding="utf-8", errors="replace") as file:
-            return file.read()
-
-    try:
-        if not schedlocal.wait_until(lambda: ready in said(), 10):
-            raise RuntimeError(f"no {ready} in {said()}")
-        yield child, said
-    finally:
-        child.terminate()
-        child.wait(20)
-        log.close()
-
-
-def status_of(pid):
-    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
-
-
-def steps_of(cluster, uid):
-    """Pids of the scstepds of a user that the cluster's scnodeds have started."""
-    parents = {str(host.child.pid) for host in cluster.hosts.values()}
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            status = status_of(pid)
-            if (status["Name"], status["Uid"].split()[0]) == ("scstepd", str(uid)) and status["PPid"] in parents:
-                found.append(int(pid))
-    return found
-
-
-def tool(cluster, name, *words, user=HOSTILE):
-    return as_user(user, PYTHON, f"{ROOT}/scheduler/ctl/{name}", *words, env={**os.environ, **cluster.environment()})
 
 
 def others_job(cluster):
