@@ -123,9 +123,14 @@ void slots_free(struct slots *slots)
 
 uint32_t slots_row(const struct slots *slots, uint64_t now_ns, uint64_t *until_ns)
 {
-	uint64_t since = now_ns > slots->begins_ns ? now_ns - slots->begins_ns : 0;
-	uint64_t quantum = since / slots->quantum_ns;
+	uint64_t quantum, before;
 
+	if (now_ns < slots->begins_ns) {
+		before = (slots->begins_ns - now_ns - 1) / slots->quantum_ns;
+		*until_ns = slots->begins_ns - before * slots->quantum_ns;
+		return (uint32_t)(slots->n_rows - 1 - before % slots->n_rows);
+	}
+	quantum = (now_ns - slots->begins_ns) / slots->quantum_ns;
 	*until_ns = slots->begins_ns + (quantum + 1) * slots->quantum_ns;
 	return (uint32_t)(quantum % slots->n_rows);
 }

@@ -40,7 +40,7 @@ int slots_decode(struct slots **ret, const json_t *from, char *why, size_t why_s
 json_t *slots_encode(const struct slots *slots);
 void slots_free(struct slots *slots);
 
-/* The row at @now_ns >= begins_ns, and when it ends. */
+/* The row at @now_ns, and when it ends; before begins_ns the rows go round as they do after it. */
 uint32_t slots_row(const struct slots *slots, uint64_t now_ns, uint64_t *until_ns);
 bool slots_runs(const struct slots_job *job, uint32_t row);
 

@@ -27,7 +27,7 @@
 #define LOCK_LOOKS 200
 #define LOCK_LOOK_US 10000
 
-/* Guests whose job does not come, and jobs that want too much memory. */
+/* Guests whose job does not come, jobs that want too much memory, a clock that was set. */
 static void tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct scnoded *d = timer->data;
@@ -35,6 +35,7 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int events)
 
 	(void)events;
 	awake_beat(&d->awake, clock_monotonic_ns());
+	turn_tick(d->turn);
 	while ((guest = TAILQ_FIRST(&d->guests)) && guest->until < ev_now(loop))
 		steps_show_out(d, guest);
 	steps_look_at_memory(d);

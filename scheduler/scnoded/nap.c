@@ -15,6 +15,11 @@ uint64_t nap_clock_ns(void)
 	return clock_realtime_ns();
 }
 
+uint64_t nap_steady_ns(void)
+{
+	return clock_monotonic_ns();
+}
+
 void nap_until(atomic_uint *word, unsigned int seen, uint64_t until_ns)
 {
 	struct timespec ts = {.tv_sec = (time_t)(until_ns / 1000000000ull),

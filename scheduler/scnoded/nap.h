@@ -13,6 +13,8 @@
 
 /* ns since 1970. */
 uint64_t nap_clock_ns(void);
+/* A clock that nobody sets. */
+uint64_t nap_steady_ns(void);
 /* Sleeps until *@word is not @seen any more, or until @until_ns; may end earlier. */
 void nap_until(atomic_uint *word, unsigned int seen, uint64_t until_ns);
 /* Changes the word and wakes all who sleep by it. */

@@ -7,6 +7,10 @@
  *
  * At a switch those whose turn is over are frozen before the others are thawed, but not waited for: a task stops only
  * when it gets its core, which this thread may hold. Whether they have stopped is looked at before the next switch.
+ *
+ * The clock may be set, ours or scored's. The rows of a table go on before its beginning as they do after it, and a
+ * table that seems to begin later than any is sent ahead begins now: no job waits for a clock to catch up. A clock
+ * that is set forwards ends the nap of the switch thread; for one that is set back turn_tick() does.
  */
 #include "scheduler/scnoded/turn.h"
 
@@ -23,6 +27,9 @@
 
 #define PRIORITY 50
 #define STACK_BYTES (64 << 10)
+#define CLOCK_SET_NS 10000000 /* the clock of the day is further off the steady one: it was set */
+#define AHEAD_NS                                                                                   \
+	1000000000ull /* a table is sent a quantum ahead; of clocks that go right it is no more than so much earlier */
 
 struct entry {
 	uint64_t id;
@@ -48,9 +55,27 @@ struct turn {
 	/* Main thread. */
 	struct roster *roster;
 	struct slots *now, *next;
+	int64_t offset_ns; /* see was_set() */
 	/* Switch thread writes, anybody reads. */
 	_Atomic uint64_t done, late, worst_ns, lost_ns, slow_freezes;
 };
+
+/* ---- both threads ---- */
+
+/* Was the clock of the day set since the last call? @offset_ns: how far the two clocks were apart then. */
+static bool was_set(int64_t *offset_ns)
+{
+	int64_t offset = (int64_t)(nap_clock_ns() - nap_steady_ns()), moved = offset - *offset_ns;
+
+	*offset_ns = offset;
+	return moved > CLOCK_SET_NS || moved < -CLOCK_SET_NS;
+}
+
+static bool has_begun(const struct slots *slots, uint64_t now_ns)
+{
+	return now_ns >= slots->begins_ns ||
+	       slots->begins_ns - now_ns > slots->quantum_ns + AHEAD_NS;
+}
 
 /* ---- the switch thread ---- */
 
@@ -103,13 +128,13 @@ static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
 	bool has_changed;
 	uint32_t row;
 
-	if (r->next && now_ns >= r->next->begins_ns) {
+	if (r->next && has_begun(r->next, now_ns)) {
 		r->now = r->next;
 		r->next = NULL;
 		for (size_t j = 0; j < r->n; j++)
 			r->jobs[j].now = r->jobs[j].next;
 	}
-	if (!r->now || now_ns < r->now->begins_ns)
+	if (!r->now)
 		return r->next ? r->next->begins_ns : NAP_FOREVER;
 	row = slots_row(r->now, now_ns, &until_ns);
 	if (r->now->n_rows > 1)
@@ -141,18 +166,21 @@ static void *run(void *argument)
 	struct turn *turn = argument;
 	struct roster *roster = NULL;
 	uint64_t until_ns = NAP_FOREVER;
+	int64_t offset_ns = 0;
 
+	was_set(&offset_ns);
 	while (!turn->is_ending) {
 		unsigned int seen = turn->news;
 		struct roster *given = atomic_exchange(&turn->given, NULL);
-		uint64_t planned_ns = given || until_ns == NAP_FOREVER ? 0 : until_ns;
+		bool is_set = was_set(&offset_ns);
+		uint64_t planned_ns = given || is_set || until_ns == NAP_FOREVER ? 0 : until_ns;
 
 		if (given) {
 			adopt(given, roster);
 			roster = given;
 			nap_end(&turn->taken);
 		}
-		if (roster && (given || nap_clock_ns() >= until_ns))
+		if (roster && (given || is_set || nap_clock_ns() >= until_ns))
 			until_ns = look(turn, roster, planned_ns);
 		nap_until(&turn->news, seen, until_ns);
 	}
@@ -245,6 +273,7 @@ struct turn *turn_open(void)
 
 	if (!turn)
 		return NULL;
+	was_set(&turn->offset_ns);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
@@ -300,7 +329,7 @@ void turn_table(struct turn *turn, struct slots *slots)
 	struct slots *unused;
 	struct roster *r;
 
-	if (turn->next && nap_clock_ns() >= turn->next->begins_ns) {
+	if (turn->next && has_begun(turn->next, nap_clock_ns())) {
 		unused = turn->now;
 		turn->now = turn->next;
 	} else {
@@ -312,6 +341,12 @@ void turn_table(struct turn *turn, struct slots *slots)
 		abort(); /* as above: the tables of the old roster are freed now */
 	give(turn, r);
 	slots_free(unused);
+}
+
+void turn_tick(struct turn *turn)
+{
+	if (was_set(&turn->offset_ns))
+		nap_end(&turn->news);
 }
 
 void turn_counts(const struct turn *turn, struct turn_counts *ret)

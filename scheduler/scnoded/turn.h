@@ -33,6 +33,8 @@ int turn_take(struct turn *turn, uint64_t id, struct cgroup *group);
 void turn_drop(struct turn *turn, uint64_t id);
 /* The next table, valid from its begins_ns on; taken over. */
 void turn_table(struct turn *turn, struct slots *slots);
+/* Now and then: sees that the clock was set, and has the switch thread look at it. */
+void turn_tick(struct turn *turn);
 void turn_counts(const struct turn *turn, struct turn_counts *ret);
 /* Ends the thread; every job is left thawed. */
 void turn_close(struct turn *turn);

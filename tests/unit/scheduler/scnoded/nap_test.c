@@ -27,6 +27,15 @@ TAP_TEST(nap_until__a_moment_that_is_past)
 	ok(nap_clock_ns() >= before);
 }
 
+TAP_TEST(nap_steady_ns__goes_on)
+{
+	uint64_t before = nap_steady_ns(), until = nap_clock_ns() + 2000000;
+
+	while (nap_clock_ns() < until)
+		nap_until(&word, word, until);
+	ok(nap_steady_ns() > before);
+}
+
 TAP_TEST(nap_until__a_word_that_has_changed)
 {
 	unsigned int seen = word;

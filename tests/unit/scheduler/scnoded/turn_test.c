@@ -26,7 +26,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* The clock of slot tables stands still until a test moves it on. */
 static pthread_mutex_t clock_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t clock_news = PTHREAD_COND_INITIALIZER;
-static uint64_t clock_ns = 1000 * QUANTUM_NS;
+static uint64_t clock_ns = 1000000 * QUANTUM_NS;
+static uint64_t set_ns; /* by how much it was set */
 static pthread_t tester;
 
 /* The word and the deadline that the switch thread waits for; word is NULL while it is awake. */
@@ -47,6 +48,16 @@ uint64_t nap_clock_ns(void)
 
 	pthread_mutex_lock(&clock_lock);
 	ns = clock_ns;
+	pthread_mutex_unlock(&clock_lock);
+	return ns;
+}
+
+uint64_t nap_steady_ns(void)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&clock_lock);
+	ns = clock_ns - set_ns;
 	pthread_mutex_unlock(&clock_lock);
 	return ns;
 }
@@ -90,6 +101,18 @@ static void advance_to(uint64_t ns)
 	pthread_mutex_lock(&clock_lock);
 	wait_asleep();
 	clock_ns = ns;
+	pthread_cond_broadcast(&clock_news);
+	wait_asleep();
+	pthread_mutex_unlock(&clock_lock);
+}
+
+/* Somebody sets the clock; the kernel ends a nap whose moment is past by then. */
+static void set_clock(int64_t by_ns)
+{
+	pthread_mutex_lock(&clock_lock);
+	wait_asleep();
+	clock_ns += (uint64_t)by_ns;
+	set_ns += (uint64_t)by_ns;
 	pthread_cond_broadcast(&clock_news);
 	wait_asleep();
 	pthread_mutex_unlock(&clock_lock);
@@ -195,6 +218,58 @@ TAP_TEST(turn__two_jobs_alternate)
 	}
 	is_int(ran[1], 7 * QUANTUM_NS);
 	ok(!cgroup_is_frozen(&one) && !cgroup_is_frozen(&two));
+}
+
+/* Quanta from now on in which each of the two has run. */
+static void goes_on(const char *when)
+{
+	bool ran[2] = {0};
+
+	for (uint64_t q = 0; q < 4; q++) {
+		advance_to(nap_clock_ns() + QUANTUM_NS);
+		ran[0] |= !cgroup_is_frozen(&one) && cgroup_is_frozen(&two);
+		ran[1] |= cgroup_is_frozen(&one) && !cgroup_is_frozen(&two);
+	}
+	okf(ran[0] && ran[1], "both have turns %s", when);
+}
+
+TAP_TEST(turn__the_clock_is_set)
+{
+	static const int64_t hour_ns = 3600000000000ll;
+	struct turn *turn = two_jobs();
+	struct turn_counts counts;
+
+	must(turn);
+	turn_table(turn, table(nap_clock_ns(), 2, 1, 2));
+	goes_on("before that");
+	set_clock(-hour_ns);
+	turn_tick(turn);
+	goes_on("when it was set back");
+	set_clock(hour_ns);
+	goes_on("when it was set forwards");
+	turn_tick(turn);
+	goes_on("when that was seen");
+	turn_counts(turn, &counts);
+	is_int(counts.late, 0);
+	is_int(counts.worst_ns, 0);
+	turn_close(turn);
+}
+
+TAP_TEST(turn_table__of_a_clock_far_ahead)
+{
+	uint64_t begins = nap_clock_ns() + 1000000 * QUANTUM_NS;
+	struct turn *turn = two_jobs();
+
+	must(turn);
+	turn_table(turn, table(begins, 2, 1, 2));
+	goes_on("by a table that would begin in hours");
+	turn_table(turn, table(begins + QUANTUM_NS, 1, 1, 0));
+	advance_to(nap_clock_ns() + QUANTUM_NS);
+	ok(!cgroup_is_frozen(&one) && cgroup_is_frozen(&two));
+	turn_table(turn, table(begins + 2 * QUANTUM_NS, 1, 0, 1));
+	advance_to(nap_clock_ns() + QUANTUM_NS);
+	ok(cgroup_is_frozen(&one) && !cgroup_is_frozen(&two));
+	turn_close(turn);
 }
 
 TAP_TEST(turn__a_late_switch_is_counted)
