@@ -23,6 +23,12 @@ static inline uint64_t clock_monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
+/* The same in seconds, for limits: the loop's own ev_now() jumps when somebody sets the wall clock. */
+static inline double clock_monotonic_s(void)
+{
+	return (double)clock_monotonic_ns() / 1e9;
+}
+
 /* The time of the wall clock, ns since 1970; jumps when somebody sets it. */
 static inline uint64_t clock_realtime_ns(void)
 {

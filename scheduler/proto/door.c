@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/door.h"
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/netaddr.h"
 
@@ -41,7 +42,7 @@ static void set_limit(struct door *door)
 	ev_timer_stop(door->loop, &door->limit);
 	if (!door->oldest)
 		return;
-	ev_timer_set(&door->limit, door->oldest->until - ev_now(door->loop), 0.);
+	ev_timer_set(&door->limit, door->oldest->until - clock_monotonic_s(), 0.);
 	ev_timer_start(door->loop, &door->limit);
 }
 
@@ -101,7 +102,7 @@ static void let_in(struct door *door, int fd)
 	if (door->n_strangers == DOOR_STRANGERS_MAX)
 		show_out(door->oldest);
 	stranger->door = door;
-	stranger->until = ev_now(door->loop) + DOOR_PREAMBLE_S;
+	stranger->until = clock_monotonic_s() + DOOR_PREAMBLE_S;
 	stranger->prev = door->youngest;
 	*(door->youngest ? &door->youngest->next : &door->oldest) = stranger;
 	door->youngest = stranger;
@@ -148,7 +149,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct door *door = timer->data;
 
-	while (door->oldest && door->oldest->until <= ev_now(loop))
+	while (door->oldest && door->oldest->until <= clock_monotonic_s())
 		show_out(door->oldest);
 	set_limit(door);
 }

@@ -36,7 +36,7 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)events;
 	awake_beat(&d->awake, clock_monotonic_ns());
 	turn_tick(d->turn);
-	while ((guest = TAILQ_FIRST(&d->guests)) && guest->until < ev_now(loop))
+	while ((guest = TAILQ_FIRST(&d->guests)) && guest->until < clock_monotonic_s())
 		steps_show_out(d, guest);
 	steps_look_at_memory(d);
 }

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/scnoded/hierarchy.h"
 #include "scheduler/scnoded/limit.h"
 
@@ -38,7 +39,7 @@ struct pen {
 	char path[PATH_SIZE + NAME_MAX]; /* its own */
 	char counted[PATH_SIZE];         /* the user's group in v1's pids; "" = not there */
 	bool is_left;                    /* its scremote has ended */
-	double killed_at;                /* ev_now(); 0: never */
+	double killed_at;                /* clock_monotonic_s(); 0: never */
 };
 
 struct pens {
@@ -101,7 +102,7 @@ static void look(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)events;
 	for (pen = TAILQ_FIRST(&pens->all); pen; pen = next) {
 		next = TAILQ_NEXT(pen, all);
-		if (pen->killed_at > 0 && pen->killed_at <= ev_now(loop))
+		if (pen->killed_at > 0 && pen->killed_at <= clock_monotonic_s())
 			kill_all(pen);
 		if (pen->is_left && remove_pen(pen))
 			forget(pen);
@@ -122,7 +123,7 @@ void pen_leave(struct pen *pen, double grace_s)
 	}
 	pen->is_left = true;
 	if (grace_s >= 0 && pen->killed_at <= 0)
-		pen->killed_at = ev_now(pens->loop) + grace_s;
+		pen->killed_at = clock_monotonic_s() + grace_s;
 	if (!ev_is_active(&pens->look))
 		ev_timer_again(pens->loop, &pens->look);
 }
@@ -142,7 +143,7 @@ void pens_end(struct pens *pens)
 
 	ev_now_update(pens->loop);
 	TAILQ_FOREACH(pen, &pens->all, all)
-	pen->killed_at = ev_now(pens->loop) + (pen->is_left ? 0 : PEN_GRACE_S);
+	pen->killed_at = clock_monotonic_s() + (pen->is_left ? 0 : PEN_GRACE_S);
 	ev_timer_init(&patience, tired, END_S, 0);
 	patience.data = &is_tired;
 	ev_timer_start(pens->loop, &patience);

@@ -262,7 +262,7 @@ static struct step *new_step(struct scnoded *d, struct order *order)
 	ev_init(&step->deserted, look_again);
 	cord_init(step);
 	step->exit.data = step->limit.data = step->deserted.data = step;
-	step->cpu_at = ev_now(d->loop);
+	step->cpu_at = clock_monotonic_s();
 	TAILQ_INSERT_TAIL(&d->steps, step, all);
 	return step;
 }
@@ -406,7 +406,7 @@ static void wait_for_job(struct scnoded *d, int fd, uint64_t job)
 	/* Nobody knows yet who they are: whoever comes last has the best chance to be an honest one. */
 	if (n >= GUESTS_MAX)
 		steps_show_out(d, TAILQ_FIRST(&d->guests));
-	*guest = (struct guest){.fd = fd, .job = job, .until = ev_now(d->loop) + GUEST_WAIT_S};
+	*guest = (struct guest){.fd = fd, .job = job, .until = clock_monotonic_s() + GUEST_WAIT_S};
 	TAILQ_INSERT_TAIL(&d->guests, guest, all);
 }
 

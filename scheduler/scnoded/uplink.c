@@ -366,7 +366,7 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int revents)
 	TAILQ_FOREACH(step, &d->steps, all)
 	{
 		uint64_t cpu_ns = 0;
-		bool is_idle = steps_is_idle(step, ev_now(loop), &cpu_ns);
+		bool is_idle = steps_is_idle(step, clock_monotonic_s(), &cpu_ns);
 
 		json_array_append_new(jobs,
 				      json_pack("{s:I, s:I, s:b, s:b}", "id", (json_int_t)step->id,

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/nodes.h"
@@ -66,14 +67,14 @@ static void judge_stuck(struct scored *d, struct sjob *job)
 		return;
 	}
 	if (!job->stuck_since)
-		job->stuck_since = ev_now(d->loop);
-	if (!job->is_told_stuck && ev_now(d->loop) - job->stuck_since >= STUCK_TOLD_S)
+		job->stuck_since = clock_monotonic_s();
+	if (!job->is_told_stuck && clock_monotonic_s() - job->stuck_since >= STUCK_TOLD_S)
 		tell_stuck(job);
 	/* Each host beats once per period. With nobody to take its turns it may as well go on. */
 	if (++job->stuck_beats < STUCK_BEATS * job->n_hosts || matrix_rows(d->matrix) == 1)
 		return;
 	job->is_parked = true;
-	job->parked_until = ev_now(d->loop) + PARKED_S;
+	job->parked_until = clock_monotonic_s() + PARKED_S;
 }
 
 void idle_beat(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns, bool idle,
@@ -99,7 +100,7 @@ void idle_tick(struct scored *d)
 	struct sjob *job;
 
 	TAILQ_FOREACH(job, &d->placed, placed)
-	if (job->is_parked && ev_now(d->loop) >= job->parked_until) {
+	if (job->is_parked && clock_monotonic_s() >= job->parked_until) {
 		job->is_parked = false;
 		job->stuck_beats = 0;
 		rest(d, job);

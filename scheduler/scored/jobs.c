@@ -142,7 +142,7 @@ void jobs_user_gone(struct scored *d, struct sjob *job)
 
 static bool is_limited(const struct scored *d, uid_t uid, const struct job *job)
 {
-	return job->priority > 0 && !operators_has(d->operators, uid, ev_now(d->loop));
+	return job->priority > 0 && !operators_has(d->operators, uid, clock_monotonic_s());
 }
 
 struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t gid, struct job *job,

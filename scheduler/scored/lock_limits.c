@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/scored/locks_inside.h"
 #include "scheduler/scored/operators.h"
 
@@ -10,7 +11,7 @@ static bool is_limited(const struct lock *lock)
 {
 	const struct scored *d = lock->scored;
 
-	return !operators_has(d->operators, lock->lease.uid, ev_now(d->loop));
+	return !operators_has(d->operators, lock->lease.uid, clock_monotonic_s());
 }
 
 void lock_limits_set(struct lock *lock, double held_s)

@@ -334,7 +334,7 @@ void locks_beat(struct scored *d)
 
 static bool is_operator(const struct scored *d, const struct link *link)
 {
-	return operators_has(d->operators, link_uid(link), ev_now(d->loop));
+	return operators_has(d->operators, link_uid(link), clock_monotonic_s());
 }
 
 /* Checks a wish before hosts are looked for. The error, with a sentence; NULL: there is none. */

@@ -111,7 +111,7 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->matrix = matrix_new(d->options.rows);
 	d->auth = auth_open(d->loop, d->options.munge_socket);
-	d->operators = d->loop ? operators_open(d->options.operators, ev_now(d->loop)) : NULL;
+	d->operators = d->loop ? operators_open(d->options.operators, clock_monotonic_s()) : NULL;
 	d->lobby = d->auth ? lobby_open(d->loop, d->auth, &strangers, d) : NULL;
 	if (!d->loop || !d->matrix || !d->lobby || !d->operators || nameset_init(&d->node_names)) {
 		snprintf(why, why_size, "no memory");

@@ -35,7 +35,7 @@ struct viewer {
 
 static struct viewer viewer_of(const struct scored *d, uid_t uid)
 {
-	return (struct viewer){uid, operators_has(d->operators, uid, ev_now(d->loop))};
+	return (struct viewer){uid, operators_has(d->operators, uid, clock_monotonic_s())};
 }
 
 static bool may_see(const struct viewer *viewer, uid_t owner)

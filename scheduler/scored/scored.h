@@ -121,8 +121,8 @@ struct sjob {
 	int64_t position;           /* queued: when it was listed last */
 	int64_t submitted, started; /* seconds since the epoch; 0 = not yet */
 	bool is_parked; /* all its ranks wait for messages: others have its turns for a while */
-	double parked_until; /* ev_now() */
-	double stuck_since;  /* ev_now() of the first beat of which that was so; 0 = it is not */
+	double parked_until; /* clock_monotonic_s() */
+	double stuck_since; /* clock_monotonic_s() of the first beat of which that was so; 0 = it is not */
 	unsigned int stuck_beats;
 	bool is_told_stuck;
 };

@@ -44,7 +44,7 @@ static bool is_operator(const struct user *user)
 {
 	struct scored *d = user->scored;
 
-	return operators_has(d->operators, link_uid(user->link), ev_now(d->loop));
+	return operators_has(d->operators, link_uid(user->link), clock_monotonic_s());
 }
 
 static bool may_command(const struct user *user, const struct sjob *job)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/scrun/dry.h"
 #include "scheduler/scrun/mpir.h"
 #include "scheduler/scrun/say.h"
@@ -47,7 +48,7 @@ void session_finish(struct session *s)
 	ev_timer_stop(s->loop, &s->limit);
 	ev_timer_stop(s->loop, &s->status_due);
 	if (!s->statistics.ended_s)
-		s->statistics.ended_s = ev_now(s->loop);
+		s->statistics.ended_s = clock_monotonic_s();
 	input_close(s->input);
 	s->input = NULL;
 	terminal_restore();
@@ -210,7 +211,7 @@ static void on_attached(void *owner)
 	struct session *s = owner;
 
 	s->is_attached = true;
-	s->statistics.attached_s = ev_now(s->loop);
+	s->statistics.attached_s = clock_monotonic_s();
 	session_make_raw(s);
 	for (int signal = 1; signal < 64; signal++)
 		if (s->early & (UINT64_C(1) << signal))
@@ -271,7 +272,7 @@ static void on_leader_ended(int code, const char *text, void *owner)
 	struct session *s = owner;
 
 	ending_give(&s->ending, code, "%s", text);
-	s->statistics.ended_s = ev_now(s->loop);
+	s->statistics.ended_s = clock_monotonic_s();
 	s->is_leader_done = true;
 	finish_if_done(s);
 }
@@ -342,7 +343,7 @@ static void on_placed(struct place *place, void *owner)
 	s->state = RUNNING;
 	s->place = place;
 	s->id = place->id;
-	s->statistics.placed_s = ev_now(s->loop);
+	s->statistics.placed_s = clock_monotonic_s();
 	output_place(s->output, place);
 	s->attach = attach_open(s->loop, s->auth, place, &attach_events, s);
 	if (!s->attach) {
@@ -491,7 +492,7 @@ static int open_parts(struct session *s, const struct job *job, const char *addr
 	s->auth = auth_open(s->loop, munge && *munge ? munge : NULL);
 	if (!s->signals || !s->auth)
 		return -ENOMEM;
-	s->statistics.submitted_s = ev_now(s->loop);
+	s->statistics.submitted_s = clock_monotonic_s();
 	s->submit = submit_open(s->loop, s->auth, address, job_encode(job), o->is_dry_run,
 				&submit_events, s);
 	return s->submit ? 0 : -ENOMEM;

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/scrun/say.h"
 #include "scheduler/scrun/session_inside.h"
 #include "scheduler/scrun/terminal.h"
@@ -57,7 +58,7 @@ static void forward(struct session *s, int signal)
 
 static void interrupt(struct session *s)
 {
-	switch (interrupts_judge(&s->interrupts, ev_time())) {
+	switch (interrupts_judge(&s->interrupts, clock_monotonic_s())) {
 	case INTERRUPT_FORWARD:
 		forward(s, SIGINT);
 		return;

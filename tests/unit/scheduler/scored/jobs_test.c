@@ -11,11 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/nodes.h"
+#include "tests/harness/setclock.h"
 #include "tests/harness/tap.h"
 
 #define HOSTS 2
@@ -356,10 +358,30 @@ TAP_TEST(jobs__who_waits_for_messages_is_parked)
 	/* Frozen it looks for nothing, which says nothing. */
 	beat_all(w, one, true, false);
 	is_str(rows_of(w, one), "0 of 1");
-	jobs_find(&w->d, one)->parked_until = ev_now(w->d.loop);
+	jobs_find(&w->d, one)->parked_until = clock_monotonic_s();
 	idle_tick(&w->d);
 	turn(w);
 	is_int(matrix_rows(w->d.matrix), 2);
+	end_world(w);
+}
+
+TAP_TEST(jobs__a_parked_job_goes_on_though_the_clock_was_set)
+{
+	struct world *w = new_world();
+	uint64_t one, two;
+
+	must(w);
+	start_two(w, &one, &two);
+	for (int i = 0; i < 4; i++)
+		beat_all(w, one, false, true);
+	is_str(rows_of(w, one), "0 of 1");
+	setclock_by_s = -86400;
+	setclock_passed_s = 5;
+	turn(w);
+	idle_tick(&w->d);
+	turn(w);
+	is_int(matrix_rows(w->d.matrix), 2);
+	setclock_by_s = setclock_passed_s = 0;
 	end_world(w);
 }
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Strangers at the door, over loopback, while somebody sets the clock. */
+#include "scheduler/proto/door.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "scheduler/proto/frame.h"
+#include "tests/harness/setclock.h"
+#include "tests/harness/tap.h"
+
+#define DAY_S 86400
+
+static struct ev_loop *loop;
+static struct door *door;
+static int n_entered;
+
+static void enter(int fd, uint64_t job, void *owner)
+{
+	(void)job;
+	(void)owner;
+	n_entered++;
+	close(fd);
+}
+
+static void open_door(void)
+{
+	loop = ev_loop_new(EVFLAG_AUTO);
+	n_entered = 0;
+	setclock_passed_s = setclock_by_s = 0;
+	must(loop);
+	door = door_open(loop, "127.0.0.1:0", enter, NULL);
+	must(door);
+}
+
+static void shut(void)
+{
+	door_close(door);
+	ev_loop_destroy(loop);
+}
+
+/* All that is due. */
+static void turn(void)
+{
+	for (int i = 0; i < 4; i++)
+		ev_run(loop, EVRUN_NOWAIT);
+}
+
+static int knock(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				 .sin_port = htons((uint16_t)door_port(door))};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ok(fd >= 0 && !connect(fd, (struct sockaddr *)&at, sizeof(at)));
+	ev_run(loop, EVRUN_ONCE);
+	return fd;
+}
+
+static bool is_shown_out(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+static void has_limit_while_set(time_t by_s)
+{
+	char bytes[PREAMBLE_BYTES];
+	int early, late;
+
+	open_door();
+	early = knock();
+	setclock_passed_s += DOOR_PREAMBLE_S - 1;
+	late = knock();
+	setclock_by_s = by_s;
+	turn();
+	ok(!is_shown_out(early) && !is_shown_out(late));
+	setclock_passed_s += 2;
+	turn();
+	okf(is_shown_out(early), "the limit of the first is over");
+	okf(!is_shown_out(late), "the other one has time");
+	preamble_encode(bytes, 1);
+	is_int(send(late, bytes, sizeof(bytes), 0), sizeof(bytes));
+	while (!n_entered && !is_shown_out(late))
+		ev_run(loop, EVRUN_ONCE);
+	is_int(n_entered, 1);
+	close(early);
+	close(late);
+	shut();
+}
+
+TAP_TEST(door__the_clock_is_set_back)
+{
+	has_limit_while_set(-DAY_S);
+}
+
+TAP_TEST(door__the_clock_is_set_forwards)
+{
+	has_limit_while_set(DAY_S);
+}
