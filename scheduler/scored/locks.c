@@ -538,6 +538,7 @@ struct lock *locks_keep_off(const struct scored *d, const struct node *node, uin
 static bool take_back(struct scored *d, const struct journal_lease *row, struct lock_wish *wish)
 {
 	struct lock *lock = lock_new(d, row->uid, wish);
+	time_t now = time(NULL); /* before it was taken, when the clock was set back */
 
 	if (!lock)
 		return false;
@@ -549,8 +550,8 @@ static bool take_back(struct scored *d, const struct journal_lease *row, struct 
 	}
 	lock->lease.n_wanted = lock->lease.n_hosts;
 	lock->lease.id = row->id;
-	lock->since = row->since;
-	lock_limits_set(lock, difftime(time(NULL), (time_t)row->since));
+	lock->since = row->since < now ? row->since : now;
+	lock_limits_set(lock, difftime(now, (time_t)lock->since));
 	if (lock->lease.n_hosts && !leases_restore(&d->locks->leases, &lock->lease, now_s(d)))
 		return true;
 	lock_free(lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * setclock - the clocks of a test program, libev's too, which it moves by itself. For one file of a program: it defines
- * the C library's clock_gettime().
+ * the C library's clock_gettime() and time().
  */
 #ifndef TESTS_HARNESS_SETCLOCK_H
 #define TESTS_HARNESS_SETCLOCK_H
@@ -19,6 +19,16 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 		return -1;
 	ts->tv_sec += setclock_passed_s + (clock == CLOCK_REALTIME ? setclock_by_s : 0);
 	return 0;
+}
+
+time_t time(time_t *ret)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	if (ret)
+		*ret = ts.tv_sec;
+	return ts.tv_sec;
 }
 
 #endif

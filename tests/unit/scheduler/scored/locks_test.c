@@ -16,6 +16,7 @@
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/plan.h"
+#include "tests/harness/setclock.h"
 #include "tests/harness/tap.h"
 #include "tests/unit/scheduler/scored/fake_cluster.h"
 
@@ -336,6 +337,29 @@ TAP_TEST(locks__nobody_closes_the_cluster)
 		awake_beat(&d->awake, now_ns + (uint64_t)s * S);
 	locks_beat(d);
 	ok(begins(ask(w, &w->ann, about(OP_RENEW, 4)), "ENOENT there is no lock 4"));
+	end_world(w);
+}
+
+/* What a lock has lasted until a restart is known by the clock of the day alone. */
+TAP_TEST(locks__the_clock_was_set_back_before_a_restart)
+{
+	struct world *w = new_world();
+	struct scored *d = &w->f.d;
+	uint64_t now_ns = clock_monotonic_ns();
+	int s = 0;
+
+	is_str(ask(w, &w->ann, lock("h0", NULL, "x")), "locked h0");
+	close_scored(w);
+	setclock_by_s = -3 * 86400;
+	awake_begin(&d->awake, now_ns, BEAT_S);
+	open_scored(w);
+	while (s < LASTS_S + 100 && !strcmp(ask(w, &w->ann, about(OP_RENEW, 1)), "ok"))
+		for (int i = 0; i < 20; i++, s++) {
+			awake_beat(&d->awake, now_ns + (uint64_t)s * S);
+			locks_beat(d);
+		}
+	okf(s >= LASTS_S && s < LASTS_S + 60, "it lasts no longer than it may: %d s", s);
+	setclock_by_s = 0;
 	end_world(w);
 }
 
