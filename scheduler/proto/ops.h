@@ -28,7 +28,7 @@
 /* id N or all B (all of the caller's), [signal N: sent to the ranks instead of ending]. Answer "ok", count N. */
 #define OP_CANCEL "cancel"
 /* [history N: jobs that ended, newest first]. Answer "jobs", jobs [..]: others' jobs without program, arguments, directory,
- * which are cut to 256 bytes. */
+ * which are cut to 256 bytes; now_ns N: the clock that their times are of. */
 #define OP_JOBS "jobs"
 /* Answer "cluster": name S, version S, quantum_ns N, hosts [{host + state S, used cores N, jobs N, late N,
  * [lock {id N, uid N, reason S, since N}: exclusive], ...}], rows [[...]] */
@@ -154,7 +154,7 @@
 #define OP_RENEW                                                                                   \
 	"renew" /* id N; owner. Answer "ok"; or "error" ENOENT, text: how it was lost, by whom */
 #define OP_UNLOCK "unlock" /* id N; owner or operator. Answer "ok" */
-/* Answer "locks": locks [..], waiting [..], jobs [..].
+/* Answer "locks": locks [..], waiting [..], jobs [..], now_ns N: as in "jobs".
  *   locks    {id N, uid N, hosts [S], mode S, reason S, place S, since N, left_s N}
  *   waiting  {uid N, hosts [S], [count N], mode S, reason S, place S, since N, position N}
  *   jobs     {id N, uid N, hosts [S]} */

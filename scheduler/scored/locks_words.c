@@ -247,8 +247,9 @@ static json_t *all_jobs(const struct scored *d)
 
 json_t *locks_tell_all(const struct scored *d)
 {
-	return json_pack("{s:s, s:o, s:o, s:o}", "op", OP_LOCKS, "locks", all_held(d), "waiting",
-			 all_waiting(d), "jobs", all_jobs(d));
+	return json_pack("{s:s, s:o, s:o, s:o, s:I}", "op", OP_LOCKS, "locks", all_held(d),
+			 "waiting", all_waiting(d), "jobs", all_jobs(d), "now_ns",
+			 (json_int_t)clock_realtime_ns());
 }
 
 json_t *locks_of_node(const struct scored *d, const struct node *node)

@@ -192,7 +192,8 @@ json_t *report_jobs(struct scored *d, uid_t viewer, json_int_t history)
 		json_decref(h.jobs);
 		return json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EIO", "text", why);
 	}
-	return json_pack("{s:s, s:o}", "op", OP_JOBS, "jobs", h.jobs);
+	return json_pack("{s:s, s:o, s:I}", "op", OP_JOBS, "jobs", h.jobs, "now_ns",
+			 (json_int_t)clock_realtime_ns());
 }
 
 /* ---- hosts ---- */

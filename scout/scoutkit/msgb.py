@@ -2,7 +2,6 @@
 """msgb - the command msgb: who has which hosts, who waits for them, and which jobs run there."""
 
 import json
-import time
 
 from pmcommand import Failure, wanted
 from scorectl import command, words
@@ -81,8 +80,9 @@ def _work(args):
         return _release(args, link)
 
     def look():
-        seen = chosen(command.ask(NAME, link, {"op": "locks"}), names)
-        return seen if args.json else view(seen, time.time())
+        answer = command.ask(NAME, link, {"op": "locks"})
+        seen = chosen(answer, names)
+        return seen if args.json else view(seen, words.now(answer))
 
     if args.watch:
         command.watch(NAME, args, command.every(args.watch, look), "locks_drawing")

@@ -18,7 +18,8 @@ LOCK = {"id": 3, "uid": 0, "hosts": ["n1", "n2"], "mode": "exclusive", "reason":
         "since": 100, "left_s": 50}
 WAITING = {"uid": 4999, "hosts": ["n2", "n3", "n4"], "count": 2, "mode": "shared", "reason": "", "place": "",
            "since": 190, "position": 0}
-ALL = {"op": "locks", "locks": [LOCK], "waiting": [WAITING], "jobs": [{"id": 9, "uid": 0, "hosts": ["n7"]}]}
+ALL = {"op": "locks", "locks": [LOCK], "waiting": [WAITING], "jobs": [{"id": 9, "uid": 0, "hosts": ["n7"]}],
+       "now_ns": 200 * 10 ** 9}
 
 
 @pytest.fixture
@@ -39,7 +40,6 @@ def run(monkeypatch, capsys, tmp_path):
                 return json.loads(json.dumps(answer))
         monkeypatch.setattr(command, "connect", lambda name, args: FakeLink())
         monkeypatch.setattr(sys, "argv", ["msgb", *arguments])
-        monkeypatch.setattr(msgb.time, "time", lambda: 200)
         try:
             code = msgb.main()
         except SystemExit as end:

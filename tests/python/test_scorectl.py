@@ -132,6 +132,13 @@ def test_scqueue__table(run):
     assert out.index("cg") < out.index("64 cores") < out.index("old")
 
 
+def test_scqueue__times_by_the_clock_of_scored(run, monkeypatch):
+    monkeypatch.setattr(words.time, "time", lambda: 10 ** 6)
+    answer = {"op": "jobs", "jobs": [{**QUEUED, "submitted": 100}]}
+    assert "50s" in run(queue, [], {**answer, "now_ns": 150 * 10 ** 9})[1]
+    assert "11d" in run(queue, [], answer)[1]
+
+
 def test_scqueue__program_of_others_is_not_told(run):
     assert queue.row(QUEUED, 120)["name"] == "-"
     assert queue.row({**ENDED, "code": 0, "text": ""}, 60)["remark"] == "went well"
@@ -302,6 +309,11 @@ def test_frame__another_scnoded_counts_from_zero():
 def test_frames__span():
     answers = [moment(second, second - 100.) for second in range(100, 110)]
     assert [frame["seconds"] for frame in top.frames(answers, 5)] == [1, 2, 3, 4, 5, 5, 5, 5, 5]
+
+
+def test_frames__when_the_clock_of_scored_is_set_back():
+    answers = [moment(second, count) for count, second in enumerate([100, 101, 102, 50, 51, 52])]
+    assert [frame["seconds"] for frame in top.frames(answers, 5)] == [1, 2, 1, 2]
 
 
 def test_sctop__once(run, monkeypatch):

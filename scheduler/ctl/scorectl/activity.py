@@ -27,7 +27,7 @@ def _shares(job, before, passed_ns, n_rows):
 
 def _job(job, before, passed_ns, answer):
     cpu, efficiency = _shares(job, before, passed_ns, answer["n_rows"])
-    shown = queue.row(job, answer["now_ns"] / 1e9)
+    shown = queue.row(job, words.now(answer))
     return {**shown, "uid": job["uid"], "turns": _turns(job), "cpu": cpu, "efficiency": efficiency}
 
 

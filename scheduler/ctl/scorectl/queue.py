@@ -2,7 +2,6 @@
 """queue - the command scqueue: the jobs there are, and those there were."""
 
 import pwd
-import time
 
 from pmcommand import Failure, wanted
 
@@ -76,9 +75,9 @@ def _work(args):
 
     def look():
         head = {"op": "jobs", "history": args.history} if args.history else {"op": "jobs"}
-        jobs = chosen(command.ask(NAME, link, head)["jobs"], uid)
-        now = time.time()
-        return jobs if args.json else [row(job, now) for job in jobs]
+        answer = command.ask(NAME, link, head)
+        jobs = chosen(answer["jobs"], uid)
+        return jobs if args.json else [row(job, words.now(answer)) for job in jobs]
 
     if args.watch:
         command.watch(NAME, args, command.every(args.watch, look), "jobs_drawing")

@@ -29,6 +29,8 @@ def frames(stream, span):
     """Frames from answers, each over the last span seconds."""
     past = collections.deque()
     for answer in stream:
+        if past and answer["now_ns"] <= past[-1]["now_ns"]:
+            past.clear()        # scored's clock was set back
         past.append(answer)
         while len(past) > 2 and answer["now_ns"] - past[1]["now_ns"] >= span * 1e9:
             past.popleft()

@@ -2,6 +2,7 @@
 """words - numbers, users and hosts as people read them."""
 
 import pwd
+import time
 
 from pmtopo import hostlist
 
@@ -12,6 +13,11 @@ def user(uid):
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+def now(answer):
+    """The time by the clock that the times of an answer are of, scored's: ours may be off. An older scored tells none."""
+    return answer["now_ns"] / 1e9 if "now_ns" in answer else time.time()
 
 
 def duration(count):
