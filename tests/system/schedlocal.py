@@ -123,9 +123,10 @@ class Cluster:
             raise RuntimeError(f"munged: {daemon.log()}")
         return f"{base}/socket", daemon
 
-    def start_scored(self, *words, munge=None, name="scored"):
+    def start_scored(self, *words, munge=None, name="scored", through=()):
+        """@through: the command that becomes scored."""
         port = free_port()
-        daemon = self.start(name, f"{BUILD}/bin/scored", "--listen", f"127.0.0.1:{port}", "--state",
+        daemon = self.start(name, *through, f"{BUILD}/bin/scored", "--listen", f"127.0.0.1:{port}", "--state",
                             f"{self.directory}/{name}-state", "--munge-socket", munge or self.munge, *words)
         return f"127.0.0.1:{port}", daemon
 
