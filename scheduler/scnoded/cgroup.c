@@ -115,6 +115,28 @@ static void leaf_file(const struct cgroup *g, const char *leaf, const char *file
 	snprintf(path, size, "%s/%s/%s", g->path, leaf, file);
 }
 
+static int remove_group(const char *group)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", group, leaves[i]);
+		if (rmdir(path) && errno != ENOENT)
+			return -errno;
+	}
+	return rmdir(group) && errno != ENOENT ? -errno : 0;
+}
+
+static void remove_beside(const struct cgroup *g)
+{
+	if (g->cpu[0])
+		remove_group(g->cpu);
+	if (g->pids[0])
+		remove_group(g->pids);
+	if (g->memory[0])
+		remove_group(g->memory);
+}
+
 /* A failure is ignored: without its group a controller counts nothing for the job. */
 static void make_beside(const char *group, const char *leaf)
 {
@@ -196,6 +218,9 @@ struct cgroup *cgroup_open(enum cgroup_form form, const char *parent, uint64_t i
 	if (!err)
 		err = open_freezer(g);
 	if (err) {
+		/* Groups that hold somebody, of a job that is taken over, stay. */
+		if (!remove_group(g->path))
+			remove_beside(g);
 		cgroup_forget(g);
 		errno = -err;
 		return NULL;
@@ -429,18 +454,6 @@ uint64_t cgroup_cpu_ns(const struct cgroup *g)
 	return at ? strtoull(at + strlen("usage_usec "), NULL, 10) * 1000 : 0;
 }
 
-static int remove_group(const char *group)
-{
-	char path[PATH_MAX];
-
-	for (size_t i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%s", group, leaves[i]);
-		if (rmdir(path) && errno != ENOENT)
-			return -errno;
-	}
-	return rmdir(group) && errno != ENOENT ? -errno : 0;
-}
-
 void cgroup_forget(struct cgroup *g)
 {
 	if (!g)
@@ -458,12 +471,7 @@ int cgroup_remove(struct cgroup *g)
 
 	if (err)
 		return err;
-	if (g->cpu[0])
-		remove_group(g->cpu);
-	if (g->pids[0])
-		remove_group(g->pids);
-	if (g->memory[0])
-		remove_group(g->memory);
+	remove_beside(g);
 	cgroup_forget(g);
 	return 0;
 }

@@ -305,6 +305,34 @@ static void hold_glutton(enum cgroup_form form)
 	is_int(limit_kills(path), 0);
 }
 
+/* Whatever it fails at for want of descriptors, no group is left. */
+static void lack_files(enum cgroup_form form)
+{
+	struct cgroup *g = NULL;
+	struct rlimit before;
+	rlim_t free_fd = (rlim_t)dup(0);
+	int n_failed = 0;
+
+	close((int)free_fd);
+	getrlimit(RLIMIT_NOFILE, &before);
+	for (rlim_t more = 0; !g && more < 8; more++) {
+		uint64_t *ids = NULL;
+
+		setrlimit(RLIMIT_NOFILE, &(struct rlimit){free_fd + more, before.rlim_max});
+		g = cgroup_open(form, parent, 47);
+		setrlimit(RLIMIT_NOFILE, &before);
+		if (g)
+			break;
+		ok(errno == EMFILE || !more);
+		n_failed++;
+		is_int(cgroup_list(form, parent, &ids), 0);
+		free(ids);
+	}
+	ok(n_failed);
+	must(g);
+	is_int(cgroup_remove(g), 0);
+}
+
 static bool has(enum cgroup_form form)
 {
 	struct cgroup *g;
@@ -349,6 +377,7 @@ TAP_TEST(cgroup__v2)
 	look_without_opening(CGROUP_V2);
 	hold_bomb(CGROUP_V2);
 	hold_glutton(CGROUP_V2);
+	lack_files(CGROUP_V2);
 	remove_parent(CGROUP_V2);
 }
 
@@ -361,6 +390,7 @@ TAP_TEST(cgroup__v1)
 	look_without_opening(CGROUP_V1);
 	hold_bomb(CGROUP_V1);
 	hold_glutton(CGROUP_V1);
+	lack_files(CGROUP_V1);
 	remove_parent(CGROUP_V1);
 }
 
