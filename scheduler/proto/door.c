@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/door.h"
+#include "scheduler/proto/files.h"
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/netaddr.h"
@@ -99,7 +100,7 @@ static void let_in(struct door *door, int fd)
 		close(fd);
 		return;
 	}
-	if (door->n_strangers == DOOR_STRANGERS_MAX)
+	if (door->oldest && files_full(door->n_strangers, DOOR_STRANGERS_MAX))
 		show_out(door->oldest);
 	stranger->door = door;
 	stranger->until = clock_monotonic_s() + DOOR_PREAMBLE_S;
@@ -138,8 +139,10 @@ static void on_knock(struct ev_loop *loop, ev_io *io, int events)
 			let_in(door, fd);
 			continue;
 		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			files_say(errno);
 			make_place(door);
+		}
 		/* All else is that of one stranger who went again, or of none being there. */
 		return;
 	}

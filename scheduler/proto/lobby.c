@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/fairqueue.h"
+#include "scheduler/proto/files.h"
 
 /* One connection. */
 struct visitor {
@@ -51,8 +52,8 @@ static const struct link_events events = {.ready = ready, .closed = closed};
 
 static void make_room(struct lobby *lobby, struct netaddr_net from)
 {
-	struct fairqueue_item *item =
-		fairqueue_excess(&lobby->visitors, from, LOBBY_MAX, LOBBY_NET_MAX);
+	size_t n = lobby->visitors.n, max = files_full(n, LOBBY_MAX) ? n : LOBBY_MAX;
+	struct fairqueue_item *item = fairqueue_excess(&lobby->visitors, from, max, LOBBY_NET_MAX);
 	struct visitor *visitor = item ? item->owner : NULL;
 
 	if (!visitor)

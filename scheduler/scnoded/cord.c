@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "scheduler/proto/files.h"
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/steps.h"
@@ -255,6 +256,7 @@ static void rest(struct scnoded *d)
 {
 	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
 		return;
+	files_say(errno);
 	ev_io_stop(d->loop, &d->rejoin);
 	ev_timer_set(&d->rejoin_rest, NO_FILES_S, 0);
 	ev_timer_start(d->loop, &d->rejoin_rest);

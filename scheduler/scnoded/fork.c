@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "scheduler/proto/files.h"
 #include "scheduler/scnoded/birth.h"
 #include "scheduler/scnoded/cores.h"
 
@@ -38,6 +39,14 @@ static _Noreturn void be_born(const struct birth *b, const struct mask *mask, in
 	birth_exec(b, argv, cord);
 }
 
+/* The sentence for what scstepd can't have. */
+static char *lack(const struct scnoded *d, const char *what, int error)
+{
+	return daemon_text("host %s: no %s for scstepd: %s; %s", d->name, what, strerror(error),
+			   files_remedy(error,
+					"look after memory and control groups of that host"));
+}
+
 static char *give_birth(struct step *step, const struct birth *b, const int cord[2],
 			const int go[2])
 {
@@ -51,12 +60,13 @@ static char *give_birth(struct step *step, const struct birth *b, const int cord
 	if (!pid)
 		be_born(b, &mask, cord[1], go);
 	if (pid < 0)
-		return daemon_text("host %s: no process for scstepd: %m", step->daemon->name);
+		return daemon_text("host %s: no process for scstepd: %m; end some there, or raise "
+				   "kernel.pid_max",
+				   step->daemon->name);
 	step->pid = pid;
 	err = cgroup_put_step(step->group, pid);
 	if (err)
-		text = daemon_text("host %s: scstepd cannot be put into its cgroup: %s",
-				   step->daemon->name, strerror(-err));
+		text = lack(step->daemon, "way into its cgroup", -err);
 	else if (write(go[1], "g", 1) != 1)
 		text = daemon_text("host %s: scstepd cannot be let go: %m", step->daemon->name);
 	return text;
@@ -71,13 +81,13 @@ char *fork_step(struct step *step, int *cord)
 	char *text = birth_prepare(&b, d, name, d->options.scstepd, order->uid, order->gid, "jobs");
 
 	if (!text && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		text = daemon_text("host %s: no socket pair: %m", d->name);
+		text = lack(d, "socket pair", errno);
 	if (text) {
 		birth_fini(&b);
 		return text;
 	}
 	if (pipe2(go, O_CLOEXEC)) {
-		text = daemon_text("host %s: no pipe: %m", d->name);
+		text = lack(d, "pipe", errno);
 	} else {
 		text = give_birth(step, &b, pair, go);
 		close(go[0]);

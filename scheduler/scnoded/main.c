@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/files.h"
 #include "scheduler/scnoded/cord.h"
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/record.h"
@@ -154,6 +155,7 @@ static int open_all(struct scnoded *d, char *why, size_t why_size)
 {
 	int err;
 
+	files_raise();
 	name_host(d);
 	choose_run(d);
 	err = record_open(d->options.run, why, why_size);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/files.h"
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/birth.h"
@@ -341,7 +342,7 @@ void remote_caller(struct remote *remote, struct link *link)
 		return;
 	}
 	/* Honest ones say it at once: whoever comes last has the best chance to be one. */
-	if (remote->n_callers == REMOTE_CALLERS_MAX)
+	if (remote->n_callers && files_full(remote->n_callers, REMOTE_CALLERS_MAX))
 		forget(TAILQ_FIRST(&remote->callers), 0);
 	caller->remote = remote;
 	TAILQ_INSERT_TAIL(&remote->callers, caller, all);

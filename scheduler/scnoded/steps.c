@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/files.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/cord.h"
 #include "scheduler/scnoded/cores.h"
@@ -312,13 +313,15 @@ static json_t *start_message(const struct step *step)
 /* Both groups, and the switch thread knows them before anybody is in them. */
 static char *make_group(struct step *step)
 {
+	const char *remedy;
 	struct scnoded *d = step->daemon;
 
 	step->group = cgroup_open(d->form, d->options.cgroup, step->id);
-	if (!step->group)
-		return daemon_text(
-			"host %s: cgroup %s/job-%llu: %m; look after the cgroup file system",
-			d->name, d->options.cgroup, (unsigned long long)step->id);
+	if (!step->group) {
+		remedy = files_remedy(errno, "look after the cgroup file system");
+		return daemon_text("host %s: cgroup %s/job-%llu: %m; %s", d->name,
+				   d->options.cgroup, (unsigned long long)step->id, remedy);
+	}
 	/* Where that cannot be, main() has said so. */
 	cgroup_limit(step->group,
 		     limit_of(d->options.n_processes, step->order->hosts[step->order->here].ranks));
@@ -404,7 +407,7 @@ static void wait_for_job(struct scnoded *d, int fd, uint64_t job)
 		return;
 	}
 	/* Nobody knows yet who they are: whoever comes last has the best chance to be an honest one. */
-	if (n >= GUESTS_MAX)
+	if (n && files_full(n, GUESTS_MAX))
 		steps_show_out(d, TAILQ_FIRST(&d->guests));
 	*guest = (struct guest){.fd = fd, .job = job, .until = clock_monotonic_s() + GUEST_WAIT_S};
 	TAILQ_INSERT_TAIL(&d->guests, guest, all);
@@ -430,7 +433,14 @@ bool steps_is_idle(struct step *step, double now, uint64_t *cpu_ns)
 {
 	uint64_t cpu = step->group ? cgroup_cpu_ns(step->group) : step->cpu_ns;
 	double passed = now - step->cpu_at;
-	bool is_idle = passed > 0 && (double)(cpu - step->cpu_ns) / 1e9 < IDLE_SHARE * passed;
+	bool is_idle;
+
+	/* What it has used only grows: it can't be read now, as when descriptors are short. */
+	if (cpu < step->cpu_ns) {
+		*cpu_ns = step->cpu_ns;
+		return false;
+	}
+	is_idle = passed > 0 && (double)(cpu - step->cpu_ns) / 1e9 < IDLE_SHARE * passed;
 
 	step->cpu_ns = cpu;
 	step->cpu_at = now;

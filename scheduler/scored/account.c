@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "scheduler/proto/files.h"
 #include "scheduler/scored/users_connection.h"
 
 #define TEXT_COST 32 /* of a text beside its bytes: the pointer to it, and the allocator's */
@@ -58,11 +59,33 @@ void account_settle(struct account *a)
 	free(a);
 }
 
+static size_t count_links(const struct scored *d)
+{
+	const struct account *a;
+	size_t n = 0;
+
+	LIST_FOREACH(a, &d->accounts, all)
+	n += account_is_limited(a) ? a->links : 0;
+	return n;
+}
+
 bool account_has_links(const struct account *a, char *why, size_t why_size)
 {
 	const struct scored_options *o = &a->scored->options;
 
-	if (!account_is_limited(a) || a->links < o->user_links)
+	if (!account_is_limited(a))
+		return false;
+	if (o->all_links && count_links(a->scored) >= o->all_links) {
+		files_say(EMFILE);
+		snprintf(why, why_size,
+			 "users have %u connections to scored, as many as its limit of open files "
+			 "allows; "
+			 "try again when some have ended, or have that limit raised (LimitNOFILE= "
+			 "of scored)",
+			 o->all_links);
+		return true;
+	}
+	if (a->links < o->user_links)
 		return false;
 	snprintf(why, why_size,
 		 "user %u has %u connections to scored already, as many as --user-connections of "

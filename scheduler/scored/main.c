@@ -4,13 +4,14 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/files.h"
 #include "scheduler/scored/activity.h"
 #include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs.h"
@@ -85,20 +86,17 @@ static void enter(int fd, uint64_t job, void *owner)
 /* One user's connections leave at least half of the descriptors to the others and the hosts. */
 static void share_files(struct scored *d)
 {
-	struct rlimit files;
+	unsigned long long files = files_raise(), all = files / FILES_PARTS * (FILES_PARTS - 3);
 
-	if (getrlimit(RLIMIT_NOFILE, &files))
+	/* Two parts are for strangers, one for hosts, for root and for what scored does itself. */
+	d->options.all_links = all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
+	if (files / 2 >= d->options.user_links)
 		return;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-	getrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_cur / 2 >= d->options.user_links)
-		return;
-	d->options.user_links = (uint32_t)(files.rlim_cur / 2);
+	d->options.user_links = (uint32_t)(files / 2);
 	daemon_say(
 		"limit of open files %llu: a user may have %u connections; raise RLIMIT_NOFILE for "
 		"more",
-		(unsigned long long)files.rlim_cur, d->options.user_links);
+		files, d->options.user_links);
 }
 
 static int open_all(struct scored *d, char *why, size_t why_size)

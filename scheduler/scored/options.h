@@ -26,6 +26,7 @@ struct scored_options {
 	uint32_t rows;   /* most jobs that take turns on a core */
 	/* Of one user: */
 	uint32_t user_links; /* connections */
+	uint32_t all_links;  /* of all users together, by the limit of open files; 0: any number */
 	uint32_t user_jobs;  /* jobs that wait */
 	size_t user_memory;  /* bytes of his jobs and requests */
 	/* Of one who is no operator: */

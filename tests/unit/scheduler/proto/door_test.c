@@ -4,14 +4,17 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "scheduler/proto/files.h"
 #include "scheduler/proto/frame.h"
 #include "tests/harness/setclock.h"
 #include "tests/harness/tap.h"
 
 #define DAY_S 86400
+#define FEW 40
 
 static struct ev_loop *loop;
 static struct door *door;
@@ -90,6 +93,33 @@ static void has_limit_while_set(time_t by_s)
 	is_int(n_entered, 1);
 	close(early);
 	close(late);
+	shut();
+}
+
+/* More come than a door may have of few descriptors: the last ones stay. */
+TAP_TEST(door__few_descriptors)
+{
+	struct rlimit before, few;
+	int fds[FEW], n_out = 0;
+
+	open_door();
+	for (int i = 0; i < FEW; i++)
+		fds[i] = dup(0);
+	getrlimit(RLIMIT_NOFILE, &before);
+	few = (struct rlimit){(rlim_t)fds[FEW - 1] + 1 + FEW, before.rlim_max};
+	is_int(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (int i = 0; i < FEW; i++)
+		close(fds[i]);
+	for (int i = 0; i < FEW; i++)
+		fds[i] = knock();
+	turn();
+	for (int i = 0; i < FEW; i++)
+		n_out += is_shown_out(fds[i]);
+	okf(n_out >= FEW - (int)few.rlim_cur / FILES_PARTS, "%d of %d were shown out", n_out, FEW);
+	ok(is_shown_out(fds[0]) && !is_shown_out(fds[FEW - 1]));
+	is_int(setrlimit(RLIMIT_NOFILE, &before), 0);
+	for (int i = 0; i < FEW; i++)
+		close(fds[i]);
 	shut();
 }
 

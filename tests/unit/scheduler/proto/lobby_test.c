@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "scheduler/proto/files.h"
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/netaddr.h"
 #include "tests/harness/tap.h"
@@ -65,7 +66,7 @@ static struct hall *new_hall(void)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur < 2 * (LOBBY_MAX + EXTRA) + 100) {
+	if (limit.rlim_cur < FILES_PARTS * (LOBBY_MAX + EXTRA)) {
 		tap_skip("only %lu descriptors (ulimit -n)", (unsigned long)limit.rlim_cur);
 		free(hall);
 		return NULL;

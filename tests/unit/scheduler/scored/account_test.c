@@ -53,6 +53,27 @@ TAP_TEST(account_of__one_for_each_user)
 	free(w);
 }
 
+TAP_TEST(account_has_links__all_users_together)
+{
+	struct world *w = new_world();
+	struct account *a = account_of(&w->d, UID), *b = account_of(&w->d, UID + 1),
+		       *root = account_of(&w->d, ROOT);
+
+	w->d.options.all_links = 3;
+	a->links = 2;
+	root->links = 5;
+	ok(!account_has_links(b, w->why, sizeof(w->why)));
+	b->links = 1;
+	ok(account_has_links(b, w->why, sizeof(w->why)));
+	ok(strstr(w->why, "users have 3 connections") && strstr(w->why, "LimitNOFILE="));
+	ok(!account_has_links(root, w->why, sizeof(w->why)));
+	a->links = b->links = root->links = 0;
+	account_settle(a);
+	account_settle(b);
+	account_settle(root);
+	free(w);
+}
+
 TAP_TEST(account_has_links__limit_and_remedy)
 {
 	struct world *w = new_world();
