@@ -3,6 +3,7 @@
 interrupted, with which exit code they end. Knows nothing of what they do."""
 
 import argparse
+import errno
 import os
 import pathlib
 import re
@@ -56,6 +57,13 @@ def _hold_standard():
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)
 
 
+def _explain(problem):
+    """A sentence for an OSError that nobody has expected."""
+    if problem.filename is None and problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"standard output: {problem.strerror}; make room, or name another place for it"
+    return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
+
+
 def run(name, work, error, unread):
     """Does the work and returns the exit code that it returns, or that of the Failure it raises; error
     where the system fails or somebody interrupts, unread where the reader of the output goes away."""
@@ -78,7 +86,7 @@ def run(name, work, error, unread):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return unread
     except OSError as problem:
-        print(f"{name}: {problem.strerror}", file=sys.stderr)
+        print(f"{name}: {_explain(problem)}", file=sys.stderr)
         return error
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)

@@ -145,7 +145,8 @@ int order_decode_text(struct order **ret, const char *text, size_t size, json_t 
 	int err;
 
 	if (!from) {
-		snprintf(why, why_size, "order: %s", error.text);
+		/* Without memory the parser says nothing, or something else. */
+		snprintf(why, why_size, "order: %s", *error.text ? error.text : "no memory");
 		return json_error_code(&error) == json_error_out_of_memory ? -ENOMEM : -EINVAL;
 	}
 	/* Where there is none now, order_decode() misses it. */

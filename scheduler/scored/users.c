@@ -275,8 +275,11 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 {
 	struct user *user = owner;
 
-	if (error == EBADMSG)
-		daemon_say("%s, of user %u", why, link_uid(link));
+	if (error == EBADMSG || error == ENOMEM)
+		daemon_say("%s, of user %u%s", why, link_uid(link),
+			   error == ENOMEM
+				   ? "; raise scored's limit of memory, or lower --user-memory"
+				   : "");
 	/* The link's buffers are not his any more when this has returned. */
 	link_limit(link, 0, 0, NULL);
 	if (user->job)

@@ -102,5 +102,8 @@ int main(int argc, char **argv)
 		code = check_pattern(&options) ? ENDING_USAGE : run(&options);
 	}
 	options_fini(&options);
-	return fflush(stdout) ? EXIT_FAILURE : code;
+	if (!fflush(stdout))
+		return code;
+	say("standard output: cannot be written: %m; make room, or name another place for it");
+	return EXIT_FAILURE;
 }

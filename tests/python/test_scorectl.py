@@ -2,6 +2,7 @@
 """scqueue, scancel, scinfo and sctop over a link that is made of answers."""
 
 import copy
+import errno
 import json
 import pathlib
 import shutil
@@ -69,6 +70,16 @@ def run(monkeypatch, capsys):
         out, err = capsys.readouterr()
         return code, out, err, fake.asked
     return go
+
+
+def test_run__names_what_is_full(capsys):
+    def work(*where):
+        raise OSError(errno.ENOSPC, "No space left on device", *where)
+    assert command.run("scqueue", work) == command.UNREACHABLE
+    assert command.run("scqueue", lambda: work("/var/x")) == command.UNREACHABLE
+    assert capsys.readouterr().err.splitlines() == [
+        "scqueue: standard output: No space left on device; make room, or name another place for it",
+        "scqueue: /var/x: No space left on device"]
 
 
 # ---- words ----
