@@ -435,7 +435,7 @@ bool steps_is_idle(struct step *step, double now, uint64_t *cpu_ns)
 	double passed = now - step->cpu_at;
 	bool is_idle;
 
-	/* What it has used only grows: it can't be read now, as when descriptors are short. */
+	/* Used time only grows: it can't be read now, as when descriptors are short. */
 	if (cpu < step->cpu_ns) {
 		*cpu_ns = step->cpu_ns;
 		return false;

@@ -138,7 +138,7 @@ def own_time(cluster):
 
 
 def ages(cluster, clocks):
-    """What scored says of times, to a client of another clock."""
+    """Times of scored, told to a client of another clock."""
     clocks["scored"].set(-DAYS)
     with job(cluster, "-nodes=1x1", "sh", "-c", "echo here; exec sleep 60"):
         shown = tool(cluster, "scqueue", "--history", "3")

@@ -157,7 +157,7 @@ def fill(directory):
 
 
 def outputs(cluster, disk):
-    """What programs say, onto a full disk: said once, with a code, and nothing of it is taken for a success."""
+    """Output onto a full disk: the failure is said once, with a code, and nothing of it is taken for a success."""
     for program in (("seq", "300000"), ("sh", "-c", "seq 300000; exec sleep 60")):
         done = cluster.scrun("-nodes=2x1", "--output", f"{disk}/out.%r", *program, user=OWNER)
         TAP.ok(done.returncode == 1 and re.fullmatch(f"scrun: job \\d+: {disk}/out.[01]: cannot be written: .*; make "

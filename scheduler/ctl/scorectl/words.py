@@ -16,7 +16,7 @@ def user(uid):
 
 
 def now(answer):
-    """The time by the clock that the times of an answer are of, scored's: ours may be off. An older scored tells none."""
+    """The time by scored's clock, which the times of an answer are of: ours may be off. An older scored tells none."""
     return answer["now_ns"] / 1e9 if "now_ns" in answer else time.time()
 
 

@@ -340,7 +340,7 @@ TAP_TEST(locks__nobody_closes_the_cluster)
 	end_world(w);
 }
 
-/* What a lock has lasted until a restart is known by the clock of the day alone. */
+/* The clock of the day alone tells a scored that was started again how long a lock has lasted. */
 TAP_TEST(locks__the_clock_was_set_back_before_a_restart)
 {
 	struct world *w = new_world();
