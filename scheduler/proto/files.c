@@ -31,7 +31,7 @@ unsigned long long files_raise(void)
 const char *files_remedy(int error, const char *otherwise)
 {
 	if (error == EMFILE)
-		return "raise the limit of open files of that daemon (LimitNOFILE=, ulimit -n)";
+		return "raise the limit of open files (ulimit -n, LimitNOFILE= of a daemon)";
 	if (error == ENFILE)
 		return "raise fs.file-max of that host, see proc(5)";
 	return otherwise;

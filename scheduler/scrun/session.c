@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/files.h"
 #include "scheduler/scrun/dry.h"
 #include "scheduler/scrun/mpir.h"
 #include "scheduler/scrun/say.h"
@@ -145,10 +146,9 @@ static void on_output_failed(const char *name, int error, void *owner)
 	if (error == EPIPE)
 		ending_give(&s->ending, 128 + SIGPIPE, "%s", "");
 	else
-		ending_give(
-			&s->ending, EXIT_FAILURE,
-			"%s: cannot be written: %s; make room, or name another place with --output",
-			name, strerror(error));
+		ending_give(&s->ending, EXIT_FAILURE, "%s: cannot be written: %s; %s", name,
+			    strerror(error),
+			    files_remedy(error, "make room, or name another place with --output"));
 	if (s->state >= FLUSHING)
 		flush(s);
 	else
@@ -406,7 +406,13 @@ static void unreached(struct session *s, int error, const char *why)
 {
 	bool has_remedy = error == EACCES || error == EAGAIN || error == EPROTO;
 	bool is_question = *why && why[strlen(why) - 1] == '?';
+	const char *files = files_remedy(error, NULL);
 
+	if (files) {
+		ending_give(&s->ending, ENDING_STARTLESS, "scored, %s; %s", why, files);
+		session_finish(s);
+		return;
+	}
 	ending_give(&s->ending, ENDING_STARTLESS, "scored, %s%s%s", why,
 		    has_remedy    ? ""
 		    : is_question ? " Start it"

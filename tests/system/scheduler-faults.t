@@ -115,6 +115,21 @@ def descriptors():
         TAP.equal(cluster.settled(), [], "nothing is left, no group either")
 
 
+def few_of_scrun(cluster):
+    """scrun itself, with fewer descriptors than its files and connections want."""
+    base = f"{cluster.directory}/files"
+    os.mkdir(base)
+    for limit, code, words, where in ((6, 125, (), "scored, "), (24, 1, ("--output", f"{base}/%r"), f"{base}/")):
+        done = subprocess.run(["prlimit", f"--nofile={limit}:{limit}", schedlocal.SCRUN, "-nodes=1x40",
+                               "--oversubscribe", *words, "sh", "-c", "echo hello; exec sleep 9"],
+                              capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, check=False, timeout=20, cwd=cluster.directory,
+                              env={**os.environ, **cluster.environment()})
+        TAP.ok(done.returncode == code and where in done.stderr and "Too many open files" in done.stderr and
+               "ulimit -n" in done.stderr and len(done.stderr.strip().splitlines()) == 1,
+               f"scrun with {limit} descriptors: one line, with the remedy", told(done))
+
+
 def greedy_links(cluster):
     """Users who hold all connections that scored has for users: hosts and root still get in."""
     hold = ("import sys\nsys.path.insert(0, sys.argv[3])\nfrom scorectl.link import Link, Unreachable\n"
@@ -298,6 +313,7 @@ def main():
             outputs(cluster, disk)
         with small_disk(f"{cluster.directory}/smaller", "128k") as disk:
             run_directory(cluster, disk)
+        few_of_scrun(cluster)
         address_space(cluster)
         killed_for_memory(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
