@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "pm-ethernet/daemon/ethd.h"
+#include "pmcore/util/harmless.h"
 
 void ethd_say(const char *format, ...)
 {
@@ -13,5 +14,6 @@ void ethd_say(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
+	harmless_make(line);
 	fprintf(stderr, "pm-ethernetd: %s\n", line);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmcore/util/harmless.h"
 #include "pmcore/util/notify.h"
 
 void daemon_say(const char *format, ...)
@@ -19,9 +20,7 @@ void daemon_say(const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	/* Users' words are in it: no line of theirs, and no escape sequence, reaches the terminal of who reads the log. */
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == '\x7f')
-			*c = '?';
+	harmless_make(line);
 	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 }
 

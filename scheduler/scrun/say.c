@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scheduler/scrun/say.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "pmcore/util/harmless.h"
 #include "scheduler/scrun/sink.h"
 #include "scheduler/scrun/terminal.h"
 
@@ -38,14 +38,6 @@ static void wipe(void)
 	is_status_shown = false;
 }
 
-/* No escape sequence of somebody else's reaches the terminal. */
-static void make_harmless(char *text)
-{
-	for (; *text; text++)
-		if (iscntrl((unsigned char)*text) && *text != '\t')
-			*text = '?';
-}
-
 static void line(const char *before, const char *fmt, va_list args)
 {
 	char text[LINE_BYTES];
@@ -53,7 +45,7 @@ static void line(const char *before, const char *fmt, va_list args)
 
 	memcpy(text, before, size);
 	vsnprintf(text + size, sizeof(text) - size - 2, fmt, args);
-	make_harmless(text);
+	harmless_make(text);
 	wipe();
 	size = strlen(text);
 	if (terminal_is_raw())
@@ -88,7 +80,7 @@ void say_status(const char *text)
 	if (!*text || !isatty(STDERR_FILENO))
 		return;
 	snprintf(status, sizeof(status), "scrun: %s", text);
-	make_harmless(status);
+	harmless_make(status);
 	put(status, strlen(status));
 	is_status_shown = true;
 }
