@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #define JOB_RANKS_MAX 1000000
+#define JOB_WORLDS_MAX 4000 /* with those that were spawned: what PM can number */
 #define JOB_APPS_MAX 128
 #define JOB_CART_DIMS 6
 #define JOB_STDIN_NONE -2 /* struct job.stdin_rank */

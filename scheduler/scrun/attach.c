@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "scheduler/scrun/attach.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/proto/frame.h"
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scrun/ending.h"
 #include "scheduler/scrun/terminal.h"
 
 struct attach {
 	const struct attach_events *events;
 	void *owner;
 	struct link *link; /* NULL = gone */
-	uint64_t id;
+	const struct place *place;
 	bool is_attached;
 	int64_t room; /* bytes of input */
 };
@@ -25,25 +26,42 @@ static void on_ready(struct link *link, void *owner)
 
 	terminal_size(&columns, &rows);
 	link_send(link,
-		  json_pack("{s:s, s:I, s:i, s:i}", "op", OP_ATTACH, "id", (json_int_t)a->id,
+		  json_pack("{s:s, s:I, s:i, s:i}", "op", OP_ATTACH, "id", (json_int_t)a->place->id,
 			    "columns", columns, "rows", rows),
 		  NULL, 0);
 }
 
 static void on_attached(struct attach *a)
 {
+	if (a->is_attached)
+		return;
 	a->is_attached = true;
 	a->room = LINK_FULL;
 	a->events->attached(a->owner);
 	a->events->room(a->owner);
 }
 
+/* What it says is not what a leader says. */
+static void refuse(struct attach *a, const char *what)
+{
+	char why[256];
+
+	snprintf(why, sizeof(why), "%s: it sends %s; all hosts must be of one version of OpenSCore",
+		 link_peer(a->link), what);
+	link_close(a->link, 0);
+	a->link = NULL;
+	a->events->lost(why, a->owner);
+}
+
 static void on_room(struct attach *a, const json_t *head)
 {
 	json_int_t bytes = json_integer_value(json_object_get(head, "bytes"));
 
-	if (bytes <= 0 || bytes > (json_int_t)FRAME_MAX)
+	/* More than was taken, and we would read our input faster than it goes. */
+	if (bytes <= 0 || bytes > (json_int_t)LINK_FULL - a->room) {
+		refuse(a, "room for input that it was not sent");
 		return;
+	}
 	a->room += bytes;
 	a->events->room(a->owner);
 }
@@ -51,11 +69,13 @@ static void on_room(struct attach *a, const json_t *head)
 static void on_output(struct attach *a, const json_t *head, const char *body, size_t size)
 {
 	json_int_t stream = json_integer_value(json_object_get(head, "stream"));
+	uint64_t world = (uint64_t)json_integer_value(json_object_get(head, "world"));
+	uint64_t rank = (uint64_t)json_integer_value(json_object_get(head, "rank"));
 
-	if (stream == 1 || stream == 2)
-		a->events->output((uint64_t)json_integer_value(json_object_get(head, "world")),
-				  (uint64_t)json_integer_value(json_object_get(head, "rank")),
-				  (int)stream, body, size, a->owner);
+	if ((stream == 1 || stream == 2) && place_has(a->place, world, rank))
+		a->events->output(world, rank, (int)stream, body, size, a->owner);
+	else
+		refuse(a, "output of a rank that there is not");
 }
 
 static const char *text_of(const json_t *head)
@@ -86,8 +106,7 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 	else if (!strcmp(op, OP_PROCESSES))
 		a->events->processes(json_object_get(head, "ranks"), a->owner);
 	else if (!strcmp(op, OP_ENDED))
-		a->events->ended((int)json_integer_value(json_object_get(head, "code")),
-				 text_of(head), a->owner);
+		a->events->ended(ending_code(head), text_of(head), a->owner);
 	else if (!strcmp(op, OP_ERROR))
 		a->events->lost(text_of(head), a->owner);
 }
@@ -111,7 +130,7 @@ struct attach *attach_open(struct ev_loop *loop, struct auth *auth, const struct
 
 	if (!a)
 		return NULL;
-	*a = (struct attach){.events = events, .owner = owner, .id = place->id};
+	*a = (struct attach){.events = events, .owner = owner, .place = place};
 	a->link = link_connect(loop, auth, place->leader, place->id, "scrun", place->uid,
 			       &link_events, a);
 	if (!a->link) {

@@ -31,7 +31,7 @@ struct attach_events {
 
 struct attach;
 
-/* NULL: no memory. */
+/* The place must outlive it. NULL: no memory. */
 struct attach *attach_open(struct ev_loop *loop, struct auth *auth, const struct place *place,
 			   const struct attach_events *events, void *owner);
 void attach_close(struct attach *attach);

@@ -6,28 +6,31 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "scheduler/proto/fields.h"
+#include "scheduler/proto/host.h"
+
 /* One host of the answer. */
-struct host {
+struct dry_host {
 	const char *name;
 	uint32_t first, ranks;
 	const json_t *cores, *cpus;
 	bool is_bound; /* each rank to cores of its own */
 };
 
-static bool read_host(const json_t *head, const struct job *job, size_t h, uint32_t first,
-		      struct host *ret)
+static bool read_host(const json_t *head, const struct job *job, const char *name, size_t h,
+		      uint32_t first, struct dry_host *ret)
 {
 	json_int_t ranks = json_integer_value(json_array_get(json_object_get(head, "ranks"), h));
 	size_t n;
 
-	*ret = (struct host){
-		.name = json_string_value(json_array_get(json_object_get(head, "hosts"), h)),
-		.first = first,
-		.ranks = (uint32_t)ranks,
-		.cores = json_array_get(json_object_get(head, "cores"), h),
-		.cpus = json_array_get(json_object_get(head, "cpus"), h)};
+	*ret = (struct dry_host){.name = name,
+				 .first = first,
+				 .ranks = (uint32_t)ranks,
+				 .cores = json_array_get(json_object_get(head, "cores"), h),
+				 .cpus = json_array_get(json_object_get(head, "cpus"), h)};
 	n = json_array_size(ret->cores);
-	if (!ret->name || ranks <= 0 || ranks > JOB_RANKS_MAX || !n)
+	if (ranks <= 0 || ranks > (json_int_t)(job->ranks - first) || !n || n > HOST_CORES_MAX ||
+	    json_array_size(ret->cpus) > HOST_CORES_MAX)
 		return false;
 	/* As scstepd binds them: to cores of their own if there are enough for all. */
 	ret->is_bound = job->bind == JOB_BIND_CORE && n / job->cores >= ret->ranks &&
@@ -36,7 +39,7 @@ static bool read_host(const json_t *head, const struct job *job, size_t h, uint3
 }
 
 /* Those of a rank of that host: its own, or all. */
-static json_t *part_of(const json_t *all, const struct host *host, const struct job *job,
+static json_t *part_of(const json_t *all, const struct dry_host *host, const struct job *job,
 		       uint32_t local)
 {
 	json_t *part = json_array();
@@ -48,7 +51,7 @@ static json_t *part_of(const json_t *all, const struct host *host, const struct 
 	return part;
 }
 
-static void add_ranks(json_t *ranks, const struct host *host, const struct job *job)
+static void add_ranks(json_t *ranks, const struct dry_host *host, const struct job *job)
 {
 	for (uint32_t i = 0; i < host->ranks; i++)
 		json_array_append_new(
@@ -59,21 +62,32 @@ static void add_ranks(json_t *ranks, const struct host *host, const struct job *
 					 part_of(host->cpus, host, job, i)));
 }
 
-json_t *dry_ranks(const json_t *head, const struct job *job)
+static json_t *ranks_of(const json_t *head, const struct job *job, char *const *names)
 {
-	size_t n = json_array_size(json_object_get(head, "hosts"));
 	json_t *ranks = json_array();
 	uint32_t first = 0;
-	struct host host;
+	struct dry_host host;
 
-	for (size_t h = 0; ranks && h < n; h++) {
-		if (!read_host(head, job, h, first, &host)) {
+	for (size_t h = 0; ranks && names[h]; h++) {
+		if (!read_host(head, job, names[h], h, first, &host)) {
 			json_decref(ranks);
 			return NULL;
 		}
 		add_ranks(ranks, &host, job);
 		first += host.ranks;
 	}
+	return ranks;
+}
+
+json_t *dry_ranks(const json_t *head, const struct job *job)
+{
+	char why[256];
+	struct fields fields = {
+		.from = head, .what = "answer", .why = why, .why_size = sizeof(why)};
+	char **names = fields_texts(&fields, "hosts", FIELDS_NAME, JOB_RANKS_MAX);
+	json_t *ranks = names ? ranks_of(head, job, names) : NULL;
+
+	fields_texts_free(names);
 	return ranks;
 }
 
@@ -165,7 +179,7 @@ int dry_print(FILE *out, const json_t *head, const struct job *job, bool is_json
 	}
 	all = json_pack("{s:o, s:o, s:O?}", "hosts", hosts_of(head), "ranks", ranks, "waits",
 			waits);
-	if (!all || json_dumpf(all, out, JSON_COMPACT))
+	if (!all || json_dumpf(all, out, JSON_COMPACT | JSON_ENSURE_ASCII))
 		err = -ENOMEM;
 	putc('\n', out);
 	json_decref(all);

@@ -20,6 +20,15 @@ void ending_give(struct ending *ending, int code, const char *fmt, ...)
 	va_end(args);
 }
 
+int ending_code(const json_t *head)
+{
+	const json_t *code = json_object_get(head, "code");
+	json_int_t value = json_integer_value(code);
+
+	/* What is no code is no success. */
+	return json_is_integer(code) && value >= 0 && value <= 255 ? (int)value : 255;
+}
+
 void ending_say(const struct ending *ending, uint64_t job)
 {
 	if (!*ending->text)

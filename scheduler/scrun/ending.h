@@ -6,6 +6,7 @@
 #ifndef SCHEDULER_SCRUN_ENDING_H
 #define SCHEDULER_SCRUN_ENDING_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,6 +24,8 @@ struct ending {
 /* @code out of 0..255 becomes 255. */
 __attribute__((format(printf, 3, 4))) void ending_give(struct ending *ending, int code,
 						       const char *fmt, ...);
+/* The code of an OP_ENDED; 255 if it is none. */
+int ending_code(const json_t *head);
 /* The line, if there is one. @job: its number, 0 = it has none. */
 void ending_say(const struct ending *ending, uint64_t job);
 

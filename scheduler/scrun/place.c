@@ -5,54 +5,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/proto/fields.h"
 #include "scheduler/proto/job.h"
 
-static bool take_host(struct place *place, size_t h, const json_t *name, const json_t *ranks)
+/* Which ranks are on each host; all of them @ranks. */
+static bool take_ranks(struct place *place, const json_t *from, uint32_t ranks)
 {
-	json_int_t n = json_integer_value(ranks);
-
-	if (!json_is_string(name) || !json_is_integer(ranks) || n < 0 ||
-	    n > (json_int_t)(JOB_RANKS_MAX - place->first[h]))
+	place->first = calloc(place->n_hosts + 1, sizeof(*place->first));
+	if (!place->first || json_array_size(from) != place->n_hosts)
 		return false;
-	place->first[h + 1] = place->first[h] + (uint32_t)n;
-	place->hosts[h] = strdup(json_string_value(name));
-	return place->hosts[h] != NULL;
+	for (size_t h = 0; h < place->n_hosts; h++) {
+		const json_t *value = json_array_get(from, h);
+		json_int_t n = json_integer_value(value);
+
+		if (!json_is_integer(value) || n < 0 || n > (json_int_t)(ranks - place->first[h]))
+			return false;
+		place->first[h + 1] = place->first[h] + (uint32_t)n;
+	}
+	return place->first[place->n_hosts] == ranks;
 }
 
-struct place *place_read(const json_t *head)
+struct place *place_read(const json_t *head, uint32_t ranks)
 {
-	const json_t *hosts = json_object_get(head, "hosts"),
-		     *ranks = json_object_get(head, "ranks");
-	const char *leader = json_string_value(json_object_get(head, "leader"));
+	char why[256];
+	struct fields fields = {.from = head, .what = "place", .why = why, .why_size = sizeof(why)};
 	struct place *place = calloc(1, sizeof(*place));
-	size_t n = json_array_size(hosts);
 
 	if (!place)
 		return NULL;
-	place->id = (uint64_t)json_integer_value(json_object_get(head, "id"));
-	place->uid = (uid_t)json_integer_value(json_object_get(head, "uid"));
-	place->leader = strdup(leader ? leader : "");
-	place->hosts = calloc(n + 1, sizeof(*place->hosts));
-	place->first = calloc(n + 1, sizeof(*place->first));
-	if (!n || json_array_size(ranks) != n || !place->leader || !place->hosts || !place->first)
-		goto wrong;
-	place->n_hosts = n;
-	for (size_t h = 0; h < n; h++)
-		if (!take_host(place, h, json_array_get(hosts, h), json_array_get(ranks, h)))
-			goto wrong;
+	place->id = (uint64_t)fields_number(&fields, "id", 1, INT64_MAX);
+	place->uid = (uid_t)fields_number(&fields, "uid", 0, UINT32_MAX - 1);
+	place->leader = fields_text(&fields, "leader", FIELDS_LINE, false);
+	place->hosts = fields_texts(&fields, "hosts", FIELDS_NAME, JOB_RANKS_MAX);
+	while (place->hosts && place->hosts[place->n_hosts])
+		place->n_hosts++;
+	if (fields.err || !place->n_hosts ||
+	    !take_ranks(place, json_object_get(head, "ranks"), ranks)) {
+		place_free(place);
+		return NULL;
+	}
 	return place;
-wrong:
-	place_free(place);
-	return NULL;
 }
 
 void place_free(struct place *place)
 {
 	if (!place)
 		return;
-	for (size_t h = 0; h < place->n_hosts; h++)
-		free(place->hosts[h]);
-	free(place->hosts);
+	fields_texts_free(place->hosts);
 	free(place->first);
 	free(place->leader);
 	free(place);
@@ -72,6 +71,13 @@ size_t place_host_of(const struct place *place, uint64_t rank)
 			high = middle;
 	}
 	return rank < place->first[place->n_hosts] ? low : place->n_hosts;
+}
+
+bool place_has(const struct place *place, uint64_t world, uint64_t rank)
+{
+	/* How many ranks a spawned world has is known to the leader alone. */
+	return world ? world < JOB_WORLDS_MAX && rank < JOB_RANKS_MAX
+		     : rank < place->first[place->n_hosts];
 }
 
 const char *place_name_of(const struct place *place, uint64_t rank)

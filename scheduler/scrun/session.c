@@ -227,6 +227,12 @@ static void on_room(void *owner)
 		input_go(s->input);
 }
 
+static void pause_if_full(struct session *s)
+{
+	if (output_is_full(s->output))
+		attach_pause(s->attach, true);
+}
+
 static void on_output(uint64_t world, uint64_t rank, int stream, const char *data, size_t size,
 		      void *owner)
 {
@@ -235,13 +241,13 @@ static void on_output(uint64_t world, uint64_t rank, int stream, const char *dat
 	if (s->state >= FLUSHING)
 		return;
 	output_write(s->output, world, rank, stream, data, size);
-	if (output_is_full(s->output))
-		attach_pause(s->attach, true);
+	pause_if_full(s);
 }
 
 static void on_note(const char *text, void *owner)
 {
 	say("%s", text);
+	pause_if_full(owner);
 }
 
 static void on_processes(const json_t *ranks, void *owner)
@@ -264,7 +270,7 @@ static void on_rank_ended(const json_t *head, void *owner)
 	struct session *s = owner;
 
 	if (s->options->is_statistics)
-		statistics_rank_ended(&s->statistics, head);
+		statistics_rank_ended(&s->statistics, s->place, head);
 }
 
 static void on_leader_ended(int code, const char *text, void *owner)

@@ -9,7 +9,7 @@
 
 #define MIB 1048576.
 
-void statistics_rank_ended(struct statistics *s, const json_t *head)
+void statistics_rank_ended(struct statistics *s, const struct place *place, const json_t *head)
 {
 	json_int_t bytes = json_integer_value(json_object_get(head, "max_rss"));
 	json_t *peak = json_object_get(head, "group_peak");
@@ -25,10 +25,11 @@ void statistics_rank_ended(struct statistics *s, const json_t *head)
 		s->memory.rank = (uint64_t)json_integer_value(json_object_get(head, "rank"));
 		snprintf(s->memory.host, sizeof(s->memory.host), "%s", host);
 	}
-	/* A peak only grows: the last rank of a host tells the final one. */
 	if (json_is_integer(peak) && !s->groups)
 		s->groups = json_object();
-	if (json_is_integer(peak))
+	/* A peak only grows: the last rank of a host tells the final one. There are no more hosts than those of the place. */
+	if (json_is_integer(peak) &&
+	    (json_object_size(s->groups) < place->n_hosts || json_object_get(s->groups, host)))
 		json_object_set(s->groups, host, peak);
 }
 

@@ -22,8 +22,9 @@ struct statistics {
 	json_t *groups; /* {host: bytes}, peaks of the job's control groups; owned, or NULL */
 };
 
-/* Takes what OP_RANK_ENDED tells of memory: max_rss N, [group_peak N], bytes. */
-void statistics_rank_ended(struct statistics *statistics, const json_t *head);
+/* Takes what OP_RANK_ENDED tells of memory: max_rss N, [group_peak N], bytes; host S is one of the place. */
+void statistics_rank_ended(struct statistics *statistics, const struct place *place,
+			   const json_t *head);
 
 /* Of the job at @place; NULL = it never had one. */
 void statistics_say(const struct statistics *statistics, const struct place *place);

@@ -7,6 +7,7 @@
 
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scrun/ending.h"
 
 #define NOBODY ((uid_t)-1)
 
@@ -37,6 +38,8 @@ static void on_ready(struct link *link, void *owner)
 
 static void on_queued(struct submit *s, const json_t *head)
 {
+	if (s->is_placed)
+		return;
 	s->id = (uint64_t)json_integer_value(json_object_get(head, "id"));
 	s->events->queued(s->id, (uint64_t)json_integer_value(json_object_get(head, "position")),
 			  json_string_value(json_object_get(head, "why")), s->owner);
@@ -44,7 +47,8 @@ static void on_queued(struct submit *s, const json_t *head)
 
 static void on_placed(struct submit *s, const json_t *head)
 {
-	struct place *place = place_read(head);
+	uint32_t ranks = (uint32_t)json_integer_value(json_object_get(s->job, "ranks"));
+	struct place *place = s->is_placed ? NULL : place_read(head, ranks);
 
 	if (!place) {
 		s->events->refused(
@@ -61,8 +65,8 @@ static void on_ended(struct submit *s, const json_t *head)
 {
 	const char *text = json_string_value(json_object_get(head, "text"));
 
-	s->events->ended((int)json_integer_value(json_object_get(head, "code")), text ? text : "",
-			 json_object_get(head, "statistics"), s->owner);
+	s->events->ended(ending_code(head), text ? text : "", json_object_get(head, "statistics"),
+			 s->owner);
 }
 
 static void on_ok(struct submit *s, const json_t *head)

@@ -14,7 +14,7 @@
 
 #include "scheduler/proto/order.h"
 
-#define WORLDS_MAX 4000 /* what PM can number */
+#define WORLDS_MAX JOB_WORLDS_MAX
 #define WORLD_RANKS_MAX (1u << 20)
 
 struct world_host {

@@ -5,13 +5,14 @@
 
 TAP_TEST(mpir_spawned__table)
 {
-	json_t *head =
-		json_loads("{\"hosts\":[\"a\",\"b\"],\"ranks\":[1,1],\"leader\":\"l\"}", 0, NULL);
+	json_t *head = json_loads(
+		"{\"hosts\":[\"a\",\"b\"],\"ranks\":[1,1],\"id\":1,\"uid\":0,\"leader\":\"l\"}", 0,
+		NULL);
 	json_t *ranks = json_loads("[{\"rank\":0,\"host\":0,\"pid\":11,\"executable\":\"/bin/x\"},"
 				   "{\"rank\":1,\"host\":1,\"pid\":22,\"executable\":\"/bin/y\"},"
 				   "{\"rank\":2,\"host\":9}]",
 				   0, NULL);
-	struct place *place = place_read(head);
+	struct place *place = place_read(head, 2);
 
 	must(place);
 	mpir_spawned(ranks, place);
