@@ -10,6 +10,8 @@ import re
 import signal
 import sys
 
+from pmharmless import harmless
+
 
 class Failure(Exception):
     """Ends the command: text for standard error and the exit code."""
@@ -79,7 +81,7 @@ def run(name, work, error, unread):
         sys.stdout.flush()
         return code
     except Failure as failure:
-        print(failure, file=sys.stderr)
+        print(harmless(str(failure), kept="\n\t"), file=sys.stderr)
         return failure.code
     except BrokenPipeError:
         # The reader (head, less) has enough. Python would complain again while closing.

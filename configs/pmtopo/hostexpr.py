@@ -5,6 +5,8 @@ Owns the grammar, which cluster/hostexpr.c shares (tests/golden/hostexpr.json fe
 the hosts of a group, and checks whether a name is a host.
 """
 
+from pmharmless import harmless
+
 from . import hostlist
 from .hostlist import HostlistError
 
@@ -73,7 +75,7 @@ def _place_of(word, start, names):
             raise NotThere(start, f"there are only {len(names)} hosts to take {count} from")
         return count
     if word not in names:
-        raise NotThere(start, f'"{hostlist.shown(word[:40])}" is not among the hosts on its left')
+        raise NotThere(start, f'"{harmless(word[:40])}" is not among the hosts on its left')
     return list(names).index(word) + 1
 
 

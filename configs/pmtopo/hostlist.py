@@ -5,6 +5,8 @@ Owns the grammar, which cluster/hostlist.c shares (tests/golden/hostlist.json fe
 Knows nothing of clusters: names are text.
 """
 
+from pmharmless import harmless
+
 MAX_NAMES = 1 << 20
 MAX_NAME = 255
 MAX_DIGITS = 18
@@ -37,9 +39,6 @@ class _Run:
         self.width = width
 
 
-def shown(text):
-    """Harmless to a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _is_of(text, letters):
@@ -52,7 +51,7 @@ def _run(text, at, base):
     high, slash, step = rest.partition("/") if dash else (low, "", "")
     digits = _DIGITS if base == 10 else _HEX_DIGITS
     if not (_is_of(low, digits) and _is_of(high, digits) and (_is_of(step, _DIGITS) or not slash)):
-        raise HostlistError(at, f'"{shown(text[:40])}" is no range: write a number, 1-9 or 1-9/2')
+        raise HostlistError(at, f'"{harmless(text[:40])}" is no range: write a number, 1-9 or 1-9/2')
     if len(low) > MAX_DIGITS or len(high) > MAX_DIGITS or len(step) > MAX_DIGITS:
         raise HostlistError(at, f"a number has more than {MAX_DIGITS} digits")
     padded = any(len(number) > 1 and number[0] == "0" for number in (low, high))
@@ -96,7 +95,7 @@ def _item(text, at, base):
         if at == start:
             if text[at] == "]":
                 raise HostlistError(at, 'a "]" without "["')
-            raise HostlistError(at, f'"{shown(text[at])}" cannot be part of a name: '
+            raise HostlistError(at, f'"{harmless(text[at])}" cannot be part of a name: '
                                 "use letters, digits, . _ -")
         parts.append(text[start:at])
     return parts, at

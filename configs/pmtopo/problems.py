@@ -7,6 +7,8 @@ Collects problems, sorts them, makes them lines of the form file:line: key: text
 import json
 import re
 
+from pmharmless import harmless
+
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _LONGEST = 60
 
@@ -24,7 +26,7 @@ def quote(value):
         return text if len(text) <= _LONGEST else text[:_LONGEST] + '..."'
     text = str(value) if not isinstance(value, int) or abs(value) < 10 ** 30 else "a huge number"
     text = text.encode("ascii", "backslashreplace").decode()
-    text = "".join(char if char.isprintable() else "?" for char in text)
+    text = harmless(text)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 

@@ -168,7 +168,8 @@ class Fanout:
         if op == "out":
             self._take(run, head, body)
         elif op == "in_room":
-            run.room += frames.number(head, "bytes")
+            # More than was taken, and the input would be read faster than it goes.
+            run.room += frames.number(head, "bytes", 1, frames.ROOM - run.room)
             if self.feeder:
                 self.feeder.look()
         elif op in ("ended", "failed", "error"):

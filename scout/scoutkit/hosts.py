@@ -4,6 +4,7 @@ cluster.json."""
 
 import os
 
+from pmharmless import harmless
 from pmtopo import hostexpr, hostlist
 from scorectl import jsontext
 from scorectl.server import CLUSTER
@@ -56,7 +57,7 @@ class Cluster:
         try:
             return hostexpr.expand(text, self._group)
         except hostlist.HostlistError as error:
-            raise Wrong(f"{hostlist.shown(text)}: at character {error.at + 1}: {error.why}") from None
+            raise Wrong(f"{harmless(text)}: at character {error.at + 1}: {error.why}") from None
 
     def read(self, path):
         """Names in a file: an expression per line, # begins a remark."""

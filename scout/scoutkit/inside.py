@@ -5,6 +5,7 @@ import os
 import struct
 import time
 
+from pmharmless import harmless
 from scorectl.bare import socket
 
 from . import agents as states
@@ -144,5 +145,5 @@ class Joined:
             begun = time.strftime("%H:%M:%S", time.localtime(self._greeting["since"]))
             print(f"session of process {self._greeting['pid']} since {begun}, {self._greeting['lock']}")
             for why, names in by_why.items():
-                print(f"{hosts.fold(names)}: {why}")
+                print(f"{hosts.fold(names)}: {harmless(why)}")
         return 1 if self._gone else 0

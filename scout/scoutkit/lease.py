@@ -5,12 +5,11 @@ import _thread
 import os
 import time
 
+from pmharmless import harmless
 from scorectl import server as scored
 from scorectl.bare import socket
 from scorectl.link import SILENCE_S, Link, Unreachable
 from scorectl.munge import Refused
-
-from .terminal import harmless
 
 LEASE_S = 60      # it ends when nobody renews it for so long
 _RENEW_S = 5.0    # often enough to hear soon who has taken it

@@ -9,6 +9,7 @@ import sys
 
 import pmcommand
 from pmcommand import Failure, wanted
+from pmharmless import harmless
 from pmtopo import hostlist
 from scorectl import command
 from scorectl.link import Unreachable
@@ -64,7 +65,7 @@ def _parser():
 
 def say(text):
     """A line of ours."""
-    print(f"{NAME}: {text}", file=sys.stderr, flush=True)
+    print(f"{NAME}: {harmless(text)}", file=sys.stderr, flush=True)
 
 
 def _waiting(position, holders):

@@ -30,7 +30,7 @@ Output:
   -merge         equal outputs once; the default        -sort          each host by itself, in order
   -rev           the same backwards                     -nosort        each host when it ends
   -label         lines as they come, the host before    --json         an object for each host
-  -v             say what is done
+  -raw           all bytes, on a terminal, too          -v             say what is done
 Others:
   --server HOST[:PORT]  of scored    --munge-socket PATH    --address HOST  of this host, for -rsh ssh
   --programs DIR  where scremote is on the hosts    -h, --help    -V, --version
@@ -85,6 +85,7 @@ _TABLE = {
     "through": ("through", _text, "a command with %h in the place of the host"),
     "merge": ("output", "merge"), "sort": ("output", "sort"), "rev": ("output", "rev"),
     "nosort": ("output", "nosort"), "label": ("output", "label"), "json": ("output", "json"),
+    "raw": ("is_raw", True),
     "v": ("verbose", True), "verbose": ("verbose", True),
     "server": ("server", _text, "HOST or HOST:PORT"), "munge-socket": ("munge_socket", _text, "a path"),
     "address": ("address", _text, "this host's name or address, as others reach it"),
@@ -103,6 +104,7 @@ class Options:
         self.lock = self.stdin = True
         self.connect, self.rsh, self.through = 10.0, "auto", None
         self.output, self.verb = "merge", None
+        self.is_raw = False
         self.server = self.address = self.programs = None
         self.munge_socket = os.environ.get("SCORE_MUNGE_SOCKET")
         self.words = []         # command and arguments, or those of the verb

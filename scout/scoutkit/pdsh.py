@@ -9,12 +9,12 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 
 from scorectl.munge import Refused
 
 from . import frames, loop, shake
 from .stream import Stream
+from .terminal import say
 
 _WORDS_MAX = 300    # characters of what was said about a host
 _BACKLOG = 1024
@@ -154,7 +154,7 @@ class Start:
             self._missing[host] = "; ".join(filter(None, (self._missing[host], words)))[:_WORDS_MAX]
         else:
             # Of a host that has come, or of pdsh itself: nobody else tells it.
-            print(f"scout: pdsh: {line}", file=sys.stderr)
+            say(f"pdsh: {line}")
 
     def _give_up(self, host, words):
         if self._missing.pop(host, None) is not None:

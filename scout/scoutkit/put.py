@@ -136,7 +136,7 @@ class Sending:
         """Of agents.py."""
         op = head["op"]
         if op == "in_room" and agent in self._room:
-            self._room[agent] += frames.number(head, "bytes")
+            self._room[agent] += frames.number(head, "bytes", 1, frames.ROOM - self._room[agent])
             self._feed(agent)
         elif op == "file_done":
             self._settle(agent.host, "", 0)

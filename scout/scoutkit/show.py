@@ -6,6 +6,7 @@ import os
 
 from . import hosts
 from .progress import QUIET
+from .screen import Screen
 
 _LINE_MAX = 64 << 10    # a line that is longer is shown in parts
 
@@ -17,13 +18,19 @@ def write(fd, data):
         view = view[os.write(fd, view):]
 
 
-def _copy(fd, output):
+def _copy(fd, output, is_raw):
+    screen = None if is_raw or not os.isatty(fd) else Screen()
     for piece in output.pieces():
-        write(fd, piece)
+        write(fd, screen.feed(piece) if screen else piece)
+    if screen:
+        write(fd, screen.end())
 
 
 class _Shown:
-    """The common part of all forms of output. total: hosts; outputs of a single one are passed on as they are."""
+    """The common part of all forms of output. total: hosts; before outputs of a single one stands no name. is_raw:
+    every byte goes to a terminal, too."""
+
+    is_raw = False
 
     def __init__(self, total, progress=QUIET):
         self.total, self.progress = total, progress
@@ -36,7 +43,7 @@ class _Shown:
                 continue
             if self.total > 1:
                 write(fd, f"{names}:\n".encode())
-            _copy(fd, output)
+            _copy(fd, output, self.is_raw)
             if self.total > 1 and output.last != b"\n":
                 write(fd, b"\n")
 
@@ -99,6 +106,8 @@ class Labelled(_Shown):
         if lines:
             self.progress.clear()
             label = f"{host}: ".encode()
+            if not self.is_raw and os.isatty(stream):
+                lines = [Screen.shown(line) for line in lines]
             write(stream, b"".join(b"%s%s\n" % (label, line) for line in lines))
 
     def ended(self, result):
@@ -133,9 +142,10 @@ class Json(_Shown):
 
 def chosen(options, names, progress):
     """The way that options ask for."""
-    if options.output == "sort":
-        return Sorted(len(names), progress, names)
-    if options.output == "rev":
-        return Sorted(len(names), progress, names[::-1])
-    kinds = {"merge": Merged, "nosort": Unsorted, "label": Labelled, "json": Json}
-    return kinds[options.output](len(names), progress)
+    if options.output in ("sort", "rev"):
+        made = Sorted(len(names), progress, names if options.output == "sort" else names[::-1])
+    else:
+        kinds = {"merge": Merged, "nosort": Unsorted, "label": Labelled, "json": Json}
+        made = kinds[options.output](len(names), progress)
+    made.is_raw = options.is_raw
+    return made

@@ -3,10 +3,7 @@
 
 import sys
 
-
-def harmless(text, kept=""):
-    """Only letters that can be printed, and those that are kept."""
-    return "".join(letter if letter.isprintable() or letter in kept else "?" for letter in text)
+from pmharmless import harmless
 
 
 def say(text):

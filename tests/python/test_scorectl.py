@@ -370,3 +370,45 @@ def test_scpool__wrong_calls(monkeypatch, capsys, arguments, said):
         code = end.code
     out, err = capsys.readouterr()
     assert code in (1, 2) and out == "" and said in err
+
+
+# ---- answers of a scored that lies ----
+
+STRANGE = (None, [], {"x": 1}, "text", -1, 1 << 70, 1.5, 1e308)
+
+
+def variants(value, at=()):
+    """(where, the value with one part of it missing, or another)."""
+    items = list(value.items() if isinstance(value, dict) else enumerate(value))
+    for key, one in items:
+        def made(new, key=key):
+            return {**value, key: new} if isinstance(value, dict) else [new if i == key else v for i, v in items]
+        if key == "op":
+            continue
+        yield from (((*at, key, repr(new)), made(new)) for new in STRANGE)
+        if isinstance(value, dict):
+            yield (*at, key, "missing"), {k: v for k, v in items if k != key}
+        if isinstance(one, (dict, list)):
+            yield from ((where, made(new)) for where, new in variants(one, (*at, key)))
+
+
+@pytest.mark.parametrize("module, words_of, answer", [
+    (info, [], CLUSTER), (info, ["--hosts"], CLUSTER), (info, ["n9"], CLUSTER), (info, ["--check"], CLUSTER),
+    (info, ["--json"], CLUSTER), (queue, [], {"op": "jobs", "jobs": [RUNNING, QUEUED, ENDED]}),
+    (cancel, ["--all"], {"op": "ok", "count": 1})])
+def test_strange_answers__a_line_and_no_traceback(run, module, words_of, answer):
+    for where, strange in variants(answer):
+        code, _, err, _ = run(module, words_of, strange)
+        assert code in (0, 1, 3), where
+        assert code != 3 or ("makes no sense" in err and err.count("\n") == 1), where
+
+
+def test_cores_beyond_number__no_column_for_each(run):
+    code, out, _, _ = run(info, ["n9"], {**CLUSTER, "hosts": [{**HOST, "n_cores": 10**9}]})
+    assert code == 0 and "core 1" in out and "core 2" not in out
+
+
+@pytest.mark.parametrize("module, arguments", [(info, []), (cancel, ["7"]), (queue, [])])
+def test_refusal__its_control_characters(run, module, arguments):
+    _, out, err, _ = run(module, arguments, {"op": "error", "text": "no\x1b]0;t\x07\x9b2J\u202e\rx"})
+    assert "no?]0;t??2J??x\n" in err and "\x1b" not in out + err

@@ -20,6 +20,7 @@ from systest import ROOT, Tap                                         # noqa: E4
 
 LIMIT_S = 30
 GROWN_MIB = 64                  # more than any of these programs needs
+NOTES_MIB = 12                  # of a scrun whose notes nobody reads: it takes 5
 MIB = 1 << 20
 EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u009d52;c;AAAA\u009c\r\u202etxt\u2066\u200f"
 NAUGHTY = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -198,12 +199,12 @@ def scrun_output(munge):
     ends("scrun --label: much without the end of a line", leads(munge, endless, "--label"), "over", 5)
 
     def notes(caller):
-        for _ in range(20000):
+        for _ in range(6000):
             caller.say({"op": "note", "text": "n" * 4000})
         caller.say({"op": "ended", "code": 5, "text": "over"})
     with open("/dev/null", "rb") as nothing:
         done = leads(munge, notes, stdin=nothing, unread_s=3)
-    TAP.ok(done.mib < GROWN_MIB and done.code == 5, "scrun: notes without end, of which nobody reads any", done.told())
+    TAP.ok(done.mib < NOTES_MIB and done.code == 5, "scrun: notes without end, of which nobody reads any", done.told())
 
     def endings(caller):
         for n in range(60000):
@@ -238,6 +239,93 @@ def scrun_frames(munge):
         ends(f"scrun, from the leader: {name}", leads(munge, lambda caller, data=data: caller.send(data)))
 
 
+# ---- scout ----
+
+def agent_that(behaves):
+    """A false scnoded, and the agent that it would start: behaves(caller, id of the command)."""
+    def script(caller, _):
+        caller.hear()
+        caller.say({"op": "remote_ready", "pid": 1, "version": "1"})
+        while True:
+            head, _ = caller.hear()
+            if head["op"] == "run":
+                behaves(caller, head["id"])
+            elif head["op"] == "ping":
+                caller.say({"op": "pong", "id": head["id"]})
+    return script
+
+
+def scout(munge, script, *words, hosts=2, **how):
+    with FalseDaemon(munge, script) as false, tempfile.TemporaryDirectory() as directory:
+        document = {"format": 1, "groups": [], "scheduler": {"node_port": false.port},
+                    "hosts": [{"name": f"h{n}", "address": "127.0.0.1"} for n in range(hosts)]}
+        with open(f"{directory}/cluster.json", "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        done = run(f"{ROOT}/scout/scout", "-g", f"h[0-{hosts - 1}]" if hosts > 1 else "h0", "-no-lock", "-rsh", "scnoded",
+                   "-munge-socket", munge, *words, "prog", env={"SCORE_CLUSTER": f"{directory}/cluster.json"}, **how)
+    if false.failed:
+        raise false.failed
+    return done
+
+
+def scout_output(munge):
+    """What hosts print: safe on a terminal, every byte elsewhere."""
+    said = EVIL.encode("utf-8", "surrogateescape") + b"\x9b\xff\n" + "\x1b[1;31mGr\u00fc\u00dfe\x1b[0m\n".encode()
+
+    def prints(caller, number):
+        for at in range(len(said)):         # in the smallest pieces
+            caller.say({"op": "out", "id": number, "stream": 1}, said[at:at + 1])
+        caller.say({"op": "ended", "id": number, "status": 0})
+    for words in ((), ("-sort",), ("-nosort",), ("-label",)):
+        name = f"scout {' '.join(words)}"
+        done = scout(munge, agent_that(prints), *words, terminal=True)
+        colours = re.findall(rb"\x1b\[[0-9;]*m", done.out)
+        plain = re.sub(rb"\x1b\[[0-9;]*m", b"", done.out)
+        TAP.ok(done.code == 0 and is_shown_safely(plain) and b"\x1b[1;31m" in colours and "Gr\u00fc\u00dfe".encode() in plain,
+               f"{name}: on a terminal", done.told())
+        done = scout(munge, agent_that(prints), *words)
+        TAP.ok(done.code == 0 and all(line in done.out for line in said.split(b"\n")), f"{name}: into a pipe",
+               done.told())
+    done = scout(munge, agent_that(prints), "-raw", terminal=True, hosts=1)
+    TAP.equal(done.out.replace(b"\r\n", b"\n"), said.replace(b"\r\n", b"\n"), "scout -raw: all bytes, on a terminal, too")
+    done = scout(munge, agent_that(prints), terminal=True, hosts=1)
+    TAP.ok(is_shown_safely(re.sub(rb"\x1b\[[0-9;]*m", b"", done.out)), "scout: a single host, on a terminal", done.told())
+
+
+def scout_lies(munge):
+    """What an agent can't say."""
+    cases = {
+        "its words": (lambda c, n: c.say({"op": "failed", "id": n, "error": "EIO", "text": f"no {EVIL}"}), "no "),
+        "a status of 20 digits": (lambda c, n: c.say({"op": "ended", "id": n, "status": 10**20}), "status"),
+        "a status below 0": (lambda c, n: c.say({"op": "ended", "id": n, "status": -1}), "status"),
+        "output on stream 7": (lambda c, n: c.say({"op": "out", "id": n, "stream": 7}, b"x"), "stream"),
+        "room for 2^62 bytes": (lambda c, n: c.say({"op": "in_room", "id": n, "bytes": 1 << 62}), "bytes"),
+        "lengths that do not fit": (lambda c, _: c.send(frame_of(12, 4000)), "lengths"),
+        "a length of 4 GiB": (lambda c, _: c.send(frame_of(0xffffffff, 2)), "lengths"),
+        "a head that is no JSON": (lambda c, _: c.send(frame_of(8, 4, b"{\xff}}")), "sends"),
+        "a head of 100000 brackets": (lambda c, _: c.send(frame_of(100004, 100000, b"[" * 100000)), "sends"),
+        "an op that is a number": (lambda c, _: c.send(frame_of(12, 8, b'{"op":1}')), "sends")}
+    for name, (behaves, says) in cases.items():
+        ends(f"scout: {name}", scout(munge, agent_that(behaves)), says)
+    ends("scout: a scnoded that refuses", scout(munge, lambda caller, _: (caller.hear(), caller.say(
+        {"op": "error", "error": "EPERM", "text": f"not here {EVIL}"}))), "not here")
+
+    def rooms(caller, number):
+        for _ in range(2000):
+            caller.say({"op": "in_room", "id": number, "bytes": 1 << 20})
+        time.sleep(2)
+        caller.say({"op": "ended", "id": number, "status": 256})
+    with open("/dev/zero", "rb") as zeros:
+        ends("scout: room for input that was not sent", scout(munge, agent_that(rooms), stdin=zeros), "bytes")
+
+    def endless(caller, number):
+        for _ in range(GROWN_MIB * 16 + 1):
+            caller.say({"op": "out", "id": number, "stream": 1}, b"x" * (MIB // 16))
+        caller.say({"op": "ended", "id": number, "status": 256})
+    done = scout(munge, agent_that(endless), "-label", hosts=1)
+    TAP.ok(done.code == 1 and done.mib < GROWN_MIB, "scout -label: much without the end of a line", done.told())
+
+
 # ---- tools ----
 
 HOST = {"name": "h1", "address": "10.0.0.9:7711", "version": "1", "kernel": "6.1", "cgroups": "v2", "n_cores": 2,
@@ -268,22 +356,6 @@ def evil(value):
     return f"{value}{EVIL}" if isinstance(value, str) else value
 
 
-def variants(value, at=()):
-    """(where, the value with one part of it in another type, missing, or too large)."""
-    for key, one in value.items() if isinstance(value, dict) else enumerate(value):
-        if key == "op":
-            continue
-        for strange in (None, [], {"x": 1}, "text", -1, 1 << 70, 1.5, 1e308):
-            yield (*at, key, repr(strange)), {**value, key: strange} if isinstance(value, dict) else \
-                [strange if i == key else each for i, each in enumerate(value)]
-        if isinstance(value, dict):
-            yield (*at, key, "missing"), {k: v for k, v in value.items() if k != key}
-        if isinstance(one, (dict, list)):
-            for where, inner in variants(one, (*at, key)):
-                yield where, {**value, key: inner} if isinstance(value, dict) else \
-                    [inner if i == key else each for i, each in enumerate(value)]
-
-
 def tool(munge, words, answer):
     def script(caller, _):
         caller.hear()
@@ -310,7 +382,7 @@ def tools(munge):
         for strange in ({**answer, "hosts": 3, "jobs": "no", "count": "x", "locks": 7}, {"op": "ok"} , {}):
             done = tool(munge, words, strange)
             TAP.ok(done.code in (0, 3) and len(done.lines()) <= 1 and "Traceback" not in done.err.decode() and
-                   (done.code == 0 or b"makes no sense" in done.err), f"{name}: an answer that is none", done.told())
+                   (done.code == 0 or b"makes no sense" in done.err or b"is no scored" in done.err), f"{name}: an answer that is none", done.told())
 
 
 def main():
@@ -320,7 +392,8 @@ def main():
         return TAP.end()
     with schedlocal.Cluster() as cluster:
         munge, _ = cluster.start_munge()
-        for part in (scrun_words, scrun_numbers, scrun_output, scrun_input, scrun_frames):
+        for part in (scrun_words, scrun_numbers, scrun_output, scrun_input, scrun_frames, scout_output, scout_lies,
+                     tools):
             begun = time.monotonic()
             part(munge)
             print(f"# {part.__name__}: {time.monotonic() - begun:.1f} s")

@@ -3,7 +3,6 @@
 
 import json
 import signal
-import sys
 
 from pmcommand import wanted
 
@@ -69,7 +68,7 @@ def _each(link, args, extra):
         if result["is_done"]:
             print(f"job {result['id']}: {result['text']}")
         else:
-            print(f"{NAME}: {result['text']}", file=sys.stderr)
+            command.complain(NAME, result["text"])
     return command.OK if all(result["is_done"] for result in results) else command.TROUBLE
 
 

@@ -3,11 +3,13 @@
 
 import argparse
 import json
+import os
 import sys
 import time
 
 import pmcommand
 from pmcommand import Failure, wanted
+from pmharmless import harmless
 
 from . import server
 from .link import Link, Unreachable
@@ -16,6 +18,8 @@ from .munge import Refused
 OK, TROUBLE, USAGE, UNREACHABLE = 0, 1, 2, 3
 _INTERVAL_MIN_S, _INTERVAL_MAX_S = 0.2, 3600
 _AGAIN_S = 0.2
+_PROBLEM_MAX = 80
+_NO_SENSE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError)   # of reading one
 
 
 def parser(name, what, trouble="refused"):
@@ -81,7 +85,7 @@ def ask(name, link, head):
 
 def complain(name, text):
     """A sentence about what goes on without."""
-    print(f"{name}: {text}", file=sys.stderr)
+    print(f"{name}: {harmless(str(text))}", file=sys.stderr)
 
 
 def tell(name, args, value, table):
@@ -121,6 +125,15 @@ def every(interval, look):
         time.sleep(interval)
 
 
+def _place_of(problem):
+    """Where an answer was read, for who looks into it: KeyError 'jobs', queue.py:79."""
+    frame = problem.__traceback__
+    while frame.tb_next:
+        frame = frame.tb_next
+    place = f"{os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}"
+    return f"{type(problem).__name__} {str(problem)[:_PROBLEM_MAX]}, {place}"
+
+
 def run(name, work):
     """The exit code of the command."""
     def guarded():
@@ -128,4 +141,7 @@ def run(name, work):
             return work()
         except Unreachable as problem:
             raise Failure(UNREACHABLE, f"{name}: {problem}") from None
+        except _NO_SENSE as problem:
+            raise Failure(UNREACHABLE, f"{name}: what scored answers makes no sense ({_place_of(problem)}); both sides "
+                          "must be of one version of OpenSCore") from None
     return pmcommand.run(name, guarded, error=UNREACHABLE, unread=OK)

@@ -123,14 +123,17 @@ class Link:
         data = self._take(length - 4)
         self.body = data[head_length:]
         try:
-            return jsontext.read(data[:head_length].decode())
+            head = jsontext.read(data[:head_length].decode())
         except (ValueError, RecursionError):
             raise self._stranger() from None
+        if not isinstance(head, dict) or not isinstance(head.get("op"), str):
+            raise self._stranger()
+        return head
 
     def ask(self, head):
         """A request's answer; Refused if it is refused."""
         self.send(head)
         answer = self.receive()
         if answer["op"] == "error":
-            raise Refused(answer["text"])
+            raise Refused(str(answer.get("text", "refused without a reason")))
         return answer

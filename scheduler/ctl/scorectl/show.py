@@ -4,6 +4,7 @@
 import os
 import sys
 
+from pmharmless import harmless
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -23,7 +24,7 @@ def _console():
 
 def _plain(value):
     """A job's name is its user's choice: nothing in it reaches the terminal as a command."""
-    return "".join(letter if letter.isprintable() else "?" for letter in str(value))
+    return harmless(str(value))
 
 
 def _cell(value):
@@ -34,7 +35,7 @@ def _cell(value):
 def _table(title, columns, rows, empty):
     if not rows:
         return Text(f"{title}: {empty}" if title else empty)
-    table = Table(title=title or None, title_justify="left", title_style="bold", show_header=any(columns))
+    table = Table(title=Text(_plain(title)) if title else None, title_justify="left", title_style="bold", show_header=any(columns))
     for column in columns:
         name, _, side = column.partition(">")
         table.add_column(name, justify="right" if side else "left", overflow="fold")
@@ -113,7 +114,7 @@ def host(one):
             ("switches", f"{switches['done']}, late {switches['late']}, worst {words.time_ns(switches['worst_ns'])}, "
              f"lost {words.time_ns(switches['lost_ns'])}")]
     slots = [(number, *(job or "." for job in row)) for number, row in enumerate(one["rows"])]
-    cores = [f"core {core}>" for core in range(one.get("n_cores", 0))]
+    cores = [f"core {core}>" for core in range(max(map(len, one["rows"]), default=0))]
     text(Group(_table(one["name"], ("", ""), rows, ""), Text("jobs that have the cores, row by row"),
                _table("", ("row>", *cores), slots, "none")))
 

@@ -6,7 +6,7 @@ import pathlib
 import re
 from dataclasses import dataclass, field
 
-from .. import terminal
+import pmharmless
 
 _TEXT_MAX = 200         # of what a host says in words
 _LINES_MAX = 1000
@@ -56,7 +56,7 @@ def script():
 
 def harmless(said):
     """A text from a host, cut and made safe for a terminal."""
-    return terminal.harmless(said[:_TEXT_MAX])
+    return pmharmless.harmless(said[:_TEXT_MAX])
 
 
 def _number(text):

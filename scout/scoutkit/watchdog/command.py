@@ -8,10 +8,10 @@ import sys
 
 import pmcommand
 from pmcommand import Failure, wanted
+from pmharmless import harmless
 from scorectl.command import retries
 
 from ..hosts import Cluster, Wrong
-from ..terminal import harmless
 from . import core, probe, process
 from .log import Log
 from .runner import Runner

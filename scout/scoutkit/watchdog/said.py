@@ -4,7 +4,7 @@ prints when the pipe is closed gets SIGPIPE."""
 
 import os
 
-from ..terminal import harmless
+from pmharmless import harmless
 
 _TAIL = 300
 _AT_ONCE = 64 << 10     # what a pipe holds
