@@ -24,7 +24,7 @@ struct kept {
 	char *key;
 	pmix_persistence_t persistence;
 	pmix_value_t value;
-	size_t bytes; /* of the message it came with: what it counts for */
+	size_t bytes; /* what it counts for */
 };
 
 struct waiting { /* a lookup */
@@ -192,11 +192,27 @@ static bool is_option(const char *key)
 	return false;
 }
 
-static pmix_status_t keep(const pmix_proc_t *from, const json_t *head, const pmix_info_t *info,
-			  size_t bytes)
+/* That a value takes, packed; 0: it can't be. */
+static size_t bytes_of(const pmix_info_t *info)
 {
+	pmix_data_buffer_t buffer;
+	size_t bytes = 0;
+
+	PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
+	if (PMIx_Data_pack(NULL, &buffer, (void *)(uintptr_t)&info->value, 1, PMIX_VALUE) ==
+	    PMIX_SUCCESS)
+		bytes = sizeof(struct kept) + sizeof(info->key) + buffer.bytes_used;
+	PMIX_DATA_BUFFER_DESTRUCT(&buffer);
+	return bytes;
+}
+
+static pmix_status_t keep(const pmix_proc_t *from, const json_t *head, const pmix_info_t *info)
+{
+	size_t bytes = bytes_of(info);
 	struct kept *kept;
 
+	if (!bytes)
+		return PMIX_ERR_BAD_PARAM;
 	if (*find(info->key))
 		return PMIX_ERR_DUPLICATE_KEY;
 	if (store.bytes + bytes > KEPT_BYTES_MAX)
@@ -247,7 +263,7 @@ static pmix_status_t publish(const pmix_proc_t *from, const json_t *head, const 
 		status = PMIx_Data_unpack(NULL, &buffer, infos, &n, PMIX_INFO);
 	for (int32_t i = 0; status == PMIX_SUCCESS && i < n; i++)
 		if (!is_option(infos[i].key))
-			status = keep(from, head, &infos[i], size / (size_t)n);
+			status = keep(from, head, &infos[i]);
 	if (infos)
 		PMIX_INFO_FREE(infos, (size_t)count);
 	PMIX_DATA_BUFFER_DESTRUCT(&buffer);
