@@ -4,7 +4,7 @@ pmcore/util/harmless.h says the same for programs in C."""
 
 
 def harmless(text, kept=""):
-    """The text with "?" for each character that commands a terminal, turns the direction of a line, or can't be seen."""
+    """The text with "?" for each character that commands a terminal, turns a line's direction, or can't be seen."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() or letter in kept else "?" for letter in text)

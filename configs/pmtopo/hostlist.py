@@ -39,8 +39,6 @@ class _Run:
         self.width = width
 
 
-
-
 def _is_of(text, letters):
     """Whether it is made of these, one at least."""
     return bool(text) and not text.strip(letters)

@@ -26,7 +26,7 @@ def _colour_at(text, at):
 
 
 class Screen:
-    """One output of one host. What may be a part of something waits for the rest."""
+    """One output of one host. A part of a character or of a sequence waits for the rest."""
 
     def __init__(self):
         self._decoder, self._rest = codecs.getincrementaldecoder("utf-8")("replace"), ""

@@ -13,7 +13,8 @@ from pmharmless import harmless  # noqa: E402
 from scoutkit.screen import Screen  # noqa: E402
 
 CASES = [(b"plain\ttext\n", b"plain\ttext\n"), ("Grüße, 世界, 🙂\n".encode(), "Grüße, 世界, 🙂\n".encode()),
-         (b"\x1b]0;title\x07", b"?]0;title?"), (b"a\rb\r\nc\r", b"a?b\r\nc?"), (b"\x9b31m\xff", "\ufffd31m\ufffd".encode()),
+         (b"\x1b]0;title\x07", b"?]0;title?"), (b"a\rb\r\nc\r", b"a?b\r\nc?"),
+         (b"\x9b31m\xff", "\ufffd31m\ufffd".encode()),
          ("\u009b2J\u202ex".encode(), b"?2J?x"), (b"\x1b[2J\x1b[1;31", b"?[2J?[1;31"), (b"\x1b", b"?"),
          (b"\x1b[" + b"1;" * 30 + b"m", b"?[" + b"1;" * 30 + b"m"), (b"\x1bc\x1b[?25l", b"?c?[?25l")]
 

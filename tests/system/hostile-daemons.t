@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scrun, scout and the tools against a scored or a scnoded that lies: no word of theirs commands a terminal, nothing that
-they say makes a program fail, hang or grow, and each ends with one clear line. TAP. Needs root and munged."""
+"""scrun, scout and the tools against a scored or a scnoded that lies: no word of theirs commands a terminal, nothing
+that they say makes a program fail, hang or grow, and each ends with one clear line. TAP. Needs root and munged."""
 import contextlib
 import json
 import os
@@ -155,8 +155,9 @@ def scrun_words(munge):
     for words in ((), ("--json",)):
         done = scrun(munge, scored_that({"op": "ok", **hosts}), "-n", "2", "--dry-run", *words)
         ends(f"scrun --dry-run {' '.join(words)}: a host's name", done, "makes no sense", 125)
-    ends("scrun: names of a job's hosts", scrun(munge, scored_that({**PLACE, "hosts": ["../../x", "h2"]}), "-n", "2",
-                                                "--label"), "makes no sense", 125)
+    done = scrun(munge, scored_that({**PLACE, "hosts": ["../../x", "h2"]}), "-n", "2", "--label")
+    ends("scrun: names of a job's hosts", done, "makes no sense", 125)
+
     def told(caller):
         caller.say({"op": "note", "text": f"a note {EVIL}"})
         caller.say({"op": "ended", "code": 4, "text": f"all over {EVIL}"})
@@ -261,15 +262,15 @@ def scout(munge, script, *words, hosts=2, **how):
                     "hosts": [{"name": f"h{n}", "address": "127.0.0.1"} for n in range(hosts)]}
         with open(f"{directory}/cluster.json", "w", encoding="utf-8") as file:
             json.dump(document, file)
-        done = run(f"{ROOT}/scout/scout", "-g", f"h[0-{hosts - 1}]" if hosts > 1 else "h0", "-no-lock", "-rsh", "scnoded",
-                   "-munge-socket", munge, *words, "prog", env={"SCORE_CLUSTER": f"{directory}/cluster.json"}, **how)
+        done = run(f"{ROOT}/scout/scout", "-g", f"h[0-{hosts - 1}]" if hosts > 1 else "h0", "-no-lock", "-rsh",
+                   "scnoded", "-munge-socket", munge, *words, "prog", env={"SCORE_CLUSTER": f"{directory}/cluster.json"}, **how)
     if false.failed:
         raise false.failed
     return done
 
 
 def scout_output(munge):
-    """What hosts print: safe on a terminal, every byte elsewhere."""
+    """Output of hosts is safe on a terminal, and has every byte elsewhere."""
     said = EVIL.encode("utf-8", "surrogateescape") + b"\x9b\xff\n" + "\x1b[1;31mGr\u00fc\u00dfe\x1b[0m\n".encode()
 
     def prints(caller, number):
@@ -281,19 +282,21 @@ def scout_output(munge):
         done = scout(munge, agent_that(prints), *words, terminal=True)
         colours = re.findall(rb"\x1b\[[0-9;]*m", done.out)
         plain = re.sub(rb"\x1b\[[0-9;]*m", b"", done.out)
-        TAP.ok(done.code == 0 and is_shown_safely(plain) and b"\x1b[1;31m" in colours and "Gr\u00fc\u00dfe".encode() in plain,
-               f"{name}: on a terminal", done.told())
+        TAP.ok(done.code == 0 and is_shown_safely(plain) and b"\x1b[1;31m" in colours and
+               "Gr\u00fc\u00dfe".encode() in plain, f"{name}: on a terminal", done.told())
         done = scout(munge, agent_that(prints), *words)
         TAP.ok(done.code == 0 and all(line in done.out for line in said.split(b"\n")), f"{name}: into a pipe",
                done.told())
     done = scout(munge, agent_that(prints), "-raw", terminal=True, hosts=1)
-    TAP.equal(done.out.replace(b"\r\n", b"\n"), said.replace(b"\r\n", b"\n"), "scout -raw: all bytes, on a terminal, too")
+    TAP.equal(done.out.replace(b"\r\n", b"\n"), said.replace(b"\r\n", b"\n"),
+              "scout -raw: all bytes, on a terminal, too")
     done = scout(munge, agent_that(prints), terminal=True, hosts=1)
-    TAP.ok(is_shown_safely(re.sub(rb"\x1b\[[0-9;]*m", b"", done.out)), "scout: a single host, on a terminal", done.told())
+    TAP.ok(is_shown_safely(re.sub(rb"\x1b\[[0-9;]*m", b"", done.out)), "scout: a single host, on a terminal",
+           done.told())
 
 
 def scout_lies(munge):
-    """What an agent can't say."""
+    """Messages that no agent sends."""
     cases = {
         "its words": (lambda c, n: c.say({"op": "failed", "id": n, "error": "EIO", "text": f"no {EVIL}"}), "no "),
         "a status of 20 digits": (lambda c, n: c.say({"op": "ended", "id": n, "status": 10**20}), "status"),
@@ -379,10 +382,11 @@ def tools(munge):
                f"{name}: control characters in all texts", done.told())
         done = tool(munge, words, {"op": "error", "error": "EIO", "text": f"refused {EVIL}"})
         ends(f"{name}: an error", done, "refused", 1)
-        for strange in ({**answer, "hosts": 3, "jobs": "no", "count": "x", "locks": 7}, {"op": "ok"} , {}):
+        for strange in ({**answer, "hosts": 3, "jobs": "no", "count": "x", "locks": 7}, {"op": "ok"}, {}):
             done = tool(munge, words, strange)
             TAP.ok(done.code in (0, 3) and len(done.lines()) <= 1 and "Traceback" not in done.err.decode() and
-                   (done.code == 0 or b"makes no sense" in done.err or b"is no scored" in done.err), f"{name}: an answer that is none", done.told())
+                   (done.code == 0 or b"makes no sense" in done.err or b"is no scored" in done.err),
+                   f"{name}: an answer that is none", done.told())
 
 
 def main():

@@ -35,7 +35,8 @@ def _cell(value):
 def _table(title, columns, rows, empty):
     if not rows:
         return Text(f"{title}: {empty}" if title else empty)
-    table = Table(title=Text(_plain(title)) if title else None, title_justify="left", title_style="bold", show_header=any(columns))
+    table = Table(title=Text(_plain(title)) if title else None, title_justify="left", title_style="bold",
+                  show_header=any(columns))
     for column in columns:
         name, _, side = column.partition(">")
         table.add_column(name, justify="right" if side else "left", overflow="fold")
