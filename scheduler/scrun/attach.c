@@ -41,7 +41,7 @@ static void on_attached(struct attach *a)
 	a->events->room(a->owner);
 }
 
-/* What it says is not what a leader says. */
+/* It says something that no leader says. */
 static void refuse(struct attach *a, const char *what)
 {
 	char why[256];

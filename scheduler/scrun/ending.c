@@ -25,7 +25,7 @@ int ending_code(const json_t *head)
 	const json_t *code = json_object_get(head, "code");
 	json_int_t value = json_integer_value(code);
 
-	/* What is no code is no success. */
+	/* Something else is no success. */
 	return json_is_integer(code) && value >= 0 && value <= 255 ? (int)value : 255;
 }
 

@@ -263,7 +263,8 @@ def scout(munge, script, *words, hosts=2, **how):
         with open(f"{directory}/cluster.json", "w", encoding="utf-8") as file:
             json.dump(document, file)
         done = run(f"{ROOT}/scout/scout", "-g", f"h[0-{hosts - 1}]" if hosts > 1 else "h0", "-no-lock", "-rsh",
-                   "scnoded", "-munge-socket", munge, *words, "prog", env={"SCORE_CLUSTER": f"{directory}/cluster.json"}, **how)
+                   "scnoded", "-munge-socket", munge, *words, "prog", **how,
+                   env={"SCORE_CLUSTER": f"{directory}/cluster.json"})
     if false.failed:
         raise false.failed
     return done
