@@ -13,11 +13,12 @@ import time
 
 import ethlab
 from ethlab import CTL, wait_until
-from systest import BUILD, ROOT, Tap, told
+from systest import BUILD, HERE, ROOT, Tap, told
 
 KEY = 0x0c0ffee
 PACE_US = 500
 STREAM = 4000               # messages, so 2 s
+ROUNDS = 8                  # of a frame, which passes that many relays at most
 PAUSE_MS = 1000             # longest that a failure may stop traffic on a machine with other work
 TALK = ("--test", "latency,bandwidth", "--size", "8,16K", "--seconds", "0.05", "--json")
 tap = Tap()
@@ -399,6 +400,50 @@ def test_crossed_cables(lab):
            is not None, "crossed cables: mended, nothing is told", lab.said(witness))
 
 
+# ---- a relay that lies ----
+
+class Liar:
+    """relayhostile.py in a host of the grid, as a context."""
+
+    def __init__(self, lab, host):
+        nics = [rail["device"] for rail in lab.hosts[host]["rails"] if rail["network"] == "raw"]
+        words = lab.words("exec", host, "--", ethlab.PYTHON, f"{HERE}/relayhostile.py", *nics)
+        self.process = subprocess.Popen(words, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=ethlab.ENVIRONMENT)
+
+    def __enter__(self):
+        self.tell("count")
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(ethlab.ANSWER_S)
+        self.process.stdout.close()
+
+    def tell(self, what):
+        """Frames that it has made."""
+        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+
+def test_hostile_relay(lab):
+    """A relay that sends altered, repeated, late and circling copies of all that passes it: packets with a checksum
+    arrive right, and once."""
+    ends, relay = (lab.at(0, 0, 0), lab.at(1, 1, 1)), lab.at(1, 0, 0)
+    relays = [host for host in lab.hosts if host not in (relay, *ends)]
+    with nodes(lab, ends, "port,channel.crc=1") as pair, Liar(lab, relay) as liar:
+        liar.tell("beside")
+        before, relayed = drops(lab, ends[1]), sum(lab.relayed(host)[0] for host in relays)
+        is_whole, _, said = stream(pair, 0, lambda: None, 1000)
+        made = liar.tell("count")
+        tap.ok(is_whole and made >= 2000, f"hostile relay: messages arrive beside {made} altered, repeated, late and "
+               "circling frames", said)
+        passed = sum(lab.relayed(host)[0] for host in relays) - relayed
+        tap.ok(passed <= ROUNDS * made, "hostile relay: circling frames end", (passed, made))
+        tap.ok(drops(lab, ends[1]) > before, "hostile relay: altered heads are refused, and counted", before)
+
+
 def main():
     if reason := ethlab.skip_reason():
         print(f"1..0 # SKIP {reason}")
@@ -412,6 +457,7 @@ def main():
         test_farewell(lab)
         test_restart(lab)
         test_dead_relay(lab)
+        test_hostile_relay(lab)
     with grid("g", "2x2x2", "generic") as lab:
         test_cube(lab, ["port", "direct"])
         test_farewell(lab)
