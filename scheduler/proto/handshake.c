@@ -4,6 +4,7 @@
  * the listener's welcome with its own.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,10 @@
 #include "scheduler/proto/handshake.h"
 
 #define WHY_MAX 640
-#define PAYLOAD_MAX (HANDSHAKE_ROLE_MAX + 2 * AUTH_NONCE_HEX + SEAL_KEY_HEX + NETADDR_TEXT_MAX + 16)
+#define JOB_DIGITS_MAX 20
+#define PAYLOAD_MAX                                                                                \
+	(HANDSHAKE_ROLE_MAX + JOB_DIGITS_MAX + 2 * AUTH_NONCE_HEX + SEAL_KEY_HEX +                 \
+	 NETADDR_TEXT_MAX + 16)
 
 __attribute__((format(printf, 3, 4))) static void fail(struct handshake *hs, int error,
 						       const char *fmt, ...)
@@ -64,8 +68,9 @@ static void payload(const struct handshake *hs, char to[PAYLOAD_MAX], bool is_of
 	char key[SEAL_KEY_HEX];
 
 	seal_key_text(key, is_of_listener == hs->is_listener ? hs->keys.public : hs->their_key);
-	snprintf(to, PAYLOAD_MAX, "%s %s %s %s %s %s", is_of_listener ? "accept" : "connect",
-		 hs->role, first, second, key, hs->listener);
+	snprintf(to, PAYLOAD_MAX, "%s %s %" PRIu64 " %s %s %s %s",
+		 is_of_listener ? "accept" : "connect", hs->role, hs->job, first, second, key,
+		 hs->listener);
 }
 
 static bool is_nonce(const char *text)
@@ -121,7 +126,9 @@ static void explain_payload(struct handshake *hs, const char *got, const char *w
 		       "on are not accepted; connect to the address itself",
 		       got_place, want_place);
 	else
-		refuse(hs, EACCES, "the credential was made for another connection");
+		refuse(hs, EACCES,
+		       "the credential was made for another connection, or for another job: "
+		       "somebody on the way may alter what is sent");
 }
 
 /* --- the listening side ------------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
  * is fed heads and says heads. Knows no socket and no clock.
  *
  * Both credentials also name the address of the listening side, as each side's kernel tells it: what somebody in the
- * middle got from one side is of no use to him at another address. And each names the public key of the side that made it,
- * so all that follows can be sealed.
+ * middle got from one side is of no use to him at another address. Both name the job that the connection is for, which the
+ * preamble says in clear. And each names the public key of the side that made it, so all that follows can be sealed.
  */
 #ifndef SCHEDULER_PROTO_HANDSHAKE_H
 #define SCHEDULER_PROTO_HANDSHAKE_H
@@ -38,6 +38,7 @@ struct handshake {
 	uid_t uid;    /* of the other side; connector: what it claims until done */
 	gid_t gid;
 	char role[HANDSHAKE_ROLE_MAX + 1]; /* of the connector */
+	uint64_t job; /* that the connection is for; 0 = the daemon that listens */
 	char mine[AUTH_NONCE_HEX], theirs[AUTH_NONCE_HEX];
 	struct netaddr_net from; /* of the connector */
 	struct seal_keys keys;
@@ -48,7 +49,7 @@ struct handshake {
 	void *owner;
 };
 
-/* The fields auth, is_listener, listener, peer, events, owner, of a listener from, of a connector role and expect, are filled in. */
+/* The fields auth, is_listener, job, listener, peer, events, owner, of a listener from, of a connector role and expect, are filled in. */
 void handshake_begin(struct handshake *hs);
 /* Takes a message of the other side; @head is borrowed. */
 void handshake_hear(struct handshake *hs, const json_t *head);

@@ -6,11 +6,12 @@
  * Handshake, after the preamble of frame.h (all frames at most FRAME_MAX_STRANGER bytes, LINK_HANDSHAKE_S in all):
  *   listener  {"op":"hello", "nonce":N1, "uid":its effective user}
  *   connector {"op":"hello", "nonce":N2, "role":R, "key":K2, "credential":C}
- *                                                 C over "connect R N1 N2 K2 A", readable by that user
+ *                                                 C over "connect R J N1 N2 K2 A", readable by that user
  *   listener  {"op":"welcome", "key":K1, "credential":D}
- *                                                 D over "accept R N2 N1 K1 A", readable by the connector
+ *                                                 D over "accept R J N2 N1 K1 A", readable by the connector
  *          or {"op":"refused", "text":why}
  * K1 and K2 are public keys in hexadecimal, made for this connection. All that follows is sealed by them (seal.h).
+ * J is the number of the job that the preamble names: somebody on the way who writes another one there is refused.
  * A is the listener's "ADDRESS:PORT" of this connection, as each side's kernel tells it: what a man in the middle got
  * is of no use at another address. So connections through address translation are refused.
  * The connector takes the listener for whom munge says it is, and refuses one that is none of: root, itself,
@@ -66,8 +67,8 @@ struct link_events {
 struct link *link_connect(struct ev_loop *loop, struct auth *auth, const char *address,
 			  uint64_t job, const char *role, uid_t expect,
 			  const struct link_events *events, void *owner);
-/* The listening side of @fd (ours from now on), whose preamble was read already. */
-struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd,
+/* The listening side of @fd (ours from now on), whose preamble was read already. @job: what we serve, 0 = ourselves. */
+struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd, uint64_t job,
 			 const struct link_events *events, void *owner);
 /* Both sides of a local connection; ready at once, but ready() is not called. @uid: who is there, from the kernel. */
 struct link *link_local(struct ev_loop *loop, int fd, uid_t uid, const struct link_events *events,

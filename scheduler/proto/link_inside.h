@@ -53,7 +53,6 @@ struct link {
 	struct handshake shake;
 	struct seal seal;                  /* of in and out, when ready and not local */
 	struct addrinfo *addresses, *next; /* all, and the next one to try */
-	uint64_t job;
 
 	const struct link_events *events;
 	void *owner;

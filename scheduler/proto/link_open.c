@@ -203,7 +203,7 @@ void link_connected(struct link *link)
 		return;
 	}
 	tune(link->fd);
-	preamble_encode(bytes, link->job);
+	preamble_encode(bytes, link->shake.job);
 	err = outbox_send(&link->out, link->fd, &preamble);
 	if (err) {
 		link_fail(link, -err, "%s: no connection: %s", link->peer, strerror(-err));
@@ -224,7 +224,7 @@ struct link *link_connect(struct ev_loop *loop, struct auth *auth, const char *a
 	if (!link)
 		return NULL;
 	link->state = LINK_CONNECTING;
-	link->job = job;
+	link->shake.job = job;
 	link->shake.auth = auth;
 	link->shake.expect = expect;
 	snprintf(link->shake.role, sizeof(link->shake.role), "%s", role);
@@ -243,7 +243,7 @@ struct link *link_connect(struct ev_loop *loop, struct auth *auth, const char *a
 
 /* --- accepting ---------------------------------------------------------------------------------- */
 
-struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd,
+struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd, uint64_t job,
 			 const struct link_events *events, void *owner)
 {
 	struct link *link = link_new(loop, events, owner);
@@ -256,6 +256,7 @@ struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd,
 	link->fd = fd;
 	link->shake.auth = auth;
 	link->shake.is_listener = true;
+	link->shake.job = job;
 	link->shake.from = netaddr_net_there(fd);
 	link->shake.expect = (uid_t)-1;
 	netaddr_there(link->peer, sizeof(link->peer), fd);

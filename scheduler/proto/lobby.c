@@ -81,7 +81,7 @@ void lobby_enter(struct lobby *lobby, int fd)
 		free(visitor);
 		return;
 	}
-	visitor->link = link_accept(lobby->loop, lobby->auth, fd, &events, visitor);
+	visitor->link = link_accept(lobby->loop, lobby->auth, fd, 0, &events, visitor);
 	if (!visitor->link)
 		forget(visitor);
 }

@@ -27,7 +27,7 @@ struct lobby *lobby_open(struct ev_loop *loop, struct auth *auth, const struct l
 			 void *owner);
 /* NULL is fine. */
 void lobby_close(struct lobby *lobby);
-/* Takes the descriptor, whose preamble was read already. */
+/* Takes the descriptor, whose preamble was read already and asks for no job. */
 void lobby_enter(struct lobby *lobby, int fd);
 /* How many had to go for others, since it was asked last. */
 unsigned int lobby_displaced(struct lobby *lobby);

@@ -96,7 +96,8 @@ static void enter(int fd, uint64_t job, void *owner)
 	parent->parents = parents;
 	TAILQ_INSERT_TAIL(&parents->list, parent, all);
 	parents->n++;
-	parent->link = link_accept(parents->agent->loop, parents->agent->auth, fd, &events, parent);
+	parent->link =
+		link_accept(parents->agent->loop, parents->agent->auth, fd, 0, &events, parent);
 	if (!parent->link)
 		forget(parent);
 }

@@ -100,7 +100,7 @@ static void take_visitor(struct cord *cord)
 		goto refused;
 	visitor->cord = cord;
 	visitor->link = link_accept(cord->step->loop, cord->step->auth, cord->fds[0],
-				    &visitor_events, visitor);
+				    cord->step->order->id, &visitor_events, visitor);
 	cord->n_fds = 0;
 	if (!visitor->link)
 		goto refused;

@@ -61,12 +61,12 @@ static void send_waiting(struct front *front)
 	drop_waiting(front);
 }
 
-/* The preamble, by which it came to us, is in clear: somebody on the way may have written another job there. */
+/* Its connection is for our job, as the handshake has found: the program itself confuses them. */
 static void turn_away(struct front *front)
 {
 	link_send(front->link,
 		  json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EPROTO", "text",
-			    "the connection was led to another job: somebody on the way alters it"),
+			    "the job that is asked for is not the one that the connection is for"),
 		  NULL, 0);
 	link_close(front->link, FRONT_REFUSAL_S);
 	front->link = NULL;

@@ -34,9 +34,9 @@ class Connector:
         self._mine, self._theirs, self._keys, self.seal = _nonce(), None, Keys(), None
 
     @staticmethod
-    def preamble(job=0):
-        """The bytes that are sent first."""
-        return PREAMBLE.pack(MAGIC, job)
+    def preamble():
+        """The bytes that are sent first: no job is asked for."""
+        return PREAMBLE.pack(MAGIC, 0)
 
     def hear(self, head):
         """Takes a message of the listener."""
@@ -49,7 +49,7 @@ class Connector:
             raise frames.Broken("no welcome")
         said, uid = self._munge.read(frames.text(head, "credential"))
         key = frames.text(head, "key")
-        if (said != f"accept {self._role} {self._mine} {self._theirs} {key} {self._where}"
+        if (said != f"accept {self._role} 0 {self._mine} {self._theirs} {key} {self._where}"
                 or uid not in (0, os.geteuid())):
             raise Refused(f"user {uid} answers there, who is neither root nor you")
         self.seal = self._keys.seal(key, False)
@@ -60,7 +60,7 @@ class Connector:
         if head["op"] != "hello" or uid not in (0, os.geteuid()):
             raise Refused(f"a program of user {uid} listens there, who is neither root nor you")
         self._theirs = frames.text(head, "nonce")
-        text = f"connect {self._role} {self._theirs} {self._mine} {self._keys.public} {self._where}"
+        text = f"connect {self._role} 0 {self._theirs} {self._mine} {self._keys.public} {self._where}"
         self._say({"op": "hello", "nonce": self._mine, "role": self._role, "key": self._keys.public,
                    "credential": self._munge.make(text, uid)})
 
@@ -79,11 +79,11 @@ class Listener:
             raise frames.Broken("no hello")
         role, theirs, key = (frames.text(head, name) for name in ("role", "nonce", "key"))
         said, uid = self._munge.read(frames.text(head, "credential"))
-        if said != f"connect {role} {self._mine} {theirs} {key} {self._where}" or role != "remote":
+        if said != f"connect {role} 0 {self._mine} {theirs} {key} {self._where}" or role != "remote":
             self._refuse("the credential was made for another connection")
         if uid != os.geteuid():
             self._refuse(f"you are user {uid}, and only user {os.geteuid()} is served")
-        text = f"accept {role} {theirs} {self._mine} {self._keys.public} {self._where}"
+        text = f"accept {role} 0 {theirs} {self._mine} {self._keys.public} {self._where}"
         self._say({"op": "welcome", "key": self._keys.public, "credential": self._munge.make(text, uid)})
         self.seal = self._keys.seal(key, True)
         return True

@@ -77,9 +77,9 @@ class Node:
         say({"op": "hello", "nonce": "0" * 32, "uid": self.uid})
         hello, keys = hear(), Keys()
         assert hello["credential"].startswith(
-            f"connect scout {'0' * 32} {hello['nonce']} {hello['key']} 127.0.0.1:{self.port}|")
+            f"connect scout 0 {'0' * 32} {hello['nonce']} {hello['key']} 127.0.0.1:{self.port}|")
         say({"op": "welcome", "key": keys.public, "credential":
-             f"accept scout {hello['nonce']} {'0' * 32} {keys.public} 127.0.0.1:{self.port}|{self.uid}"})
+             f"accept scout 0 {hello['nonce']} {'0' * 32} {keys.public} 127.0.0.1:{self.port}|{self.uid}"})
         sealed.append(keys.seal(hello["key"], True))
         caller.sendall(sealed[0].opening)
         decoder.seal(sealed[0])
@@ -222,11 +222,12 @@ def listener_says(credential_of, uid=ME):
 
 
 def test_connector__knows_the_listener():
-    assert listener_says(lambda mine: f"accept scout {mine} n1 {KEY} 1.2.3.4:5|{ME}")
-    for wrong in (lambda mine: f"accept scout {mine} n1 {KEY} 1.2.3.4:6|{ME}",
-                  lambda mine: f"accept scout x n1 {KEY} 1.2.3.4:5|{ME}",
-                  lambda mine: f"accept scout {mine} n1 {Keys().public} 1.2.3.4:5|{ME}",
-                  lambda mine: f"accept scout {mine} n1 {KEY} 1.2.3.4:5|{ME + 77}"):
+    assert listener_says(lambda mine: f"accept scout 0 {mine} n1 {KEY} 1.2.3.4:5|{ME}")
+    for wrong in (lambda mine: f"accept scout 0 {mine} n1 {KEY} 1.2.3.4:6|{ME}",
+                  lambda mine: f"accept scout 0 x n1 {KEY} 1.2.3.4:5|{ME}",
+                  lambda mine: f"accept scout 7 {mine} n1 {KEY} 1.2.3.4:5|{ME}",
+                  lambda mine: f"accept scout 0 {mine} n1 {Keys().public} 1.2.3.4:5|{ME}",
+                  lambda mine: f"accept scout 0 {mine} n1 {KEY} 1.2.3.4:5|{ME + 77}"):
         with pytest.raises(Refused):
             listener_says(wrong)
     with pytest.raises(Refused):
@@ -249,13 +250,13 @@ def test_decoder__strangers_have_to_be_brief():
 
 
 def test_listener__lets_only_ourselves_in():
-    def connector_says(uid=ME, role="remote", where="1.2.3.4:5", key=KEY):
+    def connector_says(uid=ME, role="remote", where="1.2.3.4:5", key=KEY, job=0):
         said = []
         ours = shake.Listener(Munge(), "1.2.3.4:5", said.append)
         return ours.hear({"op": "hello", "nonce": "n2", "role": role, "key": key,
-                          "credential": f"connect {role} {said[0]['nonce']} n2 {KEY} {where}|{uid}"})
+                          "credential": f"connect {role} {job} {said[0]['nonce']} n2 {KEY} {where}|{uid}"})
     assert connector_says()
-    for wrong in ({"uid": ME + 77}, {"role": "scrun"}, {"where": "1.2.3.4:6"}, {"key": Keys().public}):
+    for wrong in ({"uid": ME + 77}, {"role": "scrun"}, {"where": "1.2.3.4:6"}, {"key": Keys().public}, {"job": 1}):
         with pytest.raises(Refused):
             connector_says(**wrong)
 

@@ -64,9 +64,9 @@ class Guest(Link):
         role, nonce, keys = hello["role"], hello["nonce"], Keys()
         place = "%s:%d" % self.socket.getsockname()
         text, uid = self.munge.read(hello["credential"])
-        if text != f"connect {role} {mine} {nonce} {hello['key']} {place}":
+        if text != f"connect {role} 0 {mine} {nonce} {hello['key']} {place}":
             return text, uid
-        said = f"accept {role} {nonce} {mine} {keys.public} {place}"
+        said = f"accept {role} 0 {nonce} {mine} {keys.public} {place}"
         self.send({"op": "welcome", "key": keys.public, "credential": self.munge.make(said, uid)})
         self._start(keys.seal(hello["key"], True))
         return role, uid

@@ -49,7 +49,7 @@ class Link:
                               "$SCORE_SERVER") from None
         try:
             self.socket.sendall(MAGIC + struct.pack(">Q", job))
-            self._greet(role)
+            self._greet(role, job)
         except OSError as problem:
             raise Unreachable(f"scored at {server}: {_said(problem)}") from None
         except (KeyError, TypeError, UnicodeError):
@@ -60,20 +60,20 @@ class Link:
         return Unreachable(f"scored at {self.server}: what answers there is no scored; name its host with --server or "
                            "$SCORE_SERVER")
 
-    def _greet(self, role):
+    def _greet(self, role, job):
         hello = self.receive()
         if hello["uid"] not in (0, os.geteuid()):
             raise Refused(f"scored at {self.server}: a program of user {hello['uid']} listens there, neither root nor "
                           "ourselves")
         nonce, keys, place = os.urandom(16).hex(), Keys(), self._place()
-        said = f"connect {role} {hello['nonce']} {nonce} {keys.public} {place}"
+        said = f"connect {role} {job} {hello['nonce']} {nonce} {keys.public} {place}"
         self.send({"op": "hello", "nonce": nonce, "role": role, "key": keys.public,
                    "credential": self.munge.make(said, hello["uid"])})
         answer = self.receive()
         if answer["op"] != "welcome":
             raise Refused(f"scored at {self.server}: {answer.get('text', 'refused')}")
         text, uid = self.munge.read(answer["credential"])
-        if (text != f"accept {role} {nonce} {hello['nonce']} {answer['key']} {place}"
+        if (text != f"accept {role} {job} {nonce} {hello['nonce']} {answer['key']} {place}"
                 or uid not in (0, os.geteuid())):
             raise Refused(f"scored at {self.server}: who answers there is user {uid}, neither root nor ourselves")
         self._start(keys.seal(answer["key"], False))

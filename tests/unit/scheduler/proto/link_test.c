@@ -47,6 +47,24 @@ TAP_TEST(link_connect__handshake_both_ways)
 	world_teardown(&world);
 }
 
+/* Somebody on the way has written another job into the preamble, and the server of that one answers. */
+TAP_TEST(link_connect__led_to_another_job)
+{
+	struct world world;
+
+	if (!world_setup(&world))
+		return;
+	world.serves = 43;
+	world_connect(&world, "closed");
+	world_run(&world);
+	is_int(world.client.n_ready, 0);
+	is_int(world.client.error, EACCES);
+	okf(strstr(world.client.why, "another job") != NULL, "%s", world.client.why);
+	is_int(world.server.n_ready, 0);
+	is_int(world.server.error, EACCES);
+	world_teardown(&world);
+}
+
 TAP_TEST(link_connect__by_name)
 {
 	struct world world;
@@ -174,10 +192,10 @@ TAP_TEST(link_accept__credentials_that_are_worth_nothing_here)
 	if (!world_setup(&world))
 		return;
 	answer_with(&world, world_greeted_stranger(&world), "MUNGE:no:", "munge refuses");
-	make(&world, credential, "connect tool 00 11 127.0.0.1:1", (uid_t)-1);
+	make(&world, credential, "connect tool 0 00 11 127.0.0.1:1", (uid_t)-1);
 	answer_with(&world, world_greeted_stranger(&world), credential, "another connection");
 	answer_with(&world, world_greeted_stranger(&world), credential, "replayed");
-	make(&world, credential, "connect tool 00 11 127.0.0.1:1", NOBODY);
+	make(&world, credential, "connect tool 0 00 11 127.0.0.1:1", NOBODY);
 	if (geteuid())
 		answer_with(&world, world_greeted_stranger(&world), credential, "unauthorized");
 	world_teardown(&world);
@@ -198,7 +216,7 @@ TAP_TEST(link_accept__credential_for_another_address)
 	must(frame_decode(&frame, hello, (size_t)recv(fd, hello, sizeof(hello), 0), FRAME_MAX,
 			  &used) == 1);
 	snprintf(payload, sizeof(payload),
-		 "connect tool %s 00112233445566778899aabbccddeeff " KEY " 10.1.2.3:7710",
+		 "connect tool 0 %s 00112233445566778899aabbccddeeff " KEY " 10.1.2.3:7710",
 		 json_string_value(json_object_get(frame.head, "nonce")));
 	json_decref(frame.head);
 	make(&world, credential, payload, (uid_t)-1);
@@ -260,7 +278,7 @@ TAP_TEST(link_accept__welcomes_only_who_connects)
 	fd = world_greeted_stranger(&world);
 	must(frame_decode(&frame, bytes, (size_t)recv(fd, bytes, sizeof(bytes), 0), FRAME_MAX,
 			  &used) == 1);
-	snprintf(payload, sizeof(payload), "connect tool %s %s " KEY " %s",
+	snprintf(payload, sizeof(payload), "connect tool 0 %s %s " KEY " %s",
 		 json_string_value(json_object_get(frame.head, "nonce")), nonce, world.address);
 	json_decref(frame.head);
 	make_as(&world, NOBODY, payload, credential);

@@ -79,8 +79,9 @@ void world_enter(int fd, uint64_t job, void *owner)
 
 	world->job = job;
 	world->n_entered++;
-	world->server.link =
-		link_accept(world->loop, world->auth, fd, &world_events, &world->server);
+	world->server.link = link_accept(world->loop, world->auth, fd,
+					 world->serves ? world->serves : job, &world_events,
+					 &world->server);
 }
 
 static void on_limit(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -109,6 +110,7 @@ bool world_setup(struct world *world)
 	memset(world, 0, sizeof(*world));
 	if (!munged_start(&world->munged))
 		return false;
+	world->asks = 42;
 	world->loop = ev_loop_new(EVFLAG_AUTO);
 	world->server.loop = world->client.loop = world->loop;
 	world->auth = auth_open(world->loop, world->munged.path);
@@ -135,8 +137,8 @@ void world_teardown(struct world *world)
 void world_connect(struct world *world, const char *break_at)
 {
 	world->client.break_at = break_at;
-	world->client.link = link_connect(world->loop, world->auth, world->address, 42, "tool",
-					  (uid_t)-1, &world_events, &world->client);
+	world->client.link = link_connect(world->loop, world->auth, world->address, world->asks,
+					  "tool", (uid_t)-1, &world_events, &world->client);
 	ok(world->client.link != NULL);
 }
 

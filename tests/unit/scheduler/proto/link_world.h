@@ -32,7 +32,9 @@ struct world {
 	struct auth *auth;
 	struct door *door;
 	struct side server, client;
-	uint64_t job;
+	uint64_t asks;   /* job that the client asks for */
+	uint64_t job;    /* that the door was told */
+	uint64_t serves; /* job of the server, if it is another one than the preamble named */
 	unsigned int n_entered;
 	char address[64];
 	ev_timer limit;

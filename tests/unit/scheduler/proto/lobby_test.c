@@ -75,6 +75,7 @@ static struct hall *new_hall(void)
 		free(hall);
 		return NULL;
 	}
+	hall->world.asks = 0;
 	hall->lobby = lobby_open(hall->world.loop, hall->world.auth, &events, hall);
 	hall->door = door_open(hall->world.loop, "127.0.0.1:0", enter, hall);
 	snprintf(hall->world.address, sizeof(hall->world.address), "127.0.0.1:%d",
