@@ -14,9 +14,10 @@
 
 #define WHY_MAX 640
 #define JOB_DIGITS_MAX 20
+#define CIPHER_NAME_MAX 20
 #define PAYLOAD_MAX                                                                                \
 	(HANDSHAKE_ROLE_MAX + JOB_DIGITS_MAX + 2 * AUTH_NONCE_HEX + SEAL_KEY_HEX +                 \
-	 NETADDR_TEXT_MAX + 16)
+	 CIPHER_NAME_MAX + NETADDR_TEXT_MAX + 16)
 
 __attribute__((format(printf, 3, 4))) static void fail(struct handshake *hs, int error,
 						       const char *fmt, ...)
@@ -68,9 +69,9 @@ static void payload(const struct handshake *hs, char to[PAYLOAD_MAX], bool is_of
 	char key[SEAL_KEY_HEX];
 
 	seal_key_text(key, is_of_listener == hs->is_listener ? hs->keys.public : hs->their_key);
-	snprintf(to, PAYLOAD_MAX, "%s %s %" PRIu64 " %s %s %s %s",
+	snprintf(to, PAYLOAD_MAX, "%s %s %" PRIu64 " %s %s %s %s %s",
 		 is_of_listener ? "accept" : "connect", hs->role, hs->job, first, second, key,
-		 hs->listener);
+		 seal_cipher_name(is_of_listener ? hs->cipher : hs->offer), hs->listener);
 }
 
 static bool is_nonce(const char *text)
@@ -90,6 +91,18 @@ static bool is_role(const char *text)
 static bool take_key(struct handshake *hs, const char *text)
 {
 	return text && !seal_key_read(hs->their_key, text);
+}
+
+/* As take_key(). */
+static bool take_cipher(enum seal_cipher *to, const char *text)
+{
+	return text && !seal_cipher_read(to, text);
+}
+
+/* Everybody has the first one; the ones that follow are better. */
+static enum seal_cipher worse(enum seal_cipher a, enum seal_cipher b)
+{
+	return a < b ? a : b;
 }
 
 static const char *text_of(const json_t *head, const char *name)
@@ -144,8 +157,8 @@ static void on_welcome_made(const struct auth_answer *answer, void *owner)
 		return;
 	}
 	seal_key_text(key, hs->keys.public);
-	say(hs,
-	    json_pack("{s:s, s:s, s:s}", "op", "welcome", "key", key, "credential", answer->text));
+	say(hs, json_pack("{s:s, s:s, s:s, s:s}", "op", "welcome", "key", key, "cipher",
+			  seal_cipher_name(hs->cipher), "credential", answer->text));
 	hs->events->done(hs->owner);
 }
 
@@ -179,13 +192,16 @@ static void hear_as_listener(struct handshake *hs, const json_t *head)
 		refuse(hs, EPROTO, "no hello with nonce, role and credential came first");
 		return;
 	}
-	if (!take_key(hs, text_of(head, "key"))) {
+	if (!take_key(hs, text_of(head, "key")) ||
+	    !take_cipher(&hs->offer, text_of(head, "cipher"))) {
 		refuse(hs, EPROTO,
-		       "the hello has no key to seal what follows; both sides must be of one "
+		       "the hello has no key and cipher to seal what follows; both sides must be "
+		       "of one "
 		       "version "
 		       "of OpenSCore");
 		return;
 	}
+	hs->cipher = worse(hs->offer, seal_cipher_best());
 	strcpy(hs->theirs, nonce);
 	strcpy(hs->role, role);
 	expect_task(hs, auth_read(hs->auth, credential, &hs->from, on_caller_read, hs));
@@ -229,8 +245,9 @@ static void on_hello_made(const struct auth_answer *answer, void *owner)
 	}
 	hs->is_said = true;
 	seal_key_text(key, hs->keys.public);
-	say(hs, json_pack("{s:s, s:s, s:s, s:s, s:s}", "op", "hello", "nonce", hs->mine, "role",
-			  hs->role, "key", key, "credential", answer->text));
+	say(hs, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "op", "hello", "nonce", hs->mine,
+			  "role", hs->role, "key", key, "cipher", seal_cipher_name(hs->offer),
+			  "credential", answer->text));
 }
 
 static void hear_hello(struct handshake *hs, const json_t *head)
@@ -268,7 +285,9 @@ static void hear_as_connector(struct handshake *hs, const json_t *head)
 		     text ? text : "it does not say why");
 	else if (!hs->is_said)
 		hear_hello(hs, head);
-	else if (!is_op(head, "welcome") || !credential || !take_key(hs, text_of(head, "key")))
+	else if (!is_op(head, "welcome") || !credential || !take_key(hs, text_of(head, "key")) ||
+		 !take_cipher(&hs->cipher, text_of(head, "cipher")) ||
+		 hs->cipher != worse(hs->cipher, hs->offer))
 		fail(hs, EPROTO, "%s: what listens there does not speak as a daemon of OpenSCore",
 		     hs->peer);
 	else
@@ -281,6 +300,7 @@ void handshake_begin(struct handshake *hs)
 {
 	int err = auth_nonce(hs->mine);
 
+	hs->offer = seal_cipher_best();
 	if (err)
 		fail(hs, -err, "no random numbers: %s", strerror(-err));
 	else if (seal_keys_make(&hs->keys))

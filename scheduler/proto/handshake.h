@@ -5,7 +5,8 @@
  *
  * Both credentials also name the address of the listening side, as each side's kernel tells it: what somebody in the
  * middle got from one side is of no use to him at another address. Both name the job that the connection is for, which the
- * preamble says in clear. And each names the public key of the side that made it, so all that follows can be sealed.
+ * preamble says in clear. And each names the public key of the side that made it, so all that follows can be sealed,
+ * and the cipher that this side says: nobody on the way can lead them to a worse one than both have.
  */
 #ifndef SCHEDULER_PROTO_HANDSHAKE_H
 #define SCHEDULER_PROTO_HANDSHAKE_H
@@ -43,8 +44,10 @@ struct handshake {
 	struct netaddr_net from; /* of the connector */
 	struct seal_keys keys;
 	unsigned char their_key[SEAL_KEY_BYTES]; /* valid when done() */
-	char listener[NETADDR_TEXT_MAX];         /* address of the listening side */
-	char peer[NETADDR_TEXT_MAX];             /* for messages */
+	enum seal_cipher offer;                  /* the connector's best one */
+	enum seal_cipher cipher;         /* the one that the listener takes; valid when done() */
+	char listener[NETADDR_TEXT_MAX]; /* address of the listening side */
+	char peer[NETADDR_TEXT_MAX];     /* for messages */
 	const struct handshake_events *events;
 	void *owner;
 };

@@ -5,12 +5,13 @@
  *
  * Handshake, after the preamble of frame.h (all frames at most FRAME_MAX_STRANGER bytes, LINK_HANDSHAKE_S in all):
  *   listener  {"op":"hello", "nonce":N1, "uid":its effective user}
- *   connector {"op":"hello", "nonce":N2, "role":R, "key":K2, "credential":C}
- *                                                 C over "connect R J N1 N2 K2 A", readable by that user
- *   listener  {"op":"welcome", "key":K1, "credential":D}
- *                                                 D over "accept R J N2 N1 K1 A", readable by the connector
+ *   connector {"op":"hello", "nonce":N2, "role":R, "key":K2, "cipher":O, "credential":C}
+ *                                                 C over "connect R J N1 N2 K2 O A", readable by that user
+ *   listener  {"op":"welcome", "key":K1, "cipher":S, "credential":D}
+ *                                                 D over "accept R J N2 N1 K1 S A", readable by the connector
  *          or {"op":"refused", "text":why}
  * K1 and K2 are public keys in hexadecimal, made for this connection. All that follows is sealed by them (seal.h).
+ * O is the best cipher that the connector has, and S the one that is used: O, or "xchacha20poly1305" if the listener lacks O.
  * J is the number of the job that the preamble names: somebody on the way who writes another one there is refused.
  * A is the listener's "ADDRESS:PORT" of this connection, as each side's kernel tells it: what a man in the middle got
  * is of no use at another address. So connections through address translation are refused.

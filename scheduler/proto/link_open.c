@@ -57,7 +57,7 @@ static int seal_all(struct link *link)
 {
 	unsigned char opening[SEAL_OPENING_BYTES];
 	int err = seal_begin(&link->seal, &link->shake.keys, link->shake.their_key,
-			     link->shake.is_listener, opening);
+			     link->shake.is_listener, link->shake.cipher, opening);
 
 	seal_keys_forget(&link->shake.keys);
 	if (!err)

@@ -6,7 +6,7 @@ import os
 import struct
 
 from scorectl.munge import Refused
-from scorectl.seal import Keys
+from scorectl.seal import CIPHER, Keys
 
 from . import frames
 
@@ -49,7 +49,7 @@ class Connector:
             raise frames.Broken("no welcome")
         said, uid = self._munge.read(frames.text(head, "credential"))
         key = frames.text(head, "key")
-        if (said != f"accept {self._role} 0 {self._mine} {self._theirs} {key} {self._where}"
+        if (said != f"accept {self._role} 0 {self._mine} {self._theirs} {key} {CIPHER} {self._where}"
                 or uid not in (0, os.geteuid())):
             raise Refused(f"user {uid} answers there, who is neither root nor you")
         self.seal = self._keys.seal(key, False)
@@ -60,9 +60,9 @@ class Connector:
         if head["op"] != "hello" or uid not in (0, os.geteuid()):
             raise Refused(f"a program of user {uid} listens there, who is neither root nor you")
         self._theirs = frames.text(head, "nonce")
-        text = f"connect {self._role} 0 {self._theirs} {self._mine} {self._keys.public} {self._where}"
+        text = f"connect {self._role} 0 {self._theirs} {self._mine} {self._keys.public} {CIPHER} {self._where}"
         self._say({"op": "hello", "nonce": self._mine, "role": self._role, "key": self._keys.public,
-                   "credential": self._munge.make(text, uid)})
+                   "cipher": CIPHER, "credential": self._munge.make(text, uid)})
 
 
 class Listener:
@@ -77,14 +77,15 @@ class Listener:
         """Takes a message of the connector, whose preamble was read already."""
         if head["op"] != "hello":
             raise frames.Broken("no hello")
-        role, theirs, key = (frames.text(head, name) for name in ("role", "nonce", "key"))
+        role, theirs, key, offer = (frames.text(head, name) for name in ("role", "nonce", "key", "cipher"))
         said, uid = self._munge.read(frames.text(head, "credential"))
-        if said != f"connect {role} 0 {self._mine} {theirs} {key} {self._where}" or role != "remote":
+        if said != f"connect {role} 0 {self._mine} {theirs} {key} {offer} {self._where}" or role != "remote":
             self._refuse("the credential was made for another connection")
         if uid != os.geteuid():
             self._refuse(f"you are user {uid}, and only user {os.geteuid()} is served")
-        text = f"accept {role} 0 {theirs} {self._mine} {self._keys.public} {self._where}"
-        self._say({"op": "welcome", "key": self._keys.public, "credential": self._munge.make(text, uid)})
+        text = f"accept {role} 0 {theirs} {self._mine} {self._keys.public} {CIPHER} {self._where}"
+        self._say({"op": "welcome", "key": self._keys.public, "cipher": CIPHER,
+                   "credential": self._munge.make(text, uid)})
         self.seal = self._keys.seal(key, True)
         return True
 

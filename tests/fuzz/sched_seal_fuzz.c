@@ -23,7 +23,7 @@ static void require(int cond)
 		abort();
 }
 
-static size_t sent_wire(struct seal *to, char wire[ROOM])
+static size_t sent_wire(struct seal *to, enum seal_cipher cipher, char wire[ROOM])
 {
 	unsigned char opening[2][SEAL_OPENING_BYTES];
 	struct seal_keys a, b;
@@ -31,8 +31,8 @@ static size_t sent_wire(struct seal *to, char wire[ROOM])
 	size_t size = SEAL_OPENING_BYTES;
 
 	require(!seal_keys_make(&a) && !seal_keys_make(&b));
-	require(!seal_begin(&from, &a, b.public, false, opening[0]));
-	require(!seal_begin(to, &b, a.public, true, opening[1]));
+	require(!seal_begin(&from, &a, b.public, false, cipher, opening[0]));
+	require(!seal_begin(to, &b, a.public, true, cipher, opening[1]));
 	memcpy(wire, opening[0], SEAL_OPENING_BYTES);
 	size += seal_push(&from, wire + size, SENT, HALF, false);
 	size += seal_push(&from, wire + size, &SENT[HALF], sizeof(SENT) - HALF, true);
@@ -62,14 +62,12 @@ static size_t pull_all(struct seal *seal, const char *wire, size_t size, size_t 
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run(enum seal_cipher cipher, const uint8_t *data, size_t size)
 {
 	char wire[ROOM], text[ROOM];
 	struct seal seal;
-	size_t whole = sent_wire(&seal, wire), length, rest;
+	size_t whole = sent_wire(&seal, cipher, wire), length, rest;
 
-	if (size < 3)
-		return 0;
 	wire[data[1] % whole] = (char)(wire[data[1] % whole] ^ data[2]);
 	rest = size - 3 < sizeof(wire) - whole ? size - 3 : sizeof(wire) - whole;
 	memcpy(wire + whole, data + 3, rest);
@@ -77,5 +75,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(length == 0 || length == HALF || length == sizeof(SENT));
 	require(!memcmp(text, SENT, length));
 	require(data[2] || length == sizeof(SENT));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	for (enum seal_cipher cipher = 0; size >= 3 && cipher <= seal_cipher_best(); cipher++)
+		run(cipher, data, size);
 	return 0;
 }

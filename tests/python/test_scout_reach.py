@@ -17,7 +17,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scout"), str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
 from scorectl.munge import Refused  # noqa: E402
-from scorectl.seal import Keys  # noqa: E402
+from scorectl.seal import CIPHER, Keys  # noqa: E402
 from scoutkit import agents, fanout, frames, hosts, loop, opening, pdsh, reach, shake  # noqa: E402
 
 ME = os.geteuid()
@@ -77,9 +77,9 @@ class Node:
         say({"op": "hello", "nonce": "0" * 32, "uid": self.uid})
         hello, keys = hear(), Keys()
         assert hello["credential"].startswith(
-            f"connect scout 0 {'0' * 32} {hello['nonce']} {hello['key']} 127.0.0.1:{self.port}|")
-        say({"op": "welcome", "key": keys.public, "credential":
-             f"accept scout 0 {hello['nonce']} {'0' * 32} {keys.public} 127.0.0.1:{self.port}|{self.uid}"})
+            f"connect scout 0 {'0' * 32} {hello['nonce']} {hello['key']} {CIPHER} 127.0.0.1:{self.port}|")
+        say({"op": "welcome", "key": keys.public, "cipher": CIPHER, "credential":
+             f"accept scout 0 {hello['nonce']} {'0' * 32} {keys.public} {CIPHER} 127.0.0.1:{self.port}|{self.uid}"})
         sealed.append(keys.seal(hello["key"], True))
         caller.sendall(sealed[0].opening)
         decoder.seal(sealed[0])
@@ -218,16 +218,16 @@ def listener_says(credential_of, uid=ME):
     said = []
     ours = shake.Connector(Munge(), "scout", "1.2.3.4:5", said.append)
     ours.hear({"op": "hello", "nonce": "n1", "uid": uid})
-    return ours.hear({"op": "welcome", "key": KEY, "credential": credential_of(said[0]["nonce"])})
+    return ours.hear({"op": "welcome", "key": KEY, "cipher": CIPHER, "credential": credential_of(said[0]["nonce"])})
 
 
 def test_connector__knows_the_listener():
-    assert listener_says(lambda mine: f"accept scout 0 {mine} n1 {KEY} 1.2.3.4:5|{ME}")
-    for wrong in (lambda mine: f"accept scout 0 {mine} n1 {KEY} 1.2.3.4:6|{ME}",
-                  lambda mine: f"accept scout 0 x n1 {KEY} 1.2.3.4:5|{ME}",
-                  lambda mine: f"accept scout 7 {mine} n1 {KEY} 1.2.3.4:5|{ME}",
-                  lambda mine: f"accept scout 0 {mine} n1 {Keys().public} 1.2.3.4:5|{ME}",
-                  lambda mine: f"accept scout 0 {mine} n1 {KEY} 1.2.3.4:5|{ME + 77}"):
+    assert listener_says(lambda mine: f"accept scout 0 {mine} n1 {KEY} {CIPHER} 1.2.3.4:5|{ME}")
+    for wrong in (lambda mine: f"accept scout 0 {mine} n1 {KEY} {CIPHER} 1.2.3.4:6|{ME}",
+                  lambda mine: f"accept scout 0 x n1 {KEY} {CIPHER} 1.2.3.4:5|{ME}",
+                  lambda mine: f"accept scout 7 {mine} n1 {KEY} {CIPHER} 1.2.3.4:5|{ME}",
+                  lambda mine: f"accept scout 0 {mine} n1 {Keys().public} {CIPHER} 1.2.3.4:5|{ME}",
+                  lambda mine: f"accept scout 0 {mine} n1 {KEY} {CIPHER} 1.2.3.4:5|{ME + 77}"):
         with pytest.raises(Refused):
             listener_says(wrong)
     with pytest.raises(Refused):
@@ -250,13 +250,14 @@ def test_decoder__strangers_have_to_be_brief():
 
 
 def test_listener__lets_only_ourselves_in():
-    def connector_says(uid=ME, role="remote", where="1.2.3.4:5", key=KEY, job=0):
+    def connector_says(uid=ME, role="remote", where="1.2.3.4:5", key=KEY, job=0, cipher=CIPHER):
         said = []
         ours = shake.Listener(Munge(), "1.2.3.4:5", said.append)
-        return ours.hear({"op": "hello", "nonce": "n2", "role": role, "key": key,
-                          "credential": f"connect {role} {job} {said[0]['nonce']} n2 {KEY} {where}|{uid}"})
+        return ours.hear({"op": "hello", "nonce": "n2", "role": role, "key": key, "cipher": cipher,
+                          "credential": f"connect {role} {job} {said[0]['nonce']} n2 {KEY} {CIPHER} {where}|{uid}"})
     assert connector_says()
-    for wrong in ({"uid": ME + 77}, {"role": "scrun"}, {"where": "1.2.3.4:6"}, {"key": Keys().public}, {"job": 1}):
+    for wrong in ({"uid": ME + 77}, {"role": "scrun"}, {"where": "1.2.3.4:6"},
+                  {"key": Keys().public}, {"job": 1}, {"cipher": "aes256gcm"}):
         with pytest.raises(Refused):
             connector_says(**wrong)
 

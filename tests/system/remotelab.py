@@ -9,7 +9,7 @@ import sys
 from systest import BUILD, ROOT
 
 sys.path[:0] = [f"{ROOT}/scheduler/ctl", f"{ROOT}/configs"]
-from scorectl.seal import Keys                                          # noqa: E402
+from scorectl.seal import CIPHER, Keys                                  # noqa: E402
 from scorectl.link import Link, Unreachable                             # noqa: E402
 from scorectl.munge import Munge                                        # noqa: E402
 
@@ -64,10 +64,10 @@ class Guest(Link):
         role, nonce, keys = hello["role"], hello["nonce"], Keys()
         place = "%s:%d" % self.socket.getsockname()
         text, uid = self.munge.read(hello["credential"])
-        if text != f"connect {role} 0 {mine} {nonce} {hello['key']} {place}":
+        if text != f"connect {role} 0 {mine} {nonce} {hello['key']} {hello['cipher']} {place}":
             return text, uid
-        said = f"accept {role} 0 {nonce} {mine} {keys.public} {place}"
-        self.send({"op": "welcome", "key": keys.public, "credential": self.munge.make(said, uid)})
+        said = f"accept {role} 0 {nonce} {mine} {keys.public} {CIPHER} {place}"
+        self.send({"op": "welcome", "key": keys.public, "cipher": CIPHER, "credential": self.munge.make(said, uid)})
         self._start(keys.seal(hello["key"], True))
         return role, uid
 

@@ -116,8 +116,8 @@ def frame(head):
 
 def garbage(server, rate):
     host, port = server.rsplit(":", 1)
-    hello = b'{"op": "hello", "nonce": "%s", "role": "scrun", "key": "%s", "credential": "MUNGE:%s:"}' % (
-        b"0" * 32, b"1" * 64, b"QUJD" * 60)
+    hello = (b'{"op": "hello", "nonce": "%s", "role": "scrun", "key": "%s", "cipher": "aes256gcm", '
+             b'"credential": "MUNGE:%s:"}') % (b"0" * 32, b"1" * 64, b"QUJD" * 60)
     whole = MAGIC + struct.pack(">Q", 0) + frame(hello)
     begun, sent, kept = time.monotonic(), 0, []
     print("held", flush=True)

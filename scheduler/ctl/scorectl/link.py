@@ -7,7 +7,7 @@ import struct
 
 from . import bare, jsontext
 from .munge import Munge, Refused
-from .seal import Broken, Keys
+from .seal import CIPHER, Broken, Keys
 
 MAGIC = b"OSCORE1\n"
 PORT = 7710
@@ -66,14 +66,14 @@ class Link:
             raise Refused(f"scored at {self.server}: a program of user {hello['uid']} listens there, neither root nor "
                           "ourselves")
         nonce, keys, place = os.urandom(16).hex(), Keys(), self._place()
-        said = f"connect {role} {job} {hello['nonce']} {nonce} {keys.public} {place}"
-        self.send({"op": "hello", "nonce": nonce, "role": role, "key": keys.public,
+        said = f"connect {role} {job} {hello['nonce']} {nonce} {keys.public} {CIPHER} {place}"
+        self.send({"op": "hello", "nonce": nonce, "role": role, "key": keys.public, "cipher": CIPHER,
                    "credential": self.munge.make(said, hello["uid"])})
         answer = self.receive()
         if answer["op"] != "welcome":
             raise Refused(f"scored at {self.server}: {answer.get('text', 'refused')}")
         text, uid = self.munge.read(answer["credential"])
-        if (text != f"accept {role} {job} {nonce} {hello['nonce']} {answer['key']} {place}"
+        if (text != f"accept {role} {job} {nonce} {hello['nonce']} {answer['key']} {CIPHER} {place}"
                 or uid not in (0, os.geteuid())):
             raise Refused(f"scored at {self.server}: who answers there is user {uid}, neither root nor ourselves")
         self._start(keys.seal(answer["key"], False))

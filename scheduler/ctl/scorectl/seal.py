@@ -7,6 +7,7 @@ import struct
 from .library import byref, c_ubyte, c_ulonglong, c_void_p, room
 from .munge import Refused, loaded
 
+CIPHER = "xchacha20poly1305"     # daemons have a faster one among themselves, which commands do without
 KEY_BYTES = 32      # of crypto_kx, of all kinds
 OPENING_BYTES = 24
 PLAIN_MAX = 64 << 10

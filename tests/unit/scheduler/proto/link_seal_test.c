@@ -69,8 +69,11 @@ static void setup(struct middle *m)
 	   !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, b));
 	is_int(seal_keys_make(&keys[0]), 0);
 	is_int(seal_keys_make(&keys[1]), 0);
-	is_int(seal_begin(&seal[0], &keys[0], keys[1].public, false, opening[0]), 0);
-	is_int(seal_begin(&seal[1], &keys[1], keys[0].public, true, opening[1]), 0);
+	is_int(seal_begin(&seal[0], &keys[0], keys[1].public, false, seal_cipher_best(),
+			  opening[0]),
+	       0);
+	is_int(seal_begin(&seal[1], &keys[1], keys[0].public, true, seal_cipher_best(), opening[1]),
+	       0);
 	m->at_a = a[1];
 	m->at_b = b[1];
 	is_int(write(m->at_a, opening[1], SEAL_OPENING_BYTES), SEAL_OPENING_BYTES);

@@ -10,6 +10,18 @@
 
 #define WIRE_MAX (4 * SEAL_RECORD_MAX)
 
+static enum seal_cipher cipher;
+
+/* A test with each cipher that this processor has. */
+#define SEAL_TEST(name)                                                                            \
+	static void name(void);                                                                    \
+	TAP_TEST(name##_of_each_cipher)                                                            \
+	{                                                                                          \
+		for (cipher = SEAL_XCHACHA20; cipher <= seal_cipher_best(); cipher++)              \
+			name();                                                                    \
+	}                                                                                          \
+	static void name(void)
+
 /* Both ends of a connection, and what a has sent. */
 struct ends {
 	struct seal a, b;
@@ -24,8 +36,8 @@ static void setup(struct ends *ends)
 
 	is_int(seal_keys_make(&a), 0);
 	is_int(seal_keys_make(&b), 0);
-	is_int(seal_begin(&ends->a, &a, b.public, false, opening[0]), 0);
-	is_int(seal_begin(&ends->b, &b, a.public, true, opening[1]), 0);
+	is_int(seal_begin(&ends->a, &a, b.public, false, cipher, opening[0]), 0);
+	is_int(seal_begin(&ends->b, &b, a.public, true, cipher, opening[1]), 0);
 	memcpy(ends->wire, opening[0], SEAL_OPENING_BYTES);
 	ends->size = SEAL_OPENING_BYTES;
 }
@@ -53,7 +65,7 @@ static int pull_all(struct seal *seal, const char *wire, size_t size, char *text
 	return got;
 }
 
-TAP_TEST(seal_pull__what_was_pushed)
+SEAL_TEST(seal_pull__what_was_pushed)
 {
 	static struct ends ends;
 	char text[64];
@@ -68,7 +80,7 @@ TAP_TEST(seal_pull__what_was_pushed)
 	ok(ends.b.is_ended);
 }
 
-TAP_TEST(seal_pull__the_longest_record_in_pieces)
+SEAL_TEST(seal_pull__the_longest_record_in_pieces)
 {
 	static struct ends ends;
 	static char long_one[SEAL_PLAIN_MAX], plain[SEAL_RECORD_MAX];
@@ -93,7 +105,7 @@ TAP_TEST(seal_pull__the_longest_record_in_pieces)
 }
 
 /* One bit, anywhere behind the opening and the lengths. */
-TAP_TEST(seal_pull__altered)
+SEAL_TEST(seal_pull__altered)
 {
 	static struct ends ends, spoilt;
 	char text[64];
@@ -111,7 +123,7 @@ TAP_TEST(seal_pull__altered)
 	is_int(n_taken, 0);
 }
 
-TAP_TEST(seal_pull__repeated_left_out_reordered)
+SEAL_TEST(seal_pull__repeated_left_out_reordered)
 {
 	static struct ends ends;
 	size_t at[4];
@@ -144,7 +156,7 @@ TAP_TEST(seal_pull__repeated_left_out_reordered)
 }
 
 /* To the side that sent it, or to a connection with another key. */
-TAP_TEST(seal_pull__of_another_connection)
+SEAL_TEST(seal_pull__of_another_connection)
 {
 	static struct ends ends, other;
 	char text[64];
@@ -156,7 +168,7 @@ TAP_TEST(seal_pull__of_another_connection)
 	is_int(pull_all(&ends.a, ends.wire, ends.size, text, sizeof(text)), -EBADMSG);
 }
 
-TAP_TEST(seal_pull__lengths)
+SEAL_TEST(seal_pull__lengths)
 {
 	static const struct {
 		const char *bytes;
@@ -175,7 +187,7 @@ TAP_TEST(seal_pull__lengths)
 		is_int(seal_pull(&ends.b, cases[i].bytes, 4, text, &n, &used), cases[i].got);
 }
 
-TAP_TEST(seal__goes_on_from_a_copy)
+SEAL_TEST(seal__goes_on_from_a_copy)
 {
 	static struct ends ends;
 	struct seal copy;
@@ -191,6 +203,19 @@ TAP_TEST(seal__goes_on_from_a_copy)
 	push(&ends, "two", false);
 	is_int(pull_all(&copy, ends.wire + half, ends.size - half, text, sizeof(text)), 1);
 	is_str(text, "two");
+}
+
+TAP_TEST(seal_cipher_read__names)
+{
+	enum seal_cipher got = SEAL_AES256;
+
+	is_int(seal_cipher_read(&got, "xchacha20poly1305"), 0);
+	is_int(got, SEAL_XCHACHA20);
+	is_int(seal_cipher_read(&got, seal_cipher_name(SEAL_AES256)), 0);
+	is_int(got, SEAL_AES256);
+	is_int(seal_cipher_read(&got, ""), -EPROTO);
+	is_int(seal_cipher_read(&got, "aes256gcm "), -EPROTO);
+	is_int(got, SEAL_AES256);
 }
 
 TAP_TEST(seal_key_read__digits_of_a_key)
@@ -223,5 +248,5 @@ TAP_TEST(seal_begin__no_key)
 	struct seal seal;
 
 	is_int(seal_keys_make(&keys), 0);
-	is_int(seal_begin(&seal, &keys, zero, false, opening), -EPROTO);
+	is_int(seal_begin(&seal, &keys, zero, false, SEAL_XCHACHA20, opening), -EPROTO);
 }
