@@ -25,7 +25,7 @@
 #include "scheduler/scnoded/waiting.h"
 
 #define IDLE_SHARE 0.02 /* of one core: less is idle */
-#define END_S 1.0       /* a scstepd that has closed its link has ended by then */
+#define END_S 12.0      /* a scstepd that has closed its link: beyond FRONT_LINGER_S */
 #define END_ALL_S (STOP_S + 4.0)
 #define LIMIT_AGAIN_S 0.05
 #define EXIT_START 125
@@ -189,12 +189,14 @@ static void limit(struct step *step, double seconds)
 
 void steps_await_end(struct step *step)
 {
+	step->is_ending = true;
 	limit(step, END_S);
 }
 
 void steps_stop(struct step *step, const char *text)
 {
-	if (step->is_leaving)
+	/* One that ends gives scrun what it has not read yet. */
+	if (step->is_leaving || step->is_ending)
 		return;
 	if (!step->cord ||
 	    link_send(step->cord, json_pack("{s:s, s:s}", "op", OP_STOP, "reason", text), NULL,
@@ -383,6 +385,7 @@ void steps_tie(struct step *step, struct link *link)
 	if (step->cord)
 		link_close(step->cord, 0);
 	step->cord = link;
+	step->is_ending = false;
 	ev_timer_stop(step->daemon->loop, &step->limit);
 }
 

@@ -69,6 +69,33 @@ def byte_for_byte(lab, work):
     tap.equal(done.stdout.split(), ["0", "0"], "--stdin none")
 
 
+# A rank that writes until nobody has taken anything for half a second, and then says how much that was.
+FILL = """import os, select
+os.set_blocking(1, False)
+n = 0
+while select.select([], [1], [], 0.5)[1]:
+    n += os.write(1, bytes(4096))
+os.write(2, b"%d" % n)"""
+REST = 400000   # bytes for which a rank would wait: its pipe, and a part of the room that its host has
+LATE_S = 2.5    # longer than any daemon was once patient with an ended job
+
+
+def unread(lab, *words):
+    """(bytes of standard output, standard error, code) of a job whose output nobody reads for a while."""
+    with subprocess.Popen(lab.command(SCRUN, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+        time.sleep(LATE_S)
+        out, said = job.communicate()
+        return len(out), said.decode(), job.returncode
+
+
+def read_late(lab):
+    """As much as there is room for on the way: its job ends, and it is there for him who reads it later."""
+    size = unread(lab, sys.executable, "-c", FILL)[0]
+    sizes = [size - i * REST for i in range(1, 5)]  # how much goes varies
+    tap.equal([unread(lab, "head", "-c", f"{size}", "/dev/zero") for size in sizes], [(size, "", 0) for size in sizes],
+              "output that is read late")
+
+
 def lines(lab):
     script = "for i in 1 2 3; do printf 'a%s' $i; sleep 0.02; echo b; done; printf end"
     done = lab.scrun("-nodes=2x2", "--label", "sh", "-c", script)
@@ -400,6 +427,7 @@ def main():
     with schedlab.Lab(f"r{os.getpid()}", 2, "--cores", "4") as lab, \
             tempfile.TemporaryDirectory(dir=schedlab.BUILD) as work:
         byte_for_byte(lab, work)
+        read_late(lab)
         lines(lab)
         codes(lab, work)
         environment(lab, work)
