@@ -9,12 +9,18 @@ struct fake_pm fake;
 
 static struct fake_sent *open_buffer; /* lent and not sent yet */
 
-void fake_open(const char *device)
+void fake_reset(const char *device)
 {
 	memset(&fake, 0, sizeof(fake));
 	fake.device = device;
 	fake.send_buffers = INT32_MAX;
 	fake.last = &fake.first;
+	fake.stream = ENOBUFS;
+}
+
+void fake_open(const char *device)
+{
+	fake_reset(device);
 	mtl_pm.ctx = 1;
 	match_init(&mtl_pm.match);
 	ids_init(&mtl_pm.ids);
@@ -29,6 +35,10 @@ void fake_open(const char *device)
 	mtl_pm.burst = NULL;
 	mtl_pm.n_fetches = 0;
 	mtl_pm.damaged = 0;
+	mtl_pm.deaths = 0;
+	mtl_pm.deaf_bytes = 0;
+	mtl_pm.exposed = 0;
+	mtl_pm.is_corked = mtl_pm.has_held = false;
 	mtl_pm.unexpected_bytes = 0;
 	mtl_pm.unexpected_limit = 64u << 20;
 	mtl_pm.read_limit = 32;
@@ -109,6 +119,31 @@ void fake_sent_control(pmNode node, enum envelope_kind kind, uint64_t id)
 	fake_drop();
 }
 
+void fake_sent_data(pmNode node, const void *head, size_t head_size, const void *data, size_t size)
+{
+	const struct fake_sent *sent = fake.first;
+
+	if (!ok(sent != NULL))
+		return;
+	is_int(sent->node, node);
+	if (is_int(sent->size, head_size + size)) {
+		is_mem(sent->bytes, head, head_size);
+		is_mem(sent->bytes + head_size, data, size);
+	}
+	fake_drop();
+}
+
+void fake_prepare_send(struct fake_send *s, struct mtl_pm_peer *peer, const char *data,
+		       size_t length)
+{
+	memset(s, 0, sizeof(*s));
+	s->req.super.ompi_req = &s->ompi;
+	s->req.send.peer = peer;
+	s->req.send.data = data;
+	s->req.send.length = length;
+	s->req.send.context = FAKE_CONTEXT;
+}
+
 void fake_prepare(struct fake_receive *r, size_t room)
 {
 	memset(r, 0, sizeof(*r));
@@ -157,6 +192,8 @@ int pmGetLongRead(pmContext ctx, pmNode node, uint64_t *ret_bytes)
 
 int pmGetSendBuffer(pmContext ctx, pmNode node, size_t len, void **ret_buf, pmDesc *ret_desc)
 {
+	if (fake.send_error)
+		return fake.send_error;
 	if (!fake.send_buffers)
 		return ENOBUFS;
 	ok(len <= FAKE_MTU && !open_buffer);
@@ -178,10 +215,66 @@ int pmTruncateBuffer(pmContext ctx, pmDesc desc, size_t len)
 
 int pmSend(pmContext ctx, pmDesc desc)
 {
+	open_buffer->is_corked = fake.corks > fake.uncorks;
 	*fake.last = open_buffer;
 	fake.last = &open_buffer->next;
 	open_buffer = NULL;
 	return 0;
+}
+
+int pmPost(pmContext ctx, pmNode node, const void *data, size_t len)
+{
+	void *buf;
+	pmDesc desc;
+	int rc = pmGetSendBuffer(ctx, node, len, &buf, &desc);
+
+	if (rc)
+		return rc;
+	memcpy(buf, data, len);
+	return pmSend(ctx, desc);
+}
+
+int pmGatherHeadedRow(pmContext ctx, pmNode node, const pmRowHead *first, const pmRowHead *others,
+		      pmGather gather, void *arg, size_t len, size_t *ret_done)
+{
+	const pmRowHead *head = first;
+	size_t n;
+
+	ok(len > 0);
+	for (*ret_done = 0; *ret_done < len; *ret_done += n, head = others) {
+		char *buf;
+		pmDesc desc;
+		int rc;
+
+		n = len - *ret_done < head->part ? len - *ret_done : head->part;
+		rc = pmGetSendBuffer(ctx, node, head->len + n, (void **)&buf, &desc);
+		if (rc)
+			return rc;
+		memcpy(buf, head->data, head->len);
+		gather(arg, buf + head->len, n);
+		pmSend(ctx, desc);
+	}
+	return 0;
+}
+
+static void gather_plain(void *next, void *to, size_t n)
+{
+	memcpy(to, *(const char **)next, n);
+	*(const char **)next += n;
+}
+
+int pmPostHeadedRow(pmContext ctx, pmNode node, const pmRowHead *first, const pmRowHead *others,
+		    const void *data, size_t len, size_t *ret_done)
+{
+	return pmGatherHeadedRow(ctx, node, first, others, gather_plain, &data, len, ret_done);
+}
+
+int pmPostRow(pmContext ctx, pmNode node, const void *head, size_t head_len, const void *data,
+	      size_t len, size_t part, size_t *ret_done)
+{
+	const pmRowHead all = {head, head_len, part};
+
+	return pmPostHeadedRow(ctx, node, &all, &all, data, len, ret_done);
 }
 
 int pmCork(pmContext ctx, int is_on)
@@ -217,12 +310,85 @@ int pmProbeNode(pmContext ctx, pmNode node)
 
 int pmIsSendOut(pmContext ctx, pmNode node)
 {
-	return 0;
+	return fake.send_out;
 }
 
 int pmIsStreamOpen(pmContext ctx, pmNode node)
 {
-	return ENOTCONN;
+	return fake.stream;
+}
+
+int pmMLock(pmContext ctx, void *addr, size_t len, pmHandle *ret_handle)
+{
+	if (fake.lock_error)
+		return fake.lock_error;
+	fake.locks++;
+	fake.locked = addr;
+	fake.locked_size = len;
+	*ret_handle = (pmHandle){.word = {(uintptr_t)addr, len}};
+	return 0;
+}
+
+int pmMUnlock(pmContext ctx, const pmHandle *handle)
+{
+	ok(handle->word[0] != 0);
+	fake.unlocks++;
+	return 0;
+}
+
+int pmReceiveRow(pmContext ctx, struct iovec *ret_parts, size_t room, size_t *ret_n,
+		 pmNode *ret_src, pmDesc *ret_desc)
+{
+	fake.polls++;
+	if (fake.on_poll)
+		fake.on_poll();
+	return ENOBUFS;
+}
+
+int pmOpenContext(const struct pmOptions *options, pmContext *ret_ctx)
+{
+	if (fake.open_error)
+		return fake.open_error;
+	fake.options = *options;
+	fake.opens++;
+	*ret_ctx = 1;
+	return 0;
+}
+
+int pmCloseContext(pmContext ctx)
+{
+	is_int(ctx, 1);
+	fake.closes++;
+	return 0;
+}
+
+int pmGetAddress(pmContext ctx, void *buf, size_t *len)
+{
+	if (fake.address_error)
+		return fake.address_error;
+	ok(*len >= sizeof(FAKE_ADDRESS));
+	*len = sizeof(FAKE_ADDRESS);
+	memcpy(buf, FAKE_ADDRESS, *len);
+	return 0;
+}
+
+int pmQuiesce(pmContext ctx, int timeout_ms)
+{
+	ok(timeout_ms > 0);
+	fake.quiesces++;
+	return fake.quiesce_error;
+}
+
+int pmResume(pmContext ctx)
+{
+	fake.resumes++;
+	return 0;
+}
+
+int pmGetNote(pmContext ctx, const char **ret_text)
+{
+	*ret_text = fake.note ? fake.note : "";
+	return 0;
 }
 
 int pmBeforeSelect(pmContext ctx, int *ret_fd, int *ret_timeout_ms)
@@ -269,21 +435,4 @@ const char *pmErrorString(int error)
 		okf(false, #name " is not expected");                                              \
 		return ENOSYS;                                                                     \
 	}
-UNUSED(pmOpenContext, const struct pmOptions *options, pmContext *ret_ctx)
-UNUSED(pmCloseContext, pmContext ctx)
-UNUSED(pmGetAddress, pmContext ctx, void *buf, size_t *len)
-UNUSED(pmPost, pmContext ctx, pmNode node, const void *data, size_t len)
-UNUSED(pmPostRow, pmContext ctx, pmNode node, const void *head, size_t head_len, const void *data,
-       size_t len, size_t part, size_t *ret_done)
-UNUSED(pmPostHeadedRow, pmContext ctx, pmNode node, const pmRowHead *first, const pmRowHead *others,
-       const void *data, size_t len, size_t *ret_done)
-UNUSED(pmGatherHeadedRow, pmContext ctx, pmNode node, const pmRowHead *first,
-       const pmRowHead *others, pmGather gather, void *arg, size_t len, size_t *ret_done)
-UNUSED(pmReceiveRow, pmContext ctx, struct iovec *ret_parts, size_t room, size_t *ret_n,
-       pmNode *ret_src, pmDesc *ret_desc)
 UNUSED(pmReleaseReceiveBuffer, pmContext ctx, pmDesc desc)
-UNUSED(pmMLock, pmContext ctx, void *addr, size_t len, pmHandle *ret_handle)
-UNUSED(pmMUnlock, pmContext ctx, const pmHandle *handle)
-UNUSED(pmQuiesce, pmContext ctx, int timeout_ms)
-UNUSED(pmResume, pmContext ctx)
-UNUSED(pmGetNote, pmContext ctx, const char **ret_text)

@@ -22,6 +22,7 @@ struct fake_sent {
 	struct fake_sent *next;
 	pmNode node;
 	size_t size;
+	bool is_corked; /* PM may hold it */
 	_Alignas(8) char bytes[FAKE_MTU];
 };
 
@@ -37,7 +38,20 @@ struct fake_pm {
 	const char *device; /* of all nodes */
 	uint64_t long_read; /* of it */
 	int send_buffers;   /* that there are; then ENOBUFS */
-	int read_error;     /* of pmRead() */
+	int send_error;     /* of all that sends, if not 0 */
+	int send_out;       /* of pmIsSendOut() */
+	int stream;         /* of pmIsStreamOpen(); ENOBUFS: there is none */
+	int lock_error;     /* of pmMLock() */
+	const void *locked; /* by the last one */
+	size_t locked_size;
+	int locks, unlocks;
+	int polls;                /* looks for what has arrived; nothing has */
+	void (*on_poll)(void);    /* may be NULL */
+	struct pmOptions options; /* of the context that was opened */
+	int open_error, address_error, quiesce_error;
+	int opens, closes, quiesces, resumes;
+	const char *note; /* of the context; NULL: none */
+	int read_error;   /* of pmRead() */
 	struct fake_sent *first, **last;
 	struct fake_read reads[FAKE_READS];
 	size_t n_reads;
@@ -52,6 +66,12 @@ struct fake_pm {
 
 extern struct fake_pm fake;
 
+/* A send with its request. */
+struct fake_send {
+	struct mtl_pm_request req;
+	struct ompi_request_t ompi;
+};
+
 /* A receive with its request and memory. */
 struct fake_receive {
 	struct mtl_pm_request req;
@@ -59,7 +79,11 @@ struct fake_receive {
 	char data[FAKE_ROOM];
 };
 
-/* The component's lists, empty; a device of that name leads to all nodes. */
+#define FAKE_ADDRESS "address"
+
+/* PM as it is at first; a device of that name leads to all nodes. */
+void fake_reset(const char *device);
+/* The same, and the component's lists, empty. */
 void fake_open(const char *device);
 void fake_close(void);
 
@@ -69,6 +93,12 @@ void fake_drop(void);
 /* The oldest datagram is a control message of this kind and id for the node. It is forgotten. */
 void fake_sent_control(pmNode node, enum envelope_kind kind, uint64_t id);
 
+/* The oldest datagram is for the node and is made of this head and these data. It is forgotten. */
+void fake_sent_data(pmNode node, const void *head, size_t head_size, const void *data, size_t size);
+
+/* Ready to send @length bytes in one piece to the peer. */
+void fake_prepare_send(struct fake_send *s, struct mtl_pm_peer *peer, const char *data,
+		       size_t length);
 /* Ready for @room bytes; posted for that source and tag. */
 void fake_prepare(struct fake_receive *r, size_t room);
 void fake_post(struct fake_receive *r, int32_t source, int32_t tag, size_t room);

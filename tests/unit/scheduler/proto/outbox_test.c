@@ -132,8 +132,8 @@ TAP_TEST(outbox_seal__behind_what_waits)
 
 	must(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
 	must(!seal_keys_make(&keys[0]) && !seal_keys_make(&keys[1]));
-	is_int(seal_begin(&seal[0], &keys[0], keys[1].public, false, opening[0]), 0);
-	is_int(seal_begin(&seal[1], &keys[1], keys[0].public, true, opening[1]), 0);
+	is_int(seal_begin(&seal[0], &keys[0], keys[1].public, false, SEAL_XCHACHA20, opening[0]), 0);
+	is_int(seal_begin(&seal[1], &keys[1], keys[0].public, true, SEAL_XCHACHA20, opening[1]), 0);
 	is_int(outbox_send(&box, -1, &first), 0);
 	is_int(outbox_seal(&box, &seal[0], opening[0]), 0);
 	is_int(box.bytes, 8 + SEAL_OPENING_BYTES);
