@@ -79,7 +79,7 @@ PM = Table({
     "stream": Value(values.choice("auto", "never", "always")),
     "udp": Table({
         "rails": _RAILS,
-        "mtu": Value(values.number(576, 65535)),
+        "mtu": Value(values.number(576, 65535, zero="that of the interfaces")),
         "gso": Value(values.boolean),
         "port": Value(values.number(1, 65535, zero="any")),
     }),
@@ -95,7 +95,7 @@ PM = Table({
         "crc": Value(values.boolean),
         "send_buffers": Value(values.number(64, 65536)),
         "pull_bytes": Value(values.size(64 << 10, 1 << 30)),
-        "peer_timeout": Value(values.duration("ms", 1, 86400000, zero="never")),
+        "peer_timeout": Value(values.duration("ms", 1, 4294967295, zero="never")),
     }),
     "wait": Table({
         "spin": Value(values.duration("us", 1, 1000000, zero="sleep at once")),
@@ -103,7 +103,7 @@ PM = Table({
 })
 
 # All hosts of a job must agree on these, so no host may have its own.
-_COMMON = {"channel": ("credit", "crc"), "verbs": ("path", "connected_max")}
+_COMMON = {"channel": ("credit", "crc"), "verbs": ("mtu", "path", "connected_max")}
 
 OVERRIDES = Table({name: Table({key: inner for key, inner in kind.keys.items()
                                 if key not in _COMMON.get(name, ())})

@@ -284,7 +284,7 @@ LIMITS = {
     "shmem.ring": ("16384", "16777216"), "shmem.mtu": ("1024", "65536"),
     "channel.window": ("8", "4096"), "channel.credit": ("1", "1024"),
     "channel.crc": ("0", "1"), "channel.send_buffers": ("64", "65536"),
-    "channel.pull_bytes": ("65536", "1073741824"), "channel.peer_timeout": ("0", "86400000"),
+    "channel.pull_bytes": ("65536", "1073741824"), "channel.peer_timeout": ("0", "4294967295"),
     "wait.spin": ("0", "1000000"), "shmem.large": ("auto", "ring", "cma"),
     "shmem.dir": ("/dev/shm", "/" + "a" * 120), "devices": ("self+shmem+ethernet+udp", "udp"),
     "ethernet.rails": ("eth1+enp3s0f0", "+".join(f"eth{n}" for n in range(8))),
@@ -349,6 +349,20 @@ def test_schema__limits_are_those_of_the_library(load):
             assert tree["pm"][key] == number
         assert pm(key, quoted.format(int(high) * 2))[0] is None
         assert pm(key, quoted.format(int(low) - 1))[0] is None
+
+
+def test_schema__takes_0_for_the_mtu_of_the_interfaces(load):
+    tree, problems = load(f"{HOSTS}[overrides.n1.udp]\nmtu = 0\n")
+    assert (problems, tree["hosts"][1]["pm"]) == ([], {"udp.mtu": "0"})
+
+
+@pytest.mark.parametrize("key, value", [
+    ("verbs.mtu", "4096"), ("verbs.path", '"datagram"'), ("verbs.connected_max", "8"), ("channel.crc", "true"),
+    ("channel.credit", "8")])
+def test_schema__no_host_has_its_own_of_what_a_job_agrees_on(load, key, value):
+    assert load(f"{HOSTS}[pm]\n{key} = {value}\n")[1] == []
+    _, problems = load(f"{HOSTS}[overrides.n1]\n{key} = {value}\n")
+    assert len(problems) == 1 and f"overrides.n1.{key}: unknown key here" in problems[0]
 
 
 def test_values__port_span_is_that_of_the_library():
