@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""options - the library's tunables as PM_OPTIONS text: keys as pmcore/util/conf.h has them.
+"""options - the library's tunables as PM_OPTIONS text.
 
 Only what the file says is written; everything else stays at the library's default.
 """
 
-# In the order they are printed.
-KEYS = (
-    "devices",
-    "ethernet.rails", "ethernet.attach", "ethernet.lane", "ethernet.socket",
-    "verbs.devices", "verbs.gid", "verbs.mtu", "verbs.credit", "verbs.lost_timeout",
-    "verbs.shared", "verbs.connections", "verbs.pinned",
-    "verbs.path", "verbs.connected_max",
-    "stream", "udp.rails", "udp.mtu", "udp.gso", "udp.port",
-    "shmem.ring", "shmem.mtu", "shmem.large", "shmem.dir",
-    "channel.window", "channel.credit", "channel.crc", "channel.send_buffers",
-    "channel.pull_bytes", "channel.peer_timeout",
-    "wait.spin",
-)
+from .optiontable import TABLE
+
+# In the order they are printed. Options of one run belong in its environment only.
+KEYS = tuple(option.name for option in TABLE if option.scope != "RUN")
 
 
 def _text(value):

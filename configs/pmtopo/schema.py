@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """schema - which keys a cluster.toml may hold and of what kind their values are.
 
-This is the one list of keys; cluster.toml(5) tells them in prose. resolve and the modules that it calls check
-values against each other (hosts against groups, addresses against subnets).
+This is the one list of keys, where those of [pm] come from the library's table; cluster.toml(5) tells them in prose.
+resolve and the modules that it calls check values against each other (hosts against groups, addresses against subnets).
 """
 
 import difflib
 
-from . import values
+from . import optiontable, values
 from .problems import Wrong, key_text, quote
 
 CLUSTER_HOSTS_MAX = 1 << 20
@@ -54,60 +54,39 @@ class Either:
         self.other = other
 
 
-_RAILS = Array(Value(values.rail_text), values.RAILS_MAX)
+_DEVICES = Array(Value(values.device_name), values.RAILS_MAX)
 
-PM = Table({
-    "devices": Array(Value(values.choice(*DEVICES)), 8),
-    "ethernet": Table({
-        "rails": Array(Value(values.device_name), values.RAILS_MAX),
-        "attach": Value(values.choice("auto", "direct", "port")),
-        "lane": Value(values.choice("auto", "never", "always")),
-        "socket": Value(values.socket_path),
-    }),
-    "verbs": Table({
-        "devices": Array(Value(values.device_name), values.RAILS_MAX),
-        "gid": Value(values.number(0, 255)),
-        "mtu": Value(values.size(1024, 65536, power_of_two=True)),
-        "credit": Value(values.number(8, 256)),
-        "lost_timeout": Value(values.duration("ms", 1, 86400000, zero="channel.peer_timeout")),
-        "connections": Value(values.number(1, 65536)),
-        "shared": Value(values.number(16, 32768, zero="none")),
-        "pinned": Value(values.size(1 << 20, 1 << 40)),
-        "path": Value(values.choice("auto", "connected", "datagram")),
-        "connected_max": Value(values.number(0, 1 << 20)),
-    }),
-    "stream": Value(values.choice("auto", "never", "always")),
-    "udp": Table({
-        "rails": _RAILS,
-        "mtu": Value(values.number(576, 65535, zero="that of the interfaces")),
-        "gso": Value(values.boolean),
-        "port": Value(values.number(1, 65535, zero="any")),
-    }),
-    "shmem": Table({
-        "ring": Value(values.size(16 << 10, 16 << 20, power_of_two=True)),
-        "mtu": Value(values.size(1024, 65536)),
-        "large": Value(values.choice("auto", "ring", "cma")),
-        "dir": Value(values.path),
-    }),
-    "channel": Table({
-        "window": Value(values.number(8, 4096, power_of_two=True)),
-        "credit": Value(values.number(1, 4096)),
-        "crc": Value(values.boolean),
-        "send_buffers": Value(values.number(64, 65536)),
-        "pull_bytes": Value(values.size(64 << 10, 1 << 30)),
-        "peer_timeout": Value(values.duration("ms", 1, 4294967295, zero="never")),
-    }),
-    "wait": Table({
-        "spin": Value(values.duration("us", 1, 1000000, zero="sleep at once")),
-    }),
-})
+# How values of the library's options are written in TOML, by the kinds of its table.
+_KINDS = {
+    "NUMBER": lambda option: Value(values.number(option.low, option.high, zero=option.zero)),
+    "POWER": lambda option: Value(values.number(option.low, option.high, power_of_two=True, zero=option.zero)),
+    "BYTES": lambda option: Value(values.size(option.low, option.high)),
+    "POWER_BYTES": lambda option: Value(values.size(option.low, option.high, power_of_two=True)),
+    "MILLISECONDS": lambda option: Value(values.duration("ms", option.low, option.high, zero=option.zero)),
+    "MICROSECONDS": lambda option: Value(values.duration("us", option.low, option.high, zero=option.zero)),
+    "SWITCH": lambda _: Value(values.boolean),
+    "CHOICE": lambda option: Value(values.choice(*option.words)),
+    "PATH": lambda _: Value(values.path),
+    "SOCKET": lambda _: Value(values.socket_path),
+    "DEVICES": lambda _: Array(Value(values.choice(*DEVICES)), 8),
+    "RAILS": lambda _: Array(Value(values.rail_text), values.RAILS_MAX),
+    "INTERFACES": lambda _: _DEVICES,
+    "PORTS": lambda _: _DEVICES,
+}
 
-# All hosts of a job must agree on these, so no host may have its own.
-_COMMON = {"channel": ("credit", "crc"), "verbs": ("mtu", "path", "connected_max")}
 
-OVERRIDES = Table({name: Table({key: inner for key, inner in kind.keys.items()
-                                if key not in _COMMON.get(name, ())})
-                   if isinstance(kind, Table) else kind for name, kind in PM.keys.items()})
+def _tables(*scopes):
+    """The options of these scopes, a.b in the table a."""
+    keys = {}
+    for option in optiontable.TABLE:
+        if option.scope in scopes:
+            home, _, key = option.name.rpartition(".")
+            (keys.setdefault(home, Table()).keys if home else keys)[key] = _KINDS[option.kind](option)
+    return Table(keys)
+
+
+PM = _tables("HOST", "JOB")
+OVERRIDES = _tables("HOST")
 
 SCHEDULER = Table({
     "server": Value(values.server),

@@ -34,6 +34,7 @@ ALLOWED = (
     ("pmcore/wire/", ("pmcore/wire/", "pmcore/util/")),
     # Code that packet devices share, so it knows their packets.
     ("pmcore/util/packet", ("pm_device.h", "pmcore/util/")),
+    ("pmcore/util/conf.c", ("pmcore/util/", "configs/options.def")),
     ("pmcore/util/", ("pmcore/util/",)),
     ("pmcore/device/registry.c", (*PUBLIC, "pmcore/device/", "pmcore/wire/", "pmcore/util/", "pm-")),
     # The one place where the channel engine meets a packet device.

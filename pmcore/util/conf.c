@@ -1,23 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * conf - the table of option keys with their ranges, the defaults, and the parser that lays
- * "key=value,..." over a struct conf. Refuses to know where the text came from and whether a named
- * device, interface or file exists.
+ * conf - the parser that lays "key=value,..." over a struct conf. Keys, ranges and defaults are those of
+ * configs/options.def. Refuses to know where the text came from and whether a named device, interface
+ * or file exists.
  */
 #include "pmcore/util/conf.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define KIB 1024ull
-#define MIB (1024 * KIB)
 #define ITEM_MAX 512 /* bytes of one key=value, terminator included */
 
 /* How a value is read. */
-enum kind { NUMBER, POWER, BYTES, POWER_BYTES, SWITCH, TEXT, PATH, CHOICE, DEVICES, RAILS };
+enum kind {
+	NUMBER,
+	POWER,
+	BYTES,
+	POWER_BYTES,
+	MILLISECONDS,
+	MICROSECONDS,
+	SWITCH,
+	TEXT,
+	PATH,
+	SOCKET,
+	CHOICE,
+	DEVICES,
+	RAILS,
+	INTERFACES,
+	PORTS
+};
 
 /* One option. */
 struct key {
@@ -25,61 +40,31 @@ struct key {
 	enum kind kind;
 	size_t offset;            /* of the field in struct conf */
 	size_t room;              /* bytes of the field, for text and numbers */
+	const char *value;        /* the default; NULL leaves what conf_defaults begins with */
 	uint64_t min, max;        /* range of a number, both ends allowed */
-	bool zero_is_off;         /* 0 is allowed below min */
-	const char *const *names; /* of a choice, in the order of its enum, NULL at the end */
+	const char *zero;         /* what 0 means, which is allowed below min; or NULL */
+	const char *const *words; /* of a choice, in the order of its enum, NULL at the end */
 };
 
-#define FIELD(f) offsetof(struct conf, f), sizeof(((struct conf *)0)->f)
-
-static const char *const large_names[] =
-	{[CONF_LARGE_AUTO] = "auto", [CONF_LARGE_RING] = "ring", [CONF_LARGE_CMA] = "cma", NULL};
-static const char *const attach_names[] = {[CONF_ATTACH_AUTO] = "auto",
-					   [CONF_ATTACH_DIRECT] = "direct",
-					   [CONF_ATTACH_PORT] = "port",
-					   NULL};
-static const char *const lane_names[] =
-	{[CONF_LANE_AUTO] = "auto", [CONF_LANE_NEVER] = "never", [CONF_LANE_ALWAYS] = "always", NULL};
-static const char *const path_names[] = {[CONF_PATH_AUTO] = "auto",
-					 [CONF_PATH_CONNECTED] = "connected",
-					 [CONF_PATH_DATAGRAM] = "datagram",
-					 NULL};
+#define OPTION(key, how, field, scope, text, ...)                                                  \
+	{.name = key,                                                                              \
+	 .kind = how,                                                                              \
+	 .offset = offsetof(struct conf, field),                                                   \
+	 .room = sizeof(((struct conf *)0)->field),                                                \
+	 .value = text,                                                                            \
+	 __VA_ARGS__},
+#define RANGE(least, most) .min = least, .max = most
+#define ZERO(meaning) .zero = meaning
+#define WORDS(...)                                                                                 \
+	.words = (const char *const[])                                                             \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
 
 static const struct key keys[] = {
-	{"devices", DEVICES, FIELD(devices), 0, 0, false, NULL},
-	{"fault", TEXT, FIELD(fault), 0, 0, false, NULL},
-	{"trace", TEXT, FIELD(trace), 0, 0, false, NULL},
-	{"udp.rails", RAILS, FIELD(udp_rails), 0, 0, false, NULL},
-	{"udp.mtu", NUMBER, FIELD(udp_mtu), 576, 65535, true, NULL},
-	{"udp.gso", SWITCH, FIELD(udp_gso), 0, 1, false, NULL},
-	{"udp.port", NUMBER, FIELD(udp_port), 0, 65535, false, NULL},
-	{"stream", CHOICE, FIELD(stream), 0, 0, false, lane_names},
-	{"ethernet.socket", PATH, FIELD(ethernet_socket), 0, 0, false, NULL},
-	{"ethernet.attach", CHOICE, FIELD(ethernet_attach), 0, 0, false, attach_names},
-	{"ethernet.lane", CHOICE, FIELD(ethernet_lane), 0, 0, false, lane_names},
-	{"ethernet.rails", RAILS, FIELD(ethernet_rails), 0, 0, false, NULL},
-	{"verbs.devices", RAILS, FIELD(verbs_devices), 0, 0, false, NULL},
-	{"verbs.gid", NUMBER, FIELD(verbs_gid), 0, 255, false, NULL},
-	{"verbs.mtu", POWER_BYTES, FIELD(verbs_mtu), 1024, 65536, false, NULL},
-	{"verbs.credit", NUMBER, FIELD(verbs_credit), 8, 256, false, NULL},
-	{"verbs.lost_timeout", NUMBER, FIELD(verbs_lost_ms), 0, 86400000, false, NULL},
-	{"verbs.connections", NUMBER, FIELD(verbs_connections), 1, 65536, false, NULL},
-	{"verbs.shared", NUMBER, FIELD(verbs_shared), 16, 32768, true, NULL},
-	{"verbs.pinned", BYTES, FIELD(verbs_pinned), MIB, 1024 * 1024 * MIB, false, NULL},
-	{"verbs.path", CHOICE, FIELD(verbs_path), 0, 0, false, path_names},
-	{"verbs.connected_max", NUMBER, FIELD(verbs_connected_max), 0, 1u << 20, false, NULL},
-	{"shmem.ring", POWER_BYTES, FIELD(shmem_ring), 16 * KIB, 16 * MIB, false, NULL},
-	{"shmem.mtu", BYTES, FIELD(shmem_mtu), 1024, 65536, false, NULL},
-	{"shmem.large", CHOICE, FIELD(shmem_large), 0, 0, false, large_names},
-	{"shmem.dir", PATH, FIELD(shmem_dir), 0, 0, false, NULL},
-	{"channel.window", POWER, FIELD(window), 8, 4096, false, NULL},
-	{"channel.credit", NUMBER, FIELD(credit), 1, 4096, false, NULL},
-	{"channel.crc", SWITCH, FIELD(crc), 0, 1, false, NULL},
-	{"channel.send_buffers", NUMBER, FIELD(send_buffers), 64, 65536, false, NULL},
-	{"channel.pull_bytes", BYTES, FIELD(pull_bytes), 64 * KIB, 1024 * MIB, false, NULL},
-	{"channel.peer_timeout", NUMBER, FIELD(peer_timeout_ms), 0, UINT32_MAX, false, NULL},
-	{"wait.spin", NUMBER, FIELD(spin_us), 0, 1000000, false, NULL},
+#include "configs/options.def"
 };
+#undef OPTION
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
 /* Initial credits of a job: so many of all its nodes together, but for each at least these. */
@@ -97,33 +82,6 @@ struct parse {
 	bool has_credit;       /* channel.credit was in the text */
 };
 
-void conf_defaults(struct conf *conf)
-{
-	*conf = (struct conf){
-		.devices = {"self", "shmem", "verbs", "ethernet", "udp"},
-		.n_devices = 5,
-		.ethernet_socket = "/run/pm-ethernet/socket",
-		.udp_gso = true,
-		.verbs_gid = UINT32_MAX,
-		.verbs_mtu = 4096,
-		.verbs_credit = 32,
-		.verbs_lost_ms = 4000,
-		.verbs_path = CONF_PATH_AUTO,
-		.verbs_connected_max = 512,
-		.verbs_shared = 512,
-		.shmem_ring = 64 * KIB,
-		.shmem_mtu = 16384,
-		.shmem_large = CONF_LARGE_AUTO,
-		.shmem_dir = "/dev/shm",
-		.window = 1024,
-		.credit = 32,
-		.send_buffers = 2048,
-		.pull_bytes = MIB,
-		.peer_timeout_ms = 600000,
-		.spin_us = 50,
-	};
-}
-
 /* Says why the text is refused; gives -EINVAL for the caller to return. */
 __attribute__((format(printf, 2, 3))) static int refuse(struct parse *p, const char *fmt, ...)
 {
@@ -140,15 +98,15 @@ static int refuse_value(struct parse *p, const char *wanted)
 	return refuse(p, "option %s=%s: write %s", p->key->name, p->value, wanted);
 }
 
+#define OPTION(key, ...) ", " key
+static const char known_keys[] =
+#include "configs/options.def"
+	;
+#undef OPTION
+
 static int refuse_key(struct parse *p, const char *name)
 {
-	char known[512] = "";
-	size_t i, used = 0;
-
-	for (i = 0; i < N_KEYS; i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-				 keys[i].name);
-	return refuse(p, "unknown option \"%s\": write one of %s", name, known);
+	return refuse(p, "unknown option \"%s\": write one of %s", name, known_keys + 2);
 }
 
 static bool is_in_bytes(const struct key *key)
@@ -164,11 +122,13 @@ static bool is_power(const struct key *key)
 static int refuse_number(struct parse *p)
 {
 	const struct key *key = p->key;
+	bool is_from_zero = key->zero && key->min == 1;
 	char wanted[128];
 
 	snprintf(wanted, sizeof(wanted), "%s%s from %llu to %llu%s",
-		 key->zero_is_off ? "0 or " : "", is_power(key) ? "a power of two" : "a number",
-		 (unsigned long long)key->min, (unsigned long long)key->max,
+		 key->zero && !is_from_zero ? "0 or " : "",
+		 is_power(key) ? "a power of two" : "a number",
+		 is_from_zero ? 0 : (unsigned long long)key->min, (unsigned long long)key->max,
 		 is_in_bytes(key) ? ", in bytes or with K, M or G behind it" : "");
 	return refuse_value(p, wanted);
 }
@@ -206,12 +166,12 @@ static int set_number(struct parse *p)
 {
 	const struct key *key = p->key;
 	uint64_t value;
-	bool is_off;
+	bool is_special;
 
 	if (!read_number(p->value, is_in_bytes(key), &value))
 		return refuse_number(p);
-	is_off = key->zero_is_off && !value;
-	if (!is_off && (value < key->min || value > key->max))
+	is_special = key->zero && !value;
+	if (!is_special && (value < key->min || value > key->max))
 		return refuse_number(p);
 	if (is_power(key) && (value & (value - 1)))
 		return refuse_number(p);
@@ -238,7 +198,7 @@ static int set_text(struct parse *p)
 		snprintf(wanted, sizeof(wanted), "at most %zu characters", p->key->room - 1);
 		return refuse_value(p, wanted);
 	}
-	if (p->key->kind == PATH && p->value[0] != '/')
+	if (p->key->kind != TEXT && p->value[0] != '/')
 		return refuse_value(p, "an absolute path");
 	strcpy((char *)&p->conf + p->key->offset, p->value);
 	return 0;
@@ -246,21 +206,22 @@ static int set_text(struct parse *p)
 
 static int set_choice(struct parse *p)
 {
-	const char *const *names = p->key->names;
-	char wanted[64] = "";
+	const char *const *words = p->key->words;
+	char wanted[128] = "";
 	size_t used = 0;
 	int i;
 
-	for (i = 0; names[i]; i++) {
-		if (strcmp(p->value, names[i]) == 0) {
+	for (i = 0; words[i]; i++) {
+		if (strcmp(p->value, words[i]) == 0) {
 			memcpy((char *)&p->conf + p->key->offset, &i, sizeof(i));
 			return 0;
 		}
-		used += snprintf(wanted + used, sizeof(wanted) - used, "%s%s",
-				 !i             ? ""
-				 : names[i + 1] ? ", "
-						: " or ",
-				 names[i]);
+		if (used < sizeof(wanted))
+			used += snprintf(wanted + used, sizeof(wanted) - used, "%s%s",
+					 !i             ? ""
+					 : words[i + 1] ? ", "
+							: " or ",
+					 words[i]);
 	}
 	return refuse_value(p, wanted);
 }
@@ -302,7 +263,6 @@ static int set_devices(struct parse *p)
 	if (n < 1)
 		return refuse_value(
 			p, "1 to 8 different device names with + between, as self+shmem+udp");
-	p->conf.has_devices = true;
 	memcpy(p->conf.devices, rows, sizeof(rows));
 	p->conf.n_devices = (unsigned int)n;
 	return 0;
@@ -310,23 +270,21 @@ static int set_devices(struct parse *p)
 
 static int set_rails(struct parse *p)
 {
+	static const char *const wanted[] = {
+		[RAILS] = "at most 8 different interfaces or subnets with + between, as "
+			  "eth1+10.0.2.0/24",
+		[INTERFACES] = "at most 8 different interfaces with + between, as eth1+eth2",
+		[PORTS] = "at most 8 different RDMA ports with + between, as mlx5_0:1+mlx5_1:1",
+	};
 	char rows[CONF_RAILS_MAX][48] = {{0}};
 	int n = split(p->value, rows[0], sizeof(rows[0]), CONF_RAILS_MAX);
-	bool is_udp = p->key->offset == offsetof(struct conf, udp_rails);
-	bool is_verbs = p->key->offset == offsetof(struct conf, verbs_devices);
 
-	if (n < 0 && is_verbs)
-		return refuse_value(
-			p, "at most 8 different RDMA ports with + between, as mlx5_0:1+mlx5_1:1");
 	if (n < 0)
-		return refuse_value(p, is_udp ? "at most 8 different interfaces or subnets with + "
-						"between, as eth1+10.0.2.0/24"
-					      : "at most 8 different interfaces with + between, "
-						"as eth1+eth2");
+		return refuse_value(p, wanted[p->key->kind]);
 	memcpy((char *)&p->conf + p->key->offset, rows, sizeof(rows));
-	if (is_udp)
+	if (p->key->kind == RAILS)
 		p->conf.n_udp_rails = (unsigned int)n;
-	else if (is_verbs)
+	else if (p->key->kind == PORTS)
 		p->conf.n_verbs_devices = (unsigned int)n;
 	else
 		p->conf.n_ethernet_rails = (unsigned int)n;
@@ -340,20 +298,42 @@ static int set_value(struct parse *p)
 	case POWER:
 	case BYTES:
 	case POWER_BYTES:
+	case MILLISECONDS:
+	case MICROSECONDS:
 		return set_number(p);
 	case SWITCH:
 		return set_switch(p);
 	case TEXT:
 	case PATH:
+	case SOCKET:
 		return set_text(p);
 	case CHOICE:
 		return set_choice(p);
 	case DEVICES:
 		return set_devices(p);
 	case RAILS:
+	case INTERFACES:
+	case PORTS:
 		return set_rails(p);
 	}
 	return -EINVAL;
+}
+
+void conf_defaults(struct conf *conf)
+{
+	struct parse p;
+	size_t i;
+	int rc;
+
+	memset(&p, 0, sizeof(p));
+	p.conf.verbs_gid = UINT32_MAX; /* the best: 0 is an entry */
+	for (i = 0; i < N_KEYS; i++) {
+		p.key = &keys[i];
+		p.value = keys[i].value;
+		rc = p.value ? set_value(&p) : 0;
+		assert(rc == 0);
+	}
+	*conf = p.conf;
 }
 
 static const struct key *find_key(const char *name)
@@ -381,6 +361,7 @@ static int parse_item(struct parse *p, char *item)
 	p->has_window |= p->key->offset == offsetof(struct conf, window);
 	p->has_credit |= p->key->offset == offsetof(struct conf, credit);
 	p->conf.is_credit_chosen |= p->has_credit;
+	p->conf.has_devices |= p->key->kind == DEVICES;
 	return set_value(p);
 }
 

@@ -62,6 +62,12 @@ TAP_TEST(conf_defaults__documented_values)
 	is_int(conf.verbs_path, CONF_PATH_AUTO);
 	is_int(conf.verbs_connected_max, 512);
 	is_int(conf.verbs_shared, 512);
+	is_int(conf.verbs_gid, UINT32_MAX);
+	is_int(conf.verbs_mtu, 4096);
+	is_int(conf.verbs_credit, 32);
+	is_int(conf.stream, CONF_STREAM_AUTO);
+	is_int(conf.udp_port, 0);
+	is_str(conf.trace, "");
 }
 
 TAP_TEST(conf_parse__nothing_changes_nothing)
@@ -190,6 +196,28 @@ TAP_TEST(conf_parse__words)
 	is_int(conf.n_devices, 8);
 	is_int(parse("shmem.large=ring"), 0);
 	is_int(conf.shmem_large, CONF_LARGE_RING);
+}
+
+#define is_word(text, field, value) (is_int(parse(text), 0), is_int(conf.field, value))
+
+/* The words of the table stand in the order of the enums. */
+TAP_TEST(conf_parse__each_word_of_a_choice)
+{
+	is_word("stream=auto", stream, CONF_STREAM_AUTO);
+	is_word("stream=never", stream, CONF_STREAM_NEVER);
+	is_word("stream=always", stream, CONF_STREAM_ALWAYS);
+	is_word("ethernet.lane=auto", ethernet_lane, CONF_LANE_AUTO);
+	is_word("ethernet.lane=never", ethernet_lane, CONF_LANE_NEVER);
+	is_word("ethernet.lane=always", ethernet_lane, CONF_LANE_ALWAYS);
+	is_word("ethernet.attach=auto", ethernet_attach, CONF_ATTACH_AUTO);
+	is_word("ethernet.attach=direct", ethernet_attach, CONF_ATTACH_DIRECT);
+	is_word("ethernet.attach=port", ethernet_attach, CONF_ATTACH_PORT);
+	is_word("shmem.large=auto", shmem_large, CONF_LARGE_AUTO);
+	is_word("shmem.large=ring", shmem_large, CONF_LARGE_RING);
+	is_word("shmem.large=cma", shmem_large, CONF_LARGE_CMA);
+	is_word("verbs.path=auto", verbs_path, CONF_PATH_AUTO);
+	is_word("verbs.path=connected", verbs_path, CONF_PATH_CONNECTED);
+	is_word("verbs.path=datagram", verbs_path, CONF_PATH_DATAGRAM);
 }
 
 TAP_TEST(conf_parse__texts_at_the_limit)
