@@ -83,7 +83,7 @@ TAP_TEST(open__tells_pm_of_the_job_and_peers_of_us)
 	is_str(fake_mpi.published, FAKE_ADDRESS);
 	ok(fake_mpi.progress == mtl_pm_progress);
 	is_str(fake_mpi.said, "");
-	ok(!mtl_pm.is_locking && !mtl_pm.has_batch && !mtl_pm.has_thread);
+	ok(!mtl_pm.gate && !mtl_pm.has_batch && !mtl_pm.has_thread);
 	finalize();
 }
 
@@ -196,15 +196,15 @@ TAP_TEST(open__for_a_program_with_threads)
 	begin();
 	mtl_pm.batch_threads = 1;
 	is_int(mtl_pm_open(true), OMPI_SUCCESS);
-	ok(mtl_pm.is_locking && mtl_pm.has_batch);
+	ok(mtl_pm.gate && mtl_pm.has_batch);
 	finalize();
 	ok(!mtl_pm.has_batch);
 	begin();
 	mtl_pm.batch_threads = 0;
 	is_int(mtl_pm_open(true), OMPI_SUCCESS);
-	ok(mtl_pm.is_locking && !mtl_pm.has_batch);
+	ok(mtl_pm.gate && !mtl_pm.has_batch);
 	finalize();
-	mtl_pm.is_locking = false;
+	mtl_pm.gate = 0;
 }
 
 TAP_TEST(add_comm__finds_what_came_before)

@@ -124,8 +124,13 @@ static inline void pack_one(pmix_data_buffer_t *buffer, const void *from, pmix_d
 {
 	const pmix_info_t *info = from;
 	const pmix_pdata_t *pdata = from;
+	const pmix_value_t *value = from;
 	char text[2048] = "";
 
+	if (type == PMIX_VALUE) { /* of any length */
+		buffer_add(buffer, value->type == PMIX_STRING ? value->data.string : "-");
+		return;
+	}
 	if (type == PMIX_INT32)
 		snprintf(text, sizeof(text), "%d\n", *(const int32_t *)from);
 	else if (type == PMIX_INFO)
@@ -139,9 +144,10 @@ static inline void pack_one(pmix_data_buffer_t *buffer, const void *from, pmix_d
 
 static inline size_t size_of(pmix_data_type_t type)
 {
-	return type == PMIX_INT32  ? sizeof(int32_t)
-	       : type == PMIX_INFO ? sizeof(pmix_info_t)
-				   : sizeof(pmix_pdata_t);
+	return type == PMIX_INT32   ? sizeof(int32_t)
+	       : type == PMIX_INFO  ? sizeof(pmix_info_t)
+	       : type == PMIX_VALUE ? sizeof(pmix_value_t)
+				    : sizeof(pmix_pdata_t);
 }
 
 pmix_status_t PMIx_Data_pack(const pmix_proc_t *target, pmix_data_buffer_t *buffer, void *from,

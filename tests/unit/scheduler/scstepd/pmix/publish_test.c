@@ -181,6 +181,27 @@ TAP_TEST(publish__no_more_than_the_store_holds)
 	finish();
 }
 
+/* The options of PMIx come in one message with the value, and are not kept. */
+TAP_TEST(publish__options_take_nothing_off_a_value)
+{
+	static const char option[] = "\n" PMIX_RANGE "=x\n";
+	size_t size = 33u << 20; /* two of these are more than 64 MiB */
+	char *body = malloc(size + sizeof(option));
+
+	must(body != NULL);
+	memset(body, 'x', size);
+	memcpy(body, "a=", 2);
+	memcpy(body + size, option, sizeof(option));
+	pmix_open(2, 2);
+	publish(0, "", body);
+	answers(PMIX_SUCCESS, "");
+	body[0] = 'b';
+	publish(0, "", body);
+	answers(PMIX_ERR_OUT_OF_RESOURCE, "");
+	free(body);
+	finish();
+}
+
 TAP_TEST(unpublish__only_its_own)
 {
 	pmix_open(2, 2);
