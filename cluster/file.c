@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The text is walked value by value: the keys of the one object, and the items of its array of hosts, each of which
- * is made small before the next one is read. Syntax errors between the values are reported in jansson's words, as
- * those inside of a value are. scconf replaces the file as a whole, but others copy it. A file that
- * ends too early, or changed while it was read, and was written to just now, is read again when its
- * writer goes on.
+ * The text is walked value by value: the keys of the one object, and the items of its array of
+ * hosts, each of which is made small before the next one is read. Syntax errors between the values
+ * are reported in jansson's words, as those inside of a value are. scconf replaces the file as a
+ * whole, but others copy it. A file that ends too early, or changed while it was read, and was
+ * written to just now, is read again when its writer goes on.
  */
 #include "cluster/file.h"
 

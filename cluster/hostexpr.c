@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* hostexpr - reads an expression term by term into a set of names, and writes what is left out as a list. */
+/*
+ * hostexpr - reads an expression term by term into a set of names, and writes what is left out as a
+ * list.
+ */
 #include "cluster/hostexpr.h"
 
 #include <errno.h>
@@ -53,7 +56,10 @@ static void skip_blanks(struct reader *r)
 	r->at += strspn(r->at, " \t");
 }
 
-/* The length of what stands up to an operator, a blank or the end; commas within brackets belong to it. */
+/*
+ * The length of what stands up to an operator, a blank or the end; commas within brackets belong to
+ * it.
+ */
 static size_t word_length(const char *word)
 {
 	bool is_inside = false;

@@ -29,11 +29,13 @@ struct hostlist {
 };
 
 /*
- * Expands @text into *@ret. 0; -ENOMEM; -EINVAL with a sentence (place counted from character 1, what
- * is wrong, what to write) in @why. On failure *@ret is unchanged.
+ * Expands @text into *@ret. 0; -ENOMEM; -EINVAL with a sentence (place counted from character 1,
+ * what is wrong, what to write) in @why. On failure *@ret is unchanged.
  */
 int hostlist_expand(struct hostlist *ret, const char *text, char *why, size_t why_size);
-/* The same of a part of a longer text: @before characters stand before it, and count for the place. */
+/*
+ * The same of a part of a longer text: @before characters stand before it, and count for the place.
+ */
 int hostlist_expand_part(struct hostlist *ret, const char *text, size_t before, char *why,
 			 size_t why_size);
 /* Frees what hostlist_expand gave; *@list is empty afterwards. An empty (zeroed) one is fine. */

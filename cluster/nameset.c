@@ -36,7 +36,10 @@ static size_t hash(const struct nameset *set, const char *name)
 	return siphash(set->key[0], set->key[1], name, strlen(name)) & mask(set);
 }
 
-/* The entry of @name, or the free one at the end of its chain. A removed name's entry stays, and matches nothing. */
+/*
+ * The entry of @name, or the free one at the end of its chain. A removed name's entry stays, and
+ * matches nothing.
+ */
 static uint32_t *find(const struct nameset *set, const char *name)
 {
 	size_t at = hash(set, name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nameset - names in the order in which they were added, each once. Adding, removing and asking take the same time
- * however many there are, also for names that somebody chose to collide. The texts are the caller's and outlive the set.
+ * nameset - names in the order in which they were added, each once. Adding, removing and asking
+ * take the same time however many there are, also for names that somebody chose to collide. The
+ * texts are the caller's and outlive the set.
  */
 #ifndef CLUSTER_NAMESET_H
 #define CLUSTER_NAMESET_H

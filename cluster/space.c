@@ -46,8 +46,7 @@ int cluster_space_read(const json_t *all, struct cluster_space *ret, char *why, 
 		return refuse(why, why_size,
 			      "topology: dims has %zu items, usable are 1 to %d dimensions",
 			      json_array_size(dims), CLUSTER_DIMS);
-	json_array_foreach(dims, d, points)
-	{
+	json_array_foreach(dims, d, points) {
 		json_int_t n = json_integer_value(points);
 
 		if (n < 1 || n > CLUSTER_LINE_MAX)
@@ -75,8 +74,7 @@ int cluster_space_place(const struct cluster_space *space, const json_t *host,
 		return refuse(why, why_size,
 			      "host %s: %zu coords for %u dimensions; correct them in cluster.toml",
 			      name, json_array_size(coords), space->n_dims);
-	json_array_foreach(coords, d, coord)
-	{
+	json_array_foreach(coords, d, coord) {
 		json_int_t at = json_integer_value(coord);
 
 		if (!json_is_integer(coord) || at < 0 || at >= space->dims[d])

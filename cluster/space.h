@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * space - the shape of a hypercrossbar in cluster.json, and where a host stands in it. Turns the file's values into
- * numbers within bounds, or into a sentence; knows no rail and no job.
+ * space - the shape of a hypercrossbar in cluster.json, and where a host stands in it. Turns the
+ * file's values into numbers within bounds, or into a sentence; knows no rail and no job.
  */
 #ifndef CLUSTER_SPACE_H
 #define CLUSTER_SPACE_H
@@ -22,8 +22,8 @@ struct cluster_space {
 int cluster_space_read(const json_t *all, struct cluster_space *ret, char *why, size_t why_size);
 
 /*
- * The coordinates of @host, an entry of "hosts"; 0 in dimensions that there are not. 1; 0: it has none, or the
- * space is flat, and @ret is all 0; -EINVAL with a sentence.
+ * The coordinates of @host, an entry of "hosts"; 0 in dimensions that there are not. 1; 0: it has
+ * none, or the space is flat, and @ret is all 0; -EINVAL with a sentence.
  */
 int cluster_space_place(const struct cluster_space *space, const json_t *host,
 			uint16_t ret[CLUSTER_DIMS], char *why, size_t why_size);

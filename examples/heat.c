@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * heat - the heat in a rod, one end of which is hot: each rank has a part of the rod and exchanges its ends with its
- * neighbours, until nothing changes any more. A plain MPI program; `mpirun --mca mtl pm` or scrun gives it PM.
+ * heat - the heat in a rod, one end of which is hot: each rank has a part of the rod and exchanges
+ * its ends with its neighbours, until nothing changes any more. A plain MPI program; `mpirun --mca
+ * mtl pm` or scrun gives it PM.
  *
  * Exit status: 0; 1 when MPI failed or the result is wrong.
  */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * pingpong - two processes send a message to and fro by PM and print how long it takes.
  *
@@ -24,7 +24,9 @@
 #define PATIENCE_MS 10000 /* how long an answer may take */
 #define PAUSE_MS 100      /* how often to look at the clock while waiting */
 
-/* Each side tells this to the other. All fields have the same size on all machines that PM runs on. */
+/*
+ * Each side tells this to the other. All fields have the same size on all machines that PM runs on.
+ */
 struct introduction {
 	uint64_t job_key; /* the job's is the sum of both */
 	uint64_t address_len;
@@ -48,7 +50,10 @@ static int fail(const char *what, int err)
 	return -1;
 }
 
-/* PM never blocks: ENOBUFS means "not now". Then pmWait() sleeps until there may be something to do. */
+/*
+ * PM never blocks: ENOBUFS means "not now". Then pmWait() sleeps until there may be something to
+ * do.
+ */
 static int wait_a_while(pmContext ctx, uint64_t deadline_ns, const char *what)
 {
 	int err;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * attach - what a process and pm-ethernetd say to each other over a unix socket (SOCK_SEQPACKET, one
- * struct per message, same host: native byte order). The open connection is the lease: when it ends the
- * context is taken back; when the daemon dies the process goes on and notices nothing.
+ * attach - what a process and pm-ethernetd say to each other over a unix socket (SOCK_SEQPACKET,
+ * one struct per message, same host: native byte order). The open connection is the lease: when it
+ * ends the context is taken back; when the daemon dies the process goes on and notices nothing.
  *
- * ATTACH and RESUME are answered with sockets that are not bound yet, as the kernel may refuse to map the
- * rings of one that is (Linux before 6.4). The process maps them, fills the packet memory, so that
- * its pages count in its own group, and says MAPPED. The daemon gives the memory to the kernel,
- * binds, tells the kernel programs, and answers once more. Of a socket before that nobody but its
- * interface can be reached. Each side checks every field of what it got in one decode function
- * (attach.c).
+ * ATTACH and RESUME are answered with sockets that are not bound yet, as the kernel may refuse to
+ * map the rings of one that is (Linux before 6.4). The process maps them, fills the packet memory,
+ * so that its pages count in its own group, and says MAPPED. The daemon gives the memory to the
+ * kernel, binds, tells the kernel programs, and answers once more. Of a socket before that nobody
+ * but its interface can be reached. Each side checks every field of what it got in one decode
+ * function (attach.c).
  */
 #ifndef PM_ETHERNET_ATTACH_H
 #define PM_ETHERNET_ATTACH_H
@@ -30,9 +30,10 @@ enum eth_op {
 	ETH_OP_RESUME,     /* new sockets for the same context; answered as ATTACH */
 	ETH_OP_REPORT,     /* answer: JSON text about the daemon, in struct eth_report pieces */
 	/*
-	 * The process has mapped the memory and sockets of ATTACH or RESUME; answer without descriptors,
-	 * is_bound set. After a refusal the grant is void: a resumed context is suspended again. ENOMEM: not
-	 * every page of the packet memory is there. ESTALE: the same request may bring a better grant.
+	 * The process has mapped the memory and sockets of ATTACH or RESUME; answer without
+	 * descriptors, is_bound set. After a refusal the grant is void: a resumed context is
+	 * suspended again. ENOMEM: not every page of the packet memory is there. ESTALE: the same
+	 * request may bring a better grant.
 	 */
 	ETH_OP_MAPPED,
 };
@@ -61,7 +62,8 @@ struct eth_request {
 struct eth_granted_rail {
 	char name[ETH_NAME];
 	uint8_t mac[ETH_MAC];
-	uint8_t host_rail; /* number of the rail on this host: index of the board and of the frame */
+	/* number of the rail on this host: index of the board and of the frame */
+	uint8_t host_rail;
 	uint8_t is_zero_copy;
 	uint32_t mtu; /* of the interface, bytes behind the Ethernet header */
 };
@@ -76,12 +78,12 @@ struct eth_granted_rail {
  *   - direct only: as many that own the fill and completion rings of the rails, to be closed when
  *     these are mapped.
  *
- * Packet memory: n_slots transmit areas of tx_packets * chunks_per_packet chunks each, then for each
- * socket rx_chunks receive chunks. The receive chunks are in the fill ring of their socket when it is
- * handed over; whoever takes one out of a receive ring gives it back to the fill ring of the same socket.
- * With an inbox no frame comes by the sockets: all are in its ring, of whatever rail (inbox.h).
- * A packet larger than a chunk lies in adjacent chunks and is sent as several descriptors.
- * Fill and completion ring of a rail are shared by all slots (direct): see share.h.
+ * Packet memory: n_slots transmit areas of tx_packets * chunks_per_packet chunks each, then for
+ * each socket rx_chunks receive chunks. The receive chunks are in the fill ring of their socket
+ * when it is handed over; whoever takes one out of a receive ring gives it back to the fill ring of
+ * the same socket. With an inbox no frame comes by the sockets: all are in its ring, of whatever
+ * rail (inbox.h). A packet larger than a chunk lies in adjacent chunks and is sent as several
+ * descriptors. Fill and completion ring of a rail are shared by all slots (direct): see share.h.
  */
 struct eth_granted {
 	uint32_t magic, version;
@@ -102,7 +104,8 @@ struct eth_granted {
 	uint32_t rx_chunks;  /* per socket */
 	uint32_t fill_entries, completion_entries, rx_entries,
 		tx_entries; /* ring sizes, powers of two */
-	uint32_t inbox_bytes; /* of the inbox's ring, a power of two; 0 = frames come by the sockets */
+	/* of the inbox's ring, a power of two; 0 = frames come by the sockets */
+	uint32_t inbox_bytes;
 	uint32_t n_fds;
 	uint32_t is_bound; /* frames come and go from now on; is_zero_copy of the rails is known */
 	struct eth_granted_rail rails[ETH_RAILS];
@@ -118,9 +121,9 @@ struct eth_granted {
  */
 int eth_request_check(const struct eth_request *r, size_t len);
 /*
- * Is it an answer that makes sense, having come with @n_fds descriptors? 0, also of a refusal (error is
- * set then, why is terminated, no descriptors) and of the answer to SUSPEND (attachment ETH_DETACHED, no
- * descriptors); -EPROTO, -EPROTONOSUPPORT, -EINVAL as above.
+ * Is it an answer that makes sense, having come with @n_fds descriptors? 0, also of a refusal
+ * (error is set then, why is terminated, no descriptors) and of the answer to SUSPEND (attachment
+ * ETH_DETACHED, no descriptors); -EPROTO, -EPROTONOSUPPORT, -EINVAL as above.
  */
 int eth_granted_check(const struct eth_granted *g, size_t len, unsigned n_fds);
 

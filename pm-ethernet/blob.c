@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pm-ethernet/blob.h"
 
 #include <errno.h>
@@ -6,8 +6,10 @@
 
 #include "pm-ethernet/bpf/maps.h"
 
-/* Little-endian: version 1, rails 1, context 2, host 4, flags 1, zero 1; per rail number 1, zero 1, mtu 2,
- * address 6. */
+/*
+ * Little-endian: version 1, rails 1, context 2, host 4, flags 1, zero 1; per rail number 1, zero 1,
+ * mtu 2, address 6.
+ */
 #define VERSION 1
 #define HEAD 10
 #define RAIL 10

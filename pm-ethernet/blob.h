@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blob - the address a context publishes: its host, its number, and the rails it uses. Bytes in, struct out
- * and back; knows no device.
+ * blob - the address a context publishes: its host, its number, and the rails it uses. Bytes in,
+ * struct out and back; knows no device.
  */
 #ifndef PM_ETHERNET_BLOB_H
 #define PM_ETHERNET_BLOB_H

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * board - the table of hosts: open addressing by a hash of the id, never a deletion, one version per place
- * (odd while it is written). Knows nothing of sockets, frames or how the board came to be shared.
+ * board - the table of hosts: open addressing by a hash of the id, never a deletion, one version
+ * per place (odd while it is written). Knows nothing of sockets, frames or how the board came to be
+ * shared.
  */
 #include "pm-ethernet/board.h"
 

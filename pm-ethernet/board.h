@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * board - what the daemon tells all contexts of the host while they run: the state of the rails and who
- * answers on which of them. One writer, the daemon; readers map it read-only. When the daemon is gone the
- * board stays as it was.
+ * board - what the daemon tells all contexts of the host while they run: the state of the rails and
+ * who answers on which of them. One writer, the daemon; readers map it read-only. When the daemon
+ * is gone the board stays as it was.
  */
 #ifndef PM_ETHERNET_BOARD_H
 #define PM_ETHERNET_BOARD_H
@@ -68,13 +68,15 @@ struct eth_board {
 bool eth_board_find(const struct eth_board *board, uint32_t id, struct eth_heard ret[ETH_RAILS]);
 
 /*
- * For the daemon: notes that @heard is what host @id looks like on @rail. 0 or -ENOSPC. One thread at a
- * time.
+ * For the daemon: notes that @heard is what host @id looks like on @rail. 0 or -ENOSPC. One thread
+ * at a time.
  */
 int eth_board_note(struct eth_board *board, uint32_t id, uint32_t rail,
 		   const struct eth_heard *heard);
 
-/* A neighbour at a coordinate of our line of a rail; coordinates outside of it read as never heard. */
+/*
+ * A neighbour at a coordinate of our line of a rail; coordinates outside of it read as never heard.
+ */
 struct eth_neighbour eth_board_neighbour(const struct eth_board *board, uint32_t rail,
 					 uint32_t coordinate);
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * check - the head of a received frame, once more in user space. The programs of the kernel have
  * looked at it, but in direct attachment another process may write to the memory it lies in.

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * completion - transmit chunks come back from the kernel. Where several processes share the completion ring
- * of a rail, whoever has the lock takes all: chunks of others go to their mailboxes, our own mailbox is
- * read without the lock. Nobody waits for the lock: who does not get it looks again later.
+ * completion - transmit chunks come back from the kernel. Where several processes share the
+ * completion ring of a rail, whoever has the lock takes all: chunks of others go to their
+ * mailboxes, our own mailbox is read without the lock. Nobody waits for the lock: who does not get
+ * it looks again later.
  */
 #include <assert.h>
 #include <errno.h>
@@ -38,7 +39,9 @@ bool eth_lock(struct eth_dev *d, uint32_t i)
 		return true;
 	if (err == EBUSY)
 		return false;
-	/* the rings are as the dead owner left them; unlocked without repair nobody gets in again */
+	/*
+	 * the rings are as the dead owner left them; unlocked without repair nobody gets in again
+	 */
 	set_broken(d);
 	if (err == EOWNERDEAD)
 		pthread_mutex_unlock(lock);

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * device - the operations table of ethernet: open and close, rails, suspend and resume, dump. The daemon,
- * memory, packets and peers are the business of the other files.
+ * device - the operations table of ethernet: open and close, rails, suspend and resume, dump. The
+ * daemon, memory, packets and peers are the business of the other files.
  */
 #include "pm-ethernet/device.h"
 
@@ -17,12 +17,17 @@
 
 _Static_assert(sizeof(((struct stats_rail *)0)->name) == ETH_NAME, "rail name");
 
-/* Packets that may be held unreturned: enough for two windows, few enough that copies of all of them stay
- * small. */
+/*
+ * Packets that may be held unreturned: enough for two windows, few enough that copies of all of
+ * them stay small.
+ */
 #define RX_SLOTS_MIN 1024u
 #define RX_SLOTS_MAX 8192u
 
-/* Kicks with nothing to send, of which one looks for completions: the look reads a cache line that the kernel writes. */
+/*
+ * Kicks with nothing to send, of which one looks for completions: the look reads a cache line that
+ * the kernel writes.
+ */
 #define REAP_IDLE 64u
 
 /* ---- open and close ---- */
@@ -130,7 +135,10 @@ static int ethernet_open(const struct pm_device_env *env, struct pm_dev *lower,
 
 /* ---- rails ---- */
 
-/* Asked every few milliseconds: often enough to learn of other ways, which would cost each packet something. */
+/*
+ * Asked every few milliseconds: often enough to learn of other ways, which would cost each packet
+ * something.
+ */
 static enum pm_rail_state ethernet_rail_state(struct pm_dev *dev, uint32_t r)
 {
 	struct eth_dev *d = eth_of(dev);
@@ -147,7 +155,9 @@ static enum pm_rail_state ethernet_rail_state(struct pm_dev *dev, uint32_t r)
 
 /* ---- sending ---- */
 
-/* Nothing new is to be sent: looks after frames that were sent before, and after drivers that wait. */
+/*
+ * Nothing new is to be sent: looks after frames that were sent before, and after drivers that wait.
+ */
 static void look_after(struct eth_dev *d)
 {
 	if (++d->idle % REAP_IDLE)

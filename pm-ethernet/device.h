@@ -2,10 +2,10 @@
 /*
  * device - the state of one open ethernet device, shared by its files and by nobody else.
  *
- * Rail and socket: in direct attachment socket r sends and receives on rail r; a port has one socket for
- * all rails, the programs of the kernel obey the rail in the frame. In a hypercrossbar frames of a rail leave
- * by another socket when their way is closed (ways.c). Transmit area and receive areas are parts of the packet
- * memory, which the kernel names by offset ("address").
+ * Rail and socket: in direct attachment socket r sends and receives on rail r; a port has one
+ * socket for all rails, the programs of the kernel obey the rail in the frame. In a hypercrossbar
+ * frames of a rail leave by another socket when their way is closed (ways.c). Transmit area and
+ * receive areas are parts of the packet memory, which the kernel names by offset ("address").
  */
 #ifndef PM_ETHERNET_DEVICE_H
 #define PM_ETHERNET_DEVICE_H
@@ -162,8 +162,9 @@ bool eth_rail_is_gone(const struct eth_dev *d, uint32_t rail);
 bool eth_rail_is_up(const struct eth_dev *d, uint32_t rail);
 
 /*
- * lease.c. Talks to the daemon. Its grant is in d->granted, the sockets are in d->sockets, and the memory is
- * mapped: the transmit area at d->tx_area if that is set. After an error env.why has a sentence for people.
+ * lease.c. Talks to the daemon. Its grant is in d->granted, the sockets are in d->sockets, and the
+ * memory is mapped: the transmit area at d->tx_area if that is set. After an error env.why has a
+ * sentence for people.
  */
 int eth_lease_open(struct eth_dev *d);
 /* Lays the sockets down, keeps number and key; what is mapped stays. */
@@ -222,7 +223,10 @@ void eth_rx_look_after(struct eth_dev *d);
 bool eth_rx_has_room(const struct eth_dev *d);
 bool eth_rx_is_pending(struct eth_dev *d);
 
-/* check.c. The fault of a received frame of @len bytes for the context granted; DROP_NONE: it has none. */
+/*
+ * check.c. The fault of a received frame of @len bytes for the context granted; DROP_NONE: it has
+ * none.
+ */
 enum drop_reason eth_frame_check(const void *bytes, uint32_t len, const struct eth_granted *g);
 
 /* peer.c */
@@ -236,15 +240,15 @@ void eth_peer_gone(struct eth_dev *d, uint32_t host, uint16_t context);
 int eth_peer_event(struct pm_dev *dev, uint32_t *ret_node);
 
 /*
- * ways.c. Takes the grid of the board, if there is one. -EINVAL (rails left out or of different MTU) or -EPROTO,
- * with a sentence.
+ * ways.c. Takes the grid of the board, if there is one. -EINVAL (rails left out or of different
+ * MTU) or -EPROTO, with a sentence.
  */
 int eth_ways_init(struct eth_dev *d);
 /* Rails that share the traffic to a peer, at most. */
 uint32_t eth_ways_lanes(const struct eth_dev *d);
 /*
- * The rails to a peer on another @host of the grid: those of the first dimension to be corrected. -ENETUNREACH with a
- * sentence: it is not in the grid, or no way is open now.
+ * The rails to a peer on another @host of the grid: those of the first dimension to be corrected.
+ * -ENETUNREACH with a sentence: it is not in the grid, or no way is open now.
  */
 int eth_ways_add(struct eth_dev *d, struct eth_peer *peer, uint32_t host);
 /* Its ways are to be found anew. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ethernet - the packet device on raw Ethernet frames: AF_XDP sockets that pm-ethernetd hands out. Options:
- * ethernet.socket, ethernet.attach, ethernet.rails (see conf.h).
+ * ethernet - the packet device on raw Ethernet frames: AF_XDP sockets that pm-ethernetd hands out.
+ * Options: ethernet.socket, ethernet.attach, ethernet.rails (see conf.h).
  */
 #ifndef PM_ETHERNET_ETHERNET_H
 #define PM_ETHERNET_ETHERNET_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * frame - what pm-ethernet puts in front of a packet of the channel, shared by user space and BPF. Numbers
- * are little-endian but for the EtherType. The head is 32 bytes, so that the packet behind it is as aligned
- * as the frame, and the job key lies where the kernel programs expect it.
+ * frame - what pm-ethernet puts in front of a packet of the channel, shared by user space and BPF.
+ * Numbers are little-endian but for the EtherType. The head is 32 bytes, so that the packet behind
+ * it is as aligned as the frame, and the job key lies where the kernel programs expect it.
  */
 #ifndef PM_ETHERNET_FRAME_H
 #define PM_ETHERNET_FRAME_H
@@ -29,7 +29,8 @@ enum eth_kind {
 	ETH_QUERY = 2,  /* control, for the daemon: who is there? */
 	ETH_ANSWER = 3, /* control, for the daemon: I am */
 	ETH_GONE =
-		4, /* a packet with ETH_F_ASK came back: its context is no more, or of another job */
+		/* a packet with ETH_F_ASK came back: its context is no more, or of another job */
+	4,
 	ETH_WATCH =
 		5, /* control, head only: is the way to you open? Kernels answer by themselves, */
 	ETH_ECHO = 6, /* with this, and note when one came */
@@ -67,7 +68,10 @@ struct eth_frame {
 
 _Static_assert(sizeof(struct eth_frame) == ETH_HEAD, "frame head size");
 
-/* Why the kernel programs dropped a frame. Numbers are shared by BPF, the daemon and pm-ethernetctl. */
+/*
+ * Why the kernel programs dropped a frame. Numbers are shared by BPF, the daemon and
+ * pm-ethernetctl.
+ */
 enum eth_drop {
 	ETH_DROP_NONE = 0,
 	ETH_DROP_SHORT,    /* shorter than head and packet header */

@@ -34,8 +34,8 @@ struct eth_grid {
 };
 
 /*
- * The host that our line of a rail has at a coordinate: entry rail * ETH_LINE_MAX + coordinate of a table.
- * It stays in the table with its address while it does not answer.
+ * The host that our line of a rail has at a coordinate: entry rail * ETH_LINE_MAX + coordinate of a
+ * table. It stays in the table with its address while it does not answer.
  */
 struct eth_neighbour {
 	uint8_t mac[ETH_MAC]; /* all zero: never heard */

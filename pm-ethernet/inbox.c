@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A record begins with 8 bytes of the kernel: its length, and in the highest bits whether it is for reading. */
+/*
+ * A record begins with 8 bytes of the kernel: its length, and in the highest bits whether it is for
+ * reading.
+ */
 #include "pm-ethernet/inbox.h"
 
 #include <errno.h>

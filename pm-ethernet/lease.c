@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * lease - asks pm-ethernetd for a context and takes what it hands out. The open connection is the lease;
- * when the daemon dies the context goes on, and a resume that finds the connection broken asks anew.
+ * lease - asks pm-ethernetd for a context and takes what it hands out. The open connection is the
+ * lease; when the daemon dies the context goes on, and a resume that finds the connection broken
+ * asks anew.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -305,7 +306,10 @@ static void close_sockets(struct eth_dev *d)
 	}
 }
 
-/* Maps and keeps all that a grant consists of; the sockets become ours, other descriptors are closed. */
+/*
+ * Maps and keeps all that a grant consists of; the sockets become ours, other descriptors are
+ * closed.
+ */
 static int take(struct eth_dev *d, struct arrival *a)
 {
 	unsigned int first, owners, board;
@@ -376,7 +380,10 @@ static bool is_void(int err)
 	return err && err != -EPIPE && err != -EPROTO && err != -ETIMEDOUT;
 }
 
-/* Until something that was granted is bound. Where anything will do, a port follows what was refused. */
+/*
+ * Until something that was granted is bound. Where anything will do, a port follows what was
+ * refused.
+ */
 static int take_bound(struct eth_dev *d, struct eth_request *request)
 {
 	const struct eth_granted before = d->granted;
@@ -419,7 +426,10 @@ static int attach_once(struct eth_dev *d)
 	return err;
 }
 
-/* A daemon that was killed leaves its socket, and is started anew soon: jobs that begin meanwhile wait for that. */
+/*
+ * A daemon that was killed leaves its socket, and is started anew soon: jobs that begin meanwhile
+ * wait for that.
+ */
 static int attach(struct eth_dev *d)
 {
 	const struct timespec pause = {.tv_nsec = RESTART_LOOK_NS};

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * memory - the mappings of the packet memory. The transmit area stays at its address for the life
  * of the device, because the channel keeps packets through suspend. A receive area lives as long as
@@ -112,8 +112,8 @@ static bool is_filled(int fd, uint64_t bytes)
 }
 
 /*
- * All pages are there before the kernel works with them, also those of other processes of the job: who touches a page
- * first has it counted in its group.
+ * All pages are there before the kernel works with them, also those of other processes of the job:
+ * who touches a page first has it counted in its group.
  */
 static int fill(int fd, uint64_t bytes)
 {

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * peer - which of our rails lead to a node and to which address there: as the daemon heard it (the board),
- * else rails of equal number are taken for one network. A difference in MTU is refused by name. Ways through a
- * hypercrossbar are the business of ways.c.
+ * peer - which of our rails lead to a node and to which address there: as the daemon heard it (the
+ * board), else rails of equal number are taken for one network. A difference in MTU is refused by
+ * name. Ways through a hypercrossbar are the business of ways.c.
  */
 #include <endian.h>
 #include <errno.h>
@@ -62,7 +62,10 @@ static bool is_heard_anywhere(const struct eth_heard heard[ETH_RAILS], const uin
 	return false;
 }
 
-/* The peer's end of our rail, or NULL. One not heard yet counts unless it was heard on another rail. */
+/*
+ * The peer's end of our rail, or NULL. One not heard yet counts unless it was heard on another
+ * rail.
+ */
 static const struct eth_blob_rail *pair(const struct eth_granted_rail *own,
 					const struct eth_heard heard[ETH_RAILS],
 					const struct eth_blob *blob)
@@ -290,7 +293,10 @@ static void explain_gone(const struct eth_dev *d, const struct eth_peer *peer)
 			 peer->node, le32toh(head->dst_host), le16toh(head->dst_context));
 }
 
-/* The peers whose context is no more; with broken rings or without interfaces nobody can be reached. */
+/*
+ * The peers whose context is no more; with broken rings or without interfaces nobody can be
+ * reached.
+ */
 int eth_peer_event(struct pm_dev *dev, uint32_t *ret_node)
 {
 	struct eth_dev *d = eth_of(dev);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * query - the control frames of the daemons: QUERY asks who is there, ANSWER says who is. Both carry the
- * same body behind struct eth_frame and go out on the rail they speak of. Packs and decodes; knows no
- * socket, no clock, and not what a daemon makes of an answer.
+ * query - the control frames of the daemons: QUERY asks who is there, ANSWER says who is. Both
+ * carry the same body behind struct eth_frame and go out on the rail they speak of. Packs and
+ * decodes; knows no socket, no clock, and not what a daemon makes of an answer.
  */
 #ifndef PM_ETHERNET_QUERY_H
 #define PM_ETHERNET_QUERY_H
@@ -55,9 +55,9 @@ void eth_query_put(uint8_t ret_frame[ETH_QUERY_BYTES], const struct eth_query *q
 		   uint16_t type);
 
 /*
- * Reads a frame that came from anybody. ETH_DROP_NONE and *ret, or why it is none: SHORT, TYPE (another
- * EtherType), VERSION, KIND (no control frame), HOST, RAIL, SOURCE (no address of one interface), LENGTH
- * (an MTU or a name out of range). Bytes behind the body are ignored.
+ * Reads a frame that came from anybody. ETH_DROP_NONE and *ret, or why it is none: SHORT, TYPE
+ * (another EtherType), VERSION, KIND (no control frame), HOST, RAIL, SOURCE (no address of one
+ * interface), LENGTH (an MTU or a name out of range). Bytes behind the body are ignored.
  */
 enum eth_drop eth_query_decode(const void *frame, size_t len, uint16_t type, struct eth_query *ret);
 

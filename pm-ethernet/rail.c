@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* rail - the state of an own rail, as the daemon's board and our socket tell it. */
 #include "pm-ethernet/device.h"
 

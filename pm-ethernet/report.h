@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report - what pm-ethernetd can be asked about itself (ETH_OP_REPORT), by number. The answer is one JSON
- * object, described in pm-ethernetctl(8); its writer is daemon/report.c, its reader ctl/.
+ * report - what pm-ethernetd can be asked about itself (ETH_OP_REPORT), by number. The answer is
+ * one JSON object, described in pm-ethernetctl(8); its writer is daemon/report.c, its reader ctl/.
  */
 #ifndef PM_ETHERNET_REPORT_H
 #define PM_ETHERNET_REPORT_H

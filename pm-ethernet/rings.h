@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rings - the four rings of an AF_XDP socket: who may write how far. A ring has one producer and one
- * consumer, the kernel at one of the ends; indices run freely. Our index is kept in `ours` and
+ * rings - the four rings of an AF_XDP socket: who may write how far. A ring has one producer and
+ * one consumer, the kernel at one of the ends; indices run freely. Our index is kept in `ours` and
  * shown to the kernel by a release store (pairs with its acquire load). The kernel's is read by an
  * acquire load (pairs with its release store) into `theirs`. It is read only when the copy that we
  * have does not suffice.
@@ -35,8 +35,8 @@ struct eth_rings {
 };
 
 /*
- * Maps the rings of a socket, fill and completion those of @owner; sizes in entries. Neither should be bound:
- * before Linux 6.4 that is -EBUSY. 0 or -errno, then nothing is mapped.
+ * Maps the rings of a socket, fill and completion those of @owner; sizes in entries. Neither should
+ * be bound: before Linux 6.4 that is -EBUSY. 0 or -errno, then nothing is mapped.
  */
 int eth_rings_map(int fd, int owner, const uint32_t sizes[4], struct eth_rings *ret);
 void eth_rings_unmap(struct eth_rings *rings);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * route - where a frame for a far host goes next, pure: the same lines run in the kernel programs, in
- * libpm and in tests over random grids. The file that includes this one defines eth_route_is_open, which
- * tells what links are open, and its argument, struct eth_route_env. A macro of that name before the
- * #include makes it inline.
+ * route - where a frame for a far host goes next, pure: the same lines run in the kernel programs,
+ * in libpm and in tests over random grids. The file that includes this one defines
+ * eth_route_is_open, which tells what links are open, and its argument, struct eth_route_env. A
+ * macro of that name before the #include makes it inline.
  *
  * Coordinates are corrected in the order of the dimensions, as in CP-PACS and PM/Ethernet-HXB. A
  * frame then only ever waits for a link of a later dimension, so relays never wait in a circle.
@@ -11,19 +11,23 @@
  * virtual channels.
  *
  * A neighbour that does not answer is passed on another lane, else by one detour. A detour puts one
- * dimension last; the frame says which ("late", 0 = none, else the dimension + 1) for the rest of its way.
+ * dimension last; the frame says which ("late", 0 = none, else the dimension + 1) for the rest of
+ * its way.
  *   - Other coordinates differ as well: those first, the blocked dimension is late.
- *   - None does, or those are blocked too: aside in another dimension, which is late; then what differs,
- *     across; then back. The step aside itself says ETH_LATE_ASIDE as well: it is the one link that goes in a
+ *   - None does, or those are blocked too: aside in another dimension, which is late; then what
+ *     differs,
+ *     across; then back. The step aside itself says ETH_LATE_ASIDE as well: it is the one link that
+ *     goes in a
  *     late dimension before others, and would close circles if it were taken for the step back.
  * So a frame is in order of dimensions, or makes its step aside, or is in order with one dimension
  * last. Each of the three is followed by a later one only, and the late dimension stays what it
  * became. With buffers apart for each value of late nothing waits in a circle, whatever fails and
  * when. (Ours drop what they can't hold, and wait for nobody.)
  *
- * A frame passes n_dims + 2 links at most: the detour may begin where all other dimensions are corrected.
- * With two dimensions or more of two points or more, one failure (a host, a NIC, a switch) parts no two
- * living hosts. Of several, those that block the detour as well are not passed: no way, and said so.
+ * A frame passes n_dims + 2 links at most: the detour may begin where all other dimensions are
+ * corrected. With two dimensions or more of two points or more, one failure (a host, a NIC, a
+ * switch) parts no two living hosts. Of several, those that block the detour as well are not
+ * passed: no way, and said so.
  */
 #ifndef PM_ETHERNET_ROUTE_H
 #define PM_ETHERNET_ROUTE_H
@@ -86,7 +90,9 @@ ETH_ROUTE int eth_route_across(const struct eth_route_env *env, const struct eth
 #define ETH_ROUTE_ACROSS eth_route_across
 #endif
 
-/* One step along another dimension than @dim, to where @salt says or the next point that is open. */
+/*
+ * One step along another dimension than @dim, to where @salt says or the next point that is open.
+ */
 ETH_ROUTE int eth_route_aside(const struct eth_route_env *env, const struct eth_grid *grid,
 			      uint32_t dim, uint32_t lane, uint32_t salt, struct eth_way *way)
 {
@@ -107,9 +113,10 @@ ETH_ROUTE int eth_route_aside(const struct eth_route_env *env, const struct eth_
 }
 
 /*
- * The next hop of a frame that is here on its way to @dst, which is another host. @lane: of the rail that its
- * sender chose. @late: as the frame says. @salt: any number that is the same for all frames of a pair of
- * hosts. 0 and *way, or -1: none is open. It has no side effect, and needs no more than its arguments.
+ * The next hop of a frame that is here on its way to @dst, which is another host. @lane: of the
+ * rail that its sender chose. @late: as the frame says. @salt: any number that is the same for all
+ * frames of a pair of hosts. 0 and *way, or -1: none is open. It has no side effect, and needs no
+ * more than its arguments.
  */
 ETH_ROUTE int eth_route(const struct eth_route_env *env, const struct eth_grid *grid,
 			const struct eth_point *dst, uint32_t lane, uint32_t late, uint32_t salt,

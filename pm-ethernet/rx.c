@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * rx - frames are lent where the kernel put them. They are copied to a slot instead when they span
  * several chunks, or when so many chunks of the socket are lent already that the kernel might run
@@ -83,9 +83,10 @@ static void wake(const struct eth_socket *s)
 }
 
 /*
- * Chunks that shall lie in a fill ring: as many as all nodes may have on their way to us, those never heard of
- * included. The rest stays with us, and those used last go back first: few that go round stay in caches
- * and TLB. The other processes of a shared ring and a driver that fetches in advance need them all.
+ * Chunks that shall lie in a fill ring: as many as all nodes may have on their way to us, those
+ * never heard of included. The rest stays with us, and those used last go back first: few that go
+ * round stay in caches and TLB. The other processes of a shared ring and a driver that fetches in
+ * advance need them all.
  */
 static uint32_t fill_level(const struct eth_dev *d, const struct eth_socket *s)
 {
@@ -118,7 +119,10 @@ void eth_rx_refill(struct eth_dev *d, uint32_t i)
 	wake(s);
 }
 
-/* A driver that found no chunks asks when it has gone to sleep, which may be after we have given it some. */
+/*
+ * A driver that found no chunks asks when it has gone to sleep, which may be after we have given it
+ * some.
+ */
 void eth_rx_look_after(struct eth_dev *d)
 {
 	for (uint32_t i = 0; i < d->n_sockets; i++) {
@@ -189,7 +193,10 @@ static __attribute__((noinline)) int measure(const struct eth_dev *d, const stru
 	return a->n > d->granted.chunks_per_packet + 1 ? -1 : rc;
 }
 
-/* Finds the extent of the first frame: 1, 0 (its end is not there yet), or -1: nonsense, also measured. */
+/*
+ * Finds the extent of the first frame: 1, 0 (its end is not there yet), or -1: nonsense, also
+ * measured.
+ */
 static inline __attribute__((always_inline)) int
 extent(const struct eth_dev *d, const struct eth_ring *rx, uint32_t ready, struct arrival *a)
 {

@@ -18,8 +18,8 @@
 #define ETH_SLOTS_MAX 64
 
 /*
- * One per (rail, slot): addresses in packet memory that are the slot's again. Written under the rail's
- * lock, read by the slot without it. Room for all its transmit chunks, so it can't overflow.
+ * One per (rail, slot): addresses in packet memory that are the slot's again. Written under the
+ * rail's lock, read by the slot without it. Room for all its transmit chunks, so it can't overflow.
  */
 struct eth_mailbox {
 	_Atomic uint32_t tail; /* written, free-running */
@@ -41,7 +41,10 @@ struct eth_share {
 	_Atomic uint32_t broken;  /* 1 + slot that found a lock whose owner had died, 0 = fine */
 	uint8_t gap[44];
 	struct eth_share_rail rails[ETH_RAILS];
-	/* then n_rails * n_slots struct eth_mailbox, then as many arrays of mailbox_entries uint64_t */
+	/*
+	 * then n_rails * n_slots struct eth_mailbox, then as many arrays of mailbox_entries
+	 * uint64_t
+	 */
 };
 
 static inline struct eth_mailbox *eth_share_mailbox(struct eth_share *s, uint32_t rail,

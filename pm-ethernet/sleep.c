@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * sleep - one epoll descriptor for all sockets: arrivals, and room for those whose kernel side was full. Room
- * is watched by edges: the level only tells of the ring, while what was short is the socket's buffer. A
- * socket is in the set only while somebody sleeps: the kernel would spend time on it for every frame. So is the inbox,
- * by edges too: to the kernel it is never empty while its reader's position says that it sleeps.
+ * sleep - one epoll descriptor for all sockets: arrivals, and room for those whose kernel side was
+ * full. Room is watched by edges: the level only tells of the ring, while what was short is the
+ * socket's buffer. A socket is in the set only while somebody sleeps: the kernel would spend time
+ * on it for every frame. So is the inbox, by edges too: to the kernel it is never empty while its
+ * reader's position says that it sleeps.
  */
 #include <errno.h>
 #include <sys/epoll.h>

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * tx - the transmit pool and the transmit rings. A post writes descriptors; a kick shows them to the kernel
- * and, unless a driver fetches them by itself, makes one system call. In copy mode the kernel takes
- * descriptors only inside that call, so what it refused waits in the ring and can be taken back.
+ * tx - the transmit pool and the transmit rings. A post writes descriptors; a kick shows them to
+ * the kernel and, unless a driver fetches them by itself, makes one system call. In copy mode the
+ * kernel takes descriptors only inside that call, so what it refused waits in the ring and can be
+ * taken back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,21 +17,28 @@
 
 /* A full socket is tried again that soon; a failed try costs about 0.5 us. */
 #define RETRY_NS 8000
-/* Completions are looked for when so many posts are open, and when so few packets are free: each look reads a cache line
- * that the kernel writes. */
+/*
+ * Completions are looked for when so many posts are open, and when so few packets are free: each
+ * look reads a cache line that the kernel writes.
+ */
 #define REAP_OPEN 32u
 #define REAP_FREE 32u
-/* Packets that may wait in the ring of a socket: as many as one call is worth, few enough that a slow rail
- * soon says it is full and the others take over. */
+/*
+ * Packets that may wait in the ring of a socket: as many as one call is worth, few enough that a
+ * slow rail soon says it is full and the others take over.
+ */
 #define TX_AHEAD 32u
-/* Packets of a rail that may be on their way, at the least: a driver may be late in giving them back. */
+/*
+ * Packets of a rail that may be on their way, at the least: a driver may be late in giving them
+ * back.
+ */
 #define OPEN_MIN 32u
 /* An address outside of any packet memory: the kernel drops such a descriptor. */
 #define NOWHERE (UINT64_MAX >> 16)
 
 /*
- * The rails share the window of a peer, so packets too many on one rail are missing on the others. A quarter of the window
- * is for packets that have arrived and are not acked yet.
+ * The rails share the window of a peer, so packets too many on one rail are missing on the others.
+ * A quarter of the window is for packets that have arrived and are not acked yet.
  */
 static uint32_t open_limit(const struct eth_dev *d)
 {
@@ -161,8 +169,8 @@ static void block(struct eth_dev *d, struct eth_socket *s, uint32_t i)
 }
 
 /*
- * One call: 0 when the kernel took all, 1 when it is to be called again at once, -EAGAIN when it takes no
- * more now.
+ * One call: 0 when the kernel took all, 1 when it is to be called again at once, -EAGAIN when it
+ * takes no more now.
  */
 static int call(struct eth_dev *d, struct eth_socket *s, uint32_t i)
 {
@@ -187,8 +195,10 @@ static int call(struct eth_dev *d, struct eth_socket *s, uint32_t i)
 		s->is_unbound = true;
 		return -EAGAIN;
 	default:
-		/* ENETDOWN: the board says so as well. EBUSY, ENOBUFS: a queue or memory is full; what the
-		 * kernel dropped is the channel's to repair */
+		/*
+		 * ENETDOWN: the board says so as well. EBUSY, ENOBUFS: a queue or memory is full;
+		 * what the kernel dropped is the channel's to repair
+		 */
 		return -EAGAIN;
 	}
 }
@@ -253,9 +263,9 @@ static struct eth_packet *packet_at(struct eth_dev *d, uint64_t address)
 }
 
 /*
- * Counts the packets that were given to a driver whose interface is gone as lost. The driver took them in
- * order, so the open posts are the last of the ring. Completions that are still to come would be of packets
- * that have gone another way since.
+ * Counts the packets that were given to a driver whose interface is gone as lost. The driver took
+ * them in order, so the open posts are the last of the ring. Completions that are still to come
+ * would be of packets that have gone another way since.
  */
 static void write_off(struct eth_dev *d, struct eth_socket *s, uint32_t i)
 {

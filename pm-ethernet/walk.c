@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * walk - eth_route over and over, with the eyes of one host after the other. Knows no socket and no board.
+ * walk - eth_route over and over, with the eyes of one host after the other. Knows no socket and no
+ * board.
  */
 #include "pm-ethernet/walk.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * ways - peers of a hypercrossbar: which rails lead to a host that may be several links away. A port's frames are
- * routed by the kernel. In direct attachment the first link is ours to choose, as the kernel would (route.h): a
- * rail's frames may leave by another NIC, so each peer has a socket per rail. When neighbours come or
- * go the daemon counts a version up; then all ways are forgotten, and found again when a frame needs them.
+ * ways - peers of a hypercrossbar: which rails lead to a host that may be several links away. A
+ * port's frames are routed by the kernel. In direct attachment the first link is ours to choose, as
+ * the kernel would (route.h): a rail's frames may leave by another NIC, so each peer has a socket
+ * per rail. When neighbours come or go the daemon counts a version up; then all ways are forgotten,
+ * and found again when a frame needs them.
  */
 #include <endian.h>
 #include <errno.h>

@@ -27,7 +27,10 @@ void pms_board_add(struct pms_board *board, uint64_t rkey, const void *addr, uin
 		return;
 	atomic_store_explicit(&export->addr, (uintptr_t)addr, memory_order_relaxed);
 	atomic_store_explicit(&export->len, len, memory_order_relaxed);
-	/* release: address, length and data are written before. Pairs with the acquire of pms_board_find. */
+	/*
+	 * release: address, length and data are written before. Pairs with the acquire of
+	 * pms_board_find.
+	 */
 	atomic_store_explicit(&export->rkey, rkey, memory_order_release);
 }
 

@@ -214,8 +214,8 @@ static bool place(struct pms_link *link, struct pms_op *op, const struct pms_chu
 }
 
 /*
- * The error of a refusal for the user. The peer chose @error, so not every number is passed on: -EAGAIN would
- * read as "under way" and -EPIPE as the peer's death.
+ * The error of a refusal for the user. The peer chose @error, so not every number is passed on:
+ * -EAGAIN would read as "under way" and -EPIPE as the peer's death.
  */
 static int refusal(int32_t error)
 {
@@ -380,8 +380,9 @@ void pms_bulk_progress(struct pms_link *link)
 	uint32_t waits = 0, linger = LINGER / (link->n_bulk_peers ? link->n_bulk_peers : 1);
 
 	/*
-	 * The other side is copying its chunk meanwhile. Going all the way up to the user to be told there
-	 * is nothing to receive, and to yield for it, costs more than the next chunk takes to come.
+	 * The other side is copying its chunk meanwhile. Going all the way up to the user to be
+	 * told there is nothing to receive, and to yield for it, costs more than the next chunk
+	 * takes to come.
 	 */
 	for (uint32_t i = 0; i < STEPS && waits <= linger && link->n_bulk && !has_message(link);) {
 		bool is_busy = false;

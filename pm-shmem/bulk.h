@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bulk - one-sided operations. The initiator asks by a cell of the message ring; all else runs in the bulk
- * rings of the pair, so that unreleased messages never hold it up:
+ * bulk - one-sided operations. The initiator asks by a cell of the message ring; all else runs in
+ * the bulk rings of the pair, so that unreleased messages never hold it up:
  *
  *   read    READ --> DATA <- DATA <- ...                    (complete with the last byte)
  *   write   WRITE -> GRANT <- PUT -> PUT -> ... DONE <-
@@ -15,7 +15,8 @@
  * initiator's leave (pms_bulk_head.leases). The target takes the lease for each piece, and the
  * initiator takes it back before it gives up its memory.
  *
- * bulk.c: asking side and polling. serve.c: answering side. pair.c: the rings of a pair. direct.c: the initiator's own copies. lease.c: its leases.
+ * bulk.c: asking side and polling. serve.c: answering side. pair.c: the rings of a pair. direct.c:
+ * the initiator's own copies. lease.c: its leases.
  */
 #ifndef PM_SHMEM_BULK_H
 #define PM_SHMEM_BULK_H
@@ -42,7 +43,8 @@ enum pms_op_state {
 
 /* An operation of ours. */
 struct pms_op {
-	struct pms_op *next; /* in the free list or the peer's list of those with something to send */
+	/* in the free list or the peer's list of those with something to send */
+	struct pms_op *next;
 	struct pm_link_peer *peer;
 	uint8_t *local;
 	uint64_t rkey;    /* of the target's region */
@@ -95,8 +97,9 @@ struct pms_bulk {
 	uint32_t leases;      /* bit i: lease i is in use by an operation of ours */
 	bool is_filled;       /* all data of tx has pages, else the first page of each chunk */
 	bool is_cma_possible; /* same pid namespace, our copies for the peer were never refused */
-	bool is_direct_possible; /* the same of our own reads: the kernel may allow one and not the other */
-	bool is_blocked;         /* the flag in tx is up */
+	/* the same of our own reads: the kernel may allow one and not the other */
+	bool is_direct_possible;
+	bool is_blocked; /* the flag in tx is up */
 };
 
 /* ---- as device.c and the polling see them ---- */
@@ -109,14 +112,19 @@ int pms_rma_done(struct pm_link *base, uint32_t op);
 void pms_exported(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len);
 void pms_unexport(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len);
 
-/* A READ or WRITE cell from the peer: 0, -ENOMEM: it can't be answered, -EINVAL: there is one of its name already. */
+/*
+ * A READ or WRITE cell from the peer: 0, -ENOMEM: it can't be answered, -EINVAL: there is one of
+ * its name already.
+ */
 int pms_serve_request(struct pms_link *link, struct pm_link_peer *peer,
 		      const struct pms_message *message);
 /* Moves what can be moved now; called while link->n_bulk is not 0. */
 void pms_bulk_progress(struct pms_link *link);
 /* Ends all operations with a peer that is gone or given up: ours fail with -EPIPE. */
 void pms_bulk_abort(struct pms_link *link, struct pm_link_peer *peer);
-/* The queue to the peer is about to be dropped: operations whose requests wait there have failed. */
+/*
+ * The queue to the peer is about to be dropped: operations whose requests wait there have failed.
+ */
 void pms_bulk_unsent(struct pms_link *link, const struct pm_link_peer *peer);
 /* As abort, and frees the state. */
 void pms_bulk_fini(struct pms_link *link, struct pm_link_peer *peer);
@@ -134,15 +142,19 @@ int pms_bulk_get(struct pms_link *link, struct pm_link_peer *peer, struct pms_bu
 void pms_bulk_fill(struct pms_link *link, struct pm_link_peer *peer);
 /* Bytes of the next chunk of an operation with @left bytes to go. */
 uint32_t pms_bulk_step(const struct pms_bulk *bulk, uint64_t len, uint64_t left);
-/* Leave for the target to copy to and from our memory, if both can: the lease's index, or PMS_LEASES. */
+/*
+ * Leave for the target to copy to and from our memory, if both can: the lease's index, or
+ * PMS_LEASES.
+ */
 uint32_t pms_lease_give(struct pms_bulk *bulk, uint32_t name, uint64_t len);
 /* Takes it back: from the return on the target no longer touches our memory. */
 void pms_lease_end(struct pms_link *link, struct pms_op *op);
 /* Copies the first piece of a read as pms_direct_step does; false: it has to be asked for. */
 bool pms_direct_begin(struct pms_link *link, struct pms_op *op);
 /*
- * Copies the next piece of a read out of the target's memory. Nothing has changed after a failure: -EACCES (the region
- * is not on the board, or is there no more), -EPIPE (the target has ended), or what the kernel said.
+ * Copies the next piece of a read out of the target's memory. Nothing has changed after a failure:
+ * -EACCES (the region is not on the board, or is there no more), -EPIPE (the target has ended), or
+ * what the kernel said.
  */
 int pms_direct_step(struct pms_link *link, struct pms_op *op);
 /* One step of the job whose turn it is. False: nothing to do, or no room. */

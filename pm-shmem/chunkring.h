@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * chunkring - the bulk ring of one ordered pair: PMS_CHUNKS announcements, each with PMS_CHUNK_BYTES of data
- * behind it. Small enough to stay in the caches of both sides, so data is copied twice at cache speed. One
- * producer, one consumer; knows nothing of operations, only that one chunk follows another.
+ * chunkring - the bulk ring of one ordered pair: PMS_CHUNKS announcements, each with
+ * PMS_CHUNK_BYTES of data behind it. Small enough to stay in the caches of both sides, so data is
+ * copied twice at cache speed. One producer, one consumer; knows nothing of operations, only that
+ * one chunk follows another.
  */
 #ifndef PM_SHMEM_CHUNKRING_H
 #define PM_SHMEM_CHUNKRING_H
@@ -102,7 +103,9 @@ static inline void pms_chunk_take(struct pms_chunk_rx *rx)
 	atomic_store_explicit(&rx->head->head, rx->next, memory_order_release);
 }
 
-/* Whether the producer sleeps until there is room; to be asked with a fence behind pms_chunk_take. */
+/*
+ * Whether the producer sleeps until there is room; to be asked with a fence behind pms_chunk_take.
+ */
 static inline bool pms_chunk_is_blocked(const struct pms_chunk_rx *rx)
 {
 	return atomic_load_explicit(&rx->head->blocked, memory_order_relaxed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * direct - reads of regions that are on their owner's board: the initiator copies them by itself. It need not wait for
- * the owner, who may be computing.
+ * direct - reads of regions that are on their owner's board: the initiator copies them by itself.
+ * It need not wait for the owner, who may be computing.
  */
 #include <errno.h>
 
@@ -12,8 +12,8 @@
 #include "pmcore/util/clock.h"
 
 /*
- * The kernel gives a pid to another process only after all others. By default there are 32768 and more, which takes far
- * longer than this.
+ * The kernel gives a pid to another process only after all others. By default there are 32768 and
+ * more, which takes far longer than this.
  */
 #define SEEN_NS 10000000
 

@@ -71,8 +71,10 @@ static int open_segment(int dir, int flags, int *ret_fd)
 	return 0;
 }
 
-/* Whether the open file still is what the name leads to: the last process of a job may just have removed
- * it, and another made a new one. */
+/*
+ * Whether the open file still is what the name leads to: the last process of a job may just have
+ * removed it, and another made a new one.
+ */
 static bool is_current(const struct pms_directory *dir)
 {
 	struct stat open_file, named, open_dir, named_dir;

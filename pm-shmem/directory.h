@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * directory - where a job's segment lies: <shmem.dir>/openscore.<uid>.<hash of the job key>, mode 0700,
- * holding "segment" and one FIFO "wake.<slot>" per process. Owns names, safe opening in a world-writable
- * place, and the removal of what killed jobs left. Knows nothing of what is in the files.
+ * directory - where a job's segment lies: <shmem.dir>/openscore.<uid>.<hash of the job key>, mode
+ * 0700, holding "segment" and one FIFO "wake.<slot>" per process. Owns names, safe opening in a
+ * world-writable place, and the removal of what killed jobs left. Knows nothing of what is in the
+ * files.
  */
 #ifndef PM_SHMEM_DIRECTORY_H
 #define PM_SHMEM_DIRECTORY_H
@@ -21,8 +22,8 @@ struct pms_directory {
 uint64_t pms_job_hash(uint64_t job_key, uint64_t value);
 
 /*
- * Opens the job's directory and its segment file, making them when absent, and takes the segment lock. The
- * file may be empty. -errno with a sentence in @why.
+ * Opens the job's directory and its segment file, making them when absent, and takes the segment
+ * lock. The file may be empty. -errno with a sentence in @why.
  */
 int pms_directory_open(const char *parent, uint64_t job_key, struct pms_directory *ret_dir,
 		       char *why, size_t why_size);

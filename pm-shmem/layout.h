@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * layout - every byte of the shared segment, and nothing else. All processes of a job on a host map it.
+ * layout - every byte of the shared segment, and nothing else. All processes of a job on a host map
+ * it.
  *
- *   header page | slots, one per process | boards, the same | areas, one per ordered pair (sender, receiver)
+ *   header page | slots, one per process | boards, the same | areas, one per ordered pair (sender,
+ *   receiver)
  *   area = message part: heads page, cells, spill, bytes | bulk part: heads page, chunks
  *
- * A word has exactly one writer unless its comment says otherwise. Each line (64 bytes) is written by one
- * side only, so that nobody's writes slow down another's reads. The file is sparse: a pair that never
- * talks has no pages.
+ * A word has exactly one writer unless its comment says otherwise. Each line (64 bytes) is written
+ * by one side only, so that nobody's writes slow down another's reads. The file is sparse: a pair
+ * that never talks has no pages.
  */
 #ifndef PM_SHMEM_LAYOUT_H
 #define PM_SHMEM_LAYOUT_H
@@ -47,8 +49,8 @@ struct pms_header {
 };
 
 /*
- * A slot belongs to the process that holds the lock on its byte of the file (liveness.h). A slot in state
- * LIVE whose lock is free belonged to a process that was killed.
+ * A slot belongs to the process that holds the lock on its byte of the file (liveness.h). A slot in
+ * state LIVE whose lock is free belonged to a process that was killed.
  */
 enum pms_slot_state { PMS_SLOT_FREE, PMS_SLOT_LIVE, PMS_SLOT_LEFT };
 
@@ -60,22 +62,33 @@ struct pms_slot {
 	uint32_t uses;                            /* processes that had this slot so far */
 	uint64_t instance;                        /* random, tells the users of a slot apart */
 	uint64_t pid_ns;                          /* inode of the pid namespace, 0 = unknown */
-	/* arm count while asleep or about to be, 0 while awake; the owner sets it, a waker clears it */
+	/*
+	 * arm count while asleep or about to be, 0 while awake; the owner sets it, a waker clears
+	 * it
+	 */
 	alignas(PMS_LINE) _Atomic uint32_t sleeping;
-	/* bit i: process i sends to this one; set by i at its first message, cleared by the owner */
+	/*
+	 * bit i: process i sends to this one; set by i at its first message, cleared by the owner
+	 */
 	alignas(PMS_LINE) _Atomic uint64_t contacts[PMS_WORDS];
 	/* bit i: this process may touch the areas it shares with i; written by the owner */
 	alignas(PMS_LINE) _Atomic uint64_t refers[PMS_WORDS];
 };
 
-/* A region that others of the host may copy out of, without asking; written by the process that exported it. */
+/*
+ * A region that others of the host may copy out of, without asking; written by the process that
+ * exported it.
+ */
 struct pms_export {
 	alignas(32) _Atomic uint64_t rkey; /* written last, 0 = none */
 	_Atomic uint64_t addr;             /* in the owner's memory */
 	_Atomic uint64_t len;              /* bytes */
 };
 
-/* By the key, modulo PMS_EXPORTS. A region whose place is taken is not on the board: it has to be asked for. */
+/*
+ * By the key, modulo PMS_EXPORTS. A region whose place is taken is not on the board: it has to be
+ * asked for.
+ */
 struct pms_board {
 	struct pms_export exports[PMS_EXPORTS];
 };
@@ -139,7 +152,10 @@ struct pms_bulk_head {
 	alignas(PMS_LINE) _Atomic uint64_t head;    /* consumer: chunks before it are free again */
 	alignas(PMS_LINE) _Atomic uint32_t blocked; /* producer: asleep until the head moves */
 	alignas(PMS_LINE) struct pms_chunk chunks[PMS_CHUNKS];
-	/* permission to copy to or from the initiator's memory: op << 8 | enum pms_lease, both write */
+	/*
+	 * permission to copy to or from the initiator's memory: op << 8 | enum pms_lease, both
+	 * write
+	 */
 	alignas(PMS_LINE) _Atomic uint64_t leases[PMS_LEASES];
 };
 

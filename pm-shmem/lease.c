@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* lease - leave for the target of an operation to copy to and from our memory (pms_bulk_head.leases). */
+/*
+ * lease - leave for the target of an operation to copy to and from our memory
+ * (pms_bulk_head.leases).
+ */
 #include <sched.h>
 #include <time.h>
 

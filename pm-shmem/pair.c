@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* pair - the bulk rings between us and a peer, and what both sides of one-sided operations keep of them. */
+/*
+ * pair - the bulk rings between us and a peer, and what both sides of one-sided operations keep of
+ * them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -56,7 +59,9 @@ out:
 
 void pms_bulk_fill(struct pms_link *link, struct pm_link_peer *peer)
 {
-	/* a full file system leaves us the reserved pages: slower, and tried again by the next one */
+	/*
+	 * a full file system leaves us the reserved pages: slower, and tried again by the next one
+	 */
 	if (!peer->bulk->is_filled)
 		peer->bulk->is_filled = !pms_segment_fill(&link->seg, link->seg.index, peer->index);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * peer - contact, death and parting of the other processes. Owns the life of struct pm_link_peer: it is
- * made by peer_add or by the first message from a process, and kept while that process lives, since the
- * positions of the rings live in it. A process that closed (LEFT) or was killed (DEAD) is let go of when
- * its messages have been received and given back, and the composite has no more use of it.
+ * peer - contact, death and parting of the other processes. Owns the life of struct pm_link_peer:
+ * it is made by peer_add or by the first message from a process, and kept while that process lives,
+ * since the positions of the rings live in it. A process that closed (LEFT) or was killed (DEAD) is
+ * let go of when its messages have been received and given back, and the composite has no more use
+ * of it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -87,7 +88,9 @@ static int connect_out(struct pms_link *link, struct pm_link_peer *peer)
 
 	if (peer->tx_memory)
 		return 0;
-	/* both ways: once we can ask, the answer must not fail, and now another device may be taken */
+	/*
+	 * both ways: once we can ask, the answer must not fail, and now another device may be taken
+	 */
 	err = pms_segment_reserve(seg, seg->index, peer->index);
 	if (!err)
 		err = pms_segment_reserve(seg, peer->index, seg->index);

@@ -5,8 +5,8 @@
  * polls look at what is rarely new: released cells that nobody was told of, dead peers. With one
  * active peer a poll that finds a message reads one line.
  *
- * Cookie of a lent message: bits 0..31 position in the ring, 32..39 slot of the peer, 40..47 cells, 48..63 lines of the
- * byte ring; the number of a restored one, which has no cells.
+ * Cookie of a lent message: bits 0..31 position in the ring, 32..39 slot of the peer, 40..47 cells,
+ * 48..63 lines of the byte ring; the number of a restored one, which has no cells.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -78,7 +78,10 @@ static inline int lend(struct pms_link *link, struct pm_link_peer *peer,
 	return 1;
 }
 
-/* A one-sided operation of the peer begins. Without memory the peer can't be answered: it waits until we are dead to it. */
+/*
+ * A one-sided operation of the peer begins. Without memory the peer can't be answered: it waits
+ * until we are dead to it.
+ */
 static void serve(struct pms_link *link, struct pm_link_peer *peer,
 		  const struct pms_message *message)
 {
@@ -90,7 +93,9 @@ static void serve(struct pms_link *link, struct pm_link_peer *peer,
 		pms_peer_kill(link, peer, "no memory to serve its one-sided operation");
 }
 
-/* The message of which the word is there; 0 when it was for us, not for the user, or is nonsense. */
+/*
+ * The message of which the word is there; 0 when it was for us, not for the user, or is nonsense.
+ */
 static int deliver(struct pms_link *link, struct pm_link_peer *peer, uint64_t word,
 		   struct pm_inbound *ret)
 {
@@ -112,7 +117,10 @@ static int deliver(struct pms_link *link, struct pm_link_peer *peer, uint64_t wo
 	return lend(link, peer, &message, ret);
 }
 
-/* Looks once at each inbound ring but the hot one, which had its look, going on behind the one that had its turn last. */
+/*
+ * Looks once at each inbound ring but the hot one, which had its look, going on behind the one that
+ * had its turn last.
+ */
 static int poll_rings(struct pms_link *link, struct pm_inbound *ret)
 {
 	for (uint32_t n = link->n_inbound; n > 0; n--) {
@@ -154,7 +162,10 @@ static void rounds(struct pms_link *link)
 		pms_send_queued(link);
 	if (link->n_bulk)
 		pms_bulk_progress(link);
-	/* at once: a program that only sends polls rarely, and may be asked to stop by a first contact */
+	/*
+	 * at once: a program that only sends polls rarely, and may be asked to stop by a first
+	 * contact
+	 */
 	if (unlikely(pms_has_contact(link)))
 		pms_peer_meet(link);
 	if ((++link->idle & (IDLE_CHORES - 1)) == 0)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The slow half of the message ring: lending of the byte ring, and release out of order. See ring.h.
+ * The slow half of the message ring: lending of the byte ring, and release out of order. See
+ * ring.h.
  *
- * Byte positions count up without wrapping; a message that would wrap starts at the next multiple of the
- * capacity. Space is freed with the cells: the last cell of each message carries (privately, in marks) the byte
- * position that is free once it and all before it are. While a reservation is open, messages sent meanwhile mark
- * only what was lent before it.
+ * Byte positions count up without wrapping; a message that would wrap starts at the next multiple
+ * of the capacity. Space is freed with the cells: the last cell of each message carries (privately,
+ * in marks) the byte position that is free once it and all before it are. While a reservation is
+ * open, messages sent meanwhile mark only what was lent before it.
  */
 #include "pm-shmem/ring.h"
 #include "pmcore/util/copy.h"
@@ -95,7 +96,9 @@ void pms_ring_rx_fini(struct pms_ring_rx *rx)
 
 bool pms_ring_refresh(struct pms_ring_tx *tx, uint32_t n)
 {
-	/* acquire: the consumer's reads come before our overwriting. Pairs with pms_ring_publish. */
+	/*
+	 * acquire: the consumer's reads come before our overwriting. Pairs with pms_ring_publish.
+	 */
 	uint32_t head = atomic_load_explicit(&tx->heads->head, memory_order_acquire);
 
 	/* a head outside of what was sent is nonsense from a broken peer: no room comes of it */

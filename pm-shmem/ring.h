@@ -3,16 +3,18 @@
  * ring - the message ring of one ordered pair: one producer, one consumer, no lock, no atomic
  * read-modify-write. Works on memory it is given; knows no segment, process or system call.
  *
- *   cells  a message of up to PMS_INLINE bytes lies in as many as it needs, one behind the other, so that no line
+ *   cells  a message of up to PMS_INLINE bytes lies in as many as it needs, one behind the other,
+ *   so that no line
  *          moves that does not hold some of it; short ones share lines
  *   bytes  longer messages, contiguous; a cell says where
  *
- * Producer: a long message may be filled in place, one at a time (reserve ... send_reserved); messages are
- * ordered by the moment they are sent, not reserved. Consumer: messages are lent in place (poll, take) and
- * released in any order; the freed prefix is published a quarter of the ring at a time, or when idle.
+ * Producer: a long message may be filled in place, one at a time (reserve ... send_reserved);
+ * messages are ordered by the moment they are sent, not reserved. Consumer: messages are lent in
+ * place (poll, take) and released in any order; the freed prefix is published a quarter of the ring
+ * at a time, or when idle.
  *
- * Data that the other side wrote is not trusted: pms_ring_decode and the head check are the two places where
- * it comes in.
+ * Data that the other side wrote is not trusted: pms_ring_decode and the head check are the two
+ * places where it comes in.
  */
 #ifndef PM_SHMEM_RING_H
 #define PM_SHMEM_RING_H
@@ -23,7 +25,10 @@
 #include "pm-shmem/layout.h"
 #include "pmcore/util/copy.h"
 
-/* Cells between the next message and the line that is fetched: the receiver looks at the next one again and again. */
+/*
+ * Cells between the next message and the line that is fetched: the receiver looks at the next one
+ * again and again.
+ */
 #define PMS_AHEAD 4
 #define PMS_FEW 2 /* of a message that fetches it */
 
@@ -59,7 +64,8 @@ struct pms_ring_rx {
 	const uint8_t *bytes;
 	struct pms_ring_head *heads;
 	uint64_t *released; /* bit per cell: released early */
-	uint32_t *more; /* of the first cell of a message: cells of those that are released with it */
+	/* of the first cell of a message: cells of those that are released with it */
+	uint32_t *more;
 };
 
 /* A message, as its first cell describes it. */
@@ -103,9 +109,9 @@ static inline void pms_ring_mark(uint64_t *bits, uint32_t at, uint32_t n)
 }
 
 /*
- * Data lie in these cells but the first. They may look like the word of a message, so the word behind them is cleared
- * before anybody looks there. This word belongs to the producer. If the ring is full, it is the word of the oldest
- * message: no data lie there, so it is not cleared.
+ * Data lie in these cells but the first. They may look like the word of a message, so the word
+ * behind them is cleared before anybody looks there. This word belongs to the producer. If the ring
+ * is full, it is the word of the oldest message: no data lie there, so it is not cleared.
  */
 static inline void pms_ring_clear_ahead(struct pms_ring_tx *tx, uint32_t n)
 {
@@ -121,7 +127,10 @@ static inline void pms_ring_clear_ahead(struct pms_ring_tx *tx, uint32_t n)
 	}
 }
 
-/* The line will be written soon: it leaves the other core's cache now, not when the store waits for it. */
+/*
+ * The line will be written soon: it leaves the other core's cache now, not when the store waits for
+ * it.
+ */
 static inline void pms_prefetch_to_write(const void *line)
 {
 #ifdef __x86_64__
@@ -156,8 +165,8 @@ static inline uint8_t *pms_ring_body(const struct pms_cell *cells, uint32_t inde
 }
 
 /*
- * Copies word by word: a wider load would not get what the user has just stored forwarded. @to: aligned; up to 7 bytes
- * behind @len may be written.
+ * Copies word by word: a wider load would not get what the user has just stored forwarded. @to:
+ * aligned; up to 7 bytes behind @len may be written.
  */
 static inline void pms_ring_copy_words(uint8_t *to, const void *data, uint32_t len)
 {
@@ -177,7 +186,10 @@ static inline void pms_ring_copy_words(uint8_t *to, const void *data, uint32_t l
 	}
 }
 
-/* Fills and publishes cells with @data, up to PMS_INLINE bytes of any alignment. There is room: pms_ring_has_cells. */
+/*
+ * Fills and publishes cells with @data, up to PMS_INLINE bytes of any alignment. There is room:
+ * pms_ring_has_cells.
+ */
 static inline void pms_ring_put(struct pms_ring_tx *tx, const void *data, uint32_t len,
 				uint32_t kind)
 {
@@ -190,7 +202,10 @@ static inline void pms_ring_put(struct pms_ring_tx *tx, const void *data, uint32
 	pms_ring_seal(tx, pms_cells_of(len), len, kind);
 }
 
-/* The same with a head of @head_len bytes in front of @len bytes of data, together up to PMS_INLINE. */
+/*
+ * The same with a head of @head_len bytes in front of @len bytes of data, together up to
+ * PMS_INLINE.
+ */
 static inline void pms_ring_put_both(struct pms_ring_tx *tx, const void *head, uint32_t head_len,
 				     const void *data, uint32_t len)
 {
@@ -233,7 +248,9 @@ static inline uint64_t pms_ring_poll(const struct pms_ring_rx *rx)
 	return (uint32_t)word == rx->next + 1 ? word : 0;
 }
 
-/* Decodes the message at @position, whose word poll gave. False: no sound producer would send it. */
+/*
+ * Decodes the message at @position, whose word poll gave. False: no sound producer would send it.
+ */
 static inline bool pms_ring_decode(const struct pms_ring_rx *rx, uint32_t position, uint64_t word,
 				   struct pms_message *ret)
 {
@@ -257,7 +274,9 @@ static inline bool pms_ring_decode(const struct pms_ring_rx *rx, uint32_t positi
 	return true;
 }
 
-/* The next message has been read, in @n cells: it is lent until pms_ring_release of its position. */
+/*
+ * The next message has been read, in @n cells: it is lent until pms_ring_release of its position.
+ */
 static inline uint32_t pms_ring_take(struct pms_ring_rx *rx, uint32_t n)
 {
 	uint32_t position = rx->next;
@@ -266,7 +285,10 @@ static inline uint32_t pms_ring_take(struct pms_ring_rx *rx, uint32_t n)
 	return position;
 }
 
-/* The next message, in @n cells, will be released with the one at @first, behind which it was taken. */
+/*
+ * The next message, in @n cells, will be released with the one at @first, behind which it was
+ * taken.
+ */
 static inline void pms_ring_take_with(struct pms_ring_rx *rx, uint32_t first, uint32_t n)
 {
 	rx->more[first & rx->mask] += n;
@@ -278,8 +300,8 @@ void pms_ring_free_early(struct pms_ring_rx *rx);
 void pms_ring_release_early(struct pms_ring_rx *rx, uint32_t position, uint32_t n);
 
 /*
- * Gives a taken message of @n cells and @bytes of the byte ring back, and those that were taken with it; true when it is
- * time to publish.
+ * Gives a taken message of @n cells and @bytes of the byte ring back, and those that were taken
+ * with it; true when it is time to publish.
  */
 static inline bool pms_ring_release(struct pms_ring_rx *rx, uint32_t position, uint32_t n,
 				    uint32_t bytes)

@@ -23,7 +23,10 @@ static uint64_t random_word(void)
 {
 	uint64_t word;
 
-	/* never fails for 8 bytes once the kernel's generator is seeded, which it is before user programs */
+	/*
+	 * never fails for 8 bytes once the kernel's generator is seeded, which it is before user
+	 * programs
+	 */
 	while (getrandom(&word, sizeof(word), 0) != sizeof(word))
 		;
 	return word;
@@ -152,7 +155,9 @@ static bool has_bit(const _Atomic uint64_t *words, uint32_t i)
 	return atomic_load_explicit(&words[i / 64], memory_order_relaxed) >> (i & 63) & 1;
 }
 
-/* Whether a slot that nobody holds may get a new owner: no live process can still touch its areas. */
+/*
+ * Whether a slot that nobody holds may get a new owner: no live process can still touch its areas.
+ */
 static bool is_reusable(const struct pms_segment *seg, uint32_t index, const bool *is_live)
 {
 	if (atomic_load_explicit(&seg->slots[index].state, memory_order_relaxed) == PMS_SLOT_FREE)
@@ -414,7 +419,10 @@ int pms_segment_fill(const struct pms_segment *seg, uint32_t from, uint32_t to)
 	uint64_t at = bulk_offset(seg, from, to) + PMS_PAGE;
 	int err = 0;
 
-	/* never over pages reserved: a tmpfs that fails takes back what is unused in the whole range */
+	/*
+	 * never over pages reserved: a tmpfs that fails takes back what is unused in the whole
+	 * range
+	 */
 	for (int i = 0; i < PMS_CHUNKS && !err; i++, at += PMS_CHUNK_BYTES)
 		err = allocate(seg->dir.file, at + PMS_PAGE, PMS_CHUNK_BYTES - PMS_PAGE);
 	return err;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * segment - the shared file of a job on this host: its making, the slots of its processes, and the mapping
- * of the areas of pairs. Everything that changes its structure happens under the segment lock, in an order
- * that leaves it sound when the process is killed in between. Knows rings only by their size.
+ * segment - the shared file of a job on this host: its making, the slots of its processes, and the
+ * mapping of the areas of pairs. Everything that changes its structure happens under the segment
+ * lock, in an order that leaves it sound when the process is killed in between. Knows rings only by
+ * their size.
  */
 #ifndef PM_SHMEM_SEGMENT_H
 #define PM_SHMEM_SEGMENT_H
@@ -18,9 +19,10 @@ struct pms_segment {
 	struct pms_directory dir;
 	struct pms_header *header; /* mapped: header page and slots */
 	struct pms_slot *slots;    /* PMS_SLOTS of them */
-	struct pms_board *boards; /* the same; of processes that are no more, pages may be missing */
-	uint32_t index;           /* of our slot */
-	uint32_t ring;            /* geometry, from the header */
+	/* the same; of processes that are no more, pages may be missing */
+	struct pms_board *boards;
+	uint32_t index; /* of our slot */
+	uint32_t ring;  /* geometry, from the header */
 	uint32_t mtu;
 	uint64_t mapped; /* bytes of areas that are mapped now */
 };
@@ -34,9 +36,9 @@ struct pms_address {
 };
 
 /*
- * Opens or makes the job's segment and claims a slot: -EEXIST (the node is already here), -ENOSPC (all slots
- * are taken), others; the sentence is in env->why. @ret_large: measure() is asked for once per
- * segment when it is not yet known.
+ * Opens or makes the job's segment and claims a slot: -EEXIST (the node is already here), -ENOSPC
+ * (all slots are taken), others; the sentence is in env->why. @ret_large: measure() is asked for
+ * once per segment when it is not yet known.
  */
 int pms_segment_open(const struct pm_device_env *env, enum pms_large (*measure)(void),
 		     struct pms_segment *seg);
@@ -44,8 +46,8 @@ int pms_segment_open(const struct pm_device_env *env, enum pms_large (*measure)(
 void pms_segment_close(struct pms_segment *seg);
 
 /*
- * The process that @addr speaks of, referred to from now on so that its slot is not given to another.
- * -EHOSTUNREACH: not in this segment; -EINVAL; -EPIPE: it is no more.
+ * The process that @addr speaks of, referred to from now on so that its slot is not given to
+ * another. -EHOSTUNREACH: not in this segment; -EINVAL; -EPIPE: it is no more.
  */
 int pms_segment_find(struct pms_segment *seg, const void *addr, size_t len, uint32_t *ret_index);
 /* Ends that, and the contact of that process with us. */
@@ -55,8 +57,10 @@ void pms_segment_announce(struct pms_segment *seg, uint32_t index);
 
 /* Parts of an area: which bytes to map. */
 enum pms_part { PMS_PART_RING, PMS_PART_BULK };
-/* Maps part of the area @from -> @to, with its pages allocated so that touching them can't fail; of the
- * bulk part the first page only. -ENOMEM, -ENOSPC. */
+/*
+ * Maps part of the area @from -> @to, with its pages allocated so that touching them can't fail; of
+ * the bulk part the first page only. -ENOMEM, -ENOSPC.
+ */
 int pms_segment_map(struct pms_segment *seg, uint32_t from, uint32_t to, enum pms_part part,
 		    void **ret_memory);
 /* Allocates of a bulk part what it can't do without: its head and a page of each chunk. -ENOSPC. */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * send - lending buffers and publishing messages. A post of up to PMS_INLINE bytes goes into cells. A lent buffer
- * of up to PMS_SHORT bytes is filled in private memory and copied into cells: filled in place, its line would travel to
- * the polling receiver and back for each store. Longer ones are filled in the ring when no other reservation to the
- * peer is open, else in private memory and copied by send. Since a lent buffer is a promise, a private one that finds the ring
- * full is queued; nothing overtakes the queue.
+ * send - lending buffers and publishing messages. A post of up to PMS_INLINE bytes goes into cells.
+ * A lent buffer of up to PMS_SHORT bytes is filled in private memory and copied into cells: filled
+ * in place, its line would travel to the polling receiver and back for each store. Longer ones are
+ * filled in the ring when no other reservation to the peer is open, else in private memory and
+ * copied by send. Since a lent buffer is a promise, a private one that finds the ring full is
+ * queued; nothing overtakes the queue.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -90,8 +91,9 @@ static struct pms_buffer *take_any_large(struct pms_link *link)
 }
 
 /*
- * A reservation sent behind a queue is copied out of the ring, since bytes behind an open one are not freed
- * and the queue may be waiting for them. The buffer for that is set aside while both are possible.
+ * A reservation sent behind a queue is copied out of the ring, since bytes behind an open one are
+ * not freed and the queue may be waiting for them. The buffer for that is set aside while both are
+ * possible.
  */
 static bool has_spare(struct pms_link *link, struct pm_link_peer *peer)
 {
@@ -322,7 +324,10 @@ int pms_post(struct pm_link *base, struct pm_link_peer *peer, const void *data, 
 	return 0;
 }
 
-/* A datagram of a row that does not fit the cells as they are. @done: bytes of its data that have left. */
+/*
+ * A datagram of a row that does not fit the cells as they are. @done: bytes of its data that have
+ * left.
+ */
 static int post_part_slow(struct pm_link *base, struct pm_link_peer *peer, const struct pm_row *row,
 			  uint64_t done, uint32_t len)
 {

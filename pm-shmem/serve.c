@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * serve - the answering side of one-sided operations: jobs on our exported memory, per peer in turns. The
- * region is looked up again for every chunk.
+ * serve - the answering side of one-sided operations: jobs on our exported memory, per peer in
+ * turns. The region is looked up again for every chunk.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -311,7 +311,10 @@ void pms_unexport(struct pm_link *base, uint64_t rkey, void *addr, uint64_t len)
 	struct pms_link *link = pms_of(base);
 
 	pms_board_remove(own_board(link), rkey);
-	/* nothing runs beside this thread; jobs that would look the region up again must not find it */
+	/*
+	 * nothing runs beside this thread; jobs that would look the region up again must not find
+	 * it
+	 */
 	for (uint32_t i = 0; i < link->n_bulk_peers; i++) {
 		struct pms_bulk *bulk = link->bulk_peers[i]->bulk;
 

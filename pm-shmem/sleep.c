@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * sleep - arming: everything that can end a sleep is flagged first, then looked at once more. Wakers are
- * senders of messages and chunks (our slot's sleeping flag) and consumers that make room (the blocked flag
- * of the ring we wait for). A killed peer wakes nobody: with peers in contact a sleep has an end.
+ * sleep - arming: everything that can end a sleep is flagged first, then looked at once more.
+ * Wakers are senders of messages and chunks (our slot's sleeping flag) and consumers that make room
+ * (the blocked flag of the ring we wait for). A killed peer wakes nobody: with peers in contact a
+ * sleep has an end.
  */
 #include "pm-shmem/bulk.h"
 #include "pm-shmem/device.h"
@@ -89,7 +90,10 @@ int pms_arm(struct pm_link *base, uint64_t *timeout_ns)
 	link->is_armed = true;
 	if (++link->sleeps == 0)
 		link->sleeps = 1;
-	/* fences: our flags are visible before the look below, or the other side's stores are seen by it */
+	/*
+	 * fences: our flags are visible before the look below, or the other side's stores are seen
+	 * by it
+	 */
 	pms_sleep_begin(&link->seg.slots[link->seg.index], link->sleeps);
 	if (has_work(link)) {
 		pms_disarm(base);

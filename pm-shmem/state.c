@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * state - stop and go, saving and restoring. A message is with its receiver as soon as it is in the ring,
- * so a stopped link is quiet when its queues and one-sided operations have ended. Saved form: a magic
- * word, then per received but unread message node, length and bytes, padded to 8.
+ * state - stop and go, saving and restoring. A message is with its receiver as soon as it is in the
+ * ring, so a stopped link is quiet when its queues and one-sided operations have ended. Saved form:
+ * a magic word, then per received but unread message node, length and bytes, padded to 8.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -81,8 +81,8 @@ bool pms_wake_slow(struct pms_waker *waker, int dir, uint32_t index)
 	/* a full FIFO (EAGAIN) is readable, which is all that is wanted */
 	n = write(waker->fd, "", 1);
 	/*
-	 * Byte first, flag second: killed in between, the sleeper wakes and the next sender does it again.
-	 * The count keeps a late waker from clearing the flag of a later sleep.
+	 * Byte first, flag second: killed in between, the sleeper wakes and the next sender does it
+	 * again. The count keeps a late waker from clearing the flag of a later sleep.
 	 */
 	atomic_compare_exchange_strong(&waker->slot->sleeping, &count, 0);
 	return n == 1;

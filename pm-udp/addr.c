@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * addr - rails from interfaces, the published address and its checks, pairing of rails by subnet. The
- * address that a peer publishes is untrusted: it is checked in pmu_addr_unpack and nowhere else.
+ * addr - rails from interfaces, the published address and its checks, pairing of rails by subnet.
+ * The address that a peer publishes is untrusted: it is checked in pmu_addr_unpack and nowhere
+ * else.
  */
 #include "pm-udp/addr.h"
 
@@ -124,8 +125,8 @@ static int append(const struct pmu_iface *all, int n, bool is_loopback, bool has
 }
 
 /*
- * All interfaces with a carrier. Where there is none, those whose carrier may still come (a host that has just
- * booted), and loopback for a job within the host.
+ * All interfaces with a carrier. Where there is none, those whose carrier may still come (a host
+ * that has just booted), and loopback for a job within the host.
  */
 static int choose_usable(const struct pmu_iface *all, int n, struct pmu_iface rails[PM_RAILS_MAX])
 {
@@ -283,8 +284,8 @@ uint64_t pmu_addr_host(void)
 /* ---- the published address ---- */
 
 /*
- * Blob, little-endian: u8 version, u8 rails, u16 port, u64 host, then per rail u32 address, u16 payload,
- * u8 prefix, u8 flags.
+ * Blob, little-endian: u8 version, u8 rails, u16 port, u64 host, then per rail u32 address, u16
+ * payload, u8 prefix, u8 flags.
  */
 static void put(uint8_t **at, uint64_t value, int bytes)
 {
@@ -358,8 +359,8 @@ int pmu_addr_unpack(const void *buf, size_t len, struct pmu_address *ret_address
 /* ---- pairing ---- */
 
 /*
- * May local rail @l talk to the peer's rail @p as a neighbour? An address equal to ours on another host is a
- * private bridge that both hosts have (docker0, virbr0), no path.
+ * May local rail @l talk to the peer's rail @p as a neighbour? An address equal to ours on another
+ * host is a private bridge that both hosts have (docker0, virbr0), no path.
  */
 static bool is_neighbour(const struct pmu_address *local, uint32_t l,
 			 const struct pmu_address *peer, uint32_t p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * addr - which local addresses are rails, the address a context publishes, and which of its rails lead
- * to which address of a peer. Opens no data socket.
+ * addr - which local addresses are rails, the address a context publishes, and which of its rails
+ * lead to which address of a peer. Opens no data socket.
  */
 #ifndef PM_UDP_ADDR_H
 #define PM_UDP_ADDR_H
@@ -19,8 +19,10 @@ struct conf;
 #define PMU_HEADERS 28
 /* Largest UDP payload that is a multiple of 8. */
 #define PMU_PAYLOAD_MAX 65504u
-/* Payload used on loopback, whose MTU of 64 KiB would make the packet pools huge. Streams over loopback:
- * 1.4 KiB 3.3 GB/s, 4 KiB 4.0, 8 and 16 KiB 4.3, 32 KiB 3.2. */
+/*
+ * Payload used on loopback, whose MTU of 64 KiB would make the packet pools huge. Streams over
+ * loopback: 1.4 KiB 3.3 GB/s, 4 KiB 4.0, 8 and 16 KiB 4.3, 32 KiB 3.2.
+ */
 #define PMU_LOOPBACK_PAYLOAD 16384u
 
 /* An IPv4 address of an interface. */
@@ -51,14 +53,17 @@ struct pmu_address {
 #define PMU_BLOB_MAX (12 + 8 * PM_RAILS_MAX)
 
 /*
- * The rails of this host as udp.rails asks (empty: first address of each interface that is up, loopback
- * only if there is none). Returns their number, or -ENODEV, -EINVAL with a sentence in @why.
+ * The rails of this host as udp.rails asks (empty: first address of each interface that is up,
+ * loopback only if there is none). Returns their number, or -ENODEV, -EINVAL with a sentence in
+ * @why.
  */
 int pmu_addr_rails(const struct conf *conf, struct pmu_iface rails[PM_RAILS_MAX], char *why,
 		   size_t why_size);
 /* Every IPv4 address of the host, up to @room; the number or -errno. */
 int pmu_addr_scan(const struct conf *conf, struct pmu_iface *ifaces, int room);
-/* Does the interface have this address? Loopback has all of its subnet, of which it shows but one. */
+/*
+ * Does the interface have this address? Loopback has all of its subnet, of which it shows but one.
+ */
 bool pmu_addr_has(const struct pmu_iface *iface, uint32_t address);
 /* Identifies the network namespace of this process on this boot. */
 uint64_t pmu_addr_host(void);
@@ -69,9 +74,9 @@ int pmu_addr_pack(const struct pmu_address *address, void *buf, size_t room);
 int pmu_addr_unpack(const void *buf, size_t len, struct pmu_address *ret_address);
 
 /*
- * Pairs local rails with addresses of a peer: by subnet, else, unless only @neighbours are wanted, by asking the
- * kernel's routing table. Fills
- * ret_to[r] for each bit r of the returned mask, and the payload all of these carry. 0: no way.
+ * Pairs local rails with addresses of a peer: by subnet, else, unless only @neighbours are wanted,
+ * by asking the kernel's routing table. Fills ret_to[r] for each bit r of the returned mask, and
+ * the payload all of these carry. 0: no way.
  */
 uint32_t pmu_addr_pair(const struct pmu_address *local, const struct pmu_address *peer,
 		       bool neighbours, uint32_t ret_to[PM_RAILS_MAX], uint32_t *ret_payload);

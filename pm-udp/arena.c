@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * arena - the memory of the transmit buffers: a file in memory, so that the kernel can be told to send pages of it
- * without a copy (show.c). Blocks follow each other without a gap where their size is a number of pages, as
- * it is for 64 packets of MTU 1500. Knows no socket.
+ * arena - the memory of the transmit buffers: a file in memory, so that the kernel can be told to
+ * send pages of it without a copy (show.c). Blocks follow each other without a gap where their size
+ * is a number of pages, as it is for 64 packets of MTU 1500. Knows no socket.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,10 @@
 #define MFD_NOEXEC_SEAL 8u /* Linux 6.3 */
 #endif
 
-/* A hole in the file: the old pages live on as long as the network reads them, and new ones come at the next write. */
+/*
+ * A hole in the file: the old pages live on as long as the network reads them, and new ones come at
+ * the next write.
+ */
 static bool renew(struct packetblocks *pool, uint32_t block)
 {
 	struct pmu_arena *arena =

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * connect - to which peer the sending socket of a rail is connected. A message to that peer needs no address, so the
- * kernel looks for no route: this saves a tenth of a short message. A connected socket still sends to
- * others, with an address. Knows no packet.
+ * connect - to which peer the sending socket of a rail is connected. A message to that peer needs
+ * no address, so the kernel looks for no route: this saves a tenth of a short message. A connected
+ * socket still sends to others, with an address. Knows no packet.
  */
 #include <arpa/inet.h>
 #include <netinet/udp.h>
@@ -10,7 +10,10 @@
 
 #include "pm-udp/device.h"
 
-/* A peer that got so many messages in a row is likely to get the next ones, too. A connect costs about 1 us. */
+/*
+ * A peer that got so many messages in a row is likely to get the next ones, too. A connect costs
+ * about 1 us.
+ */
 #define CONNECT_AFTER 16
 
 struct sockaddr_in pmu_address_of(const struct pmu_peer *peer, uint32_t r)

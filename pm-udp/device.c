@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * device - the operations table of udp: open and close, peers, sleeping, suspend and resume, dump. Sockets,
- * packets and errors are the business of the other files.
+ * device - the operations table of udp: open and close, peers, sleeping, suspend and resume, dump.
+ * Sockets, packets and errors are the business of the other files.
  */
 #include "pm-udp/device.h"
 
@@ -234,7 +234,9 @@ static int udp_suspend(struct pm_dev *dev)
 	return 0;
 }
 
-/* Which of the interfaces found now is rail @r? The one of its name, else the one of its address. */
+/*
+ * Which of the interfaces found now is rail @r? The one of its name, else the one of its address.
+ */
 static const struct pmu_iface *match(const struct pmu_rail *rail, const struct pmu_iface *all,
 				     int n)
 {

@@ -2,9 +2,9 @@
 /*
  * device - the state of one open udp device, shared by the files of pm-udp and by nobody else.
  *
- * Sockets: one receives for all rails, so an idle poll is one system call however many rails there are; the
- * rail of a packet is the local address it was sent to. Each rail has a socket of its own to send by,
- * bound to the rail's address: a full send buffer then tells which rail takes no more.
+ * Sockets: one receives for all rails, so an idle poll is one system call however many rails there
+ * are; the rail of a packet is the local address it was sent to. Each rail has a socket of its own
+ * to send by, bound to the rail's address: a full send buffer then tells which rail takes no more.
  */
 #ifndef PM_UDP_DEVICE_H
 #define PM_UDP_DEVICE_H
@@ -28,8 +28,11 @@
 #define PMU_TX_MSGS 32
 #define PMU_TX_IOVS 1024
 #define PMU_IOVS_EACH 3
-/* Segments the kernel takes per UDP_SEGMENT message (64 before Linux 6.9), and bytes: those of a datagram. Wherever they
- * begin, they lie in no more than 17 pages, which is what one packet of the kernel can refer to. */
+/*
+ * Segments the kernel takes per UDP_SEGMENT message (64 before Linux 6.9), and bytes: those of a
+ * datagram. Wherever they begin, they lie in no more than 17 pages, which is what one packet of the
+ * kernel can refer to.
+ */
 #define PMU_GSO_SEGMENTS 64
 #define PMU_GSO_BYTES 65507u
 /* Landing buffers of 64 KiB: the most one receive call fills, and the most lent out as slices. */
@@ -61,12 +64,13 @@ struct pmu_item {
 
 /* A rail: its interface and its sending side. */
 struct pmu_rail {
-	struct pmu_iface iface;     /* index 0: not found at resume, the rail is down */
-	int fd;                     /* socket to send by, -1 = closed */
-	int send_buffer;            /* bytes the kernel granted */
-	struct pmu_peer *connected; /* messages to it need no address; NULL: the socket has no peer */
-	struct pmu_peer *recent;    /* got the last message of those sent with an address */
-	uint32_t streak;            /* messages in a row that it got */
+	struct pmu_iface iface; /* index 0: not found at resume, the rail is down */
+	int fd;                 /* socket to send by, -1 = closed */
+	int send_buffer;        /* bytes the kernel granted */
+	/* messages to it need no address; NULL: the socket has no peer */
+	struct pmu_peer *connected;
+	struct pmu_peer *recent; /* got the last message of those sent with an address */
+	uint32_t streak;         /* messages in a row that it got */
 	uint32_t segment; /* UDP_SEGMENT of the socket, bytes; 0: each message says its own */
 	bool is_up;
 	bool has_gso;        /* UDP_SEGMENT works here */
@@ -158,14 +162,15 @@ struct pmu_dev {
 	uint32_t n_peers, room_peers;
 	uint32_t gone[PMU_GONE_MAX], n_gone; /* nodes for peer_event */
 
-	int epoll_fd;            /* what poll_fds gives */
-	bool is_watched;         /* the sockets are in its set, */
-	uint64_t unwatch_at;     /* until the receive call of that number */
-	int link_fd;             /* netlink: interface changes; -1 = ask for the flags instead */
-	uint64_t link_check;     /* when to look at it again, monotonic ns */
-	bool is_receive_off;     /* armed without a free buffer: arrivals do not wake */
-	char trouble[160];       /* last refusal of the kernel, for dump; "" = none */
-	uint32_t route_troubles; /* host or net unreachable, path MTU: reports that blame no process */
+	int epoll_fd;        /* what poll_fds gives */
+	bool is_watched;     /* the sockets are in its set, */
+	uint64_t unwatch_at; /* until the receive call of that number */
+	int link_fd;         /* netlink: interface changes; -1 = ask for the flags instead */
+	uint64_t link_check; /* when to look at it again, monotonic ns */
+	bool is_receive_off; /* armed without a free buffer: arrivals do not wake */
+	char trouble[160];   /* last refusal of the kernel, for dump; "" = none */
+	/* host or net unreachable, path MTU: reports that blame no process */
+	uint32_t route_troubles;
 };
 
 static inline struct pmu_dev *pmu_of(struct pm_dev *dev)
@@ -195,14 +200,19 @@ bool pmu_tx_flush(struct pmu_dev *d, uint32_t rail);
 /* Drops what waits for a peer. */
 void pmu_tx_forget(struct pmu_dev *d, const struct pmu_peer *peer);
 
-/* arena.c. At least @n_packets of @payload bytes, in a file if that is wanted and can be had; 0 or -ENOMEM, the caller
- * closes. */
+/*
+ * arena.c. At least @n_packets of @payload bytes, in a file if that is wanted and can be had; 0 or
+ * -ENOMEM, the caller closes.
+ */
 int pmu_arena_open(struct pmu_arena *arena, uint32_t n_packets, uint32_t payload, bool wants_file);
 void pmu_arena_close(struct pmu_arena *arena);
 
 /* show.c. Does this kernel send datagrams of pages without a copy? */
 bool pmu_show_is_possible(void);
-/* Bytes of the @n waiting packets from @at on, a run to one peer of such segments, if they can leave uncopied; else 0. */
+/*
+ * Bytes of the @n waiting packets from @at on, a run to one peer of such segments, if they can
+ * leave uncopied; else 0.
+ */
 uint32_t pmu_show_bytes(const struct pmu_dev *d, const struct pmu_rail *rail, uint32_t at,
 			uint32_t n, uint32_t segment);
 /* Sends the first @n like that: their number, or -errno. */
@@ -210,7 +220,10 @@ int pmu_show_send(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n, uint32_t
 
 /* connect.c. Where the peer's end of a rail is. */
 struct sockaddr_in pmu_address_of(const struct pmu_peer *peer, uint32_t rail);
-/* A message is about to go to the peer by this rail, whose number is @r: true when it needs no address. */
+/*
+ * A message is about to go to the peer by this rail, whose number is @r: true when it needs no
+ * address.
+ */
 bool pmu_connect_look(struct pmu_rail *rail, struct pmu_peer *peer, uint32_t r);
 /* The peer goes, or (NULL) the socket is a new one. */
 void pmu_connect_forget(struct pmu_rail *rail, const struct pmu_peer *peer);

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * error - what the network reports back: the error queues of the sending sockets. "Port unreachable" that
- * persists means that the peer's process is gone; unreachable hosts and nets are trouble of a rail or a
- * route, which the channel finds out by itself. Read only after the kernel signalled an error.
+ * error - what the network reports back: the error queues of the sending sockets. "Port
+ * unreachable" that persists means that the peer's process is gone; unreachable hosts and nets are
+ * trouble of a rail or a route, which the channel finds out by itself. Read only after the kernel
+ * signalled an error.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,8 +16,8 @@
 #include "pmcore/util/clock.h"
 
 /*
- * A process is gone after that many reports that span at least that time. A single one may stem from
- * the moment in which its socket is opened anew. Reports older than the memory do not count.
+ * A process is gone after that many reports that span at least that time. A single one may stem
+ * from the moment in which its socket is opened anew. Reports older than the memory do not count.
  */
 #define REFUSALS 3
 #define REFUSAL_SPAN_MS 5
@@ -74,7 +75,9 @@ static void note_report(struct pmu_dev *d, uint32_t rail, uint32_t address,
 		 pmu_addr_text(address, text), strerror((int)e->ee_errno), size);
 }
 
-/* One report; 1 if it is news from the network, 0 if it only repeats what the send call returned. */
+/*
+ * One report; 1 if it is news from the network, 0 if it only repeats what the send call returned.
+ */
 static int take_report(struct pmu_dev *d, uint32_t rail, const struct sockaddr_in *to,
 		       const struct sock_extended_err *e)
 {
@@ -121,7 +124,9 @@ int pmu_error_drain(struct pmu_dev *d, uint32_t r)
 			int pending = 0;
 			socklen_t len = sizeof(pending);
 
-			/* also take an error that has no report, or epoll would signal it forever */
+			/*
+			 * also take an error that has no report, or epoll would signal it forever
+			 */
 			getsockopt(rail->fd, SOL_SOCKET, SO_ERROR, &pending, &len);
 			break;
 		}

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * link - whether the rails' interfaces are up. A netlink socket tells that something changed, the flags are
- * then read again; without one (refused in some containers) they are read at the same low rate. The fast
- * path pays nothing: rail_state looks at a clock first.
+ * link - whether the rails' interfaces are up. A netlink socket tells that something changed, the
+ * flags are then read again; without one (refused in some containers) they are read at the same low
+ * rate. The fast path pays nothing: rail_state looks at a clock first.
  */
 #include <errno.h>
 #include <linux/netlink.h>

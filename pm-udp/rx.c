@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * rx - receives into 64 KiB landings and lends the datagrams in them in place; one landing may hold a run of
- * them (UDP_GRO), shared by count. A datagram is copied to a slot instead when it does not start on
- * a multiple of 8, or when many landings are lent already. A slot holds one packet, so rx_buffers
- * packets can always be held, whatever their size.
+ * rx - receives into 64 KiB landings and lends the datagrams in them in place; one landing may hold
+ * a run of them (UDP_GRO), shared by count. A datagram is copied to a slot instead when it does not
+ * start on a multiple of 8, or when many landings are lent already. A slot holds one packet, so
+ * rx_buffers packets can always be held, whatever their size.
  */
 #include <assert.h>
 #include <errno.h>
@@ -20,8 +20,10 @@
 #define UDP_GRO 104
 #endif
 
-/* So many calls in a row brought something: ask for a batch. A batch call that finds one datagram costs
- * 0.25 us more than a plain one, which a ping-pong would pay at each step. */
+/*
+ * So many calls in a row brought something: ask for a batch. A batch call that finds one datagram
+ * costs 0.25 us more than a plain one, which a ping-pong would pay at each step.
+ */
 #define HOT_STREAK 3
 
 /* Tokens: a landing's number, or this plus a slot's. */
@@ -224,8 +226,8 @@ static int hand_out(struct pmu_dev *d, uint32_t index, struct pm_rx *out)
 }
 
 /*
- * Lends up to @n datagrams of a landing in place, as long as they need no judgement; returns their number. hand_out judges
- * the others one by one.
+ * Lends up to @n datagrams of a landing in place, as long as they need no judgement; returns their
+ * number. hand_out judges the others one by one.
  */
 static int lend_run(struct pmu_dev *d, uint32_t index, struct pm_rx *out, int n)
 {

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * show - sends a long run of packets without a copy into the kernel: sendfile of the pages that they lie in. A run of
- * 60 KiB takes 8 us this way and 13 us with a copy. The network reads the pages until the peer has received
- * them, so only packets that the channel keeps as they are until their ack are sent like this.
+ * show - sends a long run of packets without a copy into the kernel: sendfile of the pages that
+ * they lie in. A run of 60 KiB takes 8 us this way and 13 us with a copy. The network reads the
+ * pages until the peer has received them, so only packets that the channel keeps as they are until
+ * their ack are sent like this.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +23,10 @@
  * computes and acks later.
  */
 #define OTHER_RUNS 3u
-/* While more than this part of the buffers is held back for packets that got lost, all runs are copied. */
+/*
+ * While more than this part of the buffers is held back for packets that got lost, all runs are
+ * copied.
+ */
 #define HELD_PART 8
 
 bool pmu_show_is_possible(void)
@@ -30,14 +34,17 @@ bool pmu_show_is_possible(void)
 	struct utsname name;
 	unsigned int major, minor;
 
-	/* before Linux 6.5 sendfile made a datagram of each page, or of as many as it found together */
+	/*
+	 * before Linux 6.5 sendfile made a datagram of each page, or of as many as it found
+	 * together
+	 */
 	return !uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
 	       (major > 6 || (major == 6 && minor >= 5));
 }
 
 /*
- * Do the packets lie in the arena as the wire wants them: in one piece, if each but the last is filled up to the
- * socket's segment? No packet is longer than that.
+ * Do the packets lie in the arena as the wire wants them: in one piece, if each but the last is
+ * filled up to the socket's segment? No packet is longer than that.
  */
 static uint32_t bytes_in_one_piece(const struct pmu_dev *d, const struct pmu_rail *rail,
 				   uint32_t at, uint32_t n)
@@ -68,8 +75,8 @@ static bool is_alone(const struct pmu_dev *d, const struct pmu_rail *rail, uint3
 }
 
 /*
- * A copy by the kernel is cheap as long as this core's caches have the bytes, and the receiver of copied bytes copies
- * them out faster. Several runs leave sooner uncopied.
+ * A copy by the kernel is cheap as long as this core's caches have the bytes, and the receiver of
+ * copied bytes copies them out faster. Several runs leave sooner uncopied.
  */
 static bool is_worth_it(const struct pmu_dev *d, const struct pmu_rail *rail,
 			const struct pm_packet *first, uint32_t n)
@@ -114,7 +121,10 @@ int pmu_show_send(struct pmu_dev *d, struct pmu_rail *rail, uint32_t n, uint32_t
 	rail->shown += n;
 	for (uint32_t i = 0; i < n; i++)
 		rail->items[(rail->head + i) % PMU_RING].packet->is_shown = true;
-	/* a part has left as datagrams that make no sense, which the peer drops: what is missing is sent again */
+	/*
+	 * a part has left as datagrams that make no sense, which the peer drops: what is missing is
+	 * sent again
+	 */
 	if ((uint32_t)sent != bytes)
 		d->dev.can_show = false;
 	return (int)n;

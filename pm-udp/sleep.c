@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * sleep - one epoll descriptor for all sockets: arrivals, errors, room in a full send buffer, and news of the interfaces.
- * The kernel calls on the set at each packet that a watched socket sends or gets, which takes 0.14 us of half a round
- * trip. So the sockets are in the set only while somebody sleeps, and a little longer: a program that sleeps at each
- * message keeps them there.
+ * sleep - one epoll descriptor for all sockets: arrivals, errors, room in a full send buffer, and
+ * news of the interfaces. The kernel calls on the set at each packet that a watched socket sends or
+ * gets, which takes 0.14 us of half a round trip. So the sockets are in the set only while somebody
+ * sleeps, and a little longer: a program that sleeps at each message keeps them there.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -129,7 +129,9 @@ int pmu_sleep_arm(struct pm_dev *dev)
 	for (uint32_t r = 0; r < d->dev.n_rails; r++)
 		if (d->tx_waiting >> r & 1)
 			watch_room(d, r, !pmu_tx_flush(d, r));
-	/* without a free buffer an arrival is no reason to wake: the user has to release some first */
+	/*
+	 * without a free buffer an arrival is no reason to wake: the user has to release some first
+	 */
 	watch_arrivals(d, has_room);
 	d->unwatch_at = UINT64_MAX;
 	if (!take_events(d))

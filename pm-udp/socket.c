@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * socket - opens, configures and closes the sockets of a udp device. Knows
  * every socket option used; moves no packet.
@@ -18,8 +18,10 @@
 #define UDP_GRO 104
 #endif
 
-/* Enough for a rail of 10 Gbit/s between two polls, little enough that a slow rail soon says it is full
- * and the others take over; the kernel doubles it for its own overhead. */
+/*
+ * Enough for a rail of 10 Gbit/s between two polls, little enough that a slow rail soon says it is
+ * full and the others take over; the kernel doubles it for its own overhead.
+ */
 #define SEND_BUFFER (128 << 10)
 /* All senders of a job at once; the kernel cuts it to net.core.rmem_max. */
 #define RECEIVE_BUFFER (8 << 20)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * tx - the transmit pool, the ring of each rail, and its way into the kernel. A lone packet goes by
  * sendto. More packets go by sendmmsg, with neighbours of one size to one peer merged into one
@@ -20,12 +20,15 @@
 /* A message is given up after so many refusals in a row, whatever the error queue says. */
 #define TRIES 4
 
-/* A packet that is shorter than those before it by a few bytes is padded, and others follow it: this part, and so many. */
+/*
+ * A packet that is shorter than those before it by a few bytes is padded, and others follow it:
+ * this part, and so many.
+ */
 #define PAD_PART 16
 #define PAD_MAX 64u
 /*
- * Where buffers follow one another in memory any packet is filled up to a full one. A slow link pays for it, so this part
- * of all bytes at most.
+ * Where buffers follow one another in memory any packet is filled up to a full one. A slow link
+ * pays for it, so this part of all bytes at most.
  */
 #define FILL_PART 32
 
@@ -150,7 +153,10 @@ static bool is_alike(uint32_t bytes, uint32_t segment)
 	return pad < 8 || (pad <= segment / PAD_PART && pad <= PAD_MAX);
 }
 
-/* A multiple of 8 keeps the receiver's slices aligned. Payloads are such multiples, so the pads always fit. */
+/*
+ * A multiple of 8 keeps the receiver's slices aligned. Payloads are such multiples, so the pads
+ * always fit.
+ */
 static uint32_t padded(uint32_t bytes)
 {
 	return (bytes + 7) & ~7u;
@@ -170,7 +176,8 @@ static uint32_t gather_pad(const struct pm_packet *p, uint32_t pad, struct iovec
 struct run {
 	uint32_t n;
 	uint32_t segment; /* bytes of each but the last, pads included */
-	bool is_one_piece; /* they lie one behind the other, each but the last where a full one ends */
+	/* they lie one behind the other, each but the last where a full one ends */
+	bool is_one_piece;
 };
 
 /* Those of a run that is one piece. */
@@ -211,8 +218,8 @@ static uint32_t gather_run(const struct pmu_rail *rail, uint32_t at, const struc
 }
 
 /*
- * How many packets from @at on lie one behind the other, if all but the last are filled up to the rail's segment; 1 if
- * that is too much to fill up.
+ * How many packets from @at on lie one behind the other, if all but the last are filled up to the
+ * rail's segment; 1 if that is too much to fill up.
  */
 static uint32_t filled_run(const struct pmu_rail *rail, uint32_t at, uint32_t most)
 {
@@ -301,7 +308,10 @@ static void set_segment(struct pmu_batch *b, uint32_t m, uint16_t segment)
 	memcpy(CMSG_DATA(c), &segment, sizeof(segment));
 }
 
-/* Describes what waits on the rail, which begins with the run @first, as messages; returns their number. */
+/*
+ * Describes what waits on the rail, which begins with the run @first, as messages; returns their
+ * number.
+ */
 static uint32_t build(struct pmu_dev *d, uint32_t r, const struct run *first)
 {
 	struct pmu_rail *rail = &d->rails[r];
@@ -344,7 +354,10 @@ static int send_one(struct pmu_rail *rail, uint32_t r, const struct pmu_item *it
 	return sent < 0 ? -errno : 1;
 }
 
-/* Sends the waiting packets, the run @first before all, as messages that the kernel copies; as send_some. */
+/*
+ * Sends the waiting packets, the run @first before all, as messages that the kernel copies; as
+ * send_some.
+ */
 static int send_copied(struct pmu_dev *d, uint32_t r, const struct run *first)
 {
 	struct pmu_rail *rail = &d->rails[r];
@@ -384,8 +397,8 @@ static int send_some(struct pmu_dev *d, uint32_t r)
 }
 
 /*
- * The kernel refused the first message. If that only was news about earlier ones (the error queue was not
- * empty) it is tried again, else it is lost.
+ * The kernel refused the first message. If that only was news about earlier ones (the error queue
+ * was not empty) it is tried again, else it is lost.
  */
 static void refuse(struct pmu_dev *d, uint32_t r, int error, bool is_last_try)
 {
@@ -415,7 +428,10 @@ bool pmu_tx_flush(struct pmu_dev *d, uint32_t r)
 		int sent;
 
 		if (rail->fd < 0) {
-			/* suspended, or the interface is gone: the channel repairs what was under way */
+			/*
+			 * suspended, or the interface is gone: the channel repairs what was under
+			 * way
+			 */
 			rail->lost += rail->tail - rail->head;
 			pop(d, rail, rail->tail - rail->head);
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * udp - the packet device that works anywhere without privilege: each local IPv4 interface is a rail.
- * Options: udp.rails, udp.mtu, udp.gso, udp.port (see conf.h).
+ * udp - the packet device that works anywhere without privilege: each local IPv4 interface is a
+ * rail. Options: udp.rails, udp.mtu, udp.gso, udp.port (see conf.h).
  */
 #ifndef PM_UDP_UDP_H
 #define PM_UDP_UDP_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * device - the operations of a verbs link, its opening and its closing. The link has three rooms; hw/link.h has its state:
+ * device - the operations of a verbs link, its opening and its closing. The link has three rooms;
+ * hw/link.h has its state:
  *
  *   hw/     library, port, discover, rail: ports and what is opened of them    qp, shared, cq: queue pairs and their queues
  *           events, watch: what ports and devices say                          greeter: the queue pair for greetings

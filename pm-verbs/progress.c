@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * progress - polling the completion queues, the timers, and sleeping on the queues' channels. A completion that reports an
- * error ends its connection; the reason decides how long the next one may take: without acknowledgements
- * the peer may be dead, with a refusal it is known to live.
+ * progress - polling the completion queues, the timers, and sleeping on the queues' channels. A
+ * completion that reports an error ends its connection; the reason decides how long the next one
+ * may take: without acknowledgements the peer may be dead, with a refusal it is known to live.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,8 +48,8 @@ static void failed(struct pmv_link *link, struct pmv_qp *qp, enum ibv_wc_status 
 }
 
 /*
- * In each of these the work still counts as posted while it is dealt with: so its queue pair is there until the
- * last line.
+ * In each of these the work still counts as posted while it is dealt with: so its queue pair is
+ * there until the last line.
  */
 static void returned(struct pmv_link *link, struct pmv_qp *qp, uint32_t *count)
 {
@@ -158,7 +158,9 @@ static void count_backlog(struct pmv_rail *rail, int n)
 		rail->backlog -= BURST;
 }
 
-/* Ends queue pairs with shared receives; the device's word about one may have come since the poll. */
+/*
+ * Ends queue pairs with shared receives; the device's word about one may have come since the poll.
+ */
 static int end_shared(struct pmv_link *link)
 {
 	int n = pmv_shared_turn(link);
@@ -259,7 +261,10 @@ int pmv_arm(struct pm_link *base, uint64_t *timeout_ns)
 	if (link->n_stalling)
 		pmv_stall_timers(link, pmv_now(link));
 	link->is_armed = true;
-	/* asked for first, then looked once more: what comes between the two is seen or makes an event */
+	/*
+	 * asked for first, then looked once more: what comes between the two is seen or makes an
+	 * event
+	 */
 	if (!request_events(link) || pmv_progress(link) || link->arrived.head || link->n_dying) {
 		pmv_disarm(base);
 		return 1;

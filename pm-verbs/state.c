@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * state - quiescing, saving, restoring, and what people and tools may see of a link. Of a quiet link only messages are
- * saved: connections are made anew by the next context, and count from nothing on both sides. Saved form, for each
- * message: u32 direction, u32 node, u32 length, and the bytes.
+ * state - quiescing, saving, restoring, and what people and tools may see of a link. Of a quiet
+ * link only messages are saved: connections are made anew by the next context, and count from
+ * nothing on both sides. Saved form, for each message: u32 direction, u32 node, u32 length, and the
+ * bytes.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,9 +2,10 @@
 /*
  * choice - which of two ways something is done, by what either took before.
  *
- * Pure: time is an argument. At first both ways are tried, later the dearer one now and then, and more rarely as long as
- * it stays the dearer one. A trial is a run of several: the first of them finds the caches as the other way left them.
- * The least of a way's last costs counts: whoever waits for a peer that computes pays more by either way.
+ * Pure: time is an argument. At first both ways are tried, later the dearer one now and then, and
+ * more rarely as long as it stays the dearer one. A trial is a run of several: the first of them
+ * finds the caches as the other way left them. The least of a way's last costs counts: whoever
+ * waits for a peer that computes pays more by either way.
  */
 #ifndef MPI_GLUE_CHOICE_H
 #define MPI_GLUE_CHOICE_H
@@ -45,7 +46,10 @@ struct choice {
 
 /* The way to take now, 0 or 1. */
 unsigned choice_pick(struct choice *c);
-/* Tells that @way took @ns for @bytes, at least 1. Nobody need tell of work that something disturbed. */
+/*
+ * Tells that @way took @ns for @bytes, at least 1. Nobody need tell of work that something
+ * disturbed.
+ */
 void choice_note(struct choice *c, unsigned way, uint64_t ns, uint64_t bytes);
 
 #endif

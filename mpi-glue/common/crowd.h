@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 /*
- * @threads: of the rank, that call MPI. @cores: that they may run on, all together; 0 = not known. @online: cores of the
- * host. @ranks: of the job on this host, which are taken to be spread evenly over its cores.
+ * @threads: of the rank, that call MPI. @cores: that they may run on, all together; 0 = not known.
+ * @online: cores of the host. @ranks: of the job on this host, which are taken to be spread evenly
+ * over its cores.
  */
 static inline bool crowd_is_crowded(uint32_t threads, uint32_t cores, uint32_t online,
 				    uint32_t ranks)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * envelope - the checks on arriving datagrams: kind, length, and numbers that would overflow.
  */

@@ -9,8 +9,10 @@
  *
  *   eager     EAGER | EAGER_SYNC (answered by ACK at the match) | FIRST, MORE, MORE ...
  *   long      RTS, MORE, MORE ... up to the head -> receiver reads the rest by handle -> FIN
- *             the same -> PULL -> DATA, DATA ... (when the sender's memory is not in one piece, or the receiver's)
- *             the same -> receiver reads it in pieces, and unpacks them -> FIN (when only the receiver's is not)
+ *             the same -> PULL -> DATA, DATA ... (when the sender's memory is not in one piece, or
+ *             the receiver's)
+ *             the same -> receiver reads it in pieces, and unpacks them -> FIN (when only the
+ *             receiver's is not)
  *   way       READ, COPY: announce messages of a length, or send them unasked (ways.h)
  *   choke     CHOKE: send no unasked-for data any more, RTS only; UNCHOKE ends that
  */
@@ -70,7 +72,8 @@ _Static_assert(sizeof(struct envelope_sync) == 24, "wire size");
 struct envelope_first {
 	struct envelope base;
 	uint32_t size; /* of the whole message in bytes */
-	uint32_t stamp; /* when it was begun: ns of the host's monotonic clock, modulo 2^32; 0 = not told */
+	/* when it was begun: ns of the host's monotonic clock, modulo 2^32; 0 = not told */
+	uint32_t stamp;
 };
 _Static_assert(sizeof(struct envelope_first) == 24, "wire size");
 
@@ -78,7 +81,10 @@ struct envelope_rts {
 	struct envelope base;
 	uint64_t size; /* of the message in bytes */
 	uint64_t id;   /* sender's operation, echoed by PULL and FIN */
-	uint64_t head; /* bytes that come unasked, here and in MORE; a MORE with ENVELOPE_LAST may end them before */
+	/*
+	 * bytes that come unasked, here and in MORE; a MORE with ENVELOPE_LAST may end them before
+	 */
+	uint64_t head;
 	uint64_t handle[4]; /* PM handle of the message's memory; all zero: it must be pulled */
 };
 _Static_assert(sizeof(struct envelope_rts) == 72, "wire size");
@@ -86,8 +92,9 @@ _Static_assert(sizeof(struct envelope_rts) == 72, "wire size");
 /* In MORE: the head of a long message ends here. */
 #define ENVELOPE_LAST 1u
 /*
- * A head that is packed ends where an element would be cut: up to so many bytes before its announced end. One that is
- * the whole message, or whose memory is in one piece (there is a handle), ends where it says.
+ * A head that is packed ends where an element would be cut: up to so many bytes before its
+ * announced end. One that is the whole message, or whose memory is in one piece (there is a
+ * handle), ends where it says.
  */
 #define ENVELOPE_SLACK 512u
 
@@ -97,7 +104,8 @@ struct envelope_control {
 		uint32_t error; /* FIN: 0, or 1 when the receiver could not read */
 		uint32_t pad; /* MORE, DATA: bytes between header and data, below ENVELOPE_ALIGN */
 	};
-	uint64_t id; /* operation of the side this goes to; 0 where none is meant; MORE: 0 or ENVELOPE_LAST */
+	/* operation of the side this goes to; 0 where none is meant; MORE: 0 or ENVELOPE_LAST */
+	uint64_t id;
 };
 _Static_assert(sizeof(struct envelope_control) == 16, "wire size");
 
@@ -133,12 +141,15 @@ static inline void envelope_set_pad(void *datagram, uint32_t pad)
 }
 
 /*
- * Length of the header and its pad at the start of a datagram of @len bytes (8-byte aligned), so that the
- * data follow; -EBADMSG for anything that no honest peer sends.
+ * Length of the header and its pad at the start of a datagram of @len bytes (8-byte aligned), so
+ * that the data follow; -EBADMSG for anything that no honest peer sends.
  */
 int envelope_parse(const void *datagram, size_t len);
 
-/* The same if it is of that kind, MORE or DATA; -EBADMSG for any other. Inline, as a long message has many of them. */
+/*
+ * The same if it is of that kind, MORE or DATA; -EBADMSG for any other. Inline, as a long message
+ * has many of them.
+ */
 static inline int envelope_parse_part(const void *datagram, size_t len, enum envelope_kind kind)
 {
 	const struct envelope_control *m = datagram;

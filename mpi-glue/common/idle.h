@@ -3,9 +3,10 @@
  * idle - what a polling process does when there is nothing to do: spin or give the core away.
  *
  * Pure: time is an argument. Alone on a core, spinning is the fastest way to see a message; as soon
- * as processes share cores it keeps the sender from running. Whether cores are shared cannot be known
- * from counts (containers, virtual hosts, pinning), so it is observed: a yield that takes long and switched
- * processes has let somebody else run. One that is long without a switch has only met an interrupt.
+ * as processes share cores it keeps the sender from running. Whether cores are shared cannot be
+ * known from counts (containers, virtual hosts, pinning), so it is observed: a yield that takes
+ * long and switched processes has let somebody else run. One that is long without a switch has only
+ * met an interrupt.
  *
  *   ALONE  --long yield, switched-->  SHARED   (yields at every idle poll)
  *   SHARED --many short yields in a row-->  ALONE   (spins, yields when idle for long)
@@ -65,9 +66,9 @@ static inline bool idle_is_long(uint64_t took_ns)
 }
 
 /*
- * A yield was made and took this long. did_switch: somebody else ran; it counts for long ones only, and true will do
- * on a shared core. Very long ones tell nothing: a process that computes for milliseconds would not give the core back
- * sooner for our yielding early.
+ * A yield was made and took this long. did_switch: somebody else ran; it counts for long ones only,
+ * and true will do on a shared core. Very long ones tell nothing: a process that computes for
+ * milliseconds would not give the core back sooner for our yielding early.
  */
 static inline void idle_yielded(struct idle *i, uint64_t took_ns, bool did_switch)
 {

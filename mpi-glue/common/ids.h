@@ -11,8 +11,9 @@
 #include <stdint.h>
 
 struct ids_slot {
-	void *object;        /* NULL: free */
-	uint32_t generation; /* changes at each reuse, never 0: an id of this slot is of one of them */
+	void *object; /* NULL: free */
+	/* changes at each reuse, never 0: an id of this slot is of one of them */
+	uint32_t generation;
 	uint32_t next_free; /* free slots: the next one, IDS_END at the end */
 };
 

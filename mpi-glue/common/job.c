@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * job - key and node numbers. Both halves of mpirun's key go through a mixer, so that keys that
  * differ in few bits give job keys that differ in many.
@@ -11,7 +11,9 @@
 
 enum { HEX_DIGITS = 16 };
 
-/* Finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit reaches every output. */
+/*
+ * Finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit reaches every output.
+ */
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * keep - when a thread looks after PM's timers for a program that has left MPI. Pure: the answers are times to sleep.
+ * keep - when a thread looks after PM's timers for a program that has left MPI. Pure: the answers
+ * are times to sleep.
  *
  *   DOZES --away for a whole doze--> KEEPS --nothing is owed--> RESTS
  *     ^------------- the program calls MPI ----/-----------------/
  *
- * A packet that was lost just before the program left MPI is sent again by nobody else. While the program is in MPI now and
- * then, the thread only wakes to see that. Once it is away, the thread wakes for PM's timers, ever more seldom as long as the
- * peer is silent, because a peer that computes answers nothing. When all is acknowledged it needs no time any more.
+ * A packet that was lost just before the program left MPI is sent again by nobody else. While the
+ * program is in MPI now and then, the thread only wakes to see that. Once it is away, the thread
+ * wakes for PM's timers, ever more seldom as long as the peer is silent, because a peer that
+ * computes answers nothing. When all is acknowledged it needs no time any more.
  */
 #ifndef MPI_GLUE_KEEP_H
 #define MPI_GLUE_KEEP_H
@@ -29,7 +31,9 @@ struct keep {
 	int pause_ms; /* the last one; 0: none yet */
 };
 
-/* The program has called MPI, or a doze begins. True: the thread rests and has to be woken to doze. */
+/*
+ * The program has called MPI, or a doze begins. True: the thread rests and has to be woken to doze.
+ */
 static inline bool keep_back(struct keep *k)
 {
 	bool rests = k->state == KEEP_RESTS;
@@ -39,8 +43,8 @@ static inline bool keep_back(struct keep *k)
 }
 
 /*
- * The thread has given PM a round: are packets unacknowledged, and when does PM want its next round (-1: it does not say)?
- * Returns how long to sleep.
+ * The thread has given PM a round: are packets unacknowledged, and when does PM want its next round
+ * (-1: it does not say)? Returns how long to sleep.
  */
 static inline int keep_looked(struct keep *k, bool is_owed, int deadline_ms)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * layout - where the bytes of a message lie in memory when they are not in one piece, and the way through them in
- * order. A message may be cut into parts anywhere.
+ * layout - where the bytes of a message lie in memory when they are not in one piece, and the way
+ * through them in order. A message may be cut into parts anywhere.
  *
- * Holds what most datatypes come down to: vectors, structs, subarrays. Open MPI's own way through any datatype takes
- * two to three times as long, and as much again to find its place for each part. Pure: it knows nothing of MPI.
+ * Holds what most datatypes come down to: vectors, structs, subarrays. Open MPI's own way through
+ * any datatype takes two to three times as long, and as much again to find its place for each part.
+ * Pure: it knows nothing of MPI.
  */
 #ifndef MPI_GLUE_LAYOUT_H
 #define MPI_GLUE_LAYOUT_H
@@ -44,7 +45,10 @@ struct layout_walk {
 	uint32_t run;  /* of the current element */
 };
 
-/* Begins with the first byte. @base: where the first element begins; no byte of a message need lie there. */
+/*
+ * Begins with the first byte. @base: where the first element begins; no byte of a message need lie
+ * there.
+ */
 void layout_begin(struct layout_walk *walk, const struct layout *layout, const void *base);
 /* Copies the next @n bytes of the message out of memory; how many there were. */
 size_t layout_gather(struct layout_walk *walk, void *to, size_t n);

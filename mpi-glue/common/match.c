@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * match - bins per (context, source), lists for open sources, sequence numbers between them.
  * Owns contexts and bins; entries are the caller's. See match.h for the rules.

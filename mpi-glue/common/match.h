@@ -4,8 +4,8 @@
  *
  * Pure: knows no MPI header, no network, no lock, no buffer. Both sides are struct match_entry
  * embedded in the caller's objects; memory of entries stays the caller's. An envelope is (context,
- * source, tag); a receive may leave source and tag open. Order is MPI's: a message takes the receive
- * posted first among those that fit, a receive the message that arrived first.
+ * source, tag); a receive may leave source and tag open. Order is MPI's: a message takes the
+ * receive posted first among those that fit, a receive the message that arrived first.
  *
  * Receives with a given source and all messages hang in a bin per (context, source); receives from
  * any source in one list per context. A post sequence number decides between the two, so the common
@@ -20,7 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Open source and open tag of a receive; the values of MPI_ANY_SOURCE and MPI_ANY_TAG in Open MPI. */
+/*
+ * Open source and open tag of a receive; the values of MPI_ANY_SOURCE and MPI_ANY_TAG in Open MPI.
+ */
 #define MATCH_ANY_SOURCE (-1)
 #define MATCH_ANY_TAG (-1)
 
@@ -76,8 +78,8 @@ void match_drop_context(struct match *m, uint32_t id,
 /* A message arrived: takes out and returns the receive it belongs to, NULL if none is posted. */
 struct match_entry *match_arrive(struct match_context *c, int32_t source, int32_t tag);
 /*
- * The same for the most common case, inline: another message of the last source in the last context, for
- * the oldest receive posted there. NULL: not that case; match_arrive decides.
+ * The same for the most common case, inline: another message of the last source in the last
+ * context, for the oldest receive posted there. NULL: not that case; match_arrive decides.
  */
 static inline struct match_entry *match_arrive_again(const struct match *m, uint32_t id,
 						     int32_t source, int32_t tag)

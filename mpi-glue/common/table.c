@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * table - open addressing with linear probing and backward-shift deletion (no tombstones, so a
  * table that lives as long as the job never degrades). Knows nothing of what it keeps.

@@ -3,8 +3,8 @@
  * table - a hash table from 32-bit numbers to pointers.
  *
  * Owns the slots, never what the pointers point at. The number itself is the hash: context ids,
- * ranks and node numbers are nearly dense, so a look-up is one load in practice. An empty table owns
- * no memory. No locks: the caller's lock covers it.
+ * ranks and node numbers are nearly dense, so a look-up is one load in practice. An empty table
+ * owns no memory. No locks: the caller's lock covers it.
  */
 #ifndef MPI_GLUE_TABLE_H
 #define MPI_GLUE_TABLE_H

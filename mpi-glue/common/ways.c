@@ -1,9 +1,12 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "mpi-glue/common/ways.h"
 
 #define MIN_LOG 13
 
-/* A copy takes a quarter of this for a byte at most, or the sender is away: it computes, and answers when it is back. */
+/*
+ * A copy takes a quarter of this for a byte at most, or the sender is away: it computes, and
+ * answers when it is back.
+ */
 #define AWAY_PS 2000
 /* So many messages are read then. */
 #define AWAY_READS 1024
@@ -53,7 +56,10 @@ enum way ways_begin(struct ways *w, size_t size, uint64_t since_ns, uint64_t now
 	if (is_first)
 		w->asked_ns = now_ns;
 	w->is_asked = true;
-	/* our messages may all have gone before the last of the other side comes: it is busy with them still */
+	/*
+	 * our messages may all have gone before the last of the other side comes: it is busy with
+	 * them still
+	 */
 	w->is_both |= is_both;
 	if (w->away) {
 		w->away--;

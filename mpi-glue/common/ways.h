@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ways - by which of two ways long messages come from a process of the same host, as their receiver decides it.
+ * ways - by which of two ways long messages come from a process of the same host, as their receiver
+ * decides it.
  *
- * Pure: time is an argument. Messages are a burst while each of them was begun before the one in front of it had come.
- * One that is alone takes the way that took less time lately (choice.h). Of a burst, both processes copy at once what
- * goes through shared memory, so that is the faster way. Where both send, both have enough to do, and the way with one
- * copy is taken. The next burst is expected to be like the last one. A message that was announced cannot be copied while
- * its sender computes, so messages of such a sender are read.
+ * Pure: time is an argument. Messages are a burst while each of them was begun before the one in
+ * front of it had come. One that is alone takes the way that took less time lately (choice.h). Of a
+ * burst, both processes copy at once what goes through shared memory, so that is the faster way.
+ * Where both send, both have enough to do, and the way with one copy is taken. The next burst is
+ * expected to be like the last one. A message that was announced cannot be copied while its sender
+ * computes, so messages of such a sender are read.
  */
 #ifndef MPI_GLUE_WAYS_H
 #define MPI_GLUE_WAYS_H
@@ -49,13 +51,13 @@ struct ways {
 /* The class of messages of @size bytes, WAYS_MIN and more. */
 unsigned ways_class(size_t size);
 /*
- * A message that its sender began at @since_ns is there, and may come either way: returns the one to take. @is_both: we
- * are sending such messages to that process.
+ * A message that its sender began at @since_ns is there, and may come either way: returns the one
+ * to take. @is_both: we are sending such messages to that process.
  */
 enum way ways_begin(struct ways *w, size_t size, uint64_t since_ns, uint64_t now_ns, bool is_both);
 /*
- * A message that its sender began at @since_ns is there, and comes by @way, which the sender has chosen. True: it may be
- * alone, and the sender should choose *ret_next from now on.
+ * A message that its sender began at @since_ns is there, and comes by @way, which the sender has
+ * chosen. True: it may be alone, and the sender should choose *ret_next from now on.
  */
 bool ways_note(struct ways *w, size_t size, uint64_t since_ns, enum way way, enum way *ret_next);
 /* A message that was begun or noted has come, or has failed. To be called once for each. */

@@ -143,16 +143,21 @@ struct mtl_pm_peer {
 	ssize_t middle_limit; /* longest message sent unasked in several; -1 while we are choked */
 	ssize_t shared_limit; /* the same while other processes run on our core */
 	ssize_t packed_limit; /* the same of data that are packed as they go */
-	size_t burst_limit; /* longest message sent unasked in a burst of many bytes; 0: as elsewhere */
-	size_t mtu;         /* bytes of a datagram */
-	bool aligns;        /* send buffers start at a cache line, so data in them can be aligned */
-	bool gathers;       /* messages to it may share packets */
+	/* longest message sent unasked in a burst of many bytes; 0: as elsewhere */
+	size_t burst_limit;
+	size_t mtu;      /* bytes of a datagram */
+	bool aligns;     /* send buffers start at a cache line, so data in them can be aligned */
+	bool gathers;    /* messages to it may share packets */
 	uint32_t unheld; /* so many of a burst shall leave at once */
-	uint32_t n_late; /* bursts, or parts of one between our polls, in a row in which the program seemed to work */
+	/*
+	 * bursts, or parts of one between our polls, in a row in which the program seemed to work
+	 */
+	uint32_t n_late;
 	uint64_t burst_bytes;   /* of bursts to it lately */
 	uint32_t unread_bursts; /* that it had no stream for */
-	uint32_t unannounced; /* so many messages of bursts go unasked, as it did not read those before */
-	bool is_unread;       /* ... and it has read none since */
+	/* so many messages of bursts go unasked, as it did not read those before */
+	uint32_t unannounced;
+	bool is_unread;              /* ... and it has read none since */
 	struct mtl_pm_sends sends;   /* not handed over yet, in order; the first may be half done */
 	struct mtl_pm_sends streams; /* being sent as DATA */
 	struct mtl_pm_requests
@@ -161,7 +166,8 @@ struct mtl_pm_peer {
 	struct mtl_pm_receives reads; /* pmReads from it that run, oldest first */
 	struct mtl_pm_receives waiting; /* ... that have no room yet, or for which too many run */
 	size_t n_reads;                 /* that run */
-	uint32_t n_alone; /* its messages of bursts in a row that were fetched while no other was; up to a bound */
+	/* its messages of bursts in a row that were fetched while no other was; up to a bound */
+	uint32_t n_alone;
 	TAILQ_ENTRY(mtl_pm_peer) waiter; /* in the module's waiters while waiting is not empty */
 	struct mtl_pm_message *open;     /* unexpected message that MORE continues */
 	struct mtl_pm_request *filling;  /* receive that MORE continues */
@@ -169,7 +175,8 @@ struct mtl_pm_peer {
 	TAILQ_ENTRY(mtl_pm_peer) busy;   /* in the module's busy peers; see is_busy */
 	TAILQ_ENTRY(mtl_pm_peer) reader; /* in the module's readers while reads is not empty */
 	TAILQ_ENTRY(mtl_pm_peer) choke;  /* in the module's choked peers; see is_choked */
-	uint64_t awaited; /* mtl_pm_watch: what we wait for from it, in one number; 0 between looks */
+	/* mtl_pm_watch: what we wait for from it, in one number; 0 between looks */
+	uint64_t awaited;
 	uint64_t awaited_before; /* the same at the last look; 0: nothing */
 	uint64_t ask_ns;         /* not asked for before, while that stays the same */
 	uint32_t asked;          /* times it was asked for since that was new */
@@ -191,7 +198,10 @@ TAILQ_HEAD(mtl_pm_peers, mtl_pm_peer);
 /* Datagrams that are taken together. Fewer give the sender its credit back earlier. */
 #define MTL_PM_ROW 16
 
-/* News for the progress thread that only the program's own call may deal with. Nothing else arrives until then. */
+/*
+ * News for the progress thread that only the program's own call may deal with. Nothing else arrives
+ * until then.
+ */
 struct mtl_pm_kept {
 	bool is_full;
 	pmNode node;
@@ -231,15 +241,20 @@ enum {
 struct mtl_pm {
 	mca_mtl_base_module_t super;
 
-	pmContext ctx;     /* PM_CONTEXT_NONE before init and after finalize */
-	uint32_t presence; /* enum mtl_pm_presence: the program's thread, if it takes no lock; atomic */
-	uint32_t gate;     /* MTL_PM_GATE_*: not 0: the program takes the lock; atomic */
-	bool has_lock;     /* it has taken it; by who has the lock, or is the only one */
+	pmContext ctx; /* PM_CONTEXT_NONE before init and after finalize */
+	/* enum mtl_pm_presence: the program's thread, if it takes no lock; atomic */
+	uint32_t presence;
+	uint32_t gate;   /* MTL_PM_GATE_*: not 0: the program takes the lock; atomic */
+	bool has_lock;   /* it has taken it; by who has the lock, or is the only one */
 	bool has_thread; /* the progress thread runs */
 	bool moves_long; /* ... and serves long messages */
-	/* Called when a peer was made that a network leads to, which may lose packets; NULL: nobody wants to know. */
+	/*
+	 * Called when a peer was made that a network leads to, which may lose packets; NULL: nobody
+	 * wants to know.
+	 */
 	void (*at_network)(void);
-	bool has_batch; /* the program's threads are scheduled as batch if they are more than its cores */
+	/* the program's threads are scheduled as batch if they are more than its cores */
+	bool has_batch;
 	bool is_helping;      /* ... and has the lock: nothing may call Open MPI */
 	bool is_used;         /* pml/cm was chosen: communicators were added */
 	pthread_mutex_t lock; /* covers everything below and ctx, if the gate is not 0 */
@@ -255,7 +270,8 @@ struct mtl_pm {
 	struct mtl_pm_receive
 		*staged; /* the receive whose message is read in pieces; NULL: there is none */
 	struct mtl_pm_requests done; /* completed, callback still to be called */
-	struct mtl_pm_peer *burst; /* it gathers, and the last send since the last poll went to it */
+	/* it gathers, and the last send since the last poll went to it */
+	struct mtl_pm_peer *burst;
 	struct mtl_pm_notes free_notes;
 	struct mtl_pm_message *free_messages; /* of MTL_PM_SMALL bytes */
 	struct mtl_pm_comms comms;
@@ -286,10 +302,12 @@ struct mtl_pm {
 	long pull_limit;          /* parameter: see peer's pull_limit; -1: by device */
 	long head_limit;          /* parameter: see peer's head_limit; -1: by device */
 	int read_limit;           /* parameter: pmReads from one peer that may run at once */
-	int progress_thread; /* parameter: 1: it serves long messages, 0: timers only, -1: there is none */
+	/* parameter: 1: it serves long messages, 0: timers only, -1: there is none */
+	int progress_thread;
 	int batch_threads; /* parameter: see has_batch */
 	unsigned long long
-		keep_memory; /* parameter: bytes of free memory that stay with the process; 0: malloc decides */
+		/* parameter: bytes of free memory that stay with the process; 0: malloc decides */
+		keep_memory;
 	int priority;  /* parameter: when named in the mtl list */
 	bool is_named; /* in it; mtl_pm_component.c knows when it is opened */
 };
@@ -338,8 +356,8 @@ void mtl_pm_peer_died(pmNode node, const char *why);
 
 /* mtl_pm_watch.c */
 /*
- * To be called at times while nothing arrives, without the lock: asks the network for peers that have been
- * waited for in vain. Nearly always it is not time yet.
+ * To be called at times while nothing arrives, without the lock: asks the network for peers that
+ * have been waited for in vain. Nearly always it is not time yet.
  */
 void mtl_pm_watch(uint64_t now_ns);
 /* The program looks for messages of the rank, if it is one and not any, in vain. Lock held. */
@@ -348,7 +366,9 @@ void mtl_pm_watch_rank(struct ompi_communicator_t *comm, int rank);
 /* mtl_pm_help.c */
 /* Prints topic @topic of the help file from this process itself. */
 void mtl_pm_say(const char *topic, ...);
-/* The same, but only the first of the job's ranks on this host prints; it has, when this returns. */
+/*
+ * The same, but only the first of the job's ranks on this host prints; it has, when this returns.
+ */
 void mtl_pm_say_once(const char *topic, ...);
 
 /* mtl_pm_isend.c */
@@ -371,16 +391,17 @@ void mtl_pm_on_pull(const struct envelope_pull *m, struct mtl_pm_peer *peer);
 
 /* mtl_pm_burst.c */
 /*
- * Before a message of MPI_Isend is handed over: it begins a burst, or goes on with one and may be held. True: it is to be
- * announced, so that its receiver reads it, although it could leave unasked.
+ * Before a message of MPI_Isend is handed over: it begins a burst, or goes on with one and may be
+ * held. True: it is to be announced, so that its receiver reads it, although it could leave
+ * unasked.
  */
 bool mtl_pm_join_burst(struct mtl_pm_peer *peer, size_t length, bool is_in_one_piece,
 		       mca_pml_base_send_mode_t mode);
 void mtl_pm_end_burst(void);
-/* Around a poll between two sends of the program: what follows belongs to the same burst, if there is one. */
+/* Around a poll between two sends of the program: an open burst stays open. */
 struct mtl_pm_peer *mtl_pm_pause_burst(void);
 void mtl_pm_resume_burst(struct mtl_pm_peer *peer);
-/* The peer asked for a message of a burst in place of reading it: for a while such ones are not announced. */
+/* The peer asked for a message of a burst: for a while such messages are not announced. */
 void mtl_pm_on_unread(struct mtl_pm_peer *peer);
 /* It is done with one that it read. */
 void mtl_pm_on_read(struct mtl_pm_peer *peer);
@@ -393,7 +414,9 @@ void mtl_pm_drop_gathered(struct mtl_pm_peer *peer);
 /* The data in one piece, or NULL. */
 const char *mtl_pm_data_of(const struct opal_convertor_t *c);
 char *mtl_pm_room_of(const struct opal_convertor_t *c);
-/* Data that are not in one piece: begins the way through them. False: only the convertor knows it. */
+/*
+ * Data that are not in one piece: begins the way through them. False: only the convertor knows it.
+ */
 bool mtl_pm_begin_layout(const struct opal_convertor_t *c, struct layout_walk *ret_walk);
 size_t mtl_pm_pack(struct mtl_pm_send *s, void *to, size_t room);
 void mtl_pm_unpack(struct mtl_pm_receive *r, const void *from, size_t length);
@@ -416,18 +439,21 @@ void mtl_pm_receive_head(struct mtl_pm_receive *r, const void *data, size_t size
 
 /* mtl_pm_arrive.c */
 /*
- * Handles the first of @n datagrams that came from a node in a row, and those behind it that go on with its message: their
- * number, at least 1. The buffers stay the caller's.
+ * Handles the first of @n datagrams that came from a node in a row, and those behind it that go on
+ * with its message: their number, at least 1. The buffers stay the caller's.
  */
 size_t mtl_pm_arrive(const struct iovec *row, size_t n, pmNode node);
 
-/* mtl_pm_way.c: peers that have ways, and messages of WAYS_MIN bytes and more; others go by the only way */
+/*
+ * mtl_pm_way.c: peers that have ways, and messages of WAYS_MIN bytes and more; others go by the
+ * only way
+ */
 /* The stamp of such a message, which tells its receiver that it was begun now; 0 for any other. */
 uint32_t mtl_pm_way_stamp(struct mtl_pm_peer *peer, size_t size);
 /* A receive was matched by such a message, begun at @stamp (0: now), that comes by @way. */
 void mtl_pm_way_note(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,
 		     uint32_t stamp, enum way way);
-/* The message was announced: true if it is to be read, false if it is to be pulled. Any message of any peer. */
+/* An announced message, of any peer: true if it is to be read, false if it is to be pulled. */
 bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size_t size,
 			uint32_t stamp);
 /* That message has come, or has failed. */
@@ -451,11 +477,14 @@ void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t l
 /* Looks after running and waiting reads; returns the number that ended or started. */
 int mtl_pm_progress_reads(void);
 
-/* mtl_pm_memory.c. Has malloc keep so many bytes of free memory, unless the user has tuned it; 0: as it is. */
+/* mtl_pm_memory.c. Has malloc keep so many free bytes, unless the user tuned it; 0: as it is. */
 void mtl_pm_memory_keep(unsigned long long bytes);
 
 /* mtl_pm_windows.c */
-/* Before Open MPI opens its components for one-sided communication: which it shall take if nobody has chosen. */
+/*
+ * Before Open MPI opens its components for one-sided communication: which it shall take if nobody
+ * has chosen.
+ */
 void mtl_pm_windows_choose(void);
 /* The component is in use, and no address has been exchanged yet. */
 void mtl_pm_windows_start(void);
@@ -488,11 +517,13 @@ int mtl_pm_progress(void);
 /* One round of progress; lock held. Returns the number of things done. */
 int mtl_pm_poll(void);
 /*
- * Polls for a while until the request is complete: for blocking calls, because a round of Open MPI's
- * own progress costs as much as a short message. Without threads only.
+ * Polls for a while until the request is complete: for blocking calls, because a round of Open
+ * MPI's own progress costs as much as a short message. Without threads only.
  */
 void mtl_pm_linger(const ompi_request_t *until);
-/* A poll between two sends of the program: what follows belongs to the same burst, if there is one. */
+/*
+ * A poll between two sends of the program: what follows belongs to the same burst, if there is one.
+ */
 void mtl_pm_poll_in_burst(void);
 
 /* mtl_pm_thread.c */
@@ -502,7 +533,10 @@ int mtl_pm_thread_start(void);
 void mtl_pm_thread_at_network(void);
 void mtl_pm_thread_stop(void);
 
-/* The burst ends: PM sends what it held. To be called before anything but a burst is handed over, and by each poll. */
+/*
+ * The burst ends: PM sends what it held. To be called before anything but a burst is handed over,
+ * and by each poll.
+ */
 static inline void mtl_pm_let_go(void)
 {
 	if (OPAL_UNLIKELY(mtl_pm.burst != NULL))

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_announce - long messages at their sender, up to the receiver's answer: RTS, and the head of the data.
+ * mtl_pm_announce - long messages at their sender, up to the receiver's answer: RTS, and the head
+ * of the data.
  */
 #include "mpi-glue/mtl/mtl_pm_parts.h"
 #include "pmcore/util/copy.h"
@@ -17,7 +18,10 @@ static void expose(struct mtl_pm_send *s)
 	mtl_pm.exposed += s->is_exposed;
 }
 
-/* A head keeps the wire busy until the receiver has asked for more. Where others are on their way it is busy anyway. */
+/*
+ * A head keeps the wire busy until the receiver has asked for more. Where others are on their way
+ * it is busy anyway.
+ */
 static size_t head_of(const struct mtl_pm_send *s)
 {
 	size_t limit = s->peer->announced ? 0 : s->peer->head_limit;

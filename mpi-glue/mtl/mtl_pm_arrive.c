@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * mtl_pm_arrive - what each arriving datagram means. One function per kind; anything no honest peer
  * sends is counted and dropped.

@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_batch - threads of a rank that has fewer cores than threads are scheduled as batch (sched(7)). In Open MPI one thread
- * polls, and wakes a thread whose request is complete. The woken thread takes the core at once, and spins until the polling
- * thread has left the wake-up (WAIT_SYNC_RELEASE of Open MPI 4.1). The polling thread runs again at the kernel's next
- * tick, up to 4 ms later. A batch thread does not take the core from the thread that wakes it.
+ * mtl_pm_batch - threads of a rank that has fewer cores than threads are scheduled as batch
+ * (sched(7)). In Open MPI one thread polls, and wakes a thread whose request is complete. The woken
+ * thread takes the core at once, and spins until the polling thread has left the wake-up
+ * (WAIT_SYNC_RELEASE of Open MPI 4.1). The polling thread runs again at the kernel's next tick, up
+ * to 4 ms later. A batch thread does not take the core from the thread that wakes it.
  */
 #include "mpi-glue/mtl/mtl_pm_batch.h"
 
@@ -25,7 +26,8 @@ static struct {
 	unsigned int judged;  /* the same when is_crowded was found; 0: not yet */
 	unsigned int online;  /* cores of the host */
 	bool is_crowded;
-	unsigned long cores[CORES_MOST / 8 / sizeof(unsigned long)]; /* of all counted, a bit each */
+	/* of all counted, a bit each */
+	unsigned long cores[CORES_MOST / 8 / sizeof(unsigned long)];
 } batch;
 
 static void leave(void *value)
@@ -88,7 +90,10 @@ void mtl_pm_batch_join(void)
 	if (!is_crowded() && !(batch.judged > 1 && mtl_pm.idle.is_shared))
 		return;
 	is_batch = true;
-	/* A policy that somebody has chosen stays. Where the call is forbidden, threads wait as they did. */
+	/*
+	 * A policy that somebody has chosen stays. Where the call is forbidden, threads wait as
+	 * they did.
+	 */
 	if (sched_getscheduler(0) == SCHED_OTHER)
 		(void)sched_setscheduler(0, SCHED_BATCH, &none);
 }

@@ -1,15 +1,15 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_burst - bursts of MPI_Isend to one peer: PM may hold their messages until the next poll, so that
- * they share packets and system calls.
+ * mtl_pm_burst - bursts of MPI_Isend to one peer: PM may hold their messages until the next poll,
+ * so that they share packets and system calls.
  *
  *   quiet --isend--> burst --isend to the same peer--> corked --anything else--> quiet
  *
- * The first message since the program's last poll goes at once: who sends one to each neighbour and then computes
- * delays nothing. A program that sends several to one and then computes is found by the time until its next
- * poll: for a while nothing of it is held. The requests of all others stay incomplete until their messages
- * have left PM, so that whoever waits for them polls: no program is past its MPI_Wait while PM still holds a
- * message of a burst.
+ * The first message since the program's last poll goes at once: who sends one to each neighbour and
+ * then computes delays nothing. A program that sends several to one and then computes is found by
+ * the time until its next poll: for a while nothing of it is held. The requests of all others stay
+ * incomplete until their messages have left PM, so that whoever waits for them polls: no program is
+ * past its MPI_Wait while PM still holds a message of a burst.
  *
  * Where a stream leads to the peer, messages of some KiB in a burst of many bytes are announced.
  * The stream brings them one after the other by a few system calls, and copies them once at each
@@ -21,14 +21,20 @@
 /* Longer messages fill system calls alone, and their announcements are not held. */
 #define BURST_LENGTH 131072
 
-/* Bytes of a burst from which on its messages are announced: with fewer, the wait for their requests takes longer. */
+/*
+ * Bytes of a burst from which on its messages are announced: with fewer, the wait for their
+ * requests takes longer.
+ */
 #define ANNOUNCE_BYTES (256 << 10)
-/* A receiver connects when it has something to read. So one in so many bursts is announced to one that has not. */
+/*
+ * A receiver connects when it has something to read. So one in so many bursts is announced to one
+ * that has not.
+ */
 #define TRY_BURSTS 64
 
 /*
- * A burst that takes longer, by so much for each message and one ns for each byte, is followed by work of the program. Where
- * memory is slow, copies and system calls take 0.4 ns for a byte.
+ * A burst that takes longer, by so much for each message and one ns for each byte, is followed by
+ * work of the program. Where memory is slow, copies and system calls take 0.4 ns for a byte.
  */
 #define BURST_NS 50000
 #define MESSAGE_NS 4000
@@ -41,8 +47,8 @@
 #define UNHELD 512
 #define LAST_UNHELD 1
 /*
- * A receiver that does not read what is announced asks for it: so many messages to it are not announced then, and
- * the most if it does not read the next ones either.
+ * A receiver that does not read what is announced asks for it: so many messages to it are not
+ * announced then, and the most if it does not read the next ones either.
  */
 #define UNANNOUNCED 512
 #define UNANNOUNCED_MOST 2048
@@ -53,7 +59,9 @@ static bool is_short(const struct mtl_pm_peer *peer, size_t length)
 	       (length <= BURST_LENGTH && (ssize_t)length <= peer->middle_limit);
 }
 
-/* Messages that complete by an answer, and those of MPI_Bsend that nobody waits for, are not held. */
+/*
+ * Messages that complete by an answer, and those of MPI_Bsend that nobody waits for, are not held.
+ */
 static bool goes_on(const struct mtl_pm_peer *peer, mca_pml_base_send_mode_t mode)
 {
 	return peer == mtl_pm.burst &&
@@ -158,7 +166,10 @@ static uint64_t own_time(void)
 	return BURST_NS + mtl_pm.n_held * MESSAGE_NS + mtl_pm.held_bytes;
 }
 
-/* A program that works between its sends, or between them and its wait, has nothing held for a while. */
+/*
+ * A program that works between its sends, or between them and its wait, has nothing held for a
+ * while.
+ */
 static void judge(struct mtl_pm_peer *peer)
 {
 	if (!mtl_pm.has_held)
@@ -237,6 +248,6 @@ void mtl_pm_drop_gathered(struct mtl_pm_peer *peer)
 	struct mtl_pm_request *req;
 
 	STAILQ_FOREACH(req, &peer->gathered, done)
-	req->super.ompi_req->req_status.MPI_ERROR = MPI_ERR_OTHER;
+		req->super.ompi_req->req_status.MPI_ERROR = MPI_ERR_OTHER;
 	STAILQ_CONCAT(&mtl_pm.done, &peer->gathered);
 }

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_compat - the fence, the job key and the numbers of jobs, which Open MPI 4.1 and 5.0 take from different
- * places. Open MPI 4.1's mpirun gives its processes a key, and so does scrun.
+ * mtl_pm_compat - the fence, the job key and the numbers of jobs, which Open MPI 4.1 and 5.0 take
+ * from different places. Open MPI 4.1's mpirun gives its processes a key, and so does scrun.
  */
 #include "mpi-glue/mtl/mtl_pm_compat.h"
 
@@ -105,7 +105,10 @@ static int put_key(uint64_t key)
 		       : -EIO;
 }
 
-/* The key of the job whose process has spawned this one; -ENOENT: nobody has, or it does not use mtl/pm. */
+/*
+ * The key of the job whose process has spawned this one; -ENOENT: nobody has, or it does not use
+ * mtl/pm.
+ */
 static int get_parents_key(uint64_t *ret_key)
 {
 	pmix_value_t *parent = NULL;

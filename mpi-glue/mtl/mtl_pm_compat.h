@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mtl_pm_compat - what Open MPI 4.1 and 5.0 call differently. The only file that looks at the version.
+ * mtl_pm_compat - what Open MPI 4.1 and 5.0 call differently. The only file that looks at the
+ * version.
  */
 #ifndef MTL_PM_COMPAT_H
 #define MTL_PM_COMPAT_H
@@ -23,7 +24,10 @@
 #else
 #include "ompi/mca/rte/rte.h"
 #include "opal/mca/pmix/pmix.h"
-/* Data that Open MPI 5 does not have: loaded there, the component must come to the point where it says so. */
+/*
+ * Data that Open MPI 5 does not have: loaded there, the component must come to the point where it
+ * says so.
+ */
 #pragma weak opal_pmix
 #pragma weak opal_value_t_class
 #pragma weak orte_process_info
@@ -60,7 +64,10 @@ static inline bool mtl_pm_is_shifted(uint32_t convertor_flags)
 #endif
 }
 
-/* No bytes of another byte order, no memory of a graphics card, and no checksums, which 5.0 does not have. */
+/*
+ * No bytes of another byte order, no memory of a graphics card, and no checksums, which 5.0 does
+ * not have.
+ */
 static inline bool mtl_pm_is_plain(uint32_t convertor_flags)
 {
 #if OMPI_MAJOR_VERSION >= 5
@@ -73,8 +80,8 @@ static inline bool mtl_pm_is_plain(uint32_t convertor_flags)
 }
 
 /*
- * A job's number: the launch it belongs to in the upper half, which of its jobs in the lower one. Open MPI 4.1
- * has no other ids; 5.0 makes hashes of names like scrun's, which are such numbers.
+ * A job's number: the launch it belongs to in the upper half, which of its jobs in the lower one.
+ * Open MPI 4.1 has no other ids; 5.0 makes hashes of names like scrun's, which are such numbers.
  */
 #if OMPI_MAJOR_VERSION >= 5
 uint32_t mtl_pm_job_number(opal_jobid_t jobid);
@@ -96,15 +103,18 @@ static inline bool mtl_pm_is_foreign(opal_jobid_t jobid)
 	return (mtl_pm_job_number(jobid) ^ mtl_pm_job_number(OMPI_PROC_MY_NAME->jobid)) & ~0xffffu;
 }
 
-/* The text from which the processes of a job make their common key, to be freed; NULL: none was given. */
+/*
+ * The text from which the processes of a job make their common key, to be freed; NULL: none was
+ * given.
+ */
 char *mtl_pm_job_text(void);
 
 /* How long the others wait for rank 0's key: MPI_Init of all ranks begins within this time. */
 #define MTL_PM_KEY_WAIT_S 60
 
 /*
- * A launcher has given no text: rank 0 draws a key and hands it on by PMIx, to nobody but the processes of its
- * launch. Spawned jobs have that of their parents. 0 or -errno.
+ * A launcher has given no text: rank 0 draws a key and hands it on by PMIx, to nobody but the
+ * processes of its launch. Spawned jobs have that of their parents. 0 or -errno.
  */
 int mtl_pm_agree_key(uint64_t *ret_key);
 

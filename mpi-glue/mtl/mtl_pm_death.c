@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_death - what happens when a peer dies: people are told, and all that waits for it ends with an error.
+ * mtl_pm_death - what happens when a peer dies: people are told, and all that waits for it ends
+ * with an error.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/common/job.h"
@@ -13,8 +14,7 @@ static void end_posted(pmNode node)
 {
 	struct mtl_pm_comm *c;
 
-	TAILQ_FOREACH(c, &mtl_pm.comms, link)
-	{
+	TAILQ_FOREACH(c, &mtl_pm.comms, link) {
 		const struct table *bins = &c->matching->bins;
 
 		for (uint32_t i = 0; bins->slots && i <= bins->mask; i++) {

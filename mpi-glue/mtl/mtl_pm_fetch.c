@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_fetch - the receiving side of long messages, once the receive is known. Memory in one piece
- * on both sides: one pmRead straight into it. Else: the sender streams, we unpack as it comes, or we read in pieces
- * (mtl_pm_stage).
+ * mtl_pm_fetch - the receiving side of long messages, once the receive is known. Memory in one
+ * piece on both sides: one pmRead straight into it. Else: the sender streams, we unpack as it
+ * comes, or we read in pieces (mtl_pm_stage).
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_parts.h"
@@ -10,7 +10,10 @@
 
 #include <errno.h>
 
-/* Messages of bursts in a row that may be fetched alone: the first of a burst to many receives is alone too. */
+/*
+ * Messages of bursts in a row that may be fetched alone: the first of a burst to many receives is
+ * alone too.
+ */
 #define ALONE_MOST 8
 
 /* The rest has come, or never will: tells the sender. */
@@ -48,7 +51,10 @@ static int start_read(struct mtl_pm_receive *r)
 	struct mtl_pm_peer *peer = r->peer;
 	int rc;
 
-	/* for each peer: one that computes serves none, and must not keep those of others from running */
+	/*
+	 * for each peer: one that computes serves none, and must not keep those of others from
+	 * running
+	 */
 	if (peer->n_reads >= (size_t)mtl_pm.read_limit)
 		return ENOBUFS;
 	rc = pmRead(mtl_pm.ctx, peer->node, &r->handle, r->read_from, r->data + r->read_from,
@@ -98,14 +104,17 @@ static bool is_readable(const pmHandle *h)
 }
 
 /*
- * A program that receives the messages of a burst one after the other waits for the answer to each read. So the data are
- * asked for in place of read, and the sender announces no more for a while: data that come unasked are here when they are
- * received.
- * Called for each message that is announced.
+ * A program that receives the messages of a burst one after the other waits for the answer to each
+ * read. So the data are asked for in place of read, and the sender announces no more for a while:
+ * data that come unasked are here when they are received. Called for each message that is
+ * announced.
  */
 static bool is_one_by_one(struct mtl_pm_peer *peer, size_t size)
 {
-	/* Shorter ones are announced only if they are synchronous, which is not seen here; longer ones always. */
+	/*
+	 * Shorter ones are announced only if they are synchronous, which is not seen here; longer
+	 * ones always.
+	 */
 	if (!peer->burst_limit || size <= peer->burst_limit || (ssize_t)size > peer->middle_limit)
 		return false;
 	if (mtl_pm.n_fetches)
@@ -161,8 +170,8 @@ void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t l
 }
 
 /*
- * Ends the reads from one peer that are done. They end in order, or are noticed late: one look a round. The words that
- * several are over share packets.
+ * Ends the reads from one peer that are done. They end in order, or are noticed late: one look a
+ * round. The words that several are over share packets.
  */
 static int end_reads_of(struct mtl_pm_peer *peer)
 {

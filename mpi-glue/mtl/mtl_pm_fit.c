@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * mtl_pm_fit - whether the Open MPI that loads the component is the one it was built for.
  *
- * Uses nothing of Open MPI that changed since 4.1 and may change again: the names of its parameters, its classes'
- * sizes, and MPI itself. The component is linked so that whatever else it uses need not be there while it is
- * loaded (mk/rules.mk).
+ * Uses nothing of Open MPI that changed since 4.1 and may change again: the names of its
+ * parameters, its classes' sizes, and MPI itself. The component is linked so that whatever else it
+ * uses need not be there while it is loaded (mk/rules.mk).
  */
 #include "mpi-glue/common/names.h"
 #include "mpi-glue/mtl/mtl_pm.h"
@@ -28,7 +28,9 @@ static void find_version(char *text, unsigned *ret_major, unsigned *ret_minor)
 		*ret_major = *ret_minor = 0;
 }
 
-/* An Open MPI with other options of configure has the same numbers, but may have other structures. */
+/*
+ * An Open MPI with other options of configure has the same numbers, but may have other structures.
+ */
 static bool has_our_sizes(void)
 {
 	return ompi_communicator_t_class.cls_sizeof == sizeof(ompi_communicator_t) &&

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_help - texts of the help file, printed by this process itself: the launcher's way of collecting
- * them loses some when processes are ending, and that is when these are due.
+ * mtl_pm_help - texts of the help file, printed by this process itself: the launcher's way of
+ * collecting them loses some when processes are ending, and that is when these are due.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 
@@ -36,7 +36,10 @@ void mtl_pm_say(const char *topic, ...)
 	va_end(args);
 }
 
-/* A locked file of the job on this host, empty until one of its ranks has spoken; -1: there is no place. */
+/*
+ * A locked file of the job on this host, empty until one of its ranks has spoken; -1: there is no
+ * place.
+ */
 static int open_told(const char *topic)
 {
 	char path[4096];
@@ -64,8 +67,8 @@ static bool is_told(int fd)
 }
 
 /*
- * A rank that fails ends the others at once, so a fixed speaker may be gone before it has spoken. The
- * lock is held while printing: whoever goes on to fail does so after the text is out.
+ * A rank that fails ends the others at once, so a fixed speaker may be gone before it has spoken.
+ * The lock is held while printing: whoever goes on to fail does so after the text is out.
  */
 void mtl_pm_say_once(const char *topic, ...)
 {
@@ -75,7 +78,10 @@ void mtl_pm_say_once(const char *topic, ...)
 	va_start(args, topic);
 	if (!is_told(fd)) {
 		say(topic, args);
-		/* Without a note, or when a failed rank took the directory away, it is printed twice. */
+		/*
+		 * Without a note, or when a failed rank took the directory away, it is printed
+		 * twice.
+		 */
 		if (fd >= 0 && ftruncate(fd, 1) < 0)
 			opal_output_verbose(10, 0, "mtl/pm: %s was told, but not noted", topic);
 	}

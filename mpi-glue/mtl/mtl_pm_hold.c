@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_hold - messages that came before their receive: their memory, and its bound. Above the limit
- * the senders are told to keep their data and announce it only; they are let go at half of it.
+ * mtl_pm_hold - messages that came before their receive: their memory, and its bound. Above the
+ * limit the senders are told to keep their data and announce it only; they are let go at half of
+ * it.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 

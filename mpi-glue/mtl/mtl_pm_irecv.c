@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* mtl_pm_irecv - Open MPI's calls that receive: a receive takes a message that waits for it, or is posted. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * mtl_pm_irecv - Open MPI's calls that receive: a receive takes a message that waits for it, or is
+ * posted.
+ */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"
 

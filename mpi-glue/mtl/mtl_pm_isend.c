@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_isend - Open MPI's calls that send. A short message leaves in one datagram at once, without a request where MPI
- * allows it. Between two sends PM is polled at times, as a program may send for long before it waits.
+ * mtl_pm_isend - Open MPI's calls that send. A short message leaves in one datagram at once,
+ * without a request where MPI allows it. Between two sends PM is polled at times, as a program may
+ * send for long before it waits.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"
@@ -11,11 +12,19 @@
 #include "ompi/constants.h"
 #include "pmcore/util/copy.h"
 
-/* Bytes sent between two polls, at most: a receiver that holds too much may have asked us to keep our data. */
+/*
+ * Bytes sent between two polls, at most: a receiver that holds too much may have asked us to keep
+ * our data.
+ */
 #define DEAF_BYTES (256 << 10)
-/* A message of a burst that is announced counts as so many: a receiver that reads some of them is served meanwhile. */
+/*
+ * A message of a burst that is announced counts as so many: a receiver that reads some of them is
+ * served meanwhile.
+ */
 #define ANNOUNCED_BYTES (16 << 10)
-/* Announcements to one process of this host without a poll, at most: their ends have to be taken. */
+/*
+ * Announcements to one process of this host without a poll, at most: their ends have to be taken.
+ */
 #define ANNOUNCED_MAX 256
 
 static void init(struct mtl_pm_request *req, struct mtl_pm_peer *peer,
@@ -54,8 +63,8 @@ static inline void poll_at_times(size_t length)
 }
 
 /*
- * Receivers in this host need no service to read. A poll between two announcements would read all that they have
- * announced, while they wait for what we have not announced yet.
+ * Receivers in this host need no service to read. A poll between two announcements would read all
+ * that they have announced, while they wait for what we have not announced yet.
  */
 static bool is_announced_here(const struct mtl_pm_peer *peer, size_t length)
 {

@@ -1,11 +1,13 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_keep - the parked progress thread keeps PM's timers while the program is outside of MPI (common/keep.h): lost packets are
- * sent again, and what peers wait for is acknowledged. Nothing is taken from PM: messages wait for the program's next call.
+ * mtl_pm_keep - the parked progress thread keeps PM's timers while the program is outside of MPI
+ * (common/keep.h): lost packets are sent again, and what peers wait for is acknowledged. Nothing is
+ * taken from PM: messages wait for the program's next call.
  *
- * A program with one thread takes no lock, and passes a door: it says that it is inside, then looks at the gate. The thread
- * closes the gate, then looks whether the program is inside. Each must see the other, and the kernel's membarrier, which
- * only the thread calls, is what makes that certain without a fence in each call of the program.
+ * A program with one thread takes no lock, and passes a door: it says that it is inside, then looks
+ * at the gate. The thread closes the gate, then looks whether the program is inside. Each must see
+ * the other, and the kernel's membarrier, which only the thread calls, is what makes that certain
+ * without a fence in each call of the program.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_thread.h"
@@ -67,7 +69,9 @@ int mtl_pm_keep(void)
 {
 	int ms = KEEP_DOZE_MS;
 
-	/* The state is looked at with the lock only; as long as the gate is closed the mark stays. */
+	/*
+	 * The state is looked at with the lock only; as long as the gate is closed the mark stays.
+	 */
 	if (!is_unseen()) {
 		mark();
 		return ms;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * mtl_pm_lock - the way of the program's threads into the component and out of it. They take the
  * lock, past the progress thread and each other, and tell the progress thread what it has to know.
@@ -17,8 +17,9 @@
 /* A program that stays away from MPI for so long after a start computes. */
 #define COMPUTES_NS 100000
 /*
- * A computation makes the thread wake at once at so many of the next starts, several at so many at most; a program begins
- * with one. So a process that lost its core for once, which looks the same, costs little.
+ * A computation makes the thread wake at once at so many of the next starts, several at so many at
+ * most; a program begins with one. So a process that lost its core for once, which looks the same,
+ * costs little.
  */
 #define BELIEVED 8
 #define BELIEVED_MAX 64
@@ -62,8 +63,8 @@ static void end_absence(void)
 }
 
 /*
- * The thread may have parked, or have tried to come in and left, while we waited for the lock: then there is nobody to lock
- * out any more.
+ * The thread may have parked, or have tried to come in and left, while we waited for the lock: then
+ * there is nobody to lock out any more.
  */
 void mtl_pm_lock(void)
 {
@@ -82,7 +83,10 @@ void mtl_pm_lock(void)
 		have_lock();
 }
 
-/* Whether the program has computed since it started something, which tells what it will do next time. */
+/*
+ * Whether the program has computed since it started something, which tells what it will do next
+ * time.
+ */
 static void note_return(void)
 {
 	uint64_t started_ns = __atomic_exchange_n(&mtl_pm_helper.started_ns, 0, __ATOMIC_RELAXED);
@@ -103,7 +107,10 @@ bool mtl_pm_lock_to_poll(void)
 		__atomic_fetch_add(&mtl_pm_helper.polls, 1, __ATOMIC_RELAXED);
 		if (__atomic_load_n(&mtl_pm_helper.started_ns, __ATOMIC_RELAXED))
 			note_return();
-		/* The thread's round is short. Polling until it is over could keep the core from it. */
+		/*
+		 * The thread's round is short. Polling until it is over could keep the core from
+		 * it.
+		 */
 		if (!mtl_pm_helper.allows_threads) {
 			mtl_pm_lock();
 			return true;

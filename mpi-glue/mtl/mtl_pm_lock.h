@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mtl_pm_lock - enters the component from a call of Open MPI and leaves it again. A program with one thread takes no lock;
- * the progress thread, while it watches, and the program's own threads make it necessary.
+ * mtl_pm_lock - enters the component from a call of Open MPI and leaves it again. A program with
+ * one thread takes no lock; the progress thread, while it watches, and the program's own threads
+ * make it necessary.
  */
 #ifndef MTL_PM_LOCK_H
 #define MTL_PM_LOCK_H
 
 #include "mpi-glue/mtl/mtl_pm.h"
 
-/* A long message was started and is not over; lock held. True: the thread is parked, mtl_pm_leave_and_unpark. */
+/*
+ * A long message was started and is not over; lock held. True: the thread is parked,
+ * mtl_pm_leave_and_unpark.
+ */
 bool mtl_pm_thread_tell(void);
 void mtl_pm_thread_unpark(void);
 void mtl_pm_lock(void);
@@ -24,8 +28,9 @@ static inline uint32_t mtl_pm_gate(void)
 }
 
 /*
- * The program is inside before it looks at the gate, and the progress thread closes the gate before it looks whether the
- * program is inside. The kernel's membarrier keeps that order for both (mtl_pm_keep.c), so there is no fence here.
+ * The program is inside before it looks at the gate, and the progress thread closes the gate before
+ * it looks whether the program is inside. The kernel's membarrier keeps that order for both
+ * (mtl_pm_keep.c), so there is no fence here.
  */
 static inline void mtl_pm_come_in(void)
 {
@@ -64,7 +69,10 @@ static inline void mtl_pm_leave(void)
 	mtl_pm_run_callbacks(&done);
 }
 
-/* The same, and unparks the thread if it @is_parked: before the callbacks, which may start something as well. */
+/*
+ * The same, and unparks the thread if it @is_parked: before the callbacks, which may start
+ * something as well.
+ */
 static inline void mtl_pm_leave_and_unpark(bool is_parked)
 {
 	struct mtl_pm_requests done;
@@ -80,7 +88,10 @@ static inline void mtl_pm_leave_and_unpark(bool is_parked)
 	mtl_pm_run_callbacks(&done);
 }
 
-/* After the start of a request that mtl_pm_mark_long has seen, lock held. Its result is for mtl_pm_leave_and_unpark. */
+/*
+ * After the start of a request that mtl_pm_mark_long has seen, lock held. Its result is for
+ * mtl_pm_leave_and_unpark.
+ */
 static inline bool mtl_pm_tell_thread(size_t length)
 {
 	return OPAL_UNLIKELY(mtl_pm.moves_long) && length >= MTL_PM_LONG &&

@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_memory - freed memory stays with the process. Open MPI's collectives, and many programs, allocate buffers for
- * each operation and free them again. The C library gives such memory back to the kernel, by
- * default as soon as it has twice the largest block that was mapped by itself and freed. Each of
- * its pages is then zeroed and mapped anew for the next operation: MPI_Reduce_scatter of 64 KiB
- * took 52 us in place of 27. Knows nothing of messages.
+ * mtl_pm_memory - freed memory stays with the process. Open MPI's collectives, and many programs,
+ * allocate buffers for each operation and free them again. The C library gives such memory back to
+ * the kernel, by default as soon as it has twice the largest block that was mapped by itself and
+ * freed. Each of its pages is then zeroed and mapped anew for the next operation:
+ * MPI_Reduce_scatter of 64 KiB took 52 us in place of 27. Knows nothing of messages.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 

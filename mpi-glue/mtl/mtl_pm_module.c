@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * mtl_pm_module - opening and closing the PM context, and Open MPI's news about processes and
  * communicators. Owns the module object. Messages are other files' business.
@@ -25,8 +25,8 @@
 #define QUIESCE_MS 10000
 
 /*
- * Message rings of a pair of ranks: large ones let sender and receiver drift apart without waiting for each
- * other, until the rings of all pairs together no longer stay in the caches.
+ * Message rings of a pair of ranks: large ones let sender and receiver drift apart without waiting
+ * for each other, until the rings of all pairs together no longer stay in the caches.
  */
 #define RINGS_TOGETHER (2u << 20)
 #define RING_MAX (1u << 20)
@@ -82,7 +82,9 @@ static int find_job_key(uint64_t *ret_key)
 	return rc;
 }
 
-/* Whether the ranks of this host must share cores, as far as counts can tell; idle.h sees the rest. */
+/*
+ * Whether the ranks of this host must share cores, as far as counts can tell; idle.h sees the rest.
+ */
 static bool is_crowded(uint32_t local)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -122,9 +124,10 @@ static int publish_address(void)
 }
 
 /*
- * Larger datagrams and rings than PM's own defaults make MPI's messages of 16 to 64 KiB a quarter faster. The kernel
- * copies data that are read, where it may: mtl_pm_way.c finds out where that is faster than a stream.
- * NULL when there are so many ranks that PM's own are better, or the user has set some.
+ * Larger datagrams and rings than PM's own defaults make MPI's messages of 16 to 64 KiB a quarter
+ * faster. The kernel copies data that are read, where it may: mtl_pm_way.c finds out where that is
+ * faster than a stream. NULL when there are so many ranks that PM's own are better, or the user has
+ * set some.
  */
 static const char *shmem_options(uint32_t local)
 {

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_note - short control messages to peers. They overtake waiting sends (only data is ordered by
- * MPI) but never each other; what PM has no room for waits in the peer's list.
+ * mtl_pm_note - short control messages to peers. They overtake waiting sends (only data is ordered
+ * by MPI) but never each other; what PM has no room for waits in the peer's list.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_pack - between user memory and datagrams, straight from and to PM's buffers. Memory in one piece is copied.
- * For any other the description of the datatype becomes a layout (mpi-glue/common/layout.h). Types that none stands for,
- * such as nested loops and long lists of blocks, go through Open MPI's convertor.
+ * mtl_pm_pack - between user memory and datagrams, straight from and to PM's buffers. Memory in one
+ * piece is copied. For any other the description of the datatype becomes a layout
+ * (mpi-glue/common/layout.h). Types that none stands for, such as nested loops and long lists of
+ * blocks, go through Open MPI's convertor.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 
@@ -94,7 +95,10 @@ bool mtl_pm_begin_layout(const struct opal_convertor_t *c, struct layout_walk *r
 	return true;
 }
 
-/* The next bytes of the message, as many as fit; fewer when the convertor would have to cut an element. */
+/*
+ * The next bytes of the message, as many as fit; fewer when the convertor would have to cut an
+ * element.
+ */
 size_t mtl_pm_pack(struct mtl_pm_send *s, void *to, size_t room)
 {
 	struct iovec iov = {.iov_base = to, .iov_len = room};

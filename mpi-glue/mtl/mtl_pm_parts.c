@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * mtl_pm_parts - how a message is cut into datagrams, and one of these given to PM.
  */
@@ -10,7 +10,10 @@
 /* Data of fewer bytes are not worth aligning. */
 #define ALIGN_MIN 2048
 
-/* Datagrams are full if filling up the last one, which pm-udp/tx.c does by its FILL_PART, adds no more than this part. */
+/*
+ * Datagrams are full if filling up the last one, which pm-udp/tx.c does by its FILL_PART, adds no
+ * more than this part.
+ */
 #define FILL_PART 32
 
 static size_t divided_up(size_t a, size_t b)
@@ -44,7 +47,10 @@ size_t mtl_pm_part_room(const struct mtl_pm_peer *peer, size_t head_size)
 	return mtl_pm_room_in(peer, peer->mtu, head_size);
 }
 
-/* Pad behind a header of @head_size that aligns @n bytes as they are in our memory, if it is worth it. */
+/*
+ * Pad behind a header of @head_size that aligns @n bytes as they are in our memory, if it is worth
+ * it.
+ */
 static uint32_t pad_for(const struct mtl_pm_send *s, size_t head_size, size_t n)
 {
 	uint32_t pad;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * mtl_pm_peer - one struct per process we have talked with: made at first contact, from a rank that
  * is sent to or a node that wrote. Owns the table of peers and the address look-up PM asks for.
@@ -51,13 +51,14 @@ char *mtl_pm_host_of_node(pmNode node)
 }
 
 /*
- * Limits by device, measured (8 KiB to 4 MiB, half RTT and windows of 64). In shared memory a datagram costs
- * little, so streaming beats reading until the gain of a single copy counts. On a network a read takes a request
- * more, while datagrams share system calls: up to 256 KiB they are 5 to 10 % faster alone and 10 to 30 % with many
- * in flight. Above that the receiver decides the pace, so that many senders don't meet in its switch port. An
- * adapter that reads by itself (verbs) does it from the size at which the copies cost more than the request.
- * Data that are packed can't be read, so there the answer buys less: at 512 KiB they are 6 to 14 % faster unasked,
- * above that no longer by direct and port attachment.
+ * Limits by device, measured (8 KiB to 4 MiB, half RTT and windows of 64). In shared memory a
+ * datagram costs little, so streaming beats reading until the gain of a single copy counts. On a
+ * network a read takes a request more, while datagrams share system calls: up to 256 KiB they are 5
+ * to 10 % faster alone and 10 to 30 % with many in flight. Above that the receiver decides the
+ * pace, so that many senders don't meet in its switch port. An adapter that reads by itself (verbs)
+ * does it from the size at which the copies cost more than the request. Data that are packed can't
+ * be read, so there the answer buys less: at 512 KiB they are 6 to 14 % faster unasked, above that
+ * no longer by direct and port attachment.
  */
 struct limits {
 	const char *device;
@@ -66,12 +67,16 @@ struct limits {
 };
 
 /*
- * shared: the middle limit while others run on our core. Without a stream a longer message is read by several requests.
- * Each waits until both ranks have had their cores, which takes milliseconds. Data that leaves unasked waits for credit.
+ * shared: the middle limit while others run on our core. Without a stream a longer message is read
+ * by several requests. Each waits until both ranks have had their cores, which takes milliseconds.
+ * Data that leaves unasked waits for credit.
  */
 #define SHARED_LIMIT (4 << 20)
 
-/* Of a message in a burst of many bytes, where a stream leads to the peer; 64 in flight, 16 KiB 3.6 in place of 2.7 GB/s. */
+/*
+ * Of a message in a burst of many bytes, where a stream leads to the peer; 64 in flight, 16 KiB 3.6
+ * in place of 2.7 GB/s.
+ */
 #define BURST_LIMIT 8192
 
 static const struct limits of_devices[] = {
@@ -82,7 +87,10 @@ static const struct limits of_devices[] = {
 	{"verbs", 32768, 32768, 32768, 0, 98304},
 };
 
-/* Shared memory puts so much beside the envelope, without a place elsewhere. Longer messages are aligned. */
+/*
+ * Shared memory puts so much beside the envelope, without a place elsewhere. Longer messages are
+ * aligned.
+ */
 #define POST_LIMIT 2024
 
 /* A node that no device reaches yet. */
@@ -128,8 +136,9 @@ static void set_limits(struct mtl_pm_peer *peer)
 		peer->packed_limit = limits->packed;
 	}
 	/*
-	 * Of a message that is read by a stream, a head in datagrams would only come later than its rest. The one request
-	 * costs less than the turns of datagrams and acks, also where others run on our core.
+	 * Of a message that is read by a stream, a head in datagrams would only come later than its
+	 * rest. The one request costs less than the turns of datagrams and acks, also where others
+	 * run on our core.
 	 */
 	if (mtl_pm.middle_limit < 0 && long_read)
 		peer->middle_limit = peer->shared_limit = (ssize_t)long_read - 1;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * mtl_pm_progress - the function Open MPI calls while it waits: takes what PM has received, retries
  * what PM had no room for, and gives the core away when others need it.
@@ -26,8 +26,8 @@
 #define RECEIVE_BURST 64
 
 /*
- * The short way of a short message: into the receive that waits for just that. False: it is not that
- * simple, nothing was done.
+ * The short way of a short message: into the receive that waits for just that. False: it is not
+ * that simple, nothing was done.
  */
 static inline bool arrive_again(const void *datagram, size_t length)
 {
@@ -95,7 +95,9 @@ static size_t keep_death(pmNode node)
 	return 0;
 }
 
-/* The program is here again: does what the progress thread could not. Its datagrams are still held. */
+/*
+ * The program is here again: does what the progress thread could not. Its datagrams are still held.
+ */
 static int take_kept(void)
 {
 	struct mtl_pm_kept kept = mtl_pm.kept;
@@ -118,7 +120,9 @@ static size_t take_row(void)
 	pmNode node;
 	int rc;
 
-	/* Given back at the next look, not before the program has its message: that is what waits. */
+	/*
+	 * Given back at the next look, not before the program has its message: that is what waits.
+	 */
 	if (mtl_pm.held) {
 		pmReleaseReceiveBuffer(mtl_pm.ctx, mtl_pm.held);
 		mtl_pm.held = 0;
@@ -193,7 +197,10 @@ void mtl_pm_linger(const ompi_request_t *until)
 		mtl_pm_leave();
 		if (REQUEST_COMPLETE(until))
 			return;
-		/* a callback may have started something for the progress thread: the lock is needed then */
+		/*
+		 * a callback may have started something for the progress thread: the lock is needed
+		 * then
+		 */
 		mtl_pm_enter();
 		if (OPAL_UNLIKELY(mtl_pm.has_lock))
 			break;
@@ -202,8 +209,9 @@ void mtl_pm_linger(const ompi_request_t *until)
 }
 
 /*
- * Open MPI yields at each idle poll where its launcher counts more ranks than cores. So do we, and two yields let
- * the others run twice before we look again. Threads that find the lock taken have only Open MPI's.
+ * Open MPI yields at each idle poll where its launcher counts more ranks than cores. So do we, and
+ * two yields let the others run twice before we look again. Threads that find the lock taken have
+ * only Open MPI's.
  */
 static void yield(void)
 {
@@ -213,8 +221,9 @@ static void yield(void)
 }
 
 /*
- * Was this thread's core given to somebody else since its last long yield? The count is a system call, so it is made after
- * long yields only. One that is old holds switches of a time in which the program computed, and tells nothing.
+ * Was this thread's core given to somebody else since its last long yield? The count is a system
+ * call, so it is made after long yields only. One that is old holds switches of a time in which the
+ * program computed, and tells nothing.
  */
 static bool has_switched(uint64_t yielded_ns, uint64_t now_ns)
 {
@@ -233,8 +242,8 @@ static bool has_switched(uint64_t yielded_ns, uint64_t now_ns)
 }
 
 /*
- * Nothing to do: spin or yield, whatever sees the next message first. Serving the reads of others is work as
- * well, which PM does unseen.
+ * Nothing to do: spin or yield, whatever sees the next message first. Serving the reads of others
+ * is work as well, which PM does unseen.
  */
 static void be_idle(bool is_serving)
 {
@@ -250,7 +259,9 @@ static void be_idle(bool is_serving)
 		return;
 	yield();
 	after = clock_monotonic_ns();
-	/* on a shared core each message needs yields, and a system call more would slow them down */
+	/*
+	 * on a shared core each message needs yields, and a system call more would slow them down
+	 */
 	idle_yielded(&mtl_pm.idle, after - before,
 		     idle_is_long(after - before) && (was_shared || has_switched(before, after)));
 }

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* mtl_pm_receive - receives from their match to their completion, and what Open MPI's status says. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * mtl_pm_receive - receives from their match to their completion, and what Open MPI's status says.
+ */
 #include "mpi-glue/mtl/mtl_pm.h"
 
 #include "ompi/constants.h"

@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * mtl_pm_send - the sending side of every protocol of envelope.h.
  *
- * Messages that do not leave at once (mtl_pm_isend.c) wait in the peer's list, so that messages to one peer are handed over in
- * the order MPI saw them.
+ * Messages that do not leave at once (mtl_pm_isend.c) wait in the peer's list, so that messages to
+ * one peer are handed over in the order MPI saw them.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_parts.h"
@@ -14,7 +14,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* DATA datagrams per call and message: others must have their turn. At MTU 1500 one segmented message takes so many. */
+/*
+ * DATA datagrams per call and message: others must have their turn. At MTU 1500 one segmented
+ * message takes so many.
+ */
 #define STREAM_BURST 44
 
 static int send_eager(struct mtl_pm_send *s)
@@ -94,9 +97,9 @@ static void unlink_send(struct mtl_pm_send *s)
 }
 
 /*
- * The window to a peer may be smaller than a message in many parts, or than a burst that is not held. PM gives
- * out the rest as acks come, at our polls: so the program stays in its MPI_Wait until then, or the receiver
- * would wait for its next one.
+ * The window to a peer may be smaller than a message in many parts, or than a burst that is not
+ * held. PM gives out the rest as acks come, at our polls: so the program stays in its MPI_Wait
+ * until then, or the receiver would wait for its next one.
  */
 static bool is_held(const struct mtl_pm_send *s)
 {
@@ -171,7 +174,10 @@ static bool is_eager(const struct mtl_pm_send *s)
 	return !s->is_sync && !has_ways(s) && fits(s->length, s->peer->eager_limit);
 }
 
-/* Others run on our core: seen by our yields, or known to Open MPI, whose launcher counted ranks and cores. */
+/*
+ * Others run on our core: seen by our yields, or known to Open MPI, whose launcher counted ranks
+ * and cores.
+ */
 static bool is_core_shared(void)
 {
 	return mtl_pm.idle.is_shared || mtl_pm.yields_for_opal;
@@ -221,7 +227,10 @@ static int advance(struct mtl_pm_send *s)
 	return rc;
 }
 
-/* The next part of a stream; true: some of it has left. The head may have brought all that is wanted, or more. */
+/*
+ * The next part of a stream; true: some of it has left. The head may have brought all that is
+ * wanted, or more.
+ */
 static bool push_stream(struct mtl_pm_send *s)
 {
 	struct envelope_control head = {.kind = ENVELOPE_DATA, .id = s->remote};
@@ -277,7 +286,9 @@ void mtl_pm_submit(struct mtl_pm_send *s)
 		mtl_pm_peer_busy(peer);
 }
 
-/* The send a peer's number stands for, if it is one that goes to that peer and waits for an answer. */
+/*
+ * The send a peer's number stands for, if it is one that goes to that peer and waits for an answer.
+ */
 static struct mtl_pm_send *find_send(uint64_t id, const struct mtl_pm_peer *peer)
 {
 	struct mtl_pm_request *req = ids_get(&mtl_pm.ids, id);

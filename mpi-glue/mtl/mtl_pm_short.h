@@ -7,7 +7,10 @@
 
 #include "mpi-glue/mtl/mtl_pm.h"
 
-/* A message that is cheaper to gather here than to reserve room for: it fits two cells of shared memory. */
+/*
+ * A message that is cheaper to gather here than to reserve room for: it fits two cells of shared
+ * memory.
+ */
 struct mtl_pm_short {
 	struct envelope e;
 	char data[40];

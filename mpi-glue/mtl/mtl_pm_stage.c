@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_stage - long messages that lie in one piece at their sender, and do not at their receiver. Where a stream leads to
- * the sender, the receiver reads such a message in pieces into the stage, which is memory of this component. Four pieces
- * are under way at once, and each is unpacked in its turn. The stream brings them sooner than the sender's datagrams,
- * by which all other messages come that must be unpacked (mtl_pm_fetch). The stage holds one message at a time.
+ * mtl_pm_stage - long messages that lie in one piece at their sender, and do not at their receiver.
+ * Where a stream leads to the sender, the receiver reads such a message in pieces into the stage,
+ * which is memory of this component. Four pieces are under way at once, and each is unpacked in its
+ * turn. The stream brings them sooner than the sender's datagrams, by which all other messages come
+ * that must be unpacked (mtl_pm_fetch). The stage holds one message at a time.
  */
 #include "mpi-glue/mtl/mtl_pm_stage.h"
 

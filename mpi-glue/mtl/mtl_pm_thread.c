@@ -1,16 +1,19 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_thread - the progress thread: keeps PM's timers, and if it is asked to serves long messages, while the program computes.
+ * mtl_pm_thread - the progress thread: keeps PM's timers, and if it is asked to serves long
+ * messages, while the program computes.
  *
- *   parked --long start--> watching <--no poll of the program for a tick--> napping --nothing open for long--> parked
+ *   parked --long start--> watching <--no poll of the program for a tick--> napping --nothing open
+ *   for long--> parked
  *
- * Parked, it keeps the timers only (mtl_pm_keep.c): the program takes no lock then, unless it has threads of its own.
- * Watching, it sleeps on PM's descriptors and moves what arrives. Napping, it leaves all to the program, which polls by
- * itself, and looks once a tick whether that is still so.
+ * Parked, it keeps the timers only (mtl_pm_keep.c): the program takes no lock then, unless it has
+ * threads of its own. Watching, it sleeps on PM's descriptors and moves what arrives. Napping, it
+ * leaves all to the program, which polls by itself, and looks once a tick whether that is still so.
  *
- * The thread completes no request: without MPI_THREAD_MULTIPLE Open MPI guards neither its requests nor its progress
- * against a second thread. So requests that end here stay in the module's done until the program calls MPI. The same
- * holds for all else that calls Open MPI: addresses of unknown peers, and words about dead ones (mtl_pm_kept).
+ * The thread completes no request: without MPI_THREAD_MULTIPLE Open MPI guards neither its requests
+ * nor its progress against a second thread. So requests that end here stay in the module's done
+ * until the program calls MPI. The same holds for all else that calls Open MPI: addresses of
+ * unknown peers, and words about dead ones (mtl_pm_kept).
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_thread.h"
@@ -28,11 +31,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How late the thread may see that the program has left its MPI_Wait: such a look takes a core some microseconds. */
+/*
+ * How late the thread may see that the program has left its MPI_Wait: such a look takes a core some
+ * microseconds.
+ */
 #define TICK_NS 1000000
 /* So many ticks without an open message until it parks. */
 #define PARK_TICKS 50
-/* The least slice the kernel gives: a woken thread with a shorter one than the program's runs at once on its core. */
+/*
+ * The least slice the kernel gives: a woken thread with a shorter one than the program's runs at
+ * once on its core.
+ */
 #define SLICE_NS 100000
 
 /* A round of progress without what only the program may do. Returns the number of things done. */
@@ -51,7 +60,10 @@ static uint32_t open_gate(void)
 	return mtl_pm_helper.allows_threads ? MTL_PM_GATE_SHARED : 0;
 }
 
-/* Lock held. From here on the program takes no lock: nothing of it may be touched but by mtl_pm_keep. */
+/*
+ * Lock held. From here on the program takes no lock: nothing of it may be touched but by
+ * mtl_pm_keep.
+ */
 static void park(void)
 {
 	mtl_pm_helper.is_parked = true;
@@ -60,8 +72,8 @@ static void park(void)
 }
 
 /*
- * Lock held: does what is to do, and says how to sleep afterwards, on which descriptor of PM (-1: none) and how long.
- * False: not yet.
+ * Lock held: does what is to do, and says how to sleep afterwards, on which descriptor of PM (-1:
+ * none) and how long. False: not yet.
  */
 static bool look(bool was_told, int *ret_fd, int *ret_ms)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mtl_pm_thread - what the progress thread (mtl_pm_thread.c) and the program's way past it (mtl_pm_lock.c) share.
+ * mtl_pm_thread - what the progress thread (mtl_pm_thread.c) and the program's way past it
+ * (mtl_pm_lock.c) share.
  */
 #ifndef MTL_PM_THREAD_H
 #define MTL_PM_THREAD_H
@@ -22,7 +23,8 @@ extern struct mtl_pm_helper {
 	uint32_t polls;      /* of the program; atomic */
 	uint32_t seen;       /* polls at the last look */
 	uint32_t idle;       /* ticks without an open message */
-	uint32_t believed; /* starts for which the program still counts as one that computes; atomic */
+	/* starts for which the program still counts as one that computes; atomic */
+	uint32_t believed;
 	uint64_t started_ns; /* of the first start since the last poll; 0: none; atomic */
 } mtl_pm_helper;
 
@@ -34,7 +36,10 @@ void mtl_pm_wake_thread(void);
 /* mtl_pm_keep.c */
 /* Once in a process. False: the kernel can't help, so the program has to take the lock always. */
 bool mtl_pm_keep_begin(void);
-/* The parked thread has slept: looks whether the program is away, and after PM if it is. Returns how long to sleep next. */
+/*
+ * The parked thread has slept: looks whether the program is away, and after PM if it is. Returns
+ * how long to sleep next.
+ */
 int mtl_pm_keep(void);
 
 #endif

@@ -1,12 +1,13 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_watch - looks now and then whom this process waits for, and has PM ask the network whether they
- * are still there. A peer that owes us a message, and to which we send nothing, could die unnoticed.
+ * mtl_pm_watch - looks now and then whom this process waits for, and has PM ask the network whether
+ * they are still there. A peer that owes us a message, and to which we send nothing, could die
+ * unnoticed.
  *
- * A wait is known by a number made of all that is awaited from the peer, so that no path of a message
- * has to note anything. While it stays the same the peer is asked in rounds ever further apart, because
- * a peer that computes reads nothing and its socket must not fill up. Receives from any source name
- * nobody to ask. How a death is dealt with is the business of mtl_pm_death.
+ * A wait is known by a number made of all that is awaited from the peer, so that no path of a
+ * message has to note anything. While it stays the same the peer is asked in rounds ever further
+ * apart, because a peer that computes reads nothing and its socket must not fill up. Receives from
+ * any source name nobody to ask. How a death is dealt with is the business of mtl_pm_death.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"
@@ -58,8 +59,7 @@ static void note_posted(void)
 {
 	const struct mtl_pm_comm *c;
 
-	TAILQ_FOREACH(c, &mtl_pm.comms, link)
-	{
+	TAILQ_FOREACH(c, &mtl_pm.comms, link) {
 		const struct table *bins = &c->matching->bins;
 
 		for (uint32_t i = 0; bins->slots && i <= bins->mask; i++) {
@@ -90,8 +90,7 @@ static void note_begun(struct mtl_pm_peer *peer)
 	peer->awaited += peer->is_probed;
 	peer->is_probed = false;
 
-	TAILQ_FOREACH(r, &peer->reads, link)
-	{
+	TAILQ_FOREACH(r, &peer->reads, link) {
 		peer->awaited += r->read;
 	}
 	if (mtl_pm.staged && mtl_pm.staged->peer == peer)
@@ -118,7 +117,10 @@ static void ask(struct mtl_pm_peer *peer, uint64_t now_ns)
 	peer->ask_ns = now_ns + (pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS);
 }
 
-/* A peer that is awaited only since the last look is not asked yet: nearly all waits end before the next one. */
+/*
+ * A peer that is awaited only since the last look is not asked yet: nearly all waits end before the
+ * next one.
+ */
 static void look_at(struct mtl_pm_peer *peer, uint64_t now_ns)
 {
 	if (peer->awaited != peer->awaited_before) {

@@ -1,14 +1,18 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_way - by which way long messages come from a process of the same host: read out of its memory, which the kernel
- * copies once, or through shared memory, which both processes copy. Which is faster differs with the machine, the
- * length, and whether the data were just written: so the receiver measures it (ways.h). Messages that need not be
- * announced are sent by the way that their receiver asked for last; of others it chooses when the announcement comes.
+ * mtl_pm_way - by which way long messages come from a process of the same host: read out of its
+ * memory, which the kernel copies once, or through shared memory, which both processes copy. Which
+ * is faster differs with the machine, the length, and whether the data were just written: so the
+ * receiver measures it (ways.h). Messages that need not be announced are sent by the way that their
+ * receiver asked for last; of others it chooses when the announcement comes.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "pmcore/util/clock.h"
 
-/* The time of a stamp, which is the lower half of its sender's clock. All processes of a host have the same clock. */
+/*
+ * The time of a stamp, which is the lower half of its sender's clock. All processes of a host have
+ * the same clock.
+ */
 static uint64_t time_of(uint32_t stamp, uint64_t now_ns)
 {
 	return stamp ? now_ns - (uint32_t)((uint32_t)now_ns - stamp) : now_ns;

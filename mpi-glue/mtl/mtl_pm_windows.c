@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_windows - which of Open MPI 4.1's components serve one-sided communication, where neither the user nor the
- * administrator has chosen. Of those osc/pt2pt alone goes over an MTL, and so between hosts; Debian switches it off.
- * osc/rdma cannot make a window between hosts over PM, and within a host its data are wrong at times.
- * Open MPI 5 has no osc/pt2pt. Its osc/rdma makes windows of active messages, which its BTLs carry, tcp between hosts.
+ * mtl_pm_windows - which of Open MPI 4.1's components serve one-sided communication, where neither
+ * the user nor the administrator has chosen. Of those osc/pt2pt alone goes over an MTL, and so
+ * between hosts; Debian switches it off. osc/rdma cannot make a window between hosts over PM, and
+ * within a host its data are wrong at times. Open MPI 5 has no osc/pt2pt. Its osc/rdma makes
+ * windows of active messages, which its BTLs carry, tcp between hosts.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 
@@ -43,7 +44,9 @@ static bool is_chosen(int index, const char *value)
 	       !(source == MCA_BASE_VAR_SOURCE_FILE && is_of_distribution(value, file));
 }
 
-/* Open MPI has not read the list yet: we do, forget it again, and tell another by the environment. */
+/*
+ * Open MPI has not read the list yet: we do, forget it again, and tell another by the environment.
+ */
 static void choose_before(void)
 {
 	static char *value; /* Open MPI's until we deregister */
@@ -58,7 +61,10 @@ static void choose_before(void)
 		is_ours = setenv(VARIABLE, CHOICE, 0) == 0;
 }
 
-/* A tool has called MPI_T_init_thread: the list has been read and all components are loaded, but none is chosen. */
+/*
+ * A tool has called MPI_T_init_thread: the list has been read and all components are loaded, but
+ * none is chosen.
+ */
 static void choose_after(void)
 {
 	int index = mca_base_var_find("ompi", "osc", NULL, NULL);
@@ -101,9 +107,9 @@ void mtl_pm_windows_choose(void)
 }
 
 /*
- * osc/rdma of 5.0 finds only BTLs that others have opened: pml/ob1 does, but is not asked where pml/cm is named. Their
- * addresses are exchanged with those of all others, so at the first window it would be too late. If they cannot be
- * opened, the first window says so.
+ * osc/rdma of 5.0 finds only BTLs that others have opened: pml/ob1 does, but is not asked where
+ * pml/cm is named. Their addresses are exchanged with those of all others, so at the first window
+ * it would be too late. If they cannot be opened, the first window says so.
  */
 void mtl_pm_windows_start(void)
 {

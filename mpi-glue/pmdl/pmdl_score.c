@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * pmdl/score - a component of PMIx 5 that keeps PMIx's own component path to PMIx.
  *

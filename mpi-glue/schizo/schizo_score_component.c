@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * schizo/score - tells Open MPI 4.1 that scrun has started this process. Without it a process with PMIx in its
- * environment, but without mpirun's daemon, takes itself for alone. Open MPI 5 asks PMIx and needs nothing.
+ * schizo/score - tells Open MPI 4.1 that scrun has started this process. Without it a process with
+ * PMIx in its environment, but without mpirun's daemon, takes itself for alone. Open MPI 5 asks
+ * PMIx and needs nothing.
  */
 #include "orte_config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * hook_tc - the programs at the ingress hook of tc: frames are copied into the inbox of a context, a ring that its
- * process maps. A port is for sending only; nothing comes back by it.
+ * hook_tc - the programs at the ingress hook of tc: frames are copied into the inbox of a context,
+ * a ring that its process maps. A port is for sending only; nothing comes back by it.
  */
 #ifndef PM_ETHERNET_BPF_HOOK_TC_BPF_H
 #define PM_ETHERNET_BPF_HOOK_TC_BPF_H
@@ -10,7 +10,10 @@
 
 #include "pm-ethernet/bpf/job.bpf.h"
 
-/* Programs behind ours get what is not ours; there is no verdict for a frame that was taken but this one. */
+/*
+ * Programs behind ours get what is not ours; there is no verdict for a frame that was taken but
+ * this one.
+ */
 #define HOOK_SECTION "tc"
 #define HOOK_PASS TC_ACT_UNSPEC
 #define HOOK_DROP TC_ACT_SHOT
@@ -60,8 +63,9 @@ static __always_inline int hook_answer(const struct job *job)
 }
 
 /*
- * The record was reserved before its reader's word is read here, and a reader says that it sleeps before it looks for
- * the last time: one of the two sees the other. An atomic operation with a result is a barrier on every machine.
+ * The record was reserved before its reader's word is read here, and a reader says that it sleeps
+ * before it looks for the last time: one of the two sees the other. An atomic operation with a
+ * result is a barrier on every machine.
  */
 static __always_inline __u64 waking(const struct job *job, void *inbox)
 {
@@ -123,7 +127,10 @@ hook_deliver(const struct job *job, const struct eth_context *context, __u32 num
 	return ETH_DROP_LENGTH;
 }
 
-/* Nothing is behind the port: the news goes to the inbox as if it had come by the rail it was sent to. */
+/*
+ * Nothing is behind the port: the news goes to the inbox as if it had come by the rail it was sent
+ * to.
+ */
 static __always_inline int hook_return(const struct job *job, __u32 number)
 {
 	const struct eth_context *context = bpf_map_lookup_elem(&contexts, &number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * hook_xdp - the programs at XDP, native or generic: frames reach a context by its AF_XDP sockets. Those of a direct
- * context are on the NICs, that of a port behind the port.
+ * hook_xdp - the programs at XDP, native or generic: frames reach a context by its AF_XDP sockets.
+ * Those of a direct context are on the NICs, that of a port behind the port.
  */
 #ifndef PM_ETHERNET_BPF_HOOK_XDP_BPF_H
 #define PM_ETHERNET_BPF_HOOK_XDP_BPF_H

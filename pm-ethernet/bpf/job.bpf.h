@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * job - what the programs have in common: the maps, the frame that a program works on, the checks of its
- * head, and the verdicts with their counters. Knows no program, nothing of the grid, and not which hook of the
- * kernel the programs are made for: that is hook.bpf.h.
+ * job - what the programs have in common: the maps, the frame that a program works on, the checks
+ * of its head, and the verdicts with their counters. Knows no program, nothing of the grid, and not
+ * which hook of the kernel the programs are made for: that is hook.bpf.h.
  */
 #ifndef PM_ETHERNET_BPF_JOB_BPF_H
 #define PM_ETHERNET_BPF_JOB_BPF_H
@@ -126,7 +126,10 @@ struct job {
 
 #include "pm-ethernet/bpf/hook.bpf.h"
 
-/* Whether all is there that a frame has at least; false can't happen in a program the daemon loaded. */
+/*
+ * Whether all is there that a frame has at least; false can't happen in a program the daemon
+ * loaded.
+ */
 static __always_inline int job_begin(struct job *job, hook_ctx *ctx, __u32 row)
 {
 	__u32 zero = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * maps - the BPF maps of pm-ethernet as user space and BPF both see them. The daemon writes all but
- * counters and pulses; the programs only read. All are pinned, so that a daemon started anew finds them.
+ * counters and pulses; the programs only read. All are pinned, so that a daemon started anew finds
+ * them.
  *
  *   host      ARRAY[1]              struct eth_host
  *   nics      ARRAY[ETH_RAILS]      struct eth_nic      by rail
@@ -17,11 +18,13 @@
  *   neighbours ARRAY[ETH_NEIGHBOURS] struct eth_neighbour by rail and coordinate
  *   pulses    ARRAY[ETH_NEIGHBOURS] uint64_t            the same: when its last ETH_ECHO came, monotonic ns;
  *                                                       written by eth_nic, mapped by the daemon
- *   counters  PERCPU_ARRAY[ETH_COUNTERS] struct eth_counters: by rail, ETH_RAILS = all ports and doors
+ *   counters  PERCPU_ARRAY[ETH_COUNTERS] struct eth_counters: by rail, ETH_RAILS = all ports and
+ *   doors
  *
- * Programs: "eth_nic" on each NIC (its constant nic_rail is set before loading), "eth_port" on the switch
- * end of a port (frames from the process), "eth_door" on the user end (frames to the process). They are there twice:
- * for XDP, where frames go to sockets and doors, and for tc, where they go to inboxes and there is no door.
+ * Programs: "eth_nic" on each NIC (its constant nic_rail is set before loading), "eth_port" on the
+ * switch end of a port (frames from the process), "eth_door" on the user end (frames to the
+ * process). They are there twice: for XDP, where frames go to sockets and doors, and for tc, where
+ * they go to inboxes and there is no door.
  */
 #ifndef PM_ETHERNET_MAPS_H
 #define PM_ETHERNET_MAPS_H
@@ -47,8 +50,8 @@ struct eth_nic {
 #define ETH_INBOX_MIN 4096 /* bytes of a ring, a power of two */
 
 /*
- * A frame in an inbox. With the 8 bytes that the kernel puts in front of a record it takes a whole number of cache
- * lines. The bytes behind the frame mean nothing.
+ * A frame in an inbox. With the 8 bytes that the kernel puts in front of a record it takes a whole
+ * number of cache lines. The bytes behind the frame mean nothing.
  */
 struct eth_record {
 	uint32_t length; /* of the frame, bytes */
@@ -57,8 +60,8 @@ struct eth_record {
 };
 
 /*
- * The lowest bit of an inbox's consumer position, which counts in eights: the process sleeps, or is about to, and
- * the next record is to wake it.
+ * The lowest bit of an inbox's consumer position, which counts in eights: the process sleeps, or is
+ * about to, and the next record is to wake it.
  */
 #define ETH_INBOX_SLEEPS 1ull
 
@@ -79,7 +82,8 @@ struct eth_grant {
 struct eth_counters {
 	/* Taken from the NIC for a context; or from ports for anybody. Bytes from the MAC on. */
 	uint64_t rx_frames, rx_bytes;
-	uint64_t control; /* queries and answers passed to the daemon, watches answered, echoes noted */
+	/* queries and answers passed to the daemon, watches answered, echoes noted */
+	uint64_t control;
 	/* Passed on for other hosts, counted at the rail they came in by. */
 	uint64_t relayed_frames, relayed_bytes;
 	uint64_t detours; /* frames, of others and of ours, that begin a detour here */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * object - where the compiled kernel programs lie. The link step defines it (mk/rules.mk): a program in
- * the build tree names the object there, an installed one the installed object.
+ * object - where the compiled kernel programs lie. The link step defines it (mk/rules.mk): a
+ * program in the build tree names the object there, an installed one the installed object.
  */
 #ifndef PM_ETHERNET_OBJECT_H
 #define PM_ETHERNET_OBJECT_H

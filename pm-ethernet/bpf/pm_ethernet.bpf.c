@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 /*
- * The kernel's half of pm-ethernet: three programs that bring frames of our EtherType to the context
- * they are for, and let nothing else happen. eth_nic looks at what a NIC received and leaves all
- * other traffic to the kernel. eth_port holds a process to the identity its port was granted.
- * eth_door hands over at the process's end of a port. Each frame is either passed, or handed on, or
- * dropped and counted under one reason. They keep no state but the counters, and know nothing of
- * what the channel puts into a packet but its length and its key.
+ * The kernel's half of pm-ethernet: three programs that bring frames of our EtherType to the
+ * context they are for, and let nothing else happen. eth_nic looks at what a NIC received and
+ * leaves all other traffic to the kernel. eth_port holds a process to the identity its port was
+ * granted. eth_door hands over at the process's end of a port. Each frame is either passed, or
+ * handed on, or dropped and counted under one reason. They keep no state but the counters, and know
+ * nothing of what the channel puts into a packet but its length and its key.
  */
 #include "pm-ethernet/bpf/job.bpf.h"
 #include "pm-ethernet/bpf/relay.bpf.h"
@@ -27,8 +27,9 @@ static __always_inline const struct eth_context *find_context(const struct job *
 }
 
 /*
- * Counts a packet that found no context as dropped. One that asks is turned around (true) to go back where it came
- * from, as it is but for the head: its key lets it pass to whoever sent it, and nobody answers it again.
+ * Counts a packet that found no context as dropped. One that asks is turned around (true) to go
+ * back where it came from, as it is but for the head: its key lets it pass to whoever sent it, and
+ * nobody answers it again.
  */
 static __always_inline int refuse(const struct job *job, enum eth_drop why)
 {
@@ -135,7 +136,9 @@ int eth_nic(hook_ctx *ctx)
 	return deliver_from_nic(&job);
 }
 
-/* From a port to another port of this host; a direct context's sockets are out of reach from here. */
+/*
+ * From a port to another port of this host; a direct context's sockets are out of reach from here.
+ */
 static __always_inline int deliver_from_port(const struct job *job)
 {
 	const struct eth_context *context;
@@ -178,7 +181,10 @@ static __always_inline int send_from_port(const struct job *job)
 	return take_out(job, rail);
 }
 
-/* A process sends as nobody but the context that its port was granted to, and to one host at a time. */
+/*
+ * A process sends as nobody but the context that its port was granted to, and to one host at a
+ * time.
+ */
 static __always_inline enum eth_drop check_grant(const struct job *job,
 						 const struct eth_grant *grant)
 {
@@ -228,7 +234,10 @@ int eth_port(hook_ctx *ctx)
 }
 
 #ifndef ETH_TC
-/* Behind a port come packets that eth_nic or eth_port has checked, and what the kernel itself sends. */
+/*
+ * Behind a port come packets that eth_nic or eth_port has checked, and what the kernel itself
+ * sends.
+ */
 SEC(HOOK_SECTION)
 int eth_door(hook_ctx *ctx)
 {

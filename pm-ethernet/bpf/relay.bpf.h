@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only */
 /*
- * relay - the hypercrossbar's part of the programs: where a frame for a far host goes next, frames of others
- * that pass through this host, and the pulse of our neighbours. Where a frame goes is said by route.h;
- * this file gives it the maps to look at and does what it says. Without a grid nothing here is reached
- * but has_grid.
+ * relay - the hypercrossbar's part of the programs: where a frame for a far host goes next, frames
+ * of others that pass through this host, and the pulse of our neighbours. Where a frame goes is
+ * said by route.h; this file gives it the maps to look at and does what it says. Without a grid
+ * nothing here is reached but has_grid.
  */
 #ifndef PM_ETHERNET_BPF_RELAY_BPF_H
 #define PM_ETHERNET_BPF_RELAY_BPF_H
@@ -11,8 +11,9 @@
 #include "pm-ethernet/bpf/job.bpf.h"
 
 /*
- * There is one grid, so functions that read it need no pointer to it. The functions with the loops of route.h are
- * neither inlined nor static, so that the verifier walks each once, and not once for each path that leads there.
+ * There is one grid, so functions that read it need no pointer to it. The functions with the loops
+ * of route.h are neither inlined nor static, so that the verifier walks each once, and not once for
+ * each path that leads there.
  */
 struct eth_way;
 int across(__u32 dim, __u32 lane, __u32 to, struct eth_way *way);
@@ -21,9 +22,9 @@ static __always_inline int is_open(__u32 rail, __u32 to);
 #define eth_route_is_open(env, rail, to) is_open(rail, to)
 
 /*
- * A bound right where it is needed: before Linux 6.8 the verifier forgets what it knew of a number on its way over
- * the stack. A mask is no branch to be walked; and seven times the size of a member is inside of struct eth_grid
- * and struct eth_point for every array of these.
+ * A bound right where it is needed: before Linux 6.8 the verifier forgets what it knew of a number
+ * on its way over the stack. A mask is no branch to be walked; and seven times the size of a member
+ * is inside of struct eth_grid and struct eth_point for every array of these.
  */
 static __always_inline __u32 index_below_8(__u32 i)
 {
@@ -119,8 +120,8 @@ __attribute__((noinline)) int across(__u32 dim, __u32 lane, __u32 to, struct eth
 }
 
 /*
- * Where a frame to @dst_host goes from here that its sender gave to @rail: 0 and *way, or why nowhere (enum
- * eth_drop).
+ * Where a frame to @dst_host goes from here that its sender gave to @rail: 0 and *way, or why
+ * nowhere (enum eth_drop).
  */
 __attribute__((noinline)) int find_way(__u32 dst_host, __u32 rail, __u32 late, __u32 salt,
 				       struct eth_way *way)
@@ -138,7 +139,9 @@ __attribute__((noinline)) int find_way(__u32 dst_host, __u32 rail, __u32 late, _
 									: ETH_DROP_NONE;
 }
 
-/* Addresses the frame to the next host on its way: 0 and our rail to there, or why it goes nowhere. */
+/*
+ * Addresses the frame to the next host on its way: 0 and our rail to there, or why it goes nowhere.
+ */
 static __always_inline enum eth_drop aim(const struct job *job, __u32 *ret_rail)
 {
 	struct eth_frame *head = &job->packet->head;
@@ -177,7 +180,10 @@ static __always_inline int relay(const struct job *job)
 	enum eth_drop why;
 	int verdict;
 
-	/* A switch brings what it knows no port for to every host of the line; one of them relays it. */
+	/*
+	 * A switch brings what it knows no port for to every host of the line; one of them relays
+	 * it.
+	 */
 	if (!nic || !is_same_mac(head->dst_mac, nic->mac))
 		return drop(job, ETH_DROP_HOST);
 	if (head->ttl <= 1)
@@ -194,7 +200,10 @@ static __always_inline int relay(const struct job *job)
 	return verdict;
 }
 
-/* The coordinate of a host that the grid has on our line of this NIC; ETH_LINE_MAX: it is not there. */
+/*
+ * The coordinate of a host that the grid has on our line of this NIC; ETH_LINE_MAX: it is not
+ * there.
+ */
 static __always_inline __u32 place_on_line(__u32 host_id)
 {
 	const struct eth_grid *own = own_grid();
@@ -214,9 +223,9 @@ static __always_inline __u32 place_on_line(__u32 host_id)
 }
 
 /*
- * Answers a neighbour that asks whether we are here; nobody but this program has to be alive for it. The answer
- * leaves as relayed frames do, not by hook_answer: it tells that they can, and veth holds back what goes by XDP_TX
- * to an end without a program.
+ * Answers a neighbour that asks whether we are here; nobody but this program has to be alive for
+ * it. The answer leaves as relayed frames do, not by hook_answer: it tells that they can, and veth
+ * holds back what goes by XDP_TX to an end without a program.
  */
 static __always_inline int answer_watch(const struct job *job)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A file stays in an epoll set until its last descriptor and mapping are gone, wherever these are: in a process, or on
- * their way to one. So the set d->held, for which nobody waits, lists what is still held of files that we have closed.
- * The kernel tells it in /proc/self/fdinfo. Sockets are put in only at the end of a lease, as the set would hear of
- * each of their frames.
+ * A file stays in an epoll set until its last descriptor and mapping are gone, wherever these are:
+ * in a process, or on their way to one. So the set d->held, for which nobody waits, lists what is
+ * still held of files that we have closed. The kernel tells it in /proc/self/fdinfo. Sockets are
+ * put in only at the end of a lease, as the set would hear of each of their frames.
  */
 #include "pm-ethernet/daemon/charges.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * charges - what memory is whose. All that is handed out with a grant is charged to its user until nobody holds it
- * any more: the lease may end long before that. Knows files and bytes, not what they are for.
+ * charges - what memory is whose. All that is handed out with a grant is charged to its user until
+ * nobody holds it any more: the lease may end long before that. Knows files and bytes, not what
+ * they are for.
  */
 #ifndef PM_ETHERNET_DAEMON_CHARGES_H
 #define PM_ETHERNET_DAEMON_CHARGES_H
@@ -10,8 +11,8 @@
 
 #include "pm-ethernet/daemon/ethd.h"
 
-#define ETHD_SETTLE_NS                                                                             \
-	100000000ull /* the kernel frees what was pinned so long after the last close */
+/* the kernel frees what was pinned so long after the last close */
+#define ETHD_SETTLE_NS 100000000ull
 
 /* Makes d->held, and sees whether the kernel tells who holds what. */
 int ethd_charges_open(struct ethd *d);
@@ -19,11 +20,14 @@ int ethd_charges_open(struct ethd *d);
 int ethd_charges_allow(struct ethd *d, uid_t uid, uint64_t more, char *why, size_t why_size);
 /* Charges a user, from before anything is made. NULL: no memory. */
 struct ethd_charge *ethd_charge_begin(struct ethd *d, uid_t uid, uint64_t bytes);
-/* The last that the daemon does with a descriptor that processes have too, before it is closed here. */
+/*
+ * The last that the daemon does with a descriptor that processes have too, before it is closed
+ * here.
+ */
 void ethd_charge_watch(struct ethd *d, struct ethd_charge *charge, int fd);
 /*
- * Nothing more is handed out. It goes when nobody holds any of it: the port (-1 = none) when no socket is left, memory
- * and bytes when nothing is.
+ * Nothing more is handed out. It goes when nobody holds any of it: the port (-1 = none) when no
+ * socket is left, memory and bytes when nothing is.
  */
 void ethd_charge_end(struct ethd *d, struct ethd_charge *charge, int port);
 /* Bytes that a user is charged for. */

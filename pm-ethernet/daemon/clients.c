@@ -256,8 +256,8 @@ static int bind_mapped(struct ethd *d, struct ethd_client *client, uint64_t now)
 		if (!client->waits_until_ns)
 			client->waits_from_ns = now;
 		/*
-		 * Sockets that had it may still be closed: the kernel has not begun to free it. Nobody waits longer
-		 * for closes that began later.
+		 * Sockets that had it may still be closed: the kernel has not begun to free it.
+		 * Nobody waits longer for closes that began later.
 		 */
 		if (!client->waits_until_ns || (ethd_closer_is_busy(d, client->waits_from_ns) &&
 						now - client->waits_from_ns < ETHD_CLOSING_NS))
@@ -284,8 +284,8 @@ static int mapped(struct ethd *d, struct ethd_client *client)
 }
 
 /*
- * A process whose context an earlier daemon granted comes with a new connection: the lease is this one
- * from now on.
+ * A process whose context an earlier daemon granted comes with a new connection: the lease is this
+ * one from now on.
  */
 static void take_over(struct ethd *d, struct ethd_client *client)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clients - connections on the unix socket: who is there, what they ask, answers with descriptors. Never
- * waits for a client: one that doesn't take its answer is dropped. The end of a connection ends its lease.
+ * clients - connections on the unix socket: who is there, what they ask, answers with descriptors.
+ * Never waits for a client: one that doesn't take its answer is dropped. The end of a connection
+ * ends its lease.
  */
 #ifndef PM_ETHERNET_DAEMON_CLIENTS_H
 #define PM_ETHERNET_DAEMON_CLIENTS_H
@@ -10,7 +11,10 @@
 
 #include "pm-ethernet/daemon/ethd.h"
 
-/* Sets what one user may have, where the daemon may have @n_files descriptors; says so where it is less than usual. */
+/*
+ * Sets what one user may have, where the daemon may have @n_files descriptors; says so where it is
+ * less than usual.
+ */
 void ethd_clients_bound(struct ethd *d, uint32_t n_files);
 /* Listens at RUN/socket. */
 int ethd_clients_open(struct ethd *d, char *why, size_t why_size);

@@ -87,7 +87,10 @@ void ethd_closer_take(struct ethd *d, struct ethd_charge *charge, const int *fds
 	d->closing = batch;
 }
 
-/* Batches that wait have their turn, the oldest first, which is the last in the list. Without a thread it is closed here. */
+/*
+ * Batches that wait have their turn, the oldest first, which is the last in the list. Without a
+ * thread it is closed here.
+ */
 static void start_waiting(struct ethd *d)
 {
 	for (;;) {

@@ -25,10 +25,10 @@ static const json_t *find_network(const json_t *all, const char *name)
 	const json_t *network;
 	size_t i;
 
-	json_array_foreach(json_object_get(all, "networks"), i,
-			   network) if (!strcmp(text_of(network, "name"), name) &&
-					!strcmp(text_of(network, "type"),
-						"ethernet")) return network;
+	json_array_foreach(json_object_get(all, "networks"), i, network)
+		if (!strcmp(text_of(network, "name"), name) &&
+		    !strcmp(text_of(network, "type"), "ethernet"))
+			return network;
 	return NULL;
 }
 
@@ -37,8 +37,9 @@ static const json_t *find_host(const json_t *all, const char *name)
 	const json_t *host;
 	size_t i;
 
-	json_array_foreach(json_object_get(all, "hosts"), i,
-			   host) if (cluster_file_is_host(host, name)) return host;
+	json_array_foreach(json_object_get(all, "hosts"), i, host)
+		if (cluster_file_is_host(host, name))
+			return host;
 	return NULL;
 }
 
@@ -74,8 +75,7 @@ static const char *take_host(const json_t *all, const json_t *host, struct ethd_
 	const char *first = "";
 	size_t i, used = 0;
 
-	json_array_foreach(json_object_get(host, "rails"), i, rail)
-	{
+	json_array_foreach(json_object_get(host, "rails"), i, rail) {
 		const char *device = text_of(rail, "device");
 
 		network = find_network(all, text_of(rail, "network"));

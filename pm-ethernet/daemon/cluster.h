@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cluster - what cluster.json (see cluster.toml(5)) says about this host's Ethernet rails. Reads the file
- * and gives texts as they would stand on the command line; judges none of them.
+ * cluster - what cluster.json (see cluster.toml(5)) says about this host's Ethernet rails. Reads
+ * the file and gives texts as they would stand on the command line; judges none of them.
  */
 #ifndef PM_ETHERNET_DAEMON_CLUSTER_H
 #define PM_ETHERNET_DAEMON_CLUSTER_H
@@ -25,7 +25,10 @@ struct ethd_cluster {
 	struct ethd_names names; /* the same of their names */
 };
 
-/* Looks host @host up, by its whole name or what stands before the first dot. -EINVAL with a sentence. */
+/*
+ * Looks host @host up, by its whole name or what stands before the first dot. -EINVAL with a
+ * sentence.
+ */
 int ethd_cluster_read(const char *path, const char *host, struct ethd_cluster *ret, char *why,
 		      size_t why_size);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A context is complete in the maps before its process hears that it is bound, and gone from them before it is
- * free.
+ * A context is complete in the maps before its process hears that it is bound, and gone from them
+ * before it is free.
  */
 #include "pm-ethernet/daemon/contexts.h"
 
@@ -45,8 +45,8 @@ uint32_t ethd_contexts_count(const struct ethd *d, uid_t uid)
 }
 
 /*
- * Contexts that ended but whose sockets are kept count as well. A process that is resumed may still have the memory
- * of before.
+ * Contexts that ended but whose sockets are kept count as well. A process that is resumed may still
+ * have the memory of before.
  */
 static bool is_full(const struct ethd *d, const struct ethd_asker *who)
 {
@@ -439,7 +439,10 @@ static int bind_port(struct ethd *d, uint16_t context, const struct eth_granted 
 	return err;
 }
 
-/* Others may keep some of it, which is watched. The kernel does not wait at sockets that were never bound. */
+/*
+ * Others may keep some of it, which is watched. The kernel does not wait at sockets that were never
+ * bound.
+ */
 static void close_files(struct ethd *d, struct ethd_context *c)
 {
 	for (uint32_t i = 0; i < c->n_sockets; i++)
@@ -504,8 +507,8 @@ void ethd_answer_close(struct ethd_answer *answer)
 }
 
 /*
- * Nothing goes to the context any more. While it has its key, probes to it are not answered that it is no
- * more. Deletions of what isn't there fail and are meant to.
+ * Nothing goes to the context any more. While it has its key, probes to it are not answered that it
+ * is no more. Deletions of what isn't there fail and are meant to.
  */
 static void detach(struct ethd *d, uint32_t context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * contexts - who has which number, by which attachment, and what the kernel programs know of it. Decides
- * between direct and port. Knows no connection but as a lease.
+ * contexts - who has which number, by which attachment, and what the kernel programs know of it.
+ * Decides between direct and port. Knows no connection but as a lease.
  */
 #ifndef PM_ETHERNET_DAEMON_CONTEXTS_H
 #define PM_ETHERNET_DAEMON_CONTEXTS_H
@@ -32,8 +32,8 @@ struct ethd_asker {
 int ethd_context_attach(struct ethd *d, const struct ethd_asker *who, const struct eth_request *r,
 			struct ethd_answer *ret);
 /*
- * Binds what was granted as @g says. 0, and @g says so; ETHD_WAIT, unless @is_last_try; or -errno with a
- * sentence in g->why: then a new context is released, a resumed one suspended.
+ * Binds what was granted as @g says. 0, and @g says so; ETHD_WAIT, unless @is_last_try; or -errno
+ * with a sentence in g->why: then a new context is released, a resumed one suspended.
  */
 int ethd_context_bind(struct ethd *d, uint16_t context, bool is_last_try, struct eth_granted *g);
 /* Closes what was only to be handed out. */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* discover - see discover.h. One AF_PACKET socket per rail, which lets control frames through only. */
+/*
+ * discover - see discover.h. One AF_PACKET socket per rail, which lets control frames through only.
+ */
 #include "pm-ethernet/daemon/discover.h"
 
 #include <arpa/inet.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * discover - asks on each rail who is there, answers who asks, notes the answers on the board, and finds
- * another machine with our host id. An answer counts only when it brings back the stamp of a query we
- * sent, so that nobody gets on the board, or takes our id, by shouting. Its functions are in ethd.h; this
- * is its state, for the report.
+ * discover - asks on each rail who is there, answers who asks, notes the answers on the board, and
+ * finds another machine with our host id. An answer counts only when it brings back the stamp of a
+ * query we sent, so that nobody gets on the board, or takes our id, by shouting. Its functions are
+ * in ethd.h; this is its state, for the report.
  */
 #ifndef PM_ETHERNET_DAEMON_DISCOVER_H
 #define PM_ETHERNET_DAEMON_DISCOVER_H

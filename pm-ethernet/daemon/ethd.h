@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ethd - the state of pm-ethernetd, all of it in one struct that main owns, and the functions its parts
- * offer each other. One thread, one loop (loop.c). Nothing here blocks longer than a bind or a close of an
- * AF_XDP socket does, and closes of bound ones are left to threads (closer.c) as long as there are not too many. Functions return 0 (or a count) or -errno; a sentence
- * for a person goes to the @why of the caller, or to ethd_say.
+ * ethd - the state of pm-ethernetd, all of it in one struct that main owns, and the functions its
+ * parts offer each other. One thread, one loop (loop.c). Nothing here blocks longer than a bind or
+ * a close of an AF_XDP socket does, and closes of bound ones are left to threads (closer.c) as long
+ * as there are not too many. Functions return 0 (or a count) or -errno; a sentence for a person
+ * goes to the @why of the caller, or to ethd_say.
  */
 #ifndef PM_ETHERNET_DAEMON_ETHD_H
 #define PM_ETHERNET_DAEMON_ETHD_H
@@ -25,13 +26,15 @@
 #define ETHD_FILES 65536u             /* descriptors that are enough for all */
 #define ETHD_CLIENTS_MAX 2048u        /* open connections */
 #define ETHD_UID_CONTEXTS 256u        /* contexts, and connections, of one user */
-#define ETHD_UID_PART                                                                              \
-	32u /* fewer descriptors than ETHD_FILES: one user's contexts are this part of them */
+/* fewer descriptors than ETHD_FILES: one user's contexts are this part of them */
+#define ETHD_UID_PART 32u
 #define ETHD_JOB_BYTES (256u << 20) /* packet memory of one job */
 #define ETHD_UID_BYTES (2ull << 30) /* packet memory of one user but root, and a quarter of all */
 #define ETHD_PORTS_BATCH 4          /* ports made at once: at tc the kernel takes 13 ms for each */
 
-/* Where the programs stand: at XDP in the driver, at XDP behind it, or at the ingress hook of tc. */
+/*
+ * Where the programs stand: at XDP in the driver, at XDP behind it, or at the ingress hook of tc.
+ */
 enum ethd_mode { ETHD_MODE_AUTO, ETHD_MODE_NATIVE, ETHD_MODE_GENERIC, ETHD_MODE_TC };
 enum ethd_direct { ETHD_DIRECT_ANY, ETHD_DIRECT_ROOT, ETHD_DIRECT_NEVER };
 enum ethd_copy { ETHD_COPY_UNKNOWN, ETHD_COPY_COPY, ETHD_COPY_ZERO };
@@ -57,7 +60,8 @@ struct ethd_options {
 	enum ethd_mode mode;
 	enum ethd_direct direct;
 	uint32_t watch_ns; /* between two ETH_WATCH of a rail, 0 = none are sent */
-	uint64_t user_bytes; /* packet memory of one user but root; 0 = ETHD_UID_BYTES and a quarter of all */
+	/* packet memory of one user but root; 0 = ETHD_UID_BYTES and a quarter of all */
+	uint64_t user_bytes;
 	struct eth_grid grid;     /* n_dims 0: none */
 	uint32_t grid_host_id;    /* ours in the grid */
 	struct eth_point *points; /* grid.n_points, ours; NULL without a grid */
@@ -93,14 +97,16 @@ struct ethd_port {
 };
 
 /*
- * All that was handed out with one grant, of a port or to a direct job: its user is charged for it until nobody holds it
- * any more. Owned by charges.c; context or job point to it until they let go of it.
+ * All that was handed out with one grant, of a port or to a direct job: its user is charged for it
+ * until nobody holds it any more. Owned by charges.c; context or job point to it until they let go
+ * of it.
  */
 struct ethd_charge {
 	struct ethd_charge *next;
 	uint64_t id; /* of its files in the set ethd.held */
 	uid_t uid;
-	uint64_t bytes; /* all of it: packet memory, rings, inboxes, what the kernel keeps beside them */
+	/* all of it: packet memory, rings, inboxes, what the kernel keeps beside them */
+	uint64_t bytes;
 	int memory, share;  /* memory.h, -1 = none */
 	int port;           /* rests until no socket is left, place in ethd.ports, -1 = none */
 	uint32_t n_closing; /* batches of closer.c that hold some of its files */
@@ -151,7 +157,8 @@ struct ethd_context {
 	int sockets[ETH_RAILS]; /* kept, so that the process's own are not the last: closer.h */
 	int inbox;              /* kept as well; -1 = none */
 	int port;               /* place in ethd.ports, -1 = none */
-	uint64_t memory_bytes; /* its part of what its user is charged for, which the state file tells */
+	/* its part of what its user is charged for, which the state file tells */
+	uint64_t memory_bytes;
 	uint32_t n_rails;
 	uint8_t rails[ETH_RAILS]; /* host rails */
 };
@@ -169,13 +176,15 @@ struct ethd {
 	bool is_copy_only;   /* a NIC's driver refused zero copy, so no job tries it again */
 	bool is_resumed;     /* maps, programs and board are those of the daemon before us */
 	bool is_frags;       /* programs and sockets take frames of several buffers */
-	bool is_one_slot; /* the kernel lets nobody map bound rings: a job gets the queues for one process */
+	/* the kernel lets nobody map bound rings: a job gets the queues for one process */
+	bool is_one_slot;
 	uint32_t chunk_bytes; /* 2048 or 4096 */
 	uint32_t chunks_per_packet;
 
 	struct eth_board *board; /* shared with all contexts; we alone write */
 	int board_fd;            /* read-only, to hand out */
-	char duplicate[ETH_WHY]; /* sentence: another host has our id; "" = none. Set by discovery */
+	/* sentence: another host has our id; "" = none. Set by discovery */
+	char duplicate[ETH_WHY];
 
 	struct ethd_maps maps;
 	int port_program,
@@ -220,8 +229,8 @@ uint64_t ethd_discover_timer(struct ethd *d, uint64_t now_ns);
 int ethd_discover_fds(struct ethd *d, int fds[ETH_RAILS]);
 
 /*
- * report.c: JSON text about the daemon, @topic of enum eth_topic, about what the topic may ask for; the caller
- * frees it. -errno; @why stays untouched where errno says it all.
+ * report.c: JSON text about the daemon, @topic of enum eth_topic, about what the topic may ask for;
+ * the caller frees it. -errno; @why stays untouched where errno says it all.
  */
 int ethd_report(struct ethd *d, uint32_t topic, const char *about, char **ret_json, char *why,
 		size_t why_size);

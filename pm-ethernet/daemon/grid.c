@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A neighbour is written to the map before the board: who reads it there finds the programs ready. */
+/*
+ * A neighbour is written to the map before the board: who reads it there finds the programs ready.
+ */
 #include "pm-ethernet/daemon/grid.h"
 
 #include <bpf/bpf.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * grid - this host in its hypercrossbar: tells kernel programs and board where everybody stands, and which
- * neighbours are open as discovery and watch find them. Chooses no way; that is route.h's.
+ * grid - this host in its hypercrossbar: tells kernel programs and board where everybody stands,
+ * and which neighbours are open as discovery and watch find them. Chooses no way; that is
+ * route.h's.
  */
 #ifndef PM_ETHERNET_DAEMON_GRID_H
 #define PM_ETHERNET_DAEMON_GRID_H
@@ -43,7 +44,9 @@ void ethd_grid_follow(struct ethd *d, uint32_t rail);
 /* Judges the last watch of @rail. */
 void ethd_grid_judge(struct ethd *d, uint32_t rail);
 
-/* The coordinate of host @id in the dimension of @rail if it is on our line of it; -1: it is not. */
+/*
+ * The coordinate of host @id in the dimension of @rail if it is on our line of it; -1: it is not.
+ */
 int ethd_grid_place(const struct ethd *d, uint32_t rail, uint32_t id);
 /* A sentence about host @id being heard on @rail: what is wrong with the wiring; false: nothing. */
 bool ethd_grid_fault(const struct ethd *d, uint32_t rail, const struct ethd_peer *peer, char *ret,

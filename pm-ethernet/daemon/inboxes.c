@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A change of a map of maps is seen at once, but the call returns when no processor can have seen the old entry any
- * more, tens of milliseconds later. Many contexts come and go together, so a thread stays in the call, and we go on
- * when the change is there. The threads touch nothing of the daemon.
+ * A change of a map of maps is seen at once, but the call returns when no processor can have seen
+ * the old entry any more, tens of milliseconds later. Many contexts come and go together, so a
+ * thread stays in the call, and we go on when the change is there. The threads touch nothing of the
+ * daemon.
  */
 #include "pm-ethernet/daemon/inboxes.h"
 

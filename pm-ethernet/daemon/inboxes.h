@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inboxes - the rings that the programs at tc put frames into. A process is handed its own and maps it; the kernel
- * lets it write nothing but the position it has read up to, which it may lie about to its own harm only.
+ * inboxes - the rings that the programs at tc put frames into. A process is handed its own and maps
+ * it; the kernel lets it write nothing but the position it has read up to, which it may lie about
+ * to its own harm only.
  */
 #ifndef PM_ETHERNET_DAEMON_INBOXES_H
 #define PM_ETHERNET_DAEMON_INBOXES_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The owner of a rail's rings is a socket of our own that no frame is ever steered to; each context has
- * sockets beside it. So a context can die without taking the rings with it.
+ * The owner of a rail's rings is a socket of our own that no frame is ever steered to; each context
+ * has sockets beside it. So a context can die without taking the rings with it.
  */
 #include "pm-ethernet/daemon/jobs.h"
 
@@ -24,9 +24,9 @@
 #define INBOX_FRAMES 1024u  /* of the largest size, that wait in an inbox */
 #define INBOX_MIN (1u << 20)
 #define INBOX_MAX (1u << 23)
-#define DESCRIPTOR_BYTES                                                                           \
-	16u              /* struct xdp_desc; the kernel has a copy of each of those to be sent */
-#define ADDRESS_BYTES 8u /* of a chunk, in fill and completion rings */
+/* struct xdp_desc; the kernel has a copy of each of those to be sent */
+#define DESCRIPTOR_BYTES 16u
+#define ADDRESS_BYTES 8u        /* of a chunk, in fill and completion rings */
 #define KERNEL_CHUNK_BYTES 144u /* what the kernel keeps of a chunk beside it, 120 to 140 */
 
 static uint32_t power_of_two(uint64_t n)
@@ -45,7 +45,10 @@ static uint32_t ring_for(uint64_t chunks)
 	return n < RING_MIN ? RING_MIN : n > RING_MAX ? RING_MAX : n;
 }
 
-/* Room for each context's frames, of all rails: the processes take them out into memory of their own. */
+/*
+ * Room for each context's frames, of all rails: the processes take them out into memory of their
+ * own.
+ */
 static uint32_t inbox_for(const struct ethd *d)
 {
 	uint32_t frame = d->chunk_bytes * d->chunks_per_packet;
@@ -336,7 +339,10 @@ int ethd_job_bind(struct ethd *d, struct ethd_job *job, const int *sockets, bool
 			 d->rails[job->rails[job->n_bound]].name, strerror(-err));
 		if (err == -EBUSY && !is_last_try)
 			return err;
-		/* its queues are free again as soon as the processes that mapped the rings have heard of it */
+		/*
+		 * its queues are free again as soon as the processes that mapped the rings have
+		 * heard of it
+		 */
 		job->is_void = true;
 		close_owners(d, job);
 		if (!job->is_zero_copy || err == -ESTALE || is_last_try)

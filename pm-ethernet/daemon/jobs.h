@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * jobs - what the direct contexts of one job on this host share: memory, the sockets that own its rings,
- * the share with the locks. One job at a time can have the queues of the NICs.
+ * jobs - what the direct contexts of one job on this host share: memory, the sockets that own its
+ * rings, the share with the locks. One job at a time can have the queues of the NICs.
  */
 #ifndef PM_ETHERNET_DAEMON_JOBS_H
 #define PM_ETHERNET_DAEMON_JOBS_H
@@ -11,8 +11,8 @@
 #include "pm-ethernet/daemon/ethd.h"
 
 /*
- * Sizes of memory and rings for these wishes of user @uid. -E2BIG: too much for one job, -EDQUOT: too much
- * with what the user has already; with a sentence.
+ * Sizes of memory and rings for these wishes of user @uid. -E2BIG: too much for one job, -EDQUOT:
+ * too much with what the user has already; with a sentence.
  */
 int ethd_layout(struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t n_slots,
 		uint32_t n_sockets, struct eth_granted *ret, char *why, size_t why_size);
@@ -27,8 +27,8 @@ int ethd_job_create(struct ethd *d, const struct eth_request *r, uid_t uid, cons
 /* A job whose contexts a daemon before us granted. */
 struct ethd_job *ethd_job_adopt(struct ethd *d, uint64_t key, uid_t uid);
 /*
- * Binds the sockets of a context, and what they need. -EBUSY: call again in a while, unless @is_last_try;
- * -ESTALE: this job is void, another may do; other errors are final. With a sentence.
+ * Binds the sockets of a context, and what they need. -EBUSY: call again in a while, unless
+ * @is_last_try; -ESTALE: this job is void, another may do; other errors are final. With a sentence.
  */
 int ethd_job_bind(struct ethd *d, struct ethd_job *job, const int *sockets, bool is_last_try,
 		  char *why, size_t why_size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop - waits for whatever happens next and gives it to the part it belongs to. One event at a time, so
- * that a part may close descriptors that have events waiting.
+ * loop - waits for whatever happens next and gives it to the part it belongs to. One event at a
+ * time, so that a part may close descriptors that have events waiting.
  */
 #ifndef PM_ETHERNET_DAEMON_LOOP_H
 #define PM_ETHERNET_DAEMON_LOOP_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * pm-ethernetd: brings the parts up in order, says when it is ready, takes down what nobody uses. Exit
- * codes are those of pm-ethernetd(8).
+ * pm-ethernetd: brings the parts up in order, says when it is ready, takes down what nobody uses.
+ * Exit codes are those of pm-ethernetd(8).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -263,7 +263,10 @@ static void say_ready(const struct ethd *d)
 		ethd_say("the service manager was not told: %s", strerror(-err));
 }
 
-/* Contexts in use outlive us; the next daemon adopts them. Without any this host leaves the network. */
+/*
+ * Contexts in use outlive us; the next daemon adopts them. Without any this host leaves the
+ * network.
+ */
 static void stop(struct ethd *d)
 {
 	uint32_t n = ethd_contexts_count(d, (uid_t)-1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A lease for writing is granted only if no other open file of the same inode can be read or written, and a mapping
- * keeps its open file. The file that memfd_create makes is not counted there, so processes get one by /proc.
+ * A lease for writing is granted only if no other open file of the same inode can be read or
+ * written, and a mapping keeps its open file. The file that memfd_create makes is not counted
+ * there, so processes get one by /proc.
  */
 #include "pm-ethernet/daemon/memory.h"
 

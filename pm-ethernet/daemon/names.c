@@ -21,7 +21,8 @@ int ethd_names_read(const json_t *hosts, struct ethd_names *ret)
 	const json_t *host;
 	size_t i, bytes = 1, used = 1;
 
-	json_array_foreach(hosts, i, host) bytes += strlen(name_of(host)) + 1;
+	json_array_foreach(hosts, i, host)
+		bytes += strlen(name_of(host)) + 1;
 	names.at = calloc(names.n ? names.n : 1, sizeof(*names.at));
 	names.text = malloc(bytes);
 	if (!names.at || !names.text) {
@@ -29,8 +30,7 @@ int ethd_names_read(const json_t *hosts, struct ethd_names *ret)
 		return -ENOMEM;
 	}
 	names.text[0] = 0;
-	json_array_foreach(hosts, i, host)
-	{
+	json_array_foreach(hosts, i, host) {
 		json_int_t id = json_integer_value(json_object_get(host, "id"));
 		size_t size = strlen(name_of(host)) + 1;
 

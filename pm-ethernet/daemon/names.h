@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* names - what the hosts of a grid are called, by id; for people who ask, frames know numbers only. */
+/*
+ * names - what the hosts of a grid are called, by id; for people who ask, frames know numbers only.
+ */
 #ifndef PM_ETHERNET_DAEMON_NAMES_H
 #define PM_ETHERNET_DAEMON_NAMES_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peers - the hosts that answered us, by rail, and when each is to be asked again. Pure bookkeeping: time
- * is an argument, nothing is sent here, and the board that processes read is somebody else's.
+ * peers - the hosts that answered us, by rail, and when each is to be asked again. Pure
+ * bookkeeping: time is an argument, nothing is sent here, and the board that processes read is
+ * somebody else's.
  */
 #ifndef PM_ETHERNET_DAEMON_PEERS_H
 #define PM_ETHERNET_DAEMON_PEERS_H
@@ -61,8 +62,8 @@ bool ethd_ear_is_used(const struct ethd_ear *ear);
 struct ethd_peer *ethd_peers_find(const struct ethd_peers *peers, uint32_t id);
 
 /*
- * @answer came on our @rail. 1: noted, *ret is the host. 0: another interface of that id is alive on this
- * rail and stays; *ret is the host. -ENOSPC: the table is full (counted). -ENOMEM.
+ * @answer came on our @rail. 1: noted, *ret is the host. 0: another interface of that id is alive
+ * on this rail and stays; *ret is the host. -ENOSPC: the table is full (counted). -ENOMEM.
  */
 int ethd_peers_heard(struct ethd_peers *peers, uint32_t rail, const struct eth_query *answer,
 		     uint64_t now_ns, struct ethd_peer **ret);
@@ -70,10 +71,15 @@ int ethd_peers_heard(struct ethd_peers *peers, uint32_t rail, const struct eth_q
 /* All known hosts of @rail were asked at once. */
 void ethd_peers_asked(struct ethd_peers *peers, uint32_t rail, uint64_t now_ns);
 
-/* @rail has no carrier: tells of each host that was alive there; nobody is asked until the next answer. */
+/*
+ * @rail has no carrier: tells of each host that was alive there; nobody is asked until the next
+ * answer.
+ */
 void ethd_peers_cut(struct ethd_peers *peers, uint32_t rail, ethd_peers_tell *tell, void *arg);
 
-/* Tells what is due; returns when to call again, UINT64_MAX = not before the next query or answer. */
+/*
+ * Tells what is due; returns when to call again, UINT64_MAX = not before the next query or answer.
+ */
 uint64_t ethd_peers_timer(struct ethd_peers *peers, uint64_t now_ns, ethd_peers_tell *tell,
 			  void *arg);
 

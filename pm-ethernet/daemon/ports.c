@@ -90,7 +90,10 @@ static int place_of(const char *name, bool *ret_is_switch)
 	return *ret_is_switch || !strcmp(name, user_end) ? (int)n : -1;
 }
 
-/* From the list of all: asked for a name that is not there, the kernel starts modprobe to look for it. */
+/*
+ * From the list of all: asked for a name that is not there, the kernel starts modprobe to look for
+ * it.
+ */
 static int find_ends(struct ethd *d)
 {
 	struct if_nameindex *all = if_nameindex();

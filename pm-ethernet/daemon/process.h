@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * process - which process a context belongs to, and word of its end by a pidfd in the loop. A process in a
- * pid namespace we can't see has pid 0; only its connection tells of its end.
+ * process - which process a context belongs to, and word of its end by a pidfd in the loop. A
+ * process in a pid namespace we can't see has pid 0; only its connection tells of its end.
  */
 #ifndef PM_ETHERNET_DAEMON_PROCESS_H
 #define PM_ETHERNET_DAEMON_PROCESS_H

@@ -140,8 +140,8 @@ static bool is_same(const struct bpf_map *map, int fd)
 }
 
 /*
- * Makes the object use a map that exists: open already, or pinned by a daemon before us. libbpf's own
- * handling of pins refuses device maps, whose flags the kernel completes.
+ * Makes the object use a map that exists: open already, or pinned by a daemon before us. libbpf's
+ * own handling of pins refuses device maps, whose flags the kernel completes.
  */
 static int reuse_map(struct ethd *d, struct bpf_object *object, size_t i)
 {
@@ -174,8 +174,7 @@ static int prepare(struct ethd *d, struct bpf_object *object, bool is_nic)
 	struct bpf_program *program;
 	int err = points ? bpf_map__set_max_entries(points, n_points ? n_points : 1) : -ENOENT;
 
-	bpf_object__for_each_program(program, object)
-	{
+	bpf_object__for_each_program(program, object) {
 		bool is_nics = !strcmp(bpf_program__name(program), "eth_nic");
 
 		bpf_program__set_autoload(program, is_nics == is_nic);
@@ -287,7 +286,10 @@ static uint32_t mode_flag(const struct ethd *d)
 	return d->mode == ETHD_MODE_NATIVE ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
 }
 
-/* A program that sits at XDP of an interface already: its descriptor if it is ours, -ENOENT, or -EBUSY. */
+/*
+ * A program that sits at XDP of an interface already: its descriptor if it is ours, -ENOENT, or
+ * -EBUSY.
+ */
 static int open_present(uint32_t ifindex, uint32_t *ret_flag, uint32_t *ret_id)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, found);
@@ -473,7 +475,10 @@ static int program_nics(struct ethd *d, char *why, size_t why_size)
 	return err;
 }
 
-/* Where the driver has no part in it: XDP there has each segmented packet of UDP and TCP copied first. */
+/*
+ * Where the driver has no part in it: XDP there has each segmented packet of UDP and TCP copied
+ * first.
+ */
 /* Several NICs fill less evenly through the one ring of mode tc: it is for those who ask for it. */
 static enum ethd_mode mode_of_kernel(const struct ethd *d)
 {

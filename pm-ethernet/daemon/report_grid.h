@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report_grid - what the daemon knows of its hypercrossbar, as JSON for pm-ethernetctl. Only reads. */
+/*
+ * report_grid - what the daemon knows of its hypercrossbar, as JSON for pm-ethernetctl. Only reads.
+ */
 #ifndef PM_ETHERNET_DAEMON_REPORT_GRID_H
 #define PM_ETHERNET_DAEMON_REPORT_GRID_H
 

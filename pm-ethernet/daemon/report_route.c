@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A host that is silent on all our rails to it is taken for dead; what else is closed far away we can't know. */
+/*
+ * A host that is silent on all our rails to it is taken for dead; what else is closed far away we
+ * can't know.
+ */
 #include "pm-ethernet/daemon/report_route.h"
 
 #include <errno.h>
@@ -52,7 +55,9 @@ enum ethd_closed ethd_route_closed(const struct ethd *d, uint32_t rail, uint32_t
 	return ETHD_CLOSED_HOST;
 }
 
-/* Whether a neighbour answers on none of our rails to it, one of them at least being able to tell. */
+/*
+ * Whether a neighbour answers on none of our rails to it, one of them at least being able to tell.
+ */
 static bool is_dead(const struct ethd *d, uint32_t id)
 {
 	bool is_asked = false;
@@ -69,7 +74,10 @@ static bool is_dead(const struct ethd *d, uint32_t id)
 	return is_asked;
 }
 
-/* For eth_walk: our own links as the programs have them, links of others open unless they lead to the dead. */
+/*
+ * For eth_walk: our own links as the programs have them, links of others open unless they lead to
+ * the dead.
+ */
 static bool is_open(void *arg, uint32_t host, uint32_t rail, uint32_t to)
 {
 	const struct ethd *d = arg;
@@ -185,7 +193,10 @@ static void add_closed(const struct ethd *d, json_t *list, uint32_t rail, uint32
 	json_array_append_new(list, object);
 }
 
-/* The links that frames would take and don't: of each dimension until one is open, that by which they go. */
+/*
+ * The links that frames would take and don't: of each dimension until one is open, that by which
+ * they go.
+ */
 static json_t *closed_of(const struct ethd *d, const struct eth_point *dst, uint32_t lane)
 {
 	const struct eth_grid *grid = &d->options.grid;

@@ -23,8 +23,9 @@ enum ethd_closed {
 enum ethd_closed ethd_route_closed(const struct ethd *d, uint32_t rail, uint32_t at);
 
 /*
- * Fills @ret with what pm-ethernetctl(8) describes. @about: the name of a host, its id, or its coordinates with
- * commas. -EINVAL with a sentence for what is none, -EOPNOTSUPP without a grid, -ENOMEM.
+ * Fills @ret with what pm-ethernetctl(8) describes. @about: the name of a host, its id, or its
+ * coordinates with commas. -EINVAL with a sentence for what is none, -EOPNOTSUPP without a grid,
+ * -ENOMEM.
  */
 int ethd_report_route(const struct ethd *d, const char *about, json_t *ret, char *why,
 		      size_t why_size);

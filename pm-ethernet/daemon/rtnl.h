@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtnl - the few things we ask of rtnetlink: make and remove veth pairs, hear of changes. Knows nothing
- * of the daemon. Errors are -errno as the kernel gave them.
+ * rtnl - the few things we ask of rtnetlink: make and remove veth pairs, hear of changes. Knows
+ * nothing of the daemon. Errors are -errno as the kernel gave them.
  */
 #ifndef PM_ETHERNET_DAEMON_RTNL_H
 #define PM_ETHERNET_DAEMON_RTNL_H

@@ -148,8 +148,8 @@ static bool adopt(struct ethd *d, const json_t *from)
 }
 
 /*
- * Whether maps and board of that daemon can be gone on with though it left no context: relays whose programs they
- * are pass frames on meanwhile.
+ * Whether maps and board of that daemon can be gone on with though it left no context: relays whose
+ * programs they are pass frames on meanwhile.
  */
 static bool is_same_grid(const struct ethd *d, const json_t *all)
 {
@@ -215,7 +215,8 @@ int ethd_state_load(struct ethd *d, char *why, size_t why_size)
 	path_of(d, "state", path, sizeof(path));
 	all = json_load_file(path, 0, NULL);
 	contexts = json_object_get(all, "contexts");
-	json_array_foreach(contexts, i, from) n += adopt(d, from);
+	json_array_foreach(contexts, i, from)
+		n += adopt(d, from);
 	if (n)
 		err = check_options(d, all, why, why_size);
 	d->is_resumed = n ? !err : is_same_grid(d, all);

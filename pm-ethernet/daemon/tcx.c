@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Interfaces of libbpf for programs of control groups do for this hook too: the kernel takes a number for either. */
+/*
+ * Interfaces of libbpf for programs of control groups do for this hook too: the kernel takes a
+ * number for either.
+ */
 #include "pm-ethernet/daemon/tcx.h"
 
 #include <bpf/bpf.h>
@@ -29,8 +32,8 @@ static int query(uint32_t ifindex, uint32_t ret_ids[PROGRAMS_MAX])
 }
 
 /*
- * Before 6.10 whoever could write the position of a ring's reader could make two records overlap, and with them what
- * the kernel itself keeps in the ring.
+ * Before 6.10 whoever could write the position of a ring's reader could make two records overlap,
+ * and with them what the kernel itself keeps in the ring.
  */
 bool tcx_is_usable(void)
 {

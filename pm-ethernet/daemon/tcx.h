@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tcx - our program at the ingress hook of tc of an interface, beside whatever else is there. It stays without us,
- * until it is taken off or the interface goes. Knows a program of ours by its name.
+ * tcx - our program at the ingress hook of tc of an interface, beside whatever else is there. It
+ * stays without us, until it is taken off or the interface goes. Knows a program of ours by its
+ * name.
  */
 #ifndef PM_ETHERNET_DAEMON_TCX_H
 #define PM_ETHERNET_DAEMON_TCX_H

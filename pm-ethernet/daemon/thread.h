@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* thread - for calls in which the kernel waits long (inboxes.c, closer.c). Such threads touch nothing of the daemon. */
+/*
+ * thread - for calls in which the kernel waits long (inboxes.c, closer.c). Such threads touch
+ * nothing of the daemon.
+ */
 #ifndef PM_ETHERNET_DAEMON_THREAD_H
 #define PM_ETHERNET_DAEMON_THREAD_H
 

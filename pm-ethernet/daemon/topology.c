@@ -129,8 +129,7 @@ static int read_points(const struct reading *r)
 	int err = 0;
 	size_t i;
 
-	json_array_foreach(r->hosts, i, host)
-	{
+	json_array_foreach(r->hosts, i, host) {
 		err = read_point(r, host);
 		if (err)
 			return err;
@@ -175,8 +174,7 @@ static uint32_t count_rails(const json_t *host, const char *network, uint32_t *r
 	size_t i;
 
 	*ret_with_dim = 0;
-	json_array_foreach(json_object_get(host, "rails"), i, rail)
-	{
+	json_array_foreach(json_object_get(host, "rails"), i, rail) {
 		if (strcmp(text_of(rail, "network"), network))
 			continue;
 		n++;
@@ -192,8 +190,7 @@ static int read_rails(const struct reading *r, const json_t *host, const char *n
 	int err = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(host, "rails"), i, rail)
-	{
+	json_array_foreach(json_object_get(host, "rails"), i, rail) {
 		if (strcmp(text_of(rail, "network"), network))
 			continue;
 		err = read_rail(r, host, rail, n++);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pm-udp/stream/bound.h"
 
 #define FIRST_PARTS 4           /* of the least, before anything is known */

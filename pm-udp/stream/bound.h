@@ -18,7 +18,8 @@
 struct pmt_bound {
 	uint64_t bytes; /* may be under way */
 	uint64_t least; /* ... whatever is lost */
-	uint64_t arrived; /* in this round, which ends after as many bytes as the bound had when it began */
+	/* in this round, which ends after as many bytes as the bound had when it began */
+	uint64_t arrived;
 	uint64_t round; /* bytes of it */
 	uint32_t calm;  /* rounds without loss, in a row */
 	bool is_starting;

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * lend - gives a connection pages of the program's memory to send, in place of a copy of them (vmsplice(2), splice(2)). The
- * pages go through a pipe, which holds what the connection does not take yet. The kernel keeps them until the reader's host
- * has them, so a region must stay as it is for as long as its readers read it.
+ * lend - gives a connection pages of the program's memory to send, in place of a copy of them
+ * (vmsplice(2), splice(2)). The pages go through a pipe, which holds what the connection does not
+ * take yet. The kernel keeps them until the reader's host has them, so a region must stay as it is
+ * for as long as its readers read it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,10 @@
 
 /* More at a time than a segmented packet, and less than fills a cache until it is sent. */
 #define PIPE_BYTES (256 << 10)
-/* Pipes and their room are shared by all programs of a user. A connection has one only while it holds something. */
+/*
+ * Pipes and their room are shared by all programs of a user. A connection has one only while it
+ * holds something.
+ */
 #define PIPES 8u
 
 void pmt_lend_close(struct pmt_link *s, struct pmt_loan *loan)
@@ -72,8 +76,8 @@ static void give_pipe_back(struct pmt_link *s, struct pmt_loan *loan)
 }
 
 /*
- * splice has no MSG_NOSIGNAL: a connection that broke raises SIGPIPE, which is not the program's, also if a part was sent
- * before.
+ * splice has no MSG_NOSIGNAL: a connection that broke raises SIGPIPE, which is not the program's,
+ * also if a part was sent before.
  */
 static ssize_t push(struct pmt_loan *loan, int fd)
 {

@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pm-udp/stream/lending.h"
 
 /*
- * Bytes under way up to which owners lend. Data that wait longer have left the caches when they are read, and a reader's
- * core alone is slower than both.
+ * Bytes under way up to which owners lend. Data that wait longer have left the caches when they are
+ * read, and a reader's core alone is slower than both.
  */
 #define LENT_MOST (4u << 20)
 /* From these on reads are middle, and longer ones. */

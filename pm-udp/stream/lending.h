@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lending - may an owner lend its pages to its kernel for a read, or does it send a copy? Lending spares the owner's core a
- * copy, but both cores then take turns at the kernel's counter of each page, which costs some machines more than a copy.
- * While more is under way than the caches hold, copies were faster on each machine that was measured. Else the faster one is
- * found out, for each owner and length, and for data that go one way and both ways. Pure: time is an argument, ns.
+ * lending - may an owner lend its pages to its kernel for a read, or does it send a copy? Lending
+ * spares the owner's core a copy, but both cores then take turns at the kernel's counter of each
+ * page, which costs some machines more than a copy. While more is under way than the caches hold,
+ * copies were faster on each machine that was measured. Else the faster one is found out, for each
+ * owner and length, and for data that go one way and both ways. Pure: time is an argument, ns.
  *
- * While two nodes read from each other, a copy that one of them asks for takes time of the other one, so neither gets
- * anything from a way that only it takes. One of the two leads: it measures, and the other one asks as it was asked lately
- * for as long a read. (Over several rails a request is only a part of a read, and says nothing of longer ones.)
+ * While two nodes read from each other, a copy that one of them asks for takes time of the other
+ * one, so neither gets anything from a way that only it takes. One of the two leads: it measures,
+ * and the other one asks as it was asked lately for as long a read. (Over several rails a request
+ * is only a part of a read, and says nothing of longer ones.)
  */
 #ifndef PM_UDP_STREAM_LENDING_H
 #define PM_UDP_STREAM_LENDING_H
@@ -24,7 +26,10 @@
 /* The rates of an owner; all zero: none is known. */
 struct pmt_lending {
 	struct choice choice[2][PMT_LENGTHS]; /* while data go one way, and both ways */
-	/* The way in which the owner, which leads, has asked for data here; for so many next reads both ways. */
+	/*
+	 * The way in which the owner, which leads, has asked for data here; for so many next reads
+	 * both ways.
+	 */
 	struct pmt_word {
 		enum pmt_how how;
 		uint32_t reads;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* link - life and operations table of a stream link, and when it looks at its sockets. */
 #include <errno.h>
 #include <stdio.h>
@@ -23,11 +23,20 @@
 #define BUSY_LOOKS 16u
 #define IDLE_LOOKS 32u
 #define EVENTS 32 /* of a look */
-/* So often at each poll for a connection that is being made; then its owner computes, and will answer when it does. */
+/*
+ * So often at each poll for a connection that is being made; then its owner computes, and will
+ * answer when it does.
+ */
 #define JOIN_LOOKS 4096u
-/* Data that a reader does not take for so long while this process wants to be quiet are dropped, with the connection. */
+/*
+ * Data that a reader does not take for so long while this process wants to be quiet are dropped,
+ * with the connection.
+ */
 #define STUCK_NS 2000000000ull
-/* A sleeper with reads under way looks whether their owner is there, one that accepts nothing whether it can now. */
+/*
+ * A sleeper with reads under way looks whether their owner is there, one that accepts nothing
+ * whether it can now.
+ */
 #define DOUBT_NS 100000000ull
 
 static void stream_close(struct pm_link *link)
@@ -158,13 +167,19 @@ static void stream_forget(struct pm_link *link, uint32_t node)
 
 /* ---- progress ---- */
 
-/* Readers that are connected, or nearly, may ask for what is exported. Else it may be for readers of this host only. */
+/*
+ * Readers that are connected, or nearly, may ask for what is exported. Else it may be for readers
+ * of this host only.
+ */
 static bool is_asked(const struct pmt_link *s)
 {
 	return s->n_exported && (s->n_owned || s->n_proving);
 }
 
-/* Something may come by the sockets soon, so the composite asks this link as often as one that costs no system call. */
+/*
+ * Something may come by the sockets soon, so the composite asks this link as often as one that
+ * costs no system call.
+ */
 static bool is_hot(const struct pmt_link *s)
 {
 	return s->n_reads || is_asked(s) || s->n_joining || !LIST_EMPTY(&s->serving);
@@ -261,7 +276,10 @@ static void stream_exported(struct pm_link *link, uint64_t rkey, void *addr, uin
 	warm_up(s);
 }
 
-/* The region of a request is looked up before each call that sends, so nothing touches it from here on. */
+/*
+ * The region of a request is looked up before each call that sends, so nothing touches it from here
+ * on.
+ */
 static void stream_unexport(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len)
 {
 	(void)rkey, (void)addr, (void)len;
@@ -286,8 +304,8 @@ static void stream_disarm(struct pm_link *link)
 	s->is_woken = true;
 	warm_up(s);
 	LIST_FOREACH(o, &s->serving, serving)
-	if (o->socket.wants_room)
-		(void)pmt_watch(s, &o->socket, false);
+		if (o->socket.wants_room)
+			(void)pmt_watch(s, &o->socket, false);
 }
 
 static int stream_arm(struct pm_link *link, uint64_t *timeout_ns)
@@ -301,8 +319,7 @@ static int stream_arm(struct pm_link *link, uint64_t *timeout_ns)
 	s->has_news = false;
 	if (is_news)
 		return 1;
-	LIST_FOREACH(o, &s->serving, serving)
-	{
+	LIST_FOREACH(o, &s->serving, serving) {
 		if (pmt_watch(s, &o->socket, true)) {
 			stream_disarm(link);
 			return 1;
@@ -349,8 +366,8 @@ static int stream_dump(struct pm_link *link, char *buf, size_t room)
 	text_add(&text, "stream: port %u, %u rails, read by %u connections, %u reads under way\n",
 		 s->port, s->n_rails, s->n_owned, s->n_reads);
 	LIST_FOREACH(peer, &s->peers, link)
-	text_add(&text, "  node %u: %u of %d connections open\n", peer->node, peer->n_open,
-		 __builtin_popcount(peer->rails));
+		text_add(&text, "  node %u: %u of %d connections open\n", peer->node, peer->n_open,
+			 __builtin_popcount(peer->rails));
 	return (int)text.len;
 }
 

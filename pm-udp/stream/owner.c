@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * owner - connections by which other nodes read this node's memory. Everybody can connect; only who shows the job's key is
- * served, and only from regions that are exported at that moment.
+ * owner - connections by which other nodes read this node's memory. Everybody can connect; only who
+ * shows the job's key is served, and only from regions that are exported at that moment.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -123,7 +123,10 @@ static bool has_room(const struct pmt_link *s, uint64_t now)
 	       now - TAILQ_FIRST(&s->strangers)->since_ns >= PROOF_NS;
 }
 
-/* For a while connections wait in the kernel: a listener that is ready all the time would keep sleepers awake. */
+/*
+ * For a while connections wait in the kernel: a listener that is ready all the time would keep
+ * sleepers awake.
+ */
 static void be_deaf(struct pmt_link *s, uint64_t now)
 {
 	s->deaf_until = now + DEAF_NS;
@@ -237,8 +240,7 @@ static void follow(struct pmt_link *s, uint32_t node, const struct pmt_request *
 
 	if (node > s->env.self || request->length < PMT_LENT_LEAST)
 		return;
-	LIST_FOREACH(peer, &s->peers, link)
-	{
+	LIST_FOREACH(peer, &s->peers, link) {
 		if (peer->node != node)
 			continue;
 		if (peer->long_reads) {
@@ -306,7 +308,10 @@ void pmt_owned_input(struct pmt_link *s, struct pmt_owned *o)
 
 /* ---- data ---- */
 
-/* The memory of the first request, or of the first ones whose data are copied, with their gaps: parts, or -EACCES. */
+/*
+ * The memory of the first request, or of the first ones whose data are copied, with their gaps:
+ * parts, or -EACCES.
+ */
 static int gather(const struct pmt_link *s, const struct pmt_owned *o, struct iovec *iovs)
 {
 	static uint8_t nothing[PMT_GAP_MAX];
@@ -362,7 +367,10 @@ static void sent(struct pmt_link *s, struct pmt_owned *o, uint64_t n)
 	}
 }
 
-/* Sends of the first requests what the socket takes: bytes, or -errno. Regions are looked up each time, as they may go. */
+/*
+ * Sends of the first requests what the socket takes: bytes, or -errno. Regions are looked up each
+ * time, as they may go.
+ */
 static ssize_t send_some(struct pmt_link *s, struct pmt_owned *o)
 {
 	struct iovec iovs[2 * GATHERED];
@@ -405,8 +413,7 @@ bool pmt_is_read_by(struct pm_link *link, uint32_t node)
 {
 	const struct pmt_owned *o;
 
-	TAILQ_FOREACH(o, &pmt_of(link)->owned, link)
-	{
+	TAILQ_FOREACH(o, &pmt_of(link)->owned, link) {
 		if (o->greeting.from == node)
 			return true;
 	}

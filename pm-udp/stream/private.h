@@ -23,7 +23,10 @@
 #define PMT_READS 1024 /* open at once */
 #define PMT_PARTS 64   /* requests under way by a connection */
 #define PMT_OWNERS 256 /* connections of others */
-/* Those that have not shown yet that they belong to the job: so many and one for each rail of each node, up to a limit. */
+/*
+ * Those that have not shown yet that they belong to the job: so many and one for each rail of each
+ * node, up to a limit.
+ */
 #define PMT_STRANGERS 16
 #define PMT_STRANGERS_MOST 512
 #define PMT_READERS 256 /* own connections */
@@ -31,7 +34,10 @@
 /* A read that went beside one of others tells that so many next ones will. */
 #define PMT_BOTH_WAYS 8
 
-/* An owner that computes sends nothing. After this time others that are read from need not wait for it. */
+/*
+ * An owner that computes sends nothing. After this time others that are read from need not wait for
+ * it.
+ */
 #define PMT_SILENT_NS 5000000ull
 
 enum pmt_kind { PMT_LISTENER, PMT_OWNED, PMT_READING };
@@ -131,9 +137,11 @@ struct pmt_peer {
 	TAILQ_ENTRY(pmt_peer) busy; /* of those that are read from, the one asked last at the end */
 	TAILQ_HEAD(, pmt_read) reads; /* not over */
 	uint64_t outstanding;         /* bytes asked for, by all connections */
-	uint64_t heard_ns; /* when data came last, if others were read from too, or the first were asked for */
+	/* when data came last, if others were read from too, or the first were asked for */
+	uint64_t heard_ns;
 	struct pmt_lending lending;
-	uint32_t long_reads; /* so many next requests of the node count as those of one that is read from */
+	/* so many next requests of the node count as those of one that is read from */
+	uint32_t long_reads;
 	struct pmt_reading reading[]; /* one for each rail here */
 };
 
@@ -165,7 +173,10 @@ struct pmt_link {
 	uint64_t read_bytes;       /* length of them */
 	uint8_t gaps[PMT_GAP_MAX]; /* bytes of gaps are received into it, and never read */
 	uint64_t serve_bytes;      /* of requests of others, not sent yet */
-	uint32_t both_ways; /* reads that still count as going beside those of others: PMT_BOTH_WAYS from such a one on */
+	/*
+	 * reads that still count as going beside those of others: PMT_BOTH_WAYS from such a one on
+	 */
+	uint32_t both_ways;
 	struct pmt_loan spare; /* a pipe for the next loan */
 	uint32_t n_pipes;
 	bool lends_not;      /* this process gets no pipes, or its kernel does not want to */
@@ -213,8 +224,9 @@ void pmt_owner_close(struct pmt_link *s);
 
 /* lend.c */
 /*
- * Sends of [at, at + len) what the connection takes, without a copy: bytes, or -errno. The rest may be in the pipe already,
- * so the next call must go on with the byte behind the last one that was sent. -ENOTSUP: it can't be done, send a copy.
+ * Sends of [at, at + len) what the connection takes, without a copy: bytes, or -errno. The rest may
+ * be in the pipe already, so the next call must go on with the byte behind the last one that was
+ * sent. -ENOTSUP: it can't be done, send a copy.
  */
 ssize_t pmt_lend(struct pmt_link *s, struct pmt_loan *loan, int fd, void *at, size_t len);
 /* Drops what is in the pipe. */

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * reader - connections by which this node reads the memory of others, one per rail that leads there, made at the first
- * read. Data go straight into the program's memory. When one of a peer's connections breaks all are closed, as parts
- * of one read may be under way by each: then nothing touches the memory of its reads any more.
+ * reader - connections by which this node reads the memory of others, one per rail that leads
+ * there, made at the first read. Data go straight into the program's memory. When one of a peer's
+ * connections breaks all are closed, as parts of one read may be under way by each: then nothing
+ * touches the memory of its reads any more.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,13 +25,16 @@
 #define RETRY_NS 1000000000ull
 #define RETRY_MOST_NS 64000000000ull
 /*
- * An owner that computes says nothing, but its kernel acks. So one that is silent for this long is sent a sign of life, and
- * the connection breaks if that stays unacked for the second time.
+ * An owner that computes says nothing, but its kernel acks. So one that is silent for this long is
+ * sent a sign of life, and the connection breaks if that stays unacked for the second time.
  */
 #define QUIET_NS 100000000ull
 #define UNACKED_MS 400
 #define IDLE_LOOKS 256u
-/* Between two looks at what a connection has lost, which cost a system call: a part of the bound, from so many bytes up. */
+/*
+ * Between two looks at what a connection has lost, which cost a system call: a part of the bound,
+ * from so many bytes up.
+ */
 #define JUDGED_PART 8u
 #define JUDGED_BYTES 16384u
 
@@ -236,8 +240,8 @@ static int receive_answer(struct pmt_link *s, struct pmt_reading *r)
 /* ---- data ---- */
 
 /*
- * Was something lost on the way? Then what came behind it came out of order. A tail that is lost is not seen, and nothing is
- * by Linux before 5.4, which does not count.
+ * Was something lost on the way? Then what came behind it came out of order. A tail that is lost is
+ * not seen, and nothing is by Linux before 5.4, which does not count.
  */
 static void judge_loss(struct pmt_link *s, struct pmt_reading *r, uint64_t n)
 {

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * requests - which data this process asks for, of the owners it reads from, when, and by which
  * connection. Of each owner the oldest read comes first. Of several owners no more is asked
@@ -7,7 +7,10 @@
 #include "pm-udp/stream/private.h"
 #include "pmcore/util/clock.h"
 
-/* Bytes asked for at once: over one rail, and over each of several, which share a read by asking for more as they get it. */
+/*
+ * Bytes asked for at once: over one rail, and over each of several, which share a read by asking
+ * for more as they get it.
+ */
 #define PART_ALONE (4u << 20)
 #define MOST_ALONE (16u << 20)
 #define PART_SHARED (256u << 10)
@@ -37,8 +40,7 @@ static struct share share_of_several(const struct pmt_link *s, uint64_t now)
 	uint64_t bytes, part;
 	uint32_t n = 0;
 
-	TAILQ_FOREACH(peer, &s->busy, busy)
-	{
+	TAILQ_FOREACH(peer, &s->busy, busy) {
 		n += !is_silent(peer, now);
 	}
 	bytes = s->bound.bytes / (n ? n : 1);
@@ -46,14 +48,16 @@ static struct share share_of_several(const struct pmt_link *s, uint64_t now)
 	return (struct share){bytes > part ? bytes : part, part, MOST_SHARED};
 }
 
-/* So much may be asked for. An owner that was asked for more while it was alone counts as its share only. */
+/*
+ * So much may be asked for. An owner that was asked for more while it was alone counts as its share
+ * only.
+ */
 static uint64_t room(const struct pmt_link *s, const struct share *share, uint64_t now)
 {
 	const struct pmt_peer *peer;
 	uint64_t coming = 0;
 
-	TAILQ_FOREACH(peer, &s->busy, busy)
-	{
+	TAILQ_FOREACH(peer, &s->busy, busy) {
 		if (!is_silent(peer, now))
 			coming += peer->outstanding < share->bytes ? peer->outstanding
 								   : share->bytes;
@@ -101,7 +105,10 @@ static uint64_t ask(struct pmt_link *s, struct pmt_reading *r, struct pmt_read *
 	return request.gap + request.length;
 }
 
-/* Asks for what there is room for, of the oldest read first; the bytes. The part that reaches the end of @room counts as whole. */
+/*
+ * Asks for what there is room for, of the oldest read first; the bytes. The part that reaches the
+ * end of @room counts as whole.
+ */
 static uint64_t ask_peer(struct pmt_link *s, struct pmt_peer *peer, const struct share *share,
 			 uint64_t room)
 {
@@ -109,8 +116,7 @@ static uint64_t ask_peer(struct pmt_link *s, struct pmt_peer *peer, const struct
 	struct pmt_read *read;
 	uint64_t asked = 0;
 
-	TAILQ_FOREACH(read, &peer->reads, link)
-	{
+	TAILQ_FOREACH(read, &peer->reads, link) {
 		while (read->asked < read->len) {
 			if (asked >= room || peer->outstanding >= share->bytes ||
 			    !(r = choose(s, peer, share->most)))

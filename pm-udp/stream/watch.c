@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* watch - the sockets of a stream link, and the epoll set that all of them are in. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,7 +11,10 @@
 #include "pm-udp/stream/private.h"
 #include "pmcore/util/forked.h"
 
-/* A host that is gone is noticed, by a connection on which nothing goes, after idle + count * interval seconds. */
+/*
+ * A host that is gone is noticed, by a connection on which nothing goes, after idle + count *
+ * interval seconds.
+ */
 #define KEEP_IDLE_S 10
 #define KEEP_INTERVAL_S 5
 #define KEEP_COUNT 3

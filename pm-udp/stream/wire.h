@@ -8,13 +8,14 @@
  *   requests ->   rkey 8, offset 8, length 7, how 1, gap 2, zero 38; length 0 is a sign of life
  *   <- data       of the requests, in their order, before each one as many bytes without a meaning as its gap
  *
- * Each side proves by its tag, a hash of both nonces, that it has the key of the job, which never goes over the wire. An
- * owner that can't serve a request closes the connection. Pure.
+ * Each side proves by its tag, a hash of both nonces, that it has the key of the job, which never
+ * goes over the wire. An owner that can't serve a request closes the connection. Pure.
  *
- * The gap is there because the kernel puts all that a process sends into the same pages, one behind the other. When all data
- * of a page have been read, it fills the page from its beginning again. Data without a gap would lie there, or behind one
- * short request, as they lie in the memory of most programs. Some processors copy such data at a tenth of their speed
- * (util/copy.h). A request has 64 bytes for the same reason: behind one of 24 data would lie 24 bytes further.
+ * The gap is there because the kernel puts all that a process sends into the same pages, one behind
+ * the other. When all data of a page have been read, it fills the page from its beginning again.
+ * Data without a gap would lie there, or behind one short request, as they lie in the memory of
+ * most programs. Some processors copy such data at a tenth of their speed (util/copy.h). A request
+ * has 64 bytes for the same reason: behind one of 24 data would lie 24 bytes further.
  */
 #ifndef PM_UDP_STREAM_WIRE_H
 #define PM_UDP_STREAM_WIRE_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* absent - what stands for the device in a library that was built without the headers of libibverbs. */
+/*
+ * absent - what stands for the device in a library that was built without the headers of
+ * libibverbs.
+ */
 #include <errno.h>
 #include <stdio.h>
 

@@ -4,10 +4,11 @@
  *
  *   READY --CLOSE sent, or theirs came--> CLOSING --both acknowledged--> DRAINING --> IDLE
  *
- * CLOSE is the last message of each side, so a side that has the other's has all its messages. Both may send it at
- * once: there is no answer that differs from it. A process that computes takes no messages, yet its device does: after
- * PMV_AGREE_NS a side ends the connection alone if its own CLOSE was acknowledged or the other's is there. Messages that
- * the other side still sends then are sent again over the next connection, by the counts.
+ * CLOSE is the last message of each side, so a side that has the other's has all its messages. Both
+ * may send it at once: there is no answer that differs from it. A process that computes takes no
+ * messages, yet its device does: after PMV_AGREE_NS a side ends the connection alone if its own
+ * CLOSE was acknowledged or the other's is there. Messages that the other side still sends then are
+ * sent again over the next connection, by the counts.
  */
 #include "pm-verbs/conn/closing.h"
 

@@ -2,11 +2,13 @@
 /*
  * connection - the life of the queue pair towards one peer:
  *
- *   IDLE --connect--> GREETING --both connected--> READY --lost--> DRAINING --all came back--> GREETING ...
+ *   IDLE --connect--> GREETING --both connected--> READY --lost--> DRAINING --all came back-->
+ *   GREETING ...
  *                                                         --closed in agreement (closing.c)--> IDLE
  *
- * Each goes by a number, its epoch, which both sides know; the pair of rails follows from it, so that a
- * connection that broke is made anew on the next pair. Numbers of pairs of which a port is down are left out.
+ * Each goes by a number, its epoch, which both sides know; the pair of rails follows from it, so
+ * that a connection that broke is made anew on the next pair. Numbers of pairs of which a port is
+ * down are left out.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -149,13 +151,18 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
 
 /* ---- the end of one ---- */
 
-/* Whether a connection that ended in agreement is missed. Posted messages may have arrived: the next one tells. */
+/*
+ * Whether a connection that ended in agreement is missed. Posted messages may have arrived: the
+ * next one tells.
+ */
 static bool is_missed(const struct pm_link_peer *peer)
 {
 	return peer->is_called || peer->queue.head || peer->posted.head || peer->ops;
 }
 
-/* The next one, if it is wanted. One that was lost keeps its place: the other side may wait there. */
+/*
+ * The next one, if it is wanted. One that was lost keeps its place: the other side may wait there.
+ */
 static void go_on(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	if (peer->is_parted && !is_missed(peer))

@@ -15,20 +15,26 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer);
 int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		   const struct pmv_greeting *greeting);
 void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer);
-/* Something sent over it was acknowledged, or something arrived: the failures before it count no more. */
+/*
+ * Something sent over it was acknowledged, or something arrived: the failures before it count no
+ * more.
+ */
 static inline void pmv_connection_works(struct pm_link_peer *peer)
 {
 	peer->failures = 0;
 }
 /*
- * The connection is over; @lost_ns: how long it may take to come back, UINT64_MAX = as a first contact.
- * @why: NULL = nothing is wrong.
+ * The connection is over; @lost_ns: how long it may take to come back, UINT64_MAX = as a first
+ * contact. @why: NULL = nothing is wrong.
  */
 void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns,
 			 const char *why);
 /* Both sides have ended it. */
 void pmv_connection_part(struct pmv_link *link, struct pm_link_peer *peer);
-/* One that is greeted for ends for the sake of others. The time it took counts when it is tried again. */
+/*
+ * One that is greeted for ends for the sake of others. The time it took counts when it is tried
+ * again.
+ */
 void pmv_connection_yield(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
 /* The peer needs none any more. */
 void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * evict - which connection gives up its place to a peer that waits for one: the connection that was used least recently.
- * It is closed at once if nothing of it is under way, else when it has had its place for PMV_SLICE_NS and a peer has
- * waited as long. So peers that are never idle take turns.
+ * evict - which connection gives up its place to a peer that waits for one: the connection that was
+ * used least recently. It is closed at once if nothing of it is under way, else when it has had its
+ * place for PMV_SLICE_NS and a peer has waited as long. So peers that are never idle take turns.
  *
- * A node that computes answers no call: after about PMV_AGREE_NS a call gives its place to others and waits again. That
- * also opens the circles of links that may have a single connection, and as each draws its own time, not in step.
+ * A node that computes answers no call: after about PMV_AGREE_NS a call gives its place to others
+ * and waits again. That also opens the circles of links that may have a single connection, and as
+ * each draws its own time, not in step.
  */
 #include "pm-verbs/conn/evict.h"
 
@@ -13,8 +14,8 @@
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/roster.h"
 
-#define SILENT_NS                                                                                  \
-	1000000000ull /* a sign that the other side knows of our queue pair is waited for 1 s */
+/* a sign that the other side knows of our queue pair is waited for 1 s */
+#define SILENT_NS 1000000000ull
 
 /* Places that become free soon. */
 static uint32_t ending(const struct pmv_link *link, uint64_t now)
@@ -29,7 +30,10 @@ static uint32_t ending(const struct pmv_link *link, uint64_t now)
 	return n;
 }
 
-/* Nothing of the connection is under way, as far as can be seen: a peer that has a key of ours may be using it. */
+/*
+ * Nothing of the connection is under way, as far as can be seen: a peer that has a key of ours may
+ * be using it.
+ */
 static bool is_idle(const struct pm_link_peer *peer)
 {
 	return !peer->queue.head && !peer->control.head && !peer->n_lent && !peer->ops &&
@@ -41,7 +45,10 @@ static bool is_slice_over(uint64_t since, uint64_t now)
 	return now >= since + PMV_SLICE_NS;
 }
 
-/* When a peer that we greet has been silent for too long: if it is connected to us, it may believe that all is well. */
+/*
+ * When a peer that we greet has been silent for too long: if it is connected to us, it may believe
+ * that all is well.
+ */
 static uint64_t silent_at(const struct pm_link_peer *peer)
 {
 	return peer->since_ns + (peer->qp->is_connected ? SILENT_NS : peer->call_ns);

@@ -5,8 +5,8 @@
 
 #include "pm-verbs/conn/record.h"
 
-#define PMV_SLICE_NS                                                                               \
-	10000000ull /* a connection in use is kept for 10 ms when others want its place */
+/* a connection in use is kept for 10 ms when others want its place */
+#define PMV_SLICE_NS 10000000ull
 
 /* Gives places that have become free to those that wait, and closes connections for more. */
 void pmv_evict_turn(struct pmv_link *link);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* greeting - one greeting to a peer: what it says, and by which pair of rails it goes. wireup.c decides when. */
+/*
+ * greeting - one greeting to a peer: what it says, and by which pair of rails it goes. wireup.c
+ * decides when.
+ */
 #include "pm-verbs/conn/greeting.h"
 
 #include <errno.h>
@@ -9,7 +12,10 @@
 #include "pm-verbs/conn/pair.h"
 #include "pm-verbs/hw/greeter.h"
 
-/* Which pair of rails the next greeting takes: first that of the connection, later the others in turn. */
+/*
+ * Which pair of rails the next greeting takes: first that of the connection, later the others in
+ * turn.
+ */
 static uint32_t next_pair(const struct pmv_link *link, const struct pm_link_peer *peer)
 {
 	return (peer->epoch + link->env.self + peer->node + peer->greeted / 2) % peer->n_pairs;

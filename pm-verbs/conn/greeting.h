@@ -5,8 +5,8 @@
 
 #include "pm-verbs/conn/record.h"
 
-#define PMV_GREET_MIN_NS                                                                           \
-	10000000ull /* first pause between two greetings: 10 ms, doubled each time */
+/* first pause between two greetings: 10 ms, doubled each time */
+#define PMV_GREET_MIN_NS 10000000ull
 #define PMV_GREET_MAX_NS 200000000ull /* ... up to 200 ms */
 
 /* @flags: enum pmv_greeting_flag. */

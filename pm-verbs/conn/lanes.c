@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * lanes - further queue pairs of a connection, one for each other pair of rails, that large one-sided operations are
- * spread over. They are made over the connection and are a part of it:
+ * lanes - further queue pairs of a connection, one for each other pair of rails, that large
+ * one-sided operations are spread over. They are made over the connection and are a part of it:
  *
- *   none --we want it: LANE, or theirs came--> made --their end heard--> connected --they are connected--> ready
+ *   none --we want it: LANE, or theirs came--> made --their end heard--> connected --they are
+ *   connected--> ready
  *
- * Each side sends LANE twice: with its end, and when that is connected to the other one's. A side that has no place for
- * a lane sends an end of number 0. A lane that fails ends its connection, with all lanes. The next connection keeps the
- * rails of the old one if it was a lane that failed.
+ * Each side sends LANE twice: with its end, and when that is connected to the other one's. A side
+ * that has no place for a lane sends an end of number 0. A lane that fails ends its connection,
+ * with all lanes. The next connection keeps the rails of the old one if it was a lane that failed.
  */
 #include "pm-verbs/conn/lanes.h"
 
@@ -247,7 +248,10 @@ void pmv_lanes_end(struct pmv_link *link, struct pm_link_peer *peer)
 			continue;
 		pmv_lane_ended(peer, qp);
 		qp->peer = NULL;
-		/* as the connection's own: one that can't be stopped is destroyed when the link is closed */
+		/*
+		 * as the connection's own: one that can't be stopped is destroyed when the link is
+		 * closed
+		 */
 		if (!pmv_qp_fail(link, qp))
 			pmv_qp_returned(link, qp);
 	}

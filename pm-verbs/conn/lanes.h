@@ -5,7 +5,10 @@
 
 #include "pm-verbs/conn/record.h"
 
-/* A large operation begins: what is missing and may be there is made. False: the connection is lost, or the peer. */
+/*
+ * A large operation begins: what is missing and may be there is made. False: the connection is
+ * lost, or the peer.
+ */
 bool pmv_lanes_want(struct pmv_link *link, struct pm_link_peer *peer);
 /* The peer says its end of one: 0, -ENOMEM, or -EPROTO: there can't be such a lane. */
 int pmv_lane_heard(struct pmv_link *link, struct pm_link_peer *peer,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * life - the death, the loss and the parting of peers: events and actions of the table in lifetable.c.
+ * life - the death, the loss and the parting of peers: events and actions of the table in
+ * lifetable.c.
  *
- * A peer is dead when its process is believed to be gone, and lost when no connection to it can be had though it may
- * live. The record of a lost peer stays, without a connection and deaf to greetings, until the composite deletes it:
- * another device takes it over (takeover.c). A peer that closes its context says goodbye. It has left when all that it
- * sent before has been taken.
+ * A peer is dead when its process is believed to be gone, and lost when no connection to it can be
+ * had though it may live. The record of a lost peer stays, without a connection and deaf to
+ * greetings, until the composite deletes it: another device takes it over (takeover.c). A peer that
+ * closes its context says goodbye. It has left when all that it sent before has been taken.
  */
 #include "pm-verbs/conn/life.h"
 
@@ -38,7 +39,10 @@ static void give_up(struct pmv_link *link, struct pm_link_peer *peer)
 
 static void lose(struct pmv_link *link, struct pm_link_peer *peer, const char *why)
 {
-	/* one that was never connected can have brought nothing, and a device may be slow to give it back */
+	/*
+	 * one that was never connected can have brought nothing, and a device may be slow to give
+	 * it back
+	 */
 	if (peer->stage == PMV_IDLE || (peer->stage == PMV_GREETING && !peer->qp->is_connected))
 		pmv_connection_end(link, peer);
 	else
@@ -48,8 +52,9 @@ static void lose(struct pmv_link *link, struct pm_link_peer *peer, const char *w
 }
 
 /*
- * The other side made a new record of us: it left and came back, or removed us and added us again. Posted messages
- * are dropped and operations end; messages that are not posted yet go to the new record.
+ * The other side made a new record of us: it left and came back, or removed us and added us again.
+ * Posted messages are dropped and operations end; messages that are not posted yet go to the new
+ * record.
  */
 static void renew(struct pmv_link *link, struct pm_link_peer *peer)
 {
@@ -140,7 +145,10 @@ void pmv_peer_lose(struct pmv_link *link, struct pm_link_peer *peer, const char 
 bool pmv_peer_follow(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	happen(link, peer, PMV_FOLLOWED, "the other side has lost its way to us");
-	/* what has failed on the way there the caller knows from this call, so receive() must not tell it again */
+	/*
+	 * what has failed on the way there the caller knows from this call, so receive() must not
+	 * tell it again
+	 */
 	pmv_peer_mute(link, peer);
 	return pmv_peer_is_lost(peer);
 }

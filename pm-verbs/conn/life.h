@@ -26,18 +26,27 @@ void pmv_peer_goodbye(struct pmv_link *link, struct pm_link_peer *peer);
 /* It is there as a newer record of us, which says nothing of the old one's end. */
 void pmv_peer_replaced(struct pmv_link *link, struct pm_link_peer *peer, uint64_t life);
 /*
- * When all has been taken that came before them: those that said goodbye have left, nothing is sent to them any more, and
- * those that are there anew begin anew. How many.
+ * When all has been taken that came before them: those that said goodbye have left, nothing is sent
+ * to them any more, and those that are there anew begin anew. How many.
  */
 int pmv_peers_leave(struct pmv_link *link);
 /* -EPIPE, and why in the link's sentence: it is dead or has left. */
 int pmv_peer_refuse(struct pmv_link *link, const struct pm_link_peer *peer);
-/* 0, or -EPIPE, -ENETUNREACH or -ETIMEDOUT and a node of which receive() has not told yet that it is dead, lost or silent. */
+/*
+ * 0, or -EPIPE, -ENETUNREACH or -ETIMEDOUT and a node of which receive() has not told yet that it
+ * is dead, lost or silent.
+ */
 int pmv_peer_report(struct pmv_link *link, uint32_t *ret_node);
-/* No connection to the peer can be had any more. Where no other device could take it over it is dead. */
+/*
+ * No connection to the peer can be had any more. Where no other device could take it over it is
+ * dead.
+ */
 void pmv_peer_lose(struct pmv_link *link, struct pm_link_peer *peer, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The composite says that the other side has lost its way to us; whether the peer can be taken over. */
+/*
+ * The composite says that the other side has lost its way to us; whether the peer can be taken
+ * over.
+ */
 bool pmv_peer_follow(struct pmv_link *link, struct pm_link_peer *peer);
 /* No other device takes over the lost peer. */
 void pmv_peer_forsake(struct pm_link *base, struct pm_link_peer *peer);

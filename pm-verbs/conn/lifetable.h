@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lifetable - the life of a peer as a table: what an event does in a state, and which state comes next. Pure: life.c
- * carries out the actions. docs/design/peer-life.md has the drawing, which a test compares with this table.
+ * lifetable - the life of a peer as a table: what an event does in a state, and which state comes
+ * next. Pure: life.c carries out the actions. docs/design/peer-life.md has the drawing, which a
+ * test compares with this table.
  */
 #ifndef PM_VERBS_CONN_LIFETABLE_H
 #define PM_VERBS_CONN_LIFETABLE_H
@@ -18,7 +19,8 @@ enum pmv_peer_state {
 	PMV_PEER_LOST_TOLD, /* ... and that is known */
 	PMV_PEER_DEAD,      /* receive() is to tell so */
 	PMV_PEER_DEAD_TOLD,
-	PMV_PEER_DELETED, /* by the composite; the record is kept for the buffers that are still lent */
+	/* by the composite; the record is kept for the buffers that are still lent */
+	PMV_PEER_DELETED,
 	PMV_PEER_STATES
 };
 

@@ -24,7 +24,9 @@ static uint32_t next_epoch(struct pmv_link *link, const struct pm_link_peer *pee
 {
 	uint32_t first = peer->epoch + 1;
 
-	/* what a port said unheard: two sides that leave out each other's choice would never agree */
+	/*
+	 * what a port said unheard: two sides that leave out each other's choice would never agree
+	 */
 	pmv_events(link);
 	for (uint32_t epoch = first; epoch < first + peer->n_pairs; epoch++)
 		if (!link->rails[peer->pairs[pair_of(link, peer, epoch)].ours].is_down)

@@ -10,8 +10,8 @@ uint32_t pmv_pair_of(const struct pmv_link *link, const struct pm_link_peer *pee
 /* The other end of that pair. */
 const struct pmv_end *pmv_pair_end(const struct pm_link_peer *peer, uint32_t pair);
 /*
- * The next connection begins: by a pair of rails of which ours is up, if there is one. The other side does the same with
- * its own. When the numbers differ, both take the higher one.
+ * The next connection begins: by a pair of rails of which ours is up, if there is one. The other
+ * side does the same with its own. When the numbers differ, both take the higher one.
  */
 void pmv_pair_next(struct pmv_link *link, struct pm_link_peer *peer);
 

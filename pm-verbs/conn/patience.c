@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * patience - how long a node may be silent before it counts as dead. Two things answer for a node: its device
- * acknowledges what is sent over a connection, whatever the process does; its process answers
- * greetings, when it looks for messages. So silence means:
+ * patience - how long a node may be silent before it counts as dead. Two things answer for a node:
+ * its device acknowledges what is sent over a connection, whatever the process does; its process
+ * answers greetings, when it looks for messages. So silence means:
  *
  *   no answer to a first greeting       it may be computing: channel.peer_timeout
- *   no acknowledgement on a connection  the process is gone, and its queue pair with it: verbs.lost_timeout; or
+ *   no acknowledgement on a connection  the process is gone, and its queue pair with it:
+ *   verbs.lost_timeout; or
  *                                       something between the two devices failed
  *   ... where that something shows      the connection is lost at our end alone, and the process may be computing
  *                                       as before: channel.peer_timeout again
  *
- * It shows when our own port says that it failed or came back, and when two hosts fall silent on one rail at the
- * same time. The port of one other host that fails can't be told from the death of the process there.
+ * It shows when our own port says that it failed or came back, and when two hosts fall silent on
+ * one rail at the same time. The port of one other host that fails can't be told from the death of
+ * the process there.
  *
- * Where another device can take nodes over, going by that one is no death: no way means verbs.lost_timeout then, also
- * while our own ports are down. A silence that may mean that the process computes is told after the
- * same time. The other device then asks the process. When it has answered there, it has
- * verbs.lost_timeout once more to be heard here too. It also learns there if the process is gone,
- * of which our device knows nothing when there is no connection. As only who has answered before is
- * believed to be gone, peers are asked already when their connection is closed.
+ * Where another device can take nodes over, going by that one is no death: no way means
+ * verbs.lost_timeout then, also while our own ports are down. A silence that may mean that the
+ * process computes is told after the same time. The other device then asks the process. When it has
+ * answered there, it has verbs.lost_timeout once more to be heard here too. It also learns there if
+ * the process is gone, of which our device knows nothing when there is no connection. As only who
+ * has answered before is believed to be gone, peers are asked already when their connection is
+ * closed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +29,10 @@
 #include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/patience.h"
 
-/* Age of a send at most when it fails unacknowledged: 7 tries, 0.27 s apart, which devices may stretch to 4 times that. */
+/*
+ * Age of a send at most when it fails unacknowledged: 7 tries, 0.27 s apart, which devices may
+ * stretch to 4 times that.
+ */
 #define RETRIES_NS 8000000000ull
 #define DOUBT_NS 1000000000ull /* between two times that receive() tells of a silent peer: 1 s */
 

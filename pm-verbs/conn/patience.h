@@ -12,17 +12,29 @@ static inline void pmv_patience_set(struct pm_link_peer *peer, uint64_t lost_ns)
 {
 	peer->lost_ns = lost_ns;
 }
-/* The peer is greeted for a connection, or heard of meanwhile: from @now on it may be silent for so long. */
+/*
+ * The peer is greeted for a connection, or heard of meanwhile: from @now on it may be silent for so
+ * long.
+ */
 void pmv_patience_begin(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
-/* It is still silent at @now: where another device could take it, receive() says so from time to time. */
+/*
+ * It is still silent at @now: where another device could take it, receive() says so from time to
+ * time.
+ */
 void pmv_patience_doubt(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now);
-/* Its connection is closed in agreement, so it lives: where another device could take it, that shall hear so too. */
+/*
+ * Its connection is closed in agreement, so it lives: where another device could take it, that
+ * shall hear so too.
+ */
 void pmv_patience_parted(struct pmv_link *link, struct pm_link_peer *peer);
 /* It is not greeted for any more, or receive() has said so. */
 void pmv_patience_undoubt(struct pmv_link *link, struct pm_link_peer *peer);
 /* Its process has answered by another device. */
 void pmv_patience_lives(struct pm_link *base, struct pm_link_peer *peer);
-/* A send of @qp was not acknowledged: how long its peer may take to come back, UINT64_MAX = as a first contact. */
+/*
+ * A send of @qp was not acknowledged: how long its peer may take to come back, UINT64_MAX = as a
+ * first contact.
+ */
 uint64_t pmv_patience_lost(struct pmv_link *link, struct pmv_qp *qp);
 /* The rail has failed, or works again: silence by it says nothing of others. */
 void pmv_patience_of_rail(struct pmv_link *link, struct pmv_rail *rail);

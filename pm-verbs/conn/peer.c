@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * peer - the records of other nodes. A record is made when the composite adds the node or when
- * the node greets us first, and goes when the composite deletes it and nothing of it is lent any more.
+ * peer - the records of other nodes. A record is made when the composite adds the node or when the
+ * node greets us first, and goes when the composite deletes it and nothing of it is lent any more.
  */
 #include <errno.h>
 #include <stdio.h>

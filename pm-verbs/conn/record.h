@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record - what a link knows of a peer. Each field has one file that writes it, named before the fields.
+ * record - what a link knows of a peer. Each field has one file that writes it, named before the
+ * fields.
  *
  * A connection is a pair of RC queue pairs, and more of them (lanes) for large operations. It may
  * end at any time: an error, a stale key, a broken rail. The next one goes on where it stopped:
@@ -79,7 +80,10 @@ struct pm_link_peer {
 	uint64_t first;          /* number of the first in posted */
 	uint32_t n_lent;         /* send buffers of the user */
 	uint32_t credits; /* receives that the peer has for us; data/rx.c adds those it hears of */
-	/* what comes in: data/rx.c, and data/traffic.c as above; data/tx.c takes off owed what it tells */
+	/*
+	 * what comes in: data/rx.c, and data/traffic.c as above; data/tx.c takes off owed what it
+	 * tells
+	 */
 	uint64_t received;     /* messages of all kinds over all connections */
 	uint32_t n_held;       /* arrived or lent to the user */
 	uint32_t owed;         /* receives posted again that it was not told of */

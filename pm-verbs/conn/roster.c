@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * roster - the bound of queue pairs. A peer that needs a connection when all places are taken waits, first come first
- * served; evict.c decides which connection gives up its place.
+ * roster - the bound of queue pairs. A peer that needs a connection when all places are taken
+ * waits, first come first served; evict.c decides which connection gives up its place.
  *
- * A greeting goes out with a queue pair already, so two links that are full of those, each waiting for a place at
- * another one, would wait for ever. So one place is never taken by a peer that we call: whoever calls us gets that one,
- * and has its own already, and no circle closes.
+ * A greeting goes out with a queue pair already, so two links that are full of those, each waiting
+ * for a place at another one, would wait for ever. So one place is never taken by a peer that we
+ * call: whoever calls us gets that one, and has its own already, and no circle closes.
  */
 #include "pm-verbs/conn/roster.h"
 
@@ -31,13 +31,19 @@ uint32_t pmv_roster_most(const struct pmv_roster_limits *limits)
 
 	most = least_of(most, limits->max_qp / processes);
 	most = least_of(most, limits->max_cqe / limits->cqe);
-	/* the other quarter of that half is for what is sent, and for regions (local.c has the first half) */
+	/*
+	 * the other quarter of that half is for what is sent, and for regions (local.c has the
+	 * first half)
+	 */
 	if (!limits->asked && limits->bytes)
 		most = least_of(most, limits->lock_limit / 4 / limits->bytes);
 	return most ? most : 1;
 }
 
-/* The receives are shared on all rails. If this fails later, the bound is lowered as buffers run out. */
+/*
+ * The receives are shared on all rails. If this fails later, the bound is lowered as buffers run
+ * out.
+ */
 static bool is_shared(const struct pmv_link *link)
 {
 	for (uint32_t i = 0; i < link->n_rails; i++)
@@ -146,7 +152,10 @@ void pmv_roster_began(struct pmv_link *link, struct pm_link_peer *peer)
 	link->n_calling += peer->is_calling;
 	peer->is_called = false;
 	peer->since_ns = pmv_now(link);
-	/* links with one place that call in a circle would give up in step, and call the next ones in step */
+	/*
+	 * links with one place that call in a circle would give up in step, and call the next ones
+	 * in step
+	 */
 	peer->call_ns = PMV_AGREE_NS / 2 + pmv_random(link) % PMV_AGREE_NS;
 	peer->used = 0;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * stall - queue pairs whose work does not come back after their port failed. A device tries again what is not
- * acknowledged and reports it in the end. Soft-RoCE of Linux 6.1 does not always do so. A send that
- * finds no route, because the link has just gone down, stops the queue pair. Those before it that
- * were not acknowledged are then neither tried again nor reported. So when a port fails or comes
- * back, every request that its queue pairs have posted by then has to come back. A connection whose
- * queue pair brings none back is lost, and made again by the next pair of rails. While the port is
- * down the same becomes of what is posted later, so a connection that has nothing under way leaves
- * it as well, where another port leads to the peer.
+ * stall - queue pairs whose work does not come back after their port failed. A device tries again
+ * what is not acknowledged and reports it in the end. Soft-RoCE of Linux 6.1 does not always do so.
+ * A send that finds no route, because the link has just gone down, stops the queue pair. Those
+ * before it that were not acknowledged are then neither tried again nor reported. So when a port
+ * fails or comes back, every request that its queue pairs have posted by then has to come back. A
+ * connection whose queue pair brings none back is lost, and made again by the next pair of rails.
+ * While the port is down the same becomes of what is posted later, so a connection that has nothing
+ * under way leaves it as well, where another port leads to the peer.
  */
 #include <stdio.h>
 

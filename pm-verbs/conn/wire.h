@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire - every byte that two links of this kind send to each other, little-endian. Received messages are
- * checked here: a function per message, which gives -EINVAL for bytes that no link of ours sends.
+ * wire - every byte that two links of this kind send to each other, little-endian. Received
+ * messages are checked here: a function per message, which gives -EINVAL for bytes that no link of
+ * ours sends.
  *
  * Over a connection: u8 kind, u8 zero, u16 credits returned, u32 zero, and then
  *   MESSAGE          a datagram of the user, at least one byte

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * wireup - greetings: how two links tell each other their ends of a connection, by datagrams that may get lost,
- * come twice or cross. Each side repeats its own until it has heard that the other one is connected to it;
- * who is ready answers whoever does not know it yet. There is no server and no client, so two
- * first greetings that cross are simply each other's answer.
+ * wireup - greetings: how two links tell each other their ends of a connection, by datagrams that
+ * may get lost, come twice or cross. Each side repeats its own until it has heard that the other
+ * one is connected to it; who is ready answers whoever does not know it yet. There is no server and
+ * no client, so two first greetings that cross are simply each other's answer.
  */
 #include <string.h>
 
@@ -50,8 +50,9 @@ static void answer_call(struct pmv_link *link, struct pm_link_peer *peer)
 }
 
 /*
- * Whether the greeting is of the newest record that we know of theirs, and for this one of ours. Greetings may come
- * late, or be sent again by whoever saw them: none of those may end what is there.
+ * Whether the greeting is of the newest record that we know of theirs, and for this one of ours.
+ * Greetings may come late, or be sent again by whoever saw them: none of those may end what is
+ * there.
  */
 static bool is_current(struct pmv_link *link, struct pm_link_peer *peer,
 		       const struct pmv_greeting *g)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * export - the owning side of one-sided operations: regions that others have asked for are registered whole, and
- * who was told a key is remembered. When the user takes a region back it is registered no more before unexport
- * returns, so the device refuses whoever still comes; those that were told are told that it is gone. Where the device
- * won't deregister it, the connections of those end instead.
+ * export - the owning side of one-sided operations: regions that others have asked for are
+ * registered whole, and who was told a key is remembered. When the user takes a region back it is
+ * registered no more before unexport returns, so the device refuses whoever still comes; those that
+ * were told are told that it is gone. Where the device won't deregister it, the connections of
+ * those end instead.
  */
 #include <errno.h>
 #include <stdlib.h>

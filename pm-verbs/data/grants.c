@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * grants - what a peer told of its regions: address, length and verbs keys, one for the connection's own rail and one for
- * each lane that asked. They are kept until the owner revokes them or the connection ends.
+ * grants - what a peer told of its regions: address, length and verbs keys, one for the
+ * connection's own rail and one for each lane that asked. They are kept until the owner revokes
+ * them or the connection ends.
  */
 #include "pm-verbs/data/grants.h"
 

@@ -143,7 +143,7 @@ static bool is_inside(const struct pmv_op *op, const struct pmv_control *region)
 
 /* ---- parts ---- */
 
-/* One that is to be posted, of at most @most bytes if it is made now; NULL: none can be, or all are. */
+/* A part to be posted, of at most @most bytes if it is made now; NULL: none can be, or all are. */
 static struct pmv_piece *next_part(struct pmv_op *op, uint32_t most)
 {
 	uint64_t left = op->len - op->divided;
@@ -220,7 +220,7 @@ static int take_memory(struct pmv_link *link, struct pmv_op *op, struct pmv_rail
 	return err;
 }
 
-/* Of what the operation has registered on rails where nothing of it is under way; false: there is none. */
+/* Unregisters memory on rails where nothing of the operation is under way; false: there is none. */
 static bool let_go_of_idle(struct pmv_link *link, struct pmv_op *op)
 {
 	uint32_t before = link->n_holding;
@@ -231,7 +231,7 @@ static bool let_go_of_idle(struct pmv_link *link, struct pmv_op *op)
 	return link->n_holding < before;
 }
 
-/* The same for the connection's own queue pair, without which nothing goes: it waits for memory that others have. */
+/* The same for the connection's own queue pair: it waits for memory that others have. */
 static int await_memory(struct pmv_link *link, struct pmv_op *op, const struct pmv_piece *part)
 {
 	struct pmv_rail *rail = op->peer->qp->rail;
@@ -287,7 +287,7 @@ static bool has_room(const struct pmv_op *op, const struct pmv_qp *qp)
 	return qp->n_pieces < PMV_PIECES && op->n_out[qp->rail->index] < OWN_PARTS;
 }
 
-/* Where the next part of a large operation goes: where the fewest bytes are under way. NULL: nowhere now. */
+/* Where the next part goes: where the fewest bytes are under way. NULL: nowhere now. */
 static struct pmv_qp *choose_lane(const struct pmv_op *op, const struct pmv_grant *grant,
 				  uint32_t *ret_share)
 {
@@ -320,7 +320,7 @@ static struct pmv_qp *choose(const struct pmv_op *op, const struct pmv_grant *gr
 	return has_room(op, op->peer->qp) ? op->peer->qp : NULL;
 }
 
-/* Posts parts as far as queue pairs and memory go: 0, -EAGAIN; -EPIPE: one can't be posted; else as take_memory. */
+/* Posts parts as far as may be: 0, -EAGAIN; -EPIPE: none can go; or as take_memory. */
 static int post_parts(struct pmv_link *link, struct pmv_op *op, const struct pmv_grant *grant)
 {
 	struct pmv_piece *part;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* rx - what arrives over connections: messages for the user in their order, control messages for us. */
+/*
+ * rx - what arrives over connections: messages for the user in their order, control messages for
+ * us.
+ */
 #include <errno.h>
 
 #include "pm-verbs/conn/closing.h"

@@ -7,7 +7,9 @@
 
 void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot,
 		 uint32_t len);
-/* Nobody needs what is in it: the place in the shared receives that it came from is its own again. */
+/*
+ * Nobody needs what is in it: the place in the shared receives that it came from is its own again.
+ */
 void pmv_receive_again(struct pmv_link *link, struct pmv_slot *slot);
 /* Hands out the next message for the user: 1, or 0: there is none. */
 int pmv_rx_take(struct pmv_link *link, struct pm_inbound *ret);

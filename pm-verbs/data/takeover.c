@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * takeover - another device of the composite takes over a lost peer (life.c). Messages that were sent and not
- * acknowledged keep their numbers. Messages that arrived before the queue pair was stopped are counted when all of its
- * work has come back.
+ * takeover - another device of the composite takes over a lost peer (life.c). Messages that were
+ * sent and not acknowledged keep their numbers. Messages that arrived before the queue pair was
+ * stopped are counted when all of its work has come back.
  */
 #include "pm-verbs/data/takeover.h"
 

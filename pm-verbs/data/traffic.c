@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * traffic - what becomes of a peer's messages and operations when its connection comes, goes or ends: connections call
- * these through link->from_conn, and know nothing of what goes over them.
+ * traffic - what becomes of a peer's messages and operations when its connection comes, goes or
+ * ends: connections call these through link->from_conn, and know nothing of what goes over them.
  */
 #include "pm-verbs/data/traffic.h"
 

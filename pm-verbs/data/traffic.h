@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* traffic - what becomes of a peer's messages and operations when its connection comes, goes or ends. */
+/*
+ * traffic - what becomes of a peer's messages and operations when its connection comes, goes or
+ * ends.
+ */
 #ifndef PM_VERBS_DATA_TRAFFIC_H
 #define PM_VERBS_DATA_TRAFFIC_H
 

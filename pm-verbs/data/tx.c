@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * tx - lending, sending and credits. A message has a registered buffer, which is kept until the other side's device
- * has acknowledged it: if the connection breaks before, the next one sends the message. The user's messages
- * leave PMV_RESERVE credits alone, so that control messages get through to a peer whose user takes nothing.
+ * tx - lending, sending and credits. A message has a registered buffer, which is kept until the
+ * other side's device has acknowledged it: if the connection breaks before, the next one sends the
+ * message. The user's messages leave PMV_RESERVE credits alone, so that control messages get
+ * through to a peer whose user takes nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -115,7 +116,10 @@ static bool post_all(struct pmv_link *link, struct pm_link_peer *peer, struct pm
 	return true;
 }
 
-/* A message of nothing that goes before all that waits, by credits that others leave alone; whether it is posted. */
+/*
+ * A message of nothing that goes before all that waits, by credits that others leave alone; whether
+ * it is posted.
+ */
 static bool send_first(struct pmv_link *link, struct pm_link_peer *peer, uint8_t kind,
 		       uint32_t reserve)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device - the state of an open packet device on UD queue pairs, shared by the files of this directory:
+ * device - the state of an open packet device on UD queue pairs, shared by the files of this
+ * directory:
  *
  *   device.c  operations table, open and close, suspend and resume, dump
  *   rail.c    what is opened of a port, and that it is started again after an error
@@ -10,8 +11,9 @@
  *   door.c    whether a peer's process is still there
  *   trouble.c rails that fail, calls that devices refuse
  *
- * Each port is a rail with one queue pair, which serves all peers: memory and queue pairs do not grow with the job.
- * Packets may get lost, as on any packet device; a queue pair that fails is reset, and keeps its number.
+ * Each port is a rail with one queue pair, which serves all peers: memory and queue pairs do not
+ * grow with the job. Packets may get lost, as on any packet device; a queue pair that fails is
+ * reset, and keeps its number.
  */
 #ifndef PM_VERBS_DATAGRAM_DEVICE_H
 #define PM_VERBS_DATAGRAM_DEVICE_H
@@ -58,7 +60,10 @@ struct pmvd_item {
 	struct pmvd_peer *peer;
 };
 
-/* The sending side of a rail: items[head..posted) are the device's, items[posted..tail) wait for a kick. */
+/*
+ * The sending side of a rail: items[head..posted) are the device's, items[posted..tail) wait for a
+ * kick.
+ */
 struct pmvd_tx {
 	struct ibv_mr *mr;           /* of all transmit buffers */
 	uint32_t depth;              /* of the items in use, power of two */
@@ -94,7 +99,8 @@ struct pmvd_rail {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *send_cq, *recv_cq;
 	struct ibv_qp *qp;
-	uint32_t run; /* times the queue pair was started: completions of earlier ones are ignored */
+	/* times the queue pair was started: completions of earlier ones are ignored */
+	uint32_t run;
 	bool is_failed;    /* the queue pair is in error and waits to be started again */
 	bool is_broken;    /* ... and can't be: until it is opened anew */
 	bool is_port_down; /* as the device says */
@@ -147,7 +153,10 @@ static inline struct pmvd_dev *pmvd_of(struct pm_dev *dev)
 	return (struct pmvd_dev *)dev;
 }
 
-/* A work request's name: the run it belongs to, and its place in the ring or the number of its buffer. */
+/*
+ * A work request's name: the run it belongs to, and its place in the ring or the number of its
+ * buffer.
+ */
 static inline uint64_t pmvd_work(const struct pmvd_rail *rail, uint32_t index)
 {
 	return (uint64_t)rail->run << 32 | index;

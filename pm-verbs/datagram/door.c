@@ -66,7 +66,9 @@ void pmvd_door_close(struct pmvd_dev *d)
 	d->door = 0;
 }
 
-/* The peer's host on a rail of ours that works: its IPv4 address in network byte order, 0 = none. */
+/*
+ * The peer's host on a rail of ours that works: its IPv4 address in network byte order, 0 = none.
+ */
 static uint32_t host_of(const struct pmvd_dev *d, const struct pmvd_peer *peer)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};

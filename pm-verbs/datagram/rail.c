@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * rail - what is opened of one port: context, protection domain, a completion queue for each direction with one channel
- * for both, the registered buffers and the UD queue pair. One in error is reset, which takes all work back
- * from the device at once; completions of before that are told by their run and count for nothing.
+ * rail - what is opened of one port: context, protection domain, a completion queue for each
+ * direction with one channel for both, the registered buffers and the UD queue pair. One in error
+ * is reset, which takes all work back from the device at once; completions of before that are told
+ * by their run and count for nothing.
  */
 #include "pm-verbs/datagram/rail.h"
 

@@ -5,7 +5,10 @@
 
 #include "pm-verbs/datagram/device.h"
 
-/* In this order: @device, for entry @gid of @port; then, when all ports are known, what is needed of it. */
+/*
+ * In this order: @device, for entry @gid of @port; then, when all ports are known, what is needed
+ * of it.
+ */
 int pmvd_rail_take(struct pmvd_dev *d, struct pmvd_rail *rail, const struct pmv_port *port, int gid,
 		   struct ibv_device *device);
 int pmvd_rail_open(struct pmvd_dev *d, struct pmvd_rail *rail);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * sleep - one epoll descriptor for all: completion channels and asynchronous events. An event is asked for first and
- * the queue looked at then: what comes between the two is seen or wakes.
+ * sleep - one epoll descriptor for all: completion channels and asynchronous events. An event is
+ * asked for first and the queue looked at then: what comes between the two is seen or wakes.
  */
 #include "pm-verbs/datagram/sleep.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * trouble - rails that fail, and calls that a device refuses. All parts note these here; a failed rail is started again
- * by rail.c, at the next look at its state.
+ * trouble - rails that fail, and calls that a device refuses. All parts note these here; a failed
+ * rail is started again by rail.c, at the next look at its state.
  */
 #include "pm-verbs/datagram/trouble.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * tx - packets gather in the rail's ring and go to the device in one call. The last of each batch is signalled, and
- * some between; a completion tells of all packets before it. Short ones are copied by the device at once, so
- * their buffers are free again.
+ * tx - packets gather in the rail's ring and go to the device in one call. The last of each batch
+ * is signalled, and some between; a completion tells of all packets before it. Short ones are
+ * copied by the device at once, so their buffers are free again.
  */
 #include "pm-verbs/datagram/tx.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * address - the link's part of the context address: version, number of rails, bytes of a receive buffer,
- * and per rail what the other side needs to greet us. Little-endian; bytes of others are checked here.
+ * address - the link's part of the context address: version, number of rails, bytes of a receive
+ * buffer, and per rail what the other side needs to greet us. Little-endian; bytes of others are
+ * checked here.
  *
  *   u8 version, u8 rails, u16 zero, u32 buffer bytes;
- *   per rail: u8 gid[16], u32 queue pair, u16 lid, u16 MTU, u8 protocol, u8 zero, u8 rails missing before it,
+ *   per rail: u8 gid[16], u32 queue pair, u16 lid, u16 MTU, u8 protocol, u8 zero, u8 rails missing
+ *   before it,
  *   u8 zero
  */
 #ifndef PM_VERBS_HW_ADDRESS_H
@@ -42,9 +44,10 @@ struct pmv_pair {
 };
 
 /*
- * The ways between two addresses in an order that both sides find alike, whichever calls itself ours: rails of
- * equal number, those that are missing counted, or, when no such two match, all that do. Their number (at most PM_RAILS_MAX), or -EHOSTUNREACH
- * with a sentence. @is_lower: our node number is the lower one.
+ * The ways between two addresses in an order that both sides find alike, whichever calls itself
+ * ours: rails of equal number, those that are missing counted, or, when no such two match, all that
+ * do. Their number (at most PM_RAILS_MAX), or -EHOSTUNREACH with a sentence. @is_lower: our node
+ * number is the lower one.
  */
 int pmv_address_pairs(const struct pmv_address *ours, const struct pmv_address *theirs,
 		      bool is_lower, struct pmv_pair *ret, char *why, size_t why_size);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* cq - the room in a rail's completion queue. It never overflows: what may complete is counted before it is posted. */
+/*
+ * cq - the room in a rail's completion queue. It never overflows: what may complete is counted
+ * before it is posted.
+ */
 #include "pm-verbs/hw/cq.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* discover - asks the library which devices and ports there are, and hands on those that become rails. */
+/*
+ * discover - asks the library which devices and ports there are, and hands on those that become
+ * rails.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -111,8 +114,8 @@ static size_t list_name(char *text, size_t size, size_t used, const char *name)
 }
 
 /*
- * A rail has the number that it has where all ports are active, so that both ends of a wire call it alike. The
- * note names the ports that are not active.
+ * A rail has the number that it has where all ports are active, so that both ends of a wire call it
+ * alike. The note names the ports that are not active.
  */
 static void number_rails(const struct pmv_discovery *d, struct ports *ports, const uint32_t *chosen,
 			 int n)

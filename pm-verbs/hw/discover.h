@@ -19,8 +19,9 @@ struct pmv_discovery {
 	char *note; /* room for what is left out, NULL = nobody asks */
 	size_t note_size;
 	/*
-	 * Called for each port that becomes a rail, in their order, at most PM_RAILS_MAX: @gid is the entry of
-	 * port->gids to use, @device is there during the call only. An error ends it all.
+	 * Called for each port that becomes a rail, in their order, at most PM_RAILS_MAX: @gid is
+	 * the entry of port->gids to use, @device is there during the call only. An error ends it
+	 * all.
 	 */
 	int (*take)(void *arg, const struct pmv_port *port, int gid, struct ibv_device *device);
 	void *arg;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* events - what the devices say besides completions: a port fails or comes back, a queue pair takes no more receives. */
+/*
+ * events - what the devices say besides completions: a port fails or comes back, a queue pair takes
+ * no more receives.
+ */
 #include "pm-verbs/hw/events.h"
 
 #include "pm-verbs/hw/shared.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* greeter - the UD queue pair of a rail that greetings go by, their buffers, and the paths they take. */
+/*
+ * greeter - the UD queue pair of a rail that greetings go by, their buffers, and the paths they
+ * take.
+ */
 #ifndef PM_VERBS_HW_GREETER_H
 #define PM_VERBS_HW_GREETER_H
 
@@ -12,8 +15,8 @@ int pmv_greeter_open(struct pmv_link *link, struct pmv_rail *rail, const char **
 void pmv_greeter_close(struct pmv_link *link, struct pmv_rail *rail);
 
 /*
- * Sends @len bytes, at most PMV_DATAGRAM, to the queue pair @number at the end of @path. A greeting that can't be sent
- * now is lost.
+ * Sends @len bytes, at most PMV_DATAGRAM, to the queue pair @number at the end of @path. A greeting
+ * that can't be sent now is lost.
  */
 void pmv_greeter_send(struct pmv_link *link, struct pmv_rail *rail, struct pmv_path *path,
 		      uint32_t number, const uint8_t *bytes, size_t len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * library - libibverbs as a table of functions, found by dlopen when the first context wants it: a machine
- * without the library runs everything else. Calls that its header inlines go by context->ops as there.
- * Tests put a table of their own in its place.
+ * library - libibverbs as a table of functions, found by dlopen when the first context wants it: a
+ * machine without the library runs everything else. Calls that its header inlines go by
+ * context->ops as there. Tests put a table of their own in its place.
  */
 #ifndef PM_VERBS_HW_LIBRARY_H
 #define PM_VERBS_HW_LIBRARY_H

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* link - what all parts of a link use: its random numbers, and the note of what a device refused. */
+/*
+ * link - what all parts of a link use: its random numbers, and the note of what a device refused.
+ */
 #include "pm-verbs/hw/link.h"
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link - the state of an open link. Each field has one file that writes it, named before the fields; others read them.
- * The files of hw/ know ports, queue pairs, completions and memory. They know no peer: it is a pointer to them, and what
- * has to be told goes up by callbacks. So do conn/ and data/ with what lies above them:
+ * link - the state of an open link. Each field has one file that writes it, named before the
+ * fields; others read them. The files of hw/ know ports, queue pairs, completions and memory. They
+ * know no peer: it is a pointer to them, and what has to be told goes up by callbacks. So do conn/
+ * and data/ with what lies above them:
  *
  *   hw/ <-- conn/ <-- data/ <-- device.c, progress.c, state.c
  *
@@ -80,7 +81,8 @@ struct pmv_datagram {
 	struct pmv_work work;      /* first */
 	struct pmv_datagram *next; /* free list of those that go out */
 	struct pmv_rail *rail;
-	uint8_t *data; /* PMV_DATAGRAM bytes; what comes in stands behind 40 bytes of routing header */
+	/* PMV_DATAGRAM bytes; what comes in stands behind 40 bytes of routing header */
+	uint8_t *data;
 };
 #define PMV_GRH 40
 #define PMV_DATAGRAM 128
@@ -103,10 +105,11 @@ struct pmv_qp {
 	bool is_failed;       /* in error: waits for what was posted */
 	bool is_stuck;        /* it could not be put into error */
 	bool is_probing;
-	bool is_shared;     /* receives by the rail's shared ones; and for its end: */
-	bool is_last;       /* the device said that it takes no more of them */
-	bool is_quiet;      /* so it is: what is in the completion queue by now is all */
-	uint64_t silent_ns; /* the time when that is not waited for any longer, 0 = it is not ending */
+	bool is_shared; /* receives by the rail's shared ones; and for its end: */
+	bool is_last;   /* the device said that it takes no more of them */
+	bool is_quiet;  /* so it is: what is in the completion queue by now is all */
+	/* the time when that is not waited for any longer, 0 = it is not ending */
+	uint64_t silent_ns;
 	/* since its port failed: stall.c */
 	uint32_t n_watched; /* sends posted before that have not come back */
 	uint32_t n_seen;    /* ... at the latest look */
@@ -194,7 +197,10 @@ struct pmv_hw_callbacks {
 
 /* Connections and peers tell this to the messages and the operations that go over them. */
 struct pmv_conn_callbacks {
-	/* The other side has received @received messages of ours and takes @credits more: the others are sent again. */
+	/*
+	 * The other side has received @received messages of ours and takes @credits more: the
+	 * others are sent again.
+	 */
 	void (*settle)(struct pmv_link *link, struct pm_link_peer *peer, uint64_t received,
 		       uint32_t credits);
 	/* The connection is there: what waits may go. */
@@ -211,7 +217,9 @@ struct pmv_conn_callbacks {
 	void (*given_up)(struct pmv_link *link, struct pm_link_peer *peer);
 	/* The peer is deleted: what it sent is not handed out any more. */
 	void (*deleted)(struct pmv_link *link, struct pm_link_peer *peer);
-	/* Sends a control message as soon as there is a credit. False: no memory, the peer is lost. */
+	/*
+	 * Sends a control message as soon as there is a credit. False: no memory, the peer is lost.
+	 */
 	bool (*send_control)(struct pmv_link *link, struct pm_link_peer *peer, uint8_t kind,
 			     const struct pmv_control *control);
 };
@@ -262,7 +270,10 @@ struct pmv_link {
 	/* conn/connection.c; conn/closing.c counts those that begin to close */
 	uint32_t n_greeting; /* peers in GREETING */
 	uint32_t n_closing;  /* peers in CLOSING */
-	/* conn/roster.c; hw/qp.c sets is_crowded when a place becomes free, and conn/evict.c clears it */
+	/*
+	 * conn/roster.c; hw/qp.c sets is_crowded when a place becomes free, and conn/evict.c clears
+	 * it
+	 */
 	uint32_t n_most;              /* queue pairs at most */
 	struct pm_link_peer *waiting; /* for a place, first come first */
 	struct pm_link_peer **waiting_tail;
@@ -306,7 +317,10 @@ static inline uint64_t pmv_now(struct pmv_link *link)
 }
 
 uint64_t pmv_random(struct pmv_link *link);
-/* A device, or its library, refused a call that it must not refuse: told in the dump. @err: an errno, of either sign. */
+/*
+ * A device, or its library, refused a call that it must not refuse: told in the dump. @err: an
+ * errno, of either sign.
+ */
 void pmv_note_refusal(struct pmv_link *link, const char *what, int err);
 
 #endif

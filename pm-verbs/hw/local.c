@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * local - the program's memory at this end of one-sided operations. A registration belongs to a rail, so each rail
- * keeps its own (pinned.h), all rails together up to verbs.pinned. An operation on more than half of its rail's share,
- * or on more than the lock limit still allows, gets a part of its range at a time.
+ * local - the program's memory at this end of one-sided operations. A registration belongs to a
+ * rail, so each rail keeps its own (pinned.h), all rails together up to verbs.pinned. An operation
+ * on more than half of its rail's share, or on more than the lock limit still allows, gets a part
+ * of its range at a time.
  */
 #include <errno.h>
 #include <sys/resource.h>
@@ -127,7 +128,10 @@ static int get(struct pinned *pinned, uint8_t *addr, size_t len, bool is_source,
 	return err;
 }
 
-/* The part of @len bytes that is registered, at most @most: parts end with a page, so that they share none. */
+/*
+ * The part of @len bytes that is registered, at most @most: parts end with a page, so that they
+ * share none.
+ */
 static size_t part_of(const uint8_t *addr, uint64_t len, uint64_t most)
 {
 	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;

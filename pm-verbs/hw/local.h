@@ -16,8 +16,8 @@ uint64_t pmv_local_share(uint64_t asked, uint64_t lock_limit, uint64_t memory, u
 /* When the rails are open; they close it. */
 int pmv_local_open(struct pmv_link *link);
 /*
- * A registration that covers the bytes from @addr on, all @len or as many as can be had at once; pinned_put() gives it
- * back. -ENOBUFS, or -ENOMEM while others have some: not now.
+ * A registration that covers the bytes from @addr on, all @len or as many as can be had at once;
+ * pinned_put() gives it back. -ENOBUFS, or -ENOMEM while others have some: not now.
  */
 int pmv_local_get(struct pmv_link *link, struct pmv_rail *rail, uint8_t *addr, uint64_t len,
 		  bool is_source, struct regcache_entry **ret_entry);

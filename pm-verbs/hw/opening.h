@@ -6,7 +6,9 @@
 #include "pm-verbs/hw/library.h"
 #include "pm-verbs/hw/port.h"
 
-/* The library, or NULL with a sentence. It is not looked for where the kernel has no RDMA at all. */
+/*
+ * The library, or NULL with a sentence. It is not looked for where the kernel has no RDMA at all.
+ */
 const struct verbs *pmv_load(char *why, size_t why_size);
 /* 0 or -errno, which is also in errno. */
 int pmv_set_nonblocking(int fd);

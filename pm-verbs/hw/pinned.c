@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * pinned - asks `unmap` before each look into the cache, and has memory watched before it is registered.
+ * pinned - asks `unmap` before each look into the cache, and has memory watched before it is
+ * registered.
  */
 #include "pm-verbs/hw/pinned.h"
 

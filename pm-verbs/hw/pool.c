@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * pool - buffers for messages, registered with every rail, in chunks that are made when needed and kept. When no
- * more can be registered, messages that wait to be read are copied into plain ones.
+ * pool - buffers for messages, registered with every rail, in chunks that are made when needed and
+ * kept. When no more can be registered, messages that wait to be read are copied into plain ones.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -17,7 +17,10 @@ void pmv_list_prepend(struct pmv_list *list, struct pmv_list *front);
 /* NULL: no memory can be had. */
 struct pmv_slot *pmv_slot_get(struct pmv_link *link);
 #define PMV_KEPT 16 /* free buffers that are left to what goes out */
-/* One to receive into, of memory that is registered for it; NULL: none can be had, or lately could not. */
+/*
+ * One to receive into, of memory that is registered for it; NULL: none can be had, or lately could
+ * not.
+ */
 struct pmv_slot *pmv_slot_more(struct pmv_link *link);
 static inline struct pmv_slot *pmv_slot_spare(struct pmv_link *link)
 {

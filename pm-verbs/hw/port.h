@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * port - what is known of an RDMA port, which ports become rails, which of a port's addresses is ours, and
- * whether two ports can talk. Pure decisions: it asks no library; discover.c fills the structs.
+ * port - what is known of an RDMA port, which ports become rails, which of a port's addresses is
+ * ours, and whether two ports can talk. Pure decisions: it asks no library; discover.c fills the
+ * structs.
  */
 #ifndef PM_VERBS_HW_PORT_H
 #define PM_VERBS_HW_PORT_H
@@ -49,8 +50,8 @@ int pmv_port_gid(const struct pmv_port *port, uint32_t index, char *why, size_t 
 bool pmv_port_is_named(const struct pmv_port *port, const char *name);
 
 /*
- * Which of @ports become rails: the active ones, or those of them that are named, in that order, at most @max.
- * Their number, or -ENODEV with a sentence; their indices in @ret.
+ * Which of @ports become rails: the active ones, or those of them that are named, in that order, at
+ * most @max. Their number, or -ENODEV with a sentence; their indices in @ret.
  */
 int pmv_port_choose(const struct pmv_port *ports, uint32_t n_ports, const char *names, size_t width,
 		    uint32_t n_names, uint32_t *ret, uint32_t max, char *why, size_t why_size);
@@ -71,7 +72,10 @@ int pmv_port_reaches(const struct pmv_end *ours, const struct pmv_end *theirs, c
 
 /* Says what to do about @limit bytes of lockable memory (UINT64_MAX: it is not limited). */
 void pmv_port_explain_memlock(uint64_t limit, const char *what, char *why, size_t why_size);
-/* Says why device @name with its file @node could not be opened. -EPERM: it is not for this user; else -ENODEV. */
+/*
+ * Says why device @name with its file @node could not be opened. -EPERM: it is not for this user;
+ * else -ENODEV.
+ */
 int pmv_port_explain_open(int err, const char *name, const char *node, char *why, size_t why_size);
 
 const char *pmv_protocol_name(unsigned int protocol);

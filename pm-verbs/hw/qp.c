@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * qp - RC queue pairs: making, connecting, stopping and destroying them. A queue pair that was stopped stays until all
- * that was posted to it has come back. Then link->from_hw tells its owner, who knows what the queue pair was for.
+ * qp - RC queue pairs: making, connecting, stopping and destroying them. A queue pair that was
+ * stopped stays until all that was posted to it has come back. Then link->from_hw tells its owner,
+ * who knows what the queue pair was for.
  */
 #include "pm-verbs/hw/qp.h"
 

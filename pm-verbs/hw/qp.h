@@ -10,7 +10,10 @@ struct pmv_qp_start {
 	uint32_t number, psn;
 };
 
-/* A queue pair with rail, peer, lane, completions and kind of receives of @want; it counts as a place. 0 or -errno. */
+/*
+ * A queue pair with rail, peer, lane, completions and kind of receives of @want; it counts as a
+ * place. 0 or -errno.
+ */
 int pmv_qp_make(struct pmv_link *link, const struct pmv_qp *want, struct pmv_qp **ret_qp);
 int pmv_qp_to_init(struct pmv_link *link, struct pmv_qp *qp);
 /* Connects it to the queue pair @theirs at @end: it may send from then on. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * rail - what is opened of one port: context, protection domain, one completion queue with its channel, and the
- * queue pair that greetings go by.
+ * rail - what is opened of one port: context, protection domain, one completion queue with its
+ * channel, and the queue pair that greetings go by.
  */
 #include <errno.h>
 #include <stdlib.h>

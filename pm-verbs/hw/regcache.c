@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * regcache - an array of ranges ordered by address, and the idle entries in order of their last use.
+ * regcache - an array of ranges ordered by address, and the idle entries in order of their last
+ * use.
  *
- * No range of the array lies inside another: what a new one covers is dropped, and what is covered is a
- * hit. So starts and ends ascend together, and both questions (who covers this range, who touches
- * it) are a binary search and a short walk. tsearch(3) knows neither neighbours nor ranges; a tree
- * would save moving the array's tail, which is nothing beside the registration that comes with it.
- * Ranges may overlap: slices of one array that share a page are registered once each, where joining
- * them would register the array anew for each slice.
+ * No range of the array lies inside another: what a new one covers is dropped, and what is covered
+ * is a hit. So starts and ends ascend together, and both questions (who covers this range, who
+ * touches it) are a binary search and a short walk. tsearch(3) knows neither neighbours nor ranges;
+ * a tree would save moving the array's tail, which is nothing beside the registration that comes
+ * with it. Ranges may overlap: slices of one array that share a page are registered once each,
+ * where joining them would register the array anew for each slice.
  */
 #include "pm-verbs/hw/regcache.h"
 
@@ -61,7 +62,10 @@ const struct regcache_count *regcache_count(const struct regcache *cache)
 	return &cache->count;
 }
 
-/* --- idle entries, oldest use first ---------------------------------------------------------------- */
+/*
+ * --- idle entries, oldest use first
+ * ----------------------------------------------------------------
+ */
 
 static void idle_add(struct regcache *cache, struct regcache_entry *entry)
 {
@@ -87,7 +91,10 @@ static void idle_remove(struct regcache *cache, struct regcache_entry *entry)
 	entry->prev = entry->next = NULL;
 }
 
-/* --- the end of an entry -------------------------------------------------------------------------- */
+/*
+ * --- the end of an entry
+ * --------------------------------------------------------------------------
+ */
 
 static int try_deregister(struct regcache *cache, struct regcache_entry *entry)
 {
@@ -136,7 +143,10 @@ static void doom(struct regcache *cache, struct regcache_entry *entry)
 	deregister(cache, entry);
 }
 
-/* --- the array ------------------------------------------------------------------------------------ */
+/*
+ * --- the array
+ * ------------------------------------------------------------------------------------
+ */
 
 /* The first slot that ends above @addr; n_slots if none does. */
 static uint32_t first_above(const struct regcache *cache, uintptr_t addr)
@@ -168,8 +178,8 @@ static void drop(struct regcache *cache, uint32_t first, uint32_t last)
 }
 
 /*
- * An entry that covers the pages and has the access, or NULL. Then @want gets the access of those that
- * cover them as well, so that the new one does what they did.
+ * An entry that covers the pages and has the access, or NULL. Then @want gets the access of those
+ * that cover them as well, so that the new one does what they did.
  */
 static struct regcache_entry *find(const struct regcache *cache, struct want *want)
 {
@@ -273,7 +283,10 @@ uint32_t regcache_flush(struct regcache *cache)
 	return regcache_invalidate(cache, 0, UINTPTR_MAX);
 }
 
-/* --- registering ----------------------------------------------------------------------------------- */
+/*
+ * --- registering
+ * -----------------------------------------------------------------------------------
+ */
 
 /* Gives up idle entries, oldest first, until @bytes are free. Whether any were. */
 static bool evict(struct regcache *cache, uint64_t bytes)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * regcache - registrations of user memory that are kept for the next operation on the same pages. Owns
- * which ranges are registered, who uses them and which goes first when the bound is reached. It
- * registers through two callbacks and knows no verbs, thread or clock; who unmaps memory is
- * told to it by regcache_invalidate. One thread at a time.
+ * regcache - registrations of user memory that are kept for the next operation on the same pages.
+ * Owns which ranges are registered, who uses them and which goes first when the bound is reached.
+ * It registers through two callbacks and knows no verbs, thread or clock; who unmaps memory is told
+ * to it by regcache_invalidate. One thread at a time.
  *
  *     get --> in use --put--> idle --get--> in use        found by address
  *               |               |
@@ -71,8 +71,8 @@ uint32_t regcache_destroy(struct regcache *cache);
 
 /*
  * A registration of all pages of [addr, addr + len) with at least these access bits, in use until
- * regcache_put. -EINVAL: no such range; -E2BIG: more than the limit, do it in parts; -ENOBUFS: the limit
- * is reached by what is in use; -ENOMEM: so says reg, or malloc; else what reg said.
+ * regcache_put. -EINVAL: no such range; -E2BIG: more than the limit, do it in parts; -ENOBUFS: the
+ * limit is reached by what is in use; -ENOMEM: so says reg, or malloc; else what reg said.
  */
 int regcache_get(struct regcache *cache, const void *addr, size_t len, int access,
 		 struct regcache_entry **ret_entry);
@@ -82,8 +82,8 @@ int regcache_get_fresh(struct regcache *cache, const void *addr, size_t len, int
 void regcache_put(struct regcache *cache, struct regcache_entry *entry);
 
 /*
- * These addresses have or will have other pages: what touches them is found no more, and goes now or
- * with its last user. Returns how many that were.
+ * These addresses have or will have other pages: what touches them is found no more, and goes now
+ * or with its last user. Returns how many that were.
  */
 uint32_t regcache_invalidate(struct regcache *cache, uintptr_t addr, size_t len);
 /* The same for all. */

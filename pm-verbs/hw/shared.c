@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * shared - receives that the connections of a rail share, where the device can: a peer costs its queue pair and no
- * buffers. There are as many as all connections need, up to a bound; beyond that credits promise more than there is,
- * and a sender that finds none is told by the device to try again.
+ * shared - receives that the connections of a rail share, where the device can: a peer costs its
+ * queue pair and no buffers. There are as many as all connections need, up to a bound; beyond that
+ * credits promise more than there is, and a sender that finds none is told by the device to try
+ * again.
  *
- * The place of a message that arrived is filled at once, so a user who reads nothing takes no receives away from
- * control messages. When no more memory can be registered the message is copied aside, and its buffer receives again.
+ * The place of a message that arrived is filled at once, so a user who reads nothing takes no
+ * receives away from control messages. When no more memory can be registered the message is copied
+ * aside, and its buffer receives again.
  *
- * The receives do not come back with the end of a queue pair. The device says when it takes no more of them; what
- * is in the completion queue then is all, so after a look that found its end the connection has ended. A device that
- * does not say so (soft-RoCE before Linux 6.5) is made to stop by the RESET state; elsewhere this could throw
- * completions away. A buffer that a message was half in may be lost with its queue pair. Queues
- * give buffers out in the order of posting, so one that was overtaken by a whole queue of others is
- * taken to be missing. Another one is posted for it. The missing one itself stays untouched, and is
- * back when the queue is closed, with the last connection.
+ * The receives do not come back with the end of a queue pair. The device says when it takes no more
+ * of them; what is in the completion queue then is all, so after a look that found its end the
+ * connection has ended. A device that does not say so (soft-RoCE before Linux 6.5) is made to stop
+ * by the RESET state; elsewhere this could throw completions away. A buffer that a message was half
+ * in may be lost with its queue pair. Queues give buffers out in the order of posting, so one that
+ * was overtaken by a whole queue of others is taken to be missing. Another one is posted for it.
+ * The missing one itself stays untouched, and is back when the queue is closed, with the last
+ * connection.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -128,7 +131,9 @@ void pmv_shared_post_more(struct pmv_link *link, struct pmv_rail *rail)
 	const struct pmv_shared *shared = &rail->shared;
 
 	while (pmv_shared_is_short(shared)) {
-		/* without any the connections stand still: so few are taken even of the last ones */
+		/*
+		 * without any the connections stand still: so few are taken even of the last ones
+		 */
 		bool is_bare = shared->posted - shared->missing < PMV_RESERVE;
 		struct pmv_slot *slot = is_bare ? pmv_slot_get(link) : pmv_slot_spare(link);
 
@@ -287,8 +292,8 @@ void pmv_shared_last(struct pmv_link *link, struct pmv_rail *rail, uint32_t numb
 }
 
 /*
- * A queue pair that sends nothing learns of its failure by the device's word only. Completions that tell why come
- * first.
+ * A queue pair that sends nothing learns of its failure by the device's word only. Completions that
+ * tell why come first.
  */
 static int lose_fallen(struct pmv_link *link)
 {
@@ -312,7 +317,10 @@ static int lose_fallen(struct pmv_link *link)
 	return n;
 }
 
-/* The next connections do not share, or share what is made anew when the last of the old ones has ended. */
+/*
+ * The next connections do not share, or share what is made anew when the last of the old ones has
+ * ended.
+ */
 static int lose_all(struct pmv_link *link, struct pmv_rail *rail)
 {
 	const char *why = rail->shared.is_failed ? "the receives that it shares have failed"
@@ -344,7 +352,10 @@ static bool becomes_quiet(struct pmv_link *link, struct pmv_qp *qp)
 	return true;
 }
 
-/* The completion queue was looked into since the last turn: who was quiet then and is emptied now has ended. */
+/*
+ * The completion queue was looked into since the last turn: who was quiet then and is emptied now
+ * has ended.
+ */
 static int end_all(struct pmv_link *link)
 {
 	struct pmv_qp *list = link->ending, *qp;

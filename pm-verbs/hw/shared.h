@@ -15,7 +15,9 @@ bool pmv_shared_ready(struct pmv_link *link, struct pmv_rail *rail);
 int pmv_shared_join(struct pmv_link *link, struct pmv_qp *qp);
 void pmv_shared_leave(struct pmv_link *link, struct pmv_rail *rail, uint32_t number);
 
-/* One came back: the queue pair it was taken by, NULL when that is no more. Its place is empty now. */
+/*
+ * One came back: the queue pair it was taken by, NULL when that is no more. Its place is empty now.
+ */
 struct pmv_qp *pmv_shared_taken(struct pmv_slot *slot, uint32_t number);
 /* Fills the place with the same buffer. */
 void pmv_shared_again(struct pmv_link *link, struct pmv_slot *slot);
@@ -53,7 +55,10 @@ static inline struct pmv_slot *pmv_shared_replace(struct pmv_link *link, struct 
 	return slot;
 }
 
-/* The queue pair has failed and what was sent has come back: from_hw->qp_ended() when no message can come any more. */
+/*
+ * The queue pair has failed and what was sent has come back: from_hw->qp_ended() when no message
+ * can come any more.
+ */
 void pmv_shared_end(struct pmv_link *link, struct pmv_qp *qp);
 /* The device's word that the queue pair takes no more. */
 void pmv_shared_last(struct pmv_link *link, struct pmv_rail *rail, uint32_t number);
@@ -61,7 +66,10 @@ void pmv_shared_last(struct pmv_link *link, struct pmv_rail *rail, uint32_t numb
 void pmv_shared_failed(struct pmv_link *link, struct pmv_rail *rail);
 /* After a look into the completion queues, while link->is_ending: things that happened. */
 int pmv_shared_turn(struct pmv_link *link);
-/* After that, when the devices have been heard: which of the ending queue pairs take no more. The same. */
+/*
+ * After that, when the devices have been heard: which of the ending queue pairs take no more. The
+ * same.
+ */
 int pmv_shared_settle(struct pmv_link *link);
 /* Nanoseconds until the turn is needed without an event. */
 uint64_t pmv_shared_deadline(const struct pmv_link *link, uint64_t now);

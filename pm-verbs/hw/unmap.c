@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * unmap - one userfaultfd per process (a mapping can belong to only one), a thread that reads its events
- * and notes them for each watch. The thread starts with the first memory that is watched: most contexts
- * watch none.
+ * unmap - one userfaultfd per process (a mapping can belong to only one), a thread that reads its
+ * events and notes them for each watch. The thread starts with the first memory that is watched:
+ * most contexts watch none.
  *
  * Ranges are registered for write protection and no page is ever protected: so there are no page
- * faults to resolve, only the events of the mappings. (Registered for missing pages, as others do, memory
- * that was discarded makes read(2) into it fail with EFAULT until somebody unregisters it.) It needs
- * no privilege with UFFD_USER_MODE_ONLY. Replacing libc's munmap and its kin, in their tables or
- * their instructions, was the other way: it races with running threads, misses system calls made
- * elsewhere, and fights with libraries that do the same.
+ * faults to resolve, only the events of the mappings. (Registered for missing pages, as others do,
+ * memory that was discarded makes read(2) into it fail with EFAULT until somebody unregisters it.)
+ * It needs no privilege with UFFD_USER_MODE_ONLY. Replacing libc's munmap and its kin, in their
+ * tables or their instructions, was the other way: it races with running threads, misses system
+ * calls made elsewhere, and fights with libraries that do the same.
  *
- * munmap takes the pages away, lets others map there, and only then sends its event. The kernel counts changes
- * from before the pages go to after the event was read, and refuses UFFDIO_COPY while there are any:
- * unmap_poll asks by a copy of nothing.
+ * munmap takes the pages away, lets others map there, and only then sends its event. The kernel
+ * counts changes from before the pages go to after the event was read, and refuses UFFDIO_COPY
+ * while there are any: unmap_poll asks by a copy of nothing.
  *
- * Stopped or frozen, the reader may leave a thread waiting in munmap, killable, until the process goes on. A
- * cgroup of such a process is not reported as frozen, though nothing of it runs: who freezes must not wait for that.
+ * Stopped or frozen, the reader may leave a thread waiting in munmap, killable, until the process
+ * goes on. A cgroup of such a process is not reported as frozen, though nothing of it runs: who
+ * freezes must not wait for that.
  *
- * Under the lock nobody allocates, frees or unmaps: that would wait for the reader, who waits for the lock.
+ * Under the lock nobody allocates, frees or unmaps: that would wait for the reader, who waits for
+ * the lock.
  */
 #include "pm-verbs/hw/unmap.h"
 
@@ -42,7 +44,10 @@
 #define NOTES 64                /* ranges a watch remembers; more become "all" */
 #define STACK_BYTES (256 << 10) /* of the reader; a process's thread-local storage is part of it */
 
-/* From a kernel that has the last of them on (5.18), the count of changes is exact, and fork copies pinned pages. */
+/*
+ * From a kernel that has the last of them on (5.18), the count of changes is exact, and fork copies
+ * pinned pages.
+ */
 #define FEATURES                                                                                   \
 	(UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE |         \
 	 UFFD_FEATURE_EXACT_ADDRESS)
@@ -80,7 +85,10 @@ static struct {
 	pthread_t reader;
 } us = {.events = -1, .stop = -1, .pagemap = -1};
 
-/* --- the reader ------------------------------------------------------------------------------------- */
+/*
+ * --- the reader
+ * -------------------------------------------------------------------------------------
+ */
 
 static void note(struct unmap_watch *watch, uintptr_t addr, size_t len)
 {
@@ -106,8 +114,8 @@ static void note_all(const struct uffd_msg *msg)
 }
 
 /*
- * The unmapping thread goes on as soon as its event is read, so reading and noting are one under the
- * lock. Whether reading works.
+ * The unmapping thread goes on as soon as its event is read, so reading and noting are one under
+ * the lock. Whether reading works.
  */
 static bool read_events(void)
 {
@@ -151,11 +159,14 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-/* --- start and stop ---------------------------------------------------------------------------------- */
+/*
+ * --- start and stop
+ * ----------------------------------------------------------------------------------
+ */
 
 /*
- * The child has no reader, and its descriptors lead to its parent's memory; `forked` closes them. The
- * locks are not held across fork: handlers of others, which may unmap, run in between.
+ * The child has no reader, and its descriptors lead to its parent's memory; `forked` closes them.
+ * The locks are not held across fork: handlers of others, which may unmap, run in between.
  */
 static void in_child(void)
 {
@@ -367,7 +378,10 @@ void unmap_close(struct unmap_watch *watch)
 	free(watch);
 }
 
-/* --- a watch ------------------------------------------------------------------------------------------ */
+/*
+ * --- a watch
+ * ------------------------------------------------------------------------------------------
+ */
 
 /* Under the lock. */
 static bool is_told(const struct unmap_watch *watch)

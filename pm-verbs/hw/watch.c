@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * watch - queue pairs whose port has failed or come back: what they have posted by then has to come back (stall.c has the
- * reason). They are counted down here; stall.c ends the connections of those from which nothing comes.
+ * watch - queue pairs whose port has failed or come back: what they have posted by then has to come
+ * back (stall.c has the reason). They are counted down here; stall.c ends the connections of those
+ * from which nothing comes.
  */
 #include "pm-verbs/hw/watch.h"
 
-/* A queue pair has tried 7 times, 0.27 s apart. One that tries for longer loses its connection, but no message. */
+/*
+ * A queue pair has tried 7 times, 0.27 s apart. One that tries for longer loses its connection, but
+ * no message.
+ */
 #define STALL_NS 2000000000ull
 
 void pmv_watch_end(struct pmv_link *link, struct pmv_qp *qp)
@@ -36,7 +40,10 @@ void pmv_watch_rail(struct pmv_link *link, struct pmv_rail *rail)
 	uint64_t now = pmv_now(link);
 
 	for (struct pmv_qp *qp = link->qps; qp; qp = qp->next) {
-		/* those of ports that are down still had nowhere else to go while this one was down, too */
+		/*
+		 * those of ports that are down still had nowhere else to go while this one was
+		 * down, too
+		 */
 		bool is_concerned = qp->rail == rail || (qp->rail->is_down && !rail->is_down);
 
 		if (is_concerned && qp->peer && !qp->is_failed)

@@ -6,8 +6,8 @@
 #include "pm-verbs/hw/link.h"
 
 /*
- * The rail's port failed: its queue pairs are watched. Or it works again: those of them that have something posted are,
- * and those of ports that are down.
+ * The rail's port failed: its queue pairs are watched. Or it works again: those of them that have
+ * something posted are, and those of ports that are down.
  */
 void pmv_watch_rail(struct pmv_link *link, struct pmv_rail *rail);
 /* The queue pair is not watched any more. */

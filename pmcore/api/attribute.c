@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* attribute - numbers about a context, and its state as text. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * context - what stands behind a pmContext: the handle table of the process, and the tables of descriptors
- * that are open in one context. Internal to api/.
+ * context - what stands behind a pmContext: the handle table of the process, and the tables of
+ * descriptors that are open in one context. Internal to api/.
  */
 #ifndef PM_API_CONTEXT_H
 #define PM_API_CONTEXT_H
@@ -15,8 +15,10 @@
 #define CONTEXT_INBOUND 8192 /* receive buffers held at once */
 #define CONTEXT_OPS 1024     /* one-sided operations open at once */
 
-/* The slot that a descriptor names. The low half of a pmDesc is index + 1, the high half the generation, so
- * that a descriptor that was given back is never valid again. */
+/*
+ * The slot that a descriptor names. The low half of a pmDesc is index + 1, the high half the
+ * generation, so that a descriptor that was given back is never valid again.
+ */
 struct slot {
 	uint32_t generation; /* odd while open */
 	uint32_t next_free;  /* index + 1 in the free list, 0 = end */
@@ -82,8 +84,9 @@ int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)
 int fail_why(struct context *ctx, int negative);
 
 /*
- * Handle = generation << 8 | index. A lookup reads one word; opening and closing take a lock. The lookups
- * and the slot functions are inline because each of the calls of a message's path makes some.
+ * Handle = generation << 8 | index. A lookup reads one word; opening and closing take a lock. The
+ * lookups and the slot functions are inline because each of the calls of a message's path makes
+ * some.
  */
 struct context_handle {
 	pmContext handle; /* 0: free */
@@ -103,7 +106,9 @@ static inline struct context *context_get(pmContext handle)
 	return h->ctx;
 }
 
-/* rma.c: streams are quiet, and no read depends on one any more: 0, or -EAGAIN, poll and ask again. */
+/*
+ * rma.c: streams are quiet, and no read depends on one any more: 0, or -EAGAIN, poll and ask again.
+ */
 int rma_settle(struct context *ctx);
 
 int slot_table_init(struct slot_table *table, uint32_t element_size, uint32_t capacity);
@@ -159,8 +164,10 @@ static inline void slot_close(struct slot_table *table, pmDesc desc, struct slot
 #define slot_open(table, type, ret_desc) ((type *)slot_open_sized(table, sizeof(type), ret_desc))
 #define slot_get(table, type, desc) ((type *)slot_get_sized(table, sizeof(type), desc))
 
-/* Polls once; what arrives is stashed. Makes the progress that other calls than pmReceive owe. Returns 1 when
- * something was stashed, 0 if not. */
+/*
+ * Polls once; what arrives is stashed. Makes the progress that other calls than pmReceive owe.
+ * Returns 1 when something was stashed, 0 if not.
+ */
 int context_progress(struct context *ctx);
 int context_stash(struct context *ctx, const struct stashed *stashed);
 int context_note_dead(struct context *ctx, uint32_t node);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* error - the sentence of the last failure per thread, and the names of the codes. */
 #include <errno.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* node - who we are, who the others are, and what is known about them. */
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* receive - taking datagrams and giving their buffers back. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* rma - memory regions and one-sided reads and writes. */
 #include <errno.h>
 
 #include "pmcore/api/context.h"
 
 /*
- * pmHandle: [0] rkey, [1] length, [2] node, [3] check word. The check only catches bytes that are no handle;
- * access is decided by the rkey at the owner.
+ * pmHandle: [0] rkey, [1] length, [2] node, [3] check word. The check only catches bytes that are
+ * no handle; access is decided by the rkey at the owner.
  */
 #define CHECK 0x4f53434f52454d31ull
 

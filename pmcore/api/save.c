@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * save - quiescing, saving and restoring. The saved form is a header, the datagrams received but unread,
- * and the links' own states:
+ * save - quiescing, saving and restoring. The saved form is a header, the datagrams received but
+ * unread, and the links' own states:
  *
  *   struct saved_header; per datagram u32 source, u32 length, bytes; composite state
  */

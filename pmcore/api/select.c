@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* select - waiting: spin while it pays, yield when cores are short, sleep on the links' descriptors. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * select - waiting: spin while it pays, yield when cores are short, sleep on the links'
+ * descriptors.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -53,8 +56,9 @@ static void disarm(struct context *ctx, uint32_t armed)
 }
 
 /*
- * Arms all links: 0 and the longest sleep, or -EAGAIN with none armed. Each link looks after its timers then, also if another
- * one has something for the program, which may be busy with other things than to take it.
+ * Arms all links: 0 and the longest sleep, or -EAGAIN with none armed. Each link looks after its
+ * timers then, also if another one has something for the program, which may be busy with other
+ * things than to take it.
  */
 static int arm(struct context *ctx, uint64_t *ret_timeout_ns)
 {

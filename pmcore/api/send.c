@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* send - reserving, filling and sending datagrams. */
 #include <errno.h>
 

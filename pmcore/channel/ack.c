@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * ack - what we owe the peer: how far each of its rails has come, when we tell it, and what the next header says of it.
- * The peer's word about our packets is read by report.c.
+ * ack - what we owe the peer: how far each of its rails has come, when we tell it, and what the
+ * next header says of it. The peer's word about our packets is read by report.c.
  */
 #include "pmcore/channel/ack.h"
 #include "pmcore/channel/arrivals.h"
@@ -19,8 +19,9 @@ void ack_now(struct chan *chan, struct chan_peer *peer)
 }
 
 /*
- * Where our own packets leave with some time between them, on a slow or crowded link, the next of them carries the ack
- * if we wait for it. An eighth of the round trip more is nothing that the peer's timers notice.
+ * Where our own packets leave with some time between them, on a slow or crowded link, the next of
+ * them carries the ack if we wait for it. An eighth of the round trip more is nothing that the
+ * peer's timers notice.
  */
 static uint64_t ack_delay(const struct chan *chan, const struct chan_peer *peer)
 {
@@ -49,7 +50,9 @@ static bool is_worth(const struct chan *chan, const struct chan_flow *flow)
 	return flow->unacked >= chan->ack_every;
 }
 
-/* So many don't wait any longer for a packet that carries it, nor for a poll that brings nothing. */
+/*
+ * So many don't wait any longer for a packet that carries it, nor for a poll that brings nothing.
+ */
 static bool is_late(const struct chan *chan, const struct chan_flow *flow)
 {
 	return flow->unacked >= ACKS_PUT_OFF * chan->ack_every;

@@ -12,7 +12,10 @@ bool ack_arrival(struct chan *chan, struct chan_peer *peer, const struct wire_he
 		 uint32_t local_rail);
 /* The same for @n packets of data that are the next ones of their rail and ask for nothing. */
 void ack_next(struct chan *chan, struct chan_peer *peer, uint32_t rail, uint32_t n);
-/* The rail that the next header tells of (those that moved take turns), and its sack field. Then: it has left. */
+/*
+ * The rail that the next header tells of (those that moved take turns), and its sack field. Then:
+ * it has left.
+ */
 uint32_t ack_echo(const struct chan_flow *flow);
 uint32_t ack_bits(const struct chan *chan, const struct chan_peer *peer);
 void ack_told(struct chan_peer *peer, uint8_t type, uint32_t echo, uint16_t credit);

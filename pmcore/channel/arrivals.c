@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * arrivals - which packets have come, by sequence number: all before rx_next, and of those behind it the ones in a bitmap.
- * Knows nothing of what is in them.
+ * arrivals - which packets have come, by sequence number: all before rx_next, and of those behind
+ * it the ones in a bitmap. Knows nothing of what is in them.
  */
 #include "pmcore/channel/arrivals.h"
 #include "pmcore/channel/chan_private.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * chan_private - the engine's structures. The functions of each part are declared in its own header. A peer has a
- * small permanent part (struct chan_peer: numbers that must survive) and, while it is active, a flow
- * (struct chan_flow: windows, queues, timers) lent from a pool. Every module owns a part of the flow,
- * named in the comments; only that module writes it, and peer.c clears it before the flow is lent again.
+ * chan_private - the engine's structures. The functions of each part are declared in its own
+ * header. A peer has a small permanent part (struct chan_peer: numbers that must survive) and,
+ * while it is active, a flow (struct chan_flow: windows, queues, timers) lent from a pool. Every
+ * module owns a part of the flow, named in the comments; only that module writes it, and peer.c
+ * clears it before the flow is lent again.
  *
- * Two numberings run beside each other. seq counts DATA packets: acks, window and loss are about it.
- * mseq counts message packets (those with datagrams): order of delivery and credit are about it, and it
- * stands in the op field of a packet's first datagram. So a datagram never waits for lost one-sided
- * data that was sent before it, and control messages act on arrival.
+ * Two numberings run beside each other. seq counts DATA packets: acks, window and loss are about
+ * it. mseq counts message packets (those with datagrams): order of delivery and credit are about
+ * it, and it stands in the op field of a packet's first datagram. So a datagram never waits for
+ * lost one-sided data that was sent before it, and control messages act on arrival.
  */
 #ifndef PM_CHANNEL_PRIVATE_H
 #define PM_CHANNEL_PRIVATE_H
@@ -27,7 +28,10 @@
 
 #define CHAN_NEVER UINT64_MAX
 #define CHAN_NIL UINT16_MAX /* no slot */
-/* One-sided packets to one peer per chan_poll: so many, or so many bursts of a device that has them. */
+/*
+ * One-sided packets to one peer per chan_poll: so many, or so many bursts of a device that has
+ * them.
+ */
 #define CHAN_BURST 64
 #define CHAN_BURSTS 3
 #define CHAN_POLL_POSTS 512   /* packets per chan_poll */
@@ -244,7 +248,10 @@ struct rx_packet {
 
 enum op_kind { OP_FREE, OP_READ, OP_WRITE, OP_PULL };
 
-/* One-sided operation. READ, WRITE: the user's. PULL: a write of a peer, carried out here by reading. */
+/*
+ * One-sided operation. READ, WRITE: the user's. PULL: a write of a peer, carried out here by
+ * reading.
+ */
 struct chan_op {
 	struct dlist link; /* on the flow's pulls while there is something to ask for */
 	struct chan_peer *peer;

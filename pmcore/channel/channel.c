@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * channel - the engine as a whole: creation, signs of life that the user asks for, carrier, quiescence.
+ * channel - the engine as a whole: creation, signs of life that the user asks for, carrier,
+ * quiescence.
  */
 #include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"

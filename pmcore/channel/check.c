@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * check - the engine's invariants, recomputed from nothing and compared with what the modules keep:
  * every packet is in exactly one place, counters equal what they count. For tests; changes nothing.
@@ -183,7 +183,10 @@ static void check_ops(const struct chan *chan, uint32_t expected)
 	assert(outstanding == chan->outstanding);
 }
 
-/* The header that packets in a row are compared with is of an active peer, and its report has been heard. */
+/*
+ * The header that packets in a row are compared with is of an active peer, and its report has been
+ * heard.
+ */
 static void check_run(const struct chan *chan)
 {
 	const struct ack_report *heard;

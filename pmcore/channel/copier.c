@@ -1,12 +1,14 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * copier - an ordinary copy first fetches each line of the buffer from the cache of the core that read it last. Where that
- * core is far away, this takes longer than the whole rest of the copy. Stores past the caches fetch nothing, but then
- * the receiver has to read from memory. So they pay when they save the sender more time than they cost the receiver.
+ * copier - an ordinary copy first fetches each line of the buffer from the cache of the core that
+ * read it last. Where that core is far away, this takes longer than the whole rest of the copy.
+ * Stores past the caches fetch nothing, but then the receiver has to read from memory. So they pay
+ * when they save the sender more time than they cost the receiver.
  *
- * The sender can measure its own part only, in trials. A reader loses much the same by memory everywhere, so the
- * verdict is "far" when the ordinary copy costs the sender FAR_NS_PER_KIB more. Either way leaves the lines in another
- * state, which the next copy pays for. So the other way is used until each buffer has had its turn, and measured then.
+ * The sender can measure its own part only, in trials. A reader loses much the same by memory
+ * everywhere, so the verdict is "far" when the ordinary copy costs the sender FAR_NS_PER_KIB more.
+ * Either way leaves the lines in another state, which the next copy pays for. So the other way is
+ * used until each buffer has had its turn, and measured then.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/copier.h"
@@ -16,7 +18,10 @@
 
 /* Shorter messages are copied by the kernel, on this core: pm-udp/show.c. */
 #define LEN_MIN (24u << 10)
-/* From here on the copy of the processor's own string instruction is faster than that of the C library. */
+/*
+ * From here on the copy of the processor's own string instruction is faster than that of the C
+ * library.
+ */
 #define STRING_MIN (192u << 10)
 /*
  * Measured, ns per KiB more for the sender: between near cores up to 45. Messages of 32 and 64 KiB,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copier - how packets are filled that leave uncopied, so that the receiver reads them where they lie. The cost of an
- * ordinary copy depends on how far away the core is that read these buffers last. Nobody tells us: copier.c measures it.
+ * copier - how packets are filled that leave uncopied, so that the receiver reads them where they
+ * lie. The cost of an ordinary copy depends on how far away the core is that read these buffers
+ * last. Nobody tells us: copier.c measures it.
  */
 #ifndef PM_CHANNEL_COPIER_H
 #define PM_CHANNEL_COPIER_H
@@ -42,14 +43,18 @@ struct copier_run {
 /* The device has @buffers transmit buffers, and a run takes @run of them. */
 void copier_init(struct copier *copier, uint32_t buffers, uint32_t run);
 /*
- * How to fill the next run of a message, or of a range that is read, with @len bytes. *ret_is_timed: it is a sample, if it
- * gets all its packets (@is_full: it should), and then goes to copier_note.
+ * How to fill the next run of a message, or of a range that is read, with @len bytes.
+ * *ret_is_timed: it is a sample, if it gets all its packets (@is_full: it should), and then goes to
+ * copier_note.
  */
 enum copy_way copier_choose(struct copier *copier, uint64_t len, bool is_full, bool *ret_is_timed);
 /* So long the last run took that copier_choose wanted to be timed. */
 void copier_note(struct copier *copier, uint64_t ns, uint64_t bytes);
 
-/* Around the filling of a run. @most: full packets that it gets if there are buffers. @n, @bytes: packets and data it got. */
+/*
+ * Around the filling of a run. @most: full packets that it gets if there are buffers. @n, @bytes:
+ * packets and data it got.
+ */
 void copier_begin(struct chan *chan, bool is_bulk, uint64_t len, uint64_t most,
 		  struct copier_run *ret);
 void copier_end(struct chan *chan, const struct copier_run *run, uint32_t n, uint64_t bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * costs - what packets of one kind cost, as a histogram, for a few of them may have waited for something else. Pure.
+ * costs - what packets of one kind cost, as a histogram, for a few of them may have waited for
+ * something else. Pure.
  */
 #ifndef PM_CHANNEL_COSTS_H
 #define PM_CHANNEL_COSTS_H
@@ -22,8 +23,8 @@ void costs_clear(struct costs *costs);
 /* One more, of any cost. */
 void costs_add(struct costs *costs, uint32_t cost);
 /*
- * The cost that @part percent (1..99) of the packets do not exceed, between 2^5 and 2^17 to 6 percent at worst: costs in a
- * bucket are taken to lie at equal distances. 0 without any packet.
+ * The cost that @part percent (1..99) of the packets do not exceed, between 2^5 and 2^17 to 6
+ * percent at worst: costs in a bucket are taken to lie at equal distances. 0 without any packet.
  */
 uint32_t costs_quantile(const struct costs *costs, uint32_t part);
 

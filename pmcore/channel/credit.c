@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * credit - how many message packets a peer may have on the way to their release. The count on the wire
- * is absolute, so a lost or old one does no harm; a raised limit is never taken back.
+ * credit - how many message packets a peer may have on the way to their release. The count on the
+ * wire is absolute, so a lost or old one does no harm; a raised limit is never taken back.
  */
 #include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
@@ -31,8 +31,9 @@ static bool is_urgent(const struct chan *chan, uint32_t left, uint32_t gained)
 }
 
 /*
- * @n message packets are released. A sender that has used up all it was told is waiting: it hears at once, unless more releases are
- * likely to follow. One that has less than half of its share left hears with the next ack.
+ * @n message packets are released. A sender that has used up all it was told is waiting: it hears
+ * at once, unless more releases are likely to follow. One that has less than half of its share left
+ * hears with the next ack.
  */
 void credit_release(struct chan *chan, struct chan_peer *peer, uint32_t n)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * credit - how many message packets a peer may have on the way to their release, and we to it; credit.c says how.
+ * credit - how many message packets a peer may have on the way to their release, and we to it;
+ * credit.c says how.
  */
 #ifndef PM_CHANNEL_CREDIT_H
 #define PM_CHANNEL_CREDIT_H

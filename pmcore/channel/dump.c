@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * dump - the engine's state as text for pmDumpContext: one line for the engine, one per peer, one per
- * rail in use. Changes nothing.
+ * dump - the engine's state as text for pmDumpContext: one line for the engine, one per peer, one
+ * per rail in use. Changes nothing.
  */
 #include "pmcore/channel/chan_private.h"
 

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * emit - puts single packets on rails: fills in the header, lets stripe choose the rail, tries another
- * one when a rail is full. Owns the few transmit buffers kept for what the engine itself has to send, so
- * that this can leave even when messages that wait hold all others.
+ * emit - puts single packets on rails: fills in the header, lets stripe choose the rail, tries
+ * another one when a rail is full. Owns the few transmit buffers kept for what the engine itself
+ * has to send, so that this can leave even when messages that wait hold all others.
  */
 #include "pmcore/channel/ack.h"
 #include "pmcore/channel/arrivals.h"
@@ -11,9 +11,9 @@
 #include "pmcore/channel/stripe.h"
 
 /*
- * All of a header but its length and the numbers of its rail. Functions that get its address are inlined by the
- * link-time optimization, so it stays in registers. In memory, what was written in parts can be read as a whole only after
- * all writes before it, the data's too.
+ * All of a header but its length and the numbers of its rail. Functions that get its address are
+ * inlined by the link-time optimization, so it stays in registers. In memory, what was written in
+ * parts can be read as a whole only after all writes before it, the data's too.
  */
 static inline __attribute__((always_inline)) void fill_header(const struct chan *chan,
 							      const struct chan_peer *peer,
@@ -146,8 +146,8 @@ uint32_t emit_run(struct chan *chan, struct chan_peer *peer, struct pm_packet *c
 }
 
 /*
- * One of our own buffers that the device does not hold, leaving @leave of them at rest; while there are
- * not enough, one more is made our own, up to a number.
+ * One of our own buffers that the device does not hold, leaving @leave of them at rest; while there
+ * are not enough, one more is made our own, up to a number.
  */
 static struct pm_packet *bare_packet(struct chan *chan, uint32_t leave)
 {
@@ -197,9 +197,10 @@ static uint32_t ack_words(const struct chan *chan, const struct chan_peer *peer,
 }
 
 /*
- * Acks are spread over the rails: some may be deaf in this direction only. They take no sequence number,
- * so nothing would ever tell that a rail loses all of them: one in 31 asks for an answer. A peer that sends again what
- * we have has not heard of it: then rails for long data have their turn as well.
+ * Acks are spread over the rails: some may be deaf in this direction only. They take no sequence
+ * number, so nothing would ever tell that a rail loses all of them: one in 31 asks for an answer. A
+ * peer that sends again what we have has not heard of it: then rails for long data have their turn
+ * as well.
  */
 static void choose_ack_rail(const struct chan *chan, struct chan_peer *peer, struct emit *emit)
 {

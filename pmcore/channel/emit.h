@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emit - packets on rails, one by one or several in a row, and the few transmit buffers kept for what the engine itself
- * has to send; emit.c says how.
+ * emit - packets on rails, one by one or several in a row, and the few transmit buffers kept for
+ * what the engine itself has to send; emit.c says how.
  */
 #ifndef PM_CHANNEL_EMIT_H
 #define PM_CHANNEL_EMIT_H
@@ -30,8 +30,8 @@ struct emit {
 int emit_packet(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
 		struct emit *emit);
 /*
- * @n packets of data in a row on the only rail of emit->rails, of which the peer's report tells one rail at most: how many
- * have left. As emit_packet for each of them.
+ * @n packets of data in a row on the only rail of emit->rails, of which the peer's report tells one
+ * rail at most: how many have left. As emit_packet for each of them.
  */
 uint32_t emit_run(struct chan *chan, struct chan_peer *peer, struct pm_packet *const *packets,
 		  uint32_t n, struct emit *emit);
@@ -44,7 +44,10 @@ void emit_probes(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 int emit_knock(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 /* One that the peer answers when it looks, and that nothing waits for either. */
 int emit_question(struct chan *chan, struct chan_peer *peer, uint8_t rails);
-/* Buffers for what the engine itself sends under sequence numbers: messages can't take the last ones. */
+/*
+ * Buffers for what the engine itself sends under sequence numbers: messages can't take the last
+ * ones.
+ */
 struct pm_packet *emit_alloc(struct chan *chan);
 struct pm_packet *emit_alloc_bulk(struct chan *chan);
 /* The bytes of such a packet leave as they are: nobody reads them but the peer, on its core. */

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * freeze - writes the state of a quiet engine into a block of bytes: what both sides must agree on, and
- * messages that are not sent or not read yet. Timers, rates and windows are not part of it.
+ * freeze - writes the state of a quiet engine into a block of bytes: what both sides must agree on,
+ * and messages that are not sent or not read yet. Timers, rates and windows are not part of it.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/freeze.h"

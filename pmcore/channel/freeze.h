@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * freeze - layout of a frozen engine, shared by the writer and the reader. Host byte order: it is read
- * on the same kind of machine. A head, then per peer its numbers and unsent messages, then the
- * messages received and not read, in order. Each message is a freeze_msg and its bytes, padded to 8.
+ * freeze - layout of a frozen engine, shared by the writer and the reader. Host byte order: it is
+ * read on the same kind of machine. A head, then per peer its numbers and unsent messages, then the
+ * messages received and not read, in order. Each message is a freeze_msg and its bytes, padded to
+ * 8.
  */
 #ifndef PM_CHANNEL_FREEZE_H
 #define PM_CHANNEL_FREEZE_H

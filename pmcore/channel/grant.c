@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * grant - how many bytes all senders together may have on the way to us. The switch port before us has a
- * queue of unknown length: the budget grows by half from round to round until packets get lost, gives way
- * then, and comes near again slowly. Only loss that has to do with the budget counts: a bad link loses
- * as much with the least budget, and that is expected from then on. Knows numbers only: what is
- * asked for with the budget is up to pull.c, and what is let out for messages to credit.c.
+ * grant - how many bytes all senders together may have on the way to us. The switch port before us
+ * has a queue of unknown length: the budget grows by half from round to round until packets get
+ * lost, gives way then, and comes near again slowly. Only loss that has to do with the budget
+ * counts: a bad link loses as much with the least budget, and that is expected from then on. Knows
+ * numbers only: what is asked for with the budget is up to pull.c, and what is let out for messages
+ * to credit.c.
  *
  * After these sources: BBRv3 (draft-cardwell-iccrg-bbr-congestion-control-02) for data in flight
  * bounded by loss beyond a threshold and probed slowly. Kelly, Scalable TCP, CCR 2003, for
@@ -134,8 +135,8 @@ static void learn(struct chan *chan, uint64_t total, uint64_t lost)
 }
 
 /*
- * Not half of what is expected: the link got better. Of so many packets that chance hardly does that: most
- * windows of a good link are without loss, and so are the short ones of a bad link.
+ * Not half of what is expected: the link got better. Of so many packets that chance hardly does
+ * that: most windows of a good link are without loss, and so are the short ones of a bad link.
  */
 static void forget(struct chan *chan)
 {

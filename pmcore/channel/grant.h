@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * grant - how many bytes all senders together may have on the way to us; grant.c says how that is found.
+ * grant - how many bytes all senders together may have on the way to us; grant.c says how that is
+ * found.
  */
 #ifndef PM_CHANNEL_GRANT_H
 #define PM_CHANNEL_GRANT_H

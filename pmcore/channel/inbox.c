@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * inbox - message packets that have come and are not released: their records, and the queue of those that are delivered,
- * which the user may read. Knows no order of arrival; see recvwin.c.
+ * inbox - message packets that have come and are not released: their records, and the queue of
+ * those that are delivered, which the user may read. Knows no order of arrival; see recvwin.c.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/inbox.h"

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * input - a packet's way in: is it for us, is it whole, whose is it, what does it tell about rails and acks, and
- * then to the receive window. Whatever is not taken over is counted under its reason and returned.
+ * input - a packet's way in: is it for us, is it whole, whose is it, what does it tell about rails
+ * and acks, and then to the receive window. Whatever is not taken over is counted under its reason
+ * and returned.
  */
 #include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
@@ -59,9 +60,9 @@ static inline void note_life(const struct chan *chan, struct chan_peer *peer)
 }
 
 /*
- * Of packets in a row each has the header of the one before, with its own length, and numbers that are the next ones: that
- * is seen by a few compares. All that it says has been checked, and heard. @ahead: so many packets that came before this one
- * are not counted yet.
+ * Of packets in a row each has the header of the one before, with its own length, and numbers that
+ * are the next ones: that is seen by a few compares. All that it says has been checked, and heard.
+ * @ahead: so many packets that came before this one are not counted yet.
  */
 static inline bool is_next(const struct chan *chan, const struct pm_rx *rx, uint32_t ahead,
 			   struct wire_numbers *ret)
@@ -102,8 +103,8 @@ static inline bool is_next_datagram(const struct chan *chan, const struct pm_rx 
 }
 
 /*
- * Takes over packets of the row as long as each is one datagram that is next in order, and counts them together: returns
- * their number. All others go one by one.
+ * Takes over packets of the row as long as each is one datagram that is next in order, and counts
+ * them together: returns their number. All others go one by one.
  */
 static uint32_t take_row(struct chan *chan, const struct pm_rx *rx, uint32_t n)
 {

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * limit - how many packets may be in flight to a peer. Isolated loss is repaired and changes nothing: on
- * such links it says nothing about load. Only when a good part of what is sent gets lost, or timeouts
- * repeat, too many send at once, and the limit is halved; it grows back as packets are acked.
+ * limit - how many packets may be in flight to a peer. Isolated loss is repaired and changes
+ * nothing: on such links it says nothing about load. Only when a good part of what is sent gets
+ * lost, or timeouts repeat, too many send at once, and the limit is halved; it grows back as
+ * packets are acked.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/limit.h"
@@ -98,9 +99,10 @@ void limit_lost(struct chan_peer *peer)
 }
 
 /*
- * Timeouts in a row are one event: how far the limit may grow back fast is halved once, by the first of them, and not
- * below where everybody starts (RFC 5681, section 3.1). A peer that was not given its core for a while would else be
- * left with a limit of 1 or 2, from which it is far on a slow link.
+ * Timeouts in a row are one event: how far the limit may grow back fast is halved once, by the
+ * first of them, and not below where everybody starts (RFC 5681, section 3.1). A peer that was not
+ * given its core for a while would else be left with a limit of 1 or 2, from which it is far on a
+ * slow link.
  */
 void limit_timeout(struct chan_peer *peer)
 {

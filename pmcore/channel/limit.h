@@ -15,8 +15,11 @@ static inline uint32_t limit_room(const struct chan_peer *peer, uint32_t spare)
 	uint32_t used = flow->in_flight + spare, range = peer->tx_next - peer->tx_una + spare;
 	uint32_t limit = peer->limit;
 
-	/* While packets get lost, half of the window is kept for what follows a hole: the repetition queues behind
-	 * all that is in flight, and the rails shall not run dry meanwhile. */
+	/*
+	 * While packets get lost, half of the window is kept for what follows a hole: the
+	 * repetition queues behind all that is in flight, and the rails shall not run dry
+	 * meanwhile.
+	 */
 	if (flow->caution && limit >= CHAN_CAUTION_MIN && limit > flow->range / 2)
 		limit = flow->range / 2;
 	if (used >= limit || range >= flow->range)
@@ -33,7 +36,10 @@ bool limit_may_repeat(const struct chan_peer *peer);
 void limit_acked(struct chan_peer *peer, uint32_t n);
 void limit_lost(struct chan_peer *peer);
 void limit_timeout(struct chan_peer *peer);
-/* An answer came; @is_spurious: it shows that nothing was lost, whatever the timeouts before it meant. */
+/*
+ * An answer came; @is_spurious: it shows that nothing was lost, whatever the timeouts before it
+ * meant.
+ */
 void limit_progress(struct chan_peer *peer, bool is_spurious);
 
 #endif

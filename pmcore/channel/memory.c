@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * memory - what the engine takes from the heap: every byte is counted, and pools are arrays that stay until the end.
+ * memory - what the engine takes from the heap: every byte is counted, and pools are arrays that
+ * stay until the end.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/memory.h"

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * onesided - the user's side of one-sided operations: begins them, with a flow for the peer, and lets the first request
- * leave at once. All that follows is the work of pull.c.
+ * onesided - the user's side of one-sided operations: begins them, with a flow for the peer, and
+ * lets the first request leave at once. All that follows is the work of pull.c.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/peer.h"

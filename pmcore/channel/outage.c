@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * outage - which rails are out, by silence or without carrier. A rail is out when it stays silent while others answer;
- * what was in flight on it leaves by the others. While the peer owes something the rail is probed, and it comes back when
- * it answers (stripe.c).
+ * outage - which rails are out, by silence or without carrier. A rail is out when it stays silent
+ * while others answer; what was in flight on it leaves by the others. While the peer owes something
+ * the rail is probed, and it comes back when it answers (stripe.c).
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/emit.h"
@@ -45,7 +45,10 @@ static bool others_answer(const struct chan *chan, const struct chan_peer *peer,
 	return false;
 }
 
-/* A process that owes nothing may have ended. To ask would be answered that nobody is there, as by one that died. */
+/*
+ * A process that owes nothing may have ended. To ask would be answered that nobody is there, as by
+ * one that died.
+ */
 static bool owes(const struct chan_peer *peer)
 {
 	return peer->flow->ops || sendwin_is_waiting(peer);
@@ -66,7 +69,9 @@ static uint64_t check_silence(struct chan *chan, struct chan_peer *peer, uint32_
 	if (!others_answer(chan, peer, rail)) {
 		if (!owes(peer))
 			return CHAN_NEVER;
-		/* The peer may just be busy. Each of the others tells: one alone may be dead too. */
+		/*
+		 * The peer may just be busy. Each of the others tells: one alone may be dead too.
+		 */
 		*ask |= others;
 		return chan->now + limit;
 	}

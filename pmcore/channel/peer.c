@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * peer - the life of peers: adding, death, deletion; lending a flow to a peer that becomes active and taking it back when
- * it is quiet. Knows no packet format.
+ * peer - the life of peers: adding, death, deletion; lending a flow to a peer that becomes active
+ * and taking it back when it is quiet. Knows no packet format.
  */
 #include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
@@ -58,7 +58,9 @@ static void reclaim(struct chan *chan)
 	}
 }
 
-/* A flow in the pool has an empty bitmap, no held packet and only free slots, so little is reset. */
+/*
+ * A flow in the pool has an empty bitmap, no held packet and only free slots, so little is reset.
+ */
 struct chan_flow *peer_attach(struct chan *chan, struct chan_peer *peer)
 {
 	struct chan_flow *flow;
@@ -158,7 +160,10 @@ int chan_peer_add(struct chan *chan, uint32_t node, void *dev_peer, uint32_t rai
 	return 0;
 }
 
-/* Everything queued, in flight, half received or half done with the peer; with @is_all also what was not read yet. */
+/*
+ * Everything queued, in flight, half received or half done with the peer; with @is_all also what
+ * was not read yet.
+ */
 static void peer_clear(struct chan *chan, struct chan_peer *peer, bool is_all)
 {
 	pull_peer_gone(chan, peer);

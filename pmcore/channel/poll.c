@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * poll - the round over all peers that have something to send, and the timers. The modules it calls decide what is sent
- * and when a timer fires.
+ * poll - the round over all peers that have something to send, and the timers. The modules it calls
+ * decide what is sent and when a timer fires.
  */
 #include "pmcore/channel/ack.h"
 #include "pmcore/channel/chan_private.h"
@@ -58,8 +58,8 @@ static uint64_t rest(struct chan *chan, struct chan_peer *peer)
 }
 
 /*
- * Silence while we wait for something: the peer is dead after peer_timeout. Waiting for one-sided data
- * leaves nothing unacked, so the peer has to be asked.
+ * Silence while we wait for something: the peer is dead after peer_timeout. Waiting for one-sided
+ * data leaves nothing unacked, so the peer has to be asked.
  */
 static uint64_t check_life(struct chan *chan, struct chan_peer *peer)
 {

@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * pull - one-sided operations that this node carries out: reads, and the writes of others, which are
- * reads from here. All data is asked for in pieces and the sum of what is on the way is bounded, so
- * that any number of senders together never exceeds what we can take. Data that a silent owner owes are
- * not on the way: a program that computes keeps no others from being read. Also holds our own writes until
- * the peer has pulled them. Pieces are served by serve.c.
+ * pull - one-sided operations that this node carries out: reads, and the writes of others, which
+ * are reads from here. All data is asked for in pieces and the sum of what is on the way is
+ * bounded, so that any number of senders together never exceeds what we can take. Data that a
+ * silent owner owes are not on the way: a program that computes keeps no others from being read.
+ * Also holds our own writes until the peer has pulled them. Pieces are served by serve.c.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/grant.h"
@@ -17,9 +17,9 @@
 #define PIECE_MIN (16 * 1024)
 #define PIECE_MAX (256 * 1024)
 /*
- * Not heard for so long, an owner counts as silent. 1 MiB, the most that is asked for by default, takes 8.4 ms at
- * 1 Gbit/s. On a slower link, or with more asked for, data of an owner may wait in a queue for longer; then as much again
- * may be asked for.
+ * Not heard for so long, an owner counts as silent. 1 MiB, the most that is asked for by default,
+ * takes 8.4 ms at 1 Gbit/s. On a slower link, or with more asked for, data of an owner may wait in
+ * a queue for longer; then as much again may be asked for.
  */
 #define SILENT_NS 10000000
 #define LOOK_NS                                                                                    \
@@ -108,7 +108,10 @@ struct chan_op *pull_find(const struct chan *chan, uint32_t id)
 	return op->kind != OP_FREE && op->id == id ? op : NULL;
 }
 
-/* The user may free what was written from: nothing reads it from here on, whatever the peer asked for. */
+/*
+ * The user may free what was written from: nothing reads it from here on, whatever the peer asked
+ * for.
+ */
 static void withdraw_source(struct chan *chan, struct chan_peer *peer, const struct chan_op *op)
 {
 	uint64_t len;
@@ -140,7 +143,10 @@ static void set_silent(struct chan *chan, struct chan_flow *flow, bool is_silent
 	enlist_flow(chan, flow);
 }
 
-/* The next look is due when the next owner may have become silent. For rounds in which all that came has been taken. */
+/*
+ * The next look is due when the next owner may have become silent. For rounds in which all that
+ * came has been taken.
+ */
 static void look_for_silence(struct chan *chan)
 {
 	uint64_t next = chan->now + SILENT_NS;
@@ -249,7 +255,10 @@ static uint64_t next_look(const struct chan *chan)
 	return chan->silence_at > chan->now ? chan->silence_at : chan->now + 1;
 }
 
-/* Peers take turns; the operations of a peer go one after the other, so that the oldest is done first. */
+/*
+ * Peers take turns; the operations of a peer go one after the other, so that the oldest is done
+ * first.
+ */
 bool pull_output(struct chan *chan, bool has_heard_all)
 {
 	struct chan_flow *flow;

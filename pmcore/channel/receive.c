@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * receive - the user's side of receiving: gives the messages of the inbox one by one or in a row, and takes them back.
+ * receive - the user's side of receiving: gives the messages of the inbox one by one or in a row,
+ * and takes them back.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"

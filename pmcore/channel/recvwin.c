@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * recvwin - what has arrived: duplicates are filtered by their sequence number (arrivals.c), an array indexed
- * by message packet number restores the order of datagrams, which then go to the inbox. Only
- * message packets keep their buffer; everything else acts on arrival, early or not.
+ * recvwin - what has arrived: duplicates are filtered by their sequence number (arrivals.c), an
+ * array indexed by message packet number restores the order of datagrams, which then go to the
+ * inbox. Only message packets keep their buffer; everything else acts on arrival, early or not.
  */
 #include "pmcore/channel/ack.h"
 #include "pmcore/channel/arrivals.h"
@@ -100,8 +100,8 @@ static enum drop_reason take_control(struct chan *chan, struct chan_peer *peer,
 }
 
 /*
- * Control messages act on arrival. Only the lack of room for the first one keeps the packet from being
- * received, so that it comes again; anything else wrong with one is counted and ends there.
+ * Control messages act on arrival. Only the lack of room for the first one keeps the packet from
+ * being received, so that it comes again; anything else wrong with one is counted and ends there.
  */
 static enum drop_reason take_controls(struct chan *chan, struct chan_peer *peer, uint16_t length,
 				      const uint8_t *data, struct wire_msg_view *view,

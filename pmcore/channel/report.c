@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * report - reads what the peer tells of our packets: cumulative ack, selective ack, credit, and how far each rail has
- * come. A packet is lost when its rail has moved past it and the same report, which covers it, does not show it.
+ * report - reads what the peer tells of our packets: cumulative ack, selective ack, credit, and how
+ * far each rail has come. A packet is lost when its rail has moved past it and the same report,
+ * which covers it, does not show it.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"
@@ -142,7 +143,10 @@ static void take_sample(const struct chan *chan, struct chan_peer *peer)
 		rtt_sample(peer, twice);
 }
 
-/* As long as packets come in a row most say the same about our own; it means nothing the second time. */
+/*
+ * As long as packets come in a row most say the same about our own; it means nothing the second
+ * time.
+ */
 bool report_is_known(const struct chan_flow *flow, const struct wire_header *header)
 {
 	const struct ack_report *heard = &flow->heard;

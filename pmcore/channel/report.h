@@ -7,9 +7,13 @@
 
 #include "pmcore/channel/chan_private.h"
 
-/* A header that is none of an ACK packet says the same as the last one: there is nothing to read. */
+/*
+ * A header that is none of an ACK packet says the same as the last one: there is nothing to read.
+ */
 bool report_is_known(const struct chan_flow *flow, const struct wire_header *header);
-/* Reads acks and credit of a header (@data: a whole ACK packet, else NULL); false: they are absurd. */
+/*
+ * Reads acks and credit of a header (@data: a whole ACK packet, else NULL); false: they are absurd.
+ */
 bool report_input(struct chan *chan, struct chan_peer *peer, const struct wire_header *header,
 		  const uint8_t *data);
 

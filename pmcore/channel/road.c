@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/emit.h"
 #include "pmcore/channel/road.h"
@@ -10,8 +10,8 @@
 #define VOTES 3     /* in a row for the other kind: it is taken */
 #define BETTER 8    /* by more than this part, which is noise */
 #define UNSURE 4    /* by so many times where the peer may be what limits both */
-#define WIRE_BOUND                                                                                 \
-	4000 /* ps per byte: no processor that does nothing else is that slow, but 2 Gbit/s are */
+/* ps per byte: no processor that does nothing else is that slow, but 2 Gbit/s are */
+#define WIRE_BOUND 4000
 #define PRESSED 128       /* packets in flight that a fast wire has seldom while the peer listens */
 #define WIRE_CHEAP 25     /* percent of the packets, at most, cost less on such a wire */
 #define WIRE_NOISE 2      /* times as much or as little is noise there */
@@ -34,7 +34,10 @@ void road_init(struct chan *chan, struct chan_peer *peer)
 			road->proven |= (uint8_t)(1u << i);
 }
 
-/* The peer shall tell of what comes by @rails. Nothing waits for the answer, so there may be none for ever. */
+/*
+ * The peer shall tell of what comes by @rails. Nothing waits for the answer, so there may be none
+ * for ever.
+ */
 static void ask(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 {
 	struct road *road = &peer->flow->road;
@@ -56,7 +59,10 @@ static uint32_t cost_in_use(const struct road *road)
 	return (uint32_t)(road->average / AVERAGE);
 }
 
-/* A lost packet has no time until its ack. Each counts as if all packets of the kind were dearer by some percent. */
+/*
+ * A lost packet has no time until its ack. Each counts as if all packets of the kind were dearer by
+ * some percent.
+ */
 static uint32_t cost_of(const struct road_turn *turn)
 {
 	uint64_t cost = costs_quantile(&turn->costs, 50);
@@ -110,7 +116,9 @@ static void settle(const struct chan *chan, struct chan_peer *peer, struct road 
 	turn_of(road)->from_ns = chan->now;
 }
 
-/* Packets sent while those of the other kind are still in flight depend on these, and tell nothing. */
+/*
+ * Packets sent while those of the other kind are still in flight depend on these, and tell nothing.
+ */
 static void turn_to(const struct chan *chan, struct chan_peer *peer, struct road *road,
 		    bool is_trying)
 {
@@ -153,16 +161,20 @@ static void change(struct chan_peer *peer, struct road *road)
 	end_trial(road);
 }
 
-/* A peer that computes lets packets wait as long, but seldom so many, and it takes some of a stream at once. */
+/*
+ * A peer that computes lets packets wait as long, but seldom so many, and it takes some of a stream
+ * at once.
+ */
 static bool is_wire_bound(const struct road *road)
 {
 	return road->is_pressed && costs_quantile(&road->used.costs, WIRE_CHEAP) >= WIRE_BOUND;
 }
 
 /*
- * Does the other kind cost so much less that it is to be taken? Where the wire limits both kinds they cost the same, and
- * frames have the shorter heads. A turn is too short to fill such a wire, so the kind that it tries looks dearer there.
- * A peer that computes acks between its computations: what either kind costs is an accident then.
+ * Does the other kind cost so much less that it is to be taken? Where the wire limits both kinds
+ * they cost the same, and frames have the shorter heads. A turn is too short to fill such a wire,
+ * so the kind that it tries looks dearer there. A peer that computes acks between its computations:
+ * what either kind costs is an accident then.
  */
 static bool is_better(const struct chan_peer *peer, uint32_t used, uint32_t other, bool is_bound)
 {
@@ -171,7 +183,10 @@ static bool is_better(const struct chan_peer *peer, uint32_t used, uint32_t othe
 	return other < (other < WIRE_BOUND ? used - used / BETTER : used / UNSURE);
 }
 
-/* Both kinds had their turn. Among short messages too few packets may tell a cost: theirs count at the next trial. */
+/*
+ * Both kinds had their turn. Among short messages too few packets may tell a cost: theirs count at
+ * the next trial.
+ */
 static void vote(const struct chan *chan, struct chan_peer *peer, struct road *road)
 {
 	uint32_t used, other;
@@ -219,7 +234,10 @@ static void turn(const struct chan *chan, struct chan_peer *peer, struct road *r
 	}
 }
 
-/* Packets in flight would be judged together with those that follow them. In a stream some always are. */
+/*
+ * Packets in flight would be judged together with those that follow them. In a stream some always
+ * are.
+ */
 static void turn_if_due(const struct chan *chan, struct chan_peer *peer)
 {
 	struct road *road = &peer->flow->road;
@@ -255,8 +273,9 @@ uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails)
 }
 
 /*
- * The kind in use costs twice what it did at the last verdict: the other one may be better now. Where costs vary that
- * much by themselves, the trial changes nothing, and they do not come more often for it.
+ * The kind in use costs twice what it did at the last verdict: the other one may be better now.
+ * Where costs vary that much by themselves, the trial changes nothing, and they do not come more
+ * often for it.
  */
 static void look(struct road *road)
 {

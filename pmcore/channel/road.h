@@ -6,11 +6,12 @@
  * data by bulk ones if that is faster. Rails of the other kind stand in where none of a kind is
  * left.
  *
- * A bulk rail is trusted once the peer has told that something came by it: a firewall may be on its way. Which kind is
- * faster is measured: the time until packets are acked divided by what was in flight, as in stripe.c. For this a
- * trial sends packets by both kinds in turn, now and then, and sooner when the kind in use got slower. It turns from
- * one to the other while nothing is in flight, so that no message takes both. The other kind is taken when it is
- * faster several times in a row: one time may be an accident. The packets in the middle of all costs are compared: a peer
+ * A bulk rail is trusted once the peer has told that something came by it: a firewall may be on its
+ * way. Which kind is faster is measured: the time until packets are acked divided by what was in
+ * flight, as in stripe.c. For this a trial sends packets by both kinds in turn, now and then, and
+ * sooner when the kind in use got slower. It turns from one to the other while nothing is in
+ * flight, so that no message takes both. The other kind is taken when it is faster several times in
+ * a row: one time may be an accident. The packets in the middle of all costs are compared: a peer
  * that computes acks the last ones before it late, and a program does that in step with our turns.
  */
 #ifndef PM_CHANNEL_ROAD_H
@@ -65,7 +66,10 @@ uint8_t road_bulk(struct chan *chan, struct chan_peer *peer, uint8_t rails);
 void road_prove(struct chan_flow *flow, uint32_t rail);
 /* Long data to the peer, which has a flow, goes by bulk rails now. */
 bool road_is_bulk(struct chan *chan, struct chan_peer *peer);
-/* So many packets of long data can go the same way in a row, at least one: until a turn is overdue or a look is due. */
+/*
+ * So many packets of long data can go the same way in a row, at least one: until a turn is overdue
+ * or a look is due.
+ */
 static inline uint32_t road_run(const struct road *road)
 {
 	uint32_t look = ROAD_LOOK - road->n_sent % ROAD_LOOK;
@@ -75,7 +79,10 @@ static inline uint32_t road_run(const struct road *road)
 }
 /* @n packets of long data have left, no more than road_run. */
 void road_sent(struct chan *chan, struct chan_peer *peer, uint32_t n);
-/* One came back that was sent at @sent_ns with @load bytes in flight on its rail, at least ROAD_BUSY_BYTES. */
+/*
+ * One came back that was sent at @sent_ns with @load bytes in flight on its rail, at least
+ * ROAD_BUSY_BYTES.
+ */
 void road_acked(const struct chan *chan, struct chan_peer *peer, uint32_t rail, uint64_t sent_ns,
 		uint32_t load);
 /* One was lost on its rail. */

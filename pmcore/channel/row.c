@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * row - many datagrams to one peer given in one call, as the parts of a long message are. Their
  * packets are filled and transmitted by the run, and wait in no queue while the way is free.
@@ -41,7 +41,10 @@ static void fill(const struct pm_row *row, uint64_t at, uint32_t mseq, enum copy
 	packet->len = (uint32_t)WIRE_OVERHEAD + head->len + part;
 }
 
-/* Packets of the row from *at on, as many as there are buffers for and no more than are filled together. */
+/*
+ * Packets of the row from *at on, as many as there are buffers for and no more than are filled
+ * together.
+ */
 static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct pm_row *row,
 			 bool is_bulk, uint64_t *at, struct pm_packet **ret_packets)
 {
@@ -64,7 +67,10 @@ static uint32_t fill_run(struct chan *chan, struct chan_peer *peer, const struct
 	return n;
 }
 
-/* So many of a run can leave at once, behind nothing that waits. Short rows of a burst are held, as messages are. */
+/*
+ * So many of a run can leave at once, behind nothing that waits. Short rows of a burst are held, as
+ * messages are.
+ */
 static uint32_t room_for(const struct chan *chan, const struct chan_peer *peer, uint32_t n,
 			 bool is_long)
 {
@@ -93,7 +99,10 @@ static void send_run(struct chan *chan, struct chan_peer *peer, struct pm_packet
 	chan_ready(chan, peer);
 }
 
-/* It is long data, so what is queued of it goes the same way later, and what a cork holds before it goes now. */
+/*
+ * It is long data, so what is queued of it goes the same way later, and what a cork holds before it
+ * goes now.
+ */
 static bool begin(struct chan *chan, struct chan_peer *peer, const struct pm_row *row)
 {
 	bool is_long = count_from(row, 0) >= CHAN_BULK;

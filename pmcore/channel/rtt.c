@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * rtt - the retransmission timer of a peer: round-trip estimate (RFC 6298), first a cheap tail probe
- * (after the idea of RFC 8985), then timeouts that back off. Decides when; sendwin decides what.
+ * rtt - the retransmission timer of a peer: round-trip estimate (RFC 6298), first a cheap tail
+ * probe (after the idea of RFC 8985), then timeouts that back off. Decides when; sendwin decides
+ * what.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/rtt.h"
@@ -27,8 +28,10 @@ void rtt_sample(struct chan_peer *peer, uint64_t rtt_ns)
 
 uint64_t rtt_timeout(const struct chan *chan, const struct chan_peer *peer)
 {
-	/* Before the first sample: four times the least, so that a slow first contact is not taken for
-	 * loss. */
+	/*
+	 * Before the first sample: four times the least, so that a slow first contact is not taken
+	 * for loss.
+	 */
 	uint64_t rto = peer->srtt_ns ? peer->srtt_ns + 4ull * peer->rttvar_ns
 				     : 4 * chan->config.rto_min_ns;
 
@@ -37,7 +40,10 @@ uint64_t rtt_timeout(const struct chan *chan, const struct chan_peer *peer)
 	return min_u64(rto, chan->config.rto_max_ns);
 }
 
-/* Nothing is known yet. Up to 2 ms more, different for each node: those that lost all shall not ask at once. */
+/*
+ * Nothing is known yet. Up to 2 ms more, different for each node: those that lost all shall not ask
+ * at once.
+ */
 static uint64_t first_wait(const struct chan *chan)
 {
 	return chan->config.rto_min_ns + (chan->config.self * 2654435769u >> 11);

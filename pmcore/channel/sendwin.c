@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * sendwin - packets on their way: the window of those sent and not acked, the order in which the next
- * ones leave (lost ones, then control, then messages), the timer's consequences. Bulk data is made in
- * serve.c when the window has room. Knows no user call; see submit.c.
+ * sendwin - packets on their way: the window of those sent and not acked, the order in which the
+ * next ones leave (lost ones, then control, then messages), the timer's consequences. Bulk data is
+ * made in serve.c when the window has room. Knows no user call; see submit.c.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/credit.h"
@@ -34,7 +34,10 @@ bool sendwin_is_waiting(const struct chan_peer *peer)
 	return peer->flow->in_flight || (peer->flow->msgs.count && !credit_is_open(peer));
 }
 
-/* Nothing may follow @n packets more until they are acked, so the ack of the last had better not wait. */
+/*
+ * Nothing may follow @n packets more until they are acked, so the ack of the last had better not
+ * wait.
+ */
 static inline uint8_t asks(const struct chan_peer *peer, uint32_t n, uint8_t flags)
 {
 	if (limit_room(peer, 0) == n || ((flags & SLOT_MSG) && credit_room(peer) == n))
@@ -97,7 +100,10 @@ int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet
 	return 0;
 }
 
-/* The headers of packets in a row are alike where there is one rail to take, and not two to tell the peer of. */
+/*
+ * The headers of packets in a row are alike where there is one rail to take, and not two to tell
+ * the peer of.
+ */
 static bool is_uniform(const struct chan_flow *flow, uint8_t rails)
 {
 	return rails && !(rails & (rails - 1)) && !(flow->news & (flow->news - 1));
@@ -182,7 +188,10 @@ static void own_data(struct chan_flow *flow, struct pm_packet *packet)
 	flow->n_lent--;
 }
 
-/* The memory is the program's again; a repetition that is still to leave must not see what becomes of it. */
+/*
+ * The memory is the program's again; a repetition that is still to leave must not see what becomes
+ * of it.
+ */
 static void give_back(struct chan_flow *flow, struct pm_packet *packet)
 {
 	if (!packet->more_len)
@@ -402,7 +411,10 @@ static void queue_pop(struct packet_queue *queue)
 	queue->count--;
 }
 
-/* Messages of several packets, or many at once; the last packets of a burst go the way of those before. */
+/*
+ * Messages of several packets, or many at once; the last packets of a burst go the way of those
+ * before.
+ */
 static bool is_bulk(const struct chan *chan, struct chan_flow *flow)
 {
 	if (!chan->config.bulk_rails)
@@ -489,8 +501,9 @@ static void repeat_oldest(struct chan *chan, struct chan_peer *peer)
 }
 
 /*
- * First a probe on each rail in use: its answer tells which packets are lost, and costs little if none
- * is. When that brings nothing, the oldest packet goes again, by another rail, and the wait doubles.
+ * First a probe on each rail in use: its answer tells which packets are lost, and costs little if
+ * none is. When that brings nothing, the oldest packet goes again, by another rail, and the wait
+ * doubles.
  */
 void sendwin_timeout(struct chan *chan, struct chan_peer *peer)
 {
@@ -506,7 +519,10 @@ void sendwin_timeout(struct chan *chan, struct chan_peer *peer)
 		repeat_oldest(chan, peer);
 	if (rails)
 		emit_probes(chan, peer, rails);
-	/* what waits for credit only, and what a network that knows of the peer's end has to be asked by */
+	/*
+	 * what waits for credit only, and what a network that knows of the peer's end has to be
+	 * asked by
+	 */
 	if (!flow->in_flight || (rails && !(rails & ~chan->config.bulk_rails)))
 		emit_probe(chan, peer, stripe_single(chan, stripe_rails(chan, peer)));
 	rtt_backoff(chan, peer);

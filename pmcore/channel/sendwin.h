@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sendwin - packets on their way, for the other parts of the engine; sendwin.c says in which order they leave.
+ * sendwin - packets on their way, for the other parts of the engine; sendwin.c says in which order
+ * they leave.
  */
 #ifndef PM_CHANNEL_SENDWIN_H
 #define PM_CHANNEL_SENDWIN_H
@@ -8,7 +9,10 @@
 #include "pmcore/channel/chan_private.h"
 
 void sendwin_init(struct chan *chan, struct chan_flow *flow);
-/* Queues a control message to a peer that has a flow. Its body is to be written to where this points; NULL: no buffer. */
+/*
+ * Queues a control message to a peer that has a flow. Its body is to be written to where this
+ * points; NULL: no buffer.
+ */
 uint8_t *sendwin_control(struct chan *chan, struct chan_peer *peer, const struct wire_msg *msg);
 /* Sends a packet under the next sequence number; the window must be open. 0 or -EAGAIN. */
 int sendwin_transmit(struct chan *chan, struct chan_peer *peer, struct pm_packet *packet,
@@ -30,7 +34,9 @@ void sendwin_lost(struct chan *chan, struct chan_peer *peer, struct tx_slot *slo
 void sendwin_dropped(struct chan *chan, struct chan_peer *peer, struct tx_slot *slot);
 /* The retransmission timer fired. */
 void sendwin_timeout(struct chan *chan, struct chan_peer *peer);
-/* The memory is about to go: packets in flight that are sent from there get copies of their data. */
+/*
+ * The memory is about to go: packets in flight that are sent from there get copies of their data.
+ */
 void sendwin_take_back(struct chan *chan, struct chan_peer *peer, const void *addr, uint64_t len);
 /* Frees every packet. */
 void sendwin_clear(struct chan *chan, struct chan_peer *peer);

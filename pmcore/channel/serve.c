@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * serve - answers owed to the operations of other nodes: ranges of exported memory to stream, and
  * verdicts. A range is a cursor; packets are made from it only when the window has room, so that
- * messages submitted meanwhile overtake it. They hold a copy, or are sent from the region itself until it
- * is withdrawn: those that are not acked by then get their copy.
+ * messages submitted meanwhile overtake it. They hold a copy, or are sent from the region itself
+ * until it is withdrawn: those that are not acked by then get their copy.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/copier.h"
@@ -104,8 +104,10 @@ uint32_t serve_payload(const struct chan_peer *peer)
 	return (len < most ? len : most) & ~(uint32_t)(WIRE_ALIGN - 1);
 }
 
-/* Sent from where it lies, where the device can do that cheaply; a copy that leaves uncopied then is cheaper still. A
- * checksum needs the packet in one piece. */
+/*
+ * Sent from where it lies, where the device can do that cheaply; a copy that leaves uncopied then
+ * is cheaper still. A checksum needs the packet in one piece.
+ */
 static bool is_lent(const struct chan *chan, bool is_bulk, uint32_t len)
 {
 	return chan->config.can_gather && !chan->config.crc && len >= LEND_MIN &&
@@ -143,7 +145,10 @@ static void fill_verdict(const struct chan_serve *serve, struct pm_packet *packe
 	packet->len = (uint32_t)(WIRE_OVERHEAD + sizeof(body));
 }
 
-/* Packets of what is left of a range, at most @most and no more than are filled together; their number. */
+/*
+ * Packets of what is left of a range, at most @most and no more than are filled together; their
+ * number.
+ */
 static uint32_t fill_places(struct chan *chan, struct chan_peer *peer,
 			    const struct chan_serve *serve, uint32_t most,
 			    struct pm_packet **ret_packets)

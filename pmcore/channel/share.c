@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * share - what each active peer may have on the way to us. Knows how much there is to divide, and not who decided that.
+ * share - what each active peer may have on the way to us. Knows how much there is to divide, and
+ * not who decided that.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/share.h"
@@ -18,9 +19,10 @@ static uint32_t share_of(const struct chan *chan, uint64_t packets)
 }
 
 /*
- * Divides what may be on the way among the active peers, called when their number or the budget changes: the
- * receive buffers, and the budget of one-sided data counted in packets of a usual size. So senders
- * that converge are slowed down by the receiver before switches lose their packets.
+ * Divides what may be on the way among the active peers, called when their number or the budget
+ * changes: the receive buffers, and the budget of one-sided data counted in packets of a usual
+ * size. So senders that converge are slowed down by the receiver before switches lose their
+ * packets.
  */
 void share_out(struct chan *chan)
 {

@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * slots - lists through the entries of the send window. Knows no reason why a slot is on one of them.
+ * slots - lists through the entries of the send window. Knows no reason why a slot is on one of
+ * them.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/slots.h"

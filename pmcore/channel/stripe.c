@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * stripe - which rail a packet takes. A rail gets what it can drain: the packet goes where it is expected to be through
- * first, by the bytes in flight and the measured rate. Rails that are out get nothing: outage.c finds them, and one is
- * back when the peer answers what was sent by it.
- * Only the other side's word about our rail counts: packets that come in by it say nothing.
+ * stripe - which rail a packet takes. A rail gets what it can drain: the packet goes where it is
+ * expected to be through first, by the bytes in flight and the measured rate. Rails that are out
+ * get nothing: outage.c finds them, and one is back when the peer answers what was sent by it. Only
+ * the other side's word about our rail counts: packets that come in by it say nothing.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/slots.h"
@@ -185,8 +185,8 @@ static void learn(struct rail_state *rail, uint32_t cost)
 }
 
 /*
- * Called before the slot leaves its rail. By Little's law the time until the ack over the bytes in flight
- * is what a byte costs.
+ * Called before the slot leaves its rail. By Little's law the time until the ack over the bytes in
+ * flight is what a byte costs.
  */
 void stripe_acked(const struct chan *chan, struct chan_flow *flow, const struct tx_slot *slot)
 {

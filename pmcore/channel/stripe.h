@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A rail that does not answer for so long may be silent: a full queue on the way holds answers up for 5 ms and more. */
+/*
+ * A rail that does not answer for so long may be silent: a full queue on the way holds answers up
+ * for 5 ms and more.
+ */
 #define STRIPE_SILENCE_MIN_NS 15000000
 
 struct chan;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * submit - the user's side of sending. It lends a packet to be filled in place and sends it at once
  * when the way is free. Else it queues the packet, moving it into the packet before it when there
@@ -14,8 +14,9 @@
 #include "pmcore/util/copy.h"
 
 /*
- * Transmit buffers that messages may take. An eighth is for control and one-sided data, which have to get
- * through while messages wait (in a quiesced engine for ever); the spare ones for acks are not part of it.
+ * Transmit buffers that messages may take. An eighth is for control and one-sided data, which have
+ * to get through while messages wait (in a quiesced engine for ever); the spare ones for acks are
+ * not part of it.
  */
 static uint32_t user_max(const struct chan_config *config)
 {
@@ -127,8 +128,9 @@ static bool coalesce(const struct chan_peer *peer, struct pm_packet *tail, const
 }
 
 /*
- * A few in flight show that a burst is on; a peer that gets one message now and then never waits. Where long data has
- * rails of its own all are held, until it is known which of the rails they are for.
+ * A few in flight show that a burst is on; a peer that gets one message now and then never waits.
+ * Where long data has rails of its own all are held, until it is known which of the rails they are
+ * for.
  */
 #define CORK_FLIGHT 4
 

@@ -22,7 +22,9 @@ void submit_enqueue(struct chan_flow *flow, struct pm_packet *packet);
 int submit_restored(struct chan *chan, struct chan_peer *peer, const void *bytes, uint32_t len,
 		    bool is_carried);
 
-/* Messages that are held until it is known which rails they take are part of long data, as a rule. */
+/*
+ * Messages that are held until it is known which rails they take are part of long data, as a rule.
+ */
 bool submit_is_for_bulk(struct chan *chan, struct chan_peer *peer);
 /* As many packets are held as are worth a system call, and some can leave. */
 bool submit_is_much_held(const struct chan_peer *peer);

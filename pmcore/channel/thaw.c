@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * thaw - fills a new engine from the bytes chan_freeze wrote. Trusts nothing: one pass over all of it
- * checks, a second one changes the engine.
+ * thaw - fills a new engine from the bytes chan_freeze wrote. Trusts nothing: one pass over all of
+ * it checks, a second one changes the engine.
  */
 #include "pmcore/channel/chan_private.h"
 #include "pmcore/channel/freeze.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * address - the context address that travels by modex: one section per link, named by the link. Bytes from
- * other processes are checked here and nowhere else; sections are opaque.
+ * address - the context address that travels by modex: one section per link, named by the link.
+ * Bytes from other processes are checked here and nowhere else; sections are opaque.
  *
- *   u8 version, u8 sections, u16 length of all, u32 node; then per section: char name[8], u16 length,
+ *   u8 version, u8 sections, u16 length of all, u32 node; then per section: char name[8], u16
+ *   length,
  *   bytes. Little-endian.
  */
 #ifndef PM_DEVICE_ADDRESS_H

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * chanlink - the channel engine bound to a packet device. Owns the job clock, the burst loop and the list
- * of peers found dead. The link peer of the contract is the engine's own peer: no second lookup.
+ * chanlink - the channel engine bound to a packet device. Owns the job clock, the burst loop and
+ * the list of peers found dead. The link peer of the contract is the engine's own peer: no second
+ * lookup.
  */
 #include "pmcore/device/chanlink_private.h"
 
@@ -18,8 +19,10 @@
 /* Carrier changes and network errors are looked for once in so many polls that brought nothing, and
  * whenever the clock has moved that far. */
 #define EVENT_INTERVAL_NS 2000000ull
-/* Where a look at the rings is cheaper than one at the clock, timers are looked after once in so many polls
- * that brought nothing. */
+/*
+ * Where a look at the rings is cheaper than one at the clock, timers are looked after once in so
+ * many polls that brought nothing.
+ */
 #define IDLE_POLLS 8u
 
 static struct chan_peer *peer_of(struct pm_link_peer *peer)
@@ -151,8 +154,8 @@ static uint32_t chanlink_receive_more(struct pm_link *link, uint64_t cookie,
 }
 
 /*
- * An answer is likely to follow, and shall not wait for this; the peer hears of it at a poll anyway. Polls of
- * a device that is not cheap may be far apart.
+ * An answer is likely to follow, and shall not wait for this; the peer hears of it at a poll
+ * anyway. Polls of a device that is not cheap may be far apart.
  */
 static void chanlink_release(struct pm_link *link, uint64_t cookie)
 {
@@ -431,7 +434,10 @@ static int chanlink_arm(struct pm_link *link, uint64_t *timeout_ns)
 		c->ops->disarm(c->dev);
 		return 1;
 	}
-	/* a lost carrier or an unreachable port shows only when we look: keep looking while it matters */
+	/*
+	 * a lost carrier or an unreachable port shows only when we look: keep looking while it
+	 * matters
+	 */
 	events = chan_is_acked(c->chan, NULL) ? UINT64_MAX : 5 * EVENT_INTERVAL_NS;
 	if (deadline != UINT64_MAX && deadline - t < *timeout_ns)
 		*timeout_ns = deadline - t;

@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* chanlink_engine - what the channel engine calls: packets and peers of the device below, and the peers found dead. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * chanlink_engine - what the channel engine calls: packets and peers of the device below, and the
+ * peers found dead.
+ */
 #include "pmcore/device/chanlink_private.h"
 
 #include <errno.h>
@@ -107,7 +110,10 @@ static uint32_t op_tx_post_run(void *arg, uint32_t rail, void *dev_peer,
 			c->is_full = true;
 			break;
 		}
-		/* as much as leaves best in one piece, or the ring may be full only because nobody started it yet */
+		/*
+		 * as much as leaves best in one piece, or the ring may be full only because nobody
+		 * started it yet
+		 */
 		if (got < want || (burst && c->n_posted >= burst))
 			chanlink_start(c);
 	}

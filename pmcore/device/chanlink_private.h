@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * chanlink_private - the state of a channel bound to a device, shared by chanlink.c (what moves messages),
- * chanlink_engine.c (what the engine calls) and chanlink_state.c (stopping, saving, observing), and seen by nobody else.
+ * chanlink_private - the state of a channel bound to a device, shared by chanlink.c (what moves
+ * messages), chanlink_engine.c (what the engine calls) and chanlink_state.c (stopping, saving,
+ * observing), and seen by nobody else.
  */
 #ifndef PM_DEVICE_CHANLINK_PRIVATE_H
 #define PM_DEVICE_CHANLINK_PRIVATE_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* chanlink_state - a channel and its device stopped, saved, restored, described. */
 #include "pmcore/device/chanlink_private.h"
 

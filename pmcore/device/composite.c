@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pmcore/device/composite.h"
 
 #include <errno.h>
@@ -131,8 +131,10 @@ static int open_link(struct composite *c, unsigned int i, const struct pmOptions
 	return 0;
 }
 
-/* A device that can't be opened is left out and remembered, unless none is left or the failure would also
- * hit the others. */
+/*
+ * A device that can't be opened is left out and remembered, unless none is left or the failure
+ * would also hit the others.
+ */
 static int open_links(struct composite *c, const struct pmOptions *options)
 {
 	bool is_refused = false; /* a device is there, but not for this user */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * composite - several links behind one face: self for the node itself, shmem on the same host, a network
- * for the rest. Owns the links, the nodes in contact, and the order in which links are polled. Each node's
- * traffic goes over the first link that reaches it.
+ * composite - several links behind one face: self for the node itself, shmem on the same host, a
+ * network for the rest. Owns the links, the nodes in contact, and the order in which links are
+ * polled. Each node's traffic goes over the first link that reaches it.
  */
 #ifndef PM_DEVICE_COMPOSITE_H
 #define PM_DEVICE_COMPOSITE_H
@@ -28,7 +28,8 @@ struct composite_node {
 	uint32_t node;
 	bool is_dead;
 	uint8_t slot; /* of its link in composite.slots */
-	uint8_t asked; /* ... of the one that its process was asked by for a sign of life, 0 = none */
+	/* ... of the one that its process was asked by for a sign of life, 0 = none */
+	uint8_t asked;
 	bool is_answered; /* it has given one */
 	uint32_t mtu;     /* largest datagram to it */
 	struct pm_link *link;
@@ -61,21 +62,24 @@ struct composite {
 	uint32_t expensive_every_max; /* ... up to this */
 	uint32_t expensive_rest;      /* ... and so many more, if they bring nothing */
 	uint32_t stream_in; /* rounds until the stream is asked, whatever other links bring */
-	struct composite_slot *takeover; /* the last slot (takeover.h), NULL until a node needs it */
-	struct composite_slot *stream;   /* of long reads (longread.h), NULL = there is none */
-	uint32_t n_reads;                /* that might go by it, under way */
-	struct conf stream_conf;         /* its own: it goes over the rails of the network device */
-	struct nodemap nodes;            /* struct composite_node */
-	struct composite_node *recent;   /* the last one that was looked for there, or NULL */
+	/* the last slot (takeover.h), NULL until a node needs it */
+	struct composite_slot *takeover;
+	struct composite_slot *stream; /* of long reads (longread.h), NULL = there is none */
+	uint32_t n_reads;              /* that might go by it, under way */
+	struct conf stream_conf;       /* its own: it goes over the rails of the network device */
+	struct nodemap nodes;          /* struct composite_node */
+	struct composite_node *recent; /* the last one that was looked for there, or NULL */
 	uint32_t self;
 	pmResolver resolver;
 	void *resolver_arg;
 	uint8_t resolved[PM_ADDRESS_MAX]; /* copy of the address being looked at */
 	size_t resolved_len;
 	char why[COMPOSITE_WHY]; /* sentence of the last failure */
-	char closed[COMPOSITE_WHY]; /* devices that were asked for and could not be opened, with reasons */
-	char without[160];          /* what the device that is being opened goes on without */
-	char note[COMPOSITE_WHY + 32]; /* the same for the user who named the devices, "" = nothing */
+	/* devices that were asked for and could not be opened, with reasons */
+	char closed[COMPOSITE_WHY];
+	char without[160]; /* what the device that is being opened goes on without */
+	/* the same for the user who named the devices, "" = nothing */
+	char note[COMPOSITE_WHY + 32];
 };
 
 /* A received datagram and the link that lent it. */
@@ -84,13 +88,19 @@ struct composite_inbound {
 	uint8_t slot;
 };
 
-/* Opens the links named in options and environment. Errors as pmOpenContext, negative; @why explains. */
+/*
+ * Opens the links named in options and environment. Errors as pmOpenContext, negative; @why
+ * explains.
+ */
 int composite_open(const struct pmOptions *options, struct composite **ret_composite, char *why,
 		   size_t why_size);
 void composite_close(struct composite *c);
 
 int composite_address(struct composite *c, void *buf, size_t room);
-/* The node's entry, made at first contact. -EAGAIN (resolver), -EHOSTUNREACH, -EINVAL, -EPIPE (dead). */
+/*
+ * The node's entry, made at first contact. -EAGAIN (resolver), -EHOSTUNREACH, -EINVAL, -EPIPE
+ * (dead).
+ */
 int composite_node(struct composite *c, uint32_t node, struct composite_node **ret_node);
 /* The same if it is in contact, dead or alive, else NULL. */
 static inline struct composite_node *composite_find(struct composite *c, uint32_t node)

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * composite_nodes - the nodes in contact: their addresses, the first link that reaches each of them, their death. Knows
- * nothing of nodes that change their link; see takeover.h.
+ * composite_nodes - the nodes in contact: their addresses, the first link that reaches each of
+ * them, their death. Knows nothing of nodes that change their link; see takeover.h.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -47,8 +47,8 @@ int composite_address(struct composite *c, void *buf, size_t room)
 }
 
 /*
- * The address that a node in contact was added with, where it is kept. The other end may have lost its way by the link that
- * reaches it from here, and come by another one, which asks for its part.
+ * The address that a node in contact was added with, where it is kept. The other end may have lost
+ * its way by the link that reaches it from here, and come by another one, which asks for its part.
  */
 static bool recall(struct composite *c, uint32_t node)
 {
@@ -121,8 +121,8 @@ void composite_note_refusal(const struct composite *c, uint32_t node, char *said
 }
 
 /*
- * Finds the link's part of the address in c->resolved. A node that goes the other way over the same kind of port is told
- * of by name.
+ * Finds the link's part of the address in c->resolved. A node that goes the other way over the same
+ * kind of port is told of by name.
  */
 static int find_part(struct composite *c, const char *name, const void **ret_part, size_t *ret_len)
 {
@@ -189,8 +189,9 @@ static int take_node(struct composite *c, struct composite_node *n, uint32_t nod
 }
 
 /*
- * Finds the first link that reaches the node whose address is in c->resolved. One that has no space left for
- * another peer (a small /dev/shm) leaves it to the next: the two directions need not go the same way.
+ * Finds the first link that reaches the node whose address is in c->resolved. One that has no space
+ * left for another peer (a small /dev/shm) leaves it to the next: the two directions need not go
+ * the same way.
  */
 static int attach(struct composite *c, uint32_t node, struct composite_node **ret_node)
 {

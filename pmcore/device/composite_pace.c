@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* composite_pace - how often the links are polled that are expensive to poll. */
 #include "pmcore/device/composite.h"
 

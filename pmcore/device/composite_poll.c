@@ -1,14 +1,17 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * composite_poll - one round over the links of a composite: which of them is asked, how often, and what becomes of an
- * answer that is no datagram.
+ * composite_poll - one round over the links of a composite: which of them is asked, how often, and
+ * what becomes of an answer that is no datagram.
  */
 #include <errno.h>
 
 #include "pmcore/device/composite.h"
 #include "pmcore/device/takeover.h"
 
-/* Other links give back a datagram each; a stream that had to wait until they have none would never be asked in a flood. */
+/*
+ * Other links give back a datagram each; a stream that had to wait until they have none would never
+ * be asked in a flood.
+ */
 #define STREAM_EVERY 32u
 /* Handles the results of a poll that are no datagram for the program: 0, or -EPIPE. */
 static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsigned int i, int got,

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * composite_state - stopping, saving and restoring all links of a composite. The saved form: u32 count of
- * links, then per link its name (CONF_NAME_MAX bytes), u32 length and bytes.
+ * composite_state - stopping, saving and restoring all links of a composite. The saved form: u32
+ * count of links, then per link its name (CONF_NAME_MAX bytes), u32 length and bytes.
  */
 #include <errno.h>
 #include <string.h>
@@ -95,7 +95,9 @@ struct section {
 	const uint8_t *bytes;
 };
 
-/* Finds all sections before a link sees any; their number or -EINVAL. A link has one state at most. */
+/*
+ * Finds all sections before a link sees any; their number or -EINVAL. A link has one state at most.
+ */
 static int find_sections(struct composite *c, const uint8_t *buf, size_t len,
 			 struct section sections[COMPOSITE_LINKS])
 {

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * fault - the interposer's data path. Packets taken from the lower device pass a line of held ones:
- * most stay in it for no time. Held packets are bounded and taken off rx_buffers; while the line is full
- * nothing more is received. The script is parsed in fault_script.c.
+ * most stay in it for no time. Held packets are bounded and taken off rx_buffers; while the line is
+ * full nothing more is received. The script is parsed in fault_script.c.
  */
 #include "pmcore/device/fault.h"
 
@@ -153,7 +153,10 @@ static void mistreat(struct fault_dev *f, const struct pm_rx *rx, uint64_t now)
 		duplicate(f, rx, due);
 }
 
-/* A packet of the rail has gone by: those it overtook come closer. True when one of them is free now. */
+/*
+ * A packet of the rail has gone by: those it overtook come closer. True when one of them is free
+ * now.
+ */
 static bool overtaken(struct fault_dev *f, uint32_t rail, uint32_t n)
 {
 	bool is_free = false;

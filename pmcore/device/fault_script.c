@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * fault_script - the parser of fault's script; the grammar is in fault.h. Knows no device.
  */

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * lane - see lane.h; lane_send.c has what leaves. Each look at the datagrams' socket is a system call, so it is looked at
- * each time only while something goes by it.
+ * lane - see lane.h; lane_send.c has what leaves. Each look at the datagrams' socket is a system
+ * call, so it is looked at each time only while something goes by it.
  */
 #include "pmcore/device/lane_private.h"
 
@@ -16,8 +16,10 @@
 #include "pmcore/util/stats.h"
 #include "pmcore/util/text.h"
 
-/* The published address, little-endian: version 1, zero 1, bytes of the frames' part 2, that part, then the
- * datagrams' part, which may be empty. */
+/*
+ * The published address, little-endian: version 1, zero 1, bytes of the frames' part 2, that part,
+ * then the datagrams' part, which may be empty.
+ */
 #define VERSION 1
 #define HEAD 4
 

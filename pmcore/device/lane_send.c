@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * lane_send - packets of a lane on their way out. Either device has a pool of its own, and packets
  * of both may go either way. Those of the frames' pool are posted as they are, for the kernel

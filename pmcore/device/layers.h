@@ -18,7 +18,9 @@ struct layers {
 	unsigned int n;
 };
 
-/* Opens @ops and what belongs on it. 0 or -errno with a sentence in env->why; then nothing is open. */
+/*
+ * Opens @ops and what belongs on it. 0 or -errno with a sentence in env->why; then nothing is open.
+ */
 int layers_open(const struct pm_packet_ops *ops, const struct pm_device_env *env,
 		struct layers *ret);
 void layers_close(struct layers *layers);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pmcore/device/longread.h"
 
 #include <errno.h>
@@ -13,7 +13,9 @@
 #include "pmcore/util/choice.h"
 #include "pmcore/util/clock.h"
 
-/* Bytes from which on the request, which goes by the stream too, is worth it if many are under way. */
+/*
+ * Bytes from which on the request, which goes by the stream too, is worth it if many are under way.
+ */
 #define STREAM_MIN (8u << 10)
 /*
  * A shorter read that is alone waits longer for its request and answer than for its data. By the
@@ -42,7 +44,10 @@ struct longread_way {
 
 /* ---- opening ---- */
 
-/* The first device that is no link by itself: the reads of nodes that it reaches may go by the stream. */
+/*
+ * The first device that is no link by itself: the reads of nodes that it reaches may go by the
+ * stream.
+ */
 static const struct composite_slot *network(const struct composite *c)
 {
 	for (unsigned int i = 0; i < c->n_slots; i++)
@@ -51,14 +56,20 @@ static const struct composite_slot *network(const struct composite *c)
 	return NULL;
 }
 
-/* Its interfaces. Rails of datagrams stand behind those of frames, as eth1:udp, and RDMA ports have a number, as mlx5_0:1. */
+/*
+ * Its interfaces. Rails of datagrams stand behind those of frames, as eth1:udp, and RDMA ports have
+ * a number, as mlx5_0:1.
+ */
 static void name_rails(const struct composite *c, const struct composite_slot *slot,
 		       struct conf *conf)
 {
 	const struct stats_page *page = stats_page(c->stats);
 
 	conf->udp_is_lane = true;
-	/* the user's own words may choose one of several addresses, which the name of an interface can't */
+	/*
+	 * the user's own words may choose one of several addresses, which the name of an interface
+	 * can't
+	 */
 	if (!strcmp(slot->device, "udp") && conf->n_udp_rails)
 		return;
 	conf->n_udp_rails = 0;
@@ -71,7 +82,10 @@ static void name_rails(const struct composite *c, const struct composite_slot *s
 	}
 }
 
-/* The reason for having no stream, or NULL. Layers that must see or check each packet would miss its data. */
+/*
+ * The reason for having no stream, or NULL. Layers that must see or check each packet would miss
+ * its data.
+ */
 static const char *obstacle(const struct composite *c)
 {
 	if (c->conf.fault[0] || c->conf.trace[0] || c->conf.crc)

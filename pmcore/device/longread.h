@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * longread - reads that may go by a stream (pm-udp/stream) beside the device that reaches the node. A read that the stream
- * loses is made again by the device. The stream stands in a slot of the composite but reaches no node by itself.
+ * longread - reads that may go by a stream (pm-udp/stream) beside the device that reaches the node.
+ * A read that the stream loses is made again by the device. The stream stands in a slot of the
+ * composite but reaches no node by itself.
  */
 #ifndef PM_DEVICE_LONGREAD_H
 #define PM_DEVICE_LONGREAD_H
@@ -24,8 +25,8 @@ struct longread {
 };
 
 /*
- * Opens the stream for the rails of the first network device, if stream= allows it. 0 also without one; -ENODEV: it had to
- * be, and c->why says why it is not.
+ * Opens the stream for the rails of the first network device, if stream= allows it. 0 also without
+ * one; -ENODEV: it had to be, and c->why says why it is not.
  */
 int longread_open(struct composite *c, const struct pm_device_env *env);
 /* A node was added, whose address is in c->resolved. Without memory it has no stream. */
@@ -39,8 +40,9 @@ int longread_start(struct composite *c, struct composite_node *n, struct longrea
 /* As pm_link_ops.rma_done. */
 int longread_done(struct composite *c, struct longread *r);
 /*
- * Before the other links are made quiet: 0 when the stream is. Then longread_settle of each read: 0, the stream has no
- * part in it any more; -EAGAIN, poll and ask again. A read that the stream has lost goes by the device from there on.
+ * Before the other links are made quiet: 0 when the stream is. Then longread_settle of each read:
+ * 0, the stream has no part in it any more; -EAGAIN, poll and ask again. A read that the stream has
+ * lost goes by the device from there on.
  */
 int longread_quiesce(struct composite *c);
 int longread_settle(struct composite *c, struct longread *r);

@@ -19,7 +19,10 @@ const struct registry_entry *registry_find(const char *name);
 /* The device that a job of so many processes (0 = unknown) takes which asks for @name. */
 const struct registry_entry *registry_choose(const char *name, const struct conf *conf,
 					     uint32_t nodes);
-/* The device that goes other ways over the same ports, or NULL: the two do not understand each other. */
+/*
+ * The device that goes other ways over the same ports, or NULL: the two do not understand each
+ * other.
+ */
 const char *registry_other_way(const char *name);
 /* The link that carries long reads beside a network device; it can't be asked for as a device. */
 const struct pm_link_ops *registry_stream(void);

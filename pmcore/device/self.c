@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * self - a node's messages to itself. Owns a fixed pool of buffers that go round: lent to the sender,
- * queued, lent to the receiver. Reads and writes are plain copies done at once. Nothing can be lost, so
- * quiescing only closes the entrance, and saving writes the queue.
+ * self - a node's messages to itself. Owns a fixed pool of buffers that go round: lent to the
+ * sender, queued, lent to the receiver. Reads and writes are plain copies done at once. Nothing can
+ * be lost, so quiescing only closes the entrance, and saving writes the queue.
  */
 #include "pmcore/device/self.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pmcore/device/stubs.h"
 
 #include <errno.h>
@@ -121,7 +121,8 @@ static int link_carry(struct pm_link *link, struct pm_link_peer *peer, const voi
 	return -EOPNOTSUPP;
 }
 
-static const struct pm_leave_ops link_leaving; /* for links without can_leave, so nobody calls one */
+/* for links without can_leave, so nobody calls one */
+static const struct pm_leave_ops link_leaving;
 
 static int link_poll_fds(struct pm_link *link, int *fds, int room)
 {

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pmcore/device/takeover.h"
 
 #include <errno.h>
@@ -233,7 +233,9 @@ static int lost(struct composite *c, uint32_t node, unsigned int slot)
 	return -EPIPE;
 }
 
-/* The node has left the link that @in names, and goes on by the one in @slot: so do we. 0, -EPIPE. */
+/*
+ * The node has left the link that @in names, and goes on by the one in @slot: so do we. 0, -EPIPE.
+ */
 static int follow(struct composite *c, unsigned int slot, const struct pm_inbound *in)
 {
 	struct composite_node *n;

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * takeover_frame - what the two ends of a taken node send each other, each by carry() as one datagram of the new link.
- * Little-endian: u8 kind, 3 bytes 0, u32 bytes left, u64 number, and then
+ * takeover_frame - what the two ends of a taken node send each other, each by carry() as one
+ * datagram of the new link. Little-endian: u8 kind, 3 bytes 0, u32 bytes left, u64 number, and then
  *   MARK  the name of the link that the sender has left, CONF_NAME_MAX bytes
  *   PART  bytes of the message with this number; left counts them and those in the parts behind it
  */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* takeover_link - the link that the messages and operations of taken nodes pass through. */
 #include <errno.h>
 #include <stdlib.h>
@@ -110,8 +110,9 @@ static bool redo_one(struct taken *t, uint32_t i)
 }
 
 /*
- * Operations of the old link are done again by the new one. A write of the old one could still be on its way until
- * the other end has left, and come after the new one is done: so none begins before that.
+ * Operations of the old link are done again by the new one. A write of the old one could still be
+ * on its way until the other end has left, and come after the new one is done: so none begins
+ * before that.
  */
 static bool redo(struct taken *t)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * takeover_private - the nodes that were taken over, shared by takeover.c (how a node changes its link),
- * takeover_queue.c (what waits), takeover_frame.c (what goes between the two ends) and takeover_state.c (stopping, saving, observing).
+ * takeover_private - the nodes that were taken over, shared by takeover.c (how a node changes its
+ * link), takeover_queue.c (what waits), takeover_frame.c (what goes between the two ends) and
+ * takeover_state.c (stopping, saving, observing).
  */
 #ifndef PM_DEVICE_TAKEOVER_PRIVATE_H
 #define PM_DEVICE_TAKEOVER_PRIVATE_H

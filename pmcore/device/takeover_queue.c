@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* takeover_queue - messages and parts of taken nodes that wait: to go out, to be put together, to be read. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * takeover_queue - messages and parts of taken nodes that wait: to go out, to be put together, to
+ * be read.
+ */
 #include <stdlib.h>
 
 #include "pmcore/device/takeover_private.h"

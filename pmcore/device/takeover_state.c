@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * takeover_state - taken nodes stopped, saved, restored, described. Saved form: per node a record, the bytes of
- * the message that is put together, and those on their way out; then the messages for the program. Nodes go on in the
- * same way after restore, without a connection of the old link.
+ * takeover_state - taken nodes stopped, saved, restored, described. Saved form: per node a record,
+ * the bytes of the message that is put together, and those on their way out; then the messages for
+ * the program. Nodes go on in the same way after restore, without a connection of the old link.
  */
 #include <errno.h>
 #include <stdlib.h>

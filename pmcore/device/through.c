@@ -1,6 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * through - see through.h. Every function hands its arguments to the same operation of the lower device.
+ * through - see through.h. Every function hands its arguments to the same operation of the lower
+ * device.
  */
 #include "pmcore/device/through.h"
 

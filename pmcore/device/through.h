@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * through - the operations that an interposer leaves to the device it stands on. An interposer embeds struct
- * through as its first member and names these functions in its table for whatever it does not change.
+ * through - the operations that an interposer leaves to the device it stands on. An interposer
+ * embeds struct through as its first member and names these functions in its table for whatever it
+ * does not change.
  */
 #ifndef PM_DEVICE_THROUGH_H
 #define PM_DEVICE_THROUGH_H

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * tracer - the recording interposer. Owns the pcapng file and its write buffer; changes nothing of what
- * passes. A full disk ends the recording, never the job: dump tells how many packets are missing.
+ * tracer - the recording interposer. Owns the pcapng file and its write buffer; changes nothing of
+ * what passes. A full disk ends the recording, never the job: dump tells how many packets are
+ * missing.
  */
 #include "pmcore/device/tracer.h"
 

@@ -48,11 +48,11 @@ typedef struct pmHandle {
 } pmHandle;
 
 /*
- * Gives the address of @node, as published by its pmGetAddress, by pointing *@ret_addr and *@ret_len
- * at memory that stays valid until the next call. Called at first contact with a node, from within
- * any progressing call; must not call pm functions on the same context.
- * Returns 0, EAGAIN (not known yet: the operation gives ENOBUFS and may be tried again) or another
- * errno (the operation fails with it).
+ * Gives the address of @node, as published by its pmGetAddress, by pointing *@ret_addr and
+ * *@ret_len at memory that stays valid until the next call. Called at first contact with a node,
+ * from within any progressing call; must not call pm functions on the same context. Returns 0,
+ * EAGAIN (not known yet: the operation gives ENOBUFS and may be tried again) or another errno (the
+ * operation fails with it).
  */
 typedef int (*pmResolver)(void *arg, pmNode node, const void **ret_addr, size_t *ret_len);
 
@@ -62,8 +62,9 @@ typedef int (*pmResolver)(void *arg, pmNode node, const void **ret_addr, size_t 
  */
 struct pmOptions {
 	size_t size;
-	uint64_t job_key; /* secret shared by the nodes of the job; packets with another are dropped */
-	pmNode self;      /* this node's number; not PM_NODE_ANY */
+	/* secret shared by the nodes of the job; packets with another are dropped */
+	uint64_t job_key;
+	pmNode self;    /* this node's number; not PM_NODE_ANY */
 	uint32_t nodes; /* nodes expected in the job, a hint for sizing; 0 = unknown */
 	uint32_t local; /* nodes of the job expected on this host, a hint; 0 = unknown */
 	const char
@@ -86,16 +87,19 @@ int pmCloseContext(pmContext ctx);
 int pmGetAddress(pmContext ctx, void *buf, size_t *len);
 /* Gives a node's address ahead of the resolver. EEXIST: another address is already in use. */
 int pmAddNode(pmContext ctx, pmNode node, const void *addr, size_t len);
-/* Forgets a node: its unsent messages are discarded, later contact resolves it anew. A live node has to
- * forget us as well before the two can speak again, since both start counting messages anew. */
+/*
+ * Forgets a node: its unsent messages are discarded, later contact resolves it anew. A live node
+ * has to forget us as well before the two can speak again, since both start counting messages anew.
+ */
 int pmRemoveNode(pmContext ctx, pmNode node);
 /*
- * Asks the network whether @node's process is still there, for who waits for a message of it: a node that
- * dies while nothing is sent to it would never be missed. If the network knows that it is gone, a later
- * pmReceive gives EPIPE. Networks are believed when they say so three times within 10 s, so ask again,
- * some ms to some seconds apart, while waiting. Silence proves nothing: a node that only computes is not
- * found dead by asking, however long it takes. Does nothing on devices that notice deaths by themselves.
- * ENOBUFS: not now. EINVAL: PM_NODE_ANY. EHOSTUNREACH, EPIPE: as pmGetSendBuffer.
+ * Asks the network whether @node's process is still there, for who waits for a message of it: a
+ * node that dies while nothing is sent to it would never be missed. If the network knows that it is
+ * gone, a later pmReceive gives EPIPE. Networks are believed when they say so three times within 10
+ * s, so ask again, some ms to some seconds apart, while waiting. Silence proves nothing: a node
+ * that only computes is not found dead by asking, however long it takes. Does nothing on devices
+ * that notice deaths by themselves. ENOBUFS: not now. EINVAL: PM_NODE_ANY. EHOSTUNREACH, EPIPE: as
+ * pmGetSendBuffer.
  */
 int pmProbeNode(pmContext ctx, pmNode node);
 int pmSetResolver(pmContext ctx, pmResolver resolver, void *arg);
@@ -127,16 +131,17 @@ int pmPost(pmContext ctx, pmNode node, const void *data, size_t len);
 int pmPostRow(pmContext ctx, pmNode node, const void *head, size_t headLen, const void *data,
 	      size_t len, size_t part, size_t *ret_done);
 /*
- * The same with data that @gather brings, @n bytes with each call: the next ones, one datagram after the other. It is
- * called with @arg only for what is taken, and calls no function of PM.
+ * The same with data that @gather brings, @n bytes with each call: the next ones, one datagram
+ * after the other. It is called with @arg only for what is taken, and calls no function of PM.
  */
 typedef void (*pmGather)(void *arg, void *to, size_t n);
 int pmGatherRow(pmContext ctx, pmNode node, const void *head, size_t headLen, pmGather gather,
 		void *arg, size_t len, size_t part, size_t *ret_done);
 /*
- * The same for a row whose first datagram has a head of its own, as the first of a message has. A head is @len bytes, and
- * up to @part bytes of data follow it. If *ret_done is 0, the first datagram was not sent either. If it is not, and less
- * than all, pmPostRow or pmGatherRow with the head of the others sends the rest.
+ * The same for a row whose first datagram has a head of its own, as the first of a message has. A
+ * head is @len bytes, and up to @part bytes of data follow it. If *ret_done is 0, the first
+ * datagram was not sent either. If it is not, and less than all, pmPostRow or pmGatherRow with the
+ * head of the others sends the rest.
  */
 typedef struct pmRowHead {
 	const void *data;
@@ -148,17 +153,18 @@ int pmPostHeadedRow(pmContext ctx, pmNode node, const pmRowHead *first, const pm
 int pmGatherHeadedRow(pmContext ctx, pmNode node, const pmRowHead *first, const pmRowHead *others,
 		      pmGather gather, void *arg, size_t len, size_t *ret_done);
 /*
- * Corked (@is_on not 0): of a burst of datagrams to one node, those beyond the first few may wait for the
- * next pmReceive, pmWait or pmCork(ctx, 0), and share packets meanwhile. For programs that send several and
- * then receive or wait; not before long computations. Contexts begin uncorked: nothing waits then.
+ * Corked (@is_on not 0): of a burst of datagrams to one node, those beyond the first few may wait
+ * for the next pmReceive, pmWait or pmCork(ctx, 0), and share packets meanwhile. For programs that
+ * send several and then receive or wait; not before long computations. Contexts begin uncorked:
+ * nothing waits then.
  */
 int pmCork(pmContext ctx, int is_on);
 /* Gives a reserved buffer back unsent. */
 int pmDiscardSendBuffer(pmContext ctx, pmDesc desc);
 /*
- * PM_SUCCESS when PM holds back nothing that was sent to @node: the caller may turn to long computations.
- * ENOBUFS: some waits for the cork or for the node to take more, and leaves in a later pmReceive. Nothing is
- * held back for a dead node. Quick, and makes no progress itself.
+ * PM_SUCCESS when PM holds back nothing that was sent to @node: the caller may turn to long
+ * computations. ENOBUFS: some waits for the cork or for the node to take more, and leaves in a
+ * later pmReceive. Nothing is held back for a dead node. Quick, and makes no progress itself.
  */
 int pmIsSendOut(pmContext ctx, pmNode node);
 /* PM_SUCCESS when all sent to @node (PM_NODE_ANY: to all) has reached its library, ENOBUFS not yet,
@@ -174,23 +180,23 @@ int pmIsSendDone(pmContext ctx, pmNode node);
 int pmReceive(pmContext ctx, void **ret_buf, size_t *ret_len, pmNode *ret_src, pmDesc *ret_desc);
 
 /*
- * Receives a message as pmReceive does, and up to @room - 1 more that have come behind it from the same node and are
- * here already: ret_parts[0..*ret_n), in their order. One descriptor stands for all of them. The same as as many
- * pmReceive, and cheaper. Errors as pmReceive.
+ * Receives a message as pmReceive does, and up to @room - 1 more that have come behind it from the
+ * same node and are here already: ret_parts[0..*ret_n), in their order. One descriptor stands for
+ * all of them. The same as as many pmReceive, and cheaper. Errors as pmReceive.
  */
 int pmReceiveRow(pmContext ctx, struct iovec *ret_parts, size_t room, size_t *ret_n,
 		 pmNode *ret_src, pmDesc *ret_desc);
 int pmReleaseReceiveBuffer(pmContext ctx, pmDesc desc);
 
 /*
- * One-sided. pmMLock exports [addr, addr+len) to the nodes that are given the handle; the memory must
- * stay mapped until pmMUnlock. Of bytes that the owner writes while somebody reads them, also just after
- * pmMUnlock, the reader gets the old or the new ones. pmRead copies @len bytes from @roffset of the remote region to
- * @local, pmWrite the other way. @local must stay untouched until the operation is done.
- * Needs the remote process to call a progressing function, but for reads inside a host where the kernel lets us copy
- * out of its memory.
- * pmIsReadDone/pmIsWriteDone: PM_SUCCESS and the descriptor is gone; ENOBUFS not yet; EPIPE node died,
- * EACCES the region does not exist there or the range is outside: descriptor gone as well.
+ * One-sided. pmMLock exports [addr, addr+len) to the nodes that are given the handle; the memory
+ * must stay mapped until pmMUnlock. Of bytes that the owner writes while somebody reads them, also
+ * just after pmMUnlock, the reader gets the old or the new ones. pmRead copies @len bytes from
+ * @roffset of the remote region to @local, pmWrite the other way. @local must stay untouched until
+ * the operation is done. Needs the remote process to call a progressing function, but for reads
+ * inside a host where the kernel lets us copy out of its memory. pmIsReadDone/pmIsWriteDone:
+ * PM_SUCCESS and the descriptor is gone; ENOBUFS not yet; EPIPE node died, EACCES the region does
+ * not exist there or the range is outside: descriptor gone as well.
  */
 int pmMLock(pmContext ctx, void *addr, size_t len, pmHandle *ret_handle);
 int pmMUnlock(pmContext ctx, const pmHandle *handle);
@@ -203,23 +209,24 @@ int pmIsWriteDone(pmContext ctx, pmDesc desc);
 
 /*
  * Sleeping. pmBeforeSelect arms the context: ENOBUFS means messages are waiting, drain first; else
- * *ret_fd becomes readable when pmReceive has something to do, and *ret_timeout_ms (-1 none) says when
- * to come back at the latest. pmAfterSelect must follow before other calls. pmWait does all that:
- * spins briefly (yields when cores are short), then sleeps; PM_SUCCESS when there may be something to
- * receive, ETIMEDOUT after @timeout_ms (-1 = no limit).
+ * *ret_fd becomes readable when pmReceive has something to do, and *ret_timeout_ms (-1 none) says
+ * when to come back at the latest. pmAfterSelect must follow before other calls. pmWait does all
+ * that: spins briefly (yields when cores are short), then sleeps; PM_SUCCESS when there may be
+ * something to receive, ETIMEDOUT after @timeout_ms (-1 = no limit).
  */
 int pmBeforeSelect(pmContext ctx, int *ret_fd, int *ret_timeout_ms);
 int pmAfterSelect(pmContext ctx);
 int pmWait(pmContext ctx, int timeout_ms);
 
 /*
- * Stop and go. pmQuiesce stops new transmissions and returns when everything sent has been acked and
- * nothing of ours is in the network; ETIMEDOUT after @timeout_ms (sending stays stopped). While
- * quiet pmGetSendBuffer gives ENOBUFS. Others may need its answers to become quiet: who stops several calls it
- * for each in turn until all are quiet at once. pmResume lets it go on.
+ * Stop and go. pmQuiesce stops new transmissions and returns when everything sent has been acked
+ * and nothing of ours is in the network; ETIMEDOUT after @timeout_ms (sending stays stopped). While
+ * quiet pmGetSendBuffer gives ENOBUFS. Others may need its answers to become quiet: who stops
+ * several calls it for each in turn until all are quiet at once. pmResume lets it go on.
  * pmSaveContext writes the state of a quiet context, received but unread messages included, to @buf
- * (ENOSPC: *ret_len is the room needed; EBUSY: not quiet, or descriptors are open). pmRestoreContext puts
- * it into a newly opened context of the same node and job (EINVAL: damaged or of another node).
+ * (ENOSPC: *ret_len is the room needed; EBUSY: not quiet, or descriptors are open).
+ * pmRestoreContext puts it into a newly opened context of the same node and job (EINVAL: damaged or
+ * of another node).
  */
 int pmQuiesce(pmContext ctx, int timeout_ms);
 int pmResume(pmContext ctx);
@@ -237,20 +244,21 @@ enum pmAttribute {
 };
 int pmGetAttribute(pmContext ctx, enum pmAttribute attribute, uint64_t *ret_value);
 /*
- * Bytes from which on a message to @node arrives sooner when its receiver reads it (pmRead) than in datagrams; 0: it is left
- * to the caller. ENOBUFS, EHOSTUNREACH, EPIPE as pmSend.
+ * Bytes from which on a message to @node arrives sooner when its receiver reads it (pmRead) than in
+ * datagrams; 0: it is left to the caller. ENOBUFS, EHOSTUNREACH, EPIPE as pmSend.
  */
 int pmGetLongRead(pmContext ctx, pmNode node, uint64_t *ret_bytes);
 /*
- * Does @node have a stream open by which it reads from here? Then many messages of some KiB, under way together, arrive sooner
- * when they are read. ENOBUFS: not now, it connects when it has something to read. EHOSTUNREACH, EPIPE as pmSend.
+ * Does @node have a stream open by which it reads from here? Then many messages of some KiB, under
+ * way together, arrive sooner when they are read. ENOBUFS: not now, it connects when it has
+ * something to read. EHOSTUNREACH, EPIPE as pmSend.
  */
 int pmIsStreamOpen(pmContext ctx, pmNode node);
 /* Name of the device that serves @node ("self", "shmem", "udp", ...). Static storage. */
 int pmGetDeviceName(pmContext ctx, pmNode node, const char **ret_name);
 /*
- * A sentence that the program should show its user once: which of the devices and ports he named could
- * not be opened, and why. "" if there is nothing to say. Valid until the context is closed.
+ * A sentence that the program should show its user once: which of the devices and ports he named
+ * could not be opened, and why. "" if there is nothing to say. Valid until the context is closed.
  */
 int pmGetNote(pmContext ctx, const char **ret_text);
 
@@ -258,8 +266,10 @@ int pmGetNote(pmContext ctx, const char **ret_text);
 int pmDumpContext(pmContext ctx, int fd);
 /* Text of an error code. Static storage, any thread. */
 const char *pmErrorString(int error);
-/* Sentence about the calling thread's last failed call: thing, place, remedy; "" if none. Valid until
- * the thread's next pm call. */
+/*
+ * Sentence about the calling thread's last failed call: thing, place, remedy; "" if none. Valid
+ * until the thread's next pm call.
+ */
 const char *pmLastError(void);
 
 #ifdef __cplusplus

@@ -8,11 +8,12 @@
  *           are udp, ethernet, verbs-datagram, the lane that stacks on ethernet, and the
  *           interposers fault and tracer that stack on any of them.
  *
- * A composite context (device/composite.c) owns a list of links and sends each node's traffic to the
- * first link that reaches it, and by another one when that has lost its way. Everything here is called from the thread that uses the context.
- * All functions return 0 (or a count) or -errno; -EAGAIN means "not now" and is never an error.
- * A table starts with its ABI number and size; registry.c refuses others. Operations left NULL are
- * filled from device/stubs.c, so callers never test for NULL.
+ * A composite context (device/composite.c) owns a list of links and sends each node's traffic to
+ * the first link that reaches it, and by another one when that has lost its way. Everything here is
+ * called from the thread that uses the context. All functions return 0 (or a count) or -errno;
+ * -EAGAIN means "not now" and is never an error. A table starts with its ABI number and size;
+ * registry.c refuses others. Operations left NULL are filled from device/stubs.c, so callers never
+ * test for NULL.
  */
 #ifndef PM_DEVICE_H
 #define PM_DEVICE_H
@@ -41,17 +42,21 @@ struct pm_device_env {
 	uint32_t nodes, local;    /* expected in the job and on this host, 0 = unknown */
 	char *why; /* room for the sentence that explains a failed open or a dead peer */
 	size_t why_size;
-	char *note; /* room for what an open that succeeds goes on without, empty; used during open only */
+	/* room for what an open that succeeds goes on without, empty; used during open only */
+	char *note;
 	size_t note_size;
 	/*
-	 * The part of @node's address that belongs to link @name (a node that is heard before it was
-	 * spoken to). 0, -EAGAIN (not known yet), -EHOSTUNREACH (no such part) or another error. Valid until
-	 * the next call.
+	 * The part of @node's address that belongs to link @name (a node that is heard before it
+	 * was spoken to). 0, -EAGAIN (not known yet), -EHOSTUNREACH (no such part) or another
+	 * error. Valid until the next call.
 	 */
 	int (*address_of)(void *arg, uint32_t node, const char *name, const void **ret_addr,
 			  size_t *ret_len);
 	void *address_arg;
-	/* The composite can go on by another link where this one loses its way to a node: see pm_leave_ops. */
+	/*
+	 * The composite can go on by another link where this one loses its way to a node: see
+	 * pm_leave_ops.
+	 */
 	bool can_leave;
 };
 
@@ -61,9 +66,9 @@ struct pm_link;      /* a device of a context: each backend embeds this as its f
 struct pm_link_peer; /* a link's state for one node: backend-private */
 
 /*
- * Datagrams to be sent in a row: each is a head and a part of the data, the last one what is left. The first one has a head
- * of its own, which may be that of the others. Without @data gather brings the next @n bytes of them with each call, and
- * is called only for what is taken.
+ * Datagrams to be sent in a row: each is a head and a part of the data, the last one what is left.
+ * The first one has a head of its own, which may be that of the others. Without @data gather brings
+ * the next @n bytes of them with each call, and is called only for what is taken.
  */
 struct pm_row_head {
 	const void *data;
@@ -77,7 +82,10 @@ struct pm_row {
 	void (*gather)(void *arg, void *to, size_t n);
 	void *arg;
 };
-/* The head of the datagram with which the row goes on at @at bytes of its data; how many bytes of the data it has. */
+/*
+ * The head of the datagram with which the row goes on at @at bytes of its data; how many bytes of
+ * the data it has.
+ */
 static inline const struct pm_row_head *pm_row_head(const struct pm_row *row, uint64_t at)
 {
 	return at ? &row->others : &row->first;
@@ -107,25 +115,31 @@ struct pm_unfinished {
 };
 
 /*
- * Functions of a link that can lose its way to a node which may live: receive() returns -ENETUNREACH, and the
- * composite takes node and messages to another link (device/takeover.c). Both ends number the messages between them
- * alike, from 0 in the order of sending; numbers may be left out. The peer stays until peer_del.
+ * Functions of a link that can lose its way to a node which may live: receive() returns
+ * -ENETUNREACH, and the composite takes node and messages to another link (device/takeover.c). Both
+ * ends number the messages between them alike, from 0 in the order of sending; numbers may be left
+ * out. The peer stays until peer_del.
  */
 struct pm_leave_ops {
 	/*
-	 * Nothing is sent to the peer by this link any more, and nothing taken from it but what has arrived. 0 when
-	 * receive() has given all of that: *ret_next is the number after the last that arrived. -EAGAIN: poll on.
-	 * -EPIPE: it can't be known, the peer is dead.
+	 * Nothing is sent to the peer by this link any more, and nothing taken from it but what has
+	 * arrived. 0 when receive() has given all of that: *ret_next is the number after the last
+	 * that arrived. -EAGAIN: poll on. -EPIPE: it can't be known, the peer is dead.
 	 */
 	int (*leave)(struct pm_link *link, struct pm_link_peer *peer, uint64_t *ret_next);
-	/* After leave(): gives each message that may not have arrived, in order, then drops them. *ret_next: the
-	 * number after them. An error of @give ends it, and is returned. */
+	/*
+	 * After leave(): gives each message that may not have arrived, in order, then drops them.
+	 * *ret_next: the number after them. An error of @give ends it, and is returned.
+	 */
 	int (*unsent)(struct pm_link *link, struct pm_link_peer *peer,
 		      int (*give)(void *arg, uint64_t number, const void *data, uint32_t len),
 		      void *arg, uint64_t *ret_next);
 	/* Where the buffer is that get_send lent. Cookies of such a link are even. */
 	void *(*lent)(struct pm_link *link, uint64_t cookie);
-	/* After leave(): the operations with the peer that are not over; writes up to @room, returns the number. */
+	/*
+	 * After leave(): the operations with the peer that are not over; writes up to @room,
+	 * returns the number.
+	 */
 	int (*unfinished)(struct pm_link *link, struct pm_link_peer *peer,
 			  struct pm_unfinished *ops, int room);
 	/* Such an operation is over: rma_done gives @result. */
@@ -133,9 +147,9 @@ struct pm_leave_ops {
 	/* No other link takes the node: it is dead, as if receive() had said -EPIPE. */
 	void (*forsake)(struct pm_link *link, struct pm_link_peer *peer);
 	/*
-	 * The process of a node about which receive() has said -ETIMEDOUT has given a sign of life by another link, since
-	 * the time before. If it stays silent by this one for a while longer, the way is broken, and receive() says
-	 * -ENETUNREACH.
+	 * The process of a node about which receive() has said -ETIMEDOUT has given a sign of life
+	 * by another link, since the time before. If it stays silent by this one for a while
+	 * longer, the way is broken, and receive() says -ENETUNREACH.
 	 */
 	void (*lives)(struct pm_link *link, struct pm_link_peer *peer);
 };
@@ -150,14 +164,17 @@ struct pm_link_ops {
 	/* Appends the link's part of the context address; returns bytes written, 0..room. */
 	int (*address)(struct pm_link *link, void *buf, size_t room);
 	/*
-	 * A node in reach? @addr is what its address() wrote. -EHOSTUNREACH: not by this link (try the
-	 * next one), -EINVAL: damaged address. Allocates the peer state.
+	 * A node in reach? @addr is what its address() wrote. -EHOSTUNREACH: not by this link (try
+	 * the next one), -EINVAL: damaged address. Allocates the peer state.
 	 */
 	int (*peer_add)(struct pm_link *link, uint32_t node, const void *addr, size_t len,
 			struct pm_link_peer **ret_peer);
 	/* Discards the peer and everything queued to it. Also called for dead peers. */
 	void (*peer_del)(struct pm_link *link, struct pm_link_peer *peer);
-	/* The node is dead or not one of the job any more, whether it was a peer of this link or not. */
+	/*
+	 * The node is dead or not one of the job any more, whether it was a peer of this link or
+	 * not.
+	 */
 	void (*forget)(struct pm_link *link, uint32_t node);
 	/* Largest datagram to the peer (NULL: smallest of all) in bytes. */
 	uint32_t (*mtu)(struct pm_link *link, struct pm_link_peer *peer);
@@ -170,30 +187,40 @@ struct pm_link_ops {
 	/* Sends a copy: get_send, copy and send in one. -EAGAIN, -EPIPE as get_send. */
 	int (*post)(struct pm_link *link, struct pm_link_peer *peer, const void *data,
 		    uint32_t len);
-	/* Sends copies: as many datagrams as there is room for. *ret_done: bytes of data taken. 0 all, else as get_send. */
+	/*
+	 * Sends copies: as many datagrams as there is room for. *ret_done: bytes of data taken. 0
+	 * all, else as get_send.
+	 */
 	int (*post_row)(struct pm_link *link, struct pm_link_peer *peer, const struct pm_row *row,
 			uint64_t *ret_done);
 	/*
-	 * Asks the network whether the peer's process is still there; a link that learns of deaths by
-	 * itself leaves it out. Sends nothing reliable and waits for no answer: silence proves nothing.
-	 * If the network knows, receive() says so later. -EAGAIN, -EPIPE.
+	 * Asks the network whether the peer's process is still there; a link that learns of deaths
+	 * by itself leaves it out. Sends nothing reliable and waits for no answer: silence proves
+	 * nothing. If the network knows, receive() says so later. -EAGAIN, -EPIPE.
 	 */
 	int (*probe)(struct pm_link *link, struct pm_link_peer *peer);
 	/*
-	 * Asks the peer's process for a sign of life: 0 when one has come since it was asked, -EAGAIN: it is asked
-	 * now, if that can be; ask again after a while. -EPIPE. Never kills. A link that can't leaves it out.
+	 * Asks the peer's process for a sign of life: 0 when one has come since it was asked,
+	 * -EAGAIN: it is asked now, if that can be; ask again after a while. -EPIPE. Never kills. A
+	 * link that can't leaves it out.
 	 */
 	int (*ask)(struct pm_link *link, struct pm_link_peer *peer);
-	/* On: of bursts, messages may wait for the next receive(). Off: nothing waits, also what did. */
+	/*
+	 * On: of bursts, messages may wait for the next receive(). Off: nothing waits, also what
+	 * did.
+	 */
 	void (*cork)(struct pm_link *link, bool is_on);
-	/* 0 nothing sent to the peer waits here to leave for it, -EAGAIN some does. Left out: nothing ever waits. */
+	/*
+	 * 0 nothing sent to the peer waits here to leave for it, -EAGAIN some does. Left out:
+	 * nothing ever waits.
+	 */
 	int (*send_out)(struct pm_link *link, struct pm_link_peer *peer);
 	/* 0 all reached the peer's library, -EAGAIN not yet, -EPIPE. peer NULL: all peers. */
 	int (*send_done)(struct pm_link *link, struct pm_link_peer *peer);
 
 	/*
-	 * Sends @head_len bytes and @len more, copied, as one datagram that is not the user's. -EAGAIN, -EPIPE as
-	 * get_send. Left out: see can_carry.
+	 * Sends @head_len bytes and @len more, copied, as one datagram that is not the user's.
+	 * -EAGAIN, -EPIPE as get_send. Left out: see can_carry.
 	 */
 	int (*carry)(struct pm_link *link, struct pm_link_peer *peer, const void *head,
 		     uint32_t head_len, const void *data, uint32_t len);
@@ -202,14 +229,15 @@ struct pm_link_ops {
 	 * Makes progress and gives the next datagram. 1 and *ret; 2 and *ret if it was sent by
 	 * carry(); or 0. Or, once per peer, an error with ret->src: -EPIPE, the node was newly
 	 * found dead, or -ENETUNREACH, this link does not reach it any more (only with
-	 * env.can_leave). env.why then holds the sentence. -ETIMEDOUT, also only with env.can_leave,
-	 * and again and again: the node is silent, as it computes or the way to it is broken. Or it
-	 * lives, for the other link to hear of it as long as it may be asked.
+	 * env.can_leave). env.why then holds the sentence. -ETIMEDOUT, also only with
+	 * env.can_leave, and again and again: the node is silent, as it computes or the way to it
+	 * is broken. Or it lives, for the other link to hear of it as long as it may be asked.
 	 */
 	int (*receive)(struct pm_link *link, struct pm_inbound *ret);
 	/*
-	 * Gives datagrams from the same node that are here and come next after the lent one, up to @room; their number, 0 at
-	 * any time. They are lent until that one is released. Makes no progress. Left out: it never gives any.
+	 * Gives datagrams from the same node that are here and come next after the lent one, up to
+	 * @room; their number, 0 at any time. They are lent until that one is released. Makes no
+	 * progress. Left out: it never gives any.
 	 */
 	uint32_t (*receive_more)(struct pm_link *link, uint64_t cookie, struct iovec *ret_parts,
 				 uint32_t room);
@@ -226,22 +254,31 @@ struct pm_link_ops {
 	int (*rma_done)(struct pm_link *link, uint32_t op);
 	/* Is a connection open by which @node reads from here? Left out: reads need none. */
 	bool (*is_read_by)(struct pm_link *link, uint32_t node);
-	/* The region [addr, addr+len) is in the table: peers may be told its key from the return on. Left out: a device that
-	 * looks keys up when they come. */
+	/*
+	 * The region [addr, addr+len) is in the table: peers may be told its key from the return
+	 * on. Left out: a device that looks keys up when they come.
+	 */
 	void (*exported)(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len);
 	/* The region [addr, addr+len) is about to go: nothing may touch it from the return on. */
 	void (*unexport)(struct pm_link *link, uint64_t rkey, void *addr, uint64_t len);
 
-	/* Descriptors to sleep on: writes up to @room, returns the number. Constant after open, but for
-	 * restore. */
+	/*
+	 * Descriptors to sleep on: writes up to @room, returns the number. Constant after open, but
+	 * for restore.
+	 */
 	int (*poll_fds)(struct pm_link *link, int *fds, int room);
-	/* About to sleep: 1 = do not, there is work; 0 = armed, the descriptors will become readable;
-	 * *timeout_ns is lowered to the link's next deadline from now (UINT64_MAX on entry = none). */
+	/*
+	 * About to sleep: 1 = do not, there is work; 0 = armed, the descriptors will become
+	 * readable; *timeout_ns is lowered to the link's next deadline from now (UINT64_MAX on
+	 * entry = none).
+	 */
 	int (*arm)(struct pm_link *link, uint64_t *timeout_ns);
 	void (*disarm)(struct pm_link *link);
 
-	/* Stop transmitting; 0 when quiet (all acked, nothing in the network), -EAGAIN not yet: call
-	 * again after receive(). resume undoes. */
+	/*
+	 * Stop transmitting; 0 when quiet (all acked, nothing in the network), -EAGAIN not yet:
+	 * call again after receive(). resume undoes.
+	 */
 	int (*quiesce)(struct pm_link *link);
 	void (*resume)(struct pm_link *link);
 	/* State of the quiet link; returns the bytes needed, writes them if @room suffices. */
@@ -260,13 +297,17 @@ struct pm_link_ops {
 struct pm_link {
 	const struct pm_link_ops *ops;
 	/*
-	 * Set by the backend at open: polling it costs a system call, so the composite polls it less
-	 * often while it is idle and other links are busy.
+	 * Set by the backend at open: polling it costs a system call, so the composite polls it
+	 * less often while it is idle and other links are busy.
 	 */
 	bool is_expensive;
-	/* receive() is known to find nothing, so it need not be called; links that can't know leave it. */
+	/*
+	 * receive() is known to find nothing, so it need not be called; links that can't know leave
+	 * it.
+	 */
 	bool is_empty;
-	bool can_leave; /* it has pm_leave_ops: a node may get out of its reach. Set at open, as the next */
+	/* it has pm_leave_ops: a node may get out of its reach. Set at open, as the next */
+	bool can_leave;
 	bool can_carry; /* it has carry(): nodes can be taken over by it */
 };
 
@@ -276,8 +317,8 @@ struct pm_dev;      /* a packet device: each backend embeds this as its first me
 struct pm_dev_peer; /* addresses of one node, backend-private */
 
 /*
- * A transmit buffer. The device allocates and frees it; the channel fills it and keeps it until acked.
- * Bytes sent: data[0..len), then more[0..more_len).
+ * A transmit buffer. The device allocates and frees it; the channel fills it and keeps it until
+ * acked. Bytes sent: data[0..len), then more[0..more_len).
  */
 struct pm_packet {
 	uint8_t *data; /* 8-byte aligned start, constant; the device keeps its headroom before it */
@@ -285,26 +326,33 @@ struct pm_packet {
 	uint32_t len;  /* bytes used */
 	uint32_t more_len;
 	/*
-	 * Memory of the program that is sent from where it lies; only to a device that can_gather. The channel may copy it
-	 * to data[len..) and set more_len to 0 at any time, also while the device holds the packet.
+	 * Memory of the program that is sent from where it lies; only to a device that can_gather.
+	 * The channel may copy it to data[len..) and set more_len to 0 at any time, also while the
+	 * device holds the packet.
 	 */
 	const uint8_t *more;
-	uint32_t busy; /* times the device still holds it: device-owned; while not 0 the bytes must not
-				change, except that tx_free is allowed */
 	/*
-	 * The channel's: the packet is on its way, and its bytes stay as they are until the peer has acked it. Then it is
-	 * cleared. A packet that is freed with it may still be on its way.
+	 * times the device still holds it: device-owned; while not 0 the bytes must not change,
+	 * except that tx_free is allowed
+	 */
+	uint32_t busy;
+	/*
+	 * The channel's: the packet is on its way, and its bytes stay as they are until the peer
+	 * has acked it. Then it is cleared. A packet that is freed with it may still be on its way.
 	 */
 	bool is_kept;
-	bool is_past_caches; /* the channel's: its bytes are in memory, and not in the caches of the core that sends */
+	/* the channel's: its bytes are in memory, and not in the caches of the core that sends */
+	bool is_past_caches;
 	/*
-	 * The device's: as long as is_kept is set, the network may read the bytes where they lie, although the device does
-	 * not hold the packet any more. The channel repeats such a packet from a copy.
+	 * The device's: as long as is_kept is set, the network may read the bytes where they lie,
+	 * although the device does not hold the packet any more. The channel repeats such a packet
+	 * from a copy.
 	 */
 	bool is_shown;
-	bool is_freed;          /* the device's: tx_free came while it was busy */
-	bool is_bulk;           /* the device's: it is of tx_alloc_bulk */
-	struct pm_packet *next; /* free list of the device while free, a queue of the channel else */
+	bool is_freed; /* the device's: tx_free came while it was busy */
+	bool is_bulk;  /* the device's: it is of tx_alloc_bulk */
+	/* free list of the device while free, a queue of the channel else */
+	struct pm_packet *next;
 };
 
 static inline uint32_t pm_packet_bytes(const struct pm_packet *packet)
@@ -312,7 +360,10 @@ static inline uint32_t pm_packet_bytes(const struct pm_packet *packet)
 	return packet->len + packet->more_len;
 }
 
-/* Tokens of received packets are smaller than 2 to this power: the layers above tell theirs apart by the rest. */
+/*
+ * Tokens of received packets are smaller than 2 to this power: the layers above tell theirs apart
+ * by the rest.
+ */
 #define PM_TOKEN_BITS 62
 
 /* A received packet, lent until rx_return. */
@@ -344,7 +395,10 @@ struct pm_packet_ops {
 
 	/* A buffer of the pool or NULL; len 0. */
 	struct pm_packet *(*tx_alloc)(struct pm_dev *dev);
-	/* The same for a packet that most likely leaves by a bulk rail. Left out: there is one kind of buffers. */
+	/*
+	 * The same for a packet that most likely leaves by a bulk rail. Left out: there is one kind
+	 * of buffers.
+	 */
 	struct pm_packet *(*tx_alloc_bulk)(struct pm_dev *dev);
 	/* Up to @n of one kind in a row; their number. Left out: one by one. */
 	uint32_t (*tx_alloc_run)(struct pm_dev *dev, bool is_bulk, uint32_t n,
@@ -353,8 +407,10 @@ struct pm_packet_ops {
 	void (*tx_free)(struct pm_dev *dev, struct pm_packet *packet);
 	/* The same for @n packets. Left out: one by one. */
 	void (*tx_free_run)(struct pm_dev *dev, struct pm_packet *const *packets, uint32_t n);
-	/* Queues a packet on a rail: 0, or -EAGAIN when the rail is full (then it becomes free by itself).
-	 * A rail transmits in the order of posts. */
+	/*
+	 * Queues a packet on a rail: 0, or -EAGAIN when the rail is full (then it becomes free by
+	 * itself). A rail transmits in the order of posts.
+	 */
 	int (*tx_post)(struct pm_dev *dev, uint32_t rail, struct pm_dev_peer *peer,
 		       struct pm_packet *packet);
 	/* The same for @n packets in a row: how many of them were queued. Left out: one by one. */
@@ -366,19 +422,25 @@ struct pm_packet_ops {
 	/* Up to @n received packets; returns the number. */
 	int (*rx_burst)(struct pm_dev *dev, struct pm_rx *rx, int n);
 	void (*rx_return)(struct pm_dev *dev, uint64_t token);
-	/* Next event about a peer that the network itself reports (port unreachable): 1 and the node with
-	 * a sentence in env.why, or 0. */
+	/*
+	 * Next event about a peer that the network itself reports (port unreachable): 1 and the
+	 * node with a sentence in env.why, or 0.
+	 */
 	int (*peer_event)(struct pm_dev *dev, uint32_t *ret_node);
 	enum pm_rail_state (*rail_state)(struct pm_dev *dev, uint32_t rail);
 
 	int (*poll_fds)(struct pm_dev *dev, int *fds, int room);
-	/* Readable descriptors will wake for received packets and, when packets wait, for rail room. 1 = work
-	 * is waiting, do not sleep. */
+	/*
+	 * Readable descriptors will wake for received packets and, when packets wait, for rail
+	 * room. 1 = work is waiting, do not sleep.
+	 */
 	int (*arm)(struct pm_dev *dev);
 	void (*disarm)(struct pm_dev *dev);
 
-	/* Closes sockets and queues, keeping buffers and peers; resume opens them again. Addresses may have
-	 * changed after resume. */
+	/*
+	 * Closes sockets and queues, keeping buffers and peers; resume opens them again. Addresses
+	 * may have changed after resume.
+	 */
 	int (*suspend)(struct pm_dev *dev);
 	int (*resume)(struct pm_dev *dev);
 
@@ -391,16 +453,22 @@ struct pm_dev {
 	uint32_t n_rails;    /* constant after open, 1..PM_RAILS_MAX */
 	uint32_t rx_buffers; /* packets that may be held unreturned */
 	uint32_t tx_buffers; /* packets of the pool */
-	uint32_t burst; /* packets that one kick sends best, so more don't wait for others; 0 = any number */
+	/* packets that one kick sends best, so more don't wait for others; 0 = any number */
+	uint32_t burst;
 	bool is_cheap;   /* an idle rx_burst costs no system call */
 	bool can_gather; /* packets may have bytes in pm_packet.more */
-	bool can_show; /* runs of long packets without such bytes leave uncopied: see pm_packet.is_shown */
+	/* runs of long packets without such bytes leave uncopied: see pm_packet.is_shown */
+	bool can_show;
 	bool takes_lane; /* long data to neighbours may go by datagrams beside it: device/lane.c */
-	/* Bit r: rail r carries long data cheaply and single packets dearly; the other rails do not. */
+	/*
+	 * Bit r: rail r carries long data cheaply and single packets dearly; the other rails do
+	 * not.
+	 */
 	uint32_t bulk_rails;
 	/*
-	 * The device of the packets that are posted here without being of our own pool, which have is_bulk; NULL: there are
-	 * none. One that was freed while busy goes back to its tx_free, with is_freed cleared.
+	 * The device of the packets that are posted here without being of our own pool, which have
+	 * is_bulk; NULL: there are none. One that was freed while busy goes back to its tx_free,
+	 * with is_freed cleared.
 	 */
 	struct pm_dev *lender;
 };

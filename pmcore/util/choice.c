@@ -1,28 +1,32 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pmcore/util/choice.h"
 
 /*
- * Reads of a spell, and bytes, as long reads by the worse way are dear. Of fewer the first ones of a new connection, which
- * is still slow, would be the rate of a way, and the worse one would be taken for long.
+ * Reads of a spell, and bytes, as long reads by the worse way are dear. Of fewer the first ones of
+ * a new connection, which is still slow, would be the rate of a way, and the worse one would be
+ * taken for long.
  */
 #define SPELL_READS 16u
 #define SPELL_BYTES (8u << 20)
 /*
- * Bytes between two trials, as a multiple of what the last one took: with many reads open all that begin until the first ones
- * end are of it. So much at first, and more after each trial that does not win: twice as much, or more by far if the way
- * is clearly the worse one.
+ * Bytes between two trials, as a multiple of what the last one took: with many reads open all that
+ * begin until the first ones end are of it. So much at first, and more after each trial that does
+ * not win: twice as much, or more by far if the way is clearly the worse one.
  */
 #define PATIENCE 16u
 #define PATIENCE_MOST 512u
 #define LONGER 2u
 #define LONGER_BY_FAR 8u
 /*
- * The first way has lost when it lost so many trials in a row, which follow each other soon: the peer may have tried the other
- * one at the same time, which makes both slow.
+ * The first way has lost when it lost so many trials in a row, which follow each other soon: the
+ * peer may have tried the other one at the same time, which makes both slow.
  */
 #define DEFEATS 3u
 #define PATIENCE_BEFORE 1u
-/* Part of a worse rate that counts: an owner that computes makes a spell slow, and nothing makes it too fast. */
+/*
+ * Part of a worse rate that counts: an owner that computes makes a spell slow, and nothing makes it
+ * too fast.
+ */
 #define WORSE_PART 8
 
 static enum choice_way other(enum choice_way way)
@@ -63,7 +67,9 @@ static void note_rate(struct choice *c)
 		*rate -= (*rate - seen) / WORSE_PART;
 }
 
-/* Without a trial, as when the best way became slow, the bytes of its spell stand for those of one. */
+/*
+ * Without a trial, as when the best way became slow, the bytes of its spell stand for those of one.
+ */
 static void be_patient(struct choice *c, uint32_t patience, bool is_trial)
 {
 	c->patience = patience < PATIENCE_MOST ? patience : PATIENCE_MOST;
@@ -141,7 +147,10 @@ static void none_is_older(struct choice *c, uint64_t now)
 	begin_spell(c);
 }
 
-/* A read of that spell is over, and not counted as under way any more. Does it tell how fast this way is? */
+/*
+ * A read of that spell is over, and not counted as under way any more. Does it tell how fast this
+ * way is?
+ */
 static bool is_measured(struct choice *c, uint32_t spell, uint64_t now)
 {
 	if (spell == c->spell)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * choice - which of two ways brings long reads faster, found out while they are used. Reads are taken in spells of
- * one way; each spell gives a rate: bytes by the time in which any read was under way. The way with the better rate
- * is used, and the other one tried again after ever longer times. Pure: time is an argument, ns.
+ * choice - which of two ways brings long reads faster, found out while they are used. Reads are
+ * taken in spells of one way; each spell gives a rate: bytes by the time in which any read was
+ * under way. The way with the better rate is used, and the other one tried again after ever longer
+ * times. Pure: time is an argument, ns.
  */
 #ifndef PM_UTIL_CHOICE_H
 #define PM_UTIL_CHOICE_H
@@ -10,7 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first one is used before anything is known, and is given more trials before it counts as the slower one. */
+/*
+ * The first one is used before anything is known, and is given more trials before it counts as the
+ * slower one.
+ */
 enum choice_way { CHOICE_OTHER, CHOICE_FIRST, CHOICE_WAYS };
 
 /* All zero: nothing is known yet. */
@@ -38,8 +42,8 @@ bool choice_is_first_slower(const struct choice *c);
 /* It could not begin by the first way, and goes by the other one: the number to give back. */
 uint32_t choice_refused(struct choice *c);
 /*
- * It is over, with @len bytes. Not @tells: it failed, or something else was in its way, so it says nothing of the way that it
- * took, nor do the reads that are under way with it.
+ * It is over, with @len bytes. Not @tells: it failed, or something else was in its way, so it says
+ * nothing of the way that it took, nor do the reads that are under way with it.
  */
 void choice_end(struct choice *c, uint32_t spell, uint64_t len, bool tells, uint64_t now);
 

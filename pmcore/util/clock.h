@@ -23,7 +23,9 @@ static inline uint64_t clock_monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-/* The same in seconds, for limits: the loop's own ev_now() jumps when somebody sets the wall clock. */
+/*
+ * The same in seconds, for limits: the loop's own ev_now() jumps when somebody sets the wall clock.
+ */
 static inline double clock_monotonic_s(void)
 {
 	return (double)clock_monotonic_ns() / 1e9;
@@ -44,8 +46,10 @@ struct job_clock {
 	struct ticks ticks;
 };
 
-/* Reads job time. @asleep_ns: time up to which the caller knows itself asleep by own will since the last
- * reading (a poll timeout), which counts in full. */
+/*
+ * Reads job time. @asleep_ns: time up to which the caller knows itself asleep by own will since the
+ * last reading (a poll timeout), which counts in full.
+ */
 static inline uint64_t job_clock_read(struct job_clock *clock, uint64_t asleep_ns)
 {
 	uint64_t mono = ticks_ns(&clock->ticks), step;

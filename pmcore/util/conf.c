@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * conf - the parser that lays "key=value,..." over a struct conf. Keys, ranges and defaults are those of
- * configs/options.def. Refuses to know where the text came from and whether a named device, interface
- * or file exists.
+ * conf - the parser that lays "key=value,..." over a struct conf. Keys, ranges and defaults are
+ * those of configs/options.def. Refuses to know where the text came from and whether a named
+ * device, interface or file exists.
  */
 #include "pmcore/util/conf.h"
 
@@ -227,8 +227,8 @@ static int set_choice(struct parse *p)
 }
 
 /*
- * Splits the value at "+" into rows of @width bytes. Gives their number, or -EINVAL: an empty, overlong
- * or repeated name, one with a strange character, or more than @max.
+ * Splits the value at "+" into rows of @width bytes. Gives their number, or -EINVAL: an empty,
+ * overlong or repeated name, one with a strange character, or more than @max.
  */
 static int split(const char *text, char *rows, size_t width, int max)
 {

@@ -21,10 +21,16 @@ enum conf_large { CONF_LARGE_AUTO, CONF_LARGE_RING, CONF_LARGE_CMA };
 /* How ethernet is attached to the network cards. */
 enum conf_attach { CONF_ATTACH_AUTO, CONF_ATTACH_DIRECT, CONF_ATTACH_PORT };
 
-/* Whether long data of ethernet goes by datagrams: where they are measured to be cheaper, never, wherever it can. */
+/*
+ * Whether long data of ethernet goes by datagrams: where they are measured to be cheaper, never,
+ * wherever it can.
+ */
 enum conf_lane { CONF_LANE_AUTO, CONF_LANE_NEVER, CONF_LANE_ALWAYS };
 
-/* Whether long reads of network devices may go by TCP streams: where they are measured to be faster, never, always. */
+/*
+ * Whether long reads of network devices may go by TCP streams: where they are measured to be
+ * faster, never, always.
+ */
 enum conf_stream { CONF_STREAM_AUTO, CONF_STREAM_NEVER, CONF_STREAM_ALWAYS };
 
 /* How verbs reaches its peers. */
@@ -35,7 +41,8 @@ struct conf {
 	char devices[8][CONF_NAME_MAX]; /* names in order of preference */
 	unsigned int n_devices;
 	bool has_devices; /* the list was given, it is not the default */
-	char fault[128]; /* SEED:drop=1%:dup=1%..., script of the fault interposer (see device/fault.c), "" = none */
+	/* SEED:drop=1%:dup=1%..., script of the fault interposer (see device/fault.c), "" = none */
+	char fault[128];
 	char trace[256]; /* file that records packets of the network device, "" = none */
 
 	/* interfaces or subnets, as eth1 or 10.0.1.0/24; none = all usable ones */
@@ -44,15 +51,19 @@ struct conf {
 	uint32_t udp_mtu;  /* IP MTU to assume in bytes, 0 = the interface's */
 	bool udp_gso;      /* segmentation offload when the kernel has it */
 	uint32_t udp_port; /* first port to try, 0 = any */
-	bool udp_is_lane; /* no option: it is the lane of ethernet, which takes named rails as far as they have an address, and
-				reaches hosts in their subnets only */
+	/*
+	 * no option: it is the lane of ethernet, which takes named rails as far as they have an
+	 * address, and reaches hosts in their subnets only
+	 */
+	bool udp_is_lane;
 
 	enum conf_stream stream;
 
 	char ethernet_socket[108]; /* of pm-ethernetd */
 	enum conf_attach ethernet_attach;
 	enum conf_lane ethernet_lane;
-	char ethernet_rails[CONF_RAILS_MAX][48]; /* interfaces of pm-ethernetd; none = all of them */
+	/* interfaces of pm-ethernetd; none = all of them */
+	char ethernet_rails[CONF_RAILS_MAX][48];
 	unsigned int n_ethernet_rails;
 
 	/* RDMA ports, with port 1 where none is said; none = all active ones */
@@ -65,7 +76,8 @@ struct conf {
 	uint32_t verbs_lost_ms;
 	uint32_t verbs_connections; /* most queue pairs; 0 = the link chooses */
 	uint32_t verbs_shared; /* most receives that a rail's connections share; 0 = none shared */
-	uint64_t verbs_pinned; /* bytes of the program's memory registered at once; 0 = the link chooses */
+	/* bytes of the program's memory registered at once; 0 = the link chooses */
+	uint64_t verbs_pinned;
 	enum conf_path verbs_path;
 	uint32_t verbs_connected_max; /* auto is datagram in jobs of more processes */
 
@@ -80,8 +92,9 @@ struct conf {
 	bool crc;              /* CRC32C over each packet */
 	uint32_t send_buffers; /* packets of the transmit pool */
 	uint32_t pull_bytes;   /* most bytes granted to all senders that are heard */
-	uint32_t peer_timeout_ms; /* silence in ms of job time until a peer counts as dead, 0 = never */
-	uint32_t spin_us;         /* microseconds pmWait spins before it sleeps */
+	/* silence in ms of job time until a peer counts as dead, 0 = never */
+	uint32_t peer_timeout_ms;
+	uint32_t spin_us; /* microseconds pmWait spins before it sleeps */
 };
 
 /* Fills the defaults. */
@@ -93,8 +106,9 @@ void conf_defaults(struct conf *conf);
 int conf_parse(struct conf *conf, const char *text, char *why, size_t why_size);
 
 /*
- * The initial credit in a job of @nodes (0 = unknown). All may send theirs to one node at once, and nobody has told them
- * yet to wait: in large jobs, where no credit was chosen, each has less, so that all together stay near 8192.
+ * The initial credit in a job of @nodes (0 = unknown). All may send theirs to one node at once, and
+ * nobody has told them yet to wait: in large jobs, where no credit was chosen, each has less, so
+ * that all together stay near 8192.
  */
 uint32_t conf_credit(const struct conf *conf, uint32_t nodes);
 

@@ -24,11 +24,15 @@
 
 enum copy_way {
 	COPY_ORDINARY, /* copy_bytes */
-	COPY_STRING, /* by the processor's string instruction, where copy_has_strings, unless copy_is_close */
+	/* by the processor's string instruction, where copy_has_strings, unless copy_is_close */
+	COPY_STRING,
 	COPY_PAST_CACHES, /* see copy_past_caches */
 };
 
-/* Is there a string instruction that is made for long copies? "Enhanced rep movsb", CPUID leaf 7, EBX bit 9. */
+/*
+ * Is there a string instruction that is made for long copies? "Enhanced rep movsb", CPUID leaf 7,
+ * EBX bit 9.
+ */
 static inline bool copy_has_strings(void)
 {
 #ifdef __x86_64__

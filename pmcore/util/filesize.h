@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * filesize - whether this process may make a file that large. A file longer than RLIMIT_FSIZE (ulimit -f)
- * is not only refused: the kernel sends SIGXFSZ, which ends a program that never asked for a file.
+ * filesize - whether this process may make a file that large. A file longer than RLIMIT_FSIZE
+ * (ulimit -f) is not only refused: the kernel sends SIGXFSZ, which ends a program that never asked
+ * for a file.
  */
 #ifndef PM_UTIL_FILESIZE_H
 #define PM_UTIL_FILESIZE_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * forked - the list of descriptors and the handlers that fork() calls. The list's lock is held across
- * fork(), so that the child finds it whole.
+ * forked - the list of descriptors and the handlers that fork() calls. The list's lock is held
+ * across fork(), so that the child finds it whole.
  */
 #include "pmcore/util/forked.h"
 

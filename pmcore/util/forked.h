@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * forked - what a child made by fork() must not keep: descriptors that tell others that this process lives
- * (locks, the port that packets come to). Without this a child that lingers would hide its parent's death.
- * Knows only numbers of descriptors. Any thread.
+ * forked - what a child made by fork() must not keep: descriptors that tell others that this
+ * process lives (locks, the port that packets come to). Without this a child that lingers would
+ * hide its parent's death. Knows only numbers of descriptors. Any thread.
  */
 #ifndef PM_UTIL_FORKED_H
 #define PM_UTIL_FORKED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodemap - hash table from node number to a pointer. Memory is proportional to the entries, never to
- * the size of the job. Lookup is inline: it is on the path of every message.
+ * nodemap - hash table from node number to a pointer. Memory is proportional to the entries, never
+ * to the size of the job. Lookup is inline: it is on the path of every message.
  */
 #ifndef PM_UTIL_NODEMAP_H
 #define PM_UTIL_NODEMAP_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* One datagram to the address in the environment. */
 #include "pmcore/util/notify.h"
 

@@ -72,7 +72,10 @@ int owndir_file(const char *directory, const char *name, char *why, size_t why_s
 			 directory, name);
 		return -ENAMETOOLONG;
 	}
-	/* O_PATH opens no device and waits for no FIFO. fchmod() does not take such a descriptor, its name does. */
+	/*
+	 * O_PATH opens no device and waits for no FIFO. fchmod() does not take such a descriptor,
+	 * its name does.
+	 */
 	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return 0;

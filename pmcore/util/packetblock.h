@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packetblock - the free transmit buffers of a device that sends many packets in one piece. The buffers of a block
- * lie one behind the other and are handed out in that order, so what is taken in a row can leave as one range
- * of memory. A block whose buffers are all back begins again with its first one: a program that
- * has one packet on its way uses the same few cache lines for ever.
+ * packetblock - the free transmit buffers of a device that sends many packets in one piece. The
+ * buffers of a block lie one behind the other and are handed out in that order, so what is taken in
+ * a row can leave as one range of memory. A block whose buffers are all back begins again with its
+ * first one: a program that has one packet on its way uses the same few cache lines for ever.
  *
- * When no block is whole, single buffers that have come back serve as well, so packets that wait for
- * long keep no others from being taken. Where the bytes lie is the device's business. Inline, since every packet passes
- * here twice.
+ * When no block is whole, single buffers that have come back serve as well, so packets that wait
+ * for long keep no others from being taken. Where the bytes lie is the device's business. Inline,
+ * since every packet passes here twice.
  *
- * A block that is whole again, and none of whose packets was shown to the network (pm_packet.is_shown), is the next
- * one to be taken: its bytes are in this core's caches. One of which some were shown is taken after those that have been
- * whole for longer. So runs cross from one block into the next one in memory, and a buffer rests for a while: its cache
- * lines may still be on their way to a reader. As long as enough others rest, no block is taken for the first time: its
- * memory would have to be found first.
+ * A block that is whole again, and none of whose packets was shown to the network
+ * (pm_packet.is_shown), is the next one to be taken: its bytes are in this core's caches. One of
+ * which some were shown is taken after those that have been whole for longer. So runs cross from
+ * one block into the next one in memory, and a buffer rests for a while: its cache lines may still
+ * be on their way to a reader. As long as enough others rest, no block is taken for the first time:
+ * its memory would have to be found first.
  *
  * The network may still read the bytes of a shown packet that is freed unacked. Its buffer is held
- * back. When the rest of its block is free the device gives the block other memory (renew), and all of it can be taken.
+ * back. When the rest of its block is free the device gives the block other memory (renew), and all
+ * of it can be taken.
  */
 #ifndef PMCORE_UTIL_PACKETBLOCK_H
 #define PMCORE_UTIL_PACKETBLOCK_H
@@ -51,15 +53,21 @@ struct packetblocks {
 	uint64_t inverse; /* of per_block: 2^32 over it, rounded up */
 	uint64_t whole;   /* the bits of a block with all of them free */
 	uint32_t n_rest;  /* so many whole blocks rest before a new one is taken */
-	uint32_t n_taken; /* blocks that have been taken from; the others follow them in the array */
+	/* blocks that have been taken from; the others follow them in the array */
+	uint32_t n_taken;
 	uint32_t n_whole; /* those of them in the list of whole ones */
 	uint32_t current; /* buffers are taken from this one */
-	uint32_t cursor; /* ... from this bit on; what has come back before it waits for another turn */
+	/* ... from this bit on; what has come back before it waits for another turn */
+	uint32_t cursor;
 	struct packetblock_list wholes, parts;
-	uint32_t warm; /* whole blocks that need no rest, the last one first; each leads to the next */
+	/* whole blocks that need no rest, the last one first; each leads to the next */
+	uint32_t warm;
 	uint32_t n_free;
 	uint32_t n_held; /* buffers held back */
-	/* Gives the block other memory at the same place; false: that failed. NULL: no packet is ever shown. */
+	/*
+	 * Gives the block other memory at the same place; false: that failed. NULL: no packet is
+	 * ever shown.
+	 */
 	bool (*renew)(struct packetblocks *all, uint32_t block);
 };
 
@@ -93,8 +101,9 @@ static inline void packetblock_unlink(struct packetblocks *all, struct packetblo
 }
 
 /*
- * All of @packets, @n_blocks times @per_block (1..PACKETBLOCK_MAX), are free at first. @n_rest: whole blocks that rest
- * before a new one is taken. 0 or -ENOMEM; the caller keeps the array and calls packetblocks_fini.
+ * All of @packets, @n_blocks times @per_block (1..PACKETBLOCK_MAX), are free at first. @n_rest:
+ * whole blocks that rest before a new one is taken. 0 or -ENOMEM; the caller keeps the array and
+ * calls packetblocks_fini.
  */
 static inline int packetblocks_init(struct packetblocks *all, struct pm_packet *packets,
 				    uint32_t n_blocks, uint32_t per_block, uint32_t n_rest)
@@ -128,7 +137,10 @@ static inline void packetblocks_fini(struct packetblocks *all)
 	all->blocks = NULL;
 }
 
-/* The whole block to go on with: the one that is next in memory, or the one that has been whole for longest. */
+/*
+ * The whole block to go on with: the one that is next in memory, or the one that has been whole for
+ * longest.
+ */
 static inline uint32_t packetblock_whole(const struct packetblocks *all)
 {
 	uint32_t b = all->current + 1;
@@ -185,7 +197,10 @@ static inline struct pm_packet *packetblocks_take(struct packetblocks *all)
 	return p;
 }
 
-/* The next up to @most buffers of the current block that lie in a row; their number, 0: none is left in it. */
+/*
+ * The next up to @most buffers of the current block that lie in a row; their number, 0: none is
+ * left in it.
+ */
 static inline uint32_t packetblock_take_row(struct packetblocks *all, uint32_t most,
 					    struct pm_packet **ret_packets)
 {
@@ -242,7 +257,10 @@ static inline void packetblock_rest(struct packetblocks *all, uint32_t b)
 	}
 }
 
-/* One of its buffers that are in use less: whole now, it waits for its turn. @had_free: it had free ones before. */
+/*
+ * One of its buffers that are in use less: whole now, it waits for its turn. @had_free: it had free
+ * ones before.
+ */
 static inline void packetblock_came_back(struct packetblocks *all, uint32_t b, bool had_free)
 {
 	struct packetblock *block = &all->blocks[b];
@@ -266,7 +284,9 @@ static inline void packetblocks_hold(struct packetblocks *all, uint32_t b, uint6
 	all->n_held++;
 }
 
-/* Nothing of the block is in use but what is held back: with other memory all of it can be taken. */
+/*
+ * Nothing of the block is in use but what is held back: with other memory all of it can be taken.
+ */
 static inline void packetblocks_renew(struct packetblocks *all, uint32_t b)
 {
 	struct packetblock *block = &all->blocks[b];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packetpool - the free transmit buffers of a packet device: what its tx_alloc and tx_free do, and how a buffer
- * comes back that was freed while the device still held it. Where the bytes lie is the device's business. Inline,
- * since every packet passes here twice.
+ * packetpool - the free transmit buffers of a packet device: what its tx_alloc and tx_free do, and
+ * how a buffer comes back that was freed while the device still held it. Where the bytes lie is the
+ * device's business. Inline, since every packet passes here twice.
  */
 #ifndef PMCORE_UTIL_PACKETPOOL_H
 #define PMCORE_UTIL_PACKETPOOL_H

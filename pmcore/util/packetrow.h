@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* packetrow - fills a buffer with a datagram of a row (pm_device.h), for links that make each of them a packet. */
+/*
+ * packetrow - fills a buffer with a datagram of a row (pm_device.h), for links that make each of
+ * them a packet.
+ */
 #ifndef PMCORE_UTIL_PACKETROW_H
 #define PMCORE_UTIL_PACKETROW_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * region - the memory regions a context exports by pmMLock. Owns the table rkey -> (address, length);
- * every device looks ranges up here before it touches user memory. Not thread-safe.
+ * region - the memory regions a context exports by pmMLock. Owns the table rkey -> (address,
+ * length); every device looks ranges up here before it touches user memory. Not thread-safe.
  */
 #ifndef PM_UTIL_REGION_H
 #define PM_UTIL_REGION_H
@@ -20,7 +20,9 @@ int region_add_readonly(struct region_table *table, const void *addr, uint64_t l
 			uint64_t *ret_rkey);
 /* -ENOENT: no such region. */
 int region_remove(struct region_table *table, uint64_t rkey, void **ret_addr, uint64_t *ret_len);
-/* Translates [offset, offset+len) of a region; -EACCES when unknown or outside. For reading only. */
+/*
+ * Translates [offset, offset+len) of a region; -EACCES when unknown or outside. For reading only.
+ */
 int region_find(const struct region_table *table, uint64_t rkey, uint64_t offset, uint64_t len,
 		void **ret_addr);
 /* The same for writing: -EACCES also when the region is read-only. */

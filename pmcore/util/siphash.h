@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * siphash - SipHash-2-4 (Aumasson, Bernstein 2012): a keyed hash of short inputs that tells nothing about its
- * key, nor about the hash of another input.
+ * siphash - SipHash-2-4 (Aumasson, Bernstein 2012): a keyed hash of short inputs that tells nothing
+ * about its key, nor about the hash of another input.
  */
 #ifndef PM_UTIL_SIPHASH_H
 #define PM_UTIL_SIPHASH_H

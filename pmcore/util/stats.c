@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * stats - the counter files /dev/shm/openscore-stat.UID.PID.N. A file lives as long as its writer
- * holds a lock on it, which the kernel drops however the process ends. Readers trust nothing: anyone
- * may put files there, so a file is read into private memory, never mapped, and only if it is a
- * regular one of the user its name says. Refuses to know what the counters mean.
+ * holds a lock on it, which the kernel drops however the process ends. Readers trust nothing:
+ * anyone may put files there, so a file is read into private memory, never mapped, and only if it
+ * is a regular one of the user its name says. Refuses to know what the counters mean.
  */
 #include "pmcore/util/stats.h"
 
@@ -118,8 +118,8 @@ static void sweep_one(int dir, const char *name)
 	if (fd < 0)
 		return;
 	/*
-	 * A new file is not locked for a moment. Its maker then finds our lock, or the file gone, and
-	 * takes another name. Only the holder of the lock unlinks, so a file that still has its
+	 * A new file is not locked for a moment. Its maker then finds our lock, or the file gone,
+	 * and takes another name. Only the holder of the lock unlinks, so a file that still has its
 	 * name under our lock is the file which that name leads to. Another sweeper may have been
 	 * faster, and the name be in use anew.
 	 */

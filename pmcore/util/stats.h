@@ -57,11 +57,17 @@ struct stats_link {
 	uint64_t timeouts;                                     /* retransmission timer fired */
 	uint64_t peers, peers_dead;
 	uint64_t wakes; /* sleeping peers woken */
-	/* RDMA: one-sided operations whose memory was registered already, or was not, and what went for others */
+	/*
+	 * RDMA: one-sided operations whose memory was registered already, or was not, and what went
+	 * for others
+	 */
 	uint64_t pinned_hits, pinned_misses, pinned_evictions;
 	/* RDMA: connections closed so that others have room, and those made again after that */
 	uint64_t connections_closed, connections_reopened;
-	/* ... receives that its connections share, and those of them that are lost until they are made anew */
+	/*
+	 * ... receives that its connections share, and those of them that are lost until they are
+	 * made anew
+	 */
 	uint64_t shared_posted, shared_missing;
 	uint32_t first_rail,
 		n_rails; /* its rails in the page; a link without a packet device has none */
@@ -84,9 +90,9 @@ struct stats_page {
 struct stats; /* the mapped file and its lock */
 
 /*
- * Creates the file of a context below /dev/shm, after sweeping those whose process is gone. Falls back to
- * private memory when no file can be made (a full or absent /dev/shm must not stop a job), so it
- * fails only with -ENOMEM.
+ * Creates the file of a context below /dev/shm, after sweeping those whose process is gone. Falls
+ * back to private memory when no file can be made (a full or absent /dev/shm must not stop a job),
+ * so it fails only with -ENOMEM.
  */
 int stats_create(uint32_t node, struct stats **ret_stats);
 struct stats_page *stats_page(struct stats *stats);
@@ -95,14 +101,16 @@ void stats_destroy(struct stats *stats);
 const char *stats_drop_name(enum drop_reason reason);
 
 /*
- * Reads the page of one live context: the @number-th, from 0, of process @pid of user @uid. Looks at that file alone.
- * 0, -ENOENT: there is no such file, or another -errno: it is somebody else's, or nobody writes it any more.
+ * Reads the page of one live context: the @number-th, from 0, of process @pid of user @uid. Looks
+ * at that file alone. 0, -ENOENT: there is no such file, or another -errno: it is somebody else's,
+ * or nobody writes it any more.
  */
 int stats_read(uint32_t uid, uint32_t pid, unsigned int number, struct stats_page *ret_page);
 
 /*
- * Calls @fn for each live context of process @pid, 0 = of all of the host, that the caller may read; the page is there
- * during the call only. Looks at all names in the directory, which anybody may fill. Returns the number visited or -errno.
+ * Calls @fn for each live context of process @pid, 0 = of all of the host, that the caller may
+ * read; the page is there during the call only. Looks at all names in the directory, which anybody
+ * may fill. Returns the number visited or -errno.
  */
 int stats_visit(uint32_t pid, int (*fn)(void *arg, const struct stats_page *page), void *arg);
 

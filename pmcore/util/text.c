@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * Formatted text in a buffer of fixed size; see text.h. Knows nothing of what is written.
  */

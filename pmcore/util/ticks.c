@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pmcore/util/ticks.h"
 
 #ifdef __x86_64__
@@ -10,7 +10,10 @@
 #define ANCHOR_NS 1000000ull         /* an anchor is good for that long */
 #define MEASURE_NS 10000000ull       /* the rate is measured over that time ... */
 #define MEASURE_MAX_NS 1000000000ull /* ... and not over more: the product must fit */
-/* Ticks between the two looks at the counter around one at the clock: more, and we were interrupted. */
+/*
+ * Ticks between the two looks at the counter around one at the clock: more, and we were
+ * interrupted.
+ */
 #define TOGETHER 2000u
 
 static bool is_even(void)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ticks - monotonic time by the processor's cycle counter, at a third of the price of clock_gettime. Owns the
- * rate and an anchor, a moment read from both; the anchor is renewed every millisecond, so an error of
- * the rate can't grow. Where the counter does not run evenly it is clock_gettime and nothing else.
+ * ticks - monotonic time by the processor's cycle counter, at a third of the price of
+ * clock_gettime. Owns the rate and an anchor, a moment read from both; the anchor is renewed every
+ * millisecond, so an error of the rate can't grow. Where the counter does not run evenly it is
+ * clock_gettime and nothing else.
  */
 #ifndef PM_UTIL_TICKS_H
 #define PM_UTIL_TICKS_H
@@ -25,7 +26,9 @@ struct ticks {
 
 /* No anchor, no rate: the first readings are clock_gettime, for 10 ms. */
 void ticks_init(struct ticks *t);
-/* Reads both clocks, renews the anchor if nothing came between, and returns monotonic time in ns. */
+/*
+ * Reads both clocks, renews the anchor if nothing came between, and returns monotonic time in ns.
+ */
 uint64_t ticks_anchor(struct ticks *t);
 
 static inline uint64_t ticks_count(void)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * codec - the wire format in both directions. wire_decode_header and wire_check_body are where untrusted
- * bytes become trusted structures: one function per part of a packet, each checks all it lets through.
- * Knows no peers, keys or windows; keeps no state.
+ * codec - the wire format in both directions. wire_decode_header and wire_check_body are where
+ * untrusted bytes become trusted structures: one function per part of a packet, each checks all it
+ * lets through. Knows no peers, keys or windows; keeps no state.
  */
 #include "pmcore/wire/codec.h"
 
@@ -249,8 +249,8 @@ void wire_get_ack(const uint8_t *data, const struct wire_header *header, struct 
 }
 
 /*
- * Headers are written word by word: bytes put together in memory first have to settle there before they can
- * be copied as a whole.
+ * Headers are written word by word: bytes put together in memory first have to settle there before
+ * they can be copied as a whole.
  */
 static void put_word(uint8_t *at, uint64_t word)
 {

@@ -12,15 +12,16 @@
 #include "pmcore/wire/pm_wire.h"
 
 /*
- * First step: checks the header as such (not the key, not the destination) and gives it in host order.
- * DROP_NONE, or the reason to drop the packet: truncated, version, type, rail. Costs the same whatever the
- * length, so a packet that is not for us is found out before its body is looked at.
+ * First step: checks the header as such (not the key, not the destination) and gives it in host
+ * order. DROP_NONE, or the reason to drop the packet: truncated, version, type, rail. Costs the
+ * same whatever the length, so a packet that is not for us is found out before its body is looked
+ * at.
  */
 enum drop_reason wire_decode_header(const uint8_t *data, uint32_t len,
 				    struct wire_header *ret_header);
 /*
- * Second step, with the header of the first: crc (when flagged, or @need_crc), malformed. Walks the messages
- * of DATA and the bitmap of ACK, so that wire_next_msg can't run out of the packet.
+ * Second step, with the header of the first: crc (when flagged, or @need_crc), malformed. Walks the
+ * messages of DATA and the bitmap of ACK, so that wire_next_msg can't run out of the packet.
  */
 enum drop_reason wire_check_body(const uint8_t *data, int need_crc,
 				 const struct wire_header *header);
@@ -45,7 +46,10 @@ int wire_get_read(const struct wire_msg_view *view, struct wire_read *ret);
 int wire_get_write(const struct wire_msg_view *view, struct wire_write *ret);
 int wire_get_refuse(const struct wire_msg_view *view, struct wire_refuse *ret);
 int wire_get_place(const struct wire_msg_view *view, struct wire_place *ret);
-/* ACK body of a checked packet; @bitmap has room for WIRE_WINDOW_MAX / 64 words, missing words are 0. */
+/*
+ * ACK body of a checked packet; @bitmap has room for WIRE_WINDOW_MAX / 64 words, missing words are
+ * 0.
+ */
 void wire_get_ack(const uint8_t *data, const struct wire_header *header, struct wire_ack *ret,
 		  uint64_t *bitmap);
 
@@ -63,9 +67,9 @@ void wire_pack_header(const struct wire_header *header, struct wire_words *ret);
 void wire_put_words(uint8_t *data, const struct wire_words *words, uint32_t ahead, uint16_t length,
 		    uint8_t flags);
 /*
- * Both steps for packets in a row without a CRC. Is the header that of @words, which was decoded before, but for its rail,
- * length, seq and rail_seq? These are given in host order, and are as wire_decode_header wants them. Then the body of DATA
- * of that length, as wire_check_body.
+ * Both steps for packets in a row without a CRC. Is the header that of @words, which was decoded
+ * before, but for its rail, length, seq and rail_seq? These are given in host order, and are as
+ * wire_decode_header wants them. Then the body of DATA of that length, as wire_check_body.
  */
 struct wire_numbers {
 	uint32_t seq, rail_seq;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pm_wire.h - every byte the channel puts on a wire, and nothing else. All numbers are little-endian.
- * A packet is one header followed by a body:
+ * pm_wire.h - every byte the channel puts on a wire, and nothing else. All numbers are
+ * little-endian. A packet is one header followed by a body:
  *
  *   DATA   one or more messages, each a wire_msg followed by its payload, padded to 8 bytes
  *          (the last one is not padded); takes a sequence number; acks ride along
@@ -9,8 +9,8 @@
  *   PROBE  empty; asks for an ACK; takes a rail sequence number only
  *
  * Each packet of any type takes the next rail sequence number of its rail. A rail is FIFO, so a gap
- * there is a loss, while reordering between rails never looks like one.
- * Adding a packet type: the enum, both checks in codec.c, chan_input, pmstat's names, the fuzz corpus.
+ * there is a loss, while reordering between rails never looks like one. Adding a packet type: the
+ * enum, both checks in codec.c, chan_input, pmstat's names, the fuzz corpus.
  */
 #ifndef PM_WIRE_H
 #define PM_WIRE_H
@@ -37,8 +37,11 @@ struct wire_header {
 	uint8_t flags;
 	uint8_t rail;    /* sender's number of the rail, < WIRE_RAILS */
 	uint16_t length; /* body bytes; the packet may be padded behind them by the link */
-	uint16_t credit; /* low bits of the count of message packets the receiver of this header may have
-			      sent in all (absolute, so that loss does no harm) */
+	/*
+	 * low bits of the count of message packets the receiver of this header may have sent in all
+	 * (absolute, so that loss does no harm)
+	 */
+	uint16_t credit;
 	uint64_t key;      /* job key */
 	uint32_t src;      /* node */
 	uint32_t dst;      /* node */
@@ -46,7 +49,8 @@ struct wire_header {
 	uint32_t rail_seq; /* on @rail from src to dst */
 	uint32_t ack;      /* all before it have been received */
 	uint32_t sack;     /* bit i: ack + 1 + i has been received */
-	uint32_t rail_ack; /* next rail_seq expected on the rail named in flags, of the other direction */
+	/* next rail_seq expected on the rail named in flags, of the other direction */
+	uint32_t rail_ack;
 	uint32_t crc;
 };
 
@@ -61,8 +65,8 @@ enum wire_kind {
 };
 
 /* wire_msg.flags */
-#define WIRE_M_CARRIED                                                                             \
-	0x01 /* a datagram of the composite's own (device/takeover.c), not of the user */
+/* a datagram of the composite's own (device/takeover.c), not of the user */
+#define WIRE_M_CARRIED 0x01
 
 struct wire_msg {
 	uint16_t length; /* payload bytes behind this header, body struct included */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/gang/box.h"
 
 #include <errno.h>
@@ -45,7 +45,10 @@ uint32_t box_point(const struct box_space *space, const struct box *box,
 
 /* ---- shapes ---- */
 
-/* Relays on the mean way of a box: a coordinate of e points differs in (e - 1) of e cases. In 1/1000. */
+/*
+ * Relays on the mean way of a box: a coordinate of e points differs in (e - 1) of e cases. In
+ * 1/1000.
+ */
 static uint32_t hops(const struct box_shape *shape)
 {
 	uint32_t sum = 0;
@@ -163,8 +166,9 @@ static void take_out(struct rest *r, uint32_t d, uint32_t c)
 }
 
 /*
- * The coordinate that costs most: the largest share of its slice is not free; of equals the highest, so that what is
- * kept lies together at the low end. False: all dimensions are as small as they may be.
+ * The coordinate that costs most: the largest share of its slice is not free; of equals the
+ * highest, so that what is kept lies together at the low end. False: all dimensions are as small as
+ * they may be.
  */
 static bool worst(const struct rest *r, const struct box_shape *shape, uint32_t *ret_d,
 		  uint32_t *ret_c)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * box - where jobs fit on a hypercrossbar: product sets of coordinates, S1 x S2 x ... x Sd. Frames between two hosts of
- * such a set, routed in the order of the dimensions, are relayed by hosts of the set alone, so jobs in boxes do
- * not disturb each other. The coordinates of a set need not be adjacent, as each line of hosts is one switch: there is
- * far less to fragment than on a torus. Pure: no host, no job, no clock.
+ * box - where jobs fit on a hypercrossbar: product sets of coordinates, S1 x S2 x ... x Sd. Frames
+ * between two hosts of such a set, routed in the order of the dimensions, are relayed by hosts of
+ * the set alone, so jobs in boxes do not disturb each other. The coordinates of a set need not be
+ * adjacent, as each line of hosts is one switch: there is far less to fragment than on a torus.
+ * Pure: no host, no job, no clock.
  *
  * A point is a number: its coordinates with the last dimension fastest.
  */
@@ -36,8 +37,8 @@ struct box {
 
 uint32_t box_volume(const struct box_shape *shape);
 /*
- * The shapes of @n points that fit the space, those with the fewest relays first; their number, at most @room are
- * written. 0: no product of extents is @n.
+ * The shapes of @n points that fit the space, those with the fewest relays first; their number, at
+ * most @room are written. 0: no product of extents is @n.
  */
 size_t box_shapes(const struct box_space *space, uint32_t n, struct box_shape *ret, size_t room);
 /*

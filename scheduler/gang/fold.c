@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/gang/fold.h"
 
 #include <errno.h>
@@ -56,7 +56,10 @@ static int by_splits(const void *a, const void *b)
 	return x != y ? (x > y) - (x < y) : memcmp(b, a, sizeof(struct fold));
 }
 
-/* Gives digits to dimension @i of the grid from dimension @d of the network on; @left of it are to be given. */
+/*
+ * Gives digits to dimension @i of the grid from dimension @d of the network on; @left of it are to
+ * be given.
+ */
 static void give(struct search *s, uint32_t i, uint32_t d, uint32_t left)
 {
 	if (s->n == s->room)
@@ -102,7 +105,10 @@ size_t fold_ways(const struct fold_grid *hosts, const struct box_space *space, s
 
 /* ---- one host ---- */
 
-/* Writes the digits of @position, reflected: a digit runs backwards while the digits above it are odd in sum. */
+/*
+ * Writes the digits of @position, reflected: a digit runs backwards while the digits above it are
+ * odd in sum.
+ */
 static void count_reflected(const uint32_t radix[BOX_DIMS], uint32_t position,
 			    uint32_t ret[BOX_DIMS])
 {

@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The lists say who has and wants what; the array of hosts is an index of them, so that a job's placement looks once. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The lists say who has and wants what; the array of hosts is an index of them, so that a job's
+ * placement looks once.
+ */
 #include "scheduler/gang/leases.h"
 
 #include <assert.h>
@@ -60,7 +63,7 @@ static void note_all_wanted(struct leases *l)
 	for (size_t h = 0; h < l->n_hosts; h++)
 		l->hosts[h].wanted = l->hosts[h].wanted_exclusive = NULL;
 	TAILQ_FOREACH(lease, &l->waiting, entry)
-	note_wanted(l, lease);
+		note_wanted(l, lease);
 }
 
 static void note_held(struct leases *l, struct lease *lease, bool is_held)
@@ -94,7 +97,9 @@ static bool is_own(const struct lease_host *host, const struct lease *lease)
 	return !lease->is_exclusive && host->exclusive && host->exclusive->uid == lease->uid;
 }
 
-/* A lease that holds the host and excludes @lease, or NULL. The list is searched for a shared one. */
+/*
+ * A lease that holds the host and excludes @lease, or NULL. The list is searched for a shared one.
+ */
 static struct lease *holder_in_way(const struct leases *l, const struct lease *lease, uint32_t h)
 {
 	const struct lease_host *host = &l->hosts[h];
@@ -105,9 +110,9 @@ static struct lease *holder_in_way(const struct leases *l, const struct lease *l
 	if (!lease->is_exclusive || !host->n_shared)
 		return NULL;
 	TAILQ_FOREACH(other, &l->held, entry)
-	for (size_t i = 0; i < other->n_hosts; i++)
-		if (other->hosts[i] == h)
-			return other;
+		for (size_t i = 0; i < other->n_hosts; i++)
+			if (other->hosts[i] == h)
+				return other;
 	return NULL;
 }
 
@@ -141,7 +146,10 @@ static bool is_free(const struct leases *l, const struct lease *lease, uint32_t 
 	return !elder_in_way(l, lease, h);
 }
 
-/* Moves the hosts that it can have to the front of its list, in their order; else the list is as it was. */
+/*
+ * Moves the hosts that it can have to the front of its list, in their order; else the list is as it
+ * was.
+ */
 static bool choose(const struct leases *l, struct lease *lease, bool by_force)
 {
 	size_t found = 0, first = 0;
@@ -221,8 +229,8 @@ struct lease *leases_next(struct leases *l, double now, struct lease_list *loser
 	struct lease *lease;
 
 	TAILQ_FOREACH(lease, &l->waiting, entry)
-	if (choose(l, lease, false) || (lease->is_forced && choose(l, lease, true)))
-		break;
+		if (choose(l, lease, false) || (lease->is_forced && choose(l, lease, true)))
+			break;
 	if (!lease)
 		return NULL;
 	TAILQ_REMOVE(&l->waiting, lease, entry);
@@ -249,8 +257,8 @@ struct lease *leases_expired(const struct leases *l, double now)
 	struct lease *lease;
 
 	TAILQ_FOREACH(lease, &l->held, entry)
-	if (now >= lease->expires)
-		break;
+		if (now >= lease->expires)
+			break;
 	return lease;
 }
 
@@ -261,11 +269,11 @@ struct lease *leases_find(const struct leases *l, uint64_t id)
 	struct lease *lease;
 
 	TAILQ_FOREACH(lease, &l->held, entry)
-	if (lease->id == id)
-		return lease;
+		if (lease->id == id)
+			return lease;
 	TAILQ_FOREACH(lease, &l->waiting, entry)
-	if (lease->id == id)
-		return lease;
+		if (lease->id == id)
+			return lease;
 	return NULL;
 }
 
@@ -275,7 +283,7 @@ size_t leases_position(const struct leases *l, const struct lease *lease)
 	size_t position = 0;
 
 	TAILQ_FOREACH(other, &l->waiting, entry)
-	position += other->id < lease->id;
+		position += other->id < lease->id;
 	return position;
 }
 

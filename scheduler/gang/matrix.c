@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * There are two layers of cells. "home" tells where each job was placed and decides what is free.
  * "shown" tells which jobs run, and is made anew after each change: the jobs at home that do not
@@ -156,7 +156,10 @@ static uint64_t *cell(uint64_t *layer, const struct host_cells *host, uint32_t r
 	return &layer[(size_t)row * host->n_cores + core];
 }
 
-/* Whether nobody is at home there; row n_rows is the one that could be opened next, with exclusive jobs in it. */
+/*
+ * Whether nobody is at home there; row n_rows is the one that could be opened next, with exclusive
+ * jobs in it.
+ */
 static bool is_free(const struct matrix *m, uint32_t row, uint32_t h, uint32_t core)
 {
 	return !*cell(m->hosts[h].home, &m->hosts[h], row, core);

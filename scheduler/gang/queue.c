@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* An array kept in order: queues are short beside what starting a job costs. */
 #include "scheduler/gang/queue.h"
 

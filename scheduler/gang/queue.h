@@ -34,7 +34,10 @@ int queue_push(struct queue *queue, uint64_t id, int32_t priority);
 int queue_remove(struct queue *queue, uint64_t id);
 /* It starts: all that came before it were overtaken. -ENOENT. */
 int queue_start(struct queue *queue, uint64_t id);
-/* How many of the first items may be tried: the last of them is the first that may not be overtaken any more. */
+/*
+ * How many of the first items may be tried: the last of them is the first that may not be overtaken
+ * any more.
+ */
 size_t queue_open(const struct queue *queue);
 /* Counted from 0; -ENOENT. */
 int64_t queue_position(const struct queue *queue, uint64_t id);

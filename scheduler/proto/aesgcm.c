@@ -24,7 +24,11 @@ struct evp {
 	int (*update)(void *ctx, unsigned char *to, int *n, const unsigned char *from, int size);
 	int (*end)(void *ctx, unsigned char *to, int *n);
 	int (*control)(void *ctx, int what, int size, void *data);
-	void *ctx; /* the one of this process: a program has one thread that seals. NULL = there is no libcrypto */
+	/*
+	 * the one of this process: a program has one thread that seals. NULL = there is no
+	 * libcrypto
+	 */
+	void *ctx;
 };
 
 static struct evp evp;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * auth - see auth.h. One thread asks munged one question after the other; what is under the lock is said at
- * struct auth. The loop learns of answers by an ev_async, which keeps the loop alive only while there are questions.
+ * auth - see auth.h. One thread asks munged one question after the other; what is under the lock is
+ * said at struct auth. The loop learns of answers by an ev_async, which keeps the loop alive only
+ * while there are questions.
  */
 #include <errno.h>
 #include <munge.h>
@@ -123,7 +124,9 @@ static void auth_free(struct auth *auth)
 	free(auth);
 }
 
-/* --- in the thread ------------------------------------------------------------------------------ */
+/*
+ * --- in the thread ------------------------------------------------------------------------------
+ */
 
 static void say_time(char *to, size_t size, munge_ctx_t ctx, munge_opt_t which)
 {
@@ -260,7 +263,9 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* --- in the loop -------------------------------------------------------------------------------- */
+/*
+ * --- in the loop --------------------------------------------------------------------------------
+ */
 
 /* FNV-1a. Only a credential that holds writes there. */
 static struct netaddr_net *place_of(const struct auth *auth, const struct netaddr_net *net)

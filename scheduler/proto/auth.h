@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * auth - who is at the other end: munge credentials, made and read by a thread of its own, since munged may
- * be slow, stopped or dead and no daemon may wait for it. Each credential is bound to one connection by the
- * nonces of both sides, so that it is worth nothing anywhere else; munge itself refuses what is old, from
- * the future or seen before.
+ * auth - who is at the other end: munge credentials, made and read by a thread of its own, since
+ * munged may be slow, stopped or dead and no daemon may wait for it. Each credential is bound to
+ * one connection by the nonces of both sides, so that it is worth nothing anywhere else; munge
+ * itself refuses what is old, from the future or seen before.
  */
 #ifndef SCHEDULER_PROTO_AUTH_H
 #define SCHEDULER_PROTO_AUTH_H
@@ -24,24 +24,35 @@ struct auth_task; /* one question to it */
 struct auth_answer {
 	int error; /* 0 or errno: EACCES refused, EAGAIN munged does not answer, ENOMEM */
 	const char *
-		why; /* a sentence with the remedy, if error: names munged, the clocks or the replay */
+		/* a sentence with the remedy, if error: names munged, the clocks or the replay */
+		why;
 	const char *text; /* the credential that was made, or the payload that was read */
 	uid_t uid;        /* the user who made the credential that was read */
 	gid_t gid;
 };
 typedef void auth_done(const struct auth_answer *answer, void *owner);
 
-/* Credentials go through the socket @socket_path, NULL = munge's own default ($MUNGE_SOCKET too). NULL: no memory. */
+/*
+ * Credentials go through the socket @socket_path, NULL = munge's own default ($MUNGE_SOCKET too).
+ * NULL: no memory.
+ */
 struct auth *auth_open(struct ev_loop *loop, const char *socket_path);
-/* No answer comes any more. A question under way is left to itself: it ends when munge lets go of it. */
+/*
+ * No answer comes any more. A question under way is left to itself: it ends when munge lets go of
+ * it.
+ */
 void auth_close(struct auth *auth);
 
-/* Makes a credential of @payload that @reader may read; (uid_t)-1 = anybody. @done is called in the loop. NULL: no memory. */
+/*
+ * Makes a credential of @payload that @reader may read; (uid_t)-1 = anybody. @done is called in the
+ * loop. NULL: no memory.
+ */
 struct auth_task *auth_make(struct auth *auth, const char *payload, uid_t reader, auth_done *done,
 			    void *owner);
 /*
- * Reads one. @from: the network of a stranger who sent it; those wait for their turns (fairqueue.h), which come after all
- * that is to be made. NULL: we have asked for it ourselves, and it is read before any stranger's.
+ * Reads one. @from: the network of a stranger who sent it; those wait for their turns
+ * (fairqueue.h), which come after all that is to be made. NULL: we have asked for it ourselves, and
+ * it is read before any stranger's.
  */
 struct auth_task *auth_read(struct auth *auth, const char *credential,
 			    const struct netaddr_net *from, auth_done *done, void *owner);

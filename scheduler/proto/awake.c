@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/proto/awake.h"
 
 void awake_begin(struct awake *awake, uint64_t now_ns, double period_s)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * awake - a clock by which a daemon judges how long others have been silent. It stands still while the daemon itself
- * does: stopped, starved or busy with one thing it hears nobody, and takes nobody's silence for an end. The time is an
- * argument. Pure.
+ * awake - a clock by which a daemon judges how long others have been silent. It stands still while
+ * the daemon itself does: stopped, starved or busy with one thing it hears nobody, and takes
+ * nobody's silence for an end. The time is an argument. Pure.
  */
 #ifndef SCHEDULER_PROTO_AWAKE_H
 #define SCHEDULER_PROTO_AWAKE_H

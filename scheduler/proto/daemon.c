@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/proto/daemon.h"
 
 #include <errno.h>
@@ -19,7 +19,10 @@ void daemon_say(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	/* Users' words are in it: no line of theirs, and no escape sequence, reaches the terminal of who reads the log. */
+	/*
+	 * Users' words are in it: no line of theirs, and no escape sequence, reaches the terminal
+	 * of who reads the log.
+	 */
 	harmless_make(line);
 	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * daemon - what scored and scnoded do alike: lines to standard error, sentences, and a loop that runs until it is
- * told to stop.
+ * daemon - what scored and scnoded do alike: lines to standard error, sentences, and a loop that
+ * runs until it is told to stop.
  */
 #ifndef SCHEDULER_PROTO_DAEMON_H
 #define SCHEDULER_PROTO_DAEMON_H

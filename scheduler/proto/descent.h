@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * descent - the processes below one process, found in /proc, where there are no cgroups. Since the ancestor is a
- * subreaper, nobody below it gets away by losing its parent.
+ * descent - the processes below one process, found in /proc, where there are no cgroups. Since the
+ * ancestor is a subreaper, nobody below it gets away by losing its parent.
  */
 #ifndef SCHEDULER_PROTO_DESCENT_H
 #define SCHEDULER_PROTO_DESCENT_H

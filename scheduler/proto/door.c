@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* door - see door.h. All strangers have the same time, so the list of them in the order they came is that of their ends. */
+/*
+ * door - see door.h. All strangers have the same time, so the list of them in the order they came
+ * is that of their ends.
+ */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -115,7 +118,10 @@ static void let_in(struct door *door, int fd)
 		set_limit(door);
 }
 
-/* No descriptor is free: somebody who said nothing yet gives his. Without one the door rests, as the loop would spin. */
+/*
+ * No descriptor is free: somebody who said nothing yet gives his. Without one the door rests, as
+ * the loop would spin.
+ */
 static void make_place(struct door *door)
 {
 	if (door->oldest) {

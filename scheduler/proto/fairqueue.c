@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/proto/fairqueue.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ static struct fairqueue_net *find(const struct fairqueue_nets *nets, const struc
 	struct fairqueue_net *net;
 
 	TAILQ_FOREACH(net, nets, entry)
-	if (!memcmp(&net->from, from, sizeof(*from)))
-		return net;
+		if (!memcmp(&net->from, from, sizeof(*from)))
+			return net;
 	return NULL;
 }
 
@@ -114,11 +114,11 @@ static const struct fairqueue_net *largest(const struct fairqueue *queue)
 	const struct fairqueue_net *net, *most = NULL;
 
 	TAILQ_FOREACH(net, &queue->known, entry)
-	if (!most || net->n >= most->n)
-		most = net;
+		if (!most || net->n >= most->n)
+			most = net;
 	TAILQ_FOREACH(net, &queue->strangers, entry)
-	if (!most || net->n >= most->n)
-		most = net;
+		if (!most || net->n >= most->n)
+			most = net;
 	return most;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fairqueue - strangers who wait, by the network from which they come. Networks have turns, so one that sends many takes
- * no time from the others; of one network the youngest is first, as the eldest may have given up. Networks that are known
- * have KNOWN_TURNS of KNOWN_TURNS + 1 turns while both kinds wait. Pure, and owns nothing of its items.
+ * fairqueue - strangers who wait, by the network from which they come. Networks have turns, so one
+ * that sends many takes no time from the others; of one network the youngest is first, as the
+ * eldest may have given up. Networks that are known have KNOWN_TURNS of KNOWN_TURNS + 1 turns while
+ * both kinds wait. Pure, and owns nothing of its items.
  */
 #ifndef SCHEDULER_PROTO_FAIRQUEUE_H
 #define SCHEDULER_PROTO_FAIRQUEUE_H

@@ -41,7 +41,9 @@ static const json_t *get(const struct fields *fields, const char *name)
 	return fields->err ? NULL : json_object_get(fields->from, name);
 }
 
-/* --- numbers ------------------------------------------------------------------------------------ */
+/*
+ * --- numbers ------------------------------------------------------------------------------------
+ */
 
 static int64_t number_of(struct fields *fields, const json_t *value, const char *name, int64_t min,
 			 int64_t max)
@@ -119,7 +121,9 @@ uint64_t fields_bits(struct fields *fields, const char *name)
 	return fields_bits_of(fields, get(fields, name), name);
 }
 
-/* --- texts -------------------------------------------------------------------------------------- */
+/*
+ * --- texts --------------------------------------------------------------------------------------
+ */
 
 static bool is_name(const char *text)
 {
@@ -273,7 +277,9 @@ void fields_texts_free(char **texts)
 	free(texts);
 }
 
-/* --- the other way ------------------------------------------------------------------------------ */
+/*
+ * --- the other way ------------------------------------------------------------------------------
+ */
 
 json_t *fields_from_text(const char *text)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fields - takes the fields of a JSON object that came from outside, one after the other. The first thing that is wrong
- * is told in a sentence, and everything after it yields nothing: the caller looks once, at the end.
+ * fields - takes the fields of a JSON object that came from outside, one after the other. The first
+ * thing that is wrong is told in a sentence, and everything after it yields nothing: the caller
+ * looks once, at the end.
  *
- * A text of a program (argument, environment, path) may hold any bytes: what is no UTF-8 travels as {"hex": "..."}.
+ * A text of a program (argument, environment, path) may hold any bytes: what is no UTF-8 travels as
+ * {"hex": "..."}.
  */
 #ifndef SCHEDULER_PROTO_FIELDS_H
 #define SCHEDULER_PROTO_FIELDS_H
@@ -54,7 +56,9 @@ uint64_t fields_bits_of(struct fields *fields, const json_t *value, const char *
 char *fields_text(struct fields *fields, const char *name, enum fields_kind kind, bool is_optional);
 /* Copies, and a NULL behind them; missing = none of them. NULL on error only. */
 char **fields_texts(struct fields *fields, const char *name, enum fields_kind kind, size_t max);
-/* An array of @min to @max values, or NULL on error; missing = an empty one if @min is 0. Borrowed. */
+/*
+ * An array of @min to @max values, or NULL on error; missing = an empty one if @min is 0. Borrowed.
+ */
 const json_t *fields_array(struct fields *fields, const char *name, size_t min, size_t max);
 void fields_texts_free(char **texts);
 

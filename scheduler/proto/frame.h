@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * frame - how a message lies on a connection: a head in JSON, and bytes behind it that need no quoting
- * (standard output, fence data). Pure: works on bytes in memory.
+ * frame - how a message lies on a connection: a head in JSON, and bytes behind it that need no
+ * quoting (standard output, fence data). Pure: works on bytes in memory.
  *
  *   bytes 0-3   length of all that follows, big endian
  *   bytes 4-7   length of the head, big endian
@@ -47,7 +47,10 @@ int frame_decode(struct frame *ret, const char *data, size_t size, size_t limit,
  */
 size_t frame_values(const char *data, size_t size);
 
-/* The head as bytes: @body_size bytes of body are to follow them. NULL = no memory or over FRAME_MAX. free() it. */
+/*
+ * The head as bytes: @body_size bytes of body are to follow them. NULL = no memory or over
+ * FRAME_MAX. free() it.
+ */
 char *frame_encode(const json_t *head, size_t body_size, size_t *size);
 
 void preamble_encode(char to[PREAMBLE_BYTES], uint64_t job);

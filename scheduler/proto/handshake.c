@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * handshake - see handshake.h. In the order of time: the listener's hello, the connector's answer with its credential,
- * the listener's welcome with its own.
+ * handshake - see handshake.h. In the order of time: the listener's hello, the connector's answer
+ * with its credential, the listener's welcome with its own.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -144,7 +144,9 @@ static void explain_payload(struct handshake *hs, const char *got, const char *w
 		       "somebody on the way may alter what is sent");
 }
 
-/* --- the listening side ------------------------------------------------------------------------- */
+/*
+ * --- the listening side -------------------------------------------------------------------------
+ */
 
 static void on_welcome_made(const struct auth_answer *answer, void *owner)
 {
@@ -207,7 +209,9 @@ static void hear_as_listener(struct handshake *hs, const json_t *head)
 	expect_task(hs, auth_read(hs->auth, credential, &hs->from, on_caller_read, hs));
 }
 
-/* --- the side that connected -------------------------------------------------------------------- */
+/*
+ * --- the side that connected --------------------------------------------------------------------
+ */
 
 static void on_listener_read(const struct auth_answer *answer, void *owner)
 {
@@ -294,7 +298,9 @@ static void hear_as_connector(struct handshake *hs, const json_t *head)
 		expect_task(hs, auth_read(hs->auth, credential, NULL, on_listener_read, hs));
 }
 
-/* --- both --------------------------------------------------------------------------------------- */
+/*
+ * --- both ---------------------------------------------------------------------------------------
+ */
 
 void handshake_begin(struct handshake *hs)
 {

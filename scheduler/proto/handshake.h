@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * handshake - what both sides of a new connection say to each other before anything else (link.h), as a machine that
- * is fed heads and says heads. Knows no socket and no clock.
+ * handshake - what both sides of a new connection say to each other before anything else (link.h),
+ * as a machine that is fed heads and says heads. Knows no socket and no clock.
  *
- * Both credentials also name the address of the listening side, as each side's kernel tells it: what somebody in the
- * middle got from one side is of no use to him at another address. Both name the job that the connection is for, which the
- * preamble says in clear. And each names the public key of the side that made it, so all that follows can be sealed,
- * and the cipher that this side says: nobody on the way can lead them to a worse one than both have.
+ * Both credentials also name the address of the listening side, as each side's kernel tells it:
+ * what somebody in the middle got from one side is of no use to him at another address. Both name
+ * the job that the connection is for, which the preamble says in clear. Each names the public key
+ * of the side that made it, so all that follows can be sealed. Each names the cipher that this side
+ * says as well: nobody on the way can lead them to a worse one than both have.
  */
 #ifndef SCHEDULER_PROTO_HANDSHAKE_H
 #define SCHEDULER_PROTO_HANDSHAKE_H
@@ -25,7 +26,10 @@
 struct handshake_events {
 	void (*say)(json_t *head, void *owner); /* to the other side; takes the reference */
 	void (*done)(void *owner);              /* uid, gid and role are valid */
-	/* EACCES (also: the other side refuses), EPROTO, EAGAIN (munged), ENOMEM. @why as in link_events. */
+	/*
+	 * EACCES (also: the other side refuses), EPROTO, EAGAIN (munged), ENOMEM. @why as in
+	 * link_events.
+	 */
 	void (*failed)(int error, const char *why, void *owner);
 };
 
@@ -52,7 +56,10 @@ struct handshake {
 	void *owner;
 };
 
-/* The fields auth, is_listener, job, listener, peer, events, owner, of a listener from, of a connector role and expect, are filled in. */
+/*
+ * The fields auth, is_listener, job, listener, peer, events, owner, of a listener from, of a
+ * connector role and expect, are filled in.
+ */
 void handshake_begin(struct handshake *hs);
 /* Takes a message of the other side; @head is borrowed. */
 void handshake_hear(struct handshake *hs, const json_t *head);

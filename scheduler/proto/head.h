@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * head - single fields of a message's head, for messages that are too small for a decode function of their own
- * (fields.h). A field that is missing or of another type is "" or 0.
+ * head - single fields of a message's head, for messages that are too small for a decode function
+ * of their own (fields.h). A field that is missing or of another type is "" or 0.
  */
 #ifndef SCHEDULER_PROTO_HEAD_H
 #define SCHEDULER_PROTO_HEAD_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* inbox - see inbox.h. One buffer; what is left over of a frame moves to its front before the next read. */
+/*
+ * inbox - see inbox.h. One buffer; what is left over of a frame moves to its front before the next
+ * read.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdint.h>
@@ -106,7 +109,9 @@ static ssize_t receive(int fd, struct msghdr *msg)
 	return n;
 }
 
-/* --- records ------------------------------------------------------------------------------------ */
+/*
+ * --- records ------------------------------------------------------------------------------------
+ */
 
 static int make_records_room(struct inbox *box)
 {
@@ -181,7 +186,9 @@ int inbox_seal(struct inbox *box, struct seal *seal)
 	return size ? take_records(box, FRAME_MAX) : 0;
 }
 
-/* --- all ---------------------------------------------------------------------------------------- */
+/*
+ * --- all ----------------------------------------------------------------------------------------
+ */
 
 size_t inbox_room(const struct inbox *box)
 {

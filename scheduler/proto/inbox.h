@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inbox - bytes and descriptors that came from a socket, until whole frames are taken from them. Grows with what
- * comes: an idle connection costs a few KiB, a busy one a few hundred. Knows no event loop.
+ * inbox - bytes and descriptors that came from a socket, until whole frames are taken from them.
+ * Grows with what comes: an idle connection costs a few KiB, a busy one a few hundred. Knows no
+ * event loop.
  */
 #ifndef SCHEDULER_PROTO_INBOX_H
 #define SCHEDULER_PROTO_INBOX_H
@@ -28,18 +29,21 @@ struct inbox {
 };
 
 /*
- * Reads once from @fd, frames of at most @limit bytes. Bytes read; 0 = the other side closed; -EAGAIN; -ENOMEM;
- * -EPROTO = descriptors where none are allowed (@takes_fds) or too many; -EBADMSG = seal_pull() does not take what came;
- * any other errno of the socket.
+ * Reads once from @fd, frames of at most @limit bytes. Bytes read; 0 = the other side closed;
+ * -EAGAIN; -ENOMEM; -EPROTO = descriptors where none are allowed (@takes_fds) or too many; -EBADMSG
+ * = seal_pull() does not take what came; any other errno of the socket.
  */
 ssize_t inbox_read(struct inbox *box, int fd, size_t limit, bool takes_fds);
-/* All bytes that no frame has been made of yet, and all that come, are of @seal. 0, -ENOMEM, -EBADMSG. */
+/*
+ * All bytes that no frame has been made of yet, and all that come, are of @seal. 0, -ENOMEM,
+ * -EBADMSG.
+ */
 int inbox_seal(struct inbox *box, struct seal *seal);
 /* Bytes it keeps room for. */
 size_t inbox_room(const struct inbox *box);
 /*
- * As frame_decode(); -E2BIG: its head has more than @values values (0 = any number). The frame's body is valid until
- * the next inbox_read() or inbox_trim().
+ * As frame_decode(); -E2BIG: its head has more than @values values (0 = any number). The frame's
+ * body is valid until the next inbox_read() or inbox_trim().
  */
 int inbox_next(struct inbox *box, struct frame *ret, size_t limit, size_t values);
 /* Gives back what an empty box keeps beyond @room bytes. */

@@ -18,7 +18,9 @@
 static const char *const class_names[] = {"shared", "exclusive", NULL};
 static const char *const bind_names[] = {"core", "host", "none", NULL};
 
-/* --- decoding ----------------------------------------------------------------------------------- */
+/*
+ * --- decoding -----------------------------------------------------------------------------------
+ */
 
 static void decode_app(struct fields *fields, struct job_app *app, const json_t *from)
 {
@@ -118,8 +120,7 @@ static void decode_cart(struct fields *fields, struct job *job)
 	if (!array)
 		return;
 	array = fields_array(fields, "cart", 1, JOB_CART_DIMS);
-	json_array_foreach(array, i, extent)
-	{
+	json_array_foreach(array, i, extent) {
 		json_int_t n = json_integer_value(extent);
 
 		job->cart[i] = n < 1 || n > JOB_RANKS_MAX ? 0 : (uint32_t)n;
@@ -194,7 +195,9 @@ int job_decode(struct job **ret, const json_t *from, char *why, size_t why_size)
 	return 0;
 }
 
-/* --- encoding ----------------------------------------------------------------------------------- */
+/*
+ * --- encoding -----------------------------------------------------------------------------------
+ */
 
 static json_int_t encode_bound(uint64_t bound)
 {

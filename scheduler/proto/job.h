@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * job - what a user asks for, as scrun sends it, scored keeps it and scstepd starts it. One decode function
- * judges everything that came from outside; what it lets through needs no further check.
+ * job - what a user asks for, as scrun sends it, scored keeps it and scstepd starts it. One decode
+ * function judges everything that came from outside; what it lets through needs no further check.
  */
 #ifndef SCHEDULER_PROTO_JOB_H
 #define SCHEDULER_PROTO_JOB_H
@@ -52,8 +52,9 @@ struct job {
 	uint32_t nodes;    /* hosts; 0 = as few as hold all ranks */
 	uint32_t per_node; /* ranks on each host; 0 = spread evenly over the hosts */
 	uint32_t ranks;    /* all; the sum over apps */
-	uint32_t cart[JOB_CART_DIMS]; /* grid that the ranks are laid on, the last dimension fastest */
-	uint32_t n_cart;              /* its dimensions; 0 = none. Their product is ranks */
+	/* grid that the ranks are laid on, the last dimension fastest */
+	uint32_t cart[JOB_CART_DIMS];
+	uint32_t n_cart;  /* its dimensions; 0 = none. Their product is ranks */
 	bool may_scatter; /* any hosts will do, also where others make better neighbours */
 	char *group;      /* group of the cluster, bracket list of hosts, or NULL = any host */
 	char *network;    /* devices of PM_OPTIONS or a network of the cluster, or NULL */
@@ -61,7 +62,8 @@ struct job {
 	enum job_bind bind;
 	uint32_t cores;  /* cores of each rank; >= 1 */
 	uint64_t memory; /* bytes of each rank; 0 = the host's scnoded has a limit for the job */
-	int32_t priority; /* -JOB_PRIORITY_MAX..JOB_PRIORITY_MAX, higher is earlier; above 0 for operators only */
+	/* -JOB_PRIORITY_MAX..JOB_PRIORITY_MAX, higher is earlier; above 0 for operators only */
+	int32_t priority;
 	double timeout_s;       /* 0 = none */
 	bool may_oversubscribe; /* more ranks than cores on a host */
 	bool does_report_bindings;
@@ -79,7 +81,9 @@ struct job {
 	size_t n_apps;
 };
 
-/* 0 and *@ret, or -EINVAL or -ENOMEM with a sentence in @why (field, what is wrong, what is right). */
+/*
+ * 0 and *@ret, or -EINVAL or -ENOMEM with a sentence in @why (field, what is wrong, what is right).
+ */
 int job_decode(struct job **ret, const json_t *from, char *why, size_t why_size);
 json_t *job_encode(const struct job *job); /* NULL: no memory */
 void job_free(struct job *job);

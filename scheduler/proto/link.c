@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* link - see link.h: the interface, sending and ending. How the parts fit together is said in link_inside.h. */
+/*
+ * link - see link.h: the interface, sending and ending. How the parts fit together is said in
+ * link_inside.h.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +16,9 @@
 
 static const struct link_events nobody;
 
-/* --- life --------------------------------------------------------------------------------------- */
+/*
+ * --- life ---------------------------------------------------------------------------------------
+ */
 
 /* The message that is being handed out may stand in the inbox. */
 static void destroy(struct link *link)
@@ -163,7 +168,9 @@ struct link *link_new(struct ev_loop *loop, const struct link_events *events, vo
 	return link;
 }
 
-/* --- what it waits for -------------------------------------------------------------------------- */
+/*
+ * --- what it waits for --------------------------------------------------------------------------
+ */
 
 static bool wants_input(const struct link *link)
 {
@@ -194,7 +201,9 @@ void link_watch(struct link *link)
 		ev_io_start(link->loop, &link->io);
 }
 
-/* --- sending ------------------------------------------------------------------------------------ */
+/*
+ * --- sending ------------------------------------------------------------------------------------
+ */
 
 /* Sending has failed. Messages that the peer has sent are still read; their end ends the link. */
 static void set_broken(struct link *link, int err)
@@ -315,8 +324,10 @@ void link_say(struct link *link, json_t *head)
 		ev_timer_start(link->loop, &link->soon);
 }
 
-/* All is sent of a link that is closing: says so, and waits for the other side's end, so that nothing it has not read
- * yet is lost by a reset. */
+/*
+ * All is sent of a link that is closing: says so, and waits for the other side's end, so that
+ * nothing it has not read yet is lost by a reset.
+ */
 static void finish(struct link *link)
 {
 	if (link->is_at_end || link->broken) {
@@ -365,7 +376,9 @@ bool link_has_input(const struct link *link)
 	return link->fd >= 0 && recv(link->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
 }
 
-/* --- the rest of the interface ------------------------------------------------------------------ */
+/*
+ * --- the rest of the interface ------------------------------------------------------------------
+ */
 
 void link_pause(struct link *link, bool is_paused)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_inside - what the files of link share: link.c (the interface, sending, ending), link_read.c (what comes in),
- * link_open.c (how a link begins).
+ * link_inside - what the files of link share: link.c (the interface, sending, ending), link_read.c
+ * (what comes in), link_open.c (how a link begins).
  *
- * Every callback of the event loop stands between link_enter() and link_leave(): the owner may close the link in any of
- * his, so its memory goes only when the last of them is left. After anything that calls the owner, is_released tells.
+ * Every callback of the event loop stands between link_enter() and link_leave(): the owner may
+ * close the link in any of his, so its memory goes only when the last of them is left. After
+ * anything that calls the owner, is_released tells.
  */
 #ifndef SCHEDULER_PROTO_LINK_INSIDE_H
 #define SCHEDULER_PROTO_LINK_INSIDE_H

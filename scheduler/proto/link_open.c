@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* link_open - how a link begins: connecting, accepting, the handshake's place in it. Part of link. */
+/*
+ * link_open - how a link begins: connecting, accepting, the handshake's place in it. Part of link.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -45,7 +47,9 @@ static void set_limit(struct link *link, double seconds)
 	ev_timer_start(link->loop, &link->limit);
 }
 
-/* --- the handshake ------------------------------------------------------------------------------ */
+/*
+ * --- the handshake ------------------------------------------------------------------------------
+ */
 
 static void on_say(json_t *head, void *owner)
 {
@@ -98,7 +102,9 @@ static void on_shaken(void *owner)
 	link_leave(link);
 }
 
-/* Unread bytes would make of our end a reset, and the other side would not read why it is refused. */
+/*
+ * Unread bytes would make of our end a reset, and the other side would not read why it is refused.
+ */
 static void on_not_shaken(int error, const char *why, void *owner)
 {
 	struct link *link = owner;
@@ -164,7 +170,9 @@ void link_timed_out(struct link *link)
 			  link->peer, LINK_HANDSHAKE_S);
 }
 
-/* --- connecting --------------------------------------------------------------------------------- */
+/*
+ * --- connecting ---------------------------------------------------------------------------------
+ */
 
 /* Begins with the next address; link_fail() when there is none. */
 static void try_next(struct link *link, int err)
@@ -241,7 +249,9 @@ struct link *link_connect(struct ev_loop *loop, struct auth *auth, const char *a
 	return link;
 }
 
-/* --- accepting ---------------------------------------------------------------------------------- */
+/*
+ * --- accepting ----------------------------------------------------------------------------------
+ */
 
 struct link *link_accept(struct ev_loop *loop, struct auth *auth, int fd, uint64_t job,
 			 const struct link_events *events, void *owner)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* link_read - what comes in: bytes, frames, descriptors, the end of the connection. Part of link. */
+/*
+ * link_read - what comes in: bytes, frames, descriptors, the end of the connection. Part of link.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

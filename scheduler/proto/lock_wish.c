@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* lock_wish - see lock_wish.h. */
 #include "scheduler/proto/lock_wish.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lock_wish - which hosts somebody wants to lock, and how: what "lock" carries (ops.h) and what scored's journal keeps. */
+/*
+ * lock_wish - which hosts somebody wants to lock, and how: what "lock" carries (ops.h) and what
+ * scored's journal keeps.
+ */
 #ifndef SCHEDULER_PROTO_LOCK_WISH_H
 #define SCHEDULER_PROTO_LOCK_WISH_H
 

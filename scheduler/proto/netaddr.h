@@ -14,9 +14,9 @@
 #define NETADDR_TEXT_MAX 320 /* bytes of "HOST:PORT", its end included */
 
 /*
- * Finds what "HOST:PORT" or "[IPv6]:PORT" means; with @is_listener also "PORT": every address. Looking up a name may
- * block, a numeric address does not. 0 and *@ret (freeaddrinfo()), or -EINVAL, -ENOENT or -ENOMEM with a sentence in
- * @why.
+ * Finds what "HOST:PORT" or "[IPv6]:PORT" means; with @is_listener also "PORT": every address.
+ * Looking up a name may block, a numeric address does not. 0 and *@ret (freeaddrinfo()), or
+ * -EINVAL, -ENOENT or -ENOMEM with a sentence in @why.
  */
 int netaddr_find(struct addrinfo **ret, const char *text, bool is_listener, char *why,
 		 size_t why_size);
@@ -26,7 +26,10 @@ void netaddr_text(char *to, size_t size, const struct sockaddr *from);
 void netaddr_here(char *to, size_t size, int fd);
 void netaddr_there(char *to, size_t size, int fd);
 
-/* The addresses that one owner has, as far as can be told: an IPv4 address, or the 64 bits of an IPv6 network. */
+/*
+ * The addresses that one owner has, as far as can be told: an IPv4 address, or the 64 bits of an
+ * IPv6 network.
+ */
 struct netaddr_net {
 	uint8_t bytes[16]; /* as an IPv6 address, an IPv4 one mapped into it; all 0 = not known */
 };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* order - see order.h. The JSON has the fields of struct order under their names; key is 16 hexadecimal digits. */
+/*
+ * order - see order.h. The JSON has the fields of struct order under their names; key is 16
+ * hexadecimal digits.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +15,9 @@
 
 #define CLUSTER_MAX 128 /* characters, so that a namespace has room for the numbers behind it */
 
-/* --- decoding ----------------------------------------------------------------------------------- */
+/*
+ * --- decoding -----------------------------------------------------------------------------------
+ */
 
 static void decode_cores(struct fields *fields, struct order_host *host)
 {
@@ -49,8 +54,7 @@ static void decode_at(struct fields *fields, struct order_host *host, uint32_t n
 	const json_t *array = n_dims ? fields_array(fields, "at", n_dims, n_dims) : NULL, *value;
 	size_t d;
 
-	json_array_foreach(array, d, value)
-	{
+	json_array_foreach(array, d, value) {
 		json_int_t at = json_integer_value(value);
 
 		if (!json_is_integer(value) || at < 0 || at >= BOX_LINE_MAX)
@@ -157,7 +161,9 @@ int order_decode_text(struct order **ret, const char *text, size_t size, json_t 
 	return err;
 }
 
-/* --- encoding ----------------------------------------------------------------------------------- */
+/*
+ * --- encoding -----------------------------------------------------------------------------------
+ */
 
 static json_t *encode_cores(const struct order_host *host)
 {

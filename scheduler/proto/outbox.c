@@ -58,7 +58,9 @@ static ssize_t send_now(int fd, struct iovec *iov, size_t n_iov, const int *fds,
 	return would_block(errno) ? 0 : -errno;
 }
 
-/* --- records ------------------------------------------------------------------------------------ */
+/*
+ * --- records ------------------------------------------------------------------------------------
+ */
 
 static int make_room(struct outbox *box, size_t more)
 {
@@ -120,7 +122,10 @@ static int send_records(struct outbox *box, int fd)
 	return box->start == box->end;
 }
 
-/* Makes records of @iov and sends them, as long as the socket takes them. Bytes of @iov that need not be kept, or -errno. */
+/*
+ * Makes records of @iov and sends them, as long as the socket takes them. Bytes of @iov that need
+ * not be kept, or -errno.
+ */
 static ssize_t send_sealed(struct outbox *box, int fd, const struct iovec *iov, size_t n_iov)
 {
 	size_t size = 0, done = 0, before;
@@ -143,7 +148,9 @@ static ssize_t send_sealed(struct outbox *box, int fd, const struct iovec *iov, 
 	return is_sent < 0 ? is_sent : (ssize_t)done;
 }
 
-/* --- what waits as it was given ----------------------------------------------------------------- */
+/*
+ * --- what waits as it was given -----------------------------------------------------------------
+ */
 
 static void chunk_free(struct outbox_chunk *chunk)
 {
@@ -218,7 +225,10 @@ static void chunk_fill(struct outbox_chunk *chunk, const struct outbox_message *
 	}
 }
 
-/* Copies @message without its first @sent bytes. Descriptors start a chunk, so that they go with its first byte. */
+/*
+ * Copies @message without its first @sent bytes. Descriptors start a chunk, so that they go with
+ * its first byte.
+ */
 static int copy(struct outbox *box, const struct outbox_message *message, size_t sent)
 {
 	size_t size = message->part[0].iov_len + message->part[1].iov_len;

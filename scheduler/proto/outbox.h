@@ -36,15 +36,16 @@ struct outbox_message {
 };
 
 /*
- * Sends @message by @fd, or puts what the socket does not take behind what waits already; @fd -1 = all of it
- * waits. 0; -ENOMEM: nothing of it was sent or kept; any other -errno: the connection is of no use any more.
+ * Sends @message by @fd, or puts what the socket does not take behind what waits already; @fd -1 =
+ * all of it waits. 0; -ENOMEM: nothing of it was sent or kept; any other -errno: the connection is
+ * of no use any more.
  */
 int outbox_send(struct outbox *box, int fd, const struct outbox_message *message);
 /* Sends what the socket takes. 0, or -errno when the connection is of no use any more. */
 int outbox_flush(struct outbox *box, int fd);
 /*
- * From now on all goes in records of @seal, which must outlive the box: first what waits already as it is, then @opening of
- * seal_begin(). 0, -ENOMEM.
+ * From now on all goes in records of @seal, which must outlive the box: first what waits already as
+ * it is, then @opening of seal_begin(). 0, -ENOMEM.
  */
 int outbox_seal(struct outbox *box, struct seal *seal,
 		const unsigned char opening[SEAL_OPENING_BYTES]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * program - search in PATH, and a look at the first bytes: ELF for this machine with an interpreter that is there,
- * or a script whose interpreter is there.
+ * program - search in PATH, and a look at the first bytes: ELF for this machine with an interpreter
+ * that is there, or a script whose interpreter is there.
  */
 #include "scheduler/proto/program.h"
 

@@ -42,7 +42,9 @@ int seal_key_read(unsigned char to[SEAL_KEY_BYTES], const char *text)
 	return 0;
 }
 
-/* --- the cipher --------------------------------------------------------------------------------- */
+/*
+ * --- the cipher ---------------------------------------------------------------------------------
+ */
 
 static const char *const names[] = {
 	[SEAL_XCHACHA20] = "xchacha20poly1305",
@@ -147,7 +149,9 @@ static int pull_one(struct seal *seal, unsigned char *to, const unsigned char *f
 	return 0;
 }
 
-/* --- a connection ------------------------------------------------------------------------------- */
+/*
+ * --- a connection -------------------------------------------------------------------------------
+ */
 
 int seal_begin(struct seal *seal, const struct seal_keys *mine,
 	       const unsigned char theirs[SEAL_KEY_BYTES], bool is_listener,

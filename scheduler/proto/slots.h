@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slots - the slot table: who runs when, in absolute time, so that no message is needed at a switch. scored
- * sends a new table to all hosts ahead of the time it begins; until then the old one holds. Pure.
+ * slots - the slot table: who runs when, in absolute time, so that no message is needed at a
+ * switch. scored sends a new table to all hosts ahead of the time it begins; until then the old one
+ * holds. Pure.
  *
- * From begins_ns on, time is cut into quanta of quantum_ns; quantum number q (counted from begins_ns) belongs to
- * row q mod n_rows. In a row a host may run several jobs side by side on different cores. A job that stands in
- * no row of its host is frozen; one in every row is never frozen. Jobs that are not named in any table of a
- * host are none of the switch's business.
+ * From begins_ns on, time is cut into quanta of quantum_ns; quantum number q (counted from
+ * begins_ns) belongs to row q mod n_rows. In a row a host may run several jobs side by side on
+ * different cores. A job that stands in no row of its host is frozen; one in every row is never
+ * frozen. Jobs that are not named in any table of a host are none of the switch's business.
  */
 #ifndef SCHEDULER_PROTO_SLOTS_H
 #define SCHEDULER_PROTO_SLOTS_H

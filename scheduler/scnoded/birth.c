@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scnoded/birth.h"
 
 #include <errno.h>
@@ -33,7 +33,10 @@ static bool find_program(const char *name, const char *said, char *path, size_t 
 	return true;
 }
 
-/* Of a user of root's scnoded. Room for all that Linux allows would be a quarter of a megabyte for each program. */
+/*
+ * Of a user of root's scnoded. Room for all that Linux allows would be a quarter of a megabyte for
+ * each program.
+ */
 static bool list_groups(struct birth *b, const char *user)
 {
 	int room = GROUPS_USUAL, n;
@@ -127,7 +130,10 @@ static void raise_limits(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* A user may read and write what his processes hold, so they get nothing of ours but the way to the log. */
+/*
+ * A user may read and write what his processes hold, so they get nothing of ours but the way to the
+ * log.
+ */
 static void leave_streams(const struct birth *birth)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -139,7 +145,10 @@ static void leave_streams(const struct birth *birth)
 		_exit(1);
 }
 
-/* When memory is short the kernel takes users' processes before the daemon, whose score they have inherited. */
+/*
+ * When memory is short the kernel takes users' processes before the daemon, whose score they have
+ * inherited.
+ */
 static void be_killed_first(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -151,7 +160,9 @@ static void be_killed_first(void)
 	close(fd);
 }
 
-/* libc's would tell the threads of the daemon, which it may believe to have still: see pen_fork(). */
+/*
+ * libc's would tell the threads of the daemon, which it may believe to have still: see pen_fork().
+ */
 static void become_user(const struct birth *b)
 {
 	if (syscall(SYS_setgroups, (size_t)b->n_groups, b->groups) ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * birth - starts a program of ours that lies beside scnoded, as a user, with a connection as descriptor 3. Steps that
- * can fail because of the user's data are done before the fork, as are all that take memory: other threads may hold the
- * allocator's lock.
+ * birth - starts a program of ours that lies beside scnoded, as a user, with a connection as
+ * descriptor 3. Steps that can fail because of the user's data are done before the fork, as are all
+ * that take memory: other threads may hold the allocator's lock.
  */
 #ifndef SCHEDULER_SCNODED_BIRTH_H
 #define SCHEDULER_SCNODED_BIRTH_H
@@ -28,8 +28,8 @@ struct birth {
 };
 
 /*
- * NULL, or what is wrong on this host, the caller's. @said: path of the program; NULL: @name beside our own. @what: what
- * the daemon runs for users, for the message to another one.
+ * NULL, or what is wrong on this host, the caller's. @said: path of the program; NULL: @name beside
+ * our own. @what: what the daemon runs for users, for the message to another one.
  */
 char *birth_prepare(struct birth *ret, const struct scnoded *d, const char *name, const char *said,
 		    uid_t uid, gid_t gid, const char *what);

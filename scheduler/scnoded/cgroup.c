@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The files that freeze, and tell of it, are opened once, so that the switch thread only reads and writes. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The files that freeze, and tell of it, are opened once, so that the switch thread only reads and
+ * writes.
+ */
 #include "scheduler/scnoded/cgroup.h"
 
 #include <ctype.h>
@@ -164,7 +167,10 @@ static int make_groups(struct cgroup *g)
 	return err;
 }
 
-/* A job's group in the v1 hierarchy of a controller, which counts there what the group that freezes does not. */
+/*
+ * A job's group in the v1 hierarchy of a controller, which counts there what the group that freezes
+ * does not.
+ */
 static void find_beside(char *group, size_t size, const char *controller, const char *parent,
 			uint64_t id)
 {
@@ -397,7 +403,10 @@ int cgroup_kill(struct cgroup *g)
 {
 	if (g->form == CGROUP_NONE)
 		return descent_signal(g->step, SIGKILL);
-	/* A task frozen by v1 is not killed before it is thawed; it may leave no child behind until it is. */
+	/*
+	 * A task frozen by v1 is not killed before it is thawed; it may leave no child behind until
+	 * it is.
+	 */
 	if (g->form == CGROUP_V1) {
 		cgroup_limit(g, 0);
 		cgroup_freeze(g, false);

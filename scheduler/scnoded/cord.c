@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scnoded/cord.h"
 
 #include <errno.h>
@@ -21,7 +21,10 @@
 #define TEXT_MAX 1000  /* bytes of a scstepd's last words that are passed on */
 #define NO_FILES_S 0.1 /* rest when no descriptor is free */
 
-/* A scstepd is its user's, who may have it say what he likes: as much as fits in a line, to be freed. */
+/*
+ * A scstepd is its user's, who may have it say what he likes: as much as fits in a line, to be
+ * freed.
+ */
 static char *words_of(const json_t *head)
 {
 	const char *text = head_text(head, "text");
@@ -228,7 +231,10 @@ static void returner_closed(struct link *link, int error, const char *why, void 
 
 static const struct link_events returner_events = {.message = returned, .closed = returner_closed};
 
-/* Everybody on the host can connect: only scstepds of ours are listened to, one connection of each at a time. */
+/*
+ * Everybody on the host can connect: only scstepds of ours are listened to, one connection of each
+ * at a time.
+ */
 static struct step *step_of(const struct scnoded *d, int fd)
 {
 	struct ucred who;
@@ -238,8 +244,8 @@ static struct step *step_of(const struct scnoded *d, int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size))
 		return NULL;
 	TAILQ_FOREACH(step, &d->steps, all)
-	if (step->pid == who.pid && step->order->uid == who.uid && !step->is_returning)
-		return step;
+		if (step->pid == who.pid && step->order->uid == who.uid && !step->is_returning)
+			return step;
 	return NULL;
 }
 

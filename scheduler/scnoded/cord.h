@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cord - the local link between scnoded and the scstepd of one job, and the socket at which a scstepd asks for a
- * new one when its scnoded has started anew. A scstepd is its user's process: whatever it says is checked.
+ * cord - the local link between scnoded and the scstepd of one job, and the socket at which a
+ * scstepd asks for a new one when its scnoded has started anew. A scstepd is its user's process:
+ * whatever it says is checked.
  */
 #ifndef SCHEDULER_SCNODED_CORD_H
 #define SCHEDULER_SCNODED_CORD_H

@@ -13,16 +13,20 @@
 struct cores;
 
 /*
- * @wish: NULL, a list of the machine's processors ("0-3,8"), or "Nx": N cores as if there were so many (tests of
- * large clusters). NULL with a sentence.
+ * @wish: NULL, a list of the machine's processors ("0-3,8"), or "Nx": N cores as if there were so
+ * many (tests of large clusters). NULL with a sentence.
  */
 struct cores *cores_open(const char *wish, char *why, size_t why_size);
 void cores_close(struct cores *cores);
 uint32_t cores_count(const struct cores *cores);
-/* The machine's processors behind some of them, as a list ("0,2"), "" = any. free() it. NULL: no memory. */
+/*
+ * The machine's processors behind some of them, as a list ("0,2"), "" = any. free() it. NULL: no
+ * memory.
+ */
 char *cores_list(const struct cores *cores, const uint32_t *numbers, size_t n);
 /*
- * For sched_setaffinity(2): those processors, and the other threads of their cores that are allowed. NULL: any. Ours.
+ * For sched_setaffinity(2): those processors, and the other threads of their cores that are
+ * allowed. NULL: any. Ours.
  */
 const unsigned long *cores_mask(const struct cores *cores, size_t *bytes);
 /* Bytes of memory of the host, and what is free of it. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scnoded/fork.h"
 
 #include <errno.h>
@@ -32,7 +32,10 @@ static _Noreturn void be_born(const struct birth *b, const struct mask *mask, in
 	/* Even a job that is not bound keeps to the processors that jobs may use. */
 	if (mask->bits)
 		sched_setaffinity(0, mask->bytes, (const cpu_set_t *)mask->bits);
-	/* In the job's group before anything of the job runs. A scnoded that dies before lets go by the pipe's end. */
+	/*
+	 * In the job's group before anything of the job runs. A scnoded that dies before lets go by
+	 * the pipe's end.
+	 */
 	close(go[1]);
 	if (read(go[0], &byte, 1) != 1)
 		_exit(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork - starts a scstepd: as the job's user, in the job's group, with one end of a socket pair as descriptor 3. Steps
- * that can fail because of the user's data are done before the fork.
+ * fork - starts a scstepd: as the job's user, in the job's group, with one end of a socket pair as
+ * descriptor 3. Steps that can fail because of the user's data are done before the fork.
  */
 #ifndef SCHEDULER_SCNODED_FORK_H
 #define SCHEDULER_SCNODED_FORK_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* v2 and hybrid lie below the cgroup2 mount, v1 below the freezer hierarchy. */
 #include "scheduler/scnoded/hierarchy.h"
 
@@ -111,7 +111,10 @@ static bool note_somebody(pid_t pid, void *owner)
 	return false;
 }
 
-/* In v2, processes that are about to end are not listed any more, but keep the group from being removed. */
+/*
+ * In v2, processes that are about to end are not listed any more, but keep the group from being
+ * removed.
+ */
 bool hierarchy_is_empty(enum cgroup_form form, const char *group)
 {
 	bool is_somebody = false;

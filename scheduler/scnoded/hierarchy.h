@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hierarchy - where control groups lie on this host, and the operations on one of their directories. Only the callers
- * know the purpose of a group.
+ * hierarchy - where control groups lie on this host, and the operations on one of their
+ * directories. Only the callers know the purpose of a group.
  */
 #ifndef SCHEDULER_SCNODED_HIERARCHY_H
 #define SCHEDULER_SCNODED_HIERARCHY_H
@@ -12,7 +12,10 @@
 
 #include "scheduler/scnoded/cgroup.h"
 
-/* Mount point of the first file system of that type ("cgroup", "cgroup2") with that option; NULL: with any. */
+/*
+ * Mount point of the first file system of that type ("cgroup", "cgroup2") with that option; NULL:
+ * with any.
+ */
 bool hierarchy_mount(const char *type, const char *option, char *path, size_t size);
 /* The directory of @parent in the hierarchy that freezes. */
 bool hierarchy_root(enum cgroup_form form, const char *parent, char *path, size_t size);

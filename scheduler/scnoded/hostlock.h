@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hostlock - the lock that one user has of this host alone, as scored tells it: commands of others have no place here
- * meanwhile. Time is an argument: that of awake.h. Pure.
+ * hostlock - the lock that one user has of this host alone, as scored tells it: commands of others
+ * have no place here meanwhile. Time is an argument: that of awake.h. Pure.
  */
 #ifndef SCHEDULER_SCNODED_HOSTLOCK_H
 #define SCHEDULER_SCNODED_HOSTLOCK_H
@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 #define HOSTLOCK_TEXT_MAX 512
-#define HOSTLOCK_STALE_S                                                                           \
-	60.0 /* without scored a lock holds for so long: a lease that nobody renews is over by then */
+/* without scored a lock holds for so long: a lease that nobody renews is over by then */
+#define HOSTLOCK_STALE_S 60.0
 
 /* Zeroed: there is none. */
 struct hostlock {

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scnoded/limit.h"
 
 #include <errno.h>
@@ -112,7 +112,10 @@ int limit_set_memory(const char *group, uint64_t bytes)
 	snprintf(text, sizeof(text), "%" PRIu64, bytes);
 	hand_on(group, "memory");
 	if (write_file(group, "memory.max", text)) {
-		/* A rank that swaps is no faster than one that is not there. Not all kernels count swap. */
+		/*
+		 * A rank that swaps is no faster than one that is not there. Not all kernels count
+		 * swap.
+		 */
 		write_file(group, "memory.swap.max", "0");
 		write_file(group, "memory.oom.group", "1");
 		return 0;

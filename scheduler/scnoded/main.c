@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * scnoded: brings the parts up in order, serves until SIGTERM. Jobs outlive it, for the next one, unless it is
- * transient.
+ * scnoded: brings the parts up in order, serves until SIGTERM. Jobs outlive it, for the next one,
+ * unless it is transient.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,8 +89,8 @@ static void choose_run(struct scnoded *d)
 }
 
 /*
- * A child of a scnoded that was killed just after it forked has the lock, and the port, until it runs and ends: that
- * is waited for. The kernel has no lock with a time limit.
+ * A child of a scnoded that was killed just after it forked has the lock, and the port, until it
+ * runs and ends: that is waited for. The kernel has no lock with a time limit.
  */
 static bool take_lock(int fd)
 {

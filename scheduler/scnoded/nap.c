@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* A futex, whose time limit is a moment of CLOCK_REALTIME: when somebody sets that clock the kernel sees to it. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * A futex, whose time limit is a moment of CLOCK_REALTIME: when somebody sets that clock the kernel
+ * sees to it.
+ */
 #include "scheduler/scnoded/nap.h"
 
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nap - sleep that ends at a moment or when a word changes, and the clock that such moments are of, which is
- * that of slot tables. Apart from turn.c, so that its tests run in a time of their own.
+ * nap - sleep that ends at a moment or when a word changes, and the clock that such moments are of,
+ * which is that of slot tables. Apart from turn.c, so that its tests run in a time of their own.
  */
 #ifndef SCHEDULER_SCNODED_NAP_H
 #define SCHEDULER_SCNODED_NAP_H

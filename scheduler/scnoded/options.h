@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options - the command line of scnoded(8), over what cluster.json says. Texts point into argv, the environment or
- * the section.
+ * options - the command line of scnoded(8), over what cluster.json says. Texts point into argv, the
+ * environment or the section.
  */
 #ifndef SCHEDULER_SCNODED_OPTIONS_H
 #define SCHEDULER_SCNODED_OPTIONS_H
@@ -24,9 +24,14 @@ struct scnoded_options {
 	const char *run;  /* directory; NULL: what suits the user */
 	const char *cgroup; /* parent group */
 	const char *
-		cores; /* list of the machine's cores that jobs may use, "4x" = as if there were four; NULL: all allowed */
-	const char *processes; /* most of a job, threads included; NULL: as many as its ranks need */
-	uint32_t n_processes;  /* the same as a number; 0: not said */
+		/*
+		 * list of the machine's cores that jobs may use, "4x" = as if there were four;
+		 * NULL: all allowed
+		 */
+		cores;
+	/* most of a job, threads included; NULL: as many as its ranks need */
+	const char *processes;
+	uint32_t n_processes; /* the same as a number; 0: not said */
 	const char *memory; /* percent of the host's memory that one job may have; NULL: not said */
 	uint32_t memory_share; /* the same as a number, also where it was not said */
 	const char *munge_socket;

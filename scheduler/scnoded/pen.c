@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Pens lie where groups of jobs lie. If the pids controller is v1's it knows the user's group only: counting
- * is all it is there for.
+ * Pens lie where groups of jobs lie. If the pids controller is v1's it knows the user's group only:
+ * counting is all it is there for.
  */
 #include "scheduler/scnoded/pen.h"
 
@@ -143,7 +143,7 @@ void pens_end(struct pens *pens)
 
 	ev_now_update(pens->loop);
 	TAILQ_FOREACH(pen, &pens->all, all)
-	pen->killed_at = clock_monotonic_s() + (pen->is_left ? 0 : PEN_GRACE_S);
+		pen->killed_at = clock_monotonic_s() + (pen->is_left ? 0 : PEN_GRACE_S);
 	ev_timer_init(&patience, tired, END_S, 0);
 	patience.data = &is_tired;
 	ev_timer_start(pens->loop, &patience);
@@ -234,8 +234,8 @@ static void enter(const char *group)
 }
 
 /*
- * A process that is born in a group need not be moved to it: for the first to be moved in a while the kernel lets all
- * readers of its locks pass, 10 ms. v1 can't do that.
+ * A process that is born in a group need not be moved to it: for the first to be moved in a while
+ * the kernel lets all readers of its locks pass, 10 ms. v1 can't do that.
  */
 static pid_t fork_into(const char *group)
 {
@@ -269,8 +269,8 @@ pid_t pen_fork(const struct pen *pen)
 /* ---- up and down ---- */
 
 /*
- * Finds the pens that an earlier scnoded has left in a user's group. Their scremotes may still run, and only their
- * keepers end them.
+ * Finds the pens that an earlier scnoded has left in a user's group. Their scremotes may still run,
+ * and only their keepers end them.
  */
 static void find_pens(struct pens *pens, const char *user)
 {

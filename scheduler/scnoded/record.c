@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scnoded/record.h"
 
 #include <ctype.h>
@@ -155,9 +155,9 @@ struct order *record_read(const char *run, uint64_t id, pid_t *pid)
 }
 
 /*
- * Removes the contents of the directory @fd, and closes it. Works with descriptors and follows no link: processes of
- * its owner may still run, and change names meanwhile. Entries that are too deep are moved up into @top; true: one was
- * moved.
+ * Removes the contents of the directory @fd, and closes it. Works with descriptors and follows no
+ * link: processes of its owner may still run, and change names meanwhile. Entries that are too deep
+ * are moved up into @top; true: one was moved.
  */
 static bool empty_directory(int fd, int depth, int top)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record - what is on disk of a job: RUNDIR/jobs/ID with its order and scstepd, for a scnoded that starts anew, and
- * its directory for temporary files. Written whole or not at all.
+ * record - what is on disk of a job: RUNDIR/jobs/ID with its order and scstepd, for a scnoded that
+ * starts anew, and its directory for temporary files. Written whole or not at all.
  */
 #ifndef SCHEDULER_SCNODED_RECORD_H
 #define SCHEDULER_SCNODED_RECORD_H
@@ -17,9 +17,15 @@
 int record_open(const char *run, char *why, size_t why_size);
 /* Removes the run directory if no job is in it. */
 void record_close(const char *run);
-/* Makes jobs/ID and its tmp, owned by the job's user; *@tmp is the caller's. 0 or -errno with a sentence. */
+/*
+ * Makes jobs/ID and its tmp, owned by the job's user; *@tmp is the caller's. 0 or -errno with a
+ * sentence.
+ */
 int record_make(const char *run, const struct order *order, char **tmp, char *why, size_t why_size);
-/* Writes which process its scstepd is: the number, and the start time to tell it from a later process. 0 or -errno. */
+/*
+ * Writes which process its scstepd is: the number, and the start time to tell it from a later
+ * process. 0 or -errno.
+ */
 int record_process(const char *run, uint64_t id, pid_t pid);
 /* The order that an earlier scnoded wrote; *@pid 0 = its scstepd is gone. NULL: unreadable. */
 struct order *record_read(const char *run, uint64_t id, pid_t *pid);

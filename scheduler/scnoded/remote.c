@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scnoded/remote.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ static size_t count(const struct remote *remote, uid_t uid)
 	size_t n = 0;
 
 	TAILQ_FOREACH(child, &remote->children, all)
-	n += child->uid == uid;
+		n += child->uid == uid;
 	return n;
 }
 
@@ -122,7 +122,10 @@ static void forget_child(struct child *child, bool is_cut)
 	free(child);
 }
 
-/* One that has ended as it should has seen the ends of its commands: what these have left was meant to stay. */
+/*
+ * One that has ended as it should has seen the ends of its commands: what these have left was meant
+ * to stay.
+ */
 static void ended(struct ev_loop *loop, ev_child *watcher, int events)
 {
 	bool is_cut = !WIFEXITED(watcher->rstatus) ||
@@ -133,7 +136,10 @@ static void ended(struct ev_loop *loop, ev_child *watcher, int events)
 	forget_child(watcher->data, is_cut);
 }
 
-/* A pipe in which @seal lies, so that nobody reads it on a command line or in a file. -1: there is none. */
+/*
+ * A pipe in which @seal lies, so that nobody reads it on a command line or in a file. -1: there is
+ * none.
+ */
 static int pipe_with(const struct seal *seal)
 {
 	int fds[2];
@@ -391,7 +397,7 @@ void remote_end_all(struct remote *remote)
 	const struct child *child;
 
 	TAILQ_FOREACH(child, &remote->children, all)
-	kill(child->end.pid, SIGTERM);
+		kill(child->end.pid, SIGTERM);
 	pens_end(remote->pens);
 }
 

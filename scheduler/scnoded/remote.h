@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote - who comes to the door with no job: a scout, who wants a scremote of his. It gets his connection and is on its
- * own from then on; it is in a control group of its own (pen.h), and lives on when we end, unless we are transient.
+ * remote - who comes to the door with no job: a scout, who wants a scremote of his. It gets his
+ * connection and is on its own from then on; it is in a control group of its own (pen.h), and lives
+ * on when we end, unless we are transient.
  */
 #ifndef SCHEDULER_SCNODED_REMOTE_H
 #define SCHEDULER_SCNODED_REMOTE_H
 
 #include "scheduler/scnoded/scnoded.h"
 
-#define REMOTE_CALLERS_MAX                                                                         \
-	1024 /* who have said who they are, and not what they want; the oldest goes for one more */
+/* who have said who they are, and not what they want; the oldest goes for one more */
+#define REMOTE_CALLERS_MAX 1024
 #define REMOTE_USER_MAX 64 /* scremotes of one user */
-#define REMOTE_LOCK_S                                                                              \
-	1.0 /* a lock that keeps somebody off may just be over, and its end on its way */
-#define REMOTE_NICE                                                                                \
-	10 /* of what is started beside jobs, on a host that its user has not for himself */
+/* a lock that keeps somebody off may just be over, and its end on its way */
+#define REMOTE_LOCK_S 1.0
+/* of what is started beside jobs, on a host that its user has not for himself */
+#define REMOTE_NICE 10
 #define REMOTE_SAY_S 5.0 /* a caller has said it by then */
 
 struct remote;

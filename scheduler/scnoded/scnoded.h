@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scnoded - the daemon's parts and what they share. One libev loop, and the switch thread of turn.h beside it.
+ * scnoded - the daemon's parts and what they share. One libev loop, and the switch thread of turn.h
+ * beside it.
  */
 #ifndef SCHEDULER_SCNODED_SCNODED_H
 #define SCHEDULER_SCNODED_SCNODED_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scnoded/steps.h"
 
 #include <errno.h>
@@ -36,8 +36,8 @@ struct step *steps_find(const struct scnoded *d, uint64_t id)
 	struct step *step;
 
 	TAILQ_FOREACH(step, &d->steps, all)
-	if (step->id == id)
-		return step;
+		if (step->id == id)
+			return step;
 	return NULL;
 }
 
@@ -92,7 +92,10 @@ static void swept(struct ev_loop *loop, ev_io *watcher, int events)
 	end(step, step->cpu_ns);
 }
 
-/* Nobody of it lives: takes away what is left. In a process of its own: a user may have left millions of files. */
+/*
+ * Nobody of it lives: takes away what is left. In a process of its own: a user may have left
+ * millions of files.
+ */
 static void sweep(struct step *step)
 {
 	struct scnoded *d = step->daemon;
@@ -212,8 +215,7 @@ void steps_look_at_memory(struct scnoded *d)
 	struct step *step;
 	char *text;
 
-	TAILQ_FOREACH(step, &d->steps, all)
-	{
+	TAILQ_FOREACH(step, &d->steps, all) {
 		if (step->is_leaving || step->is_over || !step->cord || !memory_is_exceeded(step))
 			continue;
 		step->is_over = true;
@@ -404,12 +406,15 @@ static void wait_for_job(struct scnoded *d, int fd, uint64_t job)
 	size_t n = 0;
 
 	TAILQ_FOREACH(each, &d->guests, all)
-	n++;
+		n++;
 	if (!guest) {
 		close(fd);
 		return;
 	}
-	/* Nobody knows yet who they are: whoever comes last has the best chance to be an honest one. */
+	/*
+	 * Nobody knows yet who they are: whoever comes last has the best chance to be an honest
+	 * one.
+	 */
 	if (n && files_full(n, GUESTS_MAX))
 		steps_show_out(d, TAILQ_FIRST(&d->guests));
 	*guest = (struct guest){.fd = fd, .job = job, .until = clock_monotonic_s() + GUEST_WAIT_S};

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps - the jobs of this host: starts a scstepd for each, does for it what needs privilege, and leaves nothing
- * behind when it ends, however that comes about.
+ * steps - the jobs of this host: starts a scstepd for each, does for it what needs privilege, and
+ * leaves nothing behind when it ends, however that comes about.
  */
 #ifndef SCHEDULER_SCNODED_STEPS_H
 #define SCHEDULER_SCNODED_STEPS_H
 
 #include "scheduler/scnoded/scnoded.h"
 
-/* Takes over what an earlier scnoded left: jobs that run, and those that only left things behind. */
+/*
+ * Takes over what an earlier scnoded left: jobs that run, and those that only left things behind.
+ */
 void steps_open(struct scnoded *d);
 /* Jobs that run go on running. */
 void steps_close(struct scnoded *d);

@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * A segment belongs to nobody when no process of its owner maps it or has it open. It can't be told by name whose
- * it was: Open MPI names it by a number of its own. Names change hands while we look. So all is
- * removed with the rights of its owner alone, so that the kernel keeps us from files of others.
- * Only a file that is still the one that we saw is removed.
+ * A segment belongs to nobody when no process of its owner maps it or has it open. It can't be told
+ * by name whose it was: Open MPI names it by a number of its own. Names change hands while we look.
+ * So all is removed with the rights of its owner alone, so that the kernel keeps us from files of
+ * others. Only a file that is still the one that we saw is removed.
  */
 #include "scheduler/scnoded/sweep.h"
 
@@ -157,7 +157,10 @@ static void mark_used(struct segments *s, uid_t uid)
 		if (!isdigit((unsigned char)entry->d_name[0]) ||
 		    fstatat(dirfd(dir), entry->d_name, &st, 0))
 			continue;
-		/* A process that has changed its user may still use its segments. /proc shows it as root's then. */
+		/*
+		 * A process that has changed its user may still use its segments. /proc shows it as
+		 * root's then.
+		 */
 		if (st.st_uid != uid && st.st_uid != 0)
 			continue;
 		mark_maps(s, entry->d_name);
@@ -185,7 +188,10 @@ static bool is_same(int dir_fd, const char *name, const struct segment *segment,
 	       st.st_ino == segment->inode && st.st_uid == uid;
 }
 
-/* Linux removes names, not inodes: the file gets a name that nobody waits for, and its own back if it is another one. */
+/*
+ * Linux removes names, not inodes: the file gets a name that nobody waits for, and its own back if
+ * it is another one.
+ */
 static void remove_file(int dir_fd, const struct segment *segment, uid_t uid)
 {
 	char aside[64];

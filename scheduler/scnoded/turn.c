@@ -1,16 +1,18 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * The daemon's main thread makes a new roster for each change and hands it over by one pointer. The
  * switch thread takes it at its next look, which a futex brings about at once, and says so. Only
  * then the old one is freed. The switch thread neither allocates nor opens nor searches nor waits
  * for anybody: what it needs stands in the roster.
  *
- * At a switch those whose turn is over are frozen before the others are thawed, but not waited for: a task stops only
- * when it gets its core, which this thread may hold. Whether they have stopped is looked at before the next switch.
+ * At a switch those whose turn is over are frozen before the others are thawed, but not waited for:
+ * a task stops only when it gets its core, which this thread may hold. Whether they have stopped is
+ * looked at before the next switch.
  *
- * The clock may be set, ours or scored's. The rows of a table go on before its beginning as they do after it, and a
- * table that seems to begin later than any is sent ahead begins now: no job waits for a clock to catch up. A clock
- * that is set forwards ends the nap of the switch thread; for one that is set back turn_tick() does.
+ * The clock may be set, ours or scored's. The rows of a table go on before its beginning as they do
+ * after it. A table that seems to begin later than any is sent ahead begins now: no job waits for
+ * a clock to catch up. A clock that is set forwards ends the nap of the switch thread; for one
+ * that is set back turn_tick() does.
  */
 #include "scheduler/scnoded/turn.h"
 
@@ -28,8 +30,8 @@
 #define PRIORITY 50
 #define STACK_BYTES (64 << 10)
 #define CLOCK_SET_NS 10000000 /* the clock of the day is further off the steady one: it was set */
-#define AHEAD_NS                                                                                   \
-	1000000000ull /* a table is sent a quantum ahead; of clocks that go right it is no more than so much earlier */
+/* a table is sent a quantum ahead; of clocks that go right it is no more than so much earlier */
+#define AHEAD_NS 1000000000ull
 
 struct entry {
 	uint64_t id;
@@ -62,7 +64,10 @@ struct turn {
 
 /* ---- both threads ---- */
 
-/* Was the clock of the day set since the last call? @offset_ns: how far the two clocks were apart then. */
+/*
+ * Was the clock of the day set since the last call? @offset_ns: how far the two clocks were apart
+ * then.
+ */
 static bool was_set(int64_t *offset_ns)
 {
 	int64_t offset = (int64_t)(nap_clock_ns() - nap_steady_ns()), moved = offset - *offset_ns;
@@ -148,7 +153,10 @@ static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
 	return r->next && r->next->begins_ns < until_ns ? r->next->begins_ns : until_ns;
 }
 
-/* Jobs frozen in @old are frozen in @new. Both have nearly the same order: a search begins where the last one ended. */
+/*
+ * Jobs frozen in @old are frozen in @new. Both have nearly the same order: a search begins where
+ * the last one ended.
+ */
 static void adopt(struct roster *new, const struct roster *old)
 {
 	size_t n = old ? old->n : 0, at = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * turn - the switch thread: freezes and thaws the jobs of this host when the slot table says so. Runs under
- * SCHED_FIFO with RESET_ON_FORK, its memory locked, and sleeps by nap.h; a table
- * is handed over without a lock that the thread could wait for. Counts switches that came late.
+ * turn - the switch thread: freezes and thaws the jobs of this host when the slot table says so.
+ * Runs under SCHED_FIFO with RESET_ON_FORK, its memory locked, and sleeps by nap.h; a table is
+ * handed over without a lock that the thread could wait for. Counts switches that came late.
  */
 #ifndef SCHEDULER_SCNODED_TURN_H
 #define SCHEDULER_SCNODED_TURN_H
@@ -26,7 +26,11 @@ struct turn_counts {
 struct turn;
 
 struct turn *turn_open(
-	void); /* NULL with errno; without the privilege for SCHED_FIFO: runs as it is, turn_is_realtime() false */
+	/*
+	 * NULL with errno; without the privilege for SCHED_FIFO: runs as it is, turn_is_realtime()
+	 * false
+	 */
+	void);
 bool turn_is_realtime(const struct turn *turn);
 /* A job joins (its group stays the caller's until turn_drop() returned) or leaves, thawed. */
 int turn_take(struct turn *turn, uint64_t id, struct cgroup *group);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scnoded/uplink.h"
 
 #include <glob.h>
@@ -56,7 +56,8 @@ static void tell_waiting(struct uplink *up)
 	const json_t *head;
 	size_t i;
 
-	json_array_foreach(up->news, i, head) link_send(up->link, json_deep_copy(head), NULL, 0);
+	json_array_foreach(up->news, i, head)
+		link_send(up->link, json_deep_copy(head), NULL, 0);
 	json_array_clear(up->news);
 }
 
@@ -105,9 +106,10 @@ static json_t *running(const struct scnoded *d)
 	const struct step *step;
 
 	TAILQ_FOREACH(step, &d->steps, all)
-	if (!step->is_leaving && !step->is_reported)
-		json_array_append_new(jobs, json_pack("{s:I, s:s}", "id", (json_int_t)step->id,
-						      "state", "running"));
+		if (!step->is_leaving && !step->is_reported)
+			json_array_append_new(jobs,
+					      json_pack("{s:I, s:s}", "id", (json_int_t)step->id,
+							"state", "running"));
 	return jobs;
 }
 
@@ -234,7 +236,10 @@ static void about_job(struct scnoded *d, const char *op, json_t *head)
 	} else if (!strcmp(op, OP_STOP)) {
 		steps_stop(step, head_text(head, "text"));
 	} else if (step->cord && !link_is_full(step->cord)) {
-		/* Messages of users, by way of scored. For a scstepd that does not read they wait, up to a limit. */
+		/*
+		 * Messages of users, by way of scored. For a scstepd that does not read they wait,
+		 * up to a limit.
+		 */
 		link_send(step->cord, json_incref(head), NULL, 0);
 	}
 }
@@ -327,7 +332,10 @@ static bool is_silent(const struct uplink *up)
 	return now - up->heard > SILENCE_S && !link_has_input(up->link);
 }
 
-/* Whether its ranks do nothing but wait for messages. Each of @n_steps jobs has its share of what a beat may take. */
+/*
+ * Whether its ranks do nothing but wait for messages. Each of @n_steps jobs has its share of what a
+ * beat may take.
+ */
 static bool is_waiting(struct step *step, uint32_t n_steps)
 {
 	const struct order *order = step->order;
@@ -362,9 +370,8 @@ static void beat(struct ev_loop *loop, ev_timer *timer, int revents)
 		return;
 	jobs = json_array();
 	TAILQ_FOREACH(step, &d->steps, all)
-	n_steps++;
-	TAILQ_FOREACH(step, &d->steps, all)
-	{
+		n_steps++;
+	TAILQ_FOREACH(step, &d->steps, all) {
 		uint64_t cpu_ns = 0;
 		bool is_idle = steps_is_idle(step, clock_monotonic_s(), &cpu_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uplink - the connection to scored: registers this host, beats, carries orders down and news of jobs up. Lost, it
- * is made again for ever; news of jobs wait for it.
+ * uplink - the connection to scored: registers this host, beats, carries orders down and news of
+ * jobs up. Lost, it is made again for ever; news of jobs wait for it.
  */
 #ifndef SCHEDULER_SCNODED_UPLINK_H
 #define SCHEDULER_SCNODED_UPLINK_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * waiting - whether the ranks of a job do nothing but wait for messages: from the counters that each PM context
- * shows (pmcore/util/stats.h). A rank waits when it has looked for messages since the last time, and none has come or
- * gone. Anybody may put files beside the counters, so only those are looked at that a process of the job can have
- * made, by their names, and no more than WAITING_NAMES of them per beat.
+ * waiting - whether the ranks of a job do nothing but wait for messages: from the counters that
+ * each PM context shows (pmcore/util/stats.h). A rank waits when it has looked for messages since
+ * the last time, and none has come or gone. Anybody may put files beside the counters, so only
+ * those are looked at that a process of the job can have made, by their names, and no more than
+ * WAITING_NAMES of them per beat.
  */
 #ifndef SCHEDULER_SCNODED_WAITING_H
 #define SCHEDULER_SCNODED_WAITING_H
@@ -13,8 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define WAITING_NAMES                                                                              \
-	16384          /* of all jobs of this host together, in one beat: they share it evenly */
+/* of all jobs of this host together, in one beat: they share it evenly */
+#define WAITING_NAMES 16384
 #define WAITING_FILE 4 /* a file that is read counts as so many names */
 
 struct waiting; /* counters of one job */
@@ -32,8 +33,8 @@ struct waiting_job {
 struct waiting *waiting_open(void);
 void waiting_close(struct waiting *waiting);
 /*
- * Reads the counters of the job. Whether it has as many contexts as ranks, and all of them waited since the call
- * before. A job with too many processes or contexts to look at is not said to wait.
+ * Reads the counters of the job. Whether it has as many contexts as ranks, and all of them waited
+ * since the call before. A job with too many processes or contexts to look at is not said to wait.
  */
 bool waiting_look(struct waiting *waiting, const struct waiting_job *job);
 

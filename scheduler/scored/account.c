@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * The daemon's own user and root are not limited: they could end it as well.
  */
@@ -36,8 +36,8 @@ struct account *account_of(struct scored *d, uid_t uid)
 	struct account *a;
 
 	LIST_FOREACH(a, &d->accounts, all)
-	if (a->uid == uid)
-		return a;
+		if (a->uid == uid)
+			return a;
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
@@ -65,7 +65,7 @@ static size_t count_links(const struct scored *d)
 	size_t n = 0;
 
 	LIST_FOREACH(a, &d->accounts, all)
-	n += account_is_limited(a) ? a->links : 0;
+		n += account_is_limited(a) ? a->links : 0;
 	return n;
 }
 

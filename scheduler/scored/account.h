@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * account - what one user costs scored: connections, jobs that wait, locks, bytes, and time of the loop. Knows the limits, and
- * nothing of what was asked for.
+ * account - what one user costs scored: connections, jobs that wait, locks, bytes, and time of the
+ * loop. Knows the limits, and nothing of what was asked for.
  */
 #ifndef SCHEDULER_SCORED_ACCOUNT_H
 #define SCHEDULER_SCORED_ACCOUNT_H
 
 #include "scheduler/scored/scored.h"
 
-/* Bytes of a request: as many arguments and variables as execve() takes with the usual stack of 8 MiB, and some. */
+/*
+ * Bytes of a request: as many arguments and variables as execve() takes with the usual stack of 8
+ * MiB, and some.
+ */
 #define ACCOUNT_FRAME_MAX (9u << 18)
 #define ACCOUNT_VALUES_MAX 65536   /* values of a request: each costs as much as many bytes */
 #define ACCOUNT_TURN_NS 5000000ull /* of the loop, then the others come first */
@@ -41,7 +44,9 @@ bool account_refuses(struct scored *d, uid_t uid, const struct job *job, char *w
 void account_charge(struct scored *d, struct sjob *job);
 void account_unqueue(struct sjob *job);
 void account_discharge(struct sjob *job);
-/* A lock of its user of about so many bytes: whether it is too much; it is charged, and is no more. */
+/*
+ * A lock of its user of about so many bytes: whether it is too much; it is charged, and is no more.
+ */
 bool account_refuses_lock(const struct account *account, size_t bytes, char *why, size_t why_size);
 void account_charge_lock(struct account *account, size_t bytes);
 void account_discharge_lock(struct account *account, size_t bytes);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/activity.h"
 
 #include <math.h>
@@ -68,8 +68,8 @@ void activity_leave(struct user *user)
 }
 
 /*
- * A client that does not read is sent no more reports. Users whose requests wait are told when they wait no more: the
- * time stays over.
+ * A client that does not read is sent no more reports. Users whose requests wait are told when they
+ * wait no more: the time stays over.
  */
 static bool is_due(const struct user *user)
 {
@@ -82,8 +82,7 @@ static unsigned int count_due(struct scored *d)
 	struct user *user;
 	unsigned int n = 0;
 
-	LIST_FOREACH(user, &d->followers, following)
-	{
+	LIST_FOREACH(user, &d->followers, following) {
 		user->ticks_left -= user->ticks_left > 0;
 		n += is_due(user);
 	}
@@ -108,13 +107,13 @@ static unsigned int tell_account(struct scored *d, const struct account *account
 	unsigned int n = 0;
 
 	LIST_FOREACH(user, &d->followers, following)
-	if (user->account == account && is_due(user)) {
-		user->ticks_left = user->ticks;
-		/* Without memory for it he hears the next one. */
-		if (frame)
-			link_send_frame(user->link, frame);
-		n++;
-	}
+		if (user->account == account && is_due(user)) {
+			user->ticks_left = user->ticks;
+			/* Without memory for it he hears the next one. */
+			if (frame)
+				link_send_frame(user->link, frame);
+			n++;
+		}
 	shared_release(frame);
 	return n;
 }
@@ -124,8 +123,8 @@ static struct account *next_account(const struct scored *d)
 	const struct user *user;
 
 	LIST_FOREACH(user, &d->followers, following)
-	if (is_due(user))
-		return user->account;
+		if (is_due(user))
+			return user->account;
 	return NULL;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * activity - the connections that are told again and again what the cluster does. All of them share one tick: what
- * concerns everybody is put together once in it, what concerns one user once for all of his connections. Both are
- * charged to him. Knows no request.
+ * activity - the connections that are told again and again what the cluster does. All of them share
+ * one tick: what concerns everybody is put together once in it, what concerns one user once for all
+ * of his connections. Both are charged to him. Knows no request.
  */
 #ifndef SCHEDULER_SCORED_ACTIVITY_H
 #define SCHEDULER_SCORED_ACTIVITY_H
@@ -14,7 +14,10 @@
 #define ACTIVITY_LINKS_MAX 8u /* of one user that is limited */
 
 void activity_open(struct scored *d);
-/* It is told every so many seconds from now on; again: with another time. False: its user has too many, see @why. */
+/*
+ * It is told every so many seconds from now on; again: with another time. False: its user has too
+ * many, see @why.
+ */
 bool activity_follow(struct user *user, double every_s, char *why, size_t why_size);
 /* Nothing if it does not follow. */
 void activity_leave(struct user *user);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ask - where a job would run if it were submitted now. Plans in a copy of the matrix: nothing is kept.
+ * ask - where a job would run if it were submitted now. Plans in a copy of the matrix: nothing is
+ * kept.
  */
 #ifndef SCHEDULER_SCORED_ASK_H
 #define SCHEDULER_SCORED_ASK_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* The file is written by scconf; what does not look like that is refused with a sentence. */
 #include "scheduler/scored/cluster.h"
 
@@ -52,8 +52,7 @@ static bool take_hosts(struct cluster *c, const struct cluster_space *space, con
 	c->hosts = calloc(json_array_size(hosts) + 1, sizeof(*c->hosts));
 	if (!c->hosts || nameset_init(&c->names))
 		return false;
-	json_array_foreach(hosts, i, host)
-	{
+	json_array_foreach(hosts, i, host) {
 		const char *state = json_string_value(json_object_get(host, "state"));
 		int stands = cluster_space_place(space, host, at, why, why_size);
 
@@ -79,8 +78,7 @@ static bool take_group(struct cluster *c, struct cluster_group *g, const json_t 
 	g->hosts = calloc(json_array_size(hosts) + 1, sizeof(*g->hosts));
 	if (!g->name || !g->hosts)
 		return false;
-	json_array_foreach(hosts, i, host)
-	{
+	json_array_foreach(hosts, i, host) {
 		json_int_t at = json_integer_value(host);
 
 		if (!json_is_integer(host) || at < 0 || (size_t)at >= c->n_hosts)
@@ -98,8 +96,7 @@ static bool take_groups(struct cluster *c, const json_t *groups)
 	c->groups = calloc(json_array_size(groups) + 1, sizeof(*c->groups));
 	if (!c->groups)
 		return false;
-	json_array_foreach(groups, i, group)
-	{
+	json_array_foreach(groups, i, group) {
 		c->n_groups = i + 1;
 		if (!take_group(c, &c->groups[i], group))
 			return false;
@@ -115,8 +112,7 @@ static bool take_networks(struct cluster *c, const json_t *networks)
 	c->networks = calloc(json_array_size(networks) + 1, sizeof(*c->networks));
 	if (!c->networks)
 		return false;
-	json_array_foreach(networks, i, network)
-	{
+	json_array_foreach(networks, i, network) {
 		c->n_networks = i + 1;
 		c->networks[i].name = text_of(network, "name");
 		c->networks[i].type = text_of(network, "type");

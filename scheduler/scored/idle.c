@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/idle.h"
 
 #include <stdio.h>
@@ -100,9 +100,9 @@ void idle_tick(struct scored *d)
 	struct sjob *job;
 
 	TAILQ_FOREACH(job, &d->placed, placed)
-	if (job->is_parked && clock_monotonic_s() >= job->parked_until) {
-		job->is_parked = false;
-		job->stuck_beats = 0;
-		rest(d, job);
-	}
+		if (job->is_parked && clock_monotonic_s() >= job->parked_until) {
+			job->is_parked = false;
+			job->stuck_beats = 0;
+			rest(d, job);
+		}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * idle - jobs whose ranks all wait: they give their turns away, for good until they wake or for a while. The user of a
- * job that seems to wait for ever is told so.
+ * idle - jobs whose ranks all wait: they give their turns away, for good until they wake or for a
+ * while. The user of a job that seems to wait for ever is told so.
  */
 #ifndef SCHEDULER_SCORED_IDLE_H
 #define SCHEDULER_SCORED_IDLE_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/jobs.h"
 
 #include <errno.h>
@@ -117,7 +117,10 @@ void jobs_end(struct scored *d, struct sjob *job, int code, const char *text)
 		job->text = daemon_text("%s", text);
 		if (job->user && !waits_for_figures(job))
 			users_tell_ended(job->user, job);
-		/* Before it is gone from its hosts: whoever comes after us has to know how it ended. */
+		/*
+		 * Before it is gone from its hosts: whoever comes after us has to know how it
+		 * ended.
+		 */
 		if (job->order)
 			write_ended(d, job);
 	}
@@ -206,7 +209,10 @@ static void send_order(const struct sjob *job, struct shared *order)
 				  order);
 }
 
-/* The journal has it, and the hosts; the order is encoded once for all of them. False with a sentence. */
+/*
+ * The journal has it, and the hosts; the order is encoded once for all of them. False with a
+ * sentence.
+ */
 static bool send_out(struct scored *d, const struct sjob *job, char *why, size_t why_size)
 {
 	struct shared *order = order_encode_text(job->order);
@@ -277,8 +283,8 @@ static bool is_restoring(const struct scored *d)
 	const struct sjob *job;
 
 	TAILQ_FOREACH(job, &d->placed, placed)
-	if (job->order && !job->place && !job->is_ended)
-		return true;
+		if (job->order && !job->place && !job->is_ended)
+			return true;
 	return false;
 }
 
@@ -299,8 +305,9 @@ static bool plan_waits(struct scored *d, uint64_t since_ns)
 }
 
 /*
- * A job that found no place is not tried again until one may have become free. A job that starts only takes room: those
- * before it are not tried again. If one of them may not be overtaken any more, the pass begins anew.
+ * A job that found no place is not tried again until one may have become free. A job that starts
+ * only takes room: those before it are not tried again. If one of them may not be overtaken any
+ * more, the pass begins anew.
  */
 static void plan_now(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
@@ -381,9 +388,9 @@ static bool runs_there(const json_t *running, uint64_t id)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(running, i,
-			   entry) if (json_integer_value(json_object_get(entry, "id")) ==
-				      (json_int_t)id) return true;
+	json_array_foreach(running, i, entry)
+		if (json_integer_value(json_object_get(entry, "id")) == (json_int_t)id)
+			return true;
 	return false;
 }
 

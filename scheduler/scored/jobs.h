@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * jobs - what becomes of every job: queued -> starting -> running -> ending, then it is in the journal only. A job ends
- * once: who says first how, is believed.
+ * jobs - what becomes of every job: queued -> starting -> running -> ending, then it is in the
+ * journal only. A job ends once: who says first how, is believed.
  */
 #ifndef SCHEDULER_SCORED_JOBS_H
 #define SCHEDULER_SCORED_JOBS_H
@@ -31,7 +31,10 @@ void jobs_started(struct scored *d, struct node *node, uint64_t id);
 void jobs_failed(struct scored *d, struct node *node, uint64_t id, int code, const char *text);
 void jobs_ended(struct scored *d, struct node *node, uint64_t id, int code, const char *text);
 void jobs_gone(struct scored *d, struct node *node, uint64_t id, uint64_t cpu_ns);
-/* A host registered that runs @running ([{id, state}]); the numbers it may go on with, owned by the caller. */
+/*
+ * A host registered that runs @running ([{id, state}]); the numbers it may go on with, owned by the
+ * caller.
+ */
 json_t *jobs_node_back(struct scored *d, struct node *node, const json_t *running);
 /* A host is not connected for too long. */
 void jobs_node_lost(struct scored *d, struct node *node, const char *why);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/jobs_list.h"
 
 #include <stdlib.h>
@@ -23,8 +23,8 @@ struct sjob *jobs_find(const struct scored *d, uint64_t id)
 	struct sjob *job;
 
 	LIST_FOREACH(job, &d->by_id[id % JOB_BUCKETS], same)
-	if (job->id == id)
-		return job;
+		if (job->id == id)
+			return job;
 	return NULL;
 }
 
@@ -56,8 +56,8 @@ bool jobs_uses(const struct scored *d, const struct node *node)
 	const struct sjob *job;
 
 	TAILQ_FOREACH(job, &d->placed, placed)
-	if (job->place && jobs_part_on(job, node))
-		return true;
+		if (job->place && jobs_part_on(job, node))
+			return true;
 	return false;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * jobs_list - every job that waits, runs or ends, by its number and by its hosts, and whether those that wait are to be
- * looked at. Knows nothing of what becomes of a job.
+ * jobs_list - every job that waits, runs or ends, by its number and by its hosts, and whether those
+ * that wait are to be looked at. Knows nothing of what becomes of a job.
  */
 #ifndef SCHEDULER_SCORED_JOBS_LIST_H
 #define SCHEDULER_SCORED_JOBS_LIST_H

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * One table for jobs of all states, one for leases that are held, one for those that were taken from somebody. A number
- * is given by a row of its own, so it never comes back.
+ * One table for jobs of all states, one for leases that are held, one for those that were taken
+ * from somebody. A number is given by a row of its own, so it never comes back.
  */
 #include "scheduler/scored/journal.h"
 
@@ -73,7 +73,10 @@ static int place(struct journal *j, const char *directory, char *why, size_t why
 	return err;
 }
 
-/* Nobody else may read environments and keys of jobs, from the first byte on and in SQLite's other files too. */
+/*
+ * Nobody else may read environments and keys of jobs, from the first byte on and in SQLite's other
+ * files too.
+ */
 static int open_database(struct journal *j)
 {
 	mode_t mask = umask(077);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * journal - what scored must know after it was killed: the jobs that run and where, the last number given, and
- * the jobs that ended; the leases, and who took one from somebody. One SQLite file; each call is one transaction, which
- * no end of scored undoes. It is on disk when the call returns, but for what is said to be written only: that may be
- * lost when the machine itself fails before the next one that is.
+ * journal - what scored must know after it was killed: the jobs that run and where, the last number
+ * given, and the jobs that ended; the leases, and who took one from somebody. One SQLite file; each
+ * call is one transaction, which no end of scored undoes. It is on disk when the call returns, but
+ * for what is said to be written only: that may be lost when the machine itself fails before the
+ * next one that is.
  */
 #ifndef SCHEDULER_SCORED_JOURNAL_H
 #define SCHEDULER_SCORED_JOURNAL_H
@@ -13,14 +14,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Ended jobs that are kept, and how many more there may be: to look for the oldest takes longer than to write. */
+/*
+ * Ended jobs that are kept, and how many more there may be: to look for the oldest takes longer
+ * than to write.
+ */
 #define JOURNAL_HISTORY 10000
 #define JOURNAL_BEYOND 100
 #define JOURNAL_NONE "none" /* in the place of a directory: in memory, and gone with us */
 
 struct journal;
 
-/* A job as it stands in the journal. Texts are the caller's when it writes, valid during the call when it reads. */
+/*
+ * A job as it stands in the journal. Texts are the caller's when it writes, valid during the call
+ * when it reads.
+ */
 struct journal_job {
 	uint64_t id;
 	uid_t uid;
@@ -33,7 +40,10 @@ struct journal_job {
 };
 typedef void journal_each(const struct journal_job *job, void *owner);
 
-/* Opens DIR/journal.sqlite, made if missing, and locks it for us. NULL with a sentence (directory, cause, remedy). */
+/*
+ * Opens DIR/journal.sqlite, made if missing, and locks it for us. NULL with a sentence (directory,
+ * cause, remedy).
+ */
 struct journal *journal_open(const char *directory, char *why, size_t why_size);
 void journal_close(struct journal *journal);
 
@@ -60,13 +70,17 @@ struct journal_lease {
 };
 typedef void journal_each_lease(const struct journal_lease *lease, void *owner);
 
-/* The number for a lease. Written only: journal_lease_begun() comes after it in the file, and it is told to nobody before. */
+/*
+ * The number for a lease. Written only: journal_lease_begun() comes after it in the file, and it is
+ * told to nobody before.
+ */
 uint64_t journal_lease_number(struct journal *journal, char *why, size_t why_size);
 int journal_lease_begun(struct journal *journal, const struct journal_lease *lease, char *why,
 			size_t why_size);
 /*
- * @taker: who ended it that is not its owner, and @text how: kept, the last JOURNAL_HISTORY of them. NULL: it just ended,
- * which is written only: one whose end is lost comes back without a holder, and ends when nobody renews it.
+ * @taker: who ended it that is not its owner, and @text how: kept, the last JOURNAL_HISTORY of
+ * them. NULL: it just ended, which is written only: one whose end is lost comes back without a
+ * holder, and ends when nobody renews it.
  */
 int journal_lease_ended(struct journal *journal, const struct journal_lease *lease,
 			const uid_t *taker, const char *text, char *why, size_t why_size);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/lock_limits.h"
 
 #include <stdio.h>
@@ -44,8 +44,8 @@ static size_t count(const struct lease_list *list, uint32_t uid)
 	size_t n = 0;
 
 	TAILQ_FOREACH(lease, list, entry)
-	if (lease->uid == uid && lease->is_exclusive)
-		n += lease->n_wanted;
+		if (lease->uid == uid && lease->is_exclusive)
+			n += lease->n_wanted;
 	return n;
 }
 

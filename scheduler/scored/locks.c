@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * A lock is in the table of leases, and while it is held also in the journal: written before its user is told, removed
- * after the lock is free. A lock that the journal can't store is not given.
+ * A lock is in the table of leases, and while it is held also in the journal: written before its
+ * user is told, removed after the lock is free. A lock that the journal can't store is not given.
  */
 #include "scheduler/scored/locks.h"
 
@@ -295,10 +295,10 @@ void locks_look(struct scored *d)
 	d->locks->looked = d->plan_epoch;
 	give_all(d);
 	TAILQ_FOREACH(lease, &d->locks->leases.waiting, entry)
-	tell_waiting(lease->owner);
+		tell_waiting(lease->owner);
 }
 
-/* Out of the table and the journal; its hosts are free. @text: its user is told so when he renews it; NULL: nothing. */
+/* Out of the table and the journal. @text: its user is told so when he renews it; NULL: nothing. */
 static void end(struct lock *lock, const char *text)
 {
 	const uid_t ours = geteuid();

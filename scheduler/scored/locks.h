@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * locks - the leases of hosts that users have and wait for (gang/leases.h): who may take, renew and give back which,
- * kept in the journal. Tells waiting connections what becomes of them, and placement where no job may start.
+ * locks - the leases of hosts that users have and wait for (gang/leases.h): who may take, renew and
+ * give back which, kept in the journal. Tells waiting connections what becomes of them, and
+ * placement where no job may start.
  */
 #ifndef SCHEDULER_SCORED_LOCKS_H
 #define SCHEDULER_SCORED_LOCKS_H
@@ -18,8 +19,8 @@ int locks_open(struct scored *d, char *why, size_t why_size);
 void locks_close(struct scored *d);
 
 /*
- * A request of a connection, answered over it; false: @op is none of ours. Its lock that waits is in *@waits, which stays
- * where it is until locks_forget().
+ * A request of a connection, answered over it; false: @op is none of ours. Its lock that waits is
+ * in *@waits, which stays where it is until locks_forget().
  */
 bool locks_request(struct scored *d, struct link *link, struct lock **waits, const char *op,
 		   const json_t *head);

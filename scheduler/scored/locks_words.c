@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Messages about locks: to clients that wait, to clients that are refused, to all. */
 #include <pwd.h>
 #include <stdio.h>
@@ -58,7 +58,10 @@ void locks_say_hosts(const struct lock *lock, char *to, size_t size)
 
 /* ---- who is in the way ---- */
 
-/* On some of the hosts that a lock wants: another lock, a job, or neither: they may not be given to who wants any. */
+/*
+ * On some of the hosts that a lock wants: another lock, a job, or neither: they may not be given to
+ * who wants any.
+ */
 struct reason {
 	struct lock *lock;
 	uint64_t job;
@@ -72,9 +75,9 @@ static const struct sjob *job_on(const struct scored *d, const struct node *node
 	const struct sjob *job;
 
 	TAILQ_FOREACH(job, &d->placed, placed)
-	for (size_t h = 0; h < job->n_hosts; h++)
-		if (job->hosts[h].node == node && !job->hosts[h].is_gone)
-			return job;
+		for (size_t h = 0; h < job->n_hosts; h++)
+			if (job->hosts[h].node == node && !job->hosts[h].is_gone)
+				return job;
 	return NULL;
 }
 
@@ -198,8 +201,7 @@ static json_t *all_held(const struct scored *d)
 	const struct lease *lease;
 	json_t *held = json_array();
 
-	TAILQ_FOREACH(lease, &d->locks->leases.held, entry)
-	{
+	TAILQ_FOREACH(lease, &d->locks->leases.held, entry) {
 		json_t *entry = entry_of(d, lease);
 		double left = lease->expires - now;
 
@@ -216,8 +218,7 @@ static json_t *all_waiting(const struct scored *d)
 	json_t *waiting = json_array();
 	json_int_t position = 0;
 
-	TAILQ_FOREACH(lease, &d->locks->leases.waiting, entry)
-	{
+	TAILQ_FOREACH(lease, &d->locks->leases.waiting, entry) {
 		json_t *entry = entry_of(d, lease);
 
 		json_object_set_new(entry, "position", json_integer(position++));
@@ -232,8 +233,7 @@ static json_t *all_jobs(const struct scored *d)
 	const struct sjob *job;
 	json_t *jobs = json_array();
 
-	TAILQ_FOREACH(job, &d->placed, placed)
-	{
+	TAILQ_FOREACH(job, &d->placed, placed) {
 		json_t *hosts = json_array();
 
 		for (size_t h = 0; h < job->n_hosts; h++)

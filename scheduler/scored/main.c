@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * scored: starts its parts in order, serves until SIGTERM. Jobs that run then go on running.
  */

@@ -10,9 +10,9 @@
 #include "scheduler/scored/cluster.h"
 
 /*
- * The value of "devices" in PM_OPTIONS for @wish: names with + between, each a network of the cluster or a device.
- * Networks alone are joined by what works within a host. free() it. NULL with a sentence: unknown, or no memory.
- * @cluster may be NULL.
+ * The value of "devices" in PM_OPTIONS for @wish: names with + between, each a network of the
+ * cluster or a device. Networks alone are joined by what works within a host. free() it. NULL with
+ * a sentence: unknown, or no memory. @cluster may be NULL.
  */
 char *network_devices(const struct cluster *cluster, const char *wish, char *why, size_t why_size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nodes - the hosts: those of cluster.json and those that registered, which of them take jobs, and what is sent to
- * them.
+ * nodes - the hosts: those of cluster.json and those that registered, which of them take jobs, and
+ * what is sent to them.
  */
 #ifndef SCHEDULER_SCORED_NODES_H
 #define SCHEDULER_SCORED_NODES_H
@@ -9,8 +9,8 @@
 #include "scheduler/scored/scored.h"
 
 /*
- * Adds the hosts of cluster.json, as absent; updates the hosts that are known already. A host that is no longer in the
- * file takes no new job. 0 or -ENOMEM.
+ * Adds the hosts of cluster.json, as absent; updates the hosts that are known already. A host that
+ * is no longer in the file takes no new job. 0 or -ENOMEM.
  */
 int nodes_read(struct scored *d);
 void nodes_close(struct scored *d);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * operators - the users who may do all that root may. Their names are looked up when scored starts and not with each
- * request: a directory service that does not answer would hold the loop, and hosts would seem lost. A request looks
- * unknown names up again, at most every OPERATORS_AGAIN_S seconds.
+ * operators - the users who may do all that root may. Their names are looked up when scored starts
+ * and not with each request: a directory service that does not answer would hold the loop, and
+ * hosts would seem lost. A request looks unknown names up again, at most every OPERATORS_AGAIN_S
+ * seconds.
  */
 #ifndef SCHEDULER_SCORED_OPERATORS_H
 #define SCHEDULER_SCORED_OPERATORS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options - the command line of scored(8), over what cluster.json says. Texts point into argv or the section.
+ * options - the command line of scored(8), over what cluster.json says. Texts point into argv or
+ * the section.
  */
 #ifndef SCHEDULER_SCORED_OPTIONS_H
 #define SCHEDULER_SCORED_OPTIONS_H
@@ -35,13 +36,16 @@ struct scored_options {
 };
 
 /*
- * Options that are not on the command line stay 0 or NULL until scored_options_complete(). 0: scored may start; 1: help
- * or version was printed; -EINVAL with a sentence: wrong.
+ * Options that are not on the command line stay 0 or NULL until scored_options_complete(). 0:
+ * scored may start; 1: help or version was printed; -EINVAL with a sentence: wrong.
  */
 int scored_options_read(struct scored_options *ret, int argc, char **argv, char *why,
 			size_t why_size);
 
-/* Sets the missing options: from the section, which may be NULL and must outlive the options, else to the default. */
+/*
+ * Sets the missing options: from the section, which may be NULL and must outlive the options, else
+ * to the default.
+ */
 void scored_options_complete(struct scored_options *options, const struct section *section);
 
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/placement.h"
 
 #include <errno.h>
@@ -134,7 +134,10 @@ static bool pick_volume(const struct placement *p, const struct field *field, ui
 	return false;
 }
 
-/* No box has 17 hosts: the job gets some of the smallest free one that holds as many, and relays through the rest. */
+/*
+ * No box has 17 hosts: the job gets some of the smallest free one that holds as many, and relays
+ * through the rest.
+ */
 static bool pick_box(const struct placement *p, const struct field *field, struct box *box,
 		     uint32_t *chosen)
 {

@@ -23,9 +23,9 @@ struct placement {
 };
 
 /*
- * Prepares the search for @n hosts, with @per_host ranks on each. 0: placement_pick is of use. -ENOENT: the choice does
- * not matter here: one host, or no hypercrossbar, or the job wants any. -EINVAL: the job's grid can't be laid onto the
- * network, with a sentence.
+ * Prepares the search for @n hosts, with @per_host ranks on each. 0: placement_pick is of use.
+ * -ENOENT: the choice does not matter here: one host, or no hypercrossbar, or the job wants any.
+ * -EINVAL: the job's grid can't be laid onto the network, with a sentence.
  */
 int placement_open(struct placement *placement, const struct scored *d, const struct job *job,
 		   uint32_t n, uint32_t per_host, char *why, size_t why_size);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/plan.h"
 
 #include <errno.h>
@@ -55,7 +55,10 @@ static bool is_locked(const struct scored *d, const struct node *node, uint64_t 
 	return lock;
 }
 
-/* @wish: the only hosts that may be taken, NULL = any. @id: only those that take this job now; 0: at any time. */
+/*
+ * @wish: the only hosts that may be taken, NULL = any. @id: only those that take this job now; 0:
+ * at any time.
+ */
 static int collect(const struct scored *d, const struct nameset *wish, uint64_t id,
 		   struct candidates *c)
 {
@@ -215,8 +218,8 @@ int plan_check(struct scored *d, const struct job *job, char *why, size_t why_si
 }
 
 /*
- * Hosts that go together, or any when these can't: some of a box may be down for long. A grid that was asked for is
- * waited for.
+ * Hosts that go together, or any when these can't: some of a box may be down for long. A grid that
+ * was asked for is waited for.
  */
 static int enter(struct scored *d, uint64_t id, const struct job *job, struct matrix_wish *wish,
 		 struct plan *plan)
@@ -246,7 +249,10 @@ static int wait_for_group(char *why, size_t why_size)
 	return -EBUSY;
 }
 
-/* Jobs that can never fit were rejected at submission. If one does not fit an empty cluster now, hosts have gone. */
+/*
+ * Jobs that can never fit were rejected at submission. If one does not fit an empty cluster now,
+ * hosts have gone.
+ */
 static const char *waits_for_cores(int err, bool is_box)
 {
 	if (err != -EBUSY)

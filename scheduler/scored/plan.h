@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan - where a job may run: which hosts are candidates, how many ranks and cores on each. Asks the matrix, changes
- * no job.
+ * plan - where a job may run: which hosts are candidates, how many ranks and cores on each. Asks
+ * the matrix, changes no job.
  */
 #ifndef SCHEDULER_SCORED_PLAN_H
 #define SCHEDULER_SCORED_PLAN_H
@@ -17,8 +17,8 @@ struct plan {
 };
 
 /*
- * Finds a place for @job and enters it into the matrix. 0; -EBUSY not now, and @why says what it waits for; -EINVAL
- * never, with a sentence; -ENOMEM.
+ * Finds a place for @job and enters it into the matrix. 0; -EBUSY not now, and @why says what it
+ * waits for; -EINVAL never, with a sentence; -ENOMEM.
  */
 int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan *ret, char *why,
 	       size_t why_size);

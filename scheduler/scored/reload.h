@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reload - SIGHUP: reads the hosts, groups and networks of cluster.json again. Jobs and locks stay, also on hosts that
- * the file no longer has. The section [scheduler] that was read at the start stays in force.
+ * reload - SIGHUP: reads the hosts, groups and networks of cluster.json again. Jobs and locks stay,
+ * also on hosts that the file no longer has. The section [scheduler] that was read at the start
+ * stays in force.
  */
 #ifndef SCHEDULER_SCORED_RELOAD_H
 #define SCHEDULER_SCORED_RELOAD_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/report.h"
 
 #include <stdlib.h>
@@ -43,7 +43,10 @@ static bool may_see(const struct viewer *viewer, uid_t owner)
 	return viewer->uid == owner || viewer->is_operator;
 }
 
-/* Takes from *@room what it needs; a text that is longer is cut between two characters, and ends with three dots. */
+/*
+ * Takes from *@room what it needs; a text that is longer is cut between two characters, and ends
+ * with three dots.
+ */
 static json_t *cut(const char *text, size_t *room)
 {
 	size_t n = strnlen(text, *room + 1);
@@ -152,19 +155,21 @@ static json_t *all_jobs(struct scored *d)
 	for (size_t i = 0; i < d->queue.n; i++)
 		jobs_find(d, d->queue.items[i].id)->position = (int64_t)i;
 	TAILQ_FOREACH(job, &d->jobs, all)
-	json_array_append_new(jobs, job_entry(d, job));
+		json_array_append_new(jobs, job_entry(d, job));
 	return jobs;
 }
 
-/* With the programs that he may see; the other entries are shared. @common: all_jobs() of this moment. */
+/*
+ * With the programs that he may see; the other entries are shared. @common: all_jobs() of this
+ * moment.
+ */
 static json_t *jobs_of(const struct scored *d, const struct viewer *viewer, json_t *common)
 {
 	json_t *jobs = json_array();
 	const struct sjob *job;
 	size_t i = 0;
 
-	TAILQ_FOREACH(job, &d->jobs, all)
-	{
+	TAILQ_FOREACH(job, &d->jobs, all) {
 		json_t *entry = json_array_get(common, i++);
 
 		if (!may_see(viewer, job->uid)) {

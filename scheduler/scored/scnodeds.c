@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/scnodeds.h"
 
 #include <stdlib.h>
@@ -124,7 +124,10 @@ static void on_register(struct visitor *v, const json_t *head)
 	text = objection(d, host, node);
 	if (!text) {
 		node = node ? node : nodes_make(d, host->name);
-		/* Cores may have changed since it was last here; jobs that still run there have theirs. */
+		/*
+		 * Cores may have changed since it was last here; jobs that still run there have
+		 * theirs.
+		 */
 		if (!node ||
 		    (!jobs_uses(d, node) && matrix_host(d->matrix, node->number, host->n_cores)))
 			text = daemon_text("scored has no memory");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scnodeds - the hosts' daemons: each connection is one scnoded, which registers its host and then tells how it and its
- * jobs are. Tells jobs.c what became of jobs there.
+ * scnodeds - the hosts' daemons: each connection is one scnoded, which registers its host and then
+ * tells how it and its jobs are. Tells jobs.c what became of jobs there.
  */
 #ifndef SCHEDULER_SCORED_SCNODEDS_H
 #define SCHEDULER_SCORED_SCNODEDS_H

@@ -43,7 +43,10 @@
 #define BEATS_MISSED 3 /* in a row: the host is lost */
 #define JOB_BUCKETS 4096
 #define GRACE_S 4.0 /* a host whose connection ended longer ago is lost to its jobs */
-/* The same of one whose connection we ended for silence, from its last word. Half a beat less, as beats come late. */
+/*
+ * The same of one whose connection we ended for silence, from its last word. Half a beat less, as
+ * beats come late.
+ */
 #define SILENT_S (BEATS_MISSED * BEAT_S + GRACE_S - BEAT_S / 2)
 #define REJOIN_S 20.0 /* the same after a start of ours */
 
@@ -111,7 +114,8 @@ struct sjob {
 	size_t n_hosts;
 	struct account *account; /* to which it is charged; NULL: from before we started */
 	size_t bytes;            /* charged */
-	struct user *user; /* the scrun that waits for it; NULL: gone, or lost when we started anew */
+	/* the scrun that waits for it; NULL: gone, or lost when we started anew */
+	struct user *user;
 	bool is_suspended, is_resting;
 	bool is_ended; /* code and text are final */
 	int code;
@@ -122,7 +126,8 @@ struct sjob {
 	int64_t submitted, started; /* seconds since the epoch; 0 = not yet */
 	bool is_parked; /* all its ranks wait for messages: others have its turns for a while */
 	double parked_until; /* clock_monotonic_s() */
-	double stuck_since; /* clock_monotonic_s() of the first beat of which that was so; 0 = it is not */
+	/* clock_monotonic_s() of the first beat of which that was so; 0 = it is not */
+	double stuck_since;
 	unsigned int stuck_beats;
 	bool is_told_stuck;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * skew - how far a host's clock is off ours, by what its messages say. Knows neither hosts nor the time.
- * A message is always late, never early, and sometimes by seconds: of what the last ones say the highest is nearest to
- * the truth.
+ * skew - how far a host's clock is off ours, by what its messages say. Knows neither hosts nor the
+ * time. A message is always late, never early, and sometimes by seconds: of what the last ones say
+ * the highest is nearest to the truth.
  */
 #ifndef SCHEDULER_SCORED_SKEW_H
 #define SCHEDULER_SCORED_SKEW_H
@@ -20,8 +20,8 @@ struct skew {
 };
 
 /*
- * A host is there anew. No clock is called slow before SKEW_MESSAGES have said so: the first of them, the
- * registration, is the latest of all.
+ * A host is there anew. No clock is called slow before SKEW_MESSAGES have said so: the first of
+ * them, the registration, is the latest of all.
  */
 void skew_begin(struct skew *skew);
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * Quanta lie on a grid of absolute time, and the rows go on turning over a change of the table. A
  * table that begins at quantum q starts with row q mod rows, or frequent changes would let the
@@ -43,9 +43,9 @@ static void fill(const struct scored *d, const struct node *node, uint32_t first
 	const struct sjob *job;
 
 	TAILQ_FOREACH(job, &d->placed, placed)
-	if (job->place && is_on(job, node))
-		slots->jobs[slots->n_jobs++] = (struct slots_job){
-			.id = job->id, .rows = rows_of(d, job, first, slots->n_rows)};
+		if (job->place && is_on(job, node))
+			slots->jobs[slots->n_jobs++] = (struct slots_job){
+				.id = job->id, .rows = rows_of(d, job, first, slots->n_rows)};
 }
 
 static size_t count_jobs(const struct scored *d)
@@ -54,7 +54,7 @@ static size_t count_jobs(const struct scored *d)
 	size_t n = 0;
 
 	TAILQ_FOREACH(job, &d->placed, placed)
-	n++;
+		n++;
 	return n;
 }
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/users.h"
 
 #include <errno.h>
@@ -52,7 +52,9 @@ static bool may_command(const struct user *user, const struct sjob *job)
 	return link_uid(user->link) == job->uid || is_operator(user);
 }
 
-/* The job of field "id". Jobs of others are refused with the same words as those that do not exist. */
+/*
+ * The job of field "id". Jobs of others are refused with the same words as those that do not exist.
+ */
 static struct sjob *job_of(const struct user *user, const json_t *head)
 {
 	json_int_t id = json_integer_value(json_object_get(head, "id"));

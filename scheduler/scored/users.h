@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * users - the people's side: each connection is one user as munge knows them, with one request after another.
- * Decides who may do what; does nothing to a job itself.
+ * users - the people's side: each connection is one user as munge knows them, with one request
+ * after another. Decides who may do what; does nothing to a job itself.
  */
 #ifndef SCHEDULER_SCORED_USERS_H
 #define SCHEDULER_SCORED_USERS_H

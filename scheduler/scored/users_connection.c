@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/users_connection.h"
 
 #include "scheduler/proto/ops.h"
@@ -19,8 +19,8 @@ void users_rest(const struct account *account)
 	const struct user *user;
 
 	LIST_FOREACH(user, &account->scored->users, all)
-	if (user->account == account)
-		users_watch(user);
+		if (user->account == account)
+			users_watch(user);
 }
 
 /* ---- what becomes of a job ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * users_connection - a user's connection to scored: what is told over it, and when requests are read from it. Does not
- * know what is requested.
+ * users_connection - a user's connection to scored: what is told over it, and when requests are
+ * read from it. Does not know what is requested.
  */
 #ifndef SCHEDULER_SCORED_USERS_CONNECTION_H
 #define SCHEDULER_SCORED_USERS_CONNECTION_H

@@ -7,8 +7,8 @@
 #include "scheduler/scored/scored.h"
 
 /*
- * Each host once, in order; hostlist_fini frees them. "all" is every host of the cluster, unless a group has that name.
- * -EINVAL with a sentence: it is no expression. -ENOMEM.
+ * Each host once, in order; hostlist_fini frees them. "all" is every host of the cluster, unless a
+ * group has that name. -EINVAL with a sentence: it is no expression. -ENOMEM.
  */
 int wish_hosts(const struct scored *d, const char *text, struct hostlist *ret, char *why,
 	       size_t why_size);

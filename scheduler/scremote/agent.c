@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scremote/agent.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static void end(struct agent *agent, double linger)
 	struct run *run;
 
 	TAILQ_FOREACH(run, &agent->runs, all)
-	agent->is_cut |= run_is_under_way(run);
+		agent->is_cut |= run_is_under_way(run);
 	while (!TAILQ_EMPTY(&agent->runs))
 		run_free(TAILQ_FIRST(&agent->runs));
 	while (!TAILQ_EMPTY(&agent->puts))
@@ -199,7 +199,9 @@ static void take(struct agent *agent, const struct message *m, const char *body,
 	}
 }
 
-/* A command or file that cannot be understood is one that has ended; all else ends the connection. */
+/*
+ * A command or file that cannot be understood is one that has ended; all else ends the connection.
+ */
 static void misunderstood(struct agent *agent, const struct message *m, int err, const char *why)
 {
 	struct keeper_report report = {.status = PROGRAM_NOT_EXECUTABLE << 8, .error = -err};
@@ -240,9 +242,9 @@ static void drained(struct link *link, void *owner)
 
 	(void)link;
 	TAILQ_FOREACH(run, &agent->runs, all)
-	run_resume(run);
+		run_resume(run);
 	TAILQ_FOREACH(get, &agent->gets, all)
-	get_resume(get);
+		get_resume(get);
 }
 
 /* ---- the beginning ---- */

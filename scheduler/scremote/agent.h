@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * agent - the connection to scout and what is done by its order. Its end is the end of everything that was started and
- * has not ended.
+ * agent - the connection to scout and what is done by its order. Its end is the end of everything
+ * that was started and has not ended.
  */
 #ifndef SCHEDULER_SCREMOTE_AGENT_H
 #define SCHEDULER_SCREMOTE_AGENT_H
@@ -42,7 +42,10 @@ struct agent {
 	bool is_cut;    /* something was under way at its end, or has escaped from its keeper */
 };
 
-/* 0, or -errno and a sentence. From then on the loop has everything to do; it is left at the end of the connection. */
+/*
+ * 0, or -errno and a sentence. From then on the loop has everything to do; it is left at the end of
+ * the connection.
+ */
 int agent_open(struct agent *agent, struct ev_loop *loop, const struct scremote_options *options,
 	       char *why, size_t why_size);
 void agent_close(struct agent *agent);
@@ -59,7 +62,9 @@ struct auth *agent_auth(struct agent *agent);
 json_t *agent_text(const char *text);
 
 /* agent.c */
-/* OP_PUT or OP_DATA of a scout or a parent. 0, or -errno: the link that it came by is to be closed. */
+/*
+ * OP_PUT or OP_DATA of a scout or a parent. 0, or -errno: the link that it came by is to be closed.
+ */
 int agent_take_file(struct agent *agent, struct link *from, const struct message *m,
 		    const char *body, size_t size);
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* agent_send - what the agent tells scout, and what proves that it is the agent. */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * branch - a host below us in the tree of one file that is put: what has come goes on to it as far as it has room. One
- * that cannot be reached, or takes nothing for BRANCH_STALL_S, is cut off with all hosts below it, and scout is told.
+ * branch - a host below us in the tree of one file that is put: what has come goes on to it as far
+ * as it has room. One that cannot be reached, or takes nothing for BRANCH_STALL_S, is cut off with
+ * all hosts below it, and scout is told.
  */
 #ifndef SCHEDULER_SCREMOTE_BRANCH_H
 #define SCHEDULER_SCREMOTE_BRANCH_H

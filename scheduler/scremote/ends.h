@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ends - the pipes and the cord between the agent and one of its processes: ours in [0], the other's in [1].
+ * ends - the pipes and the cord between the agent and one of its processes: ours in [0], the
+ * other's in [1].
  */
 #ifndef SCHEDULER_SCREMOTE_ENDS_H
 #define SCHEDULER_SCREMOTE_ENDS_H

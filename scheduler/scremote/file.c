@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scremote/file.h"
 
 #include <errno.h>
@@ -162,7 +162,10 @@ static bool check_part(struct file *f)
 	return true;
 }
 
-/* The name is to outlive a crash as well. By now the file is in its place: where this cannot be had it is no failure. */
+/*
+ * The name is to outlive a crash as well. By now the file is in its place: where this cannot be had
+ * it is no failure.
+ */
 static void sync_directory(const struct file *f)
 {
 	char copy[sizeof(f->path)];

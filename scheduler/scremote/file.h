@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file - a process of the agent's that writes a file which comes, or reads one that is sent, with a pipe for the bytes.
- * It sends its reports, struct file_report, over a SOCK_SEQPACKET pair.
+ * file - a process of the agent's that writes a file which comes, or reads one that is sent, with a
+ * pipe for the bytes. It sends its reports, struct file_report, over a SOCK_SEQPACKET pair.
  *
- * A file that comes is written beside its place and gets there by rename(2) when all of it is on the disk and has the
- * right SHA-256. Whatever fails, also that the pipe ends too early because the agent is gone, leaves nothing behind.
+ * A file that comes is written beside its place and gets there by rename(2) when all of it is on
+ * the disk and has the right SHA-256. Whatever fails, also that the pipe ends too early because the
+ * agent is gone, leaves nothing behind.
  */
 #ifndef SCHEDULER_SCREMOTE_FILE_H
 #define SCHEDULER_SCREMOTE_FILE_H
@@ -34,7 +35,10 @@ struct file_plan {
 	int bytes; /* its end of the pipe */
 };
 
-/* Receives a report from the agent's end of the cord; makes one if the process is gone. False: none yet. */
+/*
+ * Receives a report from the agent's end of the cord; makes one if the process is gone. False: none
+ * yet.
+ */
 bool file_hear(struct file_report *ret, int cord, const char *host);
 /* The pid, or -errno. Reports once. */
 pid_t file_write(const struct file_plan *plan);

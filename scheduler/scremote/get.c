@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scremote/get.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@ struct get *get_find(const struct agent *agent, uint64_t id)
 	struct get *get;
 
 	TAILQ_FOREACH(get, &agent->gets, all)
-	if (get->id == id)
-		return get;
+		if (get->id == id)
+			return get;
 	return NULL;
 }
 

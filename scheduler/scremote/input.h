@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * input - the standard input of one command: what scout sent and the pipe did not take yet. Gives back the credit of
- * what is written, and of all that nobody wants to read.
+ * input - the standard input of one command: what scout sent and the pipe did not take yet. Gives
+ * back the credit of what is written, and of all that nobody wants to read.
  */
 #ifndef SCHEDULER_SCREMOTE_INPUT_H
 #define SCHEDULER_SCREMOTE_INPUT_H
@@ -23,7 +23,10 @@ struct input {
 	void *owner;
 };
 
-/* @fd is ours from now on; -1: there is none. @room may be called by any of the functions below but input_close(). */
+/*
+ * @fd is ours from now on; -1: there is none. @room may be called by any of the functions below but
+ * input_close().
+ */
 void input_open(struct input *input, struct ev_loop *loop, int fd,
 		void (*room)(size_t bytes, void *owner), void *owner);
 /* No bytes: the end. 0; -ENOBUFS: more than the credit; -ENOMEM. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scremote/keeper.h"
 
 #include <errno.h>
@@ -88,7 +88,10 @@ static bool enter_directory(struct keeper *k, char cwd[PATH_MAX])
 	return true;
 }
 
-/* Starts it; waits until it runs its program, or cannot. A fork would copy the page tables for nothing. */
+/*
+ * Starts it; waits until it runs its program, or cannot. A fork would copy the page tables for
+ * nothing.
+ */
 static void start(struct keeper *k, const char *path)
 {
 	volatile int error = 0;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scremote/message.h"
 
 #include <errno.h>
@@ -107,8 +107,7 @@ static void take_hosts(struct fields *fields, const json_t *from, json_t *hosts,
 		fields_no_memory(fields);
 	free(name);
 	free(address);
-	json_array_foreach(children, i, child)
-	{
+	json_array_foreach(children, i, child) {
 		if (fields->err)
 			return;
 		take_hosts(fields, child, hosts, depth + 1);

@@ -58,8 +58,8 @@ struct message {
 };
 
 /*
- * 0; -ENOTSUP: an op of which we know nothing; -EINVAL or -ENOMEM, and a sentence. Whatever it is, ret->id is set if
- * the message has one, and message_free() is due.
+ * 0; -ENOTSUP: an op of which we know nothing; -EINVAL or -ENOMEM, and a sentence. Whatever it is,
+ * ret->id is set if the message has one, and message_free() is due.
  */
 int message_decode(struct message *ret, const char *op, const json_t *head, char *why,
 		   size_t why_size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output - one pipe that a command writes into, read as far as there is room for it with its reader.
+ * output - one pipe that a command writes into, read as far as there is room for it with its
+ * reader.
  */
 #ifndef SCHEDULER_SCREMOTE_OUTPUT_H
 #define SCHEDULER_SCREMOTE_OUTPUT_H
@@ -31,7 +32,10 @@ void output_open(struct output *output, struct ev_loop *loop, int fd, int stream
 		 const struct output_events *events, void *owner);
 /* There may be room again. */
 void output_resume(struct output *output);
-/* The command has ended: no more than what stands in the pipe now is read, whoever else may hold it. */
+/*
+ * The command has ended: no more than what stands in the pipe now is read, whoever else may hold
+ * it.
+ */
 void output_finish(struct output *output);
 void output_close(struct output *output);
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scremote/parent.h"
 
 #include <errno.h>
@@ -71,14 +71,17 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 
 static const struct link_events events = {.ready = ready, .message = message, .closed = closed};
 
-/* For one more: who has not said yet who he is goes first, so that a crowd of strangers ends no file. */
+/*
+ * For one more: who has not said yet who he is goes first, so that a crowd of strangers ends no
+ * file.
+ */
 static void make_room(struct parents *parents)
 {
 	struct parent *parent;
 
 	TAILQ_FOREACH(parent, &parents->list, all)
-	if (!parent->is_known)
-		break;
+		if (!parent->is_known)
+			break;
 	forget(parent ? parent : TAILQ_FIRST(&parents->list));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * process - the agent's own processes, one for each command and each file: whatever takes its time in a file system or
- * is killed does not hold up the connection to scout.
+ * process - the agent's own processes, one for each command and each file: whatever takes its time
+ * in a file system or is killed does not hold up the connection to scout.
  */
 #ifndef SCHEDULER_SCREMOTE_PROCESS_H
 #define SCHEDULER_SCREMOTE_PROCESS_H
@@ -18,8 +18,8 @@ struct process_plan {
 };
 
 /*
- * Its pid, or -errno. It is a session of its own, has all signals blocked and none ignored but those of the agent's, and
- * ends when work() returns.
+ * Its pid, or -errno. It is a session of its own, has all signals blocked and none ignored but
+ * those of the agent's, and ends when work() returns.
  */
 pid_t process_fork(const struct process_plan *plan);
 

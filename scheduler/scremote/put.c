@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scremote/put.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@ struct put *put_find(const struct agent *agent, const struct link *source, uint6
 	struct put *put;
 
 	TAILQ_FOREACH(put, &agent->puts, all)
-	if (put->id == id && put->source == source)
-		return put;
+		if (put->id == id && put->source == source)
+			return put;
 	return NULL;
 }
 
@@ -54,8 +54,8 @@ static bool is_done(const struct put *put)
 	if (put->cord >= 0 || (!put->is_at_end && !put->has_failed))
 		return false;
 	TAILQ_FOREACH(branch, &put->branches, all)
-	if (!branch_is_done(branch))
-		return false;
+		if (!branch_is_done(branch))
+			return false;
 	return true;
 }
 
@@ -68,8 +68,8 @@ static void check(struct put *put)
 	uint64_t passed = put->written;
 
 	TAILQ_FOREACH(branch, &put->branches, all)
-	if (branch->passed < passed)
-		passed = branch->passed;
+		if (branch->passed < passed)
+			passed = branch->passed;
 	if (put->source && passed > put->given) {
 		link_send(put->source,
 			  json_pack("{s:s, s:I, s:I}", "op", OP_IN_ROOM, "id", (json_int_t)put->id,
@@ -86,7 +86,10 @@ static void moved(void *owner)
 	check(owner);
 }
 
-/* Bytes were written, or thrown away as the writer is gone. During is_busy the caller of input_*() checks. */
+/*
+ * Bytes were written, or thrown away as the writer is gone. During is_busy the caller of input_*()
+ * checks.
+ */
 static void wrote(size_t bytes, void *owner)
 {
 	struct put *put = owner;
@@ -137,7 +140,7 @@ static int add_to_branches(struct put *put, const char *bytes, size_t size)
 			return -ENOMEM;
 	}
 	TAILQ_FOREACH(branch, &put->branches, all)
-	branch_add(branch, shared);
+		branch_add(branch, shared);
 	shared_release(shared);
 	return 0;
 }

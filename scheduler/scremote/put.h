@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * put - a file that comes, from scout or from a host above us in a tree, and goes to a process that writes it and to the
- * hosts below us. Room is given for what has gone to all of them: the slowest sets the pace.
+ * put - a file that comes, from scout or from a host above us in a tree, and goes to a process that
+ * writes it and to the hosts below us. Room is given for what has gone to all of them: the slowest
+ * sets the pace.
  */
 #ifndef SCHEDULER_SCREMOTE_PUT_H
 #define SCHEDULER_SCREMOTE_PUT_H
@@ -40,7 +41,10 @@ struct put {
 struct put *put_find(const struct agent *agent, const struct link *source, uint64_t id);
 /* Whether it can be or not, scout hears OP_FILE_DONE or OP_FAILED. */
 void put_start(struct agent *agent, struct link *source, const struct message *message);
-/* No bytes: the end. 0, or -errno: the source keeps to no credit, or there is no memory. The put may be gone. */
+/*
+ * No bytes: the end. 0, or -errno: the source keeps to no credit, or there is no memory. The put
+ * may be gone.
+ */
 int put_data(struct put *put, const char *bytes, size_t size);
 /* The source is gone: what it has not sent to its end has failed. */
 void put_lose(struct agent *agent, const struct link *source);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scremote/run.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@ struct run *run_find(const struct agent *agent, uint64_t id)
 	struct run *run;
 
 	TAILQ_FOREACH(run, &agent->runs, all)
-	if (run->id == id)
-		return run;
+		if (run->id == id)
+			return run;
 	return NULL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * attach - the link to the leader of the job: input there, output, notes and exit states back. Owns the credit for
- * input.
+ * attach - the link to the leader of the job: input there, output, notes and exit states back. Owns
+ * the credit for input.
  */
 #ifndef SCHEDULER_SCRUN_ATTACH_H
 #define SCHEDULER_SCRUN_ATTACH_H

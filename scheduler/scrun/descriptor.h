@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * descriptor - reads and writes without waiting on a descriptor that other programs share with us, such as the
- * terminal or a pipe: O_NONBLOCK would be theirs, too, so it is never set on it. Pipes and terminals are opened a
- * second time; sockets take a flag with each call; regular files do not wait; for the rest poll(2) is asked first.
+ * descriptor - reads and writes without waiting on a descriptor that other programs share with us,
+ * such as the terminal or a pipe: O_NONBLOCK would be theirs, too, so it is never set on it. Pipes
+ * and terminals are opened a second time; sockets take a flag with each call; regular files do not
+ * wait; for the rest poll(2) is asked first.
  */
 #ifndef SCHEDULER_SCRUN_DESCRIPTOR_H
 #define SCHEDULER_SCRUN_DESCRIPTOR_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scrun/dry.h"
 
 #include <errno.h>
@@ -115,8 +115,7 @@ static void print_hosts(FILE *out, const json_t *head)
 	json_int_t first = 0;
 	size_t h;
 
-	json_array_foreach(hosts, h, name)
-	{
+	json_array_foreach(hosts, h, name) {
 		json_int_t ranks =
 			json_integer_value(json_array_get(json_object_get(head, "ranks"), h));
 
@@ -136,8 +135,7 @@ static void print_ranks(FILE *out, const json_t *ranks)
 	const json_t *rank;
 	size_t i;
 
-	json_array_foreach(ranks, i, rank)
-	{
+	json_array_foreach(ranks, i, rank) {
 		fprintf(out, "rank %zu on %s: ", i,
 			json_string_value(json_object_get(rank, "host")));
 		if (!json_is_true(json_object_get(rank, "bound"))) {
@@ -156,11 +154,12 @@ static json_t *hosts_of(const json_t *head)
 	json_t *hosts = json_array();
 	size_t h;
 
-	json_array_foreach(names, h, name) json_array_append_new(
-		hosts, json_pack("{s:O, s:O*, s:O*, s:O*}", "name", name, "ranks",
-				 json_array_get(json_object_get(head, "ranks"), h), "cores",
-				 json_array_get(json_object_get(head, "cores"), h), "cpus",
-				 json_array_get(json_object_get(head, "cpus"), h)));
+	json_array_foreach(names, h, name)
+		json_array_append_new(
+			hosts, json_pack("{s:O, s:O*, s:O*, s:O*}", "name", name, "ranks",
+					 json_array_get(json_object_get(head, "ranks"), h), "cores",
+					 json_array_get(json_object_get(head, "cores"), h), "cpus",
+					 json_array_get(json_object_get(head, "cpus"), h)));
 	return hosts;
 }
 

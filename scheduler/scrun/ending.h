@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ending - how the job ended for the user: an exit code, and one line unless all went well. The first ending
- * that is given counts. Pure but for ending_say().
+ * ending - how the job ended for the user: an exit code, and one line unless all went well. The
+ * first ending that is given counts. Pure but for ending_say().
  */
 #ifndef SCHEDULER_SCRUN_ENDING_H
 #define SCHEDULER_SCRUN_ENDING_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * files - the files that --output names: each is emptied when it is opened first, and shared by all whose name is
- * the same.
+ * files - the files that --output names: each is emptied when it is opened first, and shared by all
+ * whose name is the same.
  */
 #ifndef SCHEDULER_SCRUN_FILES_H
 #define SCHEDULER_SCRUN_FILES_H
@@ -19,7 +19,10 @@ struct files_words {
 	int stream;
 };
 
-/* The name, owned by the caller; NULL with *@wrong = the unknown letter behind a %, or 0: no memory. */
+/*
+ * The name, owned by the caller; NULL with *@wrong = the unknown letter behind a %, or 0: no
+ * memory.
+ */
 char *files_name(const char *pattern, const struct files_words *words, char *wrong);
 
 struct files *files_open(struct ev_loop *loop, const struct sink_events *events, void *owner);

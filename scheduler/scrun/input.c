@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scrun/input.h"
 
 #include <errno.h>
@@ -41,7 +41,10 @@ static void on_readable(struct ev_loop *loop, ev_io *watcher, int events)
 	size_t room = input->events->room(input->owner);
 	ssize_t n;
 
-	/* No event tells of the foreground; who reads in the background is stopped, and the job's output with it. */
+	/*
+	 * No event tells of the foreground; who reads in the background is stopped, and the job's
+	 * output with it.
+	 */
 	if (!terminal_is_ours(input->fd)) {
 		ev_io_stop(loop, watcher);
 		ev_timer_again(loop, &input->glance);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * input - standard input, or a file, on its way to the ranks: read only when they have room for it, and never while
- * the terminal belongs to somebody else.
+ * input - standard input, or a file, on its way to the ranks: read only when they have room for it,
+ * and never while the terminal belongs to somebody else.
  */
 #ifndef SCHEDULER_SCRUN_INPUT_H
 #define SCHEDULER_SCRUN_INPUT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * label - whole lines out of the pieces that come, so that a label can stand in front of each and lines of two ranks
- * never mix. Pure.
+ * label - whole lines out of the pieces that come, so that a label can stand in front of each and
+ * lines of two ranks never mix. Pure.
  */
 #ifndef SCHEDULER_SCRUN_LABEL_H
 #define SCHEDULER_SCRUN_LABEL_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* scrun - starts an MPI job on the cluster, and is its user's hand until it ends; see scrun(1). */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Lines are kept in the order in which they came first. A rank joins an equal line if that stands behind all of
- * the same stream that it has joined before; else its line is a new one. Equal lines are found by a hash table.
+ * Lines are kept in the order in which they came first. A rank joins an equal line if that stands
+ * behind all of the same stream that it has joined before; else its line is a new one. Equal lines
+ * are found by a hash table.
  */
 #include "scheduler/scrun/merge.h"
 

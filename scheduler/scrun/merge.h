@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * merge - equal lines of several ranks become one. Lines are collected for a while; the order of the lines of each
- * rank stays. Pure: the owner says when the while is over.
+ * merge - equal lines of several ranks become one. Lines are collected for a while; the order of
+ * the lines of each rank stays. Pure: the owner says when the while is over.
  */
 #ifndef SCHEDULER_SCRUN_MERGE_H
 #define SCHEDULER_SCRUN_MERGE_H

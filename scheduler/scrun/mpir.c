@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scrun/mpir.h"
 
 #include <stdlib.h>
@@ -42,8 +42,7 @@ void mpir_spawned(const json_t *ranks, const struct place *place)
 	MPIR_proctable = calloc(json_array_size(ranks) + 1, sizeof(*MPIR_proctable));
 	if (!MPIR_proctable)
 		return;
-	json_array_foreach(ranks, i, entry)
-	{
+	json_array_foreach(ranks, i, entry) {
 		json_int_t host = json_integer_value(json_object_get(entry, "host"));
 
 		MPIR_proctable[i] = (MPIR_PROCDESC){

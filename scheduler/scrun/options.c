@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scrun/options.h"
 
 #include <errno.h>
@@ -59,7 +59,8 @@ struct entry {
 	int64_t min, max;
 	int (*read)(struct options *options, const char *text);
 	const char *wanted; /* what the value should be */
-	bool is_apart; /* also with one hyphen its value may be the next argument: -map cart=8x8x4 */
+	/* also with one hyphen its value may be the next argument: -map cart=8x8x4 */
+	bool is_apart;
 };
 
 /* ---- values that need more than a number ---- */
@@ -370,7 +371,10 @@ static size_t item_length(const char *text)
 	return n;
 }
 
-/* -nodes=4x2,network=udp,statistics. Each item ends in a zero where its comma was, so that values can be kept. */
+/*
+ * -nodes=4x2,network=udp,statistics. Each item ends in a zero where its comma was, so that values
+ * can be kept.
+ */
 static int take_joined(struct reader *r, char *word)
 {
 	while (*word) {

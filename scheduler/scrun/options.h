@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options - what the user typed: options of the job, then one or several programs, parted by an argument ":".
- * Each option has a GNU form (--nodes 4x2) and SCore's form (-nodes=4x2,network=udp: one hyphen, joined by
- * commas). Asks nobody and nothing: no environment, no file, no other host.
+ * options - what the user typed: options of the job, then one or several programs, parted by an
+ * argument ":". Each option has a GNU form (--nodes 4x2) and SCore's form (-nodes=4x2,network=udp:
+ * one hyphen, joined by commas). Asks nobody and nothing: no environment, no file, no other host.
  */
 #ifndef SCHEDULER_SCRUN_OPTIONS_H
 #define SCHEDULER_SCRUN_OPTIONS_H
@@ -54,8 +54,8 @@ struct options {
 };
 
 /*
- * 0, or -EINVAL or -ENOMEM with a sentence in @why. The ":" of @argv become NULL. Everything borrows from @argv;
- * options_fini() in each case.
+ * 0, or -EINVAL or -ENOMEM with a sentence in @why. The ":" of @argv become NULL. Everything
+ * borrows from @argv; options_fini() in each case.
  */
 int options_read(struct options *ret, int argc, char **argv, char *why, size_t why_size);
 void options_fini(struct options *options);

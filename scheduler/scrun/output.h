@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output - what the ranks print, on its way to standard output and error or to files: byte for byte, as labelled
- * lines, or merged. Says when it takes no more for now.
+ * output - what the ranks print, on its way to standard output and error or to files: byte for
+ * byte, as labelled lines, or merged. Says when it takes no more for now.
  */
 #ifndef SCHEDULER_SCRUN_OUTPUT_H
 #define SCHEDULER_SCRUN_OUTPUT_H
@@ -20,7 +20,10 @@ struct sink;
 
 struct output_events {
 	void (*drained)(void *owner); /* takes more again, or all is written */
-	/* It cannot be written: @name is a file, "standard output"... May come out of output_write(). */
+	/*
+	 * It cannot be written: @name is a file, "standard output"... May come out of
+	 * output_write().
+	 */
 	void (*failed)(const char *name, int error, void *owner);
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place - where a job runs, as scored tells it: its leader, its hosts, and which ranks are on each. Pure.
+ * place - where a job runs, as scored tells it: its leader, its hosts, and which ranks are on each.
+ * Pure.
  */
 #ifndef SCHEDULER_SCRUN_PLACE_H
 #define SCHEDULER_SCRUN_PLACE_H

@@ -7,7 +7,10 @@
 
 struct sink;
 
-/* From now on lines go through @sink, behind what is queued there; NULL: straight to standard error. */
+/*
+ * From now on lines go through @sink, behind what is queued there; NULL: straight to standard
+ * error.
+ */
 void say_through(struct sink *sink);
 /* "scrun: ...". Control characters of what came from elsewhere become "?". */
 __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scout - the scored of a scout(1) session, whose hosts are locked for the session's user. The session starts it for
- * the first scrun that asks.
+ * scout - the scored of a scout(1) session, whose hosts are locked for the session's user. The
+ * session starts it for the first scrun that asks.
  */
 #ifndef SCHEDULER_SCRUN_SCOUT_H
 #define SCHEDULER_SCRUN_SCOUT_H
@@ -14,8 +14,8 @@ bool scout_is_asked(const char *server_option);
 /* The value of $SCORE_SERVER, if it leads out of such a session; NULL: it does not. */
 const char *scout_is_overruled(const char *server_option);
 /*
- * Its address in @ret, owned by the caller: "HOST:PORT". 0, or -errno and a sentence in @why; "" = scout has said it
- * on standard error.
+ * Its address in @ret, owned by the caller: "HOST:PORT". 0, or -errno and a sentence in @why; "" =
+ * scout has said it on standard error.
  */
 int scout_server(char **ret, char *why, size_t why_size);
 

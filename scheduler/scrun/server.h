@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server - where scored is: --server, $SCORE_SERVER, "scheduler": {"server": ...} of cluster.json, else this host.
- * (In a session of scout: scout.h.)
+ * server - where scored is: --server, $SCORE_SERVER, "scheduler": {"server": ...} of cluster.json,
+ * else this host. (In a session of scout: scout.h.)
  */
 #ifndef SCHEDULER_SCRUN_SERVER_H
 #define SCHEDULER_SCRUN_SERVER_H

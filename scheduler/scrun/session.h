@@ -2,7 +2,8 @@
 /*
  * session - one job from its submission to its end, seen from the user's side:
  *
- *   ASKING --queued--> QUEUED --placed--> RUNNING --ended by leader and scored--> FLUSHING --all is written--> SAYING
+ *   ASKING --queued--> QUEUED --placed--> RUNNING --ended by leader and scored--> FLUSHING --all is
+ *   written--> SAYING
  *
  * It owns the parts and passes on between them what happens. Both scored and the leader tell the
  * end. The first to tell counts, the other is waited for as long as it is there. The leader is
@@ -17,9 +18,9 @@
 #define SESSION_STATUS_S 0.3  /* a job that waits less is not told to be queued */
 #define SESSION_RECORD_S 2.0  /* from the leader's end to scored's */
 #define SESSION_SILENCE_S 3.0 /* of the leader when scored says that it is over */
-#define SESSION_REASON_S                                                                           \
-	6.0               /* for scored to say why the leader is gone: it has to miss beats first */
-#define SESSION_END_S 5.0 /* for a job that is to end now */
+/* for scored to say why the leader is gone: it has to miss beats first */
+#define SESSION_REASON_S 6.0
+#define SESSION_END_S 5.0    /* for a job that is to end now */
 #define SESSION_ANSWER_S 2.0 /* for the leader to say that it has a signal that shall end the job */
 #define SESSION_STOP_S 1.0   /* for scored to suspend the job before we stop, too */
 

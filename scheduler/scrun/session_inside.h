@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_inside - what the files of the session share: session.c for what the daemons tell, wish.c for what the user
- * wishes by signals.
+ * session_inside - what the files of the session share: session.c for what the daemons tell, wish.c
+ * for what the user wishes by signals.
  */
 #ifndef SCHEDULER_SCRUN_SESSION_INSIDE_H
 #define SCHEDULER_SCRUN_SESSION_INSIDE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * signals - those that scrun does not take for itself, and what the next ^C means. Those that were ignored when it
- * began (nohup, the background of a script) stay so.
+ * signals - those that scrun does not take for itself, and what the next ^C means. Those that were
+ * ignored when it began (nohup, the background of a script) stay so.
  */
 #ifndef SCHEDULER_SCRUN_SIGNALS_H
 #define SCHEDULER_SCRUN_SIGNALS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sink - a place that output goes to: standard output, standard error, a file. Queues what it does not take now,
- * and says when that is too much.
+ * sink - a place that output goes to: standard output, standard error, a file. Queues what it does
+ * not take now, and says when that is too much.
  */
 #ifndef SCHEDULER_SCRUN_SINK_H
 #define SCHEDULER_SCRUN_SINK_H
@@ -18,7 +18,9 @@ struct sink;
 
 struct sink_events {
 	void (*drained)(void *owner); /* was full, is half empty now; or is empty now */
-	/* It takes no more, and forgets what it is given from now on. May come out of sink_write(). */
+	/*
+	 * It takes no more, and forgets what it is given from now on. May come out of sink_write().
+	 */
 	void (*failed)(const struct sink *sink, int error, void *owner);
 };
 

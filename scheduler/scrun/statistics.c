@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scrun/statistics.h"
 
 #include <inttypes.h>
@@ -27,7 +27,10 @@ void statistics_rank_ended(struct statistics *s, const struct place *place, cons
 	}
 	if (json_is_integer(peak) && !s->groups)
 		s->groups = json_object();
-	/* A peak only grows: the last rank of a host tells the final one. There are no more hosts than those of the place. */
+	/*
+	 * A peak only grows: the last rank of a host tells the final one. There are no more hosts
+	 * than those of the place.
+	 */
 	if (json_is_integer(peak) &&
 	    (json_object_size(s->groups) < place->n_hosts || json_object_get(s->groups, host)))
 		json_object_set(s->groups, host, peak);
@@ -64,8 +67,7 @@ static void say_counted(const json_t *counted)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)(uintptr_t)counted, key, value)
-	{
+	json_object_foreach((json_t *)(uintptr_t)counted, key, value) {
 		char *text =
 			json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
 

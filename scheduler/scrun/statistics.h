@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * statistics - what --statistics prints when the job is over: what scrun saw, and what the daemons counted.
+ * statistics - what --statistics prints when the job is over: what scrun saw, and what the daemons
+ * counted.
  */
 #ifndef SCHEDULER_SCRUN_STATISTICS_H
 #define SCHEDULER_SCRUN_STATISTICS_H
@@ -22,7 +23,10 @@ struct statistics {
 	json_t *groups; /* {host: bytes}, peaks of the job's control groups; owned, or NULL */
 };
 
-/* Takes what OP_RANK_ENDED tells of memory: max_rss N, [group_peak N], bytes; host S is one of the place. */
+/*
+ * Takes what OP_RANK_ENDED tells of memory: max_rss N, [group_peak N], bytes; host S is one of the
+ * place.
+ */
 void statistics_rank_ended(struct statistics *statistics, const struct place *place,
 			   const json_t *head);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * submit - the link to scored: asks for the job and hears where it runs and how it ended. A job that is queued when
- * scored goes away is submitted anew as soon as scored is back; one that runs goes on without it.
+ * submit - the link to scored: asks for the job and hears where it runs and how it ended. A job
+ * that is queued when scored goes away is submitted anew as soon as scored is back; one that runs
+ * goes on without it.
  */
 #ifndef SCHEDULER_SCRUN_SUBMIT_H
 #define SCHEDULER_SCRUN_SUBMIT_H

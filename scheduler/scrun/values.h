@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * values - what stands behind an option, from text to number. Pure. 0, or -EINVAL with *@ret as it was.
+ * values - what stands behind an option, from text to number. Pure. 0, or -EINVAL with *@ret as it
+ * was.
  */
 #ifndef SCHEDULER_SCRUN_VALUES_H
 #define SCHEDULER_SCRUN_VALUES_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* wish - what the user wishes by signals. Part of session. */
 #include <signal.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * absence - one record for each world that has such a rank: at the leader with the time until all are told, at
- * every host once it was told.
+ * absence - one record for each world that has such a rank: at the leader with the time until all
+ * are told, at every host once it was told.
  */
 #include "scheduler/scstepd/absence.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * absence - a rank that ended well without ever coming to MPI. Alone that is nothing: it is no MPI program. But if
- * others of its world are in MPI, they wait for it in MPI_Init for ever, and PMIx tells nobody: then the job fails.
+ * absence - a rank that ended well without ever coming to MPI. Alone that is nothing: it is no MPI
+ * program. But if others of its world are in MPI, they wait for it in MPI_Init for ever, and PMIx
+ * tells nobody: then the job fails.
  */
 #ifndef SCHEDULER_SCSTEPD_ABSENCE_H
 #define SCHEDULER_SCSTEPD_ABSENCE_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * bind - cores are counted over those of hwloc's topology that the list leaves; ranks take job.cores of them one
- * after another, and when there are not enough, all share all.
+ * bind - cores are counted over those of hwloc's topology that the list leaves; ranks take
+ * job.cores of them one after another, and when there are not enough, all share all.
  */
 #include "scheduler/scstepd/bind.h"
 

@@ -65,11 +65,16 @@ static _Noreturn void run(const struct child_plan *plan)
 
 	setsid();
 	signals_reset();
-	/* Ranks that wait here keep each other's pipes open: the end of the pipe alone would not tell. */
+	/*
+	 * Ranks that wait here keep each other's pipes open: the end of the pipe alone would not
+	 * tell.
+	 */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != plan->parent)
 		_exit(125);
-	/* A rank may be looked at by its user's debugger; its parent, who holds the keys, may not. */
+	/*
+	 * A rank may be looked at by its user's debugger; its parent, who holds the keys, may not.
+	 */
 	prctl(PR_SET_DUMPABLE, 1);
 	do
 		n = read(plan->go, &byte, 1);

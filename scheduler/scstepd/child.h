@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * child - between fork and exec: everything a rank is given by its parent. The process has threads (PMIx's), so from
- * the fork on nothing is called that could want a lock. The child stops before exec until its parent lets it go.
+ * child - between fork and exec: everything a rank is given by its parent. The process has threads
+ * (PMIx's), so from the fork on nothing is called that could want a lock. The child stops before
+ * exec until its parent lets it go.
  */
 #ifndef SCHEDULER_SCSTEPD_CHILD_H
 #define SCHEDULER_SCSTEPD_CHILD_H
@@ -39,7 +40,10 @@ struct child_failure {
 	int32_t what;  /* CHILD_LIMIT: the resource */
 };
 
-/* Forks. The pid, or -errno. Child exits with 126 or 127 if it cannot exec, 125 if it is not let go. */
+/*
+ * Forks. The pid, or -errno. Child exits with 126 or 127 if it cannot exec, 125 if it is not let
+ * go.
+ */
 pid_t child_fork(struct child_plan *plan);
 
 #endif

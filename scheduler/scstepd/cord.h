@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cord - the link to the scnoded of this host, and what is done when it breaks: scnoded may be restarted, we may
- * not. For CORD_REJOIN_S its socket is tried, then the job ends.
+ * cord - the link to the scnoded of this host, and what is done when it breaks: scnoded may be
+ * restarted, we may not. For CORD_REJOIN_S its socket is tried, then the job ends.
  */
 #ifndef SCHEDULER_SCSTEPD_CORD_H
 #define SCHEDULER_SCSTEPD_CORD_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * course - the state machine. Whatever ends the job goes through course_stop(); nothing is closed before the loop has
- * ended, so that no part is freed while it is being called.
+ * course - the state machine. Whatever ends the job goes through course_stop(); nothing is closed
+ * before the loop has ended, so that no part is freed while it is being called.
  */
 #include "scheduler/scstepd/course.h"
 

@@ -2,10 +2,11 @@
 /*
  * course - the scstepd of a job on a host as one state machine:
  *
- *   BOOT --order--> JOIN --PMIx up, ranks forked and adopted--> READY --go--> RUN --stop--> STOPPING --> KILLING --> over
+ *   BOOT --order--> JOIN --PMIx up, ranks forked and adopted--> READY --go--> RUN --stop-->
+ *   STOPPING --> KILLING --> over
  *
- * It owns all parts and passes on between them what happens. Worlds that are spawned later pass through fork, adopt,
- * ready and go in the same way.
+ * It owns all parts and passes on between them what happens. Worlds that are spawned later pass
+ * through fork, adopt, ready and go in the same way.
  */
 #ifndef SCHEDULER_SCSTEPD_COURSE_H
 #define SCHEDULER_SCSTEPD_COURSE_H
@@ -33,7 +34,10 @@ void course_visitor(struct step *step, struct link *link); /* authenticated */
 /* PMIx's server is up; @failure is a sentence, or NULL. */
 void course_served(struct step *step, const char *failure);
 
-/* All ranks here end: SIGTERM, SIGKILL, then the process. Twice is fine. @text: why, for people; "" = it is over anyway. */
+/*
+ * All ranks here end: SIGTERM, SIGKILL, then the process. Twice is fine. @text: why, for people; ""
+ * = it is over anyway.
+ */
 void course_stop(struct step *step, int code, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * env - an environment that is put together: a later "NAME=VALUE" replaces an earlier one. Owns its strings. A
- * failure is remembered and asked for once, at the end.
+ * env - an environment that is put together: a later "NAME=VALUE" replaces an earlier one. Owns its
+ * strings. A failure is remembered and asked for once, at the end.
  */
 #ifndef SCHEDULER_SCSTEPD_ENV_H
 #define SCHEDULER_SCSTEPD_ENV_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flow - standard input and output between scrun and the hosts, at host 0: passes both on, and gives each side room for
- * as much as the other has taken. Knows no job's state.
+ * flow - standard input and output between scrun and the hosts, at host 0: passes both on, and
+ * gives each side room for as much as the other has taken. Knows no job's state.
  */
 #ifndef SCHEDULER_SCSTEPD_FLOW_H
 #define SCHEDULER_SCSTEPD_FLOW_H

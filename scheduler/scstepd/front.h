@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * front - the link to scrun, on host 0 only. Messages sent before scrun has come wait for it; messages sent after it
- * went are dropped.
+ * front - the link to scrun, on host 0 only. Messages sent before scrun has come wait for it;
+ * messages sent after it went are dropped.
  */
 #ifndef SCHEDULER_SCSTEPD_FRONT_H
 #define SCHEDULER_SCSTEPD_FRONT_H

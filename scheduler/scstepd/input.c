@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * input - one queue of chunks, and a place in it for each reader; a chunk goes when the last reader has it.
+ * input - one queue of chunks, and a place in it for each reader; a chunk goes when the last reader
+ * has it.
  */
 #include "scheduler/scstepd/input.h"
 

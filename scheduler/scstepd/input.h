@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * input - standard input for the ranks of this host, byte for byte, in the order in which it came. Bytes that all
- * readers here have taken are acknowledged to host 0, which gives scrun as much more room. A rank that has closed its
- * standard input, or has ended, takes everything.
+ * input - standard input for the ranks of this host, byte for byte, in the order in which it came.
+ * Bytes that all readers here have taken are acknowledged to host 0, which gives scrun as much more
+ * room. A rank that has closed its standard input, or has ended, takes everything.
  */
 #ifndef SCHEDULER_SCSTEPD_INPUT_H
 #define SCHEDULER_SCSTEPD_INPUT_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * leader - one launch per world: who is ready, what scrun is told of its processes, who is answered.
+ * leader - one launch per world: who is ready, what scrun is told of its processes, who is
+ * answered.
  */
 #include "scheduler/scstepd/leader.h"
 
@@ -296,7 +297,10 @@ static void on_time_limit(struct ev_loop *loop, ev_timer *watcher, int events)
 	leader_end(leader, STEP_CODE_TIMEOUT, why);
 }
 
-/* A rank that spawns and is refused leaves the others of its world waiting for ever: the job ends instead. */
+/*
+ * A rank that spawns and is refused leaves the others of its world waiting for ever: the job ends
+ * instead.
+ */
 static void on_spawn(struct leader *leader, size_t from, const json_t *head)
 {
 	struct step *step = leader->step;

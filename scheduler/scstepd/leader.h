@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * leader - host 0's part: lets worlds begin when all hosts are ready, decides when and how the job ends, and is what
- * scrun talks to.
+ * leader - host 0's part: lets worlds begin when all hosts are ready, decides when and how the job
+ * ends, and is what scrun talks to.
  */
 #ifndef SCHEDULER_SCSTEPD_LEADER_H
 #define SCHEDULER_SCSTEPD_LEADER_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * scstepd - the daemon of one job on one host: started by scnoded under the user's name, its order comes over
- * descriptor 3. Lives as long as the job, and longer than its scnoded.
+ * scstepd - the daemon of one job on one host: started by scnoded under the user's name, its order
+ * comes over descriptor 3. Lives as long as the job, and longer than its scnoded.
  */
 #include <errno.h>
 #include <ev.h>
@@ -61,7 +61,9 @@ int main(int argc, char **argv)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC);
-	/* libev's default loop reaps children by itself, and tells nothing of the memory they had. */
+	/*
+	 * libev's default loop reaps children by itself, and tells nothing of the memory they had.
+	 */
 	loop = ev_loop_new(EVFLAG_AUTO);
 	if (!rc)
 		rc = loop ? course_open(&step, loop, ORDER_FD) : -ENOMEM;

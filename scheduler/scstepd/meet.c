@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * meet - a table of meetings by kind, set and serial number. A meeting is complete at a host when its own ranks and
- * every child with ranks of the set below it have brought their part.
+ * meet - a table of meetings by kind, set and serial number. A meeting is complete at a host when
+ * its own ranks and every child with ranks of the set below it have brought their part.
  */
 #include "scheduler/scstepd/meet.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meet - a set of ranks meets: each host brings what its ranks have, the tree joins it on the way up, the root
- * tells all. PMIx's fence, connect and disconnect and PMI-1's barrier are meetings. Any number may be under way;
- * meetings of the same kind and set are told apart by their serial number, which every host counts for itself.
+ * meet - a set of ranks meets: each host brings what its ranks have, the tree joins it on the way
+ * up, the root tells all. PMIx's fence, connect and disconnect and PMI-1's barrier are meetings.
+ * Any number may be under way; meetings of the same kind and set are told apart by their serial
+ * number, which every host counts for itself.
  */
 #ifndef SCHEDULER_SCSTEPD_MEET_H
 #define SCHEDULER_SCSTEPD_MEET_H
@@ -31,12 +32,15 @@ struct meet_rank {
 struct meet *meet_open(const struct worlds *worlds, size_t here, struct tree *tree);
 void meet_close(struct meet *meet);
 
-/* The set as text, the same whatever the order: "0", "0:1-3,7;2". NULL with errno. free() it. Sorts @ranks. */
+/*
+ * The set as text, the same whatever the order: "0", "0:1-3,7;2". NULL with errno. free() it. Sorts
+ * @ranks.
+ */
 char *meet_set(const struct worlds *worlds, struct meet_rank *ranks, size_t n);
 
 /*
- * This host's part of the meeting @op (OP_FENCE, ...) of @set is complete. @done is called once, never from within.
- * 0 or -errno: -EINVAL a set that makes no sense, -ENOSPC too many, -ENOMEM.
+ * This host's part of the meeting @op (OP_FENCE, ...) of @set is complete. @done is called once,
+ * never from within. 0 or -errno: -EINVAL a set that makes no sense, -ENOSPC too many, -ENOMEM.
  */
 int meet_join(struct meet *meet, const char *op, const char *set, const void *data, size_t size,
 	      meet_done *done, void *arg);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * output - one watcher per pipe. A pipe outlives its rank when something that the rank has started still holds it.
+ * output - one watcher per pipe. A pipe outlives its rank when something that the rank has started
+ * still holds it.
  */
 #include "scheduler/scstepd/output.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output - what the ranks of this host print, byte for byte, to host 0. A host may have OUTPUT_WINDOW bytes under
- * way; host 0 gives it more room when they are on their way to scrun. Without room the pipes are not read, and ranks
- * wait in write(2).
+ * output - what the ranks of this host print, byte for byte, to host 0. A host may have
+ * OUTPUT_WINDOW bytes under way; host 0 gives it more room when they are on their way to scrun.
+ * Without room the pipes are not read, and ranks wait in write(2).
  */
 #ifndef SCHEDULER_SCSTEPD_OUTPUT_H
 #define SCHEDULER_SCSTEPD_OUTPUT_H

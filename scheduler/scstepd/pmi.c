@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * pmi - one server of pmi1.h for each world, opened when its first rank here is forked. A barrier is a meeting of
- * the whole world.
+ * pmi - one server of pmi1.h for each world, opened when its first rank here is forked. A barrier
+ * is a meeting of the whole world.
  */
 #include "scheduler/scstepd/pmi.h"
 
@@ -83,7 +83,9 @@ static const struct pmi1_ops ops = {
 	.finalized = on_finalized,
 };
 
-/* "(vector,(0,2,4),(2,1,1))": from host 0 on 2 hosts with 4 ranks each, then one with 1. free() it. */
+/*
+ * "(vector,(0,2,4),(2,1,1))": from host 0 on 2 hosts with 4 ranks each, then one with 1. free() it.
+ */
 static char *mapping_of(const struct world *world)
 {
 	size_t number = 0, run, size;

@@ -7,7 +7,10 @@
 
 #include "scheduler/scstepd/step.h"
 
-/* A socket for a rank about to be forked: *@ret is its end, close-on-exec, -1 = PMI-1 is not offered. 0 or -errno. */
+/*
+ * A socket for a rank about to be forked: *@ret is its end, close-on-exec, -1 = PMI-1 is not
+ * offered. 0 or -errno.
+ */
 int pmi_join(struct step *step, struct world *world, uint32_t rank, int *ret);
 /* Ranks of a job that is debugged may leave PMI_Init. */
 void pmi_release(void);

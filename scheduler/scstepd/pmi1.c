@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * pmi1 - one connection per rank: a line comes, a line goes back. A rank whose answer does not go out is not read
- * any more; what it sends and puts is limited, so it can hurt nobody but itself.
+ * pmi1 - one connection per rank: a line comes, a line goes back. A rank whose answer does not go
+ * out is not read any more; what it sends and puts is limited, so it can hurt nobody but itself.
  *
  * A host whose ranks are gone, one of them without cmd=init, brings an excuse to the barrier
  * in which others may be or come to be. It is the number of that rank under the empty key, which no
@@ -30,7 +30,8 @@ enum client_state {
 	CLIENT_SILENT, /* no cmd=init so far */
 	CLIENT_ACTIVE,
 	CLIENT_BARRIER,
-	CLIENT_LOST, /* it went between init and finalize: nobody waits in vain, its end ends the job */
+	/* it went between init and finalize: nobody waits in vain, its end ends the job */
+	CLIENT_LOST,
 	CLIENT_NEVER, /* it went and had never begun */
 	CLIENT_OVER,  /* finalized */
 };
@@ -138,8 +139,8 @@ __attribute__((format(printf, 2, 3))) static void answer(struct client *client, 
 /* --- barrier --- */
 
 /*
- * Whether all ranks of this host are where the barrier wants them, and one of them waits. *@ret_absent: one that
- * will never come, or NULL.
+ * Whether all ranks of this host are where the barrier wants them, and one of them waits.
+ * *@ret_absent: one that will never come, or NULL.
  */
 static bool is_barrier_full(struct pmi1 *pmi, struct client **ret_absent)
 {
@@ -180,7 +181,10 @@ static void fence(struct pmi1 *pmi, const char *data, size_t size)
 	}
 }
 
-/* Nobody here will come to a barrier any more, and one never began: whether that matters, other hosts know. */
+/*
+ * Nobody here will come to a barrier any more, and one never began: whether that matters, other
+ * hosts know.
+ */
 static void excuse(struct pmi1 *pmi)
 {
 	uint32_t rank = pmi->first + pmi->n_local;

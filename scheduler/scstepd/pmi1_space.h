@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmi1_space - a PMI-1 key-value space, and the format in which hosts give each other what was put: key, NUL,
- * value, NUL, and so on. Knows neither ranks nor sockets.
+ * pmi1_space - a PMI-1 key-value space, and the format in which hosts give each other what was put:
+ * key, NUL, value, NUL, and so on. Knows neither ranks nor sockets.
  */
 #ifndef SCHEDULER_SCSTEPD_PMI1_SPACE_H
 #define SCHEDULER_SCSTEPD_PMI1_SPACE_H

@@ -42,8 +42,8 @@ unchanged:
 }
 
 /*
- * PM is Open MPI's transport, unless the user has chosen one. Others are not even loaded then, of which some make
- * each start wait.
+ * PM is Open MPI's transport, unless the user has chosen one. Others are not even loaded then, of
+ * which some make each start wait.
  */
 static void put_transport(struct env *env)
 {
@@ -53,8 +53,9 @@ static void put_transport(struct env *env)
 }
 
 /*
- * An Open MPI 4 that has not our schizo/score would start each rank as a job of its own, without a word. With this name
- * of another launcher its own schizo/jsm does what is needed; where ours is there it comes first.
+ * An Open MPI 4 that has not our schizo/score would start each rank as a job of its own, without a
+ * word. With this name of another launcher its own schizo/jsm does what is needed; where ours is
+ * there it comes first.
  */
 static void put_start(struct env *env)
 {

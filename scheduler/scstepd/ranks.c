@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * ranks - from a world to processes. Programs and environments are made once for each app, what differs for each
- * rank.
+ * ranks - from a world to processes. Programs and environments are made once for each app, what
+ * differs for each rank.
  */
 #include "scheduler/scstepd/ranks.h"
 
@@ -407,7 +407,10 @@ void ranks_signal(struct ranks *ranks, int signo)
 	}
 }
 
-/* A rank that fails after the kernel has ended a process of ours: that is why. It counts before it kills. */
+/*
+ * A rank that fails after the kernel has ended a process of ours: that is why. It counts before it
+ * kills.
+ */
 static void blame_memory(struct rank *rank)
 {
 	const struct step *step = rank->step;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ranks - the processes of this host: forked, held, let go, signalled, reaped. Everything they print goes to
- * output.h, what they read comes from input.h.
+ * ranks - the processes of this host: forked, held, let go, signalled, reaped. Everything they
+ * print goes to output.h, what they read comes from input.h.
  */
 #ifndef SCHEDULER_SCSTEPD_RANKS_H
 #define SCHEDULER_SCSTEPD_RANKS_H
@@ -40,8 +40,8 @@ struct ranks *ranks_open(struct step *step);
 void ranks_close(struct ranks *ranks);
 
 /*
- * Forks all ranks of @world on this host; they wait. 0, or an exit code with a sentence and the rank it is about
- * (-1: all of them); then none of them is left.
+ * Forks all ranks of @world on this host; they wait. 0, or an exit code with a sentence and the
+ * rank it is about (-1: all of them); then none of them is left.
  */
 int ranks_start(struct ranks *ranks, struct world *world, int64_t *ret_rank, char *why,
 		size_t why_size);

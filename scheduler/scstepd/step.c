@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * step - messages about this host. Starts and ends nothing itself: a message that cannot be sent goes to step->stop().
+ * step - messages about this host. Starts and ends nothing itself: a message that cannot be sent
+ * goes to step->stop().
  */
 #include "scheduler/scstepd/step.h"
 

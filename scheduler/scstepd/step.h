@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * step - the scstepd of a job on a host: the state that its parts share, and how they tell the other hosts what happens
- * here. Each part does one thing and knows this header; course.h says what follows from it.
+ * step - the scstepd of a job on a host: the state that its parts share, and how they tell the
+ * other hosts what happens here. Each part does one thing and knows this header; course.h says what
+ * follows from it.
  */
 #ifndef SCHEDULER_SCSTEPD_STEP_H
 #define SCHEDULER_SCSTEPD_STEP_H
@@ -52,7 +53,8 @@ struct step {
 	const char *host;    /* its name */
 	char *tmpdir;        /* of the job */
 	char *cpus;          /* list that scnoded allows, "" = no limit */
-	char *memory_kills; /* file that tells how many processes of ours wanted too much memory; NULL: no limit */
+	/* file that tells how many processes of ours wanted too much memory; NULL: no limit */
+	char *memory_kills;
 	char *memory_text; /* what is said about that */
 	struct worlds worlds;
 	struct cord *cord; /* to scnoded */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * transport - names of Open MPI's components stand in the data; the tree brings a host's word before its part of the fence.
+ * transport - names of Open MPI's components stand in the data; the tree brings a host's word
+ * before its part of the fence.
  */
 #include "scheduler/scstepd/transport.h"
 

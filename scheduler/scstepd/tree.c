@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * tree - the links to the parent and the children, and which host gets which message. Messages for this host go through
- * a queue, so that no caller is called back from within the function that it called.
+ * tree - the links to the parent and the children, and which host gets which message. Messages for
+ * this host go through a queue, so that no caller is called back from within the function that it
+ * called.
  */
 #include "scheduler/scstepd/tree.h"
 
@@ -210,7 +211,10 @@ int tree_send_up(struct tree *tree, json_t *head, const void *body, size_t body_
 	return send_to(&tree->parent, head, body, body_size);
 }
 
-/* The way of a message is checked before it is followed: who is at a link speaks only for his own part of the tree. */
+/*
+ * The way of a message is checked before it is followed: who is at a link speaks only for his own
+ * part of the tree.
+ */
 static void on_message(struct link *link, const char *op, json_t *head, const char *body,
 		       size_t body_size, void *owner)
 {
@@ -290,8 +294,8 @@ static void on_ready(struct link *link, void *owner)
 }
 
 /*
- * Goes out when the parent is known to be root or our user, and ahead of all that our children may already want to be
- * passed on. A failure is followed by closed().
+ * Goes out when the parent is known to be root or our user, and ahead of all that our children may
+ * already want to be passed on. A failure is followed by closed().
  */
 static void join_parent(struct tree *tree)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tree - the scstepds of one job as one tree: host 0 is the root, the children of host i are i*TREE_FANOUT + 1
- * and the following. A child connects to its parent's host port. Messages are passed on by index; who they are
- * for is decided by tree_toward(). Loss of any link is the loss of that host, and the end of the job.
+ * tree - the scstepds of one job as one tree: host 0 is the root, the children of host i are
+ * i*TREE_FANOUT + 1 and the following. A child connects to its parent's host port. Messages are
+ * passed on by index; who they are for is decided by tree_toward(). Loss of any link is the loss of
+ * that host, and the end of the job.
  */
 #ifndef SCHEDULER_SCSTEPD_TREE_H
 #define SCHEDULER_SCSTEPD_TREE_H
@@ -37,11 +38,15 @@ size_t tree_size(size_t host, size_t n);
 struct tree;
 struct tree_events {
 	void (*joined)(
-		void *owner); /* the parent and all children are there (their subtrees may not be yet) */
+		/* the parent and all children are there (their subtrees may not be yet) */
+		void *owner);
 	/* A message for this host (or for all). @from: index of the sender. */
 	void (*message)(const char *op, size_t from, json_t *head, const char *body,
 			size_t body_size, void *owner);
-	/* A message that is combined on its way up (OP_FENCE, OP_BARRIER, OP_CONNECT, OP_DISCONNECT): from a child, never passed on by itself. */
+	/*
+	 * A message that is combined on its way up (OP_FENCE, OP_BARRIER, OP_CONNECT,
+	 * OP_DISCONNECT): from a child, never passed on by itself.
+	 */
 	void (*combine)(const char *op, size_t child, json_t *head, const char *body,
 			size_t body_size, void *owner);
 	void (*lost)(size_t host, const char *why, void *owner);
@@ -50,14 +55,23 @@ struct tree_events {
 
 struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct order *order,
 		       const struct tree_events *events, void *owner);
-/* Somebody at the door whose role is "scstepd" was authenticated: the tree takes the link if it is a child of ours. */
+/*
+ * Somebody at the door whose role is "scstepd" was authenticated: the tree takes the link if it is
+ * a child of ours.
+ */
 struct link;
 void tree_enter(struct tree *tree, struct link *link);
-/* @to: a host or TREE_ALL (this host included). Takes the reference; "from" and "to" are set. 0 or -errno. */
+/*
+ * @to: a host or TREE_ALL (this host included). Takes the reference; "from" and "to" are set. 0 or
+ * -errno.
+ */
 int tree_send(struct tree *tree, int64_t to, json_t *head, const void *body, size_t body_size);
 /* To the parent, for combine(); at the root -EINVAL. */
 int tree_send_up(struct tree *tree, json_t *head, const void *body, size_t body_size);
-/* Children whose links are open, or who are still to join: who ends waits for them, for they stand between us and their own children. */
+/*
+ * Children whose links are open, or who are still to join: who ends waits for them, for they stand
+ * between us and their own children.
+ */
 size_t tree_children(const struct tree *tree);
 /* Whether the way to the root is full: output of the ranks is not read meanwhile. */
 bool tree_is_full(const struct tree *tree);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verdict - how a job ended: the first thing that went wrong decides the exit code and the one line about it. Pure.
+ * verdict - how a job ended: the first thing that went wrong decides the exit code and the one line
+ * about it. Pure.
  */
 #ifndef SCHEDULER_SCSTEPD_VERDICT_H
 #define SCHEDULER_SCSTEPD_VERDICT_H

@@ -130,7 +130,10 @@ size_t world_host_of(const struct world *world, uint32_t rank)
 {
 	size_t low = 0, high = world->n_hosts - 1;
 
-	/* The last host whose first rank is not above; hosts without ranks share theirs with the next. */
+	/*
+	 * The last host whose first rank is not above; hosts without ranks share theirs with the
+	 * next.
+	 */
 	while (low < high) {
 		size_t middle = (low + high + 1) / 2;
 
@@ -172,8 +175,7 @@ static uint64_t count_ranks(const json_t *apps)
 	size_t i;
 	json_t *app;
 
-	json_array_foreach(apps, i, app)
-	{
+	json_array_foreach(apps, i, app) {
 		json_int_t ranks = json_integer_value(json_object_get(app, "ranks"));
 
 		if (ranks < 1 || ranks > WORLD_RANKS_MAX)
@@ -255,8 +257,7 @@ static int decode_apps(struct world *world, const json_t *from)
 	world->apps = calloc(json_array_size(from), sizeof(*world->apps));
 	if (!world->apps)
 		return -ENOMEM;
-	json_array_foreach(from, i, app)
-	{
+	json_array_foreach(from, i, app) {
 		struct job_app *to = &world->apps[world->n_apps++];
 		const char *cwd = json_string_value(json_object_get(app, "cwd"));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world - one PMIx namespace of the job: its programs, its ranks and the hosts they are on. World 0 is what scrun
- * started, others were spawned. Ranks of a host are consecutive, programs have theirs one after another. Knows
- * no process. Worlds are told to all hosts, and stay until the job ends.
+ * world - one PMIx namespace of the job: its programs, its ranks and the hosts they are on. World 0
+ * is what scrun started, others were spawned. Ranks of a host are consecutive, programs have theirs
+ * one after another. Knows no process. Worlds are told to all hosts, and stay until the job ends.
  */
 #ifndef SCHEDULER_SCSTEPD_WORLD_H
 #define SCHEDULER_SCSTEPD_WORLD_H
@@ -49,9 +49,9 @@ struct world *worlds_get(const struct worlds *worlds, uint64_t number);
 struct world *worlds_find(const struct worlds *worlds, const char *nspace);
 
 /*
- * The next world at the root: places its ranks on the hosts that have the least so far. @apps: array of objects
- * argv [S], env [S], cwd S, ranks N. *@ret: what OP_WORLD tells (world, parent, apps, placement). -EINVAL, -ENOSPC
- * or -ENOMEM with a sentence.
+ * The next world at the root: places its ranks on the hosts that have the least so far. @apps:
+ * array of objects argv [S], env [S], cwd S, ranks N. *@ret: what OP_WORLD tells (world, parent,
+ * apps, placement). -EINVAL, -ENOSPC or -ENOMEM with a sentence.
  */
 int world_plan(const struct worlds *worlds, const json_t *apps, uint32_t parent_world,
 	       uint32_t parent_rank, json_t **ret, char *why, size_t why_size);
@@ -60,7 +60,10 @@ int world_add(struct worlds *worlds, const json_t *told, struct world **ret, cha
 	      size_t why_size);
 
 size_t world_host_of(const struct world *world, uint32_t rank);
-/* The program of @rank; @ret_rank: rank within it, @ret_first: first rank of it. Either may be NULL. */
+/*
+ * The program of @rank; @ret_rank: rank within it, @ret_first: first rank of it. Either may be
+ * NULL.
+ */
 size_t world_app_of(const struct world *world, uint32_t rank, uint32_t *ret_rank,
 		    uint32_t *ret_first);
 

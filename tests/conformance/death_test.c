@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * A peer killed with SIGKILL: the survivor gets EPIPE naming it, and goes on with the others. The victim is
- * a forked process that shares nothing with the survivor but the job.
+ * A peer killed with SIGKILL: the survivor gets EPIPE naming it, and goes on with the others. The
+ * victim is a forked process that shares nothing with the survivor but the job.
  */
 #include <errno.h>
 #include <signal.h>

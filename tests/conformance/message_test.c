@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Two-sided messages: what every device promises of pmGetSendBuffer, pmSend and pmReceive. */
 #include <errno.h>
 #include <string.h>
@@ -74,7 +74,10 @@ CONFORMS(pmPostRow__all_arrives_in_order)
 	crew_drain(crew);
 }
 
-/* Messages that come while the program asks for something else are kept, and are in front of later ones. */
+/*
+ * Messages that come while the program asks for something else are kept, and are in front of later
+ * ones.
+ */
 CONFORMS(pmReceiveRow__after_messages_came_meanwhile)
 {
 	for (unsigned int round = 0; round < 50; round++) {

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* One-sided reads and writes on every device. */
 #include <errno.h>
 #include <stdlib.h>
@@ -90,7 +90,10 @@ CONFORMS(pmWrite__sizes_and_offsets)
 	(void)variant;
 }
 
-/* Memory that was given back and is there again at the same address: what a device knew of it is worth nothing. */
+/*
+ * Memory that was given back and is there again at the same address: what a device knew of it is
+ * worth nothing.
+ */
 CONFORMS(pmWrite__memory_mapped_anew)
 {
 	enum { LEN = 200000 };
@@ -182,7 +185,10 @@ CONFORMS(pmRead__refused_when_not_exported)
 	(void)variant;
 }
 
-/* Unlocking in the middle of a transfer ends it, one way or the other, and touches the memory no more. */
+/*
+ * Unlocking in the middle of a transfer ends it, one way or the other, and touches the memory no
+ * more.
+ */
 CONFORMS(pmMUnlock__in_mid_transfer)
 {
 	for (int round = 0; round < 10; round++) {

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Quiescing, saving and restoring a whole job: what gang switching and checkpoint stand on. */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ static double seconds(void)
 }
 
 /*
- * Stops all members together, as a scheduler does: each in turn, a little at a time. Lost packets take
- * time to be sent again.
+ * Stops all members together, as a scheduler does: each in turn, a little at a time. Lost packets
+ * take time to be sent again.
  */
 static bool quiesce_all(const struct variant *variant, struct crew *crew)
 {
@@ -171,7 +171,10 @@ CONFORMS(pmRestoreContext__damaged_state)
 			bad[tap_rand(&rng) % (i % 2 ? len : 64)] ^=
 				(uint8_t)(1 + tap_rand(&rng) % 255);
 		must(pmOpenContext(&options, &fresh) == PM_SUCCESS);
-		/* refused or taken (a flipped payload byte can't be noticed here), but never a crash */
+		/*
+		 * refused or taken (a flipped payload byte can't be noticed here), but never a
+		 * crash
+		 */
 		if (cut < len)
 			ok(pmRestoreContext(fresh, bad, cut) != PM_SUCCESS);
 		else

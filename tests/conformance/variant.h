@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * variant - the devices the conformance suite runs on. A test is written once and registered for each:
- * CONFORMS(send__every_size) { ... uses crew ... }
+ * variant - the devices the conformance suite runs on. A test is written once and registered for
+ * each: CONFORMS(send__every_size) { ... uses crew ... }
  */
 #ifndef TESTS_CONFORMANCE_VARIANT_H
 #define TESTS_CONFORMANCE_VARIANT_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Sleeping and waking: one context per thread, the peer sends while the other sleeps. */
 #include <errno.h>
 #include <poll.h>
@@ -30,7 +30,10 @@ static void *send_slowly(void *arg)
 	for (int i = 0; i < s->count; i++) {
 		struct timespec pause = {0, (long)(tap_rand(&rng) % (uint64_t)s->pause_ns)};
 
-		/* the pause is what is tested: the receiver has to be asleep for some of the messages */
+		/*
+		 * the pause is what is tested: the receiver has to be asleep for some of the
+		 * messages
+		 */
 		nanosleep(&pause, NULL);
 		while (crew_send(s->crew, s->from, 0, 64) == ENOBUFS)
 			crew_receive(s->crew, s->from);

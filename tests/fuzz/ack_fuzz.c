@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Any acks to an engine with packets in flight. An input is a row of records: flags and rail, ack, sack,
- * rail_ack, credit, then the receive state with its bitmap; only what makes it an ack is given.
+ * Any acks to an engine with packets in flight. An input is a row of records: flags and rail, ack,
+ * sack, rail_ack, credit, then the receive state with its bitmap; only what makes it an ack is
+ * given.
  */
 #include <stdint.h>
 #include <string.h>

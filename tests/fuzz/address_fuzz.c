@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Any bytes as a published address: of the context, and of pm-udp. The length and the node are made right as
- * well, so that the sections are reached; what is found has to lie inside, what is refused is not written.
+ * Any bytes as a published address: of the context, and of pm-udp. The length and the node are made
+ * right as well, so that the sections are reached; what is found has to lie inside, what is refused
+ * is not written.
  */
 #include <errno.h>
 #include <stdint.h>

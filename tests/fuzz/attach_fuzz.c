@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Any bytes as a request or as an answer: what is let through stays inside the limits that both sides
- * compute with. First byte: even = request, odd = answer; second: descriptors that came along.
+ * Any bytes as a request or as an answer: what is let through stays inside the limits that both
+ * sides compute with. First byte: even = request, odd = answer; second: descriptors that came
+ * along.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Any bytes as a saved engine. The checksum, the length and the node are made right, so that what is
- * behind them is reached; an engine that took the state has to be sound and to go on working.
+ * Any bytes as a saved engine. The checksum, the length and the node are made right, so that what
+ * is behind them is reached; an engine that took the state has to be sound and to go on working.
  */
 #include <errno.h>
 #include <stdint.h>

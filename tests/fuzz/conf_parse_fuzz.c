@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any text as options: it is taken and everything is in range, or refused with a sentence and no change. */
+/*
+ * Any text as options: it is taken and everything is in range, or refused with a sentence and no
+ * change.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Any bytes as a received frame, and as the address that a context on ethernet publishes. An accepted
- * frame is addressed to this context and is not truncated. A rejected address leaves the output unchanged.
+ * Any bytes as a received frame, and as the address that a context on ethernet publishes. An
+ * accepted frame is addressed to this context and is not truncated. A rejected address leaves the
+ * output unchanged.
  */
 #include <stdint.h>
 #include <stdlib.h>

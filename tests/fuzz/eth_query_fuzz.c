@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any bytes as a control frame: what eth_query_decode lets through is in range and packs to the same again. */
+/*
+ * Any bytes as a control frame: what eth_query_decode lets through is in range and packs to the
+ * same again.
+ */
 #include <arpa/inet.h>
 #include <stdint.h>
 #include <stdlib.h>

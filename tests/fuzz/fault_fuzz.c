@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any text as a fault script: it is taken and everything is in range, or refused with a sentence and no change. */
+/*
+ * Any text as a fault script: it is taken and everything is in range, or refused with a sentence
+ * and no change.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

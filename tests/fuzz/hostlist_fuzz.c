@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any text as host ranges: names within their limits, which mean the same when written out, or a sentence. */
+/*
+ * Any text as host ranges: names within their limits, which mean the same when written out, or a
+ * sentence.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any bytes as the address of a device with a lane: its parts lie in it, one behind the other, up to its end. */
+/*
+ * Any bytes as the address of a device with a lane: its parts lie in it, one behind the other, up
+ * to its end.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

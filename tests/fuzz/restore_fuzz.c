@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Any bytes as the saved state of a context that has the device self. Magic, node and length are made right, so
- * that what is behind them is reached. A refused state leaves nothing to receive; an accepted one gives
- * datagrams that can be read and released, and the context goes on working.
+ * Any bytes as the saved state of a context that has the device self. Magic, node and length are
+ * made right, so that what is behind them is reached. A refused state leaves nothing to receive; an
+ * accepted one gives datagrams that can be read and released, and the context goes on working.
  */
 #include <errno.h>
 #include <stdint.h>

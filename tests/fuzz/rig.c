@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * rig - see rig.h. The device is the simplest that keeps the rules: packets are never busy, rail 1 is full
- * every third time.
+ * rig - see rig.h. The device is the simplest that keeps the rules: packets are never busy, rail 1
+ * is full every third time.
  */
 #include "tests/fuzz/rig.h"
 
@@ -233,8 +233,8 @@ static uint8_t sum_of(const uint8_t *data, size_t len)
 }
 
 /*
- * Reads every byte, of some messages together with those behind them. Keeps the last few messages and releases the one
- * before.
+ * Reads every byte, of some messages together with those behind them. Keeps the last few messages
+ * and releases the one before.
  */
 static void read_messages(struct rig *rig)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any bytes as the frames of a connection: what is let through lies within the bytes and comes out the same again. */
+/*
+ * Any bytes as the frames of a connection: what is let through lies within the bytes and comes out
+ * the same again.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,8 +48,10 @@ static size_t values_of(const json_t *json)
 	const char *name;
 	size_t i, n = 1;
 
-	json_array_foreach(json, i, value) n += values_of(value);
-	json_object_foreach((json_t *)(uintptr_t)json, name, value) n += 1 + values_of(value);
+	json_array_foreach(json, i, value)
+		n += values_of(value);
+	json_object_foreach((json_t *)(uintptr_t)json, name, value)
+		n += 1 + values_of(value);
 	return n;
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any JSON as a host: what is let through is within its bounds, and it comes out the same twice; else a sentence. */
+/*
+ * Any JSON as a host: what is let through is within its bounds, and it comes out the same twice;
+ * else a sentence.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <stdint.h>

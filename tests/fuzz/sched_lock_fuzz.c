@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any JSON as a wish for a lock: what is let through is within its bounds, and it comes out the same twice. */
+/*
+ * Any JSON as a wish for a lock: what is let through is within its bounds, and it comes out the
+ * same twice.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <stdint.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any JSON as an order: what is let through has its ranks in a row, and it comes out the same twice; else a sentence. */
+/*
+ * Any JSON as an order: what is let through has its ranks in a row, and it comes out the same
+ * twice; else a sentence.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <stdint.h>

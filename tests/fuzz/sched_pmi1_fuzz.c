@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any bytes as lines of PMI-1 and as what hosts give each other: what is let through lies within the bytes. */
+/*
+ * Any bytes as lines of PMI-1 and as what hosts give each other: what is let through lies within
+ * the bytes.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any JSON as a message to scremote: what is let through stays inside what the agent counts on; else a sentence. */
+/*
+ * Any JSON as a message to scremote: what is let through stays inside what the agent counts on;
+ * else a sentence.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A sealed connection with somebody on the way. The input says in which pieces the bytes of two records come, and where
- * they are altered; the rest of the input follows as it is. seal_pull() lets nothing through but the bytes that were sent,
- * up to the first alteration.
+ * A sealed connection with somebody on the way. The input says in which pieces the bytes of two
+ * records come, and where they are altered; the rest of the input follows as it is. seal_pull()
+ * lets nothing through but the bytes that were sent, up to the first alteration.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any JSON as a slot table: what is let through has a row at every time, and it comes out the same twice; else a sentence. */
+/*
+ * Any JSON as a slot table: what is let through has a row at every time, and it comes out the same
+ * twice; else a sentence.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <stdint.h>

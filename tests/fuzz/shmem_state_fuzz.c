@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Any bytes as the saved state of a shmem link. The magic word is made right too. A refused state leaves nothing
- * behind; an accepted one gives all its messages, with their bytes. There is no segment below the link.
+ * Any bytes as the saved state of a shmem link. The magic word is made right too. A refused state
+ * leaves nothing behind; an accepted one gives all its messages, with their bytes. There is no
+ * segment below the link.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any bytes as a greeting or a request of a stream: what is let through writes the same bytes again, and has an end. */
+/*
+ * Any bytes as a greeting or a request of a stream: what is let through writes the same bytes
+ * again, and has an end.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

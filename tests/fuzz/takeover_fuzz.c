@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Any datagrams as what the other end of a taken node sends: u8 length, bytes, and so on. The node's first error ends
- * it. No message is longer than the node's largest, and there is no more in them than was sent.
+ * Any datagrams as what the other end of a taken node sends: u8 length, bytes, and so on. The
+ * node's first error ends it. No message is longer than the node's largest, and there is no more in
+ * them than was sent.
  */
 #include <stdint.h>
 #include <stdlib.h>

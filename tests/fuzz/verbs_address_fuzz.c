@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any bytes as the address of a link: what is let through encodes to the same, and has ways both sides agree on. */
+/*
+ * Any bytes as the address of a link: what is let through encodes to the same, and has ways both
+ * sides agree on.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

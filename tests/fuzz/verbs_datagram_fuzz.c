@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any bytes as the address of a packet device: what is let through encodes to the same, and ways lead to rails that are there. */
+/*
+ * Any bytes as the address of a packet device: what is let through encodes to the same, and ways
+ * lead to rails that are there.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Any bytes as a message over a connection or as a greeting: what is let through writes the same bytes again. First
- * byte: even = message, odd = greeting, whose tag is made right so that what it covers is looked at.
+ * Any bytes as a message over a connection or as a greeting: what is let through writes the same
+ * bytes again. First byte: even = message, odd = greeting, whose tag is made right so that what it
+ * covers is looked at.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Any bytes as a packet: what wire_decode lets through can be walked, read, and written back the same. */
+/*
+ * Any bytes as a packet: what wire_decode lets through can be walked, read, and written back the
+ * same.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

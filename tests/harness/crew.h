@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crew - a few contexts of one job in one process, knowing each other's addresses: what a test of the
- * public API starts from. Messages carry a pattern made of (source, number), so that every loss,
- * duplicate, reordering and corruption is noticed where it happens.
+ * crew - a few contexts of one job in one process, knowing each other's addresses: what a test of
+ * the public API starts from. Messages carry a pattern made of (source, number), so that every
+ * loss, duplicate, reordering and corruption is noticed where it happens.
  */
 #ifndef TESTS_HARNESS_CREW_H
 #define TESTS_HARNESS_CREW_H
@@ -41,7 +41,10 @@ int crew_member(const struct crew *crew, pmNode node);
 void crew_fill(uint8_t *buf, size_t len, unsigned int from, uint64_t number);
 /* Sends the next pattern message; 0 or the pm error (ENOBUFS: nothing was sent). */
 int crew_send(struct crew *crew, unsigned int from, unsigned int to, size_t len);
-/* Takes at most one message of member @to, checks it is the next of its source, releases it. 1 or 0. */
+/*
+ * Takes at most one message of member @to, checks it is the next of its source, releases it. 1 or
+ * 0.
+ */
 int crew_receive(struct crew *crew, unsigned int to);
 /* Sends, giving every member turns to receive while there is no room. False after about 10 s. */
 bool crew_send_hard(struct crew *crew, unsigned int from, unsigned int to, size_t len);
@@ -49,8 +52,9 @@ bool crew_send_hard(struct crew *crew, unsigned int from, unsigned int to, size_
 bool crew_post_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf,
 		    size_t len);
 /*
- * A row of pattern messages of @part bytes, the last one shorter if @len bytes are no multiple, from @buf. The first of
- * most rows has some bytes as a head of its own. @is_gathered: by pmGatherRow or pmGatherHeadedRow.
+ * A row of pattern messages of @part bytes, the last one shorter if @len bytes are no multiple,
+ * from @buf. The first of most rows has some bytes as a head of its own. @is_gathered: by
+ * pmGatherRow or pmGatherHeadedRow.
  */
 bool crew_row_hard(struct crew *crew, unsigned int from, unsigned int to, uint8_t *buf, size_t len,
 		   size_t part, bool is_gathered);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * grids - full grids with things broken in them, for tests of routing. Hosts are counted from 1, the last
- * dimension fastest; the rails of a dimension follow those of the dimension before.
+ * grids - full grids with things broken in them, for tests of routing. Hosts are counted from 1,
+ * the last dimension fastest; the rails of a dimension follow those of the dimension before.
  */
 #ifndef TESTS_HARNESS_GRIDS_H
 #define TESTS_HARNESS_GRIDS_H

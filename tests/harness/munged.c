@@ -47,7 +47,10 @@ static void run_munged(const char *dir)
 
 	for (int i = 0; i < 5; i++)
 		snprintf(option[i], sizeof(option[i]), "--%s=%s/%s", names[i], dir, files[i]);
-	/* It goes with a test that dies, whose output nobody else may keep open: prove waits for its end. */
+	/*
+	 * It goes with a test that dies, whose output nobody else may keep open: prove waits for
+	 * its end.
+	 */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || !freopen("/dev/null", "w", stdout) ||
 	    !freopen("/dev/null", "w", stderr))
 		_exit(126);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * setclock - the clocks of a test program, libev's too, which it moves by itself. For one file of a program: it defines
- * the C library's clock_gettime() and time().
+ * setclock - the clocks of a test program, libev's too, which it moves by itself. For one file of a
+ * program: it defines the C library's clock_gettime() and time().
  */
 #ifndef TESTS_HARNESS_SETCLOCK_H
 #define TESTS_HARNESS_SETCLOCK_H

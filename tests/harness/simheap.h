@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simheap - queue of events by time; events of one time come out in the order they went in, so that a
- * simulation repeats exactly.
+ * simheap - queue of events by time; events of one time come out in the order they went in, so that
+ * a simulation repeats exactly.
  */
 #ifndef TESTS_HARNESS_SIMHEAP_H
 #define TESTS_HARNESS_SIMHEAP_H

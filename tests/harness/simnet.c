@@ -98,7 +98,9 @@ static uint64_t digest_bytes(uint64_t digest, const void *data, size_t len)
 	return digest;
 }
 
-/* The same in one part or in two: the first one's length is a multiple of 8 if there is a second. */
+/*
+ * The same in one part or in two: the first one's length is a multiple of 8 if there is a second.
+ */
 static uint64_t digest_packet(const struct pm_packet *packet)
 {
 	return digest_bytes(digest_bytes(0, packet->data, packet->len), packet->more,
@@ -207,7 +209,10 @@ static void roll_fate(struct simnet *net, const struct frame *frame, struct simn
 	++*n;
 }
 
-/* When a frame that left the NIC now reaches the switch; in order but for what is held back on purpose. */
+/*
+ * When a frame that left the NIC now reaches the switch; in order but for what is held back on
+ * purpose.
+ */
 static uint64_t arrival_at_switch(struct simnet *net, const struct frame *frame, uint64_t delay_ns)
 {
 	const struct simnet_rail *rail = &net->config.rail[frame->rail];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simnet - a network in virtual time: nodes x rails, each rail a switch with one cable per node. A packet
- * is serialised by the sender's NIC, may be lost, damaged, doubled or delayed on the way to the
- * switch, waits at the switch's output port (tail drop), is serialised again and arrives. A
+ * simnet - a network in virtual time: nodes x rails, each rail a switch with one cable per node. A
+ * packet is serialised by the sender's NIC, may be lost, damaged, doubled or delayed on the way to
+ * the switch, waits at the switch's output port (tail drop), is serialised again and arrives. A
  * rail is FIFO per sender unless told otherwise. Everything follows from one seed and the calls.
  *
  * It is also the packet device: transmit buffers from a pool per node with the `busy` rules of

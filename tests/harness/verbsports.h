@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbsports - what contexts of one process use of this machine's RDMA ports. All that there are, unless
- * $TEST_VERBS_PORTS says, a word for each member, which are whose: then members meet by what lies between the
- * ports. $TEST_VERBS_FAULT is a command that breaks some of that meanwhile.
+ * verbsports - what contexts of one process use of this machine's RDMA ports. All that there are,
+ * unless $TEST_VERBS_PORTS says, a word for each member, which are whose: then members meet by what
+ * lies between the ports. $TEST_VERBS_FAULT is a command that breaks some of that meanwhile.
  */
 #ifndef TESTS_HARNESS_VERBSPORTS_H
 #define TESTS_HARNESS_VERBSPORTS_H
@@ -11,7 +11,9 @@
 
 #define VERBSPORTS_CONFIG 256
 
-/* Options for the context of each of @n members, @options among them; NULL, or why there are none. */
+/*
+ * Options for the context of each of @n members, @options among them; NULL, or why there are none.
+ */
 const char *verbsports_configs(unsigned int n, const char *options,
 			       char (*ret_configs)[VERBSPORTS_CONFIG]);
 

@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * A rank leaves MPI after it has sent something short, and comes back only when its partner has it: if a packet was lost,
- * nobody but the component's thread can send it again. Ranks work in pairs: the odd one sends, then sleeps on a pipe that its
- * partner writes to.
+ * A rank leaves MPI after it has sent something short, and comes back only when its partner has it:
+ * if a packet was lost, nobody but the component's thread can send it again. Ranks work in pairs:
+ * the odd one sends, then sleeps on a pipe that its partner writes to.
  *
- * "idle N": the process has N such threads at the end, which hardly wake while all ranks are outside of MPI.
+ * "idle N": the process has N such threads at the end, which hardly wake while all ranks are
+ * outside of MPI.
  */
 #include "tests/mpi/check.h"
 
@@ -64,7 +65,10 @@ static void wake(void)
 	CHECK(write(pipe_fd, "", 1) == 1, "pipe");
 }
 
-/* Every other round the sender has a message of its own waiting meanwhile, which it has not asked for yet. */
+/*
+ * Every other round the sender has a message of its own waiting meanwhile, which it has not asked
+ * for yet.
+ */
 static void send_and_leave(int round)
 {
 	uint64_t number = (uint64_t)round;
@@ -108,7 +112,10 @@ static void as_pairs(const char *program)
 	close(pipe_fd);
 }
 
-/* The first line of a file of a thread that begins with @key: what is behind it, "" without such a line. */
+/*
+ * The first line of a file of a thread that begins with @key: what is behind it, "" without such a
+ * line.
+ */
 static void read_line(const char *task, const char *file, const char *key, char *ret, size_t room)
 {
 	char name[PATH_MAX], line[256];

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * batch HOW - threads that wait on one core: their messages arrive, and are they scheduled as batch? HOW is "batch", they are;
- * "other", they are not; "idle", the policy that the program has chosen stays; "one", a thread alone is not. A rank without
- * a partner takes no part.
+ * batch HOW - threads that wait on one core: their messages arrive, and are they scheduled as
+ * batch? HOW is "batch", they are; "other", they are not; "idle", the policy that the program has
+ * chosen stays; "one", a thread alone is not. A rank without a partner takes no part.
  */
 #include "tests/mpi/check.h"
 

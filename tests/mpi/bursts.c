@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Bursts of MPI_Isend, whose messages may share packets: whatever is complete for MPI must reach its receiver
- * although the sender then does nothing of MPI any more. Ranks work in pairs, and the odd one, when it has
- * sent, sleeps on a pipe that its partner writes to when it has received everything: a message that were held
- * back would never arrive. A rank without a partner only takes part in what all do together.
+ * Bursts of MPI_Isend, whose messages may share packets: whatever is complete for MPI must reach
+ * its receiver although the sender then does nothing of MPI any more. Ranks work in pairs, and the
+ * odd one, when it has sent, sleeps on a pipe that its partner writes to when it has received
+ * everything: a message that were held back would never arrive. A rank without a partner only takes
+ * part in what all do together.
  */
 #include "tests/mpi/check.h"
 
@@ -194,7 +195,10 @@ static void layout_then_sleep(int length)
 	MPI_Type_free(&every_other);
 }
 
-/* Somebody waits for our receive, which is complete at once as the message is here: the answer must go. */
+/*
+ * Somebody waits for our receive, which is complete at once as the message is here: the answer must
+ * go.
+ */
 static void answer_then_sleep(void)
 {
 	int value = 5, is_here = 0;
@@ -224,8 +228,8 @@ static void start_two(void)
 }
 
 /*
- * A program that works between its sends and its wait is known after some rounds: then nothing of it is held,
- * but for one burst in some hundred messages, which asks whether it still works.
+ * A program that works between its sends and its wait is known after some rounds: then nothing of
+ * it is held, but for one burst in some hundred messages, which asks whether it still works.
  */
 static void work_then_sleep(void)
 {
@@ -318,7 +322,10 @@ static void as_pairs(const char *program)
 	close(pipe_fd);
 }
 
-/* Everybody sends to the next two ranks, of which one may be itself, in turn or in runs of @run messages. */
+/*
+ * Everybody sends to the next two ranks, of which one may be itself, in turn or in runs of @run
+ * messages.
+ */
 static void two_peers(int run)
 {
 	MPI_Request arrival[BURST];

@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Cancelling receives: those nobody sent to end cancelled, matched ones complete, others are left. Sends complete. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Cancelling receives: those nobody sent to end cancelled, matched ones complete, others are left.
+ * Sends complete.
+ */
 #include "tests/mpi/check.h"
 
 static void cancel_unmatched(int source, int tag)

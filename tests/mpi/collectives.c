@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Collectives, blocking and nonblocking, at short and long counts, all results checked. */
 #include "tests/mpi/check.h"
 

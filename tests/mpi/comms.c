@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Communicators: many at once, messages with equal rank and tag kept apart, split and reordered ranks,
- * self, intercommunicators, and reuse of freed context ids.
+ * Communicators: many at once, messages with equal rank and tag kept apart, split and reordered
+ * ranks, self, intercommunicators, and reuse of freed context ids.
  */
 #include "tests/mpi/check.h"
 

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * A rank that computes after it has started a long message does not delay its peer: needs the progress thread. The
- * first message of a program, one after messages without computation, and a process that has forked. With an
- * argument: rank 1 aborts with 3 meanwhile.
+ * A rank that computes after it has started a long message does not delay its peer: needs the
+ * progress thread. The first message of a program, one after messages without computation, and a
+ * process that has forked. With an argument: rank 1 aborts with 3 meanwhile.
  */
 #include "tests/mpi/check.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * counted c|fortran|none - makes a known number of MPI calls, for tests/bench/mpiprofile.t, which knows
- * them: by C's names, some of them in a second thread, or by Fortran's. With none it makes no call
- * that a profile counts.
+ * counted c|fortran|none - makes a known number of MPI calls, for tests/bench/mpiprofile.t, which
+ * knows them: by C's names, some of them in a second thread, or by Fortran's. With none it makes no
+ * call that a profile counts.
  */
 #include <mpi.h>
 #include <pthread.h>

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Many messages of some KiB in flight: bursts that are large enough to be announced and read, among them short ones,
- * synchronous ones, packed ones and some that are cut off. One way and both ways between the ranks of a pair, with
- * receives posted before and after, and from all ranks to one. Data, order and statuses are checked.
+ * Many messages of some KiB in flight: bursts that are large enough to be announced and read, among
+ * them short ones, synchronous ones, packed ones and some that are cut off. One way and both ways
+ * between the ranks of a pair, with receives posted before and after, and from all ranks to one.
+ * Data, order and statuses are checked.
  */
 #include "tests/mpi/check.h"
 
@@ -63,7 +64,10 @@ static bool is_sync(int round, int i)
 	return round % 2 && i % 7 == 3;
 }
 
-/* All are written before the first is sent: a program that computes in between is no case for bursts. */
+/*
+ * All are written before the first is sent: a program that computes in between is no case for
+ * bursts.
+ */
 static void start_sends(int to, int length, int round)
 {
 	for (int i = 0; i < BURST; i++)
@@ -187,7 +191,10 @@ static void to_one(int length)
 	}
 }
 
-/* Rank 1 has announced more than rank 0 reads at a time, and serves nothing for a while; the others don't wait for it. */
+/*
+ * Rank 1 has announced more than rank 0 reads at a time, and serves nothing for a while; the others
+ * don't wait for it.
+ */
 static void one_computes(int length)
 {
 	double begin;

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Layouts with holes on either side or both, at every protocol's size: what arrives is what was sent,
- * and the holes stay untouched. Also types with an offset before their first byte.
+ * Layouts with holes on either side or both, at every protocol's size: what arrives is what was
+ * sent, and the holes stay untouched. Also types with an offset before their first byte.
  */
 #include "tests/mpi/check.h"
 
@@ -173,7 +173,10 @@ static void records(int n)
 	free(r);
 }
 
-/* Four pairs of int and double, no two of which touch: more runs than mtl/pm looks at itself, so it may cut none of them. */
+/*
+ * Four pairs of int and double, no two of which touch: more runs than mtl/pm looks at itself, so it
+ * may cut none of them.
+ */
 struct quad {
 	struct {
 		int i;    /* payload */
@@ -260,7 +263,10 @@ static void lower_bound(int n, int mode)
 	free(buf);
 }
 
-/* Several at once, of which only the sender's memory is in one piece: in the order of their sends, and the last one first. */
+/*
+ * Several at once, of which only the sender's memory is in one piece: in the order of their sends,
+ * and the last one first.
+ */
 static void many_at_once(int n, int is_backwards)
 {
 	enum { MESSAGES = 6 };

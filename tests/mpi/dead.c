@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * Rank 1 dies by SIGKILL. A receive from it, a send to it and a long send that waits for it must
  * end with an MPI error, soon. Of a burst that meets the death, every send must end. So must the

@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * Nothing is lost at the end: senders hand over all they have, free their requests and finalize at
- * once; rank 0 receives everything only then. The component stays in memory: a thread of PMIx may still be in it.
+ * once; rank 0 receives everything only then. The component stays in memory: a thread of PMIx may
+ * still be in it.
  */
 #include "tests/mpi/check.h"
 

@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * Many messages nobody receives yet must neither fill the receiver's memory without bound nor keep
- * later ones from being received first. Argument: the most MiB rank 0 may grow by (0: no limit), to be
- * run with a small mtl_pm_unexpected_limit. Argument "rounds N MS": all others send a short message to rank 0 and wait
- * for its answer, N times, and no round takes longer than MS milliseconds, also where ranks share their cores.
+ * later ones from being received first. Argument: the most MiB rank 0 may grow by (0: no limit), to
+ * be run with a small mtl_pm_unexpected_limit. Argument "rounds N MS": all others send a short
+ * message to rank 0 and wait for its answer, N times, and no round takes longer than MS
+ * milliseconds, also where ranks share their cores.
  */
 #include "tests/mpi/check.h"
 

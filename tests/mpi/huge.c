@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * One message of more than 2 GiB (and more than 4 GiB with the argument "5"): in one piece, and in a
- * layout with holes on both sides. Needs two buffers of that size in memory.
+ * One message of more than 2 GiB (and more than 4 GiB with the argument "5"): in one piece, and in
+ * a layout with holes on both sides. Needs two buffers of that size in memory.
  */
 #include "tests/mpi/check.h"
 

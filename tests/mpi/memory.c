@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * memory kept|returned - allocates, writes and frees buffers as a collective operation does, and checks whether their
- * pages stay with the process from one round to the next.
+ * memory kept|returned - allocates, writes and frees buffers as a collective operation does, and
+ * checks whether their pages stay with the process from one round to the next.
  */
 #include "tests/mpi/check.h"
 

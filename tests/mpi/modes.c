@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * All send modes, blocking, nonblocking and persistent, at a short, a medium and a long size; a
  * synchronous send must not end before its receive starts.

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Messages of very different sizes with one tag must be received in the order they were sent, posted
- * before and after their arrival.
+ * Messages of very different sizes with one tag must be received in the order they were sent,
+ * posted before and after their arrival.
  */
 #include "tests/mpi/check.h"
 

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * Probe, Iprobe, Mprobe, Improbe, Mrecv, Imrecv: sizes known before the receive, a matched message
- * belongs to its handle alone, synchronous senders wait for the Mrecv. No call with one status touches its
- * MPI_ERROR.
+ * belongs to its handle alone, synchronous senders wait for the Mrecv. No call with one status
+ * touches its MPI_ERROR.
  */
 #include "tests/mpi/check.h"
 
@@ -118,7 +118,9 @@ static void handles_in_reverse(char *buf)
 	MPI_Status st;
 
 	if (check_rank == 1) {
-		/* not MPI_Send: the first may wait for its receive, which comes behind the second */
+		/*
+		 * not MPI_Send: the first may wait for its receive, which comes behind the second
+		 */
 		for (int i = 0; i < 2; i++) {
 			memset(buf + 5000 * i, i + 1, 5000);
 			MPI_Isend(buf + 5000 * i, 5000, MPI_BYTE, 0, 50, MPI_COMM_WORLD, &req[i]);

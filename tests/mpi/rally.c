@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Traffic for as many seconds as the argument says, 3 unless given, or until rank 0 gets SIGUSR1: rings of messages of
- * changing size, and reductions, all checked. For tests that break something meanwhile.
+ * Traffic for as many seconds as the argument says, 3 unless given, or until rank 0 gets SIGUSR1:
+ * rings of messages of changing size, and reductions, all checked. For tests that break something
+ * meanwhile.
  */
 #include "tests/mpi/check.h"
 

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Every protocol by its size: 0 bytes to 4 MiB around all powers of two, blocking both ways, then in
- * windows of nonblocking messages; every byte is checked.
+ * Every protocol by its size: 0 bytes to 4 MiB around all powers of two, blocking both ways, then
+ * in windows of nonblocking messages; every byte is checked.
  */
 #include "tests/mpi/check.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * Dynamic processes within one mpirun: spawned children talk with their parents over the
  * intercommunicator and a merged one; then the two halves of the job meet by accept and connect.

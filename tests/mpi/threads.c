@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * MPI_THREAD_MULTIPLE: pairs of threads exchange messages of all protocols at once, each pair with its
- * own tag, while other threads probe, send in bursts and run collectives on communicators of their own.
+ * MPI_THREAD_MULTIPLE: pairs of threads exchange messages of all protocols at once, each pair with
+ * its own tag, while other threads probe, send in bursts and run collectives on communicators of
+ * their own.
  */
 #include "tests/mpi/check.h"
 

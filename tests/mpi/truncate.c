@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * Messages longer than their receive: MPI_ERR_TRUNCATE, nothing written behind the buffer, and the
  * next message is whole. Posted before and after arrival, by all protocols.
@@ -45,7 +45,10 @@ static void send_long(char *buf, size_t len)
 	MPI_Send(buf, (int)len, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
 }
 
-/* A vector of 32-byte blocks, whose first 128 KiB are sent unasked: the receive may end there, or near there. */
+/*
+ * A vector of 32-byte blocks, whose first 128 KiB are sent unasked: the receive may end there, or
+ * near there.
+ */
 static void packed(size_t room)
 {
 	enum { BLOCK = 32, BLOCKS = 32768 };

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * unasked yes|no BYTES [COUNT [each]] - checks whether a message ends at its sender before its
  * receiver has asked for it by a receive. The message has that length, or is the last of a burst of
@@ -12,8 +12,8 @@
 
 #include <unistd.h>
 
-#define LIMIT_S                                                                                    \
-	20.0 /* for a message that leaves by itself, and for "no" to hold so often in a row: */
+/* for a message that leaves by itself, and for "no" to hold so often in a row: */
+#define LIMIT_S 20.0
 #define LATE_US 100000
 #define IN_ROW 3
 #define SHORT_S 0.5 /* one that waits for its receiver can't end in any time */

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * Receives from any source and with any tag: right status, order per sender, and no user receive ever
- * takes a message of a collective.
+ * Receives from any source and with any tag: right status, order per sender, and no user receive
+ * ever takes a message of a collective.
  */
 #include "tests/mpi/check.h"
 

@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * One-sided communication: windows of all three kinds, put, get, accumulate, fetch-and-op and compare-and-swap by
- * all ways to synchronise, with the data checked. Argument "component": prints only by which
- * component of Open MPI. "threads": the same for a program whose threads may call MPI at the same
- * time. "tool": for one that begins with the tools' interface of MPI.
+ * One-sided communication: windows of all three kinds, put, get, accumulate, fetch-and-op and
+ * compare-and-swap by all ways to synchronise, with the data checked. Argument "component": prints
+ * only by which component of Open MPI. "threads": the same for a program whose threads may call MPI
+ * at the same time. "tool": for one that begins with the tools' interface of MPI.
  */
 #include "tests/mpi/check.h"
 

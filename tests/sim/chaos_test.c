@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Whole jobs under random networks and random events, hundreds of them: what no one thought of. Each run
- * has its own number; when one fails it is printed and SIM_RUN=n repeats that one alone.
+ * Whole jobs under random networks and random events, hundreds of them: what no one thought of.
+ * Each run has its own number; when one fails it is printed and SIM_RUN=n repeats that one alone.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Rounds of a flood: many nodes send small messages to one and wait for its answer, which it gives when it has all of
- * the round. Nodes look at their messages late, as ranks do that share cores with other programs. No round may stand
- * still for much longer than that takes.
+ * Rounds of a flood: many nodes send small messages to one and wait for its answer, which it gives
+ * when it has all of the round. Nodes look at their messages late, as ranks do that share cores
+ * with other programs. No round may stand still for much longer than that takes.
  */
 #include "tests/sim/sim.h"
 

@@ -92,7 +92,10 @@ static double read_time(double loss, uint32_t rails, bool is_write, uint32_t run
 	return time;
 }
 
-/* The median of several: one loss at a bad moment costs a timeout, which weighs much in a single one. */
+/*
+ * The median of several: one loss at a bad moment costs a timeout, which weighs much in a single
+ * one.
+ */
 static double usual_read_time(double loss, uint32_t rails, bool is_write)
 {
 	double times[RUNS];

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Jobs on hypercrossbars: ways over relays, shallow switches, relays and lines that die on the way. */
+/*
+ * Jobs on hypercrossbars: ways over relays, shallow switches, relays and lines that die on the way.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -367,8 +369,9 @@ TAP_TEST(hxb__process_dies_and_its_host_relays)
 /* ---- many to one ---- */
 
 /*
- * Sixteen come in by the receiver's last rail, all over the NIC of the host before it, which serves its own
- * frames and those it relays in turn: it has half of the link. Those equally far away get the same.
+ * Sixteen come in by the receiver's last rail, all over the NIC of the host before it, which serves
+ * its own frames and those it relays in turn: it has half of the link. Those equally far away get
+ * the same.
  */
 TAP_TEST(hxb__incast_fills_the_port_and_is_fair_at_equal_distance)
 {

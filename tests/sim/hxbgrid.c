@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * hxbgrid - coordinates, failures and their detection; see hxbgrid.h. A neighbour that died is believed to be
- * open until the time of detection has passed, and one that is back to be closed as long.
+ * hxbgrid - coordinates, failures and their detection; see hxbgrid.h. A neighbour that died is
+ * believed to be open until the time of detection has passed, and one that is back to be closed as
+ * long.
  */
 #include "tests/sim/hxbgrid.h"
 

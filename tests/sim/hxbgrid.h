@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hxbgrid - the geometry of a simulated hypercrossbar, what of it is broken, and what the hosts know of that.
- * Asks pm-ethernet's routing function; knows no frame and no queue.
+ * hxbgrid - the geometry of a simulated hypercrossbar, what of it is broken, and what the hosts
+ * know of that. Asks pm-ethernet's routing function; knows no frame and no queue.
  */
 #ifndef TESTS_SIM_HXBGRID_H
 #define TESTS_SIM_HXBGRID_H
@@ -34,8 +34,10 @@ void hxbgrid_fini(struct hxbgrid *grid);
 
 uint32_t hxbgrid_neighbour(const struct hxbgrid *grid, uint32_t host, uint32_t dim, uint32_t to);
 uint32_t hxbgrid_rails(const struct hxbgrid *grid, uint32_t host, uint32_t dst);
-/* The next hop of a frame of @src for @dst that is at @at, by what is known there now. *late is read and
- * written. 0, or -1: no way. */
+/*
+ * The next hop of a frame of @src for @dst that is at @at, by what is known there now. *late is
+ * read and written. 0, or -1: no way.
+ */
 int hxbgrid_route(const struct hxbgrid *grid, uint64_t now, uint32_t at, uint32_t src, uint32_t dst,
 		  uint32_t rail, uint32_t *late, uint32_t *ret_rail, uint32_t *ret_to);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * hxbnet - hosts, switches and the clock of a simulated hypercrossbar; see hxbnet.h. Knows packets as bytes
- * only. The grid's geometry and what is open is in hxbgrid.c.
+ * hxbnet - hosts, switches and the clock of a simulated hypercrossbar; see hxbnet.h. Knows packets
+ * as bytes only. The grid's geometry and what is open is in hxbgrid.c.
  */
 #include "tests/sim/hxbnet.h"
 
@@ -133,8 +133,10 @@ static void tell_room(struct hxbnet *net, uint32_t host)
 	net->ops.has_room(net->arg, host);
 }
 
-/* Bytes that the kernel counts for a frame: its data, headroom and shared part, rounded up to a power
- * of two, and a head. */
+/*
+ * Bytes that the kernel counts for a frame: its data, headroom and shared part, rounded up to a
+ * power of two, and a head.
+ */
 static uint32_t socket_bytes(const struct frame *frame)
 {
 	uint32_t need = frame->len + ETH_HEAD + 384, size = 512;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hxbnet - a hypercrossbar of hosts in virtual time: per host and rail a NIC, per axis-parallel line and lane a
- * switch with a finite queue before each output port (tail drop). Hosts pass on what is for others by the
- * routing function of pm-ethernet, as its kernel programs do: no process has a part in it. Everything
- * follows from one seed and the calls. To its users it is a packet device with the calls of simnet.
+ * hxbnet - a hypercrossbar of hosts in virtual time: per host and rail a NIC, per axis-parallel
+ * line and lane a switch with a finite queue before each output port (tail drop). Hosts pass on
+ * what is for others by the routing function of pm-ethernet, as its kernel programs do: no process
+ * has a part in it. Everything follows from one seed and the calls. To its users it is a packet
+ * device with the calls of simnet.
  *
  * A frame's way begins: posted -> the NIC's queue (a turn each for the host's own frames and for
  * those it relays) -> cable -> output port of the line's switch -> cable. There it is received, or
@@ -39,9 +40,9 @@ struct hxbnet_config {
 	uint32_t overhead_bytes; /* of a frame on the wire beside the packet */
 	uint32_t nic_packets;    /* own frames that a NIC holds before it says -EAGAIN */
 	/*
-	 * Bytes that a socket may have before the first switch, all rails together, as the kernel counts
-	 * them; 0 = no limit. The limit matters where there is no NIC in between, as in labs of namespaces.
-	 * Frames beyond the limit wait in a ring that holds ring_ahead of them.
+	 * Bytes that a socket may have before the first switch, all rails together, as the kernel
+	 * counts them; 0 = no limit. The limit matters where there is no NIC in between, as in labs
+	 * of namespaces. Frames beyond the limit wait in a ring that holds ring_ahead of them.
 	 */
 	uint32_t socket_bytes, ring_ahead;
 	uint32_t relay_packets; /* relayed frames that a NIC holds before it drops them */

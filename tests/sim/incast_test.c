@@ -33,8 +33,8 @@ static double loss(const struct sim *sim)
 }
 
 /*
- * All 64 stream messages at once into a queue of 44 packets. Most of the loss is the first moment, when
- * each may send its initial credit of 32 and nobody knows of the others.
+ * All 64 stream messages at once into a queue of 44 packets. Most of the loss is the first moment,
+ * when each may send its initial credit of 32 and nobody knows of the others.
  */
 TAP_TEST(incast__messages_through_a_shallow_queue)
 {

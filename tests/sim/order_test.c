@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Packets that come in another order, twice, or late: what rails of different speed do, and worse. */
+/*
+ * Packets that come in another order, twice, or late: what rails of different speed do, and worse.
+ */
 #include "tests/sim/sim.h"
 
 #define PERMUTED 7

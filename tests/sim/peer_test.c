@@ -116,8 +116,8 @@ TAP_TEST(peer__idle_for_an_hour)
 }
 
 /*
- * A node that waits for a computing peer may probe it all the time: the peer is not found dead, its rails
- * stay in use, and messages sent later still arrive.
+ * A node that waits for a computing peer may probe it all the time: the peer is not found dead, its
+ * rails stay in use, and messages sent later still arrive.
  */
 TAP_TEST(peer__probed_while_it_computes)
 {
@@ -181,8 +181,8 @@ static void patient_others(uint32_t node, struct chan_config *config)
 }
 
 /*
- * One node stands still for much longer than its own timeout, then goes on: it must not take the others
- * for dead, nor the others it. Its device queue overflowed meanwhile.
+ * One node stands still for much longer than its own timeout, then goes on: it must not take the
+ * others for dead, nor the others it. Its device queue overflowed meanwhile.
  */
 TAP_TEST(peer__one_node_paused_for_a_minute)
 {

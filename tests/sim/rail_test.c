@@ -172,14 +172,19 @@ TAP_TEST(rail__dies_under_a_read)
 	sim_destroy(sim);
 }
 
-/* Each of two rails that are cut at once must not wait for the other one to prove that the peer is there. */
+/*
+ * Each of two rails that are cut at once must not wait for the other one to prove that the peer is
+ * there.
+ */
 static void lose_two(uint32_t first, uint32_t second, uint32_t seed)
 {
 	struct sim_config config = sim_defaults(2, 4, seed);
 	struct sim *sim;
 	uint32_t rail;
 
-	/* a message alone goes by the fast ones, and so does the question whether the peer is there */
+	/*
+	 * a message alone goes by the fast ones, and so does the question whether the peer is there
+	 */
 	for (rail = 0; rail < 4; rail++)
 		config.net.rail[rail].rate = rail == first || rail == second ? GBIT : GBIT / 100;
 	sim = sim_create(&config);
@@ -202,7 +207,10 @@ TAP_TEST(rail__two_die_at_once)
 				lose_two(first, second, seed);
 }
 
-/* Node 1 has acked all, late, and its process is gone: node 0 has asked for the ack just before it came. */
+/*
+ * Node 1 has acked all, late, and its process is gone: node 0 has asked for the ack just before it
+ * came.
+ */
 struct gone {
 	bool is_gone;
 	uint32_t asked; /* packets of node 0 since then */
@@ -221,7 +229,10 @@ static void be_gone(void *arg, const struct simnet_transit *transit, struct simn
 	gone->asked += gone->is_gone;
 }
 
-/* A peer that owes nothing is not asked for its rails: the answer could only be that its process is gone. */
+/*
+ * A peer that owes nothing is not asked for its rails: the answer could only be that its process is
+ * gone.
+ */
 TAP_TEST(rail__none_is_asked_for_when_all_is_acked)
 {
 	struct sim_config config = sim_defaults(2, 2, 11);
@@ -287,8 +298,8 @@ TAP_TEST(rail__unequal_ones_share_by_speed)
 }
 
 /*
- * A loss in the first moments makes a rail look worthless, because an ack is late when little is in flight.
- * It must be tried again: each rail carries its part, whatever the beginning was.
+ * A loss in the first moments makes a rail look worthless, because an ack is late when little is in
+ * flight. It must be tried again: each rail carries its part, whatever the beginning was.
  */
 TAP_TEST(rail__bad_start_is_forgiven)
 {

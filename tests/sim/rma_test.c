@@ -116,7 +116,10 @@ TAP_TEST(rma__thousands_of_small_ones)
 
 #define WITHDRAWN_LEN 500000
 
-/* A transfer of WITHDRAWN_LEN bytes whose memory the target withdraws @delay steps after its start; over. */
+/*
+ * A transfer of WITHDRAWN_LEN bytes whose memory the target withdraws @delay steps after its start;
+ * over.
+ */
 static struct sim *withdraw_after(uint64_t delay, bool is_write, struct sim_region **ret_region,
 				  struct sim_op **ret_op)
 {
@@ -141,8 +144,8 @@ static struct sim *withdraw_after(uint64_t delay, bool is_write, struct sim_regi
 }
 
 /*
- * pmMUnlock in the middle of a read: it ends as refused, or is already complete; whatever the reader
- * got was the true contents. After it no byte of the memory is sent.
+ * pmMUnlock in the middle of a read: it ends as refused, or is already complete; whatever the
+ * reader got was the true contents. After it no byte of the memory is sent.
  */
 TAP_TEST(rma__withdrawn_while_it_is_read)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Quiesce, freeze and thaw in the middle of traffic: a new engine goes on where the old one stopped. */
+/*
+ * Quiesce, freeze and thaw in the middle of traffic: a new engine goes on where the old one
+ * stopped.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,7 +176,9 @@ TAP_TEST(thaw__unread_and_unsent_messages)
 	sim_destroy(sim);
 }
 
-/* A damaged blob is refused or taken, but never breaks the engine; a short one is always refused. */
+/*
+ * A damaged blob is refused or taken, but never breaks the engine; a short one is always refused.
+ */
 TAP_TEST(thaw__damaged_blobs)
 {
 	struct sim_config config = sim_defaults(2, 2, 32);

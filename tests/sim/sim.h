@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim - a job on the simulated network: one channel engine per node, an application on each that sends
- * numbered messages and one-sided operations, and the model they are checked against. After each step:
- * the engine's own invariants, no message doubled, lost, damaged or out of order per peer; at the
- * end every buffer is back. A run follows from its seed; time is virtual.
+ * sim - a job on the simulated network: one channel engine per node, an application on each that
+ * sends numbered messages and one-sided operations, and the model they are checked against. After
+ * each step: the engine's own invariants, no message doubled, lost, damaged or out of order per
+ * peer; at the end every buffer is back. A run follows from its seed; time is virtual.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -28,10 +28,14 @@ struct sim_op;
 struct sim_config {
 	struct simnet_config net;
 	struct hxbnet_config hxb; /* n_dims not 0: the network is this, made by sim_hxb */
-	struct chan_config chan; /* of every node; self, n_rails, regions and stats are set by sim */
+	/* of every node; self, n_rails, regions and stats are set by sim */
+	struct chan_config chan;
 	void (*transit)(void *arg, const struct simnet_transit *transit, struct simnet_fate *fate);
 	void *transit_arg;
-	/* All messages of a flow have come, or an operation is done: more may be ordered. May be NULL. */
+	/*
+	 * All messages of a flow have come, or an operation is done: more may be ordered. May be
+	 * NULL.
+	 */
 	void (*flow_done)(void *arg, struct sim_flow *flow);
 	void (*op_done)(void *arg, struct sim_op *op);
 	void *done_arg;
@@ -129,7 +133,9 @@ struct sim {
 
 /* Two or more nodes on rails of 1 Gbit/s, 20 us away, window 64; seed from tap_seed() and @salt. */
 struct sim_config sim_defaults(uint32_t nodes, uint32_t rails, uint64_t salt);
-/* The same engines on a hypercrossbar, a node per host; seed, rates and buffers are those of @hxb. */
+/*
+ * The same engines on a hypercrossbar, a node per host; seed, rates and buffers are those of @hxb.
+ */
 struct sim_config sim_hxb(const struct hxbnet_config *hxb);
 struct sim *sim_create(const struct sim_config *config);
 /* Checks that all buffers are back and the counters agree. */
@@ -140,7 +146,9 @@ struct sim_flow *sim_send(struct sim *sim, uint32_t src, uint32_t dst, uint32_t 
 			  uint32_t max);
 /* Exports memory of a node. */
 struct sim_region *sim_export(struct sim *sim, uint32_t node, uint64_t len);
-/* Exports memory of the caller, which may be shared by many nodes: its contents are not looked at. */
+/*
+ * Exports memory of the caller, which may be shared by many nodes: its contents are not looked at.
+ */
 struct sim_region *sim_export_at(struct sim *sim, uint32_t node, uint8_t *mem, uint64_t len);
 /* Withdraws it as pmMUnlock does; the memory is overwritten at once. */
 void sim_withdraw(struct sim *sim, struct sim_region *region);
@@ -173,8 +181,10 @@ void sim_kill(struct sim *sim, uint32_t node);
 void sim_carrier(struct sim *sim, uint32_t node, uint32_t rail, bool is_up);
 /* Saves the quiet engine of a node and goes on with a new one. 0 or -errno of chan_freeze/thaw. */
 int sim_replace(struct sim *sim, uint32_t node);
-/* Gives the node a new engine from a saved state; the old one stays the caller's. If the state is refused
- * the node keeps the old one. */
+/*
+ * Gives the node a new engine from a saved state; the old one stays the caller's. If the state is
+ * refused the node keeps the old one.
+ */
 int sim_replace_with(struct sim *sim, uint32_t node, const void *blob, size_t len);
 /* Serves a node now: the test changed something there. */
 void sim_touch(struct sim *sim, uint32_t node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simdue - which nodes of a simulated job have to be served, and when the next one has to be. It does
- * not know how a node is served. An event costs the same with two nodes and with thousands.
+ * simdue - which nodes of a simulated job have to be served, and when the next one has to be. It
+ * does not know how a node is served. An event costs the same with two nodes and with thousands.
  */
 #ifndef TESTS_SIM_SIMDUE_H
 #define TESTS_SIM_SIMDUE_H
@@ -29,8 +29,10 @@ void simdue_mark(struct simdue *due, uint32_t node);
 void simdue_set(struct simdue *due, uint32_t node, uint64_t time);
 /* When the next node has to be served: 0 = one is marked, UINT64_MAX = none has to. */
 uint64_t simdue_next(const struct simdue *due);
-/* The nodes that are marked or whose time has come, in order of their numbers; they are marked no more.
- * Valid until the next call. Gives their count. */
+/*
+ * The nodes that are marked or whose time has come, in order of their numbers; they are marked no
+ * more. Valid until the next call. Gives their count.
+ */
 uint32_t simdue_take(struct simdue *due, uint64_t now, const uint32_t **ret_nodes);
 
 #endif

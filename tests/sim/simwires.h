@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simwires - the network below a simulated job, one of two: flat (simnet) or a hypercrossbar (hxbnet).
- * sim.c calls through here the functions that both networks have; tests call the network that they use.
+ * simwires - the network below a simulated job, one of two: flat (simnet) or a hypercrossbar
+ * (hxbnet). sim.c calls through here the functions that both networks have; tests call the network
+ * that they use.
  */
 #ifndef TESTS_SIM_SIMWIRES_H
 #define TESTS_SIM_SIMWIRES_H

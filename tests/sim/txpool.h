@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * txpool - transmit buffers of many simulated hosts. Each may have as many as a device's pool holds, but memory
- * is shared: only few hosts have many at a time. Breaking the rules of `busy` fails the test.
+ * txpool - transmit buffers of many simulated hosts. Each may have as many as a device's pool
+ * holds, but memory is shared: only few hosts have many at a time. Breaking the rules of `busy`
+ * fails the test.
  */
 #ifndef TESTS_SIM_TXPOOL_H
 #define TESTS_SIM_TXPOOL_H

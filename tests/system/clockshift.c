@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * clockshift - preloaded into a daemon, it sets the clock of that daemon alone: CLOCK_REALTIME is off by as many
- * nanoseconds as the file $CLOCKSHIFT says, in eight bytes, and somebody may write others at any time. All that the
- * daemons, libev and munged ask for the time of day is here, and the futex that waits for a moment of it, as the
- * kernel wakes that one when a clock is set.
+ * clockshift - preloaded into a daemon, it sets the clock of that daemon alone. CLOCK_REALTIME is
+ * off by as many nanoseconds as the file $CLOCKSHIFT says, in eight bytes, and somebody may write
+ * others at any time. All calls by which daemons, libev and munged ask for the time are here. So is
+ * the futex that waits for a moment of it: the kernel wakes that one when a clock is set.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -77,7 +77,10 @@ time_t time(time_t *ret)
 	return now;
 }
 
-/* The kernel's clock is the real one: as long as the moment lies ahead on ours it is asked for a short while. */
+/*
+ * The kernel's clock is the real one: as long as the moment lies ahead on ours it is asked for a
+ * short while.
+ */
 static long wait_for(long (*next)(long, ...), const long a[6])
 {
 	const struct timespec *until = (const struct timespec *)a[3];

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scrun, scout and the tools against a scored or a scnoded that lies: no word of theirs commands a terminal, nothing
-that they say makes a program fail, hang or grow, and each ends with one clear line. TAP. Needs root and munged."""
+"""scrun, scout and the tools against a scored or a scnoded that lies. No word of theirs commands a terminal, and
+nothing that they say makes a program fail, hang or grow. Each ends with one clear line. TAP. Needs root and munged."""
 import contextlib
 import json
 import os

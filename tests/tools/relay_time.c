@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * relay_time - what the kernel program of a NIC takes for a frame, by the kernel's own test run. Prints one JSON
- * object: for each case the median, the least and the most ns of a run over many calls, which take turns.
+ * relay_time - what the kernel program of a NIC takes for a frame, by the kernel's own test run.
+ * Prints one JSON object: for each case the median, the least and the most ns of a run over many
+ * calls, which take turns.
  *
  *	relay_time [CALLS]		(root)
  *
@@ -10,8 +11,9 @@
  *	relayed_trunk	the same with two rails of each dimension, by the sender's choice
  *	dropped		one that has passed as many relays as it may
  *
- * A call runs on one frame many times, so the next hop has the address of our NIC: what was relayed can be
- * relayed again. Exit status: 0, 1 a run did not do what its case says, 77 it cannot run here.
+ * A call runs on one frame many times, so the next hop has the address of our NIC: what was relayed
+ * can be relayed again. Exit status: 0, 1 a run did not do what its case says, 77 it cannot run
+ * here.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * route_table - all ways of a full grid with things broken in it, as text, so that other programs that know
- * the routes can be compared with the kernel's function.
+ * route_table - all ways of a full grid with things broken in it, as text, so that other programs
+ * that know the routes can be compared with the kernel's function.
  *
- *	route_table DIMS LANES [--lane N] [--dead-host ID] [--dead-nic ID:RAIL] [--dead-line RAIL:ID]
+ *	route_table DIMS LANES [--lane N] [--dead-host ID] [--dead-nic ID:RAIL]
+ *		    [--dead-line RAIL:ID]
  *
- * DIMS as 3x3x2; LANES of all dimensions, or of each as 2,1,1. The sender chooses lane N (default 0). Hosts and
- * rails are numbered as grids.h says; a line is named by its rail and any host on it. One line per ordered
- * pair: "SRC DST: HOST/RAIL HOST/RAIL/LATE DST", the last part only when it is not 0, or "SRC DST: none".
+ * DIMS as 3x3x2; LANES of all dimensions, or of each as 2,1,1. The sender chooses lane N (default
+ * 0). Hosts and rails are numbered as grids.h says; a line is named by its rail and any host on it.
+ * One line per ordered pair: "SRC DST: HOST/RAIL HOST/RAIL/LATE DST", the last part only when it is
+ * not 0, or "SRC DST: none".
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * verbs_cost - does one thing over verbs so many times, for callgrind to count. Two contexts of this process talk by
- * the fake provider of the unit tests, which delivers at once: no call ever finds nothing to do.
+ * verbs_cost - does one thing over verbs so many times, for callgrind to count. Two contexts of
+ * this process talk by the fake provider of the unit tests, which delivers at once: no call ever
+ * finds nothing to do.
  *
  *	verbs_cost CASE BYTES COUNT
  *

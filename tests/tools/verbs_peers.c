@@ -84,8 +84,8 @@ static bool send(struct node *from, struct pm_link_peer *to)
 }
 
 /*
- * Until @at has taken a message. @other is looked at as well, and the @n first links in turn: they have nothing to
- * take, but their connections are closed for others.
+ * Until @at has taken a message. @other is looked at as well, and the @n first links in turn: they
+ * have nothing to take, but their connections are closed for others.
  */
 static bool receive(struct node *at, struct node *other, uint32_t n)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * boot - how the processes of a job find each other before PM runs between them: who am I, how many are
- * we, the job's key, everybody's address. One interface, three ways: PMIx (mpirun, scrun, srun, ...), a
- * TCP connection between two programs started by hand, or a process alone. Moves a few hundred bytes
- * per process; knows no context. Every wait has a time limit.
+ * boot - how the processes of a job find each other before PM runs between them: who am I, how many
+ * are we, the job's key, everybody's address. One interface, three ways: PMIx (mpirun, scrun, srun,
+ * ...), a TCP connection between two programs started by hand, or a process alone. Moves a few
+ * hundred bytes per process; knows no context. Every wait has a time limit.
  */
 #ifndef TOOLS_BOOT_H
 #define TOOLS_BOOT_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * boot_pmix - a client of the PMIx server that started us. Rank 0 draws the job's key; after a first
- * fence all have it, after a second one all addresses are known to the servers, and each is fetched
- * when its node is first contacted. PMIx's thread only posts that a fence is over.
+ * boot_pmix - a client of the PMIx server that started us. Rank 0 draws the job's key; after a
+ * first fence all have it, after a second one all addresses are known to the servers, and each is
+ * fetched when its node is first contacted. PMIx's thread only posts that a fence is over.
  */
 #include <errno.h>
 #include <pmix.h>
@@ -112,8 +112,8 @@ static int get_bytes(const pmix_proc_t *proc, const char *name, void *buf, size_
 }
 
 /*
- * Servers need not honour a time limit, so we have our own. Static: an answer that comes after we gave
- * up still finds its place.
+ * Servers need not honour a time limit, so we have our own. Static: an answer that comes after we
+ * gave up still finds its place.
  */
 static struct {
 	sem_t came;
@@ -198,7 +198,9 @@ static bool is_gone(struct boot *boot, uint32_t node)
 
 static void close_client(struct boot *boot, bool is_clean)
 {
-	/* Without it the server takes our end for a crash, which is right when the job went wrong. */
+	/*
+	 * Without it the server takes our end for a crash, which is right when the job went wrong.
+	 */
 	if (is_clean)
 		PMIx_Finalize(NULL, 0);
 	free(boot);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exchange - whom a node of a job talks to in a regular pattern, and whose turn it is. In each step every partner
- * gets one thing; one that has no room is tried again while the others go on. Pure: sends nothing.
+ * exchange - whom a node of a job talks to in a regular pattern, and whose turn it is. In each step
+ * every partner gets one thing; one that has no room is tried again while the others go on. Pure:
+ * sends nothing.
  *
  *   all-to-all   all others, beginning with the next node, so that not all talk to the same one
  *   neighbours   in a grid of nodes whose ends are joined, both ways along every dimension

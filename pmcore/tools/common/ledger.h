@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ledger - which datagrams of one sender have come, by their numbers 0, 1, 2, ...: finds loss, duplicates
- * and wrong order. Pure. A number that is skipped counts as missing until it comes after all; then it
- * is late. Numbers further back than LEDGER_BACK cannot be told from duplicates.
+ * ledger - which datagrams of one sender have come, by their numbers 0, 1, 2, ...: finds loss,
+ * duplicates and wrong order. Pure. A number that is skipped counts as missing until it comes after
+ * all; then it is late. Numbers further back than LEDGER_BACK cannot be told from duplicates.
  */
 #ifndef TOOLS_LEDGER_H
 #define TOOLS_LEDGER_H

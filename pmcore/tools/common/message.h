@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * message - what a tool says to its user on standard error, and the exit codes of all tools. Knows no
- * test and no context. Inside the tools a function that fails has said so and returns -errno;
+ * message - what a tool says to its user on standard error, and the exit codes of all tools. Knows
+ * no test and no context. Inside the tools a function that fails has said so and returns -errno;
  * message_exit_code turns that into the code of the process.
  */
 #ifndef TOOLS_MESSAGE_H
@@ -32,8 +32,8 @@ void message_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2))
 void message_progress_end(void);
 
 /*
- * -EINTR: interrupted. -EBADMSG, -EILSEQ, -EACCES (a one-sided operation was refused): data. -EPIPE, -ETIMEDOUT, -ECONNRESET, -ECONNREFUSED, -EHOSTUNREACH:
- * lost. 0: ok. Others: usage.
+ * -EINTR: interrupted. -EBADMSG, -EILSEQ, -EACCES (a one-sided operation was refused): data.
+ * -EPIPE, -ETIMEDOUT, -ECONNRESET, -ECONNREFUSED, -EHOSTUNREACH: lost. 0: ok. Others: usage.
  */
 int message_exit_code(int rc);
 

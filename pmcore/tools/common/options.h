@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options - command lines: one table per tool gives parsing, defaults' help and error sentences; and the
- * readers of numbers with units and of lists of sizes. Prints nothing: an error is a sentence.
+ * options - command lines: one table per tool gives parsing, defaults' help and error sentences;
+ * and the readers of numbers with units and of lists of sizes. Prints nothing: an error is a
+ * sentence.
  */
 #ifndef TOOLS_OPTIONS_H
 #define TOOLS_OPTIONS_H
@@ -49,8 +50,8 @@ struct option_sizes {
 
 /*
  * Sets the fields of @into from argv; words that are no option are moved to the front of @argv and
- * counted in *@ret_n_words (argv[0] left out: they start at argv[1]). 0, or -EINVAL with a sentence in
- * @why. "--help" and "--version" are the caller's: -ECANCELED with the word in @why.
+ * counted in *@ret_n_words (argv[0] left out: they start at argv[1]). 0, or -EINVAL with a sentence
+ * in @why. "--help" and "--version" are the caller's: -ECANCELED with the word in @why.
  */
 int options_parse(const struct option_spec *specs, void *into, int argc, char **argv,
 		  int *ret_n_words, char *why);

@@ -93,8 +93,8 @@ int session_meet_peer(struct session *session)
 }
 
 /*
- * Messages that still wait for room of a peer must leave before all is stopped. The peer may end first, and its last
- * acknowledgement may be lost: that is no failure of the test.
+ * Messages that still wait for room of a peer must leave before all is stopped. The peer may end
+ * first, and its last acknowledgement may be lost: that is no failure of the test.
  */
 static void deliver(struct session *session)
 {

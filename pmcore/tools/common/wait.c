@@ -50,7 +50,10 @@ static void yield(struct wait *wait, uint64_t now)
 	wait->is_shared = clock_monotonic_ns() - now >= LONG_YIELD_NS;
 }
 
-/* Until a packet comes in, which may be the acknowledgement that makes room; without spinning before, as pmWait. */
+/*
+ * Until a packet comes in, which may be the acknowledgement that makes room; without spinning
+ * before, as pmWait.
+ */
 static void sleep_at_once(pmContext ctx, int most_ms)
 {
 	struct pollfd pfd = {.events = POLLIN};

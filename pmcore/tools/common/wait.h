@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait - what a loop over PM calls does while nothing happens: poll on, give the core away, sleep; and
- * when to stop: a signal, a node that is gone, a time limit. Costs the busy path one store.
+ * wait - what a loop over PM calls does while nothing happens: poll on, give the core away, sleep;
+ * and when to stop: a signal, a node that is gone, a time limit. Costs the busy path one store.
  *
  *   SPIN --20 us--> YIELD --100 us--> SLEEP    each success starts again at SPIN
  *
- * A yield that takes long has let somebody else run: cores are shared, then every idle poll yields. Programs
- * that measure may ask for polling or sleeping alone.
+ * A yield that takes long has let somebody else run: cores are shared, then every idle poll yields.
+ * Programs that measure may ask for polling or sleeping alone.
  */
 #ifndef TOOLS_WAIT_H
 #define TOOLS_WAIT_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sample - the counters of all contexts of the host at one time, and what changed since another time. */
+/*
+ * sample - the counters of all contexts of the host at one time, and what changed since another
+ * time.
+ */
 #ifndef PMSTAT_SAMPLE_H
 #define PMSTAT_SAMPLE_H
 
@@ -9,7 +12,9 @@
 
 #include "pmcore/util/stats.h"
 
-/* Contexts of one sample. A host has some hundred, but anybody may put there what looks like one. */
+/*
+ * Contexts of one sample. A host has some hundred, but anybody may put there what looks like one.
+ */
 #define SAMPLE_MAX 8192
 
 /* Zeroed is empty. */
@@ -44,8 +49,8 @@ extern const struct sample_field sample_rail_fields[];
 /* The counter @offset bytes into @base; 0 when @base is NULL. */
 uint64_t sample_value(const void *base, size_t offset);
 /*
- * The number to show for a counter: with @seconds 0 its value, else its growth per second since @before
- * (NULL: since zero); levels are shown as they are.
+ * The number to show for a counter: with @seconds 0 its value, else its growth per second since
+ * @before (NULL: since zero); levels are shown as they are.
  */
 double sample_shown(const struct sample_field *field, const void *now, const void *before,
 		    double seconds);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command - what node 0 tells node 1 to do, and its answers: datagrams of one fixed layout between the
- * messages of the tests. PM's order makes them enough. Both nodes run on like machines of the same
- * release (boot checks it); the magic finds out when not.
+ * command - what node 0 tells node 1 to do, and its answers: datagrams of one fixed layout between
+ * the messages of the tests. PM's order makes them enough. Both nodes run on like machines of the
+ * same release (boot checks it); the magic finds out when not.
  */
 #ifndef PMTEST_COMMAND_H
 #define PMTEST_COMMAND_H

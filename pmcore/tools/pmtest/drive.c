@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * drive - the passes of each test and size: one that verifies every message, some that warm up and find
- * out how many messages fill the time, one that measures.
+ * drive - the passes of each test and size: one that verifies every message, some that warm up and
+ * find out how many messages fill the time, one that measures.
  */
 #include "pmcore/tools/pmtest/drive.h"
 
@@ -56,8 +56,8 @@ static double per_second(const struct pass *pass)
 }
 
 /*
- * Passes of growing length until one of them lasts, and one more of that length: a hiccup in one must
- * not be taken for the speed. Finds the number of messages per second.
+ * Passes of growing length until one of them lasts, and one more of that length: a hiccup in one
+ * must not be taken for the speed. Finds the number of messages per second.
  */
 static int warm_up(struct session *s, const struct plan *plan, struct pass *pass, double *ret_per_s)
 {

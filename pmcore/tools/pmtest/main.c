@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* pmtest - measures PM between two nodes. Finds out how it was started; node 0 drives, node 1 obeys. */
+/*
+ * pmtest - measures PM between two nodes. Finds out how it was started; node 0 drives, node 1
+ * obeys.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

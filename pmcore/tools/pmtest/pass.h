@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pass - one run of one test over a number of messages, as node 0 drives it: to verify, to warm up or to
- * measure. Alone, the node plays both parts.
+ * pass - one run of one test over a number of messages, as node 0 drives it: to verify, to warm up
+ * or to measure. Alone, the node plays both parts.
  */
 #ifndef PMTEST_PASS_H
 #define PMTEST_PASS_H

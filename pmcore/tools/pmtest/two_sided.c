@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * two_sided - node 0's part of latency, bandwidth, bidirectional and rate. The clock is read once per
- * batch. A measuring pass sends the same data again and again, and what came last is verified after
- * the clock was stopped; a checked pass verifies every message.
+ * two_sided - node 0's part of latency, bandwidth, bidirectional and rate. The clock is read once
+ * per batch. A measuring pass sends the same data again and again, and what came last is verified
+ * after the clock was stopped; a checked pass verifies every message.
  */
 #include <errno.h>
 #include <string.h>

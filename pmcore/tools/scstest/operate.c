@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * operate - reads of the other nodes' source, whose contents are known, and writes to our place at them.
- * There is one write per node at a time: the place is free again when the other node has verified it.
+ * operate - reads of the other nodes' source, whose contents are known, and writes to our place at
+ * them. There is one write per node at a time: the place is free again when the other node has
+ * verified it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -141,7 +142,10 @@ static void verify_read(struct stress *st, const struct operation *op)
 			      op->size, op->node, fault.offset, fault.expected, fault.got);
 }
 
-/* Its data were damaged on the way: nothing else asks for what is not there. One more fault, and others may follow. */
+/*
+ * Its data were damaged on the way: nothing else asks for what is not there. One more fault, and
+ * others may follow.
+ */
 static void note_refused(struct stress *st, const struct operation *op)
 {
 	struct peer *peer = &st->peers[op->node];

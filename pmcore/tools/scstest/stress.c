@@ -210,8 +210,8 @@ static int round_of(struct stress *st, enum phase phase)
 }
 
 /*
- * A damaged message may be one that a node waits for: after damage no node waits for long. Node 0 gives up first: it
- * has the result, and a node that ends with a failure ends the others too.
+ * A damaged message may be one that a node waits for: after damage no node waits for long. Node 0
+ * gives up first: it has the result, and a node that ends with a failure ends the others too.
  */
 static void lose_patience(const struct stress *st)
 {
@@ -315,7 +315,10 @@ int stress_run(struct session *session, const struct settings *settings)
 		rc = loop(&st, start);
 		report(&st, start, rc == 0);
 	}
-	/* A node may wait in vain, or lose others, because of what went wrong; then the others are not waited for. */
+	/*
+	 * A node may wait in vain, or lose others, because of what went wrong; then the others are
+	 * not waited for.
+	 */
 	if ((!rc || message_exit_code(rc) == MESSAGE_LOST) && !is_clean(&st))
 		rc = rc ? -EILSEQ : -EBADMSG;
 	operate_close(&st);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stress - one node's state. Nothing here waits: what PM has no room for is owed and tried again, so a node
- * that does not answer never keeps the others from talking. The parts:
+ * stress - one node's state. Nothing here waits: what PM has no room for is owed and tried again,
+ * so a node that does not answer never keeps the others from talking. The parts:
  *
  *   stress.c   the loop: arrivals, ends of operations, debts, new operations; the end; the watchdog
  *   send.c     datagrams and debts     arrive.c   what comes in     operate.c   reads and writes

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ask - a question of a rank here that the root answers (publish, lookup, unpublish, spawn). Tickets tell the
- * answers apart.
+ * ask - a question of a rank here that the root answers (publish, lookup, unpublish, spawn).
+ * Tickets tell the answers apart.
  */
 #ifndef SCHEDULER_SCSTEPD_PMIX_ASK_H
 #define SCHEDULER_SCSTEPD_PMIX_ASK_H

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * debug - ranks of a job that is debugged wait in PMIx_Init, as nspace.c has told them to, for an event. A rank that
- * waits before the release hears it with all others, one that comes later gets an event of its own.
+ * debug - ranks of a job that is debugged wait in PMIx_Init, as nspace.c has told them to, for an
+ * event. A rank that waits before the release hears it with all others, one that comes later gets
+ * an event of its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -73,8 +74,9 @@ static void is_waiting(size_t registration, pmix_status_t code, const pmix_proc_
 }
 
 /*
- * By a handler, for PMIx 4.2 and 5.0 keep events of this range from the upcall that all others take. With 4.2 a rank
- * that comes late finds the release among its server's old events, with 5.0 it does not.
+ * By a handler, for PMIx 4.2 and 5.0 keep events of this range from the upcall that all others
+ * take. With 4.2 a rank that comes late finds the release among its server's old events, with 5.0
+ * it does not.
  */
 pmix_status_t debug_listen(void)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * dmodex - what one rank of another host has put is fetched from that host's server. Tickets tell the answers apart.
+ * dmodex - what one rank of another host has put is fetched from that host's server. Tickets tell
+ * the answers apart.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * event - what happens to ranks: they come, finish, abort, and tell each other events. Events go to the root, who
- * tells all hosts.
+ * event - what happens to ranks: they come, finish, abort, and tell each other events. Events go to
+ * the root, who tells all hosts.
  */
 #include <stdio.h>
 #include <stdlib.h>

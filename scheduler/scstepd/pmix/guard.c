@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * guard - see guard.h. PMIx has no hook between accept() and the first bytes of a client, so that accept() itself is
- * ours: the linker takes it before the C library's for all of this program. The kernel's socket diagnosis knows who
- * made the other end, which is on this host, too.
+ * guard - see guard.h. PMIx has no hook between accept() and the first bytes of a client, so that
+ * accept() itself is ours: the linker takes it before the C library's for all of this program. The
+ * kernel's socket diagnosis knows who made the other end, which is on this host, too.
  */
 #include "scheduler/scstepd/pmix/guard.h"
 
@@ -53,7 +53,10 @@ static bool identify(int fd, struct inet_diag_req_v2 *request)
 	return true;
 }
 
-/* The socket's owner. False: there is no such socket, or its process has closed it: the kernel then says root. */
+/*
+ * The socket's owner. False: there is no such socket, or its process has closed it: the kernel then
+ * says root.
+ */
 static bool find_owner(const struct inet_diag_req_v2 *request, uid_t *uid)
 {
 	struct {

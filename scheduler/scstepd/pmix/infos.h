@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * infos - an array of pmix_info_t that grows. A failure is remembered and asked for once, at the end.
+ * infos - an array of pmix_info_t that grows. A failure is remembered and asked for once, at the
+ * end.
  */
 #ifndef SCHEDULER_SCSTEPD_PMIX_INFOS_H
 #define SCHEDULER_SCSTEPD_PMIX_INFOS_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * nspace - the keys, in the order of the PMIx standard: of the job, its hosts, its programs, its ranks.
+ * nspace - the keys, in the order of the PMIx standard: of the job, its hosts, its programs, its
+ * ranks.
  */
 #include "scheduler/scstepd/pmix/nspace.h"
 
@@ -17,8 +18,8 @@
 #include "scheduler/scstepd/pmix/server.h"
 #include "scheduler/scstepd/rankenv.h"
 
-#define KEY_COORDS                                                                                 \
-	"openscore.coords" /* of each rank: where its host stands in a hypercrossbar, "3,0,1" */
+/* of each rank: where its host stands in a hypercrossbar, "3,0,1" */
+#define KEY_COORDS "openscore.coords"
 
 /* A list in text, from one call per host or rank. */
 struct text {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * publish - names that ranks give to data, kept by the root for the whole job. Values travel packed by PMIx and are
- * never opened on the way. A lookup that waits is answered when the last of its keys is there.
+ * publish - names that ranks give to data, kept by the root for the whole job. Values travel packed
+ * by PMIx and are never opened on the way. A lookup that waits is answered when the last of its
+ * keys is there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -291,8 +292,7 @@ static void answer_lookup(struct step *step, size_t host, uint64_t ticket, const
 
 	PMIX_PDATA_CREATE(found, json_array_size(keys) + 1);
 	PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
-	json_array_foreach(keys, i, key)
-	{
+	json_array_foreach(keys, i, key) {
 		struct kept **at = find(json_string_value(key)), *kept = *at;
 
 		if (!found || !kept)
@@ -324,7 +324,9 @@ static bool are_there(const json_t *keys)
 	size_t i;
 	json_t *key;
 
-	json_array_foreach(keys, i, key) if (!*find(json_string_value(key))) return false;
+	json_array_foreach(keys, i, key)
+		if (!*find(json_string_value(key)))
+			return false;
 	return true;
 }
 
@@ -413,7 +415,9 @@ static bool are_words(const json_t *keys)
 	size_t i;
 	json_t *key;
 
-	json_array_foreach(keys, i, key) if (!json_is_string(key)) return false;
+	json_array_foreach(keys, i, key)
+		if (!json_is_string(key))
+			return false;
 	return true;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * query - questions about the job that are answered here, and the two requests that need no answer of others: job
- * control and log.
+ * query - questions about the job that are answered here, and the two requests that need no answer
+ * of others: job control and log.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -95,8 +95,7 @@ static void add_all_processes(struct step *step, const json_t *told, const char 
 		answer->is_broken = true;
 		return;
 	}
-	json_array_foreach(told, i, process)
-	{
+	json_array_foreach(told, i, process) {
 		size_t host = (size_t)json_integer_value(json_object_get(process, "host"));
 		const char *path = json_string_value(json_object_get(process, "executable"));
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * server - PMIx_server_init() in a thread, and the table of upcalls. Static, for PMIx has one server per process
- * and gives its upcalls no pointer of ours.
+ * server - PMIx_server_init() in a thread, and the table of upcalls. Static, for PMIx has one
+ * server per process and gives its upcalls no pointer of ours.
  */
 #include "scheduler/scstepd/pmix/server.h"
 
@@ -65,8 +65,8 @@ static void opened(void *arg)
 }
 
 /*
- * PMIx uses our topology instead of reading the machine once more, which takes longer than all the rest. It is put in
- * by hand, for PMIx's own loader would copy it.
+ * PMIx uses our topology instead of reading the machine once more, which takes longer than all the
+ * rest. It is put in by hand, for PMIx's own loader would copy it.
  */
 static void share_topology(struct step *step, struct infos *infos)
 {

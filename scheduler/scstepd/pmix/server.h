@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server - the PMIx server of the ranks here: its life, and the table of upcalls. Opening takes some 30 ms and is
- * done by a thread of its own; course_served() tells when it is up.
+ * server - the PMIx server of the ranks here: its life, and the table of upcalls. Opening takes
+ * some 30 ms and is done by a thread of its own; course_served() tells when it is up.
  */
 #ifndef SCHEDULER_SCSTEPD_PMIX_SERVER_H
 #define SCHEDULER_SCSTEPD_PMIX_SERVER_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* server_step - the step that PMIx's server serves, and what its upcalls need: our numbers of processes, PMIx's errors. */
+/*
+ * server_step - the step that PMIx's server serves, and what its upcalls need: our numbers of
+ * processes, PMIx's errors.
+ */
 #include <errno.h>
 
 #include "scheduler/scstepd/pmix/server.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * shift - a list under a mutex and an ev_async. Static, for PMIx's upcalls carry no pointer of ours.
+ * shift - a list under a mutex and an ev_async. Static, for PMIx's upcalls carry no pointer of
+ * ours.
  */
 #include "scheduler/scstepd/pmix/shift.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * spawn - a rank's call for more processes, as a question to the root. The programs are listed as world_plan() of
- * world.h wants them.
+ * spawn - a rank's call for more processes, as a question to the root. The programs are listed as
+ * world_plan() of world.h wants them.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * upcalls - what the files of this directory put into PMIx's table of callbacks, and what they are told by the
- * tree. Upcalls run in PMIx's thread: they copy, post and return. Everything else runs in the loop.
+ * upcalls - what the files of this directory put into PMIx's table of callbacks, and what they are
+ * told by the tree. Upcalls run in PMIx's thread: they copy, post and return. Everything else runs
+ * in the loop.
  */
 #ifndef SCHEDULER_SCSTEPD_PMIX_UPCALLS_H
 #define SCHEDULER_SCSTEPD_PMIX_UPCALLS_H
@@ -62,7 +63,10 @@ pmix_status_t notify_upcall(pmix_status_t code, const pmix_proc_t *source, pmix_
 void event_told(struct step *step, const json_t *head, const char *body, size_t size);
 
 /* debug.c */
-/* Has ranks that wait for their debugger say so; once, before there are any. Waits for PMIx's thread. */
+/*
+ * Has ranks that wait for their debugger say so; once, before there are any. Waits for PMIx's
+ * thread.
+ */
 pmix_status_t debug_listen(void);
 /* The debugger has seen the ranks. Twice is fine. */
 void debug_release(const struct step *step);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * design - what a way of sending messages has to offer: three calls, and its steps told to a stop watch.
- * Each design moves the bytes of one message at a time, in order and without loss, which a veth with
- * enough room at both ends does by itself.
+ * design - what a way of sending messages has to offer: three calls, and its steps told to a stop
+ * watch. Each design moves the bytes of one message at a time, in order and without loss, which a
+ * veth with enough room at both ends does by itself.
  */
 #ifndef TESTS_BENCH_DESIGNS_DESIGN_H
 #define TESTS_BENCH_DESIGNS_DESIGN_H
@@ -16,13 +16,17 @@
 
 #define MESSAGE_MAX (1 << 20) /* bytes */
 
-/* The steps of a rank with a message, as the program sees them. A call that blocks is a step as a whole. */
+/*
+ * The steps of a rank with a message, as the program sees them. A call that blocks is a step as a
+ * whole.
+ */
 enum step {
-	STEP_BUILD,   /* data copied into frames or buffers of the library, by the program */
-	STEP_SEND,    /* the calls that send */
-	STEP_WAIT,    /* looked, and found nothing */
-	STEP_RECEIVE, /* the call that brought data; with a call that blocks: also the sleep in it */
-	STEP_UNPACK,  /* data copied into place by the program */
+	STEP_BUILD, /* data copied into frames or buffers of the library, by the program */
+	STEP_SEND,  /* the calls that send */
+	STEP_WAIT,  /* looked, and found nothing */
+	/* the call that brought data; with a call that blocks: also the sleep in it */
+	STEP_RECEIVE,
+	STEP_UNPACK, /* data copied into place by the program */
 	STEPS
 };
 
@@ -53,7 +57,10 @@ struct design {
 	void (*send)(struct end *end, const unsigned char *data, size_t bytes);
 	/* Copies the next bytes of the message to @to, at most @room; their number, 0: none yet. */
 	size_t (*take)(struct end *end, unsigned char *to, size_t room);
-	/* Until all of it has left: from then on the rank may do something else. NULL: it has when send() returns. */
+	/*
+	 * Until all of it has left: from then on the rank may do something else. NULL: it has when
+	 * send() returns.
+	 */
 	void (*settle)(struct end *end);
 	/* Frees what would outlive the process; NULL: nothing does. */
 	void (*close)(struct end *end);

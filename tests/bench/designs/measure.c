@@ -15,7 +15,10 @@
 
 static unsigned char *pattern, *out, *in;
 
-/* Use by both ranks since a moment: processor time in us, looks that found nothing, ns of each step. */
+/*
+ * Use by both ranks since a moment: processor time in us, looks that found nothing, ns of each
+ * step.
+ */
 struct used {
 	double user_us, kernel_us;
 	uint64_t idle;

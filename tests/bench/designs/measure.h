@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * measure - one ping-pong of one size: checked data, batches, processor time, steps, and the JSON line that
- * rank 0 prints.
+ * measure - one ping-pong of one size: checked data, batches, processor time, steps, and the JSON
+ * line that rank 0 prints.
  */
 #ifndef TESTS_BENCH_DESIGNS_MEASURE_H
 #define TESTS_BENCH_DESIGNS_MEASURE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meet - how the two ranks of a measurement find each other: a page of memory that both map from one
- * file. Owns meetings, the exchange of addresses, the probe of the cache line time, and the end of the
- * program by a failure, which ends the other rank as well. Knows nothing of what is measured.
+ * meet - how the two ranks of a measurement find each other: a page of memory that both map from
+ * one file. Owns meetings, the exchange of addresses, the probe of the cache line time, and the end
+ * of the program by a failure, which ends the other rank as well. Knows nothing of what is
+ * measured.
  */
 #ifndef TESTS_BENCH_DESIGNS_MEET_H
 #define TESTS_BENCH_DESIGNS_MEET_H
@@ -28,7 +29,9 @@ uint64_t meet_pause(uint64_t most_ns);
 /* Both ranks get the number that rank 0 gives. */
 uint64_t meet_tell(uint64_t what);
 
-/* Gives the other rank @len bytes and gets as many as it gave, at most MEET_BLOB_MAX; their number. */
+/*
+ * Gives the other rank @len bytes and gets as many as it gave, at most MEET_BLOB_MAX; their number.
+ */
 size_t meet_exchange(const void *ours, size_t len, void *theirs);
 
 /* Time of one way of a cache line, ns, at rank 0; 0 at the other one. Both ranks call it. */

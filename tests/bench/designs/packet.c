@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * packet - raw frames by AF_PACKET with rings in memory that program and kernel share (TPACKET_V2). The program
- * writes frames into the ring and wakes the kernel by one sendto(); the kernel copies each frame that comes into the
- * other ring, where the program looks for it, or sleeps in poll().
+ * packet - raw frames by AF_PACKET with rings in memory that program and kernel share (TPACKET_V2).
+ * The program writes frames into the ring and wakes the kernel by one sendto(); the kernel copies
+ * each frame that comes into the other ring, where the program looks for it, or sleeps in poll().
  */
 #include <errno.h>
 #include <linux/if_packet.h>

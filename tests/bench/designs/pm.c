@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * pm - libpm by one of its devices, through pm.h: pmPost or, for longer messages, pmPostRow; pmReceive, and
- * pmBeforeSelect and poll() where a rank sleeps.
+ * pm - libpm by one of its devices, through pm.h: pmPost or, for longer messages, pmPostRow;
+ * pmReceive, and pmBeforeSelect and poll() where a rank sleeps.
  */
 #include "pm.h"
 
@@ -89,7 +89,10 @@ static void open_shmem(struct end *end)
 	pm_open(end, "devices=self+shmem", "shmem");
 }
 
-/* Where there is no room the library has to look at what has come; no data of the other rank are under way then. */
+/*
+ * Where there is no room the library has to look at what has come; no data of the other rank are
+ * under way then.
+ */
 static void make_room(void)
 {
 	void *data;

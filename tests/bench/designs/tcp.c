@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* tcp - one connection with TCP_NODELAY; a rank that waits sleeps in recvfrom() or calls it again and again. */
+/*
+ * tcp - one connection with TCP_NODELAY; a rank that waits sleeps in recvfrom() or calls it again
+ * and again.
+ */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>

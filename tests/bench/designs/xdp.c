@@ -101,7 +101,9 @@ static void hand_frames_over(int interface)
 		die("BPF program at the interface");
 }
 
-/* --- memory and rings -------------------------------------------------------------------------- */
+/*
+ * --- memory and rings --------------------------------------------------------------------------
+ */
 
 static struct ring mapped(const struct xdp_ring_offset *at, size_t entry_bytes, off_t where)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many bytes a rank hands to an MPI call. Arguments that a call ignores, as MPI_IN_PLACE allows,
- * give 0 here.
+ * How many bytes a rank hands to an MPI call. Arguments that a call ignores, as MPI_IN_PLACE
+ * allows, give 0 here.
  */
 #ifndef TESTS_BENCH_MPIPROFILE_BYTES_H
 #define TESTS_BENCH_MPIPROFILE_BYTES_H

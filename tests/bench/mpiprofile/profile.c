@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpiprofile.so - loaded before an MPI program (LD_PRELOAD), it takes the time of each MPI call that
- * communicates or waits. Owns the counts, and the file that a rank writes them to in MPI_Finalize:
- * $MPIPROFILE.RANK, one JSON object. Knows nothing of the arguments of a call but their bytes.
+ * mpiprofile.so - loaded before an MPI program (LD_PRELOAD), it takes the time of each MPI call
+ * that communicates or waits. Owns the counts, and the file that a rank writes them to in
+ * MPI_Finalize: $MPIPROFILE.RANK, one JSON object. Knows nothing of the arguments of a call but
+ * their bytes.
  *
  * Counts are kept for each call and power of two of the bytes. Each thread has its own, so that
  * counting takes no lock.

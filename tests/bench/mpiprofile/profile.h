@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The time that a rank spends inside MPI calls. calls.c and fortran.c enclose each call between
- * profile_enter() and profile_leave(); profile.c counts. An outer call hides the calls that it makes.
+ * profile_enter() and profile_leave(); profile.c counts. An outer call hides the calls that it
+ * makes.
  */
 #ifndef TESTS_BENCH_MPIPROFILE_PROFILE_H
 #define TESTS_BENCH_MPIPROFILE_PROFILE_H
@@ -38,7 +39,9 @@ struct profile_scope {
 	uint64_t from_ns; /* 0: inside another call, which counts for both */
 };
 
-/* Any thread may call these. @bytes is what the rank hands to the call, 0 where there are no data. */
+/*
+ * Any thread may call these. @bytes is what the rank hands to the call, 0 where there are no data.
+ */
 struct profile_scope profile_enter(void);
 void profile_leave(struct profile_scope scope, enum profile_call call, uint64_t bytes);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * callwatch.so - loaded before a program (LD_PRELOAD), it takes the time of each system call by which
- * a device of PM sends, receives and waits. Owns the counts, in slices of time, and the file they
- * are written to when the program ends: $CALLWATCH.PID, one JSON object. Knows nothing of PM.
+ * callwatch.so - loaded before a program (LD_PRELOAD), it takes the time of each system call by
+ * which a device of PM sends, receives and waits. Owns the counts, in slices of time, and the file
+ * they are written to when the program ends: $CALLWATCH.PID, one JSON object. Knows nothing of PM.
  *
  * A call that found nothing is counted twice: among all, and among those that were idle. Calls of
  * other threads than the first one pass uncounted.
@@ -259,7 +259,9 @@ static __attribute__((constructor)) void begin(void)
 		find((enum call)i);
 }
 
-/* An array for each slice in which the call was made: its number, then the fields of struct count. */
+/*
+ * An array for each slice in which the call was made: its number, then the fields of struct count.
+ */
 static void write_call(FILE *out, enum call call)
 {
 	const char *comma = "";

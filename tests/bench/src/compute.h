@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-3-Clause
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Computation of a chosen length, for programs that compute between the start of a message and the
  * wait for it. It makes no calls and touches no memory.

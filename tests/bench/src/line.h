@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-3-Clause
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A cache line that two cores hand to and fro: one side asks, the other side answers. Owns the
  * protocol on the line and the reading of the clock. Knows neither what the two sides are (threads,

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_allreduce BYTES ITERATIONS REPEATS - time of one allreduce over all ranks of any MPI. Prints the
- * median over the repeats, in microseconds, as one JSON line. Sums are checked.
+ * mpi_allreduce BYTES ITERATIONS REPEATS - time of one allreduce over all ranks of any MPI. Prints
+ * the median over the repeats, in microseconds, as one JSON line. Sums are checked.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * microseconds.
  *
  * BYTES are what a rank sends to one other: of bcast, reduce and allreduce the whole message, of
- * alltoall, allgather and reduce_scatter a block. Barrier sends none, whatever BYTES is. The root of bcast and reduce
- * goes round the ranks, so that nobody can run ahead of the others.
+ * alltoall, allgather and reduce_scatter a block. Barrier sends none, whatever BYTES is. The root
+ * of bcast and reduce goes round the ranks, so that nobody can run ahead of the others.
  *
  * Sums are of doubles, of bytes where BYTES is no multiple of 8. All values are small integers, so
  * every order of adding gives the same sum.

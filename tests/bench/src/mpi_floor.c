@@ -29,18 +29,27 @@
 /* Bytes of the headers of IP and UDP; of those of PM and mtl/pm. */
 #define IP_UDP 28
 #define HEAD 72
-/* Bytes of one system call, and from which on it is cheaper not to copy them into the kernel; if it is the only one. */
+/*
+ * Bytes of one system call, and from which on it is cheaper not to copy them into the kernel; if it
+ * is the only one.
+ */
 #define TRAIN_BYTES 65507
 #define SENDFILE_MIN 24576
 #define SENDFILE_MIN_ALONE 53248
-/* Bytes sent without a copy must rest until the other side has them: it says so after each CREDIT of them. */
+/*
+ * Bytes sent without a copy must rest until the other side has them: it says so after each CREDIT
+ * of them.
+ */
 #define ARENA (4 << 20)
 #define CREDIT (1 << 20)
 #define AHEAD (2 << 20) /* sent before that */
 #define SOCKET_BYTES (8 << 20)
 #define SILENCE_S 5
 #define WINDOW_MAX 1024
-/* So far behind a page the data lie. At its beginning copies of the kernel may be slow: pmcore/util/copy.h. */
+/*
+ * So far behind a page the data lie. At its beginning copies of the kernel may be slow:
+ * pmcore/util/copy.h.
+ */
 #define BEHIND_PAGE 2048
 
 struct floor {
@@ -124,7 +133,10 @@ static void open_arena(struct floor *f)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* The next datagrams of a message, from @done on, in one piece; their bytes, *ret_data of which are data. */
+/*
+ * The next datagrams of a message, from @done on, in one piece; their bytes, *ret_data of which are
+ * data.
+ */
 static size_t fill_train(struct floor *f, size_t done, size_t *ret_data)
 {
 	unsigned char *begin, *to;
@@ -187,7 +199,10 @@ static size_t unpack(struct floor *f, const unsigned char *train, size_t bytes, 
 	return data;
 }
 
-/* The next train, of @n bytes; NULL: there is none yet. Nothing of a veth gets lost, as long as the socket has room. */
+/*
+ * The next train, of @n bytes; NULL: there is none yet. Nothing of a veth gets lost, as long as the
+ * socket has room.
+ */
 static unsigned char *receive(struct floor *f, size_t *ret_n)
 {
 	static unsigned char train[65536];
@@ -281,7 +296,9 @@ static void run_window(void *what, int n)
 	}
 }
 
-/* --- the same by a connection ------------------------------------------------------------------ */
+/*
+ * --- the same by a connection ------------------------------------------------------------------
+ */
 
 static void open_connection(struct floor *f, const char *interface)
 {
@@ -304,7 +321,10 @@ static void open_connection(struct floor *f, const char *interface)
 		die("fcntl");
 }
 
-/* Moves what the kernel takes, or has, of the @message bytes of which @done are over; the bytes over then. */
+/*
+ * Moves what the kernel takes, or has, of the @message bytes of which @done are over; the bytes
+ * over then.
+ */
 static size_t go_on(struct floor *f, bool sends, size_t done, size_t message)
 {
 	size_t left = message - done % message;

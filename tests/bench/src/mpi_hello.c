@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_hello - the least that an MPI program does: all ranks meet once, rank 0 says how many they are. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * mpi_hello - the least that an MPI program does: all ranks meet once, rank 0 says how many they
+ * are.
+ */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_incast BYTES SECONDS - goodput of one receiver, rank 0, while all other ranks send to it without
- * pause: two messages of BYTES are under way from each. The first half second is not counted. Prints MB/s
- * (10^6) and the slowest sender's share of the average as one JSON line. First and last byte are checked.
+ * mpi_incast BYTES SECONDS - goodput of one receiver, rank 0, while all other ranks send to it
+ * without pause: two messages of BYTES are under way from each. The first half second is not
+ * counted. Prints MB/s (10^6) and the slowest sender's share of the average as one JSON line. First
+ * and last byte are checked.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -8,8 +8,9 @@
  * The same is measured without the computation first, which is the time of the communication. The
  * computation takes that long too, unless -c says how long. Prints one JSON line per size: "us" is
  * the time from the start to the answer, "overlap" the same as a multiple of the longer one of
- * communication and computation (with -w, of the communication). 1 is a message that moves by itself. With computation and
- * communication of the same length, 2 is a message of which nothing moves meanwhile.
+ * communication and computation (with -w, of the communication). 1 is a message that moves by
+ * itself. With computation and communication of the same length, 2 is a message of which nothing
+ * moves meanwhile.
  *
  * With -w only one side computes, the sender or the receiver. It is rank 1 then, and "us" is the
  * time that the other side takes from its start to the end of its wait.

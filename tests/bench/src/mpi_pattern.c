@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_pattern -c PATTERN ... BYTES... - time of patterns of MPI's point-to-point calls that the other programs do not
- * have, for many sizes in one run of any MPI. Prints one JSON line per size, with the median over batches in
- * microseconds of one operation:
+ * mpi_pattern -c PATTERN ... BYTES... - time of patterns of MPI's point-to-point calls that the
+ * other programs do not have, for many sizes in one run of any MPI. Prints one JSON line per size,
+ * with the median over batches in microseconds of one operation:
  *
  *   probe       each other rank asks rank 0, probes for the answer of BYTES before it has come, and receives it
  *   fan         rank 0 has a thread for each other rank; all send BYTES at once, and one thread waits for all sends

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_pingpong BYTES ITERATIONS REPEATS - half round-trip time between ranks 0 and 1 of any MPI. The clock is
- * read once per batch of iterations; the median over all batches, in microseconds, is printed as one JSON
- * line, so that a core taken away for a moment does not decide. Data is checked once per repeat.
+ * mpi_pingpong BYTES ITERATIONS REPEATS - half round-trip time between ranks 0 and 1 of any MPI.
+ * The clock is read once per batch of iterations; the median over all batches, in microseconds, is
+ * printed as one JSON line, so that a core taken away for a moment does not decide. Data is checked
+ * once per repeat.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_spin FILE - barriers and allreduces without a pause, each rank busy all the time, until a signal ends the job.
- * Rank 0 counts those done in FILE, a 64-bit number in the order of the machine, so that whoever measures reads it at
- * moments of its own, while the job runs or stands.
+ * mpi_spin FILE - barriers and allreduces without a pause, each rank busy all the time, until a
+ * signal ends the job. Rank 0 counts those done in FILE, a 64-bit number in the order of the
+ * machine, so that whoever measures reads it at moments of its own, while the job runs or stands.
  */
 #include <fcntl.h>
 #include <mpi.h>

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_stream BYTES WINDOW WINDOWS REPEATS - one-way bandwidth from rank 0 to rank 1 of any MPI: windows of
- * nonblocking sends, each answered by one short message (as osu_bw does). Prints the median over the
- * repeats in MB/s (10^6) as one JSON line. Every received buffer's first and last byte are checked.
+ * mpi_stream BYTES WINDOW WINDOWS REPEATS - one-way bandwidth from rank 0 to rank 1 of any MPI:
+ * windows of nonblocking sends, each answered by one short message (as osu_bw does). Prints the
+ * median over the repeats in MB/s (10^6) as one JSON line. Every received buffer's first and last
+ * byte are checked.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_threads [-T THREADS] [-w WINDOW] [-p] [-c] [-s] ... BYTES... - messages between the threads of
- * ranks 0 and 1 of any MPI with MPI_THREAD_MULTIPLE, for many sizes in one run. Thread k of rank 0
- * has thread k of rank 1 as its partner, with a tag of its own, or with a communicator of its own
+ * mpi_threads [-T THREADS] [-w WINDOW] [-p] [-c] [-s] ... BYTES... - messages between the threads
+ * of ranks 0 and 1 of any MPI with MPI_THREAD_MULTIPLE, for many sizes in one run. Thread k of rank
+ * 0 has thread k of rank 1 as its partner, with a tag of its own, or with a communicator of its own
  * (-c).
  *
  * Each thread of rank 0 sends WINDOW messages at once, its partner has as many receives posted, and
@@ -11,8 +11,8 @@
  * Prints one JSON line per size, with the median over batches. An operation is a window, or a round
  * trip, of all threads.
  *
- * Open MPI lets one thread poll for all threads that wait, and wakes the others. With -s the threads
- * test their requests in a loop instead, as task runtimes do, and all of them poll.
+ * Open MPI lets one thread poll for all threads that wait, and wakes the others. With -s the
+ * threads test their requests in a loop instead, as task runtimes do, and all of them poll.
  */
 #include <pthread.h>
 

@@ -1,11 +1,11 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_window [-b] [-e] [-w WINDOW] ... BYTES... - bandwidth between ranks 0 and 1 of any MPI with many
- * messages in flight, for many sizes in one run. Rank 0 sends WINDOW messages at once, then one short
- * answer ends the window; with -b both ranks send at once. The receiver has posted as many receives
- * before; with -e it posts each of them when the one before it is over. Each message has memory of its
- * own. Prints one JSON line per size, with the median over batches in MB/s (10^6), both directions
- * together.
+ * mpi_window [-b] [-e] [-w WINDOW] ... BYTES... - bandwidth between ranks 0 and 1 of any MPI with
+ * many messages in flight, for many sizes in one run. Rank 0 sends WINDOW messages at once, then
+ * one short answer ends the window; with -b both ranks send at once. The receiver has posted as
+ * many receives before; with -e it posts each of them when the one before it is over. Each message
+ * has memory of its own. Prints one JSON line per size, with the median over batches in MB/s
+ * (10^6), both directions together.
  */
 #include "tests/bench/src/sweep.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * pmix_fence - what the start of an MPI program asks of its launcher, and nothing else. Each rank
  * puts some bytes, all meet in a fence that carries them, and each asks for those of another rank.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSD-3-Clause
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Code that is shared by the MPI programs that measure many sizes in one run. Owns the common
  * options, the length of batches, the time that a size gets, the check of data, and the JSON line
@@ -294,8 +294,9 @@ static inline bool is_warm(double spent, int batches)
 }
 
 /*
- * How many operations make a batch. Warms up all that is used. The batches until then count little: they
- * may be slow for other reasons. A batch that the next one doubles was too short to tell anything.
+ * How many operations make a batch. Warms up all that is used. The batches until then count little:
+ * they may be slow for other reasons. A batch that the next one doubles was too short to tell
+ * anything.
  */
 static inline int sweep_calibrate(const struct sweep_work *work)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * hxblab - a pattern of hxbsim on a real network: one process per host under mpirun, the same options, and the
- * figures that both can tell. All rounds are begun at once. Node 0 prints one JSON object. Its judge is
- * tests/sim/agree.
+ * hxblab - a pattern of hxbsim on a real network: one process per host under mpirun, the same
+ * options, and the figures that both can tell. All rounds are begun at once. Node 0 prints one JSON
+ * object. Its judge is tests/sim/agree.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,9 @@ struct handle {
 
 #define PARTS 64 /* of what a node expects: when it had each is known */
 
-/* A node's result, sent to node 0. Times are those of the machine's clock, which all hosts share. */
+/*
+ * A node's result, sent to node 0. Times are those of the machine's clock, which all hosts share.
+ */
 struct result {
 	struct head head;
 	uint64_t begin_ns, last_ns, got; /* got: bytes */
@@ -64,7 +66,10 @@ struct lab {
 	uint8_t *source, *sink;
 };
 
-/* Hosts of a lab are numbered with the last coordinate running fastest, those of hxbnet with the first. */
+/*
+ * Hosts of a lab are numbered with the last coordinate running fastest, those of hxbnet with the
+ * first.
+ */
 static uint32_t renumber(const struct hxbnet_config *net, uint32_t from, bool is_lab)
 {
 	uint32_t at[ETH_DIMS], n = 0, i, d;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* hxbsim - large hypercrossbars in virtual time: real channel engines and real routing, simulated wires. */
+/*
+ * hxbsim - large hypercrossbars in virtual time: real channel engines and real routing, simulated
+ * wires.
+ */
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>

@@ -2,8 +2,10 @@
 /*
  * pattern - who sends to whom in which round. Knows hosts and coordinates only.
  *
- *   all-to-all  in round r each host sends to the one shift[r] places further on, and gets from the one as far
- *               before: the pairwise exchange of MPI_Alltoall. With fewer rounds than hosts the shifts are a
+ *   all-to-all  in round r each host sends to the one shift[r] places further on, and gets from the
+ *   one as far
+ *               before: the pairwise exchange of MPI_Alltoall. With fewer rounds than hosts the
+ *               shifts are a
  *               random sample, so each round loads the network as one of the whole exchange does.
  *   neighbour   every round the same: the two neighbours in each dimension, round the torus
  *   incast      every round the same: the senders, a random choice, send to one host

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire - how long a pattern takes at least: the load of the busiest link when all data goes the default way,
- * divided evenly among lanes, at line rate and without acknowledgements.
+ * wire - how long a pattern takes at least: the load of the busiest link when all data goes the
+ * default way, divided evenly among lanes, at line rate and without acknowledgements.
  */
 #ifndef HXBSIM_WIRE_H
 #define HXBSIM_WIRE_H

@@ -108,7 +108,10 @@ static int drain(pmContext ctx)
 	return n;
 }
 
-/* A sender only calls pmBeforeSelect, and is told each time that a message waits for it: so many of its own arrive. */
+/*
+ * A sender only calls pmBeforeSelect, and is told each time that a message waits for it: so many of
+ * its own arrive.
+ */
 static int get_from_a_sleeper(pmContext sender, pmContext receiver)
 {
 	uint64_t end = clock_monotonic_ns() + LOST_LIMIT_S * 1000000000ull;

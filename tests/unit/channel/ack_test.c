@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* ack: what is owed, and when bare acks leave. */
 #include "tests/unit/channel/rig.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* arrivals: the bitmap of early packets, for each size of the window and wherever it begins. */
 #include "pmcore/channel/arrivals.h"
 #include "pmcore/channel/peer.h"

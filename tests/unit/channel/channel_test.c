@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* channel: creation, signs of life, quiescence. */
 #include "tests/unit/channel/rig.h"
 

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* copier: which way is chosen, when the other one is tried, and what the measured times make of it. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * copier: which way is chosen, when the other one is tried, and what the measured times make of it.
+ */
 #include "pmcore/channel/copier.h"
 #include "pmcore/channel/emit.h"
 #include "tests/unit/channel/rig.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* costs: quantiles of a histogram. */
 #include "pmcore/channel/costs.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* credit: absolute counts on the wire, stalls in both directions. */
 #include "pmcore/channel/credit.h"
 #include "tests/unit/channel/rig.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* dlist: order, leaving twice, splicing. */
 #include "pmcore/channel/dlist.h"
 #include "tests/harness/tap.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* dump: says what matters, cuts where the room ends. */
 #include "tests/unit/channel/rig.h"
 

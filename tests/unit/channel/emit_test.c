@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* emit: headers, the buffers kept for acks, the shape of a full ack. */
 #include "tests/unit/channel/rig.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* freeze: when it is refused, what it needs. The way back is in thaw_test.c. */
 #include "tests/unit/channel/rig.h"
 

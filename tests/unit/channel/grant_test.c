@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* grant: the budget of all senders together against what gets lost; that reads and writes keep to it. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * grant: the budget of all senders together against what gets lost; that reads and writes keep to
+ * it.
+ */
 #include "pmcore/channel/grant.h"
 #include "tests/unit/channel/rig.h"
 
@@ -148,7 +151,10 @@ TAP_TEST(grant__hurries_when_nothing_is_lost_for_long)
 	rig_close(rig);
 }
 
-/* Of a link that loses 2 % whatever the load no less is asked for, and more than twice as much is noticed. */
+/*
+ * Of a link that loses 2 % whatever the load no less is asked for, and more than twice as much is
+ * noticed.
+ */
 TAP_TEST(grant__loss_that_stays_is_expected)
 {
 	struct rig *rig = overrun_until(LEAST);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* input: what is not for us, or not for anybody, is counted and its buffer returned. */
 #include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"
@@ -209,7 +209,10 @@ TAP_TEST(chan_input__random_bytes_behind_a_good_header)
 	rig_close(rig);
 }
 
-/* One of two engines that get the same packets. The second never takes a packet for the next one in a row. */
+/*
+ * One of two engines that get the same packets. The second never takes a packet for the next one in
+ * a row.
+ */
 static void give(struct rig *rig, bool is_slow, const void *bytes, uint32_t len, uint32_t rail)
 {
 	if (is_slow)
@@ -251,7 +254,10 @@ static void compare(const struct rig *a, const struct rig *b)
 	   p->flow->used_ns == q->flow->used_ns);
 }
 
-/* The next packet of the other side, one of @kind with something changed in its header or body, the others in a row. */
+/*
+ * The next packet of the other side, one of @kind with something changed in its header or body, the
+ * others in a row.
+ */
 static uint32_t make(struct rig *rig, uint64_t *state, uint32_t kind, uint32_t *seq,
 		     uint32_t rails[2], uint8_t *bytes)
 {
@@ -395,7 +401,10 @@ static struct rig *small_rig(uint32_t kind)
 	return rig;
 }
 
-/* Packets that have come together, sometimes one before its turn, to the engine that may take them so and to the other. */
+/*
+ * Packets that have come together, sometimes one before its turn, to the engine that may take them
+ * so and to the other.
+ */
 static void give_together(struct rig *together, struct rig *apart, uint64_t *state, uint32_t kind,
 			  uint32_t *seq, uint32_t rails[2])
 {

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* limit: isolated loss changes nothing, heavy loss and timeouts halve, acks bring it back. */
 #include "pmcore/channel/limit.h"
 #include "pmcore/channel/peer.h"
@@ -226,7 +226,10 @@ TAP_TEST(limit_is_open__half_is_kept_while_packets_get_lost)
 	rig_close(rig);
 }
 
-/* More than several rails take at once would only wait; a window that is set larger is taken as it is. */
+/*
+ * More than several rails take at once would only wait; a window that is set larger is taken as it
+ * is.
+ */
 TAP_TEST(limit__less_with_several_rails)
 {
 	static const struct {

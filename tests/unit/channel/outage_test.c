@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* outage: silence of one rail or of all, carrier that goes and comes back. */
 #include "tests/unit/channel/rig.h"
 

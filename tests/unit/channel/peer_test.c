@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* peer: adding, flows lent and taken back, death by silence, deletion, memory running out. */
 #include "tests/unit/channel/rig.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* poll: rounds that are bounded and do not spin, and no time when nothing waits. */
 #include "tests/unit/channel/rig.h"
 

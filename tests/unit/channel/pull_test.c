@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* pull: our reads, writes of others, our writes; budget, refusal, late answers, dead peers. */
 #include "tests/unit/channel/rig.h"
 
@@ -204,7 +204,10 @@ TAP_TEST(chan_read__a_silent_owner_keeps_no_others_out)
 	rig_close(rig);
 }
 
-/* Its data may lie in the queue of our own host: after a pause of ours nobody counts as silent before all has been heard. */
+/*
+ * Its data may lie in the queue of our own host: after a pause of ours nobody counts as silent
+ * before all has been heard.
+ */
 TAP_TEST(chan_read__an_owner_that_was_not_listened_to_is_not_silent)
 {
 	uint32_t op[2], next = 0;
@@ -215,7 +218,10 @@ TAP_TEST(chan_read__an_owner_that_was_not_listened_to_is_not_silent)
 	rig->now += 20 * MS;
 	is_int(chan_read(rig->chan, other, 1, 0, memory, 16128, rig->now, &third), 0);
 	is_int(other->flow->owed, 0);
-	/* a poll that asked the device for nothing, as that of a send, or that took packets of somebody else */
+	/*
+	 * a poll that asked the device for nothing, as that of a send, or that took packets of
+	 * somebody else
+	 */
 	chan_poll(rig->chan, rig->now);
 	is_int(rig->chan->silent, 0);
 	/* the look is due at the next round, and never in the past, which is no time to wait for */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* receive: messages in rows and in shared packets, those that are held while their peer goes. */
 #include "tests/unit/channel/rig.h"
 
@@ -10,7 +10,10 @@ static uint32_t number_in(const void *data)
 	return number;
 }
 
-/* Takes the first message, and @room more at most; their number. All bytes must be those of the next message numbers. */
+/*
+ * Takes the first message, and @room more at most; their number. All bytes must be those of the
+ * next message numbers.
+ */
 static uint32_t take_row(struct rig *rig, uint32_t room, uint32_t first, uint64_t *ret_cookie)
 {
 	struct iovec parts[16];
@@ -108,7 +111,10 @@ TAP_TEST(chan_next_row__packets_of_several_messages_are_read_one_by_one)
 	rig_close(rig);
 }
 
-/* A message that is held may be the last but one of its packet to be released: its packet is no head of a row. */
+/*
+ * A message that is held may be the last but one of its packet to be released: its packet is no
+ * head of a row.
+ */
 TAP_TEST(chan_next_row__not_behind_a_packet_that_others_hold)
 {
 	struct rig *rig = rig_new(1);

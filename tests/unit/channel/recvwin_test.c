@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* recvwin: duplicates, order, window edges and wrap, buffers; all permutations of six packets. */
 #include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"

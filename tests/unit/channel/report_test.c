@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* report: judging loss by rails, stale and absurd acks. */
 #include "pmcore/channel/emit.h"
 #include "tests/unit/channel/rig.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rig - one engine on a device that does what the test says, and the other side played by hand: packets
- * the engine posts are recorded byte for byte, packets it receives are made here. Time is rig.now.
- * rig_close checks that every buffer came back.
+ * rig - one engine on a device that does what the test says, and the other side played by hand:
+ * packets the engine posts are recorded byte for byte, packets it receives are made here. Time is
+ * rig.now. rig_close checks that every buffer came back.
  */
 #ifndef TESTS_UNIT_CHANNEL_RIG_H
 #define TESTS_UNIT_CHANNEL_RIG_H

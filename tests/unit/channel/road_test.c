@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* road: what goes by single and by bulk rails, the proof that one works, trials of the other kind. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * road: what goes by single and by bulk rails, the proof that one works, trials of the other kind.
+ */
 #include <stdlib.h>
 
 #include "pmcore/channel/road.h"
@@ -30,7 +32,9 @@ static void ack_all(struct rig *rig)
 	rig_poll(rig, 0);
 }
 
-/* As a message of @n packets is sent: held until the last, then posted. Returns where the first is. */
+/*
+ * As a message of @n packets is sent: held until the last, then posted. Returns where the first is.
+ */
 static uint32_t send_long(struct rig *rig, uint32_t n)
 {
 	uint32_t at = rig->n_sent, i;
@@ -153,7 +157,10 @@ TAP_TEST(road__acks_and_probes_take_single_rails)
 	rig_close(rig);
 }
 
-/* Our acks may all get lost by single rails: those of a peer that shows it go by the others as well. */
+/*
+ * Our acks may all get lost by single rails: those of a peer that shows it go by the others as
+ * well.
+ */
 TAP_TEST(road__who_does_not_hear_is_told_by_bulk_rails_too)
 {
 	struct rig *rig = open_rig(false);
@@ -308,7 +315,10 @@ TAP_TEST(road__trials_are_rare_where_one_kind_is_clearly_worse)
 	rig_close(other);
 }
 
-/* Both kinds cost three times as much for a while, again and again, as when the peer has much else to do. */
+/*
+ * Both kinds cost three times as much for a while, again and again, as when the peer has much else
+ * to do.
+ */
 TAP_TEST(road__costs_that_vary_do_not_lead_to_trial_after_trial)
 {
 	struct rig *rig = open_rig(false);
@@ -334,7 +344,10 @@ TAP_TEST(road__noise_changes_nothing)
 	rig_close(rig);
 }
 
-/* Long messages of 24 packets to a peer that looks after up to @most_ns for each of them, and then acks all. */
+/*
+ * Long messages of 24 packets to a peer that looks after up to @most_ns for each of them, and then
+ * acks all.
+ */
 static void carry_to_busy(struct rig *rig, uint32_t n_messages, uint32_t most_ns,
 			  unsigned int *seed)
 {
@@ -362,7 +375,10 @@ static uint32_t misled(uint32_t most_ns)
 	return n;
 }
 
-/* The cost of a packet is the time that the peer computes, and by accident either kind looks cheaper. */
+/*
+ * The cost of a packet is the time that the peer computes, and by accident either kind looks
+ * cheaper.
+ */
 TAP_TEST(road__computations_of_the_peer_decide_nothing)
 {
 	static const uint32_t most_ns[] = {1000, 4000, 10000, 40000, 400000};
@@ -374,7 +390,10 @@ TAP_TEST(road__computations_of_the_peer_decide_nothing)
 	}
 }
 
-/* Even there: a kind that is clearly better, as where the other one is dropped by a firewall now and then. */
+/*
+ * Even there: a kind that is clearly better, as where the other one is dropped by a firewall now
+ * and then.
+ */
 TAP_TEST(road__a_much_cheaper_kind_is_taken_on_a_slow_wire)
 {
 	struct rig *rig = open_rig(false);
@@ -385,7 +404,10 @@ TAP_TEST(road__a_much_cheaper_kind_is_taken_on_a_slow_wire)
 	rig_close(rig);
 }
 
-/* On a link of 1 Gbit/s both kinds cost the same, and a trial shows more for the kind that is not in use. */
+/*
+ * On a link of 1 Gbit/s both kinds cost the same, and a trial shows more for the kind that is not
+ * in use.
+ */
 TAP_TEST(road__frames_where_the_wire_limits_both)
 {
 	struct rig *rig = open_rig(false);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* row: order, numbers and sizes, the ends of window, credit and buffers, rails for long data. */
 #include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"
@@ -45,7 +45,9 @@ static void is_part(const struct rig *rig, uint32_t n, uint32_t mseq, uint64_t a
 	is_mem(view.payload + HEAD, data + at, part);
 }
 
-/* @n packets from the @first posted on are the full parts of a row whose first datagram is @mseq. */
+/*
+ * @n packets from the @first posted on are the full parts of a row whose first datagram is @mseq.
+ */
 static void are_parts(const struct rig *rig, uint32_t first, uint32_t mseq, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -253,7 +255,10 @@ static struct rig *open_with_bulk(void)
 	return rig;
 }
 
-/* Long rows take the rails that are for long data, together with what the cork held of them; short ones do not. */
+/*
+ * Long rows take the rails that are for long data, together with what the cork held of them; short
+ * ones do not.
+ */
 TAP_TEST(chan_post_row__rails_for_long_data)
 {
 	struct rig *rig = open_with_bulk();
@@ -276,7 +281,10 @@ TAP_TEST(chan_post_row__rails_for_long_data)
 	rig_close(rig);
 }
 
-/* The last packets of a long row have to wait for credit: they follow the others, though they are few. */
+/*
+ * The last packets of a long row have to wait for credit: they follow the others, though they are
+ * few.
+ */
 TAP_TEST(chan_post_row__the_end_of_long_data_takes_the_same_rail)
 {
 	struct rig *rig = open_with_bulk();

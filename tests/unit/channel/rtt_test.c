@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* rtt: the estimate by numbers, the timer by setting the clock. */
 #include "pmcore/channel/rtt.h"
 #include "tests/unit/channel/rig.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* sendwin: the window's edge, order of what leaves, repetition, timer, withdrawn memory. */
 #include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"
@@ -205,7 +205,10 @@ static void queue(struct rig *rig, uint32_t n)
 	is_int(rig->n_sent, 0);
 }
 
-/* Posted packets @from..@to are messages @from..@to, by rail 0, and only the last of them asks for an ack, if @is_asking. */
+/*
+ * Posted packets @from..@to are messages @from..@to, by rail 0, and only the last of them asks for
+ * an ack, if @is_asking.
+ */
 static void check_run(const struct rig *rig, uint32_t from, uint32_t to, bool is_asking)
 {
 	uint32_t i;

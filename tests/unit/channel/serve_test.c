@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* serve: streaming what others read, in full packets, behind messages. */
 #include "tests/unit/channel/rig.h"
 

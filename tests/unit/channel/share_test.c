@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* share: what is divided among the active peers. */
 #include "pmcore/channel/peer.h"
 #include "tests/unit/channel/rig.h"

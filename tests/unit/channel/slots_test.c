@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* slots: the entry of a sequence number and back, lists that lose their ends and their middle. */
 #include "pmcore/channel/peer.h"
 #include "pmcore/channel/slots.h"

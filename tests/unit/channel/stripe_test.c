@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* stripe: which rail a packet takes. */
 #include "pmcore/channel/stripe.h"
 #include "tests/unit/channel/rig.h"

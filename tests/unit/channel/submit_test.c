@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* submit: at once when the way is free, coalescing when not, limits of lending. */
 #include "tests/unit/channel/rig.h"
 

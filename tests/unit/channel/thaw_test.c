@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* thaw: round trip of numbers and messages; damaged, forged and foreign blocks. */
 #include "pmcore/channel/freeze.h"
 #include "pmcore/wire/crc32c.h"

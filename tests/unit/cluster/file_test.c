@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of cluster/file.c: the same tree as jansson's but for other hosts' rails, and no other files. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of cluster/file.c: the same tree as jansson's but for other hosts' rails, and no other
+ * files.
+ */
 #include "cluster/file.h"
 
 #include <stdio.h>

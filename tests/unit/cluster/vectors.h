@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vectors - test vectors in JSON that C and Python share. Each key of the file has arrays of strings, one array per
- * line, so a few lines here read them without a JSON library.
+ * vectors - test vectors in JSON that C and Python share. Each key of the file has arrays of
+ * strings, one array per line, so a few lines here read them without a JSON library.
  */
 #ifndef TESTS_UNIT_CLUSTER_VECTORS_H
 #define TESTS_UNIT_CLUSTER_VECTORS_H
@@ -27,7 +27,10 @@ typedef int vector_expand(struct hostlist *list, const char *text, char *why, si
 
 /* The first string has to give the names that follow it. */
 void vector_expect_names(const struct vector *v, vector_expand *expand);
-/* The first string has to be refused at the character that is the second one, with the third in the sentence. */
+/*
+ * The first string has to be refused at the character that is the second one, with the third in the
+ * sentence.
+ */
 void vector_expect_refusal(const struct vector *v, vector_expand *expand);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of chanlink on a packet device of two rails that exists in memory only and does what the test says. */
+/*
+ * Tests of chanlink on a packet device of two rails that exists in memory only and does what the
+ * test says.
+ */
 #include "pmcore/device/chanlink.h"
 
 #include <errno.h>

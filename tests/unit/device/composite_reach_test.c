@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The error that a composite reports for a node that no link takes. The links are stand-ins that return what the test
- * tells them. This file defines the registry's functions for them.
+ * The error that a composite reports for a node that no link takes. The links are stand-ins that
+ * return what the test tells them. This file defines the registry's functions for them.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of device/composite.c through the public calls: which link a node gets. */
 #include <errno.h>
 #include <sched.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two contexts of one process, nodes 0 and 1, with the links losing (losing.h) and udp: numbered messages, both ways. */
+/*
+ * Two contexts of one process, nodes 0 and 1, with the links losing (losing.h) and udp: numbered
+ * messages, both ways.
+ */
 #ifndef TESTS_UNIT_DEVICE_COUPLE_H
 #define TESTS_UNIT_DEVICE_COUPLE_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of device/takeover.c: nodes that one link hears nothing of, and whose processes are asked by udp. */
+/*
+ * Tests of device/takeover.c: nodes that one link hears nothing of, and whose processes are asked
+ * by udp.
+ */
 #include "tests/unit/device/couple.h"
 
 /* Only @at looks for messages, for so many times that a silence is told. */
@@ -21,7 +24,9 @@ static bool hear(int at)
 	return ok(couple.way[at]->n_lives > 0);
 }
 
-/* The way is broken: the process answers by the other link, and its node goes by that from then on. */
+/*
+ * The way is broken: the process answers by the other link, and its node goes by that from then on.
+ */
 TAP_TEST(doubt__process_that_looks)
 {
 	for (int silent = 1; silent <= 3; silent++) {
@@ -80,7 +85,10 @@ TAP_TEST(doubt__way_that_works)
 	close_couple();
 }
 
-/* A host that refuses udp, by a firewall or as the process is gone: who never answered may not be dead. */
+/*
+ * A host that refuses udp, by a firewall or as the process is gone: who never answered may not be
+ * dead.
+ */
 TAP_TEST(doubt__refused_by_who_never_answered)
 {
 	if (!open_couple(CONFIG))

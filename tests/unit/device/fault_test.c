@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of device/fault.c and fault_script.c: the script, the rate of each action, what it keeps intact. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of device/fault.c and fault_script.c: the script, the rate of each action, what it keeps
+ * intact.
+ */
 #include "pmcore/device/fault.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of lane: which rails and packets are whose, addresses with and without datagrams, what each side is asked. */
+/*
+ * Tests of lane: which rails and packets are whose, addresses with and without datagrams, what each
+ * side is asked.
+ */
 #include "pmcore/device/lane.h"
 
 #include "tests/unit/device/other.h"
@@ -213,7 +216,9 @@ TAP_TEST(lane__always_means_always)
 	free(stand);
 }
 
-/* Adds a peer that has the address of @stand itself, without its datagrams if not @has_datagrams. */
+/*
+ * Adds a peer that has the address of @stand itself, without its datagrams if not @has_datagrams.
+ */
 static int add_peer(uint32_t node, bool has_datagrams, struct pm_dev_peer **ret,
 		    uint32_t *ret_rails)
 {
@@ -267,9 +272,9 @@ TAP_TEST(lane_address_unpack__damaged)
 		is_int(lane_address_unpack(good, len, &parts), -EINVAL);
 	for (int i = 0; i < 4; i++) {
 		memcpy(bad, good, sizeof(bad));
-		bad[i] ^=
-			i == 2 ? 2
-			       : 9; /* no frames; or another version, or more bytes than there are */
+		bad[i] ^= i == 2 ? 2
+				 /* no frames; or another version, or more bytes than there are */
+				 : 9;
 		is_int(lane_address_unpack(bad, sizeof(bad), &parts), -EINVAL);
 	}
 }

@@ -54,7 +54,7 @@ static uint64_t outstanding(const struct pmt_link *s)
 	uint64_t bytes = 0;
 
 	LIST_FOREACH(peer, &s->peers, link)
-	bytes += peer->outstanding;
+		bytes += peer->outstanding;
 	return bytes;
 }
 
@@ -85,7 +85,10 @@ static void read_both(struct two *t, const struct third *o, pmDesc desc[TURNS])
 		       0);
 }
 
-/* No more is asked for than the bound allows; a pause of this thread looks like an owner's, whose share is the other's. */
+/*
+ * No more is asked for than the bound allows; a pause of this thread looks like an owner's, whose
+ * share is the other's.
+ */
 TAP_TEST(read__of_several_owners_is_bounded)
 {
 	struct third o = {0};
@@ -143,7 +146,10 @@ TAP_TEST(read__of_an_owner_that_computes_keeps_no_other_waiting)
 	close_two(&t);
 }
 
-/* One that goes takes its reads with it, also those that were not asked for yet; the device makes them, and fails. */
+/*
+ * One that goes takes its reads with it, also those that were not asked for yet; the device makes
+ * them, and fails.
+ */
 TAP_TEST(read__of_an_owner_that_goes)
 {
 	struct third o = {0};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* longread_pair - two contexts of one process, which reach each other over loopback: the second one's memory is read. */
+/*
+ * longread_pair - two contexts of one process, which reach each other over loopback: the second
+ * one's memory is read.
+ */
 #ifndef TESTS_UNIT_DEVICE_LONGREAD_PAIR_H
 #define TESTS_UNIT_DEVICE_LONGREAD_PAIR_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of longread.c with the stream of pm-udp: two contexts of one process, which reach each other over loopback. */
+/*
+ * Tests of longread.c with the stream of pm-udp: two contexts of one process, which reach each
+ * other over loopback.
+ */
 #include "tests/unit/device/longread_pair.h"
 
 #include <arpa/inet.h>
@@ -61,7 +64,7 @@ static void cut(const struct two *t)
 	struct pmt_owned *o;
 
 	TAILQ_FOREACH(o, &stream_of(t, 1)->owned, link)
-	shutdown(o->socket.fd, SHUT_RDWR);
+		shutdown(o->socket.fd, SHUT_RDWR);
 }
 
 TAP_TEST(read__is_made_again_when_the_connection_breaks)
@@ -142,7 +145,9 @@ TAP_TEST(read__many_at_once_and_of_every_length)
 	close_two(&t);
 }
 
-/* Short ones too, while others are under way; but what fits a few packets goes without a request. */
+/*
+ * Short ones too, while others are under way; but what fits a few packets goes without a request.
+ */
 TAP_TEST(read__short_ones_in_a_crowd)
 {
 	enum { READS = 200, SHORT = 12001 };
@@ -242,7 +247,10 @@ static void *keep_polling(void *arg)
 	return NULL;
 }
 
-/* The connection breaks on the way to being quiet: quiet is the context when the device has made the read again. */
+/*
+ * The connection breaks on the way to being quiet: quiet is the context when the device has made
+ * the read again.
+ */
 TAP_TEST(quiesce__a_read_that_is_lost_meanwhile)
 {
 	struct two t;

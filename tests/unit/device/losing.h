@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A reliable link in memory that fails on command. In two contexts of one process it comes before udp. The test decides
- * the fate of each message: it arrives when the test calls losing_carry, and is acknowledged when the test raises
- * n_acked. One-sided operations never come to an end by themselves.
+ * A reliable link in memory that fails on command. In two contexts of one process it comes before
+ * udp. The test decides the fate of each message: it arrives when the test calls losing_carry, and
+ * is acknowledged when the test raises n_acked. One-sided operations never come to an end by
+ * themselves.
  */
 #ifndef TESTS_UNIT_DEVICE_LOSING_H
 #define TESTS_UNIT_DEVICE_LOSING_H

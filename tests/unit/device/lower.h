@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A packet device that exists in memory only, for interposers to stand on: it gives numbered packets from its
- * script and keeps account of every buffer it lends.
+ * A packet device that exists in memory only, for interposers to stand on: it gives numbered
+ * packets from its script and keeps account of every buffer it lends.
  */
 #ifndef TESTS_UNIT_DEVICE_LOWER_H
 #define TESTS_UNIT_DEVICE_LOWER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * other - a packet device of datagrams that the lane opens by itself, in memory only: it does what the test says and
- * remembers what it was asked. It is the only one in a process.
+ * other - a packet device of datagrams that the lane opens by itself, in memory only: it does what
+ * the test says and remembers what it was asked. It is the only one in a process.
  */
 #ifndef TESTS_UNIT_DEVICE_OTHER_H
 #define TESTS_UNIT_DEVICE_OTHER_H

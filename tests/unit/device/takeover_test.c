@@ -2,7 +2,9 @@
 /* Tests of device/takeover*.c: nodes that go from a link that loses its way (losing.h) to udp. */
 #include "tests/unit/device/couple.h"
 
-/* One course of events: of four messages each way so many arrived, were acknowledged, were taken. */
+/*
+ * One course of events: of four messages each way so many arrived, were acknowledged, were taken.
+ */
 struct course {
 	uint32_t arrived[2], acked[2];
 	bool is_taken; /* before the change */
@@ -71,7 +73,9 @@ TAP_TEST(takeover__every_message_once_and_in_order)
 				}
 }
 
-/* The other side has not read what the old link brought: it comes before what the new one brings. */
+/*
+ * The other side has not read what the old link brought: it comes before what the new one brings.
+ */
 TAP_TEST(takeover__waits_for_what_the_old_link_still_has)
 {
 	if (!open_couple(CONFIG))
@@ -97,8 +101,8 @@ static int know_nobody(void *arg, pmNode node, const void **ret_addr, size_t *re
 }
 
 /*
- * A context that got a node's address by pmAddNode() knows it for all links. It has no resolver, or one that does not
- * know the node.
+ * A context that got a node's address by pmAddNode() knows it for all links. It has no resolver, or
+ * one that does not know the node.
  */
 TAP_TEST(takeover__node_that_was_added)
 {
@@ -238,7 +242,10 @@ TAP_TEST(takeover__operations_under_way)
 	close_couple();
 }
 
-/* A write of the old link may come late: none is done again before the other side has left that link. */
+/*
+ * A write of the old link may come late: none is done again before the other side has left that
+ * link.
+ */
 TAP_TEST(takeover__operations_wait_for_the_other_side)
 {
 	static uint8_t remote[100], local[100] = {1};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of through: each call reaches the same operation of the lower device, with that device and its answer. */
+/*
+ * Tests of through: each call reaches the same operation of the lower device, with that device and
+ * its answer.
+ */
 #include "pmcore/device/through.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of device/tracer.c: the file is a pcapng with every packet, both ways, and only that is changed. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of device/tracer.c: the file is a pcapng with every packet, both ways, and only that is
+ * changed.
+ */
 #include "pmcore/device/tracer.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of the simulated network: rates, queues, order, loss, cables, and that a seed repeats a run. */
+/*
+ * Tests of the simulated network: rates, queues, order, loss, cables, and that a seed repeats a
+ * run.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-ethernet/attach.c: what is taken, and that no damaged field is. */
 #include "pm-ethernet/attach.h"
 

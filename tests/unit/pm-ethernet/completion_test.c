@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Several slots on one pair of rings: mailboxes, and the lock whose owner dies. */
 #include <errno.h>
 #include <pthread.h>
@@ -145,7 +145,9 @@ TAP_TEST(rx_refill__both_slots_in_turn)
 	job_close(&j);
 }
 
-/* A process is killed inside the lock: the others stop and say that their peers are out of reach. */
+/*
+ * A process is killed inside the lock: the others stop and say that their peers are out of reach.
+ */
 TAP_TEST(completion__owner_dies)
 {
 	struct job j;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Whole devices: without a daemon, and with one on hosts of namespaces. */
 #include <errno.h>
 #include <poll.h>
@@ -159,7 +159,10 @@ TAP_TEST(device__packets_both_ways_port)
 	exchange("port");
 }
 
-/* Packets of both kinds that the channel holds keep place and bytes; the same peer is reached again. */
+/*
+ * Packets of both kinds that the channel holds keep place and bytes; the same peer is reached
+ * again.
+ */
 static void sleep_and_wake(const char *attach)
 {
 	struct side s[2];
@@ -229,8 +232,8 @@ TAP_TEST(arm__wakes_for_an_arrival)
 }
 
 /*
- * Two processes' worth of contexts share the queue of host 0; each talks to one of its own on host 1. Far
- * more packets than chunks go by, so both give chunks back and reap what the other sent.
+ * Two processes' worth of contexts share the queue of host 0; each talks to one of its own on host
+ * 1. Far more packets than chunks go by, so both give chunks back and reap what the other sent.
  */
 TAP_TEST(direct__two_slots_share_the_rings)
 {

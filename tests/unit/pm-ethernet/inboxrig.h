@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's side of an inbox, in a file of memory that is laid out as the kernel lays out its ring. */
+/*
+ * The kernel's side of an inbox, in a file of memory that is laid out as the kernel lays out its
+ * ring.
+ */
 #ifndef TESTS_UNIT_PM_ETHERNET_INBOXRIG_H
 #define TESTS_UNIT_PM_ETHERNET_INBOXRIG_H
 
@@ -67,7 +70,9 @@ static inline void inboxrig_head(struct inboxrig *k, uint64_t at, uint32_t head)
 	inboxrig_write(k, at, words, sizeof(words));
 }
 
-/* A record of @room bytes and its head, that says it holds a frame of @length bytes; where it is. */
+/*
+ * A record of @room bytes and its head, that says it holds a frame of @length bytes; where it is.
+ */
 static inline uint64_t inboxrig_put(struct inboxrig *k, uint32_t room, uint32_t bits,
 				    const void *frame, uint32_t length)
 {

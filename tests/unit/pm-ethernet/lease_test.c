@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* lease: how a process comes to its context where pm-ethernetd is being started anew. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of query: the golden frames are packed and decoded, each rule of eth_query_decode is broken once. */
+/*
+ * Tests of query: the golden frames are packed and decoded, each rule of eth_query_decode is broken
+ * once.
+ */
 #include "pm-ethernet/query.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An ethernet device on rings in ordinary memory, for the tests of pm-ethernet: the test is the kernel. The
- * system calls of a socket go to one end of a datagram pair; the other end shows how many there were.
+ * An ethernet device on rings in ordinary memory, for the tests of pm-ethernet: the test is the
+ * kernel. The system calls of a socket go to one end of a datagram pair; the other end shows how
+ * many there were.
  */
 #ifndef TESTS_UNIT_PM_ETHERNET_RIG_H
 #define TESTS_UNIT_PM_ETHERNET_RIG_H
@@ -311,9 +312,9 @@ static UNUSED void rig_neighbour(struct rig *r, uint32_t rail, uint32_t to, bool
 }
 
 /*
- * Lays a device of four rails into a grid of 3x3 with two lanes each: rails 0 and 1 along x, 2 and 3 along y, all
- * neighbours open. Hosts are 1..9, y is the fastest, so we (7) stand at 2,0. With @n_dims 1 it is a line of 9 on
- * rails 0 to 3.
+ * Lays a device of four rails into a grid of 3x3 with two lanes each: rails 0 and 1 along x, 2 and
+ * 3 along y, all neighbours open. Hosts are 1..9, y is the fastest, so we (7) stand at 2,0. With
+ * @n_dims 1 it is a line of 9 on rails 0 to 3.
  */
 static UNUSED int rig_grid(struct rig *r, uint32_t n_dims)
 {

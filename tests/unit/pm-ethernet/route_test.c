@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Properties of eth_route over whole grids: what is reached, by how many links, and that nothing waits in a circle. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Properties of eth_route over whole grids: what is reached, by how many links, and that nothing
+ * waits in a circle.
+ */
 #include "pm-ethernet/walk.h"
 
 #include <errno.h>
@@ -127,8 +130,8 @@ static void waits_of_way(struct waits *w, const struct grids *g, const struct et
 }
 
 /*
- * Takes away channels that nobody waits for until none is left (Kahn, 1962). Returns the number of waits that stay:
- * 0 when there is no circle. The list is empty afterwards.
+ * Takes away channels that nobody waits for until none is left (Kahn, 1962). Returns the number of
+ * waits that stay: 0 when there is no circle. The list is empty afterwards.
  */
 static size_t waits_in_circles(struct waits *w)
 {
@@ -325,7 +328,9 @@ static void one_failure_each(struct grids *g)
 	free(w.edges);
 }
 
-/* All shapes of 2..6 dimensions of 2..4 points that are small enough, with one lane and with more. */
+/*
+ * All shapes of 2..6 dimensions of 2..4 points that are small enough, with one lane and with more.
+ */
 TAP_TEST(eth_route__one_failure_parts_nobody)
 {
 	uint32_t shapes = 0;

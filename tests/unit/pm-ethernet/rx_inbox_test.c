@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* rx.c where frames come by the inbox. */
 #include "tests/unit/pm-ethernet/inboxrig.h"
 #include "tests/unit/pm-ethernet/rig.h"

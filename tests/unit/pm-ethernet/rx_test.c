@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "tests/unit/pm-ethernet/rig.h"
 
 static int burst(struct rig *r, struct pm_rx *rx, int n)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* A device on a host of a hypercrossbar; the board is the daemon's part, played by the test. */
 #include <errno.h>
 

@@ -48,7 +48,10 @@ TAP_TEST(board__a_place_that_is_taken)
 	ok(!pms_board_has(&board, 7));
 }
 
-/* The owner's side of the race: each word of the memory is the key while the region is there, and 0 elsewhen. */
+/*
+ * The owner's side of the race: each word of the memory is the key while the region is there, and 0
+ * elsewhen.
+ */
 static _Atomic uint64_t words[WORDS];
 static _Atomic uint64_t last_key;
 

@@ -231,7 +231,9 @@ static int use_up_space(void)
 	return errno;
 }
 
-/* Reads and writes when others have filled the file system since the contact; the line that failed. */
+/*
+ * Reads and writes when others have filled the file system since the contact; the line that failed.
+ */
 static int move_on_full(void)
 {
 	static uint8_t local[SIZE];
@@ -383,7 +385,9 @@ TAP_TEST(peer_del__a_stopped_peer_holds_a_lease)
 	cpu = thread_cpu_ns();
 	OPS->peer_del(a.link, to_b);
 	cpu = thread_cpu_ns() - cpu;
-	/* our memory is not given up while the peer may write to it; waiting costs next to nothing */
+	/*
+	 * our memory is not given up while the peer may write to it; waiting costs next to nothing
+	 */
 	ok(clock_monotonic_ns() - start > 300000000);
 	okf(cpu < 100000000, "%llu ns of work", (unsigned long long)cpu);
 	is_int(*lease, 0);

@@ -64,8 +64,11 @@ TAP_TEST(address__too_little_room)
 	links_end();
 }
 
-/* Other links lose their way to nodes, and take them over; of a death in this host the link learns by itself. Rows are
- * posted and received one by one: there is no packet that could be prepared for many. */
+/*
+ * Other links lose their way to nodes, and take them over; of a death in this host the link learns
+ * by itself. Rows are posted and received one by one: there is no packet that could be prepared for
+ * many.
+ */
 static bool is_for_networks(size_t offset)
 {
 	return offset == offsetof(struct pm_link_ops, ask) ||
@@ -102,8 +105,10 @@ static uint64_t address_space(void)
 	return pages;
 }
 
-/* Opens, talks and reads with @pages to spare: 0 all went well, 1 something was refused in good order,
- * 2 it went wrong. */
+/*
+ * Opens, talks and reads with @pages to spare: 0 all went well, 1 something was refused in good
+ * order, 2 it went wrong.
+ */
 static int live_on(uint64_t pages)
 {
 	static uint8_t memory[100000], local[100000];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Reads of exported regions: complete without the owner, given up when the region or the owner goes. */
+/*
+ * Reads of exported regions: complete without the owner, given up when the region or the owner
+ * goes.
+ */
 #include "pm-shmem/bulk.h"
 
 #include <signal.h>

@@ -25,8 +25,10 @@ static bool exists(const char *path)
 
 TAP_TEST(job_hash__is_siphash)
 {
-	/* of bytes 0..7 under key bytes 0..7 and eight zeros; from an implementation in another language
-	 * that gives the paper's vector */
+	/*
+	 * of bytes 0..7 under key bytes 0..7 and eight zeros; from an implementation in another
+	 * language that gives the paper's vector
+	 */
 	ok(pms_job_hash(1, 0) != pms_job_hash(2, 0));
 	ok(pms_job_hash(1, 0) != pms_job_hash(1, 1));
 	is_int(pms_job_hash(0x0706050403020100ull, 0x0706050403020100ull), 0xeb8e9b0661a15490ull);

@@ -108,7 +108,10 @@ TAP_TEST(arm__woken_by_room)
 	end();
 }
 
-/* The byte ring stays full of what the peer holds, and cells before that come back: room for a post. */
+/*
+ * The byte ring stays full of what the peer holds, and cells before that come back: room for a
+ * post.
+ */
 TAP_TEST(arm__a_refused_post_waits_for_cells)
 {
 	enum { FIRST = 25 };

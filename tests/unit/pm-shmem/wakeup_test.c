@@ -168,8 +168,10 @@ static void wait_for(_Atomic uint32_t *word, uint32_t round)
 			abort();
 }
 
-/* As wait_for, but without leaving the core, and with the flag at hand: a load that hits is done while the
- * store before it still waits for its line. */
+/*
+ * As wait_for, but without leaving the core, and with the flag at hand: a load that hits is done
+ * while the store before it still waits for its line.
+ */
 static void start_with(uint32_t round)
 {
 	for (uint32_t spins = 0; atomic_load(&turn) != round; spins++)
@@ -209,8 +211,10 @@ TAP_TEST(wake__races_with_sleep)
 		bool has_seen;
 
 		atomic_store(&turn, round);
-		/* the start takes its time to the other core: around that much, so that both happen at once,
-		 * and with the cell at hand as the flag is there */
+		/*
+		 * the start takes its time to the other core: around that much, so that both happen
+		 * at once, and with the cell at hand as the flag is there
+		 */
 		for (uint64_t n = tap_rand(&random) % 500; n > 0; n--)
 			atomic_load_explicit(&cell, memory_order_relaxed);
 		pms_sleep_begin(&slot, round);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-udp/addr.c: rails from interfaces, the published address, pairing. */
 #include "pm-udp/addr.h"
 

@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of pm-udp/connect.c: when a rail's socket is connected, to whom, and what still reaches others. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of pm-udp/connect.c: when a rail's socket is connected, to whom, and what still reaches
+ * others.
+ */
 #include "pm-udp/device.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-udp/device.c: life, peers, sleeping, suspend and resume, what goes wrong at open. */
 #include "pm-udp/device.h"
 

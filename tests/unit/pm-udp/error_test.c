@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-udp/error.c: a process that is gone is told from a route that is troubled. */
 #include "pm-udp/device.h"
 

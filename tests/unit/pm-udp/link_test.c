@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-udp/link.c: carrier and interface changes are seen soon, and wake a sleeper. */
 #include "pm-udp/device.h"
 

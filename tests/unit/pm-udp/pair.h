@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two udp devices in one process, for the tests of pm-udp: over loopback, or (root) over veth pairs between
- * two anonymous network namespaces that vanish with the process.
+ * Two udp devices in one process, for the tests of pm-udp: over loopback, or (root) over veth pairs
+ * between two anonymous network namespaces that vanish with the process.
  */
 #ifndef TESTS_UNIT_PM_UDP_PAIR_H
 #define TESTS_UNIT_PM_UDP_PAIR_H
@@ -225,7 +225,10 @@ static UNUSED int post(struct side *s, uint32_t rail, uint32_t seq, uint32_t len
 	return err;
 }
 
-/* A packet of @len bytes may hold so many that are no data: up to a multiple of 8, or to the length of those before it. */
+/*
+ * A packet of @len bytes may hold so many that are no data: up to a multiple of 8, or to the length
+ * of those before it.
+ */
 static uint32_t pad_most(uint32_t len)
 {
 	uint32_t alike = len / 16 < 64 ? len / 16 : 64;
@@ -233,7 +236,10 @@ static uint32_t pad_most(uint32_t len)
 	return alike > 7 ? alike : 7;
 }
 
-/* Checks the bytes of a received packet, of which @len are data and the rest is padding; gives its number. */
+/*
+ * Checks the bytes of a received packet, of which @len are data and the rest is padding; gives its
+ * number.
+ */
 static UNUSED bool check_packet(const struct pm_rx *rx, uint32_t len, uint32_t *ret_seq)
 {
 	memcpy(ret_seq, rx->data, 4);

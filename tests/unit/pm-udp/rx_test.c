@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of pm-udp/rx.c: slices of merged datagrams, buffers held in any order, hostile datagrams. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of pm-udp/rx.c: slices of merged datagrams, buffers held in any order, hostile datagrams.
+ */
 #include "pm-udp/device.h"
 
 #include <arpa/inet.h>

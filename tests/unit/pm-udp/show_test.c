@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of pm-udp/show.c and arena.c: what leaves uncopied, and that nobody sees what becomes of its buffers. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of pm-udp/show.c and arena.c: what leaves uncopied, and that nobody sees what becomes of
+ * its buffers.
+ */
 #include <sys/resource.h>
 
 #include "pm-udp/device.h"
@@ -105,7 +108,10 @@ TAP_TEST(pmu_show_send__runs_of_kept_packets)
 	if (!a)
 		return;
 	rail = &pmu_of(a->dev)->rails[0];
-	/* three runs, of which the second goes from one block into the next one; none waits behind the third */
+	/*
+	 * three runs, of which the second goes from one block into the next one; none waits behind
+	 * the third
+	 */
 	post_kept(a, packets, 0, 123);
 	is_int(rail->shown, 88);
 	arrive(&p.side[1], 0, 123, 1472);
@@ -125,7 +131,10 @@ TAP_TEST(pmu_show_send__runs_of_kept_packets)
 	pair_close(&p);
 }
 
-/* 44 packets, every @each-th of which is short. So many leave as one segmented message, and without a copy if all do. */
+/*
+ * 44 packets, every @each-th of which is short. So many leave as one segmented message, and without
+ * a copy if all do.
+ */
 static void filled_up(struct pair *p, struct side *a, uint32_t each, uint32_t shorter, uint32_t run)
 {
 	struct pmu_rail *rail = &pmu_of(a->dev)->rails[0];
@@ -169,7 +178,10 @@ TAP_TEST(pmu_show_send__short_ends_of_messages_are_filled_up)
 	pair_close(&p);
 }
 
-/* The kernel's copy is the faster one while this core's caches have the bytes, if there is nothing else to be sent. */
+/*
+ * The kernel's copy is the faster one while this core's caches have the bytes, if there is nothing
+ * else to be sent.
+ */
 TAP_TEST(pmu_show_send__a_run_that_is_alone)
 {
 	struct pm_packet *packets[24], *longer[44], *k;
@@ -201,7 +213,10 @@ TAP_TEST(pmu_show_send__a_run_that_is_alone)
 	pair_close(&p);
 }
 
-/* Those of one message, or of the one before if the peer computes: they are no stream, unless there are too many. */
+/*
+ * Those of one message, or of the one before if the peer computes: they are no stream, unless there
+ * are too many.
+ */
 TAP_TEST(pmu_show_send__runs_that_are_not_acked_yet)
 {
 	struct pm_packet *packets[6][24], *stream[48];
@@ -227,7 +242,10 @@ TAP_TEST(pmu_show_send__runs_that_are_not_acked_yet)
 	pair_close(&p);
 }
 
-/* Lost as far as the sender knows, but still to be read: what becomes of the buffers must not show there. */
+/*
+ * Lost as far as the sender knows, but still to be read: what becomes of the buffers must not show
+ * there.
+ */
 TAP_TEST(pmu_show_send__freed_before_they_are_read)
 {
 	struct pm_packet *packets[41], *k;
@@ -306,7 +324,10 @@ TAP_TEST(pmu_show_send__other_sizes_of_packets)
 	pair_close(&p);
 }
 
-/* A file larger than ulimit -f allows would end the process: the buffers lie in private memory then. */
+/*
+ * A file larger than ulimit -f allows would end the process: the buffers lie in private memory
+ * then.
+ */
 TAP_TEST(pmu_arena_open__limit_on_files)
 {
 	struct rlimit before, limit = {.rlim_cur = 4096};

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of pm-udp/sleep.c: what wakes a sleeper, and that a program that polls does not pay for it. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of pm-udp/sleep.c: what wakes a sleeper, and that a program that polls does not pay for it.
+ */
 #include "pm-udp/device.h"
 
 #include "tests/unit/pm-udp/pair.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of bound.c: how fast it grows, how far it gives way, and what a port with a short queue loses under it. */
+/*
+ * Tests of bound.c: how fast it grows, how far it gives way, and what a port with a short queue
+ * loses under it.
+ */
 #include "pm-udp/stream/bound.h"
 
 #include "tests/harness/tap.h"
@@ -61,7 +64,10 @@ TAP_TEST(bound__has_a_least_and_comes_back)
 	is_int((long)b.bytes, (long)PMT_BOUND_MOST);
 }
 
-/* A port that loses a packet whenever more is under way than its queue holds, judged after every 16 KiB. */
+/*
+ * A port that loses a packet whenever more is under way than its queue holds, judged after every 16
+ * KiB.
+ */
 TAP_TEST(bound__of_a_port_with_a_short_queue)
 {
 	const uint64_t queue = 100ul * KIB;

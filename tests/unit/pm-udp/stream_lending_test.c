@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of pm-udp/stream/lending.c in virtual time: which reads are lent, which are measured, and what does not count. */
+/*
+ * Tests of pm-udp/stream/lending.c in virtual time: which reads are lent, which are measured, and
+ * what does not count.
+ */
 #include "pm-udp/stream/lending.h"
 
 #include "tests/harness/tap.h"
@@ -73,7 +76,10 @@ TAP_TEST(lending__is_for_few_long_reads)
 	ok(terms.how == PMT_COPIED && !terms.is_measured);
 }
 
-/* Rates that are measured while data go one way say nothing about data that go both ways, and the other way round. */
+/*
+ * Rates that are measured while data go one way say nothing about data that go both ways, and the
+ * other way round.
+ */
 TAP_TEST(lending__both_ways_are_apart)
 {
 	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 200000}};
@@ -90,7 +96,10 @@ TAP_TEST(lending__both_ways_are_apart)
 	okf(o.used[PMT_COPIED] > 150, "%u of 200 copied", o.used[PMT_COPIED]);
 }
 
-/* While data go both ways the one that is led asks as it was asked lately for as long a read, and measures nothing. */
+/*
+ * While data go both ways the one that is led asks as it was asked lately for as long a read, and
+ * measures nothing.
+ */
 TAP_TEST(lending__follows_the_leader)
 {
 	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 100000}};
@@ -112,7 +121,9 @@ TAP_TEST(lending__follows_the_leader)
 	ok(terms.how == PMT_LENT && !terms.is_measured);
 }
 
-/* A leader that asks for nothing any more leads no more: the one that it led finds out by itself. */
+/*
+ * A leader that asks for nothing any more leads no more: the one that it led finds out by itself.
+ */
 TAP_TEST(lending__a_silent_leader_leads_no_more)
 {
 	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 15000}};
@@ -127,7 +138,10 @@ TAP_TEST(lending__a_silent_leader_leads_no_more)
 	okf(o.used[PMT_LENT] > 900, "%u of 1000 lent", o.used[PMT_LENT]);
 }
 
-/* Reads that others came beside, or too many, say nothing of the way that they took: no trial follows. */
+/*
+ * Reads that others came beside, or too many, say nothing of the way that they took: no trial
+ * follows.
+ */
 TAP_TEST(lending__what_was_disturbed_does_not_count)
 {
 	struct owner o = {.takes = {[PMT_COPIED] = 150000, [PMT_LENT] = 200000}};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_owner - a stream link whose memory is read, and its readers: bare sockets that say what a test wants. */
+/*
+ * stream_owner - a stream link whose memory is read, and its readers: bare sockets that say what a
+ * test wants.
+ */
 #ifndef TESTS_UNIT_PM_UDP_STREAM_OWNER_H
 #define TESTS_UNIT_PM_UDP_STREAM_OWNER_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of pm-udp/stream/reader.c and requests.c: a link reads from an owner that is played here, byte by byte. */
+/*
+ * Tests of pm-udp/stream/reader.c and requests.c: a link reads from an owner that is played here,
+ * byte by byte.
+ */
 #include "tests/unit/pm-udp/stream_owner.h"
 
 #define OWNER 3 /* less than SELF: it leads */
@@ -119,7 +122,9 @@ static bool take_request(const struct reading_of *r, struct pmt_request *ret)
 	return take(r, bytes, sizeof(bytes)) && is_int(pmt_request_get(bytes, ret), 0);
 }
 
-/* Long copied reads are asked for with a gap; it comes in parts, its last one with the first data. */
+/*
+ * Long copied reads are asked for with a gap; it comes in parts, its last one with the first data.
+ */
 TAP_TEST(read__gap_comes_in_parts)
 {
 	uint8_t *sent = malloc(PMT_GAP_MAX + LEN), *local = malloc(LEN);
@@ -153,7 +158,10 @@ TAP_TEST(read__gap_comes_in_parts)
 	free(local);
 }
 
-/* The owner, which has the smaller number, reads from here while we read from it: we ask as it does. */
+/*
+ * The owner, which has the smaller number, reads from here while we read from it: we ask as it
+ * does.
+ */
 TAP_TEST(read__asks_as_it_is_asked)
 {
 	enum { LONG = PMT_LENT_LEAST };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of how pm-udp/stream answers requests: in copies, in pages that it lends, many together, and to readers that go. */
+/*
+ * Tests of how pm-udp/stream answers requests: in copies, in pages that it lends, many together,
+ * and to readers that go.
+ */
 #include "tests/unit/pm-udp/stream_owner.h"
 
 TAP_TEST(owner__serves_who_has_the_key)
@@ -52,7 +55,10 @@ TAP_TEST(owner__lends_its_pages)
 	free(got);
 }
 
-/* As many requests as may be under way, none of which the socket takes whole: a sign of life is none more. */
+/*
+ * As many requests as may be under way, none of which the socket takes whole: a sign of life is
+ * none more.
+ */
 TAP_TEST(owner__hears_a_sign_of_life_behind_all_requests)
 {
 	uint8_t *got = malloc((size_t)PMT_PARTS * LEN);
@@ -77,7 +83,10 @@ TAP_TEST(owner__hears_a_sign_of_life_behind_all_requests)
 	free(got);
 }
 
-/* More requests than are answered by one call, of every kind of length and gap; behind them one that can't be served. */
+/*
+ * More requests than are answered by one call, of every kind of length and gap; behind them one
+ * that can't be served.
+ */
 TAP_TEST(owner__answers_many_requests_together)
 {
 	static const uint64_t lengths[] = {1, 12000, 65536, 40000, LEN};
@@ -111,7 +120,10 @@ TAP_TEST(owner__answers_many_requests_together)
 	free(got);
 }
 
-/* A reader that asks for more than the buffers of its connection take: what they don't take is in the pipe. */
+/*
+ * A reader that asks for more than the buffers of its connection take: what they don't take is in
+ * the pipe.
+ */
 static int borrow_much(const struct owner *o, int n)
 {
 	int fd = join(o, SELF, KEY);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of pm-udp/stream against those who connect without belonging there, or do not keep to the rules. */
+/*
+ * Tests of pm-udp/stream against those who connect without belonging there, or do not keep to the
+ * rules.
+ */
 #include "tests/unit/pm-udp/stream_owner.h"
 
 TAP_TEST(owner__refuses_another_key_and_another_node)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-udp/tx.c: every size and mix arrives, rails stay in order, a full rail says so. */
 #include "pm-udp/device.h"
 
@@ -31,7 +31,10 @@ static void exchange(struct pair *p, const uint32_t *lens, uint32_t n, uint32_t 
 	}
 }
 
-/* Packets of which the second half lies elsewhere arrive as those in one piece: alone and in a run, odd ones too. */
+/*
+ * Packets of which the second half lies elsewhere arrive as those in one piece: alone and in a run,
+ * odd ones too.
+ */
 static void in_two_parts(struct pair *p, uint32_t n, uint32_t len)
 {
 	struct side *from = &p->side[0], *to = &p->side[1];
@@ -162,7 +165,9 @@ TAP_TEST(tx_kick__route_that_refuses_segments)
 		return;
 	d = pmu_of(p.side[0].dev);
 	must(d->rails[0].has_gso);
-	/* the interface takes less than it did: a segment no longer fits, single small packets do */
+	/*
+	 * the interface takes less than it did: a segment no longer fits, single small packets do
+	 */
 	enter(&p.net, 0);
 	is_int(sh("ip link set t0 mtu 600"), 0);
 	enter(&p.net, -1);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Test support: packet devices of one job on the fake provider, which know each other's addresses. */
+/*
+ * Test support: packet devices of one job on the fake provider, which know each other's addresses.
+ */
 #ifndef TESTS_UNIT_PM_VERBS_DATAGRAMS_H
 #define TESTS_UNIT_PM_VERBS_DATAGRAMS_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* verbs among the devices that nobody named: used where it can be, mentioned only where it could be and may not. */
+/*
+ * verbs among the devices that nobody named: used where it can be, mentioned only where it could be
+ * and may not.
+ */
 #include "tests/harness/tap.h"
 #include "tests/unit/pm-verbs/fake_verbs.h"
 

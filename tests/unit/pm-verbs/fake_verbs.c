@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * fake_verbs - the objects and their calls: devices, memory, completion queues, channels, the states of queue pairs.
- * Work requests are handled in fake_work.c, shared receives and events in fake_shared.c.
+ * fake_verbs - the objects and their calls: devices, memory, completion queues, channels, the
+ * states of queue pairs. Work requests are handled in fake_work.c, shared receives and events in
+ * fake_shared.c.
  */
 #include "tests/unit/pm-verbs/fake_verbs.h"
 

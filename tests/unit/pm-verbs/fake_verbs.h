@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_verbs - an RDMA provider in memory, for tests: devices with one port each on one network, and everything that
- * pm-verbs uses of a queue pair. Every call can be made to fail at its n-th use. Sent messages arrive at once, in the
- * call that sends them, unless they are held. For one thread only.
+ * fake_verbs - an RDMA provider in memory, for tests: devices with one port each on one network,
+ * and everything that pm-verbs uses of a queue pair. Every call can be made to fail at its n-th
+ * use. Sent messages arrive at once, in the call that sends them, unless they are held. For one
+ * thread only.
  */
 #ifndef TESTS_UNIT_PM_VERBS_FAKE_VERBS_H
 #define TESTS_UNIT_PM_VERBS_FAKE_VERBS_H
@@ -80,7 +81,9 @@ struct fake {
 
 extern struct fake fake;
 
-/* Devices fake0.. with an active RoCE v2 port: GID 0 link-local, GID 1 IPv4. Replaces the library. */
+/*
+ * Devices fake0.. with an active RoCE v2 port: GID 0 link-local, GID 1 IPv4. Replaces the library.
+ */
 void fake_begin(int n_devices);
 /* Takes the library back. */
 void fake_end(void);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* fake_work - what becomes of work requests in the fake provider: sends, one-sided operations, completions. */
+/*
+ * fake_work - what becomes of work requests in the fake provider: sends, one-sided operations,
+ * completions.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,7 +243,10 @@ static enum ibv_wc_status send(struct fake_qp *qp, struct fake_qp *to, const voi
 	return IBV_WC_SUCCESS;
 }
 
-/* Pages that the program has given back take what is read, and hold what was written to them long ago. */
+/*
+ * Pages that the program has given back take what is read, and hold what was written to them long
+ * ago.
+ */
 static void move(const struct fake_work *work, bool is_read, void *local, void *remote)
 {
 	uint32_t len = work->sge.length;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fakereg - registers memory in a list instead of a device: what the cache's tests count. A registration
- * remembers the first word of each page when asked to, as a device remembers the pages themselves.
+ * fakereg - registers memory in a list instead of a device: what the cache's tests count. A
+ * registration remembers the first word of each page when asked to, as a device remembers the pages
+ * themselves.
  */
 #ifndef TESTS_UNIT_PM_VERBS_FAKEREG_H
 #define TESTS_UNIT_PM_VERBS_FAKEREG_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Two nodes whose ports do not fit together: with verbs alone a sentence says why, with another device that is used. */
+/*
+ * Two nodes whose ports do not fit together: with verbs alone a sentence says why, with another
+ * device that is used.
+ */
 #include "tests/harness/tap.h"
 #include "tests/unit/pm-verbs/fake_verbs.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Every call of the library failing once in turn: the link opens or says why not, works or reports, leaks nothing. */
+/*
+ * Every call of the library failing once in turn: the link opens or says why not, works or reports,
+ * leaks nothing.
+ */
 #include "tests/unit/pm-verbs/links.h"
 
 #define OPS (&pm_verbs_ops)

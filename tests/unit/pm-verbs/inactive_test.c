@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Ports that are named and not active when a context is opened: what is used instead, and what is said. */
+/*
+ * Ports that are named and not active when a context is opened: what is used instead, and what is
+ * said.
+ */
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/pair.h"
 #include "pm-verbs/hw/events.h"
@@ -101,7 +104,10 @@ TAP_TEST(inactive__wires_keep_their_numbers)
 	links_close();
 }
 
-/* A port that went down after the open, of the one that calls or the one that is called: no connection is tried by it. */
+/*
+ * A port that went down after the open, of the one that calls or the one that is called: no
+ * connection is tried by it.
+ */
 TAP_TEST(inactive__first_contact_by_the_other_port)
 {
 	for (int down = 0; down < 4; down++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Messages between links on the fake provider: sizes, order, credits, contact, parting, broken connections. */
+/* Messages between links on the fake provider: sizes, order, credits, contact, parting, breaks. */
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/progress.h"
 #include "tests/unit/pm-verbs/links.h"
@@ -321,7 +321,7 @@ TAP_TEST(recovery__other_rail)
 	links_close();
 }
 
-/* Whichever step of connecting fails on one pair of rails: the next connection takes the other one. */
+/* Any step of connecting fails on one pair of rails: the next connection takes the other one. */
 TAP_TEST(recovery__cannot_connect_by_one_rail)
 {
 	/* the first two uses make the ends */
@@ -409,7 +409,7 @@ TAP_TEST(peer__leaves_and_comes_back)
 	links_close();
 }
 
-/* Whichever rails the goodbye and the messages take: what was acknowledged before it is received. */
+/* On any rails of goodbye and messages: all that was acknowledged before it is received. */
 TAP_TEST(peer__leaves_behind_its_messages)
 {
 	for (uint32_t pair = 0; pair < 4; pair++) {
@@ -432,7 +432,7 @@ TAP_TEST(peer__leaves_behind_its_messages)
 	}
 }
 
-/* A goodbye to a stopped link ends what would keep it from becoming quiet, and nothing else before it goes on. */
+/* A goodbye to a stopped link ends only what would keep it from becoming quiet. */
 TAP_TEST(quiesce__a_peer_leaves)
 {
 	uint8_t region[500], local[500];
@@ -554,7 +554,7 @@ TAP_TEST(save_restore__messages_on_both_sides)
 	links_close();
 }
 
-/* Messages that the device acknowledged and nobody polled are saved, and those that wait for a peer that has closed. */
+/* Messages acknowledged and not polled are saved, as are those for a peer that has closed. */
 TAP_TEST(save__takes_what_came)
 {
 	const int n = 20, record = 12 + 8;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Refused requests: destruction and deregistration by devices, buffers, nodes that have left, keys beyond the bound. */
+/*
+ * Refused requests: destruction and deregistration by devices, buffers, nodes that have left, keys
+ * beyond the bound.
+ */
 #include "pm-verbs/progress.h"
 #include "tests/unit/pm-verbs/links.h"
 #include "tests/unit/pm-verbs/unmapping.h"

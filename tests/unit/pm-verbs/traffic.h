@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Test support: random messages and one-sided operations between verbs links, and what must become of them. */
+/*
+ * Test support: random messages and one-sided operations between verbs links, and what must become
+ * of them.
+ */
 #ifndef TESTS_UNIT_PM_VERBS_TRAFFIC_H
 #define TESTS_UNIT_PM_VERBS_TRAFFIC_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unmapping - the ways in which memory gets other pages, and children to try things in. Each way leaves plain
- * private memory at the address again, with other pages.
+ * unmapping - the ways in which memory gets other pages, and children to try things in. Each way
+ * leaves plain private memory at the address again, with other pages.
  */
 #ifndef TESTS_UNIT_PM_VERBS_UNMAPPING_H
 #define TESTS_UNIT_PM_VERBS_UNMAPPING_H

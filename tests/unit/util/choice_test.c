@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of choice.c in virtual time: which way is taken, how often the other one is tried, and what does not fool it. */
+/*
+ * Tests of choice.c in virtual time: which way is taken, how often the other one is tried, and what
+ * does not fool it.
+ */
 #include "pmcore/util/choice.h"
 
 #include <string.h>
@@ -57,7 +60,10 @@ TAP_TEST(choice__takes_the_faster_way)
 	ok(m.used[CHOICE_FIRST] > 0);
 }
 
-/* A node whose peer made its own trial at the same time, so that the first rate of the stream says nothing. */
+/*
+ * A node whose peer made its own trial at the same time, so that the first rate of the stream says
+ * nothing.
+ */
 TAP_TEST(choice__a_stream_that_was_slow_once)
 {
 	struct node n = node_of(400000, 2000000);
@@ -148,8 +154,8 @@ TAP_TEST(choice__many_under_way)
 }
 
 /*
- * Reads that are always so many under way and share the time evenly, for instance 4 MiB each: what a trial brings first has
- * come for the most part before the trial was alone.
+ * Reads that are always so many under way and share the time evenly, for instance 4 MiB each: what
+ * a trial brings first has come for the most part before the trial was alone.
  */
 static double part_by_device(uint64_t device, uint64_t stream, uint32_t open, int reads)
 {
@@ -226,7 +232,9 @@ TAP_TEST(choice__failed_reads_tell_nothing)
 	is_int(n.choice.under_way, 0);
 }
 
-/* Between reads that count others come that do not: the rates are of those that do, and trials end. */
+/*
+ * Between reads that count others come that do not: the rates are of those that do, and trials end.
+ */
 TAP_TEST(choice__disturbed_reads_do_not_keep_it_from_knowing)
 {
 	struct node n = node_of(200000, 400000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Tests of clock. A gap is made by setting the last reading back, not by waiting; what the machine adds between
- * two lines is bounded by reading the clock around them.
+ * Tests of clock. A gap is made by setting the last reading back, not by waiting; what the machine
+ * adds between two lines is bounded by reading the clock around them.
  */
 #include "pmcore/util/clock.h"
 
@@ -9,7 +9,10 @@
 
 #define SECOND 1000000000ull
 
-/* Job time that a gap of @gap ns brings, @asleep of it granted; *ret_more: what the reading itself may add. */
+/*
+ * Job time that a gap of @gap ns brings, @asleep of it granted; *ret_more: what the reading itself
+ * may add.
+ */
 static uint64_t step(uint64_t gap, uint64_t asleep, uint64_t *ret_more)
 {
 	uint64_t begin = clock_monotonic_ns(), before, after;

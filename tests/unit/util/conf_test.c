@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of the option parser: defaults, each key, each way to be wrong, nothing changed on error. */
+/*
+ * Tests of the option parser: defaults, each key, each way to be wrong, nothing changed on error.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

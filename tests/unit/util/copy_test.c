@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* copy: by each way every alignment and length copies what memcpy does, and nothing beside it. */
 #include "pmcore/util/copy.h"
 
@@ -49,7 +49,10 @@ TAP_TEST(copy_ordinary__as_memcpy)
 	try_all(COPY_ORDINARY);
 }
 
-/* Long copies whose target lies each number of bytes up to 64 further in its page, or before the source's place in it. */
+/*
+ * Long copies whose target lies each number of bytes up to 64 further in its page, or before the
+ * source's place in it.
+ */
 TAP_TEST(copy_bytes__as_memcpy_wherever_it_is_close)
 {
 	static uint8_t source[4 * COPY_PAGE], target[4 * COPY_PAGE];

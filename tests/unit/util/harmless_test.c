@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* harmless: which characters stay, and what stands in the place of others. */
 #include "pmcore/util/harmless.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of the node map: growth, gaps closed by removal, shrinking, and random use against a model. */
+/*
+ * Tests of the node map: growth, gaps closed by removal, shrinking, and random use against a model.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of packetblock: order within blocks, single buffers when no block is whole, nothing lost or given twice. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of packetblock: order within blocks, single buffers when no block is whole, nothing lost or
+ * given twice.
+ */
 #include "pmcore/util/packetblock.h"
 
 #include <string.h>
@@ -332,7 +335,10 @@ TAP_TEST(packetblocks_put__acked_or_copied_ones_are_free)
 	packetblocks_fini(&all);
 }
 
-/* A long random course: no buffer is out twice, and as many are found as are free; some come back unacked. */
+/*
+ * A long random course: no buffer is out twice, and as many are found as are free; some come back
+ * unacked.
+ */
 TAP_TEST(packetblocks__random_course)
 {
 	uint64_t random = tap_seed();
@@ -378,7 +384,10 @@ TAP_TEST(packetblocks_put__each_buffer_to_its_block)
 		while (packetblocks_take(&all))
 			continue;
 		for (uint32_t i = 0; i < 100 * each; i++) {
-			/* 67 is prime and divides no number of buffers here, so each comes back once */
+			/*
+			 * 67 is prime and divides no number of buffers here, so each comes back
+			 * once
+			 */
 			packetblocks_put(&all, &many[i * 67 % (100 * each)]);
 		}
 		is_int(all.n_free, 100 * each);
@@ -424,7 +433,10 @@ static void twins_take(struct twins *t)
 		ok(!packetblocks_take(&t->all[0]));
 }
 
-/* Some of those that are out, in a row of the order in which they were taken; few are busy, shown, or unacked. */
+/*
+ * Some of those that are out, in a row of the order in which they were taken; few are busy, shown,
+ * or unacked.
+ */
 static void twins_give(struct twins *t)
 {
 	struct pm_packet *run[TWIN_ALL];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of the counter files: life and death of writers, and files of strangers that must do no harm. */
+/*
+ * Tests of the counter files: life and death of writers, and files of strangers that must do no
+ * harm.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -515,7 +518,10 @@ TAP_TEST(stats_visit__child_of_killed_writer_lingers)
 	close(ready[0]);
 }
 
-/* Another sweeper was faster, and the name leads to a new context: the last moment before a file is locked. */
+/*
+ * Another sweeper was faster, and the name leads to a new context: the last moment before a file is
+ * locked.
+ */
 TAP_TEST(stats_create__name_in_use_anew_when_swept)
 {
 	struct stats_page page = {.magic = STATS_MAGIC, .size = sizeof(page)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Tests of ticks. Readings are held against clock_gettime before and after them; the rate is measured in
- * the time that it takes, by reading on.
+ * Tests of ticks. Readings are held against clock_gettime before and after them; the rate is
+ * measured in the time that it takes, by reading on.
  */
 #include "pmcore/util/ticks.h"
 

@@ -434,7 +434,9 @@ TAP_TEST(wire_decode__crc_finds_every_single_and_double_flip)
 	}
 }
 
-/* Walks what wire_decode let through, inside an exact heap block so that ASan sees a step beyond. */
+/*
+ * Walks what wire_decode let through, inside an exact heap block so that ASan sees a step beyond.
+ */
 static void walk(const struct packet *p)
 {
 	uint64_t bitmap[WIRE_WINDOW_MAX / 64];
@@ -506,7 +508,9 @@ TAP_TEST(wire_put_words__as_wire_put_header)
 	}
 }
 
-/* Whatever is let through as alike is decoded to what was said, and a change anywhere else is seen. */
+/*
+ * Whatever is let through as alike is decoded to what was said, and a change anywhere else is seen.
+ */
 TAP_TEST(wire_is_like__as_wire_decode_header)
 {
 	struct wire_header first = common_header(WIRE_DATA), header, decoded;

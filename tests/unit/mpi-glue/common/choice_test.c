@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* choice: both ways at first, then the cheaper one, and the other one now and then. */
 #include "mpi-glue/common/choice.h"
 #include "tests/harness/tap.h"
@@ -43,7 +43,9 @@ TAP_TEST(choice_pick__follows_a_change)
 	struct choice c = {0};
 
 	run(&c, 20000, 500, 900);
-	/* the way in use gets slower: its window has to pass, and there may be a trial to wait for */
+	/*
+	 * the way in use gets slower: its window has to pass, and there may be a trial to wait for
+	 */
 	run(&c, CHOICE_EVERY_MAX + 4 * CHOICE_WINDOW, 1900, 900);
 	okf(run(&c, 1000, 1900, 900) > 900, "the other one is taken now");
 	/* the other one gets faster than it was: the next trial sees it */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* envelope: every kind at its right length, one byte less and more, and lies in its fields. */
 #include "mpi-glue/common/envelope.h"
 #include "tests/harness/tap.h"

@@ -1,11 +1,13 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* idle: when a polling process spins and when it yields, in time that is a variable. */
 #include "mpi-glue/common/idle.h"
 #include "tests/harness/tap.h"
 
 enum { POLL_NS = 20, SHORT_NS = 450, LONG_NS = 2500 };
 
-/* Polls without work for @ns of made-up time, every yield taking @yield_ns; the number of yields. */
+/*
+ * Polls without work for @ns of made-up time, every yield taking @yield_ns; the number of yields.
+ */
 static int run(struct idle *i, uint64_t *now, uint64_t ns, uint64_t yield_ns)
 {
 	uint64_t end = *now + ns;

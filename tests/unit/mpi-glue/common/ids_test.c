@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* ids: numbers that were given back, repeated or invented must find nothing. */
 #include "mpi-glue/common/ids.h"
 #include "tests/harness/tap.h"

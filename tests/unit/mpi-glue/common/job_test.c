@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* job: keys from mpirun's text, node numbers and their limits. */
 #include "mpi-glue/common/job.h"
 #include "tests/harness/tap.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* keep: when the thread that keeps PM's timers wakes, in time that is a variable. */
 #include "mpi-glue/common/keep.h"
 #include "tests/harness/tap.h"

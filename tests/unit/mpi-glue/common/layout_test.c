@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* layout: every small layout, cut into parts of every length, against the addresses of its bytes one by one. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * layout: every small layout, cut into parts of every length, against the addresses of its bytes
+ * one by one.
+ */
 #include "mpi-glue/common/layout.h"
 #include "tests/harness/tap.h"
 

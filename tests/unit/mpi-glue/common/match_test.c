@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * match: each rule of MPI matching by itself, then long random runs against a model that keeps two
  * plain lists and searches them from the front.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* names: whole names only, and lists that exclude. */
 #include "mpi-glue/common/names.h"
 #include "tests/harness/tap.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* table: look-ups, growth, and deletion inside a run of colliding keys. */
 #include "mpi-glue/common/table.h"
 #include "tests/harness/tap.h"
@@ -32,7 +32,9 @@ TAP_TEST(table_put__grows)
 
 TAP_TEST(table_take__every_order_of_colliding_keys)
 {
-	/* In 8 slots 6, 14 and 22 share the home 6, 7 and 15 the home 7: a run that wraps around. */
+	/*
+	 * In 8 slots 6, 14 and 22 share the home 6, 7 and 15 the home 7: a run that wraps around.
+	 */
 	static const uint32_t keys[] = {6, 14, 7};
 	static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 					 {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};

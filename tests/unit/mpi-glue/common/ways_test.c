@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* ways: messages that are alone take the faster way, those of a burst one that fits what both processes do. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * ways: messages that are alone take the faster way, those of a burst one that fits what both
+ * processes do.
+ */
 #include "mpi-glue/common/ways.h"
 #include "tests/harness/tap.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_announce: the announcement of a message, whether its memory is offered, and the head that goes along. */
+/*
+ * mtl_pm_announce: the announcement of a message, whether its memory is offered, and the head that
+ * goes along.
+ */
 #include <errno.h>
 
 #include "tests/unit/mpi-glue/mtl/announced.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* announced - a long message to a peer by udp: it is announced, and the test answers for its receiver. */
+/*
+ * announced - a long message to a peer by udp: it is announced, and the test answers for its
+ * receiver.
+ */
 #ifndef TESTS_UNIT_MPI_GLUE_MTL_ANNOUNCED_H
 #define TESTS_UNIT_MPI_GLUE_MTL_ANNOUNCED_H
 

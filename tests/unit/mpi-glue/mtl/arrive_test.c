@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_arrive: each kind of datagram, with its receive and without, and each that no honest peer sends. */
+/*
+ * mtl_pm_arrive: each kind of datagram, with its receive and without, and each that no honest peer
+ * sends.
+ */
 #include <errno.h>
 #include <string.h>
 

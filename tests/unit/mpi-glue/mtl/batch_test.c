@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_batch: when the threads of a rank become batch threads, and which of them stay as they are. */
+/*
+ * mtl_pm_batch: when the threads of a rank become batch threads, and which of them stay as they
+ * are.
+ */
 #include "mpi-glue/mtl/mtl_pm_batch.h"
 
 #include <pthread.h>

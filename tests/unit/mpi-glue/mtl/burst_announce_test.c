@@ -65,7 +65,10 @@ TAP_TEST(join_burst__short_bursts_are_forgotten_by_and_by)
 		mtl_pm_let_go();
 		join(10000);
 	} while (join(10000) && ++bursts < 100);
-	/* A quarter of the difference to 20000 less each time: 264085 bytes for the sixth, 203064 for the next. */
+	/*
+	 * A quarter of the difference to 20000 less each time: 264085 bytes for the sixth, 203064
+	 * for the next.
+	 */
 	is_int(bursts, 6);
 	finish();
 }

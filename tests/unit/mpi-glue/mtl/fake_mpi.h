@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_mpi - what the component needs of an Open MPI that was never started: a communicator, data for its convertor, and
- * the functions of Open MPI that these tests stand in for.
+ * fake_mpi - what the component needs of an Open MPI that was never started: a communicator, data
+ * for its convertor, and the functions of Open MPI that these tests stand in for.
  */
 #ifndef TESTS_UNIT_MPI_GLUE_MTL_FAKE_MPI_H
 #define TESTS_UNIT_MPI_GLUE_MTL_FAKE_MPI_H
@@ -15,12 +15,14 @@ struct fake_mpi {
 	void (*on_progress)(void); /* does what would arrive while Open MPI polls; may be NULL */
 	int progress_calls;
 	int n_callbacks; /* of requests that are complete */
-	char said[2048]; /* all that people were told, a line each: the topic, a colon, its first argument */
+	/* all that people were told, a line each: the topic, a colon, its first argument */
+	char said[2048];
 	int publish_error; /* of the launcher, to whom the address is given */
 	char published[64];
 	int fences;            /* that were begun; they end when Open MPI polls */
 	int (*progress)(void); /* registered, to be called when Open MPI polls */
-	const char *asked; /* the topic of the last text that people were told through the launcher */
+	/* the topic of the last text that people were told through the launcher */
+	const char *asked;
 };
 
 extern struct fake_mpi fake_mpi;
@@ -35,7 +37,10 @@ void fake_make_foreign(int rank);
 
 /* A datatype without bytes, for opal_datatype_add and opal_datatype_commit. */
 struct opal_datatype_t *fake_type(void);
-/* @blocks blocks of @block bytes, one every @stride bytes; to be given back with opal_datatype_destroy. */
+/*
+ * @blocks blocks of @block bytes, one every @stride bytes; to be given back with
+ * opal_datatype_destroy.
+ */
 struct opal_datatype_t *fake_vector(size_t blocks, size_t block, ptrdiff_t stride);
 /* Ready to send, or to receive, so many elements. */
 void fake_pack(struct opal_convertor_t *c, const struct opal_datatype_t *type, size_t count,

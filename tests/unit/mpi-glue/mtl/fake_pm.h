@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_pm - PM without a network below Open MPI's component: datagrams that are sent are kept in order, the test says which
- * buffers and reads there are. Open MPI is linked and never started: requests are the test's own.
+ * fake_pm - PM without a network below Open MPI's component: datagrams that are sent are kept in
+ * order, the test says which buffers and reads there are. Open MPI is linked and never started:
+ * requests are the test's own.
  */
 #ifndef TESTS_UNIT_MPI_GLUE_MTL_FAKE_PM_H
 #define TESTS_UNIT_MPI_GLUE_MTL_FAKE_PM_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_fetch: announced messages are read, or asked for; what a sender may say of them, and their order. */
+/*
+ * mtl_pm_fetch: announced messages are read, or asked for; what a sender may say of them, and their
+ * order.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -72,7 +75,10 @@ TAP_TEST(fetch__a_short_receive_has_all_in_the_head)
 	fake_close();
 }
 
-/* Whether the rest is asked for when a packed head of 4000 bytes was announced for a receive of @wanted. */
+/*
+ * Whether the rest is asked for when a packed head of 4000 bytes was announced for a receive of
+ * @wanted.
+ */
 static bool is_pulled(size_t wanted)
 {
 	struct mtl_pm_peer *peer = begin();

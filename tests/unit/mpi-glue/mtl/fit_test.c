@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_fit: which Open MPI is the one the component was built for, and which rank says so if it is not. */
+/*
+ * mtl_pm_fit: which Open MPI is the one the component was built for, and which rank says so if it
+ * is not.
+ */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

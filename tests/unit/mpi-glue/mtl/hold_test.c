@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_hold: messages without a receive: their memory, and when senders are told to keep theirs. */
+/*
+ * mtl_pm_hold: messages without a receive: their memory, and when senders are told to keep theirs.
+ */
 #include "tests/unit/mpi-glue/mtl/fake_pm.h"
 
 #define NODE 3

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_irecv: a receive takes the message that waits for it, whole or half there, or is posted. */
+/*
+ * mtl_pm_irecv: a receive takes the message that waits for it, whole or half there, or is posted.
+ */
 #include <errno.h>
 #include <string.h>
 

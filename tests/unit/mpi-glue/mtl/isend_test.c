@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_isend: Open MPI's calls that send: what leaves at once, what waits, and when PM is polled between two sends. */
+/*
+ * mtl_pm_isend: Open MPI's calls that send: what leaves at once, what waits, and when PM is polled
+ * between two sends.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -67,7 +70,9 @@ static void has_left(size_t length)
 
 TAP_TEST(isend__a_short_message_is_complete_at_once)
 {
-	/* Around what is gathered here, what PM puts behind the envelope, and the longest datagram. */
+	/*
+	 * Around what is gathered here, what PM puts behind the envelope, and the longest datagram.
+	 */
 	static const size_t lengths[] = {0, 1, 40, 41, 2024, 2025, EAGER};
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {

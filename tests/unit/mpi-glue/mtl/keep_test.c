@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* keep: the progress thread comes in while the program is outside of MPI, and only then. */
 #include "mpi-glue/mtl/mtl_pm_lock.h"
 #include "mpi-glue/mtl/mtl_pm_thread.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_module: how a context is opened, why it may not be, and how the component parts from its peers and closes. */
+/*
+ * mtl_pm_module: how a context is opened, why it may not be, and how the component parts from its
+ * peers and closes.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

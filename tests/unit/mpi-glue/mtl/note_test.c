@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_note: control messages leave at once, or in order when there is room, and none to the dead. */
+/*
+ * mtl_pm_note: control messages leave at once, or in order when there is room, and none to the
+ * dead.
+ */
 #include "tests/unit/mpi-glue/mtl/fake_pm.h"
 
 #define NODE 3
@@ -10,7 +13,7 @@ static int count_free(void)
 	int n = 0;
 
 	STAILQ_FOREACH(note, &mtl_pm.free_notes, link)
-	n++;
+		n++;
 	return n;
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_pack: which data are in one piece, which have a layout, and that no byte is lost between memory and datagrams. */
+/*
+ * mtl_pm_pack: which data are in one piece, which have a layout, and that no byte is lost between
+ * memory and datagrams.
+ */
 #include <string.h>
 
 #include "tests/unit/mpi-glue/mtl/fake_mpi.h"

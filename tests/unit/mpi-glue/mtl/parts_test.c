@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_parts: how long the datagrams of a message are, what is in each, and where a message stops when PM has no room. */
+/*
+ * mtl_pm_parts: how long the datagrams of a message are, what is in each, and where a message stops
+ * when PM has no room.
+ */
 #include "mpi-glue/mtl/mtl_pm_parts.h"
 
 #include <string.h>
@@ -49,7 +52,10 @@ TAP_TEST(datagram_of__equal_ones_in_a_burst)
 			n++;
 		for (size_t rest = length - (FAKE_MTU - FIRST); rest > 0; full++)
 			rest -= rest < FAKE_MTU - MORE ? rest : FAKE_MTU - MORE;
-		/* No more of them than if all were full, and the last one lacks at most its 32nd part of all bytes. */
+		/*
+		 * No more of them than if all were full, and the last one lacks at most its 32nd
+		 * part of all bytes.
+		 */
 		if (!okf(most <= FAKE_MTU && n + 1 == full, "%zu: %zu of %zu", length, n + 1,
 			 most) ||
 		    !okf((most - MORE - left) * 32 <= length + FIRST + n * MORE,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_peer: the limits of a peer by its device, by parameters, and where a stream leads to it. */
+/*
+ * mtl_pm_peer: the limits of a peer by its device, by parameters, and where a stream leads to it.
+ */
 #include "tests/unit/mpi-glue/mtl/fake_pm.h"
 
 #define NODE 3
@@ -100,7 +102,7 @@ TAP_TEST(peer_busy__is_in_the_list_once)
 	mtl_pm_peer_busy(peer);
 	mtl_pm_peer_busy(peer);
 	TAILQ_FOREACH(peer, &mtl_pm.busy, busy)
-	n++;
+		n++;
 	is_int(n, 1);
 	fake_close();
 }

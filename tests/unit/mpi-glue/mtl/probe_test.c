@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_probe: what a probe sees and leaves, what a matched probe takes, and which receives can be taken back. */
+/*
+ * mtl_pm_probe: what a probe sees and leaves, what a matched probe takes, and which receives can be
+ * taken back.
+ */
 #include "tests/unit/mpi-glue/mtl/fake_mpi.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_send: the answers of receivers: they have read a message, or ask for it, or are no honest peers. */
+/*
+ * mtl_pm_send: the answers of receivers: they have read a message, or ask for it, or are no honest
+ * peers.
+ */
 #include <errno.h>
 #include <string.h>
 

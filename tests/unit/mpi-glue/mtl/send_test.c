@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_send: messages that leave unasked: by which datagrams, in which order, and what their requests say. */
+/*
+ * mtl_pm_send: messages that leave unasked: by which datagrams, in which order, and what their
+ * requests say.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -33,7 +36,10 @@ static void submit(size_t length)
 	mtl_pm_submit(&s.req.send);
 }
 
-/* Takes the datagrams of one message, the first of which is of this kind; the bytes of data in them. */
+/*
+ * Takes the datagrams of one message, the first of which is of this kind; the bytes of data in
+ * them.
+ */
 static size_t take(enum envelope_kind kind)
 {
 	const struct envelope *e;
@@ -271,7 +277,10 @@ TAP_TEST(send_finish__not_while_pm_holds_it)
 	ok(!ends(5, true));
 	mtl_pm.is_corked = false;
 	fake.send_out = ENOBUFS;
-	/* One in one part leaves by itself; of several parts, or a burst that is not held, some may wait for acks. */
+	/*
+	 * One in one part leaves by itself; of several parts, or a burst that is not held, some may
+	 * wait for acks.
+	 */
 	ok(ends(EAGER, false) && !ends(EAGER + 1, true));
 	peer->unheld = 1;
 	ok(!ends(5, false));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* mtl_pm_way: which messages have ways, when the sender is asked for another, and the words of a peer about them. */
+/*
+ * mtl_pm_way: which messages have ways, when the sender is asked for another, and the words of a
+ * peer about them.
+ */
 #include <time.h>
 
 #include "tests/unit/mpi-glue/mtl/fake_pm.h"
@@ -133,7 +136,10 @@ TAP_TEST(way_over__a_time_that_tells_nothing)
 	ok(is_spoiled_by(1, 0));
 }
 
-/* One message that is alone, and took so long; whether the sender was asked for another way before it came. */
+/*
+ * One message that is alone, and took so long; whether the sender was asked for another way before
+ * it came.
+ */
 static void one_message(struct mtl_pm_peer *peer, enum way way)
 {
 	fake_prepare(&r, FAKE_ROOM);
@@ -149,7 +155,10 @@ TAP_TEST(way_note__asks_for_another_way_once_and_says_which)
 	enum way way = WAY_COPY;
 	int n_asked = 0;
 
-	/* The receiver tries both ways, whatever the times are: the word comes within a few messages. */
+	/*
+	 * The receiver tries both ways, whatever the times are: the word comes within a few
+	 * messages.
+	 */
 	for (int i = 0; i < 1000; i++) {
 		one_message(peer, way);
 		if (!fake_sent())

@@ -135,7 +135,9 @@ TAP_TEST(choose__the_file_of_the_whole_machine)
 	char file[4096];
 
 	snprintf(file, sizeof(file), "%s/openmpi-mca-params.conf", opal_install_dirs.sysconfdir);
-	/* A list of what is left out there is a distribution's; one of names, an administrator's. */
+	/*
+	 * A list of what is left out there is a distribution's; one of names, an administrator's.
+	 */
 	chooses(CHOICE, "^pt2pt", MCA_BASE_VAR_SOURCE_FILE, file);
 	chooses("", "rdma", MCA_BASE_VAR_SOURCE_FILE, file);
 	chooses("", NULL, MCA_BASE_VAR_SOURCE_FILE, file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * bed - see bed.h. Owns how programs are loaded and run and how their counters are compared; knows no
- * rule of the programs.
+ * bed - see bed.h. Owns how programs are loaded and run and how their counters are compared; knows
+ * no rule of the programs.
  */
 #include "tests/unit/pm-ethernet/bpf/bed.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host for the kernel programs to run on, with nothing of it real: maps of its own, filled in, and the
- * kernel's test run in place of a network. No pins, no interface but loopback's number, so that any
- * number of them lives side by side. main() of these tests is bed_main.c: they need bpf().
+ * A host for the kernel programs to run on, with nothing of it real: maps of its own, filled in,
+ * and the kernel's test run in place of a network. No pins, no interface but loopback's number, so
+ * that any number of them lives side by side. main() of these tests is bed_main.c: they need bpf().
  *
- * A test is for XDP's set of programs; NAME_tc_test.c is the same for tc's. Verdicts have the names of XDP for both:
- * a frame that was found in an inbox behind a run was redirected there.
+ * A test is for XDP's set of programs; NAME_tc_test.c is the same for tc's. Verdicts have the names
+ * of XDP for both: a frame that was found in an inbox behind a run was redirected there.
  */
 #ifndef TESTS_UNIT_PM_ETHERNET_BPF_BED_H
 #define TESTS_UNIT_PM_ETHERNET_BPF_BED_H
@@ -87,7 +87,9 @@ struct bed_table {
 	struct eth_counters rows[ETH_COUNTERS];
 };
 
-/* Loads the programs as for NIC @rail; false: the running test has failed, bed_close is still due. */
+/*
+ * Loads the programs as for NIC @rail; false: the running test has failed, bed_close is still due.
+ */
 #define bed_open(bed, rail, is_frags) bed_open_at(bed, rail, is_frags, BED_IS_TC)
 bool bed_open_at(struct bed *bed, uint32_t rail, bool is_frags, bool is_tc);
 void bed_close(struct bed *bed);
@@ -102,8 +104,8 @@ int bed_run(struct bed *bed, enum bed_program program, const struct bed_frame *i
 	    struct bed_frame *ret_out);
 
 /*
- * Runs it @repeat times on one frame, each time on what the run before left of it: the last verdict or -errno.
- * *ret_ns is what a run took on average, by the kernel's own clock.
+ * Runs it @repeat times on one frame, each time on what the run before left of it: the last verdict
+ * or -errno. *ret_ns is what a run took on average, by the kernel's own clock.
  */
 int bed_time(struct bed *bed, enum bed_program program, const struct bed_frame *in, uint32_t repeat,
 	     struct bed_frame *ret_out, uint32_t *ret_ns);
@@ -128,8 +130,9 @@ void bed_does(struct bed *bed, enum bed_program program, const struct bed_frame 
 	      const struct eth_counters *change, struct bed_frame *ret_out);
 
 /*
- * Puts this host into a grid of @n_dims dimensions, with all hosts and all neighbours open. Host ids run through
- * the points, the last dimension fastest; rails through the dimensions, @n_rails in all. *ret is the grid.
+ * Puts this host into a grid of @n_dims dimensions, with all hosts and all neighbours open. Host
+ * ids run through the points, the last dimension fastest; rails through the dimensions, @n_rails in
+ * all. *ret is the grid.
  */
 void bed_set_grid(const struct bed *bed, const uint16_t *dims, uint32_t n_dims, uint32_t n_rails,
 		  struct eth_grid *ret);

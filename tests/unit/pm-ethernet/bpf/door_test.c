@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* eth_door: packets to the socket of their context, nothing to the kernel, nothing counted twice. */
+/*
+ * eth_door: packets to the socket of their context, nothing to the kernel, nothing counted twice.
+ */
 #include <errno.h>
 
 #include "tests/harness/tap.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* A packet that asks and finds no context goes back as news of that; nothing else does. */
 #include <string.h>
 

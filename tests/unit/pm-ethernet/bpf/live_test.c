@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The three programs at work: a cable into a NIC, and a port behind it, all in a network namespace that ends with this
- * program. The other tests check the verdict of a single run; this one checks that frames arrive where the verdict
- * sends them. Two of the programs run at tc as well.
+ * The three programs at work: a cable into a NIC, and a port behind it, all in a network namespace
+ * that ends with this program. The other tests check the verdict of a single run; this one checks
+ * that frames arrive where the verdict sends them. Two of the programs run at tc as well.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -50,7 +50,9 @@ static bool build_net(void)
 		tap_skip("no network namespace of our own, or no ip, or no ethtool");
 		return false;
 	}
-	/* A native program sends into a veth only when the other end polls, which GRO makes it do. */
+	/*
+	 * A native program sends into a veth only when the other end polls, which GRO makes it do.
+	 */
 	if (!is_int(system("ip link add cable type veth peer name nic &&"
 			   "ip link add peps type veth peer name pepu &&"
 			   "ethtool -K cable gro on >/dev/null && ip link set cable up &&"

@@ -173,7 +173,10 @@ TAP_TEST(eth_nic__inbox_that_is_full)
 	bed_close(&bed);
 }
 
-/* The position of a reader that sleeps is odd; whoever waits by edges is woken then, and not before. */
+/*
+ * The position of a reader that sleeps is odd; whoever waits by edges is woken then, and not
+ * before.
+ */
 TAP_TEST(eth_nic__wakes_a_reader_that_sleeps)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};

@@ -48,15 +48,20 @@ static void drop_for_each_reason(bool is_frags)
 
 TAP_TEST(eth_port__drops_for_each_reason)
 {
-	drop_for_each_reason(false);
+	drop_for_each_reason(false)
+		;
 }
 
 TAP_TEST(eth_port__drops_for_each_reason_with_frags)
 {
-	drop_for_each_reason(true);
+	drop_for_each_reason(true)
+		;
 }
 
-/* The receiver sees the MAC of the NIC, whatever the process wrote, and a frame with all its relays. */
+/*
+ * The receiver sees the MAC of the NIC, whatever the process wrote, and a frame with all its
+ * relays.
+ */
 static void check_sent(uint8_t rail, uint16_t body)
 {
 	uint8_t mac[ETH_MAC] = {2, 0, 0, 0, 0, 0x10 + rail};

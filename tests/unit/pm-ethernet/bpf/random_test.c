@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Random frames through each program: every one is redirected, or passed, or dropped under exactly one
- * reason, and counted accordingly, whatever it holds.
+ * Random frames through each program: every one is redirected, or passed, or dropped under exactly
+ * one reason, and counted accordingly, whatever it holds.
  */
 #include <string.h>
 
@@ -169,7 +169,9 @@ static void run_random(enum bed_program program)
 	ok(!!seen[XDP_PASS] == (program == BED_NIC));
 }
 
-/* In a grid, where host 9 is a neighbour, 5 to 10 are on our line, and there are no more than 12. */
+/*
+ * In a grid, where host 9 is a neighbour, 5 to 10 are on our line, and there are no more than 12.
+ */
 static void make_grid_frame(uint64_t *rand)
 {
 	static const uint8_t kinds[] = {ETH_PACKET, ETH_PACKET, ETH_GONE, ETH_WATCH, ETH_ECHO};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* eth_nic and eth_port in a hypercrossbar: frames for other hosts, refusals, and what is for nobody. */
+/*
+ * eth_nic and eth_port in a hypercrossbar: frames for other hosts, refusals, and what is for
+ * nobody.
+ */
 #include <string.h>
 
 #include "tests/harness/tap.h"
@@ -221,7 +224,10 @@ TAP_TEST(eth_nic__relays_no_more_than_the_frame_may_pass)
 	bed_close(&bed);
 }
 
-/* Runs of one call go on with what the one before left: the second finds the address of another NIC. */
+/*
+ * Runs of one call go on with what the one before left: the second finds the address of another
+ * NIC.
+ */
 TAP_TEST(bed_time__each_run_has_the_frame_of_the_one_before)
 {
 	struct eth_neighbour here = {.mac = {2, 0, 0, 0, 0, 0x10 + RAIL}, .is_open = 1};
@@ -295,7 +301,9 @@ TAP_TEST(eth_nic__takes_its_own_after_a_detour)
 	bed_close(&bed);
 }
 
-/* A refusal goes where the way to the sender begins, which need not be where the packet came from. */
+/*
+ * A refusal goes where the way to the sender begins, which need not be where the packet came from.
+ */
 TAP_TEST(eth_nic__refusal_goes_by_route)
 {
 	struct eth_counters change = {.drops[ETH_DROP_CONTEXT] = 1};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* ETH_WATCH and ETH_ECHO: the kernel answers its neighbours, notes their answers, and believes nobody else. */
+/*
+ * ETH_WATCH and ETH_ECHO: the kernel answers its neighbours, notes their answers, and believes
+ * nobody else.
+ */
 #include <bpf/bpf.h>
 #include <string.h>
 

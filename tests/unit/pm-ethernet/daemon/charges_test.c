@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of pm-ethernet/daemon/charges.c; the end of a pipe does for a socket, and time is an argument. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of pm-ethernet/daemon/charges.c; the end of a pipe does for a socket, and time is an
+ * argument.
+ */
 #include "pm-ethernet/daemon/charges.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-ethernet/daemon/clients.c that need no connection. */
 #include "pm-ethernet/daemon/clients.h"
 

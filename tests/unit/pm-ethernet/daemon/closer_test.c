@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-ethernet/daemon/closer.c; the end of a pipe does for a socket. */
 #include "pm-ethernet/daemon/closer.h"
 
@@ -90,7 +90,10 @@ TAP_TEST(ethd_closer_take__more_batches_than_threads)
 	destroy(d);
 }
 
-/* The caller, which is the daemon's loop, closes none of them: it would wait for the kernel at each. */
+/*
+ * The caller, which is the daemon's loop, closes none of them: it would wait for the kernel at
+ * each.
+ */
 TAP_TEST(ethd_closer_take__a_user_has_only_some_of_the_threads)
 {
 	struct ethd_charge much = {.uid = 1000}, other = {.uid = 1001};

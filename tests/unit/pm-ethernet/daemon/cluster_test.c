@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of pm-ethernet/daemon/cluster.c: this host's rails in a cluster.json, and in what is none. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of pm-ethernet/daemon/cluster.c: this host's rails in a cluster.json, and in what is none.
+ */
 #include "pm-ethernet/daemon/cluster.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Tests of discover: a rail's socket is one end of a pair, the other end is the network. Whether frames
- * really pass switches and interfaces is shown by tests/system/ethernetctl.t.
+ * Tests of discover: a rail's socket is one end of a pair, the other end is the network. Whether
+ * frames really pass switches and interfaces is shown by tests/system/ethernetctl.t.
  */
 #include "pm-ethernet/daemon/discover.h"
 

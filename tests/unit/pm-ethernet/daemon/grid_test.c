@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of pm-ethernet/daemon/grid.c: who belongs on which rail. Maps and board are tests/system/hypercrossbar.t. */
+/*
+ * Tests of pm-ethernet/daemon/grid.c: who belongs on which rail. Maps and board are
+ * tests/system/hypercrossbar.t.
+ */
 #include "pm-ethernet/daemon/grid.h"
 
 #include <string.h>
 
 #include "tests/harness/tap.h"
 
-/* 2x3, ids along the last dimension; host 4 is defect, we are 2 at 0,1. Rails 0 and 2 are of x, 1 of y. */
+/*
+ * 2x3, ids along the last dimension; host 4 is defect, we are 2 at 0,1. Rails 0 and 2 are of x, 1
+ * of y.
+ */
 static struct eth_point points[6];
 static struct ethd d;
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "pm-ethernet/daemon/inboxes.h"
 
 #include <bpf/bpf.h>

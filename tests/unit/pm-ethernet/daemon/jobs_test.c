@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of pm-ethernet/daemon/jobs.c: sizes of memory and rings, and their limits. No socket is made. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of pm-ethernet/daemon/jobs.c: sizes of memory and rings, and their limits. No socket is
+ * made.
+ */
 #include "pm-ethernet/daemon/jobs.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-ethernet/daemon/memory.c. */
 #include "pm-ethernet/daemon/memory.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-ethernet/daemon/options.c: what is taken, and the sentence for what is not. */
 #include "pm-ethernet/daemon/options.h"
 

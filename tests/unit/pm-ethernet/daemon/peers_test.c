@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of peers: who is kept on a rail, when silence is death, and when the silent are asked again. */
+/*
+ * Tests of peers: who is kept on a rail, when silence is death, and when the silent are asked
+ * again.
+ */
 #include "pm-ethernet/daemon/peers.h"
 
 #include <errno.h>

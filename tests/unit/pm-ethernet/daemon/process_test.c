@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-ethernet/daemon/process.c: when a process was started, whatever it is called. */
 #include "pm-ethernet/daemon/process.h"
 

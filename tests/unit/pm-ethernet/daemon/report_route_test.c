@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of pm-ethernet/daemon/report_route.c: ways from a corner of 3x3, and what is said of closed links. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Tests of pm-ethernet/daemon/report_route.c: ways from a corner of 3x3, and what is said of closed
+ * links.
+ */
 #include "pm-ethernet/daemon/report_route.h"
 
 #include <errno.h>
@@ -10,7 +13,10 @@
 #include "pm-ethernet/daemon/grid.h"
 #include "tests/harness/tap.h"
 
-/* Hosts n0 to n8 have ids 1 to 9, the last dimension fastest; we are n0. Rails 0 and 2 are of x, 1 of y. */
+/*
+ * Hosts n0 to n8 have ids 1 to 9, the last dimension fastest; we are n0. Rails 0 and 2 are of x, 1
+ * of y.
+ */
 static struct eth_point points[9];
 static struct ethd_neighbour lines[3][3];
 static struct ethd_discover discover;
@@ -81,8 +87,7 @@ static const char *hosts_of(const char *about, size_t lane)
 	text[0] = 0;
 	is_int(ethd_report_route(&d, about, report, why, sizeof(why)), 0);
 	way = json_array_get(json_object_get(report, "ways"), lane);
-	json_array_foreach(json_object_get(way, "hops"), i, hop)
-	{
+	json_array_foreach(json_object_get(way, "hops"), i, hop) {
 		strcat(text, i ? " " : "");
 		strcat(text, json_string_value(json_object_get(hop, "to_name")));
 	}

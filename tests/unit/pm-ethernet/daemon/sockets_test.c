@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of pm-ethernet/daemon/sockets.c that any socket will do for. */
 #include "pm-ethernet/daemon/sockets.h"
 

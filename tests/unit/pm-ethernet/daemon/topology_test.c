@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Tests of pm-ethernet/daemon/topology.c, by way of cluster.c: grids, and files that must not become one. */
+/*
+ * Tests of pm-ethernet/daemon/topology.c, by way of cluster.c: grids, and files that must not
+ * become one.
+ */
 #include "pm-ethernet/daemon/topology.h"
 
 #include <errno.h>

@@ -73,7 +73,10 @@ TAP_TEST(connections__all_to_all)
 		all_to_all(seed + (uint64_t)i, 1 + i / 3 % 2, 1 + i % 3);
 }
 
-/* Each calls the two that follow it, all at once: nobody's last place is taken by one that waits for another's. */
+/*
+ * Each calls the two that follow it, all at once: nobody's last place is taken by one that waits
+ * for another's.
+ */
 TAP_TEST(connections__a_circle_of_calls)
 {
 	fake_begin(1);
@@ -94,7 +97,10 @@ TAP_TEST(connections__a_circle_of_calls)
 
 static uint8_t region[LINKS][3 << 20], local[3 << 20];
 
-/* Regions of other nodes in turn, more of them than connections: keys are asked for anew, data goes on. */
+/*
+ * Regions of other nodes in turn, more of them than connections: keys are asked for anew, data goes
+ * on.
+ */
 /* Links with one place that begin together and know the others in the same order. */
 TAP_TEST(connections__a_circle_of_calls_in_step)
 {
@@ -235,7 +241,10 @@ TAP_TEST(waiting__peers_go)
 	links_close();
 }
 
-/* Each call of the library fails once in the middle of it all: nothing is lost in silence, nothing leaks. */
+/*
+ * Each call of the library fails once in the middle of it all: nothing is lost in silence, nothing
+ * leaks.
+ */
 static void with_failure(enum fake_call call, int nth, long *ret_uses)
 {
 	long before;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Connections that end in agreement, by one side or both, answered or not, between links on the fake provider. */
+/*
+ * Connections that end in agreement, by one side or both, answered or not, between links on the
+ * fake provider.
+ */
 #include "pm-verbs/conn/closing.h"
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/greeting.h"
@@ -38,7 +41,10 @@ static void check_closed(int a, int b)
 	OPS->resume(nodes[a].link);
 }
 
-/* One side closes, or both at once, with messages on their way in both directions: then the numbers go on. */
+/*
+ * One side closes, or both at once, with messages on their way in both directions: then the numbers
+ * go on.
+ */
 TAP_TEST(close__by_one_or_both)
 {
 	for (int both = 0; both < 2; both++) {
@@ -141,7 +147,9 @@ TAP_TEST(close__meanwhile_the_peer_goes)
 	}
 }
 
-/* A node that computes takes no messages, and its place is needed: the connection ends without it. */
+/*
+ * A node that computes takes no messages, and its place is needed: the connection ends without it.
+ */
 TAP_TEST(close__not_answered)
 {
 	fake_begin(1);
@@ -195,7 +203,10 @@ static void poll(int node, int times)
 		pmv_progress(links_of(node));
 }
 
-/* The other side is through, and begins the next one, while this one still drains: nobody waits for a second call. */
+/*
+ * The other side is through, and begins the next one, while this one still drains: nobody waits for
+ * a second call.
+ */
 TAP_TEST(close__the_next_call_comes_early)
 {
 	uint64_t before;

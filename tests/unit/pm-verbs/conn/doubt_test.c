@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Nodes that no RDMA reaches and nothing tells why, with udp behind: contexts on the fake provider, in real time. */
+/*
+ * Nodes that no RDMA reaches and nothing tells why, with udp behind: contexts on the fake provider,
+ * in real time.
+ */
 #include "pm-verbs/conn/closing.h"
 #include "pmcore/api/context.h"
 #include "tests/unit/pm-verbs/links.h"
@@ -119,7 +122,9 @@ static void close_connection(void)
 	}
 }
 
-/* Its connection was closed for others, so nothing breaks as it dies, and nobody hears a goodbye. */
+/*
+ * Its connection was closed for others, so nothing breaks as it dies, and nobody hears a goodbye.
+ */
 TAP_TEST(doubt__process_that_died_without_a_connection)
 {
 	uint64_t end;

@@ -219,7 +219,7 @@ TAP_TEST(lanes__places)
 	end_with(&c);
 }
 
-/* A node with connections to many others gives up none of them for lanes. Connections with lanes give way to others. */
+/* A node gives up no connection for a lane. Connections with lanes give way to others. */
 TAP_TEST(lanes__others_want_the_places)
 {
 	static uint8_t region[LINKS][300000], local[LINKS][300000];
@@ -244,7 +244,7 @@ TAP_TEST(lanes__others_want_the_places)
 	links_close();
 }
 
-/* Whatever was under way on any of them goes again over the next connection; messages stay in order. */
+/* All that was under way on a lane goes again over the next connection; messages stay in order. */
 TAP_TEST(lanes__one_breaks)
 {
 	struct copy c;
@@ -265,7 +265,7 @@ TAP_TEST(lanes__one_breaks)
 	end_with(&c);
 }
 
-/* All that was posted to the connection's own queue pair is back, but not to the lane: the next one has to wait. */
+/* All posts to the own queue pair are back, those to the lane are not: the next one has to wait. */
 TAP_TEST(lanes__the_next_connection_waits_for_them)
 {
 	struct copy c;
@@ -278,7 +278,7 @@ TAP_TEST(lanes__the_next_connection_waits_for_them)
 	links_fill(c.region, REGION, 5);
 	must(!region_add(nodes[1].regions, c.region, REGION, &c.rkey));
 	check_read(&c);
-	/* over the rail that is looked at last, with few receives posted: the others hold messages */
+	/* over the rail that is looked at last, with few receives: the others hold messages */
 	fake_break_qp(peer_of(0)->qp->qp);
 	check_read(&c);
 	is_int(pmv_pair_of(links_of(0), peer_of(0)), 1);
@@ -302,7 +302,7 @@ TAP_TEST(lanes__the_next_connection_waits_for_them)
 	end_with(&c);
 }
 
-/* A rail over which nothing comes: the connection stays on its own, and there is no lane by the bad one for a while. */
+/* A rail over which nothing comes: no lane goes by it for a while. */
 TAP_TEST(lanes__one_is_silent)
 {
 	struct copy c;
@@ -333,7 +333,7 @@ TAP_TEST(lanes__one_is_silent)
 	end_with(&c);
 }
 
-/* The connection's own rail falls silent: the next one takes the other, and has no lane by this one. */
+/* The connection's own rail falls silent: the next connection takes the other, without a lane. */
 TAP_TEST(lanes__their_connection_is_silent)
 {
 	struct copy c;
@@ -353,7 +353,7 @@ TAP_TEST(lanes__their_connection_is_silent)
 	end_with(&c);
 }
 
-/* Devices that neither complete nor report: the connection is lost, with the lanes that are well. */
+/* Devices that neither complete nor report: the connection is lost, with lanes that are well. */
 TAP_TEST(lanes__some_are_stuck)
 {
 	static const unsigned int sets[] = {1, 2, 4, 8, 1 | 8};
@@ -486,7 +486,7 @@ TAP_TEST(lanes__no_memory_left_but_their_own)
 
 	begin_with(&c, 3, "verbs.pinned=2M");
 	check_read(&c);
-	/* over the rail that is looked at first, so that lanes are still busy when its own memory is used up */
+	/* over the rail that is looked at first: lanes are busy when its own memory is used up */
 	while (pmv_pair_of(links_of(0), peer_of(0))) {
 		fake_break_qp(peer_of(0)->qp->qp);
 		check_read(&c);

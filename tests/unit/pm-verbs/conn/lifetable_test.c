@@ -11,8 +11,8 @@ static const char *const states[] = {"alive", "leaving",   "renewing", "left",  
 				     "lost",  "lost-told", "dead",     "dead-told", "deleted"};
 
 /*
- * The next state of each state, by event; - where the event means nothing. One letter for what is done: Bury, Lose,
- * Await, Part, reNew, Give up, or a point for nothing.
+ * The next state of each state, by event; - where the event means nothing. One letter for what is
+ * done: Bury, Lose, Await, Part, reNew, Give up, or a point for nothing.
  */
 static const char *const expected[PMV_PEER_STATES][PMV_LIFE_EVENTS] = {
 	/* killed, lost, followed, goodbye, replaced, all taken, told, forsaken, removed */
@@ -122,7 +122,9 @@ static void begin_in(enum pmv_peer_state state)
 	is_int(peer()->state, state);
 }
 
-/* The link's counts of peers that are to be told of, and of peers that wait for what came before. */
+/*
+ * The link's counts of peers that are to be told of, and of peers that wait for what came before.
+ */
 static void check_counts(enum pmv_peer_state state)
 {
 	is_int(links_of(0)->n_dying, state == PMV_PEER_LOST || state == PMV_PEER_DEAD);

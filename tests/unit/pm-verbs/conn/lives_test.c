@@ -71,8 +71,8 @@ TAP_TEST(life__newer_records_have_higher_ones)
 }
 
 /*
- * Node 0 has given node 1 up, removed it and added it again; node 1 knows nothing of it and goes on greeting, with counts of
- * messages that the new record has never sent.
+ * Node 0 has given node 1 up, removed it and added it again; node 1 knows nothing of it and goes on
+ * greeting, with counts of messages that the new record has never sent.
  */
 TAP_TEST(life__of_one_that_was_given_up_wrongly)
 {
@@ -136,7 +136,10 @@ TAP_TEST(greeting__replayed)
 	links_close();
 }
 
-/* A new record of node 0 hears first what a former record of node 1 had said: the right one ends that. */
+/*
+ * A new record of node 0 hears first what a former record of node 1 had said: the right one ends
+ * that.
+ */
 TAP_TEST(greeting__replayed_to_a_new_record)
 {
 	struct pmv_greeting g;
@@ -183,7 +186,9 @@ TAP_TEST(life__comes_back_after_a_lost_goodbye)
 	}
 }
 
-/* Operations on a record that is replaced end; messages that were never posted go to the new one. */
+/*
+ * Operations on a record that is replaced end; messages that were never posted go to the new one.
+ */
 TAP_TEST(life__replaced_with_work_under_way)
 {
 	static uint8_t region[100000], local[100000];
@@ -218,7 +223,9 @@ static void flood(void)
 		continue;
 }
 
-/* Node 1 says goodbye to node 0, to which node 2 never stops sending: no round of polls is empty. */
+/*
+ * Node 1 says goodbye to node 0, to which node 2 never stops sending: no round of polls is empty.
+ */
 TAP_TEST(goodbye__under_steady_traffic)
 {
 	static const char *const options[] = {NULL, "verbs.credit=256"};

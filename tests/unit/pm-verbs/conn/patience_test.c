@@ -28,7 +28,10 @@ static void open_hosts(const char *options)
 	links_drain();
 }
 
-/* Node 0 looks for messages, and no other, who all compute; until @ms have passed or a death is told. How long. */
+/*
+ * Node 0 looks for messages, and no other, who all compute; until @ms have passed or a death is
+ * told. How long.
+ */
 static int pass(int ms)
 {
 	int at = 0;

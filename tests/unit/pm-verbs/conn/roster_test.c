@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* How many connections a link may have, who waits for one, and who gives way, on the fake provider. */
+/*
+ * How many connections a link may have, who waits for one, and who gives way, on the fake provider.
+ */
 #include "pm-verbs/conn/evict.h"
 #include "pm-verbs/conn/roster.h"
 
@@ -64,7 +66,10 @@ TAP_TEST(victim__least_recently_used)
 	links_close();
 }
 
-/* Receivers that take nothing hold all places, with messages queued for them: the third is reached all the same. */
+/*
+ * Receivers that take nothing hold all places, with messages queued for them: the third is reached
+ * all the same.
+ */
 TAP_TEST(victim__busy_for_ever)
 {
 	uint32_t timeout_ms = 0;
@@ -172,7 +177,10 @@ TAP_TEST(connect__no_memory_for_more)
 	links_close();
 }
 
-/* With more calls out than the lowered bound allows nobody else may call, so nobody gives way for it. */
+/*
+ * With more calls out than the lowered bound allows nobody else may call, so nobody gives way for
+ * it.
+ */
 TAP_TEST(pmv_roster_lower__below_the_calls)
 {
 	fake_begin(1);
@@ -209,7 +217,10 @@ TAP_TEST(call__of_one_that_is_full)
 	links_close();
 }
 
-/* One whose peer has a key of ours may be in use, though nothing is seen of it: an idle one goes before it. */
+/*
+ * One whose peer has a key of ours may be in use, though nothing is seen of it: an idle one goes
+ * before it.
+ */
 TAP_TEST(victim__not_one_that_has_a_key)
 {
 	static uint8_t region[100], local[100];
@@ -251,7 +262,10 @@ TAP_TEST(victim__not_one_just_made)
 	links_close();
 }
 
-/* A connection that broke is made again before others get its place: its peer may have kept one for it. */
+/*
+ * A connection that broke is made again before others get its place: its peer may have kept one for
+ * it.
+ */
 TAP_TEST(waiting__one_that_was_lost_keeps_its_place)
 {
 	fake_begin(1);
@@ -268,7 +282,10 @@ TAP_TEST(waiting__one_that_was_lost_keeps_its_place)
 	links_close();
 }
 
-/* All places are taken by nodes that called, or were called, and look no more: another one that calls gets in. */
+/*
+ * All places are taken by nodes that called, or were called, and look no more: another one that
+ * calls gets in.
+ */
 TAP_TEST(call__places_of_those_that_do_not_look)
 {
 	fake_begin(1);

@@ -96,7 +96,10 @@ TAP_TEST(stall__by_the_other_rail)
 	links_close();
 }
 
-/* Nothing was under way when the port went down, so nothing shows that what is posted next would get stuck. */
+/*
+ * Nothing was under way when the port went down, so nothing shows that what is posted next would
+ * get stuck.
+ */
 TAP_TEST(stall__an_idle_connection_leaves_the_port)
 {
 	int device;
@@ -117,7 +120,9 @@ TAP_TEST(stall__an_idle_connection_leaves_the_port)
 	links_close();
 }
 
-/* Both ports went down, so there was none to go to; now the other one is back, and this one is not. */
+/*
+ * Both ports went down, so there was none to go to; now the other one is back, and this one is not.
+ */
 TAP_TEST(stall__an_idle_connection_leaves_when_another_port_is_back)
 {
 	int device;
@@ -262,7 +267,10 @@ TAP_TEST(stall__closed_while_the_port_is_down)
 	links_close();
 }
 
-/* Its queue pair outlives it for some time, and nobody is there any more whose connection could be lost. */
+/*
+ * Its queue pair outlives it for some time, and nobody is there any more whose connection could be
+ * lost.
+ */
 TAP_TEST(stall__removed_while_the_port_is_down)
 {
 	open_two(false, "");

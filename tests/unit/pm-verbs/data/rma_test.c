@@ -102,7 +102,10 @@ TAP_TEST(granted__any_error_is_a_refusal)
 	links_close();
 }
 
-/* Memory that was taken back while a read is on its way: refused by the device; messages go on, in order. */
+/*
+ * Memory that was taken back while a read is on its way: refused by the device; messages go on, in
+ * order.
+ */
 TAP_TEST(unexport__in_mid_transfer)
 {
 	uint8_t *region = calloc(1, REGION), *local = malloc(REGION);
@@ -206,7 +209,10 @@ TAP_TEST(read__many_at_once)
 	links_close();
 }
 
-/* Each asks for another region, both ways at once: control messages never use up the credits for each other. */
+/*
+ * Each asks for another region, both ways at once: control messages never use up the credits for
+ * each other.
+ */
 TAP_TEST(read__many_regions)
 {
 	static uint8_t region[2][250][64], local[2][250][64];

@@ -179,7 +179,10 @@ TAP_TEST(leave__all_ports_dead_under_traffic)
 	}
 }
 
-/* The one whose own port is down leaves, or the other one does, and the one that has noticed nothing follows. */
+/*
+ * The one whose own port is down leaves, or the other one does, and the one that has noticed
+ * nothing follows.
+ */
 TAP_TEST(leave__port_of_one_side_is_down)
 {
 	for (int course = 0; course < 32; course++) {
@@ -219,7 +222,10 @@ TAP_TEST(leave__port_of_one_side_is_down)
 	}
 }
 
-/* The ports work again before the other side has noticed anything: what it greets with is not answered any more. */
+/*
+ * The ports work again before the other side has noticed anything: what it greets with is not
+ * answered any more.
+ */
 TAP_TEST(leave__way_comes_back)
 {
 	must(begin(1, CONFIG));
@@ -244,7 +250,10 @@ TAP_TEST(leave__way_comes_back)
 	end();
 }
 
-/* Left is the link when receive() has given all that had arrived, also what the device has not told of yet. */
+/*
+ * Left is the link when receive() has given all that had arrived, also what the device has not told
+ * of yet.
+ */
 TAP_TEST(leave__not_before_all_is_taken)
 {
 	const struct pm_leave_ops *leaving = pm_verbs_ops.leaving;
@@ -273,7 +282,10 @@ TAP_TEST(leave__not_before_all_is_taken)
 	links_close();
 }
 
-/* Messages in the completion queue when the mark of the change arrives are taken before those of the other device. */
+/*
+ * Messages in the completion queue when the mark of the change arrives are taken before those of
+ * the other device.
+ */
 TAP_TEST(leave__much_is_not_taken_yet)
 {
 	for (int n = 14; n < 30; n++) {
@@ -299,7 +311,10 @@ TAP_TEST(leave__much_is_not_taken_yet)
 	}
 }
 
-/* A device that shares receives has acknowledged messages of which it tells when its queue pair has ended. */
+/*
+ * A device that shares receives has acknowledged messages of which it tells when its queue pair has
+ * ended.
+ */
 TAP_TEST(leave__device_tells_late)
 {
 	for (int course = 0; course < 4; course++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The channel engine on the packet device: messages and one-sided operations over loss, broken queue pairs and dead
- * ports, and every call of the library failing once in turn.
+ * The channel engine on the packet device: messages and one-sided operations over loss, broken
+ * queue pairs and dead ports, and every call of the library failing once in turn.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Life of the packet device: what goes wrong at open, peers, suspend and resume, what can be seen of it. */
+/*
+ * Life of the packet device: what goes wrong at open, peers, suspend and resume, what can be seen
+ * of it.
+ */
 #include "tests/unit/pm-verbs/datagrams.h"
 
 #define OPS (&pm_verbs_datagram_ops)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Connections or datagrams, as a program sees it: which device serves a node, and what becomes of nodes of the other kind. */
+/*
+ * Connections or datagrams, as a program sees it: which device serves a node, and what becomes of
+ * nodes of the other kind.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +36,10 @@ static int meet(pmContext a, pmContext b, pmNode node)
 	return pmAddNode(a, node, address, len);
 }
 
-/* Which device leads from a process with the first options to one with the others; NULL with no device. */
+/*
+ * Which device leads from a process with the first options to one with the others; NULL with no
+ * device.
+ */
 static const char *device_between(const char *one, const char *other, uint32_t nodes)
 {
 	pmContext a, b;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The queue pair that greetings go by: in error and again, broken for good, and the paths it still needs. */
+/*
+ * The queue pair that greetings go by: in error and again, broken for good, and the paths it still
+ * needs.
+ */
 #include "pm-verbs/hw/greeter.h"
 #include "pm-verbs/progress.h"
 #include "tests/unit/pm-verbs/links.h"
@@ -41,7 +44,9 @@ TAP_TEST(greeter__a_datagram_stops_it)
 	links_close();
 }
 
-/* As a whole in error, with receives posted that come back, and once more as soon as it runs again. */
+/*
+ * As a whole in error, with receives posted that come back, and once more as soon as it runs again.
+ */
 TAP_TEST(greeter__in_error)
 {
 	fake_begin(1);
@@ -57,7 +62,9 @@ TAP_TEST(greeter__in_error)
 	links_close();
 }
 
-/* Whichever step of starting again fails: the other rail's greetings go on, and the dump says why. */
+/*
+ * Whichever step of starting again fails: the other rail's greetings go on, and the dump says why.
+ */
 TAP_TEST(greeter__does_not_start_again)
 {
 	static const struct {

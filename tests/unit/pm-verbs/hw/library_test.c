@@ -31,7 +31,9 @@ TAP_TEST(verbs_library_replace__and_back)
 	ok(verbs_library(why) == before);
 }
 
-/* A provider that knows only the old call fills what that has; the rest is 0, not what lay there. */
+/*
+ * A provider that knows only the old call fills what that has; the rest is 0, not what lay there.
+ */
 TAP_TEST(verbs_query_port__old_call)
 {
 	struct ibv_device **list;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The program's memory in one-sided operations: registered once, anew when its pages are others, and within bounds. */
+/*
+ * The program's memory in one-sided operations: registered once, anew when its pages are others,
+ * and within bounds.
+ */
 #include "pm-verbs/hw/local.h"
 #include "tests/unit/pm-verbs/links.h"
 #include "tests/unit/pm-verbs/unmapping.h"
@@ -204,7 +207,9 @@ TAP_TEST(write__each_registration_fails_once)
 			fail_once(nth, errors[e]);
 }
 
-/* Parts that are registered one after the other, and operations that wait for each other's memory. */
+/*
+ * Parts that are registered one after the other, and operations that wait for each other's memory.
+ */
 TAP_TEST(read__many_at_once_within_the_bound)
 {
 	enum { MANY = 12, EACH = 700 * KIB };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The cost of the notice of unmapped memory: a thread and a userfaultfd. They exist only while they are needed. */
+/*
+ * The cost of the notice of unmapped memory: a thread and a userfaultfd. They exist only while they
+ * are needed.
+ */
 #include <dirent.h>
 #include <sys/mman.h>
 #include <unistd.h>

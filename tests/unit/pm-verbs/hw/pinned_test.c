@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * pinned: what is lent was registered for the pages that are there now, whatever the program did to them. A
- * stand-in registration remembers the first word of each page; so a stale one is seen by its words.
+ * pinned: what is lent was registered for the pages that are there now, whatever the program did to
+ * them. A stand-in registration remembers the first word of each page; so a stale one is seen by
+ * its words.
  */
 #include "pm-verbs/hw/pinned.h"
 
@@ -284,7 +285,10 @@ TAP_TEST(pinned_get__shared_memory_is_not_kept)
 	munmap(memory, LEN);
 }
 
-/* --- children ------------------------------------------------------------------------------------------ */
+/*
+ * --- children
+ * ------------------------------------------------------------------------------------------
+ */
 
 struct family {
 	struct pinned *pinned;
@@ -330,7 +334,10 @@ TAP_TEST(pinned_get__in_a_child)
 	munmap(family.memory, LEN);
 }
 
-/* --- without any notice ---------------------------------------------------------------------------------- */
+/*
+ * --- without any notice
+ * ----------------------------------------------------------------------------------
+ */
 
 static int be_refused(void *arg)
 {
@@ -359,7 +366,10 @@ TAP_TEST(pinned_open__refused_nothing_is_kept)
 	is_int(unmapping_fork(be_refused, NULL), 0);
 }
 
-/* --- all at once ------------------------------------------------------------------------------------------ */
+/*
+ * --- all at once
+ * ------------------------------------------------------------------------------------------
+ */
 
 #define ROUNDS 5000
 
@@ -423,7 +433,10 @@ TAP_TEST(pinned_get__address_comes_again_before_munmap_returns)
 	munmap(memory, FAKE_PAGE);
 }
 
-/* --- what it costs: told, not judged --------------------------------------------------------------------- */
+/*
+ * --- what it costs: told, not judged
+ * ---------------------------------------------------------------------
+ */
 
 #define TIMES 301
 

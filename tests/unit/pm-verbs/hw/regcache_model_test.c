@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * regcache against a plain list of what is registered: what is found, what is replaced, which goes first, what is
- * counted; with random failures. Addresses are numbers.
+ * regcache against a plain list of what is registered: what is found, what is replaced, which goes
+ * first, what is counted; with random failures. Addresses are numbers.
  */
 #include "pm-verbs/hw/regcache.h"
 

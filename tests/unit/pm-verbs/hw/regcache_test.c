@@ -175,7 +175,9 @@ TAP_TEST(regcache_get__looks_at_all_that_cover)
 	destroy(cache, &fake);
 }
 
-/* Access that was there already may not go for the wider range: then exactly what is asked, once. */
+/*
+ * Access that was there already may not go for the wider range: then exactly what is asked, once.
+ */
 TAP_TEST(regcache_get__access_that_cannot_be_widened)
 {
 	struct fake fake = FAKE_INIT;
@@ -378,7 +380,10 @@ TAP_TEST(regcache_destroy__says_how_many_are_left)
 	is_int(fake_dereg(&fake, fake.live), 0);
 }
 
-/* --- each call fails once -------------------------------------------------------------------------- */
+/*
+ * --- each call fails once
+ * --------------------------------------------------------------------------
+ */
 
 /* Everything the cache does, small. Whether nothing failed. */
 static bool exchange(struct fake *fake)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Receives that connections share: how many, order, credits, the end of a queue pair, buffers that get lost. */
+/*
+ * Receives that connections share: how many, order, credits, the end of a queue pair, buffers that
+ * get lost.
+ */
 #include "pm-verbs/hw/pool.h"
 #include "pm-verbs/progress.h"
 #include "tests/unit/pm-verbs/links.h"
@@ -103,7 +106,9 @@ TAP_TEST(posted__none_without_connection)
 	links_close();
 }
 
-/* Without the option, without the device, or when the device refuses: each connection has its own. */
+/*
+ * Without the option, without the device, or when the device refuses: each connection has its own.
+ */
 TAP_TEST(posted__own_ones_where_none_are_shared)
 {
 	for (int way = 0; way < 3; way++) {
@@ -237,7 +242,10 @@ TAP_TEST(credits__who_sends_more_is_given_up)
 
 #define BURST 60
 
-/* The receiver's device has acknowledged messages that it has not told of when the connection breaks. */
+/*
+ * The receiver's device has acknowledged messages that it has not told of when the connection
+ * breaks.
+ */
 static void break_with_late_messages(void)
 {
 	fake.is_late = true;
@@ -357,7 +365,10 @@ TAP_TEST(end__sleep)
 
 /* ---- what goes wrong with them ---- */
 
-/* The connection between 0 and @from ends, with a receive that a message was half in; the others go on. */
+/*
+ * The connection between 0 and @from ends, with a receive that a message was half in; the others go
+ * on.
+ */
 static void lose_one(int from)
 {
 	fake.lose_shared = 1;
@@ -367,7 +378,9 @@ static void lose_one(int from)
 	links_drain();
 }
 
-/* Buffers that got lost with queue pairs are made up for, and come back with the last connection. */
+/*
+ * Buffers that got lost with queue pairs are made up for, and come back with the last connection.
+ */
 TAP_TEST(missing__counted_and_replaced)
 {
 	struct pmv_link *link;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* unmap: each way in which memory gets other pages is told, to whom and when; and what the kernel promises. */
+/*
+ * unmap: each way in which memory gets other pages is told, to whom and when; and what the kernel
+ * promises.
+ */
 #include "pm-verbs/hw/unmap.h"
 
 #include <errno.h>
@@ -381,7 +384,10 @@ static int open_unprivileged(void *arg)
 	struct told told = {0};
 	char *memory = map(LEN);
 
-	/* who has changed its user may not look at itself any more; a program started by the user may */
+	/*
+	 * who has changed its user may not look at itself any more; a program started by the user
+	 * may
+	 */
 	if (!geteuid() && (setuid(65534) || prctl(PR_SET_DUMPABLE, 1)))
 		return 1;
 	if (unmap_open(why, sizeof(why), &watch)) {
@@ -452,8 +458,8 @@ TAP_TEST(unmap_close__forgets_its_descriptors)
 }
 
 /*
- * unmap_poll relies on this: from before the pages are gone until the event is read, the kernel refuses an empty copy
- * with EAGAIN. At all other times it refuses it with EINVAL.
+ * unmap_poll relies on this: from before the pages are gone until the event is read, the kernel
+ * refuses an empty copy with EAGAIN. At all other times it refuses it with EINVAL.
  */
 TAP_TEST(kernel__says_that_a_change_is_under_way)
 {

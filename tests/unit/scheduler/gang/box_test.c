@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Boxes found among random holes, and grids of hosts folded onto them; small spaces against all that there is. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Boxes found among random holes, and grids of hosts folded onto them; small spaces against all
+ * that there is.
+ */
 #include "scheduler/gang/box.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/gang/leases.h"
 
 #include <stdio.h>
@@ -43,7 +43,10 @@ static void open_world(struct world *w)
 	leases_init(&w->leases);
 }
 
-/* Hosts as digits: "02". @how: x exclusive, s shared, then a user, then f forced, c scattered. Number 0: all. */
+/*
+ * Hosts as digits: "02". @how: x exclusive, s shared, then a user, then f forced, c scattered.
+ * Number 0: all.
+ */
 static struct lease *add(struct world *w, const char *hosts, const char *how, size_t n)
 {
 	struct lease *lease = &w->lease[++w->last];
@@ -292,7 +295,10 @@ static void judge(struct course *c, uint64_t n)
 	}
 }
 
-/* Whether they want a host alone, or from each other, that is not the lock of the younger one's user already. */
+/*
+ * Whether they want a host alone, or from each other, that is not the lock of the younger one's
+ * user already.
+ */
 static bool compete(const struct course *c, const struct lease *elder, const struct lease *lease)
 {
 	for (uint32_t h = 0; h < HOSTS; h++) {
@@ -356,8 +362,8 @@ static void ask_kind(struct course *c, unsigned int kind, uint64_t n)
 }
 
 /*
- * @order: for each step, who: the first time it asks, the second it gives up or back. All orders of two steps for each of
- * three requests in which they ask one after the other.
+ * @order: for each step, who: the first time it asks, the second it gives up or back. All orders of
+ * two steps for each of three requests in which they ask one after the other.
  */
 static void run_course(struct course *c, const unsigned int *kinds, const char *order)
 {

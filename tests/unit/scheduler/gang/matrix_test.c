@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The matrix after each of many random changes: nobody is on a core twice, everybody gets a turn. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The matrix after each of many random changes: nobody is on a core twice, everybody gets a turn.
+ */
 #include "scheduler/gang/matrix.h"
 
 #include <errno.h>
@@ -170,7 +172,10 @@ static void check(struct matrix *m, const struct known *known, int step)
 		if (job->is_in && !job->is_resting && job->is_exclusive)
 			okf(bits == (1ull << rows) - 1, "step %d: exclusive job %d lacks a row",
 			    step, (int)id);
-		/* A core has one owner by construction of matrix_at(); nobody may have too few of them. */
+		/*
+		 * A core has one owner by construction of matrix_at(); nobody may have too few of
+		 * them.
+		 */
 		for (uint32_t row = 0; row < rows; row++) {
 			uint32_t n = 0;
 
@@ -216,7 +221,10 @@ TAP_TEST(matrix__holds_after_any_change)
 	matrix_free(m);
 }
 
-/* Jobs of any size come for ever, each runs 20 steps: everybody starts within a bound that only the queue's rule can give. */
+/*
+ * Jobs of any size come for ever, each runs 20 steps: everybody starts within a bound that only the
+ * queue's rule can give.
+ */
 TAP_TEST(matrix__nobody_starves_with_the_queue)
 {
 	enum { STEPS = 6000, BOUND = 20 * (QUEUE_OVERTAKEN_MAX + 8 * JOBS) };

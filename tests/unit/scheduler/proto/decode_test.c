@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* job, order, slots, host: golden round trips, and for every field values just inside and just outside its bounds. */
+/*
+ * job, order, slots, host: golden round trips, and for every field values just inside and just
+ * outside its bounds.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +120,10 @@ static void round_trip(again *decode, const char *text)
 	json_decref(from);
 }
 
-/* One field replaced by @value, or taken away (NULL); @where is a field, or one in a list's first element. */
+/*
+ * One field replaced by @value, or taken away (NULL); @where is a field, or one in a list's first
+ * element.
+ */
 static json_t *with(const char *text, const char *list, const char *field, const char *value)
 {
 	json_t *from = parse(text), *in = from;

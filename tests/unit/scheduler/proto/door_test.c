@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Strangers at the door, over loopback, while somebody sets the clock. */
 #include "scheduler/proto/door.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/proto/fairqueue.h"
 
 #include <stdint.h>
@@ -130,8 +130,9 @@ static void enter(struct fairqueue *queue, unsigned int from, bool is_known, boo
 }
 
 /*
- * Ten seconds of garbage from @n_nets networks, more than munged can read, and one honest caller in each tenth of a second.
- * How many of the 100 were read in time; in @worst, how many credentials were read before the one that waited longest.
+ * Ten seconds of garbage from @n_nets networks, more than munged can read, and one honest caller in
+ * each tenth of a second. How many of the 100 were read in time; in @worst, how many credentials
+ * were read before the one that waited longest.
  */
 static int read_in_time(unsigned int n_nets, bool is_known, uint64_t *worst)
 {
@@ -170,7 +171,10 @@ TAP_TEST(fairqueue__a_flood_of_garbage_keeps_nobody_out)
 	okf(worst <= 2, "%lu credentials were read first", (unsigned long)worst);
 	is_int(read_in_time(64, false, &worst), 100);
 	okf(worst <= 65, "%lu credentials were read first", (unsigned long)worst);
-	/* Somebody of a network from which others have proved who they are does not mind a thousand others. */
+	/*
+	 * Somebody of a network from which others have proved who they are does not mind a thousand
+	 * others.
+	 */
 	is_int(read_in_time(2000, true, &worst), 100);
 	okf(worst <= 2, "%lu credentials were read first", (unsigned long)worst);
 }

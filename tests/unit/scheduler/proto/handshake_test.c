@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* handshake: both sides by a munged of the test's own, and somebody between them who alters what they say. */
+/*
+ * handshake: both sides by a munged of the test's own, and somebody between them who alters what
+ * they say.
+ */
 #include "scheduler/proto/handshake.h"
 
 #include <errno.h>

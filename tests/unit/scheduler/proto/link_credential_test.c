@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* link and handshake: credentials that hold under munge, but were made for another connection, place or reader. */
+/*
+ * link and handshake: credentials that hold under munge, but were made for another connection,
+ * place or reader.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,8 +129,9 @@ static void make_as(const struct world *world, uid_t uid, const char *payload, c
 }
 
 /*
- * Somebody between us and the listener gives our key and our nonce as his own. The welcome is for him, so we can't read
- * it: else we would take for ours a connection that the listener takes for his.
+ * Somebody between us and the listener gives our key and our nonce as his own. The welcome is for
+ * him, so we can't read it: else we would take for ours a connection that the listener takes for
+ * his.
  */
 TAP_TEST(link_accept__welcomes_only_who_connects)
 {

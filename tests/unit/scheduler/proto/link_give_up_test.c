@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* link_give_up over socketpairs: who has the socket next reads what comes next, and nothing is lost or said in between. */
+/*
+ * link_give_up over socketpairs: who has the socket next reads what comes next, and nothing is lost
+ * or said in between.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

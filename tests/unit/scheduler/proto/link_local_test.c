@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* link over socketpairs: messages both ways, descriptors, back pressure, ends, and closing from every callback. */
+/*
+ * link over socketpairs: messages both ways, descriptors, back pressure, ends, and closing from
+ * every callback.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

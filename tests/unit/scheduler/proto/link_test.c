@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * link, door and auth over loopback with a munged of the test's own: the handshake both ways, and everything that may be
- * wrong with the other side or with munged.
+ * link, door and auth over loopback with a munged of the test's own: the handshake both ways, and
+ * everything that may be wrong with the other side or with munged.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +17,9 @@
 #include "tests/harness/tap.h"
 #include "tests/unit/scheduler/proto/link_world.h"
 
-/* --- the handshake ------------------------------------------------------------------------------ */
+/*
+ * --- the handshake ------------------------------------------------------------------------------
+ */
 
 TAP_TEST(link_connect__handshake_both_ways)
 {
@@ -44,7 +46,10 @@ TAP_TEST(link_connect__handshake_both_ways)
 	world_teardown(&world);
 }
 
-/* Somebody on the way has written another job into the preamble, and the server of that one answers. */
+/*
+ * Somebody on the way has written another job into the preamble, and the server of that one
+ * answers.
+ */
 TAP_TEST(link_connect__led_to_another_job)
 {
 	struct world world;
@@ -143,7 +148,9 @@ TAP_TEST(link_close__lingers_through_the_handshake)
 	world_teardown(&world);
 }
 
-/* --- strangers ---------------------------------------------------------------------------------- */
+/*
+ * --- strangers ----------------------------------------------------------------------------------
+ */
 
 static void hostile(struct world *world, const char *bytes, size_t size, int error)
 {
@@ -291,7 +298,9 @@ TAP_TEST(door__1000_idle_strangers_while_one_is_served)
 	world_teardown(&world);
 }
 
-/* --- munged ------------------------------------------------------------------------------------- */
+/*
+ * --- munged -------------------------------------------------------------------------------------
+ */
 
 TAP_TEST(link_connect__munged_is_dead)
 {
@@ -338,7 +347,9 @@ TAP_TEST(link_connect__munged_is_stopped_and_the_loop_goes_on)
 	world_teardown(&world);
 }
 
-/* --- users -------------------------------------------------------------------------------------- */
+/*
+ * --- users --------------------------------------------------------------------------------------
+ */
 
 /* A server in a process of its own, as @uid; ends by our signal. */
 static pid_t serve_as(struct world *world, uid_t uid, int *port)

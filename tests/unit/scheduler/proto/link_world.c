@@ -21,7 +21,9 @@
 
 #define LIMIT_S 20.
 
-/* --- a server and a client in one loop ---------------------------------------------------------- */
+/*
+ * --- a server and a client in one loop ----------------------------------------------------------
+ */
 
 static void break_if(struct side *side, const char *at)
 {

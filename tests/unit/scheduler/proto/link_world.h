@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_world - what tests of links over loopback share: a munged of their own, a door with a server behind it, and a
- * client, all in one loop. Counts what happens; judges nothing.
+ * link_world - what tests of links over loopback share: a munged of their own, a door with a server
+ * behind it, and a client, all in one loop. Counts what happens; judges nothing.
  */
 #ifndef TESTS_UNIT_SCHEDULER_PROTO_LINK_WORLD_H
 #define TESTS_UNIT_SCHEDULER_PROTO_LINK_WORLD_H

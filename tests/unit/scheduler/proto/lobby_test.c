@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Strangers in the lobby and in auth's queue, over loopback: one address of 127.0.0.0/8 for each network. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Strangers in the lobby and in auth's queue, over loopback: one address of 127.0.0.0/8 for each
+ * network.
+ */
 #include "scheduler/proto/lobby.h"
 
 #include <arpa/inet.h>

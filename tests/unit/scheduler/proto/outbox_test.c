@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* outbox: whatever the socket takes at once, all messages come out whole and in order, shared ones uncopied. */
+/*
+ * outbox: whatever the socket takes at once, all messages come out whole and in order, shared ones
+ * uncopied.
+ */
 #include "scheduler/proto/outbox.h"
 
 #include <errno.h>
@@ -68,7 +71,9 @@ static size_t put(char *to, const struct outbox_message *message)
 	return message->part[0].iov_len + (shared ? shared->size : message->part[1].iov_len);
 }
 
-/* Heads of random lengths with shared, own or no bodies, while the other side reads now and then. */
+/*
+ * Heads of random lengths with shared, own or no bodies, while the other side reads now and then.
+ */
 TAP_TEST(outbox_send__any_mixture_in_order)
 {
 	char *sent = malloc(RECEIVED_MAX), *got = malloc(RECEIVED_MAX), *copied = malloc(LARGE);
@@ -118,7 +123,9 @@ TAP_TEST(outbox_send__any_mixture_in_order)
 	free(copied);
 }
 
-/* Bytes in clear that wait go in clear, and first; the opening comes between them and all records. */
+/*
+ * Bytes in clear that wait go in clear, and first; the opening comes between them and all records.
+ */
 TAP_TEST(outbox_seal__behind_what_waits)
 {
 	char clear[] = "in clear", sealed[] = "sealed", got[256], plain[256];
@@ -132,7 +139,8 @@ TAP_TEST(outbox_seal__behind_what_waits)
 
 	must(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
 	must(!seal_keys_make(&keys[0]) && !seal_keys_make(&keys[1]));
-	is_int(seal_begin(&seal[0], &keys[0], keys[1].public, false, SEAL_XCHACHA20, opening[0]), 0);
+	is_int(seal_begin(&seal[0], &keys[0], keys[1].public, false, SEAL_XCHACHA20, opening[0]),
+	       0);
 	is_int(seal_begin(&seal[1], &keys[1], keys[0].public, true, SEAL_XCHACHA20, opening[1]), 0);
 	is_int(outbox_send(&box, -1, &first), 0);
 	is_int(outbox_seal(&box, &seal[0], opening[0]), 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * program: every way in which a program may be missing or unfit has its own sentence and its exit code.
+ * program: every way in which a program may be missing or unfit has its own sentence and its exit
+ * code.
  */
 #include "scheduler/proto/program.h"
 

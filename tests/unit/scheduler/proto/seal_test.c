@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* seal: one side pulls the bytes that the other side pushes, in whatever pieces they come; any other bytes are refused. */
+/*
+ * seal: one side pulls the bytes that the other side pushes, in whatever pieces they come; any
+ * other bytes are refused.
+ */
 #include "scheduler/proto/seal.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Each form of cgroups that this machine has, and none, with real processes. */
 #include "scheduler/scnoded/cgroup.h"
 
@@ -184,7 +184,10 @@ static void look_without_opening(enum cgroup_form form)
 }
 
 #define BOMB 16
-/* The thread sanitizer has a thread of its own in each process that is long enough there, which the kernel counts. */
+/*
+ * The thread sanitizer has a thread of its own in each process that is long enough there, which the
+ * kernel counts.
+ */
 #ifdef __SANITIZE_THREAD__
 #define BOMB_LEAST (BOMB / 2 - 1)
 #else

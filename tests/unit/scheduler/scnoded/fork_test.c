@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* A scnoded that is killed between the fork and the group: what it forked is not left behind. */
 #include "scheduler/scnoded/fork.h"
 

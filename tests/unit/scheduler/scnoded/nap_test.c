@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Sleep that ends at a moment, or when a word changes. */
 #include "scheduler/scnoded/nap.h"
 

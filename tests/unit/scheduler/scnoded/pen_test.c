@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Each form of cgroups that this machine has, with real processes. */
 #include "scheduler/scnoded/pen.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of names that change hands while the segments of a user are swept. */
 #include "scheduler/scnoded/sweep.h"
 

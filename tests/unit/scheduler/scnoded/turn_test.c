@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* The switch thread against groups that only write down when they were frozen. */
 #include "scheduler/scnoded/turn.h"
 
@@ -95,7 +95,10 @@ static void wait_asleep(void)
 		pthread_cond_wait(&clock_news, &clock_lock);
 }
 
-/* Moves the clock on once the switch thread has done what was due before, and waits until it has done what is now. */
+/*
+ * Moves the clock on once the switch thread has done what was due before, and waits until it has
+ * done what is now.
+ */
 static void advance_to(uint64_t ns)
 {
 	pthread_mutex_lock(&clock_lock);

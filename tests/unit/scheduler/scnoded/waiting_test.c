@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Tests of what a beat concludes from counters, and of how many names it tries for that. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -131,7 +131,10 @@ TAP_TEST(waiting_look__names_taken_by_another_user)
 	waiting_close(w);
 }
 
-/* A job with more processes than a beat has time for costs no more than its share, and is not said to wait. */
+/*
+ * A job with more processes than a beat has time for costs no more than its share, and is not said
+ * to wait.
+ */
 TAP_TEST(waiting_look__more_processes_than_names)
 {
 	enum { PIDS = 100 };

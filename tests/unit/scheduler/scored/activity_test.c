@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Reports that users follow, and how many they may follow. The loop never runs: ticks are ours. */
 #include "scheduler/scored/activity.h"
 

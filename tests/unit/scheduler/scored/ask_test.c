@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* ask: two hosts with two cores each; what is answered, and that nothing of it is kept. */
 #include "scheduler/scored/ask.h"
 

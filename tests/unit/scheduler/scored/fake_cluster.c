@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 #include "tests/unit/scheduler/scored/fake_cluster.h"
 
 #include <stdio.h>

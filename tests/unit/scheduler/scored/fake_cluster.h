@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fake_cluster - hosts of scored that are up, without any daemon: enough for who gets which cores. */
+/*
+ * fake_cluster - hosts of scored that are up, without any daemon: enough for who gets which cores.
+ */
 #ifndef TESTS_UNIT_SCHEDULER_SCORED_FAKE_CLUSTER_H
 #define TESTS_UNIT_SCHEDULER_SCORED_FAKE_CLUSTER_H
 

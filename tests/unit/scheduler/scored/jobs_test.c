@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Jobs from queue to end, with hosts that are played here: one end of a socket pair each. */
 #include "scheduler/scored/jobs.h"
 

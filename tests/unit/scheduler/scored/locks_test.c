@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The rights of users to take, renew and give back hosts. Each connection is faked by one end of a socket pair. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The rights of users to take, renew and give back hosts. Each connection is faked by one end of a
+ * socket pair.
+ */
 #include "scheduler/scored/locks.h"
 
 #include <errno.h>
@@ -129,8 +132,7 @@ static void shorten(json_t *head, char *to, size_t size)
 				 : "nobody's");
 	else
 		snprintf(to, size, "%s", op);
-	json_array_foreach(names, i, name)
-	{
+	json_array_foreach(names, i, name) {
 		used = strlen(to);
 		snprintf(to + used, size - used, "%s%s", i ? "," : " ", json_string_value(name));
 	}

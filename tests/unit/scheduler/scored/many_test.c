@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* The cost of one event for scored when very many jobs wait: hosts and users are served between any two events. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The cost of one event for scored when very many jobs wait: hosts and users are served between any
+ * two events.
+ */
 #include "scheduler/scored/jobs.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* The check for operators. The directory of users is faked and counts the look-ups. */
 #include "scheduler/scored/operators.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Jobs on a hypercrossbar of four by four hosts: who gets which, and in what order. */
 #include "scheduler/scored/placement.h"
 

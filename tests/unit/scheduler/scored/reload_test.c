@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* cluster.json read anew: who is in it, who is not any more, and that a bad one changes nothing. */
 #include "scheduler/scored/reload.h"
 

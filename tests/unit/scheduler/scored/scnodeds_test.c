@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* Hosts that are silent, and a scored that hears nobody for a while. The beats' time is ours; the hosts are ends of socket pairs. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Hosts that are silent, and a scored that hears nobody for a while. The beats' time is ours; the
+ * hosts are ends of socket pairs.
+ */
 #include "scheduler/scored/scnodeds.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Commands through an agent: what they get, what they say, how they end, and what is left of them. */
+/*
+ * Commands through an agent: what they get, what they say, how they end, and what is left of them.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,7 +213,9 @@ TAP_TEST(run__what_it_leaves_in_the_background_lives_on)
 	scout_free_end(&end);
 }
 
-/* Says the number of a process that has made itself independent, and ignores what can be ignored. */
+/*
+ * Says the number of a process that has made itself independent, and ignores what can be ignored.
+ */
 #define STUBBORN                                                                                   \
 	"trap '' HUP INT TERM; setsid sh -c 'trap \"\" HUP INT TERM; echo $$; sleep 1000' & "      \
 	"while :; do sleep 1000; done"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* branch: a file on its way to one host below: its credit, its end, and each way in which it is cut off. */
+/*
+ * branch: a file on its way to one host below: its credit, its end, and each way in which it is cut
+ * off.
+ */
 #include "scheduler/scremote/branch.h"
 
 #include "tests/unit/scheduler/scremote/fake_link.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* environment: the variables that every command finds, also where the host does not know the user. */
+/*
+ * environment: the variables that every command finds, also where the host does not know the user.
+ */
 #include "scheduler/scremote/environment.h"
 
 #include <pwd.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_link - links without sockets, and an agent with such a link to scout: what is sent is kept for the test, what comes
- * is said by the test. Defines functions of link.h and auth.h, so it is for one file of a test program.
+ * fake_link - links without sockets, and an agent with such a link to scout: what is sent is kept
+ * for the test, what comes is said by the test. Defines functions of link.h and auth.h, so it is
+ * for one file of a test program.
  */
 #ifndef TESTS_UNIT_SCHEDULER_SCREMOTE_FAKE_LINK_H
 #define TESTS_UNIT_SCHEDULER_SCREMOTE_FAKE_LINK_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_scout - an agent in a process of its own, and scout's side of its connection, one message after the other.
+ * fake_scout - an agent in a process of its own, and scout's side of its connection, one message
+ * after the other.
  */
 #ifndef TESTS_UNIT_SCHEDULER_SCREMOTE_FAKE_SCOUT_H
 #define TESTS_UNIT_SCHEDULER_SCREMOTE_FAKE_SCOUT_H

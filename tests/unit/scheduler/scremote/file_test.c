@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Files through one agent: put and got, and whatever fails leaves nothing. Trees of hosts: tests/system/remote-files.t. */
+/*
+ * Files through one agent: put and got, and whatever fails leaves nothing. Trees of hosts:
+ * tests/system/remote-files.t.
+ */
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>
@@ -189,7 +192,10 @@ TAP_TEST(put__no_room_on_the_way)
 	struct rlimit before, few = {.rlim_max = RLIM_INFINITY};
 	struct room room;
 
-	/* As ENOSPC would come: of write(2), when some bytes are written; a file system that tells at once says it then. */
+	/*
+	 * As ENOSPC would come: of write(2), when some bytes are written; a file system that tells
+	 * at once says it then.
+	 */
 	getrlimit(RLIMIT_FSIZE, &before);
 	few = before;
 	few.rlim_cur = 100000;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* get: a file that is sent: what it is comes first, then as many bytes as there is room for, then its sum. */
+/*
+ * get: a file that is sent: what it is comes first, then as many bytes as there is room for, then
+ * its sum.
+ */
 #include "scheduler/scremote/get.h"
 
 #include <errno.h>

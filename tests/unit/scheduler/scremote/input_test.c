@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* input: the credit of each byte comes back once, whether a reader takes it, has gone, or never was. */
+/*
+ * input: the credit of each byte comes back once, whether a reader takes it, has gone, or never
+ * was.
+ */
 #include "scheduler/scremote/input.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* keeper: one command from its start to the report, and what the agent's words, or its end, do to it. */
+/*
+ * keeper: one command from its start to the report, and what the agent's words, or its end, do to
+ * it.
+ */
 #include "scheduler/scremote/keeper.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* scremote_options_read(): each option, each malformed form of it, and which two exclude each other. */
+/*
+ * scremote_options_read(): each option, each malformed form of it, and which two exclude each
+ * other.
+ */
 #include "scheduler/scremote/options.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* put: a file that comes: what its source is given room for, the slowest branch, and a source that is lost. */
+/*
+ * put: a file that comes: what its source is given room for, the slowest branch, and a source that
+ * is lost.
+ */
 #include "scheduler/scremote/put.h"
 
 #include <errno.h>

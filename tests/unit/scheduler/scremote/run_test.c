@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* run: one command by scout's order; the ways of its bytes and its end, with a keeper and without a socket. */
+/*
+ * run: one command by scout's order; the ways of its bytes and its end, with a keeper and without a
+ * socket.
+ */
 #include "scheduler/scremote/run.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A file down a tree of agents, each with a home directory of its own; one of them goes in the middle. */
+/*
+ * A file down a tree of agents, each with a home directory of its own; one of them goes in the
+ * middle.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +103,9 @@ static unsigned int hear(struct scout *scout, size_t *room, bool *is_done)
 	return strcmp(op, OP_CUT) ? 0 : cut_of(scout);
 }
 
-/* Sends a file of zeros to host 0; what was cut on the way. @killed on the way, if that is above 0. */
+/*
+ * Sends a file of zeros to host 0; what was cut on the way. @killed on the way, if that is above 0.
+ */
 static unsigned int send_file(struct cluster *cluster, int killed, unsigned int want_cut)
 {
 	static const char zeros[CHUNK];

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* collectives: what a user's file of Open MPI's parameters says. */
 #include "scheduler/scrun/collectives.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* dry: what people and programs are shown of an answer. */
 #include "scheduler/scrun/dry.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* ending: the first cause counts. */
 #include "scheduler/scrun/ending.h"
 #include "tests/harness/tap.h"

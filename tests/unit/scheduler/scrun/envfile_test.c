@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* envfile: variables from files, and sentences about what is none. */
 #include "scheduler/scrun/envfile.h"
 
@@ -13,7 +13,10 @@
 
 static char why[512];
 
-/* Puts a file with @content in front of the list "LAST=1"; the texts of the list, one per line. free() it. */
+/*
+ * Puts a file with @content in front of the list "LAST=1"; the texts of the list, one per line.
+ * free() it.
+ */
 static char *try(const void *content, size_t size, int want)
 {
 	char path[] = "/tmp/envfile-XXXXXX", *text = NULL;

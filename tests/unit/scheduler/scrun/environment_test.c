@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* environment: what a job gets of the user's variables. */
 #include <stdlib.h>
 #include <string.h>

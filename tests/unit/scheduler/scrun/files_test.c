@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* files: names of patterns, and one file for all who have the same name. */
 #include <fcntl.h>
 #include <stdio.h>

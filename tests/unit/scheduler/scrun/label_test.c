@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* label: lines come out whole whatever pieces they come in. */
 #include <stdlib.h>
 #include <string.h>

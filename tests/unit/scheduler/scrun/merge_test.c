@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* merge: equal lines once, with the order of each rank's lines kept. */
 #include <stdio.h>
 #include <stdlib.h>

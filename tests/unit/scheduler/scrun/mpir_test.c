@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* mpir: the table that debuggers read. */
 #include "scheduler/scrun/mpir.h"
 #include "tests/harness/tap.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* options: each form against its GNU form, what is refused, and what the refusal says. */
 #include <errno.h>
 #include <stdlib.h>

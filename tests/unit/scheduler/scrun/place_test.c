@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* place: which host a rank is on, and what is no place. */
 #include "scheduler/scrun/place.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* request: the job that comes of what was typed; scored's own decoder is the judge of it. */
 #include <stdlib.h>
 #include <string.h>

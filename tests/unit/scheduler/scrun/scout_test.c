@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* scout: a session is asked where its scored is, when nobody else says it. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* server: who says where scored is, and the port that may be left out. */
 #include <stdio.h>
 #include <stdlib.h>

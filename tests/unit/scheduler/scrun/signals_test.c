@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* signals: what the next ^C means. */
 #include "scheduler/scrun/signals.h"
 #include "tests/harness/tap.h"

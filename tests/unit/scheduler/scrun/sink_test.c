@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* sink: slow readers, readers that leave, and descriptors that are shared with others. */
 #include <errno.h>
 #include <fcntl.h>

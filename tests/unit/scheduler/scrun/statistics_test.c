@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* statistics: what is kept of the ends of ranks. */
 #include "scheduler/scrun/statistics.h"
 

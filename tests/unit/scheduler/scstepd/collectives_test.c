@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* collectives: which jobs get the rules. */
 #include "scheduler/scstepd/collectives.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_step - a struct step without daemons around it: what its parts send, and what they say of it, is kept for the
- * test to look at. Defines the functions of step.h, so it is for one file of a test program.
+ * fake_step - a struct step without daemons around it: what its parts send, and what they say of
+ * it, is kept for the test to look at. Defines the functions of step.h, so it is for one file of a
+ * test program.
  */
 #ifndef TESTS_UNIT_SCHEDULER_SCSTEPD_FAKE_STEP_H
 #define TESTS_UNIT_SCHEDULER_SCSTEPD_FAKE_STEP_H
@@ -87,7 +88,10 @@ static inline void fake_keep(int64_t to, json_t *head, const void *body, size_t 
 	fake.last = &sent->next;
 }
 
-/* Asserts that the oldest message is this one: "OP to 0 {json without op}" and its body. Then it is forgotten. */
+/*
+ * Asserts that the oldest message is this one: "OP to 0 {json without op}" and its body. Then it is
+ * forgotten.
+ */
 static inline void fake_sent(int64_t to, const char *want_head, const char *want_body)
 {
 	char *text;

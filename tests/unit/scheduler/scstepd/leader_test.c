@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * leader: a job of two hosts with two ranks each, told by messages; scrun and scnoded are played by the test.
+ * leader: a job of two hosts with two ranks each, told by messages; scrun and scnoded are played by
+ * the test.
  */
 #include "scheduler/scstepd/leader.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+// SPDX-License-Identifier: BSD-3-Clause
 /* Two ranks of four on this host; what the other host would add comes from the test. */
 #include "scheduler/scstepd/pmi1.h"
 

@@ -118,7 +118,10 @@ TAP_TEST(ranks__from_start_to_end)
 	finish();
 }
 
-/* A rank that fails after the kernel has ended something of the job for its memory tells that, another does not. */
+/*
+ * A rank that fails after the kernel has ended something of the job for its memory tells that,
+ * another does not.
+ */
 TAP_TEST(ranks__one_that_wanted_too_much_memory)
 {
 	static char text[] = "too much";

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* exchange - grids are read, neighbours are each other's, and every partner gets one share per step. */
+/*
+ * exchange - grids are read, neighbours are each other's, and every partner gets one share per
+ * step.
+ */
 #include "pmcore/tools/common/exchange.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* debug: ranks that wait for their debugger are let go once, and late ones each by itself. One release a process: one test. */
+/*
+ * debug: ranks that wait for their debugger are let go once, and late ones each by itself. One
+ * release a process: one test.
+ */
 #include "tests/unit/scheduler/scstepd/pmix/fake_pmix.h"
 
 static struct {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* dmodex: data of a rank of another host: asked for there, answered by ticket, and refused where no such rank is. */
+/*
+ * dmodex: data of a rank of another host: asked for there, answered by ticket, and refused where no
+ * such rank is.
+ */
 #include "tests/unit/scheduler/scstepd/pmix/fake_pmix.h"
 
 static struct {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_pmix - a step whose PMIx server is this file: packed data are lines of text, and events that are told are kept.
- * Defines functions of PMIx's library, which the linker takes before those of the library itself; for one file of a test program.
+ * fake_pmix - a step whose PMIx server is this file: packed data are lines of text, and events that
+ * are told are kept. Defines functions of PMIx's library, which the linker takes before those of
+ * the library itself; for one file of a test program.
  */
 #ifndef TESTS_UNIT_SCHEDULER_SCSTEPD_PMIX_FAKE_PMIX_H
 #define TESTS_UNIT_SCHEDULER_SCSTEPD_PMIX_FAKE_PMIX_H

@@ -94,7 +94,10 @@ TAP_TEST(accept__of_this_user_by_ipv6)
 	lets_us_in(AF_INET6);
 }
 
-/* A process of another user that connects, and writes a byte to @ready. It exits with 0 if it was turned away. */
+/*
+ * A process of another user that connects, and writes a byte to @ready. It exits with 0 if it was
+ * turned away.
+ */
 static pid_t connect_as_stranger(const union address *at, int ready)
 {
 	pid_t pid = fork();

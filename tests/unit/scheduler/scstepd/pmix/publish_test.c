@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* publish: the upcalls of a rank, and the store at the root: finding, waiting, taking away, and the bounds. */
+/*
+ * publish: the upcalls of a rank, and the store at the root: finding, waiting, taking away, and the
+ * bounds.
+ */
 #include "tests/unit/scheduler/scstepd/pmix/fake_pmix.h"
 
 #define HOST 1

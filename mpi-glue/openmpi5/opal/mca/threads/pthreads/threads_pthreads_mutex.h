@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * threads_pthreads_mutex - stands for the header of this name that Open MPI 5 leaves out when it is installed:
- * what its other headers need of it.
+ * threads_pthreads_mutex - stands for the header of this name that Open MPI 5 leaves out when it is
+ * installed: what its other headers need of it.
  */
 #ifndef MTL_PM_OPENMPI5_MUTEX_H
 #define MTL_PM_OPENMPI5_MUTEX_H
@@ -25,7 +25,10 @@ static inline void opal_thread_internal_mutex_unlock(opal_thread_internal_mutex_
 	pthread_mutex_unlock(mutex);
 }
 
-/* Inline functions of those headers name these too. The component uses none: one that did would not link. */
+/*
+ * Inline functions of those headers name these too. The component uses none: one that did would not
+ * link.
+ */
 int opal_thread_internal_mutex_trylock(opal_thread_internal_mutex_t *mutex);
 int opal_thread_internal_mutex_init(opal_thread_internal_mutex_t *mutex, bool is_recursive);
 void opal_thread_internal_mutex_destroy(opal_thread_internal_mutex_t *mutex);
