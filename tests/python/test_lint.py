@@ -130,6 +130,25 @@ def test_licence_reports(tree, name):
     assert_reported(tree, "licence", f"{name}:1:")
 
 
+@pytest.mark.parametrize("name, head", [("pm-udp/a.c", H_HEAD), ("pm-udp/a.h", C_HEAD)])
+def test_licence_reports_the_other_comment(tree, name, head):
+    write(tree, name, head)
+    assert_reported(tree, "licence", f"{name}:1: begin with")
+
+
+@pytest.mark.parametrize("line", ["/* {} */", "\t/* {} */", " * {}", "// {}", "int a; /* {} */"])
+def test_columns_reports_column_101(tree, line):
+    write(tree, "pm-udp/a.c", C_HEAD + line.format("x" * (100 - len(line.format("").expandtabs(8)))) + "\n")
+    assert lint(tree, "columns")[0] == 0
+    write(tree, "pm-udp/a.c", C_HEAD + line.format("x" * (101 - len(line.format("").expandtabs(8)))) + "\n")
+    assert_reported(tree, "columns", "pm-udp/a.c:2: a comment of 101 columns")
+
+
+def test_columns_allows_rows_and_code(tree):
+    write(tree, "pm-udp/a.c", C_HEAD + " *   term     " + "x" * 100 + "\nint " + "a" * 100 + ";\n")
+    assert lint(tree, "columns")[0] == 0
+
+
 @pytest.mark.parametrize("mark", ["TO" "DO", "FIX" "ME", "X" "XX", "not " "implemented"])
 def test_unfinished_reports(tree, mark):
     write(tree, "pm-udp/a.c", f"{C_HEAD}/* {mark}: later */\n")
