@@ -11,7 +11,7 @@ import threading
 sys.path[:0] = [f"{os.path.dirname(os.path.realpath(__file__))}/../../{part}"
                 for part in ("scheduler/ctl", "scout", "configs")]
 from scorectl.munge import Munge                                       # noqa: E402
-from scorectl.seal import Keys                                         # noqa: E402
+from scorectl.seal import CIPHER, Keys                                         # noqa: E402
 from scoutkit import frames, shake                                     # noqa: E402
 
 SILENCE_S = 20
@@ -67,11 +67,12 @@ class Caller:
         head, _ = self.hear()
         said, uid = self._munge.read(head["credential"])
         place = shake.place(self._socket.getsockname())
-        if said != f"connect {head['role']} {nonce} {head['nonce']} {head['key']} {place}":
+        if said != (f"connect {head['role']} {self.job} {nonce} {head['nonce']} {head['key']} {head['cipher']} "
+                    f"{place}"):
             raise RuntimeError(f"a credential for another connection: {said}")
         self.role = head["role"]
-        text = f"accept {self.role} {head['nonce']} {nonce} {keys.public} {place}"
-        self.say({"op": "welcome", "key": keys.public, "credential": self._munge.make(text, uid)})
+        text = f"accept {self.role} {self.job} {head['nonce']} {nonce} {keys.public} {CIPHER} {place}"
+        self.say({"op": "welcome", "key": keys.public, "cipher": CIPHER, "credential": self._munge.make(text, uid)})
         self._seal = keys.seal(head["key"], True)
         self._socket.sendall(self._seal.opening)
         self._decoder.seal(self._seal)
