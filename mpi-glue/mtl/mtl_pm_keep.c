@@ -40,29 +40,32 @@ static void mark(void)
 static bool close_gate(void)
 {
 	__atomic_fetch_or(&mtl_pm.gate, MTL_PM_GATE_TAKEN, __ATOMIC_SEQ_CST);
-	/* threads of the program take the lock in any case */
-	if (!mtl_pm_helper.allows_threads &&
-	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
-		mtl_pm_fatal("the progress thread cannot wait for the program's thread: %s",
-			     strerror(errno));
-	if (is_unseen())
+	/* Threads of the program take the lock anyway. Without the barrier nobody may come in. */
+	if ((mtl_pm_helper.allows_threads ||
+	     !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0)) &&
+	    is_unseen())
 		return true;
 	__atomic_fetch_and(&mtl_pm.gate, ~(uint32_t)MTL_PM_GATE_TAKEN, __ATOMIC_RELEASE);
 	return false;
 }
 
-/* Lock held, gate closed: a round of PM, and how long to sleep after it. */
+/*
+ * Lock held, gate closed: a round of PM, and how long to sleep after it. PM hears of the sleep
+ * last, as it counts the time until it is asked again. An error, such as no free descriptor, is for the
+ * program's next call, which has it as well if it lasts.
+ */
 static int look(void)
 {
-	int fd, ms = -1, rc = pmBeforeSelect(mtl_pm.ctx, &fd, &ms);
+	bool is_owed;
+	int fd, ms = -1;
 
+	mtl_pm.is_helping = true;
+	is_owed = pmIsSendDone(mtl_pm.ctx, PM_NODE_ANY) == ENOBUFS;
 	/* The descriptor would wake us for each message, and peers would have to ring for it. */
-	if (!rc)
+	if (!pmBeforeSelect(mtl_pm.ctx, &fd, &ms))
 		pmAfterSelect(mtl_pm.ctx);
-	else if (rc != ENOBUFS)
-		mtl_pm_fatal("PM failed while the program computes: %s", pmLastError());
-	return keep_looked(&mtl_pm_helper.keep, pmIsSendDone(mtl_pm.ctx, PM_NODE_ANY) == ENOBUFS,
-			   ms);
+	mtl_pm.is_helping = false;
+	return keep_looked(&mtl_pm_helper.keep, is_owed, ms);
 }
 
 int mtl_pm_keep(void)

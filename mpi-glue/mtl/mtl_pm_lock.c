@@ -68,14 +68,19 @@ static void end_absence(void)
  */
 void mtl_pm_lock(void)
 {
-	if (!mtl_pm.has_thread) {
+	bool moves_long = mtl_pm.moves_long;
+
+	if (!__atomic_load_n(&mtl_pm.has_thread, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&mtl_pm.lock);
 		have_lock();
 		return;
 	}
-	__atomic_fetch_add(&mtl_pm_helper.waiting, 1, __ATOMIC_RELAXED);
+	/* A thread that keeps the timers alone lets the program in by itself. */
+	if (moves_long)
+		__atomic_fetch_add(&mtl_pm_helper.waiting, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&mtl_pm.lock);
-	__atomic_fetch_sub(&mtl_pm_helper.waiting, 1, __ATOMIC_RELAXED);
+	if (moves_long)
+		__atomic_fetch_sub(&mtl_pm_helper.waiting, 1, __ATOMIC_RELAXED);
 	end_absence();
 	if (!mtl_pm_gate())
 		pthread_mutex_unlock(&mtl_pm.lock);
@@ -103,8 +108,9 @@ static void note_return(void)
 
 bool mtl_pm_lock_to_poll(void)
 {
-	if (mtl_pm.has_thread) {
-		__atomic_fetch_add(&mtl_pm_helper.polls, 1, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&mtl_pm.has_thread, __ATOMIC_ACQUIRE)) {
+		if (mtl_pm.moves_long)
+			__atomic_fetch_add(&mtl_pm_helper.polls, 1, __ATOMIC_RELAXED);
 		if (__atomic_load_n(&mtl_pm_helper.started_ns, __ATOMIC_RELAXED))
 			note_return();
 		/*

@@ -70,6 +70,12 @@ static void init_lists(void)
 	STAILQ_INIT(&mtl_pm.free_notes);
 	mtl_pm.staged = NULL;
 	mtl_pm.n_fetches = 0;
+	/* Open MPI may open the component again, which stays in memory with its state. */
+	mtl_pm.deaths = 0;
+	mtl_pm.held = 0;
+	mtl_pm.exposed = mtl_pm.n_long = 0;
+	mtl_pm.unexpected_bytes = mtl_pm.deaf_bytes = 0;
+	mtl_pm.kept = (struct mtl_pm_kept){0};
 	TAILQ_INIT(&mtl_pm.comms);
 }
 

@@ -20,24 +20,32 @@ static void tell(struct ompi_status_public_t *status, const struct mtl_pm_messag
 	status->_cancelled = 0;
 }
 
+/* Lock held: somebody waits for a message of that rank. Is it dead? */
+static bool watch_rank(struct ompi_communicator_t *comm, int src)
+{
+	mtl_pm_watch_rank(comm, src);
+	return OPAL_UNLIKELY(mtl_pm.deaths) && mtl_pm_rank_is_dead(comm, src);
+}
+
 /* One look; a miss lets progress run, so that a loop of probes sees what arrives. */
 int mtl_pm_iprobe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int src,
 		  int tag, int *flag, struct ompi_status_public_t *status)
 {
 	for (int look = 0; look < 2; look++) {
 		struct match_entry *e;
+		bool is_dead = false;
 
 		mtl_pm_enter();
 		e = match_peek(mtl_pm_matching(comm), src, tag);
 		if (e)
 			tell(status, mtl_pm_message_of_match(e));
 		else
-			mtl_pm_watch_rank(comm, src);
+			is_dead = watch_rank(comm, src);
 		mtl_pm_leave();
 		*flag = e != NULL;
 		if (e)
 			return OMPI_SUCCESS;
-		if (OPAL_UNLIKELY(mtl_pm.deaths) && mtl_pm_rank_is_dead(comm, src))
+		if (is_dead)
 			return MPI_ERR_OTHER;
 		if (!look)
 			opal_progress();
@@ -51,6 +59,7 @@ int mtl_pm_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t
 {
 	struct ompi_message_t *handle = ompi_message_alloc();
 	struct match_entry *e = NULL;
+	bool is_dead = false;
 
 	if (!handle)
 		return OMPI_ERR_OUT_OF_RESOURCE;
@@ -60,16 +69,14 @@ int mtl_pm_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t
 		mtl_pm_enter();
 		e = match_claim(mtl_pm_matching(comm), src, tag);
 		if (!e)
-			mtl_pm_watch_rank(comm, src);
+			is_dead = watch_rank(comm, src);
 		mtl_pm_leave();
 	}
 	*matched = e != NULL;
 	if (!e) {
 		ompi_message_return(handle);
 		*message = MPI_MESSAGE_NULL;
-		if (OPAL_UNLIKELY(mtl_pm.deaths) && mtl_pm_rank_is_dead(comm, src))
-			return MPI_ERR_OTHER;
-		return OMPI_SUCCESS;
+		return is_dead ? MPI_ERR_OTHER : OMPI_SUCCESS;
 	}
 	tell(status, mtl_pm_message_of_match(e));
 	handle->comm = comm;

@@ -99,7 +99,9 @@ static bool look(bool was_told, int *ret_fd, int *ret_ms)
 		return true;
 	if (serve())
 		return mtl_pm.kept.is_full;
+	mtl_pm.is_helping = true;
 	rc = pmBeforeSelect(mtl_pm.ctx, ret_fd, ret_ms);
+	mtl_pm.is_helping = false;
 	if (rc == ENOBUFS)
 		return false;
 	if (rc)
@@ -212,18 +214,19 @@ int mtl_pm_thread_start(void)
 	int rc;
 
 	mtl_pm_helper.allows_threads = before || !mtl_pm_keep_begin();
-	mtl_pm_helper.is_stopping = false;
+	mtl_pm_helper.is_stopping = mtl_pm_helper.is_told = false;
 	mtl_pm_helper.pid = getpid();
 	mtl_pm_helper.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (mtl_pm_helper.event < 0)
 		return errno;
 	mtl_pm.moves_long = mtl_pm.progress_thread > 0;
 	park();
-	mtl_pm.has_thread = true;
+	/* Threads of the program that wait for the lock look at it. */
+	__atomic_store_n(&mtl_pm.has_thread, true, __ATOMIC_RELEASE);
 	rc = create();
 	if (!rc)
 		return 0;
-	mtl_pm.has_thread = false;
+	__atomic_store_n(&mtl_pm.has_thread, false, __ATOMIC_RELEASE);
 	mtl_pm.moves_long = false;
 	mtl_pm.gate = before;
 	close(mtl_pm_helper.event);

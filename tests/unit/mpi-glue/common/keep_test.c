@@ -14,7 +14,7 @@ struct world {
 	int rounds;  /* it gave PM */
 	int longest; /* time between two rounds */
 	int last;    /* round */
-	int next;    /* the thread wakes then; KEEP_FOR_GOOD */
+	int next;    /* the thread wakes then */
 	bool is_marked;
 	struct keep keep;
 };
@@ -29,6 +29,8 @@ static void be_back(struct world *w)
 
 static void wake(struct world *w)
 {
+	bool is_owed = w->acked == NEVER || w->now < w->acked;
+
 	w->wakes++;
 	if (!w->is_marked) {
 		w->is_marked = true;
@@ -38,10 +40,7 @@ static void wake(struct world *w)
 	if (w->rounds++ && w->now - w->last > w->longest)
 		w->longest = w->now - w->last;
 	w->last = w->now;
-	w->next = keep_looked(&w->keep, w->acked == NEVER || w->now < w->acked,
-			      w->acked == NEVER || w->now < w->acked ? LOOK_MS : -1);
-	if (w->next != KEEP_FOR_GOOD)
-		w->next += w->now;
+	w->next = w->now + keep_looked(&w->keep, is_owed, is_owed ? LOOK_MS : -1);
 }
 
 static void run(struct world *w, int until)
@@ -54,63 +53,77 @@ static void run(struct world *w, int until)
 	}
 }
 
-TAP_TEST(keep_looked__nothing_owed_is_for_good)
+TAP_TEST(keep_looked__nothing_owed_is_a_rest_with_a_round_each_second)
 {
 	struct world w = {.back = NEVER};
 
-	run(&w, 1000 * SECOND_MS);
-	is_int(w.wakes, 2);
-	is_int(w.rounds, 1);
-	is_int(w.next, KEEP_FOR_GOOD);
+	run(&w, 100 * SECOND_MS);
+	is_int(w.longest, KEEP_REST_MS);
+	/* and another one right after it, for what the first one took */
+	ok(w.rounds > 195 && w.rounds <= 200);
 }
 
-TAP_TEST(keep_looked__the_first_rounds_come_when_PM_wants_them)
+TAP_TEST(keep_looked__rounds_come_when_PM_wants_them)
 {
 	struct world w = {.back = NEVER, .acked = KEEP_DOZE_MS + 4 * LOOK_MS};
 
 	run(&w, SECOND_MS);
-	is_int(w.rounds, 5);
+	is_int(w.rounds, 6);
 	is_int(w.longest, LOOK_MS);
-	is_int(w.next, KEEP_FOR_GOOD);
+	is_int(w.keep.state, KEEP_RESTS);
 }
 
-TAP_TEST(keep_looked__a_silent_peer_is_asked_more_seldom)
+/* PM's time stands still while nobody looks, beyond what it was told of. */
+TAP_TEST(keep_looked__a_silent_peer_is_asked_at_the_same_pace)
 {
 	struct world w = {.back = NEVER, .acked = NEVER};
 
 	run(&w, 10 * SECOND_MS);
-	ok(w.wakes < 40);
-	is_int(w.longest, KEEP_PAUSE_MAX_MS);
-	/* and heard when it comes back at last */
+	is_int(w.longest, KEEP_PACE_MS);
 	w.acked = w.now;
-	run(&w, w.now + SECOND_MS);
-	is_int(w.next, KEEP_FOR_GOOD);
+	run(&w, w.now + SECOND_MS / 2);
+	is_int(w.keep.state, KEEP_RESTS);
 }
 
-TAP_TEST(keep_looked__without_a_deadline_the_pause_begins_small)
+TAP_TEST(keep_looked__a_deadline_is_kept_and_none_is_the_pace)
 {
 	struct keep k = {.state = KEEP_DOZES};
 
-	is_int(keep_looked(&k, true, -1), KEEP_PAUSE_MIN_MS);
-	is_int(keep_looked(&k, true, -1), 2 * KEEP_PAUSE_MIN_MS);
-	is_int(keep_looked(&k, true, 1000000), KEEP_PAUSE_MAX_MS);
+	is_int(keep_looked(&k, true, 3), 3);
+	is_int(keep_looked(&k, true, 0), KEEP_PACE_MS);
+	is_int(keep_looked(&k, true, -1), KEEP_PACE_MS);
+	is_int(keep_looked(&k, true, 1000000), KEEP_PACE_MS);
 	is_int(k.state, KEEP_KEEPS);
 }
 
-TAP_TEST(keep_back__a_rest_ends_and_pauses_are_small_again)
+TAP_TEST(keep_looked__rests_after_two_rounds_with_nothing_owed)
+{
+	struct keep k = {.state = KEEP_DOZES};
+
+	is_int(keep_looked(&k, false, -1), KEEP_SETTLE_MS);
+	is_int(keep_looked(&k, true, -1), KEEP_PACE_MS);
+	is_int(keep_looked(&k, false, -1), KEEP_SETTLE_MS);
+	is_int(keep_looked(&k, false, -1), KEEP_REST_MS);
+	is_int(keep_looked(&k, false, -1), KEEP_SETTLE_MS);
+	is_int(keep_looked(&k, false, -1), KEEP_REST_MS);
+	is_int(keep_looked(&k, true, -1), KEEP_PACE_MS);
+}
+
+TAP_TEST(keep_back__a_rest_ends)
 {
 	struct world w = {.back = 3 * SECOND_MS, .acked = NEVER};
 
 	run(&w, w.back);
 	w.longest = 0;
-	run(&w, w.back + 2 * KEEP_DOZE_MS);
+	run(&w, w.back + KEEP_DOZE_MS);
 	is_int(w.keep.state, KEEP_DOZES);
 	w.acked = w.back + 1;
 	run(&w, 5 * SECOND_MS);
 	is_int(w.keep.state, KEEP_RESTS);
-	ok(!keep_back(&(struct keep){.state = KEEP_KEEPS, .pause_ms = 64}));
+	ok(!keep_back(&(struct keep){.state = KEEP_KEEPS}));
+	ok(!keep_back(&(struct keep){.state = KEEP_SETTLES}));
 	ok(keep_back(&w.keep));
-	is_int(w.keep.pause_ms, 0);
+	is_int(w.keep.state, KEEP_DOZES);
 }
 
 TAP_TEST(keep_back__a_program_in_MPI_costs_a_look_each_doze)

@@ -397,6 +397,8 @@ int pmBeforeSelect(pmContext ctx, int *ret_fd, int *ret_timeout_ms)
 	fake.rounds++;
 	if (fake.at_round)
 		fake.at_round();
+	if (fake.round_error)
+		return fake.round_error;
 	if (fake.is_waiting)
 		return ENOBUFS;
 	*ret_fd = -1;

@@ -61,6 +61,7 @@ struct fake_pm {
 	int rounds;             /* of pmBeforeSelect */
 	int arms;               /* ... without their pmAfterSelect */
 	void (*at_round)(void); /* called in each; NULL: nothing */
+	int round_error;        /* of each; 0: none */
 	bool is_waiting;        /* a message waits for the program, so nobody may sleep */
 	bool is_owed;           /* something sent is not acknowledged */
 };

@@ -63,8 +63,9 @@ TAP_TEST(mtl_pm_keep__away_with_nothing_owed_is_a_rest)
 {
 	open_door(0);
 	is_int(mtl_pm_keep(), KEEP_DOZE_MS);
-	is_int(mtl_pm_keep(), KEEP_FOR_GOOD);
-	is_int(fake.rounds, 1);
+	is_int(mtl_pm_keep(), KEEP_SETTLE_MS);
+	is_int(mtl_pm_keep(), KEEP_REST_MS);
+	is_int(fake.rounds, 2);
 	is_int(mtl_pm.gate, MTL_PM_GATE_TAKEN);
 	/* the program comes back: it takes no lock, and the thread dozes again */
 	mtl_pm_enter();
@@ -82,8 +83,8 @@ TAP_TEST(mtl_pm_keep__owed_is_looked_at_again)
 	fake.is_owed = true;
 	fake.is_waiting = true;
 	is_int(mtl_pm_keep(), KEEP_DOZE_MS);
-	is_int(mtl_pm_keep(), KEEP_PAUSE_MIN_MS);
-	is_int(mtl_pm_keep(), 2 * KEEP_PAUSE_MIN_MS);
+	is_int(mtl_pm_keep(), KEEP_PACE_MS);
+	is_int(mtl_pm_keep(), KEEP_PACE_MS);
 	is_int(fake.rounds, 2);
 	mtl_pm_enter();
 	mtl_pm_leave();
@@ -106,12 +107,43 @@ TAP_TEST(mtl_pm_keep__a_program_with_threads)
 	mtl_pm_leave();
 	ok(!mtl_pm.has_lock);
 	is_int(mtl_pm_keep(), KEEP_DOZE_MS);
-	is_int(mtl_pm_keep(), KEEP_FOR_GOOD);
+	is_int(mtl_pm_keep(), KEEP_SETTLE_MS);
+	is_int(mtl_pm_keep(), KEEP_REST_MS);
 	ok(mtl_pm_lock_to_poll());
 	is_int(mtl_pm.gate, MTL_PM_GATE_SHARED);
 	is_int(rings(), 1);
 	mtl_pm_leave();
 	is_int(mtl_pm_keep(), KEEP_DOZE_MS);
+	is_int(fake.rounds, 2);
+	close_door();
+}
+
+static bool has_helped;
+
+static void note_helping(void)
+{
+	has_helped = mtl_pm.is_helping;
+}
+
+/* PM may ask for the address of a stranger, which is not to be looked up in Open MPI then. */
+TAP_TEST(mtl_pm_keep__calls_nothing_of_Open_MPI)
+{
+	open_door(0);
+	fake.at_round = note_helping;
+	is_int(mtl_pm_keep(), KEEP_DOZE_MS);
+	is_int(mtl_pm_keep(), KEEP_SETTLE_MS);
+	ok(has_helped && !mtl_pm.is_helping);
+	close_door();
+}
+
+/* As where no descriptor is free: the program computes on. */
+TAP_TEST(mtl_pm_keep__an_error_of_PM_is_left_to_the_program)
+{
+	open_door(0);
+	fake.is_owed = true;
+	fake.round_error = EMFILE;
+	is_int(mtl_pm_keep(), KEEP_DOZE_MS);
+	is_int(mtl_pm_keep(), KEEP_PACE_MS);
 	is_int(fake.rounds, 1);
 	close_door();
 }
