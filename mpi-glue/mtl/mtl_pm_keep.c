@@ -51,8 +51,8 @@ static bool close_gate(void)
 
 /*
  * Lock held, gate closed: a round of PM, and how long to sleep after it. PM hears of the sleep
- * last, as it counts the time until it is asked again. An error, such as no free descriptor, is for the
- * program's next call, which has it as well if it lasts.
+ * last, as it counts the time until it is asked again. An error, such as no free descriptor, is
+ * for the program's next call, which has it as well if it lasts.
  */
 static int look(void)
 {

@@ -160,7 +160,8 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	if (step->pid <= 0 || step->is_leaving)
 		return;
 	if (!error || error == ECONNRESET) {
-		steps_await_end(step);
+		if (!step->is_stopping || step->is_reported)
+			steps_await_end(step);
 		return;
 	}
 	text = daemon_text("its scstepd on %s: %s", step->daemon->name, why);
@@ -212,7 +213,9 @@ static void returned(struct link *link, const char *op, json_t *head, const char
 
 	(void)body;
 	(void)body_size;
-	if (!strcmp(op, OP_REJOIN) && step && step->id == id && !step->is_leaving) {
+	/* One that was told to end, or says that it has, gains no time by coming back. */
+	if (!strcmp(op, OP_REJOIN) && step && step->id == id && !step->is_leaving &&
+	    !step->is_stopping && !step->is_reported) {
 		link_set(link, &events, step);
 		steps_tie(step, link);
 		answer(step, OP_REJOINED);

@@ -25,8 +25,9 @@
 #include "scheduler/scnoded/waiting.h"
 
 #define IDLE_SHARE 0.02 /* of one core: less is idle */
-#define END_S 12.0      /* a scstepd that has closed its link: beyond FRONT_LINGER_S */
-#define END_ALL_S (STOP_S + 4.0)
+#define END_S 12.0      /* a scstepd that has told its end: beyond FRONT_LINGER_S */
+#define VANISHED_S 1.0  /* one that closed its link without a word comes back or ends by then */
+#define END_ALL_S (STOP_S + END_S + 2.0)
 #define LIMIT_AGAIN_S 0.05
 #define EXIT_START 125
 #define EXIT_LOST 123
@@ -190,24 +191,26 @@ static void limit(struct step *step, double seconds)
 	ev_timer_start(step->daemon->loop, &step->limit);
 }
 
+/* One that has told its end gives scrun what it has not read yet. */
 void steps_await_end(struct step *step)
 {
-	step->is_ending = true;
-	limit(step, END_S);
+	limit(step, step->is_reported ? END_S : VANISHED_S);
 }
 
 void steps_stop(struct step *step, const char *text)
 {
-	/* One that ends gives scrun what it has not read yet. */
-	if (step->is_leaving || step->is_ending)
+	if (step->is_leaving || (!step->cord && step->is_reported))
 		return;
-	if (!step->cord ||
-	    link_send(step->cord, json_pack("{s:s, s:s}", "op", OP_STOP, "reason", text), NULL,
-		      0)) {
+	if (step->cord &&
+	    !link_send(step->cord, json_pack("{s:s, s:s}", "op", OP_STOP, "reason", text), NULL,
+		       0)) {
+		step->is_stopping = true;
+		limit(step, STOP_S);
+	} else if (step->is_reported) { /* it has closed its link, of which we have not heard yet */
+		steps_await_end(step);
+	} else {
 		steps_leave(step, text);
-		return;
 	}
-	limit(step, STOP_S);
 }
 
 void steps_look_at_memory(struct scnoded *d)
@@ -218,7 +221,7 @@ void steps_look_at_memory(struct scnoded *d)
 	TAILQ_FOREACH(step, &d->steps, all) {
 		if (step->is_leaving || step->is_over || !step->cord || !memory_is_exceeded(step))
 			continue;
-		step->is_over = true;
+		step->is_over = step->is_stopping = true;
 		text = memory_complaint(step);
 		daemon_say("job %llu: %s", (unsigned long long)step->id, text);
 		link_send(step->cord,
@@ -387,7 +390,6 @@ void steps_tie(struct step *step, struct link *link)
 	if (step->cord)
 		link_close(step->cord, 0);
 	step->cord = link;
-	step->is_ending = false;
 	ev_timer_stop(step->daemon->loop, &step->limit);
 }
 

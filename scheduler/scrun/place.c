@@ -80,6 +80,14 @@ bool place_has(const struct place *place, uint64_t world, uint64_t rank)
 		     : rank < place->first[place->n_hosts];
 }
 
+bool place_has_host(const struct place *place, const char *name)
+{
+	for (size_t h = 0; h < place->n_hosts; h++)
+		if (!strcmp(place->hosts[h], name))
+			return true;
+	return false;
+}
+
 const char *place_name_of(const struct place *place, uint64_t rank)
 {
 	return place->hosts[place_host_of(place, rank)];

@@ -28,6 +28,7 @@ void place_free(struct place *place);
 size_t place_host_of(const struct place *place, uint64_t rank);
 /* Whether there may be such a rank. */
 bool place_has(const struct place *place, uint64_t world, uint64_t rank);
+bool place_has_host(const struct place *place, const char *name);
 /* Its name; NULL as above. */
 const char *place_name_of(const struct place *place, uint64_t rank);
 

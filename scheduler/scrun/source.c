@@ -23,7 +23,7 @@ struct source *sources_find(const struct sources *sources, uint64_t world, uint6
 
 struct source *sources_add(struct sources *sources, uint64_t world, uint64_t rank)
 {
-	struct source *source = calloc(1, sizeof(*source));
+	struct source *source = sources->n < SOURCES_MAX ? calloc(1, sizeof(*source)) : NULL;
 
 	if (!source)
 		return NULL;
@@ -35,6 +35,7 @@ struct source *sources_add(struct sources *sources, uint64_t world, uint64_t ran
 	}
 	if (!sources->first)
 		sources->last = &sources->first;
+	sources->n++;
 	*sources->last = source;
 	sources->last = &source->next;
 	return source;

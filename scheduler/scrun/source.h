@@ -8,9 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "scheduler/proto/job.h"
 #include "scheduler/scrun/label.h"
 
 struct sink;
+
+/* Ranks of a job with all worlds that it has spawned: a leader that lies names no end of them. */
+#define SOURCES_MAX JOB_RANKS_MAX
 
 struct source {
 	struct source *next; /* in the order of their first words */
@@ -25,11 +29,12 @@ struct source {
 struct sources {
 	struct source *first, **last;
 	void *by_number; /* tsearch(3) */
+	uint32_t n;      /* at most SOURCES_MAX */
 };
 
 /* NULL: there is none yet. */
 struct source *sources_find(const struct sources *sources, uint64_t world, uint64_t rank);
-/* NULL: no memory. */
+/* NULL: no memory, or there are SOURCES_MAX. */
 struct source *sources_add(struct sources *sources, uint64_t world, uint64_t rank);
 void sources_fini(struct sources *sources);
 

@@ -15,7 +15,7 @@
 #include "scheduler/proto/order.h"
 
 #define WORLDS_MAX JOB_WORLDS_MAX
-#define WORLD_RANKS_MAX (1u << 20)
+#define WORLD_RANKS_MAX JOB_RANKS_MAX
 
 struct world_host {
 	uint32_t first; /* rank */
