@@ -50,6 +50,15 @@ def is_leading(pid):
         return False
 
 
+def parent_of(pid):
+    """0 for one that has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+            return int(f.read().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 def name_of(pid):
     """Program's name; '' = it is gone, or only its remains are there."""
     try:
@@ -139,8 +148,9 @@ class Lab:
         return [pid for pid, (at, name) in self.processes().items() if name == program and host in (None, at)]
 
     def daemons(self, program, host=None):
-        """Without children that are to become other programs: a daemon leads its session."""
-        return [pid for pid in self.find(program, host) if is_leading(pid)]
+        """Without children that are to become other programs, and may lead a session by then."""
+        found = self.find(program, host)
+        return [pid for pid in found if is_leading(pid) and parent_of(pid) not in found]
 
     def log(self, program, host="h0"):
         return self.run("cat", f"/run/{program}.log", host=host).stdout
