@@ -160,7 +160,8 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	if (step->pid <= 0 || step->is_leaving)
 		return;
 	if (!error || error == ECONNRESET) {
-		if (!step->is_stopping || step->is_reported)
+		/* One that was told to end has its limit. */
+		if (!step->is_stopping)
 			steps_await_end(step);
 		return;
 	}

@@ -199,15 +199,16 @@ void steps_await_end(struct step *step)
 
 void steps_stop(struct step *step, const char *text)
 {
-	if (step->is_leaving || (!step->cord && step->is_reported))
+	if (step->is_leaving)
 		return;
-	if (step->cord &&
-	    !link_send(step->cord, json_pack("{s:s, s:s}", "op", OP_STOP, "reason", text), NULL,
-		       0)) {
+	if (step->is_reported) { /* it ends already */
+		if (!ev_is_active(&step->limit))
+			steps_await_end(step);
+	} else if (step->cord &&
+		   !link_send(step->cord, json_pack("{s:s, s:s}", "op", OP_STOP, "reason", text),
+			      NULL, 0)) {
 		step->is_stopping = true;
 		limit(step, STOP_S);
-	} else if (step->is_reported) { /* it has closed its link, of which we have not heard yet */
-		steps_await_end(step);
 	} else {
 		steps_leave(step, text);
 	}

@@ -278,6 +278,23 @@ TAP_TEST(steps_stop__coming_back_wins_no_time)
 	finish();
 }
 
+TAP_TEST(steps_stop__an_end_that_it_tells_afterwards_wins_no_time)
+{
+	struct step *step = begin();
+	double until;
+
+	steps_stop(step, "cancelled");
+	until = step->until;
+	say(w.theirs, OP_ENDED);
+	they_close();
+	turn();
+	ok(!step->cord && step->is_reported);
+	ok(ev_is_active(&step->limit) && step->until <= until);
+	steps_stop(step, "cancelled");
+	ok(step->until <= until);
+	finish();
+}
+
 TAP_TEST(steps_tie__one_that_lost_its_connection_is_taken_again)
 {
 	struct step *step = begin();
