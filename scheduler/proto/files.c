@@ -47,8 +47,7 @@ void files_say(int error)
 		return;
 	said = now;
 	daemon_say("descriptors are short, of which there are %llu: connections that have not said "
-		   "who "
-		   "they are, or what they want, go first; %s",
+		   "who they are, or what they want, go first; %s",
 		   limit_now(), remedy);
 }
 

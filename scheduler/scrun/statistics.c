@@ -28,7 +28,8 @@ void statistics_rank_ended(struct statistics *s, const struct place *place, cons
 	if (json_is_integer(peak) && !s->groups)
 		s->groups = json_object();
 	/* A peak only grows: the last rank of a host tells the final one. */
-	if (json_is_integer(peak) && place_has_host(place, host))
+	if (json_is_integer(peak) &&
+	    (json_object_get(s->groups, host) || place_has_host(place, host)))
 		json_object_set(s->groups, host, peak);
 }
 

@@ -21,6 +21,11 @@ def place(address):
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def payload(side, role, job, to, of, key, cipher, where):
+    """The text of a credential that side ("connect" or "accept") makes: to and of are the other's nonce and its own."""
+    return f"{side} {role} {job} {to} {of} {key} {cipher} {where}"
+
+
 def _nonce():
     return os.urandom(16).hex()
 
@@ -49,7 +54,7 @@ class Connector:
             raise frames.Broken("no welcome")
         said, uid = self._munge.read(frames.text(head, "credential"))
         key = frames.text(head, "key")
-        if (said != f"accept {self._role} 0 {self._mine} {self._theirs} {key} {CIPHER} {self._where}"
+        if (said != payload("accept", self._role, 0, self._mine, self._theirs, key, CIPHER, self._where)
                 or uid not in (0, os.geteuid())):
             raise Refused(f"user {uid} answers there, who is neither root nor you")
         self.seal = self._keys.seal(key, False)
@@ -60,7 +65,7 @@ class Connector:
         if head["op"] != "hello" or uid not in (0, os.geteuid()):
             raise Refused(f"a program of user {uid} listens there, who is neither root nor you")
         self._theirs = frames.text(head, "nonce")
-        text = f"connect {self._role} 0 {self._theirs} {self._mine} {self._keys.public} {CIPHER} {self._where}"
+        text = payload("connect", self._role, 0, self._theirs, self._mine, self._keys.public, CIPHER, self._where)
         self._say({"op": "hello", "nonce": self._mine, "role": self._role, "key": self._keys.public,
                    "cipher": CIPHER, "credential": self._munge.make(text, uid)})
 
@@ -79,11 +84,11 @@ class Listener:
             raise frames.Broken("no hello")
         role, theirs, key, offer = (frames.text(head, name) for name in ("role", "nonce", "key", "cipher"))
         said, uid = self._munge.read(frames.text(head, "credential"))
-        if said != f"connect {role} 0 {self._mine} {theirs} {key} {offer} {self._where}" or role != "remote":
+        if said != payload("connect", role, 0, self._mine, theirs, key, offer, self._where) or role != "remote":
             self._refuse("the credential was made for another connection")
         if uid != os.geteuid():
             self._refuse(f"you are user {uid}, and only user {os.geteuid()} is served")
-        text = f"accept {role} 0 {theirs} {self._mine} {self._keys.public} {CIPHER} {self._where}"
+        text = payload("accept", role, 0, theirs, self._mine, self._keys.public, CIPHER, self._where)
         self._say({"op": "welcome", "key": self._keys.public, "cipher": CIPHER,
                    "credential": self._munge.make(text, uid)})
         self.seal = self._keys.seal(key, True)

@@ -67,11 +67,11 @@ class Caller:
         head, _ = self.hear()
         said, uid = self._munge.read(head["credential"])
         place = shake.place(self._socket.getsockname())
-        if said != (f"connect {head['role']} {self.job} {nonce} {head['nonce']} {head['key']} {head['cipher']} "
-                    f"{place}"):
+        if said != shake.payload("connect", head["role"], self.job, nonce, head["nonce"], head["key"], head["cipher"],
+                                 place):
             raise RuntimeError(f"a credential for another connection: {said}")
         self.role = head["role"]
-        text = f"accept {self.role} {self.job} {head['nonce']} {nonce} {keys.public} {CIPHER} {place}"
+        text = shake.payload("accept", self.role, self.job, head["nonce"], nonce, keys.public, CIPHER, place)
         self.say({"op": "welcome", "key": keys.public, "cipher": CIPHER, "credential": self._munge.make(text, uid)})
         self._seal = keys.seal(head["key"], True)
         self._socket.sendall(self._seal.opening)

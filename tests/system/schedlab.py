@@ -50,23 +50,21 @@ def is_leading(pid):
         return False
 
 
-def parent_of(pid):
-    """0 for one that has ended."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
-            return int(f.read().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
-
-
-def name_of(pid):
-    """Program's name; '' = it is gone, or only its remains are there."""
+def stat_of(pid):
+    """(program's name, state, number of the parent); ("", "Z", 0) when it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
             text = f.read()
     except OSError:
-        return ""
-    return "" if text.rpartition(")")[2].split()[0] == "Z" else text[text.index("(") + 1:text.rindex(")")]
+        return "", "Z", 0
+    state, parent = text.rpartition(")")[2].split()[:2]
+    return text[text.index("(") + 1:text.rindex(")")], state, int(parent)
+
+
+def name_of(pid):
+    """Program's name; '' = it is gone, or only its remains are there."""
+    name, state, _ = stat_of(pid)
+    return "" if state == "Z" else name
 
 
 def wait_until(condition, seconds):
@@ -150,7 +148,7 @@ class Lab:
     def daemons(self, program, host=None):
         """Without children that are to become other programs, and may lead a session by then."""
         found = self.find(program, host)
-        return [pid for pid in found if is_leading(pid) and parent_of(pid) not in found]
+        return [pid for pid in found if is_leading(pid) and stat_of(pid)[2] not in found]
 
     def log(self, program, host="h0"):
         return self.run("cat", f"/run/{program}.log", host=host).stdout
