@@ -20,6 +20,7 @@
 enum {
 	ROUNDS = 24,
 	PATIENCE_MS = 20000, /* so long may a message take */
+	SETTLE_S = 10,       /* at most, until all is acknowledged */
 	IDLE_S = 3,
 	WAKES_MAX = 12, /* in IDLE_S; one that looks at the program all the time wakes 60 times */
 };
@@ -153,19 +154,34 @@ static int count_sleeps(long *ret_sleeps)
 	return n;
 }
 
+/* How often the threads wake in @seconds: this long is what is measured. */
+static long count_wakes(int seconds)
+{
+	const struct timespec idle = {.tv_sec = seconds};
+	long before, after;
+
+	count_sleeps(&before);
+	nanosleep(&idle, NULL);
+	count_sleeps(&after);
+	return after - before;
+}
+
+/*
+ * The last messages of the barrier may be acknowledged only when their receiver's own thread comes
+ * to it; threads rest only then.
+ */
 static void be_idle(int threads)
 {
-	const struct timespec idle = {.tv_sec = IDLE_S};
-	long before, after;
+	long sleeps, wakes = WAKES_MAX;
 	int n;
 
 	MPI_Barrier(MPI_COMM_WORLD);
-	n = count_sleeps(&before);
+	n = count_sleeps(&sleeps);
 	CHECK(n == threads, "%d threads", n);
-	/* this long is what is measured */
-	nanosleep(&idle, NULL);
-	count_sleeps(&after);
-	CHECK(after - before <= WAKES_MAX, "woken %ld times in %d s", after - before, IDLE_S);
+	for (int s = 0; s < SETTLE_S && wakes > WAKES_MAX / IDLE_S; s++)
+		wakes = count_wakes(1);
+	wakes = count_wakes(IDLE_S);
+	CHECK(wakes <= WAKES_MAX, "woken %ld times in %d s", wakes, IDLE_S);
 }
 
 int main(int argc, char **argv)

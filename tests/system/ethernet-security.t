@@ -331,9 +331,13 @@ def test_descriptors_run_out(lab):
            lines_of_log(lab, "h2")[before:before + 10])
     for crowd in crowds:
         crowd.close()
-    late = lab.guest("h2", "nobody")
-    tap.ok(ethlab.wait_until(lambda: late.do("ask", op=1, key=35, wish=PORT)["error"] == 0, 10) is not None,
-           "afterwards users are served again")
+    late, answers = lab.guest("h2", "nobody"), []
+
+    def is_served():
+        answers.append(late.do("ask", op=1, key=35, wish=PORT))
+        return answers[-1]["error"] == 0
+    tap.ok(ethlab.wait_until(is_served, 10) is not None, "afterwards users are served again",
+           (len(answers), answers[-1], lines_of_log(lab, "h2")[-5:]))
     lab.dismiss()
     lab.kill_daemon("h2", signal.SIGTERM)
     process.wait()

@@ -23,6 +23,7 @@ import traceback
 from ethnode import Node
 
 MAGIC, VERSION = 0x48544550, 3
+GRANTS_MAX = 16     # as pm-ethernet/lease.c has it
 MAPPED = 5
 GRANTED = struct.Struct("=IIi256sIHHBBBBIIQIIIIIIIIIII")
 RAIL = struct.Struct("=16s6sBBI")
@@ -320,8 +321,12 @@ class Commands:
         came last of each, by number of times. A grant that is never bound is filled, too."""
         self.others, errors, last = [], {}, {}
         for _ in range(count):
-            one = Raw(ask, is_bound=way != "granted")
-            last = one.answer
+            for _ in range(GRANTS_MAX):
+                one = Raw(ask, is_bound=way != "granted")
+                last = one.answer
+                if last["error"] != errno.ESTALE:
+                    break
+                one.close()     # as libpm does: the kernel has not freed yet what was granted
             if way == "granted" and one.fds:
                 os.posix_fallocate(one.fds[0], 0, one.granted["memory_bytes"])
             if way == "suspended" and not last["error"]:

@@ -168,7 +168,7 @@ def too_many():
              "sys.exit(subprocess.run(sys.argv[2:]).returncode)\n")
     with Program(["--self", "--test", "bandwidth", "--size", "1K", "--seconds", "30"]) as (program,):
         path = f"/dev/shm/openscore-stat.0.{program.pid}.0"
-        wait_until(lambda: os.path.exists(path))
+        wait_until(lambda: contexts(program.pid))
         with open(path, "rb") as file:
             page = file.read()
     for n, is_cut in ((SHOWN, False), (SHOWN + 1, True)):
