@@ -12,8 +12,11 @@
 
 #define CHUNK_MIN (16u << 10) /* bytes a chunk has room for at least: small messages share one */
 #define IOV_MAX_AT_ONCE 32    /* chunks in one system call */
-/* Bytes that are sealed at once, so that they are in the cache when the socket takes them. */
-#define SEAL_AT_ONCE SEAL_PLAIN_MAX
+/*
+ * Bytes that are sealed at once, so that they are in the cache when the socket takes them: a frame
+ * of output and its head.
+ */
+#define SEAL_AT_ONCE (SEAL_PLAIN_MAX + (4u << 10))
 #define SEAL_IN_A_TURN (16 * SEAL_PLAIN_MAX) /* then the loop's other connections have theirs */
 
 struct outbox_chunk {
@@ -24,6 +27,11 @@ struct outbox_chunk {
 	struct shared *shared; /* has the bytes; NULL: they are here */
 	char data[];
 };
+
+static size_t min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
 
 static bool would_block(int err)
 {
@@ -94,14 +102,17 @@ static size_t push_some(struct outbox *box, const struct iovec *iov, size_t n_io
 	size_t taken = 0;
 
 	for (size_t i = 0; i < n_iov && taken < SEAL_AT_ONCE; i++) {
-		size_t n = iov[i].iov_len - (skip < iov[i].iov_len ? skip : iov[i].iov_len);
-		const char *from = (const char *)iov[i].iov_base + iov[i].iov_len - n;
+		size_t at = skip < iov[i].iov_len ? skip : iov[i].iov_len;
 
-		skip -= iov[i].iov_len - n;
-		n = n < SEAL_AT_ONCE - taken ? n : SEAL_AT_ONCE - taken;
-		if (n)
-			push(box, from, n, false);
-		taken += n;
+		skip -= at;
+		while (at < iov[i].iov_len && taken < SEAL_AT_ONCE) {
+			size_t n = min_size(iov[i].iov_len - at, SEAL_AT_ONCE - taken);
+
+			n = min_size(n, SEAL_PLAIN_MAX);
+			push(box, (const char *)iov[i].iov_base + at, n, false);
+			at += n;
+			taken += n;
+		}
 	}
 	return taken;
 }
@@ -134,10 +145,10 @@ static ssize_t send_sealed(struct outbox *box, int fd, const struct iovec *iov, 
 	for (size_t i = 0; i < n_iov; i++)
 		size += iov[i].iov_len;
 	while ((is_sent = send_records(box, fd)) > 0 && done < size && done < SEAL_IN_A_TURN) {
-		size_t some = size - done < SEAL_AT_ONCE ? size - done : SEAL_AT_ONCE;
+		size_t some = min_size(size - done, SEAL_AT_ONCE);
 
 		box->start = box->end = 0;
-		if (make_room(box, some + (n_iov + 1) * SEAL_EXTRA_BYTES))
+		if (make_room(box, some + (n_iov + 2) * SEAL_EXTRA_BYTES))
 			return done ? (ssize_t)done : -ENOMEM;
 		before = box->end;
 		done += push_some(box, iov, n_iov, done);
