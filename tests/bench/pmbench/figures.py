@@ -3,8 +3,8 @@
 import dataclasses
 
 from . import (collectives, eth, eth_cpu, eth_trunk, flood, floor, gang, hxb, hxb_agree, hxb_compile,
-               hxb_neighbour, hxb_relay, launch, scout, shapes, shmem, sizes, udp, verbs_cpu, verbs_hpcc, verbs_peers,
-               verbs_vm, waiting)
+               hxb_neighbour, hxb_relay, launch, output, scout, shapes, shmem, sizes, udp, verbs_cpu, verbs_hpcc,
+               verbs_peers, verbs_vm, waiting)
 from .apps import figures as apps
 from .figure import Figure, Goal
 
@@ -17,6 +17,6 @@ def indifferent(*modules) -> list[Figure]:
 
 ALL: dict[str, Goal] = {f.name: f for f in [
     *shmem.FIGURES, *udp.FIGURES, *eth.FIGURES, *sizes.FIGURES, *floor.FIGURES, *shapes.FIGURES, *collectives.FIGURES,
-    *waiting.FIGURES, *eth_trunk.FIGURES, *indifferent(eth_cpu, flood, launch, scout, gang), *hxb.FIGURES,
+    *waiting.FIGURES, *eth_trunk.FIGURES, *indifferent(eth_cpu, flood, launch, output, scout, gang), *hxb.FIGURES,
     *indifferent(hxb_neighbour, hxb_relay, hxb_compile, hxb_agree, verbs_cpu, verbs_peers, verbs_hpcc, verbs_vm),
     *apps.FIGURES]}
