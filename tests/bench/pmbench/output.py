@@ -60,7 +60,8 @@ def by_mpirun(cluster: Lab, mib: int) -> Contestant:
 
 @contextlib.contextmanager
 def serving(cluster: Lab, size: str) -> Iterator[None]:
-    words = [str(SCLAB), "--name", cluster.name, "exec", "h1", "--", sys.executable, "-c", CONNECTION, "serve", size]
+    connection = [sys.executable, "-c", CONNECTION, "serve", size]
+    words = [str(SCLAB), "--name", cluster.name, "exec", "h1", "--", *connection]
     child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
         if child.stdout.readline() != "ready\n":
@@ -94,8 +95,8 @@ def against(mib: int, other: Callable[[Lab, int], Contestant],
 
 
 FIGURES = [
-    Figure("output-vs-mpirun", 1.0, False, "MB/s", "rate at which 1 GiB that a rank on another host writes comes out of "
-           "the command that has started it: scrun, whose connections are encrypted, against mpirun, whose are not",
+    Figure("output-vs-mpirun", 1.0, False, "MB/s", "rate at which 1 GiB that a rank on another host writes comes out "
+           "of the command that has started it: scrun, whose connections are encrypted, against mpirun, whose are not",
            against(1024, by_mpirun), rounds=5),
     Figure("output-gigabit", 0.95, False, "MB/s", "the same of 256 MiB through scrun over a line of 1 Gbit/s, against "
            "a bare TCP connection over it", against(256, by_connection, GIGABIT), rounds=5),
