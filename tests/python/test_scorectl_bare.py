@@ -72,6 +72,7 @@ def test_connected__to_who_listens_and_to_nobody():
         place = listener.getsockname()
         link = bare.connected(place, 5)
         assert (link.getpeername(), link.gettimeout()) == (place, 5)
+        assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         link.close()
     with pytest.raises(ConnectionRefusedError):
         bare.connected(place, 5)
