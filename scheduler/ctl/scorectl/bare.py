@@ -19,8 +19,8 @@ def addresses(host, port):
 
 def connected(address, timeout):
     """A connection to (host, port), at the first of its addresses that answers; OSError of the last one. Its calls wait
-    for timeout seconds at most. Small messages leave at once: otherwise the second of two waits for the acknowledgement of
-    the first, which the other side holds back for 40 ms."""
+    for timeout seconds at most. Small messages leave at once: otherwise the second of two waits for the acknowledgement
+    of the first, which the other side holds back for 40 ms."""
     problem = OSError(f"{address[0]}: it has no address")
     for family, kind, protocol, _, place in addresses(*address):
         link = socket.socket(family, kind, protocol)
