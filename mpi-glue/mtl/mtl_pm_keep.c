@@ -19,7 +19,24 @@
 
 bool mtl_pm_keep_begin(void)
 {
-	return !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	const long needed = MEMBARRIER_CMD_PRIVATE_EXPEDITED |
+			    MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+	long known = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+
+	return known > 0 && (known & needed) == needed;
+}
+
+/*
+ * No lock held: in a process with threads the kernel waits some 20 ms for all processors, so this
+ * is the thread's to do, and only for a program that leaves MPI.
+ */
+static void ask_for_barriers(void)
+{
+	if (mtl_pm_helper.has_barriers)
+		return;
+	/* Where it fails, so does the barrier, and the gate stays open. */
+	mtl_pm_helper.has_barriers =
+		!syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 }
 
 static bool is_unseen(void)
@@ -79,6 +96,8 @@ int mtl_pm_keep(void)
 		mark();
 		return ms;
 	}
+	if (!mtl_pm_helper.allows_threads)
+		ask_for_barriers();
 	if (pthread_mutex_trylock(&mtl_pm.lock))
 		return ms;
 	if (mtl_pm_helper.keep.state != KEEP_DOZES || close_gate())

@@ -17,6 +17,7 @@ extern struct mtl_pm_helper {
 	bool is_told;        /* atomic: event was written, and not seen yet */
 	bool is_parked;      /* the thread's; others read it with the lock held */
 	struct keep keep;    /* while it is parked; lock held */
+	bool has_barriers;   /* the process is registered with the kernel; the thread's */
 	bool is_armed;       /* PM sleeps: lock held */
 	bool allows_threads; /* the program has threads of its own */
 	uint32_t waiting;    /* of the program, for the lock; atomic */
@@ -34,7 +35,10 @@ void mtl_pm_disarm(void);
 void mtl_pm_wake_thread(void);
 
 /* mtl_pm_keep.c */
-/* Once in a process. False: the kernel can't help, so the program has to take the lock always. */
+/*
+ * Whether the kernel has the barriers that the thread needs; does not wait. Otherwise the program
+ * has to take the lock always.
+ */
 bool mtl_pm_keep_begin(void);
 /*
  * The parked thread has slept: looks whether the program is away, and after PM if it is. Returns

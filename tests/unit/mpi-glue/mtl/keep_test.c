@@ -4,9 +4,11 @@
 #include "mpi-glue/mtl/mtl_pm_thread.h"
 #include "tests/unit/mpi-glue/mtl/fake_pm.h"
 
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* As mtl_pm_thread_start leaves it, but that the test is the thread. */
@@ -41,6 +43,26 @@ static int rings(void)
 	uint64_t count = 0;
 
 	return read(mtl_pm_helper.event, &count, sizeof(count)) == sizeof(count) ? (int)count : 0;
+}
+
+static long barrier(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+/* The first test: a process that is registered stays so. */
+TAP_TEST(mtl_pm_keep__the_program_waits_for_no_registration)
+{
+	open_door(0);
+	is_int(barrier(), -1);
+	mtl_pm_enter();
+	is_int(mtl_pm_keep(), KEEP_DOZE_MS);
+	mtl_pm_leave();
+	is_int(mtl_pm_keep(), KEEP_DOZE_MS);
+	is_int(barrier(), -1);
+	is_int(mtl_pm_keep(), KEEP_SETTLE_MS);
+	is_int(barrier(), 0);
+	close_door();
 }
 
 TAP_TEST(mtl_pm_keep__a_program_in_MPI_is_left_alone)
