@@ -2,7 +2,7 @@
 """agents - the agents (scremote) of some hosts: who is there, what each is asked, which have fallen silent. Does not
 know how they are reached (reach.py) nor what for (fanout.py, put.py, get.py, session.py)."""
 
-from . import frames
+from scorelink import frames
 
 COMING, READY, GONE = "coming", "ready", "gone"
 SILENT_S = 10   # a host that says nothing for so long while it is waited for is lost

@@ -3,12 +3,13 @@
 ended. run() is this for programs that need no more than the results."""
 
 import os
+import signal as signals
 import time
 
-from scorectl.bare import signal as signals
+from scorelink import frames
 
 from . import agents as states
-from . import collect, frames
+from . import collect
 from .loop import READ, Loop
 from .result import Result, plain
 

@@ -4,8 +4,10 @@
 import os
 import signal
 
+from scorelink import frames
+
 from . import agents as states
-from . import fanout, frames, result, staged
+from . import fanout, result, staged
 from .shell import raise_when_interrupted
 
 

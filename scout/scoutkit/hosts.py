@@ -2,11 +2,11 @@
 """hosts - which hosts are meant, and where they are: expressions, files of them, groups and addresses of
 cluster.json."""
 
+import json
 import os
 
 from pmharmless import harmless
 from pmtopo import hostexpr, hostlist
-from scorectl import jsontext
 from scorectl.server import CLUSTER
 
 NODE_PORT = 7711    # of scnoded, unless cluster.json says otherwise
@@ -27,7 +27,7 @@ class Cluster:
         self._is_known = True
         try:
             with open(path, encoding="utf-8") as file:
-                self._take(jsontext.read(file.read()))
+                self._take(json.load(file))
         except FileNotFoundError:
             if named:
                 raise Wrong(f"{path}: there is no such file; scconf compile writes it") from None

@@ -2,14 +2,15 @@
 """inside - a command within a session: the session's agents, reached through its socket; what it knows of itself."""
 
 import os
+import socket
 import struct
 import time
 
 from pmharmless import harmless
-from scorectl.bare import socket
+from scorelink import frames
 
 from . import agents as states
-from . import frames, hosts
+from . import hosts
 from .stream import Stream
 
 _GREETING_S = 10

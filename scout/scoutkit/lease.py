@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """lease - a lock of hosts, held at scored for as long as somebody here renews it."""
 
-import _thread
 import os
+import socket
+import threading
 import time
 
 from pmharmless import harmless
 from scorectl import server as scored
-from scorectl.bare import socket
-from scorectl.link import SILENCE_S, Link, Unreachable
-from scorectl.munge import Refused
+from scorelink.link import SILENCE_S, Link, Unreachable
+from scorelink.munge import Refused
 
 LEASE_S = 60      # it ends when nobody renews it for so long
 _RENEW_S = 5.0    # often enough to hear soon who has taken it
@@ -80,12 +80,9 @@ class Lease:
         self._link = None
         self._is_asked = False  # and the answer not read
         self._heard = 0.0  # when it was renewed last
-        # Of _thread, which is part of Python: to load threading takes as long as to ask scored.
-        self._talking = _thread.allocate_lock()
-        self._end = _thread.allocate_lock()  # held until release(): who waits for it waits for that
-        self._renewing = _thread.allocate_lock()  # by the thread, until it ends
-        self._end.acquire()
-        self._is_over = False
+        self._talking = threading.Lock()
+        self._end = threading.Event()   # release() was called
+        self._renewing = None           # the thread
 
     def __enter__(self):
         self.take()
@@ -131,8 +128,8 @@ class Lease:
                 self._hang_up()
                 raise
             time.sleep(_AGAIN_S)
-        self._renewing.acquire()
-        _thread.start_new_thread(self._renew_on, ())
+        self._renewing = threading.Thread(target=self._renew_on, daemon=True)
+        self._renewing.start()
         return self.hosts
 
     def _take(self, end):
@@ -169,19 +166,16 @@ class Lease:
 
     def _renew_on(self):
         pause = min(self.lease_s / 3, _RENEW_S)
-        try:
-            while not self._end.acquire(timeout=pause):
-                is_renewed = self.renew()
-                if self.lost:
-                    return
-                pause = min(self.lease_s / 3, _RENEW_S if is_renewed else _AGAIN_S)
-        finally:
-            self._renewing.release()    # from here to its end no other thread gets a turn
+        while not self._end.wait(pause):
+            is_renewed = self.renew()
+            if self.lost:
+                return
+            pause = min(self.lease_s / 3, _RENEW_S if is_renewed else _AGAIN_S)
 
     def renew(self):
         """Once, now; whether it could be done. The thread does it in time."""
         with self._talking:
-            if self._is_over or self.lost:
+            if self._end.is_set() or self.lost:
                 return False
             began = time.monotonic()
             try:
@@ -217,10 +211,9 @@ class Lease:
 
     def release(self):
         """Gives the lock back. If scored can't be told, the lock ends by itself, after lease_s."""
-        if self._is_over:
+        if self._end.is_set():
             return
-        self._is_over = True
-        self._end.release()
+        self._end.set()
         if not self._talking.acquire(timeout=_GOODBYE_S):
             return
         try:
@@ -237,7 +230,8 @@ class Lease:
             self._hang_up()
             self._talking.release()
             # Python crashes when a thread comes back to it while it ends itself.
-            self._renewing.acquire(timeout=_GOODBYE_S)
+            if self._renewing and self._renewing is not threading.current_thread():
+                self._renewing.join(_GOODBYE_S)
 
     # ---- the connection ----
 

@@ -39,8 +39,8 @@ class Lock:
         """Gets the lock if it is due; Trouble. The loop does its other work while scored takes its time."""
         if not self.is_due:
             return
-        from scorectl.link import Unreachable
-        from scorectl.munge import Refused
+        from scorelink.link import Unreachable
+        from scorelink.munge import Refused
         try:
             if turns:
                 turns.turn(is_waiting=False)    # whoever is there already is to have something to do meanwhile

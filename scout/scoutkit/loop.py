@@ -5,9 +5,8 @@ import heapq
 import itertools
 import os
 import select
+import signal
 import time
-
-from scorectl.bare import signal
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT

@@ -2,11 +2,10 @@
 """main - the command scout: which of its works is meant, on which hosts, with which lock."""
 
 import os
+import signal
 import sys
 
-from scorectl.bare import signal
-
-from . import hosts, locks, loop, opening, options as command_line
+from . import hosts, locks, loop, options as command_line
 from .terminal import say
 
 TROUBLE, USAGE = 1, 2
@@ -55,6 +54,7 @@ def _in_session(options):
 # ---- outside ----
 
 def _outside(options):
+    from . import opening   # its credentials and seals are not for commands in a session
     cluster = hosts.Cluster()
     names = cluster.chosen(options)
     hosts.check_count(options.count, names)

@@ -12,8 +12,8 @@ from pmcommand import Failure, wanted
 from pmharmless import harmless
 from pmtopo import hostlist
 from scorectl import command
-from scorectl.link import Unreachable
-from scorectl.munge import Refused
+from scorelink.link import Unreachable
+from scorelink.munge import Refused
 
 from . import hosts
 from .lease import Busy, Lease, TooLong, reason_of

@@ -4,11 +4,13 @@ the connection over."""
 
 import errno
 import os
+import socket
 
-from scorectl.bare import addresses, socket
-from scorectl.munge import Refused
+from scorelink import frames, handshake
+from scorelink.link import plain
+from scorelink.munge import Refused
 
-from . import frames, loop, shake
+from . import loop
 from .stream import Stream
 
 
@@ -22,7 +24,7 @@ class Approach:
         self._port, self._stream, self._socket, self._shake = port, None, None, None
         self._is_known, self._is_held = False, is_held
         try:
-            self._addresses = addresses(address, port)
+            self._addresses = socket.getaddrinfo(plain(address), port, 0, socket.SOCK_STREAM)
         except (socket.gaierror, UnicodeError) as problem:
             # Not before our maker has got us.
             text = f"{address}: {getattr(problem, 'strerror', None) or problem}"
@@ -84,11 +86,11 @@ class Approach:
             taken.close()
             self._next(number)
             return
-        where = shake.place(taken.getpeername())
+        where = handshake.place(taken.getpeername())
         self._stream = Stream(self.loop, taken, self._hear, lambda why: self._fail(
             f"scnoded there: {why}", self._is_known))
-        self._shake = shake.Connector(self._munge, "scout", where, self._stream.send)
-        self._stream.send_raw(self._shake.preamble())
+        self._shake = handshake.Connector(self._munge, "scout", where, self._stream.send)
+        self._stream.send_raw(frames.preamble())
 
     # ---- what is said ----
 

@@ -3,7 +3,7 @@
 
 import os
 
-from scorectl.munge import Munge
+from scorelink.munge import Munge
 
 from . import agents, reach
 

@@ -10,9 +10,10 @@ import socket
 import struct
 import subprocess
 
-from scorectl.munge import Refused
+from scorelink import frames, handshake
+from scorelink.munge import Refused
 
-from . import frames, loop, shake
+from . import loop
 from .stream import Stream
 from .terminal import say
 
@@ -202,13 +203,13 @@ class Caller:
     def __init__(self, start, sock):
         self._start = start
         is_local = sock.family == socket.AF_UNIX
-        where = None if is_local else shake.place(sock.getsockname())
+        where = None if is_local else handshake.place(sock.getsockname())
         self._stream = Stream(start.loop, sock, self._hear, self._gone)
         start._callers[self._stream] = start.loop.call_later(_SAY_S, self._end)
         self._shake = None
         if not is_local:
-            self._stream.expect(shake.PREAMBLE.pack(shake.MAGIC, 0))
-            self._shake = shake.Listener(start._munge, where, self._stream.send)
+            self._stream.expect(frames.preamble())
+            self._shake = handshake.Listener(start._munge, where, self._stream.send)
 
     def _gone(self, _=None):
         self._start.forget(self._stream)

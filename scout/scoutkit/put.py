@@ -5,8 +5,10 @@ after the first; whoever was cut off by another's failure gets it from us afterw
 import os
 import stat
 
+from scorelink import frames
+
 from . import agents as states
-from . import frames, result, staged, tree
+from . import result, staged, tree
 from .shell import raise_when_interrupted
 from .terminal import say
 

@@ -3,7 +3,7 @@
 
 import os
 
-from . import frames
+from scorelink import frames
 
 NOT_REACHED, TIMED_OUT = 255, 124
 _DETAILS_MAX = 300

@@ -12,8 +12,10 @@ import struct
 import subprocess
 import time
 
+from scorelink import frames
+
 from . import agents as states
-from . import frames, hosts, loop, tree
+from . import hosts, loop, tree
 from .shell import raise_when_interrupted
 from .stream import Stream
 from .terminal import say

@@ -4,7 +4,9 @@
 import errno
 import os
 
-from . import frames, loop
+from scorelink import frames
+
+from . import loop
 
 _AT_ONCE = 64 << 10  # a buffer that need not be mapped and unmapped for each message
 
@@ -56,7 +58,7 @@ class Stream:
         self._decoder.expect(preamble)
 
     def seal(self, sealed):
-        """All from now on, both ways, is of a scorectl.seal.Seal; frames.Broken."""
+        """All from now on, both ways, is of a scorelink.seal.Seal; frames.Broken."""
         self.send_raw(sealed.opening)
         self._seal = sealed
         self._decoder.seal(sealed)

@@ -11,7 +11,8 @@ import threading
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scout"), str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
-from scoutkit import agents, frames, loop, stream  # noqa: E402
+from scorelink import frames  # noqa: E402
+from scoutkit import agents, loop, stream  # noqa: E402
 
 TIME_LIMIT = 20
 

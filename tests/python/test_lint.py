@@ -117,6 +117,33 @@ def test_layers_allows(tree, name, include):
     assert code == 0, output
 
 
+@pytest.mark.parametrize("name, line, found", [
+    ("configs/a.py", "import _socket", "_socket"),
+    ("configs/a.py", "import os, _thread as threads", "_thread"),
+    ("configs/a.py", "from _json import make_scanner", "_json.make_scanner"),
+    ("configs/a.py", "from ctypes import _SimpleCData", "ctypes._SimpleCData"),
+    ("configs/a.py", "def f():\n    from . import _part", "_part"),
+    ("scheduler/ctl/scorelink/frames.py", "import socket", "socket: bytes in, bytes out"),
+    ("scheduler/ctl/scorelink/seal.py", "from asyncio import run", "asyncio.run: bytes in, bytes out"),
+])
+def test_imports_reports(tree, name, line, found):
+    write(tree, name, f"{HASH_HEAD}{line}\n")
+    assert_reported(tree, "imports", f"{name}:{2 + line.count(chr(10))}: ", found)
+
+
+@pytest.mark.parametrize("name, line", [
+    ("configs/a.py", "from __future__ import annotations"),
+    ("configs/a.py", "import socket as _socket"),
+    ("configs/a.py", "from . import part"),
+    ("scheduler/ctl/scorelink/link.py", "import socket"),
+    ("scheduler/ctl/scorelink/frames.py", "import json"),
+])
+def test_imports_allows(tree, name, line):
+    write(tree, name, f"{HASH_HEAD}{line}\n")
+    code, output = lint(tree, "imports")
+    assert code == 0, output
+
+
 def test_length_reports_line_601(tree):
     write(tree, "pm-udp/long.c", C_HEAD + "\n" * 599)
     assert lint(tree, "length")[0] == 0

@@ -11,7 +11,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / part) for part in ("scout", "scheduler/ctl", "configs")]
 
 from scorectl import command  # noqa: E402
-from scorectl.munge import Refused  # noqa: E402
+from scorelink.munge import Refused  # noqa: E402
 from scoutkit import lease, msgb, msgblock  # noqa: E402
 
 LOCK = {"id": 3, "uid": 0, "hosts": ["n1", "n2"], "mode": "exclusive", "reason": "disks", "place": "front 12",

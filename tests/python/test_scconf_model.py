@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "configs"))
 
-from pmtopo import cli, document, options, resolve, schema, values  # noqa: E402
+from pmtopo import addresses, cli, document, options, resolve, schema, values  # noqa: E402
 
 EXAMPLES = sorted((TREE / "configs" / "examples").glob("*.toml"))
 SCHEMA = json.loads((TREE / "configs" / "schema" / "cluster.schema.json").read_text())
@@ -497,7 +497,6 @@ def test_commands__damaged_examples_give_a_verdict(tmp_path, example, at, length
 
 @given(st.integers(0, 2**32 - 9), st.integers(0, 8))
 def test_addresses__span_of_any_place(first, length):
-    from pmtopo.addresses import _ips
     ends = [ipaddress.ip_address(first), ipaddress.ip_address(first + length)]
-    assert [int(ip) for ip in _ips(f"{ends[0]}-{ends[1]}")] == list(range(first,
-                                                                         first + length + 1))
+    found = addresses._ips(f"{ends[0]}-{ends[1]}")
+    assert [int(ip) for ip in found] == list(range(first, first + length + 1))

@@ -17,7 +17,7 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / part) for part in ("scout", "scheduler/ctl", "configs")]
 
-from scorectl.munge import Refused  # noqa: E402
+from scorelink.munge import Refused  # noqa: E402
 from scoutkit.health import command, doors, facts, inventory, survey  # noqa: E402
 from scoutkit.hosts import Wrong  # noqa: E402
 

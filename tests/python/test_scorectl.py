@@ -15,8 +15,9 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
-from scorectl import activity, cancel, checks, command, crew, info, link, pool, queue, server, top, words  # noqa: E402
-from scorectl.munge import Refused  # noqa: E402
+from scorectl import activity, cancel, checks, command, crew, info, pool, queue, server, top, words  # noqa: E402
+from scorelink import link  # noqa: E402
+from scorelink.munge import Refused  # noqa: E402
 
 S = 10**9
 RUNNING = {"id": 7, "uid": 0, "state": "running", "class": "shared", "priority": 0, "ranks": 4, "cores": 1,

@@ -10,7 +10,8 @@ import pytest
 
 from fakeagent import Crew, cat, prints
 
-from scoutkit import agents, collect, fanout, frames, hosts, result, show
+from scorelink import frames
+from scoutkit import agents, collect, fanout, hosts, result, show
 
 
 class Sink:

@@ -10,8 +10,8 @@ import pytest
 
 from fakeagent import Crew, prints
 
-from scorectl.link import Unreachable
-from scorectl.munge import Refused
+from scorelink.link import Unreachable
+from scorelink.munge import Refused
 from scoutkit import lease, locks, loop, main, opening
 
 

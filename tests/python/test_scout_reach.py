@@ -16,9 +16,10 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scout"), str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
-from scorectl.munge import Refused  # noqa: E402
-from scorectl.seal import CIPHER, Keys  # noqa: E402
-from scoutkit import agents, fanout, frames, hosts, loop, opening, pdsh, reach, shake  # noqa: E402
+from scorelink import frames, handshake  # noqa: E402
+from scorelink.munge import Refused  # noqa: E402
+from scorelink.seal import CIPHER, Keys  # noqa: E402
+from scoutkit import agents, fanout, hosts, loop, opening, pdsh, reach  # noqa: E402
 
 ME = os.geteuid()
 
@@ -58,7 +59,7 @@ class Node:
 
     def _greet(self, caller):
         decoder, waiting = frames.Decoder(), []
-        decoder.expect(shake.Connector.preamble())
+        decoder.expect(frames.preamble())
 
         sealed = []
 
@@ -216,7 +217,7 @@ KEY = Keys().public
 
 def listener_says(credential_of, uid=ME):
     said = []
-    ours = shake.Connector(Munge(), "scout", "1.2.3.4:5", said.append)
+    ours = handshake.Connector(Munge(), "scout", "1.2.3.4:5", said.append)
     ours.hear({"op": "hello", "nonce": "n1", "uid": uid})
     return ours.hear({"op": "welcome", "key": KEY, "cipher": CIPHER, "credential": credential_of(said[0]["nonce"])})
 
@@ -252,7 +253,7 @@ def test_decoder__strangers_have_to_be_brief():
 def test_listener__lets_only_ourselves_in():
     def connector_says(uid=ME, role="remote", where="1.2.3.4:5", key=KEY, job=0, cipher=CIPHER):
         said = []
-        ours = shake.Listener(Munge(), "1.2.3.4:5", said.append)
+        ours = handshake.Listener(Munge(), "1.2.3.4:5", said.append)
         return ours.hear({"op": "hello", "nonce": "n2", "role": role, "key": key, "cipher": cipher,
                           "credential": f"connect {role} {job} {said[0]['nonce']} n2 {KEY} {CIPHER} {where}|{uid}"})
     assert connector_says()
@@ -266,7 +267,7 @@ def test_listener__lets_only_ourselves_in():
                                            (("10.0.0.1", 5), "10.0.0.1:5"),
                                            (("fd00::1", 5, 0, 0), "[fd00::1]:5")])
 def test_place__as_netaddr_has_it(address, text):
-    assert shake.place(address) == text
+    assert handshake.place(address) == text
 
 
 # ---- pdsh ----
@@ -275,7 +276,7 @@ needs_pdsh = pytest.mark.skipif(not shutil.which("pdsh"), reason="pdsh is not in
 FAKE_AGENT = f"""#!{sys.executable}
     import socket, sys
     sys.path[:0] = {sys.path[:3]!r}
-    from scoutkit import frames
+    from scorelink import frames
     words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
     if words["--host"] == "n1":
         print("ssh: connect to host n1 port 22: No route to host", file=sys.stderr)

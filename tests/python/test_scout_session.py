@@ -11,7 +11,8 @@ import pytest
 
 from fakeagent import TIME_LIMIT, Crew, cat, prints
 
-from scoutkit import fanout, frames, hosts, inside, locks, loop, session
+from scorelink import frames
+from scoutkit import fanout, hosts, inside, locks, loop, session
 
 
 class Sink:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Locks of hosts over links that are made of answers."""
 
-import _thread
 import pathlib
 import sys
 import threading
@@ -11,8 +10,8 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / part) for part in ("scout", "scheduler/ctl", "configs")]
 
-from scorectl.link import Unreachable  # noqa: E402
-from scorectl.munge import Refused  # noqa: E402
+from scorelink.link import Unreachable  # noqa: E402
+from scorelink.munge import Refused  # noqa: E402
 from scoutkit import lease  # noqa: E402
 
 LOCKED = {"op": "locked", "id": 7, "hosts": ["n1", "n2"], "lease_s": 60}
@@ -179,11 +178,12 @@ def test_renew__by_its_thread_until_it_is_lost(world):
 
 def test_release__no_thread_is_left(world, monkeypatch):
     """Python may end right after it."""
-    start, ended = _thread.start_new_thread, []
+    run, ended = threading.Thread.run, []
 
-    def watched(work, _):
-        start(lambda: (work(), ended.append(True)), ())
-    monkeypatch.setattr(_thread, "start_new_thread", watched)
+    def watched(thread):
+        run(thread)
+        ended.append(True)
+    monkeypatch.setattr(threading.Thread, "run", watched)
     for count in range(200):
         world(LOCKED, OK)
         with lease.Lease(["n1"], server="x"):

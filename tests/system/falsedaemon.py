@@ -9,10 +9,9 @@ import sys
 import threading
 
 sys.path[:0] = [f"{os.path.dirname(os.path.realpath(__file__))}/../../{part}"
-                for part in ("scheduler/ctl", "scout", "configs")]
-from scorectl.munge import Munge                                       # noqa: E402
-from scorectl.seal import CIPHER, Keys                                         # noqa: E402
-from scoutkit import frames, shake                                     # noqa: E402
+                for part in ("scheduler/ctl", "configs")]
+from scorelink import frames, handshake                               # noqa: E402
+from scorelink.munge import Munge                                     # noqa: E402
 
 SILENCE_S = 20
 
@@ -58,23 +57,15 @@ class Caller:
     def greet(self):
         """The listener's side of link.h's handshake."""
         data = b""
-        while len(data) < shake.PREAMBLE.size:
+        while len(data) < frames.PREAMBLE.size:
             data += self._receive()
-        _, self.job = shake.PREAMBLE.unpack(data[:shake.PREAMBLE.size])
-        self._decoder.feed(data[shake.PREAMBLE.size:])
-        nonce, keys = os.urandom(16).hex(), Keys()
-        self.say({"op": "hello", "nonce": nonce, "uid": os.geteuid()})
-        head, _ = self.hear()
-        said, uid = self._munge.read(head["credential"])
-        place = shake.place(self._socket.getsockname())
-        if said != shake.payload("connect", head["role"], self.job, nonce, head["nonce"], head["key"], head["cipher"],
-                                 place):
-            raise RuntimeError(f"a credential for another connection: {said}")
-        self.role = head["role"]
-        text = shake.payload("accept", self.role, self.job, head["nonce"], nonce, keys.public, CIPHER, place)
-        self.say({"op": "welcome", "key": keys.public, "cipher": CIPHER, "credential": self._munge.make(text, uid)})
-        self._seal = keys.seal(head["key"], True)
-        self._socket.sendall(self._seal.opening)
+        _, self.job = frames.PREAMBLE.unpack(data[:frames.PREAMBLE.size])
+        self._decoder.feed(data[frames.PREAMBLE.size:])
+        shake = handshake.Listener(self._munge, handshake.place(self._socket.getsockname()), self.say, self.job, None)
+        shake.hear(self.hear()[0])
+        self.role = shake.role
+        self._socket.sendall(shake.seal.opening)
+        self._seal = shake.seal
         self._decoder.seal(self._seal)
 
     def end(self):

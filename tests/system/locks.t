@@ -19,8 +19,9 @@ from schedlocal import Cluster, free_port, missing, wait_until
 from systest import BUILD, ROOT, Tap, told
 
 sys.path[:0] = [f"{ROOT}/{part}" for part in ("scout", "scheduler/ctl", "configs")]
-from scorectl.link import MAGIC, Link, Unreachable, address_of  # noqa: E402
-from scorectl.munge import Munge, Refused  # noqa: E402
+from scorelink.frames import MAGIC  # noqa: E402
+from scorelink.link import Link, Unreachable, address_of  # noqa: E402
+from scorelink.munge import Munge, Refused  # noqa: E402
 from scoutkit.lease import Lease  # noqa: E402
 
 DAEMON, BIN, NOBODY = 1, 2, 65534   # the first is an operator
@@ -276,7 +277,7 @@ def private(world):
 
 def as_user(uid, server, munge, op):
     """The first thing that a scored says to that user."""
-    work = ("import json, sys; sys.path.insert(0, sys.argv[1]); from scorectl.link import Link; "
+    work = ("import json, sys; sys.path.insert(0, sys.argv[1]); from scorelink.link import Link; "
             "link = Link(sys.argv[2], munge_socket=sys.argv[3]); link.send({'op': sys.argv[4]}); "
             "print(json.dumps(link.receive()))")
     # Only bin takes bin's scored for one; the others' handshake goes on all the same.

@@ -86,14 +86,14 @@ def hear(there, seconds, number=1):
     ready, _, _ = select.select([host.link.socket for host in there], [], [], seconds)
     for host in there:
         # Others may wait in the buffer.
-        while host.link.socket in ready or host.link.buffer:
+        while host.link.socket in ready or host.link.waiting:
             with contextlib.suppress(Unreachable):
                 said = host.link.receive()
                 if said["op"] == "in_room":
                     room += said["bytes"] * (said["id"] == number)
                 else:
                     host.answers.append(said)
-            if not host.link.buffer:
+            if not host.link.waiting:
                 break
     return room
 

@@ -9,9 +9,9 @@ import sys
 from systest import BUILD, ROOT
 
 sys.path[:0] = [f"{ROOT}/scheduler/ctl", f"{ROOT}/configs"]
-from scorectl.seal import CIPHER, Keys                                  # noqa: E402
-from scorectl.link import Link, Unreachable                             # noqa: E402
-from scorectl.munge import Munge                                        # noqa: E402
+from scorelink import frames                                            # noqa: E402
+from scorelink.link import Link, Unreachable                            # noqa: E402
+from scorelink.seal import CIPHER, Keys                                 # noqa: E402
 
 __all__ = ["Agent", "Guest", "Link", "Unreachable", "connect"]
 SILENCE_S = 20
@@ -48,16 +48,12 @@ class Guest(Link):
     """A Link from its listening side."""
 
     def __init__(self, connection, munge):      # pylint: disable=super-init-not-called
-        self.server = "listener"
-        self.munge = Munge(munge)
-        self.buffer = self.body = b""
-        self.seal = None
-        self.socket = connection
+        self._adopt(connection, "listener", munge)
         self.socket.settimeout(SILENCE_S)
 
     def welcome(self):
         """(role, uid) of who has connected, by the handshake of link.h."""
-        self._take(16)
+        self._decoder.expect(frames.preamble())
         mine = secrets.token_hex(16)
         self.send({"op": "hello", "nonce": mine, "uid": os.geteuid()})
         hello = self.receive()
@@ -68,6 +64,7 @@ class Guest(Link):
             return text, uid
         said = f"accept {role} 0 {nonce} {mine} {keys.public} {CIPHER} {place}"
         self.send({"op": "welcome", "key": keys.public, "cipher": CIPHER, "credential": self.munge.make(said, uid)})
+        self._decoder.trust()
         self._start(keys.seal(hello["key"], True))
         return role, uid
 

@@ -23,7 +23,8 @@ import sys
 import time
 
 sys.path.insert(0, f"{os.path.dirname(os.path.realpath(__file__))}/../../scheduler/ctl")
-from scorectl.link import MAGIC, Link, Unreachable                      # noqa: E402
+from scorelink.frames import MAGIC                                      # noqa: E402
+from scorelink.link import Link, Unreachable                            # noqa: E402
 
 FRAME = 2304 << 10              # bytes of the largest request
 PART = FRAME // 2               # that are sent of it

@@ -132,8 +132,8 @@ def few_of_scrun(cluster):
 
 def greedy_links(cluster):
     """Users who hold all connections that scored has for users: hosts and root still get in."""
-    hold = ("import sys\nsys.path.insert(0, sys.argv[3])\nfrom scorectl.link import Link, Unreachable\n"
-            "from scorectl.munge import Refused\nkept, said = [], ''\n"
+    hold = ("import sys\nsys.path.insert(0, sys.argv[3])\nfrom scorelink.link import Link, Unreachable\n"
+            "from scorelink.munge import Refused\nkept, said = [], ''\n"
             "try:\n while True:\n  kept.append(Link(sys.argv[1], munge_socket=sys.argv[2]))\n"
             "  kept[-1].ask({'op': 'jobs'})\n"
             "except (Unreachable, Refused, OSError) as end: said = str(end)\n"

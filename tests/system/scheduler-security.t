@@ -19,8 +19,8 @@ from schedlocal import HOSTILE, OWNER, PYTHON, as_user, become, job, status_of, 
 from systest import ROOT, Tap, told                                        # noqa: E402
 
 sys.path.insert(0, f"{ROOT}/scheduler/ctl")
-from scorectl.link import Link, Unreachable                             # noqa: E402
-from scorectl.munge import Refused                                      # noqa: E402
+from scorelink.link import Link, Unreachable                            # noqa: E402
+from scorelink.munge import Refused                                     # noqa: E402
 
 SLOW_S = 5
 GARBAGE_HZ = 2456

@@ -216,8 +216,8 @@ def restart(lab, env):
 ASK = f"""
 import json, os, sys
 sys.path.insert(0, {ROOT + "/scheduler/ctl"!r})
-from scorectl.link import Link
-from scorectl.munge import Refused
+from scorelink.link import Link
+from scorelink.munge import Refused
 try:
     print(json.dumps(Link(os.environ["SCORE_SERVER"]).ask(json.loads(sys.argv[1]))))
 except Refused as why:
@@ -226,7 +226,7 @@ except Refused as why:
 ATTACH = f"""
 import os, sys
 sys.path.insert(0, {ROOT + "/scheduler/ctl"!r})
-from scorectl.link import Link
+from scorelink.link import Link
 link = Link(sys.argv[1] + ":7711", role="scrun", job=int(sys.argv[2]))
 link.send({{"op": "attach", "id": int(sys.argv[2]), "columns": 0, "rows": 0}})
 print(link.receive())

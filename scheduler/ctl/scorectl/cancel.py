@@ -5,9 +5,9 @@ import json
 import signal
 
 from pmcommand import wanted
+from scorelink.munge import Refused
 
 from . import command, words
-from .munge import Refused
 
 NAME = "scancel"
 

@@ -10,10 +10,10 @@ import time
 import pmcommand
 from pmcommand import Failure, wanted
 from pmharmless import harmless
+from scorelink.link import Link, Unreachable
+from scorelink.munge import Refused
 
 from . import server
-from .link import Link, Unreachable
-from .munge import Refused
 
 OK, TROUBLE, USAGE, UNREACHABLE = 0, 1, 2, 3
 _INTERVAL_MIN_S, _INTERVAL_MAX_S = 0.2, 3600

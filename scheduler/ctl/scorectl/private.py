@@ -14,11 +14,11 @@ import subprocess
 import time
 
 from pmcommand import Failure
+from scorelink.link import Link, Unreachable
+from scorelink.munge import Refused
 
 from . import command, words
 from .crew import Trouble
-from .link import Link, Unreachable
-from .munge import Refused
 
 _READY_S, _END_S = 10, 20
 _HERE = pathlib.Path(__file__).resolve()

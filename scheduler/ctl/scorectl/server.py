@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """server - where scored is: --server, $SCORE_SERVER, [scheduler] of cluster.json, else this host. As in scrun(1)."""
 
+import json
 import os
-
-from . import jsontext
 
 CLUSTER = "/etc/openscore/cluster.json"
 
@@ -12,7 +11,7 @@ def _of_cluster():
     """Whoever needs the file says what is wrong with it."""
     try:
         with open(os.environ.get("SCORE_CLUSTER") or CLUSTER, encoding="utf-8") as file:
-            section = jsontext.read(file.read())["scheduler"]
+            section = json.load(file)["scheduler"]
         host, port = section["server"], section.get("port")
     except (OSError, ValueError, KeyError, TypeError):
         return None

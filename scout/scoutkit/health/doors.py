@@ -3,14 +3,12 @@
 whoever says the preamble (scheduler/proto/link.h); one that hangs takes the connection and says nothing."""
 
 import asyncio
-import json
 import os
 import socket
-import struct
 import time
 from dataclasses import dataclass
 
-from scorectl.link import MAGIC
+from scorelink import frames
 
 # The states of a door.
 ANSWERS = "answers"
@@ -21,7 +19,7 @@ SILENT = "silent"           # nothing comes back
 NAMELESS = "nameless"       # no address for the name
 
 _BEST_FIRST = (ANSWERS, MUTE, STRANGER, REFUSED, SILENT, NAMELESS)
-_GREETING_MAX = 4096
+_AT_ONCE = 4096
 _PAUSE_S = 1.0
 
 
@@ -33,14 +31,18 @@ class Door:
 
 
 async def _greeting(reader, writer):
-    """Reads the first message of the listener; raises ValueError when it isn't a scnoded's."""
-    writer.write(MAGIC + struct.pack(">Q", 0))
-    length, head = struct.unpack(">II", await reader.readexactly(8))
-    if not head + 4 <= length <= _GREETING_MAX:
-        raise ValueError
-    said = json.loads((await reader.readexactly(length - 4))[:head])
-    if not isinstance(said, dict) or said.get("op") != "hello":
-        raise ValueError
+    """Reads the first message of the listener; raises Broken when it isn't a scnoded's."""
+    writer.write(frames.preamble())
+    decoder, message = frames.Decoder(), None
+    decoder.expect(b"")
+    while not message:
+        data = await reader.read(_AT_ONCE)
+        if not data:
+            raise EOFError
+        decoder.feed(data)
+        message = decoder.message()
+    if message[0]["op"] != "hello":
+        raise frames.Broken("no hello")
 
 
 async def _greeted(address, port, limit):
@@ -58,7 +60,7 @@ async def _greeted(address, port, limit):
         return Door(ANSWERS)
     except asyncio.TimeoutError:
         return Door(MUTE, f"not a word within {limit:g} s")
-    except (ValueError, RecursionError):
+    except frames.Broken:
         return Door(STRANGER, "it speaks something else")
     except (OSError, EOFError):
         return Door(STRANGER, "it closes the connection")

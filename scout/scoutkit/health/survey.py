@@ -4,8 +4,8 @@ for judge.py; judges nothing."""
 
 import time
 
-from scorectl.link import Link, Unreachable, address_of
-from scorectl.munge import Refused
+from scorelink.link import Link, Unreachable, address_of
+from scorelink.munge import Refused
 
 from ..hosts import Wrong
 from . import doors, facts, judge

@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 
-from scorectl.link import PORT
+from scorelink.link import PORT
 
 _SCINFO = pathlib.Path(__file__).resolve().parents[3] / "scheduler" / "ctl" / "scinfo"
 _EVERYWHERE = ("", "0.0.0.0", "[::]")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scorectl.munge - that what libmunge is told is what its header means by it."""
+"""scorelink.munge - that what libmunge is told is what its header means by it."""
+import ctypes
 import pathlib
 import re
 import sys
@@ -9,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scheduler" / "ctl"))
 
-from scorectl import munge  # noqa: E402
+from scorelink import frames, munge  # noqa: E402
 
 HEADER = pathlib.Path("/usr/include/munge.h")
 
@@ -52,3 +53,30 @@ def test_what_the_library_returns_is_given_back(monkeypatch):
     with pytest.raises(munge.Refused, match="munge: no;"):
         one.make("text")
     assert freed[2:] == [None]
+
+
+def test_munge__not_installed(monkeypatch):
+    def absent(name):
+        raise OSError(f"{name}: no such file")
+    monkeypatch.setattr(munge, "CDLL", absent)
+    with pytest.raises(munge.Refused, match="install libmunge2"):
+        munge.Munge()
+
+
+class Bytes(Lib):
+    """One whose credentials are of bytes that are no text."""
+
+    kept = (ctypes.c_char * 3)(b"a", b"\xff", b"b")
+
+    def munge_decode(self, _credential, _context, data, size, uid, _gid):
+        data._obj.value, size._obj.value, uid._obj.value = ctypes.addressof(self.kept), 3, 7
+        return 0
+
+
+def test_read__bytes_that_are_no_text(monkeypatch):
+    """They are not those of any message, in which half a character is no text."""
+    monkeypatch.setattr(munge, "_library", lambda: (Bytes(), lambda place: None))
+    text, uid = munge.Munge().read("credential")
+    assert uid == 7
+    with pytest.raises(frames.Broken):
+        frames.text({"op": "hello", "nonce": text}, "nonce")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scorectl.seal: the other side pulls what one side pushes, in whatever pieces it comes; all else is Broken. That it
+"""scorelink.seal: the other side pulls what one side pushes, in whatever pieces it comes; all else is Broken. That it
 agrees with seal.c is seen wherever a command meets a daemon."""
 
 import pathlib
@@ -10,8 +10,9 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
-from scorectl import checks, seal  # noqa: E402
-from scorectl.munge import Refused  # noqa: E402
+from scorectl import checks  # noqa: E402
+from scorelink import seal  # noqa: E402
+from scorelink.munge import Refused  # noqa: E402
 
 
 def ends():

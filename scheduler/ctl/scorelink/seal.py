@@ -3,8 +3,9 @@
 (scheduler/proto/seal.h), by libsodium. Pure: bytes in, bytes out."""
 
 import struct
+from ctypes import byref, c_ubyte, c_ulonglong, c_void_p, create_string_buffer
 
-from .library import byref, c_ubyte, c_ulonglong, c_void_p, room
+from . import frames
 from .munge import Refused, loaded
 
 CIPHER = "xchacha20poly1305"     # daemons have a faster one among themselves, which commands do without
@@ -16,7 +17,7 @@ _TAG_LAST = 3
 _LENGTH = struct.Struct(">I")
 
 
-class Broken(Exception):
+class Broken(frames.Broken):
     """The bytes that came are not those that the other side sent."""
 
 
@@ -32,7 +33,7 @@ class Keys:
 
     def __init__(self):
         self.lib = _library()
-        self._public, self._secret = room(KEY_BYTES), room(KEY_BYTES)
+        self._public, self._secret = create_string_buffer(KEY_BYTES), create_string_buffer(KEY_BYTES)
         self.lib.crypto_kx_keypair(self._public, self._secret)
         self.public = self._public.raw.hex()
 
@@ -42,7 +43,7 @@ class Keys:
             key = bytes.fromhex(theirs)
         except ValueError:
             key = b""
-        pull, push = room(KEY_BYTES), room(KEY_BYTES)
+        pull, push = create_string_buffer(KEY_BYTES), create_string_buffer(KEY_BYTES)
         agree = self.lib.crypto_kx_server_session_keys if is_listener else self.lib.crypto_kx_client_session_keys
         if len(key) != KEY_BYTES or agree(pull, push, self._public, self._secret, key):
             raise Refused("its key to seal the connection is none")
@@ -55,8 +56,8 @@ class Seal:
     def __init__(self, lib, push_key, pull_key):
         self._lib, self._pull_key = lib, pull_key
         size = lib.crypto_secretstream_xchacha20poly1305_statebytes()
-        self._push, self._pull = room(size), None
-        opening = room(OPENING_BYTES)
+        self._push, self._pull = create_string_buffer(size), None
+        opening = create_string_buffer(OPENING_BYTES)
         lib.crypto_secretstream_xchacha20poly1305_init_push(self._push, opening, push_key)
         self.opening = opening.raw
         self.is_ended = False   # the other side's last record has come
@@ -64,7 +65,7 @@ class Seal:
         self._came = bytearray()
 
     def _record(self, data, tag=0):
-        made = room(len(data) + _ABYTES)
+        made = create_string_buffer(len(data) + _ABYTES)
         self._lib.crypto_secretstream_xchacha20poly1305_push(
             self._push, made, c_void_p(), bytes(data), c_ulonglong(len(data)), c_void_p(), c_ulonglong(0), c_ubyte(tag))
         return _LENGTH.pack(len(data) + _ABYTES) + made.raw
@@ -82,7 +83,7 @@ class Seal:
     def _open(self):
         opening = bytes(self._came[:OPENING_BYTES])
         del self._came[:OPENING_BYTES]
-        self._pull = room(self._size)
+        self._pull = create_string_buffer(self._size)
         if self._lib.crypto_secretstream_xchacha20poly1305_init_pull(self._pull, opening, self._pull_key):
             raise Broken("an opening that is none")
 
@@ -109,7 +110,7 @@ class Seal:
         return b"".join(plain)
 
     def _taken(self, record):
-        plain, tag = room(len(record)), c_ubyte()
+        plain, tag = create_string_buffer(len(record)), c_ubyte()
         if self._lib.crypto_secretstream_xchacha20poly1305_pull(
                 self._pull, plain, c_void_p(), byref(tag), record, c_ulonglong(len(record)), c_void_p(),
                 c_ulonglong(0)):

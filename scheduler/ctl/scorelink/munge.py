@@ -2,8 +2,7 @@
 """munge - credentials by libmunge: who we are, and who made what we were given."""
 
 import os
-
-from .library import Library, byref, bytes_at, c_char_p, c_int, c_uint, c_void_p
+from ctypes import CDLL, byref, c_char_p, c_int, c_uint, c_void_p, string_at
 
 CTX_SOCKET = 8          # munge_opt_t of munge.h
 CTX_UID_RESTRICTION = 9
@@ -17,7 +16,7 @@ class Refused(Exception):
 def loaded(name, package):
     """A library that authentication needs; Refused."""
     try:
-        return Library(name)
+        return CDLL(name)
     except OSError as problem:
         raise Refused(f"{name} cannot be loaded ({problem}); install {package}") from None
 
@@ -28,7 +27,7 @@ def _library():
     lib.munge_ctx_create.restype = c_void_p
     lib.munge_strerror.restype = c_char_p
     lib.munge_ctx_strerror.restype = c_char_p
-    return lib, Library("libc.so.6").free
+    return lib, CDLL("libc.so.6").free
 
 
 class Munge:
@@ -66,13 +65,14 @@ class Munge:
             self.lib.munge_ctx_destroy(context)
 
     def read(self, credential):
-        """(text, user) of a credential."""
+        """(text, user) of a credential. Bytes that are no text become what no message has: halves of characters."""
         context, data = self._context(), c_void_p()
         size, uid, gid = c_int(), c_uint(), c_uint()
         try:
             self._check(self.lib.munge_decode(credential.encode(), context, byref(data), byref(size),
                                               byref(uid), byref(gid)), context)
-            return (bytes_at(data.value, size.value) if size.value else b"").decode(), uid.value
+            text = string_at(data.value, size.value) if size.value else b""
+            return text.decode(errors="surrogateescape"), uid.value
         finally:
             self._free(data)
             self.lib.munge_ctx_destroy(context)
