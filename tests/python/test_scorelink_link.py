@@ -100,6 +100,7 @@ def linked(scored):
 
 def test_link__asks_and_is_answered():
     one = linked(Scored(answers(({"op": "jobs"}, b"first"), ({"op": "more"}, b""))))
+    assert one.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     assert (one.ask({"op": "jobs"}), one.body) == ({"op": "jobs"}, b"first")
     assert (one.receive(), one.body, one.waiting) == ({"op": "more"}, b"", 0)
     one.socket.close()
