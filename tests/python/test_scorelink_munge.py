@@ -59,6 +59,7 @@ def test_munge__not_installed(monkeypatch):
     def absent(name):
         raise OSError(f"{name}: no such file")
     monkeypatch.setattr(munge, "CDLL", absent)
+    munge._library.cache_clear()
     with pytest.raises(munge.Refused, match="install libmunge2"):
         munge.Munge()
 

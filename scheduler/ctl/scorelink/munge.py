@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """munge - credentials by libmunge: who we are, and who made what we were given."""
 
+import functools
 import os
 from ctypes import CDLL, byref, c_char_p, c_int, c_uint, c_void_p, string_at
 
@@ -21,6 +22,7 @@ def loaded(name, package):
         raise Refused(f"{name} cannot be loaded ({problem}); install {package}") from None
 
 
+@functools.cache
 def _library():
     """libmunge, and what gives back what it returns."""
     lib = loaded("libmunge.so.2", "libmunge2")

@@ -2,6 +2,7 @@
 """seal - the bytes of one connection in records that nobody on the way can read, alter, repeat or leave out unnoticed
 (scheduler/proto/seal.h), by libsodium. Pure: bytes in, bytes out."""
 
+import functools
 import struct
 from ctypes import byref, c_ubyte, c_ulonglong, c_void_p, create_string_buffer
 
@@ -21,6 +22,7 @@ class Broken(frames.Broken):
     """The bytes that came are not those that the other side sent."""
 
 
+@functools.cache
 def _library():
     lib = loaded("libsodium.so.23", "libsodium23")
     if lib.sodium_init() < 0:
