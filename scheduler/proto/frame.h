@@ -5,7 +5,7 @@
  *
  *   bytes 0-3   length of all that follows, big endian
  *   bytes 4-7   length of the head, big endian
- *   head        one JSON object; its string "op" says what the message is (scheduler/proto/ops.h)
+ *   head        one JSON object; its string "op" says what the message is (scheduler/proto/messages.def)
  *   body        the rest, uninterpreted
  *
  * Before all frames the side that connected sends a preamble, so that the one port of a host serves

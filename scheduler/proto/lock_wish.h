@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lock_wish - which hosts somebody wants to lock, and how: what "lock" carries (ops.h) and what
+ * lock_wish - which hosts somebody wants to lock, and how: what "lock" carries and what
  * scored's journal keeps.
  */
 #ifndef SCHEDULER_PROTO_LOCK_WISH_H

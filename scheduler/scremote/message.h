@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * message - what scout says to its agent (proto/ops.h), taken from the wire and judged. Pure.
+ * message - what scout says to its agent (messages.def), taken from the wire and judged. Pure.
  */
 #ifndef SCHEDULER_SCREMOTE_MESSAGE_H
 #define SCHEDULER_SCREMOTE_MESSAGE_H

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/proto/ops.h"
+
 static void free_words(char **words)
 {
 	for (size_t i = 0; words && words[i]; i++)
@@ -226,7 +228,7 @@ int world_plan(const struct worlds *worlds, const json_t *apps, uint32_t parent_
 	for (size_t i = 0; i < n_hosts; i++)
 		json_array_append_new(hosts, json_integer(here[i]));
 	free(here);
-	*ret = json_pack("{s:s, s:i, s:i, s:i, s:O, s:o}", "op", "world", "world", (int)worlds->n,
+	*ret = json_pack("{s:s, s:i, s:i, s:i, s:O, s:o}", "op", OP_WORLD, "world", (int)worlds->n,
 			 "parent_world", (int)parent_world, "parent_rank", (int)parent_rank, "apps",
 			 apps, "hosts", hosts);
 	return *ret ? 0 : -ENOMEM;

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads scheduler/proto/messages.def, for all that is made of it."""
