@@ -36,7 +36,7 @@ VM_KERNEL_OF = $(if $(wildcard $(BUILD)/vm/$(1)/vmlinuz),VM_KERNEL=$(BUILD)/vm/$
 run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kind")
 
 .PHONY: check check-unit check-sim check-conformance check-fuzz check-system check-python \
-	check-fast check-mpi check-short check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man docs demo bench \
+	check-fast check-mpi check-short check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man protocol docs demo bench \
 	bench-apps study soak
 
 # In the order in which they begin: long ones first, so that the others fill the gaps between them. Python's
@@ -120,6 +120,9 @@ format: ## clang-format every C file in place
 
 man: ## check the manual pages
 	@mk/lint man
+
+protocol: ## docs/protocol.md, from scheduler/proto/messages.def
+	@mk/protocol
 
 docs: ## the documents as a site, in build/site
 	@mk/docs $(BUILD)

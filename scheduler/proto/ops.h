@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ops - the names of all messages, OP_SUBMIT..., from messages.def, which tells their fields and
- * who sends them to whom.
+ * who sends them to whom. docs/protocol.md is the same for reading.
  */
 #ifndef SCHEDULER_PROTO_OPS_H
 #define SCHEDULER_PROTO_OPS_H

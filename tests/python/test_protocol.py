@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scheduler/proto/messages.def: its reader refuses what is malformed, and the suite's programs in Python name no
-message and no field that it does not have."""
+"""scheduler/proto/messages.def: its reader refuses what is malformed, what is made of it is up to date, and the suite's
+programs in Python name no message and no field that it does not have."""
 
 import ast
 import pathlib
@@ -11,7 +11,7 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "mk"))
 
-from protocollib import table  # noqa: E402
+from protocollib import page, table  # noqa: E402
 
 LINKS = {link.name: link for link in table.load()}
 HEAD = "/* 1 */\n/*\n * 2\n */\n\n"
@@ -67,6 +67,10 @@ def test_table__every_sentence_is_one():
         for message in link.messages:
             assert message.sentence.endswith("."), message
             assert all(field.meaning and not field.meaning.endswith(".") for field in message.fields), message
+
+
+def test_page__is_up_to_date():
+    assert (TREE / "docs/protocol.md").read_text("utf-8") == page.text(tuple(LINKS.values())), "run: make protocol"
 
 
 # ---- programs in Python -------------------------------------------------------------------------
