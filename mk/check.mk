@@ -121,7 +121,7 @@ format: ## clang-format every C file in place
 man: ## check the manual pages
 	@mk/lint man
 
-protocol: ## docs/protocol.md, from scheduler/proto/messages.def
+protocol: ## docs/protocol.md and seeds of a fuzz program, from scheduler/proto/messages.def
 	@mk/protocol
 
 docs: ## the documents as a site, in build/site

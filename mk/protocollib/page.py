@@ -8,7 +8,8 @@ HEAD = """# Messages between programs
 A message is a frame: a head in JSON with the field `op`, and a body of bytes.
 The body is empty where nothing is said of it.
 Frames are described in `scheduler/proto/frame.h`, the handshake of a connection in `scheduler/proto/link.h`.
-Fields that the receiver does not know are ignored. A request of an op that it does not know is answered by `error`.
+The receiver checks every message against the table, see `scheduler/proto/messages_check.h`.
+Fields that it does not know are ignored. A request of an op that it does not know is answered by `error`.
 
 | type | value in JSON |
 |---|---|

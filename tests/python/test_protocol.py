@@ -11,7 +11,7 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "mk"))
 
-from protocollib import page, table  # noqa: E402
+from protocollib import page, seeds, table  # noqa: E402
 
 LINKS = {link.name: link for link in table.load()}
 HEAD = "/* 1 */\n/*\n * 2\n */\n\n"
@@ -71,6 +71,13 @@ def test_table__every_sentence_is_one():
 
 def test_page__is_up_to_date():
     assert (TREE / "docs/protocol.md").read_text("utf-8") == page.text(tuple(LINKS.values())), "run: make protocol"
+
+
+def test_seeds__of_the_fuzz_program_are_up_to_date():
+    wanted = dict(seeds.all_of(tuple(LINKS.values())))
+    corpus = TREE / "tests/fuzz/corpus/sched_message"
+    there = {path.name: path.read_bytes() for path in corpus.iterdir() if not path.name.startswith("found-")}
+    assert there == wanted, "run: make protocol; files that it does not write begin with found-"
 
 
 # ---- programs in Python -------------------------------------------------------------------------
