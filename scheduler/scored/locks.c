@@ -15,6 +15,7 @@
 
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/head.h"
+#include "scheduler/proto/messages.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
 #include "scheduler/scored/jobs_list.h"
@@ -448,11 +449,6 @@ static struct lock *lock_of(const struct scored *d, struct link *link, const jso
 	return NULL;
 }
 
-static void say_ok(struct link *link)
-{
-	link_send(link, json_pack("{s:s}", "op", OP_OK), NULL, 0);
-}
-
 static void refuse_other(struct link *link, struct lock *lock, const char *who_may)
 {
 	char text[256];
@@ -462,7 +458,7 @@ static void refuse_other(struct link *link, struct lock *lock, const char *who_m
 	refuse(link, "EPERM", text);
 }
 
-static void renew(struct scored *d, struct link *link, const json_t *head)
+static void renew(struct scored *d, struct link *link, struct lock **waits, const json_t *head)
 {
 	struct lock *lock = lock_of(d, link, head);
 
@@ -473,7 +469,7 @@ static void renew(struct scored *d, struct link *link, const json_t *head)
 		return;
 	}
 	leases_renew(&lock->lease, now_s(d));
-	say_ok(link);
+	link_send(link, json_pack("{s:s}", "op", OP_OK), NULL, 0);
 }
 
 static const char *name_of(uid_t uid, char *to, size_t size)
@@ -487,7 +483,7 @@ static const char *name_of(uid_t uid, char *to, size_t size)
 	return to;
 }
 
-static void unlock(struct scored *d, struct link *link, const json_t *head)
+static void unlock(struct scored *d, struct link *link, struct lock **waits, const json_t *head)
 {
 	struct lock *lock = lock_of(d, link, head);
 	char name[64];
@@ -506,22 +502,26 @@ static void unlock(struct scored *d, struct link *link, const json_t *head)
 		refuse_other(link, lock, "he and operators may release it");
 		return;
 	}
-	say_ok(link);
+	link_send(link, json_pack("{s:s}", "op", OP_OK), NULL, 0);
 }
+
+static void show(struct scored *d, struct link *link, struct lock **waits, const json_t *head)
+{
+	link_send(link, locks_tell_all(d), NULL, 0);
+}
+
+static void (*const requests[MESSAGES_OPS])(struct scored *d, struct link *link,
+					    struct lock **waits, const json_t *head) =
+	{[ON_LOCK] = ask, [ON_RENEW] = renew, [ON_UNLOCK] = unlock, [ON_LOCKS] = show};
 
 bool locks_request(struct scored *d, struct link *link, struct lock **waits, const char *op,
 		   const json_t *head)
 {
-	if (!strcmp(op, OP_LOCK))
-		ask(d, link, waits, head);
-	else if (!strcmp(op, OP_RENEW))
-		renew(d, link, head);
-	else if (!strcmp(op, OP_UNLOCK))
-		unlock(d, link, head);
-	else if (!strcmp(op, OP_LOCKS))
-		link_send(link, locks_tell_all(d), NULL, 0);
-	else
+	const struct messages_entry *entry = messages_find(MESSAGES_USER_TO_SCORED, op);
+
+	if (!entry || !requests[entry->op])
 		return false;
+	requests[entry->op](d, link, waits, head);
 	return true;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/scnodeds.h"
 
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/head.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/idle.h"
 #include "scheduler/scored/jobs.h"
@@ -41,6 +42,20 @@ static void refuse(struct link *link, const char *error, char *text)
 	link_send(link, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", error, "text", text),
 		  NULL, 0);
 	free(text);
+}
+
+/* It says what no scnoded of this version says. Takes @text and @v. */
+static void turn_away(struct visitor *v, char *text)
+{
+	struct node *node = v->node;
+
+	refuse(v->link, "EPROTO", text);
+	link_close(v->link, 1);
+	if (node)
+		disconnect(node, awake_now(&v->scored->awake, clock_monotonic_ns()) + GRACE_S,
+			   "its scnoded is of another version than scored");
+	else
+		free(v);
 }
 
 /* ---- what a scnoded says ---- */
@@ -114,10 +129,7 @@ static void on_register(struct visitor *v, const json_t *head)
 	char why[256], *text;
 
 	if (v->node || host_decode(&host, json_object_get(head, "host"), why, sizeof(why))) {
-		refuse(v->link, "EPROTO",
-		       daemon_text("register: %s", v->node ? "a second time" : why));
-		link_close(v->link, 1);
-		free(v);
+		turn_away(v, daemon_text("register: %s", v->node ? "a second time" : why));
 		return;
 	}
 	node = nodes_find(d, host->name);
@@ -142,8 +154,9 @@ static void on_register(struct visitor *v, const json_t *head)
 	register_node(v, node, host, json_object_get(head, "jobs"));
 }
 
-static void on_beat(struct scored *d, struct node *node, const json_t *head)
+static void on_beat(struct visitor *v, const json_t *head)
 {
+	struct node *node = v->node;
 	const json_t *switches = json_object_get(head, "switches"), *job;
 	size_t i;
 
@@ -157,42 +170,59 @@ static void on_beat(struct scored *d, struct node *node, const json_t *head)
 					       .worst_ns = head_number(switches, "worst_ns"),
 					       .lost_ns = head_number(switches, "lost_ns")};
 	json_array_foreach(json_object_get(head, "jobs"), i, job)
-		idle_beat(d, node, head_number(job, "id"), head_number(job, "cpu_ns"),
+		idle_beat(v->scored, node, head_number(job, "id"), head_number(job, "cpu_ns"),
 			  json_is_true(json_object_get(job, "is_idle")),
 			  json_is_true(json_object_get(job, "is_stuck")));
 }
+
+static void on_started(struct visitor *v, const json_t *head)
+{
+	jobs_started(v->scored, v->node, head_number(head, "id"));
+}
+
+static void on_failed(struct visitor *v, const json_t *head)
+{
+	jobs_failed(v->scored, v->node, head_number(head, "id"), (int)head_number(head, "code"),
+		    head_text(head, "text"));
+}
+
+static void on_ended(struct visitor *v, const json_t *head)
+{
+	jobs_ended(v->scored, v->node, head_number(head, "id"), (int)head_number(head, "code"),
+		   head_text(head, "text"));
+}
+
+static void on_gone(struct visitor *v, const json_t *head)
+{
+	jobs_gone(v->scored, v->node, head_number(head, "id"), head_number(head, "cpu_ns"));
+}
+
+/* Of every message of MESSAGES_SCNODED_TO_SCORED. */
+static void (*const handlers[MESSAGES_OPS])(struct visitor *v, const json_t *head) = {
+	[ON_REGISTER] = on_register, [ON_BEAT] = on_beat,   [ON_STARTED] = on_started,
+	[ON_FAILED] = on_failed,     [ON_ENDED] = on_ended, [ON_GONE] = on_gone};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)
 {
 	struct visitor *v = owner;
-	struct scored *d = v->scored;
-	struct node *node = v->node;
-	uint64_t id = head_number(head, "id");
+	char why[256];
+	int said = messages_check(MESSAGES_SCNODED_TO_SCORED, head, why, sizeof(why));
 
+	(void)link;
 	(void)body;
 	(void)body_size;
-	if (node)
-		node->heard = awake_now(&d->awake, clock_monotonic_ns());
-	if (!strcmp(op, OP_REGISTER)) {
-		on_register(v, head);
-	} else if (!node) {
-		refuse(link, "EPROTO", daemon_text("%s before register", op));
-		link_close(link, 1);
-		free(v);
-	} else if (!strcmp(op, OP_BEAT)) {
-		on_beat(d, node, head);
-	} else if (!strcmp(op, OP_STARTED)) {
-		jobs_started(d, node, id);
-	} else if (!strcmp(op, OP_FAILED)) {
-		jobs_failed(d, node, id, (int)head_number(head, "code"), head_text(head, "text"));
-	} else if (!strcmp(op, OP_ENDED)) {
-		jobs_ended(d, node, id, (int)head_number(head, "code"), head_text(head, "text"));
-	} else if (!strcmp(op, OP_GONE)) {
-		jobs_gone(d, node, id, head_number(head, "cpu_ns"));
-	} else {
-		daemon_say("host %s says \"%s\", which this version does not know", node->name, op);
-	}
+	if (v->node)
+		v->node->heard = awake_now(&v->scored->awake, clock_monotonic_ns());
+	if (said == -EINVAL)
+		turn_away(v, daemon_text("%s", why));
+	else if (!v->node && said != ON_REGISTER)
+		turn_away(v, daemon_text("%s before register", op));
+	else if (said >= 0)
+		handlers[said](v, head);
+	else
+		daemon_say("host %s says \"%s\", which this version does not know", v->node->name,
+			   op);
 }
 
 static void closed(struct link *link, int error, const char *why, void *owner)

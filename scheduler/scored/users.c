@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
 #include "scheduler/scored/activity.h"
@@ -164,26 +165,22 @@ static int cancel_all(struct user *user, int signal, const char *text)
 
 static void cancel(struct user *user, const json_t *head)
 {
-	json_int_t signal = json_integer_value(json_object_get(head, "signal"));
+	int signal = (int)json_integer_value(json_object_get(head, "signal"));
 	bool is_all = json_is_true(json_object_get(head, "all"));
 	const struct passwd *who;
 	struct sjob *job = NULL;
 	int count = 1;
 	char *text;
 
-	if (signal < 0 || signal >= NSIG) {
-		refuse(user, "EINVAL", "signal: wanted is a number from 1 to 64");
-		return;
-	}
 	if (!is_all && !(job = job_of(user, head)))
 		return;
 	/* Once for all of them: it may take long where users are in a directory service. */
 	who = signal ? NULL : getpwuid(link_uid(user->link));
 	text = daemon_text("cancelled by %s", who ? who->pw_name : "its user");
 	if (is_all)
-		count = cancel_all(user, (int)signal, text);
+		count = cancel_all(user, signal, text);
 	else
-		cancel_one(user, job, (int)signal, text);
+		cancel_one(user, job, signal, text);
 	free(text);
 	users_say(user, json_pack("{s:s, s:i}", "op", OP_OK, "count", count));
 }
@@ -193,7 +190,7 @@ static void drain(struct user *user, const json_t *head)
 	const char *host = json_string_value(json_object_get(head, "host")),
 		   *state = json_string_value(json_object_get(head, "state")),
 		   *text = json_string_value(json_object_get(head, "text"));
-	struct node *node = host ? nodes_find(user->scored, host) : NULL;
+	struct node *node = nodes_find(user->scored, host);
 
 	if (!is_operator(user)) {
 		refuse(user, "EPERM",
@@ -201,9 +198,7 @@ static void drain(struct user *user, const json_t *head)
 	} else if (!node) {
 		refuse_taking(user, "ENOENT",
 			      daemon_text("host %s is not in the cluster; scinfo shows the hosts",
-					  host ? host : "?"));
-	} else if (!state || (strcmp(state, "up") != 0 && strcmp(state, "drained") != 0)) {
-		refuse(user, "EINVAL", "state: wanted is \"up\" or \"drained\"");
+					  host));
 	} else {
 		nodes_drain(user->scored, node, !strcmp(state, "drained"), text);
 		users_say(user, json_pack("{s:s}", "op", OP_OK));
@@ -222,28 +217,36 @@ static void activity(struct user *user, const json_t *head)
 		users_say(user, report_activity(user->scored, link_uid(user->link)));
 }
 
+static void jobs(struct user *user, const json_t *head)
+{
+	users_say(user, report_jobs(user->scored, link_uid(user->link),
+				    json_integer_value(json_object_get(head, "history"))));
+}
+
+static void cluster(struct user *user, const json_t *head)
+{
+	(void)head;
+	users_say(user, report_cluster(user->scored));
+}
+
+/* Those of locks are in locks.c. */
+static void (*const requests[MESSAGES_OPS])(struct user *user, const json_t *head) = {
+	[ON_SUBMIT] = submit,   [ON_SUSPEND] = suspend,   [ON_CANCEL] = cancel, [ON_JOBS] = jobs,
+	[ON_CLUSTER] = cluster, [ON_ACTIVITY] = activity, [ON_DRAIN] = drain};
+
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)
 {
 	struct user *user = owner;
+	char why[256];
+	int request = messages_check(MESSAGES_USER_TO_SCORED, head, why, sizeof(why));
 
 	(void)body;
 	(void)body_size;
-	if (!strcmp(op, OP_SUBMIT))
-		submit(user, head);
-	else if (!strcmp(op, OP_SUSPEND))
-		suspend(user, head);
-	else if (!strcmp(op, OP_CANCEL))
-		cancel(user, head);
-	else if (!strcmp(op, OP_JOBS))
-		users_say(user, report_jobs(user->scored, link_uid(user->link),
-					    json_integer_value(json_object_get(head, "history"))));
-	else if (!strcmp(op, OP_CLUSTER))
-		users_say(user, report_cluster(user->scored));
-	else if (!strcmp(op, OP_ACTIVITY))
-		activity(user, head);
-	else if (!strcmp(op, OP_DRAIN))
-		drain(user, head);
+	if (request == -EINVAL)
+		refuse(user, "EINVAL", why);
+	else if (request >= 0 && requests[request])
+		requests[request](user, head);
 	else if (!locks_request(user->scored, link, &user->waits, op, head))
 		refuse_taking(user, "ENOSYS",
 			      daemon_text("\"%.40s\" is no request that this scored knows", op));

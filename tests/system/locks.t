@@ -205,6 +205,12 @@ def lies(world):
         person = Person(world, BIN)
         tap.ok(person.ask("unlock", id=odd).get("op") == "error", f"unlock of {odd!r}")
         person.end()
+    for op, fields, want in (("unlock", {}, "id"), ("cancel", {"id": 1, "signal": 65}, "signal"),
+                             ("suspend", {"id": 1}, "is_suspended"), ("jobs", {"history": "all"}, "history"),
+                             ("drain", {"host": "h0", "state": "off"}, "state"), ("lock", {"hosts": "h0"}, "hosts")):
+        said = bob.ask(op, **fields)
+        tap.ok(said.get("error") == "EINVAL" and said["text"].startswith(f"{op}: {want} must be "),
+               f"{op} of {fields}: the field is named", said)
     tap.equal(ann.ask("renew", id=number)["op"], "ok", "the lock is still its owner's")
     ann.ask("unlock", id=number)
     ann.end()

@@ -68,6 +68,13 @@ static void arrive(struct world *w, int h)
 	    json_pack("{s:s, s:o, s:[]}", "op", OP_REGISTER, "host", host_encode(&host), "jobs"));
 }
 
+static void beat(const struct world *w, int h)
+{
+	say(w->fds[h],
+	    json_pack("{s:s, s:I, s:f, s:i, s:[]}", "op", OP_BEAT, "clock_ns",
+		      (json_int_t)clock_realtime_ns(), "load", 0., "memory_free", 0, "jobs"));
+}
+
 static struct job *small_job(void)
 {
 	struct job *job = calloc(1, sizeof(*job));
@@ -160,7 +167,7 @@ TAP_TEST(scnodeds_beat__a_stall_of_ours_is_no_silence_of_theirs)
 		is_int(count_up(w), HOSTS);
 		ok(is_running(w));
 		for (int h = 0; h < HOSTS; h++)
-			say(w->fds[h], json_pack("{s:s}", "op", OP_BEAT));
+			beat(w, h);
 		turn(w);
 	}
 	end_world(w);
@@ -171,7 +178,7 @@ TAP_TEST(scnodeds_beat__reads_what_waits_before_it_judges)
 	struct world *w = new_world();
 
 	for (int h = 0; h < HOSTS; h++)
-		say(w->fds[h], json_pack("{s:s}", "op", OP_BEAT));
+		beat(w, h);
 	for (int i = 0; i < 10; i++)
 		beat_after(w, 1);
 	is_int(count_up(w), HOSTS);
@@ -195,5 +202,54 @@ TAP_TEST(scnodeds_beat__the_grace_time_begins_with_the_disconnect)
 		beats++;
 	}
 	is_int(beats, 7);
+	end_world(w);
+}
+
+/* The sentence of the last "error" that a host was sent. */
+static void error_of(int fd, char *to, size_t size)
+{
+	static char data[1 << 16];
+	struct frame frame;
+	size_t at = 0, used;
+	ssize_t n = read(fd, data, sizeof(data));
+
+	*to = 0;
+	while (n > 0 && frame_decode(&frame, data + at, (size_t)n - at, FRAME_MAX, &used) == 1) {
+		if (!strcmp(json_string_value(json_object_get(frame.head, "op")), OP_ERROR))
+			snprintf(to, size, "%s",
+				 json_string_value(json_object_get(frame.head, "text")));
+		json_decref(frame.head);
+		at += used;
+	}
+}
+
+/* Host @h, on which the job does not run, is shown out with these words; its job's host is not. */
+static void is_shown_out(struct world *w, int h, json_t *head, const char *why)
+{
+	char text[256];
+	int before = count_up(w);
+
+	say(w->fds[h], head);
+	turn(w);
+	is_int(count_up(w), before - 1);
+	error_of(w->fds[h], text, sizeof(text));
+	is_str(text, why);
+	ok(is_running(w));
+}
+
+TAP_TEST(scnodeds__a_message_that_makes_no_sense_ends_the_link)
+{
+	struct world *w = new_world();
+
+	is_shown_out(w, 5, json_pack("{s:s}", "op", OP_BEAT),
+		     "beat: clock_ns must be a whole number from 0 to 9223372036854775807");
+	is_shown_out(w, 6, json_pack("{s:s, s:i}", "op", OP_GONE, "id", 0),
+		     "gone: id must be a whole number from 1 to 9223372036854775807");
+	is_shown_out(w, 7, json_pack("{s:s, s:{}, s:[]}", "op", OP_REGISTER, "host", "jobs"),
+		     "register: a second time");
+	/* One that is not known is of a newer scnoded. */
+	say(w->fds[8], json_pack("{s:s}", "op", "other"));
+	turn(w);
+	is_int(count_up(w), HOSTS - 3);
 	end_world(w);
 }
