@@ -12,6 +12,7 @@
 
 #include "scheduler/proto/files.h"
 #include "scheduler/proto/head.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/uplink.h"
@@ -62,8 +63,9 @@ static char *adopt_one(struct step *step, json_int_t pid)
 		   : NULL;
 }
 
-static void adopt(struct step *step, const json_t *pids)
+static void adopt(struct step *step, const json_t *head)
 {
+	const json_t *pids = json_object_get(head, "pids");
 	size_t n = json_array_size(pids);
 	char *text = n > PIDS_MAX ? daemon_text("%zu ranks at once; %d is the most", n, PIDS_MAX)
 				  : NULL;
@@ -95,7 +97,7 @@ static void kill_again(struct ev_loop *loop, ev_timer *timer, int events)
 	answer(step, OP_KILLED);
 }
 
-static void kill_ranks(struct step *step)
+static void kill_ranks(struct step *step, const json_t *head)
 {
 	if (step->is_leaving)
 		return;
@@ -106,42 +108,69 @@ static void kill_ranks(struct step *step)
 	ev_timer_start(step->daemon->loop, &step->killing);
 }
 
-/* Its first word on how the job began, or ended, counts. */
-static void tell_end(struct step *step, const char *op, const json_t *head)
+static int code_of(const json_t *head)
 {
-	int code = (int)(json_integer_value(json_object_get(head, "code")) & 0xff);
-	char *text;
+	return (int)(json_integer_value(json_object_get(head, "code")) & 0xff);
+}
 
-	if (step->is_reported)
-		return;
+/* Its first word on how the job began, or ended, counts. */
+static bool is_first_word(struct step *step)
+{
+	bool is_first = !step->is_reported;
+
 	step->is_reported = true;
-	text = words_of(head);
-	if (!strcmp(op, OP_FAILED))
-		uplink_tell_failed(step->daemon, step->id, code, text);
-	else if (!step->order->here) /* only the leader knows how the whole job ended */
-		uplink_tell_ended(step->daemon, step->id, code, text);
+	return is_first;
+}
+
+static void tell_failed(struct step *step, const json_t *head)
+{
+	char *text = words_of(head);
+
+	if (is_first_word(step))
+		uplink_tell_failed(step->daemon, step->id, code_of(head), text);
 	free(text);
 }
+
+/* Only the leader knows how the whole job ended. */
+static void tell_ended(struct step *step, const json_t *head)
+{
+	char *text = words_of(head);
+
+	if (is_first_word(step) && !step->order->here)
+		uplink_tell_ended(step->daemon, step->id, code_of(head), text);
+	free(text);
+}
+
+static void tell_started(struct step *step, const json_t *head)
+{
+	if (!step->is_begun)
+		uplink_tell_started(step->daemon, step->id);
+	step->is_begun = true;
+}
+
+/* Of every message of MESSAGES_SCSTEPD_TO_SCNODED but the first, which returned() takes. */
+static void (*const handlers[MESSAGES_OPS])(struct step *step,
+					    const json_t *head) = {[ON_ADOPT] = adopt,
+								   [ON_KILL] = kill_ranks,
+								   [ON_STARTED] = tell_started,
+								   [ON_FAILED] = tell_failed,
+								   [ON_ENDED] = tell_ended};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)
 {
 	struct step *step = owner;
+	char why[256];
+	int said = messages_check(MESSAGES_SCSTEPD_TO_SCNODED, head, why, sizeof(why));
 
 	(void)link;
 	(void)body;
 	(void)body_size;
-	if (!strcmp(op, OP_ADOPT)) {
-		adopt(step, json_object_get(head, "pids"));
-	} else if (!strcmp(op, OP_KILL)) {
-		kill_ranks(step);
-	} else if (!strcmp(op, OP_STARTED)) {
-		if (!step->is_begun)
-			uplink_tell_started(step->daemon, step->id);
-		step->is_begun = true;
-	} else if (!strcmp(op, OP_FAILED) || !strcmp(op, OP_ENDED)) {
-		tell_end(step, op, head);
+	if (said >= 0 && handlers[said]) {
+		handlers[said](step, head);
 	} else {
+		daemon_say("job %llu: its scstepd: %s", (unsigned long long)step->id,
+			   said >= 0 ? "it came back a second time" : why);
 		steps_leave(step, "its scstepd is of another version than scnoded");
 	}
 	/* A scstepd that sends requests must read the answers. */
@@ -210,12 +239,13 @@ static void returned(struct link *link, const char *op, json_t *head, const char
 		     size_t body_size, void *owner)
 {
 	struct step *step = welcome(owner);
-	uint64_t id = (uint64_t)json_integer_value(json_object_get(head, "id"));
+	char why[256];
+	int said = messages_check(MESSAGES_SCSTEPD_TO_SCNODED, head, why, sizeof(why));
 
 	(void)body;
 	(void)body_size;
 	/* One that was told to end, or says that it has, gains no time by coming back. */
-	if (!strcmp(op, OP_REJOIN) && step && step->id == id && !step->is_leaving &&
+	if (said == ON_REJOIN && step && step->id == head_number(head, "id") && !step->is_leaving &&
 	    !step->is_stopping && !step->is_reported) {
 		link_set(link, &events, step);
 		steps_tie(step, link);

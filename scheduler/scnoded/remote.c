@@ -13,6 +13,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/files.h"
 #include "scheduler/proto/frame.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/birth.h"
 #include "scheduler/scnoded/limit.h"
@@ -312,11 +313,12 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 		    void *owner)
 {
 	struct caller *caller = owner;
+	char why[256];
 
-	(void)head;
 	(void)body;
 	(void)size;
-	if (!strcmp(link_role(link), "scout") && !strcmp(op, OP_REMOTE))
+	if (!strcmp(link_role(link), "scout") &&
+	    messages_check(MESSAGES_SCOUT_TO_SCNODED, head, why, sizeof(why)) == ON_REMOTE)
 		start(caller);
 	else
 		refuse(caller, EPROTO,

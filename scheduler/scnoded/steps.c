@@ -29,7 +29,6 @@
 #define VANISHED_S 1.0  /* one that closed its link without a word comes back or ends by then */
 #define END_ALL_S (STOP_S + END_S + 2.0)
 #define LIMIT_AGAIN_S 0.05
-#define EXIT_START 125
 #define EXIT_LOST 123
 
 struct step *steps_find(const struct scnoded *d, uint64_t id)
@@ -205,7 +204,7 @@ void steps_stop(struct step *step, const char *text)
 		if (!ev_is_active(&step->limit))
 			steps_await_end(step);
 	} else if (step->cord &&
-		   !link_send(step->cord, json_pack("{s:s, s:s}", "op", OP_STOP, "reason", text),
+		   !link_send(step->cord, json_pack("{s:s, s:s}", "op", OP_STOP, "text", text),
 			      NULL, 0)) {
 		step->is_stopping = true;
 		limit(step, STOP_S);
@@ -226,7 +225,7 @@ void steps_look_at_memory(struct scnoded *d)
 		text = memory_complaint(step);
 		daemon_say("job %llu: %s", (unsigned long long)step->id, text);
 		link_send(step->cord,
-			  json_pack("{s:s, s:s, s:i}", "op", OP_STOP, "reason", text, "code",
+			  json_pack("{s:s, s:s, s:i}", "op", OP_STOP, "text", text, "code",
 				    MEMORY_EXIT),
 			  NULL, 0);
 		limit(step, STOP_S);

@@ -8,6 +8,8 @@
 
 #include "scheduler/scnoded/scnoded.h"
 
+#define EXIT_START 125 /* for scrun, of a job that could not be started */
+
 /*
  * Takes over what an earlier scnoded left: jobs that run, and those that only left things behind.
  */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scnoded/uplink.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "scheduler/proto/host.h"
 #include "scheduler/proto/netaddr.h"
 #include "scheduler/proto/head.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/slots.h"
 #include "scheduler/scnoded/cores.h"
@@ -166,7 +168,7 @@ static void register_host(struct uplink *up)
 }
 
 /* Jobs that scored does not know any more are ended. */
-static void registered(struct uplink *up, const json_t *head)
+static void on_registered(struct uplink *up, const json_t *head, const char *body, size_t size)
 {
 	const json_t *keep = json_object_get(head, "keep"), *id;
 	struct step *step, *next;
@@ -192,19 +194,19 @@ static void registered(struct uplink *up, const json_t *head)
 
 /* ---- what scored says ---- */
 
-static void start(struct scnoded *d, const json_t *head, const char *text, size_t size)
+static void on_start(struct uplink *up, const json_t *head, const char *body, size_t size)
 {
+	struct scnoded *d = up->daemon;
 	struct order *order;
 	char why[256];
 
-	if (order_decode_text(&order, text, size, json_object_get(head, "here"), why, sizeof(why)))
-		uplink_tell_failed(d, (uint64_t)json_integer_value(json_object_get(head, "id")),
-				   125, why);
+	if (order_decode_text(&order, body, size, json_object_get(head, "here"), why, sizeof(why)))
+		uplink_tell_failed(d, head_number(head, "id"), EXIT_START, why);
 	else
 		steps_start(d, order);
 }
 
-static void take_table(struct scnoded *d, const json_t *head)
+static void on_slots(struct uplink *up, const json_t *head, const char *body, size_t size)
 {
 	struct slots *slots;
 	char why[256];
@@ -212,11 +214,13 @@ static void take_table(struct scnoded *d, const json_t *head)
 	if (slots_decode(&slots, json_object_get(head, "table"), why, sizeof(why)))
 		daemon_say("a slot table is refused: %s", why);
 	else
-		turn_table(d->turn, slots);
+		turn_table(up->daemon->turn, slots);
 }
 
-static void take_lock(struct scnoded *d, const json_t *head)
+static void on_host_lock(struct uplink *up, const json_t *head, const char *body, size_t size)
 {
+	struct scnoded *d = up->daemon;
+
 	if (hostlock_take(&d->lock_told, head))
 		daemon_say(
 			"scored says that this host is locked, and not by whom; both sides must be "
@@ -224,47 +228,74 @@ static void take_lock(struct scnoded *d, const json_t *head)
 	remote_look(d->remote);
 }
 
-static void about_job(struct scnoded *d, const char *op, json_t *head)
+static void on_stop(struct uplink *up, const json_t *head, const char *body, size_t size)
 {
-	uint64_t id = (uint64_t)json_integer_value(json_object_get(head, "id"));
-	struct step *step = steps_find(d, id);
+	uint64_t id = head_number(head, "id");
+	struct step *step = steps_find(up->daemon, id);
 
-	if (!step) {
-		/* A job that is not here is gone: scored may have missed that message. */
-		if (!strcmp(op, OP_STOP))
-			uplink_tell_gone(d, id, 0);
-	} else if (!strcmp(op, OP_STOP)) {
+	/* A job that is not here is gone: scored may have missed that message. */
+	if (step)
 		steps_stop(step, head_text(head, "text"));
-	} else if (step->cord && !link_is_full(step->cord)) {
-		/*
-		 * Messages of users, by way of scored. For a scstepd that does not read they wait,
-		 * up to a limit.
-		 */
-		link_send(step->cord, json_incref(head), NULL, 0);
-	}
+	else
+		uplink_tell_gone(up->daemon, id, 0);
+}
+
+/*
+ * Messages of users, by way of scored. For a scstepd that does not read they wait, up to a limit.
+ */
+static void pass_on(struct uplink *up, const json_t *head, const char *body, size_t size)
+{
+	const struct step *step = steps_find(up->daemon, head_number(head, "id"));
+
+	if (step && step->cord && !link_is_full(step->cord))
+		link_send(step->cord, json_incref((json_t *)(uintptr_t)head), NULL, 0);
+}
+
+static void on_error(struct uplink *up, const json_t *head, const char *body, size_t size)
+{
+	daemon_say("scored at %s: %s", up->server, head_text(head, "text"));
+}
+
+/* Every message counts as one. */
+static void on_beat(struct uplink *up, const json_t *head, const char *body, size_t size)
+{
+}
+
+/* Of every message of MESSAGES_SCORED_TO_SCNODED. */
+static void (*const handlers[MESSAGES_OPS])(struct uplink *up, const json_t *head, const char *body,
+					    size_t size) = {[ON_REGISTERED] = on_registered,
+							    [ON_START] = on_start,
+							    [ON_SLOTS] = on_slots,
+							    [ON_HOST_LOCK] = on_host_lock,
+							    [ON_STOP] = on_stop,
+							    [ON_SIGNAL] = pass_on,
+							    [ON_NOTE] = pass_on,
+							    [ON_ERROR] = on_error,
+							    [ON_BEAT] = on_beat};
+
+/* A start that is refused is answered: the job must not wait for this host. */
+static void misunderstood(struct uplink *up, const char *op, const json_t *head, const char *why)
+{
+	daemon_say("scored at %s: %s; both sides must be of one version of OpenSCore", up->server,
+		   why);
+	if (!strcmp(op, OP_START))
+		uplink_tell_failed(up->daemon, head_number(head, "id"), EXIT_START, why);
 }
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)
 {
 	struct uplink *up = owner;
-	struct scnoded *d = up->daemon;
+	char why[256];
+	int said = messages_check(MESSAGES_SCORED_TO_SCNODED, head, why, sizeof(why));
 
 	(void)link;
-	up->heard = awake_now(&d->awake, clock_monotonic_ns());
-	if (!strcmp(op, OP_REGISTERED))
-		registered(up, head);
-	else if (!strcmp(op, OP_START))
-		start(d, head, body, body_size);
-	else if (!strcmp(op, OP_SLOTS))
-		take_table(d, head);
-	else if (!strcmp(op, OP_HOST_LOCK))
-		take_lock(d, head);
-	else if (!strcmp(op, OP_STOP) || !strcmp(op, OP_SIGNAL) || !strcmp(op, OP_NOTE))
-		about_job(d, op, head);
-	else if (!strcmp(op, OP_ERROR))
-		daemon_say("scored at %s: %s", up->server, head_text(head, "text"));
-	else if (strcmp(op, OP_BEAT) != 0)
+	up->heard = awake_now(&up->daemon->awake, clock_monotonic_ns());
+	if (said >= 0)
+		handlers[said](up, head, body, body_size);
+	else if (said == -EINVAL)
+		misunderstood(up, op, head, why);
+	else
 		daemon_say("scored says \"%.40s\", which this version does not know", op);
 }
 
