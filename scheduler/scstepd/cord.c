@@ -13,7 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/link.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/course.h"
 #include "scheduler/scstepd/leader.h"
@@ -124,37 +126,81 @@ static void adopted(struct cord *cord, const char *failure)
 	course_adopted(cord->step, world->number, failure);
 }
 
+static void on_start(struct cord *cord, json_t *head)
+{
+	course_order(cord->step, head);
+}
+
+static void on_rejoined(struct cord *cord, json_t *head)
+{
+}
+
+static void on_adopted(struct cord *cord, json_t *head)
+{
+	adopted(cord, NULL);
+}
+
+static void on_failed(struct cord *cord, json_t *head)
+{
+	adopted(cord, head_text(head, "text"));
+}
+
+static void on_door(struct cord *cord, json_t *head)
+{
+	take_visitor(cord);
+}
+
+static void on_killed(struct cord *cord, json_t *head)
+{
+	if (!cord->is_killing)
+		return;
+	cord->is_killing = false;
+	step_killed(cord->step);
+}
+
+static void on_signal(struct cord *cord, json_t *head)
+{
+	if (cord->step->leader)
+		leader_signal(cord->step->leader, (int)head_number(head, "signal"));
+}
+
+static void on_note(struct cord *cord, json_t *head)
+{
+	struct step *step = cord->step;
+
+	if (step->leader)
+		leader_told(step->leader, OP_NOTE, step->here, head, NULL, 0);
+}
+
+static void on_stop(struct cord *cord, json_t *head)
+{
+	const json_t *code = json_object_get(head, "code");
+
+	cord->step->is_cut = true;
+	course_stop(cord->step, code ? (int)json_integer_value(code) : STEP_CODE_LOST,
+		    head_text(head, "text"));
+}
+
+/* Of every message of MESSAGES_SCNODED_TO_SCSTEPD. */
+static void (*const handlers[MESSAGES_OPS])(struct cord *cord, json_t *head) = {
+	[ON_START] = on_start,   [ON_REJOINED] = on_rejoined, [ON_ADOPTED] = on_adopted,
+	[ON_FAILED] = on_failed, [ON_DOOR] = on_door,         [ON_KILLED] = on_killed,
+	[ON_SIGNAL] = on_signal, [ON_NOTE] = on_note,         [ON_STOP] = on_stop};
+
 static void on_message(struct link *link, const char *op, json_t *head, const char *body,
 		       size_t body_size, void *owner)
 {
 	struct cord *cord = owner;
-	struct step *step = cord->step;
-	const char *text = json_string_value(json_object_get(head, "text"));
-	const char *reason = json_string_value(json_object_get(head, "reason"));
-	const json_t *code = json_object_get(head, "code");
+	char why[256], text[600];
+	int said = messages_check(MESSAGES_SCNODED_TO_SCSTEPD, head, why, sizeof(why));
 
-	if (!strcmp(op, OP_START))
-		course_order(step, head);
-	else if (!strcmp(op, OP_ADOPTED))
-		adopted(cord, NULL);
-	else if (!strcmp(op, OP_FAILED) || !strcmp(op, OP_ERROR))
-		adopted(cord, text ? text : "scnoded cannot keep the ranks");
-	else if (!strcmp(op, OP_DOOR))
-		take_visitor(cord);
-	else if (!strcmp(op, OP_KILLED) && cord->is_killing)
-		cord->is_killing = false, step_killed(step);
-	else if (!strcmp(op, OP_SIGNAL) && step->leader)
-		leader_signal(step->leader,
-			      (int)json_integer_value(json_object_get(head, "signal")));
-	else if (!strcmp(op, OP_NOTE) && step->leader)
-		leader_told(step->leader, op, step->here, head, NULL, 0);
-	else if (!strcmp(op, OP_STOP))
-		step->is_cut = true,
-		course_stop(step,
-			    json_is_integer(code) ? (int)json_integer_value(code) : STEP_CODE_LOST,
-			    reason ? reason
-			    : text ? text
-				   : "");
+	if (said >= 0) {
+		handlers[said](cord, head);
+	} else if (said == -EINVAL) {
+		snprintf(text, sizeof(text), "host %s: scnoded is of another version: %s",
+			 cord->step->host, why);
+		course_stop(cord->step, STEP_CODE_LOST, text);
+	}
 }
 
 static void on_fds(struct link *link, const int *fds, int n, void *owner)
@@ -225,7 +271,7 @@ static json_t *pids_of(const struct step *step, const struct world *world)
 	for (size_t i = 0; i < ranks_count(step->ranks); i++) {
 		const struct rank *rank = ranks_at(step->ranks, i);
 
-		if (!rank->has_ended && (!world || rank->world == world))
+		if (!rank->has_ended && rank->world == world)
 			json_array_append_new(pids, json_integer(rank->pid));
 	}
 	return pids;
@@ -256,9 +302,8 @@ static void on_retry(struct ev_loop *loop, ev_timer *watcher, int events)
 		cord->link = link_local(loop, fd, uid, &cord_events, cord);
 	if (cord->link) {
 		ev_timer_stop(loop, watcher);
-		send_to_scnoded(cord, json_pack("{s:s, s:I, s:i, s:o}", "op", OP_REJOIN, "id",
-						(json_int_t)step->order->id, "pid", (int)getpid(),
-						"ranks", pids_of(step, NULL)));
+		send_to_scnoded(cord, json_pack("{s:s, s:I}", "op", OP_REJOIN, "id",
+						(json_int_t)step->order->id));
 		for (size_t i = 0; i < cord->n_adopting; i++)
 			send_adopt(cord, cord->adopting[i]);
 		if (cord->is_killing)

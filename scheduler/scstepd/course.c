@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/link.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/absence.h"
 #include "scheduler/scstepd/bind.h"
@@ -236,10 +237,9 @@ static void on_release(const struct step *step)
 
 static void on_stop(struct step *step, const json_t *head)
 {
-	const char *text = json_string_value(json_object_get(head, "text"));
-
 	step->is_told = true;
-	course_stop(step, (int)json_integer_value(json_object_get(head, "code")), text ? text : "");
+	course_stop(step, (int)json_integer_value(json_object_get(head, "code")),
+		    json_string_value(json_object_get(head, "text")));
 }
 
 static void on_fenced(const struct step *step, const json_t *head, const char *body, size_t size)
@@ -249,11 +249,26 @@ static void on_fenced(const struct step *step, const json_t *head, const char *b
 	meet_told(step->meet, head, body, size);
 }
 
+/* Whether a host's message is as the table says; else the job ends. */
+static bool is_understood(struct step *step, size_t from, const json_t *head)
+{
+	char why[256], text[600];
+
+	if (messages_check(MESSAGES_SCSTEPD_TO_SCSTEPD, head, why, sizeof(why)) != -EINVAL)
+		return true;
+	snprintf(text, sizeof(text), "host %s: host %s sent a message that makes no sense: %s",
+		 step->host, step->order->hosts[from].name, why);
+	course_stop(step, STEP_CODE_LOST, text);
+	return false;
+}
+
 static void on_message(const char *op, size_t from, json_t *head, const char *body,
 		       size_t body_size, void *owner)
 {
 	struct step *step = owner;
 
+	if (!is_understood(step, from, head))
+		return;
 	if (step->leader && leader_told(step->leader, op, from, head, body, body_size))
 		return;
 	if (!strcmp(op, OP_OUT_ROOM))
@@ -296,9 +311,12 @@ static void on_combine(const char *op, size_t child, json_t *head, const char *b
 		       size_t body_size, void *owner)
 {
 	struct step *step = owner;
-	int rc = meet_combine(step->meet, op, child, head, body, body_size);
 	char why[300];
+	int rc;
 
+	if (!is_understood(step, child, head))
+		return;
+	rc = meet_combine(step->meet, op, child, head, body, body_size);
 	if (!rc)
 		return;
 	snprintf(why, sizeof(why), "host %s: a %s of host %s fails: %s", step->host, op,

@@ -4,10 +4,12 @@
  */
 #include "scheduler/scstepd/front.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "scheduler/proto/link.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 
 #define FRONT_REFUSAL_S 1.0 /* for the word that refuses */
@@ -61,21 +63,32 @@ static void send_waiting(struct front *front)
 	drop_waiting(front);
 }
 
-/* Its connection is for our job, as the handshake has found: the program itself confuses them. */
-static void turn_away(struct front *front)
+static void leave(struct front *front)
+{
+	front->link = NULL;
+	front->is_gone = true;
+	drop_waiting(front);
+	front->events->gone(front->owner);
+}
+
+/* A scrun that is not attached makes room for another one. */
+static void turn_away(struct front *front, const char *why)
 {
 	link_send(front->link,
-		  json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EPROTO", "text",
-			    "the job that is asked for is not the one that the connection is for"),
+		  json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "EPROTO", "text", why),
 		  NULL, 0);
 	link_close(front->link, FRONT_REFUSAL_S);
 	front->link = NULL;
+	if (front->is_attached)
+		leave(front);
 }
 
 static void attach(struct front *front, const json_t *head)
 {
+	/* Its connection is for our job, as the handshake has found: the program confuses them. */
 	if (json_integer_value(json_object_get(head, "id")) != (json_int_t)front->job) {
-		turn_away(front);
+		turn_away(front, "the job that is asked for is not the one that the connection is "
+				 "for");
 		return;
 	}
 	front->is_attached = true;
@@ -89,10 +102,14 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 		       size_t body_size, void *owner)
 {
 	struct front *front = owner;
+	char why[256];
+	int said = messages_check(MESSAGES_SCRUN_TO_LEADER, head, why, sizeof(why));
 
-	if (front->is_attached)
+	if (said == -EINVAL)
+		turn_away(front, why);
+	else if (front->is_attached)
 		front->events->message(op, head, body, body_size, front->owner);
-	else if (!strcmp(op, OP_ATTACH))
+	else if (said == ON_ATTACH)
 		attach(front, head);
 }
 
@@ -105,12 +122,7 @@ static void on_drained(struct link *link, void *owner)
 
 static void on_closed(struct link *link, int error, const char *why, void *owner)
 {
-	struct front *front = owner;
-
-	front->link = NULL;
-	front->is_gone = true;
-	drop_waiting(front);
-	front->events->gone(front->owner);
+	leave(owner);
 }
 
 static const struct link_events front_events = {.message = on_message,

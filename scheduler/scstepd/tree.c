@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/link.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 
 struct local { /* a message for ourselves, or for a child that is not there yet */
@@ -338,11 +339,12 @@ static void on_stranger_message(struct link *link, const char *op, json_t *head,
 	json_int_t id = json_integer_value(json_object_get(head, "id"));
 	json_int_t host = json_integer_value(json_object_get(head, "host"));
 	struct branch *child = NULL;
-	char own[17];
+	char own[17], why[256];
+	int said = messages_check(MESSAGES_SCSTEPD_TO_SCSTEPD, head, why, sizeof(why));
 
 	key_text(tree, own);
-	if (!strcmp(op, OP_JOIN) && key && !strcmp(key, own) && id == (json_int_t)tree->order->id &&
-	    host > 0 && (size_t)host < tree->n && tree_parent((size_t)host) == tree->here)
+	if (said == ON_JOIN && !strcmp(key, own) && id == (json_int_t)tree->order->id && host > 0 &&
+	    (size_t)host < tree->n && tree_parent((size_t)host) == tree->here)
 		child = branch_to(tree, (size_t)host);
 	forget_stranger(stranger);
 	if (!child || !child->is_awaited) {

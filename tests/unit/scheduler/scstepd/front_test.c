@@ -99,3 +99,24 @@ TAP_TEST(front__scrun_of_another_job)
 	front_close(pair.front);
 	ev_loop_destroy(pair.loop);
 }
+
+TAP_TEST(front__a_message_that_makes_no_sense)
+{
+	struct pair pair = {.loop = ev_loop_new(EVFLAG_AUTO)};
+
+	pair.front = front_open(JOB, &events, &pair);
+	must(pair.front);
+	/* Before it is attached another one may come. */
+	scrun_comes(&pair, -1);
+	is_str(pair.heard, OP_ERROR);
+	is_int(pair.n_gone, 0);
+	scrun_comes(&pair, JOB);
+	is_int(pair.n_attached, 1);
+	/* Then the job ends with it. */
+	link_send(pair.scrun, json_pack("{s:s, s:i}", "op", OP_SIGNAL, "signal", 65), NULL, 0);
+	settle(&pair);
+	is_int(pair.n_closed, 2);
+	is_int(pair.n_gone, 1);
+	front_close(pair.front);
+	ev_loop_destroy(pair.loop);
+}
