@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scrun/attach.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/link.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scrun/ending.h"
 #include "scheduler/scrun/terminal.h"
@@ -31,7 +33,7 @@ static void on_ready(struct link *link, void *owner)
 		  NULL, 0);
 }
 
-static void on_attached(struct attach *a)
+static void on_attached(struct attach *a, const json_t *head, const char *body, size_t size)
 {
 	if (a->is_attached)
 		return;
@@ -44,7 +46,7 @@ static void on_attached(struct attach *a)
 /* It says something that no leader says. */
 static void refuse(struct attach *a, const char *what)
 {
-	char why[256];
+	char why[512];
 
 	snprintf(why, sizeof(why), "%s: it sends %s; all hosts must be of one version of OpenSCore",
 		 link_peer(a->link), what);
@@ -53,12 +55,12 @@ static void refuse(struct attach *a, const char *what)
 	a->events->lost(why, a->owner);
 }
 
-static void on_room(struct attach *a, const json_t *head)
+static void on_room(struct attach *a, const json_t *head, const char *body, size_t size)
 {
 	json_int_t bytes = json_integer_value(json_object_get(head, "bytes"));
 
 	/* More than was taken, and we would read our input faster than it goes. */
-	if (bytes <= 0 || bytes > (json_int_t)LINK_FULL - a->room) {
+	if (!bytes || bytes > (json_int_t)LINK_FULL - a->room) {
 		refuse(a, "room for input that it was not sent");
 		return;
 	}
@@ -78,37 +80,62 @@ static void on_output(struct attach *a, const json_t *head, const char *body, si
 		refuse(a, "output of a rank that there is not");
 }
 
-static const char *text_of(const json_t *head)
+static void on_ok(struct attach *a, const json_t *head, const char *body, size_t size)
 {
-	const char *text = json_string_value(json_object_get(head, "text"));
-
-	return text ? text : "";
+	a->events->answered(a->owner);
 }
+
+static void on_rank_ended(struct attach *a, const json_t *head, const char *body, size_t size)
+{
+	a->events->rank_ended(head, a->owner);
+}
+
+static void on_note(struct attach *a, const json_t *head, const char *body, size_t size)
+{
+	a->events->note(head_text(head, "text"), a->owner);
+}
+
+static void on_processes(struct attach *a, const json_t *head, const char *body, size_t size)
+{
+	a->events->processes(json_object_get(head, "ranks"), a->owner);
+}
+
+static void on_ended(struct attach *a, const json_t *head, const char *body, size_t size)
+{
+	a->events->ended(ending_code(head), head_text(head, "text"), a->owner);
+}
+
+static void on_error(struct attach *a, const json_t *head, const char *body, size_t size)
+{
+	a->events->lost(head_text(head, "text"), a->owner);
+}
+
+/* Of every message of MESSAGES_LEADER_TO_SCRUN. */
+static void (*const handlers[MESSAGES_OPS])(struct attach *a, const json_t *head, const char *body,
+					    size_t size) = {[ON_OUT] = on_output,
+							    [ON_IN_ROOM] = on_room,
+							    [ON_ATTACHED] = on_attached,
+							    [ON_OK] = on_ok,
+							    [ON_RANK_ENDED] = on_rank_ended,
+							    [ON_NOTE] = on_note,
+							    [ON_PROCESSES] = on_processes,
+							    [ON_ENDED] = on_ended,
+							    [ON_ERROR] = on_error};
 
 static void on_message(struct link *link, const char *op, json_t *head, const char *body,
 		       size_t body_size, void *owner)
 {
 	struct attach *a = owner;
+	char why[256], what[300];
+	int said = messages_check(MESSAGES_LEADER_TO_SCRUN, head, why, sizeof(why));
 
 	a->events->heard(a->owner);
-	if (!strcmp(op, OP_OUT))
-		on_output(a, head, body, body_size);
-	else if (!strcmp(op, OP_IN_ROOM))
-		on_room(a, head);
-	else if (!strcmp(op, OP_ATTACHED))
-		on_attached(a);
-	else if (!strcmp(op, OP_OK))
-		a->events->answered(a->owner);
-	else if (!strcmp(op, OP_RANK_ENDED))
-		a->events->rank_ended(head, a->owner);
-	else if (!strcmp(op, OP_NOTE))
-		a->events->note(text_of(head), a->owner);
-	else if (!strcmp(op, OP_PROCESSES))
-		a->events->processes(json_object_get(head, "ranks"), a->owner);
-	else if (!strcmp(op, OP_ENDED))
-		a->events->ended(ending_code(head), text_of(head), a->owner);
-	else if (!strcmp(op, OP_ERROR))
-		a->events->lost(text_of(head), a->owner);
+	if (said >= 0) {
+		handlers[said](a, head, body, body_size);
+	} else if (said == -EINVAL) {
+		snprintf(what, sizeof(what), "a message that makes no sense (%s)", why);
+		refuse(a, what);
+	}
 }
 
 static void on_closed(struct link *link, int error, const char *why, void *owner)

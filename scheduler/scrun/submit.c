@@ -2,10 +2,13 @@
 #include "scheduler/scrun/submit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/link.h"
+#include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scrun/ending.h"
 
@@ -63,10 +66,8 @@ static void on_placed(struct submit *s, const json_t *head)
 
 static void on_ended(struct submit *s, const json_t *head)
 {
-	const char *text = json_string_value(json_object_get(head, "text"));
-
-	s->events->ended(ending_code(head), text ? text : "", json_object_get(head, "statistics"),
-			 s->owner);
+	s->events->ended(ending_code(head), head_text(head, "text"),
+			 json_object_get(head, "statistics"), s->owner);
 }
 
 static void on_ok(struct submit *s, const json_t *head)
@@ -81,11 +82,9 @@ static void on_ok(struct submit *s, const json_t *head)
 
 static void on_error(struct submit *s, const json_t *head)
 {
-	const char *text = json_string_value(json_object_get(head, "text"));
-
 	/* A wish that came too late is no reason to end. */
 	if (!s->id || s->is_dry_run)
-		s->events->refused(text ? text : "refused without a reason", s->owner);
+		s->events->refused(head_text(head, "text"), s->owner);
 	else
 		on_ok(s, head);
 }
@@ -93,20 +92,26 @@ static void on_error(struct submit *s, const json_t *head)
 static void on_message(struct link *link, const char *op, json_t *head, const char *body,
 		       size_t body_size, void *owner)
 {
-	static const struct {
-		const char *op;
-		void (*hear)(struct submit *s, const json_t *head);
-	} known[] = {{OP_QUEUED, on_queued},
-		     {OP_PLACED, on_placed},
-		     {OP_ENDED, on_ended},
-		     {OP_OK, on_ok},
-		     {OP_ERROR, on_error}};
+	/* Other messages answer requests that are none of ours. */
+	static void (*const handlers[MESSAGES_OPS])(struct submit * s,
+						    const json_t *head) = {[ON_QUEUED] = on_queued,
+									   [ON_PLACED] = on_placed,
+									   [ON_ENDED] = on_ended,
+									   [ON_OK] = on_ok,
+									   [ON_ERROR] = on_error};
+	struct submit *s = owner;
+	char why[256], text[400];
+	int said = messages_check(MESSAGES_SCORED_TO_USER, head, why, sizeof(why));
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(known[i].op, op)) {
-			known[i].hear(owner, head);
-			return;
-		}
+	if (said >= 0 && handlers[said]) {
+		handlers[said](s, head);
+	} else if (said == -EINVAL) {
+		snprintf(text, sizeof(text),
+			 "what scored says makes no sense (%s); both sides must be of one version "
+			 "of OpenSCore",
+			 why);
+		s->events->refused(text, s->owner);
+	}
 }
 
 static void on_closed(struct link *link, int error, const char *why, void *owner)

@@ -181,6 +181,17 @@ def scrun_numbers(munge):
     ends("scrun: a job that is placed twice", done, "makes no sense", 125)
 
 
+def scrun_fields(munge):
+    """Messages whose fields are missing, or of another type."""
+    for message in ({"op": "out", "world": 0, "rank": 0}, {"op": "in_room", "bytes": "1"}, {"op": "note", "text": 7},
+                    {"op": "processes", "ranks": {}}, {"op": "ended", "code": "0", "text": ""}):
+        done = leads(munge, lambda caller, message=message: caller.say(message))
+        ends(f"scrun, from the leader: {message}", done, f"makes no sense ({message['op']}: ")
+    for message in ({"op": "queued", "id": 0, "position": 0}, {"op": "ended", "id": 7, "text": ""}, {"op": "error"}):
+        done = scrun(munge, scored_that(message), "-n", "2")
+        ends(f"scrun, from scored: {message}", done, f"makes no sense ({message['op']}: ", 125)
+
+
 def scrun_output(munge):
     """Output of ranks that there are not, and without end."""
     for words in (("--merge",), ("--label",), ()):
@@ -397,8 +408,8 @@ def main():
         return TAP.end()
     with schedlocal.Cluster() as cluster:
         munge, _ = cluster.start_munge()
-        for part in (scrun_words, scrun_numbers, scrun_output, scrun_input, scrun_frames, scout_output, scout_lies,
-                     tools):
+        for part in (scrun_words, scrun_numbers, scrun_fields, scrun_output, scrun_input, scrun_frames, scout_output,
+                     scout_lies, tools):
             begun = time.monotonic()
             part(munge)
             print(f"# {part.__name__}: {time.monotonic() - begun:.1f} s")
