@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "scheduler/proto/fields.h"
-#include "scheduler/proto/link.h"
-#include "scheduler/proto/ops.h"
+#include "scheduler/proto/head.h"
+#include "scheduler/proto/messages_check.h"
 
 /* ---- a run ---- */
 
@@ -38,8 +38,6 @@ static char **variables(struct fields *run)
 	const char *name;
 	char **texts;
 
-	if (env && !json_is_object(env))
-		fields_wrong(run, "env must be an object of texts");
 	if (run->err)
 		return NULL;
 	texts = calloc(json_object_size(env) + 1, sizeof(*texts));
@@ -60,7 +58,6 @@ static char **variables(struct fields *run)
 
 static void take_run(struct message *m, struct fields *fields)
 {
-	fields_array(fields, "argv", 1, MESSAGE_ARGUMENTS_MAX);
 	m->argv = fields_texts(fields, "argv", FIELDS_BYTES, MESSAGE_ARGUMENTS_MAX);
 	m->directory = fields_text(fields, "directory", FIELDS_PATH, true);
 	m->env = variables(fields);
@@ -150,9 +147,11 @@ static void take_children(struct message *m, struct fields *fields)
 static void take_put(struct message *m, struct fields *fields)
 {
 	take_path(m, fields);
-	m->mode = (mode_t)fields_number(fields, "mode", 0, 07777);
-	m->size = (uint64_t)fields_number(fields, "size", 0, INT64_MAX);
-	m->mtime_ns = fields_number_or(fields, "mtime_ns", 0, INT64_MAX, -1);
+	m->mode = (mode_t)head_number(fields->from, "mode");
+	m->size = head_number(fields->from, "size");
+	m->mtime_ns = json_object_get(fields->from, "mtime_ns")
+			      ? (int64_t)head_number(fields->from, "mtime_ns")
+			      : -1;
 	take_sha256(m, fields);
 	take_children(m, fields);
 }
@@ -177,49 +176,48 @@ static void take_nothing(struct message *m, struct fields *fields)
 
 static void take_room(struct message *m, struct fields *fields)
 {
-	m->bytes = (size_t)fields_number(fields, "bytes", 1, LINK_FULL);
+	m->bytes = (size_t)head_number(fields->from, "bytes");
 }
 
 static void take_signal(struct message *m, struct fields *fields)
 {
-	m->signal = (int)fields_number(fields, "signal", 1, NSIG - 1);
+	m->signal = (int)head_number(fields->from, "signal");
 }
 
+/* Of every message of MESSAGES_SCOUT_TO_SCREMOTE. */
 static const struct {
-	const char *op;
 	enum message_kind kind;
-	bool has_id;
 	void (*take)(struct message *m, struct fields *fields);
-} kinds[] = {
-	{OP_PING, MESSAGE_PING, true, take_nothing},
-	{OP_RUN, MESSAGE_RUN, true, take_run},
-	{OP_IN, MESSAGE_IN, true, take_nothing},
-	{OP_OUT_ROOM, MESSAGE_OUT_ROOM, true, take_room},
-	{OP_SIGNAL, MESSAGE_SIGNAL, true, take_signal},
-	{OP_PUT, MESSAGE_PUT, true, take_put},
-	{OP_DATA, MESSAGE_DATA, true, take_nothing},
-	{OP_IN_ROOM, MESSAGE_IN_ROOM, true, take_room},
-	{OP_GET, MESSAGE_GET, true, take_path},
-	{OP_DOOR_WANTED, MESSAGE_DOOR_WANTED, false, take_nothing},
+} kinds[MESSAGES_OPS] = {
+	[ON_PING] = {MESSAGE_PING, take_nothing},
+	[ON_RUN] = {MESSAGE_RUN, take_run},
+	[ON_IN] = {MESSAGE_IN, take_nothing},
+	[ON_OUT_ROOM] = {MESSAGE_OUT_ROOM, take_room},
+	[ON_SIGNAL] = {MESSAGE_SIGNAL, take_signal},
+	[ON_PUT] = {MESSAGE_PUT, take_put},
+	[ON_DATA] = {MESSAGE_DATA, take_nothing},
+	[ON_IN_ROOM] = {MESSAGE_IN_ROOM, take_room},
+	[ON_GET] = {MESSAGE_GET, take_path},
+	[ON_DOOR_WANTED] = {MESSAGE_DOOR_WANTED, take_nothing},
 };
 
 int message_decode(struct message *ret, const char *op, const json_t *head, char *why,
 		   size_t why_size)
 {
+	const struct messages_entry *entry = messages_find(MESSAGES_SCOUT_TO_SCREMOTE, op);
 	struct fields fields = {.from = head, .what = op, .why = why, .why_size = why_size};
+	int said = messages_check(MESSAGES_SCOUT_TO_SCREMOTE, head, why, why_size);
 
 	*ret = (struct message){0};
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strcmp(op, kinds[i].op) != 0)
-			continue;
-		ret->kind = kinds[i].kind;
-		if (kinds[i].has_id)
-			ret->id = (uint64_t)fields_number(&fields, "id", 1, INT64_MAX);
-		kinds[i].take(ret, &fields);
-		return fields.err;
+	/* A message that is refused is answered by its id, too. */
+	if (entry) {
+		ret->kind = kinds[entry->op].kind;
+		ret->id = ret->kind == MESSAGE_DOOR_WANTED ? 0 : head_number(head, "id");
 	}
-	snprintf(why, why_size, "\"%.40s\" is no message that this version knows", op);
-	return -ENOTSUP;
+	if (said < 0)
+		return said;
+	kinds[said].take(ret, &fields);
+	return fields.err;
 }
 
 void message_free(struct message *message)
