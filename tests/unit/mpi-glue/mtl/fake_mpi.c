@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/unit/mpi-glue/mtl/fake_mpi.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,16 +42,60 @@ static void *fence_arg;
 
 typedef int header_wish; /* of opal_show_help_vstring() */
 
+struct fake_pmix fake_pmix;
+
+static pmix_status_t give(pmix_data_type_t type, pmix_value_t **ret)
+{
+	PMIX_VALUE_CREATE(*ret, 1);
+	(*ret)->type = type;
+	return PMIX_SUCCESS;
+}
+
+static pmix_status_t give_key(const pmix_proc_t *proc, const pmix_info_t *info, size_t n_info,
+			      pmix_value_t **ret)
+{
+	is_int(proc->rank, 0);
+	if (is_int(n_info, 1) && PMIX_CHECK_KEY(info, PMIX_TIMEOUT))
+		fake_pmix.timeout = info->value.data.integer;
+	if (!fake_pmix.job || strcmp(proc->nspace, fake_pmix.job))
+		return PMIX_ERR_TIMEOUT;
+	give(fake_pmix.key_type ? fake_pmix.key_type : PMIX_UINT64, ret);
+	(*ret)->data.uint64 = fake_pmix.key;
+	return PMIX_SUCCESS;
+}
+
 pmix_status_t PMIx_Get(const pmix_proc_t *proc, const char key[], const pmix_info_t info[],
 		       size_t n_info, pmix_value_t **value)
 {
+	if (!strcmp(key, "openscore.mtl.pm.key"))
+		return give_key(proc, info, n_info, value);
+	if (!strcmp(key, PMIX_PARENT_ID) && fake_pmix.parent) {
+		give(PMIX_PROC, value);
+		PMIX_PROC_CREATE((*value)->data.proc, 1);
+		PMIX_LOAD_PROCID((*value)->data.proc, fake_pmix.parent, 3);
+		return PMIX_SUCCESS;
+	}
+	if (!strcmp(key, PMIX_CREDENTIAL) && fake_pmix.credential) {
+		give(PMIX_STRING, value);
+		(*value)->data.string = strdup(fake_pmix.credential);
+		return PMIX_SUCCESS;
+	}
 	return PMIX_ERR_NOT_FOUND;
 }
 
-/* Names of jobs are no numbers: Open MPI keeps both halves in the id. */
+/* Without names that are numbers Open MPI keeps both halves in the id. */
 int opal_pmix_convert_jobid(pmix_nspace_t name, opal_jobid_t job)
 {
-	return OPAL_ERR_NOT_FOUND;
+	if (!fake_pmix.names_jobs)
+		return OPAL_ERR_NOT_FOUND;
+	snprintf(name, PMIX_MAX_NSLEN, "%u", job & ~FAKE_HASH);
+	return OPAL_SUCCESS;
+}
+
+int opal_pmix_convert_nspace(opal_jobid_t *job, pmix_nspace_t name)
+{
+	*job = (opal_jobid_t)strtoul(name, NULL, 10) | FAKE_HASH;
+	return OPAL_SUCCESS;
 }
 
 /* Open MPI is never finalized. */
@@ -62,13 +107,19 @@ pmix_status_t PMIx_Put(pmix_scope_t scope, const char key[], pmix_value_t *value
 {
 	if (fake_mpi.publish_error)
 		return PMIX_ERROR;
-	if (value->type == PMIX_BYTE_OBJECT)
+	fake_pmix.scope = scope;
+	if (value->type == PMIX_BYTE_OBJECT) {
 		publish(value->data.bo.bytes, value->data.bo.size);
+	} else if (is_int(value->type, PMIX_UINT64)) {
+		snprintf(fake_pmix.put_name, sizeof(fake_pmix.put_name), "%s", key);
+		fake_pmix.put_key = value->data.uint64;
+	}
 	return PMIX_SUCCESS;
 }
 
 pmix_status_t PMIx_Commit(void)
 {
+	fake_pmix.commits++;
 	return PMIX_SUCCESS;
 }
 
@@ -93,6 +144,7 @@ static void know_memory(void)
 
 static void open_launcher(void)
 {
+	memset(&fake_pmix, 0, sizeof(fake_pmix));
 }
 
 static void set_context(void)
@@ -182,6 +234,21 @@ void fake_make_foreign(int rank)
 	procs[rank].super.proc_name.jobid = 1u << 16;
 }
 
+bool fake_ends_job(void (*call)(void))
+{
+	jmp_buf back;
+	bool it_does = true;
+
+	*fake_mpi.why = '\0';
+	fake_mpi.at_fatal = back;
+	if (!setjmp(back)) {
+		call();
+		it_does = false;
+	}
+	fake_mpi.at_fatal = NULL;
+	return it_does;
+}
+
 /* ---- data ---- */
 
 static const opal_convertor_t *model(void)
@@ -250,6 +317,19 @@ void fake_prepare_request(struct mtl_pm_request *req, struct ompi_request_t *omp
 }
 
 /* ---- of Open MPI itself: the program's own functions come before those of its libraries ---- */
+
+void ompi_rte_abort(int code, char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(fake_mpi.why, sizeof(fake_mpi.why), format, args);
+	va_end(args);
+	if (fake_mpi.at_fatal)
+		longjmp(fake_mpi.at_fatal, 1);
+	fprintf(stderr, "# the job was ended: %s\n", fake_mpi.why);
+	_Exit(code);
+}
 
 static void poll_once(void)
 {

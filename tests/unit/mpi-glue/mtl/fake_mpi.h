@@ -23,15 +23,38 @@ struct fake_mpi {
 	int (*progress)(void); /* registered, to be called when Open MPI polls */
 	/* the topic of the last text that people were told through the launcher */
 	const char *asked;
+	char why[256];  /* the job was ended, that is what people were told */
+	void *at_fatal; /* jmp_buf of the test that expects it; NULL: none does */
 };
 
 extern struct fake_mpi fake_mpi;
+
+#if OMPI_MAJOR_VERSION >= 5
+/* Things that PMIx knows, and that it was told. */
+extern struct fake_pmix {
+	bool names_jobs;           /* by numbers, of which Open MPI's ids are hashes: FAKE_HASH */
+	const char *credential;    /* of our job; NULL: none */
+	const char *parent;        /* job that has spawned us; NULL: none */
+	const char *job;           /* whose rank 0 has put a key; NULL: none */
+	uint64_t key;              /* that one */
+	pmix_data_type_t key_type; /* 0: that of a key */
+	int timeout;               /* of the last look for it, s */
+	char put_name[64];         /* the last number that was put, */
+	uint64_t put_key;
+	pmix_scope_t scope;
+	int commits;
+} fake_pmix;
+
+#define FAKE_HASH 0x40000000u
+#endif
 
 /* Open MPI as it is before the component is opened: we are rank FAKE_SELF of the communicator. */
 struct ompi_communicator_t *fake_start(void);
 /* As fake_start and fake_open; and the communicator is known to the component. */
 struct ompi_communicator_t *fake_open_comm(const char *device);
 void fake_close_comm(struct ompi_communicator_t *comm);
+/* Whether it ends the job, for which fake_mpi.why gives the reason. */
+bool fake_ends_job(void (*call)(void));
 /* Rank @rank belongs to another launch than we. */
 void fake_make_foreign(int rank);
 

@@ -16,6 +16,7 @@
 
 #define FAKE_MTU 4096
 #define FAKE_READS 64
+#define FAKE_ROWS 128
 #define FAKE_CONTEXT 5 /* id of the communicator */
 #define FAKE_ROOM (1 << 20)
 
@@ -35,6 +36,14 @@ struct fake_read {
 	int rc; /* of pmIsReadDone(); ENOBUFS: it runs */
 };
 
+/* PM has received datagrams in a row, or there is an error in their place. */
+struct fake_row {
+	pmNode node;
+	int error; /* 0: none */
+	struct iovec parts[MTL_PM_ROW];
+	size_t n;
+};
+
 struct fake_pm {
 	const char *device; /* of all nodes */
 	uint64_t long_read; /* of it */
@@ -46,7 +55,10 @@ struct fake_pm {
 	const void *locked; /* by the last one */
 	size_t locked_size;
 	int locks, unlocks;
-	int polls;                /* looks for what has arrived; nothing has */
+	struct fake_row rows[FAKE_ROWS]; /* all that has arrived */
+	size_t n_rows, n_taken;
+	pmDesc lent;              /* the row that was taken last; 0: it was given back */
+	int polls;                /* looks for what has arrived */
 	void (*on_poll)(void);    /* may be NULL */
 	struct pmOptions options; /* of the context that was opened */
 	int open_error, address_error, quiesce_error;
@@ -62,6 +74,7 @@ struct fake_pm {
 	int arms;               /* ... without their pmAfterSelect */
 	void (*at_round)(void); /* called in each; NULL: nothing */
 	int round_error;        /* of each; 0: none */
+	int wait_fd, wait_ms;   /* that PM wants to be waited for */
 	bool is_waiting;        /* a message waits for the program, so nobody may sleep */
 	bool is_owed;           /* something sent is not acknowledged */
 };
@@ -88,6 +101,14 @@ void fake_reset(const char *device);
 /* The same, and the component's lists, empty. */
 void fake_open(const char *device);
 void fake_close(void);
+
+/*
+ * They arrive, behind all that did before; the bytes are the test's, and are overwritten when PM
+ * has them back.
+ */
+void fake_arrive(pmNode node, const struct iovec *parts, size_t n);
+/* PM finds that error, of the node. */
+void fake_arrive_error(pmNode node, int error);
 
 /* The oldest datagram, NULL: none; it is forgotten with fake_drop(). */
 const struct fake_sent *fake_sent(void);
