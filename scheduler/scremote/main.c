@@ -74,7 +74,7 @@ static int serve(struct ev_loop *loop, const struct scremote_options *options)
 int main(int argc, char **argv)
 {
 	struct scremote_options options;
-	struct ev_loop *loop;
+	struct ev_loop *loop = NULL;
 	char why[1024];
 	int rc = scremote_options_read(&options, argc, argv, why, sizeof(why));
 
@@ -83,9 +83,13 @@ int main(int argc, char **argv)
 			daemon_say("%s", why);
 		return rc < 0 ? SCREMOTE_EXIT_USAGE : 0;
 	}
-	/* Its default loop would take the ends of children for itself. */
-	loop = ev_loop_new(EVFLAG_AUTO);
-	if (hold_stdio() || environment_complete() || !loop) {
+	/*
+	 * The loop has descriptors of its own, which come behind those. And libev's default loop
+	 * would take the ends of children for itself.
+	 */
+	if (!hold_stdio() && !environment_complete())
+		loop = ev_loop_new(EVFLAG_AUTO);
+	if (!loop) {
 		daemon_say("no memory, or no descriptor");
 		return SCREMOTE_EXIT_FAILED;
 	}
