@@ -10,6 +10,7 @@ import sys
 from . import plan as plans
 from . import state as states
 from .errors import EXIT_EXEC_FAILED, EXIT_NOT_ROOT, EXIT_USAGE, LabError, status_of
+from .words import parser_for, split_exec, stop
 
 HELP = """\
 usage: sclab [--name LAB] COMMAND ...
@@ -37,16 +38,6 @@ usage: sclab [--name LAB] COMMAND ...
   --vm COMMAND ...                   the same with virtual machines: see sclab --vm help
 
 LAB is 'lab' or $SCLAB_NAME unless given. See sclab(1)."""
-
-
-def parser_for(command):
-    import argparse
-
-    class Parser(argparse.ArgumentParser):
-        def error(self, message):
-            raise LabError(f"{command}: {message}", EXIT_USAGE)
-
-    return Parser(prog=f"sclab {command}", allow_abbrev=False)
 
 
 def need_root():
@@ -157,16 +148,6 @@ def take_user(args):
             raise LabError(f"{args[0]} needs the name of a user", EXIT_USAGE)
         return args[1], args[2:]
     return None, args
-
-
-def split_exec(args, caller):
-    """(HOST or --all, the command's words) of what follows exec."""
-    target, words = args[:1], args[1:]
-    if words[:1] == ["--"]:
-        words = words[1:]
-    if not target or not words:
-        raise LabError(f"exec: write {caller} exec HOST [--] COMMAND..., or --all for HOST", EXIT_USAGE)
-    return target[0], words
 
 
 def do_exec(lab, args):
@@ -329,10 +310,6 @@ def split(argv):
         while any(map(is_name, words)):
             take([is_name(w) for w in words].index(True))
     return plans.parse_lab_name(lab), command, words
-
-
-def stop(number, _):
-    raise KeyboardInterrupt(number)
 
 
 def version():

@@ -9,8 +9,9 @@ import shlex
 import signal
 import sys
 
-from . import cli, output, plan as plans, room, status, vmclient, vmstate
+from . import output, plan as plans, room, status, vmclient, vmstate
 from .errors import EXIT_NO_LAB, EXIT_USAGE, LabError
+from .words import parser_for, split_exec, stop
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 TREE = os.path.realpath(f"{HERE}/../../..")
@@ -53,7 +54,7 @@ def build_directory():
 # ---- up ----
 
 def parse_up(lab, args):
-    parser = cli.parser_for("up")
+    parser = parser_for("up")
     parser.add_argument("--hosts", type=int, default=2)
     parser.add_argument("--nics", type=int, default=1)
     parser.add_argument("--mtu", type=int, default=1500)
@@ -116,7 +117,7 @@ def do_up(lab, args):
         return machines, lambda: describe(vmlab, machines, plan, given), (vmlab.Trouble, vmlab.Failed)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, cli.stop)
+        signal.signal(number, stop)
     found = vmkeeper.start(lab, make)
     rdma = ", ".join(f"{nic['rdma']} on {nic['name']}" for nic in found["nics"]["h0"] if nic["rdma"])
     print(f"lab '{lab}' is up: {len(plan.hosts)} virtual machines {plan.range} with Linux {found['kernel']} by "
@@ -128,7 +129,7 @@ def do_up(lab, args):
 # ---- the others ----
 
 def do_down(lab, args):
-    cli.parser_for("down").parse_args(args)
+    parser_for("down").parse_args(args)
     vmclient.down(lab)
     return 0
 
@@ -151,8 +152,8 @@ def do_exec(lab, args):
     if args[:1] in (["-h"], ["--help"]):
         print(HELP)
         return 0
-    target, words = cli.split_exec(args, "sclab --vm")
-    signal.signal(signal.SIGTERM, cli.stop)
+    target, words = split_exec(args, "sclab --vm")
+    signal.signal(signal.SIGTERM, stop)
     hosts = list(vmclient.describe(lab)["nics"])
     if target == "--all":
         return vmclient.run_in_all(lab, hosts, lambda host: command_for(lab, host, words))
@@ -191,7 +192,7 @@ def report(lab):
 
 
 def do_status(lab, args):
-    parser = cli.parser_for("status")
+    parser = parser_for("status")
     parser.add_argument("--json", action="store_true")
     as_json = parser.parse_args(args).json
     found = report(lab)
@@ -209,13 +210,13 @@ def do_status(lab, args):
 
 
 def do_config(lab, args):
-    cli.parser_for("config").parse_args(args)
+    parser_for("config").parse_args(args)
     sys.stdout.write(vmclient.describe(lab)["config"])
     return 0
 
 
 def do_list(_, args):
-    cli.parser_for("list").parse_args(args)
+    parser_for("list").parse_args(args)
     for name in vmstate.names():
         fd = vmstate.try_lock(vmstate.directory(name))
         if fd is not None:
