@@ -125,6 +125,7 @@ def check(tree):
             yield f"{directory}: {len(circle)} files call each other in a circle, {ceiling} may: {names}"
         elif is_complete and max(len(circle), NONE) < ceiling:
             yield f"{CEILINGS}: {directory} has circles of at most {max(len(circle), NONE)} files: lower its {ceiling}"
-    sources = {os.path.dirname(name) for name in tree.files if name.endswith(".c")}
+    c_files = (name for name in tree.files if name.endswith(".c"))
+    sources = {os.path.dirname(name) for name in (*c_files, *tree.python_files())}
     for directory in sorted(set(ceilings) - sources):
         yield f"{CEILINGS}: {directory} has no sources"
