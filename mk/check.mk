@@ -36,13 +36,13 @@ VM_KERNEL_OF = $(if $(wildcard $(BUILD)/vm/$(1)/vmlinuz),VM_KERNEL=$(BUILD)/vm/$
 run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kind")
 
 .PHONY: check check-unit check-sim check-conformance check-fuzz check-system check-python \
-	check-fast check-mpi check-short check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man protocol docs demo bench \
-	bench-apps study soak
+	check-fast check-mpi check-short check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man protocol \
+	docs abi demo bench bench-apps study soak
 
 # In the order in which they begin: long ones first, so that the others fill the gaps between them. Python's
 # keep one core busy for a while, which does no harm to those that come alone.
 check: $(ALL_OUTPUTS) $(TAP_PROGS) $(FUZZ_PROGS) ## every test and lint; parts that cannot run say why
-	@$(call run_tests,$(SYSTEM_T) $(OTHER_T) mk/lint.t mk/docs.t $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) $(UNIT_PROGS) \
+	@$(call run_tests,$(SYSTEM_T) $(OTHER_T) mk/lint.t mk/docs.t mk/abi.t $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) $(UNIT_PROGS) \
 		$(PYTHON_T))
 
 check-unit: $(UNIT_PROGS) ## unit tests
@@ -126,6 +126,10 @@ protocol: ## docs/protocol.md and seeds of a fuzz program, from scheduler/proto/
 
 docs: ## the documents as a site, in build/site
 	@mk/docs $(BUILD)
+
+# Where it cannot be compared mk/abi says why.
+abi: $(LIBPM_LINK) ## libpm compared with the ABI of the last release
+	@mk/abi $(LIBPM_LINK) || [ $$? = 77 ]
 
 demo: $(ALL_OUTPUTS) ## a virtual cluster, a real MPI program over it, and the pmtest table (one host only if not root)
 	@tests/lab/demo
