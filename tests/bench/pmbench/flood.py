@@ -55,8 +55,8 @@ def flooded() -> Sides:
 
 
 FIGURES = [
-    Figure("scored-flood", 5.0, True, "ms", "median answer to a user's question for all jobs, while another user has "
-           f"100 waiting jobs with 100 kB of arguments each and {FOLLOWERS} connections that want to follow the "
-           f"activity, and strangers send {GARBAGE_HZ} bad credentials per second, against a cluster without them on "
-           "the same machine", flooded, rounds=5),
+    Figure("scored-flood", 5.0, True, "ms", "median answer to a user's question for all jobs, under attack, against a "
+           "cluster without attacks on the same machine. Another user has 100 waiting jobs with 100 kB of arguments "
+           f"each, and {FOLLOWERS} connections that want to follow the activity. Strangers send {GARBAGE_HZ} bad "
+           "credentials per second", flooded, rounds=5),
 ]
