@@ -249,6 +249,11 @@ static int all_done(struct context *ctx)
 	return 0;
 }
 
+static int fail_dead(const struct composite_node *n)
+{
+	return fail(EPIPE, "%s", n->why ? n->why : pmErrorString(EPIPE));
+}
+
 int pmIsSendDone(pmContext handle, pmNode node)
 {
 	struct context *ctx = context_get(handle);
@@ -262,11 +267,14 @@ int pmIsSendDone(pmContext handle, pmNode node)
 		if (!n)
 			return PM_SUCCESS; /* nothing was ever sent there */
 		if (n->is_dead)
-			return fail(EPIPE, "%s", n->why ? n->why : pmErrorString(EPIPE));
+			return fail_dead(n);
 	}
 	err = n ? n->ops->send_done(n->link, n->peer) : all_done(ctx);
 	if (err == -EAGAIN) {
 		context_progress(ctx);
+		/* found just now */
+		if (n && n->is_dead)
+			return fail_dead(n);
 		err = n ? n->ops->send_done(n->link, n->peer) : all_done(ctx);
 	}
 	return err == -EAGAIN ? ENOBUFS : -err;

@@ -62,8 +62,8 @@ struct chan_ops {
 	 */
 	struct chan_peer *(*unknown_peer)(void *arg, uint32_t node);
 	/*
-	 * The peer is dead (silence, or chan_peer_dead); called once, from chan_poll or
-	 * chan_peer_dead.
+	 * The peer is dead; called once, from chan_poll (ETIMEDOUT: silence) or chan_peer_dead
+	 * (as its caller has said).
 	 */
 	void (*peer_dead)(void *arg, struct chan_peer *peer, int error);
 	/*

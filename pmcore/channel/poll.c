@@ -70,7 +70,7 @@ static uint64_t check_life(struct chan *chan, struct chan_peer *peer)
 	if (!timeout || (!flow->timer_ns && !flow->ops))
 		return CHAN_NEVER;
 	if (chan->now >= flow->heard_ns + timeout) {
-		peer_kill(chan, peer, EPIPE);
+		peer_kill(chan, peer, ETIMEDOUT);
 		return CHAN_NEVER;
 	}
 	if (flow->timer_ns)

@@ -117,15 +117,28 @@ static void poll_once(struct chanlink *c)
 		work(c, rx, n);
 }
 
+/* One of those that were found dead. The device has explained others than the silent ones. */
+static int report_dead(struct chanlink *c, struct pm_inbound *ret)
+{
+	const struct chanlink_dead *dead = &c->dead[--c->n_dead];
+
+	ret->src = dead->node;
+	if (dead->is_silent)
+		snprintf(
+			c->env.why, c->env.why_size,
+			"node %u: it has not answered for %u ms (channel.peer_timeout); look after "
+			"its process, its host and the way there",
+			dead->node, c->env.conf->peer_timeout_ms);
+	return -EPIPE;
+}
+
 /* A message that has come, else -EPIPE for a peer that is dead, or 0. */
 static __attribute__((noinline)) int poll_for(struct chanlink *c, struct pm_inbound *ret,
 					      struct chan_msg *msg)
 {
 	poll_once(c);
-	if (c->n_dead) {
-		ret->src = c->dead[--c->n_dead];
-		return -EPIPE;
-	}
+	if (c->n_dead)
+		return report_dead(c, ret);
 	return chan_next(c->chan, msg);
 }
 

@@ -142,9 +142,8 @@ static struct chan_peer *op_unknown_peer(void *arg, uint32_t node)
 static void op_peer_dead(void *arg, struct chan_peer *peer, int error)
 {
 	struct chanlink *c = arg;
-	uint32_t *grown;
+	struct chanlink_dead *grown;
 
-	(void)error;
 	if (c->n_dead == c->room_dead) {
 		uint32_t room = c->room_dead ? 2 * c->room_dead : 16;
 
@@ -154,7 +153,7 @@ static void op_peer_dead(void *arg, struct chan_peer *peer, int error)
 		c->dead = grown;
 		c->room_dead = room;
 	}
-	c->dead[c->n_dead++] = chan_peer_node(peer);
+	c->dead[c->n_dead++] = (struct chanlink_dead){chan_peer_node(peer), error == ETIMEDOUT};
 }
 
 static uint64_t op_clock_ns(void *arg)

@@ -12,6 +12,11 @@
 #include "pmcore/device/layers.h"
 #include "pmcore/util/clock.h"
 
+struct chanlink_dead {
+	uint32_t node;
+	bool is_silent; /* else the device has found it dead */
+};
+
 struct chanlink {
 	struct pm_link link;
 	struct pm_device_env env;
@@ -30,7 +35,7 @@ struct chanlink {
 	bool is_full;         /* a rail refused a packet since the engine was polled */
 	uint32_t idle;        /* polls that brought nothing */
 	uint64_t released;    /* message whose release is put off to the next poll, 0 = none */
-	uint32_t *dead;       /* nodes found dead and not reported yet */
+	struct chanlink_dead *dead; /* nodes found dead and not reported yet */
 	uint32_t n_dead, room_dead;
 };
 

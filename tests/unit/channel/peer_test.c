@@ -96,6 +96,7 @@ TAP_TEST(peer__dead_after_silence)
 	}
 	is_int(rig->now - start, SEC);
 	is_int(rig->n_dead, 1);
+	is_int(rig->dead_error, ETIMEDOUT);
 	ok(chan_peer_is_dead(rig->peer));
 	is_int(rig->stats.peers_dead, 1);
 	is_int(rig->n_lent, CHAN_SPARES < rig->n_lent ? 0 : rig->n_lent);
