@@ -69,13 +69,20 @@ static size_t count_links(const struct scored *d)
 	return n;
 }
 
+bool account_is_crowded(const struct account *a)
+{
+	const struct scored_options *o = &a->scored->options;
+
+	return account_is_limited(a) && o->all_links && count_links(a->scored) >= o->all_links;
+}
+
 bool account_has_links(const struct account *a, char *why, size_t why_size)
 {
 	const struct scored_options *o = &a->scored->options;
 
 	if (!account_is_limited(a))
 		return false;
-	if (o->all_links && count_links(a->scored) >= o->all_links) {
+	if (account_is_crowded(a)) {
 		files_say(EMFILE);
 		snprintf(why, why_size,
 			 "users have %u connections to scored, as many as its limit of open files "

@@ -35,6 +35,11 @@ bool account_is_limited(const struct account *account);
 /* It goes if nothing is left of its user. */
 void account_settle(struct account *account);
 
+/*
+ * Whether all users together have as many connections as scored has descriptors for, so that one
+ * more of this one takes another's place.
+ */
+bool account_is_crowded(const struct account *account);
 /* Whether one more connection is too many; then @why names the limit and what helps. */
 bool account_has_links(const struct account *account, char *why, size_t why_size);
 /* The same of a job that @uid wants to submit. */

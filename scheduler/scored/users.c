@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,20 +293,26 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	leave(user);
 }
 
-/* He is told why, and shown out. */
+/* He was told why. */
+static void show_out(struct user *user)
+{
+	link_limit(user->link, 0, 0, NULL);
+	link_close(user->link, GOODBYE_S);
+	if (user->job)
+		jobs_user_gone(user->scored, user->job);
+	leave(user);
+}
+
 static void refused(struct link *link, int error, void *owner)
 {
 	struct user *user = owner;
 	char why[256];
 
+	(void)link;
 	account_explain(user->account, error, why, sizeof(why));
 	refuse(user, error == EDQUOT ? "EDQUOT" : "EMSGSIZE", why);
 	spend(user);
-	link_limit(link, 0, 0, NULL);
-	link_close(link, GOODBYE_S);
-	if (user->job)
-		jobs_user_gone(user->scored, user->job);
-	leave(user);
+	show_out(user);
 }
 
 static const struct link_events events = {.message = message,
@@ -320,12 +327,59 @@ void users_turn_away(struct link *link, const char *error, const char *why)
 	link_close(link, GOODBYE_S);
 }
 
+/* ---- places, where connections are many and descriptors few ---- */
+
+/* Jobs that run go on, whoever comes. */
+static bool may_go(const struct user *user, const struct account *for_whom)
+{
+	return account_is_limited(user->account) && user->account->links > for_whom->links + 1 &&
+	       (!user->job || user->job->state == SJOB_QUEUED);
+}
+
+/* Of the user with the most, and rather one without a job. */
+static bool goes_before(const struct user *user, const struct user *other)
+{
+	if (user->account->links != other->account->links)
+		return user->account->links > other->account->links;
+	return !user->job && other->job;
+}
+
+/*
+ * The user with the most gives his newest connection up, if @for_whom would still have fewer. So
+ * each user gets some, however many others hold.
+ */
+static void make_place(struct scored *d, const struct account *for_whom)
+{
+	struct user *user, *excess = NULL;
+	char why[256];
+
+	/* The newest are first in the list. */
+	LIST_FOREACH(user, &d->users, all)
+		if (may_go(user, for_whom) && (!excess || goes_before(user, excess)))
+			excess = user;
+	if (!excess)
+		return;
+	snprintf(why, sizeof(why),
+		 "user %u has %zu connections to scored, whose limit of open files is reached, and "
+		 "another user has fewer; try again with fewer at a time, or have that limit "
+		 "raised (LimitNOFILE= of scored)",
+		 excess->account->uid, excess->account->links);
+	/* His scrun would else come again. */
+	if (excess->job)
+		jobs_end(d, excess->job, JOBS_EXIT_START, why);
+	else
+		refuse(excess, "EUSERS", why);
+	show_out(excess);
+}
+
 void users_enter(struct scored *d, struct link *link)
 {
 	struct account *account = account_of(d, link_uid(link));
 	struct user *user;
 	char why[256];
 
+	if (account && account_is_crowded(account))
+		make_place(d, account);
 	if (account && account_has_links(account, why, sizeof(why))) {
 		users_turn_away(link, "EUSERS", why);
 		return;

@@ -131,7 +131,7 @@ def few_of_scrun(cluster):
 
 
 def greedy_links(cluster):
-    """Users who hold all connections that scored has for users: hosts and root still get in."""
+    """Users who hold all connections that scored has for users: hosts, root and another user still get in."""
     hold = ("import sys\nsys.path.insert(0, sys.argv[3])\nfrom scorelink.link import Link, Unreachable\n"
             "from scorelink.munge import Refused\nkept, said = [], ''\n"
             "try:\n while True:\n  kept.append(Link(sys.argv[1], munge_socket=sys.argv[2]))\n"
@@ -144,6 +144,7 @@ def greedy_links(cluster):
     said = [one.stdout.readline().strip() for one in users]
     TAP.ok(any("limit of open files" in text for text in said), "users who hold all connections are told of the limit",
            said)
+    begins_and_ends(cluster, "a third user gets in beside them")
     done = cluster.scrun("-nodes=1x1", "true")
     TAP.equal((done.returncode, done.stderr), (0, ""), "root gets in beside them")
     late = cluster.start_host("late")

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Connections of users when there are descriptors for a few only. */
+#include "scheduler/scored/users.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "scheduler/proto/frame.h"
+#include "scheduler/proto/ops.h"
+#include "scheduler/scored/account.h"
+#include "scheduler/scored/activity.h"
+#include "scheduler/scored/jobs.h"
+#include "scheduler/scored/users_connection.h"
+#include "tests/harness/tap.h"
+#include "tests/unit/scheduler/scored/fake_cluster.h"
+
+#define ANN 70001u /* no users of this machine */
+#define BOB 70002u
+#define CAROL 70003u
+#define ROOT 0u
+#define PLACES 4 /* of all users */
+#define MOST 16  /* connections of a test */
+
+struct world {
+	struct fake_cluster f;
+	int fds[MOST];
+	int n;
+	char said[1024]; /* what a connection was told last: the op, and why */
+};
+
+static struct world *new_world(void)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct scored *d = &w->f.d;
+
+	fake_cluster_open(&w->f, 2, 2, 2);
+	d->loop = ev_default_loop(EVFLAG_AUTO);
+	d->options.user_links = 1024;
+	d->options.all_links = PLACES;
+	d->options.user_jobs = 1000;
+	d->options.user_memory = 64 << 20;
+	d->journal = journal_open("none", w->f.why, sizeof(w->f.why));
+	ok(d->journal && !jobs_open(d, w->f.why, sizeof(w->f.why)));
+	activity_open(d);
+	return w;
+}
+
+static void end_world(struct world *w)
+{
+	users_close(&w->f.d);
+	jobs_close(&w->f.d);
+	for (int i = 0; i < w->n; i++)
+		close(w->fds[i]);
+	ev_run(w->f.d.loop, EVRUN_NOWAIT);
+	journal_close(w->f.d.journal);
+	fake_cluster_close(&w->f);
+	free(w);
+}
+
+/* The number of the connection. */
+static int connect_as(struct world *w, uid_t uid)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
+		abort();
+	w->fds[w->n] = pair[1];
+	users_enter(&w->f.d, link_local(w->f.d.loop, pair[0], uid, NULL, NULL));
+	return w->n++;
+}
+
+/* The last words to connection @which; "" = none, so it has its place. */
+static const char *told(struct world *w, int which)
+{
+	static char data[1 << 16];
+	ssize_t n = read(w->fds[which], data, sizeof(data));
+	size_t at = 0, used;
+	struct frame frame;
+
+	w->said[0] = 0;
+	while (n > 0 && frame_decode(&frame, data + at, (size_t)n - at, FRAME_MAX, &used) == 1) {
+		const char *op = json_string_value(json_object_get(frame.head, "op"));
+		const char *text = json_string_value(json_object_get(frame.head, "text"));
+
+		snprintf(w->said, sizeof(w->said), "%s: %s", op, text ? text : "");
+		json_decref(frame.head);
+		at += used;
+	}
+	return w->said;
+}
+
+static size_t links_of(const struct world *w, uid_t uid)
+{
+	const struct account *account;
+
+	LIST_FOREACH(account, &w->f.d.accounts, all)
+		if (account->uid == uid)
+			return account->links;
+	return 0;
+}
+
+/* A job of the connection that was made last. */
+static struct sjob *submit(struct world *w, uid_t uid)
+{
+	struct user *user = LIST_FIRST(&w->f.d.users);
+	struct job *job = calloc(1, sizeof(*job));
+
+	*job = (struct job){.name = strdup("prog"),
+			    .cwd = strdup("/"),
+			    .nodes = 1,
+			    .per_node = 1,
+			    .ranks = 1,
+			    .cores = 1,
+			    .stdin_rank = JOB_STDIN_NONE,
+			    .env = calloc(1, sizeof(char *)),
+			    .apps = calloc(1, sizeof(*job->apps)),
+			    .n_apps = 1};
+	job->apps[0].ranks = 1;
+	job->apps[0].argv = calloc(2, sizeof(char *));
+	job->apps[0].argv[0] = strdup("prog");
+	job->apps[0].env = calloc(1, sizeof(char *));
+	user->job = jobs_submit(&w->f.d, user, uid, uid, job, w->f.why, sizeof(w->f.why));
+	return user->job;
+}
+
+TAP_TEST(users_enter__who_has_most_yields)
+{
+	struct world *w = new_world();
+	int ann[PLACES], bob;
+
+	for (int i = 0; i < PLACES; i++)
+		ann[i] = connect_as(w, ANN);
+	bob = connect_as(w, BOB);
+	is_str(told(w, bob), "");
+	okf(strstr(told(w, ann[3]), "error: user 70001 has 4 connections") &&
+		    strstr(w->said, "LimitNOFILE="),
+	    "%s", w->said);
+	is_str(told(w, connect_as(w, BOB)), "");
+	okf(strstr(told(w, ann[2]), "error: user 70001 has 3 connections") != NULL, "%s", w->said);
+	is_str(told(w, ann[0]), "");
+	is_str(told(w, ann[1]), "");
+	/* Now both have as many. */
+	okf(strstr(told(w, connect_as(w, BOB)), "error: users have 4 connections") != NULL, "%s",
+	    w->said);
+	okf(strstr(told(w, connect_as(w, ANN)), "error: users have 4 connections") != NULL, "%s",
+	    w->said);
+	is_str(told(w, connect_as(w, CAROL)), "");
+	is_int(links_of(w, ANN) + links_of(w, BOB), 3);
+	is_str(told(w, connect_as(w, ROOT)), "");
+	is_int(links_of(w, ANN) + links_of(w, BOB), 3);
+	end_world(w);
+}
+
+TAP_TEST(users_enter__running_jobs_stay)
+{
+	struct world *w = new_world();
+	struct sjob *jobs[PLACES];
+
+	for (int i = 0; i < PLACES; i++) {
+		connect_as(w, ANN);
+		jobs[i] = submit(w, ANN);
+		must(jobs[i]);
+		jobs[i]->state = SJOB_RUNNING;
+	}
+	okf(strstr(told(w, connect_as(w, BOB)), "error: users have 4 connections") != NULL, "%s",
+	    w->said);
+	is_int(links_of(w, ANN), PLACES);
+	/* The eldest waits: it goes, as it is the only one that may. */
+	jobs[0]->state = SJOB_QUEUED;
+	is_str(told(w, connect_as(w, BOB)), "");
+	okf(strstr(told(w, 0), "ended: user 70001 has 4 connections") != NULL, "%s", w->said);
+	is_int(links_of(w, ANN), PLACES - 1);
+	for (int i = 1; i < PLACES; i++)
+		jobs[i]->state = SJOB_QUEUED;
+	end_world(w);
+}
+
+TAP_TEST(users_enter__rather_one_without_a_job)
+{
+	struct world *w = new_world();
+	int idle = connect_as(w, ANN);
+
+	for (int i = 1; i < PLACES; i++) {
+		connect_as(w, ANN);
+		must(submit(w, ANN));
+	}
+	is_str(told(w, connect_as(w, BOB)), "");
+	okf(strstr(told(w, idle), "error: user 70001 has 4 connections") != NULL, "%s", w->said);
+	end_world(w);
+}
