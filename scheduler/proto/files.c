@@ -10,7 +10,7 @@
 
 #define SAY_AGAIN_S 60
 
-static unsigned long long limit_now(void)
+unsigned long long files_limit(void)
 {
 	struct rlimit files;
 
@@ -25,7 +25,7 @@ unsigned long long files_raise(void)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	return limit_now();
+	return files_limit();
 }
 
 const char *files_remedy(int error, const char *otherwise)
@@ -48,12 +48,12 @@ void files_say(int error)
 	said = now;
 	daemon_say("descriptors are short, of which there are %llu: connections that have not said "
 		   "who they are, or what they want, go first; %s",
-		   limit_now(), remedy);
+		   files_limit(), remedy);
 }
 
 bool files_full(size_t n, size_t max)
 {
-	unsigned long long part = limit_now() / FILES_PARTS;
+	unsigned long long part = files_limit() / FILES_PARTS;
 
 	if (n < part && n < max)
 		return false;

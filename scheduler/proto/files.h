@@ -12,7 +12,9 @@
 
 #define FILES_PARTS 8 /* one for each kind of strangers, of which no daemon has more than four */
 
-/* As many as this process may ask for; how many that are. */
+/* How many this process may have. */
+unsigned long long files_limit(void);
+/* As many as it may ask for from now on; how many that are. */
 unsigned long long files_raise(void);
 /*
  * Is @n as many connections as one kind of strangers may have? @max where descriptors are plenty.

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "scheduler/proto/files.h"
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/messages_check.h"
@@ -83,15 +84,15 @@ static const struct link_events visitor_events = {.ready = on_visitor_ready,
 /* Whoever likes may knock: the oldest goes, or no descriptor would be left for the job. */
 static void keep_few(struct cord *cord)
 {
-	struct visitor *visitor = cord->visitors;
+	struct visitor *oldest = NULL;
 	size_t n = 0;
 
-	while (visitor && ++n < VISITORS_MAX)
-		visitor = visitor->next;
-	if (!visitor)
+	for (struct visitor *each = cord->visitors; each; each = each->next, n++)
+		oldest = each;
+	if (!oldest || !files_full(n, VISITORS_MAX))
 		return;
-	link_close(visitor->link, 0);
-	forget_visitor(visitor);
+	link_close(oldest->link, 0);
+	forget_visitor(oldest);
 }
 
 static void take_visitor(struct cord *cord)

@@ -25,9 +25,17 @@
 #include "scheduler/scstepd/output.h"
 #include "scheduler/scstepd/pmi.h"
 #include "scheduler/scstepd/pmix/nspace.h"
+#include "scheduler/proto/files.h"
 #include "scheduler/proto/program.h"
 #include "scheduler/scstepd/rankenv.h"
 #include "scheduler/scstepd/terminal.h"
+#include "scheduler/scstepd/tree.h"
+
+/*
+ * Descriptors of scstepd: for itself, and for each rank its pipes, PMI and PMIx, with one more of a
+ * start under way.
+ */
+enum { OWN_FILES = 24 + TREE_FANOUT, RANK_FILES = 6 };
 
 struct ranks {
 	struct step *step;
@@ -314,19 +322,38 @@ static int fork_rank(struct ranks *ranks, struct world *world, uint32_t local,
 	return rc;
 }
 
+/* A rank that PMIx's server can't take in for want of them would wait for ever. */
+static int check_files(const struct ranks *ranks, const struct world *world, char *why,
+		       size_t why_size)
+{
+	const struct step *step = ranks->step;
+	size_t n = ranks->alive + world->hosts[step->here].ranks;
+	size_t needed = OWN_FILES + RANK_FILES * n;
+	unsigned long long limit = files_limit(), ours = limit / FILES_PARTS * (FILES_PARTS - 1);
+
+	if (needed <= ours)
+		return 0;
+	snprintf(why, why_size,
+		 "host %s: %zu ranks there need %zu descriptors, and scstepd has %llu for them; "
+		 "use more hosts, or %s",
+		 step->host, n, needed, ours, files_remedy(EMFILE, NULL));
+	return STEP_CODE_START;
+}
+
 int ranks_start(struct ranks *ranks, struct world *world, int64_t *ret_rank, char *why,
 		size_t why_size)
 {
 	struct step *step = ranks->step;
 	uint32_t first = 0, begin = world->hosts[step->here].first;
 	uint32_t end = begin + world->hosts[step->here].ranks;
-	int code = 0;
+	int code = check_files(ranks, world, why, why_size);
 
 	for (size_t i = 0; !code && i < world->n_apps; first += world->apps[i++].ranks) {
 		const struct job_app *app = &world->apps[i];
 		uint32_t from = begin > first ? begin : first;
 		uint32_t to = end < first + app->ranks ? end : first + app->ranks;
 		struct env base = {0};
+		const char *files;
 		char *path = NULL;
 		int rc;
 
@@ -343,12 +370,13 @@ int ranks_start(struct ranks *ranks, struct world *world, int64_t *ret_rank, cha
 			rc = fork_rank(ranks, world, number - begin, &base, path);
 		}
 		if (rc) {
-			snprintf(why, why_size, "%s, host %s: cannot be started: %s%s",
+			files = files_remedy(-rc, NULL);
+			snprintf(why, why_size, "%s, host %s: cannot be started: %s%s%s",
 				 app->argv[0], step->host, strerror(-rc),
 				 rc == -EAGAIN ? "; the limit of processes is reached (ulimit -u)"
-				 : rc == -EMFILE || rc == -ENFILE
-					 ? "; the limit of open files is reached (ulimit -n)"
-					 : "");
+				 : files       ? "; "
+					       : "",
+				 files ? files : "");
 			code = STEP_CODE_START;
 		}
 		free(path);

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -17,7 +18,11 @@ import schedlocal                                                       # noqa: 
 from schedlocal import HOSTILE, OWNER, PYTHON, become, job                  # noqa: E402
 from systest import ROOT, Tap, told                                     # noqa: E402
 
+sys.path.insert(0, f"{ROOT}/scheduler/ctl")
+from scorelink.frames import preamble                                   # noqa: E402
+
 FILES = 64                      # descriptors of a daemon that has few
+FEW_OF_STEP = 80                # of scnoded and of the scstepds that it starts
 STRANGERS = 200                 # that connect to it
 GREEDY = 16                     # jobs that want more descriptors than there are
 MEMORY_MIB = 24                 # that a daemon with a limit may have more than it has
@@ -56,9 +61,11 @@ def lives_on(cluster, child, said, name):
 
 
 @contextlib.contextmanager
-def strangers(port):
-    """More connections that say nothing than the daemon there has descriptors."""
+def strangers(port, number=None):
+    """More connections that say nothing, or for which job they are, than there are descriptors."""
     held = [socket.create_connection(("127.0.0.1", port)) for _ in range(STRANGERS)]
+    for one in held if number else ():
+        one.sendall(preamble(number))
     yield
     for one in held:
         one.close()
@@ -113,6 +120,39 @@ def descriptors():
             greedy_jobs(cluster, child, said)
             begins_and_ends(cluster, "when they are gone a job starts there again")
         TAP.equal(cluster.settled(), [], "nothing is left, no group either")
+
+
+def files_of(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def few_of_scstepd(cluster):
+    """A scnoded that may not raise its limit hands it on to scstepd. Jobs that need more are refused at once, and those
+    who knock at the door of one that runs have a part of it only."""
+    few = ("setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource", "prlimit",
+           f"--nofile={FEW_OF_STEP}:{FEW_OF_STEP}")
+    host = cluster.start_host("h4", through=few)
+    TAP.ok(host.says("registered with"), f"a host whose programs have {FEW_OF_STEP} descriptors", host.log())
+    with job(cluster, "-nodes=1x2", "--hosts", "h4", "sh", "-c", "echo $SCORE_JOBID; echo here; exec sleep 60") as \
+            (child, said):
+        number, = (int(word) for word in set(said().split()) if word.isdigit())
+        done = cluster.scrun("-nodes=1x40", "--oversubscribe", "--hosts", "h4", "true", user=HOSTILE)
+        TAP.ok(done.returncode == 125 and len(done.stderr.splitlines()) == 1 and "host h4" in done.stderr and
+               "40 ranks there need" in done.stderr and "LimitNOFILE=" in done.stderr,
+               "a job that needs more: one line with the numbers and the remedy", told(done))
+        step, = schedlocal.steps_of(cluster, OWNER)
+        before = files_of(step)
+        with strangers(door_of(host), number):
+            schedlocal.wait_until(lambda: files_of(step) > before + FEW_OF_STEP // 8, 1)
+            most = max(files_of(step) for _ in range(50))
+            TAP.ok(before < most <= before + FEW_OF_STEP // 8 + 1,
+                   f"{STRANGERS} strangers at the door of a job have an eighth of its descriptors", (before, most))
+        lives_on(cluster, child, said, "the job goes on")
+        begins_and_ends(cluster, "and others start there", "--hosts", "h4")
+    TAP.equal(cluster.settled(), [], "nothing of them is left")
+    host.end()
+    cluster.daemons.remove(host)
+    cluster.hosts.pop("h4")
 
 
 def few_of_scrun(cluster):
@@ -314,6 +354,7 @@ def main():
             outputs(cluster, disk)
         with small_disk(f"{cluster.directory}/smaller", "128k") as disk:
             run_directory(cluster, disk)
+        few_of_scstepd(cluster)
         few_of_scrun(cluster)
         address_space(cluster)
         killed_for_memory(cluster)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +94,23 @@ static bool has_said(const char *text)
 		if (!strcmp(sent->body, text))
 			return true;
 	return false;
+}
+
+/* PMIx's server would not take all of them in. */
+TAP_TEST(ranks_start__more_than_there_are_descriptors_for)
+{
+	struct rlimit usual, few;
+
+	must(!getrlimit(RLIMIT_NOFILE, &usual));
+	few = (struct rlimit){56, usual.rlim_max};
+	must(!setrlimit(RLIMIT_NOFILE, &few));
+	is_int(start("sh", "sleep 9", slash), STEP_CODE_START);
+	setrlimit(RLIMIT_NOFILE, &usual);
+	is_int(ranks_count(fake.step.ranks), 0);
+	okf(strstr(why, "2 ranks there need 52 descriptors, and scstepd has 49") &&
+		    strstr(why, "LimitNOFILE="),
+	    "%s", why);
+	finish();
 }
 
 TAP_TEST(ranks__from_start_to_end)
