@@ -34,6 +34,16 @@ static uint32_t ranks_here(const struct step *step)
 	return step->order->hosts[step->order->here].ranks;
 }
 
+uint64_t memory_bound(const struct step *step)
+{
+	uint32_t share = step->daemon->options.memory_share;
+	uint64_t bytes =
+		memory_of(step->order->job->memory, ranks_here(step), cores_memory(), share);
+
+	/* One that asks for more than that is refused by memory_hold(). */
+	return bytes ? bytes : memory_of(0, 1, cores_memory(), share);
+}
+
 char *memory_hold(struct step *step)
 {
 	const struct scnoded *d = step->daemon;

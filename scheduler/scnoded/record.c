@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "pmcore/util/owndir.h"
+#include "scheduler/proto/daemon.h"
 
 #define DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DEPTH_MAX 256
@@ -91,7 +93,34 @@ static int write_json(const char *run, uint64_t id, const char *file, const json
 	return err;
 }
 
-int record_make(const char *run, const struct order *order, char **tmp, char *why, size_t why_size)
+/* Pages and inodes of a tmpfs are in the memory group of the process that has made them. */
+static int mount_tmp(const char *path, const struct order *order, uint64_t bytes)
+{
+	static bool is_said;
+	char options[128];
+
+	snprintf(options, sizeof(options), "mode=0700,uid=%u,gid=%u,size=%llu,nr_inodes=0",
+		 order->uid, order->gid, (unsigned long long)bytes);
+	if (!mount("openscore-job", path, "tmpfs", MS_NOSUID | MS_NODEV, options))
+		return 0;
+	if (errno != EPERM && errno != ENODEV)
+		return -errno;
+	if (!is_said)
+		daemon_say("jobs have no file system of their own for $TMPDIR: %m; one that fills "
+			   "that of --run keeps others from starting here");
+	is_said = true;
+	return chown(path, order->uid, order->gid) ? -errno : 0;
+}
+
+static int make_tmp(const char *path, const struct order *order, uint64_t bytes)
+{
+	if (mkdir(path, 0700))
+		return -errno;
+	return geteuid() ? 0 : mount_tmp(path, order, bytes);
+}
+
+int record_make(const char *run, const struct order *order, uint64_t tmp_bytes, char **tmp,
+		char *why, size_t why_size)
 {
 	json_t *json = order_encode(order, order->here);
 	char path[PATH_MAX];
@@ -104,10 +133,8 @@ int record_make(const char *run, const struct order *order, char **tmp, char *wh
 		err = write_json(run, order->id, "order.json", json);
 	json_decref(json);
 	path_of(run, order->id, "tmp", path);
-	if (!err && mkdir(path, 0700))
-		err = -errno;
-	if (!err && !geteuid() && chown(path, order->uid, order->gid))
-		err = -errno;
+	if (!err)
+		err = make_tmp(path, order, tmp_bytes);
 	*tmp = err ? NULL : strdup(path);
 	if (err || !*tmp) {
 		snprintf(why, why_size, "%s: %s; %s", path, strerror(err ? -err : ENOMEM),
@@ -198,6 +225,11 @@ void record_remove(const char *run, uint64_t id)
 	bool is_raised = true;
 	int fd;
 
+	path_of(run, id, "tmp", path);
+	/* EINVAL: it is a directory like others. Processes that are left in it don't keep it. */
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) && errno != EINVAL && errno != ENOENT &&
+	    !geteuid())
+		daemon_say("%s: cannot be unmounted: %m", path);
 	path_of(run, id, "", path);
 	while (is_raised && (fd = open(path, DIRECTORY)) >= 0)
 		is_raised = empty_directory(fd, 0, fd);

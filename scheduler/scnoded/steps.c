@@ -366,7 +366,7 @@ void steps_start(struct scnoded *d, struct order *order)
 		fail(step, daemon_text("host %s: its scnoded is ending", d->name));
 		return;
 	}
-	if (record_make(d->options.run, order, &step->tmp, why, sizeof(why))) {
+	if (record_make(d->options.run, order, memory_bound(step), &step->tmp, why, sizeof(why))) {
 		fail(step, daemon_text("host %s: %s", d->name, why));
 		return;
 	}

@@ -270,6 +270,33 @@ def run_directory(cluster, disk):
     cluster.hosts.pop("h3")
 
 
+def temporary_files(cluster, disk):
+    """$TMPDIR of a job is no part of the run directory's file system, which is smaller than what the job writes, and
+    counts for the job's memory."""
+    host = cluster.start_host("h5", run=f"{disk}/run")
+    TAP.ok(host.says("registered with"), "a host with its run directory on a small disk", host.log())
+    free = os.statvfs(disk).f_bfree
+    with job(cluster, "-nodes=1x1", "--hosts", "h5", "sh", "-c", "head -c 8M /dev/zero >$TMPDIR/filler && echo here; "
+             "exec sleep 60", user=HOSTILE) as (child, said):
+        TAP.ok(os.statvfs(disk).f_bfree > free // 2, "a job's temporary files take no room from it",
+               (free, os.statvfs(disk).f_bfree))
+        begins_and_ends(cluster, "another user's job starts beside them", "--hosts", "h5")
+        lives_on(cluster, child, said, "and theirs goes on")
+    if "no cgroup controller memory" in host.log():
+        TAP.skip("temporary files count for the job's memory", "no cgroup controller memory here")
+    else:
+        done = cluster.scrun("-nodes=1x1,memory=64M", "--hosts", "h5", "sh", "-c",
+                             "exec head -c 300M /dev/zero >$TMPDIR/filler", user=HOSTILE)
+        TAP.ok(done.returncode == 137 and "host h5" in done.stderr and "64 MiB" in done.stderr and
+               len(done.stderr.splitlines()) == 1, "temporary files count for the job's memory", told(done))
+    TAP.equal(cluster.settled(), [], "all is swept")
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        TAP.equal([line for line in mounts if f"{disk}/run" in line], [], "nothing stays mounted")
+    host.end()
+    cluster.daemons.remove(host)
+    cluster.hosts.pop("h5")
+
+
 def memory_now(pid, key):
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         return next(int(line.split()[1]) >> 10 for line in file if line.startswith(f"{key}:"))
@@ -354,6 +381,8 @@ def main():
             outputs(cluster, disk)
         with small_disk(f"{cluster.directory}/smaller", "128k") as disk:
             run_directory(cluster, disk)
+        with small_disk(f"{cluster.directory}/tiny", "1m") as disk:
+            temporary_files(cluster, disk)
         few_of_scstepd(cluster)
         few_of_scrun(cluster)
         address_space(cluster)

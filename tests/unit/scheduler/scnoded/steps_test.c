@@ -70,9 +70,10 @@ void turn_drop(struct turn *turn, uint64_t id)
 	(void)turn, (void)id;
 }
 
-int record_make(const char *run, const struct order *order, char **tmp, char *why, size_t why_size)
+int record_make(const char *run, const struct order *order, uint64_t tmp_bytes, char **tmp,
+		char *why, size_t why_size)
 {
-	(void)run, (void)order, (void)tmp, (void)why, (void)why_size;
+	(void)run, (void)order, (void)tmp_bytes, (void)tmp, (void)why, (void)why_size;
 	return -ENOSYS;
 }
 

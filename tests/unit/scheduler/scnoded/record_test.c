@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Tests of scnoded/record.c: the directory for temporary files of a job, and its end. */
+#include "scheduler/scnoded/record.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "tests/harness/tap.h"
+#include "tests/unit/scheduler/scstepd/small_order.h"
+
+#define BYTES (4u << 20)
+#define USER 70001u /* no user of this machine */
+#define GROUP 70002u
+
+static char run[64], why[256];
+
+static char *make(struct small_order *small)
+{
+	static char *none[] = {NULL};
+	char *tmp = NULL;
+
+	strcpy(run, "/tmp/record-XXXXXX");
+	if (!mkdtemp(run) || chmod(run, 0711))
+		abort();
+	ok(!record_open(run, why, sizeof(why)));
+	small_order_init(small, 1, 2);
+	small->job.name = small->job.cwd = (char *)"/";
+	small->order.hosts[0].address = (char *)"here:1";
+	small->order.hosts[0].n_cores = 0;
+	small->job.env = small->apps[0].env = small->apps[1].env = none;
+	small->order.uid = USER;
+	small->order.gid = GROUP;
+	okf(!record_make(run, &small->order, BYTES, &tmp, why, sizeof(why)), "%s", why);
+	return tmp;
+}
+
+static void end(struct small_order *small, char *tmp)
+{
+	uint64_t *ids;
+
+	record_remove(run, small->order.id);
+	is_int(record_list(run, &ids), 0);
+	free(ids);
+	record_close(run);
+	ok(access(run, F_OK) < 0);
+	small_order_fini(small);
+	free(tmp);
+}
+
+/* Bytes that fit into a file of @dir, to be written at once. */
+static ssize_t fill(const char *dir, size_t bytes)
+{
+	char path[PATH_MAX], *data = calloc(1, bytes);
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/filler", dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	n = write(fd, data, bytes);
+	close(fd);
+	free(data);
+	return n;
+}
+
+TAP_TEST(record_make__file_system_of_its_own)
+{
+	struct small_order small;
+	struct statfs fs;
+	struct stat st;
+	char *tmp;
+
+	if (geteuid()) {
+		tap_skip("only root may mount");
+		return;
+	}
+	tmp = make(&small);
+	must(tmp);
+	is_int(statfs(tmp, &fs), 0);
+	is_int(fs.f_type, TMPFS_MAGIC);
+	is_int((long long)fs.f_blocks * fs.f_bsize, BYTES);
+	is_int(stat(tmp, &st), 0);
+	is_int(st.st_mode & 07777, 0700);
+	is_int(st.st_uid, USER);
+	is_int(st.st_gid, GROUP);
+	is_int(fill(tmp, 2 * BYTES), BYTES);
+	/* The files of scnoded lie elsewhere. */
+	is_int(record_process(run, small.order.id, getpid()), 0);
+	end(&small, tmp);
+}
+
+TAP_TEST(record_remove__while_somebody_is_in_it)
+{
+	struct small_order small;
+	char *tmp;
+	int fd;
+
+	if (geteuid()) {
+		tap_skip("only root may give a directory away");
+		return;
+	}
+	tmp = make(&small);
+	must(tmp);
+	fd = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ok(fd >= 0);
+	end(&small, tmp);
+	close(fd);
+}
