@@ -52,7 +52,7 @@ static void refuse(struct attach *a, const char *what)
 		 link_peer(a->link), what);
 	link_close(a->link, 0);
 	a->link = NULL;
-	a->events->lost(why, a->owner);
+	a->events->lost(EPROTO, why, a->owner);
 }
 
 static void on_room(struct attach *a, const json_t *head, const char *body, size_t size)
@@ -107,7 +107,7 @@ static void on_ended(struct attach *a, const json_t *head, const char *body, siz
 
 static void on_error(struct attach *a, const json_t *head, const char *body, size_t size)
 {
-	a->events->lost(head_text(head, "text"), a->owner);
+	a->events->lost(EPROTO, head_text(head, "text"), a->owner);
 }
 
 /* Of every message of MESSAGES_LEADER_TO_SCRUN. */
@@ -143,7 +143,7 @@ static void on_closed(struct link *link, int error, const char *why, void *owner
 	struct attach *a = owner;
 
 	a->link = NULL;
-	a->events->lost(why, a->owner);
+	a->events->lost(error, why, a->owner);
 }
 
 static const struct link_events link_events = {.ready = on_ready,

@@ -26,7 +26,8 @@ struct attach_events {
 	void (*answered)(void *owner);                       /* the leader has a signal of ours */
 	void (*rank_ended)(const json_t *head, void *owner); /* OP_RANK_ENDED */
 	void (*ended)(int code, const char *text, void *owner);
-	void (*lost)(const char *why, void *owner); /* the end, unless ended() was before */
+	/* The end, unless ended() was before; @error as link_events.closed has it. */
+	void (*lost)(int error, const char *why, void *owner);
 };
 
 struct attach;

@@ -26,6 +26,14 @@ void session_leave(struct session *s)
 	ev_break(s->loop, EVBREAK_ALL);
 }
 
+#define MORE_MEMORY "let scrun have more memory (ulimit -v)"
+
+/* That of a resource which is short, else @otherwise. */
+static const char *remedy(int error, const char *otherwise)
+{
+	return error == ENOMEM ? MORE_MEMORY : files_remedy(error, otherwise);
+}
+
 static void flush(struct session *s)
 {
 	if (!output_is_empty(s->output))
@@ -148,7 +156,7 @@ static void on_output_failed(const char *name, int error, void *owner)
 	else
 		ending_give(&s->ending, EXIT_FAILURE, "%s: cannot be written: %s; %s", name,
 			    strerror(error),
-			    files_remedy(error, "make room, or name another place with --output"));
+			    remedy(error, "make room, or name another place with --output"));
 	if (s->state >= FLUSHING)
 		flush(s);
 	else
@@ -283,7 +291,7 @@ static void on_leader_ended(int code, const char *text, void *owner)
 	finish_if_done(s);
 }
 
-static void on_leader_lost(const char *why, void *owner)
+static void on_leader_lost(int error, const char *why, void *owner)
 {
 	struct session *s = owner;
 
@@ -293,6 +301,9 @@ static void on_leader_lost(const char *why, void *owner)
 	/* scored may have said that all went well: what the ranks printed last is lost. */
 	if (!s->ending.code)
 		s->ending.is_given = false;
+	/* Others know only that we are gone. */
+	if (error == ENOMEM)
+		ending_give(&s->ending, ENDING_LOST, "scrun, %s; " MORE_MEMORY, why);
 	s->is_leader_done = true;
 	finish_if_done(s);
 }
@@ -412,10 +423,10 @@ static void unreached(struct session *s, int error, const char *why)
 {
 	bool has_remedy = error == EACCES || error == EAGAIN || error == EPROTO;
 	bool is_question = *why && why[strlen(why) - 1] == '?';
-	const char *files = files_remedy(error, NULL);
+	const char *shortage = remedy(error, NULL);
 
-	if (files) {
-		ending_give(&s->ending, ENDING_STARTLESS, "scored, %s; %s", why, files);
+	if (shortage) {
+		ending_give(&s->ending, ENDING_STARTLESS, "scored, %s; %s", why, shortage);
 		session_finish(s);
 		return;
 	}

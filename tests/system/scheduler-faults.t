@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from scorelink.frames import preamble                                   # noqa: 
 
 FILES = 64                      # descriptors of a daemon that has few
 FEW_OF_STEP = 80                # of scnoded and of the scstepds that it starts
+SPOKEN = 3 << 20                # bytes of output of a rank
 STRANGERS = 200                 # that connect to it
 GREEDY = 16                     # jobs that want more descriptors than there are
 MEMORY_MIB = 24                 # that a daemon with a limit may have more than it has
@@ -168,6 +168,27 @@ def few_of_scrun(cluster):
         TAP.ok(done.returncode == code and where in done.stderr and "Too many open files" in done.stderr and
                "ulimit -n" in done.stderr and len(done.stderr.strip().splitlines()) == 1,
                f"scrun with {limit} descriptors: one line, with the remedy", told(done))
+
+
+def memory_of_scrun(cluster):
+    """scrun itself, in more and more address space: each end before the first whole one is one line about memory."""
+    whole, ends, kib = 0, [], 2048
+    while whole < 3 and kib < 65536:
+        done = subprocess.run(["prlimit", f"--as={kib << 10}", schedlocal.SCRUN, "-nodes=2x1", "sh", "-c",
+                               f"head -c {SPOKEN} /dev/zero | tr '\\0' x"], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, check=False, timeout=20, cwd=cluster.directory,
+                              env={**os.environ, **cluster.environment()})
+        lines = done.stderr.splitlines()
+        if done.returncode:
+            ends.append((kib, done.returncode, done.stderr))
+            if len(lines) != 1 or not re.search("memory|shared object", lines[0]):
+                TAP.ok(False, f"scrun with {kib} KiB: one line about memory", told(done)[-1000:])
+                return
+        whole = 0 if done.returncode or lines or len(done.stdout) != 2 * SPOKEN else whole + 1
+        kib += 64
+    jobs = [line for _, _, line in ends if "scrun: job " in line]
+    TAP.ok(whole == 3 and jobs and all("ulimit -v" in line for line in jobs),
+           f"scrun with too little memory: {len(ends)} times one line about it, {len(jobs)} of them in a job", ends)
 
 
 def greedy_links(cluster):
@@ -385,6 +406,7 @@ def main():
             temporary_files(cluster, disk)
         few_of_scstepd(cluster)
         few_of_scrun(cluster)
+        memory_of_scrun(cluster)
         address_space(cluster)
         killed_for_memory(cluster)
         TAP.equal(cluster.settled(), [], "nothing is left")
