@@ -16,12 +16,14 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "pm-ethernet/daemon/headroom.h"
 #include "pm-ethernet/daemon/memory.h"
 #include "pm-ethernet/daemon/ports.h"
 #include "pmcore/util/clock.h"
 
 #define LOOK_MIN_NS 20000000ull   /* between two looks, after something has ended */
 #define LOOK_MAX_NS 1000000000ull /* and when nothing goes */
+#define OWN_RESERVE (8ull << 20)  /* of our group, for all that is not charged */
 
 static FILE *open_held(const struct ethd *d)
 {
@@ -271,6 +273,40 @@ int ethd_charges_allow(struct ethd *d, uid_t uid, uint64_t more, char *why, size
 		 "end other programs, or ask for less with channel.send_buffers",
 		 uid, has >> 20, ended >> 20, limit >> 20);
 	return -EDQUOT;
+}
+
+static uint64_t own_bytes(const struct ethd *d, uid_t uid)
+{
+	uint64_t bytes = 0;
+
+	for (const struct ethd_charge *c = d->charges; c; c = c->next)
+		bytes += c->uid == uid ? c->own_bytes : 0;
+	return bytes;
+}
+
+/* The reserve is there for what was not foreseen, so half of it may be used here. */
+bool ethd_charges_fit_own(uint64_t more)
+{
+	return ethd_headroom() >= more + OWN_RESERVE / 2;
+}
+
+int ethd_charges_allow_own(struct ethd *d, uid_t uid, uint64_t more, char *why, size_t why_size)
+{
+	uint64_t left = ethd_headroom(), has = own_bytes(d, uid);
+
+	/* there may be less to be kept free when it is known what has ended */
+	if (left != UINT64_MAX && left < more + has + OWN_RESERVE) {
+		ethd_charges_look(d);
+		has = own_bytes(d, uid);
+	}
+	if (left >= more + (uid ? has : 0) + OWN_RESERVE)
+		return 0;
+	snprintf(why, why_size,
+		 "pm-ethernetd may take %" PRIu64 " MiB of memory more, and what it keeps for "
+		 "contexts of user %u has %" PRIu64 " MiB; end other programs, or raise its limit "
+		 "(MemoryMax=)",
+		 left >> 20, uid, has >> 20);
+	return -ENOMEM;
 }
 
 void ethd_charges_forget(struct ethd *d)

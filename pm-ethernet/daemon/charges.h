@@ -7,6 +7,7 @@
 #ifndef PM_ETHERNET_DAEMON_CHARGES_H
 #define PM_ETHERNET_DAEMON_CHARGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "pm-ethernet/daemon/ethd.h"
@@ -18,6 +19,13 @@
 int ethd_charges_open(struct ethd *d);
 /* 0; -EDQUOT with a sentence: @more is too much beside what the user is charged for already. */
 int ethd_charges_allow(struct ethd *d, uid_t uid, uint64_t more, char *why, size_t why_size);
+/*
+ * 0; -ENOMEM with a sentence: our own group has no room for @more. Each user but root leaves as
+ * much of it as he has.
+ */
+int ethd_charges_allow_own(struct ethd *d, uid_t uid, uint64_t more, char *why, size_t why_size);
+/* Whether there is room now for @more of what was allowed. */
+bool ethd_charges_fit_own(uint64_t more);
 /* Charges a user, from before anything is made. NULL: no memory. */
 struct ethd_charge *ethd_charge_begin(struct ethd *d, uid_t uid, uint64_t bytes);
 /*

@@ -269,6 +269,7 @@ static int make_port(struct ethd *d, struct ethd_context *c, const struct plan *
 	c->charge = ethd_charge_begin(d, p->who->uid, ethd_layout_bytes(l, 1));
 	if (!c->charge)
 		return -ENOMEM;
+	c->charge->own_bytes = c->charge->bytes - l->memory_bytes;
 	c->charge->memory = ethd_memory_make("pm-ethernet-packets", l->memory_bytes);
 	if (c->charge->memory < 0)
 		return c->charge->memory;

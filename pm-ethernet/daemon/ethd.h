@@ -107,6 +107,7 @@ struct ethd_charge {
 	uid_t uid;
 	/* all of it: packet memory, rings, inboxes, what the kernel keeps beside them */
 	uint64_t bytes;
+	uint64_t own_bytes; /* of them those that our control group has: headroom.h */
 	int memory, share;  /* memory.h, -1 = none */
 	int port;           /* rests until no socket is left, place in ethd.ports, -1 = none */
 	uint32_t n_closing; /* batches of closer.c that hold some of its files */

@@ -57,13 +57,18 @@ static uint32_t inbox_for(const struct ethd *d)
 	return n < INBOX_MIN ? INBOX_MIN : n > INBOX_MAX ? INBOX_MAX : n;
 }
 
+/* The kernel's own of packet memory, made when that is registered. */
+static uint64_t kernel_bytes(const struct eth_granted *l)
+{
+	return l->memory_bytes / l->chunk_bytes * KERNEL_CHUNK_BYTES;
+}
+
 uint64_t ethd_layout_bytes(const struct eth_granted *l, uint32_t n_sockets)
 {
-	uint64_t chunks = l->memory_bytes / l->chunk_bytes;
 	uint64_t rings = (uint64_t)(l->rx_entries + 2 * l->tx_entries) * DESCRIPTOR_BYTES;
 	uint64_t owner = rings +
 			 (uint64_t)(l->fill_entries + l->completion_entries) * ADDRESS_BYTES +
-			 chunks * KERNEL_CHUNK_BYTES;
+			 kernel_bytes(l);
 	size_t share =
 		eth_share_bytes(n_sockets, l->n_slots,
 				power_of_two((uint64_t)l->tx_packets * l->chunks_per_packet));
@@ -74,14 +79,20 @@ uint64_t ethd_layout_bytes(const struct eth_granted *l, uint32_t n_sockets)
 
 int ethd_layout_check(const struct eth_granted *l, int memory, char *why, size_t why_size)
 {
-	if (ethd_memory_is_filled(memory, l->memory_bytes))
-		return 0;
-	snprintf(why, why_size,
-		 "the process has not filled its packet memory of %llu MiB; allow its group more "
-		 "memory, or ask "
-		 "for less with channel.send_buffers",
-		 (unsigned long long)l->memory_bytes >> 20);
-	return -ENOMEM;
+	if (!ethd_memory_is_filled(memory, l->memory_bytes)) {
+		snprintf(why, why_size,
+			 "the process has not filled its packet memory of %llu MiB; allow its "
+			 "group more memory, or ask for less with channel.send_buffers",
+			 (unsigned long long)l->memory_bytes >> 20);
+		return -ENOMEM;
+	}
+	if (!ethd_charges_fit_own(kernel_bytes(l))) {
+		snprintf(why, why_size,
+			 "pm-ethernetd has no memory left for it; end other programs, or raise its "
+			 "limit (MemoryMax=)");
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 int ethd_layout(struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t n_slots,
@@ -89,7 +100,8 @@ int ethd_layout(struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t
 {
 	uint64_t per_packet = d->chunks_per_packet, all = ETHD_JOB_BYTES / d->chunk_bytes;
 	uint64_t tx = (uint64_t)n_slots * r->tx_packets * per_packet;
-	uint64_t rx = RX_CHUNKS_MIN + (uint64_t)n_slots * r->rx_packets * per_packet;
+	uint64_t rx = RX_CHUNKS_MIN + (uint64_t)n_slots * r->rx_packets * per_packet, bytes;
+	int err;
 
 	if (tx + RX_CHUNKS_MIN * n_sockets > all) {
 		snprintf(why, why_size,
@@ -116,7 +128,11 @@ int ethd_layout(struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t
 	ret->memory_bytes = (tx + rx * n_sockets) * d->chunk_bytes;
 	ret->is_frags = d->is_frags;
 	ret->is_native = d->mode == ETHD_MODE_NATIVE;
-	return ethd_charges_allow(d, uid, ethd_layout_bytes(ret, n_sockets), why, why_size);
+	bytes = ethd_layout_bytes(ret, n_sockets);
+	err = ethd_charges_allow(d, uid, bytes, why, why_size);
+	if (err)
+		return err;
+	return ethd_charges_allow_own(d, uid, bytes - ret->memory_bytes, why, why_size);
 }
 
 struct ethd_job *ethd_job_find(const struct ethd *d, uint64_t key, uid_t uid)
@@ -176,6 +192,7 @@ static int make_memory(struct ethd *d, struct ethd_job *job)
 	job->charge = ethd_charge_begin(d, job->uid, ethd_layout_bytes(&job->layout, job->n_rails));
 	if (!job->charge)
 		return -ENOMEM;
+	job->charge->own_bytes = job->charge->bytes - bytes;
 	job->charge->memory = ethd_memory_make("pm-ethernet-packets", bytes);
 	return job->charge->memory < 0 ? job->charge->memory : make_share(job);
 }

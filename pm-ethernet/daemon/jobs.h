@@ -18,7 +18,10 @@ int ethd_layout(struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t
 		uint32_t n_sockets, struct eth_granted *ret, char *why, size_t why_size);
 /* Bytes that a user is charged for such a layout: packet memory, and all that comes with it. */
 uint64_t ethd_layout_bytes(const struct eth_granted *layout, uint32_t n_sockets);
-/* 0, or -ENOMEM with a sentence: the process has not filled the memory of its grant. */
+/*
+ * 0, or -ENOMEM with a sentence: the process has not filled the memory of its grant, or we have no
+ * memory for what belongs to it.
+ */
 int ethd_layout_check(const struct eth_granted *layout, int memory, char *why, size_t why_size);
 struct ethd_job *ethd_job_find(const struct ethd *d, uint64_t key, uid_t uid);
 /* A job that nothing is bound for yet. */

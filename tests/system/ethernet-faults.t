@@ -5,6 +5,7 @@ frames, NICs deleted, no daemon at all; and IP beside it. Labs with the real dae
 programs in them. Needs root. TAP.
 """
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ WITHIN_S = 1.0              # what a dead process held is taken back
 STALL_MS = 50               # longest pause when one of two rails fails
 PACE_US = 250
 STREAM = 8000               # messages, so 2 s
+SMALL_MIB = 48              # of a daemon's control group
 TRIES = 3                   # a pause can be the machine's own
 tap = Tap()
 
@@ -229,6 +231,39 @@ def test_suspended(lab):
         sleeper.close()
         ethlab.wait_until(lambda: not lab.contexts("h1"))
         tap.equal(bounces(lab, probe, bool), 1, f"{attach}: one to a context that ended comes back")
+
+
+def test_small_memory(lab):
+    """A daemon whose group may have little memory, and a user who attaches as often as he can. He is refused, the
+    daemon lives, and others get some of what is left."""
+    if not ethlab.MemoryGroup.are_there():
+        tap.skip("a daemon with little memory", "no memory cgroups")
+        return
+    lab.kill_daemon("h2", signal.SIGTERM)
+    process, daemon = lab.start_daemon("h2", "eth1,eth2", "--mode", "tc"), lab.daemon("h2")
+    group = ethlab.MemoryGroup(f"{lab.name}-small")
+    group.add(daemon)
+    group.limit(SMALL_MIB << 20)
+    greedy, other = lab.guest("h2", "nobody"), lab.guest("h2", "daemon")
+    for packets in (64, 4096):
+        told = greedy.do("crowd", count=100, key=51, wish=2, packets=packets)
+        errors = {int(e): n for e, n in told["errors"].items()}
+        tap.ok(set(errors) == {0, errno.ENOMEM} and errors[0] >= 3 and
+               "MemoryMax=" in told["whys"][str(errno.ENOMEM)],
+               f"{packets} packets: a user gets no more than the daemon's memory allows, and is told", told)
+        print(f"# {packets} packets: {errors[0]} contexts, {group.bytes() >> 20} MiB of {SMALL_MIB}", flush=True)
+        answer = other.do("ask", op=1, key=52, wish=2)
+        tap.equal(answer["error"], 0, f"{packets} packets: another user gets a context beside him")
+        greedy.do("leave")
+        ethlab.wait_until(lambda: not lab.contexts("h2") and group.bytes() < SMALL_MIB << 18, 5)
+    tap.ok(process.poll() is None and lab.daemon("h2") == daemon, "the daemon lives")
+    for guest in (greedy, other):
+        guest.close()
+    lab.kill_daemon("h2", signal.SIGTERM)
+    process.wait()
+    process.stdout.close()
+    group.remove()
+    lab.start_daemon("h2", "eth1,eth2", "--mode", "tc")
 
 
 # ---- rails ----
@@ -460,7 +495,7 @@ def run_parts(parts, *up):
 
 def main():
     run_parts((test_killed_node, test_killed_daemon, test_killed_rank, test_killed_in_lock, test_suspended,
-               test_lost_frames, test_ip, test_rails, test_mtu, test_lane, test_deleted_nic_of_job),
+               test_small_memory, test_lost_frames, test_ip, test_rails, test_mtu, test_lane, test_deleted_nic_of_job),
               3, 2, "--ethernet", "--mode", "tc")
     run_parts((test_deleted_nic_and_daemon, test_deleted_nics), 2, 2, "--ethernet")
     run_parts((test_no_daemon,), 2, 1)

@@ -53,6 +53,7 @@ class MemoryGroup:
         old = os.path.isdir("/sys/fs/cgroup/memory")
         self.path = f"/sys/fs/cgroup/{'memory/' if old else ''}{name}"
         self.used = f"{self.path}/memory.{'usage_in_bytes' if old else 'current'}"
+        self.most = f"{self.path}/memory.{'limit_in_bytes' if old else 'max'}"
         os.mkdir(self.path)
         self.before = 0
 
@@ -65,6 +66,10 @@ class MemoryGroup:
     def add(self, pid):
         with open(f"{self.path}/cgroup.procs", "w", encoding="ascii") as f:
             f.write(str(pid))
+
+    def limit(self, count):
+        with open(self.most, "w", encoding="ascii") as f:
+            f.write(str(count))
 
     def bytes(self):
         """More than at the last start()."""
