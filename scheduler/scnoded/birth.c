@@ -5,13 +5,14 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "scheduler/proto/signals.h"
 
 #define GROUPS_USUAL 64 /* more than most users have */
 #define FILES_MAX 1048576
@@ -113,11 +114,7 @@ void birth_fini(struct birth *birth)
 
 void birth_begin(void)
 {
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
+	signals_reset();
 	setsid();
 }
 

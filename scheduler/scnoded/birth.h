@@ -35,7 +35,7 @@ char *birth_prepare(struct birth *ret, const struct scnoded *d, const char *name
 		    uid_t uid, gid_t gid, const char *what);
 void birth_fini(struct birth *birth);
 
-/* In the child, first of all: a session of its own, no signal blocked. */
+/* In the child, first of all: a session of its own, nothing set up for signals. */
 void birth_begin(void);
 /* And last of all. No descriptor but 0 to 2 and @fd goes with it. */
 _Noreturn void birth_exec(const struct birth *birth, char *const *argv, int fd);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/files.h"
+#include "scheduler/proto/signals.h"
 #include "scheduler/scnoded/birth.h"
 #include "scheduler/scnoded/cores.h"
 
@@ -59,13 +60,13 @@ static char *give_birth(struct step *step, const struct birth *b, const int cord
 	int err;
 
 	mask.bits = cores_mask(step->daemon->cores, &mask.bytes);
-	pid = fork();
+	pid = signals_fork();
 	if (!pid)
 		be_born(b, &mask, cord[1], go);
 	if (pid < 0)
-		return daemon_text("host %s: no process for scstepd: %m; end some there, or raise "
+		return daemon_text("host %s: no process for scstepd: %s; end some there, or raise "
 				   "kernel.pid_max",
-				   step->daemon->name);
+				   step->daemon->name, strerror(-pid));
 	step->pid = pid;
 	err = cgroup_put_step(step->group, pid);
 	if (err)

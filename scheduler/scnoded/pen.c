@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/signals.h"
 #include "scheduler/scnoded/hierarchy.h"
 #include "scheduler/scnoded/limit.h"
 
@@ -254,8 +255,12 @@ static pid_t fork_into(const char *group)
 
 pid_t pen_fork(const struct pen *pen)
 {
-	pid_t pid = pen->pens->form != CGROUP_V1 ? fork_into(pen->path) : -1;
+	sigset_t before;
+	pid_t pid = -1;
 
+	signals_hold(&before);
+	if (pen->pens->form != CGROUP_V1)
+		pid = fork_into(pen->path);
 	if (pid < 0) {
 		pid = fork();
 		if (!pid)
@@ -263,6 +268,10 @@ pid_t pen_fork(const struct pen *pen)
 	}
 	if (!pid && pen->counted[0])
 		enter(pen->counted);
+	if (!pid)
+		return 0;
+	pid = pid < 0 ? -errno : pid;
+	signals_release(&before);
 	return pid;
 }
 

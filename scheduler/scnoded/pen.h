@@ -35,9 +35,9 @@ void pens_end(struct pens *pens);
 /* NULL with errno: there can be none; ENOTSUP: no cgroups here, which main() has said. */
 struct pen *pen_make(struct pens *pens, uid_t uid);
 /*
- * fork() of the scremote, which finds itself in the pen. A child that the kernel does not let in
- * goes on outside, as on a host without groups. The child may call what birth.h says, and nothing
- * of libc that minds threads: libc may not know that the child has none.
+ * signals_fork() of the scremote, which finds itself in the pen. A child that the kernel does not
+ * let in goes on outside, as on a host without groups. The child may call what birth.h says, and
+ * nothing of libc that minds threads: libc may not know that the child has none.
  */
 pid_t pen_fork(const struct pen *pen);
 /*

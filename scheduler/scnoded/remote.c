@@ -15,6 +15,7 @@
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/proto/signals.h"
 #include "scheduler/scnoded/birth.h"
 #include "scheduler/scnoded/limit.h"
 #include "scheduler/scnoded/murmur.h"
@@ -194,11 +195,11 @@ static char *start_child(struct child *child, struct birth *b, const struct give
 
 	if (text)
 		return text;
-	pid = child->pen ? pen_fork(child->pen) : fork();
+	pid = child->pen ? pen_fork(child->pen) : signals_fork();
 	if (!pid)
 		be_born(b, d->name, given, is_nice);
 	if (pid < 0)
-		return daemon_text("host %s: no process for scremote: %m", d->name);
+		return daemon_text("host %s: no process for scremote: %s", d->name, strerror(-pid));
 	ev_child_init(&child->end, ended, pid, 0);
 	child->end.data = child;
 	ev_child_start(d->loop, &child->end);

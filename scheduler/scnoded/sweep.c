@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "scheduler/proto/signals.h"
 #include "scheduler/scnoded/record.h"
 
 #define DIRECTORY "/dev/shm"
@@ -253,15 +253,14 @@ void sweep_shared_memory(uid_t uid)
 
 pid_t sweep_begin(const char *run, uint64_t id, uid_t uid)
 {
-	pid_t pid = fork();
+	pid_t pid = signals_fork();
 
 	if (pid > 0)
 		return pid;
 	if (!pid) {
 		/* Else the lock of the run directory would be ours as well. */
 		close_range(STDERR_FILENO + 1, ~0u, 0);
-		signal(SIGTERM, SIG_DFL);
-		signal(SIGINT, SIG_DFL);
+		signals_reset();
 	}
 	sweep_shared_memory(uid);
 	record_remove(run, id);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scremote/process.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
+
+#include "scheduler/proto/signals.h"
 
 /* Above all no cord of another one: it would never end. */
 static void close_others(const int *keep)
@@ -23,13 +24,8 @@ static void close_others(const int *keep)
 
 pid_t process_fork(const struct process_plan *plan)
 {
-	sigset_t all, before;
-	pid_t pid;
+	pid_t pid = signals_fork();
 
-	/* No handler of the agent's runs in it. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = fork();
 	if (!pid) {
 		setsid();
 		signal(SIGCHLD, SIG_DFL);
@@ -37,7 +33,5 @@ pid_t process_fork(const struct process_plan *plan)
 		plan->work(plan->plan);
 		_exit(0);
 	}
-	pid = pid < 0 ? -errno : pid;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }

@@ -97,17 +97,11 @@ static _Noreturn void run(const struct child_plan *plan)
 
 pid_t child_fork(struct child_plan *plan)
 {
-	sigset_t all, before;
 	pid_t pid;
 
-	/* No handler of the parent runs in the child. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	plan->parent = getpid();
-	pid = fork();
+	pid = signals_fork();
 	if (pid == 0)
 		run(plan);
-	pid = pid < 0 ? -errno : pid;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }
