@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scheduler - what the [scheduler] section means together, and as cluster.json has it."""
 
+from . import schema
 from .problems import quote
 
 PORT, NODE_PORT = 7710, 7711
@@ -36,6 +37,4 @@ def resolve_scheduler(table, inventory, problems):
     _check_ports(table, problems)
     _check_server(table, inventory, problems)
     _check_operators(table, problems)
-    return {{"quantum": "quantum_ms"}.get(key, key): table[key]
-            for key in ("server", "port", "node_port", "quantum", "rows", "memory", "operators", "state")
-            if key in table}
+    return {{"quantum": "quantum_ms"}.get(key, key): table[key] for key in schema.SCHEDULER.keys if key in table}
