@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scorelink.frames: what is encoded is decoded, in whatever pieces it comes, and all else is Broken."""
 
+import contextlib
 import json
 import pathlib
 import struct
@@ -64,6 +65,15 @@ def test_messages__a_head_that_is_none(head):
 def test_messages__lengths(length, head_length):
     with pytest.raises(frames.Broken):
         decoded(struct.pack(">II", length, head_length))
+
+
+@given(some.lists(some.binary(max_size=64)), some.binary(max_size=64))
+def test_messages__any_bytes(pieces, head):
+    """They are messages, or Broken."""
+    with contextlib.suppress(frames.Broken):
+        decoded(*pieces)
+    with contextlib.suppress(frames.Broken):
+        decoded(struct.pack(">II", 4 + len(head), len(head)) + head)
 
 
 @pytest.mark.parametrize("first", [b"GET / HTTP/1.1\r\n", b"OSCORE2", frames.preamble(8)])

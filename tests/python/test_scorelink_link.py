@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scorelink.link: whom it talks to, and what it says of others; what a command loads of Python for its connections."""
 
+import contextlib
 import os
 import pathlib
 import socket
@@ -9,6 +10,8 @@ import sys
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 PATHS = [str(TREE / part) for part in ("scout", "configs", "scheduler/ctl")]
@@ -16,11 +19,18 @@ sys.path[:0] = PATHS
 
 from scorelink import frames, handshake, link  # noqa: E402
 from scorelink.munge import Refused  # noqa: E402
+from scorelink.seal import CIPHER  # noqa: E402
 
 ME = os.geteuid()
 LIMIT_S = 20
 HEAVY = {"argparse", "asyncio", "contextlib", "dataclasses", "encodings.idna", "inspect", "pathlib", "shutil",
          "subprocess", "typing"}
+
+
+VALUES = some.sampled_from(["", "n", "\ud800", "00" * 32, CIPHER, None, -1, ME, 1 << 70, True, [], {}])
+HEADS = some.fixed_dictionaries(
+    {"op": some.sampled_from(["hello", "welcome", "refused"]), "uid": some.just(ME) | VALUES},
+    optional={name: VALUES for name in ("nonce", "key", "cipher", "credential", "text", "role")})
 
 
 class Munge:
@@ -150,6 +160,29 @@ def test_link__nobody_there():
 def test_link__a_name_that_is_no_ascii():
     with pytest.raises(link.Unreachable, match="scored at \u00f6"):
         link.Link("\u00f6" * 64)
+
+
+class Blunt:
+    """Takes texts as libmunge does, and believes all."""
+
+    @staticmethod
+    def make(payload, _reader):
+        return payload.encode().decode()
+
+    @staticmethod
+    def read(credential):
+        return credential.encode().decode(), ME
+
+
+@given(some.lists(HEADS, max_size=3))
+def test_hear__any_heads(heads):
+    """They are the other side's handshake, or Refused, or Broken."""
+    for make in (lambda: handshake.Connector(Blunt, "scout", "h:1", frames.encode),
+                 lambda: handshake.Listener(Blunt, "h:1", frames.encode, serves=None)):
+        ours = make()
+        with contextlib.suppress(Refused, frames.Broken):
+            for head in heads:
+                ours.hear(head)
 
 
 def loaded(work):
