@@ -2,6 +2,7 @@
 """result - how a command ended on a host: its code, and in words what was not right. Pure."""
 
 import os
+import signal
 
 from scorelink import frames
 
@@ -11,7 +12,6 @@ _DETAILS_MAX = 300
 
 def signal_name(number):
     """9 (SIGKILL)."""
-    import signal
     try:
         return f"{number} ({signal.Signals(number).name})"
     except ValueError:

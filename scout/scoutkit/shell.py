@@ -2,6 +2,7 @@
 """shell - "scout CMD": one command on all hosts, as a command of its own: input, outputs, ^C, summary, exit code."""
 
 import os
+import signal
 
 from . import fanout, hosts, options as command_line, progress, result, show
 from .loop import INTERRUPTS
@@ -35,11 +36,6 @@ def _wants_input(options):
         return False  # it is closed
 
 
-def _name(number):
-    import signal as named
-    return named.Signals(number).name
-
-
 class _Ending:
     """Passes signals to the command on all hosts."""
 
@@ -51,7 +47,7 @@ class _Ending:
     def _come(self, number):
         self._line.clear()
         if not self._work.interrupts:
-            say(f"{_name(number)} sent to {hosts.fold(self._work.waiting() or ['nobody'])}; what does "
+            say(f"{signal.Signals(number).name} sent to {hosts.fold(self._work.waiting() or ['nobody'])}; what does "
                 f"not end in {fanout.KILL_AFTER_S} s is killed, at once if you interrupt again")
         self._work.interrupt(number)
 

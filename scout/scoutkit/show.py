@@ -62,7 +62,8 @@ class Merged(_Shown):
         for one in results:
             groups.setdefault((one.stdout.key(), one.stderr.key(), one.status), []).append(one)
         for alike in groups.values():
-            self.group(hosts.fold([one.host for one in alike]), alike[0])
+            if alike[0].stdout.size or alike[0].stderr.size:    # names that are not printed need not be sorted
+                self.group(hosts.fold([one.host for one in alike]), alike[0])
 
 
 class Sorted(_Shown):
