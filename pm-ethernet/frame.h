@@ -69,29 +69,34 @@ struct eth_frame {
 _Static_assert(sizeof(struct eth_frame) == ETH_HEAD, "frame head size");
 
 /*
- * Why the kernel programs dropped a frame. Numbers are shared by BPF, the daemon and
- * pm-ethernetctl.
+ * Why the kernel programs dropped a frame, and the name of the reason in reports. The numbers are
+ * shared by BPF and the daemon; pm-ethernetctl(8) explains the names.
  */
+#define ETH_DROP_LIST(X)                                                                           \
+	X(SHORT, "short")       /* shorter than head and packet header */                          \
+	X(VERSION, "version")   /* other version of the head */                                    \
+	X(KIND, "kind")         /* unknown kind, or control from a port */                         \
+	X(HOST, "host")         /* for another host */                                             \
+	X(CONTEXT, "context")   /* no such context here */                                         \
+	X(KEY, "key")           /* other job key */                                                \
+	X(RAIL, "rail")         /* no such rail, or no NIC there now */                            \
+	X(SOURCE, "source")     /* a port sent with a host or context that is not its own */       \
+	X(TYPE, "type")         /* a port sent another EtherType */                                \
+	X(NO_GRANT, "no-grant") /* from a port that nobody owns */                                 \
+	X(DETACHED, "detached") /* the context has no socket or port now, or not on this queue */  \
+	X(LENGTH, "length")     /* the packet says it is longer than the frame */                  \
+	X(GROUP, "group")       /* a port sent to a group address */                               \
+	X(POINT, "point")       /* for a host that is not in the grid */                           \
+	X(WAY, "way")           /* no way is open to that host */                                  \
+	X(TTL, "ttl")           /* passed as many relays as it may */                              \
+	X(FULL, "full")         /* the context's inbox has no room */
+
 enum eth_drop {
 	ETH_DROP_NONE = 0,
-	ETH_DROP_SHORT,    /* shorter than head and packet header */
-	ETH_DROP_VERSION,  /* other version of the head */
-	ETH_DROP_KIND,     /* unknown kind, or control from a port */
-	ETH_DROP_HOST,     /* for another host */
-	ETH_DROP_CONTEXT,  /* no such context here */
-	ETH_DROP_KEY,      /* other job key */
-	ETH_DROP_RAIL,     /* no such rail, or no NIC there now */
-	ETH_DROP_SOURCE,   /* a port sent with a host or context that is not its own */
-	ETH_DROP_TYPE,     /* a port sent another EtherType */
-	ETH_DROP_NO_GRANT, /* from a port that nobody owns */
-	ETH_DROP_DETACHED, /* the context has no socket or port now, or not on this queue */
-	ETH_DROP_LENGTH,   /* the packet says it is longer than the frame */
-	ETH_DROP_GROUP,    /* a port sent to a group address */
-	ETH_DROP_POINT,    /* for a host that is not in the grid */
-	ETH_DROP_WAY,      /* no way is open to that host */
-	ETH_DROP_TTL,      /* passed as many relays as it may */
-	ETH_DROP_FULL,     /* the context's inbox has no room */
-	ETH_DROPS
+#define ETH_DROP_NUMBER(name, text) ETH_DROP_##name,
+	ETH_DROP_LIST(ETH_DROP_NUMBER)
+#undef ETH_DROP_NUMBER
+		ETH_DROPS
 };
 
 #endif

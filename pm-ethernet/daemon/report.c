@@ -21,17 +21,10 @@
 
 #define MAC_TEXT 18
 
-static const char *const drop_names[ETH_DROPS] = {
-	[ETH_DROP_NONE] = "none",         [ETH_DROP_SHORT] = "short",
-	[ETH_DROP_VERSION] = "version",   [ETH_DROP_KIND] = "kind",
-	[ETH_DROP_HOST] = "host",         [ETH_DROP_CONTEXT] = "context",
-	[ETH_DROP_KEY] = "key",           [ETH_DROP_RAIL] = "rail",
-	[ETH_DROP_SOURCE] = "source",     [ETH_DROP_TYPE] = "type",
-	[ETH_DROP_NO_GRANT] = "no-grant", [ETH_DROP_DETACHED] = "detached",
-	[ETH_DROP_LENGTH] = "length",     [ETH_DROP_GROUP] = "group",
-	[ETH_DROP_POINT] = "point",       [ETH_DROP_WAY] = "way",
-	[ETH_DROP_TTL] = "ttl",           [ETH_DROP_FULL] = "full",
-};
+#define DROP_NAME(name, text) [ETH_DROP_##name] = text,
+static const char *const drop_names[ETH_DROPS] = {[ETH_DROP_NONE] = "none",
+						  ETH_DROP_LIST(DROP_NAME)};
+#undef DROP_NAME
 
 static json_t *mac_of(const uint8_t mac[ETH_MAC])
 {

@@ -32,24 +32,9 @@ struct stats {
 	char name[64]; /* in DIRECTORY */
 };
 
-static const char *const drop_names[DROP_REASONS] = {
-	[DROP_NONE] = "none",
-	[DROP_TRUNCATED] = "truncated",
-	[DROP_VERSION] = "version",
-	[DROP_TYPE] = "type",
-	[DROP_KEY] = "key",
-	[DROP_CRC] = "crc",
-	[DROP_DESTINATION] = "destination",
-	[DROP_UNKNOWN_PEER] = "unknown-peer",
-	[DROP_DUPLICATE] = "duplicate",
-	[DROP_WINDOW] = "window",
-	[DROP_NO_BUFFER] = "no-buffer",
-	[DROP_MALFORMED] = "malformed",
-	[DROP_RAIL] = "rail",
-	[DROP_DEAD_PEER] = "dead-peer",
-	[DROP_STALE] = "stale",
-	[DROP_FAULT] = "fault",
-};
+#define DROP_NAME(name, text) [DROP_##name] = text,
+static const char *const drop_names[DROP_REASONS] = {[DROP_NONE] = "none", DROP_LIST(DROP_NAME)};
+#undef DROP_NAME
 
 const char *stats_drop_name(enum drop_reason reason)
 {

@@ -14,25 +14,33 @@
 #define STATS_LINKS 8
 #define STATS_CONTEXTS 256 /* of a process that have a file */
 
-/* Why a packet was dropped. Numbers are wire-stable: shared with BPF programs and pmstat. */
+/*
+ * Why a packet was dropped, and the name of the reason in pmstat. Numbers are wire-stable: shared
+ * with BPF programs and pmstat.
+ */
+#define DROP_LIST(X)                                                                               \
+	X(TRUNCATED, "truncated")       /* shorter than its header or than it says */              \
+	X(VERSION, "version")           /* other wire version */                                   \
+	X(TYPE, "type")                 /* unknown packet type */                                  \
+	X(KEY, "key")                   /* other job key */                                        \
+	X(CRC, "crc")                   /* CRC32C does not match */                                \
+	X(DESTINATION, "destination")   /* for another node */                                     \
+	X(UNKNOWN_PEER, "unknown-peer") /* from a node that can't be resolved */                   \
+	X(DUPLICATE, "duplicate")       /* sequence number already received */                     \
+	X(WINDOW, "window")             /* sequence number outside the window */                   \
+	X(NO_BUFFER, "no-buffer")       /* no receive buffer */                                    \
+	X(MALFORMED, "malformed")       /* contents do not decode */                               \
+	X(RAIL, "rail")                 /* rail number out of range */                             \
+	X(DEAD_PEER, "dead-peer")       /* from a peer declared dead */                            \
+	X(STALE, "stale")               /* answers an operation that is no more */                 \
+	X(FAULT, "fault")               /* dropped on purpose by the fault interposer */
+
 enum drop_reason {
 	DROP_NONE = 0,
-	DROP_TRUNCATED,    /* shorter than its header or than it says */
-	DROP_VERSION,      /* other wire version */
-	DROP_TYPE,         /* unknown packet type */
-	DROP_KEY,          /* other job key */
-	DROP_CRC,          /* CRC32C does not match */
-	DROP_DESTINATION,  /* for another node */
-	DROP_UNKNOWN_PEER, /* from a node that can't be resolved */
-	DROP_DUPLICATE,    /* sequence number already received */
-	DROP_WINDOW,       /* sequence number outside the window */
-	DROP_NO_BUFFER,    /* no receive buffer */
-	DROP_MALFORMED,    /* contents do not decode */
-	DROP_RAIL,         /* rail number out of range */
-	DROP_DEAD_PEER,    /* from a peer declared dead */
-	DROP_STALE,        /* answers an operation that is no more */
-	DROP_FAULT,        /* dropped on purpose by the fault interposer */
-	DROP_REASONS
+#define DROP_NUMBER(name, text) DROP_##name,
+	DROP_LIST(DROP_NUMBER)
+#undef DROP_NUMBER
+		DROP_REASONS
 };
 
 /* Counters of one rail of a packet device. */

@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import socket
 import struct
 import subprocess
@@ -470,3 +471,10 @@ def test_route__without_a_hypercrossbar_unreachable(canned, tmp_path):
     canned[RAILS]["rails"][1]["state"] = "down"
     run = ctl(tmp_path, "route", "node2")
     assert run.returncode == 1 and "eth2 to node2: our rail is down" in run.stdout
+
+
+def test_manual_page_explains_each_drop_reason():
+    listed = re.findall(r'^\s*X\(\w+, "([a-z-]+)"\)', (TREE / "pm-ethernet/frame.h").read_text("utf-8"), re.M)
+    page = (TREE / "pm-ethernet/man/pm-ethernetctl.8").read_text("utf-8").partition(".Sh DROP REASONS\n")[2]
+    assert len(listed) > 10
+    assert re.findall(r"^\.It Sy (\S+)$", page.partition("\n.Sh ")[0], re.M) == listed
