@@ -19,6 +19,7 @@ KEY = 0x0c0ffee
 PACE_US = 500
 STREAM = 4000               # messages, so 2 s
 ROUNDS = 8                  # of a frame, which passes that many relays at most
+PATIENCE_MS = 2000          # of silence, for a job that a relay cuts off
 PAUSE_MS = 1000             # longest that a failure may stop traffic on a machine with other work
 TALK = ("--test", "latency,bandwidth", "--size", "8,16K", "--seconds", "0.05", "--json")
 tap = Tap()
@@ -421,10 +422,11 @@ class Liar:
         self.process.stdout.close()
 
     def tell(self, what):
-        """Frames that it has made."""
+        """Frames that it has made, or why it can't do that."""
         self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+        said = self.process.stdout.readline().strip()
+        return int(said) if said.isdigit() else said
 
 
 def test_hostile_relay(lab):
@@ -444,6 +446,38 @@ def test_hostile_relay(lab):
         tap.ok(drops(lab, ends[1]) > before, "hostile relay: altered heads are refused, and counted", before)
 
 
+def test_deaf_relay(lab, what):
+    """A relay that passes no packet on as it came, and answers its neighbours as one that is well. The job whose way it
+    is hears of it in bounded time, nothing wrong arrives, and other ways are as before."""
+    ends, relay = (lab.at(0, 0, 0), lab.at(1, 1, 1)), lab.at(1, 0, 0)
+    others = lab.at(0, 1, 0), lab.at(0, 0, 1)
+    patience = f"port,channel.crc=1,channel.peer_timeout={PATIENCE_MS}"
+    with nodes(lab, ends, patience) as pair, nodes(lab, others, patience) as beside, Liar(lab, relay) as liar:
+        is_whole, _, said = stream(pair, 0, lambda: None, 500)
+        tap.ok(is_whole, f"{what}: messages pass it while it is honest", said)
+        if isinstance(made := liar.tell(what), str):
+            tap.skip(f"{what}: a relay that passes nothing on", made)
+            return
+        before, begun = drops(lab, ends[1]), time.monotonic()
+        pair[1].tell("pm_take", count=STREAM, first=500, limit_s=4 * PATIENCE_MS / 1000)
+        pair[0].tell("pm_send", node=1, count=STREAM, first=500, gap_us=PACE_US)
+        is_whole, _, said = stream(beside, 0, lambda: None, 1000)
+        sent, took, taken = pair[0].hear(), time.monotonic() - begun, pair[1].hear()
+        tap.ok(sent["error"] == "EPIPE" and "node 1" in sent["why"] and "channel.peer_timeout" in sent["why"] and
+               took < 4 * PATIENCE_MS / 1000, f"{what}: the sender is told of its peer within seconds", (took, sent))
+        tap.ok(taken["wrong"] == taken["late"] == 0 and taken["came"] < STREAM and taken["error"],
+               f"{what}: nothing wrong arrives, and the receiver does not wait for ever", taken)
+        tap.ok(is_whole, f"{what}: a job whose way is another one goes on", said)
+        if what == "forge":
+            made = liar.tell("count") - made
+            tap.ok(made > 100 and drops(lab, ends[1]) > before, f"{what}: {made} altered packets went on", made)
+        tap.equal(lab.closed(ends[0]), 0, f"{what}: its neighbours take it for well")
+        liar.tell("honest")
+    with nodes(lab, ends, patience) as pair:
+        is_whole, _, said = stream(pair, 0, lambda: None, 500)
+        tap.ok(is_whole, f"{what}: when it is honest again a new job passes it", said)
+
+
 def main():
     if reason := ethlab.skip_reason():
         print(f"1..0 # SKIP {reason}")
@@ -458,6 +492,8 @@ def main():
         test_restart(lab)
         test_dead_relay(lab)
         test_hostile_relay(lab)
+        for what in ("swallow", "forge"):
+            test_deaf_relay(lab, what)
     with grid("g", "2x2x2", "generic") as lab:
         test_cube(lab, ["port", "direct"])
         test_farewell(lab)

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A relay that does more than relays do; run as root in a host of a grid whose kernel relays.
+"""A relay that does other things than relays do; run as root in a host of a grid whose kernel relays.
 usage: relayhostile.py NIC...
 
 Lines on standard input, each answered by the number of frames that were made:
-beside  from now on altered, repeated, late and circling copies go with each frame that the kernel sends on
-count   nothing
+beside   from now on altered, repeated, late and circling copies go with each frame that the kernel sends on
+swallow  from now on the kernel sends no packet on, but goes on to answer its neighbours; or why it can't be made to
+forge    as swallow, but of each packet an altered copy goes where such packets have gone
+honest   the kernel relays as it should, and nothing else is done
+count    nothing
 """
+import ctypes
 import os
 import random
 import select
@@ -13,10 +17,13 @@ import socket
 import struct
 import sys
 
-ETH_P_ALL, SOL_PACKET, QDISC_BYPASS, OUTGOING = 3, 263, 20, 4
+import bpfinfo
+
+ETH_P_ALL, SOL_PACKET, QDISC_BYPASS, TO_US, OUTGOING = 3, 263, 20, 0, 4
 TYPE = b"\x88\xb5"
 KIND_AT, TTL_AT, TO_AT, FROM_AT, CONTEXT_AT, FLAGS_AT, LENGTH_AT, KEY_AT = 15, 16, 18, 22, 26, 31, 36, 40
 PACKET = 1
+PROG_LOAD, LINK_CREATE, SCHED_CLS, TCX_EGRESS, DROP, NEXT = 5, 28, 3, 47, 2, -1
 LATE = 32               # frames that pass a late one
 SEED = 4711
 HOSTS = 8               # ids below that are in the grid
@@ -35,10 +42,39 @@ def altered(frame):
     return made[:random.randrange(40, len(made))] if random.random() < 0.1 else made
 
 
+def forged(frame):
+    """Altered where the receiver can tell: it does not need time to live, flags, and the sender's host."""
+    at, size = random.choice(((TO_AT, 4), (CONTEXT_AT, 2), (LENGTH_AT, 2), (KEY_AT, 8), (48, 16), (len(frame) - 8, 8)))
+    wrong = random.randrange(1, 256 ** size)
+    data = int.from_bytes(frame[at:at + size], "little") ^ wrong
+    return with_bytes(frame, at, data.to_bytes(size, "little"))
+
+
+def instruction(code, registers=0, jump=0, value=0):
+    return struct.pack("=BBhi", code, registers, jump, value)
+
+
+def swallower():
+    """A program at the egress of a NIC that drops packets of PM, and nothing else."""
+    code = b"".join((
+        instruction(0xbf, 0x16),                                        # r6 = skb
+        instruction(0x28, value=12),                                    # r0 = its EtherType
+        instruction(0x55, jump=4, value=int.from_bytes(TYPE, "big")),   # another: next
+        instruction(0x30, value=KIND_AT),                               # r0 = the kind
+        instruction(0x55, jump=2, value=PACKET),                        # another: next
+        instruction(0xb7, value=DROP), instruction(0x95),
+        instruction(0xb7, value=NEXT), instruction(0x95)))
+    room, words = ctypes.create_string_buffer(code), ctypes.create_string_buffer(b"GPL")
+    fd, _ = bpfinfo.bpf(PROG_LOAD, struct.pack("=IIQQ", SCHED_CLS, len(code) // 8, ctypes.addressof(room),
+                                               ctypes.addressof(words)))
+    return fd
+
+
 class Relay:
     def __init__(self, nics):
-        self.is_on, self.made = False, 0
+        self.is_on, self.is_forging, self.made = False, False, 0
         self.sockets, self.late = {}, []
+        self.ways, self.links = {}, []      # where packets to a host have gone; programs at work
         for nic in nics:
             one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
             one.bind((nic, ETH_P_ALL))
@@ -55,8 +91,16 @@ class Relay:
     def frame(self, nic, frame, kind):
         if frame[12:14] != TYPE or len(frame) < KEY_AT + 8:
             return
-        if kind == OUTGOING and frame[KIND_AT] == PACKET and self.is_on:
-            self.beside(nic, frame)
+        if frame[KIND_AT] != PACKET:
+            return
+        to = frame[TO_AT:TO_AT + 4]
+        if kind == OUTGOING:
+            self.ways[to] = nic, frame[:12]
+            if self.is_on:
+                self.beside(nic, frame)
+        elif kind == TO_US and self.is_forging and to in self.ways:
+            nic, macs = self.ways[to]
+            self.send(nic, forged(with_bytes(frame, 0, macs)))
 
     def beside(self, nic, frame):
         self.late.append((nic, frame))
@@ -68,8 +112,25 @@ class Relay:
         if len(self.late) > LATE:
             self.send(*self.late.pop(0))
 
+    def swallow(self):
+        """Frames of our own are sent past the queues, and so pass no program."""
+        program = swallower()
+        for nic in self.sockets:
+            link, _ = bpfinfo.bpf(LINK_CREATE, struct.pack("=IIII", program, socket.if_nametoindex(nic), TCX_EGRESS, 0))
+            self.links.append(link)
+        os.close(program)
+
     def obey(self, line):
-        self.is_on = self.is_on or line == "beside"
+        self.is_on, self.is_forging = (line == what or line == "count" and was
+                                       for what, was in (("beside", self.is_on), ("forge", self.is_forging)))
+        while self.links and line != "count":
+            os.close(self.links.pop())
+        try:
+            if line in ("swallow", "forge"):
+                self.swallow()
+        except OSError as error:
+            print(f"no program at the egress of tc: {error}", flush=True)
+            return
         print(self.made, flush=True)
 
     def run(self):
