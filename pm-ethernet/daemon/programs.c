@@ -199,6 +199,23 @@ int ethd_programs_fit(struct ethd *d)
 	return err;
 }
 
+static const char *remedy(int err)
+{
+	switch (err) {
+	case -EPERM:
+		return geteuid() ? "run as root"
+				 : "bpf(2) is refused to root, as in a container: start the "
+				   "container with that right, or the daemon on its host";
+	case -ENOENT:
+		return "install or build them again";
+	case -EEXIST:
+		return "the maps in the run directory are of another version: end the jobs, "
+		       "remove the directory and start again";
+	default:
+		return "they need Linux 6.1 or later, with BPF and AF_XDP";
+	}
+}
+
 static int load(struct ethd *d, int rail, struct bpf_object **ret, char *why, size_t why_size)
 {
 	struct bpf_object *object = bpf_object__open_file(object_of(d), NULL);
@@ -215,13 +232,7 @@ static int load(struct ethd *d, int rail, struct bpf_object **ret, char *why, si
 		return 0;
 	}
 	snprintf(why, why_size, "kernel programs %s can't be loaded: %s; %s", object_of(d),
-		 strerror(-err),
-		 err == -EPERM    ? "run as root"
-		 : err == -ENOENT ? "install or build them again"
-		 : err == -EEXIST
-			 ? "the maps in the run directory are of another version: end the jobs, "
-			   "remove the directory and start again"
-			 : "they need Linux 6.1 or later, with BPF and AF_XDP");
+		 strerror(-err), remedy(err));
 	bpf_object__close(object);
 	return err;
 }

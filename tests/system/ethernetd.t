@@ -12,6 +12,7 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from systest import BUILD, Tap
 DAEMON = f"{BUILD}/bin/pm-ethernetd"
 NOBODY = 65534
 CLONE_NEWNS, CLONE_NEWNET, MS_REC_PRIVATE = 0x20000, 0x40000000, 0x44000
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER, SYS_BPF = 22, 2, {"x86_64": 321, "aarch64": 280}.get(os.uname().machine)
 WITHIN_S = 1.0                  # what a dead process held is taken back
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -423,6 +425,25 @@ def write_cluster(path, host, **keys):
         json.dump({"networks": [network, {"name": "lan", "type": "udp"}], "hosts": hosts}, f)
 
 
+def refuse_bpf():
+    """As containers do: this process and its children get EPERM of bpf(2). The filter reads the call's number."""
+    lines = (0x20, 0, 0, 0), (0x15, 0, 1, SYS_BPF), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7fff0000)
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+    program = struct.pack("HxxxxxxQ", len(lines), ctypes.addressof(code))
+    if LIBC.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def test_bpf_refused(run):
+    if not SYS_BPF:
+        tap.skip("root of a container that refuses bpf(2) is told so", "the number of bpf(2) is not known here")
+        return
+    done = subprocess.run([DAEMON, "--nics", "eth1", "--mode", "generic", "--run", f"{run}-refused"], check=False,
+                          capture_output=True, text=True, timeout=20, preexec_fn=refuse_bpf)
+    tap.ok(done.returncode == 4 and "bpf(2) is refused to root, as in a container" in done.stderr,
+           "root of a container that refuses bpf(2) is told so", f"{done.returncode} {done.stderr}")
+
+
 def test_config(run):
     path = f"{run}/../cluster.json"
     host = socket.gethostname().split(".")[0]
@@ -540,6 +561,7 @@ def main():
         daemon = test_lost_pins(daemon, run)
         test_options(daemon, run)
         test_config(run)
+        test_bpf_refused(run)
         daemon = Daemon(run)
         test_links(run)
         code, said = daemon.end(signal.SIGTERM)
