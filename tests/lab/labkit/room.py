@@ -26,8 +26,8 @@ SYSCTLS = {
     "net/ipv4/conf/default/arp_ignore": "1",
     "net/ipv4/conf/all/arp_announce": "2",
     "net/ipv4/conf/default/arp_announce": "2",
-    "net/ipv4/ping_group_range": "0 2147483647",
 }
+LAST_GROUP = 2147483647
 
 
 def private_top(path):
@@ -40,8 +40,15 @@ def private_top(path):
     return None
 
 
+def groups():
+    """All that this user namespace has, as the kernel takes no others."""
+    with open("/proc/self/gid_map", encoding="ascii") as f:
+        lasts = [int(first) + int(count) - 1 for first, _, count in map(str.split, f)]
+    return f"0 {min(LAST_GROUP, max(lasts))}"
+
+
 def set_sysctls():
-    for name, value in SYSCTLS.items():
+    for name, value in {**SYSCTLS, "net/ipv4/ping_group_range": groups()}.items():
         # absent when the kernel was built or booted without IPv6
         with contextlib.suppress(FileNotFoundError), open(f"/proc/sys/{name}", "w") as f:
             f.write(value)
@@ -62,7 +69,8 @@ def mount_sysfs():
     kernel.mount(new, "/sys", None, kernel.MS_MOVE)
     os.rmdir(new)
     if os.path.isdir("/sys/fs/bpf"):
-        kernel.mount("bpf", "/sys/fs/bpf", "bpf")
+        with contextlib.suppress(PermissionError):      # in a user namespace, where nobody may use it
+            kernel.mount("bpf", "/sys/fs/bpf", "bpf")
 
 
 def show(path, tree):
@@ -110,10 +118,22 @@ def furnish(state, shares):
                  kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY)
 
 
+def need_way_back():
+    """In a user namespace the network outside may be another's, as in containers that have their host's: nobody could
+    go back to it from a host of the lab."""
+    try:
+        with kernel.inside_net(f"/proc/{os.getppid()}/ns/net"):
+            pass
+    except OSError as e:
+        raise OSError(e.errno, f"{e.strerror}; give the container one of its own, as podman does with --network=none",
+                      "this container has its host's network:") from None
+
+
 def live(state, part, shares, ready, go):
     """Body of the forked process."""
     try:
         kernel.unshare(kernel.CLONE_NEWNET)
+        need_way_back()
         set_sysctls()
         if part in state.hosts:
             # after the network namespace: its NICs are what the new /sys shows
