@@ -9,8 +9,8 @@
 TEST_JOBS ?= 3
 SECS      ?= 60
 LONG      := scrun-bad scrun
-ALONE     := ethernet-faults ethernet-security ethernet-vm ethernetd hypercrossbar mpi mpi5 mpi-real relay-time \
-	     scheduler-security scout-64
+ALONE     := containers ethernet-faults ethernet-security ethernet-vm ethernetd hypercrossbar mpi mpi5 mpi-real \
+	     relay-time scheduler-security scout-64
 BESIDE    := sclab scheduler-clocks hypercrossbar-jobs job-security scheduler-vm
 # Tests that call unshare or ip need a root that is a mount point, which it is not below chroot, and others a localhost.
 ROOTED     = $(shell [ "$$(id -u)" != 0 ] || { mountpoint -q / && getent ahosts localhost >&2; } 2>/dev/null || \
