@@ -8,6 +8,9 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include <string.h>
+
+#define HEAD_OP_SHOWN 40 /* bytes of an unknown op in a sentence about it */
 
 static inline const char *head_text(const json_t *head, const char *key)
 {
@@ -21,6 +24,16 @@ static inline uint64_t head_number(const json_t *head, const char *key)
 	json_int_t n = json_integer_value(json_object_get(head, key));
 
 	return n > 0 ? (uint64_t)n : 0;
+}
+
+/* Bytes at the beginning of @text, at most @max, that are whole letters of UTF-8. */
+static inline int head_cut(const char *text, size_t max)
+{
+	size_t n = strnlen(text, max);
+
+	while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
+		n--;
+	return (int)n;
 }
 
 #endif

@@ -29,12 +29,8 @@
 static char *words_of(const json_t *head)
 {
 	const char *text = head_text(head, "text");
-	size_t n = strnlen(text, TEXT_MAX);
 
-	/* No part of a letter. */
-	while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
-		n--;
-	return daemon_text("%.*s", (int)n, text);
+	return daemon_text("%.*s", head_cut(text, TEXT_MAX), text);
 }
 
 static void answer(struct step *step, const char *op)
@@ -169,8 +165,9 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	if (said >= 0 && handlers[said]) {
 		handlers[said](step, head);
 	} else {
-		daemon_say("job %llu: its scstepd: %s", (unsigned long long)step->id,
-			   said >= 0 ? "it came back a second time" : why);
+		if (!step->is_leaving)
+			daemon_say("job %llu: its scstepd: %s", (unsigned long long)step->id,
+				   said >= 0 ? "it came back a second time" : why);
 		steps_leave(step, "its scstepd is of another version than scnoded");
 	}
 	/* A scstepd that sends requests must read the answers. */

@@ -13,6 +13,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/files.h"
 #include "scheduler/proto/frame.h"
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/signals.h"
@@ -324,8 +325,9 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 	else
 		refuse(caller, EPROTO,
 		       daemon_text("host %s: its scnoded has nothing to tell a \"%s\" who says "
-				   "\"%.40s\"; both sides must be of one version of OpenSCore",
-				   caller->remote->daemon->name, link_role(link), op));
+				   "\"%.*s\"; both sides must be of one version of OpenSCore",
+				   caller->remote->daemon->name, link_role(link),
+				   head_cut(op, HEAD_OP_SHOWN), op));
 }
 
 static void closed(struct link *link, int error, const char *why, void *owner)

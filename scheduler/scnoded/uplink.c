@@ -273,13 +273,15 @@ static void (*const handlers[MESSAGES_OPS])(struct uplink *up, const json_t *hea
 							    [ON_ERROR] = on_error,
 							    [ON_BEAT] = on_beat};
 
-/* A start that is refused is answered: the job must not wait for this host. */
+/* The job must not wait for this host: a start is answered, and a stop is done. */
 static void misunderstood(struct uplink *up, const char *op, const json_t *head, const char *why)
 {
 	daemon_say("scored at %s: %s; both sides must be of one version of OpenSCore", up->server,
 		   why);
 	if (!strcmp(op, OP_START))
 		uplink_tell_failed(up->daemon, head_number(head, "id"), EXIT_START, why);
+	else if (!strcmp(op, OP_STOP) && head_number(head, "id"))
+		on_stop(up, head, NULL, 0);
 }
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,

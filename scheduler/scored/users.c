@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/account.h"
@@ -250,7 +251,8 @@ static void message(struct link *link, const char *op, json_t *head, const char 
 		requests[request](user, head);
 	else if (!locks_request(user->scored, link, &user->waits, op, head))
 		refuse_taking(user, "ENOSYS",
-			      daemon_text("\"%.40s\" is no request that this scored knows", op));
+			      daemon_text("\"%.*s\" is no request that this scored knows",
+					  head_cut(op, HEAD_OP_SHOWN), op));
 	/* No more requests are read from a client that does not read the answers. */
 	user->is_behind = link_is_full(link);
 	users_watch(user);

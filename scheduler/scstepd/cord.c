@@ -200,6 +200,7 @@ static void on_message(struct link *link, const char *op, json_t *head, const ch
 	} else if (said == -EINVAL) {
 		snprintf(text, sizeof(text), "host %s: scnoded is of another version: %s",
 			 cord->step->host, why);
+		cord->step->is_cut |= !strcmp(op, OP_STOP);
 		course_stop(cord->step, STEP_CODE_LOST, text);
 	}
 }
