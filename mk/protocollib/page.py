@@ -8,9 +8,11 @@ HEAD = """# Messages between programs
 A message is a frame: a head in JSON with the field `op`, and a body of bytes.
 The body is empty where nothing is said of it.
 Frames are described in `scheduler/proto/frame.h`, the handshake of a connection in `scheduler/proto/link.h`.
-Programs in C check every message that they get against the table, see `scheduler/proto/messages_check.h`; `scout` and the other programs in Python look at what they read of it.
+Programs in C check every message that they get against the table, see `scheduler/proto/messages_check.h`.
+`scout` and the other programs in Python look at the fields that they read.
 Fields that the receiver does not know are ignored. A request of an op that it does not know is answered by `error`.
-Any other message of such an op is ignored by scrun and scstepd, and logged by scored and by scnoded. scremote ends the connection for it, and scnoded ends a job whose scstepd sends one.
+Any other message of such an op is ignored by scrun and scstepd, and logged by scored and by scnoded.
+scremote ends the connection for it, and scnoded ends a job whose scstepd sends one.
 
 | type | value in JSON |
 |---|---|

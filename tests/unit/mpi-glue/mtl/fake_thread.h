@@ -7,6 +7,7 @@
 #define TESTS_UNIT_MPI_GLUE_MTL_FAKE_THREAD_H
 
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -32,7 +33,8 @@ static struct {
 	char name[16];
 	int joins;
 	uint32_t slice_ns; /* of the core that it has asked for */
-	int membarrier;    /* what the kernel says to it */
+	int membarrier;    /* what the kernel says to it; 0: it has what is needed */
+	int registrations; /* for it */
 } thread;
 
 /* How it has slept: for which descriptor of PM, and at most how long. */
@@ -94,15 +96,26 @@ static void note_slice(const struct slice *attr)
 	thread.slice_ns = (uint32_t)attr->runtime;
 }
 
+static long answer_barrier(int command)
+{
+	if (command == MEMBARRIER_CMD_QUERY && !thread.membarrier)
+		return MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+	thread.registrations += command == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+	return thread.membarrier;
+}
+
 long syscall(long number, ...)
 {
+	long answer = 0;
 	va_list args;
 
 	va_start(args, number);
-	if (number == SYS_sched_setattr && !va_arg(args, int))
+	if (number == SYS_membarrier)
+		answer = answer_barrier(va_arg(args, int));
+	else if (number == SYS_sched_setattr && !va_arg(args, int))
 		note_slice(va_arg(args, const struct slice *));
 	va_end(args);
-	return number == SYS_membarrier ? thread.membarrier : 0;
+	return answer;
 }
 
 static short is_rung(void)

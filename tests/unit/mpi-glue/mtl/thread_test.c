@@ -16,6 +16,8 @@ TAP_TEST(start__is_parked_beside_a_program_without_threads)
 	ok(thread.run && mtl_pm.has_thread && mtl_pm.moves_long);
 	ok(mtl_pm_helper.is_parked && !mtl_pm_helper.allows_threads);
 	is_int(mtl_pm.gate, 0);
+	/* which takes a while, and is the thread's to do */
+	is_int(thread.registrations, 0);
 	is_str(thread.name, "mtl-pm");
 	/* Signals are for the program's threads. */
 	ok(sigismember(&thread.blocked, SIGTERM) && sigismember(&thread.blocked, SIGINT));
