@@ -9,7 +9,6 @@ import select
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -19,7 +18,7 @@ from schedlocal import Cluster, free_port, missing, wait_until
 from systest import BUILD, ROOT, Tap, told
 
 sys.path[:0] = [f"{ROOT}/{part}" for part in ("scout", "scheduler/ctl", "configs")]
-from scorelink.frames import MAGIC  # noqa: E402
+from scorelink.frames import preamble  # noqa: E402
 from scorelink.link import Link, Unreachable, address_of  # noqa: E402
 from scorelink.munge import Munge, Refused  # noqa: E402
 from scoutkit.lease import Lease  # noqa: E402
@@ -180,9 +179,8 @@ class Spoken(Link):
     """A handshake in which somebody says what another one said."""
 
     def __init__(self, server, hello):      # pylint: disable=super-init-not-called
-        self.server, self.buffer, self.seal = server, b"", None
-        self.socket = socket.create_connection(address_of(server), LIMIT_S)
-        self.socket.sendall(MAGIC + struct.pack(">Q", 0))
+        self._adopt(socket.create_connection(address_of(server), LIMIT_S), server, None)
+        self.socket.sendall(preamble(0))
         self.receive()
         self.send(hello)
 
