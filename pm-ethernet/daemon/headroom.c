@@ -35,7 +35,10 @@ static bool read_number(const char *group, const char *const names[2], uint64_t 
 	return is_there;
 }
 
-/* Its pages of files can be read again. In version 1 sums have names of their own. */
+/*
+ * Its pages of files can be read again, and caches of the kernel be made again. In version 1 sums
+ * have names of their own, and such caches none.
+ */
 static uint64_t reclaimable(const char *group)
 {
 	uint64_t own = 0, all = 0, n;
@@ -46,7 +49,8 @@ static uint64_t reclaimable(const char *group)
 		return 0;
 	file = fopen(path, "re");
 	while (file && fscanf(file, "%63s %" SCNu64, name, &n) == 2) {
-		if (!strcmp(name, "inactive_file") || !strcmp(name, "active_file"))
+		if (!strcmp(name, "inactive_file") || !strcmp(name, "active_file") ||
+		    !strcmp(name, "slab_reclaimable"))
 			own += n;
 		if (!strcmp(name, "total_inactive_file") || !strcmp(name, "total_active_file"))
 			all += n;

@@ -65,6 +65,8 @@ TAP_TEST(ethd_headroom_of__files_are_given_up)
 	is_int((long long)ethd_headroom_of(root, "/a/b"), 100);
 	put("/a/b", "memory.stat", "anon 500\nfile 400\ninactive_file 30\nactive_file 20\n");
 	is_int((long long)ethd_headroom_of(root, "/a/b"), 150);
+	put("/a/b", "memory.stat", "inactive_file 30\nslab_reclaimable 8\nslab_unreclaimable 4\n");
+	is_int((long long)ethd_headroom_of(root, "/a/b"), 138);
 	put("/a/b", "memory.current", "1001\n");
 	put("/a/b", "memory.stat", "anon 1001\n");
 	is_int((long long)ethd_headroom_of(root, "/a/b"), 0);
