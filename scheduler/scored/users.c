@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/files.h"
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
@@ -338,17 +339,17 @@ static bool may_go(const struct user *user, const struct account *for_whom)
 	       (!user->job || user->job->state == SJOB_QUEUED);
 }
 
-/* Of the user with the most, and rather one without a job. */
+/* Rather one without a job, and of the user with the most. */
 static bool goes_before(const struct user *user, const struct user *other)
 {
-	if (user->account->links != other->account->links)
-		return user->account->links > other->account->links;
-	return !user->job && other->job;
+	if (!user->job != !other->job)
+		return !user->job;
+	return user->account->links > other->account->links;
 }
 
 /*
- * The user with the most gives his newest connection up, if @for_whom would still have fewer. So
- * each user gets some, however many others hold.
+ * A user with more connections than @for_whom gives up the newest of those that may go, if
+ * @for_whom still has fewer then. So each user gets some, however many others hold.
  */
 static void make_place(struct scored *d, const struct account *for_whom)
 {
@@ -361,6 +362,7 @@ static void make_place(struct scored *d, const struct account *for_whom)
 			excess = user;
 	if (!excess)
 		return;
+	files_say(EMFILE);
 	snprintf(why, sizeof(why),
 		 "user %u has %zu connections to scored, whose limit of open files is reached, and "
 		 "another user has fewer; try again with fewer at a time, or have that limit "

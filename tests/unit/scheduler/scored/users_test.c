@@ -190,3 +190,21 @@ TAP_TEST(users_enter__rather_one_without_a_job)
 	okf(strstr(told(w, idle), "error: user 70001 has 4 connections") != NULL, "%s", w->said);
 	end_world(w);
 }
+
+TAP_TEST(users_enter__jobs_that_wait_stay_beside_idle_connections_of_others)
+{
+	struct world *w = new_world();
+	int bob;
+
+	w->f.d.options.all_links = PLACES + 1;
+	for (int i = 0; i < PLACES - 1; i++) {
+		connect_as(w, ANN);
+		must(submit(w, ANN));
+	}
+	connect_as(w, BOB);
+	bob = connect_as(w, BOB);
+	is_str(told(w, connect_as(w, CAROL)), "");
+	okf(strstr(told(w, bob), "error: user 70002 has 2 connections") != NULL, "%s", w->said);
+	is_int(links_of(w, ANN), PLACES - 1);
+	end_world(w);
+}
