@@ -36,10 +36,13 @@ static uint32_t ranks_here(const struct step *step)
 
 uint64_t memory_bound(const struct step *step)
 {
-	uint32_t share = step->daemon->options.memory_share;
+	const struct scnoded *d = step->daemon;
+	uint32_t share = d->options.memory_share;
 	uint64_t bytes =
 		memory_of(step->order->job->memory, ranks_here(step), cores_memory(), share);
 
+	if (d->form == CGROUP_NONE || !cgroup_can_limit_memory(d->form, d->options.cgroup))
+		return 0;
 	/* One that asks for more than that is refused by memory_hold(). */
 	return bytes ? bytes : memory_of(0, 1, cores_memory(), share);
 }

@@ -23,7 +23,10 @@ uint64_t memory_of(uint64_t asked, uint32_t ranks, uint64_t total, uint32_t shar
 /* As "512 MiB" or "1.5 GiB". */
 void memory_text(uint64_t bytes, char *text, size_t size);
 
-/* The most that the ranks of the job may have here, its temporary files included. */
+/*
+ * The most that the ranks of the job may have here, its temporary files included. 0: it can't be
+ * limited.
+ */
 uint64_t memory_bound(const struct step *step);
 /*
  * Limits the ranks of the job, whose group is there. NULL, or why the job cannot be here; free()

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "pmcore/util/owndir.h"
@@ -18,6 +20,7 @@
 
 #define DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DEPTH_MAX 256
+#define MOUNTS_MAX 256 /* on one directory */
 
 static void path_of(const char *run, uint64_t id, const char *file, char *path)
 {
@@ -93,6 +96,11 @@ static int write_json(const char *run, uint64_t id, const char *file, const json
 	return err;
 }
 
+static int give_away(const char *path, const struct order *order)
+{
+	return chown(path, order->uid, order->gid) ? -errno : 0;
+}
+
 /* Pages and inodes of a tmpfs are in the memory group of the process that has made them. */
 static int mount_tmp(const char *path, const struct order *order, uint64_t bytes)
 {
@@ -103,20 +111,31 @@ static int mount_tmp(const char *path, const struct order *order, uint64_t bytes
 		 order->uid, order->gid, (unsigned long long)bytes);
 	if (!mount("openscore-job", path, "tmpfs", MS_NOSUID | MS_NODEV, options))
 		return 0;
-	if (errno != EPERM && errno != ENODEV)
+	/* Security modules say EACCES, filters of system calls either. */
+	if (errno != EPERM && errno != EACCES && errno != ENODEV && errno != ENOSYS)
 		return -errno;
 	if (!is_said)
 		daemon_say("jobs have no file system of their own for $TMPDIR: %m; one that fills "
 			   "that of --run keeps others from starting here");
 	is_said = true;
-	return chown(path, order->uid, order->gid) ? -errno : 0;
+	return give_away(path, order);
 }
 
+static bool is_in_memory(const char *path)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && fs.f_type == TMPFS_MAGIC;
+}
+
+/* A run directory on a disk is where its administrator wants temporary files to be. */
 static int make_tmp(const char *path, const struct order *order, uint64_t bytes)
 {
 	if (mkdir(path, 0700))
 		return -errno;
-	return geteuid() ? 0 : mount_tmp(path, order, bytes);
+	if (geteuid())
+		return 0;
+	return bytes && is_in_memory(path) ? mount_tmp(path, order, bytes) : give_away(path, order);
 }
 
 int record_make(const char *run, const struct order *order, uint64_t tmp_bytes, char **tmp,
@@ -219,6 +238,21 @@ static bool empty_directory(int fd, int depth, int top)
 	return is_raised;
 }
 
+/*
+ * Processes that are left in it don't keep it. A user may have mounted more on top of it, by FUSE.
+ */
+static void unmount_tmp(const char *path)
+{
+	for (int n = 0; n < MOUNTS_MAX; n++) {
+		if (!umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW))
+			continue;
+		/* EINVAL: it is a directory like others. */
+		if (errno != EINVAL && errno != ENOENT && !geteuid())
+			daemon_say("%s: cannot be unmounted: %m", path);
+		return;
+	}
+}
+
 void record_remove(const char *run, uint64_t id)
 {
 	char path[PATH_MAX];
@@ -226,10 +260,7 @@ void record_remove(const char *run, uint64_t id)
 	int fd;
 
 	path_of(run, id, "tmp", path);
-	/* EINVAL: it is a directory like others. Processes that are left in it don't keep it. */
-	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) && errno != EINVAL && errno != ENOENT &&
-	    !geteuid())
-		daemon_say("%s: cannot be unmounted: %m", path);
+	unmount_tmp(path);
 	path_of(run, id, "", path);
 	while (is_raised && (fd = open(path, DIRECTORY)) >= 0)
 		is_raised = empty_directory(fd, 0, fd);

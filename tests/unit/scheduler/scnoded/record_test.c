@@ -5,9 +5,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -19,16 +22,19 @@
 #define USER 70001u /* no user of this machine */
 #define GROUP 70002u
 
-static char run[64], why[256];
+static char base[64], run[80], why[256];
 
-static char *make(struct small_order *small)
+/* The run directory is in memory, by a file system of its own, or where other files are. */
+static char *make(struct small_order *small, bool is_in_memory, uint64_t bytes)
 {
 	static char *none[] = {NULL};
 	char *tmp = NULL;
 
-	strcpy(run, "/tmp/record-XXXXXX");
-	if (!mkdtemp(run) || chmod(run, 0711))
+	strcpy(base, "/var/tmp/record-XXXXXX");
+	if (!mkdtemp(base) || (is_in_memory && mount("none", base, "tmpfs", 0, NULL)) ||
+	    chmod(base, 0711))
 		abort();
+	snprintf(run, sizeof(run), "%s/run", base);
 	ok(!record_open(run, why, sizeof(why)));
 	small_order_init(small, 1, 2);
 	small->job.name = small->job.cwd = (char *)"/";
@@ -37,7 +43,7 @@ static char *make(struct small_order *small)
 	small->job.env = small->apps[0].env = small->apps[1].env = none;
 	small->order.uid = USER;
 	small->order.gid = GROUP;
-	okf(!record_make(run, &small->order, BYTES, &tmp, why, sizeof(why)), "%s", why);
+	okf(!record_make(run, &small->order, bytes, &tmp, why, sizeof(why)), "%s", why);
 	return tmp;
 }
 
@@ -50,6 +56,8 @@ static void end(struct small_order *small, char *tmp)
 	free(ids);
 	record_close(run);
 	ok(access(run, F_OK) < 0);
+	umount(base);
+	is_int(rmdir(base), 0);
 	small_order_fini(small);
 	free(tmp);
 }
@@ -80,7 +88,7 @@ TAP_TEST(record_make__file_system_of_its_own)
 		tap_skip("only root may mount");
 		return;
 	}
-	tmp = make(&small);
+	tmp = make(&small, true, BYTES);
 	must(tmp);
 	is_int(statfs(tmp, &fs), 0);
 	is_int(fs.f_type, TMPFS_MAGIC);
@@ -105,10 +113,62 @@ TAP_TEST(record_remove__while_somebody_is_in_it)
 		tap_skip("only root may give a directory away");
 		return;
 	}
-	tmp = make(&small);
+	tmp = make(&small, true, BYTES);
 	must(tmp);
 	fd = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ok(fd >= 0);
 	end(&small, tmp);
 	close(fd);
+}
+
+static void is_plain(bool is_in_memory, uint64_t bytes)
+{
+	struct small_order small;
+	struct stat of_tmp, of_run;
+	char *tmp = make(&small, is_in_memory, bytes);
+
+	must(tmp);
+	is_int(stat(tmp, &of_tmp), 0);
+	is_int(stat(run, &of_run), 0);
+	ok(of_tmp.st_dev == of_run.st_dev);
+	is_int(of_tmp.st_mode & 07777, 0700);
+	is_int(of_tmp.st_uid, USER);
+	end(&small, tmp);
+}
+
+TAP_TEST(record_make__where_the_administrator_wants_temporary_files)
+{
+	struct statfs fs;
+
+	if (geteuid() || statfs("/var/tmp", &fs) || fs.f_type == TMPFS_MAGIC) {
+		tap_skip("needs root, and /var/tmp on a disk");
+		return;
+	}
+	is_plain(false, BYTES);
+}
+
+/* It would be memory that nobody pays for. */
+TAP_TEST(record_make__memory_cannot_be_limited)
+{
+	if (geteuid()) {
+		tap_skip("only root may mount");
+		return;
+	}
+	is_plain(true, 0);
+}
+
+TAP_TEST(record_remove__with_more_mounted_on_it)
+{
+	struct small_order small;
+	char *tmp;
+
+	if (geteuid()) {
+		tap_skip("only root may mount");
+		return;
+	}
+	tmp = make(&small, true, BYTES);
+	must(tmp);
+	for (int i = 0; i < 2; i++)
+		is_int(mount("none", tmp, "tmpfs", 0, NULL), 0);
+	end(&small, tmp);
 }
