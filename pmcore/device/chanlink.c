@@ -117,10 +117,10 @@ static void poll_once(struct chanlink *c)
 		work(c, rx, n);
 }
 
-/* One of those that were found dead. The device has explained others than the silent ones. */
+/* One of those that were found dead. */
 static int report_dead(struct chanlink *c, struct pm_inbound *ret)
 {
-	const struct chanlink_dead *dead = &c->dead[--c->n_dead];
+	struct chanlink_dead *dead = &c->dead[--c->n_dead];
 
 	ret->src = dead->node;
 	if (dead->is_silent)
@@ -129,6 +129,9 @@ static int report_dead(struct chanlink *c, struct pm_inbound *ret)
 			"node %u: it has not answered for %u ms (channel.peer_timeout); look after "
 			"its process, its host and the way there",
 			dead->node, c->env.conf->peer_timeout_ms);
+	else if (dead->why)
+		snprintf(c->env.why, c->env.why_size, "%s", dead->why);
+	free(dead->why);
 	return -EPIPE;
 }
 
@@ -218,6 +221,8 @@ static void chanlink_close(struct pm_link *link)
 	kick(c);
 	chan_destroy(c->chan);
 	layers_close(&c->layers);
+	while (c->n_dead)
+		free(c->dead[--c->n_dead].why);
 	free(c->dead);
 	free(c);
 }

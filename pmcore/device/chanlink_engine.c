@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 void chanlink_start(struct chanlink *c)
 {
@@ -153,7 +154,10 @@ static void op_peer_dead(void *arg, struct chan_peer *peer, int error)
 		c->dead = grown;
 		c->room_dead = room;
 	}
-	c->dead[c->n_dead++] = (struct chanlink_dead){chan_peer_node(peer), error == ETIMEDOUT};
+	grown = &c->dead[c->n_dead++];
+	*grown = (struct chanlink_dead){chan_peer_node(peer), error == ETIMEDOUT, NULL};
+	if (!grown->is_silent)
+		grown->why = strdup(c->env.why);
 }
 
 static uint64_t op_clock_ns(void *arg)

@@ -15,6 +15,7 @@
 struct chanlink_dead {
 	uint32_t node;
 	bool is_silent; /* else the device has found it dead */
+	char *why;      /* the device's sentence; others may follow before it is told */
 };
 
 struct chanlink {

@@ -4,6 +4,8 @@
  * and one never looks.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -71,4 +73,67 @@ TAP_TEST(pmIsSendDone__node_is_silent)
 	while (err == ENOBUFS && clock_monotonic_ns() < until)
 		err = pmIsSendDone(ctx[0], 1);
 	end(err);
+}
+
+/* Node @node is there, but for its process if that @is_gone. */
+static void add(pmNode node, bool is_gone)
+{
+	struct pmOptions options = {.size = sizeof(options),
+				    .job_key = (uint64_t)getpid(),
+				    .self = node,
+				    .nodes = 3,
+				    .config = CONFIG};
+	uint8_t address[PM_ADDRESS_MAX];
+	size_t len = sizeof(address);
+	pmContext other;
+
+	okf(!pmOpenContext(&options, &other), "%s", pmLastError());
+	is_int(pmGetAddress(other, address, &len), 0);
+	is_int(pmAddNode(ctx[0], node, address, len), 0);
+	if (is_gone)
+		is_int(pmCloseContext(other), 0);
+	else
+		ctx[1] = other;
+	is_int(pmPost(ctx[0], node, "hello", 5), 0);
+}
+
+/* The kernel tells of the first one, and time of the second, before either is looked at. */
+TAP_TEST(pmReceive__each_dead_node_has_its_own_reason)
+{
+	struct pmOptions options = {.size = sizeof(options),
+				    .job_key = (uint64_t)getpid(),
+				    .self = 0,
+				    .nodes = 3,
+				    .config = CONFIG};
+	uint64_t until = clock_monotonic_ns() + LIMIT_NS;
+	char whys[3][256] = {""};
+	int n = 0;
+
+	okf(!pmOpenContext(&options, &ctx[0]), "%s", pmLastError());
+	add(1, true);
+	add(2, false);
+	/* Nothing can be waited for: the node stays silent. PM's time goes on while it is asked. */
+	for (int i = 0; i < 100; i++) {
+		int fd, ms;
+
+		pmBeforeSelect(ctx[0], &fd, &ms);
+		usleep(1000);
+		pmAfterSelect(ctx[0]);
+	}
+	while (n < 2 && clock_monotonic_ns() < until) {
+		pmNode src;
+		pmDesc desc;
+		size_t len;
+		void *buf;
+
+		if (pmReceive(ctx[0], &buf, &len, &src, &desc) == EPIPE) {
+			snprintf(whys[src], sizeof(whys[src]), "%s", pmLastError());
+			n++;
+		}
+	}
+	is_int(n, 2);
+	ok(!strncmp(whys[2], "node 2: it has not answered", 27));
+	okf(strstr(whys[1], "node 2") == NULL && *whys[1], "%s", whys[1]);
+	for (int i = 0; i < 2; i++)
+		is_int(pmCloseContext(ctx[i]), 0);
 }
