@@ -19,8 +19,8 @@ int record_open(const char *run, char *why, size_t why_size);
 void record_close(const char *run);
 /*
  * Makes jobs/ID and its tmp, owned by the job's user; *@tmp is the caller's. If the run
- * directory is in memory and we may mount, tmp is a file system of its own of @tmp_bytes (0: it is
- * not), so that no job can fill that of the run directory. 0 or -errno with a sentence.
+ * directory is in memory and we may mount, tmp is a file system of its own, of @tmp_bytes; 0: it is
+ * not. Then no job can fill that of the run directory. 0 or -errno with a sentence.
  */
 int record_make(const char *run, const struct order *order, uint64_t tmp_bytes, char **tmp,
 		char *why, size_t why_size);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the scripts of the Debian packages remove, in a mount namespace of their own."""
+"""Removal by the scripts of the Debian packages, in a mount namespace of their own."""
 import os
 import pathlib
 import shutil
