@@ -40,10 +40,10 @@ run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kin
 	docs abi demo bench bench-apps study soak
 
 # In the order in which they begin: long ones first, so that the others fill the gaps between them. Python's
-# keep one core busy for a while, which does no harm to those that come alone.
+# keep one core busy for minutes, which would disturb those that come alone.
 check: $(ALL_OUTPUTS) $(TAP_PROGS) $(FUZZ_PROGS) ## every test and lint; parts that cannot run say why
-	@$(call run_tests,$(SYSTEM_T) $(OTHER_T) mk/lint.t mk/docs.t mk/abi.t $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) $(UNIT_PROGS) \
-		$(PYTHON_T))
+	@$(call run_tests,$(PYTHON_T) $(SYSTEM_T) $(OTHER_T) mk/lint.t mk/docs.t mk/abi.t $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) \
+		$(UNIT_PROGS))
 
 check-unit: $(UNIT_PROGS) ## unit tests
 	@$(call run_tests,$(UNIT_PROGS))
