@@ -24,7 +24,7 @@ MPI_T    := $(sort $(wildcard tests/mpi/*.t) $(filter tests/system/mpi%,$(SYSTEM
 OTHER_T  := $(sort $(wildcard tests/mpi/*.t tests/lab/*.t tests/bench/*.t tests/conformance/*.t))
 ALONE_T  := $(ALONE:%=tests/system/%.t) $(wildcard tests/vm/*.t)
 BESIDE_T := $(BESIDE:%=tests/system/%.t) $(OTHER_T)
-PYTHON_T := $(if $(wildcard tests/python/*.py),mk/pytest.t)
+PYTHON_T := $(if $(wildcard tests/python/*.py),mk/pytest.t mk/pytest-scconf.t)
 FUZZ_T   := $(FUZZ_PROGS)
 # Virtual machines at length, beside their short form among the system tests.
 ZERO_T   := tests/vm/zerocopy.t

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs tests/python below pytest and prints one TAP line per test."""
+"""Runs tests/python below pytest and prints one TAP line per test. As pytest-scconf.t it runs those of scconf, which take
+as long as all others together, and as pytest.t the others."""
+import glob
 import os
 import sys
 
@@ -46,10 +48,18 @@ class TapReport:
             self.line("not ok", f"{report.nodeid} (collection)")
 
 
+def part():
+    """The tests of this file's name."""
+    of_scconf = set(glob.glob("tests/python/test_scconf*.py"))
+    if os.path.basename(sys.argv[0]) == "pytest-scconf.t":
+        return sorted(of_scconf)
+    return sorted(set(glob.glob("tests/python/test_*.py")) - of_scconf)
+
+
 sys.dont_write_bytecode = True
 # Pytest's own report goes nowhere: TAP has standard output to itself.
 tap = TapReport(os.fdopen(os.dup(1), "w"))
 sys.stdout = open(os.devnull, "w")
-code = pytest.main(["-p", "no:cacheprovider", *(sys.argv[1:] or ["tests/python"])], plugins=[tap])
+code = pytest.main(["-p", "no:cacheprovider", *(sys.argv[1:] or part())], plugins=[tap])
 tap.print(f"1..{tap.count}")
 sys.exit(0 if code in (0, 5) else 1)
