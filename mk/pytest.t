@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs tests/python below pytest and prints one TAP line per test. As pytest-scconf.t it runs those of scconf, which take
-as long as all others together, and as pytest.t the others."""
+"""Runs tests/python below pytest and prints one TAP line per test. As pytest-scconf.t it runs those of scconf,
+which take as long as all others together, and as pytest.t the others."""
 import glob
 import os
 import sys

@@ -36,6 +36,8 @@ int sched_getaffinity(pid_t thread, size_t size, cpu_set_t *set)
 /* As the progress thread finds the program when it begins to watch; @gate: 0: it is parked. */
 static void begin(uint32_t gate)
 {
+	/* Libraries have looked while they were loaded. */
+	affinities = 0;
 	fake_open("udp");
 	fake_start();
 	STAILQ_INIT(&mtl_pm.done);
