@@ -2,28 +2,25 @@
 # Everything that judges the code. All of it speaks TAP and runs below one prove, whose last lines
 # count files and tests. Most tests wait more than they compute, so there are more at once than cores.
 # After them, one at a time, come system tests that measure time, fill both cores, or count frames that
-# a busy machine loses (ALONE). Beside those, one at a time as well, come tests that wait or need one core
-# and are long or would disturb more of the others (BESIDE). A test that is named nowhere here has to bear
-# what runs beside it.
+# a busy machine loses. Nothing runs beside them: a second sequence, of tests that need one core, made
+# pauses of 5 to 17 ms in ethernet-faults 70 to 240 ms long. A test that is named nowhere here has to
+# bear what runs beside it.
 
 TEST_JOBS ?= 3
 SECS      ?= 60
 LONG      := scrun-bad scrun
-ALONE     := containers ethernet-faults ethernet-security ethernet-vm ethernetd hypercrossbar mpi mpi5 mpi-real \
-	     relay-time scheduler-security scout-64
-BESIDE    := sclab scheduler-clocks hypercrossbar-jobs job-security scheduler-vm
+ALONE     := containers ethernet-faults ethernet-security ethernet-vm ethernetd hypercrossbar hypercrossbar-jobs mpi mpi5 \
+	     job-security mpi-real relay-time scheduler-clocks scheduler-security scheduler-vm sclab scout-64
 # Tests that call unshare or ip need a root that is a mount point, which it is not below chroot, and others a localhost.
 ROOTED     = $(shell [ "$$(id -u)" != 0 ] || { mountpoint -q / && getent ahosts localhost >&2; } 2>/dev/null || \
 	       echo tests/lab/rooted)
 PROVE      = $(ROOTED) prove --exec mk/run-test --timer -j$(TEST_JOBS) \
-	     --rules='seq={$(subst $(space),$(comma),$(strip $(ALONE_T)))}' \
-	     --rules='seq={$(subst $(space),$(comma),$(strip $(BESIDE_T)))}' --rules='par=**'
+	     --rules='seq={$(subst $(space),$(comma),$(strip $(ALONE_T)))}' --rules='par=**'
 
 SYSTEM_T := $(LONG:%=tests/system/%.t) $(filter-out $(LONG:%=tests/system/%.t),$(sort $(wildcard tests/system/*.t)))
 MPI_T    := $(sort $(wildcard tests/mpi/*.t) $(filter tests/system/mpi%,$(SYSTEM_T)))
 OTHER_T  := $(sort $(wildcard tests/mpi/*.t tests/lab/*.t tests/bench/*.t tests/conformance/*.t))
-ALONE_T  := $(ALONE:%=tests/system/%.t) $(wildcard tests/vm/*.t)
-BESIDE_T := $(BESIDE:%=tests/system/%.t) $(OTHER_T)
+ALONE_T  := $(ALONE:%=tests/system/%.t) $(OTHER_T) $(wildcard tests/vm/*.t)
 PYTHON_T := $(if $(wildcard tests/python/*.py),mk/pytest.t mk/pytest-scconf.t)
 FUZZ_T   := $(FUZZ_PROGS)
 # Virtual machines at length, beside their short form among the system tests.
