@@ -41,6 +41,12 @@ static void lane_close(struct pm_dev *dev)
 
 	if (l->datagrams)
 		l->ops.close(l->datagrams);
+	while (!LIST_EMPTY(&l->peers)) {
+		struct lane_peer *peer = LIST_FIRST(&l->peers);
+
+		LIST_REMOVE(peer, all);
+		free(peer);
+	}
 	free(l);
 }
 
@@ -240,6 +246,7 @@ static int lane_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, si
 		free(peer);
 		return err;
 	}
+	LIST_INSERT_HEAD(&l->peers, peer, all);
 	*ret_peer = (struct pm_dev_peer *)peer;
 	*ret_rails = rails;
 	return 0;
@@ -253,6 +260,7 @@ static void lane_peer_del(struct pm_dev *dev, struct pm_dev_peer *dev_peer)
 	if (peer->datagrams)
 		l->ops.peer_del(l->datagrams, peer->datagrams);
 	l->frames->ops->peer_del(l->frames, peer->frames);
+	LIST_REMOVE(peer, all);
 	free(peer);
 }
 

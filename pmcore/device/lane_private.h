@@ -3,6 +3,8 @@
 #ifndef PM_DEVICE_LANE_PRIVATE_H
 #define PM_DEVICE_LANE_PRIVATE_H
 
+#include <sys/queue.h>
+
 #include "pmcore/device/lane.h"
 #include "pmcore/util/conf.h"
 
@@ -20,9 +22,11 @@ struct lane_dev {
 	uint32_t posted[PM_RAILS_MAX]; /* to each of them since the last kick */
 	uint32_t warmth;               /* looks to be made each time */
 	uint32_t looks;                /* since then, and since the last frame */
+	LIST_HEAD(, lane_peer) peers;
 };
 
 struct lane_peer {
+	LIST_ENTRY(lane_peer) all; /* of the device: some are never removed one by one */
 	struct pm_dev_peer *frames;
 	struct pm_dev_peer *datagrams; /* NULL: no way by them */
 };

@@ -273,6 +273,8 @@ static void ends_well(struct middle *m, double linger)
 	settle(m);
 	pass(m, bytes, take(m, bytes, sizeof(bytes)));
 	shutdown(m->at_b, SHUT_WR);
+	/* the one that lingers waits for it */
+	shutdown(m->at_a, SHUT_WR);
 	settle(m);
 	is_int(m->n_messages, 1);
 	is_int(m->n_closed, 1);
