@@ -10,7 +10,7 @@ TEST_JOBS ?= 3
 SECS      ?= 60
 LONG      := scrun-bad scrun
 ALONE     := containers ethernet-faults ethernet-security ethernet-vm ethernetd hypercrossbar hypercrossbar-jobs mpi mpi5 \
-	     job-security mpi-real relay-time scheduler-clocks scheduler-security scheduler-vm sclab scout-64
+	     job-security mpi-real relay-time scheduler-clocks scheduler-security scheduler-vm sclab scout-64 stream
 # Tests that call unshare or ip need a root that is a mount point, which it is not below chroot, and others a localhost.
 ROOTED     = $(shell [ "$$(id -u)" != 0 ] || { mountpoint -q / && getent ahosts localhost >&2; } 2>/dev/null || \
 	       echo tests/lab/rooted)
