@@ -296,11 +296,11 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	leave(user);
 }
 
-/* He was told why. */
-static void show_out(struct user *user)
+/* He was told why. @linger: seconds that his last words may take. */
+static void show_out(struct user *user, double linger)
 {
 	link_limit(user->link, 0, 0, NULL);
-	link_close(user->link, GOODBYE_S);
+	link_close(user->link, linger);
 	if (user->job)
 		jobs_user_gone(user->scored, user->job);
 	leave(user);
@@ -315,7 +315,7 @@ static void refused(struct link *link, int error, void *owner)
 	account_explain(user->account, error, why, sizeof(why));
 	refuse(user, error == EDQUOT ? "EDQUOT" : "EMSGSIZE", why);
 	spend(user);
-	show_out(user);
+	show_out(user, GOODBYE_S);
 }
 
 static const struct link_events events = {.message = message,
@@ -373,7 +373,8 @@ static void make_place(struct scored *d, const struct account *for_whom)
 		jobs_end(d, excess->job, JOBS_EXIT_START, why);
 	else
 		refuse(excess, "EUSERS", why);
-	show_out(excess);
+	/* Its descriptor is needed now. */
+	show_out(excess, 0.);
 }
 
 void users_enter(struct scored *d, struct link *link)
