@@ -15,11 +15,7 @@ def is_private(name):
 
 def imported(tree, name):
     """(line, dotted name) of each module and name that a file imports."""
-    try:
-        parsed = ast.parse(tree.text(name))
-    except SyntaxError:
-        return      # the rule "python" tells where
-    for node in ast.walk(parsed):
+    for node in tree.python_nodes(name):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

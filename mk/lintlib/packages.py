@@ -88,11 +88,7 @@ def wanted(node, package):
 
 def imports(tree, modules, name):
     """(line, file or None, package) for each thing that a file imports; None: it is not of this tree."""
-    try:
-        nodes = list(ast.walk(ast.parse(tree.text(name))))
-    except SyntaxError:
-        return  # which the rule "python" reports
-    for node in nodes:
+    for node in tree.python_nodes(name):
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
         for module, part in wanted(node, modules.package(name)):

@@ -52,17 +52,16 @@ def _paragraphs(text, strip):
     yield " ".join(piece)
 
 
-def _python_prose(text):
+def _python_prose(tree, name):
     """Docstrings and comments. A comment goes on in the next line if nothing stands before its
     mark."""
-    try:
-        nodes = list(ast.walk(ast.parse(text)))
-        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    except SyntaxError:
-        return  # which the rule "python" reports
+    nodes = tree.python_nodes(name)
+    if not nodes:
+        return
     for node in nodes:
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from _paragraphs(ast.get_docstring(node) or "", r"^$")
+    tokens = tokenize.generate_tokens(io.StringIO(tree.text(name)).readline)
     block, end = [], None
     for token in (token for token in tokens if token.type == tokenize.COMMENT):
         if token.start != end or token.line[:token.start[1]].strip():
@@ -100,7 +99,7 @@ def _pieces(tree, name):
     elif name in tree.man_pages():
         yield from _man_prose(text)
     elif name in tree.python_files():
-        yield from _python_prose(text)
+        yield from _python_prose(tree, name)
     else:
         for found in HASH_LINES.finditer(text):
             yield from _paragraphs(found[0], r"^\s*#\s?")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The files that lint judges, by kind. Knows what belongs to the project; knows no rule."""
+import ast
+import functools
 import os
 import shutil
 import subprocess
@@ -46,6 +48,14 @@ class Tree:
                 data = f.read()
             self._text[name] = "" if b"\0" in data else data.decode("utf-8", "replace")
         return self._text[name]
+
+    @functools.cache
+    def python_nodes(self, name):
+        """All nodes of a Python file's syntax tree; none where the syntax is wrong, as the rule "python" tells."""
+        try:
+            return list(ast.walk(ast.parse(self.text(name))))
+        except SyntaxError:
+            return []
 
     def _has_shebang(self, name, interpreters):
         if "." in os.path.basename(name) and not name.endswith(".t"):

@@ -256,6 +256,14 @@ def test_headers_reports(tree, name, text, language):
     assert_reported(tree, "headers", name, language)
 
 
+@pytest.mark.parametrize("before, is_judged_there", [("/* the ring */\n", True), ("#define uint64_t int\n", False)])
+def test_headers_leaves_those_to_the_compiler_that_a_source_includes_first(tree, before, is_judged_there):
+    write(tree, "pmcore/util/ring.h", H_HEAD + "uint64_t ring_head(void);\n")
+    write(tree, "pmcore/util/ring.c", before + '#include "pmcore/util/ring.h"\n')
+    code, output = lint(tree, "headers")
+    assert (code == 0) is is_judged_there, output
+
+
 def need(*tools):
     if not any(shutil.which(tool) for tool in tools):
         pytest.skip(f"{tools[0]} is not installed")
