@@ -9,7 +9,7 @@
 
 #define OPS (&pm_verbs_ops)
 
-/* Nodes 0, 1, 2 on devices of their own, in contact. */
+/* Nodes 0, 1, 2 on devices of their own, in contact; time passes by pass() alone. */
 static void open_hosts(const char *options)
 {
 	fake_begin(3);
@@ -20,6 +20,7 @@ static void open_hosts(const char *options)
 		snprintf(all, sizeof(all), "verbs.devices=fake%u%s%s", i, options ? "," : "",
 			 options ? options : "");
 		must(node_open(&nodes[i], i, all) == 0);
+		node_still(&nodes[i]);
 	}
 	for (int i = 0; i < 3; i++)
 		for (int j = 0; j < 3; j++)
@@ -330,6 +331,7 @@ static void open_strangers(const char *options, bool can_leave)
 
 		snprintf(all, sizeof(all), "verbs.devices=fake%u%s", i, options);
 		must(node_open(&nodes[i], i, all) == 0);
+		node_still(&nodes[i]);
 		pmv_of(nodes[i].link)->env.can_leave = can_leave;
 	}
 	must(links_add(0, 1) && links_add(1, 0));
