@@ -38,9 +38,11 @@ struct keeper {
 
 /* ---- the command ---- */
 
-/* In the keeper's memory, until the program has its own: @ret_error is the keeper's to read. */
-static _Noreturn void run(const struct keeper *k, const char *path, volatile int *ret_error)
+/* Maybe in the keeper's memory, until the program has its own. Says errno by @told, or nothing. */
+static _Noreturn void run(const struct keeper *k, const char *path, int told)
 {
+	int err;
+
 	setsid();
 	signals_reset();
 	/* The command must not outlive its keeper, even if that is killed. */
@@ -50,7 +52,10 @@ static _Noreturn void run(const struct keeper *k, const char *path, volatile int
 	for (int i = 0; i < 3; i++)
 		dup2(k->plan->stdio[i], i);
 	execve(path, k->plan->run->argv, environ);
-	*ret_error = errno;
+	err = errno;
+	/* A keeper that is gone needs no word. */
+	if (write(told, &err, sizeof(err)) < 0)
+		_exit(EXIT_NOT_STARTED);
 	_exit(EXIT_NOT_STARTED);
 }
 
@@ -88,29 +93,55 @@ static bool enter_directory(struct keeper *k, char cwd[PATH_MAX])
 	return true;
 }
 
+static void fail_to_fork(struct keeper *k, int err)
+{
+	snprintf(k->report.text, sizeof(k->report.text), "host %s: no process: %s", k->plan->host,
+		 strerror(err));
+	fail(k, PROGRAM_NOT_EXECUTABLE, err);
+}
+
+/* Why the command could not be started, once that is known; 0: it runs its program. */
+static int hear_start(const int told[2])
+{
+	int err = 0;
+
+	close(told[1]);
+	if (read(told[0], &err, sizeof(err)) != sizeof(err))
+		err = 0;
+	close(told[0]);
+	return err;
+}
+
 /*
  * Starts it; waits until it runs its program, or cannot. A fork would copy the page tables for
- * nothing.
+ * nothing. vfork() may be a fork all the same, as under ThreadSanitizer: it returns early then, and
+ * there is no process group yet to send a signal to. So the end of a pipe tells, which exec closes.
  */
 static void start(struct keeper *k, const char *path)
 {
-	volatile int error = 0;
+	int told[2], err;
 
+	if (pipe2(told, O_CLOEXEC)) {
+		fail_to_fork(k, errno);
+		return;
+	}
 	k->command = vfork();
 	if (!k->command)
-		run(k, path, &error);
-	if (k->command < 0) {
-		int err = errno;
-
-		snprintf(k->report.text, sizeof(k->report.text), "host %s: no process: %s",
-			 k->plan->host, strerror(err));
-		fail(k, PROGRAM_NOT_EXECUTABLE, err);
-	} else if (error) {
-		int code = program_failed(k->plan->run->argv[0], k->plan->host, error,
-					  k->report.text, sizeof(k->report.text));
+		run(k, path, told[1]);
+	err = k->command < 0 ? errno : 0;
+	if (err) {
+		close(told[0]);
+		close(told[1]);
+		fail_to_fork(k, err);
+		return;
+	}
+	err = hear_start(told);
+	if (err) {
+		int code = program_failed(k->plan->run->argv[0], k->plan->host, err, k->report.text,
+					  sizeof(k->report.text));
 
 		waitpid(k->command, NULL, 0);
-		fail(k, code, error);
+		fail(k, code, err);
 	}
 }
 
