@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "scheduler/proto/files.h"
+#include "scheduler/scored/share.h"
 #include "scheduler/scored/users_connection.h"
 
 #define TEXT_COST 32 /* of a text beside its bytes: the pointer to it, and the allocator's */
@@ -100,6 +101,30 @@ bool account_has_links(const struct account *a, char *why, size_t why_size)
 		 "allows; "
 		 "end some of your scruns",
 		 a->uid, o->user_links);
+	return true;
+}
+
+bool account_shares_places(const struct account *a)
+{
+	size_t places = a->scored->options.all_links;
+
+	/* Jobs that leave half of the places to others are never too many: share.h. */
+	return account_is_limited(a) && places && count_links(a->scored) > places / 2;
+}
+
+bool account_takes_share(const struct account *a, size_t own, size_t all, char *why,
+			 size_t why_size)
+{
+	uint32_t places = a->scored->options.all_links;
+
+	if (share_allows(places, own, all))
+		return false;
+	files_say(EMFILE);
+	snprintf(why, why_size,
+		 "jobs hold %zu of the %u connections that scored has for users, %zu of them jobs "
+		 "of user %u, and some have to be left to others; submit when jobs have ended, or "
+		 "have its limit of open files raised (LimitNOFILE= of scored)",
+		 all, places, own, a->uid);
 	return true;
 }
 

@@ -42,7 +42,18 @@ void account_settle(struct account *account);
 bool account_is_crowded(const struct account *account);
 /* Whether one more connection is too many; then @why names the limit and what helps. */
 bool account_has_links(const struct account *account, char *why, size_t why_size);
-/* The same of a job that @uid wants to submit. */
+/*
+ * Whether users have so many connections that those of their jobs have to be counted, before one
+ * more job of this one is taken.
+ */
+bool account_shares_places(const struct account *account);
+/*
+ * Whether one more job is too many, where @own of the @all connections of users' jobs are this
+ * user's; then @why names the limit and what helps.
+ */
+bool account_takes_share(const struct account *account, size_t own, size_t all, char *why,
+			 size_t why_size);
+/* Whether a job that @uid wants to submit is too much; then @why names the limit and what helps. */
 bool account_refuses(struct scored *d, uid_t uid, const struct job *job, char *why,
 		     size_t why_size);
 /* A job of its user waits, waits no more, is forgotten. */

@@ -94,6 +94,23 @@ static struct job *take_job(const struct scored *d, const json_t *from, char *wh
 	return job;
 }
 
+/* A connection with a job stays, whoever comes: may there be one more? */
+static bool lacks_place(const struct user *user, char *why, size_t why_size)
+{
+	const struct user *other;
+	size_t own = 0, all = 0;
+
+	if (!account_shares_places(user->account))
+		return false;
+	LIST_FOREACH(other, &user->scored->users, all) {
+		if (!other->job || !account_is_limited(other->account))
+			continue;
+		own += other->account == user->account;
+		all++;
+	}
+	return account_takes_share(user->account, own, all, why, why_size);
+}
+
 static void submit(struct user *user, const json_t *head)
 {
 	struct scored *d = user->scored;
@@ -117,6 +134,11 @@ static void submit(struct user *user, const json_t *head)
 		else
 			refuse(user, "EINVAL", why);
 		job_free(job);
+		return;
+	}
+	if (lacks_place(user, why, sizeof(why))) {
+		job_free(job);
+		refuse(user, "EUSERS", why);
 		return;
 	}
 	user->job = jobs_submit(d, user, link_uid(user->link), link_gid(user->link), job, why,

@@ -5,6 +5,7 @@ usage: schedhostile.py SERVER MUNGE_SOCKET KIND N
 
 MUNGE_SOCKET may be empty: the usual one. KIND is one of
 fill     jobs that have to wait
+run      jobs that run until the input ends
 cut      beginnings of large requests
 follow   100 jobs with 100 kB of arguments that wait, then connections that want to be told the activity as often as
          can be, and read it
@@ -44,6 +45,16 @@ def fill(link):
     """A job that has to wait."""
     link.send({"op": "submit", "job": job(2)})
     answer = link.receive()
+    return f"{answer['op']} {answer.get('text', '')}"
+
+
+def run(link):
+    """A job that runs."""
+    link.send({"op": "submit", "job": {**job(1, "1000"), "class": "shared",
+                                       "apps": [{"argv": ["/bin/sleep", "1000"], "env": [], "ranks": 1}]}})
+    answer = {"op": "queued"}
+    while answer["op"] == "queued":
+        answer = link.receive()
     return f"{answer['op']} {answer.get('text', '')}"
 
 
@@ -147,7 +158,7 @@ def main(server, munge, what, number):
     links = []
     for _ in range(int(number)):
         link = Link(server, munge_socket=munge)
-        print({"fill": fill, "cut": cut}[what](link), flush=True)
+        print({"fill": fill, "run": run, "cut": cut}[what](link), flush=True)
         links.append(link)
     print("held", flush=True)
     sys.stdin.read()

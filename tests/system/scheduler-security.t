@@ -3,6 +3,7 @@
 """A user may not see, touch, stop or slow down another user's jobs, nor the daemons that run as root. TAP.
 Needs root, munged and two users that are in the passwd file."""
 import contextlib
+import json
 import os
 import re
 import signal
@@ -33,6 +34,9 @@ GRACE_S = 6                     # more than scored's, and a beat
 FLOOD = 1500
 IDLE = 1000                     # strangers at each door
 JOBS = 20                       # of one user that may wait
+FILES = 64                      # descriptors of a scored that has few
+PLACES = FILES * 5 // 8         # of them that it has for connections of users
+RUNS = 22                       # jobs that one of two users wants to run, who want to have all places
 TAP_BYTES = 8 << 20             # of packets until they are read
 ETH_P_ALL, SO_RCVBUFFORCE = 3, 33
 CUT = 40                        # requests of which only the head comes: more than --user-memory holds
@@ -218,6 +222,28 @@ def queue_quota(cluster):
                    "scrun of the one who has too many: one line", told(done))
     done = cluster.scrun("-nodes=1x1", "true", user=HOSTILE)
     TAP.equal(done.returncode, 0, "when they are gone he gets in")
+
+
+def greedy_runs():
+    """Users whose running jobs hold as many connections of scored as they can get: another one still gets in."""
+    few = ("prlimit", f"--nofile={FILES}:{FILES}")
+    with schedlocal.Cluster() as cluster, contextlib.ExitStack() as held:
+        cluster.munge, cluster.munged = cluster.start_munge()
+        cluster.server, cluster.scored = cluster.start_scored("--rows", str(PLACES), through=few)
+        if not cluster.scored.says("ready") or not cluster.start_host("h1").says("registered with"):
+            raise RuntimeError(cluster.scored.log())
+        got = [held.enter_context(hostile(cluster, "run", runs, user=user)) for user, runs in ((HOSTILE, RUNS),
+                                                                                               (2, PLACES - RUNS))]
+        TAP.equal([sum(text.startswith("placed") for text in said) for said in got], [PLACES // 2, PLACES // 4],
+                  "a user's running jobs leave as many connections to others as they hold")
+        TAP.ok(all("LimitNOFILE=" in text for said in got for text in said if not text.startswith("placed")),
+               "those that are refused name the limit", got)
+        done = tool(cluster, "scqueue", "--json", user=OWNER)
+        TAP.ok(done.returncode == 0 and len(json.loads(done.stdout)) == PLACES // 2 + PLACES // 4,
+               "another user is answered, and all their jobs run", told(done))
+        in_time(cluster, "another user's job starts and ends", "-nodes=1x1")
+        held.close()
+        TAP.equal(cluster.settled(20), [], "nothing is left of them")
 
 
 def oversized(cluster):
@@ -523,10 +549,11 @@ def sealed(cluster):
 
 
 def main():
-    why = schedlocal.missing("setpriv", "unshare")
+    why = schedlocal.missing("setpriv", "unshare", "prlimit")
     if why:
         TAP.skip("security of the scheduler", why)
         return TAP.end()
+    greedy_runs()
     with schedlocal.Cluster() as cluster:
         cluster.up("h1", "h2", scored=("--rows", "1", "--user-jobs", str(JOBS)))
         for part in (sealed, others_job, pmix, local_socket, floods, garbage, queue_quota, oversized, cut_requests,

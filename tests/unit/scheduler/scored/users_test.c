@@ -208,3 +208,83 @@ TAP_TEST(users_enter__jobs_that_wait_stay_beside_idle_connections_of_others)
 	is_int(links_of(w, ANN), PLACES - 1);
 	end_world(w);
 }
+
+/* Reads what was said. No job starts: the hosts are none that can be told of one. */
+static void turn(struct world *w)
+{
+	for (int i = 0; i < 2; i++) {
+		ev_run(w->f.d.loop, EVRUN_NOWAIT);
+		ev_prepare_stop(w->f.d.loop, &w->f.d.plan);
+	}
+}
+
+/* The answer to a job that a connection of its own asks for. */
+static const char *submit_as(struct world *w, uid_t uid, int *ret_which)
+{
+	json_t *head = json_pack("{s:s, s:{s:s, s:i, s:i, s:i, s:s, s:[], s:[{s:[s], s:[], s:i}]}}",
+				 "op", OP_SUBMIT, "job", "name", "prog", "ranks", 1, "nodes", 1,
+				 "per_node", 1, "cwd", "/", "env", "apps", "argv", "prog", "env",
+				 "ranks", 1);
+	size_t size = 0;
+	char *bytes = head ? frame_encode(head, 0, &size) : NULL;
+
+	*ret_which = connect_as(w, uid);
+	is_int(write(w->fds[*ret_which], bytes, size), size);
+	json_decref(head);
+	free(bytes);
+	turn(w);
+	return told(w, *ret_which);
+}
+
+static void run_all(struct world *w, enum sjob_state state)
+{
+	struct sjob *job;
+
+	TAILQ_FOREACH(job, &w->f.d.jobs, all)
+		job->state = state;
+}
+
+TAP_TEST(submit__jobs_leave_places_to_others)
+{
+	struct world *w = new_world();
+	int first, which;
+
+	is_str(submit_as(w, ANN, &first), "queued: ");
+	is_str(submit_as(w, ANN, &which), "queued: ");
+	run_all(w, SJOB_RUNNING);
+	/* As many as she would leave. */
+	okf(strstr(submit_as(w, ANN, &which), "error: jobs hold 2 of the 4 connections") &&
+		    strstr(w->said, "2 of them jobs of user 70001") &&
+		    strstr(w->said, "LimitNOFILE="),
+	    "%s", w->said);
+	is_str(submit_as(w, BOB, &which), "queued: ");
+	run_all(w, SJOB_RUNNING);
+	/* Carol has the last place, but not for as long as a job likes. */
+	okf(strstr(submit_as(w, CAROL, &which), "error: jobs hold 3 of the 4 connections") != NULL,
+	    "%s", w->said);
+	is_int(links_of(w, CAROL), 1);
+	is_int(links_of(w, ANN), 2);
+	is_str(submit_as(w, ROOT, &which), "queued: ");
+	/* One ends. */
+	close(w->fds[first]);
+	w->fds[first] = -1;
+	turn(w);
+	is_int(links_of(w, ANN), 1);
+	is_str(submit_as(w, CAROL, &which), "queued: ");
+	run_all(w, SJOB_QUEUED);
+	end_world(w);
+}
+
+TAP_TEST(submit__places_are_plenty)
+{
+	struct world *w = new_world();
+	int which;
+
+	w->f.d.options.all_links = 2 * MOST;
+	for (int i = 1; i < MOST; i++)
+		is_str(submit_as(w, ANN, &which), "queued: ");
+	/* There is no limit. */
+	w->f.d.options.all_links = 0;
+	is_str(submit_as(w, ANN, &which), "queued: ");
+	end_world(w);
+}
