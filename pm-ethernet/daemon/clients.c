@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,13 @@
 #include "pm-ethernet/daemon/state.h"
 #include "pmcore/util/clock.h"
 
+/*
+ * The kernel charges us for answers that a client does not read. It takes two pieces of a report,
+ * then the rest waits here.
+ */
+#define SEND_BYTES ((int)(2 * sizeof(struct eth_report)))
+#define SAY_AGAIN_NS 60000000000ull
+
 struct ethd_client {
 	struct ethd_client *next;
 	int fd, pidfd;
@@ -32,6 +40,7 @@ struct ethd_client {
 	struct eth_granted granted; /* its context as it was answered */
 	char *report;               /* text that is on its way, NULL = none */
 	size_t report_len, report_at;
+	uint64_t report_number; /* reports are numbered in the order in which they were asked for */
 };
 
 void ethd_clients_bound(struct ethd *d, uint32_t n_files)
@@ -121,7 +130,8 @@ static int identify(struct ethd_client *client)
 	struct ucred who;
 	socklen_t len = sizeof(who);
 
-	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
+	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &who, &len) ||
+	    setsockopt(client->fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BYTES}, sizeof(int)))
 		return -errno;
 	client->uid = who.uid;
 	client->pid = who.pid;
@@ -348,6 +358,41 @@ static int send_report(struct ethd *d, struct ethd_client *client)
 	return ethd_source_change(d, client->fd, EPOLLIN, ETHD_SOURCE_CLIENT, (uintptr_t)client);
 }
 
+/* One that asked before all others of its user who do not read; NULL: they are not too many. */
+static struct ethd_client *excess(const struct ethd *d, uid_t uid)
+{
+	struct ethd_client *first = NULL;
+	uint32_t n = 0;
+
+	for (struct ethd_client *c = d->clients; c; c = c->next) {
+		if (!c->report || c->uid != uid)
+			continue;
+		n++;
+		if (!first || c->report_number < first->report_number)
+			first = c;
+	}
+	return n <= ETHD_UID_REPORTS ? NULL : first;
+}
+
+/* A report is as long as the cluster is large, so a user who does not read may have a few. */
+static void make_room(struct ethd *d, uid_t uid)
+{
+	struct ethd_client *first = excess(d, uid);
+	uint64_t now = clock_monotonic_ns();
+
+	if (!first)
+		return;
+	d->n_unread++;
+	if (!d->unread_said_ns || now - d->unread_said_ns >= SAY_AGAIN_NS) {
+		d->unread_said_ns = now;
+		ethd_say("user %u does not read the reports that its process %d asked for: no more "
+			 "than %u may wait, so its connection is closed; such connections since "
+			 "the start: %" PRIu64,
+			 uid, (int)first->pid, ETHD_UID_REPORTS, d->n_unread);
+	}
+	ethd_client_close(d, first);
+}
+
 static int report(struct ethd *d, struct ethd_client *client)
 {
 	struct eth_report piece = {.magic = ETH_ATTACH_MAGIC, .version = ETH_ATTACH_VERSION};
@@ -364,7 +409,11 @@ static int report(struct ethd *d, struct ethd_client *client)
 	}
 	client->report_len = strlen(client->report);
 	client->report_at = 0;
-	return send_report(d, client);
+	client->report_number = ++d->last_report;
+	err = send_report(d, client);
+	if (!err && client->report)
+		make_room(d, client->uid);
+	return err;
 }
 
 static int refuse(struct ethd_client *client, int err, size_t len)

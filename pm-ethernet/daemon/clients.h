@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * clients - connections on the unix socket: who is there, what they ask, answers with descriptors.
- * Never waits for a client: one that doesn't take its answer is dropped. The end of a connection
- * ends its lease.
+ * Never waits for a client: one that doesn't take its answer is dropped. A report waits until it is
+ * read, but where a user lets too many wait the first is dropped. The end of a connection ends its
+ * lease.
  */
 #ifndef PM_ETHERNET_DAEMON_CLIENTS_H
 #define PM_ETHERNET_DAEMON_CLIENTS_H

@@ -188,6 +188,7 @@ static int report_status(const struct ethd *d, json_t *ret)
 	json_object_set_new(ret, "chunk_bytes", json_integer(d->chunk_bytes));
 	json_object_set_new(ret, "n_rails", json_integer(d->n_rails));
 	json_object_set_new(ret, "n_peers", json_integer(d->discover->peers.n_peers));
+	json_object_set_new(ret, "n_unread", json_integer((json_int_t)d->n_unread));
 	json_object_set_new(ret, "duplicate", json_string(d->duplicate));
 	json_object_set_new(ret, "grid", ethd_report_grid(d));
 	for (number = 1; number < ETH_CONTEXTS; number++)
