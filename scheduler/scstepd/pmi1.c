@@ -470,6 +470,9 @@ static void take_lines(struct client *client)
 	memmove(client->in, at, client->n_in);
 	if (client->fd >= 0 && client->n_in == PMI1_LINE_MAX && !client->n_out)
 		fail(client, "PMI-1: a line of more than %d bytes", PMI1_LINE_MAX);
+	/* It may have gone by what it read, or by an answer that found nobody. */
+	if (client->fd < 0)
+		check_barrier(client->pmi);
 }
 
 static void on_readable(struct ev_loop *loop, ev_io *watcher, int events)
@@ -497,8 +500,7 @@ static void on_writable(struct ev_loop *loop, ev_io *watcher, int events)
 	(void)loop;
 	(void)events;
 	flush(client);
-	if (client->fd >= 0)
-		take_lines(client);
+	take_lines(client);
 }
 
 int pmi1_add(struct pmi1 *pmi, uint32_t rank, int fd)

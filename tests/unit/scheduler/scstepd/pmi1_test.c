@@ -246,6 +246,25 @@ TAP_TEST(pmi1__barrier_with_one_that_never_began)
 	close_host(&host);
 }
 
+/* Its answer finds nobody: that is how the server learns that it is gone. */
+TAP_TEST(pmi1__barrier_with_one_that_goes_without_its_answer)
+{
+	static const char line[] = "cmd=init pmi_version=2 pmi_subversion=0\n";
+	struct host host;
+
+	must(open_host(&host));
+	is_str(ask(&host, 0, BEGIN), BEGUN);
+	ask(&host, 0, "cmd=barrier_in\n");
+	is_int(send(host.ranks[1], line, sizeof(line) - 1, MSG_NOSIGNAL), sizeof(line) - 1);
+	close(host.ranks[1]);
+	host.ranks[1] = -1;
+	turn(&host);
+	is_int(host.n_aborts, 1);
+	is_int(host.aborted, FIRST + 1);
+	has(host.why, "before MPI_Init");
+	close_host(&host);
+}
+
 static void leave(struct host *host, uint32_t i)
 {
 	close(host->ranks[i]);
