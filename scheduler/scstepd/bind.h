@@ -14,7 +14,10 @@
 
 struct bind;
 
-/* @cpus: the machine's numbers, "0-3,8"; "" = all that are allowed. NULL with a sentence. */
+/*
+ * @cpus: the machine's numbers one by one, "0,2,8"; "" = all that are allowed. NULL with a
+ * sentence.
+ */
 struct bind *bind_open(const struct order *order, const char *cpus, char *why, size_t why_size);
 void bind_close(struct bind *bind);
 
