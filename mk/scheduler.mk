@@ -14,7 +14,7 @@ ifdef COMPILING
 $(call stamp,$(BUILD)/sched.list,$(SCHED_COMMON) $(foreach p,$(SCHED_PROGS),$(call sched_obj,$(p))))
 endif
 # PMIx's headers are not written for our warnings.
-$(call sched_obj,scstepd) $(call obj,$(wildcard tests/unit/scheduler/scstepd/pmix/*.c)): OBJ_CPPFLAGS = $(PMIX_CPPFLAGS)
+$(call sched_obj,scstepd) $(call obj,$(wildcard tests/unit/scheduler/scstepd/*.c tests/unit/scheduler/scstepd/pmix/*.c)): OBJ_CPPFLAGS = $(PMIX_CPPFLAGS)
 
 $(SCHED_A): $(SCHED_COMMON) $(BUILD)/sched.list
 	@mkdir -p $(@D)
