@@ -40,6 +40,12 @@ static inline uint64_t clock_realtime_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
+/* The same in seconds, for dates. */
+static inline time_t clock_realtime_s(void)
+{
+	return (time_t)(clock_realtime_ns() / 1000000000u);
+}
+
 struct job_clock {
 	uint64_t last; /* monotonic time of the last reading, ns */
 	uint64_t now;  /* job time then, ns */

@@ -18,7 +18,6 @@
 #include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
@@ -331,7 +330,6 @@ struct pens *pens_open(struct ev_loop *loop, enum cgroup_form form, const char *
 		       uint32_t tasks)
 {
 	struct pens *pens = calloc(1, sizeof(*pens));
-	struct timespec now;
 
 	if (!pens)
 		return NULL;
@@ -339,8 +337,7 @@ struct pens *pens_open(struct ev_loop *loop, enum cgroup_form form, const char *
 	pens->form = form;
 	pens->tasks = tasks;
 	/* No later scnoded gives a number again that is still there. */
-	clock_gettime(CLOCK_REALTIME, &now);
-	pens->last = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	pens->last = clock_realtime_ns();
 	TAILQ_INIT(&pens->all);
 	ev_init(&pens->look, look);
 	pens->look.repeat = LOOK_S;

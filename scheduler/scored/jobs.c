@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
@@ -62,7 +61,7 @@ static void write_ended(struct scored *d, const struct sjob *job)
 	struct journal_job entry = entry_of(job);
 	char why[512];
 
-	entry.ended = time(NULL);
+	entry.ended = clock_realtime_s();
 	if (journal_ended(d->journal, &entry, why, sizeof(why)))
 		daemon_say("job %llu ended, which is not recorded: %s", (unsigned long long)job->id,
 			   why);
@@ -169,7 +168,7 @@ struct sjob *jobs_submit(struct scored *d, struct user *user, uid_t uid, gid_t g
 		return NULL;
 	}
 	*new = (struct sjob){
-		.user = user, .uid = uid, .gid = gid, .job = job, .submitted = time(NULL)};
+		.user = user, .uid = uid, .gid = gid, .job = job, .submitted = clock_realtime_s()};
 	new->id = plan_check(d, job, why, why_size) ? 0 : journal_number(d->journal, why, why_size);
 	if (!new->id || queue_push(&d->queue, new->id, job->priority)) {
 		free(new);
@@ -241,7 +240,7 @@ static void start(struct scored *d, struct sjob *job, struct plan *plan)
 		return;
 	}
 	job->state = SJOB_STARTING;
-	job->started = time(NULL);
+	job->started = clock_realtime_s();
 	if (!send_out(d, job, why, sizeof(why))) {
 		for (size_t h = 0; h < job->n_hosts; h++)
 			jobs_leave(&job->hosts[h]);

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "pmcore/util/clock.h"
 #include "pmcore/util/owndir.h"
 
 struct journal {
@@ -299,7 +299,7 @@ static int note_taken(struct journal *j, const struct journal_lease *lease, uid_
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)lease->id);
 	sqlite3_bind_int64(s, 2, lease->uid);
 	sqlite3_bind_int64(s, 3, taker);
-	sqlite3_bind_int64(s, 4, time(NULL));
+	sqlite3_bind_int64(s, 4, clock_realtime_s());
 	sqlite3_bind_text(s, 5, text, -1, SQLITE_STATIC);
 	err = done(j, s, why, why_size);
 	snprintf(sql, sizeof(sql),

@@ -93,7 +93,7 @@ static struct lock *lock_new(struct scored *d, uid_t uid, struct lock_wish *wish
 			      .wish = wish,
 			      .account = account,
 			      .bytes = size_of(wish),
-			      .since = time(NULL)};
+			      .since = clock_realtime_s()};
 	lock->lease = (struct lease){.uid = uid,
 				     .is_exclusive = wish->is_exclusive,
 				     .is_forced = wish->is_forced,
@@ -214,7 +214,7 @@ static void give(struct lock *lock)
 	struct scored *d = lock->scored;
 	char why[512];
 
-	lock->since = time(NULL);
+	lock->since = clock_realtime_s();
 	if (write_begun(lock, why, sizeof(why))) {
 		daemon_say("lock %llu is not given: %s", (unsigned long long)lock->lease.id, why);
 		refuse(lock->link, "EIO", why);
@@ -538,7 +538,7 @@ struct lock *locks_keep_off(const struct scored *d, const struct node *node, uin
 static bool take_back(struct scored *d, const struct journal_lease *row, struct lock_wish *wish)
 {
 	struct lock *lock = lock_new(d, row->uid, wish);
-	time_t now = time(NULL); /* before it was taken, when the clock was set back */
+	time_t now = clock_realtime_s(); /* before it was taken, when the clock was set back */
 
 	if (!lock)
 		return false;
