@@ -14,8 +14,18 @@
 #include <unistd.h>
 
 #include "scheduler/proto/frame.h"
+#include "tests/harness/setclock.h"
 #include "tests/harness/tap.h"
 #include "tests/unit/scheduler/proto/link_world.h"
+
+#define HALF_S 3 /* of the time that a handshake or a preamble may take, and half a second more */
+
+/* The clock goes on at once, and all happens that is due. */
+static void pass(struct world *world, int seconds)
+{
+	setclock_passed_s += seconds;
+	world_settle(world);
+}
 
 /*
  * --- the handshake ------------------------------------------------------------------------------
@@ -193,7 +203,10 @@ TAP_TEST(link_accept__half_open_and_slow)
 	is_int(world.server.error, ECONNRESET);
 	slow = world_greeted_stranger(&world);
 	is_int(send(slow, "\0", 1, 0), 1);
-	world_run(&world);
+	pass(&world, HALF_S);
+	is_int(world.server.n_closed, 1);
+	pass(&world, HALF_S);
+	is_int(world.server.n_closed, 2);
 	is_int(world.server.error, ETIMEDOUT);
 	close(fd);
 	close(slow);
@@ -214,12 +227,13 @@ TAP_TEST(door__slow_and_wrong_preambles)
 	is_int(send(slow, "OSC", 3, 0), 3);
 	is_int(send(wrong, "OSCORE2\n12345678", 16, 0), 16);
 	close(gone);
-	ev_sleep(0.01);
-	world_settle(&world);
-	is_int(recv(wrong, &byte, 1, MSG_DONTWAIT), 0);
-	is_int(recv(slow, &byte, 1, MSG_DONTWAIT), -1);
-	while (recv(slow, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+	while (recv(wrong, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN)
 		ev_run(world.loop, EVRUN_ONCE);
+	is_int(recv(wrong, &byte, 1, MSG_DONTWAIT), 0);
+	pass(&world, HALF_S);
+	is_int(recv(slow, &byte, 1, MSG_DONTWAIT), -1);
+	pass(&world, HALF_S);
+	is_int(recv(slow, &byte, 1, MSG_DONTWAIT), 0);
 	is_int(world.n_entered, 0);
 	close(slow);
 	close(wrong);
@@ -335,7 +349,10 @@ TAP_TEST(link_connect__munged_is_stopped_and_the_loop_goes_on)
 	tick.data = &n_ticks;
 	ev_timer_start(world.loop, &tick);
 	world_connect(&world, "closed");
-	world_run(&world);
+	while (n_ticks <= 50 && !world.client.n_closed)
+		ev_run(world.loop, EVRUN_ONCE);
+	is_int(world.client.n_closed, 0);
+	pass(&world, 2 * HALF_S);
 	ev_timer_stop(world.loop, &tick);
 	is_int(world.client.n_closed, 1);
 	okf(world.client.error == EAGAIN, "%d %s", world.client.error, world.client.why);
