@@ -340,9 +340,11 @@ TAP_TEST(get__as_there_is_room)
 	scout_say(&room.scout,
 		  json_pack("{s:s, s:i, s:i}", "op", OP_OUT_ROOM, "id", 2, "bytes", LINK_FULL),
 		  NULL, 0);
-	while (!strcmp(hear(&room), OP_DATA))
+	while (come < 2 * LINK_FULL && !strcmp(hear(&room), OP_DATA))
 		come += room.scout.body_size;
 	is_int(come, 2 * LINK_FULL);
+	/* That was all: its end waits for room too. */
+	is_str(scout_hear(&room.scout, 300), "");
 	teardown(&room);
 }
 
