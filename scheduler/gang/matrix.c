@@ -309,12 +309,12 @@ static uint32_t count_free(const struct matrix *m, uint32_t home, uint32_t host)
 	return n;
 }
 
-static uint32_t most_cores(const struct matrix_wish *wish)
+static uint32_t most_cores(const struct matrix_request *request)
 {
 	uint32_t most = 0;
 
-	for (uint32_t k = 0; k < wish->n_wanted; k++)
-		most = wish->cores[k] > most ? wish->cores[k] : most;
+	for (uint32_t k = 0; k < request->n_wanted; k++)
+		most = request->cores[k] > most ? request->cores[k] : most;
 	return most;
 }
 
@@ -326,63 +326,66 @@ static uint32_t room_on(const struct matrix *m, uint32_t home, uint32_t host, bo
 	return is_empty ? m->hosts[host].n_cores : count_free(m, home, host);
 }
 
-/* Lets the wish pick among all that have room. */
-static bool pick(const struct matrix *m, uint32_t home, const struct matrix_wish *wish,
+/* Lets the request pick among all that have room. */
+static bool pick(const struct matrix *m, uint32_t home, const struct matrix_request *request,
 		 bool is_empty, uint32_t *chosen)
 {
-	uint32_t *fitting = calloc(wish->n_hosts + 1, sizeof(*fitting)), most = most_cores(wish);
+	uint32_t *fitting = calloc(request->n_hosts + 1, sizeof(*fitting)),
+		 most = most_cores(request);
 	size_t n = 0;
 	bool is_found;
 
-	for (size_t i = 0; fitting && i < wish->n_hosts; i++)
-		if (room_on(m, home, wish->hosts[i], is_empty) >= most)
-			fitting[n++] = wish->hosts[i];
-	is_found = n >= wish->n_wanted && n && wish->pick(wish->pick_arg, fitting, n, chosen);
+	for (size_t i = 0; fitting && i < request->n_hosts; i++)
+		if (room_on(m, home, request->hosts[i], is_empty) >= most)
+			fitting[n++] = request->hosts[i];
+	is_found = n >= request->n_wanted && n &&
+		   request->pick(request->pick_arg, fitting, n, chosen);
 	free(fitting);
 	return is_found;
 }
 
 /* The first candidates with room, in their order, into @chosen. False: too few. */
-static bool choose(const struct matrix *m, uint32_t home, const struct matrix_wish *wish,
+static bool choose(const struct matrix *m, uint32_t home, const struct matrix_request *request,
 		   uint32_t *chosen)
 {
 	uint32_t k = 0;
 
-	if (wish->pick)
-		return pick(m, home, wish, false, chosen);
-	for (size_t i = 0; i < wish->n_hosts && k < wish->n_wanted; i++)
-		if (wish->hosts[i] < m->n_hosts &&
-		    count_free(m, home, wish->hosts[i]) >= wish->cores[k])
-			chosen[k++] = wish->hosts[i];
-	return k == wish->n_wanted;
+	if (request->pick)
+		return pick(m, home, request, false, chosen);
+	for (size_t i = 0; i < request->n_hosts && k < request->n_wanted; i++)
+		if (request->hosts[i] < m->n_hosts &&
+		    count_free(m, home, request->hosts[i]) >= request->cores[k])
+			chosen[k++] = request->hosts[i];
+	return k == request->n_wanted;
 }
 
 /* In an empty matrix; @chosen is room for the hosts. */
-static bool is_possible(const struct matrix *m, const struct matrix_wish *wish, uint32_t *chosen)
+static bool is_possible(const struct matrix *m, const struct matrix_request *request,
+			uint32_t *chosen)
 {
 	uint32_t k = 0;
 
-	if (wish->pick)
-		return pick(m, 0, wish, true, chosen);
-	for (size_t i = 0; i < wish->n_hosts && k < wish->n_wanted; i++)
-		if (wish->hosts[i] < m->n_hosts &&
-		    m->hosts[wish->hosts[i]].n_cores >= wish->cores[k])
+	if (request->pick)
+		return pick(m, 0, request, true, chosen);
+	for (size_t i = 0; i < request->n_hosts && k < request->n_wanted; i++)
+		if (request->hosts[i] < m->n_hosts &&
+		    m->hosts[request->hosts[i]].n_cores >= request->cores[k])
 			k++;
-	return k == wish->n_wanted;
+	return k == request->n_wanted;
 }
 
-static int take_cores(const struct matrix *m, uint32_t home, const struct matrix_wish *wish,
+static int take_cores(const struct matrix *m, uint32_t home, const struct matrix_request *request,
 		      const uint32_t *chosen, struct matrix_host *place)
 {
-	for (uint32_t k = 0; k < wish->n_wanted; k++) {
-		uint32_t *cores = calloc(wish->cores[k] ? wish->cores[k] : 1, sizeof(*cores)),
+	for (uint32_t k = 0; k < request->n_wanted; k++) {
+		uint32_t *cores = calloc(request->cores[k] ? request->cores[k] : 1, sizeof(*cores)),
 			 n = 0;
 
 		if (!cores) {
 			matrix_place_fini(place, k);
 			return -ENOMEM;
 		}
-		for (uint32_t core = 0; n < wish->cores[k]; core++)
+		for (uint32_t core = 0; n < request->cores[k]; core++)
 			if (is_free_for(m, home, chosen[k], core))
 				cores[n++] = core;
 		place[k] = (struct matrix_host){.host = chosen[k], .cores = cores, .n_cores = n};
@@ -416,7 +419,7 @@ static int enter(struct matrix *m, uint64_t id, uint32_t home, const struct matr
 	return 0;
 }
 
-int matrix_add(struct matrix *m, uint64_t id, const struct matrix_wish *wish,
+int matrix_add(struct matrix *m, uint64_t id, const struct matrix_request *request,
 	       struct matrix_host *place)
 {
 	uint32_t *chosen, home = ALL_ROWS;
@@ -424,26 +427,26 @@ int matrix_add(struct matrix *m, uint64_t id, const struct matrix_wish *wish,
 
 	if (!id || find(m, id))
 		return -EEXIST;
-	chosen = calloc(wish->n_wanted ? wish->n_wanted : 1, sizeof(*chosen));
+	chosen = calloc(request->n_wanted ? request->n_wanted : 1, sizeof(*chosen));
 	if (!chosen)
 		return -ENOMEM;
-	if (wish->is_exclusive) {
-		err = choose(m, ALL_ROWS, wish, chosen) ? 0 : -EBUSY;
+	if (request->is_exclusive) {
+		err = choose(m, ALL_ROWS, request, chosen) ? 0 : -EBUSY;
 	} else {
 		for (home = 0; err && home <= m->n_rows && home < m->rows_max; home++)
-			err = choose(m, home, wish, chosen) ? 0 : -EBUSY;
+			err = choose(m, home, request, chosen) ? 0 : -EBUSY;
 		home--;
 	}
 	if (!err)
-		err = take_cores(m, home, wish, chosen, place);
-	else if (!is_possible(m, wish, chosen))
+		err = take_cores(m, home, request, chosen, place);
+	else if (!is_possible(m, request, chosen))
 		err = -ENOSPC;
 	free(chosen);
 	if (err)
 		return err;
-	err = enter(m, id, home, place, wish->n_wanted);
+	err = enter(m, id, home, place, request->n_wanted);
 	if (err)
-		matrix_place_fini(place, wish->n_wanted);
+		matrix_place_fini(place, request->n_wanted);
 	return err;
 }
 

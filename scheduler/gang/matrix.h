@@ -27,7 +27,7 @@ struct matrix_host {
 };
 
 /* Hosts and cores that a job asks for. */
-struct matrix_wish {
+struct matrix_request {
 	const uint32_t *hosts; /* candidates in the order of preference */
 	size_t n_hosts;
 	uint32_t n_wanted;     /* hosts */
@@ -59,7 +59,7 @@ int matrix_host(struct matrix *matrix, uint32_t host, uint32_t n_cores);
  * @job there. 0 and @place (n_wanted entries, cores allocated, matrix_place_fini()); -EBUSY no room
  * now; -ENOSPC never, even in an empty matrix; -EEXIST; -ENOMEM.
  */
-int matrix_add(struct matrix *matrix, uint64_t job, const struct matrix_wish *wish,
+int matrix_add(struct matrix *matrix, uint64_t job, const struct matrix_request *request,
 	       struct matrix_host *place);
 void matrix_place_fini(struct matrix_host *place, size_t n);
 /* Takes it out; empty rows go, and rows that fit together become one. -ENOENT. */

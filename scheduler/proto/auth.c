@@ -56,7 +56,7 @@ struct auth {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t has_work;
 	struct queue todo, done;
-	struct fairqueue strangers; /* to do after todo */
+	struct fairqueue unknown; /* to do after todo */
 	bool is_asking;
 	bool is_ending;
 	bool is_left; /* to the thread: it frees all this when munge lets it go */
@@ -104,7 +104,7 @@ static void queue_free(struct queue *queue)
 
 static struct auth_task *next_stranger(struct auth *auth)
 {
-	struct fairqueue_item *item = fairqueue_take(&auth->strangers);
+	struct fairqueue_item *item = fairqueue_take(&auth->unknown);
 
 	return item ? item->owner : NULL;
 }
@@ -354,7 +354,7 @@ struct auth *auth_open(struct ev_loop *loop, const char *socket_path)
 		goto no_known;
 	queue_init(&auth->todo);
 	queue_init(&auth->done);
-	fairqueue_init(&auth->strangers);
+	fairqueue_init(&auth->unknown);
 	pthread_mutex_init(&auth->lock, NULL);
 	pthread_cond_init(&auth->has_work, NULL);
 	ev_async_init(&auth->woken, on_woken);
@@ -427,7 +427,7 @@ static struct auth_task *put(struct auth_task *task)
 
 	pthread_mutex_lock(&auth->lock);
 	if (task->is_stranger)
-		err = fairqueue_add(&auth->strangers, &task->item, task->from, is_known);
+		err = fairqueue_add(&auth->unknown, &task->item, task->from, is_known);
 	else
 		queue_push(&auth->todo, task);
 	pthread_cond_signal(&auth->has_work);
@@ -476,7 +476,7 @@ void auth_forget(struct auth_task *task)
 	task->is_forgotten = true;
 	/* Its turn may never come. */
 	if (task->item.net) {
-		fairqueue_remove(&auth->strangers, &task->item);
+		fairqueue_remove(&auth->unknown, &task->item);
 		queue_push(&auth->done, task);
 		ev_async_send(auth->loop, &auth->woken);
 	}

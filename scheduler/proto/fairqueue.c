@@ -17,7 +17,7 @@ struct fairqueue_net {
 void fairqueue_init(struct fairqueue *queue)
 {
 	*queue = (struct fairqueue){.n = 0};
-	TAILQ_INIT(&queue->strangers);
+	TAILQ_INIT(&queue->unknown);
 	TAILQ_INIT(&queue->known);
 }
 
@@ -33,7 +33,7 @@ static struct fairqueue_net *find(const struct fairqueue_nets *nets, const struc
 
 static struct fairqueue_nets *kind_of(struct fairqueue *queue, bool is_known)
 {
-	return is_known ? &queue->known : &queue->strangers;
+	return is_known ? &queue->known : &queue->unknown;
 }
 
 /* A new one's turn is next. */
@@ -84,8 +84,8 @@ void fairqueue_remove(struct fairqueue *queue, struct fairqueue_item *item)
 
 static bool is_turn_of_known(struct fairqueue *queue)
 {
-	if (TAILQ_EMPTY(&queue->strangers) || TAILQ_EMPTY(&queue->known))
-		return TAILQ_EMPTY(&queue->strangers);
+	if (TAILQ_EMPTY(&queue->unknown) || TAILQ_EMPTY(&queue->known))
+		return TAILQ_EMPTY(&queue->unknown);
 	if (queue->turns < FAIRQUEUE_KNOWN_TURNS) {
 		queue->turns++;
 		return true;
@@ -116,7 +116,7 @@ static const struct fairqueue_net *largest(const struct fairqueue *queue)
 	TAILQ_FOREACH(net, &queue->known, entry)
 		if (!most || net->n >= most->n)
 			most = net;
-	TAILQ_FOREACH(net, &queue->strangers, entry)
+	TAILQ_FOREACH(net, &queue->unknown, entry)
 		if (!most || net->n >= most->n)
 			most = net;
 	return most;
@@ -128,7 +128,7 @@ struct fairqueue_item *fairqueue_excess(const struct fairqueue *queue, struct ne
 	const struct fairqueue_net *net = find(&queue->known, &from);
 
 	if (!net)
-		net = find(&queue->strangers, &from);
+		net = find(&queue->unknown, &from);
 	if (!net || net->n < max_each)
 		net = queue->n >= max ? largest(queue) : NULL;
 	return net ? TAILQ_LAST(&net->items, fairqueue_items) : NULL;

@@ -27,7 +27,7 @@ struct fairqueue_item {
 };
 
 struct fairqueue {
-	struct fairqueue_nets strangers, known; /* the next one's turn first */
+	struct fairqueue_nets unknown, known; /* the next one's turn first */
 	size_t n;
 	unsigned int turns; /* of known ones since the last of strangers */
 };

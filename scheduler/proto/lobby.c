@@ -8,7 +8,7 @@
 #include "scheduler/proto/files.h"
 
 /* One connection. */
-struct visitor {
+struct pending {
 	struct fairqueue_item item;
 	struct lobby *lobby;
 	struct link *link;
@@ -19,31 +19,31 @@ struct lobby {
 	struct auth *auth;
 	const struct lobby_events *events;
 	void *owner;
-	struct fairqueue visitors;
+	struct fairqueue pending;
 	unsigned int n_displaced;
 };
 
-static void forget(struct visitor *visitor)
+static void forget(struct pending *pending)
 {
-	fairqueue_remove(&visitor->lobby->visitors, &visitor->item);
-	free(visitor);
+	fairqueue_remove(&pending->lobby->pending, &pending->item);
+	free(pending);
 }
 
 static void ready(struct link *link, void *owner)
 {
-	struct visitor *visitor = owner;
-	struct lobby *lobby = visitor->lobby;
+	struct pending *pending = owner;
+	struct lobby *lobby = pending->lobby;
 
-	forget(visitor);
+	forget(pending);
 	lobby->events->known(link, lobby->owner);
 }
 
 static void closed(struct link *link, int error, const char *why, void *owner)
 {
-	struct visitor *visitor = owner;
-	struct lobby *lobby = visitor->lobby;
+	struct pending *pending = owner;
+	struct lobby *lobby = pending->lobby;
 
-	forget(visitor);
+	forget(pending);
 	if (lobby->events->failed)
 		lobby->events->failed(link, error, why, lobby->owner);
 }
@@ -52,38 +52,38 @@ static const struct link_events events = {.ready = ready, .closed = closed};
 
 static void make_room(struct lobby *lobby, struct netaddr_net from)
 {
-	size_t n = lobby->visitors.n, max = files_full(n, LOBBY_MAX) ? n : LOBBY_MAX;
-	struct fairqueue_item *item = fairqueue_excess(&lobby->visitors, from, max, LOBBY_NET_MAX);
-	struct visitor *visitor = item ? item->owner : NULL;
+	size_t n = lobby->pending.n, max = files_full(n, LOBBY_MAX) ? n : LOBBY_MAX;
+	struct fairqueue_item *item = fairqueue_excess(&lobby->pending, from, max, LOBBY_NET_MAX);
+	struct pending *pending = item ? item->owner : NULL;
 
-	if (!visitor)
+	if (!pending)
 		return;
-	link_refuse(visitor->link,
+	link_refuse(pending->link,
 		    "too many connections are waiting there to say who they are; try again");
-	forget(visitor);
+	forget(pending);
 	lobby->n_displaced++;
 }
 
 void lobby_enter(struct lobby *lobby, int fd)
 {
 	struct netaddr_net from = netaddr_net_there(fd);
-	struct visitor *visitor = calloc(1, sizeof(*visitor));
+	struct pending *pending = calloc(1, sizeof(*pending));
 
-	if (!visitor) {
+	if (!pending) {
 		close(fd);
 		return;
 	}
 	make_room(lobby, from);
-	visitor->lobby = lobby;
-	visitor->item.owner = visitor;
-	if (fairqueue_add(&lobby->visitors, &visitor->item, from, auth_knows(lobby->auth, &from))) {
+	pending->lobby = lobby;
+	pending->item.owner = pending;
+	if (fairqueue_add(&lobby->pending, &pending->item, from, auth_knows(lobby->auth, &from))) {
 		close(fd);
-		free(visitor);
+		free(pending);
 		return;
 	}
-	visitor->link = link_accept(lobby->loop, lobby->auth, fd, 0, &events, visitor);
-	if (!visitor->link)
-		forget(visitor);
+	pending->link = link_accept(lobby->loop, lobby->auth, fd, 0, &events, pending);
+	if (!pending->link)
+		forget(pending);
 }
 
 unsigned int lobby_displaced(struct lobby *lobby)
@@ -105,7 +105,7 @@ struct lobby *lobby_open(struct ev_loop *loop, struct auth *auth, const struct l
 	lobby->auth = auth;
 	lobby->events = events;
 	lobby->owner = owner;
-	fairqueue_init(&lobby->visitors);
+	fairqueue_init(&lobby->pending);
 	return lobby;
 }
 
@@ -115,11 +115,11 @@ void lobby_close(struct lobby *lobby)
 
 	if (!lobby)
 		return;
-	while ((item = fairqueue_take(&lobby->visitors))) {
-		struct visitor *visitor = item->owner;
+	while ((item = fairqueue_take(&lobby->pending))) {
+		struct pending *pending = item->owner;
 
-		link_close(visitor->link, 0);
-		free(visitor);
+		link_close(pending->link, 0);
+		free(pending);
 	}
 	free(lobby);
 }

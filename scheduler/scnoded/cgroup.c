@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "scheduler/proto/descent.h"
+#include "scheduler/proto/descendants.h"
 #include "scheduler/scnoded/hierarchy.h"
 #include "scheduler/scnoded/limit.h"
 
@@ -318,7 +318,7 @@ ssize_t cgroup_pids(const struct cgroup *g, pid_t **pids)
 
 	if (g->form == CGROUP_NONE) {
 		if (g->step > 0 && note_pid(g->step, &p))
-			descent_each(g->step, note_pid, &p);
+			descendants_each(g->step, note_pid, &p);
 	} else {
 		for (size_t i = 0; i < 2; i++)
 			each_pid(g, leaves[i], note_pid, &p);
@@ -345,7 +345,7 @@ int cgroup_freeze(struct cgroup *g, bool is_frozen)
 	const char *text = is_frozen ? "1" : "0";
 
 	if (g->form == CGROUP_NONE)
-		return descent_signal(g->step, is_frozen ? SIGSTOP : SIGCONT);
+		return descendants_signal(g->step, is_frozen ? SIGSTOP : SIGCONT);
 	if (g->form == CGROUP_V1)
 		text = is_frozen ? "FROZEN" : "THAWED";
 	return pwrite(g->freezer, text, strlen(text), 0) < 0 ? -errno : 0;
@@ -357,7 +357,7 @@ bool cgroup_is_frozen(const struct cgroup *g)
 	ssize_t n;
 
 	if (g->form == CGROUP_NONE)
-		return descent_is_stopped(g->step);
+		return descendants_is_stopped(g->step);
 	n = pread(g->state, text, sizeof(text) - 1, 0);
 	text[n > 0 ? n : 0] = 0;
 	return g->form == CGROUP_V1 ? !strncmp(text, "FROZEN", 6)
@@ -402,7 +402,7 @@ static int kill_leaf(struct cgroup *g, const char *leaf)
 int cgroup_kill(struct cgroup *g)
 {
 	if (g->form == CGROUP_NONE)
-		return descent_signal(g->step, SIGKILL);
+		return descendants_signal(g->step, SIGKILL);
 	/*
 	 * A task frozen by v1 is not killed before it is thawed; it may leave no child behind until
 	 * it is.
@@ -435,13 +435,13 @@ static bool is_leaf_empty(const struct cgroup *g, const char *leaf)
 
 bool cgroup_is_empty(const struct cgroup *g)
 {
-	return g->form == CGROUP_NONE ? !descent_count(g->step) : is_leaf_empty(g, "ranks");
+	return g->form == CGROUP_NONE ? !descendants_count(g->step) : is_leaf_empty(g, "ranks");
 }
 
 bool cgroup_is_deserted(const struct cgroup *g)
 {
 	if (g->form == CGROUP_NONE)
-		return !descent_count(g->step) && (g->step <= 0 || kill(g->step, 0));
+		return !descendants_count(g->step) && (g->step <= 0 || kill(g->step, 0));
 	return is_leaf_empty(g, "ranks") && is_leaf_empty(g, "step");
 }
 
@@ -451,7 +451,7 @@ uint64_t cgroup_cpu_ns(const struct cgroup *g)
 	const char *at;
 
 	if (g->form == CGROUP_NONE)
-		return descent_cpu_ns(g->step);
+		return descendants_cpu_ns(g->step);
 	if (g->form == CGROUP_V1) {
 		snprintf(path, sizeof(path), "%s/ranks/cpuacct.usage", g->cpu);
 		hierarchy_read(path, text, sizeof(text));

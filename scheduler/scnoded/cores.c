@@ -34,10 +34,10 @@ static struct cores *make(uint32_t n)
 }
 
 /* "Nx" */
-static struct cores *pretend(const char *wish)
+static struct cores *pretend(const char *request)
 {
 	char *end;
-	unsigned long n = strtoul(wish, &end, 10);
+	unsigned long n = strtoul(request, &end, 10);
 	struct cores *c;
 
 	if (strcmp(end, "x") != 0 || n < 1 || n > HOST_CORES_MAX)
@@ -90,34 +90,37 @@ static struct cores *keep_mask(struct cores *c, hwloc_const_cpuset_t allowed)
 	return c;
 }
 
-/* The cpus that this process may run on, less those not in the wish. False: the wish is no list. */
-static bool restrict_to(hwloc_topology_t topology, hwloc_bitmap_t allowed, const char *wish)
+/*
+ * The cpus that this process may run on, less those not in the request. False: the request is no
+ * list.
+ */
+static bool restrict_to(hwloc_topology_t topology, hwloc_bitmap_t allowed, const char *request)
 {
 	hwloc_bitmap_t wanted = hwloc_bitmap_alloc();
-	bool is_list = !wish ||
-		       (isdigit((unsigned char)wish[0]) && !hwloc_bitmap_list_sscanf(wanted, wish));
+	bool is_list = !request || (isdigit((unsigned char)request[0]) &&
+				    !hwloc_bitmap_list_sscanf(wanted, request));
 
 	if (hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS))
 		hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(topology));
-	if (wish && is_list)
+	if (request && is_list)
 		hwloc_bitmap_and(allowed, allowed, wanted);
 	hwloc_bitmap_free(wanted);
 	return is_list;
 }
 
-struct cores *cores_open(const char *wish, char *why, size_t why_size)
+struct cores *cores_open(const char *request, char *why, size_t why_size)
 {
-	size_t length = wish ? strlen(wish) : 0;
+	size_t length = request ? strlen(request) : 0;
 	hwloc_topology_t topology;
 	hwloc_bitmap_t allowed;
 	struct cores *c = NULL;
 
-	if (length && wish[length - 1] == 'x') {
-		c = pretend(wish);
+	if (length && request[length - 1] == 'x') {
+		c = pretend(request);
 		if (!c)
 			snprintf(why, why_size,
-				 "--cores %s: wanted is a list of processors, or 1x to %dx", wish,
-				 HOST_CORES_MAX);
+				 "--cores %s: wanted is a list of processors, or 1x to %dx",
+				 request, HOST_CORES_MAX);
 		return c;
 	}
 	if (hwloc_topology_init(&topology) || hwloc_topology_load(topology)) {
@@ -125,15 +128,15 @@ struct cores *cores_open(const char *wish, char *why, size_t why_size)
 		return NULL;
 	}
 	allowed = hwloc_bitmap_alloc();
-	if (!restrict_to(topology, allowed, wish))
+	if (!restrict_to(topology, allowed, request))
 		snprintf(why, why_size, "--cores %s: wanted is a list of processors such as 0-3,8",
-			 wish);
+			 request);
 	else
 		c = find(topology, allowed);
 	if (c && !c->n) {
 		snprintf(why, why_size,
 			 "--cores %s: none of them is there and allowed to this process",
-			 wish ? wish : "");
+			 request ? request : "");
 		cores_close(c);
 		c = NULL;
 	} else {

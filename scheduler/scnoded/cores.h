@@ -13,10 +13,10 @@
 struct cores;
 
 /*
- * @wish: NULL, a list of the machine's processors ("0-3,8"), or "Nx": N cores as if there were so
- * many (tests of large clusters). NULL with a sentence.
+ * @request: NULL, a list of the machine's processors ("0-3,8"), or "Nx": N cores as if there were
+ * so many (tests of large clusters). NULL with a sentence.
  */
-struct cores *cores_open(const char *wish, char *why, size_t why_size);
+struct cores *cores_open(const char *request, char *why, size_t why_size);
 void cores_close(struct cores *cores);
 uint32_t cores_count(const struct cores *cores);
 /*

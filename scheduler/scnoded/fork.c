@@ -11,7 +11,7 @@
 
 #include "scheduler/proto/files.h"
 #include "scheduler/proto/signals.h"
-#include "scheduler/scnoded/birth.h"
+#include "scheduler/scnoded/spawn.h"
 #include "scheduler/scnoded/cores.h"
 
 /* As execve() wants it: not constant. */
@@ -23,13 +23,13 @@ struct mask {
 	size_t bytes;
 };
 
-static _Noreturn void be_born(const struct birth *b, const struct mask *mask, int cord,
-			      const int go[2])
+static _Noreturn void run_child(const struct spawn *b, const struct mask *mask, int control,
+				const int go[2])
 {
 	char *const argv[] = {name, NULL};
 	char byte;
 
-	birth_begin();
+	spawn_begin();
 	/* Even a job that is not bound keeps to the processors that jobs may use. */
 	if (mask->bits)
 		sched_setaffinity(0, mask->bytes, (const cpu_set_t *)mask->bits);
@@ -40,7 +40,7 @@ static _Noreturn void be_born(const struct birth *b, const struct mask *mask, in
 	close(go[1]);
 	if (read(go[0], &byte, 1) != 1)
 		_exit(1);
-	birth_exec(b, argv, cord);
+	spawn_exec(b, argv, control);
 }
 
 /* The sentence for what scstepd can't have. */
@@ -51,7 +51,7 @@ static char *lack(const struct scnoded *d, const char *what, int error)
 					"look after memory and control groups of that host"));
 }
 
-static char *give_birth(struct step *step, const struct birth *b, const int cord[2],
+static char *spawn_step(struct step *step, const struct spawn *b, const int control[2],
 			const int go[2])
 {
 	struct mask mask = {NULL, 0};
@@ -62,7 +62,7 @@ static char *give_birth(struct step *step, const struct birth *b, const int cord
 	mask.bits = cores_mask(step->daemon->cores, &mask.bytes);
 	pid = signals_fork();
 	if (!pid)
-		be_born(b, &mask, cord[1], go);
+		run_child(b, &mask, control[1], go);
 	if (pid < 0)
 		return daemon_text("host %s: no process for scstepd: %s; end some there, or raise "
 				   "kernel.pid_max",
@@ -76,32 +76,32 @@ static char *give_birth(struct step *step, const struct birth *b, const int cord
 	return text;
 }
 
-char *fork_step(struct step *step, int *cord)
+char *fork_step(struct step *step, int *control)
 {
 	const struct scnoded *d = step->daemon;
 	const struct order *order = step->order;
-	struct birth b;
+	struct spawn b;
 	int pair[2], go[2];
-	char *text = birth_prepare(&b, d, name, d->options.scstepd, order->uid, order->gid, "jobs");
+	char *text = spawn_prepare(&b, d, name, d->options.scstepd, order->uid, order->gid, "jobs");
 
 	if (!text && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		text = lack(d, "socket pair", errno);
 	if (text) {
-		birth_fini(&b);
+		spawn_fini(&b);
 		return text;
 	}
 	if (pipe2(go, O_CLOEXEC)) {
 		text = lack(d, "pipe", errno);
 	} else {
-		text = give_birth(step, &b, pair, go);
+		text = spawn_step(step, &b, pair, go);
 		close(go[0]);
 		close(go[1]);
 	}
 	close(pair[1]);
-	birth_fini(&b);
+	spawn_fini(&b);
 	if (text)
 		close(pair[0]);
 	else
-		*cord = pair[0];
+		*control = pair[0];
 	return text;
 }

@@ -8,7 +8,7 @@
 
 #include "scheduler/scnoded/scnoded.h"
 
-/* NULL and step->pid, *@cord = our end; or why not, the caller's. */
-char *fork_step(struct step *step, int *cord);
+/* NULL and step->pid, *@control = our end; or why not, the caller's. */
+char *fork_step(struct step *step, int *control);
 
 #endif

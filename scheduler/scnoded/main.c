@@ -15,7 +15,7 @@
 
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/files.h"
-#include "scheduler/scnoded/cord.h"
+#include "scheduler/scnoded/control.h"
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/remote.h"
@@ -28,17 +28,20 @@
 #define LOCK_LOOKS 200
 #define LOCK_LOOK_US 10000
 
-/* Guests whose job does not come, jobs that want too much memory, a clock that was set. */
+/*
+ * Pending connections whose job does not come, jobs that want too much memory, a clock that was
+ * set.
+ */
 static void tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct scnoded *d = timer->data;
-	struct guest *guest;
+	struct pending *pending;
 
 	(void)events;
 	awake_beat(&d->awake, clock_monotonic_ns());
 	turn_tick(d->turn);
-	while ((guest = TAILQ_FIRST(&d->guests)) && guest->until < clock_monotonic_s())
-		steps_show_out(d, guest);
+	while ((pending = TAILQ_FIRST(&d->pending)) && pending->until < clock_monotonic_s())
+		steps_show_out(d, pending);
 	steps_look_at_memory(d);
 }
 
@@ -47,7 +50,7 @@ static void enter(int fd, uint64_t job, void *owner)
 	struct scnoded *d = owner;
 
 	if (job)
-		steps_guest(d, fd, job);
+		steps_pending(d, fd, job);
 	else
 		lobby_enter(d->lobby, fd);
 }
@@ -165,15 +168,15 @@ static int open_all(struct scnoded *d, char *why, size_t why_size)
 		err = open_parts(d, why, why_size);
 	if (err)
 		return err;
-	d->door = door_open(d->loop, d->options.listen, enter, d);
-	if (!d->door) {
+	d->acceptor = acceptor_open(d->loop, d->options.listen, enter, d);
+	if (!d->acceptor) {
 		snprintf(why, why_size,
 			 "--listen %s: %m; another scnoded may be there, or choose another port",
 			 d->options.listen);
 		return -EADDRINUSE;
 	}
 	d->uplink = uplink_open(d);
-	err = d->uplink ? cord_open(d) : -ENOMEM;
+	err = d->uplink ? control_open(d) : -ENOMEM;
 	if (err)
 		snprintf(why, why_size,
 			 "%s/scnoded.sock: %s; choose another run directory with --run",
@@ -185,10 +188,10 @@ static int open_all(struct scnoded *d, char *why, size_t why_size)
 
 static void close_all(struct scnoded *d)
 {
-	if (d->door)
-		door_close(d->door);
+	if (d->acceptor)
+		acceptor_close(d->acceptor);
 	if (d->uplink) {
-		cord_close(d);
+		control_close(d);
 		steps_close(d);
 		uplink_close(d->uplink);
 	}
@@ -206,8 +209,8 @@ static void serve(struct scnoded *d)
 	ev_timer_init(&d->tick, tick, TICK_S, TICK_S);
 	d->tick.data = d;
 	ev_timer_start(d->loop, &d->tick);
-	daemon_say("ready, host %s, port %d, %u cores, cgroups %s", d->name, door_port(d->door),
-		   cores_count(d->cores), cgroup_form_name(d->form));
+	daemon_say("ready, host %s, port %d, %u cores, cgroups %s", d->name,
+		   acceptor_port(d->acceptor), cores_count(d->cores), cgroup_form_name(d->form));
 	daemon_run(d->loop);
 	if (d->options.is_transient) {
 		steps_end_all(d);
@@ -223,7 +226,7 @@ int main(int argc, char **argv)
 	int err;
 
 	TAILQ_INIT(&d.steps);
-	TAILQ_INIT(&d.guests);
+	TAILQ_INIT(&d.pending);
 	err = scnoded_options_read(&d.options, argc, argv, why, sizeof(why));
 	if (err == 1)
 		return 0;

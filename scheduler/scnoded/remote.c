@@ -17,15 +17,15 @@
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/proto/signals.h"
-#include "scheduler/scnoded/birth.h"
+#include "scheduler/scnoded/spawn.h"
 #include "scheduler/scnoded/limit.h"
-#include "scheduler/scnoded/murmur.h"
-#include "scheduler/scnoded/pen.h"
+#include "scheduler/scnoded/errlog.h"
+#include "scheduler/scnoded/agent_group.h"
 
 #define VALUES_MAX 64 /* of a caller's message */
 #define LINGER_S 1.0  /* for the answer that refuses him */
 
-/* Somebody whose wish is not known yet. */
+/* A caller whose request is not known yet. */
 struct caller {
 	TAILQ_ENTRY(caller) all;
 	struct remote *remote;
@@ -39,8 +39,8 @@ struct child {
 	TAILQ_ENTRY(child) all;
 	struct remote *remote;
 	uid_t uid;
-	struct pen *pen; /* NULL: there are no cgroups */
-	struct murmur *murmur;
+	struct agent_group *agent_group; /* NULL: there are no cgroups */
+	struct errlog *errlog;
 	ev_child end;
 };
 
@@ -56,7 +56,7 @@ struct remote {
 	TAILQ_HEAD(, caller) callers;
 	size_t n_callers;
 	TAILQ_HEAD(, child) children;
-	struct pens *pens;
+	struct agent_groups *agent_groups;
 };
 
 /* ---- callers ---- */
@@ -118,9 +118,10 @@ static size_t count(const struct remote *remote, uid_t uid)
 
 static void forget_child(struct child *child, bool is_cut)
 {
-	if (child->pen)
-		pen_leave(child->pen, is_cut ? PEN_GRACE_S : PEN_STAYS);
-	murmur_close(child->murmur);
+	if (child->agent_group)
+		agent_group_leave(child->agent_group,
+				  is_cut ? AGENT_GROUP_GRACE_S : AGENT_GROUP_STAYS);
+	errlog_close(child->errlog);
 	TAILQ_REMOVE(&child->remote->children, child, all);
 	free(child);
 }
@@ -155,38 +156,38 @@ static int pipe_with(const struct seal *seal)
 	return fds[0];
 }
 
-static _Noreturn void be_born(struct birth *b, char *host, const struct given_up *given,
-			      bool is_nice)
+static _Noreturn void run_child(struct spawn *b, char *host, const struct given_up *given,
+				bool is_nice)
 {
 	static char name[] = "scremote", fd_option[] = "--fd", fd_number[] = "3",
 		    sealed_option[] = "--sealed", host_option[] = "--host";
 	char *const argv[] = {name, fd_option, fd_number, sealed_option, host_option, host, NULL};
 
-	birth_begin();
+	spawn_begin();
 	b->in = pipe_with(&given->seal);
 	if (b->in < 0)
 		_exit(1);
 	/* Its user can't take that back. Without it the command runs all the same. */
 	if (is_nice)
 		(void)setpriority(PRIO_PROCESS, 0, REMOTE_NICE);
-	birth_exec(b, argv, given->fd);
+	spawn_exec(b, argv, given->fd);
 }
 
 /* NULL; or why not, the caller's. */
-static char *prepare(struct child *child, struct birth *b)
+static char *prepare(struct child *child, struct spawn *b)
 {
 	struct scnoded *d = child->remote->daemon;
 
-	child->murmur = murmur_open(d->loop, child->uid, &b->err);
-	if (!child->murmur)
+	child->errlog = errlog_open(d->loop, child->uid, &b->err);
+	if (!child->errlog)
 		return daemon_text("host %s: no pipe for scremote: %m", d->name);
-	child->pen = pen_make(child->remote->pens, child->uid);
-	if (!child->pen && errno != ENOTSUP)
+	child->agent_group = agent_group_make(child->remote->agent_groups, child->uid);
+	if (!child->agent_group && errno != ENOTSUP)
 		return daemon_text("host %s: no control group for scremote: %m", d->name);
 	return NULL;
 }
 
-static char *start_child(struct child *child, struct birth *b, const struct given_up *given)
+static char *start_child(struct child *child, struct spawn *b, const struct given_up *given)
 {
 	struct scnoded *d = child->remote->daemon;
 	bool is_nice = child->uid && child->uid != geteuid() &&
@@ -196,9 +197,9 @@ static char *start_child(struct child *child, struct birth *b, const struct give
 
 	if (text)
 		return text;
-	pid = child->pen ? pen_fork(child->pen) : signals_fork();
+	pid = child->agent_group ? agent_group_fork(child->agent_group) : signals_fork();
 	if (!pid)
-		be_born(b, d->name, given, is_nice);
+		run_child(b, d->name, given, is_nice);
 	if (pid < 0)
 		return daemon_text("host %s: no process for scremote: %s", d->name, strerror(-pid));
 	ev_child_init(&child->end, ended, pid, 0);
@@ -208,7 +209,7 @@ static char *start_child(struct child *child, struct birth *b, const struct give
 }
 
 /* NULL; or why not, the caller's. */
-static char *fork_for(struct remote *remote, struct birth *b, const struct given_up *given)
+static char *fork_for(struct remote *remote, struct spawn *b, const struct given_up *given)
 {
 	struct child *child = calloc(1, sizeof(*child));
 	char *text;
@@ -240,7 +241,7 @@ static void refuse_socket(struct remote *remote, const struct given_up *given, c
 	free(text);
 }
 
-static void hand_over(struct caller *caller, struct birth *b)
+static void hand_over(struct caller *caller, struct spawn *b)
 {
 	struct remote *remote = caller->remote;
 	struct given_up given = {.uid = link_uid(caller->link)};
@@ -281,7 +282,7 @@ static void start(struct caller *caller)
 {
 	const struct scnoded *d = caller->remote->daemon;
 	uid_t uid = link_uid(caller->link);
-	struct birth b;
+	struct spawn b;
 	char *text;
 
 	if (hostlock_keeps_off(&d->lock_told, uid, awake_now(&d->awake, clock_monotonic_ns()))) {
@@ -302,13 +303,13 @@ static void start(struct caller *caller)
 				   d->name, REMOTE_USER_MAX, uid));
 		return;
 	}
-	text = birth_prepare(&b, d, "scremote", d->options.scremote, uid, BIRTH_USUAL_GROUP,
+	text = spawn_prepare(&b, d, "scremote", d->options.scremote, uid, SPAWN_USUAL_GROUP,
 			     "commands");
 	if (text)
 		refuse(caller, geteuid() && uid != geteuid() ? EPERM : ENOENT, text);
 	else
 		hand_over(caller, &b);
-	birth_fini(&b);
+	spawn_fini(&b);
 }
 
 static void message(struct link *link, const char *op, json_t *head, const char *body, size_t size,
@@ -388,9 +389,9 @@ struct remote *remote_open(struct scnoded *d)
 	remote->daemon = d;
 	TAILQ_INIT(&remote->callers);
 	TAILQ_INIT(&remote->children);
-	remote->pens =
-		pens_open(d->loop, d->form, d->options.cgroup, limit_of(d->options.n_processes, 0));
-	if (!remote->pens) {
+	remote->agent_groups = agent_groups_open(d->loop, d->form, d->options.cgroup,
+						 limit_of(d->options.n_processes, 0));
+	if (!remote->agent_groups) {
 		free(remote);
 		return NULL;
 	}
@@ -403,7 +404,7 @@ void remote_end_all(struct remote *remote)
 
 	TAILQ_FOREACH(child, &remote->children, all)
 		kill(child->end.pid, SIGTERM);
-	pens_end(remote->pens);
+	agent_groups_end(remote->agent_groups);
 }
 
 void remote_close(struct remote *remote)
@@ -418,6 +419,6 @@ void remote_close(struct remote *remote)
 		ev_child_stop(remote->daemon->loop, &child->end);
 		forget_child(child, false);
 	}
-	pens_close(remote->pens);
+	agent_groups_close(remote->agent_groups);
 	free(remote);
 }

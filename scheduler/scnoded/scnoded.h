@@ -16,7 +16,7 @@
 #include "scheduler/proto/auth.h"
 #include "scheduler/proto/awake.h"
 #include "scheduler/proto/daemon.h"
-#include "scheduler/proto/door.h"
+#include "scheduler/proto/acceptor.h"
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/lobby.h"
 #include "scheduler/proto/order.h"
@@ -25,10 +25,10 @@
 #include "scheduler/scnoded/options.h"
 #include "scheduler/scnoded/turn.h"
 
-#define REJOIN_S 4.0     /* a scstepd that was there before us has come back by then, or is ended */
-#define STOP_S 6.0       /* a scstepd that was told to end has ended by then, or is killed */
-#define DESERTED_S 0.01  /* between two looks whether killed processes are gone */
-#define GUEST_WAIT_S 5.0 /* who asks for a job at the door waits so long for it to begin */
+#define REJOIN_S 4.0    /* a scstepd that was there before us has come back by then, or is ended */
+#define STOP_S 6.0      /* a scstepd that was told to end has ended by then, or is killed */
+#define DESERTED_S 0.01 /* between two looks whether killed processes are gone */
+#define PENDING_WAIT_S 5.0 /* who asks for a job at the door waits so long for it to begin */
 #define GUESTS_MAX 1024
 
 struct cores;
@@ -46,7 +46,7 @@ struct step {
 	pid_t pid; /* its scstepd; 0: none any more */
 	int pidfd;
 	struct cgroup *group;
-	struct link *cord;       /* NULL: not there (yet) */
+	struct link *control;    /* NULL: not there (yet) */
 	struct waiting *waiting; /* NULL: no memory, and it is never said to wait */
 	char *tmp;               /* the job's directory for temporary files */
 	char *text;              /* why it ended, if we know; may be NULL */
@@ -69,20 +69,20 @@ struct step {
 TAILQ_HEAD(step_list, step);
 
 /* Somebody at the door whose job has not begun. */
-struct guest {
-	TAILQ_ENTRY(guest) all;
+struct pending {
+	TAILQ_ENTRY(pending) all;
 	int fd;
 	uint64_t job;
 	double until;
 };
-TAILQ_HEAD(guest_list, guest);
+TAILQ_HEAD(pending_list, pending);
 
 struct scnoded {
 	struct ev_loop *loop;
 	struct scnoded_options options;
 	char name[256]; /* of this host */
 	struct auth *auth;
-	struct door *door;
+	struct acceptor *acceptor;
 	struct lobby *lobby;
 	int rejoin_fd; /* RUNDIR/scnoded.sock */
 	ev_io rejoin;
@@ -95,9 +95,9 @@ struct scnoded {
 	struct remote *remote;
 	struct hostlock lock_told; /* of this host, by scored */
 	struct step_list steps;
-	struct guest_list guests;
+	struct pending_list pending;
 	bool is_ending;     /* takes no job any more */
-	ev_timer tick;      /* guests that waited too long */
+	ev_timer tick;      /* pending connections that waited too long */
 	struct awake awake; /* the clock by which scored and scstepds are judged; beats with tick */
 };
 

@@ -14,7 +14,7 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/files.h"
 #include "scheduler/proto/ops.h"
-#include "scheduler/scnoded/cord.h"
+#include "scheduler/scnoded/control.h"
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/fork.h"
 #include "scheduler/scnoded/limit.h"
@@ -54,8 +54,8 @@ static void forget(struct step *step)
 	ev_timer_stop(d->loop, &step->killing);
 	if (step->pidfd >= 0)
 		close(step->pidfd);
-	if (step->cord)
-		link_close(step->cord, 0);
+	if (step->control)
+		link_close(step->control, 0);
 	waiting_close(step->waiting);
 	order_free(step->order);
 	free(step->tmp);
@@ -203,8 +203,8 @@ void steps_stop(struct step *step, const char *text)
 	if (step->is_reported) { /* it ends already */
 		if (!ev_is_active(&step->limit))
 			steps_await_end(step);
-	} else if (step->cord &&
-		   !link_send(step->cord, json_pack("{s:s, s:s}", "op", OP_STOP, "text", text),
+	} else if (step->control &&
+		   !link_send(step->control, json_pack("{s:s, s:s}", "op", OP_STOP, "text", text),
 			      NULL, 0)) {
 		step->is_stopping = true;
 		limit(step, STOP_S);
@@ -219,12 +219,13 @@ void steps_look_at_memory(struct scnoded *d)
 	char *text;
 
 	TAILQ_FOREACH(step, &d->steps, all) {
-		if (step->is_leaving || step->is_over || !step->cord || !memory_is_exceeded(step))
+		if (step->is_leaving || step->is_over || !step->control ||
+		    !memory_is_exceeded(step))
 			continue;
 		step->is_over = step->is_stopping = true;
 		text = memory_complaint(step);
 		daemon_say("job %llu: %s", (unsigned long long)step->id, text);
-		link_send(step->cord,
+		link_send(step->control,
 			  json_pack("{s:s, s:s, s:i}", "op", OP_STOP, "text", text, "code",
 				    MEMORY_EXIT),
 			  NULL, 0);
@@ -268,7 +269,7 @@ static struct step *new_step(struct scnoded *d, struct order *order)
 	ev_init(&step->exit, ended);
 	ev_init(&step->limit, too_late);
 	ev_init(&step->deserted, look_again);
-	cord_init(step);
+	control_init(step);
 	step->exit.data = step->limit.data = step->deserted.data = step;
 	step->cpu_at = clock_monotonic_s();
 	TAILQ_INSERT_TAIL(&d->steps, step, all);
@@ -339,15 +340,15 @@ static char *make_group(struct step *step)
 
 static void invite_guests(struct scnoded *d, const struct step *step)
 {
-	struct guest *guest, *next;
+	struct pending *pending, *next;
 
-	for (guest = TAILQ_FIRST(&d->guests); guest; guest = next) {
-		next = TAILQ_NEXT(guest, all);
-		if (guest->job != step->id)
+	for (pending = TAILQ_FIRST(&d->pending); pending; pending = next) {
+		next = TAILQ_NEXT(pending, all);
+		if (pending->job != step->id)
 			continue;
-		TAILQ_REMOVE(&d->guests, guest, all);
-		steps_guest(d, guest->fd, guest->job);
-		free(guest);
+		TAILQ_REMOVE(&d->pending, pending, all);
+		steps_pending(d, pending->fd, pending->job);
+		free(pending);
 	}
 }
 
@@ -355,7 +356,7 @@ void steps_start(struct scnoded *d, struct order *order)
 {
 	char why[512], *text;
 	struct step *step;
-	int cord = -1;
+	int control = -1;
 
 	if (steps_find(d, order->id) || !(step = new_step(d, order))) {
 		uplink_tell_failed(d, order->id, EXIT_START, "this job is there already");
@@ -372,44 +373,44 @@ void steps_start(struct scnoded *d, struct order *order)
 	}
 	text = make_group(step);
 	if (!text)
-		text = fork_step(step, &cord);
+		text = fork_step(step, &control);
 	if (text) {
 		fail(step, text);
 		return;
 	}
 	record_process(d->options.run, step->id, step->pid);
 	watch(step);
-	cord_tie(step, cord);
-	if (step->cord)
-		link_send(step->cord, start_message(step), NULL, 0);
+	control_tie(step, control);
+	if (step->control)
+		link_send(step->control, start_message(step), NULL, 0);
 	invite_guests(d, step);
 }
 
 void steps_tie(struct step *step, struct link *link)
 {
-	if (step->cord)
-		link_close(step->cord, 0);
-	step->cord = link;
+	if (step->control)
+		link_close(step->control, 0);
+	step->control = link;
 	ev_timer_stop(step->daemon->loop, &step->limit);
 }
 
 /* ---- the door ---- */
 
-void steps_show_out(struct scnoded *d, struct guest *guest)
+void steps_show_out(struct scnoded *d, struct pending *pending)
 {
-	TAILQ_REMOVE(&d->guests, guest, all);
-	close(guest->fd);
-	free(guest);
+	TAILQ_REMOVE(&d->pending, pending, all);
+	close(pending->fd);
+	free(pending);
 }
 
 static void wait_for_job(struct scnoded *d, int fd, uint64_t job)
 {
-	struct guest *guest = calloc(1, sizeof(*guest)), *each;
+	struct pending *pending = calloc(1, sizeof(*pending)), *each;
 	size_t n = 0;
 
-	TAILQ_FOREACH(each, &d->guests, all)
+	TAILQ_FOREACH(each, &d->pending, all)
 		n++;
-	if (!guest) {
+	if (!pending) {
 		close(fd);
 		return;
 	}
@@ -418,22 +419,23 @@ static void wait_for_job(struct scnoded *d, int fd, uint64_t job)
 	 * one.
 	 */
 	if (n && files_full(n, GUESTS_MAX))
-		steps_show_out(d, TAILQ_FIRST(&d->guests));
-	*guest = (struct guest){.fd = fd, .job = job, .until = clock_monotonic_s() + GUEST_WAIT_S};
-	TAILQ_INSERT_TAIL(&d->guests, guest, all);
+		steps_show_out(d, TAILQ_FIRST(&d->pending));
+	*pending = (struct pending){
+		.fd = fd, .job = job, .until = clock_monotonic_s() + PENDING_WAIT_S};
+	TAILQ_INSERT_TAIL(&d->pending, pending, all);
 }
 
-void steps_guest(struct scnoded *d, int fd, uint64_t job)
+void steps_pending(struct scnoded *d, int fd, uint64_t job)
 {
 	struct step *step = steps_find(d, job);
 
-	if (!step || (!step->cord && !step->is_leaving)) {
+	if (!step || (!step->control && !step->is_leaving)) {
 		wait_for_job(d, fd, job);
 		return;
 	}
 	/* A scstepd that does not read has no visitors. */
-	if (step->cord && !link_is_full(step->cord))
-		link_send_fds(step->cord, json_pack("{s:s}", "op", OP_DOOR), &fd, 1);
+	if (step->control && !link_is_full(step->control))
+		link_send_fds(step->control, json_pack("{s:s}", "op", OP_DOOR), &fd, 1);
 	close(fd);
 }
 
@@ -560,7 +562,7 @@ void steps_open(struct scnoded *d)
 void steps_close(struct scnoded *d)
 {
 	struct step *step;
-	struct guest *guest;
+	struct pending *pending;
 
 	while ((step = TAILQ_FIRST(&d->steps))) {
 		if (step->group) {
@@ -569,6 +571,6 @@ void steps_close(struct scnoded *d)
 		}
 		forget(step);
 	}
-	while ((guest = TAILQ_FIRST(&d->guests)))
-		steps_show_out(d, guest);
+	while ((pending = TAILQ_FIRST(&d->pending)))
+		steps_show_out(d, pending);
 }

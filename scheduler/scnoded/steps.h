@@ -30,9 +30,9 @@ void steps_await_end(struct step *step);
 /* A connection to its scstepd: @link is the step's from now on. */
 void steps_tie(struct step *step, struct link *link);
 /* Hands somebody from the door to the job, now or when it begins. */
-void steps_guest(struct scnoded *d, int fd, uint64_t job);
-/* A guest goes who was not called. */
-void steps_show_out(struct scnoded *d, struct guest *guest);
+void steps_pending(struct scnoded *d, int fd, uint64_t job);
+/* A pending connection goes who was not called. */
+void steps_show_out(struct scnoded *d, struct pending *pending);
 /* CPU time since the last call and whether that is next to nothing. */
 bool steps_is_idle(struct step *step, double now, uint64_t *cpu_ns);
 

@@ -99,7 +99,7 @@ static void find_address(const struct uplink *up, char *address, size_t size)
 	if (colon)
 		*colon = 0;
 	snprintf(address, size, "%s:%d", d->options.address ? d->options.address : here,
-		 door_port(d->door));
+		 acceptor_port(d->acceptor));
 }
 
 static json_t *running(const struct scnoded *d)
@@ -247,8 +247,8 @@ static void pass_on(struct uplink *up, const json_t *head, const char *body, siz
 {
 	const struct step *step = steps_find(up->daemon, head_number(head, "id"));
 
-	if (step && step->cord && !link_is_full(step->cord))
-		link_send(step->cord, json_incref((json_t *)(uintptr_t)head), NULL, 0);
+	if (step && step->control && !link_is_full(step->control))
+		link_send(step->control, json_incref((json_t *)(uintptr_t)head), NULL, 0);
 }
 
 static void on_error(struct uplink *up, const json_t *head, const char *body, size_t size)

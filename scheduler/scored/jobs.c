@@ -447,7 +447,7 @@ void jobs_node_lost(struct scored *d, struct node *node, const char *why)
 	}
 }
 
-/* ---- users' wishes ---- */
+/* ---- users' requests ---- */
 
 void jobs_suspend(struct scored *d, struct sjob *job, bool is_suspended)
 {

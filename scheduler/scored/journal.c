@@ -272,7 +272,7 @@ int journal_lease_begun(struct journal *j, const struct journal_lease *lease, ch
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)lease->id);
 	sqlite3_bind_int64(s, 2, lease->uid);
 	sqlite3_bind_int64(s, 3, lease->since);
-	sqlite3_bind_text(s, 4, lease->wish, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 4, lease->request, -1, SQLITE_STATIC);
 	return done(j, s, why, why_size);
 }
 
@@ -348,7 +348,7 @@ int journal_leases(struct journal *j, journal_each_lease *each, void *owner, cha
 			.id = (uint64_t)sqlite3_column_int64(s, 0),
 			.uid = (uid_t)sqlite3_column_int64(s, 1),
 			.since = sqlite3_column_int64(s, 2),
-			.wish = (const char *)sqlite3_column_text(s, 3),
+			.request = (const char *)sqlite3_column_text(s, 3),
 		};
 
 		each(&lease, owner);

@@ -65,8 +65,8 @@ int journal_history(struct journal *journal, size_t most, journal_each *each, vo
 struct journal_lease {
 	uint64_t id; /* journal_lease_number() */
 	uid_t uid;
-	int64_t since;    /* seconds since the epoch */
-	const char *wish; /* JSON as lock_wish.h reads it, with the hosts that it has */
+	int64_t since;       /* seconds since the epoch */
+	const char *request; /* JSON as lock_request.h reads it, with the hosts that it has */
 };
 typedef void journal_each_lease(const struct journal_lease *lease, void *owner);
 

@@ -20,9 +20,9 @@ void lock_limits_set(struct lock *lock, double held_s)
 
 	if (!is_limited(lock))
 		return;
-	if (lock->wish->lease_s > LOCK_LIMITS_LEASE_S)
-		lock->wish->lease_s = LOCK_LIMITS_LEASE_S;
-	lock->lease.lease_s = lock->wish->lease_s;
+	if (lock->request->lease_s > LOCK_LIMITS_LEASE_S)
+		lock->request->lease_s = LOCK_LIMITS_LEASE_S;
+	lock->lease.lease_s = lock->request->lease_s;
 	lock->lease.lasts_s = left_s > 1 ? left_s : 1;
 }
 
@@ -82,6 +82,6 @@ bool lock_limits_explain(struct lock *lock, double now, char *why, size_t why_si
 		snprintf(why, why_size,
 			 "lock %llu of %s, %s's, was not renewed for %d s and is over",
 			 (unsigned long long)lease->id, hosts, locks_user(lock),
-			 lock->wish->lease_s);
+			 lock->request->lease_s);
 	return is_at_end;
 }

@@ -61,45 +61,45 @@ static void lock_free(struct lock *lock)
 	if (lock->account)
 		account_discharge_lock(lock->account, lock->bytes);
 	json_decref(lock->told);
-	lock_wish_free(lock->wish);
+	lock_request_free(lock->request);
 	free(lock->lease.hosts);
 	free(lock->user);
 	free(lock);
 }
 
-static size_t size_of(const struct lock_wish *wish)
+static size_t size_of(const struct lock_request *request)
 {
-	size_t size = sizeof(struct lock) + sizeof(*wish);
+	size_t size = sizeof(struct lock) + sizeof(*request);
 
-	for (size_t i = 0; i < wish->n_hosts; i++)
-		size += sizeof(uint32_t) + sizeof(char *) + 2 * strlen(wish->hosts[i]);
+	for (size_t i = 0; i < request->n_hosts; i++)
+		size += sizeof(uint32_t) + sizeof(char *) + 2 * strlen(request->hosts[i]);
 	return size;
 }
 
-/* Takes @wish over, also when it fails. */
-static struct lock *lock_new(struct scored *d, uid_t uid, struct lock_wish *wish)
+/* Takes @request over, also when it fails. */
+static struct lock *lock_new(struct scored *d, uid_t uid, struct lock_request *request)
 {
 	struct lock *lock = calloc(1, sizeof(*lock));
-	uint32_t *hosts = calloc(wish->n_hosts, sizeof(*hosts));
+	uint32_t *hosts = calloc(request->n_hosts, sizeof(*hosts));
 	struct account *account = lock && hosts ? account_of(d, uid) : NULL;
 
 	if (!account) {
-		lock_wish_free(wish);
+		lock_request_free(request);
 		free(hosts);
 		free(lock);
 		return NULL;
 	}
 	*lock = (struct lock){.scored = d,
-			      .wish = wish,
+			      .request = request,
 			      .account = account,
-			      .bytes = size_of(wish),
+			      .bytes = size_of(request),
 			      .since = clock_realtime_s()};
 	lock->lease = (struct lease){.uid = uid,
-				     .is_exclusive = wish->is_exclusive,
-				     .is_forced = wish->is_forced,
-				     .may_scatter = wish->may_scatter,
+				     .is_exclusive = request->is_exclusive,
+				     .is_forced = request->is_forced,
+				     .may_scatter = request->may_scatter,
 				     .hosts = hosts,
-				     .lease_s = wish->lease_s,
+				     .lease_s = request->lease_s,
 				     .owner = lock};
 	account_charge_lock(account, lock->bytes);
 	return lock;
@@ -116,27 +116,27 @@ static void add_host(struct lease *lease, uint32_t host)
 /* Numbers of the names that were asked for. 0 or -ENOENT with a sentence. */
 static int find_hosts(struct lock *lock, char *why, size_t why_size)
 {
-	const struct lock_wish *wish = lock->wish;
+	const struct lock_request *request = lock->request;
 
 	/* To look for each takes long, and the loop waits. */
-	if (wish->n_hosts > lock->scored->n_nodes) {
-		snprintf(why, why_size, "%zu hosts are wanted; the cluster has %zu", wish->n_hosts,
-			 lock->scored->n_nodes);
+	if (request->n_hosts > lock->scored->n_nodes) {
+		snprintf(why, why_size, "%zu hosts are wanted; the cluster has %zu",
+			 request->n_hosts, lock->scored->n_nodes);
 		return -ENOENT;
 	}
-	for (size_t i = 0; i < wish->n_hosts; i++) {
-		const struct node *node = nodes_find(lock->scored, wish->hosts[i]);
+	for (size_t i = 0; i < request->n_hosts; i++) {
+		const struct node *node = nodes_find(lock->scored, request->hosts[i]);
 
 		if (!node || !node->is_listed) {
 			snprintf(why, why_size,
 				 "host %s is not in the cluster; scinfo shows the hosts",
-				 wish->hosts[i]);
+				 request->hosts[i]);
 			return -ENOENT;
 		}
 		add_host(&lock->lease, node->number);
 	}
-	lock->lease.n_wanted = wish->count < lock->lease.n_hosts ? wish->count
-								 : lock->lease.n_hosts;
+	lock->lease.n_wanted = request->count < lock->lease.n_hosts ? request->count
+								    : lock->lease.n_hosts;
 	return 0;
 }
 
@@ -148,10 +148,10 @@ static struct journal_lease row_of(const struct lock *lock)
 		.id = lock->lease.id, .uid = lock->lease.uid, .since = lock->since};
 }
 
-/* The wish with the hosts that it has got. NULL: no memory. */
+/* The request with the hosts that it has got. NULL: no memory. */
 static char *text_of(const struct lock *lock)
 {
-	json_t *json = lock_wish_encode(lock->wish), *hosts = json_array();
+	json_t *json = lock_request_encode(lock->request), *hosts = json_array();
 	const struct lease *lease = &lock->lease;
 	char *text = NULL;
 
@@ -175,7 +175,7 @@ static int write_begun(const struct lock *lock, char *why, size_t why_size)
 		snprintf(why, why_size, "scored has no memory");
 		return -ENOMEM;
 	}
-	row.wish = text;
+	row.request = text;
 	err = journal_lease_begun(lock->scored->journal, &row, why, why_size);
 	free(text);
 	return err;
@@ -204,7 +204,7 @@ static void tell_locked(const struct lock *lock)
 				      json_string(lock->scored->nodes[lease->hosts[i]]->name));
 	link_send(lock->link,
 		  json_pack("{s:s, s:I, s:o, s:i}", "op", OP_LOCKED, "id", (json_int_t)lease->id,
-			    "hosts", hosts, "lease_s", lock->wish->lease_s),
+			    "hosts", hosts, "lease_s", lock->request->lease_s),
 		  NULL, 0);
 }
 
@@ -252,7 +252,7 @@ static void dispossess_all(struct lease_list *losers, struct lock *winner)
 	while ((loser = TAILQ_FIRST(losers))) {
 		TAILQ_REMOVE(losers, loser, entry);
 		dispossess(loser->owner, winner->lease.uid, "taken by force", locks_user(winner),
-			   winner->wish->reason);
+			   winner->request->reason);
 	}
 }
 
@@ -338,14 +338,14 @@ static bool is_operator(const struct scored *d, const struct link *link)
 	return operators_has(d->operators, link_uid(link), clock_monotonic_s());
 }
 
-/* Checks a wish before hosts are looked for. The error, with a sentence; NULL: there is none. */
+/* Checks a request before hosts are looked for. The error, with a sentence; NULL: there is none. */
 static const char *objection(const struct scored *d, const struct link *link,
-			     const struct lock_wish *wish, char *why, size_t why_size)
+			     const struct lock_request *request, char *why, size_t why_size)
 {
 	struct account *account;
 	bool is_too_much;
 
-	if (wish->is_forced && !is_operator(d, link)) {
+	if (request->is_forced && !is_operator(d, link)) {
 		snprintf(why, why_size,
 			 "only operators may take locks by force: root, and whom --operators of "
 			 "scored names");
@@ -356,7 +356,7 @@ static const char *objection(const struct scored *d, const struct link *link,
 		snprintf(why, why_size, "scored has no memory");
 		return "ENOMEM";
 	}
-	is_too_much = account_refuses_lock(account, size_of(wish), why, why_size);
+	is_too_much = account_refuses_lock(account, size_of(request), why, why_size);
 	account_settle(account);
 	return is_too_much ? "EDQUOT" : NULL;
 }
@@ -364,22 +364,22 @@ static const char *objection(const struct scored *d, const struct link *link,
 /* A lock that waits for its first look; NULL: it was refused. */
 static struct lock *take(struct scored *d, struct link *link, const json_t *head)
 {
-	struct lock_wish *wish = NULL;
+	struct lock_request *request = NULL;
 	struct lock *lock;
 	const char *error;
 	char why[512];
 
-	if (lock_wish_decode(&wish, head, why, sizeof(why))) {
+	if (lock_request_decode(&request, head, why, sizeof(why))) {
 		refuse(link, "EINVAL", why);
 		return NULL;
 	}
-	error = objection(d, link, wish, why, sizeof(why));
+	error = objection(d, link, request, why, sizeof(why));
 	if (error) {
 		refuse(link, error, why);
-		lock_wish_free(wish);
+		lock_request_free(request);
 		return NULL;
 	}
-	lock = lock_new(d, link_uid(link), wish);
+	lock = lock_new(d, link_uid(link), request);
 	if (!lock) {
 		refuse(link, "ENOMEM", "scored has no memory");
 		return NULL;
@@ -423,7 +423,7 @@ static void ask(struct scored *d, struct link *link, struct lock **waits, const 
 	/* A client that was given the lock, or refused by the journal, waits no more. */
 	if (!*waits)
 		return;
-	if (lock->wish->may_wait) {
+	if (lock->request->may_wait) {
 		tell_waiting(lock);
 		return;
 	}
@@ -535,15 +535,16 @@ struct lock *locks_keep_off(const struct scored *d, const struct node *node, uin
 
 /* ---- up and down ---- */
 
-static bool take_back(struct scored *d, const struct journal_lease *row, struct lock_wish *wish)
+static bool take_back(struct scored *d, const struct journal_lease *row,
+		      struct lock_request *request)
 {
-	struct lock *lock = lock_new(d, row->uid, wish);
+	struct lock *lock = lock_new(d, row->uid, request);
 	time_t now = clock_realtime_s(); /* before it was taken, when the clock was set back */
 
 	if (!lock)
 		return false;
-	for (size_t i = 0; i < wish->n_hosts; i++) {
-		const struct node *node = nodes_make(d, wish->hosts[i]);
+	for (size_t i = 0; i < request->n_hosts; i++) {
+		const struct node *node = nodes_make(d, request->hosts[i]);
 
 		if (node)
 			add_host(&lock->lease, node->number);
@@ -560,11 +561,11 @@ static bool take_back(struct scored *d, const struct journal_lease *row, struct 
 
 static void restore(const struct journal_lease *row, void *owner)
 {
-	json_t *json = json_loads(row->wish, JSON_REJECT_DUPLICATES, NULL);
-	struct lock_wish *wish = NULL;
+	json_t *json = json_loads(row->request, JSON_REJECT_DUPLICATES, NULL);
+	struct lock_request *wanted = NULL;
 	char why[256] = "scored has no memory";
 
-	if (lock_wish_decode(&wish, json, why, sizeof(why)) || !take_back(owner, row, wish))
+	if (lock_request_decode(&wanted, json, why, sizeof(why)) || !take_back(owner, row, wanted))
 		daemon_say("lock %llu of the journal is given up: %s", (unsigned long long)row->id,
 			   why);
 	json_decref(json);

@@ -4,13 +4,13 @@
 #define SCHEDULER_SCORED_LOCKS_INSIDE_H
 
 #include "scheduler/gang/leases.h"
-#include "scheduler/proto/lock_wish.h"
+#include "scheduler/proto/lock_request.h"
 #include "scheduler/scored/locks.h"
 
 struct lock {
 	struct lease lease; /* its owner is this */
 	struct scored *scored;
-	struct lock_wish *wish;
+	struct lock_request *request;
 	struct account *account;
 	size_t bytes;        /* charged */
 	int64_t since;       /* seconds since the epoch: held, or waits */

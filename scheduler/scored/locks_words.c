@@ -32,7 +32,7 @@ const char *locks_user(struct lock *lock)
 
 void locks_say(struct lock *lock, char *to, size_t size)
 {
-	const char *reason = lock->wish->reason;
+	const char *reason = lock->request->reason;
 	time_t since = (time_t)lock->since;
 	struct tm parts;
 	char when[32] = "?";
@@ -191,7 +191,7 @@ static json_t *entry_of(const struct scored *d, const struct lease *lease)
 
 	return json_pack("{s:I, s:o, s:s, s:s, s:s, s:I}", "uid", (json_int_t)lease->uid, "hosts",
 			 names_of(d, lease), "mode", lease->is_exclusive ? "exclusive" : "shared",
-			 "reason", lock->wish->reason, "place", lock->wish->place, "since",
+			 "reason", lock->request->reason, "place", lock->request->place, "since",
 			 (json_int_t)lock->since);
 }
 
@@ -261,7 +261,7 @@ json_t *locks_of_node(const struct scored *d, const struct node *node)
 	const struct lock *lock = lease ? lease->owner : NULL;
 
 	return lock ? json_pack("{s:I, s:I, s:s, s:I}", "id", (json_int_t)lease->id, "uid",
-				(json_int_t)lease->uid, "reason", lock->wish->reason, "since",
+				(json_int_t)lease->uid, "reason", lock->request->reason, "since",
 				(json_int_t)lock->since)
 		    : NULL;
 }

@@ -123,8 +123,8 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 	if ((d->cluster && nodes_read(d)) || jobs_open(d, why, why_size) ||
 	    locks_open(d, why, why_size))
 		return -EIO;
-	d->door = door_open(d->loop, d->options.listen, enter, d);
-	if (!d->door) {
+	d->acceptor = acceptor_open(d->loop, d->options.listen, enter, d);
+	if (!d->acceptor) {
 		snprintf(why, why_size,
 			 "--listen %s: %m; another scored may be there, or choose another port",
 			 d->options.listen);
@@ -135,8 +135,8 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 
 static void close_all(struct scored *d)
 {
-	if (d->door)
-		door_close(d->door);
+	if (d->acceptor)
+		acceptor_close(d->acceptor);
 	lobby_close(d->lobby);
 	users_close(d);
 	locks_close(d);
@@ -155,7 +155,7 @@ static void serve(struct scored *d)
 	ev_timer_init(&d->beat, beat, BEAT_S, BEAT_S);
 	d->beat.data = d;
 	ev_timer_start(d->loop, &d->beat);
-	daemon_say("ready, port %d, quantum %.0f ms", door_port(d->door),
+	daemon_say("ready, port %d, quantum %.0f ms", acceptor_port(d->acceptor),
 		   (double)d->options.quantum_ns / 1e6);
 	reload_open(d);
 	daemon_run(d->loop);

@@ -81,13 +81,13 @@ static char *text_of(const struct choice *choice)
 	return strdup(text);
 }
 
-char *network_devices(const struct cluster *c, const char *wish, char *why, size_t why_size)
+char *network_devices(const struct cluster *c, const char *request, char *why, size_t why_size)
 {
 	struct choice named = {.n = 0}, joined = {.order = {0, 1}, .n = 2};
 	bool is_networks = true;
 	char *text;
 
-	for (const char *at = wish; at; at = strchr(at, '+'), at += at != NULL) {
+	for (const char *at = request; at; at = strchr(at, '+'), at += at != NULL) {
 		size_t length = strcspn(at, "+");
 		const struct cluster_network *network = find(c, at, length);
 		int device = network ? device_of(network->type, strlen(network->type))

@@ -10,10 +10,11 @@
 #include "scheduler/scored/cluster.h"
 
 /*
- * The value of "devices" in PM_OPTIONS for @wish: names with + between, each a network of the
+ * The value of "devices" in PM_OPTIONS for @request: names with + between, each a network of the
  * cluster or a device. Networks alone are joined by what works within a host. free() it. NULL with
  * a sentence: unknown, or no memory. @cluster may be NULL.
  */
-char *network_devices(const struct cluster *cluster, const char *wish, char *why, size_t why_size);
+char *network_devices(const struct cluster *cluster, const char *request, char *why,
+		      size_t why_size);
 
 #endif

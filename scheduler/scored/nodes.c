@@ -81,7 +81,7 @@ void nodes_close(struct scored *d)
 
 		if (node->link)
 			link_close(node->link, 1);
-		free(node->visitor);
+		free(node->uplink);
 		host_free(node->host);
 		free(node->name);
 		free(node->note);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "scheduler/gang/matrix.h"
-#include "scheduler/proto/lock_wish.h"
+#include "scheduler/proto/lock_request.h"
 #include "scheduler/proto/slots.h"
 
 #define ROWS 8

@@ -29,7 +29,7 @@ struct placement {
  */
 int placement_open(struct placement *placement, const struct scored *d, const struct job *job,
 		   uint32_t n, uint32_t per_host, char *why, size_t why_size);
-/* For struct matrix_wish; @arg is the placement, hosts are numbers of nodes. */
+/* For struct matrix_request; @arg is the placement, hosts are numbers of nodes. */
 bool placement_pick(void *arg, const uint32_t *fitting, size_t n, uint32_t *chosen);
 
 #endif

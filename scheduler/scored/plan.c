@@ -12,7 +12,7 @@
 #include "scheduler/scored/locks.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/placement.h"
-#include "scheduler/scored/wish.h"
+#include "scheduler/scored/named_hosts.h"
 
 struct candidates {
 	uint32_t *hosts; /* numbers of nodes, best first */
@@ -56,10 +56,10 @@ static bool is_locked(const struct scored *d, const struct node *node, uint64_t 
 }
 
 /*
- * @wish: the only hosts that may be taken, NULL = any. @id: only those that take this job now; 0:
- * at any time.
+ * @request: the only hosts that may be taken, NULL = any. @id: only those that take this job now;
+ * 0: at any time.
  */
-static int collect(const struct scored *d, const struct nameset *wish, uint64_t id,
+static int collect(const struct scored *d, const struct nameset *request, uint64_t id,
 		   struct candidates *c)
 {
 	unsigned int *busy = calloc(d->n_nodes + 1, sizeof(*busy));
@@ -68,7 +68,7 @@ static int collect(const struct scored *d, const struct nameset *wish, uint64_t 
 	for (size_t i = 0; c->hosts && busy && i < d->n_nodes; i++) {
 		const struct node *node = d->nodes[i];
 
-		if (wish && !nameset_has(wish, node->name))
+		if (request && !nameset_has(request, node->name))
 			continue;
 		if (!node->host)
 			c->n_unknown++;
@@ -79,31 +79,31 @@ static int collect(const struct scored *d, const struct nameset *wish, uint64_t 
 	return c->hosts && busy ? 0 : -ENOMEM;
 }
 
-/* The same for what the job wishes. 0, -EINVAL with a sentence, -ENOMEM. */
+/* The same for what the job requests. 0, -EINVAL with a sentence, -ENOMEM. */
 static int find_candidates(const struct scored *d, const struct job *job, uint64_t id,
 			   struct candidates *c, char *why, size_t why_size)
 {
 	struct hostlist list = {0};
-	struct nameset wish;
+	struct nameset request;
 	int err;
 
 	*c = (struct candidates){0};
 	if (!job->group)
 		return collect(d, NULL, id, c);
-	err = wish_hosts(d, job->group, &list, why, why_size);
+	err = named_hosts_parse(d, job->group, &list, why, why_size);
 	if (err)
 		return err;
-	err = id ? 0 : wish_check(d, job->group, &list, why, why_size);
+	err = id ? 0 : named_hosts_check(d, job->group, &list, why, why_size);
 	if (err) {
 		hostlist_fini(&list);
 		return err;
 	}
-	err = nameset_init(&wish);
+	err = nameset_init(&request);
 	for (size_t i = 0; !err && i < list.n; i++)
-		err = nameset_add(&wish, list.names[i]);
+		err = nameset_add(&request, list.names[i]);
 	if (!err)
-		err = collect(d, &wish, id, c);
-	nameset_fini(&wish);
+		err = collect(d, &request, id, c);
+	nameset_fini(&request);
 	hostlist_fini(&list);
 	return err;
 }
@@ -221,22 +221,23 @@ int plan_check(struct scored *d, const struct job *job, char *why, size_t why_si
  * Hosts that go together, or any when these can't: some of a box may be down for long. A grid that
  * was asked for is waited for.
  */
-static int enter(struct scored *d, uint64_t id, const struct job *job, struct matrix_wish *wish,
-		 struct plan *plan)
+static int enter(struct scored *d, uint64_t id, const struct job *job,
+		 struct matrix_request *request, struct plan *plan)
 {
 	struct placement placement;
 	char why[256];
 	int err;
 
-	if (!placement_open(&placement, d, job, wish->n_wanted, plan->ranks[0], why, sizeof(why))) {
-		wish->pick = placement_pick;
-		wish->pick_arg = &placement;
-		err = matrix_add(d->matrix, id, wish, plan->place);
+	if (!placement_open(&placement, d, job, request->n_wanted, plan->ranks[0], why,
+			    sizeof(why))) {
+		request->pick = placement_pick;
+		request->pick_arg = &placement;
+		err = matrix_add(d->matrix, id, request, plan->place);
 		if (err != -ENOSPC || job->n_cart)
 			return err;
-		wish->pick = NULL;
+		request->pick = NULL;
 	}
-	return matrix_add(d->matrix, id, wish, plan->place);
+	return matrix_add(d->matrix, id, request, plan->place);
 }
 
 /* cluster.json was read anew: what the job wants is not in it now, and may be again. */
@@ -281,7 +282,7 @@ int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan
 	       size_t why_size)
 {
 	struct candidates c;
-	struct matrix_wish wish = {.is_exclusive = job->class == JOB_EXCLUSIVE};
+	struct matrix_request request = {.is_exclusive = job->class == JOB_EXCLUSIVE};
 	struct plan plan = {0};
 	uint32_t n = 0, *cores = NULL;
 	int err = find_candidates(d, job, id, &c, why, why_size);
@@ -293,14 +294,14 @@ int plan_place(struct scored *d, uint64_t id, const struct job *job, struct plan
 		err = cores && plan.place ? 0 : -ENOMEM;
 	}
 	if (!err) {
-		wish.hosts = c.hosts;
-		wish.n_hosts = c.n;
-		wish.n_wanted = n;
-		wish.cores = cores;
-		err = enter(d, id, job, &wish, &plan);
+		request.hosts = c.hosts;
+		request.n_hosts = c.n;
+		request.n_wanted = n;
+		request.cores = cores;
+		err = enter(d, id, job, &request, &plan);
 	}
 	if (err == -ENOSPC || err == -EBUSY) {
-		say_waits(err, wish.pick, &c, why, why_size);
+		say_waits(err, request.pick, &c, why, why_size);
 		err = -EBUSY;
 	}
 	if (err == -EINVAL)

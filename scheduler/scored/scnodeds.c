@@ -17,7 +17,7 @@
 #include "scheduler/scored/turns.h"
 
 /* The scnoded at the other end of a link; its node is NULL until it has registered. */
-struct visitor {
+struct uplink {
 	struct scored *scored;
 	struct node *node;
 	struct link *link;
@@ -27,9 +27,9 @@ struct visitor {
 static void disconnect(struct node *node, double lost_at, const char *why)
 {
 	node->lost_at = lost_at;
-	free(node->visitor);
+	free(node->uplink);
 	node->link = NULL;
-	node->visitor = NULL;
+	node->uplink = NULL;
 	node->state = NODE_ABSENT;
 	if (!node->is_drained)
 		nodes_note(node, why);
@@ -44,18 +44,18 @@ static void refuse(struct link *link, const char *error, char *text)
 	free(text);
 }
 
-/* It says what no scnoded of this version says. Takes @text and @v. */
-static void turn_away(struct visitor *v, char *text)
+/* It says what no scnoded of this version says. Takes @text and @up. */
+static void turn_away(struct uplink *up, char *text)
 {
-	struct node *node = v->node;
+	struct node *node = up->node;
 
-	refuse(v->link, "EPROTO", text);
-	link_close(v->link, 1);
+	refuse(up->link, "EPROTO", text);
+	link_close(up->link, 1);
 	if (node)
-		disconnect(node, awake_now(&v->scored->awake, clock_monotonic_ns()) + GRACE_S,
+		disconnect(node, awake_now(&up->scored->awake, clock_monotonic_ns()) + GRACE_S,
 			   "its scnoded is of another version than scored");
 	else
-		free(v);
+		free(up);
 }
 
 /* ---- what a scnoded says ---- */
@@ -90,29 +90,29 @@ static void measure_skew(struct node *node, int64_t its_ns)
 			   node->name, (double)node->skew.ns / 1e6);
 }
 
-static void register_node(struct visitor *v, struct node *node, struct host *host,
+static void register_node(struct uplink *up, struct node *node, struct host *host,
 			  const json_t *jobs)
 {
-	struct scored *d = v->scored;
+	struct scored *d = up->scored;
 	json_t *keep;
 
 	host_free(node->host);
 	node->host = host;
-	node->link = v->link;
-	node->visitor = v;
+	node->link = up->link;
+	node->uplink = up;
 	node->state = node->is_drained ? NODE_DRAINED : NODE_UP;
 	node->heard = awake_now(&d->awake, clock_monotonic_ns());
 	node->table_jobs = 0;
 	node->switches = (struct node_switches){0};
 	if (!node->is_drained)
 		nodes_note(node, NULL);
-	v->node = node;
+	up->node = node;
 	skew_begin(&node->skew);
 	measure_skew(node, (int64_t)host->clock_ns);
 	daemon_say("host %s registered from %s: %u cores, cgroups %s", node->name,
-		   link_peer(v->link), host->n_cores, host->cgroups);
+		   link_peer(up->link), host->n_cores, host->cgroups);
 	keep = jobs_node_back(d, node, jobs);
-	link_send(v->link,
+	link_send(up->link,
 		  json_pack("{s:s, s:f, s:I, s:o}", "op", OP_REGISTERED, "heartbeat_s", BEAT_S,
 			    "quantum_ns", (json_int_t)d->options.quantum_ns, "keep", keep),
 		  NULL, 0);
@@ -121,15 +121,15 @@ static void register_node(struct visitor *v, struct node *node, struct host *hos
 	jobs_plan(d);
 }
 
-static void on_register(struct visitor *v, const json_t *head)
+static void on_register(struct uplink *up, const json_t *head)
 {
-	struct scored *d = v->scored;
+	struct scored *d = up->scored;
 	struct host *host = NULL;
 	struct node *node;
 	char why[256], *text;
 
-	if (v->node || host_decode(&host, json_object_get(head, "host"), why, sizeof(why))) {
-		turn_away(v, daemon_text("register: %s", v->node ? "a second time" : why));
+	if (up->node || host_decode(&host, json_object_get(head, "host"), why, sizeof(why))) {
+		turn_away(up, daemon_text("register: %s", up->node ? "a second time" : why));
 		return;
 	}
 	node = nodes_find(d, host->name);
@@ -146,17 +146,17 @@ static void on_register(struct visitor *v, const json_t *head)
 	}
 	if (text) {
 		host_free(host);
-		refuse(v->link, "EPERM", text);
-		link_close(v->link, 1);
-		free(v);
+		refuse(up->link, "EPERM", text);
+		link_close(up->link, 1);
+		free(up);
 		return;
 	}
-	register_node(v, node, host, json_object_get(head, "jobs"));
+	register_node(up, node, host, json_object_get(head, "jobs"));
 }
 
-static void on_beat(struct visitor *v, const json_t *head)
+static void on_beat(struct uplink *up, const json_t *head)
 {
-	struct node *node = v->node;
+	struct node *node = up->node;
 	const json_t *switches = json_object_get(head, "switches"), *job;
 	size_t i;
 
@@ -170,92 +170,92 @@ static void on_beat(struct visitor *v, const json_t *head)
 					       .worst_ns = head_number(switches, "worst_ns"),
 					       .lost_ns = head_number(switches, "lost_ns")};
 	json_array_foreach(json_object_get(head, "jobs"), i, job)
-		idle_beat(v->scored, node, head_number(job, "id"), head_number(job, "cpu_ns"),
+		idle_beat(up->scored, node, head_number(job, "id"), head_number(job, "cpu_ns"),
 			  json_is_true(json_object_get(job, "is_idle")),
 			  json_is_true(json_object_get(job, "is_stuck")));
 }
 
-static void on_started(struct visitor *v, const json_t *head)
+static void on_started(struct uplink *up, const json_t *head)
 {
-	jobs_started(v->scored, v->node, head_number(head, "id"));
+	jobs_started(up->scored, up->node, head_number(head, "id"));
 }
 
-static void on_failed(struct visitor *v, const json_t *head)
+static void on_failed(struct uplink *up, const json_t *head)
 {
-	jobs_failed(v->scored, v->node, head_number(head, "id"), (int)head_number(head, "code"),
+	jobs_failed(up->scored, up->node, head_number(head, "id"), (int)head_number(head, "code"),
 		    head_text(head, "text"));
 }
 
-static void on_ended(struct visitor *v, const json_t *head)
+static void on_ended(struct uplink *up, const json_t *head)
 {
-	jobs_ended(v->scored, v->node, head_number(head, "id"), (int)head_number(head, "code"),
+	jobs_ended(up->scored, up->node, head_number(head, "id"), (int)head_number(head, "code"),
 		   head_text(head, "text"));
 }
 
-static void on_gone(struct visitor *v, const json_t *head)
+static void on_gone(struct uplink *up, const json_t *head)
 {
-	jobs_gone(v->scored, v->node, head_number(head, "id"), head_number(head, "cpu_ns"));
+	jobs_gone(up->scored, up->node, head_number(head, "id"), head_number(head, "cpu_ns"));
 }
 
 /* Of every message of MESSAGES_SCNODED_TO_SCORED. */
-static void (*const handlers[MESSAGES_OPS])(struct visitor *v, const json_t *head) = {
+static void (*const handlers[MESSAGES_OPS])(struct uplink *up, const json_t *head) = {
 	[ON_REGISTER] = on_register, [ON_BEAT] = on_beat,   [ON_STARTED] = on_started,
 	[ON_FAILED] = on_failed,     [ON_ENDED] = on_ended, [ON_GONE] = on_gone};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)
 {
-	struct visitor *v = owner;
+	struct uplink *up = owner;
 	char why[256];
 	int said = messages_check(MESSAGES_SCNODED_TO_SCORED, head, why, sizeof(why));
 
 	(void)link;
 	(void)body;
 	(void)body_size;
-	if (v->node)
-		v->node->heard = awake_now(&v->scored->awake, clock_monotonic_ns());
+	if (up->node)
+		up->node->heard = awake_now(&up->scored->awake, clock_monotonic_ns());
 	if (said == -EINVAL)
-		turn_away(v, daemon_text("%s", why));
-	else if (!v->node && said != ON_REGISTER)
-		turn_away(v, daemon_text("%s before register", op));
+		turn_away(up, daemon_text("%s", why));
+	else if (!up->node && said != ON_REGISTER)
+		turn_away(up, daemon_text("%s before register", op));
 	else if (said >= 0)
-		handlers[said](v, head);
+		handlers[said](up, head);
 	else
-		daemon_say("host %s says \"%s\", which this version does not know", v->node->name,
+		daemon_say("host %s says \"%s\", which this version does not know", up->node->name,
 			   op);
 }
 
 static void closed(struct link *link, int error, const char *why, void *owner)
 {
-	struct visitor *v = owner;
+	struct uplink *up = owner;
 	(void)link;
 	(void)error;
-	if (v->node)
-		disconnect(v->node, awake_now(&v->scored->awake, clock_monotonic_ns()) + GRACE_S,
+	if (up->node)
+		disconnect(up->node, awake_now(&up->scored->awake, clock_monotonic_ns()) + GRACE_S,
 			   why);
 	else
-		free(v);
+		free(up);
 }
 
 static const struct link_events events = {.message = message, .closed = closed};
 
 void scnodeds_enter(struct scored *d, struct link *link)
 {
-	struct visitor *v = calloc(1, sizeof(*v));
+	struct uplink *up = calloc(1, sizeof(*up));
 
-	if (!v || (link_uid(link) != 0 && link_uid(link) != geteuid())) {
+	if (!up || (link_uid(link) != 0 && link_uid(link) != geteuid())) {
 		refuse(link, "EPERM",
 		       daemon_text("a scnoded of user %u: only those of root and of user %u may "
 				   "register here; start it "
 				   "as one of them",
 				   link_uid(link), geteuid()));
 		link_close(link, 1);
-		free(v);
+		free(up);
 		return;
 	}
-	v->scored = d;
-	v->link = link;
-	link_set(link, &events, v);
+	up->scored = d;
+	up->link = link;
+	link_set(link, &events, up);
 }
 
 /* ---- beats ---- */

@@ -28,7 +28,7 @@
 #include "scheduler/proto/auth.h"
 #include "scheduler/proto/awake.h"
 #include "scheduler/proto/daemon.h"
-#include "scheduler/proto/door.h"
+#include "scheduler/proto/acceptor.h"
 #include "scheduler/proto/host.h"
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/lobby.h"
@@ -61,14 +61,14 @@ struct node_switches {
 	uint64_t done, late, worst_ns, lost_ns;
 };
 
-struct visitor;
+struct uplink;
 
 struct node {
 	uint32_t number; /* its place in scored.nodes, and its number in the matrix */
 	char *name;
-	struct host *host;       /* its last registration; NULL: never */
-	struct link *link;       /* NULL: not connected */
-	struct visitor *visitor; /* the link's owner; of scnodeds.c */
+	struct host *host;     /* its last registration; NULL: never */
+	struct link *link;     /* NULL: not connected */
+	struct uplink *uplink; /* the link's owner; of scnodeds.c */
 	enum node_state state;
 	bool is_drained; /* by an operator; survives that it goes away */
 	bool is_listed;  /* cluster.json has it; true without one */
@@ -146,7 +146,7 @@ struct scored {
 	struct cluster *cluster; /* NULL: any host may register */
 	struct operators *operators;
 	struct auth *auth;
-	struct door *door;
+	struct acceptor *acceptor;
 	struct lobby *lobby;
 	struct journal *journal;
 	struct node **nodes; /* by number */

@@ -6,14 +6,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int ends_open_cord(struct ends *ends)
+int ends_open_control(struct ends *ends)
 {
 	int both[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, both))
 		return -errno;
-	ends->cord[0] = both[0];
-	ends->cord[1] = both[1];
+	ends->control[0] = both[0];
+	ends->control[1] = both[1];
 	return 0;
 }
 
@@ -36,7 +36,7 @@ static void close_end(int fd)
 
 void ends_close(const struct ends *ends, int side)
 {
-	close_end(ends->cord[side]);
+	close_end(ends->control[side]);
 	close_end(ends->in[side]);
 	close_end(ends->out[side]);
 	close_end(ends->err[side]);

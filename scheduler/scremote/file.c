@@ -32,9 +32,9 @@ static char chunk[FRAME_CHUNK];
 
 /* ---- the agent's side ---- */
 
-bool file_hear(struct file_report *ret, int cord, const char *host)
+bool file_hear(struct file_report *ret, int control, const char *host)
 {
-	ssize_t n = recv(cord, ret, sizeof(*ret), MSG_DONTWAIT);
+	ssize_t n = recv(control, ret, sizeof(*ret), MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
@@ -62,7 +62,7 @@ static bool fail(struct file *f, int error, const char *what)
 static void report(const struct file *f)
 {
 	/* An agent that is gone needs none. */
-	if (send(f->plan->cord, &f->report, sizeof(f->report), MSG_NOSIGNAL) < 0)
+	if (send(f->plan->control, &f->report, sizeof(f->report), MSG_NOSIGNAL) < 0)
 		return;
 }
 
@@ -216,7 +216,7 @@ static void write_file(const void *plan)
 pid_t file_write(const struct file_plan *plan)
 {
 	struct process_plan process = {
-		.work = write_file, .plan = plan, .fds = {plan->cord, plan->bytes, -1, -1}};
+		.work = write_file, .plan = plan, .fds = {plan->control, plan->bytes, -1, -1}};
 
 	return process_fork(&process);
 }
@@ -269,7 +269,7 @@ static void read_file(const void *plan)
 pid_t file_read(const struct file_plan *plan)
 {
 	struct process_plan process = {
-		.work = read_file, .plan = plan, .fds = {plan->cord, plan->bytes, -1, -1}};
+		.work = read_file, .plan = plan, .fds = {plan->control, plan->bytes, -1, -1}};
 
 	return process_fork(&process);
 }

@@ -31,15 +31,15 @@ struct file_report {
 struct file_plan {
 	const struct message *message; /* OP_PUT or OP_GET */
 	const char *host, *home;
-	int cord;
+	int control;
 	int bytes; /* its end of the pipe */
 };
 
 /*
- * Receives a report from the agent's end of the cord; makes one if the process is gone. False: none
- * yet.
+ * Receives a report from the agent's end of the control link; makes one if the process is gone.
+ * False: none yet.
  */
-bool file_hear(struct file_report *ret, int cord, const char *host);
+bool file_hear(struct file_report *ret, int control, const char *host);
 /* The pid, or -errno. Reports once. */
 pid_t file_write(const struct file_plan *plan);
 /* Reports what the file is, or why it cannot be read; and, at its end, how that came. */

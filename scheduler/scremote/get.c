@@ -23,11 +23,11 @@ struct get *get_find(const struct agent *agent, uint64_t id)
 
 static void stop_hearing(struct get *get)
 {
-	if (get->cord < 0)
+	if (get->control < 0)
 		return;
 	ev_io_stop(get->agent->loop, &get->heard);
-	close(get->cord);
-	get->cord = -1;
+	close(get->control);
+	get->control = -1;
 }
 
 void get_free(struct get *get)
@@ -76,7 +76,7 @@ static void check_end(struct get *get)
 {
 	json_t *head;
 
-	if (get->cord >= 0 || get->output.fd >= 0)
+	if (get->control >= 0 || get->output.fd >= 0)
 		return;
 	agent_send(get->agent, head_of(get, OP_DATA), NULL, 0);
 	head = head_of(get, OP_FILE_DONE);
@@ -91,7 +91,7 @@ static void on_heard(struct ev_loop *loop, ev_io *watcher, int events)
 
 	(void)loop;
 	(void)events;
-	if (!file_hear(&get->report, get->cord, get->agent->host))
+	if (!file_hear(&get->report, get->control, get->agent->host))
 		return;
 	if (get->report.error) {
 		fail(get);
@@ -148,23 +148,23 @@ void get_room(struct get *get, size_t bytes)
 static int fork_reader(const struct agent *agent, const struct message *m, struct ends *e)
 {
 	struct file_plan plan = {.message = m, .host = agent->host, .home = environment_home()};
-	int err = ends_open_cord(e);
+	int err = ends_open_control(e);
 
 	if (!err)
 		err = ends_make_pipe(e->out, 0);
 	if (err)
 		return err;
-	plan.cord = e->cord[1];
+	plan.control = e->control[1];
 	plan.bytes = e->out[1];
 	return file_read(&plan);
 }
 
 static void begin(struct get *get, struct agent *agent, uint64_t id, const struct ends *e)
 {
-	*get = (struct get){.agent = agent, .id = id, .cord = e->cord[0], .room = LINK_FULL};
+	*get = (struct get){.agent = agent, .id = id, .control = e->control[0], .room = LINK_FULL};
 	TAILQ_INSERT_TAIL(&agent->gets, get, all);
 	agent->n_gets++;
-	ev_io_init(&get->heard, on_heard, get->cord, EV_READ);
+	ev_io_init(&get->heard, on_heard, get->control, EV_READ);
 	get->heard.data = get;
 	ev_io_start(agent->loop, &get->heard);
 	output_open(&get->output, agent->loop, e->out[0], 0, &output_events, get);

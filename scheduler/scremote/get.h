@@ -22,7 +22,7 @@ struct get {
 	TAILQ_ENTRY(get) all;
 	struct agent *agent;
 	uint64_t id;
-	int cord; /* to the reader; -1: it has said how it went */
+	int control; /* to the reader; -1: it has said how it went */
 	ev_io heard;
 	struct output output;
 	size_t room;  /* bytes that scout takes */

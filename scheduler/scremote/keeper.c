@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
-#include "scheduler/proto/descent.h"
+#include "scheduler/proto/descendants.h"
 #include "scheduler/proto/program.h"
 #include "scheduler/proto/signals.h"
 #include "scheduler/scremote/process.h"
@@ -168,7 +168,7 @@ static void start_in_place(struct keeper *k)
 static void hear(struct keeper *k)
 {
 	int signo;
-	ssize_t n = recv(k->plan->cord, &signo, sizeof(signo), MSG_DONTWAIT);
+	ssize_t n = recv(k->plan->control, &signo, sizeof(signo), MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -222,7 +222,7 @@ static int wait_ms(const struct keeper *k)
 static void watch(struct keeper *k)
 {
 	struct pollfd on[2] = {{.fd = k->children, .events = POLLIN},
-			       {.fd = k->plan->cord, .events = POLLIN}};
+			       {.fd = k->plan->control, .events = POLLIN}};
 
 	for (reap(k); !is_done(k); reap(k)) {
 		poll(on, 2, wait_ms(k));
@@ -234,7 +234,7 @@ static void watch(struct keeper *k)
 			k->is_killing |= clock_monotonic_ns() >= k->killing_ns;
 		}
 		if (k->is_killing)
-			descent_signal(k->self, SIGKILL);
+			descendants_signal(k->self, SIGKILL);
 	}
 }
 
@@ -275,7 +275,7 @@ static void keep(const void *owner)
 	if (!k.has_ended)
 		watch(&k);
 	/* An agent that is gone needs no report. */
-	if (send(plan->cord, &k.report, sizeof(k.report), MSG_NOSIGNAL) < 0)
+	if (send(plan->control, &k.report, sizeof(k.report), MSG_NOSIGNAL) < 0)
 		return;
 }
 
@@ -283,7 +283,7 @@ pid_t keeper_fork(const struct keeper_plan *plan)
 {
 	struct process_plan process = {.work = keep,
 				       .plan = plan,
-				       .fds = {plan->cord, plan->stdio[0], plan->stdio[1],
+				       .fds = {plan->control, plan->stdio[0], plan->stdio[1],
 					       plan->stdio[2]}};
 
 	return process_fork(&process);

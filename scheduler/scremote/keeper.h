@@ -4,10 +4,10 @@
  * the keeper's, so that all of it can be found. It ends with the command, whose other processes
  * then live on; but when it is told to kill, or the agent is gone, nothing of the command is left.
  *
- * Its cord to the agent is a SOCK_SEQPACKET pair. The agent says numbers of signals (int): to the
- * command's process group, but SIGKILL to everything below the keeper. The end of the cord: SIGHUP
- * to the group, SIGKILL to all that is left after KEEPER_GRACE_S. The keeper says one struct
- * keeper_report, its last word.
+ * Its control link to the agent is a SOCK_SEQPACKET pair. The agent says numbers of signals (int):
+ * to the command's process group, but SIGKILL to everything below the keeper. The end of the
+ * control link: SIGHUP to the group, SIGKILL to all that is left after KEEPER_GRACE_S. The keeper
+ * says one struct keeper_report, its last word.
  */
 #ifndef SCHEDULER_SCREMOTE_KEEPER_H
 #define SCHEDULER_SCREMOTE_KEEPER_H
@@ -28,7 +28,7 @@ struct keeper_report {
 struct keeper_plan {
 	const struct message *run;
 	const char *host, *home;
-	int cord;
+	int control;
 	int stdio[3];
 };
 

@@ -19,7 +19,7 @@ struct parent {
 
 struct parents {
 	struct agent *agent;
-	struct door *door;
+	struct acceptor *door;
 	TAILQ_HEAD(, parent) list;
 	size_t n;
 };
@@ -113,7 +113,7 @@ struct parents *parents_open(struct agent *agent)
 	if (parents && agent_auth(agent)) {
 		parents->agent = agent;
 		TAILQ_INIT(&parents->list);
-		parents->door = door_open(agent->loop, "0", enter, parents);
+		parents->door = acceptor_open(agent->loop, "0", enter, parents);
 		if (parents->door)
 			return parents;
 		err = errno;
@@ -125,7 +125,7 @@ struct parents *parents_open(struct agent *agent)
 
 int parents_port(const struct parents *parents)
 {
-	return door_port(parents->door);
+	return acceptor_port(parents->door);
 }
 
 void parents_close(struct parents *parents)
@@ -134,6 +134,6 @@ void parents_close(struct parents *parents)
 		return;
 	while (!TAILQ_EMPTY(&parents->list))
 		forget(TAILQ_FIRST(&parents->list));
-	door_close(parents->door);
+	acceptor_close(parents->door);
 	free(parents);
 }

@@ -8,7 +8,7 @@
 
 #include <ev.h>
 
-#include "scheduler/proto/door.h"
+#include "scheduler/proto/acceptor.h"
 #include "scheduler/scremote/agent.h"
 
 #define PARENTS_MAX 256 /* at once; the oldest stranger goes when one more comes */

@@ -6,7 +6,7 @@
 
 #include "scheduler/proto/signals.h"
 
-/* Above all no cord of another one: it would never end. */
+/* Above all no control link of another one: it would never end. */
 static void close_others(const int *keep)
 {
 	unsigned from = STDERR_FILENO + 1, next;

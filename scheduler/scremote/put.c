@@ -25,11 +25,11 @@ struct put *put_find(const struct agent *agent, const struct link *source, uint6
 
 static void stop_hearing(struct put *put)
 {
-	if (put->cord < 0)
+	if (put->control < 0)
 		return;
 	ev_io_stop(put->agent->loop, &put->heard);
-	close(put->cord);
-	put->cord = -1;
+	close(put->control);
+	put->control = -1;
 }
 
 void put_free(struct put *put)
@@ -51,7 +51,7 @@ static bool is_done(const struct put *put)
 {
 	const struct branch *branch;
 
-	if (put->cord >= 0 || (!put->is_at_end && !put->has_failed))
+	if (put->control >= 0 || (!put->is_at_end && !put->has_failed))
 		return false;
 	TAILQ_FOREACH(branch, &put->branches, all)
 		if (!branch_is_done(branch))
@@ -106,7 +106,7 @@ static void on_heard(struct ev_loop *loop, ev_io *watcher, int events)
 
 	(void)loop;
 	(void)events;
-	if (!file_hear(&report, put->cord, put->agent->host))
+	if (!file_hear(&report, put->control, put->agent->host))
 		return;
 	stop_hearing(put);
 	put->has_failed = report.error != 0;
@@ -177,7 +177,7 @@ void put_lose(struct agent *agent, const struct link *source)
 			put->source = NULL;
 			continue;
 		}
-		if (put->cord >= 0)
+		if (put->control >= 0)
 			agent_send_failed(agent, put->id, ECONNRESET,
 					  "the host that passes the file on to this one is lost");
 		put_free(put);
@@ -189,13 +189,13 @@ void put_lose(struct agent *agent, const struct link *source)
 static int fork_writer(struct agent *agent, const struct message *m, struct ends *e)
 {
 	struct file_plan plan = {.message = m, .host = agent->host, .home = environment_home()};
-	int err = ends_open_cord(e);
+	int err = ends_open_control(e);
 
 	if (!err)
 		err = ends_make_pipe(e->in, 1);
 	if (err)
 		return err;
-	plan.cord = e->cord[1];
+	plan.control = e->control[1];
 	plan.bytes = e->in[1];
 	return file_write(&plan);
 }
@@ -215,11 +215,12 @@ static void open_branches(struct put *put, const struct message *m)
 static void begin(struct put *put, struct agent *agent, struct link *source,
 		  const struct message *m, const struct ends *e)
 {
-	*put = (struct put){.agent = agent, .source = source, .id = m->id, .cord = e->cord[0]};
+	*put = (struct put){
+		.agent = agent, .source = source, .id = m->id, .control = e->control[0]};
 	TAILQ_INIT(&put->branches);
 	TAILQ_INSERT_TAIL(&agent->puts, put, all);
 	agent->n_puts++;
-	ev_io_init(&put->heard, on_heard, put->cord, EV_READ);
+	ev_io_init(&put->heard, on_heard, put->control, EV_READ);
 	put->heard.data = put;
 	ev_io_start(agent->loop, &put->heard);
 	input_open(&put->input, agent->loop, e->in[0], wrote, put);

@@ -26,7 +26,7 @@ struct put {
 	struct agent *agent;
 	struct link *source; /* NULL: gone, and not needed */
 	uint64_t id;
-	int cord; /* to the writer; -1: it has said how it went */
+	int control; /* to the writer; -1: it has said how it went */
 	ev_io heard;
 	struct input input; /* of the writer */
 	struct branch_list branches;

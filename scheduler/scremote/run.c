@@ -42,7 +42,7 @@ void run_refuse(struct agent *agent, uint64_t id, const struct keeper_report *re
 
 bool run_is_under_way(const struct run *run)
 {
-	return run->cord >= 0;
+	return run->control >= 0;
 }
 
 void run_free(struct run *run)
@@ -51,9 +51,9 @@ void run_free(struct run *run)
 
 	TAILQ_REMOVE(&agent->runs, run, all);
 	agent->n_runs--;
-	if (run->cord >= 0) {
+	if (run->control >= 0) {
 		ev_io_stop(agent->loop, &run->heard);
-		close(run->cord);
+		close(run->control);
 	}
 	input_close(&run->input);
 	output_close(&run->output[0]);
@@ -64,7 +64,7 @@ void run_free(struct run *run)
 /* The command has ended, and all that it wrote is told. */
 static void check_end(struct run *run)
 {
-	if (run->cord >= 0 || run->output[0].fd >= 0 || run->output[1].fd >= 0)
+	if (run->control >= 0 || run->output[0].fd >= 0 || run->output[1].fd >= 0)
 		return;
 	run_refuse(run->agent, run->id, &run->report);
 	run_free(run);
@@ -73,7 +73,7 @@ static void check_end(struct run *run)
 static void on_heard(struct ev_loop *loop, ev_io *watcher, int events)
 {
 	struct run *run = watcher->data;
-	ssize_t n = recv(run->cord, &run->report, sizeof(run->report), MSG_DONTWAIT);
+	ssize_t n = recv(run->control, &run->report, sizeof(run->report), MSG_DONTWAIT);
 
 	(void)events;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -86,8 +86,8 @@ static void on_heard(struct ev_loop *loop, ev_io *watcher, int events)
 			 run->agent->host);
 	}
 	ev_io_stop(loop, &run->heard);
-	close(run->cord);
-	run->cord = -1;
+	close(run->control);
+	run->control = -1;
 	input_close(&run->input);
 	output_finish(&run->output[0]);
 	output_finish(&run->output[1]);
@@ -156,15 +156,15 @@ void run_room(struct run *run, size_t bytes)
 void run_signal(struct run *run, int signal)
 {
 	/* A command that has just ended hears none. */
-	if (run->cord >= 0)
-		send(run->cord, &signal, sizeof(signal), MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (run->control >= 0)
+		send(run->control, &signal, sizeof(signal), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* ---- the beginning ---- */
 
 static int open_ends(struct ends *e, const struct message *m)
 {
-	int err = ends_open_cord(e);
+	int err = ends_open_control(e);
 
 	if (!err)
 		err = ends_make_pipe(e->out, 0);
@@ -184,7 +184,7 @@ static int fork_keeper(const struct agent *agent, const struct message *m, const
 	struct keeper_plan plan = {.run = m,
 				   .host = agent->host,
 				   .home = environment_home(),
-				   .cord = e->cord[1],
+				   .control = e->control[1],
 				   .stdio = {e->in[1], e->out[1],
 					     m->merges_stderr ? e->out[1] : e->err[1]}};
 
@@ -194,10 +194,11 @@ static int fork_keeper(const struct agent *agent, const struct message *m, const
 static void begin(struct agent *agent, struct run *run, const struct message *m,
 		  const struct ends *e)
 {
-	*run = (struct run){.agent = agent, .id = m->id, .cord = e->cord[0], .room = LINK_FULL};
+	*run = (struct run){
+		.agent = agent, .id = m->id, .control = e->control[0], .room = LINK_FULL};
 	TAILQ_INSERT_TAIL(&agent->runs, run, all);
 	agent->n_runs++;
-	ev_io_init(&run->heard, on_heard, run->cord, EV_READ);
+	ev_io_init(&run->heard, on_heard, run->control, EV_READ);
 	run->heard.data = run;
 	ev_io_start(agent->loop, &run->heard);
 	input_open(&run->input, agent->loop, e->in[0], give_room, run);

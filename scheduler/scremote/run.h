@@ -22,7 +22,7 @@ struct run {
 	TAILQ_ENTRY(run) all;
 	struct agent *agent;
 	uint64_t id;
-	int cord; /* to the keeper; -1: the command has ended */
+	int control; /* to the keeper; -1: the command has ended */
 	ev_io heard;
 	struct input input;
 	struct output output[2];

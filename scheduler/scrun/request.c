@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "scheduler/scrun/collectives.h"
+#include "scheduler/scrun/algorithms.h"
 #include "scheduler/scrun/environment.h"
 #include "scheduler/scrun/envfile.h"
 
@@ -158,7 +158,7 @@ static char **job_environment(const struct options *o, char *const *environment)
 {
 	char **list = environment_of_job(environment, &o->no_env);
 
-	if (o->has_default_collectives || collectives_are_chosen(environment))
+	if (o->has_default_collectives || algorithms_are_chosen(environment))
 		list = environment_with(list, COLLECTIVES_DEFAULT);
 	return list;
 }

@@ -194,7 +194,7 @@ static void on_heard(void *owner)
 {
 	struct session *s = owner;
 
-	wish_heard(s, false);
+	user_signal_heard(s, false);
 	if (s->is_scored_done && ev_is_active(&s->limit))
 		expect(s, SESSION_SILENCE_S);
 }
@@ -270,7 +270,7 @@ static void on_processes(const json_t *ranks, void *owner)
 
 static void on_answered(void *owner)
 {
-	wish_heard(owner, true);
+	user_signal_heard(owner, true);
 }
 
 static void on_rank_ended(const json_t *head, void *owner)
@@ -511,7 +511,7 @@ static int open_parts(struct session *s, const struct job *job, const char *addr
 	if (!s->output || open_input(s, job))
 		return -ENOMEM;
 	say_through(output_error(s->output));
-	s->signals = signals_open(s->loop, wish_signal, s);
+	s->signals = signals_open(s->loop, user_signal_take, s);
 	s->auth = auth_open(s->loop, munge && *munge ? munge : NULL);
 	if (!s->signals || !s->auth)
 		return -ENOMEM;
@@ -550,8 +550,8 @@ int session_run(const struct options *options, const struct job *job, const char
 	}
 	ev_timer_init(&s.status_due, on_status_due, 0., SESSION_STATUS_S);
 	ev_timer_init(&s.limit, on_limit, 0., 0.);
-	ev_timer_init(&s.stop_due, wish_stop_due, 0., 0.);
-	ev_timer_init(&s.answer_due, wish_answer_due, 0., SESSION_ANSWER_S);
+	ev_timer_init(&s.stop_due, user_signal_stop_due, 0., 0.);
+	ev_timer_init(&s.answer_due, user_signal_answer_due, 0., SESSION_ANSWER_S);
 	s.status_due.data = s.limit.data = s.stop_due.data = s.answer_due.data = &s;
 	if (open_parts(&s, job, address)) {
 		ending_give(&s.ending, ENDING_STARTLESS, "no memory");

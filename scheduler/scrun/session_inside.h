@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_inside - what the files of the session share: session.c for what the daemons tell, wish.c
- * for what the user wishes by signals.
+ * session_inside - what the files of the session share: session.c for what the daemons tell,
+ * user_signal.c for signals that the user sends.
  */
 #ifndef SCHEDULER_SCRUN_SESSION_INSIDE_H
 #define SCHEDULER_SCRUN_SESSION_INSIDE_H
@@ -58,12 +58,12 @@ void session_make_raw(struct session *s);
 /* The size of our terminal is passed on. */
 void session_tell_window(struct session *s);
 
-void wish_signal(int signal, void *owner);
+void user_signal_take(int signal, void *owner);
 /* The leader was heard; @is_answer: it has our signal. */
-void wish_heard(struct session *s, bool is_answer);
+void user_signal_heard(struct session *s, bool is_answer);
 /* The leader does not answer. */
-void wish_answer_due(struct ev_loop *loop, ev_timer *timer, int events);
+void user_signal_answer_due(struct ev_loop *loop, ev_timer *timer, int events);
 /* The job is suspended, or nobody can do it: our turn to stop. */
-void wish_stop_due(struct ev_loop *loop, ev_timer *timer, int events);
+void user_signal_stop_due(struct ev_loop *loop, ev_timer *timer, int events);
 
 #endif

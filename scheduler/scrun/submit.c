@@ -82,7 +82,7 @@ static void on_ok(struct submit *s, const json_t *head)
 
 static void on_error(struct submit *s, const json_t *head)
 {
-	/* A wish that came too late is no reason to end. */
+	/* A request that came too late is no reason to end. */
 	if (!s->id || s->is_dry_run)
 		s->events->refused(head_text(head, "text"), s->owner);
 	else

@@ -17,7 +17,7 @@
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/absence.h"
 #include "scheduler/scstepd/bind.h"
-#include "scheduler/scstepd/cord.h"
+#include "scheduler/scstepd/control.h"
 #include "scheduler/scstepd/input.h"
 #include "scheduler/scstepd/leader.h"
 #include "scheduler/scstepd/output.h"
@@ -40,7 +40,7 @@ static void is_over(struct step *step)
 	if (step->leader)
 		leader_over(step->leader);
 	else
-		cord_ended(step->cord, 0, "");
+		control_ended(step->control, 0, "");
 	ev_break(step->loop, EVBREAK_ALL);
 }
 
@@ -61,7 +61,7 @@ static void kill_all(struct step *step)
 	ev_timer_set(&step->limit, COURSE_KILL_S, 0);
 	ev_timer_start(step->loop, &step->limit);
 	ranks_signal(step->ranks, SIGKILL);
-	if (cord_kill(step->cord))
+	if (control_kill(step->control))
 		step->is_killed = true;
 	check_over(step);
 }
@@ -94,14 +94,14 @@ void course_stop(struct step *step, int code, const char *text)
 	if (step->state >= STEP_STOPPING)
 		return;
 	if (step->state == STEP_BOOT) {
-		cord_failed(step->cord, code, text);
+		control_failed(step->control, code, text);
 		step->state = STEP_OVER;
 		ev_break(step->loop, EVBREAK_ALL);
 		return;
 	}
 	/* The cause of the end, if only this host knows it, must not be lost with the host. */
 	if (!step->leader && !step->is_told)
-		cord_failed(step->cord, code, text);
+		control_failed(step->control, code, text);
 	step->state = STEP_STOPPING;
 	ev_timer_set(&step->limit, COURSE_TERM_S, 0);
 	ev_timer_start(step->loop, &step->limit);
@@ -128,7 +128,7 @@ static void begin_world(struct step *step, struct world *world)
 	if (code)
 		step_failed(step, world->number, rank, code, why);
 	else if (world->hosts[step->here].ranks)
-		cord_adopt(step->cord, world);
+		control_adopt(step->control, world);
 }
 
 /* Both are needed for a message to host 0; ranks are forked meanwhile. */
@@ -202,7 +202,7 @@ static void on_go(struct step *step, const json_t *head)
 	ranks_go(step->ranks, world);
 	if (!world->number) {
 		step->state = STEP_RUN;
-		cord_started(step->cord);
+		control_started(step->control);
 	}
 }
 
@@ -246,7 +246,7 @@ static void on_fenced(const struct step *step, const json_t *head, const char *b
 {
 	if (step->leader)
 		leader_met(step->leader);
-	meet_told(step->meet, head, body, size);
+	collective_told(step->collectives, head, body, size);
 }
 
 /* Whether a host's message is as the table says; else the job ends. */
@@ -316,7 +316,7 @@ static void on_combine(const char *op, size_t child, json_t *head, const char *b
 
 	if (!is_understood(step, child, head))
 		return;
-	rc = meet_combine(step->meet, op, child, head, body, body_size);
+	rc = collective_combine(step->collectives, op, child, head, body, body_size);
 	if (!rc)
 		return;
 	snprintf(why, sizeof(why), "host %s: a %s of host %s fails: %s", step->host, op,
@@ -377,8 +377,8 @@ static int make_parts(struct step *step, char *why, size_t why_size)
 	step->tree = tree_open(step->loop, step->auth, step->order, &tree_events, step);
 	if (!step->tree)
 		return -ENOMEM;
-	step->meet = meet_open(&step->worlds, step->here, step->tree);
-	return step->meet ? server_open(step) : -ENOMEM;
+	step->collectives = collective_open(&step->worlds, step->here, step->tree);
+	return step->collectives ? server_open(step) : -ENOMEM;
 }
 
 /* The limit of memory, if there is one. */
@@ -404,7 +404,7 @@ void course_order(struct step *step, json_t *head)
 	if (step->order)
 		return;
 	if (!tmpdir || *tmpdir != '/' || strlen(tmpdir) > TMPDIR_MAX) {
-		cord_failed(step->cord, STEP_CODE_START, "scstepd: the order has no tmpdir");
+		control_failed(step->control, STEP_CODE_START, "scstepd: the order has no tmpdir");
 		return;
 	}
 	if (order_decode(&step->order, json_object_get(head, "order"), why, sizeof(why))) {
@@ -450,8 +450,8 @@ int course_open(struct step *step, struct ev_loop *loop, int fd)
 	step->auth = auth_open(loop, getenv("SCORE_MUNGE_SOCKET"));
 	if (!step->auth)
 		return -ENOMEM;
-	step->cord = cord_open(step, fd);
-	return step->cord ? 0 : -ENOMEM;
+	step->control = control_open(step, fd);
+	return step->control ? 0 : -ENOMEM;
 }
 
 void course_close(struct step *step)
@@ -461,7 +461,7 @@ void course_close(struct step *step)
 	output_close(step->output);
 	input_close(step->input);
 	leader_close(step->leader);
-	cord_close(step->cord);
+	control_close(step->control);
 	tree_close(step->tree);
 	publish_close();
 	for (size_t i = 0; step->is_served && i < step->worlds.n; i++)
@@ -472,7 +472,7 @@ void course_close(struct step *step)
 	absence_close(step);
 	transport_close();
 	ranks_close(step->ranks);
-	meet_close(step->meet);
+	collective_close(step->collectives);
 	bind_close(step->bind);
 	worlds_fini(&step->worlds);
 	auth_close(step->auth);

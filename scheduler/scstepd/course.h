@@ -25,7 +25,7 @@
 int course_open(struct step *step, struct ev_loop *loop, int fd);
 void course_close(struct step *step);
 
-/* Messages that come by the cord. */
+/* Messages that come by the control link. */
 void course_order(struct step *step, json_t *head);
 void course_adopted(struct step *step, uint32_t world, const char *failure); /* NULL: well */
 struct link;

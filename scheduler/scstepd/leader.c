@@ -17,7 +17,7 @@
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/absence.h"
-#include "scheduler/scstepd/cord.h"
+#include "scheduler/scstepd/control.h"
 #include "scheduler/scstepd/flow.h"
 #include "scheduler/scstepd/front.h"
 #include "scheduler/scstepd/transport.h"
@@ -101,7 +101,7 @@ void leader_met(struct leader *leader)
 void leader_over(struct leader *leader)
 {
 	tell_end(leader);
-	cord_ended(leader->step->cord, leader->verdict.code, leader->verdict.text);
+	control_ended(leader->step->control, leader->verdict.code, leader->verdict.text);
 }
 
 /* ---- worlds ---- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * pmi - one server of pmi1.h for each world, opened when its first rank here is forked. A barrier
- * is a meeting of the whole world.
+ * is a collective of the whole world.
  */
 #include "scheduler/scstepd/pmi.h"
 
@@ -39,7 +39,7 @@ static int on_fence(const void *data, size_t size, void *owner)
 	char set[16];
 
 	snprintf(set, sizeof(set), "%" PRIu32, pmi->world->number);
-	return meet_join(pmi->step->meet, OP_BARRIER, set, data, size, met, pmi);
+	return collective_join(pmi->step->collectives, OP_BARRIER, set, data, size, met, pmi);
 }
 
 static void on_abort(uint32_t rank, int code, const char *text, void *owner)

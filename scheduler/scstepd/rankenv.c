@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/scstepd/collectives.h"
+#include "scheduler/scstepd/algorithms.h"
 #include "scheduler/scstepd/pmix/nspace.h"
 
 /* The user's options with the devices that -network names in place of his own. */
@@ -111,7 +111,7 @@ int rankenv_app(const struct step *step, const struct world *world, const struct
 	env_put_all(ret, order->job->env);
 	env_put_all(ret, app->env);
 	put_transport(ret);
-	collectives_put(ret, collectives_rules());
+	algorithms_put(ret, algorithms_rules());
 	put_start(ret);
 	env_putf(ret, "PWD=%s", app->cwd ? app->cwd : order->job->cwd);
 	env_putf(ret, "TMPDIR=%s", step->tmpdir);

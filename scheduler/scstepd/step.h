@@ -16,7 +16,7 @@
 
 #include "scheduler/proto/auth.h"
 #include "scheduler/proto/order.h"
-#include "scheduler/scstepd/meet.h"
+#include "scheduler/scstepd/collective.h"
 #include "scheduler/scstepd/tree.h"
 #include "scheduler/scstepd/world.h"
 
@@ -36,7 +36,7 @@ enum step_state {
 };
 
 struct bind;
-struct cord;
+struct control;
 struct input;
 struct leader;
 struct output;
@@ -57,9 +57,9 @@ struct step {
 	char *memory_kills;
 	char *memory_text; /* what is said about that */
 	struct worlds worlds;
-	struct cord *cord; /* to scnoded */
-	struct tree *tree; /* to the other hosts, itself included */
-	struct meet *meet;
+	struct control *control; /* to scnoded */
+	struct tree *tree;       /* to the other hosts, itself included */
+	struct collectives *collectives;
 	struct bind *bind;
 	struct ranks *ranks;
 	struct output *output; /* of ranks, to host 0 */

@@ -41,7 +41,7 @@ struct tree {
 	size_t here, n;
 	struct branch parent;
 	struct branch children[TREE_FANOUT];
-	struct branch *strangers;
+	struct branch *pending;
 	size_t n_joined, n_children;
 	bool has_parent; /* it is ready */
 	ev_timer limit;
@@ -315,26 +315,26 @@ static const struct link_events branch_events = {.ready = on_ready,
 						 .drained = on_drained,
 						 .closed = on_closed};
 
-static void forget_stranger(struct branch *stranger)
+static void forget_pending(struct branch *pending)
 {
-	struct branch **at = &stranger->tree->strangers;
+	struct branch **at = &pending->tree->pending;
 
-	while (*at != stranger)
+	while (*at != pending)
 		at = &(*at)->next;
-	*at = stranger->next;
-	free(stranger);
+	*at = pending->next;
+	free(pending);
 }
 
 static void on_stranger_closed(struct link *link, int error, const char *why, void *owner)
 {
-	forget_stranger(owner);
+	forget_pending(owner);
 }
 
 static void on_stranger_message(struct link *link, const char *op, json_t *head, const char *body,
 				size_t body_size, void *owner)
 {
-	struct branch *stranger = owner;
-	struct tree *tree = stranger->tree;
+	struct branch *pending = owner;
+	struct tree *tree = pending->tree;
 	const char *key = json_string_value(json_object_get(head, "key"));
 	json_int_t id = json_integer_value(json_object_get(head, "id"));
 	json_int_t host = json_integer_value(json_object_get(head, "host"));
@@ -346,7 +346,7 @@ static void on_stranger_message(struct link *link, const char *op, json_t *head,
 	if (said == ON_JOIN && !strcmp(key, own) && id == (json_int_t)tree->order->id && host > 0 &&
 	    (size_t)host < tree->n && tree_parent((size_t)host) == tree->here)
 		child = branch_to(tree, (size_t)host);
-	forget_stranger(stranger);
+	forget_pending(pending);
 	if (!child || !child->is_awaited) {
 		link_close(link, 0);
 		return;
@@ -363,20 +363,20 @@ static void on_stranger_message(struct link *link, const char *op, json_t *head,
 	check_joined(tree);
 }
 
-static const struct link_events stranger_events = {.message = on_stranger_message,
-						   .closed = on_stranger_closed};
+static const struct link_events pending_events = {.message = on_stranger_message,
+						  .closed = on_stranger_closed};
 
 void tree_enter(struct tree *tree, struct link *link)
 {
-	struct branch *stranger = calloc(1, sizeof(*stranger));
+	struct branch *pending = calloc(1, sizeof(*pending));
 
-	if (!stranger) {
+	if (!pending) {
 		link_close(link, 0);
 		return;
 	}
-	*stranger = (struct branch){.tree = tree, .next = tree->strangers, .link = link};
-	tree->strangers = stranger;
-	link_set(link, &stranger_events, stranger);
+	*pending = (struct branch){.tree = tree, .next = tree->pending, .link = link};
+	tree->pending = pending;
+	link_set(link, &pending_events, pending);
 }
 
 static void on_limit(struct ev_loop *loop, ev_timer *watcher, int events)
@@ -463,12 +463,12 @@ void tree_close(struct tree *tree)
 	}
 	if (tree->parent.link)
 		link_close(tree->parent.link, 1.0);
-	while (tree->strangers) {
-		struct branch *stranger = tree->strangers;
+	while (tree->pending) {
+		struct branch *pending = tree->pending;
 
-		tree->strangers = stranger->next;
-		link_close(stranger->link, 0);
-		free(stranger);
+		tree->pending = pending->next;
+		link_close(pending->link, 0);
+		free(pending);
 	}
 	drop(tree->first);
 	ev_timer_stop(tree->loop, &tree->limit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * fence - PMIx's collective calls (fence, connect, disconnect) as meetings of ranks.
+ * fence - PMIx's collective calls (fence, connect, disconnect) as collectives of ranks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void run(void *arg)
 {
 	struct call *call = arg;
 	struct step *step = server_step();
-	struct meet_rank *ranks = calloc(call->n, sizeof(*ranks));
+	struct collective_rank *ranks = calloc(call->n, sizeof(*ranks));
 	char *set = NULL;
 	int rc = ranks ? 0 : -ENOMEM;
 
@@ -74,12 +74,13 @@ static void run(void *arg)
 			break;
 		}
 		ranks[i].world = world->number;
-		ranks[i].rank = rank == PMIX_RANK_WILDCARD ? MEET_ALL_RANKS : rank;
+		ranks[i].rank = rank == PMIX_RANK_WILDCARD ? COLLECTIVE_ALL_RANKS : rank;
 	}
 	if (!rc) {
 		transport_look(step, call->data, call->size);
-		set = meet_set(&step->worlds, ranks, call->n);
-		rc = set ? meet_join(step->meet, call->op, set, call->data, call->size, met, call)
+		set = collective_set(&step->worlds, ranks, call->n);
+		rc = set ? collective_join(step->collectives, call->op, set, call->data, call->size,
+					   met, call)
 			 : -errno;
 	}
 	free(set);

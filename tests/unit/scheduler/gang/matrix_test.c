@@ -30,12 +30,12 @@ static int add(struct matrix *m, uint64_t id, uint32_t hosts, uint32_t cores, bo
 {
 	uint32_t each[HOSTS] = {cores, cores, cores, cores};
 	struct matrix_host place[HOSTS];
-	struct matrix_wish wish = {.hosts = every_host,
-				   .n_hosts = HOSTS,
-				   .n_wanted = hosts,
-				   .cores = each,
-				   .is_exclusive = is_exclusive};
-	int err = matrix_add(m, id, &wish, place);
+	struct matrix_request request = {.hosts = every_host,
+					 .n_hosts = HOSTS,
+					 .n_wanted = hosts,
+					 .cores = each,
+					 .is_exclusive = is_exclusive};
+	int err = matrix_add(m, id, &request, place);
 
 	if (!err)
 		matrix_place_fini(place, hosts);
@@ -154,7 +154,7 @@ TAP_TEST(matrix__restored_on_the_same_cores)
 
 struct known {
 	bool is_in, is_resting, is_exclusive;
-	uint32_t cores; /* that its wish adds up to */
+	uint32_t cores; /* that its request adds up to */
 };
 
 static void check(struct matrix *m, const struct known *known, int step)

@@ -83,7 +83,7 @@ TAP_TEST(link_connect__by_name)
 
 	if (!world_setup(&world))
 		return;
-	snprintf(world.address, sizeof(world.address), "localhost:%d", door_port(world.door));
+	snprintf(world.address, sizeof(world.address), "localhost:%d", acceptor_port(world.door));
 	world_connect(&world, "ready");
 	world_run(&world);
 	is_int(world.client.n_ready, 1);
@@ -264,19 +264,19 @@ TAP_TEST(door__preamble_in_pieces)
 TAP_TEST(door__bad_places)
 {
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-	struct door *any = door_open(loop, "0", world_enter, NULL);
+	struct acceptor *any = acceptor_open(loop, "0", world_enter, NULL);
 	char text[64];
 
 	must(any != NULL);
-	ok(door_port(any) > 0);
-	snprintf(text, sizeof(text), "127.0.0.1:%d", door_port(any));
-	ok(!door_open(loop, text, world_enter, NULL));
+	ok(acceptor_port(any) > 0);
+	snprintf(text, sizeof(text), "127.0.0.1:%d", acceptor_port(any));
+	ok(!acceptor_open(loop, text, world_enter, NULL));
 	is_int(errno, EADDRINUSE);
-	ok(!door_open(loop, "nonsense:x", world_enter, NULL));
+	ok(!acceptor_open(loop, "nonsense:x", world_enter, NULL));
 	is_int(errno, EINVAL);
-	ok(!door_open(loop, "192.0.2.1:0", world_enter, NULL));
+	ok(!acceptor_open(loop, "192.0.2.1:0", world_enter, NULL));
 	is_int(errno, EADDRNOTAVAIL);
-	door_close(any);
+	acceptor_close(any);
 	ev_loop_destroy(loop);
 }
 
@@ -383,8 +383,8 @@ static pid_t serve_as(struct world *world, uid_t uid, int *port)
 			_exit(1);
 		other.server.loop = other.loop;
 		other.auth = auth_open(other.loop, world->munged.path);
-		other.door = door_open(other.loop, "127.0.0.1:0", world_enter, &other);
-		*port = door_port(other.door);
+		other.door = acceptor_open(other.loop, "127.0.0.1:0", world_enter, &other);
+		*port = acceptor_port(other.door);
 		if (write(pipes[1], port, sizeof(*port)) != sizeof(*port))
 			_exit(1);
 		ev_run(other.loop, 0);

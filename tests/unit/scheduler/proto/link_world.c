@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "scheduler/proto/door.h"
+#include "scheduler/proto/acceptor.h"
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/handshake.h"
 #include "scheduler/proto/link.h"
@@ -116,10 +116,11 @@ bool world_setup(struct world *world)
 	world->loop = ev_loop_new(EVFLAG_AUTO);
 	world->server.loop = world->client.loop = world->loop;
 	world->auth = auth_open(world->loop, world->munged.path);
-	world->door = door_open(world->loop, "127.0.0.1:0", world_enter, world);
+	world->door = acceptor_open(world->loop, "127.0.0.1:0", world_enter, world);
 	if (!ok(world->auth && world->door))
 		return false;
-	snprintf(world->address, sizeof(world->address), "127.0.0.1:%d", door_port(world->door));
+	snprintf(world->address, sizeof(world->address), "127.0.0.1:%d",
+		 acceptor_port(world->door));
 	return true;
 }
 
@@ -130,7 +131,7 @@ void world_teardown(struct world *world)
 	if (world->server.link)
 		link_close(world->server.link, 0.);
 	world_settle(world);
-	door_close(world->door);
+	acceptor_close(world->door);
 	auth_close(world->auth);
 	ev_loop_destroy(world->loop);
 	munged_stop(&world->munged);
@@ -148,7 +149,7 @@ void world_connect(struct world *world, const char *break_at)
 int world_stranger(const struct world *world)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
-				 .sin_port = htons((uint16_t)door_port(world->door)),
+				 .sin_port = htons((uint16_t)acceptor_port(world->door)),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

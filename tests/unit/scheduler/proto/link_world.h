@@ -6,7 +6,7 @@
 #ifndef TESTS_UNIT_SCHEDULER_PROTO_LINK_WORLD_H
 #define TESTS_UNIT_SCHEDULER_PROTO_LINK_WORLD_H
 
-#include "scheduler/proto/door.h"
+#include "scheduler/proto/acceptor.h"
 #include "scheduler/proto/link.h"
 #include "tests/harness/munged.h"
 
@@ -30,7 +30,7 @@ struct world {
 	struct ev_loop *loop;
 	struct munged munged;
 	struct auth *auth;
-	struct door *door;
+	struct acceptor *door;
 	struct side server, client;
 	uint64_t asks;   /* job that the client asks for */
 	uint64_t job;    /* that the door was told */

@@ -14,7 +14,7 @@
 
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/link.h"
-#include "scheduler/proto/lock_wish.h"
+#include "scheduler/proto/lock_request.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scremote/message.h"
 #include "tests/harness/tap.h"

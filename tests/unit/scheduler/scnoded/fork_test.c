@@ -36,12 +36,12 @@ static _Noreturn void be_daemon(int fd)
 	static struct order order;
 	static struct scnoded daemon = {.name = "here", .options.scstepd = "/bin/true"};
 	static struct step step = {.daemon = &daemon, .order = &order};
-	int cord;
+	int control;
 
 	born_fd = fd;
 	order.uid = geteuid();
 	order.gid = getegid();
-	free(fork_step(&step, &cord));
+	free(fork_step(&step, &control));
 	_exit(1);
 }
 

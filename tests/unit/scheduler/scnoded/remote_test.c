@@ -18,9 +18,9 @@
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/files.h"
 #include "scheduler/proto/ops.h"
-#include "scheduler/scnoded/birth.h"
-#include "scheduler/scnoded/murmur.h"
-#include "scheduler/scnoded/pen.h"
+#include "scheduler/scnoded/spawn.h"
+#include "scheduler/scnoded/errlog.h"
+#include "scheduler/scnoded/agent_group.h"
 #include "tests/harness/stillclock.h"
 #include "tests/harness/tap.h"
 
@@ -44,13 +44,13 @@ static struct world {
 	struct link callers[CALLERS],
 		taken;  /* taken: a connection that was given up, and refused */
 	int give_up_rc; /* 0: a socket */
-	const char *birth_failure;
-	int pen_errno; /* 0: there are pens */
+	const char *spawn_failure;
+	int agent_group_errno; /* 0: there are agent groups */
 	unsigned int n_born, n_left, n_murmurs;
-	double grace_s; /* of the last pen that was left */
+	double grace_s; /* of the last agent group that was left */
 	bool lives;     /* the scremote, until it is killed */
 	int code;       /* that it exits with */
-	pid_t pid;      /* of the last one in a pen */
+	pid_t pid;      /* of the last one in a agent group */
 	int told[2];    /* by the scremote: what it was born with */
 } w;
 
@@ -114,74 +114,74 @@ struct link *link_take_over(struct ev_loop *loop, int fd, uid_t uid, const struc
 	return &w.taken;
 }
 
-/* ---- pens, births and last words ---- */
+/* ---- agent groups, spawns and last words ---- */
 
-struct pens *pens_open(struct ev_loop *loop, enum cgroup_form form, const char *parent,
-		       uint32_t tasks)
+struct agent_groups *agent_groups_open(struct ev_loop *loop, enum cgroup_form form,
+				       const char *parent, uint32_t tasks)
 {
-	return (struct pens *)&w;
+	return (struct agent_groups *)&w;
 }
 
-void pens_close(struct pens *pens)
-{
-}
-
-void pens_end(struct pens *pens)
+void agent_groups_close(struct agent_groups *agent_groups)
 {
 }
 
-struct pen *pen_make(struct pens *pens, uid_t uid)
+void agent_groups_end(struct agent_groups *agent_groups)
 {
-	errno = w.pen_errno;
-	return w.pen_errno ? NULL : (struct pen *)&w;
 }
 
-pid_t pen_fork(const struct pen *pen)
+struct agent_group *agent_group_make(struct agent_groups *agent_groups, uid_t uid)
+{
+	errno = w.agent_group_errno;
+	return w.agent_group_errno ? NULL : (struct agent_group *)&w;
+}
+
+pid_t agent_group_fork(const struct agent_group *agent_group)
 {
 	w.pid = fork();
 	return w.pid;
 }
 
-void pen_leave(struct pen *pen, double grace_s)
+void agent_group_leave(struct agent_group *agent_group, double grace_s)
 {
 	w.n_left++;
 	w.grace_s = grace_s;
 }
 
-struct murmur *murmur_open(struct ev_loop *loop, uid_t uid, int *ret_end)
+struct errlog *errlog_open(struct ev_loop *loop, uid_t uid, int *ret_end)
 {
 	w.n_murmurs++;
 	*ret_end = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	return (struct murmur *)&w;
+	return (struct errlog *)&w;
 }
 
-void murmur_close(struct murmur *murmur)
+void errlog_close(struct errlog *errlog)
 {
 	w.n_murmurs--;
 }
 
-char *birth_prepare(struct birth *ret, const struct scnoded *d, const char *name, const char *said,
+char *spawn_prepare(struct spawn *ret, const struct scnoded *d, const char *name, const char *said,
 		    uid_t uid, gid_t gid, const char *what)
 {
 	is_str(name, "scremote");
-	*ret = (struct birth){.uid = uid, .in = -1, .err = -1};
+	*ret = (struct spawn){.uid = uid, .in = -1, .err = -1};
 	w.n_born++;
-	return w.birth_failure ? strdup(w.birth_failure) : NULL;
+	return w.spawn_failure ? strdup(w.spawn_failure) : NULL;
 }
 
-void birth_fini(struct birth *birth)
+void spawn_fini(struct spawn *spawn)
 {
 }
 
-void birth_begin(void)
+void spawn_begin(void)
 {
 }
 
 /* In the child: tells its arguments, its seal, and whether it is nice. */
-void birth_exec(const struct birth *birth, char *const *argv, int fd)
+void spawn_exec(const struct spawn *spawn, char *const *argv, int fd)
 {
 	char seal[sizeof(struct seal) + 1];
-	ssize_t n = read(birth->in, seal, sizeof(seal));
+	ssize_t n = read(spawn->in, seal, sizeof(seal));
 	char text[200];
 	int size;
 
@@ -256,7 +256,7 @@ static void is_refused(const struct link *link, const char *error, const char *t
 	ok(link->linger_s > 0);
 }
 
-/* The words of the scremote about its birth. */
+/* The words of the scremote about its spawn. */
 static const char *born(void)
 {
 	static char text[200];
@@ -334,7 +334,7 @@ TAP_TEST(remote_caller__crowd)
 	finish();
 }
 
-TAP_TEST(remote_caller__another_wish)
+TAP_TEST(remote_caller__another_request)
 {
 	struct link *link;
 
@@ -452,7 +452,7 @@ TAP_TEST(remote__scremote_has_the_connection_and_its_seal)
 	/* It has ended as it should: its commands' children stay. */
 	while (!w.n_left)
 		ev_run(w.d.loop, EVRUN_ONCE);
-	ok(w.grace_s == PEN_STAYS);
+	ok(w.grace_s == AGENT_GROUP_STAYS);
 	is_int(w.n_murmurs, 0);
 	finish();
 }
@@ -467,18 +467,18 @@ TAP_TEST(remote__scremote_that_is_cut)
 	remote_end_all(w.d.remote);
 	while (!w.n_left)
 		ev_run(w.d.loop, EVRUN_ONCE);
-	ok(w.grace_s == PEN_GRACE_S);
+	ok(w.grace_s == AGENT_GROUP_GRACE_S);
 	w.lives = false;
 	w.code = REMOTE_EXIT_CUT;
 	says(comes(1, USER), OP_REMOTE);
 	while (w.n_left < 2)
 		ev_run(w.d.loop, EVRUN_ONCE);
-	ok(w.grace_s == PEN_GRACE_S);
+	ok(w.grace_s == AGENT_GROUP_GRACE_S);
 	w.code = 1;
 	says(comes(2, USER), OP_REMOTE);
 	while (w.n_left < 3)
 		ev_run(w.d.loop, EVRUN_ONCE);
-	ok(w.grace_s == PEN_STAYS);
+	ok(w.grace_s == AGENT_GROUP_STAYS);
 	finish();
 }
 
@@ -491,7 +491,7 @@ TAP_TEST(remote_close__scremotes_stay)
 	born();
 	finish();
 	is_int(w.n_left, 1);
-	ok(w.grace_s == PEN_STAYS);
+	ok(w.grace_s == AGENT_GROUP_STAYS);
 	must(!kill(w.pid, 0));
 	kill(w.pid, SIGKILL);
 	is_int(waitpid(w.pid, NULL, 0), w.pid);
@@ -526,17 +526,17 @@ TAP_TEST(remote__scremote_that_cannot_be_born)
 	struct link *link;
 
 	begin();
-	w.birth_failure = "host n1: no scremote";
+	w.spawn_failure = "host n1: no scremote";
 	link = comes(0, USER);
 	says(link, OP_REMOTE);
 	is_refused(link, geteuid() ? "EPERM" : "ENOENT", "host n1: no scremote");
-	w.birth_failure = NULL;
+	w.spawn_failure = NULL;
 	w.give_up_rc = -EBUSY;
 	link = comes(1, USER);
 	says(link, OP_REMOTE);
 	is_refused(link, "EPROTO", "remote: something was sent before the answer has come");
 	w.give_up_rc = 0;
-	w.pen_errno = ENOSPC;
+	w.agent_group_errno = ENOSPC;
 	says(comes(2, USER), OP_REMOTE);
 	is_refused(&w.taken, "EAGAIN",
 		   "host n1: no control group for scremote: No space left on device");
@@ -548,7 +548,7 @@ TAP_TEST(remote__scremote_that_cannot_be_born)
 TAP_TEST(remote__host_without_control_groups)
 {
 	begin();
-	w.pen_errno = ENOTSUP;
+	w.agent_group_errno = ENOTSUP;
 	says(comes(0, USER), OP_REMOTE);
 	ok(strstr(born(), "seal well") != NULL);
 	while (w.n_murmurs)

@@ -19,7 +19,7 @@
 #include "scheduler/proto/frame.h"
 #include "scheduler/proto/job.h"
 #include "scheduler/proto/ops.h"
-#include "scheduler/scnoded/cord.h"
+#include "scheduler/scnoded/control.h"
 #include "scheduler/scnoded/record.h"
 #include "scheduler/scnoded/sweep.h"
 #include "scheduler/scnoded/uplink.h"
@@ -173,13 +173,13 @@ static struct step *begin(void)
 	w.d.options.run = w.run;
 	w.d.options.cgroup = "/nonexistent";
 	TAILQ_INIT(&w.d.steps);
-	TAILQ_INIT(&w.d.guests);
+	TAILQ_INIT(&w.d.pending);
 	awake_begin(&w.d.awake, clock_monotonic_ns(), 1);
-	is_int(cord_open(&w.d), 0);
+	is_int(control_open(&w.d), 0);
 	steps_open(&w.d);
 	is_int(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
 	w.theirs = pair[1];
-	cord_tie(TAILQ_FIRST(&w.d.steps), pair[0]);
+	control_tie(TAILQ_FIRST(&w.d.steps), pair[0]);
 	return TAILQ_FIRST(&w.d.steps);
 }
 
@@ -198,7 +198,7 @@ static void finish(void)
 		ev_run(w.d.loop, EVRUN_ONCE);
 	waitpid(w.child, NULL, 0);
 	steps_close(&w.d);
-	cord_close(&w.d);
+	control_close(&w.d);
 	ev_loop_destroy(w.d.loop);
 	close(w.bid);
 	close(w.says);
@@ -231,7 +231,7 @@ TAP_TEST(steps_stop__one_that_has_told_its_end_is_waited_for)
 	say(w.theirs, OP_ENDED);
 	they_close();
 	turn();
-	ok(!step->cord && step->is_reported);
+	ok(!step->control && step->is_reported);
 	steps_stop(step, "cancelled");
 	ok(!step->is_leaving);
 	ok(!is_taken_again());
@@ -257,7 +257,7 @@ TAP_TEST(steps_stop__one_that_closed_its_connection_without_a_word_is_killed)
 
 	they_close();
 	turn();
-	ok(!step->cord && !step->is_leaving);
+	ok(!step->control && !step->is_leaving);
 	steps_stop(step, "cancelled");
 	ok(step->is_leaving);
 	finish();
@@ -289,7 +289,7 @@ TAP_TEST(steps_stop__an_end_that_it_tells_afterwards_wins_no_time)
 	say(w.theirs, OP_ENDED);
 	they_close();
 	turn();
-	ok(!step->cord && step->is_reported);
+	ok(!step->control && step->is_reported);
 	ok(ev_is_active(&step->limit) && step->until <= until);
 	steps_stop(step, "cancelled");
 	ok(step->until <= until);
@@ -304,6 +304,6 @@ TAP_TEST(steps_tie__one_that_lost_its_connection_is_taken_again)
 	turn();
 	ok(ev_is_active(&step->limit));
 	ok(is_taken_again());
-	ok(step->cord && !ev_is_active(&step->limit));
+	ok(step->control && !ev_is_active(&step->limit));
 	finish();
 }

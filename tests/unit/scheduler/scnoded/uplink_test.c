@@ -23,7 +23,7 @@
 #define SILENCE_S 3.5 /* after which scored is taken for dead */
 #define USER 1000
 #define SCORED ((struct link *)&w)
-#define CORD ((struct link *)&w.last) /* of a step */
+#define CONTROL ((struct link *)&w.last) /* of a step */
 
 static struct world {
 	struct scnoded d;
@@ -31,7 +31,7 @@ static struct world {
 	void *owner;
 	char server[64];
 	unsigned int n_connects, n_looks;
-	bool has_input, is_cord_full;
+	bool has_input, is_control_full;
 	json_t *sent;   /* to scored, in order */
 	char last[200]; /* to a step's scstepd, or of a step */
 	struct step steps[3];
@@ -64,7 +64,7 @@ int link_send(struct link *link, json_t *head, const void *body, size_t body_siz
 		json_array_append_new(w.sent, head);
 		return 0;
 	}
-	ok(link == CORD);
+	ok(link == CONTROL);
 	snprintf(w.last, sizeof(w.last), "%s", json_string_value(json_object_get(head, "op")));
 	json_decref(head);
 	return 0;
@@ -77,7 +77,7 @@ bool link_has_input(const struct link *link)
 
 bool link_is_full(const struct link *link)
 {
-	return w.is_cord_full;
+	return w.is_control_full;
 }
 
 void link_here(const struct link *link, char *to, size_t size)
@@ -85,7 +85,7 @@ void link_here(const struct link *link, char *to, size_t size)
 	snprintf(to, size, "10.0.0.9:4444");
 }
 
-int door_port(const struct door *door)
+int acceptor_port(const struct acceptor *door)
 {
 	return 7711;
 }
@@ -259,7 +259,7 @@ static struct step *add_step(uint64_t id)
 	struct step *step = &w.steps[id - 1];
 
 	*step = (struct step){
-		.id = id, .order = &order, .cord = CORD, .waiting = (struct waiting *)&w};
+		.id = id, .order = &order, .control = CONTROL, .waiting = (struct waiting *)&w};
 	TAILQ_INSERT_TAIL(&w.d.steps, step, all);
 	return step;
 }
@@ -494,11 +494,11 @@ TAP_TEST(uplink__words_for_a_job)
 	says(OP_NOTE, "{\"id\":2,\"text\":\"a line\"}");
 	is_str(w.last, OP_NOTE);
 	w.last[0] = '\0';
-	w.is_cord_full = true;
+	w.is_control_full = true;
 	says(OP_SIGNAL, "{\"id\":2,\"signal\":10}");
-	w.is_cord_full = false;
+	w.is_control_full = false;
 	says(OP_SIGNAL, "{\"id\":9,\"signal\":10}");
-	w.steps[1].cord = NULL;
+	w.steps[1].control = NULL;
 	says(OP_SIGNAL, "{\"id\":2,\"signal\":10}");
 	is_str(w.last, "");
 	finish();

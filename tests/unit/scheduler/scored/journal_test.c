@@ -334,7 +334,7 @@ static void list_lease(const struct journal_lease *lease, void *owner)
 	char *to = owner;
 
 	sprintf(to + strlen(to), "%llu %u %lld %s;", (unsigned long long)lease->id, lease->uid,
-		(long long)lease->since, lease->wish);
+		(long long)lease->since, lease->request);
 }
 
 static const char *leases(struct journal *j)
@@ -350,9 +350,9 @@ TAP_TEST(journal__leases_outlive_us_and_who_took_one_is_known)
 {
 	char *path = make_directory(), text[64] = "";
 	struct journal *j = journal_open(path, why, sizeof(why));
-	struct journal_lease one = {.id = 4, .uid = 1000, .since = 99, .wish = "{1}"};
-	struct journal_lease two = {.id = 5, .uid = 1001, .since = 100, .wish = "{2}"};
-	struct journal_lease three = {.id = 6, .uid = 1001, .since = 101, .wish = "{3}"};
+	struct journal_lease one = {.id = 4, .uid = 1000, .since = 99, .request = "{1}"};
+	struct journal_lease two = {.id = 5, .uid = 1001, .since = 100, .request = "{2}"};
+	struct journal_lease three = {.id = 6, .uid = 1001, .since = 101, .request = "{3}"};
 	uid_t root = 0;
 
 	is_int(journal_lease_begun(j, &one, why, sizeof(why)), 0);
@@ -376,7 +376,7 @@ TAP_TEST(journal__a_lease_waits_for_the_disk_once)
 	static const uid_t root = 0;
 	char *dir = make_directory();
 	struct journal *j = journal_open(dir, why, sizeof(why));
-	struct journal_lease one = {.uid = 1000, .since = 99, .wish = "{1}"};
+	struct journal_lease one = {.uid = 1000, .since = 99, .request = "{1}"};
 
 	must(j);
 	/* The first that is written makes the file of what is written. */
@@ -402,7 +402,7 @@ TAP_TEST(journal__a_lease_waits_for_the_disk_once)
 TAP_TEST(journal__what_did_not_wait_for_the_disk_outlives_a_kill)
 {
 	char *dir = make_directory();
-	struct journal_lease one = {.uid = 1000, .since = 99, .wish = "{1}"}, two = one;
+	struct journal_lease one = {.uid = 1000, .since = 99, .request = "{1}"}, two = one;
 	struct journal *j;
 	pid_t child = fork();
 

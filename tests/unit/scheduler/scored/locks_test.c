@@ -14,7 +14,7 @@
 
 #include "pmcore/util/clock.h"
 #include "scheduler/proto/frame.h"
-#include "scheduler/proto/lock_wish.h"
+#include "scheduler/proto/lock_request.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/jobs_list.h"
@@ -304,13 +304,13 @@ TAP_TEST(locks__nobody_closes_the_cluster)
 	struct world *w = new_world();
 	struct scored *d = &w->f.d;
 	uint64_t now_ns = clock_monotonic_ns();
-	json_t *wish;
+	json_t *request;
 	int s = 0;
 
 	awake_begin(&d->awake, now_ns, BEAT_S);
-	wish = lock("h0", "h1", "x");
-	json_object_set_new(wish, "lease_s", json_integer(LOCK_LEASE_MAX_S));
-	is_str(ask(w, &w->ann, wish), "locked h0,h1");
+	request = lock("h0", "h1", "x");
+	json_object_set_new(request, "lease_s", json_integer(LOCK_LEASE_MAX_S));
+	is_str(ask(w, &w->ann, request), "locked h0,h1");
 	ask(w, &w->bob, lock("h0", NULL, "xw"));
 	for (; s < LASTS_S + 10 && w->bob.waits; s++) {
 		awake_beat(&d->awake, now_ns + (uint64_t)s * S);
@@ -324,17 +324,17 @@ TAP_TEST(locks__nobody_closes_the_cluster)
 	ok(begins(ask(w, &w->ann, about(OP_RENEW, 1)),
 		  "ENOENT lock 1 of h0 and 1 more has lasted 7200 s, as long as --user-lock-time"));
 	/* Bob asked for a minute, and is not heard of any more. An operator may have his time. */
-	wish = lock("h1", NULL, "x");
-	json_object_set_new(wish, "lease_s", json_integer(LOCK_LEASE_MAX_S));
-	is_str(ask(w, &w->root, wish), "locked h1");
+	request = lock("h1", NULL, "x");
+	json_object_set_new(request, "lease_s", json_integer(LOCK_LEASE_MAX_S));
+	is_str(ask(w, &w->root, request), "locked h1");
 	for (int i = 0; i < 600; i++, s++)
 		awake_beat(&d->awake, now_ns + (uint64_t)s * S);
 	locks_beat(d);
 	is_str(ask(w, &w->root, about(OP_RENEW, 3)), "ok");
 	ok(begins(ask(w, &w->bob, about(OP_RENEW, 2)), "ENOENT there is no lock 2"));
-	wish = lock("h0", NULL, "x");
-	json_object_set_new(wish, "lease_s", json_integer(LOCK_LEASE_MAX_S));
-	is_str(ask(w, &w->ann, wish), "locked h0");
+	request = lock("h0", NULL, "x");
+	json_object_set_new(request, "lease_s", json_integer(LOCK_LEASE_MAX_S));
+	is_str(ask(w, &w->ann, request), "locked h0");
 	for (int i = 0; i <= 301; i++, s++)
 		awake_beat(&d->awake, now_ns + (uint64_t)s * S);
 	locks_beat(d);

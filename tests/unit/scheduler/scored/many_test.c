@@ -159,7 +159,7 @@ static double least(double a, double b)
 	return a && a < b ? a : b;
 }
 
-/* @kinds: how many different wishes wait. */
+/* @kinds: how many different requests wait. */
 static void many(uint32_t kinds, double *ret_submit, double *ret_gone)
 {
 	struct world *w = new_world();

@@ -10,20 +10,20 @@ static char lan[] = "lan", fast[] = "fast", udp[] = "udp", ethernet[] = "etherne
 static struct cluster_network networks[] = {{lan, udp}, {fast, ethernet}};
 static const struct cluster desk = {.networks = networks, .n_networks = 2};
 
-static void means(const struct cluster *cluster, const char *wish, const char *devices)
+static void means(const struct cluster *cluster, const char *request, const char *devices)
 {
 	char why[512] = "";
-	char *text = network_devices(cluster, wish, why, sizeof(why));
+	char *text = network_devices(cluster, request, why, sizeof(why));
 
-	if (okf(text != NULL, "%s: %s", wish, why))
+	if (okf(text != NULL, "%s: %s", request, why))
 		is_str(text, devices);
 	free(text);
 }
 
-static void is_refused(const struct cluster *cluster, const char *wish, const char *sentence)
+static void is_refused(const struct cluster *cluster, const char *request, const char *sentence)
 {
 	char why[512] = "";
-	char *text = network_devices(cluster, wish, why, sizeof(why));
+	char *text = network_devices(cluster, request, why, sizeof(why));
 
 	ok(!text);
 	is_str(why, sentence);

@@ -20,18 +20,18 @@ static bool never_waits(int fd)
 	return fcntl(fd, F_GETFL) & O_NONBLOCK;
 }
 
-TAP_TEST(ends_open_cord__keeps_messages_apart)
+TAP_TEST(ends_open_control__keeps_messages_apart)
 {
 	struct ends ends = ENDS_NONE;
 	char got[8];
 
-	is_int(ends_open_cord(&ends), 0);
+	is_int(ends_open_control(&ends), 0);
 	for (int i = 0; i < 2; i++)
-		ok(fcntl(ends.cord[i], F_GETFD) & FD_CLOEXEC);
-	is_int(send(ends.cord[1], "ab", 2, 0), 2);
-	is_int(send(ends.cord[1], "c", 1, 0), 1);
-	is_int(recv(ends.cord[0], got, sizeof(got), MSG_DONTWAIT), 2);
-	is_int(recv(ends.cord[0], got, sizeof(got), MSG_DONTWAIT), 1);
+		ok(fcntl(ends.control[i], F_GETFD) & FD_CLOEXEC);
+	is_int(send(ends.control[1], "ab", 2, 0), 2);
+	is_int(send(ends.control[1], "c", 1, 0), 1);
+	is_int(recv(ends.control[0], got, sizeof(got), MSG_DONTWAIT), 2);
+	is_int(recv(ends.control[0], got, sizeof(got), MSG_DONTWAIT), 1);
 	ends_close(&ends, 0);
 	ends_close(&ends, 1);
 }
@@ -57,17 +57,17 @@ TAP_TEST(ends_close__one_side)
 {
 	struct ends ends = ENDS_NONE;
 
-	is_int(ends_open_cord(&ends), 0);
+	is_int(ends_open_control(&ends), 0);
 	is_int(ends_make_pipe(ends.in, 1), 0);
 	is_int(ends_make_pipe(ends.out, 0), 0);
 	is_int(ends_make_pipe(ends.err, 0), 0);
 	ends_close(&ends, 1);
-	ok(!is_open(ends.cord[1]) && !is_open(ends.in[1]) && !is_open(ends.out[1]) &&
+	ok(!is_open(ends.control[1]) && !is_open(ends.in[1]) && !is_open(ends.out[1]) &&
 	   !is_open(ends.err[1]));
-	ok(is_open(ends.cord[0]) && is_open(ends.in[0]) && is_open(ends.out[0]) &&
+	ok(is_open(ends.control[0]) && is_open(ends.in[0]) && is_open(ends.out[0]) &&
 	   is_open(ends.err[0]));
 	ends_close(&ends, 0);
-	ok(!is_open(ends.cord[0]) && !is_open(ends.in[0]) && !is_open(ends.out[0]) &&
+	ok(!is_open(ends.control[0]) && !is_open(ends.in[0]) && !is_open(ends.out[0]) &&
 	   !is_open(ends.err[0]));
 }
 
@@ -80,12 +80,12 @@ TAP_TEST(ends__no_descriptor_is_left)
 	must(!getrlimit(RLIMIT_NOFILE, &before));
 	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
 	must(!setrlimit(RLIMIT_NOFILE, &none));
-	is_int(ends_open_cord(&ends), -EMFILE);
+	is_int(ends_open_control(&ends), -EMFILE);
 	is_int(ends_make_pipe(fds, 0), -EMFILE);
 	is_int(setrlimit(RLIMIT_NOFILE, &before), 0);
 	/* A call that failed has left nothing to close. */
-	is_int(ends.cord[0], -1);
-	is_int(ends.cord[1], -1);
+	is_int(ends.control[0], -1);
+	is_int(ends.control[1], -1);
 	is_int(fds[0], -7);
 	is_int(fds[1], -7);
 }

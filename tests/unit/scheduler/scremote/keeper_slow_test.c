@@ -20,7 +20,7 @@
 #include "tests/unit/scheduler/scremote/fake_scout.h"
 
 #define TOO_LONG (1u << 20) /* for one argument */
-#define SLOW_MS 100         /* a keeper that does not wait has long read its cord */
+#define SLOW_MS 100         /* a keeper that does not wait has long read its control link */
 
 /* In place of the C library's. */
 pid_t vfork(void)
@@ -43,18 +43,18 @@ static struct keeper_report report_of(char *argument, int signo)
 	struct pollfd on;
 	pid_t keeper;
 
-	is_int(ends_open_cord(&ends), 0);
-	plan.cord = ends.cord[1];
+	is_int(ends_open_control(&ends), 0);
+	plan.control = ends.control[1];
 	for (int i = 0; i < 3; i++)
 		plan.stdio[i] = STDERR_FILENO;
 	if (signo)
-		is_int(send(ends.cord[0], &signo, sizeof(signo), 0), sizeof(signo));
+		is_int(send(ends.control[0], &signo, sizeof(signo), 0), sizeof(signo));
 	fflush(NULL);
 	keeper = keeper_fork(&plan);
 	ends_close(&ends, 1);
-	on = (struct pollfd){.fd = ends.cord[0], .events = POLLIN};
+	on = (struct pollfd){.fd = ends.control[0], .events = POLLIN};
 	is_int(poll(&on, 1, SCOUT_HEAR_MS), 1);
-	is_int(recv(ends.cord[0], &got, sizeof(got), MSG_DONTWAIT), sizeof(got));
+	is_int(recv(ends.control[0], &got, sizeof(got), MSG_DONTWAIT), sizeof(got));
 	ends_close(&ends, 0);
 	is_int(waitpid(keeper, NULL, 0), keeper);
 	return got;

@@ -36,10 +36,10 @@ static void begin(const struct message *m)
 	struct keeper_plan plan = {.run = m, .host = SCOUT_HOST, .home = "/"};
 
 	t.ends = ENDS_NONE;
-	is_int(ends_open_cord(&t.ends), 0);
+	is_int(ends_open_control(&t.ends), 0);
 	is_int(ends_make_pipe(t.ends.in, 1), 0);
 	is_int(ends_make_pipe(t.ends.out, 0), 0);
-	plan.cord = t.ends.cord[1];
+	plan.control = t.ends.control[1];
 	plan.stdio[0] = t.ends.in[1];
 	plan.stdio[1] = plan.stdio[2] = t.ends.out[1];
 	fflush(NULL);
@@ -69,11 +69,11 @@ static void hear_line(void)
 
 static struct keeper_report report(void)
 {
-	struct pollfd on = {.fd = t.ends.cord[0], .events = POLLIN};
+	struct pollfd on = {.fd = t.ends.control[0], .events = POLLIN};
 	struct keeper_report got = {.status = -1};
 
 	ok(poll(&on, 1, SCOUT_HEAR_MS) == 1);
-	is_int(recv(t.ends.cord[0], &got, sizeof(got), MSG_DONTWAIT), sizeof(got));
+	is_int(recv(t.ends.control[0], &got, sizeof(got), MSG_DONTWAIT), sizeof(got));
 	return got;
 }
 
@@ -88,7 +88,7 @@ static void finish(void)
 
 static void say(const void *word, size_t size)
 {
-	is_int(send(t.ends.cord[0], word, size, MSG_NOSIGNAL), size);
+	is_int(send(t.ends.control[0], word, size, MSG_NOSIGNAL), size);
 }
 
 static void say_signal(int signal)

@@ -305,7 +305,7 @@ TAP_TEST(course_stop__without_a_scnoded)
 	run(1, 0);
 	course_stop(&step, 3, "why");
 	parts.n_alive = 0;
-	parts.cord_kill_rc = -EPIPE;
+	parts.control_kill_rc = -EPIPE;
 	parts_log[0] = '\0';
 	pass(0);
 	logged("signal 9 cord_kill leader_over");

@@ -55,7 +55,7 @@ TAP_TEST(course__messages_to_the_leader)
 	logged("leader_met meet_told 3");
 	tell(OP_LOOKUP, 2, "{\"nspace\":\"1\",\"rank\":0,\"keys\":[],\"ticket\":1}");
 	logged("publish_told lookup 2");
-	/* The wish of another host for all; its own word is for its own ranks. */
+	/* The request of another host for all; its own word is for its own ranks. */
 	tell(OP_SIGNAL, 1, "{\"signal\":10}");
 	logged("leader_signal 10");
 	tell(OP_SIGNAL, 0, "{\"signal\":10}");

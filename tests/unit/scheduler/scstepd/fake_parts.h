@@ -16,7 +16,7 @@
 #include "scheduler/proto/link.h"
 #include "scheduler/scstepd/absence.h"
 #include "scheduler/scstepd/bind.h"
-#include "scheduler/scstepd/cord.h"
+#include "scheduler/scstepd/control.h"
 #include "scheduler/scstepd/input.h"
 #include "scheduler/scstepd/leader.h"
 #include "scheduler/scstepd/output.h"
@@ -38,7 +38,7 @@ static struct {
 	size_t n_alive, n_children;
 	bool is_awaited;     /* by the leader: scrun */
 	const char *told_op; /* that the leader takes */
-	int combined, cord_kill_rc;
+	int combined, control_kill_rc;
 	uid_t uid; /* of a visitor */
 	const char *role;
 	struct rank rank; /* the only one */
@@ -81,7 +81,7 @@ struct auth *auth_open(struct ev_loop *loop, const char *socket)
 {
 	return part("auth");
 }
-struct cord *cord_open(struct step *step, int fd)
+struct control *control_open(struct step *step, int fd)
 {
 	return part("cord");
 }
@@ -107,7 +107,7 @@ struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct ord
 	parts.events = events;
 	return part("tree");
 }
-struct meet *meet_open(const struct worlds *worlds, size_t here, struct tree *tree)
+struct collectives *collective_open(const struct worlds *worlds, size_t here, struct tree *tree)
 {
 	return part("meet");
 }
@@ -132,13 +132,13 @@ struct bind *bind_open(const struct order *order, const char *cpus, char *why, s
 	{                                                                                          \
 	}
 FAKE_CLOSE(auth_close, struct auth *auth)
-FAKE_CLOSE(cord_close, struct cord *cord)
+FAKE_CLOSE(control_close, struct control *control)
 FAKE_CLOSE(output_close, struct output *output)
 FAKE_CLOSE(input_close, struct input *input)
 FAKE_CLOSE(ranks_close, struct ranks *ranks)
 FAKE_CLOSE(leader_close, struct leader *leader)
 FAKE_CLOSE(tree_close, struct tree *tree)
-FAKE_CLOSE(meet_close, struct meet *meet)
+FAKE_CLOSE(collective_close, struct collectives *collectives)
 FAKE_CLOSE(bind_close, struct bind *bind)
 FAKE_CLOSE(server_close, void)
 FAKE_CLOSE(pmi_close, void)
@@ -150,26 +150,26 @@ FAKE_CLOSE(shift_open, struct ev_loop *loop)
 
 /* ---- scnoded and scrun ---- */
 
-void cord_adopt(struct cord *cord, const struct world *world)
+void control_adopt(struct control *control, const struct world *world)
 {
 	say("adopt %u", world->number);
 }
-void cord_started(struct cord *cord)
+void control_started(struct control *control)
 {
 	say("started");
 }
-void cord_failed(struct cord *cord, int code, const char *text)
+void control_failed(struct control *control, int code, const char *text)
 {
 	say("cord_failed %d '%s'", code, text);
 }
-void cord_ended(struct cord *cord, int code, const char *text)
+void control_ended(struct control *control, int code, const char *text)
 {
 	say("cord_ended %d '%s'", code, text);
 }
-int cord_kill(struct cord *cord)
+int control_kill(struct control *control)
 {
 	say("cord_kill");
-	return parts.cord_kill_rc;
+	return parts.control_kill_rc;
 }
 void leader_enter(struct leader *leader, struct link *link)
 {
@@ -235,13 +235,14 @@ void step_failed(struct step *step, uint32_t world, int64_t rank, int code, cons
 {
 	say("step_failed %u:%d %d '%s'", world, (int)rank, code, text);
 }
-int meet_told(struct meet *meet, const json_t *head, const char *body, size_t size)
+int collective_told(struct collectives *collectives, const json_t *head, const char *body,
+		    size_t size)
 {
 	say("meet_told %zu", size);
 	return 0;
 }
-int meet_combine(struct meet *meet, const char *op, size_t child, const json_t *head,
-		 const char *body, size_t size)
+int collective_combine(struct collectives *collectives, const char *op, size_t child,
+		       const json_t *head, const char *body, size_t size)
 {
 	say("combine %zu", child);
 	return parts.combined;

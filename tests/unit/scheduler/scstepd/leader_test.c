@@ -11,14 +11,14 @@
 #include "scheduler/proto/link.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/absence.h"
-#include "scheduler/scstepd/cord.h"
+#include "scheduler/scstepd/control.h"
 #include "scheduler/scstepd/front.h"
 #include "scheduler/scstepd/output.h"
 #include "scheduler/scstepd/transport.h"
 #include "tests/unit/scheduler/scstepd/fake_step.h"
 
-#define FRONT -7 /* "to" of what scrun is sent */
-#define CORD -8  /* of what scnoded is told */
+#define FRONT -7   /* "to" of what scrun is sent */
+#define CONTROL -8 /* of what scnoded is told */
 #define READY0 "{\"world\":0,\"pids\":[11,12],\"paths\":[\"/p\",\"/p\"],\"bindings\":[\"\",\"\"]}"
 #define READY1 "{\"world\":0,\"pids\":[21,22],\"paths\":[\"/p\",\"/q\"],\"bindings\":[\"\",\"\"]}"
 #define GO "{\"op\":\"go\",\"world\":0}"
@@ -64,9 +64,9 @@ void front_close(struct front *front)
 {
 }
 
-void cord_ended(struct cord *cord, int code, const char *text)
+void control_ended(struct control *control, int code, const char *text)
 {
-	fake_keep(CORD, json_pack("{s:i, s:s}", "code", code, "text", text), NULL, 0);
+	fake_keep(CONTROL, json_pack("{s:i, s:s}", "code", code, "text", text), NULL, 0);
 }
 
 void absence_begin(struct step *step, uint32_t world, uint32_t rank)
@@ -130,7 +130,7 @@ static void is_over(int code, const char *text)
 	ok(asprintf(&told, "{\"code\":%d,\"text\":\"%s\"}", code, text) > 0);
 	leader_over(leader);
 	fake_sent(FRONT, ended, "");
-	fake_sent(CORD, told, "");
+	fake_sent(CONTROL, told, "");
 	free(ended);
 	free(told);
 }
@@ -288,7 +288,7 @@ TAP_TEST(leader__all_ranks_end_well)
 	/* scrun need not wait for our cleaning up. */
 	fake_sent(FRONT, "{\"code\":0,\"op\":\"ended\",\"text\":\"\"}", "");
 	leader_over(leader);
-	fake_sent(CORD, "{\"code\":0,\"text\":\"\"}", "");
+	fake_sent(CONTROL, "{\"code\":0,\"text\":\"\"}", "");
 	finish();
 }
 

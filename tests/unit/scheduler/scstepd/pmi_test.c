@@ -27,7 +27,7 @@ static struct {
 	int rc; /* what it answers */
 	char op[16], set[16];
 	size_t size;
-	meet_done *done;
+	collective_done *done;
 	void *arg;
 } joined;
 static struct {
@@ -37,8 +37,8 @@ static struct {
 	char text[64];
 } aborted;
 
-int meet_join(struct meet *meet, const char *op, const char *set, const void *data, size_t size,
-	      meet_done *done, void *arg)
+int collective_join(struct collectives *collectives, const char *op, const char *set,
+		    const void *data, size_t size, collective_done *done, void *arg)
 {
 	joined.n++;
 	snprintf(joined.op, sizeof(joined.op), "%s", op);
@@ -189,7 +189,7 @@ TAP_TEST(pmi__ranks_in_and_out_of_mpi)
 	finish();
 }
 
-TAP_TEST(pmi__barrier_is_a_meeting_of_the_world)
+TAP_TEST(pmi__barrier_is_a_collective_of_the_world)
 {
 	begin();
 	must(join(0) && join(1));
@@ -212,7 +212,7 @@ TAP_TEST(pmi__barrier_is_a_meeting_of_the_world)
 	finish();
 }
 
-TAP_TEST(pmi__meeting_that_fails)
+TAP_TEST(pmi__collective_that_fails)
 {
 	begin();
 	must(join(0) && join(1));
@@ -227,7 +227,7 @@ TAP_TEST(pmi__meeting_that_fails)
 	finish();
 }
 
-/* MPI_Abort is the rank's own wish; a line that makes no sense is its failure. */
+/* MPI_Abort is the rank's own request; a line that makes no sense is its failure. */
 TAP_TEST(pmi__abort_and_violation)
 {
 	begin();

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "scheduler/scstepd/collectives.h"
+#include "scheduler/scstepd/algorithms.h"
 #include "scheduler/scstepd/pmix/nspace.h"
 #include "tests/unit/scheduler/scstepd/fake_step.h"
 
@@ -24,12 +24,12 @@ int nspace_environment(const struct world *its_world, uint32_t rank, char ***ret
 	return 0;
 }
 
-const char *collectives_rules(void)
+const char *algorithms_rules(void)
 {
 	return "/rules";
 }
 
-void collectives_put(struct env *to, const char *rules)
+void algorithms_put(struct env *to, const char *rules)
 {
 	/* The transport is known by then. */
 	env_putf(to, "RULES=%s for %s", rules, env_get(to, "OMPI_MCA_mtl"));

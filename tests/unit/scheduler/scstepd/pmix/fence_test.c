@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* fence: PMIx's collective calls as meetings; what they bring, and how they are answered. */
-#include "scheduler/scstepd/meet.h"
+/* fence: PMIx's collective calls as collectives; what they bring, and how they are answered. */
+#include "scheduler/scstepd/collective.h"
 #include "scheduler/scstepd/transport.h"
 #include "tests/unit/scheduler/scstepd/pmix/fake_pmix.h"
 
 static struct {
-	int error; /* of meet_join() */
+	int error; /* of collective_join() */
 	char op[32], set[64], data[32];
-	meet_done *done;
+	collective_done *done;
 	void *arg;
 	int n;
 	size_t looked; /* bytes that transport_look() saw */
-} meeting;
+} collective;
 
-char *meet_set(const struct worlds *worlds, struct meet_rank *ranks, size_t n)
+char *collective_set(const struct worlds *worlds, struct collective_rank *ranks, size_t n)
 {
 	char *text = NULL;
 	size_t size;
@@ -21,31 +21,31 @@ char *meet_set(const struct worlds *worlds, struct meet_rank *ranks, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		fprintf(out, "%u:%d;", ranks[i].world,
-			ranks[i].rank == MEET_ALL_RANKS ? -1 : (int)ranks[i].rank);
+			ranks[i].rank == COLLECTIVE_ALL_RANKS ? -1 : (int)ranks[i].rank);
 	fclose(out);
 	return text;
 }
 
-int meet_join(struct meet *meet, const char *op, const char *set, const void *data, size_t size,
-	      meet_done *done, void *arg)
+int collective_join(struct collectives *collectives, const char *op, const char *set,
+		    const void *data, size_t size, collective_done *done, void *arg)
 {
-	snprintf(meeting.op, sizeof(meeting.op), "%s", op);
-	snprintf(meeting.set, sizeof(meeting.set), "%s", set);
-	snprintf(meeting.data, sizeof(meeting.data), "%.*s", (int)size, (const char *)data);
-	meeting.done = done;
-	meeting.arg = arg;
-	meeting.n++;
-	return meeting.error;
+	snprintf(collective.op, sizeof(collective.op), "%s", op);
+	snprintf(collective.set, sizeof(collective.set), "%s", set);
+	snprintf(collective.data, sizeof(collective.data), "%.*s", (int)size, (const char *)data);
+	collective.done = done;
+	collective.arg = arg;
+	collective.n++;
+	return collective.error;
 }
 
 void transport_look(struct step *step, const void *data, size_t size)
 {
-	meeting.looked += size;
+	collective.looked += size;
 }
 
 static void begin(void)
 {
-	memset(&meeting, 0, sizeof(meeting));
+	memset(&collective, 0, sizeof(collective));
 	pmix_open(2, 2);
 }
 
@@ -67,15 +67,15 @@ TAP_TEST(fence__of_some_ranks)
 	/* PMIx's memory is its own again. */
 	memset(data, 'X', 4);
 	memset(procs, 0, sizeof(procs));
-	is_int(meeting.n, 0);
+	is_int(collective.n, 0);
 	fake_turn();
-	is_int(meeting.n, 1);
-	is_str(meeting.op, OP_FENCE);
-	is_str(meeting.set, "0:3;0:-1;");
-	is_str(meeting.data, "data");
-	is_int(meeting.looked, 4);
+	is_int(collective.n, 1);
+	is_str(collective.op, OP_FENCE);
+	is_str(collective.set, "0:3;0:-1;");
+	is_str(collective.data, "data");
+	is_int(collective.looked, 4);
 	is_int(pmix.n_done, 0);
-	meeting.done(0, "of all", 6, meeting.arg);
+	collective.done(0, "of all", 6, collective.arg);
 	is_done(1, PMIX_SUCCESS);
 	is_str(pmix.text, "of all");
 	pmix_close();
@@ -88,11 +88,11 @@ TAP_TEST(fence__fails)
 	begin();
 	proc = pmix_proc(0);
 	fence(&proc, 1, NULL, 100); /* no data, whatever size is said */
-	is_str(meeting.data, "");
-	meeting.done(ETIMEDOUT, "ignored", 7, meeting.arg);
+	is_str(collective.data, "");
+	collective.done(ETIMEDOUT, "ignored", 7, collective.arg);
 	is_done(1, PMIX_ERR_TIMEOUT);
 	is_int(pmix.size, 0);
-	meeting.error = -ENOSPC;
+	collective.error = -ENOSPC;
 	fence(&proc, 1, NULL, 0);
 	is_done(2, PMIX_ERR_OUT_OF_RESOURCE);
 	pmix_close();
@@ -110,7 +110,7 @@ TAP_TEST(fence__of_a_stranger)
 	procs[1] = pmix_proc(4);
 	fence(procs, 2, NULL, 0);
 	is_done(2, PMIX_ERR_NOT_FOUND);
-	is_int(meeting.n, 0);
+	is_int(collective.n, 0);
 	pmix_close();
 }
 
@@ -131,13 +131,13 @@ TAP_TEST(connect__is_answered_without_data)
 	proc = pmix_proc(1);
 	is_int(connect_upcall(&proc, 1, NULL, 0, pmix_done, &pmix), PMIX_SUCCESS);
 	fake_turn();
-	is_str(meeting.op, OP_CONNECT);
-	meeting.done(0, "unasked", 7, meeting.arg);
+	is_str(collective.op, OP_CONNECT);
+	collective.done(0, "unasked", 7, collective.arg);
 	is_done(1, PMIX_SUCCESS);
 	is_int(disconnect_upcall(&proc, 1, NULL, 0, pmix_done, &pmix), PMIX_SUCCESS);
 	fake_turn();
-	is_str(meeting.op, OP_DISCONNECT);
-	meeting.done(EINVAL, NULL, 0, meeting.arg);
+	is_str(collective.op, OP_DISCONNECT);
+	collective.done(EINVAL, NULL, 0, collective.arg);
 	is_done(2, PMIX_ERR_BAD_PARAM);
 	pmix_close();
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * control - the link to the scnoded of this host, and what is done when it breaks: scnoded may be
+ * restarted, we may not. For CONTROL_REJOIN_S its socket is tried, then the job ends.
+ */
+#ifndef SCHEDULER_SCSTEPD_CONTROL_H
+#define SCHEDULER_SCSTEPD_CONTROL_H
+
+#include <stdint.h>
+
+#include "scheduler/scstepd/step.h"
+
+#define CONTROL_REJOIN_S 3.0
+#define CONTROL_RETRY_S 0.2
+
+struct control;
+
+/* @fd is ours from now on. NULL: no memory. */
+struct control *control_open(struct step *step, int fd);
+/* Messages on their way are sent first. */
+void control_close(struct control *control);
+
+/* The ranks of @world that wait: course_adopted() follows. */
+void control_adopt(struct control *control, const struct world *world);
+void control_started(struct control *control);
+void control_failed(struct control *control, int code, const char *text);
+/* The leader: how the job ended. */
+void control_ended(struct control *control, int code, const char *text);
+/* All that is left of the ranks dies: step_killed() follows, unless there is no scnoded: -EPIPE. */
+int control_kill(struct control *control);
+
+#endif
