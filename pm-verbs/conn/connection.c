@@ -92,13 +92,14 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 	pmv_pair_next(link, peer);
 	peer->psn = pmv_random(link) & 0xffffff;
 	err = open_end(link, peer);
-	if (err == -ENOMEM && pmv_roster_lower(link, n_others)) {
+	if ((err == -ENOMEM || err == -EAGAIN) && pmv_roster_lower(link, n_others)) {
 		pmv_connection_end(link, peer);
 		pmv_connect(link, peer);
 		return;
 	}
 	if (err) {
-		pmv_peer_lose(link, peer, "no queue pair for it can be made: %s%s", strerror(-err),
+		pmv_peer_lose(link, peer, "no queue pair for it can be made: %s%s",
+			      err == -EAGAIN ? PMV_NO_MORE : strerror(-err),
 			      err == -ENOMEM ? ": allow more locked memory (ulimit -l)" : "");
 		return;
 	}

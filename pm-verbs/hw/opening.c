@@ -32,7 +32,12 @@ int pmv_explain(const struct pmv_port *port, const char *what, char *why, size_t
 	char text[128];
 
 	snprintf(text, sizeof(text), "%s:%u: %s", port->device, port->number, what);
-	if (err == ENOMEM || err == EAGAIN) {
+	/* memory that may not be locked is ENOMEM */
+	if (err == EAGAIN) {
+		snprintf(why, why_size, "verbs: %s: " PMV_NO_MORE, text);
+		return -EPERM;
+	}
+	if (err == ENOMEM) {
 		struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
 
 		getrlimit(RLIMIT_MEMLOCK, &limit);

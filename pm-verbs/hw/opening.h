@@ -14,8 +14,8 @@ const struct verbs *pmv_load(char *why, size_t why_size);
 int pmv_set_nonblocking(int fd);
 /*
  * Writes the sentence about a call for @port that has left its error in errno, @what being its
- * failure in words. Returns the error that lets the composite go on without us: -EPERM (the lock
- * limit) or -ENODEV.
+ * failure in words. Returns the error that lets the composite go on without us: -EPERM (a limit
+ * of this process or its group) or -ENODEV.
  */
 int pmv_explain(const struct pmv_port *port, const char *what, char *why, size_t why_size);
 /* The way from entry @gid of our port to the other end. */

@@ -186,7 +186,8 @@ void pmv_port_explain_memlock(uint64_t limit, const char *what, char *why, size_
 {
 	if (limit == UINT64_MAX) {
 		snprintf(why, why_size,
-			 "verbs: %s: no memory, though locking it is not limited (RLIMIT_MEMLOCK)",
+			 "verbs: %s: no memory, though locking it is not limited (RLIMIT_MEMLOCK), "
+			 "or " PMV_NO_MORE,
 			 what);
 		return;
 	}
@@ -211,6 +212,8 @@ int pmv_port_explain_open(int err, const char *name, const char *node, char *why
 			 "verbs: device %s: there is no /dev/infiniband/%s: load the module "
 			 "ib_uverbs",
 			 name, node);
+	else if (err == EAGAIN)
+		snprintf(why, why_size, "verbs: device %s cannot be opened: " PMV_NO_MORE, name);
 	else
 		snprintf(why, why_size, "verbs: device %s cannot be opened: %s", name,
 			 strerror(err));

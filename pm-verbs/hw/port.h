@@ -72,6 +72,10 @@ int pmv_port_reaches(const struct pmv_end *ours, const struct pmv_end *theirs, c
 
 /* Says what to do about @limit bytes of lockable memory (UINT64_MAX: it is not limited). */
 void pmv_port_explain_memlock(uint64_t limit, const char *what, char *why, size_t why_size);
+/* The reason and the remedy where a device or a control group gives no more objects. */
+#define PMV_NO_MORE                                                                                \
+	"there is no more of it: \"rdma resource show\" tells who has all, rdma.max of the "       \
+	"control group what may be had"
 /*
  * Says why device @name with its file @node could not be opened. -EPERM: it is not for this user;
  * else -ENODEV.

@@ -64,6 +64,19 @@ def test_memlock(lab):
     refused(lab, "memory lock limit", wanted, user=NOBODY, limits="ulimit -l 64")
 
 
+def test_objects(lab):
+    """A control group that may have few RDMA objects, as where others have all that the device has."""
+    group = "/sys/fs/cgroup/few"
+    lab.guests[0].must(f"echo +rdma >/sys/fs/cgroup/cgroup.subtree_control && mkdir {group}")
+    wanted = 'there is no more of it: "rdma resource show" tells who has all, rdma.max of the control group'
+    for limit, what in (("hca_handle=0", "device rxe0 cannot be opened"),
+                        ("hca_object=2", "rxe0:1: memory for greetings")):
+        lab.guests[0].must(f"echo rxe0 {limit} >{group}/rdma.max")
+        refused(lab, f"objects, {limit}", f"verbs: {what}: {wanted}", ours=",verbs.devices=rxe0",
+                limits=f"echo $$ >{group}/cgroup.procs")
+        lab.guests[0].must(f"echo rxe0 hca_handle=max hca_object=max >{group}/rdma.max")
+
+
 def test_ports(lab):
     refused(lab, "GID index", "verbs.gid=9: port rxe0:1 has no such entry in its table of addresses, it has [0-9, ]+$",
             ours=",verbs.gid=9")
@@ -99,7 +112,7 @@ def main():
         why = vmlab.rdma.set_up(lab, NICS)
         tap.ok(not why, "rxe on each NIC", why)
         if not why:
-            for test in (test_permission, test_memlock, test_ports, test_mtu, test_subnet):
+            for test in (test_permission, test_memlock, test_objects, test_ports, test_mtu, test_subnet):
                 test(lab)
         if tap.failed:
             lab.keep()

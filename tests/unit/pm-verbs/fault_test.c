@@ -103,6 +103,11 @@ TAP_TEST(open__says_why_not)
 	ok(strstr(n.why, "fake0:1: memory for messages: ") != NULL);
 	ok(strstr(n.why, "RLIMIT_MEMLOCK") != NULL);
 	fake_begin(1);
+	fake_fail(FAKE_CREATE_QP, 1, EAGAIN);
+	is_int(node_open(&n, 0, NULL), -EPERM);
+	ok(strstr(n.why, "fake0:1: no queue pair for greetings: there is no more of it: ") != NULL);
+	ok(strstr(n.why, "RLIMIT_MEMLOCK") == NULL);
+	fake_begin(1);
 	is_int(node_open(&n, 0, "verbs.gid=5"), -ENXIO);
 	ok(strstr(n.why, "verbs.gid=5: port fake0:1 has no such entry") != NULL);
 	fake_begin(1);
@@ -114,6 +119,22 @@ TAP_TEST(open__says_why_not)
 	ok(strstr(n.why, "no port is active") != NULL);
 	is_int(fake.live, 0);
 	fake_end();
+}
+
+/* Others have all that the device has, or the control group allows no more. */
+TAP_TEST(connect__no_more_queue_pairs)
+{
+	fake_begin(1);
+	must(links_open(3, NULL));
+	must(links_send(0, 1, 8) == 0);
+	links_drain();
+	fake_fail(FAKE_CREATE_QP, 1, EAGAIN);
+	must(links_send(0, 2, 8) == 0);
+	links_drain();
+	is_int(nodes[0].dead, 0);
+	is_int(links_of(0)->n_most, 1);
+	is_int((long)nodes[2].received[0], 1);
+	links_close();
 }
 
 TAP_TEST(peer_add__says_why_not)

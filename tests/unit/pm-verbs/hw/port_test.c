@@ -127,6 +127,8 @@ TAP_TEST(pmv_port_explain__remedies)
 	ok(strstr(why, "no permission for /dev/infiniband/uverbs0") != NULL);
 	is_int(pmv_port_explain_open(ENOENT, "rxe0", "uverbs0", why, sizeof(why)), -ENODEV);
 	ok(strstr(why, "ib_uverbs") != NULL);
+	is_int(pmv_port_explain_open(EAGAIN, "rxe0", "uverbs0", why, sizeof(why)), -ENODEV);
+	ok(strstr(why, "rdma.max of the control group") != NULL);
 	pmv_port_explain_open(EIO, "rxe0", "uverbs0", why, sizeof(why));
 	ok(strstr(why, "Input/output error") != NULL);
 }
