@@ -113,13 +113,37 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 	pmv_greet_first(link, peer, now);
 }
 
+static void agree_on_tokens(struct pmv_link *link, struct pm_link_peer *peer,
+			    const struct pmv_greeting *greeting)
+{
+	const struct pmv_direction out = {.epoch = peer->epoch,
+					  .from_qp = peer->qp->qp->qp_num,
+					  .from_psn = peer->psn,
+					  .to_qp = greeting->qp,
+					  .to_psn = greeting->psn};
+	const struct pmv_direction in = {.epoch = peer->epoch,
+					 .from_qp = greeting->qp,
+					 .from_psn = greeting->psn,
+					 .to_qp = peer->qp->qp->qp_num,
+					 .to_psn = peer->psn};
+
+	peer->token_out = pmv_token(link->env.job_key, &out);
+	peer->token_in = pmv_token(link->env.job_key, &in);
+}
+
 int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		   const struct pmv_greeting *greeting)
 {
 	const struct pmv_qp_start theirs = {greeting->qp, greeting->psn};
 	int err;
 
-	if (greeting->received < peer->first || greeting->received - peer->first > peer->posted.n) {
+	if (greeting->received < peer->first) {
+		pmv_peer_kill(link, peer,
+			      "messages that its device has acknowledged are lost, as where "
+			      "packets are forged: " PMV_REMEDY);
+		return -EPIPE;
+	}
+	if (greeting->received - peer->first > peer->posted.n) {
 		pmv_peer_kill(link, peer, "it counts messages that were never sent");
 		return -EPIPE;
 	}
@@ -134,6 +158,7 @@ int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		pmv_connection_lost(link, peer, UINT64_MAX, why);
 		return err;
 	}
+	agree_on_tokens(link, peer, greeting);
 	pmv_roster_heard(link, peer);
 	link->from_conn->settle(link, peer, greeting->received, greeting->credits);
 	return 0;

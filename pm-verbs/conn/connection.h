@@ -5,6 +5,8 @@
 
 #include "pm-verbs/conn/record.h"
 
+/* The remedy where others than the peer send packets over a connection. */
+#define PMV_REMEDY "let no user of the hosts send to UDP port 4791"
 #define PMV_FAILURES_MAX 16 /* connections lost in a row with nothing done between */
 
 /* Makes a connection if there is none, as soon as there is a place for it. */

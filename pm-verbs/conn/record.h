@@ -55,7 +55,8 @@ struct pm_link_peer {
 	enum pmv_stage stage;
 	struct pmv_qp *qp;
 	uint32_t psn;
-	uint32_t offered;  /* receives posted when the queue pair was made */
+	uint32_t token_out, token_in; /* of its messages: see wire.h */
+	uint32_t offered;             /* receives posted when the queue pair was made */
 	uint32_t failures; /* connections lost since something was acknowledged or arrived */
 	bool is_parted;    /* the last connection ended in agreement */
 	/* lanes.c */

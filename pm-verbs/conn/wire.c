@@ -8,9 +8,11 @@
 #include "pm_device.h"
 #include "pmcore/util/siphash.h"
 
-#define MAGIC 0x32564d50u /* "PMV2" */
-#define ERROR_MAX 4095    /* of an errno */
-#define CONTROL_BYTES 40  /* of a GRANT, which is the longest */
+#define MAGIC 0x32564d50u       /* "PMV2" */
+#define TOKEN_LABEL 0x54564d50u /* "PMVT" */
+#define TOKEN_AT 4              /* in the header */
+#define ERROR_MAX 4095          /* of an errno */
+#define CONTROL_BYTES 40        /* of a GRANT, which is the longest */
 #define LANE_BYTES 16
 #define NUMBER_MAX 0xffffffu /* of a queue pair or packet */
 
@@ -37,25 +39,41 @@ _Static_assert(sizeof(struct greeting_wire) == PMV_GREETING_BYTES, "greeting has
 
 void pmv_header_put(uint8_t *p, const struct pmv_header *header)
 {
-	memset(p, 0, PMV_HEADER);
+	const uint32_t token = htole32(header->token);
+
 	p[0] = header->kind;
+	p[1] = 0;
 	p[2] = (uint8_t)header->credits;
 	p[3] = (uint8_t)(header->credits >> 8);
+	memcpy(p + TOKEN_AT, &token, sizeof(token));
 }
 
-int pmv_header_get(const uint8_t *p, size_t len, struct pmv_header *ret)
+int pmv_header_get(const uint8_t *p, size_t len, uint32_t token, struct pmv_header *ret)
 {
-	uint32_t zero;
+	uint32_t theirs;
 
-	if (len < PMV_HEADER || p[0] < PMV_MESSAGE || p[0] > PMV_LANE || p[1])
-		return -EINVAL;
-	memcpy(&zero, p + 4, sizeof(zero));
-	if (zero || (p[0] == PMV_MESSAGE && len == PMV_HEADER) ||
+	if (len < PMV_HEADER)
+		return -EBADMSG;
+	memcpy(&theirs, p + TOKEN_AT, sizeof(theirs));
+	if (le32toh(theirs) != token)
+		return -EBADMSG;
+	if (p[0] < PMV_MESSAGE || p[0] > PMV_LANE || p[1] ||
+	    (p[0] == PMV_MESSAGE && len == PMV_HEADER) ||
 	    (p[0] != PMV_MESSAGE && len != pmv_control_size(p[0])))
 		return -EINVAL;
 	ret->kind = p[0];
 	ret->credits = (uint16_t)(p[2] | p[3] << 8);
+	ret->token = token;
 	return 0;
+}
+
+uint32_t pmv_token(uint64_t job_key, const struct pmv_direction *d)
+{
+	/* greetings begin with another word, and Q_Keys are made of one word alone */
+	const uint32_t words[] = {htole32(TOKEN_LABEL), htole32(d->epoch), htole32(d->from_qp),
+				  htole32(d->from_psn), htole32(d->to_qp), htole32(d->to_psn)};
+
+	return (uint32_t)siphash(job_key, ~job_key, words, sizeof(words));
 }
 
 size_t pmv_control_size(uint8_t kind)

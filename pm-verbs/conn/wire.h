@@ -4,7 +4,7 @@
  * messages are checked here: a function per message, which gives -EINVAL for bytes that no link of
  * ours sends.
  *
- * Over a connection: u8 kind, u8 zero, u16 credits returned, u32 zero, and then
+ * Over a connection: u8 kind, u8 zero, u16 credits returned, u32 token, and then
  *   MESSAGE          a datagram of the user, at least one byte
  *   CREDIT           nothing: it is there for the credits
  *   ASK              u64 rkey, u32 operation, u32 lane: what is the region's address and key?
@@ -14,6 +14,10 @@
  *   LANE             u32 lane, u32 queue pair, u32 packet number, u32 yours: my end of a further queue pair
  *
  * A lane is named by its pair of rails, from 1; 0 is the connection's own queue pair.
+ *
+ * The token is made of the job's key for one direction of one connection. RoCE packets prove
+ * nothing of their sender: each user of the peer's host can send some by UDP, and read the numbers
+ * that they need. Without the job's key he can't tell the token.
  *
  * By datagram, a greeting (wireup.c): GREETING_BYTES with a SipHash tag of the job's key. It may
  * come late, twice or not at all, so it says which record of the sender it is from and which of the
@@ -36,11 +40,23 @@ enum pmv_kind { PMV_MESSAGE = 1, PMV_CREDIT, PMV_ASK, PMV_GRANT, PMV_REVOKE, PMV
 struct pmv_header {
 	uint8_t kind;     /* enum pmv_kind */
 	uint16_t credits; /* receives that were posted again */
+	uint32_t token;
 };
 
 void pmv_header_put(uint8_t *p, const struct pmv_header *header);
-/* @len: of the whole message. */
-int pmv_header_get(const uint8_t *p, size_t len, struct pmv_header *ret);
+/*
+ * @len: of the whole message, whose token must be @token. -EBADMSG: it is another, so the peer has
+ * not sent this; -EINVAL.
+ */
+int pmv_header_get(const uint8_t *p, size_t len, uint32_t token, struct pmv_header *ret);
+
+/* One direction of a connection: numbers of the queue pairs, and of their first packets. */
+struct pmv_direction {
+	uint32_t epoch;
+	uint32_t from_qp, from_psn;
+	uint32_t to_qp, to_psn;
+};
+uint32_t pmv_token(uint64_t job_key, const struct pmv_direction *direction);
 
 /* ASK, GRANT, REVOKE and LANE; each has some of the fields. */
 struct pmv_control {

@@ -124,8 +124,10 @@ void pmv_greeting_arrived(struct pmv_link *link, const uint8_t *bytes, size_t le
 	struct pmv_greeting greeting;
 	struct pm_link_peer *peer;
 
-	if (pmv_greeting_get(bytes, len, link->env.job_key, &greeting))
+	if (pmv_greeting_get(bytes, len, link->env.job_key, &greeting)) {
+		link->stats->forged++;
 		return;
+	}
 	if (greeting.to != link->env.self)
 		return;
 	peer = pmv_peer_meet(link, greeting.from);

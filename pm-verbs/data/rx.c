@@ -109,17 +109,33 @@ static void hand_up(struct pmv_link *link, struct pm_link_peer *peer, struct pmv
 	pmv_list_add(&link->arrived, slot);
 }
 
+/*
+ * The peer has not sent this. Its device takes what it sends next for a repetition, so the
+ * connection ends: what did not arrive is sent over the next one.
+ */
+static void refuse_forged(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot)
+{
+	link->stats->forged++;
+	pmv_receive_again(link, slot);
+	pmv_connection_lost(link, peer, UINT64_MAX,
+			    "a message came that it has not sent: " PMV_REMEDY);
+}
+
 void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot,
 		 uint32_t len)
 {
 	struct pmv_control control;
 	struct pmv_header header;
+	int err = pmv_header_get(slot->data, len, peer->token_in, &header);
 
+	if (err == -EBADMSG) {
+		refuse_forged(link, peer, slot);
+		return;
+	}
 	peer->received++;
 	pmv_connection_works(peer);
-	if (pmv_header_get(slot->data, len, &header) ||
-	    (header.kind != PMV_MESSAGE &&
-	     pmv_control_get(slot->data, len, header.kind, &control))) {
+	if (err || (header.kind != PMV_MESSAGE &&
+		    pmv_control_get(slot->data, len, header.kind, &control))) {
 		pmv_receive_again(link, slot);
 		pmv_peer_kill(link, peer, "it sent bytes that are no message");
 		return;

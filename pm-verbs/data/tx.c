@@ -72,6 +72,7 @@ static bool post(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 	const struct pmv_header header = {
 		.kind = slot->kind,
 		.credits = (uint16_t)(peer->owed < UINT16_MAX ? peer->owed : UINT16_MAX),
+		.token = peer->token_out,
 	};
 	struct ibv_sge sge = {.addr = (uintptr_t)slot->data,
 			      .length = slot->len,

@@ -121,6 +121,7 @@ static int set_up(struct pmvd_dev *d)
 {
 	int err;
 
+	d->q_key = pmv_q_key(d->env.job_key, PMV_PACKETS);
 	d->v = pmv_load(d->env.why, d->env.why_size);
 	if (!d->v)
 		return -ENODEV;

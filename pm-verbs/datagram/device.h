@@ -23,7 +23,6 @@
 #include "pm-verbs/verbs.h"
 #include "pmcore/util/packetpool.h"
 
-#define PMVD_QKEY 0x504d5632u
 #define PMVD_GRH 40       /* bytes of routing header that stand before what comes in */
 #define PMVD_HEAD 64      /* room for it, so that packets begin on a line of the cache */
 #define PMVD_TX_DEPTH 256 /* packets on their way out per rail; power of two */
@@ -118,6 +117,7 @@ struct pmvd_dev {
 	struct pm_dev dev; /* first */
 	const struct verbs *v;
 	struct pm_device_env env;
+	uint32_t q_key;   /* of all queue pairs of the job */
 	uint32_t payload; /* largest packet of any rail at open: room of the buffers, bytes */
 	uint32_t stride;  /* bytes from one receive buffer to the next */
 	struct pmvd_rail rails[PM_RAILS_MAX];

@@ -112,7 +112,7 @@ static int make_queue_pair(struct pmvd_dev *d, struct pmvd_rail *rail)
 static int modify(struct pmvd_dev *d, struct pmvd_rail *rail, enum ibv_qp_state state, int mask)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = state, .port_num = rail->port.number, .qkey = PMVD_QKEY};
+		.qp_state = state, .port_num = rail->port.number, .qkey = d->q_key};
 
 	return d->v->modify_qp(rail->qp, &attr, IBV_QP_STATE | mask);
 }

@@ -131,8 +131,8 @@ void pmvd_tx_reap(struct pmvd_dev *d, struct pmvd_rail *rail)
 }
 
 /* Describes the packet as the next item. */
-static void fill(struct pmvd_rail *rail, struct pmvd_peer *peer, struct pm_packet *p,
-		 struct ibv_ah *ah)
+static void fill(struct pmvd_dev *d, struct pmvd_rail *rail, struct pmvd_peer *peer,
+		 struct pm_packet *p, struct ibv_ah *ah)
 {
 	struct pmvd_tx *tx = &rail->tx;
 	struct pmvd_item *item = item_at(tx, tx->tail);
@@ -149,7 +149,7 @@ static void fill(struct pmvd_rail *rail, struct pmvd_peer *peer, struct pm_packe
 		.send_flags = p->len <= tx->max_inline ? IBV_SEND_INLINE : 0,
 		.wr.ud = {.ah = ah,
 			  .remote_qpn = peer->ways[rail->index].end.qp,
-			  .remote_qkey = PMVD_QKEY},
+			  .remote_qkey = d->q_key},
 	};
 }
 
@@ -174,7 +174,7 @@ int pmvd_tx_post(struct pm_dev *dev, uint32_t r, struct pm_dev_peer *dev_peer, s
 		rail->lost++;
 		return 0;
 	}
-	fill(rail, peer, p, ah);
+	fill(d, rail, peer, p, ah);
 	p->busy++;
 	peer->n_posted++;
 	peer->is_in_doubt = true;

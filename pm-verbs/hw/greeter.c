@@ -82,11 +82,16 @@ static int post_receive(struct pmv_datagram *datagram)
 	return err;
 }
 
+static uint32_t q_key(const struct pmv_link *link)
+{
+	return pmv_q_key(link->env.job_key, PMV_GREETINGS);
+}
+
 /* 0 or an errno. */
 static int start(struct pmv_link *link, struct pmv_rail *rail)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = rail->port.number, .qkey = PMV_QKEY};
+		.qp_state = IBV_QPS_INIT, .port_num = rail->port.number, .qkey = q_key(link)};
 	int err = link->v->modify_qp(rail->greeter, &attr,
 				     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 
@@ -227,7 +232,7 @@ void pmv_greeter_send(struct pmv_link *link, struct pmv_rail *rail, struct pmv_p
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.ud = {.ah = path->ah, .remote_qpn = number, .remote_qkey = PMV_QKEY}};
+		.wr.ud = {.ah = path->ah, .remote_qpn = number, .remote_qkey = q_key(link)}};
 	struct ibv_send_wr *bad;
 
 	if (!d || rail->greeter_state != PMV_GREETER_RUNS)

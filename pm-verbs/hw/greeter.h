@@ -8,8 +8,6 @@
 
 #include "pm-verbs/hw/link.h"
 
-#define PMV_QKEY 0x504d5631u /* of the queue pairs for greetings */
-
 /* 0 or -1 with errno set and what failed in @ret_what; pmv_greeter_close in either case. */
 int pmv_greeter_open(struct pmv_link *link, struct pmv_rail *rail, const char **ret_what);
 void pmv_greeter_close(struct pmv_link *link, struct pmv_rail *rail);

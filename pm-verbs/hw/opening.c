@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pm-verbs/hw/opening.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,6 +9,10 @@
 #include <sys/resource.h>
 
 #include "pm-verbs/hw/discover.h"
+#include "pmcore/util/siphash.h"
+
+/* The highest bit of a Q_Key says that root alone may use it. */
+#define Q_KEY_BITS 0x7fffffffu
 
 const struct verbs *pmv_load(char *why, size_t why_size)
 {
@@ -48,6 +53,13 @@ int pmv_explain(const struct pmv_port *port, const char *what, char *why, size_t
 	}
 	snprintf(why, why_size, "verbs: %s: %s", text, strerror(err));
 	return -ENODEV;
+}
+
+uint32_t pmv_q_key(uint64_t job_key, enum pmv_datagrams of)
+{
+	const uint32_t label = htole32(of);
+
+	return (uint32_t)siphash(job_key, ~job_key, &label, sizeof(label)) & Q_KEY_BITS;
 }
 
 void pmv_path(const struct pmv_port *port, int gid, const struct pmv_end *end,

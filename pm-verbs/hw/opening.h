@@ -18,6 +18,16 @@ int pmv_set_nonblocking(int fd);
  * of this process or its group) or -ENODEV.
  */
 int pmv_explain(const struct pmv_port *port, const char *what, char *why, size_t why_size);
+/* The queue pairs of datagrams, and what their Q_Keys are made of. */
+enum pmv_datagrams {
+	PMV_GREETINGS = 0x504d5631, /* "PMV1": of the link */
+	PMV_PACKETS,                /* of the packet device */
+};
+/*
+ * The Q_Key of such queue pairs of a job: a device drops datagrams that have another one. It tells
+ * nothing of the job's key.
+ */
+uint32_t pmv_q_key(uint64_t job_key, enum pmv_datagrams of);
 /* The way from entry @gid of our port to the other end. */
 void pmv_path(const struct pmv_port *port, int gid, const struct pmv_end *end,
 	      struct ibv_ah_attr *ret);

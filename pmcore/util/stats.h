@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define STATS_MAGIC 0x354154534d504f53ull /* "SOPMSTA5" */
+#define STATS_MAGIC 0x364154534d504f53ull /* "SOPMSTA6" */
 #define STATS_RAILS 16                    /* of all links of a context together */
 #define STATS_LINKS 8
 #define STATS_CONTEXTS 256 /* of a process that have a file */
@@ -77,6 +77,7 @@ struct stats_link {
 	 * made anew
 	 */
 	uint64_t shared_posted, shared_missing;
+	uint64_t forged; /* ... messages and greetings that came without the job's key */
 	uint32_t first_rail,
 		n_rails; /* its rails in the page; a link without a packet device has none */
 };

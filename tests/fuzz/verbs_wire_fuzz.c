@@ -4,6 +4,7 @@
  * bytes again. First byte: even = message, odd = greeting, whose tag is made right so that what it
  * covers is looked at.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,13 @@ static void check_message(const uint8_t *data, size_t size)
 	struct pmv_control control;
 	struct pmv_header header;
 	uint8_t again[PMV_CONTROL_MAX];
+	uint32_t token = 0;
 
-	if (pmv_header_get(data, size, &header))
+	if (size >= PMV_HEADER)
+		memcpy(&token, data + 4, sizeof(token));
+	if (pmv_header_get(data, size, ~token, &header) != -EBADMSG)
+		abort(); /* it is another's */
+	if (pmv_header_get(data, size, token, &header))
 		return;
 	pmv_header_put(again, &header);
 	if (memcmp(again, data, PMV_HEADER))

@@ -32,6 +32,7 @@ const struct sample_field sample_link_fields[] = {
 	{LINK(connections_reopened), .title = NULL},
 	{LINK(shared_posted), .title = NULL, .is_level = true},
 	{LINK(shared_missing), .title = NULL, .is_level = true},
+	{LINK(forged), .title = NULL},
 	{.name = NULL},
 };
 

@@ -81,6 +81,7 @@ struct fake_qp {
 	uint32_t n_receives;
 	uint32_t peer; /* number of the queue pair at the other end */
 	union ibv_gid dgid;
+	uint32_t q_key; /* UD: of the datagrams that it takes */
 };
 
 struct fake_world {

@@ -425,6 +425,8 @@ static int modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 		return EINVAL;
 	if (mask & IBV_QP_DEST_QPN)
 		qp->peer = attr->dest_qp_num;
+	if (mask & IBV_QP_QKEY)
+		qp->q_key = attr->qkey;
 	if (mask & IBV_QP_AV)
 		qp->dgid = attr->ah_attr.grh.dgid;
 	/* real ones would take what was not polled out of the completion queue */

@@ -316,7 +316,7 @@ static enum ibv_wc_status send_datagram(struct fake_qp *qp, const struct fake_wo
 	    (fake.drop_every && fake.datagrams % fake.drop_every == 0))
 		return IBV_WC_SUCCESS;
 	if (to && to->base.qp_type == IBV_QPT_UD && to->base.state >= IBV_QPS_RTR &&
-	    to->base.state <= IBV_QPS_RTS)
+	    to->base.state <= IBV_QPS_RTS && to->q_key == work->wr.wr.ud.remote_qkey)
 		deliver(to, qp, data, work->sge.length, 40);
 	return IBV_WC_SUCCESS;
 }

@@ -129,7 +129,7 @@ bool links_is_filled(const void *buf, size_t len, uint64_t seed)
 
 void links_deliver(int at, int from, uint8_t kind, const struct pmv_control *control)
 {
-	const struct pmv_header header = {.kind = kind};
+	const struct pmv_header header = {.kind = kind, .token = nodes[at].peer[from]->token_in};
 	struct pmv_link *link = pmv_of(nodes[at].link);
 	struct pmv_slot *slot = pmv_slot_get(link);
 

@@ -6,33 +6,50 @@
 
 #include "tests/harness/tap.h"
 
+#define TOKEN 0x12345678u
+
 TAP_TEST(pmv_header__round_trip_and_damaged)
 {
-	const struct pmv_header in = {PMV_MESSAGE, 0x1234};
+	const struct pmv_header in = {PMV_MESSAGE, 0x1234, TOKEN};
 	struct pmv_header out;
 	uint8_t p[64] = {0};
 
 	pmv_header_put(p, &in);
-	is_int(pmv_header_get(p, 9, &out), 0);
+	is_int(pmv_header_get(p, 9, TOKEN, &out), 0);
 	ok(out.kind == PMV_MESSAGE && out.credits == 0x1234);
-	is_int(pmv_header_get(p, 8, &out), -EINVAL); /* a message of nothing */
-	is_int(pmv_header_get(p, 7, &out), -EINVAL);
+	is_int(pmv_header_get(p, 8, TOKEN, &out), -EINVAL); /* a message of nothing */
+	is_int(pmv_header_get(p, 7, TOKEN, &out), -EBADMSG);
 	p[0] = 0;
-	is_int(pmv_header_get(p, 9, &out), -EINVAL);
+	is_int(pmv_header_get(p, 9, TOKEN, &out), -EINVAL);
 	p[0] = PMV_LANE + 1;
-	is_int(pmv_header_get(p, 9, &out), -EINVAL);
+	is_int(pmv_header_get(p, 9, TOKEN, &out), -EINVAL);
 	p[0] = PMV_CREDIT;
-	is_int(pmv_header_get(p, 8, &out), 0);
-	is_int(pmv_header_get(p, 9, &out), -EINVAL);
+	is_int(pmv_header_get(p, 8, TOKEN, &out), 0);
+	is_int(pmv_header_get(p, 9, TOKEN, &out), -EINVAL);
 	p[1] = 1;
-	is_int(pmv_header_get(p, 8, &out), -EINVAL);
+	is_int(pmv_header_get(p, 8, TOKEN, &out), -EINVAL);
 	p[1] = 0;
-	p[7] = 1;
-	is_int(pmv_header_get(p, 8, &out), -EINVAL);
-	p[7] = 0;
+	is_int(pmv_header_get(p, 8, TOKEN + 1, &out), -EBADMSG);
+	p[7] ^= 1;
+	is_int(pmv_header_get(p, 8, TOKEN, &out), -EBADMSG);
+	p[7] ^= 1;
 	p[0] = PMV_CLOSE;
-	is_int(pmv_header_get(p, 8, &out), 0);
-	is_int(pmv_header_get(p, 9, &out), -EINVAL);
+	is_int(pmv_header_get(p, 8, TOKEN, &out), 0);
+	is_int(pmv_header_get(p, 9, TOKEN, &out), -EINVAL);
+}
+
+/* Each number counts, and so does the direction. */
+TAP_TEST(pmv_token__of_one_direction)
+{
+	const struct pmv_direction out = {1, 2, 3, 4, 5},
+				   others[] = {{0, 2, 3, 4, 5}, {1, 0, 3, 4, 5}, {1, 2, 0, 4, 5},
+					       {1, 2, 3, 0, 5}, {1, 2, 3, 4, 0}, {1, 4, 5, 2, 3}};
+	uint32_t token = pmv_token(99, &out);
+
+	ok(token == pmv_token(99, &out));
+	ok(token != pmv_token(98, &out));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		okf(token != pmv_token(99, &others[i]), "direction %zu has the same", i);
 }
 
 TAP_TEST(pmv_control__round_trip)

@@ -2,6 +2,7 @@
 /* Packets out and in: every size, batches, full rings, held buffers, errors. */
 #include "pm-verbs/datagram/rail.h"
 #include "pm-verbs/datagram/tx.h"
+#include "pm-verbs/hw/opening.h"
 #include "tests/unit/pm-verbs/datagrams.h"
 
 #define OPS (&pm_verbs_datagram_ops)
@@ -177,6 +178,24 @@ TAP_TEST(rx__a_flood_is_lost_and_does_no_harm)
 	while (box_take(1, NULL, NULL) >= 0)
 		got++;
 	is_int(got, pmvd_of(boxes[1].dev)->rails[0].rx.n);
+	ok(box_passes(0, 1, 0));
+	boxes_close();
+}
+
+/* The device drops it. */
+TAP_TEST(rx__of_another_job)
+{
+	struct pmvd_dev *d;
+
+	fake_begin(1);
+	must(boxes_open(2, NULL));
+	d = pmvd_of(boxes[0].dev);
+	is_int((long)d->q_key, (long)pmv_q_key(4711, PMV_PACKETS));
+	d->q_key++;
+	is_int(box_post(0, 1, 0, 7, 64), 0);
+	box_kick(0);
+	is_int(box_take(1, NULL, NULL), -1);
+	d->q_key--;
 	ok(box_passes(0, 1, 0));
 	boxes_close();
 }
