@@ -7,6 +7,7 @@
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <netinet/ip_icmp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 
 #include "pmcore/util/clock.h"
 #include "pmcore/util/forked.h"
+#include "pmcore/util/siphash.h"
 
 #define KNOCK_NS 50000000ull      /* between two knocks at a door that has answered: 50 ms */
 #define STRANGER_NS 1000000000ull /* ... that has not: 1 s */
@@ -24,7 +26,9 @@
 struct words {
 	uint32_t what; /* enum word */
 	uint32_t node; /* who is knocked at */
+	uint64_t tag;  /* SipHash of both under the job's key */
 };
+_Static_assert(sizeof(struct words) == 16, "a word has 16 bytes");
 enum word { KNOCK, KNOCK_AND_ANSWER, ANSWER };
 
 static int udp_socket(void)
@@ -86,26 +90,38 @@ static uint32_t host_of(const struct pmvd_dev *d, const struct pmvd_peer *peer)
 	return 0;
 }
 
-/* Also lost ones do no harm; an error is one of an earlier knock, which the error queue has. */
-static void say(int fd, enum word what, uint32_t node, const struct sockaddr_in *to)
+static uint64_t tag_of(const struct pmvd_dev *d, const struct words *words)
 {
-	const struct words words = {htole32(what), htole32(node)};
+	const uint64_t key = d->env.job_key;
 
+	return htole64(siphash(key, ~key, words, offsetof(struct words, tag)));
+}
+
+/* Also lost ones do no harm; an error is one of an earlier knock, which the error queue has. */
+static void say(const struct pmvd_dev *d, int fd, enum word what, uint32_t node,
+		const struct sockaddr_in *to)
+{
+	struct words words = {htole32(what), htole32(node), 0};
+
+	words.tag = tag_of(d, &words);
 	(void)!sendto(fd, &words, sizeof(words), MSG_DONTWAIT | MSG_NOSIGNAL,
 		      (const struct sockaddr *)to, sizeof(*to));
 }
 
-/* Takes what somebody says; false: nobody does. Of another length it means nothing. */
-static bool hear(int fd, struct words *ret, struct sockaddr_in *ret_from)
+/*
+ * Takes what somebody says; false: nobody does. Of another length, or from outside of the job, it
+ * means nothing.
+ */
+static bool hear(const struct pmvd_dev *d, int fd, struct words *ret, struct sockaddr_in *ret_from)
 {
 	struct words words[2]; /* room to see that there is more */
 	socklen_t len = sizeof(*ret_from);
 	ssize_t n =
 		recvfrom(fd, words, sizeof(words), MSG_DONTWAIT, (struct sockaddr *)ret_from, &len);
 
-	*ret = (struct words){UINT32_MAX, 0};
-	if (n == sizeof(words[0]))
-		*ret = (struct words){le32toh(words[0].what), le32toh(words[0].node)};
+	*ret = (struct words){.what = UINT32_MAX};
+	if (n == sizeof(words[0]) && words[0].tag == tag_of(d, &words[0]))
+		*ret = (struct words){le32toh(words[0].what), le32toh(words[0].node), 0};
 	return n >= 0;
 }
 
@@ -122,7 +138,7 @@ void pmvd_door_knock(struct pmvd_dev *d, struct pmvd_peer *peer)
 		peer->refusals = 0;
 	peer->is_refused = false;
 	d->knocks++;
-	say(d->knock_fd, peer->is_door_known ? KNOCK : KNOCK_AND_ANSWER, peer->node, &to);
+	say(d, d->knock_fd, peer->is_door_known ? KNOCK : KNOCK_AND_ANSWER, peer->node, &to);
 }
 
 /* At one of those that packets went to, in turn. */
@@ -145,9 +161,9 @@ static void answer(struct pmvd_dev *d)
 	struct sockaddr_in from;
 	struct words words;
 
-	for (int i = 0; i < ANSWERS && hear(d->door_fd, &words, &from); i++)
+	for (int i = 0; i < ANSWERS && hear(d, d->door_fd, &words, &from); i++)
 		if (words.what == KNOCK_AND_ANSWER && words.node == d->env.self)
-			say(d->door_fd, ANSWER, words.node, &from);
+			say(d, d->door_fd, ANSWER, words.node, &from);
 }
 
 /* By the node it names: the host may answer from another of its addresses. */
@@ -156,7 +172,7 @@ static void hear_answers(struct pmvd_dev *d)
 	struct sockaddr_in from;
 	struct words words;
 
-	for (int i = 0; i < ANSWERS && hear(d->knock_fd, &words, &from); i++)
+	for (int i = 0; i < ANSWERS && hear(d, d->knock_fd, &words, &from); i++)
 		for (uint32_t k = 0; k < d->n_peers; k++) {
 			struct pmvd_peer *peer = d->peers[k];
 

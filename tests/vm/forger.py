@@ -24,6 +24,7 @@ SEND_LAST, SEND_ONLY, WRITE_ONLY, UD_SEND_ONLY = 0x02, 0x04, 0x0a, 0x64
 MESSAGE, GRANT = 1, 4                   # of pm-verbs/conn/wire.h
 RUBBISH = b"forged".ljust(56, b"!")
 NUMBERS = 1 << 24                       # of packets
+TRIES = 50
 AHEAD = 64                              # packets that may have been sent since the number was told
 
 
@@ -51,10 +52,14 @@ class Forger:
 
 
 def numbers(device):
-    said = subprocess.run(["rdma", "-j", "resource", "show", "qp", "link", device], check=True,
-                          stdout=subprocess.PIPE).stdout
-    qp = next(qp for qp in json.loads(said) if qp["type"] == "RC" and qp["state"] == "RTS")
-    return qp["rqpn"], qp["sq-psn"]
+    """... of a connection that may be on its way."""
+    for _ in range(TRIES):
+        said = subprocess.run(["rdma", "-j", "resource", "show", "qp", "link", device], check=True,
+                              stdout=subprocess.PIPE).stdout
+        for qp in json.loads(said):
+            if qp["type"] == "RC" and qp["state"] == "RTS":
+                return qp["rqpn"], qp["sq-psn"]
+    sys.exit(f"forger.py: nothing is connected on {device}")
 
 
 def header(kind):

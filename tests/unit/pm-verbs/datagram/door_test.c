@@ -108,7 +108,7 @@ TAP_TEST(door__a_host_that_has_never_answered)
 TAP_TEST(door__words_of_strangers)
 {
 	struct pmvd_dev *d;
-	uint32_t node, junk[4] = {2, 1, 0, 0};
+	uint32_t node, junk[6] = {2, 1, 0, 0, 0, 0};
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 	socklen_t len = sizeof(to);
@@ -128,6 +128,24 @@ TAP_TEST(door__words_of_strangers)
 	ok(!peer_of(0)->is_door_known);
 	answer_all();
 	close(fd);
+	boxes_close();
+}
+
+/* Knocks and answers without the job's key. */
+TAP_TEST(door__answers_of_another_job)
+{
+	struct pmvd_dev *d[2];
+	uint32_t node;
+
+	must(open_boxes());
+	for (int i = 0; i < 2; i++)
+		d[i] = pmvd_of(boxes[i].dev);
+	d[1]->env.job_key++;
+	for (int k = 0; k < 6; k++)
+		is_int(look(k & 1, &node), 0);
+	ok(!peer_of(0)->is_door_known && !peer_of(1)->is_door_known);
+	d[1]->env.job_key--;
+	answer_all();
 	boxes_close();
 }
 
