@@ -48,14 +48,19 @@ def is_built():
     return False
 
 
-def environment(devices=None, **more):
+@functools.cache
+def component_dir():
+    """Where Open MPI keeps its own components."""
     done = subprocess.run(["ompi_info", "--parsable", "--path", "pkglibdir"], text=True,
                           stdout=subprocess.PIPE, check=True)
-    package = done.stdout.strip().rsplit(":", 1)[1]
+    return done.stdout.strip().rsplit(":", 1)[1]
+
+
+def environment(devices=None, **more):
     env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none",
                PRTE_ALLOW_RUN_AS_ROOT="1", PRTE_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-               OMPI_MCA_mca_base_component_path=f"{BUILD}/mca:{package}", **more)
+               OMPI_MCA_mca_base_component_path=f"{BUILD}/mca:{component_dir()}", **more)
     if os.path.isdir(f"{BUILD}/pmix"):
         env["PMIX_MCA_mca_base_component_path"] = f"{BUILD}/pmix"
     env.pop("PM_OPTIONS", None)
