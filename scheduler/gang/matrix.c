@@ -482,7 +482,7 @@ int matrix_restore(struct matrix *m, uint64_t id, const struct matrix_host *plac
 
 /* ---- leaving ---- */
 
-/* Whoever finds its cores free in an earlier row moves there. */
+/* A job whose cores are free in an earlier row moves there. */
 static void compact(struct matrix *m)
 {
 	for (uint32_t row = 1; row < m->n_rows; row++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lobby - the connections at a daemon's door whose other side has not proved yet who it is. Bounds
- * how many there are, in all and of one network: for one more somebody has to go, so a flood of
- * strangers costs memory of a fixed size and displaces its own. Knows nothing of what they want.
+ * lobby - the connections at a daemon's acceptor whose other side has not proved its identity.
+ * Bounds how many there are, in all and of one network: for one more somebody has to go, so a flood
+ * of strangers costs memory of a fixed size and displaces its own. Knows nothing of what they want.
  */
 #ifndef SCHEDULER_PROTO_LOBBY_H
 #define SCHEDULER_PROTO_LOBBY_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Pens lie where groups of jobs lie. If the pids controller is v1's it knows the user's group only:
- * counting is all it is there for.
+ * Agent groups lie where groups of jobs lie. If the pids controller is v1's it knows the user's
+ * group only: counting is all it is there for.
  */
 #include "scheduler/scnoded/agent_group.h"
 
@@ -48,7 +48,7 @@ struct agent_groups {
 	char root[PATH_SIZE / 2];    /* "": no cgroups */
 	char counted[PATH_SIZE / 2]; /* the same in v1's pids; "" = not there, or not needed */
 	uint32_t tasks;
-	uint64_t last; /* number of a agent group */
+	uint64_t last; /* number of an agent group */
 	TAILQ_HEAD(, agent_group) all;
 	ev_timer look;
 };

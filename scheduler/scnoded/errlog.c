@@ -20,42 +20,42 @@ struct errlog {
 	size_t said; /* of them */
 };
 
-static void hush(struct errlog *m)
+static void hush(struct errlog *log)
 {
-	if (m->fd < 0)
+	if (log->fd < 0)
 		return;
-	ev_io_stop(m->loop, &m->heard);
-	close(m->fd);
-	m->fd = -1;
+	ev_io_stop(log->loop, &log->heard);
+	close(log->fd);
+	log->fd = -1;
 }
 
-static void say_lines(struct errlog *m)
+static void say_lines(struct errlog *log)
 {
 	char *end;
 
-	while ((end = strchr(m->text + m->said, '\n'))) {
+	while ((end = strchr(log->text + log->said, '\n'))) {
 		*end = 0;
-		daemon_say("scout of user %u: %s", m->uid, m->text + m->said);
-		m->said = (size_t)(end + 1 - m->text);
+		daemon_say("scout of user %u: %s", log->uid, log->text + log->said);
+		log->said = (size_t)(end + 1 - log->text);
 	}
 }
 
 /* Whether there may be more. */
-static bool hear(struct errlog *m)
+static bool hear(struct errlog *log)
 {
-	ssize_t n = read(m->fd, m->text + m->n, ERRLOG_MAX - m->n);
+	ssize_t n = read(log->fd, log->text + log->n, ERRLOG_MAX - log->n);
 
 	if (n < 0)
 		return errno == EINTR;
-	for (char *c = m->text + m->n; c < m->text + m->n + n; c++)
+	for (char *c = log->text + log->n; c < log->text + log->n + n; c++)
 		if (!*c)
 			*c = '?';
-	m->n += (size_t)n;
-	m->text[m->n] = 0;
-	say_lines(m);
-	if (!n || m->n == ERRLOG_MAX)
-		hush(m);
-	return m->fd >= 0;
+	log->n += (size_t)n;
+	log->text[log->n] = 0;
+	say_lines(log);
+	if (!n || log->n == ERRLOG_MAX)
+		hush(log);
+	return log->fd >= 0;
 }
 
 static void on_heard(struct ev_loop *loop, ev_io *watcher, int events)
@@ -67,33 +67,33 @@ static void on_heard(struct ev_loop *loop, ev_io *watcher, int events)
 
 struct errlog *errlog_open(struct ev_loop *loop, uid_t uid, int *ret_end)
 {
-	struct errlog *m = calloc(1, sizeof(*m));
+	struct errlog *log = calloc(1, sizeof(*log));
 	int pipe_ends[2];
 
-	if (!m || pipe2(pipe_ends, O_CLOEXEC)) {
-		free(m);
+	if (!log || pipe2(pipe_ends, O_CLOEXEC)) {
+		free(log);
 		return NULL;
 	}
 	/* Ours alone: nobody who gets the other end expects it not to wait. */
 	fcntl(pipe_ends[0], F_SETFL, O_NONBLOCK);
-	m->loop = loop;
-	m->uid = uid;
-	m->fd = pipe_ends[0];
-	ev_io_init(&m->heard, on_heard, m->fd, EV_READ);
-	m->heard.data = m;
-	ev_io_start(loop, &m->heard);
+	log->loop = loop;
+	log->uid = uid;
+	log->fd = pipe_ends[0];
+	ev_io_init(&log->heard, on_heard, log->fd, EV_READ);
+	log->heard.data = log;
+	ev_io_start(loop, &log->heard);
 	*ret_end = pipe_ends[1];
-	return m;
+	return log;
 }
 
-void errlog_close(struct errlog *m)
+void errlog_close(struct errlog *log)
 {
-	if (!m)
+	if (!log)
 		return;
-	while (m->fd >= 0 && hear(m))
+	while (log->fd >= 0 && hear(log))
 		continue;
-	hush(m);
-	if (m->said < m->n)
-		daemon_say("scout of user %u: %s", m->uid, m->text + m->said);
-	free(m);
+	hush(log);
+	if (log->said < log->n)
+		daemon_say("scout of user %u: %s", log->uid, log->text + log->said);
+	free(log);
 }

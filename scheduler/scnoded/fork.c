@@ -23,7 +23,7 @@ struct mask {
 	size_t bytes;
 };
 
-static _Noreturn void run_child(const struct spawn *b, const struct mask *mask, int control,
+static _Noreturn void run_child(const struct spawn *spawn, const struct mask *mask, int control,
 				const int go[2])
 {
 	char *const argv[] = {name, NULL};
@@ -40,7 +40,7 @@ static _Noreturn void run_child(const struct spawn *b, const struct mask *mask, 
 	close(go[1]);
 	if (read(go[0], &byte, 1) != 1)
 		_exit(1);
-	spawn_exec(b, argv, control);
+	spawn_exec(spawn, argv, control);
 }
 
 /* The sentence for what scstepd can't have. */
@@ -51,7 +51,7 @@ static char *lack(const struct scnoded *d, const char *what, int error)
 					"look after memory and control groups of that host"));
 }
 
-static char *spawn_step(struct step *step, const struct spawn *b, const int control[2],
+static char *spawn_step(struct step *step, const struct spawn *spawn, const int control[2],
 			const int go[2])
 {
 	struct mask mask = {NULL, 0};
@@ -62,7 +62,7 @@ static char *spawn_step(struct step *step, const struct spawn *b, const int cont
 	mask.bits = cores_mask(step->daemon->cores, &mask.bytes);
 	pid = signals_fork();
 	if (!pid)
-		run_child(b, &mask, control[1], go);
+		run_child(spawn, &mask, control[1], go);
 	if (pid < 0)
 		return daemon_text("host %s: no process for scstepd: %s; end some there, or raise "
 				   "kernel.pid_max",
@@ -80,25 +80,26 @@ char *fork_step(struct step *step, int *control)
 {
 	const struct scnoded *d = step->daemon;
 	const struct order *order = step->order;
-	struct spawn b;
+	struct spawn spawn;
 	int pair[2], go[2];
-	char *text = spawn_prepare(&b, d, name, d->options.scstepd, order->uid, order->gid, "jobs");
+	char *text =
+		spawn_prepare(&spawn, d, name, d->options.scstepd, order->uid, order->gid, "jobs");
 
 	if (!text && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		text = lack(d, "socket pair", errno);
 	if (text) {
-		spawn_fini(&b);
+		spawn_fini(&spawn);
 		return text;
 	}
 	if (pipe2(go, O_CLOEXEC)) {
 		text = lack(d, "pipe", errno);
 	} else {
-		text = spawn_step(step, &b, pair, go);
+		text = spawn_step(step, &spawn, pair, go);
 		close(go[0]);
 		close(go[1]);
 	}
 	close(pair[1]);
-	spawn_fini(&b);
+	spawn_fini(&spawn);
 	if (text)
 		close(pair[0]);
 	else

@@ -62,7 +62,7 @@ static void known(struct link *link, void *owner)
 	remote_caller(d->remote, link);
 }
 
-static const struct lobby_events strangers = {.known = known};
+static const struct lobby_events pending_events = {.known = known};
 
 /* ---- up and down ---- */
 
@@ -139,7 +139,7 @@ static int open_parts(struct scnoded *d, char *why, size_t why_size)
 	awake_begin(&d->awake, clock_monotonic_ns(), TICK_S);
 	d->loop = ev_default_loop(EVFLAG_AUTO);
 	d->auth = d->loop ? auth_open(d->loop, d->options.munge_socket) : NULL;
-	d->lobby = d->auth ? lobby_open(d->loop, d->auth, &strangers, d) : NULL;
+	d->lobby = d->auth ? lobby_open(d->loop, d->auth, &pending_events, d) : NULL;
 	d->turn = turn_open();
 	d->remote = remote_open(d);
 	if (!d->loop || !d->lobby || !d->turn || !d->remote) {

@@ -156,7 +156,7 @@ static int pipe_with(const struct seal *seal)
 	return fds[0];
 }
 
-static _Noreturn void run_child(struct spawn *b, char *host, const struct given_up *given,
+static _Noreturn void run_child(struct spawn *spawn, char *host, const struct given_up *given,
 				bool is_nice)
 {
 	static char name[] = "scremote", fd_option[] = "--fd", fd_number[] = "3",
@@ -164,21 +164,21 @@ static _Noreturn void run_child(struct spawn *b, char *host, const struct given_
 	char *const argv[] = {name, fd_option, fd_number, sealed_option, host_option, host, NULL};
 
 	spawn_begin();
-	b->in = pipe_with(&given->seal);
-	if (b->in < 0)
+	spawn->in = pipe_with(&given->seal);
+	if (spawn->in < 0)
 		_exit(1);
 	/* Its user can't take that back. Without it the command runs all the same. */
 	if (is_nice)
 		(void)setpriority(PRIO_PROCESS, 0, REMOTE_NICE);
-	spawn_exec(b, argv, given->fd);
+	spawn_exec(spawn, argv, given->fd);
 }
 
 /* NULL; or why not, the caller's. */
-static char *prepare(struct child *child, struct spawn *b)
+static char *prepare(struct child *child, struct spawn *spawn)
 {
 	struct scnoded *d = child->remote->daemon;
 
-	child->errlog = errlog_open(d->loop, child->uid, &b->err);
+	child->errlog = errlog_open(d->loop, child->uid, &spawn->err);
 	if (!child->errlog)
 		return daemon_text("host %s: no pipe for scremote: %m", d->name);
 	child->agent_group = agent_group_make(child->remote->agent_groups, child->uid);
@@ -187,19 +187,19 @@ static char *prepare(struct child *child, struct spawn *b)
 	return NULL;
 }
 
-static char *start_child(struct child *child, struct spawn *b, const struct given_up *given)
+static char *start_child(struct child *child, struct spawn *spawn, const struct given_up *given)
 {
 	struct scnoded *d = child->remote->daemon;
 	bool is_nice = child->uid && child->uid != geteuid() &&
 		       !hostlock_is_of(&d->lock_told, child->uid);
-	char *text = prepare(child, b);
+	char *text = prepare(child, spawn);
 	pid_t pid;
 
 	if (text)
 		return text;
 	pid = child->agent_group ? agent_group_fork(child->agent_group) : signals_fork();
 	if (!pid)
-		run_child(b, d->name, given, is_nice);
+		run_child(spawn, d->name, given, is_nice);
 	if (pid < 0)
 		return daemon_text("host %s: no process for scremote: %s", d->name, strerror(-pid));
 	ev_child_init(&child->end, ended, pid, 0);
@@ -209,7 +209,7 @@ static char *start_child(struct child *child, struct spawn *b, const struct give
 }
 
 /* NULL; or why not, the caller's. */
-static char *fork_for(struct remote *remote, struct spawn *b, const struct given_up *given)
+static char *fork_for(struct remote *remote, struct spawn *spawn, const struct given_up *given)
 {
 	struct child *child = calloc(1, sizeof(*child));
 	char *text;
@@ -219,15 +219,15 @@ static char *fork_for(struct remote *remote, struct spawn *b, const struct given
 	child->remote = remote;
 	child->uid = given->uid;
 	TAILQ_INSERT_TAIL(&remote->children, child, all);
-	text = start_child(child, b, given);
-	if (b->err >= 0)
-		close(b->err);
+	text = start_child(child, spawn, given);
+	if (spawn->err >= 0)
+		close(spawn->err);
 	if (text)
 		forget_child(child, true);
 	return text;
 }
 
-/* Whoever does not hear it has gone. */
+/* A caller that does not hear it has gone. */
 static void refuse_socket(struct remote *remote, const struct given_up *given, char *text)
 {
 	static const struct link_events nothing;
@@ -241,7 +241,7 @@ static void refuse_socket(struct remote *remote, const struct given_up *given, c
 	free(text);
 }
 
-static void hand_over(struct caller *caller, struct spawn *b)
+static void hand_over(struct caller *caller, struct spawn *spawn)
 {
 	struct remote *remote = caller->remote;
 	struct given_up given = {.uid = link_uid(caller->link)};
@@ -255,7 +255,7 @@ static void hand_over(struct caller *caller, struct spawn *b)
 	}
 	caller->link = NULL;
 	forget(caller, 0);
-	text = fork_for(remote, b, &given);
+	text = fork_for(remote, spawn, &given);
 	if (text)
 		refuse_socket(remote, &given, text);
 	else
@@ -282,7 +282,7 @@ static void start(struct caller *caller)
 {
 	const struct scnoded *d = caller->remote->daemon;
 	uid_t uid = link_uid(caller->link);
-	struct spawn b;
+	struct spawn spawn;
 	char *text;
 
 	if (hostlock_keeps_off(&d->lock_told, uid, awake_now(&d->awake, clock_monotonic_ns()))) {
@@ -303,13 +303,13 @@ static void start(struct caller *caller)
 				   d->name, REMOTE_USER_MAX, uid));
 		return;
 	}
-	text = spawn_prepare(&b, d, "scremote", d->options.scremote, uid, SPAWN_USUAL_GROUP,
+	text = spawn_prepare(&spawn, d, "scremote", d->options.scremote, uid, SPAWN_USUAL_GROUP,
 			     "commands");
 	if (text)
 		refuse(caller, geteuid() && uid != geteuid() ? EPERM : ENOENT, text);
 	else
-		hand_over(caller, &b);
-	spawn_fini(&b);
+		hand_over(caller, &spawn);
+	spawn_fini(&spawn);
 }
 
 static void message(struct link *link, const char *op, json_t *head, const char *body, size_t size,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote - who comes to the door with no job: a scout, who wants a scremote of his. It gets his
- * connection and is on its own from then on; it is in a control group of its own (agent_group.h),
- * and lives on when we end, unless we are transient.
+ * remote - connections to the host's port that name no job: a scout asks for its scremote. It gets
+ * his connection and is on its own from then on; it is in a control group of its own
+ * (agent_group.h), and lives on when we end, unless we are transient.
  */
 #ifndef SCHEDULER_SCNODED_REMOTE_H
 #define SCHEDULER_SCNODED_REMOTE_H

@@ -28,7 +28,7 @@
 #define REJOIN_S 4.0    /* a scstepd that was there before us has come back by then, or is ended */
 #define STOP_S 6.0      /* a scstepd that was told to end has ended by then, or is killed */
 #define DESERTED_S 0.01 /* between two looks whether killed processes are gone */
-#define PENDING_WAIT_S 5.0 /* who asks for a job at the door waits so long for it to begin */
+#define PENDING_WAIT_S 5.0 /* a connection waits so long for its job to begin */
 #define GUESTS_MAX 1024
 
 struct cores;
@@ -68,7 +68,7 @@ struct step {
 };
 TAILQ_HEAD(step_list, step);
 
-/* Somebody at the door whose job has not begun. */
+/* A connection whose job has not begun. */
 struct pending {
 	TAILQ_ENTRY(pending) all;
 	int fd;

@@ -38,29 +38,29 @@ static bool find_program(const char *name, const char *said, char *path, size_t 
  * Of a user of root's scnoded. Room for all that Linux allows would be a quarter of a megabyte for
  * each program.
  */
-static bool list_groups(struct spawn *b, const char *user)
+static bool list_groups(struct spawn *spawn, const char *user)
 {
 	int room = GROUPS_USUAL, n;
 
 	for (;;) {
-		gid_t *groups = reallocarray(b->groups, (size_t)room, sizeof(*groups));
+		gid_t *groups = reallocarray(spawn->groups, (size_t)room, sizeof(*groups));
 
 		if (!groups)
 			return false;
-		b->groups = groups;
+		spawn->groups = groups;
 		n = room;
-		if (getgrouplist(user, b->gid, b->groups, &n) >= 0)
+		if (getgrouplist(user, spawn->gid, spawn->groups, &n) >= 0)
 			break;
 		if (n <= room)
 			return false;
 		room = n;
 	}
-	b->n_groups = n;
+	spawn->n_groups = n;
 	return true;
 }
 
 /* NULL, or what is wrong with the user on this host. */
-static char *find_user(struct spawn *b, const struct scnoded *d, uid_t uid, gid_t gid,
+static char *find_user(struct spawn *spawn, const struct scnoded *d, uid_t uid, gid_t gid,
 		       const char *what)
 {
 	const struct passwd *who = getpwuid(uid);
@@ -69,17 +69,17 @@ static char *find_user(struct spawn *b, const struct scnoded *d, uid_t uid, gid_
 		return daemon_text(
 			"host %s: there is no user %u here; make the same users on all hosts",
 			d->name, uid);
-	b->uid = uid;
-	b->gid = gid == SPAWN_USUAL_GROUP ? who->pw_gid : gid;
-	b->n_groups = -1;
-	snprintf(b->user, sizeof(b->user), "USER=%s", who->pw_name);
-	snprintf(b->home, sizeof(b->home), "HOME=%s", who->pw_dir);
+	spawn->uid = uid;
+	spawn->gid = gid == SPAWN_USUAL_GROUP ? who->pw_gid : gid;
+	spawn->n_groups = -1;
+	snprintf(spawn->user, sizeof(spawn->user), "USER=%s", who->pw_name);
+	snprintf(spawn->home, sizeof(spawn->home), "HOME=%s", who->pw_dir);
 	if (geteuid())
 		return uid == geteuid()
 			       ? NULL
 			       : daemon_text("host %s: this scnoded runs %s of user %u only",
 					     d->name, what, geteuid());
-	if (!list_groups(b, who->pw_name))
+	if (!list_groups(spawn, who->pw_name))
 		return daemon_text("host %s: the groups of user %s cannot be listed", d->name,
 				   who->pw_name);
 	return NULL;
@@ -161,11 +161,11 @@ static void be_killed_first(void)
  * libc's would tell the threads of the daemon, which it may believe to have still: see
  * agent_group_fork().
  */
-static void become_user(const struct spawn *b)
+static void become_user(const struct spawn *spawn)
 {
-	if (syscall(SYS_setgroups, (size_t)b->n_groups, b->groups) ||
-	    syscall(SYS_setresgid, b->gid, b->gid, b->gid) ||
-	    syscall(SYS_setresuid, b->uid, b->uid, b->uid))
+	if (syscall(SYS_setgroups, (size_t)spawn->n_groups, spawn->groups) ||
+	    syscall(SYS_setresgid, spawn->gid, spawn->gid, spawn->gid) ||
+	    syscall(SYS_setresuid, spawn->uid, spawn->uid, spawn->uid))
 		_exit(1);
 }
 

@@ -394,7 +394,7 @@ void steps_tie(struct step *step, struct link *link)
 	ev_timer_stop(step->daemon->loop, &step->limit);
 }
 
-/* ---- the door ---- */
+/* ---- connections for jobs ---- */
 
 void steps_show_out(struct scnoded *d, struct pending *pending)
 {
@@ -433,7 +433,7 @@ void steps_pending(struct scnoded *d, int fd, uint64_t job)
 		wait_for_job(d, fd, job);
 		return;
 	}
-	/* A scstepd that does not read has no visitors. */
+	/* A scstepd that does not read gets no connections. */
 	if (step->control && !link_is_full(step->control))
 		link_send_fds(step->control, json_pack("{s:s}", "op", OP_DOOR), &fd, 1);
 	close(fd);

@@ -29,9 +29,9 @@ void steps_leave(struct step *step, const char *text);
 void steps_await_end(struct step *step);
 /* A connection to its scstepd: @link is the step's from now on. */
 void steps_tie(struct step *step, struct link *link);
-/* Hands somebody from the door to the job, now or when it begins. */
+/* Hands a connection to its job, now or when the job begins. */
 void steps_pending(struct scnoded *d, int fd, uint64_t job);
-/* A pending connection goes who was not called. */
+/* Closes a pending connection. */
 void steps_show_out(struct scnoded *d, struct pending *pending);
 /* CPU time since the last call and whether that is next to nothing. */
 bool steps_is_idle(struct step *step, double now, uint64_t *cpu_ns);

@@ -69,7 +69,7 @@ static void not_known(struct link *link, int error, const char *why, void *owner
 		daemon_say("%s was not let in: %s", link_peer(link), why);
 }
 
-static const struct lobby_events strangers = {.known = known, .failed = not_known};
+static const struct lobby_events pending_events = {.known = known, .failed = not_known};
 
 static void enter(int fd, uint64_t job, void *owner)
 {
@@ -110,7 +110,7 @@ static int open_all(struct scored *d, char *why, size_t why_size)
 	d->matrix = matrix_new(d->options.rows);
 	d->auth = auth_open(d->loop, d->options.munge_socket);
 	d->operators = d->loop ? operators_open(d->options.operators, clock_monotonic_s()) : NULL;
-	d->lobby = d->auth ? lobby_open(d->loop, d->auth, &strangers, d) : NULL;
+	d->lobby = d->auth ? lobby_open(d->loop, d->auth, &pending_events, d) : NULL;
 	if (!d->loop || !d->matrix || !d->lobby || !d->operators || nameset_init(&d->node_names)) {
 		snprintf(why, why_size, "no memory");
 		return -ENOMEM;

@@ -8,7 +8,7 @@
 
 #include "scheduler/scored/scored.h"
 
-/* Somebody authenticated as "scnoded" is at the door. */
+/* A connection was authenticated as "scnoded". */
 void scnodeds_enter(struct scored *d, struct link *link);
 /* A host that sent nothing for too long is lost. Called every beat; sends a beat to all hosts. */
 void scnodeds_beat(struct scored *d, uint64_t now_ns);

@@ -8,7 +8,7 @@
 
 #include "scheduler/scored/scored.h"
 
-/* Somebody authenticated is at the door who is no scnoded. */
+/* A connection was authenticated, and it is no scnoded's. */
 void users_enter(struct scored *d, struct link *link);
 /* Says why and closes. @error: as errno is named. */
 void users_turn_away(struct link *link, const char *error, const char *why);

@@ -53,7 +53,7 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	end(agent, 0);
 }
 
-/* Whoever says this is no scout of ours: nothing it has started goes on. */
+/* A process that says this is no scout of ours: nothing it has started goes on. */
 static void refuse(struct agent *agent, uint64_t id, const char *why)
 {
 	agent_send(agent,

@@ -19,7 +19,7 @@ struct parent {
 
 struct parents {
 	struct agent *agent;
-	struct acceptor *door;
+	struct acceptor *acceptor;
 	TAILQ_HEAD(, parent) list;
 	size_t n;
 };
@@ -113,8 +113,8 @@ struct parents *parents_open(struct agent *agent)
 	if (parents && agent_auth(agent)) {
 		parents->agent = agent;
 		TAILQ_INIT(&parents->list);
-		parents->door = acceptor_open(agent->loop, "0", enter, parents);
-		if (parents->door)
+		parents->acceptor = acceptor_open(agent->loop, "0", enter, parents);
+		if (parents->acceptor)
 			return parents;
 		err = errno;
 	}
@@ -125,7 +125,7 @@ struct parents *parents_open(struct agent *agent)
 
 int parents_port(const struct parents *parents)
 {
-	return acceptor_port(parents->door);
+	return acceptor_port(parents->acceptor);
 }
 
 void parents_close(struct parents *parents)
@@ -134,6 +134,6 @@ void parents_close(struct parents *parents)
 		return;
 	while (!TAILQ_EMPTY(&parents->list))
 		forget(TAILQ_FIRST(&parents->list));
-	acceptor_close(parents->door);
+	acceptor_close(parents->acceptor);
 	free(parents);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parent - the hosts above us in trees of OP_PUT: the door they come by, and their connections,
+ * parent - the hosts above us in trees of OP_PUT: the acceptor they come by, and their connections,
  * over which they may send files and nothing else. Only our own user's are let in.
  */
 #ifndef SCHEDULER_SCREMOTE_PARENT_H

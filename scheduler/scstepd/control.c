@@ -38,7 +38,7 @@ struct control {
 	struct pending *pending; /* youngest first */
 };
 
-/* Somebody at the host's door who wants this job, until he is known. */
+/* A connection to the host's port for this job, until its other side is known. */
 struct pending {
 	struct pending *next;
 	struct control *control;
@@ -64,24 +64,24 @@ static void forget_pending(struct pending *pending)
 	free(pending);
 }
 
-static void on_visitor_ready(struct link *link, void *owner)
+static void on_pending_ready(struct link *link, void *owner)
 {
 	struct pending *pending = owner;
 	struct step *step = pending->control->step;
 
 	forget_pending(pending);
-	course_visitor(step, link);
+	course_caller(step, link);
 }
 
-static void on_visitor_closed(struct link *link, int error, const char *why, void *owner)
+static void on_pending_closed(struct link *link, int error, const char *why, void *owner)
 {
 	forget_pending(owner);
 }
 
-static const struct link_events pending_events = {.ready = on_visitor_ready,
-						  .closed = on_visitor_closed};
+static const struct link_events pending_events = {.ready = on_pending_ready,
+						  .closed = on_pending_closed};
 
-/* Whoever likes may knock: the oldest goes, or no descriptor would be left for the job. */
+/* Any process may connect: the oldest goes, or no descriptor would be left for the job. */
 static void keep_few(struct control *control)
 {
 	struct pending *oldest = NULL;
@@ -95,7 +95,7 @@ static void keep_few(struct control *control)
 	forget_pending(oldest);
 }
 
-static void take_visitor(struct control *control)
+static void take_pending(struct control *control)
 {
 	struct pending *pending = calloc(1, sizeof(*pending));
 
@@ -149,7 +149,7 @@ static void on_failed(struct control *control, json_t *head)
 
 static void on_door(struct control *control, json_t *head)
 {
-	take_visitor(control);
+	take_pending(control);
 }
 
 static void on_killed(struct control *control, json_t *head)

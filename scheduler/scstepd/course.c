@@ -426,7 +426,7 @@ void course_order(struct step *step, json_t *head)
 		on_joined(step);
 }
 
-void course_visitor(struct step *step, struct link *link)
+void course_caller(struct step *step, struct link *link)
 {
 	bool is_ours = link_uid(link) == getuid() || link_uid(link) == 0;
 

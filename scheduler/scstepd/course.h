@@ -29,7 +29,7 @@ void course_close(struct step *step);
 void course_order(struct step *step, json_t *head);
 void course_adopted(struct step *step, uint32_t world, const char *failure); /* NULL: well */
 struct link;
-void course_visitor(struct step *step, struct link *link); /* authenticated */
+void course_caller(struct step *step, struct link *link); /* authenticated */
 
 /* PMIx's server is up; @failure is a sentence, or NULL. */
 void course_served(struct step *step, const char *failure);

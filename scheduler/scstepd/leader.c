@@ -416,7 +416,7 @@ static void on_window(struct leader *leader, const json_t *head)
 	send_window(leader);
 }
 
-/* Whoever asks hears at once that we are there, whatever the ranks make of it. */
+/* A process that asks is answered at once, whatever the ranks make of it. */
 static void on_signal(struct leader *leader, const json_t *head)
 {
 	front_send(leader->front, json_pack("{s:s}", "op", OP_OK), NULL, 0);

@@ -26,7 +26,7 @@ struct local { /* a message for ourselves, or for a child that is not there yet 
 
 struct branch {
 	struct tree *tree;
-	struct branch *next; /* strangers: not joined yet */
+	struct branch *next; /* pending: not joined yet */
 	struct link *link;   /* NULL: not there yet, or lost */
 	size_t host;         /* children: known when joined */
 	bool is_awaited;     /* a child that has not joined: what is sent to it waits */

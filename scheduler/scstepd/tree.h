@@ -56,7 +56,7 @@ struct tree_events {
 struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct order *order,
 		       const struct tree_events *events, void *owner);
 /*
- * Somebody at the door whose role is "scstepd" was authenticated: the tree takes the link if it is
+ * A connection whose role is "scstepd" was authenticated: the tree takes the link if it is
  * a child of ours.
  */
 struct link;

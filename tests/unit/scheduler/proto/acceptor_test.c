@@ -96,7 +96,7 @@ static void has_limit_while_set(time_t by_s)
 	shut();
 }
 
-/* More come than a door may have of few descriptors: the last ones stay. */
+/* More come than an acceptor may have of few descriptors: the last ones stay. */
 TAP_TEST(acceptor__few_descriptors)
 {
 	struct rlimit before, few;

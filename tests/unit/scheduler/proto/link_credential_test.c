@@ -19,7 +19,7 @@
 /* Of nobody, but a key by its form. */
 #define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-/* Reads what the door's side says first, answers with @credential, and looks how that ends. */
+/* Reads what the accepting side says first, answers with @credential, and looks how that ends. */
 static void answer_with(struct world *world, int fd, const char *credential, const char *says)
 {
 	json_t *head = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "op", "hello", "nonce",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * link, door and auth over loopback with a munged of the test's own: the handshake both ways, and
- * everything that may be wrong with the other side or with munged.
+ * link, acceptor and auth over loopback with a munged of the test's own: the handshake both ways,
+ * and everything that may be wrong with the other side or with munged.
  */
 #include <errno.h>
 #include <signal.h>
@@ -83,7 +83,8 @@ TAP_TEST(link_connect__by_name)
 
 	if (!world_setup(&world))
 		return;
-	snprintf(world.address, sizeof(world.address), "localhost:%d", acceptor_port(world.door));
+	snprintf(world.address, sizeof(world.address), "localhost:%d",
+		 acceptor_port(world.acceptor));
 	world_connect(&world, "ready");
 	world_run(&world);
 	is_int(world.client.n_ready, 1);
@@ -383,8 +384,8 @@ static pid_t serve_as(struct world *world, uid_t uid, int *port)
 			_exit(1);
 		other.server.loop = other.loop;
 		other.auth = auth_open(other.loop, world->munged.path);
-		other.door = acceptor_open(other.loop, "127.0.0.1:0", world_enter, &other);
-		*port = acceptor_port(other.door);
+		other.acceptor = acceptor_open(other.loop, "127.0.0.1:0", world_enter, &other);
+		*port = acceptor_port(other.acceptor);
 		if (write(pipes[1], port, sizeof(*port)) != sizeof(*port))
 			_exit(1);
 		ev_run(other.loop, 0);

@@ -116,11 +116,11 @@ bool world_setup(struct world *world)
 	world->loop = ev_loop_new(EVFLAG_AUTO);
 	world->server.loop = world->client.loop = world->loop;
 	world->auth = auth_open(world->loop, world->munged.path);
-	world->door = acceptor_open(world->loop, "127.0.0.1:0", world_enter, world);
-	if (!ok(world->auth && world->door))
+	world->acceptor = acceptor_open(world->loop, "127.0.0.1:0", world_enter, world);
+	if (!ok(world->auth && world->acceptor))
 		return false;
 	snprintf(world->address, sizeof(world->address), "127.0.0.1:%d",
-		 acceptor_port(world->door));
+		 acceptor_port(world->acceptor));
 	return true;
 }
 
@@ -131,7 +131,7 @@ void world_teardown(struct world *world)
 	if (world->server.link)
 		link_close(world->server.link, 0.);
 	world_settle(world);
-	acceptor_close(world->door);
+	acceptor_close(world->acceptor);
 	auth_close(world->auth);
 	ev_loop_destroy(world->loop);
 	munged_stop(&world->munged);
@@ -145,11 +145,11 @@ void world_connect(struct world *world, const char *break_at)
 	ok(world->client.link != NULL);
 }
 
-/* A plain connection to the door, without any of our code behind it. */
+/* A plain connection to the acceptor, without any of our code behind it. */
 int world_stranger(const struct world *world)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
-				 .sin_port = htons((uint16_t)acceptor_port(world->door)),
+				 .sin_port = htons((uint16_t)acceptor_port(world->acceptor)),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

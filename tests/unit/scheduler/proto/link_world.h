@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_world - what tests of links over loopback share: a munged of their own, a door with a server
- * behind it, and a client, all in one loop. Counts what happens; judges nothing.
+ * link_world - what tests of links over loopback share: a munged of their own, an acceptor with a
+ * server behind it, and a client, all in one loop. Counts what happens; judges nothing.
  */
 #ifndef TESTS_UNIT_SCHEDULER_PROTO_LINK_WORLD_H
 #define TESTS_UNIT_SCHEDULER_PROTO_LINK_WORLD_H
@@ -30,10 +30,10 @@ struct world {
 	struct ev_loop *loop;
 	struct munged munged;
 	struct auth *auth;
-	struct acceptor *door;
+	struct acceptor *acceptor;
 	struct side server, client;
 	uint64_t asks;   /* job that the client asks for */
-	uint64_t job;    /* that the door was told */
+	uint64_t job;    /* that the acceptor was told */
 	uint64_t serves; /* job of the server, if it is another one than the preamble named */
 	unsigned int n_entered;
 	char address[64];

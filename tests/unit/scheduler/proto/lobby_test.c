@@ -26,7 +26,7 @@
 struct hall {
 	struct world world;
 	struct lobby *lobby;
-	struct acceptor *door;
+	struct acceptor *acceptor;
 	int fds[LOBBY_MAX + EXTRA];
 	int n_fds, n_known, n_failed, n_entered;
 };
@@ -80,9 +80,9 @@ static struct hall *new_hall(void)
 	}
 	hall->world.asks = 0;
 	hall->lobby = lobby_open(hall->world.loop, hall->world.auth, &events, hall);
-	hall->door = acceptor_open(hall->world.loop, "127.0.0.1:0", enter, hall);
+	hall->acceptor = acceptor_open(hall->world.loop, "127.0.0.1:0", enter, hall);
 	snprintf(hall->world.address, sizeof(hall->world.address), "127.0.0.1:%d",
-		 acceptor_port(hall->door));
+		 acceptor_port(hall->acceptor));
 	return hall;
 }
 
@@ -91,7 +91,7 @@ static void end_hall(struct hall *hall)
 	for (int i = 0; i < hall->n_fds; i++)
 		close(hall->fds[i]);
 	lobby_close(hall->lobby);
-	acceptor_close(hall->door);
+	acceptor_close(hall->acceptor);
 	world_teardown(&hall->world);
 	free(hall);
 }
@@ -103,7 +103,7 @@ static int stranger(struct hall *hall, int last)
 				   .sin_addr.s_addr = htonl(0x7f000000u | (uint32_t)last)};
 	struct sockaddr_in at = {.sin_family = AF_INET,
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				 .sin_port = htons((uint16_t)acceptor_port(hall->door))};
+				 .sin_port = htons((uint16_t)acceptor_port(hall->acceptor))};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), before = hall->n_entered;
 	char bytes[PREAMBLE_BYTES];
 
@@ -201,8 +201,8 @@ TAP_TEST(auth_forget__of_one_that_waits)
 	for (int i = 0; i < GARBAGE; i++)
 		auth_forget(tasks[i]);
 	/* Nothing is asked any more: the loop has nobody to wait for. */
-	acceptor_close(world.door);
+	acceptor_close(world.acceptor);
 	ev_run(world.loop, 0);
-	world.door = acceptor_open(world.loop, "127.0.0.1:0", world_enter, &world);
+	world.acceptor = acceptor_open(world.loop, "127.0.0.1:0", world_enter, &world);
 	world_teardown(&world);
 }

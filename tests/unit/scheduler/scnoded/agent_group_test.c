@@ -211,9 +211,9 @@ static void bounded(enum cgroup_form form)
 
 	must(first && second && root);
 	n = forks(first);
-	okf(n < TASKS && n >= TASKS / 2 - 1, "a user's pen: %u forks of %d", n, TASKS);
+	okf(n < TASKS && n >= TASKS / 2 - 1, "a user's group: %u forks of %d", n, TASKS);
 	n = forks(second);
-	okf(n < TASKS / 2, "another pen of the same user: %u more", n);
+	okf(n < TASKS / 2, "another group of the same user: %u more", n);
 	is_int(forks(root), 4 * TASKS);
 	agent_group_leave(first, AGENT_GROUP_STAYS);
 	agent_group_leave(second, AGENT_GROUP_STAYS);
@@ -227,7 +227,7 @@ static void each(enum cgroup_form form)
 {
 	char root[PATH_MAX / 2], why[512], counted[PATH_MAX];
 
-	snprintf(parent, sizeof(parent), "openscore-pen-%d", getpid());
+	snprintf(parent, sizeof(parent), "openscore-group-%d", getpid());
 	if (geteuid() || !hierarchy_root(form, parent, root, sizeof(root)) ||
 	    cgroup_probe(parent, why, sizeof(why)) == CGROUP_NONE || hierarchy_make(root)) {
 		tap_skip("cgroups of form %s cannot be made here: needs root and such a mount",

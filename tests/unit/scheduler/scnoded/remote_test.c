@@ -50,7 +50,7 @@ static struct world {
 	double grace_s; /* of the last agent group that was left */
 	bool lives;     /* the scremote, until it is killed */
 	int code;       /* that it exits with */
-	pid_t pid;      /* of the last one in a agent group */
+	pid_t pid;      /* of the last one in an agent group */
 	int told[2];    /* by the scremote: what it was born with */
 } w;
 

@@ -33,46 +33,46 @@ uid_t geteuid(void)
 	return 0;
 }
 
-static char *prepare(struct spawn *b)
+static char *prepare(struct spawn *spawn)
 {
 	static struct scnoded daemon = {.name = "here"};
 
 	n_asked = 0;
-	return spawn_prepare(b, &daemon, "true", "/bin/true", 0, 0, "jobs");
+	return spawn_prepare(spawn, &daemon, "true", "/bin/true", 0, 0, "jobs");
 }
 
 TAP_TEST(spawn_prepare__user_with_few_groups)
 {
-	struct spawn b;
+	struct spawn spawn;
 
 	n_groups = 3;
-	ok(!prepare(&b));
-	is_int(b.n_groups, 3);
-	is_int(b.groups[2], 2);
+	ok(!prepare(&spawn));
+	is_int(spawn.n_groups, 3);
+	is_int(spawn.groups[2], 2);
 	is_int(n_asked, 1);
-	spawn_fini(&b);
+	spawn_fini(&spawn);
 }
 
 TAP_TEST(spawn_prepare__user_with_many_groups_has_them_all)
 {
-	struct spawn b;
+	struct spawn spawn;
 
 	n_groups = MANY;
-	ok(!prepare(&b));
-	is_int(b.n_groups, MANY);
-	is_int(b.groups[MANY - 1], MANY - 1);
+	ok(!prepare(&spawn));
+	is_int(spawn.n_groups, MANY);
+	is_int(spawn.groups[MANY - 1], MANY - 1);
 	is_int(n_asked, 2);
-	spawn_fini(&b);
+	spawn_fini(&spawn);
 }
 
 TAP_TEST(spawn_prepare__groups_that_cannot_be_listed)
 {
-	struct spawn b;
+	struct spawn spawn;
 	char *text;
 
 	n_groups = -1;
-	text = prepare(&b);
+	text = prepare(&spawn);
 	is_str(text, "host here: the groups of user root cannot be listed");
 	free(text);
-	spawn_fini(&b);
+	spawn_fini(&spawn);
 }

@@ -7,6 +7,7 @@
 #include "scheduler/scnoded/steps.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,8 +213,11 @@ static bool is_taken_again(void)
 {
 	char byte = REJOIN;
 
+	struct pollfd answer = {.fd = w.says, .events = POLLIN};
+
 	ok(write(w.bid, &byte, 1) == 1);
-	turn();
+	while (!poll(&answer, 1, 1))
+		ev_run(w.d.loop, EVRUN_NOWAIT);
 	ok(read(w.says, &byte, 1) == 1);
 	return byte == 'y';
 }

@@ -85,7 +85,7 @@ void link_here(const struct link *link, char *to, size_t size)
 	snprintf(to, size, "10.0.0.9:4444");
 }
 
-int acceptor_port(const struct acceptor *door)
+int acceptor_port(const struct acceptor *acceptor)
 {
 	return 7711;
 }

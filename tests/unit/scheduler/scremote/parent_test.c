@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The door for parents in a tree of files: a crowd in front of it ends no file of who is known. */
+/*
+ * The acceptor for parents in a tree of files: a crowd in front of it ends no file of who is known.
+ */
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>

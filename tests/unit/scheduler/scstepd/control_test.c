@@ -32,13 +32,13 @@ static struct {
 	struct link *scnoded; /* its side */
 	struct world second;
 	struct rank ranks[3];
-	unsigned int n_orders, n_stops, n_killed, n_signals, n_notes, n_visitors;
+	unsigned int n_orders, n_stops, n_killed, n_signals, n_notes, n_callers;
 	char adopted[200]; /* "0 1:why ": what course_adopted() was told */
 	int code, signo;
 	char text[600], role[32];
 	char dir[64], tmpdir[96];
 	int listener;
-	struct link *visitor;
+	struct link *caller;
 	unsigned int n_greeted;
 	ev_prepare tick;
 } t;
@@ -56,9 +56,9 @@ void course_adopted(struct step *step, uint32_t world, const char *failure)
 		 failure ? failure : "");
 }
 
-void course_visitor(struct step *step, struct link *link)
+void course_caller(struct step *step, struct link *link)
 {
-	t.n_visitors++;
+	t.n_callers++;
 	snprintf(t.role, sizeof(t.role), "%s", link_role(link));
 	link_close(link, 0);
 }
@@ -133,7 +133,7 @@ static void begin(void)
 		t.ranks[i] =
 			(struct rank){.world = i < 2 ? worlds_get(&fake.step.worlds, 0) : &t.second,
 				      .pid = (pid_t)(100 + i)};
-	snprintf(t.dir, sizeof(t.dir), "/tmp/cord-test-XXXXXX");
+	snprintf(t.dir, sizeof(t.dir), "/tmp/control-test-XXXXXX");
 	must(mkdtemp(t.dir));
 	snprintf(t.tmpdir, sizeof(t.tmpdir), "%s/jobs/70000/tmp", t.dir);
 	fake.step.tmpdir = t.tmpdir;
@@ -308,7 +308,7 @@ TAP_TEST(control__messages_that_make_no_sense)
 	finish();
 }
 
-/* ---- the door ---- */
+/* ---- connections for the job ---- */
 
 /* A pair whose one end goes to the control link with a message of that name. The other one. */
 static int knock(const char *head, int n)
@@ -335,7 +335,7 @@ static int is_greeted(int fd)
 	return n > 0 ? 1 : n < 0 && errno == EAGAIN ? 0 : -1;
 }
 
-TAP_TEST(control__visitor_is_greeted)
+TAP_TEST(control__caller_is_greeted)
 {
 	int fd;
 
@@ -343,13 +343,13 @@ TAP_TEST(control__visitor_is_greeted)
 	fake.step.auth = auth_open(fake.step.loop, "/no/such/munged");
 	fd = knock("{\"op\":\"door\"}", 1);
 	is_int(is_greeted(fd), 1);
-	is_int(t.n_visitors, 0);
+	is_int(t.n_callers, 0);
 	close(fd);
 	fake_turn();
 	finish();
 }
 
-TAP_TEST(control__visitors_that_are_not_let_in)
+TAP_TEST(control__callers_that_are_not_let_in)
 {
 	int fd, other;
 
@@ -368,7 +368,7 @@ TAP_TEST(control__visitors_that_are_not_let_in)
 	other = knock("{\"op\":\"door\"}", 1);
 	is_int(is_greeted(fd), -1);
 	is_int(is_greeted(other), 1);
-	/* A door without a descriptor. */
+	/* A message without its descriptor. */
 	says("{\"op\":\"door\"}");
 	is_int(is_greeted(other), 1);
 	close(fd);
@@ -421,34 +421,34 @@ static void greeted(struct link *link, void *owner)
 
 static void shown_out(struct link *link, int error, const char *why, void *owner)
 {
-	t.visitor = NULL;
+	t.caller = NULL;
 }
 
-static const struct link_events visitor_events = {.ready = greeted, .closed = shown_out};
+static const struct link_events caller_events = {.ready = greeted, .closed = shown_out};
 
-TAP_TEST(control__visitor_that_is_known)
+TAP_TEST(control__caller_that_is_known)
 {
 	struct munged munged;
-	struct acceptor *door;
+	struct acceptor *acceptor;
 	char address[64];
 
 	if (!munged_start(&munged))
 		return;
 	begin();
 	fake.step.auth = auth_open(fake.step.loop, munged.path);
-	door = acceptor_open(fake.step.loop, "127.0.0.1:0", at_the_port, NULL);
-	must(fake.step.auth && door);
-	snprintf(address, sizeof(address), "127.0.0.1:%d", acceptor_port(door));
-	t.visitor = link_connect(fake.step.loop, fake.step.auth, address, 70000, "scrun", (uid_t)-1,
-				 &visitor_events, NULL);
-	while (!t.n_visitors && t.visitor)
+	acceptor = acceptor_open(fake.step.loop, "127.0.0.1:0", at_the_port, NULL);
+	must(fake.step.auth && acceptor);
+	snprintf(address, sizeof(address), "127.0.0.1:%d", acceptor_port(acceptor));
+	t.caller = link_connect(fake.step.loop, fake.step.auth, address, 70000, "scrun", (uid_t)-1,
+				&caller_events, NULL);
+	while (!t.n_callers && t.caller)
 		ev_run(fake.step.loop, EVRUN_ONCE);
-	is_int(t.n_visitors, 1);
+	is_int(t.n_callers, 1);
 	is_str(t.role, "scrun");
-	while (t.visitor)
+	while (t.caller)
 		ev_run(fake.step.loop, EVRUN_ONCE);
 	is_int(t.n_greeted, 1);
-	acceptor_close(door);
+	acceptor_close(acceptor);
 	finish();
 	munged_stop(&munged);
 }

@@ -20,7 +20,7 @@ TAP_TEST(course_open__parts_that_are_missing)
 	memset(&parts, 0, sizeof(parts));
 	parts.missing = "auth";
 	is_int(course_open(&step, loop, -1), -ENOMEM);
-	parts.missing = "cord";
+	parts.missing = "control";
 	is_int(course_open(&step, loop, -1), -ENOMEM);
 	parts_log[0] = '\0';
 	ev_loop_destroy(loop);
@@ -97,8 +97,8 @@ TAP_TEST(course_order__that_makes_no_sense)
 
 TAP_TEST(course_order__a_part_that_cannot_be_opened)
 {
-	static const char *const names[] = {"output", "input", "ranks", "leader",
-					    "tree",   "meet",  "server"};
+	static const char *const names[] = {"output", "input",      "ranks", "leader",
+					    "tree",   "collective", "server"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const char *last;

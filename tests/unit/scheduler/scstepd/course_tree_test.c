@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* course: messages of the tree, worlds that are spawned, and visitors at the host's port. */
+/* course: messages of the tree, worlds that are spawned, and callers at the host's port. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -169,16 +169,16 @@ TAP_TEST(course__a_world_that_makes_no_sense)
 	finish();
 }
 
-/* ---- visitors ---- */
+/* ---- callers ---- */
 
 static void visit(const char *role, uid_t uid)
 {
 	parts.role = role;
 	parts.uid = uid;
-	course_visitor(&step, NULL);
+	course_caller(&step, NULL);
 }
 
-TAP_TEST(course_visitor__who_may_enter)
+TAP_TEST(course_caller__who_may_enter)
 {
 	join(N_HOSTS, 0);
 	visit("scstepd", getuid());

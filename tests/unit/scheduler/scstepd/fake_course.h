@@ -53,7 +53,7 @@ static inline void begin(void)
 {
 	memset(&parts, 0, sizeof(parts));
 	is_int(course_open(&step, ev_loop_new(EVFLAG_AUTO), -1), 0);
-	logged("auth cord");
+	logged("auth control");
 }
 
 /* Takes @order. */

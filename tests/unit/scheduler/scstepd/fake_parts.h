@@ -39,7 +39,7 @@ static struct {
 	bool is_awaited;     /* by the leader: scrun */
 	const char *told_op; /* that the leader takes */
 	int combined, control_kill_rc;
-	uid_t uid; /* of a visitor */
+	uid_t uid; /* of a caller */
 	const char *role;
 	struct rank rank; /* the only one */
 	const struct tree_events *events;
@@ -83,7 +83,7 @@ struct auth *auth_open(struct ev_loop *loop, const char *socket)
 }
 struct control *control_open(struct step *step, int fd)
 {
-	return part("cord");
+	return part("control");
 }
 struct output *output_open(struct step *step)
 {
@@ -109,7 +109,7 @@ struct tree *tree_open(struct ev_loop *loop, struct auth *auth, const struct ord
 }
 struct collectives *collective_open(const struct worlds *worlds, size_t here, struct tree *tree)
 {
-	return part("meet");
+	return part("collective");
 }
 int server_open(struct step *step)
 {
