@@ -74,8 +74,8 @@ int pmv_port_reaches(const struct pmv_end *ours, const struct pmv_end *theirs, c
 void pmv_port_explain_memlock(uint64_t limit, const char *what, char *why, size_t why_size);
 /* The reason and the remedy where a device or a control group gives no more objects. */
 #define PMV_NO_MORE                                                                                \
-	"there is no more of it: \"rdma resource show\" tells who has all, rdma.max of the "       \
-	"control group what may be had"
+	"the device or the control group gives no more of these objects: \"rdma resource show\" "  \
+	"lists the owners, rdma.max is the limit"
 /*
  * Says why device @name with its file @node could not be opened. -EPERM: it is not for this user;
  * else -ENODEV.

@@ -68,7 +68,8 @@ def test_objects(lab):
     """A control group that may have few RDMA objects, as where others have all that the device has."""
     group = "/sys/fs/cgroup/few"
     lab.guests[0].must(f"echo +rdma >/sys/fs/cgroup/cgroup.subtree_control && mkdir {group}")
-    wanted = 'there is no more of it: "rdma resource show" tells who has all, rdma.max of the control group'
+    wanted = 'the device or the control group gives no more of these objects: "rdma resource show" lists the owners, ' \
+             "rdma.max is the limit"
     for limit, what in (("hca_handle=0", "device rxe0 cannot be opened"),
                         ("hca_object=2", "rxe0:1: memory for greetings")):
         lab.guests[0].must(f"echo rxe0 {limit} >{group}/rdma.max")

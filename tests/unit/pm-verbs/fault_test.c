@@ -105,7 +105,8 @@ TAP_TEST(open__says_why_not)
 	fake_begin(1);
 	fake_fail(FAKE_CREATE_QP, 1, EAGAIN);
 	is_int(node_open(&n, 0, NULL), -EPERM);
-	ok(strstr(n.why, "fake0:1: no queue pair for greetings: there is no more of it: ") != NULL);
+	ok(strstr(n.why, "fake0:1: no queue pair for greetings: the device or the control group "
+			 "gives no more of these objects: ") != NULL);
 	ok(strstr(n.why, "RLIMIT_MEMLOCK") == NULL);
 	fake_begin(1);
 	is_int(node_open(&n, 0, "verbs.gid=5"), -ENXIO);

@@ -128,7 +128,7 @@ TAP_TEST(pmv_port_explain__remedies)
 	is_int(pmv_port_explain_open(ENOENT, "rxe0", "uverbs0", why, sizeof(why)), -ENODEV);
 	ok(strstr(why, "ib_uverbs") != NULL);
 	is_int(pmv_port_explain_open(EAGAIN, "rxe0", "uverbs0", why, sizeof(why)), -ENODEV);
-	ok(strstr(why, "rdma.max of the control group") != NULL);
+	ok(strstr(why, "rdma.max is the limit") != NULL);
 	pmv_port_explain_open(EIO, "rxe0", "uverbs0", why, sizeof(why));
 	ok(strstr(why, "Input/output error") != NULL);
 }
