@@ -3,6 +3,7 @@
  * address - the packet device's part of the context address: version, number of rails, and per rail
  * the queue pair that takes packets, as the link writes it. Little-endian; bytes of others are
  * checked here.
+ * The version is that of packets and knocks too.
  *
  *   u8 version, u8 rails, u16 port of the door; per rail: PMV_ADDRESS_RAIL bytes
  */
@@ -11,7 +12,7 @@
 
 #include "pm-verbs/hw/address.h"
 
-#define PMVD_ADDRESS_VERSION 1
+#define PMVD_ADDRESS_VERSION 2
 #define PMVD_ADDRESS_HEADER 4
 #define PMVD_ADDRESS_MAX (PMVD_ADDRESS_HEADER + PM_RAILS_MAX * PMV_ADDRESS_RAIL)
 /*

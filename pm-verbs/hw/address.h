@@ -3,6 +3,8 @@
  * address - the link's part of the context address: version, number of rails, bytes of a receive
  * buffer, and per rail what the other side needs to greet us. Little-endian; bytes of others are
  * checked here.
+ * The version is that of all that two links say to each other (conn/wire.h): others go by the
+ * next device.
  *
  *   u8 version, u8 rails, u16 zero, u32 buffer bytes;
  *   per rail: u8 gid[16], u32 queue pair, u16 lid, u16 MTU, u8 protocol, u8 zero, u8 rails missing
@@ -15,7 +17,7 @@
 #include "pm-verbs/hw/port.h"
 #include "pm_device.h"
 
-#define PMV_ADDRESS_VERSION 1
+#define PMV_ADDRESS_VERSION 2
 #define PMV_ADDRESS_HEADER 8
 #define PMV_ADDRESS_RAIL 28
 #define PMV_BUFFER_MIN 1024

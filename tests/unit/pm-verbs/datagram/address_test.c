@@ -45,7 +45,10 @@ TAP_TEST(decode__refuses_what_is_damaged)
 		is_int(pmvd_address_decode(buf, n, &b), -EINVAL);
 	buf[0]++;
 	is_int(pmvd_address_decode(buf, len, &b), -EHOSTUNREACH);
-	buf[0]--;
+	/* packets and knocks without the job's key */
+	buf[0] = 1;
+	is_int(pmvd_address_decode(buf, len, &b), -EHOSTUNREACH);
+	buf[0] = PMVD_ADDRESS_VERSION;
 	buf[1] = 0;
 	is_int(pmvd_address_decode(buf, PMVD_ADDRESS_HEADER, &b), -EINVAL);
 	buf[1] = 2;

@@ -37,7 +37,7 @@ TAP_TEST(pmv_address_decode__damaged)
 {
 	/* offset, value, what comes of it */
 	static const int cases[][3] = {
-		{0, 2, -EHOSTUNREACH}, {1, 0, -EINVAL},   {1, 9, -EINVAL},  {2, 1, -EINVAL},
+		{0, 1, -EHOSTUNREACH}, {1, 0, -EINVAL},   {1, 9, -EINVAL},  {2, 1, -EINVAL},
 		{4, 1, -EINVAL},       {5, 0, -EINVAL},   {6, 2, -EINVAL},  {27, 1, -EINVAL},
 		{31, 3, -EINVAL},      {31, 32, -EINVAL}, {32, 0, -EINVAL}, {32, 4, -EINVAL},
 		{33, 1, -EINVAL},
