@@ -113,6 +113,15 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 	pmv_greet_first(link, peer, now);
 }
 
+const char *pmv_remedy(const struct pm_link_peer *peer)
+{
+	/* its packets are ordinary ones of UDP */
+	for (uint32_t i = 0; i < peer->n_pairs; i++)
+		if (pmv_pair_end(peer, i)->protocol == PMV_ROCE_V2)
+			return "let no user of the hosts send to UDP port 4791";
+	return "its device or the fabric loses or forges some: see \"rdma statistic\"";
+}
+
 static void agree_on_tokens(struct pmv_link *link, struct pm_link_peer *peer,
 			    const struct pmv_greeting *greeting)
 {
@@ -140,7 +149,8 @@ int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 	if (greeting->received < peer->first) {
 		pmv_peer_kill(link, peer,
 			      "messages that its device has acknowledged are lost, as where "
-			      "packets are forged: " PMV_REMEDY);
+			      "packets are forged: %s",
+			      pmv_remedy(peer));
 		return -EPIPE;
 	}
 	if (greeting->received - peer->first > peer->posted.n) {

@@ -5,10 +5,10 @@
 
 #include "pm-verbs/conn/record.h"
 
-/* The remedy where others than the peer send packets over a connection. */
-#define PMV_REMEDY "let no user of the hosts send to UDP port 4791"
 #define PMV_FAILURES_MAX 16 /* connections lost in a row with nothing done between */
 
+/* The remedy where messages are forged or lost on the way from or to the peer. */
+const char *pmv_remedy(const struct pm_link_peer *peer);
 /* Makes a connection if there is none, as soon as there is a place for it. */
 void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer);
 /* The same for who has been given a place. */

@@ -4,6 +4,7 @@
  * us.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "pm-verbs/conn/closing.h"
 #include "pm-verbs/conn/connection.h"
@@ -110,15 +111,17 @@ static void hand_up(struct pmv_link *link, struct pm_link_peer *peer, struct pmv
 }
 
 /*
- * The peer has not sent this. Its device takes what it sends next for a repetition, so the
+ * The peer has not sent this. Our device takes what the peer sends next for a repetition, so the
  * connection ends: what did not arrive is sent over the next one.
  */
 static void refuse_forged(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot)
 {
+	char why[sizeof(peer->why)];
+
 	link->stats->forged++;
 	pmv_receive_again(link, slot);
-	pmv_connection_lost(link, peer, UINT64_MAX,
-			    "a message came that it has not sent: " PMV_REMEDY);
+	snprintf(why, sizeof(why), "a message came that it has not sent: %s", pmv_remedy(peer));
+	pmv_connection_lost(link, peer, UINT64_MAX, why);
 }
 
 void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot,

@@ -96,6 +96,25 @@ TAP_TEST(forged__in_place_of_a_message)
 	links_close();
 }
 
+/* Only packets of RoCE v2 are ordinary ones of UDP. */
+TAP_TEST(forged__remedy_of_another_fabric)
+{
+	open_connected();
+	nodes[0].peer[1]->address.rails[0].protocol = PMV_INFINIBAND;
+	nodes[1].peer[0]->address.rails[0].protocol = PMV_ROCE_V1;
+	nodes[1].peer[0]->token_in++;
+	must(links_send(0, 1, 8) == 0);
+	links_take(1);
+	is_str(nodes[1].peer[0]->why,
+	       "a message came that it has not sent: its device or the fabric loses or forges "
+	       "some: see \"rdma statistic\"");
+	links_turn(1000);
+	is_int(nodes[0].dead, 2);
+	ok(strstr(nodes[0].why, "are lost, as where packets are forged: its device or the fabric "
+				"loses or forges some: see \"rdma statistic\"") != NULL);
+	links_close();
+}
+
 static uint32_t q_key_of(const struct ibv_qp *qp)
 {
 	return ((const struct fake_qp *)qp)->q_key;
