@@ -23,7 +23,8 @@
 
 static bool is_quiet(const struct pm_link_peer *peer)
 {
-	if (peer->ops)
+	/* what is lost the next connection tells, and a saved link has none */
+	if (peer->ops || (peer->is_forged && peer->state != PMV_PEER_LEAVING))
 		return false;
 	/* one that has closed its context acknowledges no more */
 	return peer->state == PMV_PEER_LEAVING ||

@@ -193,7 +193,8 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
  */
 static bool is_missed(const struct pm_link_peer *peer)
 {
-	return peer->is_called || peer->queue.head || peer->posted.head || peer->ops;
+	return peer->is_called || peer->queue.head || peer->posted.head || peer->ops ||
+	       peer->is_forged;
 }
 
 /*

@@ -86,6 +86,7 @@ struct pm_link_peer {
 	 * tells
 	 */
 	uint64_t received;     /* messages of all kinds over all connections */
+	bool is_forged;        /* a forged one came: what is lost, the next connection tells */
 	uint32_t n_held;       /* arrived or lent to the user */
 	uint32_t owed;         /* receives posted again that it was not told of */
 	uint32_t owed_control; /* of them, used by control messages */

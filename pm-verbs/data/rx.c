@@ -119,6 +119,8 @@ static void refuse_forged(struct pmv_link *link, struct pm_link_peer *peer, stru
 	char why[sizeof(peer->why)];
 
 	link->stats->forged++;
+	/* one that has said that it sends no more has lost nothing */
+	peer->is_forged |= !peer->is_closed;
 	pmv_receive_again(link, slot);
 	snprintf(why, sizeof(why), "a message came that it has not sent: %s", pmv_remedy(peer));
 	pmv_connection_lost(link, peer, UINT64_MAX, why);
@@ -133,6 +135,11 @@ void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 
 	if (err == -EBADMSG) {
 		refuse_forged(link, peer, slot);
+		return;
+	}
+	/* behind a forged one: our device has dropped the one whose place that took */
+	if (peer->is_forged && peer->stage == PMV_DRAINING) {
+		pmv_receive_again(link, slot);
 		return;
 	}
 	peer->received++;

@@ -29,6 +29,9 @@ static int op_leave(struct pm_link *base, struct pm_link_peer *peer, uint64_t *r
 		return -EPIPE;
 	if (peer->stage == PMV_DRAINING || has_arrived(link, peer))
 		return -EAGAIN;
+	/* a message may be lost, and no connection came that would have told */
+	if (peer->is_forged)
+		return -EPIPE;
 	*ret_next = peer->received;
 	return 0;
 }

@@ -20,6 +20,8 @@ static void settle(struct pmv_link *link, struct pm_link_peer *peer, uint64_t re
 
 static void ready(struct pmv_link *link, struct pm_link_peer *peer)
 {
+	/* the other side has compared what has arrived here with what it has sent */
+	peer->is_forged = false;
 	pmv_pump(link, peer);
 	pmv_rma_pump(link, peer);
 	/* buffers may have been released since the greeting told how many there are */
@@ -44,6 +46,7 @@ static void renewed(struct pmv_link *link, struct pm_link_peer *peer)
 	pmv_rma_abort(link, peer);
 	pmv_export_forget(link, peer);
 	peer->first = peer->received = 0;
+	peer->is_forged = false;
 	peer->owed = peer->owed_control = 0;
 }
 

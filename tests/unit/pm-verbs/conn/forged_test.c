@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Packets that others send over a connection or to the queue pair for greetings. */
+#include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/greeting.h"
 #include "pm-verbs/conn/wireup.h"
 #include "pm-verbs/data/rx.h"
@@ -96,6 +97,32 @@ TAP_TEST(forged__in_place_of_a_message)
 	links_close();
 }
 
+/* Messages that the device took behind it are not handed up: one before them is lost. */
+TAP_TEST(forged__and_a_real_one_behind_it)
+{
+	uint8_t bytes[PMV_HEADER + 8];
+	struct pmv_header header = {.kind = PMV_MESSAGE};
+
+	open_connected();
+	header.token = nodes[1].peer[0]->token_in + 1;
+	links_fill(bytes, sizeof(bytes), 0);
+	pmv_header_put(bytes, &header);
+	forge(1, 0, bytes, sizeof(bytes));
+	/* the message in whose place it came is acknowledged */
+	nodes[0].peer[1]->first++;
+	header.token--;
+	links_fill(bytes + PMV_HEADER, 8, nodes[0].sent[1]);
+	pmv_header_put(bytes, &header);
+	forge(1, 0, bytes, sizeof(bytes));
+	must(links_send(0, 1, 8) == 0);
+	links_turn(1000);
+	is_int((long)nodes[1].stats.forged, 1);
+	is_int((long)nodes[1].received[0], 1);
+	is_int(nodes[0].dead, 2);
+	ok(strstr(nodes[0].why, "are lost, as where packets are forged: ") != NULL);
+	links_close();
+}
+
 /* Only packets of RoCE v2 are ordinary ones of UDP. */
 TAP_TEST(forged__remedy_of_another_fabric)
 {
@@ -112,6 +139,112 @@ TAP_TEST(forged__remedy_of_another_fabric)
 	is_int(nodes[0].dead, 2);
 	ok(strstr(nodes[0].why, "are lost, as where packets are forged: its device or the fabric "
 				"loses or forges some: see \"rdma statistic\"") != NULL);
+	links_close();
+}
+
+static int leave(int at, int from)
+{
+	uint64_t next = 0;
+	int err = -EAGAIN;
+
+	for (int i = 0; i < 100 && err == -EAGAIN; i++) {
+		err = pm_verbs_ops.leaving->leave(nodes[at].link, nodes[at].peer[from], &next);
+		links_take(at);
+	}
+	if (!err)
+		is_int((long)next, (long)nodes[at].peer[from]->received);
+	return err;
+}
+
+/* The other device can't know of a lost message: it would go on behind that. */
+TAP_TEST(forged__before_another_device_takes_over)
+{
+	open_connected();
+	forge(1, 0, "", 1);
+	is_int(leave(1, 0), -EPIPE);
+	links_close();
+}
+
+/* The next connection has shown that nothing is lost. */
+TAP_TEST(forged__and_compared_before_another_device_takes_over)
+{
+	open_connected();
+	forge(1, 0, "", 1);
+	/* no message of the peer is needed for that */
+	links_run(3, 100);
+	is_int(nodes[1].peer[0]->stage, PMV_READY);
+	is_int(leave(1, 0), 0);
+	links_close();
+}
+
+/* We are connected anew, and the peer, which would compare, is not. */
+TAP_TEST(forged__and_another_device_takes_over_before_the_peer_compares)
+{
+	struct pmv_greeting greeting = {.from = 0, .to = 1, .credits = 1};
+	uint8_t bytes[PMV_GREETING_BYTES];
+	struct pm_link_peer *peer;
+
+	open_connected();
+	peer = nodes[1].peer[0];
+	greeting.life = peer->their_life;
+	greeting.heard = peer->life;
+	greeting.qp = nodes[0].peer[1]->qp->qp->qp_num;
+	greeting.received = peer->first;
+	forge(1, 0, "", 1);
+	for (int i = 0; i < 100 && peer->stage != PMV_GREETING; i++)
+		links_take(1);
+	greeting.epoch = peer->epoch;
+	pmv_greeting_put(bytes, &greeting, 4711);
+	pmv_greeting_arrived(pmv_of(nodes[1].link), bytes, sizeof(bytes));
+	must(peer->stage == PMV_GREETING && peer->qp->is_connected);
+	is_int(leave(1, 0), -EPIPE);
+	links_close();
+}
+
+/* A link is not saved before the next connection has shown that nothing is lost. */
+TAP_TEST(forged__before_a_checkpoint)
+{
+	open_connected();
+	forge(1, 0, "", 1);
+	for (int i = 0; i < 100 && nodes[1].peer[0]->stage != PMV_GREETING; i++)
+		links_take(1);
+	is_int(nodes[1].peer[0]->stage, PMV_GREETING);
+	is_int(pm_verbs_ops.quiesce(nodes[1].link), -EAGAIN);
+	links_run(3, 100);
+	is_int(pm_verbs_ops.quiesce(nodes[1].link), 0);
+	pm_verbs_ops.resume(nodes[1].link);
+	links_close();
+}
+
+/* A connection that is not missed otherwise is made, as only the next one tells what is lost. */
+TAP_TEST(forged__over_a_connection_that_ends)
+{
+	struct pm_link_peer *peer;
+
+	open_connected();
+	peer = nodes[1].peer[0];
+	pmv_connection_yield(pmv_of(nodes[1].link), peer, 0);
+	must(peer->stage == PMV_DRAINING);
+	forge(1, 0, "", 1);
+	links_run(2, 10);
+	is_int(peer->stage, PMV_GREETING);
+	talk();
+	links_close();
+}
+
+/* A peer that has closed its end has sent all before that. */
+TAP_TEST(forged__behind_a_close)
+{
+	struct pm_link_peer *peer;
+
+	open_connected();
+	peer = nodes[1].peer[0];
+	peer->is_closed = true;
+	pmv_connection_part(pmv_of(nodes[1].link), peer);
+	must(peer->stage == PMV_DRAINING);
+	forge(1, 0, "", 1);
+	is_int((long)nodes[1].stats.forged, 1);
+	is_int(leave(1, 0), 0);
 	links_close();
 }
 

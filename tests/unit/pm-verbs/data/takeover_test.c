@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Tests of takeover.c with the composite: two contexts lose their RDMA ports and go on by udp. */
+#include "pm-verbs/data/rx.h"
 #include "pm-verbs/hw/events.h"
+#include "pm-verbs/hw/pool.h"
 #include "pm-verbs/progress.h"
 #include "pmcore/api/context.h"
 #include "tests/unit/pm-verbs/links.h"
@@ -349,6 +351,33 @@ TAP_TEST(leave__device_tells_late)
 			return;
 		}
 	}
+}
+
+/*
+ * The device took a forged message in place of one, and the ports die before a connection has told
+ * so: the other device does not go on behind it.
+ */
+TAP_TEST(leave__a_message_is_lost_to_a_forged_one)
+{
+	struct pmv_link *link;
+	struct pmv_slot *slot;
+
+	must(begin(1, CONFIG));
+	chat(10);
+	link = verbs_of(1);
+	slot = pmv_slot_get(link);
+	slot->data[0] = 0;
+	cut();
+	pmv_arrived(link, link->peers, slot, 1);
+	/* the lost one is acknowledged */
+	verbs_of(0)->peers->first++;
+	send_one(1);
+	for (int i = 0; i < 20000 && !pair.dead; i++)
+		turn();
+	is_int(pair.dead, 1);
+	is_int(send_one(1), EPIPE);
+	ok(strstr(pmLastError(), "what it has received cannot be known") != NULL);
+	end();
 }
 
 /* One that was never reached by verbs. */
