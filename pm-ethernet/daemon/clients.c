@@ -40,7 +40,9 @@ struct ethd_client {
 	struct eth_granted granted; /* its context as it was answered */
 	char *report;               /* text that is on its way, NULL = none */
 	size_t report_len, report_at;
-	uint64_t report_number; /* reports are numbered in the order in which they were asked for */
+	int report_error;       /* != 0: its text says why there is no report */
+	uint64_t last_piece;    /* pieces are numbered in the order in which they were sent */
+	uint64_t last_piece_ns; /* when the socket took it */
 };
 
 void ethd_clients_bound(struct ethd *d, uint32_t n_files)
@@ -338,7 +340,8 @@ static int send_report(struct ethd *d, struct ethd_client *client)
 	while (client->report) {
 		size_t left = client->report_len - client->report_at;
 		struct eth_report piece = {.magic = ETH_ATTACH_MAGIC,
-					   .version = ETH_ATTACH_VERSION};
+					   .version = ETH_ATTACH_VERSION,
+					   .error = client->report_error};
 
 		piece.length = (uint32_t)(left < sizeof(piece.text) ? left : sizeof(piece.text));
 		piece.more = left > piece.length;
@@ -350,6 +353,8 @@ static int send_report(struct ethd *d, struct ethd_client *client)
 						  (uintptr_t)client);
 		}
 		client->report_at += piece.length;
+		client->last_piece = ++d->last_piece;
+		client->last_piece_ns = clock_monotonic_ns();
 		if (piece.more)
 			continue;
 		free(client->report);
@@ -358,39 +363,79 @@ static int send_report(struct ethd *d, struct ethd_client *client)
 	return ethd_source_change(d, client->fd, EPOLLIN, ETHD_SOURCE_CLIENT, (uintptr_t)client);
 }
 
-/* One that asked before all others of its user who do not read; NULL: they are not too many. */
-static struct ethd_client *excess(const struct ethd *d, uid_t uid)
+/* Its report waits until it has read more. A sentence that takes the place of one is short. */
+static bool is_behind(const struct ethd_client *client, uid_t uid)
 {
-	struct ethd_client *first = NULL;
-	uint32_t n = 0;
-
-	for (struct ethd_client *c = d->clients; c; c = c->next) {
-		if (!c->report || c->uid != uid)
-			continue;
-		n++;
-		if (!first || c->report_number < first->report_number)
-			first = c;
-	}
-	return n <= ETHD_UID_REPORTS ? NULL : first;
+	return client->report && !client->report_error && client->uid == uid;
 }
 
-/* A report is as long as the cluster is large, so a user who does not read may have a few. */
-static void make_room(struct ethd *d, uid_t uid)
+static uint32_t count_behind(const struct ethd *d, uid_t uid)
 {
-	struct ethd_client *first = excess(d, uid);
-	uint64_t now = clock_monotonic_ns();
+	uint32_t n = 0;
 
-	if (!first)
-		return;
+	for (const struct ethd_client *c = d->clients; c; c = c->next)
+		n += is_behind(c, uid);
+	return n;
+}
+
+/* Of those whose reports wait: the one that has read nothing for longest. */
+static struct ethd_client *find_stalled(const struct ethd *d, uid_t uid)
+{
+	struct ethd_client *stalled = NULL;
+
+	for (struct ethd_client *c = d->clients; c; c = c->next)
+		if (is_behind(c, uid) && (!stalled || c->last_piece < stalled->last_piece))
+			stalled = c;
+	return stalled;
+}
+
+static void close_stalled(struct ethd *d, struct ethd_client *stalled, uint64_t now)
+{
 	d->n_unread++;
 	if (!d->unread_said_ns || now - d->unread_said_ns >= SAY_AGAIN_NS) {
 		d->unread_said_ns = now;
 		ethd_say("user %u does not read the reports that its process %d asked for: no more "
 			 "than %u may wait, so its connection is closed; such connections since "
 			 "the start: %" PRIu64,
-			 uid, (int)first->pid, ETHD_UID_REPORTS, d->n_unread);
+			 stalled->uid, (int)stalled->pid, ETHD_UID_REPORTS, d->n_unread);
 	}
-	ethd_client_close(d, first);
+	ethd_client_close(d, stalled);
+}
+
+/* The rest of its report goes; what comes instead ends it for its reader. */
+static int replace_report(struct ethd *d, struct ethd_client *client)
+{
+	char *why;
+
+	if (asprintf(&why,
+		     "user %u reads %u other reports of pm-ethernetd, as many as may wait; ask "
+		     "again when one of them has ended",
+		     client->uid, ETHD_UID_REPORTS) < 0)
+		return -ENOMEM;
+	free(client->report);
+	client->report = why;
+	client->report_len = strlen(why);
+	client->report_at = 0;
+	client->report_error = EAGAIN;
+	return send_report(d, client);
+}
+
+/*
+ * A report is as long as the cluster is large, so a few of a user may wait to be read. With one
+ * more the connection goes that has read nothing for longest, but none that reads: then there is no
+ * report for this one.
+ */
+static int make_room(struct ethd *d, struct ethd_client *client)
+{
+	struct ethd_client *stalled = find_stalled(d, client->uid);
+	uint64_t now = clock_monotonic_ns();
+
+	if (count_behind(d, client->uid) <= ETHD_UID_REPORTS)
+		return 0;
+	if (stalled == client || now - stalled->last_piece_ns < ETHD_READING_NS)
+		return replace_report(d, client);
+	close_stalled(d, stalled, now);
+	return 0;
 }
 
 static int report(struct ethd *d, struct ethd_client *client)
@@ -409,11 +454,9 @@ static int report(struct ethd *d, struct ethd_client *client)
 	}
 	client->report_len = strlen(client->report);
 	client->report_at = 0;
-	client->report_number = ++d->last_report;
+	client->report_error = 0;
 	err = send_report(d, client);
-	if (!err && client->report)
-		make_room(d, client->uid);
-	return err;
+	return !err && client->report ? make_room(d, client) : err;
 }
 
 static int refuse(struct ethd_client *client, int err, size_t len)

@@ -28,10 +28,11 @@
 #define ETHD_UID_CONTEXTS 256u        /* contexts, and connections, of one user */
 /* fewer descriptors than ETHD_FILES: one user's contexts are this part of them */
 #define ETHD_UID_PART 32u
-#define ETHD_UID_REPORTS 8u         /* reports that a user has asked for and not read */
-#define ETHD_JOB_BYTES (256u << 20) /* packet memory of one job */
-#define ETHD_UID_BYTES (2ull << 30) /* packet memory of one user but root, and a quarter of all */
-#define ETHD_PORTS_BATCH 4          /* ports made at once: at tc the kernel takes 13 ms for each */
+#define ETHD_UID_REPORTS 8u           /* reports that a user has asked for and not read */
+#define ETHD_READING_NS 1000000000ull /* a client whose report goes on within it reads it */
+#define ETHD_JOB_BYTES (256u << 20)   /* packet memory of one job */
+#define ETHD_UID_BYTES (2ull << 30)   /* packet memory of one user but root, and a quarter of all */
+#define ETHD_PORTS_BATCH 4 /* ports made at once: at tc the kernel takes 13 ms for each */
 
 /*
  * Where the programs stand: at XDP in the driver, at XDP behind it, or at the ingress hook of tc.
@@ -198,7 +199,7 @@ struct ethd {
 	struct ethd_job *jobs;
 	struct ethd_client *clients;
 	uint32_t n_clients;
-	uint64_t last_report;    /* that a client asked for */
+	uint64_t last_piece;     /* of a report, that was sent */
 	uint64_t n_unread;       /* connections that were closed for reports that nobody read */
 	uint64_t unread_said_ns; /* when the log was told of one; 0 = never */
 	struct ethd_closing *closing; /* sockets that threads close, owned by closer.c */

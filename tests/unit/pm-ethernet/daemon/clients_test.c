@@ -15,9 +15,11 @@
 #include "pm-ethernet/daemon/discover.h"
 #include "pm-ethernet/daemon/sources.h"
 #include "pm-ethernet/report.h"
+#include "tests/harness/stillclock.h"
 #include "tests/harness/tap.h"
 
-#define MANY 40 /* requests: more than their answers find room in a socket */
+#define PEERS 2000 /* whose report is longer than a socket holds */
+#define MANY 40    /* requests: more than their answers find room in a socket */
 
 TAP_TEST(ethd_clients_bound__a_part_of_few_descriptors)
 {
@@ -150,7 +152,8 @@ TAP_TEST(ethd_client_ready__too_many_reports_that_nobody_reads)
 	for (uint32_t i = 0; i < ETHD_UID_REPORTS; i++)
 		ask(d, fds[i], MANY);
 	is_int(d->n_unread, 0);
-	/* The first reads one, so another one asked before it. */
+	stillclock_ns += ETHD_READING_NS;
+	/* The first reads one, so another one has read nothing for longer. */
 	ok(read_all(fds[0]) > 0);
 	serve(d);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -170,5 +173,50 @@ TAP_TEST(ethd_client_ready__too_many_reports_that_nobody_reads)
 	for (uint32_t i = 0; i < ETHD_UID_REPORTS + 2; i++)
 		close(fds[i]);
 	close(idle);
+	end_daemon(d);
+}
+
+/* Each reads one long report. */
+TAP_TEST(ethd_client_ready__too_many_reports_that_are_read)
+{
+	struct ethd *d = new_daemon();
+	int fds[ETHD_UID_REPORTS], more = connect_to(d), last = connect_to(d);
+	struct eth_report piece = {0};
+	struct ethd_peer peer = {.host_name = "n1"};
+
+	for (int i = 0; i < PEERS; i++)
+		d->discover->peers.places[i] = &peer;
+	for (uint32_t i = 0; i < ETHD_UID_REPORTS; i++) {
+		fds[i] = connect_to(d);
+		ask(d, fds[i], 1);
+	}
+	stillclock_ns += ETHD_READING_NS;
+	for (uint32_t i = ETHD_UID_REPORTS; i--;) {
+		ok(read_all(fds[i]) > 0);
+		serve(d);
+	}
+	stillclock_ns += ETHD_READING_NS - 1;
+	ask(d, more, 1);
+	is_int(d->n_unread, 0);
+	for (uint32_t i = 0; i < ETHD_UID_REPORTS; i++)
+		ok(!is_closed(fds[i]));
+	/* It is told after what it was sent before. */
+	while (!piece.error && recv(more, &piece, sizeof(piece), MSG_DONTWAIT) == sizeof(piece))
+		serve(d);
+	is_int(piece.error, EAGAIN);
+	is_int(piece.more, 0);
+	okf(strstr(piece.text, "reads 8 other reports") != NULL, "%s", piece.text);
+	/* The one goes that has read nothing for longest, though it asked last but one. */
+	ok(read_all(fds[ETHD_UID_REPORTS - 1]) > 0);
+	serve(d);
+	stillclock_ns++;
+	ask(d, last, 1);
+	is_int(d->n_unread, 1);
+	ok(is_closed(fds[ETHD_UID_REPORTS - 2]));
+	ok(!is_closed(fds[0]) && !is_closed(fds[ETHD_UID_REPORTS - 1]) && !is_closed(more));
+	for (uint32_t i = 0; i < ETHD_UID_REPORTS; i++)
+		close(fds[i]);
+	close(more);
+	close(last);
 	end_daemon(d);
 }
