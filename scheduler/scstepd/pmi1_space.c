@@ -132,6 +132,25 @@ int pmi1_space_merge(struct pmi1_space *space, const char *data, size_t size)
 	return rc;
 }
 
+int pmi1_pairs_add(struct pmi1_pairs *pairs, const char *key, const char *value)
+{
+	size_t n_key = strlen(key) + 1, n_value = strlen(value) + 1;
+	size_t need = pairs->n + n_key + n_value;
+
+	if (need > pairs->room) {
+		char *bytes = realloc(pairs->bytes, need * 2);
+
+		if (!bytes)
+			return -ENOMEM;
+		pairs->bytes = bytes;
+		pairs->room = need * 2;
+	}
+	memcpy(pairs->bytes + pairs->n, key, n_key);
+	memcpy(pairs->bytes + pairs->n + n_key, value, n_value);
+	pairs->n = need;
+	return 0;
+}
+
 void pmi1_space_fini(struct pmi1_space *space)
 {
 	for (size_t i = 0; i < space->n_buckets; i++)

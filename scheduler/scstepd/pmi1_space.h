@@ -13,6 +13,12 @@
 /* A line of MPICH holds 1,024 bytes, the names of command, space and key included. */
 #define PMI1_VALUE_MAX 512
 
+/* Pairs as pmi1_space_merge() takes them. All zero: none. free(bytes). */
+struct pmi1_pairs {
+	char *bytes;
+	size_t n, room;
+};
+
 struct pmi1_pair;
 
 struct pmi1_space {
@@ -27,6 +33,8 @@ void pmi1_space_fini(struct pmi1_space *space);
 int pmi1_space_put(struct pmi1_space *space, const char *key, const char *value);
 /* NULL: not there. Good until the next put. */
 const char *pmi1_space_get(const struct pmi1_space *space, const char *key);
+/* 0 or -ENOMEM. */
+int pmi1_pairs_add(struct pmi1_pairs *pairs, const char *key, const char *value);
 /* Puts what another host has joined; before -EPROTO nothing was put. 0, -EPROTO or -ENOMEM. */
 int pmi1_space_merge(struct pmi1_space *space, const char *data, size_t size);
 
