@@ -376,8 +376,8 @@ TAP_TEST(child__not_let_go)
 	finish(125);
 }
 
-/* Whether it sleeps, as it does when it waits to be let go. */
-static bool is_asleep(pid_t pid)
+/* Whether it sleeps, as it does when it waits to be let go, or is dead. */
+static bool is_at_rest(pid_t pid)
 {
 	char name[64], state = '?';
 	FILE *file;
@@ -389,7 +389,7 @@ static bool is_asleep(pid_t pid)
 	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
 		state = '?';
 	fclose(file);
-	return state == 'S';
+	return state == 'S' || state == 'Z';
 }
 
 /* The child of a process that ends at once, or when the child waits. Its death ends its output. */
@@ -402,7 +402,7 @@ static void orphan(bool is_waiting)
 	between = fork();
 	if (!between) {
 		child = child_fork(&t.plan);
-		while (is_waiting && child > 0 && !is_asleep(child))
+		while (is_waiting && child > 0 && !is_at_rest(child))
 			sched_yield();
 		_exit(child > 0 ? 0 : 1);
 	}
