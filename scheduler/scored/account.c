@@ -123,7 +123,7 @@ bool account_takes_share(const struct account *a, size_t own, size_t all, char *
 	snprintf(why, why_size,
 		 "jobs hold %zu of the %u connections that scored has for users, %zu of them jobs "
 		 "of user %u, and some have to be left to others; submit when jobs have ended, or "
-		 "have its limit of open files raised (LimitNOFILE= of scored)",
+		 "have scored's limit of open files raised (LimitNOFILE= in its unit)",
 		 all, places, own, a->uid);
 	return true;
 }

@@ -21,6 +21,7 @@ struct account {
 	struct scored *scored;
 	uid_t uid;
 	size_t links, waiting, jobs, locks;
+	size_t yielding;         /* of its links, as users.c counts them for another one */
 	size_t followers;        /* of its links: they are told the activity */
 	struct link_quota bytes; /* of its connections' buffers and its jobs */
 	double turn;             /* ev_now() of the loop's round in which it spent: */

@@ -19,8 +19,8 @@
 /* Places that all jobs leave free, when a user with @own jobs has submitted one more. */
 size_t share_reserve(size_t places, size_t own);
 /*
- * Whether a user may submit one more job, who has @own of the @all jobs that hold one of the
- * @places each.
+ * Whether a user may submit one more job. All users have @all jobs, each of which holds one of the
+ * @places; @own of these jobs are this user's.
  */
 bool share_allows(size_t places, size_t own, size_t all);
 

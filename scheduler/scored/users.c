@@ -72,6 +72,109 @@ static struct sjob *job_of(const struct user *user, const json_t *head)
 	return NULL;
 }
 
+/* ---- places, where connections are many and descriptors few ---- */
+
+static void leave(struct user *user)
+{
+	if (user->waits)
+		locks_forget(user->waits);
+	activity_leave(user);
+	LIST_REMOVE(user, all);
+	user->account->links--;
+	account_settle(user->account);
+	free(user);
+}
+
+/* He was told why. @linger: seconds that his last words may take. */
+static void show_out(struct user *user, double linger)
+{
+	link_limit(user->link, 0, 0, NULL);
+	link_close(user->link, linger);
+	if (user->job)
+		jobs_user_gone(user->scored, user->job);
+	leave(user);
+}
+
+/* Jobs that run go on, whoever comes. */
+static bool may_go(const struct user *user, const struct account *for_whom)
+{
+	return account_is_limited(user->account) && user->account->links > for_whom->links + 1 &&
+	       (!user->job || user->job->state == SJOB_QUEUED);
+}
+
+/* Rather one without a job, and of the user with the most. */
+static bool goes_before(const struct user *user, const struct user *other)
+{
+	if (!user->job != !other->job)
+		return !user->job;
+	return user->account->links > other->account->links;
+}
+
+/* The newest that may go of the user with the most. @has_job: only one with a job. NULL: none. */
+static struct user *find_excess(const struct scored *d, const struct account *for_whom,
+				bool has_job)
+{
+	struct user *user, *excess = NULL;
+
+	/* The newest are first in the list. */
+	LIST_FOREACH(user, &d->users, all)
+		if (may_go(user, for_whom) && (user->job || !has_job) &&
+		    (!excess || goes_before(user, excess)))
+			excess = user;
+	return excess;
+}
+
+/* Jobs that may go for one of @for_whom, until no user has more connections than that one. */
+static size_t count_yielding(struct scored *d, const struct account *for_whom)
+{
+	const struct user *user;
+	struct account *a;
+	size_t n = 0;
+
+	LIST_FOREACH(a, &d->accounts, all)
+		a->yielding = 0;
+	LIST_FOREACH(user, &d->users, all) {
+		a = user->account;
+		if (!user->job || !may_go(user, for_whom) ||
+		    a->yielding >= a->links - for_whom->links - 1)
+			continue;
+		a->yielding++;
+		n++;
+	}
+	return n;
+}
+
+static void take_place(struct scored *d, struct user *excess)
+{
+	char why[256];
+
+	files_say(EMFILE);
+	snprintf(why, sizeof(why),
+		 "user %u has %zu connections to scored, whose limit of open files is reached, and "
+		 "another user has fewer; try again with fewer at a time, or have that limit "
+		 "raised (LimitNOFILE= of scored)",
+		 excess->account->uid, excess->account->links);
+	/* His scrun would else come again. */
+	if (excess->job)
+		jobs_end(d, excess->job, JOBS_EXIT_START, why);
+	else
+		refuse(excess, "EUSERS", why);
+	/* Its descriptor is needed now. */
+	show_out(excess, 0.);
+}
+
+/*
+ * A user with more connections than @for_whom gives up the newest of those that may go, if
+ * @for_whom still has fewer then. So each user gets some, however many others hold.
+ */
+static void make_place(struct scored *d, const struct account *for_whom)
+{
+	struct user *excess = find_excess(d, for_whom, false);
+
+	if (excess)
+		take_place(d, excess);
+}
+
 /* ---- requests ---- */
 
 /* The job that a request asks for, with the devices of its network. NULL with a sentence. */
@@ -94,21 +197,28 @@ static struct job *take_job(const struct scored *d, const json_t *from, char *wh
 	return job;
 }
 
-/* A connection with a job stays, whoever comes: may there be one more? */
+/* A job that waits holds its place like one that runs, but yields it to a user who has fewer. */
 static bool lacks_place(const struct user *user, char *why, size_t why_size)
 {
+	struct scored *d = user->scored;
+	const struct account *account = user->account;
 	const struct user *other;
 	size_t own = 0, all = 0;
 
-	if (!account_shares_places(user->account))
+	if (!account_shares_places(account))
 		return false;
-	LIST_FOREACH(other, &user->scored->users, all) {
+	LIST_FOREACH(other, &d->users, all) {
 		if (!other->job || !account_is_limited(other->account))
 			continue;
-		own += other->account == user->account;
+		own += other->account == account;
 		all++;
 	}
-	return account_takes_share(user->account, own, all, why, why_size);
+	/* Nobody yields in vain. */
+	if (account_takes_share(account, own, all - count_yielding(d, account), why, why_size))
+		return account_takes_share(account, own, all, why, why_size);
+	for (; account_takes_share(account, own, all, why, why_size); all--)
+		take_place(d, find_excess(d, account, true));
+	return false;
 }
 
 static void submit(struct user *user, const json_t *head)
@@ -291,17 +401,6 @@ static void drained(struct link *link, void *owner)
 	users_watch(user);
 }
 
-static void leave(struct user *user)
-{
-	if (user->waits)
-		locks_forget(user->waits);
-	activity_leave(user);
-	LIST_REMOVE(user, all);
-	user->account->links--;
-	account_settle(user->account);
-	free(user);
-}
-
 static void closed(struct link *link, int error, const char *why, void *owner)
 {
 	struct user *user = owner;
@@ -313,16 +412,6 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 				   : "");
 	/* The link's buffers are not his any more when this has returned. */
 	link_limit(link, 0, 0, NULL);
-	if (user->job)
-		jobs_user_gone(user->scored, user->job);
-	leave(user);
-}
-
-/* He was told why. @linger: seconds that his last words may take. */
-static void show_out(struct user *user, double linger)
-{
-	link_limit(user->link, 0, 0, NULL);
-	link_close(user->link, linger);
 	if (user->job)
 		jobs_user_gone(user->scored, user->job);
 	leave(user);
@@ -352,52 +441,7 @@ void users_turn_away(struct link *link, const char *error, const char *why)
 	link_close(link, GOODBYE_S);
 }
 
-/* ---- places, where connections are many and descriptors few ---- */
-
-/* Jobs that run go on, whoever comes. */
-static bool may_go(const struct user *user, const struct account *for_whom)
-{
-	return account_is_limited(user->account) && user->account->links > for_whom->links + 1 &&
-	       (!user->job || user->job->state == SJOB_QUEUED);
-}
-
-/* Rather one without a job, and of the user with the most. */
-static bool goes_before(const struct user *user, const struct user *other)
-{
-	if (!user->job != !other->job)
-		return !user->job;
-	return user->account->links > other->account->links;
-}
-
-/*
- * A user with more connections than @for_whom gives up the newest of those that may go, if
- * @for_whom still has fewer then. So each user gets some, however many others hold.
- */
-static void make_place(struct scored *d, const struct account *for_whom)
-{
-	struct user *user, *excess = NULL;
-	char why[256];
-
-	/* The newest are first in the list. */
-	LIST_FOREACH(user, &d->users, all)
-		if (may_go(user, for_whom) && (!excess || goes_before(user, excess)))
-			excess = user;
-	if (!excess)
-		return;
-	files_say(EMFILE);
-	snprintf(why, sizeof(why),
-		 "user %u has %zu connections to scored, whose limit of open files is reached, and "
-		 "another user has fewer; try again with fewer at a time, or have that limit "
-		 "raised (LimitNOFILE= of scored)",
-		 excess->account->uid, excess->account->links);
-	/* His scrun would else come again. */
-	if (excess->job)
-		jobs_end(d, excess->job, JOBS_EXIT_START, why);
-	else
-		refuse(excess, "EUSERS", why);
-	/* Its descriptor is needed now. */
-	show_out(excess, 0.);
-}
+/* ---- who comes and goes ---- */
 
 void users_enter(struct scored *d, struct link *link)
 {

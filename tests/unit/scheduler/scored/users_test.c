@@ -275,6 +275,70 @@ TAP_TEST(submit__jobs_leave_places_to_others)
 	end_world(w);
 }
 
+static void hang_up(struct world *w, int which)
+{
+	close(w->fds[which]);
+	w->fds[which] = -1;
+	turn(w);
+}
+
+TAP_TEST(submit__jobs_that_wait_yield)
+{
+	struct world *w = new_world();
+	struct sjob *first;
+	int idle = connect_as(w, BOB), ann[6], which;
+
+	w->f.d.options.all_links = 12;
+	for (int i = 0; i < 6; i++)
+		is_str(submit_as(w, ANN, &ann[i]), "queued: ");
+	first = TAILQ_FIRST(&w->f.d.jobs);
+	for (int i = 0; i < 3; i++)
+		is_str(submit_as(w, BOB, &which), "queued: ");
+	is_str(submit_as(w, CAROL, &which), "queued: ");
+	/* One more of hers needs two places, and only one job waits: it stays. */
+	run_all(w, SJOB_RUNNING);
+	first->state = SJOB_QUEUED;
+	okf(strstr(submit_as(w, CAROL, &which), "error: jobs hold 10 of the 12 connections") !=
+		    NULL,
+	    "%s", w->said);
+	is_int(links_of(w, ANN), 6);
+	hang_up(w, which);
+	/* All wait: the newest two of the user with the most yield. */
+	run_all(w, SJOB_QUEUED);
+	is_str(submit_as(w, CAROL, &which), "queued: ");
+	for (int i = 0; i < 4; i++)
+		is_str(told(w, ann[i]), "");
+	for (int i = 4; i < 6; i++)
+		okf(strstr(told(w, ann[i]), "ended: user 70001 has") != NULL, "%s", w->said);
+	is_int(links_of(w, ANN), 4);
+	is_str(told(w, idle), "");
+	is_int(links_of(w, BOB), 4);
+	/* Ann has no more than Carol would have then. */
+	okf(strstr(submit_as(w, CAROL, &which), "error: jobs hold 9 of the 12 connections") != NULL,
+	    "%s", w->said);
+	is_int(links_of(w, ANN), 4);
+	end_world(w);
+}
+
+TAP_TEST(submit__no_job_yields_in_vain)
+{
+	struct world *w = new_world();
+	int which;
+
+	w->f.d.options.all_links = 8;
+	for (int i = 0; i < 4; i++)
+		is_str(submit_as(w, ANN, &which), "queued: ");
+	for (int i = 0; i < 2; i++)
+		is_str(submit_as(w, BOB, &which), "queued: ");
+	is_str(submit_as(w, CAROL, &which), "queued: ");
+	/* Two would have to go; with one Ann has three, and Carol has two. */
+	okf(strstr(submit_as(w, CAROL, &which), "error: jobs hold 7 of the 8 connections") != NULL,
+	    "%s", w->said);
+	is_int(links_of(w, ANN), 4);
+	is_int(links_of(w, BOB), 2);
+	end_world(w);
+}
+
 TAP_TEST(submit__places_are_plenty)
 {
 	struct world *w = new_world();
