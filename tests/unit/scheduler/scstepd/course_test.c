@@ -30,7 +30,7 @@ TAP_TEST(course_order__leader)
 {
 	begin();
 	comes(order_of(N_HOSTS, 0), HOST);
-	logged("bind <0,2> output input ranks leader tree meet server");
+	logged("bind <0,2> output input ranks leader tree collective server");
 	is_int(step.state, STEP_JOIN);
 	is_str(step.host, "n0");
 	is_str(step.tmpdir, "/tmp/job");
@@ -45,7 +45,7 @@ TAP_TEST(course_order__another_host)
 {
 	begin();
 	comes(order_of(N_HOSTS, 2), "{\"tmpdir\":\"/tmp/job\"}");
-	logged("bind <> output input ranks tree meet server");
+	logged("bind <> output input ranks tree collective server");
 	is_int(step.here, 2);
 	is_str(step.host, "n2");
 	ok(!step.leader);
@@ -70,12 +70,12 @@ TAP_TEST(course_order__no_tmpdir)
 	begin();
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(*hosts); i++) {
 		comes(order_of(1, 0), hosts[i]);
-		logged("cord_failed 125 'scstepd: the order has no tmpdir'");
+		logged("control_failed 125 'scstepd: the order has no tmpdir'");
 	}
 	memset(end, 'd', 3000);
 	strcpy(end + 3000, "\"}");
 	comes(order_of(1, 0), much);
-	logged("cord_failed 125 'scstepd: the order has no tmpdir'");
+	logged("control_failed 125 'scstepd: the order has no tmpdir'");
 	is_int(step.state, STEP_BOOT);
 	ok(!step.order);
 	strcpy(end + 2999, "\"}");
@@ -90,7 +90,7 @@ TAP_TEST(course_order__that_makes_no_sense)
 	begin();
 	comes(json_pack("{s:i}", "id", 7), HOST);
 	is_int(step.state, STEP_OVER);
-	ok(strstr(parts_log, "cord_failed 125 '") == parts_log);
+	ok(strstr(parts_log, "control_failed 125 '") == parts_log);
 	parts_log[0] = '\0';
 	finish();
 }
@@ -106,8 +106,8 @@ TAP_TEST(course_order__a_part_that_cannot_be_opened)
 		begin();
 		parts.missing = names[i];
 		comes(order_of(1, 0), HOST);
-		last = strstr(parts_log, "cord_failed");
-		is_str(last, "cord_failed 125 'host n0: out of memory'");
+		last = strstr(parts_log, "control_failed");
+		is_str(last, "control_failed 125 'host n0: out of memory'");
 		is_int(step.state, STEP_OVER);
 		parts_log[0] = '\0';
 		finish();
@@ -115,7 +115,7 @@ TAP_TEST(course_order__a_part_that_cannot_be_opened)
 	begin();
 	parts.missing = "bind";
 	comes(order_of(N_HOSTS, 1), HOST);
-	logged("bind <0,2> cord_failed 125 'no cores'");
+	logged("bind <0,2> control_failed 125 'no cores'");
 	finish();
 }
 
@@ -245,7 +245,7 @@ TAP_TEST(course_stop__ranks_end_in_time)
 	logged("");
 	parts.n_alive = 0;
 	pass(0);
-	logged("signal 9 cord_kill");
+	logged("signal 9 control_kill");
 	is_int(step.state, STEP_KILLING);
 	step.is_killed = true;
 	pass(0);
@@ -261,7 +261,7 @@ TAP_TEST(course_stop__ranks_that_do_not_end)
 	course_stop(&step, 3, "why");
 	parts_log[0] = '\0';
 	pass(COURSE_TERM_S + 0.01);
-	logged("signal 9 cord_kill");
+	logged("signal 9 control_kill");
 	/* Killed they are, but not yet reaped. */
 	step.is_killed = true;
 	pass(COURSE_KILL_S - 0.01);
@@ -287,11 +287,11 @@ TAP_TEST(course_stop__another_host_than_the_leaders)
 {
 	run(N_HOSTS, 1);
 	course_stop(&step, 3, "why");
-	logged("cord_failed 3 'why' signal 15 signal 18");
+	logged("control_failed 3 'why' signal 15 signal 18");
 	parts.n_alive = 0;
 	step.is_killed = true;
 	pass(0);
-	logged("signal 9 cord_kill cord_ended 0 ''");
+	logged("signal 9 control_kill control_ended 0 ''");
 	finish();
 	run(N_HOSTS, 1);
 	tell(OP_STOP, 0, "{\"code\":3,\"text\":\"why\"}");
@@ -308,7 +308,7 @@ TAP_TEST(course_stop__without_a_scnoded)
 	parts.control_kill_rc = -EPIPE;
 	parts_log[0] = '\0';
 	pass(0);
-	logged("signal 9 cord_kill leader_over");
+	logged("signal 9 control_kill leader_over");
 	finish();
 }
 
@@ -347,7 +347,7 @@ TAP_TEST(course_stop__nobody_is_waited_for_when_scnoded_said_so)
 	course_stop(&step, 0, "");
 	parts_log[0] = '\0';
 	pass(0);
-	logged("signal 9 cord_kill leader_over");
+	logged("signal 9 control_kill leader_over");
 	finish();
 }
 

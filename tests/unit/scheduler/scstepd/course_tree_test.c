@@ -68,7 +68,7 @@ TAP_TEST(course__messages_that_make_no_sense)
 	run(N_HOSTS, 1);
 	tell(OP_SIGNAL, 2, "{\"signal\":65}");
 	ok(strstr(parts_log,
-		  "cord_failed 123 'host n1: host n2 sent a message that makes no sense: ") ==
+		  "control_failed 123 'host n1: host n2 sent a message that makes no sense: ") ==
 	   parts_log);
 	ok(!strstr(parts_log, "signal 65"));
 	is_int(step.state, STEP_STOPPING);
@@ -159,7 +159,7 @@ TAP_TEST(course__a_world_that_makes_no_sense)
 	told = plan();
 	json_object_set_new(told, "hosts", json_array());
 	tell_world(told);
-	ok(strstr(parts_log, "cord_failed 125 '") == parts_log);
+	ok(strstr(parts_log, "control_failed 125 '") == parts_log);
 	parts_log[0] = '\0';
 	finish();
 	/* The root has planned it itself. */

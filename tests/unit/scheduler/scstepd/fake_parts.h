@@ -160,15 +160,15 @@ void control_started(struct control *control)
 }
 void control_failed(struct control *control, int code, const char *text)
 {
-	say("cord_failed %d '%s'", code, text);
+	say("control_failed %d '%s'", code, text);
 }
 void control_ended(struct control *control, int code, const char *text)
 {
-	say("cord_ended %d '%s'", code, text);
+	say("control_ended %d '%s'", code, text);
 }
 int control_kill(struct control *control)
 {
-	say("cord_kill");
+	say("control_kill");
 	return parts.control_kill_rc;
 }
 void leader_enter(struct leader *leader, struct link *link)
