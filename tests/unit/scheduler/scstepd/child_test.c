@@ -201,7 +201,9 @@ TAP_TEST(child__no_signal_is_handled_ignored_or_blocked)
 	sigemptyset(&some);
 	sigaddset(&some, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &some, &before);
-	is_str(run("grep -E '^Sig(Blk|Ign)' /proc/self/status | tr -s '\\t\\n' '  '"),
+	/* 32 and 33 are the C library's, which lets nobody change whether they are ignored */
+	is_str(run("grep -E '^Sig(Blk|Ign)' /proc/self/status | tr -s '\\t\\n' '  ' | "
+		   "sed 's/000000018/000000000/'"),
 	       "SigBlk: 0000000000000000 SigIgn: 0000000000000000 ");
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	signal(SIGPIPE, SIG_DFL);
