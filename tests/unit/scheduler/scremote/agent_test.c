@@ -163,9 +163,10 @@ TAP_TEST(run__nobody_takes_its_output)
 
 	scout_open(&scout);
 	scout_run(&scout, "head -c 3145728 /dev/zero", NULL);
-	while (!strcmp(scout_hear(&scout, QUIET_MS), OP_OUT))
+	while (come < LINK_FULL && !strcmp(scout_hear(&scout, SCOUT_HEAR_MS), OP_OUT))
 		come += scout.body_size;
 	is_int(come, LINK_FULL);
+	is_str(scout_hear(&scout, QUIET_MS), "");
 	scout_say(&scout, json_pack("{s:s, s:i, s:i}", "op", OP_OUT_ROOM, "id", 1, "bytes", 5),
 		  NULL, 0);
 	is_str(scout_hear(&scout, SCOUT_HEAR_MS), OP_OUT);
