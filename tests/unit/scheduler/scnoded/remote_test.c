@@ -101,6 +101,8 @@ int link_give_up(struct link *link, struct seal *seal)
 	if (w.give_up_rc)
 		return w.give_up_rc;
 	memset(seal, 's', sizeof(*seal));
+	seal->is_open = true;
+	seal->is_ended = false;
 	link->is_closed = true;
 	return open("/dev/null", O_RDWR | O_CLOEXEC);
 }
@@ -108,7 +110,8 @@ int link_give_up(struct link *link, struct seal *seal)
 struct link *link_take_over(struct ev_loop *loop, int fd, uid_t uid, const struct seal *seal,
 			    const struct link_events *events, void *owner)
 {
-	is_int(seal->is_open, 's');
+	is_int(seal->pull_key[0], 's');
+	ok(seal->is_open && !seal->is_ended);
 	close(fd);
 	w.taken.uid = uid;
 	return &w.taken;
