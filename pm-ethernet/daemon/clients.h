@@ -2,8 +2,8 @@
 /*
  * clients - connections on the unix socket: who is there, what they ask, answers with descriptors.
  * Never waits for a client: one that doesn't take its answer is dropped. A report waits until it is
- * read, but where a user lets too many wait the first is dropped. The end of a connection ends its
- * lease.
+ * read. Where a user lets too many wait, the client that has read nothing for longest is dropped.
+ * The end of a connection ends its lease.
  */
 #ifndef PM_ETHERNET_DAEMON_CLIENTS_H
 #define PM_ETHERNET_DAEMON_CLIENTS_H

@@ -216,8 +216,13 @@ static bool lacks_place(const struct user *user, char *why, size_t why_size)
 	/* Nobody yields in vain. */
 	if (account_takes_share(account, own, all - count_yielding(d, account), why, why_size))
 		return account_takes_share(account, own, all, why, why_size);
-	for (; account_takes_share(account, own, all, why, why_size); all--)
-		take_place(d, find_excess(d, account, true));
+	for (; account_takes_share(account, own, all, why, why_size); all--) {
+		struct user *excess = find_excess(d, account, true);
+
+		if (!excess)
+			return true;
+		take_place(d, excess);
+	}
 	return false;
 }
 
