@@ -31,7 +31,7 @@
 /* Of Open MPI 4 and 5, of PM and pmstat, of MPICH. */
 static const char *const prefixes[] = {"vader_segment.", "sm_segment.", "osc_sm.",
 				       "osc_rdma",       "openscore.",  "openscore-stat.",
-				       "mpich_shar_tmp", NULL};
+				       "mpich_shar_tmp", "open_mpi.",   NULL};
 
 struct segment {
 	char name[NAME_MAX + 1];

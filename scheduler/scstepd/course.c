@@ -464,9 +464,6 @@ void course_close(struct step *step)
 	control_close(step->control);
 	tree_close(step->tree);
 	publish_close();
-	for (size_t i = 0; step->is_served && i < step->worlds.n; i++)
-		if (step->worlds.all[i])
-			nspace_forget(step->worlds.all[i]);
 	server_close();
 	pmi_close();
 	absence_close(step);

@@ -89,6 +89,9 @@ def words(lab):
     tap.ok(done.returncode == 127 and "/no/such/program" in done.stderr, "a program that is not there", told(done))
     done = lab.scrun("-nodes=5x1", "/bin/true")
     tap.ok(done.returncode != 0 and "5 hosts are wanted" in done.stderr, "more hosts than there are", told(done))
+    # Told to forget such a rank, PMIx hangs.
+    done = lab.scrun("-nodes=2x1", "env", "PMIX_SECURITY_MODE=none", ALLREDUCE, "8", "1")
+    tap.ok(done.returncode and "exited with code" in done.stderr, "ranks that PMIx does not let in", told(done))
     tap.equal(lab.settled(), [], "nothing is left of all that")
 
 

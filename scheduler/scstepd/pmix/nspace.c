@@ -334,8 +334,3 @@ int nspace_environment(const struct world *world, uint32_t rank, char ***ret)
 	*ret = env;
 	return 0;
 }
-
-void nspace_forget(const struct world *world)
-{
-	PMIx_server_deregister_nspace(world->nspace, NULL, NULL);
-}

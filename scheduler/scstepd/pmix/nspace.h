@@ -17,7 +17,5 @@ int nspace_register(const struct step *step, const struct world *world, char *wh
  * -errno.
  */
 int nspace_environment(const struct world *world, uint32_t rank, char ***ret);
-/* Forgets it, and removes what ranks asked to be removed. */
-void nspace_forget(const struct world *world);
 
 #endif

@@ -15,10 +15,13 @@
 
 #include "scheduler/scstepd/bind.h"
 #include "scheduler/scstepd/course.h"
+#include "scheduler/scstepd/pmix/forget.h"
 #include "scheduler/scstepd/pmix/guard.h"
 #include "scheduler/scstepd/pmix/infos.h"
 #include "scheduler/scstepd/pmix/shift.h"
 #include "scheduler/scstepd/pmix/upcalls.h"
+
+#define FORGET_MS 3000 /* more than it takes to remove files; scnoded kills after 10 s */
 
 static struct {
 	pthread_t opener;
@@ -139,7 +142,7 @@ void server_close(void)
 		return;
 	join_opener();
 	shift_close();
-	if (server.status == PMIX_SUCCESS)
+	if (server.status == PMIX_SUCCESS && forget_worlds(&server_step()->worlds, FORGET_MS))
 		PMIx_server_finalize();
 	guard_close();
 	server_serve(NULL);

@@ -14,7 +14,10 @@
 
 /* 0 or -errno. */
 int server_open(struct step *step);
-/* Waits for the opening, if it is under way. Later upcalls are refused. */
+/*
+ * Waits for the opening, if it is under way, and for PMIx to forget all worlds. Later upcalls are
+ * refused.
+ */
 void server_close(void);
 
 /* server_step.c */

@@ -90,6 +90,10 @@ TAP_TEST(sweep_shared_memory__of_one_user)
 	is_int(access(other, F_OK), 0);
 	sweep_shared_memory(OTHER);
 	is_int(access(other, F_OK), -1);
+	snprintf(other, sizeof(other), "/dev/shm/open_mpi.sweep-%d", getpid());
+	make_file(other, OTHER);
+	sweep_shared_memory(OTHER);
+	is_int(access(other, F_OK), -1);
 	is_int(setfsuid((uid_t)-1), 0); /* the daemon has its own rights again */
 }
 

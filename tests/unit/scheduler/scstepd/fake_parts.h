@@ -145,7 +145,6 @@ FAKE_CLOSE(pmi_close, void)
 FAKE_CLOSE(publish_close, void)
 FAKE_CLOSE(transport_close, void)
 FAKE_CLOSE(absence_close, struct step *step)
-FAKE_CLOSE(nspace_forget, const struct world *world)
 FAKE_CLOSE(shift_open, struct ev_loop *loop)
 
 /* ---- scnoded and scrun ---- */

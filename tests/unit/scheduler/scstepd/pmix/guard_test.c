@@ -191,6 +191,43 @@ TAP_TEST(accept__without_a_kernel_to_ask)
 	close(listener);
 }
 
+TAP_TEST(send__to_a_client_that_was_killed)
+{
+	union address at;
+	int listener = listen_at(AF_INET, &at), client, got;
+	char byte;
+
+	must(listener >= 0);
+	is_int(guard_open(), 0);
+	client = connect_to(&at);
+	got = accept(listener, NULL, NULL);
+	must(got >= 0);
+	/* With a byte unread, the kernel resets the connection. */
+	is_int(write(got, "x", 1), 1);
+	close(client);
+	is_int(send(got, "answer", 6, MSG_NOSIGNAL), 6);
+	is_int(send(got, "answer", 6, MSG_NOSIGNAL), 6);
+	/* The end of the connection shows here. */
+	ok(recv(got, &byte, 1, 0) <= 0);
+	close(got);
+	close(listener);
+	guard_close();
+}
+
+TAP_TEST(send__of_another_kind_of_socket_or_error)
+{
+	int pair[2];
+
+	must(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+	is_int(send(pair[0], "x", 1, MSG_NOSIGNAL), 1);
+	close(pair[1]);
+	is_int(send(pair[0], "x", 1, MSG_NOSIGNAL), -1);
+	is_int(errno, EPIPE);
+	close(pair[0]);
+	is_int(send(pair[0], "x", 1, MSG_NOSIGNAL), -1);
+	is_int(errno, EBADF);
+}
+
 TAP_TEST(accept__of_another_kind_of_socket)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};

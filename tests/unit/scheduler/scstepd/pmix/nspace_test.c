@@ -12,7 +12,7 @@
 static struct {
 	char dir[64];
 	pmix_status_t nspace_status, client_status, fork_status;
-	int n_local, n_clients, n_forgotten;
+	int n_local, n_clients;
 	bool is_seen;
 	void (*look)(const pmix_info_t *v, size_t n);
 } t;
@@ -99,11 +99,6 @@ pmix_status_t PMIx_server_setup_fork(const pmix_proc_t *proc, char ***env)
 	*env = calloc(2, sizeof(**env));
 	(*env)[0] = strdup("A=1");
 	return t.fork_status;
-}
-
-void PMIx_server_deregister_nspace(const pmix_nspace_t nspace, pmix_op_cbfunc_t done, void *arg)
-{
-	t.n_forgotten++;
 }
 
 /* ---- a job ---- */
@@ -336,7 +331,5 @@ TAP_TEST(nspace_environment__and_forget)
 	t.fork_status = PMIX_ERR_NOT_FOUND;
 	is_int(nspace_environment(worlds_get(&fake.step.worlds, 0), 1, &env), -EIO);
 	ok(!env);
-	nspace_forget(worlds_get(&fake.step.worlds, 0));
-	is_int(t.n_forgotten, 1);
 	finish();
 }

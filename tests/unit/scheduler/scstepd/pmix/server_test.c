@@ -10,6 +10,7 @@
 
 #include "scheduler/scstepd/bind.h"
 #include "scheduler/scstepd/course.h"
+#include "scheduler/scstepd/pmix/forget.h"
 #include "scheduler/scstepd/pmix/infos.h"
 #include "scheduler/scstepd/pmix/shift.h"
 #include "tests/harness/tap.h"
@@ -20,7 +21,8 @@ static struct {
 	struct step step;
 	pmix_status_t status, listen_status;
 	pthread_t opener;
-	int n_inits, n_listens, n_finals;
+	int n_inits, n_listens, n_forgets, n_finals;
+	bool is_hung;
 	char nspace[300], tmpdir[64];
 	pmix_rank_t rank;
 	bool has_topology;
@@ -52,6 +54,13 @@ pmix_status_t PMIx_server_init(pmix_server_module_t *module, pmix_info_t v[], si
 	t.has_topology = shared && shared->type == PMIX_TOPO &&
 			 shared->data.topo->topology == bind_topology(t.step.bind);
 	return t.status;
+}
+
+bool forget_worlds(const struct worlds *worlds, unsigned int limit_ms)
+{
+	ok(worlds == &t.step.worlds && limit_ms < 10000);
+	t.n_forgets++;
+	return !t.is_hung;
 }
 
 pmix_status_t PMIx_server_finalize(void)
@@ -116,7 +125,18 @@ TAP_TEST(server_open__is_up)
 	ok(t.has_topology);
 	is_int(t.n_listens, 0);
 	finish();
+	is_int(t.n_forgets, 1);
 	is_int(t.n_finals, 1);
+}
+
+TAP_TEST(server_close__of_one_that_hangs)
+{
+	begin();
+	serve();
+	t.is_hung = true;
+	finish();
+	/* It would never come back. */
+	is_int(t.n_finals, 0);
 }
 
 TAP_TEST(server_open__does_not_start)
@@ -130,6 +150,7 @@ TAP_TEST(server_open__does_not_start)
 	is_int(t.n_listens, 0);
 	finish();
 	/* There is nothing to end. */
+	is_int(t.n_forgets, 0);
 	is_int(t.n_finals, 0);
 }
 
