@@ -197,38 +197,60 @@ static struct job *take_job(const struct scored *d, const json_t *from, char *wh
 	return job;
 }
 
+/* Jobs of all limited users, whose connections have them; *@ret_own: those of @account. */
+static size_t count_jobs(const struct scored *d, const struct account *account, size_t *ret_own)
+{
+	const struct user *user;
+	size_t all = 0;
+
+	*ret_own = 0;
+	LIST_FOREACH(user, &d->users, all) {
+		if (!user->job || !account_is_limited(user->account))
+			continue;
+		*ret_own += user->account == account;
+		all++;
+	}
+	return all;
+}
+
 /* A job that waits holds its place like one that runs, but yields it to a user who has fewer. */
 static bool lacks_place(const struct user *user, char *why, size_t why_size)
 {
-	struct scored *d = user->scored;
 	const struct account *account = user->account;
-	const struct user *other;
-	size_t own = 0, all = 0;
+	size_t own, all;
 
 	if (!account_shares_places(account))
 		return false;
-	LIST_FOREACH(other, &d->users, all) {
-		if (!other->job || !account_is_limited(other->account))
-			continue;
-		own += other->account == account;
-		all++;
-	}
-	/* Nobody yields in vain. */
-	if (account_takes_share(account, own, all - count_yielding(d, account), why, why_size))
-		return account_takes_share(account, own, all, why, why_size);
-	for (; account_takes_share(account, own, all, why, why_size); all--) {
-		struct user *excess = find_excess(d, account, true);
+	all = count_jobs(user->scored, account, &own);
+	/* Too many even after all others have yielded. The sentence is of how it is now. */
+	return account_takes_share(account, own, all - count_yielding(user->scored, account), why,
+				   why_size) &&
+	       account_takes_share(account, own, all, why, why_size);
+}
 
+/* For a job of @user that is taken in: as many jobs of others yield as must. */
+static void take_share(const struct user *user)
+{
+	struct scored *d = user->scored;
+	struct user *excess;
+	size_t own, all;
+	char why[512];
+
+	if (!account_shares_places(user->account))
+		return;
+	all = count_jobs(d, user->account, &own);
+	for (; account_takes_share(user->account, own, all, why, sizeof(why)); all--) {
+		excess = find_excess(d, user->account, true);
 		if (!excess)
-			return true;
+			return;
 		take_place(d, excess);
 	}
-	return false;
 }
 
 static void submit(struct user *user, const json_t *head)
 {
 	struct scored *d = user->scored;
+	struct sjob *new;
 	struct job *job;
 	char why[512];
 
@@ -256,13 +278,16 @@ static void submit(struct user *user, const json_t *head)
 		refuse(user, "EUSERS", why);
 		return;
 	}
-	user->job = jobs_submit(d, user, link_uid(user->link), link_gid(user->link), job, why,
-				sizeof(why));
-	if (!user->job) {
+	new = jobs_submit(d, user, link_uid(user->link), link_gid(user->link), job, why,
+			  sizeof(why));
+	if (!new) {
 		job_free(job);
 		refuse(user, "EINVAL", why);
 		return;
 	}
+	/* Not before: nobody yields to a job that is refused. */
+	take_share(user);
+	user->job = new;
 	users_tell_queued(d, user, user->job);
 }
 

@@ -339,6 +339,28 @@ TAP_TEST(submit__no_job_yields_in_vain)
 	end_world(w);
 }
 
+TAP_TEST(submit__no_job_yields_to_one_that_is_refused)
+{
+	struct world *w = new_world();
+	int which;
+
+	w->f.d.options.all_links = 12;
+	for (int i = 0; i < 6; i++)
+		is_str(submit_as(w, ANN, &which), "queued: ");
+	for (int i = 0; i < 3; i++)
+		is_str(submit_as(w, BOB, &which), "queued: ");
+	is_str(submit_as(w, CAROL, &which), "queued: ");
+	w->f.d.options.user_jobs = 1;
+	okf(strstr(submit_as(w, CAROL, &which), "--user-jobs") != NULL, "%s", w->said);
+	is_int(links_of(w, ANN), 6);
+	is_int(links_of(w, BOB), 3);
+	hang_up(w, which);
+	w->f.d.options.user_jobs = MOST;
+	is_str(submit_as(w, CAROL, &which), "queued: ");
+	is_int(links_of(w, ANN), 4);
+	end_world(w);
+}
+
 TAP_TEST(submit__places_are_plenty)
 {
 	struct world *w = new_world();
