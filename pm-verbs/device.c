@@ -7,8 +7,8 @@
  *           events, watch: what ports and devices say                          greeter: the queue pair for greetings
  *           pool, local, pinned, regcache, unmap: memory
  *   conn/   peer, life: the records of peers, their death and parting          connection, pair, lanes, closing
- *           greeting, wireup: how connections are made                         roster, evict: the bound of connections
- *           patience, stall: silence                                           wire: every byte
+ *           greeting, wireup: how connections are made                         places, evict: the bound of connections
+ *           silence, stall: peers that do not answer                           wire: every byte
  *   data/   tx, rx: messages                                                   rma, grants, export: one-sided operations
  *           traffic: what connections tell these                               takeover: by another device
  *
@@ -26,9 +26,9 @@
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/greeting.h"
 #include "pm-verbs/conn/life.h"
-#include "pm-verbs/conn/patience.h"
+#include "pm-verbs/conn/silence.h"
 #include "pm-verbs/conn/peer.h"
-#include "pm-verbs/conn/roster.h"
+#include "pm-verbs/conn/places.h"
 #include "pm-verbs/conn/wireup.h"
 #include "pm-verbs/data/export.h"
 #include "pm-verbs/data/rma.h"
@@ -81,7 +81,7 @@ static void fini(struct pmv_link *link)
 
 static void port_changed(struct pmv_link *link, struct pmv_rail *rail)
 {
-	pmv_patience_of_rail(link, rail);
+	pmv_silence_of_rail(link, rail);
 	pmv_watch_rail(link, rail);
 }
 
@@ -164,7 +164,7 @@ static int device_open(const struct pm_device_env *env, struct pm_link **ret_lin
 		fini(link);
 		return err;
 	}
-	pmv_roster_init(link);
+	pmv_places_init(link);
 	tell_address(link);
 	link->base.can_leave = true;
 	*ret_link = &link->base;

@@ -11,7 +11,7 @@
 #include "pm-verbs/conn/evict.h"
 #include "pm-verbs/conn/lanes.h"
 #include "pm-verbs/conn/life.h"
-#include "pm-verbs/conn/patience.h"
+#include "pm-verbs/conn/silence.h"
 #include "pm-verbs/conn/stall.h"
 #include "pm-verbs/conn/wireup.h"
 #include "pm-verbs/data/rma.h"
@@ -39,7 +39,7 @@ static void failed(struct pmv_link *link, struct pmv_qp *qp, enum ibv_wc_status 
 	/* the port may have said more, unheard */
 	pmv_events(link);
 	if (status == IBV_WC_RETRY_EXC_ERR) {
-		lost_ns = pmv_patience_lost(link, qp);
+		lost_ns = pmv_silence_lost(link, qp);
 		pmv_lane_rest(link, qp);
 	}
 	snprintf(why, sizeof(why), "%s:%u%s: %s", port->device, port->number,

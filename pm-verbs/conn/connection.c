@@ -21,8 +21,8 @@
 #include "pm-verbs/conn/lanes.h"
 #include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/pair.h"
-#include "pm-verbs/conn/patience.h"
-#include "pm-verbs/conn/roster.h"
+#include "pm-verbs/conn/silence.h"
+#include "pm-verbs/conn/places.h"
 #include "pm-verbs/hw/link.h"
 #include "pm-verbs/hw/pool.h"
 #include "pm-verbs/hw/qp.h"
@@ -77,7 +77,7 @@ static bool may_connect(const struct pm_link_peer *peer)
 
 void pmv_connect(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	if (may_connect(peer) && pmv_roster_enter(link, peer))
+	if (may_connect(peer) && pmv_places_enter(link, peer))
 		pmv_connection_begin(link, peer);
 }
 
@@ -92,7 +92,7 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 	pmv_pair_next(link, peer);
 	peer->psn = pmv_random(link) & 0xffffff;
 	err = open_end(link, peer);
-	if ((err == -ENOMEM || err == -EAGAIN) && pmv_roster_lower(link, n_others)) {
+	if ((err == -ENOMEM || err == -EAGAIN) && pmv_places_lower(link, n_others)) {
 		pmv_connection_end(link, peer);
 		pmv_connect(link, peer);
 		return;
@@ -108,8 +108,8 @@ void pmv_connection_begin(struct pmv_link *link, struct pm_link_peer *peer)
 	link->stats->connections_reopened += peer->is_parted;
 	peer->is_parted = false;
 	pmv_close_reset(peer);
-	pmv_roster_began(link, peer);
-	pmv_patience_begin(link, peer, now);
+	pmv_places_began(link, peer);
+	pmv_silence_begin(link, peer, now);
 	pmv_greet_first(link, peer, now);
 }
 
@@ -169,7 +169,7 @@ int pmv_connect_to(struct pmv_link *link, struct pm_link_peer *peer,
 		return err;
 	}
 	agree_on_tokens(link, peer, greeting);
-	pmv_roster_heard(link, peer);
+	pmv_places_heard(link, peer);
 	link->from_conn->settle(link, peer, greeting->received, greeting->credits);
 	return 0;
 }
@@ -180,8 +180,8 @@ void pmv_connection_ready(struct pmv_link *link, struct pm_link_peer *peer)
 		return;
 	peer->stage = PMV_READY;
 	link->n_greeting--;
-	pmv_patience_undoubt(link, peer);
-	pmv_roster_ready(link, peer);
+	pmv_silence_undoubt(link, peer);
+	pmv_places_ready(link, peer);
 	link->from_conn->ready(link, peer);
 }
 
@@ -204,7 +204,7 @@ static void go_on(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	if (peer->is_parted && !is_missed(peer))
 		return;
-	if (!peer->is_parted && pmv_roster_has_place(link, peer))
+	if (!peer->is_parted && pmv_places_has_place(link, peer))
 		pmv_connection_begin(link, peer);
 	else
 		pmv_connect(link, peer);
@@ -244,8 +244,8 @@ static void leave_stage(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	link->n_greeting -= peer->stage == PMV_GREETING;
 	link->n_closing -= peer->stage == PMV_CLOSING;
-	pmv_patience_undoubt(link, peer);
-	pmv_roster_heard(link, peer);
+	pmv_silence_undoubt(link, peer);
+	pmv_places_heard(link, peer);
 }
 
 static void drain(struct pmv_link *link, struct pm_link_peer *peer)
@@ -277,7 +277,7 @@ void pmv_connection_lost(struct pmv_link *link, struct pm_link_peer *peer, uint6
 		return;
 	}
 	peer->failures++;
-	pmv_patience_set(peer, lost_ns);
+	pmv_silence_set(peer, lost_ns);
 	if (why)
 		snprintf(peer->why, sizeof(peer->why), "%s", why);
 	drain(link, peer);
@@ -291,7 +291,7 @@ void pmv_connection_qp_lost(struct pmv_link *link, struct pmv_qp *qp, const char
 static void part(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost_ns)
 {
 	peer->is_parted = true;
-	pmv_patience_set(peer, lost_ns);
+	pmv_silence_set(peer, lost_ns);
 	link->stats->connections_closed++;
 	drain(link, peer);
 }
@@ -299,12 +299,12 @@ static void part(struct pmv_link *link, struct pm_link_peer *peer, uint64_t lost
 void pmv_connection_part(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	part(link, peer, UINT64_MAX);
-	pmv_patience_parted(link, peer);
+	pmv_silence_parted(link, peer);
 }
 
 void pmv_connection_yield(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
 {
-	uint64_t left = peer->patience_ns;
+	uint64_t left = peer->give_up_ns;
 
 	if (left != UINT64_MAX)
 		left = left > now ? left - now : 1;
@@ -316,7 +316,7 @@ void pmv_connection_end(struct pmv_link *link, struct pm_link_peer *peer)
 	struct pmv_qp *qp = peer->qp;
 
 	leave_stage(link, peer);
-	pmv_roster_leave(link, peer);
+	pmv_places_leave(link, peer);
 	pmv_lanes_end(link, peer);
 	peer->is_parted = false;
 	peer->stage = PMV_IDLE;

@@ -12,7 +12,7 @@
 
 #include "pm-verbs/conn/closing.h"
 #include "pm-verbs/conn/connection.h"
-#include "pm-verbs/conn/roster.h"
+#include "pm-verbs/conn/places.h"
 
 /* a sign that the other side knows of our queue pair is waited for 1 s */
 #define SILENT_NS 1000000000ull
@@ -91,7 +91,7 @@ static struct pm_link_peer *choose(const struct pmv_link *link, uint64_t now)
 
 static void make_room(struct pmv_link *link, uint64_t now)
 {
-	uint32_t want = pmv_roster_wanted(link);
+	uint32_t want = pmv_places_wanted(link);
 	struct pm_link_peer *peer;
 
 	for (uint32_t n = ending(link, now); n < want && (peer = choose(link, now)); n++)
@@ -118,11 +118,11 @@ void pmv_evict_turn(struct pmv_link *link)
 	struct pm_link_peer *peer;
 
 	link->is_crowded = false;
-	while ((peer = pmv_roster_next(link)))
+	while ((peer = pmv_places_next(link)))
 		pmv_connection_begin(link, peer);
 	if (link->waiting)
 		make_room(link, pmv_now(link));
-	if (pmv_roster_is_call_waiting(link))
+	if (pmv_places_is_call_waiting(link))
 		end_oldest_call(link, pmv_now(link));
 }
 

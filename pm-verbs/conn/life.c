@@ -16,7 +16,7 @@
 
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/pair.h"
-#include "pm-verbs/conn/patience.h"
+#include "pm-verbs/conn/silence.h"
 
 int pmv_peer_refuse(struct pmv_link *link, const struct pm_link_peer *peer)
 {
@@ -63,7 +63,7 @@ static void renew(struct pmv_link *link, struct pm_link_peer *peer)
 	pmv_pair_restart(peer);
 	pmv_connection_works(peer);
 	peer->their_life = peer->next_life;
-	pmv_patience_set(peer, UINT64_MAX);
+	pmv_silence_set(peer, UINT64_MAX);
 	pmv_connect(link, peer);
 }
 
@@ -221,7 +221,7 @@ int pmv_peer_report(struct pmv_link *link, uint32_t *ret_node)
 	for (struct pm_link_peer *p = link->peers; p; p = p->next) {
 		if (!p->is_doubted)
 			continue;
-		pmv_patience_undoubt(link, p);
+		pmv_silence_undoubt(link, p);
 		*ret_node = p->node;
 		return -ETIMEDOUT;
 	}

@@ -11,7 +11,7 @@
 #include "pm-verbs/conn/lanes.h"
 #include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/pair.h"
-#include "pm-verbs/conn/patience.h"
+#include "pm-verbs/conn/silence.h"
 #include "pm-verbs/conn/peer.h"
 #include "pm-verbs/hw/greeter.h"
 #include "pm-verbs/hw/link.h"
@@ -58,7 +58,7 @@ static int make_peer(struct pmv_link *link, uint32_t node, const void *addr, siz
 	peer->n_pairs = (uint32_t)n;
 	peer->node = node;
 	peer->life = new_life(link);
-	pmv_patience_set(peer, UINT64_MAX);
+	pmv_silence_set(peer, UINT64_MAX);
 	pmv_list_init(&peer->control);
 	pmv_list_init(&peer->queue);
 	pmv_list_init(&peer->posted);

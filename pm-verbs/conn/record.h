@@ -42,13 +42,13 @@ struct pm_link_peer {
 	struct pmv_path *paths[PM_RAILS_MAX]; /* of each pair, NULL until used */
 	uint32_t greeted;                     /* greetings sent of this epoch */
 	uint64_t next_greeting_ns, pause_ns;
-	/* patience.c */
-	bool is_doubted;      /* receive() shall tell that it is silent */
-	bool is_vouched;      /* its process has answered by another device once */
-	uint32_t n_doubts;    /* times that this silence was told */
-	uint64_t patience_ns; /* the time when it is given up, UINT64_MAX = never */
-	uint64_t doubt_ns;    /* ... when receive() tells that it is silent, the same */
-	uint64_t lost_ns;     /* how long the next connection may take, UINT64_MAX = peer_timeout */
+	/* silence.c */
+	bool is_doubted;     /* receive() shall tell that it is silent */
+	bool is_vouched;     /* its process has answered by another device once */
+	uint32_t n_doubts;   /* times that this silence was told */
+	uint64_t give_up_ns; /* the time when it is given up, UINT64_MAX = never */
+	uint64_t doubt_ns;   /* ... when receive() tells that it is silent, the same */
+	uint64_t lost_ns;    /* how long the next connection may take, UINT64_MAX = peer_timeout */
 	/* pair.c */
 	uint32_t epoch; /* number of the connection, 0 = none yet */
 	/* connection.c; closing.c begins CLOSING */
@@ -61,14 +61,14 @@ struct pm_link_peer {
 	bool is_parted;    /* the last connection ended in agreement */
 	/* lanes.c */
 	struct pmv_lanes *lanes; /* NULL until a large operation wants some */
-	/* roster.c */
+	/* places.c */
 	struct pm_link_peer *next_waiting;
 	bool is_waiting;  /* for a place */
 	bool is_called;   /* the peer has greeted for the next connection */
 	bool is_calling;  /* we have, and nothing was heard */
 	uint64_t call_ns; /* how long our call waits for an answer when others want its place */
 	uint64_t used;    /* pmv_link.turn when something last went or came, 0 = not yet */
-	/* roster.c while it waits or is called, closing.c while it closes */
+	/* places.c while it waits or is called, closing.c while it closes */
 	uint64_t since_ns; /* waiting, READY, CLOSING: since when */
 	/* closing.c; data/tx.c when the CLOSE is posted */
 	bool is_closed;       /* the peer's CLOSE came: it sends nothing more */

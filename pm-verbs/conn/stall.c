@@ -13,7 +13,7 @@
 
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/lanes.h"
-#include "pm-verbs/conn/patience.h"
+#include "pm-verbs/conn/silence.h"
 #include "pm-verbs/conn/stall.h"
 #include "pm-verbs/hw/watch.h"
 

@@ -12,9 +12,9 @@
 #include "pm-verbs/conn/greeting.h"
 #include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/pair.h"
-#include "pm-verbs/conn/patience.h"
+#include "pm-verbs/conn/silence.h"
 #include "pm-verbs/conn/peer.h"
-#include "pm-verbs/conn/roster.h"
+#include "pm-verbs/conn/places.h"
 #include "pm-verbs/conn/wireup.h"
 #include "pm-verbs/hw/events.h"
 
@@ -43,7 +43,7 @@ static void take_greeting(struct pmv_link *link, struct pm_link_peer *peer,
 /* The peer wants a connection: it gets one, or hears that it has to wait, and that we live. */
 static void answer_call(struct pmv_link *link, struct pm_link_peer *peer)
 {
-	pmv_roster_call(peer);
+	pmv_places_call(peer);
 	pmv_connect(link, peer);
 	if (peer->is_waiting)
 		pmv_greet(link, peer, PMV_WAIT);
@@ -76,8 +76,8 @@ static void be_patient(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	if (peer->stage != PMV_GREETING)
 		return;
-	pmv_patience_set(peer, UINT64_MAX);
-	pmv_patience_begin(link, peer, pmv_now(link));
+	pmv_silence_set(peer, UINT64_MAX);
+	pmv_silence_begin(link, peer, pmv_now(link));
 }
 
 /* A late one about a connection that was there and has ended in agreement. */
@@ -105,7 +105,7 @@ static void handle(struct pmv_link *link, struct pm_link_peer *peer, const struc
 	}
 	if (g->epoch > peer->epoch) {
 		pmv_pair_follow(peer, g->epoch);
-		pmv_roster_call(peer);
+		pmv_places_call(peer);
 		pmv_close_replaced(peer);
 		/* ... or its call had waited for too long */
 		pmv_connection_lost(link, peer, UINT64_MAX,
@@ -135,25 +135,25 @@ void pmv_greeting_arrived(struct pmv_link *link, const uint8_t *bytes, size_t le
 		handle(link, peer, &greeting);
 }
 
-static bool is_out_of_patience(struct pmv_link *link, const struct pm_link_peer *peer, uint64_t now)
+static bool is_silent_too_long(struct pmv_link *link, const struct pm_link_peer *peer, uint64_t now)
 {
-	if (now < peer->patience_ns)
+	if (now < peer->give_up_ns)
 		return false;
 	/* a port may have failed and said so unheard */
 	pmv_events(link);
-	return now >= peer->patience_ns;
+	return now >= peer->give_up_ns;
 }
 
 static void greet_again(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
 {
-	if (is_out_of_patience(link, peer, now)) {
+	if (is_silent_too_long(link, peer, now)) {
 		char why[sizeof(peer->why)];
 
 		strcpy(why, peer->why);
 		pmv_peer_lose(link, peer, "it does not answer%s%.150s", why[0] ? ": " : "", why);
 		return;
 	}
-	pmv_patience_doubt(link, peer, now);
+	pmv_silence_doubt(link, peer, now);
 	if (now >= peer->next_greeting_ns)
 		pmv_greet_again(link, peer, own_flags(peer), now);
 }
@@ -171,8 +171,8 @@ uint64_t pmv_greeting_deadline(struct pmv_link *link, uint64_t now)
 
 	for (struct pm_link_peer *p = link->peers; p && link->n_greeting; p = p->next) {
 		/* the next greeting looks at doubts too */
-		uint64_t at = p->next_greeting_ns < p->patience_ns ? p->next_greeting_ns
-								   : p->patience_ns;
+		uint64_t at = p->next_greeting_ns < p->give_up_ns ? p->next_greeting_ns
+								  : p->give_up_ns;
 
 		if (p->stage == PMV_GREETING && at < next)
 			next = at;

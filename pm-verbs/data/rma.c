@@ -15,7 +15,7 @@
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/lanes.h"
 #include "pm-verbs/conn/life.h"
-#include "pm-verbs/conn/roster.h"
+#include "pm-verbs/conn/places.h"
 #include "pm-verbs/data/grants.h"
 #include "pm-verbs/data/rma.h"
 #include "pm-verbs/data/tx.h"
@@ -437,7 +437,7 @@ void pmv_piece_done(struct pmv_link *link, struct pmv_piece *piece, enum ibv_wc_
 	}
 	if (!status) {
 		pmv_connection_works(peer);
-		pmv_roster_use(link, peer);
+		pmv_places_use(link, peer);
 	}
 	if (err || op->completed == op->len)
 		end(link, op, err);

@@ -11,7 +11,7 @@
 #include "pm-verbs/conn/lanes.h"
 #include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/peer.h"
-#include "pm-verbs/conn/roster.h"
+#include "pm-verbs/conn/places.h"
 #include "pm-verbs/data/export.h"
 #include "pm-verbs/data/grants.h"
 #include "pm-verbs/data/rma.h"
@@ -159,7 +159,7 @@ void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 	peer->credits += header.credits;
 	/* it sends, so it knows that we are connected */
 	pmv_connection_ready(link, peer);
-	pmv_roster_use(link, peer);
+	pmv_places_use(link, peer);
 	if (header.kind == PMV_MESSAGE) {
 		hand_up(link, peer, slot, len);
 	} else {

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "pm-verbs/conn/life.h"
-#include "pm-verbs/conn/patience.h"
+#include "pm-verbs/conn/silence.h"
 #include "pm-verbs/data/rma.h"
 #include "pm-verbs/data/tx.h"
 
@@ -67,5 +67,5 @@ const struct pm_leave_ops pmv_leave_ops = {
 	.unfinished = pmv_rma_unfinished,
 	.finish = pmv_rma_finish,
 	.forsake = pmv_peer_forsake,
-	.lives = pmv_patience_lives,
+	.lives = pmv_silence_lives,
 };

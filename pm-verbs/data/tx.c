@@ -13,7 +13,7 @@
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/peer.h"
-#include "pm-verbs/conn/roster.h"
+#include "pm-verbs/conn/places.h"
 #include "pm-verbs/data/tx.h"
 #include "pm-verbs/hw/link.h"
 #include "pm-verbs/hw/pool.h"
@@ -97,7 +97,7 @@ static bool post(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 	if (!peer->owed)
 		peer->owed_control = 0;
 	peer->credits--;
-	pmv_roster_use(link, peer);
+	pmv_places_use(link, peer);
 	qp->n_sends++;
 	return true;
 }

@@ -264,14 +264,14 @@ struct pmv_link {
 	struct nodemap nodes; /* struct pm_link_peer that are not deleted */
 	struct pm_link_peer *peers;
 	uint64_t last_life; /* of the newest record */
-	/* conn/life.c; conn/patience.c counts doubts in n_dying */
+	/* conn/life.c; conn/silence.c counts doubts in n_dying */
 	uint32_t n_dying;   /* dead, lost and silent peers to be reported */
 	uint32_t n_leaving; /* peers that said goodbye, or came back, and have not left yet */
 	/* conn/connection.c; conn/closing.c counts those that begin to close */
 	uint32_t n_greeting; /* peers in GREETING */
 	uint32_t n_closing;  /* peers in CLOSING */
 	/*
-	 * conn/roster.c; hw/qp.c sets is_crowded when a place becomes free, and conn/evict.c clears
+	 * conn/places.c; hw/qp.c sets is_crowded when a place becomes free, and conn/evict.c clears
 	 * it
 	 */
 	uint32_t n_most;              /* queue pairs at most */

@@ -58,9 +58,9 @@ TAP_TEST(closing__without_shared_receives)
 	run_again("conn/closing_test");
 }
 
-TAP_TEST(roster__without_shared_receives)
+TAP_TEST(places__without_shared_receives)
 {
-	run_again("conn/roster_test");
+	run_again("conn/places_test");
 }
 
 TAP_TEST(lives__without_shared_receives)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * patience - how long a node may be silent before it counts as dead. Two things answer for a node:
+ * silence - how long a node may be silent before it counts as dead. Two things answer for a node:
  * its device acknowledges what is sent over a connection, whatever the process does; its process
  * answers greetings, when it looks for messages. So silence means:
  *
@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "pm-verbs/conn/life.h"
-#include "pm-verbs/conn/patience.h"
+#include "pm-verbs/conn/silence.h"
 
 /*
  * Age of a send at most when it fails unacknowledged: 7 tries, 0.27 s apart, which devices may
@@ -52,8 +52,8 @@ bool pmv_is_cut_off(const struct pmv_link *link, const struct pm_link_peer *peer
 }
 
 /* Until when the connection that is greeted for from @now on may take; UINT64_MAX = for ever. */
-static uint64_t patience_until(const struct pmv_link *link, const struct pm_link_peer *peer,
-			       uint64_t now)
+static uint64_t silent_until(const struct pmv_link *link, const struct pm_link_peer *peer,
+			     uint64_t now)
 {
 	uint64_t timeout = link->env.conf->peer_timeout_ms * 1000000ull;
 	uint64_t lost_ns = peer->lost_ns;
@@ -65,12 +65,12 @@ static uint64_t patience_until(const struct pmv_link *link, const struct pm_link
 	return timeout == UINT64_MAX ? timeout : now + timeout;
 }
 
-void pmv_patience_begin(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
+void pmv_silence_begin(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
 {
 	uint64_t lost = lost_timeout(link);
 
-	pmv_patience_undoubt(link, peer);
-	peer->patience_ns = patience_until(link, peer, now);
+	pmv_silence_undoubt(link, peer);
+	peer->give_up_ns = silent_until(link, peer, now);
 	peer->n_doubts = 0;
 	peer->doubt_ns = link->env.can_leave && lost != UINT64_MAX ? now + lost : UINT64_MAX;
 }
@@ -81,7 +81,7 @@ static void tell(struct pmv_link *link, struct pm_link_peer *peer)
 	peer->is_doubted = true;
 }
 
-void pmv_patience_doubt(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
+void pmv_silence_doubt(struct pmv_link *link, struct pm_link_peer *peer, uint64_t now)
 {
 	if (now < peer->doubt_ns)
 		return;
@@ -90,20 +90,20 @@ void pmv_patience_doubt(struct pmv_link *link, struct pm_link_peer *peer, uint64
 	tell(link, peer);
 }
 
-void pmv_patience_parted(struct pmv_link *link, struct pm_link_peer *peer)
+void pmv_silence_parted(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	if (link->env.can_leave && lost_timeout(link) != UINT64_MAX && !peer->is_vouched &&
 	    pmv_peer_is_open(peer))
 		tell(link, peer);
 }
 
-void pmv_patience_undoubt(struct pmv_link *link, struct pm_link_peer *peer)
+void pmv_silence_undoubt(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	link->n_dying -= peer->is_doubted;
 	peer->is_doubted = false;
 }
 
-void pmv_patience_lives(struct pm_link *base, struct pm_link_peer *peer)
+void pmv_silence_lives(struct pm_link *base, struct pm_link_peer *peer)
 {
 	struct pmv_link *link = pmv_of(base);
 	uint64_t end = pmv_now(link) + lost_timeout(link);
@@ -112,10 +112,10 @@ void pmv_patience_lives(struct pm_link *base, struct pm_link_peer *peer)
 	/* an answer that comes at once is one to what was asked before this silence */
 	if (peer->stage != PMV_GREETING || peer->n_doubts < 2)
 		return;
-	pmv_patience_undoubt(link, peer);
+	pmv_silence_undoubt(link, peer);
 	peer->doubt_ns = UINT64_MAX;
-	if (end < peer->patience_ns)
-		peer->patience_ns = end;
+	if (end < peer->give_up_ns)
+		peer->give_up_ns = end;
 	snprintf(peer->why, sizeof(peer->why), "its process does by another device");
 }
 
@@ -128,7 +128,7 @@ static bool leads_by(const struct pmv_link *link, const struct pm_link_peer *pee
 	return false;
 }
 
-void pmv_patience_of_rail(struct pmv_link *link, struct pmv_rail *rail)
+void pmv_silence_of_rail(struct pmv_link *link, struct pmv_rail *rail)
 {
 	uint64_t now = pmv_now(link);
 
@@ -138,7 +138,7 @@ void pmv_patience_of_rail(struct pmv_link *link, struct pmv_rail *rail)
 			continue;
 		p->lost_ns = UINT64_MAX;
 		if (p->stage == PMV_GREETING)
-			pmv_patience_begin(link, p, now);
+			pmv_silence_begin(link, p, now);
 	}
 }
 
@@ -154,12 +154,12 @@ static bool is_another_silent(struct pmv_rail *rail, const struct pm_link_peer *
 	return is;
 }
 
-uint64_t pmv_patience_lost(struct pmv_link *link, struct pmv_qp *qp)
+uint64_t pmv_silence_lost(struct pmv_link *link, struct pmv_qp *qp)
 {
 	struct pmv_rail *rail = qp->rail;
 
 	if (is_another_silent(rail, qp->peer, pmv_now(link)) && !link->env.can_leave)
-		pmv_patience_of_rail(link, rail);
+		pmv_silence_of_rail(link, rail);
 	if (rail->is_down || (rail->failed_ns && pmv_now(link) - rail->failed_ns < RETRIES_NS))
 		return UINT64_MAX;
 	return lost_timeout(link);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * roster - the bound of queue pairs. A peer that needs a connection when all places are taken
+ * places - the bound of queue pairs. A peer that needs a connection when all places are taken
  * waits, first come first served; evict.c decides which connection gives up its place.
  *
  * A greeting goes out with a queue pair already, so two links that are full of those, each waiting
  * for a place at another one, would wait for ever. So one place is never taken by a peer that we
  * call: whoever calls us gets that one, and has its own already, and no circle closes.
  */
-#include "pm-verbs/conn/roster.h"
+#include "pm-verbs/conn/places.h"
 
 #include <sys/resource.h>
 
@@ -24,7 +24,7 @@ static uint32_t least_of(uint64_t a, uint64_t b)
 	return (uint32_t)(a < b ? a : b);
 }
 
-uint32_t pmv_roster_most(const struct pmv_roster_limits *limits)
+uint32_t pmv_places_most(const struct pmv_places_limits *limits)
 {
 	uint32_t most = limits->asked ? limits->asked : limits->bytes ? MOST : MOST_SHARED;
 	uint32_t processes = limits->processes ? limits->processes : 1;
@@ -60,11 +60,11 @@ static uint32_t completions_left(const struct pmv_rail *rail)
 	return used < rail->max_cqe ? rail->max_cqe - used : 0;
 }
 
-void pmv_roster_init(struct pmv_link *link)
+void pmv_places_init(struct pmv_link *link)
 {
 	uint64_t receives = (uint64_t)link->n_credits * link->buffer_bytes * link->n_rails;
 	struct rlimit lock = {RLIM_INFINITY, RLIM_INFINITY};
-	struct pmv_roster_limits limits = {
+	struct pmv_places_limits limits = {
 		.asked = link->env.conf->verbs_connections,
 		.max_qp = UINT32_MAX,
 		.max_cqe = UINT32_MAX,
@@ -81,12 +81,12 @@ void pmv_roster_init(struct pmv_link *link)
 		limits.max_qp = least_of(limits.max_qp, rail->max_qp);
 		limits.max_cqe = least_of(limits.max_cqe, completions_left(rail));
 	}
-	link->n_most = pmv_roster_most(&limits);
+	link->n_most = pmv_places_most(&limits);
 	link->waiting_tail = &link->waiting;
 	link->turn = 1;
 }
 
-bool pmv_roster_lower(struct pmv_link *link, uint32_t n)
+bool pmv_places_lower(struct pmv_link *link, uint32_t n)
 {
 	if (n)
 		link->n_most = n;
@@ -101,7 +101,7 @@ static uint32_t most_calls(const struct pmv_link *link)
 	return link->n_most > 1 ? link->n_most - 1 : 1;
 }
 
-bool pmv_roster_has_place(const struct pmv_link *link, const struct pm_link_peer *peer)
+bool pmv_places_has_place(const struct pmv_link *link, const struct pm_link_peer *peer)
 {
 	return link->n_qps < link->n_most &&
 	       (peer->is_called || link->n_calling < most_calls(link));
@@ -118,12 +118,12 @@ static void unlink_waiting(struct pmv_link *link, struct pm_link_peer **at)
 	link->n_waiting--;
 }
 
-bool pmv_roster_enter(struct pmv_link *link, struct pm_link_peer *peer)
+bool pmv_places_enter(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	link->is_crowded = true;
 	if (peer->is_waiting)
 		return false;
-	if (!link->waiting && pmv_roster_has_place(link, peer))
+	if (!link->waiting && pmv_places_has_place(link, peer))
 		return true;
 	peer->next_waiting = NULL;
 	*link->waiting_tail = peer;
@@ -134,7 +134,7 @@ bool pmv_roster_enter(struct pmv_link *link, struct pm_link_peer *peer)
 	return false;
 }
 
-void pmv_roster_leave(struct pmv_link *link, struct pm_link_peer *peer)
+void pmv_places_leave(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	struct pm_link_peer **at = &link->waiting;
 
@@ -146,7 +146,7 @@ void pmv_roster_leave(struct pmv_link *link, struct pm_link_peer *peer)
 	unlink_waiting(link, at);
 }
 
-void pmv_roster_began(struct pmv_link *link, struct pm_link_peer *peer)
+void pmv_places_began(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	peer->is_calling = !peer->is_called;
 	link->n_calling += peer->is_calling;
@@ -160,13 +160,13 @@ void pmv_roster_began(struct pmv_link *link, struct pm_link_peer *peer)
 	peer->used = 0;
 }
 
-void pmv_roster_ready(struct pmv_link *link, struct pm_link_peer *peer)
+void pmv_places_ready(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	peer->since_ns = pmv_now(link);
 	peer->used = 0;
 }
 
-void pmv_roster_heard(struct pmv_link *link, struct pm_link_peer *peer)
+void pmv_places_heard(struct pmv_link *link, struct pm_link_peer *peer)
 {
 	if (!peer->is_calling)
 		return;
@@ -181,14 +181,14 @@ static bool is_served(const struct pmv_link *link, const struct pm_link_peer *pe
 	return !link->is_stopped || peer->is_called || peer->ops;
 }
 
-struct pm_link_peer *pmv_roster_next(struct pmv_link *link)
+struct pm_link_peer *pmv_places_next(struct pmv_link *link)
 {
 	struct pm_link_peer **at = &link->waiting;
 	struct pm_link_peer *peer;
 
 	if (link->n_qps >= link->n_most)
 		return NULL;
-	while (*at && (!is_served(link, *at) || !pmv_roster_has_place(link, *at)))
+	while (*at && (!is_served(link, *at) || !pmv_places_has_place(link, *at)))
 		at = &(*at)->next_waiting;
 	peer = *at;
 	if (peer)
@@ -196,7 +196,7 @@ struct pm_link_peer *pmv_roster_next(struct pmv_link *link)
 	return peer;
 }
 
-uint32_t pmv_roster_wanted(const struct pmv_link *link)
+uint32_t pmv_places_wanted(const struct pmv_link *link)
 {
 	uint32_t most = most_calls(link), n = 0;
 	/* the bound may have been lowered below the calls that there are */
@@ -212,7 +212,7 @@ uint32_t pmv_roster_wanted(const struct pmv_link *link)
 	return n;
 }
 
-bool pmv_roster_is_call_waiting(const struct pmv_link *link)
+bool pmv_places_is_call_waiting(const struct pmv_link *link)
 {
 	const struct pm_link_peer *p = link->waiting;
 

@@ -3,7 +3,7 @@
  * How many connections a link may have, who waits for one, and who gives way, on the fake provider.
  */
 #include "pm-verbs/conn/evict.h"
-#include "pm-verbs/conn/roster.h"
+#include "pm-verbs/conn/places.h"
 
 #include "pm-verbs/conn/connection.h"
 #include "pm-verbs/progress.h"
@@ -13,10 +13,10 @@
 #define MS 1000000ull
 #define BYTES (160u << 10)
 
-TAP_TEST(pmv_roster_most__limits)
+TAP_TEST(pmv_places_most__limits)
 {
 	static const struct {
-		struct pmv_roster_limits limits;
+		struct pmv_places_limits limits;
 		uint32_t most;
 	} cases[] = {
 		{{0, 100000, 1000000, 97, BYTES, UINT64_MAX, 0}, 256},
@@ -38,7 +38,7 @@ TAP_TEST(pmv_roster_most__limits)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		is_int(pmv_roster_most(&cases[i].limits), cases[i].most);
+		is_int(pmv_places_most(&cases[i].limits), cases[i].most);
 }
 
 /* ---- who gives way ---- */
@@ -181,7 +181,7 @@ TAP_TEST(connect__no_memory_for_more)
  * With more calls out than the lowered bound allows nobody else may call, so nobody gives way for
  * it.
  */
-TAP_TEST(pmv_roster_lower__below_the_calls)
+TAP_TEST(pmv_places_lower__below_the_calls)
 {
 	fake_begin(1);
 	must(links_open_still(LINKS, "verbs.connections=4"));
@@ -189,7 +189,7 @@ TAP_TEST(pmv_roster_lower__below_the_calls)
 	links_drain();
 	must(links_send(0, 2, 10) == 0 && links_send(0, 3, 10) == 0);
 	is_int(links_of(0)->n_calling, 2);
-	ok(pmv_roster_lower(links_of(0), 2));
+	ok(pmv_places_lower(links_of(0), 2));
 	must(links_send(0, 4, 10) == 0);
 	links_run(1, 50);
 	is_int(nodes[0].peer[1]->stage, PMV_READY);
@@ -205,7 +205,7 @@ TAP_TEST(call__of_one_that_is_full)
 	must(links_open_still(4, "verbs.connections=2,channel.peer_timeout=50"));
 	must(links_send(0, 1, 10) == 0 && links_send(0, 2, 10) == 0);
 	links_drain();
-	/* these two answer nothing for longer than anybody has patience */
+	/* these two answer nothing for longer than anybody waits */
 	must(links_send(0, 1, 10) == 0 && links_send(0, 2, 10) == 0);
 	must(links_send(3, 0, 10) == 0);
 	links_run(1 | 8, 90);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* roster - who has a connection, and who waits for one. */
-#ifndef PM_VERBS_CONN_ROSTER_H
-#define PM_VERBS_CONN_ROSTER_H
+/* places - who has a connection, and who waits for one. */
+#ifndef PM_VERBS_CONN_PLACES_H
+#define PM_VERBS_CONN_PLACES_H
 
 #include "pm-verbs/conn/record.h"
 
 /* The limits that decide how many connections a link may have. */
-struct pmv_roster_limits {
+struct pmv_places_limits {
 	uint32_t asked;      /* by option, 0 = none */
 	uint32_t max_qp;     /* queue pairs of a device, the least of all rails */
 	uint32_t max_cqe;    /* completions of a queue, the same */
@@ -16,38 +16,38 @@ struct pmv_roster_limits {
 	uint32_t processes;  /* of the job on this host, 0 = unknown */
 };
 
-uint32_t pmv_roster_most(const struct pmv_roster_limits *limits);
+uint32_t pmv_places_most(const struct pmv_places_limits *limits);
 /* When the rails are open. */
-void pmv_roster_init(struct pmv_link *link);
+void pmv_places_init(struct pmv_link *link);
 /* There is no memory for more than @n connections; false: so few are not enough. */
-bool pmv_roster_lower(struct pmv_link *link, uint32_t n);
+bool pmv_places_lower(struct pmv_link *link, uint32_t n);
 /* Whether the peer may have a queue pair now. */
-bool pmv_roster_has_place(const struct pmv_link *link, const struct pm_link_peer *peer);
+bool pmv_places_has_place(const struct pmv_link *link, const struct pm_link_peer *peer);
 /* The same behind all who wait: false, it waits with them. */
-bool pmv_roster_enter(struct pmv_link *link, struct pm_link_peer *peer);
+bool pmv_places_enter(struct pmv_link *link, struct pm_link_peer *peer);
 /* The peer has greeted for the next connection. */
-static inline void pmv_roster_call(struct pm_link_peer *peer)
+static inline void pmv_places_call(struct pm_link_peer *peer)
 {
 	peer->is_called = true;
 }
 /* Something goes to the peer, or has come from it. */
-static inline void pmv_roster_use(const struct pmv_link *link, struct pm_link_peer *peer)
+static inline void pmv_places_use(const struct pmv_link *link, struct pm_link_peer *peer)
 {
 	peer->used = link->turn;
 }
 /* The peer needs no place any more. */
-void pmv_roster_leave(struct pmv_link *link, struct pm_link_peer *peer);
+void pmv_places_leave(struct pmv_link *link, struct pm_link_peer *peer);
 /* Its queue pair is there. */
-void pmv_roster_began(struct pmv_link *link, struct pm_link_peer *peer);
+void pmv_places_began(struct pmv_link *link, struct pm_link_peer *peer);
 /* Both sides are connected. */
-void pmv_roster_ready(struct pmv_link *link, struct pm_link_peer *peer);
+void pmv_places_ready(struct pmv_link *link, struct pm_link_peer *peer);
 /* The peer has a queue pair for ours, or ours is given up. */
-void pmv_roster_heard(struct pmv_link *link, struct pm_link_peer *peer);
+void pmv_places_heard(struct pmv_link *link, struct pm_link_peer *peer);
 /* The first peer that waits and may have a place now; it waits no more. NULL: there is none. */
-struct pm_link_peer *pmv_roster_next(struct pmv_link *link);
+struct pm_link_peer *pmv_places_next(struct pmv_link *link);
 /* Places that those who wait could take now. */
-uint32_t pmv_roster_wanted(const struct pmv_link *link);
+uint32_t pmv_places_wanted(const struct pmv_link *link);
 /* A peer that we would call waits until another call is answered. */
-bool pmv_roster_is_call_waiting(const struct pmv_link *link);
+bool pmv_places_is_call_waiting(const struct pmv_link *link);
 
 #endif

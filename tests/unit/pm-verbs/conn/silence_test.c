@@ -144,7 +144,7 @@ TAP_TEST(lost__our_port_said_so_unheard)
 	links_close();
 }
 
-/* The patience that a port's failure gives ends too. */
+/* The longer time that a port's failure gives ends too. */
 TAP_TEST(lost__our_port_failed_and_the_process_is_gone)
 {
 	open_hosts("channel.peer_timeout=9000");
