@@ -11,14 +11,14 @@ _TICK_S = 1
 
 
 class Agent:
-    """One host's. talks: whatever waits for an answer, by the number of its messages; each has message(agent, number,
+    """One host's. exchanges: what waits for an answer, by the number of its messages; each has message(agent, number,
     head, body) and lost(agent)."""
 
     def __init__(self, host, index):
         self.host, self.index = host, index
         self.state, self.why = COMING, ""
         self.stream = None      # of an agent of our own, None in a session
-        self.talks = {}
+        self.exchanges = {}
         self.doors = []    # who wants to know the port of its door, in order
         self.since = 0.0        # we wait for it from then on
         self._say = None
@@ -29,20 +29,20 @@ class Agent:
         if self.state == READY:
             self._say(head, body)
 
-    def open(self, talk, now):
-        """The number of a new talk."""
-        if not self.talks:
+    def open(self, exchange, now):
+        """The number of a new exchange."""
+        if not self.exchanges:
             self.since = now
         self.last += 1
-        self.talks[self.last] = talk
+        self.exchanges[self.last] = exchange
         return self.last
 
-    def open_as(self, number, talk, now):
+    def open_as(self, number, exchange, now):
         """The same with a number that is new on several hosts (Agents.common)."""
-        if not self.talks:
+        if not self.exchanges:
             self.since = now
         self.last = max(self.last, number)
-        self.talks[number] = talk
+        self.exchanges[number] = exchange
 
     def ask_door(self, told):
         """told(port) when it listens for a parent in a tree of files; None: it is gone."""
@@ -53,8 +53,8 @@ class Agent:
         self.send({"op": "door_wanted"})
 
     def close(self, number):
-        """Ends a talk: its later messages are dropped."""
-        self.talks.pop(number, None)
+        """Ends an exchange: its later messages are dropped."""
+        self.exchanges.pop(number, None)
 
     def hear(self, head, body):
         """A message from it; Broken."""
@@ -69,9 +69,9 @@ class Agent:
             self.doors.pop(0)(None)
             return
         number = frames.number(head, "id", low=1)
-        talk = self.talks.get(number)
-        if talk:
-            talk.message(self, number, head, body)
+        exchange = self.exchanges.get(number)
+        if exchange:
+            exchange.message(self, number, head, body)
 
 
 class Agents:
@@ -104,16 +104,16 @@ class Agents:
         self._tell(agent)
 
     def gone(self, agent, why):
-        """It is not there, and why; who talked with it is told first."""
+        """It is not there, and why; its exchanges are told first."""
         if agent.state == GONE:
             return
         agent.state, agent.why = GONE, why
         if agent.stream:
             agent.stream.close()
             agent.stream = None
-        talks, agent.talks = agent.talks, {}
-        for talk in talks.values():
-            talk.lost(agent)
+        exchanges, agent.exchanges = agent.exchanges, {}
+        for exchange in exchanges.values():
+            exchange.lost(agent)
         while agent.doors:
             agent.doors.pop(0)(None)
         self._tell(agent)
@@ -124,7 +124,7 @@ class Agents:
         if self._tick:
             self._tick.cancel()
         for agent in self.all:
-            agent.talks = {}
+            agent.exchanges = {}
             if agent.stream:
                 agent.stream.close()
                 agent.stream = None
@@ -151,7 +151,7 @@ class Agents:
         now = self.loop.now()
         late = now - self._due      # we did not listen, as when our own output was held up
         for agent in self.all:
-            if agent.state == READY and agent.stream and (agent.talks or self.is_idle_watched):
+            if agent.state == READY and agent.stream and (agent.exchanges or self.is_idle_watched):
                 if late > _TICK_S:
                     agent.since = now
                 self._judge(agent, now)

@@ -91,21 +91,21 @@ class Copy:
         self._handle, self.is_over = -1, True
 
 
-def run(crew, options):
+def run(agents, options):
     """The exit code."""
     path, directory = options.words
-    raise_when_interrupted(crew.loop)
-    copies = [Copy(agent, path, directory) for agent in crew.all]
+    raise_when_interrupted(agents.loop)
+    copies = [Copy(agent, path, directory) for agent in agents.all]
     words = "interrupted", 130
     try:
-        crew.loop.run_until(crew.are_known)
-        limit = staged.Limit(crew.loop, options.timeout)
+        agents.loop.run_until(agents.are_known)
+        limit = staged.Limit(agents.loop, options.timeout)
         for copy in copies:
             if copy.agent.state == states.READY:
-                copy.start(path, crew.loop.now())
+                copy.start(path, agents.loop.now())
             else:
                 copy.lost(copy.agent)
-        crew.loop.run_until(lambda: limit.is_over or all(copy.is_over for copy in copies))
+        agents.loop.run_until(lambda: limit.is_over or all(copy.is_over for copy in copies))
         limit.close()
         words = staged.LATE
     finally:

@@ -19,16 +19,16 @@ def _version():
         return re.search(r"^VERSION\s*:=\s*(\S+)", file.read(), re.M)[1]
 
 
-def _work(options, crew, cluster):
+def _work(options, agents, cluster):
     """Does the work that needs agents; the exit code."""
     if options.verb == "put":
         from . import put
-        return put.run(crew, options, cluster)
+        return put.run(agents, options, cluster)
     if options.verb == "get":
         from . import get
-        return get.run(crew, options)
+        return get.run(agents, options)
     from . import shell  # not before hosts have something to do meanwhile
-    return shell.run(crew, options)
+    return shell.run(agents, options)
 
 
 # ---- in a session ----
@@ -62,15 +62,15 @@ def _outside(options):
     with locks.lock(options, names, "exclusive" if is_session else "shared") as lock, loop.Loop() as turns:
         if not cluster.has(names):
             lock.take()     # scored knows sooner what is no host than a search for its address
-        with opening.reached(turns, lock.hosts, cluster, options, lock.is_due) as crew:
+        with opening.reached(turns, lock.hosts, cluster, options, lock.is_due) as agents:
             if lock.is_due:
                 lock.take(turns)
-                crew.way.go()
+                agents.way.go()
             lock.watch(turns)
             if is_session:
                 from . import session
-                return session.run(crew, options, lock)
-            code = _work(options, crew, cluster)
+                return session.run(agents, options, lock)
+            code = _work(options, agents, cluster)
             lock.release()  # nothing runs any more: nobody need wait for the agents' ends
             return code
 

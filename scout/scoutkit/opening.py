@@ -5,7 +5,8 @@ import os
 
 from scorelink.munge import Munge
 
-from . import agents, reach
+from . import reach
+from .agents import Agents
 
 _FILES = 64     # descriptors beside those of the hosts
 
@@ -24,9 +25,9 @@ def allow_files(count):
 class _Way:
     """A context that gives the agents, and ends with them. A class, as contextlib takes a while to load."""
 
-    def __init__(self, crew, way):
-        self._crew, self._way = crew, way
-        crew.way = way
+    def __init__(self, agents, way):
+        self._agents, self._way = agents, way
+        agents.way = way
 
     def __enter__(self):
         try:
@@ -34,16 +35,16 @@ class _Way:
         except BaseException:
             self.__exit__()
             raise
-        return self._crew
+        return self._agents
 
     def __exit__(self, *_):
         self._way.close()
-        self._crew.close()
+        self._agents.close()
         self._way.end()
 
 
 def reached(turns, names, cluster, options, is_held=False):
     """Agents on their way, in a loop; options and is_held as of reach.Reach. Their way is the agents' way."""
     allow_files(len(names))
-    crew = agents.Agents(turns, names)
-    return _Way(crew, reach.Reach(crew, cluster, options, Munge(options.munge_socket), is_held))
+    agents = Agents(turns, names)
+    return _Way(agents, reach.Reach(agents, cluster, options, Munge(options.munge_socket), is_held))

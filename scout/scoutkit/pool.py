@@ -7,7 +7,7 @@ import os
 import pathlib
 import types
 
-from scorectl import command, crew as scorecrew, private
+from scorectl import command, private, scnodeds
 
 from . import agents as states
 from . import fanout, hosts
@@ -24,7 +24,7 @@ class _Keep:
         """Nothing to be told."""
 
 
-class Crew(scorecrew.Crew):
+class Scnodeds(scnodeds.Scnodeds):
     """Over agents."""
 
     def __init__(self, record, agents):
@@ -36,7 +36,7 @@ class Crew(scorecrew.Crew):
 
     def _carry(self, text):
         work = fanout.Fanout(self._agents, ["/bin/sh", "-c", text], _Keep, directory="/",
-                             timeout=scorecrew.COMMAND_S)
+                             timeout=scnodeds.COMMAND_S)
         work.start()
         self._agents.loop.run_until(work.is_over)
         self._agents.changes.remove(work.on_change)
@@ -50,7 +50,7 @@ class Crew(scorecrew.Crew):
 
 
 def _cluster(directory, agents):
-    return private.Cluster(pathlib.Path(directory) / "pool", NAME, lambda record: Crew(record, agents))
+    return private.Cluster(pathlib.Path(directory) / "pool", NAME, lambda record: Scnodeds(record, agents))
 
 
 def start(session, options):

@@ -62,8 +62,8 @@ def targets(words):
 class Sending:
     """One file to some hosts: first by the tree, then once more to those who were cut off."""
 
-    def __init__(self, crew, file, address, limit):
-        self.crew, self.loop, self.file, self._address, self._limit = crew, crew.loop, file, address, limit
+    def __init__(self, agents, file, address, limit):
+        self.agents, self.loop, self.file, self._address, self._limit = agents, agents.loop, file, address, limit
         self.words = {}         # by host: "" or what went wrong
         self.codes = {}
         self._cut = []
@@ -75,7 +75,7 @@ class Sending:
 
     def run(self, doors):
         """Sends it; doors: ports of those who may be in the tree."""
-        there = [agent for agent in self.crew.all if agent.state == states.READY]
+        there = [agent for agent in self.agents.all if agent.state == states.READY]
         ordered = [agent.host for agent in there if doors.get(agent)]
         where = {agent.host: hosts_address(self._address(agent.host), doors[agent]) for agent in there if
                  doors.get(agent)}
@@ -87,22 +87,22 @@ class Sending:
         if again:
             self._round([{"host": host, "children": []} for host in again])
         rest = staged.LATE if self._limit.is_over else ("cut off twice", result.NOT_REACHED)
-        for agent in self.crew.all:
+        for agent in self.agents.all:
             if agent.host not in self.words:
                 self.words[agent.host], self.codes[agent.host] = \
                     (agent.why, result.NOT_REACHED) if agent.why else rest
 
     def _agent(self, host):
-        return next(agent for agent in self.crew.all if agent.host == host)
+        return next(agent for agent in self.agents.all if agent.host == host)
 
     def _round(self, roots):
         self._cut = []
         if self._limit.is_over:
             return
-        self._number = self.crew.common()
+        self._number = self.agents.common()
         self._wanted = tree.names(roots)
         self._below = tree.below(roots)
-        by_name = {agent.host: agent for agent in self.crew.all}
+        by_name = {agent.host: agent for agent in self.agents.all}
         for host in self._wanted:
             by_name[host].open_as(self._number, self, self.loop.now())
         order = self.file.order()
@@ -114,7 +114,7 @@ class Sending:
             self._feed(agent)
         # A host throws a file away that has not come completely by then, as the connection ends.
         self.loop.run_until(lambda: not self._wanted or self._limit.is_over)
-        for agent in self.crew.all:
+        for agent in self.agents.all:
             agent.close(self._number)
 
     def _feed(self, agent):
@@ -171,7 +171,7 @@ def hosts_address(host, port):
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def ask_doors(crew, limit):
+def ask_doors(agents, limit):
     """Ports of all that answer in time, by agent."""
     doors, waiting = {}, set()
 
@@ -179,41 +179,41 @@ def ask_doors(crew, limit):
         waiting.discard(agent)
         if port:
             doors[agent] = port
-    for agent in crew.all:
+    for agent in agents.all:
         if agent.state == states.READY:
             waiting.add(agent)
             agent.ask_door(lambda port, agent=agent: told(agent, port))
-    patience = staged.Limit(crew.loop, _DOOR_S)
-    crew.loop.run_until(lambda: not waiting or patience.is_over or limit.is_over)
+    patience = staged.Limit(agents.loop, _DOOR_S)
+    agents.loop.run_until(lambda: not waiting or patience.is_over or limit.is_over)
     patience.close()
     return doors
 
 
-def send(crew, file, address, limit):
+def send(agents, file, address, limit):
     """(words by host, codes by host) of one file."""
-    sending = Sending(crew, file, address, limit)
-    there = sum(agent.state == states.READY for agent in crew.all)
-    sending.run(ask_doors(crew, limit) if there > tree.WIDTH else {})
+    sending = Sending(agents, file, address, limit)
+    there = sum(agent.state == states.READY for agent in agents.all)
+    sending.run(ask_doors(agents, limit) if there > tree.WIDTH else {})
     return sending.words, sending.codes
 
 
-def run(crew, options, cluster):
+def run(agents, options, cluster):
     """The exit code."""
     try:
         files = [File(*each) for each in targets(options.words)]
     except Trouble as trouble:
         say(trouble)
         return 1
-    raise_when_interrupted(crew.loop)
-    crew.loop.run_until(crew.are_known)
-    limit, ends = staged.Limit(crew.loop, options.timeout), []
+    raise_when_interrupted(agents.loop)
+    agents.loop.run_until(agents.are_known)
+    limit, ends = staged.Limit(agents.loop, options.timeout), []
     for file in files:
-        begun = crew.loop.now()
-        words, codes = send(crew, file, cluster.address, limit)
+        begun = agents.loop.now()
+        words, codes = send(agents, file, cluster.address, limit)
         ends += [staged.End(agent.host, file.path, file.target, file.size, words[agent.host], codes[agent.host])
-                 for agent in crew.all]
+                 for agent in agents.all]
         if options.verbose:
             say(f"{file.path}: {file.size} bytes to {sum(not code for code in codes.values())} hosts in "
-                f"{crew.loop.now() - begun:.2f} s")
+                f"{agents.loop.now() - begun:.2f} s")
     limit.close()
     return staged.tell(ends, options)

@@ -38,7 +38,7 @@ class Relay:
         if head["op"] in _LAST[self.kind]:
             agent.close(number)
             if self.client:
-                self.client.talks.pop((agent, self.number), None)
+                self.client.exchanges.pop((agent, self.number), None)
         if self.client:
             self.client.stream.send({**head, "id": self.number, "host": agent.index}, body)
         elif body and self.kind == "run":
@@ -47,7 +47,7 @@ class Relay:
     def lost(self, agent):
         """Of agents.py; clients are told by the session."""
         if self.client:
-            self.client.talks.pop((agent, self.number), None)
+            self.client.exchanges.pop((agent, self.number), None)
 
 
 class Client:
@@ -55,20 +55,20 @@ class Client:
 
     def __init__(self, session, sock):
         self.session = session
-        self.talks = {}     # (number of ours, Relay) by (agent, number of its)
-        self.stream = Stream(session.crew.loop, sock, self._hear, self._gone)
+        self.exchanges = {}     # (number of ours, Relay) by (agent, number of its)
+        self.stream = Stream(session.agents.loop, sock, self._hear, self._gone)
         self.stream.send(session.greeting())
 
     def _gone(self, _):
         """Nothing of what it has begun goes on."""
         self.session.clients.discard(self)
-        for (agent, _), (number, relay) in self.talks.items():
+        for (agent, _), (number, relay) in self.exchanges.items():
             relay.client = None
             if relay.kind in ("run", "get"):
                 agent.send({"op": "signal", "id": number, "signal": int(signal.SIGKILL)})
             elif relay.kind == "put":
                 agent.send({"op": "data", "id": number})  # too short: it is thrown away
-        self.talks = {}
+        self.exchanges = {}
 
     def _hear(self, head, body):
         try:
@@ -78,8 +78,8 @@ class Client:
             self._gone(None)
 
     def _take(self, head, body):
-        crew = self.session.crew
-        agent = crew.all[frames.number(head, "host", high=len(crew.all) - 1)]
+        agents = self.session.agents
+        agent = agents.all[frames.number(head, "host", high=len(agents.all) - 1)]
         del head["host"]
         if head["op"] == "door_wanted":
             agent.ask_door(lambda port: self.stream.send(
@@ -87,40 +87,40 @@ class Client:
                 {"op": "error", "error": "ENOTSUP", "text": "it opens no door", "host": agent.index}))
             return
         theirs = frames.number(head, "id", low=1)
-        if head["op"] in _OPENS and (agent, theirs) not in self.talks:
+        if head["op"] in _OPENS and (agent, theirs) not in self.exchanges:
             if self.session.lock.lost:
                 text = f"the hosts are no longer locked for you: {self.session.lock.lost}"
                 self.stream.send({"op": "ended", "id": theirs, "host": agent.index, "status": 126 << 8,
                                   "error": "ENOLCK", "text": text})
                 return
             self._open(agent, theirs, head)
-        if (agent, theirs) in self.talks:
-            agent.send({**head, "id": self.talks[agent, theirs][0]}, body)
+        if (agent, theirs) in self.exchanges:
+            agent.send({**head, "id": self.exchanges[agent, theirs][0]}, body)
 
     def _open(self, agent, theirs, head):
-        crew = self.session.crew
+        agents = self.session.agents
         if head["op"] != "put":
             relay = Relay(self, theirs, head["op"])
-            self.talks[agent, theirs] = (agent.open(relay, crew.loop.now()), relay)
+            self.exchanges[agent, theirs] = (agent.open(relay, agents.loop.now()), relay)
             return
         # All in the tree answer with the same number.
-        number = crew.common()
+        number = agents.common()
         try:
             names = {agent.host, *tree.names(head.get("children", ()))}
         except (TypeError, KeyError):
             raise frames.Broken("put: children that are none") from None
-        for each in crew.all:
+        for each in agents.all:
             if each.host in names and each.state == states.READY:
                 relay = Relay(self, theirs, "put")
-                each.open_as(number, relay, crew.loop.now())
-                self.talks[each, theirs] = (number, relay)
+                each.open_as(number, relay, agents.loop.now())
+                self.exchanges[each, theirs] = (number, relay)
 
 
 class Session:
     """directory: of the socket and what else belongs to it."""
 
-    def __init__(self, crew, lock, programs=None, address=None):
-        self.crew, self.lock, self.clients = crew, lock, set()
+    def __init__(self, agents, lock, programs=None, address=None):
+        self.agents, self.lock, self.clients = agents, lock, set()
         self._programs, self._address = programs, address
         self.since = time.time()
         self.directory = f"{os.environ.get('TMPDIR') or '/tmp'}/scout-{os.geteuid()}-{os.getpid()}-" \
@@ -130,14 +130,14 @@ class Session:
         self._listener.bind(f"{self.directory}/{SOCKET}")
         self._listener.listen(_BACKLOG)
         self._listener.setblocking(False)
-        crew.loop.watch(self._listener.fileno(), loop.READ, self._on_client)
-        crew.changes.append(self._on_change)
-        crew.is_idle_watched = True
+        agents.loop.watch(self._listener.fileno(), loop.READ, self._on_client)
+        agents.changes.append(self._on_change)
+        agents.is_idle_watched = True
 
     def close(self):
         """Nobody is let in any more."""
-        self.crew.changes.remove(self._on_change)
-        self.crew.loop.forget(self._listener.fileno())
+        self.agents.changes.remove(self._on_change)
+        self.agents.loop.forget(self._listener.fileno())
         self._listener.close()
         for client in list(self.clients):
             client.stream.close()
@@ -150,10 +150,10 @@ class Session:
     def greeting(self):
         """The first message to a command."""
         found = os.fstat(0)
-        return {"op": "session", "hosts": [agent.host for agent in self.crew.all], "pid": os.getpid(),
+        return {"op": "session", "hosts": [agent.host for agent in self.agents.all], "pid": os.getpid(),
                 "since": self.since, "lock": self.lock.describe(), "directory": self.directory,
                 "programs": self._programs, "address": self._address,
-                "gone": [[agent.index, agent.why] for agent in self.crew.all if agent.state == states.GONE],
+                "gone": [[agent.index, agent.why] for agent in self.agents.all if agent.state == states.GONE],
                 # One that reads commands from it may not lose them to what it runs.
                 "stdin": [found.st_dev, found.st_ino]}
 
@@ -228,27 +228,27 @@ class _Child:
         self.loop.call_later(_HANGUP_S, self._process.kill)
 
 
-def _gathered(crew):
+def _gathered(agents):
     """Waits for all; whether there is one."""
-    raise_when_interrupted(crew.loop)
-    crew.loop.run_until(crew.are_known)
+    raise_when_interrupted(agents.loop)
+    agents.loop.run_until(agents.are_known)
     by_why = {}
-    for agent in crew.all:
+    for agent in agents.all:
         if agent.state == states.GONE:
             by_why.setdefault(agent.why, []).append(agent.host)
     for why, names in by_why.items():
         say(f"{hosts.fold(names)}: {why}")
-    return any(agent.state == states.READY for agent in crew.all)
+    return any(agent.state == states.READY for agent in agents.all)
 
 
-def run(crew, options, lock):
+def run(agents, options, lock):
     """The exit code of the shell."""
-    if not _gathered(crew):
+    if not _gathered(agents):
         say("none of the hosts was reached")
         return 255
-    session = Session(crew, lock, options.programs, options.address)
+    session = Session(agents, lock, options.programs, options.address)
     try:
-        folded = hosts.fold([agent.host for agent in crew.all])
+        folded = hosts.fold([agent.host for agent in agents.all])
         words, env = _command(session, options, folded)
         program = os.path.realpath(f"{os.path.dirname(os.path.realpath(__file__))}/../scout")
         env |= {"SCOUT_SESSION": f"{session.directory}/{SOCKET}", "SCOUT_PROGRAM": program,
@@ -258,14 +258,14 @@ def run(crew, options, lock):
         if not options.words and stat.S_ISCHR(os.fstat(0).st_mode) and os.isatty(0):
             say(f"{folded}: {lock.describe()}; scout COMMAND runs one there, exit ends the session")
         try:
-            child = _Child(crew.loop, words, env)
+            child = _Child(agents.loop, words, env)
         except OSError as problem:
             say(f"{words[0]}: {problem.strerror}")
             return 127 if isinstance(problem, FileNotFoundError) else 126
-        crew.loop.run_until(lambda: child.code is not None)
+        agents.loop.run_until(lambda: child.code is not None)
         return child.code
     finally:
         session.close()
         from . import pool
-        pool.end(crew, session.directory)
+        pool.end(agents, session.directory)
         session.remove()

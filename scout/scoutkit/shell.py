@@ -52,14 +52,14 @@ class _Ending:
         self._work.interrupt(number)
 
 
-def run(crew, options, env=None):
+def run(agents, options, env=None):
     """The exit code of the command on the agents."""
-    turns = crew.loop
-    names = [agent.host for agent in crew.all]
+    turns = agents.loop
+    names = [agent.host for agent in agents.all]
     line = progress.chosen(turns)
     sink = show.chosen(options, names, line)
     has_stdin = _wants_input(options)
-    work = fanout.Fanout(crew, command_line.command(options.words), sink, env=env, has_stdin=has_stdin,
+    work = fanout.Fanout(agents, command_line.command(options.words), sink, env=env, has_stdin=has_stdin,
                          timeout=options.timeout, keep=options.output != "label")
     if has_stdin:
         work.feeder = fanout.Feed(turns, 0, work)

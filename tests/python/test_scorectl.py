@@ -15,7 +15,7 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
-from scorectl import activity, cancel, checks, command, crew, info, pool, queue, server, top, words  # noqa: E402
+from scorectl import activity, cancel, checks, command, info, pool, queue, scnodeds, server, top, words  # noqa: E402
 from scorelink import link  # noqa: E402
 from scorelink.munge import Refused  # noqa: E402
 
@@ -348,8 +348,8 @@ def test_crew__script_for_ssh_and_for_a_command(monkeypatch):
     monkeypatch.setenv("PDSH_SSH_ARGS_APPEND", "-F mine")
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/pdsh")
     monkeypatch.setattr(subprocess, "run", called)
-    crew.Crew(["n0", "n1"], "/tmp/pool").up("/opt/a b/scnoded", "head:1", None, [])
-    crew.Crew(["n0"], "/tmp/pool", ["enter", "%h"]).down()
+    scnodeds.Scnodeds(["n0", "n1"], "/tmp/pool").up("/opt/a b/scnoded", "head:1", None, [])
+    scnodeds.Scnodeds(["n0"], "/tmp/pool", ["enter", "%h"]).down()
     by_ssh, by_command = calls
     assert by_ssh[by_ssh.index("-R") + 1:-1] == ["ssh", "-w", "n0,n1"]
     assert "'/opt/a b/scnoded' --server head:1 --listen 0" in by_ssh[-1]

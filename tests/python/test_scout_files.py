@@ -214,6 +214,6 @@ def test_get__that_cannot_be_kept_is_cancelled(tmp_path, capsys):
     with Crew({"n0": sends, "n1": sends}) as crew:
         (tmp_path / "n1").write_text("as well")
         assert get.run(crew.agents, options("/a", str(tmp_path))) == 1
-        crew.loop.run_until(lambda: not any(agent.talks for agent in crew.agents.all))
+        crew.loop.run_until(lambda: not any(agent.exchanges for agent in crew.agents.all))
         assert [fake.ops() for fake in crew.fakes.values()] == 2 * [["get", "signal"]]
     assert "File exists" in capsys.readouterr().err

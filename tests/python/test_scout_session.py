@@ -129,7 +129,7 @@ def test_get__that_is_left_is_cancelled():
             talk = type("Talk", (), {"message": lambda _, agent, number, head, body: heard.append(head["op"])})()
             agent.send({"op": "get", "id": agent.open(talk, 0.0), "path": "/large"})
             turns.run_until(lambda: heard)
-        wait_until(lambda: not crew.agents.all[0].talks and "signal" in crew.fakes["n0"].ops())
+        wait_until(lambda: not crew.agents.all[0].exchanges and "signal" in crew.fakes["n0"].ops())
         assert crew.fakes["n0"].ops() == ["get", "signal"]
 
 

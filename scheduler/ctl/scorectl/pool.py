@@ -15,7 +15,7 @@ from pmcommand import Failure, wanted
 from pmtopo import hostexpr, hostlist
 
 from . import command, private, words
-from .crew import Crew
+from .scnodeds import Scnodeds
 
 NAME = "scpool"
 
@@ -25,12 +25,12 @@ def _place(name):
     return pathlib.Path(f"/tmp/openscore-pool-{os.geteuid()}.{name}")
 
 
-def _crew(record):
-    return Crew(record["hosts"], record["base"], record["through"])
+def _scnodeds(record):
+    return Scnodeds(record["hosts"], record["base"], record["through"])
 
 
 def _cluster(name):
-    return private.Cluster(_place(name), NAME, _crew)
+    return private.Cluster(_place(name), NAME, _scnodeds)
 
 
 def _expand(text):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""private - a cluster of one's own: scored here, scnodeds on its hosts by a crew, a directory that remembers what is to
-be ended. The caller (scpool, scout) gives the directory, and a crew that reaches the hosts."""
+"""private - a cluster of one's own: scored here, scnodeds on its hosts, a directory that remembers what is to
+be ended. The caller (scpool, scout) gives the directory, and scnodeds.Scnodeds that reach the hosts."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from scorelink.link import Link, Unreachable
 from scorelink.munge import Refused
 
 from . import command, words
-from .crew import Trouble
+from .scnodeds import Trouble
 
 _READY_S, _END_S = 10, 20
 _HERE = pathlib.Path(__file__).resolve()
@@ -69,14 +69,14 @@ def _await_no_jobs(link):
 
 
 class Cluster:
-    """place: its directory, on this host. who: the command, for what is said. make_crew(record): a crew.Crew.
+    """place: its directory, on this host. who: the command, for what is said. make_scnodeds(record): scnodeds.Scnodeds.
 
     record: hosts, base (of the directories on the hosts), munge_socket, and when scored runs server, local (its
-    address for others and for this host); what else the maker of the crew wants to find there.
+    address for others and for this host); what else make_scnodeds wants to find there.
     """
 
-    def __init__(self, place, who, make_crew):
-        self.place, self.who, self._make_crew = pathlib.Path(place), who, make_crew
+    def __init__(self, place, who, make_scnodeds):
+        self.place, self.who, self._make_scnodeds = pathlib.Path(place), who, make_scnodeds
         self.record = None
 
     # ---- scored, here ----
@@ -147,14 +147,14 @@ class Cluster:
         port = self._start_scored(scored, options)
         self.record |= {"local": f"localhost:{port}", "server": f"{options.address or socket.gethostname()}:{port}"}
         self._write()
-        crew, hosts = self._make_crew(self.record), self.record["hosts"]
+        daemons, hosts = self._make_scnodeds(self.record), self.record["hosts"]
         extra = ["--cores", options.cores] if options.cores else []
-        crew.up(scnoded, self.record["server"], options.munge_socket, extra)
+        daemons.up(scnoded, self.record["server"], options.munge_socket, extra)
         missing = _await_hosts(Link(self.record["local"], munge_socket=options.munge_socket), hosts, options.wait)
         if missing:
             raise Trouble(f"{words.hosts(missing)} did not register with scored at {self.record['server']} within "
                           f"{options.wait:g} s; is that address reached from there (--address), does munged run with "
-                          f"the same key? Last lines of scnoded:\n{crew.log()}")
+                          f"the same key? Last lines of scnoded:\n{daemons.log()}")
 
     def down(self, is_forced=False):
         """Ends all parts that are there. Returns sentences about what could not be done. If a host cannot be reached,
@@ -169,7 +169,7 @@ class Cluster:
         except (Unreachable, Refused) as problem:
             said.append(f"jobs were not cancelled ({problem}); they end with their scnoded")
         try:
-            self._make_crew(self.record).down()
+            self._make_scnodeds(self.record).down()
         except Trouble as problem:
             is_reached = False
             said.append(f"the hosts were not all reached, so something may be left there: '{self.who} down' tries "

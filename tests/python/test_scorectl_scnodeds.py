@@ -14,12 +14,12 @@ import pytest
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "scheduler" / "ctl"), str(TREE / "configs")]
 
-from scorectl import crew  # noqa: E402
+from scorectl import scnodeds  # noqa: E402
 
 NOBODY = 65534
 
 
-class Here(crew.Crew):
+class Here(scnodeds.Scnodeds):
     """On this machine."""
 
     def _host(self):
@@ -49,17 +49,17 @@ def taken(place, pid, uid):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="must be root to be somebody else")
-def test_crew__a_name_that_another_user_has_taken(tmp_path, victim):
+def test_scnodeds__a_name_that_another_user_has_taken(tmp_path, victim):
     made = Here(["here"], f"{tmp_path}/pool")
     taken(tmp_path / "pool.here", victim.pid, NOBODY)
-    with pytest.raises(crew.Trouble, match="is not yours: choose another name"):
+    with pytest.raises(scnodeds.Trouble, match="is not yours: choose another name"):
         made.up("/bin/true", "front", None, [])
     assert made.log() == "scnoded was not started"
     made.down()
     assert victim.poll() is None and (tmp_path / "pool.here" / "pid").exists()
 
 
-def test_crew__a_name_that_leads_elsewhere(tmp_path, victim):
+def test_scnodeds__a_name_that_leads_elsewhere(tmp_path, victim):
     made = Here(["here"], f"{tmp_path}/pool")
     taken(tmp_path / "ours", victim.pid, os.geteuid())
     (tmp_path / "pool.here").symlink_to(tmp_path / "ours")
@@ -67,10 +67,10 @@ def test_crew__a_name_that_leads_elsewhere(tmp_path, victim):
     assert victim.poll() is None and (tmp_path / "ours" / "pid").exists()
 
 
-def test_crew__what_is_ours_is_ended_and_removed(tmp_path, victim):
+def test_scnodeds__what_is_ours_is_ended_and_removed(tmp_path, victim):
     made = Here(["here"], f"{tmp_path}/pool")
     taken(tmp_path / "pool.here", victim.pid, os.geteuid())
-    with pytest.raises(crew.Trouble, match="there already"):
+    with pytest.raises(scnodeds.Trouble, match="there already"):
         made.up("/bin/true", "front", None, [])
     # It has to be reaped, or the script waits for it.
     reaper = threading.Thread(target=victim.wait)

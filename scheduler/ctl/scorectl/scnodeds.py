@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""crew - the scnodeds of a private cluster: started, asked and ended on their hosts, here through pdsh. The scripts
+"""scnodeds - the scnodeds of a private cluster: started, asked and ended on their hosts, here through pdsh. The scripts
 for that are a few lines of sh. The module knows nothing of scored."""
 
 import os
@@ -39,7 +39,7 @@ class Trouble(Exception):
     """A failure; its text is what the hosts said, or why they were not asked."""
 
 
-class Crew:
+class Scnodeds:
     """hosts: names; through: words of a command for pdsh -R exec with %h, None: ssh; base: directory on each host."""
 
     def __init__(self, hosts, base, through=None):
