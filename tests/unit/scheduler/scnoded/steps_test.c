@@ -7,7 +7,6 @@
 #include "scheduler/scnoded/steps.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,12 +183,11 @@ static struct step *begin(void)
 	return TAILQ_FIRST(&w.d.steps);
 }
 
+/* Nothing to wait for: a message or an end in a socket of this process is there at once. */
 static void turn(void)
 {
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++)
 		ev_run(w.d.loop, EVRUN_NOWAIT);
-		usleep(1000);
-	}
 }
 
 static void finish(void)
@@ -208,16 +206,23 @@ static void finish(void)
 	rmdir(w.run);
 }
 
+static void stop_waiting(struct ev_loop *loop, ev_io *watcher, int events)
+{
+	(void)events;
+	ev_io_stop(loop, watcher);
+}
+
 /* Whether the child is taken again. */
 static bool is_taken_again(void)
 {
 	char byte = REJOIN;
-
-	struct pollfd answer = {.fd = w.says, .events = POLLIN};
+	ev_io answer;
 
 	ok(write(w.bid, &byte, 1) == 1);
-	while (!poll(&answer, 1, 1))
-		ev_run(w.d.loop, EVRUN_NOWAIT);
+	ev_io_init(&answer, stop_waiting, w.says, EV_READ);
+	ev_io_start(w.d.loop, &answer);
+	while (ev_is_active(&answer))
+		ev_run(w.d.loop, EVRUN_ONCE);
 	ok(read(w.says, &byte, 1) == 1);
 	return byte == 'y';
 }
