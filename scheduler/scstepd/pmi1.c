@@ -3,9 +3,10 @@
  * pmi1 - one connection per rank: a line comes, a line goes back. A rank whose answer does not go
  * out is not read any more; what it sends and puts is limited, so it can hurt nobody but itself.
  *
- * A host whose ranks are gone, one of them without cmd=init, brings an excuse to the barrier
- * in which others may be or come to be. It is the number of that rank under the empty key, which no
- * rank can put. Whoever waits is told so by it.
+ * A host whose ranks are gone, one of them without cmd=init, adds an abort marker to the barrier in
+ * which ranks of other hosts may wait, now or later. The marker is the number of that rank under
+ * the empty key, which no rank can put. A host whose own ranks wait in the barrier then aborts the
+ * job and names that rank.
  */
 #include "scheduler/scstepd/pmi1.h"
 
@@ -84,10 +85,10 @@ static void fence(struct pmi1 *pmi, const char *data, size_t size)
 }
 
 /*
- * Nobody here will come to a barrier any more, and one never began or left: whether that matters,
- * other hosts know.
+ * No rank of this host will come to a barrier any more, and one of them never began or left. Only
+ * other hosts know whether that matters.
  */
-static void excuse(struct pmi1 *pmi)
+static void add_marker(struct pmi1 *pmi)
 {
 	const struct client *first = NULL;
 	char data[32] = "";
@@ -99,9 +100,9 @@ static void excuse(struct pmi1 *pmi)
 		else if (pmi->clients[i].state != CLIENT_OVER)
 			return;
 	}
-	if (pmi->is_excused || pmi->n_local == pmi->size || !first)
+	if (pmi->is_marked || pmi->n_local == pmi->size || !first)
 		return;
-	pmi->is_excused = true;
+	pmi->is_marked = true;
 	n = sprintf(data + 1, "%u%s", first->rank, first->state == CLIENT_LEFT ? LEFT : "");
 	fence(pmi, data, 1 + (size_t)n + 1);
 }
@@ -113,7 +114,7 @@ static void check_barrier(struct pmi1 *pmi)
 	if (pmi->is_fencing)
 		return;
 	if (!is_barrier_full(pmi, &absent)) {
-		excuse(pmi);
+		add_marker(pmi);
 	} else if (absent) {
 		pmi1_fail(absent, "%s", why_absent(absent));
 	} else {

@@ -55,7 +55,7 @@ struct pmi1 {
 	bool is_held;
 	bool is_fencing;
 	struct pmi1_pairs fresh; /* put since the last barrier */
-	bool is_excused;
+	bool is_marked;          /* our abort marker is in the barrier */
 };
 
 /* Twice is fine. One that was in MPI is lost, and its patience begins. */
