@@ -378,9 +378,12 @@ no_path:
 /* A munged that is stopped holds the thread for many seconds: nobody waits for it. */
 void auth_close(struct auth *auth)
 {
-	pthread_t thread = auth->thread;
+	pthread_t thread;
 	bool is_left;
 
+	if (!auth)
+		return;
+	thread = auth->thread;
 	if (auth->was_closed)
 		*auth->was_closed = true;
 	pthread_mutex_lock(&auth->lock);

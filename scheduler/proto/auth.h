@@ -39,7 +39,7 @@ typedef void auth_done(const struct auth_answer *answer, void *owner);
 struct auth *auth_open(struct ev_loop *loop, const char *socket_path);
 /*
  * No answer comes any more. A question under way is left to itself: it ends when munge lets go of
- * it.
+ * it. NULL is fine.
  */
 void auth_close(struct auth *auth);
 

@@ -200,8 +200,7 @@ static void close_all(struct scnoded *d)
 	turn_close(d->turn);
 	if (d->cores)
 		cores_close(d->cores);
-	if (d->auth)
-		auth_close(d->auth);
+	auth_close(d->auth);
 }
 
 static void serve(struct scnoded *d)

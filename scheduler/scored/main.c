@@ -144,8 +144,7 @@ static void close_all(struct scored *d)
 	nodes_close(d);
 	journal_close(d->journal);
 	cluster_free(d->cluster);
-	if (d->auth)
-		auth_close(d->auth);
+	auth_close(d->auth);
 	operators_close(d->operators);
 	matrix_free(d->matrix);
 }

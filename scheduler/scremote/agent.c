@@ -380,7 +380,6 @@ int agent_open(struct agent *agent, struct ev_loop *loop, const struct scremote_
 void agent_close(struct agent *agent)
 {
 	end(agent, LINGER_S);
-	if (agent->auth)
-		auth_close(agent->auth);
+	auth_close(agent->auth);
 	agent->auth = NULL;
 }

@@ -534,8 +534,7 @@ static void close_parts(struct session *s)
 	input_close(s->input);
 	output_close(s->output);
 	signals_close(s->signals);
-	if (s->auth)
-		auth_close(s->auth);
+	auth_close(s->auth);
 	statistics_fini(&s->statistics);
 	place_free(s->place);
 }

@@ -156,8 +156,7 @@ static void finish(void)
 	unlink(path);
 	rmdir(t.dir);
 	fake_turn();
-	if (fake.step.auth)
-		auth_close(fake.step.auth);
+	auth_close(fake.step.auth);
 	ok(!fake.first);
 	fake_close();
 }
