@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/unit/scheduler/scremote/fake_scout.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +19,6 @@
 #include "scheduler/scremote/environment.h"
 #include "tests/harness/tap.h"
 
-#define LOOK_MS 10
 #define AGENT_FD 3
 
 static _Noreturn void be_agent(int fd, const char *munge_socket, const char *home)
@@ -210,27 +211,14 @@ pid_t scout_pid(struct scout *scout)
 
 /* ---- processes ---- */
 
-static bool is_alive(pid_t pid)
-{
-	char path[64], state = 'Z';
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	if (fscanf(file, "%*d %*s %c", &state) != 1)
-		state = 'Z';
-	fclose(file);
-	return state != 'Z';
-}
-
 bool is_gone(pid_t pid)
 {
-	for (int ms = 0; ms < SCOUT_HEAR_MS; ms += LOOK_MS) {
-		if (!is_alive(pid))
-			return true;
-		poll(NULL, 0, LOOK_MS);
-	}
-	return false;
+	struct pollfd on = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+	bool is_over;
+
+	if (on.fd < 0)
+		return errno == ESRCH;
+	is_over = poll(&on, 1, SCOUT_HEAR_MS) > 0;
+	close(on.fd);
+	return is_over;
 }
