@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/unit/scheduler/scremote/fake_scout.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -207,6 +209,35 @@ pid_t scout_pid(struct scout *scout)
 {
 	is_str(scout_hear(scout, SCOUT_HEAR_MS), OP_OUT);
 	return scout->head ? atoi(scout->body) : 0;
+}
+
+/* ---- files ---- */
+
+int names_in(const char *directory)
+{
+	DIR *dir = opendir(directory);
+	const struct dirent *entry;
+	int n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+bool has_names_soon(const char *directory, int want)
+{
+	struct pollfd on = {.fd = inotify_init1(IN_CLOEXEC), .events = POLLIN};
+	char events[4096];
+	bool has_them;
+
+	ok(inotify_add_watch(on.fd, directory, IN_CREATE | IN_DELETE | IN_MOVE) >= 0);
+	while (!(has_them = names_in(directory) == want))
+		if (poll(&on, 1, SCOUT_HEAR_MS) <= 0 || read(on.fd, events, sizeof(events)) <= 0)
+			break;
+	close(on.fd);
+	return has_them;
 }
 
 /* ---- processes ---- */

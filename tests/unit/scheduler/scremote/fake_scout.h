@@ -55,6 +55,11 @@ void scout_free_end(struct scout_end *end);
 /* The first number that command 1 says on a line. */
 pid_t scout_pid(struct scout *scout);
 
+/* Names in the directory, but for those that begin with a dot. */
+int names_in(const char *directory);
+/* Whether there are so many within some seconds. */
+bool has_names_soon(const char *directory, int want);
+
 /* Whether the process is gone within some seconds, as a zombie or for good. */
 bool is_gone(pid_t pid);
 

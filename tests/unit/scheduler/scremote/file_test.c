@@ -3,8 +3,6 @@
  * Files through one agent: put and got, and whatever fails leaves nothing. Trees of hosts:
  * tests/system/remote-files.t.
  */
-#include <dirent.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,20 +35,6 @@ static void setup(struct room *room)
 	ok(mkdtemp(room->directory) != NULL);
 	snprintf(room->path, sizeof(room->path), "%s/there", room->directory);
 	scout_open(&room->scout);
-}
-
-/* Names in the directory. */
-static int count(const struct room *room)
-{
-	DIR *dir = opendir(room->directory);
-	const struct dirent *entry;
-	int n = 0;
-
-	while (dir && (entry = readdir(dir)))
-		n += entry->d_name[0] != '.';
-	if (dir)
-		closedir(dir);
-	return n;
 }
 
 static void teardown(struct room *room)
@@ -126,7 +110,7 @@ TAP_TEST(put__with_mode_and_time)
 	is_int(st.st_mode, S_IFREG | 0640);
 	is_int(st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec, MTIME_NS);
 	holds(&room, TEXT);
-	is_int(count(&room), 1);
+	is_int(names_in(room.directory), 1);
 	teardown(&room);
 }
 
@@ -159,7 +143,7 @@ TAP_TEST(put__takes_no_place_of_a_pipe_or_device)
 	put_text(&room, NULL);
 	is_failed(&room, "EEXIST");
 	ok(!lstat(room.path, &st) && S_ISLNK(st.st_mode));
-	is_int(count(&room), 1);
+	is_int(names_in(room.directory), 1);
 	teardown(&room);
 }
 
@@ -180,7 +164,7 @@ TAP_TEST(put__fails_and_leaves_nothing)
 	is_failed(&room, "EPIPE");
 	put_text(&room, json_pack("{s:s}", "sha256", "short"));
 	is_failed(&room, "EINVAL");
-	is_int(count(&room), 0);
+	is_int(names_in(room.directory), 0);
 	/* The connection is as good as before. */
 	put_text(&room, NULL);
 	is_str(hear(&room), OP_FILE_DONE);
@@ -208,7 +192,7 @@ TAP_TEST(put__no_room_on_the_way)
 		say_data(&room, bytes, sizeof(bytes));
 	say_data(&room, NULL, 0);
 	is_failed(&room, "EFBIG");
-	is_int(count(&room), 0);
+	is_int(names_in(room.directory), 0);
 	teardown(&room);
 }
 
@@ -228,17 +212,6 @@ TAP_TEST(put__room_for_all_that_comes)
 	teardown(&room);
 }
 
-/* Until the temporary file is there, or gone. */
-static bool comes_to(const struct room *room, int want)
-{
-	for (int ms = 0; ms < SCOUT_HEAR_MS; ms += 10) {
-		if (count(room) == want)
-			return true;
-		poll(NULL, 0, 10);
-	}
-	return false;
-}
-
 TAP_TEST(put__the_agent_is_killed)
 {
 	struct room room;
@@ -246,9 +219,10 @@ TAP_TEST(put__the_agent_is_killed)
 	setup(&room);
 	say_put(&room, strlen(TEXT), TEXT_SHA256, NULL);
 	say_data(&room, TEXT, 2);
-	ok(comes_to(&room, 1));
+	/* Until the temporary file is there, or gone. */
+	ok(has_names_soon(room.directory, 1));
 	kill(room.scout.agent, SIGKILL);
-	ok(comes_to(&room, 0));
+	ok(has_names_soon(room.directory, 0));
 	teardown(&room);
 }
 
