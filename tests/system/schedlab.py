@@ -77,6 +77,23 @@ def wait_until(condition, seconds):
         time.sleep(0.01)
 
 
+def left_of(lab):
+    """Whatever on this machine still bears the lab's name."""
+    found = [f"/run/netns/{n}" for n in os.listdir("/run/netns") if n.startswith(f"{lab}-")]
+    with open("/proc/self/mounts", encoding="utf-8") as f:
+        found += [line for line in f if f"/{lab}/" in line or f"/{lab}-" in line]
+    if os.path.exists(f"/run/openscore-lab/{lab}"):
+        found.append("state directory")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if f.read().startswith(f"sclab:{lab}\0".encode()):
+                    found.append(f"process {pid}")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
 class Lab:
     """sclab up --scheduler; to be used as a context."""
 
