@@ -77,6 +77,13 @@ def wait_until(condition, seconds):
         time.sleep(0.01)
 
 
+def groups_of(lab):
+    """Its control groups in every hierarchy, as paths."""
+    with open("/proc/self/mounts", encoding="utf-8") as f:
+        mounts = {line.split()[1] for line in f if line.split()[2] in ("cgroup", "cgroup2")}
+    return [path for mount in mounts for path, _, _ in os.walk(f"{mount}/openscore-lab/{lab}")]
+
+
 def left_of(lab):
     """Whatever on this machine still bears the lab's name."""
     found = [f"/run/netns/{n}" for n in os.listdir("/run/netns") if n.startswith(f"{lab}-")]
@@ -84,6 +91,7 @@ def left_of(lab):
         found += [line for line in f if f"/{lab}/" in line or f"/{lab}-" in line]
     if os.path.exists(f"/run/openscore-lab/{lab}"):
         found.append("state directory")
+    found += groups_of(lab)
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as f:
@@ -219,10 +227,7 @@ class Lab:
             return []
 
     def cgroups(self):
-        with open("/proc/self/mounts", encoding="utf-8") as f:
-            mounts = {line.split()[1] for line in f if line.split()[2] in ("cgroup", "cgroup2")}
-        return [path for mount in mounts for path, _, _ in os.walk(f"{mount}/openscore-lab/{self.name}")
-                if os.path.basename(path).startswith("job-")]
+        return [path for path in groups_of(self.name) if os.path.basename(path).startswith("job-")]
 
     def leftovers(self):
         """Everything that a job has left behind, as lines; to be called when every scnoded runs."""

@@ -27,6 +27,8 @@ def _end_on_sigterm():
 
 
 _end_on_sigterm()
+# Labs are tied to the test, so that `sclab sweep` finds those of a test that was killed.
+os.environ["SCLAB_MAKER"] = str(os.getpid())
 
 
 class Tap:

@@ -103,6 +103,8 @@ def lab(name: str, hosts: int, *options: str, grid: str = "") -> Iterator[Lab]:
     """A lab for the time of a figure; grid: its shape, such as "2x2x2", of as many hosts."""
     if os.geteuid():
         raise CannotRun("needs root to make network namespaces: run it with sudo")
+    # `sclab sweep` removes it if we are killed
+    os.environ["SCLAB_MAKER"] = str(os.getpid())
     cluster = Lab(f"bench_{name}", hosts)
     size = ["--grid", grid] if grid else ["--hosts", str(hosts)]
     cluster.sclab("up", *size, "--share", str(BUILD), *options)

@@ -126,7 +126,7 @@ def build(plan, state, shares):
         scheduler.start(plan, state)
 
 
-def up(plan, shares):
+def up(plan, shares, maker):
     lab = plan.options.lab
     for tool in tools.NEEDED:
         tools.find(tool)
@@ -138,7 +138,7 @@ def up(plan, shares):
         if old:
             teardown.remove(old)
             os.makedirs(old.directory, exist_ok=True)
-        state = states.new_state(plan.options, plan)
+        state = states.new_state(plan.options, plan, maker)
         try:
             refuse_foreign(state)
         except LabError:

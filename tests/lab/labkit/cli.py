@@ -32,8 +32,9 @@ usage: sclab [--name LAB] COMMAND ...
   config                             the cluster.toml of the lab
   hostfile [--slots N]               a host file for mpirun
   rsh-agent HOST CMD...              remote shell: mpirun --mca plm_rsh_agent "sclab rsh-agent"
-  list                               the labs that exist on this machine
+  list                               the labs that exist on this machine, and which makers have ended
   down                               remove the lab and all that runs in it
+  sweep [LAB...]                     remove labs that were tied to a process ($SCLAB_MAKER) that has ended
   --version                          print the version
   --vm COMMAND ...                   the same with virtual machines: see sclab --vm help
 
@@ -109,6 +110,8 @@ def shared_directories(asked):
 def do_up(lab, args):
     options, asked = parse_up(lab, args)
     plan = plans.make_plan(options)
+    from . import maker
+    tied = maker.of_environment()
     need_root()
     from . import build, ethernet, scheduler
     if options.ethernet:
@@ -118,7 +121,7 @@ def do_up(lab, args):
     for number in (signal.SIGTERM, signal.SIGHUP):
         # as an interrupt: what has been built so far is removed
         signal.signal(number, stop)
-    state = build.up(plan, shared_directories(asked))
+    state = build.up(plan, shared_directories(asked), tied)
     shape = "x".join(map(str, options.shape))
     print(f"lab '{lab}' is up: {len(plan.hosts)} hosts {plan.range}"
           + (f" as a grid {shape}" if options.grid else "")
@@ -271,15 +274,25 @@ def do_hostfile(lab, args):
 
 def do_list(_, args):
     parser_for("list").parse_args(args)
+    from . import maker
     for name in states.names():
         state = states.load(name)
-        print(f"{name}  {state.phase if state else 'empty'}")
+        print("  ".join([name, state.phase, *maker.words(state)] if state else [name, "empty"]))
     return 0
+
+
+def do_sweep(_, args):
+    parser = parser_for("sweep")
+    parser.add_argument("labs", nargs="*", type=plans.parse_lab_name)
+    labs = parser.parse_args(args).labs
+    need_root()
+    from . import sweep
+    return sweep.sweep(labs)
 
 
 COMMANDS = {"up": do_up, "down": do_down, "exec": do_exec, "shell": do_shell, "link": do_link,
             "loss": do_loss, "rate": do_rate, "status": do_status, "config": do_config,
-            "hostfile": do_hostfile, "rsh-agent": do_rsh_agent, "list": do_list}
+            "hostfile": do_hostfile, "rsh-agent": do_rsh_agent, "list": do_list, "sweep": do_sweep}
 VERBATIM = ("exec", "rsh-agent")      # their words belong to another command
 
 

@@ -36,6 +36,7 @@ class State:
     boot: str = ""             # id of the boot it was built in: /run may outlive that
     namespaces: list = dataclasses.field(default_factory=list)    # names under /run/netns
     hosts: list = dataclasses.field(default_factory=list)
+    maker: list = dataclasses.field(default_factory=list)         # the process it is tied to: see maker.py
 
     @property
     def directory(self):
@@ -86,9 +87,9 @@ def boot_id():
         return f.read().strip()
 
 
-def new_state(options, plan):
+def new_state(options, plan, maker=()):
     return State(options, token=secrets.token_hex(8), namespaces=plan.namespaces(),
-                 hosts=[h.name for h in plan.hosts], boot=boot_id(),
+                 hosts=[h.name for h in plan.hosts], boot=boot_id(), maker=list(maker),
                  base_mnt=kernel.namespace_inode("/proc/self/ns/mnt"))
 
 

@@ -113,7 +113,8 @@ def remove(state):
         shaping.forget_hysteresis()
 
 
-def down(lab):
+def down(lab, is_due=lambda state: True):
+    """Removes it if that is due once it is locked: nobody else builds or removes it then. False: it was not."""
     state = states.load(lab)
     if state:
         if holder.is_alive(state):
@@ -123,10 +124,13 @@ def down(lab):
         raise LabError(f"lab '{lab}' is not up", EXIT_NO_LAB)
     with states.locked(lab):
         state = states.load(lab)
-        if state:
+        if not state:
+            states.remove_directory(lab)
+        elif is_due(state):
             remove(state)
         else:
-            states.remove_directory(lab)
+            return False
+    return True
 
 
 def refuse_inside(state):

@@ -9,7 +9,7 @@ import shlex
 import signal
 import sys
 
-from . import output, plan as plans, room, status, vmclient, vmstate
+from . import maker, output, plan as plans, room, status, vmclient, vmstate
 from .errors import EXIT_NO_LAB, EXIT_USAGE, LabError
 from .words import parser_for, split_exec, stop
 
@@ -135,11 +135,12 @@ def do_down(lab, args):
 
 
 def environment(lab, host):
-    """The caller's, as in namespaces; its temporary directory is not the guest's."""
+    """The caller's, as in namespaces; its temporary directory is not the guest's, nor are its processes."""
     env = {"OMPI_MCA_plm_rsh_agent": "/run/lab/rsh", "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
            **os.environ, "HOME": "/root", "USER": "root", "LOGNAME": "root", "SCLAB_NAME": lab, "SCLAB_HOST": host}
     env.pop("TMPDIR", None)
+    env.pop(maker.VARIABLE, None)
     return env
 
 
