@@ -132,11 +132,12 @@ int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, cha
 {
 	struct scnoded_options o = {.cgroup = "openscore",
 				    .munge_socket = getenv("SCORE_MUNGE_SOCKET")};
-	int c;
+	int c, at;
 
 	opterr = 0;
-	optind = 1;
-	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
+	optind = 0; /* From the first word on, also when the last reading ended within one. */
+	/* In the given order: then the word that getopt_long() reads is the one at optind. */
+	for (at = 1; (c = getopt_long(argc, argv, "+:", table, NULL)) != -1; at = optind) {
 		const char **place = place_of(&o, c);
 
 		if (place) {
@@ -152,7 +153,7 @@ int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, cha
 			puts("scnoded (OpenSCore) " PM_VERSION);
 			return 1;
 		} else {
-			snprintf(why, why_size, "%s %s; see scnoded --help", argv[optind - 1],
+			snprintf(why, why_size, "%s %s; see scnoded --help", argv[at],
 				 c == ':' ? "wants a value" : "is no option");
 			return -EINVAL;
 		}
@@ -162,7 +163,9 @@ int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, cha
 		return -EINVAL;
 	}
 	c = complete(&o, why, why_size);
-	if (!c)
+	if (c)
+		section_fini(&o.section);
+	else
 		*ret = o;
 	return c;
 }
