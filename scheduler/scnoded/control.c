@@ -2,6 +2,7 @@
 #include "scheduler/scnoded/control.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static char *adopt_one(struct step *step, json_int_t pid)
 {
 	pid_t *pids = NULL;
 	/* Read anew for each: a number may pass to another process meanwhile. */
-	ssize_t n = step->group && pid > 1 ? cgroup_pids(step->group, &pids) : 0;
+	ssize_t n = step->group && pid > 1 && pid <= INT_MAX ? cgroup_pids(step->group, &pids) : 0;
 	bool is_ours = n > 0 && cgroup_has(pids, (size_t)n, (pid_t)pid);
 	int err;
 
