@@ -40,7 +40,8 @@ static struct cores *pretend(const char *request)
 	unsigned long n = strtoul(request, &end, 10);
 	struct cores *c;
 
-	if (strcmp(end, "x") != 0 || n < 1 || n > HOST_CORES_MAX)
+	if (!isdigit((unsigned char)request[0]) || strcmp(end, "x") != 0 || n < 1 ||
+	    n > HOST_CORES_MAX)
 		return NULL;
 	c = make((uint32_t)n);
 	if (c)
@@ -91,14 +92,40 @@ static struct cores *keep_mask(struct cores *c, hwloc_const_cpuset_t allowed)
 }
 
 /*
+ * Numbers, ranges, and "N-" at the end. hwloc takes more: of "1;2" it ignores the first number.
+ */
+static bool is_list_of_numbers(const char *request)
+{
+	static const char digits[] = "0123456789";
+	const char *at = request;
+	size_t n;
+
+	do {
+		n = strspn(at, digits);
+		if (!n)
+			return false;
+		at += n;
+		if (*at == '-') {
+			n = strspn(at + 1, digits);
+			if (!n && at[1])
+				return false;
+			at += 1 + n;
+		}
+		n = strspn(at, ", ");
+		at += n;
+	} while (n);
+	return !*at;
+}
+
+/*
  * The cpus that this process may run on, less those not in the request. False: the request is no
  * list.
  */
 static bool restrict_to(hwloc_topology_t topology, hwloc_bitmap_t allowed, const char *request)
 {
 	hwloc_bitmap_t wanted = hwloc_bitmap_alloc();
-	bool is_list = !request || (isdigit((unsigned char)request[0]) &&
-				    !hwloc_bitmap_list_sscanf(wanted, request));
+	bool is_list = !request ||
+		       (is_list_of_numbers(request) && !hwloc_bitmap_list_sscanf(wanted, request));
 
 	if (hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS))
 		hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(topology));
