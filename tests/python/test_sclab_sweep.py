@@ -152,7 +152,7 @@ def test_sweep__goes_on_after_one_that_fails(killed, capfd):
 
 
 def test_sweep__waits_for_who_builds(living, killed, monkeypatch, capfd):
-    monkeypatch.setattr(state, "LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr(state, "LOCK_TIMEOUT", 1)
     make_state("built", killed)
     make_state("killed", killed)
     with state.locked("built"):

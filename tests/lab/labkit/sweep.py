@@ -5,6 +5,7 @@
 
 import os
 import sys
+import traceback
 
 from . import kernel, maker, state as states, teardown
 from .errors import EXIT_NO_LAB, LabError, status_of
@@ -18,23 +19,34 @@ def remove(lab):
         print(f"lab '{lab}' is removed: its maker, process {state.maker[0]}, has ended", flush=True)
 
 
+def status_of_removal(lab, is_named):
+    try:
+        remove(lab)
+    except LabError as e:
+        # one that nobody named may have gone meanwhile
+        if not is_named and e.status == EXIT_NO_LAB:
+            return 0
+        print(f"sclab: {e}", file=sys.stderr, flush=True)
+        return e.status
+    except OSError as e:
+        print(f"sclab: lab '{lab}': {e.filename or 'system call'}: {e.strerror}", file=sys.stderr, flush=True)
+        return status_of(e.errno)
+    return 0
+
+
 def remove_apart(lab, is_named):
     """In a process of its own, as it goes to the mount namespace of the lab; its pid."""
     pid = kernel.fork()
     if pid:
         return pid
-    status = 0
+    status = 1
     try:
-        remove(lab)
-    except LabError as e:
-        # one that nobody named may have gone meanwhile
-        if is_named or e.status != EXIT_NO_LAB:
-            status = e.status
-            print(f"sclab: {e}", file=sys.stderr, flush=True)
-    except OSError as e:
-        status = status_of(e.errno)
-        print(f"sclab: lab '{lab}': {e.filename or 'system call'}: {e.strerror}", file=sys.stderr, flush=True)
-    os._exit(status)
+        status = status_of_removal(lab, is_named)
+    except Exception:       # of a record of another version
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
 
 
 def sweep(labs):
