@@ -46,7 +46,10 @@ static void answer(struct step *step, const char *op)
 static char *adopt_one(struct step *step, json_int_t pid)
 {
 	pid_t *pids = NULL;
-	/* Read anew for each: a number may pass to another process meanwhile. */
+	/*
+	 * Read anew for each: a number may pass to another process meanwhile. One of 64 bits would
+	 * be cut to that of another.
+	 */
 	ssize_t n = step->group && pid > 1 && pid <= INT_MAX ? cgroup_pids(step->group, &pids) : 0;
 	bool is_ours = n > 0 && cgroup_has(pids, (size_t)n, (pid_t)pid);
 	int err;

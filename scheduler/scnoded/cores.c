@@ -91,26 +91,30 @@ static struct cores *keep_mask(struct cores *c, hwloc_const_cpuset_t allowed)
 	return c;
 }
 
+/* The first sign behind a decimal number. NULL: it is none, or octal to hwloc, as "010" is. */
+static const char *behind_number(const char *at)
+{
+	size_t n = strspn(at, "0123456789");
+
+	return n && (at[0] != '0' || n == 1) ? at + n : NULL;
+}
+
 /*
  * Numbers, ranges, and "N-" at the end. hwloc takes more: of "1;2" it ignores the first number.
  */
 static bool is_list_of_numbers(const char *request)
 {
-	static const char digits[] = "0123456789";
 	const char *at = request;
 	size_t n;
 
 	do {
-		n = strspn(at, digits);
-		if (!n)
+		at = behind_number(at);
+		if (at && *at == '-' && at[1])
+			at = behind_number(at + 1);
+		else if (at && *at == '-')
+			at++;
+		if (!at)
 			return false;
-		at += n;
-		if (*at == '-') {
-			n = strspn(at + 1, digits);
-			if (!n && at[1])
-				return false;
-			at += 1 + n;
-		}
 		n = strspn(at, ", ");
 		at += n;
 	} while (n);

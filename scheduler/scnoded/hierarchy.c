@@ -90,7 +90,7 @@ void hierarchy_each_pid(const char *group, bool (*each)(pid_t pid, void *owner),
 static bool kill_one(pid_t pid, void *owner)
 {
 	(void)owner;
-	/* One of another pid namespace is listed as 0, which means our own group to kill(). */
+	/* A process of another pid namespace is listed as 0. kill(0) means our own group. */
 	if (pid > 0)
 		kill(pid, SIGKILL);
 	return true;
