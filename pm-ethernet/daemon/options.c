@@ -252,17 +252,19 @@ int ethd_options_parse(int argc, char **argv, struct ethd_options *ret, char *wh
 {
 	struct ethd_options o = {
 		.type = ETH_TYPE_DEFAULT, .run = RUN_DIRECTORY, .watch_ns = ETHD_WATCH_NS};
-	int option, err;
+	int option, at, err;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "hV", table, NULL)) != -1) {
+	optind = 0; /* From the first word on, also when the last reading ended within one. */
+	/* In the given order: then the word that getopt_long() reads is the one at optind. */
+	for (at = 1; (option = getopt_long(argc, argv, "+hV", table, NULL)) != -1; at = optind) {
 		if (option == 'h' || option == 'V') {
 			fputs(option == 'h' ? usage : "pm-ethernetd " PM_VERSION "\n", stdout);
 			return ETHD_OPTIONS_HELP;
 		}
 		if (option == '?') {
 			snprintf(why, why_size, "%s: unknown, or without its value; see --help",
-				 argv[optind - 1]);
+				 argv[at]);
 			err = -EINVAL;
 			goto drop;
 		}

@@ -117,11 +117,12 @@ int scored_options_read(struct scored_options *ret, int argc, char **argv, char 
 			size_t why_size)
 {
 	struct scored_options o = {.munge_socket = getenv("SCORE_MUNGE_SOCKET")};
-	int c;
+	int c, at;
 
 	opterr = 0;
-	optind = 1;
-	while ((c = getopt_long(argc, argv, ":", table, NULL)) != -1) {
+	optind = 0; /* From the first word on, also when the last reading ended within one. */
+	/* In the given order: then the word that getopt_long() reads is the one at optind. */
+	for (at = 1; (c = getopt_long(argc, argv, "+:", table, NULL)) != -1; at = optind) {
 		int err = 0;
 
 		switch (c) {
@@ -172,7 +173,7 @@ int scored_options_read(struct scored_options *ret, int argc, char **argv, char 
 			puts("scored (OpenSCore) " PM_VERSION);
 			return 1;
 		default:
-			snprintf(why, why_size, "%s %s; see scored --help", argv[optind - 1],
+			snprintf(why, why_size, "%s %s; see scored --help", argv[at],
 				 c == ':' ? "wants a value" : "is no option");
 			return -EINVAL;
 		}

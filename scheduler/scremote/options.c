@@ -42,7 +42,7 @@ static int set_fd(struct scremote_options *o, char *why, size_t why_size)
 	return 0;
 }
 
-static int take(struct scremote_options *o, int c, char **argv, char *why, size_t why_size)
+static int take(struct scremote_options *o, int c, const char *word, char *why, size_t why_size)
 {
 	switch (c) {
 	case 'c':
@@ -69,8 +69,7 @@ static int take(struct scremote_options *o, int c, char **argv, char *why, size_
 		puts("scremote (OpenSCore) " PM_VERSION);
 		return 1;
 	default:
-		return wrong(why, why_size, argv[optind - 1],
-			     c == ':' ? "wants a value" : "is no option");
+		return wrong(why, why_size, word, c == ':' ? "wants a value" : "is no option");
 	}
 }
 
@@ -78,12 +77,13 @@ int scremote_options_read(struct scremote_options *ret, int argc, char **argv, c
 			  size_t why_size)
 {
 	struct scremote_options o = {.fd = -1, .munge_socket = getenv("SCORE_MUNGE_SOCKET")};
-	int c, rc = 0;
+	int c, at, rc = 0;
 
 	opterr = 0;
-	optind = 1;
-	while (!rc && (c = getopt_long(argc, argv, ":", table, NULL)) != -1)
-		rc = take(&o, c, argv, why, why_size);
+	optind = 0; /* From the first word on, also when the last reading ended within one. */
+	/* In the given order: then the word that getopt_long() reads is the one at optind. */
+	for (at = 1; !rc && (c = getopt_long(argc, argv, "+:", table, NULL)) != -1; at = optind)
+		rc = take(&o, c, argv[at], why, why_size);
 	if (!rc && optind < argc)
 		rc = wrong(why, why_size, argv[optind], "is no option");
 	if (!rc && !o.connect == (o.fd < 0))

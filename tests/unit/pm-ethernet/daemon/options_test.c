@@ -105,6 +105,8 @@ TAP_TEST(ethd_options_parse__each_mistake_has_its_sentence)
 		is_int(PARSE(&o, "--nics", "eth1", bad[i].option, bad[i].value), -EINVAL);
 		okf(strstr(why, bad[i].word), "%s %s: %s", bad[i].option, bad[i].value, why);
 	}
+	is_int(PARSE(&o, "--nics", "eth1", "-tr"), -EINVAL);
+	okf(strstr(why, "-tr: unknown"), "%s", why);
 	is_int(o.n_nics, 99);
 }
 

@@ -97,6 +97,7 @@ TAP_TEST(options__words_that_are_none)
 {
 	is_wrong(READ("--fd", "3", "more"), "more is no option");
 	is_wrong(READ("--nonsense"), "--nonsense is no option");
+	is_wrong(READ("-tr"), "-tr is no option");
 	is_wrong(READ("--fd"), "--fd wants a value");
 	is_wrong(READ("--key", "k", "--connect"), "--connect wants a value");
 }
