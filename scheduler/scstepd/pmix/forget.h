@@ -12,7 +12,8 @@
 
 /*
  * Waits until all of that is done, for @limit_ms at most. False: PMIx hangs, as it does after a
- * rank that it did not let in (guard.c). It is not to be called any more then.
+ * rank that it has refused: it has freed its record of the rank once too often (guard.c). The
+ * caller must not call PMIx any more.
  */
 bool forget_worlds(const struct worlds *worlds, unsigned int limit_ms);
 

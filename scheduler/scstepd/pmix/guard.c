@@ -116,11 +116,11 @@ __attribute__((visibility("default"))) int accept(int fd, struct sockaddr *addre
 
 static bool is_tcp(int fd)
 {
-	int domain = AF_UNSPEC;
-	socklen_t size = sizeof(domain);
+	int protocol = 0;
+	socklen_t size = sizeof(protocol);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) &&
-	       (domain == AF_INET || domain == AF_INET6);
+	return !getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) &&
+	       protocol == IPPROTO_TCP;
 }
 
 /*

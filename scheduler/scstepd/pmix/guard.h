@@ -3,7 +3,7 @@
  * guard - only processes of the job's own user reach PMIx's server. It listens on the loopback
  * interface, where everybody on the host may connect, and believes what a client says of its user;
  * a client may have programs started. And a client that is killed at a bad moment does not break
- * it.
+ * PMIx's server.
  */
 #ifndef SCHEDULER_SCSTEPD_PMIX_GUARD_H
 #define SCHEDULER_SCSTEPD_PMIX_GUARD_H

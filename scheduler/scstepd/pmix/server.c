@@ -21,7 +21,7 @@
 #include "scheduler/scstepd/pmix/shift.h"
 #include "scheduler/scstepd/pmix/upcalls.h"
 
-#define FORGET_MS 3000 /* more than it takes to remove files; scnoded kills after 10 s */
+#define FORGET_MS 2000 /* with COURSE_TERM_S less than STOP_S of scnoded, which kills then */
 
 static struct {
 	pthread_t opener;

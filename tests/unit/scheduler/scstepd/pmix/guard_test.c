@@ -46,9 +46,9 @@ static int listen_at(int family, union address *at)
 static int connect_to(const union address *at)
 {
 	int fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct timeval patience = {.tv_sec = 10};
+	struct timeval timeout = {.tv_sec = 10};
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	ok(!connect(fd, &at->any, at->any.sa_family == AF_INET ? sizeof(at->v4) : sizeof(at->v6)));
 	return fd;
 }

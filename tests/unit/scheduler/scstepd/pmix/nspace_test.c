@@ -316,7 +316,7 @@ TAP_TEST(nspace_register__no_directory)
 	finish();
 }
 
-TAP_TEST(nspace_environment__and_forget)
+TAP_TEST(nspace_environment__of_a_rank)
 {
 	char **env = NULL;
 
