@@ -51,8 +51,8 @@ bool pmv_is_cut_off(const struct pmv_link *link, const struct pm_link_peer *peer
 	return true;
 }
 
-/* Until when the connection that is greeted for from @now on may take; UINT64_MAX = for ever. */
-static uint64_t silent_until(const struct pmv_link *link, const struct pm_link_peer *peer,
+/* When a peer that is greeted from @now on, and is silent, is given up; UINT64_MAX = never. */
+static uint64_t give_up_time(const struct pmv_link *link, const struct pm_link_peer *peer,
 			     uint64_t now)
 {
 	uint64_t timeout = link->env.conf->peer_timeout_ms * 1000000ull;
@@ -70,7 +70,7 @@ void pmv_silence_begin(struct pmv_link *link, struct pm_link_peer *peer, uint64_
 	uint64_t lost = lost_timeout(link);
 
 	pmv_silence_undoubt(link, peer);
-	peer->give_up_ns = silent_until(link, peer, now);
+	peer->give_up_ns = give_up_time(link, peer, now);
 	peer->n_doubts = 0;
 	peer->doubt_ns = link->env.can_leave && lost != UINT64_MAX ? now + lost : UINT64_MAX;
 }

@@ -12,9 +12,9 @@
 #include "pm-verbs/conn/greeting.h"
 #include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/pair.h"
-#include "pm-verbs/conn/silence.h"
 #include "pm-verbs/conn/peer.h"
 #include "pm-verbs/conn/places.h"
+#include "pm-verbs/conn/silence.h"
 #include "pm-verbs/conn/wireup.h"
 #include "pm-verbs/hw/events.h"
 

@@ -6,7 +6,7 @@
 #include "pm-verbs/conn/record.h"
 
 void pmv_greeting_arrived(struct pmv_link *link, const uint8_t *bytes, size_t len);
-/* Greets again whom it is time to, gives up those that were silent for too long. */
+/* Sends greetings again that are due, and gives up peers that were silent for too long. */
 void pmv_greeting_timers(struct pmv_link *link, uint64_t now);
 /* ns from now to the next of these, UINT64_MAX = none. */
 uint64_t pmv_greeting_deadline(struct pmv_link *link, uint64_t now);

@@ -140,20 +140,20 @@ void agent_groups_end(struct agent_groups *agent_groups)
 {
 	bool is_tired = false;
 	struct agent_group *agent_group;
-	ev_timer patience;
+	ev_timer timeout;
 
 	ev_now_update(agent_groups->loop);
 	TAILQ_FOREACH(agent_group, &agent_groups->all, all)
 		agent_group->killed_at =
 			clock_monotonic_s() + (agent_group->is_left ? 0 : AGENT_GROUP_GRACE_S);
-	ev_timer_init(&patience, tired, END_S, 0);
-	patience.data = &is_tired;
-	ev_timer_start(agent_groups->loop, &patience);
+	ev_timer_init(&timeout, tired, END_S, 0);
+	timeout.data = &is_tired;
+	ev_timer_start(agent_groups->loop, &timeout);
 	agent_groups->look.repeat = END_LOOK_S;
 	ev_timer_again(agent_groups->loop, &agent_groups->look);
 	while (!is_tired && !TAILQ_EMPTY(&agent_groups->all))
 		ev_run(agent_groups->loop, EVRUN_ONCE);
-	ev_timer_stop(agent_groups->loop, &patience);
+	ev_timer_stop(agent_groups->loop, &timeout);
 }
 
 /* ---- the beginning ---- */

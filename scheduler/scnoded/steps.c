@@ -476,19 +476,19 @@ static void tired(struct ev_loop *loop, ev_timer *timer, int events)
 void steps_end_all(struct scnoded *d)
 {
 	struct step *step, *next;
-	ev_timer patience;
+	ev_timer timeout;
 
 	d->is_ending = true;
 	for (step = TAILQ_FIRST(&d->steps); step; step = next) {
 		next = TAILQ_NEXT(step, all);
 		steps_stop(step, "its scnoded was told to end");
 	}
-	ev_timer_init(&patience, tired, END_ALL_S, 0);
-	patience.data = d;
-	ev_timer_start(d->loop, &patience);
+	ev_timer_init(&timeout, tired, END_ALL_S, 0);
+	timeout.data = d;
+	ev_timer_start(d->loop, &timeout);
 	while (d->is_ending && !TAILQ_EMPTY(&d->steps))
 		ev_run(d->loop, EVRUN_ONCE);
-	ev_timer_stop(d->loop, &patience);
+	ev_timer_stop(d->loop, &timeout);
 }
 
 /* A job that an earlier scnoded started. */

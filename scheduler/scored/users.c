@@ -241,6 +241,7 @@ static void take_share(const struct user *user)
 	all = count_jobs(d, user->account, &own);
 	for (; account_takes_share(user->account, own, all, why, sizeof(why)); all--) {
 		excess = find_excess(d, user->account, true);
+		/* lacks_place() has counted that there are enough. */
 		if (!excess)
 			return;
 		take_place(d, excess);

@@ -19,7 +19,7 @@ struct absence {
 	struct step *step;
 	uint32_t world, rank;
 	bool is_told;
-	ev_timer patience;
+	ev_timer timeout;
 };
 
 static struct absence *all;
@@ -56,8 +56,8 @@ static struct absence *get(struct step *step, uint32_t world, uint32_t rank)
 	if (!absence)
 		return NULL;
 	*absence = (struct absence){.next = all, .step = step, .world = world, .rank = rank};
-	ev_timer_init(&absence->patience, tell, ABSENCE_S, 0);
-	absence->patience.data = absence;
+	ev_timer_init(&absence->timeout, tell, ABSENCE_S, 0);
+	absence->timeout.data = absence;
 	all = absence;
 	return absence;
 }
@@ -67,7 +67,7 @@ void absence_begin(struct step *step, uint32_t world, uint32_t rank)
 	struct absence *absence = find(world) ? NULL : get(step, world, rank);
 
 	if (absence)
-		ev_timer_start(step->loop, &absence->patience);
+		ev_timer_start(step->loop, &absence->timeout);
 }
 
 void absence_told(struct step *step, const json_t *head)
@@ -116,7 +116,7 @@ void absence_close(struct step *step)
 		struct absence *absence = all;
 
 		all = absence->next;
-		ev_timer_stop(step->loop, &absence->patience);
+		ev_timer_stop(step->loop, &absence->timeout);
 		free(absence);
 	}
 }

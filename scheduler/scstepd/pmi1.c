@@ -366,7 +366,7 @@ static void take_lines(struct client *client)
 		check_barrier(client->pmi);
 }
 
-static void on_patience(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_timeout(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct client *client = timer->data;
 
@@ -418,8 +418,8 @@ int pmi1_add(struct pmi1 *pmi, uint32_t rank, int fd)
 	client->fd = fd;
 	ev_io_init(&client->readable, on_readable, fd, EV_READ);
 	ev_io_init(&client->writable, on_writable, fd, EV_WRITE);
-	ev_timer_init(&client->patience, on_patience, PMI1_PATIENCE_S, 0);
-	client->patience.data = client;
+	ev_timer_init(&client->timeout, on_timeout, PMI1_TIMEOUT_S, 0);
+	client->timeout.data = client;
 	client->readable.data = client;
 	client->writable.data = client;
 	/* Ranks are held by not reading their requests: none is answered then. */
@@ -494,7 +494,7 @@ void pmi1_close(struct pmi1 *pmi)
 		return;
 	for (uint32_t i = 0; i < pmi->n_local; i++) {
 		pmi1_hang_up(&pmi->clients[i]);
-		ev_timer_stop(pmi->loop, &pmi->clients[i].patience);
+		ev_timer_stop(pmi->loop, &pmi->clients[i].timeout);
 	}
 	pmi1_space_fini(&pmi->space);
 	free(pmi->clients);

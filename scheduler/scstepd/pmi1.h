@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PMI1_PATIENCE_S 1.0 /* a rank that is gone for so long, and has not ended, lives on */
+#define PMI1_TIMEOUT_S 1.0 /* a rank that is gone for so long, and has not ended, lives on */
 
 /* The functions that pmi1 calls. None of them calls back before it has returned. */
 struct pmi1_ops {
@@ -53,7 +53,7 @@ struct pmi1 *pmi1_open(struct ev_loop *loop, const struct pmi1_setup *setup,
  * @fd is the server's end of the socket pair of @rank, pmi1's from now on, non-blocking already;
  * the rank is given the other end as PMI_FD, with PMI_RANK and PMI_SIZE. A rank that goes without
  * cmd=init while others are in a barrier, here or on other hosts, ends the job by ops->abort. One
- * that goes later does so after PMI1_PATIENCE_S. 0 or -errno; then the fd is closed.
+ * that goes later does so after PMI1_TIMEOUT_S. 0 or -errno; then the fd is closed.
  */
 int pmi1_add(struct pmi1 *pmi, uint32_t rank, int fd);
 /* The barrier that ops->fence began is over. error: 0 or errno. Called once for each fence. */

@@ -13,7 +13,7 @@ static void lose(struct client *client)
 {
 	client->state = CLIENT_LOST;
 	if (!client->is_aborting)
-		ev_timer_start(client->pmi->loop, &client->patience);
+		ev_timer_start(client->pmi->loop, &client->timeout);
 }
 
 void pmi1_hang_up(struct client *client)

@@ -36,9 +36,9 @@ struct client {
 	enum client_state state;
 	int fd;
 	ev_io readable, writable;
-	ev_timer patience; /* once it is lost */
-	bool is_spawning;  /* within the lines of mcmd=spawn */
-	bool is_aborting;  /* what follows is the rest of its message */
+	ev_timer timeout; /* once it is lost */
+	bool is_spawning; /* within the lines of mcmd=spawn */
+	bool is_aborting; /* what follows is the rest of its message */
 	size_t n_in, n_out, n_put;
 	char in[PMI1_LINE_MAX + 1];
 	char out[PMI1_OUT_MAX];
@@ -58,7 +58,7 @@ struct pmi1 {
 	bool is_marked;          /* our abort marker is in the barrier */
 };
 
-/* Twice is fine. One that was in MPI is lost, and its patience begins. */
+/* Twice is fine. One that was in MPI is lost, and its timeout begins. */
 void pmi1_hang_up(struct client *client);
 /* It does not keep to the protocol, or never comes: that ends the job. */
 void pmi1_fail(struct client *client, const char *format, ...)

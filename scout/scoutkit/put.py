@@ -183,9 +183,9 @@ def ask_doors(agents, limit):
         if agent.state == states.READY:
             waiting.add(agent)
             agent.ask_door(lambda port, agent=agent: told(agent, port))
-    patience = staged.Limit(agents.loop, _DOOR_S)
-    agents.loop.run_until(lambda: not waiting or patience.is_over or limit.is_over)
-    patience.close()
+    timeout = staged.Limit(agents.loop, _DOOR_S)
+    agents.loop.run_until(lambda: not waiting or timeout.is_over or limit.is_over)
+    timeout.close()
     return doors
 
 

@@ -96,7 +96,7 @@ static void leave(struct host *host, uint32_t i)
 	turn(host);
 }
 
-TAP_TEST(pmi1__host_whose_ranks_never_began_is_excused)
+TAP_TEST(pmi1__host_whose_ranks_never_began_adds_a_marker)
 {
 	struct host host;
 
@@ -122,7 +122,7 @@ TAP_TEST(pmi1__host_whose_ranks_never_began_is_excused)
 	close_host(&host);
 }
 
-TAP_TEST(pmi1__host_whose_ranks_were_lost_is_not_excused)
+TAP_TEST(pmi1__host_whose_ranks_were_lost_adds_none)
 {
 	struct host host;
 
@@ -179,7 +179,7 @@ TAP_TEST(pmi1__barrier_with_one_that_lives_on_without_its_connection)
 	must(open_host(&host));
 	begin(&host);
 	leave(&host, 1);
-	pass(&host, PMI1_PATIENCE_S * 2);
+	pass(&host, PMI1_TIMEOUT_S * 2);
 	is_int(host.n_aborts, 0);
 	ask(&host, 0, "cmd=barrier_in\n");
 	is_int(host.n_fences, 0);
@@ -192,9 +192,9 @@ TAP_TEST(pmi1__barrier_with_one_that_lives_on_without_its_connection)
 	begin(&host);
 	ask(&host, 0, "cmd=barrier_in\n");
 	leave(&host, 1);
-	pass(&host, PMI1_PATIENCE_S * 0.9);
+	pass(&host, PMI1_TIMEOUT_S * 0.9);
 	is_int(host.n_aborts, 0);
-	pass(&host, PMI1_PATIENCE_S * 0.2);
+	pass(&host, PMI1_TIMEOUT_S * 0.2);
 	is_int(host.n_aborts, 1);
 	is_int(host.aborted, FIRST + 1);
 	close_host(&host);
@@ -209,7 +209,7 @@ TAP_TEST(pmi1__barrier_with_one_that_aborted)
 	ask(&host, 0, "cmd=barrier_in\n");
 	ask(&host, 1, "cmd=abort exitcode=3\n");
 	leave(&host, 1);
-	pass(&host, PMI1_PATIENCE_S * 2);
+	pass(&host, PMI1_TIMEOUT_S * 2);
 	is_int(host.n_aborts, 1);
 	is_int(host.code, 3);
 	close_host(&host);
@@ -226,7 +226,7 @@ TAP_TEST(pmi1__host_whose_ranks_live_on_without_their_connections)
 	is_int(host.n_fences, 1);
 	leave(&host, 0);
 	leave(&host, 1);
-	pass(&host, PMI1_PATIENCE_S * 2);
+	pass(&host, PMI1_TIMEOUT_S * 2);
 	is_int(host.n_fences, 1);
 	/* One fence at a time. */
 	pmi1_fenced(host.pmi, 0, "", 0);
