@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "pmcore/util/clock.h"
+
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t is_done;
@@ -27,14 +29,11 @@ static void on_forgotten(pmix_status_t status, void *arg)
 
 bool forget_worlds(const struct worlds *worlds, unsigned int limit_ms)
 {
-	struct timespec limit;
-	uint64_t limit_ns;
+	uint64_t limit_ns = clock_monotonic_ns() + limit_ms * UINT64_C(1000000);
+	struct timespec limit = {.tv_sec = (time_t)(limit_ns / 1000000000),
+				 .tv_nsec = (long)(limit_ns % 1000000000)};
 	bool is_done;
 
-	clock_gettime(CLOCK_MONOTONIC, &limit);
-	limit_ns = (uint64_t)limit.tv_nsec + limit_ms * UINT64_C(1000000);
-	limit.tv_sec += (time_t)(limit_ns / 1000000000);
-	limit.tv_nsec = (long)(limit_ns % 1000000000);
 	pthread_mutex_lock(&forgetting.lock);
 	for (size_t i = 0; i < worlds->n; i++)
 		forgetting.n_open += worlds->all[i] != NULL;
