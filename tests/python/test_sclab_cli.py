@@ -109,10 +109,11 @@ def test_state__comes_back_as_saved():
     assert state.load_running("lab") == saved
 
 
-def test_state__damaged_file_is_an_error_with_its_path():
+@pytest.mark.parametrize("text", ['{"options":', '[]', '{}', '{"options": {}}', '{"options": {"shape": [], "new": 1}}'])
+def test_state__damaged_file_is_an_error_with_its_path(text):
     saved = make_state()
     with open(f"{saved.directory}/state.json", "w", encoding="utf-8") as f:
-        f.write('{"options":')
+        f.write(text)
     with pytest.raises(LabError, match="state.json is damaged"):
         state.load("lab")
 

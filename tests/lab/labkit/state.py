@@ -98,14 +98,14 @@ def load(lab):
     try:
         with open(f"{directory_of(lab)}/state.json", encoding="utf-8") as f:
             fields = json.load(f)
+        options = fields.pop("options")
+        options["shape"] = tuple(options["shape"])
+        state = State(Options(**options), **fields)
     except FileNotFoundError:
         return None
-    except ValueError as e:
+    except (ValueError, KeyError, TypeError, AttributeError) as e:     # no JSON, or the fields of another version
         raise LabError(f"{directory_of(lab)}/state.json is damaged ({e}): remove what is left of "
                        "the lab by hand, then this directory") from None
-    options = fields.pop("options")
-    options["shape"] = tuple(options["shape"])
-    state = State(Options(**options), **fields)
     if state.boot != boot_id():
         # nothing but files can be left of it; its numbers may mean other things now
         state.phase, state.holder = GOING, 0

@@ -42,7 +42,7 @@ def remove_apart(lab, is_named):
     status = 1
     try:
         status = status_of_removal(lab, is_named)
-    except Exception:       # of a record of another version
+    except Exception:       # a fault of ours
         traceback.print_exc()
         sys.stderr.flush()
     finally:
