@@ -58,7 +58,10 @@ int cgroup_limit_memory(struct cgroup *group, uint64_t bytes);
  * is none.
  */
 bool cgroup_memory_kills(const struct cgroup *group, char *path, size_t size);
-/* Writes only; 0 or -errno. */
+/*
+ * Writes only; 0 or -errno. Without cgroups a child that is forked at the same moment may go on:
+ * then again until cgroup_is_frozen().
+ */
 int cgroup_freeze(struct cgroup *group, bool is_frozen);
 /* Whether every process has stopped by now (re-read; poll(2) of cgroup.events comes 8 ms late). For
  * the switch thread, too. */

@@ -89,11 +89,26 @@ static bool has_turn(const struct entry *job, uint32_t row)
 	return !job->now || slots_runs(job->now, row);
 }
 
-static void look_for_slow(struct turn *turn, const struct roster *r)
+/*
+ * Jobs that were frozen a slot ago and have not stopped are counted, and frozen again as
+ * cgroup_freeze() wants it. Whether there was any.
+ */
+static bool freeze_slow(struct turn *turn, const struct roster *r, uint32_t row)
 {
-	for (size_t j = 0; j < r->n; j++)
-		if (r->jobs[j].is_frozen && !cgroup_is_frozen(r->jobs[j].group))
-			turn->slow_freezes++;
+	bool is_any = false;
+
+	for (size_t j = 0; j < r->n; j++) {
+		const struct entry *job = &r->jobs[j];
+
+		if (!job->is_frozen || cgroup_is_frozen(job->group))
+			continue;
+		turn->slow_freezes += r->now->n_rows > 1;
+		if (has_turn(job, row))
+			continue;
+		cgroup_freeze(job->group, true);
+		is_any = true;
+	}
+	return is_any;
 }
 
 /* One pass over all: freezes, or thaws. Whether anybody changed. */
@@ -130,7 +145,7 @@ static void count(struct turn *turn, uint64_t planned_ns, uint64_t began_ns)
 static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
 {
 	uint64_t now_ns = nap_clock_ns(), until_ns = NAP_FOREVER;
-	bool has_changed;
+	bool has_changed, is_slow;
 	uint32_t row;
 
 	if (r->next && has_begun(r->next, now_ns)) {
@@ -142,13 +157,13 @@ static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
 	if (!r->now)
 		return r->next ? r->next->begins_ns : NAP_FOREVER;
 	row = slots_row(r->now, now_ns, &until_ns);
-	if (r->now->n_rows > 1)
-		look_for_slow(turn, r);
+	is_slow = freeze_slow(turn, r, row);
 	has_changed = pass(r, row, true);
 	has_changed |= pass(r, row, false);
 	if (has_changed && planned_ns)
 		count(turn, planned_ns, now_ns);
-	if (r->now->n_rows == 1)
+	/* One row: nothing more is due, once all that are frozen have been seen to have stopped. */
+	if (r->now->n_rows == 1 && !has_changed && !is_slow)
 		until_ns = NAP_FOREVER;
 	return r->next && r->next->begins_ns < until_ns ? r->next->begins_ns : until_ns;
 }
