@@ -14,8 +14,8 @@ ALONE     := containers ethernet-faults ethernet-security ethernet-vm ethernetd 
 # Tests that call unshare or ip need a root that is a mount point, which it is not below chroot, and others a localhost.
 ROOTED     = $(shell [ "$$(id -u)" != 0 ] || { mountpoint -q / && getent ahosts localhost >&2; } 2>/dev/null || \
 	       echo tests/lab/rooted)
-PROVE      = $(ROOTED) prove --exec mk/run-test --timer -j$(TEST_JOBS) \
-	     --rules='seq={$(subst $(space),$(comma),$(strip $(ALONE_T)))}' --rules='par=**'
+in_turn    = $(if $(strip $(1)),--rules='seq={$(subst $(space),$(comma),$(strip $(1)))}')
+PROVE      = $(ROOTED) prove --exec mk/run-test --timer -j$(TEST_JOBS) $(call in_turn,$(ALONE_T)) --rules='par=**'
 
 SYSTEM_T := $(LONG:%=tests/system/%.t) $(filter-out $(LONG:%=tests/system/%.t),$(sort $(wildcard tests/system/*.t)))
 MPI_T    := $(sort $(wildcard tests/mpi/*.t) $(filter tests/system/mpi%,$(SYSTEM_T)))
@@ -74,10 +74,12 @@ check-fast: $(TAP_PROGS) ## unit tests, whole channels in virtual time, the devi
 # are left out. Without the component all of MPI would be skipped, so that is an error here.
 SHORT_T := tests/system/mpi.t tests/system/mpi-scrun.t
 check-short: export MPI_SHORT = 1
+# Nothing of it measures time, so all run side by side.
+check-short: ALONE_T =
 check-short: $(ALL_OUTPUTS) $(UNIT_PROGS) ## unit tests, pytest, and MPI by mpirun and scrun in a lab (root)
 	@test -e $(MTL_SO) || { echo "check-short: mtl/pm is not built: see the lines above that begin with 'skipped'" >&2; \
 		exit 1; }
-	@$(call run_tests,$(SHORT_T) $(UNIT_PROGS) $(PYTHON_T))
+	@$(call run_tests,$(SHORT_T) $(PYTHON_T) $(UNIT_PROGS))
 
 check-python: ## pytest
 	@$(call run_tests,$(PYTHON_T))
