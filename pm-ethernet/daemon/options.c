@@ -3,7 +3,6 @@
 #include "pm-ethernet/daemon/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "pm-ethernet/daemon/cluster.h"
 #include "pm-ethernet/daemon/watch.h"
+#include "pmcore/util/arguments.h"
 
 #define RUN_DIRECTORY "/run/pm-ethernet"
 #define USER_MIB_MAX (1ul << 20)
@@ -252,32 +252,22 @@ int ethd_options_parse(int argc, char **argv, struct ethd_options *ret, char *wh
 {
 	struct ethd_options o = {
 		.type = ETH_TYPE_DEFAULT, .run = RUN_DIRECTORY, .watch_ns = ETHD_WATCH_NS};
-	int option, at, err;
+	const struct arguments arguments = {argc, argv, table, "hV", "pm-ethernetd"};
+	int option, err;
 
-	opterr = 0;
-	optind = 0; /* From the first word on, also when the last reading ended within one. */
-	/* In the given order: then the word that getopt_long() reads is the one at optind. */
-	for (at = 1; (option = getopt_long(argc, argv, "+hV", table, NULL)) != -1; at = optind) {
+	arguments_begin();
+	while ((option = arguments_next(&arguments, why, why_size))) {
 		if (option == 'h' || option == 'V') {
 			fputs(option == 'h' ? usage : "pm-ethernetd " PM_VERSION "\n", stdout);
 			return ETHD_OPTIONS_HELP;
 		}
-		if (option == '?') {
-			snprintf(why, why_size, "%s: unknown, or without its value; see --help",
-				 argv[at]);
-			err = -EINVAL;
-			goto drop;
-		}
-		err = set(&o, option, optarg, why, why_size);
+		err = option < 0 ? option : set(&o, option, optarg, why, why_size);
 		if (err)
 			goto drop;
 	}
 	err = -EINVAL;
-	if (optind < argc || !o.n_nics) {
-		snprintf(why, why_size,
-			 optind < argc ? "%s: no such argument; see --help"
-				       : "--nics or --config is missing%s; see --help",
-			 optind < argc ? argv[optind] : "");
+	if (!o.n_nics) {
+		snprintf(why, why_size, "--nics or --config is missing; see pm-ethernetd --help");
 		goto drop;
 	}
 	err = settle_grid(&o, why, why_size);

@@ -2,10 +2,11 @@
 #include "scheduler/scnoded/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "pmcore/util/arguments.h"
 
 #define MEMORY_SHARE 90
 #define PROCESSES_MIN 16
@@ -132,12 +133,11 @@ int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, cha
 {
 	struct scnoded_options o = {.cgroup = "openscore",
 				    .munge_socket = getenv("SCORE_MUNGE_SOCKET")};
-	int c, at;
+	const struct arguments arguments = {argc, argv, table, "", "scnoded"};
+	int c;
 
-	opterr = 0;
-	optind = 0; /* From the first word on, also when the last reading ended within one. */
-	/* In the given order: then the word that getopt_long() reads is the one at optind. */
-	for (at = 1; (c = getopt_long(argc, argv, "+:", table, NULL)) != -1; at = optind) {
+	arguments_begin();
+	while ((c = arguments_next(&arguments, why, why_size))) {
 		const char **place = place_of(&o, c);
 
 		if (place) {
@@ -153,14 +153,8 @@ int scnoded_options_read(struct scnoded_options *ret, int argc, char **argv, cha
 			puts("scnoded (OpenSCore) " PM_VERSION);
 			return 1;
 		} else {
-			snprintf(why, why_size, "%s %s; see scnoded --help", argv[at],
-				 c == ':' ? "wants a value" : "is no option");
-			return -EINVAL;
+			return c;
 		}
-	}
-	if (optind < argc) {
-		snprintf(why, why_size, "%s is no option; see scnoded --help", argv[optind]);
-		return -EINVAL;
 	}
 	c = complete(&o, why, why_size);
 	if (c)

@@ -2,11 +2,11 @@
 #include "scheduler/scored/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmcore/util/arguments.h"
 #include "scheduler/gang/matrix.h"
 #include "scheduler/proto/lock_request.h"
 #include "scheduler/proto/slots.h"
@@ -117,12 +117,11 @@ int scored_options_read(struct scored_options *ret, int argc, char **argv, char 
 			size_t why_size)
 {
 	struct scored_options o = {.munge_socket = getenv("SCORE_MUNGE_SOCKET")};
-	int c, at;
+	const struct arguments arguments = {argc, argv, table, "", "scored"};
+	int c;
 
-	opterr = 0;
-	optind = 0; /* From the first word on, also when the last reading ended within one. */
-	/* In the given order: then the word that getopt_long() reads is the one at optind. */
-	for (at = 1; (c = getopt_long(argc, argv, "+:", table, NULL)) != -1; at = optind) {
+	arguments_begin();
+	while ((c = arguments_next(&arguments, why, why_size))) {
 		int err = 0;
 
 		switch (c) {
@@ -173,19 +172,13 @@ int scored_options_read(struct scored_options *ret, int argc, char **argv, char 
 			puts("scored (OpenSCore) " PM_VERSION);
 			return 1;
 		default:
-			snprintf(why, why_size, "%s %s; see scored --help", argv[at],
-				 c == ':' ? "wants a value" : "is no option");
-			return -EINVAL;
+			return c;
 		}
 		if (err) {
 			snprintf(why, why_size, "--%s %s: wanted is %s", name_of(c), optarg,
 				 wanted(c));
 			return err;
 		}
-	}
-	if (optind < argc) {
-		snprintf(why, why_size, "%s is no option; see scored --help", argv[optind]);
-		return -EINVAL;
 	}
 	*ret = o;
 	return 0;

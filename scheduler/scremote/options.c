@@ -2,10 +2,11 @@
 #include "scheduler/scremote/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "pmcore/util/arguments.h"
 
 static const struct option table[] = {
 	{"connect", required_argument, NULL, 'c'},
@@ -42,7 +43,7 @@ static int set_fd(struct scremote_options *o, char *why, size_t why_size)
 	return 0;
 }
 
-static int take(struct scremote_options *o, int c, const char *word, char *why, size_t why_size)
+static int take(struct scremote_options *o, int c, char *why, size_t why_size)
 {
 	switch (c) {
 	case 'c':
@@ -69,7 +70,7 @@ static int take(struct scremote_options *o, int c, const char *word, char *why, 
 		puts("scremote (OpenSCore) " PM_VERSION);
 		return 1;
 	default:
-		return wrong(why, why_size, word, c == ':' ? "wants a value" : "is no option");
+		return c;
 	}
 }
 
@@ -77,15 +78,12 @@ int scremote_options_read(struct scremote_options *ret, int argc, char **argv, c
 			  size_t why_size)
 {
 	struct scremote_options o = {.fd = -1, .munge_socket = getenv("SCORE_MUNGE_SOCKET")};
-	int c, at, rc = 0;
+	const struct arguments arguments = {argc, argv, table, "", "scremote"};
+	int c, rc = 0;
 
-	opterr = 0;
-	optind = 0; /* From the first word on, also when the last reading ended within one. */
-	/* In the given order: then the word that getopt_long() reads is the one at optind. */
-	for (at = 1; !rc && (c = getopt_long(argc, argv, "+:", table, NULL)) != -1; at = optind)
-		rc = take(&o, c, argv[at], why, why_size);
-	if (!rc && optind < argc)
-		rc = wrong(why, why_size, argv[optind], "is no option");
+	arguments_begin();
+	while (!rc && (c = arguments_next(&arguments, why, why_size)))
+		rc = take(&o, c, why, why_size);
 	if (!rc && !o.connect == (o.fd < 0))
 		rc = wrong(why, why_size, "wanted is either --connect or --fd", "(scout gives it)");
 	if (!rc && o.is_sealed && o.fd < 0)
