@@ -121,7 +121,7 @@ def give(fake, directory, head):
     fake.say({"op": "file_done", "id": head["id"], "sha256": hashlib.sha256(data).hexdigest()})
 
 
-class Crew:
+class FakeAgents:
     """Agents over fakes, as a context: fakes {host: script}; None: a host that is not reached."""
 
     def __init__(self, scripts):

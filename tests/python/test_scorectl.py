@@ -338,7 +338,7 @@ def test_sctop__once(run, monkeypatch):
 
 # ---- scpool ----
 
-def test_crew__script_for_ssh_and_for_a_command(monkeypatch):
+def test_agents__script_for_ssh_and_for_a_command(monkeypatch):
     calls = []
 
     def called(words_of_it, env, **_):

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from fakeagent import Crew, cat, prints
+from fakeagent import FakeAgents, cat, prints
 
 from scorelink import frames
 from scoutkit import agents, collect, fanout, hosts, result, show
@@ -24,11 +24,11 @@ class Sink:
         self.order.append(one.host)
 
 
-def go(crew, argv=("true",), sink=None, **more):
+def go(world, argv=("true",), sink=None, **more):
     """Results by host."""
-    work = fanout.Fanout(crew.agents, argv, sink or Sink(), **more)
+    work = fanout.Fanout(world.agents, argv, sink or Sink(), **more)
     work.start()
-    crew.loop.run_until(work.is_over)
+    world.loop.run_until(work.is_over)
     return {one.host: one for one in work.results}
 
 
@@ -38,8 +38,8 @@ def go(crew, argv=("true",), sink=None, **more):
     (0, 0, ""), (3 << 8, 3, "exit 3"), (9, 137, "killed by signal 9 (SIGKILL)"),
     (11 | 0x80, 139, "killed by signal 11 (SIGSEGV)"), (200, 128 + 72, "killed by signal 72")])
 def test_run__status_of_waitpid(status, code, words):
-    with Crew({"n0": prints(status=status)}) as crew:
-        one = go(crew)["n0"]
+    with FakeAgents({"n0": prints(status=status)}) as world:
+        one = go(world)["n0"]
     assert (one.code, one.words()) == (code, words)
 
 
@@ -50,8 +50,8 @@ def test_run__not_reached_lost_and_not_started():
     def fails(fake, head, _):
         fake.ended(head, 127 << 8, error="ENOENT", text="nosuch: there is no such program")
 
-    with Crew({"n0": prints(), "n1": None, "n2": dies, "n3": fails}) as crew:
-        done = go(crew)
+    with FakeAgents({"n0": prints(), "n1": None, "n2": dies, "n3": fails}) as world:
+        done = go(world)
     assert [one.code for one in done.values()] == [0, 255, 255, 127]
     line = result.summary(done.values(), hosts.fold)
     assert line == ("n1: not reached: no route to host; n2: lost: the connection was closed; "
@@ -60,8 +60,8 @@ def test_run__not_reached_lost_and_not_started():
 
 
 def test_summary__equal_ends_of_many_hosts_together():
-    with Crew({f"n{i}": prints(status=0 if i % 2 else 1 << 8) for i in range(6)}) as crew:
-        done = go(crew)
+    with FakeAgents({f"n{i}": prints(status=0 if i % 2 else 1 << 8) for i in range(6)}) as world:
+        done = go(world)
     assert result.summary(done.values(), hosts.fold) == "n[0,2,4]: exit 1"
 
 
@@ -76,16 +76,16 @@ def test_summary__equal_but_for_the_names_of_hosts():
 
 
 def test_run__bytes_that_are_no_frames_lose_the_host():
-    with Crew({"n0": lambda fake, *_: fake.raw(b"\0\0\0\1\0\0\0\2garbage")}) as crew:
-        assert go(crew)["n0"].words() == "lost: it sends lengths that do not fit together"
+    with FakeAgents({"n0": lambda fake, *_: fake.raw(b"\0\0\0\1\0\0\0\2garbage")}) as world:
+        assert go(world)["n0"].words() == "lost: it sends lengths that do not fit together"
 
 
 @pytest.mark.parametrize("head", [{"op": "out", "id": 1}, {"op": "out", "id": 1, "stream": 3}, {"op": "ended", "id": 1},
                                   {"op": "ended"}, {"op": "ended", "id": "x", "status": 0},
                                   {"op": "ended", "id": 1, "status": True}])
 def test_run__wrong_fields_lose_the_host(head):
-    with Crew({"n0": lambda fake, *_: fake.say(head)}) as crew:
-        assert go(crew)["n0"].code == 255
+    with FakeAgents({"n0": lambda fake, *_: fake.say(head)}) as world:
+        assert go(world)["n0"].code == 255
 
 
 def test_run__silent_host_is_asked_then_lost(monkeypatch):
@@ -98,9 +98,9 @@ def test_run__silent_host_is_asked_then_lost(monkeypatch):
             fake.say({"op": "pong", "id": head["id"]})
             if fake.ops().count("ping") > 6:
                 fake.ended(fake.heard[0][0])
-    with Crew({"n0": lambda *_: None, "n1": answers}) as crew:
-        done = go(crew)
-        assert "ping" in crew.fakes["n0"].ops()
+    with FakeAgents({"n0": lambda *_: None, "n1": answers}) as world:
+        done = go(world)
+        assert "ping" in world.fakes["n0"].ops()
     assert "nothing was heard" in done["n0"].words() and done["n1"].code == 0
 
 
@@ -110,9 +110,9 @@ def test_timeout__term_then_kill(monkeypatch):
     def stubborn(fake, head, _):
         if head["op"] == "signal" and head["signal"] == 9:
             fake.ended(head, 9)
-    with Crew({"n0": stubborn, "n1": prints()}) as crew:
-        done = go(crew, timeout=0.5)
-        assert [head["signal"] for head, _ in crew.fakes["n0"].heard if head["op"] == "signal"] == [15, 9]
+    with FakeAgents({"n0": stubborn, "n1": prints()}) as world:
+        done = go(world, timeout=0.5)
+        assert [head["signal"] for head, _ in world.fakes["n0"].heard if head["op"] == "signal"] == [15, 9]
     assert (done["n0"].code, done["n0"].words(), done["n1"].code) == (124, "timed out", 0)
 
 
@@ -123,13 +123,13 @@ def test_interrupt__once_then_killed_later_twice_at_once(monkeypatch):
         if head["op"] == "signal" and head["signal"] == 9:
             fake.ended(head, 9)
     for times in (1, 2):
-        with Crew({"n0": stubborn}) as crew:
-            work = fanout.Fanout(crew.agents, ["sleep"], Sink())
+        with FakeAgents({"n0": stubborn}) as world:
+            work = fanout.Fanout(world.agents, ["sleep"], Sink())
             work.start()
             for _ in range(times):
                 work.interrupt()
-            crew.loop.run_until(work.is_over)
-            assert [head["signal"] for head, _ in crew.fakes["n0"].heard[1:]] == [signal.SIGINT, signal.SIGKILL]
+            world.loop.run_until(work.is_over)
+            assert [head["signal"] for head, _ in world.fakes["n0"].heard[1:]] == [signal.SIGINT, signal.SIGKILL]
 
 
 # ---- input and output ----
@@ -138,11 +138,11 @@ def test_input__the_same_bytes_for_all(tmp_path):
     data = os.urandom(3 << 20)
     path = tmp_path / "data"
     path.write_bytes(data)
-    with Crew({"n0": cat(), "n1": cat()}) as crew, path.open("rb") as file:
-        work = fanout.Fanout(crew.agents, ["cat"], Sink(), has_stdin=True)
-        work.feeder = fanout.Feed(crew.loop, file.fileno(), work)
+    with FakeAgents({"n0": cat(), "n1": cat()}) as world, path.open("rb") as file:
+        work = fanout.Fanout(world.agents, ["cat"], Sink(), has_stdin=True)
+        work.feeder = fanout.Feed(world.loop, file.fileno(), work)
         work.start()
-        crew.loop.run_until(work.is_over)
+        world.loop.run_until(work.is_over)
     assert all(one.stdout.bytes() == data for one in work.results)
 
 
@@ -153,19 +153,19 @@ def test_input__no_more_than_there_is_room_for(tmp_path):
     def deaf(fake, head, _):
         if head["op"] == "in" and sum(len(body) for _, body in fake.heard) == frames.ROOM:
             fake.ended(head)
-    with Crew({"n0": cat(), "n1": deaf}) as crew:
-        work = fanout.Fanout(crew.agents, ["cat"], Sink(), has_stdin=True)
+    with FakeAgents({"n0": cat(), "n1": deaf}) as world:
+        work = fanout.Fanout(world.agents, ["cat"], Sink(), has_stdin=True)
         work.feeder = fanout._Bytes(work, bytes(size))
         work.start()
-        crew.loop.run_until(work.is_over)
-        assert sum(len(body) for _, body in crew.fakes["n1"].heard) == frames.ROOM
+        world.loop.run_until(work.is_over)
+        assert sum(len(body) for _, body in world.fakes["n1"].heard) == frames.ROOM
     assert [one.stdout.size for one in work.results] == [size, 0]
 
 
 def test_output__room_is_given_back():
-    with Crew({"n0": prints(b"x" * (3 << 20))}) as crew:
-        done = go(crew)
-        fake = crew.fakes["n0"]
+    with FakeAgents({"n0": prints(b"x" * (3 << 20))}) as world:
+        done = go(world)
+        fake = world.fakes["n0"]
     assert done["n0"].stdout.size == 3 << 20
     # It may not have read the last of them.
     assert sum(head["bytes"] for head, _ in fake.heard if head["op"] == "out_room") <= 3 << 20
@@ -173,8 +173,8 @@ def test_output__room_is_given_back():
 
 def test_output__large_ones_are_told_apart():
     big = os.urandom(1 << 20)
-    with Crew({"n0": prints(big), "n1": prints(big), "n2": prints(big[:-1] + bytes([big[-1] ^ 1]))}) as crew:
-        done = go(crew)
+    with FakeAgents({"n0": prints(big), "n1": prints(big), "n2": prints(big[:-1] + bytes([big[-1] ^ 1]))}) as world:
+        done = go(world)
         keys = [done[name].stdout.key() for name in ("n0", "n1", "n2")]
         assert keys[0] == keys[1] != keys[2]
         assert done["n1"].stdout.bytes() == big
@@ -183,8 +183,8 @@ def test_output__large_ones_are_told_apart():
 def test_output__no_more_is_kept_than_is_wanted():
     """A host that prints without end ends as others do, and fills no disk here."""
     big = os.urandom(3 << 20)
-    with Crew({"n0": prints(big), "n1": prints(b"x")}) as crew:
-        done = go(crew, output_max=100_000)
+    with FakeAgents({"n0": prints(big), "n1": prints(b"x")}) as world:
+        done = go(world, output_max=100_000)
         assert done["n0"].stdout.bytes() == big[:100_000] and done["n0"].code == 0
         assert done["n1"].stdout.bytes() == b"x"
 
@@ -193,18 +193,18 @@ def test_output__no_room_here_names_the_place(monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setattr(collect.os, "pwrite", full)
-    with Crew({"n0": prints(b"x" * (1 << 20))}) as crew, pytest.raises(OSError, match="/.*TMPDIR.*-label"):
-        go(crew)
+    with FakeAgents({"n0": prints(b"x" * (1 << 20))}) as world, pytest.raises(OSError, match="/.*TMPDIR.*-label"):
+        go(world)
 
 
 # ---- what is shown ----
 
 def shown(capfdbinary, kind, scripts):
-    with Crew(scripts) as crew:
+    with FakeAgents(scripts) as world:
         sink = kind(len(scripts)) if kind is not show.Sorted else kind(len(scripts), names=list(scripts))
-        work = fanout.Fanout(crew.agents, ["x"], sink)
+        work = fanout.Fanout(world.agents, ["x"], sink)
         work.start()
-        crew.loop.run_until(work.is_over)
+        world.loop.run_until(work.is_over)
         sink.finish(work.results)
     return capfdbinary.readouterr()
 

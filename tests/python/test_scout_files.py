@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from fakeagent import Crew, files
+from fakeagent import FakeAgents, files
 
 from scoutkit import get, put, tree
 
@@ -59,15 +59,15 @@ def test_children__two_of_each_and_few_rounds(count, depth):
 # ---- put ----
 
 def test_put__to_two_hosts(tmp_path, source, capsys):
-    with Crew(stores(tmp_path, "n0", "n1")) as crew:
-        assert put.run(crew.agents, options(str(source), "/t/b"), CLUSTER) == 0
-        order = crew.fakes["n0"].heard[0][0]
+    with FakeAgents(stores(tmp_path, "n0", "n1")) as world:
+        assert put.run(world.agents, options(str(source), "/t/b"), CLUSTER) == 0
+        order = world.fakes["n0"].heard[0][0]
     assert (tmp_path / "n0" / "b").read_bytes() == (tmp_path / "n1" / "b").read_bytes() == source.read_bytes()
     assert (order["mode"], order["size"], order["path"], order["children"]) == (0o751, 2_500_000, "/t/b", [])
     assert order["mtime_ns"] == source.stat().st_mtime_ns and capsys.readouterr().err == ""
 
 
-def passes_on(directory, crew, cut=()):
+def passes_on(directory, world, cut=()):
     """A script with a door: what has children is told for them, some as cut off."""
     store = files(directory)
 
@@ -86,7 +86,7 @@ def passes_on(directory, crew, cut=()):
         store(fake, head, body)
         if head["op"] == "data" and not body:
             for name in fake.below:
-                crew[0].fakes[name].say({"op": "file_done", "id": head["id"], "sha256": ""})
+                world[0].fakes[name].say({"op": "file_done", "id": head["id"], "sha256": ""})
     return script
 
 
@@ -95,10 +95,10 @@ def test_put__through_a_tree_and_once_more_to_who_was_cut(tmp_path, source):
     held = []
     for name in names:
         (tmp_path / name).mkdir()
-    with Crew({name: passes_on(tmp_path / name, held, ("n3", "n7")) for name in names}) as crew:
-        held.append(crew)
-        assert put.run(crew.agents, options(str(source), "/t/b"), CLUSTER) == 0
-        fed = [name for name in names if "data" in crew.fakes[name].ops()]
+    with FakeAgents({name: passes_on(tmp_path / name, held, ("n3", "n7")) for name in names}) as world:
+        held.append(world)
+        assert put.run(world.agents, options(str(source), "/t/b"), CLUSTER) == 0
+        fed = [name for name in names if "data" in world.fakes[name].ops()]
     assert sorted(fed) == ["n0", "n3", "n5", "n7"]
     assert (tmp_path / "n3" / "b").read_bytes() == source.read_bytes()
 
@@ -115,9 +115,9 @@ def test_put__a_lost_parent_costs_only_itself(tmp_path, source, capsys):
             fake.die()
         else:
             scripts["n1"](fake, head, body)
-    with Crew({**scripts, "n0": dies}) as crew:
-        held.append(crew)
-        assert put.run(crew.agents, options(str(source), "/t/b"), CLUSTER) == 255
+    with FakeAgents({**scripts, "n0": dies}) as world:
+        held.append(world)
+        assert put.run(world.agents, options(str(source), "/t/b"), CLUSTER) == 255
     assert "n0: lost: the connection was closed" in capsys.readouterr().err
     assert all((tmp_path / name / "b").read_bytes() == source.read_bytes() for name in ("n1", "n2", "n3"))
 
@@ -126,18 +126,18 @@ def test_put__a_full_disk_is_told(tmp_path, source, capsys):
     def full(fake, head, body):
         if head["op"] == "put":
             fake.say({"op": "failed", "id": head["id"], "error": "ENOSPC", "text": "/t/b: no space left on device"})
-    with Crew({**stores(tmp_path, "n0"), "n1": full, "n2": None}) as crew:
-        assert put.run(crew.agents, options(str(source), "/t/b"), CLUSTER) == 255
+    with FakeAgents({**stores(tmp_path, "n0"), "n1": full, "n2": None}) as world:
+        assert put.run(world.agents, options(str(source), "/t/b"), CLUSTER) == 255
     assert capsys.readouterr().err == ("scout: n1: /t/b: no space left on device; "
                                        "n2: not reached: no route to host\n")
     assert (tmp_path / "n0" / "b").read_bytes() == source.read_bytes()
 
 
 def test_put__what_is_no_file(tmp_path, capsys):
-    with Crew(stores(tmp_path, "n0")) as crew:
-        assert put.run(crew.agents, options(str(tmp_path), "/t/"), CLUSTER) == 1
-        assert put.run(crew.agents, options(str(tmp_path / "absent"), "/t/"), CLUSTER) == 1
-        assert not crew.fakes["n0"].heard
+    with FakeAgents(stores(tmp_path, "n0")) as world:
+        assert put.run(world.agents, options(str(tmp_path), "/t/"), CLUSTER) == 1
+        assert put.run(world.agents, options(str(tmp_path / "absent"), "/t/"), CLUSTER) == 1
+        assert not world.fakes["n0"].heard
     err = capsys.readouterr().err
     assert f"it is a directory; send it so: tar c {tmp_path} | scout -g ... tar x -C /t\n" in err
     assert "No such file" in err
@@ -148,10 +148,10 @@ def starts_only(fake, head, _):
 
 
 def test_put__timeout_and_json(tmp_path, source, capsys):
-    with Crew({**stores(tmp_path, "n0"), "n1": starts_only}) as crew:
+    with FakeAgents({**stores(tmp_path, "n0"), "n1": starts_only}) as world:
         call = options(str(source), str(source), "/t/", timeout=2, output="json")
-        assert put.run(crew.agents, call, CLUSTER) == 124
-        assert crew.fakes["n0"].ops().count("put") == 1
+        assert put.run(world.agents, call, CLUSTER) == 124
+        assert world.fakes["n0"].ops().count("put") == 1
     out, err = capsys.readouterr()
     first, hanging, late, _ = map(json.loads, out.splitlines())
     assert first == {"host": "n0", "source": str(source), "target": "/t/a.out", "code": 0, "error": "",
@@ -167,8 +167,8 @@ def test_get__a_copy_of_each(tmp_path, capsys):
     data = os.urandom(3_000_000)
     (tmp_path / "n0" / "log").write_bytes(data)
     out = tmp_path / "copies"
-    with Crew({**scripts, "n2": None}) as crew:
-        assert get.run(crew.agents, options("/var/log", str(out))) == 255
+    with FakeAgents({**scripts, "n2": None}) as world:
+        assert get.run(world.agents, options("/var/log", str(out))) == 255
     assert (out / "n0" / "log").read_bytes() == data
     found = (out / "n0" / "log").stat()
     assert (found.st_mode & 0o777, found.st_mtime_ns) == (0o640, 10**18)
@@ -184,8 +184,8 @@ def test_get__timeout_and_json(tmp_path, capsys):
     scripts = stores(tmp_path, "n0")
     (tmp_path / "n0" / "log").write_bytes(b"abc")
     out = tmp_path / "copies"
-    with Crew({**scripts, "n1": stalls}) as crew:
-        assert get.run(crew.agents, options("/var/log", str(out), timeout=1, output="json")) == 124
+    with FakeAgents({**scripts, "n1": stalls}) as world:
+        assert get.run(world.agents, options("/var/log", str(out), timeout=1, output="json")) == 124
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["host"], one["code"], one["error"], one["bytes"], one["target"]) for one in told] == [
         ("n0", 0, "", 3, f"{out}/n0/log"), ("n1", 124, "timed out", 0, f"{out}/n1/log")]
@@ -198,8 +198,8 @@ def test_get__another_checksum_leaves_nothing(tmp_path, capsys):
             fake.say({"op": "file", "id": head["id"], "size": 1, "mode": 0o600, "mtime_ns": 0})
             fake.say({"op": "data", "id": head["id"]}, b"x")
             fake.say({"op": "file_done", "id": head["id"], "sha256": hashlib.sha256(b"y").hexdigest()})
-    with Crew({"n0": lies}) as crew:
-        assert get.run(crew.agents, options("/a", str(tmp_path))) == 1
+    with FakeAgents({"n0": lies}) as world:
+        assert get.run(world.agents, options("/a", str(tmp_path))) == 1
     assert "the checksum of what came is another" in capsys.readouterr().err
     assert not list((tmp_path / "n0").iterdir())
 
@@ -211,9 +211,9 @@ def test_get__that_cannot_be_kept_is_cancelled(tmp_path, capsys):
         elif head["op"] == "signal":
             fake.say({"op": "failed", "id": head["id"], "error": "ECANCELED", "text": "cancelled"})
     (tmp_path / "n0").write_text("a file where the directory should be")
-    with Crew({"n0": sends, "n1": sends}) as crew:
+    with FakeAgents({"n0": sends, "n1": sends}) as world:
         (tmp_path / "n1").write_text("as well")
-        assert get.run(crew.agents, options("/a", str(tmp_path))) == 1
-        crew.loop.run_until(lambda: not any(agent.exchanges for agent in crew.agents.all))
-        assert [fake.ops() for fake in crew.fakes.values()] == 2 * [["get", "signal"]]
+        assert get.run(world.agents, options("/a", str(tmp_path))) == 1
+        world.loop.run_until(lambda: not any(agent.exchanges for agent in world.agents.all))
+        assert [fake.ops() for fake in world.fakes.values()] == 2 * [["get", "signal"]]
     assert "File exists" in capsys.readouterr().err

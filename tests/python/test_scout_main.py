@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from fakeagent import Crew, prints
+from fakeagent import FakeAgents, prints
 
 from scorelink.link import Unreachable
 from scorelink.munge import Refused
@@ -61,17 +61,17 @@ def scout(monkeypatch, capfd):
         @contextlib.contextmanager
         def reached(turns, names, _cluster, _options, is_held):
             Lease.events.append("held" if is_held else "free")
-            with Crew({name: (scripts or {}).get(name, prints()) for name in names}) as crew:
-                crew.agents.loop = turns
-                for agent in crew.agents.all:
+            with FakeAgents({name: (scripts or {}).get(name, prints()) for name in names}) as world:
+                world.agents.loop = turns
+                for agent in world.agents.all:
                     if agent.stream:
-                        crew.loop.forget(agent.stream.socket.fileno())
+                        world.loop.forget(agent.stream.socket.fileno())
                         agent.stream.loop = turns
                         turns.watch(agent.stream.socket.fileno(), loop.READ, agent.stream._on_events)
-                crew.agents.way = types.SimpleNamespace(go=lambda: Lease.events.append("go"))
+                world.agents.way = types.SimpleNamespace(go=lambda: Lease.events.append("go"))
                 # scored answers when hosts have had their turn
                 turns.call_later(0, lambda: Lease.made and Lease.made[-1].answer())
-                yield crew.agents
+                yield world.agents
                 ends.append([lease.is_released for lease in Lease.made])
         monkeypatch.setattr(opening, "reached", reached)
         monkeypatch.setattr(sys, "argv", ["scout", *words])

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from fakeagent import TIME_LIMIT, Crew, cat, prints
+from fakeagent import TIME_LIMIT, FakeAgents, cat, prints
 
 from scorelink import frames
 from scoutkit import fanout, hosts, inside, locks, loop, session
@@ -31,16 +31,16 @@ class Lease:
 
 @contextlib.contextmanager
 def running(scripts, lock=None):
-    """A session in a thread of its own: (crew, session)."""
-    with Crew(scripts) as crew:
-        made = session.Session(crew.agents, lock or locks.Lock(scripts))
+    """A session in a thread of its own: (world, session)."""
+    with FakeAgents(scripts) as world:
+        made = session.Session(world.agents, lock or locks.Lock(scripts))
         over = []
         wake = os.pipe()
-        crew.loop.watch(wake[0], loop.READ, lambda _: None)
-        thread = threading.Thread(target=lambda: crew.loop.run_until(lambda: over), daemon=True)
+        world.loop.watch(wake[0], loop.READ, lambda _: None)
+        thread = threading.Thread(target=lambda: world.loop.run_until(lambda: over), daemon=True)
         thread.start()
         try:
-            yield crew, made
+            yield world, made
         finally:
             over.append(True)
             os.write(wake[1], b"x")
@@ -92,7 +92,7 @@ def test_command__much_input_and_output():
 
 def test_commands__do_not_meet():
     """Both have number 1 for what they run; the agents see two numbers."""
-    with running({"n0": cat()}) as (crew, made):
+    with running({"n0": cat()}) as (world, made):
         with command(made, has_stdin=True) as (turns, first), command(made, has_stdin=True) as (others, second):
             for each, what in ((first, b"first"), (second, b"second")):
                 each.feeder = fanout._Bytes(each, what)
@@ -100,18 +100,18 @@ def test_commands__do_not_meet():
             others.run_until(second.is_over)
             turns.run_until(first.is_over)
             assert [work.results[0].stdout.bytes() for work in (first, second)] == [b"first", b"second"]
-        numbers = {head["id"] for head, _ in crew.fakes["n0"].heard if head["op"] == "run"}
+        numbers = {head["id"] for head, _ in world.fakes["n0"].heard if head["op"] == "run"}
         assert len(numbers) == 2
 
 
 def test_command__that_dies_leaves_nothing():
-    with running({"n0": lambda *_: None}) as (crew, made):
+    with running({"n0": lambda *_: None}) as (world, made):
         with command(made) as (turns, work):
             work.start()
-            wait_until(lambda: "run" in crew.fakes["n0"].ops())
-        wait_until(lambda: "signal" in crew.fakes["n0"].ops())
-        head = crew.fakes["n0"].heard[-1][0]
-        assert (head["signal"], head["id"]) == (9, crew.fakes["n0"].heard[0][0]["id"])
+            wait_until(lambda: "run" in world.fakes["n0"].ops())
+        wait_until(lambda: "signal" in world.fakes["n0"].ops())
+        head = world.fakes["n0"].heard[-1][0]
+        assert (head["signal"], head["id"]) == (9, world.fakes["n0"].heard[0][0]["id"])
 
 
 def test_get__that_is_left_is_cancelled():
@@ -122,15 +122,15 @@ def test_get__that_is_left_is_cancelled():
         elif head["op"] == "signal":
             fake.say({"op": "data", "id": head["id"]}, b"on its way")
             fake.say({"op": "failed", "id": head["id"], "error": "ECANCELED", "text": "cancelled"})
-    with running({"n0": sends}) as (crew, made):
+    with running({"n0": sends}) as (world, made):
         with loop.Loop() as turns, inside.Joined(turns, f"{made.directory}/{session.SOCKET}") as joined:
             agent = joined.part(["n0"]).all[0]
             heard = []
             talk = type("Talk", (), {"message": lambda _, agent, number, head, body: heard.append(head["op"])})()
             agent.send({"op": "get", "id": agent.open(talk, 0.0), "path": "/large"})
             turns.run_until(lambda: heard)
-        wait_until(lambda: not crew.agents.all[0].exchanges and "signal" in crew.fakes["n0"].ops())
-        assert crew.fakes["n0"].ops() == ["get", "signal"]
+        wait_until(lambda: not world.agents.all[0].exchanges and "signal" in world.fakes["n0"].ops())
+        assert world.fakes["n0"].ops() == ["get", "signal"]
 
 
 def test_join__a_session_that_ends_before_it_greets(tmp_path):
@@ -172,24 +172,24 @@ def test_host__that_is_lost_is_told():
 
 def test_lock__lost_means_no_more_commands():
     lease = Lease()
-    with running({"n0": prints()}, locks.Lock(["n0"], lease)) as (crew, made):
+    with running({"n0": prints()}, locks.Lock(["n0"], lease)) as (world, made):
         assert run(made)["n0"].code == 0
         lease.lost = "root took it"
         one = run(made)["n0"]
         assert one.code == 126 and one.words() == "the hosts are no longer locked for you: root took it"
-        assert crew.fakes["n0"].ops() == ["run"]
+        assert world.fakes["n0"].ops() == ["run"]
 
 
 @pytest.mark.parametrize("head", [{"op": "run", "id": 1, "host": 7}, {"op": "run", "id": 1}, {"op": "run", "host": 0},
                                   {"op": "put", "id": 1, "host": 0, "children": [3]}])
 def test_client__that_makes_no_sense_is_let_go(head):
-    with running({"n0": prints()}) as (crew, made):
+    with running({"n0": prints()}) as (world, made):
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(TIME_LIMIT)
             client.connect(f"{made.directory}/{session.SOCKET}")
             client.sendall(frames.encode(head))
             assert b"".join(iter(lambda: client.recv(4096), b"")).count(b"op") == 1
-        assert not crew.fakes["n0"].heard
+        assert not world.fakes["n0"].heard
 
 
 def test_tell__hosts_and_state(capsys):
@@ -208,10 +208,10 @@ def test_join__no_such_session(tmp_path):
 
 
 def test_session__ends_with_its_commands():
-    with running({"n0": lambda *_: None}) as (crew, made):
+    with running({"n0": lambda *_: None}) as (world, made):
         with command(made) as (turns, work):
             work.start()
-            wait_until(lambda: "run" in crew.fakes["n0"].ops())
+            wait_until(lambda: "run" in world.fakes["n0"].ops())
             # As when its process is killed.
             next(iter(made.clients)).stream.socket.shutdown(2)
             turns.run_until(work.is_over)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from systest import BUILD, ROOT
+from systest import BUILD, ROOT, groups_below
 
 SCLAB = f"{ROOT}/tests/lab/sclab"
 SCRUN = f"{BUILD}/bin/scrun"
@@ -79,9 +79,7 @@ def wait_until(condition, seconds):
 
 def groups_of(lab):
     """Its control groups in every hierarchy, as paths."""
-    with open("/proc/self/mounts", encoding="utf-8") as f:
-        mounts = {line.split()[1] for line in f if line.split()[2] in ("cgroup", "cgroup2")}
-    return [path for mount in mounts for path, _, _ in os.walk(f"{mount}/openscore-lab/{lab}")]
+    return groups_below(f"openscore-lab/{lab}")
 
 
 def left_of(lab):

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from systest import BUILD, ROOT
+from systest import BUILD, ROOT, groups_below
 
 SCRUN = f"{BUILD}/bin/scrun"
 OWNER, HOSTILE = 1, 65534       # daemon, nobody
@@ -171,11 +171,7 @@ class Cluster:
     # ---- what is left ----
 
     def cgroups(self):
-        """Deepest first."""
-        with open("/proc/self/mounts", encoding="utf-8") as f:
-            mounts = {line.split()[1] for line in f if line.split()[2] in ("cgroup", "cgroup2")}
-        return [path for mount in sorted(mounts)
-                for path, _, _ in os.walk(f"{mount}/{self.group}", topdown=False)]
+        return groups_below(self.group)
 
     def leftovers(self):
         left = [f"cgroup {path}" for path in self.cgroups() if os.path.basename(path).startswith("job-")]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shared by all system tests: where the tree and the build lie, TAP lines, what a finished program said, an end that
-leaves nothing when time is up."""
+"""Shared by all system tests: where the tree and the build lie, TAP lines, what a finished program said, control
+groups, an end that leaves nothing when time is up."""
 import os
 import shutil
 import signal
@@ -64,6 +64,13 @@ def private_build(directory):
         return set(names) & OTHERS_OF_BUILD if os.path.samefile(path, BUILD) else ()
     shutil.copytree(BUILD, directory, symlinks=True, ignore=left_out)
     return directory
+
+
+def groups_below(group):
+    """A control group and those in it, in every hierarchy that has it, as paths, deepest first."""
+    with open("/proc/self/mounts", encoding="utf-8") as f:
+        mounts = {line.split()[1] for line in f if line.split()[2] in ("cgroup", "cgroup2")}
+    return [path for mount in sorted(mounts) for path, _, _ in os.walk(f"{mount}/{group}", topdown=False)]
 
 
 def told(done):
