@@ -57,7 +57,7 @@ static bool is_pool(uint32_t packets)
 
 static int check_attach(const struct eth_request *r)
 {
-	if (!r->key || r->wish > ETH_WISH_PORT || !is_pool(r->tx_packets) ||
+	if (!r->key || r->attach > ETH_ATTACH_PORT || !is_pool(r->tx_packets) ||
 	    !is_pool(r->rx_packets) || r->want_context >= ETH_CONTEXTS)
 		return -EINVAL;
 	return check_rails_asked(r);

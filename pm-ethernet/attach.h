@@ -38,14 +38,14 @@ enum eth_op {
 	ETH_OP_MAPPED,
 };
 
-enum eth_wish { ETH_WISH_AUTO = 0, ETH_WISH_DIRECT = 1, ETH_WISH_PORT = 2 };
+enum eth_attach { ETH_ATTACH_AUTO = 0, ETH_ATTACH_DIRECT = 1, ETH_ATTACH_PORT = 2 };
 
 struct eth_request {
 	uint32_t magic, version;
-	uint32_t op;    /* enum eth_op */
-	uint32_t wish;  /* enum eth_wish */
-	uint64_t key;   /* job key, not 0 */
-	uint32_t local; /* contexts of the job expected on this host, 0 = unknown (taken as 1) */
+	uint32_t op;     /* enum eth_op */
+	uint32_t attach; /* enum eth_attach */
+	uint64_t key;    /* job key, not 0 */
+	uint32_t local;  /* contexts of the job expected on this host, 0 = unknown (taken as 1) */
 	uint32_t tx_packets;   /* packets of the transmit pool, 64..65536 */
 	uint32_t rx_packets;   /* packets the process may hold unreturned, 64..65536 */
 	uint16_t want_context; /* this number if it is free, 0 = any */

@@ -100,15 +100,15 @@ static void hang_up(struct eth_dev *d)
 static int fill_request(struct eth_dev *d, uint32_t op, struct eth_request *ret)
 {
 	const struct conf *conf = d->env.conf;
-	static const uint32_t wishes[] = {[CONF_ATTACH_AUTO] = ETH_WISH_AUTO,
-					  [CONF_ATTACH_DIRECT] = ETH_WISH_DIRECT,
-					  [CONF_ATTACH_PORT] = ETH_WISH_PORT};
+	static const uint32_t attach[] = {[CONF_ATTACH_AUTO] = ETH_ATTACH_AUTO,
+					  [CONF_ATTACH_DIRECT] = ETH_ATTACH_DIRECT,
+					  [CONF_ATTACH_PORT] = ETH_ATTACH_PORT};
 
 	*ret = (struct eth_request){
 		.magic = ETH_ATTACH_MAGIC,
 		.version = ETH_ATTACH_VERSION,
 		.op = op,
-		.wish = wishes[conf->ethernet_attach],
+		.attach = attach[conf->ethernet_attach],
 		.key = d->env.job_key,
 		.local = d->env.local < ETH_SLOTS_MAX ? d->env.local : ETH_SLOTS_MAX,
 		/* even: areas of odd numbers of 2 KiB chunks would not begin on pages */
@@ -119,7 +119,7 @@ static int fill_request(struct eth_dev *d, uint32_t op, struct eth_request *ret)
 	};
 	/* a resumed context keeps its way: packets and peers were made for it */
 	if (d->granted.attachment)
-		ret->wish = eth_is_port(d) ? ETH_WISH_PORT : ETH_WISH_DIRECT;
+		ret->attach = eth_is_port(d) ? ETH_ATTACH_PORT : ETH_ATTACH_DIRECT;
 	for (uint32_t r = 0; r < conf->n_ethernet_rails; r++) {
 		if (strlen(conf->ethernet_rails[r]) >= ETH_NAME) {
 			explain(d, "ethernet.rails=%s: no interface has so long a name",
@@ -404,10 +404,10 @@ static int take_bound(struct eth_dev *d, struct eth_request *request)
 		unmap_share(d);
 		eth_memory_stale(d);
 		d->granted = before;
-		if (!is_void(err) || (err != -ESTALE && request->wish != ETH_WISH_AUTO))
+		if (!is_void(err) || (err != -ESTALE && request->attach != ETH_ATTACH_AUTO))
 			break;
 		if (err != -ESTALE)
-			request->wish = ETH_WISH_PORT;
+			request->attach = ETH_ATTACH_PORT;
 	}
 	return err;
 }

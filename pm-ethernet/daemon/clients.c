@@ -474,10 +474,10 @@ static int refuse(struct ethd_client *client, int err, size_t len)
 			 client->request.version, ETH_ATTACH_VERSION);
 	else
 		snprintf(why, sizeof(why),
-			 "a field of the request is out of range (op %u, wish %u, rails %u, "
+			 "a field of the request is out of range (op %u, attach %u, rails %u, "
 			 "packets %u "
 			 "and %u, context %u, key %s)",
-			 client->request.op, client->request.wish, client->request.n_rails,
+			 client->request.op, client->request.attach, client->request.n_rails,
 			 client->request.tx_packets, client->request.rx_packets,
 			 client->request.want_context, client->request.key ? "set" : "0");
 	return say(client, err, why);

@@ -310,20 +310,20 @@ static int attach_port(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 	return err;
 }
 
-/* Tries what was wished for, and the port where anything will do. */
+/* Tries what was asked for, and the port where anything will do. */
 static int attach_somehow(struct ethd *d, struct plan *p, struct ethd_answer *ret)
 {
-	uint32_t wish = p->request->wish;
+	uint32_t attach = p->request->attach;
 	int err = 0;
 
-	if (wish == ETH_WISH_AUTO && has_others(d, p) &&
+	if (attach == ETH_ATTACH_AUTO && has_others(d, p) &&
 	    !ethd_job_find(d, p->request->key, p->who->uid))
-		wish = ETH_WISH_PORT;
-	if (wish != ETH_WISH_PORT) {
+		attach = ETH_ATTACH_PORT;
+	if (attach != ETH_ATTACH_PORT) {
 		err = check_direct(d, p);
 		if (!err)
 			err = attach_direct(d, p, ret);
-		if (!err || wish == ETH_WISH_DIRECT)
+		if (!err || attach == ETH_ATTACH_DIRECT)
 			return err;
 		ethd_context_suspend(d, p->context);
 		ethd_answer_close(ret);

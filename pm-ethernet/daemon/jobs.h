@@ -11,7 +11,7 @@
 #include "pm-ethernet/daemon/ethd.h"
 
 /*
- * Sizes of memory and rings for these wishes of user @uid. -E2BIG: too much for one job, -EDQUOT:
+ * Sizes of memory and rings for this request of user @uid. -E2BIG: too much for one job, -EDQUOT:
  * too much with what the user has already; with a sentence.
  */
 int ethd_layout(struct ethd *d, const struct eth_request *r, uid_t uid, uint32_t n_slots,

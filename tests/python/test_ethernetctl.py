@@ -362,7 +362,7 @@ def test_tune__there_and_back(monkeypatch, tmp_path):
 
 def test_tune__gro_stays_in_native_mode(monkeypatch):
     Kernel(monkeypatch)
-    assert "gro" not in [wish["what"] for wish in tune.plan([NIC | {"mode": "native"}])]
+    assert "gro" not in [change["what"] for change in tune.plan([NIC | {"mode": "native"}])]
 
 
 def test_tune__one_that_fails_keeps_the_way_back(monkeypatch, tmp_path):

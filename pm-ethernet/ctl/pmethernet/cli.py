@@ -111,13 +111,13 @@ def _tune(args):
     if args.undo:
         _tell(args, tune.undo(args.run), "undone")
         return OK
-    wishes = tune.plan(daemon.report(args.run, daemon.RAILS)["rails"])
+    changes = tune.plan(daemon.report(args.run, daemon.RAILS)["rails"])
     if args.apply:
-        tune.apply(args.run, wishes)
+        tune.apply(args.run, changes)
     if args.json:
-        print(json.dumps(wishes, indent=2))
+        print(json.dumps(changes, indent=2))
     else:
-        _tables().tuning(wishes, args.apply)
+        _tables().tuning(changes, args.apply)
     return OK
 
 

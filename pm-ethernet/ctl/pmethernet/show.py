@@ -146,21 +146,21 @@ def coalescing(rows):
             for r in rows], "no rails")
 
 
-def _value(wish, value):
-    if wish["what"] == "coalescing":
+def _value(change, value):
+    if change["what"] == "coalescing":
         return f"rx-usecs {value[0]}, adaptive {'on' if value[1] else 'off'}"
-    if wish["what"] == "rings":
+    if change["what"] == "rings":
         return f"rx {value[0]}, tx {value[1]}"
     return "on" if value else "off"
 
 
-def tuning(wishes, is_applied):
+def tuning(changes, is_applied):
     """The settings that tune would change, or has changed."""
     _print("tuned" if is_applied else "to tune (--apply does it)",
            ("NIC", "what", "before" if is_applied else "now", "after" if is_applied else "wanted",
             "why"),
            [(w["nic"], w["what"], _value(w, w["now"]), _value(w, w["want"]), w["why"])
-            for w in wishes], "everything is as wanted")
+            for w in changes], "everything is as wanted")
 
 
 def undone(entries):

@@ -14,32 +14,32 @@ class TuneError(Exception):
     """The record of old values can't be read or written; the text says which and why."""
 
 
-def _wish(name, what, now, want, why):
+def _change(name, what, now, want, why):
     return {"nic": name, "what": what, "now": now, "want": want, "why": why}
 
 
-def _wishes(rail):
+def _changes(rail):
     name = rail["nic"]
     if rail["mode"] != "native" and kernel.offload(name, "gro"):
-        yield _wish(name, "gro", True, False, f"in {rail['mode']} mode each packet waits for GRO")
+        yield _change(name, "gro", True, False, f"in {rail['mode']} mode each packet waits for GRO")
     if kernel.offload(name, "lro"):
-        yield _wish(name, "lro", True, False, "LRO merges frames before our programs see them")
+        yield _change(name, "lro", True, False, "LRO merges frames before our programs see them")
     wait = kernel.coalescing(name)
     if wait and (wait["rx_usecs"] or wait["is_adaptive"]):
-        yield _wish(name, "coalescing", [wait["rx_usecs"], wait["is_adaptive"]], [0, False],
+        yield _change(name, "coalescing", [wait["rx_usecs"], wait["is_adaptive"]], [0, False],
                     "each message waits for the interrupt")
     rings = kernel.rings(name)
     if rings:
         want = [min(RINGS_WANTED, rings["rx_max"]), min(RINGS_WANTED, rings["tx_max"])]
         if rings["rx"] < want[0] or rings["tx"] < want[1]:
             want = [max(want[0], rings["rx"]), max(want[1], rings["tx"])]
-            yield _wish(name, "rings", [rings["rx"], rings["tx"]], want,
+            yield _change(name, "rings", [rings["rx"], rings["tx"]], want,
                         "bursts of all senders at once must fit")
 
 
 def plan(rails):
-    """The settings that should change, as a list of wishes; empty when all is as wanted."""
-    return [wish for rail in rails if rail["state"] != "gone" for wish in _wishes(rail)]
+    """The settings that should change, as a list; empty when all is as wanted."""
+    return [change for rail in rails if rail["state"] != "gone" for change in _changes(rail)]
 
 
 def _set(name, what, value):
@@ -79,17 +79,17 @@ def _save(run, old):
                         "root") from None
 
 
-def apply(run, wishes):
-    """Makes the wishes true; the value before the first apply is what undo goes back to."""
+def apply(run, changes):
+    """Makes the changes; the value before the first apply is what undo goes back to."""
     old = _load(run)
     known = {(entry["nic"], entry["what"]) for entry in old}
-    for wish in wishes:
-        if (wish["nic"], wish["what"]) not in known:
-            old.append({"nic": wish["nic"], "what": wish["what"], "value": wish["now"]})
-    if wishes:
+    for change in changes:
+        if (change["nic"], change["what"]) not in known:
+            old.append({"nic": change["nic"], "what": change["what"], "value": change["now"]})
+    if changes:
         _save(run, old)
-    for wish in wishes:
-        _set(wish["nic"], wish["what"], wish["want"])
+    for change in changes:
+        _set(change["nic"], change["what"], change["want"])
 
 
 def undo(run):

@@ -13,7 +13,7 @@ static struct eth_request good_request(uint32_t op)
 	struct eth_request r = {.magic = ETH_ATTACH_MAGIC,
 				.version = ETH_ATTACH_VERSION,
 				.op = op,
-				.wish = ETH_WISH_DIRECT,
+				.attach = ETH_ATTACH_DIRECT,
 				.key = 0x1122334455667788ull,
 				.local = 4,
 				.tx_packets = 256,
@@ -139,7 +139,7 @@ TAP_TEST(eth_request_check__refuses_each_damage)
 
 	for (int i = 0; i < 2; i++) {
 		REFUSED(both[i], key, 0);
-		REFUSED(both[i], wish, 3);
+		REFUSED(both[i], attach, 3);
 		REFUSED(both[i], tx_packets, ETH_PACKETS_MIN - 1);
 		REFUSED(both[i], tx_packets, ETH_PACKETS_MAX + 1);
 		REFUSED(both[i], rx_packets, 0);

@@ -36,7 +36,7 @@ struct job {
 
 static void job_open(struct job *j)
 {
-	struct rig_wish w = RIG_DIRECT;
+	struct rig_options w = RIG_DIRECT;
 
 	w.n_rails = 1;
 	w.n_slots = 2;

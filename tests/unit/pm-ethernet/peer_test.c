@@ -132,7 +132,7 @@ TAP_TEST(peer_add__mtu_mismatch_names_both)
 
 TAP_TEST(peer_add__same_host_only_between_ports)
 {
-	struct rig_wish w = RIG_DIRECT;
+	struct rig_options w = RIG_DIRECT;
 	struct rig *r = rig_open(w);
 	struct eth_blob blob = neighbour();
 	uint32_t rails = 0;

@@ -52,7 +52,7 @@ struct rig {
 };
 
 /* The grant that a test asks for. */
-struct rig_wish {
+struct rig_options {
 	uint8_t attachment;
 	uint32_t n_rails, chunk_bytes, chunks_per_packet, n_slots, slot, mtu;
 	struct eth_share *share; /* NULL: none */
@@ -60,12 +60,12 @@ struct rig_wish {
 };
 
 #define RIG_DIRECT                                                                                 \
-	((struct rig_wish){.attachment = ETH_DIRECT,                                               \
-			   .n_rails = 2,                                                           \
-			   .chunk_bytes = 2048,                                                    \
-			   .chunks_per_packet = 1,                                                 \
-			   .n_slots = 1,                                                           \
-			   .mtu = 1500})
+	((struct rig_options){.attachment = ETH_DIRECT,                                            \
+			      .n_rails = 2,                                                        \
+			      .chunk_bytes = 2048,                                                 \
+			      .chunks_per_packet = 1,                                              \
+			      .n_slots = 1,                                                        \
+			      .mtu = 1500})
 
 static UNUSED void rig_ring(struct rig_ring *ring, uint32_t size, struct eth_ring *ret)
 {
@@ -76,7 +76,7 @@ static UNUSED void rig_ring(struct rig_ring *ring, uint32_t size, struct eth_rin
 				 .size = size};
 }
 
-static UNUSED void rig_grant(struct rig *r, const struct rig_wish *w)
+static UNUSED void rig_grant(struct rig *r, const struct rig_options *w)
 {
 	struct eth_granted *g = &r->d.granted;
 
@@ -102,7 +102,7 @@ static UNUSED void rig_grant(struct rig *r, const struct rig_wish *w)
 }
 
 /* Packet memory as granted, and all receive chunks in the fill rings. */
-static UNUSED void rig_memory(struct rig *r, const struct rig_wish *w)
+static UNUSED void rig_memory(struct rig *r, const struct rig_options *w)
 {
 	struct eth_dev *d = &r->d;
 	struct eth_area *area = calloc(1, sizeof(*area));
@@ -121,7 +121,7 @@ static UNUSED void rig_memory(struct rig *r, const struct rig_wish *w)
 	d->areas = area;
 }
 
-static UNUSED struct rig *rig_open(struct rig_wish w)
+static UNUSED struct rig *rig_open(struct rig_options w)
 {
 	struct rig *r = calloc(1, sizeof(*r));
 	struct eth_dev *d = &r->d;

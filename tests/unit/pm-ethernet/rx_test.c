@@ -69,7 +69,7 @@ TAP_TEST(rx_burst__chunks_short_copies)
 
 TAP_TEST(rx_burst__several_chunks)
 {
-	struct rig_wish w = RIG_DIRECT;
+	struct rig_options w = RIG_DIRECT;
 	struct rig *r;
 	struct pm_rx rx[2];
 
@@ -136,7 +136,7 @@ TAP_TEST(rx_burst__wrong_frames_are_counted)
 
 TAP_TEST(rx_burst__port_rail_of_the_frame)
 {
-	struct rig_wish w = RIG_DIRECT;
+	struct rig_options w = RIG_DIRECT;
 	struct rig *r;
 	struct pm_rx rx[4];
 

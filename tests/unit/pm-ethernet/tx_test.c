@@ -53,7 +53,7 @@ TAP_TEST(tx_post__frame_is_head_and_data)
 
 TAP_TEST(tx_post__several_chunks)
 {
-	struct rig_wish w = RIG_DIRECT;
+	struct rig_options w = RIG_DIRECT;
 	struct rig *r;
 	struct pm_packet *p;
 	struct xdp_desc desc;

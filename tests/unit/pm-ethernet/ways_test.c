@@ -6,7 +6,7 @@
 
 static struct rig *grid_open(uint8_t attachment)
 {
-	struct rig_wish w = RIG_DIRECT;
+	struct rig_options w = RIG_DIRECT;
 	struct rig *r;
 
 	w.attachment = attachment;
@@ -336,7 +336,7 @@ TAP_TEST(rail_state__down_only_beside_another_lane_port)
 
 TAP_TEST(rail_state__one_dimension_has_no_detours)
 {
-	struct rig_wish w = RIG_DIRECT;
+	struct rig_options w = RIG_DIRECT;
 	struct rig *r;
 
 	w.n_rails = 4;

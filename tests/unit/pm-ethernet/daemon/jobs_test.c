@@ -28,7 +28,7 @@ static struct ethd *make(uint32_t chunk_bytes, uint32_t per_packet)
 	return d;
 }
 
-static struct eth_request wish(uint32_t tx, uint32_t rx)
+static struct eth_request request_of(uint32_t tx, uint32_t rx)
 {
 	return (struct eth_request){.key = 5, .tx_packets = tx, .rx_packets = rx};
 }
@@ -36,7 +36,7 @@ static struct eth_request wish(uint32_t tx, uint32_t rx)
 /* A layout that is granted to a process must pass the check that the process makes. */
 static void check(struct ethd *d, uint32_t tx, uint32_t rx, uint32_t slots, uint32_t rails)
 {
-	struct eth_request r = wish(tx, rx);
+	struct eth_request r = request_of(tx, rx);
 	struct eth_granted g = {.magic = ETH_ATTACH_MAGIC,
 				.version = ETH_ATTACH_VERSION,
 				.context = 1,
@@ -80,7 +80,7 @@ TAP_TEST(ethd_layout__all_sizes_that_fit)
 TAP_TEST(ethd_layout__receive_chunks_cover_what_may_be_held)
 {
 	struct ethd *d = make(4096, 3);
-	struct eth_request r = wish(256, 300);
+	struct eth_request r = request_of(256, 300);
 	struct eth_granted g = {0};
 
 	must(ethd_layout(d, &r, USER, 4, 2, &g, why, sizeof(why)) == 0);
@@ -96,7 +96,7 @@ TAP_TEST(ethd_layout__with_inboxes)
 
 	for (int i = 0; i < 2; i++) {
 		struct ethd *d = make(chunks[i], per_packet[i]);
-		struct eth_request r = wish(256, packets[i]);
+		struct eth_request r = request_of(256, packets[i]);
 		struct eth_granted g = {0};
 
 		must(ethd_layout(d, &r, USER, 1, 1, &g, why, sizeof(why)) == 0);
@@ -114,7 +114,7 @@ TAP_TEST(ethd_layout__with_inboxes)
 TAP_TEST(ethd_layout__too_much_for_one_job)
 {
 	struct ethd *d = make(2048, 1);
-	struct eth_request r = wish(65536, 64);
+	struct eth_request r = request_of(65536, 64);
 	struct eth_granted g = {0};
 
 	is_int(ethd_layout(d, &r, USER, 64, 1, &g, why, sizeof(why)), -E2BIG);
@@ -126,7 +126,7 @@ TAP_TEST(ethd_layout__too_much_for_one_job)
 TAP_TEST(ethd_layout__too_much_for_one_user)
 {
 	struct ethd *d = make(2048, 1);
-	struct eth_request r = wish(1024, 1024);
+	struct eth_request r = request_of(1024, 1024);
 	struct eth_granted g = {0};
 
 	d->contexts[7].key = 1;
