@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The daemon's main thread makes a new roster for each change and hands it over by one pointer. The
- * switch thread takes it at its next look, which a futex brings about at once, and says so. Only
- * then the old one is freed. The switch thread neither allocates nor opens nor searches nor waits
- * for anybody: what it needs stands in the roster.
+ * The daemon's main thread makes a new snapshot of the jobs for each change, and hands it over by
+ * one pointer. The switch thread takes it at its next look, which a futex brings about at once, and
+ * says so. Only then the old one is freed. The switch thread neither allocates nor opens nor
+ * searches nor waits for anybody: what it needs stands in the snapshot.
  *
  * At a switch those whose turn is over are frozen before the others are thawed, but not waited for:
  * a task stops only when it gets its core, which this thread may hold. Whether they have stopped is
- * looked at before the next switch.
+ * looked at before the next switch, and those that have not are frozen again.
  *
  * The clock may be set, ours or scored's. The rows of a table go on before its beginning as they do
  * after it. A table that seems to begin later than any is sent ahead begins now: no job waits for
@@ -41,7 +41,7 @@ struct entry {
 	bool is_frozen; /* as the switch thread has left it */
 };
 
-struct roster {
+struct snapshot {
 	struct entry *jobs;
 	size_t n;
 	const struct slots *now, *next; /* next holds from its begins_ns on; either may be NULL */
@@ -50,12 +50,12 @@ struct roster {
 struct turn {
 	pthread_t thread;
 	bool is_realtime;
-	_Atomic(struct roster *) given; /* NULL: taken */
-	atomic_uint news;               /* futex of the switch thread: grows with each roster */
-	atomic_uint taken;              /* futex of the main thread: rosters taken */
+	_Atomic(struct snapshot *) given; /* NULL: taken */
+	atomic_uint news;                 /* futex of the switch thread: grows with each snapshot */
+	atomic_uint taken;                /* futex of the main thread: snapshots taken */
 	atomic_bool is_ending;
 	/* Main thread. */
-	struct roster *roster;
+	struct snapshot *snapshot;
 	struct slots *now, *next;
 	int64_t offset_ns; /* see was_set() */
 	/* Switch thread writes, anybody reads. */
@@ -93,7 +93,7 @@ static bool has_turn(const struct entry *job, uint32_t row)
  * Jobs that were frozen a slot ago and have not stopped are counted, and frozen again as
  * cgroup_freeze() wants it. Whether there was any.
  */
-static bool freeze_slow(struct turn *turn, const struct roster *r, uint32_t row)
+static bool freeze_slow(struct turn *turn, const struct snapshot *r, uint32_t row)
 {
 	bool is_any = false;
 
@@ -112,7 +112,7 @@ static bool freeze_slow(struct turn *turn, const struct roster *r, uint32_t row)
 }
 
 /* One pass over all: freezes, or thaws. Whether anybody changed. */
-static bool pass(struct roster *r, uint32_t row, bool is_freezing)
+static bool pass(struct snapshot *r, uint32_t row, bool is_freezing)
 {
 	bool has_changed = false;
 
@@ -142,7 +142,7 @@ static void count(struct turn *turn, uint64_t planned_ns, uint64_t began_ns)
 }
 
 /* Does what is due, and says when to look again. @planned_ns: when this look was to be. */
-static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
+static uint64_t look(struct turn *turn, struct snapshot *r, uint64_t planned_ns)
 {
 	uint64_t now_ns = nap_clock_ns(), until_ns = NAP_FOREVER;
 	bool has_changed, is_slow;
@@ -172,7 +172,7 @@ static uint64_t look(struct turn *turn, struct roster *r, uint64_t planned_ns)
  * Jobs frozen in @old are frozen in @new. Both have nearly the same order: a search begins where
  * the last one ended.
  */
-static void adopt(struct roster *new, const struct roster *old)
+static void adopt(struct snapshot *new, const struct snapshot *old)
 {
 	size_t n = old ? old->n : 0, at = 0;
 
@@ -187,24 +187,24 @@ static void adopt(struct roster *new, const struct roster *old)
 static void *run(void *argument)
 {
 	struct turn *turn = argument;
-	struct roster *roster = NULL;
+	struct snapshot *snapshot = NULL;
 	uint64_t until_ns = NAP_FOREVER;
 	int64_t offset_ns = 0;
 
 	was_set(&offset_ns);
 	while (!turn->is_ending) {
 		unsigned int seen = turn->news;
-		struct roster *given = atomic_exchange(&turn->given, NULL);
+		struct snapshot *given = atomic_exchange(&turn->given, NULL);
 		bool is_set = was_set(&offset_ns);
 		uint64_t planned_ns = given || is_set || until_ns == NAP_FOREVER ? 0 : until_ns;
 
 		if (given) {
-			adopt(given, roster);
-			roster = given;
+			adopt(given, snapshot);
+			snapshot = given;
 			nap_end(&turn->taken);
 		}
-		if (roster && (given || is_set || nap_clock_ns() >= until_ns))
-			until_ns = look(turn, roster, planned_ns);
+		if (snapshot && (given || is_set || nap_clock_ns() >= until_ns))
+			until_ns = look(turn, snapshot, planned_ns);
 		nap_until(&turn->news, seen, until_ns);
 	}
 	return NULL;
@@ -212,14 +212,14 @@ static void *run(void *argument)
 
 /* ---- the main thread ---- */
 
-static void free_roster(struct roster *r)
+static void free_snapshot(struct snapshot *r)
 {
 	if (r)
 		free(r->jobs);
 	free(r);
 }
 
-/* Tables list jobs as they began, as rosters do: the search begins behind the last one found. */
+/* Tables list jobs as they began, as snapshots do: the search begins behind the last one found. */
 static const struct slots_job *find_rows(const struct slots *slots, uint64_t id, size_t *hint)
 {
 	for (size_t tried = 0; slots && tried < slots->n_jobs; tried++) {
@@ -233,7 +233,7 @@ static const struct slots_job *find_rows(const struct slots *slots, uint64_t id,
 	return NULL;
 }
 
-static void find_all_rows(struct roster *r)
+static void find_all_rows(struct snapshot *r)
 {
 	size_t now = 0, next = 0;
 
@@ -243,8 +243,8 @@ static void find_all_rows(struct roster *r)
 	}
 }
 
-/* Hands over a roster, and waits until it was taken: the old one is nobody's then. */
-static void give(struct turn *turn, struct roster *r)
+/* Hands over a snapshot, and waits until it was taken: the old one is nobody's then. */
+static void give(struct turn *turn, struct snapshot *r)
 {
 	unsigned int taken = turn->taken;
 
@@ -253,15 +253,15 @@ static void give(struct turn *turn, struct roster *r)
 	nap_end(&turn->news);
 	while (turn->taken == taken)
 		nap_until(&turn->taken, taken, NAP_FOREVER);
-	free_roster(turn->roster);
-	turn->roster = r;
+	free_snapshot(turn->snapshot);
+	turn->snapshot = r;
 }
 
-/* A copy of the roster with @more entries of room. */
-static struct roster *copy(const struct turn *turn, size_t more)
+/* A copy of the snapshot with @more entries of room. */
+static struct snapshot *copy(const struct turn *turn, size_t more)
 {
-	struct roster *r = calloc(1, sizeof(*r));
-	size_t n = turn->roster ? turn->roster->n : 0;
+	struct snapshot *r = calloc(1, sizeof(*r));
+	size_t n = turn->snapshot ? turn->snapshot->n : 0;
 
 	if (r)
 		r->jobs = calloc(n + more + 1, sizeof(*r->jobs));
@@ -270,8 +270,8 @@ static struct roster *copy(const struct turn *turn, size_t more)
 		return NULL;
 	}
 	for (size_t j = 0; j < n; j++)
-		r->jobs[j] = (struct entry){.id = turn->roster->jobs[j].id,
-					    .group = turn->roster->jobs[j].group};
+		r->jobs[j] = (struct entry){.id = turn->snapshot->jobs[j].id,
+					    .group = turn->snapshot->jobs[j].group};
 	r->n = n;
 	r->now = turn->now;
 	r->next = turn->next;
@@ -320,7 +320,7 @@ bool turn_is_realtime(const struct turn *turn)
 
 int turn_take(struct turn *turn, uint64_t id, struct cgroup *group)
 {
-	struct roster *r = copy(turn, 1);
+	struct snapshot *r = copy(turn, 1);
 
 	if (!r)
 		return -ENOMEM;
@@ -331,7 +331,7 @@ int turn_take(struct turn *turn, uint64_t id, struct cgroup *group)
 
 void turn_drop(struct turn *turn, uint64_t id)
 {
-	struct roster *r = copy(turn, 0);
+	struct snapshot *r = copy(turn, 0);
 
 	if (!r)
 		abort(); /* the thread would go on writing to a group that is freed */
@@ -344,13 +344,13 @@ void turn_drop(struct turn *turn, uint64_t id)
 			cgroup_freeze(group, false);
 			return;
 		}
-	free_roster(r);
+	free_snapshot(r);
 }
 
 void turn_table(struct turn *turn, struct slots *slots)
 {
 	struct slots *unused;
-	struct roster *r;
+	struct snapshot *r;
 
 	if (turn->next && has_begun(turn->next, nap_clock_ns())) {
 		unused = turn->now;
@@ -361,7 +361,7 @@ void turn_table(struct turn *turn, struct slots *slots)
 	turn->next = slots;
 	r = copy(turn, 0);
 	if (!r)
-		abort(); /* as above: the tables of the old roster are freed now */
+		abort(); /* as above: the tables of the old snapshot are freed now */
 	give(turn, r);
 	slots_free(unused);
 }
@@ -388,9 +388,9 @@ void turn_close(struct turn *turn)
 	turn->is_ending = true;
 	nap_end(&turn->news);
 	pthread_join(turn->thread, NULL);
-	for (size_t j = 0; turn->roster && j < turn->roster->n; j++)
-		cgroup_freeze(turn->roster->jobs[j].group, false);
-	free_roster(turn->roster);
+	for (size_t j = 0; turn->snapshot && j < turn->snapshot->n; j++)
+		cgroup_freeze(turn->snapshot->jobs[j].group, false);
+	free_snapshot(turn->snapshot);
 	slots_free(turn->now);
 	slots_free(turn->next);
 	free(turn);
