@@ -14,10 +14,10 @@ GRANTS_MAX = 16                 # as pm-ethernet/lease.c has it
 GRANTED = "=IIi256sIHHBBBBIIQIIIIIIIIIII"
 
 
-def request(op=ATTACH, wish=AUTO, key=5, local=1, packets=256, want=0, rails=(), topic=0,
+def request(op=ATTACH, attach=AUTO, key=5, local=1, packets=256, want=0, rails=(), topic=0,
             magic=MAGIC, version=VERSION):
     names = b"".join(r.encode().ljust(16, b"\0") for r in rails).ljust(128, b"\0")
-    return struct.pack("=IIIIQIIIHH128sII", magic, version, op, wish, key, local, packets, packets,
+    return struct.pack("=IIIIQIIIHH128sII", magic, version, op, attach, key, local, packets, packets,
                        want, len(rails), names, topic, 0)
 
 
@@ -50,10 +50,10 @@ class Client:
         again = self.ask(request(op=MAPPED, key=key)) if answer["fds"] else answer
         return {**answer, "error": again["error"], "why": again["why"]}
 
-    def attach(self, key=5, **wishes):
+    def attach(self, key=5, **fields):
         """As libpm does it: asks again where the kernel has not freed yet what was granted."""
         for tries in range(1, GRANTS_MAX + 1):
-            answer = self.bound(self.ask(request(key=key, **wishes)), key)
+            answer = self.bound(self.ask(request(key=key, **fields)), key)
             if answer["error"] != errno.ESTALE or tries == GRANTS_MAX:
                 break
             for fd in answer["fds"]:

@@ -131,7 +131,7 @@ def test_killed_node(lab):
             tap.ok(sent["error"] == "EPIPE" and "process is gone" in sent["why"],
                    f"{attach}: the other one is told that it is dead", f"{seconds:.1f} s {sent}")
             heir = lab.guest("h1", "nobody")
-            tap.equal(heir.do("attach", key=77, wish=1)["why"], "",
+            tap.equal(heir.do("attach", key=77, attach=1)["why"], "",
                       f"{attach}: another user's job has the queues at once")
             heir.close()
 
@@ -155,7 +155,7 @@ def test_killed_daemon(lab):
         job = Job(lab, "h0:1,h1:1", RALLY, "60", options=config(attach))
         said = job.await_traffic()
         leftover = lab.guest("h0", "nobody")
-        leftover.do("attach", key=78, wish=2)
+        leftover.do("attach", key=78, attach=2)
         lab.kill_daemon("h0")
         leftover.kill()
         lab.start_daemon("h0", "eth1,eth2")
@@ -213,9 +213,9 @@ def bounces(lab, frame, is_over):
 
 def test_suspended(lab):
     """A context without sockets is none that ended: who probes it is not told so."""
-    for attach, wish in (("direct", 1), ("port", 2)):
+    for attach, attach in (("direct", 1), ("port", 2)):
         sleeper = lab.guest("h1", "nobody")
-        told = sleeper.do("attach", key=KEY, wish=wish)
+        told = sleeper.do("attach", key=KEY, attach=attach)
         probe = ethframe.Frame(dst_mac=bytes.fromhex(told["macs"][0]), key=KEY, flags=1,
                                dst_host=told["host"], dst_context=told["context"], src_host=0x7777)
         sleeper.do("ask", op=2, key=KEY)
@@ -246,13 +246,13 @@ def test_small_memory(lab):
     group.limit(SMALL_MIB << 20)
     greedy, other = lab.guest("h2", "nobody"), lab.guest("h2", "daemon")
     for packets in (64, 4096):
-        told = greedy.do("crowd", count=100, key=51, wish=2, packets=packets)
+        told = greedy.do("crowd", count=100, key=51, attach=2, packets=packets)
         errors = {int(e): n for e, n in told["errors"].items()}
         tap.ok(set(errors) == {0, errno.ENOMEM} and errors[0] >= 3 and
                "MemoryMax=" in told["whys"][str(errno.ENOMEM)],
                f"{packets} packets: a user gets no more than the daemon's memory allows, and is told", told)
         print(f"# {packets} packets: {errors[0]} contexts, {group.bytes() >> 20} MiB of {SMALL_MIB}", flush=True)
-        answer = other.do("ask", op=1, key=52, wish=2)
+        answer = other.do("ask", op=1, key=52, attach=2)
         tap.equal(answer["error"], 0, f"{packets} packets: another user gets a context beside him")
         greedy.do("leave")
         ethlab.wait_until(lambda: not lab.contexts("h2") and group.bytes() < SMALL_MIB << 18, 5)

@@ -61,10 +61,10 @@ class Stage:
         self.lab = lab
         self.forger, self.mate, self.silent = (lab.guest(h, "nobody") for h in ("h0", "h1", "h1"))
         self.near = lab.guest("h0", "nobody")
-        self.own = self.forger.do("attach", key=FORGER_KEY, wish=PORT)
-        self.friend = self.mate.do("attach", key=FORGER_KEY, wish=PORT)
-        self.other = self.silent.do("attach", key=OTHER_KEY, wish=PORT)
-        self.next = self.near.do("attach", key=OTHER_KEY, wish=PORT)
+        self.own = self.forger.do("attach", key=FORGER_KEY, attach=PORT)
+        self.friend = self.mate.do("attach", key=FORGER_KEY, attach=PORT)
+        self.other = self.silent.do("attach", key=OTHER_KEY, attach=PORT)
+        self.next = self.near.do("attach", key=OTHER_KEY, attach=PORT)
         self.ears = [lab.listener(f"sw{rail}", "h0") for rail in (1, 2)]
         self.good = Frame(dst_mac=bytes.fromhex(self.friend["macs"][0]), key=FORGER_KEY,
                           dst_host=self.friend["host"], dst_context=self.friend["context"],
@@ -211,7 +211,7 @@ def test_descriptors(stage):
         tap.equal({w: results[w] for w in what}, dict.fromkeys(what, name),
                   f"its descriptors allow nothing more: {name}")
     direct = stage.lab.guest("h2", "nobody")
-    direct.do("attach", key=5, wish=1)
+    direct.do("attach", key=5, attach=1)
     told = direct.do("abuse")
     results = told["results"]
     tap.equal(told["early"], ["EINVAL"], "nor can those of a direct context")
@@ -226,7 +226,7 @@ def test_leases(stage):
         for op, name in ((SUSPEND, "suspended"), (RESUME, "resumed")):
             answer = thief.do("ask", op=op, key=FORGER_KEY, want=stage.friend["context"])
             tap.equal(answer["error"], ENOENT, f"another's context is not {name} by user {user}")
-        answer = thief.do("attach", key=FORGER_KEY, want=stage.friend["context"], wish=PORT)
+        answer = thief.do("attach", key=FORGER_KEY, want=stage.friend["context"], attach=PORT)
         tap.ok(answer["context"] != stage.friend["context"], f"nor given to user {user}", answer)
         thief.close()
     stage.forger.do("send", frames=[stage.good.bytes().hex()])
@@ -244,20 +244,20 @@ def test_limits(stage):
     tap.ok(told["errors"] == {str(ENOENT): 256, str(EDQUOT): 24}
            and "too many connections" in told["whys"][str(EDQUOT)],
            "a user has 256 connections and no more", told)
-    tap.equal(other.do("attach", key=9, wish=PORT)["error"], 0, "another user is served beside them")
+    tap.equal(other.do("attach", key=9, attach=PORT)["error"], 0, "another user is served beside them")
     late = stage.lab.guest("h2", "nobody").do("pm_open", number=1, key=3, config="devices=self+ethernet")
     tap.ok("too many connections" in late["note"], "a program refused so can say why", late)
     crowd.do("leave")
     if available_mib() < 8192:
         tap.skip("a user's packet memory is limited", "needs 8 GiB of free memory")
         return
-    told = crowd.do("crowd", count=20, key=11, wish=PORT, packets=65536)
+    told = crowd.do("crowd", count=20, key=11, attach=PORT, packets=65536)
     errors = {int(e): n for e, n in told["errors"].items()}
     tap.ok(set(errors) == {0, EDQUOT} and errors[0] <= 15
            and "user 65534 holds" in told["whys"][str(EDQUOT)],
            "a user's packet memory is limited", told)
     fresh = stage.lab.guest("h2", "daemon")
-    tap.equal(fresh.do("attach", key=12, wish=PORT)["error"], 0, "another user gets some beside it")
+    tap.equal(fresh.do("attach", key=12, attach=PORT)["error"], 0, "another user gets some beside it")
     crowd.do("leave")
 
 
@@ -267,9 +267,9 @@ def test_hoard(lab, mode):
         tap.skip(f"memory beyond leases, mode {mode}", "no memory cgroups")
         return
     hoard, worst = Hoard(lab, mode), 0
-    for way, wish in [(way, PORT) for way in WAYS] + [("granted", 1)]:
-        name = f"mode {mode}, {way} by {'a port' if wish == PORT else 'a NIC'}"
-        told, waited = hoard.attack(way, wish)
+    for way, attach in [(way, PORT) for way in WAYS] + [("granted", 1)]:
+        name = f"mode {mode}, {way} by {'a port' if attach == PORT else 'a NIC'}"
+        told, waited = hoard.attack(way, attach)
         errors = {int(e): n for e, n in told["errors"].items()}
         # what the other user gave back is freed by and by
         ethlab.wait_until(lambda: hoard.kept() <= 0.9 * (QUOTA_MIB << 20), 1)
@@ -283,12 +283,12 @@ def test_hoard(lab, mode):
               f"{hoard.user.bytes() / (QUOTA_MIB << 20):.2f}; another user waited {waited:.2f} s", flush=True)
         hoard.hoarder.do("leave")
         again = ethlab.wait_until(
-            lambda: hoard.hoarder.do("ask", op=1, key=23, wish=PORT, packets=4096)["error"] == 0, 10)
+            lambda: hoard.hoarder.do("ask", op=1, key=23, attach=PORT, packets=4096)["error"] == 0, 10)
         tap.ok(again is not None, f"{name}: when it is given back it counts no more")
         hoard.hoarder.close()
         hoard.honest.close()
         hoard.fresh()
-    answer = hoard.hoarder.do("unfilled", key=24, wish=PORT)
+    answer = hoard.hoarder.do("unfilled", key=24, attach=PORT)
     tap.ok(answer["error"] == ENOMEM and "has not filled its packet memory" in answer["why"],
            f"mode {mode}: memory that the process has not filled, and so pays for, is not bound", answer)
     hoard.close()
@@ -314,15 +314,15 @@ def test_descriptors_run_out(lab):
     tap.ok(any(f"{FEW} descriptors are for 5 contexts of each user" in line for line in lines_of_log(lab, "h2")),
            "a daemon with few descriptors says what they are for", lines_of_log(lab, "h2"))
     crowds = [lab.guest("h2", user) for user in FEW_USERS]
-    told = crowds[0].do("crowd", count=20, key=31, wish=PORT)
+    told = crowds[0].do("crowd", count=20, key=31, attach=PORT)
     tap.equal(told["errors"], {"0": 5, str(EDQUOT): 15}, "a user gets his part of them and no more")
     other = lab.guest("h2", "daemon")
-    tap.equal(other.do("ask", op=1, key=32, wish=PORT)["error"], 0, "another user attaches beside him")
+    tap.equal(other.do("ask", op=1, key=32, attach=PORT)["error"], 0, "another user attaches beside him")
     other.close()
     for crowd in crowds[1:]:
-        crowd.do("crowd", count=20, key=33, wish=PORT)
+        crowd.do("crowd", count=20, key=33, attach=PORT)
     before = len(lines_of_log(lab, "h2"))
-    told = lab.guest("h2").do("crowd", count=3, key=34, wish=PORT)
+    told = lab.guest("h2").do("crowd", count=3, key=34, attach=PORT)
     # A socket that one of them gave back meanwhile may serve a last one.
     tap.ok(set(told["errors"]) <= {"0", str(EMFILE)} and
            f"no descriptor left of {FEW}" in told["whys"].get(str(EMFILE), ""),
@@ -334,7 +334,7 @@ def test_descriptors_run_out(lab):
     late, answers = lab.guest("h2", "nobody"), []
 
     def is_served():
-        answers.append(late.do("ask", op=1, key=35, wish=PORT))
+        answers.append(late.do("ask", op=1, key=35, attach=PORT))
         return answers[-1]["error"] == 0
     tap.ok(ethlab.wait_until(is_served, 10) is not None, "afterwards users are served again",
            (len(answers), answers[-1], lines_of_log(lab, "h2")[-5:]))
@@ -469,7 +469,7 @@ class Tagged:
         self.lab = lab
         self.target = lab.guest("h1", "nobody")
         self.ear, self.wire = lab.wire("h1", "eth1"), lab.wire("h2", "eth1")
-        own = self.target.do("attach", key=FORGER_KEY, wish=PORT)
+        own = self.target.do("attach", key=FORGER_KEY, attach=PORT)
         self.good = Frame(dst_mac=bytes.fromhex(own["macs"][0]), key=FORGER_KEY, dst_host=own["host"],
                           dst_context=own["context"], src_host=0x7777, src_context=5)
         self.mac, self.stamp = b"\2\x77\0\0\0\1", 1000

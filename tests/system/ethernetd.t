@@ -92,7 +92,7 @@ def fail(*arguments):
     return done.returncode, done.stderr.strip().removeprefix("pm-ethernetd: ")
 
 
-def holder(run, **wishes):
+def holder(run, **fields):
     """A process of nobody that attaches and stays: its pid and what it was told."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -100,7 +100,7 @@ def holder(run, **wishes):
         os.setgid(NOBODY)
         os.setuid(NOBODY)
         client = Client(run)
-        os.write(writer, json.dumps(client.attach(**wishes)).encode())
+        os.write(writer, json.dumps(client.attach(**fields)).encode())
         while True:
             signal.pause()
     os.close(writer)
@@ -158,10 +158,10 @@ def our_programs():
 
 
 def test_attach(run):
-    a, told = holder(run, wish=DIRECT, local=2)
+    a, told = holder(run, attach=DIRECT, local=2)
     tap.ok(told["error"] == 0 and told["attachment"] == DIRECT and len(told["fds"]) == 8,
            "direct: memory, share, board, inbox and two sockets per rail for a process of nobody", told)
-    b, second = holder(run, wish=DIRECT, local=2)
+    b, second = holder(run, attach=DIRECT, local=2)
     tap.ok(second["error"] == 0 and (told["slot"], second["slot"]) == (0, 1)
            and second["n_slots"] == 2, "direct: the second process of the job has the next slot", second)
     c, other = holder(run, key=6)
@@ -179,7 +179,7 @@ def test_attach(run):
         kill(pid)
         seconds = wait_for(lambda n=len(start): len(contexts(run)) < n)
         tap.ok(is_soon(seconds), "a killed process's context is taken back within a second", seconds)
-    e, again = holder(run, wish=DIRECT, key=9)
+    e, again = holder(run, attach=DIRECT, key=9)
     tap.equal((again["error"], again["why"]), (0, ""),
               "direct: the next job gets the queues as soon as they are free")
     kill(e)
@@ -189,34 +189,34 @@ def test_attach(run):
 def test_close(daemon, run, before):
     """The daemon's descriptor of a socket is the last one, and goes soon after the process's own."""
     wait_for(lambda: sockets(daemon.process.pid) == before)
-    for wish, kept in ((DIRECT, 4), (PORT, 1)):
+    for attach, kept in ((DIRECT, 4), (PORT, 1)):
         client = Client(run)
-        first = client.attach(wish=wish)
+        first = client.attach(attach=attach)
         tap.equal(sockets(daemon.process.pid), before + 1 + kept, "the daemon keeps what it handed out")
         client.close(first)
         client = Client(run)
-        second = client.attach(wish=wish, key=6)
+        second = client.attach(attach=attach, key=6)
         tap.equal((second["error"], second["why"]), (0, ""), "the next job attaches at once")
         client.close(second)
-        kill(holder(run, wish=wish)[0])
+        kill(holder(run, attach=attach)[0])
         seconds = wait_for(lambda: sockets(daemon.process.pid) == before and not contexts(run))
         tap.ok(is_soon(seconds), "nothing is kept for processes that closed or were killed", seconds)
 
 
 def test_suspend(run):
     client = Client(run)
-    first = client.attach(wish=DIRECT)
+    first = client.attach(attach=DIRECT)
     for fd in first["fds"]:
         os.close(fd)
     tap.equal(client.ask(request(op=SUSPEND))["error"], 0, "suspend: obeyed")
-    other, told = holder(run, wish=DIRECT, key=6)
+    other, told = holder(run, attach=DIRECT, key=6)
     tap.equal(told["error"], 0, "suspend: another job may have the queues meanwhile")
     kill(other)
     wait_for(lambda: len(contexts(run)) == 1)
-    second = client.attach(op=RESUME, wish=DIRECT)
+    second = client.attach(op=RESUME, attach=DIRECT)
     tap.equal((second["error"], second["context"], second["attachment"], len(second["fds"])),
               (0, first["context"], DIRECT, 8), "resume: same number, new sockets")
-    tap.equal(client.ask(request(op=RESUME, wish=DIRECT))["error"], 114, "resume: twice is refused")
+    tap.equal(client.ask(request(op=RESUME, attach=DIRECT))["error"], 114, "resume: twice is refused")
     client.close(second)
     wait_for(lambda: not contexts(run))
 
@@ -224,7 +224,7 @@ def test_suspend(run):
 def test_unbound(run):
     """A process that ends before it has mapped what it was granted."""
     early, late = Client(run), Client(run)
-    first, second = (client.ask(request(wish=DIRECT, local=2)) for client in (early, late))
+    first, second = (client.ask(request(attach=DIRECT, local=2)) for client in (early, late))
     tap.equal(contexts(run), [], "what is granted and not bound yet survives no restart")
     early.close(first)
     told = late.bound(second, 5)
@@ -241,12 +241,12 @@ REFUSALS = (
     ("another version", request(version=7),
      (93, "request of version 7, this pm-ethernetd speaks 3; install libpm and pm-ethernetd of one "
           "release")),
-    ("no key", request(key=0), (22, "a field of the request is out of range (op 1, wish 0, rails 0, "
+    ("no key", request(key=0), (22, "a field of the request is out of range (op 1, attach 0, rails 0, "
                                     "packets 256 and 256, context 0, key 0)")),
     ("nothing to suspend", request(op=SUSPEND), (2, "no context of this process to suspend")),
     ("nothing to bind", request(op=MAPPED), (2, "nothing was granted that waits to be bound")),
     ("nothing to resume", request(op=RESUME), (2, "no context of this process to resume")),
-    ("too large a pool", request(wish=DIRECT, local=64, packets=65536),
+    ("too large a pool", request(attach=DIRECT, local=64, packets=65536),
      (7, "transmit pools of 64 contexts with 65536 packets each exceed 256 MiB of packet memory; ask "
          "for fewer with channel.send_buffers")),
 )
@@ -263,7 +263,7 @@ def test_refusals(run):
     tap.equal((again["error"], again["why"]), (16, "this connection has a context already"),
               "refused: a second context on one connection")
     other = Client(run)
-    busy = other.attach(key=6, wish=DIRECT)
+    busy = other.attach(key=6, attach=DIRECT)
     tap.equal((busy["error"], busy["why"]),
               (11, "another job (of user 0) has the queues of the NICs; ask for a port"),
               "refused: the queues of another job")
@@ -292,7 +292,7 @@ def test_limits(run):
     start = time.monotonic()
     for _ in range(20):
         client = Client(run)
-        answer = client.attach(wish=PORT)
+        answer = client.attach(attach=PORT)
         client.close(answer)
     tap.ok(answer["error"] == 0 and time.monotonic() - start < 5 * WITHIN_S,
            "others are served beside 300 connections that take no answers", answer)
@@ -301,10 +301,10 @@ def test_limits(run):
 
 
 def test_restart(daemon, run):
-    a, direct = holder(run, wish=DIRECT)
-    b, port = holder(run, wish=PORT, key=6)
+    a, direct = holder(run, attach=DIRECT)
+    b, port = holder(run, attach=PORT, key=6)
     want = sorted((direct["context"], port["context"]))
-    c, _ = holder(run, wish=PORT, key=8)
+    c, _ = holder(run, attach=PORT, key=8)
     daemon.end(signal.SIGKILL)
     tap.ok(echo() and len(our_programs()) >= 3, "kill -9 of the daemon: programs and IP go on")
     kill(c)
@@ -335,18 +335,18 @@ def shared_maps():
 def test_take_over(daemon, run):
     """A process finds its context again at a new daemon, and can suspend and resume it."""
     client = Client(run)
-    first = client.attach(wish=DIRECT)
+    first = client.attach(attach=DIRECT)
     daemon.end(signal.SIGKILL)
     client.close(first)
     daemon = Daemon(run)
-    pid, _ = holder(run, wish=PORT)
+    pid, _ = holder(run, attach=PORT)
     thief = Client(run)
     client = Client(run)
     tap.equal(thief.ask(request(op=SUSPEND, key=99, want=first["context"]))["error"], 2,
               "a new daemon: the key must be right")
     tap.equal(client.ask(request(op=SUSPEND, want=first["context"]))["error"], 0,
               "a new daemon: a process suspends the context it had")
-    second = client.attach(op=RESUME, wish=DIRECT)
+    second = client.attach(op=RESUME, attach=DIRECT)
     tap.equal((second["error"], second["context"]), (0, first["context"]), "and resumes it")
     thief.close()
     client.close(second)
@@ -361,7 +361,7 @@ def test_child(run):
     pid = os.fork()
     if pid == 0:
         client = Client(run)
-        client.attach(wish=PORT)
+        client.attach(attach=PORT)
         child = os.fork()
         if child:
             os.write(writer, str(child).encode())
@@ -378,13 +378,13 @@ def test_child(run):
 
 def test_lost_pins(daemon, run):
     """A bpffs mounted in a namespace that ends with the daemon takes the pins with it."""
-    a, told = holder(run, wish=PORT)
+    a, told = holder(run, attach=PORT)
     daemon.end(signal.SIGKILL)
     before = shared_maps()
     subprocess.run(["umount", f"{run}/bpf"], check=True)
     daemon = Daemon(run)
     client = Client(run)
-    answer = client.attach(wish=PORT, key=6)
+    answer = client.attach(attach=PORT, key=6)
     client.close(answer)
     tap.equal((told["context"] in contexts(run), shared_maps()), (True, before),
               "lost pins: the maps of running contexts are found by their programs")
@@ -394,7 +394,7 @@ def test_lost_pins(daemon, run):
 
 
 def test_options(daemon, run):
-    a, _ = holder(run, wish=PORT)
+    a, _ = holder(run, attach=PORT)
     tap.equal(fail("--nics", "eth1", "--run", run),
               (5, f"another pm-ethernetd runs with --run {run}; stop that one first"),
               "two daemons with one run directory")
@@ -455,7 +455,7 @@ def test_config(run):
     client = Client(run)
     status = client.report(1)
     tap.equal(status["ethertype"], "0x88b6", "--config: EtherType")
-    answer = client.attach(wish=DIRECT)
+    answer = client.attach(attach=DIRECT)
     tap.ok(answer["error"] == 1 and "--direct never" in answer["why"], "--config: direct", answer)
     client.close()
     daemon.terminate()
@@ -482,7 +482,7 @@ def test_quota(run):
         held = []
         for key in range(1, 100):
             client = Client(run)
-            answer = client.attach(wish=PORT, key=key, packets=65536)
+            answer = client.attach(attach=PORT, key=key, packets=65536)
             if answer["error"]:
                 break
             held.append((client, answer))
@@ -526,7 +526,7 @@ def test_links(run):
     tap.ok(is_soon(wait_for(lambda: is_up(rails(run)[1]) and rails(run)[1]["is_programmed"])),
            "a NIC of the same name is programmed and used again")
     client = Client(run)
-    answer = client.attach(wish=DIRECT)
+    answer = client.attach(attach=DIRECT)
     tap.equal((answer["error"], answer["why"]), (0, ""), "and its queue can be had")
     client.close(answer)
     wait_for(lambda: not contexts(run))

@@ -35,8 +35,8 @@ SHARE_LOCK, SHARE_STEP = 64, 64     # struct eth_share: the locks of the rails
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def request(op=1, wish=0, key=1, local=1, packets=64, want=0):
-    return struct.pack("=IIIIQIIIHH128sII", MAGIC, VERSION, op, wish, key, local, packets, packets,
+def request(op=1, attach=0, key=1, local=1, packets=64, want=0):
+    return struct.pack("=IIIIQIIIHH128sII", MAGIC, VERSION, op, attach, key, local, packets, packets,
                        want, 0, b"", 0, 0)
 
 

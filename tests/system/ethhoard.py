@@ -32,15 +32,15 @@ class Hoard:
     def attach_honestly(self):
         """As libpm does: it asks again where the kernel has not freed yet what was granted."""
         for _ in range(GRANTS_MAX):
-            error = self.honest.do("ask", op=1, key=22, wish=PORT)["error"]
+            error = self.honest.do("ask", op=1, key=22, attach=PORT)["error"]
             if error != ESTALE:
                 break
         return error
 
-    def attack(self, way, wish):
+    def attack(self, way, attach):
         """The attacker's answers, and the longest that another user waited meanwhile."""
         longest = 0
-        self.hoarder.tell("hoard", count=60, way=way, key=21, wish=wish, packets=1024)
+        self.hoarder.tell("hoard", count=60, way=way, key=21, attach=attach, packets=1024)
         for _ in range(10):
             start = time.monotonic()
             error = self.attach_honestly()
