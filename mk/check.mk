@@ -74,7 +74,7 @@ check-fast: $(TAP_PROGS) ## unit tests, whole channels in virtual time, the devi
 # are left out. Without the component all of MPI would be skipped, so that is an error here.
 SHORT_T := tests/system/mpi.t tests/system/mpi-scrun.t
 check-short: export MPI_SHORT = 1
-# Nothing of it measures time, so all run side by side.
+# mpi.t, which is the longest and has wide limits of time, begins at once: beside others.
 check-short: ALONE_T =
 check-short: $(ALL_OUTPUTS) $(UNIT_PROGS) ## unit tests, pytest, and MPI by mpirun and scrun in a lab (root)
 	@test -e $(MTL_SO) || { echo "check-short: mtl/pm is not built: see the lines above that begin with 'skipped'" >&2; \

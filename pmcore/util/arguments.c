@@ -29,6 +29,9 @@ int arguments_next(const struct arguments *a, char *why, size_t why_size)
 	option = getopt_long(a->argc, a->argv, in_order, a->table, NULL);
 	if (option == ':')
 		return wrong(a, a->argv[at], "wants a value", why, why_size);
+	/* optopt: of an option in words only if its value is what is wrong with it */
+	if (option == '?' && optopt && a->argv[at][1] == '-')
+		return wrong(a, a->argv[at], "has a value, and takes none", why, why_size);
 	if (option == '?')
 		return wrong(a, a->argv[at], "is no option", why, why_size);
 	if (option != -1)

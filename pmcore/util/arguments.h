@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * arguments - the options of a daemon's command line, one after the other. A daemon takes no other
- * words. By getopt_long(3), whose state is the process's: one command line is read at a time.
+ * words. They are read by getopt_long(3), whose state is the process's: one command line at a time.
  */
 #ifndef PMCORE_UTIL_ARGUMENTS_H
 #define PMCORE_UTIL_ARGUMENTS_H
@@ -9,12 +9,12 @@
 #include <getopt.h>
 #include <stddef.h>
 
-/* Nothing of it is owned. */
+/* Strings and table stay the caller's. */
 struct arguments {
 	int argc; /* as main() has them */
 	char **argv;
 	const struct option *table; /* options in words; their val is above 0, and no ':' or '?' */
-	const char *letters; /* options of one letter, which have no value; "": there are none */
+	const char *letters; /* options of one letter, at most 16, without a value; "": none */
 	const char *program; /* whose --help the user is told to see */
 };
 

@@ -10,11 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * A process that forks while it is signalled is found in the next round. The kernel finishes a
- * fork() before it stops the caller, so a child may come while one of them has not stopped.
- */
-#define ROUNDS 8
+#define ROUNDS 8 /* a process that forks while it is signalled is found in the next round */
 
 struct process {
 	pid_t pid, parent;
@@ -93,11 +89,6 @@ static bool is_below(const struct table *t, pid_t ancestor, const struct process
 	return false;
 }
 
-static bool is_stopped(const struct process *p)
-{
-	return p->state == 'T' || p->state == 't';
-}
-
 /* Sums over all living descendants of a process. */
 struct census {
 	size_t n, n_stopped;
@@ -118,7 +109,7 @@ static struct census count(pid_t ancestor)
 		if (p->state == 'Z' || !is_below(&t, ancestor, p))
 			continue;
 		c.n++;
-		c.n_stopped += is_stopped(p);
+		c.n_stopped += p->state == 'T' || p->state == 't';
 		c.cpu_ns += p->cpu_ns;
 	}
 	free(t.all);
@@ -153,39 +144,31 @@ uint64_t descendants_cpu_ns(pid_t ancestor)
 	return count(ancestor).cpu_ns;
 }
 
-static struct census signal_once(pid_t ancestor, int signal, int *err)
+static size_t signal_once(pid_t ancestor, int signal, size_t known, int *err)
 {
-	struct census c = {0};
 	struct table t;
+	size_t n = 0;
 
 	read_table(&t);
-	for (size_t i = 0; i < t.n; i++) {
-		const struct process *p = &t.all[i];
-
-		if (p->state == 'Z' || !is_below(&t, ancestor, p))
-			continue;
-		c.n++;
-		c.n_stopped += is_stopped(p);
-		if (kill(p->pid, signal) && errno != ESRCH)
-			*err = -errno;
-	}
+	for (size_t i = 0; i < t.n; i++)
+		if (t.all[i].state != 'Z' && is_below(&t, ancestor, &t.all[i])) {
+			n++;
+			if (kill(t.all[i].pid, signal) && errno != ESRCH)
+				*err = -errno;
+		}
 	free(t.all);
-	return c;
+	return n > known ? n : 0;
 }
 
 int descendants_signal(pid_t ancestor, int signal)
 {
-	size_t known = 0;
+	size_t known = 0, more;
 	int err = 0;
 
 	if (ancestor <= 0)
 		return -ESRCH;
-	for (int round = 0; round < ROUNDS; round++) {
-		struct census c = signal_once(ancestor, signal, &err);
-
-		if (c.n <= known && (signal != SIGSTOP || c.n_stopped == c.n))
-			break;
-		known = c.n;
-	}
+	for (int round = 0; round < ROUNDS && (more = signal_once(ancestor, signal, known, &err));
+	     round++)
+		known = more;
 	return err;
 }

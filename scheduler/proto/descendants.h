@@ -16,11 +16,12 @@
 void descendants_each(pid_t ancestor, bool (*each)(pid_t pid, void *owner), void *owner);
 size_t descendants_count(pid_t ancestor); /* zombies are not counted */
 /*
- * To all, a few times: until nobody new is found and, for SIGSTOP, all have stopped. A child that a
- * process of them was about to fork may come later, so the caller looks, and calls again. 0 or
+ * Sends @signal to all, again until nobody new is found. The kernel finishes a fork() before it
+ * stops the caller, so one more child may come afterwards: the caller looks, and calls again. 0 or
  * -errno of the last that failed.
  */
 int descendants_signal(pid_t ancestor, int signal);
+/* Whether the first thread of each of them has stopped. */
 bool descendants_is_stopped(pid_t ancestor);
 uint64_t descendants_cpu_ns(pid_t ancestor);
 

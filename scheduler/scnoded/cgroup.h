@@ -3,8 +3,8 @@
  * cgroup - the two groups of a job on a host: "step" with its scstepd, "ranks" with everything the
  * ranks ever start, which alone is frozen. Three forms: v2 (also the unified part of a hybrid
  * machine), v1 (freezer), none: then the processes are found as descendants of the scstepd, which
- * is a subreaper, and stopped by SIGSTOP. cgroup_freeze() is called by the switch thread: no
- * allocation, no lock, no waiting.
+ * is a subreaper, and stopped by SIGSTOP. cgroup_freeze() is called by the switch thread: with
+ * cgroups there is no allocation, no lock, no waiting in it.
  */
 #ifndef SCHEDULER_SCNODED_CGROUP_H
 #define SCHEDULER_SCNODED_CGROUP_H
@@ -59,8 +59,8 @@ int cgroup_limit_memory(struct cgroup *group, uint64_t bytes);
  */
 bool cgroup_memory_kills(const struct cgroup *group, char *path, size_t size);
 /*
- * Writes only; 0 or -errno. Without cgroups a child that is forked at the same moment may go on:
- * then again until cgroup_is_frozen().
+ * 0 or -errno. Only writes to a file, but without cgroups it reads /proc and sends signals. A child
+ * that is forked then may go on: the caller calls it again until cgroup_is_frozen().
  */
 int cgroup_freeze(struct cgroup *group, bool is_frozen);
 /* Whether every process has stopped by now (re-read; poll(2) of cgroup.events comes 8 ms late). For

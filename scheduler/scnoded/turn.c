@@ -3,7 +3,8 @@
  * The daemon's main thread makes a new snapshot of the jobs for each change, and hands it over by
  * one pointer. The switch thread takes it at its next look, which a futex brings about at once, and
  * says so. Only then the old one is freed. The switch thread neither allocates nor opens nor
- * searches nor waits for anybody: what it needs stands in the snapshot.
+ * searches nor waits for anybody: what it needs stands in the snapshot. Only without cgroups it
+ * reads /proc.
  *
  * At a switch those whose turn is over are frozen before the others are thawed, but not waited for:
  * a task stops only when it gets its core, which this thread may hold. Whether they have stopped is
@@ -90,19 +91,20 @@ static bool has_turn(const struct entry *job, uint32_t row)
 }
 
 /*
- * Jobs that were frozen a slot ago and have not stopped are counted, and frozen again as
- * cgroup_freeze() wants it. Whether there was any.
+ * Counts the jobs that should be frozen and have not all stopped; with one row no switch waits for
+ * them, so they are not counted. Freezes those of them again that have no turn, as cgroup_freeze()
+ * wants it. Whether there were such.
  */
-static bool freeze_slow(struct turn *turn, const struct snapshot *r, uint32_t row)
+static bool freeze_slow(struct turn *turn, const struct snapshot *s, uint32_t row)
 {
 	bool is_any = false;
 
-	for (size_t j = 0; j < r->n; j++) {
-		const struct entry *job = &r->jobs[j];
+	for (size_t j = 0; j < s->n; j++) {
+		const struct entry *job = &s->jobs[j];
 
 		if (!job->is_frozen || cgroup_is_frozen(job->group))
 			continue;
-		turn->slow_freezes += r->now->n_rows > 1;
+		turn->slow_freezes += s->now->n_rows > 1;
 		if (has_turn(job, row))
 			continue;
 		cgroup_freeze(job->group, true);
@@ -112,12 +114,12 @@ static bool freeze_slow(struct turn *turn, const struct snapshot *r, uint32_t ro
 }
 
 /* One pass over all: freezes, or thaws. Whether anybody changed. */
-static bool pass(struct snapshot *r, uint32_t row, bool is_freezing)
+static bool pass(struct snapshot *s, uint32_t row, bool is_freezing)
 {
 	bool has_changed = false;
 
-	for (size_t j = 0; j < r->n; j++) {
-		struct entry *job = &r->jobs[j];
+	for (size_t j = 0; j < s->n; j++) {
+		struct entry *job = &s->jobs[j];
 
 		if (job->is_frozen == is_freezing || has_turn(job, row) == is_freezing)
 			continue;
@@ -142,30 +144,30 @@ static void count(struct turn *turn, uint64_t planned_ns, uint64_t began_ns)
 }
 
 /* Does what is due, and says when to look again. @planned_ns: when this look was to be. */
-static uint64_t look(struct turn *turn, struct snapshot *r, uint64_t planned_ns)
+static uint64_t look(struct turn *turn, struct snapshot *s, uint64_t planned_ns)
 {
 	uint64_t now_ns = nap_clock_ns(), until_ns = NAP_FOREVER;
 	bool has_changed, is_slow;
 	uint32_t row;
 
-	if (r->next && has_begun(r->next, now_ns)) {
-		r->now = r->next;
-		r->next = NULL;
-		for (size_t j = 0; j < r->n; j++)
-			r->jobs[j].now = r->jobs[j].next;
+	if (s->next && has_begun(s->next, now_ns)) {
+		s->now = s->next;
+		s->next = NULL;
+		for (size_t j = 0; j < s->n; j++)
+			s->jobs[j].now = s->jobs[j].next;
 	}
-	if (!r->now)
-		return r->next ? r->next->begins_ns : NAP_FOREVER;
-	row = slots_row(r->now, now_ns, &until_ns);
-	is_slow = freeze_slow(turn, r, row);
-	has_changed = pass(r, row, true);
-	has_changed |= pass(r, row, false);
+	if (!s->now)
+		return s->next ? s->next->begins_ns : NAP_FOREVER;
+	row = slots_row(s->now, now_ns, &until_ns);
+	is_slow = freeze_slow(turn, s, row);
+	has_changed = pass(s, row, true);
+	has_changed |= pass(s, row, false);
 	if (has_changed && planned_ns)
 		count(turn, planned_ns, now_ns);
 	/* One row: nothing more is due, once all that are frozen have been seen to have stopped. */
-	if (r->now->n_rows == 1 && !has_changed && !is_slow)
+	if (s->now->n_rows == 1 && !has_changed && !is_slow)
 		until_ns = NAP_FOREVER;
-	return r->next && r->next->begins_ns < until_ns ? r->next->begins_ns : until_ns;
+	return s->next && s->next->begins_ns < until_ns ? s->next->begins_ns : until_ns;
 }
 
 /*
@@ -212,11 +214,11 @@ static void *run(void *argument)
 
 /* ---- the main thread ---- */
 
-static void free_snapshot(struct snapshot *r)
+static void free_snapshot(struct snapshot *s)
 {
-	if (r)
-		free(r->jobs);
-	free(r);
+	if (s)
+		free(s->jobs);
+	free(s);
 }
 
 /* Tables list jobs as they began, as snapshots do: the search begins behind the last one found. */
@@ -233,49 +235,49 @@ static const struct slots_job *find_rows(const struct slots *slots, uint64_t id,
 	return NULL;
 }
 
-static void find_all_rows(struct snapshot *r)
+static void find_all_rows(struct snapshot *s)
 {
 	size_t now = 0, next = 0;
 
-	for (size_t j = 0; j < r->n; j++) {
-		r->jobs[j].now = find_rows(r->now, r->jobs[j].id, &now);
-		r->jobs[j].next = find_rows(r->next, r->jobs[j].id, &next);
+	for (size_t j = 0; j < s->n; j++) {
+		s->jobs[j].now = find_rows(s->now, s->jobs[j].id, &now);
+		s->jobs[j].next = find_rows(s->next, s->jobs[j].id, &next);
 	}
 }
 
 /* Hands over a snapshot, and waits until it was taken: the old one is nobody's then. */
-static void give(struct turn *turn, struct snapshot *r)
+static void give(struct turn *turn, struct snapshot *s)
 {
 	unsigned int taken = turn->taken;
 
-	find_all_rows(r);
-	atomic_store(&turn->given, r);
+	find_all_rows(s);
+	atomic_store(&turn->given, s);
 	nap_end(&turn->news);
 	while (turn->taken == taken)
 		nap_until(&turn->taken, taken, NAP_FOREVER);
 	free_snapshot(turn->snapshot);
-	turn->snapshot = r;
+	turn->snapshot = s;
 }
 
 /* A copy of the snapshot with @more entries of room. */
 static struct snapshot *copy(const struct turn *turn, size_t more)
 {
-	struct snapshot *r = calloc(1, sizeof(*r));
+	struct snapshot *s = calloc(1, sizeof(*s));
 	size_t n = turn->snapshot ? turn->snapshot->n : 0;
 
-	if (r)
-		r->jobs = calloc(n + more + 1, sizeof(*r->jobs));
-	if (!r || !r->jobs) {
-		free(r);
+	if (s)
+		s->jobs = calloc(n + more + 1, sizeof(*s->jobs));
+	if (!s || !s->jobs) {
+		free(s);
 		return NULL;
 	}
 	for (size_t j = 0; j < n; j++)
-		r->jobs[j] = (struct entry){.id = turn->snapshot->jobs[j].id,
+		s->jobs[j] = (struct entry){.id = turn->snapshot->jobs[j].id,
 					    .group = turn->snapshot->jobs[j].group};
-	r->n = n;
-	r->now = turn->now;
-	r->next = turn->next;
-	return r;
+	s->n = n;
+	s->now = turn->now;
+	s->next = turn->next;
+	return s;
 }
 
 static int set_priority(struct turn *turn)
@@ -320,37 +322,37 @@ bool turn_is_realtime(const struct turn *turn)
 
 int turn_take(struct turn *turn, uint64_t id, struct cgroup *group)
 {
-	struct snapshot *r = copy(turn, 1);
+	struct snapshot *s = copy(turn, 1);
 
-	if (!r)
+	if (!s)
 		return -ENOMEM;
-	r->jobs[r->n++] = (struct entry){.id = id, .group = group};
-	give(turn, r);
+	s->jobs[s->n++] = (struct entry){.id = id, .group = group};
+	give(turn, s);
 	return 0;
 }
 
 void turn_drop(struct turn *turn, uint64_t id)
 {
-	struct snapshot *r = copy(turn, 0);
+	struct snapshot *s = copy(turn, 0);
 
-	if (!r)
+	if (!s)
 		abort(); /* the thread would go on writing to a group that is freed */
-	for (size_t j = 0; j < r->n; j++)
-		if (r->jobs[j].id == id) {
-			struct cgroup *group = r->jobs[j].group;
+	for (size_t j = 0; j < s->n; j++)
+		if (s->jobs[j].id == id) {
+			struct cgroup *group = s->jobs[j].group;
 
-			r->jobs[j] = r->jobs[--r->n];
-			give(turn, r);
+			s->jobs[j] = s->jobs[--s->n];
+			give(turn, s);
 			cgroup_freeze(group, false);
 			return;
 		}
-	free_snapshot(r);
+	free_snapshot(s);
 }
 
 void turn_table(struct turn *turn, struct slots *slots)
 {
 	struct slots *unused;
-	struct snapshot *r;
+	struct snapshot *s;
 
 	if (turn->next && has_begun(turn->next, nap_clock_ns())) {
 		unused = turn->now;
@@ -359,10 +361,10 @@ void turn_table(struct turn *turn, struct slots *slots)
 		unused = turn->next;
 	}
 	turn->next = slots;
-	r = copy(turn, 0);
-	if (!r)
+	s = copy(turn, 0);
+	if (!s)
 		abort(); /* as above: the tables of the old snapshot are freed now */
-	give(turn, r);
+	give(turn, s);
 	slots_free(unused);
 }
 

@@ -20,7 +20,7 @@ struct turn_counts {
 	uint64_t late;         /* of them later than TURN_LATE_NS */
 	uint64_t worst_ns;     /* the latest of all */
 	uint64_t lost_ns;      /* sum of the time from the planned moment to the last thaw done */
-	uint64_t slow_freezes; /* jobs not frozen when the next was thawed */
+	uint64_t slow_freezes; /* jobs not frozen when the next was thawed, at each look anew */
 };
 
 struct turn;

@@ -122,7 +122,7 @@ def give(fake, directory, head):
 
 
 class FakeAgents:
-    """Agents over fakes, as a context: fakes {host: script}; None: a host that is not reached."""
+    """Agents that talk to fakes, for the life of a `with`; scripts {host: script}, None: a host that is not reached."""
 
     def __init__(self, scripts):
         self.loop = loop.Loop()

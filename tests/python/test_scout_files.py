@@ -67,8 +67,8 @@ def test_put__to_two_hosts(tmp_path, source, capsys):
     assert order["mtime_ns"] == source.stat().st_mtime_ns and capsys.readouterr().err == ""
 
 
-def passes_on(directory, world, cut=()):
-    """A script with a door: what has children is told for them, some as cut off."""
+def passes_on(directory, held, cut=()):
+    """A script that passes on: what has children is told for them, some as cut off. held: the FakeAgents, later."""
     store = files(directory)
 
     def script(fake, head, body):
@@ -86,7 +86,7 @@ def passes_on(directory, world, cut=()):
         store(fake, head, body)
         if head["op"] == "data" and not body:
             for name in fake.below:
-                world[0].fakes[name].say({"op": "file_done", "id": head["id"], "sha256": ""})
+                held[0].fakes[name].say({"op": "file_done", "id": head["id"], "sha256": ""})
     return script
 
 

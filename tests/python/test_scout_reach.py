@@ -178,14 +178,14 @@ def test_held__known_but_no_agent_before_go(monkeypatch):
         hear()
     monkeypatch.setattr(opening, "Munge", Reader)
     options, where = way_of(Node(behave).port, "auto")
-    with loop.Loop() as turns, opening.reached(turns, ["n0"], where, options, True) as found:
+    with loop.Loop() as turns, opening.reached(turns, ["n0"], where, options, True) as reached:
         turns.run_until(lambda: read)  # they know each other
         turns.call_later(0.05, lambda: read.append(None))
         turns.run_until(lambda: None in read)
-        assert not asked and found.all[0].state == agents.COMING
-        found.way.go()
-        turns.run_until(found.are_known)
-        assert asked == [{"op": "remote"}] and found.all[0].state == agents.READY
+        assert not asked and reached.all[0].state == agents.COMING
+        reached.way.go()
+        turns.run_until(reached.are_known)
+        assert asked == [{"op": "remote"}] and reached.all[0].state == agents.READY
 
 
 @pytest.mark.parametrize("rsh", ["exec", "auto"])
@@ -202,11 +202,11 @@ def test_held__pdsh_is_not_started_before_go(monkeypatch, rsh):
     monkeypatch.setattr(pdsh, "Start", Start)
     monkeypatch.setattr(reach, "_GATHER_S", 0.01)
     options, where = way_of(port, rsh)
-    with loop.Loop() as turns, opening.reached(turns, ["n0"], where, options, True) as found:
+    with loop.Loop() as turns, opening.reached(turns, ["n0"], where, options, True) as reached:
         turns.call_later(0.1, lambda: failed.append(True))
         turns.run_until(lambda: failed)
         assert not started
-        found.way.go()
+        reached.way.go()
         assert started == [["n0"]]
 
 
@@ -383,9 +383,9 @@ def test_programs__no_agent(tmp_path):
 
 def test_agents__gone_is_told_once():
     turns = type("Loop", (), {"now": lambda _: 0.0})()
-    found = agents.Agents(turns, ["n0"])
+    all_agents = agents.Agents(turns, ["n0"])
     told = []
-    found.changes.append(lambda agent: told.append(agent.why))
-    found.gone(found.all[0], "a")
-    found.gone(found.all[0], "b")
+    all_agents.changes.append(lambda agent: told.append(agent.why))
+    all_agents.gone(all_agents.all[0], "a")
+    all_agents.gone(all_agents.all[0], "b")
     assert told == ["a"]

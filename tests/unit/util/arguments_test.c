@@ -84,7 +84,7 @@ TAP_TEST(arguments__what_is_wrong_is_named)
 	is_int(next(&valueless), 'f');
 	is_wrong(&valueless, "--value wants a value; see daemon --help");
 	arguments_begin();
-	is_wrong(&valued, "--flag=1 is no option; see daemon --help");
+	is_wrong(&valued, "--flag=1 has a value, and takes none; see daemon --help");
 	arguments_begin();
 	is_int(next(&letters), 'h');
 	is_wrong(&letters, "-hx is no option; see daemon --help");

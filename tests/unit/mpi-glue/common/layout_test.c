@@ -162,6 +162,7 @@ static void long_run(size_t block, size_t stride, size_t n, int sign, size_t par
 	layout_begin(&in, &l, copy);
 	for (; at < bytes; at += step) {
 		step = layout_gather(&out, packed + at, part < bytes - at ? part : bytes - at);
+		must(step);
 		is_int(layout_scatter(&in, packed + at, step), step);
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -176,7 +177,7 @@ static void long_run(size_t block, size_t stride, size_t n, int sign, size_t par
 	free(packed);
 }
 
-/* Long enough for memory to be asked for before it is copied. */
+/* Long enough for prefetching. */
 TAP_TEST(layout__long_runs)
 {
 	for (int sign = -1; sign <= 1; sign += 2) {
@@ -184,5 +185,6 @@ TAP_TEST(layout__long_runs)
 		long_run(100, 130, 20000, sign, 65536);
 		long_run(8, 1024, 2000, sign, 1000);
 		long_run(1024, 2048, 600, sign, 8000);
+		long_run(4096, 5000, 200, sign, 8000);
 	}
 }

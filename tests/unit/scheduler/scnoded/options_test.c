@@ -272,7 +272,7 @@ TAP_TEST(options__words_that_are_none)
 	is_wrong(READ("--server", "f", "--nonsense"),
 		 "--nonsense is no option; see scnoded --help");
 	is_wrong(READ("--server", "f", "--transient=1"),
-		 "--transient=1 is no option; see scnoded --help");
+		 "--transient=1 has a value, and takes none; see scnoded --help");
 	is_wrong(READ("--server", "f", "-t"), "-t is no option; see scnoded --help");
 	is_wrong(READ("-tr", "--server", "f"), "-tr is no option; see scnoded --help");
 	is_wrong(READ("--server", "f", "more", "--transient", "-tr"),
