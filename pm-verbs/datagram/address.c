@@ -12,8 +12,8 @@ int pmvd_address_encode(const struct pmvd_address *address, void *buf, size_t ro
 		return -ENOSPC;
 	p[0] = PMVD_ADDRESS_VERSION;
 	p[1] = (uint8_t)address->n_rails;
-	p[2] = (uint8_t)address->door;
-	p[3] = (uint8_t)(address->door >> 8);
+	p[2] = (uint8_t)address->liveness_port;
+	p[3] = (uint8_t)(address->liveness_port >> 8);
 	for (uint32_t i = 0; i < address->n_rails; i++)
 		pmv_end_encode(&address->rails[i], p + PMVD_ADDRESS_HEADER + i * PMV_ADDRESS_RAIL);
 	return (int)len;
@@ -29,7 +29,7 @@ int pmvd_address_decode(const void *buf, size_t len, struct pmvd_address *ret)
 	if (p[0] != PMVD_ADDRESS_VERSION)
 		return -EHOSTUNREACH;
 	a.n_rails = p[1];
-	a.door = (uint16_t)(p[2] | p[3] << 8);
+	a.liveness_port = (uint16_t)(p[2] | p[3] << 8);
 	if (!a.n_rails || a.n_rails > PM_RAILS_MAX ||
 	    len != PMVD_ADDRESS_HEADER + a.n_rails * (size_t)PMV_ADDRESS_RAIL)
 		return -EINVAL;

@@ -3,9 +3,9 @@
  * address - the packet device's part of the context address: version, number of rails, and per rail
  * the queue pair that takes packets, as the link writes it. Little-endian; bytes of others are
  * checked here.
- * The version is that of packets and knocks too.
+ * The version is that of packets and probes too.
  *
- *   u8 version, u8 rails, u16 port of the door; per rail: PMV_ADDRESS_RAIL bytes
+ *   u8 version, u8 rails, u16 port for probes; per rail: PMV_ADDRESS_RAIL bytes
  */
 #ifndef PM_VERBS_DATAGRAM_ADDRESS_H
 #define PM_VERBS_DATAGRAM_ADDRESS_H
@@ -22,8 +22,8 @@
 #define PMVD_MTU_MIN 1024
 
 struct pmvd_address {
-	uint32_t n_rails; /* 1..PM_RAILS_MAX */
-	uint16_t door;    /* UDP port, 0 = none: see door.h */
+	uint32_t n_rails;       /* 1..PM_RAILS_MAX */
+	uint16_t liveness_port; /* UDP port, 0 = none: see liveness.h */
 	struct pmv_end rails[PM_RAILS_MAX];
 };
 

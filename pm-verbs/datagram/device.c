@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "pm-verbs/datagram/door.h"
+#include "pm-verbs/datagram/liveness.h"
 #include "pm-verbs/datagram/peer.h"
 #include "pm-verbs/datagram/rail.h"
 #include "pm-verbs/datagram/rx.h"
@@ -62,7 +62,7 @@ static void datagram_close(struct pm_dev *dev)
 
 	send_last(d);
 	close_rails(d);
-	pmvd_door_close(d);
+	pmvd_liveness_close(d);
 	if (d->epoll_fd >= 0)
 		close(d->epoll_fd);
 	pmvd_peers_fini(d);
@@ -134,7 +134,7 @@ static int set_up(struct pmvd_dev *d)
 	for (uint32_t r = 0; !err && r < d->dev.n_rails; r++)
 		err = pmvd_rail_open(d, &d->rails[r]);
 	if (!err)
-		pmvd_door_open(d);
+		pmvd_liveness_open(d);
 	return err;
 }
 
@@ -150,7 +150,7 @@ static int datagram_open(const struct pm_device_env *env, struct pm_dev *lower,
 	d->dev.ops = &pm_verbs_datagram_ops;
 	d->dev.is_cheap = true;
 	d->env = *env;
-	d->epoll_fd = d->door_fd = d->knock_fd = -1;
+	d->epoll_fd = d->answer_fd = d->probe_fd = -1;
 	err = set_up(d);
 	d->env.note = NULL;
 	if (err) {
@@ -243,9 +243,9 @@ static int datagram_dump(struct pm_dev *dev, char *buf, size_t room)
 
 	text_add(&text,
 		 "verbs-datagram: %u peers, copied %llu, slots free %u of %u, ways not found %llu, "
-		 "knocks %llu\n",
+		 "probes %llu\n",
 		 d->n_peers, (unsigned long long)d->copies, d->n_free_slots, d->n_slots,
-		 (unsigned long long)d->failed_ways, (unsigned long long)d->knocks);
+		 (unsigned long long)d->failed_ways, (unsigned long long)d->probes);
 	for (uint32_t r = 0; r < d->dev.n_rails; r++)
 		dump_rail(&d->rails[r], &text);
 	if (d->n_refusals)
@@ -285,7 +285,7 @@ const struct pm_packet_ops pm_verbs_datagram_ops = {
 	.tx_kick = pmvd_tx_kick,
 	.rx_burst = pmvd_rx_burst,
 	.rx_return = pmvd_rx_return,
-	.peer_event = pmvd_door_event,
+	.peer_event = pmvd_liveness_event,
 	.rail_state = pmvd_rail_state,
 	.poll_fds = pmvd_sleep_fds,
 	.arm = pmvd_sleep_arm,

@@ -8,8 +8,8 @@
  *   peer.c    where nodes are reached             address.c  what others are told about that
  *   tx.c      packets out                         rx.c       packets in
  *   sleep.c   completion channels, what the devices say
- *   door.c    whether a peer's process is still there
  *   trouble.c rails that fail, calls that devices refuse
+ *   liveness.c    whether a peer's process is still there
  *
  * Each port is a rail with one queue pair, which serves all peers: memory and queue pairs do not
  * grow with the job. Packets may get lost, as on any packet device; a queue pair that fails is
@@ -41,12 +41,12 @@ struct pmvd_peer {
 	uint32_t mtu;           /* largest packet, bytes */
 	uint32_t rails;         /* bit r: local rail r leads there */
 	uint32_t n_posted;      /* packets to it that the device has not sent yet */
-	uint16_t door;          /* UDP port there, 0 = none */
-	bool is_door_known;     /* it has answered a knock: who refuses later is gone */
-	bool is_in_doubt;       /* packets were posted to it since the last knock */
-	bool is_refused;        /* the last knock was */
+	uint16_t liveness_port; /* UDP port there, 0 = none */
+	bool has_answered;      /* it has answered a probe: who refuses later is gone */
+	bool is_in_doubt;       /* packets were posted to it since the last probe */
+	bool is_refused;        /* the last probe was */
 	uint8_t refusals;       /* in a row, since it answered */
-	uint64_t knock_ns;      /* when it may be knocked at again, monotonic */
+	uint64_t probe_ns;      /* when it may be probed again, monotonic */
 	bool is_deleted;        /* kept for them: the address handles are in use */
 	struct pmvd_way ways[]; /* one per local rail */
 };
@@ -137,10 +137,10 @@ struct pmvd_dev {
 	uint32_t n_peers, room_peers;
 	uint64_t failed_ways; /* address handles that could not be made */
 
-	int door_fd, knock_fd; /* see door.h; -1 = none */
-	uint16_t door;         /* our port */
-	uint32_t next_knock;   /* in peers */
-	uint64_t knocks;
+	int answer_fd, probe_fd; /* see liveness.h; -1 = none */
+	uint16_t liveness_port;  /* our port */
+	uint32_t next_probe;     /* in peers */
+	uint64_t probes;
 
 	uint32_t n_refusals; /* calls that devices must not refuse, and did */
 	char refusal[160];   /* the last one */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm-verbs/datagram/door.h"
+#include "pm-verbs/datagram/liveness.h"
 #include "pm-verbs/datagram/trouble.h"
 #include "pm-verbs/hw/opening.h"
 #include "pmcore/util/clock.h"
@@ -37,7 +37,7 @@ static void own_address(const struct pmvd_dev *d, struct pmvd_address *ret)
 
 int pmvd_peer_address(struct pm_dev *dev, void *buf, size_t room)
 {
-	struct pmvd_address all, open = {.door = pmvd_of(dev)->door};
+	struct pmvd_address all, open = {.liveness_port = pmvd_of(dev)->liveness_port};
 
 	own_address(pmvd_of(dev), &all);
 	for (uint32_t r = 0; r < all.n_rails; r++) {
@@ -81,7 +81,7 @@ static int make_peer(struct pmvd_dev *d, uint32_t node, const struct pmvd_addres
 		return -ENOMEM;
 	peer->node = node;
 	peer->rails = rails;
-	peer->door = theirs->door;
+	peer->liveness_port = theirs->liveness_port;
 	peer->mtu = d->payload;
 	for (uint32_t r = 0; r < d->dev.n_rails; r++) {
 		if (!(rails >> r & 1))
@@ -119,7 +119,7 @@ int pmvd_peer_add(struct pm_dev *dev, uint32_t node, const void *addr, size_t le
 	if (err)
 		return err;
 	*ret_rails = rails;
-	pmvd_door_knock(d, (struct pmvd_peer *)*ret_peer);
+	pmvd_liveness_probe(d, (struct pmvd_peer *)*ret_peer);
 	return 0;
 }
 

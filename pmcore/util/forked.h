@@ -7,7 +7,7 @@
 #ifndef PM_UTIL_FORKED_H
 #define PM_UTIL_FORKED_H
 
-/* From now on children close @fd at their birth. 0 or -ENOMEM. */
+/* From now on children close @fd as soon as they are forked. 0 or -ENOMEM. */
 int forked_close(int fd);
 /* No longer; to be called before @fd is closed. One that was never given is passed over. */
 void forked_keep(int fd);

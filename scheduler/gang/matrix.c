@@ -2,7 +2,7 @@
 /*
  * There are two layers of cells. "home" tells where each job was placed and decides what is free.
  * "shown" tells which jobs run, and is made anew after each change: the jobs at home that do not
- * rest, then visitors that fit beside them.
+ * rest, then others that fit beside them.
  */
 #include "scheduler/gang/matrix.h"
 
@@ -36,7 +36,7 @@ struct matrix {
 	size_t n_hosts;
 	struct place_job *jobs; /* in the order of arrival */
 	size_t n_jobs, room;
-	uint64_t turns; /* changes so far: visitors are asked in an order that rotates with them */
+	uint64_t turns; /* changes so far: the order of those others rotates with them */
 };
 
 struct matrix *matrix_new(uint32_t rows_max)

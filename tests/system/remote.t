@@ -189,9 +189,9 @@ def bomb(cluster):
     host.end()
 
 
-def murmurs(cluster, host):
+def errlog(cluster, host):
     """A user's own text on the standard error of his scremote."""
-    def mutter():
+    def write():
         link, ready = call(host, cluster.munge)
         system = ctypes.CDLL(None, use_errno=True).syscall
         stderr = system(PIDFD_GETFD, os.pidfd_open(ready["pid"]), 2, 0)
@@ -203,7 +203,7 @@ def murmurs(cluster, host):
         return Agent(link).do("echo", "well")
 
     before = len(host.log())
-    TAP.equal(as_user(USER, mutter), [0, "well\n"], "a user who writes to scremote's standard error")
+    TAP.equal(as_user(USER, write), [0, "well\n"], "a user who writes to scremote's standard error")
     named = f"scout of user {USER}: host h9 ?[2J is down\n"
     schedlocal.wait_until(lambda: named in host.log()[before:], GONE_S)
     said = host.log()[before:]
@@ -351,7 +351,7 @@ def main():
             escaped(cluster, host)
             daemons(cluster, host)
             bomb(cluster)
-            murmurs(cluster, host)
+            errlog(cluster, host)
             others(cluster, host)
             survives(cluster)
             transient(cluster)

@@ -14,7 +14,7 @@ static struct pmv_end end_of(uint8_t id, uint32_t mtu, enum pmv_protocol protoco
 
 static struct pmvd_address with_rails(uint32_t n)
 {
-	struct pmvd_address a = {.n_rails = n, .door = 40000};
+	struct pmvd_address a = {.n_rails = n, .liveness_port = 40000};
 
 	for (uint32_t i = 0; i < n; i++)
 		a.rails[i] = end_of((uint8_t)(i + 1), 1024, PMV_ROCE_V2);
@@ -45,7 +45,7 @@ TAP_TEST(decode__refuses_what_is_damaged)
 		is_int(pmvd_address_decode(buf, n, &b), -EINVAL);
 	buf[0]++;
 	is_int(pmvd_address_decode(buf, len, &b), -EHOSTUNREACH);
-	/* packets and knocks without the job's key */
+	/* packets and probes without the job's key */
 	buf[0] = 1;
 	is_int(pmvd_address_decode(buf, len, &b), -EHOSTUNREACH);
 	buf[0] = PMVD_ADDRESS_VERSION;

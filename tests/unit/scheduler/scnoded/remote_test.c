@@ -46,7 +46,7 @@ static struct world {
 	int give_up_rc; /* 0: a socket */
 	const char *spawn_failure;
 	int agent_group_errno; /* 0: there are agent groups */
-	unsigned int n_born, n_left, n_murmurs;
+	unsigned int n_spawned, n_left, n_errlogs;
 	double grace_s; /* of the last agent group that was left */
 	bool lives;     /* the scremote, until it is killed */
 	int code;       /* that it exits with */
@@ -153,14 +153,14 @@ void agent_group_leave(struct agent_group *agent_group, double grace_s)
 
 struct errlog *errlog_open(struct ev_loop *loop, uid_t uid, int *ret_end)
 {
-	w.n_murmurs++;
+	w.n_errlogs++;
 	*ret_end = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	return (struct errlog *)&w;
 }
 
 void errlog_close(struct errlog *errlog)
 {
-	w.n_murmurs--;
+	w.n_errlogs--;
 }
 
 char *spawn_prepare(struct spawn *ret, const struct scnoded *d, const char *name, const char *said,
@@ -168,7 +168,7 @@ char *spawn_prepare(struct spawn *ret, const struct scnoded *d, const char *name
 {
 	is_str(name, "scremote");
 	*ret = (struct spawn){.uid = uid, .in = -1, .err = -1};
-	w.n_born++;
+	w.n_spawned++;
 	return w.spawn_failure ? strdup(w.spawn_failure) : NULL;
 }
 
@@ -216,7 +216,7 @@ static void begin(void)
 static void finish(void)
 {
 	remote_close(w.d.remote);
-	is_int(w.n_murmurs, 0);
+	is_int(w.n_errlogs, 0);
 	for (size_t i = 0; i < CALLERS; i++)
 		ok(!w.callers[i].role || w.callers[i].is_closed);
 	close(w.told[0]);
@@ -350,7 +350,7 @@ TAP_TEST(remote_caller__another_request)
 	link->role = "tool";
 	says(link, OP_REMOTE);
 	is_str(link->error, "EPROTO");
-	is_int(w.n_born, 0);
+	is_int(w.n_spawned, 0);
 	finish();
 }
 
@@ -386,7 +386,7 @@ TAP_TEST(remote__kept_off_by_a_lock)
 	says(link, OP_REMOTE);
 	pass(0.02);
 	is_refused(link, "EBUSY", "host n1 is locked by ann; msgb shows all locks");
-	is_int(w.n_born, 0);
+	is_int(w.n_spawned, 0);
 	finish();
 }
 
@@ -400,10 +400,10 @@ TAP_TEST(remote_look__the_lock_is_over)
 	silent = comes(1, USER);
 	says(kept, OP_REMOTE);
 	remote_look(w.d.remote);
-	is_int(w.n_born, 0);
+	is_int(w.n_spawned, 0);
 	lock(false);
 	remote_look(w.d.remote);
-	is_int(w.n_born, 1);
+	is_int(w.n_spawned, 1);
 	ok(strstr(born(), "scremote") != NULL);
 	ok(kept->is_closed && !silent->is_closed);
 	while (!w.n_left)
@@ -456,7 +456,7 @@ TAP_TEST(remote__scremote_has_the_connection_and_its_seal)
 	while (!w.n_left)
 		ev_run(w.d.loop, EVRUN_ONCE);
 	ok(w.grace_s == AGENT_GROUP_STAYS);
-	is_int(w.n_murmurs, 0);
+	is_int(w.n_errlogs, 0);
 	finish();
 }
 
@@ -544,7 +544,7 @@ TAP_TEST(remote__scremote_that_cannot_be_born)
 	is_refused(&w.taken, "EAGAIN",
 		   "host n1: no control group for scremote: No space left on device");
 	is_int(w.taken.uid, USER);
-	is_int(w.n_murmurs, 0);
+	is_int(w.n_errlogs, 0);
 	finish();
 }
 
@@ -554,7 +554,7 @@ TAP_TEST(remote__host_without_control_groups)
 	w.agent_group_errno = ENOTSUP;
 	says(comes(0, USER), OP_REMOTE);
 	ok(strstr(born(), "seal well") != NULL);
-	while (w.n_murmurs)
+	while (w.n_errlogs)
 		ev_run(w.d.loop, EVRUN_ONCE);
 	is_int(w.n_left, 0);
 	finish();

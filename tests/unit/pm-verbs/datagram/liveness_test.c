@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Knocking at the doors of peers; the fake ports have addresses of the loopback interface. */
-#include "pm-verbs/datagram/door.h"
+/* Probes of peers; the fake ports have addresses of the loopback interface. */
+#include "pm-verbs/datagram/liveness.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -21,29 +21,29 @@ static struct pmvd_peer *peer_of(int at)
 	return pmvd_of(boxes[at].dev)->peers[0];
 }
 
-/* Time for a knock has come after a packet; what the device then says of its peers. */
+/* Time for a probe has come after a packet; what the device then says of its peers. */
 static int look(int at, uint32_t *ret_node)
 {
 	int got;
 
 	box_post(at, !at, 0, 1, 64);
 	box_kick(at);
-	peer_of(at)->knock_ns = 0;
+	peer_of(at)->probe_ns = 0;
 	got = OPS->peer_event(boxes[at].dev, ret_node);
 	return got ? got : OPS->peer_event(boxes[at].dev, ret_node);
 }
 
-/* Both have looked: knocks are answered. */
+/* Both have looked: probes are answered. */
 static void answer_all(void)
 {
 	uint32_t node;
 
 	for (int i = 0; i < 4; i++)
 		is_int(look(i & 1, &node), 0);
-	ok(peer_of(0)->is_door_known && peer_of(1)->is_door_known);
+	ok(peer_of(0)->has_answered && peer_of(1)->has_answered);
 }
 
-TAP_TEST(door__a_process_that_lives)
+TAP_TEST(liveness__a_process_that_lives)
 {
 	uint32_t node = 77;
 
@@ -52,12 +52,12 @@ TAP_TEST(door__a_process_that_lives)
 	/* also if it takes nothing for long, as one that is stopped */
 	for (int k = 0; k < 3000; k++)
 		is_int(look(0, &node), 0);
-	ok(pmvd_of(boxes[0].dev)->knocks > 3000);
+	ok(pmvd_of(boxes[0].dev)->probes > 3000);
 	is_int(node, 77);
 	boxes_close();
 }
 
-TAP_TEST(door__a_process_that_has_gone)
+TAP_TEST(liveness__a_process_that_has_gone)
 {
 	uint32_t node = 77;
 
@@ -74,7 +74,7 @@ TAP_TEST(door__a_process_that_has_gone)
 	boxes_close();
 }
 
-TAP_TEST(door__refusals_in_a_row_only)
+TAP_TEST(liveness__refusals_in_a_row_only)
 {
 	uint32_t node = 77;
 
@@ -89,14 +89,14 @@ TAP_TEST(door__refusals_in_a_row_only)
 	boxes_close();
 }
 
-TAP_TEST(door__a_host_that_has_never_answered)
+TAP_TEST(liveness__a_host_that_has_never_answered)
 {
 	uint32_t node = 77;
 
 	must(open_boxes());
 	/* a firewall, for all we know */
-	close(pmvd_of(boxes[1].dev)->door_fd);
-	pmvd_of(boxes[1].dev)->door_fd = -1;
+	close(pmvd_of(boxes[1].dev)->answer_fd);
+	pmvd_of(boxes[1].dev)->answer_fd = -1;
 	for (int k = 0; k < 10; k++)
 		is_int(look(0, &node), 0);
 	while (box_take(1, NULL, NULL) >= 0)
@@ -105,7 +105,7 @@ TAP_TEST(door__a_host_that_has_never_answered)
 	boxes_close();
 }
 
-TAP_TEST(door__words_of_strangers)
+TAP_TEST(liveness__words_of_strangers)
 {
 	struct pmvd_dev *d;
 	uint32_t node, junk[6] = {2, 1, 0, 0, 0, 0};
@@ -115,24 +115,24 @@ TAP_TEST(door__words_of_strangers)
 
 	must(open_boxes());
 	d = pmvd_of(boxes[0].dev);
-	is_int(getsockname(d->knock_fd, (struct sockaddr *)&to, &len), 0);
+	is_int(getsockname(d->probe_fd, (struct sockaddr *)&to, &len), 0);
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	for (size_t size = 0; size <= sizeof(junk); size++)
 		is_int(sendto(fd, junk, size, 0, (struct sockaddr *)&to, sizeof(to)), size);
-	to.sin_port = htons(d->door);
+	to.sin_port = htons(d->liveness_port);
 	for (size_t size = 0; size <= sizeof(junk); size++)
 		is_int(sendto(fd, junk, size, 0, (struct sockaddr *)&to, sizeof(to)), size);
-	/* as an answer of node 1, and not from its door */
+	/* as an answer of node 1, and not from its port */
 	for (int k = 0; k < 3; k++)
 		is_int(OPS->peer_event(boxes[0].dev, &node), 0);
-	ok(!peer_of(0)->is_door_known);
+	ok(!peer_of(0)->has_answered);
 	answer_all();
 	close(fd);
 	boxes_close();
 }
 
-/* Knocks and answers without the job's key. */
-TAP_TEST(door__answers_of_another_job)
+/* Probes and answers without the job's key. */
+TAP_TEST(liveness__answers_of_another_job)
 {
 	struct pmvd_dev *d[2];
 	uint32_t node;
@@ -143,13 +143,13 @@ TAP_TEST(door__answers_of_another_job)
 	d[1]->env.job_key++;
 	for (int k = 0; k < 6; k++)
 		is_int(look(k & 1, &node), 0);
-	ok(!peer_of(0)->is_door_known && !peer_of(1)->is_door_known);
+	ok(!peer_of(0)->has_answered && !peer_of(1)->has_answered);
 	d[1]->env.job_key--;
 	answer_all();
 	boxes_close();
 }
 
-TAP_TEST(door__not_without_packets_and_not_too_often)
+TAP_TEST(liveness__not_without_packets_and_not_too_often)
 {
 	uint32_t node;
 
@@ -157,21 +157,21 @@ TAP_TEST(door__not_without_packets_and_not_too_often)
 	answer_all();
 	while (OPS->peer_event(boxes[0].dev, &node) || peer_of(0)->is_in_doubt)
 		;
-	pmvd_of(boxes[0].dev)->knocks = 0;
-	peer_of(0)->knock_ns = 0;
+	pmvd_of(boxes[0].dev)->probes = 0;
+	peer_of(0)->probe_ns = 0;
 	for (int k = 0; k < 100; k++)
 		is_int(OPS->peer_event(boxes[0].dev, &node), 0);
-	is_int((long)pmvd_of(boxes[0].dev)->knocks, 0);
+	is_int((long)pmvd_of(boxes[0].dev)->probes, 0);
 	for (int k = 0; k < 100; k++) {
 		box_post(0, 1, 0, 1, 64);
 		box_kick(0);
 		is_int(OPS->peer_event(boxes[0].dev, &node), 0);
 	}
-	ok(pmvd_of(boxes[0].dev)->knocks <= 10);
+	ok(pmvd_of(boxes[0].dev)->probes <= 10);
 	boxes_close();
 }
 
-TAP_TEST(door__none_without_an_ipv4_address)
+TAP_TEST(liveness__none_without_an_ipv4_address)
 {
 	uint32_t node;
 
@@ -179,6 +179,6 @@ TAP_TEST(door__none_without_an_ipv4_address)
 	must(boxes_open(2, "verbs.gid=0"));
 	for (int k = 0; k < 10; k++)
 		is_int(look(0, &node), 0);
-	is_int((long)pmvd_of(boxes[0].dev)->knocks, 0);
+	is_int((long)pmvd_of(boxes[0].dev)->probes, 0);
 	boxes_close();
 }
