@@ -15,8 +15,8 @@
 #define LONG_BLOCK 2048
 /* By such strides a page is left after a few blocks. */
 #define WIDE 512
-/* A run of so many bytes of memory does not fit the inner caches. */
-#define FAR ((size_t)512 << 10)
+/* A run of so many bytes does not fit a core's own caches. At half of it nothing is won. */
+#define FAR ((size_t)2 << 20)
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -181,10 +181,10 @@ static void long_run(size_t block, size_t stride, size_t n, int sign, size_t par
 TAP_TEST(layout__long_runs)
 {
 	for (int sign = -1; sign <= 1; sign += 2) {
-		long_run(32, 64, 20000, sign, 1392);
+		long_run(32, 64, 40000, sign, 1392);
 		long_run(100, 130, 20000, sign, 65536);
-		long_run(8, 1024, 2000, sign, 1000);
-		long_run(1024, 2048, 600, sign, 8000);
-		long_run(4096, 5000, 200, sign, 8000);
+		long_run(8, 1024, 3000, sign, 1000);
+		long_run(1024, 2048, 1200, sign, 8000);
+		long_run(4096, 5000, 500, sign, 8000);
 	}
 }
