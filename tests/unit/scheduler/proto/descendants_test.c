@@ -10,23 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/harness/eventually.h"
 #include "tests/harness/tap.h"
 
-#define LIMIT_MS 5000
 #define CHILDREN 200
-
-static void nap(void)
-{
-	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
-#define EVENTUALLY(condition)                                                                      \
-	({                                                                                         \
-		int _left = LIMIT_MS;                                                              \
-		while (!(condition) && --_left)                                                    \
-			nap();                                                                     \
-		_left > 0;                                                                         \
-	})
 
 /* Its children are in sessions of their own. */
 static void be_forker(void)
@@ -78,7 +65,7 @@ TAP_TEST(descendants__stopped_while_they_fork)
 	ok(EVENTUALLY(!descendants_signal(ancestor, SIGSTOP) && descendants_is_stopped(ancestor)));
 	n = descendants_count(ancestor);
 	for (int i = 0; i < 20; i++)
-		nap();
+		eventually_nap();
 	is_int(descendants_count(ancestor), n);
 	ok(descendants_is_stopped(ancestor));
 	is_int(descendants_signal(ancestor, SIGCONT), 0);

@@ -15,22 +15,8 @@
 #include <unistd.h>
 
 #include "scheduler/scnoded/limit.h"
+#include "tests/harness/eventually.h"
 #include "tests/harness/tap.h"
-
-#define LIMIT_MS 5000
-
-static void nap(void)
-{
-	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
-#define EVENTUALLY(condition)                                                                      \
-	({                                                                                         \
-		int _left = LIMIT_MS;                                                              \
-		while (!(condition) && --_left)                                                    \
-			nap();                                                                     \
-		_left > 0;                                                                         \
-	})
 
 static void spin(void)
 {
@@ -127,7 +113,7 @@ static void live_and_die(enum cgroup_form form)
 	ok(EVENTUALLY(!cgroup_freeze(g, true) && cgroup_is_frozen(g)));
 	cpu = cgroup_cpu_ns(g);
 	for (int i = 0; i < 50; i++)
-		nap();
+		eventually_nap();
 	/* /proc counts in ticks. */
 	okf(cgroup_cpu_ns(g) - cpu < 20000000, "it ran while frozen: %llu ns",
 	    (unsigned long long)(cgroup_cpu_ns(g) - cpu));
