@@ -159,11 +159,15 @@ static void next_run(struct layout_walk *walk)
  */
 static ptrdiff_t ahead_of(const struct layout_walk *walk, const struct layout_run *run)
 {
-	size_t stride = (size_t)(run->stride < 0 ? -run->stride : run->stride);
-	bool has_all_lines = run->block >= DENSE_BLOCK && stride < run->block + CACHE_LINE;
+	size_t stride;
+	bool has_all_lines;
 
-	if (run->n - walk->block <= AHEAD_BLOCKS || run->n * stride < FAR ||
-	    run->block > LONG_BLOCK || (!has_all_lines && stride < WIDE))
+	/* first, as it is so for most: a struct has a short run for each of its members */
+	if (run->n - walk->block <= AHEAD_BLOCKS)
+		return 0;
+	stride = (size_t)(run->stride < 0 ? -run->stride : run->stride);
+	has_all_lines = run->block >= DENSE_BLOCK && stride < run->block + CACHE_LINE;
+	if (run->n * stride < FAR || run->block > LONG_BLOCK || (!has_all_lines && stride < WIDE))
 		return 0;
 	if (AHEAD_BLOCKS * stride >= AHEAD)
 		return AHEAD_BLOCKS * run->stride;

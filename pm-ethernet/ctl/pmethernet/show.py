@@ -159,8 +159,8 @@ def tuning(changes, is_applied):
     _print("tuned" if is_applied else "to tune (--apply does it)",
            ("NIC", "what", "before" if is_applied else "now", "after" if is_applied else "wanted",
             "why"),
-           [(w["nic"], w["what"], _value(w, w["now"]), _value(w, w["want"]), w["why"])
-            for w in changes], "everything is as wanted")
+           [(c["nic"], c["what"], _value(c, c["now"]), _value(c, c["want"]), c["why"])
+            for c in changes], "everything is as wanted")
 
 
 def undone(entries):

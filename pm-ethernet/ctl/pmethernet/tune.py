@@ -27,14 +27,14 @@ def _changes(rail):
     wait = kernel.coalescing(name)
     if wait and (wait["rx_usecs"] or wait["is_adaptive"]):
         yield _change(name, "coalescing", [wait["rx_usecs"], wait["is_adaptive"]], [0, False],
-                    "each message waits for the interrupt")
+                      "each message waits for the interrupt")
     rings = kernel.rings(name)
     if rings:
         want = [min(RINGS_WANTED, rings["rx_max"]), min(RINGS_WANTED, rings["tx_max"])]
         if rings["rx"] < want[0] or rings["tx"] < want[1]:
             want = [max(want[0], rings["rx"]), max(want[1], rings["tx"])]
             yield _change(name, "rings", [rings["rx"], rings["tx"]], want,
-                        "bursts of all senders at once must fit")
+                          "bursts of all senders at once must fit")
 
 
 def plan(rails):
