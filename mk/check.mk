@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Everything that judges the code. All of it speaks TAP and runs below one prove, whose last lines
-# count files and tests. Most tests wait more than they compute, so there are more at once than cores.
-# After them, one at a time, come system tests that measure time, fill both cores, or count frames that
-# a busy machine loses. Nothing runs beside them: a second sequence, of tests that need one core, made
-# pauses of 5 to 17 ms in ethernet-faults 70 to 240 ms long. A test that is named nowhere here has to
-# bear what runs beside it.
+# count files and tests. Most tests wait more than they compute, so there are more at once than cores;
+# mk/testrules.yml says which of them may run beside each other.
 
 TEST_JOBS ?= 3
 SECS      ?= 60
 LONG      := scrun-bad scrun
-ALONE     := containers ethernet-faults ethernet-security ethernet-vm ethernetd hypercrossbar hypercrossbar-jobs mpi mpi5 \
-	     job-security mpi-real relay-time scheduler-clocks scheduler-security scheduler-vm sclab scout-64 stream
+RULES     := mk/testrules.yml
 # Tests that call unshare or ip need a root that is a mount point, which it is not below chroot, and others a localhost.
 ROOTED     = $(shell [ "$$(id -u)" != 0 ] || { mountpoint -q / && getent ahosts localhost >&2; } 2>/dev/null || \
 	       echo tests/lab/rooted)
-in_turn    = $(if $(strip $(1)),--rules='seq={$(subst $(space),$(comma),$(strip $(1)))}')
-PROVE      = $(ROOTED) prove --exec mk/run-test --timer -j$(TEST_JOBS) $(call in_turn,$(ALONE_T)) --rules='par=**'
+PROVE      = HARNESS_RULESFILE=$(RULES) $(ROOTED) prove --exec mk/run-test --timer -j$(TEST_JOBS)
 
 SYSTEM_T := $(LONG:%=tests/system/%.t) $(filter-out $(LONG:%=tests/system/%.t),$(sort $(wildcard tests/system/*.t)))
 MPI_T    := $(sort $(wildcard tests/mpi/*.t) $(filter tests/system/mpi%,$(SYSTEM_T)))
 OTHER_T  := $(sort $(wildcard tests/mpi/*.t tests/lab/*.t tests/bench/*.t tests/conformance/*.t))
-ALONE_T  := $(ALONE:%=tests/system/%.t) $(OTHER_T) $(wildcard tests/vm/*.t)
 PYTHON_T := $(if $(wildcard tests/python/*.py),mk/pytest.t mk/pytest-scconf.t)
 FUZZ_T   := $(FUZZ_PROGS)
 # Virtual machines at length, beside their short form among the system tests.
@@ -36,8 +30,7 @@ run_tests = $(if $(strip $(1)),$(PROVE) $(strip $(1)),echo "no tests of this kin
 	check-fast check-mpi check-short check-vm check-vm-zerocopy check-san fuzz asan tsan ubsan cov lint format man protocol \
 	docs abi demo bench bench-apps study soak
 
-# In the order in which they begin: long ones first, so that the others fill the gaps between them. Python's
-# keep one core busy for minutes, which would disturb those that come alone.
+# Of those that run beside each other long ones begin first, so that the others fill the gaps between them.
 check: $(ALL_OUTPUTS) $(TAP_PROGS) $(FUZZ_PROGS) ## every test and lint; parts that cannot run say why
 	@$(call run_tests,$(PYTHON_T) $(SYSTEM_T) $(OTHER_T) mk/lint.t mk/docs.t mk/abi.t $(CONF_PROGS) $(SIM_PROGS) $(FUZZ_T) \
 		$(UNIT_PROGS))
@@ -75,7 +68,7 @@ check-fast: $(TAP_PROGS) ## unit tests, whole channels in virtual time, the devi
 SHORT_T := tests/system/mpi.t tests/system/mpi-scrun.t
 check-short: export MPI_SHORT = 1
 # mpi.t, which is the longest and has wide limits of time, begins at once: beside others.
-check-short: ALONE_T =
+check-short: RULES =
 check-short: $(ALL_OUTPUTS) $(UNIT_PROGS) ## unit tests, pytest, and MPI by mpirun and scrun in a lab (root)
 	@test -e $(MTL_SO) || { echo "check-short: mtl/pm is not built: see the lines above that begin with 'skipped'" >&2; \
 		exit 1; }
