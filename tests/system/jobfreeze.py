@@ -83,7 +83,8 @@ def sqpoll():
 
 
 def main(kind, pids):
-    print("here", os.getpid(), flush=True)
+    # in one write, also where PYTHONUNBUFFERED is set: others say so at the same time
+    print(f"here {os.getpid()}\n", end="", flush=True)
     if kind in ("seize", "attach"):
         drive([child()], kind == "seize")
     elif kind == "outside":
