@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi-glue/common/active.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "mpi-glue/common/atomic.h"
+
+static const uint8_t sizes[ACTIVE_KINDS] = {
+	[ACTIVE_MESSAGE] = sizeof(struct active_head),
+	[ACTIVE_FIRST] = sizeof(struct active_head),
+	[ACTIVE_MORE] = sizeof(struct active_head),
+	[ACTIVE_PUT] = sizeof(struct active_request),
+	[ACTIVE_GET] = sizeof(struct active_request),
+	[ACTIVE_ATOMIC] = sizeof(struct active_atomic),
+	[ACTIVE_RESULT] = sizeof(struct active_result),
+	[ACTIVE_DONE] = sizeof(struct active_head),
+};
+
+int active_parse(const void *datagram, size_t len)
+{
+	const struct active_head *head = datagram;
+	size_t size, data;
+	bool is_good = true;
+
+	if (len < sizeof(*head) || !head->kind || head->kind >= ACTIVE_KINDS)
+		return -EBADMSG;
+	size = sizes[head->kind];
+	if (len < size)
+		return -EBADMSG;
+	data = len - size;
+	switch (head->kind) {
+	case ACTIVE_FIRST:
+		is_good = data && data < head->length && head->length <= ACTIVE_LENGTH_MAX;
+		break;
+	case ACTIVE_MORE:
+	case ACTIVE_PUT:
+		is_good = data > 0;
+		break;
+	case ACTIVE_GET:
+		is_good = !data && head->length;
+		break;
+	case ACTIVE_ATOMIC:
+		is_good = !data && atomic_is_op(head->tag) && !(head->flags & ~ACTIVE_32BIT);
+		break;
+	case ACTIVE_DONE:
+		is_good = head->length && head->length <= ACTIVE_DONE_MAX &&
+			  data == head->length * sizeof(uint64_t);
+		break;
+	case ACTIVE_RESULT:
+		is_good = head->length ? !data : data > 0;
+		break;
+	default:
+		break;
+	}
+	return is_good ? (int)size : -EBADMSG;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * active - every byte that btl/pm of one process sends another: active messages, and one-sided
+ * operations that the other process carries out.
+ *
+ * Pure: knows neither MPI nor PM. A datagram starts with one of the structs below; the kind in its
+ * first byte tells which. Numbers are in host byte order: a job is of one architecture. Bytes of
+ * peers are never trusted: active_parse is the only way in, numbers go through ids.h.
+ *
+ *   message    MESSAGE | FIRST, MORE, MORE ... up to the length that FIRST tells
+ *   put        PUT -> DONE, which answers several
+ *   get        GET -> RESULT with the data
+ *   atomic     ATOMIC -> RESULT with the value before
+ */
+#ifndef MPI_GLUE_ACTIVE_H
+#define MPI_GLUE_ACTIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum active_kind {
+	ACTIVE_MESSAGE = 1, /* struct active_head, the whole message */
+	ACTIVE_FIRST,       /* struct active_head, the first part; length: of the whole message */
+	ACTIVE_MORE,        /* struct active_head, the next part */
+	ACTIVE_PUT,         /* struct active_request, the data */
+	ACTIVE_GET,         /* struct active_request; length: of the data */
+	ACTIVE_ATOMIC,      /* struct active_atomic */
+	ACTIVE_RESULT,      /* struct active_result, the data */
+	ACTIVE_DONE, /* struct active_head, length: so many uint64_t, ids of puts that are done */
+	ACTIVE_KINDS,
+};
+
+/* Longest message of FIRST, bytes. */
+#define ACTIVE_LENGTH_MAX (1u << 20)
+/* Puts that one DONE answers. */
+#define ACTIVE_DONE_MAX 32u
+
+/* ATOMIC, flags: the operand has 32 bits. */
+#define ACTIVE_32BIT 1u
+
+struct active_head {
+	uint8_t kind;    /* enum active_kind */
+	uint8_t tag;     /* MESSAGE, FIRST: of the message; ATOMIC: enum atomic_op */
+	uint16_t flags;  /* ATOMIC: 0 or ACTIVE_32BIT */
+	uint32_t length; /* FIRST, GET, DONE: see above; RESULT: 0, or errno in place of data */
+};
+_Static_assert(sizeof(struct active_head) == 8, "wire size");
+
+struct active_request {
+	struct active_head head;
+	uint64_t id;      /* of the operation, echoed by the answer */
+	uint64_t region;  /* memory of the receiver, by its own number */
+	uint64_t address; /* in the receiver's memory */
+};
+_Static_assert(sizeof(struct active_request) == 32, "wire size");
+
+struct active_atomic {
+	struct active_request request;
+	uint64_t operand;
+	uint64_t compare; /* of a compare-and-swap */
+};
+_Static_assert(sizeof(struct active_atomic) == 48, "wire size");
+
+struct active_result {
+	struct active_head head;
+	uint64_t id; /* of the operation, from its request */
+};
+_Static_assert(sizeof(struct active_result) == 16, "wire size");
+
+/*
+ * Length of the struct at the start of a datagram of @len bytes (8-byte aligned), so that data
+ * follow; -EBADMSG for anything that no honest peer sends.
+ */
+int active_parse(const void *datagram, size_t len);
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* active: every kind at its right length, one byte less and more, and lies in its fields. */
+#include "mpi-glue/common/active.h"
+#include "mpi-glue/common/atomic.h"
+#include "tests/harness/tap.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Room for any datagram of these tests. */
+static union {
+	struct active_head head;
+	struct active_atomic atomic;
+	unsigned char bytes[512];
+} d;
+
+static void make(enum active_kind kind, uint32_t length)
+{
+	memset(&d, 0, sizeof(d));
+	d.head.kind = (uint8_t)kind;
+	d.head.length = length;
+}
+
+TAP_TEST(active_parse__unknown_kinds)
+{
+	make(0, 0);
+	is_int(active_parse(&d, 64), -EBADMSG);
+	make(ACTIVE_KINDS, 0);
+	is_int(active_parse(&d, 64), -EBADMSG);
+	make(255, 0);
+	is_int(active_parse(&d, 64), -EBADMSG);
+}
+
+TAP_TEST(active_parse__messages)
+{
+	make(ACTIVE_MESSAGE, 0);
+	is_int(active_parse(&d, 7), -EBADMSG);
+	is_int(active_parse(&d, 8), 8);
+	is_int(active_parse(&d, 400), 8);
+	make(ACTIVE_FIRST, 100);
+	is_int(active_parse(&d, 8), -EBADMSG);
+	is_int(active_parse(&d, 107), 8);
+	is_int(active_parse(&d, 108), -EBADMSG);
+	make(ACTIVE_FIRST, ACTIVE_LENGTH_MAX + 1);
+	is_int(active_parse(&d, 100), -EBADMSG);
+	make(ACTIVE_MORE, 0);
+	is_int(active_parse(&d, 8), -EBADMSG);
+	is_int(active_parse(&d, 9), 8);
+}
+
+TAP_TEST(active_parse__requests)
+{
+	make(ACTIVE_PUT, 0);
+	is_int(active_parse(&d, 32), -EBADMSG);
+	is_int(active_parse(&d, 33), 32);
+	make(ACTIVE_GET, 8);
+	is_int(active_parse(&d, 31), -EBADMSG);
+	is_int(active_parse(&d, 32), 32);
+	is_int(active_parse(&d, 33), -EBADMSG);
+	make(ACTIVE_GET, 0);
+	is_int(active_parse(&d, 32), -EBADMSG);
+	make(ACTIVE_ATOMIC, 0);
+	is_int(active_parse(&d, 48), -EBADMSG);
+	d.head.tag = ATOMIC_SWAP;
+	is_int(active_parse(&d, 47), -EBADMSG);
+	is_int(active_parse(&d, 48), 48);
+	is_int(active_parse(&d, 49), -EBADMSG);
+	d.head.flags = ACTIVE_32BIT;
+	is_int(active_parse(&d, 48), 48);
+	d.head.flags = 2;
+	is_int(active_parse(&d, 48), -EBADMSG);
+	d.head.flags = 0;
+	d.head.tag = ATOMIC_OPS;
+	is_int(active_parse(&d, 48), -EBADMSG);
+}
+
+TAP_TEST(active_parse__answers)
+{
+	make(ACTIVE_RESULT, 0);
+	is_int(active_parse(&d, 16), -EBADMSG);
+	is_int(active_parse(&d, 17), 16);
+	make(ACTIVE_RESULT, EACCES);
+	is_int(active_parse(&d, 16), 16);
+	is_int(active_parse(&d, 17), -EBADMSG);
+	make(ACTIVE_DONE, 0);
+	is_int(active_parse(&d, 8), -EBADMSG);
+	make(ACTIVE_DONE, 3);
+	is_int(active_parse(&d, 31), -EBADMSG);
+	is_int(active_parse(&d, 32), 8);
+	is_int(active_parse(&d, 40), -EBADMSG);
+	make(ACTIVE_DONE, ACTIVE_DONE_MAX + 1);
+	is_int(active_parse(&d, 8 + 8 * (ACTIVE_DONE_MAX + 1)), -EBADMSG);
+	make(ACTIVE_DONE, UINT32_MAX);
+	is_int(active_parse(&d, 512), -EBADMSG);
+}
