@@ -12,8 +12,9 @@
 
 #define JOB_RANK_BITS 20
 #define JOB_RANKS_MAX (1u << JOB_RANK_BITS)
-/* The last one is left out: it would contain PM_NODE_ANY. */
-#define JOB_JOBS_MAX ((1u << (32 - JOB_RANK_BITS)) - 1)
+/* The other half of the numbers names the same processes to those who use a second context. */
+#define JOB_SECOND (1u << 31)
+#define JOB_JOBS_MAX ((1u << (31 - JOB_RANK_BITS)) - 1)
 
 /*
  * The key from the text that mpirun gives all its processes: two 64-bit hexadecimal numbers joined
@@ -26,7 +27,7 @@ int job_node(uint32_t local_job, uint32_t vpid, uint32_t *ret_node);
 
 static inline uint32_t job_node_job(uint32_t node)
 {
-	return node >> JOB_RANK_BITS;
+	return (node & ~JOB_SECOND) >> JOB_RANK_BITS;
 }
 
 static inline uint32_t job_node_rank(uint32_t node)

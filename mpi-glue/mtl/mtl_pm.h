@@ -257,6 +257,7 @@ struct mtl_pm {
 	bool has_batch;
 	bool is_helping;      /* ... and has the lock: nothing may call Open MPI */
 	bool is_used;         /* pml/cm was chosen: communicators were added */
+	bool has_neighbour;   /* btl/pm was named as well, and wants to be polled with us */
 	pthread_mutex_t lock; /* covers everything below and ctx, if the gate is not 0 */
 
 	struct match match;

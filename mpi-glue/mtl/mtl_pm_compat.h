@@ -103,6 +103,9 @@ static inline bool mtl_pm_is_foreign(opal_jobid_t jobid)
 	return (mtl_pm_job_number(jobid) ^ mtl_pm_job_number(OMPI_PROC_MY_NAME->jobid)) & ~0xffffu;
 }
 
+/* PM contexts of each process of the job: two where mtl/pm and btl/pm are both named. */
+uint32_t mtl_pm_contexts(void);
+
 /*
  * The text from which the processes of a job make their common key, to be freed; NULL: none was
  * given.

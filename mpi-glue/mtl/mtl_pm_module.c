@@ -154,10 +154,11 @@ static const char *shmem_options(uint32_t local)
 int mtl_pm_open(bool wants_threads)
 {
 	uint32_t local = (uint32_t)ompi_process_info.num_local_peers + 1;
+	uint32_t contexts = mtl_pm_contexts();
 	struct pmOptions options = {
 		.size = sizeof(options),
 		.nodes = (uint32_t)ompi_process_info.num_procs,
-		.local = local,
+		.local = local * contexts,
 		.config = shmem_options(local),
 		.resolver = mtl_pm_resolve,
 	};
@@ -173,7 +174,7 @@ int mtl_pm_open(bool wants_threads)
 	if (job_node(mtl_pm_local_job(OMPI_PROC_MY_NAME->jobid), OMPI_PROC_MY_NAME->vpid,
 		     &options.self))
 		return show_unusable("number its processes",
-				     "at most 1048576 ranks per job and 4094 jobs per mpirun are "
+				     "at most 1048576 ranks per job and 2046 jobs per mpirun are "
 				     "possible; start another mpirun");
 	rc = pmOpenContext(&options, &mtl_pm.ctx);
 	if (rc) {
@@ -184,6 +185,7 @@ int mtl_pm_open(bool wants_threads)
 	}
 	show_note();
 
+	mtl_pm.has_neighbour = contexts > 1;
 	init_lists();
 	idle_init(&mtl_pm.idle, is_crowded(local));
 	mtl_pm.gate = wants_threads || opal_using_threads() ? MTL_PM_GATE_SHARED : 0;

@@ -19,6 +19,13 @@
 
 static struct ompi_communicator_t *comm;
 
+/* The user's lists are those of the environment. */
+int mca_base_var_find(const char *project, const char *framework, const char *component,
+		      const char *name)
+{
+	return -1;
+}
+
 static void begin(void)
 {
 	fake_reset("udp");
@@ -87,6 +94,25 @@ TAP_TEST(open__tells_pm_of_the_job_and_peers_of_us)
 	ok(fake_mpi.progress == mtl_pm_progress);
 	is_str(fake_mpi.said, "");
 	ok(!mtl_pm.gate && !mtl_pm.has_batch && !mtl_pm.has_thread);
+	finalize();
+}
+
+/* btl/pm opens a context of each process as well, and wants to be polled. */
+TAP_TEST(open__beside_btl)
+{
+	begin();
+	ompi_process_info.num_local_peers = 2;
+	setenv("OMPI_MCA_mtl", "pm", 1);
+	setenv("OMPI_MCA_btl", "pm,self", 1);
+	is_int(mtl_pm_open(false), OMPI_SUCCESS);
+	unsetenv("OMPI_MCA_mtl");
+	unsetenv("OMPI_MCA_btl");
+	is_int(fake.options.local, 6);
+	ok(mtl_pm.has_neighbour);
+	finalize();
+	opened();
+	is_int(fake.options.local, 1);
+	ok(!mtl_pm.has_neighbour);
 	finalize();
 }
 
