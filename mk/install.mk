@@ -60,6 +60,7 @@ INSTALLED   = $(TOOLS:%=$(BINDIR)/%) $(SHARED_LIB) $(LIBDIR)/libpm.so.$(SOVERSIO
 	      $(SCHED_SBIN:%=$(SBINDIR)/%) $(if $(filter scrun,$(SCHED_PROGS)),$(BINDIR)/scrun) \
 	      $(if $(SCHED_SBIN),$(addprefix $(UNITDIR)/,$(basename $(notdir $(SCHED_UNITS))))) \
 	      $(if $(HAS_MTL),$(OMPI_PLUGINDIR)/mca_mtl_pm.so \
+	      $(if $(BTL_SO),$(OMPI_PLUGINDIR)/mca_btl_pm.so) \
 	      $(if $(SCHIZO_SO),$(OMPI_PLUGINDIR)/mca_schizo_score.so) \
 	      $(if $(PMDL_SO),$(PMIX_PLUGINDIR)/$(notdir $(PMDL_SO))) $(addprefix $(OMPI_HELPDIR)/,$(notdir $(MPI_HELP))) \
 	      $(SHAREDIR)/collectives.rules $(SHAREDIR)/collectives.tune) \
@@ -113,9 +114,10 @@ install: $(PRODUCTS) ## programs, library, headers, manual, Open MPI component (
 			>'$(DESTDIR)$(UNITDIR)/$(basename $(notdir $(u)))';))
 	$(Q)$(if $(HAS_MTL),set -e; install -d '$(DESTDIR)$(OMPI_PLUGINDIR)' '$(DESTDIR)$(OMPI_HELPDIR)'; \
 		$(call link_mtl,$(RUNPATH),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
+		$(if $(BTL_SO),$(call link_btl,$(RUNPATH),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_btl_pm.so');) \
 		$(if $(SCHIZO_SO),$(call link_schizo,'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_schizo_score.so');) \
 		$(if $(PMDL_SO),$(call put,$(PMDL_SO),$(PMIX_PLUGINDIR)/$(notdir $(PMDL_SO)));) \
-		chmod 644 $(foreach c,mca_mtl_pm.so $(if $(SCHIZO_SO),mca_schizo_score.so),'$(DESTDIR)$(OMPI_PLUGINDIR)/$(c)'); \
+		chmod 644 $(foreach c,mca_mtl_pm.so $(notdir $(BTL_SO) $(SCHIZO_SO)),'$(DESTDIR)$(OMPI_PLUGINDIR)/$(c)'); \
 		$(foreach h,$(MPI_HELP),$(call put,$(h),$(OMPI_HELPDIR)/$(notdir $(h)));) \
 		$(call put,$(COLL_RULES),$(SHAREDIR)/collectives.rules); \
 		$(call TUNE_EDIT,$(SHAREDIR)) >'$(DESTDIR)$(SHAREDIR)/collectives.tune')

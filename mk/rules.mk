@@ -136,8 +136,11 @@ MTL_SO   := $(BUILD)/mca/mca_mtl_pm.so
 MTL_HELP := $(patsubst mpi-glue/mtl/%,$(BUILD)/mca/%,$(wildcard mpi-glue/mtl/help-*.txt))
 outputs  += $(GLUE_A)
 
+BTL_SO   := $(if $(HAVE_ORTE),$(BUILD)/mca/mca_btl_pm.so)
+BTL_OBJ  := $(if $(BTL_SO),$(call obj,$(sort $(wildcard mpi-glue/btl/*.c))))
+
 ifdef COMPILING
-$(call stamp,$(BUILD)/glue.list,$(GLUE_OBJ) $(MTL_OBJ) $(wildcard mpi-glue/schizo/*.c))
+$(call stamp,$(BUILD)/glue.list,$(GLUE_OBJ) $(MTL_OBJ) $(BTL_OBJ) $(wildcard mpi-glue/schizo/*.c))
 endif
 
 $(GLUE_A): $(GLUE_OBJ) $(BUILD)/glue.list
@@ -157,6 +160,10 @@ link_mtl  = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $
 	    $(LDFLAGS) -Wl,-z,lazy,-z,nodelete -o $(2) $(mtl_libs) $(filter -L% -lmpi,$(OMPI_LIBS))
 check_mtl = $(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -Wl,--no-as-needed -o $(1) $(mtl_libs) $(OMPI_LIBS)
 
+btl_libs  = $(BTL_OBJ) $(call obj,mpi-glue/mtl/mtl_pm_compat.c) $(GLUE_OBJ) -L$(BUILD) -lpm
+link_btl  = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
+	    $(LDFLAGS) -Wl,-z,lazy,-z,nodelete -o $(2) $(btl_libs) $(filter -L% -lmpi,$(OMPI_LIBS))
+
 # Only Open MPI 4 has ORTE, and needs to be told of scrun.
 SCHIZO_OBJ := $(if $(HAVE_ORTE),$(call obj,$(sort $(wildcard mpi-glue/schizo/*.c))))
 SCHIZO_SO  := $(if $(SCHIZO_OBJ),$(BUILD)/mca/mca_schizo_score.so)
@@ -174,7 +181,7 @@ $(PMDL_SO): $(PMDL_OBJ) mk/mca.map
 		$(filter-out -Wl$(comma)%,$(shell pkg-config --libs pmix))
 
 ifneq ($(and $(MTL_OBJ),$(HAVE_OMPI)),)
-MPI_COMPONENTS := $(MTL_SO) $(SCHIZO_SO) $(PMDL_SO)
+MPI_COMPONENTS := $(MTL_SO) $(BTL_SO) $(SCHIZO_SO) $(PMDL_SO)
 outputs += $(MPI_COMPONENTS) $(MTL_HELP)
 endif
 outputs += $(BUILD)/env.sh
@@ -191,6 +198,13 @@ $(BUILD)/share/openscore/collectives.rules: $(COLL_RULES)
 $(BUILD)/share/openscore/collectives.tune: $(COLL_TUNE)
 	@mkdir -p $(@D)
 	$(Q)$(call TUNE_EDIT,$(abspath $(@D))) >$@
+$(BTL_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
+$(BTL_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
+$(BTL_OBJ): OBJ_CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mcx16)
+$(BTL_SO): $(BTL_OBJ) $(call obj,mpi-glue/mtl/mtl_pm_compat.c) $(GLUE_OBJ) $(LIBPM_LINK) mk/mca.map $(BUILD)/glue.list
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(call link_btl,$$ORIGIN/..,$@)
 $(SCHIZO_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
 $(SCHIZO_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
 $(SCHIZO_SO): $(SCHIZO_OBJ) mk/mca.map $(BUILD)/glue.list

@@ -55,6 +55,9 @@ ALLOWED = (
     ("pm-verbs/datagram/", (*PUBLIC, "pmcore/util/", "pm-verbs/hw/", "pm-verbs/verbs.h", "pm-verbs/datagram/")),
     ("pm-*/", (*PUBLIC, "pmcore/wire/", "pmcore/util/", "{own}")),
     ("mpi-glue/common/", ("pm.h", "mpi-glue/common/", *NOTHING_TO_LINK)),
+    # The two components of Open MPI have its versions in common.
+    ("mpi-glue/btl/", ("pm.h", "mpi-glue/common/", "mpi-glue/mtl/mtl_pm_compat.h", "{own}", *NOTHING_TO_LINK,
+                       *OPEN_MPI)),
     ("mpi-glue/*/", ("pm.h", "mpi-glue/common/", "{own}", *NOTHING_TO_LINK, *OPEN_MPI)),
     ("scheduler/", ("pm.h", "pmcore/util/", "cluster/", "scheduler/")),
 )

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * btl_pm - Open MPI's byte transfer layer over PM: active messages for pml/ob1, and put, get and
+ * atomic operations for osc/rdma.
+ *
+ * Owns the types and the one module object all files of this directory share. It has a PM context
+ * of its own beside that of mtl/pm, in a PM job of its own, so that each can be loaded without the
+ * other. One lock around everything, taken if the program has threads; callbacks of Open MPI run
+ * outside of it.
+ */
+#ifndef BTL_PM_H
+#define BTL_PM_H
+
+#include "ompi_config.h"
+
+#include "opal/class/opal_bitmap.h"
+#include "opal/datatype/opal_convertor.h"
+#include "opal/mca/btl/base/base.h"
+#include "opal/mca/btl/btl.h"
+#include "opal/threads/mutex.h"
+#include "opal/util/proc.h"
+
+#include "mpi-glue/common/active.h"
+#include "mpi-glue/common/atomic.h"
+#include "mpi-glue/common/ids.h"
+#include "mpi-glue/common/table.h"
+#include "mpi-glue/mtl/mtl_pm_compat.h"
+#include "pm.h"
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+/* Longest message of one descriptor, with all headers: Open MPI cuts longer ones. */
+#define BTL_PM_SEND_MAX (64u << 10)
+#define BTL_PM_SMALL 4096u
+
+/* Open MPI copies it to other processes, as the handle of a registered region. */
+struct mca_btl_base_registration_handle_t {
+	uint64_t region; /* in the owner's regions */
+	uint64_t base;   /* its address there */
+	pmHandle memory;
+};
+
+/* Memory that others may reach. */
+struct btl_pm_region {
+	mca_btl_base_registration_handle_t handle;
+	size_t length;
+	uint32_t access; /* MCA_BTL_REG_FLAG_* */
+};
+
+/* A message, from its allocation to its completion. */
+struct btl_pm_descriptor {
+	mca_btl_base_descriptor_t base; /* first: Open MPI knows this part */
+	mca_btl_base_segment_t segment; /* @bytes */
+	STAILQ_ENTRY(btl_pm_descriptor)
+	link; /* in the endpoint's sends or the module's free ones */
+	struct mca_btl_base_endpoint_t *endpoint;
+	mca_btl_base_tag_t tag;
+	size_t room; /* bytes that it can hold */
+	size_t sent; /* bytes handed to PM */
+	char bytes[] __attribute__((aligned(16)));
+};
+
+STAILQ_HEAD(btl_pm_descriptors, btl_pm_descriptor);
+
+/* A one-sided operation of ours. */
+struct btl_pm_operation {
+	STAILQ_ENTRY(btl_pm_operation) link; /* in the endpoint's waiting, or the module's ended */
+	TAILQ_ENTRY(btl_pm_operation) run;   /* in the module's running: PM carries it out */
+	struct mca_btl_base_endpoint_t *endpoint;
+	uint64_t id;  /* in the module's ids; 0: it is PM's */
+	uint8_t kind; /* ACTIVE_PUT, ACTIVE_GET or ACTIVE_ATOMIC */
+	uint8_t op;   /* enum atomic_op */
+	bool is_32bit;
+	bool is_by_pm;   /* too long for a datagram: PM reads or writes the memory itself */
+	pmDesc desc;     /* ... while it runs */
+	void *local;     /* data, or place of the value before; NULL: nobody wants it */
+	size_t length;   /* bytes of data */
+	uint64_t remote; /* address */
+	uint64_t operand, compare;
+	mca_btl_base_registration_handle_t target;
+	mca_btl_base_registration_handle_t *local_handle; /* the caller's, for the callback */
+	mca_btl_base_rdma_completion_fn_t call;
+	void *context, *data;
+	int status; /* how it ended: OPAL_SUCCESS or OPAL_ERR_* */
+};
+
+STAILQ_HEAD(btl_pm_operations, btl_pm_operation);
+TAILQ_HEAD(btl_pm_running, btl_pm_operation);
+
+/* An answer that PM had no buffer for. */
+struct btl_pm_answer {
+	STAILQ_ENTRY(btl_pm_answer) link;
+	size_t length;
+	char bytes[] __attribute__((aligned(8)));
+};
+
+STAILQ_HEAD(btl_pm_answers, btl_pm_answer);
+
+/* One process that we talk with. Lives until the module closes. */
+struct mca_btl_base_endpoint_t {
+	pmNode node;
+	opal_proc_t *proc; /* NULL: it wrote to us, and Open MPI has not named it yet */
+	size_t mtu;        /* bytes of a datagram */
+	bool is_dead;
+	bool is_busy; /* has something to retry, and is in the module's busy ones */
+	TAILQ_ENTRY(mca_btl_base_endpoint_t) busy;
+	struct btl_pm_descriptors
+		sends; /* not handed over yet, in order; the first may be half done */
+	struct btl_pm_operations waiting; /* ... the same, of operations */
+	struct btl_pm_answers answers;    /* ... of answers */
+	uint32_t n_done;                  /* its puts that are carried out and not answered */
+	uint64_t done[ACTIVE_DONE_MAX];   /* ... their ids */
+	char *parts;                      /* a message of its that comes in parts */
+	size_t parts_length, parts_got;   /* bytes of it, and those that have come */
+	mca_btl_base_tag_t parts_tag;
+};
+
+TAILQ_HEAD(btl_pm_endpoints, mca_btl_base_endpoint_t);
+
+/* The module: first what Open MPI sees, then ours. */
+struct btl_pm {
+	mca_btl_base_module_t super;
+
+	pmContext ctx; /* PM_CONTEXT_NONE before init and after finalize */
+	opal_mutex_t lock;
+	mca_btl_base_module_error_cb_fn_t on_error;
+	struct table endpoints; /* node -> endpoint */
+	struct btl_pm_endpoints busy;
+	struct ids operations; /* ours that wait for an answer */
+	struct ids regions;    /* struct btl_pm_region */
+	struct btl_pm_running running;
+	struct btl_pm_operations ended; /* the callback is still to be called */
+	struct btl_pm_descriptors sent; /* the same */
+	struct btl_pm_descriptors free_small, free_large;
+	struct btl_pm_operations free_operations;
+	bool is_corked;   /* PM may hold requests, which share packets, until our next poll */
+	uint64_t damaged; /* datagrams dropped because no honest peer sends them */
+	void *resolved;   /* address last given to PM */
+	unsigned int exclusivity, latency, bandwidth; /* parameters */
+};
+
+extern struct btl_pm btl_pm;
+extern mca_btl_base_component_3_0_0_t mca_btl_pm_component;
+
+/* btl_pm_module.c */
+/* OPAL_SUCCESS: the context is open and the address published. Else the reason was said. */
+int btl_pm_open(void);
+int btl_pm_finalize(mca_btl_base_module_t *btl);
+
+/* btl_pm_endpoint.c */
+struct mca_btl_base_endpoint_t *btl_pm_endpoint(pmNode node);
+int btl_pm_add_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
+		     struct mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable);
+int btl_pm_del_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
+		     struct mca_btl_base_endpoint_t **endpoints);
+int btl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len);
+/* It has something to retry. */
+void btl_pm_endpoint_busy(struct mca_btl_base_endpoint_t *endpoint);
+
+/* btl_pm_death.c */
+/* PM has found the node's process dead: all that goes to it fails, and the job ends. Lock held. */
+void btl_pm_on_death(pmNode node);
+/* Before the context closes. */
+void btl_pm_bury_all(void);
+
+/* btl_pm_send.c */
+mca_btl_base_descriptor_t *btl_pm_alloc(mca_btl_base_module_t *btl,
+					struct mca_btl_base_endpoint_t *endpoint, uint8_t order,
+					size_t size, uint32_t flags);
+int btl_pm_free(mca_btl_base_module_t *btl, mca_btl_base_descriptor_t *descriptor);
+mca_btl_base_descriptor_t *btl_pm_prepare_src(mca_btl_base_module_t *btl,
+					      struct mca_btl_base_endpoint_t *endpoint,
+					      opal_convertor_t *convertor, uint8_t order,
+					      size_t reserve, size_t *size, uint32_t flags);
+int btl_pm_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+		mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag);
+int btl_pm_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+		 opal_convertor_t *convertor, void *header, size_t header_size, size_t payload_size,
+		 uint8_t order, uint32_t flags, mca_btl_base_tag_t tag,
+		 mca_btl_base_descriptor_t **ret_descriptor);
+/* Hands over what PM takes now; true: all. Lock held, as for all below. */
+bool btl_pm_push_sends(struct mca_btl_base_endpoint_t *endpoint);
+void btl_pm_drop_sends(struct mca_btl_base_endpoint_t *endpoint);
+void btl_pm_descriptors_free(void);
+
+/* btl_pm_onesided.c */
+int btl_pm_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint, void *local,
+	       uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
+	       mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags, int order,
+	       mca_btl_base_rdma_completion_fn_t call, void *context, void *data);
+int btl_pm_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint, void *local,
+	       uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
+	       mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags, int order,
+	       mca_btl_base_rdma_completion_fn_t call, void *context, void *data);
+int btl_pm_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+		     uint64_t remote, mca_btl_base_registration_handle_t *remote_handle,
+		     mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+		     mca_btl_base_rdma_completion_fn_t call, void *context, void *data);
+int btl_pm_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+		      void *local, uint64_t remote,
+		      mca_btl_base_registration_handle_t *local_handle,
+		      mca_btl_base_registration_handle_t *remote_handle,
+		      mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+		      mca_btl_base_rdma_completion_fn_t call, void *context, void *data);
+int btl_pm_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+			void *local, uint64_t remote,
+			mca_btl_base_registration_handle_t *local_handle,
+			mca_btl_base_registration_handle_t *remote_handle, uint64_t compare,
+			uint64_t value, int flags, int order,
+			mca_btl_base_rdma_completion_fn_t call, void *context, void *data);
+/* Answers to our operations. */
+void btl_pm_on_result(const struct active_result *m, const void *data, size_t length,
+		      struct mca_btl_base_endpoint_t *from);
+void btl_pm_on_done(const uint64_t *ids, uint32_t n, struct mca_btl_base_endpoint_t *from);
+bool btl_pm_push_operations(struct mca_btl_base_endpoint_t *endpoint);
+void btl_pm_drop_operations(struct mca_btl_base_endpoint_t *endpoint);
+/* Looks after those that PM carries out; how many have ended. */
+int btl_pm_poll_running(void);
+void btl_pm_operations_free(void);
+
+/* btl_pm_target.c */
+mca_btl_base_registration_handle_t *btl_pm_register_mem(mca_btl_base_module_t *btl,
+							struct mca_btl_base_endpoint_t *endpoint,
+							void *base, size_t size, uint32_t flags);
+int btl_pm_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_handle_t *handle);
+/* Operations of others on our memory. */
+void btl_pm_on_put(const struct active_request *m, const void *data, size_t length,
+		   struct mca_btl_base_endpoint_t *from);
+void btl_pm_on_get(const struct active_request *m, struct mca_btl_base_endpoint_t *from);
+void btl_pm_on_atomic(const struct active_atomic *m, struct mca_btl_base_endpoint_t *from);
+bool btl_pm_push_answers(struct mca_btl_base_endpoint_t *endpoint);
+void btl_pm_drop_answers(struct mca_btl_base_endpoint_t *endpoint);
+
+/*
+ * Requests that follow each other share packets, as their caller waits for none of them before it
+ * polls. Whoever sends a message may compute then, so nothing is held after it.
+ */
+static inline void btl_pm_cork(bool is_on)
+{
+	if (btl_pm.is_corked == is_on)
+		return;
+	btl_pm.is_corked = is_on;
+	(void)pmCork(btl_pm.ctx, is_on);
+}
+
+/* btl_pm_progress.c */
+int btl_pm_progress(void);
+/* Calls back for all that has ended. Lock not held. */
+int btl_pm_call_back(void);
+
+#endif

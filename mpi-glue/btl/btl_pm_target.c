@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * btl_pm_target - memory that other processes may reach, what they ask for, and the answers. A
+ * request is carried out only inside a region that is registered at that moment.
+ */
+#include "mpi-glue/btl/btl_pm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- regions ---- */
+
+mca_btl_base_registration_handle_t *btl_pm_register_mem(mca_btl_base_module_t *btl,
+							struct mca_btl_base_endpoint_t *endpoint,
+							void *base, size_t size, uint32_t flags)
+{
+	struct btl_pm_region *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->length = size;
+	r->access = flags;
+	r->handle.base = (uintptr_t)base;
+	OPAL_THREAD_LOCK(&btl_pm.lock);
+	r->handle.region = ids_add(&btl_pm.regions, r);
+	if (!r->handle.region || (size && pmMLock(btl_pm.ctx, base, size, &r->handle.memory))) {
+		ids_take(&btl_pm.regions, r->handle.region);
+		free(r);
+		r = NULL;
+	}
+	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	return r ? &r->handle : NULL;
+}
+
+int btl_pm_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_handle_t *handle)
+{
+	struct btl_pm_region *r = (struct btl_pm_region *)handle;
+
+	OPAL_THREAD_LOCK(&btl_pm.lock);
+	ids_take(&btl_pm.regions, handle->region);
+	if (r->length)
+		pmMUnlock(btl_pm.ctx, &handle->memory);
+	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	free(r);
+	return OPAL_SUCCESS;
+}
+
+/* The memory that a request names; NULL: it may not be reached so. */
+static void *find(const struct active_request *m, size_t length, uint32_t access)
+{
+	const struct btl_pm_region *r = ids_get(&btl_pm.regions, m->region);
+	uint64_t offset = r ? m->address - r->handle.base : 0;
+
+	if (!r || !(r->access & access) || offset > r->length || length > r->length - offset)
+		return NULL;
+	return (void *)(uintptr_t)m->address;
+}
+
+/* ---- answers ---- */
+
+/* It goes now, or later if PM has no buffer; the caller keeps nothing. */
+static void answer(struct mca_btl_base_endpoint_t *e, const void *head, size_t head_size,
+		   const void *data, size_t length)
+{
+	struct btl_pm_answer *a;
+	void *buf;
+	pmDesc desc;
+	int rc = STAILQ_EMPTY(&e->answers)
+			 ? pmGetSendBuffer(btl_pm.ctx, e->node, head_size + length, &buf, &desc)
+			 : ENOBUFS;
+
+	if (!rc) {
+		memcpy(buf, head, head_size);
+		memcpy((char *)buf + head_size, data, length);
+		(void)pmSend(btl_pm.ctx, desc);
+		return;
+	}
+	if (rc != ENOBUFS)
+		return;
+	a = malloc(sizeof(*a) + head_size + length);
+	if (!a) {
+		opal_output(0, "btl/pm: %s: no memory for an answer", ompi_process_info.nodename);
+		abort();
+	}
+	a->length = head_size + length;
+	memcpy(a->bytes, head, head_size);
+	memcpy(a->bytes + head_size, data, length);
+	STAILQ_INSERT_TAIL(&e->answers, a, link);
+	btl_pm_endpoint_busy(e);
+}
+
+static void result(struct mca_btl_base_endpoint_t *e, uint64_t id, int error, const void *data,
+		   size_t length)
+{
+	struct active_result m = {.head = {.kind = ACTIVE_RESULT, .length = (uint32_t)error},
+				  .id = id};
+
+	answer(e, &m, sizeof(m), data, error ? 0 : length);
+}
+
+static void tell_done(struct mca_btl_base_endpoint_t *e)
+{
+	struct active_head head = {.kind = ACTIVE_DONE, .length = e->n_done};
+
+	if (e->n_done)
+		answer(e, &head, sizeof(head), e->done, e->n_done * sizeof(*e->done));
+	e->n_done = 0;
+}
+
+bool btl_pm_push_answers(struct mca_btl_base_endpoint_t *e)
+{
+	struct btl_pm_answer *a;
+
+	while ((a = STAILQ_FIRST(&e->answers))) {
+		if (!e->is_dead && pmPost(btl_pm.ctx, e->node, a->bytes, a->length) == ENOBUFS)
+			return false;
+		STAILQ_REMOVE_HEAD(&e->answers, link);
+		free(a);
+	}
+	tell_done(e);
+	return STAILQ_EMPTY(&e->answers);
+}
+
+void btl_pm_drop_answers(struct mca_btl_base_endpoint_t *e)
+{
+	while (!STAILQ_EMPTY(&e->answers)) {
+		struct btl_pm_answer *a = STAILQ_FIRST(&e->answers);
+
+		STAILQ_REMOVE_HEAD(&e->answers, link);
+		free(a);
+	}
+}
+
+/* ---- requests ---- */
+
+void btl_pm_on_put(const struct active_request *m, const void *data, size_t length,
+		   struct mca_btl_base_endpoint_t *from)
+{
+	void *to = find(m, length, MCA_BTL_REG_FLAG_REMOTE_WRITE);
+
+	if (!to) {
+		result(from, m->id, EACCES, NULL, 0);
+		return;
+	}
+	memcpy(to, data, length);
+	from->done[from->n_done++] = m->id;
+	if (from->n_done == ACTIVE_DONE_MAX)
+		tell_done(from);
+	else
+		btl_pm_endpoint_busy(from);
+}
+
+void btl_pm_on_get(const struct active_request *m, struct mca_btl_base_endpoint_t *from)
+{
+	size_t length = m->head.length;
+	void *data = find(m, length, MCA_BTL_REG_FLAG_REMOTE_READ);
+	bool is_good = data && length + sizeof(struct active_result) <= from->mtu;
+
+	result(from, m->id, is_good ? 0 : EACCES, data, length);
+}
+
+void btl_pm_on_atomic(const struct active_atomic *m, struct mca_btl_base_endpoint_t *from)
+{
+	bool is_32bit = m->request.head.flags & ACTIVE_32BIT;
+	size_t length = is_32bit ? sizeof(uint32_t) : sizeof(uint64_t);
+	void *at = find(&m->request, length, MCA_BTL_REG_FLAG_REMOTE_ATOMIC);
+	uint64_t old = 0;
+
+	if (!at || m->request.address % length) {
+		result(from, m->request.id, EACCES, NULL, 0);
+		return;
+	}
+	old = atomic_apply(m->request.head.tag, is_32bit, at, m->operand, m->compare);
+	result(from, m->request.id, 0, &old, length);
+}
