@@ -163,6 +163,7 @@ check_mtl = $(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -Wl,--no-as-needed -o $(1) $(
 btl_libs  = $(BTL_OBJ) $(call obj,mpi-glue/mtl/mtl_pm_compat.c) $(GLUE_OBJ) -L$(BUILD) -lpm
 link_btl  = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
 	    $(LDFLAGS) -Wl,-z,lazy,-z,nodelete -o $(2) $(btl_libs) $(filter -L% -lmpi,$(OMPI_LIBS))
+check_btl = $(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -Wl,--no-as-needed -o $(1) $(btl_libs) $(OMPI_LIBS)
 
 # Only Open MPI 4 has ORTE, and needs to be told of scrun.
 SCHIZO_OBJ := $(if $(HAVE_ORTE),$(call obj,$(sort $(wildcard mpi-glue/schizo/*.c))))
@@ -204,6 +205,7 @@ $(BTL_OBJ): OBJ_CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mc
 $(BTL_SO): $(BTL_OBJ) $(call obj,mpi-glue/mtl/mtl_pm_compat.c) $(GLUE_OBJ) $(LIBPM_LINK) mk/mca.map $(BUILD)/glue.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
+	$(Q)$(call check_btl,$(BUILD)/obj/btl_check.so) && rm $(BUILD)/obj/btl_check.so
 	$(Q)$(call link_btl,$$ORIGIN/..,$@)
 $(SCHIZO_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
 $(SCHIZO_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers

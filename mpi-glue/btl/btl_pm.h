@@ -58,6 +58,7 @@ struct btl_pm_descriptor {
 	mca_btl_base_tag_t tag;
 	size_t room; /* bytes that it can hold */
 	size_t sent; /* bytes handed to PM */
+	bool has_failed;
 	char bytes[] __attribute__((aligned(16)));
 };
 
@@ -68,7 +69,8 @@ struct btl_pm_operation {
 	STAILQ_ENTRY(btl_pm_operation) link; /* in the endpoint's waiting, or the module's ended */
 	TAILQ_ENTRY(btl_pm_operation) run;   /* in the module's running: PM carries it out */
 	struct mca_btl_base_endpoint_t *endpoint;
-	uint64_t id;  /* in the module's ids; 0: it is PM's */
+	/* in the module's ids, once it was sent; 0: nobody can answer it, or PM carries it out */
+	uint64_t id;
 	uint8_t kind; /* ACTIVE_PUT, ACTIVE_GET or ACTIVE_ATOMIC */
 	uint8_t op;   /* enum atomic_op */
 	bool is_32bit;
@@ -103,7 +105,8 @@ struct mca_btl_base_endpoint_t {
 	opal_proc_t *proc; /* NULL: it wrote to us, and Open MPI has not named it yet */
 	size_t mtu;        /* bytes of a datagram */
 	bool is_dead;
-	bool is_busy; /* has something to retry, and is in the module's busy ones */
+	bool has_left; /* Open MPI does not know it any more */
+	bool is_busy;  /* has something to retry, and is in the module's busy ones */
 	TAILQ_ENTRY(mca_btl_base_endpoint_t) busy;
 	struct btl_pm_descriptors
 		sends; /* not handed over yet, in order; the first may be half done */
@@ -131,12 +134,15 @@ struct btl_pm {
 	struct ids regions;    /* struct btl_pm_region */
 	struct btl_pm_running running;
 	struct btl_pm_operations ended; /* the callback is still to be called */
-	struct btl_pm_descriptors sent; /* the same */
+	struct btl_pm_descriptors over; /* the same; sent or not */
 	struct btl_pm_descriptors free_small, free_large;
 	struct btl_pm_operations free_operations;
-	bool is_corked;   /* PM may hold requests, which share packets, until our next poll */
-	uint64_t damaged; /* datagrams dropped because no honest peer sends them */
-	void *resolved;   /* address last given to PM */
+	bool is_closing;   /* peers may go */
+	uint32_t idle;     /* polls in a row that brought nothing */
+	uint64_t watch_ns; /* no look at the others before */
+	bool is_corked;    /* PM may hold requests, which share packets, until our next poll */
+	uint64_t damaged;  /* datagrams dropped because no honest peer sends them */
+	void *resolved;    /* address last given to PM */
 	unsigned int exclusivity, latency, bandwidth; /* parameters */
 };
 
@@ -163,6 +169,13 @@ void btl_pm_endpoint_busy(struct mca_btl_base_endpoint_t *endpoint);
 void btl_pm_on_death(pmNode node);
 /* Before the context closes. */
 void btl_pm_bury_all(void);
+/* Ends the job with a sentence: without memory something that a peer waits for would be lost. */
+void btl_pm_no_memory(void);
+/*
+ * To be called at times while nothing arrives: asks the network whether the others are still there,
+ * as a process that dies while nothing is sent to it would never be missed. Lock held.
+ */
+void btl_pm_watch(uint64_t now_ns);
 
 /* btl_pm_send.c */
 mca_btl_base_descriptor_t *btl_pm_alloc(mca_btl_base_module_t *btl,
@@ -233,8 +246,8 @@ bool btl_pm_push_answers(struct mca_btl_base_endpoint_t *endpoint);
 void btl_pm_drop_answers(struct mca_btl_base_endpoint_t *endpoint);
 
 /*
- * Requests that follow each other share packets, as their caller waits for none of them before it
- * polls. Whoever sends a message may compute then, so nothing is held after it.
+ * Requests that follow each other may share packets: their caller polls before it waits. After a
+ * message or a poll the program may compute, so nothing is held then.
  */
 static inline void btl_pm_cork(bool is_on)
 {

@@ -42,6 +42,11 @@ static void set_functions(mca_btl_base_module_t *m)
 	m->btl_deregister_mem = btl_pm_deregister_mem;
 }
 
+static size_t at_most(size_t value, size_t limit)
+{
+	return value < limit ? value : limit;
+}
+
 static int component_register(void)
 {
 	mca_btl_base_module_t *m = &btl_pm.super;
@@ -70,6 +75,10 @@ static int component_register(void)
 	m->btl_bandwidth = 1000;
 	m->btl_latency = 5;
 	mca_btl_base_param_register(&mca_btl_pm_component.btl_version, m);
+	/* the user may have set others: Open MPI would ask for longer descriptors for ever */
+	m->btl_eager_limit = at_most(m->btl_eager_limit, BTL_PM_SEND_MAX);
+	m->btl_rndv_eager_limit = at_most(m->btl_rndv_eager_limit, BTL_PM_SEND_MAX);
+	m->btl_max_send_size = at_most(m->btl_max_send_size, BTL_PM_SEND_MAX);
 	return OPAL_SUCCESS;
 }
 
@@ -98,8 +107,10 @@ static mca_btl_base_module_t **component_init(int *ret_n, bool enable_progress_t
 	if (!is_named() || btl_pm_open() != OPAL_SUCCESS)
 		return NULL;
 	modules = malloc(sizeof(*modules));
-	if (!modules)
+	if (!modules) {
+		btl_pm_finalize(&btl_pm.super);
 		return NULL;
+	}
 	*modules = &btl_pm.super;
 	*ret_n = 1;
 	return modules;

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Between two looks. Networks are believed when they say three times within 10 s that it is gone. */
+#define WATCH_NS 1000000000ull
+
 static void bury(struct mca_btl_base_endpoint_t *e)
 {
 	e->is_dead = true;
@@ -35,15 +38,19 @@ static void end_job(struct mca_btl_base_endpoint_t *e, const char *why)
 	char text[512];
 
 	snprintf(text, sizeof(text), "btl/pm: rank %u: %s", job_node_rank(e->node), why);
+	/* Open MPI takes it as a format */
+	for (char *c = text; *c; c++)
+		if (*c == '%')
+			*c = '?';
 	if (btl_pm.on_error)
 		btl_pm.on_error(&btl_pm.super, MCA_BTL_ERROR_FLAGS_FATAL, e->proc, text);
 	else
-		mtl_pm_fatal("%s", text);
+		ompi_rte_abort(1, text);
 }
 
 void btl_pm_on_death(pmNode node)
 {
-	struct mca_btl_base_endpoint_t *e = btl_pm_endpoint(node);
+	struct mca_btl_base_endpoint_t *e = table_get(&btl_pm.endpoints, node);
 	const char *why = pmLastError();
 	char text[400];
 
@@ -51,7 +58,31 @@ void btl_pm_on_death(pmNode node)
 		return;
 	snprintf(text, sizeof(text), "%s", *why ? why : "its process is gone");
 	bury(e);
+	if (btl_pm.is_closing || e->has_left)
+		return;
 	OPAL_THREAD_UNLOCK(&btl_pm.lock);
 	end_job(e, text);
 	OPAL_THREAD_LOCK(&btl_pm.lock);
+}
+
+void btl_pm_no_memory(void)
+{
+	static char text[] = "btl/pm: no memory for a message; run fewer ranks on this host";
+
+	ompi_rte_abort(1, text);
+	abort();
+}
+
+void btl_pm_watch(uint64_t now_ns)
+{
+	if (now_ns < btl_pm.watch_ns || btl_pm.is_closing)
+		return;
+	for (uint32_t i = 0; btl_pm.watch_ns && i <= btl_pm.endpoints.mask; i++) {
+		struct mca_btl_base_endpoint_t *e =
+			btl_pm.endpoints.slots ? btl_pm.endpoints.slots[i].value : NULL;
+
+		if (e && e->proc && !e->is_dead)
+			(void)pmProbeNode(btl_pm.ctx, e->node);
+	}
+	btl_pm.watch_ns = now_ns + WATCH_NS;
 }

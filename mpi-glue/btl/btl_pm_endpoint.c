@@ -80,8 +80,10 @@ static struct mca_btl_base_endpoint_t *endpoint_of(opal_proc_t *proc)
 		return NULL;
 	free(address);
 	e = btl_pm_endpoint(node | JOB_SECOND);
-	if (e)
+	if (e) {
 		e->proc = proc;
+		e->has_left = false;
+	}
 	return e;
 }
 
@@ -102,9 +104,14 @@ int btl_pm_add_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 int btl_pm_del_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 		     struct mca_btl_base_endpoint_t **endpoints)
 {
-	for (size_t i = 0; i < n; i++)
-		if (endpoints[i])
-			endpoints[i]->proc = NULL;
+	OPAL_THREAD_LOCK(&btl_pm.lock);
+	for (size_t i = 0; i < n; i++) {
+		if (!endpoints[i])
+			continue;
+		endpoints[i]->proc = NULL;
+		endpoints[i]->has_left = true;
+	}
+	OPAL_THREAD_UNLOCK(&btl_pm.lock);
 	return OPAL_SUCCESS;
 }
 

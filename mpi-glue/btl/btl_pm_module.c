@@ -3,6 +3,9 @@
 #include "mpi-glue/btl/btl_pm.h"
 #include "mpi-glue/common/job.h"
 
+#include "opal/runtime/opal_progress.h"
+
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,7 +17,7 @@ static void init_lists(void)
 	TAILQ_INIT(&btl_pm.busy);
 	TAILQ_INIT(&btl_pm.running);
 	STAILQ_INIT(&btl_pm.ended);
-	STAILQ_INIT(&btl_pm.sent);
+	STAILQ_INIT(&btl_pm.over);
 	STAILQ_INIT(&btl_pm.free_small);
 	STAILQ_INIT(&btl_pm.free_large);
 	STAILQ_INIT(&btl_pm.free_operations);
@@ -78,6 +81,8 @@ int btl_pm_open(void)
 		return say_unusable("open PM", *why ? why : pmErrorString(rc));
 	}
 	init_lists();
+	btl_pm.is_closing = btl_pm.is_corked = false;
+	btl_pm.watch_ns = 0;
 	rc = publish_address();
 	if (rc != OPAL_SUCCESS) {
 		pmCloseContext(btl_pm.ctx);
@@ -86,13 +91,34 @@ int btl_pm_open(void)
 	return rc;
 }
 
+/*
+ * A process that closed cannot acknowledge any more, so nobody closes before all have been
+ * acknowledged. The program has ended, and the others are gone or going.
+ */
+static void part_from_peers(void)
+{
+	volatile bool active = true;
+
+	btl_pm.is_closing = true;
+	while (!TAILQ_EMPTY(&btl_pm.busy))
+		btl_pm_progress();
+	if (pmQuiesce(btl_pm.ctx, QUIESCE_MS) == ETIMEDOUT)
+		opal_output(0, "btl/pm: %s: peers have not acknowledged all messages for %d s",
+			    ompi_process_info.nodename, QUIESCE_MS / 1000);
+	pmResume(btl_pm.ctx);
+	if (ompi_process_info.num_procs < 2 || mtl_pm_fence_start(&active))
+		return;
+	while (active) {
+		btl_pm_progress();
+		opal_progress();
+	}
+}
+
 int btl_pm_finalize(mca_btl_base_module_t *btl)
 {
 	if (btl_pm.ctx == PM_CONTEXT_NONE)
 		return OPAL_SUCCESS;
-	while (!TAILQ_EMPTY(&btl_pm.busy))
-		btl_pm_progress();
-	(void)pmQuiesce(btl_pm.ctx, QUIESCE_MS);
+	part_from_peers();
 	pmCloseContext(btl_pm.ctx);
 	btl_pm.ctx = PM_CONTEXT_NONE;
 	btl_pm_bury_all();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* btl_pm_progress - what arrives, what is tried again, and the callbacks of what has ended. */
 #include "mpi-glue/btl/btl_pm.h"
+#include "pmcore/util/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 /* Datagrams of one round. */
 #define ROUND 16
+#define IDLE_LOOKS 1024u
 
 /* ---- what arrives ---- */
 
@@ -32,6 +34,8 @@ static char *add_part(struct mca_btl_base_endpoint_t *from, const struct active_
 	if (m->kind == ACTIVE_FIRST) {
 		free(from->parts);
 		from->parts = malloc(m->length);
+		if (!from->parts)
+			btl_pm_no_memory();
 		from->parts_length = m->length;
 		from->parts_got = 0;
 		from->parts_tag = m->tag;
@@ -64,7 +68,7 @@ static void take_part(struct mca_btl_base_endpoint_t *from, const struct active_
 	free(whole);
 }
 
-/* Lock held, but not while a message is delivered. */
+/* Called with the lock held; gives it up while Open MPI takes a message. */
 static void arrive(struct mca_btl_base_endpoint_t *from, const void *datagram, size_t len)
 {
 	const struct active_head *m = datagram;
@@ -119,8 +123,9 @@ static bool receive(void)
 	if (rc)
 		return false;
 	from = btl_pm_endpoint(node);
-	if (from)
-		arrive(from, buf, len);
+	if (!from)
+		btl_pm_no_memory();
+	arrive(from, buf, len);
 	pmReleaseReceiveBuffer(btl_pm.ctx, desc);
 	return true;
 }
@@ -146,14 +151,14 @@ static void push(void)
 
 /* ---- what has ended ---- */
 
-static struct btl_pm_descriptor *next_sent(void)
+static struct btl_pm_descriptor *next_over(void)
 {
 	struct btl_pm_descriptor *d;
 
 	OPAL_THREAD_LOCK(&btl_pm.lock);
-	d = STAILQ_FIRST(&btl_pm.sent);
+	d = STAILQ_FIRST(&btl_pm.over);
 	if (d)
-		STAILQ_REMOVE_HEAD(&btl_pm.sent, link);
+		STAILQ_REMOVE_HEAD(&btl_pm.over, link);
 	OPAL_THREAD_UNLOCK(&btl_pm.lock);
 	return d;
 }
@@ -183,12 +188,12 @@ int btl_pm_call_back(void)
 	struct btl_pm_operation *o;
 	int n = 0;
 
-	while (!STAILQ_EMPTY(&btl_pm.sent) && (d = next_sent())) {
+	while (!STAILQ_EMPTY(&btl_pm.over) && (d = next_over())) {
 		bool is_owned = d->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 
 		if (d->base.des_cbfunc)
 			d->base.des_cbfunc(&btl_pm.super, d->endpoint, &d->base,
-					   d->sent ? OPAL_SUCCESS : OPAL_ERR_UNREACH);
+					   d->has_failed ? OPAL_ERR_UNREACH : OPAL_SUCCESS);
 		if (is_owned)
 			btl_pm_free(&btl_pm.super, &d->base);
 		n++;
@@ -205,6 +210,14 @@ int btl_pm_call_back(void)
 	return n;
 }
 
+/* A look at the clock in so many polls without news. */
+static void look_around(int n)
+{
+	btl_pm.idle = n ? 0 : btl_pm.idle + 1;
+	if (btl_pm.idle % IDLE_LOOKS == IDLE_LOOKS - 1)
+		btl_pm_watch(clock_monotonic_ns());
+}
+
 int btl_pm_progress(void)
 {
 	int n = 0;
@@ -216,6 +229,8 @@ int btl_pm_progress(void)
 		n += btl_pm_poll_running();
 	if (!TAILQ_EMPTY(&btl_pm.busy))
 		push();
+	btl_pm_cork(false);
+	look_around(n);
 	OPAL_THREAD_UNLOCK(&btl_pm.lock);
 	return n + btl_pm_call_back();
 }

@@ -101,6 +101,7 @@ static void free_all(struct btl_pm_descriptors *list)
 
 void btl_pm_descriptors_free(void)
 {
+	free_all(&btl_pm.over);
 	free_all(&btl_pm.free_small);
 	free_all(&btl_pm.free_large);
 }
@@ -149,10 +150,10 @@ static int post(struct mca_btl_base_endpoint_t *e, struct btl_pm_descriptor *d)
 	return post_parts(e, d);
 }
 
-static void ended(struct btl_pm_descriptor *d, bool is_sent)
+static void ended(struct btl_pm_descriptor *d, bool has_failed)
 {
-	d->sent = is_sent;
-	STAILQ_INSERT_TAIL(&btl_pm.sent, d, link);
+	d->has_failed = has_failed;
+	STAILQ_INSERT_TAIL(&btl_pm.over, d, link);
 }
 
 bool btl_pm_push_sends(struct mca_btl_base_endpoint_t *e)
@@ -165,7 +166,7 @@ bool btl_pm_push_sends(struct mca_btl_base_endpoint_t *e)
 		if (rc == ENOBUFS)
 			return false;
 		STAILQ_REMOVE_HEAD(&e->sends, link);
-		ended(d, !rc);
+		ended(d, rc != 0);
 	}
 	return true;
 }
@@ -176,7 +177,7 @@ void btl_pm_drop_sends(struct mca_btl_base_endpoint_t *e)
 		struct btl_pm_descriptor *d = STAILQ_FIRST(&e->sends);
 
 		STAILQ_REMOVE_HEAD(&e->sends, link);
-		ended(d, false);
+		ended(d, true);
 	}
 }
 
@@ -195,8 +196,6 @@ int btl_pm_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e,
 	if (STAILQ_EMPTY(&e->sends))
 		rc = post(e, d);
 	if (rc == ENOBUFS) {
-		/* who is told later has to be told */
-		descriptor->des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
 		STAILQ_INSERT_TAIL(&e->sends, d, link);
 		btl_pm_endpoint_busy(e);
 	}
@@ -205,7 +204,7 @@ int btl_pm_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e,
 		return OPAL_SUCCESS;
 	if (rc)
 		return OPAL_ERR_UNREACH;
-	if (descriptor->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK)
+	if (descriptor->des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK && descriptor->des_cbfunc)
 		descriptor->des_cbfunc(btl, e, descriptor, OPAL_SUCCESS);
 	if (is_owned)
 		btl_pm_free(btl, descriptor);

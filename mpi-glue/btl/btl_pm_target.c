@@ -72,20 +72,20 @@ static void answer(struct mca_btl_base_endpoint_t *e, const void *head, size_t h
 
 	if (!rc) {
 		memcpy(buf, head, head_size);
-		memcpy((char *)buf + head_size, data, length);
+		if (length)
+			memcpy((char *)buf + head_size, data, length);
 		(void)pmSend(btl_pm.ctx, desc);
 		return;
 	}
 	if (rc != ENOBUFS)
 		return;
 	a = malloc(sizeof(*a) + head_size + length);
-	if (!a) {
-		opal_output(0, "btl/pm: %s: no memory for an answer", ompi_process_info.nodename);
-		abort();
-	}
+	if (!a)
+		btl_pm_no_memory();
 	a->length = head_size + length;
 	memcpy(a->bytes, head, head_size);
-	memcpy(a->bytes + head_size, data, length);
+	if (length)
+		memcpy(a->bytes + head_size, data, length);
 	STAILQ_INSERT_TAIL(&e->answers, a, link);
 	btl_pm_endpoint_busy(e);
 }
@@ -165,12 +165,14 @@ void btl_pm_on_atomic(const struct active_atomic *m, struct mca_btl_base_endpoin
 	bool is_32bit = m->request.head.flags & ACTIVE_32BIT;
 	size_t length = is_32bit ? sizeof(uint32_t) : sizeof(uint64_t);
 	void *at = find(&m->request, length, MCA_BTL_REG_FLAG_REMOTE_ATOMIC);
-	uint64_t old = 0;
+	uint64_t old;
+	uint32_t narrow;
 
 	if (!at || m->request.address % length) {
 		result(from, m->request.id, EACCES, NULL, 0);
 		return;
 	}
 	old = atomic_apply(m->request.head.tag, is_32bit, at, m->operand, m->compare);
-	result(from, m->request.id, 0, &old, length);
+	narrow = (uint32_t)old;
+	result(from, m->request.id, 0, is_32bit ? (void *)&narrow : (void *)&old, length);
 }

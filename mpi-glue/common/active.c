@@ -30,8 +30,12 @@ int active_parse(const void *datagram, size_t len)
 		return -EBADMSG;
 	data = len - size;
 	switch (head->kind) {
+	case ACTIVE_MESSAGE:
+		is_good = head->tag <= ACTIVE_TAG_MAX;
+		break;
 	case ACTIVE_FIRST:
-		is_good = data && data < head->length && head->length <= ACTIVE_LENGTH_MAX;
+		is_good = head->tag <= ACTIVE_TAG_MAX && data && data < head->length &&
+			  head->length <= ACTIVE_LENGTH_MAX;
 		break;
 	case ACTIVE_MORE:
 	case ACTIVE_PUT:

@@ -30,6 +30,8 @@ enum active_kind {
 	ACTIVE_KINDS,
 };
 
+/* Highest tag of a message. */
+#define ACTIVE_TAG_MAX 254u
 /* Longest message of FIRST, bytes. */
 #define ACTIVE_LENGTH_MAX (1u << 20)
 /* Puts that one DONE answers. */
@@ -40,7 +42,7 @@ enum active_kind {
 
 struct active_head {
 	uint8_t kind;    /* enum active_kind */
-	uint8_t tag;     /* MESSAGE, FIRST: of the message; ATOMIC: enum atomic_op */
+	uint8_t tag;     /* MESSAGE, FIRST: up to ACTIVE_TAG_MAX; ATOMIC: enum atomic_op */
 	uint16_t flags;  /* ATOMIC: 0 or ACTIVE_32BIT */
 	uint32_t length; /* FIRST, GET, DONE: see above; RESULT: 0, or errno in place of data */
 };

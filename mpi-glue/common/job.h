@@ -12,8 +12,9 @@
 
 #define JOB_RANK_BITS 20
 #define JOB_RANKS_MAX (1u << JOB_RANK_BITS)
-/* The other half of the numbers names the same processes to those who use a second context. */
+/* Node numbers with this bit are the second contexts of the same processes (btl/pm). */
 #define JOB_SECOND (1u << 31)
+/* The last one is left out: with that bit it would contain PM_NODE_ANY. */
 #define JOB_JOBS_MAX ((1u << (31 - JOB_RANK_BITS)) - 1)
 
 /*

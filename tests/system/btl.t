@@ -49,9 +49,10 @@ def windows():
 
 def dead():
     """A rank that dies ends the job, with a sentence that names it."""
-    code, out = run(plain_mpirun(3, *OB1, *recovery(), f"{BUILD}/mpi/dead"), environment("self+udp"))
-    TAP.ok("btl/pm: rank 1: " in out and "OK dead" not in out, "dead: the job ends, and the rank is named",
-           f"exit {code}\n{out}")
+    for how in ((), ("late",)):
+        code, out = run(plain_mpirun(3, *OB1, *recovery(), f"{BUILD}/mpi/dead", *how), environment("self+udp"))
+        TAP.ok("btl/pm: rank 1: " in out and "OK dead" not in out, f"dead {' '.join(how)}: the rank is named",
+               f"exit {code}\n{out}")
 
 
 def lab():

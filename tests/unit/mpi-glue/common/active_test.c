@@ -37,6 +37,13 @@ TAP_TEST(active_parse__messages)
 	is_int(active_parse(&d, 7), -EBADMSG);
 	is_int(active_parse(&d, 8), 8);
 	is_int(active_parse(&d, 400), 8);
+	d.head.tag = ACTIVE_TAG_MAX;
+	is_int(active_parse(&d, 8), 8);
+	d.head.tag = ACTIVE_TAG_MAX + 1;
+	is_int(active_parse(&d, 8), -EBADMSG);
+	make(ACTIVE_FIRST, 100);
+	d.head.tag = ACTIVE_TAG_MAX + 1;
+	is_int(active_parse(&d, 107), -EBADMSG);
 	make(ACTIVE_FIRST, 100);
 	is_int(active_parse(&d, 8), -EBADMSG);
 	is_int(active_parse(&d, 107), 8);
