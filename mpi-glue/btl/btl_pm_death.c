@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Between two looks. Networks are believed when they say three times within 10 s that it is gone. */
+/* Between two looks. Networks are believed when they say three times within 10 s: it is gone. */
 #define WATCH_NS 1000000000ull
 
 static void bury(struct mca_btl_base_endpoint_t *e)
