@@ -163,14 +163,14 @@ int btl_pm_del_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 int btl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len);
 /* It has something to retry. */
 void btl_pm_endpoint_busy(struct mca_btl_base_endpoint_t *endpoint);
+/* Ends the job with a sentence: without memory something that a peer waits for would be lost. */
+void btl_pm_no_memory(void);
 
 /* btl_pm_death.c */
 /* PM has found the node's process dead: all that goes to it fails, and the job ends. Lock held. */
 void btl_pm_on_death(pmNode node);
 /* Before the context closes. */
 void btl_pm_bury_all(void);
-/* Ends the job with a sentence: without memory something that a peer waits for would be lost. */
-void btl_pm_no_memory(void);
 /*
  * To be called at times while nothing arrives: asks the network whether the others are still there,
  * as a process that dies while nothing is sent to it would never be missed. Lock held.

@@ -65,14 +65,6 @@ void btl_pm_on_death(pmNode node)
 	OPAL_THREAD_LOCK(&btl_pm.lock);
 }
 
-void btl_pm_no_memory(void)
-{
-	static char text[] = "btl/pm: no memory for a message; run fewer ranks on this host";
-
-	ompi_rte_abort(1, text);
-	abort();
-}
-
 void btl_pm_watch(uint64_t now_ns)
 {
 	if (now_ns < btl_pm.watch_ns || btl_pm.is_closing)

@@ -13,7 +13,7 @@ struct btl_pm btl_pm = {.ctx = PM_CONTEXT_NONE};
 
 static opal_process_name_t name_of_node(pmNode node)
 {
-	uint32_t launch = mtl_pm_job_number(OPAL_PROC_MY_NAME.jobid) & ~0xffffu;
+	uint32_t launch = mtl_pm_job_number(OMPI_PROC_MY_NAME->jobid) & ~0xffffu;
 
 	return (opal_process_name_t){.jobid = mtl_pm_job_id(launch | job_node_job(node)),
 				     .vpid = job_node_rank(node)};
@@ -121,4 +121,12 @@ void btl_pm_endpoint_busy(struct mca_btl_base_endpoint_t *e)
 		return;
 	e->is_busy = true;
 	TAILQ_INSERT_TAIL(&btl_pm.busy, e, busy);
+}
+
+void btl_pm_no_memory(void)
+{
+	static char text[] = "btl/pm: no memory for a message; run fewer ranks on this host";
+
+	ompi_rte_abort(1, text);
+	abort();
 }

@@ -67,7 +67,7 @@ int btl_pm_open(void)
 
 	if (find_job_key(&options.job_key))
 		return say_unusable("find the job key", MTL_PM_NO_KEY);
-	if (job_node(mtl_pm_local_job(OPAL_PROC_MY_NAME.jobid), OPAL_PROC_MY_NAME.vpid,
+	if (job_node(mtl_pm_local_job(OMPI_PROC_MY_NAME->jobid), OMPI_PROC_MY_NAME->vpid,
 		     &options.self))
 		return say_unusable("number its processes",
 				    "at most 1048576 ranks per job and 2046 jobs per mpirun are "
