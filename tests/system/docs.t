@@ -131,6 +131,8 @@ def by_scrun(lines, where, lab):
 # By file and first line.
 RUN = {
     ("docs/running.md", "mpirun --hostfile hosts --mca mtl pm ./program"): by_mpirun,
+    ("docs/running.md", "mpirun --hostfile hosts --mca mtl pm --mca btl pm,self --mca osc rdma --mca osc_rdma_btls pm "
+     "./program"): by_mpirun,
     ("docs/running.md", "scconf check cluster.toml"): by_description,
     ("docs/running.md", "scrun -nodes=4x2 ./program      # 4 hosts, 2 ranks on each"): by_scrun,
 }
