@@ -213,7 +213,7 @@ $(SCHIZO_SO): $(SCHIZO_OBJ) mk/mca.map $(BUILD)/glue.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call link_schizo,$@)
-MTL_TEST_OBJ := $(call obj,$(wildcard tests/unit/mpi-glue/mtl/*.c))
+MTL_TEST_OBJ := $(call obj,$(wildcard tests/unit/mpi-glue/mtl/*.c tests/unit/mpi-glue/btl/*.c))
 $(MTL_OBJ) $(MTL_TEST_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
 # Open MPI's version macros leave the last fields of a component out.
 $(MTL_OBJ) $(MTL_TEST_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
@@ -319,8 +319,10 @@ ETHD_TESTS  := $(filter tests/unit/pm-ethernet/daemon/%,$(UNIT_SRC))
 CLUSTER_TESTS := $(filter tests/unit/cluster/%,$(UNIT_SRC))
 VERBS_TESTS := $(filter tests/unit/pm-verbs/%,$(UNIT_SRC))
 MTL_TESTS   := $(filter tests/unit/mpi-glue/mtl/%,$(UNIT_SRC))
+BTL_TESTS   := $(filter tests/unit/mpi-glue/btl/%,$(UNIT_SRC))
 UNIT_SRC    := $(filter-out $(if $(HAVE_LIBBPF),,$(BPF_TESTS)) $(if $(ETHD),,$(ETHD_TESTS)) $(SCHED_SKIP) \
-	       $(if $(HAVE_JANSSON),,$(CLUSTER_TESTS)) $(if $(HAVE_VERBS),,$(VERBS_TESTS)) $(if $(HAVE_OMPI),,$(MTL_TESTS)),$(UNIT_SRC))
+	       $(if $(HAVE_JANSSON),,$(CLUSTER_TESTS)) $(if $(HAVE_VERBS),,$(VERBS_TESTS)) $(if $(HAVE_OMPI),,$(MTL_TESTS)) \
+	       $(if $(BTL_SO),,$(BTL_TESTS)),$(UNIT_SRC))
 SIM_SRC     := $(wildcard tests/sim/*_test.c)
 CONF_SRC    := $(wildcard tests/conformance/*_test.c)
 UNIT_PROGS  := $(call program,$(UNIT_SRC))
@@ -348,17 +350,21 @@ link_test = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAG
 	    $(filter %.o,$(2)) $(GLUE_A) $(TOOL_A) $(LIBPM_A) -lm -ldl $(TEST_LIBS)
 
 MTL_PROGS := $(call program,$(MTL_TESTS))
-$(filter-out $(MTL_PROGS),$(TAP_PROGS)): $(BUILD)/%: $(BUILD)/obj/%.o $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(LIBPM_A)
+BTL_PROGS := $(if $(BTL_SO),$(call program,$(BTL_TESTS)))
+$(filter-out $(MTL_PROGS) $(BTL_PROGS),$(TAP_PROGS)): $(BUILD)/%: $(BUILD)/obj/%.o $(HARNESS_OBJ) $(GLUE_A) $(TOOL_A) $(LIBPM_A)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(call link_test,$@,$^)
 
 # Tests of the component for Open MPI: a fake of PM stands below all its files, and no function of Open MPI starts it.
 MTL_FAKES := $(call obj,$(filter-out %_test.c,$(wildcard tests/unit/mpi-glue/mtl/*.c)) tests/harness/tap.c)
-$(MTL_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(MTL_FAKES) $(MTL_OBJ) $(GLUE_A) $(UTIL_A)
+BTL_HELP  := $(call obj,$(filter-out %_test.c,$(wildcard tests/unit/mpi-glue/btl/*.c)))
+$(BTL_PROGS): $(BTL_HELP) $(BTL_OBJ)
+$(MTL_PROGS) $(BTL_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(MTL_FAKES) $(MTL_OBJ) $(GLUE_A) $(UTIL_A)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $@ $^ -lm -ldl $(OMPI_LIBS)
+	$(Q)$(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $@ \
+		$(filter %.o,$^) $(filter %.a,$^) -lm -ldl $(OMPI_LIBS)
 
 # --- what tests run beside themselves ---------------------------------------------------------------
 BPF_TOOLS  := $(BUILD)/tests/tools/relay_time

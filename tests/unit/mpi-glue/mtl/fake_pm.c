@@ -249,6 +249,14 @@ int pmSend(pmContext ctx, pmDesc desc)
 	return 0;
 }
 
+int pmDiscardSendBuffer(pmContext ctx, pmDesc desc)
+{
+	ok(open_buffer != NULL);
+	free(open_buffer);
+	open_buffer = NULL;
+	return 0;
+}
+
 int pmPost(pmContext ctx, pmNode node, const void *data, size_t len)
 {
 	void *buf;
@@ -329,6 +337,22 @@ int pmIsReadDone(pmContext ctx, pmDesc desc)
 	return ok(desc && desc <= fake.n_reads) ? fake.reads[desc - 1].rc : EINVAL;
 }
 
+int pmWrite(pmContext ctx, pmNode node, const pmHandle *remote, uint64_t roffset, const void *local,
+	    size_t len, pmDesc *ret_desc)
+{
+	int rc = pmRead(ctx, node, remote, roffset, (void *)local, len, ret_desc);
+
+	if (!rc)
+		fake.reads[*ret_desc - 1].is_write = true;
+	return rc;
+}
+
+int pmIsWriteDone(pmContext ctx, pmDesc desc)
+{
+	ok(fake.reads[desc - 1].is_write);
+	return pmIsReadDone(ctx, desc);
+}
+
 int pmProbeNode(pmContext ctx, pmNode node)
 {
 	fake.n_probes++;
@@ -381,6 +405,19 @@ int pmReceiveRow(pmContext ctx, struct iovec *ret_parts, size_t room, size_t *re
 	memcpy(ret_parts, row->parts, row->n * sizeof(*ret_parts));
 	*ret_n = row->n;
 	*ret_desc = fake.lent = fake.n_taken;
+	return 0;
+}
+
+int pmReceive(pmContext ctx, void **ret_buf, size_t *ret_len, pmNode *ret_src, pmDesc *ret_desc)
+{
+	struct iovec part;
+	size_t n;
+	int rc = pmReceiveRow(ctx, &part, 1, &n, ret_src, ret_desc);
+
+	if (rc)
+		return rc;
+	*ret_buf = part.iov_base;
+	*ret_len = part.iov_len;
 	return 0;
 }
 

@@ -33,7 +33,8 @@ struct fake_read {
 	uint64_t from;
 	char *to;
 	size_t size;
-	int rc; /* of pmIsReadDone(); ENOBUFS: it runs */
+	int rc;        /* of pmIsReadDone(); ENOBUFS: it runs */
+	bool is_write; /* of pmWrite(): @from is where it goes, @to where the bytes are */
 };
 
 /* PM has received datagrams in a row, or there is an error in their place. */
