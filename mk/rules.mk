@@ -151,19 +151,18 @@ $(GLUE_A): $(GLUE_OBJ) $(BUILD)/glue.list
 # $(call link_mtl,RUNPATH,OUTPUT)
 # Another Open MPI than the one it is built for must be able to load it, to be told so. So the
 # component names libmpi, which has one name since Open MPI 2, but not the libraries below it.
-# Functions are looked for when they are called. So the linker can't see what is missing: check_mtl
+# Functions are looked for when they are called. So the linker can't see what is missing: check_glue
 # links once more, with all libraries.
 # Open MPI unloads its components at the end, while PMIx's thread may still be on its way out of our
 # callback (fence_ended): nodelete keeps the code where it is.
 mtl_libs  = $(MTL_OBJ) $(GLUE_OBJ) -L$(BUILD) -lpm
-link_mtl  = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
-	    $(LDFLAGS) -Wl,-z,lazy,-z,nodelete -o $(2) $(mtl_libs) $(filter -L% -lmpi,$(OMPI_LIBS))
-check_mtl = $(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -Wl,--no-as-needed -o $(1) $(mtl_libs) $(OMPI_LIBS)
-
 btl_libs  = $(BTL_OBJ) $(call obj,mpi-glue/mtl/mtl_pm_compat.c) $(GLUE_OBJ) -L$(BUILD) -lpm
-link_btl  = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
-	    $(LDFLAGS) -Wl,-z,lazy,-z,nodelete -o $(2) $(btl_libs) $(filter -L% -lmpi,$(OMPI_LIBS))
-check_btl = $(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -Wl,--no-as-needed -o $(1) $(btl_libs) $(OMPI_LIBS)
+# $(call link_glue,OBJECTS and libraries,RUNPATH,OUTPUT)
+link_glue = $(CC) -shared $(call runpath,$(2)) -Wl,--version-script=mk/mca.map $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
+	    $(LDFLAGS) -Wl,-z,lazy,-z,nodelete -o $(3) $(1) $(filter -L% -lmpi,$(OMPI_LIBS))
+check_glue = $(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -Wl,--no-as-needed -o $(2) $(1) $(OMPI_LIBS)
+link_mtl  = $(call link_glue,$(mtl_libs),$(1),$(2))
+link_btl  = $(call link_glue,$(btl_libs),$(1),$(2))
 
 # Only Open MPI 4 has ORTE, and needs to be told of scrun.
 SCHIZO_OBJ := $(if $(HAVE_ORTE),$(call obj,$(sort $(wildcard mpi-glue/schizo/*.c))))
@@ -199,13 +198,10 @@ $(BUILD)/share/openscore/collectives.rules: $(COLL_RULES)
 $(BUILD)/share/openscore/collectives.tune: $(COLL_TUNE)
 	@mkdir -p $(@D)
 	$(Q)$(call TUNE_EDIT,$(abspath $(@D))) >$@
-$(BTL_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
-$(BTL_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
-$(BTL_OBJ): OBJ_CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mcx16)
 $(BTL_SO): $(BTL_OBJ) $(call obj,mpi-glue/mtl/mtl_pm_compat.c) $(GLUE_OBJ) $(LIBPM_LINK) mk/mca.map $(BUILD)/glue.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(call check_btl,$(BUILD)/obj/btl_check.so) && rm $(BUILD)/obj/btl_check.so
+	$(Q)$(call check_glue,$(btl_libs),$(BUILD)/obj/btl_check.so) && rm $(BUILD)/obj/btl_check.so
 	$(Q)$(call link_btl,$$ORIGIN/..,$@)
 $(SCHIZO_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
 $(SCHIZO_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
@@ -214,15 +210,15 @@ $(SCHIZO_SO): $(SCHIZO_OBJ) mk/mca.map $(BUILD)/glue.list
 	$(call say,LINK,$@)
 	$(Q)$(call link_schizo,$@)
 MTL_TEST_OBJ := $(call obj,$(wildcard tests/unit/mpi-glue/mtl/*.c tests/unit/mpi-glue/btl/*.c))
-$(MTL_OBJ) $(MTL_TEST_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
+$(MTL_OBJ) $(BTL_OBJ) $(MTL_TEST_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
 # Open MPI's version macros leave the last fields of a component out.
-$(MTL_OBJ) $(MTL_TEST_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
+$(MTL_OBJ) $(BTL_OBJ) $(MTL_TEST_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
 # Open MPI's inline lists use the 16-byte compare-and-swap that the library was built with.
-$(MTL_OBJ) $(MTL_TEST_OBJ): OBJ_CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mcx16)
+$(MTL_OBJ) $(BTL_OBJ) $(MTL_TEST_OBJ): OBJ_CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mcx16)
 $(MTL_SO): $(MTL_OBJ) $(GLUE_OBJ) $(LIBPM_LINK) mk/mca.map $(BUILD)/glue.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(call check_mtl,$(BUILD)/obj/mtl_check.so) && rm $(BUILD)/obj/mtl_check.so
+	$(Q)$(call check_glue,$(mtl_libs),$(BUILD)/obj/mtl_check.so) && rm $(BUILD)/obj/mtl_check.so
 	$(Q)$(call link_mtl,$$ORIGIN/..,$@)
 
 # The component looks for its help texts beside itself as well.

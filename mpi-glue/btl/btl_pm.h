@@ -4,7 +4,7 @@
  * atomic operations for osc/rdma.
  *
  * Owns the types and the one module object all files of this directory share. It has a PM context
- * of its own beside that of mtl/pm, in a PM job of its own, so that each can be loaded without the
+ * of its own beside that of mtl/pm, in the same PM job, so that each can be loaded without the
  * other. One lock around everything, taken if the program has threads; callbacks of Open MPI run
  * outside of it.
  */
@@ -31,7 +31,7 @@
 #include <sys/queue.h>
 
 /* Longest message of one descriptor, with all headers: Open MPI cuts longer ones. */
-#define BTL_PM_SEND_MAX (64u << 10)
+#define BTL_PM_SEND_MAX ACTIVE_LENGTH_MAX
 #define BTL_PM_SMALL 4096u
 
 /* Open MPI copies it to other processes, as the handle of a registered region. */
@@ -53,7 +53,7 @@ struct btl_pm_descriptor {
 	mca_btl_base_descriptor_t base; /* first: Open MPI knows this part */
 	mca_btl_base_segment_t segment; /* @bytes */
 	STAILQ_ENTRY(btl_pm_descriptor)
-	link; /* in the endpoint's sends or the module's free ones */
+	link; /* in the endpoint's sends, or the module's over or free ones */
 	struct mca_btl_base_endpoint_t *endpoint;
 	mca_btl_base_tag_t tag;
 	size_t room; /* bytes that it can hold */
@@ -143,7 +143,6 @@ struct btl_pm {
 	bool is_corked;    /* PM may hold requests, which share packets, until our next poll */
 	uint64_t damaged;  /* datagrams dropped because no honest peer sends them */
 	void *resolved;    /* address last given to PM */
-	unsigned int exclusivity, latency, bandwidth; /* parameters */
 };
 
 extern struct btl_pm btl_pm;
@@ -259,7 +258,5 @@ static inline void btl_pm_cork(bool is_on)
 
 /* btl_pm_progress.c */
 int btl_pm_progress(void);
-/* Calls back for all that has ended. Lock not held. */
-int btl_pm_call_back(void);
 
 #endif

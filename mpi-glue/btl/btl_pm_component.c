@@ -82,16 +82,6 @@ static int component_register(void)
 	return OPAL_SUCCESS;
 }
 
-static int component_open(void)
-{
-	return OPAL_SUCCESS;
-}
-
-static int component_close(void)
-{
-	return OPAL_SUCCESS;
-}
-
 /* Not named by the user, it would cost each program a context that nobody asked for. */
 static bool is_named(void)
 {
@@ -122,8 +112,6 @@ mca_btl_base_component_3_0_0_t mca_btl_pm_component = {
 			MCA_BTL_BASE_VERSION_3_1_0,
 			.mca_component_name = "pm",
 			MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
-			.mca_open_component = component_open,
-			.mca_close_component = component_close,
 			.mca_register_component_params = component_register,
 		},
 	.btl_data = {MCA_BASE_METADATA_PARAM_NONE},

@@ -65,16 +65,22 @@ void btl_pm_on_death(pmNode node)
 	OPAL_THREAD_LOCK(&btl_pm.lock);
 }
 
-void btl_pm_watch(uint64_t now_ns)
+static void probe_all(void)
 {
-	if (now_ns < btl_pm.watch_ns || btl_pm.is_closing)
-		return;
-	for (uint32_t i = 0; btl_pm.watch_ns && i <= btl_pm.endpoints.mask; i++) {
-		struct mca_btl_base_endpoint_t *e =
-			btl_pm.endpoints.slots ? btl_pm.endpoints.slots[i].value : NULL;
+	for (uint32_t i = 0; btl_pm.endpoints.slots && i <= btl_pm.endpoints.mask; i++) {
+		struct mca_btl_base_endpoint_t *e = btl_pm.endpoints.slots[i].value;
 
 		if (e && e->proc && !e->is_dead)
 			(void)pmProbeNode(btl_pm.ctx, e->node);
 	}
+}
+
+void btl_pm_watch(uint64_t now_ns)
+{
+	if (now_ns < btl_pm.watch_ns || btl_pm.is_closing)
+		return;
+	/* the first time nobody has been silent yet */
+	if (btl_pm.watch_ns)
+		probe_all();
 	btl_pm.watch_ns = now_ns + WATCH_NS;
 }

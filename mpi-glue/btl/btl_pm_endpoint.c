@@ -11,14 +11,6 @@
 
 struct btl_pm btl_pm = {.ctx = PM_CONTEXT_NONE};
 
-static opal_process_name_t name_of_node(pmNode node)
-{
-	uint32_t launch = mtl_pm_job_number(OMPI_PROC_MY_NAME->jobid) & ~0xffffu;
-
-	return (opal_process_name_t){.jobid = mtl_pm_job_id(launch | job_node_job(node)),
-				     .vpid = job_node_rank(node)};
-}
-
 static int address_of(const opal_process_name_t *name, void **ret_address, size_t *ret_len)
 {
 	int rc;
@@ -31,7 +23,7 @@ static int address_of(const opal_process_name_t *name, void **ret_address, size_
 
 int btl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len)
 {
-	opal_process_name_t name = name_of_node(node);
+	opal_process_name_t name = mtl_pm_name_of_node(node);
 	void *address;
 	int rc = address_of(&name, &address, ret_len);
 

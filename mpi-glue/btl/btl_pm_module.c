@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* How long finalize waits for peers to acknowledge what was sent to them. */
 #define QUIESCE_MS 10000
@@ -46,15 +45,6 @@ static int publish_address(void)
 		       : say_unusable("publish its address", "the launcher refused it (PMIx put)");
 }
 
-static int find_job_key(uint64_t *ret_key)
-{
-	char *text = mtl_pm_job_text();
-	int rc = text ? job_key_parse(text, ret_key) : mtl_pm_agree_key(ret_key);
-
-	free(text);
-	return rc;
-}
-
 int btl_pm_open(void)
 {
 	struct pmOptions options = {
@@ -65,7 +55,7 @@ int btl_pm_open(void)
 	};
 	int rc;
 
-	if (find_job_key(&options.job_key))
+	if (mtl_pm_find_key(&options.job_key))
 		return say_unusable("find the job key", MTL_PM_NO_KEY);
 	if (job_node(mtl_pm_local_job(OMPI_PROC_MY_NAME->jobid), OMPI_PROC_MY_NAME->vpid,
 		     &options.self))
@@ -87,6 +77,7 @@ int btl_pm_open(void)
 	if (rc != OPAL_SUCCESS) {
 		pmCloseContext(btl_pm.ctx);
 		btl_pm.ctx = PM_CONTEXT_NONE;
+		OBJ_DESTRUCT(&btl_pm.lock);
 	}
 	return rc;
 }

@@ -11,6 +11,8 @@
 #define ROUND 16
 #define IDLE_LOOKS 1024u
 
+_Static_assert(ACTIVE_TAG_MAX < MCA_BTL_TAG_MAX, "tags are places in Open MPI's table");
+
 /* ---- what arrives ---- */
 
 /* Lock not held: the callee may send. */
@@ -182,7 +184,8 @@ static void give_back(struct btl_pm_operation *o)
 	OPAL_THREAD_UNLOCK(&btl_pm.lock);
 }
 
-int btl_pm_call_back(void)
+/* For all that has ended; lock not held. How much that was. */
+static int call_back(void)
 {
 	struct btl_pm_descriptor *d;
 	struct btl_pm_operation *o;
@@ -232,5 +235,5 @@ int btl_pm_progress(void)
 	btl_pm_cork(false);
 	look_around(n);
 	OPAL_THREAD_UNLOCK(&btl_pm.lock);
-	return n + btl_pm_call_back();
+	return n + call_back();
 }

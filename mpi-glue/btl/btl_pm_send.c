@@ -51,7 +51,6 @@ mca_btl_base_descriptor_t *btl_pm_alloc(mca_btl_base_module_t *btl,
 	d->base.des_segment_count = 1;
 	d->base.des_flags = flags;
 	d->base.order = MCA_BTL_NO_ORDER;
-	d->sent = 0;
 	return &d->base;
 }
 

@@ -113,7 +113,7 @@ bool btl_pm_push_answers(struct mca_btl_base_endpoint_t *e)
 	struct btl_pm_answer *a;
 
 	while ((a = STAILQ_FIRST(&e->answers))) {
-		if (!e->is_dead && pmPost(btl_pm.ctx, e->node, a->bytes, a->length) == ENOBUFS)
+		if (pmPost(btl_pm.ctx, e->node, a->bytes, a->length) == ENOBUFS)
 			return false;
 		STAILQ_REMOVE_HEAD(&e->answers, link);
 		free(a);

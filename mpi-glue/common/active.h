@@ -33,7 +33,7 @@ enum active_kind {
 /* Highest tag of a message. */
 #define ACTIVE_TAG_MAX 254u
 /* Longest message of FIRST, bytes. */
-#define ACTIVE_LENGTH_MAX (1u << 20)
+#define ACTIVE_LENGTH_MAX (64u << 10)
 /* Puts that one DONE answers. */
 #define ACTIVE_DONE_MAX 32u
 

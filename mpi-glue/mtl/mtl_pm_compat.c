@@ -4,6 +4,7 @@
  * from different places. Open MPI 4.1's mpirun gives its processes a key, and so does scrun.
  */
 #include "mpi-glue/mtl/mtl_pm_compat.h"
+#include "mpi-glue/common/job.h"
 #include "mpi-glue/common/names.h"
 
 #include "opal/mca/base/mca_base_var.h"
@@ -198,3 +199,20 @@ int mtl_pm_fence_start(volatile bool *active)
 }
 
 #endif
+
+int mtl_pm_find_key(uint64_t *ret_key)
+{
+	char *text = mtl_pm_job_text();
+	int rc = text ? job_key_parse(text, ret_key) : mtl_pm_agree_key(ret_key);
+
+	free(text);
+	return rc;
+}
+
+opal_process_name_t mtl_pm_name_of_node(uint32_t node)
+{
+	uint32_t launch = mtl_pm_job_number(OMPI_PROC_MY_NAME->jobid) & ~0xffffu;
+
+	return (opal_process_name_t){.jobid = mtl_pm_job_id(launch | job_node_job(node)),
+				     .vpid = job_node_rank(node)};
+}

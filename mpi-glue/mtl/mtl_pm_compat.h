@@ -121,6 +121,12 @@ char *mtl_pm_job_text(void);
  */
 int mtl_pm_agree_key(uint64_t *ret_key);
 
+/* The key of the job, by either of these. 0, -EINVAL: the text is damaged, or another -errno. */
+int mtl_pm_find_key(uint64_t *ret_key);
+
+/* The process of this launch that has that node number, in its first or its second context. */
+opal_process_name_t mtl_pm_name_of_node(uint32_t node);
+
 /* Starts a fence over this process's job; *@active becomes false at its end. 0 or an error. */
 int mtl_pm_fence_start(volatile bool *active);
 

@@ -79,15 +79,6 @@ static void init_lists(void)
 	TAILQ_INIT(&mtl_pm.comms);
 }
 
-static int find_job_key(uint64_t *ret_key)
-{
-	char *text = mtl_pm_job_text();
-	int rc = text ? job_key_parse(text, ret_key) : mtl_pm_agree_key(ret_key);
-
-	free(text);
-	return rc;
-}
-
 /*
  * Whether the ranks of this host must share cores, as far as counts can tell; idle.h sees the rest.
  */
@@ -164,7 +155,7 @@ int mtl_pm_open(bool wants_threads)
 	};
 	int rc;
 
-	rc = find_job_key(&options.job_key);
+	rc = mtl_pm_find_key(&options.job_key);
 	if (rc == -EINVAL)
 		return show_unusable(
 			"read the job key",

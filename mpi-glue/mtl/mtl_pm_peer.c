@@ -12,18 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static opal_process_name_t name_of_node(pmNode node)
-{
-	uint32_t launch = mtl_pm_job_number(OMPI_PROC_MY_NAME->jobid) & ~0xffffu;
-
-	return (opal_process_name_t){.jobid = mtl_pm_job_id(launch | job_node_job(node)),
-				     .vpid = job_node_rank(node)};
-}
-
 /* PM asks for the address of a node at first contact. */
 int mtl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len)
 {
-	opal_process_name_t name = name_of_node(node);
+	opal_process_name_t name = mtl_pm_name_of_node(node);
 	void *address = NULL;
 	size_t len = 0;
 	int rc;
@@ -42,7 +34,7 @@ int mtl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_le
 
 char *mtl_pm_host_of_node(pmNode node)
 {
-	opal_process_name_t name = name_of_node(node);
+	opal_process_name_t name = mtl_pm_name_of_node(node);
 	char *host = NULL;
 	int rc;
 
