@@ -114,7 +114,7 @@ install: $(PRODUCTS) ## programs, library, headers, manual, Open MPI component (
 			>'$(DESTDIR)$(UNITDIR)/$(basename $(notdir $(u)))';))
 	$(Q)$(if $(HAS_MTL),set -e; install -d '$(DESTDIR)$(OMPI_PLUGINDIR)' '$(DESTDIR)$(OMPI_HELPDIR)'; \
 		$(call link_mtl,$(RUNPATH),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_mtl_pm.so'); \
-		$(if $(BTL_SO),$(call link_btl,$(RUNPATH),'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_btl_pm.so');) \
+		$(if $(BTL_SO),ln -sfn mca_mtl_pm.so '$(DESTDIR)$(OMPI_PLUGINDIR)/mca_btl_pm.so';) \
 		$(if $(SCHIZO_SO),$(call link_schizo,'$(DESTDIR)$(OMPI_PLUGINDIR)/mca_schizo_score.so');) \
 		$(if $(PMDL_SO),$(call put,$(PMDL_SO),$(PMIX_PLUGINDIR)/$(notdir $(PMDL_SO)));) \
 		chmod 644 $(foreach c,mca_mtl_pm.so $(notdir $(BTL_SO) $(SCHIZO_SO)),'$(DESTDIR)$(OMPI_PLUGINDIR)/$(c)'); \

@@ -136,7 +136,7 @@ MTL_SO   := $(BUILD)/mca/mca_mtl_pm.so
 MTL_HELP := $(patsubst mpi-glue/mtl/%,$(BUILD)/mca/%,$(wildcard mpi-glue/mtl/help-*.txt))
 outputs  += $(GLUE_A)
 
-BTL_SO   := $(if $(HAVE_ORTE),$(BUILD)/mca/mca_btl_pm.so)
+BTL_SO   := $(if $(HAVE_OMPI),$(BUILD)/mca/mca_btl_pm.so)
 BTL_OBJ  := $(if $(BTL_SO),$(call obj,$(sort $(wildcard mpi-glue/btl/*.c))))
 
 ifdef COMPILING
@@ -151,18 +151,15 @@ $(GLUE_A): $(GLUE_OBJ) $(BUILD)/glue.list
 # $(call link_mtl,RUNPATH,OUTPUT)
 # Another Open MPI than the one it is built for must be able to load it, to be told so. So the
 # component names libmpi, which has one name since Open MPI 2, but not the libraries below it.
-# Functions are looked for when they are called. So the linker can't see what is missing: check_glue
+# Functions are looked for when they are called. So the linker can't see what is missing: check_mtl
 # links once more, with all libraries.
 # Open MPI unloads its components at the end, while PMIx's thread may still be on its way out of our
 # callback (fence_ended): nodelete keeps the code where it is.
-mtl_libs  = $(MTL_OBJ) $(GLUE_OBJ) -L$(BUILD) -lpm
-btl_libs  = $(BTL_OBJ) $(call obj,mpi-glue/mtl/mtl_pm_compat.c) $(GLUE_OBJ) -L$(BUILD) -lpm
-# $(call link_glue,OBJECTS and libraries,RUNPATH,OUTPUT)
-link_glue = $(CC) -shared $(call runpath,$(2)) -Wl,--version-script=mk/mca.map $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
-	    $(LDFLAGS) -Wl,-z,lazy,-z,nodelete -o $(3) $(1) $(filter -L% -lmpi,$(OMPI_LIBS))
-check_glue = $(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -Wl,--no-as-needed -o $(2) $(1) $(OMPI_LIBS)
-link_mtl  = $(call link_glue,$(mtl_libs),$(1),$(2))
-link_btl  = $(call link_glue,$(btl_libs),$(1),$(2))
+# mtl/pm and btl/pm are one file with two names: so they have one PM context in common.
+mtl_libs  = $(MTL_OBJ) $(BTL_OBJ) $(GLUE_OBJ) -L$(BUILD) -lpm
+link_mtl  = $(CC) -shared $(call runpath,$(1)) -Wl,--version-script=mk/mca.map $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) \
+	    $(LDFLAGS) -Wl,-z,lazy,-z,nodelete -o $(2) $(mtl_libs) $(filter -L% -lmpi,$(OMPI_LIBS))
+check_mtl = $(CC) -shared $(PM_LDFLAGS) $(LDFLAGS) -Wl,--no-as-needed -o $(1) $(mtl_libs) $(OMPI_LIBS)
 
 # Only Open MPI 4 has ORTE, and needs to be told of scrun.
 SCHIZO_OBJ := $(if $(HAVE_ORTE),$(call obj,$(sort $(wildcard mpi-glue/schizo/*.c))))
@@ -198,11 +195,8 @@ $(BUILD)/share/openscore/collectives.rules: $(COLL_RULES)
 $(BUILD)/share/openscore/collectives.tune: $(COLL_TUNE)
 	@mkdir -p $(@D)
 	$(Q)$(call TUNE_EDIT,$(abspath $(@D))) >$@
-$(BTL_SO): $(BTL_OBJ) $(call obj,mpi-glue/mtl/mtl_pm_compat.c) $(GLUE_OBJ) $(LIBPM_LINK) mk/mca.map $(BUILD)/glue.list
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(call check_glue,$(btl_libs),$(BUILD)/obj/btl_check.so) && rm $(BUILD)/obj/btl_check.so
-	$(Q)$(call link_btl,$$ORIGIN/..,$@)
+$(BTL_SO): $(MTL_SO)
+	$(Q)ln -sf $(<F) $@
 $(SCHIZO_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
 $(SCHIZO_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
 $(SCHIZO_SO): $(SCHIZO_OBJ) mk/mca.map $(BUILD)/glue.list
@@ -215,10 +209,10 @@ $(MTL_OBJ) $(BTL_OBJ) $(MTL_TEST_OBJ): OBJ_CPPFLAGS = $(OMPI_CPPFLAGS)
 $(MTL_OBJ) $(BTL_OBJ) $(MTL_TEST_OBJ): OBJ_CFLAGS = -Wno-missing-field-initializers
 # Open MPI's inline lists use the 16-byte compare-and-swap that the library was built with.
 $(MTL_OBJ) $(BTL_OBJ) $(MTL_TEST_OBJ): OBJ_CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mcx16)
-$(MTL_SO): $(MTL_OBJ) $(GLUE_OBJ) $(LIBPM_LINK) mk/mca.map $(BUILD)/glue.list
+$(MTL_SO): $(MTL_OBJ) $(BTL_OBJ) $(GLUE_OBJ) $(LIBPM_LINK) mk/mca.map $(BUILD)/glue.list
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(call check_glue,$(mtl_libs),$(BUILD)/obj/mtl_check.so) && rm $(BUILD)/obj/mtl_check.so
+	$(Q)$(call check_mtl,$(BUILD)/obj/mtl_check.so) && rm $(BUILD)/obj/mtl_check.so
 	$(Q)$(call link_mtl,$$ORIGIN/..,$@)
 
 # The component looks for its help texts beside itself as well.

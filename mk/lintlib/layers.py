@@ -56,7 +56,7 @@ ALLOWED = (
     ("pm-*/", (*PUBLIC, "pmcore/wire/", "pmcore/util/", "{own}")),
     ("mpi-glue/common/", ("pm.h", "mpi-glue/common/", *NOTHING_TO_LINK)),
     # The two components of Open MPI have its versions in common.
-    ("mpi-glue/btl/", ("pm.h", "mpi-glue/common/", "mpi-glue/mtl/mtl_pm_compat.h", "{own}", *NOTHING_TO_LINK,
+    ("mpi-glue/btl/", ("pm.h", "mpi-glue/common/", "mpi-glue/mtl/", "{own}", *NOTHING_TO_LINK,
                        *OPEN_MPI)),
     ("mpi-glue/*/", ("pm.h", "mpi-glue/common/", "{own}", *NOTHING_TO_LINK, *OPEN_MPI)),
     ("scheduler/", ("pm.h", "pmcore/util/", "cluster/", "scheduler/")),

@@ -3,10 +3,9 @@
  * btl_pm - Open MPI's byte transfer layer over PM: active messages for pml/ob1, and put, get and
  * atomic operations for osc/rdma.
  *
- * Owns the types and the one module object all files of this directory share. It has a PM context
- * of its own beside that of mtl/pm, in the same PM job, so that each can be loaded without the
- * other. One lock around everything, taken if the program has threads; callbacks of Open MPI run
- * outside of it.
+ * Owns the types and the one module object all files of this directory share. It has its PM context
+ * and its lock in common with mtl/pm, which polls for both, whether messages of MPI go by mtl/pm or
+ * not. Callbacks of Open MPI run outside of the lock, in btl_pm_progress.
  */
 #ifndef BTL_PM_H
 #define BTL_PM_H
@@ -17,14 +16,14 @@
 #include "opal/datatype/opal_convertor.h"
 #include "opal/mca/btl/base/base.h"
 #include "opal/mca/btl/btl.h"
-#include "opal/threads/mutex.h"
 #include "opal/util/proc.h"
 
+#include "mpi-glue/btl/btl_pm_compat.h"
 #include "mpi-glue/common/active.h"
 #include "mpi-glue/common/atomic.h"
 #include "mpi-glue/common/ids.h"
-#include "mpi-glue/common/table.h"
-#include "mpi-glue/mtl/mtl_pm_compat.h"
+#include "mpi-glue/mtl/mtl_pm_context.h"
+#include "mpi-glue/mtl/mtl_pm_lock.h"
 #include "pm.h"
 
 #include <stdbool.h>
@@ -99,12 +98,25 @@ struct btl_pm_answer {
 
 STAILQ_HEAD(btl_pm_answers, btl_pm_answer);
 
+/* An active message that has arrived, and is still to be told to Open MPI. */
+struct btl_pm_arrival {
+	STAILQ_ENTRY(btl_pm_arrival) link;
+	struct mca_btl_base_endpoint_t *from;
+	mca_btl_base_tag_t tag;
+	size_t length;
+	char bytes[] __attribute__((aligned(16)));
+};
+
+STAILQ_HEAD(btl_pm_arrivals, btl_pm_arrival);
+
 /* One process that we talk with. Lives until the module closes. */
 struct mca_btl_base_endpoint_t {
 	pmNode node;
-	opal_proc_t *proc; /* NULL: it wrote to us, and Open MPI has not named it yet */
-	size_t mtu;        /* bytes of a datagram */
+	struct mtl_pm_peer *peer; /* whose of_client this is */
+	opal_proc_t *proc;        /* NULL: it wrote to us, and Open MPI has not named it yet */
+	size_t mtu;               /* bytes of a datagram */
 	bool is_dead;
+	char *why;     /* it died, and the job is still to be ended for that */
 	bool has_left; /* Open MPI does not know it any more */
 	bool is_busy;  /* has something to retry, and is in the module's busy ones */
 	TAILQ_ENTRY(mca_btl_base_endpoint_t) busy;
@@ -114,9 +126,8 @@ struct mca_btl_base_endpoint_t {
 	struct btl_pm_answers answers;    /* ... of answers */
 	uint32_t n_done;                  /* its puts that are carried out and not answered */
 	uint64_t done[ACTIVE_DONE_MAX];   /* ... their ids */
-	char *parts;                      /* a message of its that comes in parts */
-	size_t parts_length, parts_got;   /* bytes of it, and those that have come */
-	mca_btl_base_tag_t parts_tag;
+	struct btl_pm_arrival *parts; /* a message of its that comes in parts; NULL: none does */
+	size_t parts_got;             /* bytes of it that have come */
 };
 
 TAILQ_HEAD(btl_pm_endpoints, mca_btl_base_endpoint_t);
@@ -125,13 +136,13 @@ TAILQ_HEAD(btl_pm_endpoints, mca_btl_base_endpoint_t);
 struct btl_pm {
 	mca_btl_base_module_t super;
 
-	pmContext ctx; /* PM_CONTEXT_NONE before init and after finalize */
-	opal_mutex_t lock;
+	bool is_open;
 	mca_btl_base_module_error_cb_fn_t on_error;
-	struct table endpoints; /* node -> endpoint */
 	struct btl_pm_endpoints busy;
-	struct ids operations; /* ours that wait for an answer */
-	struct ids regions;    /* struct btl_pm_region */
+	struct btl_pm_arrivals arrivals;
+	struct mca_btl_base_endpoint_t *died; /* the last one whose why is set */
+	struct ids operations;                /* ours that wait for an answer */
+	struct ids regions;                   /* struct btl_pm_region */
 	struct btl_pm_running running;
 	struct btl_pm_operations ended; /* the callback is still to be called */
 	struct btl_pm_descriptors over; /* the same; sent or not */
@@ -140,34 +151,34 @@ struct btl_pm {
 	bool is_closing;   /* peers may go */
 	uint32_t idle;     /* polls in a row that brought nothing */
 	uint64_t watch_ns; /* no look at the others before */
-	bool is_corked;    /* PM may hold requests, which share packets, until our next poll */
 	uint64_t damaged;  /* datagrams dropped because no honest peer sends them */
-	void *resolved;    /* address last given to PM */
 };
 
 extern struct btl_pm btl_pm;
 extern mca_btl_base_component_3_0_0_t mca_btl_pm_component;
 
 /* btl_pm_module.c */
-/* OPAL_SUCCESS: the context is open and the address published. Else the reason was said. */
-int btl_pm_open(void);
+/* OPAL_SUCCESS: the context is open, and the others are told. Else the reason was said. */
+int btl_pm_open(bool wants_threads);
 int btl_pm_finalize(mca_btl_base_module_t *btl);
 
 /* btl_pm_endpoint.c */
-struct mca_btl_base_endpoint_t *btl_pm_endpoint(pmNode node);
+/* NULL: there is no memory for it. */
+struct mca_btl_base_endpoint_t *btl_pm_endpoint(struct mtl_pm_peer *peer);
 int btl_pm_add_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 		     struct mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable);
 int btl_pm_del_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 		     struct mca_btl_base_endpoint_t **endpoints);
-int btl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len);
 /* It has something to retry. */
 void btl_pm_endpoint_busy(struct mca_btl_base_endpoint_t *endpoint);
 /* Ends the job with a sentence: without memory something that a peer waits for would be lost. */
 void btl_pm_no_memory(void);
 
 /* btl_pm_death.c */
-/* PM has found the node's process dead: all that goes to it fails, and the job ends. Lock held. */
-void btl_pm_on_death(pmNode node);
+/* PM has found the process dead: all that goes to it fails. Lock held. */
+void btl_pm_on_death(struct mtl_pm_peer *peer, const char *why);
+/* ... and the job ends, with a sentence. Lock not held. */
+void btl_pm_tell_death(void);
 /* Before the context closes. */
 void btl_pm_bury_all(void);
 /*
@@ -225,6 +236,8 @@ int btl_pm_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
 void btl_pm_on_result(const struct active_result *m, const void *data, size_t length,
 		      struct mca_btl_base_endpoint_t *from);
 void btl_pm_on_done(const uint64_t *ids, uint32_t n, struct mca_btl_base_endpoint_t *from);
+/* One of ours ended with OPAL_ERR_BAD_PARAM. Lock not held. */
+void btl_pm_say_refused(const struct btl_pm_operation *o);
 bool btl_pm_push_operations(struct mca_btl_base_endpoint_t *endpoint);
 void btl_pm_drop_operations(struct mca_btl_base_endpoint_t *endpoint);
 /* Looks after those that PM carries out; how many have ended. */
@@ -244,19 +257,8 @@ void btl_pm_on_atomic(const struct active_atomic *m, struct mca_btl_base_endpoin
 bool btl_pm_push_answers(struct mca_btl_base_endpoint_t *endpoint);
 void btl_pm_drop_answers(struct mca_btl_base_endpoint_t *endpoint);
 
-/*
- * Requests that follow each other may share packets: their caller polls before it waits. After a
- * message or a poll the program may compute, so nothing is held then.
- */
-static inline void btl_pm_cork(bool is_on)
-{
-	if (btl_pm.is_corked == is_on)
-		return;
-	btl_pm.is_corked = is_on;
-	(void)pmCork(btl_pm.ctx, is_on);
-}
-
-/* btl_pm_progress.c */
+/* btl_pm_progress.c: the functions of a struct mtl_pm_client. */
+void btl_pm_arrive(struct mtl_pm_peer *peer, const void *datagram, size_t len);
 int btl_pm_progress(void);
 
 #endif

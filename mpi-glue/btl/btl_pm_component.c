@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+static bool fits; /* the component and the Open MPI that has loaded it */
+
 /* Messages of all tags are delivered: Open MPI's table of callbacks tells to whom. */
 static int take_tag(mca_btl_base_module_t *btl, mca_btl_base_tag_t tag,
 		    mca_btl_base_module_recv_cb_fn_t call, void *data)
@@ -51,6 +53,9 @@ static int component_register(void)
 {
 	mca_btl_base_module_t *m = &btl_pm.super;
 
+	fits = mtl_pm_fits();
+	if (!fits)
+		return OPAL_SUCCESS;
 	set_functions(m);
 	/* above btl/tcp, below what is inside a host only */
 	m->btl_exclusivity = MCA_BTL_EXCLUSIVITY_LOW + 200;
@@ -61,7 +66,7 @@ static int component_register(void)
 	m->btl_rdma_pipeline_frag_size = 1 << 20;
 	m->btl_min_rdma_pipeline_size = 128 << 10;
 	m->btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_RDMA | MCA_BTL_FLAGS_ATOMIC_OPS |
-		       MCA_BTL_FLAGS_ATOMIC_FOPS;
+		       MCA_BTL_FLAGS_ATOMIC_FOPS | BTL_PM_FLAG_REMOTE_COMPLETION;
 	m->btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
 			      MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
 			      MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
@@ -82,8 +87,8 @@ static int component_register(void)
 	return OPAL_SUCCESS;
 }
 
-/* Not named by the user, it would cost each program a context that nobody asked for. */
-static bool is_named(void)
+/* Not named by the user, it would cost each program something that nobody asked for. */
+static bool is_wanted(void)
 {
 	return names_include(opal_btl_base_framework.framework_selection, "pm");
 }
@@ -94,7 +99,7 @@ static mca_btl_base_module_t **component_init(int *ret_n, bool enable_progress_t
 	mca_btl_base_module_t **modules;
 
 	*ret_n = 0;
-	if (!is_named() || btl_pm_open() != OPAL_SUCCESS)
+	if (!fits || !is_wanted() || btl_pm_open(enable_mpi_threads) != OPAL_SUCCESS)
 		return NULL;
 	modules = malloc(sizeof(*modules));
 	if (!modules) {
@@ -109,12 +114,11 @@ static mca_btl_base_module_t **component_init(int *ret_n, bool enable_progress_t
 mca_btl_base_component_3_0_0_t mca_btl_pm_component = {
 	.btl_version =
 		{
-			MCA_BTL_BASE_VERSION_3_1_0,
+			BTL_PM_BASE_VERSION,
 			.mca_component_name = "pm",
 			MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
 			.mca_register_component_params = component_register,
 		},
 	.btl_data = {MCA_BASE_METADATA_PARAM_NONE},
 	.btl_init = component_init,
-	.btl_progress = btl_pm_progress,
 };

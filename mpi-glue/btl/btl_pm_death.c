@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Between two looks. Networks are believed when they say three times within 10 s: it is gone. */
 #define WATCH_NS 1000000000ull
@@ -21,18 +22,36 @@ static void bury(struct mca_btl_base_endpoint_t *e)
 
 void btl_pm_bury_all(void)
 {
-	for (uint32_t i = 0; btl_pm.endpoints.slots && i <= btl_pm.endpoints.mask; i++) {
-		struct mca_btl_base_endpoint_t *e = btl_pm.endpoints.slots[i].value;
+	const struct table *peers = &mtl_pm.peers;
+
+	for (uint32_t i = 0; peers->slots && i <= peers->mask; i++) {
+		struct mtl_pm_peer *peer = peers->slots[i].value;
+		struct mca_btl_base_endpoint_t *e = peer ? peer->of_client : NULL;
 
 		if (!e)
 			continue;
 		bury(e);
+		free(e->why);
 		free(e);
+		peer->of_client = NULL;
 	}
-	table_fini(&btl_pm.endpoints);
 }
 
-/* The others of the job would wait for it for ever, so the job ends, with a sentence. */
+void btl_pm_on_death(struct mtl_pm_peer *peer, const char *why)
+{
+	struct mca_btl_base_endpoint_t *e = peer->of_client;
+
+	if (!e || e->is_dead)
+		return;
+	bury(e);
+	if (btl_pm.is_closing || e->has_left)
+		return;
+	e->why = strdup(*why ? why : "its process is gone");
+	btl_pm.died = e;
+	mtl_pm.is_client_due = true;
+}
+
+/* The others of the job would wait for it for ever. */
 static void end_job(struct mca_btl_base_endpoint_t *e, const char *why)
 {
 	char text[512];
@@ -48,30 +67,34 @@ static void end_job(struct mca_btl_base_endpoint_t *e, const char *why)
 		ompi_rte_abort(1, text);
 }
 
-void btl_pm_on_death(pmNode node)
+void btl_pm_tell_death(void)
 {
-	struct mca_btl_base_endpoint_t *e = table_get(&btl_pm.endpoints, node);
-	const char *why = pmLastError();
-	char text[400];
+	struct mca_btl_base_endpoint_t *e;
+	char *why = NULL;
 
-	if (!e || e->is_dead)
-		return;
-	snprintf(text, sizeof(text), "%s", *why ? why : "its process is gone");
-	bury(e);
-	if (btl_pm.is_closing || e->has_left)
-		return;
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
-	end_job(e, text);
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
+	e = btl_pm.died;
+	btl_pm.died = NULL;
+	if (e) {
+		why = e->why;
+		e->why = NULL;
+	}
+	mtl_pm_leave();
+	if (e)
+		end_job(e, why ? why : "its process is gone");
+	free(why);
 }
 
 static void probe_all(void)
 {
-	for (uint32_t i = 0; btl_pm.endpoints.slots && i <= btl_pm.endpoints.mask; i++) {
-		struct mca_btl_base_endpoint_t *e = btl_pm.endpoints.slots[i].value;
+	const struct table *peers = &mtl_pm.peers;
+
+	for (uint32_t i = 0; peers->slots && i <= peers->mask; i++) {
+		const struct mtl_pm_peer *peer = peers->slots[i].value;
+		const struct mca_btl_base_endpoint_t *e = peer ? peer->of_client : NULL;
 
 		if (e && e->proc && !e->is_dead)
-			(void)pmProbeNode(btl_pm.ctx, e->node);
+			(void)pmProbeNode(mtl_pm.ctx, e->node);
 	}
 }
 

@@ -1,60 +1,45 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * btl_pm_endpoint - one struct per process that we talk with: made when Open MPI names it, or when
- * it writes to us before. Owns the module object, whose lists they are in.
+ * it writes to us before. mtl/pm's peer leads to it. Owns the module object.
  */
 #include "mpi-glue/btl/btl_pm.h"
 #include "mpi-glue/common/job.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-struct btl_pm btl_pm = {.ctx = PM_CONTEXT_NONE};
+struct btl_pm btl_pm;
 
-static int address_of(const opal_process_name_t *name, void **ret_address, size_t *ret_len)
+struct mca_btl_base_endpoint_t *btl_pm_endpoint(struct mtl_pm_peer *peer)
 {
-	int rc;
-
-	*ret_address = NULL;
-	*ret_len = 0;
-	OPAL_MODEX_RECV(rc, &mca_btl_pm_component.btl_version, name, ret_address, ret_len);
-	return rc == OPAL_SUCCESS && *ret_address ? 0 : EHOSTUNREACH;
-}
-
-int btl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_len)
-{
-	opal_process_name_t name = mtl_pm_name_of_node(node);
-	void *address;
-	int rc = address_of(&name, &address, ret_len);
-
-	if (rc)
-		return rc;
-	free(btl_pm.resolved);
-	btl_pm.resolved = address;
-	*ret_addr = address;
-	return 0;
-}
-
-struct mca_btl_base_endpoint_t *btl_pm_endpoint(pmNode node)
-{
-	struct mca_btl_base_endpoint_t *e = table_get(&btl_pm.endpoints, node);
-	size_t mtu;
+	struct mca_btl_base_endpoint_t *e = peer->of_client;
 
 	if (e)
 		return e;
-	if (pmGetMtu(btl_pm.ctx, node, &mtu))
-		return NULL;
 	e = calloc(1, sizeof(*e));
-	if (!e || table_put(&btl_pm.endpoints, node, e)) {
-		free(e);
+	if (!e)
 		return NULL;
-	}
-	e->node = node;
-	e->mtu = mtu;
+	e->peer = peer;
+	e->node = peer->node;
+	e->mtu = peer->mtu;
+	e->is_dead = peer->is_dead;
 	STAILQ_INIT(&e->sends);
 	STAILQ_INIT(&e->waiting);
 	STAILQ_INIT(&e->answers);
+	peer->of_client = e;
 	return e;
+}
+
+/* Whether the process uses btl/pm. */
+static bool is_present(const opal_process_name_t *name)
+{
+	void *bytes = NULL;
+	size_t len = 0;
+	int rc;
+
+	OPAL_MODEX_RECV(rc, &mca_btl_pm_component.btl_version, name, &bytes, &len);
+	free(bytes);
+	return rc == OPAL_SUCCESS && len;
 }
 
 /* NULL: no way leads there, or it does not use btl/pm. */
@@ -62,16 +47,14 @@ static struct mca_btl_base_endpoint_t *endpoint_of(opal_proc_t *proc)
 {
 	const opal_process_name_t *name = &proc->proc_name;
 	struct mca_btl_base_endpoint_t *e;
-	void *address;
-	size_t len;
+	struct mtl_pm_peer *peer;
 	uint32_t node;
 
 	if (mtl_pm_is_foreign(name->jobid) ||
-	    job_node(mtl_pm_local_job(name->jobid), name->vpid, &node) ||
-	    address_of(name, &address, &len))
+	    job_node(mtl_pm_local_job(name->jobid), name->vpid, &node) || !is_present(name))
 		return NULL;
-	free(address);
-	e = btl_pm_endpoint(node | JOB_SECOND);
+	peer = mtl_pm_peer_of_node(node);
+	e = peer ? btl_pm_endpoint(peer) : NULL;
 	if (e) {
 		e->proc = proc;
 		e->has_left = false;
@@ -82,13 +65,13 @@ static struct mca_btl_base_endpoint_t *endpoint_of(opal_proc_t *proc)
 int btl_pm_add_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 		     struct mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable)
 {
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
 	for (size_t i = 0; i < n; i++) {
 		endpoints[i] = endpoint_of(procs[i]);
 		if (endpoints[i] && reachable)
 			opal_bitmap_set_bit(reachable, (int)i);
 	}
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 	return OPAL_SUCCESS;
 }
 
@@ -96,14 +79,14 @@ int btl_pm_add_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 int btl_pm_del_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 		     struct mca_btl_base_endpoint_t **endpoints)
 {
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
 	for (size_t i = 0; i < n; i++) {
 		if (!endpoints[i])
 			continue;
 		endpoints[i]->proc = NULL;
 		endpoints[i]->has_left = true;
 	}
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 	return OPAL_SUCCESS;
 }
 
@@ -112,6 +95,7 @@ void btl_pm_endpoint_busy(struct mca_btl_base_endpoint_t *e)
 	if (e->is_busy)
 		return;
 	e->is_busy = true;
+	mtl_pm.is_client_due = true;
 	TAILQ_INSERT_TAIL(&btl_pm.busy, e, busy);
 }
 

@@ -57,6 +57,7 @@ static void ended(struct btl_pm_operation *o, int status)
 {
 	o->status = status;
 	STAILQ_INSERT_TAIL(&btl_pm.ended, o, link);
+	mtl_pm.is_client_due = true;
 }
 
 /* ---- to PM ---- */
@@ -75,14 +76,14 @@ static int ask(struct btl_pm_operation *o)
 	struct active_atomic *m;
 	void *buf;
 	pmDesc desc;
-	int rc = pmGetSendBuffer(btl_pm.ctx, o->endpoint->node, length, &buf, &desc);
+	int rc = pmGetSendBuffer(mtl_pm.ctx, o->endpoint->node, length, &buf, &desc);
 
 	if (rc)
 		return rc;
 	/* not earlier: nobody can answer what was not sent */
 	o->id = ids_add(&btl_pm.operations, o);
 	if (!o->id) {
-		pmDiscardSendBuffer(btl_pm.ctx, desc);
+		pmDiscardSendBuffer(mtl_pm.ctx, desc);
 		return ENOMEM;
 	}
 	m = buf;
@@ -101,15 +102,15 @@ static int ask(struct btl_pm_operation *o)
 		m->operand = o->operand;
 		m->compare = o->compare;
 	}
-	return pmSend(btl_pm.ctx, desc);
+	return pmSend(mtl_pm.ctx, desc);
 }
 
 static int start_by_pm(struct btl_pm_operation *o)
 {
 	uint64_t offset = o->remote - o->target.base;
-	int rc = o->kind == ACTIVE_PUT ? pmWrite(btl_pm.ctx, o->endpoint->node, &o->target.memory,
+	int rc = o->kind == ACTIVE_PUT ? pmWrite(mtl_pm.ctx, o->endpoint->node, &o->target.memory,
 						 offset, o->local, o->length, &o->desc)
-				       : pmRead(btl_pm.ctx, o->endpoint->node, &o->target.memory,
+				       : pmRead(mtl_pm.ctx, o->endpoint->node, &o->target.memory,
 						offset, o->local, o->length, &o->desc);
 
 	if (!rc)
@@ -196,14 +197,14 @@ static int begin_here(const struct btl_pm_operation *what)
 {
 	struct btl_pm_operation *o;
 
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
 	o = take();
 	if (o) {
 		*o = *what;
 		do_here(o);
 		ended(o, OPAL_SUCCESS);
 	}
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 	return o ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
 }
 
@@ -217,11 +218,14 @@ static int begin(struct btl_pm_operation *what,
 	if (!remote_handle || !what->length)
 		return begin_here(what);
 	what->target = *remote_handle;
-	OPAL_THREAD_LOCK(&btl_pm.lock);
-	btl_pm_cork(btl_pm.operations.used >= CORKED_FROM);
+	mtl_pm_enter();
+	if (btl_pm.operations.used >= CORKED_FROM)
+		mtl_pm_begin_requests();
+	else
+		mtl_pm_let_go();
 	o = take();
 	if (!o) {
-		OPAL_THREAD_UNLOCK(&btl_pm.lock);
+		mtl_pm_leave();
 		return OPAL_ERR_OUT_OF_RESOURCE;
 	}
 	*o = *what;
@@ -234,7 +238,7 @@ static int begin(struct btl_pm_operation *what,
 	} else if (rc) {
 		drop(o);
 	}
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 	return OPAL_SUCCESS;
 }
 
@@ -362,15 +366,14 @@ int btl_pm_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
 
 /* ---- answers ---- */
 
-/* Open MPI does not tell its program of each of them. */
-static void refused(struct btl_pm_operation *o)
+/* Open MPI does not tell its program of each of them. Lock not held. */
+void btl_pm_say_refused(const struct btl_pm_operation *o)
 {
 	opal_output(0,
 		    "btl/pm: %s: rank %u refused %zu bytes at %#" PRIx64 ": they are in no memory "
 		    "that it has registered",
 		    ompi_process_info.nodename, job_node_rank(o->endpoint->node), o->length,
 		    o->remote);
-	ended(o, OPAL_ERR_BAD_PARAM);
 }
 
 /* One of ours that this process was asked for, taken out; else NULL. */
@@ -393,7 +396,7 @@ void btl_pm_on_result(const struct active_result *m, const void *data, size_t le
 	if (!o)
 		return;
 	if (m->head.length || o->kind == ACTIVE_PUT || length != o->length) {
-		refused(o);
+		ended(o, OPAL_ERR_BAD_PARAM);
 		return;
 	}
 	if (o->local)
@@ -409,7 +412,7 @@ void btl_pm_on_done(const uint64_t *ids, uint32_t n, struct mca_btl_base_endpoin
 		if (o && o->kind == ACTIVE_PUT)
 			ended(o, OPAL_SUCCESS);
 		else if (o)
-			refused(o);
+			ended(o, OPAL_ERR_BAD_PARAM);
 	}
 }
 
@@ -419,15 +422,15 @@ int btl_pm_poll_running(void)
 	int n = 0;
 
 	for (o = TAILQ_FIRST(&btl_pm.running); o; o = next) {
-		int rc = o->kind == ACTIVE_PUT ? pmIsWriteDone(btl_pm.ctx, o->desc)
-					       : pmIsReadDone(btl_pm.ctx, o->desc);
+		int rc = o->kind == ACTIVE_PUT ? pmIsWriteDone(mtl_pm.ctx, o->desc)
+					       : pmIsReadDone(mtl_pm.ctx, o->desc);
 
 		next = TAILQ_NEXT(o, run);
 		if (rc == ENOBUFS)
 			continue;
 		TAILQ_REMOVE(&btl_pm.running, o, run);
 		if (rc == EACCES)
-			refused(o);
+			ended(o, OPAL_ERR_BAD_PARAM);
 		else
 			ended(o, rc ? OPAL_ERR_UNREACH : OPAL_SUCCESS);
 		n++;

@@ -7,72 +7,64 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Datagrams of one round. */
-#define ROUND 16
 #define IDLE_LOOKS 1024u
 
 _Static_assert(ACTIVE_TAG_MAX < MCA_BTL_TAG_MAX, "tags are places in Open MPI's table");
 
 /* ---- what arrives ---- */
 
-/* Lock not held: the callee may send. */
-static void deliver(mca_btl_base_tag_t tag, const void *data, size_t length)
+static struct btl_pm_arrival *arrival(struct mca_btl_base_endpoint_t *from, mca_btl_base_tag_t tag,
+				      size_t length)
 {
-	mca_btl_base_segment_t segment = {.seg_addr.pval = (void *)data, .seg_len = length};
-	mca_btl_base_descriptor_t descriptor = {.des_segments = &segment, .des_segment_count = 1};
-	const mca_btl_active_message_callback_t *callback =
-		&mca_btl_base_active_message_trigger[tag];
+	struct btl_pm_arrival *a = malloc(sizeof(*a) + length);
 
-	if (callback->cbfunc)
-		callback->cbfunc(&btl_pm.super, tag, &descriptor, callback->cbdata);
+	if (!a)
+		btl_pm_no_memory();
+	a->from = from;
+	a->tag = tag;
+	a->length = length;
+	return a;
 }
 
-/* The next part; the whole message when it was the last one, else NULL. */
-static char *add_part(struct mca_btl_base_endpoint_t *from, const struct active_head *m,
-		      const void *data, size_t length)
+/* Open MPI is told of it by btl_pm_progress. */
+static void arrived(struct btl_pm_arrival *a)
 {
-	char *whole = NULL;
+	STAILQ_INSERT_TAIL(&btl_pm.arrivals, a, link);
+	mtl_pm.is_client_due = true;
+}
 
-	if (m->kind == ACTIVE_FIRST) {
-		free(from->parts);
-		from->parts = malloc(m->length);
-		if (!from->parts)
-			btl_pm_no_memory();
-		from->parts_length = m->length;
-		from->parts_got = 0;
-		from->parts_tag = m->tag;
-	}
-	if (!from->parts || length > from->parts_length - from->parts_got) {
-		btl_pm.damaged++;
-		return NULL;
-	}
-	memcpy(from->parts + from->parts_got, data, length);
-	from->parts_got += length;
-	if (from->parts_got == from->parts_length) {
-		whole = from->parts;
-		from->parts = NULL;
-	}
-	return whole;
+static void take_message(struct mca_btl_base_endpoint_t *from, const struct active_head *m,
+			 const void *data, size_t length)
+{
+	struct btl_pm_arrival *a = arrival(from, m->tag, length);
+
+	memcpy(a->bytes, data, length);
+	arrived(a);
 }
 
 static void take_part(struct mca_btl_base_endpoint_t *from, const struct active_head *m,
 		      const void *data, size_t length)
 {
-	char *whole = add_part(from, m, data, length);
-	mca_btl_base_tag_t tag = from->parts_tag;
-	size_t size = from->parts_length;
-
-	if (!whole)
+	if (m->kind == ACTIVE_FIRST) {
+		free(from->parts);
+		from->parts = arrival(from, m->tag, m->length);
+		from->parts_got = 0;
+	}
+	if (!from->parts || length > from->parts->length - from->parts_got) {
+		btl_pm.damaged++;
 		return;
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
-	deliver(tag, whole, size);
-	OPAL_THREAD_LOCK(&btl_pm.lock);
-	free(whole);
+	}
+	memcpy(from->parts->bytes + from->parts_got, data, length);
+	from->parts_got += length;
+	if (from->parts_got < from->parts->length)
+		return;
+	arrived(from->parts);
+	from->parts = NULL;
 }
 
-/* Called with the lock held; gives it up while Open MPI takes a message. */
-static void arrive(struct mca_btl_base_endpoint_t *from, const void *datagram, size_t len)
+void btl_pm_arrive(struct mtl_pm_peer *peer, const void *datagram, size_t len)
 {
+	struct mca_btl_base_endpoint_t *from = btl_pm_endpoint(peer);
 	const struct active_head *m = datagram;
 	int head = active_parse(datagram, len);
 	const char *data = (const char *)datagram + head;
@@ -82,11 +74,11 @@ static void arrive(struct mca_btl_base_endpoint_t *from, const void *datagram, s
 		btl_pm.damaged++;
 		return;
 	}
+	if (!from)
+		btl_pm_no_memory();
 	switch (m->kind) {
 	case ACTIVE_MESSAGE:
-		OPAL_THREAD_UNLOCK(&btl_pm.lock);
-		deliver(m->tag, data, length);
-		OPAL_THREAD_LOCK(&btl_pm.lock);
+		take_message(from, m, data, length);
 		break;
 	case ACTIVE_FIRST:
 	case ACTIVE_MORE:
@@ -108,28 +100,6 @@ static void arrive(struct mca_btl_base_endpoint_t *from, const void *datagram, s
 		btl_pm_on_done((const uint64_t *)data, m->length, from);
 		break;
 	}
-}
-
-/* One datagram; false: there was none. */
-static bool receive(void)
-{
-	void *buf;
-	size_t len;
-	pmNode node;
-	pmDesc desc;
-	int rc = pmReceive(btl_pm.ctx, &buf, &len, &node, &desc);
-	struct mca_btl_base_endpoint_t *from;
-
-	if (rc == EPIPE)
-		btl_pm_on_death(node);
-	if (rc)
-		return false;
-	from = btl_pm_endpoint(node);
-	if (!from)
-		btl_pm_no_memory();
-	arrive(from, buf, len);
-	pmReleaseReceiveBuffer(btl_pm.ctx, desc);
-	return true;
 }
 
 /* ---- what is tried again ---- */
@@ -157,11 +127,11 @@ static struct btl_pm_descriptor *next_over(void)
 {
 	struct btl_pm_descriptor *d;
 
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
 	d = STAILQ_FIRST(&btl_pm.over);
 	if (d)
 		STAILQ_REMOVE_HEAD(&btl_pm.over, link);
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 	return d;
 }
 
@@ -169,28 +139,51 @@ static struct btl_pm_operation *next_ended(void)
 {
 	struct btl_pm_operation *o;
 
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
 	o = STAILQ_FIRST(&btl_pm.ended);
 	if (o)
 		STAILQ_REMOVE_HEAD(&btl_pm.ended, link);
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 	return o;
 }
 
 static void give_back(struct btl_pm_operation *o)
 {
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
 	STAILQ_INSERT_HEAD(&btl_pm.free_operations, o, link);
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 }
 
-/* For all that has ended; lock not held. How much that was. */
+static struct btl_pm_arrival *next_arrival(void)
+{
+	struct btl_pm_arrival *a;
+
+	mtl_pm_enter();
+	a = STAILQ_FIRST(&btl_pm.arrivals);
+	if (a)
+		STAILQ_REMOVE_HEAD(&btl_pm.arrivals, link);
+	mtl_pm_leave();
+	return a;
+}
+
+static void deliver(struct btl_pm_arrival *a)
+{
+	mca_btl_base_segment_t segment = {.seg_addr.pval = a->bytes, .seg_len = a->length};
+
+	btl_pm_hand_over(&btl_pm.super, a->from, a->tag, &segment);
+	free(a);
+}
+
+/* For all that has arrived and all that has ended; lock not held. How much that was. */
 static int call_back(void)
 {
+	struct btl_pm_arrival *a;
 	struct btl_pm_descriptor *d;
 	struct btl_pm_operation *o;
 	int n = 0;
 
+	for (; !STAILQ_EMPTY(&btl_pm.arrivals) && (a = next_arrival()); n++)
+		deliver(a);
 	while (!STAILQ_EMPTY(&btl_pm.over) && (d = next_over())) {
 		bool is_owned = d->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
 
@@ -205,6 +198,8 @@ static int call_back(void)
 		struct btl_pm_operation done = *o;
 
 		give_back(o);
+		if (done.status == OPAL_ERR_BAD_PARAM)
+			btl_pm_say_refused(&done);
 		if (done.call)
 			done.call(&btl_pm.super, done.endpoint, done.local, done.local_handle,
 				  done.context, done.data, done.status);
@@ -217,23 +212,28 @@ static int call_back(void)
 static void look_around(int n)
 {
 	btl_pm.idle = n ? 0 : btl_pm.idle + 1;
-	if (btl_pm.idle % IDLE_LOOKS == IDLE_LOOKS - 1)
-		btl_pm_watch(clock_monotonic_ns());
+	if (btl_pm.idle % IDLE_LOOKS != IDLE_LOOKS - 1)
+		return;
+	mtl_pm_enter();
+	btl_pm_watch(clock_monotonic_ns());
+	mtl_pm_leave();
 }
 
 int btl_pm_progress(void)
 {
 	int n = 0;
 
-	OPAL_THREAD_LOCK(&btl_pm.lock);
-	while (n < ROUND && receive())
-		n++;
-	if (!TAILQ_EMPTY(&btl_pm.running))
+	if (mtl_pm.is_client_due || !TAILQ_EMPTY(&btl_pm.running) || !TAILQ_EMPTY(&btl_pm.busy)) {
+		mtl_pm_enter();
+		mtl_pm.is_client_due = false;
 		n += btl_pm_poll_running();
-	if (!TAILQ_EMPTY(&btl_pm.busy))
 		push();
-	btl_pm_cork(false);
+		mtl_pm_leave();
+	}
+	/* first: of operations that failed Open MPI would say less */
+	if (OPAL_UNLIKELY(btl_pm.died != NULL))
+		btl_pm_tell_death();
+	n += call_back();
 	look_around(n);
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
-	return n + call_back();
+	return n;
 }

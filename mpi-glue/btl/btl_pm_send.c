@@ -21,11 +21,11 @@ static struct btl_pm_descriptor *take(size_t size)
 
 	if (size > BTL_PM_SEND_MAX)
 		return NULL;
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
 	d = STAILQ_FIRST(list);
 	if (d)
 		STAILQ_REMOVE_HEAD(list, link);
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 	if (d)
 		return d;
 	d = malloc(sizeof(*d) + room);
@@ -58,9 +58,9 @@ int btl_pm_free(mca_btl_base_module_t *btl, mca_btl_base_descriptor_t *descripto
 {
 	struct btl_pm_descriptor *d = (struct btl_pm_descriptor *)descriptor;
 
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
 	STAILQ_INSERT_HEAD(free_ones(d->room), d, link);
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 	return OPAL_SUCCESS;
 }
 
@@ -113,7 +113,7 @@ static int post_whole(struct mca_btl_base_endpoint_t *e, struct btl_pm_descripto
 	const pmRowHead heads = {&head, sizeof(head), d->segment.seg_len};
 	size_t done;
 
-	return pmPostHeadedRow(btl_pm.ctx, e->node, &heads, &heads, d->segment.seg_addr.pval,
+	return pmPostHeadedRow(mtl_pm.ctx, e->node, &heads, &heads, d->segment.seg_addr.pval,
 			       d->segment.seg_len, &done);
 }
 
@@ -130,10 +130,10 @@ static int post_parts(struct mca_btl_base_endpoint_t *e, struct btl_pm_descripto
 	int rc;
 
 	if (!d->sent)
-		rc = pmPostHeadedRow(btl_pm.ctx, e->node, &heads[0], &heads[1], bytes,
+		rc = pmPostHeadedRow(mtl_pm.ctx, e->node, &heads[0], &heads[1], bytes,
 				     d->segment.seg_len, &done);
 	else
-		rc = pmPostRow(btl_pm.ctx, e->node, &more, sizeof(more), bytes + d->sent,
+		rc = pmPostRow(mtl_pm.ctx, e->node, &more, sizeof(more), bytes + d->sent,
 			       d->segment.seg_len - d->sent, part, &done);
 	d->sent += done;
 	return rc;
@@ -190,15 +190,15 @@ int btl_pm_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e,
 	d->endpoint = e;
 	d->tag = tag;
 	d->sent = 0;
-	OPAL_THREAD_LOCK(&btl_pm.lock);
-	btl_pm_cork(false);
+	mtl_pm_enter();
+	mtl_pm_let_go();
 	if (STAILQ_EMPTY(&e->sends))
 		rc = post(e, d);
 	if (rc == ENOBUFS) {
 		STAILQ_INSERT_TAIL(&e->sends, d, link);
 		btl_pm_endpoint_busy(e);
 	}
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 	if (rc == ENOBUFS)
 		return OPAL_SUCCESS;
 	if (rc)
@@ -222,7 +222,7 @@ static int send_now(struct mca_btl_base_endpoint_t *e, opal_convertor_t *convert
 	uint32_t n = 1;
 	int rc = e->is_dead
 			 ? EPIPE
-			 : pmGetSendBuffer(btl_pm.ctx, e->node,
+			 : pmGetSendBuffer(mtl_pm.ctx, e->node,
 					   sizeof(*head) + header_size + payload_size, &buf, &desc);
 
 	if (rc)
@@ -232,10 +232,10 @@ static int send_now(struct mca_btl_base_endpoint_t *e, opal_convertor_t *convert
 	memcpy(head + 1, header, header_size);
 	iov = (struct iovec){(char *)(head + 1) + header_size, payload_size};
 	if (payload_size && opal_convertor_pack(convertor, &iov, &n, &payload_size) < 0) {
-		pmDiscardSendBuffer(btl_pm.ctx, desc);
+		pmDiscardSendBuffer(mtl_pm.ctx, desc);
 		return EINVAL;
 	}
-	return pmSend(btl_pm.ctx, desc);
+	return pmSend(mtl_pm.ctx, desc);
 }
 
 int btl_pm_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e,
@@ -247,11 +247,11 @@ int btl_pm_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e,
 	int rc = ENOBUFS;
 
 	if (length + sizeof(struct active_head) <= e->mtu) {
-		OPAL_THREAD_LOCK(&btl_pm.lock);
-		btl_pm_cork(false);
+		mtl_pm_enter();
+		mtl_pm_let_go();
 		if (STAILQ_EMPTY(&e->sends))
 			rc = send_now(e, convertor, header, header_size, payload_size, tag);
-		OPAL_THREAD_UNLOCK(&btl_pm.lock);
+		mtl_pm_leave();
 	}
 	if (!rc)
 		return OPAL_SUCCESS;

@@ -22,14 +22,14 @@ mca_btl_base_registration_handle_t *btl_pm_register_mem(mca_btl_base_module_t *b
 	r->length = size;
 	r->access = flags;
 	r->handle.base = (uintptr_t)base;
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
 	r->handle.region = ids_add(&btl_pm.regions, r);
-	if (!r->handle.region || (size && pmMLock(btl_pm.ctx, base, size, &r->handle.memory))) {
+	if (!r->handle.region || (size && pmMLock(mtl_pm.ctx, base, size, &r->handle.memory))) {
 		ids_take(&btl_pm.regions, r->handle.region);
 		free(r);
 		r = NULL;
 	}
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+	mtl_pm_leave();
 	return r ? &r->handle : NULL;
 }
 
@@ -37,11 +37,11 @@ int btl_pm_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_
 {
 	struct btl_pm_region *r = (struct btl_pm_region *)handle;
 
-	OPAL_THREAD_LOCK(&btl_pm.lock);
+	mtl_pm_enter();
 	ids_take(&btl_pm.regions, handle->region);
 	if (r->length)
-		pmMUnlock(btl_pm.ctx, &handle->memory);
-	OPAL_THREAD_UNLOCK(&btl_pm.lock);
+		pmMUnlock(mtl_pm.ctx, &handle->memory);
+	mtl_pm_leave();
 	free(r);
 	return OPAL_SUCCESS;
 }
@@ -67,14 +67,14 @@ static void answer(struct mca_btl_base_endpoint_t *e, const void *head, size_t h
 	void *buf;
 	pmDesc desc;
 	int rc = STAILQ_EMPTY(&e->answers)
-			 ? pmGetSendBuffer(btl_pm.ctx, e->node, head_size + length, &buf, &desc)
+			 ? pmGetSendBuffer(mtl_pm.ctx, e->node, head_size + length, &buf, &desc)
 			 : ENOBUFS;
 
 	if (!rc) {
 		memcpy(buf, head, head_size);
 		if (length)
 			memcpy((char *)buf + head_size, data, length);
-		(void)pmSend(btl_pm.ctx, desc);
+		(void)pmSend(mtl_pm.ctx, desc);
 		return;
 	}
 	if (rc != ENOBUFS)
@@ -113,7 +113,7 @@ bool btl_pm_push_answers(struct mca_btl_base_endpoint_t *e)
 	struct btl_pm_answer *a;
 
 	while ((a = STAILQ_FIRST(&e->answers))) {
-		if (pmPost(btl_pm.ctx, e->node, a->bytes, a->length) == ENOBUFS)
+		if (pmPost(mtl_pm.ctx, e->node, a->bytes, a->length) == ENOBUFS)
 			return false;
 		STAILQ_REMOVE_HEAD(&e->answers, link);
 		free(a);

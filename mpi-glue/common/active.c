@@ -6,15 +6,15 @@
 
 #include "mpi-glue/common/atomic.h"
 
-static const uint8_t sizes[ACTIVE_KINDS] = {
-	[ACTIVE_MESSAGE] = sizeof(struct active_head),
-	[ACTIVE_FIRST] = sizeof(struct active_head),
-	[ACTIVE_MORE] = sizeof(struct active_head),
-	[ACTIVE_PUT] = sizeof(struct active_request),
-	[ACTIVE_GET] = sizeof(struct active_request),
-	[ACTIVE_ATOMIC] = sizeof(struct active_atomic),
-	[ACTIVE_RESULT] = sizeof(struct active_result),
-	[ACTIVE_DONE] = sizeof(struct active_head),
+static const uint8_t sizes[] = {
+	[ACTIVE_MESSAGE - ACTIVE_MESSAGE] = sizeof(struct active_head),
+	[ACTIVE_FIRST - ACTIVE_MESSAGE] = sizeof(struct active_head),
+	[ACTIVE_MORE - ACTIVE_MESSAGE] = sizeof(struct active_head),
+	[ACTIVE_PUT - ACTIVE_MESSAGE] = sizeof(struct active_request),
+	[ACTIVE_GET - ACTIVE_MESSAGE] = sizeof(struct active_request),
+	[ACTIVE_ATOMIC - ACTIVE_MESSAGE] = sizeof(struct active_atomic),
+	[ACTIVE_RESULT - ACTIVE_MESSAGE] = sizeof(struct active_result),
+	[ACTIVE_DONE - ACTIVE_MESSAGE] = sizeof(struct active_head),
 };
 
 int active_parse(const void *datagram, size_t len)
@@ -23,9 +23,9 @@ int active_parse(const void *datagram, size_t len)
 	size_t size, data;
 	bool is_good = true;
 
-	if (len < sizeof(*head) || !head->kind || head->kind >= ACTIVE_KINDS)
+	if (len < sizeof(*head) || head->kind < ACTIVE_MESSAGE || head->kind >= ACTIVE_KINDS)
 		return -EBADMSG;
-	size = sizes[head->kind];
+	size = sizes[head->kind - ACTIVE_MESSAGE];
 	if (len < size)
 		return -EBADMSG;
 	data = len - size;

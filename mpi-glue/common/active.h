@@ -19,13 +19,13 @@
 #include <stdint.h>
 
 enum active_kind {
-	ACTIVE_MESSAGE = 1, /* struct active_head, the whole message */
-	ACTIVE_FIRST,       /* struct active_head, the first part; length: of the whole message */
-	ACTIVE_MORE,        /* struct active_head, the next part */
-	ACTIVE_PUT,         /* struct active_request, the data */
-	ACTIVE_GET,         /* struct active_request; length: of the data */
-	ACTIVE_ATOMIC,      /* struct active_atomic */
-	ACTIVE_RESULT,      /* struct active_result, the data */
+	ACTIVE_MESSAGE = 64, /* struct active_head, the whole message */
+	ACTIVE_FIRST,        /* struct active_head, the first part; length: of the whole message */
+	ACTIVE_MORE,         /* struct active_head, the next part */
+	ACTIVE_PUT,          /* struct active_request, the data */
+	ACTIVE_GET,          /* struct active_request; length: of the data */
+	ACTIVE_ATOMIC,       /* struct active_atomic */
+	ACTIVE_RESULT,       /* struct active_result, the data */
 	ACTIVE_DONE, /* struct active_head, length: so many uint64_t, ids of puts that are done */
 	ACTIVE_KINDS,
 };

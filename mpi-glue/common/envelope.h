@@ -38,6 +38,7 @@ enum envelope_kind {
 	ENVELOPE_READ, /* struct envelope_control: announce messages of class @id, they are read */
 	ENVELOPE_COPY, /* struct envelope_control: send them unasked again */
 	ENVELOPE_KINDS,
+	ENVELOPE_OTHERS = 64, /* this one and those above are btl/pm's: active.h */
 };
 
 /* Largest context id that fits beside the kind. */

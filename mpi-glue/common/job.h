@@ -12,10 +12,8 @@
 
 #define JOB_RANK_BITS 20
 #define JOB_RANKS_MAX (1u << JOB_RANK_BITS)
-/* Node numbers with this bit are the second contexts of the same processes (btl/pm). */
-#define JOB_SECOND (1u << 31)
-/* The last one is left out: with that bit it would contain PM_NODE_ANY. */
-#define JOB_JOBS_MAX ((1u << (31 - JOB_RANK_BITS)) - 1)
+/* The last one is left out: it would contain PM_NODE_ANY. */
+#define JOB_JOBS_MAX ((1u << (32 - JOB_RANK_BITS)) - 1)
 
 /*
  * The key from the text that mpirun gives all its processes: two 64-bit hexadecimal numbers joined
@@ -28,7 +26,7 @@ int job_node(uint32_t local_job, uint32_t vpid, uint32_t *ret_node);
 
 static inline uint32_t job_node_job(uint32_t node)
 {
-	return (node & ~JOB_SECOND) >> JOB_RANK_BITS;
+	return node >> JOB_RANK_BITS;
 }
 
 static inline uint32_t job_node_rank(uint32_t node)

@@ -32,6 +32,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+struct mtl_pm_client;
 struct mtl_pm_peer;
 struct mtl_pm_request;
 
@@ -191,6 +192,7 @@ struct mtl_pm_peer {
 	bool is_busy;           /* has sends, streams, notes or gathered to retry */
 	bool is_choked;         /* we told it to send RTS only */
 	bool is_dead;           /* every operation with it fails */
+	void *of_client; /* the module's client keeps here what it knows of it; NULL: nothing */
 };
 
 TAILQ_HEAD(mtl_pm_peers, mtl_pm_peer);
@@ -257,9 +259,11 @@ struct mtl_pm {
 	bool has_batch;
 	bool is_helping;      /* ... and has the lock: nothing may call Open MPI */
 	bool is_used;         /* pml/cm was chosen: communicators were added */
-	bool has_neighbour;   /* btl/pm was named as well, and wants to be polled with us */
+	uint32_t users;       /* of the context: mtl/pm and btl/pm */
 	pthread_mutex_t lock; /* covers everything below and ctx, if the gate is not 0 */
 
+	const struct mtl_pm_client *client; /* NULL: btl/pm does not use the context */
+	bool is_client_due; /* its progress() has something to do: blocking calls end their polls */
 	struct match match;
 	struct ids ids;              /* sends and receives that peers may name */
 	struct table peers;          /* node -> struct mtl_pm_peer */
@@ -326,7 +330,6 @@ extern mca_mtl_base_component_2_0_0_t mca_mtl_pm_component;
 bool mtl_pm_fits(void);
 
 /* mtl_pm_module.c */
-int mtl_pm_open(bool wants_threads);
 int mtl_pm_add_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struct ompi_proc_t **procs);
 int mtl_pm_del_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struct ompi_proc_t **procs);
 int mtl_pm_add_comm(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm);
@@ -365,6 +368,8 @@ void mtl_pm_watch(uint64_t now_ns);
 void mtl_pm_watch_rank(struct ompi_communicator_t *comm, int rank);
 
 /* mtl_pm_help.c */
+/* Has the help file found beside the component too: in the build tree, and installed privately. */
+void mtl_pm_help_find(void);
 /* Prints topic @topic of the help file from this process itself. */
 void mtl_pm_say(const char *topic, ...);
 /*
@@ -480,17 +485,6 @@ int mtl_pm_progress_reads(void);
 
 /* mtl_pm_memory.c. Has malloc keep so many free bytes, unless the user tuned it; 0: as it is. */
 void mtl_pm_memory_keep(unsigned long long bytes);
-
-/* mtl_pm_windows.c */
-/*
- * Before Open MPI opens its components for one-sided communication: which it shall take if nobody
- * has chosen.
- */
-void mtl_pm_windows_choose(void);
-/* The component is in use, and no address has been exchanged yet. */
-void mtl_pm_windows_start(void);
-/* Open MPI has opened those components. May be called again. */
-void mtl_pm_windows_chosen(void);
 
 /* mtl_pm_note.c */
 void mtl_pm_note(struct mtl_pm_peer *peer, const void *message, size_t length);

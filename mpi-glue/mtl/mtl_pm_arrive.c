@@ -4,6 +4,7 @@
  * sends is counted and dropped.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_context.h"
 #include "pmcore/util/copy.h"
 
 #include <errno.h>
@@ -195,6 +196,16 @@ static void on_control(const void *datagram, const void *data, size_t length, pm
 	}
 }
 
+/* Not one of ours. */
+static void arrive_for_client(const void *datagram, size_t length, pmNode node)
+{
+	if (mtl_pm.client && length >= sizeof(uint32_t) &&
+	    envelope_kind(datagram) >= ENVELOPE_OTHERS)
+		mtl_pm.client->arrive(peer_of(node), datagram, length);
+	else
+		mtl_pm.damaged++;
+}
+
 static void arrive(const void *datagram, size_t length, pmNode node)
 {
 	const struct envelope *e = datagram;
@@ -202,7 +213,7 @@ static void arrive(const void *datagram, size_t length, pmNode node)
 	const char *data = (const char *)datagram + head;
 
 	if (OPAL_UNLIKELY(head < 0)) {
-		mtl_pm.damaged++;
+		arrive_for_client(datagram, length, node);
 		return;
 	}
 	length -= (size_t)head;

@@ -16,6 +16,7 @@
  * side. Announcements share packets.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_context.h"
 #include "pmcore/util/clock.h"
 
 /* Longer messages fill system calls alone, and their announcements are not held. */
@@ -199,6 +200,21 @@ void mtl_pm_end_burst(void)
 	mtl_pm.burst = NULL;
 	mtl_pm.has_held = false;
 	remember(peer);
+}
+
+void mtl_pm_begin_requests(void)
+{
+	/* of no peer, so that each send of a message ends it */
+	static struct mtl_pm_peer nobody = {.gathered = STAILQ_HEAD_INITIALIZER(nobody.gathered)};
+
+	if (mtl_pm.burst == &nobody && mtl_pm.is_corked)
+		return;
+	mtl_pm_let_go();
+	mtl_pm.burst = &nobody;
+	mtl_pm.n_burst = 0;
+	mtl_pm.has_held = false;
+	mtl_pm.is_corked = true;
+	pmCork(mtl_pm.ctx, 1);
 }
 
 struct mtl_pm_peer *mtl_pm_pause_burst(void)

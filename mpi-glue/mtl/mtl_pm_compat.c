@@ -5,9 +5,6 @@
  */
 #include "mpi-glue/mtl/mtl_pm_compat.h"
 #include "mpi-glue/common/job.h"
-#include "mpi-glue/common/names.h"
-
-#include "opal/mca/base/mca_base_var.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,25 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-/* Whether the user's list of a framework names ours, also where that was not opened yet. */
-static bool names_ours(const char *project, const char *framework)
-{
-	int var = mca_base_var_find(project, framework, NULL, NULL);
-	char *const *list = NULL;
-	char variable[32];
-
-	if (var >= 0 && mca_base_var_get_value(var, &list, NULL, NULL) == OPAL_SUCCESS && list &&
-	    *list)
-		return names_include(*list, "pm");
-	snprintf(variable, sizeof(variable), "OMPI_MCA_%s", framework);
-	return names_include(getenv(variable), "pm");
-}
-
-uint32_t mtl_pm_contexts(void)
-{
-	return names_ours("ompi", "mtl") && names_ours("opal", "btl") ? 2 : 1;
-}
 
 static char *text_of_environment(void)
 {

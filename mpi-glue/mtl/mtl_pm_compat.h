@@ -103,9 +103,6 @@ static inline bool mtl_pm_is_foreign(opal_jobid_t jobid)
 	return (mtl_pm_job_number(jobid) ^ mtl_pm_job_number(OMPI_PROC_MY_NAME->jobid)) & ~0xffffu;
 }
 
-/* PM contexts of each process of the job: two where mtl/pm and btl/pm are both named. */
-uint32_t mtl_pm_contexts(void);
-
 /*
  * The text from which the processes of a job make their common key, to be freed; NULL: none was
  * given.
@@ -124,7 +121,7 @@ int mtl_pm_agree_key(uint64_t *ret_key);
 /* The key of the job, by either of these. 0, -EINVAL: the text is damaged, or another -errno. */
 int mtl_pm_find_key(uint64_t *ret_key);
 
-/* The process of this launch that has that node number, in its first or its second context. */
+/* The process of this launch that has that node number. */
 opal_process_name_t mtl_pm_name_of_node(uint32_t node);
 
 /* Starts a fence over this process's job; *@active becomes false at its end. 0 or an error. */

@@ -8,34 +8,20 @@
  */
 #include "mpi-glue/common/names.h"
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_context.h"
+#include "mpi-glue/mtl/mtl_pm_windows.h"
 
 #include "opal/mca/base/base.h"
 #include "opal/util/show_help.h"
 #include "ompi/mca/pml/base/base.h"
 
 #include <limits.h>
-#include <dlfcn.h>
-#include <libgen.h>
-#include <string.h>
 
 /* An error instead would have Open MPI add that it has not found the component. */
 static bool fits;
 
 /* Below every other pml, for `--mca pml cm` without a word about the MTL. */
 #define PRIORITY_UNNAMED 1
-
-/* Lets help texts be found beside the component: in the build tree and in private installations. */
-static void add_help_directory(void)
-{
-	Dl_info info;
-	char path[4096];
-
-	if (!dladdr(&mca_mtl_pm_component, &info) || !info.dli_fname ||
-	    strlen(info.dli_fname) >= sizeof(path))
-		return;
-	strcpy(path, info.dli_fname);
-	opal_show_help_add_dir(dirname(path));
-}
 
 static void add_size_parameter(const char *name, const char *text, unsigned long long *value)
 {
@@ -120,7 +106,7 @@ static int component_open(void)
 {
 	if (!fits)
 		return OMPI_SUCCESS;
-	add_help_directory();
+	mtl_pm_help_find();
 	mtl_pm.is_named = names_include(ompi_mtl_base_framework.framework_selection, "pm");
 	if (mtl_pm.is_named)
 		mtl_pm_windows_choose();

@@ -4,6 +4,7 @@
  * with an error.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_context.h"
 #include "mpi-glue/common/job.h"
 
 #include <errno.h>
@@ -63,19 +64,27 @@ static void end_half_arrived(struct mtl_pm_peer *peer)
 	mtl_pm_message_drop(m);
 }
 
+static void say(pmNode node, const char *why)
+{
+	char *host = mtl_pm_host_of_node(node);
+
+	mtl_pm_say("peer died", ompi_process_info.nodename, job_node_rank(node),
+		   host ? host : "unknown host", why);
+	free(host);
+}
+
 void mtl_pm_peer_died(pmNode node, const char *why)
 {
 	struct mtl_pm_peer *peer = mtl_pm_peer_of_node(node);
-	char *host;
 
 	mtl_pm.deaths++;
 	if (!peer || peer->is_dead)
 		return;
 	peer->is_dead = true;
-	host = mtl_pm_host_of_node(node);
-	mtl_pm_say("peer died", ompi_process_info.nodename, job_node_rank(node),
-		   host ? host : "unknown host", why);
-	free(host);
+	if (!mtl_pm.client || mtl_pm.is_used)
+		say(node, why);
+	if (mtl_pm.client)
+		mtl_pm.client->died(peer, why);
 	while (!TAILQ_EMPTY(&peer->sends))
 		mtl_pm_send_finish(TAILQ_FIRST(&peer->sends), EPIPE);
 	while (!TAILQ_EMPTY(&peer->streams))

@@ -9,14 +9,29 @@
 #include "opal/util/proc.h"
 #include "opal/util/show_help.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+void mtl_pm_help_find(void)
+{
+	Dl_info info;
+	char path[4096];
+
+	if (!dladdr(&mca_mtl_pm_component, &info) || !info.dli_fname ||
+	    strlen(info.dli_fname) >= sizeof(path))
+		return;
+	strcpy(path, info.dli_fname);
+	opal_show_help_add_dir(dirname(path));
+}
 
 static void say(const char *topic, va_list args)
 {

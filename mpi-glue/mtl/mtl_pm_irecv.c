@@ -88,8 +88,7 @@ int mtl_pm_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 		req->receive.match.tag = tag;
 		if (OPAL_UNLIKELY(match_post(matching, &req->receive.match)))
 			rc = forget(req, OMPI_ERR_OUT_OF_RESOURCE);
-		if (is_blocking(req) && !mtl_pm.has_lock && !mtl_pm.idle.is_shared &&
-		    !mtl_pm.has_neighbour) {
+		if (is_blocking(req) && !mtl_pm.has_lock && !mtl_pm.idle.is_shared) {
 			mtl_pm_linger(req->super.ompi_req);
 			return rc;
 		}

@@ -4,6 +4,7 @@
  * what PM had no room for, and gives the core away when others need it.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_context.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"
 
 #include "opal/runtime/opal_progress.h"
@@ -192,6 +193,8 @@ void mtl_pm_linger(const ompi_request_t *until)
 			continue;
 		if (OPAL_UNLIKELY(mtl_pm_has_unfinished()))
 			mtl_pm_poll();
+		if (OPAL_UNLIKELY(mtl_pm.is_client_due))
+			break;
 		if (STAILQ_EMPTY(&mtl_pm.done))
 			continue;
 		mtl_pm_leave();
@@ -282,6 +285,8 @@ int mtl_pm_progress(void)
 	else
 		is_idle = idle_wants_clock(&mtl_pm.idle);
 	mtl_pm_leave();
+	if (mtl_pm.client)
+		n += mtl_pm.client->progress();
 	if (is_idle)
 		be_idle(is_serving);
 	return n;

@@ -7,6 +7,7 @@
  * windows of active messages, which its BTLs carry, tcp between hosts.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
+#include "mpi-glue/mtl/mtl_pm_windows.h"
 
 #if OMPI_MAJOR_VERSION < 5
 

@@ -11,7 +11,7 @@ UNPACKED = f"{BUILD}/debian13"
 NEXT = f"{UNPACKED}/build"              # the tree, built with what is there
 MPIRUN = f"{UNPACKED}/system/usr/bin/mpirun.openmpi"
 SAME = ("libpm.so", "libpm.so.0", "libpmutil.a", "libsched.a")  # know neither Open MPI nor PMIx
-MTL = ("mca/mca_mtl_pm.so", "mca/help-mtl-pm.txt", "pmix/pmix_mca_pmdl_score.so", "env.sh")
+MTL = ("mca/mca_mtl_pm.so", "mca/mca_btl_pm.so", "mca/help-mtl-pm.txt", "pmix/pmix_mca_pmdl_score.so", "env.sh")
 
 
 def missing():

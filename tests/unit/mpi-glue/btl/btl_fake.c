@@ -14,13 +14,6 @@ mca_btl_base_registration_handle_t btl_far = {.region = 77,
 					      .base = FAR_AWAY,
 					      .memory = {.word = {1, 2, 3, 4}}};
 
-/* The user's lists are those of the environment. */
-int mca_base_var_find(const char *project, const char *framework, const char *component,
-		      const char *name)
-{
-	return -1;
-}
-
 static void on_error(mca_btl_base_module_t *btl, int32_t flags, opal_proc_t *proc, char *text)
 {
 	is_int(flags, MCA_BTL_ERROR_FLAGS_FATAL);
@@ -34,14 +27,12 @@ void btl_begin(void)
 	fake_start();
 	memset(&btl_calls, 0, sizeof(btl_calls));
 	setenv(VARIABLE, KEY, 1);
-	unsetenv("OMPI_MCA_mtl");
-	unsetenv("OMPI_MCA_btl");
 	ompi_process_info.num_procs = 1;
 	ompi_process_info.num_local_peers = 0;
-	is_int(btl_pm_open(), OPAL_SUCCESS);
+	is_int(btl_pm_open(false), OPAL_SUCCESS);
 	btl_pm.on_error = on_error;
 	btl_pm.damaged = 0;
-	btl_peer = btl_pm_endpoint(PEER | JOB_SECOND);
+	btl_peer = btl_pm_endpoint(mtl_pm_peer_of_node(PEER));
 	ok(btl_peer != NULL);
 }
 
@@ -72,8 +63,8 @@ void btl_arrive(const void *head, size_t head_size, const void *data, size_t siz
 	memcpy(bytes, head, head_size);
 	if (size)
 		memcpy((char *)bytes + head_size, data, size);
-	fake_arrive(PEER | JOB_SECOND, &part, 1);
-	btl_pm_progress();
+	fake_arrive(PEER, &part, 1);
+	mtl_pm_progress();
 	free(bytes);
 }
 
@@ -83,6 +74,6 @@ const struct active_atomic *btl_sent(size_t *ret_size)
 
 	*ret_size = sent ? sent->size : 0;
 	if (sent)
-		is_int(sent->node, PEER | JOB_SECOND);
+		is_int(sent->node, PEER);
 	return sent ? (const struct active_atomic *)sent->bytes : NULL;
 }

@@ -7,11 +7,22 @@
 #define TESTS_UNIT_MPI_GLUE_BTL_FAKE_H
 
 #include "mpi-glue/btl/btl_pm.h"
-#include "mpi-glue/common/job.h"
 #include "tests/unit/mpi-glue/mtl/fake_mpi.h"
 
 #define PEER 3
 #define FAR_AWAY 0x10000u /* address of memory of the peer */
+
+/* The parameters of a function of Open MPI that takes messages, and the message's tag. */
+#if OMPI_MAJOR_VERSION >= 5
+#define MESSAGE_PARAMETERS                                                                         \
+	mca_btl_base_module_t *btl, const mca_btl_base_receive_descriptor_t *descriptor
+#define MESSAGE_TAG descriptor->tag
+#else
+#define MESSAGE_PARAMETERS                                                                         \
+	mca_btl_base_module_t *btl, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t *descriptor, \
+		void *arg
+#define MESSAGE_TAG tag
+#endif
 
 struct btl_calls {
 	int n;      /* callbacks of operations */

@@ -19,11 +19,10 @@ static struct {
 static int n_sent, sent_status;
 static char pattern[BTL_PM_SEND_MAX];
 
-static void take(mca_btl_base_module_t *btl, mca_btl_base_tag_t tag,
-		 mca_btl_base_descriptor_t *descriptor, void *arg)
+static void take(MESSAGE_PARAMETERS)
 {
 	got.n++;
-	got.tag = tag;
+	got.tag = MESSAGE_TAG;
 	is_int(descriptor->des_segment_count, 1);
 	got.length = descriptor->des_segments->seg_len;
 	memcpy(got.bytes, descriptor->des_segments->seg_addr.pval, got.length);
@@ -107,14 +106,14 @@ TAP_TEST(send__waits_for_room)
 	is_int(n_sent, 0);
 	/* a part of the second one */
 	fake.send_buffers = 3;
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(n_sent, 1);
 	is_int(sent_status, OPAL_SUCCESS);
 	fake.send_buffers = 0;
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(n_sent, 1);
 	fake.send_buffers = 9;
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(n_sent, 2);
 	turn_back();
 	is_int(got.n, 2);
@@ -131,7 +130,7 @@ TAP_TEST(send__behind_one_that_waits)
 	fake.send_buffers = 9;
 	is_int(post(8, 0), OPAL_SUCCESS);
 	ok(!fake_sent());
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(fake_sent()->size, 108);
 	turn_back();
 	is_int(got.n, 2);
@@ -144,8 +143,8 @@ TAP_TEST(send__to_a_dead_peer)
 	begin();
 	fake.send_buffers = 0;
 	is_int(post(100, 0), OPAL_SUCCESS);
-	fake_arrive_error(PEER | JOB_SECOND, EPIPE);
-	btl_pm_progress();
+	fake_arrive_error(PEER, EPIPE);
+	mtl_pm_progress();
 	is_int(n_sent, 1);
 	is_int(sent_status, OPAL_ERR_UNREACH);
 	btl_finish();
@@ -210,10 +209,46 @@ TAP_TEST(parts__that_no_honest_peer_sends)
 	/* a tag behind Open MPI's table, and nothing at all */
 	first = (struct active_head){.kind = ACTIVE_MESSAGE, .tag = 255};
 	btl_arrive(&first, sizeof(first), pattern, 4);
-	first.kind = 0;
+	first.kind = 255;
 	btl_arrive(&first, sizeof(first), pattern, 4);
 	is_int(btl_pm.damaged, 4);
+	is_int(mtl_pm.damaged, 0);
+	/* one that is nobody's */
+	first.kind = 0;
+	btl_arrive(&first, sizeof(first), pattern, 4);
+	is_int(mtl_pm.damaged, 1);
 	is_int(got.n, 2);
+	btl_finish();
+}
+
+TAP_TEST(arrive__ends_the_polls_of_blocking_calls)
+{
+	struct active_head head = {.kind = ACTIVE_MESSAGE, .tag = TAG};
+	struct iovec part = {&head, sizeof(head)};
+	int polls;
+
+	begin();
+	fake_arrive(PEER, &part, 1);
+	mtl_pm_enter();
+	polls = fake.polls;
+	mtl_pm_linger(NULL);
+	is_int(fake.polls, polls + 1);
+	ok(mtl_pm.is_client_due);
+	is_int(got.n, 0);
+	mtl_pm_progress();
+	is_int(got.n, 1);
+	ok(!mtl_pm.is_client_due);
+	btl_finish();
+}
+
+TAP_TEST(open__one_context_for_both)
+{
+	btl_begin();
+	is_int(mtl_pm_open(false), OMPI_SUCCESS);
+	is_int(fake.opens, 1);
+	is_int(mtl_pm_finalize(&mtl_pm.super), OMPI_SUCCESS);
+	is_int(fake.closes, 0);
+	ok(mtl_pm.ctx != PM_CONTEXT_NONE);
 	btl_finish();
 }
 

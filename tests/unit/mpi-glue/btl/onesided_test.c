@@ -66,7 +66,7 @@ TAP_TEST(put__ends_when_the_target_says_so)
 	is_int(m->request.region, btl_far.region);
 	is_int(m->request.address, FAR_AWAY + 64);
 	ok(!memcmp(&m->request + 1, data, 100));
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(btl_calls.n, 0);
 	answer_done(take_id(ACTIVE_PUT));
 	is_int(btl_calls.n, 1);
@@ -194,7 +194,7 @@ TAP_TEST(operations__wait_for_room)
 	is_int(btl_calls.n, 0);
 	is_int(btl_pm.damaged, 4);
 	fake.send_buffers = 9;
-	btl_pm_progress();
+	mtl_pm_progress();
 	answer_done(take_id(ACTIVE_PUT));
 	answer_done(take_id(ACTIVE_PUT));
 	is_int(btl_calls.n, 2);
@@ -211,14 +211,14 @@ TAP_TEST(operations__too_long_for_a_datagram)
 	is_int(fake.n_reads, 2);
 	ok(fake.reads[0].is_write && !fake.reads[1].is_write);
 	is_int(fake.reads[0].from, 64);
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(btl_calls.n, 0);
 	fake.reads[1].rc = 0;
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(btl_calls.n, 1);
 	is_int(btl_calls.status, OPAL_SUCCESS);
 	fake.reads[0].rc = EACCES;
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(btl_calls.n, 2);
 	is_int(btl_calls.status, OPAL_ERR_BAD_PARAM);
 	btl_finish();
@@ -237,18 +237,18 @@ TAP_TEST(operations__on_memory_of_our_own)
 	       OPAL_SUCCESS);
 	ok(!memcmp(here, data, 16));
 	is_int(btl_calls.n, 0);
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(btl_calls.n, 1);
 	is_int(btl_pm_atomic_fop(&btl_pm.super, btl_peer, &old, (uintptr_t)&number, NULL, NULL,
 				 MCA_BTL_ATOMIC_ADD, 2, 0, 0, btl_called, NULL, NULL),
 	       OPAL_SUCCESS);
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(btl_calls.n, 2);
 	is_int(number, 7);
 	is_int(old, 5);
 	/* nothing to move is over as well */
 	is_int(put(0), OPAL_SUCCESS);
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(btl_calls.n, 3);
 	ok(!fake_sent());
 	btl_finish();
@@ -263,7 +263,7 @@ TAP_TEST(operations__share_packets_from_the_fifth_on)
 		is_int(fake_sent()->is_corked, i >= 4);
 		fake_drop();
 	}
-	btl_pm_progress();
+	mtl_pm_progress();
 	is_int(fake.corks, fake.uncorks);
 	btl_finish();
 }
@@ -274,16 +274,16 @@ TAP_TEST(death__ends_operations_and_the_job)
 	is_int(put(8), OPAL_SUCCESS);
 	fake.send_buffers = 0;
 	is_int(get(8), OPAL_SUCCESS);
-	fake_arrive_error(PEER | JOB_SECOND, EPIPE);
-	btl_pm_progress();
+	fake_arrive_error(PEER, EPIPE);
+	mtl_pm_progress();
 	is_int(btl_calls.n, 2);
 	is_int(btl_calls.status, OPAL_ERR_UNREACH);
 	is_int(btl_calls.errors, 1);
 	ok(strstr(btl_calls.why, "btl/pm: rank 3: ") == btl_calls.why);
 	/* what begins later fails too, and nobody is told again */
 	is_int(put(8), OPAL_SUCCESS);
-	fake_arrive_error(PEER | JOB_SECOND, EPIPE);
-	btl_pm_progress();
+	fake_arrive_error(PEER, EPIPE);
+	mtl_pm_progress();
 	is_int(btl_calls.n, 3);
 	is_int(btl_calls.errors, 1);
 	btl_finish();
@@ -294,8 +294,8 @@ TAP_TEST(death__of_a_process_that_has_left)
 {
 	btl_begin();
 	is_int(btl_pm_del_procs(&btl_pm.super, 1, NULL, &btl_peer), OPAL_SUCCESS);
-	fake_arrive_error(PEER | JOB_SECOND, EPIPE);
-	btl_pm_progress();
+	fake_arrive_error(PEER, EPIPE);
+	mtl_pm_progress();
 	is_int(btl_calls.errors, 0);
 	btl_finish();
 }

@@ -50,16 +50,6 @@ TAP_TEST(job_node__round_trip)
 	ok(node != UINT32_MAX);
 }
 
-TAP_TEST(job_node__second_contexts)
-{
-	uint32_t node;
-
-	is_int(job_node(JOB_JOBS_MAX - 1, JOB_RANKS_MAX - 1, &node), 0);
-	ok(!(node & JOB_SECOND) && (node | JOB_SECOND) != UINT32_MAX);
-	is_int(job_node_job(node | JOB_SECOND), JOB_JOBS_MAX - 1);
-	is_int(job_node_rank(node | JOB_SECOND), JOB_RANKS_MAX - 1);
-}
-
 TAP_TEST(job_node__out_of_range)
 {
 	uint32_t node = 5;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "mpi-glue/mtl/mtl_pm_context.h"
 #include "tests/unit/mpi-glue/mtl/fake_pm.h"
 
 #define NODE 3
@@ -317,6 +318,40 @@ TAP_TEST(arrive__bytes_that_are_no_datagram)
 	arrive(sizeof(d.eager), "abc");
 	is_int(mtl_pm.damaged, n + 3);
 	ok(!held() && !fake_sent());
+	fake_close();
+}
+
+static size_t client_got;
+
+static void client_arrive(struct mtl_pm_peer *peer, const void *datagram, size_t length)
+{
+	is_int(peer->node, NODE);
+	is_int(envelope_kind(datagram), ENVELOPE_OTHERS);
+	client_got = length;
+}
+
+/* Of any length; without it nobody takes them. */
+TAP_TEST(arrive__a_datagram_of_btl)
+{
+	static const struct mtl_pm_client client = {.arrive = client_arrive};
+
+	begin();
+	fill(ENVELOPE_OTHERS);
+	arrive(4, "");
+	is_int(mtl_pm.damaged, 1);
+	mtl_pm.client = &client;
+	for (size_t size = 4; size < 40; size++) {
+		fill(ENVELOPE_OTHERS);
+		arrive(size, "");
+		is_int(client_got, size);
+	}
+	is_int(mtl_pm.damaged, 1);
+	fill(ENVELOPE_OTHERS);
+	arrive(3, "");
+	fill(ENVELOPE_OTHERS - 1);
+	arrive(16, "");
+	is_int(mtl_pm.damaged, 3);
+	mtl_pm.client = NULL;
 	fake_close();
 }
 

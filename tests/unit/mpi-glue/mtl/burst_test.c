@@ -2,6 +2,7 @@
 /* mtl_pm_burst: which messages PM may hold, and how a program is found that works meanwhile. */
 #include <errno.h>
 
+#include "mpi-glue/mtl/mtl_pm_context.h"
 #include "tests/unit/mpi-glue/mtl/fake_pm.h"
 
 #define NODE 3
@@ -54,6 +55,35 @@ TAP_TEST(join_burst__the_first_message_goes_at_once)
 	ok(!mtl_pm.burst && !mtl_pm.is_corked);
 	is_int(fake.uncorks, 1);
 	finish();
+}
+
+/* Those of btl/pm are held until something else is sent, or there is a poll. */
+TAP_TEST(begin_requests__held_until_another_burst)
+{
+	begin("udp");
+	join(100);
+	join(100);
+	mtl_pm_begin_requests();
+	is_int(fake.uncorks, 1);
+	is_int(fake.corks, 2);
+	mtl_pm_begin_requests();
+	is_int(fake.corks, 2);
+	ok(!join(100));
+	is_int(fake.uncorks, 2);
+	ok(mtl_pm.burst == peer && !mtl_pm.is_corked);
+	mtl_pm_begin_requests();
+	mtl_pm_poll();
+	is_int(fake.uncorks, 3);
+	ok(!mtl_pm.burst);
+	/* a poll in the midst of them */
+	mtl_pm_begin_requests();
+	mtl_pm_poll_in_burst();
+	is_int(fake.uncorks, 4);
+	mtl_pm_begin_requests();
+	is_int(fake.corks, 5);
+	is_int(peer->burst_bytes, 200);
+	finish();
+	is_int(fake.uncorks, 5);
 }
 
 TAP_TEST(join_burst__not_to_a_peer_that_gathers_nothing)

@@ -11,7 +11,6 @@
 #include "tests/unit/mpi-glue/mtl/fake_mpi.h"
 
 #include "ompi/constants.h"
-#include "opal/mca/base/mca_base_var.h"
 #include "opal/runtime/opal_progress.h"
 
 #define VARIABLE "OMPI_MCA_orte_precondition_transports"
@@ -32,28 +31,6 @@ ssize_t getrandom(void *bytes, size_t size, unsigned flags)
 	return (ssize_t)size;
 }
 
-/* Lists of the user's, NULL: Open MPI has not opened the framework. */
-static const char *mtl_list, *btl_list;
-
-enum { NOT_FOUND = -1, MTL_LIST, BTL_LIST };
-
-int mca_base_var_find(const char *project, const char *framework, const char *component,
-		      const char *name)
-{
-	if (!strcmp(project, "ompi") && !strcmp(framework, "mtl") && mtl_list)
-		return MTL_LIST;
-	if (!strcmp(project, "opal") && !strcmp(framework, "btl") && btl_list)
-		return BTL_LIST;
-	return NOT_FOUND;
-}
-
-int mca_base_var_get_value(int index, const void *value, mca_base_var_source_t *source,
-			   const char **file)
-{
-	*(const char *const **)(uintptr_t)value = index == MTL_LIST ? &mtl_list : &btl_list;
-	return OPAL_SUCCESS;
-}
-
 static struct ompi_communicator_t *begin(void)
 {
 	struct ompi_communicator_t *comm = fake_start();
@@ -69,38 +46,6 @@ static int agree(void)
 {
 	key = UNTOUCHED;
 	return mtl_pm_agree_key(&key);
-}
-
-TAP_TEST(contexts__two_where_both_components_are_named)
-{
-	static const struct {
-		const char *mtl, *btl;
-		uint32_t expected;
-	} lists[] = {{NULL, NULL, 1},      {"pm", NULL, 1},  {NULL, "pm,self", 1},
-		     {"pm", "self,pm", 2}, {"pm", "^pm", 1}, {"ofi", "pm,self", 1},
-		     {"pm", "tcp,self", 1}};
-
-	begin();
-	unsetenv("OMPI_MCA_btl");
-	unsetenv("OMPI_MCA_mtl");
-	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		mtl_list = lists[i].mtl;
-		btl_list = lists[i].btl;
-		is_int(mtl_pm_contexts(), lists[i].expected);
-	}
-}
-
-/* mpirun hands its options on so, and btl/pm is looked for before Open MPI has read its list. */
-TAP_TEST(contexts__named_in_the_environment)
-{
-	begin();
-	mtl_list = "pm";
-	btl_list = NULL;
-	setenv("OMPI_MCA_btl", "pm,self", 1);
-	is_int(mtl_pm_contexts(), 2);
-	setenv("OMPI_MCA_btl", "tcp,self", 1);
-	is_int(mtl_pm_contexts(), 1);
-	unsetenv("OMPI_MCA_btl");
 }
 
 TAP_TEST(job_text__of_the_environment)

@@ -2,6 +2,7 @@
 /* mtl_pm_death: a dead peer's operations all end with an error, once, and nobody else's do. */
 #include <string.h>
 
+#include "mpi-glue/mtl/mtl_pm_context.h"
 #include "tests/unit/mpi-glue/mtl/fake_mpi.h"
 
 #define DEAD 2
@@ -40,6 +41,32 @@ TAP_TEST(peer_died__people_are_told_once)
 	die();
 	is_str(fake_mpi.said, "peer died: here\n");
 	fake_close_comm(comm);
+}
+
+static struct mtl_pm_peer *died;
+
+static void on_death(struct mtl_pm_peer *dead, const char *why)
+{
+	is_str(why, "it does not answer");
+	died = dead;
+}
+
+/* ... who tells people where messages do not go by mtl/pm. */
+TAP_TEST(peer_died__btl_is_told)
+{
+	static const struct mtl_pm_client client = {.died = on_death};
+
+	for (int is_used = 0; is_used < 2; is_used++) {
+		begin();
+		died = NULL;
+		mtl_pm.client = &client;
+		mtl_pm.is_used = is_used;
+		die();
+		ok(died == peer);
+		is_str(fake_mpi.said, is_used ? "peer died: here\n" : "");
+		mtl_pm.client = NULL;
+		fake_close_comm(comm);
+	}
 }
 
 TAP_TEST(peer_died__one_that_never_wrote)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "mpi-glue/common/job.h"
+#include "mpi-glue/mtl/mtl_pm_context.h"
 #include "tests/unit/mpi-glue/mtl/fake_mpi.h"
 
 #include "ompi/constants.h"
@@ -18,13 +19,6 @@
 #define PEER 3
 
 static struct ompi_communicator_t *comm;
-
-/* The user's lists are those of the environment. */
-int mca_base_var_find(const char *project, const char *framework, const char *component,
-		      const char *name)
-{
-	return -1;
-}
 
 static void begin(void)
 {
@@ -97,23 +91,22 @@ TAP_TEST(open__tells_pm_of_the_job_and_peers_of_us)
 	finalize();
 }
 
-/* btl/pm opens a context of each process as well, and wants to be polled. */
-TAP_TEST(open__beside_btl)
+/* btl/pm uses it as well, and closes later. */
+TAP_TEST(open__a_second_user)
 {
-	begin();
-	ompi_process_info.num_local_peers = 2;
-	setenv("OMPI_MCA_mtl", "pm", 1);
-	setenv("OMPI_MCA_btl", "pm,self", 1);
-	is_int(mtl_pm_open(false), OMPI_SUCCESS);
-	unsetenv("OMPI_MCA_mtl");
-	unsetenv("OMPI_MCA_btl");
-	is_int(fake.options.local, 6);
-	ok(mtl_pm.has_neighbour);
-	finalize();
 	opened();
-	is_int(fake.options.local, 1);
-	ok(!mtl_pm.has_neighbour);
-	finalize();
+	is_int(mtl_pm_open(false), OMPI_SUCCESS);
+	is_int(fake.opens, 1);
+	mtl_pm.is_used = true;
+	is_int(mtl_pm_finalize(&mtl_pm.super), OMPI_SUCCESS);
+	is_int(fake.quiesces, 1);
+	is_int(fake.closes, 0);
+	ok(fake_mpi.progress == mtl_pm_progress);
+	mtl_pm_part();
+	is_int(fake.quiesces, 2);
+	mtl_pm_close();
+	is_int(fake.closes, 1);
+	ok(!fake_mpi.progress);
 }
 
 /* The ring of shared memory among so many ranks of this host; 0: PM's own. */

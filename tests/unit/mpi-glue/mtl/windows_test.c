@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* mtl_pm_windows: whose choice of a component for one-sided communication counts more than ours. */
+#include "mpi-glue/mtl/mtl_pm_windows.h"
 #include "tests/unit/mpi-glue/mtl/fake_pm.h"
 
 #include <stdlib.h>

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mtl_pm_context - the PM context of the process, which mtl/pm and btl/pm share. The first one of
+ * them opens it, the last one closes it. mtl/pm polls it for both.
+ */
+#ifndef MTL_PM_CONTEXT_H
+#define MTL_PM_CONTEXT_H
+
+#include "mpi-glue/mtl/mtl_pm.h"
+
+/*
+ * btl/pm, which shares the context. All but progress() are called with the lock, perhaps by the
+ * progress thread, and call nothing of Open MPI.
+ */
+struct mtl_pm_client {
+	/* A datagram whose first byte is ENVELOPE_OTHERS or more. The bytes stay the caller's. */
+	void (*arrive)(struct mtl_pm_peer *peer, const void *datagram, size_t length);
+	/* PM says that the peer died. */
+	void (*died)(struct mtl_pm_peer *peer, const char *why);
+	/* After each round of progress of the program's threads, without the lock: what it did. */
+	int (*progress)(void);
+};
+
+/*
+ * Opens the context and publishes its address; a second user gets the same one. OMPI_SUCCESS, or
+ * the user has been told why not.
+ */
+int mtl_pm_open(bool wants_threads);
+/*
+ * The user is done with MPI: all that was sent is acknowledged, then the processes of the job wait
+ * for each other. To be called by all of them.
+ */
+void mtl_pm_part(void);
+/* With the last user the context closes. */
+void mtl_pm_close(void);
+
+/* mtl_pm_burst.c. Until the burst ends PM may hold what the client hands over. */
+void mtl_pm_begin_requests(void);
+
+#endif

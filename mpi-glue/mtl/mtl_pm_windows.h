@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mtl_pm_windows - who serves one-sided communication where nobody has chosen. */
+#ifndef MTL_PM_WINDOWS_H
+#define MTL_PM_WINDOWS_H
+
+/*
+ * Before Open MPI opens its components for one-sided communication: which it shall take if nobody
+ * has chosen.
+ */
+void mtl_pm_windows_choose(void);
+/* The component is in use, and no address has been exchanged yet. */
+void mtl_pm_windows_start(void);
+/* Open MPI has opened those components. May be called again. */
+void mtl_pm_windows_chosen(void);
+
+#endif
