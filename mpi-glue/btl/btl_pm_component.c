@@ -2,6 +2,7 @@
 /* btl_pm_component - how Open MPI finds, asks and starts the BTL, and what it says of itself. */
 #include "mpi-glue/btl/btl_pm.h"
 #include "mpi-glue/common/names.h"
+#include "mpi-glue/mtl/mtl_pm_windows.h"
 
 #include "opal/mca/base/base.h"
 
@@ -87,10 +88,13 @@ static int component_register(void)
 	return OPAL_SUCCESS;
 }
 
-/* Not named by the user, it would cost each program something that nobody asked for. */
+/* Named by the user; or with mtl/pm, for windows that nothing else serves over PM. */
 static bool is_wanted(void)
 {
-	return names_include(opal_btl_base_framework.framework_selection, "pm");
+	const char *list = opal_btl_base_framework.framework_selection;
+
+	return names_include(list, "pm") ||
+	       (mtl_pm.is_named && mtl_pm_windows_by_btl() && names_allow(list, "pm"));
 }
 
 static mca_btl_base_module_t **component_init(int *ret_n, bool enable_progress_threads,

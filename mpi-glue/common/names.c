@@ -3,12 +3,10 @@
 
 #include <string.h>
 
-bool names_include(const char *list, const char *name)
+static bool contains(const char *list, const char *name)
 {
 	size_t len = strlen(name);
 
-	if (!list || *list == '^')
-		return false;
 	while (*list) {
 		size_t item = strcspn(list, ",");
 
@@ -17,4 +15,16 @@ bool names_include(const char *list, const char *name)
 		list += item + (list[item] == ',');
 	}
 	return false;
+}
+
+bool names_include(const char *list, const char *name)
+{
+	return list && *list != '^' && contains(list, name);
+}
+
+bool names_allow(const char *list, const char *name)
+{
+	if (!list || !*list)
+		return true;
+	return *list == '^' ? !contains(list + 1, name) : contains(list, name);
 }

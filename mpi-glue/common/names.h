@@ -10,4 +10,7 @@
 /* Whether the list asks for @name; "^..." lists only exclude. NULL is an empty list. */
 bool names_include(const char *list, const char *name);
 
+/* Whether the list leaves @name to be used: it asks for it, excludes others only, or is empty. */
+bool names_allow(const char *list, const char *name);
+
 #endif

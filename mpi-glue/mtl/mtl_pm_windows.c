@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * mtl_pm_windows - which of Open MPI 4.1's components serve one-sided communication, where neither
- * the user nor the administrator has chosen. Of those osc/pt2pt alone goes over an MTL, and so
- * between hosts; Debian switches it off. osc/rdma cannot make a window between hosts over PM, and
- * within a host its data are wrong at times. Open MPI 5 has no osc/pt2pt. Its osc/rdma makes
- * windows of active messages, which its BTLs carry, tcp between hosts.
+ * mtl_pm_windows - which of Open MPI's components serve one-sided communication, where neither the
+ * user nor the administrator has chosen. Of those of 4.1 osc/pt2pt goes over an MTL; Debian has
+ * switched it off. It refuses programs whose threads call MPI at the same time, and Open MPI 5 has
+ * none. In both cases it is osc/rdma over btl/pm.
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_windows.h"
@@ -20,10 +19,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VARIABLE "OMPI_MCA_osc"
-#define CHOICE "^ucx,rdma"
+/* A parameter of Open MPI that we choose. */
+struct parameter {
+	const char *component, *name; /* NULL: the list of components */
+	const char *variable, *value;
+	bool is_ours; /* the variable in the environment */
+};
 
-static bool is_ours; /* the variable in the environment */
+static struct parameter by_messages = {.variable = "OMPI_MCA_osc", .value = "^ucx,rdma"};
+static struct parameter by_btl = {.component = "rdma",
+				  .name = "btls",
+				  .variable = "OMPI_MCA_osc_rdma_btls",
+				  .value = "pm"};
 
 /* A list of what is left out, in the file of the whole machine, is a distribution's. */
 static bool is_of_distribution(const char *value, const char *file)
@@ -46,44 +53,51 @@ static bool is_chosen(int index, const char *value)
 }
 
 /*
- * Open MPI has not read the list yet: we do, forget it again, and tell another by the environment.
+ * Open MPI has not read the parameter yet: we do, forget it again, and tell another value by the
+ * environment.
  */
-static void choose_before(void)
+static void choose_before(struct parameter *c)
 {
 	static char *value; /* Open MPI's until we deregister */
-	int index = mca_base_var_register("ompi", "osc", NULL, NULL, NULL, MCA_BASE_VAR_TYPE_STRING,
-					  NULL, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_2,
+	int index = mca_base_var_register("ompi", "osc", c->component, c->name, NULL,
+					  MCA_BASE_VAR_TYPE_STRING, NULL, 0,
+					  MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_2,
 					  MCA_BASE_VAR_SCOPE_ALL_EQ, &value);
 	bool is_free = !is_chosen(index, value);
 
 	if (index >= 0)
 		mca_base_var_deregister(index);
 	if (is_free)
-		is_ours = setenv(VARIABLE, CHOICE, 0) == 0;
+		c->is_ours = setenv(c->variable, c->value, 0) == 0;
 }
 
 /*
- * A tool has called MPI_T_init_thread: the list has been read and all components are loaded, but
- * none is chosen.
+ * A tool has called MPI_T_init_thread: the parameters have been read and all components are loaded,
+ * but none is chosen.
  */
-static void choose_after(void)
+static void choose_after(const struct parameter *c)
 {
-	int index = mca_base_var_find("ompi", "osc", NULL, NULL);
+	int index = mca_base_var_find("ompi", "osc", c->component, c->name);
 
-	if (!is_chosen(index, ompi_osc_base_framework.framework_selection))
-		mca_base_var_set_value(index, CHOICE, sizeof(CHOICE), MCA_BASE_VAR_SOURCE_SET,
-				       NULL);
+	if (!is_chosen(index, c->name ? NULL : ompi_osc_base_framework.framework_selection))
+		mca_base_var_set_value(index, c->value, strlen(c->value) + 1,
+				       MCA_BASE_VAR_SOURCE_SET, NULL);
+}
+
+/* osc/pt2pt refuses programs whose threads call MPI at the same time. */
+bool mtl_pm_windows_by_btl(void)
+{
+	return ompi_mpi_thread_multiple;
 }
 
 void mtl_pm_windows_choose(void)
 {
-	/* osc/pt2pt refuses programs whose threads call MPI at the same time */
-	if (ompi_mpi_thread_multiple)
-		return;
+	struct parameter *c = mtl_pm_windows_by_btl() ? &by_btl : &by_messages;
+
 	if (mca_base_framework_is_registered(&ompi_osc_base_framework))
-		choose_after();
+		choose_after(c);
 	else
-		choose_before();
+		choose_before(c);
 }
 
 void mtl_pm_windows_start(void)
@@ -91,17 +105,28 @@ void mtl_pm_windows_start(void)
 	mtl_pm_windows_chosen();
 }
 
+static void take_back(struct parameter *c)
+{
+	if (c->is_ours)
+		unsetenv(c->variable);
+	c->is_ours = false;
+}
+
 void mtl_pm_windows_chosen(void)
 {
-	if (is_ours)
-		unsetenv(VARIABLE);
-	is_ours = false;
+	take_back(&by_messages);
+	take_back(&by_btl);
 }
 
 #else
 
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/runtime/mpiruntime.h"
+
+bool mtl_pm_windows_by_btl(void)
+{
+	return true;
+}
 
 void mtl_pm_windows_choose(void)
 {

@@ -3,6 +3,10 @@
 #ifndef MTL_PM_WINDOWS_H
 #define MTL_PM_WINDOWS_H
 
+#include <stdbool.h>
+
+/* Whether it is osc/rdma over btl/pm. */
+bool mtl_pm_windows_by_btl(void);
 /*
  * Before Open MPI opens its components for one-sided communication: which it shall take if nobody
  * has chosen.

@@ -22,6 +22,7 @@ HOSTS = ("h0", "h1", "h2")
 USR = f"{UNPACKED}/system/usr"
 EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes", "comms", "threads",
               "batch", "collectives", "flood", "bursts", "crowd", "away", "windows", "finalize")
+BY_OB1 = ("sizes", "order", "datatypes", "threads", "collectives")
 # PRRTE 3.0 loses a daemon when jobs on several hosts connect, with every transport.
 ONE_HOST = ("spawn",)
 BETWEEN = ("-H", "h0:1,h1:1,h2:2")
@@ -41,7 +42,7 @@ mount --bind "$0/../etc/openmpi" /etc/openmpi
 INSTALL = r"""
 set -e
 lib=/usr/lib/$(gcc -dumpmachine)
-cp "$0/mca/mca_mtl_pm.so" "$lib/openmpi/lib/openmpi40/"
+cp -P "$0/mca/mca_mtl_pm.so" "$0/mca/mca_btl_pm.so" "$lib/openmpi/lib/openmpi40/"
 cp "$0/mca/help-mtl-pm.txt" /usr/share/openmpi/
 cp "$0/pmix/pmix_mca_pmdl_score.so" "$lib/pmix2/lib/pmix/"
 cp "$0/libpm.so.0" "$lib/"
@@ -156,6 +157,32 @@ def local():
         program(name, "one host")
 
 
+def windows():
+    """Their memory is reached by PM, without a parameter for it."""
+    # in one host MPI_Win_allocate has osc/sm
+    for where, words, n in (("one host", ("-np", "2"), 2), ("3 hosts", ("-np", "4", *BETWEEN), 3)):
+        line = ("mpirun.openmpi", *words, "--mca", "mtl", "pm", "--mca", "osc_base_verbose", "100",
+                f"{NEXT}/mpi/windows", "component")
+        code, out = run(on("h0", *line), environment())
+        TAP.ok(code == 0 and out.count("by rdma") == n and "selected btl: pm" in out and "falling back" not in out,
+               f"windows: {where}: by btl/pm", f"exit {code}\n{out}")
+    code, out = run(mpirun(4, *ONLY, *BETWEEN, f"{NEXT}/mpi/windows", "threads"), environment())
+    TAP.ok(code == 0 and "OK windows" in out, "windows: 3 hosts: threads at the same time", f"exit {code}\n{out}")
+    # a choice of the user's
+    code, out = run(mpirun(2, *ONLY, "--mca", "btl", "^pm", "--mca", "osc_base_verbose", "100", f"{NEXT}/mpi/windows"),
+                    environment())
+    TAP.ok(code == 0 and "OK windows" in out and "selected btl: pm" not in out, "windows: btl/pm left out by the user",
+           f"exit {code}\n{out}")
+
+
+def by_ob1():
+    for name in BY_OB1:
+        line = ("mpirun.openmpi", "-np", "4", *BETWEEN, "--mca", "pml", "ob1", "--mca", "btl", "pm,self",
+                f"{NEXT}/mpi/{name}")
+        code, out = run(on("h0", *line), environment(), limit_s=90)
+        TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: pml/ob1 over btl/pm, 3 hosts", f"exit {code}\n{out}")
+
+
 def alone():
     """Without mpirun a program and its children are two jobs for Open MPI 5."""
     code, out = run(on("h0", f"{NEXT}/mpi/spawn"), environment("self+shmem", OMPI_MCA_pml="cm", OMPI_MCA_mtl="pm"))
@@ -183,6 +210,8 @@ def lab():
         install(HOSTS[0])
         quiet("installed")
         secret()
+        windows()
+        by_ob1()
         alone()
         local()
         between()

@@ -21,3 +21,15 @@ TAP_TEST(names_include__none_and_all_but)
 	ok(!names_include("^pm", "pm"));
 	ok(!names_include("^ofi,pm", "pm"));
 }
+
+TAP_TEST(names_allow__what_is_not_left_out)
+{
+	ok(names_allow(NULL, "pm"));
+	ok(names_allow("", "pm"));
+	ok(names_allow("ofi,pm", "pm"));
+	ok(names_allow("^ofi", "pm"));
+	ok(names_allow("^pmx", "pm"));
+	ok(!names_allow("ofi", "pm"));
+	ok(!names_allow("^pm", "pm"));
+	ok(!names_allow("^ofi,pm", "pm"));
+}

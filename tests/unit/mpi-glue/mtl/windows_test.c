@@ -15,6 +15,7 @@
 #include "opal/mca/installdirs/installdirs.h"
 
 #define VARIABLE "OMPI_MCA_osc"
+#define BTLS "OMPI_MCA_osc_rdma_btls"
 #define CHOICE "^ucx,rdma"
 #define INDEX 7
 
@@ -154,11 +155,21 @@ TAP_TEST(choose__not_where_open_mpi_cannot_say)
 	}
 }
 
-TAP_TEST(choose__not_for_threads_that_call_at_the_same_time)
+/* osc/pt2pt refuses them: osc/rdma is told to take btl/pm. */
+TAP_TEST(choose__for_threads_that_call_at_the_same_time)
 {
-	begin(false, NULL, MCA_BASE_VAR_SOURCE_DEFAULT, NULL);
-	ompi_mpi_thread_multiple = true;
-	is_str(choice(), "");
+	for (int is_read = 0; is_read < 2; is_read++) {
+		begin(is_read, NULL, MCA_BASE_VAR_SOURCE_DEFAULT, NULL);
+		ompi_mpi_thread_multiple = true;
+		is_str(choice(), is_read ? "pm" : "");
+		is_str(is_read ? var.set : getenv(BTLS), "pm");
+		mtl_pm_windows_chosen();
+		ok(!getenv(BTLS));
+		begin(is_read, "tcp", MCA_BASE_VAR_SOURCE_COMMAND_LINE, NULL);
+		ompi_mpi_thread_multiple = true;
+		is_str(choice(), "");
+		ok(!*var.set && !getenv(BTLS));
+	}
 	ompi_mpi_thread_multiple = false;
 }
 
