@@ -25,11 +25,11 @@ def told(out):
     return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
 
 
-def measures(name, ranks, key, *options):
+def measures(name, ranks, key, *options, sizes=SIZES):
     """A program prints a positive value for each size."""
-    code, out = run(mpirun(ranks, *ONLY, f"{BUILD}/bench/{name}", *options, *QUICK, *SIZES), environment("self+shmem"))
+    code, out = run(mpirun(ranks, *ONLY, f"{BUILD}/bench/{name}", *options, *QUICK, *sizes), environment("self+shmem"))
     lines = told(out)
-    is_good = code == 0 and [str(line["bytes"]) for line in lines] == SIZES and all(line[key] > 0 for line in lines)
+    is_good = code == 0 and [str(line["bytes"]) for line in lines] == sizes and all(line[key] > 0 for line in lines)
     TAP.ok(is_good, " ".join([f"{ranks} ranks:", name, *options]), f"exit {code}\n{out}")
 
 
@@ -91,6 +91,20 @@ def floors():
     measures("mpi_floor", 2, "mb_per_s", "-s", "-i", "lo", "-w", "64", "-b")
 
 
+def one_sided():
+    """In memory that MPI has not allocated, so that operations are messages; and in a window that the ranks share."""
+    for memory in (["-p"], []):
+        measures("mpi_rma", 2, "us", "-c", "put", *memory)
+        measures("mpi_rma", 2, "us", "-c", "get", *memory)
+        measures("mpi_rma", 2, "us", "-c", "fetch", *memory, sizes=["4", "8"])
+        measures("mpi_rma", 2, "mb_per_s", "-c", "burst", "-w", "7", *memory)
+    measures("mpi_rma", 3, "mb_per_s", "-c", "burst", "-p", "-W", "-w", "7")
+    refuses("mpi_rma", "8")
+    refuses("mpi_rma", "-c", "swap", "8")
+    refuses("mpi_rma", "-c", "fetch", "16")
+    refuses("mpi_rma", "-c", "burst", "-w", "0", "8")
+
+
 def main():
     if not runner.is_built():
         return 0
@@ -100,6 +114,7 @@ def main():
         for side in ("sender", "receiver", "both"):
             measures("mpi_trip", 2, "half_rtt_us", "-d", layout, "-w", side)
     measures("mpi_trip", 3, "half_rtt_us")
+    measures("mpi_trip", 3, "half_rtt_us", "-q", "1000")
     measures("mpi_window", 2, "mb_per_s")
     measures("mpi_window", 2, "mb_per_s", "-b")
     measures("mpi_trip", 2, "half_rtt_us", "-W")
@@ -120,12 +135,14 @@ def main():
     for ranks in (3, 4, 8):
         measures("mpi_halo", ranks, "us", "-d", "26", "-e")
     floors()
+    one_sided()
     for operation in OPERATIONS:
         measures("mpi_collective", 3, "us", "-c", operation)
     measures("mpi_collective", 2, "us", "-c", "alltoall", "-W")
     refuses("mpi_collective", "8")
     refuses("mpi_collective", "-c", "gossip", "8")
     refuses("mpi_trip", "-d", "star", "8")
+    refuses("mpi_trip", "-q", "-1", "8")
     refuses("mpi_window")
     refuses("mpi_exchange", "0")
     refuses("mpi_overlap", "-w", "both", "8")

@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 
 from pmbench import cli, figures, report  # noqa: E402
-from pmbench.figure import Bench, Contestant, Figure, measure, verdict  # noqa: E402
+from pmbench.figure import Bench, Contestant, Figure, beside, measure, verdict  # noqa: E402
 
 SAMPLES = {"ours": [1.0, 2.0, 3.0], "theirs": [4.0, 4.0, 4.0]}  # ratio 0.5
 
@@ -45,6 +45,23 @@ def test_verdict__within_to_both_sides(goal, within, met):
     tried = dataclasses.replace(figure(goal), within=within)
     assert verdict(tried, "ours", SAMPLES, 1.0).met is met
     assert tried.goal_text() == f"{goal} +- 0.1"
+
+
+def test_verdict__a_side_that_is_only_stated():
+    """It has the best time of all, and is neither the rival nor counted in the ratio."""
+    result = verdict(figure(0.5), "ours", {**SAMPLES, "stated": [1.0, 1.0, 1.0]}, 1.0, "", ["stated"])
+    assert (result.against_name, result.ratio, result.met) == ("theirs", 0.5, True)
+    assert result.sides == {"ours": 2.0, "theirs": 4.0, "stated": 1.0} and result.further == {"stated": 1.0}
+
+
+def test_measure__a_side_that_is_only_stated():
+    @contextlib.contextmanager
+    def setup():
+        yield (Contestant("ours", lambda: 2.0),
+               [beside(Contestant("stated", lambda: 1.0)), Contestant("theirs", lambda: 4.0)])
+
+    [result] = measure(dataclasses.replace(figure(0.5), setup=setup), Bench(rounds=1))
+    assert result.against_name == "theirs" and list(result.sides) == ["ours", "stated", "theirs"]
 
 
 def test_measure__turns_about():
@@ -94,3 +111,22 @@ def test_markdown__goal_and_verdict(goal, cells):
 
 def test_markdown__stated_figure_that_could_not_run():
     assert "| stated | could not run: no lab |" in report.markdown({}, [(figure(None), [], "no lab")], [], [])
+
+
+def three(name):
+    tried = dataclasses.replace(figure(0.5), name=name)
+    return tried, verdict(tried, "ours", {**SAMPLES, "stated": [1.0, 1.0, 1.0]}, 1.0, "near", ["stated"])
+
+
+def test_line__further_sides():
+    tried, result = three("probe")
+    first, second = report.line(result, tried).splitlines()
+    assert first.endswith("goal <= 0.5  met") and second.endswith("1.00 us    of stated, ratio 0.250")
+
+
+def test_markdown__figures_with_the_same_sides_share_a_table():
+    rows = [(tried, [result], "") for tried, result in (three("one"), three("two"))]
+    text = report.markdown({}, rows, [], [])
+    assert text.count("| figure | state | unit | ours | theirs | stated |") == 1
+    assert "| one | near | us | 2 | 4 | 1 |\n| two | near | us | 2 | 4 | 1 |\n" in text
+    assert "more than two sides" not in report.markdown({}, [(figure(0.5), [], "no lab")], [], [])

@@ -119,13 +119,26 @@ HERE = Lab("", 0)
 
 def over_pm(devices: str = "", **options: str) -> tuple[list[str], dict[str, str]]:
     """mpirun arguments and environment that put a program on mtl pm from the build tree."""
-    program("mca/mca_mtl_pm.so")
-    paths = f"{BUILD / 'mca'}:{component_dir()}"
+    # pml cm is named too, so that a component that can't be used ends the run instead of giving way to another
+    return [*component("mtl"), "--mca", "pml", "cm", "--mca", "mtl", "pm"], pm_options(devices, **options)
+
+
+def over_btl_pm(devices: str = "", **options: str) -> tuple[list[str], dict[str, str]]:
+    """The same on pml ob1 over btl pm."""
+    return [*component("btl"), "--mca", "pml", "ob1", "--mca", "btl", "pm,self"], pm_options(devices, **options)
+
+
+def component(framework: str) -> list[str]:
+    """mpirun arguments by which Open MPI finds the components of the build tree, of which this one is there."""
+    program(f"mca/mca_{framework}_pm.so")
+    return ["--mca", "mca_base_component_path", f"{BUILD / 'mca'}:{component_dir()}"]
+
+
+def pm_options(devices: str, **options: str) -> dict[str, str]:
+    """Environment of ranks, with the devices and options of PM."""
     words = [f"devices={devices}"] if devices else []
     words += [f"{key.replace('_', '.')}={value}" for key, value in options.items()]
-    env = {"PM_OPTIONS": ",".join(words)} if words else {}
-    # pml cm is named too, so that a component that can't be used ends the run instead of giving way to another
-    return ["--mca", "mca_base_component_path", paths, "--mca", "pml", "cm", "--mca", "mtl", "pm"], env
+    return {"PM_OPTIONS": ",".join(words)} if words else {}
 
 
 def component_dir() -> str:

@@ -49,6 +49,12 @@ def pmtest(sizes: str, test: str = "bandwidth", seconds: float = 1.5) -> list[st
     return [program("bin/pmtest"), "--test", test, "--size", sizes, "--seconds", str(seconds), "--json"]
 
 
+def payload_per_packet(cluster: Lab) -> int:
+    """Bytes of a message that a packet carries at most."""
+    words = [program("bin/pmtest"), "--test", "latency", "--size", "8", "--iterations", "1000", "--json"]
+    return run_json(cluster.mpirun(2, words, options_of("direct")))["payload_per_packet"]
+
+
 def pm_goodput(cluster: Lab, sizes: str) -> list[dict]:
     """pmtest's results over all rails, one per size."""
     return run_json_lines(cluster.mpirun(2, pinned(pmtest(sizes)), options_of("direct")))
@@ -126,11 +132,8 @@ def incast_lab() -> Iterator[tuple[Lab, Callable[[], float], float]]:
         args, env = over_eth("direct")
         # Eight ranks share the machine's cores, and Open MPI takes each for alone on its host.
         words = [*args, *YIELD, program("bench/mpi_incast"), str(1 << 18), "4"]
-        per_packet = run_json(cluster.mpirun(2, [program("bin/pmtest"), "--test", "latency", "--size", "8",
-                                                 "--iterations", "1000", "--json"],
-                                             options_of("direct")))["payload_per_packet"]
         yield (cluster, lambda: run_json(cluster.mpirun(INCAST_SENDERS + 1, words, env))["mb_per_s"],
-               payload_limit(1, mbit, 1 << 18, per_packet))
+               payload_limit(1, mbit, 1 << 18, payload_per_packet(cluster)))
 
 
 @contextlib.contextmanager

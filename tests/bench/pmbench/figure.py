@@ -18,8 +18,8 @@ from . import state as states
 from .errors import CannotRun, Failed
 from .rounds import Aim, Reading, Samples, Take, collect
 
-__all__ = ["Bench", "CannotRun", "Contestant", "Failed", "Figure", "Goal", "NotSeen", "Outcome", "Result", "measure",
-           "verdict"]
+__all__ = ["Bench", "CannotRun", "Contestant", "Failed", "Figure", "Goal", "NotSeen", "Outcome", "Result", "beside",
+           "measure", "verdict"]
 
 LIMIT_S = 300.0  # of a figure, to see both states
 
@@ -34,6 +34,7 @@ class Contestant:
     name: str
     measure: Callable[[], float] | None = None
     read: Callable[[str], Reading] | None = None
+    is_rival: bool = True  # else it is measured with the others, and only stated
 
     def take(self, points: Sequence[int], state: str) -> list[Reading]:
         """One reading, with probes around it unless the figure is indifferent."""
@@ -45,6 +46,11 @@ class Contestant:
         before = states.seek(state)
         value = self.measure()
         return [Reading(value, points[0], before, states.probe())]
+
+
+def beside(contestant: Contestant) -> Contestant:
+    """It is stated beside the figure, and does not decide it."""
+    return dataclasses.replace(contestant, is_rival=False)
 
 
 @dataclasses.dataclass
@@ -87,7 +93,8 @@ class Goal:
 
 @dataclasses.dataclass(frozen=True)
 class Figure(Goal):
-    """setup() prepares (a lab, binaries) and yields our contestant and its rivals; the best rival of the run counts."""
+    """setup() prepares (a lab, binaries) and yields our contestant and its rivals; the best rival of the run counts.
+    Among the rivals may be contestants that are stated beside the figure."""
 
     setup: Callable[[], contextlib.AbstractContextManager[tuple[Contestant, list[Contestant]]]]
     rounds: int = 5
@@ -103,7 +110,8 @@ class Figure(Goal):
 class Result:
     """The measured figure; min and max are of the ratio over the rounds; goal and met are None if it is only stated.
 
-    state: of the machine, "" if the figure is indifferent to it. at: where the worst of several was found.
+    state: of the machine, "" if the figure is indifferent to it. at: where the worst of several was found. sides: the
+    medians of all that was measured, ours first.
     """
 
     figure: str
@@ -120,6 +128,12 @@ class Result:
     seconds: float
     state: str = states.INDIFFERENT
     at: str = ""
+    sides: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def further(self) -> dict[str, float]:
+        """The sides that the ratio is not made of: other rivals, and what is stated beside the figure."""
+        return {name: median for name, median in list(self.sides.items())[1:] if name != self.against_name}
 
     def as_json(self) -> dict[str, object]:
         return dataclasses.asdict(self)
@@ -152,10 +166,10 @@ def measure(figure: Figure, bench: Bench) -> list[Outcome]:
     start = time.monotonic()
     aim = Aim((0,), states_of(figure.is_indifferent), bench.rounds or figure.rounds, bench.limit_s)
     with figure.setup() as (ours, rivals):
-        sides: dict[str, Take] = {c.name: c.take for c in [ours, *rivals]}
+        contestants = [ours, *rivals]
+        sides: dict[str, Take] = {c.name: c.take for c in contestants}
         samples = collect(sides, aim, lambda text: bench.progress(f"{figure.name}: {text}"))
-    return judged(aim.states, lambda state: judge(figure, ours.name, list(sides), samples, aim, state,
-                                                  time.monotonic() - start))
+    return judged(aim.states, lambda state: judge(figure, contestants, samples, aim, state, time.monotonic() - start))
 
 
 def judged(of: Iterable[str], verdict_in: Callable[[str], Outcome]) -> list[Outcome]:
@@ -168,23 +182,27 @@ def judged(of: Iterable[str], verdict_in: Callable[[str], Outcome]) -> list[Outc
     return outcomes
 
 
-def judge(figure: Figure, ours: str, sides: list[str], samples: Samples, aim: Aim, state: str,
+def judge(figure: Figure, contestants: list[Contestant], samples: Samples, aim: Aim, state: str,
           seconds: float) -> Outcome:
+    """The first contestant is ours."""
+    sides = [each.name for each in contestants]
     rounds = samples.rounds(state, sides, 0)
     if rounds < aim.rounds:
         return NotSeen(figure.name, state, rounds, aim.rounds, round(seconds, 1))
-    return verdict(figure, ours, samples.paired(state, sides, 0), seconds, state)
+    return verdict(figure, sides[0], samples.paired(state, sides, 0), seconds, state,
+                   [each.name for each in contestants if not each.is_rival])
 
 
 def verdict(figure: Goal, ours: str, samples: dict[str, list[float]], seconds: float,
-            state: str = states.INDIFFERENT) -> Result:
-    """Medians, the best rival, the ratio and its spread."""
+            state: str = states.INDIFFERENT, stated: Sequence[str] = ()) -> Result:
+    """Medians, the best rival, the ratio and its spread. stated: sides that are no rivals."""
     medians = {name: statistics.median(values) for name, values in samples.items()}
-    rivals = [name for name in samples if name != ours]
+    rivals = [name for name in samples if name != ours and name not in stated]
     best = min(rivals, key=lambda n: medians[n]) if figure.lower_is_better else max(rivals, key=lambda n: medians[n])
     each = [a / b for a, b in zip(samples[ours], samples[best])]
     ratio = statistics.median(each) if figure.is_paired else medians[ours] / medians[best]
     return Result(figure=figure.name, value=round(medians[ours], 4), unit=figure.unit,
                   against=round(medians[best], 4), against_name=best, ratio=round(ratio, 4),
                   min=round(min(each), 4), max=round(max(each), 4), rounds=len(each), goal=figure.goal,
-                  met=figure.is_met(ratio), seconds=round(seconds, 1), state=state)
+                  met=figure.is_met(ratio), seconds=round(seconds, 1), state=state,
+                  sides={name: round(medians[name], 4) for name in [ours, *(n for n in medians if n != ours)]})

@@ -2,9 +2,9 @@
 """All figures by name."""
 import dataclasses
 
-from . import (collectives, eth, eth_cpu, eth_trunk, flood, floor, gang, hxb, hxb_agree, hxb_compile,
-               hxb_neighbour, hxb_relay, launch, output, scout, shapes, shmem, sizes, udp, verbs_cpu, verbs_hpcc,
-               verbs_peers, verbs_vm, waiting)
+from . import (btl, collectives, eth, eth_cpu, eth_trunk, flood, floor, gang, hxb, hxb_agree, hxb_compile,
+               hxb_neighbour, hxb_relay, launch, output, rma, scout, shapes, shmem, sizes, udp, verbs_cpu,
+               verbs_hpcc, verbs_peers, verbs_vm, waiting)
 from .apps import figures as apps
 from .figure import Figure, Goal
 
@@ -17,6 +17,7 @@ def indifferent(*modules) -> list[Figure]:
 
 ALL: dict[str, Goal] = {f.name: f for f in [
     *shmem.FIGURES, *udp.FIGURES, *eth.FIGURES, *sizes.FIGURES, *floor.FIGURES, *shapes.FIGURES, *collectives.FIGURES,
+    *rma.FIGURES, *btl.FIGURES,
     *waiting.FIGURES, *eth_trunk.FIGURES, *indifferent(eth_cpu, flood, launch, output, scout, gang), *hxb.FIGURES,
     *indifferent(hxb_neighbour, hxb_relay, hxb_compile, hxb_agree, verbs_cpu, verbs_peers, verbs_hpcc, verbs_vm),
     *apps.FIGURES]}

@@ -43,8 +43,15 @@ def line(outcome: Outcome, figure: Goal) -> str:
                 f"{outcome.seconds:.0f} s")
     verdict = {None: "stated, no goal", True: f"goal {figure.goal_text()}  met",
                False: f"goal {figure.goal_text()}  MISSED"}[outcome.met]
-    return (f"{outcome.figure:34} {outcome.state:4} {outcome.value:10.2f} {outcome.unit:5} against "
-            f"{outcome.against:10.2f} ({outcome.against_name})  ratio {ratio(outcome)}  {verdict}")
+    first = (f"{outcome.figure:34} {outcome.state:4} {outcome.value:10.2f} {outcome.unit:5} against "
+             f"{outcome.against:10.2f} ({outcome.against_name})  ratio {ratio(outcome)}  {verdict}")
+    return "\n".join([first, *further(outcome)])
+
+
+def further(result: Result) -> list[str]:
+    """A line for each side that the ratio is not made of, with its own ratio to the same rival."""
+    return [f"{'':34} {result.state:4} {median:10.2f} {result.unit:5} of {name}, ratio {median / result.against:.3f}"
+            for name, median in result.further.items()]
 
 
 def ratio(result: Result) -> str:
@@ -111,6 +118,22 @@ def cells(figure: Goal, outcome: Outcome | None, why: str) -> list[str]:
             MET[outcome.met], str(outcome.rounds)]
 
 
+def all_sides(rows: list[Row]) -> list[str]:
+    """Tables with a column for each side, of figures that measure more than the two of their ratio. Figures with the
+    same sides share a table."""
+    tables: dict[tuple[str, ...], list[str]] = {}
+    for _, outcomes, _ in rows:
+        for found in outcomes:
+            if isinstance(found, Result) and found.further:
+                medians = " | ".join(f"{median:g}" for median in found.sides.values())
+                tables.setdefault(tuple(found.sides), []).append(
+                    f"| {found.figure} | {found.state or '-'} | {found.unit} | {medians} |")
+    text = ["", "## Figures with more than two sides", "", "The medians of all sides."] if tables else []
+    for sides, lines in tables.items():
+        text += ["", f"| figure | state | unit | {' | '.join(sides)} |", "|---" * (3 + len(sides)) + "|", *lines]
+    return text
+
+
 def markdown(env: dict[str, str], rows: list[Row], curves: list[str], tables: list[str],
              links: str = PAGES.format("")) -> str:
     text = ["# Figures", "",
@@ -123,6 +146,7 @@ def markdown(env: dict[str, str], rows: list[Row], curves: list[str], tables: li
              for figure, outcomes, why in rows for outcome in outcomes or [None]]
     text += ["", "The meaning of each figure:", ""]
     text += [f"- `{figure.name}`: {figure.text}{PAIRED if figure.is_paired else ''}." for figure, _, _ in rows]
+    text += all_sides(rows)
     text += ["", "## Over message size", "", *tables, ""] + [f"![{name}]({name})" for name in curves]
     text += ["", "## Environment", ""] + [f"- {key}: {value}" for key, value in env.items()]
     return "\n".join(text) + "\n"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * mpi_trip [-d LAYOUT] [-w SIDE] ... BYTES... - half round-trip time between ranks 0 and 1 of any
- * MPI, for many sizes in one run. Prints one JSON line per size, with the median over batches in
- * microseconds.
+ * mpi_trip [-d LAYOUT] [-w SIDE] [-q POSTED] ... BYTES... - half round-trip time between ranks 0
+ * and 1 of any MPI, for many sizes in one run. Prints one JSON line per size, with the median over
+ * batches in microseconds.
  *
  * A message lies in memory by LAYOUT at the SIDE that is named, and in one piece at the other side.
+ * Before all messages both ranks post POSTED receives for tags that no message has.
  */
 #include <math.h>
 #include <stddef.h>
@@ -14,6 +15,8 @@
 #define BLOCK 32                       /* bytes of a block of the layout "blocks" */
 #define FRESH_BYTES ((size_t)32 << 20) /* never-used memory for one batch, per direction */
 #define ELEMENT_PARTS 4
+#define POSTED_MAX 100000
+#define POSTED_TAG 100 /* and up */
 
 struct particle {
 	int32_t id;
@@ -250,15 +253,33 @@ static void check(void *what, int seed)
 		must_hold(&trip->in, 2 * seed + !check_rank);
 }
 
+/* --- receives that nothing matches ------------------------------------------------------------ */
+
+static void post(int n, MPI_Request *ret_requests)
+{
+	for (int k = 0; k < n; k++)
+		MPI_Irecv(NULL, 0, MPI_BYTE, !check_rank, POSTED_TAG + k, MPI_COMM_WORLD,
+			  &ret_requests[k]);
+}
+
+static void cancel(int n, MPI_Request *requests)
+{
+	for (int k = 0; k < n; k++)
+		MPI_Cancel(&requests[k]);
+	MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+}
+
 /* --- options ---------------------------------------------------------------------------------- */
 
 static void usage(void)
 {
 	if (check_rank == 0)
-		fprintf(stderr, "usage: mpi_trip [-d LAYOUT] [-w SIDE] " SWEEP_USAGE " BYTES...\n"
+		fprintf(stderr, "usage: mpi_trip [-d LAYOUT] [-w SIDE] [-q POSTED] " SWEEP_USAGE
+				" BYTES...\n"
 				"  -d  contiguous (default), fresh, blocks, doubles, struct, face\n"
 				"  -w  the side with that layout: sender, receiver, both "
-				"(default)\n" SWEEP_HELP);
+				"(default)\n"
+				"  -q  receives for other tags, posted before\n" SWEEP_HELP);
 	MPI_Finalize();
 	exit(2);
 }
@@ -291,24 +312,35 @@ static void measure(int layout, const char *side, size_t bytes)
 int main(int argc, char **argv)
 {
 	const char *side = "both";
-	int option, layout = CONTIGUOUS;
+	int option, layout = CONTIGUOUS, posted = 0;
+	MPI_Request *requests;
 	size_t most;
 
 	check_start(&argc, &argv);
-	while ((option = getopt(argc, argv, "d:w:" SWEEP_OPTIONS)) != -1) {
+	while ((option = getopt(argc, argv, "d:w:q:" SWEEP_OPTIONS)) != -1) {
 		if (option == 'd')
 			layout = find(optarg);
 		else if (option == 'w')
 			side = optarg;
+		else if (option == 'q')
+			posted = atoi(optarg);
 		else if (!sweep_option(option, optarg))
 			usage();
 	}
 	if (strcmp(side, "sender") && strcmp(side, "receiver") && strcmp(side, "both"))
 		usage();
+	if (posted < 0 || posted > POSTED_MAX)
+		usage();
 	most = sweep_most(argv + optind, usage);
 	sweep_start(most);
+	posted = check_rank < 2 ? posted : 0;
+	requests = calloc((size_t)posted + 1, sizeof(MPI_Request));
+	CHECK(requests, "no memory for %d requests", posted);
+	post(posted, requests);
 	for (int i = optind; i < argc; i++)
 		measure(layout, side, sweep_bytes(argv[i]));
+	cancel(posted, requests);
+	free(requests);
 	MPI_Finalize();
 	return 0;
 }
