@@ -70,11 +70,14 @@ struct btl_pm_operation {
 	struct mca_btl_base_endpoint_t *endpoint;
 	/* in the module's ids, once it was sent; 0: nobody can answer it, or PM carries it out */
 	uint64_t id;
-	uint8_t kind; /* ACTIVE_PUT, ACTIVE_GET or ACTIVE_ATOMIC */
+	uint8_t kind; /* ACTIVE_PUT, ACTIVE_PUTS, ACTIVE_GET or ACTIVE_ATOMIC */
 	uint8_t op;   /* enum atomic_op */
 	bool is_32bit;
 	bool is_by_pm;   /* too long for a datagram: PM reads or writes the memory itself */
 	pmDesc desc;     /* ... while it runs */
+	bool is_pulled;  /* a put that the target reads out of our memory */
+	bool is_exposed; /* ... */
+	pmHandle source; /* ... whose handle this is then */
 	void *local;     /* data, or place of the value before; NULL: nobody wants it */
 	size_t length;   /* bytes of data */
 	uint64_t remote; /* address */
@@ -83,11 +86,35 @@ struct btl_pm_operation {
 	mca_btl_base_registration_handle_t *local_handle; /* the caller's, for the callback */
 	mca_btl_base_rdma_completion_fn_t call;
 	void *context, *data;
-	int status; /* how it ended: OPAL_SUCCESS or OPAL_ERR_* */
+	int status;                 /* how it ended: OPAL_SUCCESS or OPAL_ERR_* */
+	struct btl_pm_batch *batch; /* of ACTIVE_PUTS */
 };
 
 STAILQ_HEAD(btl_pm_operations, btl_pm_operation);
+
+/* Short puts that share a datagram. */
+#define BTL_PM_BATCH_BYTES 4096u
+struct btl_pm_batch {
+	STAILQ_ENTRY(btl_pm_batch) link; /* in the module's free ones */
+	struct btl_pm_operation whole;
+	struct btl_pm_operations parts;
+	size_t used; /* bytes of the datagram */
+	uint32_t n;  /* parts */
+	char bytes[BTL_PM_BATCH_BYTES] __attribute__((aligned(8)));
+};
+
+STAILQ_HEAD(btl_pm_batches, btl_pm_batch);
 TAILQ_HEAD(btl_pm_running, btl_pm_operation);
+
+/* A put of another process that we read out of its memory. */
+struct btl_pm_pull {
+	TAILQ_ENTRY(btl_pm_pull) link; /* in the module's pulls */
+	struct mca_btl_base_endpoint_t *from;
+	struct active_pull request;
+	pmDesc desc; /* of PM's read; 0: PM had no room for it yet */
+};
+
+TAILQ_HEAD(btl_pm_pulls, btl_pm_pull);
 
 /* An answer that PM had no buffer for. */
 struct btl_pm_answer {
@@ -115,6 +142,7 @@ struct mca_btl_base_endpoint_t {
 	struct mtl_pm_peer *peer; /* whose of_client this is */
 	opal_proc_t *proc;        /* NULL: it wrote to us, and Open MPI has not named it yet */
 	size_t mtu;               /* bytes of a datagram */
+	uint64_t pull_from;       /* so long puts are read by their target; 0: none are */
 	bool is_dead;
 	char *why;     /* it died, and the job is still to be ended for that */
 	bool has_left; /* Open MPI does not know it any more */
@@ -124,6 +152,7 @@ struct mca_btl_base_endpoint_t {
 		sends; /* not handed over yet, in order; the first may be half done */
 	struct btl_pm_operations waiting; /* ... the same, of operations */
 	struct btl_pm_answers answers;    /* ... of answers */
+	struct btl_pm_batch *batch;       /* puts that will be sent at the next poll; NULL: none */
 	uint32_t n_done;                  /* its puts that are carried out and not answered */
 	uint64_t done[ACTIVE_DONE_MAX];   /* ... their ids */
 	struct btl_pm_arrival *parts; /* a message of its that comes in parts; NULL: none does */
@@ -144,10 +173,12 @@ struct btl_pm {
 	struct ids operations;                /* ours that wait for an answer */
 	struct ids regions;                   /* struct btl_pm_region */
 	struct btl_pm_running running;
+	struct btl_pm_pulls pulls;
 	struct btl_pm_operations ended; /* the callback is still to be called */
 	struct btl_pm_descriptors over; /* the same; sent or not */
 	struct btl_pm_descriptors free_small, free_large;
 	struct btl_pm_operations free_operations;
+	struct btl_pm_batches free_batches;
 	bool is_closing;   /* peers may go */
 	uint32_t idle;     /* polls in a row that brought nothing */
 	uint64_t watch_ns; /* no look at the others before */
@@ -244,6 +275,19 @@ void btl_pm_drop_operations(struct mca_btl_base_endpoint_t *endpoint);
 int btl_pm_poll_running(void);
 void btl_pm_operations_free(void);
 
+/* btl_pm_batch.c */
+/* Whether the operation may share a datagram: a put of few bytes. */
+bool btl_pm_batch_takes(const struct btl_pm_operation *o);
+/* Whether no put of so many bytes has room beside those of the endpoint that wait. */
+bool btl_pm_batch_is_full(const struct mca_btl_base_endpoint_t *endpoint, size_t length);
+/* The put waits with those of its endpoint, where there is room; false: there is no memory. */
+bool btl_pm_batch_add(struct btl_pm_operation *o);
+/* Those of the endpoint, to be started as one operation; NULL: there are none. */
+struct btl_pm_operation *btl_pm_batch_close(struct mca_btl_base_endpoint_t *endpoint);
+/* They have ended, so the callback of each is due. */
+void btl_pm_batch_ended(struct btl_pm_batch *batch, int status);
+void btl_pm_batches_free(void);
+
 /* btl_pm_target.c */
 mca_btl_base_registration_handle_t *btl_pm_register_mem(mca_btl_base_module_t *btl,
 							struct mca_btl_base_endpoint_t *endpoint,
@@ -252,10 +296,23 @@ int btl_pm_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_
 /* Operations of others on our memory. */
 void btl_pm_on_put(const struct active_request *m, const void *data, size_t length,
 		   struct mca_btl_base_endpoint_t *from);
+void btl_pm_on_puts(const struct active_puts *m, const void *pieces,
+		    struct mca_btl_base_endpoint_t *from);
 void btl_pm_on_get(const struct active_request *m, struct mca_btl_base_endpoint_t *from);
 void btl_pm_on_atomic(const struct active_atomic *m, struct mca_btl_base_endpoint_t *from);
+/* The put of that id has ended: 0, or the error for which it was not carried out. */
+void btl_pm_answer_put(struct mca_btl_base_endpoint_t *from, uint64_t id, int error);
+/* So many bytes at that address of a region of ours; NULL: they may not be reached so. */
+void *btl_pm_find(uint64_t region, uint64_t address, uint64_t length, uint32_t access);
 bool btl_pm_push_answers(struct mca_btl_base_endpoint_t *endpoint);
 void btl_pm_drop_answers(struct mca_btl_base_endpoint_t *endpoint);
+
+/* btl_pm_pull.c */
+void btl_pm_on_pull(const struct active_pull *m, struct mca_btl_base_endpoint_t *from);
+/* Looks after the reads; how many have ended. */
+int btl_pm_poll_pulls(void);
+/* The context is closed. */
+void btl_pm_pulls_free(void);
 
 /* btl_pm_progress.c: the functions of a struct mtl_pm_client. */
 void btl_pm_arrive(struct mtl_pm_peer *peer, const void *datagram, size_t len);

@@ -70,8 +70,7 @@ static int component_register(void)
 		       MCA_BTL_FLAGS_ATOMIC_FOPS | BTL_PM_FLAG_REMOTE_COMPLETION;
 	m->btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
 			      MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
-			      MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
-			      MCA_BTL_ATOMIC_SUPPORTS_MAX | MCA_BTL_ATOMIC_SUPPORTS_32BIT |
+			      MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_32BIT |
 			      MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB;
 	m->btl_registration_handle_size = sizeof(mca_btl_base_registration_handle_t);
 	m->btl_put_limit = m->btl_get_limit = SIZE_MAX;

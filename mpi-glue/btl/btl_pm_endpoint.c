@@ -23,6 +23,8 @@ struct mca_btl_base_endpoint_t *btl_pm_endpoint(struct mtl_pm_peer *peer)
 	e->node = peer->node;
 	e->mtu = peer->mtu;
 	e->is_dead = peer->is_dead;
+	if (pmGetLongRead(mtl_pm.ctx, e->node, &e->pull_from))
+		e->pull_from = 0;
 	STAILQ_INIT(&e->sends);
 	STAILQ_INIT(&e->waiting);
 	STAILQ_INIT(&e->answers);

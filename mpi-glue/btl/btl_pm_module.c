@@ -14,12 +14,14 @@ static void init_lists(void)
 {
 	TAILQ_INIT(&btl_pm.busy);
 	TAILQ_INIT(&btl_pm.running);
+	TAILQ_INIT(&btl_pm.pulls);
 	STAILQ_INIT(&btl_pm.arrivals);
 	STAILQ_INIT(&btl_pm.ended);
 	STAILQ_INIT(&btl_pm.over);
 	STAILQ_INIT(&btl_pm.free_small);
 	STAILQ_INIT(&btl_pm.free_large);
 	STAILQ_INIT(&btl_pm.free_operations);
+	STAILQ_INIT(&btl_pm.free_batches);
 	ids_init(&btl_pm.operations);
 	ids_init(&btl_pm.regions);
 }
@@ -78,6 +80,7 @@ int btl_pm_finalize(mca_btl_base_module_t *btl)
 	btl_pm.is_open = false;
 	btl_pm_bury_all();
 	mtl_pm_close();
+	btl_pm_pulls_free();
 	btl_pm_operations_free();
 	btl_pm_descriptors_free();
 	ids_fini(&btl_pm.operations);

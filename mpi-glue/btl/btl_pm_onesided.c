@@ -13,12 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * With so many operations without an answer the next ones may share packets. A single one leaves at
- * once: held back, put and flush of 8 bytes took twice as long by raw frames.
- */
-#define CORKED_FROM 4
-
 static struct btl_pm_operation *take(void)
 {
 	struct btl_pm_operation *o = STAILQ_FIRST(&btl_pm.free_operations);
@@ -51,42 +45,48 @@ void btl_pm_operations_free(void)
 	}
 	free_all(&btl_pm.ended);
 	free_all(&btl_pm.free_operations);
+	btl_pm_batches_free();
 }
 
 static void ended(struct btl_pm_operation *o, int status)
 {
+	mtl_pm.is_client_due = true;
+	if (o->is_exposed)
+		pmMUnlock(mtl_pm.ctx, &o->source);
+	if (o->kind == ACTIVE_PUTS) {
+		btl_pm_batch_ended(o->batch, status);
+		return;
+	}
 	o->status = status;
 	STAILQ_INSERT_TAIL(&btl_pm.ended, o, link);
-	mtl_pm.is_client_due = true;
 }
 
 /* ---- to PM ---- */
 
 static size_t length_in_datagram(const struct btl_pm_operation *o)
 {
+	if (o->kind == ACTIVE_PUTS)
+		return o->batch->used;
+	if (o->is_pulled)
+		return sizeof(struct active_pull);
 	if (o->kind == ACTIVE_ATOMIC)
 		return sizeof(struct active_atomic);
 	return sizeof(struct active_request) + o->length;
 }
 
-static int ask(struct btl_pm_operation *o)
+static void write_puts(const struct btl_pm_operation *o, void *buf)
 {
-	size_t length = o->kind == ACTIVE_GET ? sizeof(struct active_request)
-					      : length_in_datagram(o);
-	struct active_atomic *m;
-	void *buf;
-	pmDesc desc;
-	int rc = pmGetSendBuffer(mtl_pm.ctx, o->endpoint->node, length, &buf, &desc);
+	const struct btl_pm_batch *b = o->batch;
+	struct active_puts *m = buf;
 
-	if (rc)
-		return rc;
-	/* not earlier: nobody can answer what was not sent */
-	o->id = ids_add(&btl_pm.operations, o);
-	if (!o->id) {
-		pmDiscardSendBuffer(mtl_pm.ctx, desc);
-		return ENOMEM;
-	}
-	m = buf;
+	*m = (struct active_puts){.head = {.kind = ACTIVE_PUTS, .length = b->n}, .id = o->id};
+	memcpy(m + 1, b->bytes + sizeof(*m), b->used - sizeof(*m));
+}
+
+static void write_request(const struct btl_pm_operation *o, void *buf)
+{
+	struct active_atomic *m = buf;
+
 	m->request = (struct active_request){
 		.head = {.kind = o->kind,
 			 .tag = o->op,
@@ -102,6 +102,42 @@ static int ask(struct btl_pm_operation *o)
 		m->operand = o->operand;
 		m->compare = o->compare;
 	}
+}
+
+static void write_pull(const struct btl_pm_operation *o, void *buf)
+{
+	struct active_pull *m = buf;
+
+	m->request = (struct active_request){.head = {.kind = ACTIVE_PULL},
+					     .id = o->id,
+					     .region = o->target.region,
+					     .address = o->remote};
+	m->length = o->length;
+	memcpy(m->handle, o->source.word, sizeof(m->handle));
+}
+
+static int ask(struct btl_pm_operation *o)
+{
+	size_t length = o->kind == ACTIVE_GET ? sizeof(struct active_request)
+					      : length_in_datagram(o);
+	void *buf;
+	pmDesc desc;
+	int rc = pmGetSendBuffer(mtl_pm.ctx, o->endpoint->node, length, &buf, &desc);
+
+	if (rc)
+		return rc;
+	/* not earlier: nobody can answer what was not sent */
+	o->id = ids_add(&btl_pm.operations, o);
+	if (!o->id) {
+		pmDiscardSendBuffer(mtl_pm.ctx, desc);
+		return ENOMEM;
+	}
+	if (o->kind == ACTIVE_PUTS)
+		write_puts(o, buf);
+	else if (o->is_pulled)
+		write_pull(o, buf);
+	else
+		write_request(o, buf);
 	return pmSend(mtl_pm.ctx, desc);
 }
 
@@ -118,10 +154,20 @@ static int start_by_pm(struct btl_pm_operation *o)
 	return rc;
 }
 
+/* Without room for another region PM writes. */
+static void expose(struct btl_pm_operation *o)
+{
+	o->is_exposed = !pmMLock(mtl_pm.ctx, o->local, o->length, &o->source);
+	o->is_pulled = o->is_exposed;
+	o->is_by_pm = !o->is_exposed;
+}
+
 static int start(struct btl_pm_operation *o)
 {
 	if (o->endpoint->is_dead)
 		return EPIPE;
+	if (o->is_pulled && !o->is_exposed)
+		expose(o);
 	return o->is_by_pm ? start_by_pm(o) : ask(o);
 }
 
@@ -133,10 +179,25 @@ static void drop(struct btl_pm_operation *o)
 	ended(o, OPAL_ERR_UNREACH);
 }
 
+static void submit(struct btl_pm_operation *o)
+{
+	struct mca_btl_base_endpoint_t *e = o->endpoint;
+	int rc = STAILQ_EMPTY(&e->waiting) ? start(o) : ENOBUFS;
+
+	if (rc == ENOBUFS) {
+		STAILQ_INSERT_TAIL(&e->waiting, o, link);
+		btl_pm_endpoint_busy(e);
+	} else if (rc) {
+		drop(o);
+	}
+}
+
 bool btl_pm_push_operations(struct mca_btl_base_endpoint_t *e)
 {
-	struct btl_pm_operation *o;
+	struct btl_pm_operation *o = btl_pm_batch_close(e);
 
+	if (o)
+		submit(o);
 	while ((o = STAILQ_FIRST(&e->waiting))) {
 		int rc = start(o);
 
@@ -151,6 +212,10 @@ bool btl_pm_push_operations(struct mca_btl_base_endpoint_t *e)
 
 void btl_pm_drop_operations(struct mca_btl_base_endpoint_t *e)
 {
+	struct btl_pm_operation *puts = btl_pm_batch_close(e);
+
+	if (puts)
+		drop(puts);
 	while (!STAILQ_EMPTY(&e->waiting)) {
 		struct btl_pm_operation *o = STAILQ_FIRST(&e->waiting);
 
@@ -192,54 +257,50 @@ static void do_here(const struct btl_pm_operation *o)
 		put_value(o, atomic_apply(o->op, o->is_32bit, at, o->operand, o->compare));
 }
 
-/* It is over, and the caller is told as of any other. */
-static int begin_here(const struct btl_pm_operation *what)
+/*
+ * True: it waits for the next poll, with others. False: it is to be started. One leaves at once if
+ * no other is without an answer: held back, put and flush of 8 bytes took twice as long by raw
+ * frames. Those behind it share datagrams, or packets if they are long.
+ */
+static bool waits_for_others(struct btl_pm_operation *o)
 {
-	struct btl_pm_operation *o;
+	struct mca_btl_base_endpoint_t *e = o->endpoint;
 
+	if (!e->batch && !btl_pm.operations.used) {
+		mtl_pm_let_go();
+		return false;
+	}
+	mtl_pm_begin_requests();
+	if (!btl_pm_batch_takes(o) || e->is_dead)
+		return false;
+	if (btl_pm_batch_is_full(e, o->length))
+		submit(btl_pm_batch_close(e));
+	return btl_pm_batch_add(o);
+}
+
+/* An operation to be filled in, for go(), which gives the lock back; NULL: there is no memory. */
+static struct btl_pm_operation *begin(void)
+{
 	mtl_pm_enter();
-	o = take();
-	if (o) {
-		*o = *what;
+	return take();
+}
+
+static int go(struct btl_pm_operation *o, const mca_btl_base_registration_handle_t *remote_handle)
+{
+	if (o && (!remote_handle || !o->length)) {
 		do_here(o);
 		ended(o, OPAL_SUCCESS);
+	} else if (o) {
+		uint64_t pull_from = o->endpoint->pull_from;
+
+		o->target = *remote_handle;
+		o->is_pulled = o->kind == ACTIVE_PUT && pull_from && o->length >= pull_from;
+		o->is_by_pm = length_in_datagram(o) > o->endpoint->mtu;
+		if (!waits_for_others(o))
+			submit(o);
 	}
 	mtl_pm_leave();
 	return o ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
-}
-
-static int begin(struct btl_pm_operation *what,
-		 const mca_btl_base_registration_handle_t *remote_handle)
-{
-	struct mca_btl_base_endpoint_t *e = what->endpoint;
-	struct btl_pm_operation *o;
-	int rc = ENOBUFS;
-
-	if (!remote_handle || !what->length)
-		return begin_here(what);
-	what->target = *remote_handle;
-	mtl_pm_enter();
-	if (btl_pm.operations.used >= CORKED_FROM)
-		mtl_pm_begin_requests();
-	else
-		mtl_pm_let_go();
-	o = take();
-	if (!o) {
-		mtl_pm_leave();
-		return OPAL_ERR_OUT_OF_RESOURCE;
-	}
-	*o = *what;
-	o->is_by_pm = length_in_datagram(o) > e->mtu;
-	if (STAILQ_EMPTY(&e->waiting))
-		rc = start(o);
-	if (rc == ENOBUFS) {
-		STAILQ_INSERT_TAIL(&e->waiting, o, link);
-		btl_pm_endpoint_busy(e);
-	} else if (rc) {
-		drop(o);
-	}
-	mtl_pm_leave();
-	return OPAL_SUCCESS;
 }
 
 int btl_pm_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint, void *local,
@@ -247,16 +308,19 @@ int btl_pm_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpo
 	       mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags, int order,
 	       mca_btl_base_rdma_completion_fn_t call, void *context, void *data)
 {
-	return begin(&(struct btl_pm_operation){.endpoint = endpoint,
-						.kind = ACTIVE_PUT,
-						.local = local,
-						.length = size,
-						.remote = remote,
-						.local_handle = local_handle,
-						.call = call,
-						.context = context,
-						.data = data},
-		     remote_handle);
+	struct btl_pm_operation *o = begin();
+
+	if (o)
+		*o = (struct btl_pm_operation){.endpoint = endpoint,
+					       .kind = ACTIVE_PUT,
+					       .local = local,
+					       .length = size,
+					       .remote = remote,
+					       .local_handle = local_handle,
+					       .call = call,
+					       .context = context,
+					       .data = data};
+	return go(o, remote_handle);
 }
 
 int btl_pm_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint, void *local,
@@ -264,19 +328,22 @@ int btl_pm_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpo
 	       mca_btl_base_registration_handle_t *remote_handle, size_t size, int flags, int order,
 	       mca_btl_base_rdma_completion_fn_t call, void *context, void *data)
 {
-	return begin(&(struct btl_pm_operation){.endpoint = endpoint,
-						.kind = ACTIVE_GET,
-						.local = local,
-						.length = size,
-						.remote = remote,
-						.local_handle = local_handle,
-						.call = call,
-						.context = context,
-						.data = data},
-		     remote_handle);
+	struct btl_pm_operation *o = begin();
+
+	if (o)
+		*o = (struct btl_pm_operation){.endpoint = endpoint,
+					       .kind = ACTIVE_GET,
+					       .local = local,
+					       .length = size,
+					       .remote = remote,
+					       .local_handle = local_handle,
+					       .call = call,
+					       .context = context,
+					       .data = data};
+	return go(o, remote_handle);
 }
 
-/* 0: not one of ours. */
+/* 0: not one of ours. Of minimum and maximum Open MPI does not say whether numbers have signs. */
 static uint8_t our_op(mca_btl_base_atomic_op_t op)
 {
 	switch (op) {
@@ -290,24 +357,29 @@ static uint8_t our_op(mca_btl_base_atomic_op_t op)
 		return ATOMIC_XOR;
 	case MCA_BTL_ATOMIC_SWAP:
 		return ATOMIC_SWAP;
-	case MCA_BTL_ATOMIC_MIN:
-		return ATOMIC_MIN;
-	case MCA_BTL_ATOMIC_MAX:
-		return ATOMIC_MAX;
 	default:
 		return 0;
 	}
 }
 
-static int begin_atomic(struct btl_pm_operation what,
+/* osc/rdma does an operation in another way only where the error is that it is not supported. */
+static int begin_atomic(const struct btl_pm_operation *what,
 			const mca_btl_base_registration_handle_t *remote_handle, int flags)
 {
-	what.kind = ACTIVE_ATOMIC;
-	what.is_32bit = flags & MCA_BTL_ATOMIC_FLAG_32BIT;
-	what.length = what.is_32bit ? sizeof(uint32_t) : sizeof(uint64_t);
-	if (!what.op || flags & MCA_BTL_ATOMIC_FLAG_FLOAT || what.remote % what.length)
-		return OPAL_ERR_NOT_AVAILABLE;
-	return begin(&what, remote_handle);
+	bool is_32bit = flags & MCA_BTL_ATOMIC_FLAG_32BIT;
+	size_t length = is_32bit ? sizeof(uint32_t) : sizeof(uint64_t);
+	struct btl_pm_operation *o;
+
+	if (!what->op || flags & MCA_BTL_ATOMIC_FLAG_FLOAT || what->remote % length)
+		return OPAL_ERR_NOT_SUPPORTED;
+	o = begin();
+	if (o) {
+		*o = *what;
+		o->kind = ACTIVE_ATOMIC;
+		o->is_32bit = is_32bit;
+		o->length = length;
+	}
+	return go(o, remote_handle);
 }
 
 int btl_pm_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
@@ -315,13 +387,13 @@ int btl_pm_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t 
 		     mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
 		     mca_btl_base_rdma_completion_fn_t call, void *context, void *data)
 {
-	return begin_atomic((struct btl_pm_operation){.endpoint = endpoint,
-						      .op = our_op(op),
-						      .remote = remote,
-						      .operand = operand,
-						      .call = call,
-						      .context = context,
-						      .data = data},
+	return begin_atomic(&(struct btl_pm_operation){.endpoint = endpoint,
+						       .op = our_op(op),
+						       .remote = remote,
+						       .operand = operand,
+						       .call = call,
+						       .context = context,
+						       .data = data},
 			    remote_handle, flags);
 }
 
@@ -332,15 +404,15 @@ int btl_pm_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t
 		      mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
 		      mca_btl_base_rdma_completion_fn_t call, void *context, void *data)
 {
-	return begin_atomic((struct btl_pm_operation){.endpoint = endpoint,
-						      .op = our_op(op),
-						      .local = local,
-						      .remote = remote,
-						      .operand = operand,
-						      .local_handle = local_handle,
-						      .call = call,
-						      .context = context,
-						      .data = data},
+	return begin_atomic(&(struct btl_pm_operation){.endpoint = endpoint,
+						       .op = our_op(op),
+						       .local = local,
+						       .remote = remote,
+						       .operand = operand,
+						       .local_handle = local_handle,
+						       .call = call,
+						       .context = context,
+						       .data = data},
 			    remote_handle, flags);
 }
 
@@ -351,16 +423,16 @@ int btl_pm_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
 			uint64_t value, int flags, int order,
 			mca_btl_base_rdma_completion_fn_t call, void *context, void *data)
 {
-	return begin_atomic((struct btl_pm_operation){.endpoint = endpoint,
-						      .op = ATOMIC_COMPARE_SWAP,
-						      .local = local,
-						      .remote = remote,
-						      .operand = value,
-						      .compare = compare,
-						      .local_handle = local_handle,
-						      .call = call,
-						      .context = context,
-						      .data = data},
+	return begin_atomic(&(struct btl_pm_operation){.endpoint = endpoint,
+						       .op = ATOMIC_COMPARE_SWAP,
+						       .local = local,
+						       .remote = remote,
+						       .operand = value,
+						       .compare = compare,
+						       .local_handle = local_handle,
+						       .call = call,
+						       .context = context,
+						       .data = data},
 			    remote_handle, flags);
 }
 
@@ -395,7 +467,8 @@ void btl_pm_on_result(const struct active_result *m, const void *data, size_t le
 
 	if (!o)
 		return;
-	if (m->head.length || o->kind == ACTIVE_PUT || length != o->length) {
+	if (m->head.length || o->kind == ACTIVE_PUT || o->kind == ACTIVE_PUTS ||
+	    length != o->length) {
 		ended(o, OPAL_ERR_BAD_PARAM);
 		return;
 	}
@@ -409,7 +482,7 @@ void btl_pm_on_done(const uint64_t *ids, uint32_t n, struct mca_btl_base_endpoin
 	for (uint32_t i = 0; i < n; i++) {
 		struct btl_pm_operation *o = answered(ids[i], from);
 
-		if (o && o->kind == ACTIVE_PUT)
+		if (o && (o->kind == ACTIVE_PUT || o->kind == ACTIVE_PUTS))
 			ended(o, OPAL_SUCCESS);
 		else if (o)
 			ended(o, OPAL_ERR_BAD_PARAM);

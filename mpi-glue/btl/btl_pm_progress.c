@@ -87,6 +87,12 @@ void btl_pm_arrive(struct mtl_pm_peer *peer, const void *datagram, size_t len)
 	case ACTIVE_PUT:
 		btl_pm_on_put(datagram, data, length, from);
 		break;
+	case ACTIVE_PUTS:
+		btl_pm_on_puts(datagram, data, from);
+		break;
+	case ACTIVE_PULL:
+		btl_pm_on_pull(datagram, from);
+		break;
 	case ACTIVE_GET:
 		btl_pm_on_get(datagram, from);
 		break;
@@ -174,6 +180,22 @@ static void deliver(struct btl_pm_arrival *a)
 	free(a);
 }
 
+/* The callback may start another operation, for which this one's memory is there. */
+static void tell(struct btl_pm_operation *o)
+{
+	mca_btl_base_rdma_completion_fn_t call = o->call;
+	struct mca_btl_base_endpoint_t *endpoint = o->endpoint;
+	mca_btl_base_registration_handle_t *handle = o->local_handle;
+	void *local = o->local, *context = o->context, *data = o->data;
+	int status = o->status;
+
+	if (status == OPAL_ERR_BAD_PARAM)
+		btl_pm_say_refused(o);
+	give_back(o);
+	if (call)
+		call(&btl_pm.super, endpoint, local, handle, context, data, status);
+}
+
 /* For all that has arrived and all that has ended; lock not held. How much that was. */
 static int call_back(void)
 {
@@ -195,14 +217,7 @@ static int call_back(void)
 		n++;
 	}
 	while (!STAILQ_EMPTY(&btl_pm.ended) && (o = next_ended())) {
-		struct btl_pm_operation done = *o;
-
-		give_back(o);
-		if (done.status == OPAL_ERR_BAD_PARAM)
-			btl_pm_say_refused(&done);
-		if (done.call)
-			done.call(&btl_pm.super, done.endpoint, done.local, done.local_handle,
-				  done.context, done.data, done.status);
+		tell(o);
 		n++;
 	}
 	return n;
@@ -219,14 +234,20 @@ static void look_around(int n)
 	mtl_pm_leave();
 }
 
+static bool has_unfinished(void)
+{
+	return mtl_pm.is_client_due || !TAILQ_EMPTY(&btl_pm.busy) ||
+	       !TAILQ_EMPTY(&btl_pm.running) || !TAILQ_EMPTY(&btl_pm.pulls);
+}
+
 int btl_pm_progress(void)
 {
 	int n = 0;
 
-	if (mtl_pm.is_client_due || !TAILQ_EMPTY(&btl_pm.running) || !TAILQ_EMPTY(&btl_pm.busy)) {
+	if (has_unfinished()) {
 		mtl_pm_enter();
 		mtl_pm.is_client_due = false;
-		n += btl_pm_poll_running();
+		n += btl_pm_poll_running() + btl_pm_poll_pulls();
 		push();
 		mtl_pm_leave();
 	}

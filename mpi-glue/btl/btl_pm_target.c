@@ -46,15 +46,14 @@ int btl_pm_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_
 	return OPAL_SUCCESS;
 }
 
-/* The memory that a request names; NULL: it may not be reached so. */
-static void *find(const struct active_request *m, size_t length, uint32_t access)
+void *btl_pm_find(uint64_t region, uint64_t address, uint64_t length, uint32_t access)
 {
-	const struct btl_pm_region *r = ids_get(&btl_pm.regions, m->region);
-	uint64_t offset = r ? m->address - r->handle.base : 0;
+	const struct btl_pm_region *r = ids_get(&btl_pm.regions, region);
+	uint64_t offset = r ? address - r->handle.base : 0;
 
 	if (!r || !(r->access & access) || offset > r->length || length > r->length - offset)
 		return NULL;
-	return (void *)(uintptr_t)m->address;
+	return (void *)(uintptr_t)address;
 }
 
 /* ---- answers ---- */
@@ -134,27 +133,54 @@ void btl_pm_drop_answers(struct mca_btl_base_endpoint_t *e)
 
 /* ---- requests ---- */
 
-void btl_pm_on_put(const struct active_request *m, const void *data, size_t length,
-		   struct mca_btl_base_endpoint_t *from)
+void btl_pm_answer_put(struct mca_btl_base_endpoint_t *from, uint64_t id, int error)
 {
-	void *to = find(m, length, MCA_BTL_REG_FLAG_REMOTE_WRITE);
-
-	if (!to) {
-		result(from, m->id, EACCES, NULL, 0);
+	if (error) {
+		result(from, id, error, NULL, 0);
 		return;
 	}
-	memcpy(to, data, length);
-	from->done[from->n_done++] = m->id;
+	from->done[from->n_done++] = id;
 	if (from->n_done == ACTIVE_DONE_MAX)
 		tell_done(from);
 	else
 		btl_pm_endpoint_busy(from);
 }
 
+void btl_pm_on_put(const struct active_request *m, const void *data, size_t length,
+		   struct mca_btl_base_endpoint_t *from)
+{
+	void *to = btl_pm_find(m->region, m->address, length, MCA_BTL_REG_FLAG_REMOTE_WRITE);
+
+	if (to)
+		memcpy(to, data, length);
+	btl_pm_answer_put(from, m->id, to ? 0 : EACCES);
+}
+
+/* A piece that is refused leaves the others, and the answer is that of all. */
+void btl_pm_on_puts(const struct active_puts *m, const void *pieces,
+		    struct mca_btl_base_endpoint_t *from)
+{
+	const char *at = pieces;
+	bool is_good = true;
+
+	for (uint32_t i = 0; i < m->head.length; i++) {
+		const struct active_piece *piece = (const struct active_piece *)at;
+		void *to = btl_pm_find(piece->region, piece->address, piece->length,
+				       MCA_BTL_REG_FLAG_REMOTE_WRITE);
+
+		if (to)
+			memcpy(to, piece + 1, piece->length);
+		else
+			is_good = false;
+		at += active_piece_size(piece->length);
+	}
+	btl_pm_answer_put(from, m->id, is_good ? 0 : EACCES);
+}
+
 void btl_pm_on_get(const struct active_request *m, struct mca_btl_base_endpoint_t *from)
 {
 	size_t length = m->head.length;
-	void *data = find(m, length, MCA_BTL_REG_FLAG_REMOTE_READ);
+	void *data = btl_pm_find(m->region, m->address, length, MCA_BTL_REG_FLAG_REMOTE_READ);
 	bool is_good = data && length + sizeof(struct active_result) <= from->mtu;
 
 	result(from, m->id, is_good ? 0 : EACCES, data, length);
@@ -164,7 +190,8 @@ void btl_pm_on_atomic(const struct active_atomic *m, struct mca_btl_base_endpoin
 {
 	bool is_32bit = m->request.head.flags & ACTIVE_32BIT;
 	size_t length = is_32bit ? sizeof(uint32_t) : sizeof(uint64_t);
-	void *at = find(&m->request, length, MCA_BTL_REG_FLAG_REMOTE_ATOMIC);
+	void *at = btl_pm_find(m->request.region, m->request.address, length,
+			       MCA_BTL_REG_FLAG_REMOTE_ATOMIC);
 	uint64_t old;
 	uint32_t narrow;
 

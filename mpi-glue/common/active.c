@@ -15,7 +15,27 @@ static const uint8_t sizes[] = {
 	[ACTIVE_ATOMIC - ACTIVE_MESSAGE] = sizeof(struct active_atomic),
 	[ACTIVE_RESULT - ACTIVE_MESSAGE] = sizeof(struct active_result),
 	[ACTIVE_DONE - ACTIVE_MESSAGE] = sizeof(struct active_head),
+	[ACTIVE_PUTS - ACTIVE_MESSAGE] = sizeof(struct active_puts),
+	[ACTIVE_PULL - ACTIVE_MESSAGE] = sizeof(struct active_pull),
 };
+
+/* So many pieces fill these bytes to the last one. */
+static bool are_pieces(const char *at, size_t left, uint32_t n)
+{
+	for (; n; n--) {
+		const struct active_piece *piece = (const void *)at;
+		size_t size;
+
+		if (left < sizeof(*piece) || !piece->length || piece->length > left)
+			return false;
+		size = active_piece_size(piece->length);
+		if (size > left)
+			return false;
+		at += size;
+		left -= size;
+	}
+	return !left;
+}
 
 int active_parse(const void *datagram, size_t len)
 {
@@ -50,6 +70,13 @@ int active_parse(const void *datagram, size_t len)
 	case ACTIVE_DONE:
 		is_good = head->length && head->length <= ACTIVE_DONE_MAX &&
 			  data == head->length * sizeof(uint64_t);
+		break;
+	case ACTIVE_PUTS:
+		is_good = head->length &&
+			  are_pieces((const char *)datagram + size, data, head->length);
+		break;
+	case ACTIVE_PULL:
+		is_good = !data && ((const struct active_pull *)datagram)->length;
 		break;
 	case ACTIVE_RESULT:
 		is_good = head->length ? !data : data > 0;

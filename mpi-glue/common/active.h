@@ -8,7 +8,7 @@
  * peers are never trusted: active_parse is the only way in, numbers go through ids.h.
  *
  *   message    MESSAGE | FIRST, MORE, MORE ... up to the length that FIRST tells
- *   put        PUT -> DONE, which answers several
+ *   put        PUT, PUTS or PULL -> DONE, which answers several
  *   get        GET -> RESULT with the data
  *   atomic     ATOMIC -> RESULT with the value before
  */
@@ -27,6 +27,8 @@ enum active_kind {
 	ACTIVE_ATOMIC,       /* struct active_atomic */
 	ACTIVE_RESULT,       /* struct active_result, the data */
 	ACTIVE_DONE, /* struct active_head, length: so many uint64_t, ids of puts that are done */
+	ACTIVE_PUTS, /* struct active_puts, the pieces */
+	ACTIVE_PULL, /* struct active_pull */
 	ACTIVE_KINDS,
 };
 
@@ -41,10 +43,11 @@ enum active_kind {
 #define ACTIVE_32BIT 1u
 
 struct active_head {
-	uint8_t kind;    /* enum active_kind */
-	uint8_t tag;     /* MESSAGE, FIRST: up to ACTIVE_TAG_MAX; ATOMIC: enum atomic_op */
-	uint16_t flags;  /* ATOMIC: 0 or ACTIVE_32BIT */
-	uint32_t length; /* FIRST, GET, DONE: see above; RESULT: 0, or errno in place of data */
+	uint8_t kind;   /* enum active_kind */
+	uint8_t tag;    /* MESSAGE, FIRST: up to ACTIVE_TAG_MAX; ATOMIC: enum atomic_op */
+	uint16_t flags; /* ATOMIC: 0 or ACTIVE_32BIT */
+	/* FIRST, GET, DONE: see above; PUTS: pieces; RESULT: 0, or errno in place of data */
+	uint32_t length;
 };
 _Static_assert(sizeof(struct active_head) == 8, "wire size");
 
@@ -68,6 +71,35 @@ struct active_result {
 	uint64_t id; /* of the operation, from its request */
 };
 _Static_assert(sizeof(struct active_result) == 16, "wire size");
+
+/* Short puts that share a datagram: one operation, which is done when all of them are. */
+struct active_puts {
+	struct active_head head;
+	uint64_t id; /* of the operation */
+};
+_Static_assert(sizeof(struct active_puts) == 16, "wire size");
+
+/* One of them; its data follow, filled up to a multiple of 8. */
+struct active_piece {
+	uint64_t region; /* as in struct active_request */
+	uint64_t address;
+	uint64_t length; /* of the data, not 0 */
+};
+_Static_assert(sizeof(struct active_piece) == 24, "wire size");
+
+/* Bytes of a piece with @length bytes of data. */
+static inline size_t active_piece_size(size_t length)
+{
+	return sizeof(struct active_piece) + ((length + 7) & ~(size_t)7);
+}
+
+/* A put of many bytes: the receiver reads them out of the sender's memory. */
+struct active_pull {
+	struct active_request request;
+	uint64_t length;    /* of the data, not 0 */
+	uint64_t handle[4]; /* PM handle of the sender's memory, which begins with them */
+};
+_Static_assert(sizeof(struct active_pull) == 72, "wire size");
 
 /*
  * Length of the struct at the start of a datagram of @len bytes (8-byte aligned), so that data

@@ -1,35 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi-glue/common/atomic.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t result_of(enum atomic_op op, int64_t old, int64_t operand, bool is_equal)
+static uint64_t result_of(enum atomic_op op, uint64_t old, uint64_t operand, bool is_equal)
 {
 	switch (op) {
 	case ATOMIC_ADD:
-		return (uint64_t)old + (uint64_t)operand;
+		return old + operand;
 	case ATOMIC_AND:
-		return (uint64_t)(old & operand);
+		return old & operand;
 	case ATOMIC_OR:
-		return (uint64_t)(old | operand);
+		return old | operand;
 	case ATOMIC_XOR:
-		return (uint64_t)(old ^ operand);
-	case ATOMIC_MIN:
-		return (uint64_t)least(old, operand);
-	case ATOMIC_MAX:
-		return (uint64_t)most(old, operand);
+		return old ^ operand;
 	case ATOMIC_COMPARE_SWAP:
-		return (uint64_t)(is_equal ? operand : old);
+		return is_equal ? operand : old;
 	default:
-		return (uint64_t)operand;
+		return operand;
 	}
 }
 
@@ -38,7 +24,7 @@ static uint32_t apply32(enum atomic_op op, uint32_t *address, uint32_t operand, 
 	uint32_t old = __atomic_load_n(address, __ATOMIC_RELAXED), new;
 
 	do
-		new = (uint32_t)result_of(op, (int32_t)old, (int32_t)operand, old == compare);
+		new = (uint32_t)result_of(op, old, operand, old == compare);
 	while (!__atomic_compare_exchange_n(address, &old, new, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED));
 	return old;
@@ -49,7 +35,7 @@ static uint64_t apply64(enum atomic_op op, uint64_t *address, uint64_t operand, 
 	uint64_t old = __atomic_load_n(address, __ATOMIC_RELAXED), new;
 
 	do
-		new = result_of(op, (int64_t)old, (int64_t)operand, old == compare);
+		new = result_of(op, old, operand, old == compare);
 	while (!__atomic_compare_exchange_n(address, &old, new, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED));
 	return old;

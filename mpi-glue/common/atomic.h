@@ -15,8 +15,6 @@ enum atomic_op {
 	ATOMIC_OR,
 	ATOMIC_XOR,
 	ATOMIC_SWAP,
-	ATOMIC_MIN, /* of signed numbers, as ATOMIC_MAX */
-	ATOMIC_MAX,
 	ATOMIC_COMPARE_SWAP,
 	ATOMIC_OPS,
 };

@@ -10,6 +10,7 @@
 
 struct btl_calls btl_calls;
 struct mca_btl_base_endpoint_t *btl_peer;
+uint64_t btl_long_read;
 mca_btl_base_registration_handle_t btl_far = {.region = 77,
 					      .base = FAR_AWAY,
 					      .memory = {.word = {1, 2, 3, 4}}};
@@ -32,6 +33,7 @@ void btl_begin(void)
 	is_int(btl_pm_open(false), OPAL_SUCCESS);
 	btl_pm.on_error = on_error;
 	btl_pm.damaged = 0;
+	fake.long_read = btl_long_read;
 	btl_peer = btl_pm_endpoint(mtl_pm_peer_of_node(PEER));
 	ok(btl_peer != NULL);
 }

@@ -35,6 +35,8 @@ struct btl_calls {
 
 extern struct btl_calls btl_calls;
 extern struct mca_btl_base_endpoint_t *btl_peer;
+/* PM's limit of long reads when the peer is made. */
+extern uint64_t btl_long_read;
 /* Of memory of the peer, FAR_AWAY and behind. */
 extern mca_btl_base_registration_handle_t btl_far;
 

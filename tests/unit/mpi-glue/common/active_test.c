@@ -11,6 +11,7 @@
 static union {
 	struct active_head head;
 	struct active_atomic atomic;
+	struct active_pull pull;
 	unsigned char bytes[512];
 } d;
 
@@ -79,6 +80,55 @@ TAP_TEST(active_parse__requests)
 	d.head.flags = 0;
 	d.head.tag = ATOMIC_OPS;
 	is_int(active_parse(&d, 48), -EBADMSG);
+}
+
+TAP_TEST(active_parse__a_put_that_is_pulled)
+{
+	make(ACTIVE_PULL, 0);
+	is_int(active_parse(&d, 72), -EBADMSG);
+	d.pull.length = 1;
+	is_int(active_parse(&d, 71), -EBADMSG);
+	is_int(active_parse(&d, 72), 72);
+	is_int(active_parse(&d, 73), -EBADMSG);
+}
+
+/* Two pieces of 1 and 9 bytes take 32 and 40. */
+TAP_TEST(active_parse__several_puts)
+{
+	struct active_piece *first, *second;
+	const size_t size = 16 + 32 + 40;
+
+	make(ACTIVE_PUTS, 2);
+	first = (struct active_piece *)(d.bytes + 16);
+	second = (struct active_piece *)(d.bytes + 16 + 32);
+	first->length = 1;
+	second->length = 9;
+	is_int(active_piece_size(8), 32);
+	is_int(active_parse(&d, size), 16);
+	for (size_t n = 0; n < size; n++)
+		is_int(active_parse(&d, n), -EBADMSG);
+	is_int(active_parse(&d, size + 1), -EBADMSG);
+	is_int(active_parse(&d, size + 8), -EBADMSG);
+	d.head.length = 1;
+	is_int(active_parse(&d, size), -EBADMSG);
+	d.head.length = 3;
+	is_int(active_parse(&d, size), -EBADMSG);
+	d.head.length = UINT32_MAX;
+	is_int(active_parse(&d, size), -EBADMSG);
+	d.head.length = 0;
+	is_int(active_parse(&d, size), -EBADMSG);
+	is_int(active_parse(&d, 16), -EBADMSG);
+	d.head.length = 2;
+	second->length = 17;
+	is_int(active_parse(&d, size), -EBADMSG);
+	second->length = 16;
+	is_int(active_parse(&d, size), 16);
+	for (uint64_t length = UINT64_MAX - 40; length; length++) {
+		second->length = length;
+		is_int(active_parse(&d, size), -EBADMSG);
+	}
+	second->length = 0;
+	is_int(active_parse(&d, size), -EBADMSG);
 }
 
 TAP_TEST(active_parse__answers)
