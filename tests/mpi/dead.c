@@ -5,7 +5,8 @@
  * receives of two long messages that were announced before. Run with an mpirun that lets the others
  * go on. Rank 0 prints and leaves without MPI_Finalize, which would wait for the dead rank. With
  * the argument "amid" rank 1 dies while a long message of it is received. With "late" rank 1 dies
- * when it has acknowledged all that it was sent: nothing on the way can show its death.
+ * when it has acknowledged all that it was sent: nothing on the way can show its death. With "lock"
+ * rank 1 dies while it holds the lock of a window: the job must end.
  */
 #include "tests/mpi/check.h"
 
@@ -90,6 +91,28 @@ static void die_amid(void)
 	_exit(0);
 }
 
+/* No rank comes back. */
+static void die_with_lock(void)
+{
+	static int64_t number[2];
+	MPI_Win win;
+
+	MPI_Win_create(number, sizeof(number), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	if (check_rank == 1) {
+		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+		/* what it fetches shows that it has the lock */
+		MPI_Get(&number[1], 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win);
+		MPI_Win_flush(0, win);
+		MPI_Send(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD);
+		raise(SIGKILL);
+	}
+	MPI_Recv(NULL, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+	MPI_Get(&number[1], 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win);
+	MPI_Win_flush(0, win);
+	CHECK(0, "a lock that a dead rank holds was given to another one");
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Request req[2], announced[2];
@@ -97,6 +120,8 @@ int main(int argc, char **argv)
 	int value;
 
 	check_start(&argc, &argv);
+	if (argc > 1 && !strcmp(argv[1], "lock"))
+		die_with_lock();
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (argc > 1 && !strcmp(argv[1], "amid"))

@@ -168,6 +168,10 @@ def windows():
                f"windows: {where}: by btl/pm", f"exit {code}\n{out}")
     code, out = run(mpirun(4, *ONLY, *BETWEEN, f"{NEXT}/mpi/windows", "threads"), environment())
     TAP.ok(code == 0 and "OK windows" in out, "windows: 3 hosts: threads at the same time", f"exit {code}\n{out}")
+    for arguments in (("known", "7", "60"), ("storm", "known", "8", "40")):
+        line = ("mpirun.openmpi", "-np", "4", *BETWEEN, "--mca", "mtl", "pm", f"{NEXT}/mpi/model", *arguments)
+        code, out = run(on("h0", *line), environment())
+        TAP.ok(code == 0 and "OK model 4 ranks" in out, f"windows: model {' '.join(arguments)}", f"exit {code}\n{out}")
     # a choice of the user's
     code, out = run(mpirun(2, *ONLY, "--mca", "btl", "^pm", "--mca", "osc_base_verbose", "100", f"{NEXT}/mpi/windows"),
                     environment())
@@ -226,7 +230,7 @@ def main():
         return 0
     if not runner.is_built():
         return 0
-    debian13.build(TAP, *debian13.MTL, *(f"mpi/{name}" for name in EVERYWHERE + ONE_HOST))
+    debian13.build(TAP, *debian13.MTL, *(f"mpi/{name}" for name in (*EVERYWHERE, *ONE_HOST, "model")))
     lab()
     return TAP.end()
 
