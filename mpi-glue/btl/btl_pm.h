@@ -316,6 +316,7 @@ void btl_pm_pulls_free(void);
 
 /* btl_pm_progress.c: the functions of a struct mtl_pm_client. */
 void btl_pm_arrive(struct mtl_pm_peer *peer, const void *datagram, size_t len);
+int btl_pm_poll(void);
 int btl_pm_progress(void);
 
 #endif

@@ -54,7 +54,7 @@ static int component_register(void)
 {
 	mca_btl_base_module_t *m = &btl_pm.super;
 
-	fits = mtl_pm_fits();
+	fits = mtl_pm_register();
 	if (!fits)
 		return OPAL_SUCCESS;
 	set_functions(m);

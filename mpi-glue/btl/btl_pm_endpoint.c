@@ -97,7 +97,7 @@ void btl_pm_endpoint_busy(struct mca_btl_base_endpoint_t *e)
 	if (e->is_busy)
 		return;
 	e->is_busy = true;
-	mtl_pm.is_client_due = true;
+	mtl_pm.has_client_work = true;
 	TAILQ_INSERT_TAIL(&btl_pm.busy, e, busy);
 }
 

@@ -6,6 +6,7 @@
 
 static const struct mtl_pm_client client = {
 	.arrive = btl_pm_arrive,
+	.poll = btl_pm_poll,
 	.died = btl_pm_on_death,
 	.progress = btl_pm_progress,
 };
@@ -77,6 +78,7 @@ int btl_pm_finalize(mca_btl_base_module_t *btl)
 		mtl_pm_progress();
 	mtl_pm_part();
 	mtl_pm.client = NULL;
+	mtl_pm.has_client_work = mtl_pm.is_client_due = mtl_pm.serves_client = false;
 	btl_pm.is_open = false;
 	btl_pm_bury_all();
 	mtl_pm_close();

@@ -149,9 +149,11 @@ static int start_by_pm(struct btl_pm_operation *o)
 				       : pmRead(mtl_pm.ctx, o->endpoint->node, &o->target.memory,
 						offset, o->local, o->length, &o->desc);
 
-	if (!rc)
-		TAILQ_INSERT_TAIL(&btl_pm.running, o, run);
-	return rc;
+	if (rc)
+		return rc;
+	TAILQ_INSERT_TAIL(&btl_pm.running, o, run);
+	mtl_pm.has_client_work = true;
+	return 0;
 }
 
 /* Without room for another region PM writes. */

@@ -127,6 +127,16 @@ static void push(void)
 	}
 }
 
+int btl_pm_poll(void)
+{
+	int n = btl_pm_poll_running() + btl_pm_poll_pulls();
+
+	push();
+	mtl_pm.has_client_work = !TAILQ_EMPTY(&btl_pm.busy) || !TAILQ_EMPTY(&btl_pm.running) ||
+				 !TAILQ_EMPTY(&btl_pm.pulls);
+	return n;
+}
+
 /* ---- what has ended ---- */
 
 static struct btl_pm_descriptor *next_over(void)
@@ -234,21 +244,13 @@ static void look_around(int n)
 	mtl_pm_leave();
 }
 
-static bool has_unfinished(void)
-{
-	return mtl_pm.is_client_due || !TAILQ_EMPTY(&btl_pm.busy) ||
-	       !TAILQ_EMPTY(&btl_pm.running) || !TAILQ_EMPTY(&btl_pm.pulls);
-}
-
 int btl_pm_progress(void)
 {
 	int n = 0;
 
-	if (has_unfinished()) {
+	if (mtl_pm.is_client_due) {
 		mtl_pm_enter();
 		mtl_pm.is_client_due = false;
-		n += btl_pm_poll_running() + btl_pm_poll_pulls();
-		push();
 		mtl_pm_leave();
 	}
 	/* first: of operations that failed Open MPI would say less */

@@ -34,6 +34,7 @@ void btl_pm_on_pull(const struct active_pull *m, struct mca_btl_base_endpoint_t 
 	rc = start(p);
 	if (!rc || rc == ENOBUFS) {
 		TAILQ_INSERT_TAIL(&btl_pm.pulls, p, link);
+		mtl_pm.has_client_work = true;
 		return;
 	}
 	btl_pm_answer_put(from, m->request.id, rc);

@@ -151,6 +151,7 @@ static int post(struct mca_btl_base_endpoint_t *e, struct btl_pm_descriptor *d)
 
 static void ended(struct btl_pm_descriptor *d, bool has_failed)
 {
+	mtl_pm.is_client_due = true;
 	d->has_failed = has_failed;
 	STAILQ_INSERT_TAIL(&btl_pm.over, d, link);
 }

@@ -16,6 +16,7 @@ mca_btl_base_registration_handle_t *btl_pm_register_mem(mca_btl_base_module_t *b
 							void *base, size_t size, uint32_t flags)
 {
 	struct btl_pm_region *r = calloc(1, sizeof(*r));
+	bool is_first;
 
 	if (!r)
 		return NULL;
@@ -29,7 +30,11 @@ mca_btl_base_registration_handle_t *btl_pm_register_mem(mca_btl_base_module_t *b
 		free(r);
 		r = NULL;
 	}
+	is_first = r && !mtl_pm.serves_client;
+	mtl_pm.serves_client = btl_pm.regions.used > 0;
 	mtl_pm_leave();
+	if (is_first && mtl_pm.moves_long)
+		mtl_pm_thread_unpark();
 	return r ? &r->handle : NULL;
 }
 
@@ -39,6 +44,7 @@ int btl_pm_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_
 
 	mtl_pm_enter();
 	ids_take(&btl_pm.regions, handle->region);
+	mtl_pm.serves_client = btl_pm.regions.used > 0;
 	if (r->length)
 		pmMUnlock(mtl_pm.ctx, &handle->memory);
 	mtl_pm_leave();

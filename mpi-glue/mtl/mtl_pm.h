@@ -264,6 +264,8 @@ struct mtl_pm {
 
 	const struct mtl_pm_client *client; /* NULL: btl/pm does not use the context */
 	bool is_client_due; /* its progress() has something to do: blocking calls end their polls */
+	bool has_client_work; /* its poll() has */
+	bool serves_client;   /* others reach memory of ours: the progress thread may not park */
 	struct match match;
 	struct ids ids;              /* sends and receives that peers may name */
 	struct table peers;          /* node -> struct mtl_pm_peer */
@@ -313,8 +315,9 @@ struct mtl_pm {
 	unsigned long long
 		/* parameter: bytes of free memory that stay with the process; 0: malloc decides */
 		keep_memory;
-	int priority;  /* parameter: when named in the mtl list */
-	bool is_named; /* in it; mtl_pm_component.c knows when it is opened */
+	int priority;       /* parameter: when named in the mtl list */
+	bool is_named;      /* in it; mtl_pm_component.c knows when it is opened */
+	bool is_registered; /* the parameters are */
 };
 
 extern struct mtl_pm mtl_pm;
@@ -548,7 +551,7 @@ static inline void mtl_pm_complete(struct mtl_pm_request *req)
 static inline bool mtl_pm_has_unfinished(void)
 {
 	return !TAILQ_EMPTY(&mtl_pm.busy) || !TAILQ_EMPTY(&mtl_pm.readers) ||
-	       !TAILQ_EMPTY(&mtl_pm.waiters) || mtl_pm.staged;
+	       !TAILQ_EMPTY(&mtl_pm.waiters) || mtl_pm.staged || mtl_pm.has_client_work;
 }
 
 /* Before a request can end: whether the progress thread shall know of it. */

@@ -45,9 +45,19 @@ static void add_int_parameter(const char *name, const char *text, int *value)
 					MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
+bool mtl_pm_register(void)
+{
+	if (!mtl_pm.is_registered)
+		mca_mtl_pm_component.mtl_version.mca_register_component_params();
+	return fits;
+}
+
 static int component_register(void)
 {
-	fits = mtl_pm_fits();
+	/* of both components the first one has told people why not */
+	if (!mtl_pm.is_registered)
+		fits = mtl_pm_fits();
+	mtl_pm.is_registered = true;
 	if (!fits)
 		return OMPI_SUCCESS;
 	mtl_pm.priority = 100;
@@ -116,6 +126,7 @@ static int component_open(void)
 static int component_close(void)
 {
 	mtl_pm_windows_chosen();
+	mtl_pm.is_registered = false;
 	return OMPI_SUCCESS;
 }
 

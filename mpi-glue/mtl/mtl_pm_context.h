@@ -15,11 +15,19 @@
 struct mtl_pm_client {
 	/* A datagram whose first byte is ENVELOPE_OTHERS or more. The bytes stay the caller's. */
 	void (*arrive)(struct mtl_pm_peer *peer, const void *datagram, size_t length);
+	/* While has_client_work, in each poll: looks after what is not finished; what it did. */
+	int (*poll)(void);
 	/* PM says that the peer died. */
 	void (*died)(struct mtl_pm_peer *peer, const char *why);
 	/* After each round of progress of the program's threads, without the lock: what it did. */
 	int (*progress)(void);
 };
+
+/*
+ * mtl_pm_component.c. Has the parameters registered that the context needs. False: the component
+ * was built for another Open MPI, and nothing of it may be used.
+ */
+bool mtl_pm_register(void);
 
 /*
  * Opens the context and publishes its address; a second user gets the same one. OMPI_SUCCESS, or

@@ -174,6 +174,8 @@ int mtl_pm_poll(void)
 		n += got;
 	if (OPAL_UNLIKELY(mtl_pm_has_unfinished()))
 		n += retry_busy() + mtl_pm_progress_reads();
+	if (OPAL_UNLIKELY(mtl_pm.has_client_work))
+		n += mtl_pm.client->poll();
 	return n;
 }
 

@@ -3,8 +3,8 @@
  * mtl_pm_thread - the progress thread: keeps PM's timers, and if it is asked to serves long
  * messages, while the program computes.
  *
- *   parked --long start--> watching <--no poll of the program for a tick--> napping --nothing open
- *   for long--> parked
+ *   parked --long start, or a window--> watching <--no poll of the program for a tick--> napping
+ *   --nothing open for long, and no window--> parked
  *
  * Parked, it keeps the timers only (mtl_pm_keep.c): the program takes no lock then, unless it has
  * threads of its own. Watching, it sleeps on PM's descriptors and moves what arrives. Napping, it
@@ -86,7 +86,7 @@ static bool look(bool was_told, int *ret_fd, int *ret_ms)
 	*ret_ms = TICK_NS / 1000000;
 	if (mtl_pm.kept.is_full)
 		return true;
-	if (!mtl_pm.n_long && !mtl_pm_has_unfinished()) {
+	if (!mtl_pm.n_long && !mtl_pm.serves_client && !mtl_pm_has_unfinished()) {
 		if (++mtl_pm_helper.idle < PARK_TICKS ||
 		    __atomic_load_n(&mtl_pm_helper.is_told, __ATOMIC_ACQUIRE))
 			return true;

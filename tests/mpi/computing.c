@@ -2,7 +2,8 @@
 /*
  * A rank that computes after it has started a long message does not delay its peer: needs the
  * progress thread. The first message of a program, one after messages without computation, and a
- * process that has forked. With an argument: rank 1 aborts with 3 meanwhile.
+ * process that has forked. With the argument "abort" rank 1 aborts with 3 meanwhile. With "window"
+ * rank 0 reaches memory of rank 1 meanwhile.
  */
 #include "tests/mpi/check.h"
 
@@ -63,6 +64,41 @@ static void abort_at_work(char *buf)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void reach(char *buf)
+{
+	int64_t one = 1, *number = (int64_t *)buf, before = 0;
+	double since;
+	MPI_Win win;
+
+	fill(buf, BYTES, 1);
+	*number = 40;
+	MPI_Win_create(buf, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_lock_all(0, win);
+	MPI_Barrier(MPI_COMM_WORLD);
+	since = MPI_Wtime();
+	if (check_rank == 0) {
+		char *other = malloc(BYTES);
+
+		MPI_Get(other, BYTES, MPI_BYTE, 1, 0, BYTES, MPI_BYTE, win);
+		MPI_Win_flush(1, win);
+		CHECK(!memcmp(other, buf, BYTES), "other bytes than those of rank 1");
+		MPI_Put(other + 16, BYTES - 16, MPI_BYTE, 1, 16, BYTES - 16, MPI_BYTE, win);
+		MPI_Put(&one, 8, MPI_BYTE, 1, 8, 8, MPI_BYTE, win);
+		MPI_Win_flush(1, win);
+		MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 1, 0, MPI_SUM, win);
+		MPI_Win_flush(1, win);
+		CHECK(before == 40, "fetched %lld", (long long)before);
+		CHECK(MPI_Wtime() - since < DELAY_MAX_S,
+		      "%.3f s for memory of a rank that computes", MPI_Wtime() - since);
+		free(other);
+	} else if (check_rank == 1) {
+		compute();
+		CHECK(*number == 41, "the number is %lld", (long long)*number);
+	}
+	MPI_Win_unlock_all(win);
+	MPI_Win_free(&win);
+}
+
 static void fork_once(void)
 {
 	pid_t child = fork();
@@ -79,6 +115,11 @@ int main(int argc, char **argv)
 	char *buf = malloc(BYTES);
 
 	check_start(&argc, &argv);
+	if (argc > 1 && !strcmp(argv[1], "window")) {
+		reach(buf);
+		free(buf);
+		return check_end("computing");
+	}
 	if (argc > 1)
 		abort_at_work(buf);
 	exchange(buf, 1, 1, 1);

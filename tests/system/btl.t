@@ -49,6 +49,15 @@ def windows():
           arguments=("threads",))
 
 
+def computing():
+    """Memory of a rank that computes is reached meanwhile, with the progress thread."""
+    for devices in ("self+shmem", "self+udp"):
+        line = plain_mpirun(2, *BESIDE_MTL, *RDMA, "--mca", "mtl_pm_progress_thread", "1", f"{BUILD}/mpi/computing",
+                            "window")
+        code, out = run(line, environment(devices))
+        TAP.ok(code == 0 and "OK computing" in out, f"computing: a window, {devices}", f"exit {code}\n{out}")
+
+
 def dead():
     """A rank that dies ends the job, with a sentence that names it."""
     for how in ((), ("late",)):
@@ -79,7 +88,7 @@ def main():
     if not os.path.exists(f"{BUILD}/mca/mca_btl_pm.so"):
         print("1..0 # SKIP btl/pm is not built")
         return 0
-    for part in (by_ob1, windows, dead, lab):
+    for part in (by_ob1, windows, computing, dead, lab):
         part()
     return TAP.end()
 

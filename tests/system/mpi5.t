@@ -105,6 +105,9 @@ def wrong():
     TAP.ok(code == 0 and len(lines) == 2 and lines[0] == "OK wildcards 2 ranks"
            and f"{BUILD}/mca/mca_mtl_pm.so was built for Open MPI v4.1 and stays out of Open MPI v5." in lines[1],
            "Open MPI 5 loads a component for 4.1: one sentence", f"exit {code}\n{out}")
+    code, out = run(mpirun(2, f"{NEXT}/mpi/wildcards"), {**env, "OMPI_MCA_btl": "^tcp"})
+    TAP.ok(code == 0 and len(out.strip().splitlines()) == 2 and "was built for Open MPI v4.1" in out,
+           "the same for mtl/pm and btl/pm: one sentence", f"exit {code}\n{out}")
     code, out = run(on("h0", "mpirun.openmpi", "-np", "2", f"{NEXT}/mpi/wildcards"), env)
     TAP.ok(code == 0 and "built for" not in out, "not named, it says nothing", f"exit {code}\n{out}")
     env = runner.environment(OMPI_MCA_btl="self,vader")

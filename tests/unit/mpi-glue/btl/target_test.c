@@ -220,6 +220,34 @@ TAP_TEST(puts__answered_together)
 	finish();
 }
 
+/* The progress thread polls, and Open MPI is not called. */
+TAP_TEST(requests__are_answered_by_the_poll_itself)
+{
+	struct iovec part;
+	uint64_t id = 5;
+	struct {
+		struct active_request m;
+		char data[8];
+	} bytes = {.data = "abcdefg"};
+
+	begin(MCA_BTL_REG_FLAG_ACCESS_ANY);
+	ok(mtl_pm.serves_client);
+	bytes.m = request(ACTIVE_PUT, id, 0);
+	part = (struct iovec){&bytes, sizeof(bytes)};
+	fake_arrive(PEER, &part, 1);
+	mtl_pm_enter();
+	mtl_pm.is_helping = true;
+	mtl_pm_poll();
+	mtl_pm.is_helping = false;
+	mtl_pm_leave();
+	is_str(memory, "abcdefg");
+	is_done(&id, 1);
+	ok(!mtl_pm.has_client_work && !mtl_pm.is_client_due);
+	is_int(btl_pm_deregister_mem(&btl_pm.super, region), OPAL_SUCCESS);
+	ok(!mtl_pm.serves_client);
+	btl_finish();
+}
+
 TAP_TEST(answers__wait_for_room_in_their_order)
 {
 	uint64_t id = 9;

@@ -303,6 +303,24 @@ static void start_short(void)
 	mtl_pm_thread_unpark();
 }
 
+static void start_window(void)
+{
+	start_short();
+	mtl_pm.serves_client = true;
+}
+
+/* Others may reach its memory at any time. */
+TAP_TEST(run__watches_as_long_as_there_is_a_window)
+{
+	started();
+	at_nap = start_window;
+	live(PARK_TICKS + 3);
+	is_nap(PARK_TICKS + 3, FD, TICK_MS);
+	ok(!mtl_pm_helper.is_parked);
+	mtl_pm.serves_client = false;
+	finish();
+}
+
 TAP_TEST(run__parks_after_a_while_with_nothing_open)
 {
 	started();
