@@ -5,7 +5,8 @@
  *
  * Owns the types and the one module object all files of this directory share. It has its PM context
  * and its lock in common with mtl/pm, which polls for both, whether messages of MPI go by mtl/pm or
- * not. Callbacks of Open MPI run outside of the lock, in btl_pm_progress.
+ * not. Callbacks run outside of the lock: ours in btl_pm_progress, those of mtl/pm wherever it is
+ * left.
  */
 #ifndef BTL_PM_H
 #define BTL_PM_H
@@ -76,8 +77,8 @@ struct btl_pm_operation {
 	bool is_by_pm;   /* too long for a datagram: PM reads or writes the memory itself */
 	pmDesc desc;     /* ... while it runs */
 	bool is_pulled;  /* a put that the target reads out of our memory */
-	bool is_exposed; /* ... */
-	pmHandle source; /* ... whose handle this is then */
+	bool is_exposed; /* ... so PM has registered the data, */
+	pmHandle source; /* ... by this handle */
 	void *local;     /* data, or place of the value before; NULL: nobody wants it */
 	size_t length;   /* bytes of data */
 	uint64_t remote; /* address */
@@ -153,6 +154,8 @@ struct mca_btl_base_endpoint_t {
 	struct btl_pm_operations waiting; /* ... the same, of operations */
 	struct btl_pm_answers answers;    /* ... of answers */
 	struct btl_pm_batch *batch;       /* puts that will be sent at the next poll; NULL: none */
+	uint32_t n_asked, n_exposed;      /* ours without an answer; those that it reads */
+	uint32_t n_answers, n_pulls;      /* answers that wait; its puts that we read */
 	uint32_t n_done;                  /* its puts that are carried out and not answered */
 	uint64_t done[ACTIVE_DONE_MAX];   /* ... their ids */
 	struct btl_pm_arrival *parts; /* a message of its that comes in parts; NULL: none does */
@@ -267,8 +270,8 @@ int btl_pm_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
 void btl_pm_on_result(const struct active_result *m, const void *data, size_t length,
 		      struct mca_btl_base_endpoint_t *from);
 void btl_pm_on_done(const uint64_t *ids, uint32_t n, struct mca_btl_base_endpoint_t *from);
-/* One of ours ended with OPAL_ERR_BAD_PARAM. Lock not held. */
-void btl_pm_say_refused(const struct btl_pm_operation *o);
+/* The target of one of ours has not carried it out. Lock not held. */
+void btl_pm_say_failed(const struct btl_pm_operation *o);
 bool btl_pm_push_operations(struct mca_btl_base_endpoint_t *endpoint);
 void btl_pm_drop_operations(struct mca_btl_base_endpoint_t *endpoint);
 /* Looks after those that PM carries out; how many have ended. */
@@ -318,5 +321,6 @@ void btl_pm_pulls_free(void);
 void btl_pm_arrive(struct mtl_pm_peer *peer, const void *datagram, size_t len);
 int btl_pm_poll(void);
 int btl_pm_progress(void);
+void btl_pm_arrivals_free(void);
 
 #endif

@@ -93,7 +93,7 @@ static bool is_wanted(void)
 	const char *list = opal_btl_base_framework.framework_selection;
 
 	return names_include(list, "pm") ||
-	       (mtl_pm.is_named && mtl_pm_windows_by_btl() && names_allow(list, "pm"));
+	       (names_allow(list, "pm") && mtl_pm_windows_by_btl() && mtl_pm_is_asked_for());
 }
 
 static mca_btl_base_module_t **component_init(int *ret_n, bool enable_progress_threads,

@@ -45,8 +45,7 @@ int btl_pm_open(bool wants_threads)
 {
 	int rc;
 
-	/* the user has named us: why PM can't be used is said */
-	mtl_pm.is_named = true;
+	mtl_pm.tells_why = true;
 	mtl_pm_help_find();
 	rc = mtl_pm_open(wants_threads);
 	if (rc != OMPI_SUCCESS)
@@ -67,7 +66,7 @@ int btl_pm_open(bool wants_threads)
 
 /*
  * The program has ended, and the others are gone or going. Nobody closes before all that was sent
- * has been acknowledged.
+ * has been acknowledged. The components of Open MPI that wanted callbacks may be unloaded already.
  */
 int btl_pm_finalize(mca_btl_base_module_t *btl)
 {
@@ -81,6 +80,7 @@ int btl_pm_finalize(mca_btl_base_module_t *btl)
 	mtl_pm.has_client_work = mtl_pm.is_client_due = mtl_pm.serves_client = false;
 	btl_pm.is_open = false;
 	btl_pm_bury_all();
+	btl_pm_arrivals_free();
 	mtl_pm_close();
 	btl_pm_pulls_free();
 	btl_pm_operations_free();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * btl_pm_onesided - put, get and atomic operations of ours. Those whose data fit into a datagram
- * are messages that the other process carries out; PM writes and reads longer ones.
+ * are messages that the other process carries out. Longer ones PM reads or writes, or the other
+ * process reads them.
  */
 #include "mpi-glue/btl/btl_pm.h"
 #include "mpi-glue/common/job.h"
@@ -51,8 +52,10 @@ void btl_pm_operations_free(void)
 static void ended(struct btl_pm_operation *o, int status)
 {
 	mtl_pm.is_client_due = true;
-	if (o->is_exposed)
+	if (o->is_exposed) {
 		pmMUnlock(mtl_pm.ctx, &o->source);
+		o->endpoint->n_exposed--;
+	}
 	if (o->kind == ACTIVE_PUTS) {
 		btl_pm_batch_ended(o->batch, status);
 		return;
@@ -132,6 +135,7 @@ static int ask(struct btl_pm_operation *o)
 		pmDiscardSendBuffer(mtl_pm.ctx, desc);
 		return ENOMEM;
 	}
+	o->endpoint->n_asked++;
 	if (o->kind == ACTIVE_PUTS)
 		write_puts(o, buf);
 	else if (o->is_pulled)
@@ -161,6 +165,7 @@ static void expose(struct btl_pm_operation *o)
 {
 	o->is_exposed = !pmMLock(mtl_pm.ctx, o->local, o->length, &o->source);
 	o->is_pulled = o->is_exposed;
+	o->endpoint->n_exposed += o->is_exposed;
 	o->is_by_pm = !o->is_exposed;
 }
 
@@ -168,16 +173,27 @@ static int start(struct btl_pm_operation *o)
 {
 	if (o->endpoint->is_dead)
 		return EPIPE;
+	if (!o->is_by_pm && o->endpoint->n_asked >= ACTIVE_ASKED_MAX)
+		return ENOBUFS;
+	if (o->is_pulled && !o->is_exposed && o->endpoint->n_exposed >= ACTIVE_PULLS_MAX)
+		return ENOBUFS;
 	if (o->is_pulled && !o->is_exposed)
 		expose(o);
 	return o->is_by_pm ? start_by_pm(o) : ask(o);
+}
+
+/* It waits for no answer any more. */
+static void forget(struct btl_pm_operation *o)
+{
+	ids_take(&btl_pm.operations, o->id);
+	o->endpoint->n_asked--;
 }
 
 /* It fails: its process is not reached. */
 static void drop(struct btl_pm_operation *o)
 {
 	if (o->id)
-		ids_take(&btl_pm.operations, o->id);
+		forget(o);
 	ended(o, OPAL_ERR_UNREACH);
 }
 
@@ -441,13 +457,15 @@ int btl_pm_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
 /* ---- answers ---- */
 
 /* Open MPI does not tell its program of each of them. Lock not held. */
-void btl_pm_say_refused(const struct btl_pm_operation *o)
+void btl_pm_say_failed(const struct btl_pm_operation *o)
 {
-	opal_output(0,
-		    "btl/pm: %s: rank %u refused %zu bytes at %#" PRIx64 ": they are in no memory "
-		    "that it has registered",
-		    ompi_process_info.nodename, job_node_rank(o->endpoint->node), o->length,
-		    o->remote);
+	opal_output(0, "btl/pm: %s: rank %u %s %zu bytes at %#" PRIx64 "%s",
+		    ompi_process_info.nodename, job_node_rank(o->endpoint->node),
+		    o->status == OPAL_ERR_BAD_PARAM ? "refused" : "failed to read or write",
+		    o->length, o->remote,
+		    o->status == OPAL_ERR_BAD_PARAM
+			    ? ": they are in no memory that it has registered"
+			    : "");
 }
 
 /* One of ours that this process was asked for, taken out; else NULL. */
@@ -459,7 +477,8 @@ static struct btl_pm_operation *answered(uint64_t id, const struct mca_btl_base_
 		btl_pm.damaged++;
 		return NULL;
 	}
-	return ids_take(&btl_pm.operations, id);
+	forget(o);
+	return o;
 }
 
 void btl_pm_on_result(const struct active_result *m, const void *data, size_t length,
@@ -471,7 +490,8 @@ void btl_pm_on_result(const struct active_result *m, const void *data, size_t le
 		return;
 	if (m->head.length || o->kind == ACTIVE_PUT || o->kind == ACTIVE_PUTS ||
 	    length != o->length) {
-		ended(o, OPAL_ERR_BAD_PARAM);
+		ended(o,
+		      m->head.length && m->head.length != EACCES ? OPAL_ERROR : OPAL_ERR_BAD_PARAM);
 		return;
 	}
 	if (o->local)

@@ -199,8 +199,8 @@ static void tell(struct btl_pm_operation *o)
 	void *local = o->local, *context = o->context, *data = o->data;
 	int status = o->status;
 
-	if (status == OPAL_ERR_BAD_PARAM)
-		btl_pm_say_refused(o);
+	if (status == OPAL_ERR_BAD_PARAM || status == OPAL_ERROR)
+		btl_pm_say_failed(o);
 	give_back(o);
 	if (call)
 		call(&btl_pm.super, endpoint, local, handle, context, data, status);
@@ -244,10 +244,22 @@ static void look_around(int n)
 	mtl_pm_leave();
 }
 
+void btl_pm_arrivals_free(void)
+{
+	while (!STAILQ_EMPTY(&btl_pm.arrivals)) {
+		struct btl_pm_arrival *a = STAILQ_FIRST(&btl_pm.arrivals);
+
+		STAILQ_REMOVE_HEAD(&btl_pm.arrivals, link);
+		free(a);
+	}
+}
+
 int btl_pm_progress(void)
 {
 	int n = 0;
 
+	if (btl_pm.is_closing)
+		return 0;
 	if (mtl_pm.is_client_due) {
 		mtl_pm_enter();
 		mtl_pm.is_client_due = false;

@@ -25,15 +25,22 @@ static int start(struct btl_pm_pull *p)
 
 void btl_pm_on_pull(const struct active_pull *m, struct mca_btl_base_endpoint_t *from)
 {
-	struct btl_pm_pull *p = malloc(sizeof(*p));
+	struct btl_pm_pull *p;
 	int rc;
 
+	/* an honest peer waits */
+	if (from->n_pulls >= ACTIVE_PULLS_MAX) {
+		btl_pm.damaged++;
+		return;
+	}
+	p = malloc(sizeof(*p));
 	if (!p)
 		btl_pm_no_memory();
 	*p = (struct btl_pm_pull){.from = from, .request = *m};
 	rc = start(p);
 	if (!rc || rc == ENOBUFS) {
 		TAILQ_INSERT_TAIL(&btl_pm.pulls, p, link);
+		from->n_pulls++;
 		mtl_pm.has_client_work = true;
 		return;
 	}
@@ -55,6 +62,7 @@ int btl_pm_poll_pulls(void)
 		if (rc == ENOBUFS)
 			continue;
 		TAILQ_REMOVE(&btl_pm.pulls, p, link);
+		p->from->n_pulls--;
 		btl_pm_answer_put(p->from, p->request.request.id, rc);
 		free(p);
 		n++;

@@ -84,6 +84,11 @@ static void answer(struct mca_btl_base_endpoint_t *e, const void *head, size_t h
 	}
 	if (rc != ENOBUFS)
 		return;
+	/* an honest peer has not asked for so much */
+	if (e->n_answers >= ACTIVE_ASKED_MAX) {
+		btl_pm.damaged++;
+		return;
+	}
 	a = malloc(sizeof(*a) + head_size + length);
 	if (!a)
 		btl_pm_no_memory();
@@ -92,6 +97,7 @@ static void answer(struct mca_btl_base_endpoint_t *e, const void *head, size_t h
 	if (length)
 		memcpy(a->bytes + head_size, data, length);
 	STAILQ_INSERT_TAIL(&e->answers, a, link);
+	e->n_answers++;
 	btl_pm_endpoint_busy(e);
 }
 
@@ -121,6 +127,7 @@ bool btl_pm_push_answers(struct mca_btl_base_endpoint_t *e)
 		if (pmPost(mtl_pm.ctx, e->node, a->bytes, a->length) == ENOBUFS)
 			return false;
 		STAILQ_REMOVE_HEAD(&e->answers, link);
+		e->n_answers--;
 		free(a);
 	}
 	tell_done(e);
@@ -133,6 +140,7 @@ void btl_pm_drop_answers(struct mca_btl_base_endpoint_t *e)
 		struct btl_pm_answer *a = STAILQ_FIRST(&e->answers);
 
 		STAILQ_REMOVE_HEAD(&e->answers, link);
+		e->n_answers--;
 		free(a);
 	}
 }

@@ -38,6 +38,9 @@ enum active_kind {
 #define ACTIVE_LENGTH_MAX (64u << 10)
 /* Puts that one DONE answers. */
 #define ACTIVE_DONE_MAX 32u
+/* Requests to one process that have no answer, so it need not keep more answers; PULLs of them. */
+#define ACTIVE_ASKED_MAX 1024u
+#define ACTIVE_PULLS_MAX 64u
 
 /* ATOMIC, flags: the operand has 32 bits. */
 #define ACTIVE_32BIT 1u

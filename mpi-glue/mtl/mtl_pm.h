@@ -260,6 +260,8 @@ struct mtl_pm {
 	bool is_helping;      /* ... and has the lock: nothing may call Open MPI */
 	bool is_used;         /* pml/cm was chosen: communicators were added */
 	uint32_t users;       /* of the context: mtl/pm and btl/pm */
+	bool tells_why;       /* btl/pm wants it: the user is told why there is none */
+	bool has_parted;      /* from the other processes */
 	pthread_mutex_t lock; /* covers everything below and ctx, if the gate is not 0 */
 
 	const struct mtl_pm_client *client; /* NULL: btl/pm does not use the context */

@@ -45,6 +45,31 @@ static void add_int_parameter(const char *name, const char *text, int *value)
 					MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
+/* Also before Open MPI has read it, as it opens its BTLs first: we do, and forget it again. */
+static bool list_has(mca_base_framework_t *framework, const char *name,
+		     bool (*has)(const char *list, const char *item), const char *item)
+{
+	static char *list; /* Open MPI's until we deregister */
+	int index;
+	bool it_has;
+
+	if (mca_base_framework_is_registered(framework))
+		return has(framework->framework_selection, item);
+	index = mca_base_var_register("ompi", name, NULL, NULL, NULL, MCA_BASE_VAR_TYPE_STRING,
+				      NULL, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_2,
+				      MCA_BASE_VAR_SCOPE_ALL_EQ, &list);
+	it_has = index >= 0 && has(list, item);
+	if (index >= 0)
+		mca_base_var_deregister(index);
+	return it_has;
+}
+
+bool mtl_pm_is_asked_for(void)
+{
+	return list_has(&ompi_mtl_base_framework, "mtl", names_include, "pm") &&
+	       list_has(&ompi_pml_base_framework, "pml", names_allow, "cm");
+}
+
 bool mtl_pm_register(void)
 {
 	if (!mtl_pm.is_registered)

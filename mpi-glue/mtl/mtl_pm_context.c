@@ -46,6 +46,9 @@ static void init_lists(void)
 	STAILQ_INIT(&mtl_pm.done);
 	STAILQ_INIT(&mtl_pm.free_notes);
 	mtl_pm.staged = NULL;
+	mtl_pm.has_parted = false;
+	mtl_pm.burst = NULL;
+	mtl_pm.is_corked = mtl_pm.has_held = false;
 	mtl_pm.n_fetches = 0;
 	/* Open MPI may open the component again, which stays in memory with its state. */
 	mtl_pm.deaths = 0;
@@ -69,7 +72,7 @@ static bool is_crowded(uint32_t local)
 static int show_unusable(const char *what, const char *why)
 {
 	/* Somebody else's choice of pml/cm must not make noise about us. */
-	if (mtl_pm.is_named)
+	if (mtl_pm.is_named || mtl_pm.tells_why)
 		mtl_pm_say_once("unusable", ompi_process_info.nodename, what, why);
 	return OMPI_ERR_NOT_AVAILABLE;
 }
@@ -205,6 +208,9 @@ void mtl_pm_part(void)
 {
 	volatile bool active = true;
 
+	if (mtl_pm.has_parted)
+		return;
+	mtl_pm.has_parted = true;
 	mtl_pm_thread_stop();
 	drain();
 	if (pmQuiesce(mtl_pm.ctx, QUIESCE_MS) == ETIMEDOUT)

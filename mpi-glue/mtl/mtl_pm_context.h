@@ -28,6 +28,8 @@ struct mtl_pm_client {
  * was built for another Open MPI, and nothing of it may be used.
  */
 bool mtl_pm_register(void);
+/* Whether the user wants messages to go by mtl/pm. */
+bool mtl_pm_is_asked_for(void);
 
 /*
  * Opens the context and publishes its address; a second user gets the same one. OMPI_SUCCESS, or
@@ -35,8 +37,8 @@ bool mtl_pm_register(void);
  */
 int mtl_pm_open(bool wants_threads);
 /*
- * The user is done with MPI: all that was sent is acknowledged, then the processes of the job wait
- * for each other. To be called by all of them.
+ * The program is done with MPI: all that was sent is acknowledged, then the processes of the job
+ * wait for each other, once. To be called by all of them.
  */
 void mtl_pm_part(void);
 /* With the last user the context closes. */

@@ -170,8 +170,12 @@ int mtl_pm_poll(void)
 	mtl_pm.deaf_bytes = 0;
 	if (OPAL_UNLIKELY(mtl_pm.kept.is_full))
 		n += take_kept();
-	while (n < RECEIVE_BURST && !mtl_pm.kept.is_full && (got = (int)take_row()))
+	while (n < RECEIVE_BURST && !mtl_pm.kept.is_full && (got = (int)take_row())) {
 		n += got;
+		/* the client's turn, before another look that may find nothing */
+		if (OPAL_UNLIKELY(mtl_pm.is_client_due) && !mtl_pm.is_helping)
+			break;
+	}
 	if (OPAL_UNLIKELY(mtl_pm_has_unfinished()))
 		n += retry_busy() + mtl_pm_progress_reads();
 	if (OPAL_UNLIKELY(mtl_pm.has_client_work))

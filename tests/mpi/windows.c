@@ -339,7 +339,7 @@ int main(int argc, char **argv)
 {
 	bool is_chosen = getenv("OMPI_MCA_osc") != NULL;
 	bool is_tool = argc > 1 && !strcmp(argv[1], "tool");
-	bool is_known = argc > 1 && !strcmp(argv[1], "known");
+	bool is_known = argc > 1 && !strcmp(argv[argc - 1], "known");
 	int provided;
 	struct window w;
 

@@ -74,6 +74,8 @@ def lab():
     with runner.lab(TAP, 3) as on_first:
         for name in BETWEEN_HOSTS:
             check(name, (*OB1, "-H", "h0:1,h1:1,h2:1"), environment(), "ob1, 3 lab hosts", on_first)
+        check("windows", ("--mca", "mtl", "pm", "-H", "h0:1,h1:1,h2:1"), environment(),
+              "only mtl/pm is named, a program with threads, 3 lab hosts", on_first, ("threads", "known"))
         # osc/rdma of Open MPI before 4.1.5 waits for a lock that it has, where memory is attached to a window of
         # several hosts: https://github.com/open-mpi/ompi/pull/10518
         for what, words in (("ob1", OB1), ("mtl/pm beside it", BESIDE_MTL)):

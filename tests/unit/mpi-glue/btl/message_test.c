@@ -138,6 +138,22 @@ TAP_TEST(send__behind_one_that_waits)
 	btl_finish();
 }
 
+/* ob1 takes them for complete, and the program may compute. */
+TAP_TEST(send__is_never_held)
+{
+	begin();
+	mtl_pm_begin_requests();
+	for (int i = 0; i < 3; i++)
+		is_int(post(8, 0), 1);
+	is_int(fake.corks, 1);
+	is_int(fake.uncorks, 1);
+	while (fake_sent()) {
+		ok(!fake_sent()->is_corked);
+		fake_drop();
+	}
+	btl_finish();
+}
+
 TAP_TEST(send__to_a_dead_peer)
 {
 	begin();

@@ -268,6 +268,28 @@ TAP_TEST(operations__share_packets_from_the_second_on)
 	btl_finish();
 }
 
+/* The target keeps an answer for each, so they have a limit. */
+TAP_TEST(operations__wait_behind_many_without_an_answer)
+{
+	char bytes[8] = {1};
+	uint64_t first = 0;
+
+	btl_begin();
+	for (uint32_t i = 0; i <= ACTIVE_ASKED_MAX; i++)
+		is_int(get(sizeof(bytes)), OPAL_SUCCESS);
+	for (uint32_t i = 0; i < ACTIVE_ASKED_MAX; i++) {
+		uint64_t id = take_id(ACTIVE_GET);
+
+		first = first ? first : id;
+	}
+	mtl_pm_progress();
+	ok(!fake_sent());
+	answer_result(first, 0, bytes, sizeof(bytes));
+	take_id(ACTIVE_GET);
+	ok(!fake_sent());
+	btl_finish();
+}
+
 TAP_TEST(death__ends_operations_and_the_job)
 {
 	btl_begin();

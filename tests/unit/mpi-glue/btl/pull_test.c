@@ -166,6 +166,31 @@ TAP_TEST(target__reads_and_answers)
 	finish_target();
 }
 
+TAP_TEST(target__more_than_an_honest_peer_asks_for)
+{
+	begin_target();
+	fake.read_error = ENOBUFS;
+	for (uint64_t i = 0; i <= ACTIVE_PULLS_MAX; i++)
+		arrive(i, 0);
+	is_int(btl_pm.damaged, 1);
+	ok(!fake_sent());
+	finish_target();
+}
+
+TAP_TEST(put__so_many_are_exposed_at_a_time)
+{
+	begin();
+	for (uint32_t i = 0; i <= ACTIVE_PULLS_MAX; i++)
+		is_int(put(LONG), OPAL_SUCCESS);
+	is_int(fake.locks, ACTIVE_PULLS_MAX);
+	answer(ACTIVE_DONE, take_pull(), 0);
+	is_int(fake.locks, ACTIVE_PULLS_MAX + 1);
+	fake_arrive_error(PEER, EPIPE);
+	mtl_pm_progress();
+	is_int(btl_calls.n, ACTIVE_PULLS_MAX + 1);
+	btl_finish();
+}
+
 TAP_TEST(target__not_outside_of_the_region)
 {
 	begin_target();

@@ -266,6 +266,22 @@ TAP_TEST(answers__wait_for_room_in_their_order)
 	finish();
 }
 
+TAP_TEST(answers__that_no_honest_peer_has_asked_for)
+{
+	begin(MCA_BTL_REG_FLAG_ACCESS_ANY);
+	fake.send_buffers = 0;
+	btl_peer->n_answers = ACTIVE_ASKED_MAX - 2;
+	for (uint32_t i = 0; i < 3; i++)
+		get(i, 0, 4);
+	is_int(btl_pm.damaged, 1);
+	fake.send_buffers = 9;
+	mtl_pm_progress();
+	for (uint32_t i = 0; i < 2; i++)
+		is_result(i, 0, "\0\0\0", 4);
+	ok(!fake_sent());
+	finish();
+}
+
 TAP_TEST(register__refused_by_pm)
 {
 	btl_begin();

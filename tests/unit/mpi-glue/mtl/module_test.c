@@ -102,8 +102,9 @@ TAP_TEST(open__a_second_user)
 	is_int(fake.quiesces, 1);
 	is_int(fake.closes, 0);
 	ok(fake_mpi.progress == mtl_pm_progress);
+	/* once is enough, and there is nobody left to do it with */
 	mtl_pm_part();
-	is_int(fake.quiesces, 2);
+	is_int(fake.quiesces, 1);
 	mtl_pm_close();
 	is_int(fake.closes, 1);
 	ok(!fake_mpi.progress);
