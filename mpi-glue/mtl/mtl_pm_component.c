@@ -70,6 +70,7 @@ bool mtl_pm_is_asked_for(void)
 	       list_has(&ompi_pml_base_framework, "pml", names_allow, "cm");
 }
 
+/* Before Open MPI knows the list of MTLs mtl_pm_fits() is silent: people are told once. */
 bool mtl_pm_register(void)
 {
 	if (!mtl_pm.is_registered)
@@ -79,9 +80,7 @@ bool mtl_pm_register(void)
 
 static int component_register(void)
 {
-	/* of both components the first one has told people why not */
-	if (!mtl_pm.is_registered)
-		fits = mtl_pm_fits();
+	fits = mtl_pm_fits();
 	mtl_pm.is_registered = true;
 	if (!fits)
 		return OMPI_SUCCESS;

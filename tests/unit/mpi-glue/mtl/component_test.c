@@ -140,7 +140,6 @@ static void register_with(const char *name, long long value)
 {
 	mpi.name = name;
 	mpi.value = value;
-	mtl_pm.is_registered = false;
 	is_int(component->mca_register_component_params(), OMPI_SUCCESS);
 }
 
