@@ -45,7 +45,7 @@ static void add_int_parameter(const char *name, const char *text, int *value)
 					MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
-/* Also before Open MPI has read it, as it opens its BTLs first: we do, and forget it again. */
+/* Also before Open MPI has read it, as it opens its BTLs first. */
 static bool list_has(mca_base_framework_t *framework, const char *name,
 		     bool (*has)(const char *list, const char *item), const char *item)
 {
@@ -55,9 +55,7 @@ static bool list_has(mca_base_framework_t *framework, const char *name,
 
 	if (mca_base_framework_is_registered(framework))
 		return has(framework->framework_selection, item);
-	index = mca_base_var_register("ompi", name, NULL, NULL, NULL, MCA_BASE_VAR_TYPE_STRING,
-				      NULL, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_2,
-				      MCA_BASE_VAR_SCOPE_ALL_EQ, &list);
+	index = mtl_pm_read_early(name, NULL, NULL, &list);
 	it_has = index >= 0 && has(list, item);
 	if (index >= 0)
 		mca_base_var_deregister(index);

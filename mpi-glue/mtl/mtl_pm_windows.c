@@ -8,11 +8,19 @@
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_windows.h"
 
+#include "opal/mca/base/mca_base_var.h"
+
+int mtl_pm_read_early(const char *framework, const char *component, const char *name, char **value)
+{
+	return mca_base_var_register("ompi", framework, component, name, NULL,
+				     MCA_BASE_VAR_TYPE_STRING, NULL, 0, MCA_BASE_VAR_FLAG_SETTABLE,
+				     OPAL_INFO_LVL_2, MCA_BASE_VAR_SCOPE_ALL_EQ, value);
+}
+
 #if OMPI_MAJOR_VERSION < 5
 
 #include "ompi/mca/osc/base/base.h"
 #include "ompi/runtime/mpiruntime.h"
-#include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/installdirs/installdirs.h"
 
 #include <stdio.h>
@@ -59,10 +67,7 @@ static bool is_chosen(int index, const char *value)
 static void choose_before(struct parameter *c)
 {
 	static char *value; /* Open MPI's until we deregister */
-	int index = mca_base_var_register("ompi", "osc", c->component, c->name, NULL,
-					  MCA_BASE_VAR_TYPE_STRING, NULL, 0,
-					  MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_2,
-					  MCA_BASE_VAR_SCOPE_ALL_EQ, &value);
+	int index = mtl_pm_read_early("osc", c->component, c->name, &value);
 	bool is_free = !is_chosen(index, value);
 
 	if (index >= 0)

@@ -5,6 +5,12 @@
 
 #include <stdbool.h>
 
+/*
+ * Reads a parameter, or a framework's list of components, that Open MPI has not read yet. Its
+ * index, to be deregistered for Open MPI to read it; below 0: it can't be read. The value is valid
+ * until then.
+ */
+int mtl_pm_read_early(const char *framework, const char *component, const char *name, char **value);
 /* Whether it is osc/rdma over btl/pm. */
 bool mtl_pm_windows_by_btl(void);
 /*

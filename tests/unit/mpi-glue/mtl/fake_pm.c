@@ -408,19 +408,6 @@ int pmReceiveRow(pmContext ctx, struct iovec *ret_parts, size_t room, size_t *re
 	return 0;
 }
 
-int pmReceive(pmContext ctx, void **ret_buf, size_t *ret_len, pmNode *ret_src, pmDesc *ret_desc)
-{
-	struct iovec part;
-	size_t n;
-	int rc = pmReceiveRow(ctx, &part, 1, &n, ret_src, ret_desc);
-
-	if (rc)
-		return rc;
-	*ret_buf = part.iov_base;
-	*ret_len = part.iov_len;
-	return 0;
-}
-
 int pmReleaseReceiveBuffer(pmContext ctx, pmDesc desc)
 {
 	const struct fake_row *row = &fake.rows[desc - 1];
