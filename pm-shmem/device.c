@@ -107,6 +107,7 @@ const struct pm_link_ops pm_shmem_ops = {
 	.send = pms_send,
 	.post = pms_post,
 	.post_row = pms_post_row,
+	.carry = pms_carry,
 	.probe = device_probe,
 	.cork = device_cork,
 	.send_out = device_send_out,

@@ -161,6 +161,8 @@ int pms_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, u
 int pms_post(struct pm_link *base, struct pm_link_peer *peer, const void *data, uint32_t len);
 int pms_post_row(struct pm_link *base, struct pm_link_peer *peer, const struct pm_row *row,
 		 uint64_t *ret_done);
+int pms_carry(struct pm_link *base, struct pm_link_peer *peer, const void *head, uint32_t head_len,
+	      const void *data, uint32_t len);
 int pms_send_done(struct pm_link *base, struct pm_link_peer *peer);
 /* Sends a message that is no datagram. -EAGAIN, -EPIPE, -ENOMEM. */
 int pms_send_control(struct pms_link *link, struct pm_link_peer *peer, uint32_t kind,

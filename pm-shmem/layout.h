@@ -106,10 +106,11 @@ struct pms_cell {
 };
 
 enum pms_kind {
-	PMS_KIND_INLINE = 1, /* the message */
-	PMS_KIND_BYTES = 2,  /* the offset of the message in the byte ring, 8 bytes */
-	PMS_KIND_READ = 3,   /* a struct pms_request */
-	PMS_KIND_WRITE = 4,  /* the same */
+	PMS_KIND_INLINE = 1,  /* the message */
+	PMS_KIND_BYTES = 2,   /* the offset of the message in the byte ring, 8 bytes */
+	PMS_KIND_READ = 3,    /* a struct pms_request */
+	PMS_KIND_WRITE = 4,   /* the same */
+	PMS_KIND_CARRIED = 5, /* what the sender's libpm says to ours, up to PMS_SHORT bytes */
 };
 
 /* A one-sided operation asked of its target. */

@@ -62,8 +62,8 @@ void pms_release(struct pm_link *base, uint64_t cookie)
 		  (uint32_t)(cookie >> 48) * PMS_LINE);
 }
 
-static inline int lend(struct pms_link *link, struct pm_link_peer *peer,
-		       const struct pms_message *message, struct pm_inbound *ret)
+static inline void take(struct pm_link_peer *peer, const struct pms_message *message,
+			struct pm_inbound *ret)
 {
 	uint32_t position = pms_ring_take(&peer->rx, message->cells);
 	uint64_t lines = message->kind == PMS_KIND_BYTES ? message->len / PMS_LINE : 0;
@@ -73,6 +73,12 @@ static inline int lend(struct pms_link *link, struct pm_link_peer *peer,
 	ret->src = peer->node;
 	ret->cookie = (uint64_t)position | (uint64_t)peer->index << 32 |
 		      (uint64_t)message->cells << 40 | lines << 48;
+}
+
+static inline int lend(struct pms_link *link, struct pm_link_peer *peer,
+		       const struct pms_message *message, struct pm_inbound *ret)
+{
+	take(peer, message, ret);
 	link->stats->rx_messages++;
 	link->stats->rx_bytes += message->len;
 	return 1;
@@ -94,7 +100,8 @@ static void serve(struct pms_link *link, struct pm_link_peer *peer,
 }
 
 /*
- * The message of which the word is there; 0 when it was for us, not for the user, or is nonsense.
+ * The message of which the word is there: 1, or 2 as receive(); 0 when it was for us, not for the
+ * user, or is nonsense.
  */
 static int deliver(struct pms_link *link, struct pm_link_peer *peer, uint64_t word,
 		   struct pm_inbound *ret)
@@ -107,6 +114,10 @@ static int deliver(struct pms_link *link, struct pm_link_peer *peer, uint64_t wo
 		give_back(link, peer, position, 1, 0);
 		pms_peer_condemn(link, peer, "it wrote nonsense into its message ring");
 		return 0;
+	}
+	if (message.kind == PMS_KIND_CARRIED) {
+		take(peer, &message, ret);
+		return 2;
 	}
 	if (message.kind >= PMS_KIND_READ) {
 		position = pms_ring_take(&peer->rx, message.cells);
@@ -127,14 +138,16 @@ static int poll_rings(struct pms_link *link, struct pm_inbound *ret)
 		uint32_t i = link->next_inbound < link->n_inbound ? link->next_inbound : 0;
 		struct pm_link_peer *peer = link->inbound[i];
 		uint64_t word = peer == link->hot ? 0 : pms_ring_poll(&peer->rx);
+		int got;
 
 		link->next_inbound = i + 1;
 		if (!word)
 			continue;
-		if (deliver(link, peer, word, ret)) {
+		got = deliver(link, peer, word, ret);
+		if (got) {
 			link->hot = peer;
 			link->burst = 0;
-			return 1;
+			return got;
 		}
 	}
 	return 0;
@@ -174,6 +187,8 @@ static void rounds(struct pms_link *link)
 
 __attribute__((noinline)) static int receive_slow(struct pms_link *link, struct pm_inbound *ret)
 {
+	int got;
+
 	if (unlikely(link->saved != NULL))
 		return pms_saved_take(link, ret);
 	/* a flood from one peer must not hold up the rest */
@@ -182,8 +197,9 @@ __attribute__((noinline)) static int receive_slow(struct pms_link *link, struct 
 		link->hot = NULL;
 		rounds(link);
 	}
-	if (poll_rings(link, ret))
-		return 1;
+	got = poll_rings(link, ret);
+	if (got)
+		return got;
 	rounds(link);
 	if (unlikely(link->n_dying) && pms_peer_report(link, &ret->src))
 		return -EPIPE;
@@ -195,6 +211,7 @@ int pms_receive(struct pm_link *base, struct pm_inbound *ret)
 	struct pms_link *link = pms_of(base);
 	struct pm_link_peer *hot = link->hot;
 	uint64_t word;
+	int got;
 
 	if (likely(hot != NULL) && likely(link->burst < BURST)) {
 		word = pms_ring_poll(&hot->rx);
@@ -211,8 +228,9 @@ int pms_receive(struct pm_link *base, struct pm_inbound *ret)
 				message.cells = pms_cells_of(message.len);
 				return lend(link, hot, &message, ret);
 			}
-			if (deliver(link, hot, word, ret))
-				return 1;
+			got = deliver(link, hot, word, ret);
+			if (got)
+				return got;
 		}
 	}
 	return receive_slow(link, ret);

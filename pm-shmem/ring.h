@@ -262,6 +262,8 @@ static inline bool pms_ring_decode(const struct pms_ring_rx *rx, uint32_t positi
 	ret->cells = pms_cells_of(ret->len);
 	if (ret->kind == PMS_KIND_INLINE)
 		return ret->len - 1 < rx->max_inline;
+	if (ret->kind == PMS_KIND_CARRIED)
+		return ret->len - 1 < PMS_SHORT;
 	if (ret->kind != PMS_KIND_BYTES)
 		return (ret->kind == PMS_KIND_READ || ret->kind == PMS_KIND_WRITE) &&
 		       ret->len == sizeof(struct pms_request);

@@ -15,6 +15,8 @@
 #include "pmcore/util/copy.h"
 #include "pmcore/util/packetrow.h"
 
+static_assert(PM_CARRY_SHORT <= PMS_SHORT, "what is carried takes few cells");
+
 /* Cookie of the reservation in the ring; no buffer is there. */
 #define IN_PLACE 1
 
@@ -392,6 +394,25 @@ int pms_send_control(struct pms_link *link, struct pm_link_peer *peer, uint32_t 
 		return -EAGAIN;
 	copy_bytes(b->data, data, len);
 	send_buffer(link, peer, b, len, kind);
+	pms_wake_peer(link, peer);
+	return 0;
+}
+
+int pms_carry(struct pm_link *base, struct pm_link_peer *peer, const void *head, uint32_t head_len,
+	      const void *data, uint32_t len)
+{
+	struct pms_link *link = pms_of(base);
+	uint8_t bytes[PM_CARRY_SHORT];
+
+	if (!peer->is_announced)
+		announce(link, peer);
+	if (!peer->is_open || link->is_stopped ||
+	    !pms_ring_has_cells(&peer->tx, pms_cells_of(head_len + len)))
+		return refuse(link, peer, head_len + len);
+	memcpy(bytes, head, head_len);
+	if (len)
+		memcpy(bytes + head_len, data, len);
+	pms_ring_put(&peer->tx, bytes, head_len + len, PMS_KIND_CARRIED);
 	pms_wake_peer(link, peer);
 	return 0;
 }

@@ -230,6 +230,7 @@ const struct pm_link_ops pm_verbs_ops = {
 	.mtu = device_mtu,
 	.get_send = pmv_get_send,
 	.send = pmv_send,
+	.carry = pmv_carry,
 	.probe = pmv_probe,
 	.send_out = pmv_send_out,
 	.send_done = pmv_send_done,

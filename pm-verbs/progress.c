@@ -216,14 +216,16 @@ static void chores(struct pmv_link *link)
 int pmv_receive(struct pm_link *base, struct pm_inbound *ret)
 {
 	struct pmv_link *link = pmv_of(base);
+	int got;
 
 	if (!link->arrived.head) {
 		pmv_progress(link);
 		if (++link->idle % PMV_IDLE_CHORES == 0)
 			chores(link);
 	}
-	if (pmv_rx_take(link, ret))
-		return 1;
+	got = pmv_rx_take(link, ret);
+	if (got)
+		return got;
 	return link->n_dying ? pmv_peer_report(link, &ret->src) : 0;
 }
 

@@ -74,6 +74,9 @@ static void write_message(struct writer *w, enum direction direction, const stru
 {
 	const struct record r = {direction, slot->peer->node, slot->len - PMV_HEADER};
 
+	/* of an operation that is open: it is not over for a context that is saved */
+	if (slot->kind == PMV_CARRIED)
+		return;
 	if (w->len + sizeof(r) + r.len <= w->room) {
 		memcpy(w->buf + w->len, &r, sizeof(r));
 		memcpy(w->buf + w->len + sizeof(r), slot->data + PMV_HEADER, r.len);

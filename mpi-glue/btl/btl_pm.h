@@ -21,7 +21,6 @@
 
 #include "mpi-glue/btl/btl_pm_compat.h"
 #include "mpi-glue/common/active.h"
-#include "mpi-glue/common/atomic.h"
 #include "mpi-glue/common/ids.h"
 #include "mpi-glue/mtl/mtl_pm_context.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"
@@ -33,6 +32,8 @@
 /* Longest message of one descriptor, with all headers: Open MPI cuts longer ones. */
 #define BTL_PM_SEND_MAX ACTIVE_LENGTH_MAX
 #define BTL_PM_SMALL 4096u
+/* The kind of an atomic operation: PM carries it out, so nothing of ours is sent. */
+#define BTL_PM_ATOMIC ACTIVE_KINDS
 
 /* Open MPI copies it to other processes, as the handle of a registered region. */
 struct mca_btl_base_registration_handle_t {
@@ -71,10 +72,8 @@ struct btl_pm_operation {
 	struct mca_btl_base_endpoint_t *endpoint;
 	/* in the module's ids, once it was sent; 0: nobody can answer it, or PM carries it out */
 	uint64_t id;
-	uint8_t kind; /* ACTIVE_PUT, ACTIVE_PUTS, ACTIVE_GET or ACTIVE_ATOMIC */
-	uint8_t op;   /* enum atomic_op */
-	bool is_32bit;
-	bool is_by_pm;   /* too long for a datagram: PM reads or writes the memory itself */
+	uint8_t kind;    /* ACTIVE_PUT, ACTIVE_PUTS, ACTIVE_GET or BTL_PM_ATOMIC */
+	bool is_by_pm;   /* PM reads, writes or changes the memory itself */
 	pmDesc desc;     /* ... while it runs */
 	bool is_pulled;  /* a put that the target reads out of our memory */
 	bool is_exposed; /* ... so PM has registered the data, */
@@ -82,7 +81,7 @@ struct btl_pm_operation {
 	void *local;     /* data, or place of the value before; NULL: nobody wants it */
 	size_t length;   /* bytes of data */
 	uint64_t remote; /* address */
-	uint64_t operand, compare;
+	pmAtomicOp atomic;
 	mca_btl_base_registration_handle_t target;
 	mca_btl_base_registration_handle_t *local_handle; /* the caller's, for the callback */
 	mca_btl_base_rdma_completion_fn_t call;
@@ -144,6 +143,8 @@ struct mca_btl_base_endpoint_t {
 	opal_proc_t *proc;        /* NULL: it wrote to us, and Open MPI has not named it yet */
 	size_t mtu;               /* bytes of a datagram */
 	uint64_t pull_from;       /* so long puts are read by their target; 0: none are */
+	bool is_direct;           /* PM reads and writes there without the process */
+	uint32_t waits_in;        /* round that found an atomic operation of it not done */
 	bool is_dead;
 	char *why;     /* it died, and the job is still to be ended for that */
 	bool has_left; /* Open MPI does not know it any more */
@@ -176,6 +177,7 @@ struct btl_pm {
 	struct ids operations;                /* ours that wait for an answer */
 	struct ids regions;                   /* struct btl_pm_region */
 	struct btl_pm_running running;
+	uint32_t rounds; /* looks at those */
 	struct btl_pm_pulls pulls;
 	struct btl_pm_operations ended; /* the callback is still to be called */
 	struct btl_pm_descriptors over; /* the same; sent or not */
@@ -302,7 +304,6 @@ void btl_pm_on_put(const struct active_request *m, const void *data, size_t leng
 void btl_pm_on_puts(const struct active_puts *m, const void *pieces,
 		    struct mca_btl_base_endpoint_t *from);
 void btl_pm_on_get(const struct active_request *m, struct mca_btl_base_endpoint_t *from);
-void btl_pm_on_atomic(const struct active_atomic *m, struct mca_btl_base_endpoint_t *from);
 /* The put of that id has ended: 0, or the error for which it was not carried out. */
 void btl_pm_answer_put(struct mca_btl_base_endpoint_t *from, uint64_t id, int error);
 /* So many bytes at that address of a region of ours; NULL: they may not be reached so. */

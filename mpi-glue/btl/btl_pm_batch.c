@@ -18,7 +18,7 @@ static size_t room(const struct mca_btl_base_endpoint_t *e)
 
 bool btl_pm_batch_takes(const struct btl_pm_operation *o)
 {
-	return o->kind == ACTIVE_PUT && o->length <= SHORT &&
+	return o->kind == ACTIVE_PUT && !o->is_by_pm && o->length <= SHORT &&
 	       sizeof(struct active_puts) + active_piece_size(o->length) <= room(o->endpoint);
 }
 

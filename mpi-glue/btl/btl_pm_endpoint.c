@@ -7,12 +7,14 @@
 #include "mpi-glue/common/job.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct btl_pm btl_pm;
 
 struct mca_btl_base_endpoint_t *btl_pm_endpoint(struct mtl_pm_peer *peer)
 {
 	struct mca_btl_base_endpoint_t *e = peer->of_client;
+	const char *device;
 
 	if (e)
 		return e;
@@ -25,6 +27,7 @@ struct mca_btl_base_endpoint_t *btl_pm_endpoint(struct mtl_pm_peer *peer)
 	e->is_dead = peer->is_dead;
 	if (pmGetLongRead(mtl_pm.ctx, e->node, &e->pull_from))
 		e->pull_from = 0;
+	e->is_direct = !pmGetDeviceName(mtl_pm.ctx, e->node, &device) && !strcmp(device, "verbs");
 	STAILQ_INIT(&e->sends);
 	STAILQ_INIT(&e->waiting);
 	STAILQ_INIT(&e->answers);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * btl_pm_onesided - put, get and atomic operations of ours. Those whose data fit into a datagram
- * are messages that the other process carries out. Longer ones PM reads or writes, or the other
- * process reads them.
+ * btl_pm_onesided - put, get and atomic operations of ours. Puts and gets whose data fit into a
+ * datagram are messages that the other process carries out. Longer ones PM reads or writes, or the
+ * other process reads them. PM reads and writes short ones, too, where it needs no process for
+ * that. Atomic operations are all PM's.
  */
 #include "mpi-glue/btl/btl_pm.h"
 #include "mpi-glue/common/job.h"
@@ -72,8 +73,6 @@ static size_t length_in_datagram(const struct btl_pm_operation *o)
 		return o->batch->used;
 	if (o->is_pulled)
 		return sizeof(struct active_pull);
-	if (o->kind == ACTIVE_ATOMIC)
-		return sizeof(struct active_atomic);
 	return sizeof(struct active_request) + o->length;
 }
 
@@ -88,23 +87,17 @@ static void write_puts(const struct btl_pm_operation *o, void *buf)
 
 static void write_request(const struct btl_pm_operation *o, void *buf)
 {
-	struct active_atomic *m = buf;
+	struct active_request *m = buf;
 
-	m->request = (struct active_request){
+	*m = (struct active_request){
 		.head = {.kind = o->kind,
-			 .tag = o->op,
-			 .flags = o->is_32bit ? ACTIVE_32BIT : 0,
 			 .length = o->kind == ACTIVE_GET ? (uint32_t)o->length : 0},
 		.id = o->id,
 		.region = o->target.region,
 		.address = o->remote,
 	};
-	if (o->kind == ACTIVE_PUT) {
-		memcpy(&m->request + 1, o->local, o->length);
-	} else if (o->kind == ACTIVE_ATOMIC) {
-		m->operand = o->operand;
-		m->compare = o->compare;
-	}
+	if (o->kind == ACTIVE_PUT)
+		memcpy(m + 1, o->local, o->length);
 }
 
 static void write_pull(const struct btl_pm_operation *o, void *buf)
@@ -147,12 +140,17 @@ static int ask(struct btl_pm_operation *o)
 
 static int start_by_pm(struct btl_pm_operation *o)
 {
+	const pmHandle *memory = &o->target.memory;
 	uint64_t offset = o->remote - o->target.base;
-	int rc = o->kind == ACTIVE_PUT ? pmWrite(mtl_pm.ctx, o->endpoint->node, &o->target.memory,
-						 offset, o->local, o->length, &o->desc)
-				       : pmRead(mtl_pm.ctx, o->endpoint->node, &o->target.memory,
-						offset, o->local, o->length, &o->desc);
+	pmNode node = o->endpoint->node;
+	int rc;
 
+	if (o->kind == ACTIVE_PUT)
+		rc = pmWrite(mtl_pm.ctx, node, memory, offset, o->local, o->length, &o->desc);
+	else if (o->kind == ACTIVE_GET)
+		rc = pmRead(mtl_pm.ctx, node, memory, offset, o->local, o->length, &o->desc);
+	else
+		rc = pmAtomic(mtl_pm.ctx, node, memory, offset, &o->atomic, &o->desc);
 	if (rc)
 		return rc;
 	TAILQ_INSERT_TAIL(&btl_pm.running, o, run);
@@ -256,7 +254,8 @@ static void put_value(const struct btl_pm_operation *o, uint64_t old)
 	uint32_t narrow = (uint32_t)old;
 
 	if (o->local)
-		memcpy(o->local, o->is_32bit ? (void *)&narrow : (void *)&old, o->length);
+		memcpy(o->local, o->length == sizeof(narrow) ? (void *)&narrow : (void *)&old,
+		       o->length);
 }
 
 /*
@@ -266,13 +265,14 @@ static void put_value(const struct btl_pm_operation *o, uint64_t old)
 static void do_here(const struct btl_pm_operation *o)
 {
 	void *at = (void *)(uintptr_t)o->remote;
+	uint64_t before;
 
 	if (o->kind == ACTIVE_PUT)
 		memmove(at, o->local, o->length);
 	else if (o->kind == ACTIVE_GET)
 		memmove(o->local, at, o->length);
-	else
-		put_value(o, atomic_apply(o->op, o->is_32bit, at, o->operand, o->compare));
+	else if (!pmAtomicHere(&o->atomic, at, &before))
+		put_value(o, before);
 }
 
 /*
@@ -284,7 +284,7 @@ static bool waits_for_others(struct btl_pm_operation *o)
 {
 	struct mca_btl_base_endpoint_t *e = o->endpoint;
 
-	if (!e->batch && !btl_pm.operations.used) {
+	if (!e->batch && !btl_pm.operations.used && TAILQ_EMPTY(&btl_pm.running)) {
 		mtl_pm_let_go();
 		return false;
 	}
@@ -313,7 +313,8 @@ static int go(struct btl_pm_operation *o, const mca_btl_base_registration_handle
 
 		o->target = *remote_handle;
 		o->is_pulled = o->kind == ACTIVE_PUT && pull_from && o->length >= pull_from;
-		o->is_by_pm = length_in_datagram(o) > o->endpoint->mtu;
+		o->is_by_pm = o->kind == BTL_PM_ATOMIC || o->endpoint->is_direct ||
+			      length_in_datagram(o) > o->endpoint->mtu;
 		if (!waits_for_others(o))
 			submit(o);
 	}
@@ -362,19 +363,19 @@ int btl_pm_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpo
 }
 
 /* 0: not one of ours. Of minimum and maximum Open MPI does not say whether numbers have signs. */
-static uint8_t our_op(mca_btl_base_atomic_op_t op)
+static uint32_t our_op(mca_btl_base_atomic_op_t op)
 {
 	switch (op) {
 	case MCA_BTL_ATOMIC_ADD:
-		return ATOMIC_ADD;
+		return PM_ATOMIC_ADD;
 	case MCA_BTL_ATOMIC_AND:
-		return ATOMIC_AND;
+		return PM_ATOMIC_AND;
 	case MCA_BTL_ATOMIC_OR:
-		return ATOMIC_OR;
+		return PM_ATOMIC_OR;
 	case MCA_BTL_ATOMIC_XOR:
-		return ATOMIC_XOR;
+		return PM_ATOMIC_XOR;
 	case MCA_BTL_ATOMIC_SWAP:
-		return ATOMIC_SWAP;
+		return PM_ATOMIC_SWAP;
 	default:
 		return 0;
 	}
@@ -384,18 +385,17 @@ static uint8_t our_op(mca_btl_base_atomic_op_t op)
 static int begin_atomic(const struct btl_pm_operation *what,
 			const mca_btl_base_registration_handle_t *remote_handle, int flags)
 {
-	bool is_32bit = flags & MCA_BTL_ATOMIC_FLAG_32BIT;
-	size_t length = is_32bit ? sizeof(uint32_t) : sizeof(uint64_t);
+	size_t length = flags & MCA_BTL_ATOMIC_FLAG_32BIT ? sizeof(uint32_t) : sizeof(uint64_t);
 	struct btl_pm_operation *o;
 
-	if (!what->op || flags & MCA_BTL_ATOMIC_FLAG_FLOAT || what->remote % length)
+	if (!what->atomic.kind || flags & MCA_BTL_ATOMIC_FLAG_FLOAT || what->remote % length)
 		return OPAL_ERR_NOT_SUPPORTED;
 	o = begin();
 	if (o) {
 		*o = *what;
-		o->kind = ACTIVE_ATOMIC;
-		o->is_32bit = is_32bit;
+		o->kind = BTL_PM_ATOMIC;
 		o->length = length;
+		o->atomic.width = (uint32_t)length;
 	}
 	return go(o, remote_handle);
 }
@@ -405,14 +405,14 @@ int btl_pm_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t 
 		     mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
 		     mca_btl_base_rdma_completion_fn_t call, void *context, void *data)
 {
-	return begin_atomic(&(struct btl_pm_operation){.endpoint = endpoint,
-						       .op = our_op(op),
-						       .remote = remote,
-						       .operand = operand,
-						       .call = call,
-						       .context = context,
-						       .data = data},
-			    remote_handle, flags);
+	return begin_atomic(
+		&(struct btl_pm_operation){.endpoint = endpoint,
+					   .atomic = {.kind = our_op(op), .operand = operand},
+					   .remote = remote,
+					   .call = call,
+					   .context = context,
+					   .data = data},
+		remote_handle, flags);
 }
 
 int btl_pm_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
@@ -422,16 +422,16 @@ int btl_pm_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t
 		      mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
 		      mca_btl_base_rdma_completion_fn_t call, void *context, void *data)
 {
-	return begin_atomic(&(struct btl_pm_operation){.endpoint = endpoint,
-						       .op = our_op(op),
-						       .local = local,
-						       .remote = remote,
-						       .operand = operand,
-						       .local_handle = local_handle,
-						       .call = call,
-						       .context = context,
-						       .data = data},
-			    remote_handle, flags);
+	return begin_atomic(
+		&(struct btl_pm_operation){.endpoint = endpoint,
+					   .atomic = {.kind = our_op(op), .operand = operand},
+					   .local = local,
+					   .remote = remote,
+					   .local_handle = local_handle,
+					   .call = call,
+					   .context = context,
+					   .data = data},
+		remote_handle, flags);
 }
 
 int btl_pm_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
@@ -442,11 +442,11 @@ int btl_pm_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
 			mca_btl_base_rdma_completion_fn_t call, void *context, void *data)
 {
 	return begin_atomic(&(struct btl_pm_operation){.endpoint = endpoint,
-						       .op = ATOMIC_COMPARE_SWAP,
+						       .atomic = {.kind = PM_ATOMIC_COMPARE_SWAP,
+								  .operand = value,
+								  .compare = compare},
 						       .local = local,
 						       .remote = remote,
-						       .operand = value,
-						       .compare = compare,
 						       .local_handle = local_handle,
 						       .call = call,
 						       .context = context,
@@ -511,18 +511,39 @@ void btl_pm_on_done(const uint64_t *ids, uint32_t n, struct mca_btl_base_endpoin
 	}
 }
 
+/* As pmIsReadDone, also of writes and atomic operations. */
+static int is_done(const struct btl_pm_operation *o)
+{
+	uint64_t before;
+	int rc;
+
+	if (o->kind == ACTIVE_PUT)
+		return pmIsWriteDone(mtl_pm.ctx, o->desc);
+	if (o->kind == ACTIVE_GET)
+		return pmIsReadDone(mtl_pm.ctx, o->desc);
+	rc = pmIsAtomicDone(mtl_pm.ctx, o->desc, &before);
+	if (!rc)
+		put_value(o, before);
+	return rc;
+}
+
+/* Each look is a poll of PM, and atomic operations of one process are done in their order. */
 int btl_pm_poll_running(void)
 {
 	struct btl_pm_operation *o, *next;
+	uint32_t round = ++btl_pm.rounds;
 	int n = 0;
 
 	for (o = TAILQ_FIRST(&btl_pm.running); o; o = next) {
-		int rc = o->kind == ACTIVE_PUT ? pmIsWriteDone(mtl_pm.ctx, o->desc)
-					       : pmIsReadDone(mtl_pm.ctx, o->desc);
+		bool is_atomic = o->kind == BTL_PM_ATOMIC;
+		int rc = is_atomic && o->endpoint->waits_in == round ? ENOBUFS : is_done(o);
 
 		next = TAILQ_NEXT(o, run);
-		if (rc == ENOBUFS)
+		if (rc == ENOBUFS) {
+			if (is_atomic)
+				o->endpoint->waits_in = round;
 			continue;
+		}
 		TAILQ_REMOVE(&btl_pm.running, o, run);
 		if (rc == EACCES)
 			ended(o, OPAL_ERR_BAD_PARAM);

@@ -96,9 +96,6 @@ void btl_pm_arrive(struct mtl_pm_peer *peer, const void *datagram, size_t len)
 	case ACTIVE_GET:
 		btl_pm_on_get(datagram, from);
 		break;
-	case ACTIVE_ATOMIC:
-		btl_pm_on_atomic(datagram, from);
-		break;
 	case ACTIVE_RESULT:
 		btl_pm_on_result(datagram, data, length, from);
 		break;

@@ -199,21 +199,3 @@ void btl_pm_on_get(const struct active_request *m, struct mca_btl_base_endpoint_
 
 	result(from, m->id, is_good ? 0 : EACCES, data, length);
 }
-
-void btl_pm_on_atomic(const struct active_atomic *m, struct mca_btl_base_endpoint_t *from)
-{
-	bool is_32bit = m->request.head.flags & ACTIVE_32BIT;
-	size_t length = is_32bit ? sizeof(uint32_t) : sizeof(uint64_t);
-	void *at = btl_pm_find(m->request.region, m->request.address, length,
-			       MCA_BTL_REG_FLAG_REMOTE_ATOMIC);
-	uint64_t old;
-	uint32_t narrow;
-
-	if (!at || m->request.address % length) {
-		result(from, m->request.id, EACCES, NULL, 0);
-		return;
-	}
-	old = atomic_apply(m->request.head.tag, is_32bit, at, m->operand, m->compare);
-	narrow = (uint32_t)old;
-	result(from, m->request.id, 0, is_32bit ? (void *)&narrow : (void *)&old, length);
-}

@@ -4,15 +4,12 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "mpi-glue/common/atomic.h"
-
 static const uint8_t sizes[] = {
 	[ACTIVE_MESSAGE - ACTIVE_MESSAGE] = sizeof(struct active_head),
 	[ACTIVE_FIRST - ACTIVE_MESSAGE] = sizeof(struct active_head),
 	[ACTIVE_MORE - ACTIVE_MESSAGE] = sizeof(struct active_head),
 	[ACTIVE_PUT - ACTIVE_MESSAGE] = sizeof(struct active_request),
 	[ACTIVE_GET - ACTIVE_MESSAGE] = sizeof(struct active_request),
-	[ACTIVE_ATOMIC - ACTIVE_MESSAGE] = sizeof(struct active_atomic),
 	[ACTIVE_RESULT - ACTIVE_MESSAGE] = sizeof(struct active_result),
 	[ACTIVE_DONE - ACTIVE_MESSAGE] = sizeof(struct active_head),
 	[ACTIVE_PUTS - ACTIVE_MESSAGE] = sizeof(struct active_puts),
@@ -63,9 +60,6 @@ int active_parse(const void *datagram, size_t len)
 		break;
 	case ACTIVE_GET:
 		is_good = !data && head->length;
-		break;
-	case ACTIVE_ATOMIC:
-		is_good = !data && atomic_is_op(head->tag) && !(head->flags & ~ACTIVE_32BIT);
 		break;
 	case ACTIVE_DONE:
 		is_good = head->length && head->length <= ACTIVE_DONE_MAX &&

@@ -10,7 +10,6 @@
  *   message    MESSAGE | FIRST, MORE, MORE ... up to the length that FIRST tells
  *   put        PUT, PUTS or PULL -> DONE, which answers several
  *   get        GET -> RESULT with the data
- *   atomic     ATOMIC -> RESULT with the value before
  */
 #ifndef MPI_GLUE_ACTIVE_H
 #define MPI_GLUE_ACTIVE_H
@@ -24,7 +23,6 @@ enum active_kind {
 	ACTIVE_MORE,         /* struct active_head, the next part */
 	ACTIVE_PUT,          /* struct active_request, the data */
 	ACTIVE_GET,          /* struct active_request; length: of the data */
-	ACTIVE_ATOMIC,       /* struct active_atomic */
 	ACTIVE_RESULT,       /* struct active_result, the data */
 	ACTIVE_DONE, /* struct active_head, length: so many uint64_t, ids of puts that are done */
 	ACTIVE_PUTS, /* struct active_puts, the pieces */
@@ -42,13 +40,10 @@ enum active_kind {
 #define ACTIVE_ASKED_MAX 1024u
 #define ACTIVE_PULLS_MAX 64u
 
-/* ATOMIC, flags: the operand has 32 bits. */
-#define ACTIVE_32BIT 1u
-
 struct active_head {
-	uint8_t kind;   /* enum active_kind */
-	uint8_t tag;    /* MESSAGE, FIRST: up to ACTIVE_TAG_MAX; ATOMIC: enum atomic_op */
-	uint16_t flags; /* ATOMIC: 0 or ACTIVE_32BIT */
+	uint8_t kind; /* enum active_kind */
+	uint8_t tag;  /* MESSAGE, FIRST: up to ACTIVE_TAG_MAX */
+	uint16_t zero;
 	/* FIRST, GET, DONE: see above; PUTS: pieces; RESULT: 0, or errno in place of data */
 	uint32_t length;
 };
@@ -61,13 +56,6 @@ struct active_request {
 	uint64_t address; /* in the receiver's memory */
 };
 _Static_assert(sizeof(struct active_request) == 32, "wire size");
-
-struct active_atomic {
-	struct active_request request;
-	uint64_t operand;
-	uint64_t compare; /* of a compare-and-swap */
-};
-_Static_assert(sizeof(struct active_atomic) == 48, "wire size");
 
 struct active_result {
 	struct active_head head;

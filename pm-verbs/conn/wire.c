@@ -57,9 +57,8 @@ int pmv_header_get(const uint8_t *p, size_t len, uint32_t token, struct pmv_head
 	memcpy(&theirs, p + TOKEN_AT, sizeof(theirs));
 	if (le32toh(theirs) != token)
 		return -EBADMSG;
-	if (p[0] < PMV_MESSAGE || p[0] > PMV_LANE || p[1] ||
-	    (p[0] == PMV_MESSAGE && len == PMV_HEADER) ||
-	    (p[0] != PMV_MESSAGE && len != pmv_control_size(p[0])))
+	if (p[0] < PMV_MESSAGE || p[0] > PMV_CARRIED || p[1] ||
+	    (pmv_is_handed_up(p[0]) ? len == PMV_HEADER : len != pmv_control_size(p[0])))
 		return -EINVAL;
 	ret->kind = p[0];
 	ret->credits = (uint16_t)(p[2] | p[3] << 8);

@@ -12,6 +12,7 @@
  *   REVOKE           u64 rkey: the region is gone, forget its key
  *   CLOSE            nothing: this is the last message over this connection
  *   LANE             u32 lane, u32 queue pair, u32 packet number, u32 yours: my end of a further queue pair
+ *   CARRIED          bytes that the sender's libpm has for ours, at least one, in order with MESSAGE
  *
  * A lane is named by its pair of rails, from 1; 0 is the connection's own queue pair.
  *
@@ -35,7 +36,22 @@
 #define PMV_CONTROL_MAX (PMV_HEADER + 40)
 #define PMV_GREETING_BYTES 64
 
-enum pmv_kind { PMV_MESSAGE = 1, PMV_CREDIT, PMV_ASK, PMV_GRANT, PMV_REVOKE, PMV_CLOSE, PMV_LANE };
+enum pmv_kind {
+	PMV_MESSAGE = 1,
+	PMV_CREDIT,
+	PMV_ASK,
+	PMV_GRANT,
+	PMV_REVOKE,
+	PMV_CLOSE,
+	PMV_LANE,
+	PMV_CARRIED,
+};
+
+/* One that is handed up, and sent again by the next connection if it did not arrive by this one. */
+static inline bool pmv_is_handed_up(uint8_t kind)
+{
+	return kind == PMV_MESSAGE || kind == PMV_CARRIED;
+}
 
 struct pmv_header {
 	uint8_t kind;     /* enum pmv_kind */

@@ -100,12 +100,13 @@ static void control_arrived(struct pmv_link *link, struct pm_link_peer *peer, ui
 }
 
 static void hand_up(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot,
-		    uint32_t len)
+		    uint32_t len, uint8_t kind)
 {
 	if (slot->rail)
 		slot = pmv_shared_replace(link, slot, len);
 	slot->peer = peer;
 	slot->len = len;
+	slot->kind = kind;
 	peer->n_held++;
 	pmv_list_add(&link->arrived, slot);
 }
@@ -144,7 +145,7 @@ void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 	}
 	peer->received++;
 	pmv_connection_works(peer);
-	if (err || (header.kind != PMV_MESSAGE &&
+	if (err || (!pmv_is_handed_up(header.kind) &&
 		    pmv_control_get(slot->data, len, header.kind, &control))) {
 		pmv_receive_again(link, slot);
 		pmv_peer_kill(link, peer, "it sent bytes that are no message");
@@ -160,8 +161,8 @@ void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
 	/* it sends, so it knows that we are connected */
 	pmv_connection_ready(link, peer);
 	pmv_places_use(link, peer);
-	if (header.kind == PMV_MESSAGE) {
-		hand_up(link, peer, slot, len);
+	if (pmv_is_handed_up(header.kind)) {
+		hand_up(link, peer, slot, len, header.kind);
 	} else {
 		control_arrived(link, peer, header.kind, &control);
 		recycle(link, peer, slot, true);
@@ -180,6 +181,8 @@ int pmv_rx_take(struct pmv_link *link, struct pm_inbound *ret)
 	ret->len = slot->len - PMV_HEADER;
 	ret->src = slot->peer->node;
 	ret->cookie = (uintptr_t)slot;
+	if (slot->kind == PMV_CARRIED)
+		return 2;
 	link->stats->rx_messages++;
 	link->stats->rx_bytes += ret->len;
 	return 1;

@@ -11,7 +11,7 @@ void pmv_arrived(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_sl
  * Nobody needs what is in it: the place in the shared receives that it came from is its own again.
  */
 void pmv_receive_again(struct pmv_link *link, struct pmv_slot *slot);
-/* Hands out the next message for the user: 1, or 0: there is none. */
+/* Hands out the next message: 1, or 2 what was carried, or 0: there is none. */
 int pmv_rx_take(struct pmv_link *link, struct pm_inbound *ret);
 void pmv_release(struct pm_link *base, uint64_t cookie);
 void pmv_rx_drop(struct pmv_link *link, struct pm_link_peer *peer);

@@ -36,18 +36,29 @@ static int op_leave(struct pm_link *base, struct pm_link_peer *peer, uint64_t *r
 	return 0;
 }
 
+static int give_slot(const struct pmv_slot *s, uint64_t number,
+		     int (*give)(void *arg, const struct pm_unsent *message), void *arg)
+{
+	const struct pm_unsent message = {.number = number,
+					  .data = s->data + PMV_HEADER,
+					  .len = s->len - PMV_HEADER,
+					  .is_carried = s->kind == PMV_CARRIED};
+
+	return give(arg, &message);
+}
+
 static int op_unsent(struct pm_link *base, struct pm_link_peer *peer,
-		     int (*give)(void *arg, uint64_t number, const void *data, uint32_t len),
-		     void *arg, uint64_t *ret_next)
+		     int (*give)(void *arg, const struct pm_unsent *message), void *arg,
+		     uint64_t *ret_next)
 {
 	uint64_t number = peer->first;
 	int err = 0;
 
 	for (const struct pmv_slot *s = peer->posted.head; s && !err; s = s->next, number++)
-		if (s->kind == PMV_MESSAGE)
-			err = give(arg, number, s->data + PMV_HEADER, s->len - PMV_HEADER);
+		if (pmv_is_handed_up(s->kind))
+			err = give_slot(s, number, give, arg);
 	for (const struct pmv_slot *s = peer->queue.head; s && !err; s = s->next, number++)
-		err = give(arg, number, s->data + PMV_HEADER, s->len - PMV_HEADER);
+		err = give_slot(s, number, give, arg);
 	if (err)
 		return err;
 	pmv_tx_drop(pmv_of(base), peer);

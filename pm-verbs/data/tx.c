@@ -156,6 +156,18 @@ void pmv_pump(struct pmv_link *link, struct pm_link_peer *peer)
 		post_all(link, peer, &peer->queue, PMV_RESERVE);
 }
 
+/* The buffer with @len bytes behind its header goes, behind those that wait. */
+static void submit(struct pmv_link *link, struct pm_link_peer *peer, struct pmv_slot *slot,
+		   uint32_t len)
+{
+	slot->len = PMV_HEADER + len;
+	pmv_list_add(&peer->queue, slot);
+	if (peer->stage == PMV_READY)
+		pmv_pump(link, peer);
+	else
+		pmv_connect(link, peer);
+}
+
 int pmv_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, uint32_t len)
 {
 	struct pmv_link *link = pmv_of(base);
@@ -171,14 +183,28 @@ int pmv_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, u
 		pmv_peer_release(link, peer);
 		return err;
 	}
-	slot->len = PMV_HEADER + len;
 	link->stats->tx_messages++;
 	link->stats->tx_bytes += len;
-	pmv_list_add(&peer->queue, slot);
-	if (peer->stage == PMV_READY)
-		pmv_pump(link, peer);
-	else
-		pmv_connect(link, peer);
+	submit(link, peer, slot, len);
+	return 0;
+}
+
+int pmv_carry(struct pm_link *base, struct pm_link_peer *peer, const void *head, uint32_t head_len,
+	      const void *data, uint32_t len)
+{
+	uint64_t cookie;
+	uint8_t *to;
+	int err = pmv_get_send(base, peer, head_len + len, (void **)&to, &cookie);
+	struct pmv_slot *slot = (struct pmv_slot *)(uintptr_t)cookie;
+
+	if (err)
+		return err;
+	memcpy(to, head, head_len);
+	if (len)
+		memcpy(to + head_len, data, len);
+	slot->kind = PMV_CARRIED;
+	peer->n_lent--;
+	submit(pmv_of(base), peer, slot, head_len + len);
 	return 0;
 }
 
@@ -248,7 +274,7 @@ void pmv_settle(struct pmv_link *link, struct pm_link_peer *peer, uint64_t recei
 	for (; peer->first < received; peer->first++)
 		pmv_slot_put(link, pmv_list_take(&peer->posted));
 	while ((slot = pmv_list_take(&peer->posted)))
-		if (slot->kind == PMV_MESSAGE)
+		if (pmv_is_handed_up(slot->kind))
 			pmv_list_add(&again, slot);
 		else
 			pmv_slot_put(link, slot);

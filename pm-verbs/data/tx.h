@@ -8,6 +8,8 @@
 int pmv_get_send(struct pm_link *base, struct pm_link_peer *peer, uint32_t len, void **ret_buf,
 		 uint64_t *ret_cookie);
 int pmv_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, uint32_t len);
+int pmv_carry(struct pm_link *base, struct pm_link_peer *peer, const void *head, uint32_t head_len,
+	      const void *data, uint32_t len);
 int pmv_send_done(struct pm_link *base, struct pm_link_peer *peer);
 int pmv_send_out(struct pm_link *base, struct pm_link_peer *peer);
 int pmv_probe(struct pm_link *base, struct pm_link_peer *peer);

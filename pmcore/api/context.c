@@ -137,6 +137,7 @@ static void discard(struct context *ctx)
 		if (s->slot.generation & 1)
 			free(s->owned);
 	}
+	atomic_fini(ctx);
 	composite_close(ctx->c);
 	slot_table_fini(&ctx->sends);
 	slot_table_fini(&ctx->inbound);
@@ -258,9 +259,13 @@ int context_progress(struct context *ctx)
 
 	if (reserve_stash(ctx))
 		return 0;
+	if (__builtin_expect(ctx->n_answers > 0, 0))
+		atomic_push(ctx);
 	got = composite_poll(ctx->c, &inbound);
 	if (!got)
 		return 0;
+	if (got == 2)
+		return atomic_arrived(ctx, &inbound);
 	if (got < 0) {
 		context_note_dead(ctx, inbound.in.src);
 		return 1;

@@ -38,13 +38,32 @@ struct inbound_slot {
 	uint64_t cookie;
 };
 
-enum op_kind { OP_READ, OP_WRITE };
+enum op_kind { OP_READ, OP_WRITE, OP_ATOMIC };
+
+/* An atomic operation of ours. */
+struct op_atomic {
+	uint32_t node;
+	bool is_over;
+	int error;       /* positive, once it is over */
+	uint64_t before; /* the answer */
+};
 
 struct op_slot {
 	struct slot slot;
 	enum op_kind kind;
-	struct longread
-		read; /* slot and op are the link and its name of the operation, also of a write */
+	union {
+		/* its slot and op are the link and its name of the operation, also of a write */
+		struct longread read;
+		struct op_atomic atomic;
+	};
+};
+
+/* The answer to an atomic operation that another node asked for, which waits for room. */
+struct atomic_answer {
+	struct atomic_answer *next;
+	uint32_t node;
+	uint32_t len;
+	uint8_t bytes[];
 };
 
 /* A datagram that was taken from a link while the user asked for something else. */
@@ -76,6 +95,9 @@ struct context {
 	uint32_t stash_head, stash_count, stash_room;
 	uint32_t *dead; /* nodes found dead while the user asked for something else */
 	uint32_t n_dead, room_dead;
+	struct atomic_answer *answers; /* the oldest first */
+	uint32_t n_answers;
+	uint64_t odd_atomics; /* requests and answers that no honest node sends: dropped */
 };
 
 /* Sets pmLastError and returns @error. */
@@ -110,6 +132,20 @@ static inline struct context *context_get(pmContext handle)
  * rma.c: streams are quiet, and no read depends on one any more: 0, or -EAGAIN, poll and ask again.
  */
 int rma_settle(struct context *ctx);
+/* Whether the handle is one of the node, and [roffset, roffset+len) inside its region: EINVAL. */
+int rma_check(const char *call, pmNode node, const pmHandle *remote, uint64_t roffset,
+	      uint64_t len);
+
+/*
+ * atomic_serve.c: a datagram that composite_poll gave as carried, which is given back. True: it was
+ * an answer that the program may wait for.
+ */
+bool atomic_arrived(struct context *ctx, const struct composite_inbound *m);
+/* Sends answers that wait, as far as there is room. */
+void atomic_push(struct context *ctx);
+/* The node is being removed: its operations end, what it asked is not answered. */
+void atomic_forget(struct context *ctx, uint32_t node);
+void atomic_fini(struct context *ctx);
 
 int slot_table_init(struct slot_table *table, uint32_t element_size, uint32_t capacity);
 void slot_table_fini(struct slot_table *table);
@@ -166,7 +202,7 @@ static inline void slot_close(struct slot_table *table, pmDesc desc, struct slot
 
 /*
  * Polls once; what arrives is stashed. Makes the progress that other calls than pmReceive owe.
- * Returns 1 when something was stashed, 0 if not.
+ * Returns 1 when something was stashed, or an atomic operation is over; 0 if not.
  */
 int context_progress(struct context *ctx);
 int context_stash(struct context *ctx, const struct stashed *stashed);

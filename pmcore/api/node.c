@@ -51,6 +51,7 @@ int pmRemoveNode(pmContext handle, pmNode node)
 		n->ops->send(n->link, n->peer, s->cookie, 0);
 		slot_close(&ctx->sends, (uint64_t)s->slot.generation << 32 | (i + 1), &s->slot);
 	}
+	atomic_forget(ctx, node);
 	composite_remove(ctx->c, node);
 	return PM_SUCCESS;
 }

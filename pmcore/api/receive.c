@@ -5,12 +5,19 @@
 
 #include "pmcore/api/context.h"
 
-/* The first datagram that was stashed, else a node that was found dead meanwhile: 1 or -EPIPE. */
+/*
+ * The first datagram that was stashed, else a node that was found dead meanwhile, else a poll, as
+ * composite_poll.
+ */
 static __attribute__((cold, noinline)) int
 take_stashed(struct context *ctx, struct composite_inbound *ret, void **ret_owned)
 {
 	const struct stashed *s = &ctx->stash[ctx->stash_head];
 
+	if (ctx->n_answers)
+		atomic_push(ctx);
+	if (!ctx->stash_count && !ctx->n_dead)
+		return composite_poll(ctx->c, ret);
 	if (!ctx->stash_count) {
 		ret->in.src = ctx->dead[--ctx->n_dead];
 		return -EPIPE;
@@ -23,13 +30,22 @@ take_stashed(struct context *ctx, struct composite_inbound *ret, void **ret_owne
 	return 1;
 }
 
-static int report_dead(struct context *ctx, uint32_t node)
+static int report_dead(struct context *ctx, uint32_t node, pmNode *ret_src)
 {
 	const struct composite_node *n = nodemap_get(&ctx->c->nodes, node);
 
+	*ret_src = node;
 	if (n && n->why)
 		return fail(EPIPE, "%s", n->why);
 	return fail(EPIPE, "node %u: %s", node, pmErrorString(EPIPE));
+}
+
+/* Something for us and not for the program, which polls again. */
+static __attribute__((cold, noinline)) int take_carried(struct context *ctx,
+							const struct composite_inbound *m)
+{
+	(void)atomic_arrived(ctx, m);
+	return ENOBUFS;
 }
 
 /* The next datagram, and the slot of its descriptor: as pmReceive. */
@@ -43,16 +59,14 @@ static inline int receive(struct context *ctx, struct pm_inbound *ret, pmNode *r
 
 	if (ctx->inbound.n_open == ctx->inbound.capacity)
 		return ENOBUFS;
-	if (__builtin_expect((ctx->stash_count | ctx->n_dead) > 0, 0))
+	if (__builtin_expect((ctx->stash_count | ctx->n_dead | ctx->n_answers) > 0, 0))
 		got = take_stashed(ctx, &m, &owned);
 	else
 		got = composite_poll(ctx->c, &m);
 	if (got == 0)
 		return ENOBUFS;
-	if (__builtin_expect(got < 0, 0)) {
-		*ret_src = m.in.src;
-		return report_dead(ctx, m.in.src);
-	}
+	if (__builtin_expect(got != 1, 0))
+		return got < 0 ? report_dead(ctx, m.in.src, ret_src) : take_carried(ctx, &m);
 	s = slot_open(&ctx->inbound, struct inbound_slot, ret_desc);
 	s->link = m.slot;
 	s->owned = owned;

@@ -54,6 +54,17 @@ int pmMUnlock(pmContext handle, const pmHandle *h)
 	return PM_SUCCESS;
 }
 
+int rma_check(const char *call, pmNode node, const pmHandle *remote, uint64_t roffset, uint64_t len)
+{
+	if (remote->word[3] != check_word(remote) || remote->word[2] != node)
+		return fail(EINVAL, "%s: the handle is not one of node %u", call, node);
+	if (roffset > remote->word[1] || len > remote->word[1] - roffset)
+		return fail(EINVAL, "%s: %llu bytes at offset %llu: the region has %llu", call,
+			    (unsigned long long)len, (unsigned long long)roffset,
+			    (unsigned long long)remote->word[1]);
+	return 0;
+}
+
 static int start(struct context *ctx, enum op_kind kind, pmNode node, const pmHandle *remote,
 		 uint64_t roffset, void *local, uint64_t len, pmDesc *ret_desc)
 {
@@ -70,12 +81,9 @@ static int start(struct context *ctx, enum op_kind kind, pmNode node, const pmHa
 	if (!remote || !local || !len || !ret_desc)
 		return fail(EINVAL,
 			    "%s: handle, local address, length and descriptor must not be 0", call);
-	if (remote->word[3] != check_word(remote) || remote->word[2] != node)
-		return fail(EINVAL, "%s: the handle is not one of node %u", call, node);
-	if (roffset > remote->word[1] || len > remote->word[1] - roffset)
-		return fail(EINVAL, "%s: %llu bytes at offset %llu: the region has %llu", call,
-			    (unsigned long long)len, (unsigned long long)roffset,
-			    (unsigned long long)remote->word[1]);
+	err = rma_check(call, node, remote, roffset, len);
+	if (err)
+		return err;
 	err = composite_node(ctx->c, node, &n);
 	if (err)
 		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);

@@ -131,11 +131,12 @@ int pmSaveContext(pmContext handle, void *buf, size_t size, size_t *ret_len)
 	if ((!buf && size) || !ret_len)
 		return fail(EINVAL, "pmSaveContext: no place for the state or its length");
 	if (!ctx->is_quiet || ctx->is_armed || ctx->sends.n_open || ctx->inbound.n_open ||
-	    ctx->ops.n_open)
+	    ctx->ops.n_open || ctx->n_answers)
 		return fail(EBUSY,
 			    "pmSaveContext: quiesce first and close all descriptors (%u send, %u "
-			    "receive, %u one-sided are open)",
-			    ctx->sends.n_open, ctx->inbound.n_open, ctx->ops.n_open);
+			    "receive, %u one-sided are open, %u of others wait for answers)",
+			    ctx->sends.n_open, ctx->inbound.n_open, ctx->ops.n_open,
+			    ctx->n_answers);
 	if (own_all(ctx))
 		return fail(ENOMEM, "pmSaveContext: out of memory");
 	h.unread_bytes = unread_bytes(ctx);

@@ -65,6 +65,9 @@ static int arm(struct context *ctx, uint64_t *ret_timeout_ns)
 	uint64_t timeout_ns = UINT64_MAX;
 	uint32_t armed = 0;
 
+	/* a link that has no room for one wakes us when it has */
+	if (ctx->n_answers)
+		atomic_push(ctx);
 	composite_look_everywhere(ctx->c);
 	for (unsigned int i = 0; i < ctx->c->n_slots; i++) {
 		struct composite_slot *slot = &ctx->c->slots[i];

@@ -345,8 +345,10 @@ static int chanlink_carry(struct pm_link *link, struct pm_link_peer *peer, const
 	memcpy(payload, head, head_len);
 	if (len)
 		copy_bytes((uint8_t *)payload + head_len, data, len);
-	chan_submit_carried(c->chan, peer_of(peer), packet, head_len + len, now(c));
-	kick(c);
+	c->is_single = !c->is_corked;
+	chan_submit_carried(c->chan, peer_of(peer), packet, head_len + len,
+			    now_for(c, peer_of(peer)));
+	look_after(c);
 	return 0;
 }
 

@@ -118,7 +118,10 @@ int composite_add(struct composite *c, uint32_t node, const void *addr, size_t l
 void composite_cork(struct composite *c, bool is_on);
 void composite_remove(struct composite *c, uint32_t node);
 
-/* One round over the links: 1 and *ret, 0, or -EPIPE with ret->in.src dead. */
+/*
+ * One round over the links: 1 and *ret, 0, or -EPIPE with ret->in.src dead. 2: *ret is what another
+ * context's api has carried; it knows what it is, and releases it.
+ */
 int composite_poll(struct composite *c, struct composite_inbound *ret);
 /* A node is reached by the slot's link, which may be expensive to poll. */
 void composite_reached(struct composite *c, const struct composite_slot *slot);

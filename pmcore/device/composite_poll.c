@@ -13,7 +13,7 @@
  * be asked in a flood.
  */
 #define STREAM_EVERY 32u
-/* Handles the results of a poll that are no datagram for the program: 0, or -EPIPE. */
+/* Handles the results of a poll that are no datagram for the program: 0, 2 or -EPIPE. */
 static __attribute__((cold, noinline)) int look_closer(struct composite *c, unsigned int i, int got,
 						       struct pm_inbound *in)
 {

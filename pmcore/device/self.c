@@ -20,7 +20,8 @@
 struct self_buffer {
 	struct self_buffer *next; /* in the free list or the queue */
 	uint32_t index;
-	uint32_t len;  /* of the message, bytes */
+	uint32_t len; /* of the message, bytes */
+	bool is_carried;
 	uint8_t *data; /* SELF_MTU bytes, allocated at first use */
 };
 
@@ -124,9 +125,10 @@ static void put_free(struct self_link *s, struct self_buffer *b)
 	s->free = b;
 }
 
-static void enqueue(struct self_link *s, struct self_buffer *b, uint32_t len)
+static void enqueue(struct self_link *s, struct self_buffer *b, uint32_t len, bool is_carried)
 {
 	b->len = len;
+	b->is_carried = is_carried;
 	b->next = NULL;
 	*s->tail = b;
 	s->tail = &b->next;
@@ -142,9 +144,25 @@ static int self_send(struct pm_link *link, struct pm_link_peer *peer, uint64_t c
 		put_free(s, &s->buffers[cookie]);
 		return 0;
 	}
-	enqueue(s, &s->buffers[cookie], len);
+	enqueue(s, &s->buffers[cookie], len, false);
 	s->stats->tx_messages++;
 	s->stats->tx_bytes += len;
+	return 0;
+}
+
+static int self_carry(struct pm_link *link, struct pm_link_peer *peer, const void *head,
+		      uint32_t head_len, const void *data, uint32_t len)
+{
+	uint64_t cookie;
+	uint8_t *to;
+	int err = self_get_send(link, peer, head_len + len, (void **)&to, &cookie);
+
+	if (err)
+		return err;
+	memcpy(to, head, head_len);
+	if (len)
+		memcpy(to + head_len, data, len);
+	enqueue(of(link), &of(link)->buffers[cookie], head_len + len, true);
 	return 0;
 }
 
@@ -170,6 +188,8 @@ static int self_receive(struct pm_link *link, struct pm_inbound *ret)
 	ret->len = b->len;
 	ret->src = s->self;
 	ret->cookie = b->index;
+	if (b->is_carried)
+		return 2;
 	s->stats->rx_messages++;
 	s->stats->rx_bytes += b->len;
 	return 1;
@@ -242,7 +262,10 @@ static void self_resume(struct pm_link *link)
 	of(link)->is_stopped = false;
 }
 
-/* Saved form: per message a 32-bit length and the bytes. */
+/*
+ * Saved form: per message a 32-bit length and the bytes. No carried datagram is there: operations
+ * are open then, and such a context is not saved.
+ */
 static int self_save(struct pm_link *link, void *buf, size_t room)
 {
 	uint8_t *at = buf;
@@ -284,7 +307,7 @@ static int self_restore(struct pm_link *link, const void *buf, size_t len,
 		if (self_get_send(link, NULL, n, &to, &cookie))
 			return -ENOMEM;
 		memcpy(to, at + sizeof(n), n);
-		enqueue(of(link), &of(link)->buffers[cookie], n);
+		enqueue(of(link), &of(link)->buffers[cookie], n, false);
 		at += sizeof(n) + n;
 	}
 	return 0;
@@ -316,6 +339,7 @@ const struct pm_link_ops pm_self_ops = {
 	.mtu = self_mtu,
 	.get_send = self_get_send,
 	.send = self_send,
+	.carry = self_carry,
 	.send_done = self_send_done,
 	.receive = self_receive,
 	.release = self_release,

@@ -9,6 +9,7 @@
 #include "pmcore/device/address.h"
 #include "pmcore/device/stubs.h"
 #include "pmcore/device/takeover_private.h"
+#include "pmcore/wire/atomic.h"
 
 bool takeover_has(const struct composite *c, const struct composite_node *n)
 {
@@ -298,11 +299,31 @@ static int carried(struct composite *c, unsigned int slot, const struct pm_inbou
 	return 0;
 }
 
+/*
+ * Of a taken node it comes through this link, or by the old one as long as that is being left. By
+ * the new link comes what takeover_frame.c sends.
+ */
+static bool is_for_api(const struct composite *c, unsigned int slot, const struct pm_inbound *in)
+{
+	const struct composite_slot *s = &c->slots[slot];
+	const struct composite_node *n = nodemap_get(&c->nodes, in->src);
+	const struct taken *t;
+
+	if (s == c->takeover)
+		return true;
+	if (!wire_is_atomic(in->buf, in->len) || (n && n->is_dead))
+		return false;
+	t = n && takeover_has(c, n) ? taken_of(n->peer) : NULL;
+	return !t || (t->is_leaving && t->from == s);
+}
+
 int takeover_event(struct composite *c, unsigned int slot, int got, struct pm_inbound *in)
 {
 	if (got == -ETIMEDOUT) {
 		doubt(c, in->src, slot);
 		return 0;
 	}
-	return got == -ENETUNREACH ? lost(c, in->src, slot) : carried(c, slot, in);
+	if (got == -ENETUNREACH)
+		return lost(c, in->src, slot);
+	return is_for_api(c, slot, in) ? 2 : carried(c, slot, in);
 }

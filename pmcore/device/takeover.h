@@ -23,7 +23,7 @@
 
 /*
  * receive() of the link in @slot has said @got, other than 0 or 1, about @in->src: 0 or -EPIPE for
- * the program.
+ * the program, or 2: *in is for the api.
  */
 int takeover_event(struct composite *c, unsigned int slot, int got, struct pm_inbound *in);
 /* The node is removed: no link that has asked it, or was asked by it, knows it any more. */

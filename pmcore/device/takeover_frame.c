@@ -4,6 +4,7 @@
  * datagram of the new link. Little-endian: u8 kind, 3 bytes 0, u32 bytes left, u64 number, and then
  *   MARK  the name of the link that the sender has left, CONF_NAME_MAX bytes
  *   PART  bytes of the message with this number; left counts them and those in the parts behind it
+ *   WHOLE all bytes of what a link carries under this number, which is no message of the user
  */
 #include <endian.h>
 #include <errno.h>
@@ -15,7 +16,7 @@
 #define HEADER 16
 #define MARK_BYTES (HEADER + CONF_NAME_MAX)
 
-enum kind { MARK = 1, PART };
+enum kind { MARK = 1, PART, WHOLE };
 
 struct frame {
 	uint8_t kind; /* enum kind */
@@ -50,6 +51,8 @@ static bool get_frame(const uint8_t *data, uint32_t len, struct frame *ret)
 	if (ret->kind == MARK)
 		return len == MARK_BYTES && !ret->left && !ret->number &&
 		       memchr(data + HEADER, 0, CONF_NAME_MAX);
+	if (ret->kind == WHOLE)
+		return len > HEADER && ret->left == len - HEADER;
 	return ret->kind == PART && len > HEADER && ret->left >= len - HEADER;
 }
 
@@ -68,7 +71,9 @@ static int send_mark(struct taken *t)
 static int send_part(struct taken *t, struct taken_out *out)
 {
 	uint32_t room = t->to->ops.mtu(t->to->link, t->to_peer) - HEADER;
-	const struct frame f = {.kind = PART, .left = out->len - out->sent, .number = out->number};
+	const struct frame f = {.kind = out->is_carried ? WHOLE : PART,
+				.left = out->len - out->sent,
+				.number = out->number};
 	uint32_t len = f.left < room ? f.left : room;
 	uint8_t head[HEADER];
 	int err;
@@ -127,8 +132,8 @@ const char *takeover_mark(const void *data, uint32_t len, char *name)
 static void deliver(struct taken *t, struct taken_in *in)
 {
 	t->expected = t->parts.number + 1;
-	t->takeover->stats->rx_messages++;
-	t->takeover->stats->rx_bytes += in->len;
+	t->takeover->stats->rx_messages += !in->is_carried;
+	t->takeover->stats->rx_bytes += in->is_carried ? 0 : in->len;
 	taken_in_add(&t->takeover->ready, in);
 }
 
@@ -187,8 +192,12 @@ int takeover_take(struct taken *t, struct taken_in *in)
 		t->parts.number = f.number;
 		in->data += HEADER;
 		in->len -= HEADER;
+		in->is_carried = f.kind == WHOLE;
 		deliver(t, in);
 		return 0;
+	} else if (f.kind == WHOLE) {
+		/* the old link has brought it, or it comes between parts */
+		err = t->parts.left ? -EBADMSG : 0;
 	} else {
 		err = take_part(t, &f, in->data + HEADER, in->len - HEADER);
 	}

@@ -29,15 +29,16 @@ static void drop_ops(struct taken *t)
 
 /* ---- progress ---- */
 
-static int keep_unsent(void *arg, uint64_t number, const void *data, uint32_t len)
+static int keep_unsent(void *arg, const struct pm_unsent *message)
 {
 	struct taken *t = arg;
-	struct taken_out *out = takeover_out(t, len);
+	struct taken_out *out = takeover_out(t, message->len);
 
 	if (!out)
 		return -ENOMEM;
-	memcpy(out->bytes, data, len);
-	out->number = number;
+	memcpy(out->bytes, message->data, message->len);
+	out->number = message->number;
+	out->is_carried = message->is_carried;
 	takeover_enqueue(t, out);
 	return 0;
 }
@@ -268,12 +269,15 @@ static int op_get_send(struct pm_link *link, struct pm_link_peer *peer, uint32_t
 static int send_old(struct taken *t, uint64_t cookie, uint32_t len)
 {
 	const struct composite_slot *from = t->from;
+	const struct pm_unsent message = {.number = UINT64_MAX,
+					  .data = from->ops.leaving->lent(from->link, cookie),
+					  .len = len};
 	int err = 0;
 
 	if (len && t->is_dead)
 		err = -EPIPE;
 	else if (len)
-		err = keep_unsent(t, UINT64_MAX, from->ops.leaving->lent(from->link, cookie), len);
+		err = keep_unsent(t, &message);
 	from->ops.send(from->link, t->from_peer, cookie, 0);
 	if (err == -ENOMEM)
 		takeover_kill(t, "no memory for what is sent to it");
@@ -311,6 +315,28 @@ static int op_send(struct pm_link *link, struct pm_link_peer *peer, uint64_t coo
 	}
 	look_empty(tk);
 	return err;
+}
+
+static int op_carry(struct pm_link *link, struct pm_link_peer *peer, const void *head,
+		    uint32_t head_len, const void *data, uint32_t len)
+{
+	struct takeover *tk = takeover_of(link);
+	struct taken *t = taken_of(peer);
+	struct taken_out *out;
+
+	if (t->is_dead)
+		return -EPIPE;
+	out = tk->is_stopped || t->n_out >= OUT_MAX ? NULL : takeover_out(t, head_len + len);
+	if (!out)
+		return -EAGAIN;
+	memcpy(out->bytes, head, head_len);
+	if (len)
+		memcpy(out->bytes + head_len, data, len);
+	out->is_carried = true;
+	takeover_enqueue(t, out);
+	takeover_send(t);
+	look_empty(tk);
+	return 0;
 }
 
 static int op_probe(struct pm_link *link, struct pm_link_peer *peer)
@@ -367,7 +393,7 @@ static int op_receive(struct pm_link *link, struct pm_inbound *ret)
 	ret->len = in->len;
 	ret->src = in->src;
 	ret->cookie = (uintptr_t)in;
-	return 1;
+	return in->is_carried ? 2 : 1;
 }
 
 static void op_release(struct pm_link *link, uint64_t cookie)
@@ -436,6 +462,7 @@ const struct pm_link_ops takeover_ops = {
 	.mtu = op_mtu,
 	.get_send = op_get_send,
 	.send = op_send,
+	.carry = op_carry,
 	.probe = op_probe,
 	.send_out = op_send_out,
 	.send_done = op_send_done,

@@ -17,6 +17,7 @@ struct taken_out {
 	uint64_t number; /* UINT64_MAX: not given yet */
 	uint32_t len;    /* bytes */
 	uint32_t sent;   /* of them */
+	bool is_carried; /* not the user's, and short */
 	uint8_t bytes[];
 };
 
@@ -28,6 +29,7 @@ struct taken_in {
 	uint32_t len;
 	uint8_t *data;
 	int slot;        /* of the link that lent it, -1 = it is in bytes */
+	bool is_carried; /* not for the user */
 	uint64_t cookie; /* of that link */
 	uint8_t bytes[];
 };

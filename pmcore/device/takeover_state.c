@@ -84,7 +84,7 @@ static void save_node(struct writer *w, const struct taken *t)
 			       .is_answered = t->is_answered};
 
 	for (const struct taken_out *out = t->out; out; out = out->next)
-		s.n_out++;
+		s.n_out += !out->is_carried;
 	memcpy(s.from, t->from->name, sizeof(s.from));
 	memcpy(s.to, t->to->name, sizeof(s.to));
 	memcpy(s.why, t->why, sizeof(s.why));
@@ -94,6 +94,9 @@ static void save_node(struct writer *w, const struct taken *t)
 	for (const struct taken_out *out = t->out; out; out = out->next) {
 		const struct saved_out o = {out->number, out->len, out->sent};
 
+		/* of operations that are open, and a context with such is not saved */
+		if (out->is_carried)
+			continue;
 		put(w, &o, sizeof(o));
 		put(w, out->bytes, out->len);
 	}
@@ -117,6 +120,8 @@ int takeover_save(struct pm_link *link, void *buf, size_t room)
 	for (const struct taken_in *in = tk->ready.head; in; in = in->next) {
 		const struct saved_in s = {in->src, in->len};
 
+		if (in->is_carried)
+			continue;
 		put(&w, &s, sizeof(s));
 		put(&w, in->data, in->len);
 		head.n_ready++;

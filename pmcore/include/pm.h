@@ -208,6 +208,36 @@ int pmWrite(pmContext ctx, pmNode node, const pmHandle *remote, uint64_t roffset
 int pmIsWriteDone(pmContext ctx, pmDesc desc);
 
 /*
+ * Atomic operations on numbers in exported memory. pmAtomic has @node's library carry @op out on
+ * the number at @roffset of the region, once, in its next progressing call: behind the messages
+ * sent to it before, whatever the device. Operations on a number are atomic towards each other, by
+ * whichever device they come, and towards the processor's own, so also towards pmAtomicHere and
+ * C11 atomics of the owner. pmIsAtomicDone: PM_SUCCESS with the value that was there before;
+ * ENOBUFS not yet; EPIPE the node died, or was removed. EACCES: the region does not exist there,
+ * the number is outside, or its address is no multiple of its width. All but ENOBUFS end the
+ * descriptor.
+ */
+enum pmAtomicKind {
+	PM_ATOMIC_ADD = 1,
+	PM_ATOMIC_AND,
+	PM_ATOMIC_OR,
+	PM_ATOMIC_XOR,
+	PM_ATOMIC_SWAP,
+	PM_ATOMIC_COMPARE_SWAP, /* gets operand, if it is compare */
+};
+typedef struct pmAtomicOp {
+	uint32_t kind;    /* enum pmAtomicKind */
+	uint32_t width;   /* of the number, bytes: 4 or 8. Of 4 the lower half of these counts: */
+	uint64_t operand; /* added to it, put in its place, ... */
+	uint64_t compare;
+} pmAtomicOp;
+int pmAtomic(pmContext ctx, pmNode node, const pmHandle *remote, uint64_t roffset,
+	     const pmAtomicOp *op, pmDesc *ret_desc);
+int pmIsAtomicDone(pmContext ctx, pmDesc desc, uint64_t *ret_before);
+/* The same on a number of this process, at once. Any thread. EINVAL: bad @op or alignment. */
+int pmAtomicHere(const pmAtomicOp *op, void *at, uint64_t *ret_before);
+
+/*
  * Sleeping. pmBeforeSelect arms the context: ENOBUFS means messages are waiting, drain first; else
  * *ret_fd becomes readable when pmReceive has something to do, and *ret_timeout_ms (-1 none) says
  * when to come back at the latest. pmAfterSelect must follow before other calls. pmWait does all

@@ -25,6 +25,7 @@
 
 #define PM_DEVICE_ABI 1
 #define PM_RAILS_MAX 8
+#define PM_CARRY_SHORT 48 /* bytes that carry() of every link takes */
 
 struct conf;
 struct region_table;
@@ -114,6 +115,14 @@ struct pm_unfinished {
 	uint64_t len;
 };
 
+/* A message that its link may not have brought to the other end. */
+struct pm_unsent {
+	uint64_t number;
+	const void *data;
+	uint32_t len;    /* bytes */
+	bool is_carried; /* by carry() */
+};
+
 /*
  * Functions of a link that can lose its way to a node which may live: receive() returns
  * -ENETUNREACH, and the composite takes node and messages to another link (device/takeover.c). Both
@@ -132,8 +141,8 @@ struct pm_leave_ops {
 	 * *ret_next: the number after them. An error of @give ends it, and is returned.
 	 */
 	int (*unsent)(struct pm_link *link, struct pm_link_peer *peer,
-		      int (*give)(void *arg, uint64_t number, const void *data, uint32_t len),
-		      void *arg, uint64_t *ret_next);
+		      int (*give)(void *arg, const struct pm_unsent *message), void *arg,
+		      uint64_t *ret_next);
 	/* Where the buffer is that get_send lent. Cookies of such a link are even. */
 	void *(*lent)(struct pm_link *link, uint64_t cookie);
 	/*
@@ -219,8 +228,9 @@ struct pm_link_ops {
 	int (*send_done)(struct pm_link *link, struct pm_link_peer *peer);
 
 	/*
-	 * Sends @head_len bytes and @len more, copied, as one datagram that is not the user's.
-	 * -EAGAIN, -EPIPE as get_send. Left out: see can_carry.
+	 * Sends @head_len bytes and @len more, copied, as one datagram that is not the user's, in
+	 * order with those of his. -EAGAIN, -EPIPE as get_send. Together up to PM_CARRY_SHORT; with
+	 * can_carry up to the mtu.
 	 */
 	int (*carry)(struct pm_link *link, struct pm_link_peer *peer, const void *head,
 		     uint32_t head_len, const void *data, uint32_t len);
@@ -308,7 +318,7 @@ struct pm_link {
 	bool is_empty;
 	/* it has pm_leave_ops: a node may get out of its reach. Set at open, as the next */
 	bool can_leave;
-	bool can_carry; /* it has carry(): nodes can be taken over by it */
+	bool can_carry; /* long ones, too: nodes can be taken over by it */
 };
 
 /* ---- packet ---- */

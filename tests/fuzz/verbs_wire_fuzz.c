@@ -30,7 +30,7 @@ static void check_message(const uint8_t *data, size_t size)
 	pmv_header_put(again, &header);
 	if (memcmp(again, data, PMV_HEADER))
 		abort();
-	if (header.kind == PMV_MESSAGE || pmv_control_get(data, size, header.kind, &control))
+	if (pmv_is_handed_up(header.kind) || pmv_control_get(data, size, header.kind, &control))
 		return;
 	if (control.addr + control.len < control.addr || control.error > 4095 ||
 	    control.lane > PM_RAILS_MAX)

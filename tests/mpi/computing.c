@@ -3,7 +3,8 @@
  * A rank that computes after it has started a long message does not delay its peer: needs the
  * progress thread. The first message of a program, one after messages without computation, and a
  * process that has forked. With the argument "abort" rank 1 aborts with 3 meanwhile. With "window"
- * rank 0 reaches memory of rank 1 meanwhile.
+ * rank 0 reaches memory of rank 1 meanwhile; with "direct" it does that by RDMA, which needs no
+ * thread, and carries out no atomic operation.
  */
 #include "tests/mpi/check.h"
 
@@ -64,9 +65,10 @@ static void abort_at_work(char *buf)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void reach(char *buf)
+static void reach(char *buf, int is_direct)
 {
 	int64_t one = 1, *number = (int64_t *)buf, before = 0;
+	char first = 0;
 	double since;
 	MPI_Win win;
 
@@ -74,6 +76,11 @@ static void reach(char *buf)
 	*number = 40;
 	MPI_Win_create(buf, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
 	MPI_Win_lock_all(0, win);
+	/* the first use of a window asks its owner for the key of its memory */
+	if (is_direct && check_rank == 0) {
+		MPI_Get(&first, 1, MPI_BYTE, 1, 8, 1, MPI_BYTE, win);
+		MPI_Win_flush(1, win);
+	}
 	MPI_Barrier(MPI_COMM_WORLD);
 	since = MPI_Wtime();
 	if (check_rank == 0) {
@@ -85,7 +92,10 @@ static void reach(char *buf)
 		MPI_Put(other + 16, BYTES - 16, MPI_BYTE, 1, 16, BYTES - 16, MPI_BYTE, win);
 		MPI_Put(&one, 8, MPI_BYTE, 1, 8, 8, MPI_BYTE, win);
 		MPI_Win_flush(1, win);
-		MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 1, 0, MPI_SUM, win);
+		if (is_direct)
+			MPI_Get(&before, 8, MPI_BYTE, 1, 0, 8, MPI_BYTE, win);
+		else
+			MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 1, 0, MPI_SUM, win);
 		MPI_Win_flush(1, win);
 		CHECK(before == 40, "fetched %lld", (long long)before);
 		CHECK(MPI_Wtime() - since < DELAY_MAX_S,
@@ -93,7 +103,8 @@ static void reach(char *buf)
 		free(other);
 	} else if (check_rank == 1) {
 		compute();
-		CHECK(*number == 41, "the number is %lld", (long long)*number);
+		CHECK(*number == 41 - is_direct, "the number is %lld", (long long)*number);
+		CHECK(number[1] == 1, "1 was put, %lld is there", (long long)number[1]);
 	}
 	MPI_Win_unlock_all(win);
 	MPI_Win_free(&win);
@@ -115,8 +126,8 @@ int main(int argc, char **argv)
 	char *buf = malloc(BYTES);
 
 	check_start(&argc, &argv);
-	if (argc > 1 && !strcmp(argv[1], "window")) {
-		reach(buf);
+	if (argc > 1 && strcmp(argv[1], "abort") != 0) {
+		reach(buf, !strcmp(argv[1], "direct"));
 		free(buf);
 		return check_end("computing");
 	}

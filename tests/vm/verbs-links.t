@@ -12,7 +12,7 @@ from verbslab import MEMBERS, PROGRAM_S, RAILS, judge
 
 FLAP = f"{ROOT}/tests/vm/guest/flap"
 # In each test: those that open nothing in mid-test, which takes a link that is up.
-PROGRAMS = {"message": "", "rma": "", "state": "pmQuiesce"}
+PROGRAMS = {"message": "", "rma": "", "atomic": "", "state": "pmQuiesce"}
 VARIANTS = {"own receives": "verbs_own", "few shared receives": "verbs_few"}
 OFTEN = 3                       # times that links went down, at least
 tap = Timed()

@@ -24,6 +24,7 @@ RALLY_S = 12
 FRAMES = 300                    # more than greetings and other talk make of them
 # Between them: every size and protocol, order, posted and unexpected, collectives.
 PROGRAMS = ("sizes", "order", "truncate", "collectives")
+RDMA = ("--mca", "btl", "pm,self", "--mca", "osc", "rdma", "--mca", "osc_rdma_btls", "pm")
 PASSED_ON = ("OMPI_", "PM_")
 tap = Timed()
 
@@ -31,13 +32,13 @@ tap = Timed()
 class Job:
     """mpirun in the first guest, of a program of tests/mpi on both."""
 
-    def __init__(self, lab, program, ranks, devices, arguments=()):
+    def __init__(self, lab, program, ranks, devices, arguments=(), more=()):
         self.lab = lab
         per_guest = ranks // len(lab.guests)
         hosts = ",".join(f"{guest.name}:{per_guest}" for guest in lab.guests)
         settings = [f"{name}={value}" for name, value in environment(devices).items() if name.startswith(PASSED_ON)]
         words = mpirun(ranks, *ONLY, "--mca", "plm_rsh_agent", "/run/lab/rsh", "--mca", "plm_rsh_no_tree_spawn", "1",
-                       *(("-x", "PM_OPTIONS") if devices else ()), "-H", hosts, *arguments_of(program),
+                       *(("-x", "PM_OPTIONS") if devices else ()), "-H", hosts, *arguments_of(program), *more,
                        f"{BUILD}/mpi/{program}", *arguments)
         self.task = lab.guests[0].start(f"cd /tmp && exec env {shlex.join(settings + words)}", PROGRAM_S)
 
@@ -104,6 +105,14 @@ def frames_of(guest, nic):
     return int(guest.must(f"cat /sys/class/net/{nic}/statistics/rx_packets"))
 
 
+def test_windows(lab):
+    """Windows by osc/rdma over btl/pm: all calls, random plans, and puts and gets while their target computes."""
+    for program, arguments in (("windows", []), ("model", ["7", "6"]), ("computing", ["direct"])):
+        code, text = Job(lab, program, 2, "self+verbs", arguments, RDMA).end()
+        tap.ok(code == 0 and f"OK {program}" in text, f"2 ranks: {program} {' '.join(arguments)} over btl/pm",
+               f"{code} {text}")
+
+
 def test_links(lab):
     """Each link in turn goes down for longer than a queue pair tries: the other one carries on."""
     job = Job(lab, "rally", 4, "", [str(3 * RALLY_S)])
@@ -134,6 +143,7 @@ def main():
             for ranks, devices in ((2, "self+verbs"), (4, "")):
                 test_programs(lab, ranks, devices)
                 test_counters(lab, ranks, devices)
+            test_windows(lab)
             test_links(lab)
             test_dead(lab)
         if tap.failed:

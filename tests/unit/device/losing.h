@@ -26,6 +26,7 @@
 
 struct losing_message {
 	uint32_t len;
+	bool is_carried;
 	uint8_t bytes[LOSING_MTU];
 };
 
@@ -124,7 +125,23 @@ static int losing_send(struct pm_link *link, struct pm_link_peer *peer, uint64_t
 	if (l->is_lost || l->is_left)
 		return -EPIPE;
 	m->len = len;
+	m->is_carried = false;
 	l->sent[l->n_sent++] = *m;
+	return 0;
+}
+
+static int losing_carry_short(struct pm_link *link, struct pm_link_peer *peer, const void *head,
+			      uint32_t head_len, const void *data, uint32_t len)
+{
+	struct losing *l = losing_of(link);
+	struct losing_message *m = &l->sent[l->n_sent];
+
+	if (l->is_lost || l->is_left)
+		return -EPIPE;
+	memcpy(m->bytes, head, head_len);
+	m->len = head_len;
+	m->is_carried = true;
+	l->n_sent++;
 	return 0;
 }
 
@@ -152,7 +169,7 @@ static int losing_receive(struct pm_link *link, struct pm_inbound *ret)
 	ret->buf = l->other->sent[l->n_given].bytes;
 	ret->len = l->other->sent[l->n_given].len;
 	ret->cookie = ++l->n_given;
-	return 1;
+	return l->other->sent[l->n_given - 1].is_carried ? 2 : 1;
 }
 
 static void losing_release(struct pm_link *link, uint64_t cookie)
@@ -207,14 +224,21 @@ static int losing_leave(struct pm_link *link, struct pm_link_peer *peer, uint64_
 }
 
 static int losing_unsent(struct pm_link *link, struct pm_link_peer *peer,
-			 int (*give)(void *arg, uint64_t number, const void *data, uint32_t len),
-			 void *arg, uint64_t *ret_next)
+			 int (*give)(void *arg, const struct pm_unsent *message), void *arg,
+			 uint64_t *ret_next)
 {
 	struct losing *l = losing_of(link);
 
-	for (; l->n_acked < l->n_sent; l->n_acked++)
-		if (give(arg, l->n_acked, l->sent[l->n_acked].bytes, l->sent[l->n_acked].len))
+	for (; l->n_acked < l->n_sent; l->n_acked++) {
+		const struct losing_message *m = &l->sent[l->n_acked];
+		const struct pm_unsent message = {.number = l->n_acked,
+						  .data = m->bytes,
+						  .len = m->len,
+						  .is_carried = m->is_carried};
+
+		if (give(arg, &message))
 			return -ENOMEM;
+	}
 	*ret_next = l->n_sent;
 	return 0;
 }
@@ -286,6 +310,7 @@ static const struct pm_link_ops losing_ops = {
 	.peer_del = losing_peer_del,
 	.mtu = losing_mtu,
 	.get_send = losing_get_send,
+	.carry = losing_carry_short,
 	.send = losing_send,
 	.send_done = losing_send_done,
 	.receive = losing_receive,

@@ -72,12 +72,12 @@ void btl_arrive(const void *head, size_t head_size, const void *data, size_t siz
 	free(bytes);
 }
 
-const struct active_atomic *btl_sent(size_t *ret_size)
+const struct active_request *btl_sent(size_t *ret_size)
 {
 	const struct fake_sent *sent = fake_sent();
 
 	*ret_size = sent ? sent->size : 0;
 	if (sent)
 		is_int(sent->node, PEER);
-	return sent ? (const struct active_atomic *)sent->bytes : NULL;
+	return sent ? (const struct active_request *)sent->bytes : NULL;
 }

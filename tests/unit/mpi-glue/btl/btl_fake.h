@@ -48,6 +48,6 @@ void btl_called(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endp
 /* A datagram of the peer arrives, of a copy of these bytes; and all that it leads to. */
 void btl_arrive(const void *head, size_t head_size, const void *data, size_t size);
 /* The oldest datagram that was sent, which goes to the peer; NULL: none. */
-const struct active_atomic *btl_sent(size_t *ret_size);
+const struct active_request *btl_sent(size_t *ret_size);
 
 #endif

@@ -26,13 +26,13 @@ static int get(size_t size)
 static uint64_t take_id(enum active_kind kind)
 {
 	size_t size;
-	const struct active_atomic *m = btl_sent(&size);
+	const struct active_request *m = btl_sent(&size);
 	uint64_t id;
 
 	if (!ok(m != NULL))
 		return 0;
-	is_int(m->request.head.kind, kind);
-	id = m->request.id;
+	is_int(m->head.kind, kind);
+	id = m->id;
 	fake_drop();
 	return id;
 }
@@ -54,18 +54,18 @@ static void answer_result(uint64_t id, int error, const void *bytes, size_t size
 
 TAP_TEST(put__ends_when_the_target_says_so)
 {
-	const struct active_atomic *m;
+	const struct active_request *m;
 	size_t size;
 
 	btl_begin();
 	memset(data, 0x5a, sizeof(data));
 	is_int(put(100), OPAL_SUCCESS);
 	m = btl_sent(&size);
-	is_int(size, sizeof(m->request) + 100);
-	is_int(active_parse(m, size), sizeof(m->request));
-	is_int(m->request.region, btl_far.region);
-	is_int(m->request.address, FAR_AWAY + 64);
-	ok(!memcmp(&m->request + 1, data, 100));
+	is_int(size, sizeof(*m) + 100);
+	is_int(active_parse(m, size), sizeof(*m));
+	is_int(m->region, btl_far.region);
+	is_int(m->address, FAR_AWAY + 64);
+	ok(!memcmp(m + 1, data, 100));
 	mtl_pm_progress();
 	is_int(btl_calls.n, 0);
 	answer_done(take_id(ACTIVE_PUT));
@@ -106,31 +106,54 @@ TAP_TEST(get__data_of_another_length_are_refused)
 
 TAP_TEST(atomic__the_value_before)
 {
-	uint64_t old = 0x1111222233334444, got = 0;
-	uint32_t narrow = 9, got_narrow[2] = {0, 5};
-	const struct active_atomic *m;
-	size_t size;
+	uint64_t got = 0;
+	uint32_t got_narrow[2] = {0, 5};
 
 	btl_begin();
 	is_int(btl_pm_atomic_cswap(&btl_pm.super, btl_peer, &got, FAR_AWAY, NULL, &btl_far, 3, 4, 0,
 				   0, btl_called, NULL, NULL),
 	       OPAL_SUCCESS);
-	m = btl_sent(&size);
-	is_int(size, sizeof(*m));
-	is_int(m->request.head.tag, ATOMIC_COMPARE_SWAP);
-	is_int(m->compare, 3);
-	is_int(m->operand, 4);
-	answer_result(take_id(ACTIVE_ATOMIC), 0, &old, sizeof(old));
-	ok(got == old);
 	is_int(btl_pm_atomic_fop(&btl_pm.super, btl_peer, got_narrow, FAR_AWAY + 4, NULL, &btl_far,
 				 MCA_BTL_ATOMIC_ADD, 1, MCA_BTL_ATOMIC_FLAG_32BIT, 0, btl_called,
 				 NULL, NULL),
 	       OPAL_SUCCESS);
-	is_int(btl_sent(&size)->request.head.flags, ACTIVE_32BIT);
-	answer_result(take_id(ACTIVE_ATOMIC), 0, &narrow, sizeof(narrow));
+	is_int(fake.n_reads, 2);
+	is_int(fake.reads[0].atomic.kind, PM_ATOMIC_COMPARE_SWAP);
+	is_int(fake.reads[0].atomic.width, 8);
+	is_int(fake.reads[0].atomic.compare, 3);
+	is_int(fake.reads[0].atomic.operand, 4);
+	is_int(fake.reads[1].atomic.kind, PM_ATOMIC_ADD);
+	is_int(fake.reads[1].atomic.width, 4);
+	is_int(fake.reads[1].from, 4);
+	/* it is behind the other one, so nobody asks for it */
+	fake.reads[1].rc = 0;
+	fake.reads[1].before = 9;
+	mtl_pm_progress();
+	is_int(btl_calls.n, 0);
+	fake.reads[0].rc = 0;
+	fake.reads[0].before = 0x1111222233334444;
+	mtl_pm_progress();
+	is_int(btl_calls.n, 2);
+	ok(got == 0x1111222233334444);
 	is_int(got_narrow[0], 9);
 	is_int(got_narrow[1], 5);
-	is_int(btl_calls.n, 2);
+	ok(!fake_sent());
+	btl_finish();
+}
+
+TAP_TEST(atomic__refused_by_the_target)
+{
+	uint64_t got = 77;
+
+	btl_begin();
+	is_int(btl_pm_atomic_fop(&btl_pm.super, btl_peer, &got, FAR_AWAY, NULL, &btl_far,
+				 MCA_BTL_ATOMIC_ADD, 1, 0, 0, btl_called, NULL, NULL),
+	       OPAL_SUCCESS);
+	fake.reads[0].rc = EACCES;
+	mtl_pm_progress();
+	is_int(btl_calls.n, 1);
+	is_int(btl_calls.status, OPAL_ERR_BAD_PARAM);
+	is_int(got, 77);
 	btl_finish();
 }
 
@@ -146,7 +169,7 @@ TAP_TEST(atomic__what_the_target_could_not_do)
 	is_int(btl_pm_atomic_op(&btl_pm.super, btl_peer, FAR_AWAY, &btl_far, MCA_BTL_ATOMIC_ADD, 1,
 				MCA_BTL_ATOMIC_FLAG_FLOAT, 0, btl_called, NULL, NULL),
 	       OPAL_ERR_NOT_SUPPORTED);
-	ok(!fake_sent());
+	ok(!fake_sent() && !fake.n_reads);
 	btl_finish();
 }
 

@@ -51,16 +51,6 @@ static void get(uint64_t id, size_t offset, size_t size)
 	btl_arrive(&m, sizeof(m), NULL, 0);
 }
 
-static void add(uint64_t id, size_t offset, bool is_32bit, uint64_t operand)
-{
-	struct active_atomic m = {.request = request(ACTIVE_ATOMIC, id, offset),
-				  .operand = operand};
-
-	m.request.head.tag = ATOMIC_ADD;
-	m.request.head.flags = is_32bit ? ACTIVE_32BIT : 0;
-	btl_arrive(&m, sizeof(m), NULL, 0);
-}
-
 /* The oldest answer is a result of that operation; it is forgotten. */
 static void is_result(uint64_t id, int error, const void *data, size_t size)
 {
@@ -93,8 +83,7 @@ static void is_done(const uint64_t *ids, uint32_t n)
 
 TAP_TEST(requests__inside_the_region)
 {
-	uint64_t id = 5, number, wide = 40;
-	uint32_t narrow = 50;
+	uint64_t id = 5;
 
 	begin(MCA_BTL_REG_FLAG_ACCESS_ANY);
 	put(5, ROOM - 4, "abcd", 4);
@@ -102,14 +91,6 @@ TAP_TEST(requests__inside_the_region)
 	is_done(&id, 1);
 	get(6, ROOM - 4, 4);
 	is_result(6, 0, "abcd", 4);
-	memcpy(memory + 8, &wide, sizeof(wide));
-	add(7, 8, false, 2);
-	is_result(7, 0, &wide, sizeof(wide));
-	memcpy(&number, memory + 8, sizeof(number));
-	is_int(number, 42);
-	memcpy(memory + 20, &narrow, sizeof(narrow));
-	add(8, 20, true, 1);
-	is_result(8, 0, &narrow, sizeof(narrow));
 	ok(!fake_sent());
 	finish();
 }
@@ -124,8 +105,6 @@ TAP_TEST(requests__outside_of_it)
 		is_result(i, EACCES, NULL, 0);
 		get(i, offsets[i], 8);
 		is_result(i, EACCES, NULL, 0);
-		add(i, offsets[i], false, 1);
-		is_result(i, EACCES, NULL, 0);
 	}
 	for (size_t i = 0; i < ROOM; i++)
 		if (memory[i])
@@ -139,24 +118,12 @@ TAP_TEST(requests__that_the_region_is_not_for)
 	begin(MCA_BTL_REG_FLAG_REMOTE_READ);
 	put(1, 0, "x", 1);
 	is_result(1, EACCES, NULL, 0);
-	add(2, 0, false, 1);
-	is_result(2, EACCES, NULL, 0);
 	get(3, 0, 1);
 	is_result(3, 0, "", 1);
 	finish();
 	begin(MCA_BTL_REG_FLAG_REMOTE_WRITE);
 	get(4, 0, 1);
 	is_result(4, EACCES, NULL, 0);
-	finish();
-}
-
-TAP_TEST(requests__numbers_that_are_not_aligned)
-{
-	begin(MCA_BTL_REG_FLAG_ACCESS_ANY);
-	add(1, 4, false, 1);
-	is_result(1, EACCES, NULL, 0);
-	add(2, 2, true, 1);
-	is_result(2, EACCES, NULL, 0);
 	finish();
 }
 

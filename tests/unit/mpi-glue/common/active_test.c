@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* active: every kind at its right length, one byte less and more, and lies in its fields. */
 #include "mpi-glue/common/active.h"
-#include "mpi-glue/common/atomic.h"
 #include "tests/harness/tap.h"
 
 #include <errno.h>
@@ -10,7 +9,6 @@
 /* Room for any datagram of these tests. */
 static union {
 	struct active_head head;
-	struct active_atomic atomic;
 	struct active_pull pull;
 	unsigned char bytes[512];
 } d;
@@ -67,19 +65,6 @@ TAP_TEST(active_parse__requests)
 	is_int(active_parse(&d, 33), -EBADMSG);
 	make(ACTIVE_GET, 0);
 	is_int(active_parse(&d, 32), -EBADMSG);
-	make(ACTIVE_ATOMIC, 0);
-	is_int(active_parse(&d, 48), -EBADMSG);
-	d.head.tag = ATOMIC_SWAP;
-	is_int(active_parse(&d, 47), -EBADMSG);
-	is_int(active_parse(&d, 48), 48);
-	is_int(active_parse(&d, 49), -EBADMSG);
-	d.head.flags = ACTIVE_32BIT;
-	is_int(active_parse(&d, 48), 48);
-	d.head.flags = 2;
-	is_int(active_parse(&d, 48), -EBADMSG);
-	d.head.flags = 0;
-	d.head.tag = ATOMIC_OPS;
-	is_int(active_parse(&d, 48), -EBADMSG);
 }
 
 TAP_TEST(active_parse__a_put_that_is_pulled)

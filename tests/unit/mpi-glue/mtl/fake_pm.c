@@ -353,6 +353,31 @@ int pmIsWriteDone(pmContext ctx, pmDesc desc)
 	return pmIsReadDone(ctx, desc);
 }
 
+int pmAtomic(pmContext ctx, pmNode node, const pmHandle *remote, uint64_t roffset,
+	     const pmAtomicOp *op, pmDesc *ret_desc)
+{
+	int rc = pmRead(ctx, node, remote, roffset, NULL, op->width, ret_desc);
+
+	if (!rc)
+		fake.reads[*ret_desc - 1].atomic = *op;
+	return rc;
+}
+
+int pmIsAtomicDone(pmContext ctx, pmDesc desc, uint64_t *ret_before)
+{
+	ok(fake.reads[desc - 1].atomic.kind);
+	*ret_before = fake.reads[desc - 1].before;
+	return pmIsReadDone(ctx, desc);
+}
+
+/* Only additions to 64 bits. */
+int pmAtomicHere(const pmAtomicOp *op, void *at, uint64_t *ret_before)
+{
+	ok(op->kind == PM_ATOMIC_ADD && op->width == sizeof(uint64_t));
+	*ret_before = __atomic_fetch_add((uint64_t *)at, op->operand, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
 int pmProbeNode(pmContext ctx, pmNode node)
 {
 	fake.n_probes++;

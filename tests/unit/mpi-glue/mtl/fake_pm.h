@@ -33,8 +33,10 @@ struct fake_read {
 	uint64_t from;
 	char *to;
 	size_t size;
-	int rc;        /* of pmIsReadDone(); ENOBUFS: it runs */
-	bool is_write; /* of pmWrite(): @from is where it goes, @to where the bytes are */
+	int rc;            /* of pmIsReadDone(); ENOBUFS: it runs */
+	bool is_write;     /* of pmWrite(): @from is where it goes, @to where the bytes are */
+	pmAtomicOp atomic; /* of pmAtomic(), @from is where; else its kind is 0 */
+	uint64_t before;   /* ... the value that it finds */
 };
 
 /* PM has received datagrams in a row, or there is an error in their place. */

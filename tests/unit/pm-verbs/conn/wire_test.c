@@ -21,7 +21,7 @@ TAP_TEST(pmv_header__round_trip_and_damaged)
 	is_int(pmv_header_get(p, 7, TOKEN, &out), -EBADMSG);
 	p[0] = 0;
 	is_int(pmv_header_get(p, 9, TOKEN, &out), -EINVAL);
-	p[0] = PMV_LANE + 1;
+	p[0] = PMV_CARRIED + 1;
 	is_int(pmv_header_get(p, 9, TOKEN, &out), -EINVAL);
 	p[0] = PMV_CREDIT;
 	is_int(pmv_header_get(p, 8, TOKEN, &out), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* atomic: each operation on 32 and 64 bits, its neighbours untouched; threads that add at once. */
-#include "mpi-glue/common/atomic.h"
+#include "pmcore/util/atomic.h"
 #include "tests/harness/tap.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mpi-glue/common/atomic.h"
+#include "pmcore/util/atomic.h"
 
 static uint64_t result_of(enum atomic_op op, uint64_t old, uint64_t operand, bool is_equal)
 {

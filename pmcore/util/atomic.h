@@ -3,8 +3,8 @@
  * atomic - read-modify-write operations that one process asks another for, on numbers of 32 and 64
  * bits. They are atomic towards the processor's own as well.
  */
-#ifndef MPI_GLUE_ATOMIC_H
-#define MPI_GLUE_ATOMIC_H
+#ifndef PMCORE_UTIL_ATOMIC_H
+#define PMCORE_UTIL_ATOMIC_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,8 +25,8 @@ static inline bool atomic_is_op(uint8_t op)
 }
 
 /*
- * Carries it out on the number at @address, which is aligned to its size; the value before. The
- * upper half of operands and value means nothing with @is_32bit.
+ * Carries it out on the number at @address, which is aligned to its size; the value before. With
+ * @is_32bit the upper halves of the operands mean nothing, and that of the value is 0.
  */
 uint64_t atomic_apply(enum atomic_op op, bool is_32bit, void *address, uint64_t operand,
 		      uint64_t compare);
