@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * one_sided - node 0's part of read and write. The other node exports depth places of one message
- * each. Place i of both sides holds bytes [i * size, (i + 1) * size) of one stream of data. So a
- * pass of any length leaves memory that can be verified. Operations end in the order they began.
+ * one_sided - node 0's part of read, write and atomic. The other node exports depth places of one
+ * message each. Place i of both sides holds bytes [i * size, (i + 1) * size) of one stream of data.
+ * So a pass of any length leaves memory that can be verified. An atomic operation swaps a place
+ * with these bytes. Operations end in the order they began.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,20 +17,38 @@
 
 #define CHECK_OPERATIONS 256 /* between two looks for signals */
 
+static const struct {
+	const char *start, *done;
+} calls[TESTS] = {
+	[TEST_READ] = {"pmRead", "pmIsReadDone"},
+	[TEST_WRITE] = {"pmWrite", "pmIsWriteDone"},
+	[TEST_ATOMIC] = {"pmAtomic", "pmIsAtomicDone"},
+};
+
 static int start_one(struct session *s, const struct pass *pass, const pmHandle *handle,
 		     uint64_t place, pmDesc *ret_desc)
 {
 	size_t size = transfer_bytes(pass->size);
 	uint64_t at = place * size;
+	pmAtomicOp swap = {.kind = PM_ATOMIC_SWAP, .width = PLAN_ATOMIC_SIZE};
 
-	return pass->test == TEST_READ
-		       ? pmRead(s->ctx, s->peer, handle, at, pass->in + at, size, ret_desc)
-		       : pmWrite(s->ctx, s->peer, handle, at, pass->out + at, size, ret_desc);
+	if (pass->test == TEST_READ)
+		return pmRead(s->ctx, s->peer, handle, at, pass->in + at, size, ret_desc);
+	if (pass->test == TEST_WRITE)
+		return pmWrite(s->ctx, s->peer, handle, at, pass->out + at, size, ret_desc);
+	memcpy(&swap.operand, pass->out + at, sizeof(swap.operand));
+	return pmAtomic(s->ctx, s->peer, handle, at, &swap, ret_desc);
 }
 
 static int ask_one(struct session *s, const struct pass *pass, pmDesc desc)
 {
-	return pass->test == TEST_READ ? pmIsReadDone(s->ctx, desc) : pmIsWriteDone(s->ctx, desc);
+	uint64_t before;
+
+	if (pass->test == TEST_READ)
+		return pmIsReadDone(s->ctx, desc);
+	if (pass->test == TEST_WRITE)
+		return pmIsWriteDone(s->ctx, desc);
+	return pmIsAtomicDone(s->ctx, desc, &before);
 }
 
 /* Waits for room in PM's tables. */
@@ -43,8 +62,7 @@ static int begin(struct session *s, const struct pass *pass, const pmHandle *han
 	if (rc)
 		return session_gave_up(s, "answer", s->peer, rc);
 	wait_busy(&s->wait);
-	return err ? session_failed(s, pass->test == TEST_READ ? "pmRead" : "pmWrite", s->peer, err)
-		   : 0;
+	return err ? session_failed(s, calls[pass->test].start, s->peer, err) : 0;
 }
 
 static int finish(struct session *s, const struct pass *pass, pmDesc desc)
@@ -56,9 +74,7 @@ static int finish(struct session *s, const struct pass *pass, pmDesc desc)
 	if (rc)
 		return session_gave_up(s, "data", s->peer, rc);
 	wait_busy(&s->wait);
-	return err ? session_failed(s, pass->test == TEST_READ ? "pmIsReadDone" : "pmIsWriteDone",
-				    s->peer, err)
-		   : 0;
+	return err ? session_failed(s, calls[pass->test].done, s->peer, err) : 0;
 }
 
 static int operate(struct session *s, struct pass *pass, const pmHandle *handle)
@@ -127,14 +143,14 @@ static int withdraw_there(struct session *s, const struct pass *pass, struct reg
 	uint64_t used = pass->count < pass->depth ? pass->count : pass->depth;
 	struct command command = {
 		.type = COMMAND_WITHDRAW,
-		.is_checked = pass->test == TEST_WRITE,
+		.is_checked = pass->test != TEST_READ,
 		.size = used * transfer_bytes(pass->size),
 		.seed = pass->seed,
 	};
 	int rc;
 
 	if (s->peer == s->self) {
-		rc = pass->test == TEST_WRITE ? verify(s, pass, own->mem) : 0;
+		rc = pass->test != TEST_READ ? verify(s, pass, own->mem) : 0;
 		region_withdraw(s, own);
 		return rc;
 	}

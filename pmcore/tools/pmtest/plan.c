@@ -17,7 +17,7 @@
 
 static const struct option_spec specs[] = {
 	SPEC("test", OPTION_TEXT, test, "LIST",
-	     "latency, bandwidth, bidirectional, rate, read, write, all (default)"),
+	     "latency, bandwidth, bidirectional, rate, read, write, atomic, all (default)"),
 	SPEC("size", OPTION_SIZES, sizes, "LIST",
 	     "bytes: 8 or 0,8,64K or 1:4M (doubling); at most 4M", .max = PLAN_SIZE_MAX),
 	SPEC("iterations", OPTION_COUNT, iterations, "N", "messages of each measurement", .min = 1,
@@ -49,6 +49,7 @@ static const char *const names[TESTS] = {
 	[TEST_RATE] = "rate",
 	[TEST_READ] = "read",
 	[TEST_WRITE] = "write",
+	[TEST_ATOMIC] = "atomic",
 };
 
 const char *plan_test_name(enum test test)
@@ -58,12 +59,12 @@ const char *plan_test_name(enum test test)
 
 bool plan_is_one_sided(enum test test)
 {
-	return test == TEST_READ || test == TEST_WRITE;
+	return test == TEST_READ || test == TEST_WRITE || test == TEST_ATOMIC;
 }
 
 bool plan_has(const struct plan *plan, enum test test, uint64_t size)
 {
-	return plan->tests[test] &&
+	return plan->tests[test] && (test != TEST_ATOMIC || size == PLAN_ATOMIC_SIZE) &&
 	       !(plan->is_default_sizes && test == TEST_RATE && size > RATE_SIZE_MAX);
 }
 
@@ -88,7 +89,7 @@ static int choose_test(struct plan *plan, const char *word)
 		return 0;
 	snprintf(why, sizeof(why),
 		 "--test %s: there are latency, bandwidth, bidirectional, rate, read, "
-		 "write and all",
+		 "write, atomic and all",
 		 word);
 	return usage(why);
 }
@@ -146,7 +147,11 @@ static int check_measure(struct plan *plan)
 		plan->sizes = table;
 		plan->is_default_sizes = true;
 	}
-	return 0;
+	for (int test = 0; test < TESTS; test++)
+		for (size_t i = 0; i < plan->sizes.count; i++)
+			if (plan_has(plan, (enum test)test, plan->sizes.size[i]))
+				return 0;
+	return usage("--size: there is nothing to do: --test atomic is of 8 bytes");
 }
 
 static int choose_wait(struct plan *plan)
@@ -164,8 +169,8 @@ static void print_help(void)
 	puts("usage: mpirun -np 2 pmtest [OPTION...]     under any PMIx launcher\n"
 	     "       pmtest --listen [PORT]              on one host, and then on the other\n"
 	     "       pmtest [OPTION...] HOST[:PORT]\n"
-	     "Measures PM between two nodes: latency, bandwidth, message rate, pmRead and "
-	     "pmWrite.\n");
+	     "Measures PM between two nodes: latency, bandwidth, message rate, pmRead, pmWrite "
+	     "and\npmAtomic.\n");
 	options_help(specs);
 	puts("\nExit status: 0 ok, 1 wrong arguments or no start, 2 wrong data, 3 node lost or "
 	     "silent,\n"

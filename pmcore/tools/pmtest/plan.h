@@ -9,6 +9,7 @@
 #include "pmcore/tools/common/options.h"
 #include "pmcore/tools/common/wait.h"
 
+#define PLAN_ATOMIC_SIZE 8 /* of --test atomic, bytes */
 #define PLAN_SIZE_MAX (4ull << 20)
 #define PLAN_DEPTH_MAX 64
 
@@ -19,6 +20,7 @@ enum test {
 	TEST_RATE,          /* one way, small ones */
 	TEST_READ,          /* pmRead */
 	TEST_WRITE,         /* pmWrite */
+	TEST_ATOMIC,        /* pmAtomic */
 	TESTS
 };
 
