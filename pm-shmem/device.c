@@ -108,6 +108,7 @@ const struct pm_link_ops pm_shmem_ops = {
 	.post = pms_post,
 	.post_row = pms_post_row,
 	.carry = pms_carry,
+	.is_gone = pms_is_gone,
 	.probe = device_probe,
 	.cork = device_cork,
 	.send_out = device_send_out,

@@ -152,6 +152,7 @@ void pms_peer_condemn(struct pms_link *link, struct pm_link_peer *peer, const ch
 void pms_peer_check_all(struct pms_link *link);
 /* Next dead peer to be reported, drained: its node and sentence. */
 bool pms_peer_report(struct pms_link *link, uint32_t *ret_node);
+bool pms_is_gone(struct pm_link *base, struct pm_link_peer *peer);
 void pms_peer_free(struct pms_link *link, struct pm_link_peer *peer);
 
 /* send.c */

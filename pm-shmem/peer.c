@@ -208,6 +208,12 @@ void pms_peer_condemn(struct pms_link *link, struct pm_link_peer *peer, const ch
 	leave_inbound(link, peer);
 }
 
+bool pms_is_gone(struct pm_link *base, struct pm_link_peer *peer)
+{
+	(void)base;
+	return peer->state != PMS_PEER_ALIVE && !(peer->is_inbound && pms_ring_poll(&peer->rx));
+}
+
 void pms_peer_check(struct pms_link *link, struct pm_link_peer *peer)
 {
 	struct pms_segment *seg = &link->seg;

@@ -231,6 +231,7 @@ const struct pm_link_ops pm_verbs_ops = {
 	.get_send = pmv_get_send,
 	.send = pmv_send,
 	.carry = pmv_carry,
+	.is_gone = pmv_is_gone,
 	.probe = pmv_probe,
 	.send_out = pmv_send_out,
 	.send_done = pmv_send_done,

@@ -74,7 +74,7 @@ static void write_message(struct writer *w, enum direction direction, const stru
 {
 	const struct record r = {direction, slot->peer->node, slot->len - PMV_HEADER};
 
-	/* of an operation that is open: it is not over for a context that is saved */
+	/* its asker is not saved as long as an operation is open */
 	if (slot->kind == PMV_CARRIED)
 		return;
 	if (w->len + sizeof(r) + r.len <= w->room) {

@@ -195,6 +195,15 @@ static void drop(struct btl_pm_operation *o)
 	ended(o, OPAL_ERR_UNREACH);
 }
 
+/* PM does not take it: EINVAL, the address is in no memory of the handle. */
+static void refused(struct btl_pm_operation *o, int rc)
+{
+	if (rc == EINVAL)
+		ended(o, OPAL_ERR_BAD_PARAM);
+	else
+		drop(o);
+}
+
 static void submit(struct btl_pm_operation *o)
 {
 	struct mca_btl_base_endpoint_t *e = o->endpoint;
@@ -204,7 +213,7 @@ static void submit(struct btl_pm_operation *o)
 		STAILQ_INSERT_TAIL(&e->waiting, o, link);
 		btl_pm_endpoint_busy(e);
 	} else if (rc) {
-		drop(o);
+		refused(o, rc);
 	}
 }
 
@@ -221,7 +230,7 @@ bool btl_pm_push_operations(struct mca_btl_base_endpoint_t *e)
 			return false;
 		STAILQ_REMOVE_HEAD(&e->waiting, link);
 		if (rc)
-			drop(o);
+			refused(o, rc);
 	}
 	return true;
 }
@@ -284,7 +293,10 @@ static bool waits_for_others(struct btl_pm_operation *o)
 {
 	struct mca_btl_base_endpoint_t *e = o->endpoint;
 
-	if (!e->batch && !btl_pm.operations.used && TAILQ_EMPTY(&btl_pm.running)) {
+	bool is_first = !btl_pm.operations.used &&
+			(o->kind != BTL_PM_ATOMIC || TAILQ_EMPTY(&btl_pm.running));
+
+	if (!e->batch && is_first) {
 		mtl_pm_let_go();
 		return false;
 	}

@@ -71,6 +71,12 @@ static void *op_lent(struct pm_link *base, uint64_t cookie)
 	return ((struct pmv_slot *)(uintptr_t)cookie)->data + PMV_HEADER;
 }
 
+bool pmv_is_gone(struct pm_link *base, struct pm_link_peer *peer)
+{
+	return !pmv_peer_is_open(peer) && !pmv_peer_is_lost(peer) &&
+	       !has_arrived(pmv_of(base), peer);
+}
+
 const struct pm_leave_ops pmv_leave_ops = {
 	.leave = op_leave,
 	.unsent = op_unsent,

@@ -84,16 +84,25 @@ int pmAtomic(pmContext handle, pmNode node, const pmHandle *remote, uint64_t rof
 		slot_close(&ctx->ops, desc, &s->slot);
 		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
 	}
+	if (!n->n_awaited++)
+		n->ops->await(n->link, n->peer, true);
 	s->kind = OP_ATOMIC;
 	s->atomic = (struct op_atomic){.node = node};
 	*ret_desc = desc;
 	return PM_SUCCESS;
 }
 
+/* Nobody is there who could answer: the node is dead, has left, or was removed. */
+static bool is_hopeless(struct context *ctx, uint32_t node)
+{
+	const struct composite_node *n = composite_find(ctx->c, node);
+
+	return !n || n->is_dead || n->ops->is_gone(n->link, n->peer);
+}
+
 int pmIsAtomicDone(pmContext handle, pmDesc desc, uint64_t *ret_before)
 {
 	struct context *ctx = context_get(handle);
-	const struct composite_node *n;
 	struct op_slot *s;
 	int err;
 
@@ -106,10 +115,15 @@ int pmIsAtomicDone(pmContext handle, pmDesc desc, uint64_t *ret_before)
 		return fail(EBADF, "one-sided descriptor: not open, or of another kind");
 	if (!s->atomic.is_over)
 		(void)context_progress(ctx);
-	n = s->atomic.is_over ? NULL : composite_find(ctx->c, s->atomic.node);
-	if (n && !n->is_dead)
+	if (s->atomic.is_over) {
+		ctx->n_over--;
+		err = s->atomic.error;
+	} else if (is_hopeless(ctx, s->atomic.node)) {
+		atomic_ended(ctx, s->atomic.node);
+		err = EPIPE;
+	} else {
 		return ENOBUFS;
-	err = s->atomic.is_over ? s->atomic.error : EPIPE;
+	}
 	slot_close(&ctx->ops, desc, &s->slot);
 	if (err)
 		return fail(err, "pmAtomic: %s", pmErrorString(err));

@@ -23,76 +23,139 @@ static int carry_out(struct context *ctx, const struct wire_atomic *m, uint64_t 
 	return 0;
 }
 
-/* Answers to the node that wait; *ret_end: where the next one is linked. */
-static uint32_t waiting_for(struct context *ctx, uint32_t node, struct atomic_answer ***ret_end)
-{
-	struct atomic_answer **at;
-	uint32_t n = 0;
+/* ---- answers that wait ---- */
 
-	for (at = &ctx->answers; *at; at = &(*at)->next)
-		n += (*at)->node == node;
-	*ret_end = at;
-	return n;
+/* Where the node's queue is linked, or would be. */
+static struct atomic_queue **queue_of(struct context *ctx, uint32_t node)
+{
+	struct atomic_queue **at = &ctx->answers;
+
+	while (*at && (*at)->node != node)
+		at = &(*at)->next;
+	return at;
 }
 
-/* 0 it is sent, or there is nobody to send it to; -EAGAIN not now. */
-static int send_answer(struct context *ctx, uint32_t node, const uint8_t *bytes, uint32_t len)
+static struct atomic_queue *open_queue(struct context *ctx, uint32_t node)
 {
-	struct composite_node *n;
-	int err = composite_node(ctx->c, node, &n);
+	struct atomic_queue **at = queue_of(ctx, node), *q = *at;
 
-	if (!err)
-		err = n->ops->carry(n->link, n->peer, bytes, len, NULL, 0);
-	return err == -EAGAIN ? err : 0;
+	if (q)
+		return q;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return NULL;
+	q->node = node;
+	q->tail = &q->head;
+	*at = q;
+	return q;
 }
 
-/* In order behind those that wait. A node has no more operations open than its context lets it. */
-static void answer(struct context *ctx, const struct wire_atomic *m, uint32_t src)
+static void drop_first(struct context *ctx, struct atomic_queue *q)
 {
-	struct wire_atomic out = {.kind = WIRE_ATOMIC_ANSWER, .id = m->id};
-	struct atomic_answer *a, **end;
-	uint8_t bytes[WIRE_ATOMIC_BYTES];
-	uint32_t len, n = waiting_for(ctx, src, &end);
+	struct atomic_answer *a = q->head;
 
-	out.error = (uint32_t)carry_out(ctx, m, &out.before);
-	len = wire_atomic_put(bytes, &out);
-	if (!n && !send_answer(ctx, src, bytes, len))
-		return;
-	a = n < CONTEXT_OPS ? malloc(sizeof(*a) + len) : NULL;
-	if (!a) {
-		ctx->odd_atomics++;
-		return;
-	}
-	*a = (struct atomic_answer){.node = src, .len = len};
-	memcpy(a->bytes, bytes, len);
-	*end = a;
-	ctx->n_answers++;
-}
-
-static void drop(struct context *ctx, struct atomic_answer **at)
-{
-	struct atomic_answer *a = *at;
-
-	*at = a->next;
+	q->head = a->next;
+	if (!q->head)
+		q->tail = &q->head;
+	q->n--;
 	ctx->n_answers--;
 	free(a);
 }
 
+static void drop_queue(struct context *ctx, struct atomic_queue **at)
+{
+	struct atomic_queue *q = *at;
+
+	while (q->head)
+		drop_first(ctx, q);
+	*at = q->next;
+	free(q);
+}
+
+/*
+ * 0: the answer is sent, or its node will not take it any more. -EAGAIN: it has to wait, also where
+ * a link has lost its way to the node and says so by its next receive().
+ */
+static int send_answer(struct context *ctx, uint32_t node, const uint8_t *bytes)
+{
+	struct composite_node *n;
+	int err = composite_node(ctx->c, node, &n);
+
+	if (err)
+		return err == -EAGAIN || err == -ENOMEM || err == -ENOSPC ? -EAGAIN : 0;
+	err = n->ops->carry(n->link, n->peer, bytes, WIRE_ATOMIC_ANSWER_BYTES, NULL, 0);
+	if (err == -EPIPE)
+		return n->ops->is_gone(n->link, n->peer) ? 0 : -EAGAIN;
+	return err;
+}
+
 void atomic_push(struct context *ctx)
 {
-	struct atomic_answer **at = &ctx->answers;
-	uint32_t full = PM_NODE_ANY;
+	struct atomic_queue **at = &ctx->answers, *q;
 
-	while (*at) {
-		struct atomic_answer *a = *at;
-
-		if (a->node != full && !send_answer(ctx, a->node, a->bytes, a->len)) {
-			drop(ctx, at);
-			continue;
-		}
-		full = a->node;
-		at = &a->next;
+	while ((q = *at)) {
+		while (q->head && !send_answer(ctx, q->node, q->head->bytes))
+			drop_first(ctx, q);
+		if (q->head)
+			at = &q->next;
+		else
+			drop_queue(ctx, at);
 	}
+}
+
+/* ---- requests ---- */
+
+static bool can_answer(struct context *ctx, uint32_t node)
+{
+	struct composite_node *n;
+	int err = composite_node(ctx->c, node, &n);
+
+	return !err || err == -EAGAIN || err == -ENOMEM || err == -ENOSPC;
+}
+
+/*
+ * Carries it out, and answers behind what waits for the node. What could not be answered is not
+ * carried out: without memory, by no address, or more than a node may have open.
+ */
+static void serve(struct context *ctx, const struct wire_atomic *m, uint32_t src)
+{
+	struct wire_atomic out = {.kind = WIRE_ATOMIC_ANSWER, .id = m->id};
+	const struct atomic_queue *waiting = ctx->n_answers ? *queue_of(ctx, src) : NULL;
+	struct atomic_answer *a = malloc(sizeof(*a));
+	struct atomic_queue *q;
+
+	if (!a || (waiting && waiting->n >= CONTEXT_OPS) || !can_answer(ctx, src)) {
+		ctx->odd_atomics++;
+		free(a);
+		return;
+	}
+	out.error = (uint32_t)carry_out(ctx, m, &out.before);
+	wire_atomic_put(a->bytes, &out);
+	if (!waiting && !send_answer(ctx, src, a->bytes)) {
+		free(a);
+		return;
+	}
+	q = open_queue(ctx, src);
+	if (!q) {
+		ctx->odd_atomics++;
+		free(a);
+		return;
+	}
+	a->next = NULL;
+	*q->tail = a;
+	q->tail = &a->next;
+	q->n++;
+	ctx->n_answers++;
+}
+
+/* ---- answers to ours ---- */
+
+void atomic_ended(struct context *ctx, uint32_t node)
+{
+	struct composite_node *n = composite_find(ctx->c, node);
+
+	if (n && n->n_awaited && !--n->n_awaited && !n->is_dead)
+		n->ops->await(n->link, n->peer, false);
 }
 
 static bool answered(struct context *ctx, const struct wire_atomic *m, uint32_t src)
@@ -106,6 +169,8 @@ static bool answered(struct context *ctx, const struct wire_atomic *m, uint32_t 
 	s->atomic.is_over = true;
 	s->atomic.error = (int)m->error;
 	s->atomic.before = m->before;
+	ctx->n_over++;
+	atomic_ended(ctx, src);
 	return true;
 }
 
@@ -121,7 +186,7 @@ bool atomic_arrived(struct context *ctx, const struct composite_inbound *m)
 	else if (got.kind == WIRE_ATOMIC_ANSWER)
 		return answered(ctx, &got, m->in.src);
 	else
-		answer(ctx, &got, m->in.src);
+		serve(ctx, &got, m->in.src);
 	return false;
 }
 
@@ -129,11 +194,10 @@ bool atomic_arrived(struct context *ctx, const struct composite_inbound *m)
 
 void atomic_forget(struct context *ctx, uint32_t node)
 {
-	for (struct atomic_answer **at = &ctx->answers; *at;)
-		if ((*at)->node == node)
-			drop(ctx, at);
-		else
-			at = &(*at)->next;
+	struct atomic_queue **at = queue_of(ctx, node);
+
+	if (*at)
+		drop_queue(ctx, at);
 	for (uint32_t i = 0; i < ctx->ops.used; i++) {
 		struct op_slot *s = (struct op_slot *)ctx->ops.slots + i;
 
@@ -141,6 +205,7 @@ void atomic_forget(struct context *ctx, uint32_t node)
 		    !s->atomic.is_over) {
 			s->atomic.is_over = true;
 			s->atomic.error = EPIPE;
+			ctx->n_over++;
 		}
 	}
 }
@@ -148,5 +213,5 @@ void atomic_forget(struct context *ctx, uint32_t node)
 void atomic_fini(struct context *ctx)
 {
 	while (ctx->answers)
-		drop(ctx, &ctx->answers);
+		drop_queue(ctx, &ctx->answers);
 }

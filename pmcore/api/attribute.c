@@ -130,11 +130,14 @@ int pmDumpContext(pmContext handle, int fd)
 		return EBADF;
 	n = snprintf(head, sizeof(head),
 		     "context %u: node %u, %u peers, %u send buffers and %u receive buffers and %u "
-		     "one-sided operations open, %u messages stashed, %llu bytes%s%s%s\n",
+		     "one-sided operations open, %u messages stashed, %u answers wait, %llu odd "
+		     "requests "
+		     "dropped, %llu bytes%s%s%s\n",
 		     handle, ctx->c->self, ctx->c->nodes.count, ctx->sends.n_open,
-		     ctx->inbound.n_open, ctx->ops.n_open, ctx->stash_count,
-		     (unsigned long long)memory(ctx), ctx->is_quiet ? ", quiet" : "",
-		     ctx->c->closed[0] ? ", not open: " : "", ctx->c->closed);
+		     ctx->inbound.n_open, ctx->ops.n_open, ctx->stash_count, ctx->n_answers,
+		     (unsigned long long)ctx->odd_atomics, (unsigned long long)memory(ctx),
+		     ctx->is_quiet ? ", quiet" : "", ctx->c->closed[0] ? ", not open: " : "",
+		     ctx->c->closed);
 	err = write_all(fd, head, (size_t)n < sizeof(head) ? (size_t)n : sizeof(head) - 1);
 	for (unsigned int i = 0; !err && i < ctx->c->n_slots; i++)
 		err = dump_link(&ctx->c->slots[i], fd);

@@ -9,6 +9,7 @@
 #include "pm.h"
 #include "pmcore/device/composite.h"
 #include "pmcore/device/longread.h"
+#include "pmcore/wire/atomic.h"
 
 #define CONTEXT_HANDLES 256  /* contexts open at once in a process */
 #define CONTEXT_SENDS 1024   /* send buffers open at once */
@@ -61,9 +62,15 @@ struct op_slot {
 /* The answer to an atomic operation that another node asked for, which waits for room. */
 struct atomic_answer {
 	struct atomic_answer *next;
+	uint8_t bytes[WIRE_ATOMIC_ANSWER_BYTES];
+};
+
+/* Those of one node, the oldest first. */
+struct atomic_queue {
+	struct atomic_queue *next;
+	struct atomic_answer *head, **tail;
 	uint32_t node;
-	uint32_t len;
-	uint8_t bytes[];
+	uint32_t n;
 };
 
 /* A datagram that was taken from a link while the user asked for something else. */
@@ -95,9 +102,10 @@ struct context {
 	uint32_t stash_head, stash_count, stash_room;
 	uint32_t *dead; /* nodes found dead while the user asked for something else */
 	uint32_t n_dead, room_dead;
-	struct atomic_answer *answers; /* the oldest first */
-	uint32_t n_answers;
-	uint64_t odd_atomics; /* requests and answers that no honest node sends: dropped */
+	struct atomic_queue *answers; /* of the nodes for which some wait */
+	uint32_t n_answers;           /* of all of them */
+	uint32_t n_over;              /* our operations that are over, and not asked for yet */
+	uint64_t odd_atomics;         /* requests and answers that no honest node sends: dropped */
 };
 
 /* Sets pmLastError and returns @error. */
@@ -143,6 +151,8 @@ int rma_check(const char *call, pmNode node, const pmHandle *remote, uint64_t ro
 bool atomic_arrived(struct context *ctx, const struct composite_inbound *m);
 /* Sends answers that wait, as far as there is room. */
 void atomic_push(struct context *ctx);
+/* An answer of the node is not awaited any more. */
+void atomic_ended(struct context *ctx, uint32_t node);
 /* The node is being removed: its operations end, what it asked is not answered. */
 void atomic_forget(struct context *ctx, uint32_t node);
 void atomic_fini(struct context *ctx);

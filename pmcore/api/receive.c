@@ -5,14 +5,16 @@
 
 #include "pmcore/api/context.h"
 
+#define CARRIED_MAX 32 /* in one receive: a program with messages must not wait for floods */
+
 /*
  * The first datagram that was stashed, else a node that was found dead meanwhile, else a poll, as
  * composite_poll.
  */
 static __attribute__((cold, noinline)) int
-take_stashed(struct context *ctx, struct composite_inbound *ret, void **ret_owned)
+take_waiting(struct context *ctx, struct composite_inbound *ret, void **ret_owned)
 {
-	const struct stashed *s = &ctx->stash[ctx->stash_head];
+	const struct stashed *s;
 
 	if (ctx->n_answers)
 		atomic_push(ctx);
@@ -22,6 +24,7 @@ take_stashed(struct context *ctx, struct composite_inbound *ret, void **ret_owne
 		ret->in.src = ctx->dead[--ctx->n_dead];
 		return -EPIPE;
 	}
+	s = &ctx->stash[ctx->stash_head];
 	ret->in = s->in;
 	ret->slot = s->link;
 	*ret_owned = s->owned;
@@ -40,12 +43,23 @@ static int report_dead(struct context *ctx, uint32_t node, pmNode *ret_src)
 	return fail(EPIPE, "node %u: %s", node, pmErrorString(EPIPE));
 }
 
-/* Something for us and not for the program, which polls again. */
+/*
+ * The poll has brought something of another node's api. Polls on until something else has come: 1,
+ * 0 or -EPIPE, as composite_poll.
+ */
 static __attribute__((cold, noinline)) int take_carried(struct context *ctx,
-							const struct composite_inbound *m)
+							struct composite_inbound *m)
 {
+	int got = 2;
+
+	for (int i = 0; got == 2 && i < CARRIED_MAX; i++) {
+		(void)atomic_arrived(ctx, m);
+		got = composite_poll(ctx->c, m);
+	}
+	if (got != 2)
+		return got;
 	(void)atomic_arrived(ctx, m);
-	return ENOBUFS;
+	return 0;
 }
 
 /* The next datagram, and the slot of its descriptor: as pmReceive. */
@@ -60,13 +74,15 @@ static inline int receive(struct context *ctx, struct pm_inbound *ret, pmNode *r
 	if (ctx->inbound.n_open == ctx->inbound.capacity)
 		return ENOBUFS;
 	if (__builtin_expect((ctx->stash_count | ctx->n_dead | ctx->n_answers) > 0, 0))
-		got = take_stashed(ctx, &m, &owned);
+		got = take_waiting(ctx, &m, &owned);
 	else
 		got = composite_poll(ctx->c, &m);
+	if (__builtin_expect(got > 1, 0))
+		got = take_carried(ctx, &m);
 	if (got == 0)
 		return ENOBUFS;
-	if (__builtin_expect(got != 1, 0))
-		return got < 0 ? report_dead(ctx, m.in.src, ret_src) : take_carried(ctx, &m);
+	if (__builtin_expect(got < 0, 0))
+		return report_dead(ctx, m.in.src, ret_src);
 	s = slot_open(&ctx->inbound, struct inbound_slot, ret_desc);
 	s->link = m.slot;
 	s->owned = owned;

@@ -13,6 +13,7 @@
 #include "pmcore/util/clock.h"
 
 #define SPIN_MIN_NS 2000u
+#define ANSWER_RETRY_NS 5000000u
 #define FDS_MAX 32
 
 static int make_epoll(struct context *ctx)
@@ -65,9 +66,14 @@ static int arm(struct context *ctx, uint64_t *ret_timeout_ns)
 	uint64_t timeout_ns = UINT64_MAX;
 	uint32_t armed = 0;
 
-	/* a link that has no room for one wakes us when it has */
+	/*
+	 * a link that has no room for one wakes us when it has; memory, and a resolver that does
+	 * not know the node yet, do not
+	 */
 	if (ctx->n_answers)
 		atomic_push(ctx);
+	if (ctx->n_answers)
+		timeout_ns = ANSWER_RETRY_NS;
 	composite_look_everywhere(ctx->c);
 	for (unsigned int i = 0; i < ctx->c->n_slots; i++) {
 		struct composite_slot *slot = &ctx->c->slots[i];
@@ -85,7 +91,7 @@ static int arm(struct context *ctx, uint64_t *ret_timeout_ns)
 
 static int has_waiting(const struct context *ctx)
 {
-	return ctx->stash_count || ctx->n_dead;
+	return ctx->stash_count || ctx->n_dead || ctx->n_over;
 }
 
 static int to_ms(uint64_t ns)

@@ -211,6 +211,7 @@ struct chan_peer {
 	bool is_dead : 1;
 	bool is_asked : 1;       /* for a sign of life: chan_ask */
 	bool is_silent : 1;      /* ... and nothing has come since */
+	bool is_awaited : 1;     /* an answer of it: chan_await */
 	bool prefers_single : 1; /* long data has been faster there by single rails; road.c */
 	uint16_t limit;          /* packets in flight it may have, 0 = not known yet; limit.c */
 	uint32_t tx_una;         /* oldest seq not acked */

@@ -152,6 +152,15 @@ int chan_ask(struct chan *chan, struct chan_peer *peer, uint64_t now)
 	return -EAGAIN;
 }
 
+void chan_await(struct chan *chan, struct chan_peer *peer, bool is_on, uint64_t now)
+{
+	if (is_on && !peer->is_awaited && peer->flow) {
+		peer->flow->heard_ns = now;
+		chan_wake_at(chan, now + chan->config.peer_timeout_ns / 4);
+	}
+	peer->is_awaited = is_on;
+}
+
 void chan_rail(struct chan *chan, uint32_t rail, bool is_up, uint64_t now)
 {
 	chan->now = now;

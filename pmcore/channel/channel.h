@@ -153,6 +153,11 @@ int chan_probe(struct chan *chan, struct chan_peer *peer, uint64_t now);
  * and silence means nothing. -EPIPE dead.
  */
 int chan_ask(struct chan *chan, struct chan_peer *peer, uint64_t now);
+/*
+ * On: an answer of the peer's is awaited, so its silence is watched as that of a peer with a
+ * one-sided operation under way. Off: none is.
+ */
+void chan_await(struct chan *chan, struct chan_peer *peer, bool is_on, uint64_t now);
 struct chan_peer *chan_peer_find(const struct chan *chan, uint32_t node);
 uint32_t chan_peer_node(const struct chan_peer *peer);
 void *chan_peer_dev(const struct chan_peer *peer);

@@ -108,9 +108,10 @@ bool peer_is_quiet(const struct chan_peer *peer)
 {
 	const struct chan_flow *flow = peer->flow;
 
-	return !flow || (peer->tx_una == peer->tx_next && !flow->ctrl.count && !flow->msgs.count &&
-			 !flow->news && !flow->is_ack_now && !flow->ack_ns && !flow->early &&
-			 !flow->held && !flow->ops && dlist_is_empty(&flow->serves));
+	return !flow ||
+	       (peer->tx_una == peer->tx_next && !flow->ctrl.count && !flow->msgs.count &&
+		!flow->news && !flow->is_ack_now && !flow->ack_ns && !flow->early && !flow->held &&
+		!flow->ops && !peer->is_awaited && dlist_is_empty(&flow->serves));
 }
 
 void peer_detach(struct chan *chan, struct chan_peer *peer)

@@ -59,7 +59,7 @@ static uint64_t rest(struct chan *chan, struct chan_peer *peer)
 
 /*
  * Silence while we wait for something: the peer is dead after peer_timeout. Waiting for one-sided
- * data leaves nothing unacked, so the peer has to be asked.
+ * data, or for an answer, leaves nothing unacked, so the peer has to be asked.
  */
 static uint64_t check_life(struct chan *chan, struct chan_peer *peer)
 {
@@ -67,7 +67,7 @@ static uint64_t check_life(struct chan *chan, struct chan_peer *peer)
 	uint64_t timeout = chan->config.peer_timeout_ns;
 	uint64_t ask_at = flow->heard_ns + timeout / 4;
 
-	if (!timeout || (!flow->timer_ns && !flow->ops))
+	if (!timeout || (!flow->timer_ns && !flow->ops && !peer->is_awaited))
 		return CHAN_NEVER;
 	if (chan->now >= flow->heard_ns + timeout) {
 		peer_kill(chan, peer, ETIMEDOUT);

@@ -352,6 +352,17 @@ static int chanlink_carry(struct pm_link *link, struct pm_link_peer *peer, const
 	return 0;
 }
 
+static void chanlink_await(struct pm_link *link, struct pm_link_peer *peer, bool is_on)
+{
+	chan_await(of(link)->chan, peer_of(peer), is_on, now(of(link)));
+}
+
+static bool chanlink_is_gone(struct pm_link *link, struct pm_link_peer *peer)
+{
+	(void)link;
+	return chan_peer_is_dead(peer_of(peer));
+}
+
 static int chanlink_probe(struct pm_link *link, struct pm_link_peer *peer)
 {
 	struct chanlink *c = of(link);
@@ -491,6 +502,8 @@ static const struct pm_link_ops link_ops = {
 	.send_out = chanlink_send_out,
 	.send_done = chanlink_send_done,
 	.carry = chanlink_carry,
+	.await = chanlink_await,
+	.is_gone = chanlink_is_gone,
 	.receive = chanlink_receive,
 	.receive_more = chanlink_receive_more,
 	.release = chanlink_release,

@@ -30,8 +30,9 @@ struct composite_node {
 	uint8_t slot; /* of its link in composite.slots */
 	/* ... of the one that its process was asked by for a sign of life, 0 = none */
 	uint8_t asked;
-	bool is_answered; /* it has given one */
-	uint32_t mtu;     /* largest datagram to it */
+	bool is_answered;   /* it has given one */
+	uint32_t mtu;       /* largest datagram to it */
+	uint32_t n_awaited; /* answers of it to what was carried: see pm_link_ops.await */
 	struct pm_link *link;
 	const struct pm_link_ops *ops; /* completed by stubs */
 	struct pm_link_peer *peer;

@@ -263,8 +263,8 @@ static void self_resume(struct pm_link *link)
 }
 
 /*
- * Saved form: per message a 32-bit length and the bytes. No carried datagram is there: operations
- * are open then, and such a context is not saved.
+ * Saved form: per message a 32-bit length and the bytes. What was carried is left out: its asker is
+ * not saved as long as an operation is open.
  */
 static int self_save(struct pm_link *link, void *buf, size_t room)
 {
@@ -272,10 +272,12 @@ static int self_save(struct pm_link *link, void *buf, size_t room)
 	size_t need = 0;
 
 	for (const struct self_buffer *b = of(link)->head; b; b = b->next)
-		need += sizeof(b->len) + b->len;
+		need += b->is_carried ? 0 : sizeof(b->len) + b->len;
 	if (need > room)
 		return (int)need;
 	for (const struct self_buffer *b = of(link)->head; b; b = b->next) {
+		if (b->is_carried)
+			continue;
 		memcpy(at, &b->len, sizeof(b->len));
 		memcpy(at + sizeof(b->len), b->data, b->len);
 		at += sizeof(b->len) + b->len;

@@ -121,6 +121,17 @@ static int link_carry(struct pm_link *link, struct pm_link_peer *peer, const voi
 	return -EOPNOTSUPP;
 }
 
+static void link_await(struct pm_link *link, struct pm_link_peer *peer, bool is_on)
+{
+	(void)link, (void)peer, (void)is_on;
+}
+
+static bool link_is_gone(struct pm_link *link, struct pm_link_peer *peer)
+{
+	(void)link, (void)peer;
+	return false;
+}
+
 /* for links without can_leave, so nobody calls one */
 static const struct pm_leave_ops link_leaving;
 
@@ -200,6 +211,8 @@ int stubs_link(const struct pm_link_ops *ops, struct pm_link_ops *ret)
 	FILL(ret, ops, exported, link_region);
 	FILL(ret, ops, unexport, link_region);
 	FILL(ret, ops, carry, link_carry);
+	FILL(ret, ops, await, link_await);
+	FILL(ret, ops, is_gone, link_is_gone);
 	FILL(ret, ops, leaving, &link_leaving);
 	FILL(ret, ops, poll_fds, link_poll_fds);
 	FILL(ret, ops, arm, link_arm);

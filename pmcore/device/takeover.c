@@ -138,6 +138,8 @@ int takeover_enter(struct composite *c, struct composite_node *n, unsigned int t
 	n->ops = &c->takeover->ops;
 	n->slot = (uint8_t)to;
 	composite_reached(c, t->to);
+	if (n->n_awaited)
+		n->ops->await(n->link, n->peer, true);
 	note_change(c, t);
 	return 0;
 }

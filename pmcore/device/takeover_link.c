@@ -339,6 +339,14 @@ static int op_carry(struct pm_link *link, struct pm_link_peer *peer, const void 
 	return 0;
 }
 
+static void op_await(struct pm_link *link, struct pm_link_peer *peer, bool is_on)
+{
+	const struct taken *t = taken_of(peer);
+
+	(void)link;
+	t->to->ops.await(t->to->link, t->to_peer, is_on);
+}
+
 static int op_probe(struct pm_link *link, struct pm_link_peer *peer)
 {
 	const struct taken *t = taken_of(peer);
@@ -463,6 +471,7 @@ const struct pm_link_ops takeover_ops = {
 	.get_send = op_get_send,
 	.send = op_send,
 	.carry = op_carry,
+	.await = op_await,
 	.probe = op_probe,
 	.send_out = op_send_out,
 	.send_done = op_send_done,

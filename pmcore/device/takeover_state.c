@@ -94,7 +94,7 @@ static void save_node(struct writer *w, const struct taken *t)
 	for (const struct taken_out *out = t->out; out; out = out->next) {
 		const struct saved_out o = {out->number, out->len, out->sent};
 
-		/* of operations that are open, and a context with such is not saved */
+		/* their asker is not saved as long as an operation is open */
 		if (out->is_carried)
 			continue;
 		put(w, &o, sizeof(o));

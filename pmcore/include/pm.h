@@ -212,10 +212,12 @@ int pmIsWriteDone(pmContext ctx, pmDesc desc);
  * the number at @roffset of the region, once, in its next progressing call: behind the messages
  * sent to it before, whatever the device. Operations on a number are atomic towards each other, by
  * whichever device they come, and towards the processor's own, so also towards pmAtomicHere and
- * C11 atomics of the owner. pmIsAtomicDone: PM_SUCCESS with the value that was there before;
- * ENOBUFS not yet; EPIPE the node died, or was removed. EACCES: the region does not exist there,
- * the number is outside, or its address is no multiple of its width. All but ENOBUFS end the
- * descriptor.
+ * C11 atomics of the owner. The owner has to reach us for its answer, and sends none while it is
+ * quiet (pmQuiesce).
+ *
+ * pmIsAtomicDone: PM_SUCCESS with the value that was there before; ENOBUFS not yet; EPIPE the node
+ * died, closed its context or was removed. EACCES: the region does not exist there, the number is
+ * outside, or its address is no multiple of its width. All of these but ENOBUFS end the descriptor.
  */
 enum pmAtomicKind {
 	PM_ATOMIC_ADD = 1,
@@ -242,7 +244,7 @@ int pmAtomicHere(const pmAtomicOp *op, void *at, uint64_t *ret_before);
  * *ret_fd becomes readable when pmReceive has something to do, and *ret_timeout_ms (-1 none) says
  * when to come back at the latest. pmAfterSelect must follow before other calls. pmWait does all
  * that: spins briefly (yields when cores are short), then sleeps; PM_SUCCESS when there may be
- * something to receive, ETIMEDOUT after @timeout_ms (-1 = no limit).
+ * something to receive, or an atomic operation is over, ETIMEDOUT after @timeout_ms (-1 = no limit).
  */
 int pmBeforeSelect(pmContext ctx, int *ret_fd, int *ret_timeout_ms);
 int pmAfterSelect(pmContext ctx);

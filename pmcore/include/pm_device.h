@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define PM_DEVICE_ABI 1
+#define PM_DEVICE_ABI 2
 #define PM_RAILS_MAX 8
 #define PM_CARRY_SHORT 48 /* bytes that carry() of every link takes */
 
@@ -230,10 +230,22 @@ struct pm_link_ops {
 	/*
 	 * Sends @head_len bytes and @len more, copied, as one datagram that is not the user's, in
 	 * order with those of his. -EAGAIN, -EPIPE as get_send. Together up to PM_CARRY_SHORT; with
-	 * can_carry up to the mtu.
+	 * can_carry up to the mtu. Left out: -EOPNOTSUPP.
 	 */
 	int (*carry)(struct pm_link *link, struct pm_link_peer *peer, const void *head,
 		     uint32_t head_len, const void *data, uint32_t len);
+
+	/*
+	 * On: something of carry() to the peer wants an answer. A link that can't see deaths by
+	 * itself asks the peer then, as it does for one-sided operations. Off: no answer is awaited
+	 * any more. Left out: deaths are seen.
+	 */
+	void (*await)(struct pm_link *link, struct pm_link_peer *peer, bool is_on);
+	/*
+	 * The peer has closed its context, or is dead: nothing more comes from it, also nothing of
+	 * what it has sent before. Left out: deaths alone end a peer, and receive() tells them.
+	 */
+	bool (*is_gone)(struct pm_link *link, struct pm_link_peer *peer);
 
 	/*
 	 * Makes progress and gives the next datagram. 1 and *ret; 2 and *ret if it was sent by

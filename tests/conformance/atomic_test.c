@@ -2,6 +2,7 @@
 /* Atomic operations on every device, alone, in floods, and beside messages and writes. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/conformance/variant.h"
 
@@ -151,6 +152,23 @@ CONFORMS(pmAtomic__all_add_to_one_number)
 	(void)variant;
 }
 
+/* Member 1 takes two messages, between which the number @i is swapped for 0. */
+static void is_in_place(struct crew *crew, const uint64_t *number, uint64_t i)
+{
+	uint64_t until = crew->received[0][1] + 2;
+
+	for (long turns = 0; turns < 20000000 && crew->received[0][1] < until; turns++) {
+		const bool is_first = crew->received[0][1] + 2 == until;
+
+		if (crew_receive(crew, 1))
+			okf(*number == (is_first ? i : 0), "%llu with the %s message",
+			    (unsigned long long)*number, is_first ? "first" : "second");
+		crew_receive(crew, 0);
+		crew_receive(crew, 2);
+	}
+	is_int((long long)crew->received[0][1], (long long)until);
+}
+
 /*
  * An operation comes behind the messages before it, and in front of those behind it. Writes that
  * are done are seen by it.
@@ -177,6 +195,7 @@ CONFORMS(pmAtomic__in_order_with_messages)
 		must(crew_send_hard(crew, 0, 1, 1 + i % 100));
 		must(start(crew, 0, 1, &h, 8, &op, &desc) == PM_SUCCESS);
 		must(crew_send_hard(crew, 0, 1, 1 + i * 7 % 900));
+		is_in_place(crew, &numbers[1], i);
 		is_int(finish(crew, 0, desc, &before), PM_SUCCESS);
 		is_int((long long)before, (long long)i);
 		is_int((long long)numbers[1], 0);
@@ -202,3 +221,37 @@ CONFORMS(pmAtomic__node_removed)
 	is_int(pmIsAtomicDone(crew->ctx[0], desc, &before), EBADF);
 	(void)variant;
 }
+
+/* The owner has taken the request in, has not answered, and closes its context. */
+static void body_pmAtomic__owner_closes(const struct variant *variant, struct crew *crew)
+{
+	const pmAtomicOp op = {.kind = PM_ATOMIC_ADD, .width = 8, .operand = 1};
+	uint64_t number = 0, before;
+	time_t end = time(NULL) + 30;
+	pmHandle h;
+	pmDesc desc;
+	int err = ENOBUFS;
+
+	must(pmMLock(crew->ctx[1], &number, sizeof(number), &h) == PM_SUCCESS);
+	must(run(crew, 0, &h, 0, &op, &before) == PM_SUCCESS);
+	is_int(pmQuiesce(crew->ctx[1], 0) & ~ETIMEDOUT, 0);
+	must(start(crew, 0, 1, &h, 0, &op, &desc) == PM_SUCCESS);
+	for (int i = 0; i < 2000 && number == 1; i++)
+		crew_turn(crew);
+	is_int((long long)number, 2);
+	is_int(pmIsAtomicDone(crew->ctx[0], desc, &before), ENOBUFS);
+	is_int(pmCloseContext(crew->ctx[1]), PM_SUCCESS);
+	crew->ctx[1] = PM_CONTEXT_NONE;
+	while (err == ENOBUFS && time(NULL) < end) {
+		err = pmIsAtomicDone(crew->ctx[0], desc, &before);
+		pmWait(crew->ctx[0], 10);
+	}
+	is_int(err, EPIPE);
+	(void)variant;
+}
+
+#define SHORT "devices=self+udp,udp.rails=lo,channel.peer_timeout=1500"
+CONFORMS_ON(pmAtomic__owner_closes, shmem, false, "devices=self+shmem", "devices=self+shmem",
+	    "devices=self+shmem")
+CONFORMS_ON(pmAtomic__owner_closes, udp, false, SHORT, SHORT, SHORT)
+CONFORMS_ON_VERBS(pmAtomic__owner_closes, verbs, false, "verbs.path=connected")
