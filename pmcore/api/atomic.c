@@ -68,7 +68,7 @@ int pmAtomic(pmContext handle, pmNode node, const pmHandle *remote, uint64_t rof
 	err = composite_node(ctx->c, node, &n);
 	if (err)
 		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
-	s = ctx->is_quiet ? NULL : slot_open(&ctx->ops, struct op_slot, &desc);
+	s = context_refuses(ctx) ? NULL : slot_open(&ctx->ops, struct op_slot, &desc);
 	if (!s)
 		return ENOBUFS;
 	m = (struct wire_atomic){.kind = WIRE_ATOMIC,

@@ -114,8 +114,8 @@ static bool can_answer(struct context *ctx, uint32_t node)
 }
 
 /*
- * Carries it out, and answers behind what waits for the node. What could not be answered is not
- * carried out: without memory, by no address, or more than a node may have open.
+ * Carries it out, and answers behind the answers that wait for the node. A request that could not
+ * be answered is not carried out: without memory or address, or one more than a node may have open.
  */
 static void serve(struct context *ctx, const struct wire_atomic *m, uint32_t src)
 {

@@ -136,8 +136,11 @@ int pmDumpContext(pmContext handle, int fd)
 		     handle, ctx->c->self, ctx->c->nodes.count, ctx->sends.n_open,
 		     ctx->inbound.n_open, ctx->ops.n_open, ctx->stash_count, ctx->n_answers,
 		     (unsigned long long)ctx->odd_atomics, (unsigned long long)memory(ctx),
-		     ctx->is_quiet ? ", quiet" : "", ctx->c->closed[0] ? ", not open: " : "",
-		     ctx->c->closed);
+		     ctx->is_suspended ? ", suspended"
+		     : ctx->is_quiet   ? ", quiet"
+		     : ctx->is_held    ? ", held"
+				       : "",
+		     ctx->c->closed[0] ? ", not open: " : "", ctx->c->closed);
 	err = write_all(fd, head, (size_t)n < sizeof(head) ? (size_t)n : sizeof(head) - 1);
 	for (unsigned int i = 0; !err && i < ctx->c->n_slots; i++)
 		err = dump_link(&ctx->c->slots[i], fd);

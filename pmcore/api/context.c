@@ -164,7 +164,9 @@ int pmOpenContext(const struct pmOptions *options, pmContext *ret_ctx)
 	if (!ctx)
 		return fail(ENOMEM, "pmOpenContext: out of memory");
 	ctx->epoll_fd = -1;
-	err = -composite_open(&opt, &ctx->c, why, sizeof(why));
+	ctx->options = opt;
+	ctx->options.config = NULL;
+	err = -composite_open(&opt, NULL, &ctx->c, why, sizeof(why));
 	if (err) {
 		free(ctx);
 		return fail(err, "pmOpenContext: %s", why);
@@ -236,6 +238,21 @@ int context_note_dead(struct context *ctx, uint32_t node)
 	return 0;
 }
 
+int context_own(struct context *ctx, struct stashed *s)
+{
+	struct composite_slot *slot = &ctx->c->slots[s->link];
+
+	if (s->owned)
+		return 0;
+	s->owned = malloc(s->in.len);
+	if (!s->owned)
+		return -ENOMEM;
+	memcpy(s->owned, s->in.buf, s->in.len);
+	slot->ops.release(slot->link, s->in.cookie);
+	s->in.buf = s->owned;
+	return 0;
+}
+
 /* Room is made before polling, so that what was taken from a link is never dropped. */
 static int reserve_stash(struct context *ctx)
 {
@@ -272,6 +289,9 @@ int context_progress(struct context *ctx)
 	}
 	stashed.in = inbound.in;
 	stashed.link = inbound.slot;
+	/* one that holds takes in all that others have sent: its own buffers are given back */
+	if (ctx->is_held)
+		(void)context_own(ctx, &stashed);
 	context_stash(ctx, &stashed);
 	return 1;
 }

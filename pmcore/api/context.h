@@ -92,11 +92,14 @@ struct slot_table {
 struct context {
 	struct composite *c;
 	pmContext handle;
-	bool is_quiet;    /* between pmQuiesce and pmResume */
-	bool is_armed;    /* between pmBeforeSelect and pmAfterSelect */
-	bool is_crowded;  /* more local nodes than cores: yield at once */
-	uint32_t spin_ns; /* how long pmWait spins now, adapted */
-	int epoll_fd;     /* of all links; -1 until first needed */
+	struct pmOptions options; /* that it was opened with; config is NULL */
+	bool is_held;             /* between pmHold and pmResume: nothing new is taken on */
+	bool is_quiet;            /* between pmQuiesce and pmResume: nothing is sent, either */
+	bool is_suspended;        /* between pmSuspend and pmRevive: it has no device */
+	bool is_armed;            /* between pmBeforeSelect and pmAfterSelect */
+	bool is_crowded;          /* more local nodes than cores: yield at once */
+	uint32_t spin_ns;         /* how long pmWait spins now, adapted */
+	int epoll_fd;             /* of all links; -1 until first needed */
 	struct slot_table sends, inbound, ops;
 	struct stashed *stash; /* ring of datagrams to give before polling */
 	uint32_t stash_head, stash_count, stash_room;
@@ -107,6 +110,12 @@ struct context {
 	uint32_t n_over;              /* our operations that are over, and not asked for yet */
 	uint64_t odd_atomics;         /* requests and answers that no honest node sends: dropped */
 };
+
+/* Whether calls that would give the devices work get ENOBUFS. */
+static inline bool context_refuses(const struct context *ctx)
+{
+	return ctx->is_held | ctx->is_quiet;
+}
 
 /* Sets pmLastError and returns @error. */
 int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
@@ -217,5 +226,15 @@ static inline void slot_close(struct slot_table *table, pmDesc desc, struct slot
 int context_progress(struct context *ctx);
 int context_stash(struct context *ctx, const struct stashed *stashed);
 int context_note_dead(struct context *ctx, uint32_t node);
+/*
+ * Makes a stashed datagram our own, so that no link buffer stays lent: giving one back may owe the
+ * peer an ack, or a credit. -ENOMEM: it stays lent.
+ */
+int context_own(struct context *ctx, struct stashed *s);
+
+/* save.c: EBUSY, with a sentence, unless the context is quiet and no descriptor is open. */
+int context_check_still(const struct context *ctx, const char *call);
+/* ... that the context has its devices, else EBUSY. */
+int context_check_open(const struct context *ctx, const char *call);
 
 #endif

@@ -7,12 +7,15 @@
 int pmGetAddress(pmContext handle, void *buf, size_t *len)
 {
 	struct context *ctx = context_get(handle);
-	int n;
+	int n, err;
 
 	if (!ctx)
 		return EBADF;
 	if (!buf || !len)
 		return fail(EINVAL, "pmGetAddress: no place for the address");
+	err = context_check_open(ctx, "pmGetAddress");
+	if (err)
+		return err;
 	n = composite_address(ctx->c, buf, *len);
 	if (n < 0)
 		return fail(-n, "pmGetAddress: %zu bytes are too few: give PM_ADDRESS_MAX", *len);
@@ -29,6 +32,9 @@ int pmAddNode(pmContext handle, pmNode node, const void *addr, size_t len)
 		return EBADF;
 	if (!addr || node == PM_NODE_ANY)
 		return fail(EINVAL, "pmAddNode: no address, or PM_NODE_ANY");
+	err = context_check_open(ctx, "pmAddNode");
+	if (err)
+		return err;
 	err = composite_add(ctx->c, node, addr, len);
 	return err ? fail_why(ctx, err) : PM_SUCCESS;
 }

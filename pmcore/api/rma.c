@@ -28,8 +28,7 @@ int pmMLock(pmContext handle, void *addr, size_t len, pmHandle *ret_handle)
 	err = region_add(ctx->c->regions, addr, len, &h.word[0]);
 	if (err)
 		return fail(-err, "pmMLock: %p, %zu bytes: %s", addr, len, pmErrorString(-err));
-	for (unsigned int i = 0; i < ctx->c->n_slots; i++)
-		ctx->c->slots[i].ops.exported(ctx->c->slots[i].link, h.word[0], addr, len);
+	composite_export(ctx->c, h.word[0], addr, len);
 	h.word[1] = len;
 	h.word[2] = ctx->c->self;
 	h.word[3] = check_word(&h);
@@ -87,7 +86,7 @@ static int start(struct context *ctx, enum op_kind kind, pmNode node, const pmHa
 	err = composite_node(ctx->c, node, &n);
 	if (err)
 		return err == -EAGAIN ? ENOBUFS : fail_why(ctx, err);
-	if (ctx->is_quiet || ctx->ops.n_open == ctx->ops.capacity)
+	if (context_refuses(ctx) || ctx->ops.n_open == ctx->ops.capacity)
 		return ENOBUFS;
 	read.slot = n->slot;
 	if (kind == OP_READ)

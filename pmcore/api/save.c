@@ -28,29 +28,46 @@ struct saved_datagram {
 	uint32_t len;
 };
 
-/* Makes a stashed datagram our own, so that no link buffer stays lent: giving one back may owe
- * the peer an ack, which has to be out before the context is quiet. */
-static int own(struct context *ctx, struct stashed *s)
-{
-	struct composite_slot *slot = &ctx->c->slots[s->link];
-
-	if (s->owned)
-		return 0;
-	s->owned = malloc(s->in.len);
-	if (!s->owned)
-		return -ENOMEM;
-	memcpy(s->owned, s->in.buf, s->in.len);
-	slot->ops.release(slot->link, s->in.cookie);
-	s->in.buf = s->owned;
-	return 0;
-}
-
 static int own_all(struct context *ctx)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < ctx->stash_count && !err; i++)
-		err = own(ctx, &ctx->stash[(ctx->stash_head + i) % ctx->stash_room]);
+		err = context_own(ctx, &ctx->stash[(ctx->stash_head + i) % ctx->stash_room]);
+	return err;
+}
+
+int context_check_open(const struct context *ctx, const char *call)
+{
+	return ctx->is_suspended ? fail(EBUSY, "%s: the context is suspended: call pmRevive", call)
+				 : 0;
+}
+
+int context_check_still(const struct context *ctx, const char *call)
+{
+	if (ctx->is_quiet && !ctx->is_armed && !ctx->sends.n_open && !ctx->inbound.n_open &&
+	    !ctx->ops.n_open && !ctx->n_answers)
+		return 0;
+	return fail(EBUSY,
+		    "%s: quiesce first and close all descriptors (%u send, %u receive, %u "
+		    "one-sided are open, %u of others wait for answers)",
+		    call, ctx->sends.n_open, ctx->inbound.n_open, ctx->ops.n_open, ctx->n_answers);
+}
+
+/*
+ * Takes all that has come out of the devices. Each pass asks all of them, also those that are
+ * expensive to ask.
+ */
+static int take_all(struct context *ctx)
+{
+	unsigned int idle = 0;
+	int err = 0;
+
+	while (!err && idle < 2 * COMPOSITE_LINKS) {
+		composite_look_everywhere(ctx->c);
+		idle = context_progress(ctx) ? 0 : idle + 1;
+		err = own_all(ctx);
+	}
 	return err;
 }
 
@@ -82,16 +99,19 @@ int pmQuiesce(pmContext handle, int timeout_ms)
 				    timeout_ms);
 		sched_yield();
 	}
+	if (!err && ctx->is_held)
+		err = take_all(ctx);
 	return err ? fail(-err, "pmQuiesce: %s", pmErrorString(-err)) : PM_SUCCESS;
 }
 
 int pmResume(pmContext handle)
 {
 	struct context *ctx = context_get(handle);
+	int err = ctx ? context_check_open(ctx, "pmResume") : EBADF;
 
-	if (!ctx)
-		return EBADF;
-	ctx->is_quiet = false;
+	if (err)
+		return err;
+	ctx->is_quiet = ctx->is_held = false;
 	composite_resume(ctx->c);
 	return PM_SUCCESS;
 }
@@ -124,19 +144,17 @@ int pmSaveContext(pmContext handle, void *buf, size_t size, size_t *ret_len)
 	struct saved_header h = {.magic = SAVED_MAGIC};
 	uint8_t *at = buf;
 	size_t head;
-	int n;
+	int n, err;
 
 	if (!ctx)
 		return EBADF;
 	if ((!buf && size) || !ret_len)
 		return fail(EINVAL, "pmSaveContext: no place for the state or its length");
-	if (!ctx->is_quiet || ctx->is_armed || ctx->sends.n_open || ctx->inbound.n_open ||
-	    ctx->ops.n_open || ctx->n_answers)
-		return fail(EBUSY,
-			    "pmSaveContext: quiesce first and close all descriptors (%u send, %u "
-			    "receive, %u one-sided are open, %u of others wait for answers)",
-			    ctx->sends.n_open, ctx->inbound.n_open, ctx->ops.n_open,
-			    ctx->n_answers);
+	err = context_check_open(ctx, "pmSaveContext");
+	if (!err)
+		err = context_check_still(ctx, "pmSaveContext");
+	if (err)
+		return err;
 	if (own_all(ctx))
 		return fail(ENOMEM, "pmSaveContext: out of memory");
 	h.unread_bytes = unread_bytes(ctx);
@@ -207,6 +225,9 @@ int pmRestoreContext(pmContext handle, const void *buf, size_t len)
 		return EBADF;
 	if (!buf || len < sizeof(h))
 		return fail(EINVAL, "pmRestoreContext: %zu bytes are no saved context", len);
+	err = context_check_open(ctx, "pmRestoreContext");
+	if (err)
+		return err;
 	memcpy(&h, buf, sizeof(h));
 	if (h.magic != SAVED_MAGIC || h.total != len || h.unread_bytes > len - sizeof(h) ||
 	    check_unread(at + sizeof(h), h.unread_bytes, h.n_unread))

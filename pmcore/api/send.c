@@ -33,7 +33,7 @@ int pmGetSendBuffer(pmContext handle, pmNode node, size_t len, void **ret_buf, p
 	if (len == 0 || len > n->mtu)
 		return fail(EINVAL, "pmGetSendBuffer: %zu bytes to node %u: 1 to %u are possible",
 			    len, node, n->mtu);
-	if (ctx->is_quiet || ctx->sends.n_open == ctx->sends.capacity)
+	if (context_refuses(ctx) || ctx->sends.n_open == ctx->sends.capacity)
 		return ENOBUFS;
 	err = n->ops->get_send(n->link, n->peer, (uint32_t)len, &buf, &cookie);
 	if (err)
@@ -101,7 +101,7 @@ int pmPost(pmContext handle, pmNode node, const void *data, size_t len)
 	if (__builtin_expect(!data || len - 1 >= n->mtu, 0))
 		return fail(EINVAL, "pmPost: %zu bytes to node %u: 1 to %u are possible", len, node,
 			    n->mtu);
-	if (__builtin_expect(ctx->is_quiet, 0))
+	if (__builtin_expect(context_refuses(ctx), 0))
 		return ENOBUFS;
 	err = n->ops->post(n->link, n->peer, data, (uint32_t)len);
 	if (__builtin_expect(err, 0))
@@ -130,7 +130,7 @@ static int row_node(struct context *ctx, pmNode node, const pmRowHead *first,
 	if (bad)
 		return fail(EINVAL, "%s: %zu and %zu bytes to node %u: 1 to %u are possible", call,
 			    bad->len, bad->part, node, mtu);
-	return ctx->is_quiet ? ENOBUFS : 0;
+	return context_refuses(ctx) ? ENOBUFS : 0;
 }
 
 static struct pm_row_head short_head(const pmRowHead *head)
@@ -270,7 +270,8 @@ int pmIsSendDone(pmContext handle, pmNode node)
 			return fail_dead(n);
 	}
 	err = n ? n->ops->send_done(n->link, n->peer) : all_done(ctx);
-	if (err == -EAGAIN) {
+	/* who holds takes in what others still have to send */
+	if (err == -EAGAIN || ctx->is_held) {
 		context_progress(ctx);
 		/* found just now */
 		if (n && n->is_dead)

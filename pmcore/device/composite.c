@@ -9,6 +9,7 @@
 
 #include "pmcore/device/chanlink.h"
 #include "pmcore/device/longread.h"
+#include "pmcore/device/parked.h"
 #include "pmcore/device/registry.h"
 #include "pmcore/device/stubs.h"
 #include "pmcore/device/takeover.h"
@@ -175,42 +176,103 @@ static int open_stream(struct composite *c, const struct pmOptions *options)
 	return longread_open(c, &env);
 }
 
-int composite_open(const struct pmOptions *options, struct composite **ret_composite, char *why,
-		   size_t why_size)
+void composite_export(struct composite *c, uint64_t rkey, void *addr, uint64_t len)
+{
+	for (unsigned int i = 0; i < c->n_slots; i++)
+		c->slots[i].ops.exported(c->slots[i].link, rkey, addr, len);
+}
+
+static void export_again(void *arg, uint64_t rkey, void *addr, uint64_t len)
+{
+	composite_export(arg, rkey, addr, len);
+}
+
+/* With the regions that there are, or a table for those to come. */
+static int take_regions(struct composite *c, struct region_table *regions)
+{
+	uint64_t seed;
+
+	if (!regions && getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		return -errno;
+	c->regions = regions ? regions : region_table_create(seed);
+	return c->regions ? 0 : -ENOMEM;
+}
+
+static struct composite *new_composite(const struct pmOptions *options)
 {
 	struct composite *c = calloc(1, sizeof(*c));
-	uint64_t seed;
-	int err;
 
 	if (!c)
-		return -ENOMEM;
+		return NULL;
 	c->self = options->self;
 	composite_pace(c, false);
 	c->resolver = options->resolver;
 	c->resolver_arg = options->resolver_arg;
-	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
-		err = -errno;
-		goto out;
+	return c;
+}
+
+int composite_open(const struct pmOptions *options, struct region_table *regions,
+		   struct composite **ret_composite, char *why, size_t why_size)
+{
+	struct composite *c = new_composite(options);
+	int err = c ? read_conf(c, options) : -ENOMEM;
+
+	if (!err)
+		err = stats_create(options->self, &c->stats);
+	if (!err) {
+		c->looks = &stats_page(c->stats)->looks;
+		err = take_regions(c, regions);
 	}
-	err = read_conf(c, options);
-	if (err)
-		goto out;
-	err = stats_create(options->self, &c->stats);
-	if (err)
-		goto out;
-	c->looks = &stats_page(c->stats)->looks;
-	c->regions = region_table_create(seed);
-	err = c->regions ? open_links(c, options) : -ENOMEM;
+	if (!err)
+		err = open_links(c, options);
 	if (!err)
 		err = open_stream(c, options);
-out:
 	if (err) {
-		snprintf(why, why_size, "%s", c->why[0] ? c->why : strerror(-err));
+		snprintf(why, why_size, "%s", c && c->why[0] ? c->why : strerror(-err));
+		if (c && regions)
+			c->regions = NULL;
 		composite_close(c);
 		return err;
 	}
+	region_each(c->regions, export_again, c);
 	*ret_composite = c;
 	return 0;
+}
+
+int composite_open_parked(const struct pmOptions *options, struct region_table *regions,
+			  const char *why, struct composite **ret_composite)
+{
+	struct composite *c = new_composite(options);
+	struct composite_slot *slot = c ? &c->slots[0] : NULL;
+	int err = c ? stats_create_private(options->self, &c->stats) : -ENOMEM;
+
+	if (!err)
+		err = stubs_link(&parked_ops, &slot->ops);
+	if (!err)
+		err = slot->ops.open(NULL, &slot->link);
+	if (err) {
+		composite_close(c);
+		return err;
+	}
+	slot->link->ops = &slot->ops;
+	slot->stats = &stats_page(c->stats)->links[0];
+	slot->device = parked_ops.name;
+	strcpy(slot->name, parked_ops.name);
+	c->n_slots = 1;
+	c->is_parked = true;
+	c->looks = &stats_page(c->stats)->looks;
+	c->regions = regions;
+	snprintf(c->closed, sizeof(c->closed), "%s", why);
+	*ret_composite = c;
+	return 0;
+}
+
+struct region_table *composite_take_regions(struct composite *c)
+{
+	struct region_table *regions = c->regions;
+
+	c->regions = NULL;
+	return regions;
 }
 
 static void free_node(struct composite *c, struct composite_node *n)

@@ -71,6 +71,7 @@ struct composite {
 	struct nodemap nodes;          /* struct composite_node */
 	struct composite_node *recent; /* the last one that was looked for there, or NULL */
 	uint32_t self;
+	bool is_parked; /* see composite_open_parked */
 	pmResolver resolver;
 	void *resolver_arg;
 	uint8_t resolved[PM_ADDRESS_MAX]; /* copy of the address being looked at */
@@ -90,12 +91,20 @@ struct composite_inbound {
 };
 
 /*
- * Opens the links named in options and environment. Errors as pmOpenContext, negative; @why
+ * Opens the links named in options and environment. @regions: memory that is exported already,
+ * which is the composite's from then on; NULL: none is. Errors as pmOpenContext, negative; @why
  * explains.
  */
-int composite_open(const struct pmOptions *options, struct composite **ret_composite, char *why,
-		   size_t why_size);
+int composite_open(const struct pmOptions *options, struct region_table *regions,
+		   struct composite **ret_composite, char *why, size_t why_size);
+/* One that reaches nobody now, for @why: whatever is asked of it gives -EAGAIN. -ENOMEM. */
+int composite_open_parked(const struct pmOptions *options, struct region_table *regions,
+			  const char *why, struct composite **ret_composite);
+/* The exported memory, which is the caller's from then on. */
+struct region_table *composite_take_regions(struct composite *c);
 void composite_close(struct composite *c);
+/* Tells all links: see pm_link_ops.exported. */
+void composite_export(struct composite *c, uint64_t rkey, void *addr, uint64_t len);
 
 int composite_address(struct composite *c, void *buf, size_t room);
 /*

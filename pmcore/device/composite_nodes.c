@@ -235,6 +235,8 @@ int composite_node(struct composite *c, uint32_t node, struct composite_node **r
 	struct composite_node *n = composite_find(c, node);
 	int err;
 
+	if (!n && c->is_parked)
+		return -EAGAIN;
 	if (!n) {
 		err = resolve(c, node);
 		if (!err)

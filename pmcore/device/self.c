@@ -263,8 +263,8 @@ static void self_resume(struct pm_link *link)
 }
 
 /*
- * Saved form: per message a 32-bit length and the bytes. What was carried is left out: its asker is
- * not saved as long as an operation is open.
+ * Saved form: per message a 32-bit length and the bytes. Carried datagrams are left out: their
+ * asker is not saved as long as an operation is open.
  */
 static int self_save(struct pm_link *link, void *buf, size_t room)
 {

@@ -244,7 +244,8 @@ int pmAtomicHere(const pmAtomicOp *op, void *at, uint64_t *ret_before);
  * *ret_fd becomes readable when pmReceive has something to do, and *ret_timeout_ms (-1 none) says
  * when to come back at the latest. pmAfterSelect must follow before other calls. pmWait does all
  * that: spins briefly (yields when cores are short), then sleeps; PM_SUCCESS when there may be
- * something to receive, or an atomic operation is over, ETIMEDOUT after @timeout_ms (-1 = no limit).
+ * something to receive, or an atomic operation is over. ETIMEDOUT after @timeout_ms (-1 = no
+ * limit).
  */
 int pmBeforeSelect(pmContext ctx, int *ret_fd, int *ret_timeout_ms);
 int pmAfterSelect(pmContext ctx);
@@ -264,6 +265,29 @@ int pmQuiesce(pmContext ctx, int timeout_ms);
 int pmResume(pmContext ctx);
 int pmSaveContext(pmContext ctx, void *buf, size_t size, size_t *ret_len);
 int pmRestoreContext(pmContext ctx, const void *buf, size_t len);
+
+/*
+ * Without devices for a while. All nodes of a job give their devices back, whose sockets, queues
+ * and shared memory are gone then, and open others later, maybe on other hosts. They do it in
+ * steps, and between two steps each waits for all, by means other than PM:
+ *  1. pmHold: the context takes nothing new on (ENOBUFS), and goes on with what it has accepted.
+ *     Each calls pmIsSendDone(PM_NODE_ANY) until it says so at all of them, and ends its one-sided
+ *     operations. These calls take in what others send, and keep it for pmReceive.
+ *  2. pmQuiesce, each several times in turn until all are quiet at once. Messages that
+ *     have arrived and were not taken stay with the context.
+ *  3. pmSuspend. EBUSY: not quiet or not held, a descriptor is open, or messages have not left.
+ *     Until pmRevive calls with a node give ENOBUFS. Received messages can be taken, and memory
+ *     exported or withdrawn; handles stay good.
+ *  4. pmRevive, with @config as in pmOptions and a job key that is not the one before. EINVAL,
+ *     ENODEV and others as pmOpenContext: the context is suspended still, and it may be tried
+ *     again. Addresses and sizes (pmGetAddress, pmGetMtu, pmGetLongRead) are new ones then; all
+ *     nodes are strangers until they are met again.
+ *  5. pmResume, when the others have the new address.
+ * pmResume before step 3 gives the plan up.
+ */
+int pmHold(pmContext ctx);
+int pmSuspend(pmContext ctx);
+int pmRevive(pmContext ctx, const char *config, uint64_t job_key);
 
 /* Attributes, all read-only 64-bit numbers. EINVAL: unknown attribute. */
 enum pmAttribute {

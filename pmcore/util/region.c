@@ -167,6 +167,14 @@ int region_whole(const struct region_table *table, uint64_t rkey, void **ret_add
 	return 0;
 }
 
+void region_each(const struct region_table *table,
+		 void (*fn)(void *arg, uint64_t rkey, void *addr, uint64_t len), void *arg)
+{
+	for (uint32_t i = 0; i < table->n_slots; i++)
+		if (table->slots[i].rkey)
+			fn(arg, table->slots[i].rkey, table->slots[i].addr, table->slots[i].len);
+}
+
 int region_find_writable(const struct region_table *table, uint64_t rkey, uint64_t offset,
 			 uint64_t len, void **ret_addr)
 {

@@ -28,6 +28,9 @@ int region_find(const struct region_table *table, uint64_t rkey, uint64_t offset
 /* The same for writing: -EACCES also when the region is read-only. */
 int region_find_writable(const struct region_table *table, uint64_t rkey, uint64_t offset,
 			 uint64_t len, void **ret_addr);
+/* Calls @fn for each region; it must not change the table. */
+void region_each(const struct region_table *table,
+		 void (*fn)(void *arg, uint64_t rkey, void *addr, uint64_t len), void *arg);
 /* All of a region, for devices that register it with hardware. -EACCES: unknown. */
 int region_whole(const struct region_table *table, uint64_t rkey, void **ret_addr,
 		 uint64_t *ret_len, bool *ret_is_readonly);

@@ -204,21 +204,27 @@ static int make_file(struct stats *stats, unsigned int n)
 	return rc;
 }
 
+/* In private memory. */
+static int make_private(struct stats *stats)
+{
+	stats->fd = -1;
+	stats->page = calloc(1, sizeof(*stats->page));
+	return stats->page ? 0 : -ENOMEM;
+}
+
 static int make_page(struct stats *stats)
 {
 	unsigned int n;
 	int rc = -EAGAIN;
 
+	sweep();
 	stats->fd = -1;
 	for (n = 0; n < STATS_CONTEXTS && rc == -EAGAIN; n++)
 		rc = make_file(stats, n);
-	if (rc == 0)
-		return 0;
-	stats->page = calloc(1, sizeof(*stats->page));
-	return stats->page ? 0 : -ENOMEM;
+	return rc == 0 ? 0 : make_private(stats);
 }
 
-int stats_create(uint32_t node, struct stats **ret_stats)
+static int create(uint32_t node, int (*make)(struct stats *stats), struct stats **ret_stats)
 {
 	struct stats *stats = calloc(1, sizeof(*stats));
 	struct stats_page *page;
@@ -226,8 +232,7 @@ int stats_create(uint32_t node, struct stats **ret_stats)
 
 	if (!stats)
 		return -ENOMEM;
-	sweep();
-	rc = make_page(stats);
+	rc = make(stats);
 	if (rc) {
 		free(stats);
 		return rc;
@@ -242,6 +247,16 @@ int stats_create(uint32_t node, struct stats **ret_stats)
 	__atomic_store_n(&page->magic, STATS_MAGIC, __ATOMIC_RELEASE);
 	*ret_stats = stats;
 	return 0;
+}
+
+int stats_create(uint32_t node, struct stats **ret_stats)
+{
+	return create(node, make_page, ret_stats);
+}
+
+int stats_create_private(uint32_t node, struct stats **ret_stats)
+{
+	return create(node, make_private, ret_stats);
 }
 
 struct stats_page *stats_page(struct stats *stats)

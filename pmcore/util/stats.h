@@ -104,6 +104,8 @@ struct stats; /* the mapped file and its lock */
  * so it fails only with -ENOMEM.
  */
 int stats_create(uint32_t node, struct stats **ret_stats);
+/* In private memory, which nobody else sees. -ENOMEM. */
+int stats_create_private(uint32_t node, struct stats **ret_stats);
 struct stats_page *stats_page(struct stats *stats);
 void stats_destroy(struct stats *stats);
 

@@ -107,7 +107,7 @@ def frames_of(guest, nic):
 
 def test_windows(lab):
     """Windows by osc/rdma over btl/pm: all calls, random plans, and puts and gets while their target computes."""
-    for program, arguments in (("windows", []), ("model", ["7", "6"]), ("computing", ["direct"])):
+    for program, arguments in (("windows", ["known"]), ("model", ["known", "7", "6"]), ("computing", ["direct"])):
         code, text = Job(lab, program, 2, "self+verbs", arguments, RDMA).end()
         tap.ok(code == 0 and f"OK {program}" in text, f"2 ranks: {program} {' '.join(arguments)} over btl/pm",
                f"{code} {text}")

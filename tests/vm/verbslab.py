@@ -13,7 +13,7 @@ import vmlab.rdma
 MEMBERS, RAILS = 3, 2
 MEMORY_MIB = 500
 PROGRAM_S = 280
-PROGRAMS = dict.fromkeys(("message", "rma", "atomic", "wait", "state", "death"), "")
+PROGRAMS = dict.fromkeys(("message", "rma", "atomic", "wait", "state", "suspend", "death"), "")
 # Asked first is who else has the address: the kernel's own table is for what came in by a NIC, and for the rest.
 ROUTES = """
 set -e

@@ -157,7 +157,7 @@ static struct composite *open_composite(uint32_t self, const char *config)
 	struct composite *c = NULL;
 	char why[200];
 
-	if (composite_open(&options, &c, why, sizeof(why)))
+	if (composite_open(&options, NULL, &c, why, sizeof(why)))
 		tap_diag("%s", why);
 	return c;
 }

@@ -16,7 +16,7 @@ static struct composite *begin(void)
 	struct composite *c = NULL;
 	char why[COMPOSITE_WHY];
 
-	okf(!composite_open(&options, &c, why, sizeof(why)), "%s", why);
+	okf(!composite_open(&options, NULL, &c, why, sizeof(why)), "%s", why);
 	return c;
 }
 
