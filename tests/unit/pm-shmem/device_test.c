@@ -72,7 +72,7 @@ TAP_TEST(address__too_little_room)
 static bool is_for_networks(size_t offset)
 {
 	return offset == offsetof(struct pm_link_ops, ask) ||
-	       offset == offsetof(struct pm_link_ops, carry) ||
+	       offset == offsetof(struct pm_link_ops, await) ||
 	       offset == offsetof(struct pm_link_ops, forget) ||
 	       offset == offsetof(struct pm_link_ops, is_read_by) ||
 	       offset == offsetof(struct pm_link_ops, post_row) ||
