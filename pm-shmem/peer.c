@@ -210,8 +210,9 @@ void pms_peer_condemn(struct pms_link *link, struct pm_link_peer *peer, const ch
 
 bool pms_is_gone(struct pm_link *base, struct pm_link_peer *peer)
 {
-	(void)base;
-	return peer->state != PMS_PEER_ALIVE && !(peer->is_inbound && pms_ring_poll(&peer->rx));
+	/* a first contact that was not met yet may be its own */
+	return peer->state != PMS_PEER_ALIVE && !pms_has_contact(pms_of(base)) &&
+	       !(peer->is_inbound && pms_ring_poll(&peer->rx));
 }
 
 void pms_peer_check(struct pms_link *link, struct pm_link_peer *peer)

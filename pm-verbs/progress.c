@@ -229,6 +229,18 @@ int pmv_receive(struct pm_link *base, struct pm_inbound *ret)
 	return link->n_dying ? pmv_peer_report(link, &ret->src) : 0;
 }
 
+bool pmv_is_gone(struct pm_link *base, struct pm_link_peer *peer)
+{
+	struct pmv_link *link = pmv_of(base);
+
+	if (pmv_peer_is_open(peer) || pmv_peer_is_lost(peer))
+		return false;
+	/* its last messages may be with the device of another rail */
+	while (pmv_progress(link))
+		;
+	return !pmv_has_arrived(link, peer);
+}
+
 /* ---- sleeping ---- */
 
 int pmv_poll_fds(struct pm_link *base, int *fds, int room)

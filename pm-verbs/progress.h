@@ -9,6 +9,8 @@
 
 int pmv_progress(struct pmv_link *link); /* completions handled, or peers that left */
 int pmv_receive(struct pm_link *base, struct pm_inbound *ret);
+/* See struct pm_link_ops. */
+bool pmv_is_gone(struct pm_link *base, struct pm_link_peer *peer);
 int pmv_poll_fds(struct pm_link *base, int *fds, int room);
 int pmv_arm(struct pm_link *base, uint64_t *timeout_ns);
 void pmv_disarm(struct pm_link *base);

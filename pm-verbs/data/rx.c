@@ -188,6 +188,14 @@ int pmv_rx_take(struct pmv_link *link, struct pm_inbound *ret)
 	return 1;
 }
 
+bool pmv_has_arrived(const struct pmv_link *link, const struct pm_link_peer *peer)
+{
+	for (const struct pmv_slot *s = link->arrived.head; s; s = s->next)
+		if (s->peer == peer)
+			return true;
+	return false;
+}
+
 void pmv_release(struct pm_link *base, uint64_t cookie)
 {
 	struct pmv_link *link = pmv_of(base);

@@ -11,15 +11,8 @@
 #include "pm-verbs/conn/life.h"
 #include "pm-verbs/conn/silence.h"
 #include "pm-verbs/data/rma.h"
+#include "pm-verbs/data/rx.h"
 #include "pm-verbs/data/tx.h"
-
-static bool has_arrived(const struct pmv_link *link, const struct pm_link_peer *peer)
-{
-	for (const struct pmv_slot *s = link->arrived.head; s; s = s->next)
-		if (s->peer == peer)
-			return true;
-	return false;
-}
 
 static int op_leave(struct pm_link *base, struct pm_link_peer *peer, uint64_t *ret_next)
 {
@@ -27,7 +20,7 @@ static int op_leave(struct pm_link *base, struct pm_link_peer *peer, uint64_t *r
 
 	if (!pmv_peer_follow(link, peer))
 		return -EPIPE;
-	if (peer->stage == PMV_DRAINING || has_arrived(link, peer))
+	if (peer->stage == PMV_DRAINING || pmv_has_arrived(link, peer))
 		return -EAGAIN;
 	/* a message may be lost, and no connection came that would have told */
 	if (peer->is_forged)
@@ -69,12 +62,6 @@ static int op_unsent(struct pm_link *base, struct pm_link_peer *peer,
 static void *op_lent(struct pm_link *base, uint64_t cookie)
 {
 	return ((struct pmv_slot *)(uintptr_t)cookie)->data + PMV_HEADER;
-}
-
-bool pmv_is_gone(struct pm_link *base, struct pm_link_peer *peer)
-{
-	return !pmv_peer_is_open(peer) && !pmv_peer_is_lost(peer) &&
-	       !has_arrived(pmv_of(base), peer);
 }
 
 const struct pm_leave_ops pmv_leave_ops = {

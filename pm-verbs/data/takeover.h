@@ -6,7 +6,5 @@
 #include "pm-verbs/conn/record.h"
 
 extern const struct pm_leave_ops pmv_leave_ops;
-/* See struct pm_link_ops. */
-bool pmv_is_gone(struct pm_link *base, struct pm_link_peer *peer);
 
 #endif

@@ -63,6 +63,8 @@ int pmGetAttribute(pmContext handle, enum pmAttribute attribute, uint64_t *ret_v
 		*ret_value = memory(ctx);
 		return PM_SUCCESS;
 	case PM_ATTR_MTU_MAX:
+		if (ctx->is_suspended)
+			return ENOBUFS;
 		*ret_value = largest_mtu(ctx->c);
 		return PM_SUCCESS;
 	}
@@ -77,7 +79,9 @@ int pmGetNote(pmContext handle, const char **ret_text)
 		return EBADF;
 	if (!ret_text)
 		return fail(EINVAL, "pmGetNote: no place for the text");
-	*ret_text = ctx->c->note;
+	/* ours: devices may be given back */
+	snprintf(ctx->note, sizeof(ctx->note), "%s", ctx->c->note);
+	*ret_text = ctx->note;
 	return PM_SUCCESS;
 }
 

@@ -253,6 +253,15 @@ int context_own(struct context *ctx, struct stashed *s)
 	return 0;
 }
 
+int context_own_all(struct context *ctx)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < ctx->stash_count && !err; i++)
+		err = context_own(ctx, &ctx->stash[(ctx->stash_head + i) % ctx->stash_room]);
+	return err;
+}
+
 /* Room is made before polling, so that what was taken from a link is never dropped. */
 static int reserve_stash(struct context *ctx)
 {
@@ -274,7 +283,8 @@ int context_progress(struct context *ctx)
 	struct stashed stashed = {0};
 	int got;
 
-	if (reserve_stash(ctx))
+	ctx->is_short = reserve_stash(ctx) != 0;
+	if (ctx->is_short)
 		return 0;
 	if (__builtin_expect(ctx->n_answers > 0, 0))
 		atomic_push(ctx);
@@ -291,7 +301,7 @@ int context_progress(struct context *ctx)
 	stashed.link = inbound.slot;
 	/* one that holds takes in all that others have sent: its own buffers are given back */
 	if (ctx->is_held)
-		(void)context_own(ctx, &stashed);
+		ctx->is_short = context_own(ctx, &stashed) != 0;
 	context_stash(ctx, &stashed);
 	return 1;
 }

@@ -95,11 +95,14 @@ struct context {
 	struct pmOptions options; /* that it was opened with; config is NULL */
 	bool is_held;             /* between pmHold and pmResume: nothing new is taken on */
 	bool is_quiet;            /* between pmQuiesce and pmResume: nothing is sent, either */
+	bool is_drained;          /* pmQuiesce, while held, has taken in all that was sent to us */
 	bool is_suspended;        /* between pmSuspend and pmRevive: it has no device */
-	bool is_armed;            /* between pmBeforeSelect and pmAfterSelect */
-	bool is_crowded;          /* more local nodes than cores: yield at once */
-	uint32_t spin_ns;         /* how long pmWait spins now, adapted */
-	int epoll_fd;             /* of all links; -1 until first needed */
+	bool is_short;            /* the last poll lacked memory: a datagram may wait in a device */
+	char note[sizeof(((struct composite *)0)->note)]; /* what pmGetNote has given */
+	bool is_armed;    /* between pmBeforeSelect and pmAfterSelect */
+	bool is_crowded;  /* more local nodes than cores: yield at once */
+	uint32_t spin_ns; /* how long pmWait spins now, adapted */
+	int epoll_fd;     /* of all links; -1 until first needed */
 	struct slot_table sends, inbound, ops;
 	struct stashed *stash; /* ring of datagrams to give before polling */
 	uint32_t stash_head, stash_count, stash_room;
@@ -231,6 +234,8 @@ int context_note_dead(struct context *ctx, uint32_t node);
  * peer an ack, or a credit. -ENOMEM: it stays lent.
  */
 int context_own(struct context *ctx, struct stashed *s);
+/* All of them. */
+int context_own_all(struct context *ctx);
 
 /* save.c: EBUSY, with a sentence, unless the context is quiet and no descriptor is open. */
 int context_check_still(const struct context *ctx, const char *call);

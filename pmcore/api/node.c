@@ -137,6 +137,8 @@ int pmGetMtu(pmContext handle, pmNode node, size_t *ret_mtu)
 		return EBADF;
 	if (!ret_mtu)
 		return fail(EINVAL, "pmGetMtu: no place for the size");
+	if (ctx->is_suspended)
+		return ENOBUFS;
 	if (node == PM_NODE_ANY) {
 		*ret_mtu = smallest_mtu(ctx->c);
 		return PM_SUCCESS;

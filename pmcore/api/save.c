@@ -13,6 +13,8 @@
 #include "pmcore/api/context.h"
 #include "pmcore/util/clock.h"
 
+#define HELD_LOOKS (2 * COMPOSITE_LINKS)  /* in a row that bring nothing: nothing is there */
+#define FREE_LOOKS 4096                   /* while something comes, before the clock counts */
 #define SAVED_MAGIC 0x3144455641534d50ull /* "PMSAVED1" */
 
 struct saved_header {
@@ -27,15 +29,6 @@ struct saved_datagram {
 	uint32_t src;
 	uint32_t len;
 };
-
-static int own_all(struct context *ctx)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < ctx->stash_count && !err; i++)
-		err = context_own(ctx, &ctx->stash[(ctx->stash_head + i) % ctx->stash_room]);
-	return err;
-}
 
 int context_check_open(const struct context *ctx, const char *call)
 {
@@ -54,27 +47,23 @@ int context_check_still(const struct context *ctx, const char *call)
 		    call, ctx->sends.n_open, ctx->inbound.n_open, ctx->ops.n_open, ctx->n_answers);
 }
 
-/*
- * Takes all that has come out of the devices. Each pass asks all of them, also those that are
- * expensive to ask.
- */
-static int take_all(struct context *ctx)
+/* 0 what was sent is acked, -EAGAIN not yet. */
+static int quiesce_step(struct context *ctx)
 {
-	unsigned int idle = 0;
-	int err = 0;
+	int err = context_own_all(ctx);
 
-	while (!err && idle < 2 * COMPOSITE_LINKS) {
-		composite_look_everywhere(ctx->c);
-		idle = context_progress(ctx) ? 0 : idle + 1;
-		err = own_all(ctx);
-	}
-	return err;
+	if (!err && ctx->is_short)
+		err = -ENOMEM;
+	if (!err)
+		err = rma_settle(ctx);
+	return err ? err : composite_quiesce(ctx->c);
 }
 
 /* One that is quiet takes what comes too: others may not become so without its answer. */
 int pmQuiesce(pmContext handle, int timeout_ms)
 {
 	struct context *ctx = context_get(handle);
+	unsigned int idle = 0; /* looks in a row that have brought nothing */
 	uint64_t end;
 	int err;
 
@@ -82,25 +71,28 @@ int pmQuiesce(pmContext handle, int timeout_ms)
 		return EBADF;
 	end = timeout_ms < 0 ? UINT64_MAX : clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
 	ctx->is_quiet = true;
-	for (;;) {
-		int came = context_progress(ctx);
-
-		err = own_all(ctx);
-		if (!err)
-			err = rma_settle(ctx);
-		if (!err)
-			err = composite_quiesce(ctx->c);
+	ctx->is_drained = false;
+	for (unsigned int looks = 0;; looks++) {
+		/* also at devices that are expensive to ask, and may have the last message */
+		if (ctx->is_held)
+			composite_look_everywhere(ctx->c);
+		idle = context_progress(ctx) ? 0 : idle + 1;
+		err = quiesce_step(ctx);
+		if (!err && ctx->is_held && idle < HELD_LOOKS) {
+			if (looks < FREE_LOOKS)
+				continue;
+			err = -EAGAIN;
+		}
 		if (err != -EAGAIN)
 			break;
-		if (came)
+		if (!idle && looks < FREE_LOOKS)
 			continue;
 		if (clock_monotonic_ns() >= end)
 			return fail(ETIMEDOUT, "pmQuiesce: peers did not ack within %d ms",
 				    timeout_ms);
 		sched_yield();
 	}
-	if (!err && ctx->is_held)
-		err = take_all(ctx);
+	ctx->is_drained = !err && ctx->is_held;
 	return err ? fail(-err, "pmQuiesce: %s", pmErrorString(-err)) : PM_SUCCESS;
 }
 
@@ -111,7 +103,7 @@ int pmResume(pmContext handle)
 
 	if (err)
 		return err;
-	ctx->is_quiet = ctx->is_held = false;
+	ctx->is_quiet = ctx->is_held = ctx->is_drained = false;
 	composite_resume(ctx->c);
 	return PM_SUCCESS;
 }
@@ -155,7 +147,7 @@ int pmSaveContext(pmContext handle, void *buf, size_t size, size_t *ret_len)
 		err = context_check_still(ctx, "pmSaveContext");
 	if (err)
 		return err;
-	if (own_all(ctx))
+	if (context_own_all(ctx))
 		return fail(ENOMEM, "pmSaveContext: out of memory");
 	h.unread_bytes = unread_bytes(ctx);
 	head = sizeof(h) + h.unread_bytes;

@@ -198,6 +198,9 @@ int pmWait(pmContext handle, int timeout_ms)
 		return fail(EINVAL, "pmWait: between pmBeforeSelect and pmAfterSelect");
 	if (has_waiting(ctx))
 		return PM_SUCCESS;
+	/* nothing could end it */
+	if (timeout_ms < 0 && ctx->is_suspended)
+		return context_check_open(ctx, "pmWait");
 	max = ctx->c->conf.spin_us * 1000u;
 	start = clock_monotonic_ns();
 	end = timeout_ms < 0 ? UINT64_MAX : start + (uint64_t)timeout_ms * 1000000u;

@@ -15,9 +15,14 @@ int pmHold(pmContext handle)
 	struct context *ctx = context_get(handle);
 	int err = ctx ? context_check_open(ctx, "pmHold") : EBADF;
 
-	if (!err)
-		ctx->is_held = true;
-	return err;
+	if (err || ctx->is_held)
+		return err;
+	/* a buffer of a link that stays lent holds up who sends to us */
+	if (context_own_all(ctx))
+		return fail(ENOMEM, "pmHold: out of memory");
+	ctx->is_held = true;
+	ctx->is_drained = false;
+	return PM_SUCCESS;
 }
 
 /* Messages that were accepted may not have left: a receiver that takes nothing holds them up. */
@@ -61,15 +66,15 @@ int pmSuspend(pmContext handle)
 
 	if (!err)
 		err = context_check_still(ctx, "pmSuspend");
-	if (!err && !ctx->is_held)
-		err = fail(EBUSY, "pmSuspend: call pmHold before pmQuiesce");
+	if (!err && !ctx->is_drained)
+		err = fail(EBUSY, "pmSuspend: call pmHold, and then pmQuiesce until it succeeds");
 	if (!err)
 		err = check_sent(ctx);
 	if (err)
 		return err;
 	read_resolver(ctx);
-	if (composite_open_parked(&ctx->options, ctx->c->regions, "the context is suspended",
-				  &parked))
+	if (context_own_all(ctx) || composite_open_parked(&ctx->options, ctx->c->regions,
+							  "the context is suspended", &parked))
 		return fail(ENOMEM, "pmSuspend: out of memory");
 	(void)composite_take_regions(ctx->c);
 	replace(ctx, parked);
@@ -89,6 +94,8 @@ int pmRevive(pmContext handle, const char *config, uint64_t job_key)
 		return EBADF;
 	if (!ctx->is_suspended)
 		return fail(EINVAL, "pmRevive: the context is not suspended");
+	if (ctx->is_armed)
+		return fail(EINVAL, "pmRevive: between pmBeforeSelect and pmAfterSelect");
 	if (job_key == ctx->options.job_key)
 		return fail(EINVAL, "pmRevive: the key of the job must be another one, or what was "
 				    "sent before could be taken for new");
@@ -102,6 +109,8 @@ int pmRevive(pmContext handle, const char *config, uint64_t job_key)
 	(void)composite_take_regions(ctx->c);
 	replace(ctx, c);
 	ctx->options.job_key = job_key;
+	ctx->n_dead = 0; /* in the life before */
+	ctx->is_drained = false;
 	ctx->spin_ns = c->conf.spin_us * 1000;
 	ctx->is_suspended = false;
 	return PM_SUCCESS;

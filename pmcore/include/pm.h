@@ -278,10 +278,10 @@ int pmRestoreContext(pmContext ctx, const void *buf, size_t len);
  *  3. pmSuspend. EBUSY: not quiet or not held, a descriptor is open, or messages have not left.
  *     Until pmRevive calls with a node give ENOBUFS. Received messages can be taken, and memory
  *     exported or withdrawn; handles stay good.
- *  4. pmRevive, with @config as in pmOptions and a job key that is not the one before. EINVAL,
+ *  4. pmRevive, with @config as in pmOptions and a job key that the job has not had yet. EINVAL,
  *     ENODEV and others as pmOpenContext: the context is suspended still, and it may be tried
- *     again. Addresses and sizes (pmGetAddress, pmGetMtu, pmGetLongRead) are new ones then; all
- *     nodes are strangers until they are met again.
+ *     again. Addresses and sizes (pmGetAddress, pmGetMtu, pmGetLongRead) are new ones then, as is
+ *     the descriptor of pmBeforeSelect; all nodes are strangers until they are met again.
  *  5. pmResume, when the others have the new address.
  * pmResume before step 3 gives the plan up.
  */

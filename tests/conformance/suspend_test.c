@@ -250,11 +250,49 @@ CONFORMS(pmSuspend__not_yet)
 	is_int(pmDiscardSendBuffer(crew->ctx[0], desc), PM_SUCCESS);
 	is_int(pmResume(crew->ctx[0]), PM_SUCCESS);
 	must(crew_send_hard(crew, 0, 1, 100));
+	/* the order counts: what was not taken in before is not lost now */
 	must(quiesce_all(crew));
-	is_int(pmSuspend(crew->ctx[0]), EBUSY);
+	is_int(pmSuspend(crew->ctx[1]), EBUSY);
+	(void)pmWait(crew->ctx[1], 0);
+	is_int(pmHold(crew->ctx[1]), PM_SUCCESS);
+	is_int(pmSuspend(crew->ctx[1]), EBUSY);
 	ok(strstr(pmLastError(), "pmHold") != NULL);
 	for (unsigned int i = 0; i < 3; i++)
 		is_int(pmResume(crew->ctx[i]), PM_SUCCESS);
 	crew_drain(crew);
 	(void)variant;
+}
+
+/* A pmQuiesce that has failed is none. */
+CONFORMS(pmSuspend__not_quiet)
+{
+	int err = pmPost(crew->ctx[0], crew_node(crew, 1), "x", 1);
+
+	must(err == PM_SUCCESS);
+	is_int(pmHold(crew->ctx[0]), PM_SUCCESS);
+	err = pmQuiesce(crew->ctx[0], 0);
+	if (err == ETIMEDOUT)
+		is_int(pmSuspend(crew->ctx[0]), EBUSY);
+	else
+		is_int(err, PM_SUCCESS);
+	is_int(pmResume(crew->ctx[0]), PM_SUCCESS);
+	is_int(pmSuspend(crew->ctx[0]), EBUSY);
+	(void)variant;
+}
+
+/* Messages that a wait has put aside before the hold don't stop those behind them. */
+CONFORMS(pmHold__with_messages_put_aside)
+{
+	uint8_t buf[600] = {0};
+	int n = 0;
+
+	must(crew_send_hard(crew, 0, 1, 10));
+	for (int i = 0; i < 1000 && pmWait(crew->ctx[1], 10) != PM_SUCCESS; i++)
+		(void)pmIsSendDone(crew->ctx[0], PM_NODE_ANY);
+	while (n < 20000 && crew_send(crew, 0, 1, sizeof(buf)) == PM_SUCCESS)
+		n++;
+	must(suspend_all(crew));
+	must(revive_all(crew, variant->configs, false));
+	must(crew_drain(crew));
+	is_int((long long)crew->received[0][1], n + 1);
 }
