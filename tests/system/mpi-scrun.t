@@ -11,7 +11,7 @@ from schedlab import BUILD, over_pm
 from systest import ROOT, Tap, told
 
 # Those that mpirun's tests start with words of their own, or that look at a single host. With "model" the osc/pt2pt of
-# Open MPI 4.1 waits for ever in a callback where other programs hold the cores: docs/design/onesided.md.
+# Open MPI 4.1 waits for its own lock where other programs hold the cores: docs/design/onesided.md.
 LEFT_OUT = ("computing", "counted", "dead", "huge", "memory", "model", "unasked")
 LIMIT = 90
 BY_BTL = {"OMPI_MCA_btl": "pm,self", "OMPI_MCA_osc": "rdma", "OMPI_MCA_osc_rdma_btls": "pm"}
