@@ -10,6 +10,7 @@
 
 #include "opal/runtime/opal_progress.h"
 #include "ompi/constants.h"
+#include "pmcore/util/clock.h"
 #include "pmcore/util/copy.h"
 
 /*
@@ -26,6 +27,9 @@
  * Announcements to one process of this host without a poll, at most: their ends have to be taken.
  */
 #define ANNOUNCED_MAX 256
+/* A blocking send of so many bytes that waits for room leaves other parts of Open MPI alone. */
+#define OWN_WAIT_BYTES 4096u
+#define OWN_WAIT_NS 100000000u
 
 static void init(struct mtl_pm_request *req, struct mtl_pm_peer *peer,
 		 struct ompi_communicator_t *comm, int tag, struct opal_convertor_t *convertor,
@@ -169,16 +173,26 @@ static void blocking_send_ended(struct mca_mtl_request_t *mtl_request)
 	__atomic_store_n(&req->is_ended, true, __ATOMIC_RELEASE);
 }
 
+/*
+ * A short message waits for room, by our own progress for a while: osc/pt2pt sends so in a
+ * callback, under a lock for which the callbacks that opal_progress would call wait for ever.
+ */
 static int send_and_wait(struct mtl_pm_peer *peer, struct ompi_communicator_t *comm, int tag,
 			 struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode)
 {
 	struct mtl_pm_request req = {.super.completion_callback = blocking_send_ended};
+	uint64_t until_ns = 0;
 
 	init(&req, peer, comm, tag, convertor, mode);
 	mtl_pm_submit(&req.send);
 	mtl_pm_leave();
+	if (convertor->local_size <= OWN_WAIT_BYTES && mode != MCA_PML_BASE_SEND_SYNCHRONOUS)
+		until_ns = clock_monotonic_ns() + OWN_WAIT_NS;
 	while (!__atomic_load_n(&req.is_ended, __ATOMIC_ACQUIRE))
-		opal_progress();
+		if (until_ns && clock_monotonic_ns() < until_ns)
+			mtl_pm_progress();
+		else
+			opal_progress();
 	return req.error ? MPI_ERR_OTHER : OMPI_SUCCESS;
 }
 
