@@ -409,9 +409,7 @@ int pms_carry(struct pm_link *base, struct pm_link_peer *peer, const void *head,
 	if (!peer->is_open || link->is_stopped ||
 	    !pms_ring_has_cells(&peer->tx, pms_cells_of(head_len + len)))
 		return refuse(link, peer, head_len + len);
-	memcpy(bytes, head, head_len);
-	if (len)
-		memcpy(bytes + head_len, data, len);
+	pm_carry_fill(bytes, head, head_len, data, len);
 	pms_ring_put(&peer->tx, bytes, head_len + len, PMS_KIND_CARRIED);
 	pms_wake_peer(link, peer);
 	return 0;

@@ -192,16 +192,15 @@ int pmv_send(struct pm_link *base, struct pm_link_peer *peer, uint64_t cookie, u
 int pmv_carry(struct pm_link *base, struct pm_link_peer *peer, const void *head, uint32_t head_len,
 	      const void *data, uint32_t len)
 {
+	struct pmv_slot *slot;
 	uint64_t cookie;
-	uint8_t *to;
-	int err = pmv_get_send(base, peer, head_len + len, (void **)&to, &cookie);
-	struct pmv_slot *slot = (struct pmv_slot *)(uintptr_t)cookie;
+	void *to;
+	int err = pmv_get_send(base, peer, head_len + len, &to, &cookie);
 
 	if (err)
 		return err;
-	memcpy(to, head, head_len);
-	if (len)
-		memcpy(to + head_len, data, len);
+	pm_carry_fill(to, head, head_len, data, len);
+	slot = (struct pmv_slot *)(uintptr_t)cookie;
 	slot->kind = PMV_CARRIED;
 	peer->n_lent--;
 	submit(pmv_of(base), peer, slot, head_len + len);

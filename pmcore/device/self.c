@@ -154,14 +154,12 @@ static int self_carry(struct pm_link *link, struct pm_link_peer *peer, const voi
 		      uint32_t head_len, const void *data, uint32_t len)
 {
 	uint64_t cookie;
-	uint8_t *to;
-	int err = self_get_send(link, peer, head_len + len, (void **)&to, &cookie);
+	void *to;
+	int err = self_get_send(link, peer, head_len + len, &to, &cookie);
 
 	if (err)
 		return err;
-	memcpy(to, head, head_len);
-	if (len)
-		memcpy(to + head_len, data, len);
+	pm_carry_fill(to, head, head_len, data, len);
 	enqueue(of(link), &of(link)->buffers[cookie], head_len + len, true);
 	return 0;
 }

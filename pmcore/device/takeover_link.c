@@ -329,9 +329,7 @@ static int op_carry(struct pm_link *link, struct pm_link_peer *peer, const void 
 	out = tk->is_stopped || t->n_out >= OUT_MAX ? NULL : takeover_out(t, head_len + len);
 	if (!out)
 		return -EAGAIN;
-	memcpy(out->bytes, head, head_len);
-	if (len)
-		memcpy(out->bytes + head_len, data, len);
+	pm_carry_fill(out->bytes, head, head_len, data, len);
 	out->is_carried = true;
 	takeover_enqueue(t, out);
 	takeover_send(t);

@@ -289,7 +289,10 @@ int pmHold(pmContext ctx);
 int pmSuspend(pmContext ctx);
 int pmRevive(pmContext ctx, const char *config, uint64_t job_key);
 
-/* Attributes, all read-only 64-bit numbers. EINVAL: unknown attribute. */
+/*
+ * Attributes, all read-only 64-bit numbers. EINVAL: unknown attribute. ENOBUFS: one of the devices,
+ * and the context is suspended.
+ */
 enum pmAttribute {
 	PM_ATTR_SEND_BUFFERS = 1, /* send buffers that may be open at once */
 	PM_ATTR_RECEIVE_BUFFERS,  /* receive buffers that may be held at once */

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #define PM_DEVICE_ABI 2
@@ -96,6 +97,15 @@ static inline uint32_t pm_row_part(const struct pm_row *row, uint64_t at)
 	uint32_t part = pm_row_head(row, at)->part;
 
 	return row->len - at < part ? (uint32_t)(row->len - at) : part;
+}
+
+/* Both parts of a short datagram of pm_link_ops.carry, to @to. */
+static inline void pm_carry_fill(void *to, const void *head, uint32_t head_len, const void *data,
+				 uint32_t len)
+{
+	memcpy(to, head, head_len);
+	if (len)
+		memcpy((uint8_t *)to + head_len, data, len);
 }
 
 /* An arrived datagram, lent until pm_link_ops.release. */

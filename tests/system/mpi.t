@@ -39,7 +39,7 @@ def local():
             for name in EVERYWHERE + ("spawn",):
                 program(name, ranks, devices)
         # 40 MB of data, of which the limit allows 1; 9 MiB are 40000 announcements, the rest is on its way. Each of
-        # these messages is fetched when it is received: 2 s, and 3 ms for each where other tests hold the cores.
+        # these messages is fetched when it is received: 2 s, and 2 ms for each where other tests hold the cores.
         program("flood", 3, devices, ("unexpected_limit", "1000000"), ("20",), limit_s=240)
 
 
