@@ -136,9 +136,14 @@ class Lab:
         return [SCLAB, "--name", self.name, "exec", *(["-u", user] if user else []), host, "--", *words]
 
     def run(self, *words, host="h0", user=None, env=None, limit=TIME_LIMIT):
-        return subprocess.run(self.command(*words, host=host, user=user), capture_output=True, text=True,
-                              check=False, timeout=limit, stdin=subprocess.DEVNULL,
-                              env={**os.environ, **(env or {})})
+        """Status 124 = stopped after @limit seconds, as timeout(1) says it."""
+        command = self.command(*words, host=host, user=user)
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit,
+                                  stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+        except subprocess.TimeoutExpired as late:
+            out, error = ((text or b"").decode(errors="replace") for text in (late.stdout, late.stderr))
+            return subprocess.CompletedProcess(command, 124, out, f"{error}stopped after {limit} s\n")
 
     def scrun(self, *words, **more):
         return self.run(SCRUN, *words, **more)
