@@ -205,6 +205,8 @@ int btl_pm_add_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 		     struct mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable);
 int btl_pm_del_procs(mca_btl_base_module_t *btl, size_t n, opal_proc_t **procs,
 		     struct mca_btl_base_endpoint_t **endpoints);
+/* For struct mtl_pm_client: PM has other devices. */
+void btl_pm_met_again(struct mtl_pm_peer *peer);
 /* It has something to retry. */
 void btl_pm_endpoint_busy(struct mca_btl_base_endpoint_t *endpoint);
 /* Ends the job with a sentence: without memory something that a peer waits for would be lost. */
@@ -322,6 +324,7 @@ void btl_pm_pulls_free(void);
 void btl_pm_arrive(struct mtl_pm_peer *peer, const void *datagram, size_t len);
 int btl_pm_poll(void);
 int btl_pm_progress(void);
+bool btl_pm_is_idle(void);
 void btl_pm_arrivals_free(void);
 
 #endif

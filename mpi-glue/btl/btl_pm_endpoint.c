@@ -11,10 +11,26 @@
 
 struct btl_pm btl_pm;
 
+/* The way to it: what it takes. */
+static void look_at_way(struct mca_btl_base_endpoint_t *e)
+{
+	const char *device;
+
+	e->mtu = e->peer->mtu;
+	if (pmGetLongRead(mtl_pm.ctx, e->node, &e->pull_from))
+		e->pull_from = 0;
+	e->is_direct = !pmGetDeviceName(mtl_pm.ctx, e->node, &device) && !strcmp(device, "verbs");
+}
+
+void btl_pm_met_again(struct mtl_pm_peer *peer)
+{
+	if (peer->of_client)
+		look_at_way(peer->of_client);
+}
+
 struct mca_btl_base_endpoint_t *btl_pm_endpoint(struct mtl_pm_peer *peer)
 {
 	struct mca_btl_base_endpoint_t *e = peer->of_client;
-	const char *device;
 
 	if (e)
 		return e;
@@ -23,11 +39,8 @@ struct mca_btl_base_endpoint_t *btl_pm_endpoint(struct mtl_pm_peer *peer)
 		return NULL;
 	e->peer = peer;
 	e->node = peer->node;
-	e->mtu = peer->mtu;
 	e->is_dead = peer->is_dead;
-	if (pmGetLongRead(mtl_pm.ctx, e->node, &e->pull_from))
-		e->pull_from = 0;
-	e->is_direct = !pmGetDeviceName(mtl_pm.ctx, e->node, &device) && !strcmp(device, "verbs");
+	look_at_way(e);
 	STAILQ_INIT(&e->sends);
 	STAILQ_INIT(&e->waiting);
 	STAILQ_INIT(&e->answers);

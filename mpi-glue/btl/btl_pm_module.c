@@ -9,6 +9,8 @@ static const struct mtl_pm_client client = {
 	.poll = btl_pm_poll,
 	.died = btl_pm_on_death,
 	.progress = btl_pm_progress,
+	.is_idle = btl_pm_is_idle,
+	.met_again = btl_pm_met_again,
 };
 
 static void init_lists(void)

@@ -134,6 +134,12 @@ int btl_pm_poll(void)
 	return n;
 }
 
+bool btl_pm_is_idle(void)
+{
+	return !btl_pm.operations.used && TAILQ_EMPTY(&btl_pm.busy) &&
+	       TAILQ_EMPTY(&btl_pm.running) && TAILQ_EMPTY(&btl_pm.pulls);
+}
+
 /* ---- what has ended ---- */
 
 static struct btl_pm_descriptor *next_over(void)

@@ -144,7 +144,7 @@ static int post(struct mca_btl_base_endpoint_t *e, struct btl_pm_descriptor *d)
 {
 	if (e->is_dead)
 		return EPIPE;
-	if (d->segment.seg_len + sizeof(struct active_head) <= e->mtu)
+	if (!d->sent && d->segment.seg_len + sizeof(struct active_head) <= e->mtu)
 		return post_whole(e, d);
 	return post_parts(e, d);
 }

@@ -184,6 +184,7 @@ struct mtl_pm_peer {
 	bool is_probed;    /* a probe of the program found nothing of it since the last look */
 	size_t pull_limit; /* longer messages may be read by handle, shorter ones are streamed */
 	struct ways *ways; /* by which messages come from it, measured; NULL: there is one way */
+	struct ways *measured;  /* the same, kept while the device has but one; NULL: none yet */
 	uint32_t asked_classes; /* bit per class: we asked it to announce its messages */
 	uint32_t read_classes;  /* bit per class: it asked us */
 	size_t head_limit;      /* bytes of a longer message that go with its announcement */
@@ -488,9 +489,6 @@ void mtl_pm_on_data(const struct envelope_control *m, const void *data, size_t l
 /* Looks after running and waiting reads; returns the number that ended or started. */
 int mtl_pm_progress_reads(void);
 
-/* mtl_pm_memory.c. Has malloc keep so many free bytes, unless the user tuned it; 0: as it is. */
-void mtl_pm_memory_keep(unsigned long long bytes);
-
 /* mtl_pm_note.c */
 void mtl_pm_note(struct mtl_pm_peer *peer, const void *message, size_t length);
 void mtl_pm_note_control(struct mtl_pm_peer *peer, enum envelope_kind kind, uint64_t id, int error);
@@ -514,6 +512,8 @@ int mtl_pm_cancel(struct mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_requ
 
 /* mtl_pm_progress.c */
 int mtl_pm_progress(void);
+
+/* mtl_pm_poll.c */
 /* One round of progress; lock held. Returns the number of things done. */
 int mtl_pm_poll(void);
 /*

@@ -8,6 +8,7 @@
 #include "mpi-glue/mtl/mtl_pm_lock.h"
 #include "mpi-glue/mtl/mtl_pm_batch.h"
 #include "mpi-glue/mtl/mtl_pm_stage.h"
+#include "mpi-glue/mtl/mtl_pm_orders.h"
 #include "mpi-glue/common/job.h"
 
 #include "opal/runtime/opal_progress.h"
@@ -175,6 +176,7 @@ static int open_context(bool wants_threads)
 		mtl_pm.ctx = PM_CONTEXT_NONE;
 		return show_unusable("start its progress thread", strerror(rc));
 	}
+	mtl_pm_orders_open();
 	opal_progress_register(mtl_pm_progress);
 	mtl_pm_memory_keep(mtl_pm.keep_memory);
 	return OMPI_SUCCESS;
@@ -231,7 +233,7 @@ static void free_peers(void)
 		struct mtl_pm_peer *peer = mtl_pm.peers.slots[i].value;
 
 		if (peer)
-			free(peer->ways);
+			free(peer->measured);
 		free(peer);
 	}
 	table_fini(&mtl_pm.peers);
@@ -266,6 +268,7 @@ void mtl_pm_close(void)
 		return;
 	mtl_pm_thread_stop();
 	opal_progress_unregister(mtl_pm_progress);
+	mtl_pm_orders_close();
 	if (mtl_pm.yields_for_opal)
 		opal_progress_set_yield_when_idle(true);
 	match_fini(&mtl_pm.match, drop_entry, NULL);

@@ -21,7 +21,14 @@ struct mtl_pm_client {
 	void (*died)(struct mtl_pm_peer *peer, const char *why);
 	/* After each round of progress of the program's threads, without the lock: what it did. */
 	int (*progress)(void);
+	/* None of its operations is under way, and no answer of its waits. */
+	bool (*is_idle)(void);
+	/* The peer is reached by another device, maybe. */
+	void (*met_again)(struct mtl_pm_peer *peer);
 };
+
+/* mtl_pm_memory.c. Has malloc keep so many free bytes, unless the user tuned it; 0: as it is. */
+void mtl_pm_memory_keep(unsigned long long bytes);
 
 /*
  * mtl_pm_component.c. Has the parameters registered that the context needs. False: the component
@@ -43,6 +50,12 @@ int mtl_pm_open(bool wants_threads);
 void mtl_pm_part(void);
 /* With the last user the context closes. */
 void mtl_pm_close(void);
+
+/*
+ * mtl_pm_peer.c. The context has other devices: what is known of the way to the peer is found out
+ * anew. False: none leads there, pmLastError.
+ */
+bool mtl_pm_peer_meet_again(struct mtl_pm_peer *peer);
 
 /* mtl_pm_burst.c. Until the burst ends PM may hold what the client hands over. */
 void mtl_pm_begin_requests(void);

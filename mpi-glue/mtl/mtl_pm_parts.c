@@ -26,7 +26,8 @@ size_t mtl_pm_datagram_of(const struct mtl_pm_peer *peer, size_t length)
 	const size_t first = sizeof(struct envelope_first), more = sizeof(struct envelope_control);
 	size_t parts, bytes;
 
-	if (!mtl_pm.is_corked)
+	/* a message that was begun may have become one of one datagram, by another device */
+	if (!mtl_pm.is_corked || length <= peer->mtu - first)
 		return peer->mtu;
 	parts = 1 + divided_up(length - (peer->mtu - first), peer->mtu - more);
 	bytes = length + first + (parts - 1) * more;

@@ -5,6 +5,8 @@
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/common/job.h"
+#include "mpi-glue/mtl/mtl_pm_context.h"
+#include "mpi-glue/mtl/mtl_pm_orders.h"
 
 #include "opal/util/show_help.h"
 
@@ -22,9 +24,12 @@ int mtl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_le
 
 	if (mtl_pm.is_helping)
 		return EAGAIN;
-	OPAL_MODEX_RECV(rc, &mca_mtl_pm_component.mtl_version, &name, &address, &len);
-	if (rc != OMPI_SUCCESS || !address)
-		return EHOSTUNREACH;
+	address = mtl_pm_order_address(node, &len);
+	if (!address) {
+		OPAL_MODEX_RECV(rc, &mca_mtl_pm_component.mtl_version, &name, &address, &len);
+		if (rc != OMPI_SUCCESS || !address)
+			return EHOSTUNREACH;
+	}
 	free(mtl_pm.resolved);
 	mtl_pm.resolved = address;
 	*ret_addr = address;
@@ -144,8 +149,12 @@ static void set_limits(struct mtl_pm_peer *peer)
 	peer->burst_limit = 0;
 	if (mtl_pm.middle_limit < 0 && long_read)
 		peer->burst_limit = burst_limit(peer);
-	if (is_shmem && mtl_pm.pull_limit < 0 && mtl_pm.middle_limit < 0 && !peer->ways)
-		peer->ways = calloc(1, sizeof(*peer->ways));
+	peer->ways = NULL;
+	if (!is_shmem || mtl_pm.pull_limit >= 0 || mtl_pm.middle_limit >= 0)
+		return;
+	if (!peer->measured)
+		peer->measured = calloc(1, sizeof(*peer->measured));
+	peer->ways = peer->measured;
 }
 
 void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked)
@@ -182,13 +191,32 @@ struct mtl_pm_peer *mtl_pm_peer_of_node(pmNode node)
 	TAILQ_INIT(&peer->waiting);
 	set_limits(peer);
 	if (table_put(&mtl_pm.peers, node, peer)) {
-		free(peer->ways);
+		free(peer->measured);
 		free(peer);
 		return NULL;
 	}
 	if (peer->gathers && mtl_pm.at_network)
 		mtl_pm.at_network();
 	return peer;
+}
+
+bool mtl_pm_peer_meet_again(struct mtl_pm_peer *peer)
+{
+	bool is_choked = peer->eager_limit < 0;
+
+	if (pmGetMtu(mtl_pm.ctx, peer->node, &peer->mtu))
+		return false;
+	if (peer->measured)
+		ways_spoil(peer->measured);
+	peer->asked_classes = peer->read_classes = 0;
+	set_limits(peer);
+	if (is_choked)
+		mtl_pm_peer_choke(peer, true);
+	if (peer->gathers && mtl_pm.at_network)
+		mtl_pm.at_network();
+	if (mtl_pm.client)
+		mtl_pm.client->met_again(peer);
+	return true;
 }
 
 static struct mtl_pm_peer *show_unreachable(pmNode node, const char *why)

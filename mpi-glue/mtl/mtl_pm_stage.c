@@ -112,6 +112,11 @@ int mtl_pm_progress_stage(struct mtl_pm_receive **ret_over, int *ret_error)
 	return n + 1;
 }
 
+bool mtl_pm_stage_is_reading(void)
+{
+	return mtl_pm.staged && stage.count;
+}
+
 void mtl_pm_stage_close(void)
 {
 	free(stage.memory);

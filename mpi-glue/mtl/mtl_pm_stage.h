@@ -12,6 +12,8 @@ bool mtl_pm_stage_begin(struct mtl_pm_receive *r);
  * NULL: not yet, or there is none.
  */
 int mtl_pm_progress_stage(struct mtl_pm_receive **ret_over, int *ret_error);
+/* Whether PM reads a piece. */
+bool mtl_pm_stage_is_reading(void);
 /* No message is staged any more, nor will be. */
 void mtl_pm_stage_close(void);
 

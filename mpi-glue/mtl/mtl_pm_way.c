@@ -81,7 +81,8 @@ bool mtl_pm_way_is_read(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, size
 
 void mtl_pm_way_over(struct mtl_pm_receive *r, int error)
 {
-	struct ways *ways = r->peer->ways;
+	/* since it began the process may have got another device */
+	struct ways *ways = r->peer->measured;
 
 	r->has_way = false;
 	if (error || r->wanted < r->way_size)

@@ -202,7 +202,7 @@ struct mtl_pm_request *fake_completed(void)
 int pmGetMtu(pmContext ctx, pmNode node, size_t *ret_mtu)
 {
 	*ret_mtu = FAKE_MTU;
-	return 0;
+	return fake.mtu_error;
 }
 
 int pmGetDeviceName(pmContext ctx, pmNode node, const char **ret_name)
@@ -472,16 +472,51 @@ int pmGetAddress(pmContext ctx, void *buf, size_t *len)
 	return 0;
 }
 
+static int step(char letter, int error)
+{
+	size_t n = strlen(fake.steps);
+
+	if (n + 1 < sizeof(fake.steps))
+		fake.steps[n] = letter;
+	if (fake.at_step)
+		fake.at_step();
+	return error;
+}
+
+int pmHold(pmContext ctx)
+{
+	return step('h', fake.hold_error);
+}
+
 int pmQuiesce(pmContext ctx, int timeout_ms)
 {
 	ok(timeout_ms > 0);
 	fake.quiesces++;
-	return fake.quiesce_error;
+	return step('q', fake.quiesce_error);
+}
+
+int pmSuspend(pmContext ctx)
+{
+	is_int(fake.lent, 0);
+	return step('s', fake.suspend_error);
+}
+
+int pmRevive(pmContext ctx, const char *config, uint64_t job_key)
+{
+	snprintf(fake.config, sizeof(fake.config), "%s", config ? config : "none");
+	fake.job_key = job_key;
+	return step('R', fake.revive_error);
 }
 
 int pmResume(pmContext ctx)
 {
 	fake.resumes++;
+	return step('r', 0);
+}
+
+int pmGetSelf(pmContext ctx, pmNode *ret_node)
+{
+	*ret_node = FAKE_NODE;
 	return 0;
 }
 

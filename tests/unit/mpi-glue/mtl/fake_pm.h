@@ -66,8 +66,14 @@ struct fake_pm {
 	struct pmOptions options; /* of the context that was opened */
 	int open_error, address_error, quiesce_error;
 	int opens, closes, quiesces, resumes;
-	const char *note; /* of the context; NULL: none */
-	int read_error;   /* of pmRead() */
+	int hold_error, suspend_error, revive_error;
+	int mtu_error;  /* of pmGetMtu() */
+	char steps[64]; /* a letter of each: hold, quiesce, suspend, Revive, resume: "hqsRr" */
+	void (*at_step)(void); /* called in each; NULL: nothing */
+	char config[64];       /* of the last pmRevive() */
+	uint64_t job_key;      /* the same */
+	const char *note;      /* of the context; NULL: none */
+	int read_error;        /* of pmRead() */
 	struct fake_sent *first, **last;
 	struct fake_read reads[FAKE_READS];
 	size_t n_reads;
@@ -98,6 +104,7 @@ struct fake_receive {
 };
 
 #define FAKE_ADDRESS "address"
+#define FAKE_NODE 7 /* ours */
 
 /* PM as it is at first; a device of that name leads to all nodes. */
 void fake_reset(const char *device);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi-glue/mtl/mtl_pm_context.h"
 #include "tests/unit/mpi-glue/mtl/fake_pm.h"
 
 #define MIB (1u << 20)

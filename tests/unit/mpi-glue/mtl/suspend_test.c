@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * mtl_pm_suspend and mtl_pm_orders: what a rank does at each order, in which order it calls PM, and
+ * what it writes into the page. The next order is given from inside of those calls.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mpi-glue/mtl/mtl_pm_context.h"
+#include "mpi-glue/mtl/mtl_pm_orders.h"
+#include "pmcore/util/suspend_page.h"
+#include "tests/unit/mpi-glue/mtl/fake_mpi.h"
+
+#define NODE 3
+#define SLOTS 2
+#define SLOT 1
+#define NODES 4
+
+static struct ompi_communicator_t *comm;
+static struct suspend_page *page;
+static char path[64];
+
+/* The orders to come. */
+static struct {
+	const enum suspend_step *steps;
+	size_t n, given;
+} plan;
+
+static struct suspend_slot *slot(void)
+{
+	return suspend_page_slot(page, SLOT);
+}
+
+static void give_next(void)
+{
+	if (plan.given < plan.n)
+		page->order = suspend_order_next(page->order, plan.steps[plan.given++]);
+}
+
+/* Called by PM's fake in each step, and at each look for messages. */
+static void look_at_slot(void)
+{
+	uint32_t order = page->order;
+
+	if (slot()->done == order || slot()->failed == order)
+		give_next();
+}
+
+static void make_page(uint32_t n_slots, uint32_t n_nodes)
+{
+	size_t size = suspend_page_size(n_slots, n_nodes);
+	int fd;
+
+	strcpy(path, "/tmp/suspend_test.XXXXXX");
+	fd = mkstemp(path);
+	ok(fd >= 0 && !ftruncate(fd, (off_t)size));
+	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	page->magic = SUSPEND_PAGE_MAGIC;
+	page->n_slots = n_slots;
+	page->n_nodes = n_nodes;
+}
+
+static void name_page(const char *format)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), format, path);
+	setenv(SUSPEND_PAGE_VARIABLE, text, 1);
+}
+
+static void begin(void)
+{
+	comm = fake_open_comm("udp");
+	mtl_pm_peer_of_node(NODE);
+	mtl_pm.presence = MTL_PM_OUTSIDE;
+	mtl_pm.gate = 0;
+	pthread_mutex_init(&mtl_pm.lock, NULL);
+	make_page(SLOTS, NODES);
+	name_page("1:%s");
+	mtl_pm_orders_open();
+	memset(&plan, 0, sizeof(plan));
+	fake.on_poll = fake.at_step = look_at_slot;
+}
+
+static void finish(void)
+{
+	is_int(mtl_pm.presence, MTL_PM_OUTSIDE);
+	mtl_pm_orders_close();
+	is_int(slot()->presence, SUSPEND_GONE);
+	ok(!mtl_pm_order_is_due());
+	unsetenv(SUSPEND_PAGE_VARIABLE);
+	munmap(page, suspend_page_size(SLOTS, NODES));
+	unlink(path);
+	pthread_mutex_destroy(&mtl_pm.lock);
+	fake_close_comm(comm);
+}
+
+/* The program waits for MPI: the orders are given to it, each when the one before is done. */
+static void carry_out(const enum suspend_step *steps, size_t n)
+{
+	plan.steps = steps;
+	plan.n = n;
+	plan.given = 0;
+	memset(fake.steps, 0, sizeof(fake.steps));
+	give_next();
+	mtl_pm_progress();
+	is_int(plan.given, n);
+}
+
+#define CARRY_OUT(...)                                                                             \
+	carry_out((const enum suspend_step[]){__VA_ARGS__},                                        \
+		  sizeof((const enum suspend_step[]){__VA_ARGS__}) / sizeof(enum suspend_step))
+
+TAP_TEST(orders__without_a_page_there_are_none)
+{
+	comm = fake_open_comm("udp");
+	unsetenv(SUSPEND_PAGE_VARIABLE);
+	mtl_pm_orders_open();
+	ok(!mtl_pm_order_is_due());
+	fake_close_comm(comm);
+}
+
+TAP_TEST(orders__a_page_that_is_not_one_is_not_used)
+{
+	static const char *const names[] = {"%s",    ":%s", "x:%s", "2:%s", "4294967296:%s",
+					    "0:%s.", "0"};
+
+	comm = fake_open_comm("udp");
+	make_page(SLOTS, NODES);
+	page->order = suspend_order_next(0, SUSPEND_DRAIN);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		name_page(names[i]);
+		mtl_pm_orders_open();
+		ok(!mtl_pm_order_is_due());
+	}
+	page->magic++;
+	name_page("0:%s");
+	mtl_pm_orders_open();
+	ok(!mtl_pm_order_is_due());
+	unsetenv(SUSPEND_PAGE_VARIABLE);
+	munmap(page, suspend_page_size(SLOTS, NODES));
+	unlink(path);
+	fake_close_comm(comm);
+}
+
+TAP_TEST(suspend__given_up_before_the_devices_are_gone)
+{
+	begin();
+	is_int(slot()->presence, SUSPEND_PRESENT);
+	is_int(slot()->node, FAKE_NODE);
+	CARRY_OUT(SUSPEND_DRAIN, SUSPEND_RUN);
+	is_str(fake.steps, "");
+	is_int(slot()->done, page->order);
+	CARRY_OUT(SUSPEND_DRAIN, SUSPEND_HOLD, SUSPEND_RUN);
+	is_str(fake.steps, "hr");
+	is_int(slot()->done, page->order);
+	finish();
+}
+
+static int polls_owed;
+
+/* Something is owed for some polls more. */
+static void owe(void)
+{
+	if (fake.is_owed)
+		ok(slot()->done != page->order);
+	if (polls_owed && !--polls_owed)
+		fake.is_owed = false;
+	look_at_slot();
+}
+
+TAP_TEST(suspend__it_holds_until_all_that_was_sent_is_acknowledged)
+{
+	begin();
+	fake.is_owed = true;
+	fake.on_poll = owe;
+	polls_owed = 5;
+	CARRY_OUT(SUSPEND_HOLD, SUSPEND_RUN);
+	is_int(polls_owed, 0);
+	is_str(fake.steps, "hr");
+	finish();
+}
+
+/* PM's fake finds the ranks quiet at once, and each step is given as soon as the last is done. */
+static void give_when_done(void)
+{
+	look_at_slot();
+	/* these two are done when their call returns, and then the rank sleeps: not in this test */
+	if (strchr("sR", fake.steps[strlen(fake.steps) - 1]))
+		give_next();
+}
+
+static void tell_address(void)
+{
+	struct suspend_address *a = suspend_page_address(page, 0);
+
+	*a = (struct suspend_address){.node = NODE, .length = 4, .bytes = "new"};
+	page->n_known = 1;
+}
+
+TAP_TEST(suspend__devices_go_and_others_come)
+{
+	size_t length;
+	char *address;
+
+	begin();
+	fake.at_step = give_when_done;
+	ok(!mtl_pm_order_address(NODE, &length));
+	strcpy(page->config, "devices=self+shmem");
+	page->job_key = 77;
+	tell_address();
+	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_RUN);
+	is_str(fake.steps, "qsRr");
+	is_str(fake.config, "devices=self+shmem");
+	is_int(fake.job_key, 77);
+	is_int(slot()->address_length, sizeof(FAKE_ADDRESS));
+	is_mem(slot()->address, FAKE_ADDRESS, sizeof(FAKE_ADDRESS));
+
+	mtl_pm_order_take_addresses();
+	address = mtl_pm_order_address(NODE, &length);
+	is_int(length, 4);
+	ok(address && !strcmp(address, "new"));
+	free(address);
+	ok(!mtl_pm_order_address(NODE + 1, &length));
+	page->n_known = UINT32_MAX; /* not believed */
+	ok(!mtl_pm_order_address(UINT32_MAX - 1, &length));
+	page->n_known = 1;
+	suspend_page_address(page, 0)->length = SUSPEND_ADDRESS_MAX + 1;
+	ok(!mtl_pm_order_address(NODE, &length));
+	finish();
+}
+
+static uint32_t first_try;
+
+static void open_at_second_try(void)
+{
+	if (!strcmp(fake.steps, "qsR")) {
+		first_try = page->order;
+		fake.revive_error = 0;
+	}
+	give_when_done();
+}
+
+TAP_TEST(suspend__devices_that_do_not_open_leave_the_reason)
+{
+	begin();
+	fake.at_step = open_at_second_try;
+	fake.revive_error = ENODEV;
+	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_REVIVE, SUSPEND_RUN);
+	is_str(fake.steps, "qsRRr");
+	is_int(slot()->failed, first_try);
+	is_str(slot()->why, "fake");
+	is_int(slot()->done, page->order);
+	finish();
+}
+
+TAP_TEST(meet__what_another_device_takes_holds_from_now_on)
+{
+	struct mtl_pm_peer *peer;
+
+	begin();
+	peer = mtl_pm_peer_of_node(NODE);
+	ok(peer->gathers && !peer->ways);
+	mtl_pm_peer_choke(peer, true);
+	fake.device = "shmem";
+	ok(mtl_pm_peer_meet_again(peer));
+	ok(!peer->gathers && peer->ways);
+	is_int(peer->eager_limit, -1);
+	mtl_pm_peer_choke(peer, false);
+	ok(peer->eager_limit > 0);
+	fake.device = "udp";
+	ok(mtl_pm_peer_meet_again(peer));
+	ok(peer->gathers && !peer->ways && peer->measured);
+	fake.mtu_error = EHOSTUNREACH;
+	ok(!mtl_pm_peer_meet_again(peer));
+	fake.mtu_error = 0;
+	finish();
+}
