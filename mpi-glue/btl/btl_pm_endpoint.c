@@ -24,6 +24,7 @@ static void look_at_way(struct mca_btl_base_endpoint_t *e)
 
 void btl_pm_met_again(struct mtl_pm_peer *peer)
 {
+	btl_pm.watch_ns = 0;
 	if (peer->of_client)
 		look_at_way(peer->of_client);
 }

@@ -303,8 +303,9 @@ struct mtl_pm {
 	uint64_t burst_bytes; /* of the burst, also what went at once */
 	uint32_t n_burst;     /* messages of it */
 	enum { MTL_PM_UNDECIDED, MTL_PM_NO, MTL_PM_YES } announces; /* messages of the burst */
-	uint64_t damaged; /* datagrams dropped because no honest peer sends them */
-	void *resolved;   /* address last given to PM */
+	uint64_t damaged;    /* datagrams dropped because no honest peer sends them */
+	void *resolved;      /* address last given to PM */
+	const char *options; /* that the context was opened with beside the user's; NULL: none */
 
 	unsigned long long
 		unexpected_limit; /* parameter: bytes of unexpected_bytes that choke senders */

@@ -130,7 +130,7 @@ static int open_context(bool wants_threads)
 		.size = sizeof(options),
 		.nodes = (uint32_t)ompi_process_info.num_procs,
 		.local = local,
-		.config = shmem_options(local),
+		.config = mtl_pm.options = shmem_options(local),
 		.resolver = mtl_pm_resolve,
 	};
 	int rc;

@@ -81,6 +81,8 @@ void mtl_pm_peer_died(pmNode node, const char *why)
 	if (!peer || peer->is_dead)
 		return;
 	peer->is_dead = true;
+	/* nothing goes by the short way, also after PM has got other devices */
+	mtl_pm_peer_choke(peer, true);
 	if (!mtl_pm.client || mtl_pm.is_used)
 		say(node, why);
 	if (mtl_pm.client)

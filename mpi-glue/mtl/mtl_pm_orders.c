@@ -24,12 +24,15 @@ struct mtl_pm_orders mtl_pm_orders = {.word = &no_order};
 static struct {
 	struct suspend_page *page; /* NULL: nobody gives orders */
 	size_t size;
-	struct suspend_slot *slot; /* ours */
-	bool has_addresses;        /* it has them since the ranks were suspended */
+	struct suspend_slot *slot;       /* ours */
+	struct suspend_address *address; /* the first one */
+	uint32_t n_nodes;                /* addresses that there is room for, as it was checked */
+	bool is_revived;                 /* addresses from before are none any more */
+	bool has_addresses;              /* the page has those of now */
 } orders;
 
 /* "SLOT:PATH". False: no page, or it can't be used, which the starter sees by the empty slot. */
-static bool map(uint32_t *ret_slot)
+static bool map(void)
 {
 	const char *text = getenv(SUSPEND_PAGE_VARIABLE);
 	struct suspend_page *page;
@@ -55,27 +58,45 @@ static bool map(uint32_t *ret_slot)
 	}
 	orders.page = page;
 	orders.size = (size_t)st.st_size;
-	*ret_slot = (uint32_t)slot;
+	orders.slot = suspend_page_slot(page, (uint32_t)slot);
+	orders.address = suspend_page_address(page, 0);
+	orders.n_nodes = page->n_nodes;
 	return true;
 }
 
-static void set_presence(enum suspend_presence presence)
+static void unmap(void)
 {
-	__atomic_store_n(&orders.slot->presence, presence, __ATOMIC_RELEASE);
+	munmap(orders.page, orders.size);
+	orders.page = NULL;
+}
+
+/* A program that a rank has started has the rank's environment: the slot is not its own. */
+static bool claim(void)
+{
+	uint32_t before = __atomic_load_n(&orders.slot->presence, __ATOMIC_ACQUIRE);
+
+	return before != SUSPEND_PRESENT &&
+	       __atomic_compare_exchange_n(&orders.slot->presence, &before, SUSPEND_PRESENT, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 void mtl_pm_orders_open(void)
 {
-	uint32_t slot;
+	pmNode self = 0;
 
-	if (!map(&slot))
+	if (!map())
 		return;
-	orders.slot = suspend_page_slot(orders.page, slot);
-	orders.has_addresses = false;
-	(void)pmGetSelf(mtl_pm.ctx, &orders.slot->node);
+	(void)pmGetSelf(mtl_pm.ctx, &self);
+	/* before it is there: the starter believes it then */
+	if (__atomic_load_n(&orders.slot->presence, __ATOMIC_ACQUIRE) != SUSPEND_PRESENT)
+		orders.slot->node = self;
+	if (!claim()) {
+		unmap();
+		return;
+	}
+	orders.is_revived = orders.has_addresses = false;
 	mtl_pm_orders.seen = 0;
 	mtl_pm_orders.word = &orders.page->order;
-	set_presence(SUSPEND_PRESENT);
 }
 
 void mtl_pm_orders_close(void)
@@ -84,9 +105,8 @@ void mtl_pm_orders_close(void)
 		return;
 	mtl_pm_orders.word = &no_order;
 	mtl_pm_orders.seen = 0;
-	set_presence(SUSPEND_GONE);
-	munmap(orders.page, orders.size);
-	orders.page = NULL;
+	__atomic_store_n(&orders.slot->presence, SUSPEND_GONE, __ATOMIC_RELEASE);
+	unmap();
 }
 
 void mtl_pm_order_done(uint32_t order)
@@ -123,22 +143,33 @@ void mtl_pm_order_tell_address(const char *address, size_t length)
 	orders.slot->address_length = (uint32_t)length;
 }
 
+void mtl_pm_order_forget_addresses(void)
+{
+	orders.is_revived = true;
+	orders.has_addresses = false;
+}
+
 void mtl_pm_order_take_addresses(void)
 {
 	orders.has_addresses = true;
 }
 
+bool mtl_pm_order_has_changed_addresses(void)
+{
+	return orders.page && orders.is_revived;
+}
+
 static const struct suspend_address *find(pmNode node)
 {
-	struct suspend_page *page = orders.page;
-	uint32_t low = 0, high = page->n_known < page->n_nodes ? page->n_known : page->n_nodes;
+	uint32_t n_known = __atomic_load_n(&orders.page->n_known, __ATOMIC_RELAXED);
+	uint32_t low = 0, high = n_known < orders.n_nodes ? n_known : orders.n_nodes;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		const struct suspend_address *a = suspend_page_address(page, middle);
+		const struct suspend_address *a = orders.address + middle;
 
 		if (a->node == node)
-			return a->length <= SUSPEND_ADDRESS_MAX ? a : NULL;
+			return a;
 		if (a->node < node)
 			low = middle + 1;
 		else
@@ -150,7 +181,7 @@ static const struct suspend_address *find(pmNode node)
 void *mtl_pm_order_address(pmNode node, size_t *ret_length)
 {
 	const struct suspend_address *a = orders.page && orders.has_addresses ? find(node) : NULL;
-	size_t length = a ? a->length : 0;
+	size_t length = a ? __atomic_load_n(&a->length, __ATOMIC_RELAXED) : 0;
 	void *copy = length && length <= SUSPEND_ADDRESS_MAX ? malloc(length) : NULL;
 
 	if (!copy)

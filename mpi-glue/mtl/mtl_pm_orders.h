@@ -40,12 +40,16 @@ void mtl_pm_order_sleep(uint32_t order, long ns);
 uint64_t mtl_pm_order_devices(char *config, size_t room);
 /* After it: our new address. */
 void mtl_pm_order_tell_address(const char *address, size_t length);
-/* Those of the others are in the page now. */
+/* All addresses from before lead nowhere any more. */
+void mtl_pm_order_forget_addresses(void);
+/* Those of now are in the page. */
 void mtl_pm_order_take_addresses(void);
+
 /*
- * The new address of a node, to be freed, also if there is no page. NULL: the job has not been
- * suspended, or the node is not there.
+ * The job was suspended once, so the launcher's addresses are old. Also if there is no page: false.
  */
+bool mtl_pm_order_has_changed_addresses(void);
+/* The address of a node in the page, to be freed. NULL: it is not there. */
 void *mtl_pm_order_address(pmNode node, size_t *ret_length);
 
 #endif

@@ -24,12 +24,14 @@ int mtl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_le
 
 	if (mtl_pm.is_helping)
 		return EAGAIN;
-	address = mtl_pm_order_address(node, &len);
-	if (!address) {
+	if (mtl_pm_order_has_changed_addresses()) {
+		address = mtl_pm_order_address(node, &len);
+		rc = OMPI_SUCCESS;
+	} else {
 		OPAL_MODEX_RECV(rc, &mca_mtl_pm_component.mtl_version, &name, &address, &len);
-		if (rc != OMPI_SUCCESS || !address)
-			return EHOSTUNREACH;
 	}
+	if (rc != OMPI_SUCCESS || !address)
+		return EHOSTUNREACH;
 	free(mtl_pm.resolved);
 	mtl_pm.resolved = address;
 	*ret_addr = address;
@@ -159,7 +161,7 @@ static void set_limits(struct mtl_pm_peer *peer)
 
 void mtl_pm_peer_choke(struct mtl_pm_peer *peer, bool is_choked)
 {
-	if (is_choked) {
+	if (is_choked || peer->is_dead) {
 		peer->eager_limit = -1;
 		peer->middle_limit = peer->shared_limit = peer->packed_limit = -1;
 		peer->burst_limit = 0;
@@ -206,6 +208,8 @@ bool mtl_pm_peer_meet_again(struct mtl_pm_peer *peer)
 
 	if (pmGetMtu(mtl_pm.ctx, peer->node, &peer->mtu))
 		return false;
+	peer->asked = 0;
+	peer->ask_ns = 0;
 	if (peer->measured)
 		ways_spoil(peer->measured);
 	peer->asked_classes = peer->read_classes = 0;

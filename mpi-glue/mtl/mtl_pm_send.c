@@ -205,7 +205,7 @@ static int advance(struct mtl_pm_send *s)
 		rc = EPIPE;
 	} else if (!s->is_announced && (s->sent || (!is_eager(s) && is_unasked(s)))) {
 		rc = send_middle(s);
-	} else if (is_eager(s)) {
+	} else if (!s->is_announced && is_eager(s)) {
 		rc = send_eager(s);
 	} else if (!s->is_announced && is_short_sync(s)) {
 		rc = send_eager_sync(s);

@@ -18,7 +18,10 @@
 #include "mpi-glue/mtl/mtl_pm_thread.h"
 #include "pmcore/util/suspend_page.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
 
 /* How long one rank waits at a time for acks of the others. */
 #define QUIESCE_MS 20
@@ -30,18 +33,26 @@
 #define AWAY_NAP_NS 1000000000
 
 static struct {
-	bool is_held, is_away;
+	bool is_away;
+	bool is_unmet;   /* it has new devices, and not all ranks were found by them */
 	bool has_failed; /* the order that is carried out */
 	enum suspend_step step;
 } suspension;
 
-/* A round that leaves no descriptor of PM open but those of reads. */
-static void poll_once(void)
+/* No descriptor of PM is open but those of reads. */
+static void release_held(void)
 {
-	mtl_pm_poll();
 	if (mtl_pm.held)
 		pmReleaseReceiveBuffer(mtl_pm.ctx, mtl_pm.held);
 	mtl_pm.held = 0;
+}
+
+/* Nothing is tried with ranks that were not found yet: it would end with an error. */
+static void poll_once(void)
+{
+	if (!suspension.is_unmet)
+		mtl_pm_poll();
+	release_held();
 }
 
 static bool is_drained(void)
@@ -67,36 +78,44 @@ static bool fail(uint32_t order)
 static bool hold(uint32_t order)
 {
 	poll_once();
-	if (pmHold(mtl_pm.ctx))
-		return fail(order);
-	suspension.is_held = true;
-	return is_sent();
+	return pmHold(mtl_pm.ctx) ? fail(order) : is_sent();
 }
 
 static bool go_away(uint32_t order)
 {
 	if (suspension.is_away)
 		return true;
-	poll_once();
+	release_held();
 	if (pmQuiesce(mtl_pm.ctx, STILL_MS) || pmSuspend(mtl_pm.ctx))
 		return fail(order);
 	suspension.is_away = true;
-	suspension.is_held = false;
 	return true;
+}
+
+/* Under the devices that the order names lie the options that shared memory was opened with. */
+static const char *all_options(const char *config, char *all, size_t room)
+{
+	const char *ours = mtl_pm.options && !strstr(config, "shmem.") ? mtl_pm.options : "";
+
+	snprintf(all, room, "%s%s%s", ours, *ours && *config ? "," : "", config);
+	return *all ? all : NULL;
 }
 
 static bool revive(uint32_t order)
 {
 	char config[sizeof(((struct suspend_page *)0)->config)], address[PM_ADDRESS_MAX];
+	char all[sizeof(config) + 128];
 	uint64_t key = mtl_pm_order_devices(config, sizeof(config));
 	size_t length = sizeof(address);
 
-	if (pmRevive(mtl_pm.ctx, *config ? config : NULL, key) ||
-	    pmGetAddress(mtl_pm.ctx, address, &length))
+	mtl_pm_order_forget_addresses();
+	if (pmRevive(mtl_pm.ctx, all_options(config, all, sizeof(all)), key))
+		return fail(order);
+	suspension.is_away = false;
+	suspension.is_unmet = true;
+	if (pmGetAddress(mtl_pm.ctx, address, &length))
 		return fail(order);
 	mtl_pm_order_tell_address(address, length);
-	suspension.is_away = false;
-	suspension.is_held = true;
 	return true;
 }
 
@@ -116,19 +135,19 @@ static bool meet(uint32_t order)
 		suspension.has_failed = true;
 		return false;
 	}
+	suspension.is_unmet = false;
 	return true;
 }
 
 static bool go_on(uint32_t order)
 {
-	if (suspension.is_away) {
-		mtl_pm_order_failed(order, "without devices the program can't go on");
+	if (suspension.is_away || suspension.is_unmet) {
+		mtl_pm_order_failed(order, "the program can't go on without devices by which all "
+					   "ranks were found");
 		suspension.has_failed = true;
 		return false;
 	}
-	if (suspension.is_held)
-		pmResume(mtl_pm.ctx);
-	suspension.is_held = false;
+	pmResume(mtl_pm.ctx);
 	__atomic_store_n(&mtl_pm.watch_ns, 0, __ATOMIC_RELAXED);
 	return true;
 }
@@ -144,7 +163,7 @@ static bool begin(uint32_t order)
 	case SUSPEND_HOLD:
 		return hold(order);
 	case SUSPEND_QUIESCE:
-		poll_once();
+		release_held();
 		return false;
 	case SUSPEND_AWAY:
 		return go_away(order);
@@ -162,6 +181,8 @@ static bool begin(uint32_t order)
 /* Goes on with the step, or with what others need. True: it is done from here on. */
 static bool go_on_with(uint32_t order)
 {
+	int rc;
+
 	switch (suspension.step) {
 	case SUSPEND_DRAIN:
 	case SUSPEND_HOLD:
@@ -169,10 +190,13 @@ static bool go_on_with(uint32_t order)
 		sched_yield();
 		return suspension.step == SUSPEND_DRAIN ? is_drained() : is_sent();
 	case SUSPEND_QUIESCE:
-		if (pmQuiesce(mtl_pm.ctx, QUIESCE_MS))
+		rc = pmQuiesce(mtl_pm.ctx, QUIESCE_MS);
+		if (rc == ETIMEDOUT)
 			return false;
+		if (rc && !suspension.has_failed)
+			return fail(order);
 		mtl_pm_order_sleep(order, QUIET_NAP_NS);
-		return true;
+		return !rc;
 	default:
 		mtl_pm_order_sleep(order, AWAY_NAP_NS);
 		return false;
@@ -181,7 +205,7 @@ static bool go_on_with(uint32_t order)
 
 static bool is_standing(void)
 {
-	return suspension.step != SUSPEND_RUN || suspension.is_away;
+	return suspension.step != SUSPEND_RUN || suspension.is_away || suspension.is_unmet;
 }
 
 /* Until the next order is there. */

@@ -96,6 +96,9 @@ void mtl_pm_on_way(const struct envelope_control *m, struct mtl_pm_peer *peer)
 		mtl_pm.damaged++;
 		return;
 	}
+	/* it was on its way while the device changed */
+	if (!peer->ways)
+		return;
 	if (m->kind == ENVELOPE_READ)
 		peer->read_classes |= 1u << m->id;
 	else

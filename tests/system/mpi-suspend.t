@@ -96,21 +96,43 @@ def refused(page, config, step):
     return False
 
 
+def refused_run(page):
+    try:
+        page.order(suspendlib.RUN)
+    except suspendlib.Failed as failure:
+        return "can't go on" in str(failure)
+    return False
+
+
 def failures(folder):
-    page = suspendlib.Page(f"{folder}/f", 2, 1)
-    program = page.wrap("OMPI_COMM_WORLD_RANK", [f"{BUILD}/mpi/rally"])
-    with subprocess.Popen(plain_mpirun(2, *CM, *program), env=environment("self+udp"), text=True,
+    """Under traffic of which much waits for its turn: none of it may be tried by devices that lead nowhere."""
+    page = suspendlib.Page(f"{folder}/f", 3, 1)
+    program = page.wrap("OMPI_COMM_WORLD_RANK", [f"{BUILD}/mpi/crowd"])
+    missing = nowhere = early = tries = 0
+    with subprocess.Popen(plain_mpirun(3, *CM, *program), env=environment("self+udp"), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL) as job:
         while not page.is_present() and job.poll() is None:
             time.sleep(0.002)
-        page.stop()
-        TAP.ok(refused(page, "devices=nothing", "revive: "), "a device that does not exist is refused with a reason")
-        TAP.ok(refused(page, "devices=self", "cannot be reached"), "devices that lead to no other rank are refused")
-        for step in (suspendlib.HOLD, suspendlib.QUIESCE, suspendlib.AWAY):
-            page.order(step)
-        page.go_on("devices=self+shmem")
+        time.sleep(0.3)     # ranks that have not met yet miss nobody
+        try:
+            while tries < 8:
+                page.stop()
+                tries += 1
+                missing += refused(page, "devices=nothing", "revive: ")
+                nowhere += refused(page, "devices=self", "cannot be reached")
+                early += refused_run(page)
+                # the next devices are opened at once, or after the steps before them
+                for step in (suspendlib.HOLD, suspendlib.QUIESCE, suspendlib.AWAY) if tries % 2 else ():
+                    page.order(step)
+                page.go_on(ONE_HOST[tries % len(ONE_HOST)])
+                time.sleep(0.02)
+        except suspendlib.Ended:
+            pass
         code, out = end_of(job, "")
-        TAP.ok(code == 0 and "OK rally" in out, "with others it goes on to its end", f"exit {code}\n{out}")
+    TAP.ok(tries and missing == tries, "a device that does not exist is refused with a reason", f"{missing} of {tries}")
+    TAP.ok(nowhere == tries, "devices that lead to no other rank are refused", f"{nowhere} of {tries}")
+    TAP.ok(early == tries, "and the program does not go on by them", f"{early} of {tries}")
+    TAP.ok(code == 0 and "OK crowd" in out, "by others it goes on to its end", f"exit {code}\n{out}")
 
 
 def two_hosts():

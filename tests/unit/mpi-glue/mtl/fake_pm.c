@@ -201,8 +201,12 @@ struct mtl_pm_request *fake_completed(void)
 
 int pmGetMtu(pmContext ctx, pmNode node, size_t *ret_mtu)
 {
+	int error = fake.mtu_error;
+
 	*ret_mtu = FAKE_MTU;
-	return fake.mtu_error;
+	if (fake.at_mtu)
+		fake.at_mtu();
+	return error;
 }
 
 int pmGetDeviceName(pmContext ctx, pmNode node, const char **ret_name)

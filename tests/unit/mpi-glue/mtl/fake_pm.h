@@ -67,7 +67,8 @@ struct fake_pm {
 	int open_error, address_error, quiesce_error;
 	int opens, closes, quiesces, resumes;
 	int hold_error, suspend_error, revive_error;
-	int mtu_error;  /* of pmGetMtu() */
+	int mtu_error;        /* of pmGetMtu() */
+	void (*at_mtu)(void); /* called in it; NULL: nothing */
 	char steps[64]; /* a letter of each: hold, quiesce, suspend, Revive, resume: "hqsRr" */
 	void (*at_step)(void); /* called in each; NULL: nothing */
 	char config[64];       /* of the last pmRevive() */

@@ -154,7 +154,7 @@ TAP_TEST(suspend__given_up_before_the_devices_are_gone)
 	is_int(slot()->presence, SUSPEND_PRESENT);
 	is_int(slot()->node, FAKE_NODE);
 	CARRY_OUT(SUSPEND_DRAIN, SUSPEND_RUN);
-	is_str(fake.steps, "");
+	is_str(fake.steps, "r");
 	is_int(slot()->done, page->order);
 	CARRY_OUT(SUSPEND_DRAIN, SUSPEND_HOLD, SUSPEND_RUN);
 	is_str(fake.steps, "hr");
@@ -195,6 +195,13 @@ static void give_when_done(void)
 		give_next();
 }
 
+/* In MEET, which asks for each peer. */
+static void give_when_met(void)
+{
+	if (suspend_order_step(page->order) == SUSPEND_MEET)
+		give_next();
+}
+
 static void tell_address(void)
 {
 	struct suspend_address *a = suspend_page_address(page, 0);
@@ -210,18 +217,20 @@ TAP_TEST(suspend__devices_go_and_others_come)
 
 	begin();
 	fake.at_step = give_when_done;
-	ok(!mtl_pm_order_address(NODE, &length));
+	fake.at_mtu = give_when_met;
+	ok(!mtl_pm_order_has_changed_addresses());
 	strcpy(page->config, "devices=self+shmem");
 	page->job_key = 77;
 	tell_address();
-	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_RUN);
+	mtl_pm.options = "shmem.mtu=32896";
+	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_MEET, SUSPEND_RUN);
 	is_str(fake.steps, "qsRr");
-	is_str(fake.config, "devices=self+shmem");
+	is_str(fake.config, "shmem.mtu=32896,devices=self+shmem");
 	is_int(fake.job_key, 77);
 	is_int(slot()->address_length, sizeof(FAKE_ADDRESS));
 	is_mem(slot()->address, FAKE_ADDRESS, sizeof(FAKE_ADDRESS));
 
-	mtl_pm_order_take_addresses();
+	ok(mtl_pm_order_has_changed_addresses());
 	address = mtl_pm_order_address(NODE, &length);
 	is_int(length, 4);
 	ok(address && !strcmp(address, "new"));
@@ -232,6 +241,10 @@ TAP_TEST(suspend__devices_go_and_others_come)
 	page->n_known = 1;
 	suspend_page_address(page, 0)->length = SUSPEND_ADDRESS_MAX + 1;
 	ok(!mtl_pm_order_address(NODE, &length));
+	suspend_page_address(page, 0)->length = 4;
+	mtl_pm_order_forget_addresses();
+	ok(!mtl_pm_order_address(NODE, &length));
+	mtl_pm.options = NULL;
 	finish();
 }
 
@@ -250,13 +263,60 @@ TAP_TEST(suspend__devices_that_do_not_open_leave_the_reason)
 {
 	begin();
 	fake.at_step = open_at_second_try;
+	fake.at_mtu = give_when_met;
 	fake.revive_error = ENODEV;
-	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_REVIVE, SUSPEND_RUN);
+	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_REVIVE, SUSPEND_MEET, SUSPEND_RUN);
 	is_str(fake.steps, "qsRRr");
 	is_int(slot()->failed, first_try);
 	is_str(slot()->why, "fake");
 	is_int(slot()->done, page->order);
 	finish();
+}
+
+static uint32_t first_meeting;
+
+static void reach_at_second_try(void)
+{
+	if (suspend_order_step(page->order) != SUSPEND_MEET)
+		return;
+	if (!first_meeting)
+		first_meeting = page->order;
+	fake.mtu_error = 0;
+	give_next();
+}
+
+TAP_TEST(suspend__it_does_not_go_on_before_all_were_found)
+{
+	int polls;
+
+	begin();
+	first_meeting = 0;
+	fake.at_step = give_when_done;
+	fake.at_mtu = reach_at_second_try;
+	fake.mtu_error = EHOSTUNREACH;
+	polls = fake.polls;
+	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_MEET, SUSPEND_AWAY, SUSPEND_REVIVE,
+		  SUSPEND_MEET, SUSPEND_RUN);
+	is_str(fake.steps, "qsRqsRr");
+	is_int(slot()->failed, first_meeting);
+	is_int(fake.polls - polls, 1); /* in the round of progress behind it */
+	finish();
+}
+
+TAP_TEST(orders__a_slot_has_one_process)
+{
+	begin();
+	page->order = suspend_order_next(0, SUSPEND_DRAIN);
+	slot()->node = 99;
+	mtl_pm_orders.word = &mtl_pm_orders.seen;
+	mtl_pm_orders_open();
+	is_int(slot()->node, 99);
+	ok(!mtl_pm_order_is_due());
+	munmap(page, suspend_page_size(SLOTS, NODES));
+	unlink(path);
+	unsetenv(SUSPEND_PAGE_VARIABLE);
+	pthread_mutex_destroy(&mtl_pm.lock);
+	fake_close_comm(comm);
 }
 
 TAP_TEST(meet__what_another_device_takes_holds_from_now_on)
@@ -279,5 +339,37 @@ TAP_TEST(meet__what_another_device_takes_holds_from_now_on)
 	fake.mtu_error = EHOSTUNREACH;
 	ok(!mtl_pm_peer_meet_again(peer));
 	fake.mtu_error = 0;
+	finish();
+}
+
+/* On the new device the whole message would fit a datagram. */
+TAP_TEST(meet__an_announcement_that_was_begun_is_gone_on_with)
+{
+	enum { LENGTH = 12000 };
+	static char data[LENGTH];
+	struct fake_send s;
+	struct mtl_pm_peer *peer;
+
+	begin();
+	peer = mtl_pm_peer_of_node(NODE);
+	peer->eager_limit = peer->middle_limit = peer->shared_limit = 2000;
+	peer->head_limit = LENGTH;
+	fake.send_buffers = 1;
+	fake_prepare_send(&s, peer, data, LENGTH);
+	mtl_pm_submit(&s.req.send);
+	is_int(envelope_kind((const void *)fake_sent()->bytes), ENVELOPE_RTS);
+	fake_drop();
+	ok(!fake_sent());
+
+	peer->eager_limit = LENGTH;
+	fake.send_buffers = INT32_MAX;
+	mtl_pm_poll();
+	while (fake_sent()) {
+		is_int(envelope_kind((const void *)fake_sent()->bytes), ENVELOPE_MORE);
+		fake_drop();
+	}
+	ok(!fake_completed()); /* its receiver asks for it, or says that it has it */
+	mtl_pm_send_finish(&s.req.send, 0);
+	ok(fake_completed() == &s.req);
 	finish();
 }
