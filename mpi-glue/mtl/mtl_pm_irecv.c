@@ -5,8 +5,6 @@
  */
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"
-#include "mpi-glue/mtl/mtl_pm_orders.h"
-#include "mpi-glue/mtl/mtl_pm_suspend.h"
 
 #include "ompi/constants.h"
 #include "ompi/message/message.h"
@@ -92,9 +90,6 @@ int mtl_pm_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 			rc = forget(req, OMPI_ERR_OUT_OF_RESOURCE);
 		if (is_blocking(req) && !mtl_pm.has_lock && !mtl_pm.idle.is_shared) {
 			mtl_pm_linger(req->super.ompi_req);
-			/* such receives in a row never come to Open MPI's progress */
-			if (OPAL_UNLIKELY(mtl_pm_order_is_due()))
-				mtl_pm_suspend();
 			return rc;
 		}
 	}

@@ -6,6 +6,7 @@
 #include "mpi-glue/mtl/mtl_pm.h"
 #include "mpi-glue/mtl/mtl_pm_context.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"
+#include "mpi-glue/mtl/mtl_pm_orders.h"
 
 #include "pmcore/util/copy.h"
 
@@ -15,6 +16,12 @@
 
 /* Polls of a blocking receive before it goes to Open MPI's progress: some microseconds. */
 #define LINGER_POLLS 256
+
+/*
+ * The poll in vain after which it looks for an order, as such receives in a row never come to Open
+ * MPI's progress. It waits anyway then, so a message that is there is not later for that.
+ */
+#define ORDER_POLL 4
 
 /* Datagrams per call, so that Open MPI's own events get their turn. */
 #define RECEIVE_BURST 64
@@ -188,8 +195,11 @@ void mtl_pm_linger(const ompi_request_t *until)
 {
 	mtl_pm_let_go();
 	for (int i = 0; i < LINGER_POLLS; i++) {
-		if (!take_row() && OPAL_LIKELY(!mtl_pm_has_unfinished()))
+		if (!take_row() && OPAL_LIKELY(!mtl_pm_has_unfinished())) {
+			if (OPAL_UNLIKELY(i == ORDER_POLL && mtl_pm_order_is_due()))
+				break;
 			continue;
+		}
 		if (OPAL_UNLIKELY(mtl_pm_has_unfinished()))
 			mtl_pm_poll();
 		if (OPAL_UNLIKELY(mtl_pm.is_client_due))

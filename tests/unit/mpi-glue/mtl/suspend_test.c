@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "mpi-glue/mtl/mtl_pm_context.h"
+#include "mpi-glue/mtl/mtl_pm_lock.h"
 #include "mpi-glue/mtl/mtl_pm_orders.h"
 #include "pmcore/util/suspend_page.h"
 #include "tests/unit/mpi-glue/mtl/fake_mpi.h"
@@ -371,5 +372,27 @@ TAP_TEST(meet__an_announcement_that_was_begun_is_gone_on_with)
 	ok(!fake_completed()); /* its receiver asks for it, or says that it has it */
 	mtl_pm_send_finish(&s.req.send, 0);
 	ok(fake_completed() == &s.req);
+	finish();
+}
+
+/* It would poll much longer by itself. */
+TAP_TEST(orders__a_blocking_receive_leaves_its_polls_for_them)
+{
+	static struct fake_receive r;
+	int polls;
+
+	begin();
+	fake.on_poll = NULL;
+	fake_prepare(&r, 8);
+	page->order = suspend_order_next(0, SUSPEND_DRAIN);
+	mtl_pm_enter();
+	polls = fake.polls;
+	mtl_pm_linger(&r.ompi);
+	is_int(fake.polls - polls, 5);
+	mtl_pm_orders.seen = page->order;
+	mtl_pm_enter();
+	polls = fake.polls;
+	mtl_pm_linger(&r.ompi);
+	ok(fake.polls - polls > 100);
 	finish();
 }
