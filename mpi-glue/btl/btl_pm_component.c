@@ -66,8 +66,10 @@ static int component_register(void)
 	m->btl_rdma_pipeline_send_length = 64 << 10;
 	m->btl_rdma_pipeline_frag_size = 1 << 20;
 	m->btl_min_rdma_pipeline_size = 128 << 10;
-	/* GLOB stands here too: osc/rdma looks for it in these flags only. Ranks of a host then
-	   reach a window's state, and memory that they share, by the processor's own atomics. */
+	/*
+	 * GLOB stands here too: osc/rdma looks for it in these flags only. Ranks of a host then
+	 * reach a window's state, and memory that they share, by the processor's own atomics.
+	 */
 	m->btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_RDMA | MCA_BTL_FLAGS_ATOMIC_OPS |
 		       MCA_BTL_FLAGS_ATOMIC_FOPS | BTL_PM_FLAG_REMOTE_COMPLETION |
 		       MCA_BTL_ATOMIC_SUPPORTS_GLOB;

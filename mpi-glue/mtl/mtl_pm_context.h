@@ -57,6 +57,15 @@ void mtl_pm_close(void);
  */
 bool mtl_pm_peer_meet_again(struct mtl_pm_peer *peer);
 
+/* The datagrams that were taken last are done with. */
+static inline void mtl_pm_release_held(void)
+{
+	if (!mtl_pm.held)
+		return;
+	pmReleaseReceiveBuffer(mtl_pm.ctx, mtl_pm.held);
+	mtl_pm.held = 0;
+}
+
 /* mtl_pm_burst.c. Until the burst ends PM may hold what the client hands over. */
 void mtl_pm_begin_requests(void);
 

@@ -135,12 +135,12 @@ void mtl_pm_fetch(struct mtl_pm_receive *r, struct mtl_pm_peer *peer, uint64_t r
 	r->read_from = head;
 	r->has_rest_due = true;
 	mtl_pm.n_fetches++;
-	if (peer->is_dead) {
-		end(r, EPIPE);
-		return;
-	}
 	if (r->wanted + (is_exact ? 0 : ENVELOPE_SLACK) <= head) {
 		end(r, 0);
+		return;
+	}
+	if (peer->is_dead) {
+		end(r, EPIPE);
 		return;
 	}
 	r->handle = *handle;

@@ -181,18 +181,22 @@ static int send_and_wait(struct mtl_pm_peer *peer, struct ompi_communicator_t *c
 			 struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode)
 {
 	struct mtl_pm_request req = {.super.completion_callback = blocking_send_ended};
-	uint64_t until_ns = 0;
+	bool is_own = convertor->local_size <= OWN_WAIT_BYTES &&
+		      mode != MCA_PML_BASE_SEND_SYNCHRONOUS;
+	uint64_t began_ns = 0;
 
 	init(&req, peer, comm, tag, convertor, mode);
 	mtl_pm_submit(&req.send);
 	mtl_pm_leave();
-	if (convertor->local_size <= OWN_WAIT_BYTES && mode != MCA_PML_BASE_SEND_SYNCHRONOUS)
-		until_ns = clock_monotonic_ns() + OWN_WAIT_NS;
-	while (!__atomic_load_n(&req.is_ended, __ATOMIC_ACQUIRE))
-		if (until_ns && clock_monotonic_ns() < until_ns)
+	while (!__atomic_load_n(&req.is_ended, __ATOMIC_ACQUIRE)) {
+		if (is_own && !began_ns)
+			began_ns = clock_monotonic_ns();
+		is_own = is_own && clock_monotonic_ns() - began_ns < OWN_WAIT_NS;
+		if (is_own)
 			mtl_pm_progress();
 		else
 			opal_progress();
+	}
 	return req.error ? MPI_ERR_OTHER : OMPI_SUCCESS;
 }
 

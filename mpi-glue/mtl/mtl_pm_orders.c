@@ -95,7 +95,7 @@ void mtl_pm_orders_open(void)
 		return;
 	}
 	orders.is_revived = orders.has_addresses = false;
-	mtl_pm_orders.seen = 0;
+	mtl_pm_orders.seen = mtl_pm_orders.failed = 0;
 	mtl_pm_orders.word = &orders.page->order;
 }
 
@@ -114,14 +114,16 @@ void mtl_pm_order_done(uint32_t order)
 	__atomic_store_n(&orders.slot->done, order, __ATOMIC_RELEASE);
 }
 
-void mtl_pm_order_failed(uint32_t order, const char *format, ...)
+bool mtl_pm_order_failed(uint32_t order, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(orders.slot->why, sizeof(orders.slot->why), format, args);
 	va_end(args);
+	mtl_pm_orders.failed = order;
 	__atomic_store_n(&orders.slot->failed, order, __ATOMIC_RELEASE);
+	return false;
 }
 
 void mtl_pm_order_sleep(uint32_t order, long ns)

@@ -11,6 +11,7 @@
 extern struct mtl_pm_orders {
 	const uint32_t *word; /* of the page; without one it is 0 for ever */
 	uint32_t seen;        /* the last one that was carried out, or begun */
+	uint32_t failed;      /* the last one that could not be carried out */
 } mtl_pm_orders;
 
 /* The context is open: from here on orders are looked at, if there is a page. */
@@ -30,8 +31,8 @@ static inline bool mtl_pm_order_is_due(void)
 
 /* All below: there is a page. */
 void mtl_pm_order_done(uint32_t order);
-/* It could not be carried out, for that reason. */
-void mtl_pm_order_failed(uint32_t order, const char *format, ...)
+/* It could not be carried out, for that reason. Returns false. */
+bool mtl_pm_order_failed(uint32_t order, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Until another order than this one is there, or for so long. */
 void mtl_pm_order_sleep(uint32_t order, long ns);

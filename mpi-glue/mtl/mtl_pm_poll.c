@@ -124,10 +124,7 @@ static size_t take_row(void)
 	/*
 	 * Given back at the next look, not before the program has its message: that is what waits.
 	 */
-	if (mtl_pm.held) {
-		pmReleaseReceiveBuffer(mtl_pm.ctx, mtl_pm.held);
-		mtl_pm.held = 0;
-	}
+	mtl_pm_release_held();
 	rc = pmReceiveRow(mtl_pm.ctx, row, MTL_PM_ROW, &n, &node, &mtl_pm.held);
 	if (OPAL_LIKELY(!rc)) {
 		if (OPAL_UNLIKELY(mtl_pm.is_helping) && keep_of_stranger(row, n, node))

@@ -34,25 +34,16 @@
 
 static struct {
 	bool is_away;
-	bool is_unmet;   /* it has new devices, and not all ranks were found by them */
-	bool has_failed; /* the order that is carried out */
+	bool is_unmet; /* it has new devices, and not all ranks were found by them */
 	enum suspend_step step;
 } suspension;
-
-/* No descriptor of PM is open but those of reads. */
-static void release_held(void)
-{
-	if (mtl_pm.held)
-		pmReleaseReceiveBuffer(mtl_pm.ctx, mtl_pm.held);
-	mtl_pm.held = 0;
-}
 
 /* Nothing is tried with ranks that were not found yet: it would end with an error. */
 static void poll_once(void)
 {
 	if (!suspension.is_unmet)
 		mtl_pm_poll();
-	release_held();
+	mtl_pm_release_held();
 }
 
 static bool is_drained(void)
@@ -70,9 +61,7 @@ static bool is_sent(void)
 /* PM says why. */
 static bool fail(uint32_t order)
 {
-	mtl_pm_order_failed(order, "%s", pmLastError());
-	suspension.has_failed = true;
-	return false;
+	return mtl_pm_order_failed(order, "%s", pmLastError());
 }
 
 static bool hold(uint32_t order)
@@ -85,7 +74,7 @@ static bool go_away(uint32_t order)
 {
 	if (suspension.is_away)
 		return true;
-	release_held();
+	mtl_pm_release_held();
 	if (pmQuiesce(mtl_pm.ctx, STILL_MS) || pmSuspend(mtl_pm.ctx))
 		return fail(order);
 	suspension.is_away = true;
@@ -130,10 +119,8 @@ static bool meet(uint32_t order)
 
 		if (!peer || peer->is_dead || mtl_pm_peer_meet_again(peer))
 			continue;
-		mtl_pm_order_failed(order, "rank %u cannot be reached: %s",
-				    job_node_rank(peer->node), pmLastError());
-		suspension.has_failed = true;
-		return false;
+		return mtl_pm_order_failed(order, "rank %u cannot be reached: %s",
+					   job_node_rank(peer->node), pmLastError());
 	}
 	suspension.is_unmet = false;
 	return true;
@@ -141,12 +128,9 @@ static bool meet(uint32_t order)
 
 static bool go_on(uint32_t order)
 {
-	if (suspension.is_away || suspension.is_unmet) {
-		mtl_pm_order_failed(order, "the program can't go on without devices by which all "
-					   "ranks were found");
-		suspension.has_failed = true;
-		return false;
-	}
+	if (suspension.is_away || suspension.is_unmet)
+		return mtl_pm_order_failed(order, "the program can't go on without devices by "
+						  "which all ranks were found");
 	pmResume(mtl_pm.ctx);
 	__atomic_store_n(&mtl_pm.watch_ns, 0, __ATOMIC_RELAXED);
 	return true;
@@ -163,7 +147,7 @@ static bool begin(uint32_t order)
 	case SUSPEND_HOLD:
 		return hold(order);
 	case SUSPEND_QUIESCE:
-		release_held();
+		mtl_pm_release_held();
 		return false;
 	case SUSPEND_AWAY:
 		return go_away(order);
@@ -172,9 +156,7 @@ static bool begin(uint32_t order)
 	case SUSPEND_MEET:
 		return meet(order);
 	default:
-		mtl_pm_order_failed(order, "mtl/pm does not know step %d", suspension.step);
-		suspension.has_failed = true;
-		return false;
+		return mtl_pm_order_failed(order, "mtl/pm does not know step %d", suspension.step);
 	}
 }
 
@@ -193,7 +175,7 @@ static bool go_on_with(uint32_t order)
 		rc = pmQuiesce(mtl_pm.ctx, QUIESCE_MS);
 		if (rc == ETIMEDOUT)
 			return false;
-		if (rc && !suspension.has_failed)
+		if (rc && mtl_pm_orders.failed != order)
 			return fail(order);
 		mtl_pm_order_sleep(order, QUIET_NAP_NS);
 		return !rc;
@@ -214,13 +196,12 @@ static void obey(uint32_t order)
 	bool is_done;
 
 	suspension.step = suspend_order_step(order);
-	suspension.has_failed = false;
 	is_done = begin(order);
 	if (is_done)
 		mtl_pm_order_done(order);
 	mtl_pm_orders.seen = order;
 	while (is_standing() && mtl_pm_order() == order) {
-		if (!go_on_with(order) || is_done || suspension.has_failed)
+		if (!go_on_with(order) || is_done || mtl_pm_orders.failed == order)
 			continue;
 		mtl_pm_order_done(order);
 		is_done = true;

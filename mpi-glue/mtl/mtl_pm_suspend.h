@@ -5,7 +5,7 @@
 
 /*
  * An order is due: carries it out and all that follow, and returns when the program is to go on.
- * Lock not held. Other threads of the program wait for the lock meanwhile.
+ * Lock not held. Other threads of the program find the lock taken meanwhile.
  */
 void mtl_pm_suspend(void);
 

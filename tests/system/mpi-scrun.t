@@ -7,13 +7,12 @@ import os
 import sys
 
 import schedlab
-from schedlab import BUILD, over_pm
+from schedlab import BUILD, BY_BTL, over_pm
 from systest import ROOT, Tap, told
 
-# those that mpirun's tests start with words of their own, or that look at a single host
+# Those that mpirun's tests start with words of their own, or that look at a single host.
 LEFT_OUT = ("computing", "counted", "dead", "huge", "memory", "unasked")
 LIMIT = 90
-BY_BTL = {"OMPI_MCA_btl": "pm,self", "OMPI_MCA_osc": "rdma", "OMPI_MCA_osc_rdma_btls": "pm"}
 
 tap = Tap()
 

@@ -4,6 +4,7 @@
 moments, under traffic of every kind. Each program checks its own data. On one host by mpirun, and by scrun on two hosts
 of a lab. TAP. The lab needs root."""
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,21 +29,22 @@ TAP = runner.Tap()
 
 
 def restless(job, page, configs):
-    """Suspends and revives the job until it ends: rounds, and why one failed."""
-    rounds = 0
+    """Suspends and revives the job until it ends: seconds of each round, and why one failed."""
+    rounds = []
     try:
         while not page.is_present():
             if job.poll() is not None:
-                return 0, "it has not looked for orders"
+                return rounds, "it has not looked for orders"
             time.sleep(0.002)
         while job.poll() is None:
             time.sleep(page.random.random() * PAUSE_S)
+            began = time.monotonic()
             if page.random.random() < 0.2:
                 page.give_up(page.random.randint(1, 3))
             else:
                 page.stop()
                 page.go_on(page.random.choice(configs))
-            rounds += 1
+            rounds.append(time.monotonic() - began)
     except suspendlib.Ended:
         pass
     except suspendlib.Failed as failure:
@@ -63,8 +65,10 @@ def end_of(job, why):
 def check(title, job, page, configs, least, wanted):
     rounds, why = restless(job, page, configs)
     code, out = end_of(job, why)
-    TAP.ok(code == 0 and not why and wanted in out and rounds >= least, f"{title}: at least {least} rounds",
-           f"exit {code}, {rounds} rounds, seed {page.seed}\n{why}\n{out}")
+    if rounds:
+        print(f"# {len(rounds)} rounds, median {statistics.median(rounds) * 1e3:.1f} ms")
+    TAP.ok(code == 0 and not why and wanted in out and len(rounds) >= least, f"{title}: at least {least} rounds",
+           f"exit {code}, {len(rounds)} rounds, seed {page.seed}\n{why}\n{out}")
 
 
 def one_host(folder):
@@ -138,12 +142,11 @@ def failures(folder):
 def two_hosts():
     folder = tempfile.mkdtemp(dir=BUILD, prefix="suspend-")
     env = schedlab.over_pm("devices=self+shmem+udp")
-    btl = {"OMPI_MCA_btl": "pm,self", "OMPI_MCA_osc": "rdma", "OMPI_MCA_osc_rdma_btls": "pm"}
     try:
         with schedlab.Lab(f"su{os.getpid()}", 2, "--ethernet") as lab:
             for seed, (name, words, more, least) in enumerate((
                     ("crowd", [], {}, 1), ("datatypes", [], {}, 1), ("flood", [], {}, 1), ("rally", [], {}, 5),
-                    ("sizes", [], {}, 1), ("model", ["known", "5", "60"], btl, 1))):
+                    ("sizes", [], {}, 1), ("model", ["known", "5", "60"], schedlab.BY_BTL, 1))):
                 page = suspendlib.Page(f"{folder}/{name}", 4, seed)
                 job = lab.start("-nodes=2x2", *page.wrap("SCORE_RANK", [f"{BUILD}/mpi/{name}", *words]),
                                 env={**env, **more})

@@ -13,6 +13,8 @@ from systest import BUILD, ROOT, groups_below
 SCLAB = f"{ROOT}/tests/lab/sclab"
 SCRUN = f"{BUILD}/bin/scrun"
 TIME_LIMIT = 60
+# Environment that has windows served by osc/rdma over btl/pm.
+BY_BTL = {"OMPI_MCA_btl": "pm,self", "OMPI_MCA_osc": "rdma", "OMPI_MCA_osc_rdma_btls": "pm"}
 DAEMONS = ("munged", "scored", "scnoded", "pm-ethernetd")
 READY_S = 10
 RESTART_S = 0.1     # a service manager's pause before it starts a daemon anew
