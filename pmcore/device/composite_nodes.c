@@ -188,6 +188,18 @@ static int take_node(struct composite *c, struct composite_node *n, uint32_t nod
 	return 0;
 }
 
+static int add_peer(struct composite *c, struct composite_slot *slot, uint32_t node,
+		    const void *part, size_t len, struct composite_node *n)
+{
+	int err = slot->ops.peer_add(slot->link, node, part, len, &n->peer);
+
+	if (err != -EINVAL || node != c->self)
+		return err;
+	composite_explain(c, "%s does not lead to the process itself: add self to the devices",
+			  slot->name);
+	return -EHOSTUNREACH;
+}
+
 /*
  * Finds the first link that reaches the node whose address is in c->resolved. One that has no space
  * left for another peer (a small /dev/shm) leaves it to the next: the two directions need not go
@@ -210,7 +222,7 @@ static int attach(struct composite *c, uint32_t node, struct composite_node **re
 			continue;
 		err = find_part(c, slot->name, &part, &len);
 		if (!err)
-			err = slot->ops.peer_add(slot->link, node, part, len, &n->peer);
+			err = add_peer(c, slot, node, part, len, n);
 		if (err == -EHOSTUNREACH || err == -ENOSPC) {
 			is_full |= err == -ENOSPC;
 			composite_note_refusal(c, node, said);
