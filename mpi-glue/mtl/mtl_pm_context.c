@@ -126,6 +126,7 @@ static const char *shmem_options(uint32_t local)
 static int open_context(bool wants_threads)
 {
 	uint32_t local = (uint32_t)ompi_process_info.num_local_peers + 1;
+	char config[MTL_PM_ORDER_CONFIG_MAX];
 	struct pmOptions options = {
 		.size = sizeof(options),
 		.nodes = (uint32_t)ompi_process_info.num_procs,
@@ -147,6 +148,10 @@ static int open_context(bool wants_threads)
 		return show_unusable("number its processes",
 				     "at most 1048576 ranks per job and 4094 jobs per mpirun are "
 				     "possible; start another mpirun");
+	if (mtl_pm_orders_await()) {
+		options.job_key = mtl_pm_order_devices(config);
+		options.config = config;
+	}
 	rc = pmOpenContext(&options, &mtl_pm.ctx);
 	if (rc) {
 		const char *why = pmLastError();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* mtl_pm_orders - the page of orders, mapped. */
 #include "mpi-glue/mtl/mtl_pm_orders.h"
+#include "mpi-glue/common/job.h"
 #include "pmcore/util/suspend_page.h"
 
 #include <fcntl.h>
@@ -14,6 +15,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* The order word is a futex; this only bounds the wait for one that died after it wrote. */
+#define AWAIT_NS 1000000000
 
 _Static_assert(SUSPEND_ADDRESS_MAX == PM_ADDRESS_MAX, "an address of PM fits");
 
@@ -68,6 +72,14 @@ static void unmap(void)
 {
 	munmap(orders.page, orders.size);
 	orders.page = NULL;
+	orders.is_revived = orders.has_addresses = false;
+}
+
+static void sleep_on(const uint32_t *word, uint32_t value, long ns)
+{
+	const struct timespec limit = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+
+	syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
 }
 
 /* A program that a rank has started has the rank's environment: the slot is not its own. */
@@ -80,11 +92,24 @@ static bool claim(void)
 					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
+bool mtl_pm_orders_await(void)
+{
+	uint32_t order;
+
+	if (!orders.page && !map())
+		return false;
+	while (order = __atomic_load_n(&orders.page->order, __ATOMIC_ACQUIRE),
+	       suspend_order_step(order) != SUSPEND_RUN)
+		sleep_on(&orders.page->order, order, AWAIT_NS);
+	orders.is_revived = orders.has_addresses = orders.page->n_known > 0;
+	return orders.is_revived;
+}
+
 void mtl_pm_orders_open(void)
 {
 	pmNode self = 0;
 
-	if (!map())
+	if (!orders.page && !map())
 		return;
 	(void)pmGetSelf(mtl_pm.ctx, &self);
 	/* before it is there: the starter believes it then */
@@ -94,7 +119,6 @@ void mtl_pm_orders_open(void)
 		unmap();
 		return;
 	}
-	orders.is_revived = orders.has_addresses = false;
 	mtl_pm_orders.seen = mtl_pm_orders.failed = 0;
 	mtl_pm_orders.word = &orders.page->order;
 }
@@ -128,14 +152,18 @@ bool mtl_pm_order_failed(uint32_t order, const char *format, ...)
 
 void mtl_pm_order_sleep(uint32_t order, long ns)
 {
-	const struct timespec limit = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-
-	syscall(SYS_futex, mtl_pm_orders.word, FUTEX_WAIT, order, &limit, NULL, 0);
+	sleep_on(mtl_pm_orders.word, order, ns);
 }
 
-uint64_t mtl_pm_order_devices(char *config, size_t room)
+uint64_t mtl_pm_order_devices(char config[MTL_PM_ORDER_CONFIG_MAX])
 {
-	snprintf(config, room, "%.*s", (int)sizeof(orders.page->config) - 1, orders.page->config);
+	const char *devices = orders.page->config;
+	int n = (int)strnlen(devices, sizeof(orders.page->config) - 1);
+	const char *ours =
+		mtl_pm.options && !memmem(devices, (size_t)n, "shmem.", 6) ? mtl_pm.options : "";
+
+	snprintf(config, MTL_PM_ORDER_CONFIG_MAX, "%s%s%.*s", ours, *ours && n ? "," : "", n,
+		 devices);
 	return orders.page->job_key;
 }
 
@@ -156,28 +184,41 @@ void mtl_pm_order_take_addresses(void)
 	orders.has_addresses = true;
 }
 
-bool mtl_pm_order_has_changed_addresses(void)
-{
-	return orders.page && orders.is_revived;
-}
-
-static const struct suspend_address *find(pmNode node)
+/* The first one of that node or of a higher one; NULL: there is none. */
+static const struct suspend_address *find_from(pmNode node)
 {
 	uint32_t n_known = __atomic_load_n(&orders.page->n_known, __ATOMIC_RELAXED);
-	uint32_t low = 0, high = n_known < orders.n_nodes ? n_known : orders.n_nodes;
+	uint32_t n = n_known < orders.n_nodes ? n_known : orders.n_nodes;
+	uint32_t low = 0, high = n;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		const struct suspend_address *a = orders.address + middle;
 
-		if (a->node == node)
-			return a;
-		if (a->node < node)
+		if (orders.address[middle].node < node)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return NULL;
+	return low < n ? orders.address + low : NULL;
+}
+
+static bool is_world_known(pmNode node)
+{
+	const struct suspend_address *a = find_from(node - job_node_rank(node));
+
+	return a && job_node_job(a->node) == job_node_job(node);
+}
+
+bool mtl_pm_order_has_changed_address(pmNode node)
+{
+	return orders.page && orders.is_revived && (!orders.has_addresses || is_world_known(node));
+}
+
+static const struct suspend_address *find(pmNode node)
+{
+	const struct suspend_address *a = find_from(node);
+
+	return a && a->node == node ? a : NULL;
 }
 
 void *mtl_pm_order_address(pmNode node, size_t *ret_length)

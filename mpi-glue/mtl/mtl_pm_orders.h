@@ -14,6 +14,11 @@ extern struct mtl_pm_orders {
 	uint32_t failed;      /* the last one that could not be carried out */
 } mtl_pm_orders;
 
+/*
+ * Before the context is opened: waits until the job does not stand still. True: it has changed its
+ * devices, so this rank opens those of mtl_pm_order_devices(), and the job's key is another.
+ */
+bool mtl_pm_orders_await(void);
 /* The context is open: from here on orders are looked at, if there is a page. */
 void mtl_pm_orders_open(void);
 /* ... is to be closed. */
@@ -29,7 +34,7 @@ static inline bool mtl_pm_order_is_due(void)
 	return mtl_pm_order() != mtl_pm_orders.seen;
 }
 
-/* All below: there is a page. */
+/* All below to mtl_pm_order_take_addresses(): there is a page. */
 void mtl_pm_order_done(uint32_t order);
 /* It could not be carried out, for that reason. Returns false. */
 bool mtl_pm_order_failed(uint32_t order, const char *format, ...)
@@ -37,8 +42,13 @@ bool mtl_pm_order_failed(uint32_t order, const char *format, ...)
 /* Until another order than this one is there, or for so long. */
 void mtl_pm_order_sleep(uint32_t order, long ns);
 
-/* For pmRevive: the key, and the devices in @config, which has that room; "": as at first. */
-uint64_t mtl_pm_order_devices(char *config, size_t room);
+#define MTL_PM_ORDER_CONFIG_MAX 640
+
+/*
+ * For PM: the key, and in @config the page's devices, and under them the options that shared memory
+ * is opened with.
+ */
+uint64_t mtl_pm_order_devices(char config[MTL_PM_ORDER_CONFIG_MAX]);
 /* After it: our new address. */
 void mtl_pm_order_tell_address(const char *address, size_t length);
 /* All addresses from before lead nowhere any more. */
@@ -47,9 +57,10 @@ void mtl_pm_order_forget_addresses(void);
 void mtl_pm_order_take_addresses(void);
 
 /*
- * The job was suspended once, so the launcher's addresses are old. Also if there is no page: false.
+ * The job was suspended since that node's world began, so the launcher's address of it is old. Also
+ * if there is no page: false.
  */
-bool mtl_pm_order_has_changed_addresses(void);
+bool mtl_pm_order_has_changed_address(pmNode node);
 /* The address of a node in the page, to be freed. NULL: it is not there. */
 void *mtl_pm_order_address(pmNode node, size_t *ret_length);
 

@@ -24,7 +24,7 @@ int mtl_pm_resolve(void *arg, pmNode node, const void **ret_addr, size_t *ret_le
 
 	if (mtl_pm.is_helping)
 		return EAGAIN;
-	if (mtl_pm_order_has_changed_addresses()) {
+	if (mtl_pm_order_has_changed_address(node)) {
 		address = mtl_pm_order_address(node, &len);
 		rc = OMPI_SUCCESS;
 	} else {

@@ -81,24 +81,14 @@ static bool go_away(uint32_t order)
 	return true;
 }
 
-/* Under the devices that the order names lie the options that shared memory was opened with. */
-static const char *all_options(const char *config, char *all, size_t room)
-{
-	const char *ours = mtl_pm.options && !strstr(config, "shmem.") ? mtl_pm.options : "";
-
-	snprintf(all, room, "%s%s%s", ours, *ours && *config ? "," : "", config);
-	return *all ? all : NULL;
-}
-
 static bool revive(uint32_t order)
 {
-	char config[sizeof(((struct suspend_page *)0)->config)], address[PM_ADDRESS_MAX];
-	char all[sizeof(config) + 128];
-	uint64_t key = mtl_pm_order_devices(config, sizeof(config));
+	char config[MTL_PM_ORDER_CONFIG_MAX], address[PM_ADDRESS_MAX];
+	uint64_t key = mtl_pm_order_devices(config);
 	size_t length = sizeof(address);
 
 	mtl_pm_order_forget_addresses();
-	if (pmRevive(mtl_pm.ctx, all_options(config, all, sizeof(all)), key))
+	if (pmRevive(mtl_pm.ctx, *config ? config : NULL, key))
 		return fail(order);
 	suspension.is_away = false;
 	suspension.is_unmet = true;

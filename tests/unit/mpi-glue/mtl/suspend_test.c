@@ -5,11 +5,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "mpi-glue/common/job.h"
 #include "mpi-glue/mtl/mtl_pm_context.h"
 #include "mpi-glue/mtl/mtl_pm_lock.h"
 #include "mpi-glue/mtl/mtl_pm_orders.h"
@@ -219,7 +224,7 @@ TAP_TEST(suspend__devices_go_and_others_come)
 	begin();
 	fake.at_step = give_when_done;
 	fake.at_mtu = give_when_met;
-	ok(!mtl_pm_order_has_changed_addresses());
+	ok(!mtl_pm_order_has_changed_address(NODE));
 	strcpy(page->config, "devices=self+shmem");
 	page->job_key = 77;
 	tell_address();
@@ -231,7 +236,7 @@ TAP_TEST(suspend__devices_go_and_others_come)
 	is_int(slot()->address_length, sizeof(FAKE_ADDRESS));
 	is_mem(slot()->address, FAKE_ADDRESS, sizeof(FAKE_ADDRESS));
 
-	ok(mtl_pm_order_has_changed_addresses());
+	ok(mtl_pm_order_has_changed_address(NODE));
 	address = mtl_pm_order_address(NODE, &length);
 	is_int(length, 4);
 	ok(address && !strcmp(address, "new"));
@@ -301,6 +306,47 @@ TAP_TEST(suspend__it_does_not_go_on_before_all_were_found)
 	is_str(fake.steps, "qsRqsRr");
 	is_int(slot()->failed, first_meeting);
 	is_int(fake.polls - polls, 1); /* in the round of progress behind it */
+	finish();
+}
+
+/* Lets the job go on, until its new rank has seen it. */
+static void *go_on(void *is_seen)
+{
+	page->order = suspend_order_next(page->order, SUSPEND_RUN);
+	while (!__atomic_load_n((bool *)is_seen, __ATOMIC_ACQUIRE)) {
+		syscall(SYS_futex, &page->order, FUTEX_WAKE, 1, NULL, NULL, 0);
+		sched_yield();
+	}
+	return NULL;
+}
+
+TAP_TEST(orders__a_rank_of_a_later_world_opens_what_the_job_has_now)
+{
+	char config[MTL_PM_ORDER_CONFIG_MAX];
+	pmNode later = NODE + JOB_RANKS_MAX;
+	bool is_seen = false;
+	pthread_t thread;
+
+	begin();
+	mtl_pm_orders_close();
+	ok(!mtl_pm_orders_await());
+	strcpy(page->config, "devices=udp");
+	page->job_key = 78;
+	tell_address();
+	page->order = suspend_order_next(page->order, SUSPEND_MEET);
+	pthread_create(&thread, NULL, go_on, &is_seen);
+	ok(mtl_pm_orders_await());
+	is_int(suspend_order_step(page->order), SUSPEND_RUN);
+	__atomic_store_n(&is_seen, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	is_int(mtl_pm_order_devices(config), 78);
+	is_str(config, "devices=udp");
+	mtl_pm_orders_open();
+	/* Others of its world are where the launcher says; those that stood still are not. */
+	ok(mtl_pm_order_has_changed_address(NODE));
+	ok(mtl_pm_order_has_changed_address(NODE + 1));
+	ok(!mtl_pm_order_has_changed_address(later));
+	ok(!mtl_pm_order_has_changed_address(later + 1));
 	finish();
 }
 
