@@ -141,6 +141,18 @@ static void tell_ended(struct step *step, const json_t *head)
 	free(text);
 }
 
+/* Its words are a user's: they are passed on as text of limited length. */
+static void tell_migrated(struct step *step, const json_t *head)
+{
+	char *text = words_of(head);
+
+	if (!step->order->here)
+		uplink_tell_migrated(step->daemon, step->id,
+				     json_is_true(json_object_get(head, "is_changed")), text,
+				     json_number_value(json_object_get(head, "stood_s")));
+	free(text);
+}
+
 static void tell_started(struct step *step, const json_t *head)
 {
 	if (!step->is_begun)
@@ -149,12 +161,9 @@ static void tell_started(struct step *step, const json_t *head)
 }
 
 /* Of every message of MESSAGES_SCSTEPD_TO_SCNODED but the first, which returned() takes. */
-static void (*const handlers[MESSAGES_OPS])(struct step *step,
-					    const json_t *head) = {[ON_ADOPT] = adopt,
-								   [ON_KILL] = kill_ranks,
-								   [ON_STARTED] = tell_started,
-								   [ON_FAILED] = tell_failed,
-								   [ON_ENDED] = tell_ended};
+static void (*const handlers[MESSAGES_OPS])(struct step *step, const json_t *head) = {
+	[ON_ADOPT] = adopt,        [ON_KILL] = kill_ranks,        [ON_STARTED] = tell_started,
+	[ON_FAILED] = tell_failed, [ON_MIGRATED] = tell_migrated, [ON_ENDED] = tell_ended};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)

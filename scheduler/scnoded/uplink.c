@@ -80,6 +80,14 @@ void uplink_tell_ended(struct scnoded *d, uint64_t id, int code, const char *tex
 				  "code", code, "text", text));
 }
 
+void uplink_tell_migrated(struct scnoded *d, uint64_t id, bool is_changed, const char *text,
+			  double stood_s)
+{
+	tell(d->uplink,
+	     json_pack("{s:s, s:I, s:b, s:s, s:f}", "op", OP_MIGRATED, "id", (json_int_t)id,
+		       "is_changed", is_changed, "text", text, "stood_s", stood_s));
+}
+
 void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns)
 {
 	tell(d->uplink, json_pack("{s:s, s:I, s:I}", "op", OP_GONE, "id", (json_int_t)id, "cpu_ns",
@@ -251,6 +259,21 @@ static void pass_on(struct uplink *up, const json_t *head, const char *body, siz
 		link_send(step->control, json_incref((json_t *)(uintptr_t)head), NULL, 0);
 }
 
+/* A user waits for the answer. */
+static void on_migrate(struct uplink *up, const json_t *head, const char *body, size_t size)
+{
+	uint64_t id = head_number(head, "id");
+	const struct step *step = steps_find(up->daemon, id);
+
+	if (step && step->control && !link_is_full(step->control))
+		pass_on(up, head, body, size);
+	else
+		uplink_tell_migrated(up->daemon, id, false,
+				     "the job's scstepd on its first host can't be told now; try "
+				     "again in some seconds",
+				     0);
+}
+
 static void on_error(struct uplink *up, const json_t *head, const char *body, size_t size)
 {
 	daemon_say("scored at %s: %s", up->server, head_text(head, "text"));
@@ -270,6 +293,7 @@ static void (*const handlers[MESSAGES_OPS])(struct uplink *up, const json_t *hea
 							    [ON_STOP] = on_stop,
 							    [ON_SIGNAL] = pass_on,
 							    [ON_NOTE] = pass_on,
+							    [ON_MIGRATE] = on_migrate,
 							    [ON_ERROR] = on_error,
 							    [ON_BEAT] = on_beat};
 

@@ -11,6 +11,7 @@
 #include "scheduler/scored/account.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
+#include "scheduler/scored/migrate.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
 #include "scheduler/scored/plan.h"
@@ -86,6 +87,7 @@ static void finish(struct scored *d, struct sjob *job)
 		users_tell_ended(job->user, job);
 	if (job->user)
 		users_forget_job(job->user);
+	migrate_forget_job(job);
 	if (was_placed)
 		matrix_remove(d->matrix, job->id);
 	jobs_forget(d, job);

@@ -13,6 +13,7 @@
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/lock_news.h"
+#include "scheduler/scored/migrate.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/turns.h"
 
@@ -24,7 +25,7 @@ struct uplink {
 };
 
 /* Nobody is there. Its jobs may be: a scnoded that comes back in time finds them. */
-static void disconnect(struct node *node, double lost_at, const char *why)
+static void disconnect(struct scored *d, struct node *node, double lost_at, const char *why)
 {
 	node->lost_at = lost_at;
 	free(node->uplink);
@@ -34,6 +35,7 @@ static void disconnect(struct node *node, double lost_at, const char *why)
 	if (!node->is_drained)
 		nodes_note(node, why);
 	daemon_say("host %s: %s", node->name, why);
+	migrate_forget_node(d, node);
 }
 
 static void refuse(struct link *link, const char *error, char *text)
@@ -52,7 +54,8 @@ static void turn_away(struct uplink *up, char *text)
 	refuse(up->link, "EPROTO", text);
 	link_close(up->link, 1);
 	if (node)
-		disconnect(node, awake_now(&up->scored->awake, clock_monotonic_ns()) + GRACE_S,
+		disconnect(up->scored, node,
+			   awake_now(&up->scored->awake, clock_monotonic_ns()) + GRACE_S,
 			   "its scnoded is of another version than scored");
 	else
 		free(up);
@@ -192,6 +195,13 @@ static void on_ended(struct uplink *up, const json_t *head)
 		   head_text(head, "text"));
 }
 
+static void on_migrated(struct uplink *up, const json_t *head)
+{
+	migrate_over(up->scored, up->node, head_number(head, "id"),
+		     json_is_true(json_object_get(head, "is_changed")), head_text(head, "text"),
+		     json_number_value(json_object_get(head, "stood_s")));
+}
+
 static void on_gone(struct uplink *up, const json_t *head)
 {
 	jobs_gone(up->scored, up->node, head_number(head, "id"), head_number(head, "cpu_ns"));
@@ -200,7 +210,8 @@ static void on_gone(struct uplink *up, const json_t *head)
 /* Of every message of MESSAGES_SCNODED_TO_SCORED. */
 static void (*const handlers[MESSAGES_OPS])(struct uplink *up, const json_t *head) = {
 	[ON_REGISTER] = on_register, [ON_BEAT] = on_beat,   [ON_STARTED] = on_started,
-	[ON_FAILED] = on_failed,     [ON_ENDED] = on_ended, [ON_GONE] = on_gone};
+	[ON_FAILED] = on_failed,     [ON_ENDED] = on_ended, [ON_GONE] = on_gone,
+	[ON_MIGRATED] = on_migrated};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)
@@ -231,8 +242,8 @@ static void closed(struct link *link, int error, const char *why, void *owner)
 	(void)link;
 	(void)error;
 	if (up->node)
-		disconnect(up->node, awake_now(&up->scored->awake, clock_monotonic_ns()) + GRACE_S,
-			   why);
+		disconnect(up->scored, up->node,
+			   awake_now(&up->scored->awake, clock_monotonic_ns()) + GRACE_S, why);
 	else
 		free(up);
 }
@@ -270,7 +281,7 @@ static void check(struct scored *d, struct node *node, double now)
 {
 	if (node->link && is_silent(node, now)) {
 		link_close(node->link, 0);
-		disconnect(node, node->heard + SILENT_S, "it said nothing for 3 s");
+		disconnect(d, node, node->heard + SILENT_S, "it said nothing for 3 s");
 	}
 	if (node->link)
 		nodes_send(node, json_pack("{s:s, s:I}", "op", OP_BEAT, "clock_ns",

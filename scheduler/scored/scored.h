@@ -116,6 +116,7 @@ struct sjob {
 	size_t bytes;            /* charged */
 	/* the scrun that waits for it; NULL: gone, or lost when we started anew */
 	struct user *user;
+	struct user *mover; /* waits for its change of devices; NULL: nobody does */
 	bool is_suspended, is_resting;
 	bool is_ended; /* code and text are final */
 	int code;

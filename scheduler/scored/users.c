@@ -19,6 +19,7 @@
 #include "scheduler/scored/jobs.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/locks.h"
+#include "scheduler/scored/migrate.h"
 #include "scheduler/scored/network.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/operators.h"
@@ -79,6 +80,7 @@ static void leave(struct user *user)
 	if (user->waits)
 		locks_forget(user->waits);
 	activity_leave(user);
+	migrate_forget_user(user);
 	LIST_REMOVE(user, all);
 	user->account->links--;
 	account_settle(user->account);
@@ -305,6 +307,18 @@ static void suspend(struct user *user, const json_t *head)
 	users_say(user, json_pack("{s:s}", "op", OP_OK));
 }
 
+static void migrate(struct user *user, const json_t *head)
+{
+	struct sjob *job = job_of(user, head);
+	const char *error;
+	char *why = job ? migrate_ask(user, job,
+				      json_string_value(json_object_get(head, "network")), &error)
+			: NULL;
+
+	if (why)
+		refuse_taking(user, error, why);
+}
+
 static void cancel_one(struct user *user, struct sjob *job, int signal, const char *text)
 {
 	if (signal)
@@ -397,8 +411,9 @@ static void cluster(struct user *user, const json_t *head)
 
 /* Those of locks are in locks.c. */
 static void (*const requests[MESSAGES_OPS])(struct user *user, const json_t *head) = {
-	[ON_SUBMIT] = submit,   [ON_SUSPEND] = suspend,   [ON_CANCEL] = cancel, [ON_JOBS] = jobs,
-	[ON_CLUSTER] = cluster, [ON_ACTIVITY] = activity, [ON_DRAIN] = drain};
+	[ON_SUBMIT] = submit, [ON_SUSPEND] = suspend, [ON_CANCEL] = cancel,
+	[ON_JOBS] = jobs,     [ON_CLUSTER] = cluster, [ON_ACTIVITY] = activity,
+	[ON_DRAIN] = drain,   [ON_MIGRATE] = migrate};
 
 static void message(struct link *link, const char *op, json_t *head, const char *body,
 		    size_t body_size, void *owner)

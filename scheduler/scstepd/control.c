@@ -21,6 +21,7 @@
 #include "scheduler/scstepd/course.h"
 #include "scheduler/scstepd/leader.h"
 #include "scheduler/scstepd/ranks.h"
+#include "scheduler/scstepd/standstill.h"
 
 #define PENDING_MAX 1024 /* who have not said yet who they are */
 
@@ -174,6 +175,12 @@ static void on_note(struct control *control, json_t *head)
 		leader_told(step->leader, OP_NOTE, step->here, head, NULL, 0);
 }
 
+static void on_migrate(struct control *control, json_t *head)
+{
+	if (control->step->leader)
+		standstill_ask(control->step->standstill, head);
+}
+
 static void on_stop(struct control *control, json_t *head)
 {
 	const json_t *code = json_object_get(head, "code");
@@ -185,9 +192,10 @@ static void on_stop(struct control *control, json_t *head)
 
 /* Of every message of MESSAGES_SCNODED_TO_SCSTEPD. */
 static void (*const handlers[MESSAGES_OPS])(struct control *control, json_t *head) = {
-	[ON_START] = on_start,   [ON_REJOINED] = on_rejoined, [ON_ADOPTED] = on_adopted,
-	[ON_FAILED] = on_failed, [ON_DOOR] = on_door,         [ON_KILLED] = on_killed,
-	[ON_SIGNAL] = on_signal, [ON_NOTE] = on_note,         [ON_STOP] = on_stop};
+	[ON_START] = on_start,    [ON_REJOINED] = on_rejoined, [ON_ADOPTED] = on_adopted,
+	[ON_FAILED] = on_failed,  [ON_DOOR] = on_door,         [ON_KILLED] = on_killed,
+	[ON_SIGNAL] = on_signal,  [ON_NOTE] = on_note,         [ON_STOP] = on_stop,
+	[ON_MIGRATE] = on_migrate};
 
 static void on_message(struct link *link, const char *op, json_t *head, const char *body,
 		       size_t body_size, void *owner)
@@ -366,6 +374,13 @@ void control_ended(struct control *control, int code, const char *text)
 	send_to_scnoded(control, json_pack("{s:s, s:I, s:i, s:s}", "op", OP_ENDED, "id",
 					   (json_int_t)control->step->order->id, "code", code,
 					   "text", text));
+}
+
+void control_migrated(struct control *control, bool is_changed, const char *text, double stood_s)
+{
+	send_to_scnoded(control, json_pack("{s:s, s:I, s:b, s:s, s:f}", "op", OP_MIGRATED, "id",
+					   (json_int_t)control->step->order->id, "is_changed",
+					   is_changed, "text", text, "stood_s", stood_s));
 }
 
 int control_kill(struct control *control)

@@ -27,6 +27,7 @@
 #include "scheduler/scstepd/pmix/shift.h"
 #include "scheduler/scstepd/pmix/upcalls.h"
 #include "scheduler/scstepd/ranks.h"
+#include "scheduler/scstepd/standstill.h"
 #include "scheduler/scstepd/transport.h"
 
 #define TMPDIR_MAX 3000 /* characters of a path from scnoded */
@@ -280,6 +281,8 @@ static void on_message(const char *op, size_t from, json_t *head, const char *bo
 			     (int)json_integer_value(json_object_get(head, "rows")));
 	else if (!strcmp(op, OP_FENCED))
 		on_fenced(step, head, body, body_size);
+	else if (!strcmp(op, OP_STANDSTILL))
+		standstill_begin(step->standstill, head);
 	else if (!strcmp(op, OP_GO))
 		on_go(step, head);
 	else if (!strcmp(op, OP_WORLD))
@@ -356,6 +359,11 @@ static const struct tree_events tree_events = {.joined = on_joined,
 
 /* ---- the order ---- */
 
+static void on_migrated(struct step *step, bool is_changed, const char *text, double stood_s)
+{
+	control_migrated(step->control, is_changed, text, stood_s);
+}
+
 static int make_parts(struct step *step, char *why, size_t why_size)
 {
 	snprintf(why, why_size, "host %s: out of memory", step->host);
@@ -367,6 +375,12 @@ static int make_parts(struct step *step, char *why, size_t why_size)
 	step->output = output_open(step);
 	step->input = input_open(step);
 	step->ranks = ranks_open(step);
+	step->standstill = standstill_open(step, on_migrated);
+	if (!step->standstill) {
+		snprintf(why, why_size, "host %s: %s/suspend can't be made: %s", step->host,
+			 step->tmpdir, strerror(errno));
+		return -errno;
+	}
 	if (!step->output || !step->input || !step->ranks)
 		return -ENOMEM;
 	if (!step->here) {
@@ -468,6 +482,7 @@ void course_close(struct step *step)
 	pmi_close();
 	absence_close(step);
 	transport_close();
+	standstill_close(step->standstill);
 	ranks_close(step->ranks);
 	collective_close(step->collectives);
 	bind_close(step->bind);

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmcore/util/suspend_page.h"
 #include "scheduler/scstepd/algorithms.h"
 #include "scheduler/scstepd/pmix/nspace.h"
+#include "scheduler/scstepd/standstill.h"
 
 /* The user's options with the devices that -network names in place of his own. */
 static void put_pm_options(const struct step *step, struct env *env)
@@ -92,6 +94,16 @@ static void put_cart(const struct job *job, uint32_t number, struct env *env)
 	env_putf(env, "SCORE_CART_COORDS=%s", text);
 }
 
+/* Where PM's ranks look for orders to give their devices back. */
+static void put_orders(const struct step *step, const struct world *world, uint32_t number,
+		       struct env *env)
+{
+	const struct world_host *host = &world->hosts[step->here];
+
+	env_putf(env, SUSPEND_PAGE_VARIABLE "=%" PRIu32 ":%s/" STANDSTILL_FILE,
+		 host->before + number - host->first, step->tmpdir);
+}
+
 void rankenv_numbers(const uint32_t *numbers, uint32_t n, const char *between, char *to,
 		     size_t size)
 {
@@ -146,6 +158,7 @@ int rankenv_rank(const struct step *step, const struct world *world, uint32_t nu
 	free(ours);
 	env_putf(ret, "SCORE_RANK=%" PRIu32, number);
 	env_putf(ret, "SCORE_LOCAL_RANK=%" PRIu32, number - world->hosts[step->here].first);
+	put_orders(step, world, number, ret);
 	if (step->order->job->n_cart && !world->number)
 		put_cart(step->order->job, number, ret);
 	if (pmi >= 0) {

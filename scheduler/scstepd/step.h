@@ -41,6 +41,7 @@ struct input;
 struct leader;
 struct output;
 struct ranks;
+struct standstill;
 
 struct step {
 	struct ev_loop *loop;
@@ -62,16 +63,17 @@ struct step {
 	struct collectives *collectives;
 	struct bind *bind;
 	struct ranks *ranks;
-	struct output *output; /* of ranks, to host 0 */
-	struct input *input;   /* to ranks */
-	struct leader *leader; /* host 0 only */
-	bool is_joined;        /* the tree is */
-	bool is_served;        /* PMIx's server is up */
-	bool is_told;          /* the leader said that it is over */
-	bool is_cut;           /* scnoded said so: nobody waits for scrun any more */
-	bool is_killed;        /* nothing is left of our ranks */
-	ev_timer limit;        /* of STOPPING and KILLING */
-	ev_prepare check;      /* whether the end has come */
+	struct output *output;         /* of ranks, to host 0 */
+	struct input *input;           /* to ranks */
+	struct standstill *standstill; /* of ranks, for other devices */
+	struct leader *leader;         /* host 0 only */
+	bool is_joined;                /* the tree is */
+	bool is_served;                /* PMIx's server is up */
+	bool is_told;                  /* the leader said that it is over */
+	bool is_cut;                   /* scnoded said so: nobody waits for scrun any more */
+	bool is_killed;                /* nothing is left of our ranks */
+	ev_timer limit;                /* of STOPPING and KILLING */
+	ev_prepare check;              /* whether the end has come */
 };
 
 /* Sends a message to a host or TREE_ALL. A message that cannot be sent ends the job. */

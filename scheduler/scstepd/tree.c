@@ -78,7 +78,7 @@ size_t tree_size(size_t host, size_t n)
 static bool is_combined(const char *op)
 {
 	return !strcmp(op, OP_FENCE) || !strcmp(op, OP_BARRIER) || !strcmp(op, OP_CONNECT) ||
-	       !strcmp(op, OP_DISCONNECT);
+	       !strcmp(op, OP_DISCONNECT) || !strcmp(op, OP_STOOD);
 }
 
 static void on_deliver(struct ev_loop *loop, ev_timer *watcher, int events)

@@ -45,7 +45,7 @@ struct tree_events {
 			size_t body_size, void *owner);
 	/*
 	 * A message that is combined on its way up (OP_FENCE, OP_BARRIER, OP_CONNECT,
-	 * OP_DISCONNECT): from a child, never passed on by itself.
+	 * OP_DISCONNECT, OP_STOOD): from a child, never passed on by itself.
 	 */
 	void (*combine)(const char *op, size_t child, json_t *head, const char *body,
 			size_t body_size, void *owner);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Dynamic processes within one mpirun: spawned children talk with their parents over the
- * intercommunicator and a merged one; then the two halves of the job meet by accept and connect.
+ * intercommunicator and a merged one; then the two halves of the job meet by accept and connect. An
+ * argument is a file that is waited for first.
  */
 #include "tests/mpi/check.h"
+
+#include <unistd.h>
 
 enum { CHILDREN = 2, LONG = 300000 };
 
@@ -75,6 +78,16 @@ static void meet(void)
 	MPI_Comm_free(&half);
 }
 
+/* Until that file is there. */
+static void wait_for(const char *path)
+{
+	int flag;
+
+	while (access(path, F_OK))
+		MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Comm parent, inter;
@@ -85,6 +98,8 @@ int main(int argc, char **argv)
 		return child(parent);
 	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+	if (argc > 1)
+		wait_for(argv[1]);
 	for (int round = 0; round < 2; round++) {
 		MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
 			       &inter, MPI_ERRCODES_IGNORE);

@@ -212,6 +212,19 @@ TAP_TEST(control_ended__not_the_leader)
 	finish();
 }
 
+TAP_TEST(control_migrated__is_the_leaders_word)
+{
+	begin();
+	says("{\"op\":\"migrated\",\"id\":7,\"is_changed\":true,\"text\":\"\",\"stood_s\":0.02}");
+	is_str(w.told, "migrated 7 1 0.020 ;");
+	w.told[0] = '\0';
+	w.order.here = 1;
+	says("{\"op\":\"migrated\",\"id\":7,\"is_changed\":true,\"text\":\"\",\"stood_s\":0.02}");
+	is_str(w.told, "");
+	ok(!w.step.is_reported);
+	finish();
+}
+
 TAP_TEST(control_failed__code_is_one_of_a_process)
 {
 	static const struct {

@@ -223,6 +223,13 @@ void uplink_tell_ended(struct scnoded *d, uint64_t id, int code, const char *tex
 	NOTE(told, "ended %d %d %s;", (int)id, code, text);
 }
 
+void uplink_tell_migrated(struct scnoded *d, uint64_t id, bool is_changed, const char *text,
+			  double stood_s)
+{
+	ok(d == &w.d);
+	NOTE(told, "migrated %d %d %.3f %s;", (int)id, is_changed, stood_s, text);
+}
+
 /* ---- the scstepd ---- */
 
 static void pass(double seconds)

@@ -103,6 +103,12 @@ void uplink_tell_ended(struct scnoded *d, uint64_t id, int code, const char *tex
 	(void)d, (void)id, (void)code, (void)text;
 }
 
+void uplink_tell_migrated(struct scnoded *d, uint64_t id, bool is_changed, const char *text,
+			  double stood_s)
+{
+	(void)d, (void)id, (void)is_changed, (void)text, (void)stood_s;
+}
+
 void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns)
 {
 	(void)d, (void)cpu_ns;

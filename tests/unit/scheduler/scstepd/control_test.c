@@ -3,182 +3,7 @@
  * control link: over a socketpair to a scnoded that the test plays, and over its socket in the file
  * system when it comes again. The clock stands still until the test moves it.
  */
-#include "scheduler/scstepd/control.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include "scheduler/proto/acceptor.h"
-#include "scheduler/proto/files.h"
-#include "scheduler/proto/link.h"
-#include "scheduler/proto/ops.h"
-#include "scheduler/scstepd/course.h"
-#include "scheduler/scstepd/leader.h"
-#include "tests/harness/munged.h"
-#include "tests/harness/stillclock.h"
-#include "tests/unit/scheduler/scstepd/fake_step.h"
-
-#define NOBODY 65534
-#define TRIES 15 /* to reach scnoded anew */
-#define SCNODED 0
-
-static struct {
-	struct link *scnoded; /* its side */
-	struct world second;
-	struct rank ranks[3];
-	unsigned int n_orders, n_stops, n_killed, n_signals, n_notes, n_callers;
-	char adopted[200]; /* "0 1:why ": what course_adopted() was told */
-	int code, signo;
-	char text[600], role[32];
-	char dir[64], tmpdir[96];
-	int listener;
-	struct link *caller;
-	unsigned int n_greeted;
-	ev_prepare tick;
-} t;
-
-void course_order(struct step *step, json_t *head)
-{
-	t.n_orders += json_is_object(json_object_get(head, "order"));
-}
-
-void course_adopted(struct step *step, uint32_t world, const char *failure)
-{
-	size_t used = strlen(t.adopted);
-
-	snprintf(t.adopted + used, sizeof(t.adopted) - used, "%u%s%s ", world, failure ? ":" : "",
-		 failure ? failure : "");
-}
-
-void course_caller(struct step *step, struct link *link)
-{
-	t.n_callers++;
-	snprintf(t.role, sizeof(t.role), "%s", link_role(link));
-	link_close(link, 0);
-}
-
-void course_stop(struct step *step, int code, const char *text)
-{
-	t.n_stops++;
-	t.code = code;
-	snprintf(t.text, sizeof(t.text), "%s", text);
-}
-
-void step_killed(struct step *step)
-{
-	t.n_killed++;
-}
-
-void leader_signal(struct leader *leader, int signo)
-{
-	t.n_signals++;
-	t.signo = signo;
-}
-
-bool leader_told(struct leader *leader, const char *op, size_t from, const json_t *head,
-		 const char *body, size_t size)
-{
-	t.n_notes += !strcmp(op, OP_NOTE) && from == fake.step.here;
-	return true;
-}
-
-size_t ranks_count(const struct ranks *ranks)
-{
-	return sizeof(t.ranks) / sizeof(*t.ranks);
-}
-
-struct rank *ranks_at(const struct ranks *ranks, size_t i)
-{
-	return &t.ranks[i];
-}
-
-/* ---- scnoded ---- */
-
-static void hear(struct link *link, const char *op, json_t *head, const char *body, size_t size,
-		 void *owner)
-{
-	fake_keep(SCNODED, json_incref(head), body, size);
-}
-
-static void hung_up(struct link *link, int error, const char *why, void *owner)
-{
-	t.scnoded = NULL;
-}
-
-static const struct link_events scnoded_events = {.message = hear, .closed = hung_up};
-
-/* Timers of no time at all are due when the clock has moved. */
-static void on_tick(struct ev_loop *loop, ev_prepare *watcher, int events)
-{
-	stillclock_ns++;
-}
-
-static void begin(void)
-{
-	int fds[2];
-
-	memset(&t, 0, sizeof(t));
-	t.listener = -1;
-	fake_open(2, 1);
-	ev_prepare_init(&t.tick, on_tick);
-	ev_prepare_start(fake.step.loop, &t.tick);
-	t.second.number = 1;
-	for (uint32_t i = 0; i < 3; i++)
-		t.ranks[i] =
-			(struct rank){.world = i < 2 ? worlds_get(&fake.step.worlds, 0) : &t.second,
-				      .pid = (pid_t)(100 + i)};
-	snprintf(t.dir, sizeof(t.dir), "/tmp/control-test-XXXXXX");
-	must(mkdtemp(t.dir));
-	snprintf(t.tmpdir, sizeof(t.tmpdir), "%s/jobs/70000/tmp", t.dir);
-	fake.step.tmpdir = t.tmpdir;
-	must(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
-	fake.step.control = control_open(&fake.step, fds[0]);
-	t.scnoded = link_local(fake.step.loop, fds[1], 0, &scnoded_events, NULL);
-	ok(fake.step.control && t.scnoded);
-}
-
-static void finish(void)
-{
-	char path[96];
-
-	control_close(fake.step.control);
-	if (t.scnoded)
-		link_close(t.scnoded, 0);
-	if (t.listener >= 0)
-		close(t.listener);
-	snprintf(path, sizeof(path), "%s/scnoded.sock", t.dir);
-	unlink(path);
-	rmdir(t.dir);
-	fake_turn();
-	auth_close(fake.step.auth);
-	ok(!fake.first);
-	fake_close();
-}
-
-static void says(const char *text)
-{
-	is_int(link_send(t.scnoded, json_loads(text, 0, NULL), NULL, 0), 0);
-	fake_turn();
-}
-
-static void pass(double seconds)
-{
-	stillclock_ns += (uint64_t)(seconds * 1e9);
-	fake_turn();
-}
-
-static void scnoded_goes(void)
-{
-	link_close(t.scnoded, 0);
-	t.scnoded = NULL;
-	fake_turn();
-}
+#include "tests/unit/scheduler/scstepd/control_world.h"
 
 /* ---- messages ---- */
 
@@ -272,6 +97,23 @@ TAP_TEST(control__signals_and_notes_are_the_leaders)
 	finish();
 }
 
+TAP_TEST(control__a_change_of_devices_is_the_leaders)
+{
+	begin();
+	says("{\"op\":\"migrate\",\"devices\":\"udp\"}");
+	is_str(t.devices, "");
+	fake.step.leader = (struct leader *)&fake;
+	says("{\"op\":\"migrate\",\"devices\":\"udp\"}");
+	is_str(t.devices, "udp");
+	control_migrated(fake.step.control, false, "rank 1 on n1 can't", 0.25);
+	fake_turn();
+	fake_sent(SCNODED,
+		  "{\"id\":70000,\"is_changed\":false,\"op\":\"migrated\",\"stood_s\":0.25,"
+		  "\"text\":\"rank 1 on n1 can't\"}",
+		  "");
+	finish();
+}
+
 TAP_TEST(control__stop)
 {
 	begin();
@@ -305,151 +147,6 @@ TAP_TEST(control__messages_that_make_no_sense)
 	says("{\"op\":\"something_new\"}");
 	is_int(t.n_stops, 2);
 	finish();
-}
-
-/* ---- connections for the job ---- */
-
-/* A pair whose one end goes to the control link with a message of that name. The other one. */
-static int knock(const char *head, int n)
-{
-	int fds[2], sent[LINK_FDS_MAX];
-
-	ok(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
-	for (int i = 0; i < n; i++)
-		sent[i] = fds[1];
-	is_int(link_send_fds(t.scnoded, json_loads(head, 0, NULL), sent, n), 0);
-	close(fds[1]);
-	fake_turn();
-	return fds[0];
-}
-
-/* Whether the control link greets it: 1, nothing so far: 0, it is shown out: -1. */
-static int is_greeted(int fd)
-{
-	char byte;
-	ssize_t n;
-
-	fake_turn();
-	n = recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
-	return n > 0 ? 1 : n < 0 && errno == EAGAIN ? 0 : -1;
-}
-
-TAP_TEST(control__caller_is_greeted)
-{
-	int fd;
-
-	begin();
-	fake.step.auth = auth_open(fake.step.loop, "/no/such/munged");
-	fd = knock("{\"op\":\"door\"}", 1);
-	is_int(is_greeted(fd), 1);
-	is_int(t.n_callers, 0);
-	close(fd);
-	fake_turn();
-	finish();
-}
-
-TAP_TEST(control__callers_that_are_not_let_in)
-{
-	int fd, other;
-
-	begin();
-	fake.step.auth = auth_open(fake.step.loop, "/no/such/munged");
-	fd = knock("{\"op\":\"door\"}", 2);
-	is_int(is_greeted(fd), -1);
-	close(fd);
-	fake.step.order = NULL;
-	fd = knock("{\"op\":\"door\"}", 1);
-	is_int(is_greeted(fd), -1);
-	close(fd);
-	fake.step.order = &fake.small.order;
-	/* A descriptor that came with something else stays until the next ones come. */
-	fd = knock("{\"op\":\"rejoined\"}", 1);
-	other = knock("{\"op\":\"door\"}", 1);
-	is_int(is_greeted(fd), -1);
-	is_int(is_greeted(other), 1);
-	/* A message without its descriptor. */
-	says("{\"op\":\"door\"}");
-	is_int(is_greeted(other), 1);
-	close(fd);
-	close(other);
-	is_int(t.n_stops, 0);
-	finish();
-}
-
-TAP_TEST(control__crowd_at_the_door)
-{
-	struct rlimit usual, few;
-	int fds[9];
-
-	begin();
-	fake.step.auth = auth_open(fake.step.loop, "/no/such/munged");
-	must(!getrlimit(RLIMIT_NOFILE, &usual));
-	few = (struct rlimit){8 * FILES_PARTS, usual.rlim_max};
-	must(!setrlimit(RLIMIT_NOFILE, &few));
-	for (int i = 0; i < 8; i++)
-		fds[i] = knock("{\"op\":\"door\"}", 1);
-	for (int i = 0; i < 8; i++)
-		is_int(is_greeted(fds[i]), 1);
-	fds[8] = knock("{\"op\":\"door\"}", 1);
-	/* The greeting, which came before it had to go, is read first. */
-	while (is_greeted(fds[0]) > 0) {
-		char byte;
-
-		is_int(recv(fds[0], &byte, 1, 0), 1);
-	}
-	is_int(is_greeted(fds[0]), -1);
-	for (int i = 1; i < 9; i++)
-		is_int(is_greeted(fds[i]), 1);
-	setrlimit(RLIMIT_NOFILE, &usual);
-	for (int i = 0; i < 9; i++)
-		close(fds[i]);
-	finish();
-}
-
-static void at_the_port(int fd, uint64_t job, void *owner)
-{
-	is_int(job, 70000);
-	is_int(link_send_fds(t.scnoded, json_pack("{s:s}", "op", OP_DOOR), &fd, 1), 0);
-	close(fd);
-}
-
-static void greeted(struct link *link, void *owner)
-{
-	t.n_greeted++;
-}
-
-static void shown_out(struct link *link, int error, const char *why, void *owner)
-{
-	t.caller = NULL;
-}
-
-static const struct link_events caller_events = {.ready = greeted, .closed = shown_out};
-
-TAP_TEST(control__caller_that_is_known)
-{
-	struct munged munged;
-	struct acceptor *acceptor;
-	char address[64];
-
-	if (!munged_start(&munged))
-		return;
-	begin();
-	fake.step.auth = auth_open(fake.step.loop, munged.path);
-	acceptor = acceptor_open(fake.step.loop, "127.0.0.1:0", at_the_port, NULL);
-	must(fake.step.auth && acceptor);
-	snprintf(address, sizeof(address), "127.0.0.1:%d", acceptor_port(acceptor));
-	t.caller = link_connect(fake.step.loop, fake.step.auth, address, 70000, "scrun", (uid_t)-1,
-				&caller_events, NULL);
-	while (!t.n_callers && t.caller)
-		ev_run(fake.step.loop, EVRUN_ONCE);
-	is_int(t.n_callers, 1);
-	is_str(t.role, "scrun");
-	while (t.caller)
-		ev_run(fake.step.loop, EVRUN_ONCE);
-	is_int(t.n_greeted, 1);
-	acceptor_close(acceptor);
-	finish();
-	munged_stop(&munged);
 }
 
 /* ---- a scnoded that goes, and comes again ---- */

@@ -30,7 +30,7 @@ TAP_TEST(course_order__leader)
 {
 	begin();
 	comes(order_of(N_HOSTS, 0), HOST);
-	logged("bind <0,2> output input ranks leader tree collective server");
+	logged("bind <0,2> output input ranks standstill leader tree collective server");
 	is_int(step.state, STEP_JOIN);
 	is_str(step.host, "n0");
 	is_str(step.tmpdir, "/tmp/job");
@@ -45,7 +45,7 @@ TAP_TEST(course_order__another_host)
 {
 	begin();
 	comes(order_of(N_HOSTS, 2), "{\"tmpdir\":\"/tmp/job\"}");
-	logged("bind <> output input ranks tree collective server");
+	logged("bind <> output input ranks standstill tree collective server");
 	is_int(step.here, 2);
 	is_str(step.host, "n2");
 	ok(!step.leader);
@@ -112,6 +112,13 @@ TAP_TEST(course_order__a_part_that_cannot_be_opened)
 		parts_log[0] = '\0';
 		finish();
 	}
+	begin();
+	parts.missing = "standstill";
+	comes(order_of(1, 0), HOST);
+	ok(strstr(parts_log, "control_failed 125 'host n0: /tmp/job/suspend can't be made: No "
+			     "space left on device'"));
+	parts_log[0] = '\0';
+	finish();
 	begin();
 	parts.missing = "bind";
 	comes(order_of(N_HOSTS, 1), HOST);

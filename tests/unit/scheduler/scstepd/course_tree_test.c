@@ -23,6 +23,7 @@ TAP_TEST(course__messages_and_whose_they_are)
 		{OP_SIGNAL, "{\"signal\":1}", "signal 1 signal 18"},
 		{OP_SIGNAL, "{\"signal\":3}", "signal 3 signal 18"},
 		{OP_ABSENT, "{\"world\":0,\"rank\":1}", "absent"},
+		{OP_STANDSTILL, "{\"devices\":\"udp\"}", "standstill udp"},
 		{OP_RELEASE, "{}", "pmi_release debug_release"},
 		{OP_MODEX, "{\"world\":0,\"rank\":1,\"ticket\":1}", "modex_asked 2"},
 		{OP_MODEX_DATA, "{\"ticket\":1,\"status\":0}", "modex_answered 3"},

@@ -26,6 +26,7 @@
 #include "scheduler/scstepd/pmix/shift.h"
 #include "scheduler/scstepd/pmix/upcalls.h"
 #include "scheduler/scstepd/ranks.h"
+#include "scheduler/scstepd/standstill.h"
 #include "scheduler/scstepd/transport.h"
 #include "tests/harness/tap.h"
 
@@ -97,6 +98,11 @@ struct ranks *ranks_open(struct step *step)
 {
 	return part("ranks");
 }
+struct standstill *standstill_open(struct step *step, standstill_told *told)
+{
+	errno = ENOSPC;
+	return part("standstill");
+}
 struct leader *leader_open(struct step *step)
 {
 	return part("leader");
@@ -137,6 +143,7 @@ FAKE_CLOSE(output_close, struct output *output)
 FAKE_CLOSE(input_close, struct input *input)
 FAKE_CLOSE(ranks_close, struct ranks *ranks)
 FAKE_CLOSE(leader_close, struct leader *leader)
+FAKE_CLOSE(standstill_close, struct standstill *standstill)
 FAKE_CLOSE(tree_close, struct tree *tree)
 FAKE_CLOSE(collective_close, struct collectives *collectives)
 FAKE_CLOSE(bind_close, struct bind *bind)
@@ -164,6 +171,10 @@ void control_failed(struct control *control, int code, const char *text)
 void control_ended(struct control *control, int code, const char *text)
 {
 	say("control_ended %d '%s'", code, text);
+}
+void control_migrated(struct control *control, bool is_changed, const char *text, double stood_s)
+{
+	say("control_migrated %d '%s'", is_changed, text);
 }
 int control_kill(struct control *control)
 {
@@ -310,6 +321,10 @@ void output_room(struct output *output, int64_t bytes)
 void output_check(struct output *output)
 {
 	say("output_check");
+}
+void standstill_begin(struct standstill *standstill, const json_t *head)
+{
+	say("standstill %s", json_string_value(json_object_get(head, "devices")));
 }
 void absence_told(struct step *step, const json_t *head)
 {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "scheduler/scored/migrate.h"
+
+#include <stdlib.h>
+
+#include "scheduler/proto/ops.h"
+#include "scheduler/scored/jobs_list.h"
+#include "scheduler/scored/network.h"
+#include "scheduler/scored/nodes.h"
+#include "scheduler/scored/users_connection.h"
+
+char *migrate_ask(struct user *user, struct sjob *job, const char *network, const char **ret_error)
+{
+	char why[512], *devices;
+
+	*ret_error = "EBUSY";
+	if (user->moves)
+		return daemon_text("this connection waits for job %llu already",
+				   (unsigned long long)user->moves->id);
+	if (job->mover)
+		return daemon_text("job %llu is changing its devices already; try again when it "
+				   "has",
+				   (unsigned long long)job->id);
+	*ret_error = "EINVAL";
+	if (job->state != SJOB_RUNNING)
+		return daemon_text("job %llu does not run", (unsigned long long)job->id);
+	if (job->is_suspended)
+		return daemon_text("job %llu is suspended, so its ranks can't do anything; resume "
+				   "it first, by SIGCONT to its scrun",
+				   (unsigned long long)job->id);
+	devices = network_devices(user->scored->cluster, network, why, sizeof(why));
+	if (!devices)
+		return daemon_text("%s", why);
+	nodes_send(job->hosts[0].node, json_pack("{s:s, s:I, s:s}", "op", OP_MIGRATE, "id",
+						 (json_int_t)job->id, "devices", devices));
+	free(devices);
+	job->mover = user;
+	user->moves = job;
+	return NULL;
+}
+
+static struct user *part(struct sjob *job)
+{
+	struct user *user = job->mover;
+
+	if (user)
+		user->moves = NULL;
+	job->mover = NULL;
+	return user;
+}
+
+void migrate_over(struct scored *d, struct node *node, uint64_t id, bool is_changed,
+		  const char *text, double stood_s)
+{
+	struct sjob *job = jobs_find(d, id);
+	struct user *user;
+
+	if (!job || !job->n_hosts || job->hosts[0].node != node)
+		return;
+	user = part(job);
+	if (is_changed)
+		daemon_say("job %llu has changed its devices, and stood still for %.3f s",
+			   (unsigned long long)id, stood_s);
+	else
+		daemon_say("job %llu has kept its devices: %s", (unsigned long long)id, text);
+	if (user && is_changed)
+		users_say(user, json_pack("{s:s, s:f}", "op", OP_OK, "stood_s", stood_s));
+	else if (user)
+		users_say(user, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "ECANCELED",
+					  "text", text));
+}
+
+void migrate_forget_user(struct user *user)
+{
+	if (user->moves)
+		user->moves->mover = NULL;
+	user->moves = NULL;
+}
+
+static void disappoint(struct sjob *job, const char *error, const char *text)
+{
+	struct user *user = part(job);
+
+	if (user)
+		users_say(user, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", error, "text",
+					  text));
+}
+
+void migrate_forget_job(struct sjob *job)
+{
+	disappoint(job, "ESRCH", "the job has ended");
+}
+
+void migrate_forget_node(struct scored *d, const struct node *node)
+{
+	struct sjob *job;
+
+	TAILQ_FOREACH(job, &d->placed, placed)
+		if (job->n_hosts && job->hosts[0].node == node)
+			disappoint(
+				job, "ECONNRESET",
+				"the control link to the job's first host was lost, so it is not "
+				"known whether the job has changed its devices; try again when "
+				"scinfo shows the host as up");
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * migrate - a user waits for a running job to change its devices. A job has one such user at a
+ * time, and a connection waits for one job.
+ */
+#ifndef SCHEDULER_SCORED_MIGRATE_H
+#define SCHEDULER_SCORED_MIGRATE_H
+
+#include "scheduler/scored/scored.h"
+
+/*
+ * The leader of the job is told. NULL: @user is answered when it has ended. Else why not, to be
+ * freed, and *ret_error is the name of an errno.
+ */
+char *migrate_ask(struct user *user, struct sjob *job, const char *network, const char **ret_error);
+/* From the leader's host: an id that is unknown, or that nobody waits for, is ignored. */
+void migrate_over(struct scored *d, struct node *node, uint64_t id, bool is_changed,
+		  const char *text, double stood_s);
+/* The user, or the job, is no more. */
+void migrate_forget_user(struct user *user);
+void migrate_forget_job(struct sjob *job);
+/* The link to that host was lost: those who wait for jobs that it leads are told. */
+void migrate_forget_node(struct scored *d, const struct node *node);
+
+#endif

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * standstill - ranks write into the page and wake nobody, so a timer looks at their slots while an
+ * order is under way; otherwise nothing runs.
+ */
+#include "scheduler/scstepd/standstill.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pmcore/util/clock.h"
+#include "scheduler/proto/ops.h"
+#include "scheduler/scstepd/collective.h"
+#include "scheduler/scstepd/ranks.h"
+#include "scheduler/scstepd/standstill_page.h"
+#include "scheduler/scstepd/standstill_part.h"
+#include "scheduler/scstepd/standstill_plan.h"
+
+#define LOOK_S 0.001
+/* Ranks that stand wait so long for one that computes; then all go on for a while. */
+#define PATIENCE_S 0.3
+#define PAUSE_S 0.2
+#define TRIES 60
+/* To send what was accepted, and to be quiet: no more than the network's own times. */
+#define LIMIT_S 60.0
+/* Beside the job's own ranks: of worlds that are spawned. */
+#define SPAWNED_MAX 4096u
+
+struct standstill {
+	struct step *step;
+	standstill_told *told;
+	struct standstill_page page;
+	uint32_t first; /* order of this try */
+	bool is_under_way;
+	int page_error; /* errno: there is no memory for the page */
+	struct standstill_plan plan;
+	char *devices;  /* that the job has; NULL: as at first */
+	char *wanted;   /* that were asked for */
+	char *set;      /* all worlds */
+	uint64_t count; /* of changes, which makes each key another */
+	double limit_s; /* clock_monotonic_s() */
+	double since_s; /* all stand */
+	struct ev_timer look, pause;
+};
+
+/* ---- opened and closed ---- */
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events);
+static void on_pause(struct ev_loop *loop, ev_timer *timer, int events);
+
+static int make_page(struct standstill *s, const struct step *step)
+{
+	const struct world *world = worlds_get(&step->worlds, 0);
+	uint32_t here = world->hosts[step->here].ranks;
+	char *path;
+	int rc;
+
+	if (asprintf(&path, "%s/" STANDSTILL_FILE, step->tmpdir) < 0)
+		return -ENOMEM;
+	rc = standstill_page_make(&s->page, path, here + SPAWNED_MAX, here,
+				  world->n_ranks + SPAWNED_MAX);
+	free(path);
+	return rc;
+}
+
+struct standstill *standstill_open(struct step *step, standstill_told *told)
+{
+	struct standstill *s = calloc(1, sizeof(*s));
+	int rc = s ? make_page(s, step) : -ENOMEM;
+
+	if (rc) {
+		free(s);
+		errno = -rc;
+		return NULL;
+	}
+	s->step = step;
+	s->told = told;
+	ev_timer_init(&s->look, on_look, LOOK_S, LOOK_S);
+	ev_init(&s->pause, on_pause);
+	s->look.data = s->pause.data = s;
+	return s;
+}
+
+void standstill_close(struct standstill *s)
+{
+	if (!s)
+		return;
+	ev_timer_stop(s->step->loop, &s->look);
+	ev_timer_stop(s->step->loop, &s->pause);
+	standstill_page_drop(&s->page);
+	free(s->devices);
+	free(s->wanted);
+	free(s->set);
+	free(s);
+}
+
+/* ---- an order, on this host ---- */
+
+/* Finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+/* Also a second try is another life: what the first one sent may still be on its way. */
+static void tell_devices(struct standstill *s)
+{
+	const struct order *order = s->step->order;
+	const char *devices = s->plan.is_new ? s->wanted : s->devices;
+
+	standstill_page_tell_devices(&s->page, mix(mix(order->key + order->id) + ++s->count),
+				     devices ? devices : "");
+}
+
+/*
+ * From SUSPEND_AWAY on there is no other way than on, so a rank that is stopped, by a debugger or
+ * with its whole job, is waited for. So it is before the job may go on.
+ */
+static double limit_of(enum suspend_step step)
+{
+	switch (step) {
+	case SUSPEND_DRAIN:
+		return PATIENCE_S;
+	case SUSPEND_HOLD:
+	case SUSPEND_QUIESCE:
+		return LIMIT_S;
+	default:
+		return INFINITY;
+	}
+}
+
+static void give(struct standstill *s)
+{
+	if (s->plan.step == SUSPEND_REVIVE)
+		tell_devices(s);
+	s->limit_s = clock_monotonic_s() + limit_of(s->plan.step);
+	standstill_page_give(&s->page, s->plan.step);
+	if (s->plan.step == SUSPEND_DRAIN)
+		s->first = s->page.order;
+	ev_timer_again(s->step->loop, &s->look);
+}
+
+static enum standstill_outcome fails(const struct rank *rank, char *why, const char *reason)
+{
+	snprintf(why, STANDSTILL_WHY, "rank %" PRIu32 " on %s%s", rank->number, rank->step->host,
+		 reason);
+	return STANDSTILL_FAILED;
+}
+
+/* Of a rank that runs, as it has computed since SUSPEND_DRAIN, SUSPEND_RUN asks nothing. */
+static bool is_done(const struct standstill *s, const struct suspend_slot *slot)
+{
+	uint32_t done = __atomic_load_n(&slot->done, __ATOMIC_ACQUIRE);
+
+	return done == s->page.order ||
+	       (s->plan.step == SUSPEND_RUN && (int32_t)(done - s->first) < 0);
+}
+
+static enum standstill_outcome look_at(const struct standstill *s, const struct rank *rank,
+				       char *why)
+{
+	const struct suspend_slot *slot = s->page.slots + rank->slot;
+	uint32_t presence;
+	char reason[sizeof(slot->why) + 32];
+
+	if (rank->slot >= s->page.n_slots)
+		return s->plan.step == SUSPEND_RUN
+			       ? STANDSTILL_DONE
+			       : fails(rank, why,
+				       " was spawned after so many others that there is no room "
+				       "for it in the page of orders");
+	presence = __atomic_load_n(&slot->presence, __ATOMIC_ACQUIRE);
+	if (presence == SUSPEND_ABSENT && s->plan.step == SUSPEND_DRAIN)
+		return fails(rank, why, " does not use PM, or has not come to MPI_Init yet");
+	if (presence == SUSPEND_GONE && s->plan.step != SUSPEND_RUN)
+		return fails(rank, why, " has come to MPI_Finalize");
+	if (presence != SUSPEND_PRESENT || is_done(s, slot))
+		return STANDSTILL_DONE;
+	if (__atomic_load_n(&slot->failed, __ATOMIC_ACQUIRE) == s->page.order) {
+		snprintf(reason, sizeof(reason), ": %.*s", (int)sizeof(slot->why), slot->why);
+		return fails(rank, why, reason);
+	}
+	snprintf(why, STANDSTILL_WHY,
+		 "rank %" PRIu32 " on %s computes, or waits for something beside MPI: it has not "
+		 "come to MPI's progress in time",
+		 rank->number, s->step->host);
+	return STANDSTILL_LATE;
+}
+
+/* Of all ranks here: the worst. */
+static enum standstill_outcome look(const struct standstill *s, char *why)
+{
+	enum standstill_outcome worst = STANDSTILL_DONE;
+	char text[STANDSTILL_WHY];
+
+	*why = 0;
+	if (s->page_error && s->plan.step == SUSPEND_DRAIN) {
+		snprintf(why, STANDSTILL_WHY,
+			 "host %s: the directory of the job, $TMPDIR, has no room for the page of "
+			 "orders (%s); remove files there",
+			 s->step->host, strerror(s->page_error));
+		return STANDSTILL_FAILED;
+	}
+	for (size_t i = 0; i < ranks_count(s->step->ranks); i++) {
+		const struct rank *rank = ranks_at(s->step->ranks, i);
+		enum standstill_outcome outcome;
+
+		if (rank->has_ended)
+			continue;
+		outcome = look_at(s, rank, text);
+		if (outcome <= worst)
+			continue;
+		worst = outcome;
+		memcpy(why, text, sizeof(text));
+	}
+	return worst;
+}
+
+/* ---- and on all ---- */
+
+static enum standstill_outcome take_parts(struct standstill *s, const char *data, size_t size,
+					  char *why)
+{
+	enum standstill_outcome worst = STANDSTILL_DONE;
+	bool has_addresses = s->plan.step == SUSPEND_REVIVE;
+	uint32_t n = 0;
+
+	*why = 0;
+	while (size) {
+		struct standstill_part part;
+		ssize_t used = standstill_part_decode(data, size, &part);
+
+		if (used < 0) {
+			snprintf(why, STANDSTILL_WHY, "a host says what makes no sense");
+			return STANDSTILL_FAILED;
+		}
+		if (part.outcome > worst) {
+			worst = part.outcome;
+			memcpy(why, part.why, sizeof(part.why));
+		}
+		while (has_addresses && n < s->page.n_nodes &&
+		       standstill_part_address(&part, s->page.addresses + n))
+			n++;
+		data += used;
+		size -= (size_t)used;
+	}
+	if (has_addresses)
+		standstill_page_tell_addresses(&s->page, n);
+	return worst;
+}
+
+static void end(struct standstill *s)
+{
+	struct step *step = s->step;
+	bool is_changed = s->plan.end == STANDSTILL_CHANGED;
+	double stood_s = s->since_s ? clock_monotonic_s() - s->since_s : 0;
+	char text[STANDSTILL_WHY + 64];
+
+	s->is_under_way = false;
+	if (is_changed) {
+		free(s->devices);
+		s->devices = s->wanted;
+		s->wanted = NULL;
+	}
+	if (!step->leader)
+		return;
+	snprintf(text, sizeof(text), "%s%s", s->plan.why,
+		 is_changed                       ? ""
+		 : s->plan.end == STANDSTILL_KEPT ? "; the job goes on by the devices that it had"
+						  : "; the job ends");
+	s->told(step, is_changed, text, stood_s);
+	if (s->plan.end == STANDSTILL_LOST)
+		step->stop(step, STEP_CODE_LOST, s->plan.why);
+}
+
+static void pause_then_give(struct standstill *s)
+{
+	ev_timer_set(&s->pause, PAUSE_S, 0);
+	ev_timer_start(s->step->loop, &s->pause);
+}
+
+static void on_all(int error, const char *data, size_t size, void *arg)
+{
+	struct standstill *s = arg;
+	char why[STANDSTILL_WHY];
+	enum standstill_outcome outcome;
+
+	if (s->step->state >= STEP_STOPPING)
+		return;
+	if (error) {
+		snprintf(why, sizeof(why), "the hosts can't tell each other: %s", strerror(error));
+		outcome = STANDSTILL_FAILED;
+	} else {
+		outcome = take_parts(s, data, size, why);
+	}
+	if (outcome == STANDSTILL_DONE && s->plan.step == SUSPEND_DRAIN)
+		s->since_s = clock_monotonic_s();
+	standstill_plan_next(&s->plan, outcome, why);
+	if (s->plan.end != STANDSTILL_UNDER_WAY)
+		end(s);
+	else if (s->plan.is_paused)
+		pause_then_give(s);
+	else
+		give(s);
+}
+
+/* The slots whose addresses are to be told; to be freed. NULL with *ret_n 0: none, or no memory. */
+static const struct suspend_slot **slots_to_tell(const struct standstill *s, uint32_t *ret_n)
+{
+	size_t count = ranks_count(s->step->ranks);
+	const struct suspend_slot **slots = NULL;
+
+	*ret_n = 0;
+	if (s->plan.step == SUSPEND_REVIVE)
+		slots = calloc(count + 1, sizeof(struct suspend_slot *));
+	for (size_t i = 0; slots && i < count; i++) {
+		const struct rank *rank = ranks_at(s->step->ranks, i);
+
+		if (!rank->has_ended && rank->slot < s->page.n_slots)
+			slots[(*ret_n)++] = s->page.slots + rank->slot;
+	}
+	return slots;
+}
+
+static void tell_all(struct standstill *s, enum standstill_outcome outcome, const char *why)
+{
+	uint32_t n;
+	const struct suspend_slot **slots = slots_to_tell(s, &n);
+	size_t size = 0;
+	char *part = standstill_part_encode(outcome, why, slots, n, &size), text[300];
+	int rc = part ? collective_join(s->step->collectives, OP_STOOD, s->set, part, size, on_all,
+					s)
+		      : -ENOMEM;
+
+	free(part);
+	free(slots);
+	if (!rc)
+		return;
+	snprintf(text, sizeof(text), "host %s can't tell how its ranks stand still: %s",
+		 s->step->host, strerror(-rc));
+	s->step->stop(s->step, STEP_CODE_LOST, text);
+}
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct standstill *s = timer->data;
+	char why[STANDSTILL_WHY];
+	enum standstill_outcome outcome = look(s, why);
+
+	if (outcome == STANDSTILL_LATE && clock_monotonic_s() < s->limit_s)
+		return;
+	ev_timer_stop(loop, timer);
+	tell_all(s, outcome, why);
+}
+
+static void on_pause(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	give(timer->data);
+}
+
+/* ---- the beginning ---- */
+
+/* All worlds, as the set of a collective. */
+static char *set_of_all(const struct step *step)
+{
+	struct collective_rank *ranks = calloc(step->worlds.n, sizeof(*ranks));
+	size_t n = 0;
+	char *set;
+
+	for (uint32_t i = 0; ranks && i < step->worlds.n; i++)
+		if (worlds_get(&step->worlds, i))
+			ranks[n++] = (struct collective_rank){i, COLLECTIVE_ALL_RANKS};
+	set = ranks ? collective_set(&step->worlds, ranks, n) : NULL;
+	free(ranks);
+	return set;
+}
+
+void standstill_ask(struct standstill *s, const json_t *head)
+{
+	struct step *step = s->step;
+	const char *why = NULL;
+
+	if (step->state != STEP_RUN)
+		why = "the job does not run yet, or ends";
+	else if (s->is_under_way)
+		why = "the job is changing its devices already; try again when it has";
+	if (why)
+		s->told(step, false, why, 0);
+	else
+		step_send(step, TREE_ALL,
+			  json_pack("{s:s, s:s}", "op", OP_STANDSTILL, "devices",
+				    json_string_value(json_object_get(head, "devices"))),
+			  NULL, 0);
+}
+
+/* All ranks write and read it from now on. */
+static int reserve_page(const struct standstill *s)
+{
+	const struct worlds *worlds = &s->step->worlds;
+	uint32_t n_slots = 0, n_nodes = 0;
+
+	for (size_t i = 0; i < ranks_count(s->step->ranks); i++) {
+		const struct rank *rank = ranks_at(s->step->ranks, i);
+
+		if (rank->slot >= n_slots && rank->slot < s->page.n_slots)
+			n_slots = rank->slot + 1;
+	}
+	for (uint32_t i = 0; i < worlds->n; i++)
+		if (worlds_get(worlds, i))
+			n_nodes += worlds_get(worlds, i)->n_ranks;
+	return standstill_page_reserve(&s->page, n_slots,
+				       n_nodes < s->page.n_nodes ? n_nodes : s->page.n_nodes);
+}
+
+void standstill_begin(struct standstill *s, const json_t *head)
+{
+	if (s->is_under_way || s->step->state != STEP_RUN)
+		return;
+	free(s->wanted);
+	free(s->set);
+	s->wanted = strdup(json_string_value(json_object_get(head, "devices")));
+	s->set = set_of_all(s->step);
+	if (!s->wanted || !s->set) {
+		s->step->stop(s->step, STEP_CODE_LOST, "no memory for a change of devices");
+		return;
+	}
+	s->is_under_way = true;
+	s->since_s = 0;
+	s->page_error = -reserve_page(s);
+	standstill_plan_begin(&s->plan, TRIES);
+	give(s);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * standstill_page - this host's page of orders (pmcore/util/suspend_page.h), as its maker has it.
+ * The ranks write it, too, so its own numbers are never read again. No thread, no loop.
+ */
+#ifndef SCHEDULER_SCSTEPD_STANDSTILL_PAGE_H
+#define SCHEDULER_SCSTEPD_STANDSTILL_PAGE_H
+
+#include "pmcore/util/suspend_page.h"
+
+struct standstill_page {
+	struct suspend_page *mapped; /* NULL: there is none */
+	size_t size;                 /* bytes */
+	int fd;
+	uint32_t n_slots, n_nodes;
+	struct suspend_slot *slots;
+	struct suspend_address *addresses;
+	uint32_t order; /* the last one */
+};
+
+/*
+ * Makes the file, with memory for the first @n_used slots. 0 or -errno. It is removed with its
+ * directory, by the owner of that.
+ */
+int standstill_page_make(struct standstill_page *page, const char *path, uint32_t n_slots,
+			 uint32_t n_used, uint32_t n_nodes);
+/* Also of one that could not be made. */
+void standstill_page_drop(struct standstill_page *page);
+
+/* Memory for so many slots and addresses: without it a write may end us. 0 or -errno. */
+int standstill_page_reserve(const struct standstill_page *page, uint32_t n_slots, uint32_t n_nodes);
+
+/* For SUSPEND_REVIVE. @devices: "" as at first. */
+void standstill_page_tell_devices(struct standstill_page *page, uint64_t job_key,
+				  const char *devices);
+/* The first @n of addresses[] are there; sorts them. */
+void standstill_page_tell_addresses(struct standstill_page *page, uint32_t n);
+/* The next order, to all ranks here. */
+void standstill_page_give(struct standstill_page *page, enum suspend_step step);
+
+#endif

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scmigrate: running jobs of a lab go on by other networks, if their owner or root says so, and nobody else.
+Each program checks its own data. TAP. Needs root."""
+import json
+import os
+import signal
+import sys
+import time
+
+import schedlab
+from schedlab import BUILD, over_pm
+from systest import ROOT, Tap, told
+
+SCMIGRATE = f"{ROOT}/scheduler/ctl/scmigrate"
+NETWORKS = ("self+udp", "self+shmem+udp", "self+shmem+ethernet")
+WORDS = {"model": ("known", "7", "60")}
+NOBODY = "nobody"
+LIMIT = 90
+
+tap = Tap()
+
+
+def numbers_of(lab, count):
+    """The numbers of so many jobs, once they run."""
+    def running():
+        done = lab.run(f"{ROOT}/scheduler/ctl/scqueue", "--json")
+        jobs = json.loads(done.stdout) if done.returncode == 0 else []
+        numbers = [job["id"] for job in jobs if job["state"] == "running"]
+        return numbers if len(numbers) == count else None
+    return schedlab.wait_until(running, 10) or [0] * count
+
+
+def end_of(job):
+    out, err = job.communicate(timeout=LIMIT)
+    return job.returncode, out + err
+
+
+def change(lab, network, number, **how):
+    return lab.run(SCMIGRATE, "--network", network, str(number), **how)
+
+
+def is_late(text):
+    """The job's end, that a change may come to too late."""
+    return any(word in text for word in ("MPI_Finalize", "no job", "does not run", "has ended", "or ends"))
+
+
+def migrated(lab, env):
+    """To and fro under traffic, until the programs end. Two of them share the cores, and take turns."""
+    for names in (("crowd",), ("rally",), ("model", "model")):
+        jobs = [lab.start("-nodes=2x2", f"{BUILD}/mpi/{name}", *WORDS.get(name, ()), env=env) for name in names]
+        numbers, changes, refusals = numbers_of(lab, len(jobs)), 0, []
+        time.sleep(0.3)     # some traffic
+        while any(job.poll() is None for job in jobs):
+            done = change(lab, NETWORKS[changes % len(NETWORKS)], numbers[changes % len(jobs)])
+            changes += 1
+            if done.returncode:
+                refusals.append(done.stderr)
+        ends = [end_of(job) for job in jobs]
+        refusals = [text for text in refusals if not is_late(text)]
+        is_right = all(code == 0 and "OK " in out for code, out in ends)
+        tap.ok(is_right and changes > 1 and not refusals,
+               f"{' and '.join(names)}: to other networks all the time, and the data are right",
+               f"{changes} times\n{ends}\n{refusals}")
+
+
+def spawned(lab, env):
+    """Ranks that come later open the devices of now, and find those that were there before."""
+    path = f"{BUILD}/scmigrate-{os.getpid()}"
+    job = lab.start("-nodes=2x2", f"{BUILD}/mpi/spawn", path, env=env)
+    number = numbers_of(lab, 1)[0]
+    time.sleep(0.5)         # until MPI_Init is behind it
+    changes = [change(lab, network, number) for network in ("self+ethernet+shmem", "self+udp")]
+    with open(path, "w", encoding="utf-8"):
+        code, out = end_of(job)
+    os.unlink(path)
+    tap.ok(code == 0 and "OK spawn" in out and not any(done.returncode for done in changes),
+           "a job that has changed its network spawns others", f"{code}\n{out}\n{changes}")
+
+
+def by_its_owner(lab, env):
+    job = lab.start("-nodes=2x2", f"{BUILD}/mpi/model", "known", "7", "60", user=NOBODY, env=env)
+    number = numbers_of(lab, 1)[0]
+    time.sleep(0.5)
+    done = change(lab, "self+udp", number, user=NOBODY)
+    code, out = end_of(job)
+    tap.ok(code == 0 and "OK model" in out and done.returncode == 0 and "stood still for" in done.stdout,
+           "an ordinary user's job, by him", f"{code}\n{out}\n{told(done)}")
+
+
+def refused(lab, env):
+    job = lab.start("-nodes=2x2", f"{BUILD}/mpi/model", "known", "7", "100", env=env)
+    number = str(numbers_of(lab, 1)[0])
+    time.sleep(0.5)
+    for words, user, wanted in ((["--network", "nothing", number], None, "nothing"),
+                                (["--network", "self", number], None, "cannot be reached"),
+                                (["--network", "udp", number], None, "add self to the devices"),
+                                (["--network", "udp", "999"], None, "no job 999"),
+                                (["--network", "udp", number], NOBODY, f"no job {number}")):
+        done = lab.run(SCMIGRATE, *words, user=user)
+        tap.ok(done.returncode == 1 and wanted in done.stderr, f"refused: {' '.join(words[:2])}, {wanted}", told(done))
+    job.send_signal(signal.SIGTSTP)
+    done = schedlab.wait_until(lambda: said(change(lab, "self+udp", number), "is suspended"), 10)
+    tap.ok(done and done.returncode == 1, "refused: a job that is suspended", told(done) if done else "")
+    job.send_signal(signal.SIGCONT)
+    code, out = end_of(job)
+    tap.ok(code == 0 and "OK model" in out, "the job goes on by the devices that it had", f"{code}\n{out}")
+    job = lab.start("-nodes=2", "sleep", "2")
+    done = change(lab, "self+udp", numbers_of(lab, 1)[0])
+    tap.ok(done.returncode == 1 and "does not use PM" in done.stderr, "refused: a job that does not use PM", told(done))
+    end_of(job)
+
+
+def said(done, text):
+    return done if text in done.stderr else None
+
+
+def main():
+    why = schedlab.missing()
+    if not why and not os.path.exists(f"{BUILD}/mca/mca_mtl_pm.so"):
+        why = "mtl/pm is not built"
+    if why:
+        print(f"1..0 # SKIP {why}")
+        return 0
+    env = over_pm("devices=self+shmem+udp")
+    with schedlab.Lab(f"mg{os.getpid()}", 2, "--ethernet") as lab:
+        migrated(lab, env)
+        spawned(lab, env)
+        by_its_owner(lab, env)
+        refused(lab, env)
+        left = [name for host in lab.hosts for name in lab.listing(host, "/dev/shm") if name not in lab.shm[host]]
+        tap.ok(not left, "nothing is left below /dev/shm", str(left))
+    return tap.end()
+
+
+sys.exit(main())

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* migrate: a job on one host and its user; what they are told is kept. */
+#include "scheduler/scored/migrate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/scored/jobs_list.h"
+#include "scheduler/scored/nodes.h"
+#include "scheduler/scored/users_connection.h"
+#include "tests/harness/tap.h"
+
+static struct {
+	struct scored d;
+	struct node node, other;
+	struct sjob_host host;
+	struct sjob job;
+	struct user user, second;
+	char told[400]; /* the hosts and the users, one message after another */
+} t;
+
+struct sjob *jobs_find(const struct scored *d, uint64_t id)
+{
+	return id == t.job.id ? &t.job : NULL;
+}
+
+static void keep(const char *to, json_t *head)
+{
+	char *text = json_dumps(head, JSON_COMPACT | JSON_SORT_KEYS);
+	size_t used = strlen(t.told);
+
+	snprintf(t.told + used, sizeof(t.told) - used, "%s %s\n", to, text);
+	free(text);
+	json_decref(head);
+}
+
+void nodes_send(struct node *node, json_t *head)
+{
+	keep(node == &t.node ? "host" : "another host", head);
+}
+
+void users_say(const struct user *user, json_t *head)
+{
+	keep(user == &t.user ? "user" : "another user", head);
+}
+
+static void begin(void)
+{
+	memset(&t, 0, sizeof(t));
+	TAILQ_INIT(&t.d.placed);
+	TAILQ_INSERT_TAIL(&t.d.placed, &t.job, placed);
+	t.host.node = &t.node;
+	t.job.id = 7;
+	t.job.hosts = &t.host;
+	t.job.n_hosts = 1;
+	t.job.state = SJOB_RUNNING;
+	t.user.scored = t.second.scored = &t.d;
+}
+
+static void asks(struct user *user, const char *network, const char *want_error,
+		 const char *want_text)
+{
+	const char *error = NULL;
+	char *text = migrate_ask(user, &t.job, network, &error);
+
+	is_str(text, want_text);
+	if (text)
+		is_str(error, want_error);
+	free(text);
+}
+
+static void told(const char *want)
+{
+	is_str(t.told, want);
+	t.told[0] = '\0';
+}
+
+static void began(void)
+{
+	begin();
+	asks(&t.user, "self+udp", NULL, NULL);
+	told("host {\"devices\":\"self+udp\",\"id\":7,\"op\":\"migrate\"}\n");
+}
+
+TAP_TEST(migrate__the_user_gets_the_answer)
+{
+	began();
+	migrate_over(&t.d, &t.other, 7, true, "", 0.5);
+	migrate_over(&t.d, &t.node, 8, true, "", 0.5);
+	told("");
+	migrate_over(&t.d, &t.node, 7, true, "", 0.5);
+	told("user {\"op\":\"ok\",\"stood_s\":0.5}\n");
+	migrate_over(&t.d, &t.node, 7, true, "", 0.5);
+	told("");
+	asks(&t.user, "udp", NULL, NULL);
+	told("host {\"devices\":\"udp\",\"id\":7,\"op\":\"migrate\"}\n");
+	migrate_over(&t.d, &t.node, 7, false, "rank 1 can't", 0);
+	told("user {\"error\":\"ECANCELED\",\"op\":\"error\",\"text\":\"rank 1 can't\"}\n");
+}
+
+TAP_TEST(migrate__one_at_a_time)
+{
+	began();
+	asks(&t.second, "udp", "EBUSY",
+	     "job 7 is changing its devices already; try again when it has");
+	asks(&t.user, "udp", "EBUSY", "this connection waits for job 7 already");
+	told("");
+}
+
+TAP_TEST(migrate__jobs_that_can_not)
+{
+	begin();
+	t.job.state = SJOB_QUEUED;
+	asks(&t.user, "udp", "EINVAL", "job 7 does not run");
+	t.job.state = SJOB_RUNNING;
+	t.job.is_suspended = true;
+	asks(&t.user, "udp", "EINVAL",
+	     "job 7 is suspended, so its ranks can't do anything; resume it first, by SIGCONT to "
+	     "its scrun");
+	t.job.is_suspended = false;
+	asks(&t.user, "token-ring", "EINVAL",
+	     "network token-ring: this scored has no cluster.json (--config) that names networks, "
+	     "and it is no device of PM: self, shmem, verbs, ethernet, udp");
+	told("");
+}
+
+TAP_TEST(migrate__the_user_goes)
+{
+	began();
+	migrate_forget_user(&t.user);
+	ok(!t.job.mover);
+	migrate_over(&t.d, &t.node, 7, true, "", 0.5);
+	told("");
+	migrate_forget_user(&t.user);
+}
+
+TAP_TEST(migrate__the_job_ends)
+{
+	began();
+	migrate_forget_job(&t.job);
+	told("user {\"error\":\"ESRCH\",\"op\":\"error\",\"text\":\"the job has ended\"}\n");
+	ok(!t.user.moves);
+	migrate_forget_job(&t.job);
+	told("");
+}
+
+TAP_TEST(migrate__the_first_host_is_lost)
+{
+	began();
+	migrate_forget_node(&t.d, &t.other);
+	told("");
+	migrate_forget_node(&t.d, &t.node);
+	ok(strstr(t.told, "user {\"error\":\"ECONNRESET\"") == t.told);
+	ok(!t.user.moves && !t.job.mover);
+}
