@@ -260,6 +260,7 @@ static void returned(struct link *link, const char *op, json_t *head, const char
 		link_set(link, &events, step);
 		steps_tie(step, link);
 		answer(step, OP_REJOINED);
+		steps_invite(step);
 	} else {
 		link_close(link, 0);
 	}

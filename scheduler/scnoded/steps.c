@@ -338,8 +338,9 @@ static char *make_group(struct step *step)
 	return memory_hold(step);
 }
 
-static void invite_guests(struct scnoded *d, const struct step *step)
+void steps_invite(const struct step *step)
 {
+	struct scnoded *d = step->daemon;
 	struct pending *pending, *next;
 
 	for (pending = TAILQ_FIRST(&d->pending); pending; pending = next) {
@@ -383,7 +384,7 @@ void steps_start(struct scnoded *d, struct order *order)
 	control_tie(step, control);
 	if (step->control)
 		link_send(step->control, start_message(step), NULL, 0);
-	invite_guests(d, step);
+	steps_invite(step);
 }
 
 void steps_tie(struct step *step, struct link *link)

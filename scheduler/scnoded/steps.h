@@ -29,8 +29,10 @@ void steps_leave(struct step *step, const char *text);
 void steps_await_end(struct step *step);
 /* A connection to its scstepd: @link is the step's from now on. */
 void steps_tie(struct step *step, struct link *link);
-/* Hands a connection to its job, now or when the job begins. */
+/* Hands a connection to its job, now or when its scstepd is there. */
 void steps_pending(struct scnoded *d, int fd, uint64_t job);
+/* Its scstepd is there: it gets the connections that have waited. */
+void steps_invite(const struct step *step);
 /* Closes a pending connection. */
 void steps_show_out(struct scnoded *d, struct pending *pending);
 /* CPU time since the last call and whether that is next to nothing. */

@@ -59,6 +59,7 @@ TAP_TEST(control_rejoin__is_tied_again)
 	says_at(link, REJOIN);
 	ok(w.step.control == link && !link->is_closed && !w.step.is_returning);
 	is_str(w.sent, "rejoined;");
+	is_int(w.n_invited, 1);
 	/* It is a scstepd as any other now. */
 	says("{\"op\":\"started\",\"id\":7}");
 	is_str(w.told, "started 7;");

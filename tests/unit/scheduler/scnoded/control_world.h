@@ -51,7 +51,7 @@ static struct world {
 	char told[1200]; /* to scored */
 	char said[300];  /* in the log */
 	char left[200];  /* why the step is ended */
-	size_t n_kills, n_awaited;
+	size_t n_kills, n_awaited, n_invited;
 	bool is_alive; /* some rank */
 } w;
 
@@ -190,6 +190,12 @@ void steps_tie(struct step *step, struct link *link)
 	if (step->control)
 		link_close(step->control, 0);
 	step->control = link;
+}
+
+void steps_invite(const struct step *step)
+{
+	ok(step == &w.step && step->control);
+	w.n_invited++;
 }
 
 void steps_leave(struct step *step, const char *text)

@@ -322,3 +322,21 @@ TAP_TEST(steps_tie__one_that_lost_its_connection_is_taken_again)
 	ok(step->control && !ev_is_active(&step->limit));
 	finish();
 }
+
+/* Those for a job whose scstepd is not back yet wait, and are handed over then. */
+TAP_TEST(steps_invite__those_who_have_waited_for_it)
+{
+	struct step *step = begin();
+	struct pending *pending;
+
+	they_close();
+	turn();
+	steps_pending(&w.d, dup(STDIN_FILENO), JOB);
+	steps_pending(&w.d, dup(STDIN_FILENO), JOB + 1);
+	ok(is_taken_again());
+	steps_invite(step);
+	pending = TAILQ_FIRST(&w.d.pending);
+	ok(pending && pending->job == JOB + 1 && !TAILQ_NEXT(pending, all));
+	steps_show_out(&w.d, pending);
+	finish();
+}
