@@ -35,33 +35,64 @@ static struct {
 	bool has_addresses;              /* the page has those of now */
 } orders;
 
-/* "SLOT:PATH". False: no page, or it can't be used, which the starter sees by the empty slot. */
-static bool map(void)
+/* The file, and in *ret_slot our slot; NULL: nobody gives us orders. */
+static const char *find_page(unsigned long *ret_slot)
 {
 	const char *text = getenv(SUSPEND_PAGE_VARIABLE);
-	struct suspend_page *page;
-	struct stat st;
-	char *path;
-	unsigned long slot = text ? strtoul(text, &path, 10) : 0;
-	int fd;
+	const char *nspace = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK");
+	char *at, own[512];
+	int length;
 
-	if (!text || path == text || *path != ':')
-		return false;
-	fd = open(path + 1, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (!text || !nspace || !rank)
+		return NULL;
+	*ret_slot = strtoul(text, &at, 10);
+	length = snprintf(own, sizeof(own), ":%s.%s:", nspace, rank);
+	if (at == text || length >= (int)sizeof(own) || strncmp(at, own, (size_t)length))
+		return NULL;
+	return at + length;
+}
+
+static struct suspend_page *map_file(const char *path, size_t *ret_size)
+{
+	struct suspend_page *page = MAP_FAILED;
+	struct stat st;
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
 	if (fd < 0)
-		return false;
-	page = fstat(fd, &st)
-		       ? MAP_FAILED
-		       : mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		return NULL;
+	if (!fstat(fd, &st))
+		page = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (page == MAP_FAILED)
+		return NULL;
+	*ret_size = (size_t)st.st_size;
+	if (suspend_page_check(page, *ret_size))
+		return page;
+	munmap(page, *ret_size);
+	return NULL;
+}
+
+static bool is_taken(const struct suspend_slot *slot)
+{
+	return __atomic_load_n(&slot->presence, __ATOMIC_ACQUIRE) == SUSPEND_PRESENT;
+}
+
+/* False: no page, or not ours, or it can't be used, which the starter sees by the empty slot. */
+static bool map(void)
+{
+	unsigned long slot;
+	const char *path = find_page(&slot);
+	size_t size;
+	struct suspend_page *page = path ? map_file(path, &size) : NULL;
+
+	if (!page)
 		return false;
-	if (!suspend_page_check(page, (size_t)st.st_size) || slot >= page->n_slots) {
-		munmap(page, (size_t)st.st_size);
+	if (slot >= page->n_slots || is_taken(suspend_page_slot(page, (uint32_t)slot))) {
+		munmap(page, size);
 		return false;
 	}
 	orders.page = page;
-	orders.size = (size_t)st.st_size;
+	orders.size = size;
 	orders.slot = suspend_page_slot(page, (uint32_t)slot);
 	orders.address = suspend_page_address(page, 0);
 	orders.n_nodes = page->n_nodes;
@@ -219,6 +250,11 @@ static const struct suspend_address *find(pmNode node)
 	const struct suspend_address *a = find_from(node);
 
 	return a && a->node == node ? a : NULL;
+}
+
+bool mtl_pm_order_knows(pmNode node)
+{
+	return orders.page && orders.has_addresses && find(node);
 }
 
 void *mtl_pm_order_address(pmNode node, size_t *ret_length)

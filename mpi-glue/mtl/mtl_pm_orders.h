@@ -61,6 +61,8 @@ void mtl_pm_order_take_addresses(void);
  * if there is no page: false.
  */
 bool mtl_pm_order_has_changed_address(pmNode node);
+/* Whether the page has an address of that node. In SUSPEND_MEET all ranks that live have one. */
+bool mtl_pm_order_knows(pmNode node);
 /* The address of a node in the page, to be freed. NULL: it is not there. */
 void *mtl_pm_order_address(pmNode node, size_t *ret_length);
 

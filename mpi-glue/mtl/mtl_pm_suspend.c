@@ -107,10 +107,13 @@ static bool meet(uint32_t order)
 	for (uint32_t i = 0; peers->slots && i <= peers->mask; i++) {
 		struct mtl_pm_peer *peer = peers->slots[i].value;
 
-		if (!peer || peer->is_dead || mtl_pm_peer_meet_again(peer))
+		/* those that are not there have ended in order, and are not talked with again */
+		if (!peer || peer->is_dead || !mtl_pm_order_knows(peer->node) ||
+		    mtl_pm_peer_meet_again(peer))
 			continue;
-		return mtl_pm_order_failed(order, "rank %u cannot be reached: %s",
-					   job_node_rank(peer->node), pmLastError());
+		return mtl_pm_order_failed(
+			order, "rank %u%s cannot be reached: %s", job_node_rank(peer->node),
+			job_node_job(peer->node) > 1 ? " of a spawned world" : "", pmLastError());
 	}
 	suspension.is_unmet = false;
 	return true;

@@ -22,7 +22,10 @@
 #define SUSPEND_PAGE_RANKS_MAX (1u << 16)
 #define SUSPEND_PAGE_NODES_MAX (1u << 20)
 #define SUSPEND_ADDRESS_MAX 1024u /* PM_ADDRESS_MAX */
-/* Environment variable: the rank's slot, a colon, the file's path. */
+/*
+ * Environment variable "SLOT:NAMESPACE.RANK:PATH": the rank's slot, its names in PMIx and the file.
+ * A job that a rank starts inherits the variable, and finds that it is not meant by it.
+ */
 #define SUSPEND_PAGE_VARIABLE "PM_SUSPEND"
 
 /* In this order; from each of the first four the job may go on at once by SUSPEND_RUN. */

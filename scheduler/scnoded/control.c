@@ -141,15 +141,20 @@ static void tell_ended(struct step *step, const json_t *head)
 	free(text);
 }
 
-/* Its words are a user's: they are passed on as text of limited length. */
+/*
+ * Its words are a user's: they are passed on as text of limited length, and as often as was asked.
+ */
 static void tell_migrated(struct step *step, const json_t *head)
 {
-	char *text = words_of(head);
+	char *text;
 
-	if (!step->order->here)
-		uplink_tell_migrated(step->daemon, step->id,
-				     json_is_true(json_object_get(head, "is_changed")), text,
-				     json_number_value(json_object_get(head, "stood_s")));
+	if (!step->n_changes)
+		return;
+	step->n_changes--;
+	text = words_of(head);
+	uplink_tell_migrated(step->daemon, step->id, head_number(head, "serial"),
+			     json_is_true(json_object_get(head, "is_changed")), text,
+			     json_number_value(json_object_get(head, "stood_s")));
 	free(text);
 }
 

@@ -80,12 +80,12 @@ void uplink_tell_ended(struct scnoded *d, uint64_t id, int code, const char *tex
 				  "code", code, "text", text));
 }
 
-void uplink_tell_migrated(struct scnoded *d, uint64_t id, bool is_changed, const char *text,
-			  double stood_s)
+void uplink_tell_migrated(struct scnoded *d, uint64_t id, uint64_t serial, bool is_changed,
+			  const char *text, double stood_s)
 {
-	tell(d->uplink,
-	     json_pack("{s:s, s:I, s:b, s:s, s:f}", "op", OP_MIGRATED, "id", (json_int_t)id,
-		       "is_changed", is_changed, "text", text, "stood_s", stood_s));
+	tell(d->uplink, json_pack("{s:s, s:I, s:I, s:b, s:s, s:f}", "op", OP_MIGRATED, "id",
+				  (json_int_t)id, "serial", (json_int_t)serial, "is_changed",
+				  is_changed, "text", text, "stood_s", stood_s));
 }
 
 void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns)
@@ -263,15 +263,17 @@ static void pass_on(struct uplink *up, const json_t *head, const char *body, siz
 static void on_migrate(struct uplink *up, const json_t *head, const char *body, size_t size)
 {
 	uint64_t id = head_number(head, "id");
-	const struct step *step = steps_find(up->daemon, id);
+	struct step *step = steps_find(up->daemon, id);
 
-	if (step && step->control && !link_is_full(step->control))
+	if (step && step->control && !link_is_full(step->control)) {
+		step->n_changes++;
 		pass_on(up, head, body, size);
-	else
-		uplink_tell_migrated(up->daemon, id, false,
-				     "the job's scstepd on its first host can't be told now; try "
-				     "again in some seconds",
-				     0);
+		return;
+	}
+	uplink_tell_migrated(up->daemon, id, head_number(head, "serial"), false,
+			     "the job's scstepd on its first host can't be told now; try "
+			     "again in some seconds",
+			     0);
 }
 
 static void on_error(struct uplink *up, const json_t *head, const char *body, size_t size)

@@ -20,8 +20,8 @@ void uplink_tell_started(struct scnoded *d, uint64_t id);
 void uplink_tell_failed(struct scnoded *d, uint64_t id, int code, const char *text);
 void uplink_tell_ended(struct scnoded *d, uint64_t id, int code, const char *text);
 /* The leader's: a change of devices has ended. */
-void uplink_tell_migrated(struct scnoded *d, uint64_t id, bool is_changed, const char *text,
-			  double stood_s);
+void uplink_tell_migrated(struct scnoded *d, uint64_t id, uint64_t serial, bool is_changed,
+			  const char *text, double stood_s);
 void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "scheduler/scored/migrate.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "pmcore/util/clock.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/network.h"
@@ -28,11 +30,18 @@ char *migrate_ask(struct user *user, struct sjob *job, const char *network, cons
 		return daemon_text("job %llu is suspended, so its ranks can't do anything; resume "
 				   "it first, by SIGCONT to its scrun",
 				   (unsigned long long)job->id);
+	if (!job->hosts[0].node->link)
+		return daemon_text("host %s, the first one of job %llu, is not connected now; try "
+				   "again when scinfo shows it as up",
+				   job->hosts[0].node->name, (unsigned long long)job->id);
 	devices = network_devices(user->scored->cluster, network, why, sizeof(why));
 	if (!devices)
 		return daemon_text("%s", why);
-	nodes_send(job->hosts[0].node, json_pack("{s:s, s:I, s:s}", "op", OP_MIGRATE, "id",
-						 (json_int_t)job->id, "devices", devices));
+	/* also after a restart of ours no answer to an older request has it */
+	job->change = clock_realtime_ns() & INT64_MAX;
+	nodes_send(job->hosts[0].node,
+		   json_pack("{s:s, s:I, s:I, s:s}", "op", OP_MIGRATE, "id", (json_int_t)job->id,
+			     "serial", (json_int_t)job->change, "devices", devices));
 	free(devices);
 	job->mover = user;
 	user->moves = job;
@@ -49,13 +58,13 @@ static struct user *part(struct sjob *job)
 	return user;
 }
 
-void migrate_over(struct scored *d, struct node *node, uint64_t id, bool is_changed,
-		  const char *text, double stood_s)
+void migrate_over(struct scored *d, struct node *node, uint64_t id, uint64_t serial,
+		  bool is_changed, const char *text, double stood_s)
 {
 	struct sjob *job = jobs_find(d, id);
 	struct user *user;
 
-	if (!job || !job->n_hosts || job->hosts[0].node != node)
+	if (!job || !job->mover || job->hosts[0].node != node || job->change != serial)
 		return;
 	user = part(job);
 	if (is_changed)
@@ -63,9 +72,9 @@ void migrate_over(struct scored *d, struct node *node, uint64_t id, bool is_chan
 			   (unsigned long long)id, stood_s);
 	else
 		daemon_say("job %llu has kept its devices: %s", (unsigned long long)id, text);
-	if (user && is_changed)
+	if (is_changed)
 		users_say(user, json_pack("{s:s, s:f}", "op", OP_OK, "stood_s", stood_s));
-	else if (user)
+	else
 		users_say(user, json_pack("{s:s, s:s, s:s}", "op", OP_ERROR, "error", "ECANCELED",
 					  "text", text));
 }

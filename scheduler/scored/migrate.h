@@ -13,9 +13,9 @@
  * freed, and *ret_error is the name of an errno.
  */
 char *migrate_ask(struct user *user, struct sjob *job, const char *network, const char **ret_error);
-/* From the leader's host: an id that is unknown, or that nobody waits for, is ignored. */
-void migrate_over(struct scored *d, struct node *node, uint64_t id, bool is_changed,
-		  const char *text, double stood_s);
+/* From the leader's host. An answer that nobody waits for is ignored. */
+void migrate_over(struct scored *d, struct node *node, uint64_t id, uint64_t serial,
+		  bool is_changed, const char *text, double stood_s);
 /* The user, or the job, is no more. */
 void migrate_forget_user(struct user *user);
 void migrate_forget_job(struct sjob *job);

@@ -197,7 +197,7 @@ static void on_ended(struct uplink *up, const json_t *head)
 
 static void on_migrated(struct uplink *up, const json_t *head)
 {
-	migrate_over(up->scored, up->node, head_number(head, "id"),
+	migrate_over(up->scored, up->node, head_number(head, "id"), head_number(head, "serial"),
 		     json_is_true(json_object_get(head, "is_changed")), head_text(head, "text"),
 		     json_number_value(json_object_get(head, "stood_s")));
 }

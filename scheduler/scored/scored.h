@@ -117,6 +117,7 @@ struct sjob {
 	/* the scrun that waits for it; NULL: gone, or lost when we started anew */
 	struct user *user;
 	struct user *mover; /* waits for its change of devices; NULL: nobody does */
+	uint64_t change;    /* number of that request */
 	bool is_suspended, is_resting;
 	bool is_ended; /* code and text are final */
 	int code;

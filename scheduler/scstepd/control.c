@@ -376,11 +376,13 @@ void control_ended(struct control *control, int code, const char *text)
 					   "text", text));
 }
 
-void control_migrated(struct control *control, bool is_changed, const char *text, double stood_s)
+void control_migrated(struct control *control, uint64_t serial, bool is_changed, const char *text,
+		      double stood_s)
 {
-	send_to_scnoded(control, json_pack("{s:s, s:I, s:b, s:s, s:f}", "op", OP_MIGRATED, "id",
-					   (json_int_t)control->step->order->id, "is_changed",
-					   is_changed, "text", text, "stood_s", stood_s));
+	send_to_scnoded(control, json_pack("{s:s, s:I, s:I, s:b, s:s, s:f}", "op", OP_MIGRATED,
+					   "id", (json_int_t)control->step->order->id, "serial",
+					   (json_int_t)serial, "is_changed", is_changed, "text",
+					   text, "stood_s", stood_s));
 }
 
 int control_kill(struct control *control)

@@ -27,7 +27,8 @@ void control_failed(struct control *control, int code, const char *text);
 /* The leader: how the job ended. */
 void control_ended(struct control *control, int code, const char *text);
 /* The leader: OP_MIGRATE has ended; @text: why the devices are those of before. */
-void control_migrated(struct control *control, bool is_changed, const char *text, double stood_s);
+void control_migrated(struct control *control, uint64_t serial, bool is_changed, const char *text,
+		      double stood_s);
 /* All that is left of the ranks dies: step_killed() follows, unless there is no scnoded: -EPIPE. */
 int control_kill(struct control *control);
 

@@ -123,6 +123,8 @@ static void begin_world(struct step *step, struct world *world)
 	if (nspace_register(step, world, why, sizeof(why)))
 		code = STEP_CODE_START;
 	if (!code && world->hosts[step->here].ranks)
+		standstill_expect(step->standstill, world);
+	if (!code && world->hosts[step->here].ranks)
 		code = ranks_start(step->ranks, world, &rank, why, sizeof(why));
 	if (!code && !world->number)
 		input_begin(step->input);
@@ -359,9 +361,10 @@ static const struct tree_events tree_events = {.joined = on_joined,
 
 /* ---- the order ---- */
 
-static void on_migrated(struct step *step, bool is_changed, const char *text, double stood_s)
+static void on_migrated(struct step *step, uint64_t serial, bool is_changed, const char *text,
+			double stood_s)
 {
-	control_migrated(step->control, is_changed, text, stood_s);
+	control_migrated(step->control, serial, is_changed, text, stood_s);
 }
 
 static int make_parts(struct step *step, char *why, size_t why_size)

@@ -99,9 +99,12 @@ static void put_orders(const struct step *step, const struct world *world, uint3
 		       struct env *env)
 {
 	const struct world_host *host = &world->hosts[step->here];
+	uint32_t slot = host->before + number - host->first;
 
-	env_putf(env, SUSPEND_PAGE_VARIABLE "=%" PRIu32 ":%s/" STANDSTILL_FILE,
-		 host->before + number - host->first, step->tmpdir);
+	if (slot < step->slots)
+		env_putf(env,
+			 SUSPEND_PAGE_VARIABLE "=%" PRIu32 ":%s.%" PRIu32 ":%s/" STANDSTILL_FILE,
+			 slot, world->nspace, number, step->tmpdir);
 }
 
 void rankenv_numbers(const uint32_t *numbers, uint32_t n, const char *between, char *to,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "pmcore/util/clock.h"
+#include "scheduler/proto/head.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scstepd/collective.h"
 #include "scheduler/scstepd/ranks.h"
@@ -21,6 +22,8 @@
 #include "scheduler/scstepd/standstill_plan.h"
 
 #define LOOK_S 0.001
+/* One that is late may be so for long: others have the cores. */
+#define LOOK_AT_LATE_S 0.02
 /* Ranks that stand wait so long for one that computes; then all go on for a while. */
 #define PATIENCE_S 0.3
 #define PAUSE_S 0.2
@@ -29,6 +32,8 @@
 #define LIMIT_S 60.0
 /* Beside the job's own ranks: of worlds that are spawned. */
 #define SPAWNED_MAX 4096u
+/* Of the address of a rank, at most on the average: those of all travel in one message. */
+#define ADDRESS_BYTES 256
 
 struct standstill {
 	struct step *step;
@@ -38,12 +43,14 @@ struct standstill {
 	bool is_under_way;
 	int page_error; /* errno: there is no memory for the page */
 	struct standstill_plan plan;
-	char *devices;  /* that the job has; NULL: as at first */
-	char *wanted;   /* that were asked for */
-	char *set;      /* all worlds */
-	uint64_t count; /* of changes, which makes each key another */
-	double limit_s; /* clock_monotonic_s() */
-	double since_s; /* all stand */
+	char *devices;   /* that the job has; NULL: as at first */
+	char *wanted;    /* that were asked for */
+	char *set;       /* all worlds */
+	uint64_t serial; /* of the request */
+	uint64_t count;  /* of changes, which makes each key another */
+	double limit_s;  /* clock_monotonic_s() */
+	double given_s;  /* the order */
+	double since_s;  /* the ranks stand */
 	struct ev_timer look, pause;
 };
 
@@ -55,13 +62,12 @@ static void on_pause(struct ev_loop *loop, ev_timer *timer, int events);
 static int make_page(struct standstill *s, const struct step *step)
 {
 	const struct world *world = worlds_get(&step->worlds, 0);
-	uint32_t here = world->hosts[step->here].ranks;
 	char *path;
 	int rc;
 
 	if (asprintf(&path, "%s/" STANDSTILL_FILE, step->tmpdir) < 0)
 		return -ENOMEM;
-	rc = standstill_page_make(&s->page, path, here + SPAWNED_MAX, here,
+	rc = standstill_page_make(&s->page, path, world->hosts[step->here].ranks + SPAWNED_MAX,
 				  world->n_ranks + SPAWNED_MAX);
 	free(path);
 	return rc;
@@ -83,6 +89,15 @@ struct standstill *standstill_open(struct step *step, standstill_told *told)
 	ev_init(&s->pause, on_pause);
 	s->look.data = s->pause.data = s;
 	return s;
+}
+
+void standstill_expect(struct standstill *s, const struct world *world)
+{
+	const struct world_host *host = &world->hosts[s->step->here];
+
+	/* ranks without a slot are told when it matters */
+	(void)standstill_page_reserve_slots(&s->page, host->before + host->ranks);
+	s->step->slots = s->page.slots_ready;
 }
 
 void standstill_close(struct standstill *s)
@@ -143,13 +158,31 @@ static void give(struct standstill *s)
 	standstill_page_give(&s->page, s->plan.step);
 	if (s->plan.step == SUSPEND_DRAIN)
 		s->first = s->page.order;
+	if (s->plan.step == SUSPEND_DRAIN)
+		s->since_s = clock_monotonic_s();
+	s->given_s = clock_monotonic_s();
+	s->look.repeat = LOOK_S;
 	ev_timer_again(s->step->loop, &s->look);
+}
+
+/* Its characters. */
+static size_t name_rank(const struct rank *rank, char *why)
+{
+	uint32_t world = rank->world->number;
+	int used = snprintf(why, STANDSTILL_WHY, "rank %" PRIu32, rank->number);
+
+	if (world)
+		used += snprintf(why + used, STANDSTILL_WHY - (size_t)used, " of world %" PRIu32,
+				 world);
+	used += snprintf(why + used, STANDSTILL_WHY - (size_t)used, " on %s", rank->step->host);
+	return (size_t)used < STANDSTILL_WHY ? (size_t)used : STANDSTILL_WHY - 1;
 }
 
 static enum standstill_outcome fails(const struct rank *rank, char *why, const char *reason)
 {
-	snprintf(why, STANDSTILL_WHY, "rank %" PRIu32 " on %s%s", rank->number, rank->step->host,
-		 reason);
+	size_t used = name_rank(rank, why);
+
+	snprintf(why + used, STANDSTILL_WHY - used, "%s", reason);
 	return STANDSTILL_FAILED;
 }
 
@@ -169,12 +202,12 @@ static enum standstill_outcome look_at(const struct standstill *s, const struct 
 	uint32_t presence;
 	char reason[sizeof(slot->why) + 32];
 
-	if (rank->slot >= s->page.n_slots)
+	if (rank->slot >= s->page.slots_ready)
 		return s->plan.step == SUSPEND_RUN
 			       ? STANDSTILL_DONE
 			       : fails(rank, why,
-				       " was spawned after so many others that there is no room "
-				       "for it in the page of orders");
+				       " was spawned when there was no room for it in the page of "
+				       "orders, after very many others or as $TMPDIR was full");
 	presence = __atomic_load_n(&slot->presence, __ATOMIC_ACQUIRE);
 	if (presence == SUSPEND_ABSENT && s->plan.step == SUSPEND_DRAIN)
 		return fails(rank, why, " does not use PM, or has not come to MPI_Init yet");
@@ -186,10 +219,9 @@ static enum standstill_outcome look_at(const struct standstill *s, const struct 
 		snprintf(reason, sizeof(reason), ": %.*s", (int)sizeof(slot->why), slot->why);
 		return fails(rank, why, reason);
 	}
-	snprintf(why, STANDSTILL_WHY,
-		 "rank %" PRIu32 " on %s computes, or waits for something beside MPI: it has not "
-		 "come to MPI's progress in time",
-		 rank->number, s->step->host);
+	fails(rank, why,
+	      " computes, or waits for something beside MPI: it has not come to MPI's progress in "
+	      "time");
 	return STANDSTILL_LATE;
 }
 
@@ -201,10 +233,13 @@ static enum standstill_outcome look(const struct standstill *s, char *why)
 
 	*why = 0;
 	if (s->page_error && s->plan.step == SUSPEND_DRAIN) {
-		snprintf(why, STANDSTILL_WHY,
-			 "host %s: the directory of the job, $TMPDIR, has no room for the page of "
-			 "orders (%s); remove files there",
-			 s->step->host, strerror(s->page_error));
+		snprintf(
+			why, STANDSTILL_WHY,
+			s->page_error == E2BIG
+				? "host %s: the job has more ranks than can change their devices"
+				: "host %s: the directory of the job, $TMPDIR, has no room for the "
+				  "addresses of its ranks (%s); remove files there",
+			s->step->host, strerror(s->page_error));
 		return STANDSTILL_FAILED;
 	}
 	for (size_t i = 0; i < ranks_count(s->step->ranks); i++) {
@@ -244,7 +279,7 @@ static enum standstill_outcome take_parts(struct standstill *s, const char *data
 			worst = part.outcome;
 			memcpy(why, part.why, sizeof(part.why));
 		}
-		while (has_addresses && n < s->page.n_nodes &&
+		while (has_addresses && n < s->page.nodes_ready &&
 		       standstill_part_address(&part, s->page.addresses + n))
 			n++;
 		data += used;
@@ -259,7 +294,7 @@ static void end(struct standstill *s)
 {
 	struct step *step = s->step;
 	bool is_changed = s->plan.end == STANDSTILL_CHANGED;
-	double stood_s = s->since_s ? clock_monotonic_s() - s->since_s : 0;
+	double stood_s = clock_monotonic_s() - s->since_s;
 	char text[STANDSTILL_WHY + 64];
 
 	s->is_under_way = false;
@@ -274,7 +309,7 @@ static void end(struct standstill *s)
 		 is_changed                       ? ""
 		 : s->plan.end == STANDSTILL_KEPT ? "; the job goes on by the devices that it had"
 						  : "; the job ends");
-	s->told(step, is_changed, text, stood_s);
+	s->told(step, s->serial, is_changed, text, stood_s);
 	if (s->plan.end == STANDSTILL_LOST)
 		step->stop(step, STEP_CODE_LOST, s->plan.why);
 }
@@ -299,8 +334,6 @@ static void on_all(int error, const char *data, size_t size, void *arg)
 	} else {
 		outcome = take_parts(s, data, size, why);
 	}
-	if (outcome == STANDSTILL_DONE && s->plan.step == SUSPEND_DRAIN)
-		s->since_s = clock_monotonic_s();
 	standstill_plan_next(&s->plan, outcome, why);
 	if (s->plan.end != STANDSTILL_UNDER_WAY)
 		end(s);
@@ -322,7 +355,8 @@ static const struct suspend_slot **slots_to_tell(const struct standstill *s, uin
 	for (size_t i = 0; slots && i < count; i++) {
 		const struct rank *rank = ranks_at(s->step->ranks, i);
 
-		if (!rank->has_ended && rank->slot < s->page.n_slots)
+		if (!rank->has_ended && rank->slot < s->page.slots_ready &&
+		    s->page.slots[rank->slot].presence == SUSPEND_PRESENT)
 			slots[(*ret_n)++] = s->page.slots + rank->slot;
 	}
 	return slots;
@@ -353,8 +387,12 @@ static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 	char why[STANDSTILL_WHY];
 	enum standstill_outcome outcome = look(s, why);
 
-	if (outcome == STANDSTILL_LATE && clock_monotonic_s() < s->limit_s)
+	if (outcome == STANDSTILL_LATE && clock_monotonic_s() < s->limit_s) {
+		timer->repeat = clock_monotonic_s() < s->given_s + PATIENCE_S ? LOOK_S
+									      : LOOK_AT_LATE_S;
+		ev_timer_again(loop, timer);
 		return;
+	}
 	ev_timer_stop(loop, timer);
 	tell_all(s, outcome, why);
 }
@@ -384,38 +422,41 @@ static char *set_of_all(const struct step *step)
 void standstill_ask(struct standstill *s, const json_t *head)
 {
 	struct step *step = s->step;
+	uint64_t serial = head_number(head, "serial");
+	char *set = set_of_all(step);
 	const char *why = NULL;
 
 	if (step->state != STEP_RUN)
 		why = "the job does not run yet, or ends";
 	else if (s->is_under_way)
 		why = "the job is changing its devices already; try again when it has";
-	if (why)
-		s->told(step, false, why, 0);
-	else
+	else if (!set)
+		why = "no memory";
+	if (why) {
+		s->told(step, serial, false, why, 0);
+	} else {
+		s->serial = serial;
+		/* a world that is spawned now is known here, and not everywhere */
 		step_send(step, TREE_ALL,
-			  json_pack("{s:s, s:s}", "op", OP_STANDSTILL, "devices",
+			  json_pack("{s:s, s:s, s:s}", "op", OP_STANDSTILL, "set", set, "devices",
 				    json_string_value(json_object_get(head, "devices"))),
 			  NULL, 0);
+	}
+	free(set);
 }
 
-/* All ranks write and read it from now on. */
-static int reserve_page(const struct standstill *s)
+/* For the addresses of all ranks. 0 or errno. */
+static int reserve_nodes(struct standstill *s)
 {
 	const struct worlds *worlds = &s->step->worlds;
-	uint32_t n_slots = 0, n_nodes = 0;
+	uint64_t n = 0;
 
-	for (size_t i = 0; i < ranks_count(s->step->ranks); i++) {
-		const struct rank *rank = ranks_at(s->step->ranks, i);
-
-		if (rank->slot >= n_slots && rank->slot < s->page.n_slots)
-			n_slots = rank->slot + 1;
-	}
 	for (uint32_t i = 0; i < worlds->n; i++)
 		if (worlds_get(worlds, i))
-			n_nodes += worlds_get(worlds, i)->n_ranks;
-	return standstill_page_reserve(&s->page, n_slots,
-				       n_nodes < s->page.n_nodes ? n_nodes : s->page.n_nodes);
+			n += worlds_get(worlds, i)->n_ranks;
+	if (n > COLLECTIVE_DATA_MAX / ADDRESS_BYTES)
+		return E2BIG;
+	return -standstill_page_reserve_nodes(&s->page, (uint32_t)n);
 }
 
 void standstill_begin(struct standstill *s, const json_t *head)
@@ -425,14 +466,13 @@ void standstill_begin(struct standstill *s, const json_t *head)
 	free(s->wanted);
 	free(s->set);
 	s->wanted = strdup(json_string_value(json_object_get(head, "devices")));
-	s->set = set_of_all(s->step);
+	s->set = strdup(json_string_value(json_object_get(head, "set")));
 	if (!s->wanted || !s->set) {
 		s->step->stop(s->step, STEP_CODE_LOST, "no memory for a change of devices");
 		return;
 	}
 	s->is_under_way = true;
-	s->since_s = 0;
-	s->page_error = -reserve_page(s);
+	s->page_error = reserve_nodes(s);
 	standstill_plan_begin(&s->plan, TRIES);
 	give(s);
 }

@@ -19,12 +19,15 @@
 struct standstill;
 
 /* The leader: a change of devices has ended; @text: why the devices are those of before. */
-typedef void standstill_told(struct step *step, bool is_changed, const char *text, double stood_s);
+typedef void standstill_told(struct step *step, uint64_t serial, bool is_changed, const char *text,
+			     double stood_s);
 
 /* Makes the page in the job's directory. NULL with errno. */
 struct standstill *standstill_open(struct step *step, standstill_told *told);
 void standstill_close(struct standstill *standstill);
 
+/* Before ranks of that world start here: slots of step.h. */
+void standstill_expect(struct standstill *standstill, const struct world *world);
 /* The leader is asked for it: OP_MIGRATE of scnoded. It is answered by @told. */
 void standstill_ask(struct standstill *standstill, const json_t *head);
 /* All are told: OP_STANDSTILL. */

@@ -11,27 +11,42 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int standstill_page_reserve(const struct standstill_page *p, uint32_t n_slots, uint32_t n_nodes)
+static int reserve(const struct standstill_page *p, size_t at, uint32_t *ready, uint32_t n,
+		   uint32_t room, size_t size)
 {
-	/* the file has room for many that may be spawned; only these get memory */
-	int rc = posix_fallocate(p->fd, 0, (off_t)suspend_page_size(n_slots, 0));
+	int rc;
 
-	if (!rc && n_nodes)
-		rc = posix_fallocate(p->fd, (off_t)suspend_page_size(p->n_slots, 0),
-				     (off_t)(n_nodes * sizeof(*p->addresses)));
+	if (n <= *ready)
+		return 0;
+	if (n > room)
+		return -E2BIG;
+	rc = posix_fallocate(p->fd, (off_t)at, (off_t)(n * size));
+	if (!rc)
+		*ready = n;
 	return -rc;
 }
 
-static int make(struct standstill_page *p, const char *path, uint32_t n_used)
+int standstill_page_reserve_slots(struct standstill_page *p, uint32_t n)
+{
+	return reserve(p, sizeof(*p->mapped), &p->slots_ready, n, p->n_slots, sizeof(*p->slots));
+}
+
+int standstill_page_reserve_nodes(struct standstill_page *p, uint32_t n)
+{
+	return reserve(p, suspend_page_size(p->n_slots, 0), &p->nodes_ready, n, p->n_nodes,
+		       sizeof(*p->addresses));
+}
+
+static int make(struct standstill_page *p, const char *path)
 {
 	int rc;
 
 	p->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (p->fd < 0 || ftruncate(p->fd, (off_t)p->size))
 		return -errno;
-	rc = standstill_page_reserve(p, n_used, 0);
+	rc = posix_fallocate(p->fd, 0, sizeof(*p->mapped));
 	if (rc)
-		return rc;
+		return -rc;
 	p->mapped = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
 	if (p->mapped != MAP_FAILED)
 		return 0;
@@ -40,14 +55,14 @@ static int make(struct standstill_page *p, const char *path, uint32_t n_used)
 }
 
 int standstill_page_make(struct standstill_page *p, const char *path, uint32_t n_slots,
-			 uint32_t n_used, uint32_t n_nodes)
+			 uint32_t n_nodes)
 {
 	int rc;
 
 	*p = (struct standstill_page){.n_slots = n_slots,
 				      .n_nodes = n_nodes,
 				      .size = suspend_page_size(n_slots, n_nodes)};
-	rc = make(p, path, n_used);
+	rc = make(p, path);
 	if (rc) {
 		standstill_page_drop(p);
 		return rc;

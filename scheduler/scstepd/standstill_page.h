@@ -12,23 +12,25 @@ struct standstill_page {
 	struct suspend_page *mapped; /* NULL: there is none */
 	size_t size;                 /* bytes */
 	int fd;
-	uint32_t n_slots, n_nodes;
+	uint32_t n_slots, n_nodes;         /* room */
+	uint32_t slots_ready, nodes_ready; /* have memory: the first ones */
 	struct suspend_slot *slots;
 	struct suspend_address *addresses;
 	uint32_t order; /* the last one */
 };
 
-/*
- * Makes the file, with memory for the first @n_used slots. 0 or -errno. It is removed with its
- * directory, by the owner of that.
- */
+/* Makes the file, which is removed with its directory, by the owner of that. 0 or -errno. */
 int standstill_page_make(struct standstill_page *page, const char *path, uint32_t n_slots,
-			 uint32_t n_used, uint32_t n_nodes);
+			 uint32_t n_nodes);
 /* Also of one that could not be made. */
 void standstill_page_drop(struct standstill_page *page);
 
-/* Memory for so many slots and addresses: without it a write may end us. 0 or -errno. */
-int standstill_page_reserve(const struct standstill_page *page, uint32_t n_slots, uint32_t n_nodes);
+/*
+ * Memory for so many slots, or addresses, in all. Where the file lies in memory that is full, a
+ * look at others would end us. 0 or -errno: -E2BIG there is no room for so many.
+ */
+int standstill_page_reserve_slots(struct standstill_page *page, uint32_t n);
+int standstill_page_reserve_nodes(struct standstill_page *page, uint32_t n);
 
 /* For SUSPEND_REVIVE. @devices: "" as at first. */
 void standstill_page_tell_devices(struct standstill_page *page, uint64_t job_key,

@@ -66,6 +66,7 @@ struct step {
 	struct output *output;         /* of ranks, to host 0 */
 	struct input *input;           /* to ranks */
 	struct standstill *standstill; /* of ranks, for other devices */
+	uint32_t slots;                /* ranks with a smaller one get its orders */
 	struct leader *leader;         /* host 0 only */
 	bool is_joined;                /* the tree is */
 	bool is_served;                /* PMIx's server is up */

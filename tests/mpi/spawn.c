@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Dynamic processes within one mpirun: spawned children talk with their parents over the
- * intercommunicator and a merged one; then the two halves of the job meet by accept and connect. An
- * argument is a file that is waited for first.
+ * intercommunicator and a merged one; then the two halves of the job meet by accept and connect.
+ * "before FILE": that file is waited for first. "behind FILE": it is waited for when the children
+ * have ended; FILE.there is made then.
  */
 #include "tests/mpi/check.h"
 
@@ -88,6 +89,17 @@ static void wait_for(const char *path)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void tell_there(const char *path)
+{
+	char there[4096];
+	FILE *file;
+
+	snprintf(there, sizeof(there), "%s.there", path);
+	file = fopen(there, "w");
+	CHECK(file, "%s can't be made", there);
+	fclose(file);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Comm parent, inter;
@@ -98,14 +110,19 @@ int main(int argc, char **argv)
 		return child(parent);
 	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
-	if (argc > 1)
-		wait_for(argv[1]);
+	if (argc > 2 && !strcmp(argv[1], "before"))
+		wait_for(argv[2]);
 	for (int round = 0; round < 2; round++) {
 		MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
 			       &inter, MPI_ERRCODES_IGNORE);
 		greet(inter, check_rank, "parent");
 		merge(inter, 0);
 		MPI_Comm_disconnect(&inter);
+	}
+	if (argc > 2 && !strcmp(argv[1], "behind")) {
+		if (check_rank == 0)
+			tell_there(argv[2]);
+		wait_for(argv[2]);
 	}
 	if (check_size >= 2)
 		meet();

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import time
 
 import schedlab
 from schedlab import BUILD, over_pm
@@ -37,7 +36,11 @@ def end_of(job):
 
 
 def change(lab, network, number, **how):
-    return lab.run(SCMIGRATE, "--network", network, str(number), **how)
+    """Asked again until all ranks have come to MPI."""
+    def answer():
+        done = lab.run(SCMIGRATE, "--network", network, str(number), **how)
+        return None if "MPI_Init" in done.stderr else done
+    return schedlab.wait_until(answer, 20) or lab.run(SCMIGRATE, "--network", network, str(number), **how)
 
 
 def is_late(text):
@@ -50,7 +53,6 @@ def migrated(lab, env):
     for names in (("crowd",), ("rally",), ("model", "model")):
         jobs = [lab.start("-nodes=2x2", f"{BUILD}/mpi/{name}", *WORDS.get(name, ()), env=env) for name in names]
         numbers, changes, refusals = numbers_of(lab, len(jobs)), 0, []
-        time.sleep(0.3)     # some traffic
         while any(job.poll() is None for job in jobs):
             done = change(lab, NETWORKS[changes % len(NETWORKS)], numbers[changes % len(jobs)])
             changes += 1
@@ -67,9 +69,8 @@ def migrated(lab, env):
 def spawned(lab, env):
     """Ranks that come later open the devices of now, and find those that were there before."""
     path = f"{BUILD}/scmigrate-{os.getpid()}"
-    job = lab.start("-nodes=2x2", f"{BUILD}/mpi/spawn", path, env=env)
+    job = lab.start("-nodes=2x2", f"{BUILD}/mpi/spawn", "before", path, env=env)
     number = numbers_of(lab, 1)[0]
-    time.sleep(0.5)         # until MPI_Init is behind it
     changes = [change(lab, network, number) for network in ("self+ethernet+shmem", "self+udp")]
     with open(path, "w", encoding="utf-8"):
         code, out = end_of(job)
@@ -78,10 +79,24 @@ def spawned(lab, env):
            "a job that has changed its network spawns others", f"{code}\n{out}\n{changes}")
 
 
+def outlived(lab, env):
+    """Children of a job have ended, and those that talked with them change their network."""
+    path = f"{BUILD}/scmigrate-{os.getpid()}"
+    job = lab.start("-nodes=1x2", f"{BUILD}/mpi/spawn", "behind", path, env=over_pm("devices=self+shmem"))
+    number = numbers_of(lab, 1)[0]
+    there = schedlab.wait_until(lambda: os.path.exists(f"{path}.there"), 30)
+    done = change(lab, "self+udp", number)
+    with open(path, "w", encoding="utf-8"):
+        code, out = end_of(job)
+    for name in (path, f"{path}.there"):
+        os.unlink(name)
+    tap.ok(there and code == 0 and "OK spawn" in out and done.returncode == 0,
+           "a job whose children have ended changes its network", f"{code}\n{out}\n{told(done)}")
+
+
 def by_its_owner(lab, env):
     job = lab.start("-nodes=2x2", f"{BUILD}/mpi/model", "known", "7", "60", user=NOBODY, env=env)
     number = numbers_of(lab, 1)[0]
-    time.sleep(0.5)
     done = change(lab, "self+udp", number, user=NOBODY)
     code, out = end_of(job)
     tap.ok(code == 0 and "OK model" in out and done.returncode == 0 and "stood still for" in done.stdout,
@@ -91,7 +106,7 @@ def by_its_owner(lab, env):
 def refused(lab, env):
     job = lab.start("-nodes=2x2", f"{BUILD}/mpi/model", "known", "7", "100", env=env)
     number = str(numbers_of(lab, 1)[0])
-    time.sleep(0.5)
+    change(lab, "self+shmem+udp", number)
     for words, user, wanted in ((["--network", "nothing", number], None, "nothing"),
                                 (["--network", "self", number], None, "cannot be reached"),
                                 (["--network", "udp", number], None, "add self to the devices"),
@@ -106,7 +121,7 @@ def refused(lab, env):
     code, out = end_of(job)
     tap.ok(code == 0 and "OK model" in out, "the job goes on by the devices that it had", f"{code}\n{out}")
     job = lab.start("-nodes=2", "sleep", "2")
-    done = change(lab, "self+udp", numbers_of(lab, 1)[0])
+    done = lab.run(SCMIGRATE, "--network", "self+udp", str(numbers_of(lab, 1)[0]))
     tap.ok(done.returncode == 1 and "does not use PM" in done.stderr, "refused: a job that does not use PM", told(done))
     end_of(job)
 
@@ -126,6 +141,7 @@ def main():
     with schedlab.Lab(f"mg{os.getpid()}", 2, "--ethernet") as lab:
         migrated(lab, env)
         spawned(lab, env)
+        outlived(lab, env)
         by_its_owner(lab, env)
         refused(lab, env)
         left = [name for host in lab.hosts for name in lab.listing(host, "/dev/shm") if name not in lab.shm[host]]

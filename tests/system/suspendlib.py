@@ -51,7 +51,7 @@ class Page:
 
     def wrap(self, variable, program):
         """Command of a rank whose number is in the environment variable."""
-        return ["sh", "-c", f'PM_SUSPEND=${variable}:{self.path} exec "$0" "$@"', *program]
+        return ["sh", "-c", f'PM_SUSPEND=${variable}:$PMIX_NAMESPACE.$PMIX_RANK:{self.path} exec "$0" "$@"', *program]
 
     def slot(self, i):
         """(presence, done, failed, node, address, why)"""

@@ -77,6 +77,8 @@ static void name_page(const char *format)
 
 	snprintf(text, sizeof(text), format, path);
 	setenv(SUSPEND_PAGE_VARIABLE, text, 1);
+	setenv("PMIX_NAMESPACE", "job", 1);
+	setenv("PMIX_RANK", "2", 1);
 }
 
 static void begin(void)
@@ -87,7 +89,7 @@ static void begin(void)
 	mtl_pm.gate = 0;
 	pthread_mutex_init(&mtl_pm.lock, NULL);
 	make_page(SLOTS, NODES);
-	name_page("1:%s");
+	name_page("1:job.2:%s");
 	mtl_pm_orders_open();
 	memset(&plan, 0, sizeof(plan));
 	fake.on_poll = fake.at_step = look_at_slot;
@@ -271,6 +273,7 @@ TAP_TEST(suspend__devices_that_do_not_open_leave_the_reason)
 	fake.at_step = open_at_second_try;
 	fake.at_mtu = give_when_met;
 	fake.revive_error = ENODEV;
+	tell_address();
 	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_REVIVE, SUSPEND_MEET, SUSPEND_RUN);
 	is_str(fake.steps, "qsRRr");
 	is_int(slot()->failed, first_try);
@@ -291,6 +294,39 @@ static void reach_at_second_try(void)
 	give_next();
 }
 
+/* The last order, when the one before is done. */
+static void *run_when_met(void *unused)
+{
+	uint32_t order;
+
+	(void)unused;
+	do {
+		sched_yield();
+		order = __atomic_load_n(&page->order, __ATOMIC_ACQUIRE);
+	} while (suspend_order_step(order) != SUSPEND_MEET ||
+		 __atomic_load_n(&slot()->done, __ATOMIC_ACQUIRE) != order);
+	__atomic_store_n(&page->order, suspend_order_next(order, SUSPEND_RUN), __ATOMIC_RELEASE);
+	syscall(SYS_futex, &page->order, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return NULL;
+}
+
+/* It has ended in order: all that live have an address. */
+TAP_TEST(meet__a_rank_that_has_no_address_is_not_looked_for)
+{
+	pthread_t thread;
+
+	begin();
+	fake.at_step = give_when_done;
+	fake.mtu_error = EHOSTUNREACH;
+	pthread_create(&thread, NULL, run_when_met, NULL);
+	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_MEET);
+	pthread_join(thread, NULL);
+	is_int(slot()->failed, 0);
+	is_str(fake.steps, "qsRr");
+	fake.mtu_error = 0;
+	finish();
+}
+
 TAP_TEST(suspend__it_does_not_go_on_before_all_were_found)
 {
 	int polls;
@@ -300,6 +336,7 @@ TAP_TEST(suspend__it_does_not_go_on_before_all_were_found)
 	fake.at_step = give_when_done;
 	fake.at_mtu = reach_at_second_try;
 	fake.mtu_error = EHOSTUNREACH;
+	tell_address();
 	polls = fake.polls;
 	CARRY_OUT(SUSPEND_AWAY, SUSPEND_REVIVE, SUSPEND_MEET, SUSPEND_AWAY, SUSPEND_REVIVE,
 		  SUSPEND_MEET, SUSPEND_RUN);
@@ -309,10 +346,13 @@ TAP_TEST(suspend__it_does_not_go_on_before_all_were_found)
 	finish();
 }
 
-/* Lets the job go on, until its new rank has seen it. */
+/* Lets the job go on, once its new rank waits for that, and until it has seen it. */
 static void *go_on(void *is_seen)
 {
-	page->order = suspend_order_next(page->order, SUSPEND_RUN);
+	while (!syscall(SYS_futex, &page->order, FUTEX_WAKE, 1, NULL, NULL, 0))
+		sched_yield();
+	__atomic_store_n(&page->order, suspend_order_next(page->order, SUSPEND_RUN),
+			 __ATOMIC_RELEASE);
 	while (!__atomic_load_n((bool *)is_seen, __ATOMIC_ACQUIRE)) {
 		syscall(SYS_futex, &page->order, FUTEX_WAKE, 1, NULL, NULL, 0);
 		sched_yield();
@@ -350,12 +390,42 @@ TAP_TEST(orders__a_rank_of_a_later_world_opens_what_the_job_has_now)
 	finish();
 }
 
+/* A job that a rank starts has its environment, and names of its own. */
+TAP_TEST(orders__a_job_within_a_job_gets_none)
+{
+	static const char *const names[][2] = {
+		{"job.1", "2"}, {"job", "1"}, {NULL, "2"}, {"job", NULL}};
+
+	begin();
+	mtl_pm_orders_close();
+	slot()->presence = SUSPEND_ABSENT;
+	tell_address();
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		unsetenv("PMIX_NAMESPACE");
+		unsetenv("PMIX_RANK");
+		if (names[i][0])
+			setenv("PMIX_NAMESPACE", names[i][0], 1);
+		if (names[i][1])
+			setenv("PMIX_RANK", names[i][1], 1);
+		ok(!mtl_pm_orders_await());
+		mtl_pm_orders_open();
+		is_int(slot()->presence, SUSPEND_ABSENT);
+	}
+	name_page("1:job.2:%s");
+	ok(mtl_pm_orders_await());
+	mtl_pm_orders_open();
+	finish();
+}
+
 TAP_TEST(orders__a_slot_has_one_process)
 {
 	begin();
+	mtl_pm_orders_close();
+	slot()->presence = SUSPEND_PRESENT;
+	tell_address();
+	ok(!mtl_pm_orders_await());
 	page->order = suspend_order_next(0, SUSPEND_DRAIN);
 	slot()->node = 99;
-	mtl_pm_orders.word = &mtl_pm_orders.seen;
 	mtl_pm_orders_open();
 	is_int(slot()->node, 99);
 	ok(!mtl_pm_order_is_due());

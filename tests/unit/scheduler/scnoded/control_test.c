@@ -212,15 +212,19 @@ TAP_TEST(control_ended__not_the_leader)
 	finish();
 }
 
-TAP_TEST(control_migrated__is_the_leaders_word)
+#define MIGRATED                                                                                   \
+	"{\"op\":\"migrated\",\"id\":7,\"serial\":5,\"is_changed\":true,\"text\":\"\",\"stood_"    \
+	"s\":0.02}"
+
+TAP_TEST(control_migrated__as_often_as_it_was_asked_for)
 {
 	begin();
-	says("{\"op\":\"migrated\",\"id\":7,\"is_changed\":true,\"text\":\"\",\"stood_s\":0.02}");
-	is_str(w.told, "migrated 7 1 0.020 ;");
-	w.told[0] = '\0';
-	w.order.here = 1;
-	says("{\"op\":\"migrated\",\"id\":7,\"is_changed\":true,\"text\":\"\",\"stood_s\":0.02}");
+	says(MIGRATED);
 	is_str(w.told, "");
+	w.step.n_changes = 1;
+	says(MIGRATED);
+	says(MIGRATED);
+	is_str(w.told, "migrated 7 5 1 0.020 ;");
 	ok(!w.step.is_reported);
 	finish();
 }

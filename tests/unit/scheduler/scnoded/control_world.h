@@ -229,11 +229,11 @@ void uplink_tell_ended(struct scnoded *d, uint64_t id, int code, const char *tex
 	NOTE(told, "ended %d %d %s;", (int)id, code, text);
 }
 
-void uplink_tell_migrated(struct scnoded *d, uint64_t id, bool is_changed, const char *text,
-			  double stood_s)
+void uplink_tell_migrated(struct scnoded *d, uint64_t id, uint64_t serial, bool is_changed,
+			  const char *text, double stood_s)
 {
 	ok(d == &w.d);
-	NOTE(told, "migrated %d %d %.3f %s;", (int)id, is_changed, stood_s, text);
+	NOTE(told, "migrated %d %d %d %.3f %s;", (int)id, (int)serial, is_changed, stood_s, text);
 }
 
 /* ---- the scstepd ---- */

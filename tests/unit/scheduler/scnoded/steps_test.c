@@ -103,10 +103,10 @@ void uplink_tell_ended(struct scnoded *d, uint64_t id, int code, const char *tex
 	(void)d, (void)id, (void)code, (void)text;
 }
 
-void uplink_tell_migrated(struct scnoded *d, uint64_t id, bool is_changed, const char *text,
-			  double stood_s)
+void uplink_tell_migrated(struct scnoded *d, uint64_t id, uint64_t serial, bool is_changed,
+			  const char *text, double stood_s)
 {
-	(void)d, (void)id, (void)is_changed, (void)text, (void)stood_s;
+	(void)d, (void)id, (void)serial, (void)is_changed, (void)text, (void)stood_s;
 }
 
 void uplink_tell_gone(struct scnoded *d, uint64_t id, uint64_t cpu_ns)

@@ -489,16 +489,18 @@ TAP_TEST(uplink__a_change_of_devices_is_answered_at_once_where_nobody_can_do_it)
 {
 	begin();
 	add_step(2);
-	says(OP_MIGRATE, "{\"id\":2,\"devices\":\"udp\"}");
+	says(OP_MIGRATE, "{\"id\":2,\"serial\":5,\"devices\":\"udp\"}");
 	is_str(w.last, OP_MIGRATE);
 	is_int(json_array_size(w.sent), 0);
-	says(OP_MIGRATE, "{\"id\":9,\"devices\":\"udp\"}");
+	says(OP_MIGRATE, "{\"id\":9,\"serial\":6,\"devices\":\"udp\"}");
 	w.is_control_full = true;
-	says(OP_MIGRATE, "{\"id\":2,\"devices\":\"udp\"}");
+	says(OP_MIGRATE, "{\"id\":2,\"serial\":5,\"devices\":\"udp\"}");
 	w.is_control_full = false;
 	is_int(json_array_size(w.sent), 2);
 	is_str(sent(0, "op"), OP_MIGRATED);
 	is_str(sent(0, "id"), "9");
+	is_str(sent(0, "serial"), "6");
+	is_int(w.steps[1].n_changes, 1);
 	ok(json_is_false(json_object_get(json_array_get(w.sent, 1), "is_changed")));
 	finish();
 }

@@ -8,7 +8,10 @@
 #include "scheduler/scored/jobs_list.h"
 #include "scheduler/scored/nodes.h"
 #include "scheduler/scored/users_connection.h"
+#include "tests/harness/stillclock.h"
 #include "tests/harness/tap.h"
+
+#define FIRST 1000000000u /* request of began() */
 
 static struct {
 	struct scored d;
@@ -23,6 +26,8 @@ struct sjob *jobs_find(const struct scored *d, uint64_t id)
 {
 	return id == t.job.id ? &t.job : NULL;
 }
+
+static char name[] = "n0";
 
 static void keep(const char *to, json_t *head)
 {
@@ -47,6 +52,7 @@ void users_say(const struct user *user, json_t *head)
 static void begin(void)
 {
 	memset(&t, 0, sizeof(t));
+	stillclock_ns = FIRST;
 	TAILQ_INIT(&t.d.placed);
 	TAILQ_INSERT_TAIL(&t.d.placed, &t.job, placed);
 	t.host.node = &t.node;
@@ -54,6 +60,8 @@ static void begin(void)
 	t.job.hosts = &t.host;
 	t.job.n_hosts = 1;
 	t.job.state = SJOB_RUNNING;
+	t.node.name = name;
+	t.node.link = (struct link *)&t;
 	t.user.scored = t.second.scored = &t.d;
 }
 
@@ -79,22 +87,26 @@ static void began(void)
 {
 	begin();
 	asks(&t.user, "self+udp", NULL, NULL);
-	told("host {\"devices\":\"self+udp\",\"id\":7,\"op\":\"migrate\"}\n");
+	told("host {\"devices\":\"self+udp\",\"id\":7,\"op\":\"migrate\",\"serial\":1000000000}\n");
 }
 
 TAP_TEST(migrate__the_user_gets_the_answer)
 {
 	began();
-	migrate_over(&t.d, &t.other, 7, true, "", 0.5);
-	migrate_over(&t.d, &t.node, 8, true, "", 0.5);
+	migrate_over(&t.d, &t.other, 7, FIRST, true, "", 0.5);
+	migrate_over(&t.d, &t.node, 8, FIRST, true, "", 0.5);
 	told("");
-	migrate_over(&t.d, &t.node, 7, true, "", 0.5);
+	migrate_over(&t.d, &t.node, 7, FIRST, true, "", 0.5);
 	told("user {\"op\":\"ok\",\"stood_s\":0.5}\n");
-	migrate_over(&t.d, &t.node, 7, true, "", 0.5);
+	migrate_over(&t.d, &t.node, 7, FIRST, true, "", 0.5);
 	told("");
+	/* A late answer to the request before is none to this one. */
+	stillclock_ns++;
 	asks(&t.user, "udp", NULL, NULL);
-	told("host {\"devices\":\"udp\",\"id\":7,\"op\":\"migrate\"}\n");
-	migrate_over(&t.d, &t.node, 7, false, "rank 1 can't", 0);
+	told("host {\"devices\":\"udp\",\"id\":7,\"op\":\"migrate\",\"serial\":1000000001}\n");
+	migrate_over(&t.d, &t.node, 7, FIRST, true, "", 0.5);
+	told("");
+	migrate_over(&t.d, &t.node, 7, FIRST + 1, false, "rank 1 can't", 0);
 	told("user {\"error\":\"ECANCELED\",\"op\":\"error\",\"text\":\"rank 1 can't\"}\n");
 }
 
@@ -118,6 +130,12 @@ TAP_TEST(migrate__jobs_that_can_not)
 	     "job 7 is suspended, so its ranks can't do anything; resume it first, by SIGCONT to "
 	     "its scrun");
 	t.job.is_suspended = false;
+	t.node.link = NULL;
+	asks(&t.user, "udp", "EINVAL",
+	     "host n0, the first one of job 7, is not connected now; try again when scinfo shows "
+	     "it "
+	     "as up");
+	t.node.link = (struct link *)&t;
 	asks(&t.user, "token-ring", "EINVAL",
 	     "network token-ring: this scored has no cluster.json (--config) that names networks, "
 	     "and it is no device of PM: self, shmem, verbs, ethernet, udp");
@@ -129,7 +147,7 @@ TAP_TEST(migrate__the_user_goes)
 	began();
 	migrate_forget_user(&t.user);
 	ok(!t.job.mover);
-	migrate_over(&t.d, &t.node, 7, true, "", 0.5);
+	migrate_over(&t.d, &t.node, 7, FIRST, true, "", 0.5);
 	told("");
 	migrate_forget_user(&t.user);
 }

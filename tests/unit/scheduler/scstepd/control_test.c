@@ -100,15 +100,16 @@ TAP_TEST(control__signals_and_notes_are_the_leaders)
 TAP_TEST(control__a_change_of_devices_is_the_leaders)
 {
 	begin();
-	says("{\"op\":\"migrate\",\"devices\":\"udp\"}");
+	says("{\"op\":\"migrate\",\"serial\":5,\"devices\":\"udp\"}");
 	is_str(t.devices, "");
 	fake.step.leader = (struct leader *)&fake;
-	says("{\"op\":\"migrate\",\"devices\":\"udp\"}");
+	says("{\"op\":\"migrate\",\"serial\":5,\"devices\":\"udp\"}");
 	is_str(t.devices, "udp");
-	control_migrated(fake.step.control, false, "rank 1 on n1 can't", 0.25);
+	control_migrated(fake.step.control, 5, false, "rank 1 on n1 can't", 0.25);
 	fake_turn();
 	fake_sent(SCNODED,
-		  "{\"id\":70000,\"is_changed\":false,\"op\":\"migrated\",\"stood_s\":0.25,"
+		  "{\"id\":70000,\"is_changed\":false,\"op\":\"migrated\",\"serial\":5,\"stood_s\":"
+		  "0.25,"
 		  "\"text\":\"rank 1 on n1 can't\"}",
 		  "");
 	finish();

@@ -9,7 +9,7 @@
 #define READY                                                                                      \
 	"send 0 {\"bindings\":[\"core 0\"],\"op\":\"ready\",\"paths\":[\"/p\"],\"pids\":[77],"     \
 	"\"world\":0}"
-#define BEGUN "register 0 start 0 input_begin adopt 0"
+#define BEGUN "register 0 expect 0 start 0 input_begin adopt 0"
 
 /* ---- the order ---- */
 
@@ -216,7 +216,7 @@ TAP_TEST(course__beginnings_that_fail)
 	join(1, 0);
 	parts.start_code = 127;
 	course_served(&step, NULL);
-	logged("register 0 start 0 step_failed 0:1 127 'no program'");
+	logged("register 0 expect 0 start 0 step_failed 0:1 127 'no program'");
 	finish();
 	join(1, 0);
 	course_served(&step, NULL);

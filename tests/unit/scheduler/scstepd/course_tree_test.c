@@ -23,7 +23,7 @@ TAP_TEST(course__messages_and_whose_they_are)
 		{OP_SIGNAL, "{\"signal\":1}", "signal 1 signal 18"},
 		{OP_SIGNAL, "{\"signal\":3}", "signal 3 signal 18"},
 		{OP_ABSENT, "{\"world\":0,\"rank\":1}", "absent"},
-		{OP_STANDSTILL, "{\"devices\":\"udp\"}", "standstill udp"},
+		{OP_STANDSTILL, "{\"set\":\"0\",\"devices\":\"udp\"}", "standstill udp"},
 		{OP_RELEASE, "{}", "pmi_release debug_release"},
 		{OP_MODEX, "{\"world\":0,\"rank\":1,\"ticket\":1}", "modex_asked 2"},
 		{OP_MODEX_DATA, "{\"ticket\":1,\"status\":0}", "modex_answered 3"},
@@ -144,7 +144,7 @@ TAP_TEST(course__a_world_more)
 {
 	run(N_HOSTS, 1);
 	tell_world(plan());
-	logged("register 1 start 1 adopt 1");
+	logged("register 1 expect 1 start 1 adopt 1");
 	course_adopted(&step, 1, NULL);
 	logged("send 0 {\"bindings\":[],\"op\":\"ready\",\"paths\":[],\"pids\":[],\"world\":1}");
 	tell(OP_GO, 0, "{\"world\":1}");

@@ -172,7 +172,8 @@ void control_ended(struct control *control, int code, const char *text)
 {
 	say("control_ended %d '%s'", code, text);
 }
-void control_migrated(struct control *control, bool is_changed, const char *text, double stood_s)
+void control_migrated(struct control *control, uint64_t serial, bool is_changed, const char *text,
+		      double stood_s)
 {
 	say("control_migrated %d '%s'", is_changed, text);
 }
@@ -321,6 +322,10 @@ void output_room(struct output *output, int64_t bytes)
 void output_check(struct output *output)
 {
 	say("output_check");
+}
+void standstill_expect(struct standstill *standstill, const struct world *world)
+{
+	say("expect %u", world->number);
 }
 void standstill_begin(struct standstill *standstill, const json_t *head)
 {
