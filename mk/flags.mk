@@ -56,6 +56,8 @@ say  = @printf '  %-7s %s\n' $(1) $(2)
 endif
 
 # Written only when the text changes, so that a new compiler, flag or file list rebuilds what it
-# touches. $(call stamp,FILE,TEXT)
-stamp = $(shell mkdir -p $(dir $(1)); printf '%s\n' '$(subst ','\'',$(2))' | cmp -s - $(1) || \
-	printf '%s\n' '$(subst ','\'',$(2))' >$(1))
+# touches. Products are named as they lie in BUILD, so that a copy of it is as new as what it was copied from.
+# $(call stamp,FILE,TEXT)
+stamp_text = $(subst ','\'',$(patsubst $(BUILD)/%,%,$(1)))
+stamp = $(shell mkdir -p $(dir $(1)); printf '%s\n' '$(call stamp_text,$(2))' | cmp -s - $(1) || \
+	printf '%s\n' '$(call stamp_text,$(2))' >$(1))
