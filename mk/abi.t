@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """libpm has the ABI of the last release, and mk/abi would say when it had not. Changes of pm.h are tried on libraries
 of pmcore/api alone, where all public calls are. TAP."""
+import functools
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMPILER = shlex.split(os.environ.get("CC", "gcc"))
 HANDLE = "typedef struct pmHandle {\n\tuint64_t word[4];\n"
 OPTIONS = "\tpmNode self; "
 LAST_OPTION = "\tvoid *resolver_arg;\n"
@@ -21,20 +23,33 @@ def compare(library):
     return subprocess.run([ROOT / "mk/abi", library], capture_output=True, text=True, check=False)
 
 
+def replace(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text, f"{path.name} has no {old!r}: write the test anew"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+@functools.cache
+def objects(work, header):
+    """Those of the public calls, after one replacement in pm.h."""
+    place = pathlib.Path(tempfile.mkdtemp(dir=work))
+    shutil.copytree(ROOT / "pmcore/include", place / "include")
+    replace(place / "include/pm.h", *header)
+    command = [*COMPILER, "-std=gnu11", "-g", "-O0", "-fPIC", "-c", "-D_GNU_SOURCE", '-DPM_VERSION="test"',
+               f"-I{place}/include", f"-I{ROOT}", *sorted((ROOT / "pmcore/api").glob("*.c"))]
+    subprocess.run(command, check=True, timeout=120, cwd=place)
+    return sorted(place.glob("*.o"))
+
+
 def variant(work, name, header=("", ""), symbols=("", ""), soname=None):
     """A libpm.so of the public calls, after one replacement in pm.h and one in the list of symbols."""
     released = re.search("soname='([^']*)'", (ROOT / "pmcore/libpm.abi").read_text(encoding="utf-8"))[1]
     place = pathlib.Path(work) / name
-    shutil.copytree(ROOT / "pmcore/include", place / "include")
+    place.mkdir()
     shutil.copy(ROOT / "pmcore/libpm.map", place)
-    for path, (old, new) in ((place / "include/pm.h", header), (place / "libpm.map", symbols)):
-        text = path.read_text(encoding="utf-8")
-        assert old in text, f"{path.name} has no {old!r}: write the test anew"
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    command = [*shlex.split(os.environ.get("CC", "gcc")), "-std=gnu11", "-g", "-O1", "-fPIC", "-shared",
-               "-D_GNU_SOURCE", '-DPM_VERSION="test"', f"-I{place}/include", f"-I{ROOT}",
-               f"-Wl,-soname,{soname or released}", f"-Wl,--version-script={place}/libpm.map",
-               "-o", place / "libpm.so", *sorted((ROOT / "pmcore/api").glob("*.c"))]
+    replace(place / "libpm.map", *symbols)
+    command = [*COMPILER, "-shared", f"-Wl,-soname,{soname or released}", f"-Wl,--version-script={place}/libpm.map",
+               "-o", place / "libpm.so", *objects(work, header)]
     subprocess.run(command, check=True, timeout=120)
     return place / "libpm.so"
 
