@@ -336,7 +336,9 @@ $(call program,$(CLUSTER_TESTS)): TEST_LIBS = $(CLUSTER_A) $(LIBPM_A) -ljansson
 VERBS_HELP  := $(call obj,$(filter-out %_test.c,$(wildcard tests/unit/pm-verbs/*.c)))
 $(call program,$(VERBS_TESTS)): $(VERBS_HELP)
 
-link_test = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $(1) \
+# TEST_LDFLAGS=-Wl,-S where nobody will debug these: to copy what a debugger wants takes half of the linker's time.
+TEST_LDFLAGS ?=
+link_test = $(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) $(TEST_LDFLAGS) -o $(1) \
 	    $(filter %.o,$(2)) $(GLUE_A) $(TOOL_A) $(LIBPM_A) -lm -ldl $(TEST_LIBS)
 
 MTL_PROGS := $(call program,$(MTL_TESTS))
@@ -353,7 +355,7 @@ $(BTL_PROGS): $(BTL_HELP) $(BTL_OBJ)
 $(MTL_PROGS) $(BTL_PROGS): $(BUILD)/%: $(BUILD)/obj/%.o $(MTL_FAKES) $(MTL_OBJ) $(GLUE_A) $(UTIL_A)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) -o $@ \
+	$(Q)$(CC) $(filter-out -Wl$(comma)-z$(comma)defs,$(PM_LDFLAGS)) $(LDFLAGS) $(TEST_LDFLAGS) -o $@ \
 		$(filter %.o,$^) $(filter %.a,$^) -lm -ldl $(OMPI_LIBS)
 
 # --- what tests run beside themselves ---------------------------------------------------------------
