@@ -63,12 +63,12 @@ check-vm-zerocopy: $(ALL_OUTPUTS) ## pm-ethernet in zero copy, in virtual machin
 check-fast: $(TAP_PROGS) ## unit tests, whole channels in virtual time, the device contract, lint
 	@$(call run_tests,mk/lint.t mk/docs.t $(SIM_PROGS) $(CONF_PROGS) $(UNIT_PROGS))
 
-# .ci/run asks this of the other Debian, after "check" on its own: parts of mpi.t that are the same with each Open MPI
-# are left out. Without the component all of MPI would be skipped, so that is an error here.
-SHORT_T := tests/system/mpi.t tests/system/mpi-scrun.t
+# .ci/run asks this of the other Debian, after "check" on its own: parts of mpi-local.t that are the same with each
+# Open MPI are left out. Without the component all of MPI would be skipped, so that is an error here.
+SHORT_T := tests/system/mpi.t tests/system/mpi-local.t tests/system/mpi-scrun.t
 check-short: export MPI_SHORT = 1
-# mpi.t, which is the longest and has wide limits of time, begins at once: beside others.
-check-short: RULES =
+# mpi.t, which is long and has wide limits of time, begins at once: beside others.
+check-short: RULES = mk/testrules-short.yml
 check-short: $(ALL_OUTPUTS) $(UNIT_PROGS) ## unit tests, pytest, and MPI by mpirun and scrun in a lab (root)
 	@test -e $(MTL_SO) || { echo "check-short: mtl/pm is not built: see the lines above that begin with 'skipped'" >&2; \
 		exit 1; }

@@ -16,6 +16,9 @@ from systest import BUILD, ROOT                                         # noqa: 
 SCLAB = f"{ROOT}/tests/lab/sclab"
 # With the pml named as well, Open MPI can choose nothing else in silence.
 ONLY = ("--mca", "pml", "cm")
+# The programs that take any number of ranks, with every device.
+EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes",
+              "comms", "threads", "batch", "collectives", "flood", "bursts", "crowd", "away", "windows", "finalize")
 
 
 class Tap:
@@ -110,6 +113,16 @@ def mpirun(ranks, *words):
 def recovery():
     """The words by which a job goes on without a rank that has died."""
     return ("--enable-recovery",) if open_mpi() > 4 else ("--mca", "orte_enable_recovery", "1")
+
+
+def program(tap, name, ranks, devices, parameter=(), arguments=(), limit_s=90):
+    """One program of tests/mpi: exit code 0 and its OK line. @parameter: name and value of ours."""
+    words = ("--mca", f"mtl_pm_{parameter[0]}", parameter[1]) if parameter else ()
+    code, out = run(mpirun(ranks, *ONLY, *words, f"{BUILD}/mpi/{name}", *arguments),
+                    environment(devices), limit_s)
+    with_what = f" with {parameter[0]} {parameter[1]}" if parameter else ""
+    tap.ok(code == 0 and f"OK {name}" in out, f"{name}: {ranks} ranks over {devices}{with_what}",
+           f"exit {code}\n{out}")
 
 
 def can_lab():

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPI programs over mtl/pm. Every program of tests/mpi runs on this host over shmem and over udp,
-with 2 and 4 ranks, and on four hosts of a lab. The test also shows how the component is selected,
-and what is said when it can't be. TAP. Each program checks itself and prints one OK line. Lab tests
-need root, the others do not. MPI_SHORT=1 leaves out the parts that are the same with each Open MPI.
+"""MPI programs over mtl/pm: what a rank does while others wait for it or want its core, and every program
+of tests/mpi on four hosts of a lab. mpi-local.t runs them on this host over each device. The test also
+shows how the component is selected, and what is said when it can't be. TAP. Each program checks itself and
+prints one OK line. Lab tests need root, the others do not.
 """
 import contextlib
+import functools
 import os
 import re
 import subprocess
@@ -14,58 +15,12 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../mpi"))
 import runner                                                           # noqa: E402
-from runner import BUILD, ONLY, environment, mpirun, plain_mpirun, recovery, run    # noqa: E402
+from runner import BUILD, EVERYWHERE, ONLY, environment, mpirun, plain_mpirun, recovery, run    # noqa: E402
 
-EVERYWHERE = ("sizes", "modes", "wildcards", "order", "probes", "cancel", "truncate", "datatypes",
-              "comms", "threads", "batch", "collectives", "flood", "bursts", "crowd", "away", "windows", "finalize")
 HUGE_NEEDS_KIB = 7 << 20        # memory two ranks of "huge" need
 LOAD_S = 60                     # other programs run that long at most
 TAP = runner.Tap()
-
-
-def program(name, ranks, devices, parameter=(), arguments=(), limit_s=90):
-    """One program of tests/mpi: exit code 0 and its OK line. @parameter: name and value of ours."""
-    words = ("--mca", f"mtl_pm_{parameter[0]}", parameter[1]) if parameter else ()
-    code, out = run(mpirun(ranks, *ONLY, *words, f"{BUILD}/mpi/{name}", *arguments),
-                    environment(devices), limit_s)
-    with_what = f" with {parameter[0]} {parameter[1]}" if parameter else ""
-    TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: {ranks} ranks over {devices}{with_what}",
-           f"exit {code}\n{out}")
-
-
-def local():
-    for devices in ("self+shmem", "self+udp"):
-        for ranks in (2, 4):
-            for name in EVERYWHERE + ("spawn",):
-                program(name, ranks, devices)
-        # 40 MB of data, of which the limit allows 1; 9 MiB are 40000 announcements, the rest is on its way. Each of
-        # these messages is fetched when it is received: 2 s, and 2 ms for each where other tests hold the cores.
-        program("flood", 3, devices, ("unexpected_limit", "1000000"), ("20",), limit_s=240)
-
-
-def wire():
-    """A wire that gives packets twice and in another order, with and without losing some: MPI sees each message once.
-    Of a sender that does nothing of MPI any more the component's thread sends lost packets again."""
-    names = ("order", "wildcards", "probes", "truncate", "datatypes", "collectives", "threads", "bursts", "away")
-    for what, script in (("doubled and disordered", "11:dup=5%:reorder=5%/16"),
-                         ("doubled, disordered and lost", "11:dup=3%:reorder=3%/8:drop=1%")):
-        for name in names:
-            code, out = run(mpirun(3, *ONLY, f"{BUILD}/mpi/{name}"), environment(f"self+udp,fault={script}"))
-            TAP.ok(code == 0 and f"OK {name}" in out, f"{name}: 3 ranks, packets {what}", f"exit {code}\n{out}")
-    for value in ("0", "1"):
-        program("away", 2, "self+udp,fault=11:drop=20%", ("progress_thread", value))
-    code, out = run(mpirun(2, *ONLY, f"{BUILD}/mpi/order"), environment("self+udp,fault=11:dup=many"))
-    TAP.ok(code != 0 and "fault: " in out, "order: the script is obeyed, as a wrong one is refused", out)
-
-
-def protocols():
-    """The paths that default limits choose rarely: no eager parts at all, nothing but streams."""
-    for devices in ("self+shmem", "self+udp"):
-        for parameter in (("middle_limit", "0"), ("middle_limit", "20000"), ("middle_limit", "200000"),
-                          ("pull_limit", "1000000000"),
-                          ("head_limit", "0"), ("head_limit", "5000"), ("head_limit", "200000"), ("read_limit", "1")):
-            for name in ("sizes", "order", "truncate", "datatypes"):
-                program(name, 2, devices, parameter)
+program = functools.partial(runner.program, TAP)
 
 
 def memory():
@@ -268,11 +223,8 @@ def lab():
 def main():
     if not runner.is_built():
         return 0
-    for part in (selection, windows, local, unasked, batch, thread, idle, memory, huge, dead, lab):
+    for part in (selection, windows, unasked, batch, thread, idle, memory, huge, dead, lab):
         part()
-    if not os.environ.get("MPI_SHORT"):
-        wire()
-        protocols()
     return TAP.end()
 
 

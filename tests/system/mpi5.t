@@ -155,7 +155,7 @@ def secret():
 
 
 def local():
-    """With the devices that a job has by default. On the other Debian mpi.t runs each program over each device."""
+    """With the devices that a job has by default; over each device mpi-local.t runs them on the other Debian."""
     for name in EVERYWHERE + ONE_HOST:
         program(name, "one host")
 
