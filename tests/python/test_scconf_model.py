@@ -450,8 +450,7 @@ def run_all(path):
     return codes, out.getvalue()
 
 
-FUZZ = settings(deadline=None, max_examples=100,
-                suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @FUZZ
