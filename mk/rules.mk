@@ -414,25 +414,27 @@ FUZZ_MAIN  := tests/harness/fuzz_main.c tests/harness/tap.c
 FUZZ_PROGS := $(addprefix $(BUILD)/tests/fuzz/,$(FUZZ_NAMES))
 LIBFUZZERS := $(addprefix $(BUILD)/libfuzzer/,$(FUZZ_NAMES))
 
-# $(call fuzz_variant,VARIANT,COMPILER,SANITIZERS,MORE_SOURCES,OUTPUT_DIR)
+# $(call fuzz_variant,VARIANT,COMPILER,MORE_SOURCES,OUTPUT_DIR,LINK_FLAGS), with the sanitizers in SAN_VARIANT.
+SAN_fuzz      := address$(comma)undefined
+SAN_libfuzzer := fuzzer-no-link$(comma)address
 define fuzz_variant
 $(BUILD)/$(1)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $$(@D)
 	$$(call say,CC,"$$< ($(1))")
-	$$(Q)$(2) $$(CPPFLAGS) $$(PM_CFLAGS) $$(call san_flags,$(3)) -Wno-missing-prototypes \
+	$$(Q)$(2) $$(CPPFLAGS) $$(PM_CFLAGS) $$(call san_flags,$$(SAN_$(1))) -Wno-missing-prototypes \
 		$$(CFLAGS) -MMD -MP -c -o $$@ $$<
-$(addprefix $(5)/,$(FUZZ_NAMES)): $(5)/%: $(BUILD)/$(1)/obj/tests/fuzz/%.o \
-		$(patsubst %.c,$(BUILD)/$(1)/obj/%.o,$(FUZZ_LIB) $(4))
+$(addprefix $(4)/,$(FUZZ_NAMES)): $(4)/%: $(BUILD)/$(1)/obj/tests/fuzz/%.o \
+		$(patsubst %.c,$(BUILD)/$(1)/obj/%.o,$(FUZZ_LIB) $(3))
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$(2) -pthread -fsanitize=$(3) $(6) -o $$@ $$^ -lm -ldl $(FUZZ_LIBS)
+	$$(Q)$(2) -pthread -fsanitize=$$(SAN_$(1)) $(5) -o $$@ $$^ -lm -ldl $(FUZZ_LIBS)
 endef
 ifeq ($(findstring thread,$(SAN)),)
-$(eval $(call fuzz_variant,fuzz,$(CC),address$(comma)undefined,$(FUZZ_MAIN),$(BUILD)/tests/fuzz))
+$(eval $(call fuzz_variant,fuzz,$(CC),$(FUZZ_MAIN),$(BUILD)/tests/fuzz))
 else
 FUZZ_PROGS :=
 endif
-$(eval $(call fuzz_variant,libfuzzer,clang,fuzzer-no-link$(comma)address,,$(BUILD)/libfuzzer,-fsanitize=fuzzer))
+$(eval $(call fuzz_variant,libfuzzer,clang,,$(BUILD)/libfuzzer,-fsanitize=fuzzer))
 
 # --- MPI programs and benchmarks -----------------------------------------------------------------
 MPI_PROGS   := $(patsubst tests/mpi/%.c,$(BUILD)/mpi/%,$(sort $(wildcard tests/mpi/*.c)))
