@@ -16,6 +16,7 @@
 #include "pmcore/util/conf.h"
 #include "pmcore/util/filesize.h"
 #include "pmcore/util/forked.h"
+#include "pmcore/util/pidns.h"
 
 #define HEAD_BYTES PMS_BOARDS_OFFSET
 
@@ -186,13 +187,6 @@ static int wipe(const struct pms_segment *seg, uint32_t index)
 	return 0;
 }
 
-static uint64_t pid_namespace(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
-}
-
 /* Allocates the page of the board, and empties it. */
 static int claim_board(struct pms_segment *seg, uint32_t index)
 {
@@ -224,7 +218,7 @@ static int claim(struct pms_segment *seg, uint32_t index, uint32_t node)
 	slot->uses++;
 	slot->node = node;
 	slot->pid = (uint32_t)getpid();
-	slot->pid_ns = pid_namespace();
+	slot->pid_ns = pidns_self();
 	slot->instance = random_word();
 	atomic_store_explicit(&slot->sleeping, 0, memory_order_relaxed);
 	for (int i = 0; i < PMS_WORDS; i++) {

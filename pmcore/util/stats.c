@@ -4,12 +4,17 @@
  * holds a lock on it, which the kernel drops however the process ends. Readers trust nothing:
  * anyone may put files there, so a file is read into private memory, never mapped, and only if it
  * is a regular one of the user its name says. Refuses to know what the counters mean.
+ *
+ * A job with a pid namespace and a /dev/shm of its own finds that of the host at $PM_STATS. Its
+ * files are named openscore-stat.UID.PID.N@NAMESPACE there, as PID is another process outside.
  */
 #include "pmcore/util/stats.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,15 +26,17 @@
 
 #include "pmcore/util/filesize.h"
 #include "pmcore/util/forked.h"
+#include "pmcore/util/pidns.h"
 
 #define DIRECTORY "/dev/shm"
 #define PREFIX "openscore-stat."
+#define NAME_SIZE 80
 #define SWEEP_MAX 1024 /* files opened by one sweep; the next context takes away more */
 
 struct stats {
 	struct stats_page *page;
-	int fd;        /* holds the lock; -1 when the page is private memory */
-	char name[64]; /* in DIRECTORY */
+	int fd; /* holds the lock; -1 when the page is private memory */
+	char path[PATH_MAX];
 };
 
 #define DROP_NAME(name, text) [DROP_##name] = text,
@@ -45,21 +52,45 @@ const char *stats_drop_name(enum drop_reason reason)
 struct owner {
 	uint32_t uid;
 	uint32_t pid;
+	uint64_t ns; /* pid namespace in which it has that number; 0: the host's */
 };
+
+static const char *directory(void)
+{
+	const char *said = secure_getenv(STATS_VARIABLE);
+
+	return said && *said == '/' ? said : DIRECTORY;
+}
+
+/* As struct owner says it. */
+static uint64_t own_namespace(void)
+{
+	return secure_getenv(STATS_VARIABLE) ? pidns_self() : 0;
+}
+
+static void make_name(const struct owner *owner, unsigned int number, char *name, size_t size)
+{
+	int n = snprintf(name, size, PREFIX "%u.%u.%u", owner->uid, owner->pid, number);
+
+	if (owner->ns && n > 0 && (size_t)n < size)
+		snprintf(name + n, size - (size_t)n, "@%" PRIu64, owner->ns);
+}
 
 /* Whether @name is one of ours in form; then its parts. */
 static bool parse_name(const char *name, struct owner *ret)
 {
-	unsigned int uid, pid, n;
-	char again[64];
+	struct owner owner = {0};
+	unsigned int number;
+	char again[NAME_SIZE];
 
-	if (sscanf(name, PREFIX "%u.%u.%u", &uid, &pid, &n) != 3)
+	if (sscanf(name, PREFIX "%u.%u.%u@%" SCNu64, &owner.uid, &owner.pid, &number, &owner.ns) <
+	    3)
 		return false;
 	/* Only the one spelling we make: no signs, spaces, leading zeros or tails. */
-	snprintf(again, sizeof(again), PREFIX "%u.%u.%u", uid, pid, n);
+	make_name(&owner, number, again, sizeof(again));
 	if (strcmp(again, name))
 		return false;
-	*ret = (struct owner){.uid = uid, .pid = pid};
+	*ret = owner;
 	return true;
 }
 
@@ -115,7 +146,7 @@ static void sweep_one(int dir, const char *name)
 
 static void sweep(void)
 {
-	DIR *dir = opendir(DIRECTORY);
+	DIR *dir = opendir(directory());
 	struct dirent *entry;
 	char ours[48];
 	size_t length;
@@ -172,10 +203,7 @@ static int map_file(struct stats *stats)
 
 static void discard_file(struct stats *stats)
 {
-	char path[sizeof(DIRECTORY) + sizeof(stats->name)];
-
-	snprintf(path, sizeof(path), DIRECTORY "/%s", stats->name);
-	unlink(path);
+	unlink(stats->path);
 	forked_keep(stats->fd);
 	close(stats->fd);
 	stats->fd = -1;
@@ -184,13 +212,16 @@ static void discard_file(struct stats *stats)
 /* Tries one name. 0, -EAGAIN: try the next one, or another -errno: no file can be made. */
 static int make_file(struct stats *stats, unsigned int n)
 {
-	char path[sizeof(DIRECTORY) + sizeof(stats->name)];
+	const struct owner us = {
+		.uid = geteuid(), .pid = (uint32_t)getpid(), .ns = own_namespace()};
+	char name[NAME_SIZE];
 	int rc;
 
-	snprintf(stats->name, sizeof(stats->name), PREFIX "%u.%u.%u", (unsigned int)geteuid(),
-		 (unsigned int)getpid(), n);
-	snprintf(path, sizeof(path), DIRECTORY "/%s", stats->name);
-	stats->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	make_name(&us, n, name, sizeof(name));
+	if (snprintf(stats->path, sizeof(stats->path), "%s/%s", directory(), name) >=
+	    (int)sizeof(stats->path))
+		return -ENAMETOOLONG;
+	stats->fd = open(stats->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (stats->fd < 0)
 		return errno == EEXIST ? -EAGAIN : -errno;
 	rc = map_file(stats);
@@ -330,16 +361,18 @@ static bool read_live(int dir, const char *name, struct stats_page *ret_page)
 	return is_good;
 }
 
-int stats_read(uint32_t uid, uint32_t pid, unsigned int number, struct stats_page *ret_page)
+int stats_read(uint32_t uid, uint64_t ns, uint32_t pid, unsigned int number,
+	       struct stats_page *ret_page)
 {
-	char name[64];
+	const struct owner owner = {.uid = uid, .pid = pid, .ns = ns};
+	char name[NAME_SIZE];
 	struct stat st;
 	int dir, rc = 0;
 
-	dir = open(DIRECTORY, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	dir = open(directory(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
-	snprintf(name, sizeof(name), PREFIX "%u.%u.%u", uid, pid, number);
+	make_name(&owner, number, name, sizeof(name));
 	/* Looked at first: a stranger's file is not even opened. */
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		rc = -errno;
@@ -351,24 +384,52 @@ int stats_read(uint32_t uid, uint32_t pid, unsigned int number, struct stats_pag
 	return rc;
 }
 
+/* One call of stats_visit(). */
+struct visit {
+	uint64_t ns; /* ours, as in struct owner */
+	struct pidns_table processes;
+	bool is_scanned;
+};
+
+/* The number by which the reader knows the process; 0: by none. */
+static uint32_t number_here(struct visit *visit, const struct owner *owner)
+{
+	if (owner->ns == visit->ns)
+		return owner->pid;
+	/* From inside a namespace no process outside is seen. */
+	if (visit->ns)
+		return 0;
+	/* Only where a job has a namespace all processes are looked at, once. */
+	if (!visit->is_scanned)
+		pidns_add_all(&visit->processes);
+	visit->is_scanned = true;
+	return (uint32_t)pidns_find(&visit->processes, owner->ns, (pid_t)owner->pid);
+}
+
 int stats_visit(uint32_t pid, int (*fn)(void *arg, const struct stats_page *page), void *arg)
 {
+	struct visit visit = {.ns = own_namespace()};
 	struct stats_page page;
 	struct dirent *entry;
 	struct owner owner;
 	int visited = 0, rc = 0;
 	DIR *dir;
 
-	dir = opendir(DIRECTORY);
+	dir = opendir(directory());
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
 	while (rc >= 0 && (entry = readdir(dir))) {
-		if (!parse_name(entry->d_name, &owner) || (pid && owner.pid != pid) ||
+		if (!parse_name(entry->d_name, &owner) ||
+		    (pid && owner.ns == visit.ns && owner.pid != pid) ||
 		    !read_live(dirfd(dir), entry->d_name, &page))
+			continue;
+		page.pid = number_here(&visit, &owner);
+		if (!page.pid || (pid && page.pid != pid))
 			continue;
 		rc = fn(arg, &page);
 		visited++;
 	}
 	closedir(dir);
+	pidns_fini(&visit.processes);
 	return rc < 0 ? rc : visited;
 }

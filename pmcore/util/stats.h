@@ -13,6 +13,8 @@
 #define STATS_RAILS 16                    /* of all links of a context together */
 #define STATS_LINKS 8
 #define STATS_CONTEXTS 256 /* of a process that have a file */
+/* where the host's /dev/shm is, in a job with a /dev/shm and a pid namespace of its own */
+#define STATS_VARIABLE "PM_STATS"
 
 /*
  * Why a packet was dropped, and the name of the reason in pmstat. Numbers are wire-stable: shared
@@ -112,16 +114,19 @@ void stats_destroy(struct stats *stats);
 const char *stats_drop_name(enum drop_reason reason);
 
 /*
- * Reads the page of one live context: the @number-th, from 0, of process @pid of user @uid. Looks
- * at that file alone. 0, -ENOENT: there is no such file, or another -errno: it is somebody else's,
- * or nobody writes it any more.
+ * Reads the page of one live context: the @number-th, from 0, of the process of user @uid that has
+ * number @pid in the pid namespace @ns (pidns.h). 0: it has no $PM_STATS, @pid is as we see it.
+ * Looks at that file alone. 0, -ENOENT: there is no such file, or another -errno: it is somebody
+ * else's, or nobody writes it any more.
  */
-int stats_read(uint32_t uid, uint32_t pid, unsigned int number, struct stats_page *ret_page);
+int stats_read(uint32_t uid, uint64_t ns, uint32_t pid, unsigned int number,
+	       struct stats_page *ret_page);
 
 /*
  * Calls @fn for each live context of process @pid, 0 = of all of the host, that the caller may
- * read; the page is there during the call only. Looks at all names in the directory, which anybody
- * may fill. Returns the number visited or -errno.
+ * read. The page is there during the call only. It tells the number by which the caller knows the
+ * process. Looks at all names in the directory, which anybody may fill. Returns the number visited
+ * or -errno.
  */
 int stats_visit(uint32_t pid, int (*fn)(void *arg, const struct stats_page *page), void *arg);
 

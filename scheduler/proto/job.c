@@ -164,6 +164,7 @@ static void decode_rest(struct fields *fields, struct job *job)
 	job->timeout_s = fields_seconds(fields, "timeout");
 	job->is_statistics = fields_flag(fields, "statistics");
 	job->is_debugged = fields_flag(fields, "debugged");
+	job->wants_checkpoint = fields_flag(fields, "checkpoint");
 	job->wants_pty = fields_flag(fields, "pty");
 	job->pty_rank = fields_number_or(fields, "pty_rank", 0, last, 0);
 	job->stdin_rank = fields_number_or(fields, "stdin", JOB_STDIN_NONE, last, 0);
@@ -267,14 +268,14 @@ static json_t *encode_place(const struct job *job)
 
 static json_t *encode_rest(const struct job *job)
 {
-	return json_pack("{s:s, s:i, s:f, s:b, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:i, s:f, s:b, s:b, s:o*, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
 			 "name", job->name, "priority", (int)job->priority, "timeout",
 			 job->timeout_s, "statistics", job->is_statistics, "debugged",
-			 job->is_debugged, "pty", job->wants_pty, "pty_rank",
-			 (json_int_t)job->pty_rank, "stdin", (json_int_t)job->stdin_rank, "umask",
-			 (json_int_t)job->umask, "cwd", fields_from_text(job->cwd), "env",
-			 fields_from_texts(job->env), "limits", encode_limits(job), "apps",
-			 encode_apps(job));
+			 job->is_debugged, "checkpoint", job->wants_checkpoint ? json_true() : NULL,
+			 "pty", job->wants_pty, "pty_rank", (json_int_t)job->pty_rank, "stdin",
+			 (json_int_t)job->stdin_rank, "umask", (json_int_t)job->umask, "cwd",
+			 fields_from_text(job->cwd), "env", fields_from_texts(job->env), "limits",
+			 encode_limits(job), "apps", encode_apps(job));
 }
 
 json_t *job_encode(const struct job *job)

@@ -68,8 +68,9 @@ struct job {
 	bool may_oversubscribe; /* more ranks than cores on a host */
 	bool does_report_bindings;
 	bool is_statistics;
-	bool is_debugged; /* ranks wait in MPI_Init until scrun lets them go */
-	bool wants_pty;   /* of rank pty_rank */
+	bool is_debugged;      /* ranks wait in MPI_Init until scrun lets them go */
+	bool wants_checkpoint; /* on each host it has namespaces of its own, which an image needs */
+	bool wants_pty;        /* of rank pty_rank */
 	int64_t pty_rank;
 	int64_t stdin_rank; /* or JOB_STDIN_... */
 	uint32_t umask;

@@ -15,6 +15,7 @@
 #include "scheduler/proto/head.h"
 #include "scheduler/proto/messages_check.h"
 #include "scheduler/proto/ops.h"
+#include "scheduler/scnoded/nspid.h"
 #include "scheduler/scnoded/steps.h"
 #include "scheduler/scnoded/uplink.h"
 
@@ -43,42 +44,56 @@ static void answer(struct step *step, const char *op)
 /* ---- what a scstepd asks for ---- */
 
 /* Only what is in the job already may be put among its ranks. NULL or why not. */
-static char *adopt_one(struct step *step, json_int_t pid)
+static char *adopt_one(struct step *step, const struct pidns_table *table, json_int_t told,
+		       json_t *pairs)
 {
-	pid_t *pids = NULL;
-	/*
-	 * Read anew for each: a number may pass to another process meanwhile. One of 64 bits would
-	 * be cut to that of another.
-	 */
-	ssize_t n = step->group && pid > 1 && pid <= INT_MAX ? cgroup_pids(step->group, &pids) : 0;
-	bool is_ours = n > 0 && cgroup_has(pids, (size_t)n, (pid_t)pid);
+	pid_t pid = nspid_of(step, table, told);
 	int err;
 
-	free(pids);
-	if (!is_ours)
-		return daemon_text("process %lld is not of this job", (long long)pid);
-	err = cgroup_put_rank(step->group, (pid_t)pid);
-	return err ? daemon_text("process %lld cannot be put into the ranks' cgroup: %s",
-				 (long long)pid, strerror(-err))
-		   : NULL;
+	if (!pid)
+		return daemon_text("process %lld is not of this job", (long long)told);
+	err = cgroup_put_rank(step->group, pid);
+	if (err)
+		return daemon_text("process %lld cannot be put into the ranks' cgroup: %s",
+				   (long long)told, strerror(-err));
+	if (step->ns)
+		json_array_append_new(pairs, json_pack("[I, I]", told, (json_int_t)pid));
+	return NULL;
+}
+
+static char *adopt_all(struct step *step, const json_t *told, json_t *pairs)
+{
+	struct pidns_table table;
+	size_t n = json_array_size(told);
+	char *text = NULL;
+
+	if (n > PIDS_MAX)
+		return daemon_text("%zu ranks at once; %d is the most", n, PIDS_MAX);
+	if (nspid_list(step, &table))
+		return daemon_text("host %s: no memory", step->daemon->name);
+	for (size_t i = 0; !text && i < n; i++)
+		text = adopt_one(step, &table, json_integer_value(json_array_get(told, i)), pairs);
+	pidns_fini(&table);
+	return text;
 }
 
 static void adopt(struct step *step, const json_t *head)
 {
-	const json_t *pids = json_object_get(head, "pids");
-	size_t n = json_array_size(pids);
-	char *text = n > PIDS_MAX ? daemon_text("%zu ranks at once; %d is the most", n, PIDS_MAX)
-				  : NULL;
+	json_t *pairs = json_array();
+	char *text = adopt_all(step, json_object_get(head, "pids"), pairs);
 
-	for (size_t i = 0; !text && i < n; i++)
-		text = adopt_one(step, json_integer_value(json_array_get(pids, i)));
 	if (!text) {
-		answer(step, OP_ADOPTED);
-		return;
+		link_send(step->control,
+			  json_pack("{s:s, s:o*}", "op", OP_ADOPTED, "pids",
+				    step->ns ? json_incref(pairs) : NULL),
+			  NULL, 0);
+	} else {
+		link_send(step->control,
+			  json_pack("{s:s, s:s, s:s}", "op", OP_FAILED, "error", "EPERM", "text",
+				    text),
+			  NULL, 0);
 	}
-	link_send(step->control,
-		  json_pack("{s:s, s:s, s:s}", "op", OP_FAILED, "error", "EPERM", "text", text),
-		  NULL, 0);
+	json_decref(pairs);
 	free(text);
 }
 
@@ -294,7 +309,8 @@ static struct step *step_of(const struct scnoded *d, int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size))
 		return NULL;
 	TAILQ_FOREACH(step, &d->steps, all)
-		if (step->pid == who.pid && step->order->uid == who.uid && !step->is_returning)
+		if (step->order->uid == who.uid && !step->is_returning &&
+		    nspid_is_scstepd(step, who.pid))
 			return step;
 	return NULL;
 }

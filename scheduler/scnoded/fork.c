@@ -3,16 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pmcore/util/stats.h"
 #include "scheduler/proto/files.h"
 #include "scheduler/proto/signals.h"
-#include "scheduler/scnoded/spawn.h"
 #include "scheduler/scnoded/cores.h"
+#include "scheduler/scnoded/init.h"
+#include "scheduler/scnoded/record.h"
+#include "scheduler/scnoded/spawn.h"
 
 /* As execve() wants it: not constant. */
 static char name[] = "scstepd";
@@ -23,8 +28,9 @@ struct mask {
 	size_t bytes;
 };
 
-static _Noreturn void run_child(const struct spawn *spawn, const struct mask *mask, int control,
-				const int go[2])
+/* @init: NULL, or what the process needs to have namespaces of its own. */
+static _Noreturn void run_child(const struct spawn *spawn, const struct mask *mask,
+				const struct init_plan *init, int control, const int go[2])
 {
 	char *const argv[] = {name, NULL};
 	char byte;
@@ -40,6 +46,8 @@ static _Noreturn void run_child(const struct spawn *spawn, const struct mask *ma
 	close(go[1]);
 	if (read(go[0], &byte, 1) != 1)
 		_exit(1);
+	if (init)
+		init_become(init);
 	spawn_exec(spawn, argv, control);
 }
 
@@ -51,28 +59,166 @@ static char *lack(const struct scnoded *d, const char *what, int error)
 					"look after memory and control groups of that host"));
 }
 
+/* The sentence for namespaces that can't be had. */
+static char *lack_namespace(const struct scnoded *d, const char *what, int error)
+{
+	return daemon_text(
+		"host %s: a job with -checkpoint needs %s, which fails: %s; %s, or leave out "
+		"-checkpoint",
+		d->name, what, strerror(error),
+		error == ENOSPC
+			? "raise user.max_pid_namespaces and user.max_mnt_namespaces there (sysctl)"
+			: "run scnoded there as root with CAP_SYS_ADMIN and nothing around it that "
+			  "forbids to mount");
+}
+
+/* Why the host's scnoded can't give a job namespaces at all, NULL: it may try. */
+static char *refuse_namespaces(const struct scnoded *d)
+{
+	char run[PATH_MAX];
+
+	if (geteuid())
+		return lack_namespace(d, "namespaces of its own", EPERM);
+	if (d->form == CGROUP_NONE)
+		return daemon_text("host %s: a job with -checkpoint needs control groups, which "
+				   "its scnoded has not; see its log, or leave out -checkpoint",
+				   d->name);
+	if (realpath(d->options.run, run) && !strncmp(run, "/dev/shm", strlen("/dev/shm")))
+		return daemon_text("host %s: a job with -checkpoint has a /dev/shm of its own, and "
+				   "would not see the run directory %s; give scnoded another one "
+				   "with --run",
+				   d->name, run);
+	return NULL;
+}
+
+static void free_hidden(struct init_plan *init)
+{
+	for (char **at = init->hidden; at && *at; at++)
+		free(*at);
+	free(init->hidden);
+}
+
+/* Directories of the other jobs here. */
+static char **list_hidden(const struct step *step)
+{
+	const struct scnoded *d = step->daemon;
+	const struct step *each;
+	char path[PATH_MAX], **list;
+	size_t n = 1;
+
+	TAILQ_FOREACH(each, &d->steps, all)
+		n++;
+	list = calloc(n, sizeof(*list));
+	n = 0;
+	TAILQ_FOREACH(each, &d->steps, all) {
+		record_path(d->options.run, each->id, RECORD_TMP, path);
+		if (list && each != step && (list[n] = strdup(path)))
+			n++;
+	}
+	return list;
+}
+
+static void plan_init(const struct step *step, struct spawn *spawn, struct init_plan *init)
+{
+	const struct scnoded *d = step->daemon;
+	const struct order *order = step->order;
+
+	init_plan(init, order->uid, order->gid, step->memory);
+	record_path(d->options.run, step->id, RECORD_TMP, init->tmp);
+	record_path(d->options.run, step->id, RECORD_SHM, init->shm);
+	init->hidden = list_hidden(step);
+	snprintf(init->stats, sizeof(init->stats), STATS_VARIABLE "=%s", init->shm);
+	spawn_set(spawn, init->stats);
+}
+
+/*
+ * Once it was let go: whether it has its namespaces. Mounts in memory are all that it makes, so
+ * that is soon.
+ */
+static char *await_init(const struct scnoded *d, int fd)
+{
+	struct init_told told = {.error = EIO};
+	ssize_t n;
+
+	do
+		n = read(fd, &told, sizeof(told));
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(told))
+		return daemon_text("host %s: process 1 of the job's namespace has ended", d->name);
+	return told.step < 0 ? NULL : lack_namespace(d, init_step_name(told.step), told.error);
+}
+
+static char *let_go(const struct step *step, pid_t pid, int go)
+{
+	int err = cgroup_put_step(step->group, pid);
+
+	if (err)
+		return lack(step->daemon, "way into its cgroup", -err);
+	if (write(go, "g", 1) != 1)
+		return daemon_text("host %s: scstepd cannot be let go: %m", step->daemon->name);
+	return NULL;
+}
+
 static char *spawn_step(struct step *step, const struct spawn *spawn, const int control[2],
 			const int go[2])
 {
 	struct mask mask = {NULL, 0};
-	char *text = NULL;
 	pid_t pid;
-	int err;
 
 	mask.bits = cores_mask(step->daemon->cores, &mask.bytes);
 	pid = signals_fork();
 	if (!pid)
-		run_child(spawn, &mask, control[1], go);
+		run_child(spawn, &mask, NULL, control[1], go);
 	if (pid < 0)
 		return daemon_text("host %s: no process for scstepd: %s; end some there, or raise "
 				   "kernel.pid_max",
 				   step->daemon->name, strerror(-pid));
 	step->pid = pid;
-	err = cgroup_put_step(step->group, pid);
-	if (err)
-		text = lack(step->daemon, "way into its cgroup", -err);
-	else if (write(go[1], "g", 1) != 1)
-		text = daemon_text("host %s: scstepd cannot be let go: %m", step->daemon->name);
+	return let_go(step, pid, go[1]);
+}
+
+/* The same below an init. */
+static char *spawn_init(struct step *step, const struct spawn *spawn, struct init_plan *init,
+			const int control[2], const int go[2])
+{
+	const struct scnoded *d = step->daemon;
+	struct mask mask = {NULL, 0};
+	char *text = NULL;
+	int told[2];
+	pid_t pid;
+
+	if (pipe2(told, O_CLOEXEC))
+		return lack(d, "pipe", errno);
+	init->told = told[1];
+	mask.bits = cores_mask(d->cores, &mask.bytes);
+	pid = init_fork();
+	if (!pid)
+		run_child(spawn, &mask, init, control[1], go);
+	close(told[1]);
+	if (pid < 0) {
+		text = lack_namespace(d, "namespaces of its own", -pid);
+	} else {
+		step->pid = pid;
+		text = let_go(step, pid, go[1]);
+	}
+	if (!text)
+		text = await_init(d, told[0]);
+	close(told[0]);
+	return text;
+}
+
+static char *spawn_apart(struct step *step, struct spawn *spawn, const int control[2],
+			 const int go[2])
+{
+	struct init_plan *init = calloc(1, sizeof(*init));
+	char *text = init ? refuse_namespaces(step->daemon) : lack(step->daemon, "memory", ENOMEM);
+
+	if (!text) {
+		plan_init(step, spawn, init);
+		text = spawn_init(step, spawn, init, control, go);
+		free_hidden(init);
+	}
+	free(init);
 	return text;
 }
 
@@ -94,7 +240,8 @@ char *fork_step(struct step *step, int *control)
 	if (pipe2(go, O_CLOEXEC)) {
 		text = lack(d, "pipe", errno);
 	} else {
-		text = spawn_step(step, &spawn, pair, go);
+		text = order->job->wants_checkpoint ? spawn_apart(step, &spawn, pair, go)
+						    : spawn_step(step, &spawn, pair, go);
 		close(go[0]);
 		close(go[1]);
 	}

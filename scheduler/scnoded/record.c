@@ -22,7 +22,7 @@
 #define DEPTH_MAX 256
 #define MOUNTS_MAX 256 /* on one directory */
 
-static void path_of(const char *run, uint64_t id, const char *file, char *path)
+void record_path(const char *run, uint64_t id, const char *file, char *path)
 {
 	snprintf(path, PATH_MAX, "%s/jobs/%llu%s%s", run, (unsigned long long)id, *file ? "/" : "",
 		 file);
@@ -80,7 +80,7 @@ static int write_json(const char *run, uint64_t id, const char *file, const json
 	char path[PATH_MAX], temporary[PATH_MAX + 4];
 	int fd, err;
 
-	path_of(run, id, file, path);
+	record_path(run, id, file, path);
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -138,6 +138,20 @@ static int make_tmp(const char *path, const struct order *order, uint64_t bytes)
 	return bytes && is_in_memory(path) ? mount_tmp(path, order, bytes) : give_away(path, order);
 }
 
+/* The order's user may pass through, but what is mounted on them says who may do what in there. */
+static int make_mount_points(const char *run, uint64_t id)
+{
+	static const char *const names[] = {RECORD_TMP, RECORD_SHM};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < 2; i++) {
+		record_path(run, id, names[i], path);
+		if (mkdir(path, 0711))
+			return -errno;
+	}
+	return 0;
+}
+
 int record_make(const char *run, const struct order *order, uint64_t tmp_bytes, char **tmp,
 		char *why, size_t why_size)
 {
@@ -145,15 +159,16 @@ int record_make(const char *run, const struct order *order, uint64_t tmp_bytes, 
 	char path[PATH_MAX];
 	int err = json ? 0 : -ENOMEM;
 
-	path_of(run, order->id, "", path);
+	record_path(run, order->id, "", path);
 	if (!err && mkdir(path, 0711))
 		err = -errno;
 	if (!err)
 		err = write_json(run, order->id, "order.json", json);
 	json_decref(json);
-	path_of(run, order->id, "tmp", path);
+	record_path(run, order->id, RECORD_TMP, path);
 	if (!err)
-		err = make_tmp(path, order, tmp_bytes);
+		err = order->job->wants_checkpoint ? make_mount_points(run, order->id)
+						   : make_tmp(path, order, tmp_bytes);
 	*tmp = err ? NULL : strdup(path);
 	if (err || !*tmp) {
 		snprintf(why, why_size, "%s: %s; %s", path, strerror(err ? -err : ENOMEM),
@@ -178,7 +193,7 @@ static json_t *read_json(const char *run, uint64_t id, const char *file)
 {
 	char path[PATH_MAX];
 
-	path_of(run, id, file, path);
+	record_path(run, id, file, path);
 	return json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
 }
 
@@ -259,9 +274,9 @@ void record_remove(const char *run, uint64_t id)
 	bool is_raised = true;
 	int fd;
 
-	path_of(run, id, "tmp", path);
+	record_path(run, id, RECORD_TMP, path);
 	unmount_tmp(path);
-	path_of(run, id, "", path);
+	record_path(run, id, "", path);
 	while (is_raised && (fd = open(path, DIRECTORY)) >= 0)
 		is_raised = empty_directory(fd, 0, fd);
 	rmdir(path);

@@ -13,14 +13,20 @@
 
 #include "scheduler/proto/order.h"
 
+#define RECORD_TMP "tmp"
+#define RECORD_SHM "shm" /* of a job with namespaces: leads to the host's /dev/shm */
+
 /* The run directory and what is always in it. 0 or -errno with a sentence. */
 int record_open(const char *run, char *why, size_t why_size);
 /* Removes the run directory if no job is in it. */
 void record_close(const char *run);
+/* jobs/ID/FILE, or jobs/ID itself ("" as @file), in PATH_MAX bytes. */
+void record_path(const char *run, uint64_t id, const char *file, char *path);
 /*
  * Makes jobs/ID and its tmp, owned by the job's user; *@tmp is the caller's. If the run
  * directory is in memory and we may mount, tmp is a file system of its own, of @tmp_bytes; 0: it is
- * not. Then no job can fill that of the run directory. 0 or -errno with a sentence.
+ * not. Then no job can fill that of the run directory. A job with namespaces gets bare directories
+ * instead, tmp and shm, on which its init mounts. 0 or -errno with a sentence.
  */
 int record_make(const char *run, const struct order *order, uint64_t tmp_bytes, char **tmp,
 		char *why, size_t why_size);

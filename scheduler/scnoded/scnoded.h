@@ -43,8 +43,9 @@ struct step {
 	struct scnoded *daemon;
 	uint64_t id;
 	struct order *order;
-	pid_t pid; /* its scstepd; 0: none any more */
+	pid_t pid; /* its scstepd, or its init, whose only child that is; 0: none any more */
 	int pidfd;
+	uint64_t ns; /* pid namespace below its init (pidns.h); 0: it has no init */
 	struct cgroup *group;
 	struct link *control;    /* NULL: not there (yet) */
 	struct waiting *waiting; /* NULL: no memory, and it is never said to wait */

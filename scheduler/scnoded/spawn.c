@@ -89,21 +89,25 @@ char *spawn_prepare(struct spawn *ret, const struct scnoded *d, const char *name
 		    uid_t uid, gid_t gid, const char *what)
 {
 	const char *socket = d->options.munge_socket;
-	int n = 0;
 
 	*ret = (struct spawn){.n_groups = -1, .in = -1, .err = -1};
 	if (!find_program(name, said, ret->program, sizeof(ret->program)) ||
 	    access(ret->program, X_OK))
 		return daemon_text("host %s: %s: %m; install %s there, or name it with --%s",
 				   d->name, ret->program, name, name);
-	ret->env[n++] = search;
-	ret->env[n++] = ret->user;
-	ret->env[n++] = ret->home;
+	spawn_set(ret, search);
+	spawn_set(ret, ret->user);
+	spawn_set(ret, ret->home);
 	if (socket) {
 		snprintf(ret->munge, sizeof(ret->munge), "SCORE_MUNGE_SOCKET=%s", socket);
-		ret->env[n++] = ret->munge;
+		spawn_set(ret, ret->munge);
 	}
 	return find_user(ret, d, uid, gid, what);
+}
+
+void spawn_set(struct spawn *spawn, char *variable)
+{
+	spawn->env[spawn->n_env++] = variable;
 }
 
 void spawn_fini(struct spawn *spawn)

@@ -24,6 +24,7 @@ struct spawn {
 	int err;      /* its standard error; -1: ours */
 	char program[PATH_MAX];
 	char *env[8];
+	int n_env;
 	char munge[PATH_MAX], home[PATH_MAX], user[256];
 };
 
@@ -33,6 +34,8 @@ struct spawn {
  */
 char *spawn_prepare(struct spawn *ret, const struct scnoded *d, const char *name, const char *said,
 		    uid_t uid, gid_t gid, const char *what);
+/* @variable: "NAME=VALUE", which stays the caller's. */
+void spawn_set(struct spawn *spawn, char *variable);
 void spawn_fini(struct spawn *spawn);
 
 /* In the child, first of all: a session of its own, nothing set up for signals. */

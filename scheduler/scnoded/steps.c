@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "pmcore/util/clock.h"
+#include "pmcore/util/pidns.h"
 #include "scheduler/proto/files.h"
 #include "scheduler/proto/ops.h"
 #include "scheduler/scnoded/control.h"
 #include "scheduler/scnoded/cores.h"
 #include "scheduler/scnoded/fork.h"
+#include "scheduler/scnoded/init.h"
 #include "scheduler/scnoded/limit.h"
 #include "scheduler/scnoded/memory.h"
 #include "scheduler/scnoded/record.h"
@@ -234,20 +236,30 @@ void steps_look_at_memory(struct scnoded *d)
 	}
 }
 
+/* The signal; 0: none. An init tells that of its scstepd by its exit code. */
+static int killed_by(const struct step *step, const siginfo_t *info)
+{
+	if (info->si_code != CLD_EXITED)
+		return info->si_status;
+	return step->ns && info->si_status > INIT_SIGNALLED ? info->si_status - INIT_SIGNALLED : 0;
+}
+
 /* The pidfd: its scstepd has ended. */
 static void ended(struct ev_loop *loop, ev_io *watcher, int events)
 {
 	struct step *step = watcher->data;
 	siginfo_t info = {0};
 	char *text = NULL;
+	int signo = 0;
 
 	(void)events;
 	ev_io_stop(loop, watcher);
 	/* Not our child after a start anew, and libev may have been faster. */
-	if (!waitid((idtype_t)P_PIDFD, (id_t)step->pidfd, &info, WEXITED | WNOHANG) &&
-	    info.si_pid && info.si_code != CLD_EXITED)
+	if (!waitid((idtype_t)P_PIDFD, (id_t)step->pidfd, &info, WEXITED | WNOHANG) && info.si_pid)
+		signo = killed_by(step, &info);
+	if (signo)
 		text = daemon_text("its scstepd on %s was killed by signal %d (%s)",
-				   step->daemon->name, info.si_status, strsignal(info.si_status));
+				   step->daemon->name, signo, strsignal(signo));
 	step->pid = 0;
 	steps_leave(step, text);
 	free(text);
@@ -288,6 +300,8 @@ static void fail(struct step *step, char *text)
 static void watch(struct step *step)
 {
 	step->pidfd = pidfd_open(step->pid, 0);
+	if (step->order->job->wants_checkpoint)
+		step->ns = pidns_of(step->pid);
 	if (step->pidfd < 0) {
 		step->pid = 0;
 		steps_leave(step, NULL);

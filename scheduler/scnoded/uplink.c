@@ -403,6 +403,7 @@ static bool is_waiting(struct step *step, uint32_t n_steps)
 	struct waiting_job job = {.uid = order->uid,
 				  .pids = pids,
 				  .n_pids = n > 0 ? (size_t)n : 0,
+				  .ns = step->ns,
 				  .ranks = order->hosts[order->here].ranks,
 				  .names = WAITING_NAMES / n_steps};
 	bool is_waiting = step->waiting && waiting_look(step->waiting, &job);

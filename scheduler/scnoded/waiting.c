@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pmcore/util/pidns.h"
 #include "pmcore/util/stats.h"
 
 #define HOLES_MAX 4 /* a process that closes a context leaves a hole in the numbers of the others */
@@ -99,6 +100,8 @@ static bool note(struct look *look, const struct context *new)
 /* false: not all could be looked at. */
 static bool look_at(struct look *look, pid_t pid)
 {
+	uint64_t ns = look->job->ns;
+	uint32_t inner = (uint32_t)(ns ? pidns_inner(pid) : pid);
 	unsigned int holes = 0;
 
 	for (unsigned int number = 0; number < STATS_CONTEXTS && holes < HOLES_MAX; number++) {
@@ -108,7 +111,7 @@ static bool look_at(struct look *look, pid_t pid)
 
 		if (look->names < WAITING_FILE)
 			return false;
-		err = stats_read(look->job->uid, (uint32_t)pid, number, &page);
+		err = stats_read(look->job->uid, ns, inner, number, &page);
 		look->names -= err ? 1 : WAITING_FILE;
 		holes += err == -ENOENT;
 		if (err)

@@ -25,6 +25,7 @@ struct waiting_job {
 	uid_t uid;
 	const pid_t *pids; /* in ascending order */
 	size_t n_pids;
+	uint64_t ns; /* their pid namespace; 0: ours */
 	uint32_t ranks;
 	uint32_t names; /* at most so many are tried */
 };

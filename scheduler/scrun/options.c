@@ -32,6 +32,7 @@ const char options_usage[] =
 	"  --env-file FILE       lines of NAME=VALUE\n"
 	"  --cwd DIRECTORY                                  --name TEXT    for scqueue\n"
 	"  --collectives tuned|default  algorithms of MPI's collective operations\n"
+	"  --checkpoint          namespaces of its own, which an image on disk needs\n"
 	"Input and output:\n"
 	"  --stdin RANK|all|none|FILE                       --pty[=RANK]   a terminal for a rank\n"
 	"  --label               [rank host] before lines   --merge        equal lines once\n"
@@ -206,6 +207,7 @@ static const struct entry table[] = {
 	{"pty", MAYBE64, .offset = OF(pty_rank), .min = 0, .max = JOB_RANKS_MAX - 1,
 	 .wanted = "a rank"},
 	{"statistics", FLAG, .offset = OF(is_statistics), .min = true},
+	{"checkpoint", FLAG, .offset = OF(wants_checkpoint), .min = true},
 	{"server", TEXT, .offset = OF(server), .wanted = "HOST or HOST:PORT"},
 	{"munge-socket", TEXT, .offset = OF(munge_socket), .wanted = "the path of munged's socket"},
 	{"quiet", FLAG, .offset = OF(is_quiet), .min = true},

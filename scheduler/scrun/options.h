@@ -45,6 +45,7 @@ struct options {
 	struct words no_env;    /* patterns */
 	int64_t pty_rank;       /* -1 = none */
 	bool is_labelled, is_merged, is_dry_run, is_json, is_quiet, is_statistics;
+	bool wants_checkpoint;
 	bool may_oversubscribe, does_report_bindings;
 	bool has_default_collectives;   /* --collectives default */
 	bool may_scatter;               /* --map any */

@@ -134,6 +134,7 @@ static void take_place(struct job *job, const struct options *o)
 	job->may_oversubscribe = o->may_oversubscribe;
 	job->does_report_bindings = o->does_report_bindings;
 	job->is_statistics = o->is_statistics;
+	job->wants_checkpoint = o->wants_checkpoint;
 	job->wants_pty = o->pty_rank >= 0;
 	job->pty_rank = job->wants_pty ? o->pty_rank : 0;
 	job->stdin_rank = job->wants_pty ? o->pty_rank : o->stdin_rank;

@@ -138,8 +138,25 @@ static void on_rejoined(struct control *control, json_t *head)
 {
 }
 
+/* In a pid namespace: the number by which others know one of our ranks. */
+static void take_host_pid(struct ranks *ranks, json_int_t pid, json_int_t host_pid)
+{
+	for (size_t i = 0; i < ranks_count(ranks); i++) {
+		struct rank *rank = ranks_at(ranks, i);
+
+		if (rank->pid == pid && !rank->has_ended)
+			rank->host_pid = (pid_t)host_pid;
+	}
+}
+
 static void on_adopted(struct control *control, json_t *head)
 {
+	const json_t *pair;
+	size_t i;
+
+	json_array_foreach(json_object_get(head, "pids"), i, pair)
+		take_host_pid(control->step->ranks, json_integer_value(json_array_get(pair, 0)),
+			      json_integer_value(json_array_get(pair, 1)));
 	adopted(control, NULL);
 }
 

@@ -146,7 +146,7 @@ static void send_ready(struct step *step, const struct world *world)
 		if (rank->world != world)
 			continue;
 		text = bind_text(step->bind, rank->slot);
-		json_array_append_new(pids, json_integer(rank->pid));
+		json_array_append_new(pids, json_integer(rank_host_pid(rank)));
 		json_array_append_new(paths, json_string(rank->path));
 		json_array_append_new(bindings, json_string(text ? text : ""));
 		free(text);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmcore/util/stats.h"
 #include "pmcore/util/suspend_page.h"
 #include "scheduler/scstepd/algorithms.h"
 #include "scheduler/scstepd/pmix/nspace.h"
@@ -130,6 +131,9 @@ int rankenv_app(const struct step *step, const struct world *world, const struct
 	put_start(ret);
 	env_putf(ret, "PWD=%s", app->cwd ? app->cwd : order->job->cwd);
 	env_putf(ret, "TMPDIR=%s", step->tmpdir);
+	/* Of a job with a /dev/shm of its own: scnoded has told it to us in the same way. */
+	if (getenv(STATS_VARIABLE))
+		env_putf(ret, STATS_VARIABLE "=%s", getenv(STATS_VARIABLE));
 	env_putf(ret, "SCORE_JOBID=%" PRIu64, order->id);
 	env_putf(ret, "SCORE_HOST=%s", step->host);
 	env_putf(ret, "SCORE_NODES=%zu", order->n_hosts);

@@ -20,6 +20,7 @@ struct rank {
 	uint32_t number; /* in its world */
 	uint32_t slot;   /* on this host, over all worlds */
 	pid_t pid;
+	pid_t host_pid;   /* the number by which others on the host know it; 0: the same */
 	char *path;       /* of its program */
 	int go;           /* write end of what it waits for, -1 = it was let go */
 	ev_io failure;    /* from child.h */
@@ -33,6 +34,12 @@ struct rank {
 	char *why;
 	struct stream *streams[2]; /* of output.h; NULL = closed */
 };
+
+/* The number for others: debuggers, and users who look for the process. */
+static inline pid_t rank_host_pid(const struct rank *rank)
+{
+	return rank->host_pid ? rank->host_pid : rank->pid;
+}
 
 struct ranks;
 

@@ -73,7 +73,7 @@ static void add_table(struct step *step, struct infos *answer)
 		PMIX_LOAD_PROCID(&table[i].proc, rank->world->nspace, rank->number);
 		table[i].hostname = host;
 		table[i].executable_name = rank->path;
-		table[i].pid = rank->pid;
+		table[i].pid = rank_host_pid(rank);
 		table[i].state = rank->has_ended ? PMIX_PROC_STATE_TERMINATED
 						 : PMIX_PROC_STATE_RUNNING;
 	}

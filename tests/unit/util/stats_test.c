@@ -322,15 +322,15 @@ TAP_TEST(stats_read__by_name)
 
 	is_int(stats_create(4, &stats[0]), 0);
 	is_int(stats_create(5, &stats[1]), 0);
-	is_int(stats_read(geteuid(), (uint32_t)pid, 1, &page), 0);
+	is_int(stats_read(geteuid(), 0, (uint32_t)pid, 1, &page), 0);
 	is_int(page.node, 5);
 	is_int(page.pid, pid);
-	is_int(stats_read(geteuid(), (uint32_t)pid, 2, &page), -ENOENT);
-	is_int(stats_read(geteuid() + 1, (uint32_t)pid, 1, &page), -ENOENT);
-	is_int(stats_read(geteuid(), (uint32_t)dead_pid(), 0, &page), -ENOENT);
+	is_int(stats_read(geteuid(), 0, (uint32_t)pid, 2, &page), -ENOENT);
+	is_int(stats_read(geteuid() + 1, 0, (uint32_t)pid, 1, &page), -ENOENT);
+	is_int(stats_read(geteuid(), 0, (uint32_t)dead_pid(), 0, &page), -ENOENT);
 	stats_destroy(stats[0]);
-	is_int(stats_read(geteuid(), (uint32_t)pid, 0, &page), -ENOENT);
-	is_int(stats_read(geteuid(), (uint32_t)pid, 1, &page), 0);
+	is_int(stats_read(geteuid(), 0, (uint32_t)pid, 0, &page), -ENOENT);
+	is_int(stats_read(geteuid(), 0, (uint32_t)pid, 1, &page), 0);
 	stats_destroy(stats[1]);
 }
 
@@ -392,14 +392,14 @@ TAP_TEST(stats_read__file_of_a_stranger_is_not_opened)
 	name_of(path, 65534, pid, 0);
 	fd = put_file(path, &page, sizeof(page), sizeof(page));
 	opens = watch_opens();
-	is_int(stats_read(65534, (uint32_t)pid, 0, &page), -EPERM);
+	is_int(stats_read(65534, 0, (uint32_t)pid, 0, &page), -EPERM);
 	is_int(count_opens(opens, path + strlen("/dev/shm/")), 0);
 	is_int(fchown(fd, 65534, 65534), 0);
-	is_int(stats_read(65534, (uint32_t)pid, 0, &page), 0);
+	is_int(stats_read(65534, 0, (uint32_t)pid, 0, &page), 0);
 	is_int(count_opens(opens, path + strlen("/dev/shm/")), 1);
 	close(opens);
 	close(fd);
-	is_int(stats_read(65534, (uint32_t)pid, 0, &page), -ESTALE);
+	is_int(stats_read(65534, 0, (uint32_t)pid, 0, &page), -ESTALE);
 	unlink(path);
 }
 

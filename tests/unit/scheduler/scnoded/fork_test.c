@@ -33,7 +33,8 @@ const unsigned long *cores_mask(const struct cores *cores, size_t *bytes)
 
 static _Noreturn void be_daemon(int fd)
 {
-	static struct order order;
+	static struct job job;
+	static struct order order = {.job = &job};
 	static struct scnoded daemon = {.name = "here", .options.scstepd = "/bin/true"};
 	static struct step step = {.daemon = &daemon, .order = &order};
 	int control;

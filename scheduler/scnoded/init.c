@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The namespaces are made by a process that has threads, so nothing but system calls is done until
+ * process 1 executes scnoded anew: that also leaves the daemon's memory, which holds keys.
+ */
+#include "scheduler/scnoded/init.h"
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "scheduler/proto/signals.h"
+
+#define SHM "/dev/shm"
+#define FILES "openscore-job" /* name of the file systems in the list of mounts */
+#define EXIT_LOST 1
+
+enum init_step { ALONE, HOST_SHM, OWN_SHM, OWN_TMP, OWN_PROC, START };
+
+static const char *const step_names[] = {
+	[ALONE] = "a mount namespace of its own",
+	[HOST_SHM] = "its way to the host's " SHM,
+	[OWN_SHM] = "a " SHM " of its own",
+	[OWN_TMP] = "a file system for its temporary files",
+	[OWN_PROC] = "a /proc of its own",
+	[START] = "a process in its namespace",
+};
+
+/* As execve() wants it: not constant. */
+static char name[] = INIT_NAME;
+static char first[] = "2";
+
+void init_plan(struct init_plan *ret, uid_t uid, gid_t gid, uint64_t bytes)
+{
+	char size[64] = "";
+
+	/* Pages and inodes are in the memory group of the process that has made them. */
+	if (bytes)
+		snprintf(size, sizeof(size), ",size=%llu", (unsigned long long)bytes);
+	snprintf(ret->tmp_options, sizeof(ret->tmp_options),
+		 "mode=0700,uid=%u,gid=%u,nr_inodes=0%s", uid, gid, size);
+	snprintf(ret->shm_options, sizeof(ret->shm_options), "mode=1777,nr_inodes=0%s", size);
+}
+
+const char *init_step_name(int step)
+{
+	return step >= 0 && step <= START ? step_names[step] : "process 1";
+}
+
+/* A fork() without what libc does around it: other threads may hold its locks. */
+static pid_t bare_fork(uint64_t flags)
+{
+	struct clone_args args = {.flags = flags, .exit_signal = SIGCHLD};
+
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+pid_t init_fork(void)
+{
+	sigset_t before;
+	pid_t pid;
+
+	signals_hold(&before);
+	pid = bare_fork(CLONE_NEWPID | CLONE_NEWNS);
+	if (!pid)
+		return 0;
+	pid = pid < 0 ? -errno : pid;
+	signals_release(&before);
+	return pid;
+}
+
+static void tell(const struct init_plan *plan, int step)
+{
+	struct init_told told = {.step = step, .error = errno};
+
+	/* A daemon that has ended meanwhile does not read it. */
+	if (write(plan->told, &told, sizeof(told)) < 0)
+		errno = 0;
+}
+
+static void must(const struct init_plan *plan, int rc, enum init_step step)
+{
+	if (rc >= 0)
+		return;
+	tell(plan, step);
+	_exit(EXIT_LOST);
+}
+
+/*
+ * The host's later mounts and unmounts come in here too, and nothing goes out. Without that a file
+ * system of the host could not be taken away while the job runs.
+ */
+static void mount_all(const struct init_plan *plan)
+{
+	const unsigned long data = MS_NOSUID | MS_NODEV;
+
+	must(plan, mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL), ALONE);
+	/* On a host that shares no mounts they would stay in memory until we end. */
+	for (char **at = plan->hidden; at && *at; at++)
+		umount2(*at, MNT_DETACH | UMOUNT_NOFOLLOW);
+	must(plan, mount(SHM, plan->shm, NULL, MS_BIND, NULL), HOST_SHM);
+	must(plan, mount(FILES, SHM, "tmpfs", data, plan->shm_options), OWN_SHM);
+	must(plan, mount(FILES, plan->tmp, "tmpfs", data, plan->tmp_options), OWN_TMP);
+	must(plan, mount("proc", "/proc", "proc", data | MS_NOEXEC, NULL), OWN_PROC);
+}
+
+void init_become(const struct init_plan *plan)
+{
+	char *const argv[] = {name, first, NULL};
+	char *const env[] = {NULL};
+	pid_t pid;
+
+	mount_all(plan);
+	pid = bare_fork(0);
+	must(plan, pid, START);
+	if (!pid)
+		return;
+	tell(plan, -1);
+	execve("/proc/self/exe", argv, env);
+	/* The descriptors of the daemon must not outlive it in us. */
+	close_range(STDERR_FILENO + 1, ~0u, 0);
+	_exit(init_serve(pid));
+}
+
+static int code_of(int status)
+{
+	return WIFSIGNALED(status) ? INIT_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Reaps what has ended. The exit code once @pid is among it, else -1. */
+static int reap(pid_t pid)
+{
+	int status;
+	pid_t ended;
+
+	while ((ended = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
+		if (ended == pid)
+			return code_of(status);
+	return ended < 0 && errno == ECHILD ? EXIT_LOST : -1;
+}
+
+int init_serve(pid_t pid)
+{
+	sigset_t all;
+	int code, signo;
+
+	prctl(PR_SET_NAME, INIT_NAME);
+	/* Process 1 gets no signal that it does not want; one that waits blocked it gets. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	while ((code = reap(pid)) < 0) {
+		signo = sigwaitinfo(&all, NULL);
+		if (signo > 0 && signo != SIGCHLD)
+			kill(pid, signo);
+	}
+	return code;
+}
