@@ -23,6 +23,7 @@
 #define GROUP 70002u
 
 static char base[64], run[80], why[256];
+static bool wants_checkpoint; /* the next job */
 
 /* The run directory is in memory, by a file system of its own, or where other files are. */
 static char *make(struct small_order *small, bool is_in_memory, uint64_t bytes)
@@ -41,6 +42,7 @@ static char *make(struct small_order *small, bool is_in_memory, uint64_t bytes)
 	small->order.hosts[0].address = (char *)"here:1";
 	small->order.hosts[0].n_cores = 0;
 	small->job.env = small->apps[0].env = small->apps[1].env = none;
+	small->job.wants_checkpoint = wants_checkpoint;
 	small->order.uid = USER;
 	small->order.gid = GROUP;
 	okf(!record_make(run, &small->order, bytes, &tmp, why, sizeof(why)), "%s", why);
@@ -62,6 +64,13 @@ static void end(struct small_order *small, char *tmp)
 	free(tmp);
 }
 
+static dev_t device_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : st.st_dev;
+}
+
 /* Bytes that fit into a file of @dir, to be written at once. */
 static ssize_t fill(const char *dir, size_t bytes)
 {
@@ -75,6 +84,27 @@ static ssize_t fill(const char *dir, size_t bytes)
 	close(fd);
 	free(data);
 	return n;
+}
+
+/* Its init mounts on them, where only the job sees it. */
+TAP_TEST(record_make__job_with_namespaces)
+{
+	struct small_order small;
+	struct stat st;
+	char path[PATH_MAX], *tmp;
+
+	if (geteuid()) {
+		tap_skip("only root makes directories for others");
+		return;
+	}
+	wants_checkpoint = true;
+	tmp = make(&small, true, BYTES);
+	wants_checkpoint = false;
+	ok(!stat(tmp, &st) && !st.st_uid && (st.st_mode & 07777) == 0711);
+	ok(st.st_dev == device_of(run));
+	record_path(run, small.order.id, RECORD_SHM, path);
+	ok(!stat(path, &st) && !st.st_uid && (st.st_mode & 07777) == 0711);
+	end(&small, tmp);
 }
 
 TAP_TEST(record_make__file_system_of_its_own)

@@ -47,9 +47,9 @@ static bool are_same(const struct options *a, const struct options *b)
 	       a->stdin_rank == b->stdin_rank && is_same(a->stdin_file, b->stdin_file) &&
 	       is_same(a->output, b->output) && a->pty_rank == b->pty_rank &&
 	       a->is_labelled == b->is_labelled && a->is_merged == b->is_merged &&
-	       a->is_statistics == b->is_statistics && a->is_quiet == b->is_quiet &&
-	       is_same(a->server, b->server) && is_same(a->apps[0].cwd, b->apps[0].cwd) &&
-	       a->apps[0].env.n == b->apps[0].env.n &&
+	       a->is_statistics == b->is_statistics && a->wants_checkpoint == b->wants_checkpoint &&
+	       a->is_quiet == b->is_quiet && is_same(a->server, b->server) &&
+	       is_same(a->apps[0].cwd, b->apps[0].cwd) && a->apps[0].env.n == b->apps[0].env.n &&
 	       a->apps[0].env_files.n == b->apps[0].env_files.n && a->is_json == b->is_json;
 }
 
@@ -63,6 +63,8 @@ TAP_TEST(options_read__each_form_equals_its_gnu_form)
 		{"scrun -nodes=4x2,network=udp a", "scrun --nodes=4x2 --network udp a"},
 		{"scrun -nodes=2,group=pcc,statistics a",
 		 "scrun --nodes 2 --group pcc --statistics a"},
+		{"scrun -nodes=4x2,checkpoint a", "scrun --nodes=4x2 --checkpoint a"},
+		{"scrun -checkpoint a", "scrun --checkpoint a"},
 		{"scrun -hosts=n[1-3,7],statistics a", "scrun --hosts n[1-3,7] --statistics a"},
 		{"scrun -class=exclusive,priority=-5 a", "scrun --class exclusive --priority -5 a"},
 		{"scrun -timeout=15m a", "scrun --timeout 900 a"},
